@@ -1,0 +1,24 @@
+# A plugin is one .c and becomes <kind>-<name>.so in $pkglibdir/plugins.
+pluginsdir = $(pkglibdir)/plugins
+PLUGIN_FLAGS = -module -avoid-version -shared $(SPATE_SANITIZE)
+
+plugins_LTLIBRARIES = \
+	%D%/format-mark5b.la \
+	%D%/format-raw.la \
+	%D%/format-udpmon.la \
+	%D%/format-vdif.la
+
+%C%_format_mark5b_la_SOURCES = %D%/format/mark5b.c
+%C%_format_mark5b_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_format_raw_la_SOURCES = %D%/format/raw.c
+%C%_format_raw_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_format_udpmon_la_SOURCES = %D%/format/udpmon.c
+%C%_format_udpmon_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_format_vdif_la_SOURCES = %D%/format/vdif.c
+%C%_format_vdif_la_LDFLAGS = $(PLUGIN_FLAGS)
+
+# Nobody links with a plugin: libtool's own file is not installed.
+install-data-hook:
+	rm -f $(DESTDIR)$(pluginsdir)/*.la
+uninstall-hook:
+	rm -f $(DESTDIR)$(pluginsdir)/*.so

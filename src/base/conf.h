@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_BASE_CONF_H
+#define SPATE_BASE_CONF_H
+
+#include <libconfig.h>
+
+#include "base/fault.h"
+#include "contract/option.h"
+
+/*
+ * A conf is a configuration file, read once by libconfig and then turned
+ * into structs by tables of options.  Everything that was filled from it
+ * points into it, so it is closed last.
+ */
+struct conf;
+
+/* 0, or -errno and a fault with file:line. */
+int conf_open(struct conf **conf, const char *path, struct fault *fault);
+int conf_open_text(struct conf **conf, const char *text, const char *name,
+		   struct fault *fault);
+void conf_close(struct conf *conf);
+
+config_setting_t *conf_root(struct conf *conf);
+
+/* "spate.conf:12", for faults; static per conf, overwritten by each call. */
+const char *conf_where(struct conf *conf, const config_setting_t *setting);
+
+/* One struct that a group fills a part of. */
+struct conf_part {
+	const struct option *options;	/* NULL name ends it; NULL: none */
+	void *out;		/* zeroed by the caller, or preset */
+};
+
+/*
+ * Fills the structs of all n parts from one group (NULL: all fallbacks).  A
+ * key that no part knows, a wrong type, a number out of bounds or an
+ * impossible value is -EINVAL with file:line, the key, and the keys or
+ * values that would do.  `known` (NULL-ended, or NULL) lists keys that the
+ * caller reads by itself.
+ */
+int conf_fill(struct conf *conf, config_setting_t *group,
+	      const struct conf_part *parts, unsigned n,
+	      const char *const *known, struct fault *fault);
+
+#endif

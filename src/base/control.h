@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_BASE_CONTROL_H
+#define SPATE_BASE_CONTROL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/fault.h"
+
+/*
+ * Control is a conversation of JSON objects, one per line, over a unix
+ * socket:
+ *
+ *   both, first   {"protocol":1}
+ *   ->  {"id":1,"do":"record","name":"r4123","streams":["dbbc3"]}
+ *   <-  {"id":1,"ok":true,"result":{...}}
+ *   <-  {"id":1,"ok":false,"error":{"code","what","why","try"}}
+ *   <-  {"event":"...", ...}      only to those who asked for events
+ */
+#define CONTROL_SOCKET "/run/spate/control.sock"
+enum { CONTROL_PROTOCOL = 1, CONTROL_LINE = 1 << 20 };	/* longest line */
+
+/* A buffer that gives lines back out of what was read; for both ends. */
+struct control_lines {
+	char *data;
+	size_t used, start, room;
+};
+
+/* Reads once from fd: >0 bytes, 0 at the end, -EAGAIN, -EMSGSIZE when a line
+ * is longer than CONTROL_LINE, or -errno. */
+int control_lines_read(struct control_lines *l, int fd);
+/* The next whole line without its newline, or NULL; good until the next call. */
+char *control_lines_next(struct control_lines *l);
+void control_lines_clear(struct control_lines *l);
+
+/* A fault as the value of "error", and back. */
+json_t *control_fault(const struct fault *fault);
+void control_fault_read(struct fault *fault, const json_t *error);
+
+/* The client's end; one thread.  Blocks, at most `wait_ms` per answer. */
+struct control;
+
+int control_open(struct control **c, const char *socket, struct fault *fault);
+
+/*
+ * Asks and waits for the answer; `request` (NULL: no arguments) is taken
+ * over.  *result is a new reference, or NULL where the caller passed NULL.
+ * Events that come in between are dropped.
+ */
+int control_ask(struct control *c, const char *verb, json_t *request,
+		json_t **result, struct fault *fault);
+void control_close(struct control *c);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_BASE_UNITS_H
+#define SPATE_BASE_UNITS_H
+
+#include <stdint.h>
+
+/*
+ * Sizes, rates, spans and times as people write them.  All parsers take the
+ * whole text or fail: 0, -EINVAL (not of this form), -ERANGE (too large).
+ *
+ *   bytes  "4096" "64M" "8G"           K M G T are binary; also KiB, MiB ...
+ *   rate   "8Gbps" "500Mbps" "1000"    bits per second; k M G are decimal
+ *   span   "10s" "250ms" "5m" "2h" "1.5s" "1m30s"   a bare number: seconds
+ *   time   "2026-11-20T10:00:00Z" (fraction allowed), VEX
+ *          "2026y324d10h00m00s", "now", "+30s"  (from `now_ns`)
+ */
+int units_bytes(const char *text, uint64_t *bytes);
+int units_rate(const char *text, uint64_t *bits_per_s);
+int units_span(const char *text, int64_t *ns);
+int units_time(const char *text, int64_t now_ns, int64_t *ns);
+
+/*
+ * The same for people to read, into a buffer of UNITS_TEXT bytes, which is
+ * returned: "64.0 MiB", "4.00 Gb/s", "1m 30s", "2026-11-20T10:00:00.000Z".
+ */
+enum { UNITS_TEXT = 40 };
+const char *units_show_bytes(char *text, uint64_t bytes);
+const char *units_show_rate(char *text, double bits_per_s);
+const char *units_show_span(char *text, int64_t ns);
+const char *units_show_time(char *text, int64_t ns);	/* milliseconds */
+const char *units_show_time_ns(char *text, int64_t ns);	/* all nine digits */
+
+#endif

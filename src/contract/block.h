@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CONTRACT_BLOCK_H
+#define SPATE_CONTRACT_BLOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stock;
+
+/*
+ * A block is the piece of memory that flows from the network to a disk:
+ * `slots` places of `slot_bytes` each, one packet's payload in a slot, and a
+ * bit for each slot that says whether its packet came.  A slot without its
+ * bit holds rubbish until the writer fills it.
+ *
+ *          stock_take           block_close         block_seal
+ *   FREE ------------> OPEN ----------------> CLOSED ----------> SEALED
+ *    ^                  |                                           |
+ *    |   never used     |           last block_drop                 |
+ *    +------------------+-------------------------------------------+
+ *
+ *   FREE    in its stock; nobody may look at it.
+ *   OPEN    the receiver owns it: the kernel and the receiver write slots.
+ *   CLOSED  the thread that was handed it owns it: a disk's writer, which
+ *           fills the slots without a packet.
+ *   SEALED  never written again.  Any thread that holds it may read it; it
+ *           goes home, and is FREE, when the last holder drops it.
+ *
+ * A block has one owner at any moment until it is sealed; handing it on
+ * (dispatch_put) ends the right to touch it.
+ */
+enum block_state { BLOCK_FREE, BLOCK_OPEN, BLOCK_CLOSED, BLOCK_SEALED };
+
+struct block {
+	uint8_t *data;		/* slots x slot_bytes, 4096-aligned */
+	uint64_t *present;	/* a bit per slot */
+	uint32_t slots;
+	uint32_t slot_bytes;
+
+	/* What the receiver knows; constant once closed. */
+	uint32_t used;		/* slots up to the end of the block's data */
+	uint32_t filled;	/* slots with a packet */
+	uint32_t run;
+	uint16_t sub;		/* substream; 0 where there is one */
+	uint64_t first;		/* sequence of slot 0, relative to the run */
+	uint64_t base;		/* absolute sequence of the run's slot 0 */
+	uint64_t gap;		/* slots before this block, of blocks without
+				   a packet: one index record without data */
+	uint64_t number;	/* of the chunk; the gap's record is number-1 */
+	int64_t first_ns;	/* arrival of the first and */
+	int64_t last_ns;	/* the last packet, UTC */
+	void *session;		/* whose block this is */
+
+	enum block_state state;	/* written by the owner alone */
+	atomic_uint holders;	/* counts down with acq_rel: whoever takes it
+				   to zero sees all reads of others done */
+	struct stock *home;
+	struct block *next;	/* stock::free, or dispatch::waiting */
+};
+
+static inline bool
+block_has(const struct block *b, uint32_t slot)
+{
+	return b->present[slot / 64] >> (slot % 64) & 1;
+}
+
+static inline uint8_t *
+block_slot(const struct block *b, uint32_t slot)
+{
+	return b->data + (uint64_t)slot * b->slot_bytes;
+}
+
+/* Holds a sealed block once more.  Only a thread that holds it may call. */
+void block_hold(struct block *b);
+
+/* Lets go; the last one sends the block home.  Any thread. */
+void block_drop(struct block *b);
+
+#endif

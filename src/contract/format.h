@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CONTRACT_FORMAT_H
+#define SPATE_CONTRACT_FORMAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "contract/bytes.h"
+#include "contract/plugin.h"
+
+/*
+ * A format knows the headers of one kind of packet: it reads from them where
+ * a packet belongs, and writes them for the generator and for fill.
+ *
+ * A datagram is `prefix` bytes of network header, which are not stored, and
+ * `payload` bytes, which are: one slot.  A frame may be cut in `parts`
+ * datagrams; part 0 begins with `header` bytes of frame header.
+ *
+ * Formats are pure: no memory, no input or output, no state, no clock but
+ * what the shape says; the same bytes give the same answer, on any thread.
+ */
+
+/* Where the sequence number of a packet is. */
+enum sequence_kind {
+	SEQUENCE_DEFAULT,	/* the format chooses, in shape() */
+	SEQUENCE_ARRIVAL,	/* nowhere: packets count as they arrive */
+	SEQUENCE_LE32,		/* at `sequence_at` of the datagram */
+	SEQUENCE_LE64,
+	SEQUENCE_BE32,
+	SEQUENCE_BE64,
+	SEQUENCE_EDV2,		/* VDIF words 6 and 7, a little-endian u64 */
+	SEQUENCE_TIME,		/* counted from second, frame and thread */
+};
+
+/* The same for all packets of a session; constant while it runs. */
+struct format_shape {
+	uint32_t prefix;	/* bytes */
+	uint32_t payload;	/* bytes */
+	enum sequence_kind sequence;
+	uint32_t sequence_at;	/* byte in the datagram, prefix included */
+	uint32_t sequence_bits;	/* 32 or 64: where the counter wraps */
+	uint32_t parts;		/* packets per frame */
+	uint32_t header;	/* bytes of frame header in part 0 */
+	uint32_t fps;		/* frames per second per thread; 0: unknown */
+	uint32_t threads_n;	/* 0: unknown */
+	const uint32_t *threads;	/* in the order they are sent */
+	uint64_t rate;		/* bits of payload per second; 0: unknown */
+	int64_t around;		/* UTC second near the data: settles what a
+				   header's short date leaves open */
+	const void *options;	/* the plugin's own */
+};
+
+enum {
+	FORMAT_SEQUENCE = 1,	/* `sequence` is known */
+	FORMAT_READABLE = 2,	/* the frame header made sense; without it
+				   the fields below mean nothing */
+	FORMAT_TIME = 4,	/* `second` and `frame` are known */
+	FORMAT_VALID = 8,	/* the sender does not call the data invalid */
+	FORMAT_PART = 16,	/* `part` was seen, not counted */
+};
+
+struct format_packet {
+	uint32_t has;		/* FORMAT_ bits */
+	uint64_t sequence;	/* counts packets */
+	int64_t second;		/* of the frame's first sample, UTC, 1970 */
+	uint32_t frame;		/* in that second, of its thread */
+	uint32_t part;		/* of its frame, from 0 */
+	uint32_t thread;
+	uint32_t station;	/* as in the header */
+	uint32_t bytes;		/* of the frame, by its header */
+};
+
+struct format_ops {
+	struct plugin head;
+	const char *extension;	/* of a file with such data: "vdif" */
+
+	/*
+	 * Completes a shape (sequence, bits, parts, header, fps where rate
+	 * and threads give it) and refuses one that cannot be: -EINVAL, with
+	 * a sentence in `why` that says what would do.  Mandatory.
+	 */
+	int (*shape)(struct format_shape *shape, char *why, uint32_t why_bytes);
+
+	/*
+	 * Reads a packet of exactly prefix and payload bytes.  It sets every
+	 * field that it sets a bit for, and `has`.  Mandatory.
+	 */
+	void (*parse)(const struct format_shape *shape, const void *prefix,
+		      const void *payload, struct format_packet *packet);
+
+	/*
+	 * Writes the frame header of an ideal stream into a payload, with
+	 * time and number zero; stamp() makes it a certain packet's.  For
+	 * part 0 only.  NULL where payloads have no header.
+	 */
+	void (*model)(const struct format_shape *shape, void *payload);
+
+	/*
+	 * Makes the header of another packet of the stream into this one's:
+	 * sequence, second, frame, thread, and validity by FORMAT_VALID;
+	 * what it does not know it leaves.  `prefix` may be NULL, as in
+	 * fill.  Writes no byte of the data.  Mandatory.
+	 */
+	void (*stamp)(const struct format_shape *shape,
+		      const struct format_packet *packet, void *prefix,
+		      void *payload);
+};
+
+/* A counter may stand in the prefix or in the payload behind it. */
+static inline const uint8_t *
+format_counter_at(const struct format_shape *s, const void *prefix,
+		  const void *payload)
+{
+	if (s->sequence_at < s->prefix)
+		return (const uint8_t *)prefix + s->sequence_at;
+	return (const uint8_t *)payload + (s->sequence_at - s->prefix);
+}
+
+/* Reads a plain counter; false where the sequence is of another kind. */
+static inline bool
+format_counter_read(const struct format_shape *s, const void *prefix,
+		    const void *payload, uint64_t *sequence)
+{
+	const uint8_t *at = format_counter_at(s, prefix, payload);
+
+	switch (s->sequence) {
+	case SEQUENCE_LE32: *sequence = read_le32(at); return true;
+	case SEQUENCE_LE64: *sequence = read_le64(at); return true;
+	case SEQUENCE_BE32: *sequence = read_be32(at); return true;
+	case SEQUENCE_BE64: *sequence = read_be64(at); return true;
+	default: return false;
+	}
+}
+
+/* Writes it; a counter in a prefix that is not there is left out. */
+static inline void
+format_counter_write(const struct format_shape *s, uint64_t sequence,
+		     void *prefix, void *payload)
+{
+	uint8_t *at;
+
+	if (!prefix && s->sequence_at < s->prefix)
+		return;
+	at = (uint8_t *)format_counter_at(s, prefix, payload);
+	switch (s->sequence) {
+	case SEQUENCE_LE32: write_le32(at, (uint32_t)sequence); break;
+	case SEQUENCE_LE64: write_le64(at, sequence); break;
+	case SEQUENCE_BE32: write_be32(at, (uint32_t)sequence); break;
+	case SEQUENCE_BE64: write_be64(at, sequence); break;
+	default: break;
+	}
+}
+
+/* UTC nanoseconds of a packet with FORMAT_TIME; whole seconds without fps. */
+static inline int64_t
+format_time_ns(const struct format_shape *s, const struct format_packet *p)
+{
+	int64_t ns = p->second * 1000000000;
+
+	if (s->fps)
+		ns += (int64_t)p->frame * 1000000000 / s->fps;
+	return ns;
+}
+
+#endif

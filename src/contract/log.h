@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CONTRACT_LOG_H
+#define SPATE_CONTRACT_LOG_H
+
+#include <stdint.h>
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/*
+ * What the core does for a plugin.  The struct outlives every instance that
+ * was given it; both callbacks may be called from any thread.
+ */
+struct host {
+	void *ctx;
+	/* Writes one line to the log, with the session's name before it. */
+	void (*log)(void *ctx, enum log_level level, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+	/* Now, in nanoseconds since 1970 (UTC); a test may replace it. */
+	int64_t (*now)(void *ctx);
+};
+
+#endif

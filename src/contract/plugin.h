@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CONTRACT_PLUGIN_H
+#define SPATE_CONTRACT_PLUGIN_H
+
+#include <stdint.h>
+
+#include "contract/log.h"
+#include "contract/option.h"
+
+/*
+ * A plugin is a shared object that exports one constant struct of callbacks,
+ * named after its kind: spate_receive, spate_write or spate_format, of type
+ * struct receive_ops, write_ops or format_ops.
+ *
+ * Every such struct begins with a struct plugin.  The loader refuses another
+ * ABI number, copies the `bytes` that the plugin declares and zeroes the
+ * rest, so that structs may grow at their end without a new number, and
+ * names every mandatory callback that is missing.
+ *
+ * The file is <kind>-<name>.so in $pkglibdir/plugins.  A plugin includes
+ * headers of src/contract and nothing else of spate; it starts no threads of
+ * its own, and is handed what it needs of the core as a struct host.
+ */
+#define SPATE_ABI 1
+
+struct plugin {
+	uint32_t abi;		/* SPATE_ABI */
+	uint32_t bytes;		/* sizeof the struct that this one begins */
+	const char *name;	/* as in the file's name and configuration */
+	const char *help;	/* one line for a person */
+	const struct option *options;	/* NULL: none */
+	uint32_t options_bytes;	/* sizeof the struct that the table fills */
+	uint32_t flags;		/* the kind's own flags */
+};
+
+#define SPATE_PLUGIN __attribute__((visibility("default"), used))
+
+#endif

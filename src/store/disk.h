@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_DISK_H
+#define SPATE_STORE_DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/fault.h"
+#include "contract/option.h"
+
+/*
+ * A disk is a folder on a file system, best one of its own, that takes
+ * chunks.  Disks are found from the patterns of the configuration: a match
+ * of a wildcard counts only where a file system is mounted, because what is
+ * behind an empty mount point is the system's own disk; a path without
+ * wildcard may be any folder.
+ */
+struct disk {
+	char *path;
+	int fd;			/* of the folder; -1 when it is not there */
+	dev_t device;		/* disks with the same share their space */
+	uint64_t reserve;	/* bytes that stay free on the file system */
+};
+
+struct disks {
+	struct disk *disk;
+	unsigned n;
+	unsigned skipped;	/* wildcard matches that are not mounted */
+};
+
+struct disk_space { uint64_t total, free; };	/* free: above the reserve */
+
+/*
+ * Expands the patterns, in their order, each path once.  A path without
+ * wildcard that is not there is kept with fd -1.  A pattern that matches
+ * nothing that counts is not an error here: n may be 0 and `fault` then says
+ * which pattern matched what.  0 or -errno.
+ */
+int disks_find(struct disks *disks, const struct option_texts *patterns,
+	       struct fault *fault);
+void disks_clear(struct disks *disks);
+
+/* Opens (again) a disk that is not there; 0 or -errno. */
+int disk_open(struct disk *disk);
+
+/* 0 or -errno. */
+int disk_space(const struct disk *disk, struct disk_space *space);
+
+#endif

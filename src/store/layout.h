@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_LAYOUT_H
+#define SPATE_STORE_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The vbs layout, as FlexBuff writes it and its tools read it:
+ *
+ *   <disk>/<name>/<name>.%08u       the chunks
+ *   <disk>/<name>/<name>.index      64-byte records, one per block
+ *   <disk>/<name>/<name>.meta.jsonl what is rare and worth reading
+ *
+ * This is the only place that knows these names.
+ */
+enum {
+	LAYOUT_NAME = 64,	/* longest recording name */
+	LAYOUT_FILE = 96,	/* room for any file name below, with its 0 */
+	LAYOUT_CHUNKS = 100000000,	/* numbers have eight digits */
+};
+
+/* [A-Za-z0-9][A-Za-z0-9_+-]{0,63}, not digits only, without "_ds". */
+bool layout_name_good(const char *name);
+/* A sentence that says what is wrong with it; NULL for a good one. */
+const char *layout_name_fault(const char *name);
+
+/* File names within the recording's folder, into LAYOUT_FILE bytes. */
+const char *layout_chunk(char *file, const char *name, uint64_t number);
+const char *layout_index(char *file, const char *name);
+const char *layout_meta(char *file, const char *name);
+
+/* The other way: is this file a chunk of `name`, and which? */
+bool layout_chunk_number(const char *file, const char *name, uint64_t *number);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_META_H
+#define SPATE_STORE_META_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "contract/block.h"
+#include "contract/format.h"
+#include "store/fill.h"
+#include "store/geometry.h"
+
+/*
+ * The metadata of a recording is lines of JSON, one object each, in
+ * <name>.meta.jsonl on every disk; numbers that need 64 bits are decimal
+ * strings, times are ISO 8601 UTC with nine digits.
+ *
+ *   {"spate":1,"software":"spate 0.1.0","name":..,"stream":..,"format":..,
+ *    "extension":..,"layout":"vbs","fill":"invalid","start":..,
+ *    "shape":{..},"geometry":{"payload","parts","quantum","slots",
+ *    "block_bytes"},"disks":[..]}                  always the first line
+ *   {"run":0,"base":"4812800702","time":..}        before its first block
+ *                                                  on this disk
+ *   {"block":12,"holes":[[4711,3],[5000,1]]}       first slot, count
+ *   {"error":"...","time":..}                      something about this disk
+ *   {"end":{..}}                                   the totals, see session
+ *
+ * A line that does not parse (a torn tail) is passed over by readers, unless
+ * it is the first.
+ */
+struct meta_head {
+	const char *name, *stream, *format, *extension;
+	enum fill_kind fill;
+	int64_t start_ns;
+	const struct format_shape *shape;
+	const struct geometry *geometry;
+	const char *const *disks;	/* their paths */
+	unsigned disks_n;
+};
+
+/* New references; NULL without memory. */
+json_t *meta_head(const struct meta_head *head);
+json_t *meta_run(uint32_t run, uint64_t base, int64_t now_ns);
+json_t *meta_holes(const struct block *b);	/* NULL too: b has none */
+json_t *meta_error(const char *text, int64_t now_ns);
+
+#endif

@@ -1,0 +1,9 @@
+# Tests are listed in the order in which a failure says most.
+AM_TESTS_ENVIRONMENT = SPATE_PLUGINS='$(abs_top_builddir)/plugins/.libs'; \
+	export SPATE_PLUGINS; top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
+	top_builddir='$(abs_top_builddir)'; export top_builddir;
+include %D%/unit/local.mk
+include %D%/contract/local.mk
+include %D%/flow/local.mk
+include %D%/fuzz/local.mk
+include %D%/bench/local.mk
