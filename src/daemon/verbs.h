@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_DAEMON_VERBS_H
+#define SPATE_DAEMON_VERBS_H
+
+/*
+ * The verbs of the control socket (see base/control.h for the framing).
+ * Names in [] may be left out.  Times are ISO 8601 UTC with nine digits.
+ *
+ * record   {name, streams:[S...], [for:"30s"], [until:TIME]}
+ *          -> {recordings:[{id, name, stream}...]}
+ *          With several streams each makes <name>_ds<stream>.
+ * stop     {name: "NAME" or "ID"}  answers when the data is durable
+ *          -> {recordings:[INFO...]}
+ * info     {name}  of a recording that runs or ended since the daemon started
+ *          -> {recordings:[INFO...]}; error "not-found" otherwise
+ * status   {} -> {version, pid, started, uptime_s,
+ *            memory:{bytes, borrowed, pages:"hugetlb|transparent|small",
+ *                    locked:bool},
+ *            recordings:[INFO...]  (those that run),
+ *            disks:[DISK...], streams_n}
+ * streams  {} -> {streams:[{name, receive, format, listen:[..], prefix,
+ *            payload, sequence, rate, block_bytes, block_packets, blocks,
+ *            memory, layout, fill, recording: NAME or null}...]}
+ * disks    {} -> {disks:[DISK...], patterns:[..], skipped}
+ *
+ * DISK     {path, state:"idle|writing|full|failed|missing", why: text or null,
+ *           total, free (bytes, above the reserve), written (bytes, since
+ *           the daemon started), chunks, rate (bytes/s, last second),
+ *           writer:"direct", errors}
+ * INFO     as `spate info --json` prints (store/recording.h), and of one that
+ *          runs also {id, state:"recording|stopping", elapsed_s, left_s or
+ *          null, rate (bits/s, last second), blocks:{total, free}, stop_at}
+ *
+ * DISK and INFO keys are stable: programs read them.
+ */
+
+#endif
