@@ -83,7 +83,9 @@ struct format_ops {
 
 	/*
 	 * Reads a packet of exactly prefix and payload bytes.  It sets every
-	 * field that it sets a bit for, and `has`.  Mandatory.
+	 * field that it sets a bit for, and `has`.  `prefix` may be NULL, as
+	 * of a packet that was stored: a counter in it is then not known.
+	 * Mandatory.
 	 */
 	void (*parse)(const struct format_shape *shape, const void *prefix,
 		      const void *payload, struct format_packet *packet);
@@ -97,9 +99,10 @@ struct format_ops {
 
 	/*
 	 * Makes the header of another packet of the stream into this one's:
-	 * sequence, second, frame, thread, and validity by FORMAT_VALID;
-	 * what it does not know it leaves.  `prefix` may be NULL, as in
-	 * fill.  Writes no byte of the data.  Mandatory.
+	 * the sequence with FORMAT_SEQUENCE; second, frame and thread with
+	 * FORMAT_TIME; invalid without FORMAT_VALID; `part` says which part
+	 * of its frame it is.  The rest it leaves.  `prefix` may be NULL, as
+	 * in fill.  Writes no byte of the data.  Mandatory.
 	 */
 	void (*stamp)(const struct format_shape *shape,
 		      const struct format_packet *packet, void *prefix,
@@ -116,13 +119,16 @@ format_counter_at(const struct format_shape *s, const void *prefix,
 	return (const uint8_t *)payload + (s->sequence_at - s->prefix);
 }
 
-/* Reads a plain counter; false where the sequence is of another kind. */
+/* Reads a plain counter; false where there is none, or not here. */
 static inline bool
 format_counter_read(const struct format_shape *s, const void *prefix,
 		    const void *payload, uint64_t *sequence)
 {
-	const uint8_t *at = format_counter_at(s, prefix, payload);
+	const uint8_t *at;
 
+	if (!prefix && s->sequence_at < s->prefix)
+		return false;
+	at = format_counter_at(s, prefix, payload);
 	switch (s->sequence) {
 	case SEQUENCE_LE32: *sequence = read_le32(at); return true;
 	case SEQUENCE_LE64: *sequence = read_le64(at); return true;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CONTRACT_DEFAULTS_H
+#define SPATE_CONTRACT_DEFAULTS_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "contract/format.h"
+
+/*
+ * Defaults are what formats share in shape(): how to refuse one, where a
+ * counter may stand, and how many frames a second a rate makes.
+ */
+
+/* Seconds from 1970 to 2000-01-01, from where formats count time. */
+#define FORMAT_Y2000 INT64_C(946684800)
+
+/* Puts a sentence into `why`; returns -EINVAL, for return statements. */
+static inline __attribute__((format(printf, 3, 4))) int
+format_refuse(char *why, uint32_t why_bytes, const char *sentence, ...)
+{
+	va_list args;
+
+	va_start(args, sentence);
+	if (why_bytes)
+		vsnprintf(why, why_bytes, sentence, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* Bytes of a plain counter; 0 where the sequence is of another kind. */
+static inline uint32_t
+format_counter_bytes(const struct format_shape *s)
+{
+	switch (s->sequence) {
+	case SEQUENCE_LE32:
+	case SEQUENCE_BE32: return 4;
+	case SEQUENCE_LE64:
+	case SEQUENCE_BE64: return 8;
+	default: return 0;
+	}
+}
+
+/* Where a counter in the payload ends there; 0 where it is not in it. */
+static inline uint32_t
+format_counter_end(const struct format_shape *s)
+{
+	uint32_t bytes = format_counter_bytes(s);
+
+	if (!bytes || s->sequence_at < s->prefix)
+		return 0;
+	return s->sequence_at - s->prefix + bytes;
+}
+
+/* Sets sequence_bits, once `sequence` is chosen; 0, or refuses a counter
+ * that is not wholly in the prefix or wholly in the payload. */
+static inline int
+format_counter_settle(struct format_shape *s, char *why, uint32_t why_bytes)
+{
+	uint32_t bytes = format_counter_bytes(s);
+	uint64_t end = (uint64_t)s->sequence_at + bytes;
+
+	s->sequence_bits = bytes == 4 ? 32 : 64;
+	if (!bytes)
+		return 0;
+	if (end > (uint64_t)s->prefix + s->payload)
+		return format_refuse(
+		    why, why_bytes,
+		    "a counter of %u bytes at byte %u is not within the "
+		    "datagram of prefix %u + payload %u bytes; bytes are "
+		    "counted from 0, at the start of the prefix",
+		    bytes, s->sequence_at, s->prefix, s->payload);
+	if (s->sequence_at < s->prefix && end > s->prefix)
+		return format_refuse(
+		    why, why_bytes,
+		    "a counter of %u bytes at byte %u is half in the prefix "
+		    "of %u bytes and half in the payload; with prefix = %u it "
+		    "is whole",
+		    bytes, s->sequence_at, s->prefix, (uint32_t)end);
+	return 0;
+}
+
+/*
+ * Frames per second of each thread.  Some people count the bits of the
+ * samples, as in VDIF_8000-512, others those on the wire with the frame
+ * headers: whichever makes whole frames is meant, the samples first.  0
+ * where neither does.
+ */
+static inline uint32_t
+format_fps(uint64_t rate, uint32_t threads, uint32_t data, uint32_t frame)
+{
+	uint64_t samples = 8ull * threads * data;
+	uint64_t wire = 8ull * threads * frame;
+	uint64_t fps = 0;
+
+	if (samples && rate % samples == 0)
+		fps = rate / samples;
+	else if (wire && rate % wire == 0)
+		fps = rate / wire;
+	return fps <= UINT32_MAX ? (uint32_t)fps : 0;
+}
+
+#endif
