@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * raw: packets of whose payload nothing is known.
+ *
+ * The smallest honest format, and the one for traffic that spate has no
+ * format for.  Unless the configuration says where a counter is, packets are
+ * numbered as they arrive: nothing can be missing, and nothing is put back
+ * into order.  A counter within the payload makes a header of everything up
+ * to its end, so that fill can copy and step it.
+ */
+#include <string.h>
+
+#include "contract/defaults.h"
+
+static int
+shape(struct format_shape *s, char *why, uint32_t why_bytes)
+{
+	int err;
+
+	if (!s->payload)
+		return format_refuse(why, why_bytes,
+				     "raw packets need payload = the bytes of "
+				     "a datagram behind its prefix");
+	if (s->sequence == SEQUENCE_DEFAULT)
+		s->sequence = SEQUENCE_ARRIVAL;
+	if (s->sequence == SEQUENCE_EDV2 || s->sequence == SEQUENCE_TIME)
+		return format_refuse(why, why_bytes,
+				     "raw packets have no header to count by; "
+				     "sequence can be \"arrival\", or a "
+				     "counter such as \"le64@0\"");
+	err = format_counter_settle(s, why, why_bytes);
+	if (err)
+		return err;
+	s->parts = 1;
+	s->header = format_counter_end(s);
+	return 0;
+}
+
+static void
+parse(const struct format_shape *s, const void *prefix, const void *payload,
+      struct format_packet *packet)
+{
+	*packet = (struct format_packet){
+		.has = FORMAT_READABLE | FORMAT_VALID,
+		.bytes = s->payload,
+	};
+	if (format_counter_read(s, prefix, payload, &packet->sequence))
+		packet->has |= FORMAT_SEQUENCE;
+}
+
+static void
+model(const struct format_shape *s, void *payload)
+{
+	memset(payload, 0, s->header);
+}
+
+static void
+stamp(const struct format_shape *s, const struct format_packet *packet,
+      void *prefix, void *payload)
+{
+	if (packet->has & FORMAT_SEQUENCE)
+		format_counter_write(s, packet->sequence, prefix, payload);
+}
+
+SPATE_PLUGIN const struct format_ops spate_format = {
+	.head = {
+		.abi = SPATE_ABI,
+		.bytes = sizeof(struct format_ops),
+		.name = "raw",
+		.help = "packets of any content",
+	},
+	.extension = "raw",
+	.shape = shape,
+	.parse = parse,
+	.model = model,
+	.stamp = stamp,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * udpmon: packets of the network test tool of that name.
+ *
+ *   byte 0   u64 big-endian, counts packets
+ *        8   anything
+ *
+ * The counter is the start of the datagram: with prefix = 8 it is stripped,
+ * with prefix = 0 it is stored with the rest, as a header of the payload.
+ */
+#include <string.h>
+
+#include "contract/defaults.h"
+
+static int
+shape(struct format_shape *s, char *why, uint32_t why_bytes)
+{
+	int err;
+
+	if (!s->payload)
+		return format_refuse(why, why_bytes,
+				     "udpmon packets need payload = the bytes "
+				     "of a datagram behind its prefix");
+	if (s->sequence == SEQUENCE_DEFAULT) {
+		s->sequence = SEQUENCE_BE64;
+		s->sequence_at = 0;
+	}
+	if (s->sequence == SEQUENCE_EDV2 || s->sequence == SEQUENCE_TIME)
+		return format_refuse(why, why_bytes,
+				     "udpmon packets count in their first 8 "
+				     "bytes; leave out sequence, or say "
+				     "\"be64@0\"");
+	err = format_counter_settle(s, why, why_bytes);
+	if (err)
+		return err;
+	s->parts = 1;
+	s->header = format_counter_end(s);
+	return 0;
+}
+
+static void
+parse(const struct format_shape *s, const void *prefix, const void *payload,
+      struct format_packet *packet)
+{
+	*packet = (struct format_packet){
+		.has = FORMAT_READABLE | FORMAT_VALID,
+		.bytes = s->payload,
+	};
+	if (format_counter_read(s, prefix, payload, &packet->sequence))
+		packet->has |= FORMAT_SEQUENCE;
+}
+
+static void
+model(const struct format_shape *s, void *payload)
+{
+	memset(payload, 0, s->header);
+}
+
+static void
+stamp(const struct format_shape *s, const struct format_packet *packet,
+      void *prefix, void *payload)
+{
+	if (packet->has & FORMAT_SEQUENCE)
+		format_counter_write(s, packet->sequence, prefix, payload);
+}
+
+SPATE_PLUGIN const struct format_ops spate_format = {
+	.head = {
+		.abi = SPATE_ABI,
+		.bytes = sizeof(struct format_ops),
+		.name = "udpmon",
+		.help = "packets that begin with a big-endian counter",
+	},
+	.extension = "udpmon",
+	.shape = shape,
+	.parse = parse,
+	.model = model,
+	.stamp = stamp,
+};

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vdif: one VDIF frame in each packet, header included.  The header is eight
+ * little-endian words, or the first four of them where it is `legacy`.
+ *
+ *   word 0   0-29 seconds from the epoch, 30 legacy, 31 invalid
+ *        1   0-23 frame in the second, of its thread; 24-29 epoch
+ *        2   0-23 bytes of the frame / 8, 24-28 log2(channels), 29-31 version
+ *        3   0-15 station, 16-25 thread, 26-30 bits - 1, 31 complex
+ *        4   24-31 EDV, the kind of words 4 to 7
+ *      6-7   EDV 2: a serial number of the packet, u64
+ *
+ * The epoch is a half-year since 2000 in six bits: it begins anew every 32
+ * years, first in 2032, and whichever of these is nearest to the shape's
+ * `around` is meant.  Leap seconds are not looked up: there has been none
+ * since 2017, and senders take an epoch of the current half-year.
+ *
+ * A header is believed when its length is the packet's.  That is the test
+ * that matters: zeros, text and fill all fail it.  Whether it is legacy is
+ * read from each header, because nothing here depends on it but EDV 2.
+ *
+ * SEQUENCE_TIME numbers the frames of all threads since 2000:
+ *
+ *   ((second - 2000) x fps + frame) x threads + place of thread in `threads`
+ *
+ * A thread that is not in the list, or a frame number that fps does not
+ * allow, gives no sequence: any number would be another frame's.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "contract/defaults.h"
+
+enum {
+	HEADER = 32,
+	LEGACY_HEADER = 16,
+	UNIT = 8,	/* of the length field, bytes */
+	SERIAL_AT = 24, /* of EDV 2 */
+	VERSION = 1,
+	EPOCHS = 64,	     /* half-years before the field wraps */
+	HALVES = 3 * EPOCHS, /* to 2095, before a century without leap day */
+	DAY = 86400,
+};
+
+#define INVALID_BIT	(1u << 31)
+#define LEGACY_BIT	(1u << 30)
+#define SECONDS_MASK	0x3fffffffu
+#define LOW24_MASK	0xffffffu
+#define EPOCH_MASK	0x3fu
+#define THREAD_MASK	0x3ffu
+#define SYNC_EDV1	0xacabfeedu
+#define SUBVERSION_EDV2 0xa5ea5u /* ALMA's, which readers look for */
+#define SIXTEEN_YEARS	(INT64_C(16) * 1461 / 4 * DAY)
+
+/* Of the headers that model() makes; none of it matters to a recording. */
+struct vdif_options {
+	const char *station;
+	uint32_t bits;
+	uint32_t channels;
+	bool complex;
+	uint32_t edv;
+	bool legacy;
+};
+
+static const struct vdif_options usual = {
+	.station = "Sp",
+	.bits = 2,
+	.channels = 1,
+};
+
+static const struct option options[] = {
+	{ "station", OPTION_TEXT, offsetof(struct vdif_options, station), "Sp",
+	  .help = "two letters or a number, in headers made here" },
+	{ "bits", OPTION_COUNT, offsetof(struct vdif_options, bits), "2",
+	  .min = 1, .max = 32,
+	  .help = "bits per sample, in headers made here" },
+	{ "channels", OPTION_COUNT, offsetof(struct vdif_options, channels),
+	  "1", .min = 1, .max = 1u << 30,
+	  .help = "channels, a power of two, in headers made here" },
+	{ "complex", OPTION_FLAG, offsetof(struct vdif_options, complex),
+	  "false", .help = "complex samples, in headers made here" },
+	{ "edv", OPTION_COUNT, offsetof(struct vdif_options, edv), "0",
+	  .max = 2, .help = "extended data version, in headers made here" },
+	{ "legacy", OPTION_FLAG, offsetof(struct vdif_options, legacy), "false",
+	  .help = "headers are 16 bytes instead of 32" },
+	{ .name = NULL },
+};
+
+static const struct vdif_options *
+options_of(const struct format_shape *s)
+{
+	return s->options ? s->options : &usual;
+}
+
+/* Two letters are their bytes, first one high; digits are a number. */
+static bool
+station_read(const char *text, uint32_t *station)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (*text >= '0' && *text <= '9' && !*end) {
+		*station = (uint32_t)number;
+		return number <= UINT16_MAX;
+	}
+	if (strlen(text) != 2 || text[0] < '0' || text[1] < ' ')
+		return false;
+	*station = (uint32_t)text[0] << 8 | (uint32_t)text[1];
+	return true;
+}
+
+/* UTC of the start of a half-year, counted from 2000; below HALVES. */
+static int64_t
+half_start(uint32_t half)
+{
+	uint32_t year = half / 2;
+	int64_t days = year * 365 + (year + 3) / 4;
+
+	if (half % 2)
+		days += 181 + (year % 4 == 0);
+	return FORMAT_Y2000 + days * DAY;
+}
+
+/* The half-year that a second is in, or the nearest one there is. */
+static uint32_t
+half_of(int64_t second)
+{
+	uint32_t half = 0;
+
+	while (half + 1 < HALVES && half_start(half + 1) <= second)
+		half++;
+	return half;
+}
+
+/* Which second is `seconds` from an epoch, of those 32 years apart? */
+static int64_t
+second_read(uint32_t epoch, uint32_t seconds, int64_t around)
+{
+	uint32_t half = epoch;
+
+	while (half + EPOCHS < HALVES &&
+	       around > half_start(half + EPOCHS) + seconds - SIXTEEN_YEARS)
+		half += EPOCHS;
+	return half_start(half) + seconds;
+}
+
+/* The header keeps its epoch, as the frames around it do, if it can. */
+static void
+second_write(uint8_t *header, int64_t second)
+{
+	uint32_t word0 = read_le32(header) & ~SECONDS_MASK;
+	uint32_t word1 = read_le32(header + 4);
+	uint32_t half = word1 >> 24 & EPOCH_MASK;
+	uint64_t seconds;
+
+	if (half_start(half) > second)
+		half = half_of(second);
+	while (half + EPOCHS < HALVES && half_start(half + EPOCHS) <= second)
+		half += EPOCHS;
+	seconds = (uint64_t)second - (uint64_t)half_start(half);
+	word1 = (word1 & ~(EPOCH_MASK << 24)) | half % EPOCHS << 24;
+	write_le32(header, word0 | ((uint32_t)seconds & SECONDS_MASK));
+	write_le32(header + 4, word1);
+}
+
+static int
+payload_check(const struct format_shape *s, char *why, uint32_t why_bytes)
+{
+	uint32_t header = options_of(s)->legacy ? LEGACY_HEADER : HEADER;
+
+	if (s->payload % UNIT)
+		return format_refuse(why, why_bytes,
+				     "payload %u is not a multiple of 8; a "
+				     "VDIF frame with 8000 bytes of data has "
+				     "payload = %u",
+				     s->payload, 8000 + header);
+	if (s->payload <= header || s->payload / UNIT > LOW24_MASK)
+		return format_refuse(why, why_bytes,
+				     "payload %u is no VDIF frame: it is the "
+				     "header of %u bytes and the data, %u for "
+				     "8000 bytes of data",
+				     s->payload, header, 8000 + header);
+	return 0;
+}
+
+static int
+options_check(const struct format_shape *s, char *why, uint32_t why_bytes)
+{
+	const struct vdif_options *o = options_of(s);
+	uint32_t station;
+
+	if (!station_read(o->station, &station))
+		return format_refuse(why, why_bytes,
+				     "station \"%s\" is neither two letters, "
+				     "as \"Ef\", nor a number up to 65535",
+				     o->station);
+	if (!o->channels || o->channels & (o->channels - 1))
+		return format_refuse(why, why_bytes,
+				     "%u channels are not a power of two, as "
+				     "a VDIF header needs them",
+				     o->channels);
+	if (o->legacy && (o->edv || s->sequence == SEQUENCE_EDV2))
+		return format_refuse(why, why_bytes,
+				     "a legacy header of 16 bytes has no EDV; "
+				     "leave out either legacy, or edv");
+	if (o->edv == 1 && s->sequence == SEQUENCE_EDV2)
+		return format_refuse(why, why_bytes,
+				     "sequence \"edv2\" is in headers with "
+				     "edv = 2, not 1");
+	return 0;
+}
+
+static int
+threads_check(const struct format_shape *s, char *why, uint32_t why_bytes)
+{
+	for (uint32_t i = 0; s->threads && i < s->threads_n; i++)
+		if (s->threads[i] > THREAD_MASK)
+			return format_refuse(why, why_bytes,
+					     "thread %u: VDIF numbers threads "
+					     "from 0 to 1023",
+					     s->threads[i]);
+	if (s->fps > LOW24_MASK + 1)
+		return format_refuse(why, why_bytes,
+				     "%u frames per second and thread are "
+				     "more than a VDIF header can count; "
+				     "larger frames would do",
+				     s->fps);
+	return 0;
+}
+
+/* The counter of FiLa10G, DBBC3 and jive5ab is all 8 bytes of a prefix. */
+static int
+sequence_settle(struct format_shape *s, char *why, uint32_t why_bytes)
+{
+	uint32_t end;
+
+	if (s->sequence == SEQUENCE_DEFAULT) {
+		if (s->prefix && s->prefix < 8)
+			return format_refuse(why, why_bytes,
+					     "a prefix of %u bytes is too "
+					     "short for the usual 8-byte "
+					     "counter; say which sequence it "
+					     "has, as \"le32@0\" or \"time\"",
+					     s->prefix);
+		s->sequence = s->prefix ? SEQUENCE_LE64 : SEQUENCE_TIME;
+		s->sequence_at = 0;
+	}
+	end = format_counter_end(s);
+	if (end &&
+	    (end > s->header || end - format_counter_bytes(s) < LEGACY_HEADER))
+		return format_refuse(why, why_bytes,
+				     "a counter at byte %u is in the time or "
+				     "the data of a VDIF frame; without a "
+				     "prefix, sequence is \"time\" or \"edv2\"",
+				     s->sequence_at);
+	return format_counter_settle(s, why, why_bytes);
+}
+
+static int
+shape(struct format_shape *s, char *why, uint32_t why_bytes)
+{
+	int err = payload_check(s, why, why_bytes);
+
+	if (!err)
+		err = options_check(s, why, why_bytes);
+	if (err)
+		return err;
+	s->parts = 1;
+	s->header = options_of(s)->legacy ? LEGACY_HEADER : HEADER;
+	if (!s->fps)
+		s->fps = format_fps(s->rate, s->threads_n,
+				    s->payload - s->header, s->payload);
+	err = threads_check(s, why, why_bytes);
+	if (!err)
+		err = sequence_settle(s, why, why_bytes);
+	return err;
+}
+
+static bool
+sequence_of_time(const struct format_shape *s, struct format_packet *p)
+{
+	uint64_t count = (uint64_t)(p->second - FORMAT_Y2000) * s->fps;
+
+	if (p->frame >= s->fps || !s->threads)
+		return false;
+	for (uint32_t i = 0; i < s->threads_n; i++)
+		if (s->threads[i] == p->thread) {
+			p->sequence = (count + p->frame) * s->threads_n + i;
+			return true;
+		}
+	return false;
+}
+
+static bool
+has_serial(const struct format_shape *s, const uint8_t *header)
+{
+	return s->sequence == SEQUENCE_EDV2 &&
+	       !(read_le32(header) & LEGACY_BIT) &&
+	       read_le32(header + 16) >> 24 == 2;
+}
+
+static bool
+sequence_read(const struct format_shape *s, const void *prefix,
+	      const uint8_t *header, struct format_packet *p)
+{
+	if (format_counter_read(s, prefix, header, &p->sequence))
+		return true;
+	if (!(p->has & FORMAT_READABLE))
+		return false;
+	if (s->sequence == SEQUENCE_TIME)
+		return sequence_of_time(s, p);
+	if (!has_serial(s, header))
+		return false;
+	p->sequence = read_le64(header + SERIAL_AT);
+	return true;
+}
+
+static void
+header_read(const struct format_shape *s, const uint8_t *header,
+	    struct format_packet *p)
+{
+	uint32_t word0 = read_le32(header), word1 = read_le32(header + 4);
+	uint32_t word3 = read_le32(header + 12);
+
+	p->has = FORMAT_READABLE | FORMAT_TIME;
+	if (!(word0 & INVALID_BIT))
+		p->has |= FORMAT_VALID;
+	p->second = second_read(word1 >> 24 & EPOCH_MASK, word0 & SECONDS_MASK,
+				s->around);
+	p->frame = word1 & LOW24_MASK;
+	p->thread = word3 >> 16 & THREAD_MASK;
+	p->station = word3 & UINT16_MAX;
+	p->bytes = s->payload;
+}
+
+static void
+parse(const struct format_shape *s, const void *prefix, const void *payload,
+      struct format_packet *packet)
+{
+	const uint8_t *header = payload;
+	uint32_t units = read_le32(header + 8) & LOW24_MASK;
+
+	*packet = (struct format_packet){ .has = 0 };
+	if (units * UNIT == s->payload)
+		header_read(s, header, packet);
+	if (sequence_read(s, prefix, header, packet))
+		packet->has |= FORMAT_SEQUENCE;
+}
+
+static void
+model(const struct format_shape *s, void *payload)
+{
+	const struct vdif_options *o = options_of(s);
+	uint32_t edv = s->sequence == SEQUENCE_EDV2 ? 2 : o->edv;
+	uint32_t epoch = half_of(s->around) % EPOCHS, station = 0;
+	uint32_t channels = (uint32_t)__builtin_ctz(o->channels);
+	uint8_t *header = payload;
+
+	station_read(o->station, &station);
+	memset(header, 0, s->header);
+	write_le32(header, o->legacy ? LEGACY_BIT : 0);
+	write_le32(header + 4, epoch << 24);
+	write_le32(header + 8,
+		   s->payload / UNIT | channels << 24 | VERSION << 29);
+	write_le32(header + 12,
+		   station | (o->bits - 1) << 26 | (uint32_t)o->complex << 31);
+	if (edv)
+		write_le32(header + 16,
+			   edv << 24 | (edv == 2 ? SUBVERSION_EDV2 << 4 : 0));
+	if (edv == 1)
+		write_le32(header + 20, SYNC_EDV1);
+}
+
+static void
+stamp(const struct format_shape *s, const struct format_packet *packet,
+      void *prefix, void *payload)
+{
+	uint8_t *header = payload;
+	uint32_t word0 = read_le32(header) & ~INVALID_BIT;
+	uint32_t word1, word3;
+
+	write_le32(header,
+		   word0 | (packet->has & FORMAT_VALID ? 0 : INVALID_BIT));
+	if (packet->has & FORMAT_TIME) {
+		second_write(header, packet->second);
+		word1 = read_le32(header + 4) & ~LOW24_MASK;
+		word3 = read_le32(header + 12) & ~(THREAD_MASK << 16);
+		write_le32(header + 4, word1 | (packet->frame & LOW24_MASK));
+		write_le32(header + 12, word3 | (packet->thread & THREAD_MASK)
+						    << 16);
+	}
+	if (!(packet->has & FORMAT_SEQUENCE))
+		return;
+	format_counter_write(s, packet->sequence, prefix, payload);
+	if (has_serial(s, header))
+		write_le64(header + SERIAL_AT, packet->sequence);
+}
+
+SPATE_PLUGIN const struct format_ops spate_format = {
+	.head = {
+		.abi = SPATE_ABI,
+		.bytes = sizeof(struct format_ops),
+		.name = "vdif",
+		.help = "VDIF frames, one in each packet",
+		.options = options,
+		.options_bytes = sizeof(struct vdif_options),
+	},
+	.extension = "vdif",
+	.shape = shape,
+	.parse = parse,
+	.model = model,
+	.stamp = stamp,
+};
