@@ -1,11 +1,11 @@
 noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
 	%D%/clock.c %D%/clock.h \
-	%D%/conf.c %D%/conf.h \
-	%D%/control.c %D%/control.h \
+	%D%/conf.h \
+	%D%/control.h \
 	%D%/fault.c %D%/fault.h \
 	%D%/log.c %D%/log.h \
-	%D%/module.c %D%/module.h \
+	%D%/module.h \
 	%D%/shape.c %D%/shape.h \
 	%D%/units.c %D%/units.h
 BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) -ldl -lm -lpthread

@@ -19,8 +19,8 @@ enum { SHAPE_SEQUENCE_TEXT = 32 };
 const char *shape_sequence_show(const struct format_shape *shape,
 				char text[SHAPE_SEQUENCE_TEXT]);
 
-/* A new object {prefix, payload, sequence, parts, header, fps, threads,
- * rate, around}; NULL without memory. */
+/* A new object {prefix, payload, sequence, bits, parts, header, fps,
+ * threads, rate, around}; NULL without memory. */
 json_t *shape_to_json(const struct format_shape *shape);
 
 /* Reads it back; `threads` is malloc'ed and the caller's (shape_clear).

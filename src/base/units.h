@@ -6,7 +6,7 @@
 
 /*
  * Sizes, rates, spans and times as people write them.  All parsers take the
- * whole text or fail: 0, -EINVAL (not of this form), -ERANGE (too large).
+ * whole text or fail: 0, -EINVAL (not of this form), -ERANGE (2^63 or more).
  *
  *   bytes  "4096" "64M" "8G"           K M G T are binary; also KiB, MiB ...
  *   rate   "8Gbps" "500Mbps" "1000"    bits per second; k M G are decimal

@@ -2,3 +2,31 @@
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/tests
 UNIT_BASE = $(BASE_LIBS) $(CHECK_LIBS)
 UNIT_STORE = $(STORE_LIBS) $(CHECK_LIBS)
+
+if HAVE_CHECK
+
+check_PROGRAMS += tests/unit/test_units
+TESTS += tests/unit/test_units
+tests_unit_test_units_SOURCES = %D%/test_units.c %D%/suite.h
+tests_unit_test_units_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_units_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_fault
+TESTS += tests/unit/test_fault
+tests_unit_test_fault_SOURCES = %D%/test_fault.c %D%/suite.h
+tests_unit_test_fault_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fault_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_log
+TESTS += tests/unit/test_log
+tests_unit_test_log_SOURCES = %D%/test_log.c %D%/suite.h
+tests_unit_test_log_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_log_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_shape
+TESTS += tests/unit/test_shape
+tests_unit_test_shape_SOURCES = %D%/test_shape.c %D%/suite.h
+tests_unit_test_shape_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_shape_LDADD = $(UNIT_BASE)
+
+endif

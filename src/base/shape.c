@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A shape is written as the configuration and the metadata name its parts.
+ * JSON is read as text of others: every number is checked against the field
+ * that it goes to, so that a damaged file is refused and never half read.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/shape.h"
+
+enum { COUNTER_AT_MAX = 65535 }; /* no datagram is longer */
+
+static const struct kind {
+	const char *name;
+	enum sequence_kind sequence;
+	unsigned bits;
+	bool placed; /* followed by '@' and the byte */
+} kinds[] = {
+	{ "default", SEQUENCE_DEFAULT, 64, false },
+	{ "arrival", SEQUENCE_ARRIVAL, 64, false },
+	{ "le32", SEQUENCE_LE32, 32, true },
+	{ "le64", SEQUENCE_LE64, 64, true },
+	{ "be32", SEQUENCE_BE32, 32, true },
+	{ "be64", SEQUENCE_BE64, 64, true },
+	{ "edv2", SEQUENCE_EDV2, 64, false },
+	{ "time", SEQUENCE_TIME, 64, false },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const struct kind *
+find_kind(const char *name, size_t length)
+{
+	for (int i = 0; i < KINDS; i++)
+		if (strlen(kinds[i].name) == length &&
+		    memcmp(kinds[i].name, name, length) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+int
+shape_sequence_parse(struct format_shape *shape, const char *text)
+{
+	size_t length = strcspn(text, "@");
+	const struct kind *kind = find_kind(text, length);
+	unsigned long at = 0;
+	char *end;
+
+	if (!kind || kind->placed != (text[length] == '@'))
+		return -EINVAL;
+	if (kind->placed) {
+		text += length + 1;
+		if (!isdigit((unsigned char)*text))
+			return -EINVAL;
+		at = strtoul(text, &end, 10);
+		if (*end || at > COUNTER_AT_MAX)
+			return -EINVAL;
+	}
+	shape->sequence = kind->sequence;
+	shape->sequence_at = at;
+	return 0;
+}
+
+static const struct kind *
+kind_of(const struct format_shape *shape)
+{
+	const struct kind *kind = kinds;
+
+	while (kind->sequence != shape->sequence)
+		kind++;
+	return kind;
+}
+
+const char *
+shape_sequence_show(const struct format_shape *shape,
+		    char text[SHAPE_SEQUENCE_TEXT])
+{
+	const struct kind *kind = kind_of(shape);
+
+	if (kind->placed)
+		snprintf(text, SHAPE_SEQUENCE_TEXT, "%s@%u", kind->name,
+			 shape->sequence_at);
+	else
+		snprintf(text, SHAPE_SEQUENCE_TEXT, "%s", kind->name);
+	return text;
+}
+
+json_t *
+shape_to_json(const struct format_shape *s)
+{
+	char sequence[SHAPE_SEQUENCE_TEXT];
+	json_t *threads = json_array();
+
+	for (uint32_t i = 0; i < s->threads_n; i++)
+		if (json_array_append_new(threads, json_integer(s->threads[i])))
+			goto fail;
+	return json_pack("{s:I s:I s:s s:I s:I s:I s:I s:o s:I s:I}", "prefix",
+			 (json_int_t)s->prefix, "payload",
+			 (json_int_t)s->payload, "sequence",
+			 shape_sequence_show(s, sequence), "bits",
+			 (json_int_t)s->sequence_bits, "parts",
+			 (json_int_t)s->parts, "header", (json_int_t)s->header,
+			 "fps", (json_int_t)s->fps, "threads", threads, "rate",
+			 (json_int_t)s->rate, "around", (json_int_t)s->around);
+fail:
+	json_decref(threads);
+	return NULL;
+}
+
+/* A missing number is zero; one that does not fit is an error. */
+static int
+read_u32(uint32_t *value, const json_t *json)
+{
+	json_int_t n = json_integer_value(json);
+
+	if (json && (!json_is_integer(json) || n < 0 || n > UINT32_MAX))
+		return -EINVAL;
+	*value = n;
+	return 0;
+}
+
+static int
+read_numbers(struct format_shape *shape, const json_t *json)
+{
+	const struct {
+		const char *key;
+		uint32_t *value;
+	} numbers[] = {
+		{ "prefix", &shape->prefix },
+		{ "payload", &shape->payload },
+		{ "bits", &shape->sequence_bits },
+		{ "parts", &shape->parts },
+		{ "header", &shape->header },
+		{ "fps", &shape->fps },
+	};
+	const json_t *rate = json_object_get(json, "rate");
+	const json_t *around = json_object_get(json, "around");
+
+	for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (read_u32(numbers[i].value,
+			     json_object_get(json, numbers[i].key)))
+			return -EINVAL;
+	if ((rate && !json_is_integer(rate)) || json_integer_value(rate) < 0 ||
+	    (around && !json_is_integer(around)))
+		return -EINVAL;
+	shape->rate = json_integer_value(rate);
+	shape->around = json_integer_value(around);
+	return shape->payload ? 0 : -EINVAL;
+}
+
+static int
+read_threads(struct format_shape *shape, const json_t *json)
+{
+	size_t n = json_array_size(json);
+	uint32_t *threads;
+
+	if (json && !json_is_array(json))
+		return -EINVAL;
+	if (n == 0)
+		return 0;
+	threads = calloc(n, sizeof *threads);
+	if (!threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (read_u32(&threads[i], json_array_get(json, i))) {
+			free(threads);
+			return -EINVAL;
+		}
+	}
+	shape->threads = threads;
+	shape->threads_n = n;
+	return 0;
+}
+
+int
+shape_from_json(struct format_shape *shape, const json_t *json)
+{
+	struct format_shape s = { .options = shape->options };
+	const char *sequence =
+	    json_string_value(json_object_get(json, "sequence"));
+	int err;
+
+	if (!sequence || shape_sequence_parse(&s, sequence) ||
+	    read_numbers(&s, json))
+		return -EINVAL;
+	if (s.sequence_bits == 0)
+		s.sequence_bits = kind_of(&s)->bits;
+	if (s.sequence_bits != 32 && s.sequence_bits != 64)
+		return -EINVAL;
+	err = read_threads(&s, json_object_get(json, "threads"));
+	if (!err)
+		*shape = s;
+	return err;
+}
+
+void
+shape_clear(struct format_shape *shape)
+{
+	free((void *)shape->threads);
+	shape->threads = NULL;
+	shape->threads_n = 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The log is read back through a pipe that stands in for stderr. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "unit/suite.h"
+
+enum { READ_END, WRITE_END };
+
+static int ends[2];
+
+static void
+start(void)
+{
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(dup2(ends[WRITE_END], STDERR_FILENO), STDERR_FILENO);
+	unsetenv("JOURNAL_STREAM");
+	log_level_set(LOG_INFO);
+}
+
+/* One read: a line is one write. */
+static const char *
+written(void)
+{
+	static char text[4096];
+	ssize_t got = read(ends[READ_END], text, sizeof text - 1);
+
+	ck_assert_int_gt(got, 0);
+	text[got] = '\0';
+	return text;
+}
+
+START_TEST(a_line)
+{
+	const char *text;
+
+	start();
+	log_line(LOG_WARN, "r4123", "disk %d is %s", 3, "slow");
+	text = written();
+	/* 2026-11-20T10:00:00.000Z and a space are before the level */
+	ck_assert_int_eq(text[10], 'T');
+	ck_assert_int_eq(text[23], 'Z');
+	ck_assert_str_eq(text + 24, " warn  r4123: disk 3 is slow\n");
+	log_line(LOG_ERROR, NULL, "no subject");
+	ck_assert_str_eq(written() + 24, " error no subject\n");
+}
+END_TEST
+
+START_TEST(levels)
+{
+	start();
+	log_line(LOG_DEBUG, NULL, "unseen");
+	log_line(LOG_INFO, NULL, "seen");
+	ck_assert_str_eq(written() + 24, " info  seen\n");
+	log_level_set(LOG_ERROR);
+	log_line(LOG_WARN, NULL, "unseen");
+	log_line(LOG_ERROR, NULL, "seen");
+	ck_assert_str_eq(written() + 24, " error seen\n");
+	log_level_set(LOG_DEBUG);
+	log_line(LOG_DEBUG, NULL, "seen");
+	ck_assert_str_eq(written() + 24, " debug seen\n");
+}
+END_TEST
+
+START_TEST(the_journal)
+{
+	struct stat st;
+	char name[64];
+
+	start();
+	fstat(STDERR_FILENO, &st);
+	snprintf(name, sizeof name, "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", name, 1);
+	log_line(LOG_WARN, "r4123", "text");
+	ck_assert_str_eq(written(), "<4>r4123: text\n");
+	/* A journal that stderr no longer goes to is none. */
+	setenv("JOURNAL_STREAM", "1:1", 1);
+	log_line(LOG_WARN, "r4123", "text");
+	ck_assert_str_eq(written() + 24, " warn  r4123: text\n");
+}
+END_TEST
+
+START_TEST(long_and_foreign_text)
+{
+	char many[3000];
+	const char *text;
+
+	start();
+	memset(many, 'x', sizeof many);
+	many[sizeof many - 1] = '\0';
+	log_line(LOG_INFO, NULL, "%s", many);
+	text = written();
+	ck_assert_uint_eq(strlen(text), 1024);
+	ck_assert_int_eq(text[1023], '\n');
+	log_line(LOG_INFO, many, "%s", "behind a long subject");
+	ck_assert_ptr_nonnull(strstr(written(), "behind a long subject\n"));
+	log_line(LOG_INFO, NULL, "a\nb\x1b[2J");
+	ck_assert_str_eq(written() + 24, " info  a b [2J\n");
+}
+END_TEST
+
+START_TEST(errno_is_kept)
+{
+	start();
+	errno = ENOSPC;
+	log_line(LOG_INFO, NULL, "%m");
+	ck_assert_int_eq(errno, ENOSPC);
+	ck_assert_str_eq(written() + 24, " info  No space left on device\n");
+	close(STDERR_FILENO);
+	log_line(LOG_INFO, NULL, "nobody reads this");
+	ck_assert_int_eq(errno, ENOSPC);
+}
+END_TEST
+
+START_TEST(a_host)
+{
+	struct host h = log_host("a-stream");
+	int64_t before, now;
+
+	start();
+	h.log(h.ctx, LOG_INFO, "%d", 7);
+	ck_assert_str_eq(written() + 24, " info  a-stream: 7\n");
+	h.log(h.ctx, LOG_DEBUG, "unseen");
+	h.log(h.ctx, LOG_ERROR, "seen");
+	ck_assert_str_eq(written() + 24, " error a-stream: seen\n");
+	before = clock_now();
+	now = h.now(h.ctx);
+	ck_assert_int_ge(now, before);
+	ck_assert_int_le(now, clock_now());
+}
+END_TEST
+
+START_TEST(steady_clock)
+{
+	int64_t before = clock_steady();
+
+	ck_assert_int_ge(clock_steady(), before);
+}
+END_TEST
+
+SUITE("log", a_line, levels, the_journal, long_and_foreign_text, errno_is_kept,
+      a_host, steady_clock)
