@@ -2,6 +2,7 @@
 #ifndef SPATE_STORE_FILL_H
 #define SPATE_STORE_FILL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "contract/block.h"
@@ -17,42 +18,58 @@
  * the pattern alone.
  *
  * Which thread a slot belongs to follows from its neighbours: senders send
- * their threads in turn, so slots that are a multiple of `cycle` packets
- * apart are of one thread.  The cycle and the frames per second come from
- * the configuration or are learned from the packets themselves.
+ * their threads in turn, so frames that are a multiple of `cycle` apart are
+ * of one thread.  The cycle and the frames per second come from the shape or
+ * are learned from the packets themselves.
  */
 enum fill_kind { FILL_INVALID, FILL_ZERO };
 
 #define FILL_PATTERN 0x11223344u
+enum { FILL_CYCLE = 1024 };	/* threads there can be */
 
-/* What one recording knows for its fill; one user at a time. */
+/*
+ * What one recording knows for its fill; one user at a time.  Frame numbers
+ * here are sequence / parts, relative to the run.
+ */
 struct fill {
 	const struct format_ops *format;
 	const struct format_shape *shape;
 	enum fill_kind kind;
-	uint32_t cycle;		/* packets; 0 while unknown */
 	uint32_t fps;		/* 0 while unknown */
-	/* The first timed packet seen of each run, to learn fps from. */
-	uint32_t run;
+	uint32_t cycle;		/* frames; 0 while unknown */
+	uint32_t run;		/* that all below is about */
+	bool settled;		/* the cycle was seen in this run */
+	uint64_t base;		/* absolute sequence of its slot 0 */
+	/* The first timed packet seen of the run, to learn fps from. */
+	bool timed;
 	int64_t second;
-	uint64_t sequence;
+	uint64_t timed_frame;
 	uint32_t frame;
-	/* One whole cycle of good headers, for blocks without any. */
-	uint8_t *model;		/* cycle x parts x header bytes */
-	uint64_t model_first;	/* sequence of model[0] */
+	/* The last good header of each thread, by frame number modulo cycle,
+	 * and its sequence: FILL_NONE where there is none. */
+	uint8_t *model;		/* FILL_CYCLE x header bytes */
+	uint64_t *model_sequence;
 };
 
-/* Returns 0 or -ENOMEM. */
+#define FILL_NONE UINT64_MAX
+
+/* Returns 0 or -ENOMEM.  format and shape must outlive it. */
 int fill_init(struct fill *fill, enum fill_kind kind,
 	      const struct format_ops *format,
 	      const struct format_shape *shape);
 void fill_finish(struct fill *fill);
+
+/* Learns from the packets of a block what it can; fill_block does so too. */
+void fill_learn(struct fill *fill, const struct block *b);
 
 /*
  * Fills every slot below b->used without a packet.  b is CLOSED and the
  * caller's; it is cheap where nothing is missing.
  */
 void fill_block(struct fill *fill, struct block *b);
+
+/* Is this payload's header one that fill_slot can step? */
+bool fill_near(const struct fill *fill, const uint8_t *payload);
 
 /*
  * Writes the slot that would be `sequence` (relative to the run) into

@@ -16,7 +16,7 @@
  */
 enum {
 	LAYOUT_NAME = 64,	/* longest recording name */
-	LAYOUT_FILE = 96,	/* room for any file name below, with its 0 */
+	LAYOUT_FILE = 160,	/* room for any file name below, with its 0 */
 	LAYOUT_CHUNKS = 100000000,	/* numbers have eight digits */
 };
 
@@ -24,6 +24,13 @@ enum {
 bool layout_name_good(const char *name);
 /* A sentence that says what is wrong with it; NULL for a good one. */
 const char *layout_name_fault(const char *name);
+
+/*
+ * A folder is called as its recording, or, where several streams were
+ * recorded together, <name>_ds<stream> (up to LAYOUT_NAME for the stream).
+ * What this refuses is never made into a path.
+ */
+bool layout_folder_good(const char *folder);
 
 /* File names within the recording's folder, into LAYOUT_FILE bytes. */
 const char *layout_chunk(char *file, const char *name, uint64_t number);

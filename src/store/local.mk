@@ -6,8 +6,5 @@ libstore_a_SOURCES = \
 	%D%/geometry.c %D%/geometry.h \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \
-	%D%/meta.c %D%/meta.h \
-	%D%/recording.c %D%/recording.h \
-	%D%/recover.c %D%/recover.h \
-	%D%/verify.c %D%/verify.h
+	%D%/meta.c %D%/meta.h
 STORE_LIBS = libstore.a $(BASE_LIBS)

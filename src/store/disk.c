@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A mount point is told by the kernel (STATX_ATTR_MOUNT_ROOT, which sees
+ * bind mounts of the same file system too); where it does not know that
+ * attribute (before 5.8) the folder's device must differ from its parent's.
+ * /proc/self/mounts was rejected: its paths are those of another time, and
+ * a link to a mount point is not in it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "store/disk.h"
+
+enum { RESERVE_PART = 100 }; /* 1 % */
+static const uint64_t reserve_least = UINT64_C(256) << 20;
+
+static bool
+has_wildcard(const char *pattern)
+{
+	return strpbrk(pattern, "*?[");
+}
+
+static bool
+is_mounted(int fd)
+{
+	struct statx sx;
+	struct stat here, parent;
+
+	if (!statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &sx) &&
+	    sx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
+		return sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	return !fstat(fd, &here) && !fstatat(fd, "..", &parent, 0) &&
+	       here.st_dev != parent.st_dev;
+}
+
+int
+disk_open(struct disk *disk)
+{
+	struct statvfs vfs;
+	struct stat st;
+	int fd, err;
+
+	fd = open(disk->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || fstatvfs(fd, &vfs) < 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	disk->fd = fd;
+	disk->device = st.st_dev;
+	disk->reserve = (uint64_t)vfs.f_blocks * vfs.f_frsize / RESERVE_PART;
+	if (disk->reserve < reserve_least)
+		disk->reserve = reserve_least;
+	return 0;
+}
+
+int
+disk_space(const struct disk *disk, struct disk_space *space)
+{
+	struct statvfs vfs;
+	uint64_t free_bytes;
+
+	if (disk->fd < 0)
+		return -ENODEV;
+	if (fstatvfs(disk->fd, &vfs) < 0)
+		return -errno;
+	free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+	space->total = (uint64_t)vfs.f_blocks * vfs.f_frsize;
+	space->free =
+	    free_bytes > disk->reserve ? free_bytes - disk->reserve : 0;
+	return 0;
+}
+
+static bool
+is_known(const struct disks *disks, const char *path)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (!strcmp(disks->disk[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/* Takes a path that counts.  0 or -errno; a path seen before is no error. */
+static int
+add(struct disks *disks, const char *path, bool must_be_mounted)
+{
+	struct disk disk = { .fd = -1 };
+	struct disk *grown;
+	size_t length = strlen(path);
+
+	disk.path = strdup(path);
+	if (!disk.path)
+		return -ENOMEM;
+	while (length > 1 && disk.path[length - 1] == '/')
+		disk.path[--length] = '\0';
+	if (is_known(disks, disk.path))
+		goto skip;
+	if (disk_open(&disk) < 0 && must_be_mounted)
+		goto skip; /* a file, or gone: no disk */
+	if (must_be_mounted && !is_mounted(disk.fd)) {
+		disks->skipped++;
+		goto skip;
+	}
+	grown = realloc(disks->disk, (disks->n + 1) * sizeof *grown);
+	if (!grown)
+		goto no_memory;
+	disks->disk = grown;
+	disks->disk[disks->n++] = disk;
+	return 0;
+skip:
+	if (disk.fd >= 0)
+		close(disk.fd);
+	free(disk.path);
+	return 0;
+no_memory:
+	if (disk.fd >= 0)
+		close(disk.fd);
+	free(disk.path);
+	return -ENOMEM;
+}
+
+static int
+add_matches(struct disks *disks, const char *pattern, size_t *matches)
+{
+	glob_t found;
+	int err = 0;
+
+	switch (glob(pattern, 0, NULL, &found)) {
+	case 0: break;
+	case GLOB_NOMATCH: return 0;
+	case GLOB_NOSPACE: return -ENOMEM;
+	default: return -EIO;
+	}
+	*matches = found.gl_pathc;
+	for (size_t i = 0; i < found.gl_pathc && !err; i++)
+		err = add(disks, found.gl_pathv[i], true);
+	globfree(&found);
+	return err;
+}
+
+/* Says what became of the last pattern, for when no disk was found. */
+static void
+explain(const struct disks *disks, const char *pattern, size_t matches,
+	struct fault *fault)
+{
+	fault_set(fault, 0, "no-disk", "no disk found");
+	if (!matches) {
+		fault_why(fault, "\"%s\" matches nothing", pattern);
+		fault_hint(fault, "name folders that exist, or mount disks "
+				  "where the pattern points");
+		return;
+	}
+	fault_why(fault,
+		  "\"%s\" matches %zu, and %u of what patterns match is not "
+		  "a mount point",
+		  pattern, matches, disks->skipped);
+	fault_hint(fault, "mount a disk there, or name the folder without a "
+			  "wildcard to use it as it is");
+}
+
+int
+disks_find(struct disks *disks, const struct option_texts *patterns,
+	   struct fault *fault)
+{
+	int err = 0;
+
+	*disks = (struct disks){ 0 };
+	if (!patterns->n)
+		fault_set(fault, 0, "no-disk", "no disks are configured");
+	for (unsigned i = 0; i < patterns->n && !err; i++) {
+		const char *pattern = patterns->text[i];
+		size_t matches = 0;
+
+		if (has_wildcard(pattern))
+			err = add_matches(disks, pattern, &matches);
+		else
+			err = add(disks, pattern, false);
+		if (err)
+			fault_set(fault, err, "io",
+				  "cannot look for disks at \"%s\": %s",
+				  pattern, strerror(-err));
+		else if (!disks->n)
+			explain(disks, pattern, matches, fault);
+	}
+	if (err)
+		disks_clear(disks);
+	return err;
+}
+
+void
+disks_clear(struct disks *disks)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (disks->disk[i].fd >= 0)
+			close(disks->disk[i].fd);
+		free(disks->disk[i].path);
+	}
+	free(disks->disk);
+	*disks = (struct disks){ 0 };
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything goes through the descriptor of the recording's own folder, so a
+ * disk that is mounted elsewhere, or a folder moved away, in mid-recording
+ * never makes us write to another place.
+ *
+ * Who writes holds flock(LOCK_EX) on the index for as long as the recording
+ * lives; a reader that can take LOCK_SH knows that nobody is at it.  The
+ * index is made under another name and gets its own when it is locked and
+ * all else is durable: who sees an index sees the metadata too, and a lock.
+ *
+ * A chunk's space is reserved beyond the end of the file
+ * (FALLOC_FL_KEEP_SIZE), so its size is how much was written when the power
+ * fails; a chunk grown to its full size first would read as zeros there.  It
+ * costs nothing: 24 chunks of 64M with O_DIRECT and fdatasync, ext4 on NVMe,
+ * Linux 6.18, three times each, in 4M writes: 3.0-3.2 GB/s and 0.11 CPU s
+ * with it, 3.0-3.4 GB/s and 0.13-0.19 CPU s grown first, 2.2-3.3 GB/s with
+ * nothing reserved.  What is reserved and not used goes when the writer
+ * truncates the chunk to what it wrote.
+ *
+ * A line or record that did not fit (a full disk) is cut off again: what
+ * comes later must not stand behind half a record.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/folder.h"
+#include "store/layout.h"
+
+struct tail {
+	int fd;	     /* open for appending */
+	off_t bytes; /* good ones */
+};
+
+struct folder {
+	char *name;
+	int disk; /* the disk's folder; borrowed */
+	int dir;
+	struct tail index, meta;
+	bool noted; /* meta has lines that are not durable */
+};
+
+static const char index_new[] = ".index.new";
+
+/* Where this fails too, readers stop at the half record. */
+static int
+cut(struct tail *tail, int err)
+{
+	return ftruncate(tail->fd, tail->bytes) < 0 ? -EIO : err;
+}
+
+static int
+append(struct tail *tail, const void *data, size_t bytes)
+{
+	const char *at = data;
+	size_t left = bytes;
+
+	while (left) {
+		ssize_t put = write(tail->fd, at, left);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return cut(tail, -errno);
+		at += put;
+		left -= (size_t)put;
+	}
+	tail->bytes += (off_t)bytes;
+	return 0;
+}
+
+static int
+append_line(struct tail *tail, const json_t *line)
+{
+	char *text = json_dumps(line, JSON_COMPACT);
+	size_t length;
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	length = strlen(text);
+	text[length] = '\n'; /* in place of the 0 */
+	err = append(tail, text, length + 1);
+	free(text);
+	return err;
+}
+
+static int
+create(int dir, const char *file)
+{
+	int fd = openat(dir, file,
+			O_CREAT | O_EXCL | O_RDWR | O_APPEND | O_CLOEXEC, 0644);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+create_meta(struct folder *f, const json_t *head)
+{
+	char file[LAYOUT_FILE];
+	int err;
+
+	f->meta.fd = create(f->dir, layout_meta(file, f->name));
+	if (f->meta.fd < 0)
+		return f->meta.fd;
+	err = append_line(&f->meta, head);
+	if (!err && fdatasync(f->meta.fd) < 0)
+		err = -errno;
+	return err;
+}
+
+static int
+create_index(struct folder *f)
+{
+	char file[LAYOUT_FILE];
+
+	f->index.fd = create(f->dir, index_new);
+	if (f->index.fd < 0)
+		return f->index.fd;
+	if (flock(f->index.fd, LOCK_EX | LOCK_NB) < 0 ||
+	    fdatasync(f->index.fd) < 0 ||
+	    renameat(f->dir, index_new, f->dir, layout_index(file, f->name)) <
+		0 ||
+	    fsync(f->dir) < 0 || fsync(f->disk) < 0)
+		return -errno;
+	return 0;
+}
+
+static void
+free_folder(struct folder *f)
+{
+	if (f->index.fd >= 0)
+		close(f->index.fd);
+	if (f->meta.fd >= 0)
+		close(f->meta.fd);
+	if (f->dir >= 0)
+		close(f->dir);
+	free(f->name);
+	free(f);
+}
+
+/* Undoes a folder_create that failed; what it did not make is not there. */
+static void
+remove_folder(struct folder *f)
+{
+	char file[LAYOUT_FILE];
+
+	if (f->dir >= 0) {
+		unlinkat(f->dir, index_new, 0);
+		unlinkat(f->dir, layout_index(file, f->name), 0);
+		unlinkat(f->dir, layout_meta(file, f->name), 0);
+	}
+	unlinkat(f->disk, f->name, AT_REMOVEDIR);
+}
+
+int
+folder_create(struct folder **folder, const struct disk *disk, const char *name,
+	      const json_t *head)
+{
+	struct folder *f;
+	int err;
+
+	if (!layout_folder_good(name))
+		return -EINVAL;
+	f = malloc(sizeof *f);
+	if (!f)
+		return -ENOMEM;
+	*f = (struct folder){
+		.name = strdup(name),
+		.disk = disk->fd,
+		.dir = -1,
+		.index.fd = -1,
+		.meta.fd = -1,
+	};
+	err = -ENOMEM;
+	if (!f->name)
+		goto fail;
+	if (mkdirat(f->disk, name, 0755) < 0) {
+		err = -errno;
+		goto fail;
+	}
+	f->dir = openat(f->disk, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = f->dir < 0 ? -errno : create_meta(f, head);
+	if (!err)
+		err = create_index(f);
+	if (err)
+		goto fail_made;
+	*folder = f;
+	return 0;
+fail_made:
+	remove_folder(f);
+fail:
+	free_folder(f);
+	return err;
+}
+
+int
+folder_chunk(struct folder *folder, uint64_t number, int flags, uint64_t bytes)
+{
+	char file[LAYOUT_FILE];
+	int fd, err;
+
+	if (number >= LAYOUT_CHUNKS)
+		return -EFBIG;
+	fd = openat(folder->dir, layout_chunk(file, folder->name, number),
+		    O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | flags, 0644);
+	if (fd < 0)
+		return -errno;
+	if (!bytes || !fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) ||
+	    errno == EOPNOTSUPP)
+		return fd;
+	err = -errno;
+	close(fd);
+	folder_unchunk(folder, number);
+	return err;
+}
+
+void
+folder_unchunk(struct folder *folder, uint64_t number)
+{
+	char file[LAYOUT_FILE];
+
+	unlinkat(folder->dir, layout_chunk(file, folder->name, number), 0);
+}
+
+int
+folder_note(struct folder *folder, const json_t *line)
+{
+	int err = append_line(&folder->meta, line);
+
+	if (!err)
+		folder->noted = true;
+	return err;
+}
+
+/* Metadata goes first: a block that is indexed has its holes on record. */
+static int
+sync_meta(struct folder *folder)
+{
+	if (!folder->noted)
+		return 0;
+	if (fdatasync(folder->meta.fd) < 0)
+		return -errno;
+	folder->noted = false;
+	return 0;
+}
+
+static int
+append_records(struct folder *folder, const struct index_record *records,
+	       unsigned n)
+{
+	enum { BATCH = 64 };
+	uint8_t raw[BATCH * INDEX_BYTES];
+	int err = 0;
+
+	while (n && !err) {
+		unsigned batch = n < BATCH ? n : BATCH;
+
+		for (unsigned i = 0; i < batch; i++)
+			index_pack(raw + i * INDEX_BYTES, &records[i]);
+		err = append(&folder->index, raw, batch * INDEX_BYTES);
+		records += batch;
+		n -= batch;
+	}
+	if (!err && fdatasync(folder->index.fd) < 0)
+		err = -errno;
+	return err;
+}
+
+int
+folder_sync(struct folder *folder, const struct index_record *records,
+	    unsigned n)
+{
+	int err = sync_meta(folder);
+
+	if (err || !n)
+		return err;
+	if (fsync(folder->dir) < 0)
+		return -errno;
+	return append_records(folder, records, n);
+}
+
+int
+folder_close(struct folder *folder, const struct index_record *end,
+	     const json_t *tail)
+{
+	int err = 0, worse;
+
+	if (tail)
+		err = folder_note(folder, tail);
+	worse = sync_meta(folder);
+	if (!err)
+		err = worse;
+	if (end) {
+		worse = append_records(folder, end, 1);
+		if (!err)
+			err = worse;
+	}
+	free_folder(folder);
+	return err;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records are packed by hand and not by a packed struct, so that the file is
+ * the same on every machine and a record in memory may grow.
+ *
+ * The check is the CPU's own CRC32C where it has one.  Elsewhere a table of
+ * 16 serves: it is used for 64 bytes per block, and a table of 256 would be
+ * longer to read than to run.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "contract/bytes.h"
+#include "store/index.h"
+
+enum {
+	AT_NUMBER = 0,
+	AT_FIRST = 8,
+	AT_FIRST_NS = 16,
+	AT_LAST_NS = 24,
+	AT_BYTES = 32,
+	AT_RUN = 40,
+	AT_PRESENT = 44,
+	AT_MISSING = 48,
+	AT_SUB = 52,
+	AT_KIND = 54,
+	AT_FLAGS = 55,
+	AT_CRC = 56,
+	AT_CHECK = 60,
+};
+
+/* CRC32C, reflected polynomial 0x82f63b78, half a byte at a time. */
+static uint32_t
+crc_table(uint32_t crc, const uint8_t *data, size_t bytes)
+{
+	static const uint32_t table[16] = {
+		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
+		0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
+		0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+		0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+	};
+
+	while (bytes--) {
+		crc ^= *data++;
+		crc = crc >> 4 ^ table[crc & 15];
+		crc = crc >> 4 ^ table[crc & 15];
+	}
+	return crc;
+}
+
+#ifdef __x86_64__
+
+static bool
+crc_has_cpu(void)
+{
+	return __builtin_cpu_supports("sse4.2");
+}
+
+__attribute__((target("sse4.2"))) static uint32_t
+crc_cpu(uint32_t crc, const uint8_t *data, size_t bytes)
+{
+	uint64_t wide = crc;
+
+	for (; bytes >= 8; data += 8, bytes -= 8)
+		wide = __builtin_ia32_crc32di(wide, read_le64(data));
+	crc = (uint32_t)wide;
+	while (bytes--)
+		crc = __builtin_ia32_crc32qi(crc, *data++);
+	return crc;
+}
+
+#else
+
+static bool
+crc_has_cpu(void)
+{
+	return false;
+}
+
+static uint32_t
+crc_cpu(uint32_t crc, const uint8_t *data, size_t bytes)
+{
+	return crc_table(crc, data, bytes);
+}
+
+#endif
+
+uint32_t
+index_crc(uint32_t crc, const void *data, size_t bytes)
+{
+	return crc_has_cpu() ? ~crc_cpu(~crc, data, bytes)
+			     : ~crc_table(~crc, data, bytes);
+}
+
+void
+index_pack(uint8_t raw[INDEX_BYTES], const struct index_record *r)
+{
+	write_le64(raw + AT_NUMBER, r->number);
+	write_le64(raw + AT_FIRST, r->first);
+	write_le64(raw + AT_FIRST_NS, (uint64_t)r->first_ns);
+	write_le64(raw + AT_LAST_NS, (uint64_t)r->last_ns);
+	write_le64(raw + AT_BYTES, r->bytes);
+	write_le32(raw + AT_RUN, r->run);
+	write_le32(raw + AT_PRESENT, r->present);
+	write_le32(raw + AT_MISSING, r->missing);
+	write_le16(raw + AT_SUB, r->sub);
+	raw[AT_KIND] = r->kind;
+	raw[AT_FLAGS] = r->flags;
+	write_le32(raw + AT_CRC, r->crc);
+	write_le32(raw + AT_CHECK, index_crc(0, raw, AT_CHECK));
+}
+
+int
+index_unpack(struct index_record *r, const uint8_t raw[INDEX_BYTES])
+{
+	uint8_t kind = raw[AT_KIND];
+
+	if (read_le32(raw + AT_CHECK) != index_crc(0, raw, AT_CHECK) ||
+	    kind < INDEX_BLOCK || kind > INDEX_END)
+		return -EBADMSG;
+	*r = (struct index_record){
+		.number = read_le64(raw + AT_NUMBER),
+		.first = read_le64(raw + AT_FIRST),
+		.first_ns = (int64_t)read_le64(raw + AT_FIRST_NS),
+		.last_ns = (int64_t)read_le64(raw + AT_LAST_NS),
+		.bytes = read_le64(raw + AT_BYTES),
+		.run = read_le32(raw + AT_RUN),
+		.present = read_le32(raw + AT_PRESENT),
+		.missing = read_le32(raw + AT_MISSING),
+		.sub = read_le16(raw + AT_SUB),
+		.kind = kind,
+		.flags = raw[AT_FLAGS],
+		.crc = read_le32(raw + AT_CRC),
+	};
+	return 0;
+}
+
+/* Up to `bytes` from `offset`: less only at the end of the file. */
+static ssize_t
+read_whole(int fd, uint8_t *data, size_t bytes, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < bytes) {
+		ssize_t got = pread(fd, data + done, bytes - done,
+				    (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+int
+index_read(int fd, struct index_record **records, size_t *n, uint64_t *torn)
+{
+	enum { BATCH = 256 };
+	uint8_t raw[BATCH * INDEX_BYTES];
+	struct index_record *list;
+	struct stat st;
+	size_t have = 0, room, batch;
+	ssize_t got = 0;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	room = (size_t)st.st_size / INDEX_BYTES;
+	list = malloc((room + 1) * sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	do {
+		got = read_whole(fd, raw, sizeof raw, have * INDEX_BYTES);
+		if (got < 0)
+			goto fail;
+		for (batch = 0; batch < (size_t)got / INDEX_BYTES; batch++) {
+			if (have == room ||
+			    index_unpack(&list[have],
+					 raw + batch * INDEX_BYTES))
+				break;
+			have++;
+		}
+	} while (batch == BATCH);
+	*records = list;
+	*n = have;
+	*torn = (uint64_t)st.st_size - have * INDEX_BYTES;
+	return 0;
+fail:
+	free(list);
+	return (int)got;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules for names are what jive5ab can read back: a '.' in a name makes
+ * it refuse every chunk, "_ds" is its mark for one stream of several, and
+ * digits only would be taken for an ID by our own commands.  Character
+ * classes are spelled out: isalnum() depends on the locale.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/layout.h"
+
+#define DIGITS	   "0123456789"
+#define ALNUM	   DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#define NAME_CHARS ALNUM "_+-"
+
+static const char stream_mark[] = "_ds";
+
+const char *
+layout_name_fault(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (!length)
+		return "it is empty";
+	if (!strchr(ALNUM, name[0]))
+		return "it must begin with a letter or a digit";
+	if (name[strspn(name, NAME_CHARS)])
+		return "only letters, digits, '_', '+' and '-' may be in it";
+	if (length > LAYOUT_NAME)
+		return "it is longer than 64 characters";
+	if (!name[strspn(name, DIGITS)])
+		return "it is all digits, as an ID";
+	if (strstr(name, stream_mark))
+		return "\"_ds\" in it is kept for streams recorded together";
+	return NULL;
+}
+
+bool
+layout_name_good(const char *name)
+{
+	return !layout_name_fault(name);
+}
+
+bool
+layout_folder_good(const char *folder)
+{
+	const char *mark = strstr(folder, stream_mark);
+	char name[LAYOUT_NAME + 1];
+	size_t length, stream;
+
+	if (!mark)
+		return layout_name_good(folder);
+	length = (size_t)(mark - folder);
+	if (length > LAYOUT_NAME)
+		return false;
+	memcpy(name, folder, length);
+	name[length] = '\0';
+	mark += sizeof stream_mark - 1;
+	stream = strspn(mark, NAME_CHARS);
+	return layout_name_good(name) && stream && stream <= LAYOUT_NAME &&
+	       !mark[stream];
+}
+
+const char *
+layout_chunk(char *file, const char *name, uint64_t number)
+{
+	snprintf(file, LAYOUT_FILE, "%s.%08" PRIu64, name, number);
+	return file;
+}
+
+const char *
+layout_index(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.index", name);
+	return file;
+}
+
+const char *
+layout_meta(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.meta.jsonl", name);
+	return file;
+}
+
+bool
+layout_chunk_number(const char *file, const char *name, uint64_t *number)
+{
+	size_t length = strlen(name);
+	uint64_t value = 0;
+
+	if (strncmp(file, name, length) || file[length] != '.')
+		return false;
+	file += length + 1;
+	if (strspn(file, DIGITS) != 8 || file[8])
+		return false;
+	for (; *file; file++)
+		value = value * 10 + (uint64_t)(*file - '0');
+	*number = value;
+	return true;
+}
