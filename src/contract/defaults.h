@@ -84,8 +84,10 @@ format_counter_settle(struct format_shape *s, char *why, uint32_t why_bytes)
 /*
  * Frames per second of each thread.  Some people count the bits of the
  * samples, as in VDIF_8000-512, others those on the wire with the frame
- * headers: whichever makes whole frames is meant, the samples first.  0
- * where neither does.
+ * headers: whichever makes whole frames is meant.  The wire is tried first:
+ * its rates often divide by the samples of a frame too (8000 x 8032 bytes is
+ * 8032 x 8000), while rates of samples, 2s and 5s only, do not divide by the
+ * odd length of a frame with its header.  0 where neither makes whole frames.
  */
 static inline uint32_t
 format_fps(uint64_t rate, uint32_t threads, uint32_t data, uint32_t frame)
@@ -94,10 +96,10 @@ format_fps(uint64_t rate, uint32_t threads, uint32_t data, uint32_t frame)
 	uint64_t wire = 8ull * threads * frame;
 	uint64_t fps = 0;
 
-	if (samples && rate % samples == 0)
-		fps = rate / samples;
-	else if (wire && rate % wire == 0)
+	if (wire && rate % wire == 0)
 		fps = rate / wire;
+	else if (samples && rate % samples == 0)
+		fps = rate / samples;
 	return fps <= UINT32_MAX ? (uint32_t)fps : 0;
 }
 

@@ -1,0 +1,10 @@
+# One harness per kind of plugin, run over every plugin that was built.
+if HAVE_CHECK
+
+check_PROGRAMS += tests/contract/test_format
+TESTS += tests/contract/test_format
+tests_contract_test_format_SOURCES = %D%/test_format.c
+tests_contract_test_format_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_format_LDADD = $(CHECK_LIBS) -ldl
+
+endif

@@ -29,4 +29,29 @@ tests_unit_test_shape_SOURCES = %D%/test_shape.c %D%/suite.h
 tests_unit_test_shape_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_shape_LDADD = $(UNIT_BASE)
 
+# Formats: the test includes the plugin's source.
+check_PROGRAMS += tests/unit/test_raw
+TESTS += tests/unit/test_raw
+tests_unit_test_raw_SOURCES = %D%/test_raw.c %D%/suite.h
+tests_unit_test_raw_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_raw_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_udpmon
+TESTS += tests/unit/test_udpmon
+tests_unit_test_udpmon_SOURCES = %D%/test_udpmon.c %D%/suite.h
+tests_unit_test_udpmon_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_udpmon_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_vdif
+TESTS += tests/unit/test_vdif
+tests_unit_test_vdif_SOURCES = %D%/test_vdif.c %D%/suite.h
+tests_unit_test_vdif_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_vdif_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_mark5b
+TESTS += tests/unit/test_mark5b
+tests_unit_test_mark5b_SOURCES = %D%/test_mark5b.c %D%/suite.h
+tests_unit_test_mark5b_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_mark5b_LDADD = $(CHECK_LIBS)
+
 endif
