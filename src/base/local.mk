@@ -1,7 +1,8 @@
 noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
 	%D%/clock.c %D%/clock.h \
-	%D%/conf.h \
+	%D%/conf.c %D%/conf.h \
+	%D%/conf_fill.c %D%/conf_priv.h %D%/conf_value.c \
 	%D%/control.h \
 	%D%/fault.c %D%/fault.h \
 	%D%/log.c %D%/log.h \

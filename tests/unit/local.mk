@@ -29,6 +29,12 @@ tests_unit_test_shape_SOURCES = %D%/test_shape.c %D%/suite.h
 tests_unit_test_shape_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_shape_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_conf
+TESTS += tests/unit/test_conf
+tests_unit_test_conf_SOURCES = %D%/test_conf.c %D%/suite.h
+tests_unit_test_conf_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_conf_LDADD = $(UNIT_BASE)
+
 # Formats: the test includes the plugin's source.
 check_PROGRAMS += tests/unit/test_raw
 TESTS += tests/unit/test_raw
