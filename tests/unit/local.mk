@@ -59,5 +59,47 @@ TESTS += tests/unit/test_mark5b
 tests_unit_test_mark5b_SOURCES = %D%/test_mark5b.c %D%/suite.h
 tests_unit_test_mark5b_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_mark5b_LDADD = $(CHECK_LIBS)
+check_PROGRAMS += tests/unit/test_geometry
+TESTS += tests/unit/test_geometry
+tests_unit_test_geometry_SOURCES = %D%/test_geometry.c %D%/suite.h
+tests_unit_test_geometry_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_geometry_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_layout
+TESTS += tests/unit/test_layout
+tests_unit_test_layout_SOURCES = %D%/test_layout.c %D%/suite.h
+tests_unit_test_layout_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_layout_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_index
+TESTS += tests/unit/test_index
+tests_unit_test_index_SOURCES = %D%/test_index.c %D%/suite.h
+tests_unit_test_index_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_index_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_disk
+TESTS += tests/unit/test_disk
+tests_unit_test_disk_SOURCES = %D%/test_disk.c %D%/suite.h %D%/scratch.h
+tests_unit_test_disk_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_disk_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_folder
+TESTS += tests/unit/test_folder
+tests_unit_test_folder_SOURCES = %D%/test_folder.c %D%/suite.h %D%/scratch.h
+tests_unit_test_folder_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_folder_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_meta
+TESTS += tests/unit/test_meta
+tests_unit_test_meta_SOURCES = %D%/test_meta.c %D%/suite.h
+tests_unit_test_meta_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_meta_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_fill
+TESTS += tests/unit/test_fill
+tests_unit_test_fill_SOURCES = %D%/test_fill.c %D%/suite.h \
+	%D%/fake_format.h
+tests_unit_test_fill_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fill_LDADD = $(UNIT_STORE)
 
 endif
