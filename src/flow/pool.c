@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The arena, and the stocks in it.
+ *
+ *   arena  |stock A: b0 b1 b2 ...|  free  |stock B: b0 b1|     free      |
+ *
+ * A stock is one extent, found first-fit in the list of extents that is kept
+ * in order of address.  Streams come and go at the pace of people, so the
+ * list is short and a search through it costs nothing; what matters is that
+ * no packet ever waits for memory, and that the kernel never has to zero a
+ * page while packets arrive: touching costs about half a second per GiB, and
+ * is done once, here.
+ *
+ * Huge pages: a memfd of reserved hugetlb pages where the system has enough
+ * of them, else anonymous memory with transparent huge pages asked for.
+ * Small pages would cost a TLB miss for about every second packet.
+ */
+#include "flow/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/units.h"
+
+enum { PAGE = 4096, HUGE = 2 << 20 };
+
+struct stock {
+	struct pool *pool;
+	uint8_t *data;
+	uint64_t bytes;
+	struct stock *next;	/* pool::stocks, by address */
+
+	pthread_mutex_t lock;	/* over the two below */
+	struct block *free;
+	atomic_uint home;	/* length of free; read without the lock */
+
+	unsigned n;
+	uint64_t *bits;
+	struct block block[];
+};
+
+struct pool {
+	uint8_t *arena;
+	uint64_t bytes;
+	const char *pages;
+	bool locked;
+
+	pthread_mutex_t lock;	/* over the two below */
+	struct stock *stocks;
+	uint64_t borrowed;
+};
+
+static uint64_t
+round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static void *
+map_hugetlb(uint64_t bytes)
+{
+	int fd = memfd_create("spate-arena", MFD_CLOEXEC | MFD_HUGETLB);
+	void *at = MAP_FAILED;
+
+	if (fd < 0)
+		return at;
+	if (ftruncate(fd, (off_t)bytes) == 0)
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			  0);
+	close(fd);
+	return at;
+}
+
+/* Where the kernel has a word for it, one call; else a byte of each page. */
+static int
+touch(uint8_t *at, uint64_t bytes)
+{
+	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	for (uint64_t i = 0; i < bytes; i += PAGE)
+		*(volatile uint8_t *)(at + i) = 0;
+	return 0;
+}
+
+static int
+arena_map(struct pool *p)
+{
+	p->pages = "hugetlb";
+	p->arena = map_hugetlb(p->bytes);
+	if (p->arena != MAP_FAILED)
+		return touch(p->arena, p->bytes);
+
+	p->arena = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->arena == MAP_FAILED)
+		return -errno;
+	p->pages = madvise(p->arena, p->bytes, MADV_HUGEPAGE) == 0
+		       ? "transparent"
+		       : "small";
+	return touch(p->arena, p->bytes);
+}
+
+static void
+arena_lock(struct pool *p)
+{
+	struct rlimit limit = { 0, 0 };
+	char is[UNITS_TEXT], need[UNITS_TEXT];
+
+	p->locked = mlock(p->arena, p->bytes) == 0;
+	if (p->locked)
+		return;
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	log_line(LOG_WARN, NULL,
+		 "memory is not locked: the limit for locked memory "
+		 "(RLIMIT_MEMLOCK) is %s, it would take %s; going on",
+		 units_show_bytes(is, limit.rlim_cur),
+		 units_show_bytes(need, p->bytes));
+}
+
+/* What the kernel gave may be too much for the machine; say it in time. */
+static int
+arena_fits(uint64_t bytes, struct fault *fault)
+{
+	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+		       (uint64_t)sysconf(_SC_PAGESIZE);
+	char want[UNITS_TEXT], is[UNITS_TEXT];
+
+	if (bytes <= ram / 10 * 9)
+		return 0;
+	fault_set(fault, -ENOMEM, "no-memory", "cannot have %s of memory",
+		  units_show_bytes(want, bytes));
+	fault_why(fault, "this machine has %s", units_show_bytes(is, ram));
+	fault_hint(fault, "set `memory` to at most nine tenths of that");
+	return -ENOMEM;
+}
+
+int
+pool_make(struct pool **pool, uint64_t bytes, struct fault *fault)
+{
+	struct pool *p;
+	char text[UNITS_TEXT];
+	int err = arena_fits(bytes, fault);
+
+	if (err)
+		return err;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	pthread_mutex_init(&p->lock, NULL);
+	p->bytes = round_up(bytes, HUGE);
+	err = arena_map(p);
+	if (err) {
+		fault_set(fault, err, "no-memory", "cannot have %s of memory",
+			  units_show_bytes(text, p->bytes));
+		fault_why(fault, "%s", strerror(-err));
+		fault_hint(fault, "set `memory` lower, or free some");
+		pool_free(p);
+		return err;
+	}
+	arena_lock(p);
+	log_line(LOG_INFO, NULL, "memory: %s in %s pages%s",
+		 units_show_bytes(text, p->bytes), p->pages,
+		 p->locked ? ", locked" : "");
+	*pool = p;
+	return 0;
+}
+
+void
+pool_free(struct pool *p)
+{
+	if (!p)
+		return;
+	if (p->arena != MAP_FAILED)
+		munmap(p->arena, p->bytes);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+struct pool_facts
+pool_facts(struct pool *p)
+{
+	struct pool_facts f = { .bytes = p->bytes,
+				.pages = p->pages,
+				.locked = p->locked };
+
+	pthread_mutex_lock(&p->lock);
+	f.borrowed = p->borrowed;
+	pthread_mutex_unlock(&p->lock);
+	return f;
+}
+
+uint64_t
+pool_need(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
+{
+	return blocks * round_up((uint64_t)slots * slot_bytes, PAGE);
+}
+
+/* Finds room in the order of addresses and links the stock there. */
+static int
+extent_take(struct pool *p, struct stock *s)
+{
+	struct stock **at = &p->stocks;
+	uint8_t *from = p->arena;
+
+	while (*at && (uint64_t)((*at)->data - from) < s->bytes) {
+		from = (*at)->data + (*at)->bytes;
+		at = &(*at)->next;
+	}
+	if ((uint64_t)(p->arena + p->bytes - from) < s->bytes)
+		return -ENOMEM;
+	s->data = from;
+	s->next = *at;
+	*at = s;
+	p->borrowed += s->bytes;
+	return 0;
+}
+
+static void
+stock_fill(struct stock *s, uint32_t slots, uint32_t slot_bytes)
+{
+	uint64_t words = (slots + 63) / 64;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct block *b = &s->block[i];
+
+		b->data = s->data + i * pool_need(1, slots, slot_bytes);
+		b->present = s->bits + i * words;
+		b->slots = slots;
+		b->slot_bytes = slot_bytes;
+		b->home = s;
+		b->next = s->free;
+		s->free = b;
+	}
+	atomic_init(&s->home, s->n);
+}
+
+static int
+borrow_fault(struct pool *p, uint64_t need, unsigned blocks,
+	     struct fault *fault)
+{
+	char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
+	struct pool_facts f = pool_facts(p);
+
+	fault_set(fault, -ENOMEM, "no-memory",
+		  "not enough memory for %u blocks: %s are needed", blocks,
+		  units_show_bytes(a, need));
+	fault_why(fault, "`memory` is %s, of which %s are free",
+		  units_show_bytes(b, f.bytes),
+		  units_show_bytes(c, f.bytes - f.borrowed));
+	fault_hint(fault,
+		   "raise `memory`, lower the stream's `block` or `blocks`, "
+		   "or stop another recording");
+	return -ENOMEM;
+}
+
+int
+pool_borrow(struct pool *p, struct stock **stock, unsigned blocks,
+	    uint32_t slots, uint32_t slot_bytes, struct fault *fault)
+{
+	uint64_t words = (slots + 63) / 64;
+	struct stock *s = calloc(1, sizeof *s + blocks * sizeof s->block[0]);
+	int err = -ENOMEM;
+
+	if (!s)
+		goto no_stock;
+	s->bits = calloc(blocks * words, sizeof *s->bits);
+	if (!s->bits)
+		goto no_bits;
+	s->pool = p;
+	s->n = blocks;
+	s->bytes = pool_need(blocks, slots, slot_bytes);
+	pthread_mutex_lock(&p->lock);
+	err = extent_take(p, s);
+	pthread_mutex_unlock(&p->lock);
+	if (err) {
+		borrow_fault(p, s->bytes, blocks, fault);
+		goto no_extent;
+	}
+	pthread_mutex_init(&s->lock, NULL);
+	stock_fill(s, slots, slot_bytes);
+	*stock = s;
+	return 0;
+
+no_extent:
+	free(s->bits);
+	free(s);
+	return err;
+no_bits:
+	free(s);
+no_stock:
+	return fault_set(fault, err, "no-memory", "out of memory");
+}
+
+void
+stock_return(struct stock *s)
+{
+	struct pool *p = s->pool;
+	struct stock **at;
+
+	pthread_mutex_lock(&p->lock);
+	for (at = &p->stocks; *at != s; at = &(*at)->next)
+		;
+	*at = s->next;
+	p->borrowed -= s->bytes;
+	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_destroy(&s->lock);
+	free(s->bits);
+	free(s);
+}
+
+unsigned
+stock_blocks(const struct stock *s)
+{
+	return s->n;
+}
+
+unsigned
+stock_home(const struct stock *s)
+{
+	return atomic_load_explicit(&s->home, memory_order_relaxed);
+}
+
+struct block *
+stock_take(struct stock *s)
+{
+	struct block *b;
+
+	pthread_mutex_lock(&s->lock);
+	b = s->free;
+	if (b) {
+		s->free = b->next;
+		atomic_fetch_sub_explicit(&s->home, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (!b)
+		return NULL;
+	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
+	b->next = NULL;
+	b->used = b->filled = 0;
+	b->gap = 0;
+	b->state = BLOCK_OPEN;
+	return b;
+}
+
+/* The lock orders all use of the block before whoever takes it next. */
+static void
+go_home(struct block *b)
+{
+	struct stock *s = b->home;
+
+	b->state = BLOCK_FREE;
+	pthread_mutex_lock(&s->lock);
+	b->next = s->free;
+	s->free = b;
+	atomic_fetch_add_explicit(&s->home, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void
+stock_put(struct block *b)
+{
+	go_home(b);
+}
+
+void
+block_close(struct block *b)
+{
+	b->state = BLOCK_CLOSED;
+}
+
+void
+block_seal(struct block *b)
+{
+	atomic_store_explicit(&b->holders, 1, memory_order_relaxed);
+	b->state = BLOCK_SEALED;
+}
+
+/* Relaxed: the caller holds it, so it cannot go home meanwhile. */
+void
+block_hold(struct block *b)
+{
+	atomic_fetch_add_explicit(&b->holders, 1, memory_order_relaxed);
+}
+
+/* acq_rel: pairs with the drops of the other holders, see block.h. */
+void
+block_drop(struct block *b)
+{
+	if (atomic_fetch_sub_explicit(&b->holders, 1, memory_order_acq_rel) ==
+	    1)
+		go_home(b);
+}

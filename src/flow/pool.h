@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_POOL_H
+#define SPATE_FLOW_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fault.h"
+#include "contract/block.h"
+
+/*
+ * A pool is all the memory that packets ever lie in: one arena, made and
+ * touched when the daemon starts, and a hard limit.  A stream that is armed
+ * borrows a stock of equal blocks from it, in one piece, and gives it back
+ * when it is done.
+ *
+ * Any thread may call; pool functions take a lock and are for the event
+ * loop, stock functions take another one and cost a few instructions.
+ */
+struct pool;
+struct stock;
+
+struct pool_facts {
+	uint64_t bytes;
+	uint64_t borrowed;
+	const char *pages;	/* "hugetlb", "transparent" or "small" */
+	bool locked;		/* cannot be swapped out */
+};
+
+/* 0, or -errno with a fault.  Logs one line on what it got. */
+int pool_make(struct pool **pool, uint64_t bytes, struct fault *fault);
+void pool_free(struct pool *pool);	/* every stock is back */
+struct pool_facts pool_facts(struct pool *pool);
+
+/* What a stock of this many blocks needs of the arena. */
+uint64_t pool_need(unsigned blocks, uint32_t slots, uint32_t slot_bytes);
+
+/*
+ * Borrows a stock; -ENOMEM and a fault that says how much is needed, how
+ * much is free, and which keys to change.
+ */
+int pool_borrow(struct pool *pool, struct stock **stock, unsigned blocks,
+		uint32_t slots, uint32_t slot_bytes, struct fault *fault);
+
+/* Every block is home. */
+void stock_return(struct stock *stock);
+
+/*
+ * The block that came home last, OPEN, with no bit set and no gap; NULL when
+ * none is home.  Last out first keeps the working set in the cache.
+ */
+struct block *stock_take(struct stock *stock);
+
+/* An OPEN block that was never used goes home. */
+void stock_put(struct block *b);
+
+unsigned stock_blocks(const struct stock *stock);
+unsigned stock_home(const struct stock *stock);	/* how many are free now */
+
+/* The moves of a block's state; see contract/block.h. */
+void block_close(struct block *b);	/* OPEN -> CLOSED */
+void block_seal(struct block *b);	/* CLOSED -> SEALED, one holder */
+
+#endif
