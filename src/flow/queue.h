@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_QUEUE_H
+#define SPATE_FLOW_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "contract/block.h"
+
+/*
+ * A queue is where closed blocks meet free disks.  Both wait in the order in
+ * which they came, and at most one of the two lists is not empty: a block
+ * goes to the disk that has waited longest, so that consecutive blocks are
+ * on their way to different disks at the same time, and a faster disk, which
+ * comes back sooner, gets more of them.
+ *
+ * Bounded: `most` blocks may wait.  Many producers, a taker per disk.
+ * Closing has two verbs:
+ *
+ *   drain   nothing more may be put; takers get what is left, then the end
+ *   abort   nothing more may be put; takers get the end at once; what was
+ *           left is given back to the caller of abort
+ */
+struct queue;
+
+/* A disk's place in the queue; owned by its writer thread. */
+struct taker;
+
+int queue_make(struct queue **queue, unsigned most);
+void queue_free(struct queue *queue);	/* no taker, no block */
+
+int taker_join(struct taker **taker, struct queue *queue);
+
+/* Leaves.  With `last` set on return nobody is left to take blocks: the
+ * caller has to see to what is still there, by queue_rest(). */
+void taker_leave(struct taker *taker, bool *last);
+
+/*
+ * Puts a CLOSED block behind the others, or with `first` before them (one
+ * that another disk failed to write).  Never waits.  0; -ENOBUFS when `most`
+ * are there; -ENODEV when there is no taker; -EPIPE after drain or abort,
+ * except with `first`, which drain still takes.
+ */
+int queue_put(struct queue *queue, struct block *b, bool first);
+
+/*
+ * Waits for a block until `until` (clock_steady; 0: does not wait).  0;
+ * -ETIMEDOUT; -EINTR after taker_poke(); -EPIPE at the end.
+ */
+int queue_take(struct taker *taker, struct block **b, int64_t until);
+
+/* Makes a wait, or the next one, return -EINTR.  Any thread. */
+void taker_poke(struct taker *taker);
+
+/* A block that was waiting, or NULL; for when there are no takers. */
+struct block *queue_rest(struct queue *queue);
+
+void queue_drain(struct queue *queue);
+struct block *queue_abort(struct queue *queue);	/* linked by next */
+
+unsigned queue_length(struct queue *queue);
+
+#endif
