@@ -14,8 +14,8 @@
  * payload of the next packets should go, in the order in which it expects
  * them.  The plugin lands packet i in pair i where it can do so without a
  * copy, and says in `packet` what came, in the order of arrival.  A packet
- * that is somewhere else is fine: the core moves it.  No byte of a pair that
- * was not used may be written after the call.
+ * that is somewhere else is fine, except in another pair: the core moves it.
+ * Nothing writes to a pair after the call.
  *
  *   open -> [ receive on source 0..n-1, whenever its fd polls readable ] -> close
  *

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Thirty-two packets that agree are no accident, and at a gigabit per second
+ * they take two milliseconds; until then they cost a copy each.  Both sides
+ * race to the same number: a sender that restarts sends nothing in the old
+ * window any more, so it wins; stray packets beside a healthy stream lose.
+ */
+#include "flow/candidate.h"
+
+enum candidate_answer
+candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		if (c->packet[i].sequence == sequence)
+			return CANDIDATE_DUPLICATE;
+	}
+	if (c->n) {
+		int64_t d = sequence_distance(c->packet[0].sequence, sequence,
+					      c->bits);
+
+		if ((uint64_t)(d < 0 ? -d : d) >= c->span)
+			return CANDIDATE_STRANGER;
+	} else {
+		c->rivals = 0;
+		c->since = now;
+	}
+	c->packet[c->n++].sequence = sequence;
+	return c->n >= c->need ? CANDIDATE_ENOUGH : CANDIDATE_PARKED;
+}
+
+bool
+candidate_rival(struct candidate *c)
+{
+	return c->n && ++c->rivals >= CANDIDATE_AGREE;
+}
+
+static bool
+begins_frame(const struct candidate_packet *p, uint32_t parts)
+{
+	return parts == 1 || (p->part < 0 ? p->sequence % parts == 0
+					  : p->part == 0);
+}
+
+bool
+candidate_base(const struct candidate *c, uint32_t parts, uint64_t *base)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct candidate_packet *p = &c->packet[i];
+
+		if (!begins_frame(p, parts))
+			continue;
+		if (!any || sequence_distance(*base, p->sequence, c->bits) < 0)
+			*base = p->sequence;
+		any = true;
+	}
+	return any;
+}

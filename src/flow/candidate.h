@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_CANDIDATE_H
+#define SPATE_FLOW_CANDIDATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * A candidate is a run that may be about to begin: packets whose sequence is
+ * far from where the stream is are parked here, by copy, until enough of
+ * them agree with each other (the counter was restarted: the next run) or
+ * until as many packets arrived where the stream still is (garbage, or late).
+ */
+enum { CANDIDATE_AGREE = 32 };
+
+struct candidate_packet {
+	uint64_t sequence;
+	int32_t part;		/* -1 where the format did not see it */
+	uint32_t readable;
+	uint8_t *payload;	/* a parking slot */
+};
+
+struct candidate {
+	struct candidate_packet packet[CANDIDATE_AGREE];
+	unsigned n;
+	unsigned need;		/* how many have to agree */
+	uint64_t span;		/* how near to the first they have to be */
+	unsigned bits;		/* of the counter: differences wrap there */
+	unsigned rivals;	/* packets that came in the stream's window */
+	int64_t since;		/* when the first came, steady clock */
+};
+
+/* b - a, as a counter of so many bits sees it. */
+static inline int64_t
+sequence_distance(uint64_t a, uint64_t b, unsigned bits)
+{
+	return bits == 32 ? (int32_t)(uint32_t)(b - a) : (int64_t)(b - a);
+}
+
+enum candidate_answer {
+	CANDIDATE_PARKED,	/* payload of the last packet is to be copied
+				   to packet[n-1].payload */
+	CANDIDATE_ENOUGH,	/* the same, and they are enough: a run */
+	CANDIDATE_DUPLICATE,	/* that one is here already */
+	CANDIDATE_STRANGER,	/* does not agree with those that are here:
+				   nothing was done */
+};
+
+enum candidate_answer candidate_add(struct candidate *c, uint64_t sequence,
+				    int64_t now);
+
+/* A packet came where the stream is; true when the candidate has lost. */
+bool candidate_rival(struct candidate *c);
+
+/* The sequence that a run of these would begin with: the lowest, or the
+ * lowest that is the first part of a frame.  False where there is none. */
+bool candidate_base(const struct candidate *c, uint32_t parts, uint64_t *base);
+
+#endif
