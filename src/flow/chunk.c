@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One block, one file.
+ *
+ *   create, reserve     the disk may refuse here, before any byte moves
+ *   submit ... reap     in requests of REQUEST bytes, as many in flight as
+ *                       the plugin takes; short writes go on where they ended
+ *   pad and truncate    only a block that closed early: O_DIRECT writes whole
+ *                       pages, so what follows the data in the block goes
+ *                       along and is cut off again
+ *
+ * Durability is the leaf's business, some seconds later.
+ *
+ * REQUEST: a request of 8 MiB costs one system call per 8 MiB, and is small
+ * enough that an asynchronous plugin has several of one block in flight.
+ */
+#include "flow/chunk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "flow/writer.h"
+#include "store/geometry.h"
+
+enum { REQUEST = 8 << 20, FLIGHT = 16 };
+
+/* A block on its way to its file. */
+struct flight {
+	struct chunk_maker *maker;
+	int fd;
+	const uint8_t *data;
+	uint64_t bytes, sent;	/* sent: handed to the plugin at least once */
+	int err;
+	struct write_request request[FLIGHT];
+	struct write_request *idle[FLIGHT];
+	unsigned idles;
+};
+
+void
+chunk_maker_init(struct chunk_maker *m, const char *disk,
+		 const struct writer_way *ways, unsigned n)
+{
+	*m = (struct chunk_maker){ .host = log_host(disk),
+				   .ways = ways,
+				   .n = n,
+				   .align = 1 };
+}
+
+static void
+way_close(struct chunk_maker *m)
+{
+	if (m->way)
+		m->way->ops->close(m->state);
+	m->way = NULL;
+	m->state = NULL;
+}
+
+void
+chunk_maker_finish(struct chunk_maker *m)
+{
+	way_close(m);
+}
+
+static uint64_t
+direct_align(int fd)
+{
+	struct statx s;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &s) == 0 &&
+	    s.stx_mask & STATX_DIOALIGN && s.stx_dio_offset_align)
+		return s.stx_dio_offset_align;
+	return GEOMETRY_PAGE;
+}
+
+static bool
+done(struct flight *f, struct write_request *r)
+{
+	if (r->result < 0) {
+		f->err = f->err ? f->err : (int)r->result;
+		return true;
+	}
+	if (r->result == 0) {
+		f->err = f->err ? f->err : -EIO;
+		return true;
+	}
+	r->data = (const uint8_t *)r->data + r->result;
+	r->offset += (uint64_t)r->result;
+	r->bytes -= (size_t)r->result;
+	return r->bytes == 0 || f->err;
+}
+
+/* Submits a request until it is under way or done; false when busy. */
+static bool
+submit(struct flight *f, struct write_request *r)
+{
+	const struct write_ops *ops = f->maker->way->ops;
+
+	for (;;) {
+		switch (ops->submit(f->maker->state, r)) {
+		case WRITE_QUEUED:
+			return true;
+		case WRITE_BUSY:
+			return false;
+		case WRITE_DONE:
+			if (!done(f, r))
+				break;
+			f->idle[f->idles++] = r;
+			return true;
+		}
+	}
+}
+
+static void
+request_next(struct flight *f)
+{
+	struct write_request *r = f->idle[--f->idles];
+	uint64_t left = f->bytes - f->sent;
+
+	r->fd = f->fd;
+	r->data = f->data + f->sent;
+	r->bytes = left < REQUEST ? left : REQUEST;
+	r->offset = f->sent;
+	if (submit(f, r))
+		f->sent += left < REQUEST ? left : REQUEST;
+	else
+		f->idle[f->idles++] = r;
+}
+
+static void
+reap(struct flight *f)
+{
+	const struct write_ops *ops = f->maker->way->ops;
+	struct write_request *got[FLIGHT];
+	unsigned n = ops->reap(f->maker->state, got, FLIGHT);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (done(f, got[i]))
+			f->idle[f->idles++] = got[i];
+		else if (!submit(f, got[i]))
+			f->err = -EIO;	/* it just gave one back */
+	}
+}
+
+static int
+data_write(struct chunk_maker *m, int fd, const uint8_t *data, uint64_t bytes)
+{
+	struct flight f = { .maker = m,
+			    .fd = fd,
+			    .data = data,
+			    .bytes = bytes,
+			    .idles = FLIGHT };
+
+	for (unsigned i = 0; i < FLIGHT; i++)
+		f.idle[i] = &f.request[i];
+	while (f.idles < FLIGHT || (f.sent < bytes && !f.err)) {
+		uint64_t before = f.sent;
+
+		if (f.sent < bytes && !f.err && f.idles)
+			request_next(&f);
+		if (f.sent != before)
+			continue;
+		if (f.idles < FLIGHT)
+			reap(&f);
+		else
+			f.err = -EIO;	/* busy with nothing: its bug */
+	}
+	return f.err;
+}
+
+/* ---- the way --------------------------------------------------------- */
+
+static int
+way_try(struct chunk_maker *m, const struct disk *disk)
+{
+	int flags = m->way->ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
+	void *page = NULL;
+	int err = 0, fd;
+
+	if (m->way->ops->head.flags & WRITE_NOTHING)
+		return 0;
+	fd = openat(disk->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC | flags,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	m->align = flags ? direct_align(fd) : 1;
+	if (posix_memalign(&page, GEOMETRY_PAGE, GEOMETRY_PAGE))
+		err = -ENOMEM;
+	if (!err) {
+		memset(page, 0, GEOMETRY_PAGE);
+		err = data_write(m, fd, page, GEOMETRY_PAGE);
+	}
+	if (m->way->ops->finish)
+		m->way->ops->finish(m->state, fd);
+	free(page);
+	close(fd);
+	return err;
+}
+
+static int
+way_open(struct chunk_maker *m, const struct writer_way *way)
+{
+	struct write_args args = { &m->host, way->options };
+	int err = way->ops->open(&m->state, &args);
+
+	if (!err)
+		m->way = way;
+	return err;
+}
+
+int
+chunk_maker_probe(struct chunk_maker *m, const struct disk *disk)
+{
+	int err = m->way ? way_try(m, disk) : -EINVAL;
+
+	for (unsigned i = 0; err && i < m->n; i++) {
+		way_close(m);
+		err = way_open(m, &m->ways[i]);
+		if (!err)
+			err = way_try(m, disk);
+		if (err)
+			log_line(LOG_DEBUG, disk->path,
+				 "writer %s does not work here: %s",
+				 m->ways[i].ops->head.name, strerror(-err));
+		else
+			log_line(LOG_INFO, disk->path, "writes with %s",
+				 m->ways[i].ops->head.name);
+	}
+	return err;
+}
+
+/* ---- the chunk ------------------------------------------------------- */
+
+/* Where blocks have slots of any size, a page beyond the data is still
+ * inside the block: full blocks are whole pages. */
+static uint64_t
+padded(const struct chunk_maker *m, uint64_t bytes)
+{
+	return (bytes + m->align - 1) / m->align * m->align;
+}
+
+static int
+space_check(const struct disk *disk, uint64_t bytes)
+{
+	struct disk_space space;
+	int err = disk_space(disk, &space);
+
+	if (err)
+		return err;
+	return space.free < bytes ? -ENOSPC : 0;
+}
+
+int
+chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
+	    const struct block *b)
+{
+	uint64_t bytes = (uint64_t)b->used * b->slot_bytes;
+	const struct write_ops *ops = m->way->ops;
+	int flags = ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
+	int fd = -1, err;
+
+	if (ops->head.flags & WRITE_NOTHING)
+		return data_write(m, -1, b->data, bytes);
+	err = space_check(disk, bytes);
+	if (err)
+		return err;
+	fd = folder_chunk(leaf->folder, b->number, flags, bytes);
+	if (fd < 0)
+		return fd;
+	err = data_write(m, fd, b->data, padded(m, bytes));
+	if (!err && padded(m, bytes) != bytes && ftruncate(fd, (off_t)bytes) < 0)
+		err = -errno;
+	if (ops->finish && !err)
+		err = ops->finish(m->state, fd);
+	if (!err) {
+		leaf_add(leaf, b, fd);
+	} else if (fd >= 0) {
+		close(fd);
+		folder_unchunk(leaf->folder, b->number);
+	}
+	return err;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A round pays for durability once for many chunks.  Records reach the index
+ * only after their chunks are on the disk, so the index never names what a
+ * power cut could take back.  Between two rounds chunks are open files: 128
+ * of them are a round of their own, long before descriptors run out.
+ */
+#include "flow/leaf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/meta.h"
+
+int
+leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o)
+{
+	struct leaf *l = calloc(1, sizeof *l);
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	l->output = o;
+	err = folder_create(&l->folder, disk, o->name, o->head);
+	if (err) {
+		free(l);
+		return err;
+	}
+	atomic_fetch_add_explicit(&o->folders, 1, memory_order_relaxed);
+	*leaf = l;
+	return 0;
+}
+
+/* Rare and worth reading: told once, where the chunk is. */
+static void
+notes_add(struct leaf *l, const struct block *b)
+{
+	json_t *line;
+
+	if (!l->any_run || l->run != b->run) {
+		line = meta_run(b->run, b->base, b->first_ns);
+		folder_note(l->folder, line);
+		json_decref(line);
+		l->any_run = true;
+		l->run = b->run;
+	}
+	if (b->filled < b->used) {
+		line = meta_holes(b);
+		folder_note(l->folder, line);
+		json_decref(line);
+	}
+}
+
+/* The data's own times, where its format has them. */
+static bool
+data_times(const struct leaf *l, const struct block *b, int64_t *first,
+	   int64_t *last)
+{
+	const struct fill *f = &l->output->fill;
+	struct format_packet p;
+	bool any = false;
+
+	for (uint32_t i = 0, n = b->used; i < n && !any; i++) {
+		if (!block_has(b, i))
+			continue;
+		f->format->parse(f->shape, NULL, block_slot(b, i), &p);
+		any = p.has & FORMAT_TIME;
+		*first = any ? format_time_ns(f->shape, &p) : 0;
+		if (!any && i >= 4 * f->shape->parts)
+			return false;
+	}
+	for (uint32_t i = b->used; any && i--;) {
+		if (!block_has(b, i))
+			continue;
+		f->format->parse(f->shape, NULL, block_slot(b, i), &p);
+		if (!(p.has & FORMAT_TIME))
+			continue;
+		*last = format_time_ns(f->shape, &p);
+		break;
+	}
+	return any;
+}
+
+static void
+records_add(struct leaf *l, const struct block *b)
+{
+	struct index_record r = { .number = b->number,
+				  .first = b->first,
+				  .first_ns = b->first_ns,
+				  .last_ns = b->last_ns,
+				  .bytes = (uint64_t)b->used * b->slot_bytes,
+				  .run = b->run,
+				  .present = b->filled,
+				  .missing = b->used - b->filled,
+				  .sub = b->sub,
+				  .kind = INDEX_BLOCK };
+
+	if (data_times(l, b, &r.first_ns, &r.last_ns))
+		r.flags |= INDEX_DATA_TIME;
+	if (b->gap) {
+		struct index_record gap = { .number = b->number - 1,
+					    .first = b->first - b->gap,
+					    .first_ns = r.first_ns,
+					    .last_ns = r.first_ns,
+					    .run = b->run,
+					    .missing = (uint32_t)b->gap,
+					    .sub = b->sub,
+					    .kind = INDEX_GAP,
+					    .flags = r.flags };
+
+		l->record[l->records++] = gap;
+	}
+	l->record[l->records++] = r;
+}
+
+void
+leaf_add(struct leaf *l, const struct block *b, int fd)
+{
+	if (l->records == 0)
+		l->since = clock_steady();
+	if (fd >= 0)
+		l->fd[l->fds++] = fd;
+	notes_add(l, b);
+	records_add(l, b);
+}
+
+int64_t
+leaf_due(const struct leaf *l)
+{
+	if (l->records == 0)
+		return INT64_MAX;
+	if (l->fds == LEAF_ROUND || l->records >= 2 * LEAF_ROUND - 1)
+		return 0;
+	return l->since + l->output->durable;
+}
+
+static void
+round_lose(struct leaf *l, int err)
+{
+	uint64_t packets = 0, bytes = 0;
+
+	for (unsigned i = 0; i < l->records; i++) {
+		packets += l->record[i].present;
+		bytes += l->record[i].bytes;
+	}
+	output_unwrite(l->output, packets, bytes);
+	log_line(LOG_ERROR, l->output->name,
+		 "%llu packets in %u chunks could not be made durable: %s",
+		 (unsigned long long)packets, l->fds, strerror(-err));
+}
+
+int
+leaf_sync(struct leaf *l)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < l->fds; i++) {
+		if (fdatasync(l->fd[i]) < 0 && !err)
+			err = -errno;
+		close(l->fd[i]);
+	}
+	if (!err && l->records)
+		err = folder_sync(l->folder, l->record, l->records);
+	if (err)
+		round_lose(l, err);
+	l->fds = l->records = 0;
+	return err;
+}
+
+int
+leaf_close(struct leaf *l, const struct index_record *end, const json_t *tail)
+{
+	int err = leaf_sync(l), closed;
+
+	closed = folder_close(l->folder, end, tail);
+	free(l);
+	return err ? err : closed;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Once per block, so a lock is fine: over the runs, which the receiver
+ * extends and the event loop shows, and over fill, which learns from the
+ * blocks that pass and so wants to see them one at a time.  Filling itself
+ * is done on the writers' threads, never on the receiver's: a block of
+ * 64 MiB that lost half its packets takes ten milliseconds.
+ */
+#include "flow/output.h"
+
+#include <string.h>
+
+#include "flow/pool.h"
+
+int
+output_init(struct output *o, enum fill_kind kind,
+	    const struct format_ops *format, const struct format_shape *shape)
+{
+	pthread_mutex_init(&o->lock, NULL);
+	return fill_init(&o->fill, kind, format, shape);
+}
+
+void
+output_finish(struct output *o)
+{
+	fill_finish(&o->fill);
+	pthread_mutex_destroy(&o->lock);
+}
+
+static uint32_t
+last_present(const struct block *b)
+{
+	uint32_t slot = b->used;
+
+	while (slot && !block_has(b, slot - 1))
+		slot--;
+	return slot ? slot - 1 : 0;
+}
+
+static uint32_t
+first_present(const struct block *b)
+{
+	uint32_t slot = 0;
+
+	while (slot < b->used && !block_has(b, slot))
+		slot++;
+	return slot;
+}
+
+static void
+run_extend(struct output *o, const struct block *b)
+{
+	struct output_run *r = o->runs ? &o->run[o->runs - 1] : NULL;
+
+	if (!r || r->run != b->run) {
+		if (o->runs == OUTPUT_RUNS)
+			return;
+		r = &o->run[o->runs++];
+		*r = (struct output_run){ .run = b->run,
+					  .base = b->base,
+					  .first = b->first + first_present(b),
+					  .first_ns = b->first_ns };
+	}
+	r->last = b->first + last_present(b);
+	r->last_ns = b->last_ns;
+	r->packets += b->filled;
+}
+
+static void
+run_shrink(struct output *o, const struct block *b)
+{
+	for (unsigned i = o->runs; i--;) {
+		if (o->run[i].run == b->run) {
+			o->run[i].packets -= b->filled;
+			return;
+		}
+	}
+}
+
+void
+output_put(struct output *o, struct block *b)
+{
+	b->session = o;
+	if (b->gap)
+		o->next_number++;
+	b->number = o->next_number++;
+	pthread_mutex_lock(&o->lock);
+	run_extend(o, b);
+	pthread_mutex_unlock(&o->lock);
+	atomic_fetch_add_explicit(&o->in_flight, 1, memory_order_relaxed);
+	if (queue_put(o->queue, b, false) < 0) {
+		block_seal(b);
+		output_lost(o, b);
+	}
+}
+
+void
+output_seal(struct output *o, struct block *b)
+{
+	if (b->state == BLOCK_SEALED)
+		return;
+	pthread_mutex_lock(&o->lock);
+	fill_block(&o->fill, b);
+	pthread_mutex_unlock(&o->lock);
+	block_seal(b);
+}
+
+static void
+account(struct output *o, struct block *b)
+{
+	block_drop(b);
+	if (atomic_fetch_sub_explicit(&o->in_flight, 1,
+				      memory_order_release) == 1)
+		o->changed(o->arg);
+}
+
+static void
+add(_Atomic uint64_t *to, uint64_t n)
+{
+	atomic_fetch_add_explicit(to, n, memory_order_relaxed);
+}
+
+void
+output_written(struct output *o, struct block *b)
+{
+	add(&o->packets, b->filled);
+	add(&o->bytes, (uint64_t)b->used * b->slot_bytes);
+	add(&o->chunks, 1);
+	add(&o->records, b->gap ? 2 : 1);
+	account(o, b);
+}
+
+void
+output_lost(struct output *o, struct block *b)
+{
+	add(&o->lost_packets, b->filled);
+	pthread_mutex_lock(&o->lock);
+	run_shrink(o, b);
+	pthread_mutex_unlock(&o->lock);
+	account(o, b);
+}
+
+void
+output_unwrite(struct output *o, uint64_t packets, uint64_t bytes)
+{
+	atomic_fetch_sub_explicit(&o->packets, packets, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->bytes, bytes, memory_order_relaxed);
+	add(&o->lost_packets, packets);
+}

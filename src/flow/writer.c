@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A disk's thread.
+ *
+ * Whatever happens to a disk happens to this thread alone: a write that
+ * takes a second delays this disk's next block, and the queue gives the
+ * others more.  The thread does, in this order and one at a time,
+ *
+ *   errands   begin and end a recording's folder here; they come before
+ *             blocks, so a block always finds its folder
+ *   a block   chunk.c writes it
+ *   rounds    fdatasync the chunks, fsync the folder, name them in the
+ *             index; when the oldest is `durable` old, or at the end
+ *
+ * A block goes home as soon as it is written: memory does not wait for a
+ * round.  What a round then fails to make durable is counted as unwritten.
+ */
+#include "flow/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "flow/chunk.h"
+#include "flow/leaf.h"
+
+struct errand {
+	struct output *output;
+	bool end;
+	struct index_record record;
+	json_t *tail;
+	struct errand *next;	/* writer::errands */
+};
+
+struct writer {
+	struct writer_args a;
+	struct disk *disk;
+	struct queue *queue;
+	pthread_t thread;
+
+	/* The thread's own. */
+	struct chunk_maker maker;
+	struct leaf *leaves;
+
+	pthread_mutex_t lock;	/* over what is below */
+	pthread_cond_t wake;	/* while it has no place in the queue */
+	struct taker *taker;	/* NULL: FULL, FAILED or MISSING */
+	struct errand *errands, **errands_end;
+	bool stop;
+	struct writer_facts facts;
+};
+
+/* ---- facts ----------------------------------------------------------- */
+
+static void
+state_set(struct writer *w, enum writer_state state)
+{
+	pthread_mutex_lock(&w->lock);
+	w->facts.state = state;
+	pthread_mutex_unlock(&w->lock);
+}
+
+void
+writer_facts(struct writer *w, struct writer_facts *facts)
+{
+	pthread_mutex_lock(&w->lock);
+	*facts = w->facts;
+	pthread_mutex_unlock(&w->lock);
+}
+
+const struct disk *
+writer_disk(const struct writer *w)
+{
+	return w->disk;
+}
+
+/* ---- leaving and coming back ----------------------------------------- */
+
+/* Nobody is left to write: what waits is lost, and counted. */
+static void
+rest_lose(struct writer *w)
+{
+	struct block *b;
+
+	while ((b = queue_rest(w->queue))) {
+		output_seal(b->session, b);
+		output_lost(b->session, b);
+	}
+}
+
+static void
+queue_leave(struct writer *w)
+{
+	struct taker *t = w->taker;
+	bool last;
+
+	pthread_mutex_lock(&w->lock);
+	w->taker = NULL;
+	pthread_mutex_unlock(&w->lock);
+	if (!t)
+		return;
+	taker_leave(t, &last);
+	if (last)
+		rest_lose(w);
+}
+
+static int
+queue_join(struct writer *w)
+{
+	struct taker *t;
+	int err = w->taker ? 0 : taker_join(&t, w->queue);
+
+	if (err || w->taker)
+		return err;
+	pthread_mutex_lock(&w->lock);
+	w->taker = t;
+	pthread_mutex_unlock(&w->lock);
+	return 0;
+}
+
+/* One line, where it is decided; the rest of the recording goes elsewhere. */
+static void
+disk_leave(struct writer *w, int err, const char *doing)
+{
+	enum writer_state state = err == -ENOSPC   ? WRITER_FULL
+				  : err == -ENOENT ? WRITER_MISSING
+						   : WRITER_FAILED;
+
+	pthread_mutex_lock(&w->lock);
+	w->facts.state = state;
+	w->facts.errors++;
+	snprintf(w->facts.why, sizeof w->facts.why, "cannot %s: %s", doing,
+		 err == -ENOSPC ? "no space above the reserve"
+				: strerror(-err));
+	pthread_mutex_unlock(&w->lock);
+	log_line(LOG_ERROR, w->disk->path,
+		 "%s; the disk is left alone until the next recording",
+		 w->facts.why);
+	queue_leave(w);
+}
+
+/* Is the disk fit to take blocks?  Asked at the start, and of a disk that
+ * left whenever a recording begins. */
+static int
+disk_try(struct writer *w)
+{
+	int err = disk_open(w->disk);
+
+	if (err) {
+		disk_leave(w, err, "open the folder");
+		return err;
+	}
+	err = chunk_maker_probe(&w->maker, w->disk);
+	if (err) {
+		disk_leave(w, err, "write to it");
+		return err;
+	}
+	err = queue_join(w);
+	if (err)
+		return err;
+	pthread_mutex_lock(&w->lock);
+	w->facts.state = WRITER_IDLE;
+	w->facts.why[0] = 0;
+	w->facts.way = w->maker.way->ops->head.name;
+	pthread_mutex_unlock(&w->lock);
+	return 0;
+}
+
+/* ---- rounds ---------------------------------------------------------- */
+
+static void
+round_do(struct writer *w, struct leaf *leaf)
+{
+	int err = leaf_sync(leaf);
+
+	if (err && w->taker)
+		disk_leave(w, err, "make it durable");
+}
+
+/* Does those that are due by now; returns when to ask again. */
+static int64_t
+rounds_do(struct writer *w, int64_t now)
+{
+	int64_t next = clock_steady() + 1000000000;
+
+	for (struct leaf *l = w->leaves; l; l = l->next) {
+		int64_t due = leaf_due(l);
+
+		if (due <= now)
+			round_do(w, l);
+		else if (due < next)
+			next = due;
+	}
+	return next;
+}
+
+/* ---- blocks ---------------------------------------------------------- */
+
+static struct leaf *
+leaf_find(struct writer *w, const struct output *o)
+{
+	struct leaf *l = w->leaves;
+
+	while (l && l->output != o)
+		l = l->next;
+	return l;
+}
+
+static int
+leaf_make(struct writer *w, struct output *o, struct leaf **leaf)
+{
+	int err = leaf_open(leaf, w->disk, o);
+
+	if (err)
+		return err;
+	(*leaf)->next = w->leaves;
+	w->leaves = *leaf;
+	return 0;
+}
+
+/* Another disk may have it; without another one it is lost. */
+static void
+block_give_back(struct writer *w, struct block *b)
+{
+	if (queue_put(w->queue, b, true) < 0)
+		output_lost(b->session, b);
+}
+
+static void
+block_write(struct writer *w, struct block *b)
+{
+	struct output *o = b->session;
+	struct leaf *leaf = leaf_find(w, o);
+	uint64_t bytes = (uint64_t)b->used * b->slot_bytes;
+	int err;
+
+	output_seal(o, b);
+	/* None where the disk came back after this recording had begun. */
+	err = leaf ? 0 : leaf_make(w, o, &leaf);
+	if (!err)
+		err = chunk_write(&w->maker, w->disk, leaf, b);
+	if (err) {
+		disk_leave(w, err, "write a chunk");
+		block_give_back(w, b);
+		rounds_do(w, INT64_MAX);
+		return;
+	}
+	pthread_mutex_lock(&w->lock);
+	w->facts.written += bytes;
+	w->facts.chunks++;
+	pthread_mutex_unlock(&w->lock);
+	output_written(o, b);
+}
+
+/* ---- errands --------------------------------------------------------- */
+
+static void
+folder_begin(struct writer *w, struct output *o)
+{
+	struct leaf *leaf;
+	int err = w->taker ? 0 : disk_try(w);
+
+	if (err)
+		return;
+	err = leaf_make(w, o, &leaf);
+	if (err)
+		disk_leave(w, err, "make the recording's folder");
+}
+
+static void
+folder_end(struct writer *w, struct errand *e)
+{
+	struct leaf *leaf = leaf_find(w, e->output), **at;
+	int err;
+
+	if (!leaf)
+		return;
+	for (at = &w->leaves; *at != leaf; at = &(*at)->next)
+		;
+	*at = leaf->next;
+	err = leaf_close(leaf, &e->record, e->tail);
+	if (err && w->taker)
+		disk_leave(w, err, "close the recording");
+}
+
+static struct errand *
+errand_next(struct writer *w)
+{
+	struct errand *e;
+
+	pthread_mutex_lock(&w->lock);
+	e = w->errands;
+	if (e) {
+		w->errands = e->next;
+		if (!w->errands)
+			w->errands_end = &w->errands;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return e;
+}
+
+static void
+errands_do(struct writer *w)
+{
+	struct errand *e;
+
+	while ((e = errand_next(w))) {
+		if (e->end)
+			folder_end(w, e);
+		else
+			folder_begin(w, e->output);
+		atomic_fetch_sub_explicit(&e->output->errands, 1,
+					  memory_order_release);
+		w->a.changed(w->a.arg);
+		json_decref(e->tail);
+		free(e);
+	}
+}
+
+static int
+errand_post(struct writer *w, struct errand *e)
+{
+	pthread_mutex_lock(&w->lock);
+	*w->errands_end = e;
+	w->errands_end = &e->next;
+	pthread_cond_signal(&w->wake);
+	if (w->taker)
+		taker_poke(w->taker);
+	pthread_mutex_unlock(&w->lock);
+	return 0;
+}
+
+int
+writer_begin(struct writer *w, struct output *o)
+{
+	struct errand *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return -ENOMEM;
+	e->output = o;
+	return errand_post(w, e);
+}
+
+int
+writer_end(struct writer *w, struct output *o, const struct index_record *end,
+	   json_t *tail)
+{
+	struct errand *e = calloc(1, sizeof *e);
+
+	if (!e) {
+		json_decref(tail);
+		return -ENOMEM;
+	}
+	e->output = o;
+	e->end = true;
+	e->record = *end;
+	e->tail = tail;
+	return errand_post(w, e);
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+/* Without a place in the queue there is nothing to do but errands. */
+static bool
+rest(struct writer *w)
+{
+	bool stop;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->errands && !w->stop)
+		pthread_cond_wait(&w->wake, &w->lock);
+	stop = w->stop && !w->errands;
+	pthread_mutex_unlock(&w->lock);
+	return !stop;
+}
+
+static bool
+work(struct writer *w)
+{
+	int64_t next = rounds_do(w, clock_steady());
+	struct block *b;
+	int err;
+
+	if (!w->taker)
+		return true;
+	err = queue_take(w->taker, &b, next);
+	if (err == 0) {
+		state_set(w, WRITER_WRITING);
+		block_write(w, b);
+		if (w->taker)
+			state_set(w, WRITER_IDLE);
+	}
+	return err != -EPIPE;
+}
+
+static void *
+writer_run(void *arg)
+{
+	struct writer *w = arg;
+	bool on = true;
+
+	pthread_setname_np(pthread_self(), "spate-write");
+	disk_try(w);
+	while (on) {
+		errands_do(w);
+		on = w->taker ? work(w) : rest(w);
+	}
+	queue_leave(w);
+	chunk_maker_finish(&w->maker);
+	return NULL;
+}
+
+int
+writer_start(struct writer **writer, const struct writer_args *args)
+{
+	struct writer *w = calloc(1, sizeof *w);
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->a = *args;
+	w->disk = args->disk;
+	w->queue = args->queue;
+	w->errands_end = &w->errands;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	chunk_maker_init(&w->maker, args->disk->path, args->way, args->ways);
+	err = -pthread_create(&w->thread, NULL, writer_run, w);
+	if (err) {
+		pthread_cond_destroy(&w->wake);
+		pthread_mutex_destroy(&w->lock);
+		free(w);
+		return err;
+	}
+	*writer = w;
+	return 0;
+}
+
+void
+writer_stop(struct writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

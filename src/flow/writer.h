@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_WRITER_H
+#define SPATE_FLOW_WRITER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fault.h"
+#include "contract/write.h"
+#include "flow/output.h"
+#include "flow/queue.h"
+#include "store/disk.h"
+#include "store/index.h"
+
+/*
+ * A writer is the thread of one disk: it takes blocks from the queue and
+ * makes them chunks, one at a time, and every so often makes what it wrote
+ * durable and names it in the index (a round).
+ *
+ *                  begin                     end
+ *   no folder  ------------>  folder open  ------->  no folder
+ *
+ *   MISSING/FAILED/FULL --- a begin that works ---> IDLE <--> WRITING
+ *        ^                                            |          |
+ *        +-------- an error, or no space left --------+----------+
+ *
+ * A disk that fails gives its block back to the queue, says so in one line,
+ * and is left alone until the next recording begins.
+ */
+struct writer;
+
+enum writer_state {
+	WRITER_IDLE,
+	WRITER_WRITING,
+	WRITER_FULL,
+	WRITER_FAILED,
+	WRITER_MISSING,		/* the folder is not there */
+};
+
+/* Ways to write, in the order of preference: the first that works. */
+struct writer_way {
+	const struct write_ops *ops;
+	const void *options;
+};
+
+enum { WRITER_WAYS = 4 };
+
+struct writer_facts {
+	enum writer_state state;
+	char why[160];		/* of FULL, FAILED and MISSING */
+	const char *way;	/* the plugin in use; NULL: none yet */
+	uint64_t written;	/* bytes */
+	uint64_t chunks;
+	uint64_t errors;
+};
+
+struct writer_args {
+	struct disk *disk;
+	struct queue *queue;
+	const struct writer_way *way;
+	unsigned ways;
+	/* Called when an errand is done; any thread. */
+	void (*changed)(void *arg);
+	void *arg;
+};
+
+/* Starts the thread.  What the arguments point to outlives it.  0, -errno. */
+int writer_start(struct writer **writer, const struct writer_args *args);
+
+/* After every output has ended; waits for the thread. */
+void writer_stop(struct writer *w);
+
+/*
+ * Errands for the writer's thread, done before any block; never wait.  0 or
+ * -ENOMEM.  Each counts output->errands down when it is done, which is the
+ * last time that it touches the output.  Every writer gets both, in pairs.
+ */
+int writer_begin(struct writer *w, struct output *o);
+/* `end` is copied; `tail` is a new reference, taken over. */
+int writer_end(struct writer *w, struct output *o,
+	       const struct index_record *end, json_t *tail);
+
+void writer_facts(struct writer *w, struct writer_facts *facts);
+const struct disk *writer_disk(const struct writer *w);
+
+#endif
