@@ -3,11 +3,14 @@ libflow_a_SOURCES = \
 	%D%/candidate.c %D%/candidate.h \
 	%D%/chunk.c %D%/chunk.h \
 	%D%/counts.h \
+	%D%/intake.c %D%/intake.h \
 	%D%/leaf.c %D%/leaf.h \
+	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h \
 	%D%/place.c %D%/place.h \
 	%D%/pool.c %D%/pool.h \
 	%D%/queue.c %D%/queue.h \
+	%D%/receiver.c %D%/receiver.h \
 	%D%/writer.c %D%/writer.h
 FLOW_LIBS = libflow.a $(STORE_LIBS)
