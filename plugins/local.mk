@@ -6,7 +6,12 @@ plugins_LTLIBRARIES = \
 	%D%/format-mark5b.la \
 	%D%/format-raw.la \
 	%D%/format-udpmon.la \
-	%D%/format-vdif.la
+	%D%/format-vdif.la \
+	%D%/receive-gen.la \
+	%D%/receive-udp.la \
+	%D%/write-direct.la \
+	%D%/write-null.la \
+	%D%/write-writev.la
 
 %C%_format_mark5b_la_SOURCES = %D%/format/mark5b.c
 %C%_format_mark5b_la_LDFLAGS = $(PLUGIN_FLAGS)
@@ -16,6 +21,18 @@ plugins_LTLIBRARIES = \
 %C%_format_udpmon_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_vdif_la_SOURCES = %D%/format/vdif.c
 %C%_format_vdif_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_receive_gen_la_SOURCES = %D%/receive/gen.c
+%C%_receive_gen_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_receive_udp_la_SOURCES = %D%/receive/udp.c \
+	%D%/receive/allow.c %D%/receive/allow.h \
+	%D%/receive/socket.c %D%/receive/socket.h
+%C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_write_direct_la_SOURCES = %D%/write/direct.c
+%C%_write_direct_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_write_null_la_SOURCES = %D%/write/null.c
+%C%_write_null_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_write_writev_la_SOURCES = %D%/write/writev.c
+%C%_write_writev_la_LDFLAGS = $(PLUGIN_FLAGS)
 
 # Nobody links with a plugin: libtool's own file is not installed.
 install-data-hook:
