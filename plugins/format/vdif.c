@@ -69,20 +69,20 @@ static const struct vdif_options usual = {
 	.channels = 1,
 };
 
+#define OF(member) offsetof(struct vdif_options, member)
+
 static const struct option options[] = {
-	{ "station", OPTION_TEXT, offsetof(struct vdif_options, station), "Sp",
+	{ "station", OPTION_TEXT, OF(station), "Sp",
 	  .help = "two letters or a number, in headers made here" },
-	{ "bits", OPTION_COUNT, offsetof(struct vdif_options, bits), "2",
-	  .min = 1, .max = 32,
+	{ "bits", OPTION_COUNT, OF(bits), "2", .min = 1, .max = 32,
 	  .help = "bits per sample, in headers made here" },
-	{ "channels", OPTION_COUNT, offsetof(struct vdif_options, channels),
-	  "1", .min = 1, .max = 1u << 30,
+	{ "channels", OPTION_COUNT, OF(channels), "1", .min = 1, .max = 1 << 30,
 	  .help = "channels, a power of two, in headers made here" },
-	{ "complex", OPTION_FLAG, offsetof(struct vdif_options, complex),
-	  "false", .help = "complex samples, in headers made here" },
-	{ "edv", OPTION_COUNT, offsetof(struct vdif_options, edv), "0",
-	  .max = 2, .help = "extended data version, in headers made here" },
-	{ "legacy", OPTION_FLAG, offsetof(struct vdif_options, legacy), "false",
+	{ "complex", OPTION_FLAG, OF(complex), "false",
+	  .help = "complex samples, in headers made here" },
+	{ "edv", OPTION_COUNT, OF(edv), "0", .max = 2,
+	  .help = "extended data version, in headers made here" },
+	{ "legacy", OPTION_FLAG, OF(legacy), "false",
 	  .help = "headers are 16 bytes instead of 32" },
 	{ .name = NULL },
 };
@@ -145,23 +145,38 @@ second_read(uint32_t epoch, uint32_t seconds, int64_t around)
 	return half_start(half) + seconds;
 }
 
+static void
+bits_write(void *word, uint32_t mask, uint32_t bits)
+{
+	write_le32(word, (read_le32(word) & ~mask) | (bits & mask));
+}
+
+/* Is a second of this half-year's epoch one that is read as this one? */
+static bool
+reads_back(uint32_t half, int64_t second, int64_t around)
+{
+	int64_t start = half_start(half);
+
+	if (second < start || second - start > SECONDS_MASK)
+		return false;
+	return second_read(half % EPOCHS, (uint32_t)(second - start), around) ==
+	       second;
+}
+
 /* The header keeps its epoch, as the frames around it do, if it can. */
 static void
-second_write(uint8_t *header, int64_t second)
+second_write(uint8_t *header, int64_t second, int64_t around)
 {
-	uint32_t word0 = read_le32(header) & ~SECONDS_MASK;
-	uint32_t word1 = read_le32(header + 4);
-	uint32_t half = word1 >> 24 & EPOCH_MASK;
+	uint32_t half = read_le32(header + 4) >> 24 & EPOCH_MASK;
 	uint64_t seconds;
 
-	if (half_start(half) > second)
-		half = half_of(second);
-	while (half + EPOCHS < HALVES && half_start(half + EPOCHS) <= second)
+	while (half < HALVES && !reads_back(half, second, around))
 		half += EPOCHS;
+	if (half >= HALVES)
+		half = half_of(second);
 	seconds = (uint64_t)second - (uint64_t)half_start(half);
-	word1 = (word1 & ~(EPOCH_MASK << 24)) | half % EPOCHS << 24;
-	write_le32(header, word0 | ((uint32_t)seconds & SECONDS_MASK));
-	write_le32(header + 4, word1);
+	bits_write(header, SECONDS_MASK, (uint32_t)seconds);
+	bits_write(header + 4, EPOCH_MASK << 24, half << 24);
 }
 
 static int
@@ -376,19 +391,16 @@ static void
 stamp(const struct format_shape *s, const struct format_packet *packet,
       void *prefix, void *payload)
 {
+	uint32_t valid = packet->has & FORMAT_VALID;
 	uint8_t *header = payload;
-	uint32_t word0 = read_le32(header) & ~INVALID_BIT;
-	uint32_t word1, word3;
 
-	write_le32(header,
-		   word0 | (packet->has & FORMAT_VALID ? 0 : INVALID_BIT));
+	bits_write(header, INVALID_BIT, valid ? 0 : INVALID_BIT);
+	if (packet->has & (FORMAT_READABLE | FORMAT_TIME))
+		bits_write(header + 12, THREAD_MASK << 16,
+			   packet->thread << 16);
 	if (packet->has & FORMAT_TIME) {
-		second_write(header, packet->second);
-		word1 = read_le32(header + 4) & ~LOW24_MASK;
-		word3 = read_le32(header + 12) & ~(THREAD_MASK << 16);
-		write_le32(header + 4, word1 | (packet->frame & LOW24_MASK));
-		write_le32(header + 12, word3 | (packet->thread & THREAD_MASK)
-						    << 16);
+		second_write(header, packet->second, s->around);
+		bits_write(header + 4, LOW24_MASK, packet->frame);
 	}
 	if (!(packet->has & FORMAT_SEQUENCE))
 		return;

@@ -53,8 +53,8 @@ format_counter_end(const struct format_shape *s)
 	return s->sequence_at - s->prefix + bytes;
 }
 
-/* Sets sequence_bits, once `sequence` is chosen; 0, or refuses a counter
- * that is not wholly in the prefix or wholly in the payload. */
+/* Completes a sequence once its kind is chosen; 0, or refuses a counter that
+ * is not wholly in the prefix or wholly in the payload. */
 static inline int
 format_counter_settle(struct format_shape *s, char *why, uint32_t why_bytes)
 {
@@ -62,8 +62,10 @@ format_counter_settle(struct format_shape *s, char *why, uint32_t why_bytes)
 	uint64_t end = (uint64_t)s->sequence_at + bytes;
 
 	s->sequence_bits = bytes == 4 ? 32 : 64;
-	if (!bytes)
+	if (!bytes) {
+		s->sequence_at = 0;
 		return 0;
+	}
 	if (end > (uint64_t)s->prefix + s->payload)
 		return format_refuse(
 		    why, why_bytes,

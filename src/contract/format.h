@@ -99,10 +99,11 @@ struct format_ops {
 
 	/*
 	 * Makes the header of another packet of the stream into this one's:
-	 * the sequence with FORMAT_SEQUENCE; second, frame and thread with
-	 * FORMAT_TIME; invalid without FORMAT_VALID; `part` says which part
-	 * of its frame it is.  The rest it leaves.  `prefix` may be NULL, as
-	 * in fill.  Writes no byte of the data.  Mandatory.
+	 * the sequence with FORMAT_SEQUENCE, second and frame with
+	 * FORMAT_TIME, the thread with that or FORMAT_READABLE, invalid
+	 * without FORMAT_VALID; `part` says which part of its frame it is.
+	 * The rest it leaves.  `prefix` may be NULL, as in fill.  Writes no
+	 * byte of the data.  Mandatory.
 	 */
 	void (*stamp)(const struct format_shape *shape,
 		      const struct format_packet *packet, void *prefix,

@@ -289,6 +289,11 @@ START_TEST(stamp_keeps_what_it_is_not_told)
 	ck_assert_uint_eq(payload[3], 0x80);
 	payload[3] = 0;
 	ck_assert_mem_eq(payload, header_2026, HEADER);
+	p.has = FORMAT_READABLE | FORMAT_VALID; /* its thread is known */
+	stamp(&s, &p, NULL, payload);
+	ck_assert_uint_eq(payload[14], 1);
+	payload[14] = 7;
+	ck_assert_mem_eq(payload, header_2026, HEADER);
 }
 END_TEST
 
@@ -309,7 +314,16 @@ START_TEST(stamp_keeps_the_epoch_of_its_stream)
 	ck_assert_uint_eq(payload[7], 0);
 	ck_assert_uint_eq(read_le32(payload), 5);
 
+	payload[7] = 1; /* 33 years on; the field holds 34 */
+	p.second = half_start(1) + 33 * INT64_C(365) * DAY;
+	s.around = p.second;
+	stamp(&s, &p, NULL, payload);
+	ck_assert_uint_eq(payload[7], 1);
+	parse(&s, NULL, payload, &p);
+	ck_assert_int_eq(p.second, half_start(1) + 33 * INT64_C(365) * DAY);
+
 	p.second = half_start(EPOCHS) + 5; /* after the wrap */
+	payload[7] = 0;
 	s.around = p.second;
 	stamp(&s, &p, NULL, payload);
 	ck_assert_uint_eq(payload[7], 0);
