@@ -254,7 +254,7 @@ packet_make(const struct format_shape *s, unsigned n)
 					      UINT32_MAX,  1ull << 32,
 					      4812800702u, 1ull << 63 };
 	static const int64_t seconds[] = {
-		AROUND,	    AROUND + 1, AROUND - 86400,
+		AROUND,	    AROUND + 1, AROUND - 400 * 86400,
 		1772323199, 1772323200, /* 2026-02-28T23:59:59Z, and 1 s on */
 		1798761599, 1798761600, /* 2026-12-31T23:59:59Z, and 1 s on */
 		1782863999, 1782864000, /* 2026-06-30T23:59:59Z, and 1 s on */

@@ -170,6 +170,29 @@ START_TEST(around_settles_the_thousand_days)
 }
 END_TEST
 
+START_TEST(days_run_over_the_thousand)
+{
+	static const struct {
+		uint32_t word;
+		int64_t mjd;
+	} cases[] = {
+		{ 0x99900000, 60999 },
+		{ 0x00000000, 61000 },
+		{ 0x86400000, 60864 },
+		{ 0x86300000, 61863 },
+	};
+	struct format_shape s = shaped(0, FRAME); /* around MJD 61364 */
+	struct format_packet p;
+
+	header_put();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		write_le32(payload + 8, cases[i].word);
+		parse(&s, NULL, payload, &p);
+		ck_assert_int_eq(p.second, (cases[i].mjd - 40587) * DAY);
+	}
+}
+END_TEST
+
 START_TEST(model_and_stamp_make_the_header)
 {
 	struct format_shape s = shaped(8, HALF);
@@ -284,6 +307,7 @@ SUITE("mark5b", reads_the_first_half, reads_the_second_half,
       reads_a_whole_frame_and_counts_by_time,
       user_bits_and_test_pattern_are_not_the_frame, time_that_is_none,
       whole_frames_need_the_sync_word, around_settles_the_thousand_days,
-      model_and_stamp_make_the_header, stamp_of_a_second_half_is_its_counter,
+      days_run_over_the_thousand, model_and_stamp_make_the_header,
+      stamp_of_a_second_half_is_its_counter,
       stamp_without_fps_leaves_the_fraction, fps_comes_of_the_rate,
       shape_refuses_in_sentences)
