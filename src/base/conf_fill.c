@@ -7,8 +7,6 @@
  * type, and a fallback that is itself impossible is found by the first test
  * that uses the table.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

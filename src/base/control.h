@@ -18,7 +18,11 @@
  *   <-  {"event":"...", ...}      only to those who asked for events
  */
 #define CONTROL_SOCKET "/run/spate/control.sock"
-enum { CONTROL_PROTOCOL = 1, CONTROL_LINE = 1 << 20 };	/* longest line */
+enum {
+	CONTROL_PROTOCOL = 1,
+	CONTROL_LINE = 1 << 20,	/* longest line */
+	CONTROL_WAIT_MS = 30000,	/* for an answer, unless told otherwise */
+};
 
 /* A buffer that gives lines back out of what was read; for both ends. */
 struct control_lines {
@@ -26,8 +30,8 @@ struct control_lines {
 	size_t used, start, room;
 };
 
-/* Reads once from fd: >0 bytes, 0 at the end, -EAGAIN, -EMSGSIZE when a line
- * is longer than CONTROL_LINE, or -errno. */
+/* Reads once from fd, when next() gives nothing more: >0 bytes, 0 at the end,
+ * -EAGAIN, -EMSGSIZE when a line is longer than CONTROL_LINE, or -errno. */
 int control_lines_read(struct control_lines *l, int fd);
 /* The next whole line without its newline, or NULL; good until the next call. */
 char *control_lines_next(struct control_lines *l);
@@ -37,10 +41,13 @@ void control_lines_clear(struct control_lines *l);
 json_t *control_fault(const struct fault *fault);
 void control_fault_read(struct fault *fault, const json_t *error);
 
-/* The client's end; one thread.  Blocks, at most `wait_ms` per answer. */
+/* The client's end; one thread.  Blocks until the answer or the wait is over. */
 struct control;
 
 int control_open(struct control **c, const char *socket, struct fault *fault);
+
+/* How long each later answer is waited for; negative: for ever. */
+void control_wait(struct control *c, int wait_ms);
 
 /*
  * Asks and waits for the answer; `request` (NULL: no arguments) is taken

@@ -35,6 +35,53 @@ tests_unit_test_conf_SOURCES = %D%/test_conf.c %D%/suite.h
 tests_unit_test_conf_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_conf_LDADD = $(UNIT_BASE)
 
+# Plugins for the loader, most of them broken on purpose; a folder that does
+# not exist makes libtool build modules of them.
+UNIT_PLUGIN_FLAGS = $(PLUGIN_FLAGS) -rpath /nonexistent
+check_LTLIBRARIES += \
+	%D%/modules/write-alias.la \
+	%D%/modules/write-bare.la \
+	%D%/modules/write-mute.la \
+	%D%/modules/write-old.la \
+	%D%/modules/write-short.la \
+	%D%/modules/write-stray.la \
+	%D%/modules/write-tiny.la \
+	%D%/modules/write-whole.la \
+	%D%/modules/format-none.la \
+	%D%/modules/receive-none.la
+%C%_modules_write_alias_la_SOURCES = %D%/modules/write-alias.c %D%/plugins/dummy.h
+%C%_modules_write_alias_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_write_bare_la_SOURCES = %D%/modules/write-bare.c %D%/plugins/dummy.h
+%C%_modules_write_bare_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_write_mute_la_SOURCES = %D%/modules/write-mute.c %D%/plugins/dummy.h
+%C%_modules_write_mute_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_write_old_la_SOURCES = %D%/modules/write-old.c %D%/plugins/dummy.h
+%C%_modules_write_old_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_write_short_la_SOURCES = %D%/modules/write-short.c %D%/plugins/dummy.h
+%C%_modules_write_short_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_write_stray_la_SOURCES = %D%/modules/write-stray.c %D%/plugins/dummy.h
+%C%_modules_write_stray_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_write_tiny_la_SOURCES = %D%/modules/write-tiny.c %D%/plugins/dummy.h
+%C%_modules_write_tiny_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_write_whole_la_SOURCES = %D%/modules/write-whole.c %D%/plugins/dummy.h
+%C%_modules_write_whole_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_format_none_la_SOURCES = %D%/modules/format-none.c
+%C%_modules_format_none_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+%C%_modules_receive_none_la_SOURCES = %D%/modules/receive-none.c
+%C%_modules_receive_none_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
+
+check_PROGRAMS += tests/unit/test_module
+TESTS += tests/unit/test_module
+tests_unit_test_module_SOURCES = %D%/test_module.c %D%/suite.h
+tests_unit_test_module_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_module_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_control
+TESTS += tests/unit/test_control
+tests_unit_test_control_SOURCES = %D%/test_control.c %D%/suite.h
+tests_unit_test_control_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_control_LDADD = $(UNIT_BASE)
+
 # Formats: the test includes the plugin's source.
 check_PROGRAMS += tests/unit/test_raw
 TESTS += tests/unit/test_raw

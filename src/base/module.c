@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loading plugins.  What a plugin exports is checked as a whole before it is
+ * believed: its ABI number, its name, its callbacks, and that no option
+ * would be written past the end of the struct that it declares.  Then it is
+ * copied, so that a plugin built when the struct was shorter has zeroes where
+ * it knew of nothing.
+ *
+ * A loaded plugin is never unloaded: its tables and names are pointed to
+ * from everywhere, and a process loads a handful.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/module.h"
+#include "base/module_priv.h"
+
+struct callback {
+	const char *name;
+	size_t offset;
+};
+
+struct kind {
+	const char *name;
+	const char *symbol;
+	size_t bytes;		 /* of its ops */
+	struct callback must[8]; /* a NULL name ends it */
+};
+
+static const struct kind receive_kind = {
+	.name = "receive",
+	.symbol = "spate_receive",
+	.bytes = sizeof(struct receive_ops),
+	.must = {
+		{ "open", offsetof(struct receive_ops, open) },
+		{ "sources", offsetof(struct receive_ops, sources) },
+		{ "fd", offsetof(struct receive_ops, fd) },
+		{ "receive", offsetof(struct receive_ops, receive) },
+		{ "counts", offsetof(struct receive_ops, counts) },
+		{ "close", offsetof(struct receive_ops, close) },
+	},
+};
+
+static const struct kind write_kind = {
+	.name = "write",
+	.symbol = "spate_write",
+	.bytes = sizeof(struct write_ops),
+	.must = {
+		{ "open", offsetof(struct write_ops, open) },
+		{ "submit", offsetof(struct write_ops, submit) },
+		{ "close", offsetof(struct write_ops, close) },
+	},
+};
+
+static const struct kind format_kind = {
+	.name = "format",
+	.symbol = "spate_format",
+	.bytes = sizeof(struct format_ops),
+	.must = {
+		{ "shape", offsetof(struct format_ops, shape) },
+		{ "parse", offsetof(struct format_ops, parse) },
+		{ "stamp", offsetof(struct format_ops, stamp) },
+	},
+};
+
+/* A loaded plugin: our own copy of its ops. */
+struct module {
+	struct module *next; /* loaded */
+	const struct kind *kind;
+	_Alignas(max_align_t) unsigned char ops[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct module *loaded; /* under lock; only ever grows */
+
+static int
+not_found(const struct kind *kind, const char *name, struct fault *fault)
+{
+	char names[sizeof fault->hint];
+	char *path = module_path();
+
+	fault_set(fault, -ENOENT, "not-found", "there is no %s plugin '%s'",
+		  kind->name, name);
+	if (path)
+		fault_why(fault, "looked in %s", path);
+	free(path);
+	module_path_names(kind->name, names, sizeof names);
+	if (names[0])
+		fault_hint(fault, "there are %s", names);
+	else
+		fault_hint(fault, "name the folder of the plugins in "
+				  "SPATE_PLUGINS");
+	return -ENOENT;
+}
+
+static size_t
+value_bytes(enum option_type type)
+{
+	static const size_t bytes[] = {
+		[OPTION_FLAG] = sizeof(bool),
+		[OPTION_COUNT] = sizeof(uint32_t),
+		[OPTION_BYTES] = sizeof(uint64_t),
+		[OPTION_RATE] = sizeof(uint64_t),
+		[OPTION_SPAN] = sizeof(int64_t),
+		[OPTION_SHARE] = sizeof(double),
+		[OPTION_TEXT] = sizeof(char *),
+		[OPTION_CHOICE] = sizeof(char *),
+		[OPTION_TEXTS] = sizeof(struct option_texts),
+		[OPTION_COUNTS] = sizeof(struct option_counts),
+	};
+
+	return type < sizeof bytes / sizeof *bytes ? bytes[type] : SIZE_MAX;
+}
+
+/* Says in fault->why what is wrong with the plugin's options. */
+static int
+check_options(const struct plugin *head, struct fault *fault)
+{
+	for (const struct option *o = head->options; o && o->name; o++) {
+		size_t bytes = value_bytes(o->type);
+
+		if (bytes == SIZE_MAX ||
+		    (o->type == OPTION_CHOICE && !o->choices)) {
+			fault_why(fault, "its option %s is of no known type",
+				  o->name);
+			return -EINVAL;
+		}
+		if (o->offset > head->options_bytes ||
+		    bytes > head->options_bytes - o->offset) {
+			fault_why(fault,
+				  "its option %s is outside of the %u bytes of "
+				  "its options",
+				  o->name, head->options_bytes);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int
+check_callbacks(const struct kind *kind, const void *ops, struct fault *fault)
+{
+	char names[128] = "";
+	size_t used = 0;
+	void *callback;
+
+	for (const struct callback *c = kind->must; c->name; c++) {
+		memcpy(&callback, (const char *)ops + c->offset,
+		       sizeof callback);
+		if (!callback)
+			used += snprintf(names + used, sizeof names - used,
+					 "%s%s", used ? ", " : "", c->name);
+	}
+	if (!used)
+		return 0;
+	fault_why(fault, "it lacks what every %s plugin must have: %s",
+		  kind->name, names);
+	return -EINVAL;
+}
+
+static int
+check_head(const struct plugin *head, const char *name, struct fault *fault)
+{
+	if (head->abi != SPATE_ABI) {
+		fault_why(fault, "it has ABI number %u, and this is %u",
+			  head->abi, SPATE_ABI);
+		fault_hint(fault, "build it with the headers of this version");
+		return -EINVAL;
+	}
+	if (head->bytes < sizeof *head) {
+		fault_why(fault, "it declares %u bytes, less than its head",
+			  head->bytes);
+		return -EINVAL;
+	}
+	if (!head->name || strcmp(head->name, name) != 0) {
+		fault_why(fault, "it calls itself '%s'",
+			  head->name ? head->name : "");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Checks what the plugin exports, and makes our copy of it. */
+static int
+adopt(const struct kind *kind, const char *name, const struct plugin *head,
+      struct module **module, struct fault *fault)
+{
+	struct module *m;
+	int err = check_head(head, name, fault);
+
+	if (err)
+		return err;
+	m = calloc(1, sizeof *m + kind->bytes);
+	if (!m)
+		return fault_set(fault, -ENOMEM, "no-memory",
+				 "cannot load the plugin %s: no memory", name);
+	m->kind = kind;
+	memcpy(m->ops, head,
+	       head->bytes < kind->bytes ? head->bytes : kind->bytes);
+	err = check_callbacks(kind, m->ops, fault);
+	if (!err)
+		err = check_options(head, fault);
+	if (err)
+		free(m);
+	else
+		*module = m;
+	return err;
+}
+
+static int
+load(const struct kind *kind, const char *name, struct module **module,
+     struct fault *fault)
+{
+	char *file = module_path_find(kind->name, name);
+	const struct plugin *head;
+	void *handle;
+	int err = -EINVAL;
+
+	if (!file)
+		return not_found(kind, name, fault);
+	fault_set(fault, 0, "conf", "cannot use the plugin %s", file);
+	handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		fault_why(fault, "%s", dlerror());
+		goto out;
+	}
+	head = dlsym(handle, kind->symbol);
+	if (head)
+		err = adopt(kind, name, head, module, fault);
+	else
+		fault_why(fault, "it exports no %s", kind->symbol);
+	if (err)
+		dlclose(handle);
+	else
+		fault->code = NULL;
+out:
+	free(file);
+	return err;
+}
+
+static int
+get(const struct kind *kind, const char *name, const void **ops,
+    struct fault *fault)
+{
+	struct module *m;
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	for (m = loaded; m; m = m->next)
+		if (m->kind == kind &&
+		    strcmp(((struct plugin *)m->ops)->name, name) == 0)
+			break;
+	if (!m) {
+		err = load(kind, name, &m, fault);
+		if (!err) {
+			m->next = loaded;
+			loaded = m;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (!err)
+		*ops = m->ops;
+	return err;
+}
+
+int
+module_receive(const char *name, const struct receive_ops **ops,
+	       struct fault *fault)
+{
+	return get(&receive_kind, name, (const void **)ops, fault);
+}
+
+int
+module_write(const char *name, const struct write_ops **ops,
+	     struct fault *fault)
+{
+	return get(&write_kind, name, (const void **)ops, fault);
+}
+
+int
+module_format(const char *name, const struct format_ops **ops,
+	      struct fault *fault)
+{
+	return get(&format_kind, name, (const void **)ops, fault);
+}
