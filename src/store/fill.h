@@ -59,7 +59,12 @@ int fill_init(struct fill *fill, enum fill_kind kind,
 	      const struct format_shape *shape);
 void fill_finish(struct fill *fill);
 
-/* Learns from the packets of a block what it can; fill_block does so too. */
+/* Begins a run: forgets what was learned of the one before, but the frames
+ * per second, and the cycle as long as nothing better is known. */
+void fill_begin(struct fill *fill, uint32_t run, uint64_t base);
+
+/* Learns from the packets of a block what it can, and begins its run if need
+ * be; fill_block does so too. */
 void fill_learn(struct fill *fill, const struct block *b);
 
 /*
@@ -78,5 +83,8 @@ bool fill_near(const struct fill *fill, const uint8_t *payload);
  */
 void fill_slot(const struct fill *fill, uint8_t *payload, uint64_t sequence,
 	       const uint8_t *near, uint64_t near_sequence);
+
+/* The same with a header that was learned in this run. */
+void fill_model(const struct fill *fill, uint8_t *payload, uint64_t sequence);
 
 #endif

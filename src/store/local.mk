@@ -2,9 +2,16 @@ noinst_LIBRARIES += libstore.a
 libstore_a_SOURCES = \
 	%D%/disk.c %D%/disk.h \
 	%D%/fill.c %D%/fill.h \
+	%D%/fill_learn.c %D%/fill_priv.h \
 	%D%/folder.c %D%/folder.h \
 	%D%/geometry.c %D%/geometry.h \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \
-	%D%/meta.c %D%/meta.h
+	%D%/meta.c %D%/meta.h \
+	%D%/recording.c %D%/recording.h \
+	%D%/recording_info.c \
+	%D%/recording_list.c \
+	%D%/recording_merge.c %D%/recording_priv.h \
+	%D%/recording_meta.c \
+	%D%/recording_read.c
 STORE_LIBS = libstore.a $(BASE_LIBS)

@@ -32,7 +32,13 @@ enum recording_state {
 	RECORDING_INTERRUPTED,	/* no end record and nobody writes it */
 };
 
-/* One block: its record, and where it is. */
+/*
+ * One block: its record, and where it is.  record.bytes is its length in the
+ * file, of a gap too.  A number whose record is on no disk gets one made up
+ * from its neighbours, of kind RECORDING_ABSENT.
+ */
+enum { RECORDING_ABSENT = 0 };
+
 struct recording_block {
 	struct index_record record;
 	uint64_t offset;	/* of its first byte in the file */
@@ -44,7 +50,8 @@ struct recording_run {
 	uint32_t run;
 	uint64_t base;		/* absolute sequence of its slot 0 */
 	uint64_t first, last;	/* relative sequences with data */
-	uint64_t packets, missing;
+	uint64_t packets;
+	uint64_t missing;	/* slots from first to last without one */
 	int64_t first_ns, last_ns;
 };
 

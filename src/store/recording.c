@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording is opened from what is on its disks and nothing else: there is
+ * no catalogue that could be wrong.  Each disk gives a part, its index and
+ * its metadata; recording_meta.c reads the latter, recording_merge.c makes
+ * one list of blocks of all, recording_read.c reads bytes.
+ *
+ * A disk that is lost while a recording is open keeps the records that were
+ * read from it, so the visible end never goes back; its bytes are filled.
+ *
+ * Whoever writes holds a lock on every index.  It is asked for (and let go)
+ * before the index is read: an end record written in between is then seen,
+ * and a recording never looks interrupted that was closed just now.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/shape.h"
+#include "store/recording_priv.h"
+
+/* What is before the end record; what is behind it, nobody may write. */
+static void
+take_records(struct recording_part *part, struct index_record *records,
+	     size_t n)
+{
+	free(part->record);
+	part->record = records;
+	part->ended = false;
+	for (part->records = 0; part->records < n; part->records++) {
+		if (records[part->records].kind != INDEX_END)
+			continue;
+		part->ended = true;
+		part->end = records[part->records];
+		break;
+	}
+}
+
+/* Reads an index that has grown.  Trouble leaves the part as it was. */
+static int
+read_index(struct recording *rec, struct recording_part *part)
+{
+	struct index_record *records;
+	char file[LAYOUT_FILE];
+	struct stat st;
+	uint64_t torn;
+	size_t n;
+	int fd, err = 0;
+
+	fd = openat(part->dir, layout_index(file, rec->name),
+		    O_RDONLY | O_CLOEXEC);
+	part->locked = false;
+	if (fd < 0)
+		return 0;
+	part->indexed = true;
+	part->locked = flock(fd, LOCK_SH | LOCK_NB) < 0;
+	if (!part->locked)
+		flock(fd, LOCK_UN);
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size == part->index_bytes)
+		goto out;
+	err = index_read(fd, &records, &n, &torn);
+	if (err)
+		goto out;
+	take_records(part, records, n);
+	part->torn = torn;
+	part->index_bytes = n * INDEX_BYTES + torn;
+out:
+	close(fd);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Opens the folders that are there now.  The error when there is none. */
+static int
+find_parts(struct recording *rec)
+{
+	int err = -ENOENT;
+	bool found = false;
+
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		struct recording_part *part = &rec->part[i];
+
+		if (part->dir < 0 && rec->disks->disk[i].fd >= 0)
+			part->dir = openat(rec->disks->disk[i].fd, rec->name,
+					   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (part->dir >= 0)
+			found = true;
+		else if (rec->disks->disk[i].fd >= 0 && errno != ENOENT &&
+			 errno != ENOTDIR)
+			err = -errno;
+	}
+	return found ? 0 : err;
+}
+
+/* The shape and sizes that the head tells; -ENODATA without. */
+static int
+read_head(struct recording *rec)
+{
+	json_t *geometry = json_object_get(rec->head, "geometry");
+	json_t *slots = json_object_get(geometry, "slots");
+	int err;
+
+	if (rec->shape.payload)
+		return 0;
+	err = shape_from_json(&rec->shape, json_object_get(rec->head, "shape"));
+	if (err)
+		return err == -ENOMEM ? err : -ENODATA;
+	if (!rec->shape.parts)
+		rec->shape.parts = 1;
+	rec->slots = (uint32_t)json_integer_value(slots);
+	if (!rec->slots)
+		rec->slots = rec->shape.parts;
+	return 0;
+}
+
+int
+recording_refresh(struct recording *rec)
+{
+	int err = find_parts(rec);
+
+	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
+		if (rec->part[i].dir >= 0)
+			err = read_index(rec, &rec->part[i]);
+	}
+	if (!err)
+		err = recording_meta(rec);
+	if (!err)
+		err = read_head(rec);
+	if (!err)
+		err = recording_merge(rec);
+	return err;
+}
+
+static int
+explain(struct fault *fault, const char *name, int err)
+{
+	switch (err) {
+	case -ENOENT:
+		fault_set(fault, err, "not-found", "no recording %s", name);
+		fault_why(fault, "no disk has a folder of that name");
+		fault_hint(fault, "spate ls shows the recordings there are");
+		break;
+	case -ENODATA:
+		fault_set(fault, err, "io", "cannot read recording %s", name);
+		fault_why(fault, "no disk has readable metadata of it");
+		fault_hint(fault, "another disk of it may have: mount that, or "
+				  "name it among the disks");
+		break;
+	case -ENOMEM:
+		fault_set(fault, err, "no-memory",
+			  "cannot open recording %s: no memory", name);
+		break;
+	case -EBADMSG:
+		fault_set(fault, err, "io", "cannot read recording %s", name);
+		fault_why(fault, "its indexes contradict each other");
+		fault_hint(fault, "a disk may hold another recording of the "
+				  "same name: leave that disk out");
+		break;
+	default:
+		fault_set(fault, err, "io", "cannot read recording %s: %s",
+			  name, strerror(-err));
+	}
+	return err;
+}
+
+int
+recording_open(struct recording **rec, const struct disks *disks,
+	       const char *name, struct fault *fault)
+{
+	struct recording *r;
+	int err = -ENOMEM;
+
+	if (!layout_folder_good(name))
+		return explain(fault, name, -ENOENT);
+	r = calloc(1, sizeof *r);
+	if (!r)
+		return explain(fault, name, err);
+	r->disks = disks;
+	strcpy(r->name, name);
+	for (unsigned i = 0; i < RECORDING_OPEN; i++)
+		r->chunk[i].fd = -1;
+	r->part = calloc(disks->n + 1, sizeof *r->part);
+	if (r->part) {
+		for (unsigned i = 0; i < disks->n; i++)
+			r->part[i].dir = -1;
+		err = recording_refresh(r);
+	}
+	if (err) {
+		recording_close(r);
+		return explain(fault, name, err);
+	}
+	*rec = r;
+	return 0;
+}
+
+void
+recording_close(struct recording *rec)
+{
+	recording_read_finish(rec);
+	for (unsigned i = 0; rec->part && i < rec->disks->n; i++) {
+		if (rec->part[i].dir >= 0)
+			close(rec->part[i].dir);
+		free(rec->part[i].record);
+	}
+	json_decref(rec->head);
+	json_decref(rec->tail);
+	if (rec->shape.payload)
+		shape_clear(&rec->shape);
+	free(rec->part);
+	free(rec->line);
+	free(rec->base);
+	free(rec->block);
+	free(rec->duplicate);
+	free(rec->run);
+	free(rec);
+}
+
+const struct recording_facts *
+recording_facts(const struct recording *rec)
+{
+	return &rec->facts;
+}
+
+const struct recording_block *
+recording_blocks(const struct recording *rec, size_t *n)
+{
+	*n = rec->blocks;
+	return rec->block;
+}
+
+int64_t
+recording_chunk_bytes(const struct recording *rec, unsigned disk,
+		      uint64_t number)
+{
+	char file[LAYOUT_FILE];
+	struct stat st;
+
+	if (rec->part[disk].dir < 0)
+		return -ENOENT;
+	if (fstatat(rec->part[disk].dir, layout_chunk(file, rec->name, number),
+		    &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return st.st_size;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `spate info --json` prints.  What the indexes tell is told of every
+ * recording; what only the daemon counted (late, duplicate, dropped ...) is
+ * in the last line of the metadata, and null where that is not there yet, or
+ * was lost: null says "unknown", 0 would be a lie.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "store/recording_priv.h"
+
+static json_t *
+time_json(int64_t ns)
+{
+	char text[UNITS_TEXT];
+
+	return json_string(units_show_time_ns(text, ns));
+}
+
+static const char *
+state_name(enum recording_state state)
+{
+	switch (state) {
+	case RECORDING_COMPLETE: return "complete";
+	case RECORDING_LIVE: return "recording";
+	default: return "interrupted";
+	}
+}
+
+static json_t *
+run_json(const struct recording_run *run)
+{
+	char base[24];
+
+	snprintf(base, sizeof base, "%" PRIu64, run->base);
+	return json_pack(
+	    "{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
+	    (json_int_t)run->run, "base", base, "first", (json_int_t)run->first,
+	    "last", (json_int_t)run->last, "packets", (json_int_t)run->packets,
+	    "packets_lost", (json_int_t)run->missing, "start",
+	    time_json(run->first_ns), "end", time_json(run->last_ns));
+}
+
+static json_t *
+runs_json(const struct recording_facts *f)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < f->runs; i++) {
+		if (json_array_append_new(list, run_json(&f->run[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static json_t *
+disk_json(const struct recording *rec, unsigned disk)
+{
+	uint64_t bytes = 0;
+	unsigned chunks = 0;
+
+	for (size_t i = 0; i < rec->blocks; i++) {
+		if (rec->block[i].disk != (int)disk)
+			continue;
+		chunks++;
+		bytes += rec->block[i].record.bytes;
+	}
+	return json_pack("{s:s, s:I, s:I}", "path", rec->disks->disk[disk].path,
+			 "chunks", (json_int_t)chunks, "bytes",
+			 (json_int_t)bytes);
+}
+
+static json_t *
+disks_json(const struct recording *rec)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].dir < 0)
+			continue;
+		if (json_array_append_new(list, disk_json(rec, i))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* Sets what the daemon counted; 0, or -1 without memory. */
+static int
+add_counts(json_t *info, const json_t *tail)
+{
+	static const char *const keys[] = {
+		"packets_reordered",  "packets_late", "packets_duplicate",
+		"packets_unreadable", "datagrams",    "drops",
+		"overruns",
+	};
+	const json_t *end = json_object_get(tail, "end");
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys && !err; i++) {
+		json_t *value = json_object_get(end, keys[i]);
+
+		err = json_object_set_new(
+		    info, keys[i], value ? json_deep_copy(value) : json_null());
+	}
+	return err;
+}
+
+json_t *
+recording_info(const struct recording *rec)
+{
+	const struct recording_facts *f = &rec->facts;
+	json_t *fill = json_object_get(rec->head, "fill"), *info;
+
+	info = json_pack(
+	    "{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "name",
+	    f->name, "state", state_name(f->state), "stream", f->stream,
+	    "format", f->format, "start", time_json(f->start_ns), "end",
+	    time_json(f->end_ns), "bytes", (json_int_t)f->bytes, "payload",
+	    (json_int_t)f->payload, "packets", (json_int_t)f->packets,
+	    "packets_lost", (json_int_t)f->missing);
+	if (!info || add_counts(info, f->tail) ||
+	    json_object_set_new(info, "runs", runs_json(f)) ||
+	    json_object_set_new(info, "disks", disks_json(rec)) ||
+	    json_object_set_new(info, "chunks", json_integer(f->chunks)) ||
+	    json_object_set_new(info, "gaps", json_integer(f->gaps)) ||
+	    json_object_set_new(info, "fill",
+				fill ? json_incref(fill) : json_null())) {
+		json_decref(info);
+		return NULL;
+	}
+	return info;
+}
