@@ -63,11 +63,7 @@ struct vdif_options {
 	bool legacy;
 };
 
-static const struct vdif_options usual = {
-	.station = "Sp",
-	.bits = 2,
-	.channels = 1,
-};
+static const struct vdif_options usual = { "Sp", .bits = 2, .channels = 1 };
 
 #define OF(member) offsetof(struct vdif_options, member)
 
@@ -184,18 +180,14 @@ payload_check(const struct format_shape *s, char *why, uint32_t why_bytes)
 {
 	uint32_t header = options_of(s)->legacy ? LEGACY_HEADER : HEADER;
 
-	if (s->payload % UNIT)
-		return format_refuse(why, why_bytes,
-				     "payload %u is not a multiple of 8; a "
-				     "VDIF frame with 8000 bytes of data has "
-				     "payload = %u",
-				     s->payload, 8000 + header);
-	if (s->payload <= header || s->payload / UNIT > LOW24_MASK)
-		return format_refuse(why, why_bytes,
-				     "payload %u is no VDIF frame: it is the "
-				     "header of %u bytes and the data, %u for "
-				     "8000 bytes of data",
-				     s->payload, header, 8000 + header);
+	if (s->payload % UNIT || s->payload <= header ||
+	    s->payload / UNIT > LOW24_MASK)
+		return format_refuse(
+		    why, why_bytes,
+		    "payload %u is no VDIF frame: that is a multiple of 8, "
+		    "the header of %u bytes included; one with 8000 bytes of "
+		    "data has payload = %u",
+		    s->payload, header, 8000 + header);
 	return 0;
 }
 
@@ -206,23 +198,26 @@ options_check(const struct format_shape *s, char *why, uint32_t why_bytes)
 	uint32_t station;
 
 	if (!station_read(o->station, &station))
-		return format_refuse(why, why_bytes,
-				     "station \"%s\" is neither two letters, "
-				     "as \"Ef\", nor a number up to 65535",
-				     o->station);
+		return format_refuse(
+		    why, why_bytes,
+		    "station \"%s\" is neither two letters, as \"Ef\", nor a "
+		    "number up to 65535",
+		    o->station);
 	if (!o->channels || o->channels & (o->channels - 1))
-		return format_refuse(why, why_bytes,
-				     "%u channels are not a power of two, as "
-				     "a VDIF header needs them",
-				     o->channels);
+		return format_refuse(
+		    why, why_bytes,
+		    "%u channels are not a power of two, as a VDIF header "
+		    "needs them",
+		    o->channels);
 	if (o->legacy && (o->edv || s->sequence == SEQUENCE_EDV2))
-		return format_refuse(why, why_bytes,
-				     "a legacy header of 16 bytes has no EDV; "
-				     "leave out either legacy, or edv");
+		return format_refuse(
+		    why, why_bytes,
+		    "a legacy header of 16 bytes has no EDV; leave out either "
+		    "legacy, or edv");
 	if (o->edv == 1 && s->sequence == SEQUENCE_EDV2)
-		return format_refuse(why, why_bytes,
-				     "sequence \"edv2\" is in headers with "
-				     "edv = 2, not 1");
+		return format_refuse(
+		    why, why_bytes,
+		    "sequence \"edv2\" is in headers with edv = 2, not 1");
 	return 0;
 }
 
@@ -231,16 +226,16 @@ threads_check(const struct format_shape *s, char *why, uint32_t why_bytes)
 {
 	for (uint32_t i = 0; s->threads && i < s->threads_n; i++)
 		if (s->threads[i] > THREAD_MASK)
-			return format_refuse(why, why_bytes,
-					     "thread %u: VDIF numbers threads "
-					     "from 0 to 1023",
-					     s->threads[i]);
+			return format_refuse(
+			    why, why_bytes,
+			    "thread %u: VDIF numbers threads from 0 to 1023",
+			    s->threads[i]);
 	if (s->fps > LOW24_MASK + 1)
-		return format_refuse(why, why_bytes,
-				     "%u frames per second and thread are "
-				     "more than a VDIF header can count; "
-				     "larger frames would do",
-				     s->fps);
+		return format_refuse(
+		    why, why_bytes,
+		    "%u frames per second and thread are more than a VDIF "
+		    "header can count; larger frames would do",
+		    s->fps);
 	return 0;
 }
 
@@ -250,25 +245,26 @@ sequence_settle(struct format_shape *s, char *why, uint32_t why_bytes)
 {
 	uint32_t end;
 
+	if (s->sequence == SEQUENCE_DEFAULT && s->prefix && s->prefix < 8)
+		return format_refuse(
+		    why, why_bytes,
+		    "a prefix of %u bytes is too short for the usual counter "
+		    "of 8; say which sequence it has, as \"le32@0\" or "
+		    "\"time\"",
+		    s->prefix);
 	if (s->sequence == SEQUENCE_DEFAULT) {
-		if (s->prefix && s->prefix < 8)
-			return format_refuse(why, why_bytes,
-					     "a prefix of %u bytes is too "
-					     "short for the usual 8-byte "
-					     "counter; say which sequence it "
-					     "has, as \"le32@0\" or \"time\"",
-					     s->prefix);
 		s->sequence = s->prefix ? SEQUENCE_LE64 : SEQUENCE_TIME;
 		s->sequence_at = 0;
 	}
 	end = format_counter_end(s);
 	if (end &&
 	    (end > s->header || end - format_counter_bytes(s) < LEGACY_HEADER))
-		return format_refuse(why, why_bytes,
-				     "a counter at byte %u is in the time or "
-				     "the data of a VDIF frame; without a "
-				     "prefix, sequence is \"time\" or \"edv2\"",
-				     s->sequence_at);
+		return format_refuse(
+		    why, why_bytes,
+		    "a counter at byte %u is in the time or the data of a "
+		    "VDIF frame; without a prefix, sequence is \"time\" or "
+		    "\"edv2\"",
+		    s->sequence_at);
 	return format_counter_settle(s, why, why_bytes);
 }
 
