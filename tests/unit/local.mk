@@ -149,4 +149,11 @@ tests_unit_test_fill_SOURCES = %D%/test_fill.c %D%/suite.h \
 tests_unit_test_fill_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fill_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_gen_plan
+TESTS += tests/unit/test_gen_plan
+tests_unit_test_gen_plan_SOURCES = %D%/test_gen_plan.c %D%/suite.h \
+	src/cli/gen_plan.c
+tests_unit_test_gen_plan_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
+
 endif
