@@ -23,4 +23,12 @@ tests_fuzz_fuzz_mark5b_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DFUZZ_FORMAT='"../../plugins/format/mark5b.c"'
 tests_fuzz_fuzz_mark5b_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# The configuration and units: with their sources, so that they are watched.
+noinst_PROGRAMS += tests/fuzz/fuzz_conf
+tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \
+	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
+	src/base/fault.c src/base/shape.c src/base/units.c
+tests_fuzz_fuzz_conf_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_conf_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
+
 endif
