@@ -14,7 +14,10 @@
  */
 struct conf;
 
-/* 0, or -errno and a fault with file:line. */
+/*
+ * 0, or -errno and a fault with file:line.  A number over 2147483647 without
+ * L is one, since libconfig would cut it; so is @include.
+ */
 int conf_open(struct conf **conf, const char *path, struct fault *fault);
 int conf_open_text(struct conf **conf, const char *text, const char *name,
 		   struct fault *fault);

@@ -35,6 +35,12 @@ tests_unit_test_conf_SOURCES = %D%/test_conf.c %D%/suite.h
 tests_unit_test_conf_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_conf_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_conf_fill
+TESTS += tests/unit/test_conf_fill
+tests_unit_test_conf_fill_SOURCES = %D%/test_conf_fill.c %D%/suite.h
+tests_unit_test_conf_fill_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_conf_fill_LDADD = $(UNIT_BASE)
+
 # Plugins for the loader, most of them broken on purpose; a folder that does
 # not exist makes libtool build modules of them.
 UNIT_PLUGIN_FLAGS = $(PLUGIN_FLAGS) -rpath /nonexistent
