@@ -94,7 +94,8 @@ pattern_make(struct receive_state *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < bytes; i += 8)
 		write_le64(s->pattern + i, random_next(&random));
-	for (int i = 0; s->format->model && i < PATTERNS; i++)
+	for (uint32_t i = 0; s->format->model && i < PATTERNS;
+	     i += s->shape->parts)
 		s->format->model(s->shape, s->pattern + (size_t)i * s->payload);
 	return 0;
 }

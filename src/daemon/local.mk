@@ -1,0 +1,11 @@
+sbin_PROGRAMS += spated
+spated_SOURCES = \
+	%D%/daemon.c %D%/daemon.h \
+	%D%/main.c \
+	%D%/report.c %D%/report.h \
+	%D%/server.c %D%/server.h \
+	%D%/session.c %D%/session.h \
+	%D%/setup.c %D%/setup.h \
+	%D%/stream.c %D%/stream.h \
+	%D%/verbs.c %D%/verbs.h
+spated_LDADD = $(FLOW_LIBS)

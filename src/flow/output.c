@@ -121,10 +121,14 @@ add(_Atomic uint64_t *to, uint64_t n)
 }
 
 void
-output_written(struct output *o, struct block *b)
+output_written(struct output *o, struct block *b, unsigned disk)
 {
+	uint64_t bytes = (uint64_t)b->used * b->slot_bytes;
+
+	add(&o->disk[disk].chunks, 1);
+	add(&o->disk[disk].bytes, bytes);
 	add(&o->packets, b->filled);
-	add(&o->bytes, (uint64_t)b->used * b->slot_bytes);
+	add(&o->bytes, bytes);
 	add(&o->chunks, 1);
 	add(&o->records, b->gap ? 2 : 1);
 	account(o, b);

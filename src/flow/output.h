@@ -30,12 +30,18 @@ struct output_run {
 	int64_t first_ns, last_ns;	/* arrival */
 };
 
+/* What one disk has of it. */
+struct output_disk {
+	_Atomic uint64_t chunks, bytes;
+};
+
 enum { OUTPUT_RUNS = 1024 };	/* more are counted, not listed */
 
 struct output {
 	const char *name;
 	const json_t *head;	/* the first line of the metadata */
 	struct queue *queue;
+	struct output_disk *disk;	/* one per writer, in their order */
 	int64_t durable;	/* ns between rounds; 0 every block */
 	/* Called when the last block in flight is accounted for; any thread. */
 	void (*changed)(void *arg);
@@ -66,8 +72,8 @@ void output_put(struct output *o, struct block *b);	/* receiver */
 /* CLOSED -> SEALED, with every hole filled; nothing where it is sealed. */
 void output_seal(struct output *o, struct block *b);
 
-/* The block is on a disk, or on none; it is dropped. */
-void output_written(struct output *o, struct block *b);
+/* The block is on this disk, or on none; it is dropped. */
+void output_written(struct output *o, struct block *b, unsigned disk);
 void output_lost(struct output *o, struct block *b);
 
 /* Of blocks that were written but could not be made durable. */

@@ -39,11 +39,11 @@ struct errand {
 
 struct writer {
 	struct writer_args a;
-	struct disk *disk;
 	struct queue *queue;
 	pthread_t thread;
 
 	/* The thread's own. */
+	struct disk disk;	/* open while something is recorded */
 	struct chunk_maker maker;
 	struct leaf *leaves;
 
@@ -73,10 +73,28 @@ writer_facts(struct writer *w, struct writer_facts *facts)
 	pthread_mutex_unlock(&w->lock);
 }
 
-const struct disk *
-writer_disk(const struct writer *w)
+const char *
+writer_path(const struct writer *w)
 {
-	return w->disk;
+	return w->disk.path;
+}
+
+/* How much room there is, for others to know.  Asked here, because a disk
+ * that hangs may hang this thread, and no other. */
+static void
+space_look(struct writer *w)
+{
+	bool closed = w->disk.fd < 0;
+	struct disk_space space = { 0, 0 };
+
+	if (closed)
+		disk_open(&w->disk);
+	disk_space(&w->disk, &space);
+	if (closed)
+		disk_close(&w->disk);
+	pthread_mutex_lock(&w->lock);
+	w->facts.space = space;
+	pthread_mutex_unlock(&w->lock);
 }
 
 /* ---- leaving and coming back ----------------------------------------- */
@@ -128,17 +146,19 @@ static void
 disk_leave(struct writer *w, int err, const char *doing)
 {
 	enum writer_state state = err == -ENOSPC   ? WRITER_FULL
-				  : err == -ENOENT ? WRITER_MISSING
-						   : WRITER_FAILED;
+				  : err == -ENOENT || err == -ENODEV
+				      ? WRITER_MISSING
+				      : WRITER_FAILED;
 
 	pthread_mutex_lock(&w->lock);
 	w->facts.state = state;
 	w->facts.errors++;
 	snprintf(w->facts.why, sizeof w->facts.why, "cannot %s: %s", doing,
-		 err == -ENOSPC ? "no space above the reserve"
-				: strerror(-err));
+		 err == -ENOSPC	  ? "no space above the reserve"
+		 : err == -ENODEV ? "nothing is mounted there"
+				  : strerror(-err));
 	pthread_mutex_unlock(&w->lock);
-	log_line(LOG_ERROR, w->disk->path,
+	log_line(LOG_ERROR, w->disk.path,
 		 "%s; the disk is left alone until the next recording",
 		 w->facts.why);
 	queue_leave(w);
@@ -149,13 +169,13 @@ disk_leave(struct writer *w, int err, const char *doing)
 static int
 disk_try(struct writer *w)
 {
-	int err = disk_open(w->disk);
+	int err = disk_open(&w->disk);
 
 	if (err) {
 		disk_leave(w, err, "open the folder");
 		return err;
 	}
-	err = chunk_maker_probe(&w->maker, w->disk);
+	err = chunk_maker_probe(&w->maker, &w->disk);
 	if (err) {
 		disk_leave(w, err, "write to it");
 		return err;
@@ -168,6 +188,7 @@ disk_try(struct writer *w)
 	w->facts.why[0] = 0;
 	w->facts.way = w->maker.way->ops->head.name;
 	pthread_mutex_unlock(&w->lock);
+	space_look(w);
 	return 0;
 }
 
@@ -214,7 +235,7 @@ leaf_find(struct writer *w, const struct output *o)
 static int
 leaf_make(struct writer *w, struct output *o, struct leaf **leaf)
 {
-	int err = leaf_open(leaf, w->disk, o);
+	int err = leaf_open(leaf, &w->disk, o);
 
 	if (err)
 		return err;
@@ -243,7 +264,7 @@ block_write(struct writer *w, struct block *b)
 	/* None where the disk came back after this recording had begun. */
 	err = leaf ? 0 : leaf_make(w, o, &leaf);
 	if (!err)
-		err = chunk_write(&w->maker, w->disk, leaf, b);
+		err = chunk_write(&w->maker, &w->disk, leaf, b);
 	if (err) {
 		disk_leave(w, err, "write a chunk");
 		block_give_back(w, b);
@@ -254,7 +275,8 @@ block_write(struct writer *w, struct block *b)
 	w->facts.written += bytes;
 	w->facts.chunks++;
 	pthread_mutex_unlock(&w->lock);
-	output_written(o, b);
+	output_written(o, b, w->a.number);
+	space_look(w);
 }
 
 /* ---- errands --------------------------------------------------------- */
@@ -263,7 +285,7 @@ static void
 folder_begin(struct writer *w, struct output *o)
 {
 	struct leaf *leaf;
-	int err = w->taker ? 0 : disk_try(w);
+	int err = w->taker && w->disk.fd >= 0 ? 0 : disk_try(w);
 
 	if (err)
 		return;
@@ -286,6 +308,8 @@ folder_end(struct writer *w, struct errand *e)
 	err = leaf_close(leaf, &e->record, e->tail);
 	if (err && w->taker)
 		disk_leave(w, err, "close the recording");
+	if (!w->leaves)
+		disk_close(&w->disk);	/* it may be unmounted now */
 }
 
 static struct errand *
@@ -389,6 +413,8 @@ work(struct writer *w)
 	if (!w->taker)
 		return true;
 	err = queue_take(w->taker, &b, next);
+	if (err == -ETIMEDOUT)
+		space_look(w);
 	if (err == 0) {
 		state_set(w, WRITER_WRITING);
 		block_write(w, b);
@@ -406,11 +432,13 @@ writer_run(void *arg)
 
 	pthread_setname_np(pthread_self(), "spate-write");
 	disk_try(w);
+	disk_close(&w->disk);
 	while (on) {
 		errands_do(w);
 		on = w->taker ? work(w) : rest(w);
 	}
 	queue_leave(w);
+	disk_close(&w->disk);
 	chunk_maker_finish(&w->maker);
 	return NULL;
 }
@@ -424,7 +452,8 @@ writer_start(struct writer **writer, const struct writer_args *args)
 	if (!w)
 		return -ENOMEM;
 	w->a = *args;
-	w->disk = args->disk;
+	w->disk = *args->disk;
+	w->disk.fd = -1;
 	w->queue = args->queue;
 	w->errands_end = &w->errands;
 	pthread_mutex_init(&w->lock, NULL);

@@ -53,10 +53,12 @@ struct writer_facts {
 	uint64_t written;	/* bytes */
 	uint64_t chunks;
 	uint64_t errors;
+	struct disk_space space;	/* when it was last looked at */
 };
 
 struct writer_args {
-	struct disk *disk;
+	unsigned number;	/* among the writers, from 0 */
+	const struct disk *disk;	/* it opens a copy of its own */
 	struct queue *queue;
 	const struct writer_way *way;
 	unsigned ways;
@@ -82,6 +84,6 @@ int writer_end(struct writer *w, struct output *o,
 	       const struct index_record *end, json_t *tail);
 
 void writer_facts(struct writer *w, struct writer_facts *facts);
-const struct disk *writer_disk(const struct writer *w);
+const char *writer_path(const struct writer *w);
 
 #endif

@@ -41,26 +41,45 @@ is_mounted(int fd)
 	       here.st_dev != parent.st_dev;
 }
 
+void
+disk_close(struct disk *disk)
+{
+	if (disk->fd >= 0)
+		close(disk->fd);
+	disk->fd = -1;
+}
+
+static uint64_t
+reserve_of(const struct disk *disk, const struct statvfs *vfs)
+{
+	uint64_t part = (uint64_t)vfs->f_blocks * vfs->f_frsize / RESERVE_PART;
+
+	if (disk->reserve_asked)
+		return disk->reserve_asked;
+	return part < reserve_least ? reserve_least : part;
+}
+
 int
 disk_open(struct disk *disk)
 {
 	struct statvfs vfs;
 	struct stat st;
-	int fd, err;
+	int err = 0;
 
-	fd = open(disk->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	disk_close(disk);
+	disk->fd = open(disk->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (disk->fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0 || fstatvfs(fd, &vfs) < 0) {
+	if (disk->mount && !is_mounted(disk->fd))
+		err = -ENODEV;
+	else if (fstat(disk->fd, &st) < 0 || fstatvfs(disk->fd, &vfs) < 0)
 		err = -errno;
-		close(fd);
+	if (err) {
+		disk_close(disk);
 		return err;
 	}
-	disk->fd = fd;
 	disk->device = st.st_dev;
-	disk->reserve = (uint64_t)vfs.f_blocks * vfs.f_frsize / RESERVE_PART;
-	if (disk->reserve < reserve_least)
-		disk->reserve = reserve_least;
+	disk->reserve = reserve_of(disk, &vfs);
 	return 0;
 }
 
@@ -95,8 +114,9 @@ is_known(const struct disks *disks, const char *path)
 static int
 add(struct disks *disks, const char *path, bool must_be_mounted)
 {
-	struct disk disk = { .fd = -1 };
+	struct disk disk = { .fd = -1, .mount = must_be_mounted };
 	struct disk *grown;
+	int err;
 	size_t length = strlen(path);
 
 	disk.path = strdup(path);
@@ -106,12 +126,10 @@ add(struct disks *disks, const char *path, bool must_be_mounted)
 		disk.path[--length] = '\0';
 	if (is_known(disks, disk.path))
 		goto skip;
-	if (disk_open(&disk) < 0 && must_be_mounted)
-		goto skip; /* a file, or gone: no disk */
-	if (must_be_mounted && !is_mounted(disk.fd)) {
-		disks->skipped++;
-		goto skip;
-	}
+	err = disk_open(&disk);
+	disks->skipped += err == -ENODEV;
+	if (err && must_be_mounted)
+		goto skip; /* a file, or gone, or not mounted: no disk */
 	grown = realloc(disks->disk, (disks->n + 1) * sizeof *grown);
 	if (!grown)
 		goto no_memory;
@@ -119,13 +137,11 @@ add(struct disks *disks, const char *path, bool must_be_mounted)
 	disks->disk[disks->n++] = disk;
 	return 0;
 skip:
-	if (disk.fd >= 0)
-		close(disk.fd);
+	disk_close(&disk);
 	free(disk.path);
 	return 0;
 no_memory:
-	if (disk.fd >= 0)
-		close(disk.fd);
+	disk_close(&disk);
 	free(disk.path);
 	return -ENOMEM;
 }

@@ -20,7 +20,10 @@ struct disk {
 	char *path;
 	int fd;			/* of the folder; -1 when it is not there */
 	dev_t device;		/* disks with the same share their space */
+	bool mount;		/* found by a wildcard: counts only while a
+				   file system is mounted there */
 	uint64_t reserve;	/* bytes that stay free on the file system */
+	uint64_t reserve_asked;	/* 0: 1 %, at least 256 MiB */
 };
 
 struct disks {
@@ -41,8 +44,13 @@ int disks_find(struct disks *disks, const struct option_texts *patterns,
 	       struct fault *fault);
 void disks_clear(struct disks *disks);
 
-/* Opens (again) a disk that is not there; 0 or -errno. */
+/*
+ * Opens a disk, again where it is open.  -ENODEV where nothing is mounted any
+ * more on a mount point; else 0 or -errno; then fd is -1.  An open disk cannot
+ * be unmounted, so who does not record closes it.
+ */
 int disk_open(struct disk *disk);
+void disk_close(struct disk *disk);
 
 /* 0 or -errno. */
 int disk_space(const struct disk *disk, struct disk_space *space);

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of spated, what each owns, and how each is told to stop:
+ *
+ *   event loop      this one: configuration, sessions, control socket.
+ *                   SIGTERM or SIGINT: stops every session, waits for them,
+ *                   then stops the others
+ *   receivers (N)   sockets and open blocks of the sessions given to them;
+ *                   orders by an eventfd: receiver_add, receiver_remove,
+ *                   receiver_stop
+ *   writers         a disk each, with its folders; blocks from the queue,
+ *   (one per disk)  errands by a poke: writer_begin, writer_end, writer_stop
+ *
+ * What crosses between them is blocks (the queue, and home to their stock),
+ * errands and orders, and counters that are atomic.  The event loop is woken
+ * by an eventfd, looks at every session once, and never waits for a disk.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/report.h"
+
+enum { SECOND = 1000000000, BLOCKS_QUEUED = 1 << 20 };
+
+/* Any thread. */
+static void
+wake(void *arg)
+{
+	const struct daemon *d = arg;
+
+	eventfd_write(d->wake, 1);
+}
+
+/* ---- starting -------------------------------------------------------- */
+
+static int
+signals_open(struct daemon *d)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	/* Before any thread starts, so that all of them inherit it. */
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return d->signals < 0 ? -errno : 0;
+}
+
+static int
+writers_start(struct daemon *d)
+{
+	struct disks *disks = &d->setup.disks;
+	int err = 0;
+
+	d->writer = calloc(disks->n + 1, sizeof *d->writer);
+	d->disk_rate = calloc(disks->n + 1, sizeof *d->disk_rate);
+	if (!d->writer || !d->disk_rate)
+		return -ENOMEM;
+	for (unsigned i = 0; i < disks->n && !err; i++) {
+		struct writer_args args = { .number = i,
+					    .disk = &disks->disk[i],
+					    .queue = d->queue,
+					    .way = d->setup.way,
+					    .ways = d->setup.ways,
+					    .changed = wake,
+					    .arg = d };
+
+		/* The writer opens it while it is needed: an open disk
+		 * cannot be unmounted. */
+		disk_close(&disks->disk[i]);
+		err = writer_start(&d->writer[i], &args);
+		d->writers += !err;
+	}
+	return err;
+}
+
+static int
+receivers_start(struct daemon *d)
+{
+	unsigned n = d->setup.o.receivers;
+	int err = 0;
+
+	d->receiver = calloc(n, sizeof *d->receiver);
+	if (!d->receiver)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n && !err; i++) {
+		err = receiver_start(&d->receiver[i]);
+		d->receivers += !err;
+	}
+	return err;
+}
+
+static int
+threads_start(struct daemon *d, struct fault *fault)
+{
+	int err = queue_make(&d->queue, BLOCKS_QUEUED);
+
+	if (!err)
+		err = writers_start(d);
+	if (!err)
+		err = receivers_start(d);
+	if (err) {
+		fault_set(fault, err, "internal", "cannot start its threads");
+		fault_why(fault, "%s", strerror(-err));
+		return err;
+	}
+	d->host = (struct session_host){ .pool = d->pool,
+					 .queue = d->queue,
+					 .writer = d->writer,
+					 .writers = d->writers,
+					 .durable = d->setup.durable,
+					 .wake = wake,
+					 .arg = d };
+	return 0;
+}
+
+int
+daemon_start(struct daemon *d, const char *conf, struct fault *fault)
+{
+	const struct server_hooks hooks = { daemon_ask, d };
+	int err;
+
+	*d = (struct daemon){ .signals = -1, .wake = -1 };
+	d->started = d->sampled = clock_steady();
+	d->started_ns = clock_now();
+	d->ended = json_array();
+	d->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = d->wake < 0 || !d->ended ? -ENOMEM : signals_open(d);
+	if (err)
+		return fault_set(fault, err, "internal", "cannot start: %s",
+				 strerror(-err));
+	err = setup_load(&d->setup, conf, fault);
+	/* The socket before the memory: the second daemon is told at once. */
+	if (!err)
+		err = server_open(&d->server, d->setup.control.socket,
+				  d->setup.control.group, &hooks, fault);
+	if (!err)
+		err = pool_make(&d->pool, d->setup.o.memory, fault);
+	if (!err)
+		err = threads_start(d, fault);
+	return err;
+}
+
+void
+daemon_finish(struct daemon *d)
+{
+	struct waiter *w;
+
+	server_close(d->server);
+	while ((w = d->waiters)) {
+		d->waiters = w->next;
+		free(w);
+	}
+	for (unsigned i = 0; i < d->receivers; i++)
+		receiver_stop(d->receiver[i]);
+	free(d->receiver);
+	if (d->queue)
+		queue_drain(d->queue);
+	for (unsigned i = 0; i < d->writers; i++)
+		writer_stop(d->writer[i]);
+	free(d->writer);
+	free(d->disk_rate);
+	queue_free(d->queue);
+	pool_free(d->pool);
+	setup_unload(&d->setup);
+	json_decref(d->ended);
+	if (d->signals >= 0)
+		close(d->signals);
+	if (d->wake >= 0)
+		close(d->wake);
+}
+
+/* ---- running --------------------------------------------------------- */
+
+static void
+session_end(struct daemon *d, struct session *s)
+{
+	struct session **at = &d->sessions;
+	char group[sizeof s->group];
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	json_array_append_new(d->ended, report_info(s));
+	if (json_array_size(d->ended) > DAEMON_ENDED)
+		json_array_remove(d->ended, 0);
+	memcpy(group, s->group, sizeof group);
+	session_free(s);
+	daemon_tell(d, group);
+}
+
+static void
+sessions_step(struct daemon *d, int64_t now)
+{
+	struct session *s, *next;
+
+	for (s = d->sessions; s; s = next) {
+		enum session_state before = s->state;
+
+		next = s->next;
+		session_step(s, now);
+		if (s->state == SESSION_ENDED)
+			session_end(d, s);
+		else if (s->state != before)
+			daemon_tell(d, s->group);
+	}
+}
+
+static void
+disks_sample(struct daemon *d, int64_t now)
+{
+	double seconds = (double)(now - d->sampled) / 1e9;
+
+	if (seconds < 1)
+		return;
+	d->sampled = now;
+	for (unsigned i = 0; i < d->writers; i++) {
+		struct disk_rate *r = &d->disk_rate[i];
+		struct writer_facts f;
+
+		writer_facts(d->writer[i], &f);
+		r->rate = (double)(f.written - r->written) / seconds;
+		r->written = f.written;
+	}
+}
+
+static void
+signals_take(struct daemon *d)
+{
+	struct signalfd_siginfo info;
+
+	if (read(d->signals, &info, sizeof info) != sizeof info)
+		return;
+	log_line(LOG_INFO, NULL, "%s: stopping%s",
+		 strsignal((int)info.ssi_signo),
+		 d->sessions ? " what is being recorded" : "");
+	d->stopping = true;
+	for (struct session *s = d->sessions; s; s = s->next)
+		session_stop(s, "the daemon was stopped");
+}
+
+/* Until the next thing that has a time, at most a second. */
+static int
+wait_ms(const struct daemon *d)
+{
+	int64_t next = clock_steady() + SECOND, now = clock_steady();
+
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		if (s->stop_at && s->state <= SESSION_RECORDING &&
+		    s->stop_at < next)
+			next = s->stop_at;
+	}
+	return next <= now ? 0 : (int)((next - now + 999999) / 1000000);
+}
+
+int
+daemon_run(struct daemon *d)
+{
+	struct pollfd fd[] = { { d->wake, POLLIN, 0 },
+			       { d->signals, POLLIN, 0 },
+			       { server_fd(d->server), POLLIN, 0 } };
+
+	log_line(LOG_INFO, NULL, "ready on %s: %u disks, %u streams",
+		 d->setup.control.socket, d->writers, d->setup.streams);
+	while (!d->stopping || d->sessions) {
+		eventfd_t n;
+		int64_t now;
+
+		if (poll(fd, 3, wait_ms(d)) < 0 && errno != EINTR)
+			return -errno;
+		eventfd_read(d->wake, &n);
+		if (fd[1].revents)
+			signals_take(d);
+		if (fd[2].revents)
+			server_step(d->server);
+		now = clock_steady();
+		sessions_step(d, now);
+		disks_sample(d, now);
+	}
+	return 0;
+}

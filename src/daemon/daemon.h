@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_DAEMON_DAEMON_H
+#define SPATE_DAEMON_DAEMON_H
+
+#include <stdbool.h>
+
+#include "daemon/setup.h"
+#include "daemon/server.h"
+#include "daemon/session.h"
+
+/*
+ * The daemon: the configuration and everything that it made of it.  All of
+ * it belongs to the event loop's thread; see daemon.c for the other threads.
+ */
+enum { DAEMON_ENDED = 64 };	/* recordings remembered after their end */
+
+/* Somebody waits: for a recording to have begun, or to have ended. */
+struct waiter {
+	struct server_ticket ticket;
+	char group[80];		/* whose recordings */
+	bool stop;		/* waits for the end */
+	struct waiter *next;	/* daemon::waiters */
+};
+
+/* Bytes per second of one disk, sampled once a second. */
+struct disk_rate {
+	uint64_t written;
+	double rate;
+};
+
+struct daemon {
+	struct setup setup;
+	struct pool *pool;
+	struct queue *queue;
+	struct writer **writer;		/* one per disk */
+	struct disk_rate *disk_rate;	/* likewise */
+	unsigned writers;
+	struct receiver **receiver;
+	unsigned receivers, next_receiver;
+	struct session_host host;
+	struct server *server;
+
+	int wake, signals;		/* eventfd, signalfd */
+	bool stopping;
+	int64_t started;		/* steady */
+	int64_t started_ns;		/* UTC */
+	int64_t sampled;		/* when disks were */
+
+	struct session *sessions;	/* those that run */
+	unsigned last_id;
+	json_t *ended;			/* INFO of the last, oldest first */
+	struct waiter *waiters;
+};
+
+/* 0 or -errno with a fault; daemon_finish in either case. */
+int daemon_start(struct daemon *d, const char *conf, struct fault *fault);
+
+/* Until a signal ends it, and every recording is durable. */
+int daemon_run(struct daemon *d);
+void daemon_finish(struct daemon *d);
+
+/* verbs.c: one request of a client. */
+void daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
+		const json_t *request);
+
+/* verbs.c: tells those who waited for this group, where it is time. */
+void daemon_tell(struct daemon *d, const char *group);
+
+#endif

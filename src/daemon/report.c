@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Totals of a session, from where they are kept:
+ *
+ *   datagrams, drops, reordered, unreadable   the receiver's counters
+ *   packets, bytes, chunks, unwritten         the writers', in the output
+ *   runs, packets_lost                        the blocks that were handed on
+ *
+ * Once the session has ended, datagrams = packets + sum of drops.
+ */
+#include "daemon/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/shape.h"
+#include "base/units.h"
+
+/* What all reports of one session say. */
+struct totals {
+	struct counts c;
+	uint64_t packets, lost, bytes, overruns;
+};
+
+static json_t *
+time_json(int64_t ns)
+{
+	char text[UNITS_TEXT];
+
+	return ns ? json_string(units_show_time_ns(text, ns)) : json_null();
+}
+
+static json_t *
+integer(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+static uint64_t
+run_lost(const struct output_run *r)
+{
+	uint64_t slots = r->last - r->first + 1;
+
+	return slots > r->packets ? slots - r->packets : 0;
+}
+
+static void
+totals_take(struct session *s, struct totals *t)
+{
+	struct output *o = &s->output;
+	uint64_t unwritten = atomic_load(&o->lost_packets);
+
+	counts_read(&t->c, &s->intake->shown);
+	t->c.drop[DROP_UNWRITTEN] += unwritten;
+	t->packets = s->state >= SESSION_CLOSING ? atomic_load(&o->packets)
+						 : t->c.placed - unwritten;
+	t->bytes = atomic_load(&o->bytes);
+	t->overruns = atomic_load(&s->intake->overruns);
+	t->lost = 0;
+	pthread_mutex_lock(&o->lock);
+	for (unsigned i = 0; i < o->runs; i++)
+		t->lost += run_lost(&o->run[i]);
+	pthread_mutex_unlock(&o->lock);
+}
+
+static json_t *
+drops_json(const struct counts *c)
+{
+	static const char *const key[] = {
+#define X(name, word, help) word,
+		DROPS(X)
+#undef X
+	};
+	json_t *drops = json_object();
+
+	for (int i = 0; i < DROP_KINDS; i++)
+		json_object_set_new(drops, key[i], integer(c->drop[i]));
+	return drops;
+}
+
+static json_t *
+run_json(const struct output_run *r)
+{
+	char base[24];
+
+	snprintf(base, sizeof base, "%" PRIu64, r->base);
+	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
+			 (json_int_t)r->run, "base", base, "first",
+			 (json_int_t)r->first, "last", (json_int_t)r->last,
+			 "packets", (json_int_t)r->packets, "packets_lost",
+			 (json_int_t)run_lost(r), "start",
+			 time_json(r->first_ns), "end", time_json(r->last_ns));
+}
+
+static json_t *
+runs_json(struct output *o)
+{
+	json_t *runs = json_array();
+
+	pthread_mutex_lock(&o->lock);
+	for (unsigned i = 0; i < o->runs; i++)
+		json_array_append_new(runs, run_json(&o->run[i]));
+	pthread_mutex_unlock(&o->lock);
+	return runs;
+}
+
+static json_t *
+disks_json(struct session *s)
+{
+	json_t *disks = json_array();
+
+	for (unsigned i = 0; i < s->host->writers; i++) {
+		struct output_disk *d = &s->output.disk[i];
+
+		json_array_append_new(
+		    disks,
+		    json_pack("{s:s, s:I, s:I}", "path",
+			      writer_path(s->host->writer[i]), "chunks",
+			      (json_int_t)atomic_load(&d->chunks), "bytes",
+			      (json_int_t)atomic_load(&d->bytes)));
+	}
+	return disks;
+}
+
+/* The counters, with the keys of recording_info. */
+static void
+counts_set(json_t *to, const struct totals *t)
+{
+	const struct counts *c = &t->c;
+
+	json_object_set_new(to, "datagrams", integer(c->datagrams));
+	json_object_set_new(to, "packets", integer(t->packets));
+	json_object_set_new(to, "packets_lost", integer(t->lost));
+	json_object_set_new(to, "packets_reordered", integer(c->reordered));
+	json_object_set_new(to, "packets_late", integer(c->drop[DROP_LATE]));
+	json_object_set_new(to, "packets_duplicate",
+			    integer(c->drop[DROP_DUPLICATE]));
+	json_object_set_new(to, "packets_unreadable", integer(c->unreadable));
+	json_object_set_new(to, "packets_moved", integer(c->moved));
+	json_object_set_new(to, "overruns", integer(t->overruns));
+	json_object_set_new(to, "drops", drops_json(c));
+}
+
+json_t *
+report_tail(struct session *s)
+{
+	struct totals t;
+	json_t *end;
+
+	totals_take(s, &t);
+	end = json_pack("{s:s, s:o, s:o, s:I}", "reason", s->reason, "start",
+			time_json(s->start_ns), "end", time_json(s->end_ns),
+			"bytes", (json_int_t)t.bytes);
+	counts_set(end, &t);
+	return json_pack("{s:o}", "end", end);
+}
+
+static const char *
+state_name(const struct session *s)
+{
+	if (s->state == SESSION_ENDED)
+		return s->failed ? "failed" : "complete";
+	return s->state <= SESSION_RECORDING ? "recording" : "stopping";
+}
+
+static void
+live_set(json_t *to, struct session *s)
+{
+	int64_t now = clock_steady();
+	double left = (double)(s->stop_at - now) / 1e9;
+
+	json_object_set_new(to, "elapsed_s",
+			    json_real((double)(now - s->started) / 1e9));
+	json_object_set_new(to, "left_s",
+			    s->stop_at ? json_real(left > 0 ? left : 0)
+				       : json_null());
+	json_object_set_new(to, "stop_at",
+			    s->stop_at ? time_json(clock_now() + s->stop_at -
+						   now)
+				       : json_null());
+	json_object_set_new(to, "rate", json_real(s->rate));
+	json_object_set_new(to, "learning",
+			    json_boolean(atomic_load(&s->intake->learning)));
+	json_object_set_new(to, "blocks",
+			    json_pack("{s:i, s:i}", "total",
+				      (int)stock_blocks(s->stock), "free",
+				      (int)stock_home(s->stock)));
+}
+
+json_t *
+report_info(struct session *s)
+{
+	struct output *o = &s->output;
+	struct totals t;
+	json_t *info;
+
+	totals_take(s, &t);
+	info = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I}", "id",
+			 (int)s->id, "name", s->name, "state", state_name(s),
+			 "stream", s->stream->name, "format",
+			 s->stream->o.format, "start", time_json(s->start_ns),
+			 "end", time_json(s->end_ns), "bytes",
+			 (json_int_t)t.bytes, "payload",
+			 (json_int_t)s->shape.payload);
+	if (!info)
+		return NULL;
+	counts_set(info, &t);
+	json_object_set_new(info, "runs", runs_json(o));
+	json_object_set_new(info, "disks", disks_json(s));
+	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
+	json_object_set_new(info, "gaps",
+			    integer(atomic_load(&o->records) -
+				    atomic_load(&o->chunks)));
+	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
+	if (s->state != SESSION_ENDED)
+		live_set(info, s);
+	return info;
+}
+
+json_t *
+report_disk(struct writer *w, double rate)
+{
+	static const char *const state[] = {
+		[WRITER_IDLE] = "idle",	      [WRITER_WRITING] = "writing",
+		[WRITER_FULL] = "full",	      [WRITER_FAILED] = "failed",
+		[WRITER_MISSING] = "missing",
+	};
+	struct writer_facts f;
+
+	writer_facts(w, &f);
+	return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:f, s:s?, s:I}",
+			 "path", writer_path(w), "state", state[f.state], "why",
+			 f.why[0] ? f.why : NULL, "total",
+			 (json_int_t)f.space.total, "free",
+			 (json_int_t)f.space.free, "written",
+			 (json_int_t)f.written, "chunks", (json_int_t)f.chunks,
+			 "rate", rate, "writer", f.way, "errors",
+			 (json_int_t)f.errors);
+}
+
+json_t *
+report_stream(const struct stream *s)
+{
+	char sequence[SHAPE_SEQUENCE_TEXT];
+	json_t *listen = json_array();
+
+	for (unsigned i = 0; i < s->listen.n; i++)
+		json_array_append_new(listen, json_string(s->listen.text[i]));
+	return json_pack(
+	    "{s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:I, s:I, s:i, s:i, s:I, "
+	    "s:s, s:s, s:s?}",
+	    "name", s->name, "receive", s->o.receive, "format", s->o.format,
+	    "listen", listen, "prefix", (int)s->shape.prefix, "payload",
+	    (int)s->shape.payload, "sequence",
+	    shape_sequence_show(&s->shape, sequence), "rate",
+	    (json_int_t)s->o.rate, "block_bytes",
+	    (json_int_t)s->geometry.block_bytes, "block_packets",
+	    (int)s->geometry.slots, "blocks", (int)s->blocks, "memory",
+	    (json_int_t)stream_memory(s), "layout", s->o.layout, "fill",
+	    s->o.fill, "recording", s->session ? s->session->name : NULL);
+}
+
+json_t *
+report_memory(struct pool *pool)
+{
+	struct pool_facts f = pool_facts(pool);
+
+	return json_pack("{s:I, s:I, s:s, s:b}", "bytes", (json_int_t)f.bytes,
+			 "borrowed", (json_int_t)f.borrowed, "pages", f.pages,
+			 "locked", (int)f.locked);
+}
+
+void
+report_summary(struct session *s)
+{
+	char bytes[UNITS_TEXT];
+	struct totals t;
+	uint64_t dropped = 0;
+
+	totals_take(s, &t);
+	for (int i = 0; i < DROP_KINDS; i++)
+		dropped += t.c.drop[i];
+	log_line(s->failed ? LOG_ERROR : LOG_INFO, s->name,
+		 "%s (%s): %" PRIu64 " packets, %s; %" PRIu64
+		 " lost, %" PRIu64 " dropped, %" PRIu64 " overruns",
+		 s->failed ? "failed" : "recorded", s->reason, t.packets,
+		 units_show_bytes(bytes, t.bytes), t.lost, dropped,
+		 t.overruns);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_DAEMON_REPORT_H
+#define SPATE_DAEMON_REPORT_H
+
+#include <jansson.h>
+
+#include "daemon/session.h"
+
+/*
+ * What the daemon says of its things, as JSON with the keys of verbs.h, and
+ * in the log.  All return new references, NULL without memory; the event
+ * loop's thread.
+ */
+json_t *report_info(struct session *s);
+json_t *report_tail(struct session *s);	/* {"end":{..}} for the metadata */
+json_t *report_disk(struct writer *w, double rate);
+json_t *report_stream(const struct stream *s);
+json_t *report_memory(struct pool *pool);
+
+/* One line in the log: how the recording went. */
+void report_summary(struct session *s);
+
+#endif

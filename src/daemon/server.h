@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_DAEMON_SERVER_H
+#define SPATE_DAEMON_SERVER_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/fault.h"
+
+/*
+ * The server is the daemon's end of the control socket: it takes requests
+ * from any number of clients and sends their answers, now or later.  One
+ * thread: the event loop's.  Nothing it does waits for a client; one that
+ * sends rubbish, or does not read its answers, is told goodbye.
+ */
+struct server;
+
+/* Where an answer goes; stays good when the client has gone. */
+struct server_ticket {
+	uint64_t client;
+	json_int_t id;
+};
+
+struct server_hooks {
+	/* One request; answered by server_answer or server_refuse, once,
+	 * from within or at any later time.  `request` is borrowed. */
+	void (*ask)(void *arg, struct server_ticket ticket, const char *verb,
+		    const json_t *request);
+	void *arg;
+};
+
+/*
+ * Takes the socket; `group` (NULL: none) may use it.  -EADDRINUSE when
+ * another daemon answers there.  0 or -errno with a fault.
+ */
+int server_open(struct server **server, const char *path, const char *group,
+		const struct server_hooks *hooks, struct fault *fault);
+void server_close(struct server *s);
+
+/* An epoll set: readable when there is something to do. */
+int server_fd(const struct server *s);
+void server_step(struct server *s);
+
+/* `result` is taken over. */
+void server_answer(struct server *s, struct server_ticket t, json_t *result);
+void server_refuse(struct server *s, struct server_ticket t,
+		   const struct fault *fault);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything that can be wrong with a configuration is found here, before
+ * the first packet: names of plugins, shapes that cannot be, blocks that do
+ * not fit the memory.  Only what may change while the daemon runs is left to
+ * later: whether disks are mounted, and ports free.
+ */
+#include "daemon/setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/control.h"
+#include "base/log.h"
+#include "base/module.h"
+#include "base/shape.h"
+#include "base/units.h"
+
+#define AT(member) offsetof(struct setup_options, member)
+
+const struct option setup_options[] = {
+	{ .name = "disks", .type = OPTION_TEXTS, .offset = AT(disks),
+	  .help = "folders to record on; a wildcard takes mount points" },
+	{ .name = "reserve", .type = OPTION_BYTES, .offset = AT(reserve),
+	  .help = "space that stays free on each disk; none: 1 %, at least "
+		  "256M" },
+	{ .name = "memory", .type = OPTION_BYTES, .offset = AT(memory),
+	  .fallback = "1G", .min = 1 << 20,
+	  .help = "the arena that all blocks come from; a hard limit" },
+	{ .name = "writer", .type = OPTION_TEXT, .offset = AT(writer),
+	  .help = "write plugin; none: the first of direct, writev that works "
+		  "on the disk" },
+	{ .name = "durable", .type = OPTION_TEXT, .offset = AT(durable),
+	  .fallback = "5s",
+	  .help = "\"5s\": all is on the disk at the latest after that; "
+		  "\"block\": each block at once; \"end\": at the end" },
+	{ .name = "receivers", .type = OPTION_COUNT, .offset = AT(receivers),
+	  .fallback = "1", .min = 1, .max = 256, .help = "receiver threads" },
+	{ .name = NULL },
+};
+
+const struct option setup_control_options[] = {
+	{ .name = "socket", .type = OPTION_TEXT,
+	  .offset = offsetof(struct setup_control, socket),
+	  .fallback = CONTROL_SOCKET, .help = "where spate finds the daemon" },
+	{ .name = "group", .type = OPTION_TEXT,
+	  .offset = offsetof(struct setup_control, group),
+	  .help = "members may give orders; none: the daemon's own user" },
+	{ .name = NULL },
+};
+
+/* Of the design, not built yet: said once, so that nobody relies on them. */
+static const char *const later[] = { "schedule", "metrics", "vsi", NULL };
+static const char *const groups[] = { "control", "streams", "schedule",
+				      "metrics", "vsi", NULL };
+
+static void
+later_say(struct setup *c)
+{
+	config_setting_t *root = conf_root(c->conf);
+
+	for (int i = 0; later[i]; i++) {
+		config_setting_t *s = config_setting_get_member(root, later[i]);
+
+		if (s)
+			log_line(LOG_WARN, NULL,
+				 "%s: `%s` does nothing in this version",
+				 conf_where(c->conf, s), later[i]);
+	}
+}
+
+static int
+durable_read(struct setup *c, struct fault *fault)
+{
+	if (!strcmp(c->o.durable, "block"))
+		c->durable = 0;
+	else if (!strcmp(c->o.durable, "end"))
+		c->durable = INT64_MAX / 2;
+	else if (units_span(c->o.durable, &c->durable) < 0)
+		return fault_set(fault, -EINVAL, "conf",
+				 "%s: durable = \"%s\" is none of \"5s\" (any "
+				 "time), \"block\", \"end\"",
+				 c->path, c->o.durable);
+	return 0;
+}
+
+static int
+way_add(struct setup *c, const char *name, struct fault *fault)
+{
+	const struct write_ops *ops;
+	struct conf_part part;
+	int err = module_write(name, &ops, fault);
+
+	if (err)
+		return err;
+	c->way_options[c->ways] = calloc(1, ops->head.options_bytes + 1);
+	if (!c->way_options[c->ways])
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	part = (struct conf_part){ ops->head.options, c->way_options[c->ways] };
+	err = conf_fill(c->conf, NULL, &part, 1, NULL, fault);
+	c->way[c->ways] = (struct writer_way){ ops, c->way_options[c->ways] };
+	c->ways++;
+	return err;
+}
+
+static int
+ways_read(struct setup *c, struct fault *fault)
+{
+	int err;
+
+	if (c->o.writer)
+		return way_add(c, c->o.writer, fault);
+	err = way_add(c, "direct", fault);
+	return err ? err : way_add(c, "writev", fault);
+}
+
+static int
+disks_read(struct setup *c, struct fault *fault)
+{
+	int err;
+
+	if (!c->o.disks.n) {
+		fault_set(fault, -EINVAL, "conf", "%s: `disks` is missing",
+			  c->path);
+		fault_hint(fault, "disks = [ \"/mnt/disk*\" ];");
+		return -EINVAL;
+	}
+	err = disks_find(&c->disks, &c->o.disks, &c->no_disk);
+	if (err) {
+		*fault = c->no_disk;
+		return err;
+	}
+	for (unsigned i = 0; c->o.reserve && i < c->disks.n; i++) {
+		c->disks.disk[i].reserve = c->o.reserve;
+		c->disks.disk[i].reserve_asked = c->o.reserve;
+	}
+	return 0;
+}
+
+static int
+memory_check(const struct setup *c, const struct stream *s,
+	     struct fault *fault)
+{
+	char need[UNITS_TEXT], is[UNITS_TEXT], block[UNITS_TEXT];
+
+	if (stream_memory(s) <= c->o.memory)
+		return 0;
+	fault_set(fault, -ENOMEM, "no-memory",
+		  "%s: memory = %s is too small for stream %s, which needs %s",
+		  c->path, units_show_bytes(is, c->o.memory), s->name,
+		  units_show_bytes(need, stream_memory(s)));
+	fault_why(fault, "%u blocks of %s", s->blocks,
+		  units_show_bytes(block, s->geometry.block_bytes));
+	fault_hint(fault, "set memory to at least %lluM, or the stream's "
+			  "`block` or `blocks` lower",
+		   (unsigned long long)((stream_memory(s) >> 20) + 1));
+	return -ENOMEM;
+}
+
+static int
+streams_read(struct setup *c, struct fault *fault)
+{
+	config_setting_t *group =
+	    config_setting_get_member(conf_root(c->conf), "streams");
+	unsigned n = group ? (unsigned)config_setting_length(group) : 0;
+	int err = 0;
+
+	if (!n || !config_setting_is_group(group)) {
+		fault_set(fault, -EINVAL, "conf", "%s: no streams", c->path);
+		fault_hint(fault, "streams : { dbbc3 : { listen = [ "
+				  "\"0.0.0.0:46227\" ]; format = \"vdif\"; "
+				  "prefix = 8; payload = 8032; }; };");
+		return -EINVAL;
+	}
+	c->stream = calloc(n, sizeof *c->stream);
+	if (!c->stream)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	for (unsigned i = 0; i < n && !err; i++) {
+		c->streams++;
+		err = stream_read(&c->stream[i], c->conf,
+				  config_setting_get_elem(group, i), c->disks.n,
+				  fault);
+		if (!err)
+			err = memory_check(c, &c->stream[i], fault);
+	}
+	return err;
+}
+
+int
+setup_load(struct setup *c, const char *path, struct fault *fault)
+{
+	struct conf_part root = { setup_options, &c->o };
+	struct conf_part control = { setup_control_options, &c->control };
+	config_setting_t *group;
+	int err;
+
+	*c = (struct setup){ .path = path };
+	err = conf_open(&c->conf, path, fault);
+	if (err)
+		return err;
+	err = conf_fill(c->conf, conf_root(c->conf), &root, 1, groups, fault);
+	if (err)
+		return err;
+	group = config_setting_get_member(conf_root(c->conf), "control");
+	err = conf_fill(c->conf, group, &control, 1, NULL, fault);
+	if (!err)
+		err = durable_read(c, fault);
+	if (!err)
+		err = ways_read(c, fault);
+	if (!err)
+		err = disks_read(c, fault);
+	if (!err)
+		err = streams_read(c, fault);
+	if (!err)
+		later_say(c);
+	return err;
+}
+
+void
+setup_unload(struct setup *c)
+{
+	for (unsigned i = 0; i < c->streams; i++)
+		stream_clear(&c->stream[i]);
+	free(c->stream);
+	for (unsigned i = 0; i < c->ways; i++)
+		free(c->way_options[i]);
+	disks_clear(&c->disks);
+	if (c->conf)
+		conf_close(c->conf);
+}
+
+struct stream *
+setup_stream(struct setup *c, const char *name)
+{
+	for (unsigned i = 0; i < c->streams; i++) {
+		if (!strcmp(c->stream[i].name, name))
+			return &c->stream[i];
+	}
+	return NULL;
+}
+
+/* ---- spated -n ------------------------------------------------------- */
+
+static void
+disk_print(const struct disk *d)
+{
+	char free_text[UNITS_TEXT], reserve[UNITS_TEXT];
+	struct disk_space space;
+
+	if (d->fd < 0) {
+		printf("  %-24s not there\n", d->path);
+		return;
+	}
+	if (disk_space(d, &space) < 0) {
+		printf("  %-24s cannot be asked for its space\n", d->path);
+		return;
+	}
+	printf("  %-24s %s free above a reserve of %s\n", d->path,
+	       units_show_bytes(free_text, space.free),
+	       units_show_bytes(reserve, d->reserve));
+}
+
+static void
+stream_print(const struct stream *s)
+{
+	char a[UNITS_TEXT], b[UNITS_TEXT], sequence[SHAPE_SEQUENCE_TEXT];
+	const struct geometry *g = &s->geometry;
+
+	printf("stream %s: %s", s->name, s->o.receive);
+	for (unsigned i = 0; i < s->listen.n; i++)
+		printf(" %s", s->listen.text[i]);
+	printf("\n");
+	printf("  packet    %u + %u bytes, %s, sequence %s\n", s->shape.prefix,
+	       g->payload, s->o.format,
+	       shape_sequence_show(&s->shape, sequence));
+	if (g->parts > 1)
+		printf("  frame     %u packets\n", g->parts);
+	if (s->shape.fps)
+		printf("  frames    %u per second and thread\n", s->shape.fps);
+	printf("  block     %u packets, %llu bytes; the quantum is %u packets\n",
+	       g->slots, (unsigned long long)g->block_bytes, g->quantum);
+	if (s->o.rate)
+		printf("  at %s  %.1f blocks per second\n",
+		       units_show_rate(a, (double)s->o.rate),
+		       (double)s->o.rate / 8 / (double)g->block_bytes);
+	printf("  memory    %u blocks, %s\n", s->blocks,
+	       units_show_bytes(b, stream_memory(s)));
+}
+
+void
+setup_print(const struct setup *c)
+{
+	char text[UNITS_TEXT], line[1024];
+
+	printf("%s is good\n", c->path);
+	printf("socket   %s\n", c->control.socket);
+	printf("memory   %s\n", units_show_bytes(text, c->o.memory));
+	printf("writer  ");
+	for (unsigned i = 0; i < c->ways; i++)
+		printf(" %s", c->way[i].ops->head.name);
+	printf("%s\n", c->ways > 1 ? " (the first that works)" : "");
+	printf("disks    %u\n", c->disks.n);
+	for (unsigned i = 0; i < c->disks.n; i++)
+		disk_print(&c->disks.disk[i]);
+	if (!c->disks.n && c->no_disk.code) {
+		fault_line(&c->no_disk, line, sizeof line);
+		printf("  %s\n", line);
+	}
+	for (unsigned i = 0; i < c->streams; i++)
+		stream_print(&c->stream[i]);
+}
