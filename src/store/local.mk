@@ -13,5 +13,9 @@ libstore_a_SOURCES = \
 	%D%/recording_list.c \
 	%D%/recording_merge.c %D%/recording_priv.h \
 	%D%/recording_meta.c \
-	%D%/recording_read.c
+	%D%/recording_read.c \
+	%D%/recover.c %D%/recover.h \
+	%D%/recover_chunk.c %D%/recover_priv.h \
+	%D%/recover_find.c \
+	%D%/verify.c %D%/verify.h
 STORE_LIBS = libstore.a $(BASE_LIBS)

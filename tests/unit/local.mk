@@ -162,4 +162,25 @@ tests_unit_test_gen_plan_SOURCES = %D%/test_gen_plan.c %D%/suite.h \
 tests_unit_test_gen_plan_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_recording
+TESTS += tests/unit/test_recording
+tests_unit_test_recording_SOURCES = %D%/test_recording.c %D%/suite.h \
+	%D%/made.h %D%/scratch.h
+tests_unit_test_recording_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recording_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_verify
+TESTS += tests/unit/test_verify
+tests_unit_test_verify_SOURCES = %D%/test_verify.c %D%/suite.h \
+	%D%/made.h %D%/scratch.h
+tests_unit_test_verify_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_verify_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recover
+TESTS += tests/unit/test_recover
+tests_unit_test_recover_SOURCES = %D%/test_recover.c %D%/suite.h \
+	%D%/made.h %D%/scratch.h
+tests_unit_test_recover_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recover_LDADD = $(UNIT_STORE)
+
 endif

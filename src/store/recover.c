@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recover works in the order of durability of a recording that is written:
+ * a chunk and its holes first, then its record, at last the ends.  So when
+ * it is interrupted itself, the next one goes on where it stopped.
+ *
+ *   lock     every index (a disk that lost its own gets an empty one)
+ *   cut      what is behind the last good record of each
+ *   find     chunks that no index names
+ *   rebuild  their records, in the order of numbers (recover_chunk.c)
+ *   close    every index, and every metadata
+ *
+ * Nothing that an index names is touched, and no chunk with a packet in it
+ * is removed.  A chunk whose number another disk's index has is left where
+ * it is: the writer gave up on it and wrote the block elsewhere.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/module.h"
+#include "base/units.h"
+#include "store/recover_priv.h"
+
+void
+rescue_say(const struct rescue *r, const char *format, ...)
+{
+	char sentence[512];
+	va_list args;
+
+	if (!r->say)
+		return;
+	va_start(args, format);
+	vsnprintf(sentence, sizeof sentence, format, args);
+	va_end(args);
+	r->say(r->arg, sentence);
+}
+
+int
+rescue_open(const struct rescue *r, unsigned disk, const char *file, int flags)
+{
+	int fd = openat(r->rec->part[disk].dir, file, flags | O_CLOEXEC, 0644);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+put(int fd, const void *data, size_t bytes, uint64_t offset)
+{
+	const char *at = data;
+
+	while (bytes) {
+		ssize_t done = pwrite(fd, at, bytes, (off_t)offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		at += done;
+		bytes -= (size_t)done;
+		offset += (uint64_t)done;
+	}
+	return 0;
+}
+
+static int
+put_line(int fd, const json_t *line, uint64_t *offset)
+{
+	char *text = json_dumps(line, JSON_COMPACT);
+	size_t length;
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	length = strlen(text);
+	text[length++] = '\n'; /* in place of the 0 */
+	err = put(fd, text, length, *offset);
+	*offset += length;
+	free(text);
+	return err;
+}
+
+/* meta_bytes ends at the last whole line; what is behind it was torn. */
+int
+rescue_note(const struct rescue *r, unsigned disk, const json_t *line)
+{
+	struct recording_part *part = &r->rec->part[disk];
+	char file[LAYOUT_FILE];
+	int fd, err = 0;
+
+	fd = rescue_open(r, disk, layout_meta(file, r->rec->name),
+			 O_WRONLY | O_CREAT);
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, (off_t)part->meta_bytes) < 0)
+		err = -errno;
+	if (!err && !part->meta_bytes)
+		err = put_line(fd, r->rec->head, &part->meta_bytes);
+	if (!err)
+		err = put_line(fd, line, &part->meta_bytes);
+	if (!err && fdatasync(fd) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* A reader asks for the lock for a moment only: ask again for a while. */
+static int
+lock(int fd)
+{
+	enum { TRIES = 20, WAIT_US = 10000 };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		usleep(WAIT_US);
+	}
+	return -EBUSY;
+}
+
+static int
+lock_disk(struct rescue *r, unsigned disk)
+{
+	char file[LAYOUT_FILE];
+	int fd = rescue_open(r, disk, layout_index(file, r->rec->name),
+			     O_RDWR | O_CREAT);
+
+	if (fd < 0)
+		return fd;
+	r->index[disk] = fd;
+	return lock(fd);
+}
+
+/* Behind the last record, where an end record may be: it comes again. */
+static int
+add_record(struct rescue *r, unsigned disk, const struct index_record *record)
+{
+	struct recording_part *part = &r->rec->part[disk];
+	uint64_t end = part->index_bytes;
+	uint8_t raw[INDEX_BYTES];
+	int err;
+
+	if (part->ended) {
+		end -= INDEX_BYTES;
+		if (ftruncate(r->index[disk], (off_t)end) < 0)
+			return -errno;
+		part->ended = false;
+	}
+	index_pack(raw, record);
+	err = put(r->index[disk], raw, sizeof raw, end);
+	if (!err && fdatasync(r->index[disk]) < 0)
+		err = -errno;
+	if (!err)
+		part->index_bytes = end + sizeof raw;
+	return err;
+}
+
+static int
+rebuild(struct rescue *r, const struct orphan *o)
+{
+	struct index_record record;
+	int err = rescue_chunk(r, o, &record);
+
+	if (err)
+		return err < 0 ? err : 0;
+	err = add_record(r, o->disk, &record);
+	if (!err)
+		err = rescue_know(r, &record);
+	if (err)
+		return err;
+	r->report->rebuilt++;
+	rescue_say(r,
+		   "chunk %" PRIu64 " on %s is indexed again: %" PRIu32
+		   " packets, %" PRIu32 " missing",
+		   o->number, r->disks->disk[o->disk].path, record.present,
+		   record.missing);
+	return 0;
+}
+
+static int
+rebuild_all(struct rescue *r)
+{
+	const struct orphan *last = NULL;
+	int err = 0;
+
+	for (size_t i = 0; i < r->orphans && !err; i++) {
+		const struct orphan *o = &r->orphan[i];
+
+		if (last && last->number == o->number)
+			rescue_say(r,
+				   "chunk %" PRIu64 " on %s is left alone: "
+				   "%s has a longer one",
+				   o->number, r->disks->disk[o->disk].path,
+				   r->disks->disk[last->disk].path);
+		else
+			err = rebuild(r, o);
+		last = o;
+	}
+	return err;
+}
+
+/* The end record: that of another disk, where there is one. */
+static struct index_record
+make_end(const struct rescue *r)
+{
+	struct index_record end = { .first_ns = r->rec->facts.start_ns };
+
+	for (size_t i = 0; i < r->knowns; i++) {
+		const struct index_record *k = &r->known[i];
+
+		if (k->number >= end.number)
+			end.number = k->number + 1;
+		if (k->last_ns > end.last_ns)
+			end.last_ns = k->last_ns;
+	}
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		const struct recording_part *part = &r->rec->part[i];
+
+		if (part->end.kind == INDEX_END &&
+		    part->end.number >= end.number)
+			end = part->end;
+	}
+	end.kind = INDEX_END;
+	if (end.first < r->report->packets)
+		end.first = r->report->packets;
+	return end;
+}
+
+static json_t *
+make_tail(const struct rescue *r, const struct index_record *end)
+{
+	char start[UNITS_TEXT], stop[UNITS_TEXT];
+
+	if (r->rec->tail)
+		return json_incref(r->rec->tail);
+	return json_pack("{s:{s:s, s:s, s:s, s:I}}", "end", "reason",
+			 "recovered", "start",
+			 units_show_time_ns(start, end->first_ns), "end",
+			 units_show_time_ns(stop, end->last_ns), "packets",
+			 (json_int_t)r->report->packets);
+}
+
+static int
+close_disk(struct rescue *r, unsigned disk, const struct index_record *end,
+	   const json_t *tail)
+{
+	int err = rescue_note(r, disk, tail);
+
+	if (!err && fsync(r->rec->part[disk].dir) < 0)
+		err = -errno;
+	if (!err)
+		err = add_record(r, disk, end);
+	if (err)
+		return err;
+	r->report->closed = true;
+	rescue_say(r, "closed the index on %s", r->disks->disk[disk].path);
+	return 0;
+}
+
+static int
+close_all(struct rescue *r)
+{
+	struct index_record end = make_end(r);
+	json_t *tail = make_tail(r, &end);
+	int err = tail ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		if (r->index[i] >= 0 && !r->rec->part[i].ended)
+			err = close_disk(r, i, &end, tail);
+	}
+	json_decref(tail);
+	return err;
+}
+
+static int
+explain(struct fault *fault, const char *name, int err)
+{
+	if (err == -EBUSY) {
+		fault_set(fault, err, "busy",
+			  "cannot recover %s: it is being written", name);
+		fault_hint(fault, "stop it first: spate stop %s", name);
+	} else if (err == -ENODATA) {
+		fault_set(fault, err, "io", "cannot recover %s", name);
+		fault_why(fault, "no disk has readable metadata of it, so the "
+				 "size and format of its packets are unknown");
+		fault_hint(fault,
+			   "put the first line of the metadata of another "
+			   "recording of the same stream into %s/%s.meta.jsonl "
+			   "on one disk, and try again",
+			   name, name);
+	} else if (err == -ENOMEM) {
+		fault_set(fault, err, "no-memory",
+			  "cannot recover %s: no memory", name);
+	} else {
+		fault_set(fault, err, "io", "cannot recover %s: %s", name,
+			  strerror(-err));
+	}
+	return err;
+}
+
+static int
+lock_all(struct rescue *r)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < r->disks->n; i++)
+		r->index[i] = -1;
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		if (r->rec->part[i].dir >= 0)
+			err = lock_disk(r, i);
+	}
+	return err;
+}
+
+static void
+unlock_all(struct rescue *r)
+{
+	for (unsigned i = 0; r->index && i < r->disks->n; i++) {
+		if (r->index[i] >= 0)
+			close(r->index[i]);
+	}
+	free(r->index);
+}
+
+static int
+rescue(struct rescue *r)
+{
+	int err;
+
+	r->index = malloc((r->disks->n + 1) * sizeof *r->index);
+	if (!r->index)
+		return -ENOMEM;
+	err = lock_all(r);
+	if (!err) /* it may have gone on until now */
+		err = recording_refresh(r->rec);
+	if (!err)
+		err = rescue_find(r);
+	if (!err)
+		err = rebuild_all(r);
+	if (!err)
+		err = close_all(r);
+	return err;
+}
+
+int
+recover(const struct disks *disks, const char *name,
+	struct recover_report *report,
+	void (*say)(void *arg, const char *sentence), void *arg,
+	struct fault *fault)
+{
+	struct rescue r = {
+		.disks = disks, .report = report, .say = say, .arg = arg
+	};
+	int err;
+
+	*report = (struct recover_report){ 0 };
+	err = recording_open(&r.rec, disks, name, fault);
+	if (err)
+		return err == -ENODATA ? explain(fault, name, err) : err;
+	err = module_format(r.rec->facts.format, &r.format, fault);
+	if (err)
+		goto out;
+	err = rescue(&r);
+	if (err)
+		explain(fault, name, err);
+out:
+	unlock_all(&r);
+	free(r.orphan);
+	free(r.known);
+	recording_close(r.rec);
+	return err;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_RECOVER_PRIV_H
+#define SPATE_STORE_RECOVER_PRIV_H
+
+#include "store/recording_priv.h"
+#include "store/recover.h"
+
+/* What recover.c and recover_chunk.c share. */
+
+/* A chunk that no index names. */
+struct orphan {
+	uint64_t number;
+	unsigned disk;
+	uint64_t bytes;
+};
+
+/* A recording under recovery, whose indexes we have locked. */
+struct rescue {
+	struct recording *rec;
+	const struct disks *disks;
+	const struct format_ops *format;
+	struct recover_report *report;
+	void (*say)(void *arg, const char *sentence);
+	void *arg;
+	int *index;		/* locked; one per disk, -1: no folder */
+	struct orphan *orphan;
+	size_t orphans;
+	/* All records there are, by number: those of the indexes first, then
+	 * those that were made. */
+	struct index_record *known;
+	size_t knowns;
+};
+
+__attribute__((format(printf, 2, 3))) void
+rescue_say(const struct rescue *r, const char *format, ...);
+
+/* Opens a file in a recording's folder; the descriptor or -errno. */
+int rescue_open(const struct rescue *r, unsigned disk, const char *file,
+		int flags);
+
+/* Puts a line at the end of a disk's metadata, durably, behind its last whole
+ * line.  0 or -errno. */
+int rescue_note(const struct rescue *r, unsigned disk, const json_t *line);
+
+/* Adds to the records that are known, and their packets to the report. */
+int rescue_know(struct rescue *r, const struct index_record *record);
+
+/* Cuts torn indexes, and fills known and orphan.  0 or -errno. */
+int rescue_find(struct rescue *r);
+
+/*
+ * Makes a chunk's record from its own frames, cutting what is torn.  The
+ * chunk, and the line with its holes, are durable then.  0; 1 when there was
+ * not one packet, and the chunk is gone; or -errno.
+ */
+int rescue_chunk(struct rescue *r, const struct orphan *o,
+		 struct index_record *record);
+
+#endif

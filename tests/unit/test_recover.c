@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording is broken as a crash would break it, recovered, and read: all
+ * that was on the disks is there again, and a second recovery does nothing.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "store/recording.h"
+#include "store/recover.h"
+#include "store/verify.h"
+#include "unit/made.h"
+#include "unit/suite.h"
+
+static struct made m;
+static struct made_block mb;
+static struct recover_report report;
+static struct fault fault;
+static unsigned sentences;
+
+static void
+hear(void *arg, const char *sentence)
+{
+	(void)arg;
+	ck_assert_uint_gt(strlen(sentence), 10);
+	sentences++;
+}
+
+static void
+recovered(void)
+{
+	ck_assert_int_eq(
+	    recover(&m.disks, MADE_NAME, &report, hear, NULL, &fault), 0);
+}
+
+/* Sound, complete, and with nothing more to do. */
+static void
+is_whole(uint64_t packets)
+{
+	struct verify_hooks hooks = { 0 };
+	struct recording *rec;
+
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	ck_assert_int_eq(recording_facts(rec)->state, RECORDING_COMPLETE);
+	ck_assert_uint_eq(recording_facts(rec)->packets, packets);
+	ck_assert_ptr_nonnull(recording_facts(rec)->tail);
+	ck_assert_int_eq(verify(rec, &m.disks, &hooks), 0);
+	recording_close(rec);
+
+	sentences = 0;
+	recovered();
+	ck_assert_uint_eq(report.rebuilt + report.empty + report.lost, 0);
+	ck_assert_uint_eq(report.torn + report.cut, 0);
+	ck_assert(!report.closed);
+	ck_assert_uint_eq(report.packets, packets);
+	ck_assert_uint_eq(sentences, 0);
+}
+
+static void
+reads_as_sent(uint64_t slots)
+{
+	uint8_t is[MADE_PAYLOAD], want[MADE_PAYLOAD];
+	struct recording *rec;
+
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	for (uint64_t i = 0; i < slots; i++) {
+		ck_assert_int_eq(
+		    recording_read(rec, is, sizeof is, i * MADE_PAYLOAD, NULL),
+		    MADE_PAYLOAD);
+		made_frame(&m, i, want);
+		ck_assert_mem_eq(is, want, MADE_PAYLOAD);
+	}
+	recording_close(rec);
+}
+
+static void
+append(const char *path, const char *text, size_t bytes)
+{
+	int fd = open(path, O_WRONLY | O_APPEND);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, bytes), (ssize_t)bytes);
+	close(fd);
+}
+
+START_TEST(no_end)
+{
+	made_begin(&m);
+	made_blocks(&m, 5);
+	made_end(&m, 0);
+	recovered();
+	ck_assert(report.closed);
+	ck_assert_uint_eq(report.indexed, 5);
+	ck_assert_uint_eq(report.rebuilt, 0);
+	is_whole(5 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(complete_already)
+{
+	made_begin(&m);
+	made_blocks(&m, 5);
+	made_end(&m, 5);
+	is_whole(5 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
+/* The last two blocks were written but not indexed, the last not wholly. */
+START_TEST(bare_chunks)
+{
+	const struct recording_block *b;
+	struct recording *rec;
+	size_t n;
+
+	made_begin(&m);
+	made_blocks(&m, 5);
+	made_block(&m, &mb, 5, 5 * MADE_SLOTS, MADE_SLOTS);
+	made_chunk(&m, 2, &mb);
+	made_block(&m, &mb, 6, 6 * MADE_SLOTS, 30);
+	made_chunk(&m, 0, &mb);
+	made_end(&m, 0);
+	ck_assert_int_eq(truncate(made_path(&m, 0, MADE_NAME ".00000006"),
+				  20 * MADE_PAYLOAD + 33),
+			 0);
+	append(made_path(&m, 0, MADE_NAME ".index"), "torn", 4);
+	append(made_path(&m, 0, MADE_NAME ".meta.jsonl"), "{\"torn", 6);
+	recovered();
+	ck_assert_uint_eq(report.rebuilt, 2);
+	ck_assert_uint_eq(report.cut, 33);
+	ck_assert_uint_eq(report.torn, 4);
+	is_whole(6 * MADE_SLOTS + 20);
+	reads_as_sent(6 * MADE_SLOTS + 20);
+
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	b = recording_blocks(rec, &n);
+	ck_assert_uint_eq(n, 7);
+	ck_assert_uint_eq(b[6].record.first, 6 * MADE_SLOTS);
+	ck_assert_uint_eq(b[6].record.flags, INDEX_RECOVERED | INDEX_DATA_TIME);
+	ck_assert_int_eq(b[5].record.first_ns, (MADE_SECOND + 32) * 1000000000);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
+static uint32_t holes_n;
+
+static void
+count_hole(void *arg, uint32_t slot, uint32_t count)
+{
+	(void)arg;
+	(void)slot;
+	holes_n += count;
+}
+
+/* What was filled is found to be missing, and on record again. */
+START_TEST(holes)
+{
+	struct recording *rec;
+
+	made_begin(&m);
+	made_blocks(&m, 1);
+	made_block(&m, &mb, 1, MADE_SLOTS, MADE_SLOTS);
+	made_lose(&mb, 3);
+	made_lose(&mb, 4);
+	made_lose(&mb, 40);
+	made_chunk(&m, 1, &mb);
+	made_end(&m, 0);
+	recovered();
+	is_whole(2 * MADE_SLOTS - 3);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	ck_assert_uint_eq(recording_facts(rec)->missing, 3);
+	ck_assert_int_eq(recording_holes(rec, 1, count_hole, NULL), 0);
+	ck_assert_uint_eq(holes_n, 3);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
+/* An index that is gone altogether. */
+START_TEST(a_lost_index)
+{
+	made_begin(&m);
+	made_blocks(&m, 7);
+	made_end(&m, 7);
+	ck_assert_int_eq(unlink(made_path(&m, 0, MADE_NAME ".index")), 0);
+	recovered();
+	ck_assert_uint_eq(report.rebuilt, 3);
+	ck_assert_uint_eq(report.indexed, 4);
+	is_whole(7 * MADE_SLOTS);
+	reads_as_sent(7 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
+/* No index at all and metadata on one disk only: the frames suffice. */
+START_TEST(all_indexes_lost)
+{
+	char file[LAYOUT_FILE];
+
+	made_begin(&m);
+	made_blocks(&m, 7);
+	made_end(&m, 7);
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		unlink(made_path(&m, i, layout_index(file, MADE_NAME)));
+	unlink(made_path(&m, 0, layout_meta(file, MADE_NAME)));
+	unlink(made_path(&m, 2, layout_meta(file, MADE_NAME)));
+	recovered();
+	ck_assert_uint_eq(report.rebuilt, 7);
+	is_whole(7 * MADE_SLOTS);
+	reads_as_sent(7 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(empty_and_lost)
+{
+	struct index_record lost = { .number = 2,
+				     .kind = INDEX_BLOCK,
+				     .first = 2 * MADE_SLOTS,
+				     .present = MADE_SLOTS,
+				     .bytes = MADE_BLOCK };
+	int fd;
+
+	made_begin(&m);
+	made_blocks(&m, 2);
+	made_index(&m, 2, &lost);
+	fd = folder_chunk(m.folder[0], 3, 0, MADE_BLOCK);
+	ck_assert_int_eq(ftruncate(fd, MADE_BLOCK), 0);
+	close(fd);
+	fd = folder_chunk(m.folder[1], 4, 0, MADE_BLOCK);
+	ck_assert_int_eq(write(fd, "few bytes", 9), 9);
+	close(fd);
+	made_end(&m, 0);
+	recovered();
+	ck_assert_uint_eq(report.empty, 2);
+	ck_assert_uint_eq(report.lost, 1);
+	ck_assert_uint_eq(report.rebuilt, 0);
+	ck_assert_int_eq(access(made_path(&m, 0, MADE_NAME ".00000003"), F_OK),
+			 -1);
+	made_finish(&m);
+}
+END_TEST
+
+/* A bare chunk of a disk whose index was closed already. */
+START_TEST(behind_the_end)
+{
+	made_begin(&m);
+	made_blocks(&m, 3);
+	made_block(&m, &mb, 3, 3 * MADE_SLOTS, MADE_SLOTS);
+	made_chunk(&m, 0, &mb);
+	made_end(&m, 3);
+	recovered();
+	ck_assert_uint_eq(report.rebuilt, 1);
+	is_whole(4 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
+/* The writer gave up on a disk and wrote the block to another. */
+START_TEST(written_elsewhere)
+{
+	made_begin(&m);
+	made_blocks(&m, 3);
+	made_block(&m, &mb, 2, 2 * MADE_SLOTS, 9);
+	made_chunk(&m, 0, &mb);
+	made_end(&m, 0);
+	recovered();
+	ck_assert_uint_eq(report.rebuilt, 0);
+	ck_assert_int_eq(access(made_path(&m, 0, MADE_NAME ".00000002"), F_OK),
+			 0);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(refused)
+{
+	made_begin(&m);
+	made_blocks(&m, 3);
+	ck_assert_int_eq(
+	    recover(&m.disks, MADE_NAME, &report, NULL, NULL, &fault), -EBUSY);
+	ck_assert_str_eq(fault.code, "busy");
+	ck_assert_int_eq(
+	    recover(&m.disks, "other", &report, NULL, NULL, &fault), -ENOENT);
+	made_end(&m, 0);
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		ck_assert_int_eq(
+		    unlink(made_path(&m, i, MADE_NAME ".meta.jsonl")), 0);
+	ck_assert_int_eq(
+	    recover(&m.disks, MADE_NAME, &report, NULL, NULL, &fault),
+	    -ENODATA);
+	ck_assert_ptr_nonnull(strstr(fault.hint, "first line"));
+	made_finish(&m);
+}
+END_TEST
+
+SUITE("recover", no_end, complete_already, bare_chunks, holes, a_lost_index,
+      all_indexes_lost, empty_and_lost, behind_the_end, written_elsewhere,
+      refused)
