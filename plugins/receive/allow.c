@@ -40,7 +40,7 @@ network_parse(struct allow_network *n, const char *text)
 		return -EINVAL;
 	}
 	bits = slash ? strtoul(slash + 1, &end, 10) : most;
-	if (slash && (end == slash + 1 || *end || bits > most))
+	if (slash && (slash[1] < '0' || slash[1] > '9' || *end || bits > most))
 		return -EINVAL;
 	n->bits = (unsigned)(bits + 128 - most);
 	return 0;

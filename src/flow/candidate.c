@@ -7,6 +7,15 @@
  */
 #include "flow/candidate.h"
 
+/* Unsigned, because the far side of a counter has no positive distance. */
+static uint64_t
+apart(uint64_t a, uint64_t b, unsigned bits)
+{
+	int64_t d = sequence_distance(a, b, bits);
+
+	return d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
+}
+
 enum candidate_answer
 candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
 {
@@ -15,10 +24,7 @@ candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
 			return CANDIDATE_DUPLICATE;
 	}
 	if (c->n) {
-		int64_t d = sequence_distance(c->packet[0].sequence, sequence,
-					      c->bits);
-
-		if ((uint64_t)(d < 0 ? -d : d) >= c->span)
+		if (apart(c->packet[0].sequence, sequence, c->bits) >= c->span)
 			return CANDIDATE_STRANGER;
 	} else {
 		c->rivals = 0;

@@ -3,6 +3,10 @@
  * Threads may be some frames apart, so a second counts as over when a packet
  * of the next one comes; stragglers of the old one are passed over.  They
  * can only make the highest frame too low, and then two seconds disagree.
+ *
+ * A packet of any other time begins anew, so that neither a garbage packet
+ * nor a clock that was set back is more than a delay: what garbage taught is
+ * forgotten with the next good packet.
  */
 #include "flow/learn.h"
 
@@ -31,33 +35,35 @@ thread_add(struct learn *l, uint32_t thread)
 		l->thread[l->threads++] = thread;
 }
 
-/* A new second begins; true when the one before agrees with its own. */
+/* Another second begins; true when the one that ends agrees with its own. */
 static bool
 second_over(struct learn *l, const struct format_packet *p)
 {
 	uint32_t fps = l->highest + 1;
-	bool agreed = l->whole && (l->fps_known || fps == l->fps);
+	bool next = l->second && p->second == l->second + 1;
+	bool agreed = next && l->whole && (l->fps_known || fps == l->fps);
 
-	if (l->whole && !l->fps_known)
+	if (agreed)
+		return true;
+	if (next && l->whole && !l->fps_known)
 		l->fps = fps;
-	l->whole = l->second != 0 && p->second == l->second + 1;
+	l->whole = next;
 	l->second = p->second;
 	l->highest = 0;
-	return agreed;
+	l->threads = 0;
+	return false;
 }
 
 bool
 learn_packet(struct learn *l, const struct format_packet *p)
 {
-	bool agreed = false;
-
-	if (!(p->has & FORMAT_TIME) || p->second < l->second)
+	if (!(p->has & FORMAT_TIME) || p->second == l->second - 1)
 		return false;
-	if (p->second > l->second)
-		agreed = second_over(l, p);
+	if (p->second != l->second && second_over(l, p))
+		return true;
 	if (!l->threads_known)
 		thread_add(l, p->thread);
 	if (p->frame > l->highest)
 		l->highest = p->frame;
-	return agreed;
+	return false;
 }

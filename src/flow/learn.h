@@ -13,7 +13,7 @@
  *
  * Frames per second are the highest frame number of a whole second, plus
  * one, and two seconds have to agree, because the last frame of one may have
- * been lost; threads are those seen meanwhile, in the order of their first
+ * been lost; threads are those of a whole second, in the order of their first
  * frames.  So it takes about three seconds, unless the configuration has
  * `fps` and `threads`.
  */
@@ -25,7 +25,7 @@ struct learn {
 	uint32_t highest;	/* frame in it */
 	uint32_t fps;		/* of the last whole second; 0: none yet */
 	bool whole;		/* its beginning was seen */
-	uint32_t thread[LEARN_THREADS];
+	uint32_t thread[LEARN_THREADS];	/* seen in this second */
 	uint32_t threads;
 };
 

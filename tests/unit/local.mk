@@ -2,6 +2,7 @@
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/tests
 UNIT_BASE = $(BASE_LIBS) $(CHECK_LIBS)
 UNIT_STORE = $(STORE_LIBS) $(CHECK_LIBS)
+UNIT_FLOW = $(FLOW_LIBS) $(CHECK_LIBS)
 
 if HAVE_CHECK
 
@@ -182,5 +183,29 @@ tests_unit_test_recover_SOURCES = %D%/test_recover.c %D%/suite.h \
 	%D%/made.h %D%/scratch.h
 tests_unit_test_recover_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recover_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_moves
+TESTS += tests/unit/test_moves
+tests_unit_test_moves_SOURCES = %D%/test_moves.c %D%/suite.h %D%/dice.h
+tests_unit_test_moves_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_moves_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_candidate
+TESTS += tests/unit/test_candidate
+tests_unit_test_candidate_SOURCES = %D%/test_candidate.c %D%/suite.h
+tests_unit_test_candidate_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_candidate_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_learn
+TESTS += tests/unit/test_learn
+tests_unit_test_learn_SOURCES = %D%/test_learn.c %D%/suite.h
+tests_unit_test_learn_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_learn_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_allow
+TESTS += tests/unit/test_allow
+tests_unit_test_allow_SOURCES = %D%/test_allow.c %D%/suite.h
+tests_unit_test_allow_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_allow_LDADD = $(CHECK_LIBS)
 
 endif

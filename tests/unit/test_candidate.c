@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "flow/candidate.h"
+
+#include "suite.h"
+
+static struct candidate
+candidate(unsigned need, uint64_t span, unsigned bits)
+{
+	return (struct candidate){ .need = need, .span = span, .bits = bits };
+}
+
+static enum candidate_answer
+add(struct candidate *c, uint64_t sequence)
+{
+	enum candidate_answer a = candidate_add(c, sequence, 5);
+
+	if (a == CANDIDATE_PARKED || a == CANDIDATE_ENOUGH)
+		c->packet[c->n - 1].part = -1;
+	return a;
+}
+
+START_TEST(so_many_have_to_agree)
+{
+	struct candidate c = candidate(CANDIDATE_AGREE, 100, 64);
+
+	for (unsigned i = 0; i + 1 < CANDIDATE_AGREE; i++)
+		ck_assert_int_eq(add(&c, 1000 + i), CANDIDATE_PARKED);
+	ck_assert_int_eq(c.since, 5);
+	ck_assert_int_eq(add(&c, 1000), CANDIDATE_DUPLICATE);
+	ck_assert_int_eq(add(&c, 999), CANDIDATE_ENOUGH);
+	ck_assert_uint_eq(c.n, CANDIDATE_AGREE);
+}
+END_TEST
+
+START_TEST(strangers_are_a_span_away)
+{
+	struct candidate c = candidate(32, 100, 64);
+
+	ck_assert_int_eq(add(&c, 1000), CANDIDATE_PARKED);
+	ck_assert_int_eq(add(&c, 1100), CANDIDATE_STRANGER);
+	ck_assert_int_eq(add(&c, 900), CANDIDATE_STRANGER);
+	ck_assert_uint_eq(c.n, 1);
+	ck_assert_int_eq(add(&c, 1099), CANDIDATE_PARKED);
+	ck_assert_int_eq(add(&c, 901), CANDIDATE_PARKED);
+}
+END_TEST
+
+/* Half the circle away is neither ahead nor behind. */
+START_TEST(the_far_side_is_a_stranger)
+{
+	struct candidate c = candidate(32, 100, 64);
+
+	ck_assert_int_eq(add(&c, 0), CANDIDATE_PARKED);
+	ck_assert_int_eq(add(&c, 1ull << 63), CANDIDATE_STRANGER);
+	c = candidate(32, 100, 32);
+	ck_assert_int_eq(add(&c, 7), CANDIDATE_PARKED);
+	ck_assert_int_eq(add(&c, (1ull << 31) + 7), CANDIDATE_STRANGER);
+}
+END_TEST
+
+START_TEST(counters_wrap)
+{
+	struct candidate c = candidate(4, 100, 32);
+	uint64_t base;
+
+	ck_assert_int_eq(add(&c, 1), CANDIDATE_PARKED);
+	ck_assert_int_eq(add(&c, 0xffffffff), CANDIDATE_PARKED);
+	ck_assert_int_eq(add(&c, 0xfffffffe), CANDIDATE_PARKED);
+	ck_assert_int_eq(add(&c, 0), CANDIDATE_ENOUGH);
+	ck_assert(candidate_base(&c, 1, &base));
+	ck_assert_uint_eq(base, 0xfffffffe);
+	c = candidate(2, 100, 64);
+	ck_assert_int_eq(add(&c, 3), CANDIDATE_PARKED);
+	ck_assert_int_eq(add(&c, UINT64_MAX), CANDIDATE_ENOUGH);
+	ck_assert(candidate_base(&c, 1, &base));
+	ck_assert_uint_eq(base, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(rivals_win_by_number)
+{
+	struct candidate c = candidate(32, 100, 64);
+
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert(!candidate_rival(&c));
+	add(&c, 5);
+	for (unsigned i = 0; i + 1 < CANDIDATE_AGREE; i++)
+		ck_assert(!candidate_rival(&c));
+	ck_assert(candidate_rival(&c));
+	/* The next candidate is judged by its own rivals. */
+	c.n = 0;
+	add(&c, 6);
+	ck_assert(!candidate_rival(&c));
+}
+END_TEST
+
+START_TEST(runs_begin_with_a_frame)
+{
+	struct candidate c = candidate(32, 100, 64);
+	uint64_t base = 0;
+
+	add(&c, 11);
+	ck_assert(!candidate_base(&c, 2, &base));
+	add(&c, 14);
+	add(&c, 12);
+	ck_assert(candidate_base(&c, 2, &base));
+	ck_assert_uint_eq(base, 12);
+	/* What the format saw counts more than arithmetic. */
+	c.packet[0].part = 0;
+	c.packet[1].part = 1;
+	c.packet[2].part = 1;
+	ck_assert(candidate_base(&c, 2, &base));
+	ck_assert_uint_eq(base, 11);
+}
+END_TEST
+
+SUITE("candidate", so_many_have_to_agree, strangers_are_a_span_away,
+      the_far_side_is_a_stranger, counters_wrap, rivals_win_by_number,
+      runs_begin_with_a_frame)
