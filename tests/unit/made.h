@@ -39,6 +39,7 @@ struct made {
 	struct format_shape shape;
 	struct geometry geometry;
 	enum fill_kind fill;
+	bool fps_unknown; /* in the metadata */
 	json_t *head;
 };
 
@@ -122,6 +123,8 @@ made_begin(struct made *m)
 	ck_assert_int_eq(
 	    geometry_make(&m->geometry, MADE_PAYLOAD, 1, MADE_BLOCK), 0);
 	ck_assert_uint_eq(m->geometry.slots, MADE_SLOTS);
+	if (m->fps_unknown)
+		m->shape.fps = 0;
 	made_head(m);
 	for (unsigned i = 0; i < MADE_DISKS; i++)
 		ck_assert_int_eq(folder_create(&m->folder[i], &m->disks.disk[i],

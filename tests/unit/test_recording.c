@@ -217,6 +217,22 @@ START_TEST(a_disk_not_there)
 }
 END_TEST
 
+/* Nobody said how many frames a second has: the packets do. */
+START_TEST(fps_learned)
+{
+	m.fps_unknown = true;
+	made_begin(&m);
+	made_blocks(&m, 7);
+	made_end(&m, 7);
+	made_hide(&m, 1);
+	opened();
+	for (uint64_t i = 0; i < 7; i++)
+		slots_are(i * MADE_SLOTS, (i + 1) * MADE_SLOTS, i * MADE_SLOTS,
+			  i % 3 != 1);
+	done();
+}
+END_TEST
+
 /* Between two blocks of a run the sequences tell how much is absent. */
 START_TEST(absent_extent)
 {
@@ -543,6 +559,6 @@ START_TEST(list_of_nothing)
 END_TEST
 
 SUITE("recording", complete, live, interrupted, a_gap, a_disk_not_there,
-      absent_extent, chunks_missing_and_short, zero_fill, duplicates, two_runs,
-      losses, torn_tails, metadata_lost, not_there, absurd_number, info, list,
-      list_of_nothing)
+      fps_learned, absent_extent, chunks_missing_and_short, zero_fill,
+      duplicates, two_runs, losses, torn_tails, metadata_lost, not_there,
+      absurd_number, info, list, list_of_nothing)
