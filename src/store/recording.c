@@ -22,7 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/module.h"
 #include "base/shape.h"
+#include "contract/defaults.h"
 #include "store/recording_priv.h"
 
 /* What is before the end record; what is behind it, nobody may write. */
@@ -97,6 +99,34 @@ find_parts(struct recording *rec)
 	return found ? 0 : err;
 }
 
+/* Metadata may be damaged and still parse: nothing may be read or written
+ * outside a payload because of it. */
+static bool
+is_sane(const struct format_shape *s)
+{
+	enum { PAYLOAD_MAX = 1 << 30 }; /* as geometry.c has it */
+
+	return s->payload <= PAYLOAD_MAX && s->parts &&
+	       s->parts <= PAYLOAD_MAX && s->header <= s->payload &&
+	       s->prefix <= PAYLOAD_MAX && format_counter_end(s) <= s->payload;
+}
+
+int
+recording_format(const struct recording *rec, const struct format_ops **format,
+		 struct fault *fault)
+{
+	struct format_shape shape = rec->shape;
+	char why[256] = "";
+	int err = module_format(rec->facts.format, format, fault);
+
+	if (err || !(*format)->shape(&shape, why, sizeof why))
+		return err;
+	fault_set(fault, -ENODATA, "io", "the metadata of %s is damaged",
+		  rec->name);
+	fault_why(fault, "%s", why);
+	return -ENODATA;
+}
+
 /* The shape and sizes that the head tells; -ENODATA without. */
 static int
 read_head(struct recording *rec)
@@ -110,8 +140,11 @@ read_head(struct recording *rec)
 	err = shape_from_json(&rec->shape, json_object_get(rec->head, "shape"));
 	if (err)
 		return err == -ENOMEM ? err : -ENODATA;
-	if (!rec->shape.parts)
-		rec->shape.parts = 1;
+	if (!is_sane(&rec->shape)) {
+		shape_clear(&rec->shape);
+		rec->shape.payload = 0;
+		return -ENODATA;
+	}
 	rec->slots = (uint32_t)json_integer_value(slots);
 	if (!rec->slots)
 		rec->slots = rec->shape.parts;

@@ -84,6 +84,10 @@ int recording_meta(struct recording *rec);
 /* Makes blocks, runs and facts from the parts.  0, -EBADMSG, -ENOMEM. */
 int recording_merge(struct recording *rec);
 
+/* Loads its format, which must agree to its shape.  0 or -errno. */
+int recording_format(const struct recording *rec,
+		     const struct format_ops **format, struct fault *fault);
+
 /* Absolute sequence of a run's slot 0; 0 where no disk tells. */
 uint64_t recording_base(const struct recording *rec, uint32_t run);
 

@@ -19,7 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/module.h"
 #include "store/recording_priv.h"
 
 enum {
@@ -117,8 +116,8 @@ fill_ready(struct recording *rec)
 	text = json_string_value(json_object_get(rec->head, "fill"));
 	if (text && !strcmp(text, "zero"))
 		kind = FILL_ZERO;
-	else
-		module_format(rec->facts.format, &format, &fault);
+	else if (recording_format(rec, &format, &fault))
+		format = &unknown_format;
 	rec->slot = malloc(rec->shape.payload);
 	if (!rec->slot)
 		return -ENOMEM;

@@ -27,7 +27,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/module.h"
 #include "base/units.h"
 #include "store/recover_priv.h"
 
@@ -368,7 +367,7 @@ recover(const struct disks *disks, const char *name,
 	err = recording_open(&r.rec, disks, name, fault);
 	if (err)
 		return err == -ENODATA ? explain(fault, name, err) : err;
-	err = module_format(r.rec->facts.format, &r.format, fault);
+	err = recording_format(r.rec, &r.format, fault);
 	if (err)
 		goto out;
 	err = rescue(&r);

@@ -435,6 +435,47 @@ START_TEST(metadata_lost)
 }
 END_TEST
 
+/* Damaged metadata that is JSON still: refused, or read without harm. */
+START_TEST(absurd_shape)
+{
+	static const struct {
+		const char *key;
+		json_int_t value;
+		int err;
+	} cases[] = {
+		{ "header", 65, -ENODATA },
+		{ "parts", 0, -ENODATA },
+		{ "payload", 0, -ENODATA },
+		{ "payload", 4294967295, -ENODATA },
+		{ "prefix", 4294967295, -ENODATA },
+		{ "payload", 32, 0 },
+	};
+	uint8_t is[MADE_BLOCK];
+	struct folder *f;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct index_record gap = { .kind = INDEX_GAP, .missing = 9 };
+
+		made_begin(&m);
+		json_object_set_new(json_object_get(m.head, "shape"),
+				    cases[i].key, json_integer(cases[i].value));
+		ck_assert_int_eq(
+		    folder_create(&f, &m.disks.disk[0], "odd", m.head), 0);
+		ck_assert_int_eq(folder_sync(f, &gap, 1), 0);
+		folder_close(f, NULL, NULL);
+		ck_assert_int_eq(recording_open(&rec, &m.disks, "odd", &fault),
+				 cases[i].err);
+		if (!cases[i].err) {
+			ck_assert_int_eq(
+			    recording_read(rec, is, sizeof is, 0, NULL),
+			    9 * 32);
+			recording_close(rec);
+		}
+		made_finish(&m);
+	}
+}
+END_TEST
+
 START_TEST(not_there)
 {
 	static const char *const names[] = { "other", "",	  ".",
@@ -561,4 +602,4 @@ END_TEST
 SUITE("recording", complete, live, interrupted, a_gap, a_disk_not_there,
       fps_learned, absent_extent, chunks_missing_and_short, zero_fill,
       duplicates, two_runs, losses, torn_tails, metadata_lost, not_there,
-      absurd_number, info, list, list_of_nothing)
+      absurd_number, absurd_shape, info, list, list_of_nothing)
