@@ -40,7 +40,17 @@ struct command {
 	int (*run)(const struct cli *cli, const void *values, char **operand);
 };
 
+extern const struct command command_disks;
+extern const struct command command_export;
 extern const struct command command_gen;
+extern const struct command command_info;
+extern const struct command command_ls;
+extern const struct command command_record;
+extern const struct command command_recover;
+extern const struct command command_status;
+extern const struct command command_stop;
+extern const struct command command_streams;
+extern const struct command command_verify;
 
 /* Prints the fault's line; CLI_USAGE for code "usage", else CLI_FAILED. */
 int cli_fail(const struct fault *fault);

@@ -1,13 +1,28 @@
 bin_PROGRAMS += spate
 spate_SOURCES = \
-	%D%/main.c %D%/cli.h \
 	%D%/args.c %D%/args.h \
+	%D%/disks.c \
+	%D%/export.c \
+	%D%/follow.c %D%/follow.h \
 	%D%/gen.c \
 	%D%/gen_format.c %D%/gen_format.h \
 	%D%/gen_frames.c %D%/gen_frames.h \
-	%D%/gen_plan.c %D%/gen_plan.h \
+	%D%/gen_plan.c %D%/gen_plan.h %D%/mix.h \
 	%D%/gen_sender.c %D%/gen_sender.h \
 	%D%/gen_socket.c %D%/gen_socket.h \
-	%D%/mix.h \
-	%D%/suggest.c %D%/suggest.h
+	%D%/info.c %D%/info.h \
+	%D%/live.c %D%/live.h \
+	%D%/ls.c \
+	%D%/main.c %D%/cli.h \
+	%D%/place.c %D%/place.h \
+	%D%/progress.c %D%/progress.h \
+	%D%/record.c \
+	%D%/recover.c \
+	%D%/show.c %D%/show.h %D%/field.h \
+	%D%/status.c \
+	%D%/stop.c \
+	%D%/streams.c \
+	%D%/suggest.c %D%/suggest.h \
+	%D%/table.c %D%/table.h \
+	%D%/verify.c
 spate_LDADD = $(STORE_LIBS)

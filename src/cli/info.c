@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spate info: the daemon knows more of what runs than the disks do, and the
+ * disks know everything that ever ran: so it is asked first, and they are
+ * read if it does not know the name.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/info.h"
+#include "cli/place.h"
+#include "cli/show.h"
+#include "store/recording.h"
+
+static int
+add_stored(json_t *infos, const struct disks *disks, const char *name,
+	   struct fault *fault)
+{
+	struct recording *rec;
+	int err = recording_open(&rec, disks, name, fault);
+
+	if (err)
+		return err;
+	if (json_array_append_new(infos, recording_info(rec)) < 0)
+		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	recording_close(rec);
+	return err;
+}
+
+/* Several streams of one name are recorded as <name>_ds<stream>. */
+static int
+add_streams(json_t *infos, const struct disks *disks, const char *name,
+	    struct fault *fault)
+{
+	size_t n = 0, length = strlen(name);
+	char **names = NULL;
+	struct fault missing = *fault;
+	int err = recording_list(disks, &names, &n);
+
+	for (size_t i = 0; !err && i < n; i++)
+		if (strncmp(names[i], name, length) == 0 &&
+		    strncmp(names[i] + length, "_ds", 3) == 0)
+			err = add_stored(infos, disks, names[i], fault);
+	free(names);
+	if (!err && !json_array_size(infos)) {
+		*fault = missing;
+		err = -ENOENT;
+	}
+	return err;
+}
+
+static int
+info_stored(const struct cli *cli, const char *name, json_t *infos,
+	    struct fault *fault)
+{
+	struct disks disks;
+	int err = place_disks(cli, &disks, fault);
+
+	if (err)
+		return err;
+	err = add_stored(infos, &disks, name, fault);
+	if (err == -ENOENT)
+		err = add_streams(infos, &disks, name, fault);
+	disks_clear(&disks);
+	return err;
+}
+
+static int
+info_running(const struct cli *cli, const char *name, json_t *infos)
+{
+	struct fault fault;
+	json_t *result;
+	int err;
+
+	if (cli->disks)
+		return -ENOENT;
+	err = place_ask(cli, "info", json_pack("{s:s}", "name", name), &result,
+			&fault);
+	if (err)
+		return err;
+	json_array_extend(infos, json_object_get(result, "recordings"));
+	json_decref(result);
+	return json_array_size(infos) ? 0 : -ENOENT;
+}
+
+void
+info_print(const struct cli *cli, const char *name, const json_t *infos)
+{
+	const json_t *info;
+	size_t i;
+
+	json_array_foreach(infos, i, info)
+	{
+		if (cli->json)
+			cli_print_json(info);
+		else
+			show_info(info);
+	}
+	if (!cli->json && json_array_size(infos) > 1)
+		show_sum(name, infos);
+}
+
+static int
+run(const struct cli *cli, const void *values, char **operand)
+{
+	json_t *infos = json_array();
+	struct fault fault;
+	int err = info_running(cli, *operand, infos);
+
+	(void)values;
+	if (err)
+		err = info_stored(cli, *operand, infos, &fault);
+	if (!err)
+		info_print(cli, *operand, infos);
+	json_decref(infos);
+	return err ? cli_fail(&fault) : CLI_DONE;
+}
+
+const struct command command_info = {
+	.name = "info",
+	.operands = "NAME",
+	.help = "Print everything about a recording",
+	.least = 1,
+	.most = 1,
+	.run = run,
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What matters most stands first: a narrow terminal cuts the end off.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/field.h"
+#include "cli/live.h"
+
+struct sum {
+	double left_s; /* of the one that takes longest; negative: no end */
+	double elapsed_s;
+	double rate;
+	uint64_t packets, lost, blocks, free;
+};
+
+static void
+sum_make(struct sum *s, const json_t *infos)
+{
+	const json_t *info, *blocks;
+	size_t i;
+
+	*s = (struct sum){ .left_s = -1 };
+	json_array_foreach(infos, i, info)
+	{
+		double left = field_real(info, "left_s");
+		double elapsed = field_real(info, "elapsed_s");
+
+		if (field_known(info, "left_s") && left > s->left_s)
+			s->left_s = left;
+		if (elapsed > s->elapsed_s)
+			s->elapsed_s = elapsed;
+		blocks = json_object_get(info, "blocks");
+		s->rate += field_real(info, "rate");
+		s->packets += field_number(info, "packets");
+		s->lost += field_number(info, "packets_lost");
+		s->blocks += field_number(blocks, "total");
+		s->free += field_number(blocks, "free");
+	}
+}
+
+/* Whole seconds, down to "0s". */
+static const char *
+span(char text[UNITS_TEXT], double seconds)
+{
+	if (seconds < 0.5)
+		return strcpy(text, "0s");
+	return units_show_span(text, (int64_t)(seconds + 0.5) * 1000000000);
+}
+
+static const char *
+last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void
+disks_add(const json_t *disks, char *line, size_t bytes, size_t at)
+{
+	char text[UNITS_TEXT];
+	const json_t *disk;
+	size_t i;
+
+	json_array_foreach(disks, i, disk)
+	{
+		if (at >= bytes)
+			return;
+		units_show_bytes(text, field_number(disk, "rate"));
+		at +=
+		    (size_t)snprintf(line + at, bytes - at, "  %s %s/s",
+				     last_part(field_text(disk, "path")), text);
+	}
+}
+
+void
+live_line(const json_t *infos, const json_t *disks, char *line, size_t bytes)
+{
+	char time[UNITS_TEXT], rate[UNITS_TEXT];
+	struct sum s;
+	int n;
+
+	sum_make(&s, infos);
+	if (s.left_s >= 0)
+		span(time, s.left_s);
+	else
+		span(time, s.elapsed_s);
+	n = snprintf(line, bytes,
+		     "%s %s  %s  %" PRIu64 " packets  %" PRIu64
+		     " lost  buffers %" PRIu64 "/%" PRIu64,
+		     time, s.left_s >= 0 ? "left" : "so far",
+		     units_show_rate(rate, s.rate), s.packets, s.lost,
+		     s.blocks - s.free, s.blocks);
+	disks_add(disks, line, bytes, (size_t)n);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CLI_SHOW_H
+#define SPATE_CLI_SHOW_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/*
+ * Show prints what the daemon or the store says in JSON as text for people,
+ * on stdout.  INFO and DISK are as daemon/verbs.h lists them.
+ */
+
+/* Everything about one recording. */
+void show_info(const json_t *info);
+
+/* Several streams that were recorded as one: their sum. */
+void show_sum(const char *name, const json_t *infos);
+
+/* A row for each of an array's INFO or DISK, behind `indent` blanks. */
+void show_running(const json_t *infos, unsigned indent);
+void show_disks(const json_t *disks, unsigned indent);
+
+enum { SHOW_PERCENT = 24 };
+
+/* "0.0077 %"; "< 0.0001 %" where that is less than can be shown. */
+const char *show_percent(char text[SHOW_PERCENT], uint64_t part,
+			 uint64_t whole);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* spate status: the daemon, what it records, and its disks; once, or anew
+ * every second. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/field.h"
+#include "cli/place.h"
+#include "cli/show.h"
+
+#define CLEAR_SCREEN "\033[H\033[J"
+
+struct status_args {
+	bool watch;
+};
+
+static void
+print_memory(const json_t *memory)
+{
+	char all[UNITS_TEXT], used[UNITS_TEXT];
+
+	printf("memory %s, %s in use, %s pages, %s\n",
+	       units_show_bytes(all, field_number(memory, "bytes")),
+	       units_show_bytes(used, field_number(memory, "borrowed")),
+	       field_text(memory, "pages"),
+	       json_is_true(json_object_get(memory, "locked")) ? "locked"
+							       : "not locked");
+}
+
+static void
+print(const json_t *status)
+{
+	const json_t *running = json_object_get(status, "recordings");
+	char up[UNITS_TEXT];
+
+	printf("spated %s, process %" PRIu64 ", up %s\n",
+	       field_text(status, "version"), field_number(status, "pid"),
+	       units_show_span(up, (int64_t)field_number(status, "uptime_s") *
+				       1000000000));
+	print_memory(json_object_get(status, "memory"));
+	if (json_array_size(running)) {
+		printf("recordings\n");
+		show_running(running, 2);
+	} else {
+		printf("nothing is being recorded\n");
+	}
+	printf("disks\n");
+	show_disks(json_object_get(status, "disks"), 2);
+}
+
+/* Watches until a signal ends it, or the daemon does. */
+static int
+run(const struct cli *cli, const void *values, char **operand)
+{
+	const struct status_args *args = values;
+	const struct timespec second = { .tv_sec = 1 };
+	struct control *control;
+	struct fault fault;
+	json_t *status;
+	int err = place_connect(cli, &control, &fault);
+
+	(void)operand;
+	if (err)
+		return cli_fail(&fault);
+	do {
+		err = control_ask(control, "status", NULL, &status, &fault);
+		if (err)
+			break;
+		if (args->watch && !cli->json && isatty(STDOUT_FILENO))
+			fputs(CLEAR_SCREEN, stdout);
+		if (cli->json)
+			cli_print_json(status);
+		else
+			print(status);
+		json_decref(status);
+		if (fflush(stdout) != 0)
+			break;
+	} while (args->watch && nanosleep(&second, NULL) == 0);
+	control_close(control);
+	return err ? cli_fail(&fault) : CLI_DONE;
+}
+
+static const struct args_option options[] = {
+	{ "watch", 'w', ARGS_FLAG, offsetof(struct status_args, watch), NULL,
+	  "print it anew every second" },
+	{ .name = NULL },
+};
+
+const struct command command_status = {
+	.name = "status",
+	.operands = "",
+	.help = "Print what the daemon is doing",
+	.options = options,
+	.bytes = sizeof(struct status_args),
+	.run = run,
+};
