@@ -152,9 +152,16 @@ tests_unit_test_meta_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_fill
 TESTS += tests/unit/test_fill
 tests_unit_test_fill_SOURCES = %D%/test_fill.c %D%/suite.h \
-	%D%/fake_format.h
+	%D%/fake_format.h %D%/fake_stream.h
 tests_unit_test_fill_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fill_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_fill_learn
+TESTS += tests/unit/test_fill_learn
+tests_unit_test_fill_learn_SOURCES = %D%/test_fill_learn.c %D%/suite.h \
+	%D%/fake_format.h %D%/fake_stream.h
+tests_unit_test_fill_learn_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fill_learn_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_gen_plan
 TESTS += tests/unit/test_gen_plan
@@ -166,9 +173,44 @@ tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_recording
 TESTS += tests/unit/test_recording
 tests_unit_test_recording_SOURCES = %D%/test_recording.c %D%/suite.h \
-	%D%/made.h %D%/scratch.h
+	%D%/made.h %D%/made_read.h %D%/scratch.h
 tests_unit_test_recording_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recording_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recording_merge
+TESTS += tests/unit/test_recording_merge
+tests_unit_test_recording_merge_SOURCES = %D%/test_recording_merge.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_recording_merge_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recording_merge_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recording_meta
+TESTS += tests/unit/test_recording_meta
+tests_unit_test_recording_meta_SOURCES = %D%/test_recording_meta.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_recording_meta_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recording_meta_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recording_read
+TESTS += tests/unit/test_recording_read
+tests_unit_test_recording_read_SOURCES = %D%/test_recording_read.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_recording_read_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recording_read_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recording_info
+TESTS += tests/unit/test_recording_info
+tests_unit_test_recording_info_SOURCES = %D%/test_recording_info.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_recording_info_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recording_info_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recording_list
+TESTS += tests/unit/test_recording_list
+tests_unit_test_recording_list_SOURCES = %D%/test_recording_list.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_recording_list_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recording_list_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_verify
 TESTS += tests/unit/test_verify
@@ -180,9 +222,23 @@ tests_unit_test_verify_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_recover
 TESTS += tests/unit/test_recover
 tests_unit_test_recover_SOURCES = %D%/test_recover.c %D%/suite.h \
-	%D%/made.h %D%/scratch.h
+	%D%/made.h %D%/made_recover.h %D%/scratch.h
 tests_unit_test_recover_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recover_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recover_find
+TESTS += tests/unit/test_recover_find
+tests_unit_test_recover_find_SOURCES = %D%/test_recover_find.c %D%/suite.h \
+	%D%/made.h %D%/made_recover.h %D%/scratch.h
+tests_unit_test_recover_find_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recover_find_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recover_chunk
+TESTS += tests/unit/test_recover_chunk
+tests_unit_test_recover_chunk_SOURCES = %D%/test_recover_chunk.c %D%/suite.h \
+	%D%/made.h %D%/made_recover.h %D%/scratch.h
+tests_unit_test_recover_chunk_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recover_chunk_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_moves
 TESTS += tests/unit/test_moves

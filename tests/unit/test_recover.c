@@ -8,82 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "store/recording.h"
-#include "store/recover.h"
-#include "store/verify.h"
-#include "unit/made.h"
+#include "unit/made_recover.h"
 #include "unit/suite.h"
 
-static struct made m;
 static struct made_block mb;
-static struct recover_report report;
-static struct fault fault;
-static unsigned sentences;
-
-static void
-hear(void *arg, const char *sentence)
-{
-	(void)arg;
-	ck_assert_uint_gt(strlen(sentence), 10);
-	sentences++;
-}
-
-static void
-recovered(void)
-{
-	ck_assert_int_eq(
-	    recover(&m.disks, MADE_NAME, &report, hear, NULL, &fault), 0);
-}
-
-/* Sound, complete, and with nothing more to do. */
-static void
-is_whole(uint64_t packets)
-{
-	struct verify_hooks hooks = { 0 };
-	struct recording *rec;
-
-	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
-	ck_assert_int_eq(recording_facts(rec)->state, RECORDING_COMPLETE);
-	ck_assert_uint_eq(recording_facts(rec)->packets, packets);
-	ck_assert_ptr_nonnull(recording_facts(rec)->tail);
-	ck_assert_int_eq(verify(rec, &m.disks, &hooks), 0);
-	recording_close(rec);
-
-	sentences = 0;
-	recovered();
-	ck_assert_uint_eq(report.rebuilt + report.empty + report.lost, 0);
-	ck_assert_uint_eq(report.torn + report.cut, 0);
-	ck_assert(!report.closed);
-	ck_assert_uint_eq(report.packets, packets);
-	ck_assert_uint_eq(sentences, 0);
-}
-
-static void
-reads_as_sent(uint64_t slots)
-{
-	uint8_t is[MADE_PAYLOAD], want[MADE_PAYLOAD];
-	struct recording *rec;
-
-	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
-	for (uint64_t i = 0; i < slots; i++) {
-		ck_assert_int_eq(
-		    recording_read(rec, is, sizeof is, i * MADE_PAYLOAD, NULL),
-		    MADE_PAYLOAD);
-		made_frame(&m, i, want);
-		ck_assert_mem_eq(is, want, MADE_PAYLOAD);
-	}
-	recording_close(rec);
-}
-
-static void
-append(const char *path, const char *text, size_t bytes)
-{
-	int fd = open(path, O_WRONLY | O_APPEND);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, text, bytes), (ssize_t)bytes);
-	close(fd);
-}
 
 START_TEST(no_end)
 {
@@ -105,77 +33,6 @@ START_TEST(complete_already)
 	made_blocks(&m, 5);
 	made_end(&m, 5);
 	is_whole(5 * MADE_SLOTS);
-	made_finish(&m);
-}
-END_TEST
-
-/* The last two blocks were written but not indexed, the last not wholly. */
-START_TEST(bare_chunks)
-{
-	const struct recording_block *b;
-	struct recording *rec;
-	size_t n;
-
-	made_begin(&m);
-	made_blocks(&m, 5);
-	made_block(&m, &mb, 5, 5 * MADE_SLOTS, MADE_SLOTS);
-	made_chunk(&m, 2, &mb);
-	made_block(&m, &mb, 6, 6 * MADE_SLOTS, 30);
-	made_chunk(&m, 0, &mb);
-	made_end(&m, 0);
-	ck_assert_int_eq(truncate(made_path(&m, 0, MADE_NAME ".00000006"),
-				  20 * MADE_PAYLOAD + 33),
-			 0);
-	append(made_path(&m, 0, MADE_NAME ".index"), "torn", 4);
-	append(made_path(&m, 0, MADE_NAME ".meta.jsonl"), "{\"torn", 6);
-	recovered();
-	ck_assert_uint_eq(report.rebuilt, 2);
-	ck_assert_uint_eq(report.cut, 33);
-	ck_assert_uint_eq(report.torn, 4);
-	is_whole(6 * MADE_SLOTS + 20);
-	reads_as_sent(6 * MADE_SLOTS + 20);
-
-	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
-	b = recording_blocks(rec, &n);
-	ck_assert_uint_eq(n, 7);
-	ck_assert_uint_eq(b[6].record.first, 6 * MADE_SLOTS);
-	ck_assert_uint_eq(b[6].record.flags, INDEX_RECOVERED | INDEX_DATA_TIME);
-	ck_assert_int_eq(b[5].record.first_ns, (MADE_SECOND + 32) * 1000000000);
-	recording_close(rec);
-	made_finish(&m);
-}
-END_TEST
-
-static uint32_t holes_n;
-
-static void
-count_hole(void *arg, uint32_t slot, uint32_t count)
-{
-	(void)arg;
-	(void)slot;
-	holes_n += count;
-}
-
-/* What was filled is found to be missing, and on record again. */
-START_TEST(holes)
-{
-	struct recording *rec;
-
-	made_begin(&m);
-	made_blocks(&m, 1);
-	made_block(&m, &mb, 1, MADE_SLOTS, MADE_SLOTS);
-	made_lose(&mb, 3);
-	made_lose(&mb, 4);
-	made_lose(&mb, 40);
-	made_chunk(&m, 1, &mb);
-	made_end(&m, 0);
-	recovered();
-	is_whole(2 * MADE_SLOTS - 3);
-	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
-	ck_assert_uint_eq(recording_facts(rec)->missing, 3);
-	ck_assert_int_eq(recording_holes(rec, 1, count_hole, NULL), 0);
-	ck_assert_uint_eq(holes_n, 3);
-	recording_close(rec);
 	made_finish(&m);
 }
 END_TEST
@@ -216,35 +73,6 @@ START_TEST(all_indexes_lost)
 }
 END_TEST
 
-START_TEST(empty_and_lost)
-{
-	struct index_record lost = { .number = 2,
-				     .kind = INDEX_BLOCK,
-				     .first = 2 * MADE_SLOTS,
-				     .present = MADE_SLOTS,
-				     .bytes = MADE_BLOCK };
-	int fd;
-
-	made_begin(&m);
-	made_blocks(&m, 2);
-	made_index(&m, 2, &lost);
-	fd = folder_chunk(m.folder[0], 3, 0, MADE_BLOCK);
-	ck_assert_int_eq(ftruncate(fd, MADE_BLOCK), 0);
-	close(fd);
-	fd = folder_chunk(m.folder[1], 4, 0, MADE_BLOCK);
-	ck_assert_int_eq(write(fd, "few bytes", 9), 9);
-	close(fd);
-	made_end(&m, 0);
-	recovered();
-	ck_assert_uint_eq(report.empty, 2);
-	ck_assert_uint_eq(report.lost, 1);
-	ck_assert_uint_eq(report.rebuilt, 0);
-	ck_assert_int_eq(access(made_path(&m, 0, MADE_NAME ".00000003"), F_OK),
-			 -1);
-	made_finish(&m);
-}
-END_TEST
-
 /* A bare chunk of a disk whose index was closed already. */
 START_TEST(behind_the_end)
 {
@@ -256,111 +84,6 @@ START_TEST(behind_the_end)
 	recovered();
 	ck_assert_uint_eq(report.rebuilt, 1);
 	is_whole(4 * MADE_SLOTS);
-	made_finish(&m);
-}
-END_TEST
-
-/* The writer gave up on a disk and wrote the block to another. */
-START_TEST(written_elsewhere)
-{
-	made_begin(&m);
-	made_blocks(&m, 3);
-	made_block(&m, &mb, 2, 2 * MADE_SLOTS, 9);
-	made_chunk(&m, 0, &mb);
-	made_end(&m, 0);
-	recovered();
-	ck_assert_uint_eq(report.rebuilt, 0);
-	ck_assert_int_eq(access(made_path(&m, 0, MADE_NAME ".00000002"), F_OK),
-			 0);
-	made_finish(&m);
-}
-END_TEST
-
-/*
- * Mark5B: two packets to a frame, no mark for invalid data.  One chunk of
- * five frames, the last without its second half; of frame 1 nothing came, of
- * frame 2 not the first half, of frame 3 not the second.
- */
-enum { HALF = 5008 };
-
-static void
-mark5b_head(struct folder **folder, struct format_shape *shape)
-{
-	struct geometry geometry;
-	struct meta_head head = { .name = "halves",
-				  .stream = "test",
-				  .format = "mark5b",
-				  .extension = "m5b",
-				  .shape = shape,
-				  .geometry = &geometry };
-	json_t *line;
-
-	ck_assert_int_eq(geometry_make(&geometry, HALF, 2, 1 << 20), 0);
-	line = meta_head(&head);
-	ck_assert_int_eq(
-	    folder_create(folder, &m.disks.disk[0], "halves", line), 0);
-	json_decref(line);
-}
-
-START_TEST(halves)
-{
-	static uint8_t data[10 * HALF];
-	uint64_t present = 0x1 | 0x2 | 0x20 | 0x40 | 0x100;
-	struct block b = { .data = data,
-			   .present = &present,
-			   .slots = 10,
-			   .slot_bytes = HALF,
-			   .used = 10,
-			   .filled = 5 };
-	struct format_shape shape = {
-		.prefix = 8, .payload = HALF, .fps = 100, .around = MADE_SECOND
-	};
-	const struct format_ops *format;
-	const struct recording_facts *f;
-	struct recording *rec;
-	struct folder *folder;
-	struct fill fill;
-	char why[256];
-	int fd;
-
-	made_begin(&m);
-	ck_assert_int_eq(module_format("mark5b", &format, &fault), 0);
-	ck_assert_int_eq(format->shape(&shape, why, sizeof why), 0);
-	mark5b_head(&folder, &shape);
-	memset(data, 0x5a, sizeof data);
-	for (uint32_t i = 0; i < 10; i += 2) {
-		struct format_packet p = { .has = FORMAT_TIME | FORMAT_VALID,
-					   .second = MADE_SECOND,
-					   .frame = 97 + i / 2 };
-
-		p.second += p.frame / 100;
-		p.frame %= 100;
-		format->model(&shape, block_slot(&b, i));
-		format->stamp(&shape, &p, NULL, block_slot(&b, i));
-	}
-	ck_assert_int_eq(fill_init(&fill, FILL_INVALID, format, &shape), 0);
-	fill_block(&fill, &b);
-	fill_finish(&fill);
-	fd = folder_chunk(folder, 0, 0, sizeof data);
-	ck_assert_int_eq(write(fd, data, sizeof data), sizeof data);
-	close(fd);
-	folder_close(folder, NULL, NULL);
-
-	ck_assert_int_eq(
-	    recover(&m.disks, "halves", &report, NULL, NULL, &fault), 0);
-	ck_assert_uint_eq(report.packets, 5);
-	ck_assert_uint_eq(report.cut, 0);
-	ck_assert_int_eq(recording_open(&rec, &m.disks, "halves", &fault), 0);
-	f = recording_facts(rec);
-	ck_assert_uint_eq(f->bytes, sizeof data);
-	ck_assert_uint_eq(f->packets, 5);
-	ck_assert_uint_eq(f->missing, 4); /* not the trailing half */
-	ck_assert_uint_eq(f->run[0].last, 8);
-	ck_assert_int_eq(f->run[0].first_ns,
-			 MADE_SECOND * 1000000000 + 970000000);
-	ck_assert_int_eq(f->run[0].last_ns,
-			 (MADE_SECOND + 1) * 1000000000 + 10000000);
-	recording_close(rec);
 	made_finish(&m);
 }
 END_TEST
@@ -386,6 +109,5 @@ START_TEST(refused)
 }
 END_TEST
 
-SUITE("recover", no_end, complete_already, bare_chunks, holes, a_lost_index,
-      all_indexes_lost, empty_and_lost, behind_the_end, written_elsewhere,
-      halves, refused)
+SUITE("recover", no_end, complete_already, a_lost_index, all_indexes_lost,
+      behind_the_end, refused)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Records made from nothing but the frames of a chunk. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "unit/made_recover.h"
+#include "unit/suite.h"
+
+static struct made_block mb;
+
+/* The last two blocks were written but not indexed, the last not wholly. */
+START_TEST(bare_chunks)
+{
+	const struct recording_block *b;
+	struct recording *rec;
+	size_t n;
+
+	made_begin(&m);
+	made_blocks(&m, 5);
+	made_block(&m, &mb, 5, 5 * MADE_SLOTS, MADE_SLOTS);
+	made_chunk(&m, 2, &mb);
+	made_block(&m, &mb, 6, 6 * MADE_SLOTS, 30);
+	made_chunk(&m, 0, &mb);
+	made_end(&m, 0);
+	ck_assert_int_eq(truncate(made_path(&m, 0, MADE_NAME ".00000006"),
+				  20 * MADE_PAYLOAD + 33),
+			 0);
+	append(made_path(&m, 0, MADE_NAME ".index"), "torn", 4);
+	append(made_path(&m, 0, MADE_NAME ".meta.jsonl"), "{\"torn", 6);
+	recovered();
+	ck_assert_uint_eq(report.rebuilt, 2);
+	ck_assert_uint_eq(report.cut, 33);
+	ck_assert_uint_eq(report.torn, 4);
+	is_whole(6 * MADE_SLOTS + 20);
+	reads_as_sent(6 * MADE_SLOTS + 20);
+
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	b = recording_blocks(rec, &n);
+	ck_assert_uint_eq(n, 7);
+	ck_assert_uint_eq(b[6].record.first, 6 * MADE_SLOTS);
+	ck_assert_uint_eq(b[6].record.flags, INDEX_RECOVERED | INDEX_DATA_TIME);
+	ck_assert_int_eq(b[5].record.first_ns, (MADE_SECOND + 32) * 1000000000);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
+static uint32_t holes_n;
+
+static void
+count_hole(void *arg, uint32_t slot, uint32_t count)
+{
+	(void)arg;
+	(void)slot;
+	holes_n += count;
+}
+
+/* What was filled is found to be missing, and on record again. */
+START_TEST(holes)
+{
+	struct recording *rec;
+
+	made_begin(&m);
+	made_blocks(&m, 1);
+	made_block(&m, &mb, 1, MADE_SLOTS, MADE_SLOTS);
+	made_lose(&mb, 3);
+	made_lose(&mb, 4);
+	made_lose(&mb, 40);
+	made_chunk(&m, 1, &mb);
+	made_end(&m, 0);
+	recovered();
+	is_whole(2 * MADE_SLOTS - 3);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	ck_assert_uint_eq(recording_facts(rec)->missing, 3);
+	ck_assert_int_eq(recording_holes(rec, 1, count_hole, NULL), 0);
+	ck_assert_uint_eq(holes_n, 3);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
+/*
+ * Mark5B: two packets to a frame, no mark for invalid data.  One chunk of
+ * five frames, the last without its second half; of frame 1 nothing came, of
+ * frame 2 not the first half, of frame 3 not the second.
+ */
+enum { HALF = 5008 };
+
+static void
+mark5b_head(struct folder **folder, struct format_shape *shape)
+{
+	struct geometry geometry;
+	struct meta_head head = { .name = "halves",
+				  .stream = "test",
+				  .format = "mark5b",
+				  .extension = "m5b",
+				  .shape = shape,
+				  .geometry = &geometry };
+	json_t *line;
+
+	ck_assert_int_eq(geometry_make(&geometry, HALF, 2, 1 << 20), 0);
+	line = meta_head(&head);
+	ck_assert_int_eq(
+	    folder_create(folder, &m.disks.disk[0], "halves", line), 0);
+	json_decref(line);
+}
+
+START_TEST(halves)
+{
+	static uint8_t data[10 * HALF];
+	uint64_t present = 0x1 | 0x2 | 0x20 | 0x40 | 0x100;
+	struct block b = { .data = data,
+			   .present = &present,
+			   .slots = 10,
+			   .slot_bytes = HALF,
+			   .used = 10,
+			   .filled = 5 };
+	struct format_shape shape = {
+		.prefix = 8, .payload = HALF, .fps = 100, .around = MADE_SECOND
+	};
+	const struct format_ops *format;
+	const struct recording_facts *f;
+	struct recording *rec;
+	struct folder *folder;
+	struct fill fill;
+	char why[256];
+	int fd;
+
+	made_begin(&m);
+	ck_assert_int_eq(module_format("mark5b", &format, &fault), 0);
+	ck_assert_int_eq(format->shape(&shape, why, sizeof why), 0);
+	mark5b_head(&folder, &shape);
+	memset(data, 0x5a, sizeof data);
+	for (uint32_t i = 0; i < 10; i += 2) {
+		struct format_packet p = { .has = FORMAT_TIME | FORMAT_VALID,
+					   .second = MADE_SECOND,
+					   .frame = 97 + i / 2 };
+
+		p.second += p.frame / 100;
+		p.frame %= 100;
+		format->model(&shape, block_slot(&b, i));
+		format->stamp(&shape, &p, NULL, block_slot(&b, i));
+	}
+	ck_assert_int_eq(fill_init(&fill, FILL_INVALID, format, &shape), 0);
+	fill_block(&fill, &b);
+	fill_finish(&fill);
+	fd = folder_chunk(folder, 0, 0, sizeof data);
+	ck_assert_int_eq(write(fd, data, sizeof data), sizeof data);
+	close(fd);
+	folder_close(folder, NULL, NULL);
+
+	ck_assert_int_eq(
+	    recover(&m.disks, "halves", &report, NULL, NULL, &fault), 0);
+	ck_assert_uint_eq(report.packets, 5);
+	ck_assert_uint_eq(report.cut, 0);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, "halves", &fault), 0);
+	f = recording_facts(rec);
+	ck_assert_uint_eq(f->bytes, sizeof data);
+	ck_assert_uint_eq(f->packets, 5);
+	ck_assert_uint_eq(f->missing, 4); /* not the trailing half */
+	ck_assert_uint_eq(f->run[0].last, 8);
+	ck_assert_int_eq(f->run[0].first_ns,
+			 MADE_SECOND * 1000000000 + 970000000);
+	ck_assert_int_eq(f->run[0].last_ns,
+			 (MADE_SECOND + 1) * 1000000000 + 10000000);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE("recover_chunk", bare_chunks, holes, halves)
