@@ -104,11 +104,19 @@ spare_make(struct place *p)
 	return 0;
 }
 
+/* Half of a small window is enough: a stream may begin with losses. */
+static unsigned
+agree(uint32_t slots)
+{
+	if (slots >= CANDIDATE_AGREE)
+		return CANDIDATE_AGREE;
+	return slots < 2 ? 2 : slots;
+}
+
 int
 place_make(struct place **place, const struct place_args *args)
 {
 	struct place *p = calloc(1, sizeof *p);
-	uint64_t span;
 
 	if (!p)
 		return -ENOMEM;
@@ -119,10 +127,8 @@ place_make(struct place **place, const struct place_args *args)
 	p->datagram = args->shape->prefix + p->payload;
 	p->max_gap = args->max_gap / p->payload;
 	p->closed_end = &p->closed;
-	span = (uint64_t)OPEN * p->slots;
-	p->candidate.span = span;
-	p->candidate.need = span < CANDIDATE_AGREE ? (unsigned)span
-						   : CANDIDATE_AGREE;
+	p->candidate.span = (uint64_t)OPEN * p->slots;
+	p->candidate.need = agree(p->slots);
 	p->candidate.bits = args->shape->sequence_bits;
 	if (spare_make(p) < 0) {
 		free(p);
@@ -268,18 +274,26 @@ run_end(struct place *p)
 
 /* ---- packets --------------------------------------------------------- */
 
+/* Of a block that was closed?  Counted from here: the base may be more than
+ * half a counter away. */
+static bool
+packet_late(const struct place *p, uint64_t sequence)
+{
+	int64_t ahead = sequence_distance(p->base + p->origin, sequence,
+					  p->a.shape->sequence_bits);
+
+	return p->running && ahead < 0 && 0 - (uint64_t)ahead <= p->origin;
+}
+
 static void
 candidate_dissolve(struct place *p)
 {
 	struct candidate *c = &p->candidate;
 
 	for (unsigned i = 0; i < c->n; i++) {
-		int64_t rel = sequence_distance(
-		    p->base, c->packet[i].sequence, c->bits);
-		bool was_here = p->running && rel >= 0 &&
-				(uint64_t)rel < p->origin;
+		bool late = packet_late(p, c->packet[i].sequence);
 
-		p->counts.drop[was_here ? DROP_LATE : DROP_OUT_OF_WINDOW]++;
+		p->counts.drop[late ? DROP_LATE : DROP_OUT_OF_WINDOW]++;
 	}
 	c->n = 0;
 }
@@ -573,7 +587,7 @@ candidate_unopposed(const struct place *p)
 {
 	const struct candidate *c = &p->candidate;
 
-	return c->n && (!p->running || (c->n > 1 && c->rivals == 0));
+	return c->n > 1 && (!p->running || c->rivals == 0);
 }
 
 void
@@ -591,7 +605,8 @@ place_age(struct place *p, int64_t now)
 void
 place_flush(struct place *p)
 {
-	if (candidate_unopposed(p))
+	/* Where nothing else came, a single packet is the recording. */
+	if (candidate_unopposed(p) || (p->candidate.n && !p->running))
 		run_begin(p);
 	candidate_dissolve(p);
 	run_end(p);

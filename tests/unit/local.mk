@@ -264,4 +264,11 @@ tests_unit_test_allow_SOURCES = %D%/test_allow.c %D%/suite.h
 tests_unit_test_allow_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_allow_LDADD = $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/test_place
+TESTS += tests/unit/test_place
+tests_unit_test_place_SOURCES = %D%/test_place.c %D%/suite.h \
+	%D%/place_bench.h %D%/place_script.h
+tests_unit_test_place_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_place_LDADD = $(UNIT_FLOW)
+
 endif

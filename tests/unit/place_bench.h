@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_TESTS_PLACE_BENCH_H
+#define SPATE_TESTS_PLACE_BENCH_H
+
+#include <string.h>
+
+#include "../../src/flow/place.c"
+
+#include "suite.h"
+
+/*
+ * A bench is a place with everything around it: a pool, a format, a network
+ * that lands packets in the pairs or elsewhere, and a shelf of the blocks
+ * that came out.
+ *
+ * A packet's bytes follow from its sequence, so whether a slot holds what
+ * its bit says is seen by looking at it; and before every batch all that the
+ * kernel is about to be handed is checked to be nobody's yet.
+ */
+enum { BENCH_SHELF = 64, BENCH_PREFIX = 8, BENCH_GUARD = 16 };
+
+#define BENCH_NONE UINT64_MAX /* a packet in which no sequence is */
+
+struct bench {
+	struct pool *pool;
+	struct stock *stock;
+	struct place *place;
+	struct geometry geometry;
+	struct format_shape shape;
+	struct aim aim[2]; /* two sources */
+	unsigned source;   /* the one whose turn it is */
+	int64_t now;
+
+	struct receive_pair pair[RECEIVE_BATCH];
+	struct receive_packet packet[RECEIVE_BATCH];
+	unsigned pairs, packets;
+	uint8_t *elsewhere; /* RECEIVE_BATCH packets, with guards */
+
+	struct block *out[BENCH_SHELF];
+	unsigned outs;
+	struct block *taken[BENCH_SHELF]; /* away, as if being written */
+	unsigned takens;
+
+	/* What came out before, for the order of what comes next. */
+	bool any;
+	uint32_t run;
+	uint64_t next; /* one behind the last slot of the run */
+	uint64_t blocks, filled;
+};
+
+/* ---- the format ------------------------------------------------------ */
+
+static void
+bench_parse(const struct format_shape *s, const void *prefix,
+	    const void *payload, struct format_packet *p)
+{
+	*p = (struct format_packet){ .has = FORMAT_VALID };
+	if (!format_counter_read(s, prefix, payload, &p->sequence))
+		return;
+	if (p->sequence == (s->sequence_bits == 32 ? UINT32_MAX : BENCH_NONE))
+		return;
+	p->has |= FORMAT_SEQUENCE | FORMAT_PART;
+	p->part = (uint32_t)(p->sequence % s->parts);
+	if (p->sequence % 11)
+		p->has |= FORMAT_READABLE;
+}
+
+static const struct format_ops bench_format = { .parse = bench_parse };
+
+static uint8_t
+bench_byte(const struct bench *b, uint64_t sequence, uint32_t i)
+{
+	uint64_t v =
+	    b->shape.sequence_bits == 32 ? (uint32_t)sequence : sequence;
+
+	v = (v + 1) * 0x9e3779b97f4a7c15 + i * 0xd1342543de82ef95;
+	return (uint8_t)(v >> 56);
+}
+
+static void
+bench_make(const struct bench *b, uint64_t sequence, uint8_t *prefix,
+	   uint8_t *payload)
+{
+	format_counter_write(&b->shape, sequence, prefix, payload);
+	for (uint32_t i = 0; i < b->geometry.payload; i++)
+		payload[i] = bench_byte(b, sequence, i);
+}
+
+static void
+bench_slot_check(const struct bench *b, const struct block *block,
+		 uint32_t slot, uint64_t sequence)
+{
+	const uint8_t *at = block_slot(block, slot);
+
+	for (uint32_t i = 0; i < block->slot_bytes; i++)
+		ck_assert_msg(at[i] == bench_byte(b, sequence, i),
+			      "byte %u of slot %u is not of packet %llu", i,
+			      slot, (unsigned long long)sequence);
+}
+
+/* ---- what comes out -------------------------------------------------- */
+
+static uint32_t
+bench_bits(const struct block *block)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < block->slots; i++)
+		n += block_has(block, i);
+	return n;
+}
+
+static void
+bench_block_check(struct bench *b, const struct block *k)
+{
+	uint32_t filled = 0;
+
+	ck_assert_int_eq(k->state, BLOCK_CLOSED);
+	ck_assert_uint_gt(k->used, 0);
+	ck_assert_uint_le(k->used, k->slots);
+	ck_assert_uint_eq(k->used % b->geometry.parts, 0);
+	ck_assert_ptr_null(k->next);
+	ck_assert_int_le(k->first_ns, k->last_ns);
+	for (uint32_t i = 0; i < k->used; i++) {
+		if (!block_has(k, i))
+			continue;
+		filled++;
+		bench_slot_check(b, k, i, k->base + k->first + i);
+	}
+	ck_assert_uint_eq(filled, k->filled);
+	ck_assert_uint_eq(filled, bench_bits(k));
+	ck_assert_uint_gt(filled, 0);
+	if (!b->any || b->run != k->run) {
+		ck_assert_uint_eq(k->run, b->any ? b->run + 1 : 0);
+		b->next = 0;
+	}
+	/* Gaps and blocks tile the run. */
+	ck_assert_uint_eq(k->first, b->next + k->gap);
+	ck_assert_uint_eq(k->gap % b->geometry.parts, 0);
+	b->any = true;
+	b->run = k->run;
+	b->next = k->first + k->used;
+	b->blocks++;
+	b->filled += k->filled;
+}
+
+static void
+bench_out(void *arg, struct block *k)
+{
+	struct bench *b = arg;
+
+	bench_block_check(b, k);
+	ck_assert_uint_lt(b->outs, BENCH_SHELF);
+	b->out[b->outs++] = k;
+}
+
+/* The oldest block is written, and goes home. */
+static void
+bench_home(struct bench *b)
+{
+	block_seal(b->out[0]);
+	block_drop(b->out[0]);
+	b->outs--;
+	memmove(b->out, b->out + 1, b->outs * sizeof b->out[0]);
+}
+
+/* All but n free blocks are away. */
+static void
+bench_starve(struct bench *b, unsigned n)
+{
+	while (stock_home(b->stock) > n)
+		b->taken[b->takens++] = stock_take(b->stock);
+}
+
+static void
+bench_feed(struct bench *b)
+{
+	while (b->takens)
+		stock_put(b->taken[--b->takens]);
+}
+
+/* ---- the whole ------------------------------------------------------- */
+
+struct bench_args {
+	uint32_t payload, slots, parts, bits;
+	unsigned blocks;
+	uint64_t max_gap; /* slots */
+	int64_t max_age;
+	bool arrival;
+};
+
+static void
+bench_open(struct bench *b, const struct bench_args *a)
+{
+	struct place_args args = { .format = &bench_format,
+				   .shape = &b->shape,
+				   .geometry = &b->geometry,
+				   .max_gap = a->max_gap * a->payload,
+				   .max_age = a->max_age,
+				   .out = bench_out,
+				   .arg = b };
+	struct fault fault;
+
+	memset(b, 0, sizeof *b);
+	b->geometry =
+	    (struct geometry){ .payload = a->payload,
+			       .parts = a->parts,
+			       .quantum = a->slots,
+			       .slots = a->slots,
+			       .block_bytes = (uint64_t)a->slots * a->payload };
+	b->shape =
+	    (struct format_shape){ .prefix = BENCH_PREFIX,
+				   .payload = a->payload,
+				   .sequence = a->arrival ? SEQUENCE_ARRIVAL
+					       : a->bits == 32 ? SEQUENCE_LE32
+							       : SEQUENCE_LE64,
+				   .sequence_bits = a->bits,
+				   .parts = a->parts };
+	ck_assert_int_eq(pool_make(&b->pool, 1 << 20, &fault), 0);
+	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, a->blocks, a->slots,
+				     a->payload, &fault),
+			 0);
+	args.stock = b->stock;
+	ck_assert_int_eq(place_make(&b->place, &args), 0);
+	b->elsewhere = calloc(RECEIVE_BATCH, BENCH_PREFIX + a->payload);
+	b->now = 1000;
+}
+
+static uint64_t
+bench_dropped(const struct bench *b)
+{
+	const struct counts *c = place_counts(b->place);
+	uint64_t n = 0;
+
+	for (int i = 0; i < DROP_KINDS; i++)
+		n += c->drop[i];
+	return n;
+}
+
+/* After everything: each datagram is in one place, each block comes home. */
+static void
+bench_close(struct bench *b)
+{
+	const struct counts *c = place_counts(b->place);
+
+	place_flush(b->place);
+	ck_assert_uint_eq(c->datagrams, c->placed + bench_dropped(b));
+	ck_assert_uint_eq(c->placed, b->filled);
+	if (b->any)
+		ck_assert_uint_eq(c->runs, b->run + 1);
+	while (b->outs)
+		bench_home(b);
+	bench_feed(b);
+	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
+	place_free(b->place);
+	stock_return(b->stock);
+	pool_free(b->pool);
+	free(b->elsewhere);
+}
+
+/* ---- a batch --------------------------------------------------------- */
+
+/* Is this slot free to be written by the kernel? */
+static void
+bench_pair_check(const struct bench *b, const uint8_t *at)
+{
+	const struct place *p = b->place;
+
+	for (unsigned i = 0; i < b->outs; i++) {
+		const struct block *k = b->out[i];
+
+		ck_assert(at < k->data || at >= block_slot(k, k->slots));
+	}
+	for (unsigned i = 0; i < WINDOW; i++) {
+		const struct block *k = p->open[i];
+		size_t off;
+
+		if (!k || at < k->data || at >= block_slot(k, k->slots))
+			continue;
+		off = (size_t)(at - k->data);
+		ck_assert_uint_eq(off % k->slot_bytes, 0);
+		ck_assert_msg(!block_has(k, (uint32_t)(off / k->slot_bytes)),
+			      "the kernel is handed a slot with a packet");
+	}
+}
+
+static void
+bench_aim(struct bench *b, unsigned pairs)
+{
+	b->pairs = pairs;
+	b->packets = 0;
+	place_aim(b->place, &b->aim[b->source], b->pair, pairs);
+	for (unsigned i = 0; i < pairs; i++) {
+		bench_pair_check(b, b->pair[i].payload);
+		for (unsigned j = 0; j < i; j++) {
+			ck_assert_ptr_ne(b->pair[i].payload,
+					 b->pair[j].payload);
+			ck_assert_ptr_ne(b->pair[i].prefix, b->pair[j].prefix);
+		}
+	}
+}
+
+/* A packet comes: into its pair, or `away`. */
+static struct receive_packet *
+bench_packet(struct bench *b, uint64_t sequence, bool away)
+{
+	unsigned i = b->packets++;
+	struct receive_packet *k = &b->packet[i];
+	uint8_t *at =
+	    b->elsewhere + (size_t)i * (BENCH_PREFIX + b->geometry.payload);
+
+	ck_assert_uint_lt(i, RECEIVE_BATCH);
+	*k = (struct receive_packet){ .prefix = at,
+				      .payload = at + BENCH_PREFIX,
+				      .bytes =
+					  BENCH_PREFIX + b->geometry.payload };
+	if (!away && i < b->pairs) {
+		k->prefix = b->pair[i].prefix;
+		k->payload = b->pair[i].payload;
+	}
+	bench_make(b, sequence, k->prefix, k->payload);
+	return k;
+}
+
+/* Every slot of the open blocks with a bit holds its packet. */
+static void
+bench_open_check(struct bench *b)
+{
+	const struct place *p = b->place;
+	uint64_t filled = b->filled;
+
+	for (unsigned i = 0; i < WINDOW; i++) {
+		const struct block *k = p->open[i];
+		uint64_t first = p->origin + i * (uint64_t)p->slots;
+
+		if (!k)
+			continue;
+		ck_assert_int_eq(k->state, BLOCK_OPEN);
+		ck_assert_uint_eq(k->filled, bench_bits(k));
+		ck_assert(i < OPEN || !k->filled);
+		filled += k->filled;
+		for (uint32_t slot = 0; slot < k->slots; slot++) {
+			if (block_has(k, slot))
+				bench_slot_check(b, k, slot,
+						 p->base + first + slot);
+		}
+	}
+	ck_assert_uint_eq(filled, place_counts(p)->placed);
+}
+
+static void
+bench_batch(struct bench *b)
+{
+	const struct counts *c = place_counts(b->place);
+
+	place_batch(b->place, &b->aim[b->source], b->packet, b->packets, b->now,
+		    b->now);
+	b->packets = 0;
+	bench_open_check(b);
+	ck_assert_uint_eq(c->datagrams,
+			  c->placed + bench_dropped(b) + b->place->candidate.n);
+}
+
+#endif
