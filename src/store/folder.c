@@ -48,8 +48,6 @@ struct folder {
 	bool noted; /* meta has lines that are not durable */
 };
 
-static const char index_new[] = ".index.new";
-
 /* Where this fails too, readers stop at the half record. */
 static int
 cut(struct tail *tail, int err)
@@ -120,15 +118,15 @@ create_meta(struct folder *f, const json_t *head)
 static int
 create_index(struct folder *f)
 {
-	char file[LAYOUT_FILE];
+	char file[LAYOUT_FILE], made[LAYOUT_FILE];
 
-	f->index.fd = create(f->dir, index_new);
+	layout_index_new(made, f->name);
+	f->index.fd = create(f->dir, made);
 	if (f->index.fd < 0)
 		return f->index.fd;
 	if (flock(f->index.fd, LOCK_EX | LOCK_NB) < 0 ||
 	    fdatasync(f->index.fd) < 0 ||
-	    renameat(f->dir, index_new, f->dir, layout_index(file, f->name)) <
-		0 ||
+	    renameat(f->dir, made, f->dir, layout_index(file, f->name)) < 0 ||
 	    fsync(f->dir) < 0 || fsync(f->disk) < 0)
 		return -errno;
 	return 0;
@@ -154,7 +152,7 @@ remove_folder(struct folder *f)
 	char file[LAYOUT_FILE];
 
 	if (f->dir >= 0) {
-		unlinkat(f->dir, index_new, 0);
+		unlinkat(f->dir, layout_index_new(file, f->name), 0);
 		unlinkat(f->dir, layout_index(file, f->name), 0);
 		unlinkat(f->dir, layout_meta(file, f->name), 0);
 	}

@@ -78,6 +78,13 @@ layout_index(char *file, const char *name)
 }
 
 const char *
+layout_index_new(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.index.new", name);
+	return file;
+}
+
+const char *
 layout_meta(char *file, const char *name)
 {
 	snprintf(file, LAYOUT_FILE, "%s.meta.jsonl", name);

@@ -35,6 +35,8 @@ bool layout_folder_good(const char *folder);
 /* File names within the recording's folder, into LAYOUT_FILE bytes. */
 const char *layout_chunk(char *file, const char *name, uint64_t number);
 const char *layout_index(char *file, const char *name);
+/* What the index is called until it is locked. */
+const char *layout_index_new(char *file, const char *name);
 const char *layout_meta(char *file, const char *name);
 
 /* The other way: is this file a chunk of `name`, and which? */

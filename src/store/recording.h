@@ -62,7 +62,8 @@ struct recording_facts {
 	int64_t start_ns, end_ns;	/* when it began and ended, UTC; the
 				   end of the last block while it runs */
 	uint64_t bytes;			/* to the visible end */
-	uint64_t packets, missing;
+	uint64_t packets, missing;	/* of all runs; of absent
+				   numbers nothing is known */
 	unsigned chunks, gaps;
 	unsigned absent;	/* numbers whose record is on no disk */
 	uint64_t torn;		/* bytes of torn index tails */

@@ -146,7 +146,14 @@ place(const struct look *l, struct index_record *record)
 	}
 	record->first += (record->number - number) * rec->slots;
 	base = recording_base(rec, record->run);
-	if (l->counted && base && l->sequence >= base)
+	if (!l->counted || !base)
+		return;
+	/* A counter of 32 bits wraps: the one nearest to the guess. */
+	if (rec->shape.sequence_bits == 32)
+		record->first +=
+		    (uint64_t)(int32_t)(uint32_t)(l->sequence - base -
+						  record->first);
+	else if (l->sequence >= base)
 		record->first = l->sequence - base;
 }
 

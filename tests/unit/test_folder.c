@@ -69,7 +69,7 @@ START_TEST(a_life)
 	begin();
 	ck_assert_int_eq(folder_create(&f, &disk, "rec", head), 0);
 	ck_assert(exists("rec/rec.index"));
-	ck_assert(!exists("rec/.index.new"));
+	ck_assert(!exists("rec/rec.index.new"));
 	fd = folder_chunk(f, 3, 0, 1 << 20);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, "data", 4), 4);

@@ -56,6 +56,7 @@ START_TEST(files)
 	ck_assert(layout_chunk_number(file, "x", &number));
 	ck_assert_uint_eq(number, 12);
 	ck_assert_str_eq(layout_index(file, "x"), "x.index");
+	ck_assert_str_eq(layout_index_new(file, "x"), "x.index.new");
 	ck_assert_str_eq(layout_meta(file, "x"), "x.meta.jsonl");
 	layout_meta(file, LONG "_ds" LONG);
 	ck_assert_str_eq(file + strlen(file) - 6, ".jsonl");

@@ -170,4 +170,79 @@ START_TEST(halves)
 }
 END_TEST
 
-SUITE("recover_chunk", bare_chunks, holes, halves)
+/* Packets with a counter of their own: where they belong is in them. */
+static void
+counted_chunk(const char *name, enum sequence_kind kind, uint64_t base,
+	      uint64_t first)
+{
+	static uint8_t data[10 * MADE_PAYLOAD];
+	struct format_shape shape = { .payload = MADE_PAYLOAD,
+				      .sequence = kind };
+	struct geometry geometry;
+	struct meta_head head = { .name = name,
+				  .stream = "test",
+				  .format = "raw",
+				  .extension = "raw",
+				  .shape = &shape,
+				  .geometry = &geometry };
+	const struct format_ops *format;
+	struct folder *folder;
+	json_t *line;
+	char why[256];
+	int fd;
+
+	ck_assert_int_eq(module_format("raw", &format, &fault), 0);
+	ck_assert_int_eq(format->shape(&shape, why, sizeof why), 0);
+	ck_assert_int_eq(geometry_make(&geometry, MADE_PAYLOAD, 1, 1), 0);
+	line = meta_head(&head);
+	ck_assert_int_eq(folder_create(&folder, &m.disks.disk[0], name, line),
+			 0);
+	json_decref(line);
+	line = meta_run(0, base, 0);
+	ck_assert_int_eq(folder_note(folder, line), 0);
+	json_decref(line);
+	memset(data, 0x5a, sizeof data);
+	for (uint64_t i = 0; i < 10; i++)
+		format_counter_write(&shape, base + first + i, NULL,
+				     data + i * MADE_PAYLOAD);
+	fd = folder_chunk(folder, 3, 0, sizeof data);
+	ck_assert_int_eq(write(fd, data, sizeof data), sizeof data);
+	close(fd);
+	folder_close(folder, NULL, NULL);
+}
+
+static uint64_t
+first_of(const char *name)
+{
+	const struct recording_block *b;
+	struct recording *rec;
+	uint64_t first;
+	size_t n;
+
+	ck_assert_int_eq(recover(&m.disks, name, &report, NULL, NULL, &fault),
+			 0);
+	ck_assert_uint_eq(report.rebuilt, 1);
+	ck_assert_uint_eq(report.packets, 10);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, name, &fault), 0);
+	b = recording_blocks(rec, &n);
+	ck_assert_uint_eq(n, 4);
+	first = b[3].record.first;
+	recording_close(rec);
+	return first;
+}
+
+START_TEST(counters)
+{
+	made_begin(&m);
+	counted_chunk("be64", SEQUENCE_BE64, MADE_BASE, 123456);
+	ck_assert_uint_eq(first_of("be64"), 123456);
+	/* Of 32 bits, which wrap; the guess is 3 blocks of 64. */
+	counted_chunk("le32", SEQUENCE_LE32, 0xffffff00, 300);
+	ck_assert_uint_eq(first_of("le32"), 300);
+	counted_chunk("le32back", SEQUENCE_LE32, 0xffffff00, 100);
+	ck_assert_uint_eq(first_of("le32back"), 100);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE("recover_chunk", bare_chunks, holes, halves, counters)
