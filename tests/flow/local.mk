@@ -1,2 +1,12 @@
+# Flow: a real daemon, real sockets, real files.  They are plain bash.
+TEST_EXTENSIONS = .sh
+SH_LOG_COMPILER = bash
+EXTRA_DIST += %D%/functions.sh
+
 # What baseband, a reader that is not ours, sees in exported recordings.
 EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py
+
+FLOW_TESTS = \
+	%D%/record_vdif.sh
+TESTS += $(FLOW_TESTS)
+EXTRA_DIST += $(FLOW_TESTS)

@@ -56,21 +56,21 @@ check_LTLIBRARIES += \
 	%D%/modules/write-whole.la \
 	%D%/modules/format-none.la \
 	%D%/modules/receive-none.la
-%C%_modules_write_alias_la_SOURCES = %D%/modules/write-alias.c %D%/plugins/dummy.h
+%C%_modules_write_alias_la_SOURCES = %D%/modules/write-alias.c %D%/modules/dummy.h
 %C%_modules_write_alias_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
-%C%_modules_write_bare_la_SOURCES = %D%/modules/write-bare.c %D%/plugins/dummy.h
+%C%_modules_write_bare_la_SOURCES = %D%/modules/write-bare.c %D%/modules/dummy.h
 %C%_modules_write_bare_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
-%C%_modules_write_mute_la_SOURCES = %D%/modules/write-mute.c %D%/plugins/dummy.h
+%C%_modules_write_mute_la_SOURCES = %D%/modules/write-mute.c %D%/modules/dummy.h
 %C%_modules_write_mute_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
-%C%_modules_write_old_la_SOURCES = %D%/modules/write-old.c %D%/plugins/dummy.h
+%C%_modules_write_old_la_SOURCES = %D%/modules/write-old.c %D%/modules/dummy.h
 %C%_modules_write_old_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
-%C%_modules_write_short_la_SOURCES = %D%/modules/write-short.c %D%/plugins/dummy.h
+%C%_modules_write_short_la_SOURCES = %D%/modules/write-short.c %D%/modules/dummy.h
 %C%_modules_write_short_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
-%C%_modules_write_stray_la_SOURCES = %D%/modules/write-stray.c %D%/plugins/dummy.h
+%C%_modules_write_stray_la_SOURCES = %D%/modules/write-stray.c %D%/modules/dummy.h
 %C%_modules_write_stray_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
-%C%_modules_write_tiny_la_SOURCES = %D%/modules/write-tiny.c %D%/plugins/dummy.h
+%C%_modules_write_tiny_la_SOURCES = %D%/modules/write-tiny.c %D%/modules/dummy.h
 %C%_modules_write_tiny_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
-%C%_modules_write_whole_la_SOURCES = %D%/modules/write-whole.c %D%/plugins/dummy.h
+%C%_modules_write_whole_la_SOURCES = %D%/modules/write-whole.c %D%/modules/dummy.h
 %C%_modules_write_whole_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)
 %C%_modules_format_none_la_SOURCES = %D%/modules/format-none.c
 %C%_modules_format_none_la_LDFLAGS = $(UNIT_PLUGIN_FLAGS)

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034
+#
+# What the flow tests share: a private spated over some folders, traffic for
+# it, and a look at what it recorded.  A test begins with
+#
+#	. "${BASH_SOURCE%/*}/functions.sh"
+#
+# and is run by bash in the build folder (bash ../tests/flow/x.sh) or with
+# that in top_builddir.
+# It passes when it ends, and fails where a command fails (set -e): write
+# what must be as a plain command, or with `same` or `fail`.
+#
+#   $work                 a folder of this test's own, removed at the end
+#   $port                 a UDP port that nobody uses
+#   $conf, $socket, $log  configuration, control socket and log of the daemon
+#   $SPATE, $SPATED       the programs: those of the build, unless set already
+#
+#   disks_make N          folders $work/disk0 ..., which are then in ${disks[@]}
+#   conf_write STREAMS    writes $conf: ${disks[@]}, ${settings[@]} (lines for
+#                         the top of the file), and STREAMS, which is a group
+#                         for each stream; no empty line between
+#   stream_text KEYS      prints one stream `s` on $port for conf_write; KEYS
+#                         are added, as 'format = "vdif"; prefix = 8;'
+#   spated_start [OPT]    starts spated with $conf, waits until it answers
+#   spated_stop           ends it with SIGTERM; fails unless it ends with 0
+#   spated_kill           ends it with SIGKILL
+#   spated_alive          is it?
+#   spate ARGS            the command, talking to that daemon
+#   info NAME KEY         a number or a word of `spate info NAME --json`, as
+#                         .packets or .drops.late (a filter of jq)
+#   gen ARGS              `spate gen` to $port; what it did is in $work/gen.json
+#   gen_did KEY           a number of that, as .lost
+#   settle NAME N         waits until N datagrams were taken in, or no more come
+#   take ARGS             records `gen ARGS` of stream s, whole, as $taken; again
+#                         and slower while the kernel had to drop some of it
+#   holes A B SIZE        prints how many packets of SIZE bytes differ
+#
+#   wait_for S COMMAND    runs COMMAND until it succeeds, at most S seconds
+#   same WHAT A B         fails unless A and B are the same text
+#   within WHAT A B C     fails unless A <= B <= C
+#   refused TEXT COMMAND  fails unless COMMAND fails with 1 and says TEXT
+#   need COMMAND...       skips unless all of these commands are there
+#   need_root WHAT        skips unless the test may mount
+#   skip WHY, fail WHY    end the test
+#   at_end COMMAND        is run when the test ends, the last one first
+#
+# Anything started in the background, mounted or made elsewhere is given to
+# at_end by whoever makes it, just before it is made.
+
+set -Eeuo pipefail
+
+top_srcdir=$(cd "${BASH_SOURCE%/*}/../.." && pwd)
+top_builddir=$(cd "${top_builddir:-.}" && pwd)
+SPATE=${SPATE:-$top_builddir/spate}
+SPATED=${SPATED:-$top_builddir/spated}
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/spate-test.XXXXXX")
+conf=$work/spate.conf
+socket=$work/control.sock
+log=$work/spated.log
+disks=()
+settings=('memory = "64M";' 'reserve = "1M";')
+spated_pid=
+ends=()
+
+# ---- the end ------------------------------------------------------------
+
+at_end()
+{
+	ends+=("$*")
+}
+
+say()
+{
+	printf '%s\n' "$*" >&2
+}
+
+skip()
+{
+	say "SKIP: $*"
+	exit 77
+}
+
+fail()
+{
+	say "FAIL: $*"
+	exit 1
+}
+
+finish()
+{
+	local status=$? i
+
+	trap - EXIT ERR
+	set +e
+	for ((i = ${#ends[@]} - 1; i >= 0; i--)); do
+		eval "${ends[i]}"
+	done
+	if [ -n "$spated_pid" ]; then
+		kill -KILL "$spated_pid" && wait "$spated_pid"
+	fi 2>/dev/null
+	if [ $status -ne 0 ] && [ $status -ne 77 ] && [ -s "$log" ]; then
+		say "---- the log of spated"
+		tail -n 60 "$log" >&2
+	fi
+	rm -rf "$work"
+	exit $status
+}
+
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+trap 'say "FAIL: line $LINENO: $BASH_COMMAND"' ERR
+
+# ---- what must be -------------------------------------------------------
+
+same()
+{
+	[ "$2" = "$3" ] || fail "$1: '$2', expected '$3'"
+}
+
+within()
+{
+	[ "$2" -le "$3" ] && [ "$3" -le "$4" ] ||
+		fail "$1: $3, expected $2 to $4"
+}
+
+refused()
+{
+	local text=$1 status=0
+	shift
+
+	"$@" >"$work/refused" 2>&1 || status=$?
+	[ $status -eq 1 ] ||
+		fail "'$*' ended with $status: $(cat "$work/refused")"
+	grep -qF -- "$text" "$work/refused" ||
+		fail "'$*' says '$(cat "$work/refused")', expected '$text'"
+}
+
+# A build with sanitizers is some times slower: be generous with S.
+wait_for()
+{
+	local end=$((SECONDS + $1))
+	shift
+
+	until "$@"; do
+		[ $SECONDS -lt $end ] || fail "waited in vain for: $*"
+		sleep 0.05
+	done
+}
+
+need()
+{
+	local command
+
+	for command; do
+		command -v "$command" >/dev/null || skip "$command is missing"
+	done
+}
+
+need_root()
+{
+	[ "$(id -u)" -eq 0 ] || skip "only root can $1"
+	unshare -m true 2>/dev/null || skip "this root cannot $1"
+}
+
+# ---- the daemon ---------------------------------------------------------
+
+# Below the ports that the kernel gives to clients; $RANDOM has 15 bits.
+port_find()
+{
+	local n hex
+
+	for ((n = 0; n < 100; n++)); do
+		port=$((10240 + RANDOM % 20000))
+		hex=$(printf ':%04X' "$port")
+		awk '{ print $2 }' /proc/net/udp /proc/net/udp6 2>/dev/null |
+			grep -q "$hex\$" || return 0
+	done
+	fail "no free UDP port"
+}
+
+disks_make()
+{
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		disks+=("$work/disk${#disks[@]}")
+		mkdir "${disks[-1]}"
+	done
+}
+
+conf_write()
+{
+	local IFS=,
+	local quoted=("${disks[@]/#/\"}")
+
+	cat >"$conf" <<-END
+		disks = [ ${quoted[*]/%/\"} ];
+		control : { socket = "$socket"; };
+	END
+	printf '%s\n' "${settings[@]}" >>"$conf"
+	printf 'streams : {\n%s\n};\n' "$1" >>"$conf"
+}
+
+stream_text()
+{
+	printf '\ts : { listen = [ "127.0.0.1:%s" ]; block = "1M"; %s };' \
+		"$port" "$*"
+}
+
+spated_alive()
+{
+	[ -n "$spated_pid" ] && kill -0 "$spated_pid" 2>/dev/null
+}
+
+spated_answers()
+{
+	spated_alive || fail "spated ended"
+	spate status >/dev/null 2>&1
+}
+
+spated_start()
+{
+	"$SPATED" -c "$conf" "$@" >>"$log" 2>&1 &
+	spated_pid=$!
+	wait_for 60 spated_answers
+}
+
+spated_stop()
+{
+	local pid=$spated_pid status=0
+
+	kill -TERM "$pid"
+	wait "$pid" || status=$?
+	spated_pid=
+	same "exit status of spated" "$status" 0
+}
+
+spated_kill()
+{
+	kill -KILL "$spated_pid"
+	wait "$spated_pid" 2>/dev/null || true
+	spated_pid=
+}
+
+spate()
+{
+	"$SPATE" --socket "$socket" "$@"
+}
+
+# ---- recordings ---------------------------------------------------------
+
+info()
+{
+	spate info "$1" --json | jq -r "$2"
+}
+
+gen()
+{
+	"$SPATE" gen --to "udp://127.0.0.1:$port" --json "$@" >"$work/gen.json"
+}
+
+gen_did()
+{
+	jq -r "$1" "$work/gen.json"
+}
+
+settle()
+{
+	local name=$1 n=-1 was still=0
+
+	while [ $still -lt 20 ]; do
+		was=$n
+		n=$(info "$name" .datagrams)
+		[ "$n" -lt "$2" ] || return 0
+		still=$((n == was ? still + 1 : 0))
+		sleep 0.1
+	done
+}
+
+# Where rmem_max is small and the machine busy, a socket overruns: that is no
+# fault of spated's, and says nothing about it either.
+take()
+{
+	local rate
+
+	for rate in 200 50 10; do
+		taken=take$rate
+		spate record "$taken" --stream s
+		gen --rate ${rate}Mbps "$@"
+		settle "$taken" "$(gen_did .sent)"
+		spate stop "$taken"
+		[ "$(info "$taken" .datagrams)" -ne "$(gen_did .sent)" ] ||
+			return 0
+	done
+	fail "packets got lost before spated at ${rate}Mbps"
+}
+
+holes()
+{
+	{ cmp -l "$1" "$2" || [ $? -eq 1 ]; } |
+		awk -v size="$3" '{ hole[int(($1 - 1) / size)] }
+			END { print length(hole) }'
+}
+
+[ -x "$SPATE" ] && [ -x "$SPATED" ] || fail "$SPATED is not built"
+need jq
+port_find
