@@ -1,0 +1,4 @@
+# Built with everything, so that scripts/bench finds it; never a test.
+noinst_PROGRAMS += %D%/receive_loop
+%C%_receive_loop_SOURCES = %D%/receive_loop.c
+EXTRA_DIST += %D%/record.py

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The least that a program can do to receive datagrams: the yardstick of
+ * scripts/bench.  It reads a socket into touched memory as large as the
+ * recorder's pool, round and round, counts, and knows a loss by the 64-bit
+ * counter at the start of each datagram.
+ *
+ *   receive_loop PORT gro|mmsg DATAGRAM_BYTES MEMORY_MIB SECONDS
+ *
+ * It ends a second after the last packet, or after SECONDS, and prints one
+ * JSON line: packets, bytes, lost, cpu_s (user + system), seconds between
+ * the first and the last packet.
+ */
+#include <arpa/inet.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { MESSAGES = 64, TRAIN = 65536, IDLE_MS = 1000 };
+
+struct loop {
+	int fd;
+	int gro;
+	size_t datagram;
+	uint8_t *memory;
+	size_t memory_bytes, at;
+	uint64_t packets, bytes, next, lost;
+	double first, last;
+	struct mmsghdr message[MESSAGES];
+	struct iovec iov[MESSAGES];
+};
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int
+socket_open(unsigned port, int gro)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), n = 32 << 20;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &n, sizeof n) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof n);
+	if (setsockopt(fd, IPPROTO_UDP, UDP_GRO, &gro, sizeof gro) < 0 ||
+	    bind(fd, (struct sockaddr *)&a, sizeof a) < 0) {
+		perror("receive_loop");
+		exit(1);
+	}
+	return fd;
+}
+
+static uint8_t *
+room(struct loop *l, size_t bytes)
+{
+	if (l->at + bytes > l->memory_bytes)
+		l->at = 0;
+	return l->memory + l->at;
+}
+
+static void
+count(struct loop *l, const uint8_t *datagram, size_t bytes)
+{
+	uint64_t sequence;
+
+	memcpy(&sequence, datagram, sizeof sequence);
+	if (l->packets && sequence > l->next)
+		l->lost += sequence - l->next;
+	l->next = sequence + 1;
+	l->packets++;
+	l->bytes += bytes;
+}
+
+static int
+receive_gro(struct loop *l)
+{
+	uint8_t *at = room(l, TRAIN);
+	ssize_t n = recv(l->fd, at, TRAIN, MSG_DONTWAIT);
+
+	if (n <= 0)
+		return 0;
+	for (size_t i = 0; i + l->datagram <= (size_t)n; i += l->datagram)
+		count(l, at + i, l->datagram);
+	l->at += (size_t)n;
+	return 1;
+}
+
+static int
+receive_mmsg(struct loop *l)
+{
+	uint8_t *at = room(l, MESSAGES * l->datagram);
+	int n;
+
+	for (int i = 0; i < MESSAGES; i++) {
+		l->iov[i] = (struct iovec){ at + (size_t)i * l->datagram,
+					    l->datagram };
+		l->message[i].msg_hdr = (struct msghdr){ .msg_iov = &l->iov[i],
+							 .msg_iovlen = 1 };
+	}
+	n = recvmmsg(l->fd, l->message, MESSAGES, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < n; i++)
+		count(l, l->iov[i].iov_base, l->message[i].msg_len);
+	l->at += n > 0 ? (size_t)n * l->datagram : 0;
+	return n > 0;
+}
+
+static void
+run(struct loop *l, double seconds)
+{
+	struct pollfd p = { l->fd, POLLIN, 0 };
+	double end = now() + seconds;
+
+	while (now() < end) {
+		if (poll(&p, 1, IDLE_MS) == 0 && l->packets)
+			return;
+		while (l->gro ? receive_gro(l) : receive_mmsg(l)) {
+			l->last = now();
+			if (!l->first)
+				l->first = l->last;
+		}
+	}
+}
+
+static double
+cpu(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct loop *l = calloc(1, sizeof *l);
+	double before;
+
+	if (argc != 6 || !l)
+		return 2;
+	l->gro = !strcmp(argv[2], "gro");
+	l->datagram = strtoul(argv[3], NULL, 10);
+	l->memory_bytes = strtoul(argv[4], NULL, 10) << 20;
+	l->memory = mmap(NULL, l->memory_bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (l->memory == MAP_FAILED)
+		return 1;
+	madvise(l->memory, l->memory_bytes, MADV_HUGEPAGE);
+	memset(l->memory, 1, l->memory_bytes);
+	l->fd = socket_open((unsigned)atoi(argv[1]), l->gro);
+	puts("ready");
+	fflush(stdout);
+	before = cpu();
+	run(l, atof(argv[5]));
+	printf("{\"packets\":%llu,\"bytes\":%llu,\"lost\":%llu,"
+	       "\"cpu_s\":%.4f,\"seconds\":%.4f}\n",
+	       (unsigned long long)l->packets, (unsigned long long)l->bytes,
+	       (unsigned long long)l->lost, cpu() - before, l->last - l->first);
+	return 0;
+}

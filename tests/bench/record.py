@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How near does recording come to what the machine can do?
+
+In one run, on this machine, it measures
+
+  receive   a bare loop into touched memory as large as the pool, with
+            UDP_GRO and with recvmmsg (tests/bench/receive_loop.c)
+  fio       O_DIRECT, io_uring, a job per disk, files of a block each,
+            created inside the timed part; 8 MiB requests, so that its own
+            rate limit can be met to a percent
+  both      the better loop and fio at the same time, at the same rate: the
+            ceiling
+  spate     a real spated over four folders
+
+For both and spate it searches the highest rate at which nothing is lost, by
+halving with short probes, and proves it with a long one.  CPU per GB is
+compared at one rate, four fifths of the ceiling.  Every figure is the median
+of the runs; only ratios mean something on another machine.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+DATAGRAM = 8040
+GB = 1e9
+REQUEST = 9 << 20
+ENOUGH = 0.97    # of a rate that was asked for
+
+
+class Bench:
+    def __init__(self, args):
+        self.a = args
+        self.build = os.path.abspath(args.build)
+        self.dir = tempfile.mkdtemp(prefix="spate-bench-", dir=args.dir)
+        self.disks = [os.path.join(self.dir, f"disk{i}") for i in range(4)]
+        self.port = free_port()
+        self.block_bytes = None
+
+    def close(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def fresh(self):
+        """Empty disks, and nothing of the last probe still being written."""
+        for disk in self.disks:
+            shutil.rmtree(disk, ignore_errors=True)
+            os.mkdir(disk)
+        os.sync()
+        time.sleep(self.a.rest)
+
+    # -- the parts ---------------------------------------------------------
+
+    def send(self, rate, seconds):
+        out = subprocess.run(
+            [self.build + "/spate", "gen", "--to",
+             f"udp://127.0.0.1:{self.port}", "--format", "vdif", "--rate",
+             str(int(rate)), "--for", f"{seconds}s", "--json"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        return json.loads(out.stdout)
+
+    def loop_start(self, mode, seconds):
+        p = subprocess.Popen(
+            [self.build + "/tests/bench/receive_loop", str(self.port), mode,
+             str(DATAGRAM), str(self.a.memory), str(seconds + 10)],
+            stdout=subprocess.PIPE, text=True)
+        p.stdout.readline()
+        return p
+
+    def fio_start(self, rate, seconds):
+        each = rate / 8 / len(self.disks)
+        files = int((each or 2e9) * seconds / self.block_bytes) + 4
+        request = self.block_bytes
+        while request > REQUEST and request % 8192 == 0:
+            request //= 2
+        jobs = []
+        for disk in self.disks:
+            jobs += [f"--name={os.path.basename(disk)}",
+                     f"--directory={disk}"]
+        limit = [f"--rate={int(each)}"] if rate else []
+        return subprocess.Popen(
+            ["fio", "--rw=write", "--direct=1", "--ioengine=io_uring",
+             "--iodepth=8", f"--bs={request}",
+             f"--filesize={self.block_bytes}",
+             f"--nrfiles={files}", "--openfiles=1", "--create_on_open=1",
+             "--file_service_type=sequential", "--allow_file_create=1",
+             f"--runtime={seconds}s", "--time_based=1", "--unlink=1",
+             "--thread=0", "--group_reporting=1", "--output-format=json",
+             *limit, *jobs],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            cwd=self.dir)
+
+    @staticmethod
+    def fio_end(p):
+        text = p.communicate()[0]
+        job = json.loads(text[text.index("{"):])["jobs"][0]
+        seconds = job["write"]["runtime"] / 1e3
+        cpu = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"]
+        return {"bytes": job["write"]["io_bytes"], "seconds": seconds,
+                "rate": job["write"]["io_bytes"] * 8 / max(seconds, 1e-3),
+                "cpu": cpu / 1e3 / (job["write"]["io_bytes"] / GB)}
+
+    # -- what is compared --------------------------------------------------
+
+    def receive(self, mode, rate, seconds):
+        loop = self.loop_start(mode, seconds)
+        sent = self.send(rate, seconds)
+        got = json.loads(loop.communicate()[0])
+        return {"ok": got["packets"] == sent["sent"],
+                "cpu": got["cpu_s"] / (got["bytes"] / GB),
+                "rate": sent["rate"]}
+
+    def fio(self, rate, seconds):
+        self.fresh()
+        return self.fio_end(self.fio_start(rate, seconds))
+
+    def both(self, mode, rate, seconds):
+        self.fresh()
+        loop = self.loop_start(mode, seconds)
+        fio = self.fio_start(rate, seconds)
+        sent = self.send(rate, seconds)
+        got = json.loads(loop.communicate()[0])
+        disk = self.fio_end(fio)
+        return {"ok": got["packets"] == sent["sent"] and
+                disk["rate"] >= ENOUGH * rate and
+                sent["rate"] >= ENOUGH * rate,
+                "cpu": got["cpu_s"] / (got["bytes"] / GB) + disk["cpu"]}
+
+    def spate(self, rate, seconds):
+        self.fresh()
+        with Spated(self) as d:
+            d.ask("record", name="bench", streams=["bench"])
+            before = d.cpu()
+            sent = self.send(rate, seconds)
+            got = d.ask("stop", name="bench")["recordings"][0]
+            cpu = d.cpu() - before
+        dropped = sum(got["drops"].values())
+        return {"ok": got["packets"] == sent["sent"] and dropped == 0 and
+                sent["rate"] >= ENOUGH * rate,
+                "cpu": cpu / max(got["bytes"] / GB, 1e-3)}
+
+    def highest(self, probe, low, high):
+        """The highest rate that loses nothing, in steps of a fiftieth."""
+        good = None
+        while high - low > self.a.step:
+            rate = (low + high) / 2
+            if probe(rate, self.a.probe)["ok"]:
+                low = good = rate
+            else:
+                high = rate
+        rate = good or low
+        while rate > self.a.step:
+            if probe(rate, self.a.seconds)["ok"]:
+                return rate
+            rate *= 0.97
+        return 0
+
+
+class Spated:
+    """A private daemon, and a client of it."""
+
+    def __init__(self, bench):
+        self.socket = os.path.join(bench.dir, "socket")
+        self.conf = os.path.join(bench.dir, "spate.conf")
+        self.log = open(os.path.join(bench.dir, "log"), "w+b")
+        writer = f'writer = "{bench.a.writer}";' if bench.a.writer else ""
+        disks = ", ".join(f'"{d}"' for d in bench.disks)
+        with open(self.conf, "w", encoding="ascii") as f:
+            f.write(f'disks = [ {disks} ]; memory = "{bench.a.memory}M"; '
+                    f'{writer} control : {{ socket = "{self.socket}"; }};\n'
+                    f'streams : {{ bench : {{ listen = [ "127.0.0.1:'
+                    f'{bench.port}" ]; format = "vdif"; prefix = 8; payload '
+                    f'= {DATAGRAM - 8}; block = "{bench.a.block}"; }}; }};\n')
+        self.p = subprocess.Popen([bench.build + "/spated", "-c", self.conf],
+                                  stderr=self.log)
+        self.file = self.connect()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.p.send_signal(signal.SIGTERM)
+        self.p.wait()
+
+    def connect(self):
+        for _ in range(200):
+            s = socket.socket(socket.AF_UNIX)
+            try:
+                s.connect(self.socket)
+                f = s.makefile("rw")
+                f.write('{"protocol":1}\n')
+                f.flush()
+                f.readline()
+                return f
+            except OSError:
+                s.close()
+                time.sleep(0.05)
+        self.log.seek(0)
+        sys.exit("bench: spated did not start:\n" +
+                 self.log.read().decode())
+
+    def ask(self, verb, **request):
+        self.file.write(json.dumps({"id": 1, "do": verb, **request}) + "\n")
+        self.file.flush()
+        answer = json.loads(self.file.readline())
+        if not answer["ok"]:
+            sys.exit(f"bench: {verb}: {answer['error']}")
+        return answer["result"]
+
+    def cpu(self):
+        with open(f"/proc/{self.p.pid}/stat", encoding="ascii") as f:
+            words = f.read().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def one_run(b, say):
+    r = {}
+    high = b.a.high
+    with Spated(b) as d:
+        b.block_bytes = d.ask("streams")["streams"][0]["block_bytes"]
+    say("fio alone")
+    r["fio"] = b.fio(0, b.a.probe)["rate"]
+    say("ceiling")
+    r["ceiling"] = b.highest(lambda x, s: b.both("gro", x, s), 0,
+                             min(high, 1.1 * r["fio"]))
+    say("spate")
+    r["spate"] = b.highest(b.spate, 0, min(high, 1.2 * r["fio"]))
+    at = r["at"] = 0.8 * r["ceiling"]
+    say("CPU per GB")
+    r["cpu_gro"] = b.receive("gro", at, b.a.probe)["cpu"]
+    r["cpu_mmsg"] = b.receive("mmsg", at, b.a.probe)["cpu"]
+    r["cpu_fio"] = b.fio(at, b.a.probe)["cpu"]
+    r["cpu_both"] = b.both("gro", at, b.a.probe)["cpu"]
+    r["cpu_spate"] = b.spate(at, b.a.probe)["cpu"]
+    r["cpu_alone"] = min(r["cpu_gro"], r["cpu_mmsg"]) + r["cpu_fio"]
+    return r
+
+
+def table(m, runs):
+    gbps = 1e9
+    rows = [
+        ("fio alone, 4 jobs", f"{m['fio'] / gbps:.1f} Gb/s"),
+        ("ceiling: bare loop and fio together",
+         f"{m['ceiling'] / gbps:.1f} Gb/s"),
+        ("spate, nothing lost", f"{m['spate'] / gbps:.1f} Gb/s"),
+        ("  of the ceiling (wanted 0.80)",
+         f"{m['spate'] / m['ceiling']:.2f}"),
+        (f"CPU s per GB at {m['at'] / gbps:.1f} Gb/s", ""),
+        ("  bare loop, UDP_GRO", f"{m['cpu_gro']:.3f}"),
+        ("  bare loop, recvmmsg", f"{m['cpu_mmsg']:.3f}"),
+        ("  fio", f"{m['cpu_fio']:.3f}"),
+        ("  better loop + fio, each alone", f"{m['cpu_alone']:.3f}"),
+        ("  bare loop and fio together", f"{m['cpu_both']:.3f}"),
+        ("  spate", f"{m['cpu_spate']:.3f}"),
+        ("  of the two alone (wanted 1.15)",
+         f"{m['cpu_spate'] / m['cpu_alone']:.2f}"),
+        ("  of the two together",
+         f"{m['cpu_spate'] / m['cpu_both']:.2f}"),
+    ]
+    print(f"\nmedian of {runs}")
+    for what, value in rows:
+        print(f"  {what:<38} {value:>12}")
+
+
+def main():
+    p = argparse.ArgumentParser(prog="scripts/bench record",
+                                description=__doc__.split("\n", 1)[0])
+    p.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    p.add_argument("--dir", default=".", help="where the disks' folders go")
+    p.add_argument("--runs", type=int, default=5)
+    p.add_argument("--seconds", type=float, default=10,
+                   help="of the proof that nothing is lost")
+    p.add_argument("--probe", type=float, default=3)
+    p.add_argument("--rest", type=float, default=1,
+                   help="seconds between probes")
+    p.add_argument("--memory", type=int, default=2048, help="MiB")
+    p.add_argument("--block", default="64M")
+    p.add_argument("--writer", help="write plugin")
+    p.add_argument("--high", type=float, default=100e9,
+                   help="bits per second that are not exceeded")
+    p.add_argument("--step", type=float, default=0.4e9)
+    p.add_argument("--json", action="store_true")
+    a = p.parse_args()
+
+    b = Bench(a)
+    results = []
+    try:
+        for i in range(a.runs):
+            def say(what, run=i + 1):
+                print(f"run {run} of {a.runs}: {what}", file=sys.stderr)
+            results.append(one_run(b, say))
+            if a.json:
+                print(json.dumps(results[-1]), flush=True)
+    finally:
+        b.close()
+    median = {k: statistics.median(r[k] for r in results)
+              for k in results[0]}
+    table(median, a.runs)
+
+
+if __name__ == "__main__":
+    main()
