@@ -45,11 +45,12 @@ url_refuse(const char *url, struct fault *fault)
 static int
 url_split(const char *url, struct address *a, struct fault *fault)
 {
-	const char *host = url + strlen(SCHEME), *port, *end;
+	const char *host, *port, *end;
 	size_t length;
 
 	if (strncmp(url, SCHEME, strlen(SCHEME)) != 0)
 		return url_refuse(url, fault);
+	host = url + strlen(SCHEME);
 	if (*host == '[') {
 		host++;
 		end = strchr(host, ']');

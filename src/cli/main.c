@@ -25,7 +25,7 @@ static const struct args_option globals[] = {
 	{ "socket", 0, ARGS_TEXT, offsetof(struct cli, socket), "PATH",
 	  "the daemon's control socket" },
 	{ "conf", 'c', ARGS_TEXT, offsetof(struct cli, conf), "FILE",
-	  "the configuration: its disks, if no daemon answers" },
+	  "the configuration: its socket, and its disks without a daemon" },
 	{ "disks", 0, ARGS_TEXT, offsetof(struct cli, disks), "PATH[:PATH...]",
 	  "look on these disks, and ask no daemon" },
 	{ "json", 0, ARGS_FLAG, offsetof(struct cli, json), NULL,

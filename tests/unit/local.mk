@@ -163,6 +163,55 @@ tests_unit_test_fill_learn_SOURCES = %D%/test_fill_learn.c %D%/suite.h \
 tests_unit_test_fill_learn_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fill_learn_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_suggest
+TESTS += tests/unit/test_suggest
+tests_unit_test_suggest_SOURCES = %D%/test_suggest.c %D%/suite.h \
+	src/cli/suggest.c
+tests_unit_test_suggest_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_suggest_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_args
+TESTS += tests/unit/test_args
+tests_unit_test_args_SOURCES = %D%/test_args.c %D%/suite.h \
+	src/cli/args.c src/cli/suggest.c
+tests_unit_test_args_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_args_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_table
+TESTS += tests/unit/test_table
+tests_unit_test_table_SOURCES = %D%/test_table.c %D%/suite.h \
+	src/cli/table.c
+tests_unit_test_table_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_table_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_progress
+TESTS += tests/unit/test_progress
+tests_unit_test_progress_SOURCES = %D%/test_progress.c %D%/suite.h \
+	src/cli/progress.c
+tests_unit_test_progress_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_progress_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_live
+TESTS += tests/unit/test_live
+tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
+	src/cli/live.c
+tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_live_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_gen_frames
+TESTS += tests/unit/test_gen_frames
+tests_unit_test_gen_frames_SOURCES = %D%/test_gen_frames.c %D%/suite.h \
+	src/cli/gen_frames.c src/cli/gen_format.c
+tests_unit_test_gen_frames_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_gen_frames_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_gen_socket
+TESTS += tests/unit/test_gen_socket
+tests_unit_test_gen_socket_SOURCES = %D%/test_gen_socket.c %D%/suite.h \
+	src/cli/gen_socket.c
+tests_unit_test_gen_socket_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_gen_socket_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_gen_plan
 TESTS += tests/unit/test_gen_plan
 tests_unit_test_gen_plan_SOURCES = %D%/test_gen_plan.c %D%/suite.h \
