@@ -34,7 +34,8 @@
 #   settle NAME N         waits until N datagrams were taken in, or no more come
 #   take ARGS             records `gen ARGS` of stream s, whole, as $taken; again
 #                         and slower while the kernel had to drop some of it
-#   holes A B SIZE        prints how many packets of SIZE bytes differ
+#   take_is_true N BYTES  fails unless the take of N packets of BYTES each is
+#                         what `take --dump $work/ideal` says (fill = "zero")
 #
 #   wait_for S COMMAND    runs COMMAND until it succeeds, at most S seconds
 #   same WHAT A B         fails unless A and B are the same text
@@ -42,6 +43,7 @@
 #   refused TEXT COMMAND  fails unless COMMAND fails with 1 and says TEXT
 #   need COMMAND...       skips unless all of these commands are there
 #   need_root WHAT        skips unless the test may mount
+#   need_baseband         skips unless $python (of $SPATE_PYTHON) has baseband
 #   skip WHY, fail WHY    end the test
 #   at_end COMMAND        is run when the test ends, the last one first
 #
@@ -163,6 +165,14 @@ need_root()
 {
 	[ "$(id -u)" -eq 0 ] || skip "only root can $1"
 	unshare -m true 2>/dev/null || skip "this root cannot $1"
+}
+
+need_baseband()
+{
+	python=${SPATE_PYTHON:-python3}
+	need "$python"
+	"$python" -c 'import baseband' 2>/dev/null ||
+		skip "$python has no baseband (scripts/test installs it)"
 }
 
 # ---- the daemon ---------------------------------------------------------
@@ -298,11 +308,34 @@ take()
 	fail "packets got lost before spated at ${rate}Mbps"
 }
 
+# Packets of $1 bytes that are not as sent; none of them may be half there.
 holes()
 {
-	{ cmp -l "$1" "$2" || [ $? -eq 1 ]; } |
-		awk -v size="$3" '{ hole[int(($1 - 1) / size)] }
-			END { print length(hole) }'
+	{ cmp -l "$work/exported" "$work/ideal" || [ $? -eq 1 ]; } |
+		awk -v size="$1" '
+			{ hole[int(($1 - 1) / size)]; rubbish += $2 != 0 }
+			END { print length(hole) "," rubbish + 0 }'
+}
+
+take_is_true()
+{
+	local lost doubled
+
+	lost=$(gen_did .lost)
+	doubled=$(gen_did .duplicated)
+	[ "$lost" -gt 0 ] || fail "nothing was lost on purpose"
+	same state "$(info "$taken" .state)" complete
+	same packets "$(info "$taken" .packets)" $(($1 - lost))
+	same lost "$(info "$taken" .packets_lost)" "$lost"
+	same reordered "$(info "$taken" .packets_reordered)" \
+		"$(gen_did .swapped)"
+	same duplicates "$(info "$taken" .drops.duplicate)" "$doubled"
+	same drops "$(info "$taken" '.drops | add')" "$doubled"
+	same runs "$(info "$taken" '.runs | length')" 1
+	spate verify "$taken"
+	spate export "$taken" "$work/exported"
+	same "packets not as sent, and bytes in them that are not 0" \
+		"$(holes "$2")" "$lost,0"
 }
 
 [ -x "$SPATE" ] && [ -x "$SPATED" ] || fail "$SPATED is not built"

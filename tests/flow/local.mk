@@ -4,9 +4,16 @@ SH_LOG_COMPILER = bash
 EXTRA_DIST += %D%/functions.sh
 
 # What baseband, a reader that is not ours, sees in exported recordings.
-EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py
+EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py \
+	%D%/expect.py
 
 FLOW_TESTS = \
-	%D%/record_vdif.sh
+	%D%/record_raw.sh \
+	%D%/record_vdif.sh \
+	%D%/record_edv2.sh \
+	%D%/record_mark5b.sh \
+	%D%/record_udpmon.sh \
+	%D%/real_vdif.sh \
+	%D%/real_mark5b.sh
 TESTS += $(FLOW_TESTS)
 EXTRA_DIST += $(FLOW_TESTS)
