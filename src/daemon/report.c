@@ -190,6 +190,16 @@ live_set(json_t *to, struct session *s)
 				      (int)stock_home(s->stock)));
 }
 
+/* Nothing is named where nothing is stored (the null writer). */
+static uint64_t
+gaps(struct output *o)
+{
+	uint64_t records = atomic_load(&o->records);
+	uint64_t chunks = atomic_load(&o->chunks);
+
+	return records > chunks ? records - chunks : 0;
+}
+
 json_t *
 report_info(struct session *s)
 {
@@ -211,9 +221,7 @@ report_info(struct session *s)
 	json_object_set_new(info, "runs", runs_json(o));
 	json_object_set_new(info, "disks", disks_json(s));
 	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
-	json_object_set_new(info, "gaps",
-			    integer(atomic_load(&o->records) -
-				    atomic_load(&o->chunks)));
+	json_object_set_new(info, "gaps", integer(gaps(o)));
 	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
 	if (s->state != SESSION_ENDED)
 		live_set(info, s);

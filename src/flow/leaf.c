@@ -126,6 +126,8 @@ leaf_add(struct leaf *l, const struct block *b, int fd)
 		l->fd[l->fds++] = fd;
 	notes_add(l, b);
 	records_add(l, b);
+	atomic_fetch_add_explicit(&l->output->records, b->gap ? 2 : 1,
+				  memory_order_relaxed);
 }
 
 int64_t

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "flow/pool.h"
+#include "store/geometry.h"
 
 int
 output_init(struct output *o, enum fill_kind kind,
@@ -94,6 +95,17 @@ output_put(struct output *o, struct block *b)
 	}
 }
 
+/* O_DIRECT writes whole pages: what goes along behind the data of a short
+ * block is zero, never a packet of long ago. */
+static void
+page_clear(struct block *b)
+{
+	uint64_t end = (uint64_t)b->used * b->slot_bytes;
+	uint64_t rest = -end % GEOMETRY_PAGE;
+
+	memset(b->data + end, 0, rest);
+}
+
 void
 output_seal(struct output *o, struct block *b)
 {
@@ -102,6 +114,7 @@ output_seal(struct output *o, struct block *b)
 	pthread_mutex_lock(&o->lock);
 	fill_block(&o->fill, b);
 	pthread_mutex_unlock(&o->lock);
+	page_clear(b);
 	block_seal(b);
 }
 
@@ -130,7 +143,6 @@ output_written(struct output *o, struct block *b, unsigned disk)
 	add(&o->packets, b->filled);
 	add(&o->bytes, bytes);
 	add(&o->chunks, 1);
-	add(&o->records, b->gap ? 2 : 1);
 	account(o, b);
 }
 

@@ -54,7 +54,8 @@ struct output {
 				   acquire: it then sees all totals */
 	atomic_uint errands;	/* of writers, not yet done; the same pairing */
 	atomic_uint folders;	/* that were made */
-	_Atomic uint64_t packets, bytes, lost_packets, records, chunks;
+	_Atomic uint64_t packets, bytes, lost_packets, chunks;
+	_Atomic uint64_t records;	/* of indexes, gaps too */
 
 	pthread_mutex_t lock;	/* over what is below */
 	struct fill fill;
