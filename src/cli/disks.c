@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "cli/cli.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "cli/show.h"
 
 static json_t *
@@ -24,7 +24,7 @@ offline(const struct cli *cli, json_t **result, struct fault *fault)
 {
 	json_t *list = json_array();
 	struct disks disks;
-	int err = place_disks(cli, &disks, fault);
+	int err = site_disks(cli, &disks, fault);
 
 	if (err) {
 		json_decref(list);
@@ -49,7 +49,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	(void)values;
 	(void)operand;
 	if (!cli->disks)
-		err = place_ask(cli, "disks", NULL, &result, &fault);
+		err = site_ask(cli, "disks", NULL, &result, &fault);
 	if (err)
 		err = offline(cli, &result, &fault);
 	if (err)

@@ -17,7 +17,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "cli/progress.h"
 #include "store/recording.h"
 
@@ -228,7 +228,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	struct export e = { .cli = cli, .file = operand[1] };
 	struct disks disks;
 	struct fault fault;
-	int err = place_disks(cli, &disks, &fault);
+	int err = site_disks(cli, &disks, &fault);
 
 	if (err)
 		return cli_fail(&fault);

@@ -67,25 +67,24 @@ signals_release(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* An older recording may have a name that begins as ours. */
-static bool
-is_ours(const struct follow *f, const json_t *info)
+static json_t *
+info_of(const json_t *infos, const char *name)
 {
-	const json_t *one;
+	json_t *info;
 	size_t i;
 
-	json_array_foreach(f->started, i,
-			   one) if (strcmp(field_text(one, "name"),
-					   field_text(info, "name")) ==
-				    0) return true;
-	return false;
+	json_array_foreach(infos, i, info) if (strcmp(field_text(info, "name"),
+						      name) == 0) return info;
+	return NULL;
 }
 
+/* In the order in which they were named; without an older recording whose
+ * name begins as ours. */
 static int
 ask(struct follow *f, const char *verb, json_t **infos, struct fault *fault)
 {
-	const json_t *all;
-	json_t *result, *info;
+	const json_t *all, *one;
+	json_t *result;
 	size_t i;
 	int err =
 	    control_ask(f->control, verb, json_pack("{s:s}", "name", f->name),
@@ -95,8 +94,8 @@ ask(struct follow *f, const char *verb, json_t **infos, struct fault *fault)
 		return err;
 	all = json_object_get(result, "recordings");
 	*infos = json_array();
-	json_array_foreach(all, i, info) if (is_ours(f, info))
-	    json_array_append(*infos, info);
+	json_array_foreach(f->started, i, one)
+	    json_array_append(*infos, info_of(all, field_text(one, "name")));
 	json_decref(result);
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/info.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "cli/show.h"
 #include "store/recording.h"
 
@@ -56,7 +56,7 @@ info_stored(const struct cli *cli, const char *name, json_t *infos,
 	    struct fault *fault)
 {
 	struct disks disks;
-	int err = place_disks(cli, &disks, fault);
+	int err = site_disks(cli, &disks, fault);
 
 	if (err)
 		return err;
@@ -76,8 +76,8 @@ info_running(const struct cli *cli, const char *name, json_t *infos)
 
 	if (cli->disks)
 		return -ENOENT;
-	err = place_ask(cli, "info", json_pack("{s:s}", "name", name), &result,
-			&fault);
+	err = site_ask(cli, "info", json_pack("{s:s}", "name", name), &result,
+		       &fault);
 	if (err)
 		return err;
 	json_array_extend(infos, json_object_get(result, "recordings"));

@@ -14,7 +14,7 @@ spate_SOURCES = \
 	%D%/live.c %D%/live.h \
 	%D%/ls.c \
 	%D%/main.c %D%/cli.h \
-	%D%/place.c %D%/place.h \
+	%D%/site.c %D%/site.h \
 	%D%/progress.c %D%/progress.h \
 	%D%/record.c \
 	%D%/recover.c \

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/field.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "cli/table.h"
 #include "store/recording.h"
 
@@ -124,7 +124,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	json_t *infos = json_array();
 	struct disks disks;
 	struct fault fault;
-	int err = place_disks(cli, &disks, &fault);
+	int err = site_disks(cli, &disks, &fault);
 
 	(void)values;
 	if (!err) {

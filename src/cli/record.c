@@ -11,7 +11,7 @@
 #include "cli/field.h"
 #include "cli/follow.h"
 #include "cli/info.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "store/layout.h"
 
 struct record_args {
@@ -173,7 +173,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	int err = args_check(values, f.name, &fault);
 
 	if (!err)
-		err = place_connect(cli, &f.control, &fault);
+		err = site_connect(cli, &f.control, &fault);
 	if (err)
 		return cli_fail(&fault);
 	err = record(&f, values, &fault);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "store/recording.h"
 #include "store/recover.h"
 
@@ -121,7 +121,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	int status;
 
 	(void)values;
-	if (place_disks(cli, &disks, &fault) < 0)
+	if (site_disks(cli, &disks, &fault) < 0)
 		return cli_fail(&fault);
 	if (*operand)
 		status = mend(cli, &disks, *operand);

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/field.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "cli/show.h"
 
 #define CLEAR_SCREEN "\033[H\033[J"
@@ -62,7 +62,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	struct control *control;
 	struct fault fault;
 	json_t *status;
-	int err = place_connect(cli, &control, &fault);
+	int err = site_connect(cli, &control, &fault);
 
 	(void)operand;
 	if (err)

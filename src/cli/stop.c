@@ -2,7 +2,7 @@
 /* spate stop: ends a recording, and waits until all of it is on the disks. */
 #include "cli/cli.h"
 #include "cli/info.h"
-#include "cli/place.h"
+#include "cli/site.h"
 
 static int
 run(const struct cli *cli, const void *values, char **operand)
@@ -10,7 +10,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	struct control *control;
 	struct fault fault;
 	json_t *result;
-	int err = place_connect(cli, &control, &fault);
+	int err = site_connect(cli, &control, &fault);
 
 	(void)values;
 	if (err)

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/field.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "cli/table.h"
 
 /* The first address, and how many others there are. */
@@ -75,7 +75,7 @@ run(const struct cli *cli, const void *values, char **operand)
 {
 	struct fault fault;
 	json_t *result;
-	int err = place_ask(cli, "streams", NULL, &result, &fault);
+	int err = site_ask(cli, "streams", NULL, &result, &fault);
 
 	(void)values;
 	(void)operand;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/place.h"
+#include "cli/site.h"
 #include "cli/progress.h"
 #include "store/verify.h"
 
@@ -97,7 +97,7 @@ run(const struct cli *cli, const void *values, char **operand)
 					 .quiet = cli->quiet } };
 	struct disks disks;
 	struct fault fault;
-	int wrong = place_disks(cli, &disks, &fault);
+	int wrong = site_disks(cli, &disks, &fault);
 
 	(void)values;
 	if (wrong)

@@ -219,6 +219,20 @@ tests_unit_test_gen_plan_SOURCES = %D%/test_gen_plan.c %D%/suite.h \
 tests_unit_test_gen_plan_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_show
+TESTS += tests/unit/test_show
+tests_unit_test_show_SOURCES = %D%/test_show.c %D%/suite.h \
+	src/cli/show.c src/cli/table.c
+tests_unit_test_show_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_show_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_gen_sender
+TESTS += tests/unit/test_gen_sender
+tests_unit_test_gen_sender_SOURCES = %D%/test_gen_sender.c %D%/suite.h \
+	src/cli/gen_sender.c src/cli/gen_socket.c src/cli/gen_plan.c src/cli/gen_frames.c
+tests_unit_test_gen_sender_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_gen_sender_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_recording
 TESTS += tests/unit/test_recording
 tests_unit_test_recording_SOURCES = %D%/test_recording.c %D%/suite.h \

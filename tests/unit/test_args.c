@@ -163,7 +163,7 @@ START_TEST(too_many)
 	char words[512] = "x";
 
 	for (int i = 0; i <= ARGS_REPEATED; i++)
-		strcat(words, " -o a");
+		strcat(words, " -oa");
 	refused(words, "32 times");
 }
 END_TEST

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_CLI_PLACE_H
-#define SPATE_CLI_PLACE_H
+#ifndef SPATE_CLI_SITE_H
+#define SPATE_CLI_SITE_H
 
 #include "base/control.h"
 #include "cli/cli.h"
 #include "store/disk.h"
 
 /*
- * A place is where a command finds what it works on: the daemon's socket,
+ * A site is where a command finds what it works on: the daemon's socket,
  * and the disks.
  *
  *   socket   --socket; else as the configuration says; else the usual one
@@ -18,15 +18,14 @@
  * these keys of it are looked at: whether the rest is right is for the
  * daemon to say.
  */
-int place_connect(const struct cli *cli, struct control **control,
-		  struct fault *fault);
+int site_connect(const struct cli *cli, struct control **control,
+		 struct fault *fault);
 
 /* Connects, asks once, and takes `request` over, as control_ask() does. */
-int place_ask(const struct cli *cli, const char *verb, json_t *request,
-	      json_t **result, struct fault *fault);
+int site_ask(const struct cli *cli, const char *verb, json_t *request,
+	     json_t **result, struct fault *fault);
 
 /* At least one of them is there.  Says on stderr which ones are not. */
-int place_disks(const struct cli *cli, struct disks *disks,
-		struct fault *fault);
+int site_disks(const struct cli *cli, struct disks *disks, struct fault *fault);
 
 #endif

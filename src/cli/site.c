@@ -10,7 +10,7 @@
 
 #include "base/conf.h"
 #include "cli/field.h"
-#include "cli/place.h"
+#include "cli/site.h"
 
 enum { PATTERNS = 256 };
 
@@ -31,8 +31,8 @@ configuration(const struct cli *cli, struct conf **conf, struct fault *fault)
 }
 
 int
-place_connect(const struct cli *cli, struct control **control,
-	      struct fault *fault)
+site_connect(const struct cli *cli, struct control **control,
+	     struct fault *fault)
 {
 	const char *socket = cli->socket;
 	config_setting_t *group;
@@ -56,11 +56,11 @@ place_connect(const struct cli *cli, struct control **control,
 }
 
 int
-place_ask(const struct cli *cli, const char *verb, json_t *request,
-	  json_t **result, struct fault *fault)
+site_ask(const struct cli *cli, const char *verb, json_t *request,
+	 json_t **result, struct fault *fault)
 {
 	struct control *control;
-	int err = place_connect(cli, &control, fault);
+	int err = site_connect(cli, &control, fault);
 
 	if (err) {
 		json_decref(request);
@@ -106,7 +106,7 @@ daemon_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 	json_t *result, *disk;
 	unsigned n = 0;
 	size_t i;
-	int err = place_ask(cli, "disks", NULL, &result, fault);
+	int err = site_ask(cli, "disks", NULL, &result, fault);
 
 	if (err)
 		return err;
@@ -176,7 +176,7 @@ nowhere(const struct cli *cli, struct fault *fault)
 }
 
 int
-place_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
+site_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 {
 	struct fault daemon = { 0 }, conf = { 0 };
 	int err;

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/show.h"
+#include "unit/suite.h"
+
+static char text[SHOW_PERCENT];
+
+START_TEST(percent)
+{
+	ck_assert_str_eq(show_percent(text, 0, 0), "0 %");
+	ck_assert_str_eq(show_percent(text, 0, 100), "0 %");
+	ck_assert_str_eq(show_percent(text, 1, 4), "25.0000 %");
+	ck_assert_str_eq(show_percent(text, 12, 156250), "0.0077 %");
+	ck_assert_str_eq(show_percent(text, 1, UINT64_MAX), "< 0.0001 %");
+	ck_assert_str_eq(show_percent(text, 7, 7), "100.0000 %");
+}
+END_TEST
+
+/* What show_info prints of an INFO. */
+static const char *
+shown(const char *info)
+{
+	static char out[4096];
+	json_t *json = json_loads(info, 0, NULL);
+	FILE *to = tmpfile();
+	size_t n;
+
+	ck_assert_ptr_nonnull(json);
+	ck_assert_ptr_nonnull(to);
+	fflush(stdout);
+	ck_assert_int_ge(dup2(fileno(to), STDOUT_FILENO), 0);
+	show_info(json);
+	fflush(stdout);
+	rewind(to);
+	n = fread(out, 1, sizeof out - 1, to);
+	out[n] = '\0';
+	fclose(to);
+	json_decref(json);
+	return out;
+}
+
+START_TEST(info)
+{
+	ck_assert_str_eq(
+	    shown("{\"name\":\"t1\",\"state\":\"complete\",\"stream\":\"a\","
+		  "\"format\":\"vdif\",\"start\":\"2026-11-20T10:00:00Z\","
+		  "\"end\":\"2026-11-20T10:00:04Z\",\"bytes\":1048576,"
+		  "\"payload\":8032,\"packets\":99,\"packets_lost\":1,"
+		  "\"packets_late\":2,\"packets_duplicate\":0,"
+		  "\"drops\":{\"late\":2,\"foreign\":0,\"no_buffer\":5},"
+		  "\"runs\":[{}],\"disks\":[{\"path\":\"/d0\",\"chunks\":3,"
+		  "\"bytes\":1024}]}"),
+	    "t1\n"
+	    "  state    complete\n"
+	    "  stream   a, vdif\n"
+	    "  start    2026-11-20T10:00:00.000Z\n"
+	    "  length   4s\n"
+	    "  size     1.0 MiB, in packets of 8032 bytes\n"
+	    "  lost     1 of 100 packets, 1.0000 %\n"
+	    "  late     2\n"
+	    "  dropped  2 late, 5 no_buffer\n"
+	    "  disk  chunks     size\n"
+	    "  /d0        3  1.0 KiB\n");
+}
+END_TEST
+
+START_TEST(runs)
+{
+	const char *out =
+	    shown("{\"name\":\"t1\",\"runs\":["
+		  "{\"run\":0,\"base\":\"100\",\"first\":5,\"packets\":7},"
+		  "{\"run\":1,\"base\":\"18446744073709551600\",\"first\":0,"
+		  "\"packets\":8,\"packets_lost\":2}]}");
+
+	ck_assert_ptr_nonnull(strstr(out, "2: the sender's counter began"));
+	ck_assert_ptr_nonnull(strstr(out, "    0                   105"));
+	ck_assert_ptr_nonnull(strstr(out, "    1  18446744073709551600"));
+}
+END_TEST
+
+START_TEST(counters_may_be_unknown)
+{
+	const char *out =
+	    shown("{\"name\":\"t1\",\"state\":\"interrupted\","
+		  "\"packets_late\":null,\"drops\":null,\"end\":null}");
+
+	ck_assert_ptr_nonnull(strstr(out, "interrupted"));
+	ck_assert_ptr_null(strstr(out, "late"));
+	ck_assert_ptr_null(strstr(out, "dropped"));
+	ck_assert_ptr_null(strstr(out, "length"));
+}
+END_TEST
+
+SUITE("show", percent, info, runs, counters_may_be_unknown)
