@@ -6,6 +6,7 @@
 
 #include "../../src/flow/place.c"
 
+#include "base/log.h"
 #include "suite.h"
 
 /*
@@ -18,6 +19,13 @@
  * kernel is about to be handed is checked to be nobody's yet.
  */
 enum { BENCH_SHELF = 64, BENCH_PREFIX = 8, BENCH_GUARD = 16 };
+
+/* Check writes to a pipe with every assertion, and these are millions. */
+#define BENCH_MUST(what)                                                       \
+	do {                                                                   \
+		if (!(what))                                                   \
+			ck_abort_msg("not so: %s", #what);                     \
+	} while (0)
 
 #define BENCH_NONE UINT64_MAX /* a packet in which no sequence is */
 
@@ -92,10 +100,11 @@ bench_slot_check(const struct bench *b, const struct block *block,
 {
 	const uint8_t *at = block_slot(block, slot);
 
-	for (uint32_t i = 0; i < block->slot_bytes; i++)
-		ck_assert_msg(at[i] == bench_byte(b, sequence, i),
-			      "byte %u of slot %u is not of packet %llu", i,
-			      slot, (unsigned long long)sequence);
+	for (uint32_t i = 0; i < block->slot_bytes; i++) {
+		if (at[i] != bench_byte(b, sequence, i))
+			ck_abort_msg("byte %u of slot %u is not of packet %llu",
+				     i, slot, (unsigned long long)sequence);
+	}
 }
 
 /* ---- what comes out -------------------------------------------------- */
@@ -115,28 +124,28 @@ bench_block_check(struct bench *b, const struct block *k)
 {
 	uint32_t filled = 0;
 
-	ck_assert_int_eq(k->state, BLOCK_CLOSED);
-	ck_assert_uint_gt(k->used, 0);
-	ck_assert_uint_le(k->used, k->slots);
-	ck_assert_uint_eq(k->used % b->geometry.parts, 0);
-	ck_assert_ptr_null(k->next);
-	ck_assert_int_le(k->first_ns, k->last_ns);
+	BENCH_MUST(k->state == BLOCK_CLOSED);
+	BENCH_MUST(k->used > 0);
+	BENCH_MUST(k->used <= k->slots);
+	BENCH_MUST(k->used % b->geometry.parts == 0);
+	BENCH_MUST(!k->next);
+	BENCH_MUST(k->first_ns <= k->last_ns);
 	for (uint32_t i = 0; i < k->used; i++) {
 		if (!block_has(k, i))
 			continue;
 		filled++;
 		bench_slot_check(b, k, i, k->base + k->first + i);
 	}
-	ck_assert_uint_eq(filled, k->filled);
-	ck_assert_uint_eq(filled, bench_bits(k));
-	ck_assert_uint_gt(filled, 0);
+	BENCH_MUST(filled == k->filled);
+	BENCH_MUST(filled == bench_bits(k));
+	BENCH_MUST(filled > 0);
 	if (!b->any || b->run != k->run) {
-		ck_assert_uint_eq(k->run, b->any ? b->run + 1 : 0);
+		BENCH_MUST(!b->any || k->run > b->run);
 		b->next = 0;
 	}
 	/* Gaps and blocks tile the run. */
-	ck_assert_uint_eq(k->first, b->next + k->gap);
-	ck_assert_uint_eq(k->gap % b->geometry.parts, 0);
+	BENCH_MUST(k->first == b->next + k->gap);
+	BENCH_MUST(k->gap % b->geometry.parts == 0);
 	b->any = true;
 	b->run = k->run;
 	b->next = k->first + k->used;
@@ -150,7 +159,7 @@ bench_out(void *arg, struct block *k)
 	struct bench *b = arg;
 
 	bench_block_check(b, k);
-	ck_assert_uint_lt(b->outs, BENCH_SHELF);
+	BENCH_MUST(b->outs < BENCH_SHELF);
 	b->out[b->outs++] = k;
 }
 
@@ -201,6 +210,7 @@ bench_open(struct bench *b, const struct bench_args *a)
 				   .arg = b };
 	struct fault fault;
 
+	log_level_set(LOG_ERROR);
 	memset(b, 0, sizeof *b);
 	b->geometry =
 	    (struct geometry){ .payload = a->payload,
@@ -246,8 +256,9 @@ bench_close(struct bench *b)
 	place_flush(b->place);
 	ck_assert_uint_eq(c->datagrams, c->placed + bench_dropped(b));
 	ck_assert_uint_eq(c->placed, b->filled);
+	/* More where a run had no memory for any of its packets. */
 	if (b->any)
-		ck_assert_uint_eq(c->runs, b->run + 1);
+		ck_assert_uint_ge(c->runs, b->run + 1);
 	while (b->outs)
 		bench_home(b);
 	bench_feed(b);
@@ -269,7 +280,7 @@ bench_pair_check(const struct bench *b, const uint8_t *at)
 	for (unsigned i = 0; i < b->outs; i++) {
 		const struct block *k = b->out[i];
 
-		ck_assert(at < k->data || at >= block_slot(k, k->slots));
+		BENCH_MUST(at < k->data || at >= block_slot(k, k->slots));
 	}
 	for (unsigned i = 0; i < WINDOW; i++) {
 		const struct block *k = p->open[i];
@@ -278,9 +289,8 @@ bench_pair_check(const struct bench *b, const uint8_t *at)
 		if (!k || at < k->data || at >= block_slot(k, k->slots))
 			continue;
 		off = (size_t)(at - k->data);
-		ck_assert_uint_eq(off % k->slot_bytes, 0);
-		ck_assert_msg(!block_has(k, (uint32_t)(off / k->slot_bytes)),
-			      "the kernel is handed a slot with a packet");
+		BENCH_MUST(off % k->slot_bytes == 0);
+		BENCH_MUST(!block_has(k, (uint32_t)(off / k->slot_bytes)));
 	}
 }
 
@@ -293,9 +303,8 @@ bench_aim(struct bench *b, unsigned pairs)
 	for (unsigned i = 0; i < pairs; i++) {
 		bench_pair_check(b, b->pair[i].payload);
 		for (unsigned j = 0; j < i; j++) {
-			ck_assert_ptr_ne(b->pair[i].payload,
-					 b->pair[j].payload);
-			ck_assert_ptr_ne(b->pair[i].prefix, b->pair[j].prefix);
+			BENCH_MUST(b->pair[i].payload != b->pair[j].payload);
+			BENCH_MUST(b->pair[i].prefix != b->pair[j].prefix);
 		}
 	}
 }
@@ -309,7 +318,7 @@ bench_packet(struct bench *b, uint64_t sequence, bool away)
 	uint8_t *at =
 	    b->elsewhere + (size_t)i * (BENCH_PREFIX + b->geometry.payload);
 
-	ck_assert_uint_lt(i, RECEIVE_BATCH);
+	BENCH_MUST(i < RECEIVE_BATCH);
 	*k = (struct receive_packet){ .prefix = at,
 				      .payload = at + BENCH_PREFIX,
 				      .bytes =
@@ -335,9 +344,9 @@ bench_open_check(struct bench *b)
 
 		if (!k)
 			continue;
-		ck_assert_int_eq(k->state, BLOCK_OPEN);
-		ck_assert_uint_eq(k->filled, bench_bits(k));
-		ck_assert(i < OPEN || !k->filled);
+		BENCH_MUST(k->state == BLOCK_OPEN);
+		BENCH_MUST(k->filled == bench_bits(k));
+		BENCH_MUST(i < OPEN || !k->filled);
 		filled += k->filled;
 		for (uint32_t slot = 0; slot < k->slots; slot++) {
 			if (block_has(k, slot))
@@ -345,7 +354,7 @@ bench_open_check(struct bench *b)
 						 p->base + first + slot);
 		}
 	}
-	ck_assert_uint_eq(filled, place_counts(p)->placed);
+	BENCH_MUST(filled == place_counts(p)->placed);
 }
 
 static void
@@ -357,8 +366,8 @@ bench_batch(struct bench *b)
 		    b->now);
 	b->packets = 0;
 	bench_open_check(b);
-	ck_assert_uint_eq(c->datagrams,
-			  c->placed + bench_dropped(b) + b->place->candidate.n);
+	BENCH_MUST(c->datagrams ==
+		   c->placed + bench_dropped(b) + b->place->candidate.n);
 }
 
 #endif

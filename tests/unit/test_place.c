@@ -190,6 +190,8 @@ START_TEST(age_closes_short)
 	       "11");
 	script(EIGHT "9 t5 8 10", "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 .x, 0@0 10 x",
 	       "10 late 1");
+	/* Each block ages by itself. */
+	script(EIGHT "t1 8 t1 9", "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 xx", "10");
 	/* Then a gap: the next is counted from where the short one ended. */
 	script(EIGHT "8 9 t5 31",
 	       "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 xx, "
