@@ -282,15 +282,16 @@ folders_end(struct session *s)
 	json_decref(tail);
 }
 
+/* One folder is enough to record; a disk that hangs is not waited for. */
 static void
-begun(struct session *s)
+begin_look(struct session *s)
 {
 	if (atomic_load(&s->output.folders)) {
 		s->state = SESSION_RECORDING;
-		return;
+	} else if (errands_done(s)) {
+		s->failed = true;
+		session_stop(s, "no disk could take it");
 	}
-	s->failed = true;
-	session_stop(s, "no disk could take it");
 }
 
 static void
@@ -322,8 +323,8 @@ void
 session_step(struct session *s, int64_t now)
 {
 	rate_sample(s, now);
-	if (s->state == SESSION_BEGINNING && errands_done(s))
-		begun(s);
+	if (s->state == SESSION_BEGINNING)
+		begin_look(s);
 	if (s->stop_at && now >= s->stop_at)
 		session_stop(s, "time");
 	/* Acquire: the receiver's counts and blocks are all out before it. */

@@ -155,10 +155,11 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	struct intake *in = s->intake;
 	struct receive_pair pair[RECEIVE_BATCH];
 	struct receive_batch b = { .pair = pair };
-	unsigned used = 0;
+	uint64_t packets = 0;
+	bool more = true;
 	int err;
 
-	while (batches--) {
+	while (more && batches--) {
 		b.pairs = s->want;
 		b.want = s->want;
 		b.packets = 0;
@@ -168,9 +169,8 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 			source_end(s, err);
 			return err;
 		}
-		if (b.packets == 0)
-			break;
-		used = b.packets * 100 / b.pairs;
+		more = b.packets > 0;
+		packets += b.packets;
 		s->want = b.want;
 		if (in->learn && is_learning(in)) {
 			unsigned n = batch_learn(in, b.packet, b.packets);
@@ -183,7 +183,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 			    now);
 	}
 	counts_show(&in->shown, place_counts(in->place));
-	return (int)used;
+	return more ? INTAKE_MORE : (int)(packets * in->a.shape->payload);
 }
 
 void

@@ -2,6 +2,7 @@
 #ifndef SPATE_FLOW_INTAKE_H
 #define SPATE_FLOW_INTAKE_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,10 +59,12 @@ struct intake {
 int intake_make(struct intake **intake, const struct intake_args *args);
 void intake_free(struct intake *in);
 
+enum { INTAKE_MORE = INT_MAX };
+
 /*
- * Takes at most `batches` batches from a source.  Returns how many pairs of
- * the last one were used, in percent, 0 when nothing was there, or -errno
- * when the source has ended.
+ * Takes at most `batches` batches from a source.  Returns how many bytes came
+ * before it was empty, INTAKE_MORE when it was not empty yet, or -errno when
+ * the source has ended.
  */
 int intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		int64_t now);

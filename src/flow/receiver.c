@@ -8,10 +8,10 @@
  *   every tenth of a second: age blocks, show counters
  *
  * When packets come one by one, waking for each of them costs more than the
- * packet: so after a pass that found less than half a batch in every socket
- * the thread sleeps REST before it looks again, and finds several at once.
- * At 10 Gb/s that is 250 kB, a fraction of any socket buffer; a busier
- * stream fills its batches, and never sees the pause.
+ * packet: so after a pass that left every socket empty and found less than
+ * LITTLE the thread sleeps REST before it looks again, and finds several at
+ * once.  LITTLE is what even an untuned socket buffer holds twice; a stream
+ * above 5 Gb/s brings more than that in REST, and is never kept waiting.
  *
  * One clock read per pass: UTC is the steady clock plus an offset that is
  * taken anew with every tick, so that a stepped clock is followed without
@@ -32,7 +32,7 @@
 enum {
 	EVENTS = 64,
 	BATCHES = 16,
-	HALF = 50,		/* percent of a batch */
+	LITTLE = 128 << 10,	/* bytes */
 	REST = 200000,		/* ns */
 	TICK = 100000000,	/* ns */
 };
@@ -158,26 +158,26 @@ tick(struct receiver *r, int64_t now)
 	r->next_tick = now + TICK;
 }
 
-/* The fullest batch of all sources, in percent. */
+/* The most that a source had: bytes, or INTAKE_MORE. */
 static int
 sources_pass(struct receiver *r, const struct epoll_event *event, int n,
 	     int64_t now)
 {
-	int fullest = 0;
+	int most = 0;
 
 	for (int i = 0; i < n; i++) {
 		struct intake_source *s = event[i].data.ptr;
-		int used;
+		int came;
 
 		if (!s)
 			continue;
-		used = intake_pass(s, BATCHES, now + r->utc_offset, now);
-		if (used < 0)
+		came = intake_pass(s, BATCHES, now + r->utc_offset, now);
+		if (came < 0)
 			source_leave(r, s);
-		if (used > fullest)
-			fullest = used;
+		if (came > most)
+			most = came;
 	}
-	return fullest;
+	return most;
 }
 
 static bool
@@ -203,14 +203,14 @@ receiver_run(void *arg)
 	while (on) {
 		int n = epoll_wait(r->epoll, event, EVENTS, TICK / 1000000);
 		int64_t now = clock_steady();
-		int fullest = sources_pass(r, event, n, now);
+		int most = sources_pass(r, event, n, now);
 
 		if (now >= r->next_tick)
 			tick(r, now);
 		/* Last: an intake that leaves takes its sources along. */
 		if (has_orders(event, n))
 			on = orders_do(r);
-		else if (n > 0 && fullest < HALF)
+		else if (n > 0 && most < LITTLE)
 			nanosleep(&rest, NULL);
 	}
 	return NULL;
