@@ -15,5 +15,14 @@ FLOW_TESTS = \
 	%D%/record_udpmon.sh \
 	%D%/real_vdif.sh \
 	%D%/real_mark5b.sh
+# What must not break it.
+EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py
+FLOW_TESTS += \
+	%D%/break_packets.sh \
+	%D%/break_sequence.sh \
+	%D%/break_pause.sh \
+	%D%/break_names.sh \
+	%D%/break_control.sh \
+	%D%/break_kill.sh
 TESTS += $(FLOW_TESTS)
 EXTRA_DIST += $(FLOW_TESTS)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034
+#
+# What the break_*.sh tests share, on top of functions.sh: a stream whose
+# packets are easy to make by hand, and what must hold of every recording,
+# whatever was done to it.
+#
+#   raw_stream KEYS       a stream `s` of 8 + 1024 bytes in blocks of 256 KiB
+#   send STEPS            sends by break_send.py; the number is in $sent
+#   ideal FILE STEPS      what an export must be
+#   begin NAME            records stream s
+#   end NAME              when all of $sent came, stops it
+#   sums NAME             datagrams = packets + drops, in the daemon's words
+#                         and in those of the disks
+#   exported NAME FILE    verify finds nothing, and the export is that file
+#   differ A B SIZE       how many packets of SIZE bytes differ
+#   drop NAME KIND        how many packets were dropped as that
+#   in_namespace          runs the test again in mount points of its own
+
+# shellcheck source=tests/flow/functions.sh
+. "${BASH_SOURCE%/*}/functions.sh"
+need python3
+
+here=$top_srcdir/tests/flow
+sent=0
+
+raw_stream()
+{
+	local keys='format = "raw"; sequence = "le64@0"; prefix = 8; payload = 1024;'
+
+	printf '\t%s : { listen = [ "127.0.0.1:%s" ]; block = "256K"; %s %s };' \
+		"${stream:-s}" "$port" "$keys" "$*"
+}
+
+send()
+{
+	local n
+
+	n=$(python3 "$here/break_send.py" "$port" "$@")
+	sent=$((sent + n))
+}
+
+ideal()
+{
+	local file=$1
+	shift
+
+	python3 "$here/break_send.py" ideal "$@" >"$file"
+}
+
+begin()
+{
+	sent=0
+	spate record "$1" --stream "${2:-s}" --quiet >&2
+}
+
+# Loopback loses nothing on the way, so all of them come.
+came()
+{
+	[ "$(info "$1" .datagrams)" -ge "$2" ]
+}
+
+end()
+{
+	wait_for 30 came "$1" "$sent"
+	spate stop "$1" >/dev/null
+	same datagrams "$(info "$1" .datagrams)" "$sent"
+	sums "$1"
+}
+
+sum_of()
+{
+	jq -r '.datagrams - .packets - (.drops | add // 0)'
+}
+
+disks_list()
+{
+	local IFS=:
+
+	printf '%s' "${disks[*]}"
+}
+
+info_disks()
+{
+	"$SPATE" info "$1" --json --disks "$(disks_list)"
+}
+
+sums()
+{
+	local facts='[.datagrams, .packets, .bytes, .drops]'
+
+	same "datagrams that are neither packets nor drops" \
+		"$(spate info "$1" --json | sum_of)" 0
+	same "the same, from the disks" "$(info_disks "$1" | sum_of)" 0
+	same "facts on the disks" "$(info_disks "$1" | jq -c "$facts")" \
+		"$(spate info "$1" --json | jq -c "$facts")"
+}
+
+exported()
+{
+	spate verify "$1"
+	spate export "$1" "$work/exported"
+	cmp "$work/exported" "$2"
+	rm "$work/exported"
+}
+
+# Reads no further than the shorter of the two.
+differ()
+{
+	{ cmp -l "$1" "$2" 2>/dev/null || [ $? -eq 1 ]; } |
+		awk -v size="$3" '{ hole[int(($1 - 1) / size)] }
+			END { print length(hole) }'
+}
+
+drop()
+{
+	info "$1" ".drops.$2"
+}
+
+in_namespace()
+{
+	[ -z "${BREAK_MOUNTS:-}" ] || return 0
+	need_root "mount"
+	BREAK_MOUNTS=1 unshare -m bash "$0" "$@" && exit 0
+	exit $?
+}

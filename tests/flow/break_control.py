@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What clients do that were not written with care.
+
+break_control.py SOCKET CASE: exits with 0 when spated behaved.
+"""
+import json
+import os
+import random
+import socket
+import sys
+import time
+
+path = sys.argv[1]
+
+
+class Client:
+    def __init__(self, greet=True):
+        self.s = socket.socket(socket.AF_UNIX)
+        self.s.connect(path)    # waits while too many others do
+        self.s.settimeout(30)
+        self.file = self.s.makefile("r")
+        if greet:
+            self.s.sendall(b'{"protocol":1}\n')
+            assert json.loads(self.file.readline()) == {"protocol": 1}
+
+    def ask(self, **request):
+        self.s.sendall(json.dumps({"id": 1, **request}).encode() + b"\n")
+        return json.loads(self.file.readline())
+
+    def close(self):
+        self.file.close()
+        self.s.close()
+
+    def is_cut_off(self):
+        """Nothing comes but the greeting, and then the end."""
+        try:
+            while self.s.recv(65536):
+                pass
+        except ConnectionResetError:
+            pass
+        except TimeoutError:
+            return False
+        return True
+
+    def spill(self, data):
+        try:
+            self.s.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+
+def alive():
+    assert Client().ask(do="status")["ok"]
+
+
+def garbage():
+    random.seed(2)
+    lines = [b"\n", b"{}\n", b"[]\n", b"null\n", b"{\n", b"\0\n", b"7\n",
+             b'{"protocol":2}\n', b'{"protocol":"1"}\n', b"GET / HTTP/1.1\n\n",
+             b'{"do":"status"}\n', b"[" * 100000 + b"\n",
+             b'{"protocol":1,"protocol":{"a":"\xff"}}\n']
+    lines += [random.randbytes(n) + b"\n" for n in range(1, 2000, 97)]
+    for line in lines:
+        c = Client(greet=False)
+        c.spill(line)
+        assert c.is_cut_off(), line[:40]
+    for line in (b"nonsense\n", b"[1]\n", b"\n", random.randbytes(500) + b"\n"):
+        c = Client()
+        c.spill(line)
+        assert c.is_cut_off(), line
+    alive()
+
+
+def requests():
+    """JSON, but not what is asked for: an answer that says what is wrong."""
+    c = Client()
+    wrong = [{}, {"do": 7}, {"do": None}, {"do": "dance"}, {"do": ""},
+             {"do": "record"}, {"do": "record", "name": 5, "streams": ["t"]},
+             {"do": "record", "name": "n", "streams": "t"},
+             {"do": "record", "name": "n", "streams": [1]},
+             {"do": "record", "name": "n", "streams": []},
+             {"do": "record", "name": "n", "streams": [None]},
+             {"do": "record", "name": "n", "streams": {"t": 1}},
+             {"do": "record", "name": "n" * 10**5, "streams": ["t"]},
+             {"do": "record", "name": "n", "streams": ["t"] * 1000},
+             {"do": "record", "name": "n", "streams": ["t"], "for": "x"},
+             {"do": "record", "name": "n", "streams": ["t"], "for": 30},
+             {"do": "record", "name": "n", "streams": ["t"], "for": "250y"},
+             {"do": "record", "name": "n", "streams": ["t"], "for": "0s"},
+             {"do": "record", "name": "n", "streams": ["t"], "until": [1]},
+             {"do": "record", "name": "../n", "streams": ["t"]},
+             {"do": "stop"}, {"do": "stop", "name": ""},
+             {"do": "stop", "name": 1}, {"do": "stop", "name": "99999"},
+             {"do": "info"}, {"do": "info", "name": {}},
+             {"do": "info", "name": ""}]
+    for request in wrong:
+        answer = c.ask(**request)
+        assert answer["ok"] is False, (request, answer)
+        assert answer["error"]["what"] and answer["error"]["code"], answer
+    assert c.ask(do="status", id="seven", extra=[[[]]])["ok"]
+    many = b"".join(b'{"id":%d,"do":"streams"}\n' % i for i in range(1000))
+    c.s.sendall(many)
+    ids = [json.loads(c.file.readline())["id"] for _ in range(1000)]
+    assert ids == list(range(1000))
+    # One letter at a time, and a client that leaves in the middle of it.
+    for i in b'{"id":5,"do":"disks"}\n':
+        c.s.sendall(bytes([i]))
+    assert json.loads(c.file.readline())["id"] == 5
+    Client().s.sendall(b'{"id":1,"do":"sta')
+
+
+def long_lines():
+    for greet in (False, True):
+        c = Client(greet)
+        c.spill(b'{"id":1,"do":"' + b"x" * (10 << 20) + b'"}\n')
+        assert c.is_cut_off()
+        c = Client(greet)
+        c.spill(b"x" * (10 << 20))
+        assert c.is_cut_off()
+    alive()
+
+
+def idle():
+    crowd = [Client(greet=i % 2 == 0) for i in range(200)]
+    alive()
+    more = []
+    for _ in range(100):    # more than it takes: the rest is turned away
+        c = Client(greet=False)
+        c.s.settimeout(10)
+        more.append(c)
+    turned = sum(not c.s.recv(1) for c in more[-20:])
+    assert turned == 20, turned
+    assert crowd[0].ask(do="status")["ok"]
+    for c in crowd + more:
+        c.close()
+    time.sleep(0.2)
+    alive()
+
+
+def never_reads():
+    pid = Client().ask(do="status")["result"]["pid"]
+
+    def memory():
+        with open(f"/proc/{pid}/status") as f:
+            return next(int(line.split()[1]) for line in f
+                        if line.startswith("VmRSS"))
+
+    before = memory()
+    c = Client()
+    c.s.settimeout(10)
+    try:
+        for _ in range(60000):
+            c.s.sendall(b'{"id":1,"do":"status"}\n' * 10)
+    except OSError:
+        pass    # cut off, or not heard any more: both are good
+    alive()
+    grown = memory() - before
+    assert grown < 64 << 10 or os.environ.get("ASAN_OPTIONS"), grown
+    c.close()
+
+
+def slow():
+    """Reads an answer of status in small bites, far behind."""
+    c = Client()
+    c.s.sendall(b'{"id":1,"do":"status"}\n' * 200)
+    got = b""
+    while got.count(b"\n") < 200:
+        got += c.s.recv(997)
+        time.sleep(0.0003)
+    for line in got.splitlines():
+        assert json.loads(line)["ok"]
+
+
+globals()[sys.argv[2]]()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+#   spated --kill -9--> X     what was durable is there; recover finds the
+#                             rest of what reached the disks
+#
+. "${BASH_SOURCE%/*}/break.sh"
+
+disks_make 3
+settings+=('durable = "300ms";')
+conf_write "$(raw_stream)"
+spated_start
+begin killed
+refused "it is being written" "$SPATE" recover killed --disks "$(disks_list)"
+
+at_end 'kill $sender 2>/dev/null'
+"$SPATE" gen --to "udp://127.0.0.1:$port" --format raw --sequence le64@0 \
+	--payload 1024 --rate 160Mbps --packets 30000 --quiet \
+	--dump "$work/ideal" &
+sender=$!
+
+indexes_have()
+{
+	[ "$(cat "$work"/disk?/killed/killed.index | wc -c)" -ge "$1" ]
+}
+
+wait_for 30 indexes_have $((24 * 64))
+blocks=$(($(cat "$work"/disk?/killed/killed.index | wc -c) / 64))
+spated_kill
+wait $sender
+
+killed()
+{
+	info_disks killed | jq -r "$1"
+}
+
+same state "$(killed .state)" interrupted
+durable=$(killed .packets)
+[ "$durable" -ge $((blocks * 256)) ] ||
+	fail "$durable packets can be read, $blocks blocks were durable"
+refused "" "$SPATE" verify killed --disks "$(disks_list)"
+"$SPATE" export killed "$work/before" --disks "$(disks_list)" --quiet
+same "wrong packets before recover" "$(differ "$work/before" "$work/ideal" 1024)" \
+	"$(killed .packets_lost)"
+
+# As if the power had failed while a record was written.
+printf 'half a record' >>"$work/disk1/killed/killed.index"
+printf '{"run":{"num' >>"$work/disk2/killed/killed.meta.jsonl"
+"$SPATE" recover killed --disks "$(disks_list)" >"$work/says"
+grep -q "13 bytes" "$work/says" || fail "$(cat "$work/says")"
+grep -q "indexed again" "$work/says" || fail "$(cat "$work/says")"
+grep -q "closed the index" "$work/says" || fail "$(cat "$work/says")"
+
+"$SPATE" verify killed --disks "$(disks_list)"
+same "state after recover" "$(killed .state)" complete
+[ "$(killed .packets)" -gt "$durable" ] || fail "recover found nothing"
+"$SPATE" export killed "$work/after" --disks "$(disks_list)" --quiet
+same "wrong packets after recover" "$(differ "$work/after" "$work/ideal" 1024)" \
+	"$(killed .packets_lost)"
+same "packets in the export" "$(stat -c %s "$work/after")" \
+	$((($(killed .packets) + $(killed .packets_lost)) * 1024))
+
+"$SPATE" recover killed --disks "$(disks_list)" >"$work/again"
+! grep -q "indexed again" "$work/again" || fail "$(cat "$work/again")"
+
+# The next daemon finds a socket and a lock of the dead one, and goes on.
+spated_start
+refused "the name is taken" spate record killed --stream s
+begin next
+send good:0:500
+end next
+ideal "$work/ideal" good:0:500
+exported next "$work/ideal"
+spated_stop

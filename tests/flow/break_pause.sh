@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+# A stream that stops for 5 s and goes on: what had come is written while
+# nothing comes, and it goes on as if nothing had been.
+#
+. "${BASH_SOURCE%/*}/break.sh"
+
+disks_make 2
+settings+=('durable = "200ms";')
+conf_write "$(raw_stream 'max_age = "500ms";')"
+spated_start
+
+begin pause
+send good:0:1000
+sleep 2.5
+same "written while it rests" "$(info pause .packets)" 1000
+indexed=$(cat "$work"/disk*/pause/pause.index | wc -c)
+[ "$indexed" -ge $((4 * 64)) ] || fail "only $indexed bytes of index"
+sleep 2.5
+send good:1000:1000
+end pause
+ideal "$work/ideal" good:0:2000
+same runs "$(info pause '.runs | length')" 1
+same lost "$(info pause .packets_lost)" 0
+exported pause "$work/ideal"
+spated_stop
