@@ -22,13 +22,29 @@ usage(struct fault *fault, const char *what)
 	return fault_set(fault, -EINVAL, "usage", "%s", what);
 }
 
+/* NULL where it is left out.  A number of seconds, say, is none of what we
+ * know, and passing over it would record for ever. */
+static int
+text_of(const json_t *request, const char *key, const char **text,
+	struct fault *fault)
+{
+	const json_t *value = json_object_get(request, key);
+
+	*text = json_string_value(value);
+	if (!value || *text || json_is_null(value))
+		return 0;
+	return fault_set(fault, -EINVAL, "usage", "`%s` has to be a text", key);
+}
+
 static int
 order_time(const json_t *request, struct order *o, struct fault *fault)
 {
-	const char *span = json_string_value(json_object_get(request, "for"));
-	const char *until = json_string_value(json_object_get(request, "until"));
+	const char *span, *until;
 	int64_t now = clock_now(), ns = 0;
 
+	if (text_of(request, "for", &span, fault) < 0 ||
+	    text_of(request, "until", &until, fault) < 0)
+		return -EINVAL;
 	if (span && until)
 		return usage(fault, "either `for` or `until`, not both");
 	if (span && units_span(span, &ns) < 0) {
@@ -47,6 +63,8 @@ order_time(const json_t *request, struct order *o, struct fault *fault)
 		ns -= now;
 	if ((span || until) && ns <= 0)
 		return usage(fault, "that would be over before it begins");
+	if (ns > INT64_MAX / 2)
+		return usage(fault, "nobody can wait that long");
 	o->stop_at = span || until ? clock_steady() + ns : 0;
 	return 0;
 }
