@@ -116,6 +116,15 @@ texts_add(struct args_texts *texts, const char *text)
 	return 0;
 }
 
+/* None at all would mean "without end" to whoever looks for 0. */
+static int
+span_read(const char *text, int64_t *ns)
+{
+	int err = units_span(text, ns);
+
+	return err ? err : *ns > 0 ? 0 : -EINVAL;
+}
+
 static int
 rate_read(const char *text, uint64_t *rate)
 {
@@ -136,7 +145,7 @@ value_read(const struct args_option *o, void *at, const char *text)
 	case ARGS_FLAG: *(bool *)at = true; break;
 	case ARGS_COUNT: return count_read(text, at);
 	case ARGS_RATE: return rate_read(text, at);
-	case ARGS_SPAN: return units_span(text, at);
+	case ARGS_SPAN: return span_read(text, at);
 	case ARGS_TIME: return units_time(text, clock_now(), at);
 	case ARGS_SHARE: return share_read(text, at);
 	case ARGS_TEXT: *(const char **)at = text; break;

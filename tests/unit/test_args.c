@@ -137,6 +137,7 @@ START_TEST(bad_values)
 	refused("x --count=", "a whole number");
 	refused("x --rate 8GBps", "as 8Gbps");
 	refused("x --span soon", "as 30s");
+	refused("x --span 0s", "as 30s");
 	refused("x --time noon", "2026-11-20T10:00:00Z");
 	refused("x --share 1.1", "from 0 to 1");
 	refused("x --share -0.1", "from 0 to 1");
