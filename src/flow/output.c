@@ -141,7 +141,7 @@ output_written(struct output *o, struct block *b, unsigned disk)
 	add(&o->disk[disk].chunks, 1);
 	add(&o->disk[disk].bytes, bytes);
 	add(&o->packets, b->filled);
-	add(&o->bytes, bytes);
+	add(&o->bytes, bytes + b->gap * b->slot_bytes);
 	add(&o->chunks, 1);
 	account(o, b);
 }
