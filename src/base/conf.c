@@ -307,3 +307,17 @@ conf_where(struct conf *conf, const config_setting_t *setting)
 		config_setting_source_line(setting));
 	return conf->where;
 }
+
+int
+conf_blame(struct conf *conf, const config_setting_t *setting, int err,
+	   struct fault *fault)
+{
+	const char *where = conf_where(conf, setting);
+	size_t room = sizeof fault->what - strlen(where) - sizeof ": ";
+	char what[sizeof fault->what];
+
+	memcpy(what, fault->what, sizeof what);
+	snprintf(fault->what, sizeof fault->what, "%s: %.*s", where, (int)room,
+		 what);
+	return err;
+}

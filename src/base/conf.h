@@ -28,6 +28,11 @@ config_setting_t *conf_root(struct conf *conf);
 /* "spate.conf:12", for faults; static per conf, overwritten by each call. */
 const char *conf_where(struct conf *conf, const config_setting_t *setting);
 
+/* Puts the setting's file:line before what a fault says that came from
+ * elsewhere, as from a plugin; returns err, for return statements. */
+int conf_blame(struct conf *conf, const config_setting_t *setting, int err,
+	       struct fault *fault);
+
 /* One struct that a group fills a part of. */
 struct conf_part {
 	const struct option *options;	/* NULL name ends it; NULL: none */
@@ -44,5 +49,12 @@ struct conf_part {
 int conf_fill(struct conf *conf, config_setting_t *group,
 	      const struct conf_part *parts, unsigned n,
 	      const char *const *known, struct fault *fault);
+
+/*
+ * What an option takes, for people: "a size, as "64M" or 67108864, at least
+ * 4.0 KiB".  Returns `text`.
+ */
+enum { CONF_FORM = 280 };
+const char *conf_form(char text[CONF_FORM], const struct option *option);
 
 #endif

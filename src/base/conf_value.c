@@ -20,7 +20,7 @@ enum { BILLION = 1000000000 };
 
 /* A sentence that grows, and is cut where its room ends. */
 struct sentence {
-	char text[280];
+	char text[CONF_FORM];
 	size_t used;
 };
 
@@ -90,7 +90,7 @@ say_form(struct sentence *s, const struct option *option)
 	};
 	const char *word = option->choices;
 
-	say(s, "%s takes %s", option->name, forms[option->type]);
+	say(s, "%s", forms[option->type]);
 	if (option->type == OPTION_CHOICE)
 		for (; *word; word += strspn(word, "|")) {
 			int length = strcspn(word, "|");
@@ -109,6 +109,15 @@ say_form(struct sentence *s, const struct option *option)
 	}
 }
 
+const char *
+conf_form(char text[CONF_FORM], const struct option *option)
+{
+	struct sentence form = { .used = 0 };
+
+	say_form(&form, option);
+	return memcpy(text, form.text, sizeof form.text);
+}
+
 /* The setting, which may be one of a list, cannot be the option's value. */
 static int
 refuse(const struct conf_value *v, const config_setting_t *setting)
@@ -125,7 +134,7 @@ refuse(const struct conf_value *v, const config_setting_t *setting)
 		fault_set(v->fault, -EINVAL, "conf", "%s: %s cannot be %s",
 			  conf_where(v->conf, setting), v->option->name,
 			  value.text);
-	fault_hint(v->fault, "%s", form.text);
+	fault_hint(v->fault, "%s takes %s", v->option->name, form.text);
 	return -EINVAL;
 }
 

@@ -21,7 +21,7 @@
 #include "base/module.h"
 #include "base/module_priv.h"
 
-struct callback {
+struct callback { /* or another pointer that must not be NULL */
 	const char *name;
 	size_t offset;
 };
@@ -66,6 +66,7 @@ static const struct kind format_kind = {
 		{ "shape", offsetof(struct format_ops, shape) },
 		{ "parse", offsetof(struct format_ops, parse) },
 		{ "stamp", offsetof(struct format_ops, stamp) },
+		{ "extension", offsetof(struct format_ops, extension) },
 	},
 };
 
@@ -288,4 +289,10 @@ module_format(const char *name, const struct format_ops **ops,
 	      struct fault *fault)
 {
 	return get(&format_kind, name, (const void **)ops, fault);
+}
+
+void
+module_names(const char *kind, char *names, size_t bytes)
+{
+	module_path_names(kind, names, bytes);
 }

@@ -2,6 +2,8 @@
 #ifndef SPATE_BASE_MODULE_H
 #define SPATE_BASE_MODULE_H
 
+#include <stddef.h>
+
 #include "base/fault.h"
 #include "contract/format.h"
 #include "contract/receive.h"
@@ -25,5 +27,9 @@ int module_write(const char *name, const struct write_ops **ops,
 		 struct fault *fault);
 int module_format(const char *name, const struct format_ops **ops,
 		  struct fault *fault);
+
+/* Writes the names of those that there are of a kind ("receive", "write" or
+ * "format"), as "direct, null", into `names`. */
+void module_names(const char *kind, char *names, size_t bytes);
 
 #endif

@@ -2,6 +2,7 @@ sbin_PROGRAMS += spated
 spated_SOURCES = \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/main.c \
+	%D%/options.c %D%/options.h \
 	%D%/order.c %D%/order.h \
 	%D%/report.c %D%/report.h \
 	%D%/server.c %D%/server.h \

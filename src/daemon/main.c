@@ -9,9 +9,10 @@
 
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/options.h"
 
 static const char help[] =
-    "usage: spated [-c CONF] [-n] [-v]\n"
+    "usage: spated [-c CONF] [-n] [-v] | --options\n"
     "\n"
     "Records network streams of a radio telescope to disks, as the\n"
     "configuration says; 'spate' tells it what, and when.\n"
@@ -19,6 +20,7 @@ static const char help[] =
     "  -c, --conf CONF   the configuration (" SPATE_CONF ")\n"
     "  -n, --check       check it, print what it would do, exit\n"
     "  -v, --verbose     log more\n"
+    "      --options     list every key of a configuration, and exit\n"
     "      --help        this page\n"
     "      --version     the version\n"
     "\n"
@@ -92,6 +94,8 @@ options_read(struct options *o, int argc, char **argv)
 			o->check = true;
 		} else if (is(argv[i], "-v", "--verbose")) {
 			o->verbose = true;
+		} else if (!strcmp(argv[i], "--options")) {
+			return options_print();
 		} else if (is(argv[i], "-h", "--help")) {
 			fputs(help, stdout);
 			return 0;

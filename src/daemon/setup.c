@@ -90,30 +90,48 @@ static int
 way_add(struct setup *c, const char *name, struct fault *fault)
 {
 	const struct write_ops *ops;
-	struct conf_part part;
+	void *options;
 	int err = module_write(name, &ops, fault);
 
 	if (err)
 		return err;
-	c->way_options[c->ways] = calloc(1, ops->head.options_bytes + 1);
-	if (!c->way_options[c->ways])
+	options = calloc(1, ops->head.options_bytes + 1);
+	if (!options)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	part = (struct conf_part){ ops->head.options, c->way_options[c->ways] };
-	err = conf_fill(c->conf, NULL, &part, 1, NULL, fault);
-	c->way[c->ways] = (struct writer_way){ ops, c->way_options[c->ways] };
-	c->ways++;
-	return err;
+	c->way_options[c->ways] = options;
+	c->way[c->ways++] = (struct writer_way){ ops, options };
+	return 0;
 }
 
 static int
-ways_read(struct setup *c, struct fault *fault)
+ways_load(struct setup *c, struct fault *fault)
 {
+	config_setting_t *writer =
+	    config_setting_get_member(conf_root(c->conf), "writer");
+	const char *name = writer ? config_setting_get_string(writer) : NULL;
 	int err;
 
-	if (c->o.writer)
-		return way_add(c, c->o.writer, fault);
-	err = way_add(c, "direct", fault);
+	/* One that is no text is refused by root_read. */
+	err = way_add(c, name ? name : "direct", fault);
+	if (name)
+		return err ? conf_blame(c->conf, writer, err, fault) : 0;
 	return err ? err : way_add(c, "writev", fault);
+}
+
+/* The keys of a write plugin stand beside `writer`, so it is loaded first. */
+static int
+root_read(struct setup *c, struct fault *fault)
+{
+	struct conf_part part[1 + WRITER_WAYS] = { { setup_options, &c->o } };
+	unsigned n = 1;
+	int err = ways_load(c, fault);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < c->ways; i++)
+		part[n++] = (struct conf_part){ c->way[i].ops->head.options,
+						c->way_options[i] };
+	return conf_fill(c->conf, conf_root(c->conf), part, n, groups, fault);
 }
 
 static int
@@ -191,7 +209,6 @@ streams_read(struct setup *c, struct fault *fault)
 int
 setup_load(struct setup *c, const char *path, struct fault *fault)
 {
-	struct conf_part root = { setup_options, &c->o };
 	struct conf_part control = { setup_control_options, &c->control };
 	config_setting_t *group;
 	int err;
@@ -200,15 +217,13 @@ setup_load(struct setup *c, const char *path, struct fault *fault)
 	err = conf_open(&c->conf, path, fault);
 	if (err)
 		return err;
-	err = conf_fill(c->conf, conf_root(c->conf), &root, 1, groups, fault);
+	err = root_read(c, fault);
 	if (err)
 		return err;
 	group = config_setting_get_member(conf_root(c->conf), "control");
 	err = conf_fill(c->conf, group, &control, 1, NULL, fault);
 	if (!err)
 		err = durable_read(c, fault);
-	if (!err)
-		err = ways_read(c, fault);
 	if (!err)
 		err = disks_read(c, fault);
 	if (!err)

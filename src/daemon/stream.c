@@ -82,15 +82,7 @@ plugins_load(struct stream *s, struct conf *conf, config_setting_t *group,
 		return 0;	/* of a wrong type: conf_fill will say so */
 	err = module_format(name, &s->format, fault);
 out:
-	if (err && receive) {
-		char what[sizeof fault->what];
-
-		memcpy(what, fault->what, sizeof what);
-		snprintf(fault->what, sizeof fault->what, "%s: %.*s",
-			 conf_where(conf, receive),
-			 (int)(sizeof what - 80), what);
-	}
-	return err;
+	return err && receive ? conf_blame(conf, receive, err, fault) : err;
 }
 
 static int

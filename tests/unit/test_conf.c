@@ -136,5 +136,48 @@ START_TEST(files)
 }
 END_TEST
 
+START_TEST(blame)
+{
+	struct conf *conf = open_text("a = 1;\nb = 2;");
+	config_setting_t *b = config_setting_get_member(conf_root(conf), "b");
+	char full[sizeof fault.what];
+
+	fault_set(&fault, 0, "not-found", "there is no such thing");
+	ck_assert_int_eq(conf_blame(conf, b, -ENOENT, &fault), -ENOENT);
+	ck_assert_str_eq(fault.what, "t.conf:2: there is no such thing");
+	ck_assert_str_eq(fault.code, "not-found");
+
+	/* What is full stays whole at its beginning. */
+	memset(full, 'x', sizeof full);
+	full[sizeof full - 1] = '\0';
+	fault_set(&fault, 0, "conf", "%s", full);
+	conf_blame(conf, b, 0, &fault);
+	ck_assert_int_eq(strncmp(fault.what, "t.conf:2: xxx", 13), 0);
+	ck_assert_uint_lt(strlen(fault.what), sizeof fault.what);
+	conf_close(conf);
+}
+END_TEST
+
+static void
+check_form(const struct option *option, const char *want)
+{
+	char text[CONF_FORM];
+
+	ck_assert_str_eq(conf_form(text, option), want);
+}
+
+START_TEST(forms)
+{
+	check_form(&(struct option){ .type = OPTION_FLAG }, "true or false");
+	check_form(&(struct option){ .type = OPTION_COUNT, .max = 7 },
+		   "a whole number, at most 7");
+	check_form(&(struct option){ .type = OPTION_BYTES, .min = 4096 },
+		   "a size, as \"64M\" or 67108864, at least 4.0 KiB");
+	check_form(&(struct option){ .type = OPTION_CHOICE,
+				     .choices = "one|two" },
+		   "one of one, two");
+}
+END_TEST
+
 SUITE("conf", integers_without_l, what_only_looks_like_a_large_integer,
-      broken_text, files)
+      broken_text, files, blame, forms)
