@@ -24,5 +24,7 @@ FLOW_TESTS += \
 	%D%/break_names.sh \
 	%D%/break_control.sh \
 	%D%/break_kill.sh
+# The documents, held against the program.
+FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
 TESTS += $(FLOW_TESTS)
 EXTRA_DIST += $(FLOW_TESTS)
