@@ -223,6 +223,8 @@ report_info(struct session *s)
 	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
 	json_object_set_new(info, "gaps", integer(gaps(o)));
 	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
+	if (s->failed)
+		json_object_set_new(info, "why", json_string(s->reason));
 	if (s->state != SESSION_ENDED)
 		live_set(info, s);
 	return info;

@@ -294,6 +294,22 @@ begin_look(struct session *s)
 	}
 }
 
+/* A disk that left comes back with the next recording, not to this one; so
+ * without any disk it would go on for nothing, and look as if it did. */
+static void
+disks_look(struct session *s)
+{
+	for (unsigned i = 0; i < s->host->writers; i++) {
+		struct writer_facts f;
+
+		writer_facts(s->host->writer[i], &f);
+		if (f.state < WRITER_FULL)
+			return;
+	}
+	s->failed = true;
+	session_stop(s, "no disk is left");
+}
+
 static void
 ended(struct session *s)
 {
@@ -325,6 +341,8 @@ session_step(struct session *s, int64_t now)
 	rate_sample(s, now);
 	if (s->state == SESSION_BEGINNING)
 		begin_look(s);
+	if (s->state == SESSION_RECORDING && errands_done(s))
+		disks_look(s);
 	if (s->stop_at && now >= s->stop_at)
 		session_stop(s, "time");
 	/* Acquire: the receiver's counts and blocks are all out before it. */

@@ -20,8 +20,8 @@
  * and sees it through.
  *
  *   BEGINNING --> RECORDING --> STOPPING --> WRITING --> CLOSING --> ENDED
- *       |                          ^
- *       +--- no disk took it ------+
+ *       |              |           ^
+ *       +--------------+- no disk -+
  *
  *   BEGINNING  writers make their folders; the stream is received already
  *   RECORDING  at least one disk has a folder

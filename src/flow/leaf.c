@@ -143,13 +143,12 @@ leaf_due(const struct leaf *l)
 static void
 round_lose(struct leaf *l, int err)
 {
-	uint64_t packets = 0, bytes = 0;
+	uint64_t packets = 0;
 
 	for (unsigned i = 0; i < l->records; i++) {
 		packets += l->record[i].present;
-		bytes += l->record[i].bytes;
+		output_unwrite(l->output, &l->record[i]);
 	}
-	output_unwrite(l->output, packets, bytes);
 	log_line(LOG_ERROR, l->output->name,
 		 "%llu packets in %u chunks could not be made durable: %s",
 		 (unsigned long long)packets, l->fds, strerror(-err));

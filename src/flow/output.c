@@ -68,14 +68,16 @@ run_extend(struct output *o, const struct block *b)
 }
 
 static void
-run_shrink(struct output *o, const struct block *b)
+run_shrink(struct output *o, uint32_t run, uint64_t packets)
 {
+	pthread_mutex_lock(&o->lock);
 	for (unsigned i = o->runs; i--;) {
-		if (o->run[i].run == b->run) {
-			o->run[i].packets -= b->filled;
-			return;
+		if (o->run[i].run == run) {
+			o->run[i].packets -= packets;
+			break;
 		}
 	}
+	pthread_mutex_unlock(&o->lock);
 }
 
 void
@@ -150,16 +152,16 @@ void
 output_lost(struct output *o, struct block *b)
 {
 	add(&o->lost_packets, b->filled);
-	pthread_mutex_lock(&o->lock);
-	run_shrink(o, b);
-	pthread_mutex_unlock(&o->lock);
+	run_shrink(o, b->run, b->filled);
 	account(o, b);
 }
 
 void
-output_unwrite(struct output *o, uint64_t packets, uint64_t bytes)
+output_unwrite(struct output *o, const struct index_record *r)
 {
-	atomic_fetch_sub_explicit(&o->packets, packets, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&o->bytes, bytes, memory_order_relaxed);
-	add(&o->lost_packets, packets);
+	atomic_fetch_sub_explicit(&o->packets, r->present,
+				  memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->bytes, r->bytes, memory_order_relaxed);
+	add(&o->lost_packets, r->present);
+	run_shrink(o, r->run, r->present);
 }

@@ -10,6 +10,7 @@
 #include "contract/block.h"
 #include "flow/queue.h"
 #include "store/fill.h"
+#include "store/index.h"
 
 /*
  * An output is one recording on its way to the disks: what the receiver
@@ -77,7 +78,7 @@ void output_seal(struct output *o, struct block *b);
 void output_written(struct output *o, struct block *b, unsigned disk);
 void output_lost(struct output *o, struct block *b);
 
-/* Of blocks that were written but could not be made durable. */
-void output_unwrite(struct output *o, uint64_t packets, uint64_t bytes);
+/* Of a block that was written but could not be made durable. */
+void output_unwrite(struct output *o, const struct index_record *r);
 
 #endif

@@ -162,6 +162,7 @@ disk_leave(struct writer *w, int err, const char *doing)
 		 "%s; the disk is left alone until the next recording",
 		 w->facts.why);
 	queue_leave(w);
+	w->a.changed(w->a.arg);
 }
 
 /* Is the disk fit to take blocks?  Asked at the start, and of a disk that

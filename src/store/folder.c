@@ -273,6 +273,17 @@ append_records(struct folder *folder, const struct index_record *records,
 	return err;
 }
 
+/* What is written to a folder that was removed goes with its descriptors. */
+static int
+check_there(const struct folder *folder)
+{
+	struct stat st;
+
+	if (fstat(folder->dir, &st) < 0)
+		return -errno;
+	return st.st_nlink ? 0 : -ENOENT;
+}
+
 int
 folder_sync(struct folder *folder, const struct index_record *records,
 	    unsigned n)
@@ -280,6 +291,9 @@ folder_sync(struct folder *folder, const struct index_record *records,
 	int err = sync_meta(folder);
 
 	if (err || !n)
+		return err;
+	err = check_there(folder);
+	if (err)
 		return err;
 	if (fsync(folder->dir) < 0)
 		return -errno;

@@ -61,7 +61,10 @@ def send(port, steps):
             time.sleep(float(step[5:]))
             continue
         for d in datagrams(step):
-            s.send(d)
+            try:
+                s.send(d)
+            except ConnectionRefusedError:
+                pass    # nobody records any more
             sent += 1
             if sent % BURST == 0:
                 time.sleep(PAUSE)

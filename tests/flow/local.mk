@@ -23,6 +23,9 @@ FLOW_TESTS += \
 	%D%/break_pause.sh \
 	%D%/break_names.sh \
 	%D%/break_control.sh \
+	%D%/break_stop.sh \
+	%D%/break_disks.sh \
+	%D%/break_mounts.sh \
 	%D%/break_kill.sh
 # The documents, held against the program.
 FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
