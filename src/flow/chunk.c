@@ -131,6 +131,17 @@ request_next(struct flight *f)
 		f->idle[f->idles++] = r;
 }
 
+/* The rest of a short write; false when it is not under way. */
+static bool
+submit_again(struct flight *f, struct write_request *r)
+{
+	bool taken = submit(f, r);
+
+	if (!taken)
+		f->err = -EIO;	/* busy, and it just gave one back: its bug */
+	return taken;
+}
+
 static void
 reap(struct flight *f)
 {
@@ -139,10 +150,8 @@ reap(struct flight *f)
 	unsigned n = ops->reap(f->maker->state, got, FLIGHT);
 
 	for (unsigned i = 0; i < n; i++) {
-		if (done(f, got[i]))
+		if (done(f, got[i]) || !submit_again(f, got[i]))
 			f->idle[f->idles++] = got[i];
-		else if (!submit(f, got[i]))
-			f->err = -EIO;	/* it just gave one back */
 	}
 }
 
@@ -174,6 +183,26 @@ data_write(struct chunk_maker *m, int fd, const uint8_t *data, uint64_t bytes)
 
 /* ---- the way --------------------------------------------------------- */
 
+/* A file without a name; where the file system has none, one that loses it
+ * at once, also if only O_DIRECT was refused. */
+static int
+probe_open(const struct disk *disk, int flags)
+{
+	static const char name[] = ".spate-probe";
+	int fd, err;
+
+	flags |= O_WRONLY | O_CLOEXEC;
+	fd = openat(disk->fd, ".", O_TMPFILE | flags, 0600);
+	if (fd >= 0)
+		return fd;
+	if (errno != EOPNOTSUPP)
+		return -errno;
+	fd = openat(disk->fd, name, O_CREAT | flags, 0600);
+	err = -errno;
+	unlinkat(disk->fd, name, 0);
+	return fd < 0 ? err : fd;
+}
+
 static int
 way_try(struct chunk_maker *m, const struct disk *disk)
 {
@@ -183,10 +212,9 @@ way_try(struct chunk_maker *m, const struct disk *disk)
 
 	if (m->way->ops->head.flags & WRITE_NOTHING)
 		return 0;
-	fd = openat(disk->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC | flags,
-		    0600);
+	fd = probe_open(disk, flags);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	m->align = flags ? direct_align(fd) : 1;
 	if (posix_memalign(&page, GEOMETRY_PAGE, GEOMETRY_PAGE))
 		err = -ENOMEM;
@@ -261,7 +289,7 @@ chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	uint64_t bytes = (uint64_t)b->used * b->slot_bytes;
 	const struct write_ops *ops = m->way->ops;
 	int flags = ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
-	int fd = -1, err;
+	int fd = -1, err, finished = 0;
 
 	if (ops->head.flags & WRITE_NOTHING)
 		return data_write(m, -1, b->data, bytes);
@@ -274,8 +302,10 @@ chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	err = data_write(m, fd, b->data, padded(m, bytes));
 	if (!err && padded(m, bytes) != bytes && ftruncate(fd, (off_t)bytes) < 0)
 		err = -errno;
-	if (ops->finish && !err)
-		err = ops->finish(m->state, fd);
+	/* Also of a file that is thrown away: its descriptor will be reused. */
+	if (ops->finish)
+		finished = ops->finish(m->state, fd);
+	err = err ? err : finished;
 	if (!err) {
 		leaf_add(leaf, b, fd);
 	} else if (fd >= 0) {
