@@ -118,25 +118,36 @@ daemon_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 	return err;
 }
 
+/* As spated reads them: a list of texts, or one alone. */
+static unsigned
+configured_patterns(const config_setting_t *list, const char **pattern)
+{
+	const char *text = list ? config_setting_get_string(list) : NULL;
+	unsigned n = 0;
+
+	if (text)
+		pattern[n++] = text;
+	for (int i = 0; list && i < config_setting_length(list); i++) {
+		text = config_setting_get_string_elem(list, i);
+		if (text && n < PATTERNS)
+			pattern[n++] = text;
+	}
+	return n;
+}
+
 static int
 configured_disks(const struct cli *cli, struct disks *disks,
 		 struct fault *fault)
 {
 	const char *pattern[PATTERNS];
-	config_setting_t *list;
 	struct conf *conf;
-	unsigned n = 0;
+	unsigned n;
 	int err = configuration(cli, &conf, fault);
 
 	if (err || !conf)
 		return err ? err : -ENOENT;
-	list = config_setting_get_member(conf_root(conf), "disks");
-	for (int i = 0; list && i < config_setting_length(list); i++) {
-		const char *text = config_setting_get_string_elem(list, i);
-
-		if (text && n < PATTERNS)
-			pattern[n++] = text;
-	}
+	n = configured_patterns(
+	    config_setting_get_member(conf_root(conf), "disks"), pattern);
 	err = find(pattern, n, disks, fault);
 	conf_close(conf);
 	return err;

@@ -15,6 +15,8 @@
 #include "base/shape.h"
 #include "flow/pool.h"
 
+enum { DATAGRAM_MOST = 65507 };	/* bytes in a UDP packet */
+
 #define AT(member) offsetof(struct stream_options, member)
 
 const struct option stream_options[] = {
@@ -26,7 +28,7 @@ const struct option stream_options[] = {
 	  .max = 4096,
 	  .help = "bytes of each datagram before the payload; not stored" },
 	{ .name = "payload", .type = OPTION_COUNT, .offset = AT(payload),
-	  .min = 8, .max = 65507, .fallback = "8032",
+	  .min = 8, .max = DATAGRAM_MOST, .fallback = "8032",
 	  .help = "bytes of each datagram that are stored" },
 	{ .name = "block", .type = OPTION_BYTES, .offset = AT(block),
 	  .min = 4096, .max = 1ull << 32, .fallback = "64M",
@@ -119,6 +121,28 @@ no_memory:
 
 /* ---- what follows from them ------------------------------------------ */
 
+/* What fits each key alone, but not together. */
+static int
+sizes_check(const struct stream *s, const char *where, struct fault *fault)
+{
+	const struct option_counts *t = &s->o.threads;
+
+	if (s->o.prefix + s->o.payload > DATAGRAM_MOST)
+		return fault_set(fault, -EINVAL, "conf",
+				 "%s: stream %s: prefix %u + payload %u is "
+				 "more than the %u bytes of any datagram",
+				 where, s->name, s->o.prefix, s->o.payload,
+				 DATAGRAM_MOST);
+	for (unsigned i = 0; i < t->n; i++)
+		for (unsigned k = 0; k < i; k++)
+			if (t->count[i] == t->count[k])
+				return fault_set(fault, -EINVAL, "conf",
+						 "%s: stream %s: thread %u is "
+						 "in threads twice",
+						 where, s->name, t->count[i]);
+	return 0;
+}
+
 static int
 shape_make(struct stream *s, const char *where, struct fault *fault)
 {
@@ -173,17 +197,27 @@ geometry_fit(struct stream *s, const char *where, unsigned disks,
 	return -EINVAL;
 }
 
-static void
-listen_find(struct stream *s)
+/* A receive plugin that can listen has to be told where. */
+static int
+listen_find(struct stream *s, const char *where, struct fault *fault)
 {
 	const struct option *o = s->receive->head.options;
 
-	for (; o && o->name; o++) {
-		if (!strcmp(o->name, "listen") && o->type == OPTION_TEXTS)
-			memcpy(&s->listen,
-			       (char *)s->receive_options + o->offset,
-			       sizeof s->listen);
-	}
+	while (o && o->name &&
+	       (strcmp(o->name, "listen") || o->type != OPTION_TEXTS))
+		o++;
+	if (!o || !o->name)
+		return 0;
+	memcpy(&s->listen, (char *)s->receive_options + o->offset,
+	       sizeof s->listen);
+	if (s->listen.n)
+		return 0;
+	fault_set(fault, -EINVAL, "conf",
+		  "%s: stream %s: `listen` is missing: where do packets come "
+		  "in?",
+		  where, s->name);
+	fault_hint(fault, "listen = [ \"0.0.0.0:46227\" ];");
+	return -EINVAL;
 }
 
 int
@@ -206,11 +240,13 @@ stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 	if (!err)
 		err = options_fill(s, conf, group, fault);
 	if (!err)
+		err = sizes_check(s, where, fault);
+	if (!err)
 		err = shape_make(s, where, fault);
 	if (!err)
 		err = geometry_fit(s, where, disks, fault);
 	if (!err)
-		listen_find(s);
+		err = listen_find(s, where, fault);
 	return err;
 }
 

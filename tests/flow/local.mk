@@ -29,5 +29,7 @@ FLOW_TESTS += \
 	%D%/break_kill.sh
 # The documents, held against the program.
 FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
+# What is wrong with a configuration is said before the first packet.
+FLOW_TESTS += %D%/conf_refused.sh
 TESTS += $(FLOW_TESTS)
 EXTRA_DIST += $(FLOW_TESTS)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+# What cannot be is refused by `spated -n`, and by spated, with the line that
+# it is in and what would do.
+. "${BASH_SOURCE%/*}/functions.sh"
+
+# wrong STREAM TEXT: the stream's keys, or settings for the file
+wrong()
+{
+	conf_write "$(printf '\ts : { %s };' "$1")"
+	refused "$2" "$SPATED" -n -c "$conf"
+	refused "$2" "$SPATED" -c "$conf"
+	grep -q "^spated: $conf" "$work/refused" ||
+		fail "no file is told: $(cat "$work/refused")"
+}
+
+# stands_at TEXT: the last refusal is at the line of TEXT
+stands_at()
+{
+	grep -q "^spated: $conf:$(grep -nF "$1" "$conf" | cut -d: -f1): " \
+		"$work/refused" || fail "not the line of $1"
+}
+
+disks_make 2
+listen='listen = [ "127.0.0.1:46227" ];'
+
+wrong "$listen palyoad = 8032;" "unknown key 'palyoad'; did you mean 'payload'"
+stands_at palyoad
+wrong "$listen payload = \"many\";" 'payload cannot be "many"'
+stands_at many
+wrong "$listen payload = 3000000000;" 'append L, as in 3000000000L'
+wrong "$listen payload = 70000;" 'at most 65507'
+wrong "$listen fill = \"nothing\";" 'one of invalid, zero'
+wrong "$listen sequence = \"le64\";" "sequence 'le64' is not one of"
+wrong "$listen receive = \"upd\";" "there is no receive plugin 'upd'"
+stands_at upd
+wrong "$listen format = \"vidf\";" "there is no format plugin 'vidf'"
+wrong "$listen payload = 8033;" 'is no VDIF frame'
+wrong "$listen format = \"raw\"; prefix = 8; payload = 65500;" \
+	'more than the 65507 bytes of any datagram'
+wrong "$listen threads = [ 0, 1, 0 ];" 'thread 0 is in threads twice'
+wrong 'format = "raw";' '`listen` is missing'
+wrong "$listen blocks = 3;" 'use at least 4'
+wrong "$listen blocks = 20;" \
+	'memory = 64.0 MiB is too small for stream s, which needs 1.2 GiB'
+
+good=${settings[0]}
+settings[0]='memory = 8589934592;'
+wrong "$listen block = \"1M\";" 'append L, as in 8589934592L'
+settings[0]='writer = "dirct";'
+wrong "$listen block = \"1M\";" "there is no write plugin 'dirct'"
+stands_at dirct
+settings[0]='durable = "soon";'
+wrong "$listen block = \"1M\";" 'is none of "5s" (any time), "block", "end"'
+settings[0]=$good
+
+conf_write "	s : { $listen block = \"1M\"; };"
+"$SPATED" -n -c "$conf" >"$work/out"
+
+# One disk alone needs no brackets, for both programs.
+sed -i "s|^disks = .*|disks = \"${disks[0]}\";|" "$conf"
+"$SPATED" -n -c "$conf" >"$work/out"
+same "recordings on it" "$("$SPATE" -c "$conf" --json ls)" ""
