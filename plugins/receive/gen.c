@@ -142,6 +142,14 @@ gen_open(struct receive_state **state, const struct receive_args *args)
 	s->again = -1;
 	s->random = s->o.seed * 0x9e3779b97f4a7c15 + 7;
 	s->start = s->host.now(s->host.ctx);
+	s->fd = -1;
+	if (s->o.loss >= 1) {
+		snprintf(args->why, args->why_bytes,
+			 "loss = 1 leaves no packet to make; it has to be "
+			 "below 1");
+		gen_close(s);
+		return -EINVAL;
+	}
 	err = timer_open(s) < 0 ? -errno : pattern_make(s);
 	if (err) {
 		snprintf(args->why, args->why_bytes,

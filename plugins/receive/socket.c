@@ -11,9 +11,18 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* getaddrinfo takes any number, modulo 65536. */
+static bool
+is_port(const char *text)
+{
+	return strlen(text) <= 5 && strspn(text, "0123456789") == strlen(text) &&
+	       atoi(text) <= 65535;
+}
 
 static int
 address_resolve(const char *text, struct addrinfo **list)
@@ -27,6 +36,8 @@ address_resolve(const char *text, struct addrinfo **list)
 
 	if (!colon || !colon[1] || length >= sizeof host)
 		return EAI_NONAME;
+	if (!is_port(colon + 1))
+		return EAI_SERVICE;
 	if (length > 1 && text[0] == '[' && text[length - 1] == ']') {
 		text++;
 		length -= 2;

@@ -105,8 +105,9 @@ struct receive_state {
 	uint8_t *overflow;	/* TRAIN_BYTES */
 	uint8_t *linear;	/* TRAIN_BYTES */
 
-	/* Segments in linear memory that did not fit the last batch. */
-	struct source *rest_of;
+	/* Packets in linear or overflow memory that did not fit the last
+	 * batch: told in the next one, whichever source it is of, because
+	 * then that memory is needed again. */
 	uint8_t *rest;
 	size_t rest_bytes, rest_size;
 	uint32_t rest_flags;
@@ -239,14 +240,21 @@ rest_tell(struct receive_state *s, struct receive_batch *b)
 		s->rest += bytes;
 		s->rest_bytes -= bytes;
 	}
-	if (!s->rest_bytes)
-		s->rest_of = NULL;
+}
+
+static void
+rest_keep(struct receive_state *s, uint8_t *rest, size_t bytes, size_t size,
+	  uint32_t flags)
+{
+	s->rest = rest;
+	s->rest_bytes = bytes;
+	s->rest_size = size;
+	s->rest_flags = flags;
 }
 
 /* A train of other segments than expected: out of the pairs, into a row. */
 static void
-train_gather(struct receive_state *s, struct source *src, size_t total,
-	     size_t segment)
+train_gather(struct receive_state *s, size_t total)
 {
 	size_t at = 0;
 
@@ -258,10 +266,6 @@ train_gather(struct receive_state *s, struct source *src, size_t total,
 		memcpy(s->linear + at, s->iov[i].iov_base, n);
 		at += n;
 	}
-	s->rest_of = src;
-	s->rest = s->linear;
-	s->rest_bytes = total;
-	s->rest_size = segment;
 }
 
 /* As expected: packet i is in pair i, or in the overflow behind them. */
@@ -270,8 +274,9 @@ train_tell(struct receive_state *s, struct receive_batch *b, unsigned pairs,
 	   size_t total, uint32_t flags)
 {
 	uint8_t *behind = s->overflow;
+	size_t left = total;
 
-	for (size_t left = total; left && b->packets < RECEIVE_BATCH;) {
+	while (left && b->packets < RECEIVE_BATCH) {
 		size_t bytes = left < s->size ? left : s->size;
 		struct receive_pair at = { behind, behind + s->prefix };
 
@@ -282,6 +287,7 @@ train_tell(struct receive_state *s, struct receive_batch *b, unsigned pairs,
 		packet_tell(b, at, bytes, flags);
 		left -= bytes;
 	}
+	rest_keep(s, behind, left, s->size, flags);
 }
 
 /* ---- trains ---------------------------------------------------------- */
@@ -366,8 +372,8 @@ train_receive(struct receive_state *s, struct source *src,
 	} else if (segment >= total) {
 		packet_tell(b, b->pair[0], total, flags);
 	} else {
-		train_gather(s, src, total, segment);
-		s->rest_flags = flags;
+		train_gather(s, total);
+		rest_keep(s, s->linear, total, segment, flags);
 		rest_tell(s, b);
 	}
 	if (src->mode == TRAIN)
@@ -439,7 +445,7 @@ udp_receive(struct receive_state *s, unsigned source, struct receive_batch *b)
 	int err = 0;
 
 	b->packets = 0;
-	if (s->rest_of == src)
+	if (s->rest_bytes)
 		rest_tell(s, b);
 	else if (src->mode == BATCH)
 		err = batch_receive(s, src, b);

@@ -34,11 +34,14 @@ struct flight {
 	struct chunk_maker *maker;
 	int fd;
 	const uint8_t *data;
-	uint64_t bytes, sent;	/* sent: handed to the plugin at least once */
+	uint64_t bytes, sent;	/* sent: given to a request */
 	int err;
+	unsigned queued;	/* requests that the plugin has */
 	struct write_request request[FLIGHT];
 	struct write_request *idle[FLIGHT];
 	unsigned idles;
+	struct write_request *ready[FLIGHT];	/* written short, or the */
+	unsigned readies;			/* plugin was busy */
 };
 
 void
@@ -77,82 +80,67 @@ direct_align(int fd)
 	return GEOMETRY_PAGE;
 }
 
-static bool
+/* What a request achieved.  With O_DIRECT the rest of a short write has to
+ * begin where a page does. */
+static void
 done(struct flight *f, struct write_request *r)
 {
-	if (r->result < 0) {
-		f->err = f->err ? f->err : (int)r->result;
-		return true;
-	}
-	if (r->result == 0) {
-		f->err = f->err ? f->err : -EIO;
-		return true;
-	}
-	r->data = (const uint8_t *)r->data + r->result;
-	r->offset += (uint64_t)r->result;
-	r->bytes -= (size_t)r->result;
-	return r->bytes == 0 || f->err;
-}
+	uint64_t got = r->result < 0 ? 0 : (uint64_t)r->result;
 
-/* Submits a request until it is under way or done; false when busy. */
-static bool
-submit(struct flight *f, struct write_request *r)
-{
-	const struct write_ops *ops = f->maker->way->ops;
-
-	for (;;) {
-		switch (ops->submit(f->maker->state, r)) {
-		case WRITE_QUEUED:
-			return true;
-		case WRITE_BUSY:
-			return false;
-		case WRITE_DONE:
-			if (!done(f, r))
-				break;
-			f->idle[f->idles++] = r;
-			return true;
-		}
-	}
-}
-
-static void
-request_next(struct flight *f)
-{
-	struct write_request *r = f->idle[--f->idles];
-	uint64_t left = f->bytes - f->sent;
-
-	r->fd = f->fd;
-	r->data = f->data + f->sent;
-	r->bytes = left < REQUEST ? left : REQUEST;
-	r->offset = f->sent;
-	if (submit(f, r))
-		f->sent += left < REQUEST ? left : REQUEST;
+	if (got < r->bytes)
+		got = got / f->maker->align * f->maker->align;
+	if (!got && !f->err)
+		f->err = r->result < 0 ? (int)r->result : -EIO;
+	r->data = (const uint8_t *)r->data + got;
+	r->offset += got;
+	r->bytes -= got;
+	if (r->bytes)
+		f->ready[f->readies++] = r;
 	else
 		f->idle[f->idles++] = r;
 }
 
-/* The rest of a short write; false when it is not under way. */
+/* False when the plugin is busy: then it has to give something back first. */
 static bool
-submit_again(struct flight *f, struct write_request *r)
+submit(struct flight *f, struct write_request *r)
 {
-	bool taken = submit(f, r);
+	switch (f->maker->way->ops->submit(f->maker->state, r)) {
+	case WRITE_QUEUED: f->queued++; return true;
+	case WRITE_DONE: done(f, r); return true;
+	default: f->ready[f->readies++] = r; return false;
+	}
+}
 
-	if (!taken)
-		f->err = -EIO;	/* busy, and it just gave one back: its bug */
-	return taken;
+static struct write_request *
+request_next(struct flight *f)
+{
+	uint64_t left = f->bytes - f->sent;
+	struct write_request *r;
+
+	if (f->err)
+		return NULL;
+	if (f->readies)
+		return f->ready[--f->readies];
+	if (!f->idles || !left)
+		return NULL;
+	r = f->idle[--f->idles];
+	r->fd = f->fd;
+	r->data = f->data + f->sent;
+	r->bytes = left < REQUEST ? left : REQUEST;
+	r->offset = f->sent;
+	f->sent += r->bytes;
+	return r;
 }
 
 static void
 reap(struct flight *f)
 {
-	const struct write_ops *ops = f->maker->way->ops;
 	struct write_request *got[FLIGHT];
-	unsigned n = ops->reap(f->maker->state, got, FLIGHT);
+	unsigned n = f->maker->way->ops->reap(f->maker->state, got, FLIGHT);
 
-	for (unsigned i = 0; i < n; i++) {
-		if (done(f, got[i]) || !submit_again(f, got[i]))
-			f->idle[f->idles++] = got[i];
-	}
+	f->queued -= n;
+	for (unsigned i = 0; i < n; i++)
+		done(f, got[i]);
 }
 
 static int
@@ -166,19 +154,18 @@ data_write(struct chunk_maker *m, int fd, const uint8_t *data, uint64_t bytes)
 
 	for (unsigned i = 0; i < FLIGHT; i++)
 		f.idle[i] = &f.request[i];
-	while (f.idles < FLIGHT || (f.sent < bytes && !f.err)) {
-		uint64_t before = f.sent;
+	for (;;) {
+		struct write_request *r = request_next(&f);
 
-		if (f.sent < bytes && !f.err && f.idles)
-			request_next(&f);
-		if (f.sent != before)
+		if (r && submit(&f, r))
 			continue;
-		if (f.idles < FLIGHT)
+		if (f.queued)
 			reap(&f);
-		else
+		else if (r)
 			f.err = -EIO;	/* busy with nothing: its bug */
+		else
+			return f.err;
 	}
-	return f.err;
 }
 
 /* ---- the way --------------------------------------------------------- */
@@ -216,7 +203,9 @@ way_try(struct chunk_maker *m, const struct disk *disk)
 	if (fd < 0)
 		return fd;
 	m->align = flags ? direct_align(fd) : 1;
-	if (posix_memalign(&page, GEOMETRY_PAGE, GEOMETRY_PAGE))
+	if (m->align > GEOMETRY_PAGE)
+		err = -EINVAL;	/* more than blocks are made of */
+	if (!err && posix_memalign(&page, GEOMETRY_PAGE, GEOMETRY_PAGE))
 		err = -ENOMEM;
 	if (!err) {
 		memset(page, 0, GEOMETRY_PAGE);
@@ -289,7 +278,7 @@ chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	uint64_t bytes = (uint64_t)b->used * b->slot_bytes;
 	const struct write_ops *ops = m->way->ops;
 	int flags = ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
-	int fd = -1, err, finished = 0;
+	int fd, err, finished = 0;
 
 	if (ops->head.flags & WRITE_NOTHING)
 		return data_write(m, -1, b->data, bytes);
@@ -308,7 +297,7 @@ chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	err = err ? err : finished;
 	if (!err) {
 		leaf_add(leaf, b, fd);
-	} else if (fd >= 0) {
+	} else {
 		close(fd);
 		folder_unchunk(leaf->folder, b->number);
 	}

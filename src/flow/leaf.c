@@ -55,34 +55,39 @@ notes_add(struct leaf *l, const struct block *b)
 	}
 }
 
-/* The data's own times, where its format has them. */
+/* The data's own time of a slot; false where it has no packet, or that no
+ * time. */
+static bool
+slot_time(const struct leaf *l, const struct block *b, uint32_t slot,
+	  int64_t *ns)
+{
+	const struct fill *f = &l->output->fill;
+	struct format_packet p;
+
+	if (!block_has(b, slot))
+		return false;
+	f->format->parse(f->shape, NULL, block_slot(b, slot), &p);
+	if (!(p.has & FORMAT_TIME))
+		return false;
+	*ns = format_time_ns(f->shape, &p);
+	return true;
+}
+
+/* The data's own times, where its format has them: a few packets tell. */
 static bool
 data_times(const struct leaf *l, const struct block *b, int64_t *first,
 	   int64_t *last)
 {
-	const struct fill *f = &l->output->fill;
-	struct format_packet p;
-	bool any = false;
+	uint32_t looks = 4 * l->output->fill.shape->parts;
+	uint32_t at = 0, end = b->used;
 
-	for (uint32_t i = 0, n = b->used; i < n && !any; i++) {
-		if (!block_has(b, i))
-			continue;
-		f->format->parse(f->shape, NULL, block_slot(b, i), &p);
-		any = p.has & FORMAT_TIME;
-		*first = any ? format_time_ns(f->shape, &p) : 0;
-		if (!any && i >= 4 * f->shape->parts)
-			return false;
-	}
-	for (uint32_t i = b->used; any && i--;) {
-		if (!block_has(b, i))
-			continue;
-		f->format->parse(f->shape, NULL, block_slot(b, i), &p);
-		if (!(p.has & FORMAT_TIME))
-			continue;
-		*last = format_time_ns(f->shape, &p);
-		break;
-	}
-	return any;
+	while (at < end && looks && !slot_time(l, b, at, first))
+		looks -= block_has(b, at++);
+	if (at == end || !looks)
+		return false;
+	while (!slot_time(l, b, --end, last))
+		;
+	return true;
 }
 
 static void
@@ -146,8 +151,8 @@ round_lose(struct leaf *l, int err)
 	uint64_t packets = 0;
 
 	for (unsigned i = 0; i < l->records; i++) {
-		packets += l->record[i].present;
 		output_unwrite(l->output, &l->record[i]);
+		packets += l->record[i].present;
 	}
 	log_line(LOG_ERROR, l->output->name,
 		 "%llu packets in %u chunks could not be made durable: %s",

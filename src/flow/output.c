@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Once per block, so a lock is fine: over the runs, which the receiver
- * extends and the event loop shows, and over fill, which learns from the
+ * Once per block, so locks are fine: one over the runs, which the receiver
+ * extends and the event loop shows, and one over fill, which learns from the
  * blocks that pass and so wants to see them one at a time.  Filling itself
- * is done on the writers' threads, never on the receiver's: a block of
- * 64 MiB that lost half its packets takes ten milliseconds.
+ * is done on the writers' threads, and the receiver never waits for it: a
+ * block of 64 MiB that lost half its packets takes ten milliseconds.
  */
 #include "flow/output.h"
 
@@ -18,6 +18,7 @@ output_init(struct output *o, enum fill_kind kind,
 	    const struct format_ops *format, const struct format_shape *shape)
 {
 	pthread_mutex_init(&o->lock, NULL);
+	pthread_mutex_init(&o->fill_lock, NULL);
 	return fill_init(&o->fill, kind, format, shape);
 }
 
@@ -25,6 +26,7 @@ void
 output_finish(struct output *o)
 {
 	fill_finish(&o->fill);
+	pthread_mutex_destroy(&o->fill_lock);
 	pthread_mutex_destroy(&o->lock);
 }
 
@@ -113,9 +115,9 @@ output_seal(struct output *o, struct block *b)
 {
 	if (b->state == BLOCK_SEALED)
 		return;
-	pthread_mutex_lock(&o->lock);
+	pthread_mutex_lock(&o->fill_lock);
 	fill_block(&o->fill, b);
-	pthread_mutex_unlock(&o->lock);
+	pthread_mutex_unlock(&o->fill_lock);
 	page_clear(b);
 	block_seal(b);
 }
@@ -159,9 +161,15 @@ output_lost(struct output *o, struct block *b)
 void
 output_unwrite(struct output *o, const struct index_record *r)
 {
+	uint64_t bytes = r->bytes;
+
+	if (r->kind == INDEX_GAP)
+		bytes = (uint64_t)r->missing * o->fill.shape->payload;
 	atomic_fetch_sub_explicit(&o->packets, r->present,
 				  memory_order_relaxed);
-	atomic_fetch_sub_explicit(&o->bytes, r->bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->bytes, bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->chunks, r->kind == INDEX_BLOCK,
+				  memory_order_relaxed);
 	add(&o->lost_packets, r->present);
 	run_shrink(o, r->run, r->present);
 }

@@ -58,8 +58,10 @@ struct output {
 	_Atomic uint64_t packets, bytes, lost_packets, chunks;
 	_Atomic uint64_t records;	/* of indexes, gaps too */
 
-	pthread_mutex_t lock;	/* over what is below */
+	pthread_mutex_t fill_lock;	/* over fill; never the receiver's */
 	struct fill fill;
+
+	pthread_mutex_t lock;	/* over what is below */
 	struct output_run run[OUTPUT_RUNS];
 	unsigned runs;
 };

@@ -305,6 +305,9 @@ stock_return(struct stock *s)
 	struct pool *p = s->pool;
 	struct stock **at;
 
+	/* Who saw the last block home may be faster than who brought it. */
+	pthread_mutex_lock(&s->lock);
+	pthread_mutex_unlock(&s->lock);
 	pthread_mutex_lock(&p->lock);
 	for (at = &p->stocks; *at != s; at = &(*at)->next)
 		;

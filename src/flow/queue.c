@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-
 struct taker {
 	struct queue *queue;
 	pthread_cond_t wake;
@@ -34,6 +33,7 @@ struct queue {
 	unsigned length, most;
 	unsigned takers;
 	bool ended;	/* drain or abort */
+	bool aborted;
 };
 
 int
@@ -167,7 +167,7 @@ queue_put(struct queue *q, struct block *b, bool first)
 	pthread_mutex_lock(&q->lock);
 	if (q->takers == 0)
 		err = -ENODEV;
-	else if (q->ended && !first)
+	else if (q->aborted || (q->ended && !first))
 		err = -EPIPE;
 	else if (q->length == q->most && !first)
 		err = -ENOBUFS;
@@ -272,6 +272,7 @@ queue_abort(struct queue *q)
 	q->head = NULL;
 	q->tail = &q->head;
 	q->length = 0;
+	q->aborted = true;
 	queue_end(q);
 	pthread_mutex_unlock(&q->lock);
 	return left;

@@ -390,18 +390,26 @@ writer_end(struct writer *w, struct output *o, const struct index_record *end,
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* Without a place in the queue there is nothing to do but errands. */
 static bool
-rest(struct writer *w)
+stopped(struct writer *w)
 {
 	bool stop;
 
 	pthread_mutex_lock(&w->lock);
-	while (!w->errands && !w->stop)
-		pthread_cond_wait(&w->wake, &w->lock);
 	stop = w->stop && !w->errands;
 	pthread_mutex_unlock(&w->lock);
-	return !stop;
+	return stop;
+}
+
+/* Without a place in the queue there is nothing to do but errands. */
+static bool
+rest(struct writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	while (!w->errands && !w->stop)
+		pthread_cond_wait(&w->wake, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+	return !stopped(w);
 }
 
 static bool
@@ -422,7 +430,7 @@ work(struct writer *w)
 		if (w->taker)
 			state_set(w, WRITER_IDLE);
 	}
-	return err != -EPIPE;
+	return err == -EINTR ? !stopped(w) : err != -EPIPE;
 }
 
 static void *
@@ -477,6 +485,8 @@ writer_stop(struct writer *w)
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
 	pthread_cond_signal(&w->wake);
+	if (w->taker)
+		taker_poke(w->taker);
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
 	pthread_cond_destroy(&w->wake);

@@ -341,4 +341,18 @@ tests_unit_test_place_storm_SOURCES = %D%/test_place_storm.c %D%/suite.h \
 tests_unit_test_place_storm_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_storm_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_leaf
+TESTS += tests/unit/test_leaf
+tests_unit_test_leaf_SOURCES = %D%/test_leaf.c %D%/suite.h \
+	%D%/disk_bench.h %D%/fake_write.h %D%/dice.h %D%/scratch.h
+tests_unit_test_leaf_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_leaf_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_chunk
+TESTS += tests/unit/test_chunk
+tests_unit_test_chunk_SOURCES = %D%/test_chunk.c %D%/suite.h \
+	%D%/disk_bench.h %D%/fake_write.h %D%/dice.h %D%/scratch.h
+tests_unit_test_chunk_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_chunk_LDADD = $(UNIT_FLOW)
+
 endif
