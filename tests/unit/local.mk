@@ -355,4 +355,16 @@ tests_unit_test_chunk_SOURCES = %D%/test_chunk.c %D%/suite.h \
 tests_unit_test_chunk_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_chunk_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_pool
+TESTS += tests/unit/test_pool
+tests_unit_test_pool_SOURCES = %D%/test_pool.c %D%/suite.h
+tests_unit_test_pool_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pool_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_queue
+TESTS += tests/unit/test_queue
+tests_unit_test_queue_SOURCES = %D%/test_queue.c %D%/suite.h
+tests_unit_test_queue_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_queue_LDADD = $(UNIT_FLOW)
+
 endif

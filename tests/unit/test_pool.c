@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "flow/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "suite.h"
+
+enum { MIB = 1 << 20, THREADS = 4, ROUNDS = 3000 };
+
+static struct pool *pool;
+static struct fault fault;
+
+static void
+open_pool(uint64_t bytes)
+{
+	log_level_set(LOG_ERROR);
+	ck_assert_int_eq(pool_make(&pool, bytes, &fault), 0);
+}
+
+static struct stock *
+borrow(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
+{
+	struct stock *s;
+
+	ck_assert_int_eq(
+	    pool_borrow(pool, &s, blocks, slots, slot_bytes, &fault), 0);
+	return s;
+}
+
+START_TEST(says_what_it_has)
+{
+	struct pool_facts f;
+	struct stock *s;
+
+	open_pool(3 * MIB);
+	f = pool_facts(pool);
+	ck_assert_uint_eq(f.bytes, 4 * MIB); /* whole huge pages */
+	ck_assert_uint_eq(f.borrowed, 0);
+	ck_assert_ptr_nonnull(f.pages);
+	s = borrow(3, 100, 1000);
+	ck_assert_uint_eq(pool_need(3, 100, 1000), 3 * 102400);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 102400);
+	stock_return(s);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
+	pool_free(pool);
+}
+END_TEST
+
+START_TEST(blocks_are_pages_of_their_own)
+{
+	struct stock *s;
+	struct block *b[5], *again;
+
+	open_pool(2 * MIB);
+	s = borrow(5, 65, 70);
+	ck_assert_uint_eq(stock_blocks(s), 5);
+	for (int i = 0; i < 5; i++) {
+		b[i] = stock_take(s);
+		ck_assert_ptr_nonnull(b[i]);
+		ck_assert_int_eq(b[i]->state, BLOCK_OPEN);
+		ck_assert_uint_eq((uintptr_t)b[i]->data % 4096, 0);
+		ck_assert_uint_eq(b[i]->slots, 65);
+		ck_assert_uint_eq(b[i]->slot_bytes, 70);
+		ck_assert_uint_eq(b[i]->used + b[i]->filled + b[i]->gap, 0);
+		memset(b[i]->data, i, 65 * 70);
+		b[i]->present[0] = b[i]->present[1] = ~0ull;
+		b[i]->used = b[i]->filled = 65;
+		b[i]->gap = 9;
+		ck_assert_uint_eq(stock_home(s), 4 - i);
+	}
+	ck_assert_ptr_null(stock_take(s));
+	for (int i = 0; i < 5; i++) {
+		ck_assert_uint_eq(b[i]->data[0], i);
+		ck_assert_uint_eq(b[i]->data[65 * 70 - 1], i);
+	}
+	/* Last out first, and without what it had. */
+	stock_put(b[1]);
+	stock_put(b[3]);
+	again = stock_take(s);
+	ck_assert_ptr_eq(again, b[3]);
+	for (uint32_t i = 0; i < 65; i++)
+		ck_assert(!block_has(again, i));
+	ck_assert_uint_eq(again->used + again->filled + again->gap, 0);
+	ck_assert_ptr_eq(stock_take(s), b[1]);
+	for (int i = 0; i < 5; i++)
+		stock_put(b[i]);
+	stock_return(s);
+	pool_free(pool);
+}
+END_TEST
+
+START_TEST(the_first_that_fits)
+{
+	struct stock *a, *b, *c, *d;
+	struct block *k;
+	uint8_t *from;
+
+	open_pool(4 * MIB);
+	a = borrow(1, 256, 4096);
+	b = borrow(1, 256, 4096);
+	c = borrow(1, 256, 4096);
+	k = stock_take(a);
+	from = k->data;
+	stock_put(k);
+	stock_return(b);
+	ck_assert_int_eq(pool_borrow(pool, &d, 2, 256, 4096, &fault), -ENOMEM);
+	d = borrow(2, 64, 4096); /* half of the hole */
+	k = stock_take(d);
+	ck_assert(k->data >= from + MIB && k->data < from + 2 * MIB);
+	stock_put(k);
+	b = borrow(1, 256, 4096); /* the other half is too small */
+	k = stock_take(b);
+	ck_assert_ptr_eq(k->data, from + 3 * MIB);
+	stock_put(k);
+	stock_return(a);
+	stock_return(d);
+	d = borrow(2, 256, 4096); /* what was given back is one again */
+	stock_return(d);
+	stock_return(b);
+	stock_return(c);
+	d = borrow(4, 256, 4096);
+	stock_return(d);
+	pool_free(pool);
+}
+END_TEST
+
+START_TEST(too_much_is_explained)
+{
+	struct stock *s, *other;
+	char line[1024];
+
+	open_pool(4 * MIB);
+	s = borrow(1, 256, 4096);
+	ck_assert_int_eq(pool_borrow(pool, &other, 5, 256, 4096, &fault),
+			 -ENOMEM);
+	fault_line(&fault, line, sizeof line);
+	ck_assert_str_eq(fault.code, "no-memory");
+	ck_assert_msg(strstr(line, "5 blocks"), "%s", line);
+	ck_assert_msg(strstr(line, "5.0 MiB"), "%s", line);
+	ck_assert_msg(strstr(line, "4.0 MiB"), "%s", line);
+	ck_assert_msg(strstr(line, "3.0 MiB"), "%s", line);
+	ck_assert_msg(strstr(line, "`memory`"), "%s", line);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, MIB);
+	stock_return(s);
+	pool_free(pool);
+	ck_assert_int_eq(pool_make(&pool, 1ull << 60, &fault), -ENOMEM);
+	fault_line(&fault, line, sizeof line);
+	ck_assert_msg(strstr(line, "`memory`"), "%s", line);
+}
+END_TEST
+
+START_TEST(home_when_the_last_lets_go)
+{
+	struct stock *s;
+	struct block *b;
+
+	open_pool(2 * MIB);
+	s = borrow(1, 4, 100);
+	b = stock_take(s);
+	block_close(b);
+	ck_assert_int_eq(b->state, BLOCK_CLOSED);
+	block_seal(b);
+	ck_assert_int_eq(b->state, BLOCK_SEALED);
+	block_hold(b);
+	block_hold(b);
+	block_drop(b);
+	block_drop(b);
+	ck_assert_uint_eq(stock_home(s), 0);
+	block_drop(b);
+	ck_assert_uint_eq(stock_home(s), 1);
+	ck_assert_int_eq(b->state, BLOCK_FREE);
+	stock_return(s);
+	pool_free(pool);
+}
+END_TEST
+
+/* ---- threads --------------------------------------------------------- */
+
+static _Atomic(struct block *) handed[THREADS];
+static atomic_bool over;
+
+/* Reads what it holds, and lets go. */
+static void *
+reader(void *arg)
+{
+	_Atomic(struct block *) *mine = arg;
+
+	while (!atomic_load(&over) || atomic_load(mine)) {
+		struct block *b = atomic_exchange(mine, NULL);
+
+		if (!b) {
+			sched_yield();
+			continue;
+		}
+		for (uint32_t i = 1; i < 100; i++) {
+			if (b->data[i] != b->data[0])
+				abort();
+		}
+		block_drop(b);
+	}
+	return NULL;
+}
+
+static void
+hand_round(struct stock *s, uint8_t byte)
+{
+	struct block *b = stock_take(s);
+
+	if (!b) {
+		sched_yield();
+		return;
+	}
+	memset(b->data, byte, 100);
+	block_close(b);
+	block_seal(b);
+	for (int i = 0; i < THREADS; i++) {
+		struct block *none = NULL;
+
+		block_hold(b);
+		if (!atomic_compare_exchange_strong(&handed[i], &none, b))
+			block_drop(b);
+	}
+	block_drop(b);
+}
+
+/* What holders read is never written meanwhile; and the stock may go as
+ * soon as it says that all are home. */
+START_TEST(holders_on_many_threads)
+{
+	pthread_t thread[THREADS];
+
+	open_pool(2 * MIB);
+	for (int round = 0; round < 20; round++) {
+		struct stock *s = borrow(3, 1, 100);
+
+		atomic_store(&over, false);
+		for (int i = 0; i < THREADS; i++)
+			pthread_create(&thread[i], NULL, reader,
+				       (void *)&handed[i]);
+		for (int i = 0; i < ROUNDS / 20; i++)
+			hand_round(s, (uint8_t)i);
+		while (stock_home(s) < stock_blocks(s))
+			sched_yield();
+		stock_return(s);
+		atomic_store(&over, true);
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(thread[i], NULL);
+	}
+	pool_free(pool);
+}
+END_TEST
+
+SUITE("pool", says_what_it_has, blocks_are_pages_of_their_own,
+      the_first_that_fits, too_much_is_explained, home_when_the_last_lets_go,
+      holders_on_many_threads)
