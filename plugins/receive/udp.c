@@ -364,8 +364,11 @@ train_receive(struct receive_state *s, struct source *src,
 	if (got < 0)
 		return -errno;
 	segment = segment_size(&m);
-	if (!segment)
-		segment = src->mode == DRAIN ? s->size : total;
+	/* No train has more packets than a batch: that is one too long. */
+	if (!segment && src->mode == DRAIN && total / s->size <= RECEIVE_BATCH)
+		segment = s->size;
+	else if (!segment)
+		segment = total;
 	flags = sender_flags(s, 0);
 	if (segment == s->size && total) {
 		train_tell(s, b, pairs, total, flags);

@@ -7,4 +7,10 @@ tests_contract_test_format_SOURCES = %D%/test_format.c
 tests_contract_test_format_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_format_LDADD = $(CHECK_LIBS) -ldl
 
+check_PROGRAMS += tests/contract/test_receive
+TESTS += tests/contract/test_receive
+tests_contract_test_receive_SOURCES = %D%/test_receive.c
+tests_contract_test_receive_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
 endif
