@@ -168,6 +168,7 @@ output_unwrite(struct output *o, const struct index_record *r)
 	atomic_fetch_sub_explicit(&o->packets, r->present,
 				  memory_order_relaxed);
 	atomic_fetch_sub_explicit(&o->bytes, bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->records, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&o->chunks, r->kind == INDEX_BLOCK,
 				  memory_order_relaxed);
 	add(&o->lost_packets, r->present);

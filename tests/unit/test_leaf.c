@@ -189,6 +189,7 @@ START_TEST(a_failed_round_is_counted)
 	ck_assert_uint_eq(bench.output.bytes, 0);
 	ck_assert_uint_eq(bench.output.lost_packets, 24);
 	ck_assert_uint_eq(bench.output.chunks, 0);
+	ck_assert_uint_eq(bench.output.records, 0);
 	ck_assert_uint_eq(bench.output.run[0].packets, 0);
 	close(pipes[0]);
 	close_leaf();
