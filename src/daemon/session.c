@@ -273,10 +273,12 @@ folders_end(struct session *s)
 	};
 	json_t *tail = report_tail(s);
 
+	/* One each: giving back a JSON value orders nothing between threads,
+	 * so the last of several might free what another still reads. */
 	atomic_store(&s->output.errands, s->host->writers);
 	for (unsigned i = 0; i < s->host->writers; i++) {
 		if (writer_end(s->host->writer[i], &s->output, &end,
-			       json_incref(tail)) < 0)
+			       json_deep_copy(tail)) < 0)
 			abort();	/* a few bytes, and no way back */
 	}
 	json_decref(tail);
