@@ -34,8 +34,11 @@ plugins_LTLIBRARIES = \
 %C%_write_writev_la_SOURCES = %D%/write/writev.c
 %C%_write_writev_la_LDFLAGS = $(PLUGIN_FLAGS)
 
-# Nobody links with a plugin: libtool's own file is not installed.
+# Nobody links with a plugin: libtool's own file is not installed, and so
+# libtool cannot uninstall.  Plugins of others lie in the same folder.
+PLUGINS_NAMES = for la in $(plugins_LTLIBRARIES); do \
+	name=$(DESTDIR)$(pluginsdir)/`basename $$la .la`;
 install-data-hook:
-	rm -f $(DESTDIR)$(pluginsdir)/*.la
+	$(PLUGINS_NAMES) rm -f "$$name.la"; done
 uninstall-hook:
-	rm -f $(DESTDIR)$(pluginsdir)/*.so
+	$(PLUGINS_NAMES) rm -f "$$name.so"; done
