@@ -7,3 +7,5 @@ include %D%/contract/local.mk
 include %D%/flow/local.mk
 include %D%/fuzz/local.mk
 include %D%/bench/local.mk
+TESTS += %D%/includes.sh
+EXTRA_DIST += %D%/includes.sh scripts/demo scripts/install-deps scripts/test
