@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -57,6 +58,19 @@ signals_open(struct daemon *d)
 	signal(SIGHUP, SIG_IGN);
 	d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return d->signals < 0 ? -errno : 0;
+}
+
+/* Chunks stay open until their round, up to LEAF_ROUND on each disk: more
+ * than the 1024 files that a process has by custom. */
+static void
+files_allow(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static int
@@ -134,6 +148,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	int err;
 
 	*d = (struct daemon){ .signals = -1, .wake = -1 };
+	files_allow();
 	d->started = d->sampled = clock_steady();
 	d->started_ns = clock_now();
 	d->ended = json_array();

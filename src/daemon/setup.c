@@ -79,10 +79,14 @@ durable_read(struct setup *c, struct fault *fault)
 	else if (!strcmp(c->o.durable, "end"))
 		c->durable = INT64_MAX / 2;
 	else if (units_span(c->o.durable, &c->durable) < 0)
-		return fault_set(fault, -EINVAL, "conf",
-				 "%s: durable = \"%s\" is none of \"5s\" (any "
-				 "time), \"block\", \"end\"",
-				 c->path, c->o.durable);
+		return conf_blame(
+		    c->conf,
+		    config_setting_get_member(conf_root(c->conf), "durable"),
+		    fault_set(fault, -EINVAL, "conf",
+			      "durable = \"%s\" is none of \"5s\" (any time), "
+			      "\"block\", \"end\"",
+			      c->o.durable),
+		    fault);
 	return 0;
 }
 

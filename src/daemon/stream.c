@@ -52,8 +52,9 @@ const struct option stream_options[] = {
 	{ .name = "fill", .type = OPTION_CHOICE, .offset = AT(fill),
 	  .choices = "invalid|zero", .fallback = "invalid",
 	  .help = "what stands where a packet is missing" },
+	/* At most 2^31 slots of 8 bytes: an index record counts to 2^32. */
 	{ .name = "max_gap", .type = OPTION_BYTES, .offset = AT(max_gap),
-	  .fallback = "256M",
+	  .fallback = "256M", .max = 1ull << 34,
 	  .help = "a longer step of the sequence begins a new run" },
 	{ .name = "max_age", .type = OPTION_SPAN, .offset = AT(max_age),
 	  .fallback = "2s", .min = 1000000,

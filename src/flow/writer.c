@@ -253,6 +253,18 @@ block_give_back(struct writer *w, struct block *b)
 		output_lost(b->session, b);
 }
 
+/* Chunks that wait for their round are open files; a round closes them. */
+static int
+block_put(struct writer *w, struct leaf *leaf, const struct block *b)
+{
+	int err = chunk_write(&w->maker, &w->disk, leaf, b);
+
+	if (err != -EMFILE && err != -ENFILE)
+		return err;
+	rounds_do(w, INT64_MAX);
+	return w->taker ? chunk_write(&w->maker, &w->disk, leaf, b) : err;
+}
+
 static void
 block_write(struct writer *w, struct block *b)
 {
@@ -265,9 +277,10 @@ block_write(struct writer *w, struct block *b)
 	/* None where the disk came back after this recording had begun. */
 	err = leaf ? 0 : leaf_make(w, o, &leaf);
 	if (!err)
-		err = chunk_write(&w->maker, &w->disk, leaf, b);
+		err = block_put(w, leaf, b);
 	if (err) {
-		disk_leave(w, err, "write a chunk");
+		if (w->taker)
+			disk_leave(w, err, "write a chunk");
 		block_give_back(w, b);
 		rounds_do(w, INT64_MAX);
 		return;

@@ -28,7 +28,8 @@ raw_stream()
 {
 	local keys='format = "raw"; sequence = "le64@0"; prefix = 8; payload = 1024;'
 
-	printf '\t%s : { listen = [ "127.0.0.1:%s" ]; block = "256K"; %s %s };' \
+	[[ $* == *"block ="* ]] || keys+=' block = "256K";'
+	printf '\t%s : { listen = [ "127.0.0.1:%s" ]; %s %s };' \
 		"${stream:-s}" "$port" "$keys" "$*"
 }
 

@@ -18,6 +18,7 @@ FLOW_TESTS = \
 # What must not break it.
 EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py
 FLOW_TESTS += \
+	%D%/break_conf.sh \
 	%D%/break_packets.sh \
 	%D%/break_sequence.sh \
 	%D%/break_pause.sh \
