@@ -25,7 +25,8 @@ plugins_LTLIBRARIES = \
 %C%_receive_gen_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp.c \
 	%D%/receive/allow.c %D%/receive/allow.h \
-	%D%/receive/socket.c %D%/receive/socket.h
+	%D%/receive/socket.c %D%/receive/socket.h \
+	%D%/receive/train.c %D%/receive/train.h
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_direct_la_SOURCES = %D%/write/direct.c
 %C%_write_direct_la_LDFLAGS = $(PLUGIN_FLAGS)

@@ -574,6 +574,44 @@ START_TEST(udp_knows_foreign_senders)
 }
 END_TEST
 
+/* What has come back to the sender: how many datagrams. */
+static unsigned
+heard(const struct bench *b)
+{
+	char text[64];
+	unsigned n = 0;
+
+	while (recv(b->from, text, sizeof text, MSG_DONTWAIT) > 0)
+		n++;
+	return n;
+}
+
+START_TEST(udp_keeps_the_way_alive)
+{
+	static const char *const modes[] = { "gro = true;", "gro = false;" };
+	static struct bench b;
+	struct receive_counts c;
+	char options[128];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(options, sizeof options, V4 "keepalive = \"10s\"; %s",
+			 modes[i]);
+		now_ns = 1000 * (int64_t)SECOND;
+		udp_open(&b, options, 8, 1000);
+		b.ops->counts(b.state, 0, &c);	/* nobody is there yet */
+		send_one(&b, 1008);
+		take_all(&b);
+		b.ops->counts(b.state, 0, &c);
+		b.ops->counts(b.state, 0, &c);
+		ck_assert_uint_eq(heard(&b), 1);
+		now_ns += 11 * (int64_t)SECOND;
+		b.ops->counts(b.state, 0, &c);
+		ck_assert_uint_eq(heard(&b), 1);
+		bench_close(&b);
+	}
+}
+END_TEST
+
 START_TEST(udp_counts_overruns)
 {
 	static struct bench b;
@@ -748,6 +786,7 @@ END_TEST
 SUITE("receive contract", udp_tells_every_datagram, udp_without_trains,
       udp_over_ipv6, udp_takes_a_backlog, udp_loses_nothing_between_sources,
       udp_switches_to_batches, udp_tries_trains_again,
-      udp_knows_foreign_senders, udp_counts_overruns,
+      udp_knows_foreign_senders, udp_keeps_the_way_alive,
+      udp_counts_overruns,
       udp_refuses_with_a_sentence, udp_shares_no_port,
       gen_makes_what_was_asked_for, gen_refuses_to_lose_everything)
