@@ -12,5 +12,6 @@ libflow_a_SOURCES = \
 	%D%/pool.c %D%/pool.h \
 	%D%/queue.c %D%/queue.h \
 	%D%/receiver.c %D%/receiver.h \
+	%D%/window.c %D%/window.h \
 	%D%/writer.c %D%/writer.h
 FLOW_LIBS = libflow.a $(STORE_LIBS)

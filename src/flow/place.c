@@ -35,8 +35,7 @@
 
 #include "flow/candidate.h"
 #include "flow/moves.h"
-
-enum { OPEN = 2, WINDOW = 3 };	/* blocks; the third is only aimed at */
+#include "flow/window.h"
 
 struct place {
 	struct place_args a;
@@ -44,15 +43,7 @@ struct place {
 	uint32_t datagram;	/* bytes: prefix + payload */
 	uint64_t max_gap;	/* slots */
 
-	/* The run; all sequences are relative to its base. */
-	bool running;
-	uint32_t run;
-	uint64_t base;		/* absolute */
-	uint64_t origin;	/* of open[0] */
-	uint64_t highest;	/* one behind the highest that came */
-	uint64_t gap;		/* slots without any packet before open[0] */
-	struct block *open[WINDOW];	/* NULL: no memory taken yet */
-	int64_t born[OPEN];	/* when the first packet came; steady */
+	struct window window;	/* and the run that it is of */
 
 	/* The batch. */
 	const struct receive_pair *pair;
@@ -62,8 +53,6 @@ struct place {
 	uint64_t reached;	/* one behind the highest of this batch */
 	int64_t now_ns, now;
 	struct moves moves;
-	struct block *closed, **closed_end;
-	struct block *unused;
 
 	struct candidate candidate;
 	struct counts counts;
@@ -126,8 +115,8 @@ place_make(struct place **place, const struct place_args *args)
 	p->parts = args->geometry->parts;
 	p->datagram = args->shape->prefix + p->payload;
 	p->max_gap = args->max_gap / p->payload;
-	p->closed_end = &p->closed;
-	p->candidate.span = (uint64_t)OPEN * p->slots;
+	window_init(&p->window, args->stock, p->slots, p->parts);
+	p->candidate.span = (uint64_t)WINDOW_OPEN * p->slots;
 	p->candidate.need = agree(p->slots);
 	p->candidate.bits = args->shape->sequence_bits;
 	if (spare_make(p) < 0) {
@@ -160,118 +149,6 @@ place_drop(struct place *p, enum drop why, uint64_t n)
 	p->counts.drop[why] += n;
 }
 
-/* ---- the window ------------------------------------------------------ */
-
-static struct block *
-window_block(struct place *p, unsigned i)
-{
-	if (!p->open[i])
-		p->open[i] = stock_take(p->a.stock);
-	return p->open[i];
-}
-
-/* Goes home after the batch: packets of it may lie there. */
-static void
-unused_add(struct place *p, struct block *b)
-{
-	if (!b)
-		return;
-	b->next = p->unused;
-	p->unused = b;
-}
-
-static void
-window_shift(struct place *p, uint64_t by)
-{
-	p->origin += by;
-	p->open[0] = p->open[1];
-	p->open[1] = p->open[2];
-	p->open[2] = NULL;
-	p->born[0] = p->born[1];
-}
-
-static bool
-has_packets(const struct block *b)
-{
-	return b && b->filled;
-}
-
-/* Closes the first block after `used` slots; an empty one becomes a gap. */
-static void
-first_close(struct place *p, uint32_t used)
-{
-	struct block *b = p->open[0];
-
-	if (has_packets(b)) {
-		b->used = used;
-		b->run = p->run;
-		b->base = p->base;
-		b->first = p->origin;
-		b->gap = p->gap;
-		p->gap = 0;
-		block_close(b);
-		*p->closed_end = b;
-		p->closed_end = &b->next;
-	} else {
-		unused_add(p, b);
-		p->gap += used;
-	}
-	window_shift(p, used);
-}
-
-/* So that the packet `off` slots behind the origin is in the second block. */
-static void
-window_forward(struct place *p, uint64_t off)
-{
-	uint64_t blocks = off / p->slots - 1;
-
-	for (int i = 0; i < WINDOW && blocks; i++, blocks--)
-		first_close(p, p->slots);
-	p->gap += blocks * p->slots;
-	p->origin += blocks * p->slots;
-}
-
-/* Nothing is open behind the first block: it may end with its last packet. */
-static void
-first_close_short(struct place *p)
-{
-	uint32_t used = p->open[0]->used;
-
-	used = (used + p->parts - 1) / p->parts * p->parts;
-	unused_add(p, p->open[1]);
-	unused_add(p, p->open[2]);
-	p->open[1] = p->open[2] = NULL;
-	first_close(p, used);
-	if (p->highest < p->origin)
-		p->highest = p->origin;
-}
-
-/* The oldest open block, closed by itself; false when none has packets. */
-static bool
-oldest_close(struct place *p)
-{
-	if (has_packets(p->open[1]))
-		first_close(p, p->slots);
-	else if (has_packets(p->open[0]))
-		first_close_short(p);
-	else
-		return false;
-	return true;
-}
-
-static void
-run_end(struct place *p)
-{
-	while (oldest_close(p))
-		;
-	for (int i = 0; i < WINDOW; i++) {
-		unused_add(p, p->open[i]);
-		p->open[i] = NULL;
-	}
-	p->gap = 0;	/* slots after the last packet are not lost ones */
-	p->running = false;
-}
-
 /* ---- packets --------------------------------------------------------- */
 
 /* Of a block that was closed?  Counted from here: the base may be more than
@@ -279,10 +156,11 @@ run_end(struct place *p)
 static bool
 packet_late(const struct place *p, uint64_t sequence)
 {
-	int64_t ahead = sequence_distance(p->base + p->origin, sequence,
+	const struct window *w = &p->window;
+	int64_t ahead = sequence_distance(w->base + w->origin, sequence,
 					  p->a.shape->sequence_bits);
 
-	return p->running && ahead < 0 && 0 - (uint64_t)ahead <= p->origin;
+	return w->running && ahead < 0 && 0 - (uint64_t)ahead <= w->origin;
 }
 
 static void
@@ -305,14 +183,14 @@ candidate_dissolve(struct place *p)
 static uint8_t *
 slot_give(struct place *p, uint64_t rel, bool readable)
 {
-	uint64_t off = rel - p->origin;
+	uint64_t off = rel - p->window.origin;
 	unsigned i = off >= p->slots;
 	uint32_t slot = (uint32_t)(off - i * (uint64_t)p->slots);
-	struct block *b = window_block(p, i);
+	struct block *b = window_block(&p->window, i);
 	uint64_t bit = 1ull << slot % 64;
 
-	if (rel >= p->highest)
-		p->highest = rel + 1;
+	if (rel >= p->window.highest)
+		p->window.highest = rel + 1;
 	else if (b && !block_has(b, slot))
 		p->counts.reordered++;
 	if (!b) {
@@ -326,7 +204,7 @@ slot_give(struct place *p, uint64_t rel, bool readable)
 	b->present[slot / 64] |= bit;
 	if (b->filled++ == 0) {
 		b->first_ns = p->now_ns;
-		p->born[i] = p->now;
+		p->window.born[i] = p->now;
 	}
 	b->last_ns = p->now_ns;
 	if (b->used <= slot)
@@ -340,8 +218,8 @@ slot_give(struct place *p, uint64_t rel, bool readable)
 static uint8_t *
 packet_give(struct place *p, uint64_t rel, bool readable)
 {
-	if (rel - p->origin >= (uint64_t)OPEN * p->slots)
-		window_forward(p, rel - p->origin);
+	if (rel - p->window.origin >= (uint64_t)WINDOW_OPEN * p->slots)
+		window_forward(&p->window, rel - p->window.origin);
 	return slot_give(p, rel, readable);
 }
 
@@ -352,17 +230,15 @@ run_begin(struct place *p)
 	struct candidate *c = &p->candidate;
 	uint64_t base;
 
-	run_end(p);
+	window_end(&p->window);
 	p->moved_on = true;
 	if (!candidate_base(c, p->parts, &base)) {
 		p->counts.drop[DROP_BEFORE_START] += c->n;
 		c->n = 0;
 		return;
 	}
-	p->running = true;
-	p->run = (uint32_t)p->counts.runs++;
-	p->base = base;
-	p->origin = p->highest = p->reached = 0;
+	window_begin(&p->window, (uint32_t)p->counts.runs++, base);
+	p->reached = 0;
 	for (unsigned i = 0; i < c->n; i++) {
 		struct candidate_packet *k = &c->packet[i];
 		int64_t rel = sequence_distance(base, k->sequence, c->bits);
@@ -370,7 +246,7 @@ run_begin(struct place *p)
 
 		if (rel < 0)
 			p->counts.drop[DROP_BEFORE_START]++;
-		else if ((uint64_t)rel < p->origin)
+		else if ((uint64_t)rel < p->window.origin)
 			p->counts.drop[DROP_LATE]++;
 		else
 			to = packet_give(p, (uint64_t)rel, k->readable);
@@ -380,7 +256,7 @@ run_begin(struct place *p)
 		}
 	}
 	c->n = 0;
-	p->reached = p->highest;
+	p->reached = p->window.highest;
 }
 
 static void
@@ -411,10 +287,8 @@ packet_park(struct place *p, const struct receive_packet *k,
 static void
 run_begin_arrival(struct place *p)
 {
-	p->running = true;
+	window_begin(&p->window, (uint32_t)p->counts.runs++, 0);
 	p->moved_on = true;
-	p->run = (uint32_t)p->counts.runs++;
-	p->base = p->origin = p->highest = 0;
 }
 
 static bool
@@ -424,9 +298,9 @@ packet_sequence(struct place *p, struct format_packet *f)
 		return true;
 	if (p->a.shape->sequence != SEQUENCE_ARRIVAL)
 		return false;
-	if (!p->running)
+	if (!p->window.running)
 		run_begin_arrival(p);
-	f->sequence = p->base + p->highest;
+	f->sequence = p->window.base + p->window.highest;
 	return true;
 }
 
@@ -434,12 +308,13 @@ packet_sequence(struct place *p, struct format_packet *f)
 static bool
 packet_near(const struct place *p, uint64_t sequence, uint64_t *rel)
 {
-	int64_t ahead = sequence_distance(p->base + p->highest, sequence,
+	const struct window *w = &p->window;
+	int64_t ahead = sequence_distance(w->base + w->highest, sequence,
 					  p->a.shape->sequence_bits);
 
-	*rel = p->highest + (uint64_t)ahead;
-	return p->running && ahead <= (int64_t)p->max_gap &&
-	       ahead >= -(int64_t)(p->highest - p->origin);
+	*rel = w->highest + (uint64_t)ahead;
+	return w->running && ahead <= (int64_t)p->max_gap &&
+	       ahead >= -(int64_t)(w->highest - w->origin);
 }
 
 static void
@@ -481,9 +356,9 @@ packet_place(struct place *p, unsigned i, const struct receive_packet *k)
 static unsigned
 aim_block(struct place *p, struct receive_pair *pair, unsigned n, uint64_t off)
 {
-	struct block *b = window_block(p, (unsigned)(off / p->slots));
+	struct block *b = window_block(&p->window, (unsigned)(off / p->slots));
 	uint32_t slot = (uint32_t)(off % p->slots);
-	uint64_t rel = p->origin + off;
+	uint64_t rel = p->window.origin + off;
 	unsigned i = 0;
 
 	for (; b && i < n && slot < p->slots; slot++, rel++) {
@@ -499,15 +374,16 @@ void
 place_aim(struct place *p, const struct aim *aim, struct receive_pair *pair,
 	  unsigned n)
 {
-	uint64_t rel = aim->run == p->run + 1ull ? aim->next : p->highest;
-	uint64_t off = rel > p->origin ? rel - p->origin : 0;
-	uint64_t end = (uint64_t)WINDOW * p->slots;
+	const struct window *w = &p->window;
+	uint64_t rel = aim->run == w->run + 1ull ? aim->next : w->highest;
+	uint64_t off = rel > w->origin ? rel - w->origin : 0;
+	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
 
 	p->pair = pair;
 	p->keys = 0;
-	while (p->running && p->keys < n && off < end) {
+	while (w->running && p->keys < n && off < end) {
 		aim_block(p, pair + p->keys, n - p->keys, off);
-		if (!p->open[off / p->slots])
+		if (!w->open[off / p->slots])
 			break;
 		off = (off / p->slots + 1) * p->slots;
 	}
@@ -528,24 +404,6 @@ batch_start(struct place *p, int64_t now_ns, int64_t now)
 	p->now = now;
 }
 
-/* Everything is where it belongs: closed blocks leave, unused ones go home. */
-static void
-batch_finish(struct place *p)
-{
-	struct block *b;
-
-	while ((b = p->unused)) {
-		p->unused = b->next;
-		stock_put(b);
-	}
-	while ((b = p->closed)) {
-		p->closed = b->next;
-		b->next = NULL;
-		p->a.out(p->a.arg, b);
-	}
-	p->closed_end = &p->closed;
-}
-
 void
 place_batch(struct place *p, struct aim *aim,
 	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
@@ -564,21 +422,19 @@ place_batch(struct place *p, struct aim *aim,
 			packet_place(p, i, k);
 	}
 	moves_settle(&p->moves);
-	batch_finish(p);
+	window_release(&p->window, p->a.out, p->a.arg);
 	if (p->reached) {
 		aim->next = p->reached;
-		aim->run = p->run + 1ull;
+		aim->run = p->window.run + 1ull;
 	}
 }
 
 static bool
 oldest_aged(const struct place *p, int64_t now)
 {
-	for (int i = 0; i < OPEN; i++) {
-		if (has_packets(p->open[i]))
-			return now - p->born[i] >= p->a.max_age;
-	}
-	return false;
+	int64_t born;
+
+	return window_oldest(&p->window, &born) && now - born >= p->a.max_age;
 }
 
 /* A candidate that nobody contradicts, and that is more than one packet. */
@@ -587,7 +443,7 @@ candidate_unopposed(const struct place *p)
 {
 	const struct candidate *c = &p->candidate;
 
-	return c->n > 1 && (!p->running || c->rivals == 0);
+	return c->n > 1 && (!p->window.running || c->rivals == 0);
 }
 
 void
@@ -595,20 +451,20 @@ place_age(struct place *p, int64_t now)
 {
 	p->now = now;
 	while (oldest_aged(p, now))
-		oldest_close(p);
+		window_close_oldest(&p->window);
 	if (candidate_unopposed(p) &&
 	    now - p->candidate.since >= p->a.max_age)
 		run_begin(p);
-	batch_finish(p);
+	window_release(&p->window, p->a.out, p->a.arg);
 }
 
 void
 place_flush(struct place *p)
 {
 	/* Where nothing else came, a single packet is the recording. */
-	if (candidate_unopposed(p) || (p->candidate.n && !p->running))
+	if (candidate_unopposed(p) || (p->candidate.n && !p->window.running))
 		run_begin(p);
 	candidate_dissolve(p);
-	run_end(p);
-	batch_finish(p);
+	window_end(&p->window);
+	window_release(&p->window, p->a.out, p->a.arg);
 }

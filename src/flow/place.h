@@ -18,8 +18,7 @@
  *
  *   place_aim -> the plugin's receive() -> place_batch -> place_aim ...
  *
- * Two blocks are open; what may come after them is a third, taken so that
- * the kernel has somewhere to put it:
+ * Packets find their slots in the two open blocks of the window (window.h):
  *
  *        origin          +slots          +2 slots         +3 slots
  *          | open          | open          | ahead            |

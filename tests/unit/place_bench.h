@@ -282,8 +282,8 @@ bench_pair_check(const struct bench *b, const uint8_t *at)
 
 		BENCH_MUST(at < k->data || at >= block_slot(k, k->slots));
 	}
-	for (unsigned i = 0; i < WINDOW; i++) {
-		const struct block *k = p->open[i];
+	for (unsigned i = 0; i < WINDOW_BLOCKS; i++) {
+		const struct block *k = p->window.open[i];
 		size_t off;
 
 		if (!k || at < k->data || at >= block_slot(k, k->slots))
@@ -338,20 +338,20 @@ bench_open_check(struct bench *b)
 	const struct place *p = b->place;
 	uint64_t filled = b->filled;
 
-	for (unsigned i = 0; i < WINDOW; i++) {
-		const struct block *k = p->open[i];
-		uint64_t first = p->origin + i * (uint64_t)p->slots;
+	for (unsigned i = 0; i < WINDOW_BLOCKS; i++) {
+		const struct block *k = p->window.open[i];
+		uint64_t first = p->window.origin + i * (uint64_t)p->slots;
 
 		if (!k)
 			continue;
 		BENCH_MUST(k->state == BLOCK_OPEN);
 		BENCH_MUST(k->filled == bench_bits(k));
-		BENCH_MUST(i < OPEN || !k->filled);
+		BENCH_MUST(i < WINDOW_OPEN || !k->filled);
 		filled += k->filled;
 		for (uint32_t slot = 0; slot < k->slots; slot++) {
 			if (block_has(k, slot))
 				bench_slot_check(b, k, slot,
-						 p->base + first + slot);
+						 p->window.base + first + slot);
 		}
 	}
 	BENCH_MUST(filled == place_counts(p)->placed);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory is taken as late as possible: a block that no packet comes for, in
+ * the middle of a long gap, costs none.
+ *
+ * A block that is closed by its age may end with its last packet, and then
+ * the origin moves to right behind it: so a stream that pauses, or is slow,
+ * leaves short blocks and no holes.
+ */
+#include "flow/window.h"
+
+#include <stddef.h>
+
+void
+window_init(struct window *w, struct stock *stock, uint32_t slots,
+	    uint32_t parts)
+{
+	*w = (struct window){ .stock = stock, .slots = slots, .parts = parts };
+	w->closed_end = &w->closed;
+}
+
+void
+window_begin(struct window *w, uint32_t run, uint64_t base)
+{
+	w->running = true;
+	w->run = run;
+	w->base = base;
+	w->origin = w->highest = w->gap = 0;
+}
+
+struct block *
+window_block(struct window *w, unsigned i)
+{
+	if (!w->open[i])
+		w->open[i] = stock_take(w->stock);
+	return w->open[i];
+}
+
+static void
+unused_add(struct window *w, struct block *b)
+{
+	if (!b)
+		return;
+	b->next = w->unused;
+	w->unused = b;
+}
+
+static void
+shift(struct window *w, uint64_t by)
+{
+	w->origin += by;
+	w->open[0] = w->open[1];
+	w->open[1] = w->open[2];
+	w->open[2] = NULL;
+	w->born[0] = w->born[1];
+}
+
+static bool
+has_packets(const struct block *b)
+{
+	return b && b->filled;
+}
+
+/* Closes the first block after `used` slots; an empty one becomes a gap. */
+static void
+first_close(struct window *w, uint32_t used)
+{
+	struct block *b = w->open[0];
+
+	if (has_packets(b)) {
+		b->used = used;
+		b->run = w->run;
+		b->base = w->base;
+		b->first = w->origin;
+		b->gap = w->gap;
+		w->gap = 0;
+		block_close(b);
+		*w->closed_end = b;
+		w->closed_end = &b->next;
+	} else {
+		unused_add(w, b);
+		w->gap += used;
+	}
+	shift(w, used);
+}
+
+void
+window_forward(struct window *w, uint64_t off)
+{
+	uint64_t blocks = off / w->slots - 1;
+
+	for (int i = 0; i < WINDOW_BLOCKS && blocks; i++, blocks--)
+		first_close(w, w->slots);
+	w->gap += blocks * w->slots;
+	w->origin += blocks * w->slots;
+}
+
+/* What was only aimed at goes back: it is of a place that moves now. */
+static void
+first_close_short(struct window *w)
+{
+	uint32_t used = w->open[0]->used;
+
+	used = (used + w->parts - 1) / w->parts * w->parts;
+	unused_add(w, w->open[1]);
+	unused_add(w, w->open[2]);
+	w->open[1] = w->open[2] = NULL;
+	first_close(w, used);
+	if (w->highest < w->origin)
+		w->highest = w->origin;
+}
+
+bool
+window_close_oldest(struct window *w)
+{
+	if (has_packets(w->open[1]))
+		first_close(w, w->slots);
+	else if (has_packets(w->open[0]))
+		first_close_short(w);
+	else
+		return false;
+	return true;
+}
+
+bool
+window_oldest(const struct window *w, int64_t *born)
+{
+	for (int i = 0; i < WINDOW_OPEN; i++) {
+		if (!has_packets(w->open[i]))
+			continue;
+		*born = w->born[i];
+		return true;
+	}
+	return false;
+}
+
+/* Slots after the last packet are not lost ones: their gap is forgotten. */
+void
+window_end(struct window *w)
+{
+	while (window_close_oldest(w))
+		;
+	for (int i = 0; i < WINDOW_BLOCKS; i++) {
+		unused_add(w, w->open[i]);
+		w->open[i] = NULL;
+	}
+	w->gap = 0;
+	w->running = false;
+}
+
+void
+window_release(struct window *w, void (*out)(void *arg, struct block *b),
+	       void *arg)
+{
+	struct block *b;
+
+	while ((b = w->unused)) {
+		w->unused = b->next;
+		stock_put(b);
+	}
+	while ((b = w->closed)) {
+		w->closed = b->next;
+		b->next = NULL;
+		out(arg, b);
+	}
+	w->closed_end = &w->closed;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_WINDOW_H
+#define SPATE_FLOW_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "contract/block.h"
+#include "flow/pool.h"
+
+/*
+ * A window is the part of a run that packets may still come for: two blocks
+ * are open, and a third may be there so that the kernel has somewhere to put
+ * what comes after them.
+ *
+ *        origin          +slots          +2 slots         +3 slots
+ *          | open[0]       | open[1]       | open[2]: ahead   |
+ *
+ * It only ever moves forward.  What it leaves behind is closed, in order; a
+ * block without a packet becomes part of the next one's gap.  Closed blocks
+ * and blocks that were never used wait for window_release, because packets
+ * of the batch that is being sorted may lie in their memory.
+ *
+ * Sequences are relative to the run.  The receiver's thread only.
+ */
+enum { WINDOW_OPEN = 2, WINDOW_BLOCKS = 3 };
+
+struct window {
+	struct stock *stock;
+	uint32_t slots, parts;
+	bool running;		/* a run has begun, and has not ended */
+	uint32_t run;
+	uint64_t base;		/* absolute sequence of the run's slot 0 */
+	uint64_t origin;	/* of open[0] */
+	uint64_t highest;	/* one behind the highest that came */
+	uint64_t gap;		/* slots without any packet before open[0] */
+	struct block *open[WINDOW_BLOCKS];	/* NULL: no memory taken yet */
+	int64_t born[WINDOW_OPEN];	/* first packet's arrival; steady */
+	struct block *closed, **closed_end;
+	struct block *unused;
+};
+
+void window_init(struct window *w, struct stock *stock, uint32_t slots,
+		 uint32_t parts);
+
+void window_begin(struct window *w, uint32_t run, uint64_t base);
+
+/* Closes what is open.  Nothing where nothing runs. */
+void window_end(struct window *w);
+
+/* The memory of a block of the window; NULL when none is free. */
+struct block *window_block(struct window *w, unsigned i);
+
+/* So that the packet `off` slots behind the origin is in open[1]; it is at
+ * least two blocks behind it. */
+void window_forward(struct window *w, uint64_t off);
+
+/* Closes the oldest block with packets: short, where nothing is open behind
+ * it.  False when there is none. */
+bool window_close_oldest(struct window *w);
+
+/* When that one's first packet came; false when there is none. */
+bool window_oldest(const struct window *w, int64_t *born);
+
+/* Sends unused blocks home and hands closed ones on, in order. */
+void window_release(struct window *w, void (*out)(void *arg, struct block *b),
+		    void *arg);
+
+#endif
