@@ -1,3 +1,6 @@
+# Packets as spate gen sends them, behind a shape; a configuration, values.
+EXTRA_DIST += %D%/seeds
+
 if FUZZERS
 
 # One fuzzer for each format, from one source that includes the plugin's.
