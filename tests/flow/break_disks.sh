@@ -11,7 +11,7 @@
 disks_make 4
 rmdir "${disks[1]}" "${disks[3]}"
 touch "${disks[3]}"
-settings+=('durable = "200ms";')
+settings+=('durable = "end";')	# so that all on a removed disk is lost
 conf_write "$(raw_stream)"
 
 state_of()

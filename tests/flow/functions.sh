@@ -51,6 +51,7 @@
 # at_end by whoever makes it, just before it is made.
 
 set -Eeuo pipefail
+PATH=$PATH:/usr/sbin:/sbin
 
 top_srcdir=$(cd "${BASH_SOURCE%/*}/../.." && pwd)
 top_builddir=$(cd "${top_builddir:-.}" && pwd)
