@@ -415,14 +415,13 @@ stopped(struct writer *w)
 }
 
 /* Without a place in the queue there is nothing to do but errands. */
-static bool
+static void
 rest(struct writer *w)
 {
 	pthread_mutex_lock(&w->lock);
 	while (!w->errands && !w->stop)
 		pthread_cond_wait(&w->wake, &w->lock);
 	pthread_mutex_unlock(&w->lock);
-	return !stopped(w);
 }
 
 static bool
@@ -443,7 +442,7 @@ work(struct writer *w)
 		if (w->taker)
 			state_set(w, WRITER_IDLE);
 	}
-	return err == -EINTR ? !stopped(w) : err != -EPIPE;
+	return err != -EPIPE;
 }
 
 static void *
@@ -455,9 +454,12 @@ writer_run(void *arg)
 	pthread_setname_np(pthread_self(), "spate-write");
 	disk_try(w);
 	disk_close(&w->disk);
-	while (on) {
+	while (on && !stopped(w)) {
 		errands_do(w);
-		on = w->taker ? work(w) : rest(w);
+		if (w->taker)
+			on = work(w);
+		else
+			rest(w);
 	}
 	queue_leave(w);
 	disk_close(&w->disk);
