@@ -13,4 +13,10 @@ tests_contract_test_receive_SOURCES = %D%/test_receive.c
 tests_contract_test_receive_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/contract/test_write
+TESTS += tests/contract/test_write
+tests_contract_test_write_SOURCES = %D%/test_write.c
+tests_contract_test_write_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_write_LDADD = $(CHECK_LIBS) -ldl
+
 endif

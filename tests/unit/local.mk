@@ -374,4 +374,10 @@ tests_unit_test_writer_SOURCES = %D%/test_writer.c %D%/suite.h \
 tests_unit_test_writer_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_writer_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_receiver
+TESTS += tests/unit/test_receiver
+tests_unit_test_receiver_SOURCES = %D%/test_receiver.c %D%/suite.h
+tests_unit_test_receiver_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_receiver_LDADD = $(UNIT_FLOW)
+
 endif
