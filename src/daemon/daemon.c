@@ -18,6 +18,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/report.h"
+#include "flow/leaf.h"
 
 enum { SECOND = 1000000000, BLOCKS_QUEUED = 1 << 20 };
 
@@ -60,23 +62,26 @@ signals_open(struct daemon *d)
 	return d->signals < 0 ? -errno : 0;
 }
 
-/* Chunks stay open until their round, up to LEAF_ROUND on each disk: more
- * than the 1024 files that a process has by custom. */
-static void
+/* Chunks stay open until their round, up to LEAF_ROUND of a recording on
+ * each disk: more than the 1024 files that a process has by custom.  What
+ * can be had is raised as far as it goes, and half of it is for chunks. */
+static unsigned
 files_allow(void)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
+		return LEAF_ROUND;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_max < INT_MAX ? (unsigned)limit.rlim_max / 2 : INT_MAX;
 }
 
 static int
 writers_start(struct daemon *d)
 {
 	struct disks *disks = &d->setup.disks;
+	unsigned files = files_allow();
 	int err = 0;
 
 	d->writer = calloc(disks->n + 1, sizeof *d->writer);
@@ -89,6 +94,7 @@ writers_start(struct daemon *d)
 					    .queue = d->queue,
 					    .way = d->setup.way,
 					    .ways = d->setup.ways,
+					    .files = files / disks->n,
 					    .changed = wake,
 					    .arg = d };
 
@@ -148,7 +154,6 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	int err;
 
 	*d = (struct daemon){ .signals = -1, .wake = -1 };
-	files_allow();
 	d->started = d->sampled = clock_steady();
 	d->started_ns = clock_now();
 	d->ended = json_array();

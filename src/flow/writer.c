@@ -204,12 +204,25 @@ round_do(struct writer *w, struct leaf *leaf)
 		disk_leave(w, err, "make it durable");
 }
 
+/* Chunks that wait for their round are open files. */
+static bool
+files_used_up(const struct writer *w)
+{
+	unsigned files = 0;
+
+	for (const struct leaf *l = w->leaves; l; l = l->next)
+		files += l->fds;
+	return files >= w->a.files;
+}
+
 /* Does those that are due by now; returns when to ask again. */
 static int64_t
 rounds_do(struct writer *w, int64_t now)
 {
 	int64_t next = clock_steady() + 1000000000;
 
+	if (files_used_up(w))
+		now = INT64_MAX;
 	for (struct leaf *l = w->leaves; l; l = l->next) {
 		int64_t due = leaf_due(l);
 
@@ -253,18 +266,6 @@ block_give_back(struct writer *w, struct block *b)
 		output_lost(b->session, b);
 }
 
-/* Chunks that wait for their round are open files; a round closes them. */
-static int
-block_put(struct writer *w, struct leaf *leaf, const struct block *b)
-{
-	int err = chunk_write(&w->maker, &w->disk, leaf, b);
-
-	if (err != -EMFILE && err != -ENFILE)
-		return err;
-	rounds_do(w, INT64_MAX);
-	return w->taker ? chunk_write(&w->maker, &w->disk, leaf, b) : err;
-}
-
 static void
 block_write(struct writer *w, struct block *b)
 {
@@ -277,10 +278,9 @@ block_write(struct writer *w, struct block *b)
 	/* None where the disk came back after this recording had begun. */
 	err = leaf ? 0 : leaf_make(w, o, &leaf);
 	if (!err)
-		err = block_put(w, leaf, b);
+		err = chunk_write(&w->maker, &w->disk, leaf, b);
 	if (err) {
-		if (w->taker)
-			disk_leave(w, err, "write a chunk");
+		disk_leave(w, err, "write a chunk");
 		block_give_back(w, b);
 		rounds_do(w, INT64_MAX);
 		return;

@@ -62,6 +62,7 @@ struct writer_args {
 	struct queue *queue;
 	const struct writer_way *way;
 	unsigned ways;
+	unsigned files;		/* chunks that may be open at a time */
 	/* Called when an errand is done; any thread. */
 	void (*changed)(void *arg);
 	void *arg;

@@ -5,7 +5,8 @@
 # packets are easy to make by hand, and what must hold of every recording,
 # whatever was done to it.
 #
-#   raw_stream KEYS       a stream `s` of 8 + 1024 bytes in blocks of 256 KiB
+#   raw_stream KEYS       a stream `s` of 8 + 1024 bytes, in 100 blocks of
+#                         256 KiB, so that a busy machine loses nothing
 #   send STEPS            sends by break_send.py; the number is in $sent
 #   ideal FILE STEPS      what an export must be
 #   begin NAME            records stream s
@@ -28,6 +29,7 @@ raw_stream()
 {
 	local keys='format = "raw"; sequence = "le64@0"; prefix = 8; payload = 1024;'
 
+	[[ $* == *"blocks ="* ]] || keys+=' blocks = 100;'
 	[[ $* == *"block ="* ]] || keys+=' block = "256K";'
 	printf '\t%s : { listen = [ "127.0.0.1:%s" ]; %s %s };' \
 		"${stream:-s}" "$port" "$keys" "$*"
