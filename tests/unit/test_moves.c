@@ -64,23 +64,25 @@ table_move(struct table *t, unsigned from, unsigned to)
 		  place_at(t->memory, to), key);
 }
 
-/* Every target is as in the model; all that nobody named is untouched. */
+/* Every target is as in the model; all that nobody named is untouched.  One
+ * assertion for all of them: each costs a system call. */
 static void
 table_check(struct table *t, const bool *target)
 {
+	bool good = t->moves.n == 0;
+
 	for (unsigned i = 0; i < PLACES; i++) {
 		uint8_t *is = place_at(t->memory, i);
+		uint8_t *want = place_at(t->want, i);
 
 		if (target[i])
-			ck_assert_mem_eq(is, place_at(t->want, i), BYTES);
-		ck_assert_mem_eq(is + BYTES, place_at(t->want, i) + BYTES,
-				 GUARD);
+			good = good && !memcmp(is, want, BYTES);
+		good = good && !memcmp(is + BYTES, want + BYTES, GUARD);
 	}
-	for (unsigned i = 0; i < GUARD; i++) {
-		ck_assert_uint_eq(t->scratch[i], 0xa5);
-		ck_assert_uint_eq(t->scratch[GUARD + BYTES + i], 0xa5);
-	}
-	ck_assert_uint_eq(t->moves.n, 0);
+	for (unsigned i = 0; i < GUARD; i++)
+		good = good && t->scratch[i] == 0xa5 &&
+		       t->scratch[GUARD + BYTES + i] == 0xa5;
+	ck_assert(good);
 }
 
 /* A permutation of the landings: where[i] is where the packet in i belongs. */
