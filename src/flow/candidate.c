@@ -4,6 +4,11 @@
  * they take two milliseconds; until then they cost a copy each.  Both sides
  * race to the same number: a sender that restarts sends nothing in the old
  * window any more, so it wins; stray packets beside a healthy stream lose.
+ *
+ * There are several, because garbage that comes with a stream that begins
+ * agrees with nothing: with one alone it threw out, packet by packet, what
+ * the stream had parked, and as little as one in thirty kept the run from
+ * beginning at all.  Now garbage throws out other garbage, which is weaker.
  */
 #include "flow/candidate.h"
 
@@ -34,6 +39,32 @@ candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
 	return c->n >= c->need ? CANDIDATE_ENOUGH : CANDIDATE_PARKED;
 }
 
+/* Fewer packets are weaker, and of as many the older ones. */
+static bool
+is_weaker(const struct candidate *a, const struct candidate *b)
+{
+	return a->n < b->n || (a->n == b->n && a->order < b->order);
+}
+
+struct candidate *
+candidate_choose(struct candidate *all, uint64_t sequence)
+{
+	struct candidate *weakest = all;
+	uint64_t order = 0;
+
+	for (struct candidate *c = all; c < all + CANDIDATES; c++) {
+		if (c->n &&
+		    apart(c->packet[0].sequence, sequence, c->bits) < c->span)
+			return c;
+		if (is_weaker(c, weakest))
+			weakest = c;
+		if (c->order > order)
+			order = c->order;
+	}
+	weakest->order = order + 1;
+	return weakest;
+}
+
 bool
 candidate_rival(struct candidate *c)
 {
@@ -43,8 +74,8 @@ candidate_rival(struct candidate *c)
 static bool
 begins_frame(const struct candidate_packet *p, uint32_t parts)
 {
-	return parts == 1 || (p->part < 0 ? p->sequence % parts == 0
-					  : p->part == 0);
+	return parts == 1 ||
+	       (p->part < 0 ? p->sequence % parts == 0 : p->part == 0);
 }
 
 bool

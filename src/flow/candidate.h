@@ -11,7 +11,10 @@
  * them agree with each other (the counter was restarted: the next run) or
  * until as many packets arrived where the stream still is (garbage, or late).
  */
-enum { CANDIDATE_AGREE = 32 };
+enum {
+	CANDIDATE_AGREE = 32,
+	CANDIDATES = 4,		/* at a time: garbage makes some of its own */
+};
 
 struct candidate_packet {
 	uint64_t sequence;
@@ -28,6 +31,7 @@ struct candidate {
 	unsigned bits;		/* of the counter: differences wrap there */
 	unsigned rivals;	/* packets that came in the stream's window */
 	int64_t since;		/* when the first came, steady clock */
+	uint64_t order;		/* the larger, the later it was begun */
 };
 
 /* b - a, as a counter of so many bits sees it. */
@@ -48,6 +52,10 @@ enum candidate_answer {
 
 enum candidate_answer candidate_add(struct candidate *c, uint64_t sequence,
 				    int64_t now);
+
+/* Of CANDIDATES the one to add that packet to: one that it agrees with, else
+ * one to begin anew: an empty one, or the weakest, whose packets have to go. */
+struct candidate *candidate_choose(struct candidate *all, uint64_t sequence);
 
 /* A packet came where the stream is; true when the candidate has lost. */
 bool candidate_rival(struct candidate *c);

@@ -54,7 +54,8 @@ struct place {
 	int64_t now_ns, now;
 	struct moves moves;
 
-	struct candidate candidate;
+	struct candidate candidate[CANDIDATES];
+	bool parked;		/* some of them have packets */
 	struct counts counts;
 
 	uint8_t *spare;		/* what follows is in here */
@@ -75,7 +76,7 @@ static int
 spare_make(struct place *p)
 {
 	uint64_t slot = p->payload;
-	uint64_t slots = RECEIVE_BATCH + CANDIDATE_AGREE + 1;
+	uint64_t slots = RECEIVE_BATCH + CANDIDATES * CANDIDATE_AGREE + 1;
 	uint64_t prefix = p->a.shape->prefix;
 	uint64_t bytes = slots * slot + RECEIVE_BATCH * prefix;
 	uint8_t *at;
@@ -87,8 +88,10 @@ spare_make(struct place *p)
 	p->discard = spare_take(&at, RECEIVE_BATCH * slot);
 	p->moves.scratch = spare_take(&at, slot);
 	p->moves.bytes = p->payload;
-	for (int i = 0; i < CANDIDATE_AGREE; i++)
-		p->candidate.packet[i].payload = spare_take(&at, slot);
+	for (int i = 0; i < CANDIDATES * CANDIDATE_AGREE; i++)
+		p->candidate[i / CANDIDATE_AGREE]
+		    .packet[i % CANDIDATE_AGREE]
+		    .payload = spare_take(&at, slot);
 	p->prefixes = spare_take(&at, RECEIVE_BATCH * prefix);
 	return 0;
 }
@@ -116,9 +119,11 @@ place_make(struct place **place, const struct place_args *args)
 	p->datagram = args->shape->prefix + p->payload;
 	p->max_gap = args->max_gap / p->payload;
 	window_init(&p->window, args->stock, p->slots, p->parts);
-	p->candidate.span = (uint64_t)WINDOW_OPEN * p->slots;
-	p->candidate.need = agree(p->slots);
-	p->candidate.bits = args->shape->sequence_bits;
+	for (int i = 0; i < CANDIDATES; i++) {
+		p->candidate[i].span = (uint64_t)WINDOW_OPEN * p->slots;
+		p->candidate[i].need = agree(p->slots);
+		p->candidate[i].bits = args->shape->sequence_bits;
+	}
 	if (spare_make(p) < 0) {
 		free(p);
 		return -ENOMEM;
@@ -164,10 +169,8 @@ packet_late(const struct place *p, uint64_t sequence)
 }
 
 static void
-candidate_dissolve(struct place *p)
+candidate_dissolve(struct place *p, struct candidate *c)
 {
-	struct candidate *c = &p->candidate;
-
 	for (unsigned i = 0; i < c->n; i++) {
 		bool late = packet_late(p, c->packet[i].sequence);
 
@@ -225,9 +228,8 @@ packet_give(struct place *p, uint64_t rel, bool readable)
 
 /* Parked packets go to their slots, as if they had come just now. */
 static void
-run_begin(struct place *p)
+run_begin(struct place *p, struct candidate *c)
 {
-	struct candidate *c = &p->candidate;
 	uint64_t base;
 
 	window_end(&p->window);
@@ -263,12 +265,13 @@ static void
 packet_park(struct place *p, const struct receive_packet *k,
 	    const struct format_packet *f)
 {
-	struct candidate *c = &p->candidate;
+	struct candidate *c = candidate_choose(p->candidate, f->sequence);
 	enum candidate_answer a = candidate_add(c, f->sequence, p->now);
 	struct candidate_packet *parked;
 
+	p->parked = true;
 	if (a == CANDIDATE_STRANGER) {
-		candidate_dissolve(p);
+		candidate_dissolve(p, c);
 		a = candidate_add(c, f->sequence, p->now);
 	}
 	if (a == CANDIDATE_DUPLICATE) {
@@ -280,7 +283,19 @@ packet_park(struct place *p, const struct receive_packet *k,
 	parked->readable = f->has & FORMAT_READABLE;
 	memcpy(parked->payload, k->payload, p->payload);
 	if (a == CANDIDATE_ENOUGH)
-		run_begin(p);
+		run_begin(p, c);
+}
+
+/* A packet came where the stream is. */
+static void
+candidates_oppose(struct place *p)
+{
+	p->parked = false;
+	for (int i = 0; i < CANDIDATES; i++) {
+		if (candidate_rival(&p->candidate[i]))
+			candidate_dissolve(p, &p->candidate[i]);
+		p->parked |= p->candidate[i].n > 0;
+	}
 }
 
 /* Formats without a sequence: packets follow each other. */
@@ -346,8 +361,8 @@ packet_place(struct place *p, unsigned i, const struct receive_packet *k)
 		else
 			moves_add(&p->moves, k->payload, at, to, rel);
 	}
-	if (candidate_rival(&p->candidate))
-		candidate_dissolve(p);
+	if (p->parked)
+		candidates_oppose(p);
 }
 
 /* ---- the batch ------------------------------------------------------- */
@@ -437,13 +452,31 @@ oldest_aged(const struct place *p, int64_t now)
 	return window_oldest(&p->window, &born) && now - born >= p->a.max_age;
 }
 
-/* A candidate that nobody contradicts, and that is more than one packet. */
+/* Nobody contradicts it, and it is more than one packet. */
 static bool
-candidate_unopposed(const struct place *p)
+candidate_unopposed(const struct place *p, const struct candidate *c)
 {
-	const struct candidate *c = &p->candidate;
-
 	return c->n > 1 && (!p->window.running || c->rivals == 0);
+}
+
+/* Those that began by `since`, in that order. */
+static void
+candidates_begin(struct place *p, int64_t since)
+{
+	struct candidate *first;
+
+	do {
+		first = NULL;
+		for (int i = 0; i < CANDIDATES; i++) {
+			struct candidate *c = &p->candidate[i];
+
+			if (candidate_unopposed(p, c) && c->since <= since &&
+			    (!first || c->order < first->order))
+				first = c;
+		}
+		if (first)
+			run_begin(p, first);
+	} while (first);
 }
 
 void
@@ -452,19 +485,22 @@ place_age(struct place *p, int64_t now)
 	p->now = now;
 	while (oldest_aged(p, now))
 		window_close_oldest(&p->window);
-	if (candidate_unopposed(p) &&
-	    now - p->candidate.since >= p->a.max_age)
-		run_begin(p);
+	candidates_begin(p, now - p->a.max_age);
 	window_release(&p->window, p->a.out, p->a.arg);
 }
 
 void
 place_flush(struct place *p)
 {
-	/* Where nothing else came, a single packet is the recording. */
-	if (candidate_unopposed(p) || (p->candidate.n && !p->window.running))
-		run_begin(p);
-	candidate_dissolve(p);
+	candidates_begin(p, INT64_MAX);
+	for (int i = 0; i < CANDIDATES; i++) {
+		struct candidate *c = &p->candidate[i];
+
+		/* Where nothing else came, a single packet is the recording. */
+		if (c->n && !p->window.running)
+			run_begin(p, c);
+		candidate_dissolve(p, c);
+	}
 	window_end(&p->window);
 	window_release(&p->window, p->a.out, p->a.arg);
 }

@@ -83,10 +83,8 @@ same probes "$(drop scan wrong_size)" "$probes"
 exported scan "$work/ideal"
 
 begin garbage
-send good:0:100
-wait_for 10 came garbage 100
 python3 "$here/break_send.py" "$port" garbage:15000 >"$work/garbage" &
-send good:100:9900
+send good:0:10000
 wait $!
 sent=$((sent + $(cat "$work/garbage")))
 end garbage
@@ -95,13 +93,13 @@ same runs "$(info garbage '.runs | length')" 1
 same garbage "$(drop garbage out_of_window)" 15000
 exported garbage "$work/ideal"
 
-# From the first packet on: garbage before any run is there.
+# From the first packet on, before any run is there, and at a restart.
 begin rubbish
-send garbage:200
-send good:0:1000
+send garbage:200 mixed:0:2000:1 mixed:0:2000:3
 end rubbish
-ideal "$work/ideal" good:0:1000
-same "runs after rubbish" "$(info rubbish '.runs | length')" 1
+ideal "$work/ideal" good:0:2000 good:0:2000
+same "runs in rubbish" "$(info rubbish '.runs | length')" 2
+same "rubbish" "$(drop rubbish out_of_window)" 8200
 exported rubbish "$work/ideal"
 
 begin flood

@@ -11,6 +11,7 @@ the same counter 128 times.  The steps:
     good:FIRST:N    N good packets; the counter wraps at 2^64
     times:FIRST:N:K the same, each of them K times
     size:BYTES[:N]  N datagrams of that size
+    mixed:FIRST:N:K N good packets, and before each of them K of garbage
     garbage:N       N datagrams of the right size, with random bytes
     wait:SECONDS
 """
@@ -39,6 +40,12 @@ def datagrams(step):
         for i in range(first, first + n):
             for _ in range(times):
                 yield good(i)
+    elif kind == "mixed":
+        first, n, times = given
+        for i in range(first, first + n):
+            for _ in range(times):
+                yield random.randbytes(1032)
+            yield good(i)
     elif kind == "size":
         for _ in range((given + [1])[1]):
             yield bytes(given[0])
@@ -77,7 +84,7 @@ def main():
         send(int(sys.argv[1]), sys.argv[2:])
         return
     for step in sys.argv[2:]:
-        _, first, n = step.split(":")
+        _, first, n, *_ = step.split(":")
         for i in range(int(first, 0), int(first, 0) + int(n, 0)):
             sys.stdout.buffer.write(payload(i))
 

@@ -361,13 +361,15 @@ static void
 bench_batch(struct bench *b)
 {
 	const struct counts *c = place_counts(b->place);
+	uint64_t parked = 0;
 
 	place_batch(b->place, &b->aim[b->source], b->packet, b->packets, b->now,
 		    b->now);
 	b->packets = 0;
 	bench_open_check(b);
-	BENCH_MUST(c->datagrams ==
-		   c->placed + bench_dropped(b) + b->place->candidate.n);
+	for (int i = 0; i < CANDIDATES; i++)
+		parked += b->place->candidate[i].n;
+	BENCH_MUST(c->datagrams == c->placed + bench_dropped(b) + parked);
 }
 
 #endif

@@ -114,6 +114,31 @@ START_TEST(runs_begin_with_a_frame)
 }
 END_TEST
 
+/* Garbage agrees with nothing; what agrees stays, however much comes. */
+START_TEST(garbage_throws_out_garbage)
+{
+	struct candidate all[CANDIDATES], *c;
+
+	for (int i = 0; i < CANDIDATES; i++)
+		all[i] = candidate(CANDIDATE_AGREE, 100, 64);
+	for (uint64_t i = 0; i < CANDIDATE_AGREE; i++) {
+		for (uint64_t k = 1; k < CANDIDATES; k++) {
+			uint64_t garbage = (i * CANDIDATES + k) << 20;
+
+			c = candidate_choose(all, garbage);
+			c->n = 0;
+			add(c, garbage);
+		}
+		c = candidate_choose(all, i);
+		if (i == 0)
+			c->n = 0;
+		ck_assert_uint_eq(c->n, i);
+		add(c, i);
+	}
+	ck_assert_uint_eq(c->n, CANDIDATE_AGREE);
+}
+END_TEST
+
 SUITE("candidate", so_many_have_to_agree, strangers_are_a_span_away,
       the_far_side_is_a_stranger, counters_wrap, rivals_win_by_number,
-      runs_begin_with_a_frame)
+      runs_begin_with_a_frame, garbage_throws_out_garbage)
