@@ -53,9 +53,13 @@ same "not mounted" "$(state_of "$work/mnt/d")" ""
 
 # a gets full, down to the reserve; nothing is lost.
 begin full
-send good:0:60000
+n=0
+until [ $n -ge 200000 ] || has_state "$a" full; do
+	send good:$n:20000
+	n=$((n + 20000))
+done
 end full
-ideal "$work/ideal" good:0:60000
+ideal "$work/ideal" good:0:$n
 same "state of a" "$(state_of "$a")" full
 grep -q "$a: cannot write a chunk: no space above the reserve" "$log"
 same "drops while one is full" "$(info full '.drops | add')" 0
