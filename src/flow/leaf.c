@@ -35,24 +35,33 @@ leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o)
 	return 0;
 }
 
+/* Takes the line over.  Without it the recording is as good as before, but
+ * for what the line would have told. */
+static void
+note(struct leaf *l, json_t *line)
+{
+	int err = line ? folder_note(l->folder, line) : -ENOMEM;
+
+	json_decref(line);
+	if (err && !l->unnoted)
+		log_line(LOG_WARN, l->output->name,
+			 "the metadata cannot be written to: %s; runs and "
+			 "holes will be missing there",
+			 strerror(-err));
+	l->unnoted |= err != 0;
+}
+
 /* Rare and worth reading: told once, where the chunk is. */
 static void
 notes_add(struct leaf *l, const struct block *b)
 {
-	json_t *line;
-
 	if (!l->any_run || l->run != b->run) {
-		line = meta_run(b->run, b->base, b->first_ns);
-		folder_note(l->folder, line);
-		json_decref(line);
+		note(l, meta_run(b->run, b->base, b->first_ns));
 		l->any_run = true;
 		l->run = b->run;
 	}
-	if (b->filled < b->used) {
-		line = meta_holes(b);
-		folder_note(l->folder, line);
-		json_decref(line);
-	}
+	if (b->filled < b->used)
+		note(l, meta_holes(b));
 }
 
 /* The data's own time of a slot; false where it has no packet, or that no

@@ -27,6 +27,7 @@ struct leaf {
 	unsigned fds, records;
 	int64_t since;		/* the first of the round; steady */
 
+	bool unnoted;		/* a line of the metadata was lost, and told */
 	bool any_run;
 	uint32_t run;		/* the last whose line is in the metadata */
 };

@@ -9,6 +9,7 @@ libflow_a_SOURCES = \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h \
 	%D%/place.c %D%/place.h \
+	%D%/place_priv.h %D%/place_run.c \
 	%D%/pool.c %D%/pool.h \
 	%D%/queue.c %D%/queue.h \
 	%D%/receiver.c %D%/receiver.h \

@@ -84,7 +84,7 @@ copy(struct moves *m, struct move *v)
 static void
 settle_chain(struct moves *m, struct move *first)
 {
-	struct move *chain[RECEIVE_BATCH];
+	struct move *chain[MOVES];
 	unsigned n = 0;
 
 	for (struct move *v = first; v; v = before(m, v)) {

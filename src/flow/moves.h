@@ -14,7 +14,10 @@
  * Landings are the slots that the batch was aimed at, in ascending order of
  * their key; a key names a slot (its sequence in the run).
  */
-enum { MOVES_NOWHERE = -1 };
+enum {
+	MOVES_NOWHERE = -1,
+	MOVES = 2 * RECEIVE_BATCH,	/* of a batch, and what was parked */
+};
 
 struct move {
 	uint8_t *from, *to;
@@ -26,7 +29,7 @@ struct moves {
 	uint8_t *scratch;	/* one slot */
 	const uint64_t *key;	/* of the landings, ascending */
 	unsigned keys;
-	struct move move[RECEIVE_BATCH];
+	struct move move[MOVES];
 	unsigned n;
 	int16_t leaving[RECEIVE_BATCH];	/* landing -> move that empties it */
 };

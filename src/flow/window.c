@@ -10,6 +10,7 @@
 #include "flow/window.h"
 
 #include <stddef.h>
+#include <string.h>
 
 void
 window_init(struct window *w, struct stock *stock, uint32_t slots,
@@ -95,30 +96,74 @@ window_forward(struct window *w, uint64_t off)
 	w->origin += blocks * w->slots;
 }
 
+/* Moves the packets from slot `from` on into a new block, whose slot 0 is
+ * that one; NULL where there is none, and they stay. */
+static struct block *
+tail_take(struct window *w, struct block *b, uint32_t from)
+{
+	struct block *next = stock_take(w->stock);
+
+	for (uint32_t slot = from; next && slot < b->used; slot++) {
+		uint32_t to = slot - from;
+
+		if (!block_has(b, slot))
+			continue;
+		memcpy(block_slot(next, to), block_slot(b, slot),
+		       b->slot_bytes);
+		next->present[to / 64] |= 1ull << to % 64;
+		next->used = to + 1;
+		next->filled++;
+		b->present[slot / 64] &= ~(1ull << slot % 64);
+		b->filled--;
+	}
+	if (next)
+		next->first_ns = next->last_ns = b->last_ns;
+	return next;
+}
+
 /* What was only aimed at goes back: it is of a place that moves now. */
 static void
-first_close_short(struct window *w)
+first_close_short(struct window *w, struct block *tail, uint32_t used)
 {
-	uint32_t used = w->open[0]->used;
-
-	used = (used + w->parts - 1) / w->parts * w->parts;
 	unused_add(w, w->open[1]);
 	unused_add(w, w->open[2]);
 	w->open[1] = w->open[2] = NULL;
 	first_close(w, used);
+	w->open[0] = tail;
 	if (w->highest < w->origin)
 		w->highest = w->origin;
 }
 
-bool
-window_close_oldest(struct window *w)
+static uint32_t
+whole_frames(const struct window *w, uint32_t slots)
 {
-	if (has_packets(w->open[1]))
-		first_close(w, w->slots);
-	else if (has_packets(w->open[0]))
-		first_close_short(w);
-	else
-		return false;
+	return (slots + w->parts - 1) / w->parts * w->parts;
+}
+
+/* By its age, while more may come. */
+static bool
+first_age(struct window *w, int64_t now)
+{
+	struct block *b = w->open[0], *tail = NULL;
+	uint32_t parts = b->used % w->parts;
+
+	if (parts == b->used)
+		return false;	/* one frame, and not the whole of it */
+	if (parts)
+		tail = tail_take(w, b, b->used - parts);
+	if (tail)
+		b->used -= parts;
+	first_close_short(w, tail, whole_frames(w, b->used));
+	w->born[0] = now;
+	return true;
+}
+
+bool
+window_close_oldest(struct window *w, int64_t now)
+{
+	if (!has_packets(w->open[1]))
+		return has_packets(w->open[0]) && first_age(w, now);
+	first_close(w, w->slots);
 	return true;
 }
 
@@ -138,8 +183,10 @@ window_oldest(const struct window *w, int64_t *born)
 void
 window_end(struct window *w)
 {
-	while (window_close_oldest(w))
-		;
+	if (has_packets(w->open[1]))
+		first_close(w, w->slots);
+	if (has_packets(w->open[0]))
+		first_close_short(w, NULL, whole_frames(w, w->open[0]->used));
 	for (int i = 0; i < WINDOW_BLOCKS; i++) {
 		unused_add(w, w->open[i]);
 		w->open[i] = NULL;

@@ -55,9 +55,12 @@ struct block *window_block(struct window *w, unsigned i);
  * least two blocks behind it. */
 void window_forward(struct window *w, uint64_t off);
 
-/* Closes the oldest block with packets: short, where nothing is open behind
- * it.  False when there is none. */
-bool window_close_oldest(struct window *w);
+/*
+ * Closes the oldest block with packets: short, where nothing is open behind
+ * it.  A frame of which only some packets have come goes into a new block.
+ * False when there is nothing to close.
+ */
+bool window_close_oldest(struct window *w, int64_t now);
 
 /* When that one's first packet came; false when there is none. */
 bool window_oldest(const struct window *w, int64_t *born);

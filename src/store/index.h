@@ -7,7 +7,8 @@
 
 /*
  * An index is a file of 64-byte little-endian records, one for each block
- * of a recording that lies on this disk, in the order of their numbers, and
+ * of a recording that lies on this disk, in the order in which they were written
+ * (of their numbers, but for a block that another disk gave back), and
  * an end record.  It is only ever appended to.  Every record carries its
  * own CRC32C, so a torn tail is seen, and what is before it is good.
  *

@@ -361,12 +361,13 @@ static void
 bench_batch(struct bench *b)
 {
 	const struct counts *c = place_counts(b->place);
-	uint64_t parked = 0;
+	uint64_t parked;
 
 	place_batch(b->place, &b->aim[b->source], b->packet, b->packets, b->now,
 		    b->now);
 	b->packets = 0;
 	bench_open_check(b);
+	parked = b->place->echo.n;
 	for (int i = 0; i < CANDIDATES; i++)
 		parked += b->place->candidate[i].n;
 	BENCH_MUST(c->datagrams == c->placed + bench_dropped(b) + parked);

@@ -264,12 +264,63 @@ START_TEST(frames_of_two_parts)
 	args.parts = 2;
 	/* A run begins with a frame, and no frame straddles a short end. */
 	script_with(&args, "101 102 103 104 105 106 107 108 | 109 110 t5 111",
-		    "0@102 0 xxxx, 0@102 4 xxxx, 0@102 8 x.",
-		    "9 before_start 1 late 1");
+		    "0@102 0 xxxx, 0@102 4 xxxx, 0@102 8 xx",
+		    "10 before_start 1");
+	/* Whole frames before it are closed, and it stays. */
+	script_with(&args,
+		    "101 102 103 104 105 106 107 108 | 109 110 111 112 t5 113",
+		    "0@102 0 xxxx, 0@102 4 xxxx, 0@102 8 xx, 0@102 10 xx",
+		    "12 before_start 1");
 	script_with(&args, "7", "", "0 before_start 1");
 	script_with(&args, "102 103 104 105 106 107 108 109 | 112 t5 115",
-		    "0@102 0 xxxx, 0@102 4 xxxx, 0@102 8 ..x., 0@102 12 .x",
-		    "10");
+		    "0@102 0 xxxx, 0@102 4 xxxx, 0@102 10+2 x..x", "10");
+}
+END_TEST
+
+/* n packets from `first` on, in batches of eight. */
+static void
+row(char *text, uint64_t first, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		text += sprintf(text, "%llu %s", (unsigned long long)first + i,
+				i % 8 == 7 ? "| " : "");
+}
+
+START_TEST(a_restart_in_the_window_begins_a_run)
+{
+	static const char x16[] = "xxxxxxxxxxxxxxxx";
+	struct bench_args args = four;
+	char text[TEXT], made[TEXT];
+
+	args.slots = 64;
+	args.max_gap = 400;
+	/* Forty packets, and the same forty again: not one is a duplicate. */
+	row(text, 0, 40);
+	row(text + strlen(text), 0, 40);
+	snprintf(made, sizeof made, "0@0 0 %s%sxxxxxxxx, 1@0 0 %s%sxxxxxxxx",
+		 x16, x16, x16, x16);
+	script_with(&args, text, made, "80");
+	/* One that falls into a hole of the first pass is of the second. */
+	row(text, 0, 20);
+	row(text + strlen(text), 21, 40);
+	row(text + strlen(text), 0, 40);
+	snprintf(made, sizeof made,
+		 "0@0 0 %sxxxx.%s%sxxxxxxxxxxxx, 1@0 0 %s%sxxxxxxxx", x16,
+		 x16 + 4, x16, x16, x16);
+	script_with(&args, text, made, "100");
+	/* A second cable, a little later: the stream goes on. */
+	row(text, 0, 40);
+	row(text + strlen(text), 10, 30);
+	row(text + strlen(text), 40, 8);
+	snprintf(made, sizeof made, "0@0 0 %s%s%s", x16, x16, x16);
+	script_with(&args, text, made, "48 duplicate 30");
+	/* Late ones among its duplicates find their holes. */
+	row(text, 0, 40);
+	row(text + strlen(text), 42, 4);
+	row(text + strlen(text), 36, 7);
+	row(text + strlen(text), 46, 2);
+	snprintf(made, sizeof made, "0@0 0 %s%s%s", x16, x16, x16);
+	script_with(&args, text, made, "48 reordered 2 duplicate 5");
 }
 END_TEST
 
@@ -302,5 +353,5 @@ SUITE("place", in_order, few_packets_are_a_run_at_the_end, swaps,
       a_restart_begins_a_run, runs_within_a_batch, garbage_opens_no_run,
       sizes_and_senders, sheared_trains_lie_elsewhere, age_closes_short,
       no_free_block, two_sources, counters_of_32_bits_wrap,
-      late_is_late_on_the_far_side, frames_of_two_parts,
+      late_is_late_on_the_far_side, frames_of_two_parts, a_restart_in_the_window_begins_a_run,
       packets_without_a_sequence_follow_each_other)
