@@ -11,7 +11,7 @@ settings+=('durable = "end";')
 conf_write "$(raw_stream)"
 spated_start
 
-refused "another spated has it" "$SPATED" -c "$conf"
+refused "another spated has it" timeout 30 "$SPATED" -c "$conf"
 spate status >/dev/null
 
 begin term
@@ -19,7 +19,12 @@ at_end 'kill $sender 2>/dev/null'
 python3 "$here/break_send.py" "$port" good:0:200000 >/dev/null 2>&1 &
 sender=$!
 wait_for 10 came term 4000
+python3 -c 'import os, sys, time; time.sleep(60); os.kill(int(sys.argv[1]), 9)' \
+	"$spated_pid" &
+watch=$!
+at_end 'kill $watch 2>/dev/null'
 spated_stop
+kill $watch
 kill $sender 2>/dev/null || true
 
 same state "$(info_disks term | jq -r .state)" complete
