@@ -79,8 +79,7 @@ network_has(const struct allow_network *n, const uint8_t address[16])
 
 	if (memcmp(n->address, address, whole))
 		return false;
-	return !rest ||
-	       (n->address[whole] ^ address[whole]) >> (8 - rest) == 0;
+	return !rest || (n->address[whole] ^ address[whole]) >> (8 - rest) == 0;
 }
 
 bool

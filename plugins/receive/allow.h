@@ -13,7 +13,7 @@
  * "fd00::/8", or single addresses.  An empty one lets everybody in.
  */
 struct allow_network {
-	uint8_t address[16];	/* IPv4 is mapped into IPv6 */
+	uint8_t address[16]; /* IPv4 is mapped into IPv6 */
 	unsigned bits;
 };
 

@@ -28,21 +28,28 @@ struct options {
 	uint32_t seed;
 };
 
-#define SHARE(word, text)                                                    \
-	{ .name = #word, .type = OPTION_SHARE,                               \
-	  .offset = offsetof(struct options, word), .help = text }
+#define SHARE(word, text)                                                      \
+	{                                                                      \
+		.name = #word, .type = OPTION_SHARE,                           \
+		.offset = offsetof(struct options, word), .help = text         \
+	}
 
 static const struct option table[] = {
-	{ .name = "gen_rate", .type = OPTION_RATE,
+	{ .name = "gen_rate",
+	  .type = OPTION_RATE,
 	  .offset = offsetof(struct options, rate),
 	  .help = "bits per second to make; none: as fast as it goes" },
-	{ .name = "first", .type = OPTION_BYTES,
+	{ .name = "first",
+	  .type = OPTION_BYTES,
 	  .offset = offsetof(struct options, first),
 	  .help = "sequence of the first packet" },
-	{ .name = "packets", .type = OPTION_BYTES,
+	{ .name = "packets",
+	  .type = OPTION_BYTES,
 	  .offset = offsetof(struct options, packets),
 	  .help = "how many packets to make; none: no end" },
-	{ .name = "seed", .type = OPTION_COUNT, .fallback = "1",
+	{ .name = "seed",
+	  .type = OPTION_COUNT,
+	  .fallback = "1",
 	  .offset = offsetof(struct options, seed),
 	  .help = "the same seed makes the same packets" },
 	SHARE(loss, "share of packets that are left out"),
@@ -58,12 +65,12 @@ struct receive_state {
 	const struct format_shape *shape;
 	uint32_t prefix, payload, fps, threads;
 	int fd;
-	int64_t start;		/* ns; of data time and of pacing */
-	uint64_t sequence;	/* of the next packet, from 0 */
-	uint64_t told;		/* packets handed to the core */
+	int64_t start;	   /* ns; of data time and of pacing */
+	uint64_t sequence; /* of the next packet, from 0 */
+	uint64_t told;	   /* packets handed to the core */
 	uint64_t random;
-	int64_t again;		/* a sequence that still has to come; -1 */
-	uint8_t *pattern;	/* PATTERNS payloads */
+	int64_t again;	  /* a sequence that still has to come; -1 */
+	uint8_t *pattern; /* PATTERNS payloads */
 };
 
 /* xorshift64*: small, good enough to lose packets by. */
@@ -189,8 +196,7 @@ packet_make(struct receive_state *s, uint64_t n, const struct receive_pair *at)
 		.thread = s->shape->threads_n ? s->shape->threads[thread] : 0,
 	};
 
-	memcpy(at->payload, s->pattern + n % PATTERNS * s->payload,
-	       s->payload);
+	memcpy(at->payload, s->pattern + n % PATTERNS * s->payload, s->payload);
 	if (s->prefix)
 		memset(at->prefix, 0, s->prefix);
 	s->format->stamp(s->shape, &p, at->prefix, at->payload);

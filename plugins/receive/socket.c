@@ -20,7 +20,8 @@
 static bool
 is_port(const char *text)
 {
-	return strlen(text) <= 5 && strspn(text, "0123456789") == strlen(text) &&
+	return strlen(text) <= 5 &&
+	       strspn(text, "0123456789") == strlen(text) &&
 	       atoi(text) <= 65535;
 }
 
@@ -82,7 +83,7 @@ buffer_grow(int fd, int want, const struct host *host)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof want);
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &length);
-	if (got / 2 < want)	/* the kernel doubles it for its own needs */
+	if (got / 2 < want) /* the kernel doubles it for its own needs */
 		host->log(host->ctx, LOG_WARN,
 			  "the socket buffer is %d bytes instead of %d; "
 			  "'sysctl net.core.rmem_max=%d' would allow it",
@@ -92,8 +93,8 @@ buffer_grow(int fd, int want, const struct host *host)
 static int
 socket_open(const struct addrinfo *a, uint64_t buffer, const struct host *host)
 {
-	int fd = socket(a->ai_family,
-			SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd =
+	    socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int err = 0;
 
 	if (fd < 0)

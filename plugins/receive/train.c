@@ -55,8 +55,8 @@ train_rest(struct train *t, struct receive_batch *b)
 		return false;
 	while (t->rest_bytes && b->packets < RECEIVE_BATCH) {
 		struct receive_pair at = { t->rest, t->rest + t->prefix };
-		size_t bytes = t->rest_size < t->rest_bytes ? t->rest_size
-							    : t->rest_bytes;
+		size_t bytes =
+		    t->rest_size < t->rest_bytes ? t->rest_size : t->rest_bytes;
 
 		packet_tell(b, at, bytes, t->rest_flags);
 		t->rest += bytes;

@@ -19,14 +19,14 @@
  *
  * One thread; memory for one train at a time.
  */
-enum { TRAIN_BYTES = 65536 };	/* more than any train */
+enum { TRAIN_BYTES = 65536 }; /* more than any train */
 
 struct train {
-	uint32_t prefix, payload, size;	/* size: of an expected datagram */
-	unsigned pairs;		/* that hold any train */
+	uint32_t prefix, payload, size; /* size: of an expected datagram */
+	unsigned pairs;			/* that hold any train */
 	struct iovec iov[2 * RECEIVE_BATCH + 1];
 	uint8_t control[CMSG_SPACE(sizeof(int))];
-	uint8_t *overflow, *linear;	/* TRAIN_BYTES each */
+	uint8_t *overflow, *linear; /* TRAIN_BYTES each */
 
 	/* Packets in linear or overflow memory that did not fit the last
 	 * batch: told in the next one, whichever source it is of, because
@@ -57,7 +57,7 @@ int train_receive(struct train *t, const struct train_read *read,
 bool train_rest(struct train *t, struct receive_batch *b);
 
 /* Adds one packet to a batch. */
-void packet_tell(struct receive_batch *b, struct receive_pair at,
-		 size_t bytes, uint32_t flags);
+void packet_tell(struct receive_batch *b, struct receive_pair at, size_t bytes,
+		 uint32_t flags);
 
 #endif

@@ -39,11 +39,11 @@
 #include "train.h"
 
 enum {
-	MESSAGES = 64,		/* per recvmmsg */
-	SAMPLE = 64,		/* trains that an average is taken over */
-	LOOK = 256,		/* batches between two looks at the clock */
+	MESSAGES = 64, /* per recvmmsg */
+	SAMPLE = 64,   /* trains that an average is taken over */
+	LOOK = 256,    /* batches between two looks at the clock */
 };
-#define RETRY 10000000000	/* ns from BATCH to the next try of TRAIN */
+#define RETRY 10000000000 /* ns from BATCH to the next try of TRAIN */
 
 enum mode { TRAIN, DRAIN, BATCH };
 
@@ -55,23 +55,31 @@ struct options {
 };
 
 static const struct option table[] = {
-	{ .name = "listen", .type = OPTION_TEXTS,
+	{ .name = "listen",
+	  .type = OPTION_TEXTS,
 	  .offset = offsetof(struct options, listen),
 	  .help = "addresses to receive on: \"0.0.0.0:46227\", "
 		  "\"[::]:46227\", a multicast group" },
-	{ .name = "allow", .type = OPTION_TEXTS,
+	{ .name = "allow",
+	  .type = OPTION_TEXTS,
 	  .offset = offsetof(struct options, allow),
 	  .help = "networks whose packets are taken: \"10.0.0.0/8\"; "
 		  "none: everyone's" },
-	{ .name = "socket_buffer", .type = OPTION_BYTES, .fallback = "32M",
+	{ .name = "socket_buffer",
+	  .type = OPTION_BYTES,
+	  .fallback = "32M",
 	  .offset = offsetof(struct options, socket_buffer),
-	  .min = 4096, .max = 1u << 30,
+	  .min = 4096,
+	  .max = 1u << 30,
 	  .help = "kernel memory for packets that wait, per socket" },
-	{ .name = "keepalive", .type = OPTION_SPAN,
+	{ .name = "keepalive",
+	  .type = OPTION_SPAN,
 	  .offset = offsetof(struct options, keepalive),
 	  .help = "send the sender a short datagram this often, so that "
 		  "switches remember the way; none: never" },
-	{ .name = "gro", .type = OPTION_FLAG, .fallback = "true",
+	{ .name = "gro",
+	  .type = OPTION_FLAG,
+	  .fallback = "true",
 	  .offset = offsetof(struct options, gro),
 	  .help = "let the kernel hand over trains of packets" },
 	{ .name = NULL },
@@ -80,19 +88,19 @@ static const struct option table[] = {
 struct source {
 	int fd;
 	enum mode mode;
-	bool gro;		/* the kernel can, and may */
-	unsigned trains, carried;	/* of the running sample */
-	unsigned calls;		/* since the last look at the clock */
-	int64_t retry;		/* when to try TRAIN again; 0: not set */
-	struct sockaddr_storage sender;	/* of the last packet, for keepalive */
-	int64_t kept;		/* when it was last told that we are here */
+	bool gro;		  /* the kernel can, and may */
+	unsigned trains, carried; /* of the running sample */
+	unsigned calls;		  /* since the last look at the clock */
+	int64_t retry;		  /* when to try TRAIN again; 0: not set */
+	struct sockaddr_storage sender; /* of the last packet, for keepalive */
+	int64_t kept; /* when it was last told that we are here */
 	struct receive_counts counts;
 };
 
 struct receive_state {
 	struct host host;
 	uint32_t prefix, payload;
-	int64_t keepalive;	/* ns; 0: none */
+	int64_t keepalive; /* ns; 0: none */
 	struct allow allow;
 	struct source *source;
 	unsigned sources;
@@ -315,7 +323,7 @@ udp_receive(struct receive_state *s, unsigned source, struct receive_batch *b)
 
 	b->packets = 0;
 	if (train_rest(&s->train, b))
-		;		/* those first */
+		; /* those first */
 	else if (src->mode == BATCH)
 		err = batch_receive(s, src, b);
 	else

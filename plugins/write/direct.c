@@ -13,7 +13,7 @@ static int
 direct_open(struct write_state **state, const struct write_args *args)
 {
 	(void)args;
-	*state = NULL;	/* it keeps nothing */
+	*state = NULL; /* it keeps nothing */
 	return 0;
 }
 

@@ -17,7 +17,7 @@
 #include "contract/write.h"
 
 struct write_state {
-	int fd;			/* whose last request is on its way; -1 */
+	int fd; /* whose last request is on its way; -1 */
 	off_t offset, bytes;
 };
 

@@ -35,8 +35,8 @@ int conf_blame(struct conf *conf, const config_setting_t *setting, int err,
 
 /* One struct that a group fills a part of. */
 struct conf_part {
-	const struct option *options;	/* NULL name ends it; NULL: none */
-	void *out;		/* zeroed by the caller, or preset */
+	const struct option *options; /* NULL name ends it; NULL: none */
+	void *out;		      /* zeroed by the caller, or preset */
 };
 
 /*

@@ -34,7 +34,7 @@ struct conf_value {
 	struct conf *conf;
 	const struct option *option;
 	const config_setting_t *setting;
-	bool fallback;		/* not of the file: of the option itself */
+	bool fallback; /* not of the file: of the option itself */
 	struct fault *fault;
 };
 

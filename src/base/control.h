@@ -20,8 +20,8 @@
 #define CONTROL_SOCKET "/run/spate/control.sock"
 enum {
 	CONTROL_PROTOCOL = 1,
-	CONTROL_LINE = 1 << 20,	/* longest line */
-	CONTROL_WAIT_MS = 30000,	/* for an answer, unless told otherwise */
+	CONTROL_LINE = 1 << 20,	 /* longest line */
+	CONTROL_WAIT_MS = 30000, /* for an answer, unless told otherwise */
 };
 
 /* A buffer that gives lines back out of what was read; for both ends. */

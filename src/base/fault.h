@@ -11,19 +11,19 @@
  * "no-memory", "no-disk", "busy", "bad-name", "io", "conf", "internal".
  */
 struct fault {
-	const char *code;	/* static text; NULL while nothing happened */
-	char what[320];		/* "cannot record r4123_wz: the name is taken" */
-	char why[320];		/* may be empty */
-	char hint[320];		/* what would work; may be empty */
+	const char *code; /* static text; NULL while nothing happened */
+	char what[320];	  /* "cannot record r4123_wz: the name is taken" */
+	char why[320];	  /* may be empty */
+	char hint[320];	  /* what would work; may be empty */
 };
 
 /* Sets `what` and clears the rest; returns err, for return statements. */
 int fault_set(struct fault *f, int err, const char *code, const char *what, ...)
-	__attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5)));
 void fault_why(struct fault *f, const char *why, ...)
-	__attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3)));
 void fault_hint(struct fault *f, const char *hint, ...)
-	__attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3)));
 
 /* "what: why; hint" in one line; returns its length. */
 int fault_line(const struct fault *f, char *line, unsigned long bytes);

@@ -9,11 +9,11 @@
  * (JOURNAL_STREAM) the level becomes the journal's priority and the time is
  * left to it.  Any thread; errno is preserved; a line is one write(2).
  */
-void log_level_set(enum log_level most);	/* before threads start */
+void log_level_set(enum log_level most); /* before threads start */
 
 /* subject: the session, disk or stream it is about; NULL for the daemon. */
-void log_line(enum log_level level, const char *subject, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+void log_line(enum log_level level, const char *subject, const char *format,
+	      ...) __attribute__((format(printf, 3, 4)));
 
 /* A host whose lines carry `subject`, which is not copied. */
 struct host log_host(const char *subject);

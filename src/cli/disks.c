@@ -56,7 +56,8 @@ run(const struct cli *cli, const void *values, char **operand)
 		return cli_fail(&fault);
 	disks = json_object_get(result, "disks");
 	if (cli->json) {
-		json_array_foreach(disks, i, disk) cli_print_json(disk);
+		json_array_foreach(disks, i, disk)
+			cli_print_json(disk);
 	} else {
 		show_disks(disks, 0);
 	}

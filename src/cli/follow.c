@@ -73,8 +73,9 @@ info_of(const json_t *infos, const char *name)
 	json_t *info;
 	size_t i;
 
-	json_array_foreach(infos, i, info) if (strcmp(field_text(info, "name"),
-						      name) == 0) return info;
+	json_array_foreach(infos, i, info)
+		if (strcmp(field_text(info, "name"), name) == 0)
+			return info;
 	return NULL;
 }
 
@@ -95,7 +96,8 @@ ask(struct follow *f, const char *verb, json_t **infos, struct fault *fault)
 	all = json_object_get(result, "recordings");
 	*infos = json_array();
 	json_array_foreach(f->started, i, one)
-	    json_array_append(*infos, info_of(all, field_text(one, "name")));
+		json_array_append(*infos,
+				  info_of(all, field_text(one, "name")));
 	json_decref(result);
 	return 0;
 }
@@ -115,7 +117,9 @@ is_any_running(const json_t *infos)
 	const json_t *info;
 	size_t i;
 
-	json_array_foreach(infos, i, info) if (is_running(info)) return true;
+	json_array_foreach(infos, i, info)
+		if (is_running(info))
+			return true;
 	return false;
 }
 

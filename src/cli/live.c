@@ -23,8 +23,7 @@ sum_make(struct sum *s, const json_t *infos)
 	size_t i;
 
 	*s = (struct sum){ .left_s = -1 };
-	json_array_foreach(infos, i, info)
-	{
+	json_array_foreach(infos, i, info) {
 		double left = field_real(info, "left_s");
 		double elapsed = field_real(info, "elapsed_s");
 
@@ -65,8 +64,7 @@ disks_add(const json_t *disks, char *line, size_t bytes, size_t at)
 	const json_t *disk;
 	size_t i;
 
-	json_array_foreach(disks, i, disk)
-	{
+	json_array_foreach(disks, i, disk) {
 		if (at >= bytes)
 			return;
 		units_show_bytes(text, field_number(disk, "rate"));

@@ -81,8 +81,7 @@ print(const struct cli *cli, const json_t *infos)
 	const json_t *info;
 	size_t i;
 
-	json_array_foreach(infos, i, info)
-	{
+	json_array_foreach(infos, i, info) {
 		if (cli->json)
 			cli_print_json(info);
 		else

@@ -91,8 +91,7 @@ print_started(const struct cli *cli, const struct record_args *a,
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(started, i, one)
-	{
+	json_array_foreach(started, i, one) {
 		if (cli->json) {
 			cli_print_json(one);
 			continue;
@@ -117,8 +116,7 @@ ended_check(const json_t *infos, struct fault *fault)
 	const json_t *info;
 	size_t i;
 
-	json_array_foreach(infos, i, info)
-	{
+	json_array_foreach(infos, i, info) {
 		if (strcmp(field_text(info, "state"), "complete") == 0)
 			continue;
 		fault_set(fault, -EIO, "io", "%s did not end well: it is %s",

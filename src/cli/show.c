@@ -79,8 +79,7 @@ drops_row(struct table *t, const json_t *info)
 	json_t *drops = json_object_get(info, "drops"), *count;
 	size_t n = 0;
 
-	json_object_foreach(drops, reason, count)
-	{
+	json_object_foreach(drops, reason, count) {
 		if (json_integer_value(count) == 0 || n >= sizeof text)
 			continue;
 		n += (size_t)snprintf(text + n, sizeof text - n,
@@ -149,8 +148,7 @@ show_runs(const json_t *runs)
 	if (json_array_size(runs) < 2)
 		return;
 	t = table_open(columns, sizeof columns / sizeof *columns);
-	json_array_foreach(runs, i, run)
-	{
+	json_array_foreach(runs, i, run) {
 		char text[UNITS_TEXT];
 
 		table_cell(t, "%" PRIu64, field_number(run, "run"));
@@ -178,8 +176,7 @@ show_parts(const json_t *disks)
 	const json_t *disk;
 	size_t i;
 
-	json_array_foreach(disks, i, disk)
-	{
+	json_array_foreach(disks, i, disk) {
 		table_cell(t, "%s", field_text(disk, "path"));
 		table_cell(t, "%" PRIu64, field_number(disk, "chunks"));
 		bytes_cell(t, disk, "bytes", "");
@@ -226,8 +223,7 @@ show_sum(const char *name, const json_t *infos)
 	const json_t *info;
 	size_t i;
 
-	json_array_foreach(infos, i, info)
-	{
+	json_array_foreach(infos, i, info) {
 		bytes += field_number(info, "bytes");
 		lost += field_number(info, "packets_lost");
 		packets += field_number(info, "packets");
@@ -252,8 +248,7 @@ show_running(const json_t *infos, unsigned indent)
 	char text[UNITS_TEXT];
 	size_t i;
 
-	json_array_foreach(infos, i, info)
-	{
+	json_array_foreach(infos, i, info) {
 		const json_t *blocks = json_object_get(info, "blocks");
 		uint64_t total = field_number(blocks, "total");
 
@@ -290,8 +285,7 @@ show_disks(const json_t *disks, unsigned indent)
 	const json_t *disk;
 	size_t i;
 
-	json_array_foreach(disks, i, disk)
-	{
+	json_array_foreach(disks, i, disk) {
 		table_cell(t, "%s", field_text(disk, "path"));
 		table_cell(t, "%s", field_text(disk, "state"));
 		bytes_cell(t, disk, "free", "");

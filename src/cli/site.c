@@ -110,9 +110,9 @@ daemon_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 
 	if (err)
 		return err;
-	json_array_foreach(json_object_get(result, "disks"), i,
-			   disk) if (n < PATTERNS) pattern[n++] =
-	    field_text(disk, "path");
+	json_array_foreach(json_object_get(result, "disks"), i, disk)
+		if (n < PATTERNS)
+			pattern[n++] = field_text(disk, "path");
 	err = find(pattern, n, disks, fault);
 	json_decref(result);
 	return err;

@@ -58,8 +58,7 @@ print(const struct cli *cli, const json_t *streams)
 	const json_t *stream;
 	size_t i;
 
-	json_array_foreach(streams, i, stream)
-	{
+	json_array_foreach(streams, i, stream) {
 		if (cli->json)
 			cli_print_json(stream);
 		else

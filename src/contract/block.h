@@ -28,35 +28,35 @@ struct stock;
  *           goes home, and is FREE, when the last holder drops it.
  *
  * A block has one owner at any moment until it is sealed; handing it on
- * (dispatch_put) ends the right to touch it.
+ * (queue_put) ends the right to touch it.
  */
 enum block_state { BLOCK_FREE, BLOCK_OPEN, BLOCK_CLOSED, BLOCK_SEALED };
 
 struct block {
-	uint8_t *data;		/* slots x slot_bytes, 4096-aligned */
-	uint64_t *present;	/* a bit per slot */
+	uint8_t *data;	   /* slots x slot_bytes, 4096-aligned */
+	uint64_t *present; /* a bit per slot */
 	uint32_t slots;
 	uint32_t slot_bytes;
 
 	/* What the receiver knows; constant once closed. */
-	uint32_t used;		/* slots up to the end of the block's data */
-	uint32_t filled;	/* slots with a packet */
+	uint32_t used;	 /* slots up to the end of the block's data */
+	uint32_t filled; /* slots with a packet */
 	uint32_t run;
-	uint16_t sub;		/* substream; 0 where there is one */
-	uint64_t first;		/* sequence of slot 0, relative to the run */
-	uint64_t base;		/* absolute sequence of the run's slot 0 */
-	uint64_t gap;		/* slots before this block, of blocks without
+	uint16_t sub;	  /* substream; 0 where there is one */
+	uint64_t first;	  /* sequence of slot 0, relative to the run */
+	uint64_t base;	  /* absolute sequence of the run's slot 0 */
+	uint64_t gap;	  /* slots before this block, of blocks without
 				   a packet: one index record without data */
-	uint64_t number;	/* of the chunk; the gap's record is number-1 */
-	int64_t first_ns;	/* arrival of the first and */
-	int64_t last_ns;	/* the last packet, UTC */
-	void *session;		/* whose block this is */
+	uint64_t number;  /* of the chunk; the gap's record is number-1 */
+	int64_t first_ns; /* arrival of the first and */
+	int64_t last_ns;  /* the last packet, UTC */
+	void *session;	  /* whose block this is */
 
-	enum block_state state;	/* written by the owner alone */
+	enum block_state state; /* written by the owner alone */
 	atomic_uint holders;	/* counts down with acq_rel: whoever takes it
 				   to zero sees all reads of others done */
 	struct stock *home;
-	struct block *next;	/* stock::free, or dispatch::waiting */
+	struct block *next; /* stock::free, or queue::head */
 };
 
 static inline bool

@@ -8,18 +8,18 @@
 
 /* Numbers at any address, in the byte order that their name says. */
 
-#define BYTES_READ(name, type, swap)                                         \
-	static inline type name(const void *at)                              \
-	{                                                                    \
-		type v;                                                      \
-		memcpy(&v, at, sizeof v);                                    \
-		return swap(v);                                              \
+#define BYTES_READ(name, type, swap)                                           \
+	static inline type name(const void *at)                                \
+	{                                                                      \
+		type v;                                                        \
+		memcpy(&v, at, sizeof v);                                      \
+		return swap(v);                                                \
 	}
-#define BYTES_WRITE(name, type, swap)                                        \
-	static inline void name(void *at, type v)                            \
-	{                                                                    \
-		v = swap(v);                                                 \
-		memcpy(at, &v, sizeof v);                                    \
+#define BYTES_WRITE(name, type, swap)                                          \
+	static inline void name(void *at, type v)                              \
+	{                                                                      \
+		v = swap(v);                                                   \
+		memcpy(at, &v, sizeof v);                                      \
 	}
 
 BYTES_READ(read_le16, uint16_t, le16toh)

@@ -22,57 +22,57 @@
 
 /* Where the sequence number of a packet is. */
 enum sequence_kind {
-	SEQUENCE_DEFAULT,	/* the format chooses, in shape() */
-	SEQUENCE_ARRIVAL,	/* nowhere: packets count as they arrive */
-	SEQUENCE_LE32,		/* at `sequence_at` of the datagram */
+	SEQUENCE_DEFAULT, /* the format chooses, in shape() */
+	SEQUENCE_ARRIVAL, /* nowhere: packets count as they arrive */
+	SEQUENCE_LE32,	  /* at `sequence_at` of the datagram */
 	SEQUENCE_LE64,
 	SEQUENCE_BE32,
 	SEQUENCE_BE64,
-	SEQUENCE_EDV2,		/* VDIF words 6 and 7, a little-endian u64 */
-	SEQUENCE_TIME,		/* counted from second, frame and thread */
+	SEQUENCE_EDV2, /* VDIF words 6 and 7, a little-endian u64 */
+	SEQUENCE_TIME, /* counted from second, frame and thread */
 };
 
 /* The same for all packets of a session; constant while it runs. */
 struct format_shape {
-	uint32_t prefix;	/* bytes */
-	uint32_t payload;	/* bytes */
+	uint32_t prefix;  /* bytes */
+	uint32_t payload; /* bytes */
 	enum sequence_kind sequence;
-	uint32_t sequence_at;	/* byte in the datagram, prefix included */
-	uint32_t sequence_bits;	/* 32 or 64: where the counter wraps */
-	uint32_t parts;		/* packets per frame */
-	uint32_t header;	/* bytes of frame header in part 0 */
-	uint32_t fps;		/* frames per second per thread; 0: unknown */
-	uint32_t threads_n;	/* 0: unknown */
-	const uint32_t *threads;	/* in the order they are sent */
-	uint64_t rate;		/* bits of payload per second; 0: unknown */
-	int64_t around;		/* UTC second near the data: settles what a
+	uint32_t sequence_at;	 /* byte in the datagram, prefix included */
+	uint32_t sequence_bits;	 /* 32 or 64: where the counter wraps */
+	uint32_t parts;		 /* packets per frame */
+	uint32_t header;	 /* bytes of frame header in part 0 */
+	uint32_t fps;		 /* frames per second per thread; 0: unknown */
+	uint32_t threads_n;	 /* 0: unknown */
+	const uint32_t *threads; /* in the order they are sent */
+	uint64_t rate;		 /* bits of payload per second; 0: unknown */
+	int64_t around;		 /* UTC second near the data: settles what a
 				   header's short date leaves open */
-	const void *options;	/* the plugin's own */
+	const void *options;	 /* the plugin's own */
 };
 
 enum {
-	FORMAT_SEQUENCE = 1,	/* `sequence` is known */
-	FORMAT_READABLE = 2,	/* the frame header made sense; without it
+	FORMAT_SEQUENCE = 1, /* `sequence` is known */
+	FORMAT_READABLE = 2, /* the frame header made sense; without it
 				   the fields below mean nothing */
-	FORMAT_TIME = 4,	/* `second` and `frame` are known */
-	FORMAT_VALID = 8,	/* the sender does not call the data invalid */
-	FORMAT_PART = 16,	/* `part` was seen, not counted */
+	FORMAT_TIME = 4,     /* `second` and `frame` are known */
+	FORMAT_VALID = 8,    /* the sender does not call the data invalid */
+	FORMAT_PART = 16,    /* `part` was seen, not counted */
 };
 
 struct format_packet {
-	uint32_t has;		/* FORMAT_ bits */
-	uint64_t sequence;	/* counts packets */
-	int64_t second;		/* of the frame's first sample, UTC, 1970 */
-	uint32_t frame;		/* in that second, of its thread */
-	uint32_t part;		/* of its frame, from 0 */
+	uint32_t has;	   /* FORMAT_ bits */
+	uint64_t sequence; /* counts packets */
+	int64_t second;	   /* of the frame's first sample, UTC, 1970 */
+	uint32_t frame;	   /* in that second, of its thread */
+	uint32_t part;	   /* of its frame, from 0 */
 	uint32_t thread;
-	uint32_t station;	/* as in the header */
-	uint32_t bytes;		/* of the frame, by its header */
+	uint32_t station; /* as in the header */
+	uint32_t bytes;	  /* of the frame, by its header */
 };
 
 struct format_ops {
 	struct plugin head;
-	const char *extension;	/* of a file with such data: "vdif" */
+	const char *extension; /* of a file with such data: "vdif" */
 
 	/*
 	 * Completes a shape (sequence, bits, parts, header, fps where rate

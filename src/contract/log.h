@@ -14,7 +14,7 @@ struct host {
 	void *ctx;
 	/* Writes one line to the log, with the session's name before it. */
 	void (*log)(void *ctx, enum log_level level, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
+	    __attribute__((format(printf, 3, 4)));
 	/* Now, in nanoseconds since 1970 (UTC); a test may replace it. */
 	int64_t (*now)(void *ctx);
 };

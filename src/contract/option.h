@@ -15,16 +15,16 @@
  * Text and lists belong to the configuration and live as long as it does.
  */
 enum option_type {
-	OPTION_FLAG,	/* true, false               bool */
-	OPTION_COUNT,	/* 42                        uint32_t */
-	OPTION_BYTES,	/* "64M", 4096               uint64_t, bytes */
-	OPTION_RATE,	/* "8Gbps"                   uint64_t, bits per second */
-	OPTION_SPAN,	/* "10s", "250ms", "5m"      int64_t, nanoseconds */
-	OPTION_SHARE,	/* 0.01                      double, 0 to 1 */
-	OPTION_TEXT,	/* "udp"                     const char * */
-	OPTION_CHOICE,	/* one word of `choices`     const char * */
-	OPTION_TEXTS,	/* [ "a", "b" ]              struct option_texts */
-	OPTION_COUNTS,	/* [ 0, 1 ]                  struct option_counts */
+	OPTION_FLAG,   /* true, false               bool */
+	OPTION_COUNT,  /* 42                        uint32_t */
+	OPTION_BYTES,  /* "64M", 4096               uint64_t, bytes */
+	OPTION_RATE,   /* "8Gbps"                   uint64_t, bits per second */
+	OPTION_SPAN,   /* "10s", "250ms", "5m"      int64_t, nanoseconds */
+	OPTION_SHARE,  /* 0.01                      double, 0 to 1 */
+	OPTION_TEXT,   /* "udp"                     const char * */
+	OPTION_CHOICE, /* one word of `choices`     const char * */
+	OPTION_TEXTS,  /* [ "a", "b" ]              struct option_texts */
+	OPTION_COUNTS, /* [ 0, 1 ]                  struct option_counts */
 };
 
 struct option_texts {
@@ -40,11 +40,11 @@ struct option_counts {
 struct option {
 	const char *name;
 	enum option_type type;
-	size_t offset;		/* of the value in the struct that is filled */
-	const char *fallback;	/* NULL: zero, NULL or an empty list */
-	const char *choices;	/* OPTION_CHOICE: "one|two|three" */
-	uint64_t min, max;	/* of a number; both 0: unbounded */
-	const char *help;	/* one line, no full stop */
+	size_t offset;	      /* of the value in the struct that is filled */
+	const char *fallback; /* NULL: zero, NULL or an empty list */
+	const char *choices;  /* OPTION_CHOICE: "one|two|three" */
+	uint64_t min, max;    /* of a number; both 0: unbounded */
+	const char *help;     /* one line, no full stop */
 };
 
 #endif

@@ -24,12 +24,12 @@
 #define SPATE_ABI 1
 
 struct plugin {
-	uint32_t abi;		/* SPATE_ABI */
-	uint32_t bytes;		/* sizeof the struct that this one begins */
-	const char *name;	/* as in the file's name and configuration */
-	const char *help;	/* one line for a person */
-	const struct option *options;	/* NULL: none */
-	uint32_t options_bytes;	/* sizeof the struct that the table fills */
+	uint32_t abi;	  /* SPATE_ABI */
+	uint32_t bytes;	  /* sizeof the struct that this one begins */
+	const char *name; /* as in the file's name and configuration */
+	const char *help; /* one line for a person */
+	const struct option *options; /* NULL: none */
+	uint32_t options_bytes; /* sizeof the struct that the table fills */
 	uint32_t flags;		/* the kind's own flags */
 };
 

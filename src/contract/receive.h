@@ -22,52 +22,52 @@
  * open and close are called by the event loop; receive and counts by one
  * receiver thread, the same for all sources of an instance.  Nothing blocks.
  */
-enum { RECEIVE_BATCH = 128 };	/* most pairs and packets of one call */
+enum { RECEIVE_BATCH = 128 }; /* most pairs and packets of one call */
 
 /* One piece of memory for each packet that is expected. */
 struct receive_pair {
-	uint8_t *prefix;	/* shape's prefix bytes */
-	uint8_t *payload;	/* shape's payload bytes */
+	uint8_t *prefix;  /* shape's prefix bytes */
+	uint8_t *payload; /* shape's payload bytes */
 };
 
 enum {
-	RECEIVE_CUT = 1,	/* longer than prefix + payload: not whole */
-	RECEIVE_FOREIGN = 2,	/* of a sender that is not allowed */
+	RECEIVE_CUT = 1,     /* longer than prefix + payload: not whole */
+	RECEIVE_FOREIGN = 2, /* of a sender that is not allowed */
 };
 
 /* One packet that came; pointers stay good until the next receive(). */
 struct receive_packet {
 	uint8_t *prefix;
 	uint8_t *payload;
-	uint32_t bytes;		/* of the datagram, as far as it is here */
-	uint32_t flags;		/* RECEIVE_ bits */
+	uint32_t bytes; /* of the datagram, as far as it is here */
+	uint32_t flags; /* RECEIVE_ bits */
 };
 
 struct receive_batch {
 	const struct receive_pair *pair;
-	unsigned pairs;		/* how many there are */
-	unsigned want;		/* set by the plugin: pairs for next time */
+	unsigned pairs; /* how many there are */
+	unsigned want;	/* set by the plugin: pairs for next time */
 	struct receive_packet packet[RECEIVE_BATCH];
-	unsigned packets;	/* set by the plugin */
+	unsigned packets; /* set by the plugin */
 };
 
 /* Of one source, since it was opened. */
 struct receive_counts {
-	uint64_t datagrams;	/* handed to the core */
-	uint64_t calls;		/* system calls that brought some */
-	uint64_t overruns;	/* lost by the kernel before us; the kernel
+	uint64_t datagrams; /* handed to the core */
+	uint64_t calls;	    /* system calls that brought some */
+	uint64_t overruns;  /* lost by the kernel before us; the kernel
 				   counts a train of packets as one */
 };
 
 struct receive_args {
 	const struct host *host;
-	const void *options;	/* the plugin's own, filled by its table */
-	uint32_t prefix;	/* bytes of a datagram that are not stored */
-	uint32_t payload;	/* bytes that are */
-	const struct format_ops *format;	/* for plugins that make */
-	const struct format_shape *shape;	/* their packets */
-	char *why;		/* where open() says, in a sentence, what is */
-	uint32_t why_bytes;	/* wrong and what would do */
+	const void *options; /* the plugin's own, filled by its table */
+	uint32_t prefix;     /* bytes of a datagram that are not stored */
+	uint32_t payload;    /* bytes that are */
+	const struct format_ops *format;  /* for plugins that make */
+	const struct format_shape *shape; /* their packets */
+	char *why;	    /* where open() says, in a sentence, what is */
+	uint32_t why_bytes; /* wrong and what would do */
 };
 
 struct receive_state;

@@ -29,26 +29,26 @@ struct write_request {
 	int fd;
 	const void *data;
 	size_t bytes;
-	uint64_t offset;	/* in the file */
-	int64_t result;		/* bytes written, maybe fewer; or -errno */
-	void *tag;		/* the caller's own */
+	uint64_t offset; /* in the file */
+	int64_t result;	 /* bytes written, maybe fewer; or -errno */
+	void *tag;	 /* the caller's own */
 };
 
 enum {
-	WRITE_DIRECT = 1,	/* files are opened with O_DIRECT: memory,
+	WRITE_DIRECT = 1,  /* files are opened with O_DIRECT: memory,
 				   offset and bytes are aligned */
-	WRITE_NOTHING = 2,	/* nothing is stored: no file is made */
+	WRITE_NOTHING = 2, /* nothing is stored: no file is made */
 };
 
 struct write_args {
 	const struct host *host;
-	const void *options;	/* the plugin's own, filled by its table */
+	const void *options; /* the plugin's own, filled by its table */
 };
 
 struct write_state;
 
 struct write_ops {
-	struct plugin head;	/* head.flags: WRITE_DIRECT, WRITE_NOTHING */
+	struct plugin head; /* head.flags: WRITE_DIRECT, WRITE_NOTHING */
 
 	/* Makes an instance for one disk.  0 or -errno.  Mandatory. */
 	int (*open)(struct write_state **state, const struct write_args *args);
@@ -64,8 +64,8 @@ struct write_ops {
 	 * Waits until at least one queued request is done and gives up to n
 	 * of them back; 0 when none is queued.  NULL where nothing queues.
 	 */
-	unsigned (*reap)(struct write_state *state,
-			 struct write_request **done, unsigned n);
+	unsigned (*reap)(struct write_state *state, struct write_request **done,
+			 unsigned n);
 
 	/*
 	 * Called before the file is closed: the plugin lets go of what it

@@ -74,7 +74,8 @@ files_allow(void)
 		return LEAF_ROUND;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	return limit.rlim_max < INT_MAX ? (unsigned)limit.rlim_max / 2 : INT_MAX;
+	return limit.rlim_max < INT_MAX ? (unsigned)limit.rlim_max / 2
+					: INT_MAX;
 }
 
 static int

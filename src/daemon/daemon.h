@@ -12,14 +12,14 @@
  * The daemon: the configuration and everything that it made of it.  All of
  * it belongs to the event loop's thread; see daemon.c for the other threads.
  */
-enum { DAEMON_ENDED = 64 };	/* recordings remembered after their end */
+enum { DAEMON_ENDED = 64 }; /* recordings remembered after their end */
 
 /* Somebody waits: for a recording to have begun, or to have ended. */
 struct waiter {
 	struct server_ticket ticket;
-	char group[80];		/* whose recordings */
-	bool stop;		/* waits for the end */
-	struct waiter *next;	/* daemon::waiters */
+	char group[80];	     /* whose recordings */
+	bool stop;	     /* waits for the end */
+	struct waiter *next; /* daemon::waiters */
 };
 
 /* Bytes per second of one disk, sampled once a second. */
@@ -32,23 +32,23 @@ struct daemon {
 	struct setup setup;
 	struct pool *pool;
 	struct queue *queue;
-	struct writer **writer;		/* one per disk */
-	struct disk_rate *disk_rate;	/* likewise */
+	struct writer **writer;	     /* one per disk */
+	struct disk_rate *disk_rate; /* likewise */
 	unsigned writers;
 	struct receiver **receiver;
 	unsigned receivers, next_receiver;
 	struct session_host host;
 	struct server *server;
 
-	int wake, signals;		/* eventfd, signalfd */
+	int wake, signals; /* eventfd, signalfd */
 	bool stopping;
-	int64_t started;		/* steady */
-	int64_t started_ns;		/* UTC */
-	int64_t sampled;		/* when disks were */
+	int64_t started;    /* steady */
+	int64_t started_ns; /* UTC */
+	int64_t sampled;    /* when disks were */
 
-	struct session *sessions;	/* those that run */
+	struct session *sessions; /* those that run */
 	unsigned last_id;
-	json_t *ended;			/* INFO of the last, oldest first */
+	json_t *ended; /* INFO of the last, oldest first */
 	struct waiter *waiters;
 };
 

@@ -103,8 +103,10 @@ options_read(struct options *o, int argc, char **argv)
 			puts(PACKAGE_STRING);
 			return 0;
 		} else {
-			fprintf(stderr, "spated: '%s' is no option, or lacks "
-				"its value; see 'spated --help'\n", argv[i]);
+			fprintf(stderr,
+				"spated: '%s' is no option, or lacks "
+				"its value; see 'spated --help'\n",
+				argv[i]);
 			return 2;
 		}
 	}

@@ -112,8 +112,9 @@ order_streams(struct daemon *d, const json_t *request, struct order *o,
 		}
 		o->stream[o->streams++] = s;
 	}
-	return o->streams ? 0 : usage(fault, "which stream? `streams` is "
-					     "missing");
+	return o->streams ? 0
+			  : usage(fault, "which stream? `streams` is "
+					 "missing");
 }
 
 static void
@@ -161,8 +162,8 @@ name_free(struct daemon *d, const char *name, struct fault *fault)
 static int
 order_name(struct daemon *d, struct order *o, struct fault *fault)
 {
-	const char *wrong = o->name ? layout_name_fault(o->name)
-				    : "`name` is missing";
+	const char *wrong =
+	    o->name ? layout_name_fault(o->name) : "`name` is missing";
 	char name[160];
 	int err = 0;
 
@@ -190,7 +191,7 @@ disks_there(struct daemon *d, struct fault *fault)
 	fault_set(fault, -ENODEV, "no-disk", "there is no disk to record on");
 	fault_why(fault, "%s",
 		  d->setup.no_disk.code ? d->setup.no_disk.what
-					 : "no pattern of `disks` matched");
+					: "no pattern of `disks` matched");
 	fault_hint(fault, "mount the disks, or put plain folders into `disks`, "
 			  "and restart spated");
 	return -ENODEV;
@@ -250,9 +251,8 @@ order_read(struct order *o, struct daemon *d, const json_t *request,
 {
 	int err;
 
-	*o = (struct order){
-		.name = json_string_value(json_object_get(request, "name"))
-	};
+	*o = (struct order){ .name = json_string_value(
+				 json_object_get(request, "name")) };
 	err = order_streams(d, request, o, fault);
 	if (!err)
 		err = order_name(d, o, fault);

@@ -11,10 +11,10 @@
 enum { ORDER_STREAMS = 256 };
 
 struct order {
-	const char *name;	/* the request's */
+	const char *name; /* the request's */
 	struct stream *stream[ORDER_STREAMS];
 	unsigned streams;
-	int64_t stop_at;	/* steady; 0: not by itself */
+	int64_t stop_at; /* steady; 0: not by itself */
 };
 
 /* 0 or -errno with a fault.  `request` must outlive the order. */

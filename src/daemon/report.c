@@ -178,9 +178,9 @@ live_set(json_t *to, struct session *s)
 			    s->stop_at ? json_real(left > 0 ? left : 0)
 				       : json_null());
 	json_object_set_new(to, "stop_at",
-			    s->stop_at ? time_json(clock_now() + s->stop_at -
-						   now)
-				       : json_null());
+			    s->stop_at
+				? time_json(clock_now() + s->stop_at - now)
+				: json_null());
 	json_object_set_new(to, "rate", json_real(s->rate));
 	json_object_set_new(to, "learning",
 			    json_boolean(atomic_load(&s->intake->learning)));
@@ -208,13 +208,12 @@ report_info(struct session *s)
 	json_t *info;
 
 	totals_take(s, &t);
-	info = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I}", "id",
-			 (int)s->id, "name", s->name, "state", state_name(s),
-			 "stream", s->stream->name, "format",
-			 s->stream->o.format, "start", time_json(s->start_ns),
-			 "end", time_json(s->end_ns), "bytes",
-			 (json_int_t)t.bytes, "payload",
-			 (json_int_t)s->shape.payload);
+	info = json_pack(
+	    "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I}", "id", (int)s->id,
+	    "name", s->name, "state", state_name(s), "stream", s->stream->name,
+	    "format", s->stream->o.format, "start", time_json(s->start_ns),
+	    "end", time_json(s->end_ns), "bytes", (json_int_t)t.bytes,
+	    "payload", (json_int_t)s->shape.payload);
 	if (!info)
 		return NULL;
 	counts_set(info, &t);
@@ -241,14 +240,13 @@ report_disk(struct writer *w, double rate)
 	struct writer_facts f;
 
 	writer_facts(w, &f);
-	return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:f, s:s?, s:I}",
-			 "path", writer_path(w), "state", state[f.state], "why",
-			 f.why[0] ? f.why : NULL, "total",
-			 (json_int_t)f.space.total, "free",
-			 (json_int_t)f.space.free, "written",
-			 (json_int_t)f.written, "chunks", (json_int_t)f.chunks,
-			 "rate", rate, "writer", f.way, "errors",
-			 (json_int_t)f.errors);
+	return json_pack(
+	    "{s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:f, s:s?, s:I}", "path",
+	    writer_path(w), "state", state[f.state], "why",
+	    f.why[0] ? f.why : NULL, "total", (json_int_t)f.space.total, "free",
+	    (json_int_t)f.space.free, "written", (json_int_t)f.written,
+	    "chunks", (json_int_t)f.chunks, "rate", rate, "writer", f.way,
+	    "errors", (json_int_t)f.errors);
 }
 
 json_t *
@@ -294,9 +292,8 @@ report_summary(struct session *s)
 	for (int i = 0; i < DROP_KINDS; i++)
 		dropped += t.c.drop[i];
 	log_line(s->failed ? LOG_ERROR : LOG_INFO, s->name,
-		 "%s (%s): %" PRIu64 " packets, %s; %" PRIu64
-		 " lost, %" PRIu64 " dropped, %" PRIu64 " overruns",
+		 "%s (%s): %" PRIu64 " packets, %s; %" PRIu64 " lost, %" PRIu64
+		 " dropped, %" PRIu64 " overruns",
 		 s->failed ? "failed" : "recorded", s->reason, t.packets,
-		 units_show_bytes(bytes, t.bytes), t.lost, dropped,
-		 t.overruns);
+		 units_show_bytes(bytes, t.bytes), t.lost, dropped, t.overruns);
 }

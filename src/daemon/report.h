@@ -12,7 +12,7 @@
  * loop's thread.
  */
 json_t *report_info(struct session *s);
-json_t *report_tail(struct session *s);	/* {"end":{..}} for the metadata */
+json_t *report_tail(struct session *s); /* {"end":{..}} for the metadata */
 json_t *report_disk(struct writer *w, double rate);
 json_t *report_stream(const struct stream *s);
 json_t *report_memory(struct pool *pool);

@@ -35,7 +35,7 @@ struct client {
 	struct control_lines in;
 	char *out;
 	size_t out_bytes, out_sent;
-	struct client *next;	/* server::clients */
+	struct client *next; /* server::clients */
 };
 
 struct server {
@@ -137,8 +137,9 @@ server_answer(struct server *s, struct server_ticket t, json_t *result)
 	struct client *c = client_find(s, t.client);
 
 	if (c)
-		client_send(s, c, json_pack("{s:I, s:b, s:o}", "id", t.id, "ok",
-					    1, "result", result));
+		client_send(s, c,
+			    json_pack("{s:I, s:b, s:o}", "id", t.id, "ok", 1,
+				      "result", result));
 	else
 		json_decref(result);
 }
@@ -150,8 +151,9 @@ server_refuse(struct server *s, struct server_ticket t,
 	struct client *c = client_find(s, t.client);
 
 	if (c)
-		client_send(s, c, json_pack("{s:I, s:b, s:o}", "id", t.id, "ok",
-					    0, "error", control_fault(fault)));
+		client_send(s, c,
+			    json_pack("{s:I, s:b, s:o}", "id", t.id, "ok", 0,
+				      "error", control_fault(fault)));
 }
 
 /* ---- requests -------------------------------------------------------- */
@@ -173,8 +175,9 @@ greeting(struct server *s, struct client *c, const json_t *line)
 static bool
 request(struct server *s, struct client *c, const json_t *line)
 {
-	struct server_ticket t = { c->number, json_integer_value(
-						  json_object_get(line, "id")) };
+	struct server_ticket t = {
+		c->number, json_integer_value(json_object_get(line, "id"))
+	};
 	const char *verb = json_string_value(json_object_get(line, "do"));
 	struct fault fault = { 0 };
 
@@ -198,7 +201,7 @@ line_take(struct server *s, struct client *c, const char *text)
 
 	if (!json_is_object(line)) {
 		json_decref(line);
-		client_close(s, c);	/* it speaks something else */
+		client_close(s, c); /* it speaks something else */
 		return false;
 	}
 	here = request(s, c, line);
@@ -304,8 +307,7 @@ group_allow(const struct server *s, const char *group)
 	if (g && chown(s->path, (uid_t)-1, g->gr_gid) == 0 &&
 	    chmod(s->path, 0660) == 0)
 		return;
-	log_line(LOG_WARN, NULL,
-		 "%s is for this user alone: %s", s->path,
+	log_line(LOG_WARN, NULL, "%s is for this user alone: %s", s->path,
 		 g ? "only root or a member can give it to its group"
 		   : "there is no group of that name");
 }
@@ -318,11 +320,11 @@ socket_bind(struct server *s)
 	int err = 0;
 
 	memcpy(a.sun_path, s->path, sizeof a.sun_path);
-	s->listen = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			   0);
+	s->listen =
+	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listen < 0)
 		return -errno;
-	unlink(s->path);	/* of a daemon that is gone: we have the lock */
+	unlink(s->path); /* of a daemon that is gone: we have the lock */
 	mask = umask(0177);
 	if (bind(s->listen, (struct sockaddr *)&a, sizeof a) < 0 ||
 	    listen(s->listen, 64) < 0)
@@ -377,7 +379,7 @@ server_open(struct server **server, const char *path, const char *group,
 	return 0;
 
 fail:
-	s->path[0] = 0;		/* not ours to remove */
+	s->path[0] = 0; /* not ours to remove */
 	server_close(s);
 	return err;
 }

@@ -149,7 +149,7 @@ folders_begin(struct session *s)
 	atomic_store(&s->output.errands, s->host->writers);
 	for (unsigned i = 0; i < s->host->writers; i++) {
 		if (writer_begin(s->host->writer[i], &s->output) < 0)
-			abort();	/* a few bytes, and others have begun */
+			abort(); /* a few bytes, and others have begun */
 	}
 }
 
@@ -250,15 +250,15 @@ session_stop(struct session *s, const char *reason)
 	s->state = SESSION_STOPPING;
 	s->end_ns = clock_now();
 	if (receiver_remove(s->receiver, s->intake) < 0)
-		abort();	/* a few bytes, and nothing else would end it */
+		abort(); /* a few bytes, and nothing else would end it */
 }
 
 /* Have all writers done their errand?  Acquire: see output.h. */
 static bool
 errands_done(struct session *s)
 {
-	return atomic_load_explicit(&s->output.errands,
-				    memory_order_acquire) == 0;
+	return atomic_load_explicit(&s->output.errands, memory_order_acquire) ==
+	       0;
 }
 
 static void
@@ -279,7 +279,7 @@ folders_end(struct session *s)
 	for (unsigned i = 0; i < s->host->writers; i++) {
 		if (writer_end(s->host->writer[i], &s->output, &end,
 			       json_deep_copy(tail)) < 0)
-			abort();	/* a few bytes, and no way back */
+			abort(); /* a few bytes, and no way back */
 	}
 	json_decref(tail);
 }

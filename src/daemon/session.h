@@ -49,7 +49,7 @@ struct session_host {
 	struct writer **writer;
 	unsigned writers;
 	int64_t durable;
-	void (*wake)(void *arg);	/* wakes the event loop; any thread */
+	void (*wake)(void *arg); /* wakes the event loop; any thread */
 	void *arg;
 };
 
@@ -58,10 +58,10 @@ struct session {
 	struct stream *stream;
 	struct receiver *receiver;
 	unsigned id;
-	char name[160];		/* of the recording: its folder */
-	char group[80];		/* as `record` was told */
+	char name[160]; /* of the recording: its folder */
+	char group[80]; /* as `record` was told */
 	enum session_state state;
-	const char *reason;	/* why it stopped; static text */
+	const char *reason; /* why it stopped; static text */
 	bool failed;
 
 	struct format_shape shape;
@@ -72,16 +72,16 @@ struct session {
 	json_t *head;
 	struct output output;
 
-	int64_t start_ns, end_ns;	/* UTC; end 0: runs */
-	int64_t started, stop_at;	/* steady; stop_at 0: not by itself */
-	atomic_bool flushed;	/* by the receiver (release), see session_step */
+	int64_t start_ns, end_ns; /* UTC; end 0: runs */
+	int64_t started, stop_at; /* steady; stop_at 0: not by itself */
+	atomic_bool flushed; /* by the receiver (release), see session_step */
 
 	/* The last second, for rates. */
 	int64_t sampled;
 	uint64_t sampled_packets;
-	double rate;		/* bits per second */
+	double rate; /* bits per second */
 
-	struct session *next;	/* daemon::sessions */
+	struct session *next; /* daemon::sessions */
 };
 
 /*

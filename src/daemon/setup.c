@@ -21,31 +21,50 @@
 #define AT(member) offsetof(struct setup_options, member)
 
 const struct option setup_options[] = {
-	{ .name = "disks", .type = OPTION_TEXTS, .offset = AT(disks),
+	{ .name = "disks",
+	  .type = OPTION_TEXTS,
+	  .offset = AT(disks),
 	  .help = "folders to record on; a wildcard takes mount points" },
-	{ .name = "reserve", .type = OPTION_BYTES, .offset = AT(reserve),
+	{ .name = "reserve",
+	  .type = OPTION_BYTES,
+	  .offset = AT(reserve),
 	  .help = "space that stays free on each disk; none: 1 %, at least "
 		  "256M" },
-	{ .name = "memory", .type = OPTION_BYTES, .offset = AT(memory),
-	  .fallback = "1G", .min = 1 << 20,
+	{ .name = "memory",
+	  .type = OPTION_BYTES,
+	  .offset = AT(memory),
+	  .fallback = "1G",
+	  .min = 1 << 20,
 	  .help = "the arena that all blocks come from; a hard limit" },
-	{ .name = "writer", .type = OPTION_TEXT, .offset = AT(writer),
+	{ .name = "writer",
+	  .type = OPTION_TEXT,
+	  .offset = AT(writer),
 	  .help = "write plugin; none: the first of direct, writev that works "
 		  "on the disk" },
-	{ .name = "durable", .type = OPTION_TEXT, .offset = AT(durable),
+	{ .name = "durable",
+	  .type = OPTION_TEXT,
+	  .offset = AT(durable),
 	  .fallback = "5s",
 	  .help = "\"5s\": all is on the disk at the latest after that; "
 		  "\"block\": each block at once; \"end\": at the end" },
-	{ .name = "receivers", .type = OPTION_COUNT, .offset = AT(receivers),
-	  .fallback = "1", .min = 1, .max = 256, .help = "receiver threads" },
+	{ .name = "receivers",
+	  .type = OPTION_COUNT,
+	  .offset = AT(receivers),
+	  .fallback = "1",
+	  .min = 1,
+	  .max = 256,
+	  .help = "receiver threads" },
 	{ .name = NULL },
 };
 
 const struct option setup_control_options[] = {
-	{ .name = "socket", .type = OPTION_TEXT,
+	{ .name = "socket",
+	  .type = OPTION_TEXT,
 	  .offset = offsetof(struct setup_control, socket),
-	  .fallback = CONTROL_SOCKET, .help = "where spate finds the daemon" },
-	{ .name = "group", .type = OPTION_TEXT,
+	  .fallback = CONTROL_SOCKET,
+	  .help = "where spate finds the daemon" },
+	{ .name = "group",
+	  .type = OPTION_TEXT,
 	  .offset = offsetof(struct setup_control, group),
 	  .help = "members may give orders; none: the daemon's own user" },
 	{ .name = NULL },
@@ -54,7 +73,7 @@ const struct option setup_control_options[] = {
 /* Of the design, not built yet: said once, so that nobody relies on them. */
 static const char *const later[] = { "schedule", "metrics", "vsi", NULL };
 static const char *const groups[] = { "control", "streams", "schedule",
-				      "metrics", "vsi", NULL };
+				      "metrics", "vsi",	    NULL };
 
 static void
 later_say(struct setup *c)
@@ -162,8 +181,7 @@ disks_read(struct setup *c, struct fault *fault)
 }
 
 static int
-memory_check(const struct setup *c, const struct stream *s,
-	     struct fault *fault)
+memory_check(const struct setup *c, const struct stream *s, struct fault *fault)
 {
 	char need[UNITS_TEXT], is[UNITS_TEXT], block[UNITS_TEXT];
 
@@ -175,8 +193,9 @@ memory_check(const struct setup *c, const struct stream *s,
 		  units_show_bytes(need, stream_memory(s)));
 	fault_why(fault, "%u blocks of %s", s->blocks,
 		  units_show_bytes(block, s->geometry.block_bytes));
-	fault_hint(fault, "set memory to at least %lluM, or the stream's "
-			  "`block` or `blocks` lower",
+	fault_hint(fault,
+		   "set memory to at least %lluM, or the stream's "
+		   "`block` or `blocks` lower",
 		   (unsigned long long)((stream_memory(s) >> 20) + 1));
 	return -ENOMEM;
 }
@@ -298,8 +317,9 @@ stream_print(const struct stream *s)
 		printf("  frame     %u packets\n", g->parts);
 	if (s->shape.fps)
 		printf("  frames    %u per second and thread\n", s->shape.fps);
-	printf("  block     %u packets, %llu bytes; the quantum is %u packets\n",
-	       g->slots, (unsigned long long)g->block_bytes, g->quantum);
+	printf(
+	    "  block     %u packets, %llu bytes; the quantum is %u packets\n",
+	    g->slots, (unsigned long long)g->block_bytes, g->quantum);
 	if (s->o.rate)
 		printf("  at %s  %.1f blocks per second\n",
 		       units_show_rate(a, (double)s->o.rate),

@@ -13,9 +13,9 @@
  */
 struct setup_options {
 	struct option_texts disks;
-	uint64_t reserve;	/* 0: 1 %, at least 256 MiB */
+	uint64_t reserve; /* 0: 1 %, at least 256 MiB */
 	uint64_t memory;
-	const char *writer;	/* NULL: the first that works */
+	const char *writer; /* NULL: the first that works */
 	const char *durable;
 	uint32_t receivers;
 };
@@ -30,8 +30,8 @@ struct setup {
 	struct setup_options o;
 	struct setup_control control;
 	struct disks disks;
-	struct fault no_disk;	/* why there are none, when there are none */
-	int64_t durable;	/* ns between rounds; 0 each block */
+	struct fault no_disk; /* why there are none, when there are none */
+	int64_t durable;      /* ns between rounds; 0 each block */
 	struct writer_way way[WRITER_WAYS];
 	void *way_options[WRITER_WAYS];
 	unsigned ways;

@@ -15,49 +15,89 @@
 #include "base/shape.h"
 #include "flow/pool.h"
 
-enum { DATAGRAM_MOST = 65507 };	/* bytes in a UDP packet */
+enum { DATAGRAM_MOST = 65507 }; /* bytes in a UDP packet */
 
 #define AT(member) offsetof(struct stream_options, member)
 
 const struct option stream_options[] = {
-	{ .name = "receive", .type = OPTION_TEXT, .offset = AT(receive),
-	  .fallback = "udp", .help = "receive plugin" },
-	{ .name = "format", .type = OPTION_TEXT, .offset = AT(format),
-	  .fallback = "vdif", .help = "format plugin" },
-	{ .name = "prefix", .type = OPTION_COUNT, .offset = AT(prefix),
+	{ .name = "receive",
+	  .type = OPTION_TEXT,
+	  .offset = AT(receive),
+	  .fallback = "udp",
+	  .help = "receive plugin" },
+	{ .name = "format",
+	  .type = OPTION_TEXT,
+	  .offset = AT(format),
+	  .fallback = "vdif",
+	  .help = "format plugin" },
+	{ .name = "prefix",
+	  .type = OPTION_COUNT,
+	  .offset = AT(prefix),
 	  .max = 4096,
 	  .help = "bytes of each datagram before the payload; not stored" },
-	{ .name = "payload", .type = OPTION_COUNT, .offset = AT(payload),
-	  .min = 8, .max = DATAGRAM_MOST, .fallback = "8032",
+	{ .name = "payload",
+	  .type = OPTION_COUNT,
+	  .offset = AT(payload),
+	  .min = 8,
+	  .max = DATAGRAM_MOST,
+	  .fallback = "8032",
 	  .help = "bytes of each datagram that are stored" },
-	{ .name = "block", .type = OPTION_BYTES, .offset = AT(block),
-	  .min = 4096, .max = 1ull << 32, .fallback = "64M",
+	{ .name = "block",
+	  .type = OPTION_BYTES,
+	  .offset = AT(block),
+	  .min = 4096,
+	  .max = 1ull << 32,
+	  .fallback = "64M",
 	  .help = "size of a block, and so of a chunk" },
-	{ .name = "blocks", .type = OPTION_COUNT, .offset = AT(blocks),
-	  .max = 100000, .help = "blocks of memory to record with; "
-				 "none: 2 x disks + 6" },
-	{ .name = "sequence", .type = OPTION_TEXT, .offset = AT(sequence),
+	{ .name = "blocks",
+	  .type = OPTION_COUNT,
+	  .offset = AT(blocks),
+	  .max = 100000,
+	  .help = "blocks of memory to record with; "
+		  "none: 2 x disks + 6" },
+	{ .name = "sequence",
+	  .type = OPTION_TEXT,
+	  .offset = AT(sequence),
 	  .help = "where the sequence number is: le64@0, le32@4, be64@0, "
 		  "be32@0, edv2, time or arrival; none: by the format" },
-	{ .name = "rate", .type = OPTION_RATE, .offset = AT(rate),
+	{ .name = "rate",
+	  .type = OPTION_RATE,
+	  .offset = AT(rate),
 	  .help = "the stream's rate, for forecasts and frames per second" },
-	{ .name = "fps", .type = OPTION_COUNT, .offset = AT(fps),
+	{ .name = "fps",
+	  .type = OPTION_COUNT,
+	  .offset = AT(fps),
 	  .help = "frames per second of one thread; none: learned" },
-	{ .name = "threads", .type = OPTION_COUNTS, .offset = AT(threads),
-	  .max = 1023, .help = "threads in the order they are sent; "
-			       "none: learned" },
-	{ .name = "layout", .type = OPTION_CHOICE, .offset = AT(layout),
-	  .choices = "vbs", .fallback = "vbs",
+	{ .name = "threads",
+	  .type = OPTION_COUNTS,
+	  .offset = AT(threads),
+	  .max = 1023,
+	  .help = "threads in the order they are sent; "
+		  "none: learned" },
+	{ .name = "layout",
+	  .type = OPTION_CHOICE,
+	  .offset = AT(layout),
+	  .choices = "vbs",
+	  .fallback = "vbs",
 	  .help = "how recordings lie on disks" },
-	{ .name = "fill", .type = OPTION_CHOICE, .offset = AT(fill),
-	  .choices = "invalid|zero", .fallback = "invalid",
+	{ .name = "fill",
+	  .type = OPTION_CHOICE,
+	  .offset = AT(fill),
+	  .choices = "invalid|zero",
+	  .fallback = "invalid",
 	  .help = "what stands where a packet is missing" },
 	/* At most 2^31 slots of 8 bytes: an index record counts to 2^32. */
-	{ .name = "max_gap", .type = OPTION_BYTES, .offset = AT(max_gap),
-	  .fallback = "256M", .max = 1ull << 34,
+	{ .name = "max_gap",
+	  .type = OPTION_BYTES,
+	  .offset = AT(max_gap),
+	  .fallback = "256M",
+	  .max = 1ull << 34,
 	  .help = "a longer step of the sequence begins a new run" },
-	{ .name = "max_age", .type = OPTION_SPAN, .offset = AT(max_age),
-	  .fallback = "2s", .min = 1000000,
+	{ .name = "max_age",
+	  .type = OPTION_SPAN,
+	  .offset = AT(max_age),
+	  .fallback = "2s",
+	  .min = 1000000,
 	  .help = "a block is written at the latest this long after its "
 		  "first packet" },
 	{ .name = NULL },
@@ -82,7 +122,7 @@ plugins_load(struct stream *s, struct conf *conf, config_setting_t *group,
 	receive = format;
 	name = format ? config_setting_get_string(format) : "vdif";
 	if (!name)
-		return 0;	/* of a wrong type: conf_fill will say so */
+		return 0; /* of a wrong type: conf_fill will say so */
 	err = module_format(name, &s->format, fault);
 out:
 	return err && receive ? conf_blame(conf, receive, err, fault) : err;
@@ -191,8 +231,10 @@ geometry_fit(struct stream *s, const char *where, unsigned disks,
 	s->blocks = s->o.blocks ? s->o.blocks : 2 * disks + 6;
 	if (s->blocks >= 4)
 		return 0;
-	fault_set(fault, -EINVAL, "conf", "%s: stream %s: blocks = %u is too "
-		  "few", where, s->name, s->blocks);
+	fault_set(fault, -EINVAL, "conf",
+		  "%s: stream %s: blocks = %u is too "
+		  "few",
+		  where, s->name, s->blocks);
 	fault_hint(fault, "three are open at a time, and one is written: use "
 			  "at least 4, better 2 x disks + 6");
 	return -EINVAL;
@@ -233,8 +275,10 @@ stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 	if (!config_setting_is_group(group)) {
 		fault_set(fault, -EINVAL, "conf", "%s: stream %s is no group",
 			  where, s->name);
-		fault_hint(fault, "write it as %s : { format = \"vdif\"; ... "
-				  "};", s->name);
+		fault_hint(fault,
+			   "write it as %s : { format = \"vdif\"; ... "
+			   "};",
+			   s->name);
 		return -EINVAL;
 	}
 	err = plugins_load(s, conf, group, fault);
@@ -275,7 +319,7 @@ stream_learned(struct stream *s, const struct format_shape *shape)
 		return;
 	threads = malloc(bytes);
 	if (!threads)
-		return;		/* it will be learned again */
+		return; /* it will be learned again */
 	memcpy(threads, shape->threads, bytes);
 	free(s->threads);
 	s->threads = threads;

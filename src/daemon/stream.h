@@ -18,7 +18,7 @@ struct stream_options {
 	const char *receive, *format;
 	uint32_t prefix, payload;
 	uint64_t block;
-	uint32_t blocks;	/* 0: by the number of disks */
+	uint32_t blocks; /* 0: by the number of disks */
 	const char *sequence;
 	uint64_t rate;
 	uint32_t fps;
@@ -35,14 +35,14 @@ struct stream {
 	struct stream_options o;
 	const struct receive_ops *receive;
 	const struct format_ops *format;
-	void *receive_options, *format_options;	/* filled by their tables */
-	struct option_texts listen;	/* as configured, for people */
+	void *receive_options, *format_options; /* filled by their tables */
+	struct option_texts listen;		/* as configured, for people */
 	struct format_shape shape;
-	uint32_t *threads;		/* learned; shape.threads points here */
+	uint32_t *threads; /* learned; shape.threads points here */
 	struct geometry geometry;
 	enum fill_kind fill;
 	uint32_t blocks;
-	struct session *session;	/* that records it now, or NULL */
+	struct session *session; /* that records it now, or NULL */
 };
 
 /* The keys of a stream that are not a plugin's; for `spated --help`. */

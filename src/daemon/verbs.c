@@ -98,8 +98,8 @@ refuse_failed(struct daemon *d, const struct waiter *w)
 
 		writer_facts(d->writer[i], &f);
 		at += (size_t)snprintf(why + at, sizeof why - at, "%s%s: %s",
-				       i ? "; " : "",
-				       writer_path(d->writer[i]), f.why);
+				       i ? "; " : "", writer_path(d->writer[i]),
+				       f.why);
 	}
 	fault_why(&fault, "%s", why);
 	fault_hint(&fault, "'spate disks' shows them");
@@ -161,8 +161,8 @@ daemon_tell(struct daemon *d, const char *group)
 /* ---- the verbs ------------------------------------------------------- */
 
 static int
-do_record(struct daemon *d, struct server_ticket ticket,
-	  const json_t *request, struct fault *fault)
+do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	  struct fault *fault)
 {
 	struct order o;
 	int err;
@@ -219,7 +219,8 @@ do_info(struct daemon *d, struct server_ticket ticket, const json_t *request,
 				 "the daemon does not know '%.80s'",
 				 name ? name : "");
 	}
-	server_answer(d->server, ticket, json_pack("{s:o}", "recordings", list));
+	server_answer(d->server, ticket,
+		      json_pack("{s:o}", "recordings", list));
 	return 0;
 }
 
@@ -229,9 +230,8 @@ disks_list(struct daemon *d)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < d->writers; i++)
-		json_array_append_new(list,
-				      report_disk(d->writer[i],
-						  d->disk_rate[i].rate));
+		json_array_append_new(
+		    list, report_disk(d->writer[i], d->disk_rate[i].rate));
 	return list;
 }
 
@@ -254,23 +254,22 @@ do_disks(struct daemon *d, struct server_ticket ticket, const json_t *request,
 }
 
 static int
-do_streams(struct daemon *d, struct server_ticket ticket,
-	   const json_t *request, struct fault *fault)
+do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	   struct fault *fault)
 {
 	json_t *list = json_array();
 
 	(void)request;
 	(void)fault;
 	for (unsigned i = 0; i < d->setup.streams; i++)
-		json_array_append_new(list,
-				      report_stream(&d->setup.stream[i]));
+		json_array_append_new(list, report_stream(&d->setup.stream[i]));
 	server_answer(d->server, ticket, json_pack("{s:o}", "streams", list));
 	return 0;
 }
 
 static int
-do_status(struct daemon *d, struct server_ticket ticket,
-	  const json_t *request, struct fault *fault)
+do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	  struct fault *fault)
 {
 	json_t *list = json_array();
 	char text[UNITS_TEXT];
@@ -313,7 +312,7 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 			server_refuse(d->server, ticket, &fault);
 		return;
 	}
-	fault_set(&fault, -ENOTSUP, "usage", "this spated does not know '%.80s'",
-		  verb);
+	fault_set(&fault, -ENOTSUP, "usage",
+		  "this spated does not know '%.80s'", verb);
 	server_refuse(d->server, ticket, &fault);
 }

@@ -13,25 +13,25 @@
  */
 enum {
 	CANDIDATE_AGREE = 32,
-	CANDIDATES = 4,		/* at a time: garbage makes some of its own */
+	CANDIDATES = 4, /* at a time: garbage makes some of its own */
 };
 
 struct candidate_packet {
 	uint64_t sequence;
-	int32_t part;		/* -1 where the format did not see it */
+	int32_t part; /* -1 where the format did not see it */
 	uint32_t readable;
-	uint8_t *payload;	/* a parking slot */
+	uint8_t *payload; /* a parking slot */
 };
 
 struct candidate {
 	struct candidate_packet packet[CANDIDATE_AGREE];
 	unsigned n;
-	unsigned need;		/* how many have to agree */
-	uint64_t span;		/* how near to the first they have to be */
-	unsigned bits;		/* of the counter: differences wrap there */
-	unsigned rivals;	/* packets that came in the stream's window */
-	int64_t since;		/* when the first came, steady clock */
-	uint64_t order;		/* the larger, the later it was begun */
+	unsigned need;	 /* how many have to agree */
+	uint64_t span;	 /* how near to the first they have to be */
+	unsigned bits;	 /* of the counter: differences wrap there */
+	unsigned rivals; /* packets that came in the stream's window */
+	int64_t since;	 /* when the first came, steady clock */
+	uint64_t order;	 /* the larger, the later it was begun */
 };
 
 /* b - a, as a counter of so many bits sees it. */
@@ -42,11 +42,11 @@ sequence_distance(uint64_t a, uint64_t b, unsigned bits)
 }
 
 enum candidate_answer {
-	CANDIDATE_PARKED,	/* payload of the last packet is to be copied
+	CANDIDATE_PARKED,    /* payload of the last packet is to be copied
 				   to packet[n-1].payload */
-	CANDIDATE_ENOUGH,	/* the same, and they are enough: a run */
-	CANDIDATE_DUPLICATE,	/* that one is here already */
-	CANDIDATE_STRANGER,	/* does not agree with those that are here:
+	CANDIDATE_ENOUGH,    /* the same, and they are enough: a run */
+	CANDIDATE_DUPLICATE, /* that one is here already */
+	CANDIDATE_STRANGER,  /* does not agree with those that are here:
 				   nothing was done */
 };
 

@@ -34,24 +34,23 @@ struct flight {
 	struct chunk_maker *maker;
 	int fd;
 	const uint8_t *data;
-	uint64_t bytes, sent;	/* sent: given to a request */
+	uint64_t bytes, sent; /* sent: given to a request */
 	int err;
-	unsigned queued;	/* requests that the plugin has */
+	unsigned queued; /* requests that the plugin has */
 	struct write_request request[FLIGHT];
 	struct write_request *idle[FLIGHT];
 	unsigned idles;
-	struct write_request *ready[FLIGHT];	/* written short, or the */
-	unsigned readies;			/* plugin was busy */
+	struct write_request *ready[FLIGHT]; /* written short, or the */
+	unsigned readies;		     /* plugin was busy */
 };
 
 void
 chunk_maker_init(struct chunk_maker *m, const char *disk,
 		 const struct writer_way *ways, unsigned n)
 {
-	*m = (struct chunk_maker){ .host = log_host(disk),
-				   .ways = ways,
-				   .n = n,
-				   .align = 1 };
+	*m = (struct chunk_maker){
+		.host = log_host(disk), .ways = ways, .n = n, .align = 1
+	};
 }
 
 static void
@@ -162,7 +161,7 @@ data_write(struct chunk_maker *m, int fd, const uint8_t *data, uint64_t bytes)
 		if (f.queued)
 			reap(&f);
 		else if (r)
-			f.err = -EIO;	/* busy with nothing: its bug */
+			f.err = -EIO; /* busy with nothing: its bug */
 		else
 			return f.err;
 	}
@@ -204,7 +203,7 @@ way_try(struct chunk_maker *m, const struct disk *disk)
 		return fd;
 	m->align = flags ? direct_align(fd) : 1;
 	if (m->align > GEOMETRY_PAGE)
-		err = -EINVAL;	/* more than blocks are made of */
+		err = -EINVAL; /* more than blocks are made of */
 	if (!err && posix_memalign(&page, GEOMETRY_PAGE, GEOMETRY_PAGE))
 		err = -ENOMEM;
 	if (!err) {
@@ -289,7 +288,8 @@ chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	if (fd < 0)
 		return fd;
 	err = data_write(m, fd, b->data, padded(m, bytes));
-	if (!err && padded(m, bytes) != bytes && ftruncate(fd, (off_t)bytes) < 0)
+	if (!err && padded(m, bytes) != bytes &&
+	    ftruncate(fd, (off_t)bytes) < 0)
 		err = -errno;
 	/* Also of a file that is thrown away: its descriptor will be reused. */
 	if (ops->finish)

@@ -18,10 +18,10 @@ struct writer_way;
 
 struct chunk_maker {
 	struct host host;
-	const struct writer_way *ways, *way;	/* way: NULL before a probe */
+	const struct writer_way *ways, *way; /* way: NULL before a probe */
 	unsigned n;
 	struct write_state *state;
-	uint64_t align;		/* of bytes and offsets; 1: none */
+	uint64_t align; /* of bytes and offsets; 1: none */
 };
 
 void chunk_maker_init(struct chunk_maker *m, const char *disk,

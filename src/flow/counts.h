@@ -11,32 +11,32 @@
  *
  *   datagrams = packets + sum of drops
  */
-#define DROPS(X)                                                             \
-	X(FOREIGN, "foreign", "sender not in `allow`")                       \
-	X(WRONG_SIZE, "wrong_size", "not prefix + payload bytes long")       \
-	X(UNREADABLE, "unreadable", "no sequence could be read from it")     \
-	X(LEARNING, "learning", "came before frames per second were known")  \
-	X(BEFORE_START, "before_start", "before the first whole frame")      \
-	X(DUPLICATE, "duplicate", "its slot had a packet")                   \
-	X(LATE, "late", "its block was closed")                              \
-	X(OUT_OF_WINDOW, "out_of_window", "far from all others")             \
-	X(NO_BUFFER, "no_buffer", "no free block: disks too slow")           \
+#define DROPS(X)                                                               \
+	X(FOREIGN, "foreign", "sender not in `allow`")                         \
+	X(WRONG_SIZE, "wrong_size", "not prefix + payload bytes long")         \
+	X(UNREADABLE, "unreadable", "no sequence could be read from it")       \
+	X(LEARNING, "learning", "came before frames per second were known")    \
+	X(BEFORE_START, "before_start", "before the first whole frame")        \
+	X(DUPLICATE, "duplicate", "its slot had a packet")                     \
+	X(LATE, "late", "its block was closed")                                \
+	X(OUT_OF_WINDOW, "out_of_window", "far from all others")               \
+	X(NO_BUFFER, "no_buffer", "no free block: disks too slow")             \
 	X(UNWRITTEN, "unwritten", "no disk could write its block")
 
 enum drop {
 #define X(name, key, help) DROP_##name,
 	DROPS(X)
 #undef X
-	DROP_KINDS
+	    DROP_KINDS
 };
 
 /* The receiver thread's own; plain, because it is one thread's. */
 struct counts {
 	uint64_t datagrams;
-	uint64_t placed;	/* in slots of blocks handed on or open */
-	uint64_t reordered;	/* placed behind a packet that is after them */
-	uint64_t unreadable;	/* placed, but their frame header is not sane */
-	uint64_t moved;		/* placed by copy */
+	uint64_t placed;     /* in slots of blocks handed on or open */
+	uint64_t reordered;  /* placed behind a packet that is after them */
+	uint64_t unreadable; /* placed, but their frame header is not sane */
+	uint64_t moved;	     /* placed by copy */
 	uint64_t runs;
 	uint64_t drop[DROP_KINDS];
 };

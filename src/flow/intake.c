@@ -214,8 +214,7 @@ intake_flush(struct intake *in, int64_t now_ns, int64_t now)
 		struct intake_source *s = &in->source[i];
 		unsigned most = FLUSH_BATCHES;
 
-		while (!s->ended && most-- &&
-		       clock_steady() - now < FLUSH_NS &&
+		while (!s->ended && most-- && clock_steady() - now < FLUSH_NS &&
 		       intake_pass(s, 1, now_ns, now) > 0)
 			;
 	}

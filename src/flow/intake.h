@@ -23,18 +23,18 @@ struct intake;
 
 struct intake_source {
 	struct intake *intake;
-	unsigned number;	/* as the plugin counts */
+	unsigned number; /* as the plugin counts */
 	int fd;
 	struct aim aim;
-	unsigned want;		/* pairs for the next call */
+	unsigned want; /* pairs for the next call */
 	bool ended;
 };
 
 struct intake_args {
-	const char *name;	/* of the recording, for the log */
+	const char *name; /* of the recording, for the log */
 	const struct receive_ops *ops;
 	struct receive_state *state;
-	struct format_shape *shape;	/* what is learned is written here */
+	struct format_shape *shape; /* what is learned is written here */
 	struct place_args place;
 	/* Everything is out; the last call on the receiver thread. */
 	void (*done)(void *arg);
@@ -44,11 +44,11 @@ struct intake_args {
 struct intake {
 	struct intake_args a;
 	struct place *place;
-	struct learn *learn;	/* NULL: nothing (more) to learn */
+	struct learn *learn; /* NULL: nothing (more) to learn */
 	struct intake_source *source;
 	unsigned sources;
-	unsigned left;		/* sources that have not ended */
-	struct intake *next;	/* receiver::intakes */
+	unsigned left;	     /* sources that have not ended */
+	struct intake *next; /* receiver::intakes */
 
 	/* Any thread may read; see counts.h. */
 	struct counts_shown shown;

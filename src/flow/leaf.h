@@ -15,21 +15,21 @@
  * A leaf is one recording on one disk while it is written: its folder, and
  * the chunks that are written but not yet durable.  The writer's thread only.
  */
-enum { LEAF_ROUND = 128 };	/* chunks that may wait for a round */
+enum { LEAF_ROUND = 128 }; /* chunks that may wait for a round */
 
 struct leaf {
 	struct output *output;
 	struct folder *folder;
-	struct leaf *next;	/* writer::leaves */
+	struct leaf *next; /* writer::leaves */
 
 	int fd[LEAF_ROUND];
-	struct index_record record[2 * LEAF_ROUND];	/* gaps beside blocks */
+	struct index_record record[2 * LEAF_ROUND]; /* gaps beside blocks */
 	unsigned fds, records;
-	int64_t since;		/* the first of the round; steady */
+	int64_t since; /* the first of the round; steady */
 
-	bool unnoted;		/* a line of the metadata was lost, and told */
+	bool unnoted; /* a line of the metadata was lost, and told */
 	bool any_run;
-	uint32_t run;		/* the last whose line is in the metadata */
+	uint32_t run; /* the last whose line is in the metadata */
 };
 
 int leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o);

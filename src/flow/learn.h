@@ -20,12 +20,12 @@
 enum { LEARN_THREADS = 1024 };
 
 struct learn {
-	bool fps_known, threads_known;	/* from the configuration */
-	int64_t second;		/* the newest seen; 0: none */
-	uint32_t highest;	/* frame in it */
-	uint32_t fps;		/* of the last whole second; 0: none yet */
-	bool whole;		/* its beginning was seen */
-	uint32_t thread[LEARN_THREADS];	/* seen in this second */
+	bool fps_known, threads_known; /* from the configuration */
+	int64_t second;		       /* the newest seen; 0: none */
+	uint32_t highest;	       /* frame in it */
+	uint32_t fps; /* of the last whole second; 0: none yet */
+	bool whole;   /* its beginning was seen */
+	uint32_t thread[LEARN_THREADS]; /* seen in this second */
 	uint32_t threads;
 };
 

@@ -78,7 +78,7 @@ static void
 copy(struct moves *m, struct move *v)
 {
 	memcpy(v->to, v->from, m->bytes);
-	v->to = NULL;	/* done */
+	v->to = NULL; /* done */
 }
 
 static void

@@ -16,22 +16,22 @@
  */
 enum {
 	MOVES_NOWHERE = -1,
-	MOVES = 2 * RECEIVE_BATCH,	/* of a batch, and what was parked */
+	MOVES = 2 * RECEIVE_BATCH, /* of a batch, and what was parked */
 };
 
 struct move {
 	uint8_t *from, *to;
-	int landing;	/* of `to`: index in the landings, or MOVES_NOWHERE */
+	int landing; /* of `to`: index in the landings, or MOVES_NOWHERE */
 };
 
 struct moves {
-	uint32_t bytes;		/* of a slot */
-	uint8_t *scratch;	/* one slot */
-	const uint64_t *key;	/* of the landings, ascending */
+	uint32_t bytes;	     /* of a slot */
+	uint8_t *scratch;    /* one slot */
+	const uint64_t *key; /* of the landings, ascending */
 	unsigned keys;
 	struct move move[MOVES];
 	unsigned n;
-	int16_t leaving[RECEIVE_BATCH];	/* landing -> move that empties it */
+	int16_t leaving[RECEIVE_BATCH]; /* landing -> move that empties it */
 };
 
 /* A new batch, aimed at these landings. */

@@ -126,8 +126,8 @@ static void
 account(struct output *o, struct block *b)
 {
 	block_drop(b);
-	if (atomic_fetch_sub_explicit(&o->in_flight, 1,
-				      memory_order_release) == 1)
+	if (atomic_fetch_sub_explicit(&o->in_flight, 1, memory_order_release) ==
+	    1)
 		o->changed(o->arg);
 }
 

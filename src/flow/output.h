@@ -25,10 +25,10 @@
 /* One run of the sequence, as far as blocks were handed on. */
 struct output_run {
 	uint32_t run;
-	uint64_t base;		/* absolute sequence of its slot 0 */
-	uint64_t first, last;	/* relative, of packets */
+	uint64_t base;	      /* absolute sequence of its slot 0 */
+	uint64_t first, last; /* relative, of packets */
 	uint64_t packets;
-	int64_t first_ns, last_ns;	/* arrival */
+	int64_t first_ns, last_ns; /* arrival */
 };
 
 /* What one disk has of it. */
@@ -36,32 +36,32 @@ struct output_disk {
 	_Atomic uint64_t chunks, bytes;
 };
 
-enum { OUTPUT_RUNS = 1024 };	/* more are counted, not listed */
+enum { OUTPUT_RUNS = 1024 }; /* more are counted, not listed */
 
 struct output {
 	const char *name;
-	const json_t *head;	/* the first line of the metadata */
+	const json_t *head; /* the first line of the metadata */
 	struct queue *queue;
-	struct output_disk *disk;	/* one per writer, in their order */
-	int64_t durable;	/* ns between rounds; 0 every block */
+	struct output_disk *disk; /* one per writer, in their order */
+	int64_t durable;	  /* ns between rounds; 0 every block */
 	/* Called when the last block in flight is accounted for; any thread. */
 	void (*changed)(void *arg);
 	void *arg;
 
-	uint64_t next_number;	/* the receiver's */
+	uint64_t next_number; /* the receiver's */
 
-	atomic_uint in_flight;	/* put, not yet written or lost; the drop to
+	atomic_uint in_flight; /* put, not yet written or lost; the drop to
 				   zero (release) pairs with the event loop's
 				   acquire: it then sees all totals */
-	atomic_uint errands;	/* of writers, not yet done; the same pairing */
-	atomic_uint folders;	/* that were made */
+	atomic_uint errands;   /* of writers, not yet done; the same pairing */
+	atomic_uint folders;   /* that were made */
 	_Atomic uint64_t packets, bytes, lost_packets, chunks;
-	_Atomic uint64_t records;	/* of indexes, gaps too */
+	_Atomic uint64_t records; /* of indexes, gaps too */
 
-	pthread_mutex_t fill_lock;	/* over fill; never the receiver's */
+	pthread_mutex_t fill_lock; /* over fill; never the receiver's */
 	struct fill fill;
 
-	pthread_mutex_t lock;	/* over what is below */
+	pthread_mutex_t lock; /* over what is below */
 	struct output_run run[OUTPUT_RUNS];
 	unsigned runs;
 };
@@ -71,7 +71,7 @@ int output_init(struct output *o, enum fill_kind kind,
 		const struct format_shape *shape);
 void output_finish(struct output *o);
 
-void output_put(struct output *o, struct block *b);	/* receiver */
+void output_put(struct output *o, struct block *b); /* receiver */
 
 /* CLOSED -> SEALED, with every hole filled; nothing where it is sealed. */
 void output_seal(struct output *o, struct block *b);

@@ -62,7 +62,7 @@ spare_make(struct place *p)
 	at = p->spare = malloc(bytes);
 	if (!at)
 		return -ENOMEM;
-	memset(at, 0, bytes);	/* touched before any packet comes */
+	memset(at, 0, bytes); /* touched before any packet comes */
 	p->discard = spare_take(&at, RECEIVE_BATCH * slot);
 	p->moves.scratch = spare_take(&at, slot);
 	p->moves.bytes = p->payload;
@@ -239,8 +239,7 @@ place_aim(struct place *p, const struct aim *aim, struct receive_pair *pair,
 	for (unsigned i = p->keys; i < n; i++)
 		pair[i].payload = p->discard + (uint64_t)i * p->payload;
 	for (unsigned i = 0; i < n; i++)
-		pair[i].prefix = p->prefixes +
-				 (uint64_t)i * p->a.shape->prefix;
+		pair[i].prefix = p->prefixes + (uint64_t)i * p->a.shape->prefix;
 }
 
 static void

@@ -40,8 +40,8 @@ struct place_args {
 	const struct format_shape *shape;
 	const struct geometry *geometry;
 	struct stock *stock;
-	uint64_t max_gap;	/* bytes */
-	int64_t max_age;	/* ns */
+	uint64_t max_gap; /* bytes */
+	int64_t max_age;  /* ns */
 	/* Takes a CLOSED block over; called on the receiver thread. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;
@@ -49,12 +49,12 @@ struct place_args {
 
 /* What one source is expected to bring next; zero to begin with. */
 struct aim {
-	uint64_t next;		/* relative sequence */
-	uint64_t run;		/* that it is relative to; 0: none */
+	uint64_t next; /* relative sequence */
+	uint64_t run;  /* that it is relative to; 0: none */
 };
 
 int place_make(struct place **place, const struct place_args *args);
-void place_free(struct place *place);	/* after place_flush */
+void place_free(struct place *place); /* after place_flush */
 
 /* Writes n pairs: where the next packets of this source should land. */
 void place_aim(struct place *p, const struct aim *aim,

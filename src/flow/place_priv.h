@@ -14,29 +14,29 @@
 struct place {
 	struct place_args a;
 	uint32_t slots, payload, parts;
-	uint32_t datagram;	/* bytes: prefix + payload */
-	uint64_t max_gap;	/* slots */
+	uint32_t datagram; /* bytes: prefix + payload */
+	uint64_t max_gap;  /* slots */
 
-	struct window window;	/* and the run that it is of */
+	struct window window; /* and the run that it is of */
 
 	/* The batch. */
 	const struct receive_pair *pair;
-	uint64_t key[RECEIVE_BATCH];	/* sequences of the landings */
+	uint64_t key[RECEIVE_BATCH]; /* sequences of the landings */
 	unsigned keys;
-	bool moved_on;		/* a run began: the keys mean nothing */
-	uint64_t reached;	/* one behind the highest of this batch */
+	bool moved_on;	  /* a run began: the keys mean nothing */
+	uint64_t reached; /* one behind the highest of this batch */
 	int64_t now_ns, now;
 	struct moves moves;
 
 	struct candidate candidate[CANDIDATES];
-	bool parked;		/* some of them have packets */
-	struct candidate echo;	/* one inside the window; see place_run.c */
-	bool echoed;		/* its memory is in use until the batch ends */
+	bool parked;	       /* some of them have packets */
+	struct candidate echo; /* one inside the window; see place_run.c */
+	bool echoed;	       /* its memory is in use until the batch ends */
 	struct counts counts;
 
-	uint8_t *spare;		/* what follows is in here */
-	uint8_t *discard;	/* RECEIVE_BATCH slots */
-	uint8_t *prefixes;	/* RECEIVE_BATCH prefixes */
+	uint8_t *spare;	   /* what follows is in here */
+	uint8_t *discard;  /* RECEIVE_BATCH slots */
+	uint8_t *prefixes; /* RECEIVE_BATCH prefixes */
 };
 
 /*

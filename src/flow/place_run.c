@@ -116,7 +116,7 @@ place_echo_dissolve(struct place *p)
 		uint8_t *to = place_give(p, rel, k->readable);
 
 		if (!to)
-			continue;	/* counted as a duplicate */
+			continue; /* counted as a duplicate */
 		p->echoed = true;
 		p->counts.moved++;
 		if (p->moved_on)

@@ -34,11 +34,11 @@ struct stock {
 	struct pool *pool;
 	uint8_t *data;
 	uint64_t bytes;
-	struct stock *next;	/* pool::stocks, by address */
+	struct stock *next; /* pool::stocks, by address */
 
-	pthread_mutex_t lock;	/* over the two below */
+	pthread_mutex_t lock; /* over the two below */
 	struct block *free;
-	atomic_uint home;	/* length of free; read without the lock */
+	atomic_uint home; /* length of free; read without the lock */
 
 	unsigned n;
 	uint64_t *bits;
@@ -51,7 +51,7 @@ struct pool {
 	const char *pages;
 	bool locked;
 
-	pthread_mutex_t lock;	/* over the two below */
+	pthread_mutex_t lock; /* over the two below */
 	struct stock *stocks;
 	uint64_t borrowed;
 };
@@ -129,8 +129,8 @@ arena_lock(struct pool *p)
 static int
 arena_fits(uint64_t bytes, struct fault *fault)
 {
-	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) *
-		       (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t ram =
+	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	char want[UNITS_TEXT], is[UNITS_TEXT];
 
 	if (bytes <= ram / 10 * 9)

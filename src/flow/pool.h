@@ -23,13 +23,13 @@ struct stock;
 struct pool_facts {
 	uint64_t bytes;
 	uint64_t borrowed;
-	const char *pages;	/* "hugetlb", "transparent" or "small" */
-	bool locked;		/* cannot be swapped out */
+	const char *pages; /* "hugetlb", "transparent" or "small" */
+	bool locked;	   /* cannot be swapped out */
 };
 
 /* 0, or -errno with a fault.  Logs one line on what it got. */
 int pool_make(struct pool **pool, uint64_t bytes, struct fault *fault);
-void pool_free(struct pool *pool);	/* every stock is back */
+void pool_free(struct pool *pool); /* every stock is back */
 struct pool_facts pool_facts(struct pool *pool);
 
 /* What a stock of this many blocks needs of the arena. */
@@ -55,10 +55,10 @@ struct block *stock_take(struct stock *stock);
 void stock_put(struct block *b);
 
 unsigned stock_blocks(const struct stock *stock);
-unsigned stock_home(const struct stock *stock);	/* how many are free now */
+unsigned stock_home(const struct stock *stock); /* how many are free now */
 
 /* The moves of a block's state; see contract/block.h. */
-void block_close(struct block *b);	/* OPEN -> CLOSED */
-void block_seal(struct block *b);	/* CLOSED -> SEALED, one holder */
+void block_close(struct block *b); /* OPEN -> CLOSED */
+void block_seal(struct block *b);  /* CLOSED -> SEALED, one holder */
 
 #endif

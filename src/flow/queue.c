@@ -19,20 +19,20 @@ struct taker {
 	pthread_cond_t wake;
 
 	/* Under queue::lock. */
-	struct block *got;	/* handed over, not yet fetched */
-	bool waiting;		/* linked in queue::free */
+	struct block *got; /* handed over, not yet fetched */
+	bool waiting;	   /* linked in queue::free */
 	bool poked;
-	struct taker *next;	/* queue::free */
+	struct taker *next; /* queue::free */
 };
 
 struct queue {
 	pthread_mutex_t lock;
 	/* All under the lock. */
-	struct block *head, **tail;	/* blocks that wait */
-	struct taker *free, **last;	/* disks that wait */
+	struct block *head, **tail; /* blocks that wait */
+	struct taker *free, **last; /* disks that wait */
 	unsigned length, most;
 	unsigned takers;
-	bool ended;	/* drain or abort */
+	bool ended; /* drain or abort */
 	bool aborted;
 };
 

@@ -27,7 +27,7 @@ struct queue;
 struct taker;
 
 int queue_make(struct queue **queue, unsigned most);
-void queue_free(struct queue *queue);	/* no taker, no block */
+void queue_free(struct queue *queue); /* no taker, no block */
 
 int taker_join(struct taker **taker, struct queue *queue);
 
@@ -56,7 +56,7 @@ void taker_poke(struct taker *taker);
 struct block *queue_rest(struct queue *queue);
 
 void queue_drain(struct queue *queue);
-struct block *queue_abort(struct queue *queue);	/* linked by next */
+struct block *queue_abort(struct queue *queue); /* linked by next */
 
 unsigned queue_length(struct queue *queue);
 

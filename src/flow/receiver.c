@@ -32,15 +32,15 @@
 enum {
 	EVENTS = 64,
 	BATCHES = 16,
-	LITTLE = 128 << 10,	/* bytes */
-	REST = 200000,		/* ns */
-	TICK = 100000000,	/* ns */
+	LITTLE = 128 << 10, /* bytes */
+	REST = 200000,	    /* ns */
+	TICK = 100000000,   /* ns */
 };
 
 struct order {
 	struct intake *intake;
 	bool remove;
-	struct order *next;	/* receiver::orders */
+	struct order *next; /* receiver::orders */
 };
 
 struct receiver {
@@ -52,7 +52,7 @@ struct receiver {
 	int64_t utc_offset;
 	int64_t next_tick;
 
-	pthread_mutex_t lock;	/* over what is below */
+	pthread_mutex_t lock; /* over what is below */
 	struct order *orders, **orders_end;
 	bool stop;
 };
@@ -96,7 +96,7 @@ intake_join(struct receiver *r, struct intake *in)
 					 .data.ptr = &in->source[i] };
 
 		if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, in->source[i].fd, &e))
-			abort();	/* ours: the descriptor is open */
+			abort(); /* ours: the descriptor is open */
 	}
 }
 

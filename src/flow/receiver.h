@@ -12,7 +12,7 @@
 struct receiver;
 
 int receiver_start(struct receiver **receiver);
-void receiver_stop(struct receiver *r);	/* after every intake is done */
+void receiver_stop(struct receiver *r); /* after every intake is done */
 
 /* Orders for the thread; never wait.  0 or -ENOMEM.  After receiver_remove
  * the intake is flushed, and its `done` is called. */

@@ -148,7 +148,7 @@ first_age(struct window *w, int64_t now)
 	uint32_t parts = b->used % w->parts;
 
 	if (parts == b->used)
-		return false;	/* one frame, and not the whole of it */
+		return false; /* one frame, and not the whole of it */
 	if (parts)
 		tail = tail_take(w, b, b->used - parts);
 	if (tail)

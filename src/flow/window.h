@@ -28,14 +28,14 @@ enum { WINDOW_OPEN = 2, WINDOW_BLOCKS = 3 };
 struct window {
 	struct stock *stock;
 	uint32_t slots, parts;
-	bool running;		/* a run has begun, and has not ended */
+	bool running; /* a run has begun, and has not ended */
 	uint32_t run;
-	uint64_t base;		/* absolute sequence of the run's slot 0 */
-	uint64_t origin;	/* of open[0] */
-	uint64_t highest;	/* one behind the highest that came */
-	uint64_t gap;		/* slots without any packet before open[0] */
-	struct block *open[WINDOW_BLOCKS];	/* NULL: no memory taken yet */
-	int64_t born[WINDOW_OPEN];	/* first packet's arrival; steady */
+	uint64_t base;	  /* absolute sequence of the run's slot 0 */
+	uint64_t origin;  /* of open[0] */
+	uint64_t highest; /* one behind the highest that came */
+	uint64_t gap;	  /* slots without any packet before open[0] */
+	struct block *open[WINDOW_BLOCKS]; /* NULL: no memory taken yet */
+	int64_t born[WINDOW_OPEN];	   /* first packet's arrival; steady */
 	struct block *closed, **closed_end;
 	struct block *unused;
 };

@@ -34,7 +34,7 @@ struct errand {
 	bool end;
 	struct index_record record;
 	json_t *tail;
-	struct errand *next;	/* writer::errands */
+	struct errand *next; /* writer::errands */
 };
 
 struct writer {
@@ -43,13 +43,13 @@ struct writer {
 	pthread_t thread;
 
 	/* The thread's own. */
-	struct disk disk;	/* open while something is recorded */
+	struct disk disk; /* open while something is recorded */
 	struct chunk_maker maker;
 	struct leaf *leaves;
 
-	pthread_mutex_t lock;	/* over what is below */
-	pthread_cond_t wake;	/* while it has no place in the queue */
-	struct taker *taker;	/* NULL: FULL, FAILED or MISSING */
+	pthread_mutex_t lock; /* over what is below */
+	pthread_cond_t wake;  /* while it has no place in the queue */
+	struct taker *taker;  /* NULL: FULL, FAILED or MISSING */
 	struct errand *errands, **errands_end;
 	bool stop;
 	struct writer_facts facts;
@@ -145,7 +145,7 @@ queue_join(struct writer *w)
 static void
 disk_leave(struct writer *w, int err, const char *doing)
 {
-	enum writer_state state = err == -ENOSPC   ? WRITER_FULL
+	enum writer_state state = err == -ENOSPC ? WRITER_FULL
 				  : err == -ENOENT || err == -ENODEV
 				      ? WRITER_MISSING
 				      : WRITER_FAILED;
@@ -323,7 +323,7 @@ folder_end(struct writer *w, struct errand *e)
 	if (err && w->taker)
 		disk_leave(w, err, "close the recording");
 	if (!w->leaves)
-		disk_close(&w->disk);	/* it may be unmounted now */
+		disk_close(&w->disk); /* it may be unmounted now */
 }
 
 static struct errand *

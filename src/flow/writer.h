@@ -35,7 +35,7 @@ enum writer_state {
 	WRITER_WRITING,
 	WRITER_FULL,
 	WRITER_FAILED,
-	WRITER_MISSING,		/* the folder is not there */
+	WRITER_MISSING, /* the folder is not there */
 };
 
 /* Ways to write, in the order of preference: the first that works. */
@@ -48,21 +48,21 @@ enum { WRITER_WAYS = 4 };
 
 struct writer_facts {
 	enum writer_state state;
-	char why[160];		/* of FULL, FAILED and MISSING */
-	const char *way;	/* the plugin in use; NULL: none yet */
-	uint64_t written;	/* bytes */
+	char why[160];	  /* of FULL, FAILED and MISSING */
+	const char *way;  /* the plugin in use; NULL: none yet */
+	uint64_t written; /* bytes */
 	uint64_t chunks;
 	uint64_t errors;
-	struct disk_space space;	/* when it was last looked at */
+	struct disk_space space; /* when it was last looked at */
 };
 
 struct writer_args {
-	unsigned number;	/* among the writers, from 0 */
-	const struct disk *disk;	/* it opens a copy of its own */
+	unsigned number;	 /* among the writers, from 0 */
+	const struct disk *disk; /* it opens a copy of its own */
 	struct queue *queue;
 	const struct writer_way *way;
 	unsigned ways;
-	unsigned files;		/* chunks that may be open at a time */
+	unsigned files; /* chunks that may be open at a time */
 	/* Called when an errand is done; any thread. */
 	void (*changed)(void *arg);
 	void *arg;

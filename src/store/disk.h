@@ -23,16 +23,18 @@ struct disk {
 	bool mount;		/* found by a wildcard: counts only while a
 				   file system is mounted there */
 	uint64_t reserve;	/* bytes that stay free on the file system */
-	uint64_t reserve_asked;	/* 0: 1 %, at least 256 MiB */
+	uint64_t reserve_asked; /* 0: 1 %, at least 256 MiB */
 };
 
 struct disks {
 	struct disk *disk;
 	unsigned n;
-	unsigned skipped;	/* wildcard matches that are not mounted */
+	unsigned skipped; /* wildcard matches that are not mounted */
 };
 
-struct disk_space { uint64_t total, free; };	/* free: above the reserve */
+struct disk_space {
+	uint64_t total, free;
+}; /* free: above the reserve */
 
 /*
  * Expands the patterns, in their order, each path once.  A path without

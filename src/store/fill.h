@@ -25,7 +25,7 @@
 enum fill_kind { FILL_INVALID, FILL_ZERO };
 
 #define FILL_PATTERN 0x11223344u
-enum { FILL_CYCLE = 1024 };	/* threads there can be */
+enum { FILL_CYCLE = 1024 }; /* threads there can be */
 
 /*
  * What one recording knows for its fill; one user at a time.  Frame numbers
@@ -35,11 +35,11 @@ struct fill {
 	const struct format_ops *format;
 	const struct format_shape *shape;
 	enum fill_kind kind;
-	uint32_t fps;		/* 0 while unknown */
-	uint32_t cycle;		/* frames; 0 while unknown */
-	uint32_t run;		/* that all below is about */
-	bool settled;		/* the cycle was seen in this run */
-	uint64_t base;		/* absolute sequence of its slot 0 */
+	uint32_t fps;	/* 0 while unknown */
+	uint32_t cycle; /* frames; 0 while unknown */
+	uint32_t run;	/* that all below is about */
+	bool settled;	/* the cycle was seen in this run */
+	uint64_t base;	/* absolute sequence of its slot 0 */
 	/* The first timed packet seen of the run, to learn fps from. */
 	bool timed;
 	int64_t second;
@@ -47,7 +47,7 @@ struct fill {
 	uint32_t frame;
 	/* The last good header of each thread, by frame number modulo cycle,
 	 * and its sequence: FILL_NONE where there is none. */
-	uint8_t *model;		/* FILL_CYCLE x header bytes */
+	uint8_t *model; /* FILL_CYCLE x header bytes */
 	uint64_t *model_sequence;
 };
 

@@ -16,11 +16,11 @@
 enum { GEOMETRY_PAGE = 4096 };
 
 struct geometry {
-	uint32_t payload;	/* bytes per slot */
-	uint32_t parts;		/* slots per frame */
-	uint32_t quantum;	/* slots */
-	uint32_t slots;		/* per block */
-	uint64_t block_bytes;	/* slots x payload */
+	uint32_t payload;     /* bytes per slot */
+	uint32_t parts;	      /* slots per frame */
+	uint32_t quantum;     /* slots */
+	uint32_t slots;	      /* per block */
+	uint64_t block_bytes; /* slots x payload */
 };
 
 /* 0, -EINVAL (payload or parts 0), -EFBIG (one quantum is over 1 GiB, or a

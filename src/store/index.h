@@ -35,9 +35,9 @@
 enum { INDEX_BYTES = 64 };
 enum { INDEX_BLOCK = 1, INDEX_GAP = 2, INDEX_END = 3 };
 enum {
-	INDEX_SUMMED = 1,	/* crc is there */
-	INDEX_DATA_TIME = 2,	/* times are the data's own */
-	INDEX_RECOVERED = 4,	/* made by recover, from the chunk alone */
+	INDEX_SUMMED = 1,    /* crc is there */
+	INDEX_DATA_TIME = 2, /* times are the data's own */
+	INDEX_RECOVERED = 4, /* made by recover, from the chunk alone */
 };
 
 struct index_record {

@@ -15,9 +15,9 @@
  * This is the only place that knows these names.
  */
 enum {
-	LAYOUT_NAME = 64,	/* longest recording name */
-	LAYOUT_FILE = 160,	/* room for any file name below, with its 0 */
-	LAYOUT_CHUNKS = 100000000,	/* numbers have eight digits */
+	LAYOUT_NAME = 64,  /* longest recording name */
+	LAYOUT_FILE = 160, /* room for any file name below, with its 0 */
+	LAYOUT_CHUNKS = 100000000, /* numbers have eight digits */
 };
 
 /* [A-Za-z0-9][A-Za-z0-9_+-]{0,63}, not digits only, without "_ds". */

@@ -34,14 +34,14 @@ struct meta_head {
 	int64_t start_ns;
 	const struct format_shape *shape;
 	const struct geometry *geometry;
-	const char *const *disks;	/* their paths */
+	const char *const *disks; /* their paths */
 	unsigned disks_n;
 };
 
 /* New references; NULL without memory. */
 json_t *meta_head(const struct meta_head *head);
 json_t *meta_run(uint32_t run, uint64_t base, int64_t now_ns);
-json_t *meta_holes(const struct block *b);	/* NULL too: b has none */
+json_t *meta_holes(const struct block *b); /* NULL too: b has none */
 json_t *meta_error(const char *text, int64_t now_ns);
 
 #endif

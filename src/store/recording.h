@@ -26,10 +26,10 @@
 struct recording;
 
 enum recording_state {
-	RECORDING_COMPLETE,	/* an end record on at least one disk */
-	RECORDING_LIVE,		/* no end record, and its index is locked by
+	RECORDING_COMPLETE,    /* an end record on at least one disk */
+	RECORDING_LIVE,	       /* no end record, and its index is locked by
 				   the writer that is still at it */
-	RECORDING_INTERRUPTED,	/* no end record and nobody writes it */
+	RECORDING_INTERRUPTED, /* no end record and nobody writes it */
 };
 
 /*
@@ -41,17 +41,17 @@ enum { RECORDING_ABSENT = 0 };
 
 struct recording_block {
 	struct index_record record;
-	uint64_t offset;	/* of its first byte in the file */
-	int disk;		/* in the disks given to open; -1: no chunk
+	uint64_t offset; /* of its first byte in the file */
+	int disk;	 /* in the disks given to open; -1: no chunk
 				   (a gap, or its disk is not there) */
 };
 
 struct recording_run {
 	uint32_t run;
-	uint64_t base;		/* absolute sequence of its slot 0 */
-	uint64_t first, last;	/* relative sequences with data */
+	uint64_t base;	      /* absolute sequence of its slot 0 */
+	uint64_t first, last; /* relative sequences with data */
 	uint64_t packets;
-	uint64_t missing;	/* slots from first to last without one */
+	uint64_t missing; /* slots from first to last without one */
 	int64_t first_ns, last_ns;
 };
 
@@ -59,16 +59,16 @@ struct recording_facts {
 	enum recording_state state;
 	const char *name, *stream, *format, *extension;
 	uint32_t payload;
-	int64_t start_ns, end_ns;	/* when it began and ended, UTC; the
+	int64_t start_ns, end_ns;  /* when it began and ended, UTC; the
 				   end of the last block while it runs */
-	uint64_t bytes;			/* to the visible end */
-	uint64_t packets, missing;	/* of all runs; of absent
+	uint64_t bytes;		   /* to the visible end */
+	uint64_t packets, missing; /* of all runs; of absent
 				   numbers nothing is known */
 	unsigned chunks, gaps;
-	unsigned absent;	/* numbers whose record is on no disk */
-	uint64_t torn;		/* bytes of torn index tails */
-	const json_t *head;	/* first line of the metadata; borrowed */
-	const json_t *tail;	/* its end line, or NULL; borrowed */
+	unsigned absent;    /* numbers whose record is on no disk */
+	uint64_t torn;	    /* bytes of torn index tails */
+	const json_t *head; /* first line of the metadata; borrowed */
+	const json_t *tail; /* its end line, or NULL; borrowed */
 	const struct recording_run *run;
 	unsigned runs;
 };

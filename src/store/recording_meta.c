@@ -223,8 +223,8 @@ recording_holes(struct recording *rec, uint64_t number,
 		return -ENODATA;
 	list = json_object_get(object, "holes");
 	json_array_foreach(list, i, pair)
-	    hole(arg, (uint32_t)json_integer_value(json_array_get(pair, 0)),
-		 (uint32_t)json_integer_value(json_array_get(pair, 1)));
+		hole(arg, (uint32_t)json_integer_value(json_array_get(pair, 0)),
+		     (uint32_t)json_integer_value(json_array_get(pair, 1)));
 	json_decref(object);
 	return 0;
 }

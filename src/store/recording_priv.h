@@ -11,15 +11,15 @@
 
 /* Its folder on one disk. */
 struct recording_part {
-	int dir;		/* -1: not on this disk */
-	struct index_record *record;	/* without the end record */
+	int dir;		     /* -1: not on this disk */
+	struct index_record *record; /* without the end record */
 	size_t records;
-	uint64_t index_bytes;	/* as far as it was read */
+	uint64_t index_bytes; /* as far as it was read */
 	uint64_t torn;
-	uint64_t meta_bytes;	/* as far as it was read, whole lines */
-	bool indexed;		/* there is an index */
+	uint64_t meta_bytes; /* as far as it was read, whole lines */
+	bool indexed;	     /* there is an index */
 	bool ended;
-	bool locked;		/* somebody writes */
+	bool locked; /* somebody writes */
 	struct index_record end;
 };
 
@@ -46,16 +46,16 @@ enum { RECORDING_OPEN = 64 };
 
 struct recording_chunk {
 	uint64_t number;
-	int fd;			/* -1: none */
+	int fd; /* -1: none */
 };
 
 struct recording {
 	const struct disks *disks;
 	char name[LAYOUT_FILE];
-	struct recording_part *part;	/* one per disk */
+	struct recording_part *part; /* one per disk */
 	json_t *head, *tail;
 	struct format_shape shape;
-	uint32_t slots;		/* of a full block */
+	uint32_t slots; /* of a full block */
 
 	struct recording_line *line;
 	size_t lines;
@@ -72,10 +72,10 @@ struct recording {
 	/* The reader's. */
 	struct recording_chunk chunk[RECORDING_OPEN];
 	struct fill fill;
-	bool filling;		/* fill is there */
+	bool filling; /* fill is there */
 	bool fps_sought;
-	const struct recording_block *filled;	/* that it is ready for */
-	uint8_t *slot;		/* one payload */
+	const struct recording_block *filled; /* that it is ready for */
+	uint8_t *slot;			      /* one payload */
 };
 
 /* Reads what is new in the metadata of all disks.  0 or -ENOMEM. */

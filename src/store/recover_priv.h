@@ -22,7 +22,7 @@ struct rescue {
 	struct recover_report *report;
 	void (*say)(void *arg, const char *sentence);
 	void *arg;
-	int *index;		/* locked; one per disk, -1: no folder */
+	int *index; /* locked; one per disk, -1: no folder */
 	struct orphan *orphan;
 	size_t orphans;
 	/* All records there are, by number: those of the indexes first, then
@@ -31,8 +31,8 @@ struct rescue {
 	size_t knowns;
 };
 
-__attribute__((format(printf, 2, 3))) void
-rescue_say(const struct rescue *r, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void rescue_say(const struct rescue *r,
+						      const char *format, ...);
 
 /* Opens a file in a recording's folder; the descriptor or -errno. */
 int rescue_open(const struct rescue *r, unsigned disk, const char *file,

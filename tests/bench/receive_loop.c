@@ -105,10 +105,10 @@ receive_mmsg(struct loop *l)
 	int n;
 
 	for (int i = 0; i < MESSAGES; i++) {
-		l->iov[i] = (struct iovec){ at + (size_t)i * l->datagram,
-					    l->datagram };
-		l->message[i].msg_hdr = (struct msghdr){ .msg_iov = &l->iov[i],
-							 .msg_iovlen = 1 };
+		l->iov[i] =
+		    (struct iovec){ at + (size_t)i * l->datagram, l->datagram };
+		l->message[i].msg_hdr =
+		    (struct msghdr){ .msg_iov = &l->iov[i], .msg_iovlen = 1 };
 	}
 	n = recvmmsg(l->fd, l->message, MESSAGES, MSG_DONTWAIT, NULL);
 	for (int i = 0; i < n; i++)

@@ -598,7 +598,7 @@ START_TEST(udp_keeps_the_way_alive)
 			 modes[i]);
 		now_ns = 1000 * (int64_t)SECOND;
 		udp_open(&b, options, 8, 1000);
-		b.ops->counts(b.state, 0, &c);	/* nobody is there yet */
+		b.ops->counts(b.state, 0, &c); /* nobody is there yet */
 		send_one(&b, 1008);
 		take_all(&b);
 		b.ops->counts(b.state, 0, &c);
@@ -786,7 +786,6 @@ END_TEST
 SUITE("receive contract", udp_tells_every_datagram, udp_without_trains,
       udp_over_ipv6, udp_takes_a_backlog, udp_loses_nothing_between_sources,
       udp_switches_to_batches, udp_tries_trains_again,
-      udp_knows_foreign_senders, udp_keeps_the_way_alive,
-      udp_counts_overruns,
+      udp_knows_foreign_senders, udp_keeps_the_way_alive, udp_counts_overruns,
       udp_refuses_with_a_sentence, udp_shares_no_port,
       gen_makes_what_was_asked_for, gen_refuses_to_lose_everything)

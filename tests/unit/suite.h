@@ -9,24 +9,24 @@
  * SUITE(name, test_a, test_b, ...) is the whole main() of a unit test: one
  * suite with one case of START_TEST functions.  CK_FORK=no eases debugging.
  */
-#define SUITE(name, ...)                                                     \
-	int main(void)                                                       \
-	{                                                                    \
-		const TTest *const tests[] = { __VA_ARGS__ };                \
-		Suite *suite = suite_create(name);                           \
-		TCase *tcase = tcase_create(name);                           \
-		SRunner *runner;                                             \
-		int failed;                                                  \
-                                                                             \
-		tcase_set_timeout(tcase, 120);                               \
-		for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)    \
-			tcase_add_test(tcase, tests[i]);                     \
-		suite_add_tcase(suite, tcase);                               \
-		runner = srunner_create(suite);                              \
-		srunner_run_all(runner, CK_ENV);                             \
-		failed = srunner_ntests_failed(runner);                      \
-		srunner_free(runner);                                        \
-		return failed ? EXIT_FAILURE : EXIT_SUCCESS;                 \
+#define SUITE(name, ...)                                                       \
+	int main(void)                                                         \
+	{                                                                      \
+		const TTest *const tests[] = { __VA_ARGS__ };                  \
+		Suite *suite = suite_create(name);                             \
+		TCase *tcase = tcase_create(name);                             \
+		SRunner *runner;                                               \
+		int failed;                                                    \
+                                                                               \
+		tcase_set_timeout(tcase, 120);                                 \
+		for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)      \
+			tcase_add_test(tcase, tests[i]);                       \
+		suite_add_tcase(suite, tcase);                                 \
+		runner = srunner_create(suite);                                \
+		srunner_run_all(runner, CK_ENV);                               \
+		failed = srunner_ntests_failed(runner);                        \
+		srunner_free(runner);                                          \
+		return failed ? EXIT_FAILURE : EXIT_SUCCESS;                   \
 	}
 
 #endif

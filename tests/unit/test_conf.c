@@ -173,9 +173,9 @@ START_TEST(forms)
 		   "a whole number, at most 7");
 	check_form(&(struct option){ .type = OPTION_BYTES, .min = 4096 },
 		   "a size, as \"64M\" or 67108864, at least 4.0 KiB");
-	check_form(&(struct option){ .type = OPTION_CHOICE,
-				     .choices = "one|two" },
-		   "one of one, two");
+	check_form(
+	    &(struct option){ .type = OPTION_CHOICE, .choices = "one|two" },
+	    "one of one, two");
 }
 END_TEST
 

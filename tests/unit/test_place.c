@@ -353,5 +353,6 @@ SUITE("place", in_order, few_packets_are_a_run_at_the_end, swaps,
       a_restart_begins_a_run, runs_within_a_batch, garbage_opens_no_run,
       sizes_and_senders, sheared_trains_lie_elsewhere, age_closes_short,
       no_free_block, two_sources, counters_of_32_bits_wrap,
-      late_is_late_on_the_far_side, frames_of_two_parts, a_restart_in_the_window_begins_a_run,
+      late_is_late_on_the_far_side, frames_of_two_parts,
+      a_restart_in_the_window_begins_a_run,
       packets_without_a_sequence_follow_each_other)
