@@ -13,7 +13,7 @@
  */
 enum {
 	CANDIDATE_AGREE = 32,
-	CANDIDATES = 4, /* at a time: garbage makes some of its own */
+	CANDIDATES = 8, /* at a time: garbage makes some of its own */
 };
 
 struct candidate_packet {
