@@ -14,5 +14,6 @@ libflow_a_SOURCES = \
 	%D%/queue.c %D%/queue.h \
 	%D%/receiver.c %D%/receiver.h \
 	%D%/window.c %D%/window.h \
-	%D%/writer.c %D%/writer.h
+	%D%/writer.c %D%/writer.h \
+	%D%/writer_disk.c %D%/writer_priv.h
 FLOW_LIBS = libflow.a $(STORE_LIBS)

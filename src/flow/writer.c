@@ -6,8 +6,8 @@
  * takes a second delays this disk's next block, and the queue gives the
  * others more.  The thread does, in this order and one at a time,
  *
- *   errands   begin and end a recording's folder here; they come before
- *             blocks, so a block always finds its folder
+ *   errands   begin and end a recording's folder here; a block that is
+ *             faster than its errand makes the folder itself
  *   a block   chunk.c writes it
  *   rounds    fdatasync the chunks, fsync the folder, name them in the
  *             index; when the oldest is `durable` old, or at the end
@@ -15,183 +15,11 @@
  * A block goes home as soon as it is written: memory does not wait for a
  * round.  What a round then fails to make durable is counted as unwritten.
  */
-#include "flow/writer.h"
-
 #include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/units.h"
-#include "flow/chunk.h"
-#include "flow/leaf.h"
-
-struct errand {
-	struct output *output;
-	bool end;
-	struct index_record record;
-	json_t *tail;
-	struct errand *next; /* writer::errands */
-};
-
-struct writer {
-	struct writer_args a;
-	struct queue *queue;
-	pthread_t thread;
-
-	/* The thread's own. */
-	struct disk disk; /* open while something is recorded */
-	struct chunk_maker maker;
-	struct leaf *leaves;
-
-	pthread_mutex_t lock; /* over what is below */
-	pthread_cond_t wake;  /* while it has no place in the queue */
-	struct taker *taker;  /* NULL: FULL, FAILED or MISSING */
-	struct errand *errands, **errands_end;
-	bool stop;
-	struct writer_facts facts;
-};
-
-/* ---- facts ----------------------------------------------------------- */
-
-static void
-state_set(struct writer *w, enum writer_state state)
-{
-	pthread_mutex_lock(&w->lock);
-	w->facts.state = state;
-	pthread_mutex_unlock(&w->lock);
-}
-
-void
-writer_facts(struct writer *w, struct writer_facts *facts)
-{
-	pthread_mutex_lock(&w->lock);
-	*facts = w->facts;
-	pthread_mutex_unlock(&w->lock);
-}
-
-const char *
-writer_path(const struct writer *w)
-{
-	return w->disk.path;
-}
-
-/* How much room there is, for others to know.  Asked here, because a disk
- * that hangs may hang this thread, and no other. */
-static void
-space_look(struct writer *w)
-{
-	bool closed = w->disk.fd < 0;
-	struct disk_space space = { 0, 0 };
-
-	if (closed)
-		disk_open(&w->disk);
-	disk_space(&w->disk, &space);
-	if (closed)
-		disk_close(&w->disk);
-	pthread_mutex_lock(&w->lock);
-	w->facts.space = space;
-	pthread_mutex_unlock(&w->lock);
-}
-
-/* ---- leaving and coming back ----------------------------------------- */
-
-/* Nobody is left to write: what waits is lost, and counted. */
-static void
-rest_lose(struct writer *w)
-{
-	struct block *b;
-
-	while ((b = queue_rest(w->queue))) {
-		output_seal(b->session, b);
-		output_lost(b->session, b);
-	}
-}
-
-static void
-queue_leave(struct writer *w)
-{
-	struct taker *t = w->taker;
-	bool last;
-
-	pthread_mutex_lock(&w->lock);
-	w->taker = NULL;
-	pthread_mutex_unlock(&w->lock);
-	if (!t)
-		return;
-	taker_leave(t, &last);
-	if (last)
-		rest_lose(w);
-}
-
-static int
-queue_join(struct writer *w)
-{
-	struct taker *t;
-	int err = w->taker ? 0 : taker_join(&t, w->queue);
-
-	if (err || w->taker)
-		return err;
-	pthread_mutex_lock(&w->lock);
-	w->taker = t;
-	pthread_mutex_unlock(&w->lock);
-	return 0;
-}
-
-/* One line, where it is decided; the rest of the recording goes elsewhere. */
-static void
-disk_leave(struct writer *w, int err, const char *doing)
-{
-	enum writer_state state = err == -ENOSPC ? WRITER_FULL
-				  : err == -ENOENT || err == -ENODEV
-				      ? WRITER_MISSING
-				      : WRITER_FAILED;
-
-	pthread_mutex_lock(&w->lock);
-	w->facts.state = state;
-	w->facts.errors++;
-	snprintf(w->facts.why, sizeof w->facts.why, "cannot %s: %s", doing,
-		 err == -ENOSPC	  ? "no space above the reserve"
-		 : err == -ENODEV ? "nothing is mounted there"
-				  : strerror(-err));
-	pthread_mutex_unlock(&w->lock);
-	log_line(LOG_ERROR, w->disk.path,
-		 "%s; the disk is left alone until the next recording",
-		 w->facts.why);
-	queue_leave(w);
-	w->a.changed(w->a.arg);
-}
-
-/* Is the disk fit to take blocks?  Asked at the start, and of a disk that
- * left whenever a recording begins. */
-static int
-disk_try(struct writer *w)
-{
-	int err = disk_open(&w->disk);
-
-	if (err) {
-		disk_leave(w, err, "open the folder");
-		return err;
-	}
-	err = chunk_maker_probe(&w->maker, &w->disk);
-	if (err) {
-		disk_leave(w, err, "write to it");
-		return err;
-	}
-	err = queue_join(w);
-	if (err)
-		return err;
-	pthread_mutex_lock(&w->lock);
-	w->facts.state = WRITER_IDLE;
-	w->facts.why[0] = 0;
-	w->facts.way = w->maker.way->ops->head.name;
-	pthread_mutex_unlock(&w->lock);
-	space_look(w);
-	return 0;
-}
+#include "flow/writer_priv.h"
 
 /* ---- rounds ---------------------------------------------------------- */
 
@@ -201,7 +29,7 @@ round_do(struct writer *w, struct leaf *leaf)
 	int err = leaf_sync(leaf);
 
 	if (err && w->taker)
-		disk_leave(w, err, "make it durable");
+		writer_disk_leave(w, err, "make it durable");
 }
 
 /* Chunks that wait for their round are open files. */
@@ -249,8 +77,10 @@ leaf_find(struct writer *w, const struct output *o)
 static int
 leaf_make(struct writer *w, struct output *o, struct leaf **leaf)
 {
-	int err = leaf_open(leaf, &w->disk, o);
+	int err = w->disk.fd >= 0 ? 0 : disk_open(&w->disk);
 
+	if (!err)
+		err = leaf_open(leaf, &w->disk, o);
 	if (err)
 		return err;
 	(*leaf)->next = w->leaves;
@@ -275,12 +105,13 @@ block_write(struct writer *w, struct block *b)
 	int err;
 
 	output_seal(o, b);
-	/* None where the disk came back after this recording had begun. */
+	/* None where the block was faster than the errand, or the disk came
+	 * back after this recording had begun. */
 	err = leaf ? 0 : leaf_make(w, o, &leaf);
 	if (!err)
 		err = chunk_write(&w->maker, &w->disk, leaf, b);
 	if (err) {
-		disk_leave(w, err, "write a chunk");
+		writer_disk_leave(w, err, "write a chunk");
 		block_give_back(w, b);
 		rounds_do(w, INT64_MAX);
 		return;
@@ -290,7 +121,7 @@ block_write(struct writer *w, struct block *b)
 	w->facts.chunks++;
 	pthread_mutex_unlock(&w->lock);
 	output_written(o, b, w->a.number);
-	space_look(w);
+	writer_space_look(w);
 }
 
 /* ---- errands --------------------------------------------------------- */
@@ -299,13 +130,14 @@ static void
 folder_begin(struct writer *w, struct output *o)
 {
 	struct leaf *leaf;
-	int err = w->taker && w->disk.fd >= 0 ? 0 : disk_try(w);
+	int err = w->taker && w->disk.fd >= 0 ? 0 : writer_disk_try(w);
 
-	if (err)
+	/* A block may have been faster than this errand. */
+	if (err || leaf_find(w, o))
 		return;
 	err = leaf_make(w, o, &leaf);
 	if (err)
-		disk_leave(w, err, "make the recording's folder");
+		writer_disk_leave(w, err, "make the recording's folder");
 }
 
 static void
@@ -321,7 +153,7 @@ folder_end(struct writer *w, struct errand *e)
 	*at = leaf->next;
 	err = leaf_close(leaf, &e->record, e->tail);
 	if (err && w->taker)
-		disk_leave(w, err, "close the recording");
+		writer_disk_leave(w, err, "close the recording");
 	if (!w->leaves)
 		disk_close(&w->disk); /* it may be unmounted now */
 }
@@ -435,12 +267,12 @@ work(struct writer *w)
 		return true;
 	err = queue_take(w->taker, &b, next);
 	if (err == -ETIMEDOUT)
-		space_look(w);
+		writer_space_look(w);
 	if (err == 0) {
-		state_set(w, WRITER_WRITING);
+		writer_state_set(w, WRITER_WRITING);
 		block_write(w, b);
 		if (w->taker)
-			state_set(w, WRITER_IDLE);
+			writer_state_set(w, WRITER_IDLE);
 	}
 	return err != -EPIPE;
 }
@@ -452,7 +284,7 @@ writer_run(void *arg)
 	bool on = true;
 
 	pthread_setname_np(pthread_self(), "spate-write");
-	disk_try(w);
+	writer_disk_try(w);
 	disk_close(&w->disk);
 	while (on && !stopped(w)) {
 		errands_do(w);
@@ -461,7 +293,7 @@ writer_run(void *arg)
 		else
 			rest(w);
 	}
-	queue_leave(w);
+	writer_queue_leave(w);
 	disk_close(&w->disk);
 	chunk_maker_finish(&w->maker);
 	return NULL;

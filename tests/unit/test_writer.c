@@ -19,7 +19,7 @@ static struct fake_whim whim[BENCH_DISKS];
 static struct writer_way way[BENCH_DISKS];
 static struct writer *writer[BENCH_DISKS];
 static uint64_t packets;    /* that were put */
-static int put_at[2 * PUT]; /* filled slots, by number; 0: a gap */
+static int put_at[4 * PUT]; /* filled slots, by number; 0: a gap */
 
 static void
 open_writers(void)
@@ -111,7 +111,7 @@ index_check(unsigned disk, bool *named)
 
 		if (record[i].kind != INDEX_BLOCK)
 			continue;
-		ck_assert_uint_lt(number, 2 * PUT);
+		ck_assert_uint_lt(number, 4 * PUT);
 		ck_assert_msg(!named[number], "two disks have %llu",
 			      (unsigned long long)number);
 		named[number] = true;
@@ -128,20 +128,20 @@ index_check(unsigned disk, bool *named)
 static void
 check(void)
 {
-	bool named[2 * PUT] = { false };
+	bool named[4 * PUT] = { false };
 	unsigned chunks = 0;
 	uint64_t written = 0;
 
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		chunks += index_check(i, named);
-	for (unsigned i = 0; i < 2 * PUT; i++)
+	for (unsigned i = 0; i < 4 * PUT; i++)
 		written += named[i] ? (uint64_t)put_at[i] : 0;
 	ck_assert_uint_eq(bench.output.chunks, chunks);
 	ck_assert_uint_eq(bench.output.packets, written);
 	ck_assert_uint_eq(bench.output.packets + bench.output.lost_packets,
 			  packets);
 	/* A chunk that no index names is not there. */
-	for (unsigned n = 0; n < 2 * PUT; n++) {
+	for (unsigned n = 0; n < 4 * PUT; n++) {
 		char file[16];
 
 		snprintf(file, sizeof file, "%08u", n);
@@ -301,6 +301,23 @@ START_TEST(every_block_durable_at_once)
 }
 END_TEST
 
+/* Nothing orders the receiver's first block behind the writers' errands. */
+START_TEST(blocks_may_come_before_the_errand)
+{
+	whims(GOOD, GOOD, GOOD);
+	open_writers();
+	put(PUT);
+	begin();
+	put(PUT);
+	end();
+	check();
+	ck_assert_uint_eq(bench.output.lost_packets, 0);
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		ck_assert_uint_eq(facts(i).errors, 0);
+	close_writers();
+}
+END_TEST
+
 START_TEST(stop_needs_no_recording)
 {
 	whims(GOOD, GOOD, GOOD);
@@ -311,6 +328,7 @@ START_TEST(stop_needs_no_recording)
 }
 END_TEST
 
-SUITE("writer", stop_needs_no_recording, disks_share_the_work, whims_are_borne,
-      a_disk_that_fails_is_replaced, all_disks_fail, no_disk_works_at_all,
-      a_disk_comes_back, every_block_durable_at_once)
+SUITE("writer", stop_needs_no_recording, blocks_may_come_before_the_errand,
+      disks_share_the_work, whims_are_borne, a_disk_that_fails_is_replaced,
+      all_disks_fail, no_disk_works_at_all, a_disk_comes_back,
+      every_block_durable_at_once)
