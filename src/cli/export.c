@@ -27,8 +27,7 @@ struct export_args {
 	bool force;
 };
 
-struct export
-{
+struct exporter {
 	const struct cli *cli;
 	struct recording *rec;
 	const char *file; /* "-": standard output */
@@ -46,16 +45,16 @@ file_fault(const char *file, int err, struct fault *fault)
 	return err;
 }
 
-/* What is there already: a pipe or a device can be written to, a file only
- * on request. */
+/* What is there already: a pipe, a device or an empty file can be written to,
+ * a file with something in it only on request. */
 static int
-file_reopen(struct export *e, bool force, struct fault *fault)
+file_reopen(struct exporter *e, bool force, struct fault *fault)
 {
 	struct stat st;
 
 	if (stat(e->file, &st) < 0)
 		return file_fault(e->file, -errno, fault);
-	if (S_ISREG(st.st_mode) && !force) {
+	if (S_ISREG(st.st_mode) && st.st_size && !force) {
 		fault_set(fault, -EEXIST, "exists", "cannot export to %s",
 			  e->file);
 		fault_why(fault, "it is there already");
@@ -67,7 +66,7 @@ file_reopen(struct export *e, bool force, struct fault *fault)
 }
 
 static int
-file_open(struct export *e, bool force, struct fault *fault)
+file_open(struct exporter *e, bool force, struct fault *fault)
 {
 	if (strcmp(e->file, "-") == 0) {
 		e->fd = STDOUT_FILENO;
@@ -99,7 +98,7 @@ write_all(int fd, const char *data, size_t bytes)
 }
 
 static int
-copy(struct export *e, char *piece, struct fault *fault)
+copy(struct exporter *e, char *piece, struct fault *fault)
 {
 	const struct recording_facts *facts = recording_facts(e->rec);
 	ssize_t n;
@@ -123,7 +122,7 @@ copy(struct export *e, char *piece, struct fault *fault)
 
 /* A full disk may say so only now; what is not a file cannot be synced. */
 static int
-file_close(struct export *e, struct fault *fault)
+file_close(struct exporter *e, struct fault *fault)
 {
 	int err = 0;
 
@@ -138,7 +137,7 @@ file_close(struct export *e, struct fault *fault)
 
 /* Bytes that stand for a stretch without packets, below the end. */
 static uint64_t
-gap_bytes(const struct export *e)
+gap_bytes(const struct exporter *e)
 {
 	const struct recording_block *block;
 	uint64_t bytes = 0;
@@ -153,7 +152,7 @@ gap_bytes(const struct export *e)
 }
 
 static int
-filled_check(const struct export *e, struct fault *fault)
+filled_check(const struct exporter *e, struct fault *fault)
 {
 	uint64_t gaps = gap_bytes(e);
 	char text[UNITS_TEXT];
@@ -172,7 +171,7 @@ filled_check(const struct export *e, struct fault *fault)
 
 /* Where the data goes to standard output, the words cannot. */
 static void
-print(const struct export *e)
+print(const struct exporter *e)
 {
 	const struct recording_facts *facts = recording_facts(e->rec);
 	FILE *to = e->fd == STDOUT_FILENO ? stderr : stdout;
@@ -195,7 +194,8 @@ print(const struct export *e)
 	}
 }
 
-static int export(struct export *e, bool force, struct fault *fault)
+static int
+export_all(struct exporter *e, bool force, struct fault *fault)
 {
 	char *piece = malloc(PIECE);
 	struct fault second;
@@ -225,7 +225,7 @@ static int
 run(const struct cli *cli, const void *values, char **operand)
 {
 	const struct export_args *args = values;
-	struct export e = { .cli = cli, .file = operand[1] };
+	struct exporter e = { .cli = cli, .file = operand[1] };
 	struct disks disks;
 	struct fault fault;
 	int err = site_disks(cli, &disks, &fault);
@@ -240,7 +240,7 @@ run(const struct cli *cli, const void *values, char **operand)
 			.bytes = true,
 			.quiet = cli->quiet,
 		};
-		err = export(&e, args->force, &fault);
+		err = export_all(&e, args->force, &fault);
 		recording_close(e.rec);
 	}
 	disks_clear(&disks);
@@ -249,7 +249,7 @@ run(const struct cli *cli, const void *values, char **operand)
 
 static const struct args_option options[] = {
 	{ "force", 'f', ARGS_FLAG, offsetof(struct export_args, force), NULL,
-	  "overwrite FILE if it is there" },
+	  "overwrite FILE if it is there and not empty" },
 	{ .name = NULL },
 };
 

@@ -11,4 +11,14 @@ take --format raw --prefix 16 --sequence le32@4 --payload 1472 \
 	--packets 20000 --loss 0.004 --reorder 0.004 --duplicate 0.002 \
 	--dump "$work/ideal"
 take_is_true 20000 1472
+
+# Nothing is overwritten unasked; an empty file is nothing.
+echo mine >"$work/mine"
+refused "--force" spate export "$taken" "$work/mine"
+same "what was there" "$(cat "$work/mine")" mine
+: >"$work/empty"
+spate export "$taken" "$work/empty"
+spate export --force "$taken" "$work/mine"
+cmp "$work/empty" "$work/exported"
+cmp "$work/mine" "$work/exported"
 spated_stop
