@@ -164,8 +164,13 @@ filled_check(const struct exporter *e, struct fault *fault)
 		  recording_facts(e->rec)->name);
 	fault_why(fault, "%s stand for chunks that cannot be read",
 		  units_show_bytes(text, e->filled - gaps));
-	fault_hint(fault, "spate verify %s names them",
-		   recording_facts(e->rec)->name);
+	if (recording_facts(e->rec)->state == RECORDING_INTERRUPTED)
+		fault_hint(fault,
+			   "spate recover %s finds what reached the disks",
+			   recording_facts(e->rec)->name);
+	else
+		fault_hint(fault, "spate verify %s names them",
+			   recording_facts(e->rec)->name);
 	return -EIO;
 }
 

@@ -39,9 +39,12 @@ durable=$(killed .packets)
 [ "$durable" -ge $((blocks * 256)) ] ||
 	fail "$durable packets can be read, $blocks blocks were durable"
 refused "" "$SPATE" verify killed --disks "$(disks_list)"
-"$SPATE" export killed "$work/before" --disks "$(disks_list)" --quiet
+# Disks do their rounds at times of their own: a block that one had not named
+# yet, in the midst of what the others had, is filled, and said to be.
+"$SPATE" export killed "$work/before" --disks "$(disks_list)" --json \
+	>"$work/told" 2>"$work/said" || grep -q "spate recover killed" "$work/said"
 same "wrong packets before recover" "$(differ "$work/before" "$work/ideal" 1024)" \
-	"$(killed .packets_lost)"
+	$(($(killed .packets_lost) + $(jq .filled "$work/told") / 1024))
 
 # As if the power had failed while a record was written.
 printf 'half a record' >>"$work/disk1/killed/killed.index"
