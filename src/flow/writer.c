@@ -315,8 +315,13 @@ writer_start(struct writer **writer, const struct writer_args *args)
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
 	chunk_maker_init(&w->maker, args->disk->path, args->way, args->ways);
-	err = -pthread_create(&w->thread, NULL, writer_run, w);
+	/* Here, and not on the thread: blocks may come before it has tried
+	 * its disk, and have somebody to wait for. */
+	err = taker_join(&w->taker, w->queue);
+	if (!err)
+		err = -pthread_create(&w->thread, NULL, writer_run, w);
 	if (err) {
+		writer_queue_leave(w);
 		pthread_cond_destroy(&w->wake);
 		pthread_mutex_destroy(&w->lock);
 		free(w);
