@@ -8,8 +8,6 @@
  * The counter is the start of the datagram: with prefix = 8 it is stripped,
  * with prefix = 0 it is stored with the rest, as a header of the payload.
  */
-#include <string.h>
-
 #include "contract/defaults.h"
 
 static int
@@ -38,32 +36,6 @@ shape(struct format_shape *s, char *why, uint32_t why_bytes)
 	return 0;
 }
 
-static void
-parse(const struct format_shape *s, const void *prefix, const void *payload,
-      struct format_packet *packet)
-{
-	*packet = (struct format_packet){
-		.has = FORMAT_READABLE | FORMAT_VALID,
-		.bytes = s->payload,
-	};
-	if (format_counter_read(s, prefix, payload, &packet->sequence))
-		packet->has |= FORMAT_SEQUENCE;
-}
-
-static void
-model(const struct format_shape *s, void *payload)
-{
-	memset(payload, 0, s->header);
-}
-
-static void
-stamp(const struct format_shape *s, const struct format_packet *packet,
-      void *prefix, void *payload)
-{
-	if (packet->has & FORMAT_SEQUENCE)
-		format_counter_write(s, packet->sequence, prefix, payload);
-}
-
 SPATE_PLUGIN const struct format_ops spate_format = {
 	.head = {
 		.abi = SPATE_ABI,
@@ -73,7 +45,7 @@ SPATE_PLUGIN const struct format_ops spate_format = {
 	},
 	.extension = "udpmon",
 	.shape = shape,
-	.parse = parse,
-	.model = model,
-	.stamp = stamp,
+	.parse = format_counted_parse,
+	.model = format_counted_model,
+	.stamp = format_counted_stamp,
 };

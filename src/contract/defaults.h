@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "contract/format.h"
 
 /*
  * Defaults are what formats share in shape(): how to refuse one, where a
- * counter may stand, and how many frames a second a rate makes.
+ * counter may stand, and how many frames a second a rate makes; and the
+ * callbacks of formats that know a counter and nothing else.
  */
 
 /* Seconds from 1970 to 2000-01-01, from where formats count time. */
@@ -103,6 +105,37 @@ format_fps(uint64_t rate, uint32_t threads, uint32_t data, uint32_t frame)
 	else if (samples && rate % samples == 0)
 		fps = rate / samples;
 	return fps <= UINT32_MAX ? (uint32_t)fps : 0;
+}
+
+/*
+ * The callbacks of a format that knows a counter and nothing else.  A counter
+ * within the payload makes a header of everything up to its end.
+ */
+static inline void
+format_counted_parse(const struct format_shape *s, const void *prefix,
+		     const void *payload, struct format_packet *packet)
+{
+	*packet = (struct format_packet){
+		.has = FORMAT_READABLE | FORMAT_VALID,
+		.bytes = s->payload,
+	};
+	if (format_counter_read(s, prefix, payload, &packet->sequence))
+		packet->has |= FORMAT_SEQUENCE;
+}
+
+static inline void
+format_counted_model(const struct format_shape *s, void *payload)
+{
+	memset(payload, 0, s->header);
+}
+
+static inline void
+format_counted_stamp(const struct format_shape *s,
+		     const struct format_packet *packet, void *prefix,
+		     void *payload)
+{
+	if (packet->has & FORMAT_SEQUENCE)
+		format_counter_write(s, packet->sequence, prefix, payload);
 }
 
 #endif

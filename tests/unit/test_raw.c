@@ -16,7 +16,7 @@ START_TEST(arrival_is_the_default)
 	ck_assert_int_eq(s.sequence, SEQUENCE_ARRIVAL);
 	ck_assert_uint_eq(s.parts, 1);
 	ck_assert_uint_eq(s.header, 0);
-	parse(&s, prefix, payload, &p);
+	spate_format.parse(&s, prefix, payload, &p);
 	ck_assert_uint_eq(p.has, FORMAT_READABLE | FORMAT_VALID);
 	ck_assert_uint_eq(p.bytes, 777);
 }
@@ -46,10 +46,10 @@ START_TEST(counters_of_every_kind)
 
 		ck_assert_int_eq(shape(&s, why, sizeof why), 0);
 		ck_assert_uint_eq(s.sequence_bits, cases[i].bits);
-		parse(&s, prefix, payload, &p);
+		spate_format.parse(&s, prefix, payload, &p);
 		ck_assert_uint_ne(p.has & FORMAT_SEQUENCE, 0);
 		ck_assert_uint_eq(p.sequence, cases[i].sequence);
-		parse(&s, NULL, payload, &p);
+		spate_format.parse(&s, NULL, payload, &p);
 		ck_assert_uint_eq(p.has & FORMAT_SEQUENCE, 0);
 	}
 }
@@ -68,8 +68,8 @@ START_TEST(counter_in_the_payload_is_a_header)
 	memset(payload, 0xee, sizeof payload);
 	ck_assert_int_eq(shape(&s, why, sizeof why), 0);
 	ck_assert_uint_eq(s.header, 8);
-	model(&s, payload);
-	stamp(&s, &p, NULL, payload);
+	spate_format.model(&s, payload);
+	spate_format.stamp(&s, &p, NULL, payload);
 	ck_assert_mem_eq(payload, "\0\0\0\0\xa1\xb2\xc3\xd4\xee", 9);
 }
 END_TEST

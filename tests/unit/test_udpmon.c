@@ -16,7 +16,7 @@ START_TEST(counter_in_the_prefix)
 	ck_assert_int_eq(shape(&s, why, sizeof why), 0);
 	ck_assert_uint_eq(s.sequence_bits, 64);
 	ck_assert_uint_eq(s.header, 0);
-	parse(&s, prefix, payload, &p);
+	spate_format.parse(&s, prefix, payload, &p);
 	ck_assert_uint_eq(p.has,
 			  FORMAT_SEQUENCE | FORMAT_READABLE | FORMAT_VALID);
 	ck_assert_uint_eq(p.sequence, (1ull << 32) + 2);
@@ -33,9 +33,9 @@ START_TEST(counter_in_the_payload)
 	memset(payload, 0xaa, sizeof payload);
 	ck_assert_int_eq(shape(&s, why, sizeof why), 0);
 	ck_assert_uint_eq(s.header, 8);
-	stamp(&s, &p, NULL, payload);
+	spate_format.stamp(&s, &p, NULL, payload);
 	ck_assert_mem_eq(payload, "\1\2\3\4\5\6\7\10\xaa", 9);
-	parse(&s, NULL, payload, &p);
+	spate_format.parse(&s, NULL, payload, &p);
 	ck_assert_uint_eq(p.sequence, 0x0102030405060708);
 }
 END_TEST
