@@ -4,10 +4,11 @@ libbase_a_SOURCES = \
 	%D%/conf.c %D%/conf.h \
 	%D%/conf_fill.c %D%/conf_priv.h %D%/conf_value.c \
 	%D%/control.c %D%/control.h %D%/control_lines.c \
+	%D%/crc32c.c %D%/crc32c.h \
 	%D%/fault.c %D%/fault.h \
 	%D%/log.c %D%/log.h \
 	%D%/module.c %D%/module.h \
 	%D%/module_path.c %D%/module_priv.h \
 	%D%/shape.c %D%/shape.h \
 	%D%/units.c %D%/units.h
-BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) -ldl -lm -lpthread
+BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) -ldl -lm -lpthread

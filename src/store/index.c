@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "contract/bytes.h"
 #include "store/index.h"
 
@@ -34,69 +35,6 @@ enum {
 	AT_CHECK = 60,
 };
 
-/* CRC32C, reflected polynomial 0x82f63b78, half a byte at a time. */
-static uint32_t
-crc_table(uint32_t crc, const uint8_t *data, size_t bytes)
-{
-	static const uint32_t table[16] = {
-		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
-		0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
-		0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
-		0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
-	};
-
-	while (bytes--) {
-		crc ^= *data++;
-		crc = crc >> 4 ^ table[crc & 15];
-		crc = crc >> 4 ^ table[crc & 15];
-	}
-	return crc;
-}
-
-#ifdef __x86_64__
-
-static bool
-crc_has_cpu(void)
-{
-	return __builtin_cpu_supports("sse4.2");
-}
-
-__attribute__((target("sse4.2"))) static uint32_t
-crc_cpu(uint32_t crc, const uint8_t *data, size_t bytes)
-{
-	uint64_t wide = crc;
-
-	for (; bytes >= 8; data += 8, bytes -= 8)
-		wide = __builtin_ia32_crc32di(wide, read_le64(data));
-	crc = (uint32_t)wide;
-	while (bytes--)
-		crc = __builtin_ia32_crc32qi(crc, *data++);
-	return crc;
-}
-
-#else
-
-static bool
-crc_has_cpu(void)
-{
-	return false;
-}
-
-static uint32_t
-crc_cpu(uint32_t crc, const uint8_t *data, size_t bytes)
-{
-	return crc_table(crc, data, bytes);
-}
-
-#endif
-
-uint32_t
-index_crc(uint32_t crc, const void *data, size_t bytes)
-{
-	return crc_has_cpu() ? ~crc_cpu(~crc, data, bytes)
-			     : ~crc_table(~crc, data, bytes);
-}
-
 void
 index_pack(uint8_t raw[INDEX_BYTES], const struct index_record *r)
 {
@@ -112,7 +50,7 @@ index_pack(uint8_t raw[INDEX_BYTES], const struct index_record *r)
 	raw[AT_KIND] = r->kind;
 	raw[AT_FLAGS] = r->flags;
 	write_le32(raw + AT_CRC, r->crc);
-	write_le32(raw + AT_CHECK, index_crc(0, raw, AT_CHECK));
+	write_le32(raw + AT_CHECK, crc32c(0, raw, AT_CHECK));
 }
 
 int
@@ -120,7 +58,7 @@ index_unpack(struct index_record *r, const uint8_t raw[INDEX_BYTES])
 {
 	uint8_t kind = raw[AT_KIND];
 
-	if (read_le32(raw + AT_CHECK) != index_crc(0, raw, AT_CHECK) ||
+	if (read_le32(raw + AT_CHECK) != crc32c(0, raw, AT_CHECK) ||
 	    kind < INDEX_BLOCK || kind > INDEX_END)
 		return -EBADMSG;
 	*r = (struct index_record){

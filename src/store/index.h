@@ -62,7 +62,4 @@ int index_unpack(struct index_record *r, const uint8_t raw[INDEX_BYTES]);
 int index_read(int fd, struct index_record **records, size_t *n,
 	       uint64_t *torn);
 
-/* CRC32C (Castagnoli), continued from `crc`; 0 starts. */
-uint32_t index_crc(uint32_t crc, const void *data, size_t bytes);
-
 #endif

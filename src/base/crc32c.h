@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_BASE_CRC32C_H
+#define SPATE_BASE_CRC32C_H
+
+#include <stdint.h>
+
+/*
+ * CRC32C is the Castagnoli checksum (RFC 3720, appendix B.4): of index
+ * records, of data, and of what crosses a network.  It is continued from
+ * `crc`; 0 starts.
+ */
+uint32_t crc32c(uint32_t crc, const void *data, uint64_t bytes);
+
+#endif
