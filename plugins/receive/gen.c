@@ -266,6 +266,7 @@ gen_receive(struct receive_state *s, unsigned source, struct receive_batch *b)
 		b->packet[b->packets++] = (struct receive_packet){
 			.prefix = at->prefix,
 			.payload = at->payload,
+			.prefix_bytes = s->prefix,
 			.bytes = s->prefix + s->payload,
 		};
 		s->told++;

@@ -43,6 +43,7 @@ packet_tell(struct receive_batch *b, struct receive_pair at, size_t bytes,
 	b->packet[b->packets++] = (struct receive_packet){
 		.prefix = at.prefix,
 		.payload = at.payload,
+		.prefix_bytes = at.prefix_bytes,
 		.bytes = (uint32_t)bytes,
 		.flags = flags,
 	};
@@ -54,7 +55,8 @@ train_rest(struct train *t, struct receive_batch *b)
 	if (!t->rest_bytes)
 		return false;
 	while (t->rest_bytes && b->packets < RECEIVE_BATCH) {
-		struct receive_pair at = { t->rest, t->rest + t->prefix };
+		struct receive_pair at = { t->rest, t->rest + t->prefix,
+					   t->prefix, t->payload };
 		size_t bytes =
 		    t->rest_size < t->rest_bytes ? t->rest_size : t->rest_bytes;
 
@@ -98,7 +100,8 @@ tell(struct train *t, struct receive_batch *b, unsigned pairs, size_t total)
 
 	while (left && b->packets < RECEIVE_BATCH) {
 		size_t bytes = left < t->size ? left : t->size;
-		struct receive_pair at = { behind, behind + t->prefix };
+		struct receive_pair at = { behind, behind + t->prefix,
+					   t->prefix, t->payload };
 
 		if (b->packets < pairs)
 			at = b->pair[b->packets];

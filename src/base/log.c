@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -139,5 +140,6 @@ log_host(const char *subject)
 		.ctx = (void *)subject,
 		.log = host_log,
 		.now = host_now,
+		.crc32c = crc32c,
 	};
 }

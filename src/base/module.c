@@ -31,6 +31,9 @@ struct kind {
 	const char *symbol;
 	size_t bytes;		 /* of its ops */
 	struct callback must[8]; /* a NULL name ends it */
+	/* Where the first of these is there, all of them have to be, else
+	 * those of `plain`. */
+	struct callback heaps[6], plain[3];
 };
 
 static const struct kind receive_kind = {
@@ -64,9 +67,18 @@ static const struct kind format_kind = {
 	.bytes = sizeof(struct format_ops),
 	.must = {
 		{ "shape", offsetof(struct format_ops, shape) },
+		{ "extension", offsetof(struct format_ops, extension) },
+	},
+	.heaps = {
+		{ "piece", offsetof(struct format_ops, piece) },
+		{ "items", offsetof(struct format_ops, items) },
+		{ "wrap", offsetof(struct format_ops, wrap) },
+		{ "wrap_bytes", offsetof(struct format_ops, wrap_bytes) },
+		{ "item", offsetof(struct format_ops, item) },
+	},
+	.plain = {
 		{ "parse", offsetof(struct format_ops, parse) },
 		{ "stamp", offsetof(struct format_ops, stamp) },
-		{ "extension", offsetof(struct format_ops, extension) },
 	},
 };
 
@@ -144,20 +156,36 @@ check_options(const struct plugin *head, struct fault *fault)
 	return 0;
 }
 
+static bool
+lacks(const void *ops, const struct callback *c)
+{
+	void *callback;
+
+	memcpy(&callback, (const char *)ops + c->offset, sizeof callback);
+	return !callback;
+}
+
+static size_t
+lacking(const void *ops, const struct callback *c, char *names, size_t bytes,
+	size_t used)
+{
+	for (; c->name; c++) {
+		if (lacks(ops, c))
+			used += snprintf(names + used, bytes - used, "%s%s",
+					 used ? ", " : "", c->name);
+	}
+	return used;
+}
+
 static int
 check_callbacks(const struct kind *kind, const void *ops, struct fault *fault)
 {
-	char names[128] = "";
-	size_t used = 0;
-	void *callback;
+	char names[160] = "";
+	size_t used = lacking(ops, kind->must, names, sizeof names, 0);
+	bool heaps = kind->heaps->name && !lacks(ops, kind->heaps);
 
-	for (const struct callback *c = kind->must; c->name; c++) {
-		memcpy(&callback, (const char *)ops + c->offset,
-		       sizeof callback);
-		if (!callback)
-			used += snprintf(names + used, sizeof names - used,
-					 "%s%s", used ? ", " : "", c->name);
-	}
+	used = lacking(ops, heaps ? kind->heaps : kind->plain, names,
+		       sizeof names, used);
 	if (!used)
 		return 0;
 	fault_why(fault, "it lacks what every %s plugin must have: %s",

@@ -39,8 +39,12 @@ struct block {
 	uint32_t slot_bytes;
 
 	/* What the receiver knows; constant once closed. */
-	uint32_t used;	 /* slots up to the end of the block's data */
-	uint32_t filled; /* slots with a packet */
+	uint32_t used;	  /* slots up to the end of the block's data */
+	uint32_t filled;  /* packets in it */
+	uint32_t notes;	  /* bytes at the very end of its memory that say how
+			    heaps lie in it; 0: its slots speak for themselves */
+	uint32_t missing; /* with notes, sealed: packets that should be here */
+	uint64_t bytes;	  /* with notes, sealed: of data */
 	uint32_t run;
 	uint16_t sub;	  /* substream; 0 where there is one */
 	uint64_t first;	  /* sequence of slot 0, relative to the run */
@@ -69,6 +73,20 @@ static inline uint8_t *
 block_slot(const struct block *b, uint32_t slot)
 {
 	return b->data + (uint64_t)slot * b->slot_bytes;
+}
+
+/* Of data, from its beginning; of one with notes, once it is sealed. */
+static inline uint64_t
+block_bytes(const struct block *b)
+{
+	return b->notes ? b->bytes : (uint64_t)b->used * b->slot_bytes;
+}
+
+/* Packets that should be in it and are not. */
+static inline uint32_t
+block_missing(const struct block *b)
+{
+	return b->notes ? b->missing : b->used - b->filled;
 }
 
 /* Holds a sealed block once more.  Only a thread that holds it may call. */

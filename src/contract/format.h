@@ -32,6 +32,14 @@ enum sequence_kind {
 	SEQUENCE_TIME, /* counted from second, frame and thread */
 };
 
+/* How heaps are stored. */
+enum heap_store {
+	HEAP_NONE, /* the format has no heaps */
+	HEAP_ROW,  /* each as one packet with all its items, in a row */
+	HEAP_CUBE, /* one item of each, in the order of time: a slot is the
+		      item of one heap, `payload` bytes */
+};
+
 /* The same for all packets of a session; constant while it runs. */
 struct format_shape {
 	uint32_t prefix;  /* bytes */
@@ -48,6 +56,42 @@ struct format_shape {
 	int64_t around;		 /* UTC second near the data: settles what a
 				   header's short date leaves open */
 	const void *options;	 /* the plugin's own */
+
+	/* Formats whose packets are pieces of heaps; set by shape(). */
+	enum heap_store store;
+	uint32_t item;	    /* HEAP_CUBE: the item that is stored */
+	uint32_t time_item; /* HEAP_CUBE: immediate item that counts time;
+				 0: the heap's count does */
+	uint64_t time_step; /* HEAP_CUBE: of that from heap to heap; 0: it
+				 is learned */
+};
+
+/*
+ * A heap format has piece() and its companions instead of parse(): a heap is
+ * some bytes with items (8 bytes each: an id with a value, or with an offset
+ * into those bytes), cut in pieces, one a datagram, each with a header of
+ * varying length.  An item is handed about as the 8 bytes that the wire has.
+ */
+struct format_piece {
+	uint64_t heap;	  /* its count: which heap it is a piece of */
+	uint64_t length;  /* of the whole heap; 0: the sender does not say */
+	uint64_t offset;  /* of this piece in the heap */
+	uint32_t header;  /* bytes before it in the datagram */
+	uint32_t bytes;	  /* of the piece */
+	uint32_t items;	  /* in the header, of the heap (not of the packet) */
+	uint16_t flavour; /* the format's own; one for all of a heap */
+	uint16_t control; /* PIECE_ */
+};
+
+enum { PIECE_DATA, PIECE_START, PIECE_REISSUE, PIECE_STOP, PIECE_UPDATE };
+
+/* One item of a heap. */
+struct format_item {
+	uint32_t id;
+	bool immediate;
+	uint64_t value; /* immediate: the value; else its offset */
+	uint64_t bytes; /* not immediate: its length in the heap; 0 where
+			    that is not known, of a heap without length */
 };
 
 enum {
@@ -85,7 +129,7 @@ struct format_ops {
 	 * Reads a packet of exactly prefix and payload bytes.  It sets every
 	 * field that it sets a bit for, and `has`.  `prefix` may be NULL, as
 	 * of a packet that was stored: a counter in it is then not known.
-	 * Mandatory.
+	 * Mandatory, but for heap formats.
 	 */
 	void (*parse)(const struct format_shape *shape, const void *prefix,
 		      const void *payload, struct format_packet *packet);
@@ -93,7 +137,7 @@ struct format_ops {
 	/*
 	 * Writes the frame header of an ideal stream into a payload, with
 	 * time and number zero; stamp() makes it a certain packet's.  For
-	 * part 0 only.  NULL where payloads have no header.
+	 * part 0 only.  NULL where payloads have no header, or are heaps.
 	 */
 	void (*model)(const struct format_shape *shape, void *payload);
 
@@ -103,11 +147,40 @@ struct format_ops {
 	 * FORMAT_TIME, the thread with that or FORMAT_READABLE, invalid
 	 * without FORMAT_VALID; `part` says which part of its frame it is.
 	 * The rest it leaves.  `prefix` may be NULL, as in fill.  Writes no
-	 * byte of the data.  Mandatory.
+	 * byte of the data.  Mandatory, but for heap formats.
 	 */
 	void (*stamp)(const struct format_shape *shape,
 		      const struct format_packet *packet, void *prefix,
 		      void *payload);
+
+	/* ---- heap formats: all of these or none ----------------------- */
+
+	/*
+	 * Reads the header of a datagram of `bytes`, whose first head_bytes
+	 * are at `head` (any alignment).  0; n > 0: it takes the first n bytes
+	 * to say (n <= bytes); -EBADMSG: it is none, or contradicts itself.
+	 * On 0: offset + bytes <= length where there is one, header + bytes
+	 * is the datagram.
+	 */
+	int (*piece)(const void *head, uint32_t head_bytes, uint32_t bytes,
+		     struct format_piece *piece);
+
+	/* Copies the heap's items of a header that piece() accepted, in their
+	 * order, at most `most`; returns how many. */
+	uint32_t (*items)(const void *head, const struct format_piece *piece,
+			  uint64_t *item, uint32_t most);
+
+	/* Writes the header of a packet that holds bytes offset to offset +
+	 * bytes of a heap; returns its length. */
+	uint32_t (*wrap)(const struct format_piece *piece, const uint64_t *item,
+			 uint32_t items, void *head);
+	/* The same without writing it. */
+	uint32_t (*wrap_bytes)(const struct format_piece *piece,
+			       uint32_t items);
+
+	/* Item i of those of a heap. */
+	void (*item)(const struct format_piece *piece, const uint64_t *item,
+		     uint32_t items, uint32_t i, struct format_item *out);
 };
 
 /* A counter may stand in the prefix or in the payload behind it. */

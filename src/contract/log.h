@@ -8,7 +8,7 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /*
  * What the core does for a plugin.  The struct outlives every instance that
- * was given it; both callbacks may be called from any thread.
+ * was given it; its callbacks may be called from any thread.
  */
 struct host {
 	void *ctx;
@@ -17,6 +17,8 @@ struct host {
 	    __attribute__((format(printf, 3, 4)));
 	/* Now, in nanoseconds since 1970 (UTC); a test may replace it. */
 	int64_t (*now)(void *ctx);
+	/* CRC32C (Castagnoli), continued from `crc`; 0 starts. */
+	uint32_t (*crc32c)(uint32_t crc, const void *data, uint64_t bytes);
 };
 
 #endif

@@ -274,7 +274,7 @@ int
 chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	    const struct block *b)
 {
-	uint64_t bytes = (uint64_t)b->used * b->slot_bytes;
+	uint64_t bytes = block_bytes(b);
 	const struct write_ops *ops = m->way->ops;
 	int flags = ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
 	int fd, err, finished = 0;

@@ -163,7 +163,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		b.pairs = s->want;
 		b.want = s->want;
 		b.packets = 0;
-		place_aim(in->place, &s->aim, pair, b.pairs);
+		b.room = place_aim(in->place, &s->aim, pair, b.pairs);
 		err = in->a.ops->receive(in->a.state, s->number, &b);
 		if (err < 0) {
 			source_end(s, err);

@@ -106,10 +106,10 @@ records_add(struct leaf *l, const struct block *b)
 				  .first = b->first,
 				  .first_ns = b->first_ns,
 				  .last_ns = b->last_ns,
-				  .bytes = (uint64_t)b->used * b->slot_bytes,
+				  .bytes = block_bytes(b),
 				  .run = b->run,
 				  .present = b->filled,
-				  .missing = b->used - b->filled,
+				  .missing = block_missing(b),
 				  .sub = b->sub,
 				  .kind = INDEX_BLOCK };
 

@@ -104,7 +104,7 @@ output_put(struct output *o, struct block *b)
 static void
 page_clear(struct block *b)
 {
-	uint64_t end = (uint64_t)b->used * b->slot_bytes;
+	uint64_t end = block_bytes(b);
 	uint64_t rest = -end % GEOMETRY_PAGE;
 
 	memset(b->data + end, 0, rest);
@@ -140,7 +140,7 @@ add(_Atomic uint64_t *to, uint64_t n)
 void
 output_written(struct output *o, struct block *b, unsigned disk)
 {
-	uint64_t bytes = (uint64_t)b->used * b->slot_bytes;
+	uint64_t bytes = block_bytes(b);
 
 	add(&o->disk[disk].chunks, 1);
 	add(&o->disk[disk].bytes, bytes);

@@ -13,23 +13,14 @@
 #include "store/geometry.h"
 
 /*
- * A place is where the packets of one sequence find their slots.  It is
- * asked where the next packets should land, and told which came:
+ * A place is where the packets of one sequence, or the heaps of one
+ * substream, find where in a block they belong.  It is asked where the next
+ * packets should land, and told which came:
  *
  *   place_aim -> the plugin's receive() -> place_batch -> place_aim ...
  *
- * Packets find their slots in the two open blocks of the window (window.h):
- *
- *        origin          +slots          +2 slots         +3 slots
- *          | open          | open          | ahead            |
- *   late   |  xxx x xxxxxxx|xx.x           |                  |  gap, or
- *          |               |    ^ highest  |                  |  candidate
- *
- * A packet in `ahead` closes the first block and moves everything one on.  A
- * step forward of up to max_gap is a gap.  What is farther, or before the
- * origin, waits as a candidate for the next run.  A block also closes when
- * its first packet is max_age old, then perhaps short; the origin moves
- * behind its last packet.
+ * There are two kinds: slots.h, for packets that are equal in size and carry
+ * a sequence, and heaps.h, for pieces of heaps.
  *
  * One thread, which owns all of it: the receiver.
  */
@@ -40,8 +31,10 @@ struct place_args {
 	const struct format_shape *shape;
 	const struct geometry *geometry;
 	struct stock *stock;
+	uint16_t sub;	  /* substream: goes into its blocks */
 	uint64_t max_gap; /* bytes */
 	int64_t max_age;  /* ns */
+	const char *name; /* of the recording, for the log */
 	/* Takes a CLOSED block over; called on the receiver thread. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;
@@ -53,30 +46,80 @@ struct aim {
 	uint64_t run;  /* that it is relative to; 0: none */
 };
 
-int place_make(struct place **place, const struct place_args *args);
-void place_free(struct place *place); /* after place_flush */
+struct place_ops {
+	unsigned (*aim)(struct place *p, const struct aim *aim,
+			struct receive_pair *pair, unsigned n);
+	void (*batch)(struct place *p, struct aim *aim,
+		      const struct receive_packet *packet, unsigned n,
+		      int64_t now_ns, int64_t now);
+	void (*age)(struct place *p, int64_t now);
+	void (*flush)(struct place *p);
+	void (*free)(struct place *p);
+};
 
-/* Writes n pairs: where the next packets of this source should land. */
-void place_aim(struct place *p, const struct aim *aim,
-	       struct receive_pair *pair, unsigned n);
+struct place { /* begins that of its kind */
+	const struct place_ops *ops;
+	struct counts counts;
+};
+
+/* Of the kind that the shape asks for.  0 or -ENOMEM. */
+int place_make(struct place **place, const struct place_args *args);
+
+/* After place_flush; NULL is none. */
+static inline void
+place_free(struct place *p)
+{
+	if (p)
+		p->ops->free(p);
+}
+
+/* Writes n pairs: where the next packets of this source should land.
+ * Returns how many of them are in free blocks, and not in spare memory. */
+static inline unsigned
+place_aim(struct place *p, const struct aim *aim, struct receive_pair *pair,
+	  unsigned n)
+{
+	return p->ops->aim(p, aim, pair, n);
+}
 
 /*
  * Takes in what came: `packet` of a receive() that was given the pairs of
  * the place_aim just before.  now_ns: UTC; now: steady.
  */
-void place_batch(struct place *p, struct aim *aim,
-		 const struct receive_packet *packet, unsigned n,
-		 int64_t now_ns, int64_t now);
+static inline void
+place_batch(struct place *p, struct aim *aim,
+	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
+	    int64_t now)
+{
+	p->ops->batch(p, aim, packet, n, now_ns, now);
+}
 
 /* Closes what is too old; call every tenth of a second or so. */
-void place_age(struct place *p, int64_t now);
+static inline void
+place_age(struct place *p, int64_t now)
+{
+	p->ops->age(p, now);
+}
 
-/* The end: closes everything.  A candidate without rivals becomes a run. */
-void place_flush(struct place *p);
+/* The end: closes everything. */
+static inline void
+place_flush(struct place *p)
+{
+	p->ops->flush(p);
+}
 
-const struct counts *place_counts(const struct place *p);
+static inline const struct counts *
+place_counts(const struct place *p)
+{
+	return &p->counts;
+}
 
 /* For drops that are decided before a packet gets here. */
-void place_drop(struct place *p, enum drop why, uint64_t n);
+static inline void
+place_drop(struct place *p, enum drop why, uint64_t n)
+{
+	p->counts.datagrams += n;
+	p->counts.drop[why] += n;
+}
 
 #endif

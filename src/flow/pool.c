@@ -347,7 +347,9 @@ stock_take(struct stock *s)
 		return NULL;
 	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
 	b->next = NULL;
-	b->used = b->filled = 0;
+	b->used = b->filled = b->notes = b->missing = 0;
+	b->bytes = 0;
+	b->sub = 0;
 	b->gap = 0;
 	b->state = BLOCK_OPEN;
 	return b;

@@ -101,7 +101,7 @@ block_write(struct writer *w, struct block *b)
 {
 	struct output *o = b->session;
 	struct leaf *leaf = leaf_find(w, o);
-	uint64_t bytes = (uint64_t)b->used * b->slot_bytes;
+	uint64_t bytes = block_bytes(b);
 	int err;
 
 	output_seal(o, b);

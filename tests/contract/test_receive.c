@@ -156,8 +156,8 @@ pairs_make(struct bench *b, unsigned pairs)
 	for (unsigned i = 0; i < RECEIVE_BATCH; i++) {
 		uint8_t *at = b->memory + i * b->step + GUARD;
 
-		b->pair[i] =
-		    (struct receive_pair){ at, at + b->prefix + GUARD };
+		b->pair[i] = (struct receive_pair){ at, at + b->prefix + GUARD,
+						    b->prefix, b->payload };
 	}
 	b->batch.pair = b->pair;
 	b->batch.pairs = b->batch.want = pairs;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "../../src/flow/slots.c"
 #include "../../src/flow/place.c"
 
 #include "base/log.h"
@@ -105,6 +106,12 @@ bench_slot_check(const struct bench *b, const struct block *block,
 			ck_abort_msg("byte %u of slot %u is not of packet %llu",
 				     i, slot, (unsigned long long)sequence);
 	}
+}
+
+static const struct slots *
+bench_slots(const struct bench *b)
+{
+	return (const struct slots *)b->place;
 }
 
 /* ---- what comes out -------------------------------------------------- */
@@ -275,7 +282,7 @@ bench_close(struct bench *b)
 static void
 bench_pair_check(const struct bench *b, const uint8_t *at)
 {
-	const struct place *p = b->place;
+	const struct slots *p = bench_slots(b);
 
 	for (unsigned i = 0; i < b->outs; i++) {
 		const struct block *k = b->out[i];
@@ -335,7 +342,7 @@ bench_packet(struct bench *b, uint64_t sequence, bool away)
 static void
 bench_open_check(struct bench *b)
 {
-	const struct place *p = b->place;
+	const struct slots *p = bench_slots(b);
 	uint64_t filled = b->filled;
 
 	for (unsigned i = 0; i < WINDOW_BLOCKS; i++) {
@@ -354,7 +361,7 @@ bench_open_check(struct bench *b)
 						 p->window.base + first + slot);
 		}
 	}
-	BENCH_MUST(filled == place_counts(p)->placed);
+	BENCH_MUST(filled == place_counts(&p->base)->placed);
 }
 
 static void
@@ -367,9 +374,9 @@ bench_batch(struct bench *b)
 		    b->now);
 	b->packets = 0;
 	bench_open_check(b);
-	parked = b->place->echo.n;
+	parked = bench_slots(b)->echo.n;
 	for (int i = 0; i < CANDIDATES; i++)
-		parked += b->place->candidate[i].n;
+		parked += bench_slots(b)->candidate[i].n;
 	BENCH_MUST(c->datagrams == c->placed + bench_dropped(b) + parked);
 }
 

@@ -87,7 +87,7 @@ START_TEST(missing_callbacks)
 				    "close");
 	ck_assert_int_eq(module_format("none", &format, &fault), -EINVAL);
 	ck_assert_str_eq(fault.why, "it lacks what every format plugin must "
-				    "have: shape, parse, stamp, extension");
+				    "have: shape, extension, parse, stamp");
 }
 END_TEST
 

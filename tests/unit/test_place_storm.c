@@ -70,7 +70,7 @@ jump(struct storm *s)
 	uint64_t part = bench.geometry.parts;
 	uint64_t step[] = { s->next + 4096 * part, s->next - 100000 * part, 0,
 			    s->next + (part << 40),
-			    s->next + bench.place->max_gap * part * 3 };
+			    s->next + bench_slots(&bench)->max_gap * part * 3 };
 
 	uint64_t to = step[dice_roll(&s->dice, 5)] / part * part;
 

@@ -15,12 +15,12 @@
  */
 #include <string.h>
 
-#include "flow/place_priv.h"
+#include "flow/slots_priv.h"
 
 /* Of a block that was closed?  Counted from here: the base may be more than
  * half a counter away. */
 static bool
-packet_late(const struct place *p, uint64_t sequence)
+packet_late(const struct slots *p, uint64_t sequence)
 {
 	const struct window *w = &p->window;
 	int64_t ahead = sequence_distance(w->base + w->origin, sequence,
@@ -30,18 +30,18 @@ packet_late(const struct place *p, uint64_t sequence)
 }
 
 static void
-candidate_dissolve(struct place *p, struct candidate *c)
+candidate_dissolve(struct slots *p, struct candidate *c)
 {
 	for (unsigned i = 0; i < c->n; i++) {
 		bool late = packet_late(p, c->packet[i].sequence);
 
-		p->counts.drop[late ? DROP_LATE : DROP_OUT_OF_WINDOW]++;
+		p->base.counts.drop[late ? DROP_LATE : DROP_OUT_OF_WINDOW]++;
 	}
 	c->n = 0;
 }
 
 static uint8_t *
-slot_give(struct place *p, uint64_t rel, bool readable)
+slot_give(struct slots *p, uint64_t rel, bool readable)
 {
 	uint64_t off = rel - p->window.origin;
 	unsigned i = off >= p->slots;
@@ -52,13 +52,13 @@ slot_give(struct place *p, uint64_t rel, bool readable)
 	if (rel >= p->window.highest)
 		p->window.highest = rel + 1;
 	else if (b && !block_has(b, slot))
-		p->counts.reordered++;
+		p->base.counts.reordered++;
 	if (!b) {
-		p->counts.drop[DROP_NO_BUFFER]++;
+		p->base.counts.drop[DROP_NO_BUFFER]++;
 		return NULL;
 	}
 	if (b->present[slot / 64] & bit) {
-		p->counts.drop[DROP_DUPLICATE]++;
+		p->base.counts.drop[DROP_DUPLICATE]++;
 		return NULL;
 	}
 	b->present[slot / 64] |= bit;
@@ -69,13 +69,13 @@ slot_give(struct place *p, uint64_t rel, bool readable)
 	b->last_ns = p->now_ns;
 	if (b->used <= slot)
 		b->used = slot + 1;
-	p->counts.placed++;
-	p->counts.unreadable += !readable;
+	p->base.counts.placed++;
+	p->base.counts.unreadable += !readable;
 	return block_slot(b, slot);
 }
 
 uint8_t *
-place_give(struct place *p, uint64_t rel, bool readable)
+slots_give(struct slots *p, uint64_t rel, bool readable)
 {
 	if (rel - p->window.origin >= (uint64_t)WINDOW_OPEN * p->slots)
 		window_forward(&p->window, rel - p->window.origin);
@@ -86,7 +86,7 @@ place_give(struct place *p, uint64_t rel, bool readable)
 
 /* Relative to the run; only of sequences near the window. */
 static uint64_t
-relative(const struct place *p, uint64_t sequence)
+relative(const struct slots *p, uint64_t sequence)
 {
 	const struct window *w = &p->window;
 
@@ -96,7 +96,7 @@ relative(const struct place *p, uint64_t sequence)
 }
 
 static bool
-slot_taken(const struct place *p, uint64_t rel)
+slot_taken(const struct slots *p, uint64_t rel)
 {
 	uint64_t off = rel - p->window.origin;
 	const struct block *b = p->window.open[off / p->slots];
@@ -106,19 +106,19 @@ slot_taken(const struct place *p, uint64_t rel)
 
 /* Some had fallen into holes of the run: those are simply late. */
 void
-place_echo_dissolve(struct place *p)
+slots_echo_dissolve(struct slots *p)
 {
 	struct candidate *c = &p->echo;
 
 	for (unsigned i = 0; i < c->n; i++) {
 		struct candidate_packet *k = &c->packet[i];
 		uint64_t rel = relative(p, k->sequence);
-		uint8_t *to = place_give(p, rel, k->readable);
+		uint8_t *to = slots_give(p, rel, k->readable);
 
 		if (!to)
 			continue; /* counted as a duplicate */
 		p->echoed = true;
-		p->counts.moved++;
+		p->base.counts.moved++;
 		if (p->moved_on)
 			moves_add_outside(&p->moves, k->payload, MOVES_NOWHERE,
 					  to);
@@ -133,20 +133,20 @@ place_echo_dissolve(struct place *p)
 
 /* Parked packets go to their slots, as if they had come just now. */
 static void
-run_begin(struct place *p, struct candidate *c)
+run_begin(struct slots *p, struct candidate *c)
 {
 	uint64_t base;
 
 	if (c != &p->echo)
-		place_echo_dissolve(p);
+		slots_echo_dissolve(p);
 	window_end(&p->window);
 	p->moved_on = true;
 	if (!candidate_base(c, p->parts, &base)) {
-		p->counts.drop[DROP_BEFORE_START] += c->n;
+		p->base.counts.drop[DROP_BEFORE_START] += c->n;
 		c->n = 0;
 		return;
 	}
-	window_begin(&p->window, (uint32_t)p->counts.runs++, base);
+	window_begin(&p->window, (uint32_t)p->base.counts.runs++, base);
 	p->reached = 0;
 	for (unsigned i = 0; i < c->n; i++) {
 		struct candidate_packet *k = &c->packet[i];
@@ -154,14 +154,14 @@ run_begin(struct place *p, struct candidate *c)
 		uint8_t *to = NULL;
 
 		if (rel < 0)
-			p->counts.drop[DROP_BEFORE_START]++;
+			p->base.counts.drop[DROP_BEFORE_START]++;
 		else if ((uint64_t)rel < p->window.origin)
-			p->counts.drop[DROP_LATE]++;
+			p->base.counts.drop[DROP_LATE]++;
 		else
-			to = place_give(p, (uint64_t)rel, k->readable);
+			to = slots_give(p, (uint64_t)rel, k->readable);
 		if (to) {
 			memcpy(to, k->payload, p->payload);
-			p->counts.moved++;
+			p->base.counts.moved++;
 		}
 	}
 	c->n = 0;
@@ -170,7 +170,7 @@ run_begin(struct place *p, struct candidate *c)
 
 /* What follows from candidate_add's answer. */
 static void
-park(struct place *p, struct candidate *c, const struct receive_packet *k,
+park(struct slots *p, struct candidate *c, const struct receive_packet *k,
      const struct format_packet *f)
 {
 	enum candidate_answer a = candidate_add(c, f->sequence, p->now);
@@ -181,7 +181,7 @@ park(struct place *p, struct candidate *c, const struct receive_packet *k,
 		a = candidate_add(c, f->sequence, p->now);
 	}
 	if (a == CANDIDATE_DUPLICATE) {
-		p->counts.drop[DROP_DUPLICATE]++;
+		p->base.counts.drop[DROP_DUPLICATE]++;
 		return;
 	}
 	parked = &c->packet[c->n - 1];
@@ -193,7 +193,7 @@ park(struct place *p, struct candidate *c, const struct receive_packet *k,
 }
 
 void
-place_park(struct place *p, const struct receive_packet *k,
+slots_park(struct slots *p, const struct receive_packet *k,
 	   const struct format_packet *f)
 {
 	p->parked = true;
@@ -213,7 +213,7 @@ echo_goes_on(const struct candidate *c, uint64_t sequence)
 }
 
 bool
-place_echo(struct place *p, uint64_t rel, const struct receive_packet *k,
+slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 	   const struct format_packet *f)
 {
 	if (rel >= p->window.highest || p->echoed)
@@ -225,10 +225,10 @@ place_echo(struct place *p, uint64_t rel, const struct receive_packet *k,
 }
 
 void
-place_oppose(struct place *p, bool ahead)
+slots_oppose(struct slots *p, bool ahead)
 {
 	if (ahead && p->echo.n)
-		place_echo_dissolve(p);
+		slots_echo_dissolve(p);
 	if (!p->parked)
 		return;
 	p->parked = false;
@@ -240,22 +240,22 @@ place_oppose(struct place *p, bool ahead)
 }
 
 void
-place_run_arrival(struct place *p)
+slots_run_arrival(struct slots *p)
 {
-	window_begin(&p->window, (uint32_t)p->counts.runs++, 0);
+	window_begin(&p->window, (uint32_t)p->base.counts.runs++, 0);
 	p->moved_on = true;
 }
 
 /* Nobody contradicts it, and it is more than one packet. */
 static bool
-candidate_unopposed(const struct place *p, const struct candidate *c)
+candidate_unopposed(const struct slots *p, const struct candidate *c)
 {
 	return c->n > 1 && (!p->window.running || c->rivals == 0);
 }
 
 /* Those that began by `since`, in that order. */
 void
-place_runs_begin(struct place *p, int64_t since)
+slots_runs_begin(struct slots *p, int64_t since)
 {
 	struct candidate *first;
 
@@ -274,9 +274,9 @@ place_runs_begin(struct place *p, int64_t since)
 }
 
 void
-place_runs_flush(struct place *p)
+slots_runs_flush(struct slots *p)
 {
-	place_runs_begin(p, INT64_MAX);
+	slots_runs_begin(p, INT64_MAX);
 	for (int i = 0; i < CANDIDATES; i++) {
 		struct candidate *c = &p->candidate[i];
 
@@ -285,5 +285,5 @@ place_runs_flush(struct place *p)
 			run_begin(p, c);
 		candidate_dissolve(p, c);
 	}
-	place_echo_dissolve(p);
+	slots_echo_dissolve(p);
 }

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Predictive placement.
+ *
+ * Packets of a telescope are equal in size and come mostly in order.  So the
+ * kernel is handed the very slots in which the next packets belong, copies
+ * each payload there, and all that is left to do for a packet is to read its
+ * sequence, find that it is where it should be, and set a bit.  The payload
+ * is copied once, the network prefix is stripped on the way, and the block
+ * can be written with O_DIRECT from where it lies.
+ *
+ * A batch is sorted in two passes.  The first reads every header, in the
+ * order of arrival, and decides: a slot, a drop, or the parking place of the
+ * candidate.  It sets bits and counts, slides the window, closes blocks, but
+ * moves nothing, because a slot that a packet belongs in may hold another of
+ * the same batch that was not looked at yet.  The second pass moves the
+ * packets that are not where they belong (moves.c).  Only then do closed
+ * blocks leave, and blocks that were aimed at in vain go home: until then
+ * the memory of everything that landed stays as it was.
+ *
+ * The kernel is never handed a slot whose bit is set, so nothing that is in
+ * place is ever overwritten.  Where no block is free, packets land in spare
+ * memory: the socket is drained, the late packets among them still find
+ * their slots in the open blocks, the others are counted `no_buffer`.
+ *
+ * Candidates are parked by copy at once, in memory of their own, and a new
+ * run starts in blocks that are fresh from the stock, so neither ever
+ * touches a slot that a packet of this batch may lie in.
+ */
+#include "flow/slots_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint8_t *
+spare_take(uint8_t **from, uint64_t bytes)
+{
+	uint8_t *at = *from;
+
+	*from += bytes;
+	return at;
+}
+
+static uint8_t *
+candidate_room(struct candidate *c, uint8_t *at, uint64_t slot)
+{
+	for (int i = 0; i < CANDIDATE_AGREE; i++)
+		c->packet[i].payload = spare_take(&at, slot);
+	return at;
+}
+
+static int
+spare_make(struct slots *p)
+{
+	uint64_t slot = p->payload;
+	uint64_t slots = RECEIVE_BATCH + (CANDIDATES + 1) * CANDIDATE_AGREE + 1;
+	uint64_t prefix = p->a.shape->prefix;
+	uint64_t bytes = slots * slot + RECEIVE_BATCH * prefix;
+	uint8_t *at;
+
+	at = p->spare = malloc(bytes);
+	if (!at)
+		return -ENOMEM;
+	memset(at, 0, bytes); /* touched before any packet comes */
+	p->discard = spare_take(&at, RECEIVE_BATCH * slot);
+	p->moves.scratch = spare_take(&at, slot);
+	p->moves.bytes = p->payload;
+	for (int i = 0; i < CANDIDATES; i++)
+		at = candidate_room(&p->candidate[i], at, slot);
+	at = candidate_room(&p->echo, at, slot);
+	p->prefixes = spare_take(&at, RECEIVE_BATCH * prefix);
+	return 0;
+}
+
+/* Half of a small window is enough: a stream may begin with losses. */
+static unsigned
+agree(uint32_t slots)
+{
+	if (slots >= CANDIDATE_AGREE)
+		return CANDIDATE_AGREE;
+	return slots < 2 ? 2 : slots;
+}
+
+static void
+candidate_set(const struct slots *p, struct candidate *c, unsigned need)
+{
+	c->need = need;
+	c->span = (uint64_t)WINDOW_OPEN * p->slots;
+	c->bits = p->a.shape->sequence_bits;
+}
+
+/* ---- packets --------------------------------------------------------- */
+
+static bool
+packet_sequence(struct slots *p, struct format_packet *f)
+{
+	if (f->has & FORMAT_SEQUENCE)
+		return true;
+	if (p->a.shape->sequence != SEQUENCE_ARRIVAL)
+		return false;
+	if (!p->window.running)
+		slots_run_arrival(p);
+	f->sequence = p->window.base + p->window.highest;
+	return true;
+}
+
+/* Relative to the run; false when it is too far from all that is expected. */
+static bool
+packet_near(const struct slots *p, uint64_t sequence, uint64_t *rel)
+{
+	const struct window *w = &p->window;
+	int64_t ahead = sequence_distance(w->base + w->highest, sequence,
+					  p->a.shape->sequence_bits);
+
+	*rel = w->highest + (uint64_t)ahead;
+	return w->running && ahead <= (int64_t)p->max_gap &&
+	       ahead >= -(int64_t)(w->highest - w->origin);
+}
+
+static void
+packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
+{
+	struct format_packet f;
+	bool landed = i < p->keys && k->payload == p->pair[i].payload;
+	uint64_t rel;
+	uint8_t *to;
+
+	p->a.format->parse(p->a.shape, k->prefix, k->payload, &f);
+	if (!packet_sequence(p, &f)) {
+		p->base.counts.drop[DROP_UNREADABLE]++;
+		return;
+	}
+	if (!packet_near(p, f.sequence, &rel)) {
+		slots_park(p, k, &f);
+		return;
+	}
+	if (slots_echo(p, rel, k, &f))
+		return;
+	slots_oppose(p, rel >= p->window.highest);
+	to = slots_give(p, rel, f.has & FORMAT_READABLE);
+	if (rel >= p->reached)
+		p->reached = rel + 1;
+	if (to && to != k->payload) {
+		int at = landed ? (int)i : MOVES_NOWHERE;
+
+		p->base.counts.moved++;
+		if (p->moved_on)
+			moves_add_outside(&p->moves, k->payload, at, to);
+		else
+			moves_add(&p->moves, k->payload, at, to, rel);
+	}
+}
+
+/* ---- the batch ------------------------------------------------------- */
+
+/* Aims at the free slots of one block; returns how many pairs it wrote. */
+static unsigned
+aim_block(struct slots *p, struct receive_pair *pair, unsigned n, uint64_t off)
+{
+	struct block *b = window_block(&p->window, (unsigned)(off / p->slots));
+	uint32_t slot = (uint32_t)(off % p->slots);
+	uint64_t rel = p->window.origin + off;
+	unsigned i = 0;
+
+	for (; b && i < n && slot < p->slots; slot++, rel++) {
+		if (block_has(b, slot))
+			continue;
+		pair[i++].payload = block_slot(b, slot);
+		p->key[p->keys++] = rel;
+	}
+	return i;
+}
+
+static unsigned
+slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
+	  unsigned n)
+{
+	struct slots *p = (struct slots *)place;
+	const struct window *w = &p->window;
+	uint64_t rel = aim->run == w->run + 1ull ? aim->next : w->highest;
+	uint64_t off = rel > w->origin ? rel - w->origin : 0;
+	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
+
+	p->pair = pair;
+	p->keys = 0;
+	while (w->running && p->keys < n && off < end) {
+		aim_block(p, pair + p->keys, n - p->keys, off);
+		if (!w->open[off / p->slots])
+			break;
+		off = (off / p->slots + 1) * p->slots;
+	}
+	for (unsigned i = p->keys; i < n; i++)
+		pair[i].payload = p->discard + (uint64_t)i * p->payload;
+	for (unsigned i = 0; i < n; i++) {
+		pair[i].prefix = p->prefixes + (uint64_t)i * p->a.shape->prefix;
+		pair[i].prefix_bytes = p->a.shape->prefix;
+		pair[i].payload_bytes = p->payload;
+	}
+	return p->keys;
+}
+
+static void
+batch_start(struct slots *p, int64_t now_ns, int64_t now)
+{
+	moves_start(&p->moves, p->key, p->keys);
+	p->moved_on = false;
+	p->echoed = false;
+	p->reached = 0;
+	p->now_ns = now_ns;
+	p->now = now;
+}
+
+/* Everything is where it belongs: closed blocks may leave. */
+static void
+batch_finish(struct slots *p)
+{
+	moves_settle(&p->moves);
+	window_release(&p->window, p->a.out, p->a.arg);
+}
+
+static void
+slots_batch(struct place *place, struct aim *aim,
+	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
+	    int64_t now)
+{
+	struct slots *p = (struct slots *)place;
+
+	batch_start(p, now_ns, now);
+	for (unsigned i = 0; i < n; i++) {
+		const struct receive_packet *k = &packet[i];
+
+		p->base.counts.datagrams++;
+		if (k->flags & RECEIVE_FOREIGN)
+			p->base.counts.drop[DROP_FOREIGN]++;
+		else if (k->flags & RECEIVE_CUT || k->bytes != p->datagram)
+			p->base.counts.drop[DROP_WRONG_SIZE]++;
+		else
+			packet_place(p, i, k);
+	}
+	batch_finish(p);
+	if (p->reached) {
+		aim->next = p->reached;
+		aim->run = p->window.run + 1ull;
+	}
+}
+
+static bool
+oldest_aged(const struct slots *p, int64_t now)
+{
+	int64_t born;
+
+	return window_oldest(&p->window, &born) && now - born >= p->a.max_age;
+}
+
+static void
+slots_age(struct place *place, int64_t now)
+{
+	struct slots *p = (struct slots *)place;
+
+	p->keys = 0;
+	batch_start(p, p->now_ns, now);
+	if (oldest_aged(p, now))
+		slots_echo_dissolve(p);
+	while (oldest_aged(p, now) && window_close_oldest(&p->window, now))
+		;
+	slots_runs_begin(p, now - p->a.max_age);
+	batch_finish(p);
+}
+
+static void
+slots_flush(struct place *place)
+{
+	struct slots *p = (struct slots *)place;
+
+	p->keys = 0;
+	batch_start(p, p->now_ns, p->now);
+	slots_runs_flush(p);
+	window_end(&p->window);
+	batch_finish(p);
+}
+
+static void
+slots_free(struct place *place)
+{
+	struct slots *p = (struct slots *)place;
+
+	free(p->spare);
+	free(p);
+}
+
+static const struct place_ops slots_ops = {
+	.aim = slots_aim,
+	.batch = slots_batch,
+	.age = slots_age,
+	.flush = slots_flush,
+	.free = slots_free,
+};
+
+int
+slots_make(struct place **place, const struct place_args *args)
+{
+	struct slots *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return -ENOMEM;
+	p->base.ops = &slots_ops;
+	p->a = *args;
+	p->slots = args->geometry->slots;
+	p->payload = args->geometry->payload;
+	p->parts = args->geometry->parts;
+	p->datagram = args->shape->prefix + p->payload;
+	p->max_gap = args->max_gap / p->payload;
+	window_init(&p->window, args->stock, p->slots, p->parts);
+	for (int i = 0; i < CANDIDATES; i++)
+		candidate_set(p, &p->candidate[i], agree(p->slots));
+	candidate_set(p, &p->echo, CANDIDATE_AGREE);
+	if (spare_make(p) < 0) {
+		free(p);
+		return -ENOMEM;
+	}
+	*place = &p->base;
+	return 0;
+}
