@@ -331,10 +331,10 @@ rate_sample(struct session *s, int64_t now)
 	if (seconds < 1)
 		return;
 	counts_read(&c, &s->intake->shown);
-	bytes = (c.placed - s->sampled_packets) * s->shape.payload;
+	bytes = c.bytes - s->sampled_bytes;
 	s->rate = (double)bytes * 8 / seconds;
 	s->sampled = now;
-	s->sampled_packets = c.placed;
+	s->sampled_bytes = c.bytes;
 }
 
 void

@@ -78,7 +78,7 @@ struct session {
 
 	/* The last second, for rates. */
 	int64_t sampled;
-	uint64_t sampled_packets;
+	uint64_t sampled_bytes;
 	double rate; /* bits per second */
 
 	struct session *next; /* daemon::sessions */

@@ -33,7 +33,10 @@ enum drop {
 /* The receiver thread's own; plain, because it is one thread's. */
 struct counts {
 	uint64_t datagrams;
-	uint64_t placed;     /* in slots of blocks handed on or open */
+	uint64_t placed;	   /* in slots of blocks handed on or open */
+	uint64_t bytes;		   /* of them that are stored */
+	uint64_t heaps;		   /* that blocks were closed with */
+	uint64_t heaps_incomplete; /* of those, with pieces missing */
 	uint64_t reordered;  /* placed behind a packet that is after them */
 	uint64_t unreadable; /* placed, but their frame header is not sane */
 	uint64_t moved;	     /* placed by copy */

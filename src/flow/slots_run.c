@@ -70,6 +70,7 @@ slot_give(struct slots *p, uint64_t rel, bool readable)
 	if (b->used <= slot)
 		b->used = slot + 1;
 	p->base.counts.placed++;
+	p->base.counts.bytes += p->payload;
 	p->base.counts.unreadable += !readable;
 	return block_slot(b, slot);
 }
