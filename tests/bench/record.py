@@ -23,16 +23,15 @@ import argparse
 import json
 import os
 import shutil
-import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+from common import GB, Loop, Spated, free_ports, highest, send
+
 DATAGRAM = 8040
-GB = 1e9
 REQUEST = 9 << 20
 ENOUGH = 0.97    # of a rate that was asked for
 
@@ -43,7 +42,7 @@ class Bench:
         self.build = os.path.abspath(args.build)
         self.dir = tempfile.mkdtemp(prefix="spate-bench-", dir=args.dir)
         self.disks = [os.path.join(self.dir, f"disk{i}") for i in range(4)]
-        self.port = free_port()
+        self.port = free_ports()
         self.block_bytes = None
 
     def close(self):
@@ -60,20 +59,21 @@ class Bench:
     # -- the parts ---------------------------------------------------------
 
     def send(self, rate, seconds):
-        out = subprocess.run(
-            [self.build + "/spate", "gen", "--to",
-             f"udp://127.0.0.1:{self.port}", "--format", "vdif", "--rate",
-             str(int(rate)), "--for", f"{seconds}s", "--json"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-        return json.loads(out.stdout)
+        return send(self.build, self.port, rate, seconds, "--format", "vdif")
 
     def loop_start(self, mode, seconds):
-        p = subprocess.Popen(
-            [self.build + "/tests/bench/receive_loop", str(self.port), mode,
-             str(DATAGRAM), str(self.a.memory), str(seconds + 10)],
-            stdout=subprocess.PIPE, text=True)
-        p.stdout.readline()
-        return p
+        return Loop(self.build, self.port, mode, DATAGRAM, self.a.memory,
+                    seconds)
+
+    def spated(self):
+        a = self.a
+        writer = f'writer = "{a.writer}";' if a.writer else ""
+        disks = ", ".join(f'"{d}"' for d in self.disks)
+        return Spated(self.build, self.dir, f'''
+            disks = [ {disks} ]; memory = "{a.memory}M"; {writer}
+            streams : {{ bench : {{ listen = [ "127.0.0.1:{self.port}" ];
+                format = "vdif"; prefix = 8; payload = {DATAGRAM - 8};
+                block = "{a.block}"; }}; }};''')
 
     def fio_start(self, rate, seconds):
         each = rate / 8 / len(self.disks)
@@ -113,7 +113,7 @@ class Bench:
     def receive(self, mode, rate, seconds):
         loop = self.loop_start(mode, seconds)
         sent = self.send(rate, seconds)
-        got = json.loads(loop.communicate()[0])
+        got = loop.end()
         return {"ok": got["packets"] == sent["sent"],
                 "cpu": got["cpu_s"] / (got["bytes"] / GB),
                 "rate": sent["rate"]}
@@ -127,7 +127,7 @@ class Bench:
         loop = self.loop_start(mode, seconds)
         fio = self.fio_start(rate, seconds)
         sent = self.send(rate, seconds)
-        got = json.loads(loop.communicate()[0])
+        got = loop.end()
         disk = self.fio_end(fio)
         return {"ok": got["packets"] == sent["sent"] and
                 disk["rate"] >= ENOUGH * rate and
@@ -136,7 +136,7 @@ class Bench:
 
     def spate(self, rate, seconds):
         self.fresh()
-        with Spated(self) as d:
+        with self.spated() as d:
             d.ask("record", name="bench", streams=["bench"])
             before = d.cpu()
             sent = self.send(rate, seconds)
@@ -149,88 +149,14 @@ class Bench:
 
     def highest(self, probe, low, high):
         """The highest rate that loses nothing, in steps of a fiftieth."""
-        good = None
-        while high - low > self.a.step:
-            rate = (low + high) / 2
-            if probe(rate, self.a.probe)["ok"]:
-                low = good = rate
-            else:
-                high = rate
-        rate = good or low
-        while rate > self.a.step:
-            if probe(rate, self.a.seconds)["ok"]:
-                return rate
-            rate *= 0.97
-        return 0
-
-
-class Spated:
-    """A private daemon, and a client of it."""
-
-    def __init__(self, bench):
-        self.socket = os.path.join(bench.dir, "socket")
-        self.conf = os.path.join(bench.dir, "spate.conf")
-        self.log = open(os.path.join(bench.dir, "log"), "w+b")
-        writer = f'writer = "{bench.a.writer}";' if bench.a.writer else ""
-        disks = ", ".join(f'"{d}"' for d in bench.disks)
-        with open(self.conf, "w", encoding="ascii") as f:
-            f.write(f'disks = [ {disks} ]; memory = "{bench.a.memory}M"; '
-                    f'{writer} control : {{ socket = "{self.socket}"; }};\n'
-                    f'streams : {{ bench : {{ listen = [ "127.0.0.1:'
-                    f'{bench.port}" ]; format = "vdif"; prefix = 8; payload '
-                    f'= {DATAGRAM - 8}; block = "{bench.a.block}"; }}; }};\n')
-        self.p = subprocess.Popen([bench.build + "/spated", "-c", self.conf],
-                                  stderr=self.log)
-        self.file = self.connect()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        self.p.send_signal(signal.SIGTERM)
-        self.p.wait()
-
-    def connect(self):
-        for _ in range(200):
-            s = socket.socket(socket.AF_UNIX)
-            try:
-                s.connect(self.socket)
-                f = s.makefile("rw")
-                f.write('{"protocol":1}\n')
-                f.flush()
-                f.readline()
-                return f
-            except OSError:
-                s.close()
-                time.sleep(0.05)
-        self.log.seek(0)
-        sys.exit("bench: spated did not start:\n" +
-                 self.log.read().decode())
-
-    def ask(self, verb, **request):
-        self.file.write(json.dumps({"id": 1, "do": verb, **request}) + "\n")
-        self.file.flush()
-        answer = json.loads(self.file.readline())
-        if not answer["ok"]:
-            sys.exit(f"bench: {verb}: {answer['error']}")
-        return answer["result"]
-
-    def cpu(self):
-        with open(f"/proc/{self.p.pid}/stat", encoding="ascii") as f:
-            words = f.read().rsplit(")", 1)[1].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+        return highest(probe, low, high, self.a.step, self.a.probe,
+                       self.a.seconds)[0]
 
 
 def one_run(b, say):
     r = {}
     high = b.a.high
-    with Spated(b) as d:
+    with b.spated() as d:
         b.block_bytes = d.ask("streams")["streams"][0]["block_bytes"]
     say("fio alone")
     r["fio"] = b.fio(0, b.a.probe)["rate"]
