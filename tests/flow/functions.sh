@@ -37,13 +37,14 @@
 #   take_is_true N BYTES  fails unless the take of N packets of BYTES each is
 #                         what `take --dump $work/ideal` says (fill = "zero")
 #
+#   port_find [N]         another $port, with N - 1 free ones behind it
 #   wait_for S COMMAND    runs COMMAND until it succeeds, at most S seconds
 #   same WHAT A B         fails unless A and B are the same text
 #   within WHAT A B C     fails unless A <= B <= C
 #   refused TEXT COMMAND  fails unless COMMAND fails with 1 and says TEXT
 #   need COMMAND...       skips unless all of these commands are there
 #   need_root WHAT        skips unless the test may mount
-#   need_baseband         skips unless $python (of $SPATE_PYTHON) has baseband
+#   need_python MODULE    skips unless $python (of $SPATE_PYTHON) has it
 #   skip WHY, fail WHY    end the test
 #   at_end COMMAND        is run when the test ends, the last one first
 #
@@ -168,28 +169,37 @@ need_root()
 	unshare -m true 2>/dev/null || skip "this root cannot $1"
 }
 
-need_baseband()
+need_python()
 {
 	python=${SPATE_PYTHON:-python3}
 	need "$python"
-	"$python" -c 'import baseband' 2>/dev/null ||
-		skip "$python has no baseband (scripts/test installs it)"
+	"$python" -c "import $1" 2>/dev/null ||
+		skip "$python has no $1 (scripts/test installs it)"
 }
 
 # ---- the daemon ---------------------------------------------------------
 
+ports_free()
+{
+	local used hex i
+
+	used=$(awk '{ print $2 }' /proc/net/udp /proc/net/udp6 2>/dev/null)
+	for ((i = port; i < port + $1; i++)); do
+		hex=$(printf ':%04X' "$i")
+		! grep -q "$hex\$" <<<"$used" || return 1
+	done
+}
+
 # Below the ports that the kernel gives to clients; $RANDOM has 15 bits.
 port_find()
 {
-	local n hex
+	local n
 
 	for ((n = 0; n < 100; n++)); do
 		port=$((10240 + RANDOM % 20000))
-		hex=$(printf ':%04X' "$port")
-		awk '{ print $2 }' /proc/net/udp /proc/net/udp6 2>/dev/null |
-			grep -q "$hex\$" || return 0
+		ports_free "${1:-1}" && return 0
 	done
-	fail "no free UDP port"
+	fail "no free UDP ports"
 }
 
 disks_make()

@@ -5,7 +5,7 @@
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 
-need_baseband
+need_python baseband
 disks_make 4
 conf_write "$(stream_text 'format = "mark5b"; prefix = 8; payload = 5008;
 	fps = 800; fill = "invalid";')"

@@ -8,7 +8,7 @@
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 
-need_baseband
+need_python baseband
 disks_make 4
 conf_write "$(stream_text 'format = "vdif"; prefix = 8; payload = 5032;
 	rate = "200Mbps"; fill = "invalid";')"
