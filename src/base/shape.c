@@ -31,6 +31,11 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+static const char *const stores[] = {
+	[HEAP_NONE] = "none", [HEAP_ROW] = "heap", [HEAP_CUBE] = "cube"
+};
+enum { STORES = sizeof stores / sizeof *stores };
+
 static const struct kind *
 find_kind(const char *name, size_t length)
 {
@@ -88,23 +93,73 @@ shape_sequence_show(const struct format_shape *shape,
 	return text;
 }
 
+int
+shape_store_parse(enum heap_store *store, const char *text)
+{
+	for (unsigned i = HEAP_ROW; i < STORES; i++) {
+		if (strcmp(stores[i], text) == 0) {
+			*store = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+const char *
+shape_store_show(enum heap_store store)
+{
+	return stores[store];
+}
+
+/* What only shapes with heaps have. */
+static int
+add_heaps(json_t *json, const struct format_shape *s)
+{
+	const struct {
+		const char *key;
+		uint64_t value;
+	} numbers[] = {
+		{ "item", s->item },
+		{ "time_item", s->time_item },
+		{ "time_step", s->time_step },
+	};
+
+	if (s->store == HEAP_NONE)
+		return 0;
+	if (json_object_set_new(json, "store", json_string(stores[s->store])))
+		return -ENOMEM;
+	for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		if (numbers[i].value &&
+		    json_object_set_new(
+			json, numbers[i].key,
+			json_integer((json_int_t)numbers[i].value)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 json_t *
 shape_to_json(const struct format_shape *s)
 {
 	char sequence[SHAPE_SEQUENCE_TEXT];
-	json_t *threads = json_array();
+	json_t *threads = json_array(), *json;
 
 	for (uint32_t i = 0; i < s->threads_n; i++)
 		if (json_array_append_new(threads, json_integer(s->threads[i])))
 			goto fail;
-	return json_pack("{s:I s:I s:s s:I s:I s:I s:I s:o s:I s:I}", "prefix",
-			 (json_int_t)s->prefix, "payload",
-			 (json_int_t)s->payload, "sequence",
-			 shape_sequence_show(s, sequence), "bits",
-			 (json_int_t)s->sequence_bits, "parts",
-			 (json_int_t)s->parts, "header", (json_int_t)s->header,
-			 "fps", (json_int_t)s->fps, "threads", threads, "rate",
-			 (json_int_t)s->rate, "around", (json_int_t)s->around);
+	json =
+	    json_pack("{s:I s:I s:s s:I s:I s:I s:I s:o s:I s:I}", "prefix",
+		      (json_int_t)s->prefix, "payload", (json_int_t)s->payload,
+		      "sequence", shape_sequence_show(s, sequence), "bits",
+		      (json_int_t)s->sequence_bits, "parts",
+		      (json_int_t)s->parts, "header", (json_int_t)s->header,
+		      "fps", (json_int_t)s->fps, "threads", threads, "rate",
+		      (json_int_t)s->rate, "around", (json_int_t)s->around);
+	if (json && add_heaps(json, s)) {
+		json_decref(json);
+		json = NULL;
+	}
+	return json;
 fail:
 	json_decref(threads);
 	return NULL;
@@ -135,6 +190,8 @@ read_numbers(struct format_shape *shape, const json_t *json)
 		{ "parts", &shape->parts },
 		{ "header", &shape->header },
 		{ "fps", &shape->fps },
+		{ "item", &shape->item },
+		{ "time_item", &shape->time_item },
 	};
 	const json_t *rate = json_object_get(json, "rate");
 	const json_t *around = json_object_get(json, "around");
@@ -149,6 +206,22 @@ read_numbers(struct format_shape *shape, const json_t *json)
 	shape->rate = json_integer_value(rate);
 	shape->around = json_integer_value(around);
 	return shape->payload ? 0 : -EINVAL;
+}
+
+static int
+read_heaps(struct format_shape *shape, const json_t *json)
+{
+	const json_t *store = json_object_get(json, "store");
+	const json_t *step = json_object_get(json, "time_step");
+
+	if (store &&
+	    (!json_is_string(store) ||
+	     shape_store_parse(&shape->store, json_string_value(store))))
+		return -EINVAL;
+	if ((step && !json_is_integer(step)) || json_integer_value(step) < 0)
+		return -EINVAL;
+	shape->time_step = json_integer_value(step);
+	return 0;
 }
 
 static int
@@ -184,7 +257,7 @@ shape_from_json(struct format_shape *shape, const json_t *json)
 	int err;
 
 	if (!sequence || shape_sequence_parse(&s, sequence) ||
-	    read_numbers(&s, json))
+	    read_numbers(&s, json) || read_heaps(&s, json))
 		return -EINVAL;
 	if (s.sequence_bits == 0)
 		s.sequence_bits = kind_of(&s)->bits;

@@ -19,8 +19,13 @@ enum { SHAPE_SEQUENCE_TEXT = 32 };
 const char *shape_sequence_show(const struct format_shape *shape,
 				char text[SHAPE_SEQUENCE_TEXT]);
 
+/* "heap" or "cube"; 0 or -EINVAL. */
+int shape_store_parse(enum heap_store *store, const char *text);
+const char *shape_store_show(enum heap_store store);
+
 /* A new object {prefix, payload, sequence, bits, parts, header, fps,
- * threads, rate, around}; NULL without memory. */
+ * threads, rate, around} and, of heaps, store and those of item, time_item and
+ * time_step that are not 0; NULL without memory. */
 json_t *shape_to_json(const struct format_shape *shape);
 
 /* Reads it back; `threads` is malloc'ed and the caller's (shape_clear).

@@ -160,7 +160,8 @@ struct format_ops {
 	 * are at `head` (any alignment).  0; n > 0: it takes the first n bytes
 	 * to say (n <= bytes); -EBADMSG: it is none, or contradicts itself.
 	 * On 0: offset + bytes <= length where there is one, header + bytes
-	 * is the datagram.
+	 * is the datagram.  `bytes` 0 is a packet in a file, where no
+	 * datagram's length is known: the header alone says then.
 	 */
 	int (*piece)(const void *head, uint32_t head_bytes, uint32_t bytes,
 		     struct format_piece *piece);

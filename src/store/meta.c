@@ -45,10 +45,17 @@ disks_json(const char *const *disks, unsigned n)
 	return list;
 }
 
+/* What is not 1. */
+static int
+add_number(json_t *line, const char *key, unsigned n)
+{
+	return n > 1 ? json_object_set_new(line, key, json_integer(n)) : 0;
+}
+
 json_t *
 meta_head(const struct meta_head *head)
 {
-	return json_pack(
+	json_t *line = json_pack(
 	    "{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}",
 	    "spate", 1, "software", PACKAGE_STRING, "name", head->name,
 	    "stream", head->stream, "format", head->format, "extension",
@@ -57,6 +64,12 @@ meta_head(const struct meta_head *head)
 	    time_json(head->start_ns), "shape", shape_to_json(head->shape),
 	    "geometry", geometry_json(head->geometry), "disks",
 	    disks_json(head->disks, head->disks_n));
+
+	if (line && !add_number(line, "subs", head->subs) &&
+	    !add_number(line, "channels_per_file", head->channels_per_file))
+		return line;
+	json_decref(line);
+	return NULL;
 }
 
 json_t *

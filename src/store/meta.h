@@ -18,7 +18,8 @@
  *   {"spate":1,"software":"spate 0.1.0","name":..,"stream":..,"format":..,
  *    "extension":..,"layout":"vbs","fill":"invalid","start":..,
  *    "shape":{..},"geometry":{"payload","parts","quantum","slots",
- *    "block_bytes"},"disks":[..]}                  always the first line
+ *    "block_bytes"},"disks":[..],["subs":432,]["channels_per_file":4]}
+ *                                                  always the first line
  *   {"run":0,"base":"4812800702","time":..}        before its first block
  *                                                  on this disk
  *   {"block":12,"holes":[[4711,3],[5000,1]]}       first slot, count
@@ -34,7 +35,8 @@ struct meta_head {
 	int64_t start_ns;
 	const struct format_shape *shape;
 	const struct geometry *geometry;
-	const char *const *disks; /* their paths */
+	unsigned subs, channels_per_file; /* 0 is 1, and 1 is left out */
+	const char *const *disks;	  /* their paths */
 	unsigned disks_n;
 };
 

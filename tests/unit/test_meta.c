@@ -53,6 +53,17 @@ START_TEST(head)
 	ck_assert_int_eq(slots, 8320);
 	ck_assert_uint_eq(json_array_size(json_object_get(line, "disks")), 2);
 	ck_assert(json_is_object(json_object_get(line, "shape")));
+	ck_assert_ptr_null(json_object_get(line, "subs"));
+	ck_assert_ptr_null(json_object_get(line, "channels_per_file"));
+	json_decref(line);
+	h.subs = 432;
+	h.channels_per_file = 4;
+	line = meta_head(&h);
+	ck_assert_int_eq(json_unpack(line, "{s:I,s:I}", "subs", &slots,
+				     "channels_per_file", &spate),
+			 0);
+	ck_assert_int_eq(slots, 432);
+	ck_assert_int_eq(spate, 4);
 	json_decref(line);
 	h.name = "\xff not UTF-8";
 	ck_assert_ptr_null(meta_head(&h));

@@ -94,6 +94,43 @@ START_TEST(there_and_back)
 }
 END_TEST
 
+START_TEST(heaps)
+{
+	struct format_shape s = {
+		.payload = 4465152,
+		.sequence = SEQUENCE_ARRIVAL,
+		.sequence_bits = 64,
+		.parts = 1,
+		.store = HEAP_CUBE,
+		.item = 0x600a,
+		.time_item = 0x1600,
+		.time_step = UINT64_C(1) << 40,
+	};
+	struct format_shape back = { 0 };
+	json_t *json = shape_to_json(&s);
+
+	ck_assert_str_eq(json_string_value(json_object_get(json, "store")),
+			 "cube");
+	ck_assert_int_eq(shape_from_json(&back, json), 0);
+	json_decref(json);
+	ck_assert_int_eq(back.store, HEAP_CUBE);
+	ck_assert_uint_eq(back.item, 0x600a);
+	ck_assert_uint_eq(back.time_item, 0x1600);
+	ck_assert_uint_eq(back.time_step, UINT64_C(1) << 40);
+
+	s = (struct format_shape){ .payload = 4096,
+				   .sequence = SEQUENCE_ARRIVAL,
+				   .sequence_bits = 64,
+				   .store = HEAP_ROW };
+	json = shape_to_json(&s);
+	ck_assert_ptr_null(json_object_get(json, "item"));
+	ck_assert_int_eq(shape_from_json(&back, json), 0);
+	json_decref(json);
+	ck_assert_int_eq(back.store, HEAP_ROW);
+	ck_assert_uint_eq(back.item, 0);
+}
+END_TEST
+
 START_TEST(little_is_enough)
 {
 	struct format_shape s = { 0 };
@@ -129,6 +166,11 @@ START_TEST(json_refused)
 		"{\"payload\":1,\"sequence\":\"time\",\"rate\":-1}",
 		"{\"payload\":1,\"sequence\":\"time\",\"rate\":\"x\"}",
 		"{\"payload\":1,\"sequence\":\"time\",\"around\":\"x\"}",
+		"{\"payload\":1,\"sequence\":\"time\",\"store\":\"rows\"}",
+		"{\"payload\":1,\"sequence\":\"time\",\"store\":1}",
+		"{\"payload\":1,\"sequence\":\"time\",\"item\":-1}",
+		"{\"payload\":1,\"sequence\":\"time\",\"time_step\":-1}",
+		"{\"payload\":1,\"sequence\":\"time\",\"time_step\":\"1\"}",
 		"{\"payload\":1,\"sequence\":\"time\",\"threads\":5}",
 		"{\"payload\":1,\"sequence\":\"time\",\"threads\":[0,-1]}",
 		"{\"payload\":1,\"sequence\":\"time\",\"threads\":[\"0\"]}",
@@ -147,5 +189,5 @@ START_TEST(json_refused)
 }
 END_TEST
 
-SUITE("shape", sequences, sequences_refused, there_and_back, little_is_enough,
-      json_refused)
+SUITE("shape", sequences, sequences_refused, there_and_back, heaps,
+      little_is_enough, json_refused)
