@@ -53,7 +53,7 @@ totals_take(struct session *s, struct totals *t)
 	struct output *o = &s->output;
 	uint64_t unwritten = atomic_load(&o->lost_packets);
 
-	counts_read(&t->c, &s->intake->shown);
+	counts_read(&t->c, &s->intake->shown[0]);
 	t->c.drop[DROP_UNWRITTEN] += unwritten;
 	t->packets = s->state >= SESSION_CLOSING ? atomic_load(&o->packets)
 						 : t->c.placed - unwritten;

@@ -122,22 +122,24 @@ static int
 intake_open(struct session *s)
 {
 	const struct stream *stream = s->stream;
-	struct intake_args args = {
-		.name = s->name,
-		.ops = stream->receive,
-		.state = s->received,
-		.shape = &s->shape,
-		.place = { .format = stream->format,
-			   .shape = &s->shape,
-			   .geometry = &stream->geometry,
-			   .stock = s->stock,
-			   .max_gap = stream->o.max_gap,
-			   .max_age = stream->o.max_age,
-			   .out = block_out,
-			   .arg = s },
-		.done = intake_done,
-		.arg = s,
-	};
+	struct place_args place = { .format = stream->format,
+				    .shape = &s->shape,
+				    .geometry = &stream->geometry,
+				    .stock = s->stock,
+				    .max_gap = stream->o.max_gap,
+				    .max_age = stream->o.max_age,
+				    .name = s->name,
+				    .out = block_out,
+				    .arg = s };
+	struct intake_args args = { .name = s->name,
+				    .ops = stream->receive,
+				    .state = s->received,
+				    .shape = &s->shape,
+				    .place = &place,
+				    .places = 1,
+				    .shares = 1,
+				    .done = intake_done,
+				    .arg = s };
 
 	return intake_make(&s->intake, &args);
 }
@@ -330,7 +332,7 @@ rate_sample(struct session *s, int64_t now)
 
 	if (seconds < 1)
 		return;
-	counts_read(&c, &s->intake->shown);
+	counts_read(&c, &s->intake->shown[0]);
 	bytes = c.bytes - s->sampled_bytes;
 	s->rate = (double)bytes * 8 / seconds;
 	s->sampled = now;

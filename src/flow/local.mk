@@ -13,6 +13,7 @@ libflow_a_SOURCES = \
 	%D%/queue.c %D%/queue.h \
 	%D%/receiver.c %D%/receiver.h \
 	%D%/slots.c %D%/slots.h %D%/slots_priv.h %D%/slots_run.c \
+	%D%/spare.c %D%/spare.h \
 	%D%/window.c %D%/window.h \
 	%D%/writer.c %D%/writer.h \
 	%D%/writer_disk.c %D%/writer_priv.h

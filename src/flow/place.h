@@ -25,16 +25,19 @@
  * One thread, which owns all of it: the receiver.
  */
 struct place;
+struct spare;
 
 struct place_args {
 	const struct format_ops *format;
 	const struct format_shape *shape;
 	const struct geometry *geometry;
 	struct stock *stock;
-	uint16_t sub;	  /* substream: goes into its blocks */
-	uint64_t max_gap; /* bytes */
-	int64_t max_age;  /* ns */
-	const char *name; /* of the recording, for the log */
+	struct spare *spare; /* shared with the other places of its intake;
+				outlives it */
+	uint16_t sub;	     /* substream: goes into its blocks */
+	uint64_t max_gap;    /* bytes */
+	int64_t max_age;     /* ns */
+	const char *name;    /* of the recording, for the log */
 	/* Takes a CLOSED block over; called on the receiver thread. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;
@@ -60,7 +63,13 @@ struct place_ops {
 struct place { /* begins that of its kind */
 	const struct place_ops *ops;
 	struct counts counts;
+	/* NULL: packet i of a batch is in pair i, if it is in any.  Else set
+	 * for each batch: the pair of each packet, -1 for none. */
+	const int16_t *landing;
 };
+
+/* The spare memory that places of this kind need. */
+int place_spare(struct spare **spare, const struct place_args *args);
 
 /* Of the kind that the shape asks for.  0 or -ENOMEM. */
 int place_make(struct place **place, const struct place_args *args);

@@ -34,42 +34,27 @@
 #include <string.h>
 
 static uint8_t *
-spare_take(uint8_t **from, uint64_t bytes)
-{
-	uint8_t *at = *from;
-
-	*from += bytes;
-	return at;
-}
-
-static uint8_t *
 candidate_room(struct candidate *c, uint8_t *at, uint64_t slot)
 {
-	for (int i = 0; i < CANDIDATE_AGREE; i++)
-		c->packet[i].payload = spare_take(&at, slot);
+	for (int i = 0; i < CANDIDATE_AGREE; i++, at += slot)
+		c->packet[i].payload = at;
 	return at;
 }
 
 static int
-spare_make(struct slots *p)
+parking_make(struct slots *p)
 {
 	uint64_t slot = p->payload;
-	uint64_t slots = RECEIVE_BATCH + (CANDIDATES + 1) * CANDIDATE_AGREE + 1;
-	uint64_t prefix = p->a.shape->prefix;
-	uint64_t bytes = slots * slot + RECEIVE_BATCH * prefix;
+	uint64_t bytes = (CANDIDATES + 1) * CANDIDATE_AGREE * slot;
 	uint8_t *at;
 
-	at = p->spare = malloc(bytes);
+	at = p->parking = malloc(bytes);
 	if (!at)
 		return -ENOMEM;
 	memset(at, 0, bytes); /* touched before any packet comes */
-	p->discard = spare_take(&at, RECEIVE_BATCH * slot);
-	p->moves.scratch = spare_take(&at, slot);
-	p->moves.bytes = p->payload;
 	for (int i = 0; i < CANDIDATES; i++)
 		at = candidate_room(&p->candidate[i], at, slot);
-	at = candidate_room(&p->echo, at, slot);
-	p->prefixes = spare_take(&at, RECEIVE_BATCH * prefix);
+	candidate_room(&p->echo, at, slot);
 	return 0;
 }
 
@@ -118,11 +103,23 @@ packet_near(const struct slots *p, uint64_t sequence, uint64_t *rel)
 	       ahead >= -(int64_t)(w->highest - w->origin);
 }
 
+/* The pair that packet i of the batch lies in, if it is one in a block. */
+static int
+packet_landing(const struct slots *p, unsigned i,
+	       const struct receive_packet *k)
+{
+	int at = p->base.landing ? p->base.landing[i] : (int)i;
+
+	if (at < 0 || (unsigned)at >= p->keys ||
+	    k->payload != p->pair[at].payload)
+		return MOVES_NOWHERE;
+	return at;
+}
+
 static void
 packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 {
 	struct format_packet f;
-	bool landed = i < p->keys && k->payload == p->pair[i].payload;
 	uint64_t rel;
 	uint8_t *to;
 
@@ -142,13 +139,13 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 	if (rel >= p->reached)
 		p->reached = rel + 1;
 	if (to && to != k->payload) {
-		int at = landed ? (int)i : MOVES_NOWHERE;
+		int at = packet_landing(p, i, k);
 
 		p->base.counts.moved++;
 		if (p->moved_on)
-			moves_add_outside(&p->moves, k->payload, at, to);
+			moves_add_outside(p->moves, k->payload, at, to);
 		else
-			moves_add(&p->moves, k->payload, at, to, rel);
+			moves_add(p->moves, k->payload, at, to, rel);
 	}
 }
 
@@ -181,8 +178,10 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 	uint64_t rel = aim->run == w->run + 1ull ? aim->next : w->highest;
 	uint64_t off = rel > w->origin ? rel - w->origin : 0;
 	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
+	struct spare *spare = p->a.spare;
 
 	p->pair = pair;
+	p->key = spare->key + spare->used;
 	p->keys = 0;
 	while (w->running && p->keys < n && off < end) {
 		aim_block(p, pair + p->keys, n - p->keys, off);
@@ -190,10 +189,10 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 			break;
 		off = (off / p->slots + 1) * p->slots;
 	}
-	for (unsigned i = p->keys; i < n; i++)
-		pair[i].payload = p->discard + (uint64_t)i * p->payload;
-	for (unsigned i = 0; i < n; i++) {
-		pair[i].prefix = p->prefixes + (uint64_t)i * p->a.shape->prefix;
+	for (unsigned i = 0; i < n; i++, spare->used++) {
+		if (i >= p->keys)
+			pair[i].payload = spare_slot(spare, spare->used);
+		pair[i].prefix = spare_prefix(spare, spare->used);
 		pair[i].prefix_bytes = p->a.shape->prefix;
 		pair[i].payload_bytes = p->payload;
 	}
@@ -203,7 +202,7 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 static void
 batch_start(struct slots *p, int64_t now_ns, int64_t now)
 {
-	moves_start(&p->moves, p->key, p->keys);
+	moves_start(p->moves, p->key, p->keys);
 	p->moved_on = false;
 	p->echoed = false;
 	p->reached = 0;
@@ -215,7 +214,7 @@ batch_start(struct slots *p, int64_t now_ns, int64_t now)
 static void
 batch_finish(struct slots *p)
 {
-	moves_settle(&p->moves);
+	moves_settle(p->moves);
 	window_release(&p->window, p->a.out, p->a.arg);
 }
 
@@ -285,7 +284,7 @@ slots_free(struct place *place)
 {
 	struct slots *p = (struct slots *)place;
 
-	free(p->spare);
+	free(p->parking);
 	free(p);
 }
 
@@ -306,6 +305,7 @@ slots_make(struct place **place, const struct place_args *args)
 		return -ENOMEM;
 	p->base.ops = &slots_ops;
 	p->a = *args;
+	p->moves = &args->spare->moves;
 	p->slots = args->geometry->slots;
 	p->payload = args->geometry->payload;
 	p->parts = args->geometry->parts;
@@ -315,7 +315,7 @@ slots_make(struct place **place, const struct place_args *args)
 	for (int i = 0; i < CANDIDATES; i++)
 		candidate_set(p, &p->candidate[i], agree(p->slots));
 	candidate_set(p, &p->echo, CANDIDATE_AGREE);
-	if (spare_make(p) < 0) {
+	if (parking_make(p) < 0) {
 		free(p);
 		return -ENOMEM;
 	}

@@ -5,6 +5,7 @@
 #include "flow/candidate.h"
 #include "flow/moves.h"
 #include "flow/slots.h"
+#include "flow/spare.h"
 #include "flow/window.h"
 
 /*
@@ -22,21 +23,19 @@ struct slots {
 
 	/* The batch. */
 	const struct receive_pair *pair;
-	uint64_t key[RECEIVE_BATCH]; /* sequences of the landings */
+	uint64_t *key; /* sequences of the landings, in the spare memory */
 	unsigned keys;
 	bool moved_on;	  /* a run began: the keys mean nothing */
 	uint64_t reached; /* one behind the highest of this batch */
 	int64_t now_ns, now;
-	struct moves moves;
+	struct moves *moves; /* the spare memory's */
 
 	struct candidate candidate[CANDIDATES];
 	bool parked;	       /* some of them have packets */
 	struct candidate echo; /* one inside the window; see slots_run.c */
 	bool echoed;	       /* its memory is in use until the batch ends */
 
-	uint8_t *spare;	   /* what follows is in here */
-	uint8_t *discard;  /* RECEIVE_BATCH slots */
-	uint8_t *prefixes; /* RECEIVE_BATCH prefixes */
+	uint8_t *parking; /* the candidates' slots */
 };
 
 /*

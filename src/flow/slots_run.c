@@ -121,11 +121,10 @@ slots_echo_dissolve(struct slots *p)
 		p->echoed = true;
 		p->base.counts.moved++;
 		if (p->moved_on)
-			moves_add_outside(&p->moves, k->payload, MOVES_NOWHERE,
+			moves_add_outside(p->moves, k->payload, MOVES_NOWHERE,
 					  to);
 		else
-			moves_add(&p->moves, k->payload, MOVES_NOWHERE, to,
-				  rel);
+			moves_add(p->moves, k->payload, MOVES_NOWHERE, to, rel);
 	}
 	c->n = 0;
 }

@@ -33,6 +33,7 @@ enum { BENCH_SHELF = 64, BENCH_PREFIX = 8, BENCH_GUARD = 16 };
 struct bench {
 	struct pool *pool;
 	struct stock *stock;
+	struct spare *spare;
 	struct place *place;
 	struct geometry geometry;
 	struct format_shape shape;
@@ -238,6 +239,8 @@ bench_open(struct bench *b, const struct bench_args *a)
 				     a->payload, &fault),
 			 0);
 	args.stock = b->stock;
+	ck_assert_int_eq(place_spare(&b->spare, &args), 0);
+	args.spare = b->spare;
 	ck_assert_int_eq(place_make(&b->place, &args), 0);
 	b->elsewhere = calloc(RECEIVE_BATCH, BENCH_PREFIX + a->payload);
 	b->now = 1000;
@@ -271,6 +274,7 @@ bench_close(struct bench *b)
 	bench_feed(b);
 	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
 	place_free(b->place);
+	spare_free(b->spare);
 	stock_return(b->stock);
 	pool_free(b->pool);
 	free(b->elsewhere);
@@ -306,6 +310,7 @@ bench_aim(struct bench *b, unsigned pairs)
 {
 	b->pairs = pairs;
 	b->packets = 0;
+	b->spare->used = 0;
 	place_aim(b->place, &b->aim[b->source], b->pair, pairs);
 	for (unsigned i = 0; i < pairs; i++) {
 		bench_pair_check(b, b->pair[i].payload);

@@ -154,6 +154,7 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 		.block_bytes = (uint64_t)SLOTS * PAYLOAD,
 	};
 	struct intake_args args = { .name = "test", .done = done, .arg = s };
+	struct place_args place;
 	struct fault fault;
 
 	*s = (struct stream){ .shape = { .prefix = PREFIX,
@@ -167,14 +168,16 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 	args.ops = s->ops;
 	args.state = s->state;
 	args.shape = &s->shape;
-	args.place = (struct place_args){ .format = &format,
-					  .shape = &s->shape,
-					  .geometry = &geometry,
-					  .stock = s->stock,
-					  .max_gap = 256 << 20,
-					  .max_age = 2000000000,
-					  .out = out,
-					  .arg = s };
+	place = (struct place_args){ .format = &format,
+				     .shape = &s->shape,
+				     .geometry = &geometry,
+				     .stock = s->stock,
+				     .max_gap = 256 << 20,
+				     .max_age = 2000000000,
+				     .out = out,
+				     .arg = s };
+	args.place = &place;
+	args.places = 1;
 	ck_assert_int_eq(intake_make(&s->intake, &args), 0);
 }
 
@@ -216,7 +219,7 @@ stream_check(struct stream *s)
 	struct counts c;
 	uint64_t dropped = 0;
 
-	counts_read(&c, &s->intake->shown);
+	counts_read(&c, &s->intake->shown[0]);
 	for (int i = 0; i < DROP_KINDS; i++)
 		dropped += c.drop[i];
 	ck_assert_uint_eq(c.datagrams, c.placed + dropped);
@@ -398,7 +401,7 @@ START_TEST(a_source_ends)
 	ck_assert_int_eq(receiver_add(r, stream[0].intake), 0);
 	do {
 		sched_yield();
-		counts_read(&c, &stream[0].intake->shown);
+		counts_read(&c, &stream[0].intake->shown[0]);
 	} while (c.datagrams < 20000);
 	stream_stop(r, &stream[0]);
 	c = stream_check(&stream[0]);
