@@ -185,13 +185,15 @@ session_open(struct session **session, const struct session_host *host,
 	     struct stream *stream, const char *name, struct fault *fault)
 {
 	const struct geometry *g = &stream->geometry;
+	struct stock_args blocks = { .blocks = stream->blocks,
+				     .slots = g->slots,
+				     .slot_bytes = g->payload };
 	struct session *s = session_new(host, stream, name);
 	int err;
 
 	if (!s)
 		return no_memory(fault);
-	err = pool_borrow(host->pool, &s->stock, stream->blocks, g->slots,
-			  g->payload, fault);
+	err = pool_borrow(host->pool, &s->stock, &blocks, fault);
 	if (err)
 		goto no_stock;
 	err = sockets_open(s, fault);

@@ -306,7 +306,11 @@ stream_clear(struct stream *s)
 uint64_t
 stream_memory(const struct stream *s)
 {
-	return pool_need(s->blocks, s->geometry.slots, s->geometry.payload);
+	struct stock_args blocks = { .blocks = s->blocks,
+				     .slots = s->geometry.slots,
+				     .slot_bytes = s->geometry.payload };
+
+	return pool_need(&blocks);
 }
 
 void

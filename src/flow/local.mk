@@ -9,11 +9,12 @@ libflow_a_SOURCES = \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h \
 	%D%/place.c %D%/place.h \
-	%D%/pool.c %D%/pool.h \
+	%D%/pool.c %D%/pool.h %D%/pool_priv.h \
 	%D%/queue.c %D%/queue.h \
 	%D%/receiver.c %D%/receiver.h \
 	%D%/slots.c %D%/slots.h %D%/slots_priv.h %D%/slots_run.c \
 	%D%/spare.c %D%/spare.h \
+	%D%/stock.c \
 	%D%/window.c %D%/window.h \
 	%D%/writer.c %D%/writer.h \
 	%D%/writer_disk.c %D%/writer_priv.h

@@ -15,7 +15,7 @@
  * of them, else anonymous memory with transparent huge pages asked for.
  * Small pages would cost a TLB miss for about every second packet.
  */
-#include "flow/pool.h"
+#include "flow/pool_priv.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,21 +29,6 @@
 #include "base/units.h"
 
 enum { PAGE = 4096, HUGE = 2 << 20 };
-
-struct stock {
-	struct pool *pool;
-	uint8_t *data;
-	uint64_t bytes;
-	struct stock *next; /* pool::stocks, by address */
-
-	pthread_mutex_t lock; /* over the two below */
-	struct block *free;
-	atomic_uint home; /* length of free; read without the lock */
-
-	unsigned n;
-	uint64_t *bits;
-	struct block block[];
-};
 
 struct pool {
 	uint8_t *arena;
@@ -198,9 +183,10 @@ pool_facts(struct pool *p)
 }
 
 uint64_t
-pool_need(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
+pool_need(const struct stock_args *args)
 {
-	return blocks * round_up((uint64_t)slots * slot_bytes, PAGE);
+	return args->blocks *
+	       round_up((uint64_t)args->slots * args->slot_bytes, PAGE);
 }
 
 /* Finds room in the order of addresses and links the stock there. */
@@ -223,25 +209,6 @@ extent_take(struct pool *p, struct stock *s)
 	return 0;
 }
 
-static void
-stock_fill(struct stock *s, uint32_t slots, uint32_t slot_bytes)
-{
-	uint64_t words = (slots + 63) / 64;
-
-	for (unsigned i = 0; i < s->n; i++) {
-		struct block *b = &s->block[i];
-
-		b->data = s->data + i * pool_need(1, slots, slot_bytes);
-		b->present = s->bits + i * words;
-		b->slots = slots;
-		b->slot_bytes = slot_bytes;
-		b->home = s;
-		b->next = s->free;
-		s->free = b;
-	}
-	atomic_init(&s->home, s->n);
-}
-
 static int
 borrow_fault(struct pool *p, uint64_t need, unsigned blocks,
 	     struct fault *fault)
@@ -262,41 +229,25 @@ borrow_fault(struct pool *p, uint64_t need, unsigned blocks,
 }
 
 int
-pool_borrow(struct pool *p, struct stock **stock, unsigned blocks,
-	    uint32_t slots, uint32_t slot_bytes, struct fault *fault)
+pool_borrow(struct pool *p, struct stock **stock, const struct stock_args *args,
+	    struct fault *fault)
 {
-	uint64_t words = (slots + 63) / 64;
-	struct stock *s = calloc(1, sizeof *s + blocks * sizeof s->block[0]);
-	int err = -ENOMEM;
+	struct stock *s;
+	int err = stock_new(&s, p, args);
 
-	if (!s)
-		goto no_stock;
-	s->bits = calloc(blocks * words, sizeof *s->bits);
-	if (!s->bits)
-		goto no_bits;
-	s->pool = p;
-	s->n = blocks;
-	s->bytes = pool_need(blocks, slots, slot_bytes);
+	if (err)
+		return fault_set(fault, err, "no-memory", "out of memory");
 	pthread_mutex_lock(&p->lock);
 	err = extent_take(p, s);
 	pthread_mutex_unlock(&p->lock);
 	if (err) {
-		borrow_fault(p, s->bytes, blocks, fault);
-		goto no_extent;
+		borrow_fault(p, s->bytes, args->blocks, fault);
+		stock_free(s);
+		return err;
 	}
-	pthread_mutex_init(&s->lock, NULL);
-	stock_fill(s, slots, slot_bytes);
+	stock_fill(s);
 	*stock = s;
 	return 0;
-
-no_extent:
-	free(s->bits);
-	free(s);
-	return err;
-no_bits:
-	free(s);
-no_stock:
-	return fault_set(fault, err, "no-memory", "out of memory");
 }
 
 void
@@ -314,92 +265,5 @@ stock_return(struct stock *s)
 	*at = s->next;
 	p->borrowed -= s->bytes;
 	pthread_mutex_unlock(&p->lock);
-	pthread_mutex_destroy(&s->lock);
-	free(s->bits);
-	free(s);
-}
-
-unsigned
-stock_blocks(const struct stock *s)
-{
-	return s->n;
-}
-
-unsigned
-stock_home(const struct stock *s)
-{
-	return atomic_load_explicit(&s->home, memory_order_relaxed);
-}
-
-struct block *
-stock_take(struct stock *s)
-{
-	struct block *b;
-
-	pthread_mutex_lock(&s->lock);
-	b = s->free;
-	if (b) {
-		s->free = b->next;
-		atomic_fetch_sub_explicit(&s->home, 1, memory_order_relaxed);
-	}
-	pthread_mutex_unlock(&s->lock);
-	if (!b)
-		return NULL;
-	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
-	b->next = NULL;
-	b->used = b->filled = b->notes = b->missing = 0;
-	b->bytes = 0;
-	b->sub = 0;
-	b->gap = 0;
-	b->state = BLOCK_OPEN;
-	return b;
-}
-
-/* The lock orders all use of the block before whoever takes it next. */
-static void
-go_home(struct block *b)
-{
-	struct stock *s = b->home;
-
-	b->state = BLOCK_FREE;
-	pthread_mutex_lock(&s->lock);
-	b->next = s->free;
-	s->free = b;
-	atomic_fetch_add_explicit(&s->home, 1, memory_order_relaxed);
-	pthread_mutex_unlock(&s->lock);
-}
-
-void
-stock_put(struct block *b)
-{
-	go_home(b);
-}
-
-void
-block_close(struct block *b)
-{
-	b->state = BLOCK_CLOSED;
-}
-
-void
-block_seal(struct block *b)
-{
-	atomic_store_explicit(&b->holders, 1, memory_order_relaxed);
-	b->state = BLOCK_SEALED;
-}
-
-/* Relaxed: the caller holds it, so it cannot go home meanwhile. */
-void
-block_hold(struct block *b)
-{
-	atomic_fetch_add_explicit(&b->holders, 1, memory_order_relaxed);
-}
-
-/* acq_rel: pairs with the drops of the other holders, see block.h. */
-void
-block_drop(struct block *b)
-{
-	if (atomic_fetch_sub_explicit(&b->holders, 1, memory_order_acq_rel) ==
-	    1)
-		go_home(b);
+	stock_free(s);
 }

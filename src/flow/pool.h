@@ -32,24 +32,41 @@ int pool_make(struct pool **pool, uint64_t bytes, struct fault *fault);
 void pool_free(struct pool *pool); /* every stock is back */
 struct pool_facts pool_facts(struct pool *pool);
 
-/* What a stock of this many blocks needs of the arena. */
-uint64_t pool_need(unsigned blocks, uint32_t slots, uint32_t slot_bytes);
+struct stock_args {
+	unsigned blocks;
+	uint32_t slots, slot_bytes; /* of each */
+	unsigned subs;		    /* substreams that share it; 0 is 1 */
+};
+
+/* What such a stock needs of the arena. */
+uint64_t pool_need(const struct stock_args *args);
 
 /*
  * Borrows a stock; -ENOMEM and a fault that says how much is needed, how
  * much is free, and which keys to change.
  */
-int pool_borrow(struct pool *pool, struct stock **stock, unsigned blocks,
-		uint32_t slots, uint32_t slot_bytes, struct fault *fault);
+int pool_borrow(struct pool *pool, struct stock **stock,
+		const struct stock_args *args, struct fault *fault);
 
 /* Every block is home. */
 void stock_return(struct stock *stock);
 
 /*
- * The block that came home last, OPEN, with no bit set and no gap; NULL when
- * none is home.  Last out first keeps the working set in the cache.
+ * Each substream can have STOCK_EACH blocks whatever the others do; more, it
+ * only gets of what those cannot want.  A block counts as its substream's
+ * until it is home again.
  */
-struct block *stock_take(struct stock *stock);
+enum { STOCK_EACH = 2 };
+
+/*
+ * The block that came home last, OPEN, with no bit set and no gap, for this
+ * substream; NULL when there is none, or none for it.  Last out first keeps
+ * the working set in the cache.
+ */
+struct block *stock_take(struct stock *stock, unsigned sub);
+
+/* Would somebody who has STOCK_EACH be refused just now? */
+bool stock_tight(const struct stock *stock);
 
 /* An OPEN block that was never used goes home. */
 void stock_put(struct block *b);

@@ -311,7 +311,10 @@ slots_make(struct place **place, const struct place_args *args)
 	p->parts = args->geometry->parts;
 	p->datagram = args->shape->prefix + p->payload;
 	p->max_gap = args->max_gap / p->payload;
-	window_init(&p->window, args->stock, p->slots, p->parts);
+	window_init(&p->window, &(struct window){ .stock = args->stock,
+						  .sub = args->sub,
+						  .slots = p->slots,
+						  .parts = p->parts });
 	for (int i = 0; i < CANDIDATES; i++)
 		candidate_set(p, &p->candidate[i], agree(p->slots));
 	candidate_set(p, &p->echo, CANDIDATE_AGREE);

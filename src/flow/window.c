@@ -13,10 +13,12 @@
 #include <string.h>
 
 void
-window_init(struct window *w, struct stock *stock, uint32_t slots,
-	    uint32_t parts)
+window_init(struct window *w, const struct window *set)
 {
-	*w = (struct window){ .stock = stock, .slots = slots, .parts = parts };
+	*w = (struct window){ .stock = set->stock,
+			      .sub = set->sub,
+			      .slots = set->slots,
+			      .parts = set->parts };
 	w->closed_end = &w->closed;
 }
 
@@ -33,7 +35,7 @@ struct block *
 window_block(struct window *w, unsigned i)
 {
 	if (!w->open[i])
-		w->open[i] = stock_take(w->stock);
+		w->open[i] = stock_take(w->stock, w->sub);
 	return w->open[i];
 }
 
@@ -101,7 +103,7 @@ window_forward(struct window *w, uint64_t off)
 static struct block *
 tail_take(struct window *w, struct block *b, uint32_t from)
 {
-	struct block *next = stock_take(w->stock);
+	struct block *next = stock_take(w->stock, w->sub);
 
 	for (uint32_t slot = from; next && slot < b->used; slot++) {
 		uint32_t to = slot - from;

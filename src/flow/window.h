@@ -26,7 +26,8 @@
 enum { WINDOW_OPEN = 2, WINDOW_BLOCKS = 3 };
 
 struct window {
-	struct stock *stock;
+	struct stock *stock; /* set these four, and init it from that */
+	unsigned sub;
 	uint32_t slots, parts;
 	bool running; /* a run has begun, and has not ended */
 	uint32_t run;
@@ -40,8 +41,7 @@ struct window {
 	struct block *unused;
 };
 
-void window_init(struct window *w, struct stock *stock, uint32_t slots,
-		 uint32_t parts);
+void window_init(struct window *w, const struct window *set);
 
 void window_begin(struct window *w, uint32_t run, uint64_t base);
 

@@ -64,18 +64,15 @@ static inline void
 disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 		unsigned blocks)
 {
+	struct stock_args args = { blocks, slots, slot_bytes, 1 };
 	struct fault fault;
 
 	log_level_set(LOG_ERROR);
 	memset(b, 0, sizeof *b);
 	scratch_make(&b->scratch);
 	disk_bench_disks(b);
-	ck_assert_int_eq(
-	    pool_make(&b->pool, pool_need(blocks, slots, slot_bytes), &fault),
-	    0);
-	ck_assert_int_eq(
-	    pool_borrow(b->pool, &b->stock, blocks, slots, slot_bytes, &fault),
-	    0);
+	ck_assert_int_eq(pool_make(&b->pool, pool_need(&args), &fault), 0);
+	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&b->queue, blocks), 0);
 	b->shape = (struct format_shape){ .payload = slot_bytes,
 					  .parts = 1,
@@ -123,7 +120,7 @@ disk_bench_byte(uint64_t number, uint64_t i)
 static inline struct block *
 disk_bench_block(struct disk_bench *b, uint64_t number, uint32_t used)
 {
-	struct block *k = stock_take(b->stock);
+	struct block *k = stock_take(b->stock, 0);
 
 	if (!k)
 		return NULL;

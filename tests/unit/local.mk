@@ -361,6 +361,12 @@ tests_unit_test_pool_SOURCES = %D%/test_pool.c %D%/suite.h
 tests_unit_test_pool_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_pool_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_stock
+TESTS += tests/unit/test_stock
+tests_unit_test_stock_SOURCES = %D%/test_stock.c %D%/suite.h %D%/dice.h
+tests_unit_test_stock_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_stock_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_queue
 TESTS += tests/unit/test_queue
 tests_unit_test_queue_SOURCES = %D%/test_queue.c %D%/suite.h

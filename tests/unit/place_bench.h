@@ -186,7 +186,7 @@ static void
 bench_starve(struct bench *b, unsigned n)
 {
 	while (stock_home(b->stock) > n)
-		b->taken[b->takens++] = stock_take(b->stock);
+		b->taken[b->takens++] = stock_take(b->stock, 0);
 }
 
 static void
@@ -216,6 +216,7 @@ bench_open(struct bench *b, const struct bench_args *a)
 				   .max_age = a->max_age,
 				   .out = bench_out,
 				   .arg = b };
+	struct stock_args blocks;
 	struct fault fault;
 
 	log_level_set(LOG_ERROR);
@@ -235,9 +236,10 @@ bench_open(struct bench *b, const struct bench_args *a)
 				   .sequence_bits = a->bits,
 				   .parts = a->parts };
 	ck_assert_int_eq(pool_make(&b->pool, 1 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, a->blocks, a->slots,
-				     a->payload, &fault),
-			 0);
+	blocks = (struct stock_args){ .blocks = a->blocks,
+				      .slots = a->slots,
+				      .slot_bytes = a->payload };
+	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &blocks, &fault), 0);
 	args.stock = b->stock;
 	ck_assert_int_eq(place_spare(&b->spare, &args), 0);
 	args.spare = b->spare;

@@ -27,7 +27,10 @@ borrow(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
 	struct stock *s;
 
 	ck_assert_int_eq(
-	    pool_borrow(pool, &s, blocks, slots, slot_bytes, &fault), 0);
+	    pool_borrow(pool, &s,
+			&(struct stock_args){ blocks, slots, slot_bytes, 1 },
+			&fault),
+	    0);
 	return s;
 }
 
@@ -42,7 +45,8 @@ START_TEST(says_what_it_has)
 	ck_assert_uint_eq(f.borrowed, 0);
 	ck_assert_ptr_nonnull(f.pages);
 	s = borrow(3, 100, 1000);
-	ck_assert_uint_eq(pool_need(3, 100, 1000), 3 * 102400);
+	ck_assert_uint_eq(pool_need(&(struct stock_args){ 3, 100, 1000, 1 }),
+			  3 * 102400);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 102400);
 	stock_return(s);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
@@ -59,7 +63,7 @@ START_TEST(blocks_are_pages_of_their_own)
 	s = borrow(5, 65, 70);
 	ck_assert_uint_eq(stock_blocks(s), 5);
 	for (int i = 0; i < 5; i++) {
-		b[i] = stock_take(s);
+		b[i] = stock_take(s, 0);
 		ck_assert_ptr_nonnull(b[i]);
 		ck_assert_int_eq(b[i]->state, BLOCK_OPEN);
 		ck_assert_uint_eq((uintptr_t)b[i]->data % 4096, 0);
@@ -72,7 +76,7 @@ START_TEST(blocks_are_pages_of_their_own)
 		b[i]->gap = 9;
 		ck_assert_uint_eq(stock_home(s), 4 - i);
 	}
-	ck_assert_ptr_null(stock_take(s));
+	ck_assert_ptr_null(stock_take(s, 0));
 	for (int i = 0; i < 5; i++) {
 		ck_assert_uint_eq(b[i]->data[0], i);
 		ck_assert_uint_eq(b[i]->data[65 * 70 - 1], i);
@@ -80,12 +84,12 @@ START_TEST(blocks_are_pages_of_their_own)
 	/* Last out first, and without what it had. */
 	stock_put(b[1]);
 	stock_put(b[3]);
-	again = stock_take(s);
+	again = stock_take(s, 0);
 	ck_assert_ptr_eq(again, b[3]);
 	for (uint32_t i = 0; i < 65; i++)
 		ck_assert(!block_has(again, i));
 	ck_assert_uint_eq(again->used + again->filled + again->gap, 0);
-	ck_assert_ptr_eq(stock_take(s), b[1]);
+	ck_assert_ptr_eq(stock_take(s, 0), b[1]);
 	for (int i = 0; i < 5; i++)
 		stock_put(b[i]);
 	stock_return(s);
@@ -103,17 +107,20 @@ START_TEST(the_first_that_fits)
 	a = borrow(1, 256, 4096);
 	b = borrow(1, 256, 4096);
 	c = borrow(1, 256, 4096);
-	k = stock_take(a);
+	k = stock_take(a, 0);
 	from = k->data;
 	stock_put(k);
 	stock_return(b);
-	ck_assert_int_eq(pool_borrow(pool, &d, 2, 256, 4096, &fault), -ENOMEM);
+	ck_assert_int_eq(pool_borrow(pool, &d,
+				     &(struct stock_args){ 2, 256, 4096, 1 },
+				     &fault),
+			 -ENOMEM);
 	d = borrow(2, 64, 4096); /* half of the hole */
-	k = stock_take(d);
+	k = stock_take(d, 0);
 	ck_assert(k->data >= from + MIB && k->data < from + 2 * MIB);
 	stock_put(k);
 	b = borrow(1, 256, 4096); /* the other half is too small */
-	k = stock_take(b);
+	k = stock_take(b, 0);
 	ck_assert_ptr_eq(k->data, from + 3 * MIB);
 	stock_put(k);
 	stock_return(a);
@@ -135,7 +142,9 @@ START_TEST(too_much_is_explained)
 
 	open_pool(4 * MIB);
 	s = borrow(1, 256, 4096);
-	ck_assert_int_eq(pool_borrow(pool, &other, 5, 256, 4096, &fault),
+	ck_assert_int_eq(pool_borrow(pool, &other,
+				     &(struct stock_args){ 5, 256, 4096, 1 },
+				     &fault),
 			 -ENOMEM);
 	fault_line(&fault, line, sizeof line);
 	ck_assert_str_eq(fault.code, "no-memory");
@@ -160,7 +169,7 @@ START_TEST(home_when_the_last_lets_go)
 
 	open_pool(2 * MIB);
 	s = borrow(1, 4, 100);
-	b = stock_take(s);
+	b = stock_take(s, 0);
 	block_close(b);
 	ck_assert_int_eq(b->state, BLOCK_CLOSED);
 	block_seal(b);
@@ -208,7 +217,7 @@ reader(void *arg)
 static void
 hand_round(struct stock *s, uint8_t byte)
 {
-	struct block *b = stock_take(s);
+	struct block *b = stock_take(s, 0);
 
 	if (!b) {
 		sched_yield();

@@ -84,6 +84,10 @@ stamp(const struct format_shape *s, const struct format_packet *p, void *prefix,
 
 static const struct format_ops format = { .parse = parse, .stamp = stamp };
 
+static const struct stock_args blocks = { .blocks = BLOCKS,
+					  .slots = SLOTS,
+					  .slot_bytes = PAYLOAD };
+
 /* ---- a stream -------------------------------------------------------- */
 
 static void
@@ -163,8 +167,7 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 					 .sequence_bits = 64,
 					 .parts = 1 } };
 	plugin_open(s, plugin, text);
-	ck_assert_int_eq(
-	    pool_borrow(pool, &s->stock, BLOCKS, SLOTS, PAYLOAD, &fault), 0);
+	ck_assert_int_eq(pool_borrow(pool, &s->stock, &blocks, &fault), 0);
 	args.ops = s->ops;
 	args.state = s->state;
 	args.shape = &s->shape;
@@ -198,9 +201,8 @@ pool_open(void)
 	struct fault fault;
 
 	log_level_set(LOG_ERROR);
-	ck_assert_int_eq(
-	    pool_make(&pool, MOST * pool_need(BLOCKS, SLOTS, PAYLOAD), &fault),
-	    0);
+	ck_assert_int_eq(pool_make(&pool, MOST * pool_need(&blocks), &fault),
+			 0);
 }
 
 /* Removed from the receiver: flushed, and done. */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_POOL_PRIV_H
+#define SPATE_FLOW_POOL_PRIV_H
+
+#include <pthread.h>
+
+#include "flow/pool.h"
+
+/*
+ * What the two halves of a pool share: pool.c has the arena and its extents,
+ * stock.c the blocks of one of them.
+ */
+struct stock {
+	struct pool *pool;
+	struct stock_args a;
+	uint8_t *data;
+	uint64_t bytes;
+	struct stock *next; /* pool::stocks, by address */
+
+	pthread_mutex_t lock; /* over what is below */
+	struct block *free;
+	atomic_uint home; /* length of free; read without the lock */
+	atomic_uint need; /* the same */
+	unsigned each;	  /* blocks that a substream has a right to */
+	uint32_t *held;	  /* of each substream: blocks that are not home */
+
+	uint64_t *bits;
+	struct block block[];
+};
+
+/* One without memory for its data yet.  0 or -ENOMEM. */
+int stock_new(struct stock **stock, struct pool *pool,
+	      const struct stock_args *args);
+void stock_fill(struct stock *s); /* once it has `data` */
+void stock_free(struct stock *s);
+
+#endif

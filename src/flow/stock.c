@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The blocks of one stock: who may take one, and how they come home.
+ *
+ * Substreams that share a stock must not starve each other, be it that one is
+ * flooded, or that the disks are slow.  So each has a right to STOCK_EACH
+ * blocks, and `need` is how many of those it does not have just now:
+ *
+ *   need = sum over substreams of max(0, STOCK_EACH - held)
+ *   home >= need, always
+ *
+ * Whoever has less than his right takes one: both go down.  Whoever has it
+ * takes one only while home > need.  One that comes home makes home larger
+ * by one, and need by at most one.  So the right is never refused, and needs
+ * no search.  Held is what is not home: a substream whose blocks wait for
+ * slow disks has used its right up, and what is left is for the others.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/pool_priv.h"
+
+int
+stock_new(struct stock **stock, struct pool *pool,
+	  const struct stock_args *args)
+{
+	uint64_t words = (args->slots + 63) / 64;
+	struct stock *s =
+	    calloc(1, sizeof *s + args->blocks * sizeof s->block[0]);
+	unsigned each;
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	s->pool = pool;
+	s->a = *args;
+	s->a.subs = args->subs ? args->subs : 1;
+	s->bytes = pool_need(args);
+	s->bits = calloc(args->blocks * words, sizeof *s->bits);
+	s->held = calloc(s->a.subs, sizeof *s->held);
+	if (!s->bits || !s->held) {
+		stock_free(s);
+		return -ENOMEM;
+	}
+	each = args->blocks / s->a.subs;
+	s->each = each < STOCK_EACH ? each : STOCK_EACH;
+	atomic_init(&s->need, s->a.subs * s->each);
+	*stock = s;
+	return 0;
+}
+
+void
+stock_free(struct stock *s)
+{
+	pthread_mutex_destroy(&s->lock);
+	free(s->held);
+	free(s->bits);
+	free(s);
+}
+
+void
+stock_fill(struct stock *s)
+{
+	struct stock_args one = s->a;
+	uint64_t words = (s->a.slots + 63) / 64;
+
+	one.blocks = 1;
+	for (unsigned i = 0; i < s->a.blocks; i++) {
+		struct block *b = &s->block[i];
+
+		b->data = s->data + i * pool_need(&one);
+		b->present = s->bits + i * words;
+		b->slots = s->a.slots;
+		b->slot_bytes = s->a.slot_bytes;
+		b->home = s;
+		b->next = s->free;
+		s->free = b;
+	}
+	atomic_init(&s->home, s->a.blocks);
+}
+
+unsigned
+stock_blocks(const struct stock *s)
+{
+	return s->a.blocks;
+}
+
+unsigned
+stock_home(const struct stock *s)
+{
+	return atomic_load_explicit(&s->home, memory_order_relaxed);
+}
+
+bool
+stock_tight(const struct stock *s)
+{
+	return atomic_load_explicit(&s->home, memory_order_relaxed) <=
+	       atomic_load_explicit(&s->need, memory_order_relaxed);
+}
+
+/* Under the lock; NULL where there is none, or none for it. */
+static struct block *
+block_out(struct stock *s, unsigned sub)
+{
+	struct block *b = s->free;
+	bool right = s->held[sub] < s->each;
+
+	if (!b || (!right && stock_tight(s)))
+		return NULL;
+	s->free = b->next;
+	s->held[sub]++;
+	atomic_fetch_sub_explicit(&s->home, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&s->need, right, memory_order_relaxed);
+	return b;
+}
+
+struct block *
+stock_take(struct stock *s, unsigned sub)
+{
+	struct block *b;
+
+	assert(sub < s->a.subs);
+	pthread_mutex_lock(&s->lock);
+	b = block_out(s, sub);
+	pthread_mutex_unlock(&s->lock);
+	if (!b)
+		return NULL;
+	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
+	b->next = NULL;
+	b->used = b->filled = b->notes = b->missing = 0;
+	b->bytes = 0;
+	b->sub = (uint16_t)sub;
+	b->gap = 0;
+	b->state = BLOCK_OPEN;
+	return b;
+}
+
+/* The lock orders all use of the block before whoever takes it next. */
+static void
+go_home(struct block *b)
+{
+	struct stock *s = b->home;
+
+	b->state = BLOCK_FREE;
+	pthread_mutex_lock(&s->lock);
+	b->next = s->free;
+	s->free = b;
+	if (s->held[b->sub]-- <= s->each)
+		atomic_fetch_add_explicit(&s->need, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->home, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void
+stock_put(struct block *b)
+{
+	go_home(b);
+}
+
+void
+block_close(struct block *b)
+{
+	b->state = BLOCK_CLOSED;
+}
+
+void
+block_seal(struct block *b)
+{
+	atomic_store_explicit(&b->holders, 1, memory_order_relaxed);
+	b->state = BLOCK_SEALED;
+}
+
+/* Relaxed: the caller holds it, so it cannot go home meanwhile. */
+void
+block_hold(struct block *b)
+{
+	atomic_fetch_add_explicit(&b->holders, 1, memory_order_relaxed);
+}
+
+/* acq_rel: pairs with the drops of the other holders, see block.h. */
+void
+block_drop(struct block *b)
+{
+	if (atomic_fetch_sub_explicit(&b->holders, 1, memory_order_acq_rel) ==
+	    1)
+		go_home(b);
+}
