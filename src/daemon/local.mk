@@ -9,5 +9,6 @@ spated_SOURCES = \
 	%D%/session.c %D%/session.h \
 	%D%/setup.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
+	%D%/stream_plan.c %D%/stream_print.c \
 	%D%/verbs.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)

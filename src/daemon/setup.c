@@ -15,7 +15,6 @@
 #include "base/control.h"
 #include "base/log.h"
 #include "base/module.h"
-#include "base/shape.h"
 #include "base/units.h"
 
 #define AT(member) offsetof(struct setup_options, member)
@@ -184,6 +183,7 @@ static int
 memory_check(const struct setup *c, const struct stream *s, struct fault *fault)
 {
 	char need[UNITS_TEXT], is[UNITS_TEXT], block[UNITS_TEXT];
+	char blocks[STREAM_BLOCKS_TEXT];
 
 	if (stream_memory(s) <= c->o.memory)
 		return 0;
@@ -191,7 +191,7 @@ memory_check(const struct setup *c, const struct stream *s, struct fault *fault)
 		  "%s: memory = %s is too small for stream %s, which needs %s",
 		  c->path, units_show_bytes(is, c->o.memory), s->name,
 		  units_show_bytes(need, stream_memory(s)));
-	fault_why(fault, "%u blocks of %s", s->blocks,
+	fault_why(fault, "%s of %s", stream_blocks_show(s, blocks),
 		  units_show_bytes(block, s->geometry.block_bytes));
 	fault_hint(fault,
 		   "set memory to at least %lluM, or the stream's "
@@ -298,34 +298,6 @@ disk_print(const struct disk *d)
 	printf("  %-24s %s free above a reserve of %s\n", d->path,
 	       units_show_bytes(free_text, space.free),
 	       units_show_bytes(reserve, d->reserve));
-}
-
-static void
-stream_print(const struct stream *s)
-{
-	char a[UNITS_TEXT], b[UNITS_TEXT], sequence[SHAPE_SEQUENCE_TEXT];
-	const struct geometry *g = &s->geometry;
-
-	printf("stream %s: %s", s->name, s->o.receive);
-	for (unsigned i = 0; i < s->listen.n; i++)
-		printf(" %s", s->listen.text[i]);
-	printf("\n");
-	printf("  packet    %u + %u bytes, %s, sequence %s\n", s->shape.prefix,
-	       g->payload, s->o.format,
-	       shape_sequence_show(&s->shape, sequence));
-	if (g->parts > 1)
-		printf("  frame     %u packets\n", g->parts);
-	if (s->shape.fps)
-		printf("  frames    %u per second and thread\n", s->shape.fps);
-	printf(
-	    "  block     %u packets, %llu bytes; the quantum is %u packets\n",
-	    g->slots, (unsigned long long)g->block_bytes, g->quantum);
-	if (s->o.rate)
-		printf("  at %s  %.1f blocks per second\n",
-		       units_show_rate(a, (double)s->o.rate),
-		       (double)s->o.rate / 8 / (double)g->block_bytes);
-	printf("  memory    %u blocks, %s\n", s->blocks,
-	       units_show_bytes(b, stream_memory(s)));
 }
 
 void

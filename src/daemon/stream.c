@@ -15,8 +15,6 @@
 #include "base/shape.h"
 #include "flow/pool.h"
 
-enum { DATAGRAM_MOST = 65507 }; /* bytes in a UDP packet */
-
 #define AT(member) offsetof(struct stream_options, member)
 
 const struct option stream_options[] = {
@@ -39,9 +37,10 @@ const struct option stream_options[] = {
 	  .type = OPTION_COUNT,
 	  .offset = AT(payload),
 	  .min = 8,
-	  .max = DATAGRAM_MOST,
+	  .max = 1 << 30,
 	  .fallback = "8032",
-	  .help = "bytes of each datagram that are stored" },
+	  .help = "bytes of each datagram that are stored, at most 65507; of "
+		  "cubes: of the item that is" },
 	{ .name = "block",
 	  .type = OPTION_BYTES,
 	  .offset = AT(block),
@@ -54,7 +53,7 @@ const struct option stream_options[] = {
 	  .offset = AT(blocks),
 	  .max = 100000,
 	  .help = "blocks of memory to record with; "
-		  "none: 2 x disks + 6" },
+		  "none: 2 x substreams + 2 x disks + 4" },
 	{ .name = "sequence",
 	  .type = OPTION_TEXT,
 	  .offset = AT(sequence),
@@ -74,6 +73,25 @@ const struct option stream_options[] = {
 	  .max = 1023,
 	  .help = "threads in the order they are sent; "
 		  "none: learned" },
+	{ .name = "split",
+	  .type = OPTION_CHOICE,
+	  .offset = AT(split),
+	  .choices = "none|thread|station",
+	  .fallback = "none",
+	  .help = "a recording of its own for each of `threads` or "
+		  "`stations`" },
+	{ .name = "stations",
+	  .type = OPTION_TEXTS,
+	  .offset = AT(stations),
+	  .help = "stations to split by, as in the frame headers: two letters "
+		  "or a number" },
+	{ .name = "channels_per_file",
+	  .type = OPTION_COUNT,
+	  .offset = AT(channels_per_file),
+	  .fallback = "1",
+	  .min = 1,
+	  .max = 65536,
+	  .help = "substreams that readers put together into one file" },
 	{ .name = "layout",
 	  .type = OPTION_CHOICE,
 	  .offset = AT(layout),
@@ -160,109 +178,6 @@ no_memory:
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* ---- what follows from them ------------------------------------------ */
-
-/* What fits each key alone, but not together. */
-static int
-sizes_check(const struct stream *s, const char *where, struct fault *fault)
-{
-	const struct option_counts *t = &s->o.threads;
-
-	if (s->o.prefix + s->o.payload > DATAGRAM_MOST)
-		return fault_set(fault, -EINVAL, "conf",
-				 "%s: stream %s: prefix %u + payload %u is "
-				 "more than the %u bytes of any datagram",
-				 where, s->name, s->o.prefix, s->o.payload,
-				 DATAGRAM_MOST);
-	for (unsigned i = 0; i < t->n; i++)
-		for (unsigned k = 0; k < i; k++)
-			if (t->count[i] == t->count[k])
-				return fault_set(fault, -EINVAL, "conf",
-						 "%s: stream %s: thread %u is "
-						 "in threads twice",
-						 where, s->name, t->count[i]);
-	return 0;
-}
-
-static int
-shape_make(struct stream *s, const char *where, struct fault *fault)
-{
-	struct format_shape *shape = &s->shape;
-	char why[256] = "";
-	int err = 0;
-
-	shape->prefix = s->o.prefix;
-	shape->payload = s->o.payload;
-	shape->fps = s->o.fps;
-	shape->threads = s->o.threads.count;
-	shape->threads_n = s->o.threads.n;
-	shape->rate = s->o.rate;
-	shape->options = s->format_options;
-	if (s->o.sequence && shape_sequence_parse(shape, s->o.sequence) < 0)
-		return fault_set(fault, -EINVAL, "conf",
-				 "%s: stream %s: sequence '%s' is not one of "
-				 "le64@0, le32@4, be64@0, be32@0, edv2, time, "
-				 "arrival",
-				 where, s->name, s->o.sequence);
-	err = s->format->shape(shape, why, sizeof why);
-	if (err)
-		fault_set(fault, err, "conf", "%s: stream %s: %s", where,
-			  s->name, why);
-	return err;
-}
-
-static int
-geometry_fit(struct stream *s, const char *where, unsigned disks,
-	     struct fault *fault)
-{
-	int err = geometry_make(&s->geometry, s->o.payload, s->shape.parts,
-				s->o.block);
-
-	if (err) {
-		fault_set(fault, err, "conf",
-			  "%s: stream %s: no block can be made of packets of "
-			  "%u bytes",
-			  where, s->name, s->o.payload);
-		fault_hint(fault, "a block holds whole packets and whole 4096 "
-				  "bytes, at most 4 GiB");
-		return err;
-	}
-	s->fill = strcmp(s->o.fill, "zero") ? FILL_INVALID : FILL_ZERO;
-	s->blocks = s->o.blocks ? s->o.blocks : 2 * disks + 6;
-	if (s->blocks >= 4)
-		return 0;
-	fault_set(fault, -EINVAL, "conf",
-		  "%s: stream %s: blocks = %u is too "
-		  "few",
-		  where, s->name, s->blocks);
-	fault_hint(fault, "three are open at a time, and one is written: use "
-			  "at least 4, better 2 x disks + 6");
-	return -EINVAL;
-}
-
-/* A receive plugin that can listen has to be told where. */
-static int
-listen_find(struct stream *s, const char *where, struct fault *fault)
-{
-	const struct option *o = s->receive->head.options;
-
-	while (o && o->name &&
-	       (strcmp(o->name, "listen") || o->type != OPTION_TEXTS))
-		o++;
-	if (!o || !o->name)
-		return 0;
-	memcpy(&s->listen, (char *)s->receive_options + o->offset,
-	       sizeof s->listen);
-	if (s->listen.n)
-		return 0;
-	fault_set(fault, -EINVAL, "conf",
-		  "%s: stream %s: `listen` is missing: where do packets come "
-		  "in?",
-		  where, s->name);
-	fault_hint(fault, "listen = [ \"0.0.0.0:46227\" ];");
-	return -EINVAL;
-}
-
 int
 stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 	    unsigned disks, struct fault *fault)
@@ -284,15 +199,10 @@ stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 	err = plugins_load(s, conf, group, fault);
 	if (!err)
 		err = options_fill(s, conf, group, fault);
-	if (!err)
-		err = sizes_check(s, where, fault);
-	if (!err)
-		err = shape_make(s, where, fault);
-	if (!err)
-		err = geometry_fit(s, where, disks, fault);
-	if (!err)
-		err = listen_find(s, where, fault);
-	return err;
+	if (err)
+		return err;
+	s->payload_told = config_setting_get_member(group, "payload");
+	return stream_plan(s, where, disks, fault);
 }
 
 void
@@ -301,6 +211,7 @@ stream_clear(struct stream *s)
 	free(s->receive_options);
 	free(s->format_options);
 	free(s->threads);
+	free(s->key);
 }
 
 uint64_t
@@ -311,6 +222,13 @@ stream_memory(const struct stream *s)
 				     .slot_bytes = s->geometry.payload };
 
 	return pool_need(&blocks);
+}
+
+uint32_t
+stream_longest(const struct stream *s)
+{
+	return s->format->piece ? STREAM_DATAGRAM
+				: s->shape.prefix + s->shape.payload;
 }
 
 void

@@ -18,14 +18,23 @@ struct stream_options {
 	const char *receive, *format;
 	uint32_t prefix, payload;
 	uint64_t block;
-	uint32_t blocks; /* 0: by the number of disks */
+	uint32_t blocks; /* 0: by substreams and disks */
 	const char *sequence;
 	uint64_t rate;
 	uint32_t fps;
 	struct option_counts threads;
+	const char *split;
+	struct option_texts stations;
+	uint32_t channels_per_file;
 	const char *layout, *fill;
 	uint64_t max_gap;
 	int64_t max_age;
+};
+
+enum stream_split { SPLIT_NONE, SPLIT_THREAD, SPLIT_STATION };
+enum {
+	STREAM_KEYS = 256,	 /* most parts of a split stream */
+	STREAM_DATAGRAM = 65507, /* bytes of any datagram, at most */
 };
 
 struct session;
@@ -37,8 +46,14 @@ struct stream {
 	const struct format_ops *format;
 	void *receive_options, *format_options; /* filled by their tables */
 	struct option_texts listen;		/* as configured, for people */
-	struct format_shape shape;
-	uint32_t *threads; /* learned; shape.threads points here */
+	bool payload_told;			/* and not the default */
+	struct receive_plan plan;		/* its substreams */
+	enum stream_split split;		/* a recording for each key */
+	uint32_t *key;		   /* threads or stations, of a split */
+	unsigned keys;		   /* 1 where it is not split */
+	unsigned disks;		   /* that `blocks` were made for */
+	struct format_shape shape; /* of all keys together */
+	uint32_t *threads;	   /* learned; shape.threads points here */
 	struct geometry geometry;
 	enum fill_kind fill;
 	uint32_t blocks;
@@ -53,8 +68,23 @@ int stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 		unsigned disks, struct fault *fault);
 void stream_clear(struct stream *s);
 
+/* The second half of stream_read: what follows from the keys. */
+int stream_plan(struct stream *s, const char *where, unsigned disks,
+		struct fault *fault);
+
 /* Bytes of memory that a recording of it borrows. */
 uint64_t stream_memory(const struct stream *s);
+
+/* The longest datagram that is to come whole: pieces of heaps vary. */
+uint32_t stream_longest(const struct stream *s);
+
+/* How many blocks that is: "876 blocks (2 x 432 substreams + ...)". */
+enum { STREAM_BLOCKS_TEXT = 96 };
+const char *stream_blocks_show(const struct stream *s,
+			       char text[STREAM_BLOCKS_TEXT]);
+
+/* What `spated -n` prints of it. */
+void stream_print(const struct stream *s);
 
 /* Keeps what a recording learned. */
 void stream_learned(struct stream *s, const struct format_shape *shape);

@@ -55,3 +55,25 @@ geometry_make(struct geometry *g, uint32_t payload, uint32_t parts,
 	};
 	return 0;
 }
+
+int
+geometry_items(struct geometry *g, uint32_t item_bytes, uint64_t block_bytes)
+{
+	uint64_t count;
+
+	if (!item_bytes)
+		return -EINVAL;
+	count = block_bytes / item_bytes;
+	if (!count)
+		count = 1;
+	if (count * item_bytes > UINT32_MAX + UINT64_C(1))
+		return -EFBIG;
+	*g = (struct geometry){
+		.payload = item_bytes,
+		.parts = 1,
+		.quantum = 1,
+		.slots = (uint32_t)count,
+		.block_bytes = count * item_bytes,
+	};
+	return 0;
+}

@@ -30,7 +30,7 @@ stands_at palyoad
 wrong "$listen payload = \"many\";" 'payload cannot be "many"'
 stands_at many
 wrong "$listen payload = 3000000000;" 'append L, as in 3000000000L'
-wrong "$listen payload = 70000;" 'at most 65507'
+wrong "$listen payload = 70000;" 'more than the 65507 bytes of any datagram'
 wrong "$listen fill = \"nothing\";" 'one of invalid, zero'
 wrong "$listen sequence = \"le64\";" "sequence 'le64' is not one of"
 wrong "$listen receive = \"upd\";" "there is no receive plugin 'upd'"
@@ -41,9 +41,24 @@ wrong "$listen format = \"raw\"; prefix = 8; payload = 65500;" \
 	'more than the 65507 bytes of any datagram'
 wrong "$listen threads = [ 0, 1, 0 ];" 'thread 0 is in threads twice'
 wrong 'format = "raw";' '`listen` is missing'
-wrong "$listen blocks = 3;" 'use at least 4'
+wrong "$listen blocks = 3;" 'use at least 4, better 10'
 wrong "$listen blocks = 20;" \
 	'memory = 64.0 MiB is too small for stream s, which needs 1.2 GiB'
+
+# What a split needs to know.
+wrong "$listen split = \"thread\";" '`threads` is missing'
+wrong "$listen split = \"station\"; threads = [ 0 ]; fps = 1000;" \
+	'`stations` is missing'
+wrong "$listen split = \"station\"; threads = [ 0 ]; fps = 1000;
+	stations = [ \"Wz\", \"Wettzell\" ];" "station 'Wettzell' is neither"
+wrong "$listen split = \"station\"; threads = [ 0 ]; fps = 1000;
+	stations = [ \"Wz\", \"Ef\", \"Wz\" ];" "station 'Wz' is in stations twice"
+wrong "$listen stations = [ \"Wz\" ];" '`stations` needs split = "station"'
+wrong "$listen split = \"thread\"; threads = [ 0 ]; fps = 1000; prefix = 8;
+	sequence = \"le64@0\";" 'leave `sequence` out'
+wrong "$listen format = \"raw\"; split = \"thread\"; threads = [ 0 ];" 'raw'
+wrong "$listen split = \"thread\"; threads = [ 0, 1, 2 ]; fps = 1000;
+	blocks = 7;" 'two are open for each of its 3 parts'
 
 good=${settings[0]}
 settings[0]='memory = 8589934592;'
@@ -57,6 +72,12 @@ settings[0]=$good
 
 conf_write "	s : { $listen block = \"1M\"; };"
 "$SPATED" -n -c "$conf" >"$work/out"
+
+conf_write "	s : { $listen block = \"1M\"; split = \"thread\";
+	threads = [ 0, 1, 2 ]; rate = \"1024Mbps\"; };"
+"$SPATED" -n -c "$conf" >"$work/out"
+grep -q 'split     by thread: 3 recordings' "$work/out"
+grep -q 'memory    14 blocks (2 x 3 parts + 2 x 2 disks + 4), 13' "$work/out"
 
 # One disk alone needs no brackets, for both programs.
 sed -i "s|^disks = .*|disks = \"${disks[0]}\";|" "$conf"

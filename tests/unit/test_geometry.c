@@ -79,4 +79,24 @@ START_TEST(impossible)
 }
 END_TEST
 
-SUITE("geometry", known, always, at_least_one, impossible)
+START_TEST(items)
+{
+	struct geometry g;
+
+	ck_assert_int_eq(geometry_items(&g, 1001, 8 << 20), 0);
+	ck_assert_uint_eq(g.payload, 1001);
+	ck_assert_uint_eq(g.parts, 1);
+	ck_assert_uint_eq(g.quantum, 1);
+	ck_assert_uint_eq(g.slots, (8 << 20) / 1001);
+	ck_assert_uint_eq(g.block_bytes, (uint64_t)g.slots * 1001);
+	ck_assert_int_eq(geometry_items(&g, 10 << 20, 8 << 20), 0);
+	ck_assert_uint_eq(g.slots, 1);
+	ck_assert_uint_eq(g.block_bytes, 10 << 20);
+	ck_assert_int_eq(geometry_items(&g, 0, 8 << 20), -EINVAL);
+	ck_assert_int_eq(geometry_items(&g, 1, UINT64_C(1) << 32), 0);
+	ck_assert_int_eq(geometry_items(&g, 1, (UINT64_C(1) << 32) + 1),
+			 -EFBIG);
+}
+END_TEST
+
+SUITE("geometry", known, always, at_least_one, impossible, items)
