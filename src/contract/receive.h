@@ -73,6 +73,14 @@ struct receive_batch {
 	unsigned room;	/* of those, how many are in free blocks: a plugin
 			   that can make its sender wait takes no more */
 	unsigned want;	/* set by the plugin: pairs for next time */
+	/*
+	 * Set by a plugin that knows the sequence of a source's next packet,
+	 * which comes with RECEIVE_SEQUENCE: the next pairs are where that
+	 * packet and those behind it belong, and `room` is of them.  With
+	 * `again` it is called once more although it told nothing.
+	 */
+	bool known, again;
+	uint64_t next;
 	struct receive_packet packet[RECEIVE_BATCH];
 	unsigned packets; /* set by the plugin */
 };
@@ -95,6 +103,8 @@ struct receive_plan {
 	unsigned subs;	  /* substreams, at least 1 */
 	unsigned threads; /* receiver threads that share the packets of every
 			     single substream; 1 but for packet rings */
+	bool sequence;	  /* all packets come with RECEIVE_SEQUENCE, and
+			     without prefix */
 };
 
 struct receive_args {
@@ -110,6 +120,9 @@ struct receive_args {
 				the packets of every one */
 	const struct format_ops *format;  /* for plugins that make */
 	const struct format_shape *shape; /* their packets */
+	uint32_t reach;	    /* packets: one that comes so many before another
+				   that it follows makes that one late; fewer
+				   are put in order.  0: not known */
 	char *why;	    /* where open() says, in a sentence, what is */
 	uint32_t why_bytes; /* wrong and what would do */
 };

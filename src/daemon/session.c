@@ -109,6 +109,7 @@ sockets_open(struct session *s, struct fault *fault)
 				     .shares = 1,
 				     .format = stream->format,
 				     .shape = &s->shape,
+				     .reach = stream->geometry.slots,
 				     .why = why,
 				     .why_bytes = sizeof why };
 	int err = stream->receive->open(&s->received, &args);

@@ -220,6 +220,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		b.pairs = s->want;
 		b.want = s->want;
 		b.packets = 0;
+		b.known = b.again = false;
 		in->spare->used = 0;
 		b.room = place_aim(place, &s->aim, pair, b.pairs);
 		err = in->a.ops->receive(in->a.state, s->number, &b);
@@ -227,7 +228,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 			source_end(s, err);
 			return err;
 		}
-		more = b.packets > 0;
+		more = b.packets > 0 || b.again;
 		packets += b.packets;
 		s->want = b.want;
 		if (in->learn && is_learning(in)) {
@@ -239,6 +240,8 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 				b.packets * sizeof b.packet[0]);
 		}
 		place_batch(place, &s->aim, b.packet, b.packets, now_ns, now);
+		if (b.known)
+			place_expect(place, &s->aim, b.next);
 	}
 	counts_show(&in->shown[s->place], place_counts(place));
 	return more ? INTAKE_MORE : (int)(packets * in->a.shape->payload);

@@ -47,6 +47,7 @@ struct place_args {
 struct aim {
 	uint64_t next; /* relative sequence */
 	uint64_t run;  /* that it is relative to; 0: none */
+	bool away;     /* far from the run: it will begin another */
 };
 
 struct place_ops {
@@ -58,6 +59,8 @@ struct place_ops {
 	void (*age)(struct place *p, int64_t now);
 	void (*flush)(struct place *p);
 	void (*free)(struct place *p);
+	/* NULL: the kind has no use for it. */
+	void (*expect)(struct place *p, struct aim *aim, uint64_t sequence);
 };
 
 struct place { /* begins that of its kind */
@@ -101,6 +104,14 @@ place_batch(struct place *p, struct aim *aim,
 	    int64_t now)
 {
 	p->ops->batch(p, aim, packet, n, now_ns, now);
+}
+
+/* The source's plugin knows the (absolute) sequence of its next packet. */
+static inline void
+place_expect(struct place *p, struct aim *aim, uint64_t sequence)
+{
+	if (p->ops->expect)
+		p->ops->expect(p, aim, sequence);
 }
 
 /* Closes what is too old; call every tenth of a second or so. */

@@ -124,6 +124,10 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 	uint8_t *to;
 
 	p->a.format->parse(p->a.shape, k->prefix, k->payload, &f);
+	if (k->flags & RECEIVE_SEQUENCE) {
+		f.has |= FORMAT_SEQUENCE;
+		f.sequence = k->sequence;
+	}
 	if (!packet_sequence(p, &f)) {
 		p->base.counts.drop[DROP_UNREADABLE]++;
 		return;
@@ -169,6 +173,19 @@ aim_block(struct slots *p, struct receive_pair *pair, unsigned n, uint64_t off)
 	return i;
 }
 
+/* Where there is no slot to aim at yet: for packets of a run that is to
+ * begin, after those that are parked, or of a block behind a gap. */
+static unsigned
+room_ahead(const struct slots *p, unsigned n, bool gap, uint64_t off)
+{
+	uint64_t room = (uint64_t)stock_home(p->a.stock) * p->slots;
+	uint64_t less = gap ? off % p->slots : p->slots;
+
+	if (room <= less)
+		return 0;
+	return room - less < n ? (unsigned)(room - less) : n;
+}
+
 static unsigned
 slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 	  unsigned n)
@@ -178,12 +195,13 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 	uint64_t rel = aim->run == w->run + 1ull ? aim->next : w->highest;
 	uint64_t off = rel > w->origin ? rel - w->origin : 0;
 	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
+	bool inside = w->running && !aim->away && off < end;
 	struct spare *spare = p->a.spare;
 
 	p->pair = pair;
 	p->key = spare->key + spare->used;
 	p->keys = 0;
-	while (w->running && p->keys < n && off < end) {
+	while (inside && p->keys < n && off < end) {
 		aim_block(p, pair + p->keys, n - p->keys, off);
 		if (!w->open[off / p->slots])
 			break;
@@ -196,7 +214,18 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 		pair[i].prefix_bytes = p->a.shape->prefix;
 		pair[i].payload_bytes = p->payload;
 	}
-	return p->keys;
+	if (inside)
+		return p->keys;
+	return room_ahead(p, n, w->running && !aim->away, off);
+}
+
+static void
+slots_expect(struct place *place, struct aim *aim, uint64_t sequence)
+{
+	struct slots *p = (struct slots *)place;
+
+	aim->away = !packet_near(p, sequence, &aim->next);
+	aim->run = p->window.run + 1ull;
 }
 
 static void
@@ -241,6 +270,7 @@ slots_batch(struct place *place, struct aim *aim,
 	if (p->reached) {
 		aim->next = p->reached;
 		aim->run = p->window.run + 1ull;
+		aim->away = false;
 	}
 }
 
@@ -294,6 +324,7 @@ static const struct place_ops slots_ops = {
 	.age = slots_age,
 	.flush = slots_flush,
 	.free = slots_free,
+	.expect = slots_expect,
 };
 
 int

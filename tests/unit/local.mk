@@ -334,6 +334,13 @@ tests_unit_test_place_SOURCES = %D%/test_place.c %D%/suite.h \
 tests_unit_test_place_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_place_room
+TESTS += tests/unit/test_place_room
+tests_unit_test_place_room_SOURCES = %D%/test_place_room.c %D%/suite.h \
+	%D%/place_bench.h %D%/dice.h
+tests_unit_test_place_room_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_place_room_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_place_storm
 TESTS += tests/unit/test_place_storm
 tests_unit_test_place_storm_SOURCES = %D%/test_place_storm.c %D%/suite.h \

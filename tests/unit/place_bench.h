@@ -307,13 +307,16 @@ bench_pair_check(const struct bench *b, const uint8_t *at)
 	}
 }
 
-static void
+/* Returns the room. */
+static unsigned
 bench_aim(struct bench *b, unsigned pairs)
 {
+	unsigned room;
+
 	b->pairs = pairs;
 	b->packets = 0;
 	b->spare->used = 0;
-	place_aim(b->place, &b->aim[b->source], b->pair, pairs);
+	room = place_aim(b->place, &b->aim[b->source], b->pair, pairs);
 	for (unsigned i = 0; i < pairs; i++) {
 		bench_pair_check(b, b->pair[i].payload);
 		for (unsigned j = 0; j < i; j++) {
@@ -321,6 +324,7 @@ bench_aim(struct bench *b, unsigned pairs)
 			BENCH_MUST(b->pair[i].prefix != b->pair[j].prefix);
 		}
 	}
+	return room;
 }
 
 /* A packet comes: into its pair, or `away`. */
