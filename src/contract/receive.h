@@ -65,6 +65,7 @@ struct receive_packet {
 	uint32_t sender;   /* differs between senders, as far as 32 bits can;
 			      0: not asked for, see receive_args::senders */
 	uint64_t sequence; /* with RECEIVE_SEQUENCE */
+	int64_t arrived;   /* UTC ns, where the kernel says so; 0 */
 };
 
 struct receive_batch {

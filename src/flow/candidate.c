@@ -12,6 +12,8 @@
  */
 #include "flow/candidate.h"
 
+#include <stddef.h>
+
 /* Unsigned, because the far side of a counter has no positive distance. */
 static uint64_t
 apart(uint64_t a, uint64_t b, unsigned bits)
@@ -35,6 +37,8 @@ candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
 		c->rivals = 0;
 		c->since = now;
 	}
+	if (now < c->since)
+		c->since = now;
 	c->packet[c->n++].sequence = sequence;
 	return c->n >= c->need ? CANDIDATE_ENOUGH : CANDIDATE_PARKED;
 }
@@ -47,15 +51,26 @@ is_weaker(const struct candidate *a, const struct candidate *b)
 }
 
 struct candidate *
-candidate_choose(struct candidate *all, uint64_t sequence)
+candidate_find(struct candidate *all, uint64_t sequence)
 {
-	struct candidate *weakest = all;
-	uint64_t order = 0;
-
 	for (struct candidate *c = all; c < all + CANDIDATES; c++) {
 		if (c->n &&
 		    apart(c->packet[0].sequence, sequence, c->bits) < c->span)
 			return c;
+	}
+	return NULL;
+}
+
+struct candidate *
+candidate_choose(struct candidate *all, uint64_t sequence)
+{
+	struct candidate *weakest = all, *found;
+	uint64_t order = 0;
+
+	found = candidate_find(all, sequence);
+	if (found)
+		return found;
+	for (struct candidate *c = all; c < all + CANDIDATES; c++) {
 		if (is_weaker(c, weakest))
 			weakest = c;
 		if (c->order > order)
@@ -66,9 +81,12 @@ candidate_choose(struct candidate *all, uint64_t sequence)
 }
 
 bool
-candidate_rival(struct candidate *c)
+candidate_rivals(struct candidate *c, unsigned n, int64_t now)
 {
-	return c->n && ++c->rivals >= CANDIDATE_AGREE;
+	if (!c->n || now < c->since)
+		return false;
+	c->rivals += n;
+	return c->rivals >= CANDIDATE_AGREE;
 }
 
 static bool

@@ -30,7 +30,8 @@ struct candidate {
 	uint64_t span;	 /* how near to the first they have to be */
 	unsigned bits;	 /* of the counter: differences wrap there */
 	unsigned rivals; /* packets that came in the stream's window */
-	int64_t since;	 /* when the first came, steady clock */
+	int64_t since;	 /* when the first came, steady clock; several threads
+			    may bring them in another order */
 	uint64_t order;	 /* the larger, the later it was begun */
 };
 
@@ -57,8 +58,12 @@ enum candidate_answer candidate_add(struct candidate *c, uint64_t sequence,
  * one to begin anew: an empty one, or the weakest, whose packets have to go. */
 struct candidate *candidate_choose(struct candidate *all, uint64_t sequence);
 
-/* A packet came where the stream is; true when the candidate has lost. */
-bool candidate_rival(struct candidate *c);
+/* n packets came where the stream is, by `now`; true when the candidate has
+ * lost.  What came before it says nothing about it. */
+bool candidate_rivals(struct candidate *c, unsigned n, int64_t now);
+
+/* Of CANDIDATES the one that a packet agrees with; NULL. */
+struct candidate *candidate_find(struct candidate *all, uint64_t sequence);
 
 /* The sequence that a run of these would begin with: the lowest, or the
  * lowest that is the first part of a frame.  False where there is none. */

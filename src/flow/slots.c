@@ -138,7 +138,7 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 	}
 	if (slots_echo(p, rel, k, &f))
 		return;
-	slots_oppose(p, rel >= p->window.highest);
+	slots_oppose(p, 1, rel >= p->window.highest);
 	to = slots_give(p, rel, f.has & FORMAT_READABLE);
 	if (rel >= p->reached)
 		p->reached = rel + 1;

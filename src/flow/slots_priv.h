@@ -57,8 +57,8 @@ void slots_park(struct slots *p, const struct receive_packet *k,
 bool slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 		const struct format_packet *f);
 
-/* A packet of the stream came, perhaps ahead of all others. */
-void slots_oppose(struct slots *p, bool ahead);
+/* n packets of the stream came, perhaps one ahead of all others. */
+void slots_oppose(struct slots *p, unsigned n, bool ahead);
 
 /* The echo was none: its packets are duplicates, or late ones. */
 void slots_echo_dissolve(struct slots *p);

@@ -225,15 +225,15 @@ slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 }
 
 void
-slots_oppose(struct slots *p, bool ahead)
+slots_oppose(struct slots *p, unsigned n, bool ahead)
 {
-	if (ahead && p->echo.n)
+	if (ahead && p->echo.n && p->now >= p->echo.since)
 		slots_echo_dissolve(p);
 	if (!p->parked)
 		return;
 	p->parked = false;
 	for (int i = 0; i < CANDIDATES; i++) {
-		if (candidate_rival(&p->candidate[i]))
+		if (candidate_rivals(&p->candidate[i], n, p->now))
 			candidate_dissolve(p, &p->candidate[i]);
 		p->parked |= p->candidate[i].n > 0;
 	}

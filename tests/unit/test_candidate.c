@@ -82,15 +82,42 @@ START_TEST(rivals_win_by_number)
 	struct candidate c = candidate(32, 100, 64);
 
 	for (unsigned i = 0; i < 100; i++)
-		ck_assert(!candidate_rival(&c));
+		ck_assert(!candidate_rivals(&c, 1, 5));
 	add(&c, 5);
 	for (unsigned i = 0; i + 1 < CANDIDATE_AGREE; i++)
-		ck_assert(!candidate_rival(&c));
-	ck_assert(candidate_rival(&c));
+		ck_assert(!candidate_rivals(&c, 1, 5));
+	ck_assert(candidate_rivals(&c, 1, 5));
 	/* The next candidate is judged by its own rivals. */
 	c.n = 0;
 	add(&c, 6);
-	ck_assert(!candidate_rival(&c));
+	ck_assert(!candidate_rivals(&c, 1, 5));
+	ck_assert(candidate_rivals(&c, CANDIDATE_AGREE, 5));
+}
+END_TEST
+
+/* Threads that share a stream see its packets in another order. */
+START_TEST(what_came_before_is_no_rival)
+{
+	struct candidate c = candidate(32, 100, 64);
+
+	add(&c, 7);
+	ck_assert(!candidate_rivals(&c, 1000, 4));
+	ck_assert_int_eq(candidate_add(&c, 6, 3), CANDIDATE_PARKED);
+	ck_assert_int_eq(c.since, 3);
+	ck_assert(candidate_rivals(&c, CANDIDATE_AGREE, 4));
+}
+END_TEST
+
+START_TEST(it_is_found_by_its_packets)
+{
+	struct candidate all[CANDIDATES];
+
+	for (unsigned i = 0; i < CANDIDATES; i++)
+		all[i] = candidate(32, 100, 64);
+	ck_assert_ptr_null(candidate_find(all, 0));
+	add(&all[3], 1000);
+	ck_assert_ptr_eq(candidate_find(all, 901), &all[3]);
+	ck_assert_ptr_null(candidate_find(all, 900));
 }
 END_TEST
 
@@ -141,4 +168,5 @@ END_TEST
 
 SUITE("candidate", so_many_have_to_agree, strangers_are_a_span_away,
       the_far_side_is_a_stranger, counters_wrap, rivals_win_by_number,
+      what_came_before_is_no_rival, it_is_found_by_its_packets,
       runs_begin_with_a_frame, garbage_throws_out_garbage)
