@@ -5,6 +5,7 @@ PLUGIN_FLAGS = -module -avoid-version -shared $(SPATE_SANITIZE)
 plugins_LTLIBRARIES = \
 	%D%/format-mark5b.la \
 	%D%/format-raw.la \
+	%D%/format-spead.la \
 	%D%/format-udpmon.la \
 	%D%/format-vdif.la \
 	%D%/receive-gen.la \
@@ -17,6 +18,9 @@ plugins_LTLIBRARIES = \
 %C%_format_mark5b_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_raw_la_SOURCES = %D%/format/raw.c
 %C%_format_raw_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_format_spead_la_SOURCES = %D%/format/spead.c \
+	%D%/format/spead_packet.c %D%/format/spead_packet.h
+%C%_format_spead_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_udpmon_la_SOURCES = %D%/format/udpmon.c
 %C%_format_udpmon_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_vdif_la_SOURCES = %D%/format/vdif.c

@@ -64,6 +64,10 @@ struct format_shape {
 				 0: the heap's count does */
 	uint64_t time_step; /* HEAP_CUBE: of that from heap to heap; 0: it
 				 is learned */
+	uint32_t time_swap; /* HEAP_CUBE: time_item is a number of so many
+				 bytes that lie in the wrong order in its
+				 value; 0: in the right one.  See
+				 format_heap_time() */
 };
 
 /*
@@ -71,13 +75,19 @@ struct format_shape {
  * some bytes with items (8 bytes each: an id with a value, or with an offset
  * into those bytes), cut in pieces, one a datagram, each with a header of
  * varying length.  An item is handed about as the 8 bytes that the wire has.
+ *
+ * Heaps come from anywhere: of all that a piece says only the lengths are
+ * sure (see piece()).  Its heap's length may be any number, items may point
+ * anywhere, there may be more than 65535 of them in all, the same one again
+ * and again, and none of it need agree with the heap's other pieces.
  */
 struct format_piece {
 	uint64_t heap;	  /* its count: which heap it is a piece of */
-	uint64_t length;  /* of the whole heap; 0: the sender does not say */
+	uint64_t length;  /* of the whole heap; 0: the sender does not say,
+			     or it is empty */
 	uint64_t offset;  /* of this piece in the heap */
 	uint32_t header;  /* bytes before it in the datagram */
-	uint32_t bytes;	  /* of the piece */
+	uint32_t bytes;	  /* of the piece; may be 0 */
 	uint32_t items;	  /* in the header, of the heap (not of the packet) */
 	uint16_t flavour; /* the format's own; one for all of a heap */
 	uint16_t control; /* PIECE_ */
@@ -85,13 +95,19 @@ struct format_piece {
 
 enum { PIECE_DATA, PIECE_START, PIECE_REISSUE, PIECE_STOP, PIECE_UPDATE };
 
+/* As many items can wrap() put in one header. */
+enum { FORMAT_ITEMS = 65531 };
+
 /* One item of a heap. */
 struct format_item {
-	uint32_t id;
+	uint32_t id; /* UINT32_MAX: or larger */
 	bool immediate;
-	uint64_t value; /* immediate: the value; else its offset */
-	uint64_t bytes; /* not immediate: its length in the heap; 0 where
-			    that is not known, of a heap without length */
+	uint64_t value; /* immediate: the value; else its offset, which may
+			    be beyond the heap */
+	uint64_t bytes; /* not immediate: its length; 0 where it is empty,
+			    beyond the heap, or the last one of a heap without
+			    length.  value + bytes <= length where there is
+			    one and bytes are not 0 */
 };
 
 enum {
@@ -161,25 +177,32 @@ struct format_ops {
 	 * to say (n <= bytes); -EBADMSG: it is none, or contradicts itself.
 	 * On 0: offset + bytes <= length where there is one, header + bytes
 	 * is the datagram.  `bytes` 0 is a packet in a file, where no
-	 * datagram's length is known: the header alone says then.
+	 * datagram's length is known: the header alone says then.  (So an
+	 * empty datagram, which is none, is not to be asked about.)
 	 */
 	int (*piece)(const void *head, uint32_t head_bytes, uint32_t bytes,
 		     struct format_piece *piece);
 
 	/* Copies the heap's items of a header that piece() accepted, in their
-	 * order, at most `most`; returns how many. */
+	 * order, at most `most`; returns how many.  What only pads the header
+	 * is not among them. */
 	uint32_t (*items)(const void *head, const struct format_piece *piece,
 			  uint64_t *item, uint32_t most);
 
-	/* Writes the header of a packet that holds bytes offset to offset +
-	 * bytes of a heap; returns its length. */
+	/*
+	 * Writes the header of a packet that holds bytes offset to offset +
+	 * bytes of a heap, with these items, at most FORMAT_ITEMS; returns its
+	 * length.  Of the piece it takes heap, length, offset, bytes and
+	 * flavour; bytes may be more than fit in a datagram.
+	 */
 	uint32_t (*wrap)(const struct format_piece *piece, const uint64_t *item,
 			 uint32_t items, void *head);
 	/* The same without writing it. */
 	uint32_t (*wrap_bytes)(const struct format_piece *piece,
 			       uint32_t items);
 
-	/* Item i of those of a heap. */
+	/* Item i of those of a heap; of the piece it takes length and
+	 * flavour.  It looks at all of them to find the item's end. */
 	void (*item)(const struct format_piece *piece, const uint64_t *item,
 		     uint32_t items, uint32_t i, struct format_item *out);
 };
@@ -229,6 +252,17 @@ format_counter_write(const struct format_shape *s, uint64_t sequence,
 	case SEQUENCE_BE32: write_be32(at, (uint32_t)sequence); break;
 	case SEQUENCE_BE64: write_be64(at, sequence); break;
 	default: break;
+	}
+}
+
+/* What the value of a cube's time_item counts. */
+static inline uint64_t
+format_heap_time(const struct format_shape *s, uint64_t value)
+{
+	switch (s->time_swap) {
+	case 2: return __builtin_bswap16((uint16_t)value);
+	case 4: return __builtin_bswap32((uint32_t)value);
+	default: return value;
 	}
 }
 

@@ -3,9 +3,15 @@ if HAVE_CHECK
 
 check_PROGRAMS += tests/contract/test_format
 TESTS += tests/contract/test_format
-tests_contract_test_format_SOURCES = %D%/test_format.c
+tests_contract_test_format_SOURCES = %D%/test_format.c %D%/formats.h
 tests_contract_test_format_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_format_LDADD = $(CHECK_LIBS) -ldl
+
+check_PROGRAMS += tests/contract/test_heap_format
+TESTS += tests/contract/test_heap_format
+tests_contract_test_heap_format_SOURCES = %D%/test_heap_format.c %D%/formats.h
+tests_contract_test_heap_format_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_heap_format_LDADD = $(CHECK_LIBS) -ldl
 
 check_PROGRAMS += tests/contract/test_receive
 TESTS += tests/contract/test_receive

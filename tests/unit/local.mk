@@ -113,6 +113,19 @@ TESTS += tests/unit/test_mark5b
 tests_unit_test_mark5b_SOURCES = %D%/test_mark5b.c %D%/suite.h
 tests_unit_test_mark5b_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_mark5b_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_spead
+TESTS += tests/unit/test_spead
+tests_unit_test_spead_SOURCES = %D%/test_spead.c %D%/suite.h
+tests_unit_test_spead_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_spead_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_spead_packet
+TESTS += tests/unit/test_spead_packet
+tests_unit_test_spead_packet_SOURCES = %D%/test_spead_packet.c %D%/suite.h
+tests_unit_test_spead_packet_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_spead_packet_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_geometry
 TESTS += tests/unit/test_geometry
 tests_unit_test_geometry_SOURCES = %D%/test_geometry.c %D%/suite.h
