@@ -37,6 +37,7 @@ struct block {
 	uint64_t *present; /* a bit per slot */
 	uint32_t slots;
 	uint32_t slot_bytes;
+	uint32_t extra; /* bytes for notes, in pages behind the slots' */
 
 	/* What the receiver knows; constant once closed. */
 	uint32_t used;	  /* slots up to the end of the block's data */

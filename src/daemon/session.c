@@ -191,7 +191,8 @@ session_open(struct session **session, const struct session_host *host,
 	const struct geometry *g = &stream->geometry;
 	struct stock_args blocks = { .blocks = stream->blocks,
 				     .slots = g->slots,
-				     .slot_bytes = g->payload };
+				     .slot_bytes = g->payload,
+				     .extra = place_extra(&stream->shape, g) };
 	struct session *s = session_new(host, stream, name);
 	int err;
 

@@ -13,6 +13,7 @@
 
 #include "base/module.h"
 #include "base/shape.h"
+#include "flow/place.h"
 #include "flow/pool.h"
 
 #define AT(member) offsetof(struct stream_options, member)
@@ -219,7 +220,9 @@ stream_memory(const struct stream *s)
 {
 	struct stock_args blocks = { .blocks = s->blocks,
 				     .slots = s->geometry.slots,
-				     .slot_bytes = s->geometry.payload };
+				     .slot_bytes = s->geometry.payload,
+				     .extra =
+					 place_extra(&s->shape, &s->geometry) };
 
 	return pool_need(&blocks);
 }

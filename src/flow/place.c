@@ -4,6 +4,14 @@
 #include "flow/slots.h"
 #include "flow/spare.h"
 
+uint32_t
+place_extra(const struct format_shape *shape, const struct geometry *g)
+{
+	(void)shape;
+	(void)g;
+	return 0;
+}
+
 int
 place_spare(struct spare **spare, const struct place_args *args)
 {

@@ -71,6 +71,10 @@ struct place { /* begins that of its kind */
 	const int16_t *landing;
 };
 
+/* Bytes that blocks of such a place need beside their slots, for notes. */
+uint32_t place_extra(const struct format_shape *shape,
+		     const struct geometry *geometry);
+
 /* The spare memory that places of this kind need. */
 int place_spare(struct spare **spare, const struct place_args *args);
 

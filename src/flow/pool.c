@@ -186,7 +186,8 @@ uint64_t
 pool_need(const struct stock_args *args)
 {
 	return args->blocks *
-	       round_up((uint64_t)args->slots * args->slot_bytes, PAGE);
+	       (round_up((uint64_t)args->slots * args->slot_bytes, PAGE) +
+		round_up(args->extra, PAGE));
 }
 
 /* Finds room in the order of addresses and links the stock there. */

@@ -73,6 +73,7 @@ stock_fill(struct stock *s)
 		b->data = s->data + i * pool_need(&one);
 		b->present = s->bits + i * words;
 		b->slots = s->a.slots;
+		b->extra = s->a.extra;
 		b->slot_bytes = s->a.slot_bytes;
 		b->home = s;
 		b->next = s->free;

@@ -47,6 +47,9 @@ START_TEST(says_what_it_has)
 	s = borrow(3, 100, 1000);
 	ck_assert_uint_eq(pool_need(&(struct stock_args){ 3, 100, 1000, 1 }),
 			  3 * 102400);
+	/* Notes are in pages of their own. */
+	ck_assert_uint_eq(pool_need(&(struct stock_args){ 3, 100, 1000, 1, 1 }),
+			  3 * 106496);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 102400);
 	stock_return(s);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
