@@ -64,7 +64,9 @@ static inline void
 disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 		unsigned blocks)
 {
-	struct stock_args args = { blocks, slots, slot_bytes, 1 };
+	struct stock_args args = { .blocks = blocks,
+				   .slots = slots,
+				   .slot_bytes = slot_bytes };
 	struct fault fault;
 
 	log_level_set(LOG_ERROR);
