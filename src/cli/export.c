@@ -147,7 +147,7 @@ gap_bytes(const struct exporter *e)
 	for (size_t i = 0; i < n; i++)
 		if (block[i].record.kind == INDEX_GAP &&
 		    block[i].offset < e->bytes)
-			bytes += block[i].record.bytes;
+			bytes += block[i].bytes;
 	return bytes;
 }
 

@@ -9,13 +9,17 @@ libstore_a_SOURCES = \
 	%D%/layout.c %D%/layout.h \
 	%D%/meta.c %D%/meta.h \
 	%D%/recording.c %D%/recording.h \
+	%D%/recording_count.c \
+	%D%/recording_fill.c \
 	%D%/recording_info.c \
 	%D%/recording_list.c \
 	%D%/recording_merge.c %D%/recording_priv.h \
 	%D%/recording_meta.c \
+	%D%/recording_place.c \
 	%D%/recording_read.c \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_chunk.c %D%/recover_priv.h \
 	%D%/recover_find.c \
+	%D%/row.c %D%/row.h \
 	%D%/verify.c %D%/verify.h
 STORE_LIBS = libstore.a $(BASE_LIBS)

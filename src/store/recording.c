@@ -3,7 +3,8 @@
  * A recording is opened from what is on its disks and nothing else: there is
  * no catalogue that could be wrong.  Each disk gives a part, its index and
  * its metadata; recording_meta.c reads the latter, recording_merge.c makes
- * one list of blocks of all, recording_read.c reads bytes.
+ * one list of blocks of all, recording_place.c makes files of that and
+ * recording_count.c counts what was lost; recording_read.c reads bytes.
  *
  * A disk that is lost while a recording is open keeps the records that were
  * read from it, so the visible end never goes back; its bytes are filled.
@@ -249,6 +250,9 @@ recording_close(struct recording *rec)
 	free(rec->base);
 	free(rec->block);
 	free(rec->duplicate);
+	free(rec->order);
+	free(rec->from);
+	free(rec->sub);
 	free(rec->run);
 	free(rec);
 }

@@ -8,18 +8,37 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "contract/format.h"
 #include "store/disk.h"
 #include "store/index.h"
 
 /*
  * A recording, opened to be read: the indexes of all disks merged, and its
- * bytes as one file.
+ * bytes as one file for each of its substreams (one, mostly).
  *
- * The file is every block in the order of numbers: a chunk's data, or fill
- * for a stretch in which nothing arrived or whose chunk cannot be read.  So
- * a place in the file follows from the index by arithmetic.  The visible end
- * is the end of the longest prefix without an unknown block; of a recording
- * that has ended it is the whole.  Bytes below it never change.
+ * A file is every block of its substream in the order of numbers.  What it
+ * has where no data is depends on how the recording stores:
+ *
+ *   packets   fill for a stretch in which nothing arrived, or whose chunk
+ *             cannot be read
+ *   cubes     the same, with zeros as fill: a slot is the item of one heap,
+ *             and its place in the file tells its time
+ *   rows      nothing.  A row is heaps of any length, one after the other: a
+ *             chunk that is not there is left out, one that is short ends
+ *             with its last whole packet.  What it is about is looked at
+ *             once, when its record is first seen.
+ *
+ * So a place in the file follows from the index by arithmetic.  Bytes below
+ * the visible end never change; it is the end of the longest prefix, of all
+ * numbers, without an unknown block, and of a recording that has ended the
+ * whole.
+ *
+ * Of a number whose record is on no disk nobody knows the substream.  Where
+ * there is one, it is filled, up to the next block's sequence.  Where there
+ * are several, it is in no file; but when two neighbours in a file are of one
+ * run and the sequence of the second says that slots are missing between
+ * them, these are filled.  What was lost so before the first block or behind
+ * the last block of a run cannot be seen, and is not made up.
  *
  * One thread at a time.
  */
@@ -33,44 +52,65 @@ enum recording_state {
 };
 
 /*
- * One block: its record, and where it is.  record.bytes is its length in the
- * file, of a gap too.  A number whose record is on no disk gets one made up
- * from its neighbours, of kind RECORDING_ABSENT.
+ * One block: its record, and where it is.  A number whose record is on no
+ * disk gets one made up from its neighbours, of kind RECORDING_ABSENT.
  */
 enum { RECORDING_ABSENT = 0 };
 
 struct recording_block {
 	struct index_record record;
-	uint64_t offset; /* of its first byte in the file */
+	uint64_t offset; /* of its first byte in its substream's file */
+	uint64_t bytes;	 /* that it has there; of a gap too */
 	int disk;	 /* in the disks given to open; -1: no chunk
 				   (a gap, or its disk is not there) */
 };
 
+/* What counts in packets does so in pieces, where those are of heaps. */
 struct recording_run {
 	uint32_t run;
+	uint16_t sub;
 	uint64_t base;	      /* absolute sequence of its slot 0 */
-	uint64_t first, last; /* relative sequences with data */
+	uint64_t first, last; /* relative sequences with data; of rows the
+				 counts of the first heaps of its first and
+				 last block */
 	uint64_t packets;
 	uint64_t missing; /* slots from first to last without one */
 	int64_t first_ns, last_ns;
+};
+
+struct recording_sub {
+	uint64_t bytes; /* of its file, to the visible end */
+	uint64_t packets, missing;
+	unsigned chunks, gaps;
+	const struct recording_run *run;
+	unsigned runs;
+	int64_t first_ns, last_ns; /* 0: it has nothing */
 };
 
 struct recording_facts {
 	enum recording_state state;
 	const char *name, *stream, *format, *extension;
 	uint32_t payload;
-	int64_t start_ns, end_ns;  /* when it began and ended, UTC; the
+	enum heap_store store;
+	unsigned channels_per_file; /* of cubes, as configured */
+	int64_t start_ns, end_ns;   /* when it began and ended, UTC; the
 				   end of the last block while it runs */
-	uint64_t bytes;		   /* to the visible end */
-	uint64_t packets, missing; /* of all runs; of absent
+	uint64_t bytes;		    /* to the visible end, of all files */
+	uint64_t packets, missing;  /* of all runs; of absent
 				   numbers nothing is known */
 	unsigned chunks, gaps;
-	unsigned absent;    /* numbers whose record is on no disk */
-	uint64_t torn;	    /* bytes of torn index tails */
-	const json_t *head; /* first line of the metadata; borrowed */
-	const json_t *tail; /* its end line, or NULL; borrowed */
-	const struct recording_run *run;
+	unsigned absent;      /* numbers whose record is on no disk */
+	uint64_t left_out;    /* of rows: bytes that records tell of and no
+				chunk gives */
+	uint64_t torn;	      /* bytes of torn index tails */
+	uint64_t descriptors; /* that the metadata keeps */
+	uint64_t controls;    /* start, stop and reissue heaps that it tells */
+	const json_t *head;   /* first line of the metadata; borrowed */
+	const json_t *tail;   /* its end line, or NULL; borrowed */
+	const struct recording_run *run; /* by substream */
 	unsigned runs;
+	const struct recording_sub *sub; /* silent ones, too */
+	unsigned subs;
 };
 
 /*
@@ -83,13 +123,19 @@ int recording_open(struct recording **rec, const struct disks *disks,
 void recording_close(struct recording *rec);
 
 const struct recording_facts *recording_facts(const struct recording *rec);
+
+/* By number, of all substreams. */
 const struct recording_block *recording_blocks(const struct recording *rec,
 					       size_t *n);
+
+/* Chooses the substream that is read; at first that is 0.  Past the last
+ * one is an empty file. */
+void recording_select(struct recording *rec, unsigned sub);
 
 /*
  * Reads bytes of the file: as many as there are up to the visible end, 0 at
  * it, or -errno.  A chunk that is missing or short is filled; *filled counts
- * such bytes up (NULL: nobody asks).
+ * such bytes up (NULL: nobody asks).  Of rows it is an error.
  */
 ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 		       uint64_t offset, uint64_t *filled);
@@ -97,10 +143,13 @@ ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 /* Looks again: a live recording has grown.  0 or -errno. */
 int recording_refresh(struct recording *rec);
 
-/* Which slots of a block have no packet, as [first, count] pairs of slots,
- * from the metadata; calls back for each.  0 or -errno. */
+/*
+ * What a block has no packet for, from the metadata: calls back for each
+ * stretch, in slots, of heaps in bytes of the block.  0; -ENODATA where some
+ * is missing and no line tells what; or -errno.
+ */
 int recording_holes(struct recording *rec, uint64_t number,
-		    void (*hole)(void *arg, uint32_t slot, uint32_t count),
+		    void (*hole)(void *arg, uint64_t at, uint64_t count),
 		    void *arg);
 
 /* Everything `spate info` shows; a new reference, or NULL without memory. */

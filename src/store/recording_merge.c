@@ -6,12 +6,9 @@
  *   gather   all records, sorted by number
  *   settle   one record for each number; the others are duplicates
  *   spread   to their places; up to the visible end
- *   infer    what stood in the numbers that no disk has (absent)
- *   place    offsets in the file, by adding up
- *   count    runs, packets, losses
  *
- * An absent stretch between two blocks of a run is as long as the sequences
- * say; at the end of a run nobody knows, and full blocks are assumed.
+ * What they are in files is then for recording_place.c, and what that makes
+ * of runs and losses for recording_count.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -150,6 +147,18 @@ visible(const struct recording *rec, const struct recording_block *list,
 	return end.number > count ? end.number : count;
 }
 
+/* Of a row it was looked at how much of a block is there; once is enough. */
+static void
+keep_bytes(const struct recording *rec, struct recording_block *b)
+{
+	const struct recording_block *old = &rec->block[b->record.number];
+
+	if (b->record.number < rec->blocks && old->disk == b->disk &&
+	    old->record.kind == INDEX_BLOCK &&
+	    old->record.bytes == b->record.bytes)
+		b->bytes = old->bytes;
+}
+
 static int
 spread(struct recording *rec, const struct recording_block *list, size_t n)
 {
@@ -169,184 +178,14 @@ spread(struct recording *rec, const struct recording_block *list, size_t n)
 		struct recording_block *b = &block[list[i].record.number];
 
 		*b = list[i];
-		if (b->record.kind != INDEX_GAP)
-			continue;
-		b->record.bytes =
-		    (uint64_t)b->record.missing * rec->shape.payload;
-		b->disk = -1;
+		b->bytes = RECORDING_UNSEEN;
+		keep_bytes(rec, b);
+		if (b->record.kind == INDEX_GAP)
+			b->disk = -1;
 	}
 	free(rec->block);
 	rec->block = block;
 	rec->blocks = count;
-	return 0;
-}
-
-/* The sequence behind a block. */
-static uint64_t
-end_sequence(const struct recording *rec, const struct recording_block *b)
-{
-	return b->record.first + b->record.bytes / rec->shape.payload;
-}
-
-/* How many slots the numbers from..to-1, which nobody has, held. */
-static uint64_t
-absent_slots(const struct recording *rec, size_t from, size_t to, uint32_t run,
-	     uint64_t first)
-{
-	const struct index_record *next = &rec->block[to].record;
-
-	if (to < rec->blocks && next->run == run && next->first >= first)
-		return next->first - first;
-	return (uint64_t)(to - from) * rec->slots;
-}
-
-static void
-infer_stretch(struct recording *rec, size_t from, size_t to)
-{
-	uint32_t run = from ? rec->block[from - 1].record.run : 0;
-	uint64_t first = from ? end_sequence(rec, &rec->block[from - 1]) : 0;
-	uint64_t left = absent_slots(rec, from, to, run, first);
-
-	for (size_t i = from; i < to; i++) {
-		struct index_record *r = &rec->block[i].record;
-		uint64_t slots = left < rec->slots ? left : rec->slots;
-
-		if (i + 1 == to)
-			slots = left;
-		r->run = run;
-		r->first = first;
-		r->missing = slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
-		r->bytes = slots * rec->shape.payload;
-		first += slots;
-		left -= slots;
-	}
-}
-
-static void
-infer(struct recording *rec)
-{
-	size_t from, to;
-
-	for (from = 0; from < rec->blocks; from = to + 1) {
-		for (to = from; to < rec->blocks; to++) {
-			if (rec->block[to].record.kind != RECORDING_ABSENT)
-				break;
-		}
-		if (to > from)
-			infer_stretch(rec, from, to);
-	}
-}
-
-/* Offsets, and what follows from the blocks alone. */
-static void
-place(struct recording *rec)
-{
-	struct recording_facts *f = &rec->facts;
-	uint64_t offset = 0;
-
-	f->chunks = f->gaps = f->absent = 0;
-	for (size_t i = 0; i < rec->blocks; i++) {
-		struct recording_block *b = &rec->block[i];
-
-		b->offset = offset;
-		offset += b->record.bytes;
-		f->chunks += b->record.kind == INDEX_BLOCK;
-		f->gaps += b->record.kind == INDEX_GAP;
-		f->absent += b->record.kind == RECORDING_ABSENT;
-	}
-	f->bytes = offset;
-	f->torn = 0;
-	for (unsigned i = 0; i < rec->disks->n; i++)
-		f->torn += rec->part[i].torn;
-}
-
-/* Holes at the very ends of a run are not between two packets: not lost. */
-struct edge {
-	uint32_t slots;
-	uint32_t leading, trailing;
-};
-
-static void
-see_hole(void *arg, uint32_t slot, uint32_t count)
-{
-	struct edge *e = arg;
-
-	if (!slot)
-		e->leading = count;
-	if (slot + count == e->slots)
-		e->trailing = count;
-}
-
-static struct edge
-edge_of(struct recording *rec, const struct index_record *r)
-{
-	struct edge e = { .slots = r->present + r->missing };
-
-	recording_holes(rec, r->number, see_hole, &e);
-	if ((uint64_t)e.leading + e.trailing > r->missing)
-		e.leading = e.trailing = 0; /* the metadata lies */
-	return e;
-}
-
-/* One run: the blocks from..to-1. */
-static void
-count_run(struct recording *rec, struct recording_run *run, size_t from,
-	  size_t to)
-{
-	const struct index_record *first = NULL, *last = NULL;
-	uint64_t outside = 0, leading, trailing;
-
-	*run = (struct recording_run){ .run = rec->block[from].record.run };
-	run->base = recording_base(rec, run->run);
-	for (size_t i = from; i < to; i++) {
-		const struct index_record *r = &rec->block[i].record;
-
-		if (r->kind == RECORDING_ABSENT)
-			continue;
-		if (r->kind == INDEX_BLOCK && !first)
-			first = r;
-		if (r->kind == INDEX_BLOCK)
-			last = r;
-		if (!first)
-			outside += r->missing;
-		run->packets += r->present;
-		run->missing += r->missing;
-	}
-	run->missing -= outside;
-	if (!first)
-		return;
-	leading = edge_of(rec, first).leading;
-	trailing = edge_of(rec, last).trailing;
-	run->first = first->first + leading;
-	run->last = last->first + last->present + last->missing - 1 - trailing;
-	run->missing -= leading + trailing;
-	run->first_ns = first->first_ns;
-	run->last_ns = last->last_ns;
-}
-
-static int
-count(struct recording *rec)
-{
-	struct recording_facts *f = &rec->facts;
-	struct recording_run *run;
-	size_t from, to;
-
-	f->packets = f->missing = f->runs = 0;
-	for (from = 0; from < rec->blocks; from = to, f->runs++) {
-		for (to = from + 1; to < rec->blocks; to++) {
-			if (rec->block[to].record.run !=
-			    rec->block[from].record.run)
-				break;
-		}
-		run = realloc(rec->run, (f->runs + 1) * sizeof *run);
-		if (!run)
-			return -ENOMEM;
-		rec->run = run;
-		count_run(rec, &run[f->runs], from, to);
-		f->packets += run[f->runs].packets;
-		f->missing += run[f->runs].missing;
-	}
-	f->run = rec->run;
 	return 0;
 }
 
@@ -358,19 +197,38 @@ head_text(const struct recording *rec, const char *key)
 	return text ? text : "";
 }
 
+/* What the head says. */
 static void
 describe(struct recording *rec)
 {
 	struct recording_facts *f = &rec->facts;
-	struct index_record end;
+	json_t *channels = json_object_get(rec->head, "channels_per_file");
 
 	f->name = rec->name;
 	f->stream = head_text(rec, "stream");
 	f->format = head_text(rec, "format");
 	f->extension = head_text(rec, "extension");
 	f->payload = rec->shape.payload;
+	f->store = rec->shape.store;
+	f->channels_per_file = 1;
+	if (json_integer_value(channels) > 1 &&
+	    json_integer_value(channels) <= RECORDING_SUBS)
+		f->channels_per_file = (unsigned)json_integer_value(channels);
 	f->head = rec->head;
 	f->tail = rec->tail;
+	f->state = state_of(rec);
+	f->torn = 0;
+	for (unsigned i = 0; i < rec->disks->n; i++)
+		f->torn += rec->part[i].torn;
+}
+
+/* When it began and ended. */
+static void
+date(struct recording *rec)
+{
+	struct recording_facts *f = &rec->facts;
+	struct index_record end;
+
 	if (units_time(head_text(rec, "start"), 0, &f->start_ns))
 		f->start_ns = 0;
 	f->end_ns = f->start_ns;
@@ -395,7 +253,7 @@ recording_merge(struct recording *rec)
 
 	if (err)
 		return err;
-	rec->facts.state = state_of(rec);
+	describe(rec);
 	err = settle(rec, list, &n);
 	if (!err)
 		err = spread(rec, list, n);
@@ -403,10 +261,10 @@ recording_merge(struct recording *rec)
 	if (err)
 		return err;
 	rec->filled = NULL;
-	infer(rec);
-	place(rec);
-	err = count(rec);
+	err = recording_place(rec);
 	if (!err)
-		describe(rec);
+		err = recording_count(rec);
+	if (!err)
+		date(rec);
 	return err;
 }

@@ -50,33 +50,76 @@ add_line(struct piece *p, const char *line, size_t bytes)
 	return 0;
 }
 
+/* Each disk tells it: sorted, and one of them dropped, when all are read. */
 static int
-add_base(struct recording *rec, const json_t *run, const char *base)
+add_base(struct recording *rec, const json_t *object)
 {
-	struct recording_base *grown;
-	uint32_t number = (uint32_t)json_integer_value(run);
+	json_t *run = json_object_get(object, "run");
+	json_t *base = json_object_get(object, "base");
+	json_t *sub = json_object_get(object, "sub");
+	struct recording_base *grown = rec->base;
 
-	for (size_t i = 0; i < rec->bases; i++) {
-		if (rec->base[i].run == number)
-			return 0;
-	}
-	grown = realloc(rec->base, (rec->bases + 1) * sizeof *grown);
+	if (!json_is_integer(run) || !json_is_string(base))
+		return 0;
+	if (!(rec->bases & (rec->bases - 1)))
+		grown = realloc(grown, (2 * rec->bases + 1) * sizeof *grown);
 	if (!grown)
 		return -ENOMEM;
 	rec->base = grown;
-	rec->base[rec->bases++] =
-	    (struct recording_base){ number, strtoull(base, NULL, 10) };
+	rec->base[rec->bases++] = (struct recording_base){
+		.sub = (uint32_t)json_integer_value(sub),
+		.run = (uint32_t)json_integer_value(run),
+		.base = strtoull(json_string_value(base), NULL, 10),
+	};
 	return 0;
 }
 
-uint64_t
-recording_base(const struct recording *rec, uint32_t run)
+static int
+by_run(const void *a, const void *b)
 {
+	const struct recording_base *x = a, *y = b;
+
+	if (x->sub != y->sub)
+		return x->sub < y->sub ? -1 : 1;
+	return x->run < y->run ? -1 : x->run > y->run;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const struct recording_line *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->disk < y->disk ? -1 : x->disk > y->disk;
+}
+
+static void
+sort(struct recording *rec)
+{
+	size_t kept = 0;
+
+	if (rec->lines)
+		qsort(rec->line, rec->lines, sizeof *rec->line, by_number);
+	if (!rec->bases)
+		return;
+	qsort(rec->base, rec->bases, sizeof *rec->base, by_run);
 	for (size_t i = 0; i < rec->bases; i++) {
-		if (rec->base[i].run == run)
-			return rec->base[i].base;
+		if (!kept || by_run(&rec->base[kept - 1], &rec->base[i]))
+			rec->base[kept++] = rec->base[i];
 	}
-	return 0;
+	rec->bases = kept;
+}
+
+uint64_t
+recording_base(const struct recording *rec, unsigned sub, uint32_t run)
+{
+	const struct recording_base key = { .sub = sub, .run = run }, *found;
+
+	if (!rec->bases)
+		return 0;
+	found = bsearch(&key, rec->base, rec->bases, sizeof key, by_run);
+	return found ? found->base : 0;
 }
 
 static bool
@@ -89,16 +132,15 @@ is_head(const json_t *object)
 static int
 take_object(struct recording *rec, json_t *object, bool first)
 {
-	json_t *run = json_object_get(object, "run");
-	json_t *base = json_object_get(object, "base");
-
 	if (first && !rec->head && is_head(object))
 		rec->head = json_incref(object);
 	if (!rec->tail && json_is_object(json_object_get(object, "end")))
 		rec->tail = json_incref(object);
-	if (json_is_integer(run) && json_is_string(base))
-		return add_base(rec, run, json_string_value(base));
-	return 0;
+	rec->facts.descriptors +=
+	    json_is_string(json_object_get(object, "descriptor"));
+	rec->facts.controls +=
+	    json_is_string(json_object_get(object, "control"));
+	return add_base(rec, object);
 }
 
 static int
@@ -167,12 +209,15 @@ out:
 int
 recording_meta(struct recording *rec)
 {
+	size_t lines = rec->lines, bases = rec->bases;
 	int err = 0;
 
 	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
 		if (rec->part[i].dir >= 0)
 			err = read_part(rec, i);
 	}
+	if (rec->lines != lines || rec->bases != bases)
+		sort(rec);
 	return err;
 }
 
@@ -196,13 +241,35 @@ load_line(const struct recording *rec, const struct recording_line *line)
 	return object;
 }
 
+/* The line of a block, on its disk; NULL: there is none that can be read. */
+static json_t *
+find_line(const struct recording *rec, const struct recording_block *b)
+{
+	struct recording_line key = { .number = b->record.number,
+				      .disk = (unsigned)b->disk };
+	const struct recording_line *found = NULL;
+
+	if (rec->lines && b->disk >= 0)
+		found =
+		    bsearch(&key, rec->line, rec->lines, sizeof key, by_number);
+	return found ? load_line(rec, found) : NULL;
+}
+
+static uint64_t
+pair_value(const json_t *pair, size_t i)
+{
+	json_int_t n = json_integer_value(json_array_get(pair, i));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
 int
 recording_holes(struct recording *rec, uint64_t number,
-		void (*hole)(void *arg, uint32_t slot, uint32_t count),
-		void *arg)
+		void (*hole)(void *arg, uint64_t at, uint64_t count), void *arg)
 {
+	uint64_t unit = rec->shape.store == HEAP_NONE ? 1 : rec->shape.payload;
 	const struct recording_block *b;
-	json_t *object = NULL, *list, *pair;
+	json_t *line, *pair;
 	size_t i;
 
 	if (number >= rec->blocks)
@@ -211,20 +278,19 @@ recording_holes(struct recording *rec, uint64_t number,
 	if (!b->record.missing)
 		return 0;
 	if (b->record.kind != INDEX_BLOCK) {
-		hole(arg, 0, b->record.missing);
+		hole(arg, 0,
+		     rec->shape.store == HEAP_NONE ? b->record.missing
+						   : b->bytes);
 		return 0;
 	}
-	for (i = 0; i < rec->lines && !object; i++) {
-		if (rec->line[i].number == number &&
-		    (int)rec->line[i].disk == b->disk)
-			object = load_line(rec, &rec->line[i]);
-	}
-	if (!object)
+	line = find_line(rec, b);
+	if (!line)
 		return -ENODATA;
-	list = json_object_get(object, "holes");
-	json_array_foreach(list, i, pair)
-		hole(arg, (uint32_t)json_integer_value(json_array_get(pair, 0)),
-		     (uint32_t)json_integer_value(json_array_get(pair, 1)));
-	json_decref(object);
+	if (json_object_get(line, "unit"))
+		unit = 1; /* "byte" is the only one */
+	json_array_foreach(json_object_get(line, "holes"), i, pair)
+		hole(arg, pair_value(pair, 0) * unit,
+		     pair_value(pair, 1) * unit);
+	json_decref(line);
 	return 0;
 }

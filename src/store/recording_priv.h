@@ -31,7 +31,7 @@ struct recording_line {
 };
 
 struct recording_base {
-	uint32_t run;
+	uint32_t sub, run;
 	uint64_t base;
 };
 
@@ -40,6 +40,11 @@ struct recording_duplicate {
 	uint64_t number;
 	unsigned disk;
 };
+
+enum { RECORDING_SUBS = 65536 }; /* there can be */
+
+/* A block's bytes, until they are looked for. */
+#define RECORDING_UNSEEN UINT64_MAX
 
 /* An open chunk, at its number modulo RECORDING_OPEN. */
 enum { RECORDING_OPEN = 64 };
@@ -57,19 +62,23 @@ struct recording {
 	struct format_shape shape;
 	uint32_t slots; /* of a full block */
 
-	struct recording_line *line;
+	struct recording_line *line; /* by number, then disk */
 	size_t lines;
-	struct recording_base *base;
+	struct recording_base *base; /* by substream and run */
 	size_t bases;
 
 	struct recording_block *block;
 	size_t blocks;
 	struct recording_duplicate *duplicate;
 	size_t duplicates;
+	uint32_t *order; /* numbers, file by file */
+	size_t *from;	 /* in order: where each file begins, and the end */
 	struct recording_run *run;
+	struct recording_sub *sub;
 	struct recording_facts facts;
 
 	/* The reader's. */
+	unsigned selected;
 	struct recording_chunk chunk[RECORDING_OPEN];
 	struct fill fill;
 	bool filling; /* fill is there */
@@ -78,24 +87,50 @@ struct recording {
 	uint8_t *slot;			      /* one payload */
 };
 
+/* The block at a place in the order. */
+static inline struct recording_block *
+recording_at(const struct recording *rec, size_t place)
+{
+	return &rec->block[rec->order[place]];
+}
+
 /* Reads what is new in the metadata of all disks.  0 or -ENOMEM. */
 int recording_meta(struct recording *rec);
 
-/* Makes blocks, runs and facts from the parts.  0, -EBADMSG, -ENOMEM. */
+/* Makes blocks from the parts, and calls the two below.  0, -EBADMSG,
+ * -ENOMEM. */
 int recording_merge(struct recording *rec);
+
+/* Lays the blocks out in files, one for each substream.  0 or -ENOMEM. */
+int recording_place(struct recording *rec);
+
+/* Counts the runs of each file, and what was lost of it.  0 or -ENOMEM. */
+int recording_count(struct recording *rec);
 
 /* Loads its format, which must agree to its shape.  0 or -errno. */
 int recording_format(const struct recording *rec,
 		     const struct format_ops **format, struct fault *fault);
 
 /* Absolute sequence of a run's slot 0; 0 where no disk tells. */
-uint64_t recording_base(const struct recording *rec, uint32_t run);
+uint64_t recording_base(const struct recording *rec, unsigned sub,
+			uint32_t run);
 
 /* The length of a chunk of one disk, or -errno. */
 int64_t recording_chunk_bytes(const struct recording *rec, unsigned disk,
 			      uint64_t number);
 
+/* Bytes of a block that its chunk gives, which may be fewer, or -errno. */
+ssize_t recording_chunk_read(struct recording *rec,
+			     const struct recording_block *b, void *data,
+			     size_t bytes, uint64_t at);
+
+/* Fills bytes of the file from `at` on, of the block at a place or the
+ * stretch behind it.  0 or -errno. */
+int recording_fill(struct recording *rec, size_t place, void *data,
+		   size_t bytes, uint64_t at);
+
 /* Closes chunks and forgets the fill. */
 void recording_read_finish(struct recording *rec);
+void recording_fill_finish(struct recording *rec);
 
 #endif

@@ -145,7 +145,7 @@ place(const struct look *l, struct index_record *record)
 		number = prev->number + 1;
 	}
 	record->first += (record->number - number) * rec->slots;
-	base = recording_base(rec, record->run);
+	base = recording_base(rec, record->sub, record->run);
 	if (!l->counted || !base)
 		return;
 	/* A counter of 32 bits wraps: the one nearest to the guess. */

@@ -267,6 +267,13 @@ tests_unit_test_recording_meta_SOURCES = %D%/test_recording_meta.c %D%/suite.h \
 tests_unit_test_recording_meta_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recording_meta_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_recording_place
+TESTS += tests/unit/test_recording_place
+tests_unit_test_recording_place_SOURCES = %D%/test_recording_place.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_recording_place_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recording_place_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_recording_read
 TESTS += tests/unit/test_recording_read
 tests_unit_test_recording_read_SOURCES = %D%/test_recording_read.c %D%/suite.h \
@@ -294,6 +301,12 @@ tests_unit_test_verify_SOURCES = %D%/test_verify.c %D%/suite.h \
 	%D%/made.h %D%/scratch.h
 tests_unit_test_verify_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_verify_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_row
+TESTS += tests/unit/test_row
+tests_unit_test_row_SOURCES = %D%/test_row.c %D%/suite.h %D%/scratch.h
+tests_unit_test_row_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_row_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_recover
 TESTS += tests/unit/test_recover

@@ -40,6 +40,9 @@ struct made {
 	struct geometry geometry;
 	enum fill_kind fill;
 	bool fps_unknown; /* in the metadata */
+	unsigned subs, channels_per_file;
+	enum heap_store store; /* HEAP_ROW, HEAP_CUBE: of format spead */
+	uint16_t sub;	       /* whose frames and blocks are made */
 	json_t *head;
 };
 
@@ -51,9 +54,12 @@ made_frame(const struct made *m, uint64_t sequence, uint8_t *frame)
 		.has = FORMAT_TIME | FORMAT_VALID | FORMAT_READABLE,
 		.second = MADE_SECOND + (int64_t)(sequence / MADE_FPS),
 		.frame = (uint32_t)(sequence % MADE_FPS),
+		.thread = m->sub,
 	};
 
-	memset(frame, (int)(sequence * 7 + 1), MADE_PAYLOAD);
+	memset(frame, (int)(sequence * 7 + m->sub * 31 + 1), MADE_PAYLOAD);
+	if (m->store != HEAP_NONE)
+		return;
 	m->format->model(&m->shape, frame);
 	m->format->stamp(&m->shape, &p, NULL, frame);
 }
@@ -66,8 +72,13 @@ made_fill(const struct made *m, uint64_t sequence, uint8_t *frame)
 		.has = FORMAT_TIME | FORMAT_READABLE,
 		.second = MADE_SECOND + (int64_t)(sequence / MADE_FPS),
 		.frame = (uint32_t)(sequence % MADE_FPS),
+		.thread = m->sub,
 	};
 
+	if (m->store != HEAP_NONE) {
+		memset(frame, 0, MADE_PAYLOAD);
+		return;
+	}
 	for (unsigned i = 0; i < MADE_PAYLOAD; i += 4)
 		write_le32(frame + i, FILL_PATTERN);
 	m->format->model(&m->shape, frame);
@@ -81,12 +92,14 @@ made_head(struct made *m)
 	struct meta_head head = {
 		.name = MADE_NAME,
 		.stream = "test",
-		.format = "vdif",
-		.extension = "vdif",
+		.format = m->store ? "spead" : "vdif",
+		.extension = m->store ? "spead" : "vdif",
 		.fill = m->fill,
 		.start_ns = MADE_SECOND * 1000000000,
 		.shape = &m->shape,
 		.geometry = &m->geometry,
+		.subs = m->subs,
+		.channels_per_file = m->channels_per_file,
 		.disks = paths,
 		.disks_n = MADE_DISKS,
 	};
@@ -125,6 +138,12 @@ made_begin(struct made *m)
 	ck_assert_uint_eq(m->geometry.slots, MADE_SLOTS);
 	if (m->fps_unknown)
 		m->shape.fps = 0;
+	if (m->store) {
+		m->shape.prefix = m->shape.header = 0;
+		m->shape.sequence = SEQUENCE_ARRIVAL;
+		m->shape.store = m->store;
+		m->shape.item = 0x600a;
+	}
 	made_head(m);
 	for (unsigned i = 0; i < MADE_DISKS; i++)
 		ck_assert_int_eq(folder_create(&m->folder[i], &m->disks.disk[i],
@@ -137,6 +156,8 @@ made_run(struct made *m, unsigned disk, uint32_t run, uint64_t base)
 {
 	json_t *line = meta_run(run, base, 0);
 
+	if (m->subs > 1)
+		json_object_set_new(line, "sub", json_integer(m->sub));
 	ck_assert_int_eq(folder_note(m->folder[disk], line), 0);
 	json_decref(line);
 }
@@ -163,6 +184,7 @@ made_block(const struct made *m, struct made_block *mb, uint64_t number,
 		.first = first,
 		.base = MADE_BASE,
 		.number = number,
+		.sub = m->sub,
 	};
 	memset(mb->present, 0xff, sizeof mb->present);
 	for (uint32_t i = 0; i < used; i++)
@@ -185,7 +207,9 @@ made_chunk(struct made *m, unsigned disk, struct made_block *mb)
 	struct fill fill;
 	int fd;
 
-	ck_assert_int_eq(fill_init(&fill, m->fill, m->format, &m->shape), 0);
+	ck_assert_int_eq(fill_init(&fill, m->store ? FILL_ZERO : m->fill,
+				   m->format, &m->shape),
+			 0);
 	fill_block(&fill, b);
 	fill_finish(&fill);
 	fd = folder_chunk(m->folder[disk], b->number, 0, bytes);
@@ -207,6 +231,7 @@ made_record(const struct block *b)
 			   1000000000,
 		.bytes = (uint64_t)b->used * b->slot_bytes,
 		.run = b->run,
+		.sub = b->sub,
 		.present = b->filled,
 		.missing = b->used - b->filled,
 		.kind = INDEX_BLOCK,

@@ -39,7 +39,7 @@ START_TEST(a_gap)
 	ck_assert_uint_eq(n, 3);
 	ck_assert_int_eq(b[1].disk, -1);
 	ck_assert_uint_eq(b[1].offset, 20 * MADE_PAYLOAD);
-	ck_assert_uint_eq(b[1].record.bytes, 100 * MADE_PAYLOAD);
+	ck_assert_uint_eq(b[1].bytes, 100 * MADE_PAYLOAD);
 	ck_assert_uint_eq(slots_are(20, 120, 20, false), 100 * MADE_PAYLOAD);
 	slots_are(120, 120 + MADE_SLOTS, 120, true);
 	done();

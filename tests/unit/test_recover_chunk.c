@@ -50,7 +50,7 @@ END_TEST
 static uint32_t holes_n;
 
 static void
-count_hole(void *arg, uint32_t slot, uint32_t count)
+count_hole(void *arg, uint64_t slot, uint64_t count)
 {
 	(void)arg;
 	(void)slot;

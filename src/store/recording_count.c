@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was lost is counted from the records: slots without a packet between
+ * the first packet of a run and the last.  Heaps come in pieces, and blocks
+ * of them say how many are missing; a gap of cubes says only how many heaps
+ * are, each of as many pieces as those of a block next to it have.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store/recording_priv.h"
+
+/* Holes at the very ends of a run are not between two packets: not lost. */
+struct edge {
+	uint32_t slots;
+	uint64_t leading, trailing;
+};
+
+static void
+see_hole(void *arg, uint64_t slot, uint64_t count)
+{
+	struct edge *e = arg;
+
+	if (!slot)
+		e->leading = count;
+	if (slot + count == e->slots)
+		e->trailing = count;
+}
+
+static struct edge
+edge_of(struct recording *rec, const struct index_record *r)
+{
+	struct edge e = { .slots = r->present + r->missing };
+
+	if (rec->shape.store != HEAP_NONE)
+		return e;
+	recording_holes(rec, r->number, see_hole, &e);
+	if (e.leading + e.trailing > r->missing)
+		e.leading = e.trailing = 0; /* the metadata lies */
+	return e;
+}
+
+/* Pieces in a heap of cubes; 1 where slots are packets. */
+static uint64_t
+pieces_of(const struct recording *rec, const struct index_record *r)
+{
+	uint64_t heaps = r->bytes / rec->shape.payload;
+
+	if (rec->shape.store != HEAP_CUBE || !heaps)
+		return 1;
+	return ((uint64_t)r->present + r->missing + heaps / 2) / heaps;
+}
+
+/* What a run is counted from. */
+struct span {
+	const struct index_record *first, *last; /* with data */
+	uint64_t gaps;	/* slots of gaps between them */
+	uint64_t ahead; /* of gaps behind `last`, as it stands */
+	uint64_t packets, missing;
+};
+
+static void
+take_record(struct span *s, const struct index_record *r)
+{
+	if (r->kind == INDEX_GAP) {
+		s->ahead += s->first ? r->missing : 0;
+		return;
+	}
+	if (!s->first)
+		s->first = r;
+	s->last = r;
+	s->gaps += s->ahead;
+	s->ahead = 0;
+	s->packets += r->present;
+	s->missing += r->missing;
+}
+
+static void
+fill_run(struct recording *rec, struct recording_run *run, const struct span *s)
+{
+	uint64_t leading = edge_of(rec, s->first).leading;
+	uint64_t trailing = edge_of(rec, s->last).trailing;
+	uint64_t slots = s->last->bytes / rec->shape.payload;
+
+	run->packets = s->packets;
+	run->missing = s->missing - leading - trailing +
+		       s->gaps * pieces_of(rec, s->first);
+	run->first = s->first->first + leading;
+	run->last = s->last->first;
+	if (rec->shape.store != HEAP_ROW && slots)
+		run->last += slots - 1 - trailing;
+	run->first_ns = s->first->first_ns;
+	run->last_ns = s->last->last_ns;
+}
+
+/* One run: the blocks at from..to-1 of the order. */
+static void
+count_run(struct recording *rec, struct recording_run *run, size_t from,
+	  size_t to)
+{
+	const struct index_record *begin = &recording_at(rec, from)->record;
+	struct span span = { 0 };
+
+	*run = (struct recording_run){ .run = begin->run, .sub = begin->sub };
+	run->base = recording_base(rec, run->sub, run->run);
+	for (size_t i = from; i < to; i++) {
+		const struct index_record *r = &recording_at(rec, i)->record;
+
+		if (r->kind != RECORDING_ABSENT)
+			take_record(&span, r);
+	}
+	if (span.first)
+		fill_run(rec, run, &span);
+}
+
+/* Room doubles: whenever the number is a power of two, it is full. */
+static struct recording_run *
+add_run(struct recording *rec)
+{
+	struct recording_run *grown = rec->run;
+	unsigned n = rec->facts.runs;
+
+	if (!(n & (n - 1)))
+		grown = realloc(grown, (2 * (size_t)n + 1) * sizeof *grown);
+	if (!grown)
+		return NULL;
+	rec->run = grown;
+	rec->facts.runs++;
+	return &rec->run[n];
+}
+
+static int
+count_sub(struct recording *rec, unsigned sub)
+{
+	size_t end = rec->from[sub + 1], to;
+	struct recording_run *run;
+
+	for (size_t from = rec->from[sub]; from < end; from = to) {
+		uint32_t number = recording_at(rec, from)->record.run;
+
+		for (to = from + 1; to < end; to++) {
+			if (recording_at(rec, to)->record.run != number)
+				break;
+		}
+		run = add_run(rec);
+		if (!run)
+			return -ENOMEM;
+		count_run(rec, run, from, to);
+		rec->sub[sub].runs++;
+	}
+	return 0;
+}
+
+/* What its runs say of a substream. */
+static void
+sum(struct recording *rec, struct recording_sub *s,
+    const struct recording_run *run)
+{
+	s->run = run;
+	for (unsigned i = 0; i < s->runs; i++) {
+		s->packets += run[i].packets;
+		s->missing += run[i].missing;
+		if (!s->first_ns)
+			s->first_ns = run[i].first_ns;
+		if (run[i].last_ns)
+			s->last_ns = run[i].last_ns;
+	}
+	rec->facts.packets += s->packets;
+	rec->facts.missing += s->missing;
+}
+
+int
+recording_count(struct recording *rec)
+{
+	struct recording_facts *f = &rec->facts;
+	unsigned at = 0;
+	int err = 0;
+
+	f->packets = f->missing = f->runs = 0;
+	for (unsigned i = 0; i < f->subs && !err; i++)
+		err = count_sub(rec, i);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < f->subs; at += rec->sub[i++].runs)
+		sum(rec, &rec->sub[i], rec->run + at);
+	f->run = rec->run;
+	return 0;
+}
