@@ -82,6 +82,8 @@ struct receive_batch {
 	 */
 	bool known, again;
 	uint64_t next;
+	bool empty; /* set by a plugin that knows that nothing is left for
+		       now: it need not be asked to be sure */
 	struct receive_packet packet[RECEIVE_BATCH];
 	unsigned packets; /* set by the plugin */
 };

@@ -220,7 +220,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		b.pairs = s->want;
 		b.want = s->want;
 		b.packets = 0;
-		b.known = b.again = false;
+		b.known = b.again = b.empty = false;
 		in->spare->used = 0;
 		b.room = place_aim(place, &s->aim, pair, b.pairs);
 		err = in->a.ops->receive(in->a.state, s->number, &b);
@@ -228,7 +228,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 			source_end(s, err);
 			return err;
 		}
-		more = b.packets > 0 || b.again;
+		more = (b.packets > 0 && !b.empty) || b.again;
 		packets += b.packets;
 		s->want = b.want;
 		if (in->learn && is_learning(in)) {
