@@ -8,6 +8,7 @@ plugins_LTLIBRARIES = \
 	%D%/format-spead.la \
 	%D%/format-udpmon.la \
 	%D%/format-vdif.la \
+	%D%/receive-fanout.la \
 	%D%/receive-gen.la \
 	%D%/receive-udp.la \
 	%D%/write-direct.la \
@@ -25,12 +26,21 @@ plugins_LTLIBRARIES = \
 %C%_format_udpmon_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_vdif_la_SOURCES = %D%/format/vdif.c
 %C%_format_vdif_la_LDFLAGS = $(PLUGIN_FLAGS)
+# What plugins that read datagram sockets share.
+RECEIVE_SOCKETS = \
+	%D%/receive/address.c %D%/receive/address.h \
+	%D%/receive/allow.c %D%/receive/allow.h \
+	%D%/receive/endpoint.c %D%/receive/endpoint.h \
+	%D%/receive/packet.h \
+	%D%/receive/socket.c %D%/receive/socket.h \
+	%D%/receive/sockets.c %D%/receive/sockets.h \
+	%D%/receive/source.c %D%/receive/source.h \
+	%D%/receive/train.c %D%/receive/train.h
+%C%_receive_fanout_la_SOURCES = %D%/receive/fanout.c $(RECEIVE_SOCKETS)
+%C%_receive_fanout_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_gen_la_SOURCES = %D%/receive/gen.c
 %C%_receive_gen_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_receive_udp_la_SOURCES = %D%/receive/udp.c \
-	%D%/receive/allow.c %D%/receive/allow.h \
-	%D%/receive/socket.c %D%/receive/socket.h \
-	%D%/receive/train.c %D%/receive/train.h
+%C%_receive_udp_la_SOURCES = %D%/receive/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_direct_la_SOURCES = %D%/write/direct.c
 %C%_write_direct_la_LDFLAGS = $(PLUGIN_FLAGS)

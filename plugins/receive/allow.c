@@ -47,15 +47,15 @@ network_parse(struct allow_network *n, const char *text)
 }
 
 int
-allow_parse(struct allow *allow, const struct option_texts *texts,
-	    const struct receive_args *args)
+allow_parse(struct allow *allow, const struct option_texts *texts, char *why,
+	    uint32_t why_bytes)
 {
 	allow->network = calloc(texts->n + 1, sizeof *allow->network);
 	if (!allow->network)
 		return -ENOMEM;
 	for (unsigned i = 0; i < texts->n; i++) {
 		if (network_parse(&allow->network[i], texts->text[i]) < 0) {
-			snprintf(args->why, args->why_bytes,
+			snprintf(why, why_bytes,
 				 "allow: '%s' is no network; write it as "
 				 "10.0.0.0/8 or fd00::/8",
 				 texts->text[i]);
@@ -83,18 +83,16 @@ network_has(const struct allow_network *n, const uint8_t address[16])
 }
 
 bool
-allow_has(const struct allow *allow, const struct sockaddr_storage *from)
+allow_has(const struct allow *allow, const union endpoint *from)
 {
-	const struct sockaddr_in *v4 = (const void *)from;
-	const struct sockaddr_in6 *v6 = (const void *)from;
 	uint8_t address[16];
 
 	if (!allow->n)
 		return true;
-	if (from->ss_family == AF_INET)
-		map_v4(address, &v4->sin_addr);
+	if (from->any.sa_family == AF_INET)
+		map_v4(address, &from->v4.sin_addr);
 	else
-		memcpy(address, &v6->sin6_addr, sizeof address);
+		memcpy(address, &from->v6.sin6_addr, sizeof address);
 	for (unsigned i = 0; i < allow->n; i++) {
 		if (network_has(&allow->network[i], address))
 			return true;

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
-#include "contract/receive.h"
+#include "contract/option.h"
+#include "endpoint.h"
 
 /*
  * An allow list is the networks whose packets a stream takes: "10.0.0.0/8",
@@ -22,11 +22,12 @@ struct allow {
 	unsigned n;
 };
 
-/* 0, -ENOMEM, or -EINVAL with a sentence in args->why. */
+/* 0, -ENOMEM, or -EINVAL with a sentence in `why`. */
 int allow_parse(struct allow *allow, const struct option_texts *texts,
-		const struct receive_args *args);
+		char *why, uint32_t why_bytes);
 void allow_clear(struct allow *allow);
 
-bool allow_has(const struct allow *allow, const struct sockaddr_storage *from);
+/* Only of an endpoint that is one. */
+bool allow_has(const struct allow *allow, const union endpoint *from);
 
 #endif

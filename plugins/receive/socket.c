@@ -3,136 +3,175 @@
  * A plain port is never shared: of two programs that read one, each loses
  * what the other gets, and neither notices.  Multicast groups may be shared,
  * there everybody gets everything.
+ *
+ * A socket gets what it asked for and no more: it is bound to its group, and
+ * to its interface where it has one; and it does not want the groups that
+ * other sockets of this machine have joined (IP_MULTICAST_ALL), or those of
+ * one sender would bring all senders as soon as anybody joins them.
  */
 #include "socket.h"
 
 #include <errno.h>
-#include <netdb.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* getaddrinfo takes any number, modulo 65536. */
-static bool
-is_port(const char *text)
-{
-	return strlen(text) <= 5 &&
-	       strspn(text, "0123456789") == strlen(text) &&
-	       atoi(text) <= 65535;
-}
+/* What is being opened. */
+struct opening {
+	int fd;
+	const struct address *address;
+	union endpoint at;
+	unsigned device;  /* its number; 0: any */
+	const char *step; /* what is being tried, for the sentence */
+};
 
 static int
-address_resolve(const char *text, struct addrinfo **list)
+option_set(struct opening *o, int level, int name, const void *value,
+	   socklen_t bytes)
 {
-	static const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM,
-					       .ai_flags = AI_PASSIVE |
-							   AI_NUMERICSERV };
-	const char *colon = strrchr(text, ':');
-	size_t length = colon ? (size_t)(colon - text) : 0;
-	char host[256];
-
-	if (!colon || !colon[1] || length >= sizeof host)
-		return EAI_NONAME;
-	if (!is_port(colon + 1))
-		return EAI_SERVICE;
-	if (length > 1 && text[0] == '[' && text[length - 1] == ']') {
-		text++;
-		length -= 2;
-	}
-	memcpy(host, text, length);
-	host[length] = 0;
-	return getaddrinfo(length ? host : NULL, colon + 1, &hints, list);
-}
-
-static bool
-is_multicast(const struct sockaddr *a)
-{
-	const struct sockaddr_in *v4 = (const void *)a;
-	const struct sockaddr_in6 *v6 = (const void *)a;
-
-	if (a->sa_family == AF_INET)
-		return IN_MULTICAST(ntohl(v4->sin_addr.s_addr));
-	return IN6_IS_ADDR_MULTICAST(&v6->sin6_addr);
-}
-
-static int
-group_join(int fd, const struct addrinfo *a)
-{
-	int level = a->ai_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
-	struct group_req group = { 0 };
-	int on = 1;
-
-	memcpy(&group.gr_group, a->ai_addr, a->ai_addrlen);
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-	    setsockopt(fd, level, MCAST_JOIN_GROUP, &group, sizeof group) < 0)
-		return -errno;
-	return 0;
+	return setsockopt(o->fd, level, name, value, bytes) < 0 ? -errno : 0;
 }
 
 static void
-buffer_grow(int fd, int want, const struct host *host)
+buffer_grow(int fd, int want)
+{
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof want) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof want);
+}
+
+uint64_t
+socket_buffer(int fd)
 {
 	socklen_t length = sizeof(int);
 	int got = 0;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof want) == 0)
-		return;
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof want);
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &length);
-	if (got / 2 < want) /* the kernel doubles it for its own needs */
-		host->log(host->ctx, LOG_WARN,
-			  "the socket buffer is %d bytes instead of %d; "
-			  "'sysctl net.core.rmem_max=%d' would allow it",
-			  got / 2, want, want);
+	return (uint64_t)got / 2; /* the kernel doubles it for its own needs */
 }
 
 static int
-socket_open(const struct addrinfo *a, uint64_t buffer, const struct host *host)
+device_bind(struct opening *o)
 {
-	int fd =
-	    socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err = 0;
+	const char *name = o->address->device;
 
-	if (fd < 0)
-		return -errno;
-	buffer_grow(fd, (int)buffer, host);
-	if (is_multicast(a->ai_addr))
-		err = group_join(fd, a);
-	if (!err && bind(fd, a->ai_addr, a->ai_addrlen) < 0)
-		err = -errno;
-	if (err) {
-		close(fd);
-		return err;
+	if (!name[0])
+		return 0;
+	o->step = "interface";
+	o->device = if_nametoindex(name);
+	if (!o->device)
+		return -ENODEV;
+	if (o->at.any.sa_family == AF_INET6)
+		o->at.v6.sin6_scope_id = o->device;
+	return option_set(o, SOL_SOCKET, SO_BINDTODEVICE, name,
+			  (socklen_t)strlen(name) + 1);
+}
+
+static int
+group_join(struct opening *o)
+{
+	bool v4 = o->at.any.sa_family == AF_INET;
+	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	struct group_source_req one = { .gsr_interface = o->device };
+	struct group_req group = { .gr_interface = o->device };
+	int off = 0, err;
+
+	o->step = "group";
+	/* Refused by no kernel since 4.20; without it groups still come. */
+	option_set(o, level, v4 ? IP_MULTICAST_ALL : IPV6_MULTICAST_ALL, &off,
+		   sizeof off);
+	if (o->address->sender.any.sa_family == AF_UNSPEC) {
+		memcpy(&group.gr_group, &o->at, sizeof o->at);
+		err = option_set(o, level, MCAST_JOIN_GROUP, &group,
+				 sizeof group);
+	} else {
+		memcpy(&one.gsr_group, &o->at, sizeof o->at);
+		memcpy(&one.gsr_source, &o->address->sender,
+		       sizeof o->address->sender);
+		err = option_set(o, level, MCAST_JOIN_SOURCE_GROUP, &one,
+				 sizeof one);
 	}
-	return fd;
+	return err;
+}
+
+static int
+opening_do(struct opening *o, uint64_t buffer)
+{
+	bool group = endpoint_is_group(&o->at);
+	int on = 1, err;
+
+	o->step = "socket";
+	o->fd = socket(o->at.any.sa_family,
+		       SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (o->fd < 0)
+		return -errno;
+	buffer_grow(o->fd, (int)buffer);
+	err = device_bind(o);
+	if (!err && group)
+		err = option_set(o, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	o->step = err ? o->step : "address";
+	if (!err && bind(o->fd, &o->at.any, endpoint_bytes(&o->at)) < 0)
+		err = -errno;
+	return err || !group ? err : group_join(o);
+}
+
+/* What a person can do about it; "" where the error says it all. */
+static const char *
+advice(const struct opening *o, int err)
+{
+	bool device = !strcmp(o->step, "interface");
+	bool group = !strcmp(o->step, "group");
+
+	switch (err) {
+	case -EADDRINUSE:
+		return group ? ""
+			     : "; another program or stream has it, "
+			       "'ss -ulpn' shows which";
+	case -EADDRNOTAVAIL:
+		return group ? "; no such interface or sender is known"
+			     : "; this machine has no such address, "
+			       "'ip -brief address' lists them";
+	case -ENODEV:
+		return device ? "; there is no such interface, 'ip -brief "
+				"link' lists them"
+			      : "; no route says through which interface the "
+				"group comes, name it: eth2@239.1.2.3:7148";
+	case -EPERM:
+		return device ? "; binding to an interface needs CAP_NET_RAW "
+				"here"
+			      : "";
+	case -EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE";
+	case -EMFILE:
+	case -ENFILE:
+		return "; every port and group needs a file descriptor: raise "
+		       "'ulimit -n', or LimitNOFILE= of the service";
+	case -ENOBUFS:
+		return group ? "; 'sysctl net.ipv4.igmp_max_memberships' is "
+			       "the limit"
+			     : "";
+	default: return "";
+	}
 }
 
 int
-socket_listen(const char *address, uint64_t buffer_bytes,
+socket_listen(const struct address *a, uint32_t sub, uint64_t buffer_bytes,
 	      const struct receive_args *args)
 {
-	struct addrinfo *list;
-	int err = address_resolve(address, &list);
-	int fd;
+	struct opening o = { .fd = -1, .address = a, .at = address_at(a, sub) };
+	int err = opening_do(&o, buffer_bytes);
+	char where[ENDPOINT_TEXT] = "";
 
-	if (err) {
-		snprintf(args->why, args->why_bytes,
-			 "listen: '%s' is no address to receive on (%s); write "
-			 "it as 0.0.0.0:46227 or [::]:46227",
-			 address, gai_strerror(err));
-		return -EINVAL;
-	}
-	fd = socket_open(list, buffer_bytes, args->host);
-	freeaddrinfo(list);
-	if (fd < 0)
-		snprintf(args->why, args->why_bytes,
-			 "cannot receive on %s: %s%s", address, strerror(-fd),
-			 fd == -EADDRINUSE ? "; another program or stream has "
-					     "it, 'ss -ulpn' shows which"
-					   : "");
-	return fd;
+	if (!err)
+		return o.fd;
+	if (o.fd >= 0)
+		close(o.fd);
+	if (address_subs(a) > 1)
+		endpoint_show(&o.at, where);
+	snprintf(args->why, args->why_bytes, "cannot receive on %s%s%s: %s%s",
+		 a->text, where[0] ? ", at " : "", where, strerror(-err),
+		 advice(&o, err));
+	return err;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * As long as the segments are of the expected size, packet i is in pair i
- * and there is nothing to do but to say so.  A train of another segment size
- * is sheared across the pairs: it is put in a row again, in linear memory,
- * and its packets are told from there, one by one.
+ * and there is nothing to do but to say so.  Any other train is sheared
+ * across the pairs: it is put in a row again, in linear memory, and its
+ * packets are told from there, one by one.
+ *
+ * Pairs may differ in length, as the pieces of a heap do: the last is
+ * shorter.  That fits a train as long as its shorter packet, which ends it,
+ * is the one that was expected to be shorter: the pairs before it are alike.
  */
 #include "train.h"
 
@@ -14,12 +18,14 @@
 #include <string.h>
 
 int
-train_make(struct train *t, uint32_t prefix, uint32_t payload)
+train_make(struct train *t, const struct receive_args *args)
 {
-	t->prefix = prefix;
-	t->payload = payload;
-	t->size = prefix + payload;
-	t->pairs = TRAIN_BYTES / t->size + 1;
+	uint32_t size = args->prefix + args->payload;
+
+	t->prefix = args->prefix;
+	t->longest = args->longest > size ? args->longest : size;
+	t->varies = t->longest != size;
+	t->pairs = t->varies ? RECEIVE_BATCH : TRAIN_BYTES / size + 1;
 	if (t->pairs > RECEIVE_BATCH)
 		t->pairs = RECEIVE_BATCH;
 	t->overflow = malloc(TRAIN_BYTES);
@@ -34,19 +40,74 @@ train_clear(struct train *t)
 	free(t->linear);
 }
 
+/* ---- reading --------------------------------------------------------- */
+
+static unsigned
+iovec_aim(struct train *t, const struct receive_batch *b)
+{
+	struct iovec *v = t->iov;
+	unsigned given = b->pairs < t->pairs ? b->pairs : t->pairs;
+	const struct receive_pair *p = b->pair, *end = p + given;
+	unsigned alike = 0;
+
+	t->given = given;
+	t->first = pair_bytes(p);
+	for (; p < end; p++) {
+		if (p->prefix_bytes)
+			*v++ = (struct iovec){ p->prefix, p->prefix_bytes };
+		*v++ = (struct iovec){ p->payload, p->payload_bytes };
+		if (pair_bytes(p) == t->first && alike == p - b->pair)
+			alike++;
+	}
+	t->alike = alike;
+	*v++ = (struct iovec){ t->overflow, TRAIN_BYTES };
+	return (unsigned)(v - t->iov);
+}
+
+/* Of each datagram but the last; of one alone, its length. */
+static size_t
+segment_size(struct msghdr *m, size_t total)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		int n;
+
+		if (c->cmsg_level != IPPROTO_UDP || c->cmsg_type != UDP_GRO)
+			continue;
+		memcpy(&n, CMSG_DATA(c), sizeof n);
+		return n > 0 && (size_t)n < total ? (size_t)n : total;
+	}
+	return total;
+}
+
+int
+train_read(struct train *t, int fd, union endpoint *from,
+	   const struct receive_batch *b)
+{
+	struct msghdr m = { .msg_iov = t->iov,
+			    .msg_iovlen = iovec_aim(t, b),
+			    .msg_name = from,
+			    .msg_namelen = from ? sizeof *from : 0,
+			    .msg_control = t->control,
+			    .msg_controllen = sizeof t->control };
+	ssize_t got = recvmsg(fd, &m, MSG_DONTWAIT);
+
+	if (got < 0)
+		return -errno;
+	t->total = (size_t)got;
+	t->segment = segment_size(&m, t->total);
+	return 0;
+}
+
 /* ---- telling packets ------------------------------------------------- */
 
-void
-packet_tell(struct receive_batch *b, struct receive_pair at, size_t bytes,
-	    uint32_t flags)
+static struct packet_mark
+mark_of(const struct train *t, size_t bytes)
 {
-	b->packet[b->packets++] = (struct receive_packet){
-		.prefix = at.prefix,
-		.payload = at.payload,
-		.prefix_bytes = at.prefix_bytes,
-		.bytes = (uint32_t)bytes,
-		.flags = flags,
-	};
+	struct packet_mark mark = t->mark;
+
+	if (bytes > t->longest)
+		mark.flags |= RECEIVE_CUT;
+	return mark;
 }
 
 bool
@@ -55,12 +116,11 @@ train_rest(struct train *t, struct receive_batch *b)
 	if (!t->rest_bytes)
 		return false;
 	while (t->rest_bytes && b->packets < RECEIVE_BATCH) {
-		struct receive_pair at = { t->rest, t->rest + t->prefix,
-					   t->prefix, t->payload };
 		size_t bytes =
 		    t->rest_size < t->rest_bytes ? t->rest_size : t->rest_bytes;
 
-		packet_tell(b, at, bytes, t->rest_flags);
+		packet_tell_row(b, t->rest, t->prefix, bytes,
+				mark_of(t, bytes));
 		t->rest += bytes;
 		t->rest_bytes -= bytes;
 	}
@@ -68,124 +128,89 @@ train_rest(struct train *t, struct receive_batch *b)
 }
 
 static void
-rest_keep(struct train *t, uint8_t *rest, size_t bytes, size_t size)
+rest_keep(struct train *t, uint8_t *rest, size_t bytes)
 {
 	t->rest = rest;
 	t->rest_bytes = bytes;
-	t->rest_size = size;
+	t->rest_size = t->segment;
 }
 
 /* Out of the pairs, into a row. */
 static void
-gather(struct train *t, size_t total)
+gather(struct train *t)
 {
 	size_t at = 0;
 
-	for (unsigned i = 0; at < total; i++) {
+	for (unsigned i = 0; at < t->total; i++) {
 		size_t n = t->iov[i].iov_len;
 
-		if (n > total - at)
-			n = total - at;
+		if (n > t->total - at)
+			n = t->total - at;
 		memcpy(t->linear + at, t->iov[i].iov_base, n);
 		at += n;
 	}
 }
 
-/* As expected: packet i is in pair i, or in the overflow behind them. */
+/* Is packet i in pair i, or in the overflow behind all pairs? */
+static bool
+is_expected(const struct train *t, const struct receive_batch *b)
+{
+	size_t like = (size_t)t->alike * t->first;
+
+	if (t->segment == t->total && t->total <= t->first)
+		return true;
+	if (t->segment != t->first)
+		return false;
+	if (t->total <= like || t->alike == t->given)
+		return true;
+	/* One more, which is shorter, into the pair that is not alike. */
+	return t->total - like <= pair_bytes(&b->pair[t->alike]) &&
+	       t->total - like <= t->segment;
+}
+
 static void
-tell(struct train *t, struct receive_batch *b, unsigned pairs, size_t total)
+tell_pairs(struct train *t, struct receive_batch *b)
 {
-	uint8_t *behind = t->overflow;
-	size_t left = total;
+	const struct receive_pair *pair = b->pair, *end = pair + t->given;
+	size_t left = t->total, bytes;
 
-	while (left && b->packets < RECEIVE_BATCH) {
-		size_t bytes = left < t->size ? left : t->size;
-		struct receive_pair at = { behind, behind + t->prefix,
-					   t->prefix, t->payload };
-
-		if (b->packets < pairs)
-			at = b->pair[b->packets];
-		else
-			behind += bytes;
-		packet_tell(b, at, bytes, t->rest_flags);
+	do {
+		bytes = left < t->segment ? left : t->segment;
+		packet_tell(b, pair++, bytes, t->mark);
 		left -= bytes;
-	}
-	rest_keep(t, behind, left, t->size);
+	} while (left && pair < end);
+	rest_keep(t, t->overflow, left);
 }
 
-/* ---- reading --------------------------------------------------------- */
-
-static unsigned
-iovec_aim(struct train *t, const struct receive_batch *b, unsigned pairs)
+/* Ask for as many as hold a train, by the lengths of these. */
+static void
+pairs_adapt(struct train *t, const struct receive_batch *b)
 {
-	struct iovec *v = t->iov;
+	size_t bytes = 0;
 
-	for (unsigned i = 0; i < pairs; i++) {
-		if (t->prefix)
-			*v++ = (struct iovec){ b->pair[i].prefix, t->prefix };
-		*v++ = (struct iovec){ b->pair[i].payload, t->payload };
-	}
-	*v++ = (struct iovec){ t->overflow, TRAIN_BYTES };
-	return (unsigned)(v - t->iov);
+	for (unsigned i = 0; i < t->given; i++)
+		bytes += pair_bytes(&b->pair[i]);
+	t->pairs = RECEIVE_BATCH;
+	if (bytes)
+		bytes = (size_t)t->given * TRAIN_BYTES / bytes + 1;
+	if (bytes && bytes < RECEIVE_BATCH)
+		t->pairs = (unsigned)bytes;
 }
 
-/* 0 where the kernel does not say. */
-static size_t
-segment_told(struct msghdr *m)
+void
+train_tell(struct train *t, struct receive_batch *b, struct packet_mark mark)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		int n;
-
-		if (c->cmsg_level != IPPROTO_UDP || c->cmsg_type != UDP_GRO)
-			continue;
-		memcpy(&n, CMSG_DATA(c), sizeof n);
-		return (size_t)n;
-	}
-	return 0;
-}
-
-static size_t
-segment_size(const struct train *t, struct msghdr *m, size_t total, bool drain)
-{
-	size_t segment = segment_told(m);
-
-	if (segment)
-		return segment;
-	/* No train has more packets than a batch: that is one datagram that
-	 * is too long. */
-	if (drain && total / t->size <= RECEIVE_BATCH)
-		return t->size;
-	return total;
-}
-
-int
-train_receive(struct train *t, const struct train_read *read,
-	      struct receive_batch *b)
-{
-	unsigned pairs = b->pairs < t->pairs ? b->pairs : t->pairs;
-	struct msghdr m = { .msg_iov = t->iov,
-			    .msg_iovlen = iovec_aim(t, b, pairs),
-			    .msg_name = read->from,
-			    .msg_namelen = read->from ? sizeof *read->from : 0,
-			    .msg_control = t->control,
-			    .msg_controllen = sizeof t->control };
-	ssize_t got = recvmsg(read->fd, &m, MSG_DONTWAIT);
-	size_t total = (size_t)got, segment;
-
-	if (got < 0)
-		return -errno;
-	segment = segment_size(t, &m, total, read->drain);
-	t->rest_flags = read->from && !allow_has(read->allow, read->from)
-			    ? RECEIVE_FOREIGN
-			    : 0;
-	if (segment == t->size && total) {
-		tell(t, b, pairs, total);
-	} else if (segment >= total) {
-		packet_tell(b, b->pair[0], total, t->rest_flags);
+	t->mark = mark;
+	if (is_expected(t, b)) {
+		tell_pairs(t, b);
+	} else if (t->segment == t->total && t->total > t->longest) {
+		t->mark.flags |= RECEIVE_CUT; /* where it is does not matter */
+		packet_tell(b, b->pair, t->total, t->mark);
 	} else {
-		gather(t, total);
-		rest_keep(t, t->linear, total, segment);
-		train_rest(t, b);
+		gather(t);
+		rest_keep(t, t->linear, t->total);
 	}
-	return 0;
+	train_rest(t, b);
+	if (t->varies)
+		pairs_adapt(t, b);
 }

@@ -353,6 +353,12 @@ tests_unit_test_wire_SOURCES = %D%/test_wire.c %D%/suite.h
 tests_unit_test_wire_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_wire_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_address
+TESTS += tests/unit/test_address
+tests_unit_test_address_SOURCES = %D%/test_address.c %D%/suite.h
+tests_unit_test_address_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_address_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_allow
 TESTS += tests/unit/test_allow
 tests_unit_test_allow_SOURCES = %D%/test_allow.c %D%/suite.h

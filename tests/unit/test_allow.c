@@ -8,30 +8,27 @@ static char why[256];
 static int
 parse(struct allow *allow, const char *const *texts, unsigned n)
 {
-	struct receive_args args = { .why = why, .why_bytes = sizeof why };
 	struct option_texts list = { texts, n };
 
 	memset(why, 0, sizeof why);
 	*allow = (struct allow){ 0 };
-	return allow_parse(allow, &list, &args);
+	return allow_parse(allow, &list, why, sizeof why);
 }
 
 /* Is `address` in the network? */
 static bool
 has(const char *network, const char *address)
 {
-	struct sockaddr_storage from = { 0 };
-	struct sockaddr_in *v4 = (void *)&from;
-	struct sockaddr_in6 *v6 = (void *)&from;
+	union endpoint from = { 0 };
 	struct allow allow;
 	bool answer;
 
-	if (inet_pton(AF_INET, address, &v4->sin_addr) == 1) {
-		from.ss_family = AF_INET;
+	if (inet_pton(AF_INET, address, &from.v4.sin_addr) == 1) {
+		from.any.sa_family = AF_INET;
 	} else {
-		ck_assert_int_eq(inet_pton(AF_INET6, address, &v6->sin6_addr),
-				 1);
-		from.ss_family = AF_INET6;
+		ck_assert_int_eq(
+		    inet_pton(AF_INET6, address, &from.v6.sin6_addr), 1);
+		from.any.sa_family = AF_INET6;
 	}
 	ck_assert_int_eq(parse(&allow, &network, 1), 0);
 	answer = allow_has(&allow, &from);
@@ -81,7 +78,7 @@ END_TEST
 
 START_TEST(none_lets_everybody_in)
 {
-	struct sockaddr_storage from = { .ss_family = AF_INET };
+	union endpoint from = { .any.sa_family = AF_INET };
 	struct allow allow;
 
 	ck_assert_int_eq(parse(&allow, NULL, 0), 0);
@@ -93,14 +90,13 @@ END_TEST
 START_TEST(any_of_several)
 {
 	static const char *const texts[] = { "10.0.0.0/8", "127.0.0.0/8" };
-	struct sockaddr_storage from = { .ss_family = AF_INET };
-	struct sockaddr_in *v4 = (void *)&from;
+	union endpoint from = { .any.sa_family = AF_INET };
 	struct allow allow;
 
 	ck_assert_int_eq(parse(&allow, texts, 2), 0);
-	v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	from.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	ck_assert(allow_has(&allow, &from));
-	v4->sin_addr.s_addr = htonl(0xc0a80001);
+	from.v4.sin_addr.s_addr = htonl(0xc0a80001);
 	ck_assert(!allow_has(&allow, &from));
 	allow_clear(&allow);
 }
