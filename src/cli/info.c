@@ -14,6 +14,10 @@
 #include "cli/show.h"
 #include "store/recording.h"
 
+struct info_args {
+	bool all;
+};
+
 static int
 add_stored(json_t *infos, const struct disks *disks, const char *name,
 	   struct fault *fault)
@@ -86,7 +90,8 @@ info_running(const struct cli *cli, const char *name, json_t *infos)
 }
 
 void
-info_print(const struct cli *cli, const char *name, const json_t *infos)
+info_print(const struct cli *cli, const char *name, const json_t *infos,
+	   bool all)
 {
 	const json_t *info;
 	size_t i;
@@ -95,7 +100,7 @@ info_print(const struct cli *cli, const char *name, const json_t *infos)
 		if (cli->json)
 			cli_print_json(info);
 		else
-			show_info(info);
+			show_info(info, all);
 	}
 	if (!cli->json && json_array_size(infos) > 1)
 		show_sum(name, infos);
@@ -104,18 +109,24 @@ info_print(const struct cli *cli, const char *name, const json_t *infos)
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
+	const struct info_args *args = values;
 	json_t *infos = json_array();
 	struct fault fault;
 	int err = info_running(cli, *operand, infos);
 
-	(void)values;
 	if (err)
 		err = info_stored(cli, *operand, infos, &fault);
 	if (!err)
-		info_print(cli, *operand, infos);
+		info_print(cli, *operand, infos, args->all);
 	json_decref(infos);
 	return err ? cli_fail(&fault) : CLI_DONE;
 }
+
+static const struct args_option options[] = {
+	{ "all", 'a', ARGS_FLAG, offsetof(struct info_args, all), NULL,
+	  "every substream, in order, and every run" },
+	{ .name = NULL },
+};
 
 const struct command command_info = {
 	.name = "info",
@@ -123,5 +134,7 @@ const struct command command_info = {
 	.help = "Print everything about a recording",
 	.least = 1,
 	.most = 1,
+	.options = options,
+	.bytes = sizeof(struct info_args),
 	.run = run,
 };

@@ -7,6 +7,7 @@
 struct cli;
 
 /* Prints an array of INFO as `spate info NAME` does. */
-void info_print(const struct cli *cli, const char *name, const json_t *infos);
+void info_print(const struct cli *cli, const char *name, const json_t *infos,
+		bool all);
 
 #endif

@@ -8,19 +8,21 @@
 
 #include "cli/field.h"
 #include "cli/live.h"
+#include "cli/subs.h"
 
 struct sum {
 	double left_s; /* of the one that takes longest; negative: no end */
 	double elapsed_s;
 	double rate;
-	uint64_t packets, lost, blocks, free;
+	uint64_t packets, lost, heaps, blocks, free;
+	size_t subs, silent;
 };
 
 static void
 sum_make(struct sum *s, const json_t *infos)
 {
 	const json_t *info, *blocks;
-	size_t i;
+	size_t i, n;
 
 	*s = (struct sum){ .left_s = -1 };
 	json_array_foreach(infos, i, info) {
@@ -35,6 +37,9 @@ sum_make(struct sum *s, const json_t *infos)
 		s->rate += field_real(info, "rate");
 		s->packets += field_number(info, "packets");
 		s->lost += field_number(info, "packets_lost");
+		s->heaps += field_number(info, "heaps");
+		s->silent += subs_silent(info, &n);
+		s->subs += n;
 		s->blocks += field_number(blocks, "total");
 		s->free += field_number(blocks, "free");
 	}
@@ -74,23 +79,40 @@ disks_add(const json_t *disks, char *line, size_t bytes, size_t at)
 	}
 }
 
+/* What only some streams have: heaps, and substreams that are silent. */
+static size_t
+rest_add(const struct sum *s, char *line, size_t bytes, size_t at)
+{
+	if (s->heaps && at < bytes)
+		at += (size_t)snprintf(line + at, bytes - at,
+				       "  %" PRIu64 " heaps", s->heaps);
+	if (s->subs > 1 && s->silent && at < bytes)
+		at +=
+		    (size_t)snprintf(line + at, bytes - at,
+				     "  %zu of %zu silent", s->silent, s->subs);
+	return at;
+}
+
 void
 live_line(const json_t *infos, const json_t *disks, char *line, size_t bytes)
 {
 	char time[UNITS_TEXT], rate[UNITS_TEXT];
 	struct sum s;
-	int n;
+	size_t at;
 
 	sum_make(&s, infos);
 	if (s.left_s >= 0)
 		span(time, s.left_s);
 	else
 		span(time, s.elapsed_s);
-	n = snprintf(line, bytes,
-		     "%s %s  %s  %" PRIu64 " packets  %" PRIu64
-		     " lost  buffers %" PRIu64 "/%" PRIu64,
-		     time, s.left_s >= 0 ? "left" : "so far",
-		     units_show_rate(rate, s.rate), s.packets, s.lost,
-		     s.blocks - s.free, s.blocks);
-	disks_add(disks, line, bytes, (size_t)n);
+	at = (size_t)snprintf(
+	    line, bytes, "%s %s  %s  %" PRIu64 " packets  %" PRIu64 " lost",
+	    time, s.left_s >= 0 ? "left" : "so far",
+	    units_show_rate(rate, s.rate), s.packets, s.lost);
+	at = rest_add(&s, line, bytes, at);
+	if (at < bytes)
+		at += (size_t)snprintf(line + at, bytes - at,
+				       "  buffers %" PRIu64 "/%" PRIu64,
+				       s.blocks - s.free, s.blocks);
+	disks_add(disks, line, bytes, at);
 }

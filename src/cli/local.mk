@@ -22,6 +22,7 @@ spate_SOURCES = \
 	%D%/status.c \
 	%D%/stop.c \
 	%D%/streams.c \
+	%D%/subs.c %D%/subs.h \
 	%D%/suggest.c %D%/suggest.h \
 	%D%/table.c %D%/table.h \
 	%D%/verify.c

@@ -28,6 +28,9 @@ some_of(json_t *info)
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		json_object_set(some, keys[i], json_object_get(info, keys[i]));
+	json_object_set_new(some, "substreams",
+			    json_integer((json_int_t)json_array_size(
+				json_object_get(info, "subs"))));
 	json_decref(info);
 	return some;
 }
@@ -63,11 +66,17 @@ row(struct table *t, const json_t *info)
 	if (!field_known(info, "bytes")) {
 		table_cell(t, "%s", "");
 		table_cell(t, "%s", "");
+		table_cell(t, "%s", "");
 		return;
 	}
 	table_cell(t, "%s",
 		   units_show_bytes(text, field_number(info, "bytes")));
 	table_cell(t, "%" PRIu64, field_number(info, "packets_lost"));
+	if (field_number(info, "substreams") > 1)
+		table_cell(t, "%" PRIu64 " substreams",
+			   field_number(info, "substreams"));
+	else
+		table_cell(t, "%s", "");
 }
 
 static void
@@ -76,6 +85,7 @@ print(const struct cli *cli, const json_t *infos)
 	static const struct table_column columns[] = {
 		{ "name", false },  { "state", false }, { "start", false },
 		{ "length", true }, { "size", true },	{ "lost", true },
+		{ "", false },
 	};
 	struct table *t = table_open(columns, sizeof columns / sizeof *columns);
 	const json_t *info;

@@ -136,7 +136,7 @@ follow_to_end(struct follow *f, struct fault *fault)
 
 	if (err)
 		return err;
-	info_print(f->cli, f->name, ended);
+	info_print(f->cli, f->name, ended, false);
 	err = ended_check(ended, fault);
 	json_decref(ended);
 	return err;

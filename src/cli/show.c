@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/field.h"
 #include "cli/show.h"
+#include "cli/subs.h"
 #include "cli/table.h"
 
 static const struct table_column pair[] = { { NULL, false }, { NULL, false } };
@@ -120,48 +121,61 @@ time_rows(struct table *t, const json_t *info)
 static void
 size_row(struct table *t, const json_t *info)
 {
+	const char *store = field_text(info, "store");
+	uint64_t payload = field_number(info, "payload");
 	char text[UNITS_TEXT];
 
+	units_show_bytes(text, field_number(info, "bytes"));
 	table_cell(t, "size");
-	if (field_known(info, "payload"))
-		table_cell(t, "%s, in packets of %" PRIu64 " bytes",
-			   units_show_bytes(text, field_number(info, "bytes")),
-			   field_number(info, "payload"));
+	if (strcmp(store, "heap") == 0)
+		table_cell(t, "%s, of whole heaps", text);
+	else if (strcmp(store, "cube") == 0)
+		table_cell(t, "%s, of items of %" PRIu64 " bytes", text,
+			   payload);
+	else if (field_known(info, "payload"))
+		table_cell(t, "%s, in packets of %" PRIu64 " bytes", text,
+			   payload);
 	else
-		table_cell(t, "%s",
-			   units_show_bytes(text, field_number(info, "bytes")));
+		table_cell(t, "%s", text);
 }
 
-/* One run is the rule, and told by the rows above. */
 static void
-show_runs(const json_t *runs)
+heap_rows(struct table *t, const json_t *info)
 {
-	static const struct table_column columns[] = {
-		{ "run", true },     { "first sequence", true },
-		{ "packets", true }, { "lost", true },
-		{ "start", false },
-	};
-	struct table *t;
-	const json_t *run;
-	size_t i;
+	uint64_t heaps = field_number(info, "heaps");
+	uint64_t part = field_number(info, "heaps_incomplete");
+	uint64_t controls = field_number(info, "controls");
 
-	if (json_array_size(runs) < 2)
-		return;
-	t = table_open(columns, sizeof columns / sizeof *columns);
-	json_array_foreach(runs, i, run) {
-		char text[UNITS_TEXT];
-
-		table_cell(t, "%" PRIu64, field_number(run, "run"));
-		table_cell(t, "%" PRIu64,
-			   field_number(run, "base") +
-			       field_number(run, "first"));
-		table_cell(t, "%" PRIu64, field_number(run, "packets"));
-		table_cell(t, "%" PRIu64, field_number(run, "packets_lost"));
-		table_cell(t, "%s",
-			   units_show_time(text, field_time(run, "start")));
+	if (field_known(info, "heaps") && (heaps || part)) {
+		table_cell(t, "heaps");
+		table_cell(t, "%" PRIu64 ", of which %" PRIu64 " incomplete",
+			   heaps, part);
 	}
-	table_print(t, 2, stdout);
-	table_close(t);
+	if (field_number(info, "descriptors") || controls) {
+		table_cell(t, "kept");
+		table_cell(t,
+			   "%" PRIu64 " descriptors, %" PRIu64 " control heaps",
+			   field_number(info, "descriptors"), controls);
+	}
+}
+
+/* What a reader has to do without. */
+static void
+absent_rows(struct table *t, const json_t *info)
+{
+	char text[UNITS_TEXT];
+
+	if (field_number(info, "absent")) {
+		table_cell(t, "absent");
+		table_cell(t, "%" PRIu64 " blocks are on none of the disks",
+			   field_number(info, "absent"));
+	}
+	if (field_number(info, "left_out")) {
+		table_cell(t, "left out");
+		table_cell(
+		    t, "%s of chunks that are missing or short",
+		    units_show_bytes(text, field_number(info, "left_out")));
+	}
 }
 
 static void
@@ -187,7 +201,7 @@ show_parts(const json_t *disks)
 }
 
 void
-show_info(const json_t *info)
+show_info(const json_t *info, bool all)
 {
 	struct table *t = table_open(pair, 2);
 
@@ -202,16 +216,14 @@ show_info(const json_t *info)
 	time_rows(t, info);
 	size_row(t, info);
 	lost_row(t, info);
+	heap_rows(t, info);
 	counter_rows(t, info);
 	drops_row(t, info);
-	if (json_array_size(json_object_get(info, "runs")) > 1) {
-		table_cell(t, "runs");
-		table_cell(t, "%zu: the sender's counter began anew",
-			   json_array_size(json_object_get(info, "runs")));
-	}
+	absent_rows(t, info);
+	subs_rows(t, info);
 	table_print(t, 2, stdout);
 	table_close(t);
-	show_runs(json_object_get(info, "runs"));
+	subs_show(info, all);
 	show_parts(json_object_get(info, "disks"));
 }
 
@@ -235,39 +247,70 @@ show_sum(const char *name, const json_t *infos)
 	       show_percent(percent, lost, packets + lost));
 }
 
+static bool
+has_subs(const json_t *infos)
+{
+	const json_t *info;
+	size_t i, n, most = 0;
+
+	json_array_foreach(infos, i, info) {
+		subs_silent(info, &n);
+		most = n > most ? n : most;
+	}
+	return most > 1;
+}
+
+static void
+subs_cell(struct table *t, const json_t *info)
+{
+	size_t n, silent = subs_silent(info, &n);
+
+	if (silent)
+		table_cell(t, "%zu, %zu silent", n, silent);
+	else
+		table_cell(t, "%zu", n);
+}
+
+static void
+running_row(struct table *t, const json_t *info)
+{
+	const json_t *blocks = json_object_get(info, "blocks");
+	uint64_t total = field_number(blocks, "total");
+	char text[UNITS_TEXT] = "";
+
+	if (field_known(info, "left_s"))
+		units_show_span(text, (int64_t)field_real(info, "left_s") *
+					  1000000000);
+	table_cell(t, "%" PRIu64, field_number(info, "id"));
+	table_cell(t, "%s", field_text(info, "name"));
+	table_cell(t, "%s", field_text(info, "stream"));
+	table_cell(t, "%s", field_text(info, "state"));
+	table_cell(t, "%s", text);
+	table_cell(t, "%s", units_show_rate(text, field_real(info, "rate")));
+	table_cell(t, "%" PRIu64, field_number(info, "packets"));
+	table_cell(t, "%" PRIu64, field_number(info, "packets_lost"));
+	table_cell(t, "%" PRIu64 "/%" PRIu64,
+		   total - field_number(blocks, "free"), total);
+}
+
 void
 show_running(const json_t *infos, unsigned indent)
 {
 	static const struct table_column columns[] = {
-		{ "id", true },	     { "name", false }, { "stream", false },
-		{ "state", false },  { "left", true },	{ "rate", true },
-		{ "packets", true }, { "lost", true },	{ "buffers", true },
+		{ "id", true },		 { "name", false }, { "stream", false },
+		{ "state", false },	 { "left", true },  { "rate", true },
+		{ "packets", true },	 { "lost", true },  { "buffers", true },
+		{ "substreams", false },
 	};
-	struct table *t = table_open(columns, sizeof columns / sizeof *columns);
+	bool subs = has_subs(infos);
+	struct table *t = table_open(columns, 9 + subs);
 	const json_t *info;
-	char text[UNITS_TEXT];
 	size_t i;
 
 	json_array_foreach(infos, i, info) {
-		const json_t *blocks = json_object_get(info, "blocks");
-		uint64_t total = field_number(blocks, "total");
-
-		table_cell(t, "%" PRIu64, field_number(info, "id"));
-		table_cell(t, "%s", field_text(info, "name"));
-		table_cell(t, "%s", field_text(info, "stream"));
-		table_cell(t, "%s", field_text(info, "state"));
-		table_cell(t, "%s",
-			   field_known(info, "left_s")
-			       ? units_show_span(
-				     text, (int64_t)field_real(info, "left_s") *
-					       1000000000)
-			       : "");
-		table_cell(t, "%s",
-			   units_show_rate(text, field_real(info, "rate")));
-		table_cell(t, "%" PRIu64, field_number(info, "packets"));
-		table_cell(t, "%" PRIu64, field_number(info, "packets_lost"));
-		table_cell(t, "%" PRIu64 "/%" PRIu64,
-			   total - field_number(blocks, "free"), total);
+		running_row(t, info);
+		if (subs)
+			subs_cell(t, info);
 	}
 	table_print(t, indent, stdout);
 	table_close(t);

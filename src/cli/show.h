@@ -3,6 +3,7 @@
 #define SPATE_CLI_SHOW_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -10,8 +11,9 @@
  * on stdout.  INFO and DISK are as daemon/verbs.h lists them.
  */
 
-/* Everything about one recording. */
-void show_info(const json_t *info);
+/* Everything about one recording; of hundreds of substreams the worst, unless
+ * `all` of them are asked for. */
+void show_info(const json_t *info, bool all);
 
 /* Several streams that were recorded as one: their sum. */
 void show_sum(const char *name, const json_t *infos);

@@ -21,7 +21,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	control_close(control);
 	if (err)
 		return cli_fail(&fault);
-	info_print(cli, *operand, json_object_get(result, "recordings"));
+	info_print(cli, *operand, json_object_get(result, "recordings"), false);
 	json_decref(result);
 	return CLI_DONE;
 }

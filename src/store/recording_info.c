@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/shape.h"
 #include "base/units.h"
 #include "store/recording_priv.h"
 
@@ -29,18 +30,23 @@ state_name(enum recording_state state)
 	}
 }
 
+/* Where there is one substream, nobody is told of it. */
 static json_t *
-run_json(const struct recording_run *run)
+run_json(const struct recording_facts *f, const struct recording_run *run)
 {
 	char base[24];
+	json_t *json;
 
 	snprintf(base, sizeof base, "%" PRIu64, run->base);
-	return json_pack(
+	json = json_pack(
 	    "{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
 	    (json_int_t)run->run, "base", base, "first", (json_int_t)run->first,
 	    "last", (json_int_t)run->last, "packets", (json_int_t)run->packets,
 	    "packets_lost", (json_int_t)run->missing, "start",
 	    time_json(run->first_ns), "end", time_json(run->last_ns));
+	if (json && f->subs > 1)
+		json_object_set_new(json, "sub", json_integer(run->sub));
+	return json;
 }
 
 static json_t *
@@ -49,7 +55,33 @@ runs_json(const struct recording_facts *f)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < f->runs; i++) {
-		if (json_array_append_new(list, run_json(&f->run[i]))) {
+		if (json_array_append_new(list, run_json(f, &f->run[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static json_t *
+sub_json(const struct recording_sub *s, unsigned number)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "sub",
+			 (json_int_t)number, "packets", (json_int_t)s->packets,
+			 "packets_lost", (json_int_t)s->missing, "bytes",
+			 (json_int_t)s->bytes, "runs", (json_int_t)s->runs,
+			 "start",
+			 s->runs ? time_json(s->first_ns) : json_null(), "end",
+			 s->runs ? time_json(s->last_ns) : json_null());
+}
+
+static json_t *
+subs_json(const struct recording_facts *f)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < f->subs; i++) {
+		if (json_array_append_new(list, sub_json(&f->sub[i], i))) {
 			json_decref(list);
 			return NULL;
 		}
@@ -97,7 +129,7 @@ add_counts(json_t *info, const json_t *tail)
 	static const char *const keys[] = {
 		"packets_reordered",  "packets_late", "packets_duplicate",
 		"packets_unreadable", "datagrams",    "drops",
-		"overruns",
+		"overruns",	      "heaps",	      "heaps_incomplete",
 	};
 	const json_t *end = json_object_get(tail, "end");
 	int err = 0;
@@ -111,26 +143,49 @@ add_counts(json_t *info, const json_t *tail)
 	return err;
 }
 
+/* Sets what not every reader asks for; 0, or -1 without memory. */
+static int
+add_details(json_t *info, const struct recording *rec)
+{
+	const struct recording_facts *f = &rec->facts;
+	json_t *fill = json_object_get(rec->head, "fill");
+
+	if (json_object_set_new(info, "runs", runs_json(f)) ||
+	    json_object_set_new(info, "subs", subs_json(f)) ||
+	    json_object_set_new(info, "disks", disks_json(rec)) ||
+	    json_object_set_new(info, "fill",
+				fill ? json_incref(fill) : json_null()))
+		return -1;
+	if (f->store == HEAP_NONE)
+		return json_object_set_new(info, "store", json_null());
+	if (json_object_set_new(info, "descriptors",
+				json_integer((json_int_t)f->descriptors)) ||
+	    json_object_set_new(info, "controls",
+				json_integer((json_int_t)f->controls)) ||
+	    json_object_set_new(info, "left_out",
+				json_integer((json_int_t)f->left_out)))
+		return -1;
+	return json_object_set_new(info, "store",
+				   json_string(shape_store_show(f->store)));
+}
+
 json_t *
 recording_info(const struct recording *rec)
 {
 	const struct recording_facts *f = &rec->facts;
-	json_t *fill = json_object_get(rec->head, "fill"), *info;
+	json_t *info;
 
 	info = json_pack(
-	    "{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "name",
-	    f->name, "state", state_name(f->state), "stream", f->stream,
+	    "{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, "
+	    "s:I, s:I, s:I}",
+	    "name", f->name, "state", state_name(f->state), "stream", f->stream,
 	    "format", f->format, "start", time_json(f->start_ns), "end",
 	    time_json(f->end_ns), "bytes", (json_int_t)f->bytes, "payload",
 	    (json_int_t)f->payload, "packets", (json_int_t)f->packets,
-	    "packets_lost", (json_int_t)f->missing);
-	if (!info || add_counts(info, f->tail) ||
-	    json_object_set_new(info, "runs", runs_json(f)) ||
-	    json_object_set_new(info, "disks", disks_json(rec)) ||
-	    json_object_set_new(info, "chunks", json_integer(f->chunks)) ||
-	    json_object_set_new(info, "gaps", json_integer(f->gaps)) ||
-	    json_object_set_new(info, "fill",
-				fill ? json_incref(fill) : json_null())) {
+	    "packets_lost", (json_int_t)f->missing, "chunks",
+	    (json_int_t)f->chunks, "gaps", (json_int_t)f->gaps, "absent",
+	    (json_int_t)f->absent);
+	if (!info || add_counts(info, f->tail) || add_details(info, rec)) {
 		json_decref(info);
 		return NULL;
 	}

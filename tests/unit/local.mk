@@ -207,7 +207,7 @@ tests_unit_test_progress_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_live
 TESTS += tests/unit/test_live
 tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
-	src/cli/live.c
+	src/cli/live.c src/cli/subs.c src/cli/show.c src/cli/table.c
 tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_live_LDADD = $(UNIT_BASE)
 
@@ -235,7 +235,7 @@ tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_show
 TESTS += tests/unit/test_show
 tests_unit_test_show_SOURCES = %D%/test_show.c %D%/suite.h \
-	src/cli/show.c src/cli/table.c
+	src/cli/show.c src/cli/subs.c src/cli/table.c
 tests_unit_test_show_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_show_LDADD = $(UNIT_BASE)
 

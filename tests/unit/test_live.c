@@ -33,6 +33,18 @@ START_TEST(one)
 }
 END_TEST
 
+START_TEST(heaps_of_substreams)
+{
+	ck_assert_str_eq(
+	    shown("[{\"left_s\":1,\"rate\":1e9,\"packets\":9,\"heaps\":4,"
+		  "\"subs\":[{\"packets\":9},{\"packets\":0},{}],"
+		  "\"blocks\":{\"total\":12,\"free\":9}}]",
+		  "[]", sizeof line),
+	    "1s left  1.00 Gb/s  9 packets  0 lost  4 heaps  2 of 3 silent  "
+	    "buffers 3/12");
+}
+END_TEST
+
 START_TEST(several_without_end)
 {
 	ck_assert_str_eq(
@@ -71,4 +83,4 @@ START_TEST(narrow)
 }
 END_TEST
 
-SUITE("live", one, several_without_end, at_the_end, narrow)
+SUITE("live", one, heaps_of_substreams, several_without_end, at_the_end, narrow)

@@ -33,6 +33,11 @@ START_TEST(info)
 		"chunks",
 		"gaps",
 		"fill",
+		"subs",
+		"store",
+		"absent",
+		"heaps",
+		"heaps_incomplete",
 	};
 	const char *state, *base, *start;
 	json_int_t bytes, late, wrong, chunks;
@@ -66,4 +71,46 @@ START_TEST(info)
 }
 END_TEST
 
-SUITE("recording_info", info)
+START_TEST(substreams)
+{
+	json_int_t packets, lost, bytes, runs, number, sub, descriptors;
+	json_t *json,
+	    *line = json_pack("{s:s s:i}", "descriptor", "eA==", "id", 7);
+	static struct made_block mb;
+
+	m.subs = 3;
+	m.store = HEAP_CUBE;
+	made_begin(&m);
+	ck_assert_int_eq(folder_note(m.folder[1], line), 0);
+	json_decref(line);
+	m.sub = 2;
+	made_block(&m, &mb, 0, 0, 10);
+	made_write(&m, 0, &mb);
+	made_end(&m, 2);
+	opened();
+	json = recording_info(rec);
+	ck_assert_int_eq(json_unpack(json,
+				     "{s:[{s:n},{},{s:I,s:I,s:I,s:I,s:I}], "
+				     "s:[{s:I}], s:I}",
+				     "subs", "start", "sub", &number, "packets",
+				     &packets, "packets_lost", &lost, "bytes",
+				     &bytes, "runs", &runs, "runs", "sub", &sub,
+				     "descriptors", &descriptors),
+			 0);
+	ck_assert_int_eq(number, 2);
+	ck_assert_int_eq(packets, 10);
+	ck_assert_int_eq(lost, 0);
+	ck_assert_int_eq(bytes, 10 * MADE_PAYLOAD);
+	ck_assert_int_eq(runs, 1);
+	ck_assert_int_eq(sub, 2);
+	ck_assert_int_eq(descriptors, 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(json, "absent")),
+			 1);
+	ck_assert_str_eq(json_string_value(json_object_get(json, "store")),
+			 "cube");
+	json_decref(json);
+	done();
+}
+END_TEST
+
+SUITE("recording_info", info, substreams)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ START_TEST(percent)
 }
 END_TEST
 
+static bool all;
+
 /* What show_info prints of an INFO. */
 static const char *
 shown(const char *info)
@@ -32,7 +35,7 @@ shown(const char *info)
 	ck_assert_ptr_nonnull(to);
 	fflush(stdout);
 	ck_assert_int_ge(dup2(fileno(to), STDOUT_FILENO), 0);
-	show_info(json);
+	show_info(json, all);
 	fflush(stdout);
 	rewind(to);
 	n = fread(out, 1, sizeof out - 1, to);
@@ -81,6 +84,81 @@ START_TEST(runs)
 }
 END_TEST
 
+/* Of n, 17 is silent, 3 lost some, and 5 began anew. */
+static const char *
+shown_subs(unsigned n)
+{
+	json_t *subs = json_array(), *json;
+	const char *out;
+	char *dump;
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(
+		    subs, json_pack("{s:i s:i s:i s:i s:i}", "sub", i,
+				    "packets", i == 17 ? 0 : 100 + i,
+				    "packets_lost", i == 3 ? 5 : 0, "bytes",
+				    4096, "runs", i == 5 ? 2 : i != 17));
+	json = json_pack("{s:s s:s s:i s:o s:[{s:i s:i s:i}]}", "name", "t1",
+			 "store", "cube", "payload", 34, "subs", subs, "runs",
+			 "sub", 5, "run", 1, "packets", 777);
+	dump = json_dumps(json, 0);
+	out = shown(dump);
+	free(dump);
+	json_decref(json);
+	return out;
+}
+
+/* Is there a row of this substream?  Its number is right-aligned. */
+static bool
+has_row(const char *out, unsigned sub)
+{
+	char row[32];
+
+	snprintf(row, sizeof row, "\n  %9u  ", sub);
+	return strstr(out, row);
+}
+
+START_TEST(substreams)
+{
+	const char *out = shown_subs(20);
+
+	ck_assert_ptr_nonnull(strstr(out, "of items of 34 bytes"));
+	ck_assert_ptr_nonnull(strstr(out, "  substreams  20, of which 1 "));
+	ck_assert_ptr_nonnull(strstr(out, "the counters of 1 substreams"));
+	/* The worst first, ten of them. */
+	ck_assert(has_row(out, 17) && has_row(out, 3) && has_row(out, 8));
+	ck_assert(!has_row(out, 9) && !has_row(out, 19));
+	ck_assert(strstr(out, "       17  ") < strstr(out, "    103  "));
+	ck_assert_ptr_nonnull(strstr(out, "and 10 that are no worse"));
+	ck_assert_ptr_null(strstr(out, "777"));
+	all = true;
+	out = shown_subs(20);
+	ck_assert(has_row(out, 0) && has_row(out, 17) && has_row(out, 19));
+	ck_assert(strstr(out, "    103  ") < strstr(out, "       17  "));
+	ck_assert_ptr_null(strstr(out, "no worse"));
+	ck_assert_ptr_nonnull(strstr(out, "777"));
+	all = false;
+	ck_assert_ptr_null(strstr(shown_subs(1), "substream"));
+}
+END_TEST
+
+START_TEST(heaps)
+{
+	const char *out = shown("{\"name\":\"t1\",\"store\":\"heap\","
+				"\"heaps\":12,\"heaps_incomplete\":2,"
+				"\"descriptors\":11,\"controls\":1,"
+				"\"absent\":3,\"left_out\":2048}");
+
+	ck_assert_ptr_nonnull(strstr(out, "of whole heaps"));
+	ck_assert_ptr_nonnull(strstr(out, "12, of which 2 incomplete"));
+	ck_assert_ptr_nonnull(strstr(out, "11 descriptors, 1 control heaps"));
+	ck_assert_ptr_nonnull(strstr(out, "3 blocks are on none"));
+	ck_assert_ptr_nonnull(strstr(out, "2.0 KiB of chunks"));
+	ck_assert_ptr_null(
+	    strstr(shown("{\"name\":\"t1\",\"heaps\":0}"), "incomplete"));
+}
+END_TEST
+
 START_TEST(counters_may_be_unknown)
 {
 	const char *out =
@@ -94,4 +172,4 @@ START_TEST(counters_may_be_unknown)
 }
 END_TEST
 
-SUITE("show", percent, info, runs, counters_may_be_unknown)
+SUITE("show", percent, info, runs, substreams, heaps, counters_may_be_unknown)
