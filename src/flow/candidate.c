@@ -80,6 +80,20 @@ candidate_choose(struct candidate *all, uint64_t sequence)
 	return weakest;
 }
 
+struct candidate *
+candidate_weakest(struct candidate *all, const struct candidate *c)
+{
+	struct candidate *weakest = NULL;
+
+	for (struct candidate *k = all; k < all + CANDIDATES; k++) {
+		if (k == c || !k->n || k->n > c->n + 1)
+			continue;
+		if (!weakest || is_weaker(k, weakest))
+			weakest = k;
+	}
+	return weakest;
+}
+
 bool
 candidate_rivals(struct candidate *c, unsigned n, int64_t now)
 {

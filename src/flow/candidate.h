@@ -19,8 +19,8 @@ enum {
 struct candidate_packet {
 	uint64_t sequence;
 	int32_t part; /* -1 where the format did not see it */
-	uint32_t readable;
-	uint8_t *payload; /* a parking slot */
+	uint16_t at;  /* its place in the parking */
+	bool readable;
 };
 
 struct candidate {
@@ -43,8 +43,8 @@ sequence_distance(uint64_t a, uint64_t b, unsigned bits)
 }
 
 enum candidate_answer {
-	CANDIDATE_PARKED,    /* payload of the last packet is to be copied
-				   to packet[n-1].payload */
+	CANDIDATE_PARKED,    /* it is packet[n-1] now: the rest of that is
+				   for the caller to fill */
 	CANDIDATE_ENOUGH,    /* the same, and they are enough: a run */
 	CANDIDATE_DUPLICATE, /* that one is here already */
 	CANDIDATE_STRANGER,  /* does not agree with those that are here:
@@ -57,6 +57,11 @@ enum candidate_answer candidate_add(struct candidate *c, uint64_t sequence,
 /* Of CANDIDATES the one to add that packet to: one that it agrees with, else
  * one to begin anew: an empty one, or the weakest, whose packets have to go. */
 struct candidate *candidate_choose(struct candidate *all, uint64_t sequence);
+
+/* Of CANDIDATES the weakest that has packets, other than c, and is not stronger
+ * than c would be with one more; NULL. */
+struct candidate *candidate_weakest(struct candidate *all,
+				    const struct candidate *c);
 
 /* n packets came where the stream is, by `now`; true when the candidate has
  * lost.  What came before it says nothing about it. */

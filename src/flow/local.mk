@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libflow.a
 libflow_a_SOURCES = \
+	%D%/aim.c %D%/aim.h \
 	%D%/candidate.c %D%/candidate.h \
 	%D%/chunk.c %D%/chunk.h \
 	%D%/counts.h \
@@ -8,11 +9,12 @@ libflow_a_SOURCES = \
 	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h \
+	%D%/parking.c %D%/parking.h \
 	%D%/place.c %D%/place.h \
 	%D%/pool.c %D%/pool.h %D%/pool_priv.h \
 	%D%/queue.c %D%/queue.h \
 	%D%/receiver.c %D%/receiver.h \
-	%D%/slots.c %D%/slots.h %D%/slots_priv.h %D%/slots_run.c \
+	%D%/slots.c %D%/slots.h %D%/slots_aim.c %D%/slots_priv.h %D%/slots_run.c \
 	%D%/spare.c %D%/spare.h \
 	%D%/stock.c \
 	%D%/window.c %D%/window.h \

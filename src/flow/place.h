@@ -8,6 +8,7 @@
 #include "contract/block.h"
 #include "contract/format.h"
 #include "contract/receive.h"
+#include "flow/aim.h"
 #include "flow/counts.h"
 #include "flow/pool.h"
 #include "store/geometry.h"
@@ -41,13 +42,6 @@ struct place_args {
 	/* Takes a CLOSED block over; called on the receiver thread. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;
-};
-
-/* What one source is expected to bring next; zero to begin with. */
-struct aim {
-	uint64_t next; /* relative sequence */
-	uint64_t run;  /* that it is relative to; 0: none */
-	bool away;     /* far from the run: it will begin another */
 };
 
 struct place_ops {

@@ -66,12 +66,18 @@ enum { STOCK_EACH = 2 };
  */
 struct block *stock_take(struct stock *stock, unsigned sub);
 
-/* Would somebody who has STOCK_EACH be refused just now? */
+/* How many it could take now. */
+unsigned stock_room(struct stock *stock, unsigned sub);
+
+/* Would somebody who has STOCK_EACH be refused just now?  And are there
+ * enough for what could be done without? */
 bool stock_tight(const struct stock *stock);
+bool stock_plenty(const struct stock *stock);
 
 /* An OPEN block that was never used goes home. */
 void stock_put(struct block *b);
 
+unsigned stock_subs(const struct stock *stock);
 unsigned stock_blocks(const struct stock *stock);
 unsigned stock_home(const struct stock *stock); /* how many are free now */
 

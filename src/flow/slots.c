@@ -23,40 +23,18 @@
  * memory: the socket is drained, the late packets among them still find
  * their slots in the open blocks, the others are counted `no_buffer`.
  *
- * Candidates are parked by copy at once, in memory of their own, and a new
- * run starts in blocks that are fresh from the stock, so neither ever
- * touches a slot that a packet of this batch may lie in.
+ * Candidates are parked by copy at once, in a block of their own (parking.c),
+ * and a new run starts in blocks that are fresh from the stock, so neither
+ * ever touches a slot that a packet of this batch may lie in.
+ *
+ * What a place has of its own is some 6 KiB, so that hundreds cost little; the
+ * rest is the intake's (spare.h), or borrowed from the stock.
  */
 #include "flow/slots_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint8_t *
-candidate_room(struct candidate *c, uint8_t *at, uint64_t slot)
-{
-	for (int i = 0; i < CANDIDATE_AGREE; i++, at += slot)
-		c->packet[i].payload = at;
-	return at;
-}
-
-static int
-parking_make(struct slots *p)
-{
-	uint64_t slot = p->payload;
-	uint64_t bytes = (CANDIDATES + 1) * CANDIDATE_AGREE * slot;
-	uint8_t *at;
-
-	at = p->parking = malloc(bytes);
-	if (!at)
-		return -ENOMEM;
-	memset(at, 0, bytes); /* touched before any packet comes */
-	for (int i = 0; i < CANDIDATES; i++)
-		at = candidate_room(&p->candidate[i], at, slot);
-	candidate_room(&p->echo, at, slot);
-	return 0;
-}
 
 /* Half of a small window is enough: a stream may begin with losses. */
 static unsigned
@@ -90,19 +68,6 @@ packet_sequence(struct slots *p, struct format_packet *f)
 	return true;
 }
 
-/* Relative to the run; false when it is too far from all that is expected. */
-static bool
-packet_near(const struct slots *p, uint64_t sequence, uint64_t *rel)
-{
-	const struct window *w = &p->window;
-	int64_t ahead = sequence_distance(w->base + w->highest, sequence,
-					  p->a.shape->sequence_bits);
-
-	*rel = w->highest + (uint64_t)ahead;
-	return w->running && ahead <= (int64_t)p->max_gap &&
-	       ahead >= -(int64_t)(w->highest - w->origin);
-}
-
 /* The pair that packet i of the batch lies in, if it is one in a block. */
 static int
 packet_landing(const struct slots *p, unsigned i,
@@ -114,6 +79,18 @@ packet_landing(const struct slots *p, unsigned i,
 	    k->payload != p->pair[at].payload)
 		return MOVES_NOWHERE;
 	return at;
+}
+
+/* The source learns what it may be expected to bring. */
+static void
+packet_saw(const struct slots *p, uint64_t rel)
+{
+	uint64_t run = p->window.run + 1ull;
+
+	if (p->aim->run != run)
+		aim_begin(p->aim, run, rel);
+	else
+		aim_saw(p->aim, rel);
 }
 
 static void
@@ -132,7 +109,7 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 		p->base.counts.drop[DROP_UNREADABLE]++;
 		return;
 	}
-	if (!packet_near(p, f.sequence, &rel)) {
+	if (!slots_near(p, f.sequence, &rel)) {
 		slots_park(p, k, &f);
 		return;
 	}
@@ -142,6 +119,7 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 	to = slots_give(p, rel, f.has & FORMAT_READABLE);
 	if (rel >= p->reached)
 		p->reached = rel + 1;
+	packet_saw(p, rel);
 	if (to && to != k->payload) {
 		int at = packet_landing(p, i, k);
 
@@ -155,79 +133,6 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 
 /* ---- the batch ------------------------------------------------------- */
 
-/* Aims at the free slots of one block; returns how many pairs it wrote. */
-static unsigned
-aim_block(struct slots *p, struct receive_pair *pair, unsigned n, uint64_t off)
-{
-	struct block *b = window_block(&p->window, (unsigned)(off / p->slots));
-	uint32_t slot = (uint32_t)(off % p->slots);
-	uint64_t rel = p->window.origin + off;
-	unsigned i = 0;
-
-	for (; b && i < n && slot < p->slots; slot++, rel++) {
-		if (block_has(b, slot))
-			continue;
-		pair[i++].payload = block_slot(b, slot);
-		p->key[p->keys++] = rel;
-	}
-	return i;
-}
-
-/* Where there is no slot to aim at yet: for packets of a run that is to
- * begin, after those that are parked, or of a block behind a gap. */
-static unsigned
-room_ahead(const struct slots *p, unsigned n, bool gap, uint64_t off)
-{
-	uint64_t room = (uint64_t)stock_home(p->a.stock) * p->slots;
-	uint64_t less = gap ? off % p->slots : p->slots;
-
-	if (room <= less)
-		return 0;
-	return room - less < n ? (unsigned)(room - less) : n;
-}
-
-static unsigned
-slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
-	  unsigned n)
-{
-	struct slots *p = (struct slots *)place;
-	const struct window *w = &p->window;
-	uint64_t rel = aim->run == w->run + 1ull ? aim->next : w->highest;
-	uint64_t off = rel > w->origin ? rel - w->origin : 0;
-	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
-	bool inside = w->running && !aim->away && off < end;
-	struct spare *spare = p->a.spare;
-
-	p->pair = pair;
-	p->key = spare->key + spare->used;
-	p->keys = 0;
-	while (inside && p->keys < n && off < end) {
-		aim_block(p, pair + p->keys, n - p->keys, off);
-		if (!w->open[off / p->slots])
-			break;
-		off = (off / p->slots + 1) * p->slots;
-	}
-	for (unsigned i = 0; i < n; i++, spare->used++) {
-		if (i >= p->keys)
-			pair[i].payload = spare_slot(spare, spare->used);
-		pair[i].prefix = spare_prefix(spare, spare->used);
-		pair[i].prefix_bytes = p->a.shape->prefix;
-		pair[i].payload_bytes = p->payload;
-	}
-	if (inside)
-		return p->keys;
-	return room_ahead(p, n, w->running && !aim->away, off);
-}
-
-static void
-slots_expect(struct place *place, struct aim *aim, uint64_t sequence)
-{
-	struct slots *p = (struct slots *)place;
-
-	aim->away = !packet_near(p, sequence, &aim->next);
-	aim->run = p->window.run + 1ull;
-}
-
 static void
 batch_start(struct slots *p, int64_t now_ns, int64_t now)
 {
@@ -239,11 +144,25 @@ batch_start(struct slots *p, int64_t now_ns, int64_t now)
 	p->now = now;
 }
 
+/* With blocks short, a substream's block with holes does not wait for late
+ * packets any longer than until the next is half full: the disk can have it
+ * before a third one is needed. */
+static bool
+is_pressed(const struct slots *p)
+{
+	const struct window *w = &p->window;
+
+	return w->highest - w->origin >= w->slots + w->slots / 2 &&
+	       stock_subs(w->stock) > 1 && stock_tight(w->stock);
+}
+
 /* Everything is where it belongs: closed blocks may leave. */
 static void
 batch_finish(struct slots *p)
 {
 	moves_settle(p->moves);
+	window_pass_on(&p->window, is_pressed(p));
+	parking_release(&p->parking);
 	window_release(&p->window, p->a.out, p->a.arg);
 }
 
@@ -255,6 +174,7 @@ slots_batch(struct place *place, struct aim *aim,
 	struct slots *p = (struct slots *)place;
 
 	batch_start(p, now_ns, now);
+	p->aim = aim;
 	for (unsigned i = 0; i < n; i++) {
 		const struct receive_packet *k = &packet[i];
 
@@ -266,6 +186,7 @@ slots_batch(struct place *place, struct aim *aim,
 		else
 			packet_place(p, i, k);
 	}
+	p->aim = NULL;
 	batch_finish(p);
 	if (p->reached) {
 		aim->next = p->reached;
@@ -314,7 +235,7 @@ slots_free(struct place *place)
 {
 	struct slots *p = (struct slots *)place;
 
-	free(p->parking);
+	parking_finish(&p->parking);
 	free(p);
 }
 
@@ -349,7 +270,7 @@ slots_make(struct place **place, const struct place_args *args)
 	for (int i = 0; i < CANDIDATES; i++)
 		candidate_set(p, &p->candidate[i], agree(p->slots));
 	candidate_set(p, &p->echo, CANDIDATE_AGREE);
-	if (parking_make(p) < 0) {
+	if (parking_init(&p->parking, args->stock, args->sub, p->slots) < 0) {
 		free(p);
 		return -ENOMEM;
 	}

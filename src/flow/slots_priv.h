@@ -4,13 +4,14 @@
 
 #include "flow/candidate.h"
 #include "flow/moves.h"
+#include "flow/parking.h"
 #include "flow/slots.h"
 #include "flow/spare.h"
 #include "flow/window.h"
 
 /*
- * What the two halves of slots share: slots.c sorts batches, slots_run.c
- * knows when a run begins.
+ * What the parts of slots share: slots_aim.c says where packets should land,
+ * slots.c sorts batches, slots_run.c knows when a run begins.
  */
 struct slots {
 	struct place base;
@@ -22,6 +23,7 @@ struct slots {
 	struct window window; /* and the run that it is of */
 
 	/* The batch. */
+	struct aim *aim; /* its source's; NULL: none, but age, or the end */
 	const struct receive_pair *pair;
 	uint64_t *key; /* sequences of the landings, in the spare memory */
 	unsigned keys;
@@ -34,9 +36,25 @@ struct slots {
 	bool parked;	       /* some of them have packets */
 	struct candidate echo; /* one inside the window; see slots_run.c */
 	bool echoed;	       /* its memory is in use until the batch ends */
-
-	uint8_t *parking; /* the candidates' slots */
+	struct parking parking;
 };
+
+unsigned slots_aim(struct place *place, const struct aim *aim,
+		   struct receive_pair *pair, unsigned n);
+void slots_expect(struct place *place, struct aim *aim, uint64_t sequence);
+
+/* Relative to the run; false when it is too far from all that is expected. */
+static inline bool
+slots_near(const struct slots *p, uint64_t sequence, uint64_t *rel)
+{
+	const struct window *w = &p->window;
+	int64_t ahead = sequence_distance(w->base + w->highest, sequence,
+					  p->a.shape->sequence_bits);
+
+	*rel = w->highest + (uint64_t)ahead;
+	return w->running && ahead <= (int64_t)p->max_gap &&
+	       ahead >= -(int64_t)(w->highest - w->origin);
+}
 
 /*
  * Gives a packet the slot of its sequence, which is not before the origin;

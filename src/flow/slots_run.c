@@ -12,6 +12,10 @@
  * duplicates, of a second cable, and they are counted as such.  A packet that
  * falls into a hole of the run in the middle of an echo is parked with it,
  * because it may be of the other pass, and finds its hole if it was not.
+ *
+ * A source that brings what another one brought before is no echo (two cables
+ * with the same packets): only one that goes back behind what it brought
+ * itself.
  */
 #include <string.h>
 
@@ -36,8 +40,18 @@ candidate_dissolve(struct slots *p, struct candidate *c)
 		bool late = packet_late(p, c->packet[i].sequence);
 
 		p->base.counts.drop[late ? DROP_LATE : DROP_OUT_OF_WINDOW]++;
+		parking_put(&p->parking, c->packet[i].at);
 	}
 	c->n = 0;
+}
+
+/* Of the first block, which has left already. */
+static void
+gone_drop(struct slots *p)
+{
+	bool holes = p->window.holes;
+
+	p->base.counts.drop[holes ? DROP_LATE : DROP_DUPLICATE]++;
 }
 
 static uint8_t *
@@ -49,6 +63,10 @@ slot_give(struct slots *p, uint64_t rel, bool readable)
 	struct block *b = window_block(&p->window, i);
 	uint64_t bit = 1ull << slot % 64;
 
+	if (i == 0 && p->window.gone) {
+		gone_drop(p);
+		return NULL;
+	}
 	if (rel >= p->window.highest)
 		p->window.highest = rel + 1;
 	else if (b && !block_has(b, slot))
@@ -102,6 +120,8 @@ slot_taken(const struct slots *p, uint64_t rel)
 	uint64_t off = rel - p->window.origin;
 	const struct block *b = p->window.open[off / p->slots];
 
+	if (off < p->slots && p->window.gone)
+		return true;
 	return b && block_has(b, (uint32_t)(off % p->slots));
 }
 
@@ -114,80 +134,119 @@ slots_echo_dissolve(struct slots *p)
 	for (unsigned i = 0; i < c->n; i++) {
 		struct candidate_packet *k = &c->packet[i];
 		uint64_t rel = relative(p, k->sequence);
-		uint8_t *to = slots_give(p, rel, k->readable);
+		uint8_t *to = slots_give(p, rel, k->readable), *from;
 
+		parking_leave(&p->parking, k->at);
 		if (!to)
 			continue; /* counted as a duplicate */
 		p->echoed = true;
+		from = parking_slot(&p->parking, k->at);
 		p->base.counts.moved++;
 		if (p->moved_on)
-			moves_add_outside(p->moves, k->payload, MOVES_NOWHERE,
-					  to);
+			moves_add_outside(p->moves, from, MOVES_NOWHERE, to);
 		else
-			moves_add(p->moves, k->payload, MOVES_NOWHERE, to, rel);
+			moves_add(p->moves, from, MOVES_NOWHERE, to, rel);
 	}
 	c->n = 0;
 }
 
 /* ---- runs ------------------------------------------------------------ */
 
-/* Parked packets go to their slots, as if they had come just now. */
+/* A parked packet goes to its slot, as if it had come just now. */
+static void
+packet_unpark(struct slots *p, const struct candidate_packet *k, int64_t rel)
+{
+	uint8_t *to = NULL;
+
+	if (rel < 0)
+		p->base.counts.drop[DROP_BEFORE_START]++;
+	else if ((uint64_t)rel < p->window.origin)
+		p->base.counts.drop[DROP_LATE]++;
+	else
+		to = slots_give(p, (uint64_t)rel, k->readable);
+	if (!to)
+		return;
+	memcpy(to, parking_slot(&p->parking, k->at), p->payload);
+	p->base.counts.moved++;
+}
+
 static void
 run_begin(struct slots *p, struct candidate *c)
 {
+	bool any;
 	uint64_t base;
 
 	if (c != &p->echo)
 		slots_echo_dissolve(p);
 	window_end(&p->window);
 	p->moved_on = true;
-	if (!candidate_base(c, p->parts, &base)) {
-		p->base.counts.drop[DROP_BEFORE_START] += c->n;
-		c->n = 0;
-		return;
-	}
-	window_begin(&p->window, (uint32_t)p->base.counts.runs++, base);
 	p->reached = 0;
+	any = candidate_base(c, p->parts, &base);
+	if (any)
+		window_begin(&p->window, (uint32_t)p->base.counts.runs++, base);
+	else
+		p->base.counts.drop[DROP_BEFORE_START] += c->n;
 	for (unsigned i = 0; i < c->n; i++) {
-		struct candidate_packet *k = &c->packet[i];
-		int64_t rel = sequence_distance(base, k->sequence, c->bits);
-		uint8_t *to = NULL;
+		const struct candidate_packet *k = &c->packet[i];
 
-		if (rel < 0)
-			p->base.counts.drop[DROP_BEFORE_START]++;
-		else if ((uint64_t)rel < p->window.origin)
-			p->base.counts.drop[DROP_LATE]++;
-		else
-			to = slots_give(p, (uint64_t)rel, k->readable);
-		if (to) {
-			memcpy(to, k->payload, p->payload);
-			p->base.counts.moved++;
-		}
+		if (any)
+			packet_unpark(
+			    p, k,
+			    sequence_distance(base, k->sequence, c->bits));
+		parking_put(&p->parking, k->at);
 	}
 	c->n = 0;
+	if (!any)
+		return;
 	p->reached = p->window.highest;
+	if (p->aim)
+		aim_begin(p->aim, p->window.run + 1ull, p->reached - 1);
 }
 
-/* What follows from candidate_add's answer. */
+/* A place to park in; candidates that are weaker go, where there is none. */
+static int
+parking_find(struct slots *p, const struct candidate *c)
+{
+	int at = parking_take(&p->parking, !p->window.running);
+	struct candidate *weak;
+
+	while (at < 0 && (weak = candidate_weakest(p->candidate, c))) {
+		candidate_dissolve(p, weak);
+		at = parking_take(&p->parking, !p->window.running);
+	}
+	return at;
+}
+
 static void
-park(struct slots *p, struct candidate *c, const struct receive_packet *k,
-     const struct format_packet *f)
+packet_park(struct slots *p, struct candidate_packet *to, unsigned at,
+	    const struct receive_packet *k, const struct format_packet *f)
+{
+	to->at = (uint16_t)at;
+	to->part = f->has & FORMAT_PART ? (int32_t)f->part : -1;
+	to->readable = f->has & FORMAT_READABLE;
+	memcpy(parking_slot(&p->parking, at), k->payload, p->payload);
+}
+
+/* Into the place `at`, and what follows from candidate_add's answer. */
+static void
+park(struct slots *p, struct candidate *c, unsigned at,
+     const struct receive_packet *k, const struct format_packet *f)
 {
 	enum candidate_answer a = candidate_add(c, f->sequence, p->now);
-	struct candidate_packet *parked;
 
 	if (a == CANDIDATE_STRANGER) {
-		candidate_dissolve(p, c);
+		if (c == &p->echo)
+			slots_echo_dissolve(p);
+		else
+			candidate_dissolve(p, c);
 		a = candidate_add(c, f->sequence, p->now);
 	}
 	if (a == CANDIDATE_DUPLICATE) {
+		parking_put(&p->parking, at);
 		p->base.counts.drop[DROP_DUPLICATE]++;
 		return;
 	}
-	parked = &c->packet[c->n - 1];
-	parked->part = f->has & FORMAT_PART ? (int32_t)f->part : -1;
-	parked->readable = f->has & FORMAT_READABLE;
-	memcpy(parked->payload, k->payload, p->payload);
+	packet_park(p, &c->packet[c->n - 1], at, k, f);
 	if (a == CANDIDATE_ENOUGH)
 		run_begin(p, c);
 }
@@ -196,8 +255,17 @@ void
 slots_park(struct slots *p, const struct receive_packet *k,
 	   const struct format_packet *f)
 {
+	struct candidate *c = candidate_choose(p->candidate, f->sequence);
+	int at = parking_find(p, c);
+
+	if (at < 0) {
+		bool late = packet_late(p, f->sequence);
+
+		p->base.counts.drop[late ? DROP_LATE : DROP_NO_BUFFER]++;
+		return;
+	}
 	p->parked = true;
-	park(p, candidate_choose(p->candidate, f->sequence), k, f);
+	park(p, c, (unsigned)at, k, f);
 }
 
 /* Behind the last that was parked, and near? */
@@ -216,11 +284,18 @@ bool
 slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 	   const struct format_packet *f)
 {
+	int at;
+
 	if (rel >= p->window.highest || p->echoed)
+		return false;
+	if (p->aim->run != p->window.run + 1ull || rel > p->aim->top)
 		return false;
 	if (!slot_taken(p, rel) && !echo_goes_on(&p->echo, f->sequence))
 		return false;
-	park(p, &p->echo, k, f);
+	at = parking_take(&p->parking, false);
+	if (at < 0)
+		return false;
+	park(p, &p->echo, (unsigned)at, k, f);
 	return true;
 }
 

@@ -83,6 +83,12 @@ stock_fill(struct stock *s)
 }
 
 unsigned
+stock_subs(const struct stock *s)
+{
+	return s->a.subs;
+}
+
+unsigned
 stock_blocks(const struct stock *s)
 {
 	return s->a.blocks;
@@ -94,11 +100,38 @@ stock_home(const struct stock *s)
 	return atomic_load_explicit(&s->home, memory_order_relaxed);
 }
 
+/* Blocks that nobody has a right to.  Both numbers may be a moment old. */
+static unsigned
+left_over(const struct stock *s)
+{
+	unsigned home = atomic_load_explicit(&s->home, memory_order_relaxed);
+	unsigned need = atomic_load_explicit(&s->need, memory_order_relaxed);
+
+	return home > need ? home - need : 0;
+}
+
 bool
 stock_tight(const struct stock *s)
 {
-	return atomic_load_explicit(&s->home, memory_order_relaxed) <=
-	       atomic_load_explicit(&s->need, memory_order_relaxed);
+	return left_over(s) == 0;
+}
+
+bool
+stock_plenty(const struct stock *s)
+{
+	return left_over(s) > STOCK_EACH;
+}
+
+unsigned
+stock_room(struct stock *s, unsigned sub)
+{
+	unsigned held, room;
+
+	pthread_mutex_lock(&s->lock);
+	held = s->held[sub];
+	room = left_over(s);
+	pthread_mutex_unlock(&s->lock);
+	return held < s->each ? room + s->each - held : room;
 }
 
 /* Under the lock; NULL where there is none, or none for it. */

@@ -3,6 +3,11 @@
  * Memory is taken as late as possible: a block that no packet comes for, in
  * the middle of a long gap, costs none.
  *
+ * A full block need not wait for the window to move on: hundreds of substreams
+ * that all cross into the next block at the same moment would need a third
+ * block each, of which there are but a few.  With two, the full one is being
+ * written while the other fills.
+ *
  * A block that is closed by its age may end with its last packet, and then
  * the origin moves to right behind it: so a stream that pauses, or is slow,
  * leaves short blocks and no holes.
@@ -29,12 +34,13 @@ window_begin(struct window *w, uint32_t run, uint64_t base)
 	w->run = run;
 	w->base = base;
 	w->origin = w->highest = w->gap = 0;
+	w->gone = w->holes = false;
 }
 
 struct block *
 window_block(struct window *w, unsigned i)
 {
-	if (!w->open[i])
+	if (!w->open[i] && !(i == 0 && w->gone))
 		w->open[i] = stock_take(w->stock, w->sub);
 	return w->open[i];
 }
@@ -52,6 +58,7 @@ static void
 shift(struct window *w, uint64_t by)
 {
 	w->origin += by;
+	w->gone = w->holes = false;
 	w->open[0] = w->open[1];
 	w->open[1] = w->open[2];
 	w->open[2] = NULL;
@@ -64,6 +71,21 @@ has_packets(const struct block *b)
 	return b && b->filled;
 }
 
+/* With packets, after `used` slots. */
+static void
+leave(struct window *w, struct block *b, uint32_t used)
+{
+	b->used = used;
+	b->run = w->run;
+	b->base = w->base;
+	b->first = w->origin;
+	b->gap = w->gap;
+	w->gap = 0;
+	block_close(b);
+	*w->closed_end = b;
+	w->closed_end = &b->next;
+}
+
 /* Closes the first block after `used` slots; an empty one becomes a gap. */
 static void
 first_close(struct window *w, uint32_t used)
@@ -71,20 +93,25 @@ first_close(struct window *w, uint32_t used)
 	struct block *b = w->open[0];
 
 	if (has_packets(b)) {
-		b->used = used;
-		b->run = w->run;
-		b->base = w->base;
-		b->first = w->origin;
-		b->gap = w->gap;
-		w->gap = 0;
-		block_close(b);
-		*w->closed_end = b;
-		w->closed_end = &b->next;
-	} else {
+		leave(w, b, used);
+	} else if (!w->gone) {
 		unused_add(w, b);
 		w->gap += used;
 	}
 	shift(w, used);
+}
+
+void
+window_pass_on(struct window *w, bool early)
+{
+	struct block *b = w->open[0];
+
+	if (!has_packets(b) || (b->filled < w->slots && !early))
+		return;
+	leave(w, b, w->slots);
+	w->open[0] = NULL;
+	w->gone = true;
+	w->holes = b->filled < w->slots;
 }
 
 void
@@ -194,6 +221,7 @@ window_end(struct window *w)
 		w->open[i] = NULL;
 	}
 	w->gap = 0;
+	w->gone = w->holes = false;
 	w->running = false;
 }
 

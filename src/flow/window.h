@@ -21,6 +21,10 @@
  * and blocks that were never used wait for window_release, because packets
  * of the batch that is being sorted may lie in their memory.
  *
+ * A first block that is full leaves at once, so that its substream has the
+ * memory for what comes next: `gone`.  The window stays where it is, and what
+ * comes for that block is still known to be a duplicate.
+ *
  * Sequences are relative to the run.  The receiver's thread only.
  */
 enum { WINDOW_OPEN = 2, WINDOW_BLOCKS = 3 };
@@ -36,7 +40,9 @@ struct window {
 	uint64_t highest; /* one behind the highest that came */
 	uint64_t gap;	  /* slots without any packet before open[0] */
 	struct block *open[WINDOW_BLOCKS]; /* NULL: no memory taken yet */
-	int64_t born[WINDOW_OPEN];	   /* first packet's arrival; steady */
+	bool gone;		   /* open[0] has left before its time */
+	bool holes;		   /* and was not full */
+	int64_t born[WINDOW_OPEN]; /* first packet's arrival; steady */
 	struct block *closed, **closed_end;
 	struct block *unused;
 };
@@ -48,7 +54,8 @@ void window_begin(struct window *w, uint32_t run, uint64_t base);
 /* Closes what is open.  Nothing where nothing runs. */
 void window_end(struct window *w);
 
-/* The memory of a block of the window; NULL when none is free. */
+/* The memory of a block of the window; NULL when none is free, or when it is
+ * gone. */
 struct block *window_block(struct window *w, unsigned i);
 
 /* So that the packet `off` slots behind the origin is in open[1]; it is at
@@ -61,6 +68,10 @@ void window_forward(struct window *w, uint64_t off);
  * False when there is nothing to close.
  */
 bool window_close_oldest(struct window *w, int64_t now);
+
+/* The first block leaves if it is full; or, with `early`, as it is.  Call it
+ * when a batch is sorted. */
+void window_pass_on(struct window *w, bool early);
 
 /* When that one's first packet came; false when there is none. */
 bool window_oldest(const struct window *w, int64_t *born);

@@ -379,6 +379,13 @@ tests_unit_test_place_room_SOURCES = %D%/test_place_room.c %D%/suite.h \
 tests_unit_test_place_room_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_room_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_place_stride
+TESTS += tests/unit/test_place_stride
+tests_unit_test_place_stride_SOURCES = %D%/test_place_stride.c %D%/suite.h \
+	%D%/place_bench.h %D%/dice.h
+tests_unit_test_place_stride_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_place_stride_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_place_storm
 TESTS += tests/unit/test_place_storm
 tests_unit_test_place_storm_SOURCES = %D%/test_place_storm.c %D%/suite.h \
@@ -411,6 +418,18 @@ TESTS += tests/unit/test_stock
 tests_unit_test_stock_SOURCES = %D%/test_stock.c %D%/suite.h %D%/dice.h
 tests_unit_test_stock_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_stock_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_aim
+TESTS += tests/unit/test_aim
+tests_unit_test_aim_SOURCES = %D%/test_aim.c %D%/suite.h
+tests_unit_test_aim_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_aim_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_parking
+TESTS += tests/unit/test_parking
+tests_unit_test_parking_SOURCES = %D%/test_parking.c %D%/suite.h
+tests_unit_test_parking_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_parking_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_queue
 TESTS += tests/unit/test_queue

@@ -182,14 +182,14 @@ bench_home(struct bench *b)
 }
 
 /* All but n free blocks are away. */
-static void
+static inline void
 bench_starve(struct bench *b, unsigned n)
 {
 	while (stock_home(b->stock) > n)
 		b->taken[b->takens++] = stock_take(b->stock, 0);
 }
 
-static void
+static inline void
 bench_feed(struct bench *b)
 {
 	while (b->takens)
