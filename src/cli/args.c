@@ -31,6 +31,7 @@ struct flat {
 
 static const char *const forms[] = {
 	[ARGS_COUNT] = "a whole number",
+	[ARGS_BYTES] = "a size, as 64M or 4096",
 	[ARGS_RATE] = "a rate, as 8Gbps or 500Mbps, or max",
 	[ARGS_SPAN] = "a span of time, as 30s, 250ms or 1m30s",
 	[ARGS_TIME] = "a time, as 2026-11-20T10:00:00Z, "
@@ -144,6 +145,7 @@ value_read(const struct args_option *o, void *at, const char *text)
 	switch (o->type) {
 	case ARGS_FLAG: *(bool *)at = true; break;
 	case ARGS_COUNT: return count_read(text, at);
+	case ARGS_BYTES: return units_bytes(text, at);
 	case ARGS_RATE: return rate_read(text, at);
 	case ARGS_SPAN: return span_read(text, at);
 	case ARGS_TIME: return units_time(text, clock_now(), at);

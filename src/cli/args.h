@@ -15,6 +15,7 @@
 enum args_type {
 	ARGS_FLAG,  /* bool */
 	ARGS_COUNT, /* uint64_t */
+	ARGS_BYTES, /* uint64_t */
 	ARGS_RATE,  /* uint64_t, bits per second; "max" is 0 */
 	ARGS_SPAN,  /* int64_t, nanoseconds, more than 0 */
 	ARGS_TIME,  /* int64_t, nanoseconds since 1970 UTC */

@@ -204,8 +204,8 @@ shape_make(struct gen_format *f, const struct gen_wish *wish,
 {
 	int err;
 
-	f->shape.prefix = wish->prefix;
-	f->shape.payload = wish->payload;
+	f->shape.prefix = f->ops->piece ? 0 : wish->prefix;
+	f->shape.payload = f->ops->piece ? wish->heap : wish->payload;
 	f->shape.fps = wish->fps;
 	f->shape.rate = wish->rate ? wish->rate : USUAL_RATE;
 	f->shape.around = wish->around;

@@ -25,6 +25,7 @@ struct gen_wish {
 	const char *format, *sequence, *threads;
 	const struct args_texts *options; /* "key=value" */
 	uint32_t prefix, payload, fps;
+	uint32_t heap;	/* bytes of data in each, of formats with heaps */
 	uint64_t rate;	/* 0: any */
 	int64_t around; /* UTC second of the data */
 };

@@ -7,6 +7,7 @@
  *
  * The mark, 8 bytes, makes each packet's data its own, so that a recording
  * in which two packets changed places cannot pass for the right one.
+ * It is another one for every port; port 0's is what it always was.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,18 +27,50 @@ noise(uint8_t *to, uint32_t bytes, uint64_t seed)
 	}
 }
 
+static unsigned
+make(struct gen_source *s, unsigned port, uint64_t packet, struct iovec *piece)
+{
+	piece->iov_base = gen_frames_make((struct gen_frames *)s, port, packet);
+	piece->iov_len = s->most;
+	return 1;
+}
+
+static uint64_t
+heap(const struct gen_source *s, unsigned port, uint64_t packet)
+{
+	(void)s;
+	(void)port;
+	return packet;
+}
+
+static uint64_t
+end(struct gen_source *s, unsigned port, uint64_t least)
+{
+	(void)s;
+	(void)port;
+	return least;
+}
+
+static const struct gen_source_ops ops = { make, heap, end };
+
 int
 gen_frames_init(struct gen_frames *f)
 {
 	const struct format_shape *s = f->shape;
+	uint32_t bytes = s->prefix + s->payload;
 
-	f->bytes = s->prefix + s->payload;
-	f->ready = s->parts < READY ? READY / s->parts * s->parts : s->parts;
-	f->data = calloc(f->ready, f->bytes);
+	f->source = (struct gen_source){
+		.ops = &ops,
+		.most = bytes,
+		.mean = bytes,
+		.ready =
+		    s->parts < READY ? READY / s->parts * s->parts : s->parts,
+	};
+	f->data = calloc(f->source.ready, bytes);
 	if (!f->data)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < f->ready; i++) {
-		uint8_t *payload = f->data + (size_t)i * f->bytes + s->prefix;
+	for (uint32_t i = 0; i < f->source.ready; i++) {
+		uint8_t *payload = f->data + (size_t)i * bytes + s->prefix;
 
 		noise(payload, s->payload, mix64(f->seed) + i);
 		if (i % s->parts == 0 && f->format->model)
@@ -74,17 +107,18 @@ packet_describe(const struct gen_frames *f, uint64_t packet,
 }
 
 uint8_t *
-gen_frames_make(struct gen_frames *f, uint64_t packet)
+gen_frames_make(struct gen_frames *f, unsigned port, uint64_t packet)
 {
 	const struct format_shape *s = f->shape;
-	uint8_t *datagram = f->data + packet % f->ready * f->bytes;
+	uint8_t *datagram = f->data + packet % f->source.ready * f->source.most;
 	uint8_t *payload = datagram + s->prefix;
+	uint64_t of_port = (uint64_t)port << 48;
 	struct format_packet p;
 
 	packet_describe(f, packet, &p);
 	if (s->payload >= s->header + MARK)
 		write_le64(payload + s->payload - MARK,
-			   mix64(mix64(f->seed) ^ packet));
+			   mix64(mix64(f->seed) ^ of_port ^ packet));
 	f->format->stamp(s, &p, datagram, payload);
 	return datagram;
 }
@@ -92,7 +126,7 @@ gen_frames_make(struct gen_frames *f, uint64_t packet)
 uint64_t
 gen_frames_sequence(struct gen_frames *f, uint64_t packet)
 {
-	const uint8_t *datagram = gen_frames_make(f, packet);
+	const uint8_t *datagram = gen_frames_make(f, 0, packet);
 	struct format_packet p;
 
 	f->format->parse(f->shape, datagram, datagram + f->shape->prefix, &p);

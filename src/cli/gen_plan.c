@@ -46,10 +46,10 @@ gen_plan_init(struct gen_plan *p, const struct gen_chances *chances,
 }
 
 void
-gen_plan_end(struct gen_plan *p)
+gen_plan_end(struct gen_plan *p, uint64_t packets)
 {
-	if (p->packets > p->next)
-		p->packets = p->next + 1;
+	if (p->packets > packets)
+		p->packets = packets;
 }
 
 static bool

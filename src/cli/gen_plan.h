@@ -41,7 +41,8 @@ void gen_plan_init(struct gen_plan *plan, const struct gen_chances *chances,
 /* The next packet to send; false when that was the last one. */
 bool gen_plan_next(struct gen_plan *plan, uint64_t *packet);
 
-/* Ends it early: with one more packet, behind whatever was lost or held. */
-void gen_plan_end(struct gen_plan *plan);
+/* Ends it early, with this many packets: at least one more than `next`, behind
+ * whatever was lost or held. */
+void gen_plan_end(struct gen_plan *plan, uint64_t packets);
 
 #endif

@@ -8,12 +8,16 @@
  * Who was kept from running catches up, but no more than a tenth of a
  * second: what is later than that makes the stream late for good.  A longer
  * catch-up is a burst that no switch and no receiver would be asked to bear.
+ *
+ * Whoever ends early ends all streams, each as soon as it can: one of heaps
+ * finishes what it has begun.
  */
+#include "cli/gen_sender.h"
+
 #include <errno.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "cli/gen_sender.h"
 
 #define SECOND	 1000000000
 #define BURST	 (SECOND / 1000)
@@ -38,25 +42,30 @@ wait_until(const struct gen_sender *s, int64_t ns)
 static void
 burst_begin(struct gen_sender *s)
 {
-	uint64_t packet = s->plan->next;
-	int64_t due = due_ns(s, packet);
+	int64_t due = due_ns(s, s->next);
 	int64_t late = clock_steady() - due;
 
 	if (late < 0)
 		wait_until(s, due);
 	else if (late > CATCH_UP)
 		s->start_ns += late;
-	s->burst_end = packet + s->burst;
+	s->burst_end = s->next + s->burst;
 }
 
-/* Frames lie in a ring: packets of one train are less than it apart. */
+static bool
+burst_is_over(const struct gen_sender *s)
+{
+	return s->rate && s->next >= s->burst_end;
+}
+
+/* Datagrams lie in a ring: those of one train are less than it apart. */
 static bool
 fits(const struct gen_sender *s, uint64_t packet, uint64_t *low, uint64_t *high)
 {
 	uint64_t from = packet < *low ? packet : *low;
 	uint64_t to = packet > *high ? packet : *high;
 
-	if (to - from >= s->frames->ready)
+	if (to - from >= s->source->ready)
 		return false;
 	*low = from;
 	*high = to;
@@ -64,51 +73,102 @@ fits(const struct gen_sender *s, uint64_t packet, uint64_t *low, uint64_t *high)
 }
 
 static bool
-packet_take(struct gen_sender *s, uint64_t *packet)
+packet_take(struct gen_sender *s, struct gen_port *port, uint64_t *packet)
 {
-	if (!s->waits)
-		return gen_plan_next(s->plan, packet);
-	s->waits = false;
-	*packet = s->waiting;
+	uint64_t before = port->plan.next;
+	bool more;
+
+	if (!port->waits) {
+		more = gen_plan_next(&port->plan, packet);
+		s->next += port->plan.next - before;
+		return more;
+	}
+	port->waits = false;
+	*packet = port->waiting;
 	return true;
 }
 
-/* At least one packet, unless the plan has ended. */
-static unsigned
-train_make(struct gen_sender *s, struct iovec *iov)
+/* Returns its bytes. */
+static uint64_t
+packet_add(struct gen_sender *s, uint64_t packet)
 {
-	uint64_t packet, low = 0, high = 0;
-	unsigned n = 0;
+	struct gen_train *t = &s->train;
+	struct iovec *iov = t->iov + t->iovs;
+	unsigned pieces = s->source->ops->make(s->source, s->turn, packet, iov);
+	uint64_t bytes = 0;
 
-	while (n < s->socket->train && packet_take(s, &packet)) {
-		if (!n)
+	for (unsigned i = 0; i < pieces; i++)
+		bytes += iov[i].iov_len;
+	t->pieces[t->n++] = (uint8_t)pieces;
+	t->iovs += pieces;
+	return bytes;
+}
+
+/* At least one packet, unless the port's plan has ended; returns their bytes.
+ * A shorter one is the last of a train: there the kernel takes it. */
+static uint64_t
+train_make(struct gen_sender *s)
+{
+	struct gen_port *port = &s->port[s->turn];
+	uint64_t packet, low = 0, high = 0, bytes = 0, one = s->source->most;
+
+	s->train.n = s->train.iovs = 0;
+	while (s->train.n < s->socket->train && one == s->source->most &&
+	       packet_take(s, port, &packet)) {
+		if (!s->train.n)
 			low = high = packet;
 		if (!fits(s, packet, &low, &high)) {
-			s->waits = true;
-			s->waiting = packet;
+			port->waits = true;
+			port->waiting = packet;
 			break;
 		}
-		iov[n].iov_base = gen_frames_make(s->frames, packet);
-		iov[n++].iov_len = s->frames->bytes;
-		if (s->rate && s->plan->next >= s->burst_end)
+		one = packet_add(s, packet);
+		bytes += one;
+		if (burst_is_over(s))
 			break;
 	}
-	return n;
+	return bytes;
+}
+
+/* Whose turn is it after this one? */
+static void
+turn_pass(struct gen_sender *s, uint64_t heap)
+{
+	const struct gen_source_ops *ops = s->source->ops;
+	const struct gen_plan *plan = &s->port[s->turn].plan;
+
+	if (s->by_heap && plan->next < plan->packets &&
+	    ops->heap(s->source, s->turn, plan->next) == heap)
+		return;
+	s->turn = (s->turn + 1) % s->ports;
 }
 
 static void
 start(struct gen_sender *s)
 {
-	double bits = 8.0 * s->frames->bytes;
+	double bits = 8.0 * s->source->mean;
 
-	s->bytes = 0;
-	s->waits = false;
-	s->burst_end = 0;
+	s->bytes = s->next = s->burst_end = 0;
+	s->turn = 0;
+	s->ending = false;
 	s->packet_ns = s->rate ? bits * SECOND / (double)s->rate : 0;
 	s->burst = s->rate ? (uint64_t)(BURST / s->packet_ns) : 0;
 	if (!s->burst)
 		s->burst = 1;
 	s->start_ns = clock_steady();
+}
+
+static void
+end_all(struct gen_sender *s)
+{
+	s->ending = true;
+	for (unsigned i = 0; i < s->ports; i++) {
+		struct gen_plan *plan = &s->port[i].plan;
+
+		if (plan->next < plan->packets)
+			gen_plan_end(plan, s->source->ops->end(s->source, i,
+							       plan->next + 1));
+	}
 }
 
 static bool
@@ -117,27 +177,44 @@ is_over(const struct gen_sender *s, int64_t since)
 	return *s->stop || (s->most_ns && clock_steady() - since >= s->most_ns);
 }
 
+static int
+train_send(struct gen_sender *s)
+{
+	const struct gen_source_ops *ops = s->source->ops;
+	const struct gen_plan *plan = &s->port[s->turn].plan;
+	uint64_t heap = ops->heap(s->source, s->turn, plan->next);
+	uint64_t bytes = train_make(s);
+	int err;
+
+	if (!bytes) {
+		s->turn = (s->turn + 1) % s->ports;
+		return -ENODATA;
+	}
+	err = gen_socket_send(s->socket, s->turn, &s->train);
+	if (!err)
+		s->bytes += bytes;
+	turn_pass(s, heap);
+	return err;
+}
+
 int
 gen_sender_run(struct gen_sender *s)
 {
-	struct iovec iov[GEN_TRAIN];
+	unsigned idle = 0; /* ports one after the other that have ended */
 	int64_t since;
-	unsigned n;
 	int err = 0;
 
 	start(s);
 	since = s->start_ns;
-	while (!err) {
-		if (s->rate && s->plan->next >= s->burst_end)
+	while (!err && idle < s->ports) {
+		if (burst_is_over(s))
 			burst_begin(s);
-		n = train_make(s, iov);
-		if (!n)
-			break;
-		err = gen_socket_send(s->socket, iov, n);
-		if (!err)
-			s->bytes += (uint64_t)n * s->frames->bytes;
-		if (is_over(s, since))
-			gen_plan_end(s->plan);
+		err = train_send(s);
+		idle = err == -ENODATA ? idle + 1 : 0;
+		if (err == -ENODATA)
+			err = 0;
+		if (!s->ending && is_over(s, since))
+			end_all(s);
 	}
 	s->elapsed_ns = clock_steady() - since;
 	return err;

@@ -4,12 +4,18 @@ spate_SOURCES = \
 	%D%/disks.c \
 	%D%/export.c \
 	%D%/follow.c %D%/follow.h \
-	%D%/gen.c \
+	%D%/gen.c %D%/gen_priv.h \
+	%D%/gen_dump.c \
 	%D%/gen_format.c %D%/gen_format.h \
 	%D%/gen_frames.c %D%/gen_frames.h \
+	%D%/gen_heaps.c %D%/gen_heaps.h \
+	%D%/gen_open.c \
 	%D%/gen_plan.c %D%/gen_plan.h %D%/mix.h \
+	%D%/gen_report.c \
 	%D%/gen_sender.c %D%/gen_sender.h \
 	%D%/gen_socket.c %D%/gen_socket.h \
+	%D%/gen_source.h \
+	%D%/gen_spead.c %D%/gen_spead.h \
 	%D%/info.c %D%/info.h \
 	%D%/live.c %D%/live.h \
 	%D%/ls.c \

@@ -218,6 +218,13 @@ tests_unit_test_gen_frames_SOURCES = %D%/test_gen_frames.c %D%/suite.h \
 tests_unit_test_gen_frames_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_frames_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_gen_heaps
+TESTS += tests/unit/test_gen_heaps
+tests_unit_test_gen_heaps_SOURCES = %D%/test_gen_heaps.c %D%/suite.h \
+	src/cli/gen_heaps.c src/cli/gen_spead.c
+tests_unit_test_gen_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_gen_heaps_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_gen_socket
 TESTS += tests/unit/test_gen_socket
 tests_unit_test_gen_socket_SOURCES = %D%/test_gen_socket.c %D%/suite.h \
@@ -242,7 +249,8 @@ tests_unit_test_show_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_gen_sender
 TESTS += tests/unit/test_gen_sender
 tests_unit_test_gen_sender_SOURCES = %D%/test_gen_sender.c %D%/suite.h \
-	src/cli/gen_sender.c src/cli/gen_socket.c src/cli/gen_plan.c src/cli/gen_frames.c
+	src/cli/gen_sender.c src/cli/gen_socket.c src/cli/gen_plan.c src/cli/gen_frames.c \
+	src/cli/gen_heaps.c src/cli/gen_spead.c
 tests_unit_test_gen_sender_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_sender_LDADD = $(UNIT_BASE)
 

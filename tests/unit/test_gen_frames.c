@@ -45,7 +45,7 @@ finish(void)
 static struct format_packet
 parsed(uint64_t packet)
 {
-	const uint8_t *datagram = gen_frames_make(&frames, packet);
+	const uint8_t *datagram = gen_frames_make(&frames, 0, packet);
 	struct format_packet p;
 
 	format.ops->parse(&format.shape, datagram,
@@ -111,19 +111,41 @@ START_TEST(a_packet_is_always_the_same)
 
 	start(&wish);
 	for (uint64_t i = 0; i < 300; i++)
-		memcpy(first[i], gen_frames_make(&frames, i), 108);
+		memcpy(first[i], gen_frames_make(&frames, 0, i), 108);
 	for (uint64_t i = 300; i-- > 0;)
-		ck_assert_mem_eq(first[i], gen_frames_make(&frames, i), 108);
+		ck_assert_mem_eq(first[i], gen_frames_make(&frames, 0, i), 108);
 	/* ... and no other's, even where the noise is the same. */
 	for (uint64_t i = 64; i < 300; i++)
 		ck_assert_mem_ne(first[i] + 8, first[i - 64] + 8, 100);
 	finish();
 	start(&wish);
-	ck_assert_mem_eq(first[77], gen_frames_make(&frames, 77), 108);
+	ck_assert_mem_eq(first[77], gen_frames_make(&frames, 0, 77), 108);
 	gen_frames_finish(&frames);
 	frames.seed = 2;
 	ck_assert_int_eq(gen_frames_init(&frames), 0);
-	ck_assert_mem_ne(first[77] + 8, gen_frames_make(&frames, 77) + 8, 100);
+	ck_assert_mem_ne(first[77] + 8, gen_frames_make(&frames, 0, 77) + 8,
+			 100);
+	finish();
+}
+END_TEST
+
+/* Two ports that changed places cannot pass for the right ones. */
+START_TEST(ports_differ_in_data_alone)
+{
+	const struct gen_wish wish = { .format = "raw",
+				       .prefix = 8,
+				       .payload = 100,
+				       .sequence = "le64@0" };
+	uint8_t zero[108], one[108];
+
+	start(&wish);
+	for (uint64_t i = 0; i < 100; i++) {
+		memcpy(zero, gen_frames_make(&frames, 0, i), sizeof zero);
+		memcpy(one, gen_frames_make(&frames, 1, i), sizeof one);
+		ck_assert_mem_eq(zero, one, 8);
+		ck_assert_mem_ne(zero + 8, one + 8, 100);
+		ck_assert_mem_ne(one, gen_frames_make(&frames, 431, i), 108);
+	}
 	finish();
 }
 END_TEST
@@ -136,9 +158,9 @@ START_TEST(neighbours_stay_good)
 	const uint8_t *at[64];
 
 	start(&wish);
-	ck_assert_uint_eq(frames.ready, 64);
+	ck_assert_uint_eq(frames.source.ready, 64);
 	for (uint64_t i = 0; i < 64; i++)
-		at[i] = gen_frames_make(&frames, 100 + i);
+		at[i] = gen_frames_make(&frames, 0, 100 + i);
 	for (uint64_t i = 0; i < 64; i++)
 		ck_assert_uint_eq(read_le64(at[i]), 1100 + i);
 	finish();
@@ -189,7 +211,7 @@ START_TEST(options)
 	const uint8_t *header;
 
 	start(&wish);
-	header = gen_frames_make(&frames, 0);
+	header = gen_frames_make(&frames, 0, 0);
 	ck_assert_uint_eq(read_le32(header + 12) & 0xffff, 'E' << 8 | 'f');
 	ck_assert_uint_eq(read_le32(header + 12) >> 26, 0x20 | 7);
 	finish();
@@ -239,5 +261,5 @@ START_TEST(what_is_refused)
 END_TEST
 
 SUITE("gen_frames", vdif, mark5b_in_halves, a_packet_is_always_the_same,
-      neighbours_stay_good, tiny_payloads, fps_of_any_rate, options,
-      what_is_refused)
+      ports_differ_in_data_alone, neighbours_stay_good, tiny_payloads,
+      fps_of_any_rate, options, what_is_refused)

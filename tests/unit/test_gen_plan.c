@@ -212,7 +212,7 @@ START_TEST(ends_early)
 		gen_plan_init(&plan, &some, PACKETS);
 		for (unsigned i = 0; i < after; i++)
 			ck_assert(gen_plan_next(&plan, &packet));
-		gen_plan_end(&plan);
+		gen_plan_end(&plan, plan.next + 1);
 		while (gen_plan_next(&plan, &packet))
 			top = packet;
 		/* Whatever was lost or held, the last packet closes it. */
