@@ -10,6 +10,7 @@ plugins_LTLIBRARIES = \
 	%D%/format-vdif.la \
 	%D%/receive-fanout.la \
 	%D%/receive-gen.la \
+	%D%/receive-tcp.la \
 	%D%/receive-udp.la \
 	%D%/write-direct.la \
 	%D%/write-null.la \
@@ -40,6 +41,18 @@ RECEIVE_SOCKETS = \
 %C%_receive_fanout_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_gen_la_SOURCES = %D%/receive/gen.c
 %C%_receive_gen_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_receive_tcp_la_SOURCES = %D%/receive/tcp.c \
+	%D%/receive/address.c %D%/receive/address.h \
+	%D%/receive/allow.c %D%/receive/allow.h \
+	%D%/receive/door.c %D%/receive/door.h \
+	%D%/receive/endpoint.c %D%/receive/endpoint.h \
+	%D%/receive/framed.c %D%/receive/framed.h \
+	%D%/receive/inlet.c %D%/receive/inlet.h \
+	%D%/receive/packet.h \
+	%D%/receive/peer.c %D%/receive/peer.h \
+	%D%/receive/plain.c %D%/receive/plain.h \
+	%D%/receive/transfer.c %D%/receive/transfer.h
+%C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_direct_la_SOURCES = %D%/write/direct.c

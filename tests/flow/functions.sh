@@ -183,7 +183,7 @@ ports_free()
 {
 	local used hex i
 
-	used=$(awk '{ print $2 }' /proc/net/udp /proc/net/udp6 2>/dev/null)
+	used=$(awk '{ print $2 }' /proc/net/{udp,tcp}{,6} 2>/dev/null)
 	for ((i = port; i < port + $1; i++)); do
 		hex=$(printf ':%04X' "$i")
 		! grep -q "$hex\$" <<<"$used" || return 1
@@ -199,7 +199,7 @@ port_find()
 		port=$((10240 + RANDOM % 20000))
 		ports_free "${1:-1}" && return 0
 	done
-	fail "no free UDP ports"
+	fail "no free ports"
 }
 
 disks_make()

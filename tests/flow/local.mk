@@ -28,6 +28,10 @@ FLOW_TESTS += \
 	%D%/break_disks.sh \
 	%D%/break_mounts.sh \
 	%D%/break_kill.sh
+# TCP.
+EXTRA_DIST += %D%/tcp.sh
+FLOW_TESTS += \
+	%D%/tcp_plain.sh
 # The documents, held against the program.
 FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
 # What is wrong with a configuration is said before the first packet.

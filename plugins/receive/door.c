@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The buffer is set on the listening socket, before any connection is there:
+ * how far its window can ever open is agreed on with the first packet.  Left
+ * alone, the kernel lets it grow as the path needs it, which is better than
+ * any number that fits all paths.
+ */
+#include "door.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	BACKLOG = 64,
+	SAYS = 5,
+	/* A peer whose machine is gone is noticed after these seconds. */
+	ALIVE_IDLE = 10,
+	ALIVE_EVERY = 5,
+	ALIVE_TRIES = 3,
+};
+
+/* ---- opening --------------------------------------------------------- */
+
+int
+door_check(const struct door_options *o, char *why, uint32_t why_bytes)
+{
+	struct address a;
+	int err = 0;
+
+	if (o->listen.n > DOOR_LISTENERS) {
+		snprintf(why, why_bytes, "listen: at most %d addresses",
+			 DOOR_LISTENERS);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < o->listen.n && !err; i++) {
+		err = address_parse(&a, o->listen.text[i], why, why_bytes);
+		if (err || (address_subs(&a) == 1 &&
+			    (a.name[0] || !endpoint_is_group(&a.first))))
+			continue;
+		snprintf(why, why_bytes,
+			 "listen: '%s' is no address for TCP: it takes one "
+			 "port, as 0.0.0.0:2630 or [::]:2630, and no "
+			 "multicast group",
+			 a.text);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+static void
+buffer_set(int fd, uint64_t bytes, const struct host *host)
+{
+	int want = (int)bytes, got = 0;
+	socklen_t length = sizeof got;
+
+	if (!bytes ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof want) == 0)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof want);
+	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &length);
+	if (got / 2 < want) /* the kernel doubles it for its own needs */
+		host->log(host->ctx, LOG_WARN,
+			  "the socket buffer is %d bytes instead of %d; "
+			  "'sysctl net.core.rmem_max=%d' would allow it",
+			  got / 2, want, want);
+}
+
+static int
+device_bind(int fd, const char *name, union endpoint *at)
+{
+	unsigned device;
+
+	if (!name[0])
+		return 0;
+	device = if_nametoindex(name);
+	if (!device)
+		return -ENODEV;
+	if (at->any.sa_family == AF_INET6)
+		at->v6.sin6_scope_id = device;
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name,
+		       (socklen_t)strlen(name) + 1) < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+listener_open(struct door *d, const struct address *a, uint64_t buffer)
+{
+	union endpoint at = address_at(a, 0);
+	int fd = socket(at.any.sa_family,
+			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, err;
+
+	if (fd < 0)
+		return -errno;
+	d->fd[d->n++] = fd;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	buffer_set(fd, buffer, &d->host);
+	err = device_bind(fd, a->device, &at);
+	if (!err && (bind(fd, &at.any, endpoint_bytes(&at)) < 0 ||
+		     listen(fd, BACKLOG) < 0))
+		err = -errno;
+	return err;
+}
+
+/* What a person can do about it. */
+static const char *
+advice(int err)
+{
+	switch (err) {
+	case -EADDRINUSE:
+		return "; another program or stream listens there, 'ss -tlpn' "
+		       "shows which";
+	case -EADDRNOTAVAIL:
+		return "; this machine has no such address, 'ip -brief "
+		       "address' lists them";
+	case -ENODEV:
+		return "; there is no such interface, 'ip -brief link' lists "
+		       "them";
+	case -EPERM: return "; binding to an interface needs CAP_NET_RAW here";
+	case -EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE";
+	default: return "";
+	}
+}
+
+static int
+listeners_open(struct door *d, const struct door_options *o,
+	       const struct receive_args *args)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < o->listen.n && !err; i++) {
+		struct address *a = &d->address[i];
+
+		err = address_parse(a, o->listen.text[i], args->why,
+				    args->why_bytes);
+		if (!err)
+			err = address_resolve(a, args->why, args->why_bytes);
+		if (err)
+			return err;
+		err = listener_open(d, a, o->socket_buffer);
+		if (err)
+			snprintf(args->why, args->why_bytes,
+				 "cannot listen on %s: %s%s", a->text,
+				 strerror(-err), advice(err));
+	}
+	return err;
+}
+
+int
+door_open(struct door *d, const struct door_options *o,
+	  const struct receive_args *args)
+{
+	int err = door_check(o, args->why, args->why_bytes);
+
+	*d = (struct door){ .host = *args->host, .says = SAYS };
+	if (!err && !o->listen.n) {
+		snprintf(args->why, args->why_bytes,
+			 "`listen` is missing: where do connections come in? "
+			 "listen = [ \"0.0.0.0:2630\" ]");
+		err = -EINVAL;
+	}
+	if (!err)
+		err = allow_parse(&d->allow, &o->allow, args->why,
+				  args->why_bytes);
+	if (!err)
+		err = listeners_open(d, o, args);
+	if (err)
+		door_close(d);
+	return err;
+}
+
+void
+door_close(struct door *d)
+{
+	for (unsigned i = 0; i < d->n; i++)
+		close(d->fd[i]);
+	d->n = 0;
+	allow_clear(&d->allow);
+}
+
+/* ---- who comes ------------------------------------------------------- */
+
+static void
+keep_alive(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} option[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, ALIVE_IDLE },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, ALIVE_EVERY },
+		{ IPPROTO_TCP, TCP_KEEPCNT, ALIVE_TRIES },
+	};
+
+	for (unsigned i = 0; i < sizeof option / sizeof *option; i++)
+		setsockopt(fd, option[i].level, option[i].name,
+			   &option[i].value, sizeof option[i].value);
+}
+
+static bool
+may_say(struct door *d)
+{
+	if (d->says) {
+		d->says--;
+		return true;
+	}
+	d->unsaid++;
+	return false;
+}
+
+/* One of them; -EAGAIN: nobody is at this one. */
+static int
+accept_one(struct door *d, int fd, union endpoint *from)
+{
+	socklen_t length = sizeof *from;
+	int peer;
+
+	do {
+		peer = accept4(fd, &from->any, &length,
+			       SOCK_CLOEXEC | SOCK_NONBLOCK);
+	} while (peer < 0 && (errno == ECONNABORTED || errno == EINTR));
+	if (peer >= 0)
+		return peer;
+	if (errno != EAGAIN && may_say(d))
+		d->host.log(d->host.ctx, LOG_WARN,
+			    "a connection could not be accepted: %s",
+			    strerror(errno));
+	return -EAGAIN;
+}
+
+int
+door_accept(struct door *d, union endpoint *from)
+{
+	for (unsigned i = 0; i < d->n; i++) {
+		int fd;
+
+		while ((fd = accept_one(d, d->fd[i], from)) >= 0) {
+			keep_alive(fd);
+			if (allow_has(&d->allow, from))
+				return fd;
+			door_refuse(d, fd, from, "it is not in `allow`");
+		}
+	}
+	return -1;
+}
+
+void
+door_refuse(struct door *d, int fd, const union endpoint *from, const char *why)
+{
+	char text[ENDPOINT_TEXT];
+
+	close(fd);
+	if (!may_say(d))
+		return;
+	endpoint_show(from, text);
+	d->host.log(d->host.ctx, LOG_WARN, "%s is refused: %s", text, why);
+}
+
+void
+door_tick(struct door *d)
+{
+	if (d->unsaid)
+		d->host.log(d->host.ctx, LOG_WARN,
+			    "%u more connections are refused", d->unsaid);
+	d->says = SAYS;
+	d->unsaid = 0;
+}

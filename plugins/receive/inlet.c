@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Large frames are read to their end and no further than the next header, so
+ * that each lies where the one before it lay, in memory that is in the cache;
+ * of small frames many are read at once.  What is left over is moved to the
+ * front: a header, or some of a small frame.
+ *
+ *   start                                end
+ *     | header | payload ... | header ... |
+ *
+ * The checksum is taken of bytes as they come, right after the kernel has
+ * written them.
+ */
+#include "inlet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGE = 64 << 10 };
+
+int
+inlet_make(struct inlet *in, wire_crc32c *crc32c)
+{
+	*in = (struct inlet){ .crc32c = crc32c };
+	in->data = malloc(INLET_BYTES);
+	return in->data ? 0 : -ENOMEM;
+}
+
+void
+inlet_free(struct inlet *in)
+{
+	free(in->data);
+}
+
+void
+inlet_clear(struct inlet *in)
+{
+	*in = (struct inlet){ .crc32c = in->crc32c, .data = in->data };
+}
+
+static uint32_t
+frame_bytes(const struct inlet *in)
+{
+	return in->frame.header_bytes + in->frame.payload_bytes;
+}
+
+uint8_t *
+inlet_room(struct inlet *in, uint32_t *bytes)
+{
+	uint32_t have = in->end - in->start;
+	uint32_t need = in->headed ? frame_bytes(in) - have : 0;
+
+	if (in->start)
+		memmove(in->data, in->data + in->start, have);
+	in->start = 0;
+	in->end = have;
+	*bytes = need >= LARGE ? need + WIRE_HEADER : INLET_WINDOW;
+	return in->data + have;
+}
+
+void
+inlet_came(struct inlet *in, uint32_t bytes)
+{
+	in->end += bytes;
+}
+
+static void
+header_read(struct inlet *in)
+{
+	const uint8_t *at = in->data + in->start;
+	uint32_t have = in->end - in->start;
+
+	/* Another protocol may wait for an answer, and send no more. */
+	if (have >= sizeof(uint32_t) && read_le32(at) != WIRE_MAGIC)
+		in->why = "something that is no frame of spate's";
+	else if (have >= WIRE_HEADER)
+		in->why = wire_unpack(&in->frame, at, in->crc32c);
+	in->headed = have >= WIRE_HEADER && !in->why;
+	in->checked = in->crc = 0;
+}
+
+/* Of the part of the payload that is there. */
+static void
+payload_check(struct inlet *in)
+{
+	uint32_t have = in->end - in->start, came;
+
+	if (have <= in->frame.header_bytes)
+		return;
+	came = have - in->frame.header_bytes;
+	if (came > in->frame.payload_bytes)
+		came = in->frame.payload_bytes;
+	in->crc = in->crc32c(in->crc, inlet_payload(in) + in->checked,
+			     came - in->checked);
+	in->checked = came;
+}
+
+enum inlet_state
+inlet_frame(struct inlet *in)
+{
+	if (!in->headed && !in->why)
+		header_read(in);
+	if (!in->headed)
+		return in->why ? INLET_BROKEN : INLET_PARTIAL;
+	payload_check(in);
+	if (in->end - in->start < frame_bytes(in))
+		return INLET_PARTIAL;
+	if (in->crc == in->frame.payload_crc)
+		return INLET_WHOLE;
+	in->headed = false;
+	in->why = "a frame whose payload has a wrong checksum";
+	return INLET_BROKEN;
+}
+
+void
+inlet_next(struct inlet *in)
+{
+	in->start += frame_bytes(in);
+	in->headed = false;
+}
