@@ -25,8 +25,11 @@ leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o)
 	if (!l)
 		return -ENOMEM;
 	l->output = o;
-	err = folder_create(&l->folder, disk, o->name, o->head);
+	l->told = calloc(o->subs, sizeof *l->told);
+	err = l->told ? folder_create(&l->folder, disk, o->name, o->head)
+		      : -ENOMEM;
 	if (err) {
+		free(l->told);
 		free(l);
 		return err;
 	}
@@ -55,10 +58,9 @@ note(struct leaf *l, json_t *line)
 static void
 notes_add(struct leaf *l, const struct block *b)
 {
-	if (!l->any_run || l->run != b->run) {
-		note(l, meta_run(b->run, b->base, b->first_ns));
-		l->any_run = true;
-		l->run = b->run;
+	if (l->told[b->sub] != b->run + 1ull) {
+		note(l, meta_run(b, l->output->subs));
+		l->told[b->sub] = b->run + 1ull;
 	}
 	if (b->filled < b->used)
 		note(l, meta_holes(b));
@@ -70,15 +72,15 @@ static bool
 slot_time(const struct leaf *l, const struct block *b, uint32_t slot,
 	  int64_t *ns)
 {
-	const struct fill *f = &l->output->fill;
+	const struct output *o = l->output;
 	struct format_packet p;
 
 	if (!block_has(b, slot))
 		return false;
-	f->format->parse(f->shape, NULL, block_slot(b, slot), &p);
+	o->format->parse(o->shape, NULL, block_slot(b, slot), &p);
 	if (!(p.has & FORMAT_TIME))
 		return false;
-	*ns = format_time_ns(f->shape, &p);
+	*ns = format_time_ns(o->shape, &p);
 	return true;
 }
 
@@ -87,7 +89,7 @@ static bool
 data_times(const struct leaf *l, const struct block *b, int64_t *first,
 	   int64_t *last)
 {
-	uint32_t looks = 4 * l->output->fill.shape->parts;
+	uint32_t looks = 4 * l->output->shape->parts;
 	uint32_t at = 0, end = b->used;
 
 	while (at < end && looks && !slot_time(l, b, at, first))
@@ -192,6 +194,7 @@ leaf_close(struct leaf *l, const struct index_record *end, const json_t *tail)
 	int err = leaf_sync(l), closed;
 
 	closed = folder_close(l->folder, end, tail);
+	free(l->told);
 	free(l);
 	return err ? err : closed;
 }

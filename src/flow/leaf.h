@@ -28,8 +28,9 @@ struct leaf {
 	int64_t since; /* the first of the round; steady */
 
 	bool unnoted; /* a line of the metadata was lost, and told */
-	bool any_run;
-	uint32_t run; /* the last whose line is in the metadata */
+	/* Of each substream: one more than the last run whose line is in the
+	 * metadata. */
+	uint64_t *told;
 };
 
 int leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o);

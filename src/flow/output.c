@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Once per block, so locks are fine: one over the runs, which the receiver
- * extends and the event loop shows, and one over fill, which learns from the
- * blocks that pass and so wants to see them one at a time.  Filling itself
- * is done on the writers' threads, and the receiver never waits for it: a
- * block of 64 MiB that lost half its packets takes ten milliseconds.
+ * Once per block, so locks are fine: one over the numbers and runs, which the
+ * receivers extend and the event loop shows, and one for each substream over
+ * its fill, which learns from the blocks that pass and so wants to see them
+ * one at a time.  Filling itself is done on the writers' threads, and a receiver never waits for it:
+ * a block of 64 MiB that lost half its packets takes ten milliseconds.
+ *
+ * Runs are numbered by their substream; the list has them in the order in
+ * which they began.
  */
 #include "flow/output.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "flow/pool.h"
@@ -17,17 +22,35 @@ int
 output_init(struct output *o, enum fill_kind kind,
 	    const struct format_ops *format, const struct format_shape *shape)
 {
+	o->format = format;
+	o->shape = shape;
+	if (!o->subs)
+		o->subs = 1;
+	o->run = calloc(o->subs + OUTPUT_RUNS, sizeof *o->run);
+	o->sub = calloc(o->subs, sizeof *o->sub);
+	if (!o->run || !o->sub) {
+		free(o->run);
+		free(o->sub);
+		return -ENOMEM;
+	}
 	pthread_mutex_init(&o->lock, NULL);
-	pthread_mutex_init(&o->fill_lock, NULL);
-	return fill_init(&o->fill, kind, format, shape);
+	for (unsigned i = 0; i < o->subs; i++) {
+		pthread_mutex_init(&o->sub[i].lock, NULL);
+		fill_init(&o->sub[i].fill, kind, format, shape);
+	}
+	return 0;
 }
 
 void
 output_finish(struct output *o)
 {
-	fill_finish(&o->fill);
-	pthread_mutex_destroy(&o->fill_lock);
+	for (unsigned i = 0; i < o->subs; i++) {
+		fill_finish(&o->sub[i].fill);
+		pthread_mutex_destroy(&o->sub[i].lock);
+	}
 	pthread_mutex_destroy(&o->lock);
+	free(o->sub);
+	free(o->run);
 }
 
 static uint32_t
@@ -50,31 +73,47 @@ first_present(const struct block *b)
 	return slot;
 }
 
+/* A new one of this block; NULL where there is no room. */
+static struct output_run *
+run_add(struct output *o, const struct block *b)
+{
+	struct output_run *r = &o->run[o->runs];
+	struct output_sub *sub = &o->sub[b->sub];
+	bool more = sub->run;
+
+	if (more && o->more == OUTPUT_RUNS)
+		return NULL;
+	*r = (struct output_run){ .run = b->run,
+				  .sub = b->sub,
+				  .base = b->base,
+				  .first = b->first + first_present(b),
+				  .first_ns = b->first_ns };
+	sub->run = r;
+	o->runs++;
+	o->more += more;
+	return r;
+}
+
 static void
 run_extend(struct output *o, const struct block *b)
 {
-	struct output_run *r = o->runs ? &o->run[o->runs - 1] : NULL;
+	struct output_run *r = o->sub[b->sub].run;
 
-	if (!r || r->run != b->run) {
-		if (o->runs == OUTPUT_RUNS)
-			return;
-		r = &o->run[o->runs++];
-		*r = (struct output_run){ .run = b->run,
-					  .base = b->base,
-					  .first = b->first + first_present(b),
-					  .first_ns = b->first_ns };
-	}
+	if (!r || r->run != b->run)
+		r = run_add(o, b);
+	if (!r)
+		return;
 	r->last = b->first + last_present(b);
 	r->last_ns = b->last_ns;
 	r->packets += b->filled;
 }
 
 static void
-run_shrink(struct output *o, uint32_t run, uint64_t packets)
+run_shrink(struct output *o, unsigned sub, uint32_t run, uint64_t packets)
 {
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = o->runs; i--;) {
-		if (o->run[i].run == run) {
+		if (o->run[i].run == run && o->run[i].sub == sub) {
 			o->run[i].packets -= packets;
 			break;
 		}
@@ -86,10 +125,10 @@ void
 output_put(struct output *o, struct block *b)
 {
 	b->session = o;
+	pthread_mutex_lock(&o->lock);
 	if (b->gap)
 		o->next_number++;
 	b->number = o->next_number++;
-	pthread_mutex_lock(&o->lock);
 	run_extend(o, b);
 	pthread_mutex_unlock(&o->lock);
 	atomic_fetch_add_explicit(&o->in_flight, 1, memory_order_relaxed);
@@ -113,11 +152,13 @@ page_clear(struct block *b)
 void
 output_seal(struct output *o, struct block *b)
 {
+	struct output_sub *sub = &o->sub[b->sub];
+
 	if (b->state == BLOCK_SEALED)
 		return;
-	pthread_mutex_lock(&o->fill_lock);
-	fill_block(&o->fill, b);
-	pthread_mutex_unlock(&o->fill_lock);
+	pthread_mutex_lock(&sub->lock);
+	fill_block(&sub->fill, b);
+	pthread_mutex_unlock(&sub->lock);
 	page_clear(b);
 	block_seal(b);
 }
@@ -154,7 +195,7 @@ void
 output_lost(struct output *o, struct block *b)
 {
 	add(&o->lost_packets, b->filled);
-	run_shrink(o, b->run, b->filled);
+	run_shrink(o, b->sub, b->run, b->filled);
 	account(o, b);
 }
 
@@ -164,7 +205,7 @@ output_unwrite(struct output *o, const struct index_record *r)
 	uint64_t bytes = r->bytes;
 
 	if (r->kind == INDEX_GAP)
-		bytes = (uint64_t)r->missing * o->fill.shape->payload;
+		bytes = (uint64_t)r->missing * o->shape->payload;
 	atomic_fetch_sub_explicit(&o->packets, r->present,
 				  memory_order_relaxed);
 	atomic_fetch_sub_explicit(&o->bytes, bytes, memory_order_relaxed);
@@ -172,5 +213,5 @@ output_unwrite(struct output *o, const struct index_record *r)
 	atomic_fetch_sub_explicit(&o->chunks, r->kind == INDEX_BLOCK,
 				  memory_order_relaxed);
 	add(&o->lost_packets, r->present);
-	run_shrink(o, r->run, r->present);
+	run_shrink(o, r->sub, r->run, r->present);
 }

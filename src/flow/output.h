@@ -16,15 +16,17 @@
  * An output is one recording on its way to the disks: what the receiver
  * hands its blocks to, and what the writers of all disks share of it.
  *
- *   receiver   output_put        numbers a block and queues it
+ *   receivers  output_put        numbers a block and queues it; several, of
+ *                                one recording, may at the same time
  *   writers    output_seal       fill, once, by the first that gets it
  *              output_written    or output_lost: the block is accounted for
  *   event loop output_init, the counters, output_finish
  */
 
-/* One run of the sequence, as far as blocks were handed on. */
+/* One run of a substream's sequence, as far as blocks were handed on. */
 struct output_run {
 	uint32_t run;
+	uint16_t sub;
 	uint64_t base;	      /* absolute sequence of its slot 0 */
 	uint64_t first, last; /* relative, of packets */
 	uint64_t packets;
@@ -36,7 +38,16 @@ struct output_disk {
 	_Atomic uint64_t chunks, bytes;
 };
 
-enum { OUTPUT_RUNS = 1024 }; /* more are counted, not listed */
+/* Runs beyond each substream's first one; more are counted, not listed, and
+ * none of them takes the room of another substream's first. */
+enum { OUTPUT_RUNS = 1024 };
+
+/* A sequence of its own, and what it is known by. */
+struct output_sub {
+	pthread_mutex_t lock; /* over fill; never a receiver's */
+	struct fill fill;
+	struct output_run *run; /* its newest, or NULL; output::lock */
+};
 
 struct output {
 	const char *name;
@@ -47,8 +58,7 @@ struct output {
 	/* Called when the last block in flight is accounted for; any thread. */
 	void (*changed)(void *arg);
 	void *arg;
-
-	uint64_t next_number; /* the receiver's */
+	unsigned subs; /* substreams; 0 is 1 */
 
 	atomic_uint in_flight; /* put, not yet written or lost; the drop to
 				   zero (release) pairs with the event loop's
@@ -58,20 +68,24 @@ struct output {
 	_Atomic uint64_t packets, bytes, lost_packets, chunks;
 	_Atomic uint64_t records; /* of indexes, gaps too */
 
-	pthread_mutex_t fill_lock; /* over fill; never the receiver's */
-	struct fill fill;
+	const struct format_ops *format;
+	const struct format_shape *shape;
+	struct output_sub *sub; /* each substream */
 
 	pthread_mutex_t lock; /* over what is below */
-	struct output_run run[OUTPUT_RUNS];
-	unsigned runs;
+	uint64_t next_number;
+	struct output_run *run;
+	unsigned runs, more; /* all; beyond the first of each substream */
 };
 
+/* What is above `in_flight` is set.  0 or -ENOMEM. */
 int output_init(struct output *o, enum fill_kind kind,
 		const struct format_ops *format,
 		const struct format_shape *shape);
 void output_finish(struct output *o);
 
-void output_put(struct output *o, struct block *b); /* receiver */
+/* Takes a CLOSED block over.  Any receiver. */
+void output_put(struct output *o, struct block *b);
 
 /* CLOSED -> SEALED, with every hole filled; nothing where it is sealed. */
 void output_seal(struct output *o, struct block *b);

@@ -28,7 +28,7 @@ floor_div(int64_t a, int64_t b)
 	return a / b - (a % b < 0);
 }
 
-int
+void
 fill_init(struct fill *fill, enum fill_kind kind,
 	  const struct format_ops *format, const struct format_shape *shape)
 {
@@ -39,15 +39,7 @@ fill_init(struct fill *fill, enum fill_kind kind,
 		.fps = shape->fps,
 		.cycle = shape->threads_n <= FILL_CYCLE ? shape->threads_n : 0,
 	};
-	fill->model = malloc((size_t)FILL_CYCLE * (shape->header + 1));
-	fill->model_sequence =
-	    malloc(FILL_CYCLE * sizeof *fill->model_sequence);
-	if (fill->model && fill->model_sequence) {
-		fill_begin(fill, NONE, 0);
-		return 0;
-	}
-	fill_finish(fill);
-	return -ENOMEM;
+	fill_begin(fill, NONE, 0);
 }
 
 void
@@ -156,7 +148,7 @@ model_near(const struct fill *f, uint64_t sequence, uint64_t *near_sequence)
 	uint64_t place = sequence / f->shape->parts % cycle;
 
 	for (uint32_t i = 0; i < cycle; i++, place = (place + 1) % cycle) {
-		if (f->model_sequence[place] == FILL_NONE)
+		if (!fill_has_model(f, place))
 			continue;
 		*near_sequence = f->model_sequence[place];
 		return f->model + place * f->shape->header;
@@ -224,7 +216,7 @@ near_slot(struct walk *w, uint32_t slot, uint64_t *sequence)
 
 	if (near == NONE || !fill_near(f, block_slot(w->b, near)))
 		near = ahead(w, slot, fill_cycle(f) * f->shape->parts);
-	if (near == NONE && f->model_sequence[place] == FILL_NONE)
+	if (near == NONE && !fill_has_model(f, place))
 		near = any_slot(w, slot);
 	if (near == NONE)
 		return model_near(f, w->b->first + slot, sequence);

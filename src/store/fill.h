@@ -46,17 +46,20 @@ struct fill {
 	uint64_t timed_frame;
 	uint32_t frame;
 	/* The last good header of each thread, by frame number modulo cycle,
-	 * and its sequence: FILL_NONE where there is none. */
-	uint8_t *model; /* FILL_CYCLE x header bytes */
+	 * and its sequence: FILL_NONE where there is none.  As many as the
+	 * cycle is long, made when that is known: there may be hundreds of
+	 * fills, of one thread each. */
+	uint32_t models;
+	uint8_t *model; /* models x header bytes */
 	uint64_t *model_sequence;
 };
 
 #define FILL_NONE UINT64_MAX
 
-/* Returns 0 or -ENOMEM.  format and shape must outlive it. */
-int fill_init(struct fill *fill, enum fill_kind kind,
-	      const struct format_ops *format,
-	      const struct format_shape *shape);
+/* format and shape must outlive it. */
+void fill_init(struct fill *fill, enum fill_kind kind,
+	       const struct format_ops *format,
+	       const struct format_shape *shape);
 void fill_finish(struct fill *fill);
 
 /* Begins a run: forgets what was learned of the one before, but the frames

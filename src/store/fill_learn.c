@@ -8,6 +8,7 @@
  * rejected: it sees one packet and has no state.  The configuration knows
  * better where it says anything; most do not.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/fill_priv.h"
@@ -25,6 +26,33 @@ frames_in(const struct fill *f, const struct block *b, uint32_t *lead)
 	return b->used > *lead ? (b->used - *lead + parts - 1) / parts : 0;
 }
 
+static void
+models_forget(struct fill *f)
+{
+	for (uint32_t i = 0; i < f->models; i++)
+		f->model_sequence[i] = FILL_NONE;
+}
+
+/* Room for a model of each thread; false without memory: then those of other
+ * blocks are not there to help, and that is all. */
+static bool
+models_make(struct fill *f)
+{
+	uint32_t n = fill_cycle(f);
+
+	if (f->models == n)
+		return true;
+	free(f->model);
+	free(f->model_sequence);
+	f->models = n;
+	f->model = malloc((size_t)n * f->shape->header);
+	f->model_sequence = malloc(n * sizeof *f->model_sequence);
+	if (!f->model || !f->model_sequence)
+		f->models = 0;
+	models_forget(f);
+	return f->models;
+}
+
 void
 fill_begin(struct fill *fill, uint32_t run, uint64_t base)
 {
@@ -32,8 +60,7 @@ fill_begin(struct fill *fill, uint32_t run, uint64_t base)
 	fill->base = base;
 	fill->settled = fill->cycle && fill->cycle == fill->shape->threads_n;
 	fill->timed = false;
-	for (unsigned i = 0; i < FILL_CYCLE; i++)
-		fill->model_sequence[i] = FILL_NONE;
+	models_forget(fill);
 }
 
 /*
@@ -178,6 +205,6 @@ fill_learn(struct fill *fill, const struct block *b)
 		learn_cycle(fill, b);
 	if (!fill->fps && fill->settled)
 		learn_fps(fill, b);
-	if (fill->settled)
+	if (fill->settled && models_make(fill))
 		keep_models(fill, b);
 }

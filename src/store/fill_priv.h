@@ -13,6 +13,13 @@ fill_cycle(const struct fill *f)
 	return f->cycle ? f->cycle : 1;
 }
 
+/* Is a header remembered for this place in the cycle? */
+static inline bool
+fill_has_model(const struct fill *f, uint64_t place)
+{
+	return place < f->models && f->model_sequence[place] != FILL_NONE;
+}
+
 /* Reads the header of a stored payload; is it one? */
 bool fill_parse(const struct fill *f, const uint8_t *payload,
 		struct format_packet *p);

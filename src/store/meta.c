@@ -73,13 +73,20 @@ meta_head(const struct meta_head *head)
 }
 
 json_t *
-meta_run(uint32_t run, uint64_t base, int64_t now_ns)
+meta_run(const struct block *b, unsigned subs)
 {
 	char text[24];
+	json_t *line;
 
-	snprintf(text, sizeof text, "%" PRIu64, base);
-	return json_pack("{s:I, s:s, s:o}", "run", (json_int_t)run, "base",
-			 text, "time", time_json(now_ns));
+	snprintf(text, sizeof text, "%" PRIu64, b->base);
+	line = json_pack("{s:I, s:s, s:o}", "run", (json_int_t)b->run, "base",
+			 text, "time", time_json(b->first_ns));
+	if (line && subs > 1 &&
+	    json_object_set_new(line, "sub", json_integer(b->sub))) {
+		json_decref(line);
+		return NULL;
+	}
+	return line;
 }
 
 json_t *

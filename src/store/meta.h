@@ -20,8 +20,8 @@
  *    "shape":{..},"geometry":{"payload","parts","quantum","slots",
  *    "block_bytes"},"disks":[..],["subs":432,]["channels_per_file":4]}
  *                                                  always the first line
- *   {"run":0,"base":"4812800702","time":..}        before its first block
- *                                                  on this disk
+ *   {"run":0,["sub":3,]"base":"4812800702","time":..}   before its first
+ *                                                  block on this disk
  *   {"block":12,"holes":[[4711,3],[5000,1]]}       first slot, count
  *   {"error":"...","time":..}                      something about this disk
  *   {"end":{..}}                                   the totals, see session
@@ -42,7 +42,7 @@ struct meta_head {
 
 /* New references; NULL without memory. */
 json_t *meta_head(const struct meta_head *head);
-json_t *meta_run(uint32_t run, uint64_t base, int64_t now_ns);
+json_t *meta_run(const struct block *b, unsigned subs); /* that b begins */
 json_t *meta_holes(const struct block *b); /* NULL too: b has none */
 json_t *meta_error(const char *text, int64_t now_ns);
 

@@ -41,7 +41,6 @@ fill_ready(struct recording *rec)
 	const char *text;
 	enum fill_kind kind = FILL_INVALID;
 	struct fault fault;
-	int err;
 
 	if (rec->filling)
 		return 0;
@@ -53,12 +52,7 @@ fill_ready(struct recording *rec)
 	rec->slot = malloc(rec->shape.payload);
 	if (!rec->slot)
 		return -ENOMEM;
-	err = fill_init(&rec->fill, kind, format, &rec->shape);
-	if (err) {
-		free(rec->slot);
-		rec->slot = NULL;
-		return err;
-	}
+	fill_init(&rec->fill, kind, format, &rec->shape);
 	rec->filling = true;
 	return 0;
 }

@@ -439,6 +439,12 @@ tests_unit_test_parking_SOURCES = %D%/test_parking.c %D%/suite.h
 tests_unit_test_parking_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_parking_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_output
+TESTS += tests/unit/test_output
+tests_unit_test_output_SOURCES = %D%/test_output.c %D%/suite.h %D%/fake_format.h
+tests_unit_test_output_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_output_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_queue
 TESTS += tests/unit/test_queue
 tests_unit_test_queue_SOURCES = %D%/test_queue.c %D%/suite.h

@@ -9,8 +9,7 @@ START_TEST(nothing_missing)
 	struct format_shape shape = shape_of(&st);
 	struct fill fill;
 
-	ck_assert_int_eq(fill_init(&fill, FILL_INVALID, &fake_format, &shape),
-			 0);
+	fill_init(&fill, FILL_INVALID, &fake_format, &shape);
 	make(&st, 0);
 	fill_block(&fill, &b);
 	check(&st);
@@ -34,8 +33,7 @@ START_TEST(learned)
 		struct format_shape shape = shape_of(st);
 		struct fill fill;
 
-		ck_assert_int_eq(
-		    fill_init(&fill, FILL_INVALID, &fake_format, &shape), 0);
+		fill_init(&fill, FILL_INVALID, &fake_format, &shape);
 		for (uint64_t block = 0; block < 20; block++) {
 			make(st, block * SLOTS);
 			for (uint32_t k = 0; k < block; k++)
@@ -58,8 +56,7 @@ START_TEST(a_new_run)
 	struct format_shape shape = shape_of(&one);
 	struct fill fill;
 
-	ck_assert_int_eq(fill_init(&fill, FILL_INVALID, &fake_format, &shape),
-			 0);
+	fill_init(&fill, FILL_INVALID, &fake_format, &shape);
 	make(&one, 0);
 	lose(5);
 	fill_block(&fill, &b);
@@ -85,8 +82,7 @@ START_TEST(a_thread_unknown)
 	struct format_packet p;
 	struct fill fill;
 
-	ck_assert_int_eq(fill_init(&fill, FILL_INVALID, &fake_format, &shape),
-			 0);
+	fill_init(&fill, FILL_INVALID, &fake_format, &shape);
 	make(&st, 0);
 	for (uint32_t i = 1; i < SLOTS; i += 3)
 		lose(i);
@@ -102,4 +98,33 @@ START_TEST(a_thread_unknown)
 }
 END_TEST
 
-SUITE("fill_learn", nothing_missing, learned, a_new_run, a_thread_unknown)
+/* Hundreds of fills at once: each as large as its stream has threads. */
+START_TEST(as_small_as_its_cycle)
+{
+	struct stream one = { { 0 }, 1, 10, 0, 1 };
+	struct stream two = { { 7, 8, 9 }, 3, 10, 0, 1 };
+	struct format_shape shape = shape_of(&one);
+	struct fill fill;
+
+	fill_init(&fill, FILL_INVALID, &fake_format, &shape);
+	ck_assert_uint_eq(fill.models, 0);
+	make(&one, 0);
+	fill_block(&fill, &b);
+	ck_assert_uint_eq(fill.models, 1);
+	make(&two, 0);
+	b.run = 1;
+	fill_block(&fill, &b);
+	ck_assert_uint_eq(fill.models, 3);
+	/* And what it remembers is there when a thread is gone. */
+	make(&two, SLOTS);
+	b.run = 1;
+	for (uint32_t i = 2; i < SLOTS; i += 3)
+		lose(i);
+	fill_block(&fill, &b);
+	check(&two);
+	fill_finish(&fill);
+}
+END_TEST
+
+SUITE("fill_learn", nothing_missing, learned, a_new_run, a_thread_unknown,
+      as_small_as_its_cycle)

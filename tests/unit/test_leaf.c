@@ -178,7 +178,7 @@ START_TEST(a_failed_round_is_counted)
 		block_seal(b);
 		output_written(&bench.output, b, 0);
 	}
-	bench.output.runs = 1;
+	bench.output.runs = 1; /* it is zero: the first of all */
 	bench.output.run[0].packets = 24;
 	add(0, 0, false, chunk_fd(0));
 	add(1, 0, false, pipes[1]); /* fdatasync of a pipe fails */

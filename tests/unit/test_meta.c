@@ -72,9 +72,14 @@ END_TEST
 
 START_TEST(run)
 {
-	line_is(meta_run(2, UINT64_MAX, 0),
+	struct block b = { .run = 2, .base = UINT64_MAX, .sub = 7 };
+
+	line_is(meta_run(&b, 1),
 		"{\"run\":2,\"base\":\"18446744073709551615\","
 		"\"time\":\"1970-01-01T00:00:00.000000000Z\"}");
+	line_is(meta_run(&b, 8),
+		"{\"run\":2,\"base\":\"18446744073709551615\","
+		"\"time\":\"1970-01-01T00:00:00.000000000Z\",\"sub\":7}");
 }
 END_TEST
 

@@ -143,7 +143,7 @@ START_TEST(halves)
 		format->model(&shape, block_slot(&b, i));
 		format->stamp(&shape, &p, NULL, block_slot(&b, i));
 	}
-	ck_assert_int_eq(fill_init(&fill, FILL_INVALID, format, &shape), 0);
+	fill_init(&fill, FILL_INVALID, format, &shape);
 	fill_block(&fill, &b);
 	fill_finish(&fill);
 	fd = folder_chunk(folder, 0, 0, sizeof data);
@@ -198,7 +198,7 @@ counted_chunk(const char *name, enum sequence_kind kind, uint64_t base,
 	ck_assert_int_eq(folder_create(&folder, &m.disks.disk[0], name, line),
 			 0);
 	json_decref(line);
-	line = meta_run(0, base, 0);
+	line = meta_run(&(struct block){ .base = base }, 1);
 	ck_assert_int_eq(folder_note(folder, line), 0);
 	json_decref(line);
 	memset(data, 0x5a, sizeof data);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What receivers hand on: blocks of many substreams, from several threads,
+ * in one row of numbers, and the runs of each substream.
+ */
+#include "flow/output.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/log.h"
+#include "fake_format.h"
+#include "flow/pool.h"
+#include "suite.h"
+
+enum { SUBS = 12, SLOTS = 8, BLOCKS = 64, THREADS = 4, ROUNDS = 2000 };
+
+static struct pool *pool;
+static struct stock *stock;
+static struct queue *queue;
+static struct taker *taker;
+static struct output output;
+static struct output_disk written[1];
+static struct format_shape shape;
+
+static void
+nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void
+output_open(unsigned subs)
+{
+	struct stock_args args = {
+		.blocks = BLOCKS, .slots = SLOTS, .slot_bytes = 32, .subs = subs
+	};
+	struct fault fault;
+
+	log_level_set(LOG_ERROR);
+	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
+	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
+	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
+	ck_assert_int_eq(taker_join(&taker, queue), 0);
+	shape = (struct format_shape){ .payload = 32, .parts = 1 };
+	output = (struct output){ .name = "test",
+				  .queue = queue,
+				  .disk = written,
+				  .changed = nothing,
+				  .subs = subs };
+	ck_assert_int_eq(output_init(&output, FILL_ZERO, &fake_format, &shape),
+			 0);
+}
+
+static void
+output_close(void)
+{
+	bool last;
+
+	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(output.in_flight, 0);
+	output_finish(&output);
+	taker_leave(taker, &last);
+	queue_free(queue);
+	stock_return(stock);
+	pool_free(pool);
+}
+
+/* A block of `filled` packets, from slot 1 on. */
+static void
+put(unsigned sub, uint32_t run, uint64_t first, uint32_t filled)
+{
+	struct block *b = stock_take(stock, sub);
+
+	ck_assert_ptr_nonnull(b);
+	b->run = run;
+	b->base = 1000 * run + sub;
+	b->first = first;
+	b->used = b->filled = filled;
+	b->used++;
+	b->present[0] = (1ull << b->used) - 2;
+	b->first_ns = b->last_ns = 5;
+	block_close(b);
+	output_put(&output, b);
+}
+
+/* Of the block that waits longest; its number. */
+static uint64_t
+take(bool lost)
+{
+	struct block *b;
+	uint64_t number;
+
+	ck_assert_int_eq(queue_take(taker, &b, 0), 0);
+	number = b->number;
+	output_seal(&output, b);
+	if (lost)
+		output_lost(&output, b);
+	else
+		output_written(&output, b, 0);
+	return number;
+}
+
+static const struct output_run *
+run_of(unsigned sub, uint32_t run)
+{
+	for (unsigned i = 0; i < output.runs; i++) {
+		if (output.run[i].sub == sub && output.run[i].run == run)
+			return &output.run[i];
+	}
+	return NULL;
+}
+
+START_TEST(runs_are_each_substreams_own)
+{
+	output_open(3);
+	put(1, 0, 0, 3);
+	put(2, 0, 80, 2);
+	put(1, 0, 8, 4);
+	put(2, 1, 0, 5);
+	put(1, 1, 16, 1);
+	put(2, 1, 8, 1);
+	ck_assert_uint_eq(output.runs, 4);
+	ck_assert_uint_eq(run_of(1, 0)->packets, 7);
+	ck_assert_uint_eq(run_of(1, 0)->first, 1);
+	ck_assert_uint_eq(run_of(1, 0)->last, 12);
+	ck_assert_uint_eq(run_of(2, 0)->packets, 2);
+	ck_assert_uint_eq(run_of(2, 0)->first, 81);
+	ck_assert_uint_eq(run_of(2, 1)->packets, 6);
+	ck_assert_uint_eq(run_of(2, 1)->base, 1002);
+	ck_assert_uint_eq(run_of(1, 1)->first, 17);
+	/* What was lost is taken off the right one. */
+	ck_assert_uint_eq(take(true), 0);
+	ck_assert_uint_eq(run_of(1, 0)->packets, 4);
+	for (unsigned i = 1; i < 6; i++)
+		ck_assert_uint_eq(take(i == 3), i);
+	ck_assert_uint_eq(run_of(2, 1)->packets, 1);
+	ck_assert_uint_eq(run_of(2, 0)->packets, 2);
+	output_unwrite(&output, &(struct index_record){ .run = 1,
+							.sub = 1,
+							.present = 1,
+							.kind = INDEX_BLOCK });
+	ck_assert_uint_eq(run_of(1, 1)->packets, 0);
+	ck_assert_uint_eq(run_of(2, 1)->packets, 1);
+	output_close();
+}
+END_TEST
+
+/* One that restarts all the time leaves the others room for their first. */
+START_TEST(no_substream_takes_all_the_room)
+{
+	output_open(SUBS);
+	for (uint32_t run = 0; run < OUTPUT_RUNS + 50; run++) {
+		put(3, run, 0, 1);
+		take(false);
+	}
+	ck_assert_uint_eq(output.runs, OUTPUT_RUNS + 1);
+	for (unsigned sub = 0; sub < SUBS; sub++) {
+		put(sub, 9999, 0, 2);
+		take(false);
+		ck_assert_int_eq(run_of(sub, 9999) != NULL, sub != 3);
+	}
+	ck_assert_uint_eq(output.packets, OUTPUT_RUNS + 50 + 2 * SUBS);
+	output_close();
+}
+END_TEST
+
+static void *
+receiver(void *arg)
+{
+	unsigned first = (unsigned)(uintptr_t)arg;
+
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		for (unsigned sub = first; sub < SUBS; sub += THREADS) {
+			struct block *b;
+
+			while (!(b = stock_take(stock, sub)))
+				sched_yield();
+			b->run = (uint32_t)(i / 500);
+			b->first = i % 500 * SLOTS;
+			b->gap = i % 3 ? 0 : SLOTS;
+			b->used = b->filled = SLOTS;
+			b->present[0] = (1ull << SLOTS) - 1;
+			block_close(b);
+			output_put(&output, b);
+		}
+	}
+	return NULL;
+}
+
+/* Each number is given once, and none is left out. */
+START_TEST(receivers_on_many_threads)
+{
+	static uint8_t seen[2 * SUBS * ROUNDS];
+	pthread_t thread[THREADS];
+	uint64_t most = 0, numbers = 0;
+
+	output_open(SUBS);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, receiver, (void *)i);
+	for (unsigned i = 0; i < SUBS * ROUNDS; i++) {
+		struct block *b;
+		int err;
+
+		do
+			err = queue_take(taker, &b, INT64_MAX);
+		while (err == -EINTR);
+		ck_assert_int_eq(err, 0);
+		ck_assert_uint_lt(b->number, sizeof seen);
+		numbers += b->gap ? 2 : 1;
+		most = b->number > most ? b->number : most;
+		if (seen[b->number]++ || (b->gap && seen[b->number - 1]++))
+			ck_abort_msg("a number was given twice");
+		output_seal(&output, b);
+		output_written(&output, b, 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_uint_eq(most + 1, numbers);
+	ck_assert_uint_eq(output.runs, SUBS * ROUNDS / 500);
+	for (unsigned i = 0; i < output.runs; i++)
+		ck_assert_uint_eq(output.run[i].packets, 500 * SLOTS);
+	output_close();
+}
+END_TEST
+
+SUITE("output", runs_are_each_substreams_own, no_substream_takes_all_the_room,
+      receivers_on_many_threads)
