@@ -314,6 +314,8 @@ show_running(const json_t *infos, unsigned indent)
 	}
 	table_print(t, indent, stdout);
 	table_close(t);
+	json_array_foreach(infos, i, info)
+		subs_silent_line(info, indent);
 }
 
 void

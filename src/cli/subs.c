@@ -12,7 +12,7 @@
 #include "cli/show.h"
 #include "cli/subs.h"
 
-enum { WORST = 10 };
+enum { WORST = 10, NAMED = 12 };
 
 size_t
 subs_silent(const json_t *info, size_t *n)
@@ -24,6 +24,23 @@ subs_silent(const json_t *info, size_t *n)
 	json_array_foreach(subs, i, sub)
 		silent += !field_number(sub, "packets");
 	return silent;
+}
+
+void
+subs_silent_line(const json_t *info, unsigned indent)
+{
+	const json_t *names = json_object_get(info, "silent"), *name;
+	size_t n = json_array_size(json_object_get(info, "subs")), i;
+
+	if (!json_array_size(names))
+		return;
+	printf("%*s%s: %zu of %zu substreams silent: ", (int)indent, "",
+	       field_text(info, "name"), json_array_size(names), n);
+	json_array_foreach(names, i, name) {
+		if (i < NAMED)
+			printf("%s%s", i ? ", " : "", json_string_value(name));
+	}
+	printf("%s\n", i > NAMED ? " ..." : "");
 }
 
 static size_t

@@ -20,6 +20,10 @@ void subs_rows(struct table *t, const json_t *info);
  * runs.  On stdout. */
 void subs_show(const json_t *info, bool all);
 
+/* A line that names those of a running recording that bring nothing, by
+ * their ports; none where there are none.  On stdout. */
+void subs_silent_line(const json_t *info, unsigned indent);
+
 /* How many of them have no packet, of how many. */
 size_t subs_silent(const json_t *info, size_t *n);
 

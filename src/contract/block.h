@@ -61,6 +61,7 @@ struct block {
 	atomic_uint holders;	/* counts down with acq_rel: whoever takes it
 				   to zero sees all reads of others done */
 	struct stock *home;
+	uint16_t taker;	    /* the stock's own: the substream it counts for */
 	struct block *next; /* stock::free, or queue::head */
 };
 

@@ -109,22 +109,6 @@ writers_start(struct daemon *d)
 }
 
 static int
-receivers_start(struct daemon *d)
-{
-	unsigned n = d->setup.o.receivers;
-	int err = 0;
-
-	d->receiver = calloc(n, sizeof *d->receiver);
-	if (!d->receiver)
-		return -ENOMEM;
-	for (unsigned i = 0; i < n && !err; i++) {
-		err = receiver_start(&d->receiver[i]);
-		d->receivers += !err;
-	}
-	return err;
-}
-
-static int
 threads_start(struct daemon *d, struct fault *fault)
 {
 	int err = queue_make(&d->queue, BLOCKS_QUEUED);
@@ -132,13 +116,14 @@ threads_start(struct daemon *d, struct fault *fault)
 	if (!err)
 		err = writers_start(d);
 	if (!err)
-		err = receivers_start(d);
+		err = crew_start(&d->crew, d->setup.o.receivers);
 	if (err) {
 		fault_set(fault, err, "internal", "cannot start its threads");
 		fault_why(fault, "%s", strerror(-err));
 		return err;
 	}
 	d->host = (struct session_host){ .pool = d->pool,
+					 .crew = &d->crew,
 					 .queue = d->queue,
 					 .writer = d->writer,
 					 .writers = d->writers,
@@ -185,9 +170,7 @@ daemon_finish(struct daemon *d)
 		d->waiters = w->next;
 		free(w);
 	}
-	for (unsigned i = 0; i < d->receivers; i++)
-		receiver_stop(d->receiver[i]);
-	free(d->receiver);
+	crew_stop(&d->crew);
 	if (d->queue)
 		queue_drain(d->queue);
 	for (unsigned i = 0; i < d->writers; i++)

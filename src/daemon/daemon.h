@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "daemon/crew.h"
 #include "daemon/setup.h"
 #include "daemon/server.h"
 #include "daemon/session.h"
@@ -35,8 +36,7 @@ struct daemon {
 	struct writer **writer;	     /* one per disk */
 	struct disk_rate *disk_rate; /* likewise */
 	unsigned writers;
-	struct receiver **receiver;
-	unsigned receivers, next_receiver;
+	struct crew crew; /* the receivers */
 	struct session_host host;
 	struct server *server;
 

@@ -1,12 +1,14 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
+	%D%/crew.c %D%/crew.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/main.c \
 	%D%/options.c %D%/options.h \
 	%D%/order.c %D%/order.h \
-	%D%/report.c %D%/report.h \
+	%D%/reception.c %D%/reception_look.c %D%/reception.h \
+	%D%/report.c %D%/report_from.c %D%/report.h \
 	%D%/server.c %D%/server.h \
-	%D%/session.c %D%/session.h \
+	%D%/session.c %D%/session_open.c %D%/session.h \
 	%D%/setup.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/stream_plan.c %D%/stream_print.c \

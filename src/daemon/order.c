@@ -102,12 +102,12 @@ order_streams(struct daemon *d, const json_t *request, struct order *o,
 			if (o->stream[k] == s)
 				return usage(fault, "the same stream twice");
 		}
-		if (s->session) {
+		if (s->reception) {
 			fault_set(fault, -EBUSY, "busy",
 				  "stream %s is being recorded already", name);
-			fault_why(fault, "as %s", s->session->name);
+			fault_why(fault, "as %s", s->reception->name);
 			fault_hint(fault, "'spate stop %s' ends that",
-				   s->session->group);
+				   s->reception->name);
 			return -EBUSY;
 		}
 		o->stream[o->streams++] = s;
@@ -118,12 +118,12 @@ order_streams(struct daemon *d, const json_t *request, struct order *o,
 }
 
 static void
-folder_name(const struct order *o, unsigned i, char name[160])
+base_name(const struct order *o, unsigned i, char name[SESSION_NAME])
 {
 	if (o->streams == 1)
-		snprintf(name, 160, "%s", o->name);
+		snprintf(name, SESSION_NAME, "%.79s", o->name);
 	else
-		snprintf(name, 160, "%.79s_ds%.70s", o->name,
+		snprintf(name, SESSION_NAME, "%.64s_ds%.70s", o->name,
 			 o->stream[i]->name);
 }
 
@@ -159,12 +159,25 @@ name_free(struct daemon *d, const char *name, struct fault *fault)
 	return 0;
 }
 
+/* Of each part that a stream is split into. */
+static int
+parts_free(struct daemon *d, const char *base, const struct stream *stream,
+	   struct fault *fault)
+{
+	char name[SESSION_NAME];
+	int err = name_free(d, base, fault);
+
+	for (unsigned i = 0; stream->split && i < stream->keys && !err; i++)
+		err = name_free(d, session_name(name, base, stream, i), fault);
+	return err;
+}
+
 static int
 order_name(struct daemon *d, struct order *o, struct fault *fault)
 {
 	const char *wrong =
 	    o->name ? layout_name_fault(o->name) : "`name` is missing";
-	char name[160];
+	char name[SESSION_NAME];
 	int err = 0;
 
 	if (wrong) {
@@ -177,8 +190,8 @@ order_name(struct daemon *d, struct order *o, struct fault *fault)
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < o->streams && !err; i++) {
-		folder_name(o, i, name);
-		err = name_free(d, name, fault);
+		base_name(o, i, name);
+		err = parts_free(d, name, o->stream[i], fault);
 	}
 	return err;
 }
@@ -197,52 +210,61 @@ disks_there(struct daemon *d, struct fault *fault)
 	return -ENODEV;
 }
 
-static struct session *
-session_add(struct daemon *d, const struct order *o, unsigned i,
-	    struct fault *fault)
+/* Puts the parts of one stream before `list`. */
+static int
+stream_add(struct daemon *d, const struct order *o, unsigned i,
+	   struct session **list, struct fault *fault)
 {
-	struct session *s;
-	char name[160];
+	struct session *first, **end = &first;
+	char name[SESSION_NAME];
+	int err;
 
-	folder_name(o, i, name);
-	if (session_open(&s, &d->host, o->stream[i], name, fault) < 0)
-		return NULL;
-	s->id = ++d->last_id;
-	s->stop_at = o->stop_at;
-	snprintf(s->group, sizeof s->group, "%s", o->name);
-	return s;
+	base_name(o, i, name);
+	err = session_open(&first, &d->host, o->stream[i], name, fault);
+	if (err)
+		return err;
+	for (; *end; end = &(*end)->next) {
+		(*end)->stop_at = o->stop_at;
+		snprintf((*end)->group, sizeof(*end)->group, "%.79s", o->name);
+	}
+	*end = *list;
+	*list = first;
+	return 0;
+}
+
+static void
+ids_give(struct daemon *d, struct session *list)
+{
+	for (; list; list = list->next) {
+		list->id = ++d->last_id;
+		log_line(LOG_INFO, list->name, "recording stream %s",
+			 list->stream->name);
+	}
 }
 
 /* All of them or none: what can be refused comes before anything begins. */
 int
 order_begin(struct daemon *d, const struct order *o, struct fault *fault)
 {
-	struct session *s, *new = NULL;
+	struct session *new = NULL, **end = &new;
+	struct reception *in = NULL;
+	int err = 0;
 
-	for (unsigned i = 0; i < o->streams; i++) {
-		s = session_add(d, o, i, fault);
-		if (!s)
-			goto refuse;
-		s->next = new;
-		new = s;
+	for (unsigned i = o->streams; i-- && !err;)
+		err = stream_add(d, o, i, &new, fault);
+	if (err) {
+		session_drop(new);
+		return err;
 	}
-	while ((s = new)) {
-		new = s->next;
-		s->next = d->sessions;
-		d->sessions = s;
-		session_begin(s, d->receiver[d->next_receiver]);
-		d->next_receiver = (d->next_receiver + 1) % d->receivers;
-		log_line(LOG_INFO, s->name, "recording stream %s",
-			 s->stream->name);
+	ids_give(d, new);
+	for (; *end; end = &(*end)->next) {
+		if ((*end)->in != in)
+			session_begin(*end);
+		in = (*end)->in;
 	}
+	*end = d->sessions;
+	d->sessions = new;
 	return 0;
-
-refuse:
-	while ((s = new)) {
-		new = s->next;
-		session_drop(s);
-	}
-	return -EINVAL;
 }
 
 int

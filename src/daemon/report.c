@@ -53,12 +53,12 @@ totals_take(struct session *s, struct totals *t)
 	struct output *o = &s->output;
 	uint64_t unwritten = atomic_load(&o->lost_packets);
 
-	counts_read(&t->c, &s->intake->shown[0]);
+	reception_counts(s->in, s->part, &t->c);
 	t->c.drop[DROP_UNWRITTEN] += unwritten;
 	t->packets = s->state >= SESSION_CLOSING ? atomic_load(&o->packets)
 						 : t->c.placed - unwritten;
 	t->bytes = atomic_load(&o->bytes);
-	t->overruns = atomic_load(&s->intake->overruns);
+	t->overruns = reception_overruns(s->in);
 	t->lost = 0;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < o->runs; i++)
@@ -141,6 +141,9 @@ counts_set(json_t *to, const struct totals *t)
 	json_object_set_new(to, "packets_unreadable", integer(c->unreadable));
 	json_object_set_new(to, "packets_moved", integer(c->moved));
 	json_object_set_new(to, "overruns", integer(t->overruns));
+	json_object_set_new(to, "heaps", integer(c->heaps));
+	json_object_set_new(to, "heaps_incomplete",
+			    integer(c->heaps_incomplete));
 	json_object_set_new(to, "drops", drops_json(c));
 }
 
@@ -155,6 +158,7 @@ report_tail(struct session *s)
 			time_json(s->start_ns), "end", time_json(s->end_ns),
 			"bytes", (json_int_t)t.bytes);
 	counts_set(end, &t);
+	report_from(s, end);
 	return json_pack("{s:o}", "end", end);
 }
 
@@ -183,11 +187,19 @@ live_set(json_t *to, struct session *s)
 				: json_null());
 	json_object_set_new(to, "rate", json_real(s->rate));
 	json_object_set_new(to, "learning",
-			    json_boolean(atomic_load(&s->intake->learning)));
+			    json_boolean(reception_learning(s->in)));
 	json_object_set_new(to, "blocks",
 			    json_pack("{s:i, s:i}", "total",
-				      (int)stock_blocks(s->stock), "free",
-				      (int)stock_home(s->stock)));
+				      (int)stock_blocks(s->in->stock), "free",
+				      (int)stock_home(s->in->stock)));
+}
+
+static json_t *
+store_json(const struct format_shape *shape)
+{
+	if (shape->store == HEAP_NONE)
+		return json_null();
+	return json_string(shape_store_show(shape->store));
 }
 
 /* Nothing is named where nothing is stored (the null writer). */
@@ -213,7 +225,7 @@ report_info(struct session *s)
 	    "name", s->name, "state", state_name(s), "stream", s->stream->name,
 	    "format", s->stream->o.format, "start", time_json(s->start_ns),
 	    "end", time_json(s->end_ns), "bytes", (json_int_t)t.bytes,
-	    "payload", (json_int_t)s->shape.payload);
+	    "payload", (json_int_t)s->shape->payload);
 	if (!info)
 		return NULL;
 	counts_set(info, &t);
@@ -222,8 +234,10 @@ report_info(struct session *s)
 	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
 	json_object_set_new(info, "gaps", integer(gaps(o)));
 	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
+	json_object_set_new(info, "store", store_json(s->shape));
 	if (s->failed)
 		json_object_set_new(info, "why", json_string(s->reason));
+	report_from(s, info);
 	if (s->state != SESSION_ENDED)
 		live_set(info, s);
 	return info;
@@ -259,7 +273,7 @@ report_stream(const struct stream *s)
 		json_array_append_new(listen, json_string(s->listen.text[i]));
 	return json_pack(
 	    "{s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:I, s:I, s:i, s:i, s:I, "
-	    "s:s, s:s, s:s?}",
+	    "s:s, s:s, s:i, s:i, s:s?}",
 	    "name", s->name, "receive", s->o.receive, "format", s->o.format,
 	    "listen", listen, "prefix", (int)s->shape.prefix, "payload",
 	    (int)s->shape.payload, "sequence",
@@ -268,7 +282,8 @@ report_stream(const struct stream *s)
 	    (json_int_t)s->geometry.block_bytes, "block_packets",
 	    (int)s->geometry.slots, "blocks", (int)s->blocks, "memory",
 	    (json_int_t)stream_memory(s), "layout", s->o.layout, "fill",
-	    s->o.fill, "recording", s->session ? s->session->name : NULL);
+	    s->o.fill, "subs", (int)s->plan.subs, "parts", (int)s->keys,
+	    "recording", s->reception ? s->reception->name : NULL);
 }
 
 json_t *

@@ -17,6 +17,10 @@ json_t *report_disk(struct writer *w, double rate);
 json_t *report_stream(const struct stream *s);
 json_t *report_memory(struct pool *pool);
 
+/* Adds to INFO, or to the end, where it all came from: `sources` and, where
+ * there are several substreams, `subs` and `silent`. */
+void report_from(struct session *s, json_t *to);
+
 /* One line in the log: how the recording went. */
 void report_summary(struct session *s);
 

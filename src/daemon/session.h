@@ -8,16 +8,14 @@
 #include <stdint.h>
 
 #include "base/fault.h"
-#include "daemon/stream.h"
-#include "flow/intake.h"
+#include "daemon/reception.h"
 #include "flow/output.h"
-#include "flow/pool.h"
-#include "flow/receiver.h"
 #include "flow/writer.h"
 
 /*
- * A session is a stream being recorded: it owns everything that this takes,
- * and sees it through.
+ * A session is a recording being made: of a stream, or of one part of a stream
+ * that is split.  It owns everything that this takes, but for the reception
+ * that feeds it, which the parts share, and sees it through.
  *
  *   BEGINNING --> RECORDING --> STOPPING --> WRITING --> CLOSING --> ENDED
  *       |              |           ^
@@ -25,13 +23,13 @@
  *
  *   BEGINNING  writers make their folders; the stream is received already
  *   RECORDING  at least one disk has a folder
- *   STOPPING   the receiver takes what has arrived, and closes its blocks
+ *   STOPPING   the receivers take what has arrived, and close its blocks
  *   WRITING    blocks are on their way to disks
  *   CLOSING    writers do a last round and close their indexes
  *   ENDED      everything is durable; session_free may be called
  *
- * The event loop's thread owns it; what the receiver and the writers have of
- * it is in intake and output, and says so there.
+ * The event loop's thread owns it; what the receivers and the writers have of
+ * it is in reception and output, and says so there.
  */
 enum session_state {
 	SESSION_BEGINNING,
@@ -45,6 +43,7 @@ enum session_state {
 /* What a session needs of the daemon; outlives it. */
 struct session_host {
 	struct pool *pool;
+	struct crew *crew;
 	struct queue *queue;
 	struct writer **writer;
 	unsigned writers;
@@ -53,56 +52,71 @@ struct session_host {
 	void *arg;
 };
 
+/* What is seen of a substream, once a second. */
+struct session_sub {
+	uint64_t datagrams;
+	int64_t last; /* steady, when they last grew; 0: never */
+};
+
+enum { SESSION_NAME = 160 };
+
 struct session {
 	const struct session_host *host;
 	struct stream *stream;
-	struct receiver *receiver;
+	struct reception *in;
+	unsigned part; /* of the stream, where it is split */
 	unsigned id;
-	char name[160]; /* of the recording: its folder */
-	char group[80]; /* as `record` was told */
+	char name[SESSION_NAME]; /* of the recording: its folder */
+	char group[80];		 /* as `record` was told */
 	enum session_state state;
 	const char *reason; /* why it stopped; static text */
 	bool failed;
 
-	struct format_shape shape;
-	struct host log;
-	struct stock *stock;
-	struct receive_state *received;
-	struct intake *intake;
+	struct format_shape *shape; /* in the reception */
 	json_t *head;
 	struct output output;
+	bool opened; /* the output is */
 
 	int64_t start_ns, end_ns; /* UTC; end 0: runs */
 	int64_t started, stop_at; /* steady; stop_at 0: not by itself */
-	atomic_bool flushed; /* by the receiver (release), see session_step */
 
 	/* The last second, for rates. */
 	int64_t sampled;
 	uint64_t sampled_bytes;
-	double rate; /* bits per second */
+	double rate;		 /* bits per second */
+	struct session_sub *sub; /* NULL: there is one */
 
 	struct session *next; /* daemon::sessions */
 };
 
+/* The name of a part's recording: <base>, or <base>_ds<key>. */
+const char *session_name(char name[SESSION_NAME], const char *base,
+			 const struct stream *stream, unsigned part);
+
 /*
- * Borrows memory and opens the stream's sockets.  0, or -errno with a fault
- * and nothing left behind.
+ * Borrows memory and opens the stream's sockets.  0 and a list of its parts,
+ * mostly one; or -errno with a fault, and nothing left behind.
  */
-int session_open(struct session **session, const struct session_host *host,
+int session_open(struct session **list, const struct session_host *host,
 		 struct stream *stream, const char *name, struct fault *fault);
 
-/* A session that was opened and is not to begin. */
-void session_drop(struct session *s);
+/* A list that was opened and is not to begin; NULL: nothing. */
+void session_drop(struct session *list);
 
-/* Packets are taken in, and folders made, from here on.  It cannot fail but
- * for a few bytes of memory, which ends the daemon. */
-void session_begin(struct session *s, struct receiver *receiver);
+/* Packets are taken in, and folders made, from here on: of all the parts,
+ * which are together in the list.  It cannot fail but for a few bytes of
+ * memory, which ends the daemon. */
+void session_begin(struct session *list);
 
-/* Orders it to stop; `reason` is static text.  Again: nothing. */
+/* Orders it to stop, and the other parts with it; `reason` is static text.
+ * Again: nothing. */
 void session_stop(struct session *s, const char *reason);
 
 /* Moves it on as far as it goes; call when woken, and every second. */
 void session_step(struct session *s, int64_t now);
+
+/* Looks which of its substreams brought something; done every second. */
+void session_subs_sample(struct session *s, int64_t now);
 
 /* ENDED only. */
 void session_free(struct session *s);

@@ -200,6 +200,20 @@ memory_check(const struct setup *c, const struct stream *s, struct fault *fault)
 	return -ENOMEM;
 }
 
+/* Threads that share packets are of no use to each other on one thread. */
+static int
+receivers_check(const struct setup *c, const struct stream *s,
+		struct fault *fault)
+{
+	if (s->plan.threads <= c->o.receivers)
+		return 0;
+	fault_set(fault, -EINVAL, "conf",
+		  "%s: stream %s is received by %u threads, and there are %u",
+		  c->path, s->name, s->plan.threads, c->o.receivers);
+	fault_hint(fault, "receivers = %u;", s->plan.threads);
+	return -EINVAL;
+}
+
 static int
 streams_read(struct setup *c, struct fault *fault)
 {
@@ -225,6 +239,8 @@ streams_read(struct setup *c, struct fault *fault)
 				  fault);
 		if (!err)
 			err = memory_check(c, &c->stream[i], fault);
+		if (!err)
+			err = receivers_check(c, &c->stream[i], fault);
 	}
 	return err;
 }
@@ -308,6 +324,8 @@ setup_print(const struct setup *c)
 	printf("%s is good\n", c->path);
 	printf("socket   %s\n", c->control.socket);
 	printf("memory   %s\n", units_show_bytes(text, c->o.memory));
+	printf("receive  %u thread%s\n", c->o.receivers,
+	       c->o.receivers > 1 ? "s" : "");
 	printf("writer  ");
 	for (unsigned i = 0; i < c->ways; i++)
 		printf(" %s", c->way[i].ops->head.name);

@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include "base/module.h"
-#include "base/shape.h"
 #include "flow/place.h"
-#include "flow/pool.h"
 
 #define AT(member) offsetof(struct stream_options, member)
 
@@ -179,6 +177,22 @@ no_memory:
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
+/* The table has to allow for cubes, whose items are larger. */
+static int
+payload_check(struct stream *s, struct conf *conf, config_setting_t *group,
+	      struct fault *fault)
+{
+	config_setting_t *payload = config_setting_get_member(group, "payload");
+
+	s->payload_told = payload;
+	if (s->format->piece || s->o.payload <= STREAM_DATAGRAM)
+		return 0;
+	fault_set(fault, -EINVAL, "conf",
+		  "%s: payload = %u is more than the %u bytes of any datagram",
+		  conf_where(conf, payload), s->o.payload, STREAM_DATAGRAM);
+	return -EINVAL;
+}
+
 int
 stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 	    unsigned disks, struct fault *fault)
@@ -200,10 +214,9 @@ stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 	err = plugins_load(s, conf, group, fault);
 	if (!err)
 		err = options_fill(s, conf, group, fault);
-	if (err)
-		return err;
-	s->payload_told = config_setting_get_member(group, "payload");
-	return stream_plan(s, where, disks, fault);
+	if (!err)
+		err = payload_check(s, conf, group, fault);
+	return err ? err : stream_plan(s, where, disks, fault);
 }
 
 void
@@ -215,14 +228,21 @@ stream_clear(struct stream *s)
 	free(s->key);
 }
 
+struct stock_args
+stream_stock(const struct stream *s)
+{
+	return (struct stock_args){ .blocks = s->blocks,
+				    .slots = s->geometry.slots,
+				    .slot_bytes = s->geometry.payload,
+				    .extra =
+					place_extra(&s->shape, &s->geometry),
+				    .subs = s->plan.subs * s->keys };
+}
+
 uint64_t
 stream_memory(const struct stream *s)
 {
-	struct stock_args blocks = { .blocks = s->blocks,
-				     .slots = s->geometry.slots,
-				     .slot_bytes = s->geometry.payload,
-				     .extra =
-					 place_extra(&s->shape, &s->geometry) };
+	struct stock_args blocks = stream_stock(s);
 
 	return pool_need(&blocks);
 }
@@ -240,7 +260,10 @@ stream_learned(struct stream *s, const struct format_shape *shape)
 	size_t bytes = shape->threads_n * sizeof *shape->threads;
 	uint32_t *threads;
 
-	if (!shape->fps || !shape->threads_n || s->shape.threads_n)
+	if (!shape->fps || !shape->threads_n)
+		return;
+	s->shape.fps = shape->fps;
+	if (s->shape.threads_n)
 		return;
 	threads = malloc(bytes);
 	if (!threads)
@@ -250,5 +273,4 @@ stream_learned(struct stream *s, const struct format_shape *shape)
 	s->threads = threads;
 	s->shape.threads = threads;
 	s->shape.threads_n = shape->threads_n;
-	s->shape.fps = shape->fps;
 }

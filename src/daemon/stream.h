@@ -5,6 +5,7 @@
 #include "base/conf.h"
 #include "contract/format.h"
 #include "contract/receive.h"
+#include "flow/pool.h"
 #include "store/fill.h"
 #include "store/geometry.h"
 
@@ -37,7 +38,7 @@ enum {
 	STREAM_DATAGRAM = 65507, /* bytes of any datagram, at most */
 };
 
-struct session;
+struct reception;
 
 struct stream {
 	const char *name;
@@ -57,7 +58,7 @@ struct stream {
 	struct geometry geometry;
 	enum fill_kind fill;
 	uint32_t blocks;
-	struct session *session; /* that records it now, or NULL */
+	struct reception *reception; /* that takes it in now, or NULL */
 };
 
 /* The keys of a stream that are not a plugin's; for `spated --help`. */
@@ -71,6 +72,9 @@ void stream_clear(struct stream *s);
 /* The second half of stream_read: what follows from the keys. */
 int stream_plan(struct stream *s, const char *where, unsigned disks,
 		struct fault *fault);
+
+/* The blocks that a recording of it borrows. */
+struct stock_args stream_stock(const struct stream *s);
 
 /* Bytes of memory that a recording of it borrows. */
 uint64_t stream_memory(const struct stream *s);

@@ -63,12 +63,19 @@ plan_make(struct stream *s, const char *where, struct fault *fault)
 	if (err)
 		return fault_set(fault, err, "conf", "%s: stream %s: %s", where,
 				 s->name, why[0] ? why : strerror(-err));
-	if (s->plan.subs <= UINT16_MAX + 1u)
-		return 0;
-	return fault_set(fault, -EINVAL, "conf",
-			 "%s: stream %s: %u substreams are more than the 65536 "
-			 "that a recording can have",
-			 where, s->name, s->plan.subs);
+	if (s->plan.subs > UINT16_MAX + 1u)
+		return fault_set(fault, -EINVAL, "conf",
+				 "%s: stream %s: %u substreams are more than "
+				 "the 65536 that a recording can have",
+				 where, s->name, s->plan.subs);
+	if (s->plan.sequence && (s->o.sequence || s->o.prefix))
+		return fault_set(fault, -EINVAL, "conf",
+				 "%s: stream %s: receive = \"%s\" brings the "
+				 "number of each packet by itself, and nothing "
+				 "before the payload: leave `sequence` and "
+				 "`prefix` out",
+				 where, s->name, s->o.receive);
+	return 0;
 }
 
 /* ---- shape ----------------------------------------------------------- */
@@ -146,6 +153,8 @@ shape_make(struct stream *s, const char *where, struct fault *fault)
 	shape->threads_n = s->o.threads.n;
 	shape->rate = s->o.rate;
 	shape->options = s->format_options;
+	if (s->plan.sequence)
+		shape->sequence = SEQUENCE_ARRIVAL;
 	if (s->split)
 		shape->sequence = SEQUENCE_TIME;
 	if (s->plan.sequence)

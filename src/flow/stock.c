@@ -165,7 +165,7 @@ stock_take(struct stock *s, unsigned sub)
 	b->next = NULL;
 	b->used = b->filled = b->notes = b->missing = 0;
 	b->bytes = 0;
-	b->sub = (uint16_t)sub;
+	b->sub = b->taker = (uint16_t)sub;
 	b->gap = 0;
 	b->state = BLOCK_OPEN;
 	return b;
@@ -181,7 +181,7 @@ go_home(struct block *b)
 	pthread_mutex_lock(&s->lock);
 	b->next = s->free;
 	s->free = b;
-	if (s->held[b->sub]-- <= s->each)
+	if (s->held[b->taker]-- <= s->each)
 		atomic_fetch_add_explicit(&s->need, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->home, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&s->lock);

@@ -127,9 +127,18 @@ static int
 add_counts(json_t *info, const json_t *tail)
 {
 	static const char *const keys[] = {
-		"packets_reordered",  "packets_late", "packets_duplicate",
-		"packets_unreadable", "datagrams",    "drops",
-		"overruns",	      "heaps",	      "heaps_incomplete",
+		"packets_reordered",
+		"packets_late",
+		"packets_duplicate",
+		"packets_unreadable",
+		"datagrams",
+		"drops",
+		"overruns",
+		"heaps",
+		"heaps_incomplete",
+		"sources",
+		"kernel",
+		"silent",
 	};
 	const json_t *end = json_object_get(tail, "end");
 	int err = 0;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_DAEMON_CREW_H
+#define SPATE_DAEMON_CREW_H
+
+#include "flow/receiver.h"
+
+/*
+ * The crew is all receiver threads, and how much each has to do: whoever has
+ * the fewest sources gets the next ones.  The event loop's thread.
+ */
+struct crew_member {
+	struct receiver *receiver;
+	unsigned sources; /* that it was given */
+};
+
+struct crew {
+	struct crew_member *member;
+	unsigned n;
+	unsigned turn; /* who is asked first, among equals */
+};
+
+/* 0 or -errno; crew_stop in either case. */
+int crew_start(struct crew *crew, unsigned n);
+void crew_stop(struct crew *crew); /* after every intake is done */
+
+/* Gives an intake to the least busy of them; says whom.  0 or -ENOMEM. */
+int crew_add(struct crew *crew, struct intake *in, struct crew_member **member);
+/* Flushes it; see receiver_remove. */
+int crew_remove(struct crew_member *member, struct intake *in);
+
+#endif

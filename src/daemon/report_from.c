@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where packets came from, so that the one port of hundreds that is silent,
+ * or the one interface of two that loses, is seen.
+ *
+ *   sources   one for each socket; those of a port range are summed for each
+ *             interface instead, since every port is in
+ *   subs      one for each substream
+ *   silent    the substreams that bring nothing, by their port
+ *
+ * A sender may take its time between two packets: one is called silent when
+ * it has brought nothing at all, or nothing for QUIET while others did.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "daemon/report.h"
+
+#define QUIET INT64_C(5000000000) /* ns */
+
+/* Of all sources that feed one substream. */
+struct origin {
+	char name[72]; /* the address of the first of them */
+	uint64_t overruns;
+	char sender[RECEIVE_SENDER];
+};
+
+static json_t *
+integer(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+/* ---- sources --------------------------------------------------------- */
+
+static bool
+same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* The entry that counts for such a source, made where there is none. */
+static json_t *
+source_entry(json_t *list, const struct receive_counts *c, bool by_device)
+{
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(list, i, entry) {
+		const char *device =
+		    json_string_value(json_object_get(entry, "device"));
+
+		if (by_device && same(device, c->device))
+			return entry;
+	}
+	entry = json_pack("{s:s?, s:s?, s:i, s:i, s:s?}", "address",
+			  by_device ? NULL : c->address, "device", c->device,
+			  "datagrams", 0, "overruns", 0, "sender",
+			  c->sender[0] ? c->sender : NULL);
+	json_array_append_new(list, entry);
+	return entry;
+}
+
+static void
+entry_add(json_t *entry, const char *key, uint64_t n)
+{
+	json_int_t is = json_integer_value(json_object_get(entry, key));
+
+	json_object_set_new(entry, key, integer((uint64_t)is + n));
+}
+
+static json_t *
+sources_json(struct reception *in)
+{
+	bool by_device = in->stream->plan.subs > 1;
+	unsigned n = reception_sources(in), sub;
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++) {
+		struct receive_counts c;
+		json_t *entry;
+
+		reception_look(in, i, &c, &sub);
+		entry = source_entry(list, &c, by_device);
+		entry_add(entry, "datagrams", c.datagrams);
+		entry_add(entry, "overruns", c.overruns);
+	}
+	return list;
+}
+
+/* ---- substreams ------------------------------------------------------ */
+
+static struct origin *
+origins_find(struct reception *in)
+{
+	struct origin *list = calloc(in->stream->plan.subs, sizeof *list);
+	unsigned n = reception_sources(in), sub;
+
+	for (unsigned i = 0; list && i < n; i++) {
+		struct receive_counts c;
+		struct origin *o;
+
+		reception_look(in, i, &c, &sub);
+		o = &list[sub];
+		o->overruns += c.overruns;
+		if (!o->name[0] && c.address)
+			snprintf(o->name, sizeof o->name, "%s", c.address);
+		if (!o->sender[0])
+			memcpy(o->sender, c.sender, sizeof o->sender);
+	}
+	return list;
+}
+
+static json_t *
+sub_json(struct session *s, unsigned i, const struct origin *o, int64_t now)
+{
+	const struct session_sub *sub = &s->sub[i];
+	char text[UNITS_TEXT];
+	struct counts c;
+
+	reception_sub_counts(s->in, i, &c);
+	return json_pack(
+	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:s?}", "sub", (int)i, "address",
+	    o->name[0] ? o->name : NULL, "sender",
+	    o->sender[0] ? o->sender : NULL, "datagrams",
+	    (json_int_t)c.datagrams, "packets", (json_int_t)c.placed,
+	    "overruns", (json_int_t)o->overruns, "last",
+	    sub->last ? units_show_time_ns(text, clock_now() - now + sub->last)
+		      : NULL);
+}
+
+/* "41007" of "0.0.0.0:41007": what tells one of a range from the others. */
+static json_t *
+sub_name(const struct origin *o, unsigned i)
+{
+	const char *colon = strrchr(o->name, ':');
+	char number[16];
+
+	if (colon && colon[1])
+		return json_string(colon + 1);
+	snprintf(number, sizeof number, "%u", i);
+	return json_string(number);
+}
+
+static bool
+sub_silent(const struct session *s, unsigned i, int64_t now)
+{
+	const struct session_sub *sub = &s->sub[i];
+
+	if (!sub->datagrams)
+		return true;
+	return s->state <= SESSION_RECORDING && now - sub->last > QUIET;
+}
+
+/* Nobody is silent where all are: then the whole stream stands still. */
+static json_t *
+silent_json(struct session *s, const struct origin *list, int64_t now)
+{
+	json_t *silent = json_array();
+
+	for (unsigned i = 0; i < s->stream->plan.subs; i++) {
+		if (sub_silent(s, i, now))
+			json_array_append_new(silent, sub_name(&list[i], i));
+	}
+	return silent;
+}
+
+void
+report_from(struct session *s, json_t *to)
+{
+	int64_t now = clock_steady();
+	struct origin *list;
+	json_t *subs;
+
+	json_object_set_new(to, "sources", sources_json(s->in));
+	if (!s->sub)
+		return;
+	list = origins_find(s->in);
+	if (!list)
+		return;
+	session_subs_sample(s, now);
+	subs = json_array();
+	for (unsigned i = 0; i < s->stream->plan.subs; i++)
+		json_array_append_new(subs, sub_json(s, i, &list[i], now));
+	json_object_set_new(to, "subs", subs);
+	json_object_set_new(to, "silent", silent_json(s, list, now));
+	free(list);
+}

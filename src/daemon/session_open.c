@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a recording begins: with the memory and the sockets, because those can
+ * be refused, and only then it asks the writers for folders: from the first
+ * packet on blocks are taken in, while the disks are still making their
+ * folders, and an errand always comes before a block.
+ *
+ * A stream that is split makes a session of each part, all fed by the same
+ * reception.
+ */
+#include "daemon/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "store/meta.h"
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+/* A part's blocks are told from the others' by the stock alone: in its own
+ * recording it is the only one. */
+static void
+block_out(void *arg, struct block *b)
+{
+	struct session *s = arg;
+
+	if (s->stream->split)
+		b->sub = 0;
+	output_put(&s->output, b);
+}
+
+static void
+changed(void *arg)
+{
+	const struct session_host *host = arg;
+
+	host->wake(host->arg);
+}
+
+static int
+head_make(struct session *s)
+{
+	const struct stream *stream = s->stream;
+	struct meta_head head = { .name = s->name,
+				  .stream = stream->name,
+				  .format = stream->o.format,
+				  .extension = stream->format->extension,
+				  .fill = stream->fill,
+				  .start_ns = s->start_ns,
+				  .shape = s->shape,
+				  .geometry = &stream->geometry,
+				  .subs = stream->plan.subs,
+				  .channels_per_file =
+				      stream->o.channels_per_file };
+	const char **path = calloc(s->host->writers + 1, sizeof *path);
+
+	if (!path)
+		return -ENOMEM;
+	for (unsigned i = 0; i < s->host->writers; i++)
+		path[i] = writer_path(s->host->writer[i]);
+	head.disks = path;
+	head.disks_n = s->host->writers;
+	s->head = meta_head(&head);
+	free(path);
+	return s->head ? 0 : -ENOMEM;
+}
+
+static int
+output_open(struct session *s)
+{
+	struct output *o = &s->output;
+
+	o->name = s->name;
+	o->head = s->head;
+	o->queue = s->host->queue;
+	o->disk = calloc(s->host->writers + 1, sizeof *o->disk);
+	if (!o->disk)
+		return -ENOMEM;
+	o->durable = s->host->durable;
+	o->changed = changed;
+	o->arg = (void *)s->host;
+	return output_init(o, s->stream->fill, s->stream->format, s->shape);
+}
+
+static int
+session_make(struct session *s)
+{
+	int err;
+
+	if (s->stream->plan.subs > 1) {
+		s->sub = calloc(s->stream->plan.subs, sizeof *s->sub);
+		if (!s->sub)
+			return -ENOMEM;
+	}
+	err = head_make(s);
+	if (err)
+		return err;
+	err = output_open(s);
+	s->opened = !err;
+	return err;
+}
+
+const char *
+session_name(char name[SESSION_NAME], const char *base,
+	     const struct stream *stream, unsigned part)
+{
+	if (stream->split == SPLIT_STATION)
+		snprintf(name, SESSION_NAME, "%.137s_ds%.8s", base,
+			 stream->o.stations.text[part]);
+	else if (stream->split == SPLIT_THREAD)
+		snprintf(name, SESSION_NAME, "%.137s_ds%u", base,
+			 stream->key[part]);
+	else
+		snprintf(name, SESSION_NAME, "%.137s", base);
+	return name;
+}
+
+/* Takes part of the reception, which is the last one's to close. */
+static struct session *
+session_new(const struct session_host *host, struct reception *in,
+	    unsigned part)
+{
+	struct session *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->host = host;
+	s->stream = in->stream;
+	s->in = in;
+	s->part = part;
+	s->shape = reception_shape(in, part);
+	session_name(s->name, in->name, in->stream, part);
+	s->start_ns = clock_now();
+	s->started = s->sampled = clock_steady();
+	in->users++;
+	return s;
+}
+
+static int
+sessions_make(struct session **list, const struct session_host *host,
+	      struct reception *in)
+{
+	struct reception_out out[STREAM_KEYS];
+	int err = 0;
+
+	for (unsigned i = in->stream->keys; i-- && !err;) {
+		struct session *s = session_new(host, in, i);
+
+		if (!s)
+			return -ENOMEM;
+		s->next = *list;
+		*list = s;
+		out[i] = (struct reception_out){ block_out, s };
+		err = session_make(s);
+	}
+	in->flushed = changed;
+	in->arg = (void *)host;
+	return err ? err : reception_feed(in, out);
+}
+
+int
+session_open(struct session **list, const struct session_host *host,
+	     struct stream *stream, const char *name, struct fault *fault)
+{
+	struct reception *in;
+	int err =
+	    reception_open(&in, stream, name, host->pool, host->crew->n, fault);
+
+	*list = NULL;
+	if (err)
+		return err;
+	err = sessions_make(list, host, in);
+	if (!err)
+		return 0;
+	no_memory(fault);
+	if (!*list)
+		reception_put(in);
+	session_drop(*list);
+	*list = NULL;
+	return err;
+}
+
+/* Every writer gets its errand, also one whose disk is away just now. */
+static void
+folders_begin(struct session *s)
+{
+	atomic_store(&s->output.errands, s->host->writers);
+	for (unsigned i = 0; i < s->host->writers; i++) {
+		if (writer_begin(s->host->writer[i], &s->output) < 0)
+			abort(); /* a few bytes, and others have begun */
+	}
+}
+
+void
+session_begin(struct session *list)
+{
+	struct reception *in = list->in;
+
+	for (struct session *s = list; s && s->in == in; s = s->next)
+		folders_begin(s);
+	reception_begin(in, list->host->crew);
+}
+
+void
+session_drop(struct session *list)
+{
+	struct session *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		session_free(list);
+	}
+}
+
+/* The output before the reception: its fill may use the threads it learned. */
+void
+session_free(struct session *s)
+{
+	if (s->opened)
+		output_finish(&s->output);
+	free(s->output.disk);
+	free(s->sub);
+	json_decref(s->head);
+	reception_put(s->in);
+	free(s);
+}
