@@ -1,236 +1,336 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate export: a recording as one file, as any reader would see it.
+ * spate export: a recording as files, as any reader would see it: one, or
+ * one for each substream in a folder; cubes of several substreams are put
+ * together by export_cube.c.
  *
  * Stretches in which nothing arrived are filled and no reason to complain.
  * Fill in place of a chunk that cannot be read is: the file is kept, but the
  * command fails, because somebody may be about to delete the recording.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
-#include "cli/cli.h"
+#include "cli/export.h"
 #include "cli/site.h"
-#include "cli/progress.h"
-#include "store/recording.h"
 
-enum { PIECE = 8 << 20 };
-
-struct export_args {
-	bool force;
+/* One substream on its way to a file. */
+struct copy {
+	struct exporter *e;
+	struct export_file *file;
+	unsigned sub;
+	uint64_t at;	  /* read up to */
+	uint64_t written; /* which is less where heaps were left out */
+	uint64_t filled;
 };
 
-struct exporter {
-	const struct cli *cli;
-	struct recording *rec;
-	const char *file; /* "-": standard output */
-	int fd;
-	bool created; /* the file is ours to remove */
-	uint64_t bytes, filled;
-	struct progress progress;
-};
-
+/* The block of the row that cannot be read goes, with what was written of it
+ * already: half a heap would cost a reader all that follow. */
 static int
-file_fault(const char *file, int err, struct fault *fault)
+leave_out(struct copy *c, struct fault *fault)
 {
-	fault_set(fault, err, "io", "cannot write %s", file);
-	fault_why(fault, "%s", strerror(-err));
-	return err;
-}
+	const struct recording_block *b;
+	uint64_t torn;
+	size_t n;
 
-/* What is there already: a pipe, a device or an empty file can be written to,
- * a file with something in it only on request. */
-static int
-file_reopen(struct exporter *e, bool force, struct fault *fault)
-{
-	struct stat st;
-
-	if (stat(e->file, &st) < 0)
-		return file_fault(e->file, -errno, fault);
-	if (S_ISREG(st.st_mode) && st.st_size && !force) {
-		fault_set(fault, -EEXIST, "exists", "cannot export to %s",
-			  e->file);
-		fault_why(fault, "it is there already");
-		fault_hint(fault, "--force overwrites it");
-		return -EEXIST;
-	}
-	e->fd = open(e->file, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	return e->fd < 0 ? file_fault(e->file, -errno, fault) : 0;
-}
-
-static int
-file_open(struct exporter *e, bool force, struct fault *fault)
-{
-	if (strcmp(e->file, "-") == 0) {
-		e->fd = STDOUT_FILENO;
-		return 0;
-	}
-	e->fd = open(e->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	e->created = e->fd >= 0;
-	if (e->created)
-		return 0;
-	if (errno == EEXIST)
-		return file_reopen(e, force, fault);
-	return file_fault(e->file, -errno, fault);
-}
-
-static int
-write_all(int fd, const char *data, size_t bytes)
-{
-	while (bytes) {
-		ssize_t n = write(fd, data, bytes);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		bytes -= (size_t)n;
-	}
+	b = recording_blocks(c->e->rec, &n);
+	for (; n && (b->record.sub != c->sub || c->at < b->offset ||
+		     c->at - b->offset >= b->bytes);
+	     b++)
+		n--;
+	if (!n)
+		return export_fault(c->file->path, -EIO, fault);
+	torn = c->at - b->offset;
+	if (torn && (ftruncate(c->file->fd, (off_t)(c->written - torn)) < 0 ||
+		     lseek(c->file->fd, 0, SEEK_END) < 0))
+		return export_fault(c->file->path, -errno, fault);
+	c->written -= torn;
+	c->filled += b->bytes;
+	c->at = b->offset + b->bytes;
 	return 0;
 }
 
 static int
-copy(struct exporter *e, char *piece, struct fault *fault)
+copy_piece(struct copy *c, bool *over, struct fault *fault)
 {
-	const struct recording_facts *facts = recording_facts(e->rec);
-	ssize_t n;
+	const struct recording_facts *facts = recording_facts(c->e->rec);
+	ssize_t n = recording_read(c->e->rec, c->e->piece, EXPORT_PIECE, c->at,
+				   &c->filled);
 	int err;
 
-	progress_start(&e->progress);
-	while ((n = recording_read(e->rec, piece, PIECE, e->bytes,
-				   &e->filled)) > 0) {
-		err = write_all(e->fd, piece, (size_t)n);
-		if (err)
-			return file_fault(e->file, err, fault);
-		e->bytes += (uint64_t)n;
-		progress_show(&e->progress, e->bytes);
+	*over = n == 0;
+	if (n == -EIO && facts->store == HEAP_ROW)
+		return leave_out(c, fault);
+	if (n < 0) {
+		fault_set(fault, (int)n, "io", "cannot read %s", facts->name);
+		fault_why(fault, "%s", strerror(-(int)n));
+		return (int)n;
 	}
-	if (n == 0)
-		return 0;
-	fault_set(fault, (int)n, "io", "cannot read %s", facts->name);
-	fault_why(fault, "%s", strerror(-(int)n));
-	return (int)n;
-}
-
-/* A full disk may say so only now; what is not a file cannot be synced. */
-static int
-file_close(struct exporter *e, struct fault *fault)
-{
-	int err = 0;
-
-	if (e->fd == STDOUT_FILENO)
-		return 0;
-	if (fdatasync(e->fd) < 0 && errno != EINVAL && errno != EROFS)
-		err = -errno;
-	if (close(e->fd) < 0 && !err)
-		err = -errno;
-	return err ? file_fault(e->file, err, fault) : 0;
+	err = export_put(c->file->fd, c->e->piece, (size_t)n);
+	if (err)
+		return export_fault(c->file->path, err, fault);
+	c->at += (uint64_t)n;
+	c->written += (uint64_t)n;
+	progress_show(&c->e->progress, c->e->read + c->at);
+	return 0;
 }
 
 /* Bytes that stand for a stretch without packets, below the end. */
 static uint64_t
-gap_bytes(const struct exporter *e)
+gap_bytes(const struct copy *c)
 {
 	const struct recording_block *block;
 	uint64_t bytes = 0;
 	size_t n;
 
-	block = recording_blocks(e->rec, &n);
+	block = recording_blocks(c->e->rec, &n);
 	for (size_t i = 0; i < n; i++)
 		if (block[i].record.kind == INDEX_GAP &&
-		    block[i].offset < e->bytes)
+		    block[i].record.sub == c->sub && block[i].offset < c->at)
 			bytes += block[i].bytes;
 	return bytes;
 }
 
-static int
-filled_check(const struct exporter *e, struct fault *fault)
+static void
+tell_sub(const struct copy *c)
 {
-	uint64_t gaps = gap_bytes(e);
+	struct exporter *e = c->e;
+	json_t *line =
+	    json_pack("{s:s s:I s:I}", "file", c->file->path, "bytes",
+		      (json_int_t)c->written, "filled", (json_int_t)c->filled);
+
+	if (recording_facts(e->rec)->subs > 1)
+		json_object_set_new(line, "sub", json_integer(c->sub));
+	export_tell(e, line);
+}
+
+/* The whole of a substream. */
+static int
+export_sub(struct exporter *e, unsigned sub, const char *path,
+	   struct fault *fault)
+{
+	struct export_file file;
+	struct copy c = { .e = e, .file = &file, .sub = sub };
+	bool over = false;
+	int err = export_open(&file, path, e->args->force, fault);
+
+	if (err)
+		return err;
+	recording_select(e->rec, sub);
+	while (!err && !over)
+		err = copy_piece(&c, &over, fault);
+	progress_hide(&e->progress);
+	if (!err)
+		err = export_close(&file, fault);
+	if (err) {
+		export_drop(&file);
+		return err;
+	}
+	e->read += c.at;
+	e->bytes += c.written;
+	e->filled += c.filled - gap_bytes(&c);
+	e->files++;
+	tell_sub(&c);
+	return 0;
+}
+
+static int
+export_subs(struct exporter *e, struct fault *fault)
+{
+	const struct recording_facts *facts = recording_facts(e->rec);
+	char path[EXPORT_PATH], last[16];
+	int width = snprintf(last, sizeof last, "%u", facts->subs - 1);
+	int err = export_folder(e->file, e->args->force, fault);
+
+	for (unsigned i = 0; i < facts->subs && !err; i++) {
+		if (snprintf(path, sizeof path, "%s/%s_%0*u.%s", e->file,
+			     facts->name, width, i,
+			     facts->extension) >= (int)sizeof path)
+			return export_fault(e->file, -ENAMETOOLONG, fault);
+		err = export_sub(e, i, path, fault);
+	}
+	return err;
+}
+
+static FILE *
+tell_to(const struct exporter *e)
+{
+	return strcmp(e->file, "-") == 0 ? stderr : stdout;
+}
+
+void
+export_tell(const struct exporter *e, json_t *line)
+{
+	if (e->cli->json) {
+		json_object_set_new(line, "name",
+				    json_string(recording_facts(e->rec)->name));
+		json_dumpf(line, tell_to(e), JSON_COMPACT);
+		putc('\n', tell_to(e));
+	}
+	json_decref(line);
+}
+
+static void
+print(const struct exporter *e, bool folder)
+{
+	const struct recording_facts *facts = recording_facts(e->rec);
+	char text[UNITS_TEXT], files[40] = "";
+
+	if (e->cli->json || e->cli->quiet)
+		return;
+	if (folder)
+		snprintf(files, sizeof files, " in %u files", e->files);
+	fprintf(tell_to(e), "%s: %s, %" PRIu64 " bytes%s%s\n", facts->name,
+		units_show_bytes(text, e->bytes), e->bytes, files,
+		facts->state == RECORDING_LIVE
+		    ? ", as far as it is recorded by now"
+		    : "");
+}
+
+/* What the disks do not have any more; fill hides some of it. */
+static int
+lack_check(const struct exporter *e, struct fault *fault)
+{
+	const struct recording_facts *facts = recording_facts(e->rec);
+	uint64_t bytes = e->filled + facts->left_out;
 	char text[UNITS_TEXT];
 
-	if (e->filled <= gaps)
+	if (!bytes && !facts->absent)
 		return 0;
 	fault_set(fault, -EIO, "io",
-		  "%s is exported, but not all of it is data",
-		  recording_facts(e->rec)->name);
-	fault_why(fault, "%s stand for chunks that cannot be read",
-		  units_show_bytes(text, e->filled - gaps));
-	if (recording_facts(e->rec)->state == RECORDING_INTERRUPTED)
+		  "%s is exported, but not all of it is data", facts->name);
+	if (facts->store == HEAP_ROW && bytes)
+		fault_why(fault,
+			  "%s of heaps are left out: their chunks cannot be "
+			  "read",
+			  units_show_bytes(text, bytes));
+	else if (bytes)
+		fault_why(fault, "%s stand for chunks that cannot be read",
+			  units_show_bytes(text, bytes));
+	else
+		fault_why(fault, "%u blocks are on none of the disks",
+			  facts->absent);
+	if (facts->state == RECORDING_INTERRUPTED)
 		fault_hint(fault,
 			   "spate recover %s finds what reached the disks",
-			   recording_facts(e->rec)->name);
+			   facts->name);
 	else
-		fault_hint(fault, "spate verify %s names them",
-			   recording_facts(e->rec)->name);
+		fault_hint(fault, "spate verify %s names them", facts->name);
 	return -EIO;
 }
 
-/* Where the data goes to standard output, the words cannot. */
-static void
-print(const struct exporter *e)
+/* Cubes make files of several channels; all others are as substreams are. */
+static bool
+is_cube(const struct exporter *e)
 {
+	const struct export_args *a = e->args;
 	const struct recording_facts *facts = recording_facts(e->rec);
-	FILE *to = e->fd == STDOUT_FILENO ? stderr : stdout;
-	char text[UNITS_TEXT];
-	json_t *line;
 
-	if (e->cli->json) {
-		line = json_pack("{s:s s:s s:I s:I}", "name", facts->name,
-				 "file", e->file, "bytes", (json_int_t)e->bytes,
-				 "filled", (json_int_t)e->filled);
-		json_dumpf(line, to, JSON_COMPACT);
-		putc('\n', to);
-		json_decref(line);
-	} else if (!e->cli->quiet) {
-		fprintf(to, "%s: %s, %" PRIu64 " bytes%s\n", facts->name,
-			units_show_bytes(text, e->bytes), e->bytes,
-			facts->state == RECORDING_LIVE
-			    ? ", as far as it is recorded by now"
-			    : "");
-	}
+	return facts->store == HEAP_CUBE && !a->sub &&
+	       (facts->subs > 1 || a->channels_per_file || a->times_per_file);
 }
 
 static int
-export_all(struct exporter *e, bool force, struct fault *fault)
+usage(struct fault *fault, const char *what, const char *hint)
 {
-	char *piece = malloc(PIECE);
-	struct fault second;
-	int err;
+	fault_set(fault, -EINVAL, "usage", "%s", what);
+	fault_hint(fault, "%s", hint);
+	return -EINVAL;
+}
 
-	if (!piece)
+static int
+sub_check(const struct exporter *e, unsigned long *sub, struct fault *fault)
+{
+	const struct recording_facts *facts = recording_facts(e->rec);
+	const char *text = e->args->sub;
+	char *end;
+
+	*sub = 0;
+	if (!text)
+		return 0;
+	*sub = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && *sub < facts->subs)
+		return 0;
+	fault_set(fault, -ENOENT, "not-found", "%s has no substream %s",
+		  facts->name, text);
+	fault_why(fault, "it has %u, numbered from 0", facts->subs);
+	return -ENOENT;
+}
+
+/* Is what was asked for something that this recording can give? */
+static int
+args_check(const struct exporter *e, struct fault *fault)
+{
+	const struct recording_facts *facts = recording_facts(e->rec);
+	const struct export_args *a = e->args;
+	bool cubes = a->channels_per_file || a->times_per_file;
+
+	if (cubes && facts->store != HEAP_CUBE)
+		return usage(fault,
+			     "only recordings of cubes are put together by "
+			     "channel and time",
+			     "leave out --channels-per-file and "
+			     "--times-per-file");
+	if (cubes && a->sub)
+		return usage(fault,
+			     "either --sub, or files of channels by time",
+			     "--sub N writes one substream into one file");
+	if (strcmp(e->file, "-") == 0 && !a->sub &&
+	    (facts->subs > 1 || is_cube(e)))
+		return usage(fault,
+			     "several files cannot go to standard output",
+			     "name a folder, or choose one substream with "
+			     "--sub N");
+	return 0;
+}
+
+static int
+export_all(struct exporter *e, struct fault *fault)
+{
+	const struct recording_facts *facts = recording_facts(e->rec);
+	bool folder = is_cube(e) || (facts->subs > 1 && !e->args->sub);
+	unsigned long sub;
+	int err = args_check(e, fault);
+
+	if (!err)
+		err = sub_check(e, &sub, fault);
+	if (err)
+		return err;
+	e->piece = malloc(EXPORT_PIECE);
+	if (!e->piece)
 		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-	err = file_open(e, force, fault);
-	if (err)
-		goto out;
-	err = copy(e, piece, fault);
+	e->progress.total = e->args->sub ? facts->sub[sub].bytes : facts->bytes;
+	progress_start(&e->progress);
+	if (is_cube(e))
+		err = export_cube(e, fault);
+	else if (folder)
+		err = export_subs(e, fault);
+	else
+		err = export_sub(e, (unsigned)sub, e->file, fault);
 	progress_hide(&e->progress);
-	if (file_close(e, err ? &second : fault) < 0 && !err)
-		err = -EIO;
-	if (err && e->created)
-		unlink(e->file);
+	free(e->piece);
 	if (err)
-		goto out;
-	print(e);
-	err = filled_check(e, fault);
-out:
-	free(piece);
-	return err;
+		return err;
+	print(e, folder);
+	return lack_check(e, fault);
 }
 
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
-	const struct export_args *args = values;
-	struct exporter e = { .cli = cli, .file = operand[1] };
+	struct exporter e = {
+		.cli = cli,
+		.args = values,
+		.file = operand[1],
+		.progress = { .what = operand[0],
+			      .bytes = true,
+			      .quiet = cli->quiet },
+	};
 	struct disks disks;
 	struct fault fault;
 	int err = site_disks(cli, &disks, &fault);
@@ -239,29 +339,32 @@ run(const struct cli *cli, const void *values, char **operand)
 		return cli_fail(&fault);
 	err = recording_open(&e.rec, &disks, operand[0], &fault);
 	if (!err) {
-		e.progress = (struct progress){
-			.what = operand[0],
-			.total = recording_facts(e.rec)->bytes,
-			.bytes = true,
-			.quiet = cli->quiet,
-		};
-		err = export_all(&e, args->force, &fault);
+		err = export_all(&e, &fault);
 		recording_close(e.rec);
 	}
 	disks_clear(&disks);
 	return err ? cli_fail(&fault) : CLI_DONE;
 }
 
+#define AT(field) offsetof(struct export_args, field)
+
 static const struct args_option options[] = {
-	{ "force", 'f', ARGS_FLAG, offsetof(struct export_args, force), NULL,
+	{ "force", 'f', ARGS_FLAG, AT(force), NULL,
 	  "overwrite FILE if it is there and not empty" },
+	{ "sub", 0, ARGS_TEXT, AT(sub), "N",
+	  "one substream alone, counted from 0, into one file" },
+	{ "channels-per-file", 0, ARGS_COUNT, AT(channels_per_file), "C",
+	  "of cubes: how many substreams make a file" },
+	{ "times-per-file", 0, ARGS_COUNT, AT(times_per_file), "T",
+	  "of cubes: how many times; default is all" },
 	{ .name = NULL },
 };
 
 const struct command command_export = {
 	.name = "export",
 	.operands = "NAME FILE",
-	.help = "Write a recording into one file; - is standard output",
+	.help = "Write a recording into a file, or a folder of files; - is "
+		"standard output",
 	.least = 2,
 	.most = 2,
 	.options = options,

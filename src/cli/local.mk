@@ -2,7 +2,10 @@ bin_PROGRAMS += spate
 spate_SOURCES = \
 	%D%/args.c %D%/args.h \
 	%D%/disks.c \
-	%D%/export.c \
+	%D%/export.c %D%/export.h \
+	%D%/export_cube.c \
+	%D%/export_file.c \
+	%D%/export_map.c %D%/export_map.h \
 	%D%/follow.c %D%/follow.h \
 	%D%/gen.c %D%/gen_priv.h \
 	%D%/gen_dump.c \

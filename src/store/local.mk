@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libstore.a
 libstore_a_SOURCES = \
+	%D%/cube.c %D%/cube.h \
 	%D%/disk.c %D%/disk.h \
 	%D%/fill.c %D%/fill.h \
 	%D%/fill_learn.c %D%/fill_priv.h \

@@ -310,6 +310,13 @@ tests_unit_test_verify_SOURCES = %D%/test_verify.c %D%/suite.h \
 tests_unit_test_verify_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_verify_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_cube
+TESTS += tests/unit/test_cube
+tests_unit_test_cube_SOURCES = %D%/test_cube.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_cube_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cube_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_row
 TESTS += tests/unit/test_row
 tests_unit_test_row_SOURCES = %D%/test_row.c %D%/suite.h %D%/scratch.h

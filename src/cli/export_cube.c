@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cubes of several channels go to files as the pipelines behind a correlator
+ * read them:
+ *
+ *   <name>_t0002-0009_c0000-0003.dat            for each time, for each
+ *                                               channel: one item
+ *   <name>_t0002-0009_c0000-0003.presence.json  what of it is there
+ *
+ * Both numbers are of the first and the last; times are absolute, channels
+ * are substreams.  Files of times begin at multiples of --times-per-file.  A
+ * span that is not the first (see store/cube.h) has its number in the name,
+ * as <name>_r1_t0002-....
+ *
+ * What is not there is a hole in the file and reads as zeros; the map, which
+ * export_map.c writes, tells it from zeros that were sent.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/export.h"
+#include "cli/export_map.h"
+#include "store/cube.h"
+
+/* One file and its map. */
+struct part {
+	struct exporter *e;
+	struct cube *cube;
+	size_t span;
+	uint64_t t0, t1; /* both included */
+	unsigned c0, c1;
+	char path[EXPORT_PATH], map_path[EXPORT_PATH];
+	struct export_file file, map_file;
+	struct export_map map;
+	uint64_t filled;
+};
+
+static uint32_t
+item_bytes(const struct part *p)
+{
+	return recording_facts(p->e->rec)->payload;
+}
+
+/* ---- the items ---------------------------------------------------------- */
+
+static int
+put_at(int fd, const char *data, size_t bytes, uint64_t offset)
+{
+	while (bytes) {
+		ssize_t n = pwrite(fd, data, bytes, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		bytes -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Copies an item to a place in the file; *lacking counts what could not be
+ * read of it. */
+static int
+copy_item(struct part *p, uint64_t from, uint64_t to, uint64_t *lacking,
+	  struct fault *fault)
+{
+	struct exporter *e = p->e;
+	uint64_t left = item_bytes(p);
+	int err = 0;
+
+	while (left && !err) {
+		size_t want = left < EXPORT_PIECE ? left : EXPORT_PIECE;
+		ssize_t n =
+		    recording_read(e->rec, e->piece, want, from, lacking);
+
+		if (n <= 0) {
+			n = n ? n : -EIO;
+			fault_set(fault, (int)n, "io", "cannot read %s",
+				  recording_facts(e->rec)->name);
+			fault_why(fault, "%s", strerror(-(int)n));
+			return (int)n;
+		}
+		err = put_at(p->file.fd, e->piece, (size_t)n, to);
+		if (err)
+			export_fault(p->path, err, fault);
+		from += (uint64_t)n;
+		to += (uint64_t)n;
+		left -= (uint64_t)n;
+		e->read += (uint64_t)n;
+	}
+	progress_show(&e->progress, e->read);
+	return err;
+}
+
+static int
+part_item(struct part *p, unsigned c, uint64_t time, struct fault *fault)
+{
+	uint64_t channels = p->c1 - p->c0 + 1, lacking = 0;
+	uint64_t place = (time - p->t0) * channels + (c - p->c0);
+	struct cube_item item;
+	int err = cube_find(p->cube, p->span, c, time, &item);
+
+	if (err)
+		return fault_set(fault, err, "no-memory", "no memory");
+	if (item.state == CUBE_ABSENT) {
+		map_absent(&p->map, c, time);
+		return 0;
+	}
+	recording_select(p->e->rec, c);
+	err = copy_item(p, item.offset, place * item_bytes(p), &lacking, fault);
+	p->filled += lacking;
+	if (lacking >= item_bytes(p))
+		map_absent(&p->map, c, time);
+	else
+		map_item(&p->map, c, time, &item, lacking);
+	return err;
+}
+
+/* ---- the files ---------------------------------------------------------- */
+
+static int
+digits(uint64_t n)
+{
+	char text[24];
+	int width = snprintf(text, sizeof text, "%" PRIu64, n);
+
+	return width > 4 ? width : 4;
+}
+
+static int
+part_name(struct part *p, uint64_t last_time)
+{
+	const struct recording_facts *facts = recording_facts(p->e->rec);
+	int tw = digits(last_time), cw = digits(facts->subs - 1), n;
+	char run[24] = "";
+
+	if (p->span)
+		snprintf(run, sizeof run, "_r%zu", p->span);
+	n = snprintf(p->path, sizeof p->path - sizeof ".presence.json",
+		     "%s/%s%s_t%0*" PRIu64 "-%0*" PRIu64 "_c%0*u-%0*u.dat",
+		     p->e->file, facts->name, run, tw, p->t0, tw, p->t1, cw,
+		     p->c0, cw, p->c1);
+	if (n >= (int)(sizeof p->path - sizeof ".presence.json"))
+		return -ENAMETOOLONG;
+	snprintf(p->map_path, sizeof p->map_path, "%.*s.presence.json", n - 4,
+		 p->path);
+	return 0;
+}
+
+static int
+part_open(struct part *p, struct fault *fault)
+{
+	bool force = p->e->args->force;
+	int err = export_open(&p->file, p->path, force, fault);
+
+	if (err)
+		return err;
+	err = export_open(&p->map_file, p->map_path, force, fault);
+	if (err) {
+		export_drop(&p->file);
+		return err;
+	}
+	p->map = (struct export_map){ .first = p->c0,
+				      .channels = p->c1 - p->c0 + 1,
+				      .item_bytes = item_bytes(p) };
+	err = map_begin(&p->map, p->map_file.fd);
+	if (!err)
+		return 0;
+	export_drop(&p->file);
+	export_drop(&p->map_file);
+	return fault_set(fault, err, "no-memory", "no memory");
+}
+
+/* What the map says of all of the file. */
+static json_t *
+part_json(const struct part *p)
+{
+	return json_pack(
+	    "{s:[I,I] s:[i,i] s:I s:I s:I}", "times", (json_int_t)p->t0,
+	    (json_int_t)p->t1, "channels", (int)p->c0, (int)p->c1, "whole",
+	    (json_int_t)p->map.whole, "part", (json_int_t)p->map.part, "absent",
+	    (json_int_t)p->map.absent);
+}
+
+static json_t *
+map_json(const struct part *p)
+{
+	json_t *head = part_json(p);
+
+	json_object_set_new(head, "spate", json_integer(1));
+	json_object_set_new(head, "recording",
+			    json_string(recording_facts(p->e->rec)->name));
+	json_object_set_new(head, "file",
+			    json_string(strrchr(p->path, '/') + 1));
+	json_object_set_new(head, "item_bytes", json_integer(item_bytes(p)));
+	return head;
+}
+
+static int
+part_close(struct part *p, struct fault *fault)
+{
+	uint64_t items = (p->t1 - p->t0 + 1) * (p->c1 - p->c0 + 1);
+	int err = map_end(&p->map, p->t1, map_json(p));
+
+	if (err)
+		return export_fault(p->map_path, err, fault);
+	if (ftruncate(p->file.fd, (off_t)(items * item_bytes(p))) < 0)
+		return export_fault(p->path, -errno, fault);
+	p->e->bytes += items * item_bytes(p);
+	p->e->filled += p->filled;
+	p->e->files++;
+	err = export_close(&p->file, fault);
+	return err ? err : export_close(&p->map_file, fault);
+}
+
+static void
+part_tell(const struct part *p)
+{
+	json_t *line = part_json(p);
+	uint64_t items = (p->t1 - p->t0 + 1) * (p->c1 - p->c0 + 1);
+
+	json_object_set_new(line, "file", json_string(p->path));
+	json_object_set_new(line, "presence", json_string(p->map_path));
+	json_object_set_new(line, "bytes",
+			    json_integer((json_int_t)(items * item_bytes(p))));
+	json_object_set_new(line, "filled",
+			    json_integer((json_int_t)p->filled));
+	export_tell(p->e, line);
+}
+
+static int
+part_write(struct part *p, struct fault *fault)
+{
+	int err = part_open(p, fault);
+
+	if (err)
+		return err;
+	for (uint64_t t = p->t0; t <= p->t1 && !err; t++)
+		for (unsigned c = p->c0; c <= p->c1 && !err; c++)
+			err = part_item(p, c, t, fault);
+	progress_hide(&p->e->progress);
+	if (!err)
+		err = part_close(p, fault);
+	if (!err) {
+		part_tell(p);
+		return 0;
+	}
+	map_drop(&p->map);
+	export_drop(&p->file);
+	export_drop(&p->map_file);
+	return err;
+}
+
+/* All channels of some times. */
+static int
+write_times(struct part *p, unsigned channels, uint64_t last_time,
+	    struct fault *fault)
+{
+	unsigned subs = recording_facts(p->e->rec)->subs;
+	int err = 0;
+
+	for (p->c0 = 0; p->c0 < subs && !err; p->c0 += channels) {
+		unsigned left = subs - p->c0;
+
+		p->c1 = p->c0 + (left < channels ? left : channels) - 1;
+		p->filled = 0;
+		err = part_name(p, last_time);
+		if (err)
+			return export_fault(p->e->file, err, fault);
+		err = part_write(p, fault);
+	}
+	return err;
+}
+
+/* Files of times begin at multiples of their number; those of which nothing
+ * is there are left out. */
+static int
+write_span(struct part *p, const struct cube_span *span, unsigned channels,
+	   struct fault *fault)
+{
+	uint64_t step = p->e->args->times_per_file;
+	int err = 0;
+
+	for (p->t0 = span->first; !err; p->t0 = p->t1 + 1) {
+		p->t1 = step ? p->t0 - p->t0 % step + step - 1 : span->last;
+		if (p->t1 > span->last || p->t1 < p->t0)
+			p->t1 = span->last;
+		if (cube_any(p->cube, p->span, p->t0, p->t1))
+			err = write_times(p, channels, span->last, fault);
+		if (p->t1 == span->last)
+			break;
+	}
+	return err;
+}
+
+static unsigned
+channels_of(const struct exporter *e)
+{
+	const struct recording_facts *facts = recording_facts(e->rec);
+	uint64_t n = e->args->channels_per_file;
+
+	if (!n)
+		n = facts->channels_per_file;
+	return n < facts->subs ? (unsigned)n : facts->subs;
+}
+
+int
+export_cube(struct exporter *e, struct fault *fault)
+{
+	struct part p = { .e = e };
+	const struct cube_span *span;
+	size_t spans;
+	int err = cube_open(&p.cube, e->rec);
+
+	if (err)
+		return fault_set(fault, err, "no-memory", "no memory");
+	span = cube_spans(p.cube, &spans);
+	err = export_folder(e->file, e->args->force, fault);
+	for (; p.span < spans && !err; p.span++)
+		err = write_span(&p, &span[p.span], channels_of(e), fault);
+	cube_close(p.cube);
+	return err;
+}
