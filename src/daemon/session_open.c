@@ -82,6 +82,7 @@ output_open(struct session *s)
 	o->disk = calloc(s->host->writers + 1, sizeof *o->disk);
 	if (!o->disk)
 		return -ENOMEM;
+	o->subs = s->stream->plan.subs;
 	o->durable = s->host->durable;
 	o->changed = changed;
 	o->arg = (void *)s->host;
