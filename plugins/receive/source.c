@@ -30,7 +30,7 @@
 
 enum {
 	SAMPLE = 64, /* trains that an average is taken over */
-	FORCE = 256, /* trains until a socket is left that is never empty */
+	FORCE = 128, /* trains until a socket is left that is never empty */
 	LOOK = 256,  /* batches between two looks at the clock */
 	FEW = 8,     /* least messages of a batch */
 };
@@ -220,25 +220,60 @@ train_leave(struct source *s, const struct reader *r, bool empty)
 /* ---- batches --------------------------------------------------------- */
 
 static void
-message_aim(struct reader *r, const struct receive_pair *pair, unsigned i,
-	    bool ask)
+message_aim(struct reader *r, const struct receive_pair *pair, unsigned i)
 {
 	struct msghdr *m = &r->message[i].msg_hdr;
 	struct iovec *v = &r->iov[3 * i];
-	uint32_t bytes = pair_bytes(pair);
+	unsigned none = pair->prefix_bytes == 0;
 
 	v[0] = (struct iovec){ pair->prefix, pair->prefix_bytes };
 	v[1] = (struct iovec){ pair->payload, pair->payload_bytes };
-	m->msg_iov = pair->prefix_bytes ? v : v + 1;
-	m->msg_iovlen = pair->prefix_bytes ? 2 : 1;
-	if (r->longest > bytes && r->spare) {
-		uint8_t *spare = r->spare + (size_t)i * r->longest;
+	m->msg_iov = v + none;
+	m->msg_iovlen = 2 - none;
+}
 
-		v[2] = (struct iovec){ spare + bytes, r->longest - bytes };
-		m->msg_iovlen++;
+/* What is longer than its pair goes on in spare memory, behind room for what
+ * is in the pair. */
+static void
+spares_aim(struct reader *r, const struct receive_pair *pair, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *row = r->spare + (size_t)i * r->longest;
+		uint32_t bytes = pair_bytes(&pair[i]);
+
+		if (bytes >= r->longest)
+			continue;
+		r->iov[3 * i + 2] =
+		    (struct iovec){ row + bytes, r->longest - bytes };
+		r->message[i].msg_hdr.msg_iovlen++;
 	}
-	m->msg_name = ask ? &r->from[i] : NULL;
-	m->msg_namelen = ask ? sizeof r->from[i] : 0;
+}
+
+/* The kernel changes the lengths, so they are set each time. */
+static void
+names_aim(struct reader *r, unsigned n, bool ask)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct msghdr *m = &r->message[i].msg_hdr;
+
+		m->msg_name = ask ? &r->from[i] : NULL;
+		m->msg_namelen = ask ? sizeof r->from[i] : 0;
+	}
+}
+
+static void
+messages_aim(struct reader *r, const struct receive_pair *pair, unsigned n,
+	     bool ask)
+{
+	for (unsigned i = 0; i < n; i++)
+		message_aim(r, &pair[i], i);
+	if (r->spare)
+		spares_aim(r, pair, n);
+	if (ask)
+		names_aim(r, n, true);
+	else if (r->asked)
+		names_aim(r, SOURCE_MESSAGES, false);
+	r->asked = ask;
 }
 
 /* Its beginning is in the pair: before what is in spare memory with it. */
@@ -261,11 +296,11 @@ message_tell(struct source *s, struct reader *r, struct receive_batch *b,
 	const struct mmsghdr *m = &r->message[i];
 	struct packet_mark mark = { 0 };
 
-	if (m->msg_hdr.msg_name)
+	if (r->asked)
 		mark = mark_by(s, r, &r->from[i]);
 	if (m->msg_hdr.msg_flags & MSG_TRUNC)
 		mark.flags |= RECEIVE_CUT;
-	if (m->msg_len > pair_bytes(&b->pair[i]))
+	if (r->spare && m->msg_len > pair_bytes(&b->pair[i]))
 		message_tell_row(r, b, i, mark);
 	else
 		packet_tell(b, &b->pair[i], m->msg_len, mark);
@@ -284,12 +319,10 @@ static int
 batch_receive(struct source *s, struct reader *r, struct receive_batch *b)
 {
 	unsigned most = b->pairs < SOURCE_MESSAGES ? b->pairs : SOURCE_MESSAGES;
-	bool ask = r->ask || s->ask;
 	unsigned n;
 	int got;
 
-	for (unsigned i = 0; i < most; i++)
-		message_aim(r, &b->pair[i], i, ask);
+	messages_aim(r, b->pair, most, r->ask || s->ask);
 	got = recvmmsg(s->fd, r->message, most, MSG_DONTWAIT, NULL);
 	if (got < 0)
 		return -errno;

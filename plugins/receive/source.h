@@ -67,6 +67,7 @@ struct reader {
 	struct host host;
 	const struct allow *allow;
 	bool ask;     /* who sends, for every packet */
+	bool asked;   /* in the last batch */
 	bool senders; /* the core wants to tell senders apart */
 	uint32_t prefix, longest;
 	uint8_t *spare; /* for messages longer than their pair, `longest`

@@ -15,9 +15,22 @@ tests_contract_test_heap_format_LDADD = $(CHECK_LIBS) -ldl
 
 check_PROGRAMS += tests/contract/test_receive
 TESTS += tests/contract/test_receive
-tests_contract_test_receive_SOURCES = %D%/test_receive.c
+tests_contract_test_receive_SOURCES = %D%/test_receive.c %D%/receive_bench.h
 tests_contract_test_receive_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_LDFLAGS = -export-dynamic
 tests_contract_test_receive_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_receive_gen
+TESTS += tests/contract/test_receive_gen
+tests_contract_test_receive_gen_SOURCES = %D%/test_receive_gen.c %D%/receive_bench.h
+tests_contract_test_receive_gen_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_gen_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_receive_sizes
+TESTS += tests/contract/test_receive_sizes
+tests_contract_test_receive_sizes_SOURCES = %D%/test_receive_sizes.c %D%/receive_bench.h
+tests_contract_test_receive_sizes_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_sizes_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/contract/test_write
 TESTS += tests/contract/test_write

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_TESTS_RECEIVE_BENCH_H
+#define SPATE_TESTS_RECEIVE_BENCH_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/conf.h"
+#include "contract/format.h"
+#include "contract/receive.h"
+#include "unit/suite.h"
+
+/*
+ * A bench is a receive plugin, open, and what stands around it: pairs that
+ * lie in memory with guards between them, and a socket that sends to it.
+ *
+ * Each datagram that was sent has to be told once, in order, whole, and from
+ * where its bytes are; pairs hold nothing but what was told to be there,
+ * guards nothing at all.
+ */
+enum {
+	GUARD = 16,
+	SENT = 4096,	 /* most datagrams of a test */
+	PATIENCE = 5000, /* ms, when nothing comes */
+	SECOND = 1000000000,
+};
+
+struct sent {
+	uint32_t bytes, seed;
+	bool foreign;
+};
+
+struct bench {
+	const struct receive_ops *ops;
+	struct receive_state *state;
+	struct conf *conf;
+	void *options;
+	struct host host;
+	uint32_t prefix, payload, longest;
+	bool senders;
+	/* The pairs' lengths; NULL: all have prefix and payload. */
+	void (*lengths)(const struct bench *b, unsigned i,
+			struct receive_pair *pair);
+	uint8_t *memory; /* RECEIVE_BATCH pairs with guards */
+	size_t step;
+	struct receive_pair pair[RECEIVE_BATCH];
+	struct receive_batch batch;
+	unsigned want[2];
+	char why[512];
+	char log[512];	/* the last line */
+	unsigned lines; /* of log */
+
+	int from; /* the sender's socket */
+	struct sent sent[SENT];
+	unsigned sents, told;
+	uint64_t calls;
+};
+
+/* What receive_args has beside the sizes, for the next bench_try. */
+static struct receive_args wish;
+
+static int64_t now_ns;
+
+static int64_t
+fake_now(void *ctx)
+{
+	(void)ctx;
+	return now_ns;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+keep_log(void *ctx, enum log_level level, const char *format, ...)
+{
+	struct bench *b = ctx;
+	va_list args;
+
+	(void)level;
+	va_start(args, format);
+	vsnprintf(b->log, sizeof b->log, format, args);
+	va_end(args);
+	b->lines++;
+}
+
+static uint8_t
+byte_of(uint32_t seed, uint32_t i)
+{
+	return (uint8_t)((seed * 2654435761u + i * 40503u) >> 11);
+}
+
+/* ---- the plugin ------------------------------------------------------ */
+
+static const struct receive_ops *
+plugin(const char *name)
+{
+	char file[4096];
+	void *object;
+
+	snprintf(file, sizeof file, "%s/receive-%s.so", getenv("SPATE_PLUGINS"),
+		 name);
+	object = dlopen(file, RTLD_NOW);
+	ck_assert_msg(object, "%s", dlerror());
+	return dlsym(object, "spate_receive");
+}
+
+static void
+options_fill(struct bench *b, const char *text)
+{
+	struct fault fault = { 0 };
+	char line[1024];
+	struct conf_part part;
+
+	ck_assert_int_eq(conf_open_text(&b->conf, text, "test", &fault), 0);
+	b->options = calloc(1, b->ops->head.options_bytes);
+	part = (struct conf_part){ b->ops->head.options, b->options };
+	if (conf_fill(b->conf, conf_root(b->conf), &part, 1, NULL, &fault)) {
+		fault_line(&fault, line, sizeof line);
+		ck_abort_msg("%s", line);
+	}
+}
+
+/* Everything but open(). */
+static void
+bench_make(struct bench *b, const char *name, const char *options,
+	   uint32_t prefix, uint32_t payload)
+{
+	memset(b, 0, sizeof *b);
+	b->from = -1;
+	b->host = (struct host){ .ctx = b, .log = keep_log, .now = fake_now };
+	b->ops = plugin(name);
+	b->prefix = prefix;
+	b->payload = payload;
+	b->longest =
+	    wish.longest > prefix + payload ? wish.longest : prefix + payload;
+	b->senders = wish.senders;
+	b->step = (size_t)prefix + payload + 2 * GUARD;
+	b->memory = malloc(RECEIVE_BATCH * b->step);
+	b->want[0] = b->want[1] = RECEIVE_BATCH;
+	options_fill(b, options);
+}
+
+static int
+bench_try(struct bench *b, const char *name, const char *options,
+	  const struct format_ops *format, struct format_shape *shape)
+{
+	struct receive_args args = wish;
+
+	bench_make(b, name, options, shape->prefix, shape->payload);
+	args.host = &b->host;
+	args.prefix = b->prefix;
+	args.payload = b->payload;
+	args.longest = b->longest;
+	args.format = format;
+	args.shape = shape;
+	args.why = b->why;
+	args.why_bytes = sizeof b->why;
+	args.options = b->options;
+	return b->ops->open(&b->state, &args);
+}
+
+static void
+bench_free(struct bench *b)
+{
+	if (b->from >= 0)
+		close(b->from);
+	free(b->memory);
+	free(b->options);
+	conf_close(b->conf);
+}
+
+static inline void
+bench_close(struct bench *b)
+{
+	b->ops->close(b->state);
+	bench_free(b);
+}
+
+/* ---- a call ---------------------------------------------------------- */
+
+static void
+pairs_make(struct bench *b, unsigned pairs)
+{
+	for (size_t i = 0; i < RECEIVE_BATCH * b->step; i++)
+		b->memory[i] = (uint8_t)(0xc3 + i * 5);
+	for (unsigned i = 0; i < RECEIVE_BATCH; i++) {
+		struct receive_pair *p = &b->pair[i];
+
+		p->prefix_bytes = b->prefix;
+		p->payload_bytes = b->payload;
+		if (b->lengths)
+			b->lengths(b, i, p);
+		ck_assert_uint_le(p->prefix_bytes + p->payload_bytes,
+				  b->prefix + b->payload);
+		p->prefix = b->memory + i * b->step + GUARD;
+		p->payload = p->prefix + p->prefix_bytes + GUARD;
+	}
+	b->batch.pair = b->pair;
+	b->batch.pairs = b->batch.want = b->batch.room = pairs;
+	b->batch.packets = 99;
+	b->batch.empty = b->batch.known = b->batch.again = false;
+}
+
+static bool
+untouched(const struct bench *b, const uint8_t *from, const uint8_t *end)
+{
+	for (const uint8_t *at = from; at < end; at++) {
+		if (*at != (uint8_t)(0xc3 + (size_t)(at - b->memory) * 5))
+			return false;
+	}
+	return true;
+}
+
+/* Nothing was written outside of pairs, nor into one beyond those given. */
+static void
+guards_check(const struct bench *b)
+{
+	for (unsigned i = 0; i < RECEIVE_BATCH; i++) {
+		const struct receive_pair *p = &b->pair[i];
+		const uint8_t *at = b->memory + i * b->step;
+		bool good =
+		    untouched(b, at, p->prefix) &&
+		    untouched(b, p->prefix + p->prefix_bytes, p->payload) &&
+		    untouched(b, p->payload + p->payload_bytes, at + b->step);
+
+		if (i >= b->batch.pairs)
+			good = good && untouched(b, at, at + b->step);
+		if (!good)
+			ck_abort_msg("memory around pair %u was written", i);
+	}
+}
+
+/* A packet never lies in another packet's pair. */
+static void
+pair_check(const struct bench *b, unsigned i)
+{
+	const struct receive_packet *k = &b->batch.packet[i];
+	size_t off = (size_t)(k->payload - b->memory);
+
+	if (k->payload < b->memory || off >= RECEIVE_BATCH * b->step)
+		return;
+	if (off / b->step != i)
+		ck_abort_msg("packet %u lies in pair %zu", i, off / b->step);
+}
+
+/* One call; -errno, or how many packets there were. */
+static int
+receive(struct bench *b, unsigned source)
+{
+	unsigned *want = &b->want[source < 2 ? source : 0];
+	int err;
+
+	pairs_make(b, *want);
+	err = b->ops->receive(b->state, source, &b->batch);
+	guards_check(b);
+	if (err)
+		return err;
+	ck_assert_uint_le(b->batch.packets, RECEIVE_BATCH);
+	ck_assert_uint_ge(b->batch.want, 1);
+	ck_assert_uint_le(b->batch.want, RECEIVE_BATCH);
+	*want = b->batch.want;
+	for (unsigned i = 0; i < b->batch.packets; i++)
+		pair_check(b, i);
+	return (int)b->batch.packets;
+}
+
+/* ---- datagrams ------------------------------------------------------- */
+
+/* Where the plugin listens: it was asked for any free port. */
+static inline void
+connect_to(struct bench *b, unsigned source)
+{
+	struct sockaddr_storage to;
+	socklen_t length = sizeof to;
+
+	ck_assert_int_eq(
+	    getsockname(b->ops->fd(b->state, source), (void *)&to, &length), 0);
+	if (b->from < 0)
+		b->from = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_ge(b->from, 0);
+	ck_assert_int_eq(connect(b->from, (void *)&to, length), 0);
+}
+
+static inline void
+udp_open(struct bench *b, const char *options, uint32_t prefix,
+	 uint32_t payload)
+{
+	struct format_shape shape = { .prefix = prefix, .payload = payload };
+
+	ck_assert_msg(bench_try(b, "udp", options, NULL, &shape) == 0, "%s",
+		      b->why);
+	connect_to(b, 0);
+}
+
+#define V4 "listen = [ \"127.0.0.1:0\" ];"
+
+static inline void
+send_bytes(struct bench *b, uint32_t bytes, uint32_t segment)
+{
+	static uint8_t data[65536];
+	uint32_t done = 0;
+	int gso = (int)segment;
+
+	do {
+		uint32_t n = bytes - done < segment ? bytes - done : segment;
+		uint32_t seed = b->sents;
+
+		ck_assert_uint_lt(b->sents, SENT);
+		b->sent[b->sents++] = (struct sent){ n, seed, false };
+		for (uint32_t i = 0; i < n; i++)
+			data[done + i] = byte_of(seed, i);
+		done += n;
+	} while (done < bytes);
+	if (bytes <= segment)
+		gso = 0;
+	ck_assert_int_eq(
+	    setsockopt(b->from, IPPROTO_UDP, UDP_SEGMENT, &gso, sizeof gso), 0);
+	ck_assert_int_eq(send(b->from, data, bytes, 0), bytes);
+}
+
+static inline void
+send_one(struct bench *b, uint32_t bytes)
+{
+	send_bytes(b, bytes, bytes ? bytes : 1);
+}
+
+/* n segments of this size, and a last one of `tail` bytes. */
+static inline void
+send_train(struct bench *b, uint32_t segment, unsigned n, uint32_t tail)
+{
+	send_bytes(b, n * segment + tail, segment);
+}
+
+/* Is it as it was sent? */
+static void
+packet_check(struct bench *b, unsigned i)
+{
+	const struct receive_packet *k = &b->batch.packet[i];
+	const struct sent *s = &b->sent[b->told++];
+
+	ck_assert_uint_le(b->told, b->sents);
+	ck_assert_uint_eq((k->flags & RECEIVE_FOREIGN) != 0, s->foreign);
+	ck_assert_uint_eq(k->sender != 0, b->senders);
+	if (s->bytes > b->longest) {
+		if (!(k->flags & RECEIVE_CUT))
+			ck_abort_msg("datagram %u of %u bytes is not cut",
+				     b->told - 1, s->bytes);
+		return;
+	}
+	if (k->bytes != s->bytes || k->flags & RECEIVE_CUT)
+		ck_abort_msg("datagram %u of %u bytes was told as %u bytes",
+			     b->told - 1, s->bytes, k->bytes);
+	for (uint32_t j = 0; j < k->bytes; j++) {
+		uint8_t is = j < k->prefix_bytes
+				 ? k->prefix[j]
+				 : k->payload[j - k->prefix_bytes];
+
+		if (is != byte_of(s->seed, j))
+			ck_abort_msg("byte %u of datagram %u is wrong", j,
+				     b->told - 1);
+	}
+}
+
+static inline int
+receive_told(struct bench *b, unsigned source)
+{
+	int n = receive(b, source);
+
+	ck_assert_int_ge(n, 0);
+	for (int i = 0; i < n; i++)
+		packet_check(b, (unsigned)i);
+	b->calls += n > 0;
+	return n;
+}
+
+/* Takes what was sent, all of it, and then there is nothing. */
+static inline void
+take_all(struct bench *b)
+{
+	struct receive_counts c;
+
+	while (b->told < b->sents) {
+		struct pollfd p = { b->ops->fd(b->state, 0), POLLIN, 0 };
+
+		if (receive_told(b, 0) == 0)
+			ck_assert_msg(poll(&p, 1, PATIENCE) == 1,
+				      "%u of %u datagrams came", b->told,
+				      b->sents);
+	}
+	ck_assert_int_eq(receive_told(b, 0), 0);
+	b->ops->counts(b->state, 0, &c);
+	ck_assert_uint_eq(c.datagrams, b->told);
+	ck_assert_uint_eq(c.calls, b->calls);
+	ck_assert_uint_eq(c.overruns, 0);
+}
+
+/* ---- modes ----------------------------------------------------------- */
+
+static inline bool
+gro_is_on(struct bench *b)
+{
+	int on = 0;
+	socklen_t length = sizeof on;
+
+	getsockopt(b->ops->fd(b->state, 0), IPPROTO_UDP, UDP_GRO, &on, &length);
+	return on != 0;
+}
+
+/* Packets one by one, until it thinks nothing of trains any more. */
+static inline void
+singles(struct bench *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		send_one(b, b->prefix + b->payload);
+		take_all(b);
+	}
+}
+
+#endif
