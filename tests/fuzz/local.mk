@@ -26,6 +26,11 @@ tests_fuzz_fuzz_mark5b_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DFUZZ_FORMAT='"../../plugins/format/mark5b.c"'
 tests_fuzz_fuzz_mark5b_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Packets of SPEAD, as spead2 and spate gen send them.
+noinst_PROGRAMS += tests/fuzz/fuzz_spead
+tests_fuzz_fuzz_spead_SOURCES = %D%/fuzz_spead.c
+tests_fuzz_fuzz_spead_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 # The configuration and units: with their sources, so that they are watched.
 noinst_PROGRAMS += tests/fuzz/fuzz_conf
 tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \
