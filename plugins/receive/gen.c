@@ -133,9 +133,17 @@ gen_close(struct receive_state *s)
 static int
 gen_open(struct receive_state **state, const struct receive_args *args)
 {
-	struct receive_state *s = calloc(1, sizeof *s);
+	struct receive_state *s;
 	int err;
 
+	if (!args->format->stamp) {
+		snprintf(args->why, args->why_bytes,
+			 "the generator makes no heaps; `spate gen --format "
+			 "%s` sends some to a stream with receive = \"udp\"",
+			 args->format->head.name);
+		return -EINVAL;
+	}
+	s = calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;
 	s->o = *(const struct options *)args->options;

@@ -108,5 +108,18 @@ START_TEST(gen_refuses_to_lose_everything)
 }
 END_TEST
 
+/* A format with heaps has nothing that could be stamped. */
+START_TEST(gen_makes_no_heaps)
+{
+	static const struct format_ops heaps = { .head.name = "spead" };
+	struct format_shape shape = { .payload = 4096, .parts = 1 };
+	static struct bench b;
+
+	ck_assert_int_eq(bench_try(&b, "gen", "", &heaps, &shape), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(b.why, "spate gen --format spead"));
+	bench_free(&b);
+}
+END_TEST
+
 SUITE("receive gen", gen_makes_what_was_asked_for,
-      gen_refuses_to_lose_everything)
+      gen_refuses_to_lose_everything, gen_makes_no_heaps)

@@ -14,8 +14,14 @@ FLOW_TESTS = \
 	%D%/record_mark5b.sh \
 	%D%/record_udpmon.sh \
 	%D%/ports.sh \
+	%D%/real_spead.sh \
 	%D%/real_vdif.sh \
 	%D%/real_mark5b.sh
+# What spead2, which is not ours either, sends and reads.
+EXTRA_DIST += %D%/real_spead.py
+check_PROGRAMS += tests/flow/rewrap
+tests_flow_rewrap_SOURCES = %D%/rewrap.c
+tests_flow_rewrap_LDADD = $(BASE_LIBS)
 # What must not break it.
 EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py
 FLOW_TESTS += \
