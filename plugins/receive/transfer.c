@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STRETCH (UINT64_C(1) << 48)
 
@@ -31,14 +32,14 @@ transfer_free(struct transfer *t)
 	free(t->seat);
 }
 
-static unsigned
-joined(const struct transfer *t)
+static bool
+is_taken(const struct transfer *t)
 {
-	unsigned n = 0;
+	bool taken = false;
 
 	for (unsigned i = 0; i < t->seats; i++)
-		n += t->seat[i].state != SEAT_FREE;
-	return n;
+		taken |= t->seat[i].state != SEAT_FREE;
+	return taken;
 }
 
 const char *
@@ -51,13 +52,17 @@ transfer_join(struct transfer *t, unsigned seat, const struct wire_hello *h,
 	if (h->connections > t->seats)
 		return "it wants more connections than `connections`";
 	if (h->transfer != t->id) {
-		if (joined(t))
+		if (is_taken(t))
 			return "another sender is connected";
 		t->id = h->transfer;
 		t->connections = h->connections;
+		t->met = 0;
+		memset(t->known, 0, sizeof t->known);
 		t->base = t->above;
 		t->age = 0;
 	}
+	t->met += !t->known[h->connection];
+	t->known[h->connection] = true;
 	for (unsigned i = 0; i < t->seats; i++) {
 		if (t->seat[i].state != SEAT_FREE &&
 		    t->seat[i].number == h->connection)
@@ -114,7 +119,7 @@ transfer_may(const struct transfer *t, unsigned seat, unsigned n)
 
 	if (!t->reach)
 		return n;
-	if (t->age < TRANSFER_PATIENCE && joined(t) < t->connections)
+	if (t->age < TRANSFER_PATIENCE && t->met < t->connections)
 		return 0;
 	for (unsigned i = 0; i < t->seats; i++) {
 		const struct transfer_seat *s = &t->seat[i];

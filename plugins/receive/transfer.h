@@ -47,6 +47,8 @@ struct transfer {
 
 	uint64_t id; /* 0: none has begun */
 	uint32_t connections;
+	uint32_t met; /* of those, how many have come at least once */
+	bool known[WIRE_CONNECTIONS];
 	uint64_t base;	/* what its run 0 counts as */
 	uint64_t above; /* one more than any run so far */
 	int64_t age;	/* ns */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/gen_priv.h"
+#include "contract/wire.h"
 
 #define GRACE INT64_C(1000000000) /* in which who was held up may catch up */
 
@@ -72,8 +73,33 @@ heap_args_check(const struct gen_args *a, struct fault *fault)
 }
 
 static int
+tcp_args_check(const struct gen_args *a, struct fault *fault)
+{
+	static const char *const frames[] = { "plain", "spt1", NULL };
+	bool framed = strcmp(a->frames, "spt1") == 0;
+
+	if (!is_word(a->frames, frames))
+		return gen_refuse(fault, "what are the frames?",
+				  "--frames plain or spt1");
+	if (framed && strncmp(a->to, "tcp://", 6) != 0)
+		return gen_refuse(fault, "spate's frames go over TCP",
+				  "--to tcp://127.0.0.1:2630");
+	if (!a->connections || a->connections > WIRE_CONNECTIONS ||
+	    (a->connections > 1 && !framed))
+		return gen_refuse(fault, "this is no number of connections",
+				  "--connections is from 1 to 256, and 1 "
+				  "without --frames spt1");
+	if (framed && (a->reorder > 0 || a->duplicate > 0))
+		return gen_refuse(fault, "frames keep the order of packets",
+				  "--reorder and --duplicate are for UDP");
+	return 0;
+}
+
+static int
 args_check(const struct gen_args *a, struct fault *fault)
 {
+	int err;
+
 	if (!a->to || !a->format)
 		return gen_refuse(fault, "gen needs an address and a format",
 				  "spate gen --to udp://127.0.0.1:46227 "
@@ -91,7 +117,8 @@ args_check(const struct gen_args *a, struct fault *fault)
 		return gen_refuse(fault, "a number is out of bounds",
 				  "--fps is below 2^32, --displace from 1 to "
 				  "65535, --segment at most 65535");
-	return heap_args_check(a, fault);
+	err = heap_args_check(a, fault);
+	return err ? err : tcp_args_check(a, fault);
 }
 
 static int
@@ -113,6 +140,8 @@ gen_send(struct gen *g, struct fault *fault)
 		    g->args->run_ns + (g->args->rate ? GRACE : 0);
 	signals_catch();
 	err = gen_sender_run(&g->sender);
+	if (!err)
+		err = gen_socket_end(&g->socket);
 	if (!err)
 		return 0;
 	fault_set(fault, err, "io", "cannot send to %s", g->args->to);
@@ -145,7 +174,8 @@ run(const struct cli *cli, const void *values, char **operand)
 
 static const struct args_option options[] = {
 	{ "to", 0, ARGS_TEXT, AT(to), "URL",
-	  "where to: udp://host:port or host:41000-41431, IPv6 in brackets" },
+	  "where to: udp://host:port or host:41000-41431, tcp://host:port, "
+	  "IPv6 in brackets" },
 	{ "format", 0, ARGS_TEXT, AT(format), "FORMAT",
 	  "of the packets, as vdif, spead or raw" },
 	{ "rate", 0, ARGS_RATE, AT(rate), "RATE",
@@ -185,6 +215,11 @@ static const struct args_option options[] = {
 	{ "segment", 0, ARGS_COUNT, AT(segment), "N",
 	  "packets that the kernel cuts from one piece at most; 0: none "
 	  "(default 64)" },
+	{ "frames", 0, ARGS_TEXT, AT(frames), "KIND",
+	  "tcp: plain bytes, or spt1, spate's own frames, without prefix "
+	  "(default plain)" },
+	{ "connections", 0, ARGS_COUNT, AT(connections), "N",
+	  "tcp: with spt1, over how many (default 1)" },
 	{ "heaps", 0, ARGS_COUNT, AT(heaps), "N",
 	  "spead: how many heaps to each port" },
 	{ "heap-bytes", 0, ARGS_BYTES, AT(heap_bytes), "SIZE",
@@ -215,6 +250,8 @@ static const struct gen_args defaults = {
 	.displace = 1,
 	.seed = 1,
 	.segment = GEN_TRAIN,
+	.connections = 1,
+	.frames = "plain",
 	.heap_bytes = 4 << 20,
 	.packet = 8972,
 	.flavour = 48,

@@ -205,7 +205,10 @@ source_make(struct gen *g, int64_t start, struct fault *fault)
 {
 	int err;
 
-	if (g->of_heaps)
+	if (g->of_heaps && g->socket.tcp)
+		err = gen_refuse(fault, "heaps come in datagrams",
+				 "spate gen --to udp://...");
+	else if (g->of_heaps)
 		err = heaps_make(g, g->socket.ports, fault);
 	else
 		err = frames_make(g, start, fault);
@@ -225,6 +228,12 @@ gen_open(struct gen *g, struct fault *fault)
 	if (err)
 		return err;
 	to.bytes = datagram_bytes(g);
+	to.tcp = (struct gen_tcp_args){
+		.framed = strcmp(g->args->frames, "spt1") == 0,
+		.connections = (unsigned)g->args->connections,
+		.prefix = g->format.shape.prefix,
+		.payload = g->format.shape.payload,
+	};
 	err = gen_socket_open(&g->socket, &to, fault);
 	if (err)
 		goto close_format;

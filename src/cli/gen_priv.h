@@ -16,7 +16,8 @@
 struct gen_args {
 	const char *to, *format, *sequence, *threads, *dump;
 	uint64_t rate, packets, fps, prefix, payload, first, displace, seed;
-	uint64_t segment;
+	uint64_t segment, connections;
+	const char *frames;
 	int64_t run_ns, start_ns;
 	double loss, reorder, duplicate;
 	struct args_texts options;

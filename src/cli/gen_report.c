@@ -119,6 +119,10 @@ gen_report(const struct cli *cli, struct gen *g)
 			"spate: nobody was listening at %s for some of the "
 			"time\n",
 			g->args->to);
+	if (g->socket.tcp && gen_tcp_broken(g->socket.tcp) && !cli->quiet)
+		fprintf(stderr, "spate: %u of %u connections broke\n",
+			gen_tcp_broken(g->socket.tcp),
+			(unsigned)g->args->connections);
 	if (cli->json)
 		print_json(g, &s);
 	else

@@ -99,6 +99,7 @@ packet_add(struct gen_sender *s, uint64_t packet)
 
 	for (unsigned i = 0; i < pieces; i++)
 		bytes += iov[i].iov_len;
+	t->number[t->n] = packet;
 	t->pieces[t->n++] = (uint8_t)pieces;
 	t->iovs += pieces;
 	return bytes;

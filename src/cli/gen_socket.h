@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 #include "base/fault.h"
-#include "cli/gen_source.h"
+#include "cli/gen_tcp.h"
+#include "cli/gen_train.h"
 
 /*
  * A gen_socket sends trains of datagrams to one port, or to each of a range,
@@ -15,18 +15,9 @@
  * UDP_SEGMENT, where it can: one system call and one walk through its stack
  * instead of many.
  */
-enum { GEN_TRAIN = 64 }; /* most datagrams of a train */
-
-/* All datagrams of a train are gen_source::most bytes, but the last one. */
-struct gen_train {
-	struct iovec iov[GEN_TRAIN * GEN_PIECES];
-	uint8_t pieces[GEN_TRAIN]; /* of iov, for each datagram */
-	unsigned n;		   /* datagrams */
-	unsigned iovs;
-};
-
 struct gen_socket {
-	int *fd; /* of each port */
+	struct gen_tcp *tcp; /* or */
+	int *fd;	     /* of each port */
 	unsigned ports;
 	bool segments;	  /* the kernel cuts */
 	unsigned train;	  /* datagrams that are sent at a time */
@@ -34,11 +25,11 @@ struct gen_socket {
 };
 
 struct gen_to {
-	const char *url;  /* "udp://host:port", "udp://host:41000-41431", an
-			    IPv6 address in brackets */
+	const char *url;  /* see gen_url.h */
 	uint32_t bytes;	  /* of a datagram */
 	unsigned segment; /* most datagrams that the kernel is to cut; 0 or 1:
 			     none */
+	struct gen_tcp_args tcp;
 };
 
 /* 0 or -errno. */
@@ -49,5 +40,8 @@ void gen_socket_close(struct gen_socket *s);
 /* Sends at most s->train datagrams to a port.  0 or -errno. */
 int gen_socket_send(struct gen_socket *s, unsigned port,
 		    struct gen_train *train);
+
+/* That was all.  Over TCP it waits until the receiver has taken it. */
+int gen_socket_end(struct gen_socket *s);
 
 #endif

@@ -19,6 +19,9 @@ spate_SOURCES = \
 	%D%/gen_socket.c %D%/gen_socket.h \
 	%D%/gen_source.h \
 	%D%/gen_spead.c %D%/gen_spead.h \
+	%D%/gen_tcp.c %D%/gen_tcp.h \
+	%D%/gen_train.h \
+	%D%/gen_url.c %D%/gen_url.h \
 	%D%/info.c %D%/info.h \
 	%D%/live.c %D%/live.h \
 	%D%/ls.c \

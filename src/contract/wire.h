@@ -76,7 +76,7 @@ typedef uint32_t wire_crc32c(uint32_t crc, const void *data, uint64_t bytes);
 
 /* Writes the WIRE_HEADER bytes of a frame. */
 static inline void
-wire_pack(const struct wire_frame *f, uint8_t *to, wire_crc32c *crc32c)
+wire_pack(const struct wire_frame *f, uint8_t *to, wire_crc32c *crc)
 {
 	uint32_t type =
 	    f->type |
@@ -90,7 +90,7 @@ wire_pack(const struct wire_frame *f, uint8_t *to, wire_crc32c *crc32c)
 	write_le64(to + 24, f->first);
 	write_le64(to + 32, f->time_ns);
 	write_le32(to + 40, f->payload_crc);
-	write_le32(to + 44, crc32c(0, to, 44));
+	write_le32(to + 44, crc(0, to, 44));
 }
 
 /* What is wrong with a frame whose header is as it was sent; NULL: nothing. */
@@ -119,11 +119,11 @@ wire_check(const struct wire_frame *f)
 
 /* Reads the WIRE_HEADER bytes at `at`.  NULL, or what is wrong with them. */
 static inline const char *
-wire_unpack(struct wire_frame *f, const uint8_t *at, wire_crc32c *crc32c)
+wire_unpack(struct wire_frame *f, const uint8_t *at, wire_crc32c *crc)
 {
 	if (read_le32(at) != WIRE_MAGIC)
 		return "something that is no frame of spate's";
-	if (read_le32(at + 44) != crc32c(0, at, 44))
+	if (read_le32(at + 44) != crc(0, at, 44))
 		return "a frame header with a wrong checksum";
 	*f = (struct wire_frame){
 		.type = read_le16(at + 4),

@@ -300,21 +300,40 @@ intake_look(struct intake *in, unsigned source, struct intake_view *view)
 	view->place = s->place;
 }
 
+/* Until a source has no more, or the budget is used up.  Returns whether
+ * anything came. */
+static bool
+source_flush(struct intake_source *s, unsigned *budget, int64_t now_ns,
+	     int64_t now)
+{
+	bool came = false;
+
+	while (!s->ended && *budget && clock_steady() - now < FLUSH_NS) {
+		--*budget;
+		if (intake_pass(s, 1, now_ns, now) <= 0)
+			break;
+		came = true;
+	}
+	return came;
+}
+
 /*
  * What arrived before the stop belongs to the recording, and the kernel may
  * still have it.  A sender that goes on could keep us here for ever, so the
- * end is also what a socket can hold, or a fifth of a second.
+ * end is also what sockets can hold, or a fifth of a second.  A source may
+ * wait for another one that comes after it, so they are asked in turns.
  */
 void
 intake_flush(struct intake *in, int64_t now_ns, int64_t now)
 {
-	for (unsigned i = 0; i < in->sources; i++) {
-		struct intake_source *s = &in->source[i];
-		unsigned most = FLUSH_BATCHES;
+	unsigned budget = FLUSH_BATCHES * in->sources;
+	bool more = true;
 
-		while (!s->ended && most-- && clock_steady() - now < FLUSH_NS &&
-		       intake_pass(s, 1, now_ns, now) > 0)
-			;
+	while (more) {
+		more = false;
+		for (unsigned i = 0; i < in->sources; i++)
+			more |=
+			    source_flush(&in->source[i], &budget, now_ns, now);
 	}
 	for (unsigned i = 0; i < in->a.places; i++)
 		place_flush(in->place[i]);

@@ -228,7 +228,7 @@ tests_unit_test_gen_heaps_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_gen_socket
 TESTS += tests/unit/test_gen_socket
 tests_unit_test_gen_socket_SOURCES = %D%/test_gen_socket.c %D%/suite.h \
-	src/cli/gen_socket.c
+	src/cli/gen_socket.c src/cli/gen_tcp.c src/cli/gen_url.c
 tests_unit_test_gen_socket_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_socket_LDADD = $(UNIT_BASE)
 
@@ -250,7 +250,7 @@ check_PROGRAMS += tests/unit/test_gen_sender
 TESTS += tests/unit/test_gen_sender
 tests_unit_test_gen_sender_SOURCES = %D%/test_gen_sender.c %D%/suite.h \
 	src/cli/gen_sender.c src/cli/gen_socket.c src/cli/gen_plan.c src/cli/gen_frames.c \
-	src/cli/gen_heaps.c src/cli/gen_spead.c
+	src/cli/gen_heaps.c src/cli/gen_spead.c src/cli/gen_tcp.c src/cli/gen_url.c
 tests_unit_test_gen_sender_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_sender_LDADD = $(UNIT_BASE)
 

@@ -55,7 +55,9 @@ start(void)
 static int
 open_to(const char *to, uint32_t bytes, unsigned segment)
 {
-	const struct gen_to all = { to, bytes, segment };
+	const struct gen_to all = { .url = to,
+				    .bytes = bytes,
+				    .segment = segment };
 
 	return gen_socket_open(&sender, &all, &fault);
 }
@@ -246,7 +248,9 @@ START_TEST(addresses_refused)
 		"udp://127.0.0.1:0-2",
 		"udp://127.0.0.1:46227-46228-46229",
 		"udp://127.0.0.1:46227-x",
-		"tcp://127.0.0.1:46227",
+		"tcp://127.0.0.1",
+		"tcp://127.0.0.1:46227-46228",
+		"sctp://127.0.0.1:46227",
 		"127.0.0.1:46227",
 	};
 
