@@ -18,7 +18,7 @@ crew_start(struct crew *crew, unsigned n)
 	if (!crew->member)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n && !err; i++) {
-		err = receiver_start(&crew->member[i].receiver);
+		err = receiver_start(&crew->member[i].receiver, NULL);
 		crew->n += !err;
 	}
 	return err;

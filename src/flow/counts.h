@@ -21,7 +21,8 @@
 	X(LATE, "late", "its block was closed")                                \
 	X(OUT_OF_WINDOW, "out_of_window", "far from all others")               \
 	X(NO_BUFFER, "no_buffer", "no free block: disks too slow")             \
-	X(UNWRITTEN, "unwritten", "no disk could write its block")
+	X(UNWRITTEN, "unwritten", "no disk could write its block")             \
+	X(UNSPLIT, "unsplit", "of no thread or station that is recorded")
 
 enum drop {
 #define X(name, key, help) DROP_##name,

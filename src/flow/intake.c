@@ -3,21 +3,32 @@
  * One pass is: aim, receive, place, for as many batches as the receiver
  * allows a source before the next source's turn.  While the shape is still
  * being learned packets are read and counted, and none is kept.
+ *
+ * Where several sources bring one stream, none of them may run ahead of the
+ * others by more than the window holds, or theirs would be late: a turn is at
+ * most its part of half a block.
+ *
+ * How much may wait in a socket is an eighth of its buffer: the kernel counts
+ * what a packet takes of its memory, up to twice its bytes and several hundred
+ * more, and a visit may come late.  More than HOLD is never worth waiting for.
  */
-#include "flow/intake.h"
+#include "flow/intake_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 
-/* What a socket may still hold when the recording stops; see intake_flush. */
+/* What a socket may still hold when the recording stops; see intake_drain. */
 enum {
 	FLUSH_BATCHES = 4096,
 	FLUSH_NS = 200000000,
 	LOOKS = 10, /* ticks in which every source is looked at once */
+	TURN = 16,  /* batches */
+	HOLD = 128 << 10,
+	OVERHEAD = 512, /* bytes of kernel memory beside a packet's own */
 };
 
 /* The place that a source feeds; -EINVAL where there is none, a bug. */
@@ -30,6 +41,36 @@ source_place(const struct intake *in, struct intake_source *s)
 	if (in->a.by == INTAKE_SOURCE)
 		s->place = sub / (in->a.shares ? in->a.shares : 1);
 	return s->place < in->a.places ? 0 : -EINVAL;
+}
+
+static uint32_t
+source_hold(const struct intake_source *s)
+{
+	socklen_t length = sizeof(int);
+	int buffer;
+
+	if (getsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &buffer, &length) < 0 ||
+	    buffer <= 0 || buffer / 8 > HOLD)
+		return HOLD;
+	return (uint32_t)buffer / 8 + 1;
+}
+
+/* Of all sources of its place together: half a block. */
+static unsigned
+source_turn(const struct intake *in, const struct intake_source *s)
+{
+	const struct geometry *g = in->a.place[s->place].geometry;
+	unsigned beside = 0;
+	uint32_t turn;
+
+	for (unsigned i = 0; i < in->sources; i++)
+		beside += in->source[i].place == s->place;
+	if (beside < 2)
+		return TURN;
+	turn = g->slots / 2 / beside / RECEIVE_BATCH;
+	if (turn > TURN)
+		return TURN;
+	return turn ? turn : 1;
 }
 
 static int
@@ -48,24 +89,14 @@ sources_make(struct intake *in)
 		s->number = i;
 		s->fd = in->a.ops->fd(in->a.state, i);
 		s->want = RECEIVE_BATCH;
+		s->hold = source_hold(s);
 		in->a.ops->counts(in->a.state, i, &s->counts);
 		err = source_place(in, s);
 	}
 	in->left = in->sources;
+	for (unsigned i = 0; i < in->sources && !err; i++)
+		in->source[i].turn = source_turn(in, &in->source[i]);
 	return err;
-}
-
-static int
-learn_make(struct intake *in)
-{
-	if (!learn_needed(in->a.shape))
-		return 0;
-	in->learn = malloc(sizeof *in->learn);
-	if (!in->learn)
-		return -ENOMEM;
-	learn_start(in->learn, in->a.shape);
-	atomic_store_explicit(&in->learning, true, memory_order_relaxed);
-	return 0;
 }
 
 static int
@@ -91,6 +122,21 @@ places_make(struct intake *in)
 	return err;
 }
 
+static int
+split_open(struct intake *in)
+{
+	struct split_args args = { .format = in->format,
+				   .shape = in->a.shape,
+				   .station = in->a.by == INTAKE_STATION,
+				   .key = in->a.key,
+				   .place = in->place,
+				   .places = in->a.places,
+				   .sources = in->sources,
+				   .spare = in->spare };
+
+	return in->a.by == INTAKE_SOURCE ? 0 : split_make(&in->split, &args);
+}
+
 int
 intake_make(struct intake **intake, const struct intake_args *args)
 {
@@ -104,9 +150,11 @@ intake_make(struct intake **intake, const struct intake_args *args)
 	pthread_mutex_init(&in->lock, NULL);
 	err = sources_make(in);
 	if (!err)
-		err = learn_make(in);
+		err = intake_learn_make(in);
 	if (!err)
 		err = places_make(in);
+	if (!err)
+		err = split_open(in);
 	if (err) {
 		intake_free(in);
 		return err;
@@ -124,71 +172,14 @@ intake_free(struct intake *in)
 		return;
 	for (unsigned i = 0; in->place && i < in->a.places; i++)
 		place_free(in->place[i]);
-	if (in->learn && in->a.shape->threads == in->learn->thread)
-		in->a.shape->threads = NULL;
+	intake_learn_free(in);
+	split_free(in->split);
 	spare_free(in->spare);
 	free(in->place);
 	free(in->shown);
-	free(in->learn);
 	free(in->source);
 	pthread_mutex_destroy(&in->lock);
 	free(in);
-}
-
-/* The learned threads stay in `learn`, which lives as long as the intake. */
-static void
-learned(struct intake *in)
-{
-	struct learn *l = in->learn;
-	struct format_shape *shape = in->a.shape;
-
-	shape->fps = l->fps;
-	if (!l->threads_known) {
-		shape->threads = l->thread;
-		shape->threads_n = l->threads;
-	}
-	for (unsigned i = 0; in->a.own && i < in->a.places; i++)
-		in->a.own[i]->fps = l->fps;
-	atomic_store_explicit(&in->learning, false, memory_order_release);
-	log_line(LOG_INFO, in->a.name,
-		 "learned %u frames per second and %u thread%s; set `fps` and "
-		 "`threads` of the stream to record from the first packet",
-		 shape->fps, shape->threads_n,
-		 shape->threads_n == 1 ? "" : "s");
-}
-
-static bool
-is_learning(const struct intake *in)
-{
-	return learn_needed(in->a.shape);
-}
-
-/* Returns how many packets of the batch it used up. */
-static unsigned
-batch_learn(struct intake *in, struct place *place,
-	    const struct receive_packet *packet, unsigned n)
-{
-	uint32_t whole = in->a.shape->prefix + in->a.shape->payload;
-	struct format_packet p;
-	unsigned i = 0;
-
-	for (; i < n && is_learning(in); i++) {
-		const struct receive_packet *k = &packet[i];
-
-		if (k->flags & RECEIVE_FOREIGN) {
-			place_drop(place, DROP_FOREIGN, 1);
-			continue;
-		}
-		if (k->flags & RECEIVE_CUT || k->bytes != whole) {
-			place_drop(place, DROP_WRONG_SIZE, 1);
-			continue;
-		}
-		place_drop(place, DROP_LEARNING, 1);
-		in->format->parse(in->a.shape, k->prefix, k->payload, &p);
-		if (learn_packet(in->learn, &p))
-			learned(in);
-	}
-	return i;
 }
 
 static void
@@ -204,47 +195,96 @@ source_end(struct intake_source *s, int err)
 			 s->number, strerror(-err));
 }
 
+static unsigned
+pairs_aim(struct intake_source *s, struct receive_pair *pair, unsigned n)
+{
+	struct intake *in = s->intake;
+
+	in->spare->used = 0;
+	if (in->split)
+		return split_aim(in->split, s->number, pair, n);
+	return place_aim(in->place[s->place], &s->aim, pair, n);
+}
+
+static void
+place_show(struct intake *in, unsigned place)
+{
+	counts_show(&in->shown[place], place_counts(in->place[place]));
+}
+
+/* By what their headers say. */
+static void
+packets_split(struct intake_source *s, const struct receive_batch *b,
+	      int64_t now_ns, int64_t now)
+{
+	struct intake *in = s->intake;
+	const uint16_t *place;
+	unsigned n;
+
+	place = split_batch(in->split, s->number, b, now_ns, now, &n);
+	while (n--)
+		place_show(in, place[n]);
+}
+
+static void
+packets_take(struct intake_source *s, struct receive_batch *b, int64_t now_ns,
+	     int64_t now)
+{
+	struct intake *in = s->intake;
+	struct place *place = in->place[s->place];
+
+	if (in->learn && intake_learns(in))
+		intake_learn(in, place, b);
+	if (in->split)
+		packets_split(s, b, now_ns, now);
+	else
+		place_batch(place, &s->aim, b->packet, b->packets, now_ns, now);
+	if (b->known)
+		place_expect(place, &s->aim, b->next);
+}
+
+static uint64_t
+batch_bytes(const struct receive_batch *b)
+{
+	uint64_t bytes = (uint64_t)b->packets * OVERHEAD;
+
+	for (unsigned i = 0; i < b->packets; i++)
+		bytes += b->packet[i].bytes;
+	return bytes;
+}
+
 int
 intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	    int64_t now)
 {
 	struct intake *in = s->intake;
-	struct place *place = in->place[s->place];
 	struct receive_pair pair[RECEIVE_BATCH];
 	struct receive_batch b = { .pair = pair };
-	uint64_t packets = 0;
+	uint64_t bytes = 0;
 	bool more = true;
 	int err;
 
+	if (batches > s->turn)
+		batches = s->turn;
 	while (more && batches--) {
 		b.pairs = s->want;
 		b.want = s->want;
 		b.packets = 0;
 		b.known = b.again = b.empty = false;
-		in->spare->used = 0;
-		b.room = place_aim(place, &s->aim, pair, b.pairs);
+		b.room = pairs_aim(s, pair, b.pairs);
 		err = in->a.ops->receive(in->a.state, s->number, &b);
 		if (err < 0) {
 			source_end(s, err);
 			return err;
 		}
 		more = (b.packets > 0 && !b.empty) || b.again;
-		packets += b.packets;
+		bytes += batch_bytes(&b);
 		s->want = b.want;
-		if (in->learn && is_learning(in)) {
-			unsigned n =
-			    batch_learn(in, place, b.packet, b.packets);
-
-			b.packets -= n;
-			memmove(b.packet, b.packet + n,
-				b.packets * sizeof b.packet[0]);
-		}
-		place_batch(place, &s->aim, b.packet, b.packets, now_ns, now);
-		if (b.known)
-			place_expect(place, &s->aim, b.next);
+		s->waits |= b.known;
+		packets_take(s, &b, now_ns, now);
 	}
-	counts_show(&in->shown[s->place], place_counts(place));
-	return more ? INTAKE_MORE : (int)(packets * in->a.shape->payload);
+	place_show(in, s->place);
+	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
 }
 
 static void
@@ -278,7 +318,7 @@ places_age(struct intake *in, int64_t now)
 {
 	for (unsigned i = 0; i < in->a.places; i++) {
 		place_age(in->place[i], now);
-		counts_show(&in->shown[i], place_counts(in->place[i]));
+		place_show(in, i);
 	}
 }
 
@@ -300,41 +340,44 @@ intake_look(struct intake *in, unsigned source, struct intake_view *view)
 	view->place = s->place;
 }
 
-/* Until a source has no more, or the budget is used up.  Returns whether
- * anything came. */
+/* True when something may be left in it.  One that can make its sender wait
+ * may itself wait for another one that comes after it: it is empty when a
+ * whole round brought nothing. */
 static bool
-source_flush(struct intake_source *s, unsigned *budget, int64_t now_ns,
+source_drain(struct intake_source *s, unsigned batches, int64_t now_ns,
 	     int64_t now)
 {
-	bool came = false;
+	int came;
 
-	while (!s->ended && *budget && clock_steady() - now < FLUSH_NS) {
-		--*budget;
-		if (intake_pass(s, 1, now_ns, now) <= 0)
-			break;
-		came = true;
-	}
-	return came;
+	if (s->ended || (s->drained && !s->waits) ||
+	    s->drainings >= FLUSH_BATCHES)
+		return false;
+	s->drainings += batches;
+	came = intake_pass(s, batches, now_ns, now);
+	s->drained = came != INTAKE_MORE;
+	return s->waits ? came > 0 : !s->drained;
 }
 
 /*
  * What arrived before the stop belongs to the recording, and the kernel may
  * still have it.  A sender that goes on could keep us here for ever, so the
- * end is also what sockets can hold, or a fifth of a second.  A source may
- * wait for another one that comes after it, so they are asked in turns.
+ * end is also what a socket can hold, or a fifth of a second.
  */
-void
-intake_flush(struct intake *in, int64_t now_ns, int64_t now)
+bool
+intake_drain(struct intake *in, unsigned batches, int64_t now_ns, int64_t now)
 {
-	unsigned budget = FLUSH_BATCHES * in->sources;
-	bool more = true;
+	bool more = false;
 
-	while (more) {
-		more = false;
-		for (unsigned i = 0; i < in->sources; i++)
-			more |=
-			    source_flush(&in->source[i], &budget, now_ns, now);
-	}
+	if (!in->until)
+		in->until = now + FLUSH_NS;
+	for (unsigned i = 0; i < in->sources; i++)
+		more |= source_drain(&in->source[i], batches, now_ns, now);
+	return !more || now >= in->until;
+}
+
+void
+intake_flush(struct intake *in, int64_t now)
+{
 	for (unsigned i = 0; i < in->a.places; i++)
 		place_flush(in->place[i]);
 	places_age(in, now);

@@ -13,6 +13,7 @@
 #include "flow/learn.h"
 #include "flow/place.h"
 #include "flow/spare.h"
+#include "flow/split.h"
 
 /*
  * An intake is an instance of a receive plugin, and the places where its
@@ -38,7 +39,12 @@ struct intake_source {
 	int fd;
 	struct aim aim;
 	unsigned want; /* pairs for the next call */
+	unsigned turn; /* batches that it may have in a row */
+	uint32_t hold; /* bytes that should wait for a visit at most */
 	bool ended;
+	bool waits;		      /* it can make its sender wait */
+	bool drained;		      /* at the end: nothing is left in it */
+	unsigned drainings;	      /* batches, at the end */
 	struct receive_counts counts; /* intake::lock */
 };
 
@@ -74,12 +80,14 @@ struct intake {
 	const struct format_ops *format;
 	struct place **place;
 	struct spare *spare;
+	struct split *split; /* NULL: a source's packets go to its place */
 	struct learn *learn; /* NULL: nothing (more) to learn */
 	struct intake_source *source;
 	unsigned sources;    /* constant: any thread may read */
 	unsigned left;	     /* sources that have not ended */
 	unsigned look;	     /* the source to look at next */
-	struct intake *next; /* receiver::intakes */
+	int64_t until;	     /* the end of the end; see intake_drain */
+	struct intake *next; /* receiver::intakes, or ::leaving */
 
 	/* Any thread may read; see counts.h. */
 	struct counts_shown *shown; /* of each place */
@@ -92,12 +100,12 @@ struct intake {
 int intake_make(struct intake **intake, const struct intake_args *args);
 void intake_free(struct intake *in);
 
-enum { INTAKE_MORE = INT_MAX };
+enum { INTAKE_FULL = 1024, INTAKE_MORE = INT_MAX };
 
 /*
- * Takes at most `batches` batches from a source.  Returns how many bytes came
- * before it was empty, INTAKE_MORE when it was not empty yet, or -errno when
- * the source has ended.
+ * Takes at most `batches` batches from a source.  Returns how much came before
+ * it was empty, INTAKE_FULL being as much as may wait without danger,
+ * INTAKE_MORE when it was not empty yet, or -errno when the source has ended.
  */
 int intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		int64_t now);
@@ -105,8 +113,15 @@ int intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 /* Ages blocks; shows the counters.  A tenth of a second apart. */
 void intake_tick(struct intake *in, int64_t now);
 
-/* The end: takes what has already arrived, and closes every block. */
-void intake_flush(struct intake *in, int64_t now_ns, int64_t now);
+/*
+ * The end, which others should not have to wait for: takes at most `batches`
+ * more of each source.  True when all has been taken that had arrived.
+ */
+bool intake_drain(struct intake *in, unsigned batches, int64_t now_ns,
+		  int64_t now);
+
+/* After that: closes every block. */
+void intake_flush(struct intake *in, int64_t now);
 
 /* What a source brought, up to a second ago.  Any thread. */
 struct intake_view {

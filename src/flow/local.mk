@@ -5,6 +5,7 @@ libflow_a_SOURCES = \
 	%D%/chunk.c %D%/chunk.h \
 	%D%/counts.h \
 	%D%/intake.c %D%/intake.h \
+	%D%/intake_learn.c %D%/intake_priv.h \
 	%D%/leaf.c %D%/leaf.h \
 	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
@@ -16,6 +17,7 @@ libflow_a_SOURCES = \
 	%D%/receiver.c %D%/receiver.h \
 	%D%/slots.c %D%/slots.h %D%/slots_aim.c %D%/slots_priv.h %D%/slots_run.c \
 	%D%/spare.c %D%/spare.h \
+	%D%/split.c %D%/split.h \
 	%D%/stock.c \
 	%D%/window.c %D%/window.h \
 	%D%/writer.c %D%/writer.h \

@@ -2,6 +2,8 @@
 #ifndef SPATE_FLOW_RECEIVER_H
 #define SPATE_FLOW_RECEIVER_H
 
+#include <stdint.h>
+
 #include "flow/intake.h"
 
 /*
@@ -11,11 +13,22 @@
  */
 struct receiver;
 
-int receiver_start(struct receiver **receiver);
+/* How its thread runs; all zero: like any other. */
+struct receiver_args {
+	int priority;	     /* SCHED_FIFO, 1 to 99; 0: none */
+	const uint32_t *cpu; /* that it may run on; NULL: on all */
+	unsigned cpus;
+};
+
+/* What of `args` (NULL: nothing) the system refuses is one line of the log;
+ * the receiver runs without.  0 or -errno. */
+int receiver_start(struct receiver **receiver,
+		   const struct receiver_args *args);
 void receiver_stop(struct receiver *r); /* after every intake is done */
 
 /* Orders for the thread; never wait.  0 or -ENOMEM.  After receiver_remove
- * the intake is flushed, and its `done` is called. */
+ * what has arrived is taken in yet, while the others go on; then the intake is
+ * flushed, and its `done` is called. */
 int receiver_add(struct receiver *r, struct intake *in);
 int receiver_remove(struct receiver *r, struct intake *in);
 

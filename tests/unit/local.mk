@@ -401,6 +401,12 @@ tests_unit_test_place_stride_SOURCES = %D%/test_place_stride.c %D%/suite.h \
 tests_unit_test_place_stride_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_stride_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_split
+TESTS += tests/unit/test_split
+tests_unit_test_split_SOURCES = %D%/test_split.c %D%/suite.h %D%/dice.h
+tests_unit_test_split_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_split_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_place_storm
 TESTS += tests/unit/test_place_storm
 tests_unit_test_place_storm_SOURCES = %D%/test_place_storm.c %D%/suite.h \

@@ -297,7 +297,7 @@ sent_and_recorded(unsigned train, const char *options)
 
 	pool_open();
 	stream_open(&stream[0], "udp", options);
-	ck_assert_int_eq(receiver_start(&r), 0);
+	ck_assert_int_eq(receiver_start(&r, NULL), 0);
 	ck_assert_int_eq(receiver_add(r, stream[0].intake), 0);
 	sender_connect(&sender, &stream[0], 0);
 	sender.train = train;
@@ -337,7 +337,7 @@ START_TEST(a_stop_takes_what_has_arrived)
 
 		pool_open();
 		stream_open(&stream[0], "udp", one);
-		ck_assert_int_eq(receiver_start(&r), 0);
+		ck_assert_int_eq(receiver_start(&r, NULL), 0);
 		sender_connect(&sender, &stream[0], 0);
 		for (unsigned i = 0; i < 256; i += train)
 			sender_send(&sender, i, train);
@@ -362,7 +362,7 @@ START_TEST(streams_do_not_mix)
 	struct receiver *r;
 
 	pool_open();
-	ck_assert_int_eq(receiver_start(&r), 0);
+	ck_assert_int_eq(receiver_start(&r, NULL), 0);
 	for (unsigned i = 0; i < MOST; i++) {
 		stream_open(&stream[i], "udp", i ? one : two);
 		ck_assert_int_eq(receiver_add(r, stream[i].intake), 0);
@@ -399,7 +399,7 @@ START_TEST(a_source_ends)
 
 	pool_open();
 	stream_open(&stream[0], "gen", "packets = 20000; first = 77;");
-	ck_assert_int_eq(receiver_start(&r), 0);
+	ck_assert_int_eq(receiver_start(&r, NULL), 0);
 	ck_assert_int_eq(receiver_add(r, stream[0].intake), 0);
 	do {
 		sched_yield();
@@ -421,7 +421,7 @@ START_TEST(nothing_comes)
 	struct receiver *r;
 
 	pool_open();
-	ck_assert_int_eq(receiver_start(&r), 0);
+	ck_assert_int_eq(receiver_start(&r, NULL), 0);
 	stream_open(&stream[0], "udp", one);
 	ck_assert_int_eq(receiver_add(r, stream[0].intake), 0);
 	stream_stop(r, &stream[0]);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_INTAKE_PRIV_H
+#define SPATE_FLOW_INTAKE_PRIV_H
+
+#include "flow/intake.h"
+
+/*
+ * What the two halves of an intake share: intake.c takes packets in,
+ * intake_learn.c learns what they do not say of themselves.
+ */
+
+/* 0 or -ENOMEM. */
+int intake_learn_make(struct intake *in);
+void intake_learn_free(struct intake *in);
+
+/* Is there something left to learn? */
+bool intake_learns(const struct intake *in);
+
+/* Learns from the packets of a batch, which are dropped at this place, and
+ * takes those away that it needed. */
+void intake_learn(struct intake *in, struct place *place,
+		  struct receive_batch *b);
+
+#endif
