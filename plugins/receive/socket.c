@@ -25,8 +25,8 @@ struct opening {
 	int fd;
 	const struct address *address;
 	union endpoint at;
-	unsigned device;  /* its number; 0: any */
-	const char *step; /* what is being tried, for the sentence */
+	unsigned device; /* its number; 0: any */
+	bool unbound;	 /* to its interface: that is what failed */
 };
 
 static int
@@ -57,17 +57,29 @@ static int
 device_bind(struct opening *o)
 {
 	const char *name = o->address->device;
+	int err = -ENODEV;
 
 	if (!name[0])
 		return 0;
-	o->step = "interface";
 	o->device = if_nametoindex(name);
-	if (!o->device)
-		return -ENODEV;
-	if (o->at.any.sa_family == AF_INET6)
-		o->at.v6.sin6_scope_id = o->device;
-	return option_set(o, SOL_SOCKET, SO_BINDTODEVICE, name,
-			  (socklen_t)strlen(name) + 1);
+	if (o->device)
+		err = option_set(o, SOL_SOCKET, SO_BINDTODEVICE, name,
+				 (socklen_t)strlen(name) + 1);
+	o->unbound = err != 0;
+	return err;
+}
+
+/* Not what others have joined.  Refused by no kernel since 4.20. */
+static void
+groups_refuse(struct opening *o)
+{
+	bool v4 = o->at.any.sa_family == AF_INET;
+	int off = 0;
+
+	option_set(o, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off);
+	if (!v4)
+		option_set(o, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off,
+			   sizeof off);
 }
 
 static int
@@ -77,12 +89,8 @@ group_join(struct opening *o)
 	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
 	struct group_source_req one = { .gsr_interface = o->device };
 	struct group_req group = { .gr_interface = o->device };
-	int off = 0, err;
+	int err;
 
-	o->step = "group";
-	/* Refused by no kernel since 4.20; without it groups still come. */
-	option_set(o, level, v4 ? IP_MULTICAST_ALL : IPV6_MULTICAST_ALL, &off,
-		   sizeof off);
 	if (o->address->sender.any.sa_family == AF_UNSPEC) {
 		memcpy(&group.gr_group, &o->at, sizeof o->at);
 		err = option_set(o, level, MCAST_JOIN_GROUP, &group,
@@ -103,16 +111,15 @@ opening_do(struct opening *o, uint64_t buffer)
 	bool group = endpoint_is_group(&o->at);
 	int on = 1, err;
 
-	o->step = "socket";
 	o->fd = socket(o->at.any.sa_family,
 		       SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (o->fd < 0)
 		return -errno;
 	buffer_grow(o->fd, (int)buffer);
+	groups_refuse(o);
 	err = device_bind(o);
 	if (!err && group)
 		err = option_set(o, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	o->step = err ? o->step : "address";
 	if (!err && bind(o->fd, &o->at.any, endpoint_bytes(&o->at)) < 0)
 		err = -errno;
 	return err || !group ? err : group_join(o);
@@ -122,36 +129,25 @@ opening_do(struct opening *o, uint64_t buffer)
 static const char *
 advice(const struct opening *o, int err)
 {
-	bool device = !strcmp(o->step, "interface");
-	bool group = !strcmp(o->step, "group");
-
 	switch (err) {
 	case -EADDRINUSE:
-		return group ? ""
-			     : "; another program or stream has it, "
-			       "'ss -ulpn' shows which";
+		return "; another program or stream has it, 'ss -ulpn' shows "
+		       "which";
 	case -EADDRNOTAVAIL:
-		return group ? "; no such interface or sender is known"
-			     : "; this machine has no such address, "
-			       "'ip -brief address' lists them";
+		return "; this machine has no such address, 'ip -brief "
+		       "address' lists them";
 	case -ENODEV:
-		return device ? "; there is no such interface, 'ip -brief "
-				"link' lists them"
-			      : "; no route says through which interface the "
-				"group comes, name it: eth2@239.1.2.3:7148";
-	case -EPERM:
-		return device ? "; binding to an interface needs CAP_NET_RAW "
-				"here"
-			      : "";
+		return o->unbound
+			   ? "; there is no such interface, 'ip -brief "
+			     "link' lists them"
+			   : "; no route says through which interface the "
+			     "group comes, name it: eth2@239.1.2.3:7148";
+	case -EPERM: return o->unbound ? "; here that needs CAP_NET_RAW" : "";
 	case -EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE";
 	case -EMFILE:
 	case -ENFILE:
 		return "; every port and group needs a file descriptor: raise "
 		       "'ulimit -n', or LimitNOFILE= of the service";
-	case -ENOBUFS:
-		return group ? "; 'sysctl net.ipv4.igmp_max_memberships' is "
-			       "the limit"
-			     : "";
 	default: return "";
 	}
 }

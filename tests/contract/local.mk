@@ -32,6 +32,18 @@ tests_contract_test_receive_sizes_SOURCES = %D%/test_receive_sizes.c %D%/receive
 tests_contract_test_receive_sizes_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_sizes_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/contract/test_receive_listen
+TESTS += tests/contract/test_receive_listen
+tests_contract_test_receive_listen_SOURCES = %D%/test_receive_listen.c %D%/receive_bench.h
+tests_contract_test_receive_listen_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_listen_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_receive_groups
+TESTS += tests/contract/test_receive_groups
+tests_contract_test_receive_groups_SOURCES = %D%/test_receive_groups.c %D%/receive_bench.h
+tests_contract_test_receive_groups_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_groups_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/contract/test_write
 TESTS += tests/contract/test_write
 tests_contract_test_write_SOURCES = %D%/test_write.c

@@ -31,6 +31,11 @@ noinst_PROGRAMS += tests/fuzz/fuzz_spead
 tests_fuzz_fuzz_spead_SOURCES = %D%/fuzz_spead.c
 tests_fuzz_fuzz_spead_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Addresses and networks of sockets.
+noinst_PROGRAMS += tests/fuzz/fuzz_address
+tests_fuzz_fuzz_address_SOURCES = %D%/fuzz_address.c
+tests_fuzz_fuzz_address_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 # The configuration and units: with their sources, so that they are watched.
 noinst_PROGRAMS += tests/fuzz/fuzz_conf
 tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \
