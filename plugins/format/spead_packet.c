@@ -125,7 +125,7 @@ whole_read(const uint8_t *head, uint32_t header, uint32_t bytes,
 	struct known k;
 
 	known_read(&k, head + FIXED, (header - FIXED) / ITEM, bits);
-	if (!bytes && k.seen & BIT(ID_BYTES) && k.value[ID_BYTES] <= UINT32_MAX)
+	if (!bytes && k.seen & BIT(ID_BYTES))
 		p->bytes = (uint32_t)k.value[ID_BYTES];
 	else
 		p->bytes = bytes - header;

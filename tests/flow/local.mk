@@ -13,6 +13,7 @@ FLOW_TESTS = \
 	%D%/record_edv2.sh \
 	%D%/record_mark5b.sh \
 	%D%/record_udpmon.sh \
+	%D%/gen_heaps.sh \
 	%D%/ports.sh \
 	%D%/real_spead.sh \
 	%D%/real_vdif.sh \

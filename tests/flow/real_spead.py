@@ -36,29 +36,44 @@ def same(what, found, expected):
 
 # ---- what spead2 sends ----------------------------------------------------
 
-def group(bits, elements):
-    """Items of all kinds, the data at the end, at an odd address or not."""
+VISIBILITY = np.dtype([("TCI", "i1"), ("FD", "u1"), ("VIS", "<c8", 4)])
+
+
+def group(bits, baselines):
+    """Items of all kinds: visibilities as the SDP-CSP interface has them.
+
+    With their descriptors, theirs begin at an odd byte, behind the end of a
+    first packet of 1472 bytes.
+    """
     ig = spead2.send.ItemGroup(flavour=spead2.Flavour(4, 64, bits))
+    for n, (name, kind, value) in enumerate((
+            ("timestamp_count", "<u4", 1795168800),
+            ("timestamp_fraction", "<u4", 2 ** 32 - 2),
+            ("channel_id", "<u4", 0), ("channel_count", "<u4", 1),
+            ("baseline_polarisation_id", "<u4", None),
+            ("baseline_count", "<u4", baselines),
+            ("phase_bin_id", "<u2", None), ("phase_bin_count", "<u2", None),
+            ("scan_id", "<u8", 2 ** 60 + 1), ("hardware_id", "<u4", None))):
+        value = value if value is None else np.dtype(kind).type(value)
+        ig.add_item(0x6000 + n, f"visibility_{name}", "", (), np.dtype(kind),
+                    value=value)
+    ig.add_item(0x600A, "correlator_output_data", "noise", (baselines,),
+                VISIBILITY, value=np.zeros(baselines, VISIBILITY))
     ig.add_item(0x1600, "timestamp", "immediate", (), format=[("u", bits)],
                 value=2 ** bits - 2)
-    ig.add_item(0x6005, "count", "immediate, as it lay in memory", (),
-                np.dtype("<u4"), value=np.uint32(131328))
-    ig.add_item(0x6008, "scan", "too large to be immediate", (),
-                np.dtype("<u8"), value=np.uint64(2 ** 60 + 1))
     ig.add_item(0x1234, "name", "of no fixed length", (None,),
                 format=[("c", 8)], value="name" * 5)
-    ig.add_item(0x600A, "data", "noise", (elements,), np.dtype("u1"),
-                value=np.zeros(elements, "u1"))
     return ig
 
 
-def heaps_of(bits, elements, describe):
-    """Start, three heaps with data, a reissue, stop."""
-    ig = group(bits, elements)
-    noise = np.random.default_rng(elements)
+def heaps_of(bits, baselines, describe, data=3):
+    """Start, some heaps with data, a reissue, stop."""
+    ig = group(bits, baselines)
+    noise = np.random.default_rng(baselines)
     yield ig.get_start()
-    for n in range(3):
-        ig["data"].value = noise.integers(0, 256, elements, "u1")
+    for n in range(data):
+        some = noise.integers(0, 256, baselines * VISIBILITY.itemsize, "u1")
+        ig["correlator_output_data"].value = some.view(VISIBILITY)
         ig["timestamp"].value = n * 1000003
         yield ig.get_heap(descriptors=describe, data="all")
     yield ig.get_heap(descriptors="all", data="none")
@@ -77,10 +92,10 @@ def many_items(bits):
     yield heap
 
 
-def packets_of(heaps, size, first=1):
+def packets_of(heaps, size):
     """The packets of each heap, as lists."""
     return [[bytes(p) for p in spead2.send.PacketGenerator(h, n, size)]
-            for n, h in enumerate(heaps, first)]
+            for n, h in enumerate(heaps, 1)]
 
 
 # ---- what spead2 reads ----------------------------------------------------
@@ -184,7 +199,7 @@ def look_at_holes(program, what, packets):
 
 def look_at_strange(program):
     """What is no packet is left out, wherever it is."""
-    packets = packets_of(heaps_of(48, 20000, "all"), 1472)
+    packets = packets_of(heaps_of(48, 601, "all"), 1472)
     datagrams = [d for heap in packets for d in heap]
     expected = read(b"".join(datagrams))
     strange = [b"S", datagrams[3][:-1], datagrams[4] + b"x",
@@ -200,11 +215,14 @@ def all_of_rewrap(program):
         for size in (1472, 8972, 16356):
             for describe in ("all", "stale"):
                 what = f"64-{bits}, {size} bytes, descriptors {describe}"
-                packets = packets_of(heaps_of(bits, 70001, describe), size)
+                packets = packets_of(heaps_of(bits, 2001, describe), size)
                 look_at_whole(program, what, packets)
                 look_at_holes(program, what, packets)
         look_at_whole(program, f"64-{bits}, 700 items",
                       packets_of(many_items(bits), 8972))
+    for size in (1472, 8972):
+        look_at_whole(program, f"512 stations, {size} bytes",
+                      packets_of(heaps_of(48, 512 * 513 // 2, "all", 1), size))
     look_at_strange(program)
 
 
