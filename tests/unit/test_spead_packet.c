@@ -12,8 +12,6 @@ static uint8_t packet[LARGE];
 static uint32_t bytes; /* of it, so far */
 static struct format_piece p;
 
-/* ---- packets by hand --------------------------------------------------- */
-
 static void
 begin(unsigned bits, unsigned n)
 {
