@@ -20,6 +20,11 @@
 	X(DUPLICATE, "duplicate", "its slot had a packet")                     \
 	X(LATE, "late", "its block was closed")                                \
 	X(OUT_OF_WINDOW, "out_of_window", "far from all others")               \
+	X(MALFORMED, "malformed", "no such packet, or contradicts itself")     \
+	X(TOO_LARGE, "too_large", "its heap does not fit in a block")          \
+	X(FRAGMENTED, "fragmented", "its heap has too many holes")             \
+	X(UNTIMED, "untimed", "when its heap is from was not told")            \
+	X(UNSTORED, "unstored", "its heap has not the item that is stored")    \
 	X(NO_BUFFER, "no_buffer", "no free block: disks too slow")             \
 	X(UNWRITTEN, "unwritten", "no disk could write its block")             \
 	X(UNSPLIT, "unsplit", "of no thread or station that is recorded")

@@ -1,9 +1,12 @@
 noinst_LIBRARIES += libflow.a
 libflow_a_SOURCES = \
 	%D%/aim.c %D%/aim.h \
+	%D%/bay.c %D%/bay.h \
 	%D%/candidate.c %D%/candidate.h \
 	%D%/chunk.c %D%/chunk.h \
 	%D%/counts.h \
+	%D%/heaps.c %D%/heaps.h %D%/heaps_priv.h \
+	%D%/heaps_aim.c %D%/heaps_live.c \
 	%D%/intake.c %D%/intake.h \
 	%D%/intake_learn.c %D%/intake_priv.h \
 	%D%/leaf.c %D%/leaf.h \
@@ -14,6 +17,11 @@ libflow_a_SOURCES = \
 	%D%/place.c %D%/place.h \
 	%D%/pool.c %D%/pool.h %D%/pool_priv.h \
 	%D%/queue.c %D%/queue.h \
+	%D%/ranges.c %D%/ranges.h \
+	%D%/recent.h \
+	%D%/row.c %D%/row.h %D%/row_run.c \
+	%D%/shifts.c %D%/shifts.h \
+	%D%/steps.c %D%/steps.h \
 	%D%/receiver.c %D%/receiver.h \
 	%D%/slots.c %D%/slots.h %D%/slots_aim.c %D%/slots_priv.h %D%/slots_run.c \
 	%D%/spare.c %D%/spare.h \

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/heaps.h"
+
+/* Of heaps, whose packets differ in size: pairs that have no place in a block
+ * are as long as a jumbo frame can be, and headers mostly shorter than that.
+ * What is longer comes whole in memory of the plugin's. */
+enum { HEAPS_SLOT = 9216, HEAPS_PREFIX = 256 };
+
 int
 spare_make(struct spare **spare, uint32_t slot_bytes, uint32_t prefix_bytes)
 {
@@ -34,11 +41,25 @@ spare_make(struct spare **spare, uint32_t slot_bytes, uint32_t prefix_bytes)
 	return 0;
 }
 
+int
+spare_make_heaps(struct spare **spare)
+{
+	int err = spare_make(spare, HEAPS_SLOT, HEAPS_PREFIX);
+
+	if (err)
+		return err;
+	err = heaps_spare_make(&(*spare)->heaps);
+	if (err)
+		spare_free(*spare);
+	return err;
+}
+
 void
 spare_free(struct spare *s)
 {
 	if (!s)
 		return;
+	heaps_spare_free(s->heaps);
 	free(s->memory);
 	free(s);
 }

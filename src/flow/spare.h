@@ -16,6 +16,8 @@
  *
  * The thread of the intake only.
  */
+struct heaps_spare;
+
 struct spare {
 	uint32_t slot_bytes, prefix_bytes;
 	uint8_t *discard; /* RECEIVE_BATCH slots */
@@ -27,12 +29,14 @@ struct spare {
 	uint64_t key[RECEIVE_BATCH];
 
 	struct moves moves;
+	struct heaps_spare *heaps; /* NULL: places are not of heaps */
 	uint8_t *memory;
 };
 
 /* 0 or -ENOMEM. */
 int spare_make(struct spare **spare, uint32_t slot_bytes,
 	       uint32_t prefix_bytes);
+int spare_make_heaps(struct spare **spare);
 void spare_free(struct spare *s); /* NULL: nothing */
 
 /* Pair number n of a call lies in spare memory. */

@@ -9,6 +9,8 @@ libstore_a_SOURCES = \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \
 	%D%/meta.c %D%/meta.h \
+	%D%/notes.c %D%/notes.h %D%/notes_priv.h \
+	%D%/notes_cube.c %D%/notes_row.c \
 	%D%/recording.c %D%/recording.h \
 	%D%/recording_count.c \
 	%D%/recording_fill.c \

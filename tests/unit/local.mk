@@ -414,6 +414,13 @@ tests_unit_test_place_storm_SOURCES = %D%/test_place_storm.c %D%/suite.h \
 tests_unit_test_place_storm_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_storm_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_heaps
+TESTS += tests/unit/test_heaps
+tests_unit_test_heaps_SOURCES = %D%/test_heaps.c %D%/suite.h \
+	%D%/heap_bench.h
+tests_unit_test_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_heaps_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_leaf
 TESTS += tests/unit/test_leaf
 tests_unit_test_leaf_SOURCES = %D%/test_leaf.c %D%/suite.h \
