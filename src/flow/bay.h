@@ -51,6 +51,12 @@ bay_free(const struct bay *bay)
 	return bay->floor > taken ? bay->floor - taken : 0;
 }
 
+static inline bool
+bay_fits(const struct bay *bay, const struct bay_want *want)
+{
+	return bay_bytes(want) <= bay_free(bay);
+}
+
 /* Lays a heap, which fits, behind the others. */
 struct note *bay_put(struct bay *bay, const struct bay_want *want);
 

@@ -344,16 +344,19 @@ static const struct place_ops heaps_ops = {
 int
 heaps_make(struct place **place, const struct place_args *args)
 {
-	struct heaps *p = calloc(1, sizeof *p);
+	struct heaps *p;
 
+	if (args->shape->store != HEAP_ROW)
+		return -ENOSYS;
+	p = calloc(1, sizeof *p);
 	if (!p)
 		return -ENOMEM;
 	p->base.ops = &heaps_ops;
 	p->a = *args;
 	p->spare = args->spare->heaps;
-	p->kind = &row_kind;
-	p->row.closed_end = &p->row.closed;
-	p->row.steps.far = args->max_gap / 4096;
+	p->kind = &rows_kind;
+	p->rows.closed_end = &p->rows.closed;
+	p->rows.steps.far = args->max_gap / 4096;
 	*place = &p->base;
 	return 0;
 }

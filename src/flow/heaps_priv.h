@@ -12,7 +12,7 @@
 
 /*
  * What the halves of heaps share: heaps.c sorts batches, heaps_aim.c says
- * where the next pieces should land, and each kind of store (row.c, cube.c)
+ * where the next pieces should land, and each kind of store (rows.c, cube.c)
  * gives heaps their memory.
  */
 enum {
@@ -55,8 +55,8 @@ struct guess {
 	uint32_t pieces;       /* of a whole heap */
 };
 
-/* Heaps of a run that may be about to begin; see row_run.c. */
-struct row_candidate {
+/* Heaps of a run that may be about to begin; see rows_run.c. */
+struct rows_candidate {
 	struct bay *bay; /* NULL: there is none */
 	uint32_t sender;
 	uint32_t pieces, late;
@@ -66,13 +66,13 @@ struct row_candidate {
 	int64_t since;
 };
 
-struct row {
+struct rows {
 	struct bay bay[HEAPS_OPEN + 1];
 	struct bay *open[HEAPS_OPEN];
 	unsigned opens;
 	struct block *ahead; /* aimed at, to be opened next */
 	uint64_t ahead_aimed;
-	struct row_candidate candidate;
+	struct rows_candidate candidate;
 	struct steps steps;
 	/* The control heap that began a stream, last. */
 	uint64_t start;
@@ -129,7 +129,7 @@ struct heaps {
 
 	uint32_t run;
 	union {
-		struct row row;
+		struct rows rows;
 	};
 };
 
@@ -142,7 +142,7 @@ struct heaps_spare {
 	bool told_large;
 };
 
-extern const struct heaps_kind row_kind;
+extern const struct heaps_kind rows_kind;
 
 /* ---- heaps.c --------------------------------------------------------- */
 

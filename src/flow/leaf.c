@@ -54,6 +54,34 @@ note(struct leaf *l, json_t *line)
 	l->unnoted |= err != 0;
 }
 
+/* A heap that is worth a line. */
+struct heap_teller {
+	struct leaf *leaf;
+	const struct block *b;
+};
+
+static void
+heap_tell(void *arg, const struct notes_event *e)
+{
+	struct heap_teller *t = arg;
+	struct output *o = t->leaf->output;
+
+	if (e->control != PIECE_DATA ||
+	    output_described(o, e->descriptor, e->bytes))
+		note(t->leaf, meta_heap_event(t->b, o->subs, e));
+}
+
+static void
+heaps_add(struct leaf *l, const struct block *b)
+{
+	struct heap_teller t = { .leaf = l, .b = b };
+	json_t *holes = meta_heap_holes(b);
+
+	if (holes)
+		note(l, holes);
+	notes_tell(b, l->output->format, heap_tell, &t);
+}
+
 /* Rare and worth reading: told once, where the chunk is. */
 static void
 notes_add(struct leaf *l, const struct block *b)
@@ -62,7 +90,9 @@ notes_add(struct leaf *l, const struct block *b)
 		note(l, meta_run(b, l->output->subs));
 		l->told[b->sub] = b->run + 1ull;
 	}
-	if (b->filled < b->used)
+	if (b->notes)
+		heaps_add(l, b);
+	else if (b->filled < b->used)
 		note(l, meta_holes(b));
 }
 
@@ -115,7 +145,7 @@ records_add(struct leaf *l, const struct block *b)
 				  .sub = b->sub,
 				  .kind = INDEX_BLOCK };
 
-	if (data_times(l, b, &r.first_ns, &r.last_ns))
+	if (!b->notes && data_times(l, b, &r.first_ns, &r.last_ns))
 		r.flags |= INDEX_DATA_TIME;
 	if (b->gap) {
 		struct index_record gap = { .number = b->number - 1,

@@ -19,7 +19,8 @@ libflow_a_SOURCES = \
 	%D%/queue.c %D%/queue.h \
 	%D%/ranges.c %D%/ranges.h \
 	%D%/recent.h \
-	%D%/row.c %D%/row.h %D%/row_run.c \
+	%D%/rows.c %D%/rows.h %D%/rows_aim.c %D%/rows_items.c \
+	%D%/rows_lay.c %D%/rows_run.c \
 	%D%/shifts.c %D%/shifts.h \
 	%D%/steps.c %D%/steps.h \
 	%D%/receiver.c %D%/receiver.h \

@@ -17,6 +17,7 @@
 
 #include "flow/pool.h"
 #include "store/geometry.h"
+#include "store/notes.h"
 
 int
 output_init(struct output *o, enum fill_kind kind,
@@ -53,11 +54,13 @@ output_finish(struct output *o)
 	free(o->run);
 }
 
-static uint32_t
+static uint64_t
 last_present(const struct block *b)
 {
 	uint32_t slot = b->used;
 
+	if (b->notes)
+		return notes_span(b);
 	while (slot && !block_has(b, slot - 1))
 		slot--;
 	return slot ? slot - 1 : 0;
@@ -68,6 +71,8 @@ first_present(const struct block *b)
 {
 	uint32_t slot = 0;
 
+	if (b->notes)
+		return 0;
 	while (slot < b->used && !block_has(b, slot))
 		slot++;
 	return slot;
@@ -156,11 +161,43 @@ output_seal(struct output *o, struct block *b)
 
 	if (b->state == BLOCK_SEALED)
 		return;
-	pthread_mutex_lock(&sub->lock);
-	fill_block(&sub->fill, b);
-	pthread_mutex_unlock(&sub->lock);
+	if (b->notes) {
+		notes_seal(b, o->format);
+	} else {
+		pthread_mutex_lock(&sub->lock);
+		fill_block(&sub->fill, b);
+		pthread_mutex_unlock(&sub->lock);
+	}
 	page_clear(b);
 	block_seal(b);
+}
+
+/* FNV-1a: two that differ are told apart by all but chance. */
+static uint64_t
+hash(const uint8_t *data, uint32_t bytes)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		h = (h ^ data[i]) * 0x100000001b3;
+	return h;
+}
+
+bool
+output_described(struct output *o, const uint8_t *descriptor, uint32_t bytes)
+{
+	uint64_t h = hash(descriptor, bytes);
+	unsigned i = 0;
+	bool added;
+
+	pthread_mutex_lock(&o->lock);
+	while (i < o->described_n && o->described[i] != h)
+		i++;
+	added = i == o->described_n && i < OUTPUT_DESCRIBED;
+	if (added)
+		o->described[o->described_n++] = h;
+	pthread_mutex_unlock(&o->lock);
+	return added;
 }
 
 static void

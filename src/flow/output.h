@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "contract/block.h"
@@ -42,6 +43,8 @@ struct output_disk {
  * none of them takes the room of another substream's first. */
 enum { OUTPUT_RUNS = 1024 };
 
+enum { OUTPUT_DESCRIBED = 1024 }; /* descriptors; more are not told */
+
 /* A sequence of its own, and what it is known by. */
 struct output_sub {
 	pthread_mutex_t lock; /* over fill; never a receiver's */
@@ -76,6 +79,8 @@ struct output {
 	uint64_t next_number;
 	struct output_run *run;
 	unsigned runs, more; /* all; beyond the first of each substream */
+	uint64_t described[OUTPUT_DESCRIBED]; /* hashes */
+	unsigned described_n;
 };
 
 /* What is above `in_flight` is set.  0 or -ENOMEM. */
@@ -93,6 +98,10 @@ void output_seal(struct output *o, struct block *b);
 /* The block is on this disk, or on none; it is dropped. */
 void output_written(struct output *o, struct block *b, unsigned disk);
 void output_lost(struct output *o, struct block *b);
+
+/* Is this description of an item new to the recording?  Any writer. */
+bool output_described(struct output *o, const uint8_t *descriptor,
+		      uint32_t bytes);
 
 /* Of a block that was written but could not be made durable. */
 void output_unwrite(struct output *o, const struct index_record *r);

@@ -9,6 +9,7 @@
 #include "contract/format.h"
 #include "store/fill.h"
 #include "store/geometry.h"
+#include "store/notes.h"
 
 /*
  * The metadata of a recording is lines of JSON, one object each, in
@@ -23,6 +24,14 @@
  *   {"run":0,["sub":3,]"base":"4812800702","time":..}   before its first
  *                                                  block on this disk
  *   {"block":12,"holes":[[4711,3],[5000,1]]}       first slot, count
+ *   {"block":12,"holes":[[62,5000],[70000,1432]],"unit":"byte"}
+ *                                                  of cubes: first, count
+ *   {"descriptor":"UwQC..","id":24586,["sub":3,]"heap":"2"}
+ *                                                  of an item of heaps: the
+ *                                                  packet that it is; once
+ *   {"control":"stop","time":..,["sub":3,]"heap":"9"}   a control heap:
+ *                                                  start, reissue, stop or
+ *                                                  update
  *   {"error":"...","time":..}                      something about this disk
  *   {"end":{..}}                                   the totals, see session
  *
@@ -45,5 +54,10 @@ json_t *meta_head(const struct meta_head *head);
 json_t *meta_run(const struct block *b, unsigned subs); /* that b begins */
 json_t *meta_holes(const struct block *b); /* NULL too: b has none */
 json_t *meta_error(const char *text, int64_t now_ns);
+
+/* Of a sealed block with notes; NULL too: it has no holes. */
+json_t *meta_heap_holes(const struct block *b);
+json_t *meta_heap_event(const struct block *b, unsigned subs,
+			const struct notes_event *e);
 
 #endif

@@ -41,6 +41,16 @@ notes_seal(struct block *b, const struct format_ops *format)
 		notes_cube_seal(b);
 }
 
+uint64_t
+notes_span(const struct block *b)
+{
+	const struct notes_head *h = notes_head(b);
+
+	if (!notes_is_row(b))
+		return b->used ? b->used - 1 : 0;
+	return h->last ? notes_at(b, h->last)->heap - b->first : 0;
+}
+
 /* ---- telling --------------------------------------------------------- */
 
 /* Which calls `event` for what, while one heap is looked at. */

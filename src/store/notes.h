@@ -123,6 +123,9 @@ bool notes_side(struct block *b, const struct side *side, const void *data);
  */
 void notes_seal(struct block *b, const struct format_ops *format);
 
+/* How far the last heap in it is from the first: of a row by their counts. */
+uint64_t notes_span(const struct block *b);
+
 /* Of a sealed block: what did not come, as bytes from the beginning of the
  * block.  Only cubes have holes; where they touch, they are told as one. */
 void notes_holes(const struct block *b,

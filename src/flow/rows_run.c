@@ -24,7 +24,7 @@
  * from the same sender within max_age: then it is a duplicate.  That which
  * ends a stream says nothing: pieces may yet come that it overtook.
  */
-#include "flow/row.h"
+#include "flow/rows.h"
 
 static void
 late_drop(struct heaps *p, enum recent_answer known)
@@ -35,27 +35,27 @@ late_drop(struct heaps *p, enum recent_answer known)
 static void
 candidate_begin(struct heaps *p, uint32_t sender)
 {
-	struct row_candidate *c = &p->row.candidate;
+	struct rows_candidate *c = &p->rows.candidate;
 	struct block *b = stock_take(p->a.stock, p->a.sub);
 
 	if (!b)
 		return;
-	*c = (struct row_candidate){ .bay = row_bay_new(p, b),
-				     .sender = sender,
-				     .since = p->now };
+	*c = (struct rows_candidate){ .bay = rows_bay_new(p, b),
+				      .sender = sender,
+				      .since = p->now };
 }
 
 struct bay *
-row_echo(struct heaps *p, const struct receive_packet *k,
-	 const struct bay_want *want, enum recent_answer known)
+rows_echo(struct heaps *p, const struct receive_packet *k,
+	  const struct bay_want *want, enum recent_answer known)
 {
-	struct row_candidate *c = &p->row.candidate;
+	struct rows_candidate *c = &p->rows.candidate;
 
 	if (!c->bay)
 		candidate_begin(p, k->sender);
 	if (c->bay && c->sender == k->sender) {
-		row_endless_cut(p, c->bay);
-		if (bay_bytes(want) <= bay_free(c->bay))
+		rows_endless_cut(p, c->bay);
+		if (bay_fits(c->bay, want))
 			return c->bay;
 	}
 	late_drop(p, known);
@@ -63,9 +63,9 @@ row_echo(struct heaps *p, const struct receive_packet *k,
 }
 
 void
-row_echo_taken(struct heaps *p, const struct heap *h, uint32_t bytes)
+rows_echo_taken(struct heaps *p, const struct heap *h, uint32_t bytes)
 {
-	struct row_candidate *c = &p->row.candidate;
+	struct rows_candidate *c = &p->rows.candidate;
 
 	c->pieces++;
 	c->late += h->known == RECENT_INCOMPLETE;
@@ -73,9 +73,9 @@ row_echo_taken(struct heaps *p, const struct heap *h, uint32_t bytes)
 }
 
 void
-row_echo_finish(struct heaps *p, const struct heap *h, bool complete)
+rows_echo_finish(struct heaps *p, const struct heap *h, bool complete)
 {
-	struct row_candidate *c = &p->row.candidate;
+	struct rows_candidate *c = &p->rows.candidate;
 
 	if (!complete)
 		return;
@@ -84,9 +84,9 @@ row_echo_finish(struct heaps *p, const struct heap *h, bool complete)
 }
 
 void
-row_echo_dissolve(struct heaps *p)
+rows_echo_dissolve(struct heaps *p)
 {
-	struct row_candidate *c = &p->row.candidate;
+	struct rows_candidate *c = &p->rows.candidate;
 
 	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
 		if (h->live && h->parked)
@@ -94,7 +94,7 @@ row_echo_dissolve(struct heaps *p)
 	}
 	p->base.counts.drop[DROP_LATE] += c->late;
 	p->base.counts.drop[DROP_DUPLICATE] += c->pieces - c->late;
-	row_unused(p, c->bay->b);
+	rows_unused(p, c->bay->b);
 	c->bay->b = NULL;
 	c->bay = NULL;
 }
@@ -104,9 +104,9 @@ row_echo_dissolve(struct heaps *p)
 static void
 run_begin(struct heaps *p)
 {
-	row_close_all(p);
+	rows_close_all(p);
 	recent_forget(&p->recent);
-	p->row.steps = (struct steps){ .far = p->row.steps.far };
+	p->rows.steps = (struct steps){ .far = p->rows.steps.far };
 	p->run++;
 	p->base.counts.runs++;
 }
@@ -129,7 +129,7 @@ finished_take(struct heaps *p, const struct block *b, uint32_t sender)
 	for (; n; n = notes_at(b, n->next)) {
 		bool complete = note_complete(n);
 
-		steps_see(&p->row.steps, n->heap, sender);
+		steps_see(&p->rows.steps, n->heap, sender);
 		if (!n->pieces)
 			continue;
 		p->base.counts.heaps++;
@@ -153,44 +153,44 @@ live_take(struct heaps *p)
 static void
 candidate_win(struct heaps *p)
 {
-	struct row_candidate *c = &p->row.candidate;
+	struct rows_candidate *c = &p->rows.candidate;
 
 	run_begin(p);
 	finished_take(p, c->bay->b, c->sender);
 	live_take(p);
 	p->base.counts.placed += c->pieces;
 	p->base.counts.bytes += c->bytes;
-	p->row.open[0] = c->bay;
-	p->row.opens = 1;
+	p->rows.open[0] = c->bay;
+	p->rows.opens = 1;
 	c->bay = NULL;
 }
 
 void
-row_echo_judge(struct heaps *p)
+rows_echo_judge(struct heaps *p)
 {
-	const struct row_candidate *c = &p->row.candidate;
+	const struct rows_candidate *c = &p->rows.candidate;
 
 	if (c->pieces >= HEAPS_AGREE || c->sure)
 		candidate_win(p);
 }
 
 void
-row_echo_settle(struct heaps *p, int64_t since)
+rows_echo_settle(struct heaps *p, int64_t since)
 {
-	struct row_candidate *c = &p->row.candidate;
+	struct rows_candidate *c = &p->rows.candidate;
 
 	if (!c->bay || c->since > since)
 		return;
 	if (c->whole)
 		candidate_win(p);
 	else
-		row_echo_dissolve(p);
+		rows_echo_dissolve(p);
 }
 
 void
-row_start(struct heaps *p, const struct format_piece *piece, uint32_t sender)
+rows_start(struct heaps *p, const struct format_piece *piece, uint32_t sender)
 {
-	struct row *r = &p->row;
+	struct rows *r = &p->rows;
 	bool same = r->start == piece->heap && r->start_sender == sender;
 
 	if (recent_find(&p->recent, piece->heap, sender) == RECENT_NOT) {
@@ -199,7 +199,7 @@ row_start(struct heaps *p, const struct format_piece *piece, uint32_t sender)
 		r->started = p->now;
 	} else if (same && p->now - r->started >= p->a.max_age) {
 		if (r->candidate.bay)
-			row_echo_dissolve(p);
+			rows_echo_dissolve(p);
 		run_begin(p);
 		r->started = p->now;
 	}
