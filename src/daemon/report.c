@@ -44,6 +44,8 @@ run_lost(const struct output_run *r)
 {
 	uint64_t slots = r->last - r->first + 1;
 
+	if (r->heaps)
+		return r->missing;
 	return slots > r->packets ? slots - r->packets : 0;
 }
 

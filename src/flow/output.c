@@ -91,6 +91,7 @@ run_add(struct output *o, const struct block *b)
 	*r = (struct output_run){ .run = b->run,
 				  .sub = b->sub,
 				  .base = b->base,
+				  .heaps = b->notes != 0,
 				  .first = b->first + first_present(b),
 				  .first_ns = b->first_ns };
 	sub->run = r;
@@ -113,17 +114,33 @@ run_extend(struct output *o, const struct block *b)
 	r->packets += b->filled;
 }
 
+/* Packets of a run are gone, others were missing all along. */
 static void
-run_shrink(struct output *o, unsigned sub, uint32_t run, uint64_t packets)
+run_change(struct output *o, unsigned sub, uint32_t run, uint64_t gone,
+	   uint64_t missing)
 {
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = o->runs; i--;) {
-		if (o->run[i].run == run && o->run[i].sub == sub) {
-			o->run[i].packets -= packets;
+		struct output_run *r = &o->run[i];
+
+		if (r->run == run && r->sub == sub) {
+			r->packets -= gone;
+			r->missing += gone + missing;
 			break;
 		}
 	}
 	pthread_mutex_unlock(&o->lock);
+}
+
+/* Of heaps it is not known before what is missing.  In a gap of a cube they
+ * are as many for each heap as in the block behind it. */
+static void
+run_miss(struct output *o, const struct block *b)
+{
+	uint64_t pieces = (uint64_t)b->filled + b->missing;
+	uint64_t gap = b->gap ? b->gap * pieces / b->used : 0;
+
+	run_change(o, b->sub, b->run, 0, b->missing + gap);
 }
 
 void
@@ -163,6 +180,7 @@ output_seal(struct output *o, struct block *b)
 		return;
 	if (b->notes) {
 		notes_seal(b, o->format);
+		run_miss(o, b);
 	} else {
 		pthread_mutex_lock(&sub->lock);
 		fill_block(&sub->fill, b);
@@ -232,7 +250,7 @@ void
 output_lost(struct output *o, struct block *b)
 {
 	add(&o->lost_packets, b->filled);
-	run_shrink(o, b->sub, b->run, b->filled);
+	run_change(o, b->sub, b->run, b->filled, 0);
 	account(o, b);
 }
 
@@ -250,5 +268,5 @@ output_unwrite(struct output *o, const struct index_record *r)
 	atomic_fetch_sub_explicit(&o->chunks, r->kind == INDEX_BLOCK,
 				  memory_order_relaxed);
 	add(&o->lost_packets, r->present);
-	run_shrink(o, r->sub, r->run, r->present);
+	run_change(o, r->sub, r->run, r->present, 0);
 }

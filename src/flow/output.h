@@ -31,6 +31,9 @@ struct output_run {
 	uint64_t base;	      /* absolute sequence of its slot 0 */
 	uint64_t first, last; /* relative, of packets */
 	uint64_t packets;
+	bool heaps; /* of heaps: `missing` are lost, else what is missing
+		       of the slots from first to last */
+	uint64_t missing;
 	int64_t first_ns, last_ns; /* arrival */
 };
 
