@@ -270,6 +270,7 @@ control_open(struct control **control, const char *socket, struct fault *fault)
 	if (!c)
 		goto no_memory;
 	c->wait_ms = CONTROL_WAIT_MS;
+	c->lines.most = CONTROL_ANSWER;
 	c->fd = -1;
 	c->socket = strdup(socket);
 	if (!c->socket)

@@ -20,18 +20,20 @@
 #define CONTROL_SOCKET "/run/spate/control.sock"
 enum {
 	CONTROL_PROTOCOL = 1,
-	CONTROL_LINE = 1 << 20,	 /* longest line */
-	CONTROL_WAIT_MS = 30000, /* for an answer, unless told otherwise */
+	CONTROL_LINE = 1 << 20,	   /* longest line of a request */
+	CONTROL_ANSWER = 64 << 20, /* and of an answer: of many substreams */
+	CONTROL_WAIT_MS = 30000,   /* for an answer, unless told otherwise */
 };
 
 /* A buffer that gives lines back out of what was read; for both ends. */
 struct control_lines {
 	char *data;
 	size_t used, start, room;
+	size_t most; /* longest line; 0: CONTROL_LINE */
 };
 
 /* Reads once from fd, when next() gives nothing more: >0 bytes, 0 at the end,
- * -EAGAIN, -EMSGSIZE when a line is longer than CONTROL_LINE, or -errno. */
+ * -EAGAIN, -EMSGSIZE when a line is longer than `most`, or -errno. */
 int control_lines_read(struct control_lines *l, int fd);
 /* The next whole line without its newline, or NULL; good until the next call. */
 char *control_lines_next(struct control_lines *l);

@@ -23,7 +23,7 @@ control_lines_read(struct control_lines *l, int fd)
 		memmove(l->data, l->data + l->start, l->used);
 		l->start = 0;
 	}
-	if (l->used >= CONTROL_LINE)
+	if (l->used >= (l->most ? l->most : CONTROL_LINE))
 		return -EMSGSIZE;
 	if (l->used == l->room) {
 		data = realloc(l->data, room);

@@ -45,6 +45,7 @@ extern const struct command command_export;
 extern const struct command command_gen;
 extern const struct command command_info;
 extern const struct command command_ls;
+extern const struct command command_probe;
 extern const struct command command_record;
 extern const struct command command_recover;
 extern const struct command command_status;

@@ -24,9 +24,11 @@ spate_SOURCES = \
 	%D%/gen_url.c %D%/gen_url.h \
 	%D%/info.c %D%/info.h \
 	%D%/live.c %D%/live.h \
+	%D%/losses.c %D%/losses.h \
 	%D%/ls.c \
 	%D%/main.c %D%/cli.h \
 	%D%/site.c %D%/site.h \
+	%D%/probe.c \
 	%D%/progress.c %D%/progress.h \
 	%D%/record.c \
 	%D%/recover.c \

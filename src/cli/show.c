@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "cli/field.h"
+#include "cli/losses.h"
 #include "cli/show.h"
 #include "cli/subs.h"
 #include "cli/table.h"
@@ -219,6 +220,7 @@ show_info(const json_t *info, bool all)
 	heap_rows(t, info);
 	counter_rows(t, info);
 	drops_row(t, info);
+	losses_rows(t, info);
 	absent_rows(t, info);
 	subs_rows(t, info);
 	table_print(t, 2, stdout);
@@ -314,8 +316,10 @@ show_running(const json_t *infos, unsigned indent)
 	}
 	table_print(t, indent, stdout);
 	table_close(t);
-	json_array_foreach(infos, i, info)
+	json_array_foreach(infos, i, info) {
 		subs_silent_line(info, indent);
+		losses_lines(info, indent);
+	}
 }
 
 void

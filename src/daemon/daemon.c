@@ -11,6 +11,9 @@
  *   writers         a disk each, with its folders; blocks from the queue,
  *   (one per disk)  errands by a poke: writer_begin, writer_end, writer_stop
  *
+ *   probes          a look at a stream, for seconds; sockets of its own;
+ *                   ended by an eventfd: probe_end
+ *
  * What crosses between them is blocks (the queue, and home to their stock),
  * errands and orders, and counters that are atomic.  The event loop is woken
  * by an eventfd, looks at every session once, and never waits for a disk.
@@ -165,6 +168,8 @@ daemon_finish(struct daemon *d)
 {
 	struct waiter *w;
 
+	d->stopping = true;
+	daemon_probes(d, NULL);
 	server_close(d->server);
 	while ((w = d->waiters)) {
 		d->waiters = w->next;
@@ -279,7 +284,7 @@ daemon_run(struct daemon *d)
 
 	log_line(LOG_INFO, NULL, "ready on %s: %u disks, %u streams",
 		 d->setup.control.socket, d->writers, d->setup.streams);
-	while (!d->stopping || d->sessions) {
+	while (!d->stopping || d->sessions || d->probes) {
 		eventfd_t n;
 		int64_t now;
 
@@ -293,6 +298,7 @@ daemon_run(struct daemon *d)
 		now = clock_steady();
 		sessions_step(d, now);
 		disks_sample(d, now);
+		daemon_probes(d, NULL);
 	}
 	return 0;
 }

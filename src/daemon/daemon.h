@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "daemon/crew.h"
+#include "daemon/probe.h"
 #include "daemon/setup.h"
 #include "daemon/server.h"
 #include "daemon/session.h"
@@ -50,6 +51,7 @@ struct daemon {
 	unsigned last_id;
 	json_t *ended; /* INFO of the last, oldest first */
 	struct waiter *waiters;
+	struct probe *probes;
 };
 
 /* 0 or -errno with a fault; daemon_finish in either case. */
@@ -62,6 +64,10 @@ void daemon_finish(struct daemon *d);
 /* verbs.c: one request of a client. */
 void daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		const json_t *request);
+
+/* verbs_probe.c: answers those whose probe is over; ends those of a stream
+ * that is to be recorded, and of who does not wait any more. */
+void daemon_probes(struct daemon *d, const struct stream *wanted);
 
 /* verbs.c: tells those who waited for this group, where it is time. */
 void daemon_tell(struct daemon *d, const char *group);

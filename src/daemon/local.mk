@@ -2,9 +2,11 @@ sbin_PROGRAMS += spated
 spated_SOURCES = \
 	%D%/crew.c %D%/crew.h \
 	%D%/daemon.c %D%/daemon.h \
+	%D%/kernel.c %D%/kernel.h \
 	%D%/main.c \
 	%D%/options.c %D%/options.h \
 	%D%/order.c %D%/order.h \
+	%D%/probe.c %D%/probe.h \
 	%D%/reception.c %D%/reception_look.c %D%/reception.h \
 	%D%/report.c %D%/report_from.c %D%/report.h \
 	%D%/server.c %D%/server.h \
@@ -12,5 +14,5 @@ spated_SOURCES = \
 	%D%/setup.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/stream_plan.c %D%/stream_print.c \
-	%D%/verbs.c %D%/verbs.h
+	%D%/verbs.c %D%/verbs_probe.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)

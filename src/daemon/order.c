@@ -69,8 +69,8 @@ order_time(const json_t *request, struct order *o, struct fault *fault)
 	return 0;
 }
 
-static int
-stream_unknown(struct daemon *d, const char *name, struct fault *fault)
+int
+order_stream_unknown(struct daemon *d, const char *name, struct fault *fault)
 {
 	char names[256] = "";
 	size_t at = 0;
@@ -97,7 +97,8 @@ order_streams(struct daemon *d, const json_t *request, struct order *o,
 		if (i >= sizeof o->stream / sizeof *o->stream)
 			return usage(fault, "too many streams");
 		if (!s)
-			return stream_unknown(d, name ? name : "?", fault);
+			return order_stream_unknown(d, name ? name : "?",
+						    fault);
 		for (unsigned k = 0; k < o->streams; k++) {
 			if (o->stream[k] == s)
 				return usage(fault, "the same stream twice");
@@ -250,6 +251,8 @@ order_begin(struct daemon *d, const struct order *o, struct fault *fault)
 	struct reception *in = NULL;
 	int err = 0;
 
+	for (unsigned i = 0; i < o->streams; i++)
+		daemon_probes(d, o->stream[i]);
 	for (unsigned i = o->streams; i-- && !err;)
 		err = stream_add(d, o, i, &new, fault);
 	if (err) {

@@ -24,4 +24,8 @@ int order_read(struct order *o, struct daemon *d, const json_t *request,
 /* Begins a session for each stream: all of them or none.  0 or -errno. */
 int order_begin(struct daemon *d, const struct order *o, struct fault *fault);
 
+/* -ENOENT with a fault that names those there are. */
+int order_stream_unknown(struct daemon *d, const char *name,
+			 struct fault *fault);
+
 #endif

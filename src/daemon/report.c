@@ -25,8 +25,8 @@ struct totals {
 	uint64_t packets, lost, bytes, overruns;
 };
 
-static json_t *
-time_json(int64_t ns)
+json_t *
+report_time(int64_t ns)
 {
 	char text[UNITS_TEXT];
 
@@ -39,8 +39,8 @@ integer(uint64_t n)
 	return json_integer((json_int_t)n);
 }
 
-static uint64_t
-run_lost(const struct output_run *r)
+uint64_t
+report_run_lost(const struct output_run *r)
 {
 	uint64_t slots = r->last - r->first + 1;
 
@@ -64,7 +64,7 @@ totals_take(struct session *s, struct totals *t)
 	t->lost = 0;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < o->runs; i++)
-		t->lost += run_lost(&o->run[i]);
+		t->lost += report_run_lost(&o->run[i]);
 	pthread_mutex_unlock(&o->lock);
 }
 
@@ -84,17 +84,21 @@ drops_json(const struct counts *c)
 }
 
 static json_t *
-run_json(const struct output_run *r)
+run_json(const struct output *o, const struct output_run *r)
 {
 	char base[24];
+	json_t *json;
 
 	snprintf(base, sizeof base, "%" PRIu64, r->base);
-	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
-			 (json_int_t)r->run, "base", base, "first",
-			 (json_int_t)r->first, "last", (json_int_t)r->last,
-			 "packets", (json_int_t)r->packets, "packets_lost",
-			 (json_int_t)run_lost(r), "start",
-			 time_json(r->first_ns), "end", time_json(r->last_ns));
+	json = json_pack(
+	    "{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
+	    (json_int_t)r->run, "base", base, "first", (json_int_t)r->first,
+	    "last", (json_int_t)r->last, "packets", (json_int_t)r->packets,
+	    "packets_lost", (json_int_t)report_run_lost(r), "start",
+	    report_time(r->first_ns), "end", report_time(r->last_ns));
+	if (json && o->subs > 1)
+		json_object_set_new(json, "sub", json_integer(r->sub));
+	return json;
 }
 
 static json_t *
@@ -104,7 +108,7 @@ runs_json(struct output *o)
 
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < o->runs; i++)
-		json_array_append_new(runs, run_json(&o->run[i]));
+		json_array_append_new(runs, run_json(o, &o->run[i]));
 	pthread_mutex_unlock(&o->lock);
 	return runs;
 }
@@ -157,7 +161,7 @@ report_tail(struct session *s)
 
 	totals_take(s, &t);
 	end = json_pack("{s:s, s:o, s:o, s:I}", "reason", s->reason, "start",
-			time_json(s->start_ns), "end", time_json(s->end_ns),
+			report_time(s->start_ns), "end", report_time(s->end_ns),
 			"bytes", (json_int_t)t.bytes);
 	counts_set(end, &t);
 	report_from(s, end);
@@ -185,7 +189,7 @@ live_set(json_t *to, struct session *s)
 				       : json_null());
 	json_object_set_new(to, "stop_at",
 			    s->stop_at
-				? time_json(clock_now() + s->stop_at - now)
+				? report_time(clock_now() + s->stop_at - now)
 				: json_null());
 	json_object_set_new(to, "rate", json_real(s->rate));
 	json_object_set_new(to, "learning",
@@ -225,8 +229,8 @@ report_info(struct session *s)
 	info = json_pack(
 	    "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I}", "id", (int)s->id,
 	    "name", s->name, "state", state_name(s), "stream", s->stream->name,
-	    "format", s->stream->o.format, "start", time_json(s->start_ns),
-	    "end", time_json(s->end_ns), "bytes", (json_int_t)t.bytes,
+	    "format", s->stream->o.format, "start", report_time(s->start_ns),
+	    "end", report_time(s->end_ns), "bytes", (json_int_t)t.bytes,
 	    "payload", (json_int_t)s->shape->payload);
 	if (!info)
 		return NULL;

@@ -17,8 +17,13 @@ json_t *report_disk(struct writer *w, double rate);
 json_t *report_stream(const struct stream *s);
 json_t *report_memory(struct pool *pool);
 
-/* Adds to INFO, or to the end, where it all came from: `sources` and, where
- * there are several substreams, `subs` and `silent`. */
+/* null for 0. */
+json_t *report_time(int64_t ns);
+uint64_t report_run_lost(const struct output_run *r); /* packets */
+
+/* Adds to INFO, or to the end, where it all came from, and what died on the
+ * way: `sources`, `kernel` and, where there are several substreams, `subs`
+ * and `silent`. */
 void report_from(struct session *s, json_t *to);
 
 /* One line in the log: how the recording went. */

@@ -3,6 +3,7 @@
  * Where packets came from, so that the one port of hundreds that is silent,
  * or the one interface of two that loses, is seen.
  *
+ *   kernel    what died before any socket; see kernel.h
  *   sources   one for each socket; those of a port range are summed for each
  *             interface instead, since every port is in
  *   subs      one for each substream
@@ -16,16 +17,20 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "daemon/report.h"
+
+enum { BOUND = 64 /* interfaces of one stream */ };
 
 #define QUIET INT64_C(5000000000) /* ns */
 
-/* Of all sources that feed one substream. */
+/* Of all sources that feed one substream, and all runs that it made. */
 struct origin {
 	char name[72]; /* the address of the first of them */
 	uint64_t overruns;
 	char sender[RECEIVE_SENDER];
+	uint64_t lost;
+	unsigned runs;
+	int64_t first_ns, last_ns;
 };
 
 static json_t *
@@ -91,6 +96,27 @@ sources_json(struct reception *in)
 	return list;
 }
 
+/* The interfaces that sources are bound to, or all. */
+static void
+kernel_set(struct session *s, json_t *to)
+{
+	const char *bound[BOUND];
+	unsigned n = reception_sources(s->in), devices = 0, sub;
+
+	for (unsigned i = 0; i < n && devices < BOUND; i++) {
+		struct receive_counts c;
+		unsigned k = 0;
+
+		reception_look(s->in, i, &c, &sub);
+		while (k < devices && !same(bound[k], c.device))
+			k++;
+		if (c.device && k == devices)
+			bound[devices++] = c.device;
+	}
+	json_object_set_new(to, "kernel",
+			    kernel_lost(&s->kernel, bound, devices));
+}
+
 /* ---- substreams ------------------------------------------------------ */
 
 static struct origin *
@@ -114,22 +140,38 @@ origins_find(struct reception *in)
 	return list;
 }
 
-static json_t *
-sub_json(struct session *s, unsigned i, const struct origin *o, int64_t now)
+static void
+runs_find(struct output *o, struct origin *list)
 {
-	const struct session_sub *sub = &s->sub[i];
-	char text[UNITS_TEXT];
+	pthread_mutex_lock(&o->lock);
+	for (unsigned i = 0; i < o->runs; i++) {
+		const struct output_run *r = &o->run[i];
+		struct origin *to = &list[r->sub];
+
+		to->lost += report_run_lost(r);
+		if (!to->runs++)
+			to->first_ns = r->first_ns;
+		to->last_ns = r->last_ns;
+	}
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* The keys of recording_info, and what only the daemon knows. */
+static json_t *
+sub_json(struct session *s, unsigned i, const struct origin *o)
+{
 	struct counts c;
 
 	reception_sub_counts(s->in, i, &c);
 	return json_pack(
-	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:s?}", "sub", (int)i, "address",
-	    o->name[0] ? o->name : NULL, "sender",
+	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:I, s:i, s:I, "
+	    "s:o, s:o}",
+	    "sub", (int)i, "address", o->name[0] ? o->name : NULL, "sender",
 	    o->sender[0] ? o->sender : NULL, "datagrams",
 	    (json_int_t)c.datagrams, "packets", (json_int_t)c.placed,
-	    "overruns", (json_int_t)o->overruns, "last",
-	    sub->last ? units_show_time_ns(text, clock_now() - now + sub->last)
-		      : NULL);
+	    "packets_lost", (json_int_t)o->lost, "bytes", (json_int_t)c.bytes,
+	    "runs", (int)o->runs, "overruns", (json_int_t)o->overruns, "start",
+	    report_time(o->first_ns), "end", report_time(o->last_ns));
 }
 
 /* "41007" of "0.0.0.0:41007": what tells one of a range from the others. */
@@ -176,15 +218,17 @@ report_from(struct session *s, json_t *to)
 	json_t *subs;
 
 	json_object_set_new(to, "sources", sources_json(s->in));
+	kernel_set(s, to);
 	if (!s->sub)
 		return;
 	list = origins_find(s->in);
 	if (!list)
 		return;
+	runs_find(&s->output, list);
 	session_subs_sample(s, now);
 	subs = json_array();
 	for (unsigned i = 0; i < s->stream->plan.subs; i++)
-		json_array_append_new(subs, sub_json(s, i, &list[i], now));
+		json_array_append_new(subs, sub_json(s, i, &list[i]));
 	json_object_set_new(to, "subs", subs);
 	json_object_set_new(to, "silent", silent_json(s, list, now));
 	free(list);

@@ -131,6 +131,12 @@ client_send(struct server *s, struct client *c, json_t *line)
 	return client_flush(s, c);
 }
 
+bool
+server_waits(struct server *s, struct server_ticket t)
+{
+	return client_find(s, t.client) != NULL;
+}
+
 void
 server_answer(struct server *s, struct server_ticket t, json_t *result)
 {

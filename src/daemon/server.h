@@ -3,6 +3,7 @@
 #define SPATE_DAEMON_SERVER_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/fault.h"
@@ -40,6 +41,9 @@ void server_close(struct server *s);
 /* An epoll set: readable when there is something to do. */
 int server_fd(const struct server *s);
 void server_step(struct server *s);
+
+/* Is whoever asked still there? */
+bool server_waits(struct server *s, struct server_ticket t);
 
 /* `result` is taken over. */
 void server_answer(struct server *s, struct server_ticket t, json_t *result);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/fault.h"
+#include "daemon/kernel.h"
 #include "daemon/reception.h"
 #include "flow/output.h"
 #include "flow/writer.h"
@@ -85,6 +86,7 @@ struct session {
 	uint64_t sampled_bytes;
 	double rate;		 /* bits per second */
 	struct session_sub *sub; /* NULL: there is one */
+	struct kernel kernel;	 /* as it was when this began */
 
 	struct session *next; /* daemon::sessions */
 };

@@ -139,6 +139,7 @@ session_new(const struct session_host *host, struct reception *in,
 	session_name(s->name, in->name, in->stream, part);
 	s->start_ns = clock_now();
 	s->started = s->sampled = clock_steady();
+	kernel_look(&s->kernel);
 	in->users++;
 	return s;
 }
@@ -227,6 +228,7 @@ session_free(struct session *s)
 		output_finish(&s->output);
 	free(s->output.disk);
 	free(s->sub);
+	kernel_clear(&s->kernel);
 	json_decref(s->head);
 	reception_put(s->in);
 	free(s);

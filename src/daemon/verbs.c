@@ -301,6 +301,7 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		{ "record", do_record },   { "stop", do_stop },
 		{ "info", do_info },	   { "status", do_status },
 		{ "streams", do_streams }, { "disks", do_disks },
+		{ "probe", verb_probe },
 	};
 	struct daemon *d = arg;
 	struct fault fault = { 0 };

@@ -2,6 +2,8 @@
 #ifndef SPATE_DAEMON_VERBS_H
 #define SPATE_DAEMON_VERBS_H
 
+#include "daemon/daemon.h"
+
 /*
  * The verbs of the control socket (see base/control.h for the framing).
  * Names in [] may be left out.  Times are ISO 8601 UTC with nine digits.
@@ -23,6 +25,13 @@
  *            memory, layout, fill, recording: NAME or null}...]}
  * disks    {} -> {disks:[DISK...], patterns:[..], skipped}
  *
+ * probe    {stream, [for:"3s"]}  a look at a stream, without recording it
+ *          -> PROBE; of one that is being recorded
+ *             {stream, format, recording: NAME, recordings:[INFO...]}
+ *
+ * PROBE    what flow/sample.h lists, and {stream, format, recording: null,
+ *           seconds, subs, overruns, sources:[{address, device, sender,
+ *           datagrams, overruns}...]}
  * DISK     {path, state:"idle|writing|full|failed|missing", why: text or null,
  *           total, free (bytes, above the reserve), written (bytes, since
  *           the daemon started), chunks, rate (bytes/s, last second),
@@ -33,5 +42,9 @@
  *
  * DISK and INFO keys are stable: programs read them.
  */
+
+/* verbs_probe.c */
+int verb_probe(struct daemon *d, struct server_ticket ticket,
+	       const json_t *request, struct fault *fault);
 
 #endif

@@ -207,9 +207,22 @@ tests_unit_test_progress_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_live
 TESTS += tests/unit/test_live
 tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
-	src/cli/live.c src/cli/subs.c src/cli/show.c src/cli/table.c
+	src/cli/live.c src/cli/losses.c src/cli/subs.c src/cli/show.c \
+	src/cli/table.c
 tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_live_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_kernel
+TESTS += tests/unit/test_kernel
+tests_unit_test_kernel_SOURCES = %D%/test_kernel.c %D%/suite.h %D%/scratch.h
+tests_unit_test_kernel_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_kernel_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_sample
+TESTS += tests/unit/test_sample
+tests_unit_test_sample_SOURCES = %D%/test_sample.c %D%/suite.h %D%/fake_format.h
+tests_unit_test_sample_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sample_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_gen_frames
 TESTS += tests/unit/test_gen_frames
@@ -242,7 +255,7 @@ tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_show
 TESTS += tests/unit/test_show
 tests_unit_test_show_SOURCES = %D%/test_show.c %D%/suite.h \
-	src/cli/show.c src/cli/subs.c src/cli/table.c
+	src/cli/losses.c src/cli/show.c src/cli/subs.c src/cli/table.c
 tests_unit_test_show_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_show_LDADD = $(UNIT_BASE)
 

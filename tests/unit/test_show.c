@@ -172,4 +172,30 @@ START_TEST(counters_may_be_unknown)
 }
 END_TEST
 
-SUITE("show", percent, info, runs, substreams, heaps, counters_may_be_unknown)
+START_TEST(losses)
+{
+	const char *out =
+	    shown("{\"name\":\"t1\",\"overruns\":3,"
+		  "\"sources\":[{\"address\":\"1.2.3.4:5\",\"overruns\":3},"
+		  "{\"address\":\"1.2.3.4:6\",\"overruns\":0}],"
+		  "\"kernel\":{\"interfaces\":[{\"device\":\"eth2\","
+		  "\"rx_dropped\":0,\"rx_missed_errors\":12,"
+		  "\"rx_fifo_errors\":7},"
+		  "{\"device\":\"eth3\",\"rx_dropped\":0}],"
+		  "\"udp\":{\"in_errors\":5,\"rcvbuf_errors\":4}}}");
+
+	ck_assert_ptr_nonnull(
+	    strstr(out, "card eth2  12 rx_missed_errors, 7 rx_fifo_errors\n"));
+	ck_assert_ptr_null(strstr(out, "eth3"));
+	ck_assert_ptr_nonnull(strstr(out, "3 overruns of 1.2.3.4:5"));
+	ck_assert_ptr_null(strstr(out, "1.2.3.4:6"));
+	ck_assert_ptr_nonnull(strstr(out, "5 errors, 4 of them full buffers"));
+	out = shown("{\"name\":\"t1\",\"kernel\":{\"interfaces\":[],"
+		    "\"udp\":{\"in_errors\":0,\"rcvbuf_errors\":0}}}");
+	ck_assert_ptr_null(strstr(out, "kernel"));
+	ck_assert_ptr_null(strstr(out, "card"));
+}
+END_TEST
+
+SUITE("show", percent, info, runs, substreams, heaps, losses,
+      counters_may_be_unknown)

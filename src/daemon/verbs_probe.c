@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `probe` is answered when the look is over: after its time, or when the
+ * stream is to be recorded, or the daemon ends.  Who has gone away meanwhile
+ * does not keep the port.
+ *
+ * A stream that is being recorded is not looked at again: its session knows.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "daemon/order.h"
+#include "daemon/report.h"
+#include "daemon/verbs.h"
+
+#define SPAN_DEFAULT INT64_C(3000000000)
+#define SPAN_MOST    INT64_C(600000000000)
+
+/* What its sessions count, since it began. */
+static json_t *
+recorded_json(struct daemon *d, const struct stream *stream)
+{
+	json_t *list = json_array();
+
+	for (struct session *s = d->sessions; s; s = s->next) {
+		if (s->stream == stream)
+			json_array_append_new(list, report_info(s));
+	}
+	return json_pack("{s:s, s:s, s:s, s:o}", "stream", stream->name,
+			 "format", stream->o.format, "recording",
+			 stream->reception->name, "recordings", list);
+}
+
+static int
+span_read(const json_t *request, int64_t *span, struct fault *fault)
+{
+	const json_t *value = json_object_get(request, "for");
+	const char *text = json_string_value(value);
+
+	*span = SPAN_DEFAULT;
+	if (!value || json_is_null(value))
+		return 0;
+	if (!text || units_span(text, span) < 0 || *span <= 0 ||
+	    *span > SPAN_MOST) {
+		fault_set(fault, -EINVAL, "usage",
+			  "`for` has to be a span of time, up to 10m");
+		fault_hint(fault, "write it as 3s or 1m");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+probed_already(const struct daemon *d, const struct stream *stream,
+	       struct fault *fault)
+{
+	for (const struct probe *p = d->probes; p; p = p->next) {
+		if (p->stream != stream)
+			continue;
+		fault_set(fault, -EBUSY, "busy",
+			  "stream %s is being probed already", stream->name);
+		fault_hint(fault, "try again in a few seconds");
+		return -EBUSY;
+	}
+	return 0;
+}
+
+int
+verb_probe(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	   struct fault *fault)
+{
+	const char *name =
+	    json_string_value(json_object_get(request, "stream"));
+	struct stream *stream = name ? setup_stream(&d->setup, name) : NULL;
+	struct probe *p;
+	int64_t span;
+	int err = span_read(request, &span, fault);
+
+	if (err)
+		return err;
+	if (!stream)
+		return order_stream_unknown(d, name ? name : "?", fault);
+	if (stream->reception) {
+		server_answer(d->server, ticket, recorded_json(d, stream));
+		return 0;
+	}
+	err = probed_already(d, stream, fault);
+	if (!err)
+		err = probe_begin(&p, stream, span, d->host.wake, d->host.arg,
+				  fault);
+	if (err)
+		return err;
+	p->ticket = ticket;
+	p->next = d->probes;
+	d->probes = p;
+	return 0;
+}
+
+void
+daemon_probes(struct daemon *d, const struct stream *wanted)
+{
+	struct probe **at = &d->probes, *p;
+
+	while ((p = *at)) {
+		struct server_ticket ticket = p->ticket;
+
+		if (!probe_over(p) && p->stream != wanted && !d->stopping &&
+		    server_waits(d->server, ticket)) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		server_answer(d->server, ticket, probe_end(p));
+	}
+}
