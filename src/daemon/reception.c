@@ -43,11 +43,13 @@ own_make(struct reception *in, int64_t around)
 	const struct stream *stream = in->stream;
 
 	in->own = calloc(stream->keys, sizeof *in->own);
-	if (!in->own)
+	in->list = calloc(stream->keys, sizeof(struct format_shape *));
+	if (!in->own || !in->list)
 		return -ENOMEM;
 	for (unsigned i = 0; i < stream->keys; i++) {
 		struct format_shape *own = &in->own[i];
 
+		in->list[i] = own;
 		*own = stream->shape;
 		own->around = around;
 		own->rate /= stream->keys;
@@ -118,6 +120,7 @@ reception_close(struct reception *in)
 	}
 	if (in->stock)
 		stock_return(in->stock);
+	free(in->list);
 	free(in->own);
 	free(in->share);
 	free(in);
@@ -223,14 +226,11 @@ share_feed(struct reception *in, unsigned k, const struct reception_out *out)
 	const struct stream *stream = in->stream;
 	unsigned n = share_places(in, k);
 	struct place_args *place = calloc(n, sizeof *place);
-	struct format_shape **own = calloc(n, sizeof(struct format_shape *));
 	int err = -ENOMEM;
 
-	for (unsigned i = 0; place && own && i < n; i++) {
+	for (unsigned i = 0; place && i < n; i++)
 		place[i] = place_of(in, k, i, out);
-		own[i] = in->own ? &in->own[i] : NULL;
-	}
-	if (place && own) {
+	if (place) {
 		struct intake_args args = {
 			.name = in->name,
 			.ops = stream->receive,
@@ -241,7 +241,7 @@ share_feed(struct reception *in, unsigned k, const struct reception_out *out)
 			.shares = stream->plan.threads > 1 ? 1 : in->shares,
 			.by = by[stream->split],
 			.key = stream->key,
-			.own = in->own ? own : NULL,
+			.own = in->list,
 			.done = share_done,
 			.arg = &in->share[k],
 		};
@@ -249,7 +249,6 @@ share_feed(struct reception *in, unsigned k, const struct reception_out *out)
 		err = intake_make(&in->share[k].intake, &args);
 	}
 	free(place);
-	free(own);
 	return err;
 }
 

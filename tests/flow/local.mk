@@ -16,6 +16,7 @@ FLOW_TESTS = \
 	%D%/record_udpmon.sh \
 	%D%/gen_heaps.sh \
 	%D%/ports.sh \
+	%D%/split.sh \
 	%D%/probe.sh \
 	%D%/real_spead.sh \
 	%D%/real_vdif.sh \
