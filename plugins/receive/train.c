@@ -42,24 +42,32 @@ train_clear(struct train *t)
 
 /* ---- reading --------------------------------------------------------- */
 
+/* How many pairs are as long as the first, up to one that is not. */
+static unsigned
+pairs_alike(const struct receive_pair *pair, unsigned n)
+{
+	unsigned i = 1;
+
+	while (i < n && pair_bytes(&pair[i]) == pair_bytes(pair))
+		i++;
+	return i;
+}
+
 static unsigned
 iovec_aim(struct train *t, const struct receive_batch *b)
 {
-	struct iovec *v = t->iov;
 	unsigned given = b->pairs < t->pairs ? b->pairs : t->pairs;
 	const struct receive_pair *p = b->pair, *end = p + given;
-	unsigned alike = 0;
+	struct iovec *v = t->iov;
 
 	t->given = given;
 	t->first = pair_bytes(p);
+	t->alike = t->varies ? pairs_alike(p, given) : given;
 	for (; p < end; p++) {
 		if (p->prefix_bytes)
 			*v++ = (struct iovec){ p->prefix, p->prefix_bytes };
 		*v++ = (struct iovec){ p->payload, p->payload_bytes };
-		if (pair_bytes(p) == t->first && alike == p - b->pair)
-			alike++;
 	}
-	t->alike = alike;
 	*v++ = (struct iovec){ t->overflow, TRAIN_BYTES };
 	return (unsigned)(v - t->iov);
 }
