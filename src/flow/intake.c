@@ -259,11 +259,12 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 {
 	struct intake *in = s->intake;
 	struct receive_pair pair[RECEIVE_BATCH];
-	struct receive_batch b = { .pair = pair };
+	struct receive_batch b; /* a plugin writes what it tells of */
 	uint64_t bytes = 0;
 	bool more = true;
 	int err;
 
+	b.pair = pair;
 	if (batches > s->turn)
 		batches = s->turn;
 	while (more && batches--) {
