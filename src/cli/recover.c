@@ -29,11 +29,12 @@ say(void *arg, const char *sentence)
 static void
 print_json(const char *name, const struct recover_report *r)
 {
-	json_t *line = json_pack(
-	    "{s:s s:i s:i s:i s:i s:I s:I s:I s:b}", "name", name, "indexed",
-	    r->indexed, "rebuilt", r->rebuilt, "empty", r->empty, "lost",
-	    r->lost, "torn", (json_int_t)r->torn, "cut", (json_int_t)r->cut,
-	    "packets", (json_int_t)r->packets, "closed", r->closed);
+	json_t *line =
+	    json_pack("{s:s s:i s:i s:i s:i s:i s:I s:I s:I s:b}", "name", name,
+		      "indexed", r->indexed, "rebuilt", r->rebuilt, "empty",
+		      r->empty, "unplaced", r->unplaced, "lost", r->lost,
+		      "torn", (json_int_t)r->torn, "cut", (json_int_t)r->cut,
+		      "packets", (json_int_t)r->packets, "closed", r->closed);
 
 	cli_print_json(line);
 	json_decref(line);
@@ -42,7 +43,8 @@ print_json(const char *name, const struct recover_report *r)
 static void
 print_text(const char *name, const struct recover_report *r)
 {
-	if (!r->rebuilt && !r->empty && !r->torn && !r->cut && !r->closed) {
+	if (!r->rebuilt && !r->empty && !r->torn && !r->cut && !r->closed &&
+	    !r->unplaced) {
 		printf("%s: there was nothing to do\n", name);
 		return;
 	}
@@ -51,6 +53,8 @@ print_text(const char *name, const struct recover_report *r)
 	       name, r->packets, r->indexed, r->rebuilt);
 	if (r->lost)
 		printf(", %u are lost", r->lost);
+	if (r->unplaced)
+		printf(", %u are left, of unknown substreams", r->unplaced);
 	putchar('\n');
 }
 

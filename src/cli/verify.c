@@ -2,6 +2,7 @@
 /* spate verify: holds a recording against its indexes.  Anything wrong is a
  * line, and makes it fail. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ struct check {
 	const struct cli *cli;
 	struct progress progress;
 	json_t *found; /* sentences */
+	uint64_t heaps, incomplete;
 };
 
 static void
@@ -38,6 +40,14 @@ progress(void *arg, size_t done, size_t of)
 }
 
 static void
+heaps_set(const struct check *c, json_t *line)
+{
+	json_object_set_new(line, "heaps", json_integer((json_int_t)c->heaps));
+	json_object_set_new(line, "heaps_incomplete",
+			    json_integer((json_int_t)c->incomplete));
+}
+
+static void
 print(const struct check *c, const struct recording *rec, int wrong)
 {
 	const struct recording_facts *facts = recording_facts(rec);
@@ -49,19 +59,30 @@ print(const struct check *c, const struct recording *rec, int wrong)
 		line = json_pack("{s:s s:I s:i s:O}", "name", facts->name,
 				 "blocks", (json_int_t)blocks, "wrong", wrong,
 				 "found", c->found);
+		if (facts->store == HEAP_ROW)
+			heaps_set(c, line);
 		cli_print_json(line);
 		json_decref(line);
-	} else if (!wrong) {
-		printf("%s: %zu blocks in %u chunks, nothing is wrong\n",
-		       facts->name, blocks, facts->chunks);
+		return;
 	}
+	if (wrong)
+		return;
+	printf("%s: %zu blocks in %u chunks", facts->name, blocks,
+	       facts->chunks);
+	if (facts->subs > 1)
+		printf(" of %u substreams", facts->subs);
+	if (facts->store == HEAP_ROW)
+		printf(", %" PRIu64 " heaps (%" PRIu64 " incomplete)", c->heaps,
+		       c->incomplete);
+	printf(", nothing is wrong\n");
 }
 
 static int
 check(struct check *c, const struct disks *disks, const char *name,
       struct fault *fault)
 {
-	const struct verify_hooks hooks = { found, progress, c };
+	const struct verify_hooks hooks = { found, progress, c, &c->heaps,
+					    &c->incomplete };
 	struct recording *rec;
 	int wrong = recording_open(&rec, disks, name, fault);
 

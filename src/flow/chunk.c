@@ -287,6 +287,7 @@ chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	fd = folder_chunk(leaf->folder, b->number, flags, bytes);
 	if (fd < 0)
 		return fd;
+	leaf_announce(leaf, b);
 	err = data_write(m, fd, b->data, padded(m, bytes));
 	if (!err && padded(m, bytes) != bytes &&
 	    ftruncate(fd, (off_t)bytes) < 0)

@@ -75,21 +75,41 @@ static void
 heaps_add(struct leaf *l, const struct block *b)
 {
 	struct heap_teller t = { .leaf = l, .b = b };
-	json_t *holes = meta_heap_holes(b);
+	json_t *holes = NULL;
 
+	if (l->output->shape->store == HEAP_CUBE)
+		holes = meta_heap_holes(b);
 	if (holes)
 		note(l, holes);
 	notes_tell(b, l->output->format, heap_tell, &t);
 }
 
-/* Rare and worth reading: told once, where the chunk is. */
+/* Told once, where the chunk is. */
+static void
+note_run(struct leaf *l, const struct block *b)
+{
+	if (l->told[b->sub] == b->run + 1ull)
+		return;
+	note(l, meta_run(b, l->output->subs));
+	l->told[b->sub] = b->run + 1ull;
+}
+
+void
+leaf_announce(struct leaf *l, const struct block *b)
+{
+	unsigned subs = l->output->subs;
+
+	if (subs < 2 && l->output->shape->store == HEAP_NONE)
+		return;
+	note_run(l, b);
+	note(l, meta_chunk(b, subs));
+}
+
+/* Rare and worth reading. */
 static void
 notes_add(struct leaf *l, const struct block *b)
 {
-	if (l->told[b->sub] != b->run + 1ull) {
-		note(l, meta_run(b, l->output->subs));
-		l->told[b->sub] = b->run + 1ull;
-	}
+	note_run(l, b);
 	if (b->notes)
 		heaps_add(l, b);
 	else if (b->filled < b->used)

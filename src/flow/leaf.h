@@ -36,6 +36,13 @@ struct leaf {
 int leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o);
 
 /*
+ * Notes what a block is of, before its chunk is written: after a crash the
+ * chunk alone would not tell its substream, nor a cube its place.  Only where
+ * that is so.
+ */
+void leaf_announce(struct leaf *leaf, const struct block *b);
+
+/*
  * Takes a written chunk's descriptor over (-1: nothing is stored) and makes
  * the block's records part of the next round.
  */

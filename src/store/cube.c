@@ -264,8 +264,6 @@ cube_find(struct cube *cube, size_t span, unsigned channel, uint64_t time,
 	from = (time - b->first) * payload;
 	item->offset = b->block->offset + from;
 	item->state = CUBE_WHOLE;
-	if (!b->block->record.missing)
-		return 0;
 	err = take_holes(cube, h, b->block);
 	if (err)
 		return err;

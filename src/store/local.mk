@@ -23,6 +23,9 @@ libstore_a_SOURCES = \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_chunk.c %D%/recover_priv.h \
 	%D%/recover_find.c \
+	%D%/recover_heaps.c \
+	%D%/recover_place.c \
 	%D%/row.c %D%/row.h \
-	%D%/verify.c %D%/verify.h
+	%D%/verify.c %D%/verify.h \
+	%D%/verify_chunk.c %D%/verify_priv.h
 STORE_LIBS = libstore.a $(BASE_LIBS)

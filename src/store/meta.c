@@ -72,21 +72,41 @@ meta_head(const struct meta_head *head)
 	return NULL;
 }
 
+/* Takes the line over: NULL where there is none, or no memory. */
+static json_t *
+with_sub(json_t *line, const struct block *b, unsigned subs)
+{
+	if (!line || subs < 2 ||
+	    !json_object_set_new(line, "sub", json_integer(b->sub)))
+		return line;
+	json_decref(line);
+	return NULL;
+}
+
 json_t *
 meta_run(const struct block *b, unsigned subs)
 {
 	char text[24];
-	json_t *line;
 
 	snprintf(text, sizeof text, "%" PRIu64, b->base);
-	line = json_pack("{s:I, s:s, s:o}", "run", (json_int_t)b->run, "base",
-			 text, "time", time_json(b->first_ns));
-	if (line && subs > 1 &&
-	    json_object_set_new(line, "sub", json_integer(b->sub))) {
-		json_decref(line);
-		return NULL;
-	}
-	return line;
+	return with_sub(json_pack("{s:I, s:s, s:o}", "run", (json_int_t)b->run,
+				  "base", text, "time", time_json(b->first_ns)),
+			b, subs);
+}
+
+json_t *
+meta_chunk(const struct block *b, unsigned subs)
+{
+	char first[24];
+
+	snprintf(first, sizeof first, "%" PRIu64, b->first);
+	return with_sub(json_pack("{s:I, s:I, s:s, s:I, s:I, s:I}", "chunk",
+				  (json_int_t)b->number, "run",
+				  (json_int_t)b->run, "first", first, "bytes",
+				  (json_int_t)block_bytes(b), "present",
+				  (json_int_t)b->filled, "missing",
+				  (json_int_t)block_missing(b)),
+			b, subs);
 }
 
 json_t *

@@ -32,6 +32,10 @@
  *   {"control":"stop","time":..,["sub":3,]"heap":"9"}   a control heap:
  *                                                  start, reissue, stop or
  *                                                  update
+ *   {"chunk":12,["sub":3,]"run":0,"first":"640","bytes":8388608,
+ *    "present":..,"missing":..}                    before a chunk is written,
+ *                                                  where itself it would not
+ *                                                  tell: for recover
  *   {"error":"...","time":..}                      something about this disk
  *   {"end":{..}}                                   the totals, see session
  *
@@ -51,11 +55,13 @@ struct meta_head {
 
 /* New references; NULL without memory. */
 json_t *meta_head(const struct meta_head *head);
-json_t *meta_run(const struct block *b, unsigned subs); /* that b begins */
+json_t *meta_run(const struct block *b, unsigned subs);	  /* that b begins */
+json_t *meta_chunk(const struct block *b, unsigned subs); /* sealed */
 json_t *meta_holes(const struct block *b); /* NULL too: b has none */
 json_t *meta_error(const char *text, int64_t now_ns);
 
-/* Of a sealed block with notes; NULL too: it has no holes. */
+/* Of a sealed block of a cube; NULL too: nothing is missing.  A list without
+ * holes says that what is missing is nothing that is stored. */
 json_t *meta_heap_holes(const struct block *b);
 json_t *meta_heap_event(const struct block *b, unsigned subs,
 			const struct notes_event *e);

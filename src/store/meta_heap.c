@@ -25,7 +25,7 @@ meta_heap_holes(const struct block *b)
 	json_t *holes = json_array();
 
 	notes_holes(b, hole_add, holes);
-	if (!json_array_size(holes)) {
+	if (!json_array_size(holes) && !b->missing) {
 		json_decref(holes);
 		return NULL;
 	}

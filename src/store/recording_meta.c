@@ -28,6 +28,7 @@ struct piece {
 };
 
 static const char holes_begin[] = "{\"block\":";
+static const char chunk_begin[] = "{\"chunk\":"; /* for recover alone */
 
 static int
 add_line(struct piece *p, const char *line, size_t bytes)
@@ -152,6 +153,9 @@ take_line(struct piece *p, const char *line, size_t bytes)
 	if (bytes >= sizeof holes_begin &&
 	    !memcmp(line, holes_begin, sizeof holes_begin - 1))
 		return add_line(p, line, bytes);
+	if (bytes >= sizeof chunk_begin &&
+	    !memcmp(line, chunk_begin, sizeof chunk_begin - 1))
+		return 0;
 	object = json_loadb(line, bytes, 0, NULL);
 	if (!object)
 		return 0; /* torn: passed over */
@@ -275,8 +279,8 @@ recording_holes(struct recording *rec, uint64_t number,
 	if (number >= rec->blocks)
 		return -ENOENT;
 	b = &rec->block[number];
-	if (!b->record.missing)
-		return 0;
+	if (!b->record.missing && rec->shape.store != HEAP_CUBE)
+		return 0; /* of a cube, how many are missing is estimated */
 	if (b->record.kind != INDEX_BLOCK) {
 		hole(arg, 0,
 		     rec->shape.store == HEAP_NONE ? b->record.missing
@@ -285,7 +289,7 @@ recording_holes(struct recording *rec, uint64_t number,
 	}
 	line = find_line(rec, b);
 	if (!line)
-		return -ENODATA;
+		return b->record.missing ? -ENODATA : 0;
 	if (json_object_get(line, "unit"))
 		unit = 1; /* "byte" is the only one */
 	json_array_foreach(json_object_get(line, "holes"), i, pair)

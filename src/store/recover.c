@@ -7,7 +7,8 @@
  *   lock     every index (a disk that lost its own gets an empty one)
  *   cut      what is behind the last good record of each
  *   find     chunks that no index names
- *   rebuild  their records, in the order of numbers (recover_chunk.c)
+ *   rebuild  their records, in the order of numbers (recover_place.c,
+ *            recover_chunk.c, recover_heaps.c)
  *   close    every index, and every metadata
  *
  * Nothing that an index names is touched, and no chunk with a packet in it
@@ -343,6 +344,9 @@ rescue(struct rescue *r)
 	err = lock_all(r);
 	if (!err) /* it may have gone on until now */
 		err = recording_refresh(r->rec);
+	r->subs = r->rec->facts.subs;
+	if (!err)
+		err = rescue_notes(r);
 	if (!err)
 		err = rescue_find(r);
 	if (!err)
@@ -377,6 +381,7 @@ out:
 	unlock_all(&r);
 	free(r.orphan);
 	free(r.known);
+	free(r.note);
 	recording_close(r.rec);
 	return err;
 }

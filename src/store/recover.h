@@ -14,14 +14,15 @@
  * is being written is refused (-EBUSY).  Run twice, it does nothing more.
  */
 struct recover_report {
-	unsigned indexed; /* chunks that an index already named */
-	unsigned rebuilt; /* chunks that got their record back */
-	unsigned empty;	  /* chunks without one whole packet: removed */
-	unsigned lost;	  /* named by an index, but not there */
-	uint64_t torn;	  /* bytes of torn index tails cut off */
-	uint64_t cut;	  /* bytes of torn chunk tails cut off */
-	uint64_t packets; /* in the recording now */
-	bool closed;	  /* end records were written */
+	unsigned indexed;  /* chunks that an index already named */
+	unsigned rebuilt;  /* chunks that got their record back */
+	unsigned empty;	   /* chunks without one whole packet: removed */
+	unsigned unplaced; /* chunks whose substream nobody knows: left */
+	unsigned lost;	   /* named by an index, but not there */
+	uint64_t torn;	   /* bytes of torn index tails cut off */
+	uint64_t cut;	   /* bytes of torn chunk tails cut off */
+	uint64_t packets;  /* in the recording now */
+	bool closed;	   /* end records were written */
 };
 
 /* 0 or -errno with a fault.  `say` (or NULL) hears each thing done. */

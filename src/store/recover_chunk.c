@@ -8,16 +8,14 @@
  *           was never written (its header makes no sense).  A frame that its
  *           sender marked invalid, with other data, came.  Fill "zero" shows
  *           only in formats with a header.
- * first     The packets' own counter where it is stored, else the end of the
- *           block before: chunks are numbered in the order of time, and full
- *           blocks are assumed for numbers in between that nobody has.  A
- *           gap that was not in an index yet is not seen so, but the times
- *           in the frames are right all the same.
- * run       That of the block before; the first run where there is none.
+ * first     The packets' own counter where it is stored, else what
+ *           recover_place.c says.
  * times     The data's own, else those of the file.
  *
  * What is behind the last slot with a packet goes: the torn end of a write,
  * and the padding to whole pages of a block that closed early.
+ *
+ * Chunks of heaps are for recover_heaps.c.
  */
 #include "config.h"
 
@@ -34,7 +32,7 @@
 
 /* A chunk while it is looked through. */
 struct look {
-	const struct rescue *r;
+	struct rescue *r;
 	int fd;
 	uint32_t slots; /* whole ones in the file */
 	uint32_t used;	/* up to the last with a packet */
@@ -46,8 +44,8 @@ struct look {
 	uint64_t sequence; /* absolute, of slot 0, if counted */
 };
 
-static bool
-is_all(const uint8_t *data, size_t bytes, uint32_t word)
+bool
+rescue_is_all(const uint8_t *data, size_t bytes, uint32_t word)
 {
 	uint32_t value;
 
@@ -71,12 +69,12 @@ is_present(const struct look *l, uint32_t slot, struct format_packet *p)
 		l->r->format->parse(shape, NULL, l->payload, p);
 		if (!(p->has & FORMAT_READABLE))
 			return false;
-	} else if (is_all(l->payload, shape->payload, 0)) {
+	} else if (rescue_is_all(l->payload, shape->payload, 0)) {
 		return false;
 	}
 	return header + sizeof(uint32_t) > shape->payload ||
-	       !is_all(l->payload + header, shape->payload - header,
-		       htole32(FILL_PATTERN));
+	       !rescue_is_all(l->payload + header, shape->payload - header,
+			      htole32(FILL_PATTERN));
 }
 
 static void
@@ -117,35 +115,13 @@ look_through(struct look *l)
 	return 0;
 }
 
-/* The known record with the greatest number below this one; NULL: none. */
-static const struct index_record *
-before(const struct rescue *r, uint64_t number)
-{
-	const struct index_record *best = NULL;
-
-	for (size_t i = 0; i < r->knowns; i++) {
-		const struct index_record *k = &r->known[i];
-
-		if (k->number < number && (!best || k->number > best->number))
-			best = k;
-	}
-	return best;
-}
-
+/* The packets know better than their neighbours where they are. */
 static void
-place(const struct look *l, struct index_record *record)
+count(const struct look *l, struct index_record *record)
 {
 	const struct recording *rec = l->r->rec;
-	const struct index_record *prev = before(l->r, record->number);
-	uint64_t number = 0, base;
+	uint64_t base = recording_base(rec, record->sub, record->run);
 
-	if (prev) {
-		record->run = prev->run;
-		record->first = prev->first + prev->present + prev->missing;
-		number = prev->number + 1;
-	}
-	record->first += (record->number - number) * rec->slots;
-	base = recording_base(rec, record->sub, record->run);
 	if (!l->counted || !base)
 		return;
 	/* A counter of 32 bits wraps: the one nearest to the guess. */
@@ -183,37 +159,28 @@ note_holes(const struct look *l, const struct orphan *o)
 	return err;
 }
 
-static int
-make_record(struct look *l, const struct orphan *o, struct index_record *record)
+int
+rescue_cut(struct rescue *r, const struct orphan *o, int fd,
+	   struct index_record *record)
 {
-	uint32_t payload = l->r->rec->shape.payload;
 	struct stat st;
 	int64_t mtime;
 
-	if (fstat(l->fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return -errno;
 	mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-	l->used = whole_frames(l);
-	*record = (struct index_record){
-		.number = o->number,
-		.first_ns = l->timed ? l->first_ns : mtime,
-		.last_ns = l->timed ? l->last_ns : mtime,
-		.bytes = (uint64_t)l->used * payload,
-		.present = l->present_n,
-		.missing = l->used - l->present_n,
-		.kind = INDEX_BLOCK,
-		.flags = INDEX_RECOVERED | (l->timed ? INDEX_DATA_TIME : 0),
-	};
-	place(l, record);
+	if (!(record->flags & INDEX_DATA_TIME))
+		record->first_ns = record->last_ns = mtime;
 	/* Also where nothing is cut: it frees what was reserved behind. */
-	if (ftruncate(l->fd, (off_t)record->bytes) < 0 || fdatasync(l->fd) < 0)
+	if (ftruncate(fd, (off_t)record->bytes) < 0 || fdatasync(fd) < 0)
 		return -errno;
-	l->r->report->cut += o->bytes - record->bytes;
-	return note_holes(l, o);
+	if (o->bytes > record->bytes)
+		r->report->cut += o->bytes - record->bytes;
+	return 0;
 }
 
-static int
-remove_empty(const struct rescue *r, const struct orphan *o)
+int
+rescue_remove(struct rescue *r, const struct orphan *o)
 {
 	char file[LAYOUT_FILE];
 
@@ -226,13 +193,31 @@ remove_empty(const struct rescue *r, const struct orphan *o)
 	return 1;
 }
 
+static int
+make_record(struct look *l, const struct orphan *o, struct index_record *record)
+{
+	int err;
+
+	l->used = whole_frames(l);
+	record->bytes = (uint64_t)l->used * l->r->rec->shape.payload;
+	record->present = l->present_n;
+	record->missing = l->used - l->present_n;
+	if (l->timed) {
+		record->first_ns = l->first_ns;
+		record->last_ns = l->last_ns;
+		record->flags |= INDEX_DATA_TIME;
+	}
+	count(l, record);
+	err = rescue_cut(l->r, o, l->fd, record);
+	return err ? err : note_holes(l, o);
+}
+
 int
-rescue_chunk(struct rescue *r, const struct orphan *o,
+rescue_slots(struct rescue *r, const struct orphan *o, int fd,
 	     struct index_record *record)
 {
 	uint32_t payload = r->rec->shape.payload;
-	struct look l = { .r = r };
-	char file[LAYOUT_FILE];
+	struct look l = { .r = r, .fd = fd };
 	int err = -ENOMEM;
 
 	if (o->bytes / payload > UINT32_MAX)
@@ -242,19 +227,49 @@ rescue_chunk(struct rescue *r, const struct orphan *o,
 	l.payload = malloc(payload);
 	if (!l.present || !l.payload)
 		goto out;
-	l.fd = rescue_open(r, o->disk,
-			   layout_chunk(file, r->rec->name, o->number), O_RDWR);
-	err = l.fd;
-	if (err < 0)
-		goto out;
 	err = look_through(&l);
 	if (!err && l.used)
 		err = make_record(&l, o, record);
 	else if (!err)
-		err = remove_empty(r, o);
-	close(l.fd);
+		err = rescue_remove(r, o);
 out:
 	free(l.present);
 	free(l.payload);
+	return err;
+}
+
+static int
+leave(struct rescue *r, const struct orphan *o)
+{
+	r->report->unplaced++;
+	rescue_say(r,
+		   "chunk %" PRIu64 " on %s is left alone: nothing tells which "
+		   "of %u substreams it is of",
+		   o->number, r->disks->disk[o->disk].path, r->rec->facts.subs);
+	return 1;
+}
+
+int
+rescue_chunk(struct rescue *r, const struct orphan *o,
+	     struct index_record *record)
+{
+	char file[LAYOUT_FILE];
+	int fd, err;
+
+	*record = (struct index_record){ .number = o->number,
+					 .kind = INDEX_BLOCK,
+					 .flags = INDEX_RECOVERED };
+	if (!rescue_place(r, record))
+		return leave(r, o);
+	fd = rescue_open(r, o->disk,
+			 layout_chunk(file, r->rec->name, o->number), O_RDWR);
+	if (fd < 0)
+		return fd;
+	switch (r->rec->shape.store) {
+	case HEAP_ROW: err = rescue_row(r, o, fd, record); break;
+	case HEAP_CUBE: err = rescue_cube(r, o, fd, record); break;
+	default: err = rescue_slots(r, o, fd, record); break;
+	}
+	close(fd);
 	return err;
 }

@@ -49,6 +49,8 @@ rescue_know(struct rescue *r, const struct index_record *record)
 	r->known = grown;
 	r->known[r->knowns++] = *record;
 	r->report->packets += record->present;
+	if (record->sub >= r->subs)
+		r->subs = record->sub + 1u;
 	return 0;
 }
 

@@ -29,6 +29,11 @@ struct rescue {
 	 * those that were made. */
 	struct index_record *known;
 	size_t knowns;
+	unsigned subs; /* as many as there are records of, at least */
+	/* What the writer noted of chunks before it wrote them, by number;
+	 * without times. */
+	struct index_record *note;
+	size_t notes;
 };
 
 __attribute__((format(printf, 2, 3))) void rescue_say(const struct rescue *r,
@@ -48,12 +53,39 @@ int rescue_know(struct rescue *r, const struct index_record *record);
 /* Cuts torn indexes, and fills known and orphan.  0 or -errno. */
 int rescue_find(struct rescue *r);
 
+/* Reads what was noted of chunks.  0 or -ENOMEM. */
+int rescue_notes(struct rescue *r);
+const struct index_record *rescue_noted(const struct rescue *r,
+					uint64_t number);
+
+/* Sets the substream, run and first of the record of a number, as far as
+ * others tell; false when its substream is not known. */
+bool rescue_place(const struct rescue *r, struct index_record *record);
+
 /*
- * Makes a chunk's record from its own frames, cutting what is torn.  The
+ * Makes a chunk's record from its own packets, cutting what is torn.  The
  * chunk, and the line with its holes, are durable then.  0; 1 when there was
- * not one packet, and the chunk is gone; or -errno.
+ * not one packet, and the chunk is gone, or when it cannot be said where it
+ * belongs; or -errno.
  */
 int rescue_chunk(struct rescue *r, const struct orphan *o,
 		 struct index_record *record);
+
+/* ---- kinds of chunks: the file is open ---------------------------------- */
+
+int rescue_slots(struct rescue *r, const struct orphan *o, int fd,
+		 struct index_record *record);
+int rescue_row(struct rescue *r, const struct orphan *o, int fd,
+	       struct index_record *record);
+int rescue_cube(struct rescue *r, const struct orphan *o, int fd,
+		struct index_record *record);
+
+/* Cuts a chunk to what its record says, durably. */
+int rescue_cut(struct rescue *r, const struct orphan *o, int fd,
+	       struct index_record *record);
+/* Removes one without a packet; 1 or -errno. */
+int rescue_remove(struct rescue *r, const struct orphan *o);
+/* Is it one 32-bit word over and over? */
+bool rescue_is_all(const uint8_t *data, size_t bytes, uint32_t word);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verify looks at lengths and names, not at contents: one stat for a chunk,
- * one listing for a disk.  Of a recording that is being written it does not
+ * Verify looks at lengths and names: one stat for a chunk, one listing for a
+ * disk.  At contents it looks where headers are in them to be followed, which
+ * verify_chunk.c does.  Of a recording that is being written it does not
  * ask for what is not there yet: chunks on their way to the index, the end.
  */
 #include "config.h"
@@ -16,18 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/recording_priv.h"
-#include "store/verify.h"
+#include "store/verify_priv.h"
 
-struct check {
-	const struct recording *rec;
-	const struct disks *disks;
-	const struct verify_hooks *hooks;
-	int found;
-};
-
-__attribute__((format(printf, 2, 3))) static void
-found(struct check *c, const char *format, ...)
+void
+verify_found(struct check *c, const char *format, ...)
 {
 	char sentence[512];
 	va_list args;
@@ -41,8 +34,8 @@ found(struct check *c, const char *format, ...)
 		c->found++;
 }
 
-static const char *
-path_of(const struct check *c, unsigned disk)
+const char *
+verify_path(const struct check *c, unsigned disk)
 {
 	return c->disks->disk[disk].path;
 }
@@ -51,23 +44,27 @@ static void
 check_chunk(struct check *c, const struct recording_block *b)
 {
 	uint64_t number = b->record.number;
-	const char *path = path_of(c, (unsigned)b->disk);
+	const char *path = verify_path(c, (unsigned)b->disk);
 	int64_t bytes =
 	    recording_chunk_bytes(c->rec, (unsigned)b->disk, number);
 
 	if (bytes == -ENOENT)
-		found(c,
-		      "chunk %" PRIu64 " is not on %s, though the index "
-		      "there names it",
-		      number, path);
+		verify_found(c,
+			     "chunk %" PRIu64 " is not on %s, though the index "
+			     "there names it",
+			     number, path);
 	else if (bytes < 0)
-		found(c, "chunk %" PRIu64 " on %s cannot be looked at: %s",
-		      number, path, strerror((int)-bytes));
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s cannot be looked at: %s",
+			     number, path, strerror((int)-bytes));
 	else if ((uint64_t)bytes != b->record.bytes)
-		found(c,
-		      "chunk %" PRIu64 " on %s has %" PRId64 " bytes, the "
-		      "index says %" PRIu64,
-		      number, path, bytes, b->record.bytes);
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s has %" PRId64
+			     " bytes, the "
+			     "index says %" PRIu64,
+			     number, path, bytes, b->record.bytes);
+	else
+		verify_chunk(c, b);
 }
 
 /* A stretch of numbers that no disk has; returns its last. */
@@ -81,10 +78,10 @@ check_absent(struct check *c, size_t from)
 	       rec->block[to + 1].record.kind == RECORDING_ABSENT)
 		to++;
 	if (to == from)
-		found(c, "block %zu is on none of the disks", from);
+		verify_found(c, "block %zu is on none of the disks", from);
 	else
-		found(c, "blocks %zu to %zu are on none of the disks", from,
-		      to);
+		verify_found(c, "blocks %zu to %zu are on none of the disks",
+			     from, to);
 	return to;
 }
 
@@ -104,11 +101,12 @@ check_blocks(struct check *c)
 			c->hooks->progress(c->hooks->arg, i + 1, rec->blocks);
 	}
 	for (size_t i = 0; i < rec->duplicates; i++)
-		found(c,
-		      "block %" PRIu64 " is on %s too; that chunk is not "
-		      "used",
-		      rec->duplicate[i].number,
-		      path_of(c, rec->duplicate[i].disk));
+		verify_found(c,
+			     "block %" PRIu64
+			     " is on %s too; that chunk is not "
+			     "used",
+			     rec->duplicate[i].number,
+			     verify_path(c, rec->duplicate[i].disk));
 }
 
 static void
@@ -118,19 +116,21 @@ check_index(struct check *c, unsigned disk)
 	enum recording_state state = c->rec->facts.state;
 
 	if (!part->indexed) {
-		found(c, "%s has no index of it", path_of(c, disk));
+		verify_found(c, "%s has no index of it", verify_path(c, disk));
 		return;
 	}
 	if (part->torn && state != RECORDING_LIVE)
-		found(c,
-		      "the index on %s ends in %" PRIu64 " bytes that are "
-		      "no record; spate recover cuts them off",
-		      path_of(c, disk), part->torn);
+		verify_found(c,
+			     "the index on %s ends in %" PRIu64
+			     " bytes that are "
+			     "no record; spate recover cuts them off",
+			     verify_path(c, disk), part->torn);
 	if (!part->ended && state == RECORDING_COMPLETE)
-		found(c,
-		      "the index on %s has no end, as those on other disks "
-		      "have; spate recover adds it",
-		      path_of(c, disk));
+		verify_found(
+		    c,
+		    "the index on %s has no end, as those on other disks "
+		    "have; spate recover adds it",
+		    verify_path(c, disk));
 }
 
 static bool
@@ -170,10 +170,10 @@ check_orphans(struct check *c, unsigned disk)
 	while ((entry = readdir(dir))) {
 		if (layout_chunk_number(entry->d_name, rec->name, &number) &&
 		    !is_indexed(rec, disk, number))
-			found(c,
-			      "chunk %" PRIu64 " on %s is in no index; "
-			      "spate recover looks at it",
-			      number, path_of(c, disk));
+			verify_found(c,
+				     "chunk %" PRIu64 " on %s is in no index; "
+				     "spate recover looks at it",
+				     number, verify_path(c, disk));
 	}
 	closedir(dir);
 	return 0;
@@ -186,6 +186,7 @@ verify(struct recording *rec, const struct disks *disks,
 	struct check c = { .rec = rec, .disks = disks, .hooks = hooks };
 	int err = 0;
 
+	verify_begin(&c);
 	for (unsigned i = 0; i < disks->n && !err; i++) {
 		if (rec->part[i].dir < 0)
 			continue;
@@ -196,8 +197,14 @@ verify(struct recording *rec, const struct disks *disks,
 	if (err)
 		return err;
 	check_blocks(&c);
+	verify_order(&c);
 	if (rec->facts.state == RECORDING_INTERRUPTED)
-		found(&c, "it has no end: its recorder died; spate recover "
-			  "closes it");
+		verify_found(&c,
+			     "it has no end: its recorder died; spate recover "
+			     "closes it");
+	if (hooks->heaps)
+		*hooks->heaps = c.heaps;
+	if (hooks->incomplete)
+		*hooks->incomplete = c.incomplete;
 	return c.found;
 }

@@ -291,7 +291,7 @@ tests_unit_test_recording_meta_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_recording_place
 TESTS += tests/unit/test_recording_place
 tests_unit_test_recording_place_SOURCES = %D%/test_recording_place.c %D%/suite.h \
-	%D%/made.h %D%/made_read.h %D%/scratch.h
+	%D%/made.h %D%/made_row.h %D%/made_read.h %D%/scratch.h
 tests_unit_test_recording_place_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recording_place_LDADD = $(UNIT_STORE)
 
@@ -319,7 +319,7 @@ tests_unit_test_recording_list_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_verify
 TESTS += tests/unit/test_verify
 tests_unit_test_verify_SOURCES = %D%/test_verify.c %D%/suite.h \
-	%D%/made.h %D%/scratch.h
+	%D%/made.h %D%/made_row.h %D%/scratch.h
 tests_unit_test_verify_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_verify_LDADD = $(UNIT_STORE)
 
@@ -329,6 +329,13 @@ tests_unit_test_cube_SOURCES = %D%/test_cube.c %D%/suite.h \
 	%D%/made.h %D%/made_read.h %D%/scratch.h
 tests_unit_test_cube_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_cube_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_recover_heaps
+TESTS += tests/unit/test_recover_heaps
+tests_unit_test_recover_heaps_SOURCES = %D%/test_recover_heaps.c %D%/suite.h \
+	%D%/made.h %D%/made_recover.h %D%/made_row.h %D%/scratch.h
+tests_unit_test_recover_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recover_heaps_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_row
 TESTS += tests/unit/test_row

@@ -57,7 +57,7 @@ made_frame(const struct made *m, uint64_t sequence, uint8_t *frame)
 		.thread = m->sub,
 	};
 
-	memset(frame, (int)(sequence * 7 + m->sub * 31 + 1), MADE_PAYLOAD);
+	memset(frame, (int)(sequence * 7 + m->sub * 31) | 1, MADE_PAYLOAD);
 	if (m->store != HEAP_NONE)
 		return;
 	m->format->model(&m->shape, frame);

@@ -96,6 +96,45 @@ START_TEST(only_a_round_names_chunks)
 }
 END_TEST
 
+static bool
+has_line(const char *text)
+{
+	char all[4096];
+	FILE *meta = fopen(disk_bench_file(&bench, 0, "meta.jsonl"), "r");
+	size_t n;
+
+	ck_assert_ptr_nonnull(meta);
+	n = fread(all, 1, sizeof all - 1, meta);
+	fclose(meta);
+	all[n] = '\0';
+	return strstr(all, text);
+}
+
+/* Only where a chunk would not tell itself what it is of. */
+START_TEST(chunks_are_announced)
+{
+	struct format_shape shape;
+	struct block *b;
+
+	open_leaf();
+	b = disk_bench_block(&bench, 4, 10);
+	block_seal(b);
+	leaf_announce(leaf, b);
+	ck_assert(!has_line("{\"chunk\":"));
+	shape = *bench.output.shape;
+	shape.store = HEAP_CUBE;
+	bench.output.shape = &shape;
+	leaf_announce(leaf, b);
+	ck_assert(has_line("{\"run\":0,\"base\":"));
+	ck_assert(
+	    has_line("{\"chunk\":4,\"run\":0,\"first\":\"256\",\"bytes\":640,"
+		     "\"present\":10,\"missing\":0}"));
+	bench.output.shape = &bench.shape;
+	block_drop(b);
+	close_leaf();
+}
+END_TEST
+
 /* Packets without time: the block's are those of arrival. */
 START_TEST(times_of_arrival)
 {
@@ -225,7 +264,7 @@ START_TEST(a_taken_name_is_refused)
 }
 END_TEST
 
-SUITE("leaf", only_a_round_names_chunks, times_of_arrival, times_of_the_data,
-      a_full_round_is_due, blocks_are_due_at_once_or_by_time,
+SUITE("leaf", only_a_round_names_chunks, chunks_are_announced, times_of_arrival,
+      times_of_the_data, a_full_round_is_due, blocks_are_due_at_once_or_by_time,
       a_failed_round_is_counted, an_end_is_the_last_record,
       a_taken_name_is_refused)

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "store/recording.h"
+#include "unit/made_row.h"
 #include "unit/made_read.h"
 #include "unit/suite.h"
 
@@ -289,5 +290,67 @@ START_TEST(cubes)
 }
 END_TEST
 
+/* Rows: nothing stands for a chunk that is not there; one that is short ends
+ * with its last whole heap. */
+START_TEST(rows)
+{
+	static struct made_row row[4];
+	const struct recording_facts *f;
+	uint8_t is[1 << 14], want[1 << 14];
+	uint64_t bytes = 0, short_at, filled = 0;
+	char file[LAYOUT_FILE];
+
+	m.store = HEAP_ROW;
+	made_begin(&m);
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned k = 0; k < 3; k++)
+			made_heap(&row[i], 3 * i + k, 700, 0, 700);
+		made_row_write(&m, i % 2, i, &row[i]);
+	}
+	made_end(&m, 5);
+	unlink(made_path(&m, 1, layout_chunk(file, MADE_NAME, 1)));
+	short_at = 2 * (row[2].bytes / 3);
+	ck_assert_int_eq(
+	    truncate(made_path(&m, 0, layout_chunk(file, MADE_NAME, 2)),
+		     (off_t)short_at + 300),
+	    0);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t n = i == 2 ? short_at : row[i].bytes;
+
+		if (i != 1)
+			memcpy(want + bytes, row[i].data, n);
+		bytes += i == 1 ? 0 : n;
+	}
+	f = opened();
+	ck_assert_uint_eq(f->bytes, bytes);
+	ck_assert_uint_eq(f->left_out, 4 * row[0].bytes - bytes);
+	ck_assert_uint_eq(f->absent, 1);
+	ck_assert_int_eq(recording_read(rec, is, sizeof is, 0, &filled),
+			 (ssize_t)bytes);
+	ck_assert_mem_eq(is, want, bytes);
+	ck_assert_uint_eq(filled, 0);
+	for (uint64_t at = 0; at < bytes; at += 333)
+		ck_assert_int_eq(
+		    recording_read(rec, is + at,
+				   bytes - at < 333 ? bytes - at : 333, at,
+				   NULL),
+		    (ssize_t)(bytes - at < 333 ? bytes - at : 333));
+	ck_assert_mem_eq(is, want, bytes);
+	/* What goes while somebody reads is no fill, but an error; the file
+	 * stays as long as it was. */
+	unlink(made_path(&m, 1, layout_chunk(file, MADE_NAME, 3)));
+	recording_close(rec);
+	opened();
+	ck_assert_int_eq(recording_refresh(rec), 0);
+	bytes = recording_facts(rec)->bytes;
+	unlink(made_path(&m, 0, layout_chunk(file, MADE_NAME, 0)));
+	ck_assert_int_eq(recording_refresh(rec), 0);
+	ck_assert_uint_eq(recording_facts(rec)->bytes, bytes);
+	ck_assert_int_eq(recording_read(rec, is, 100, 0, NULL), -EIO);
+	ck_assert_int_eq(recording_read(rec, is, 100, row[0].bytes, NULL), 100);
+	done();
+}
+END_TEST
+
 SUITE("recording_place", a_file_each, seen_in_records, absent_numbers,
-      across_a_hole, runs_of_each, live, cubes)
+      across_a_hole, runs_of_each, live, cubes, rows)

@@ -6,13 +6,15 @@
 
 #include "store/recording.h"
 #include "store/verify.h"
-#include "unit/made.h"
+#include "unit/made_row.h"
 #include "unit/suite.h"
 
 static struct made m;
+static struct made_row row;
 static struct made_block mb;
 static char said[4096];
 static size_t steps;
+static uint64_t heaps, incomplete;
 
 static void
 hear(void *arg, const char *sentence)
@@ -33,7 +35,10 @@ step(void *arg, size_t done, size_t of)
 static int
 verified(void)
 {
-	struct verify_hooks hooks = { hear, step, NULL };
+	struct verify_hooks hooks = { .found = hear,
+				      .progress = step,
+				      .heaps = &heaps,
+				      .incomplete = &incomplete };
 	struct recording *rec;
 	struct fault fault;
 	int n;
@@ -153,4 +158,103 @@ START_TEST(live)
 }
 END_TEST
 
-SUITE("verify", sound, chunks, duplicate, absent, indexes, no_end, live)
+/* Packets of heaps, up to the end of the chunk, as the index says. */
+START_TEST(rows)
+{
+	m.store = HEAP_ROW;
+	m.subs = 2;
+	made_begin(&m);
+	made_heap(&row, 5, 1000, 0, 1000);
+	made_heap(&row, 6, 1000, 500, 1000);
+	made_row_write(&m, 0, 0, &row);
+	made_row_write(&m, 1, 1, &row);
+	made_end(&m, 2);
+	ck_assert_int_eq(verified(), 0);
+	ck_assert_str_eq(said, "");
+	ck_assert_uint_eq(heaps, 4);
+	ck_assert_uint_eq(incomplete, 2);
+	made_finish(&m);
+	row = (struct made_row){ 0 };
+}
+END_TEST
+
+START_TEST(rows_that_lie)
+{
+	m.store = HEAP_ROW;
+	made_begin(&m);
+	made_heap(&row, 5, 1000, 0, 100);
+	made_heap(&row, 5, 1000, 99, 200);
+	row.record.first = 4;
+	row.record.present = 1;
+	made_row_write(&m, 0, 0, &row);
+	row = (struct made_row){ 0 };
+	made_heap(&row, 7, 1000, 0, 1000);
+	row.record.bytes = row.bytes += 8;
+	made_row_write(&m, 1, 1, &row);
+	row = (struct made_row){ 0 };
+	made_heap(&row, 8, 1000, 0, 1000);
+	row.data[1]++;
+	made_row_write(&m, 2, 2, &row);
+	made_end(&m, 3);
+	ck_assert_int_eq(verified(), 5);
+	says("chunk 0 on");
+	says("begins with heap 5, the index says 4");
+	says("1 packets contradict others");
+	says("has 2 packets of heaps, the index says that 1 pieces");
+	says("what is at byte 1048 is no whole packet");
+	says("what is at byte 0 is no whole packet");
+	made_finish(&m);
+	row = (struct made_row){ 0 };
+}
+END_TEST
+
+static void
+add_cube(uint64_t number, uint64_t first, uint32_t used, const char *line)
+{
+	struct index_record r;
+	json_t *holes = line ? json_loads(line, 0, NULL) : NULL;
+
+	made_block(&m, &mb, number, first, used);
+	made_chunk(&m, 0, &mb);
+	if (holes)
+		ck_assert_int_eq(folder_note(m.folder[0], holes), 0);
+	json_decref(holes);
+	r = made_record(&mb.b);
+	r.missing = number < 4;
+	made_index(&m, 0, &r);
+}
+
+/* 0 and 1 are sound; of 2 no line tells, 3 has not so many bytes, 5 begins
+ * too early. */
+START_TEST(cubes)
+{
+	m.store = HEAP_CUBE;
+	made_begin(&m);
+	add_cube(0, 0, 2, "{\"block\":0,\"holes\":[],\"unit\":\"byte\"}");
+	add_cube(1, 2, 2,
+		 "{\"block\":1,\"holes\":[[1,7],[127,1]],\"unit\":\"byte\"}");
+	made_end(&m, 2);
+	ck_assert_int_eq(verified(), 0);
+	made_finish(&m);
+	m.store = HEAP_CUBE;
+	made_begin(&m);
+	add_cube(0, 0, 2, "{\"block\":0,\"holes\":[],\"unit\":\"byte\"}");
+	add_cube(1, 2, 2,
+		 "{\"block\":1,\"holes\":[[1,7],[127,1]],\"unit\":\"byte\"}");
+	add_cube(2, 4, 2, NULL);
+	add_cube(3, 6, 2,
+		 "{\"block\":3,\"holes\":[[127,2]],\"unit\":\"byte\"}");
+	add_cube(4, 8, 2, NULL);
+	add_cube(5, 9, 2, NULL);
+	made_end(&m, 6);
+	ck_assert_int_eq(verified(), 3);
+	says("chunk 2 on");
+	says("does not say where");
+	says("bytes which it does not have");
+	says("block 5 begins before block 4 ends");
+	made_finish(&m);
+}
+END_TEST
+
+SUITE("verify", sound, chunks, duplicate, absent, indexes, no_end, live, rows,
+      rows_that_lie, cubes)

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What can be told of a chunk beyond its length: a row says itself where each
+ * of its packets ends, and the last one has to end with the chunk.  A cube
+ * says nothing, but its record and its holes have to fit to it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/row.h"
+#include "store/verify_priv.h"
+
+void
+verify_begin(struct check *c)
+{
+	struct fault fault;
+
+	if (c->rec->shape.store == HEAP_ROW &&
+	    recording_format(c->rec, &c->format, &fault)) {
+		c->format = NULL;
+		verify_found(c, "its heaps cannot be looked at: %s: %s",
+			     fault.what, fault.why);
+	}
+}
+
+/* A row against its record. */
+static void
+hold(struct check *c, const struct index_record *r, const struct row *row,
+     const char *path)
+{
+	if (row->bytes != r->bytes)
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s: what is at byte %" PRIu64
+			     " is no whole packet of a heap",
+			     r->number, path, row->bytes);
+	else if (row->first != r->first)
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s begins with heap %" PRIu64
+			     ", the index says %" PRIu64,
+			     r->number, path, row->first, r->first);
+	if (row->contradicted)
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s: %" PRIu64 " packets "
+			     "contradict others of their heap",
+			     r->number, path, row->contradicted);
+	if (row->packets > r->present)
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s has %" PRIu64
+			     " packets of heaps, the index says that %" PRIu32
+			     " pieces came",
+			     r->number, path, row->packets, r->present);
+}
+
+static void
+check_row(struct check *c, const struct recording_block *b)
+{
+	const char *path = verify_path(c, (unsigned)b->disk);
+	char file[LAYOUT_FILE];
+	struct row row = { 0 };
+	int fd, err;
+
+	if (!c->format)
+		return;
+	fd = openat(c->rec->part[b->disk].dir,
+		    layout_chunk(file, c->rec->name, b->record.number),
+		    O_RDONLY | O_CLOEXEC);
+	err = fd < 0 ? -errno : row_look(c->format, fd, b->record.bytes, &row);
+	if (fd >= 0)
+		close(fd);
+	if (err) {
+		verify_found(c, "chunk %" PRIu64 " on %s cannot be read: %s",
+			     b->record.number, path, strerror(-err));
+		return;
+	}
+	c->heaps += row.heaps;
+	c->incomplete += row.incomplete;
+	hold(c, &b->record, &row, path);
+}
+
+struct holes {
+	uint64_t bytes; /* of the block */
+	bool outside;
+};
+
+static void
+take_hole(void *arg, uint64_t at, uint64_t count)
+{
+	struct holes *h = arg;
+
+	h->outside |= at > h->bytes || count > h->bytes - at;
+}
+
+static void
+check_cube(struct check *c, const struct recording_block *b)
+{
+	const struct index_record *r = &b->record;
+	const char *path = verify_path(c, (unsigned)b->disk);
+	struct holes holes = { .bytes = r->bytes };
+
+	if (r->bytes % c->rec->shape.payload)
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s is not whole items of "
+			     "%" PRIu32 " bytes",
+			     r->number, path, c->rec->shape.payload);
+	if (!r->missing)
+		return;
+	if (recording_holes(c->rec, r->number, take_hole, &holes))
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s lacks %" PRIu32
+			     " pieces, and the metadata there does not say "
+			     "where",
+			     r->number, path, r->missing);
+	else if (holes.outside)
+		verify_found(c,
+			     "chunk %" PRIu64 " on %s lacks pieces, and the "
+			     "metadata there says that it is at bytes which it "
+			     "does not have",
+			     r->number, path);
+}
+
+void
+verify_chunk(struct check *c, const struct recording_block *b)
+{
+	switch (c->rec->shape.store) {
+	case HEAP_ROW: check_row(c, b); break;
+	case HEAP_CUBE: check_cube(c, b); break;
+	default: break;
+	}
+}
+
+/* Rows count by steps of which nothing here knows. */
+void
+verify_order(struct check *c)
+{
+	const struct recording *rec = c->rec;
+	size_t placed = rec->from[rec->facts.subs];
+
+	for (size_t i = 1; i < placed && rec->shape.store != HEAP_ROW; i++) {
+		const struct recording_block *b = recording_at(rec, i);
+		const struct recording_block *last = recording_at(rec, i - 1);
+
+		if (b->record.kind == RECORDING_ABSENT ||
+		    last->record.kind == RECORDING_ABSENT ||
+		    b->record.sub != last->record.sub ||
+		    b->record.run != last->record.run ||
+		    b->record.first >=
+			last->record.first + last->bytes / rec->shape.payload)
+			continue;
+		verify_found(
+		    c, "block %" PRIu64 " begins before block %" PRIu64 " ends",
+		    b->record.number, last->record.number);
+	}
+}
