@@ -18,6 +18,7 @@ FLOW_TESTS = \
 	%D%/ports.sh \
 	%D%/split.sh \
 	%D%/probe.sh \
+	%D%/fanout_nics.sh \
 	%D%/real_spead.sh \
 	%D%/real_vdif.sh \
 	%D%/real_mark5b.sh
@@ -26,6 +27,8 @@ EXTRA_DIST += %D%/real_spead.py
 check_PROGRAMS += tests/flow/rewrap
 tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
+# The senders of one stream over two interfaces.
+EXTRA_DIST += %D%/fanout_nics.py
 # What must not break it.
 EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py
 FLOW_TESTS += \
