@@ -2,6 +2,7 @@
 /* spate streams: what the daemon is configured to receive. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "cli/cli.h"
@@ -23,6 +24,23 @@ listen_cell(struct table *t, const json_t *stream)
 		table_cell(t, "%s", first ? first : "");
 }
 
+/* What a stream brings: packets of one size, or heaps. */
+static void
+packet_cell(struct table *t, const json_t *stream)
+{
+	const char *store = field_text(stream, "store");
+
+	if (strcmp(store, "heap") == 0)
+		table_cell(t, "heaps");
+	else if (strcmp(store, "cube") == 0)
+		table_cell(t, "cube of %" PRIu64,
+			   field_number(stream, "payload"));
+	else
+		table_cell(t, "%" PRIu64 "+%" PRIu64,
+			   field_number(stream, "prefix"),
+			   field_number(stream, "payload"));
+}
+
 static void
 row(struct table *t, const json_t *stream)
 {
@@ -32,8 +50,7 @@ row(struct table *t, const json_t *stream)
 	table_cell(t, "%s", field_text(stream, "format"));
 	table_cell(t, "%s", field_text(stream, "receive"));
 	listen_cell(t, stream);
-	table_cell(t, "%" PRIu64 "+%" PRIu64, field_number(stream, "prefix"),
-		   field_number(stream, "payload"));
+	packet_cell(t, stream);
 	table_cell(t, "%s", field_text(stream, "sequence"));
 	table_cell(t, "%s",
 		   field_number(stream, "rate")

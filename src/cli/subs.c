@@ -14,33 +14,54 @@
 
 enum { WORST = 10, NAMED = 12 };
 
+/* The daemon knows better: it says which, and means those that fell silent,
+ * too. */
 size_t
 subs_silent(const json_t *info, size_t *n)
 {
 	const json_t *subs = json_object_get(info, "subs"), *sub;
+	const json_t *list = json_object_get(info, "silent");
 	size_t i, silent = 0;
 
 	*n = json_array_size(subs);
+	if (json_is_array(list))
+		return json_array_size(list);
 	json_array_foreach(subs, i, sub)
 		silent += !field_number(sub, "packets");
 	return silent;
 }
 
+/* ": 41007, 41012 ..." */
+static const char *
+silent_names(char *text, size_t bytes, const json_t *info)
+{
+	const json_t *list = json_object_get(info, "silent"), *name;
+	size_t i, at = 0;
+
+	*text = '\0';
+	json_array_foreach(list, i, name) {
+		if (at < bytes && i < NAMED)
+			at += (size_t)snprintf(text + at, bytes - at, "%s%s",
+					       i ? ", " : ": ",
+					       json_string_value(name));
+	}
+	if (i > NAMED && at < bytes)
+		snprintf(text + at, bytes - at, " ...");
+	return text;
+}
+
 void
 subs_silent_line(const json_t *info, unsigned indent)
 {
-	const json_t *names = json_object_get(info, "silent"), *name;
-	size_t n = json_array_size(json_object_get(info, "subs")), i;
+	size_t n, silent = json_array_size(json_object_get(info, "silent"));
+	char names[200];
 
-	if (!json_array_size(names))
+	if (!silent)
 		return;
-	printf("%*s%s: %zu of %zu substreams silent: ", (int)indent, "",
-	       field_text(info, "name"), json_array_size(names), n);
-	json_array_foreach(names, i, name) {
-		if (i < NAMED)
-			printf("%s%s", i ? ", " : "", json_string_value(name));
-	}
-	printf("%s\n", i > NAMED ? " ..." : "");
+	subs_silent(info, &n);
+	printf("%*s%s: %zu of %zu substreams silent%s\n", (int)indent, "",
+	       field_text(info, "name"), silent, n,
+	       silent_names(names, sizeof names, info));
 }
 
 static size_t
@@ -60,6 +81,7 @@ subs_rows(struct table *t, const json_t *info)
 	const json_t *subs = json_object_get(info, "subs");
 	size_t n, silent = subs_silent(info, &n);
 	size_t runs = json_array_size(json_object_get(info, "runs"));
+	char names[200];
 
 	if (n < 2 && runs > 1) {
 		table_cell(t, "runs");
@@ -69,7 +91,8 @@ subs_rows(struct table *t, const json_t *info)
 		return;
 	table_cell(t, "substreams");
 	if (silent)
-		table_cell(t, "%zu, of which %zu silent", n, silent);
+		table_cell(t, "%zu, of which %zu silent%s", n, silent,
+			   silent_names(names, sizeof names, info));
 	else
 		table_cell(t, "%zu", n);
 	if (began_anew(subs)) {
@@ -103,7 +126,7 @@ by_share(const void *a, const void *b)
 }
 
 static void
-sub_row(struct table *t, const json_t *sub)
+sub_row(struct table *t, const json_t *sub, bool from)
 {
 	uint64_t lost = field_number(sub, "packets_lost");
 	uint64_t packets = field_number(sub, "packets");
@@ -111,6 +134,10 @@ sub_row(struct table *t, const json_t *sub)
 	char text[UNITS_TEXT], percent[SHOW_PERCENT];
 
 	table_cell(t, "%" PRIu64, field_number(sub, "sub"));
+	if (from) {
+		table_cell(t, "%s", field_text(sub, "address"));
+		table_cell(t, "%s", field_text(sub, "sender"));
+	}
 	table_cell(t, "%" PRIu64, packets);
 	table_cell(t, "%" PRIu64, lost);
 	table_cell(t, "%s", show_percent(percent, lost, packets + lost));
@@ -120,17 +147,34 @@ sub_row(struct table *t, const json_t *sub)
 	table_cell(t, "%s", end ? units_show_time(text, end) : "");
 }
 
-static void
-show_subs(const json_t *subs, bool all)
+/* Where they come from is known while it is recorded, and just after. */
+static struct table *
+subs_table(bool from)
 {
 	static const struct table_column columns[] = {
+		{ "substream", true }, { "address", false },
+		{ "sender", false },   { "packets", true },
+		{ "lost", true },      { "share", true },
+		{ "size", true },      { "runs", true },
+		{ "start", false },    { "end", false },
+	};
+	static const struct table_column without[] = {
 		{ "substream", true }, { "packets", true }, { "lost", true },
 		{ "share", true },     { "size", true },    { "runs", true },
 		{ "start", false },    { "end", false },
 	};
+
+	return from ? table_open(columns, sizeof columns / sizeof *columns)
+		    : table_open(without, sizeof without / sizeof *without);
+}
+
+static void
+show_subs(const json_t *subs, bool all)
+{
+	bool from = field_known(json_array_get(subs, 0), "address");
 	size_t n = json_array_size(subs), shown = n, i;
 	json_t **sorted = calloc(n + 1, sizeof(json_t *)), *sub;
-	struct table *t = table_open(columns, sizeof columns / sizeof *columns);
+	struct table *t = subs_table(from);
 
 	if (!sorted || !t)
 		goto out;
@@ -141,7 +185,7 @@ show_subs(const json_t *subs, bool all)
 		shown = n < WORST ? n : WORST;
 	}
 	for (i = 0; i < shown; i++)
-		sub_row(t, sorted[i]);
+		sub_row(t, sorted[i], from);
 	table_print(t, 2, stdout);
 	if (shown < n)
 		printf("  and %zu that are no worse: --all shows them\n",

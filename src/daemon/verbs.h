@@ -22,7 +22,8 @@
  *            disks:[DISK...], streams_n}
  * streams  {} -> {streams:[{name, receive, format, listen:[..], prefix,
  *            payload, sequence, rate, block_bytes, block_packets, blocks,
- *            memory, layout, fill, recording: NAME or null}...]}
+ *            memory, layout, fill, subs, store: "heap", "cube" or null,
+ *            recording: NAME or null}...]}
  * disks    {} -> {disks:[DISK...], patterns:[..], skipped}
  *
  * probe    {stream, [for:"3s"]}  a look at a stream, without recording it

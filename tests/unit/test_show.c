@@ -142,6 +142,22 @@ START_TEST(substreams)
 }
 END_TEST
 
+/* As the daemon tells it of one that runs. */
+START_TEST(substreams_that_run)
+{
+	const char *out =
+	    shown("{\"name\":\"t1\",\"silent\":[\"41007\",\"41009\"],\"subs\":["
+		  "{\"sub\":0,\"address\":\"0.0.0.0:41007\",\"sender\":null},"
+		  "{\"sub\":1,\"address\":\"0.0.0.0:41008\","
+		  "\"sender\":\"10.1.2.3\",\"packets\":5},"
+		  "{\"sub\":2,\"address\":\"0.0.0.0:41009\",\"packets\":5}]}");
+
+	ck_assert_ptr_nonnull(strstr(out, "3, of which 2 silent: 41007, "
+					  "41009\n"));
+	ck_assert_ptr_nonnull(strstr(out, "1  0.0.0.0:41008  10.1.2.3  "));
+}
+END_TEST
+
 START_TEST(heaps)
 {
 	const char *out = shown("{\"name\":\"t1\",\"store\":\"heap\","
@@ -197,5 +213,5 @@ START_TEST(losses)
 }
 END_TEST
 
-SUITE("show", percent, info, runs, substreams, heaps, losses,
-      counters_may_be_unknown)
+SUITE("show", percent, info, runs, substreams, substreams_that_run, heaps,
+      losses, counters_may_be_unknown)
