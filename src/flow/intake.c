@@ -73,6 +73,21 @@ source_turn(const struct intake *in, const struct intake_source *s)
 	return turn ? turn : 1;
 }
 
+static void
+source_look(struct intake_source *s)
+{
+	struct intake *in = s->intake;
+	struct receive_counts c = { 0 };
+
+	in->a.ops->counts(in->a.state, s->number, &c);
+	atomic_fetch_add_explicit(&in->overruns,
+				  c.overruns - s->counts.overruns,
+				  memory_order_relaxed);
+	pthread_mutex_lock(&in->lock);
+	s->counts = c;
+	pthread_mutex_unlock(&in->lock);
+}
+
 static int
 sources_make(struct intake *in)
 {
@@ -90,7 +105,7 @@ sources_make(struct intake *in)
 		s->fd = in->a.ops->fd(in->a.state, i);
 		s->want = RECEIVE_BATCH;
 		s->hold = source_hold(s);
-		in->a.ops->counts(in->a.state, i, &s->counts);
+		source_look(s);
 		err = source_place(in, s);
 	}
 	in->left = in->sources;
@@ -286,21 +301,6 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	}
 	place_show(in, s->place);
 	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
-}
-
-static void
-source_look(struct intake_source *s)
-{
-	struct intake *in = s->intake;
-	struct receive_counts c = { 0 };
-
-	in->a.ops->counts(in->a.state, s->number, &c);
-	atomic_fetch_add_explicit(&in->overruns,
-				  c.overruns - s->counts.overruns,
-				  memory_order_relaxed);
-	pthread_mutex_lock(&in->lock);
-	s->counts = c;
-	pthread_mutex_unlock(&in->lock);
 }
 
 /* A system call each, so hundreds of sources take turns: each is looked at

@@ -498,10 +498,24 @@ tests_unit_test_writer_SOURCES = %D%/test_writer.c %D%/suite.h \
 tests_unit_test_writer_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_writer_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_intake
+TESTS += tests/unit/test_intake
+tests_unit_test_intake_SOURCES = %D%/test_intake.c %D%/suite.h
+tests_unit_test_intake_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_intake_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_receiver
 TESTS += tests/unit/test_receiver
-tests_unit_test_receiver_SOURCES = %D%/test_receiver.c %D%/suite.h
+tests_unit_test_receiver_SOURCES = %D%/test_receiver.c %D%/suite.h \
+	%D%/receiver_bench.h
 tests_unit_test_receiver_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_receiver_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_receiver_many
+TESTS += tests/unit/test_receiver_many
+tests_unit_test_receiver_many_SOURCES = %D%/test_receiver_many.c %D%/suite.h \
+	%D%/receiver_bench.h
+tests_unit_test_receiver_many_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_receiver_many_LDADD = $(UNIT_FLOW)
 
 endif
