@@ -55,17 +55,32 @@ candidate_set(const struct slots *p, struct candidate *c, unsigned need)
 
 /* ---- packets --------------------------------------------------------- */
 
+/* Formats without a sequence: packets count as they come. */
 static bool
-packet_sequence(struct slots *p, struct format_packet *f)
+packet_follows(struct slots *p, struct format_packet *f)
 {
-	if (f->has & FORMAT_SEQUENCE)
-		return true;
 	if (p->a.shape->sequence != SEQUENCE_ARRIVAL)
 		return false;
 	if (!p->window.running)
 		slots_run_arrival(p);
 	f->sequence = p->window.base + p->window.highest;
 	return true;
+}
+
+enum drop
+slots_read(const struct slots *p, const struct receive_packet *k,
+	   struct format_packet *f)
+{
+	if (k->flags & RECEIVE_FOREIGN)
+		return DROP_FOREIGN;
+	if (k->flags & RECEIVE_CUT || k->bytes != p->datagram)
+		return DROP_WRONG_SIZE;
+	p->a.format->parse(p->a.shape, k->prefix, k->payload, f);
+	if (k->flags & RECEIVE_SEQUENCE) {
+		f->has |= FORMAT_SEQUENCE;
+		f->sequence = k->sequence;
+	}
+	return f->has & FORMAT_SEQUENCE ? DROP_KINDS : DROP_UNREADABLE;
 }
 
 /* The pair that packet i of the batch lies in, if it is one in a block. */
@@ -97,16 +112,13 @@ static void
 packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 {
 	struct format_packet f;
+	enum drop why = slots_read(p, k, &f);
 	uint64_t rel;
 	uint8_t *to;
 
-	p->a.format->parse(p->a.shape, k->prefix, k->payload, &f);
-	if (k->flags & RECEIVE_SEQUENCE) {
-		f.has |= FORMAT_SEQUENCE;
-		f.sequence = k->sequence;
-	}
-	if (!packet_sequence(p, &f)) {
-		p->base.counts.drop[DROP_UNREADABLE]++;
+	if (why != DROP_KINDS &&
+	    (why != DROP_UNREADABLE || !packet_follows(p, &f))) {
+		p->base.counts.drop[why]++;
 		return;
 	}
 	if (!slots_near(p, f.sequence, &rel)) {
@@ -176,15 +188,8 @@ slots_batch(struct place *place, struct aim *aim,
 	batch_start(p, now_ns, now);
 	p->aim = aim;
 	for (unsigned i = 0; i < n; i++) {
-		const struct receive_packet *k = &packet[i];
-
 		p->base.counts.datagrams++;
-		if (k->flags & RECEIVE_FOREIGN)
-			p->base.counts.drop[DROP_FOREIGN]++;
-		else if (k->flags & RECEIVE_CUT || k->bytes != p->datagram)
-			p->base.counts.drop[DROP_WRONG_SIZE]++;
-		else
-			packet_place(p, i, k);
+		packet_place(p, i, &packet[i]);
 	}
 	p->aim = NULL;
 	batch_finish(p);
@@ -193,6 +198,15 @@ slots_batch(struct place *place, struct aim *aim,
 		aim->run = p->window.run + 1ull;
 		aim->away = false;
 	}
+}
+
+void
+slots_rivals(struct slots *p, unsigned n, bool ahead, int64_t now)
+{
+	p->keys = 0;
+	batch_start(p, p->now_ns, now);
+	slots_oppose(p, n, ahead);
+	batch_finish(p);
 }
 
 static bool

@@ -43,18 +43,36 @@ unsigned slots_aim(struct place *place, const struct aim *aim,
 		   struct receive_pair *pair, unsigned n);
 void slots_expect(struct place *place, struct aim *aim, uint64_t sequence);
 
-/* Relative to the run; false when it is too far from all that is expected. */
+/* Relative to the run, which has come to `highest`; false when it is too far
+ * from all that is expected. */
+static inline bool
+slots_near_to(const struct slots *p, uint64_t highest, uint64_t sequence,
+	      uint64_t *rel)
+{
+	const struct window *w = &p->window;
+	int64_t ahead = sequence_distance(w->base + highest, sequence,
+					  p->a.shape->sequence_bits);
+
+	*rel = highest + (uint64_t)ahead;
+	return w->running && ahead <= (int64_t)p->max_gap &&
+	       ahead >= -(int64_t)(highest - w->origin);
+}
+
 static inline bool
 slots_near(const struct slots *p, uint64_t sequence, uint64_t *rel)
 {
-	const struct window *w = &p->window;
-	int64_t ahead = sequence_distance(w->base + w->highest, sequence,
-					  p->a.shape->sequence_bits);
-
-	*rel = w->highest + (uint64_t)ahead;
-	return w->running && ahead <= (int64_t)p->max_gap &&
-	       ahead >= -(int64_t)(w->highest - w->origin);
+	return slots_near_to(p, p->window.highest, sequence, rel);
 }
+
+/*
+ * A look at a packet, which changes nothing: DROP_KINDS and what it says,
+ * where it carries a sequence, else what it is to be dropped for.
+ */
+enum drop slots_read(const struct slots *p, const struct receive_packet *k,
+		     struct format_packet *f);
+
+/* The same as slots_oppose, between batches. */
+void slots_rivals(struct slots *p, unsigned n, bool ahead, int64_t now);
 
 /*
  * Gives a packet the slot of its sequence, which is not before the origin;

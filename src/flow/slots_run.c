@@ -81,10 +81,11 @@ slot_give(struct slots *p, uint64_t rel, bool readable)
 	}
 	b->present[slot / 64] |= bit;
 	if (b->filled++ == 0) {
-		b->first_ns = p->now_ns;
+		b->first_ns = b->last_ns = p->now_ns;
 		p->window.born[i] = p->now;
 	}
-	b->last_ns = p->now_ns;
+	if (p->now_ns > b->last_ns)
+		b->last_ns = p->now_ns;
 	if (b->used <= slot)
 		b->used = slot + 1;
 	p->base.counts.placed++;
@@ -118,10 +119,13 @@ static bool
 slot_taken(const struct slots *p, uint64_t rel)
 {
 	uint64_t off = rel - p->window.origin;
-	const struct block *b = p->window.open[off / p->slots];
+	const struct block *b;
 
+	if (off >= (uint64_t)WINDOW_OPEN * p->slots)
+		return false;
 	if (off < p->slots && p->window.gone)
 		return true;
+	b = p->window.open[off / p->slots];
 	return b && block_has(b, (uint32_t)(off % p->slots));
 }
 
@@ -134,11 +138,16 @@ slots_echo_dissolve(struct slots *p)
 	for (unsigned i = 0; i < c->n; i++) {
 		struct candidate_packet *k = &c->packet[i];
 		uint64_t rel = relative(p, k->sequence);
-		uint8_t *to = slots_give(p, rel, k->readable), *from;
+		uint8_t *to = NULL, *from;
 
+		/* With several threads, the window may have moved on. */
+		if (packet_late(p, k->sequence))
+			p->base.counts.drop[DROP_LATE]++;
+		else
+			to = slots_give(p, rel, k->readable);
 		parking_leave(&p->parking, k->at);
 		if (!to)
-			continue; /* counted as a duplicate */
+			continue; /* mostly counted as a duplicate */
 		p->echoed = true;
 		from = parking_slot(&p->parking, k->at);
 		p->base.counts.moved++;

@@ -441,6 +441,20 @@ tests_unit_test_heaps_SOURCES = %D%/test_heaps.c %D%/suite.h \
 tests_unit_test_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_heaps_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_shared
+TESTS += tests/unit/test_shared
+tests_unit_test_shared_SOURCES = %D%/test_shared.c %D%/suite.h \
+	%D%/shared_bench.h %D%/dice.h
+tests_unit_test_shared_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_shared_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_shared_storm
+TESTS += tests/unit/test_shared_storm
+tests_unit_test_shared_storm_SOURCES = %D%/test_shared_storm.c %D%/suite.h \
+	%D%/shared_bench.h %D%/dice.h
+tests_unit_test_shared_storm_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_shared_storm_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_leaf
 TESTS += tests/unit/test_leaf
 tests_unit_test_leaf_SOURCES = %D%/test_leaf.c %D%/suite.h \
