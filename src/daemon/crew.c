@@ -9,18 +9,46 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int
-crew_start(struct crew *crew, unsigned n)
+/* Of all CPUs, dealt out in turn, what number `i` of `n` gets; of fewer than
+ * there are receivers each serves several.  Returns how many. */
+static unsigned
+cpus_deal(const struct option_counts *all, unsigned i, unsigned n,
+	  uint32_t *cpu)
 {
-	int err = 0;
+	unsigned got = 0;
+
+	if (!all->n)
+		return 0;
+	if (all->n < n) {
+		cpu[0] = all->count[i % all->n];
+		return 1;
+	}
+	for (unsigned k = i; k < all->n; k += n)
+		cpu[got++] = all->count[k];
+	return got;
+}
+
+int
+crew_start(struct crew *crew, const struct setup_options *o)
+{
+	uint32_t *cpu = calloc(o->receiver_cpus.n + 1, sizeof *cpu);
+	unsigned n = o->receivers;
+	int err = cpu ? 0 : -ENOMEM;
 
 	crew->member = calloc(n, sizeof *crew->member);
 	if (!crew->member)
-		return -ENOMEM;
+		err = -ENOMEM;
 	for (unsigned i = 0; i < n && !err; i++) {
-		err = receiver_start(&crew->member[i].receiver, NULL);
+		struct receiver_args args = {
+			.priority = (int)o->receiver_priority,
+			.cpu = cpu,
+			.cpus = cpus_deal(&o->receiver_cpus, i, n, cpu)
+		};
+
+		err = receiver_start(&crew->member[i].receiver, &args);
 		crew->n += !err;
 	}
+	free(cpu);
 	return err;
 }
 

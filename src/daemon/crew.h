@@ -2,6 +2,7 @@
 #ifndef SPATE_DAEMON_CREW_H
 #define SPATE_DAEMON_CREW_H
 
+#include "daemon/setup.h"
 #include "flow/receiver.h"
 
 /*
@@ -20,7 +21,7 @@ struct crew {
 };
 
 /* 0 or -errno; crew_stop in either case. */
-int crew_start(struct crew *crew, unsigned n);
+int crew_start(struct crew *crew, const struct setup_options *options);
 void crew_stop(struct crew *crew); /* after every intake is done */
 
 /* Gives an intake to the least busy of them; says whom.  0 or -ENOMEM. */

@@ -119,7 +119,7 @@ threads_start(struct daemon *d, struct fault *fault)
 	if (!err)
 		err = writers_start(d);
 	if (!err)
-		err = crew_start(&d->crew, d->setup.o.receivers);
+		err = crew_start(&d->crew, &d->setup.o);
 	if (err) {
 		fault_set(fault, err, "internal", "cannot start its threads");
 		fault_why(fault, "%s", strerror(-err));
@@ -157,7 +157,8 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 		err = server_open(&d->server, d->setup.control.socket,
 				  d->setup.control.group, &hooks, fault);
 	if (!err)
-		err = pool_make(&d->pool, d->setup.o.memory, fault);
+		err = pool_make_on(&d->pool, d->setup.o.memory,
+				   setup_node(&d->setup), fault);
 	if (!err)
 		err = threads_start(d, fault);
 	return err;

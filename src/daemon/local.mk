@@ -4,6 +4,7 @@ spated_SOURCES = \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/kernel.c %D%/kernel.h \
 	%D%/main.c \
+	%D%/node.c %D%/node.h \
 	%D%/options.c %D%/options.h \
 	%D%/order.c %D%/order.h \
 	%D%/probe.c %D%/probe.h \
@@ -11,7 +12,7 @@ spated_SOURCES = \
 	%D%/report.c %D%/report_from.c %D%/report.h \
 	%D%/server.c %D%/server.h \
 	%D%/session.c %D%/session_open.c %D%/session.h \
-	%D%/setup.c %D%/setup.h \
+	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/stream_plan.c %D%/stream_print.c \
 	%D%/verbs.c %D%/verbs_probe.c %D%/verbs.h

@@ -53,6 +53,23 @@ const struct option setup_options[] = {
 	  .min = 1,
 	  .max = 256,
 	  .help = "receiver threads" },
+	{ .name = "receiver_priority",
+	  .type = OPTION_COUNT,
+	  .offset = AT(receiver_priority),
+	  .max = 99,
+	  .help = "real-time priority (SCHED_FIFO) of the receivers; "
+		  "none: like any other" },
+	{ .name = "receiver_cpus",
+	  .type = OPTION_COUNTS,
+	  .offset = AT(receiver_cpus),
+	  .max = 1023,
+	  .help = "CPUs that are dealt out to the receivers in turn; "
+		  "none: all" },
+	{ .name = "memory_node",
+	  .type = OPTION_TEXT,
+	  .offset = AT(memory_node),
+	  .help = "NUMA node of the memory: a number, an interface, or "
+		  "\"auto\", that of the streams' interfaces; none: any" },
 	{ .name = NULL },
 };
 
@@ -293,50 +310,4 @@ setup_stream(struct setup *c, const char *name)
 			return &c->stream[i];
 	}
 	return NULL;
-}
-
-/* ---- spated -n ------------------------------------------------------- */
-
-static void
-disk_print(const struct disk *d)
-{
-	char free_text[UNITS_TEXT], reserve[UNITS_TEXT];
-	struct disk_space space;
-
-	if (d->fd < 0) {
-		printf("  %-24s not there\n", d->path);
-		return;
-	}
-	if (disk_space(d, &space) < 0) {
-		printf("  %-24s cannot be asked for its space\n", d->path);
-		return;
-	}
-	printf("  %-24s %s free above a reserve of %s\n", d->path,
-	       units_show_bytes(free_text, space.free),
-	       units_show_bytes(reserve, d->reserve));
-}
-
-void
-setup_print(const struct setup *c)
-{
-	char text[UNITS_TEXT], line[1024];
-
-	printf("%s is good\n", c->path);
-	printf("socket   %s\n", c->control.socket);
-	printf("memory   %s\n", units_show_bytes(text, c->o.memory));
-	printf("receive  %u thread%s\n", c->o.receivers,
-	       c->o.receivers > 1 ? "s" : "");
-	printf("writer  ");
-	for (unsigned i = 0; i < c->ways; i++)
-		printf(" %s", c->way[i].ops->head.name);
-	printf("%s\n", c->ways > 1 ? " (the first that works)" : "");
-	printf("disks    %u\n", c->disks.n);
-	for (unsigned i = 0; i < c->disks.n; i++)
-		disk_print(&c->disks.disk[i]);
-	if (!c->disks.n && c->no_disk.code) {
-		fault_line(&c->no_disk, line, sizeof line);
-		printf("  %s\n", line);
-	}
-	for (unsigned i = 0; i < c->streams; i++)
-		stream_print(&c->stream[i]);
 }

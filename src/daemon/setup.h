@@ -18,6 +18,9 @@ struct setup_options {
 	const char *writer; /* NULL: the first that works */
 	const char *durable;
 	uint32_t receivers;
+	uint32_t receiver_priority; /* SCHED_FIFO; 0: none */
+	struct option_counts receiver_cpus;
+	const char *memory_node; /* NULL: any */
 };
 
 struct setup_control {
@@ -46,6 +49,10 @@ int setup_load(struct setup *c, const char *path, struct fault *fault);
 void setup_unload(struct setup *c);
 
 struct stream *setup_stream(struct setup *c, const char *name);
+
+/* The NUMA node that memory is to be on; NODE_ANY, with a line in the log
+ * where one was asked for and cannot be told. */
+int setup_node(const struct setup *c);
 
 /* What `spated -n` prints. */
 void setup_print(const struct setup *c);

@@ -18,17 +18,19 @@
 #include "flow/pool_priv.h"
 
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/units.h"
 
-enum { PAGE = 4096, HUGE = 2 << 20 };
+enum { PAGE = 4096, HUGE = 2 << 20, NODES = 1024 };
 
 struct pool {
 	uint8_t *arena;
@@ -75,13 +77,37 @@ touch(uint8_t *at, uint64_t bytes)
 	return 0;
 }
 
+/* Before it is touched, since that is when pages are given.  Preferred, not
+ * bound: a node that is full is no reason to have no memory.  By hand, so that
+ * libnuma is not needed. */
+static void
+arena_near(const struct pool *p, int node)
+{
+	unsigned long nodes[NODES / 64] = { 0 };
+
+	if (node < 0)
+		return;
+	errno = EINVAL;
+	if (node < NODES) {
+		nodes[node / 64] = 1ul << (node % 64);
+		if (syscall(SYS_mbind, p->arena, p->bytes, MPOL_PREFERRED,
+			    nodes, NODES + 1ul, 0) == 0)
+			return;
+	}
+	log_line(LOG_WARN, NULL,
+		 "memory cannot be on NUMA node %d: %s; going on without", node,
+		 errno == EINVAL ? "there is no such node" : strerror(errno));
+}
+
 static int
-arena_map(struct pool *p)
+arena_map(struct pool *p, int node)
 {
 	p->pages = "hugetlb";
 	p->arena = map_hugetlb(p->bytes);
-	if (p->arena != MAP_FAILED)
+	if (p->arena != MAP_FAILED) {
+		arena_near(p, node);
 		return touch(p->arena, p->bytes);
+	}
 
 	p->arena = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -90,6 +116,7 @@ arena_map(struct pool *p)
 	p->pages = madvise(p->arena, p->bytes, MADV_HUGEPAGE) == 0
 		       ? "transparent"
 		       : "small";
+	arena_near(p, node);
 	return touch(p->arena, p->bytes);
 }
 
@@ -130,6 +157,12 @@ arena_fits(uint64_t bytes, struct fault *fault)
 int
 pool_make(struct pool **pool, uint64_t bytes, struct fault *fault)
 {
+	return pool_make_on(pool, bytes, -1, fault);
+}
+
+int
+pool_make_on(struct pool **pool, uint64_t bytes, int node, struct fault *fault)
+{
 	struct pool *p;
 	char text[UNITS_TEXT];
 	int err = arena_fits(bytes, fault);
@@ -141,7 +174,7 @@ pool_make(struct pool **pool, uint64_t bytes, struct fault *fault)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	pthread_mutex_init(&p->lock, NULL);
 	p->bytes = round_up(bytes, HUGE);
-	err = arena_map(p);
+	err = arena_map(p, node);
 	if (err) {
 		fault_set(fault, err, "no-memory", "cannot have %s of memory",
 			  units_show_bytes(text, p->bytes));

@@ -29,6 +29,10 @@ struct pool_facts {
 
 /* 0, or -errno with a fault.  Logs one line on what it got. */
 int pool_make(struct pool **pool, uint64_t bytes, struct fault *fault);
+/* The same, on a NUMA node where there is room (-1: on any); a refusal is one
+ * line of the log. */
+int pool_make_on(struct pool **pool, uint64_t bytes, int node,
+		 struct fault *fault);
 void pool_free(struct pool *pool); /* every stock is back */
 struct pool_facts pool_facts(struct pool *pool);
 

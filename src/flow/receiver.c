@@ -312,6 +312,12 @@ receiver_run(void *arg)
 static void
 refused(const char *what, int err, const char *help)
 {
+	static const char *said;
+
+	/* Once, not for each of them; the event loop's thread. */
+	if (said == what)
+		return;
+	said = what;
 	log_line(LOG_WARN, NULL,
 		 "receivers cannot %s: %s; %s; going on without", what,
 		 strerror(err), help);

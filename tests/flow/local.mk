@@ -19,6 +19,7 @@ FLOW_TESTS = \
 	%D%/split.sh \
 	%D%/probe.sh \
 	%D%/fanout_nics.sh \
+	%D%/receivers.sh \
 	%D%/real_spead.sh \
 	%D%/real_vdif.sh \
 	%D%/real_mark5b.sh

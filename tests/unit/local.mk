@@ -212,6 +212,12 @@ tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
 tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_live_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_node
+TESTS += tests/unit/test_node
+tests_unit_test_node_SOURCES = %D%/test_node.c %D%/suite.h %D%/scratch.h
+tests_unit_test_node_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_node_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_kernel
 TESTS += tests/unit/test_kernel
 tests_unit_test_kernel_SOURCES = %D%/test_kernel.c %D%/suite.h %D%/scratch.h
