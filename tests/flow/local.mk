@@ -17,6 +17,8 @@ FLOW_TESTS = \
 	%D%/gen_heaps.sh \
 	%D%/ports.sh \
 	%D%/split.sh \
+	%D%/losses.sh \
+	%D%/plan.sh \
 	%D%/probe.sh \
 	%D%/fanout_nics.sh \
 	%D%/receivers.sh \
