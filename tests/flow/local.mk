@@ -42,6 +42,7 @@ FLOW_TESTS += \
 	%D%/break_names.sh \
 	%D%/break_control.sh \
 	%D%/break_stop.sh \
+	%D%/break_silent.sh \
 	%D%/break_disks.sh \
 	%D%/break_mounts.sh \
 	%D%/break_kill.sh
