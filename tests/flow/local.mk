@@ -50,9 +50,9 @@ FLOW_TESTS += \
 EXTRA_DIST += %D%/tcp.sh
 FLOW_TESTS += \
 	%D%/tcp_plain.sh
-# Recordings that were made by hand, read back.
+# Recordings of many substreams, of heaps and of cubes, read back.
 EXTRA_DIST += %D%/made.py %D%/read_cubes.py %D%/read_rows.py
-FLOW_TESTS += %D%/read_cubes.sh %D%/read_rows.sh
+FLOW_TESTS += %D%/read_cubes.sh %D%/read_rows.sh %D%/read_ports.sh
 # The documents, held against the program.
 FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
 # What is wrong with a configuration is said before the first packet.

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+#   spate gen --(4 ports)--> spated --> 3 disks --(export)--> a file a port
+#
+# What comes back is what each port was sent: of packets and of heaps, and
+# after the daemon was killed as much of it as reached the disks.
+. "${BASH_SOURCE%/*}/functions.sh"
+
+ports=4
+port_find $ports
+disks_make 3
+
+stream()
+{
+	conf_write "$(printf '\ts : { listen = [ "127.0.0.1:%s-%s" ]; %s };' \
+		"$port" "$((port + ports - 1))" "$1")"
+}
+
+send()
+{
+	"$SPATE" gen --to "udp://127.0.0.1:$port-$((port + ports - 1))" \
+		--dump "$work/sent" --json "$@" >"$work/gen.json"
+}
+
+disks_list()
+{
+	local IFS=:
+
+	printf '%s' "${disks[*]}"
+}
+
+# Sent again and slower while the kernel had to drop some of it.
+take_ports()
+{
+	local rate
+
+	for rate in 200 50 10; do
+		taken=ports$rate
+		spate record "$taken" --stream s
+		send --rate ${rate}Mbps "$@"
+		settle "$taken" "$(gen_did .sent)"
+		spate stop "$taken" >"$work/said"
+		[ "$(info "$taken" .datagrams)" -ne "$(gen_did .sent)" ] ||
+			return 0
+	done
+	fail "packets got lost before spated at ${rate}Mbps"
+}
+
+# ports_are_true EXTENSION
+ports_are_true()
+{
+	local i
+
+	rm -rf "$work/out"
+	spate verify "$taken"
+	spate export "$taken" "$work/out" --quiet
+	for ((i = 0; i < ports; i++)); do
+		cmp "$work/out/${taken}_$i.$1" "$work/sent.$i"
+		spate export "$taken" "$work/one" --sub "$i" --quiet --force
+		cmp "$work/one" "$work/sent.$i"
+	done
+	rm "$work"/sent.* "$work/one"
+}
+
+stream 'format = "vdif"; prefix = 8; payload = 1032; block = "512K";'
+spated_start
+take_ports --format vdif --prefix 8 --payload 1032 --packets 5000
+same "lost" "$(info "$taken" '[.subs[].packets_lost] | @csv')" 0,0,0,0
+same "packets" "$(info "$taken" '[.subs[].packets] | @csv')" \
+	5000,5000,5000,5000
+grep -q "substreams  4" "$work/said" || fail "$(cat "$work/said")"
+ports_are_true vdif
+spated_stop
+rm -r "$work"/disk?/*
+
+stream 'format = "spead"; block = "1M";'
+spated_start
+take_ports --format spead --heaps 30 --heap-bytes 200000 --packet 8972
+# A heap for start and one for stop, too.
+same "heaps" "$(info "$taken" '[.heaps, .heaps_incomplete] | @csv')" \
+	"$((ports * (30 + 2))),0"
+ports_are_true spead
+# The disks tell the same as the daemon.
+for key in .packets .packets_lost .bytes .store .heaps \
+	'[.subs[] | .packets, .packets_lost, .runs]'; do
+	same "$key" "$(spate info "$taken" --json | jq -c "$key")" \
+		"$("$SPATE" info "$taken" --disks "$(disks_list)" --json |
+			jq -c "$key")"
+done
+spated_stop
+rm -r "$work"/disk?/*
+
+# Nothing is in an index yet: what each chunk is of was noted before.
+killed()
+{
+	local kind=$1 i sent
+
+	shift
+	spated_start
+	take_unstopped "$@"
+	sent=$(cat "$work"/sent.? | wc -c)
+	wait_for 60 chunks_have "$sent"
+	spated_kill
+	same "bytes of indexes" "$(cat "$work"/disk?/"$taken"/*.index | wc -c)" 0
+	spate --disks "$(disks_list)" recover "$taken" >"$work/said"
+	! grep -q "left alone" "$work/said" || fail "$(cat "$work/said")"
+	spate --disks "$(disks_list)" verify "$taken"
+	rm -rf "$work/out"
+	spate --disks "$(disks_list)" export "$taken" "$work/out" --quiet
+	for ((i = 0; i < ports; i++)); do
+		cmp "$work/out/${taken}_$i.$kind" "$work/sent.$i"
+	done
+	rm -r "$work"/disk?/*
+}
+
+take_unstopped()
+{
+	local rate
+
+	for rate in 100 20; do
+		taken=killed$rate
+		spate record "$taken" --stream s
+		send --rate ${rate}Mbps "$@"
+		settle "$taken" "$(gen_did .sent)"
+		[ "$(info "$taken" .datagrams)" -ne "$(gen_did .sent)" ] ||
+			return 0
+		spate stop "$taken"
+	done
+	fail "packets got lost before spated at ${rate}Mbps"
+}
+
+chunks_have()
+{
+	[ "$(cat "$work"/disk?/"$taken/$taken".0* | wc -c)" -eq "$1" ]
+}
+
+settings+=('durable = "end";')
+stream 'format = "spead"; block = "512K";'
+killed spead --format spead --heaps 20 --heap-bytes 200000 --packet 8972
+stream 'format = "vdif"; prefix = 8; payload = 1032; block = "512K";'
+killed vdif --format vdif --prefix 8 --payload 1032 --packets 3000
