@@ -8,7 +8,7 @@ spated_SOURCES = \
 	%D%/options.c %D%/options.h \
 	%D%/order.c %D%/order.h \
 	%D%/probe.c %D%/probe.h \
-	%D%/reception.c %D%/reception_look.c %D%/reception.h \
+	%D%/reception.c %D%/reception_feed.c %D%/reception_look.c %D%/reception.h \
 	%D%/report.c %D%/report_from.c %D%/report.h \
 	%D%/server.c %D%/server.h \
 	%D%/session.c %D%/session_open.c %D%/session.h \

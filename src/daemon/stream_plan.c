@@ -17,7 +17,7 @@
 
 #include "base/shape.h"
 #include "daemon/stream.h"
-#include "flow/learn.h"
+#include "flow/shared.h"
 
 static int
 no_memory(struct fault *fault)
@@ -285,14 +285,7 @@ shape_check(const struct stream *s, const char *where, struct fault *fault)
 				    "the parts are put in order by the time "
 				    "in their frames",
 				    "leave `sequence` out", fault);
-	if (s->plan.threads < 2 || !learn_needed(&s->shape))
-		return 0;
-	fault_set(fault, -EINVAL, "conf",
-		  "%s: stream %s: what several threads share has to be known, "
-		  "and cannot be learned",
-		  where, s->name);
-	fault_hint(fault, "set `fps` (or `rate`) and `threads`");
-	return -EINVAL;
+	return 0;
 }
 
 /* ---- memory ---------------------------------------------------------- */
@@ -347,6 +340,23 @@ blocks_fit(struct stream *s, const char *where, unsigned disks,
 	return -EINVAL;
 }
 
+/* May several threads put packets of one sequence in the same blocks? */
+static int
+shared_fit(const struct stream *s, const char *where, struct fault *fault)
+{
+	char why[256] = "";
+	int err;
+
+	if (s->plan.threads < 2)
+		return 0;
+	err = shared_check(&s->shape, s->geometry.slots, s->plan.threads, why,
+			   sizeof why);
+	if (err)
+		fault_set(fault, err, "conf", "%s: stream %s: %s", where,
+			  s->name, why);
+	return err;
+}
+
 int
 stream_plan(struct stream *s, const char *where, unsigned disks,
 	    struct fault *fault)
@@ -370,6 +380,8 @@ stream_plan(struct stream *s, const char *where, unsigned disks,
 		err = shape_check(s, where, fault);
 	if (!err)
 		err = geometry_fit(s, where, fault);
+	if (!err)
+		err = shared_fit(s, where, fault);
 	if (!err)
 		err = blocks_fit(s, where, disks, fault);
 	return err;
