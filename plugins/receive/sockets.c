@@ -172,7 +172,8 @@ sources_open(struct sockets *s, const struct sockets_options *o,
 		    address_resolve(&s->address[i], args->why, args->why_bytes);
 	if (err)
 		return err;
-	s->source = calloc((size_t)subs * s->addresses, sizeof *s->source);
+	s->source = calloc((subs / shares + 1) * (size_t)s->addresses,
+			   sizeof *s->source);
 	if (!s->source)
 		return -ENOMEM;
 	for (unsigned sub = args->share; sub < subs; sub += shares) {

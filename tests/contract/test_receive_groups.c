@@ -372,8 +372,52 @@ START_TEST(a_group_without_a_way)
 }
 END_TEST
 
+START_TEST(an_interface_that_is_there)
+{
+	static struct bench b;
+	struct receive_counts c;
+	char device[16] = "";
+	socklen_t length = sizeof device;
+
+	wish = (struct receive_args){ 0 };
+	udp_open(&b, "listen = [ \"lo@127.0.0.1:0\" ];", 8, 100);
+	getsockopt(b.ops->fd(b.state, 0), SOL_SOCKET, SO_BINDTODEVICE, device,
+		   &length);
+	ck_assert_str_eq(device, "lo");
+	send_one(&b, 108);
+	take_all(&b);
+	b.ops->counts(b.state, 0, &c);
+	ck_assert_str_eq(c.device, "lo");
+	ck_assert_str_eq(c.address, "lo@127.0.0.1:0");
+	bench_close(&b);
+	udp_open(&b, "listen = [ \"[::1%lo]:0\" ];", 8, 100);
+	send_one(&b, 108);
+	take_all(&b);
+	b.ops->counts(b.state, 0, &c);
+	ck_assert_str_eq(c.device, "lo");
+	bench_close(&b);
+}
+END_TEST
+
+START_TEST(an_interface_that_is_not_there)
+{
+	struct format_shape shape = { .prefix = 8, .payload = 100 };
+	static struct bench b;
+
+	wish = (struct receive_args){ 0 };
+	ck_assert_int_eq(bench_try(&b, "fanout",
+				   "listen = [ \"nosuch0@0.0.0.0:0\" ];", NULL,
+				   &shape),
+			 -ENODEV);
+	ck_assert_ptr_nonnull(strstr(b.why, "nosuch0@0.0.0.0:0"));
+	ck_assert_ptr_nonnull(strstr(b.why, "ip -brief link"));
+	bench_free(&b);
+}
+END_TEST
+
 SUITE("receive groups", one_group_through_two_interfaces,
       one_port_through_two_interfaces, one_ipv6_port_through_two_interfaces,
       plain_ports_hear_no_groups, groups_of_others_stay_away,
       groups_of_one_sender, a_range_of_groups, ipv6_groups,
-      a_group_without_a_way)
+      a_group_without_a_way, an_interface_that_is_there,
+      an_interface_that_is_not_there)
