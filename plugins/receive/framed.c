@@ -332,7 +332,7 @@ framed_receive(struct framed *f, unsigned source, struct receive_batch *b)
 {
 	struct framed_line *l = &f->line[source];
 	struct peer *peer = &f->peer[source];
-	bool more = true;
+	bool more = false;
 
 	if (peer->fd >= 0 && inlet_frame(&l->inlet) == INLET_PARTIAL)
 		more = line_read(f, source);

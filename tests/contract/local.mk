@@ -44,6 +44,27 @@ tests_contract_test_receive_groups_SOURCES = %D%/test_receive_groups.c %D%/recei
 tests_contract_test_receive_groups_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_groups_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/contract/test_receive_spt1
+TESTS += tests/contract/test_receive_spt1
+tests_contract_test_receive_spt1_SOURCES = %D%/test_receive_spt1.c \
+	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
+tests_contract_test_receive_spt1_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_spt1_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_receive_spt1_bad
+TESTS += tests/contract/test_receive_spt1_bad
+tests_contract_test_receive_spt1_bad_SOURCES = %D%/test_receive_spt1_bad.c \
+	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
+tests_contract_test_receive_spt1_bad_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_spt1_bad_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_receive_tcp
+TESTS += tests/contract/test_receive_tcp
+tests_contract_test_receive_tcp_SOURCES = %D%/test_receive_tcp.c \
+	%D%/tcp_bench.h %D%/receive_bench.h
+tests_contract_test_receive_tcp_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_tcp_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/contract/test_write
 TESTS += tests/contract/test_write
 tests_contract_test_write_SOURCES = %D%/test_write.c

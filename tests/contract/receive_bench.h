@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/conf.h"
+#include "base/crc32c.h"
 #include "contract/format.h"
 #include "contract/receive.h"
 #include "unit/suite.h"
@@ -134,7 +135,9 @@ bench_make(struct bench *b, const char *name, const char *options,
 {
 	memset(b, 0, sizeof *b);
 	b->from = -1;
-	b->host = (struct host){ .ctx = b, .log = keep_log, .now = fake_now };
+	b->host = (struct host){
+		.ctx = b, .log = keep_log, .now = fake_now, .crc32c = crc32c
+	};
 	b->ops = plugin(name);
 	b->prefix = prefix;
 	b->payload = payload;
