@@ -11,6 +11,7 @@ cpu_s (user + system, of all threads).
 
 import json
 import resource
+import socket
 import sys
 import threading
 
@@ -23,6 +24,20 @@ def cpu():
     return u.ru_utime + u.ru_stime
 
 
+def buffered(port):
+    """A socket with as much buffer as the others of this benchmark have."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    for force in (33, socket.SO_RCVBUF):    # SO_RCVBUFFORCE: for root
+        try:
+            s.setsockopt(socket.SOL_SOCKET, force, 32 << 20)
+            break
+        except PermissionError:
+            pass
+    s.setblocking(False)
+    s.bind(("127.0.0.1", port))
+    return s
+
+
 def main():
     port, seconds = int(sys.argv[1]), float(sys.argv[2])
     pool = spead2.MemoryPool(1 << 20, 8 << 20, 24, 24)
@@ -30,8 +45,7 @@ def main():
         spead2.ThreadPool(1),
         spead2.recv.StreamConfig(memory_allocator=pool, max_heaps=4),
         spead2.recv.RingStreamConfig(heaps=8, contiguous_only=True))
-    stream.add_udp_reader(port, max_size=9200, buffer_size=32 << 20,
-                          interface_address="127.0.0.1")
+    stream.add_udp_reader(buffered(port), max_size=9200)
     print("ready", flush=True)
     before = cpu()
     timer = threading.Timer(seconds, stream.stop)
