@@ -1,7 +1,7 @@
 # Flow: a real daemon, real sockets, real files.  They are plain bash.
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = bash
-EXTRA_DIST += %D%/functions.sh
+EXTRA_DIST += %D%/functions.sh %D%/spead.sh
 
 # What baseband, a reader that is not ours, sees in exported recordings.
 EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py \
@@ -26,18 +26,23 @@ FLOW_TESTS = \
 	%D%/real_vdif.sh \
 	%D%/real_mark5b.sh
 # What spead2, which is not ours either, sends and reads.
-EXTRA_DIST += %D%/real_spead.py
+EXTRA_DIST += %D%/real_spead.py %D%/check_spead.py \
+	%D%/spead_send.py
+FLOW_TESTS += %D%/real_record_spead.sh
 check_PROGRAMS += tests/flow/rewrap
 tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
 # The senders of one stream over two interfaces.
 EXTRA_DIST += %D%/fanout_nics.py
 # What must not break it.
-EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py
+EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py \
+	%D%/break_spead.py
 FLOW_TESTS += \
 	%D%/break_conf.sh \
 	%D%/break_packets.sh \
 	%D%/break_sequence.sh \
+	%D%/break_spead.sh \
+	%D%/break_flood.sh \
 	%D%/break_pause.sh \
 	%D%/break_names.sh \
 	%D%/break_control.sh \
