@@ -43,6 +43,7 @@ FLOW_TESTS += \
 	%D%/break_sequence.sh \
 	%D%/break_spead.sh \
 	%D%/break_flood.sh \
+	%D%/break_flood_line.sh \
 	%D%/break_pause.sh \
 	%D%/break_names.sh \
 	%D%/break_control.sh \
