@@ -61,6 +61,8 @@ EXTRA_DIST += %D%/made.py %D%/read_cubes.py %D%/read_rows.py
 FLOW_TESTS += %D%/read_cubes.sh %D%/read_rows.sh %D%/read_ports.sh
 # The documents, held against the program.
 FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
+# Settings of the machine.
+FLOW_TESTS += %D%/tune.sh
 # What is wrong with a configuration is said before the first packet.
 FLOW_TESTS += %D%/conf_refused.sh
 TESTS += $(FLOW_TESTS)
