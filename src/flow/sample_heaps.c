@@ -16,7 +16,7 @@ enum {
 	ITEMS = 64,
 	LENGTHS = 8,
 	PIECE_ITEMS = 256,
-	EDGE = 4, /* heaps of one substream that may be on their way */
+	EDGE = 2, /* heaps of one substream that may be on their way */
 };
 
 struct heap {

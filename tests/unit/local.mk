@@ -212,6 +212,12 @@ tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
 tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_live_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_crew
+TESTS += tests/unit/test_crew
+tests_unit_test_crew_SOURCES = %D%/test_crew.c %D%/suite.h
+tests_unit_test_crew_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_crew_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_node
 TESTS += tests/unit/test_node
 tests_unit_test_node_SOURCES = %D%/test_node.c %D%/suite.h %D%/scratch.h

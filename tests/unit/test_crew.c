@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Who gets what, with receivers that only take note. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/crew.c"
+#include "unit/suite.h"
+
+struct receiver {
+	struct receiver_args args;
+	uint32_t cpu[8];
+	unsigned intakes;
+};
+
+static unsigned fail_at; /* the start that fails; 0: none */
+static unsigned started, stopped;
+static int add_err;
+
+int
+receiver_start(struct receiver **receiver, const struct receiver_args *args)
+{
+	if (++started == fail_at)
+		return -EAGAIN;
+	*receiver = calloc(1, sizeof **receiver);
+	(*receiver)->args = *args;
+	for (unsigned i = 0; i < args->cpus; i++)
+		(*receiver)->cpu[i] = args->cpu[i];
+	return 0;
+}
+
+void
+receiver_stop(struct receiver *r)
+{
+	stopped++;
+	free(r);
+}
+
+int
+receiver_add(struct receiver *r, struct intake *in)
+{
+	(void)in;
+	r->intakes += !add_err;
+	return add_err;
+}
+
+int
+receiver_remove(struct receiver *r, struct intake *in)
+{
+	(void)in;
+	r->intakes--;
+	return 0;
+}
+
+static struct crew
+begin(unsigned n, const uint32_t *cpu, unsigned cpus)
+{
+	struct setup_options o = { .receivers = n,
+				   .receiver_priority = 7,
+				   .receiver_cpus = { cpu, cpus } };
+	struct crew crew = { 0 };
+
+	started = stopped = fail_at = 0;
+	add_err = 0;
+	ck_assert_int_eq(crew_start(&crew, &o), 0);
+	ck_assert_uint_eq(crew.n, n);
+	return crew;
+}
+
+static unsigned
+give(struct crew *crew, unsigned sources)
+{
+	struct intake in = { .sources = sources };
+	struct crew_member *member;
+
+	ck_assert_int_eq(crew_add(crew, &in, &member), 0);
+	return (unsigned)(member - crew->member);
+}
+
+/* Equals in turn; else whoever has the fewest sources. */
+START_TEST(by_load)
+{
+	struct crew crew = begin(3, NULL, 0);
+	struct intake in = { .sources = 8 };
+
+	ck_assert_uint_eq(give(&crew, 8), 0);
+	ck_assert_uint_eq(give(&crew, 1), 1);
+	ck_assert_uint_eq(give(&crew, 1), 2);
+	ck_assert_uint_eq(give(&crew, 1), 1);
+	ck_assert_uint_eq(give(&crew, 4), 2);
+	ck_assert_uint_eq(give(&crew, 1), 1);
+	ck_assert_int_eq(crew_remove(&crew.member[0], &in), 0);
+	ck_assert_uint_eq(crew.member[0].receiver->intakes, 0);
+	ck_assert_uint_eq(give(&crew, 1), 0);
+	crew_stop(&crew);
+	ck_assert_uint_eq(stopped, 3);
+}
+END_TEST
+
+START_TEST(refused)
+{
+	struct crew crew = begin(2, NULL, 0);
+	struct intake in = { .sources = 5 };
+	struct crew_member *member = NULL;
+
+	add_err = -ENOMEM;
+	ck_assert_int_eq(crew_add(&crew, &in, &member), -ENOMEM);
+	ck_assert_ptr_null(member);
+	add_err = 0;
+	ck_assert_uint_eq(give(&crew, 1), 0);
+	crew_stop(&crew);
+}
+END_TEST
+
+START_TEST(cpus)
+{
+	static const uint32_t five[] = { 2, 3, 4, 5, 6 };
+	struct crew crew = begin(2, five, 5);
+	const struct receiver *r = crew.member[0].receiver;
+
+	ck_assert_int_eq(r->args.priority, 7);
+	ck_assert_uint_eq(r->args.cpus, 3);
+	ck_assert_uint_eq(r->cpu[0], 2);
+	ck_assert_uint_eq(r->cpu[1], 4);
+	ck_assert_uint_eq(r->cpu[2], 6);
+	r = crew.member[1].receiver;
+	ck_assert_uint_eq(r->args.cpus, 2);
+	ck_assert_uint_eq(r->cpu[0], 3);
+	ck_assert_uint_eq(r->cpu[1], 5);
+	crew_stop(&crew);
+
+	crew = begin(3, five, 2);
+	ck_assert_uint_eq(crew.member[0].receiver->cpu[0], 2);
+	ck_assert_uint_eq(crew.member[1].receiver->cpu[0], 3);
+	ck_assert_uint_eq(crew.member[2].receiver->cpu[0], 2);
+	ck_assert_uint_eq(crew.member[2].receiver->args.cpus, 1);
+	crew_stop(&crew);
+
+	crew = begin(2, NULL, 0);
+	ck_assert_uint_eq(crew.member[0].receiver->args.cpus, 0);
+	crew_stop(&crew);
+}
+END_TEST
+
+/* Those that did start are stopped. */
+START_TEST(cannot_start)
+{
+	struct setup_options o = { .receivers = 4 };
+	struct crew crew = { 0 };
+
+	started = stopped = 0;
+	fail_at = 3;
+	ck_assert_int_eq(crew_start(&crew, &o), -EAGAIN);
+	crew_stop(&crew);
+	ck_assert_uint_eq(stopped, 2);
+}
+END_TEST
+
+SUITE("crew", by_load, refused, cpus, cannot_start)
