@@ -160,20 +160,35 @@ began_in_place(const struct heaps *p, const struct heap *h,
 	       k->payload == h->at;
 }
 
+/* Of its bytes those that are stored. */
+static uint32_t
+piece_kept(const struct heap *h, const struct format_piece *piece)
+{
+	uint64_t from = piece->offset, to = from + piece->bytes;
+
+	if (from < h->skip)
+		from = h->skip;
+	if (to > h->skip + h->keep)
+		to = h->skip + h->keep;
+	return from < to ? (uint32_t)(to - from) : 0;
+}
+
 static void
 piece_taken(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
 	bool moved = piece_put(p, h, piece);
+	uint32_t kept = piece_kept(h, piece);
 
 	h->pieces++;
+	h->bytes += kept;
 	h->last = p->now;
 	heaps_learn(p, h, piece, heaps_packet(p)->bytes);
-	if (!h->parked) {
+	if (!h->held) {
 		p->base.counts.placed++;
-		p->base.counts.bytes += piece->bytes;
+		p->base.counts.bytes += kept;
 		p->base.counts.moved += moved;
 	}
-	p->kind->taken(p, h, piece);
+	p->kind->taken(p, h, piece, kept);
 }
 
 static void
@@ -220,11 +235,14 @@ packet_take(struct heaps *p)
 		heaps_drop(p, DROP_MALFORMED);
 		return;
 	}
-	h = heaps_find(p, &piece, k->sender);
-	if (!h)
-		h = p->kind->begin(p, k, &piece);
-	if (h)
-		piece_take(p, h, &piece);
+	do {
+		p->again = false;
+		h = heaps_find(p, &piece, k->sender);
+		if (!h)
+			h = p->kind->begin(p, heaps_packet(p), &piece);
+		if (h)
+			piece_take(p, h, &piece);
+	} while (p->again);
 }
 
 /* ---- the batch ------------------------------------------------------- */
@@ -344,19 +362,15 @@ static const struct place_ops heaps_ops = {
 int
 heaps_make(struct place **place, const struct place_args *args)
 {
-	struct heaps *p;
+	struct heaps *p = calloc(1, sizeof *p);
 
-	if (args->shape->store != HEAP_ROW)
-		return -ENOSYS;
-	p = calloc(1, sizeof *p);
 	if (!p)
 		return -ENOMEM;
 	p->base.ops = &heaps_ops;
 	p->a = *args;
 	p->spare = args->spare->heaps;
-	p->kind = &rows_kind;
-	p->rows.closed_end = &p->rows.closed;
-	p->rows.steps.far = args->max_gap / 4096;
+	p->kind = args->shape->store == HEAP_CUBE ? &cubes_kind : &rows_kind;
+	p->kind->make(p);
 	*place = &p->base;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "flow/shifts.h"
 #include "flow/spare.h"
 #include "flow/steps.h"
+#include "flow/window.h"
 
 /*
  * What the halves of heaps share: heaps.c sorts batches, heaps_aim.c says
@@ -25,8 +26,9 @@ enum {
 /* One that still gets pieces. */
 struct heap {
 	bool live;
-	bool parked;		  /* of a candidate; */
-	enum recent_answer known; /* then, what of it was there */
+	bool parked;   /* of a candidate; */
+	enum drop why; /* then, what its pieces are if that is none */
+	bool held;     /* its pieces are not counted yet */
 	uint16_t flavour, control;
 	uint32_t sender;
 	uint64_t count, length;
@@ -35,6 +37,7 @@ struct heap {
 	uint64_t skip, keep;
 	uint8_t *at;
 	uint32_t pieces, items;
+	uint64_t bytes; /* in them */
 	int64_t last;	/* piece; steady */
 	uint64_t order; /* of beginning */
 
@@ -43,6 +46,11 @@ struct heap {
 	struct note *note;
 	uint64_t items_late; /* heaps::batch in which items were noted down
 				that are written at its end */
+
+	/* Of a cube. */
+	struct block *b;
+	uint32_t slot;
+	uint64_t rel; /* that slot, of the run */
 };
 
 /* What heaps of this stream are like, as far as they are alike. */
@@ -55,14 +63,15 @@ struct guess {
 	uint32_t pieces;       /* of a whole heap */
 };
 
-/* Heaps of a run that may be about to begin; see rows_run.c. */
-struct rows_candidate {
-	struct bay *bay; /* NULL: there is none */
+/* Heaps of a run that may be about to begin; see rows_run.c, cubes_run.c. */
+struct heaps_candidate {
 	uint32_t sender;
-	uint32_t pieces, late;
+	uint32_t pieces;
+	uint32_t drop[DROP_KINDS]; /* what they are if it is none */
 	uint64_t bytes;
-	bool whole; /* a heap of it is, */
-	bool sure;  /* of as many pieces as make it a run */
+	bool whole;		    /* a heap of it is, */
+	bool sure;		    /* of as many pieces as make it a run */
+	uint32_t heaps, incomplete; /* of a cube: that are finished */
 	int64_t since;
 };
 
@@ -72,7 +81,8 @@ struct rows {
 	unsigned opens;
 	struct block *ahead; /* aimed at, to be opened next */
 	uint64_t ahead_aimed;
-	struct rows_candidate candidate;
+	struct heaps_candidate candidate;
+	struct bay *parked; /* its heaps; NULL: there is none */
 	struct steps steps;
 	/* The control heap that began a stream, last. */
 	uint64_t start;
@@ -81,9 +91,68 @@ struct rows {
 	struct block *closed, **closed_end, *unused;
 };
 
+/* Which slot a time is. */
+struct ticks {
+	uint64_t step;	      /* from slot to slot; 0: not known */
+	uint64_t first;	      /* of slot 0 */
+	uint64_t value, slot; /* of the newest there was */
+};
+
+enum {
+	CUBES_KNOWN = 2, /* lengths of heaps */
+	CUBES_CONTROLS = 8,
+	CUBES_DESCRIPTORS = 32,
+	CUBES_SIDE = 8 << 10, /* bytes of descriptors */
+};
+
+/* Where the item is in a heap of that length. */
+struct cube_known {
+	uint64_t length, skip;
+	bool any;
+};
+
+/* Descriptors on their way from a heap to the notes of a block. */
+struct cube_side {
+	struct side control[CUBES_CONTROLS];
+	unsigned controls;
+
+	bool busy, ready, done; /* collecting; all there; told */
+	uint64_t count;
+	uint32_t sender;
+	uint64_t from, to; /* bytes of the heap */
+	uint64_t came;
+	uint64_t at[CUBES_DESCRIPTORS];
+	uint32_t bytes[CUBES_DESCRIPTORS];
+	unsigned n;
+	uint8_t data[CUBES_SIDE];
+};
+
+struct cubes {
+	struct window window;
+	struct ticks ticks;
+	/* Of the newest heap, to guess times by. */
+	uint64_t count, count_step;
+	struct cube_known known[CUBES_KNOWN];
+	unsigned knowns;
+	struct heaps_candidate candidate;
+	struct block *parked; /* its slots; NULL: there is none */
+	struct ticks parked_ticks;
+	uint64_t given;		     /* its step, if it need not be learned */
+	struct heap *begun, *second; /* what it was learned of, */
+	uint32_t second_slot;
+	uint32_t seconds;     /* and heaps since, with that */
+	struct heap *learner; /* what the run's step was learned of, while no
+				 other heap agrees with it */
+	uint32_t strangers;
+	int64_t parked_born;
+	uint64_t parked_count;
+	struct cube_side side;
+};
+
 struct heaps;
 
 struct heaps_kind {
+	void (*make)(struct heaps *p);
 	/* The first piece of a heap that is not live: makes it so, or counts
 	 * why not. */
 	struct heap *(*begin)(struct heaps *p, const struct receive_packet *k,
@@ -96,9 +165,9 @@ struct heaps_kind {
 	 * counts why not. */
 	bool (*items)(struct heaps *p, struct heap *h,
 		      const struct format_piece *piece, bool in_place);
-	/* A piece was taken. */
+	/* A piece was taken, of which so many bytes are stored. */
 	void (*taken)(struct heaps *p, struct heap *h,
-		      const struct format_piece *piece);
+		      const struct format_piece *piece, uint32_t kept);
 	/* It is not live any more. */
 	void (*finish)(struct heaps *p, struct heap *h, bool complete);
 	unsigned (*aim)(struct heaps *p, struct receive_pair *pair, unsigned n);
@@ -124,12 +193,14 @@ struct heaps {
 	unsigned at, packets;
 	const void *head; /* of the piece that is looked at, whole */
 	bool cut;	  /* what is left of it was copied aside */
+	bool again;	  /* its heap was given up, not the piece */
 	uint64_t batch;	  /* its number */
 	int64_t now_ns, now;
 
 	uint32_t run;
 	union {
 		struct rows rows;
+		struct cubes cubes;
 	};
 };
 
@@ -139,10 +210,10 @@ struct heaps_spare {
 	struct receive_packet rest[RECEIVE_BATCH];
 	uint64_t item[NOTES_ITEMS];
 	uint8_t head[UINT16_MAX + 1];
-	bool told_large;
+	bool told_large, told_item;
 };
 
-extern const struct heaps_kind rows_kind;
+extern const struct heaps_kind rows_kind, cubes_kind;
 
 /* ---- heaps.c --------------------------------------------------------- */
 
@@ -187,6 +258,23 @@ void heaps_learn(struct heaps *p, const struct heap *h,
 
 /* Finishes those that got nothing for max_age. */
 void heaps_age(struct heaps *p);
+
+static inline bool
+candidate_sure(const struct heaps_candidate *c)
+{
+	return c->pieces >= HEAPS_AGREE || c->sure;
+}
+
+/* A piece of a candidate was taken; a heap of it is finished. */
+void heaps_parked_taken(struct heaps_candidate *c, const struct heap *h,
+			uint32_t bytes);
+void heaps_parked_finish(struct heaps_candidate *c, const struct heap *h,
+			 bool complete);
+
+/* It is none: its heaps are gone, its pieces dropped.  Or a run: they are
+ * placed. */
+void heaps_parked_drop(struct heaps *p, const struct heaps_candidate *c);
+void heaps_parked_take(struct heaps *p, const struct heaps_candidate *c);
 
 /* ---- heaps_aim.c ----------------------------------------------------- */
 

@@ -5,6 +5,8 @@ libflow_a_SOURCES = \
 	%D%/candidate.c %D%/candidate.h \
 	%D%/chunk.c %D%/chunk.h \
 	%D%/counts.h \
+	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
+	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
 	%D%/heaps.c %D%/heaps.h %D%/heaps_priv.h \
 	%D%/heaps_aim.c %D%/heaps_live.c \
 	%D%/intake.c %D%/intake.h \

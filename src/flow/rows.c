@@ -182,8 +182,8 @@ heap_begin(struct heaps *p, const struct receive_packet *k,
 		return NULL;
 	}
 	h = heaps_add(p, piece, k->sender);
-	h->parked = known != RECENT_NOT;
-	h->known = known;
+	h->parked = h->held = known != RECENT_NOT;
+	h->why = known == RECENT_COMPLETE ? DROP_DUPLICATE : DROP_LATE;
 	rows_lay(p, h, bay, &want, piece);
 	if (!h->parked) {
 		p->newest = h;
@@ -214,7 +214,8 @@ rows_begin(struct heaps *p, const struct receive_packet *k,
 }
 
 static void
-rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece)
+rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
+	   uint32_t kept)
 {
 	struct bay *bay = h->bay;
 	struct block *b = bay->b;
@@ -228,7 +229,7 @@ rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	b->last_ns = p->now_ns;
 	bay->last = p->now;
 	if (h->parked)
-		rows_echo_taken(p, h, piece->bytes);
+		heaps_parked_taken(&p->rows.candidate, h, kept);
 	else if (rows_opposed(p, h->sender))
 		rows_echo_dissolve(p);
 	if (h->length && h->ranges.bytes == h->length)
@@ -266,7 +267,7 @@ rows_finish(struct heaps *p, struct heap *h, bool complete)
 		return;
 	}
 	if (h->parked) {
-		rows_echo_finish(p, h, complete);
+		heaps_parked_finish(&p->rows.candidate, h, complete);
 		return;
 	}
 	p->base.counts.heaps++;
@@ -324,7 +325,15 @@ rows_release(struct heaps *p)
 	r->closed_end = &r->closed;
 }
 
+static void
+rows_make(struct heaps *p)
+{
+	p->rows.closed_end = &p->rows.closed;
+	p->rows.steps.far = p->a.max_gap / NOTES_PAGE;
+}
+
 const struct heaps_kind rows_kind = {
+	.make = rows_make,
 	.begin = rows_begin,
 	.reach = rows_reach,
 	.items = rows_items,

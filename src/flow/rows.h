@@ -84,22 +84,14 @@ unsigned rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n);
 struct bay *rows_echo(struct heaps *p, const struct receive_packet *k,
 		      const struct bay_want *want, enum recent_answer known);
 
-/* A piece of the candidate was taken. */
-void rows_echo_taken(struct heaps *p, const struct heap *h, uint32_t bytes);
-
 /* Is it a run by now? */
 void rows_echo_judge(struct heaps *p);
-
-/* A heap of it is finished. */
-void rows_echo_finish(struct heaps *p, const struct heap *h, bool complete);
 
 /* A piece of this sender came where the run is: does that oppose it? */
 static inline bool
 rows_opposed(const struct heaps *p, uint32_t sender)
 {
-	const struct rows_candidate *c = &p->rows.candidate;
-
-	return c->bay && c->sender == sender;
+	return p->rows.parked && p->rows.candidate.sender == sender;
 }
 
 /* The candidate is none: its pieces came too late. */

@@ -27,76 +27,43 @@
 #include "flow/rows.h"
 
 static void
-late_drop(struct heaps *p, enum recent_answer known)
-{
-	heaps_drop(p, known == RECENT_COMPLETE ? DROP_DUPLICATE : DROP_LATE);
-}
-
-static void
 candidate_begin(struct heaps *p, uint32_t sender)
 {
-	struct rows_candidate *c = &p->rows.candidate;
 	struct block *b = stock_take(p->a.stock, p->a.sub);
 
 	if (!b)
 		return;
-	*c = (struct rows_candidate){ .bay = rows_bay_new(p, b),
-				      .sender = sender,
-				      .since = p->now };
+	p->rows.parked = rows_bay_new(p, b);
+	p->rows.candidate =
+	    (struct heaps_candidate){ .sender = sender, .since = p->now };
 }
 
 struct bay *
 rows_echo(struct heaps *p, const struct receive_packet *k,
 	  const struct bay_want *want, enum recent_answer known)
 {
-	struct rows_candidate *c = &p->rows.candidate;
+	struct rows *r = &p->rows;
 
-	if (!c->bay)
+	if (!r->parked)
 		candidate_begin(p, k->sender);
-	if (c->bay && c->sender == k->sender) {
-		rows_endless_cut(p, c->bay);
-		if (bay_fits(c->bay, want))
-			return c->bay;
+	if (r->parked && r->candidate.sender == k->sender) {
+		rows_endless_cut(p, r->parked);
+		if (bay_fits(r->parked, want))
+			return r->parked;
 	}
-	late_drop(p, known);
+	heaps_drop(p, known == RECENT_COMPLETE ? DROP_DUPLICATE : DROP_LATE);
 	return NULL;
-}
-
-void
-rows_echo_taken(struct heaps *p, const struct heap *h, uint32_t bytes)
-{
-	struct rows_candidate *c = &p->rows.candidate;
-
-	c->pieces++;
-	c->late += h->known == RECENT_INCOMPLETE;
-	c->bytes += bytes;
-}
-
-void
-rows_echo_finish(struct heaps *p, const struct heap *h, bool complete)
-{
-	struct rows_candidate *c = &p->rows.candidate;
-
-	if (!complete)
-		return;
-	c->whole |= h->pieces > 1;
-	c->sure |= h->pieces >= HEAPS_WHOLE;
 }
 
 void
 rows_echo_dissolve(struct heaps *p)
 {
-	struct rows_candidate *c = &p->rows.candidate;
+	struct rows *r = &p->rows;
 
-	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (h->live && h->parked)
-			heaps_remove(p, h);
-	}
-	p->base.counts.drop[DROP_LATE] += c->late;
-	p->base.counts.drop[DROP_DUPLICATE] += c->pieces - c->late;
-	rows_unused(p, c->bay->b);
-	c->bay->b = NULL;
-	c->bay = NULL;
+	heaps_parked_drop(p, &r->candidate);
+	rows_unused(p, r->parked->b);
+	r->parked->b = NULL;
+	r->parked = NULL;
 }
 
 /* ---- a run begins ---------------------------------------------------- */
@@ -139,47 +106,31 @@ finished_take(struct heaps *p, const struct block *b, uint32_t sender)
 }
 
 static void
-live_take(struct heaps *p)
-{
-	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (!h->live || !h->parked)
-			continue;
-		h->parked = false;
-		if (!p->newest || p->newest->order < h->order)
-			p->newest = h;
-	}
-}
-
-static void
 candidate_win(struct heaps *p)
 {
-	struct rows_candidate *c = &p->rows.candidate;
+	struct rows *r = &p->rows;
 
 	run_begin(p);
-	finished_take(p, c->bay->b, c->sender);
-	live_take(p);
-	p->base.counts.placed += c->pieces;
-	p->base.counts.bytes += c->bytes;
-	p->rows.open[0] = c->bay;
-	p->rows.opens = 1;
-	c->bay = NULL;
+	finished_take(p, r->parked->b, r->candidate.sender);
+	heaps_parked_take(p, &r->candidate);
+	r->open[0] = r->parked;
+	r->opens = 1;
+	r->parked = NULL;
 }
 
 void
 rows_echo_judge(struct heaps *p)
 {
-	const struct rows_candidate *c = &p->rows.candidate;
-
-	if (c->pieces >= HEAPS_AGREE || c->sure)
+	if (candidate_sure(&p->rows.candidate))
 		candidate_win(p);
 }
 
 void
 rows_echo_settle(struct heaps *p, int64_t since)
 {
-	struct rows_candidate *c = &p->rows.candidate;
+	const struct heaps_candidate *c = &p->rows.candidate;
 
-	if (!c->bay || c->since > since)
+	if (!p->rows.parked || c->since > since)
 		return;
 	if (c->whole)
 		candidate_win(p);
@@ -198,7 +149,7 @@ rows_start(struct heaps *p, const struct format_piece *piece, uint32_t sender)
 		r->start_sender = sender;
 		r->started = p->now;
 	} else if (same && p->now - r->started >= p->a.max_age) {
-		if (r->candidate.bay)
+		if (r->parked)
 			rows_echo_dissolve(p);
 		run_begin(p);
 		r->started = p->now;

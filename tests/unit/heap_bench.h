@@ -49,6 +49,8 @@ struct sent {
 	uint8_t *data;	/* NULL: they follow from the tag */
 	unsigned times; /* packets that it came out as */
 	uint32_t items_out;
+	uint32_t skip;	    /* of cubes: bytes before the item, */
+	uint64_t count_out; /* and the index of its slot, if not by count */
 };
 
 struct bench {
@@ -60,7 +62,11 @@ struct bench {
 	struct format_shape shape;
 	struct aim aim;
 	int64_t now;
-	bool again; /* a byte may come out twice */
+	bool again;    /* a byte may come out twice */
+	bool any_time; /* slots may be of any time */
+	uint64_t step; /* of counts */
+	uint64_t time; /* of times, for a count of one more */
+	uint64_t gap;
 
 	struct receive_pair pair[RECEIVE_BATCH];
 	struct receive_packet packet[RECEIVE_BATCH];
@@ -211,6 +217,119 @@ bench_row_check(struct bench *b, const struct block *k)
 	BENCH_MUST(at == k->bytes);
 }
 
+/* ---- cubes ----------------------------------------------------------- */
+
+enum { BENCH_ITEM = 0x600A, BENCH_TIME = 0x1600 };
+
+/* One with the item behind `skip` other bytes, and `tail` behind it; its
+ * second item is its time. */
+static inline struct sent *
+bench_cube(struct bench *b, uint64_t count, uint32_t skip, uint32_t tail)
+{
+	uint32_t payload = b->shape.payload;
+	struct sent *s =
+	    bench_heap(b, count, skip + payload + tail, 3 + (tail > 0));
+
+	s->item[1] =
+	    htobe64(UINT64_C(1) << 63 | (uint64_t)BENCH_TIME << BENCH_BITS |
+		    count * b->time);
+	s->item[2] = htobe64((uint64_t)BENCH_ITEM << BENCH_BITS | skip);
+	if (tail)
+		s->item[3] =
+		    htobe64((uint64_t)0x600B << BENCH_BITS | (skip + payload));
+	s->skip = skip;
+	return s;
+}
+
+struct holes {
+	uint8_t *map;
+	uint64_t bytes;
+};
+
+static void
+bench_hole(void *arg, uint64_t at, uint64_t bytes)
+{
+	struct holes *h = arg;
+
+	BENCH_MUST(bytes && at + bytes <= h->bytes);
+	for (uint64_t i = at; i < at + bytes; i++) {
+		BENCH_MUST(!h->map[i]);
+		h->map[i] = 1;
+	}
+}
+
+/* Is what came of a slot that heap's? */
+static bool
+bench_slot_is(const struct bench *b, const struct sent *s, const uint8_t *data,
+	      const uint8_t *hole)
+{
+	for (uint32_t i = 0; i < b->shape.payload; i++) {
+		if (hole[i])
+			continue;
+		if (data[i] != bench_byte(s, s->skip + i) ||
+		    !(s->byte[s->skip + i] & BYTE_SENT))
+			return false;
+	}
+	return true;
+}
+
+static bool
+bench_time_is(const struct bench *b, const struct sent *s, uint64_t time)
+{
+	return b->any_time ||
+	       (s->count_out ? s->count_out : s->count / b->step) == time;
+}
+
+static void
+bench_slot_check(struct bench *b, uint64_t time, const uint8_t *data,
+		 const uint8_t *hole, bool whole)
+{
+	uint32_t payload = b->shape.payload, came = 0;
+	struct sent *s = b->sent;
+
+	for (uint32_t i = 0; i < payload; i++) {
+		came += !hole[i];
+		BENCH_MUST(!hole[i] || !data[i]);
+	}
+	BENCH_MUST(whole == (came == payload));
+	if (!came)
+		return;
+	while (s < b->sent + b->sents &&
+	       (!bench_time_is(b, s, time) || s->length < payload ||
+		!bench_slot_is(b, s, data, hole)))
+		s++;
+	if (s == b->sent + b->sents)
+		ck_abort_msg("slot of time %llu is of no heap",
+			     (unsigned long long)time);
+	for (uint32_t i = 0; i < payload; i++) {
+		if (hole[i])
+			continue;
+		BENCH_MUST(b->again || !(s->byte[s->skip + i] & BYTE_STORED));
+		s->byte[s->skip + i] |= BYTE_STORED;
+	}
+	s->times++;
+	b->bytes += came;
+}
+
+static void
+bench_cube_check(struct bench *b, const struct block *k)
+{
+	struct holes h = { .bytes = (uint64_t)k->used * k->slot_bytes };
+
+	BENCH_MUST(k->used && k->used <= k->slots);
+	BENCH_MUST(k->bytes == h.bytes);
+	h.map = calloc(h.bytes, 1);
+	notes_holes(k, bench_hole, &h);
+	for (uint32_t i = 0; i < k->used; i++) {
+		uint64_t at = (uint64_t)i * k->slot_bytes;
+
+		bench_slot_check(b, k->base + k->first + i, k->data + at,
+				 h.map + at, block_has(k, i));
+	}
+	free(h.map);
+	b->gap += k->gap;
+}
+
 static void
 bench_out(void *arg, struct block *k)
 {
@@ -223,7 +342,10 @@ bench_out(void *arg, struct block *k)
 	b->runs = k->run + 1;
 	notes_seal(k, &bench_format);
 	BENCH_MUST(k->bytes <= (uint64_t)k->slots * k->slot_bytes);
-	bench_row_check(b, k);
+	if (b->shape.store == HEAP_CUBE)
+		bench_cube_check(b, k);
+	else
+		bench_row_check(b, k);
 	b->blocks++;
 	b->filled += k->filled;
 	b->missing += k->missing;
@@ -266,21 +388,38 @@ bench_feed(struct bench *b)
 /* ---- the whole ------------------------------------------------------- */
 
 static void
-bench_open(struct bench *b, uint32_t pages, unsigned blocks)
+bench_make(struct bench *b, unsigned blocks)
 {
 	struct place_args args = { .format = &bench_format,
 				   .shape = &b->shape,
 				   .geometry = &b->geometry,
-				   .max_gap = 256 << 20,
+				   .max_gap = 100 * b->geometry.block_bytes,
 				   .max_age = 2000,
 				   .out = bench_out,
 				   .arg = b };
-	struct stock_args stock = {
-		.blocks = blocks, .slots = pages, .slot_bytes = 4096, .subs = 2
-	};
+	struct stock_args stock = { .blocks = blocks,
+				    .slots = b->geometry.slots,
+				    .slot_bytes = b->shape.payload,
+				    .subs = 2,
+				    .extra =
+					place_extra(&b->shape, &b->geometry) };
 	struct fault fault;
 
 	log_level_set(LOG_ERROR + 1);
+	ck_assert_int_eq(pool_make(&b->pool, pool_need(&stock), &fault), 0);
+	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &stock, &fault), 0);
+	ck_assert_int_eq(place_spare(&b->spare, &args), 0);
+	args.stock = b->stock;
+	args.spare = b->spare;
+	ck_assert_int_eq(place_make(&b->place, &args), 0);
+	b->elsewhere = malloc(RECEIVE_BATCH * 65536);
+	b->now = 1000;
+	b->step = 1;
+}
+
+static void
+bench_open(struct bench *b, uint32_t pages, unsigned blocks)
+{
 	memset(b, 0, sizeof *b);
 	b->geometry = (struct geometry){ .payload = 4096,
 					 .parts = 1,
@@ -290,14 +429,26 @@ bench_open(struct bench *b, uint32_t pages, unsigned blocks)
 	b->shape = (struct format_shape){ .payload = 4096,
 					  .parts = 1,
 					  .store = HEAP_ROW };
-	ck_assert_int_eq(pool_make(&b->pool, pool_need(&stock), &fault), 0);
-	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &stock, &fault), 0);
-	ck_assert_int_eq(place_spare(&b->spare, &args), 0);
-	args.stock = b->stock;
-	args.spare = b->spare;
-	ck_assert_int_eq(place_make(&b->place, &args), 0);
-	b->elsewhere = malloc(RECEIVE_BATCH * 65536);
-	b->now = 1000;
+	bench_make(b, blocks);
+}
+
+static inline void
+bench_open_cube(struct bench *b, uint32_t payload, uint32_t slots,
+		const struct format_shape *more)
+{
+	memset(b, 0, sizeof *b);
+	b->geometry =
+	    (struct geometry){ .payload = payload,
+			       .parts = 1,
+			       .quantum = 1,
+			       .slots = slots,
+			       .block_bytes = (uint64_t)slots * payload };
+	b->shape = *more;
+	b->shape.payload = payload;
+	b->shape.parts = 1;
+	b->shape.store = HEAP_CUBE;
+	b->shape.item = BENCH_ITEM;
+	bench_make(b, 12);
 }
 
 static uint64_t
@@ -359,7 +510,7 @@ bench_lost(const struct sent *s)
 	return n;
 }
 
-static uint64_t
+static inline uint64_t
 bench_lost_all(const struct bench *b)
 {
 	uint64_t n = 0;
@@ -439,7 +590,7 @@ bench_piece(struct bench *b, struct sent *s, uint32_t off, uint32_t bytes,
 }
 
 /* A packet of which only the flags matter. */
-static void
+static inline void
 bench_packet_flags(struct bench *b, uint32_t flags)
 {
 	bench_raw(b, (const uint8_t *)"nothing", 7, false)->flags = flags;
@@ -503,6 +654,42 @@ bench_send_cut(struct bench *b, struct sent *s, uint32_t longest, unsigned n)
 
 	BENCH_MUST(bench_cut(s, longest, n, &c));
 	bench_piece(b, s, c.off, c.bytes, c.first_item, c.items, false);
+}
+
+/* Packets flow: a batch ends where there are enough. */
+static void
+flow(struct bench *b, struct sent *s, uint32_t longest, unsigned n,
+     unsigned batch)
+{
+	if (b->packets >= batch) {
+		bench_batch(b);
+		bench_aim(b, batch);
+	}
+	bench_send_cut(b, s, longest, n);
+}
+
+static inline void
+flow_heap(struct bench *b, struct sent *s, uint32_t longest, unsigned batch)
+{
+	unsigned n = bench_cuts(s, longest);
+
+	for (unsigned i = 0; i < n; i++)
+		flow(b, s, longest, i, batch);
+}
+
+static inline void
+flow_open(struct bench *b, uint32_t pages, unsigned blocks, unsigned batch)
+{
+	bench_open(b, pages, blocks);
+	bench_aim(b, batch);
+}
+
+static inline const struct counts *
+flow_end(struct bench *b)
+{
+	bench_batch(b);
+	bench_flush(b);
+	return place_counts(b->place);
 }
 
 #endif

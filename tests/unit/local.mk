@@ -467,6 +467,13 @@ tests_unit_test_shared_storm_SOURCES = %D%/test_shared_storm.c %D%/suite.h \
 tests_unit_test_shared_storm_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_shared_storm_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_cubes
+TESTS += tests/unit/test_cubes
+tests_unit_test_cubes_SOURCES = %D%/test_cubes.c %D%/suite.h \
+	%D%/heap_bench.h %D%/dice.h
+tests_unit_test_cubes_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cubes_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_leaf
 TESTS += tests/unit/test_leaf
 tests_unit_test_leaf_SOURCES = %D%/test_leaf.c %D%/suite.h \

@@ -9,42 +9,6 @@ static struct bench bench;
 
 enum { MTU = 1472, JUMBO = 8968 };
 
-/* Packets flow: a batch ends where there are enough. */
-static void
-flow(struct bench *b, struct sent *s, uint32_t longest, unsigned n,
-     unsigned batch)
-{
-	if (b->packets >= batch) {
-		bench_batch(b);
-		bench_aim(b, batch);
-	}
-	bench_send_cut(b, s, longest, n);
-}
-
-static void
-flow_heap(struct bench *b, struct sent *s, uint32_t longest, unsigned batch)
-{
-	unsigned n = bench_cuts(s, longest);
-
-	for (unsigned i = 0; i < n; i++)
-		flow(b, s, longest, i, batch);
-}
-
-static void
-flow_open(struct bench *b, uint32_t pages, unsigned blocks, unsigned batch)
-{
-	bench_open(b, pages, blocks);
-	bench_aim(b, batch);
-}
-
-static const struct counts *
-flow_end(struct bench *b)
-{
-	bench_batch(b);
-	bench_flush(b);
-	return place_counts(b->place);
-}
-
 /* Everything of every heap came out once, each heap as one packet. */
 static void
 all_whole(const struct bench *b)
