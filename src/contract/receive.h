@@ -114,7 +114,8 @@ struct receive_args {
 	const struct host *host;
 	const void *options; /* the plugin's own, filled by its table */
 	uint32_t prefix;     /* bytes of a datagram that are not stored */
-	uint32_t payload;    /* bytes that are */
+	uint32_t payload;    /* bytes that are; 0: datagrams differ in length,
+				as the pieces of heaps do */
 	uint32_t longest;    /* datagram that is to come whole */
 	bool senders;	     /* receive_packet::sender is wanted */
 	unsigned share;	     /* of the `shares` instances this is one: it */

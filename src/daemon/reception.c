@@ -87,7 +87,9 @@ share_open(struct reception *in, unsigned k, struct fault *fault)
 	struct receive_args args = { .host = &in->log,
 				     .options = stream->receive_options,
 				     .prefix = share->shape.prefix,
-				     .payload = share->shape.payload,
+				     .payload = stream->format->piece
+						    ? 0
+						    : share->shape.payload,
 				     .longest = stream_longest(stream),
 				     .senders = stream->format->piece != NULL,
 				     .share = k,
