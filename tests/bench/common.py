@@ -73,7 +73,7 @@ class Spated:
 
 def free_ports(n=1):
     """The first of n UDP ports in a row that nobody uses."""
-    for first in range(41000, 60000, 500):
+    for first in range(10500, 32000, 433):
         held = []
         try:
             for port in range(first, first + n):
