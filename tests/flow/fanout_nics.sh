@@ -99,7 +99,7 @@ far 1 a
 far 2 b
 disks_make 2
 text='listen = [ "a0@0.0.0.0:46227", "b0@10.2.0.1:46227" ]; format = "vdif";
-	prefix = 8; payload = 8032; fps = 8000; threads = [ 0 ]; block = "1M"; };'
+	prefix = 8; payload = 8032; fps = 8000; threads = [ 0 ]; block = "6M"; };'
 conf_write "fanout : { receive = \"fanout\"; $text
 	udp : { $text"
 python3 "$sender" ideal $frames >"$work/ideal"
