@@ -27,9 +27,9 @@ FLOW_TESTS = \
 	%D%/real_vdif.sh \
 	%D%/real_mark5b.sh
 # What spead2, which is not ours either, sends and reads.
-EXTRA_DIST += %D%/real_spead.py %D%/check_spead.py \
+EXTRA_DIST += %D%/real_spead.py %D%/check_cube.py %D%/check_spead.py \
 	%D%/spead_send.py
-FLOW_TESTS += %D%/real_record_spead.sh
+FLOW_TESTS += %D%/real_record_spead.sh %D%/real_record_sdp.sh
 check_PROGRAMS += tests/flow/rewrap
 tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
