@@ -312,8 +312,9 @@ frame_do(struct framed *f, unsigned source, struct receive_batch *b)
 	}
 }
 
-/* What is left in the inlet, now that packets were told; true when it does
- * not need more bytes to go on. */
+/* What is left in the inlet; true when it does not need more bytes to go on.
+ * The core is told again where to aim, even if nothing was told: others may
+ * have begun the run that this packet is of. */
 static bool
 look_ahead(struct framed *f, unsigned source, struct receive_batch *b)
 {
@@ -322,7 +323,7 @@ look_ahead(struct framed *f, unsigned source, struct receive_batch *b)
 
 	if (b->packets && l->inlet.headed)
 		frame_begin(f, source, state == INLET_WHOLE);
-	if (b->packets && l->begun)
+	if (l->begun)
 		aim(l, b);
 	return state != INLET_PARTIAL;
 }

@@ -4,6 +4,9 @@
  * of `parts` below that, so that a frame begins where the core expects it),
  * and runs follow each other: those of the next transfer come after those of
  * the last.  There are 65536 stretches, and then they are used again.
+ *
+ * A run begins with its first packet, and with no other: the core would take
+ * whichever came first for the beginning.
  */
 #include "transfer.h"
 
@@ -19,7 +22,8 @@ transfer_make(struct transfer *t, const struct transfer_args *args)
 	*t = (struct transfer){ .seats = args->seats,
 				.packet_bytes = args->packet_bytes,
 				.reach = args->reach,
-				.stride = STRETCH };
+				.stride = STRETCH,
+				.run = UINT64_MAX };
 	if (args->parts)
 		t->stride -= t->stride % args->parts;
 	t->seat = calloc(t->seats, sizeof *t->seat);
@@ -111,16 +115,14 @@ is_awaited(const struct transfer_seat *s)
 		s->quiet < TRANSFER_PATIENCE);
 }
 
-unsigned
-transfer_may(const struct transfer *t, unsigned seat, unsigned n)
+/* How far it is ahead of the last that is awaited; UINT64_MAX where nobody
+ * knows. */
+static uint64_t
+lead_of(const struct transfer *t, unsigned seat)
 {
 	const struct transfer_seat *me = &t->seat[seat];
-	uint64_t lag = 0;
+	uint64_t lead = 0;
 
-	if (!t->reach)
-		return n;
-	if (t->age < TRANSFER_PATIENCE && t->met < t->connections)
-		return 0;
 	for (unsigned i = 0; i < t->seats; i++) {
 		const struct transfer_seat *s = &t->seat[i];
 		int64_t behind = (int64_t)(me->at - s->at);
@@ -128,13 +130,28 @@ transfer_may(const struct transfer *t, unsigned seat, unsigned n)
 		if (i == seat || !is_awaited(s))
 			continue;
 		if (s->state == SEAT_JOINED)
-			return 0;
-		if (behind > 0 && (uint64_t)behind > lag)
-			lag = (uint64_t)behind;
+			return UINT64_MAX;
+		if (behind > 0 && (uint64_t)behind > lead)
+			lead = (uint64_t)behind;
 	}
-	if (lag >= t->reach)
+	return lead;
+}
+
+unsigned
+transfer_may(struct transfer *t, unsigned seat, unsigned n)
+{
+	uint64_t run = t->seat[seat].at / t->stride;
+	uint64_t lead, reach = run == t->run ? t->reach : 1;
+
+	if (!t->reach || !n)
+		return n;
+	if (t->age < TRANSFER_PATIENCE && t->met < t->connections)
 		return 0;
-	return t->reach - lag < n ? (unsigned)(t->reach - lag) : n;
+	lead = lead_of(t, seat);
+	if (lead >= reach)
+		return 0;
+	t->run = run;
+	return t->reach - lead < n ? (unsigned)(t->reach - lead) : n;
 }
 
 void

@@ -44,6 +44,7 @@ struct transfer {
 	uint32_t packet_bytes;
 	uint32_t reach;	 /* packets; 0: whoever is ahead does not wait */
 	uint64_t stride; /* from run to run */
+	uint64_t run;	 /* the last that was told of, as positions have it */
 
 	uint64_t id; /* 0: none has begun */
 	uint32_t connections;
@@ -78,8 +79,8 @@ uint64_t transfer_at(struct transfer *t, const struct wire_frame *f);
  * would be a step back. */
 bool transfer_stand(struct transfer *t, unsigned seat, uint64_t at, bool ready);
 
-/* How many of the next n packets of that seat may be told now. */
-unsigned transfer_may(const struct transfer *t, unsigned seat, unsigned n);
+/* How many of the next n packets of that seat may be told now; they are. */
+unsigned transfer_may(struct transfer *t, unsigned seat, unsigned n);
 
 /* Bytes came. */
 static inline void

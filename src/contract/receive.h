@@ -77,7 +77,8 @@ struct receive_batch {
 	/*
 	 * Set by a plugin that knows the sequence of a source's next packet,
 	 * which comes with RECEIVE_SEQUENCE: the next pairs are where that
-	 * packet and those behind it belong, and `room` is of them.  With
+	 * packet and those behind it belong, and `room` is of them; it has to
+	 * be said in every call, because others may begin runs.  With
 	 * `again` it is called once more although it told nothing.
 	 */
 	bool known, again;

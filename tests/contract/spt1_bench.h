@@ -123,6 +123,15 @@ flow(struct line *l, size_t most)
 static inline void
 reach_check(uint64_t run, uint64_t at)
 {
+	bool begun = false;
+
+	for (uint64_t i = 0; i < MOST && !begun; i++)
+		begun = told[run][i];
+	for (uint64_t i = 0; i < at && !begun; i++) {
+		if (made[run][i])
+			ck_abort_msg("a run begins with packet %llu",
+				     (unsigned long long)at);
+	}
 	for (uint64_t i = 0; i + REACH <= at; i++) {
 		if (made[run][i] && !told[run][i])
 			ck_abort_msg("packet %llu is told before %llu",
@@ -180,11 +189,9 @@ take_line(unsigned source, unsigned room)
 				  aim[source].next + i);
 		packet_is(&b.batch.packet[i], i);
 	}
-	aim[source].next += n;
-	if (b.batch.known) {
-		aim[source].known = true;
-		aim[source].next = b.batch.next;
-	}
+	/* It is good for the next call, and for no other. */
+	aim[source].known = b.batch.known;
+	aim[source].next = b.batch.next;
 	return n;
 }
 

@@ -54,9 +54,11 @@ FLOW_TESTS += \
 	%D%/break_mounts.sh \
 	%D%/break_kill.sh
 # TCP.
-EXTRA_DIST += %D%/tcp.sh
+EXTRA_DIST += %D%/tcp.sh %D%/tcp_proxy.py
 FLOW_TESTS += \
-	%D%/tcp_plain.sh
+	%D%/tcp_plain.sh \
+	%D%/tcp_frames.sh \
+	%D%/tcp_break.sh
 # Recordings of many substreams, of heaps and of cubes, read back.
 EXTRA_DIST += %D%/made.py %D%/read_cubes.py %D%/read_rows.py
 FLOW_TESTS += %D%/read_cubes.sh %D%/read_rows.sh %D%/read_ports.sh
