@@ -37,7 +37,10 @@ RECEIVE_SOCKETS = \
 	%D%/receive/sockets.c %D%/receive/sockets.h \
 	%D%/receive/source.c %D%/receive/source.h \
 	%D%/receive/train.c %D%/receive/train.h
-%C%_receive_fanout_la_SOURCES = %D%/receive/fanout.c $(RECEIVE_SOCKETS)
+%C%_receive_fanout_la_SOURCES = %D%/receive/fanout.c $(RECEIVE_SOCKETS) \
+	%D%/receive/datagram.c %D%/receive/datagram.h \
+	%D%/receive/ring.c %D%/receive/ring.h %D%/receive/ring_open.c \
+	%D%/receive/rings.c %D%/receive/rings.h
 %C%_receive_fanout_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_gen_la_SOURCES = %D%/receive/gen.c
 %C%_receive_gen_la_LDFLAGS = $(PLUGIN_FLAGS)

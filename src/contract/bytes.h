@@ -25,11 +25,13 @@
 BYTES_READ(read_le16, uint16_t, le16toh)
 BYTES_READ(read_le32, uint32_t, le32toh)
 BYTES_READ(read_le64, uint64_t, le64toh)
+BYTES_READ(read_be16, uint16_t, be16toh)
 BYTES_READ(read_be32, uint32_t, be32toh)
 BYTES_READ(read_be64, uint64_t, be64toh)
 BYTES_WRITE(write_le16, uint16_t, htole16)
 BYTES_WRITE(write_le32, uint32_t, htole32)
 BYTES_WRITE(write_le64, uint64_t, htole64)
+BYTES_WRITE(write_be16, uint16_t, htobe16)
 BYTES_WRITE(write_be32, uint32_t, htobe32)
 BYTES_WRITE(write_be64, uint64_t, htobe64)
 

@@ -61,8 +61,18 @@ crew_stop(struct crew *crew)
 	*crew = (struct crew){ 0 };
 }
 
+static bool
+is_better(const struct crew_member *a, const struct crew_member *b,
+	  const void *group)
+{
+	if (group && (a->group == group) != (b->group == group))
+		return a->group != group;
+	return a->sources < b->sources;
+}
+
 int
-crew_add(struct crew *crew, struct intake *in, struct crew_member **member)
+crew_add(struct crew *crew, const void *group, struct intake *in,
+	 struct crew_member **member)
 {
 	struct crew_member *least = &crew->member[crew->turn % crew->n];
 	int err;
@@ -71,7 +81,7 @@ crew_add(struct crew *crew, struct intake *in, struct crew_member **member)
 		struct crew_member *m =
 		    &crew->member[(crew->turn + i) % crew->n];
 
-		if (m->sources < least->sources)
+		if (is_better(m, least, group))
 			least = m;
 	}
 	err = receiver_add(least->receiver, in);
@@ -79,6 +89,8 @@ crew_add(struct crew *crew, struct intake *in, struct crew_member **member)
 		return err;
 	crew->turn = (unsigned)(least - crew->member + 1) % crew->n;
 	least->sources += in->sources;
+	if (group)
+		least->group = group;
 	*member = least;
 	return 0;
 }

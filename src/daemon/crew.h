@@ -11,7 +11,8 @@
  */
 struct crew_member {
 	struct receiver *receiver;
-	unsigned sources; /* that it was given */
+	unsigned sources;  /* that it was given */
+	const void *group; /* whose intake it was given last */
 };
 
 struct crew {
@@ -24,8 +25,11 @@ struct crew {
 int crew_start(struct crew *crew, const struct setup_options *options);
 void crew_stop(struct crew *crew); /* after every intake is done */
 
-/* Gives an intake to the least busy of them; says whom.  0 or -ENOMEM. */
-int crew_add(struct crew *crew, struct intake *in, struct crew_member **member);
+/* Gives an intake to the least busy of them; says whom.  The intakes of one
+ * group, given one after the other, go to as many as there are; NULL: of
+ * none.  0 or -ENOMEM. */
+int crew_add(struct crew *crew, const void *group, struct intake *in,
+	     struct crew_member **member);
 /* Flushes it; see receiver_remove. */
 int crew_remove(struct crew_member *member, struct intake *in);
 

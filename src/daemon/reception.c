@@ -171,11 +171,14 @@ reception_put(struct reception *in)
 void
 reception_begin(struct reception *in, struct crew *crew)
 {
+	/* Threads that share the packets of one sequence have to be several. */
+	const void *group = in->stream->plan.threads > 1 ? in : NULL;
+
 	atomic_store(&in->left, in->shares);
 	for (unsigned k = 0; k < in->shares; k++) {
 		struct reception_share *share = &in->share[k];
 
-		if (crew_add(crew, share->intake, &share->receiver) < 0)
+		if (crew_add(crew, group, share->intake, &share->receiver) < 0)
 			abort();
 	}
 }

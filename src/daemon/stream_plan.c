@@ -349,6 +349,9 @@ shared_fit(const struct stream *s, const char *where, struct fault *fault)
 
 	if (s->plan.threads < 2)
 		return 0;
+	if (s->split)
+		return split_refuse(s, where, "several threads take it in",
+				    "leave `rings` out", fault);
 	err = shared_check(&s->shape, s->geometry.slots, s->plan.threads, why,
 			   sizeof why);
 	if (err)

@@ -38,6 +38,12 @@ tests_contract_test_receive_listen_SOURCES = %D%/test_receive_listen.c %D%/recei
 tests_contract_test_receive_listen_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_listen_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/contract/test_receive_rings
+TESTS += tests/contract/test_receive_rings
+tests_contract_test_receive_rings_SOURCES = %D%/test_receive_rings.c %D%/receive_bench.h
+tests_contract_test_receive_rings_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_rings_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/contract/test_receive_groups
 TESTS += tests/contract/test_receive_groups
 tests_contract_test_receive_groups_SOURCES = %D%/test_receive_groups.c %D%/receive_bench.h

@@ -23,6 +23,7 @@ FLOW_TESTS = \
 	%D%/probe.sh \
 	%D%/fanout_nics.sh \
 	%D%/receivers.sh \
+	%D%/fanout_rings.sh \
 	%D%/real_spead.sh \
 	%D%/real_vdif.sh \
 	%D%/real_mark5b.sh

@@ -36,6 +36,11 @@ noinst_PROGRAMS += tests/fuzz/fuzz_address
 tests_fuzz_fuzz_address_SOURCES = %D%/fuzz_address.c
 tests_fuzz_fuzz_address_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Packets as they lie in a ring.
+noinst_PROGRAMS += tests/fuzz/fuzz_datagram
+tests_fuzz_fuzz_datagram_SOURCES = %D%/fuzz_datagram.c
+tests_fuzz_fuzz_datagram_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 # The configuration and units: with their sources, so that they are watched.
 noinst_PROGRAMS += tests/fuzz/fuzz_conf
 tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \

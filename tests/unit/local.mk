@@ -453,6 +453,12 @@ tests_unit_test_heaps_SOURCES = %D%/test_heaps.c %D%/suite.h \
 tests_unit_test_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_heaps_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_datagram
+TESTS += tests/unit/test_datagram
+tests_unit_test_datagram_SOURCES = %D%/test_datagram.c %D%/suite.h
+tests_unit_test_datagram_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_datagram_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_shared
 TESTS += tests/unit/test_shared
 tests_unit_test_shared_SOURCES = %D%/test_shared.c %D%/suite.h \

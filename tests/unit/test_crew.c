@@ -72,7 +72,7 @@ give(struct crew *crew, unsigned sources)
 	struct intake in = { .sources = sources };
 	struct crew_member *member;
 
-	ck_assert_int_eq(crew_add(crew, &in, &member), 0);
+	ck_assert_int_eq(crew_add(crew, NULL, &in, &member), 0);
 	return (unsigned)(member - crew->member);
 }
 
@@ -96,6 +96,27 @@ START_TEST(by_load)
 }
 END_TEST
 
+/* Those of one group go apart, however busy the others are. */
+START_TEST(by_group)
+{
+	struct crew crew = begin(3, NULL, 0);
+	struct intake in = { .sources = 1 };
+	struct crew_member *one, *two, *three, *four;
+
+	ck_assert_uint_eq(give(&crew, 9), 0);
+	ck_assert_uint_eq(give(&crew, 5), 1);
+	ck_assert_int_eq(crew_add(&crew, &in, &in, &one), 0);
+	ck_assert_int_eq(crew_add(&crew, &in, &in, &two), 0);
+	ck_assert_int_eq(crew_add(&crew, &in, &in, &three), 0);
+	ck_assert_int_eq(crew_add(&crew, &in, &in, &four), 0);
+	ck_assert_ptr_eq(one, &crew.member[2]);
+	ck_assert_ptr_eq(two, &crew.member[1]);
+	ck_assert_ptr_eq(three, &crew.member[0]);
+	ck_assert_ptr_eq(four, &crew.member[2]);
+	crew_stop(&crew);
+}
+END_TEST
+
 START_TEST(refused)
 {
 	struct crew crew = begin(2, NULL, 0);
@@ -103,7 +124,7 @@ START_TEST(refused)
 	struct crew_member *member = NULL;
 
 	add_err = -ENOMEM;
-	ck_assert_int_eq(crew_add(&crew, &in, &member), -ENOMEM);
+	ck_assert_int_eq(crew_add(&crew, NULL, &in, &member), -ENOMEM);
 	ck_assert_ptr_null(member);
 	add_err = 0;
 	ck_assert_uint_eq(give(&crew, 1), 0);
@@ -155,4 +176,4 @@ START_TEST(cannot_start)
 }
 END_TEST
 
-SUITE("crew", by_load, refused, cpus, cannot_start)
+SUITE("crew", by_load, by_group, refused, cpus, cannot_start)

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a ring.
+ *
+ * A packet lies in the ring with its headers; what is told is where its
+ * datagram begins.  Packets may be longer than any wire allows: a sender that
+ * segments (UDP_SEGMENT) on the other side of a veth, or a card that merges,
+ * hands over whole trains of datagrams under one header.  The kernel says so
+ * in a header of its own (PACKET_VNET_HDR), and they are told one by one.
+ *
+ * Checksums are the card's affair, or that of the other side of a veth; only
+ * where nobody has looked is the sum made here, as a socket would.
+ */
+#include "ring.h"
+
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <sys/socket.h>
+
+#include "datagram.h"
+
+/* Since Linux 6.2; older ones do not hand such packets over at all. */
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
+static struct tpacket_block_desc *
+block_at(const struct ring *r, unsigned i)
+{
+	return (struct tpacket_block_desc *)(r->memory +
+					     (uint64_t)i * RING_BLOCK);
+}
+
+/* Release: the kernel may write as soon as it sees this. */
+static void
+blocks_return(struct ring *r)
+{
+	for (; r->told; r->told--) {
+		unsigned i = (r->at + r->blocks - r->told) % r->blocks;
+
+		__atomic_store_n(&block_at(r, i)->hdr.bh1.block_status,
+				 TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+	}
+}
+
+static void
+block_leave(struct ring *r)
+{
+	r->at = (r->at + 1) % r->blocks;
+	r->told++;
+}
+
+/* The packets of the next block; false when it is still the kernel's.
+ * Acquire: pairs with the kernel's handing over. */
+static bool
+block_take(struct ring *r)
+{
+	struct tpacket_block_desc *block = block_at(r, r->at);
+	struct tpacket_hdr_v1 *head = &block->hdr.bh1;
+
+	if (r->told == r->blocks ||
+	    !(__atomic_load_n(&head->block_status, __ATOMIC_ACQUIRE) &
+	      TP_STATUS_USER))
+		return false;
+	r->packet = (uint8_t *)block + head->offset_to_first_pkt;
+	r->left = head->num_pkts;
+	if (!r->left)
+		block_leave(r);
+	return true;
+}
+
+/* ---- packets --------------------------------------------------------- */
+
+static void
+say_once(struct ring *r, bool *said, const char *what)
+{
+	if (!*said)
+		r->host.log(r->host.ctx, LOG_WARN, "%s", what);
+	*said = true;
+}
+
+static void
+sender_tell(struct ring *r, const struct datagram *d, struct receive_packet *k)
+{
+	union endpoint from;
+
+	if (!r->ask && !r->senders && !r->allow->n)
+		return;
+	datagram_sender(d, &from);
+	if (r->senders)
+		k->sender = endpoint_mix(&from);
+	if (r->allow->n && !allow_has(r->allow, &from)) {
+		k->flags |= RECEIVE_FOREIGN;
+	} else {
+		r->ask = false;
+		r->sender = from;
+	}
+}
+
+static void
+segment_tell(struct ring *r, struct receive_batch *b)
+{
+	struct receive_packet *k = &b->packet[b->packets++];
+	uint32_t bytes = r->train_bytes;
+
+	if (bytes > r->segment_bytes)
+		bytes = r->segment_bytes;
+	*k = r->mark;
+	k->prefix = r->segment;
+	k->prefix_bytes = bytes < r->prefix ? bytes : r->prefix;
+	k->payload = r->segment + k->prefix_bytes;
+	k->bytes = bytes;
+	if (bytes > r->longest)
+		k->flags |= RECEIVE_CUT;
+	r->segment += bytes;
+	r->train_bytes -= bytes;
+}
+
+/* The length of each datagram of a train; else that of the only one. */
+static uint32_t
+segment_bytes(const struct tpacket3_hdr *head, const struct datagram *d)
+{
+	const struct virtio_net_hdr *net =
+	    (const void *)((const uint8_t *)head + head->tp_mac - sizeof *net);
+
+	if (net->gso_type != VIRTIO_NET_HDR_GSO_UDP_L4 || !net->gso_size)
+		return d->bytes;
+	return net->gso_size;
+}
+
+static bool
+is_sound(const struct tpacket3_hdr *head, const struct datagram *d)
+{
+	return head->tp_status &
+		   (TP_STATUS_CSUM_VALID | TP_STATUS_CSUMNOTREADY) ||
+	       d->cut || datagram_is_sound(d);
+}
+
+static void
+packet_tell(struct ring *r, struct tpacket3_hdr *head, struct receive_batch *b)
+{
+	uint32_t before = (uint32_t)head->tp_net - head->tp_mac;
+	struct datagram d;
+	int err = -EBADMSG;
+
+	if (head->tp_snaplen > before)
+		err = datagram_find(&d, (uint8_t *)head + head->tp_net,
+				    head->tp_snaplen - before);
+	if (err == -ENOTSUP)
+		say_once(r, &r->fragments,
+			 "fragments of packets come in, which a ring cannot "
+			 "put together: they are left out");
+	if (err)
+		return;
+	if (!is_sound(head, &d)) {
+		say_once(r, &r->unsound,
+			 "packets come in whose checksums are wrong: they are "
+			 "left out");
+		return;
+	}
+	r->segment = d.data;
+	r->train_bytes = d.bytes;
+	r->segment_bytes = segment_bytes(head, &d);
+	r->mark = (struct receive_packet){
+		.flags = d.cut ? RECEIVE_CUT : 0,
+		.arrived = head->tp_sec * 1000000000ll + head->tp_nsec,
+	};
+	sender_tell(r, &d, &r->mark);
+	segment_tell(r, b);
+}
+
+static void
+packet_next(struct ring *r, struct receive_batch *b)
+{
+	struct tpacket3_hdr *head = (struct tpacket3_hdr *)r->packet;
+
+	r->packet += head->tp_next_offset;
+	r->left--;
+	packet_tell(r, head, b);
+}
+
+/* An interface that goes down is an error of the socket, which would be
+ * polled for ever; when it comes up again the packets go on. */
+static void
+error_clear(struct ring *r)
+{
+	socklen_t length = sizeof(int);
+	int err = 0;
+
+	if (getsockopt(r->fd, SOL_SOCKET, SO_ERROR, &err, &length) == 0 && err)
+		say_once(r, &r->down, "the interface went down");
+}
+
+void
+ring_receive(struct ring *r, struct receive_batch *b)
+{
+	blocks_return(r);
+	b->packets = 0;
+	b->want = 1;
+	while (b->packets < RECEIVE_BATCH) {
+		if (r->train_bytes)
+			segment_tell(r, b);
+		else if (r->left)
+			packet_next(r, b);
+		else if (block_take(r))
+			continue;
+		else
+			break;
+		if (!r->left && !r->train_bytes)
+			block_leave(r);
+	}
+	r->datagrams += b->packets;
+	r->calls += b->packets > 0;
+	if (!b->packets)
+		error_clear(r);
+}
+
+/* The kernel forgets what it has told. */
+uint64_t
+ring_overruns(struct ring *r)
+{
+	struct tpacket_stats_v3 s = { 0 };
+	socklen_t length = sizeof s;
+
+	if (getsockopt(r->fd, SOL_PACKET, PACKET_STATISTICS, &s, &length) == 0)
+		r->overruns += s.tp_drops;
+	return r->overruns;
+}

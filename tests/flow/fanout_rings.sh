@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+#   another namespace: spate gen   f0 10.3.0.2 ===== n0 10.3.0.1   spated
+#                                                      |-- ring 0 -- receiver 0
+#                                                      `-- ring 1 -- receiver 1
+#
+# One stream on one interface, which two threads share by packet rings, is one
+# recording, in order and whole, whatever the network does to it.
+[ -n "${SPATE_OWN_NET:-}" ] || {
+	own=(unshare -n)
+	[ "$(id -u)" -eq 0 ] || own=(unshare -r -n)
+	"${own[@]}" true 2>/dev/null || {
+		echo "SKIP: no network namespaces for us here" >&2
+		exit 77
+	}
+	SPATE_OWN_NET=1 exec "${own[@]}" bash "$0"
+}
+. "${BASH_SOURCE%/*}/functions.sh"
+
+need ip nsenter setpriv
+
+separate()
+{
+	[ "$(readlink "/proc/$far/ns/net")" != "$(readlink /proc/self/ns/net)" ]
+}
+
+net_make()
+{
+	unshare -n sleep 600 &
+	far=$!
+	at_end "kill $far"
+	wait_for 10 separate
+	ip link set lo up
+	ip link add n0 mtu 9000 type veth peer name f0 mtu 9000 netns "$far" ||
+		skip "no veth pairs here"
+	ip address add 10.3.0.1/24 dev n0
+	ip link set n0 up
+	nsenter -t "$far" -n ip address add 10.3.0.2/24 dev f0
+	nsenter -t "$far" -n ip link set f0 up
+}
+
+# As of functions.sh, from the other side.
+gen()
+{
+	nsenter -t "$far" -n "$SPATE" gen --to udp://10.3.0.1:46227 \
+		--format vdif --prefix 8 --json "$@" >"$work/gen.json"
+}
+
+# ring N KEY: of the source of thread N
+ring()
+{
+	info "$taken" ".sources[$1].$2"
+}
+
+# take_shared SEGMENT: trains of so many, or single packets
+take_shared()
+{
+	for rate in 400 100 25; do
+		taken=take$1_$rate
+		spate record "$taken" --stream s
+		gen --packets 12000 --rate ${rate}Mbps --segment "$1" \
+			--loss 0.01 --reorder 0.02 --duplicate 0.01 --seed 5 \
+			--dump "$work/ideal"
+		settle "$taken" "$(gen_did .sent)"
+		spate stop "$taken" >"$work/out"
+		[ "$(info "$taken" .datagrams)" -ne "$(gen_did .sent)" ] ||
+			return 0
+	done
+	fail "packets got lost before spated at ${rate}Mbps"
+}
+
+shared_is_true()
+{
+	local lost reordered
+
+	take_shared "$1"
+	lost=$(gen_did .lost)
+	[ "$lost" -gt 0 ] || fail "nothing was lost on purpose"
+	same packets "$(info "$taken" .packets)" $((12000 - lost))
+	same lost "$(info "$taken" .packets_lost)" "$lost"
+	same drops "$(info "$taken" '[.drops.duplicate, (.drops | add)] | @csv')" \
+		"$(gen_did '[.duplicated, .duplicated] | @csv')"
+	# A thread sees only the order of its own.
+	reordered=$(info "$taken" .packets_reordered)
+	within reordered 0 "$reordered" "$(gen_did .swapped)"
+	same runs "$(info "$taken" '.runs | length')" 1
+	spate verify "$taken"
+	spate export "$taken" "$work/exported" --force
+	same "packets not as sent, and bytes in them that are not 0" \
+		"$(holes 8032)" "$lost,0"
+	same "datagrams of the rings" \
+		"$(info "$taken" '[.sources[].datagrams] | add')" \
+		"$(info "$taken" .datagrams)"
+	for i in 0 1; do
+		within "datagrams of ring $i" 1000 "$(ring $i datagrams)" 20000
+	done
+}
+
+# A counter that starts again is a run of its own, however the packets of the
+# two threads lie.
+restart_is_a_run()
+{
+	spate record restart --stream s
+	gen --packets 3000 --rate 100Mbps --first 700000
+	cp "$work/gen.json" "$work/gen1.json"
+	gen --packets 3000 --rate 100Mbps --first 1000
+	settle restart 6000
+	spate stop restart >"$work/out"
+	same "runs, packets, drops" \
+		"$(info restart '[(.runs | length), .packets, (.drops | add)] |
+			@csv')" 2,6000,0
+}
+
+# Other ports, and what is sent from here, is not ours.
+neighbours_are_not_heard()
+{
+	spate record alone --stream s
+	nsenter -t "$far" -n "$SPATE" gen --to udp://10.3.0.1:46228 \
+		--format vdif --prefix 8 --packets 50 --rate 10Mbps >"$work/out"
+	gen --packets 500 --rate 100Mbps
+	settle alone 500
+	spate stop alone >"$work/out"
+	same datagrams "$(info alone .datagrams)" 500
+}
+
+without_the_right()
+{
+	spated_stop
+	setpriv --bounding-set=-net_raw --inh-caps=-net_raw \
+		"$SPATED" -c "$conf" >>"$log" 2>&1 &
+	spated_pid=$!
+	wait_for 60 spated_answers
+	refused "that needs CAP_NET_RAW" spate record no --stream s
+	refused "without \`rings\` it works by sockets" spate record no --stream s
+}
+
+net_make
+disks_make 2
+settings+=('receivers = 2;')
+keys='receive = "fanout"; rings = 2; ring = "16M"; format = "vdif";
+	prefix = 8; payload = 8032; block = "4M"; fill = "zero";'
+conf_write "s : { listen = [ \"n0@10.3.0.1:46227\" ]; $keys };"
+spated_start
+shared_is_true 0
+shared_is_true 7
+restart_is_a_run
+neighbours_are_not_heard
+setpriv --bounding-set=-net_raw --inh-caps=-net_raw true 2>/dev/null ||
+	skip "what needs no CAP_NET_RAW passed; nobody may give it up here"
+without_the_right
