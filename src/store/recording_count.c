@@ -3,7 +3,7 @@
  * What was lost is counted from the records: slots without a packet between
  * the first packet of a run and the last.  Heaps come in pieces, and blocks
  * of them say how many are missing; a gap of cubes says only how many heaps
- * are, each of as many pieces as those of a block next to it have.
+ * are, each of as many pieces as those of the block behind it have.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,27 +40,28 @@ edge_of(struct recording *rec, const struct index_record *r)
 	return e;
 }
 
-/* Pieces in a heap of cubes; 1 where slots are packets. */
-static uint64_t
-pieces_of(const struct recording *rec, const struct index_record *r)
-{
-	uint64_t heaps = r->bytes / rec->shape.payload;
-
-	if (rec->shape.store != HEAP_CUBE || !heaps)
-		return 1;
-	return ((uint64_t)r->present + r->missing + heaps / 2) / heaps;
-}
-
 /* What a run is counted from. */
 struct span {
 	const struct index_record *first, *last; /* with data */
-	uint64_t gaps;	/* slots of gaps between them */
-	uint64_t ahead; /* of gaps behind `last`, as it stands */
+	uint64_t ahead; /* slots of gaps behind `last`, as it stands */
 	uint64_t packets, missing;
 };
 
+/* What a gap lacks, told by the block behind it: as the daemon does. */
+static uint64_t
+gap_packets(const struct recording *rec, uint64_t gap,
+	    const struct index_record *r)
+{
+	uint64_t slots = r->bytes / rec->shape.payload;
+
+	if (rec->shape.store != HEAP_CUBE || !slots)
+		return gap;
+	return gap * ((uint64_t)r->present + r->missing) / slots;
+}
+
 static void
-take_record(struct span *s, const struct index_record *r)
+take_record(const struct recording *rec, struct span *s,
+	    const struct index_record *r)
 {
 	if (r->kind == INDEX_GAP) {
 		s->ahead += s->first ? r->missing : 0;
@@ -69,10 +70,9 @@ take_record(struct span *s, const struct index_record *r)
 	if (!s->first)
 		s->first = r;
 	s->last = r;
-	s->gaps += s->ahead;
-	s->ahead = 0;
 	s->packets += r->present;
-	s->missing += r->missing;
+	s->missing += r->missing + gap_packets(rec, s->ahead, r);
+	s->ahead = 0;
 }
 
 static void
@@ -83,8 +83,7 @@ fill_run(struct recording *rec, struct recording_run *run, const struct span *s)
 	uint64_t slots = s->last->bytes / rec->shape.payload;
 
 	run->packets = s->packets;
-	run->missing = s->missing - leading - trailing +
-		       s->gaps * pieces_of(rec, s->first);
+	run->missing = s->missing - leading - trailing;
 	run->first = s->first->first + leading;
 	run->last = s->last->first;
 	if (rec->shape.store != HEAP_ROW && slots)
@@ -107,7 +106,7 @@ count_run(struct recording *rec, struct recording_run *run, size_t from,
 		const struct index_record *r = &recording_at(rec, i)->record;
 
 		if (r->kind != RECORDING_ABSENT)
-			take_record(&span, r);
+			take_record(rec, &span, r);
 	}
 	if (span.first)
 		fill_run(rec, run, &span);

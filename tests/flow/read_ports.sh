@@ -8,6 +8,7 @@
 . "${BASH_SOURCE%/*}/functions.sh"
 
 ports=4
+need python3
 port_find $ports
 disks_make 3
 
@@ -63,6 +64,19 @@ ports_are_true()
 	rm "$work"/sent.* "$work/one"
 }
 
+# The disks tell the same as the daemon.
+disks_agree()
+{
+	local key
+
+	for key in .packets .packets_lost .bytes .store .heaps \
+		'[.subs[] | .packets, .packets_lost, .runs]'; do
+		same "$key" "$(spate info "$taken" --json | jq -c "$key")" \
+			"$("$SPATE" info "$taken" --json \
+				--disks "$(disks_list)" | jq -c "$key")"
+	done
+}
+
 stream 'format = "vdif"; prefix = 8; payload = 1032; block = "512K";'
 spated_start
 take_ports --format vdif --prefix 8 --payload 1032 --packets 5000
@@ -81,22 +95,37 @@ take_ports --format spead --heaps 30 --heap-bytes 200000 --packet 8972
 same "heaps" "$(info "$taken" '[.heaps, .heaps_incomplete] | @csv')" \
 	"$((ports * (30 + 2))),0"
 ports_are_true spead
-# The disks tell the same as the daemon.
-for key in .packets .packets_lost .bytes .store .heaps \
-	'[.subs[] | .packets, .packets_lost, .runs]'; do
-	same "$key" "$(spate info "$taken" --json | jq -c "$key")" \
-		"$("$SPATE" info "$taken" --disks "$(disks_list)" --json |
-			jq -c "$key")"
+disks_agree
+spated_stop
+rm -r "$work"/disk?/*
+
+# Cubes, put together by time and channel.  Heap 1 is the start.
+cube='format = "spead"; store = "cube"; item = 0x600A; payload = 70001;'
+heaps="--format spead --heap-bytes 70001 --packet 8972"
+cubes="$heaps -o store=cube -o item=0x600A"
+stream "$cube block = \"1M\"; channels_per_file = 3;"
+spated_start
+# shellcheck disable=SC2086
+take_ports $cubes --heaps 61 --loss 0.01
+spate verify "$taken"
+disks_agree
+for how in "" "--times-per-file 8" "--channels-per-file 1"; do
+	rm -rf "$work/out"
+	# shellcheck disable=SC2086
+	spate export "$taken" "$work/out" $how --quiet
+	lost=$(python3 "$top_srcdir/tests/flow/cube_is_true.py" "$work/out" \
+		"$work/sent" 2) || fail "$how: $lost"
+	[ "$lost" -gt 0 ] || fail "$how: nothing is missing"
 done
+rm "$work"/sent.*
 spated_stop
 rm -r "$work"/disk?/*
 
 # Nothing is in an index yet: what each chunk is of was noted before.
 killed()
 {
-	local kind=$1 i sent
+	local i sent
 
-	shift
 	spated_start
 	take_unstopped "$@"
 	sent=$(cat "$work"/sent.? | wc -c)
@@ -106,10 +135,10 @@ killed()
 	spate --disks "$(disks_list)" recover "$taken" >"$work/said"
 	! grep -q "left alone" "$work/said" || fail "$(cat "$work/said")"
 	spate --disks "$(disks_list)" verify "$taken"
-	rm -rf "$work/out"
-	spate --disks "$(disks_list)" export "$taken" "$work/out" --quiet
 	for ((i = 0; i < ports; i++)); do
-		cmp "$work/out/${taken}_$i.$kind" "$work/sent.$i"
+		spate --disks "$(disks_list)" export "$taken" "$work/one" \
+			--sub "$i" --quiet --force
+		cmp "$work/one" "$work/sent.$i"
 	done
 	rm -r "$work"/disk?/*
 }
@@ -137,6 +166,9 @@ chunks_have()
 
 settings+=('durable = "end";')
 stream 'format = "spead"; block = "512K";'
-killed spead --format spead --heaps 20 --heap-bytes 200000 --packet 8972
+killed --format spead --heaps 20 --heap-bytes 200000 --packet 8972
+stream "$cube block = \"512K\";"
+# shellcheck disable=SC2086
+killed $cubes --heaps 40
 stream 'format = "vdif"; prefix = 8; payload = 1032; block = "512K";'
-killed vdif --format vdif --prefix 8 --payload 1032 --packets 3000
+killed --format vdif --prefix 8 --payload 1032 --packets 3000

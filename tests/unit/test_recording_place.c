@@ -268,8 +268,8 @@ START_TEST(cubes)
 	ck_assert_uint_eq(f->channels_per_file, 2);
 	ck_assert_uint_eq(f->sub[1].bytes, 3 * MADE_BLOCK + 10 * MADE_PAYLOAD);
 	ck_assert_uint_eq(f->sub[1].packets, 5 * MADE_SLOTS - 2);
-	/* The pieces of a gap are counted as those of the block before. */
-	ck_assert_uint_eq(f->sub[1].missing, 2 + 10);
+	/* The pieces of a gap are counted as those of the block behind it. */
+	ck_assert_uint_eq(f->sub[1].missing, 2 + 3 * 10);
 	ck_assert_uint_eq(f->sub[1].run->last, 3 * MADE_SLOTS + 9);
 	choose(1);
 	slots_are(0, MADE_SLOTS, 0, true);
