@@ -105,16 +105,28 @@ packet_add(struct gen_sender *s, uint64_t packet)
 	return bytes;
 }
 
+/* Packets that a port sends in its turn. */
+static uint64_t
+turn_most(const struct gen_sender *s)
+{
+	uint64_t train = s->socket->train;
+
+	return s->rate && s->burst < train ? s->burst : train;
+}
+
 /* At least one packet, unless the port's plan has ended; returns their bytes.
- * A shorter one is the last of a train: there the kernel takes it. */
+ * A shorter one is the last of a train: there the kernel takes it.  What the
+ * end of a burst cuts off goes with the next burst, in the same turn: else the
+ * same ports would always have the short end. */
 static uint64_t
 train_make(struct gen_sender *s)
 {
 	struct gen_port *port = &s->port[s->turn];
 	uint64_t packet, low = 0, high = 0, bytes = 0, one = s->source->most;
+	uint64_t most = turn_most(s);
 
 	s->train.n = s->train.iovs = 0;
-	while (s->train.n < s->socket->train && one == s->source->most &&
+	while (s->taken < most && one == s->source->most &&
 	       packet_take(s, port, &packet)) {
 		if (!s->train.n)
 			low = high = packet;
@@ -125,9 +137,11 @@ train_make(struct gen_sender *s)
 		}
 		one = packet_add(s, packet);
 		bytes += one;
-		if (burst_is_over(s))
-			break;
+		s->taken++;
+		if (burst_is_over(s) && one == s->source->most)
+			return bytes; /* and the turn goes on */
 	}
+	s->taken = most;
 	return bytes;
 }
 
@@ -138,6 +152,9 @@ turn_pass(struct gen_sender *s, uint64_t heap)
 	const struct gen_source_ops *ops = s->source->ops;
 	const struct gen_plan *plan = &s->port[s->turn].plan;
 
+	if (s->taken < turn_most(s))
+		return;
+	s->taken = 0;
 	if (s->by_heap && plan->next < plan->packets &&
 	    ops->heap(s->source, s->turn, plan->next) == heap)
 		return;
@@ -150,7 +167,7 @@ start(struct gen_sender *s)
 	double bits = 8.0 * s->source->mean;
 
 	s->bytes = s->next = s->burst_end = 0;
-	s->turn = 0;
+	s->turn = s->taken = 0;
 	s->ending = false;
 	s->packet_ns = s->rate ? bits * SECOND / (double)s->rate : 0;
 	s->burst = s->rate ? (uint64_t)(BURST / s->packet_ns) : 0;
@@ -189,6 +206,7 @@ train_send(struct gen_sender *s)
 
 	if (!bytes) {
 		s->turn = (s->turn + 1) % s->ports;
+		s->taken = 0;
 		return -ENODATA;
 	}
 	err = gen_socket_send(s->socket, s->turn, &s->train);

@@ -38,6 +38,7 @@ struct gen_sender {
 
 	/* Its own. */
 	unsigned turn;	    /* port */
+	uint64_t taken;	    /* packets of this turn's train, cut by a burst */
 	uint64_t next;	    /* packets of all plans that were looked at */
 	uint64_t burst_end; /* those before this one may go now */
 	uint64_t burst;

@@ -194,6 +194,24 @@ START_TEST(paced_together)
 }
 END_TEST
 
+/* Bursts of 8 packets cut trains of 7: none of the ports gets the short end
+ * every time, and falls behind. */
+START_TEST(bursts_are_fair)
+{
+	const struct gen_chances none = { 0 };
+
+	start(UINT64_MAX, &none, PORTS - 1);
+	sock.train = 7;
+	sender.rate = 8 * BYTES * 8000;
+	sender.most_ns = 50000000;
+	ck_assert_int_eq(gen_sender_run(&sender), 0);
+	ck_assert_uint_gt(port[0].plan.sent, 14);
+	ck_assert_uint_le(port[0].plan.sent, port[1].plan.sent + 8);
+	ck_assert_uint_le(port[1].plan.sent, port[0].plan.sent + 8);
+	finish();
+}
+END_TEST
+
 START_TEST(stopped)
 {
 	const struct gen_chances none = { 0 };
@@ -346,5 +364,6 @@ START_TEST(a_heap_is_finished)
 END_TEST
 
 SUITE("gen_sender", all_of_it, trains_are_cut_where_frames_would_meet,
-      every_port_by_its_plan, paced, paced_together, stopped, over,
-      ports_take_turns_by_heap, ports_take_turns_by_train, a_heap_is_finished)
+      every_port_by_its_plan, paced, paced_together, bursts_are_fair, stopped,
+      over, ports_take_turns_by_heap, ports_take_turns_by_train,
+      a_heap_is_finished)
