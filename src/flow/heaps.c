@@ -148,6 +148,26 @@ piece_account(struct heap *h, const struct format_piece *piece)
 			  (uint32_t)(piece->offset + piece->bytes));
 }
 
+/* The same, before anything of the piece is taken in. */
+static enum ranges_answer
+piece_look(const struct heap *h, const struct format_piece *piece)
+{
+	if (!piece->bytes)
+		return h->pieces ? RANGES_DUPLICATE : RANGES_NEW;
+	return ranges_look(&h->ranges, (uint32_t)piece->offset,
+			   (uint32_t)(piece->offset + piece->bytes));
+}
+
+static bool
+piece_refused(struct heaps *p, enum ranges_answer answer)
+{
+	switch (answer) {
+	case RANGES_DUPLICATE: heaps_drop(p, DROP_DUPLICATE); return true;
+	case RANGES_FULL: heaps_drop(p, DROP_FRAGMENTED); return true;
+	default: return false;
+	}
+}
+
 /* Did a heap begin where it was expected?  Then nothing that has yet to be
  * looked at landed before it. */
 static bool
@@ -203,13 +223,11 @@ piece_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	if (!p->kind->reach(p, h, piece))
 		return;
 	if (piece->items &&
-	    !p->kind->items(p, h, piece, began_in_place(p, h, piece)))
+	    (piece_refused(p, piece_look(h, piece)) ||
+	     !p->kind->items(p, h, piece, began_in_place(p, h, piece))))
 		return;
-	switch (piece_account(h, piece)) {
-	case RANGES_DUPLICATE: heaps_drop(p, DROP_DUPLICATE); return;
-	case RANGES_FULL: heaps_drop(p, DROP_FRAGMENTED); return;
-	case RANGES_NEW: break;
-	}
+	if (piece_refused(p, piece_account(h, piece)))
+		return;
 	if (!h->parked && (piece->offset < end || h != p->newest))
 		p->base.counts.reordered++;
 	piece_taken(p, h, piece);

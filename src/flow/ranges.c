@@ -61,24 +61,52 @@ close_up(struct ranges *r, uint32_t i)
 	memmove(r->at + i, r->at + i + 1, (r->n - i) * sizeof *r->at);
 }
 
+/* Where bytes go in: at range i, which ends before them, or before it; and
+ * they may reach the next one. */
+struct gap {
+	uint32_t i;
+	bool before, behind;
+};
+
+static enum ranges_answer
+gap_find(const struct ranges *r, uint32_t from, uint32_t to, struct gap *gap)
+{
+	uint32_t i = find(r, from), next;
+
+	gap->i = i;
+	gap->before = i < r->n && r->at[i].to == from;
+	next = i + gap->before;
+	if (next < r->n && r->at[next].from < to)
+		return RANGES_DUPLICATE;
+	gap->behind = next < r->n && r->at[next].from == to;
+	if (!fits(r, r->n + 1 - gap->before - gap->behind, from, to))
+		return RANGES_FULL;
+	return RANGES_NEW;
+}
+
+enum ranges_answer
+ranges_look(const struct ranges *r, uint32_t from, uint32_t to)
+{
+	struct gap gap;
+
+	return gap_find(r, from, to, &gap);
+}
+
 enum ranges_answer
 ranges_insert(struct ranges *r, uint32_t from, uint32_t to)
 {
-	uint32_t i = find(r, from), next;
-	bool before = i < r->n && r->at[i].to == from, behind;
+	struct gap gap;
+	enum ranges_answer answer = gap_find(r, from, to, &gap);
+	uint32_t i = gap.i;
 
-	next = i + before;
-	if (next < r->n && r->at[next].from < to)
-		return RANGES_DUPLICATE;
-	behind = next < r->n && r->at[next].from == to;
-	if (!fits(r, r->n + 1 - before - behind, from, to))
-		return RANGES_FULL;
-	if (before && behind) {
-		r->at[i].to = r->at[next].to;
-		close_up(r, next);
-	} else if (before) {
+	if (answer != RANGES_NEW)
+		return answer;
+	if (gap.before && gap.behind) {
+		r->at[i].to = r->at[i + 1].to;
+		close_up(r, i + 1);
+	} else if (gap.before) {
 		r->at[i].to = to;
-	} else if (behind) {
+	} else if (gap.behind) {
 		r->at[i].from = from;
 	} else {
 		make_room(r, i);

@@ -30,6 +30,10 @@ enum ranges_answer {
 	RANGES_FULL,	  /* there would be too many; nothing was done */
 };
 
+/* What ranges_add would answer. */
+enum ranges_answer ranges_look(const struct ranges *r, uint32_t from,
+			       uint32_t to);
+
 enum ranges_answer ranges_insert(struct ranges *r, uint32_t from, uint32_t to);
 
 /* One behind the last byte that came. */

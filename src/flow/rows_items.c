@@ -29,7 +29,8 @@ items_known(struct heaps *p, const struct heap *h, const uint64_t *item,
 	return memcmp(room_of(h), item, bytes) == 0;
 }
 
-/* Into the room, now or, where a packet may lie there, with the batch. */
+/* Into the room: now, or, where a packet may lie there that is neither in place
+ * nor out of the way, with the batch. */
 static void
 items_room(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n,
 	   bool in_place)
@@ -38,7 +39,7 @@ items_room(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n,
 	uint32_t bytes = (uint32_t)(n * sizeof *item);
 	struct shifts *s = &p->spare->shifts;
 
-	if (in_place && !s->n) {
+	if (p->cut || (in_place && !s->n)) {
 		memcpy(to, item, bytes);
 		return;
 	}

@@ -202,6 +202,8 @@ heap_move_on(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	want.room = p->a.format->wrap_bytes(piece, want.items);
 	if (want.length < h->keep)
 		want.length = h->keep;
+	if (want.ranges < h->ranges.most)
+		want.ranges = h->ranges.most;
 	if (!can_move_on(h) || h->note->more ||
 	    bay_bytes(&want) > rows_most(p) ||
 	    (p->rows.opens == HEAPS_OPEN && bay == p->rows.open[0]))

@@ -132,7 +132,7 @@ bench_heap(struct bench *b, uint64_t count, uint32_t length, uint32_t items)
 }
 
 /* A heap that begins or ends a stream. */
-static struct sent *
+static inline struct sent *
 bench_control(struct bench *b, uint64_t count, uint16_t control)
 {
 	struct sent *s = bench_heap(b, count, 1, 1);
@@ -366,7 +366,7 @@ bench_home(struct bench *b)
 }
 
 /* All but n free blocks are away. */
-static void
+static inline void
 bench_starve(struct bench *b, unsigned n)
 {
 	struct block *k;
@@ -636,7 +636,7 @@ bench_cut(const struct sent *s, uint32_t longest, unsigned n, struct cut *c)
 	}
 }
 
-static unsigned
+static inline unsigned
 bench_cuts(const struct sent *s, uint32_t longest)
 {
 	struct cut c;
@@ -647,7 +647,7 @@ bench_cuts(const struct sent *s, uint32_t longest)
 	return n;
 }
 
-static void
+static inline void
 bench_send_cut(struct bench *b, struct sent *s, uint32_t longest, unsigned n)
 {
 	struct cut c;

@@ -459,6 +459,13 @@ tests_unit_test_datagram_SOURCES = %D%/test_datagram.c %D%/suite.h
 tests_unit_test_datagram_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_datagram_LDADD = $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/test_heaps_hostile
+TESTS += tests/unit/test_heaps_hostile
+tests_unit_test_heaps_hostile_SOURCES = %D%/test_heaps_hostile.c %D%/suite.h \
+	%D%/heap_bench.h
+tests_unit_test_heaps_hostile_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_heaps_hostile_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_shared
 TESTS += tests/unit/test_shared
 tests_unit_test_shared_SOURCES = %D%/test_shared.c %D%/suite.h \
