@@ -85,15 +85,19 @@ described(const struct format_ops *f, const uint8_t *data, uint32_t *bytes,
 	return false;
 }
 
-static void
-descriptor_tell(struct teller *t, const uint8_t *data, uint32_t bytes)
+/* One that begins the `bytes` at `data`, unless it is longer than `most`;
+ * returns its length. */
+static uint32_t
+descriptor_tell(struct teller *t, const uint8_t *data, uint32_t bytes,
+		uint32_t most)
 {
-	if (!described(t->format, data, &bytes, &t->e.id))
-		return;
+	if (!described(t->format, data, &bytes, &t->e.id) || bytes > most)
+		return 0;
 	t->e.control = PIECE_DATA;
 	t->e.descriptor = data;
 	t->e.bytes = bytes;
 	t->event(t->arg, &t->e);
+	return bytes;
 }
 
 static void
@@ -103,23 +107,26 @@ control_tell(struct teller *t, uint16_t control)
 	t->event(t->arg, &t->e);
 }
 
-/* The descriptors among a heap's items, of which the first `came` bytes are
- * at `data`. */
+/*
+ * The descriptors among a heap's items, of which the first p->bytes bytes are
+ * at `data`.  Each says itself where it ends, so no other item has to be looked
+ * at.  They may overlap, which no sender means: all of them together are no
+ * longer than the heap.
+ */
 static void
 items_tell(struct teller *t, const struct format_piece *p, const uint64_t *item,
 	   uint32_t n, const uint8_t *data)
 {
 	struct format_item one;
+	uint32_t left = p->bytes;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && left; i++) {
 		t->format->item(p, item + i, 1, 0, &one);
-		if (one.id != ITEM_DESCRIPTOR || one.immediate)
+		if (one.id != ITEM_DESCRIPTOR || one.immediate ||
+		    one.value >= p->bytes)
 			continue;
-		t->format->item(p, item, n, i, &one);
-		if (one.bytes && one.bytes <= p->bytes &&
-		    one.value <= p->bytes - one.bytes)
-			descriptor_tell(t, data + one.value,
-					(uint32_t)one.bytes);
+		left -= descriptor_tell(t, data + one.value,
+					p->bytes - (uint32_t)one.value, left);
 	}
 }
 
@@ -156,7 +163,7 @@ side_tell(struct teller *t, const struct block *b)
 		memcpy(&side, b->data + at, sizeof side);
 		t->e = (struct notes_event){ .heap = side.heap };
 		if (side.bytes)
-			descriptor_tell(t, data, side.bytes);
+			descriptor_tell(t, data, side.bytes, side.bytes);
 		else
 			control_tell(t, side.control);
 		at += sizeof side + side.bytes;
