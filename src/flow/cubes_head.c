@@ -43,7 +43,7 @@ cubes_head(struct heaps *p, const struct format_piece *piece,
 	const struct format_ops *f = p->a.format;
 	uint64_t *item = p->spare->item;
 	struct format_item one;
-	uint32_t n = 0;
+	uint32_t n = 0, at = 0;
 
 	*head = (struct cube_head){ .timed = !shape->time_item,
 				    .value = piece->heap };
@@ -52,15 +52,18 @@ cubes_head(struct heaps *p, const struct format_piece *piece,
 	for (uint32_t i = 0; i < n; i++) {
 		f->item(piece, item + i, 1, 0, &one);
 		if (one.id == shape->item && !one.immediate) {
-			f->item(piece, item, n, i, &one);
 			head->item = true;
-			head->skip = one.value;
-			head->bytes = one.bytes;
+			at = i;
 		} else if (one.id == shape->time_item && one.immediate &&
 			   shape->time_item) {
 			head->timed = true;
 			head->value = format_heap_time(shape, one.value);
 		}
+	}
+	if (head->item) { /* once: it looks at all of them */
+		f->item(piece, item, n, at, &one);
+		head->skip = one.value;
+		head->bytes = one.bytes;
 	}
 	cubes_side_items(p, piece, item, n);
 }

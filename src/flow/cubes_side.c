@@ -26,14 +26,15 @@ collect_begin(struct cube_side *s, const struct format_piece *piece,
 	s->count = piece->heap;
 	s->sender = sender;
 	s->from = UINT64_MAX;
-	s->to = s->came = 0;
+	s->to = 0;
+	s->came = (struct ranges){ .at = s->range, .most = CUBES_RANGES };
 	s->n = 0;
 }
 
 static void
 collect_add(struct cube_side *s, const struct format_item *one)
 {
-	if (s->n == CUBES_DESCRIPTORS || !one->bytes || one->bytes > CUBES_SIDE)
+	if (!one->bytes || one->bytes > CUBES_SIDE)
 		return;
 	s->at[s->n] = one->value;
 	s->bytes[s->n++] = (uint32_t)one->bytes;
@@ -49,21 +50,20 @@ cubes_side_items(struct heaps *p, const struct format_piece *piece,
 {
 	struct cube_side *s = &p->cubes.side;
 	struct format_item one;
-	bool begun = false;
+	unsigned looks = 0; /* each is one at all items */
 
 	if (s->done || s->ready)
 		return;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && looks < CUBES_DESCRIPTORS; i++) {
 		p->a.format->item(piece, item + i, 1, 0, &one);
 		if (one.id != ITEM_DESCRIPTOR || one.immediate)
 			continue;
-		if (!begun)
+		if (!looks++)
 			collect_begin(s, piece, heaps_packet(p)->sender);
-		begun = true;
 		p->a.format->item(piece, item, n, i, &one);
 		collect_add(s, &one);
 	}
-	if (begun && (!s->n || s->to - s->from > CUBES_SIDE))
+	if (looks && (!s->n || s->to - s->from > CUBES_SIDE))
 		s->busy = false;
 }
 
@@ -74,10 +74,10 @@ collect(struct cube_side *s, const uint8_t *from, uint64_t off, uint32_t bytes)
 	uint64_t end = off + bytes < s->to ? off + bytes : s->to;
 	uint64_t begin = off > s->from ? off : s->from;
 
-	if (begin >= end)
+	if (begin >= end || ranges_add(&s->came, (uint32_t)(begin - s->from),
+				       (uint32_t)(end - s->from)) != RANGES_NEW)
 		return;
 	memcpy(s->data + (begin - s->from), from + (begin - off), end - begin);
-	s->came += end - begin;
 }
 
 void
@@ -97,7 +97,7 @@ cubes_side_piece(struct heaps *p, const struct format_piece *piece)
 	}
 	collect(s, k->payload + (head - have), piece->offset + lead,
 		piece->bytes - lead);
-	if (s->came < s->to - s->from)
+	if (s->came.bytes < s->to - s->from)
 		return;
 	s->busy = false;
 	s->ready = true;

@@ -102,7 +102,8 @@ enum {
 	CUBES_KNOWN = 2, /* lengths of heaps */
 	CUBES_CONTROLS = 8,
 	CUBES_DESCRIPTORS = 32,
-	CUBES_SIDE = 8 << 10, /* bytes of descriptors */
+	CUBES_SIDE = 8 << 10, /* bytes of descriptors, */
+	CUBES_RANGES = 16,    /* and ranges that they come in */
 };
 
 /* Where the item is in a heap of that length. */
@@ -119,8 +120,9 @@ struct cube_side {
 	bool busy, ready, done; /* collecting; all there; told */
 	uint64_t count;
 	uint32_t sender;
-	uint64_t from, to; /* bytes of the heap */
-	uint64_t came;
+	uint64_t from, to;  /* bytes of the heap */
+	struct ranges came; /* of them */
+	struct range range[CUBES_RANGES];
 	uint64_t at[CUBES_DESCRIPTORS];
 	uint32_t bytes[CUBES_DESCRIPTORS];
 	unsigned n;

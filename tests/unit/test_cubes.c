@@ -654,6 +654,69 @@ START_TEST(descriptors_and_controls_are_told)
 }
 END_TEST
 
+/* Of a heap that is not stored nobody else sees that a piece came twice. */
+START_TEST(descriptors_that_come_twice)
+{
+	struct told told = { 0 };
+	struct sent *s;
+
+	cube_open(&by_count, 16);
+	s = described(2, false);
+	flow(&bench, s, 800, 0, 16);
+	flow(&bench, s, 800, 1, 16);
+	flow(&bench, s, 800, 1, 16);
+	for (unsigned count = 3; count < 5; count++)
+		flow_heap(&bench, bench_cube(&bench, count, 0, 0), MTU, 16);
+	flow(&bench, s, 800, 2, 16);
+	for (unsigned count = 5; count < 10; count++)
+		flow_heap(&bench, bench_cube(&bench, count, 0, 0), MTU, 16);
+	cube_end();
+	for (unsigned i = 0; i < bench.outs; i++)
+		notes_tell(bench.out[i], &bench_format, hear, &told);
+	ck_assert_uint_eq(told.descriptors, 11);
+	bench_close(&bench);
+}
+END_TEST
+
+static uint64_t looks;
+
+static void
+item_counted(const struct format_piece *p, const uint64_t *item, uint32_t items,
+	     uint32_t i, struct format_item *out)
+{
+	looks += items;
+	spead_item(p, item, items, i, out);
+}
+
+/* However many items a packet has, of whatever ids: the time it takes goes
+ * with their number. */
+static void
+items_alike(uint64_t id, uint32_t items)
+{
+	struct format_ops format = bench_format;
+	struct sent *s;
+
+	format.item = item_counted;
+	cube_open(&by_count, 16);
+	((struct heaps *)bench.place)->a.format = &format;
+	s = bench_heap(&bench, 2, 1000, items);
+	for (uint32_t i = 0; i < items; i++)
+		s->item[i] = htobe64(id << BENCH_BITS);
+	looks = 0;
+	bench_piece(&bench, s, 0, 1000, 0, items, true);
+	cube_end();
+	ck_assert_uint_le(looks, 40 * items);
+	ck_assert_uint_eq(bench_dropped(&bench), 1);
+	bench_close(&bench);
+}
+
+START_TEST(many_items_alike)
+{
+	items_alike(BENCH_ITEM, 8000);
+	items_alike(5, 8000);
+}
+END_TEST
+
 SUITE("cubes", heaps_in_order, one_piece_is_out_of_place, heaps_in_turns,
       items_lie_elsewhere, what_is_lost_is_zero_and_counted,
       a_lost_first_piece_costs_itself, heaps_whose_time_never_comes,
@@ -662,4 +725,5 @@ SUITE("cubes", heaps_in_order, one_piece_is_out_of_place, heaps_in_turns,
       counts_by_any_step, times_that_are_rounded, a_sender_begins_anew,
       garbage_begins_no_run, a_wrong_step_is_left, little_is_something,
       items_of_another_length, no_block_and_on_again,
-      descriptors_and_controls_are_told)
+      descriptors_and_controls_are_told, descriptors_that_come_twice,
+      many_items_alike)
