@@ -17,9 +17,13 @@ share_done(void *arg)
 {
 	const struct reception_share *share = arg;
 	struct reception *in = share->in;
+	void (*flushed)(void *arg) = in->flushed;
+	void *to = in->arg;
 
+	/* From then on the event loop, when it wakes for whatever reason, may
+	 * free the reception. */
 	if (atomic_fetch_sub_explicit(&in->left, 1, memory_order_acq_rel) == 1)
-		in->flushed(in->arg);
+		flushed(to);
 }
 
 /* Of a share: its substreams, all substreams, or the parts. */
