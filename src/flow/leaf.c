@@ -65,9 +65,13 @@ heap_tell(void *arg, const struct notes_event *e)
 {
 	struct heap_teller *t = arg;
 	struct output *o = t->leaf->output;
+	bool tell;
 
-	if (e->control != PIECE_DATA ||
-	    output_described(o, e->descriptor, e->bytes))
+	if (e->control != PIECE_DATA)
+		tell = output_controlled(o);
+	else
+		tell = output_described(o, e->descriptor, e->bytes);
+	if (tell)
 		note(t->leaf, meta_heap_event(t->b, o->subs, e));
 }
 

@@ -198,24 +198,48 @@ hash(const uint8_t *data, uint32_t bytes)
 
 	for (uint32_t i = 0; i < bytes; i++)
 		h = (h ^ data[i]) * 0x100000001b3;
-	return h;
+	return h ? h : 1;
+}
+
+/* Where it is in the table, or would be; a half of that is always free. */
+static unsigned
+described_at(const struct output *o, uint64_t h)
+{
+	unsigned mask = 2 * OUTPUT_DESCRIBED - 1, i = (unsigned)h & mask;
+
+	while (o->described[i] && o->described[i] != h)
+		i = (i + 1) & mask;
+	return i;
 }
 
 bool
 output_described(struct output *o, const uint8_t *descriptor, uint32_t bytes)
 {
 	uint64_t h = hash(descriptor, bytes);
-	unsigned i = 0;
+	unsigned i;
 	bool added;
 
 	pthread_mutex_lock(&o->lock);
-	while (i < o->described_n && o->described[i] != h)
-		i++;
-	added = i == o->described_n && i < OUTPUT_DESCRIBED;
-	if (added)
-		o->described[o->described_n++] = h;
+	i = described_at(o, h);
+	added = !o->described[i] && o->described_n < OUTPUT_DESCRIBED;
+	if (added) {
+		o->described[i] = h;
+		o->described_n++;
+	}
 	pthread_mutex_unlock(&o->lock);
 	return added;
+}
+
+bool
+output_controlled(struct output *o)
+{
+	bool told;
+
+	pthread_mutex_lock(&o->lock);
+	told = o->controls < OUTPUT_CONTROLS;
+	o->controls += told;
+	pthread_mutex_unlock(&o->lock);
+	return told;
 }
 
 static void

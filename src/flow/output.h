@@ -46,7 +46,9 @@ struct output_disk {
  * none of them takes the room of another substream's first. */
 enum { OUTPUT_RUNS = 1024 };
 
-enum { OUTPUT_DESCRIBED = 1024 }; /* descriptors; more are not told */
+/* Descriptors and control heaps; more are not told, or a flood of them would
+ * be one of metadata. */
+enum { OUTPUT_DESCRIBED = 1024, OUTPUT_CONTROLS = 16384 };
 
 /* A sequence of its own, and what it is known by. */
 struct output_sub {
@@ -82,8 +84,9 @@ struct output {
 	uint64_t next_number;
 	struct output_run *run;
 	unsigned runs, more; /* all; beyond the first of each substream */
-	uint64_t described[OUTPUT_DESCRIBED]; /* hashes */
+	uint64_t described[2 * OUTPUT_DESCRIBED]; /* hashes, by themselves */
 	unsigned described_n;
+	unsigned controls;
 };
 
 /* What is above `in_flight` is set.  0 or -ENOMEM. */
@@ -105,6 +108,9 @@ void output_lost(struct output *o, struct block *b);
 /* Is this description of an item new to the recording?  Any writer. */
 bool output_described(struct output *o, const uint8_t *descriptor,
 		      uint32_t bytes);
+
+/* Is one more control heap to be told?  Any writer. */
+bool output_controlled(struct output *o);
 
 /* Of a block that was written but could not be made durable. */
 void output_unwrite(struct output *o, const struct index_record *r);

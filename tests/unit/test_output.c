@@ -225,5 +225,25 @@ START_TEST(receivers_on_many_threads)
 }
 END_TEST
 
+/* A flood of what is worth a line fills no disk with lines. */
+START_TEST(so_much_is_told_and_no_more)
+{
+	unsigned told = 0;
+
+	output_open(1);
+	for (uint32_t n = 0; n < 3 * OUTPUT_DESCRIBED; n++) {
+		const uint8_t *is = (const uint8_t *)&n;
+
+		ck_assert(output_described(&output, is, sizeof n) ==
+			  (n < OUTPUT_DESCRIBED));
+		ck_assert(!output_described(&output, is, sizeof n));
+	}
+	while (output_controlled(&output) && told <= OUTPUT_CONTROLS)
+		told++;
+	ck_assert_uint_eq(told, OUTPUT_CONTROLS);
+	output_close();
+}
+END_TEST
+
 SUITE("output", runs_are_each_substreams_own, no_substream_takes_all_the_room,
-      receivers_on_many_threads)
+      receivers_on_many_threads, so_much_is_told_and_no_more)
