@@ -14,7 +14,8 @@
 
 #include "store/geometry.h"
 
-enum { QUANTUM_MAX = 1 << 30 };
+/* ITEMS_MAX: of a block, so that their notes (notes.h) stay below 4 GiB too. */
+enum { QUANTUM_MAX = 1 << 30, ITEMS_MAX = 1 << 24 };
 
 static uint64_t
 gcd(uint64_t a, uint64_t b)
@@ -68,6 +69,8 @@ geometry_items(struct geometry *g, uint32_t item_bytes, uint64_t block_bytes)
 		count = 1;
 	if (count * item_bytes > UINT32_MAX + UINT64_C(1))
 		return -EFBIG;
+	if (count > ITEMS_MAX)
+		count = ITEMS_MAX;
 	*g = (struct geometry){
 		.payload = item_bytes,
 		.parts = 1,

@@ -30,8 +30,9 @@ int geometry_make(struct geometry *g, uint32_t payload, uint32_t parts,
 
 /*
  * Of items that are stored one behind the other (HEAP_CUBE): as many whole
- * ones as fit in the block, at least one; the quantum is one, because a file
- * of them is written padded and cut.  0, -EINVAL, -EFBIG (over 4 GiB).
+ * ones as fit in the block, at least one and at most 2^24; the quantum is one,
+ * because a file of them is written padded and cut.  0, -EINVAL, -EFBIG (over
+ * 4 GiB).
  */
 int geometry_items(struct geometry *g, uint32_t item_bytes,
 		   uint64_t block_bytes);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "store/geometry.h"
+#include "store/notes.h"
 #include "unit/suite.h"
 
 START_TEST(known)
@@ -93,7 +94,13 @@ START_TEST(items)
 	ck_assert_uint_eq(g.slots, 1);
 	ck_assert_uint_eq(g.block_bytes, 10 << 20);
 	ck_assert_int_eq(geometry_items(&g, 0, 8 << 20), -EINVAL);
-	ck_assert_int_eq(geometry_items(&g, 1, UINT64_C(1) << 32), 0);
+	/* However small they are, a block has some, and room for its notes. */
+	for (uint32_t bytes = 1; bytes; bytes *= 2) {
+		ck_assert_int_eq(geometry_items(&g, bytes, UINT64_C(1) << 32),
+				 0);
+		ck_assert_uint_gt(g.slots, 0);
+		ck_assert_uint_lt(notes_cube_bytes(g.slots, bytes), UINT32_MAX);
+	}
 	ck_assert_int_eq(geometry_items(&g, 1, (UINT64_C(1) << 32) + 1),
 			 -EFBIG);
 }
