@@ -459,6 +459,12 @@ tests_unit_test_datagram_SOURCES = %D%/test_datagram.c %D%/suite.h
 tests_unit_test_datagram_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_datagram_LDADD = $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/test_ring
+TESTS += tests/unit/test_ring
+tests_unit_test_ring_SOURCES = %D%/test_ring.c %D%/suite.h
+tests_unit_test_ring_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)/plugins/receive
+tests_unit_test_ring_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_heaps_hostile
 TESTS += tests/unit/test_heaps_hostile
 tests_unit_test_heaps_hostile_SOURCES = %D%/test_heaps_hostile.c %D%/suite.h \
