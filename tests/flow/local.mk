@@ -62,7 +62,7 @@ FLOW_TESTS += \
 	%D%/tcp_break.sh
 # Recordings of many substreams, of heaps and of cubes, read back.
 EXTRA_DIST += %D%/made.py %D%/read_cubes.py %D%/read_rows.py \
-	%D%/cube_is_true.py
+	%D%/cube_is_true.py %D%/items.py
 FLOW_TESTS += %D%/read_cubes.sh %D%/read_rows.sh %D%/read_ports.sh
 # The documents, held against the program.
 FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
