@@ -18,6 +18,7 @@
 #include "base/crc32c.h"
 #include "contract/bytes.h"
 #include "store/index.h"
+#include "store/read_whole.h"
 
 enum {
 	AT_NUMBER = 0,
@@ -76,27 +77,6 @@ index_unpack(struct index_record *r, const uint8_t raw[INDEX_BYTES])
 		.crc = read_le32(raw + AT_CRC),
 	};
 	return 0;
-}
-
-/* Up to `bytes` from `offset`: less only at the end of the file. */
-static ssize_t
-read_whole(int fd, uint8_t *data, size_t bytes, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < bytes) {
-		ssize_t got = pread(fd, data + done, bytes - done,
-				    (off_t)(offset + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
 }
 
 int

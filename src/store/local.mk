@@ -8,6 +8,7 @@ libstore_a_SOURCES = \
 	%D%/geometry.c %D%/geometry.h \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \
+	%D%/read_whole.h \
 	%D%/meta.c %D%/meta.h %D%/meta_heap.c \
 	%D%/notes.c %D%/notes.h %D%/notes_priv.h \
 	%D%/notes_cube.c %D%/notes_row.c \

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/read_whole.h"
 #include "store/recover_priv.h"
 #include "store/row.h"
 
@@ -53,27 +54,6 @@ struct look {
 	uint8_t *slot;
 };
 
-static ssize_t
-read_slot(const struct look *l, uint32_t slot)
-{
-	uint64_t at = (uint64_t)slot * l->payload;
-	size_t done = 0;
-
-	while (done < l->payload) {
-		ssize_t got = pread(l->fd, l->slot + done, l->payload - done,
-				    (off_t)(at + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
-}
-
 static bool
 is_zero(const uint8_t *data, size_t bytes)
 {
@@ -93,7 +73,8 @@ static int
 look_through(struct look *l, uint32_t until)
 {
 	for (uint32_t i = 0; i < l->slots; i++) {
-		ssize_t got = read_slot(l, i);
+		ssize_t got = read_whole(l->fd, l->slot, l->payload,
+					 (uint64_t)i * l->payload);
 
 		if (got < 0)
 			return (int)got;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "store/read_whole.h"
 #include "store/row.h"
 
 enum { HEAD = 512, HEAD_MOST = 1 << 20 };
@@ -24,22 +25,9 @@ struct walk {
 static ssize_t
 read_head(const struct walk *w, uint64_t at)
 {
-	size_t want = w->bytes - at < w->room ? w->bytes - at : w->room;
-	size_t done = 0;
+	uint64_t left = w->bytes - at;
 
-	while (done < want) {
-		ssize_t got = pread(w->fd, w->head + done, want - done,
-				    (off_t)(at + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
+	return read_whole(w->fd, w->head, left < w->room ? left : w->room, at);
 }
 
 static int
