@@ -65,10 +65,10 @@ heap_args_check(const struct gen_args *a, struct fault *fault)
 	if (!a->heap_bytes || a->heap_bytes > UINT32_MAX)
 		return gen_refuse(fault, "this is no size of a heap",
 				  "--heap-bytes is from 1 to less than 4G");
-	if (a->packet > UINT16_MAX || !a->step)
+	if (a->packet < 8 || a->packet > UINT16_MAX || !a->step)
 		return gen_refuse(fault, "a number is out of bounds",
-				  "--packet is at most 65507, --step at least "
-				  "1");
+				  "--packet is from 88 to 65507, --step at "
+				  "least 1");
 	return 0;
 }
 

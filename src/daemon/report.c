@@ -49,6 +49,19 @@ report_run_lost(const struct output_run *r)
 	return slots > r->packets ? slots - r->packets : 0;
 }
 
+/* What the disks will tell: the data's own time, where it has one. */
+int64_t
+report_run_first(const struct output_run *r)
+{
+	return r->data_first_ns ? r->data_first_ns : r->first_ns;
+}
+
+int64_t
+report_run_last(const struct output_run *r)
+{
+	return r->data_last_ns ? r->data_last_ns : r->last_ns;
+}
+
 static void
 totals_take(struct session *s, struct totals *t)
 {
@@ -90,12 +103,13 @@ run_json(const struct output *o, const struct output_run *r)
 	json_t *json;
 
 	snprintf(base, sizeof base, "%" PRIu64, r->base);
-	json = json_pack(
-	    "{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
-	    (json_int_t)r->run, "base", base, "first", (json_int_t)r->first,
-	    "last", (json_int_t)r->last, "packets", (json_int_t)r->packets,
-	    "packets_lost", (json_int_t)report_run_lost(r), "start",
-	    report_time(r->first_ns), "end", report_time(r->last_ns));
+	json = json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
+			 (json_int_t)r->run, "base", base, "first",
+			 (json_int_t)r->first, "last", (json_int_t)r->last,
+			 "packets", (json_int_t)r->packets, "packets_lost",
+			 (json_int_t)report_run_lost(r), "start",
+			 report_time(report_run_first(r)), "end",
+			 report_time(report_run_last(r)));
 	if (json && o->subs > 1)
 		json_object_set_new(json, "sub", json_integer(r->sub));
 	return json;
@@ -164,6 +178,8 @@ report_tail(struct session *s)
 			report_time(s->start_ns), "end", report_time(s->end_ns),
 			"bytes", (json_int_t)t.bytes);
 	counts_set(end, &t);
+	if (s->shape->store == HEAP_ROW) /* indexes do not tell the last heap */
+		json_object_set_new(end, "runs", runs_json(&s->output));
 	report_from(s, end);
 	return json_pack("{s:o}", "end", end);
 }
@@ -208,6 +224,21 @@ store_json(const struct format_shape *shape)
 	return json_string(shape_store_show(shape->store));
 }
 
+/* What else the metadata of heaps has. */
+static void
+heaps_set(json_t *to, struct output *o)
+{
+	unsigned described, controls;
+
+	pthread_mutex_lock(&o->lock);
+	described = o->described_n;
+	controls = o->controls;
+	pthread_mutex_unlock(&o->lock);
+	json_object_set_new(to, "descriptors", integer(described));
+	json_object_set_new(to, "controls", integer(controls));
+	json_object_set_new(to, "left_out", integer(0));
+}
+
 /* Nothing is named where nothing is stored (the null writer). */
 static uint64_t
 gaps(struct output *o)
@@ -240,7 +271,10 @@ report_info(struct session *s)
 	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
 	json_object_set_new(info, "gaps", integer(gaps(o)));
 	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
+	json_object_set_new(info, "absent", integer(0));
 	json_object_set_new(info, "store", store_json(s->shape));
+	if (s->shape->store != HEAP_NONE)
+		heaps_set(info, o);
 	if (s->failed)
 		json_object_set_new(info, "why", json_string(s->reason));
 	report_from(s, info);

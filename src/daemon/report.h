@@ -20,6 +20,8 @@ json_t *report_memory(struct pool *pool);
 /* null for 0. */
 json_t *report_time(int64_t ns);
 uint64_t report_run_lost(const struct output_run *r); /* packets */
+int64_t report_run_first(const struct output_run *r);
+int64_t report_run_last(const struct output_run *r);
 
 /* Adds to INFO, or to the end, where it all came from, and what died on the
  * way: `sources`, `kernel` and, where there are several substreams, `subs`

@@ -150,8 +150,8 @@ runs_find(struct output *o, struct origin *list)
 
 		to->lost += report_run_lost(r);
 		if (!to->runs++)
-			to->first_ns = r->first_ns;
-		to->last_ns = r->last_ns;
+			to->first_ns = report_run_first(r);
+		to->last_ns = report_run_last(r);
 	}
 	pthread_mutex_unlock(&o->lock);
 }
@@ -160,17 +160,23 @@ runs_find(struct output *o, struct origin *list)
 static json_t *
 sub_json(struct session *s, unsigned i, const struct origin *o)
 {
+	struct output_sub *sub = &s->output.sub[i];
 	struct counts c;
 
-	reception_sub_counts(s->in, i, &c);
+	if (s->sub)
+		reception_sub_counts(s->in, i, &c);
+	else
+		reception_counts(s->in, s->part, &c);
 	return json_pack(
 	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:I, s:i, s:I, "
 	    "s:o, s:o}",
 	    "sub", (int)i, "address", o->name[0] ? o->name : NULL, "sender",
 	    o->sender[0] ? o->sender : NULL, "datagrams",
-	    (json_int_t)c.datagrams, "packets", (json_int_t)c.placed,
-	    "packets_lost", (json_int_t)o->lost, "bytes", (json_int_t)c.bytes,
-	    "runs", (int)o->runs, "overruns", (json_int_t)o->overruns, "start",
+	    (json_int_t)c.datagrams, "packets",
+	    (json_int_t)(c.placed - atomic_load(&sub->lost_packets)),
+	    "packets_lost", (json_int_t)o->lost, "bytes",
+	    (json_int_t)atomic_load(&sub->bytes), "runs", (int)o->runs,
+	    "overruns", (json_int_t)o->overruns, "start",
 	    report_time(o->first_ns), "end", report_time(o->last_ns));
 }
 
@@ -197,12 +203,14 @@ sub_silent(const struct session *s, unsigned i, int64_t now)
 	return s->state <= SESSION_RECORDING && now - sub->last > QUIET;
 }
 
-/* Nobody is silent where all are: then the whole stream stands still. */
+/* Of one alone nobody asks which. */
 static json_t *
 silent_json(struct session *s, const struct origin *list, int64_t now)
 {
 	json_t *silent = json_array();
 
+	if (!s->sub)
+		return silent;
 	for (unsigned i = 0; i < s->stream->plan.subs; i++) {
 		if (sub_silent(s, i, now))
 			json_array_append_new(silent, sub_name(&list[i], i));
@@ -219,8 +227,6 @@ report_from(struct session *s, json_t *to)
 
 	json_object_set_new(to, "sources", sources_json(s->in));
 	kernel_set(s, to);
-	if (!s->sub)
-		return;
 	list = origins_find(s->in);
 	if (!list)
 		return;

@@ -279,6 +279,17 @@ server_step(struct server *s)
 
 /* ---- the socket ------------------------------------------------------ */
 
+/* Of a folder that is not there or not ours, or of a user who was here. */
+static const char *
+lock_hint(const char *lock)
+{
+	if (access(lock, F_OK) == 0)
+		return "a spated of another user left that file; remove it, "
+		       "or set control.socket to another path";
+	return "make its folder, writable for this user, or set "
+	       "control.socket to another path";
+}
+
 static int
 lock_take(struct server *s, struct fault *fault)
 {
@@ -296,9 +307,8 @@ lock_take(struct server *s, struct fault *fault)
 		fault_hint(fault, "stop that one, or set control.socket to "
 				  "another path");
 	} else {
-		fault_why(fault, "%s", strerror(-err));
-		fault_hint(fault, "make its folder, writable for this user, or "
-				  "set control.socket to another path");
+		fault_why(fault, "%s: %s", lock, strerror(-err));
+		fault_hint(fault, "%s", lock_hint(lock));
 	}
 	return err;
 }

@@ -169,8 +169,10 @@ records_add(struct leaf *l, const struct block *b)
 				  .sub = b->sub,
 				  .kind = INDEX_BLOCK };
 
-	if (!b->notes && data_times(l, b, &r.first_ns, &r.last_ns))
+	if (!b->notes && data_times(l, b, &r.first_ns, &r.last_ns)) {
 		r.flags |= INDEX_DATA_TIME;
+		output_timed(l->output, &r);
+	}
 	if (b->gap) {
 		struct index_record gap = { .number = b->number - 1,
 					    .first = b->first - b->gap,

@@ -114,21 +114,47 @@ run_extend(struct output *o, const struct block *b)
 	r->packets += b->filled;
 }
 
+/* NULL: it is one of those that are not listed.  Under the lock. */
+static struct output_run *
+run_find(struct output *o, unsigned sub, uint32_t run)
+{
+	for (unsigned i = o->runs; i--;) {
+		struct output_run *r = &o->run[i];
+
+		if (r->run == run && r->sub == sub)
+			return r;
+	}
+	return NULL;
+}
+
 /* Packets of a run are gone, others were missing all along. */
 static void
 run_change(struct output *o, unsigned sub, uint32_t run, uint64_t gone,
 	   uint64_t missing)
 {
-	pthread_mutex_lock(&o->lock);
-	for (unsigned i = o->runs; i--;) {
-		struct output_run *r = &o->run[i];
+	struct output_run *r;
 
-		if (r->run == run && r->sub == sub) {
-			r->packets -= gone;
-			r->missing += gone + missing;
-			break;
-		}
+	pthread_mutex_lock(&o->lock);
+	r = run_find(o, sub, run);
+	if (r) {
+		r->packets -= gone;
+		r->missing += gone + missing;
 	}
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* Chunks reach the disks in any order. */
+void
+output_timed(struct output *o, const struct index_record *r)
+{
+	struct output_run *run;
+
+	pthread_mutex_lock(&o->lock);
+	run = run_find(o, r->sub, r->run);
+	if (run && (!run->data_first_ns || r->first_ns < run->data_first_ns))
+		run->data_first_ns = r->first_ns;
+	if (run && r->last_ns > run->data_last_ns)
+		run->data_last_ns = r->last_ns;
 	pthread_mutex_unlock(&o->lock);
 }
 
@@ -266,6 +292,7 @@ output_written(struct output *o, struct block *b, unsigned disk)
 	add(&o->disk[disk].bytes, bytes);
 	add(&o->packets, b->filled);
 	add(&o->bytes, bytes + b->gap * b->slot_bytes);
+	add(&o->sub[b->sub].bytes, bytes + b->gap * b->slot_bytes);
 	add(&o->chunks, 1);
 	account(o, b);
 }
@@ -274,6 +301,7 @@ void
 output_lost(struct output *o, struct block *b)
 {
 	add(&o->lost_packets, b->filled);
+	add(&o->sub[b->sub].lost_packets, b->filled);
 	run_change(o, b->sub, b->run, b->filled, 0);
 	account(o, b);
 }
@@ -288,9 +316,12 @@ output_unwrite(struct output *o, const struct index_record *r)
 	atomic_fetch_sub_explicit(&o->packets, r->present,
 				  memory_order_relaxed);
 	atomic_fetch_sub_explicit(&o->bytes, bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->sub[r->sub].bytes, bytes,
+				  memory_order_relaxed);
 	atomic_fetch_sub_explicit(&o->records, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&o->chunks, r->kind == INDEX_BLOCK,
 				  memory_order_relaxed);
 	add(&o->lost_packets, r->present);
+	add(&o->sub[r->sub].lost_packets, r->present);
 	run_change(o, r->sub, r->run, r->present, 0);
 }

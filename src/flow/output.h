@@ -34,7 +34,9 @@ struct output_run {
 	bool heaps; /* of heaps: `missing` are lost, else what is missing
 		       of the slots from first to last */
 	uint64_t missing;
-	int64_t first_ns, last_ns; /* arrival */
+	int64_t first_ns, last_ns;	     /* arrival */
+	int64_t data_first_ns, data_last_ns; /* of what is written; 0: its
+						 format does not tell */
 };
 
 /* What one disk has of it. */
@@ -55,6 +57,7 @@ struct output_sub {
 	pthread_mutex_t lock; /* over fill; never a receiver's */
 	struct fill fill;
 	struct output_run *run; /* its newest, or NULL; output::lock */
+	_Atomic uint64_t bytes, lost_packets; /* as output's own */
 };
 
 struct output {
@@ -104,6 +107,9 @@ void output_seal(struct output *o, struct block *b);
 /* The block is on this disk, or on none; it is dropped. */
 void output_written(struct output *o, struct block *b, unsigned disk);
 void output_lost(struct output *o, struct block *b);
+
+/* The data's own times of a block that is written.  Any writer. */
+void output_timed(struct output *o, const struct index_record *r);
 
 /* Is this description of an item new to the recording?  Any writer. */
 bool output_described(struct output *o, const uint8_t *descriptor,

@@ -168,6 +168,31 @@ sum(struct recording *rec, struct recording_sub *s,
 	rec->facts.missing += s->missing;
 }
 
+/* A row's record tells the count of its first heap; of the last one, only the
+ * daemon's last words do. */
+static void
+row_ends(struct recording *rec)
+{
+	const json_t *end = json_object_get(rec->tail, "end"), *was;
+	size_t i;
+
+	json_array_foreach(json_object_get(end, "runs"), i, was) {
+		json_int_t of = json_integer_value(json_object_get(was, "sub"));
+		json_int_t n = json_integer_value(json_object_get(was, "run"));
+		json_t *last = json_object_get(was, "last");
+		struct recording_sub *sub = &rec->sub[of];
+		unsigned k = 0;
+
+		if (of < 0 || of >= rec->facts.subs || !json_is_integer(last))
+			continue;
+		while (k < sub->runs && sub->run[k].run != (uint64_t)n)
+			k++;
+		if (k < sub->runs)
+			rec->run[sub->run + k - rec->run].last =
+			    (uint64_t)json_integer_value(last);
+	}
+}
+
 int
 recording_count(struct recording *rec)
 {
@@ -183,5 +208,7 @@ recording_count(struct recording *rec)
 	for (unsigned i = 0; i < f->subs; at += rec->sub[i++].runs)
 		sum(rec, &rec->sub[i], rec->run + at);
 	f->run = rec->run;
+	if (rec->shape.store == HEAP_ROW)
+		row_ends(rec);
 	return 0;
 }

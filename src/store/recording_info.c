@@ -63,25 +63,52 @@ runs_json(const struct recording_facts *f)
 	return list;
 }
 
-static json_t *
-sub_json(const struct recording_sub *s, unsigned number)
+/* Sets what the daemon alone knew of it; 0, or -1 without memory. */
+static int
+add_origin(json_t *sub, const json_t *was)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "sub",
-			 (json_int_t)number, "packets", (json_int_t)s->packets,
-			 "packets_lost", (json_int_t)s->missing, "bytes",
-			 (json_int_t)s->bytes, "runs", (json_int_t)s->runs,
-			 "start",
-			 s->runs ? time_json(s->first_ns) : json_null(), "end",
-			 s->runs ? time_json(s->last_ns) : json_null());
+	static const char *const keys[] = { "address", "sender", "datagrams",
+					    "overruns" };
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys && !err; i++) {
+		json_t *value = json_object_get(was, keys[i]);
+
+		err = json_object_set_new(
+		    sub, keys[i], value ? json_incref(value) : json_null());
+	}
+	return err;
+}
+
+static json_t *
+sub_json(const struct recording_sub *s, unsigned number, const json_t *was)
+{
+	json_t *sub =
+	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "sub",
+		      (json_int_t)number, "packets", (json_int_t)s->packets,
+		      "packets_lost", (json_int_t)s->missing, "bytes",
+		      (json_int_t)s->bytes, "runs", (json_int_t)s->runs,
+		      "start", s->runs ? time_json(s->first_ns) : json_null(),
+		      "end", s->runs ? time_json(s->last_ns) : json_null());
+
+	if (sub && add_origin(sub, was)) {
+		json_decref(sub);
+		return NULL;
+	}
+	return sub;
 }
 
 static json_t *
 subs_json(const struct recording_facts *f)
 {
+	const json_t *end = json_object_get(f->tail, "end");
+	const json_t *was = json_object_get(end, "subs");
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < f->subs; i++) {
-		if (json_array_append_new(list, sub_json(&f->sub[i], i))) {
+		if (json_array_append_new(
+			list,
+			sub_json(&f->sub[i], i, json_array_get(was, i)))) {
 			json_decref(list);
 			return NULL;
 		}
@@ -131,6 +158,7 @@ add_counts(json_t *info, const json_t *tail)
 		"packets_late",
 		"packets_duplicate",
 		"packets_unreadable",
+		"packets_moved",
 		"datagrams",
 		"drops",
 		"overruns",

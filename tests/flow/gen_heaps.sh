@@ -75,6 +75,7 @@ usage "--turn train or heap" --format spead --heaps 1 --turn port
 usage "--flavour 40 or 48" --format spead --heaps 1 --flavour 32
 usage "--heap-bytes" --format spead --heaps 1 --heap-bytes 4G
 usage "--packet is from" --format spead --heaps 1 --packet 64
+usage "--packet is from" --format spead --heaps 1 --packet 4
 usage "65507" --format spead --heaps 1 --packet 65528
 usage "--heap-bytes" --format spead --heaps 1 --heap-bytes 0
 usage "item = 0x600A" --format spead --heaps 1 -o store=cube

@@ -18,6 +18,7 @@ FLOW_TESTS = \
 	%D%/gen_heaps.sh \
 	%D%/ports.sh \
 	%D%/split.sh \
+	%D%/info_agrees.sh \
 	%D%/losses.sh \
 	%D%/plan.sh \
 	%D%/probe.sh \
