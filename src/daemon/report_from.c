@@ -97,8 +97,8 @@ sources_json(struct reception *in)
 }
 
 /* The interfaces that sources are bound to, or all. */
-static void
-kernel_set(struct session *s, json_t *to)
+static json_t *
+kernel_json(struct session *s)
 {
 	const char *bound[BOUND];
 	unsigned n = reception_sources(s->in), devices = 0, sub;
@@ -113,8 +113,21 @@ kernel_set(struct session *s, json_t *to)
 		if (c.device && k == devices)
 			bound[devices++] = c.device;
 	}
-	json_object_set_new(to, "kernel",
-			    kernel_lost(&s->kernel, bound, devices));
+	return kernel_lost(&s->kernel, bound, devices);
+}
+
+/* The machine's counters go on; what is told of a recording ends with it, and
+ * is the same wherever it is told. */
+static void
+kernel_set(struct session *s, json_t *to)
+{
+	if (s->state < SESSION_CLOSING) {
+		json_object_set_new(to, "kernel", kernel_json(s));
+		return;
+	}
+	if (!s->kernel_lost)
+		s->kernel_lost = kernel_json(s);
+	json_object_set(to, "kernel", s->kernel_lost);
 }
 
 /* ---- substreams ------------------------------------------------------ */

@@ -87,6 +87,7 @@ struct session {
 	double rate;		 /* bits per second */
 	struct session_sub *sub; /* NULL: there is one */
 	struct kernel kernel;	 /* as it was when this began */
+	json_t *kernel_lost;	 /* until it ended; NULL before */
 
 	struct session *next; /* daemon::sessions */
 };

@@ -229,6 +229,7 @@ session_free(struct session *s)
 	free(s->output.disk);
 	free(s->sub);
 	kernel_clear(&s->kernel);
+	json_decref(s->kernel_lost);
 	json_decref(s->head);
 	reception_put(s->in);
 	free(s);
