@@ -177,7 +177,7 @@ START_TEST(who_says_no_hello)
 	line[0].fd = caller_heard(&b);
 	take_all_lines();
 	for (int i = 0; i < 7; i++) {
-		add(&line[0], "SPT1" + i % 4, 1);
+		add(&line[0], &"SPT1"[i % 4], 1);
 		flow_all();
 		pass(&b, 0.7);
 	}
