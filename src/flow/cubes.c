@@ -89,6 +89,14 @@ cubes_reach(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	return false;
 }
 
+static bool
+cubes_widen(struct heaps *p, struct heap *h)
+{
+	(void)p;
+	(void)h;
+	return false; /* a card is as large as it is */
+}
+
 static void
 cubes_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	    uint32_t kept)
@@ -269,6 +277,7 @@ const struct heaps_kind cubes_kind = {
 	.begin = cubes_begin,
 	.reach = cubes_reach,
 	.items = cubes_items,
+	.widen = cubes_widen,
 	.taken = cubes_taken,
 	.finish = cubes_finish,
 	.aim = cubes_aim,

@@ -134,7 +134,7 @@ heap_place(struct heaps *p, const struct receive_packet *k,
 		}
 		again = false;
 		if (!head->timed)
-			heaps_drop(p, DROP_UNTIMED);
+			heaps_drop(p, why);
 		else
 			h = cubes_park(p, k, piece, head, why, &again);
 	}

@@ -140,22 +140,32 @@ piece_put(struct heaps *p, const struct heap *h,
 
 /* Of a packet without a byte of its heap only the first says anything. */
 static enum ranges_answer
-piece_account(struct heap *h, const struct format_piece *piece)
+piece_account(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
+	uint32_t from = (uint32_t)piece->offset, to = from + piece->bytes;
+	enum ranges_answer answer;
+
 	if (!piece->bytes)
 		return h->pieces ? RANGES_DUPLICATE : RANGES_NEW;
-	return ranges_add(&h->ranges, (uint32_t)piece->offset,
-			  (uint32_t)(piece->offset + piece->bytes));
+	do {
+		answer = ranges_add(&h->ranges, from, to);
+	} while (answer == RANGES_FULL && p->kind->widen(p, h));
+	return answer;
 }
 
 /* The same, before anything of the piece is taken in. */
 static enum ranges_answer
-piece_look(const struct heap *h, const struct format_piece *piece)
+piece_look(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
+	uint32_t from = (uint32_t)piece->offset, to = from + piece->bytes;
+	enum ranges_answer answer;
+
 	if (!piece->bytes)
 		return h->pieces ? RANGES_DUPLICATE : RANGES_NEW;
-	return ranges_look(&h->ranges, (uint32_t)piece->offset,
-			   (uint32_t)(piece->offset + piece->bytes));
+	do {
+		answer = ranges_look(&h->ranges, from, to);
+	} while (answer == RANGES_FULL && p->kind->widen(p, h));
+	return answer;
 }
 
 static bool
@@ -223,10 +233,10 @@ piece_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	if (!p->kind->reach(p, h, piece))
 		return;
 	if (piece->items &&
-	    (piece_refused(p, piece_look(h, piece)) ||
+	    (piece_refused(p, piece_look(p, h, piece)) ||
 	     !p->kind->items(p, h, piece, began_in_place(p, h, piece))))
 		return;
-	if (piece_refused(p, piece_account(h, piece)))
+	if (piece_refused(p, piece_account(p, h, piece)))
 		return;
 	if (!h->parked && (piece->offset < end || h != p->newest))
 		p->base.counts.reordered++;

@@ -44,6 +44,7 @@ struct heap {
 	/* Of a row. */
 	struct bay *bay;
 	struct note *note;
+	uint32_t moves;	     /* to other bays */
 	uint64_t items_late; /* heaps::batch in which items were noted down
 				that are written at its end */
 
@@ -167,6 +168,9 @@ struct heaps_kind {
 	 * counts why not. */
 	bool (*items)(struct heaps *p, struct heap *h,
 		      const struct format_piece *piece, bool in_place);
+	/* Its pieces are so small and out of order that there is no room for
+	 * the headers that they need if no others come: makes some. */
+	bool (*widen)(struct heaps *p, struct heap *h);
 	/* A piece was taken, of which so many bytes are stored. */
 	void (*taken)(struct heaps *p, struct heap *h,
 		      const struct format_piece *piece, uint32_t kept);
@@ -210,7 +214,7 @@ struct heaps {
 struct heaps_spare {
 	struct shifts shifts;
 	struct receive_packet rest[RECEIVE_BATCH];
-	uint64_t item[NOTES_ITEMS];
+	uint64_t item[NOTES_ITEMS], kept[NOTES_ITEMS];
 	uint8_t head[UINT16_MAX + 1];
 	bool told_large, told_item;
 };

@@ -22,7 +22,7 @@ libflow_a_SOURCES = \
 	%D%/ranges.c %D%/ranges.h \
 	%D%/recent.h \
 	%D%/rows.c %D%/rows.h %D%/rows_aim.c %D%/rows_items.c \
-	%D%/rows_lay.c %D%/rows_run.c \
+	%D%/rows_lay.c %D%/rows_move.c %D%/rows_run.c \
 	%D%/shifts.c %D%/shifts.h \
 	%D%/steps.c %D%/steps.h \
 	%D%/receiver.c %D%/receiver.h \

@@ -43,8 +43,8 @@ fits(const struct ranges *r, uint32_t n, uint32_t from, uint32_t to)
 		return true;
 	if (!whole)
 		whole = to > end ? to : end;
-	return n <= r->most &&
-	       (uint64_t)(n - 1) * r->header <= whole - r->bytes - (to - from);
+	return n <= r->most && (uint64_t)(n - 1) * r->header <=
+				   whole - r->bytes - (to - from) + r->beside;
 }
 
 static void

@@ -13,13 +13,15 @@
  *
  * A heap that stays incomplete is stored as a packet for each of its ranges.
  * So that it fits where it lies, what lies between them has to hold the
- * headers of all but the first: `header` bytes each.
+ * headers of all but the first, `header` bytes each, or there has to be room
+ * beside.
  */
 struct ranges {
 	struct range *at;
 	uint32_t n, most;
 	uint32_t last;	 /* the one that grew last */
 	uint32_t header; /* bytes */
+	uint32_t beside; /* bytes of those that are kept elsewhere */
 	uint64_t length; /* of the heap; 0: not known */
 	uint64_t bytes;	 /* in all of them */
 };

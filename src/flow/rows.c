@@ -213,6 +213,19 @@ rows_begin(struct heaps *p, const struct receive_packet *k,
 	return heap_begin(p, k, piece, known);
 }
 
+static bool
+rows_widen(struct heaps *p, struct heap *h)
+{
+	struct ranges *r = &h->ranges;
+
+	(void)p;
+	if (r->n == r->most || bay_free(h->bay) < r->header)
+		return false;
+	h->bay->owed += r->header;
+	r->beside += r->header;
+	return true;
+}
+
 static void
 rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	   uint32_t kept)
@@ -337,6 +350,7 @@ const struct heaps_kind rows_kind = {
 	.begin = rows_begin,
 	.reach = rows_reach,
 	.items = rows_items,
+	.widen = rows_widen,
 	.taken = rows_taken,
 	.finish = rows_finish,
 	.aim = rows_aim,

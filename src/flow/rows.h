@@ -9,6 +9,7 @@
  *
  *   rows.c        bays, open and closed, and the heaps in them
  *   rows_lay.c    where a heap goes
+ *   rows_move.c   and when that has not enough room
  *   rows_items.c  its items
  *   rows_aim.c    where the next ones will land
  *   rows_run.c    when a run begins
@@ -67,6 +68,13 @@ void rows_endless_cut(struct heaps *p, struct bay *bay);
 /* heaps_kind::reach */
 bool rows_reach(struct heaps *p, struct heap *h,
 		const struct format_piece *piece);
+
+/* ---- rows_move.c ----------------------------------------------------- */
+
+/* Lays a heap anew, so that there is room for this piece and so many more
+ * items.  False: there is none, and it stays where it is. */
+bool rows_move(struct heaps *p, struct heap *h,
+	       const struct format_piece *piece, uint32_t more);
 
 /* ---- rows_items.c: heaps_kind::items --------------------------------- */
 

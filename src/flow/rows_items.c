@@ -71,6 +71,17 @@ items_more(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n)
 	return true;
 }
 
+/* How many of them fit in the room. */
+static uint32_t
+items_fit(const struct heap *h, uint32_t n)
+{
+	uint32_t fit = 0;
+
+	if (h->items < h->note->items_room && !h->note->more)
+		fit = h->note->items_room - h->items;
+	return fit < n ? fit : n;
+}
+
 bool
 rows_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	   bool in_place)
@@ -81,14 +92,14 @@ rows_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	n = p->a.format->items(p->head, piece, item, NOTES_ITEMS);
 	if (items_known(p, h, item, n))
 		return true;
-	fit = 0;
-	if (h->items < h->note->items_room && !h->note->more)
-		fit = h->note->items_room - h->items;
-	if (fit > n)
-		fit = n;
+	fit = items_fit(h, n);
 	if (n > fit && !items_more(p, h, item + fit, n - fit)) {
-		heaps_drop(p, DROP_TOO_LARGE);
-		return false;
+		if (!rows_move(p, h, piece, n)) {
+			heaps_drop(p, DROP_TOO_LARGE);
+			return false;
+		}
+		fit = n;
+		in_place = false;
 	}
 	if (fit)
 		items_room(p, h, item, fit, in_place);

@@ -9,19 +9,22 @@
  * A heap without a length has the rest of its block.  When the next one
  * begins it is cut to what came and SLACK packets more, for those that are
  * late.  When it comes to the end of the block, and others lie before it, it
- * is laid in the next one, once, by a copy.
+ * is moved to the next one (rows_move.c).
  */
 #include "flow/rows.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "base/units.h"
 
+enum { LARGE_TEXT = 64 };
+
 enum {
-	PIECE = 1024,	    /* bytes of a heap that allow for a range, where the
+	PIECE = 1024, /* bytes of a heap that allow for a range, where the
 			 size of pieces is not known */
-	SLACK = 4,	    /* packets */
+	SLACK = 4,    /* packets */
+	MORE = 3,     /* times the items of a packet that has little else */
 	ENDLESS = 64 << 10, /* bytes that a heap without length needs */
 };
 
@@ -49,6 +52,8 @@ rows_want(const struct heaps *p, const struct format_piece *piece)
 	    (piece->offset || piece->items == g->first_items) &&
 	    g->items > w.items)
 		w.items = g->items;
+	if (piece->bytes < piece->header && piece->bytes < piece->length)
+		w.items += MORE * piece->items; /* the next one has others */
 	if (w.items > NOTES_ITEMS)
 		w.items = NOTES_ITEMS;
 	w.room = p->a.format->wrap_bytes(piece, w.items);
@@ -69,25 +74,35 @@ rows_most(const struct heaps *p)
 	       sizeof(struct notes_head);
 }
 
-/* For people: the smallest `block` that would do, in whole MiB. */
+/* For people: which `block` would do, in whole MiB. */
+static void
+would_do(char text[LARGE_TEXT], uint64_t bytes)
+{
+	uint64_t mib = UINT64_C(1) << 20;
+
+	bytes += NOTES_PAGE + sizeof(struct notes_head);
+	if (bytes > UINT32_MAX)
+		snprintf(text, LARGE_TEXT, "no block can be that large");
+	else
+		snprintf(text, LARGE_TEXT, "block = \"%lluM\" would do",
+			 (unsigned long long)((bytes + mib - 1) / mib));
+}
+
 void
 rows_large(struct heaps *p, const struct format_piece *piece,
 	   const struct bay_want *want)
 {
-	uint64_t mib = UINT64_C(1) << 20, need = bay_bytes(want);
-	char heap[UNITS_TEXT], is[UNITS_TEXT], would[UNITS_TEXT];
+	char heap[UNITS_TEXT], is[UNITS_TEXT], would[LARGE_TEXT];
 
 	if (p->spare->told_large)
 		return;
 	p->spare->told_large = true;
-	need = (need + NOTES_PAGE + sizeof(struct notes_head) + mib - 1) / mib;
+	would_do(would, bay_bytes(want));
 	units_show_bytes(heap, want->length);
 	units_show_bytes(is, p->a.geometry->block_bytes);
-	units_show_bytes(would, need * mib);
 	log_line(LOG_ERROR, p->a.name,
 		 "heap %llu has %s and does not fit in a block of %s: its "
-		 "packets are dropped, as those of all such heaps; block = %s "
-		 "would do",
+		 "packets are dropped, as those of all such heaps; %s",
 		 (unsigned long long)piece->heap, heap, is, would);
 }
 
@@ -159,75 +174,6 @@ endless_grow(struct heap *h, uint64_t end)
 	h->keep = end;
 }
 
-/* ---- a heap's pieces ------------------------------------------------- */
-
-/* Is not the only one in its block, and the last. */
-static bool
-can_move_on(const struct heap *h)
-{
-	return h->bay->endless == h && h->note->prev && !h->parked;
-}
-
-static void
-ranges_copy(uint8_t *to, const uint8_t *from, const struct ranges *r)
-{
-	for (uint32_t i = 0; i < r->n; i++)
-		memcpy(to + r->at[i].from, from + r->at[i].from,
-		       r->at[i].to - r->at[i].from);
-}
-
-/* Takes a heap out of its bay, as if it had never been there. */
-static void
-heap_leave(struct heap *h)
-{
-	struct bay *bay = h->bay;
-
-	bay->front = h->note->at - h->note->room;
-	bay->endless = NULL;
-	bay->live--;
-	bay->full = true;
-	bay->b->filled -= h->pieces;
-	h->note->pieces = 0;
-}
-
-/* An endless heap that came to the end of its block goes into the next. */
-static bool
-heap_move_on(struct heaps *p, struct heap *h, const struct format_piece *piece)
-{
-	struct heap old = *h;
-	struct bay *bay = old.bay;
-	struct bay_want want = rows_want(p, piece);
-
-	want.items = h->items;
-	want.room = p->a.format->wrap_bytes(piece, want.items);
-	if (want.length < h->keep)
-		want.length = h->keep;
-	if (want.ranges < h->ranges.most)
-		want.ranges = h->ranges.most;
-	if (!can_move_on(h) || h->note->more ||
-	    bay_bytes(&want) > rows_most(p) ||
-	    (p->rows.opens == HEAPS_OPEN && bay == p->rows.open[0]))
-		return false;
-	heaps_cut(p);
-	if (!rows_ahead(p))
-		return false;
-	heap_leave(h);
-	rows_lay(p, h, rows_open(p), &want, piece);
-	memcpy(h->at - h->items * sizeof(uint64_t),
-	       old.at - old.note->items_room * sizeof(uint64_t),
-	       h->items * sizeof(uint64_t));
-	ranges_copy(h->at, old.at, &old.ranges);
-	memcpy(h->ranges.at, old.ranges.at,
-	       old.ranges.n * sizeof(struct range));
-	h->ranges.n = old.ranges.n;
-	h->ranges.bytes = old.ranges.bytes;
-	h->bay->b->filled = h->pieces;
-	h->bay->b->first_ns = bay->b->last_ns;
-	h->bay->born = h->last;
-	rows_done(p, bay);
-	return true;
-}
-
 bool
 rows_reach(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
@@ -239,7 +185,8 @@ rows_reach(struct heaps *p, struct heap *h, const struct format_piece *piece)
 		heaps_drop(p, DROP_LATE);
 		return false;
 	}
-	if (!endless_fits(h, end) && !heap_move_on(p, h, piece)) {
+	if (!endless_fits(h, end) &&
+	    (end > rows_most(p) || !rows_move(p, h, piece, 0))) {
 		heaps_drop(p, DROP_TOO_LARGE);
 		return false;
 	}

@@ -116,6 +116,11 @@ void notes_begin(struct block *b, enum heap_store store);
 /* Adds to the side records of a cube's block; false when they are full. */
 bool notes_side(struct block *b, const struct side *side, const void *data);
 
+/* All items of a heap, those that came first before the others; at most
+ * NOTES_ITEMS. */
+void notes_items(const struct block *b, const struct note *note,
+		 uint64_t *item);
+
 /*
  * Makes the data of a CLOSED block what is stored: a row becomes packets back
  * to back, in a cube all that did not come becomes zero.  Sets bytes and

@@ -83,9 +83,8 @@ range_bytes(const struct seal *s)
 	return r.to - r.from;
 }
 
-/* All items of a heap, those that came first before the others. */
-static void
-items_gather(const struct block *b, const struct note *note, uint64_t *item)
+void
+notes_items(const struct block *b, const struct note *note, uint64_t *item)
 {
 	uint32_t in_room = note->items_room, left = note->items;
 	uint64_t more = note->more;
@@ -114,7 +113,7 @@ packet_put(struct seal *s, uint64_t data)
 
 	notes_piece(note, s->range, &p);
 	if (p.items)
-		items_gather(s->b, note, item);
+		notes_items(s->b, note, item);
 	if (data != from)
 		memmove(s->b->data + data, s->b->data + from, r.to - r.from);
 	s->format->wrap(&p, item, p.items,

@@ -28,6 +28,7 @@ enum {
 	BENCH_ITEMS = 1024,
 	BENCH_BITS = 48,
 	BENCH_LONGEST = 65507,
+	BENCH_GARBAGE = 0xab, /* bytes of packets that nobody meant */
 };
 
 #define BENCH_MUST(what)                                                       \
@@ -160,8 +161,38 @@ bench_is(const struct sent *s, const struct format_piece *p,
 	return true;
 }
 
+/* What was sent with a header that nobody meant. */
+static bool
+bench_is_garbage(const uint8_t *data, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes; i++) {
+		if (data[i] != BENCH_GARBAGE)
+			return false;
+	}
+	return true;
+}
+
+/* A heap and another that took its name, before that was complete. */
+static bool
+bench_is_mixed(const struct bench *b, const struct format_piece *p,
+	       const uint8_t *data)
+{
+	for (uint32_t i = 0; i < p->bytes; i++) {
+		struct format_piece one = *p;
+		unsigned n = 0;
+
+		one.offset += i;
+		one.bytes = 1;
+		while (n < b->sents && !bench_is(&b->sent[n], &one, data + i))
+			n++;
+		if (n == b->sents)
+			return false;
+	}
+	return true;
+}
+
 static void
-bench_items_check(struct sent *s, const uint8_t *head,
+bench_items_check(const struct bench *b, struct sent *s, const uint8_t *head,
 		  const struct format_piece *p)
 {
 	uint64_t item[NOTES_ITEMS];
@@ -170,7 +201,7 @@ bench_items_check(struct sent *s, const uint8_t *head,
 	for (uint32_t i = 0; i < n; i++) {
 		for (at = 0; at < s->items && s->item[at] != item[i]; at++)
 			;
-		if (at == s->items)
+		if (at == s->items && !b->again)
 			ck_abort_msg("heap %llu came with an item not sent",
 				     (unsigned long long)s->count);
 	}
@@ -186,6 +217,10 @@ bench_packet_check(struct bench *b, const uint8_t *head,
 
 	while (s < b->sent + b->sents && !bench_is(s, p, data))
 		s++;
+	if (s == b->sent + b->sents &&
+	    (bench_is_garbage(data, p->bytes) ||
+	     (b->again && bench_is_mixed(b, p, data))))
+		return;
 	if (s == b->sent + b->sents)
 		ck_abort_msg("bytes %llu to %llu of heap %llu were never sent",
 			     (unsigned long long)p->offset,
@@ -198,7 +233,7 @@ bench_packet_check(struct bench *b, const uint8_t *head,
 		*byte |= BYTE_STORED;
 	}
 	s->times++;
-	bench_items_check(s, head, p);
+	bench_items_check(b, s, head, p);
 }
 
 static void
@@ -280,6 +315,24 @@ bench_time_is(const struct bench *b, const struct sent *s, uint64_t time)
 	       (s->count_out ? s->count_out : s->count / b->step) == time;
 }
 
+/* Of a heap and another that took its name before that was complete, or of
+ * packets that nobody meant. */
+static void
+bench_slot_mixed(const struct bench *b, const uint8_t *data,
+		 const uint8_t *hole)
+{
+	for (uint32_t i = 0; i < b->shape.payload; i++) {
+		unsigned n = 0;
+
+		while (
+		    n < b->sents &&
+		    (bench_byte(&b->sent[n], b->sent[n].skip + i) != data[i] ||
+		     !(b->sent[n].byte[b->sent[n].skip + i] & BYTE_SENT)))
+			n++;
+		BENCH_MUST(hole[i] || n < b->sents || data[i] == BENCH_GARBAGE);
+	}
+}
+
 static void
 bench_slot_check(struct bench *b, uint64_t time, const uint8_t *data,
 		 const uint8_t *hole, bool whole)
@@ -298,6 +351,11 @@ bench_slot_check(struct bench *b, uint64_t time, const uint8_t *data,
 	       (!bench_time_is(b, s, time) || s->length < payload ||
 		!bench_slot_is(b, s, data, hole)))
 		s++;
+	if (s == b->sent + b->sents && b->again) {
+		bench_slot_mixed(b, data, hole);
+		b->bytes += came;
+		return;
+	}
 	if (s == b->sent + b->sents)
 		ck_abort_msg("slot of time %llu is of no heap",
 			     (unsigned long long)time);
@@ -448,7 +506,7 @@ bench_open_cube(struct bench *b, uint32_t payload, uint32_t slots,
 	b->shape.parts = 1;
 	b->shape.store = HEAP_CUBE;
 	b->shape.item = BENCH_ITEM;
-	bench_make(b, 12);
+	bench_make(b, 24);
 }
 
 static uint64_t

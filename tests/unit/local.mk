@@ -493,6 +493,13 @@ tests_unit_test_cubes_SOURCES = %D%/test_cubes.c %D%/suite.h \
 tests_unit_test_cubes_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_cubes_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_heaps_storm
+TESTS += tests/unit/test_heaps_storm
+tests_unit_test_heaps_storm_SOURCES = %D%/test_heaps_storm.c %D%/suite.h \
+	%D%/heap_bench.h %D%/dice.h
+tests_unit_test_heaps_storm_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_heaps_storm_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_leaf
 TESTS += tests/unit/test_leaf
 tests_unit_test_leaf_SOURCES = %D%/test_leaf.c %D%/suite.h \
