@@ -500,6 +500,24 @@ tests_unit_test_heaps_storm_SOURCES = %D%/test_heaps_storm.c %D%/suite.h \
 tests_unit_test_heaps_storm_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_heaps_storm_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_ranges
+TESTS += tests/unit/test_ranges
+tests_unit_test_ranges_SOURCES = %D%/test_ranges.c %D%/suite.h %D%/dice.h
+tests_unit_test_ranges_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_ranges_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_shifts
+TESTS += tests/unit/test_shifts
+tests_unit_test_shifts_SOURCES = %D%/test_shifts.c %D%/suite.h %D%/dice.h
+tests_unit_test_shifts_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_shifts_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_steps
+TESTS += tests/unit/test_steps
+tests_unit_test_steps_SOURCES = %D%/test_steps.c %D%/suite.h %D%/dice.h
+tests_unit_test_steps_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_steps_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_leaf
 TESTS += tests/unit/test_leaf
 tests_unit_test_leaf_SOURCES = %D%/test_leaf.c %D%/suite.h \
