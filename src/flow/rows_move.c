@@ -4,13 +4,13 @@
  * end of a block, or with more items than can be known of its first packet.
  * It is laid anew, with what has come of it, in a block that has room; what
  * it leaves is void, and nothing of it is stored.  A copy, which a heap of
- * the usual kind never costs, and none costs more than MOVES times.
+ * the usual kind never costs, and none costs more than MOVES_MOST times.
  */
 #include "flow/rows.h"
 
 #include <string.h>
 
-enum { MOVES = 3 };
+enum { MOVES_MOST = 3 };
 
 /* What it needs now, with so many more items. */
 static struct bay_want
@@ -97,7 +97,7 @@ rows_move(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	struct heap old = *h;
 	struct bay *to;
 
-	if (h->parked || h->moves == MOVES || bay_bytes(&want) > rows_most(p) ||
+	if (h->parked || h->moves == MOVES_MOST || bay_bytes(&want) > rows_most(p) ||
 	    h->items + more > NOTES_ITEMS)
 		return false;
 	heaps_cut(p);
