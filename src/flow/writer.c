@@ -101,10 +101,11 @@ block_write(struct writer *w, struct block *b)
 {
 	struct output *o = b->session;
 	struct leaf *leaf = leaf_find(w, o);
-	uint64_t bytes = block_bytes(b);
+	uint64_t bytes;
 	int err;
 
 	output_seal(o, b);
+	bytes = block_bytes(b); /* of heaps, only then */
 	/* None where the block was faster than the errand, or the disk came
 	 * back after this recording had begun. */
 	err = leaf ? 0 : leaf_make(w, o, &leaf);

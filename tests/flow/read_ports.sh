@@ -94,6 +94,8 @@ take_ports --format spead --heaps 30 --heap-bytes 200000 --packet 8972
 # A heap for start and one for stop, too.
 same "heaps" "$(info "$taken" '[.heaps, .heaps_incomplete] | @csv')" \
 	"$((ports * (30 + 2))),0"
+within "written" "$(info "$taken" .bytes)" \
+	"$(spate disks --json | jq -s 'map(.written) | add')" $((1 << 40))
 ports_are_true spead
 disks_agree
 spated_stop
