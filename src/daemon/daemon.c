@@ -193,6 +193,19 @@ daemon_finish(struct daemon *d)
 		close(d->wake);
 }
 
+/* One that left nothing on any disk leaves its name for another. */
+void
+daemon_forget(struct daemon *d, const char *name)
+{
+	for (size_t i = json_array_size(d->ended); i--;) {
+		const json_t *was =
+		    json_object_get(json_array_get(d->ended, i), "name");
+
+		if (!strcmp(json_string_value(was), name))
+			json_array_remove(d->ended, i);
+	}
+}
+
 /* ---- running --------------------------------------------------------- */
 
 static void

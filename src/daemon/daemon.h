@@ -72,4 +72,7 @@ void daemon_probes(struct daemon *d, const struct stream *wanted);
 /* verbs.c: tells those who waited for this group, where it is time. */
 void daemon_tell(struct daemon *d, const char *group);
 
+/* Forgets those of this name that have ended. */
+void daemon_forget(struct daemon *d, const char *name);
+
 #endif

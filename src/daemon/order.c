@@ -238,6 +238,7 @@ ids_give(struct daemon *d, struct session *list)
 {
 	for (; list; list = list->next) {
 		list->id = ++d->last_id;
+		daemon_forget(d, list->name);
 		log_line(LOG_INFO, list->name, "recording stream %s",
 			 list->stream->name);
 	}

@@ -102,4 +102,11 @@ same "datagrams that are neither packets nor drops" \
 	"$(spate info none --json | sum_of)" 0
 same "why" "$(info none .why)" "no disk is left"
 refused "no disk could take it" spate record nowhere --stream s
+
+# A name that nothing came of may be taken again, and is that one alone then.
+mkdir "${disks[@]}"
+begin nowhere
+same "recordings called nowhere" "$(spate info nowhere --json | wc -l)" 1
+spate stop nowhere
+same "recordings called nowhere" "$(spate info nowhere --json | wc -l)" 1
 spated_stop
