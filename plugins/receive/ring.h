@@ -16,12 +16,16 @@
  *
  * The ring is made of blocks of many packets; the kernel hands one over when
  * it is full or RING_RETIRE old, and gets it back when all packets in it have
- * been told, with the call after that.
+ * been told, with the call after that.  So a ring holds as much as its memory,
+ * but not for longer than RING_RETIRE times the number of its blocks: 32 MiB
+ * is a second.
  */
 enum {
 	RING_BLOCK = 256 << 10,
 	RING_LEAST = 4 * RING_BLOCK,
-	RING_RETIRE = 2, /* ms */
+	RING_RETIRE = 8,	  /* ms */
+	RING_LATE = 60 * 1000000, /* ns: the timer may need two rounds, of
+				     whole ticks of the kernel */
 };
 
 struct ring_block;

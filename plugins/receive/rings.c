@@ -113,8 +113,9 @@ rings_plan(const struct rings_options *o, struct receive_plan *plan, char *why,
 	if (!err)
 		err = allow_parse(&allow, o->allow, why, why_bytes);
 	if (!err)
-		*plan =
-		    (struct receive_plan){ .subs = 1, .threads = o->threads };
+		*plan = (struct receive_plan){ .subs = 1,
+					       .threads = o->threads,
+					       .late = RING_LATE };
 	allow_clear(&allow);
 	free(address);
 	return err;

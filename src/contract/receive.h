@@ -109,6 +109,8 @@ struct receive_plan {
 			     single substream; 1 but for packet rings */
 	bool sequence;	  /* all packets come with RECEIVE_SEQUENCE, and
 			     without prefix */
+	int64_t late;	  /* ns after which a packet that came can be received
+			     at the latest; 0: at once */
 };
 
 struct receive_args {

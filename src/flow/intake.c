@@ -353,9 +353,9 @@ source_drain(struct intake_source *s, unsigned batches, int64_t now_ns,
 	if (s->ended || (s->drained && !s->waits) ||
 	    s->drainings >= FLUSH_BATCHES)
 		return false;
-	s->drainings += batches;
 	came = intake_pass(s, batches, now_ns, now);
-	s->drained = came != INTAKE_MORE;
+	s->drainings += came ? batches : 0;
+	s->drained = came != INTAKE_MORE && now >= s->intake->settled;
 	return s->waits ? came > 0 : !s->drained;
 }
 
@@ -369,8 +369,10 @@ intake_drain(struct intake *in, unsigned batches, int64_t now_ns, int64_t now)
 {
 	bool more = false;
 
-	if (!in->until)
+	if (!in->until) {
 		in->until = now + FLUSH_NS;
+		in->settled = now + in->a.late;
+	}
 	for (unsigned i = 0; i < in->sources; i++)
 		more |= source_drain(&in->source[i], batches, now_ns, now);
 	return !more || now >= in->until;

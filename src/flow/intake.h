@@ -64,6 +64,7 @@ struct intake_args {
 				 over, once nothing can fail any more */
 	/* INTAKE_SOURCE: source s feeds place sub(s) / shares. */
 	unsigned shares;
+	int64_t late; /* as in receive_plan */
 	enum intake_by by;
 	/* By thread or station: of each place; what is no place's is dropped,
 	 * as all that cannot be told, in the counts of place 0. */
@@ -87,6 +88,7 @@ struct intake {
 	unsigned left;	     /* sources that have not ended */
 	unsigned look;	     /* the source to look at next */
 	int64_t until;	     /* the end of the end; see intake_drain */
+	int64_t settled;     /* by then all that had come can be received */
 	struct intake *next; /* receiver::intakes, or ::leaving */
 
 	/* Any thread may read; see counts.h. */

@@ -14,7 +14,7 @@
  * be waited for.
  */
 #define SHARED_PATIENCE 100000000ll /* ns */
-#define SHARED_SILENCE	20000000ll  /* ns: an empty ring has nothing older */
+#define SHARED_SILENCE	60000000ll  /* ns: an empty ring has nothing older */
 #define SHARED_NEVER	INT64_MAX   /* of a packet that does not say when */
 
 struct shared;

@@ -110,14 +110,14 @@ all_sizes(const char *options)
 START_TEST(every_datagram_is_told)
 {
 	if (net_make(65536))
-		all_sizes(LO4("rings = 1; ring = \"16M\";"));
+		all_sizes(LO4("rings = 1; ring = \"128M\";"));
 }
 END_TEST
 
 START_TEST(every_datagram_is_told_over_ipv6)
 {
 	if (net_make(65536))
-		all_sizes(LO6("rings = 1; ring = \"16M\";"));
+		all_sizes(LO6("rings = 1; ring = \"128M\";"));
 }
 END_TEST
 

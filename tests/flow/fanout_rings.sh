@@ -112,6 +112,20 @@ restart_is_a_run()
 			@csv')" 2,6000,0
 }
 
+# What has come before the stop is in the recording, although the kernel keeps
+# it for a while.
+stop_takes_all()
+{
+	local i
+
+	for i in 1 2 3 4 5; do
+		spate record "stop$i" --stream s
+		gen --packets 40 --rate 400Mbps
+		spate stop "stop$i" >"$work/out"
+		same "packets before the stop" "$(info "stop$i" .packets)" 40
+	done
+}
+
 # Other ports, and what is sent from here, is not ours.
 neighbours_are_not_heard()
 {
@@ -145,6 +159,7 @@ spated_start
 shared_is_true 0
 shared_is_true 7
 restart_is_a_run
+stop_takes_all
 neighbours_are_not_heard
 setpriv --bounding-set=-net_raw --inh-caps=-net_raw true 2>/dev/null ||
 	skip "what needs no CAP_NET_RAW passed; nobody may give it up here"
