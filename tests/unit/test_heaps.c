@@ -399,6 +399,22 @@ START_TEST(a_short_restart_costs_few)
 }
 END_TEST
 
+/* Nor did anything come after it that says otherwise. */
+START_TEST(a_short_restart_at_the_end_is_one)
+{
+	flow_open(&bench, 64, 60, 16);
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < 3; i++)
+			flow_heap(&bench, bench_heap(&bench, 2 + i, 4000, 3),
+				  MTU, 16);
+	}
+	flow_end(&bench);
+	all_whole(&bench);
+	ck_assert_uint_eq(place_counts(bench.place)->runs, 2);
+	bench_close(&bench);
+}
+END_TEST
+
 START_TEST(a_start_that_came_twice_is_one)
 {
 	struct sent *start;
@@ -601,6 +617,27 @@ START_TEST(items_that_are_repeated)
 }
 END_TEST
 
+/* Of no heap it is known before that its header will be so long. */
+START_TEST(items_that_are_more_than_was_thought)
+{
+	flow_open(&bench, 16, 40, 2);
+	for (unsigned count = 1; count <= 400; count++) {
+		struct sent *s = bench_heap(&bench, count, 200, 23);
+		unsigned first = 1 + count % 2;
+
+		bench_piece(&bench, s, 0, 100, 0, first, false);
+		bench_piece(&bench, s, 100, 100, first, 23 - first, false);
+		bench_batch(&bench);
+		bench_aim(&bench, 2);
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	flow_end(&bench);
+	all_whole(&bench);
+	bench_close(&bench);
+}
+END_TEST
+
 /* ---- without length -------------------------------------------------- */
 
 START_TEST(heaps_without_length)
@@ -677,6 +714,36 @@ START_TEST(no_block_and_on_again)
 	ck_assert_uint_eq(bench_drop(&bench, DROP_NO_BUFFER), dropped);
 	ck_assert_uint_eq(bench_lost_all(&bench), 5 * 30000);
 	bench_close(&bench);
+}
+END_TEST
+
+/*
+ * A batch for which a block was aimed at to its end brings a hundred small
+ * heaps instead, whose notes grow from there, before the packets that landed
+ * there are looked at.
+ */
+START_TEST(notes_stay_off_what_landed)
+{
+	for (uint32_t length = 56000; length < 66000; length += 250) {
+		struct sent *last;
+
+		flow_open(&bench, 64, 12, 128);
+		for (unsigned count = 1; count <= 3; count++) {
+			flow_heap(&bench, bench_heap(&bench, count, length, 0),
+				  600, 128);
+			bench_batch(&bench);
+			bench_aim(&bench, 128);
+		}
+		for (unsigned i = 0; i < 100; i++)
+			flow(&bench, bench_heap(&bench, 4 + i, 9, 0), 600, 0,
+			     128);
+		last = bench_heap(&bench, 104, 9000, 0);
+		for (unsigned i = 0; i < bench_cuts(last, 600); i++)
+			flow(&bench, last, 600, i, 128);
+		flow_end(&bench);
+		all_whole(&bench);
+		bench_close(&bench);
+	}
 }
 END_TEST
 
@@ -764,8 +831,9 @@ SUITE("heaps", in_order, one_piece_is_out_of_place, heaps_in_turns,
       too_many_holes, heaps_that_never_complete, time_finishes_heaps_and_blocks,
       duplicates_are_dropped, duplicates_of_finished_heaps,
       a_late_echo_is_no_run, a_sender_begins_anew, a_short_restart_costs_few,
-      a_start_that_came_twice_is_one, garbage_is_counted,
-      heaps_as_large_as_a_block, empty_packets_and_heaps, many_items,
-      items_that_come_late, items_that_are_repeated, heaps_without_length,
-      heaps_without_length_end_somewhere, no_block_and_on_again,
-      descriptors_and_controls_are_told)
+      a_short_restart_at_the_end_is_one, a_start_that_came_twice_is_one,
+      garbage_is_counted, heaps_as_large_as_a_block, empty_packets_and_heaps,
+      many_items, items_that_come_late, items_that_are_repeated,
+      items_that_are_more_than_was_thought, notes_stay_off_what_landed,
+      heaps_without_length, heaps_without_length_end_somewhere,
+      no_block_and_on_again, descriptors_and_controls_are_told)
