@@ -2,418 +2,12 @@
 #ifndef SPATE_TESTS_HEAP_BENCH_H
 #define SPATE_TESTS_HEAP_BENCH_H
 
-#include <string.h>
+#include "heap_check.h"
 
-#include "../../plugins/format/spead_packet.c"
-
-#include "base/log.h"
-#include "flow/heaps_priv.h"
-#include "flow/place.h"
-#include "flow/spare.h"
-#include "suite.h"
-
-/*
- * A bench is a place of heaps with everything around it: senders of SPEAD
- * packets, a network that lands them in pairs or elsewhere, and a shelf of
- * the blocks that came out.
- *
- * What was sent is remembered byte by byte, and what comes out is compared
- * with that, knowing nothing of how it got there.  The kernel may write to
- * every pair, and here it does: all of each is overwritten before packets
- * land, so that a pair in the wrong place shows.
- */
-enum {
-	BENCH_SHELF = 256,
-	BENCH_SENT = 8192,
-	BENCH_ITEMS = 1024,
-	BENCH_BITS = 48,
-	BENCH_LONGEST = 65507,
-	BENCH_GARBAGE = 0xab, /* bytes of packets that nobody meant */
-};
-
-#define BENCH_MUST(what)                                                       \
-	do {                                                                   \
-		if (!(what))                                                   \
-			ck_abort_msg("not so: %s", #what);                     \
-	} while (0)
-
-enum { BYTE_SENT = 1, BYTE_STORED = 2 };
-
-/* A heap that is sent. */
-struct sent {
-	uint64_t count;
-	uint32_t sender, tag, length;
-	bool sized;
-	uint32_t items;
-	uint64_t *item;
-	uint8_t *byte;	/* BYTE_ of each */
-	uint8_t *data;	/* NULL: they follow from the tag */
-	unsigned times; /* packets that it came out as */
-	uint32_t items_out;
-	uint32_t skip;	    /* of cubes: bytes before the item, */
-	uint64_t count_out; /* and the index of its slot, if not by count */
-};
-
-struct bench {
-	struct pool *pool;
-	struct stock *stock;
-	struct spare *spare;
-	struct place *place;
-	struct geometry geometry;
-	struct format_shape shape;
-	struct aim aim;
-	int64_t now;
-	bool again;    /* a byte may come out twice */
-	bool any_time; /* slots may be of any time */
-	uint64_t step; /* of counts */
-	uint64_t time; /* of times, for a count of one more */
-	uint64_t gap;
-
-	struct receive_pair pair[RECEIVE_BATCH];
-	struct receive_packet packet[RECEIVE_BATCH];
-	unsigned pairs, packets, room;
-	uint8_t *elsewhere;
-	uint32_t elsewhere_used;
-
-	struct sent sent[BENCH_SENT];
-	unsigned sents;
-
-	struct block *out[BENCH_SHELF];
-	unsigned outs;
-	struct block *taken[BENCH_SHELF]; /* away, as if being written */
-	unsigned takens;
-	uint64_t blocks, filled, bytes, missing, runs, block_bytes;
-};
-
-static const struct format_ops bench_format = {
-	.piece = spead_piece,
-	.items = spead_items,
-	.wrap = spead_wrap,
-	.wrap_bytes = spead_wrap_bytes,
-	.item = spead_item,
-};
-
-/* ---- heaps ----------------------------------------------------------- */
-
-static uint8_t
-bench_byte(const struct sent *s, uint64_t at)
-{
-	if (s->data)
-		return s->data[at];
-	uint64_t v =
-	    (s->tag + 1) * 0x9e3779b97f4a7c15 + at * 0xd1342543de82ef95;
-
-	return (uint8_t)(v >> 56 ^ v >> 24);
-}
-
-/* An item that is in no packet by itself: immediate, of id 0x1000 and up. */
-static uint64_t
-bench_item(unsigned id, uint64_t value)
-{
-	return htobe64(UINT64_C(1) << 63 |
-		       (uint64_t)(0x1000 + id) << BENCH_BITS | value);
-}
-
-static struct sent *
-bench_heap(struct bench *b, uint64_t count, uint32_t length, uint32_t items)
-{
-	struct sent *s = &b->sent[b->sents];
-
-	BENCH_MUST(b->sents < BENCH_SENT);
-	*s = (struct sent){ .count = count,
-			    .length = length,
-			    .tag = b->sents++,
-			    .sized = true,
-			    .items = items };
-	s->byte = calloc(length + 1, 1);
-	s->item = calloc(items + 1, sizeof *s->item);
-	for (uint32_t i = 0; i < items; i++)
-		s->item[i] = bench_item(i, s->tag);
-	return s;
-}
-
-/* A heap that begins or ends a stream. */
-static inline struct sent *
-bench_control(struct bench *b, uint64_t count, uint16_t control)
-{
-	struct sent *s = bench_heap(b, count, 1, 1);
-
-	s->item[0] = htobe64(UINT64_C(1) << 63 | UINT64_C(6) << BENCH_BITS |
-			     (control - PIECE_START));
-	return s;
-}
-
-/* ---- what comes out -------------------------------------------------- */
-
-/* Is that packet's data this heap's, all of it sent? */
-static bool
-bench_is(const struct sent *s, const struct format_piece *p,
-	 const uint8_t *data)
-{
-	if (s->count != p->heap || p->offset + p->bytes > s->length ||
-	    (s->sized && s->length != p->length))
-		return false;
-	for (uint32_t i = 0; i < p->bytes; i++) {
-		if (data[i] != bench_byte(s, p->offset + i) ||
-		    !(s->byte[p->offset + i] & BYTE_SENT))
-			return false;
-	}
-	return true;
-}
-
-/* What was sent with a header that nobody meant. */
-static bool
-bench_is_garbage(const uint8_t *data, uint32_t bytes)
-{
-	for (uint32_t i = 0; i < bytes; i++) {
-		if (data[i] != BENCH_GARBAGE)
-			return false;
-	}
-	return true;
-}
-
-/* A heap and another that took its name, before that was complete. */
-static bool
-bench_is_mixed(const struct bench *b, const struct format_piece *p,
-	       const uint8_t *data)
-{
-	for (uint32_t i = 0; i < p->bytes; i++) {
-		struct format_piece one = *p;
-		unsigned n = 0;
-
-		one.offset += i;
-		one.bytes = 1;
-		while (n < b->sents && !bench_is(&b->sent[n], &one, data + i))
-			n++;
-		if (n == b->sents)
-			return false;
-	}
-	return true;
-}
-
-static void
-bench_items_check(const struct bench *b, struct sent *s, const uint8_t *head,
-		  const struct format_piece *p)
-{
-	uint64_t item[NOTES_ITEMS];
-	uint32_t n = spead_items(head, p, item, NOTES_ITEMS), at = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		for (at = 0; at < s->items && s->item[at] != item[i]; at++)
-			;
-		if (at == s->items && !b->again)
-			ck_abort_msg("heap %llu came with an item not sent",
-				     (unsigned long long)s->count);
-	}
-	s->items_out += n;
-}
-
-static void
-bench_packet_check(struct bench *b, const uint8_t *head,
-		   const struct format_piece *p)
-{
-	const uint8_t *data = head + p->header;
-	struct sent *s = b->sent;
-
-	while (s < b->sent + b->sents && !bench_is(s, p, data))
-		s++;
-	if (s == b->sent + b->sents &&
-	    (bench_is_garbage(data, p->bytes) ||
-	     (b->again && bench_is_mixed(b, p, data))))
-		return;
-	if (s == b->sent + b->sents)
-		ck_abort_msg("bytes %llu to %llu of heap %llu were never sent",
-			     (unsigned long long)p->offset,
-			     (unsigned long long)(p->offset + p->bytes),
-			     (unsigned long long)p->heap);
-	for (uint32_t i = 0; i < p->bytes; i++) {
-		uint8_t *byte = &s->byte[p->offset + i];
-
-		BENCH_MUST(b->again || !(*byte & BYTE_STORED));
-		*byte |= BYTE_STORED;
-	}
-	s->times++;
-	bench_items_check(b, s, head, p);
-}
-
-static void
-bench_row_check(struct bench *b, const struct block *k)
-{
-	uint64_t at = 0;
-	struct format_piece p;
-
-	while (at < k->bytes) {
-		BENCH_MUST(spead_piece(k->data + at, UINT32_MAX, 0, &p) == 0);
-		BENCH_MUST(at + p.header + p.bytes <= k->bytes);
-		bench_packet_check(b, k->data + at, &p);
-		b->bytes += p.bytes;
-		at += p.header + p.bytes;
-	}
-	BENCH_MUST(at == k->bytes);
-}
-
-/* ---- cubes ----------------------------------------------------------- */
-
-enum { BENCH_ITEM = 0x600A, BENCH_TIME = 0x1600 };
-
-/* One with the item behind `skip` other bytes, and `tail` behind it; its
- * second item is its time. */
-static inline struct sent *
-bench_cube(struct bench *b, uint64_t count, uint32_t skip, uint32_t tail)
-{
-	uint32_t payload = b->shape.payload;
-	struct sent *s =
-	    bench_heap(b, count, skip + payload + tail, 3 + (tail > 0));
-
-	s->item[1] =
-	    htobe64(UINT64_C(1) << 63 | (uint64_t)BENCH_TIME << BENCH_BITS |
-		    count * b->time);
-	s->item[2] = htobe64((uint64_t)BENCH_ITEM << BENCH_BITS | skip);
-	if (tail)
-		s->item[3] =
-		    htobe64((uint64_t)0x600B << BENCH_BITS | (skip + payload));
-	s->skip = skip;
-	return s;
-}
-
-struct holes {
-	uint8_t *map;
-	uint64_t bytes;
-};
-
-static void
-bench_hole(void *arg, uint64_t at, uint64_t bytes)
-{
-	struct holes *h = arg;
-
-	BENCH_MUST(bytes && at + bytes <= h->bytes);
-	for (uint64_t i = at; i < at + bytes; i++) {
-		BENCH_MUST(!h->map[i]);
-		h->map[i] = 1;
-	}
-}
-
-/* Is what came of a slot that heap's? */
-static bool
-bench_slot_is(const struct bench *b, const struct sent *s, const uint8_t *data,
-	      const uint8_t *hole)
-{
-	for (uint32_t i = 0; i < b->shape.payload; i++) {
-		if (hole[i])
-			continue;
-		if (data[i] != bench_byte(s, s->skip + i) ||
-		    !(s->byte[s->skip + i] & BYTE_SENT))
-			return false;
-	}
-	return true;
-}
-
-static bool
-bench_time_is(const struct bench *b, const struct sent *s, uint64_t time)
-{
-	return b->any_time ||
-	       (s->count_out ? s->count_out : s->count / b->step) == time;
-}
-
-/* Of a heap and another that took its name before that was complete, or of
- * packets that nobody meant. */
-static void
-bench_slot_mixed(const struct bench *b, const uint8_t *data,
-		 const uint8_t *hole)
-{
-	for (uint32_t i = 0; i < b->shape.payload; i++) {
-		unsigned n = 0;
-
-		while (
-		    n < b->sents &&
-		    (bench_byte(&b->sent[n], b->sent[n].skip + i) != data[i] ||
-		     !(b->sent[n].byte[b->sent[n].skip + i] & BYTE_SENT)))
-			n++;
-		BENCH_MUST(hole[i] || n < b->sents || data[i] == BENCH_GARBAGE);
-	}
-}
-
-static void
-bench_slot_check(struct bench *b, uint64_t time, const uint8_t *data,
-		 const uint8_t *hole, bool whole)
-{
-	uint32_t payload = b->shape.payload, came = 0;
-	struct sent *s = b->sent;
-
-	for (uint32_t i = 0; i < payload; i++) {
-		came += !hole[i];
-		BENCH_MUST(!hole[i] || !data[i]);
-	}
-	BENCH_MUST(whole == (came == payload));
-	if (!came)
-		return;
-	while (s < b->sent + b->sents &&
-	       (!bench_time_is(b, s, time) || s->length < payload ||
-		!bench_slot_is(b, s, data, hole)))
-		s++;
-	if (s == b->sent + b->sents && b->again) {
-		bench_slot_mixed(b, data, hole);
-		b->bytes += came;
-		return;
-	}
-	if (s == b->sent + b->sents)
-		ck_abort_msg("slot of time %llu is of no heap",
-			     (unsigned long long)time);
-	for (uint32_t i = 0; i < payload; i++) {
-		if (hole[i])
-			continue;
-		BENCH_MUST(b->again || !(s->byte[s->skip + i] & BYTE_STORED));
-		s->byte[s->skip + i] |= BYTE_STORED;
-	}
-	s->times++;
-	b->bytes += came;
-}
-
-static void
-bench_cube_check(struct bench *b, const struct block *k)
-{
-	struct holes h = { .bytes = (uint64_t)k->used * k->slot_bytes };
-
-	BENCH_MUST(k->used && k->used <= k->slots);
-	BENCH_MUST(k->bytes == h.bytes);
-	h.map = calloc(h.bytes, 1);
-	notes_holes(k, bench_hole, &h);
-	for (uint32_t i = 0; i < k->used; i++) {
-		uint64_t at = (uint64_t)i * k->slot_bytes;
-
-		bench_slot_check(b, k->base + k->first + i, k->data + at,
-				 h.map + at, block_has(k, i));
-	}
-	free(h.map);
-	b->gap += k->gap;
-}
-
-static void
-bench_out(void *arg, struct block *k)
-{
-	struct bench *b = arg;
-
-	BENCH_MUST(k->state == BLOCK_CLOSED);
-	BENCH_MUST(k->filled && k->notes && !k->next);
-	BENCH_MUST(k->first_ns <= k->last_ns);
-	BENCH_MUST(k->run + 1 >= b->runs);
-	b->runs = k->run + 1;
-	notes_seal(k, &bench_format);
-	BENCH_MUST(k->bytes <= (uint64_t)k->slots * k->slot_bytes);
-	if (b->shape.store == HEAP_CUBE)
-		bench_cube_check(b, k);
-	else
-		bench_row_check(b, k);
-	b->blocks++;
-	b->filled += k->filled;
-	b->missing += k->missing;
-	b->block_bytes += k->bytes;
-	BENCH_MUST(b->outs < BENCH_SHELF);
-	b->out[b->outs++] = k;
-}
+/* The bench itself, and the network: see heap_sent.h. */
 
 /* The oldest block is written, and goes home. */
-static void
+static inline void
 bench_home(struct bench *b)
 {
 	block_seal(b->out[0]);
@@ -436,7 +30,7 @@ bench_starve(struct bench *b, unsigned n)
 	}
 }
 
-static void
+static inline void
 bench_feed(struct bench *b)
 {
 	while (b->takens)
@@ -445,7 +39,7 @@ bench_feed(struct bench *b)
 
 /* ---- the whole ------------------------------------------------------- */
 
-static void
+static inline void
 bench_make(struct bench *b, unsigned blocks)
 {
 	struct place_args args = { .format = &bench_format,
@@ -475,7 +69,7 @@ bench_make(struct bench *b, unsigned blocks)
 	b->step = 1;
 }
 
-static void
+static inline void
 bench_open(struct bench *b, uint32_t pages, unsigned blocks)
 {
 	memset(b, 0, sizeof *b);
@@ -509,7 +103,7 @@ bench_open_cube(struct bench *b, uint32_t payload, uint32_t slots,
 	bench_make(b, 24);
 }
 
-static uint64_t
+static inline uint64_t
 bench_dropped(const struct bench *b)
 {
 	const struct counts *c = place_counts(b->place);
@@ -520,7 +114,7 @@ bench_dropped(const struct bench *b)
 	return n;
 }
 
-static void
+static inline void
 bench_flush(struct bench *b)
 {
 	const struct counts *c = place_counts(b->place);
@@ -531,7 +125,7 @@ bench_flush(struct bench *b)
 	ck_assert_uint_eq(c->bytes, b->bytes);
 }
 
-static void
+static inline void
 bench_close(struct bench *b)
 {
 	bench_flush(b);
@@ -551,14 +145,14 @@ bench_close(struct bench *b)
 	free(b->elsewhere);
 }
 
-static uint64_t
+static inline uint64_t
 bench_drop(const struct bench *b, enum drop why)
 {
 	return place_counts(b->place)->drop[why];
 }
 
 /* Bytes of a heap that were sent and did not come out. */
-static uint32_t
+static inline uint32_t
 bench_lost(const struct sent *s)
 {
 	uint32_t n = 0;
@@ -580,7 +174,7 @@ bench_lost_all(const struct bench *b)
 
 /* ---- a batch --------------------------------------------------------- */
 
-static void
+static inline void
 bench_aim(struct bench *b, unsigned pairs)
 {
 	b->pairs = pairs;
@@ -596,7 +190,7 @@ bench_aim(struct bench *b, unsigned pairs)
 }
 
 /* Any bytes come as a packet. */
-static struct receive_packet *
+static inline struct receive_packet *
 bench_raw(struct bench *b, const uint8_t *raw, uint32_t bytes, bool away)
 {
 	unsigned i = b->packets++;
@@ -624,7 +218,7 @@ bench_raw(struct bench *b, const uint8_t *raw, uint32_t bytes, bool away)
 }
 
 /* Bytes off .. off + bytes of a heap, with so many of its items. */
-static struct receive_packet *
+static inline struct receive_packet *
 bench_piece(struct bench *b, struct sent *s, uint32_t off, uint32_t bytes,
 	    uint32_t first_item, uint32_t items, bool away)
 {
@@ -654,7 +248,7 @@ bench_packet_flags(struct bench *b, uint32_t flags)
 	bench_raw(b, (const uint8_t *)"nothing", 7, false)->flags = flags;
 }
 
-static void
+static inline void
 bench_batch(struct bench *b)
 {
 	place_batch(b->place, &b->aim, b->packet, b->packets, b->now, b->now);
@@ -668,7 +262,7 @@ struct cut {
 	uint32_t off, bytes, first_item, items;
 };
 
-static bool
+static inline bool
 bench_cut(const struct sent *s, uint32_t longest, unsigned n, struct cut *c)
 {
 	uint32_t header = 24 + 8 * (1u + s->sized - 0u);
@@ -715,7 +309,7 @@ bench_send_cut(struct bench *b, struct sent *s, uint32_t longest, unsigned n)
 }
 
 /* Packets flow: a batch ends where there are enough. */
-static void
+static inline void
 flow(struct bench *b, struct sent *s, uint32_t longest, unsigned n,
      unsigned batch)
 {
@@ -748,6 +342,21 @@ flow_end(struct bench *b)
 	bench_batch(b);
 	bench_flush(b);
 	return place_counts(b->place);
+}
+
+enum { MTU = 1472, JUMBO = 8968 };
+
+/* Everything of every heap came out once, each heap as one packet. */
+static inline void
+all_whole(const struct bench *b)
+{
+	ck_assert_uint_eq(bench_lost_all(b), 0);
+	for (unsigned i = 0; i < b->sents; i++) {
+		ck_assert_uint_eq(b->sent[i].times, 1);
+		ck_assert_uint_eq(b->sent[i].items_out, b->sent[i].items);
+	}
+	ck_assert_uint_eq(b->missing, 0);
+	ck_assert_uint_eq(bench_dropped(b), 0);
 }
 
 #endif

@@ -449,7 +449,7 @@ tests_unit_test_place_storm_LDADD = $(UNIT_FLOW)
 check_PROGRAMS += tests/unit/test_heaps
 TESTS += tests/unit/test_heaps
 tests_unit_test_heaps_SOURCES = %D%/test_heaps.c %D%/suite.h \
-	%D%/heap_bench.h
+	%D%/heap_bench.h %D%/heap_check.h %D%/heap_sent.h
 tests_unit_test_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_heaps_LDADD = $(UNIT_FLOW)
 
@@ -468,7 +468,7 @@ tests_unit_test_ring_LDADD = $(CHECK_LIBS)
 check_PROGRAMS += tests/unit/test_heaps_hostile
 TESTS += tests/unit/test_heaps_hostile
 tests_unit_test_heaps_hostile_SOURCES = %D%/test_heaps_hostile.c %D%/suite.h \
-	%D%/heap_bench.h
+	%D%/heap_bench.h %D%/heap_check.h %D%/heap_sent.h
 tests_unit_test_heaps_hostile_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_heaps_hostile_LDADD = $(UNIT_FLOW)
 
@@ -489,14 +489,35 @@ tests_unit_test_shared_storm_LDADD = $(UNIT_FLOW)
 check_PROGRAMS += tests/unit/test_cubes
 TESTS += tests/unit/test_cubes
 tests_unit_test_cubes_SOURCES = %D%/test_cubes.c %D%/suite.h \
-	%D%/heap_bench.h %D%/dice.h
+	%D%/cube_bench.h %D%/heap_bench.h %D%/heap_check.h %D%/heap_sent.h %D%/dice.h
 tests_unit_test_cubes_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_cubes_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_heaps_run
+TESTS += tests/unit/test_heaps_run
+tests_unit_test_heaps_run_SOURCES = %D%/test_heaps_run.c %D%/suite.h \
+	%D%/heap_bench.h %D%/heap_check.h %D%/heap_sent.h
+tests_unit_test_heaps_run_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_heaps_run_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_heaps_room
+TESTS += tests/unit/test_heaps_room
+tests_unit_test_heaps_room_SOURCES = %D%/test_heaps_room.c %D%/suite.h \
+	%D%/heap_bench.h %D%/heap_check.h %D%/heap_sent.h
+tests_unit_test_heaps_room_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_heaps_room_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_cubes_run
+TESTS += tests/unit/test_cubes_run
+tests_unit_test_cubes_run_SOURCES = %D%/test_cubes_run.c %D%/suite.h \
+	%D%/cube_bench.h %D%/dice.h %D%/heap_bench.h %D%/heap_check.h %D%/heap_sent.h
+tests_unit_test_cubes_run_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cubes_run_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_heaps_storm
 TESTS += tests/unit/test_heaps_storm
 tests_unit_test_heaps_storm_SOURCES = %D%/test_heaps_storm.c %D%/suite.h \
-	%D%/heap_bench.h %D%/dice.h
+	%D%/heap_bench.h %D%/heap_check.h %D%/heap_sent.h %D%/dice.h
 tests_unit_test_heaps_storm_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_heaps_storm_LDADD = $(UNIT_FLOW)
 
