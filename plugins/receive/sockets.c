@@ -172,7 +172,7 @@ sources_open(struct sockets *s, const struct sockets_options *o,
 		    address_resolve(&s->address[i], args->why, args->why_bytes);
 	if (err)
 		return err;
-	s->source = calloc((subs / shares + 1) * (size_t)s->addresses,
+	s->source = calloc((subs / shares + 1) * (size_t)s->addresses + 1,
 			   sizeof *s->source);
 	if (!s->source)
 		return -ENOMEM;

@@ -264,7 +264,7 @@ split_make(struct stream *s, const char *where, struct fault *fault)
 	if (err)
 		return err;
 	s->keys = s->split == SPLIT_THREAD ? s->o.threads.n : s->o.stations.n;
-	s->key = calloc(s->keys, sizeof *s->key);
+	s->key = calloc(s->keys + 1, sizeof *s->key);
 	if (!s->key)
 		return no_memory(fault);
 	if (s->keys > STREAM_KEYS)
