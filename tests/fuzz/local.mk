@@ -41,6 +41,11 @@ noinst_PROGRAMS += tests/fuzz/fuzz_datagram
 tests_fuzz_fuzz_datagram_SOURCES = %D%/fuzz_datagram.c
 tests_fuzz_fuzz_datagram_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Wire frames: with what reads them, and a world of its own around.
+noinst_PROGRAMS += tests/fuzz/fuzz_wire
+tests_fuzz_fuzz_wire_SOURCES = %D%/fuzz_wire.c
+tests_fuzz_fuzz_wire_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 # The configuration and units: with their sources, so that they are watched.
 noinst_PROGRAMS += tests/fuzz/fuzz_conf
 tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \
