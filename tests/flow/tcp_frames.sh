@@ -130,3 +130,4 @@ spate stop plain >/dev/null
 same "drops of plain" "$(info plain '.drops | add')" 0
 spate export plain "$work/exported" --quiet
 cmp "$work/exported" "$work/ideal"
+spated_stop

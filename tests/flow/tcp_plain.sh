@@ -93,3 +93,4 @@ whole prefixed prefixed by_pieces 8
 whole six six by_socat '[::1]'
 nc -h 2>&1 | grep -q OpenBSD || skip "nc is not the one of OpenBSD"
 whole nc t by_nc
+spated_stop
