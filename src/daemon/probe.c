@@ -131,7 +131,6 @@ sockets_open(struct probe_look *l, struct fault *fault)
 				     .shares = 1,
 				     .format = s->format,
 				     .shape = &l->shape,
-				     .reach = s->geometry.slots,
 				     .why = why,
 				     .why_bytes = sizeof why };
 	int err = s->receive->open(&l->state, &args);

@@ -119,26 +119,6 @@ cube_check(const struct stream *s, const char *where, struct fault *fault)
 	return -EINVAL;
 }
 
-/* Where the receive plugin knows the sequence, the format need not. */
-static int
-beside_check(const struct stream *s, const char *where, struct fault *fault)
-{
-	const char *what = s->split	 ? "`split`"
-			   : s->o.prefix ? "`prefix`"
-					 : "`sequence`";
-
-	if (!s->plan.sequence ||
-	    (!s->split && !s->o.prefix &&
-	     (!s->o.sequence || !strcmp(s->o.sequence, "arrival"))))
-		return 0;
-	fault_set(fault, -EINVAL, "conf",
-		  "%s: stream %s: %s does not go with packets that come "
-		  "without a prefix, their numbers beside them",
-		  where, s->name, what);
-	fault_hint(fault, "leave %s out", what);
-	return -EINVAL;
-}
-
 static int
 shape_make(struct stream *s, const char *where, struct fault *fault)
 {
@@ -157,8 +137,6 @@ shape_make(struct stream *s, const char *where, struct fault *fault)
 		shape->sequence = SEQUENCE_ARRIVAL;
 	if (s->split)
 		shape->sequence = SEQUENCE_TIME;
-	if (s->plan.sequence)
-		shape->sequence = SEQUENCE_ARRIVAL;
 	if (s->o.sequence && shape_sequence_parse(shape, s->o.sequence) < 0)
 		return fault_set(fault, -EINVAL, "conf",
 				 "%s: stream %s: sequence '%s' is not one of "
@@ -238,6 +216,11 @@ split_check(const struct stream *s, const char *where, struct fault *fault)
 				    "threads = [ 0, 1 ]; 'spate probe' shows "
 				    "those that come",
 				    fault);
+	if (s->plan.sequence)
+		return split_refuse(s, where,
+				    "its packets come with numbers that count "
+				    "all of them",
+				    "frames = \"plain\"", fault);
 	if (s->plan.subs > 1)
 		return split_refuse(s, where, "it has substreams",
 				    "use one port, or a stream for each port",
@@ -375,8 +358,6 @@ stream_plan(struct stream *s, const char *where, unsigned disks,
 		err = sizes_check(s, where, fault);
 	if (!err)
 		err = split_make(s, where, fault);
-	if (!err)
-		err = beside_check(s, where, fault);
 	if (!err)
 		err = shape_make(s, where, fault);
 	if (!err)

@@ -46,6 +46,16 @@ wrong "$listen blocks = 3;" 'use at least 4, better 10'
 wrong "$listen blocks = 20;" \
 	'memory = 64.0 MiB is too small for stream s, which needs 1.2 GiB'
 
+# What goes over TCP.
+tcp='receive = "tcp"; listen = [ "127.0.0.1:2630" ];'
+spt1="$tcp frames = \"spt1\";"
+wrong "$tcp connections = 2;" 'frames = "spt1" puts several in order'
+wrong "$tcp frames = \"spt2\";" 'one of plain, spt1'
+wrong 'receive = "tcp"; listen = [ "127.0.0.1:2630-2640" ];' 'no address for TCP'
+wrong "$spt1 prefix = 8;" 'leave `sequence` and `prefix` out'
+wrong "$spt1 sequence = \"time\";" 'leave `sequence` and `prefix` out'
+wrong "$spt1 split = \"thread\"; threads = [ 0 ];" 'numbers that count all'
+
 # What a split needs to know.
 wrong "$listen split = \"thread\";" '`threads` is missing'
 wrong "$listen split = \"station\"; threads = [ 0 ]; fps = 1000;" \
