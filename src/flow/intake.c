@@ -24,7 +24,7 @@
 /* What a socket may still hold when the recording stops; see intake_drain. */
 enum {
 	FLUSH_BATCHES = 4096,
-	FLUSH_NS = 200000000,
+	FLUSH_NS = 1000000000,
 	LOOKS = 10, /* ticks in which every source is looked at once */
 	TURN = 16,  /* batches */
 	HOLD = 128 << 10,
@@ -362,7 +362,7 @@ source_drain(struct intake_source *s, unsigned batches, int64_t now_ns,
 /*
  * What arrived before the stop belongs to the recording, and the kernel may
  * still have it.  A sender that goes on could keep us here for ever, so the
- * end is also what a socket can hold, or a fifth of a second.
+ * end is also what a socket can hold, or a second.
  */
 bool
 intake_drain(struct intake *in, unsigned batches, int64_t now_ns, int64_t now)
