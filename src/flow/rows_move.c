@@ -97,8 +97,8 @@ rows_move(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	struct heap old = *h;
 	struct bay *to;
 
-	if (h->parked || h->moves == MOVES_MOST || bay_bytes(&want) > rows_most(p) ||
-	    h->items + more > NOTES_ITEMS)
+	if (h->parked || h->moves == MOVES_MOST ||
+	    bay_bytes(&want) > rows_most(p) || h->items + more > NOTES_ITEMS)
 		return false;
 	heaps_cut(p);
 	old.note->items = h->items;
