@@ -271,7 +271,7 @@ keep_alive(const struct sockets *s, struct source *src)
 	       &src->sender.any, endpoint_bytes(&src->sender));
 }
 
-/* Called ten times a second, so the keepalive is done here as well, and the
+/* Called about once a second, so the keepalive is done here as well, and the
  * kernel is asked who sends: once, with the next packet. */
 void
 sockets_counts(struct sockets *s, unsigned source,
