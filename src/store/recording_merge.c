@@ -151,10 +151,12 @@ visible(const struct recording *rec, const struct recording_block *list,
 static void
 keep_bytes(const struct recording *rec, struct recording_block *b)
 {
-	const struct recording_block *old = &rec->block[b->record.number];
+	const struct recording_block *old;
 
-	if (b->record.number < rec->blocks && old->disk == b->disk &&
-	    old->record.kind == INDEX_BLOCK &&
+	if (b->record.number >= rec->blocks)
+		return;
+	old = &rec->block[b->record.number];
+	if (old->disk == b->disk && old->record.kind == INDEX_BLOCK &&
 	    old->record.bytes == b->record.bytes)
 		b->bytes = old->bytes;
 }
