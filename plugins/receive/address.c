@@ -272,6 +272,58 @@ address_parse(struct address *a, const char *text, char *why,
 }
 
 int
+addresses_make(struct address **address, const struct option_texts *listen,
+	       address_check *check, char *why, uint32_t why_bytes)
+{
+	struct address *a;
+	int err = 0;
+
+	if (!listen->n) {
+		snprintf(why, why_bytes,
+			 "`listen` is missing: where do packets come in? "
+			 "listen = [ \"0.0.0.0:46227\" ]");
+		return -EINVAL;
+	}
+	a = calloc(listen->n, sizeof *a);
+	if (!a)
+		return -ENOMEM;
+	for (unsigned i = 0; i < listen->n && !err; i++) {
+		err = address_parse(&a[i], listen->text[i], why, why_bytes);
+		if (!err)
+			err = check(a, i, why, why_bytes);
+	}
+	if (err) {
+		free(a);
+		return err;
+	}
+	*address = a;
+	return 0;
+}
+
+/* Is the first substream of b one of a? */
+static bool
+address_has(const struct address *a, const struct address *b)
+{
+	for (uint32_t sub = 0; sub < address_subs(a); sub++) {
+		union endpoint at = address_at(a, sub);
+
+		if (!memcmp(&at, &b->first, sizeof at))
+			return true;
+	}
+	return false;
+}
+
+bool
+address_overlaps(const struct address *a, const struct address *b)
+{
+	if (strcmp(a->device, b->device) || strcmp(a->name, b->name) ||
+	    memcmp(&a->sender, &b->sender, sizeof a->sender) ||
+	    !endpoint_port(&a->first))
+		return false;
+	return address_has(a, b) || address_has(b, a);
+}
+
+int
 address_resolve(struct address *a, char *why, uint32_t why_bytes)
 {
 	static const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };

@@ -3,8 +3,10 @@
 #define SPATE_PLUGINS_RECEIVE_ADDRESS_H
 
 #include <net/if.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "contract/option.h"
 #include "endpoint.h"
 
 /*
@@ -34,6 +36,19 @@ struct address {
 /* Looks nothing up.  0, or -EINVAL with a sentence in `why`. */
 int address_parse(struct address *a, const char *text, char *why,
 		  uint32_t why_bytes);
+
+/* What a plugin asks of entry i, a[i]; those before it are good.  0, or
+ * -EINVAL with a sentence. */
+typedef int address_check(const struct address *a, unsigned i, char *why,
+			  uint32_t why_bytes);
+
+/* All of `listen`, at least one, in memory that the caller frees.  0, -ENOMEM,
+ * or -EINVAL with a sentence. */
+int addresses_make(struct address **address, const struct option_texts *listen,
+		   address_check *check, char *why, uint32_t why_bytes);
+
+/* Would packets come in at both?  Port 0 is any free one, each time another. */
+bool address_overlaps(const struct address *a, const struct address *b);
 
 /* Looks its name up, where it has one.  0, or -EINVAL with a sentence. */
 int address_resolve(struct address *a, char *why, uint32_t why_bytes);

@@ -38,8 +38,11 @@ static struct {
 /* ---- planning -------------------------------------------------------- */
 
 static int
-address_check(const struct address *a, char *why, uint32_t why_bytes)
+entry_check(const struct address *all, unsigned i, char *why,
+	    uint32_t why_bytes)
 {
+	const struct address *a = &all[i];
+
 	if (!a->device[0])
 		snprintf(why, why_bytes,
 			 "listen: a ring gets what comes through one "
@@ -63,43 +66,17 @@ address_check(const struct address *a, char *why, uint32_t why_bytes)
 }
 
 static int
-addresses_parse(struct address *a, const struct option_texts *listen, char *why,
-		uint32_t why_bytes)
+entries_make(struct address **address, const struct rings_options *o, char *why,
+	     uint32_t why_bytes)
 {
-	int err = 0;
-
-	for (unsigned i = 0; i < listen->n && !err; i++) {
-		err = address_parse(&a[i], listen->text[i], why, why_bytes);
-		if (!err)
-			err = address_check(&a[i], why, why_bytes);
-	}
-	return err;
-}
-
-static int
-addresses_make(struct address **address, const struct rings_options *o,
-	       char *why, uint32_t why_bytes)
-{
-	struct address *a;
-	int err;
-
-	if (!o->listen->n || o->listen->n > NICS_MOST) {
-		snprintf(why, why_bytes,
-			 "`listen` has to name 1 to %d interfaces: listen = [ "
-			 "\"eth2@0.0.0.0:46227\" ]",
-			 NICS_MOST);
-		return -EINVAL;
-	}
-	a = calloc(o->listen->n, sizeof *a);
-	if (!a)
-		return -ENOMEM;
-	err = addresses_parse(a, o->listen, why, why_bytes);
-	if (err) {
-		free(a);
-		return err;
-	}
-	*address = a;
-	return 0;
+	if (o->listen->n <= NICS_MOST)
+		return addresses_make(address, o->listen, entry_check, why,
+				      why_bytes);
+	snprintf(why, why_bytes,
+		 "listen: packet rings are of at most %d "
+		 "interfaces, and not of %u",
+		 NICS_MOST, o->listen->n);
+	return -EINVAL;
 }
 
 int
@@ -108,7 +85,7 @@ rings_plan(const struct rings_options *o, struct receive_plan *plan, char *why,
 {
 	struct address *address = NULL;
 	struct allow allow = { 0 };
-	int err = addresses_make(&address, o, why, why_bytes);
+	int err = entries_make(&address, o, why, why_bytes);
 
 	if (!err)
 		err = allow_parse(&allow, o->allow, why, why_bytes);
@@ -183,7 +160,7 @@ rings_open(struct rings **rings, const struct rings_options *o,
 
 	if (!s)
 		return -ENOMEM;
-	err = addresses_make(&s->address, o, args->why, args->why_bytes);
+	err = entries_make(&s->address, o, args->why, args->why_bytes);
 	if (!err)
 		err = allow_parse(&s->allow, o->allow, args->why,
 				  args->why_bytes);

@@ -30,69 +30,25 @@ struct sockets {
 /* ---- planning -------------------------------------------------------- */
 
 static int
-repeats_refuse(const struct address *a, unsigned n, char *why,
-	       uint32_t why_bytes)
+entry_check(const struct address *a, unsigned i, char *why, uint32_t why_bytes)
 {
-	for (unsigned i = 0; i < n; i++) {
-		/* Port 0 is any free one, each time another. */
-		if (strcmp(a[i].text, a[n].text) || !endpoint_port(&a[n].first))
+	for (unsigned k = 0; k < i; k++) {
+		if (!address_overlaps(&a[k], &a[i]))
 			continue;
 		snprintf(why, why_bytes,
-			 "listen: '%s' is there twice, and its packets would "
-			 "be too",
-			 a[n].text);
+			 "listen: what comes in at '%s' is there twice: '%s' "
+			 "has it, too",
+			 a[i].text, a[k].text);
 		return -EINVAL;
 	}
-	return 0;
-}
-
-static int
-addresses_parse(struct address *a, const struct option_texts *listen, char *why,
-		uint32_t why_bytes)
-{
-	int err = 0;
-
-	for (unsigned i = 0; i < listen->n && !err; i++) {
-		err = address_parse(&a[i], listen->text[i], why, why_bytes);
-		if (!err)
-			err = repeats_refuse(a, i, why, why_bytes);
-		if (err || address_subs(&a[i]) == address_subs(&a[0]))
-			continue;
-		snprintf(why, why_bytes,
-			 "listen: '%s' is %u substreams and '%s' is %u; "
-			 "entries of one stream bring the same ones, others "
-			 "are streams of their own",
-			 a[0].text, address_subs(&a[0]), a[i].text,
-			 address_subs(&a[i]));
-		err = -EINVAL;
-	}
-	return err;
-}
-
-/* All of `listen`; freed by the caller. */
-static int
-addresses_make(struct address **address, const struct option_texts *listen,
-	       char *why, uint32_t why_bytes)
-{
-	struct address *a;
-	int err;
-
-	if (!listen->n) {
-		snprintf(why, why_bytes,
-			 "`listen` is missing: where do packets come in? "
-			 "listen = [ \"0.0.0.0:46227\" ]");
-		return -EINVAL;
-	}
-	a = calloc(listen->n, sizeof *a);
-	if (!a)
-		return -ENOMEM;
-	err = addresses_parse(a, listen, why, why_bytes);
-	if (err) {
-		free(a);
-		return err;
-	}
-	*address = a;
-	return 0;
+	if (address_subs(&a[i]) == address_subs(&a[0]))
+		return 0;
+	snprintf(why, why_bytes,
+		 "listen: '%s' is %u substreams and '%s' is %u; entries of one "
+		 "stream bring the same ones, others are streams of their own",
+		 a[0].text, address_subs(&a[0]), a[i].text,
+		 address_subs(&a[i]));
+	return -EINVAL;
 }
 
 int
@@ -101,7 +57,8 @@ sockets_plan(const struct sockets_options *o, struct receive_plan *plan,
 {
 	struct address *address = NULL;
 	struct allow allow = { 0 };
-	int err = addresses_make(&address, &o->listen, why, why_bytes);
+	int err =
+	    addresses_make(&address, &o->listen, entry_check, why, why_bytes);
 
 	if (!err)
 		err = allow_parse(&allow, &o->allow, why, why_bytes);
@@ -197,8 +154,8 @@ sockets_open(struct sockets **sockets, const struct sockets_options *o,
 		return -ENOMEM;
 	s->keepalive = o->keepalive;
 	s->addresses = o->listen.n;
-	err =
-	    addresses_make(&s->address, &o->listen, args->why, args->why_bytes);
+	err = addresses_make(&s->address, &o->listen, entry_check, args->why,
+			     args->why_bytes);
 	if (!err)
 		err = allow_parse(&s->allow, &o->allow, args->why,
 				  args->why_bytes);

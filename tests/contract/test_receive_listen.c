@@ -80,6 +80,8 @@ START_TEST(plans_find_mistakes)
 		  "'0.0.0.0:41000-41431' is 432 substreams and ':5-9' is 5" },
 		{ "listen = [ \":5\", \":6\", \":5\" ];",
 		  "':5' is there twice" },
+		{ "listen = [ \":41000-41003\", \":41002-41005\" ];",
+		  "':41002-41005' is there twice" },
 		{ "listen = [ \":5\" ]; allow = [ \"10.0.0.0/99\" ];",
 		  "10.0.0.0/99" },
 		{ "listen = [ \":5\" ]; allow = [ \"localhost\" ];",
