@@ -138,9 +138,11 @@ piece_put(struct heaps *p, const struct heap *h,
 	return moved;
 }
 
-/* Of a packet without a byte of its heap only the first says anything. */
-static enum ranges_answer
-piece_account(struct heaps *p, struct heap *h, const struct format_piece *piece)
+/* Takes the piece's bytes in, or only says what would come of it.  Of a
+ * packet without a byte of its heap only the first says anything. */
+static inline enum ranges_answer
+piece_account(struct heaps *p, struct heap *h, const struct format_piece *piece,
+	      bool take)
 {
 	uint32_t from = (uint32_t)piece->offset, to = from + piece->bytes;
 	enum ranges_answer answer;
@@ -148,22 +150,8 @@ piece_account(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	if (!piece->bytes)
 		return h->pieces ? RANGES_DUPLICATE : RANGES_NEW;
 	do {
-		answer = ranges_add(&h->ranges, from, to);
-	} while (answer == RANGES_FULL && p->kind->widen(p, h));
-	return answer;
-}
-
-/* The same, before anything of the piece is taken in. */
-static enum ranges_answer
-piece_look(struct heaps *p, struct heap *h, const struct format_piece *piece)
-{
-	uint32_t from = (uint32_t)piece->offset, to = from + piece->bytes;
-	enum ranges_answer answer;
-
-	if (!piece->bytes)
-		return h->pieces ? RANGES_DUPLICATE : RANGES_NEW;
-	do {
-		answer = ranges_look(&h->ranges, from, to);
+		answer = take ? ranges_add(&h->ranges, from, to)
+			      : ranges_look(&h->ranges, from, to);
 	} while (answer == RANGES_FULL && p->kind->widen(p, h));
 	return answer;
 }
@@ -233,10 +221,10 @@ piece_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	if (!p->kind->reach(p, h, piece))
 		return;
 	if (piece->items &&
-	    (piece_refused(p, piece_look(p, h, piece)) ||
+	    (piece_refused(p, piece_account(p, h, piece, false)) ||
 	     !p->kind->items(p, h, piece, began_in_place(p, h, piece))))
 		return;
-	if (piece_refused(p, piece_account(p, h, piece)))
+	if (piece_refused(p, piece_account(p, h, piece, true)))
 		return;
 	if (!h->parked && (piece->offset < end || h != p->newest))
 		p->base.counts.reordered++;
