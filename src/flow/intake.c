@@ -375,6 +375,11 @@ intake_drain(struct intake *in, unsigned batches, int64_t now_ns, int64_t now)
 	}
 	for (unsigned i = 0; i < in->sources; i++)
 		more |= source_drain(&in->source[i], batches, now_ns, now);
+	if (more && now >= in->until)
+		log_line(LOG_WARN, in->a.name,
+			 "the end came faster than its sockets could be "
+			 "emptied: what they still hold is not recorded, and "
+			 "not counted");
 	return !more || now >= in->until;
 }
 
