@@ -1,7 +1,7 @@
 # Flow: a real daemon, real sockets, real files.  They are plain bash.
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = bash
-EXTRA_DIST += %D%/functions.sh %D%/spead.sh
+EXTRA_DIST += %D%/functions.sh %D%/functions_disks.sh %D%/spead.sh
 
 # What baseband, a reader that is not ours, sees in exported recordings.
 EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py \
