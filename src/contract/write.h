@@ -15,7 +15,9 @@
  * makes durable and closes.  Each writer opens an instance of its own, on
  * its own thread, and all calls come from that thread.
  *
- *   open -> { submit ... reap }* -> close
+ *   open -> { submit ... [start] ... reap }* -> close
+ *
+ * Requests of several files may be in flight at the same time.
  *
  * submit answers for one request
  *   WRITE_DONE    written (or -errno in request->result): not to be reaped
@@ -43,6 +45,14 @@ enum {
 struct write_args {
 	const struct host *host;
 	const void *options; /* the plugin's own, filled by its table */
+	/*
+	 * Where nearly all data will lie: a plugin may make it known to the
+	 * kernel once instead of with each request.  Mapped until after close.
+	 * A refusal is one line of the log and no error; NULL and 0: nothing is
+	 * known.  Data from elsewhere is written as well.
+	 */
+	const void *arena;
+	size_t arena_bytes;
 };
 
 struct write_state;
@@ -55,26 +65,40 @@ struct write_ops {
 
 	/*
 	 * Writes, or starts to write, request->bytes.  The request and its
-	 * memory stay untouched by the caller until it is done.  Mandatory.
+	 * memory stay untouched by the caller until it is done.  Where it is
+	 * queued, the kernel may learn of it only with the next start or reap.
+	 * Never waits for other requests.  Mandatory.
 	 */
 	enum write_answer (*submit)(struct write_state *state,
 				    struct write_request *request);
 
 	/*
-	 * Waits until at least one queued request is done and gives up to n
-	 * of them back; 0 when none is queued.  NULL where nothing queues.
+	 * Starts what is queued, waits until at least one queued request is
+	 * done and gives up to n of them back, each once, in any order, with
+	 * its result; 0 only when none is queued.  Signals do not end it, and
+	 * nothing does on a disk that does not answer.  NULL where nothing
+	 * queues.
 	 */
 	unsigned (*reap)(struct write_state *state, struct write_request **done,
 			 unsigned n);
 
 	/*
-	 * Called before the file is closed: the plugin lets go of what it
-	 * keeps for this descriptor.  NULL where it keeps nothing.
+	 * Called before the file is closed, also after errors, when none of
+	 * its requests is queued any more: the plugin lets go of what it keeps
+	 * for this descriptor, whose number the next file may get.  NULL where
+	 * it keeps nothing.
 	 */
 	int (*finish)(struct write_state *state, int fd);
 
 	/* Nothing is queued any more.  Mandatory. */
 	void (*close)(struct write_state *state);
+
+	/*
+	 * Tells the kernel of all that submit queued, in one call, and does not
+	 * wait: to be called after a batch, when something else is done before
+	 * the next reap.  NULL where submit needs no help.
+	 */
+	void (*start)(struct write_state *state);
 };
 
 #endif

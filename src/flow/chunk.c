@@ -220,7 +220,7 @@ way_try(struct chunk_maker *m, const struct disk *disk)
 static int
 way_open(struct chunk_maker *m, const struct writer_way *way)
 {
-	struct write_args args = { &m->host, way->options };
+	struct write_args args = { .host = &m->host, .options = way->options };
 	int err = way->ops->open(&m->state, &args);
 
 	if (!err)
