@@ -34,6 +34,7 @@ struct flight {
 	struct chunk_maker *maker;
 	int fd;
 	const uint8_t *data;
+	uint64_t from;	      /* of the data in the file */
 	uint64_t bytes, sent; /* sent: given to a request */
 	int err;
 	unsigned queued; /* requests that the plugin has */
@@ -126,7 +127,7 @@ request_next(struct flight *f)
 	r->fd = f->fd;
 	r->data = f->data + f->sent;
 	r->bytes = left < REQUEST ? left : REQUEST;
-	r->offset = f->sent;
+	r->offset = f->from + f->sent;
 	f->sent += r->bytes;
 	return r;
 }
@@ -143,10 +144,12 @@ reap(struct flight *f)
 }
 
 static int
-data_write(struct chunk_maker *m, int fd, const uint8_t *data, uint64_t bytes)
+data_write(struct chunk_maker *m, const struct folder_place *place,
+	   const uint8_t *data, uint64_t bytes)
 {
 	struct flight f = { .maker = m,
-			    .fd = fd,
+			    .fd = place->fd,
+			    .from = place->offset,
 			    .data = data,
 			    .bytes = bytes,
 			    .idles = FLIGHT };
@@ -208,7 +211,8 @@ way_try(struct chunk_maker *m, const struct disk *disk)
 		err = -ENOMEM;
 	if (!err) {
 		memset(page, 0, GEOMETRY_PAGE);
-		err = data_write(m, fd, page, GEOMETRY_PAGE);
+		err = data_write(m, &(struct folder_place){ .fd = fd }, page,
+				 GEOMETRY_PAGE);
 	}
 	if (m->way->ops->finish)
 		m->way->ops->finish(m->state, fd);
@@ -277,30 +281,30 @@ chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	uint64_t bytes = block_bytes(b);
 	const struct write_ops *ops = m->way->ops;
 	int flags = ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
-	int fd, err, finished = 0;
+	const struct folder_place nowhere = { .fd = -1 };
+	struct folder_place place;
+	int err, finished = 0;
 
 	if (ops->head.flags & WRITE_NOTHING)
-		return data_write(m, -1, b->data, bytes);
+		return data_write(m, &nowhere, b->data, bytes);
 	err = space_check(disk, bytes);
+	if (!err)
+		err =
+		    folder_place(leaf->folder, b->number, bytes, flags, &place);
 	if (err)
 		return err;
-	fd = folder_chunk(leaf->folder, b->number, flags, bytes);
-	if (fd < 0)
-		return fd;
 	leaf_announce(leaf, b);
-	err = data_write(m, fd, b->data, padded(m, bytes));
+	err = data_write(m, &place, b->data, padded(m, bytes));
 	if (!err && padded(m, bytes) != bytes &&
-	    ftruncate(fd, (off_t)bytes) < 0)
+	    ftruncate(place.fd, (off_t)(place.offset + bytes)) < 0)
 		err = -errno;
 	/* Also of a file that is thrown away: its descriptor will be reused. */
 	if (ops->finish)
-		finished = ops->finish(m->state, fd);
+		finished = ops->finish(m->state, place.fd);
 	err = err ? err : finished;
-	if (!err) {
-		leaf_add(leaf, b, fd);
-	} else {
-		close(fd);
-		folder_unchunk(leaf->folder, b->number);
-	}
+	if (err)
+		folder_unplace(leaf->folder, &place);
+	else
+		leaf_add(leaf, b, place.own ? place.fd : -1);
 	return err;
 }

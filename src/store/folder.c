@@ -9,15 +9,6 @@
  * index is made under another name and gets its own when it is locked and
  * all else is durable: who sees an index sees the metadata too, and a lock.
  *
- * A chunk's space is reserved beyond the end of the file
- * (FALLOC_FL_KEEP_SIZE), so its size is how much was written when the power
- * fails; a chunk grown to its full size first would read as zeros there.  It
- * costs nothing: 24 chunks of 64M with O_DIRECT and fdatasync, ext4 on NVMe,
- * Linux 6.18, three times each, in 4M writes: 3.0-3.2 GB/s and 0.11 CPU s
- * with it, 3.0-3.4 GB/s and 0.13-0.19 CPU s grown first, 2.2-3.3 GB/s with
- * nothing reserved.  What is reserved and not used goes when the writer
- * truncates the chunk to what it wrote.
- *
  * A line or record that did not fit (a full disk) is cut off again: what
  * comes later must not stand behind half a record.
  */
@@ -32,21 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/folder.h"
+#include "store/folder_priv.h"
 #include "store/layout.h"
-
-struct tail {
-	int fd;	     /* open for appending */
-	off_t bytes; /* good ones */
-};
-
-struct folder {
-	char *name;
-	int disk; /* the disk's folder; borrowed */
-	int dir;
-	struct tail index, meta;
-	bool noted; /* meta has lines that are not durable */
-};
 
 /* Where this fails too, readers stop at the half record. */
 static int
@@ -132,8 +110,33 @@ create_index(struct folder *f)
 	return 0;
 }
 
-static void
-free_folder(struct folder *f)
+int
+folder_make(struct folder **folder, const struct disk *disk, const char *name)
+{
+	struct folder *f;
+
+	if (!layout_folder_good(name))
+		return -EINVAL;
+	f = malloc(sizeof *f);
+	if (!f)
+		return -ENOMEM;
+	*f = (struct folder){
+		.name = strdup(name),
+		.disk = disk->fd,
+		.dir = -1,
+		.index.fd = -1,
+		.meta.fd = -1,
+	};
+	if (!f->name) {
+		free(f);
+		return -ENOMEM;
+	}
+	*folder = f;
+	return 0;
+}
+
+void
+folder_free(struct folder *f)
 {
 	if (f->index.fd >= 0)
 		close(f->index.fd);
@@ -156,36 +159,25 @@ remove_folder(struct folder *f)
 		unlinkat(f->dir, layout_index(file, f->name), 0);
 		unlinkat(f->dir, layout_meta(file, f->name), 0);
 	}
-	unlinkat(f->disk, f->name, AT_REMOVEDIR);
+	unlinkat(f->disk, layout_dir(file, f->name, f->layout), AT_REMOVEDIR);
 }
 
 int
 folder_create(struct folder **folder, const struct disk *disk, const char *name,
 	      const json_t *head)
 {
+	char dir[LAYOUT_FILE];
 	struct folder *f;
-	int err;
+	int err = folder_make(&f, disk, name);
 
-	if (!layout_folder_good(name))
-		return -EINVAL;
-	f = malloc(sizeof *f);
-	if (!f)
-		return -ENOMEM;
-	*f = (struct folder){
-		.name = strdup(name),
-		.disk = disk->fd,
-		.dir = -1,
-		.index.fd = -1,
-		.meta.fd = -1,
-	};
-	err = -ENOMEM;
-	if (!f->name)
-		goto fail;
-	if (mkdirat(f->disk, name, 0755) < 0) {
+	if (err)
+		return err;
+	layout_dir(dir, name, f->layout);
+	if (mkdirat(f->disk, dir, 0755) < 0) {
 		err = -errno;
 		goto fail;
 	}
-	f->dir = openat(f->disk, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->dir = openat(f->disk, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = f->dir < 0 ? -errno : create_meta(f, head);
 	if (!err)
 		err = create_index(f);
@@ -196,37 +188,8 @@ folder_create(struct folder **folder, const struct disk *disk, const char *name,
 fail_made:
 	remove_folder(f);
 fail:
-	free_folder(f);
+	folder_free(f);
 	return err;
-}
-
-int
-folder_chunk(struct folder *folder, uint64_t number, int flags, uint64_t bytes)
-{
-	char file[LAYOUT_FILE];
-	int fd, err;
-
-	if (number >= LAYOUT_CHUNKS)
-		return -EFBIG;
-	fd = openat(folder->dir, layout_chunk(file, folder->name, number),
-		    O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | flags, 0644);
-	if (fd < 0)
-		return -errno;
-	if (!bytes || !fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) ||
-	    errno == EOPNOTSUPP)
-		return fd;
-	err = -errno;
-	close(fd);
-	folder_unchunk(folder, number);
-	return err;
-}
-
-void
-folder_unchunk(struct folder *folder, uint64_t number)
-{
-	char file[LAYOUT_FILE];
-
-	unlinkat(folder->dir, layout_chunk(file, folder->name, number), 0);
 }
 
 int
@@ -316,6 +279,6 @@ folder_close(struct folder *folder, const struct index_record *end,
 		if (!err)
 			err = worse;
 	}
-	free_folder(folder);
+	folder_free(folder);
 	return err;
 }

@@ -3,6 +3,7 @@
 #define SPATE_STORE_FOLDER_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/disk.h"
@@ -27,6 +28,48 @@ struct folder;
  */
 int folder_create(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);
+
+/*
+ * Opens the folder of a recording that was written to here before and has no
+ * end yet: the disk was away.  A torn index record or line of metadata is cut
+ * off; what follows is appended.  `head` must be the first line that is there:
+ * else it is another recording of the name.  Bytes of the disk that no index
+ * record names stay where they have a file of their own, and go elsewhere.
+ * 0; -ENOENT: it is not there (folder_create makes it); -EEXIST: another
+ * recording; -EALREADY: it has its end; -EBUSY: somebody has it open, also an
+ * older struct folder of this process; or -errno.
+ */
+int folder_reopen(struct folder **folder, const struct disk *disk,
+		  const char *name, const json_t *head);
+
+/* Where the data of one block goes. */
+struct folder_place {
+	int fd;
+	bool own;	   /* the block's own file: to be fdatasynced and closed
+			    by the caller; else the folder does both */
+	bool direct;	   /* fd is O_DIRECT, and offset a multiple of a page */
+	uint64_t offset;   /* of the data in the file */
+	uint8_t prefix[8]; /* goes right before it */
+	unsigned prefix_bytes;
+	uint64_t number;
+	uint64_t bytes; /* that the data may take, from offset */
+};
+
+/*
+ * Makes the file of a block, or extends the one that all blocks share, with
+ * `bytes` reserved where the file system can.  `flags`: O_DIRECT, where the
+ * caller can write so; the place says whether he has to.  0 or -errno: then
+ * nothing is there.
+ */
+int folder_place(struct folder *folder, uint64_t number, uint64_t bytes,
+		 int flags, struct folder_place *place);
+
+/* Takes a place back: a block could not be written to it.  Closes a file of
+ * its own.  0 or -errno: something of it may be left. */
+int folder_unplace(struct folder *folder, const struct folder_place *place);
+
+/* One block at a time may be on its way, since all share a file. */
+bool folder_serial(const struct folder *folder);
 
 /* A new chunk, with `flags` beside O_CREAT | O_EXCL | O_WRONLY and `bytes`
  * reserved where the file system can.  Returns the descriptor or -errno. */

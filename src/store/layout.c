@@ -64,6 +64,14 @@ layout_folder_good(const char *folder)
 }
 
 const char *
+layout_dir(char *file, const char *name, enum layout layout)
+{
+	(void)layout;
+	snprintf(file, LAYOUT_FILE, "%s", name);
+	return file;
+}
+
+const char *
 layout_chunk(char *file, const char *name, uint64_t number)
 {
 	snprintf(file, LAYOUT_FILE, "%s.%08" PRIu64, name, number);
@@ -88,6 +96,20 @@ const char *
 layout_meta(char *file, const char *name)
 {
 	snprintf(file, LAYOUT_FILE, "%s.meta.jsonl", name);
+	return file;
+}
+
+const char *
+layout_sums(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.sums", name);
+	return file;
+}
+
+const char *
+layout_protect(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.protect", name);
 	return file;
 }
 

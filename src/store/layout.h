@@ -20,6 +20,8 @@ enum {
 	LAYOUT_CHUNKS = 100000000, /* numbers have eight digits */
 };
 
+enum layout { LAYOUT_VBS };
+
 /* [A-Za-z0-9][A-Za-z0-9_+-]{0,63}, not digits only, without "_ds". */
 bool layout_name_good(const char *name);
 /* A sentence that says what is wrong with it; NULL for a good one. */
@@ -32,12 +34,19 @@ const char *layout_name_fault(const char *name);
  */
 bool layout_folder_good(const char *folder);
 
+/* What is on a disk: the folder with index and metadata of a recording, into
+ * LAYOUT_FILE bytes. */
+const char *layout_dir(char *file, const char *name, enum layout layout);
+
 /* File names within the recording's folder, into LAYOUT_FILE bytes. */
 const char *layout_chunk(char *file, const char *name, uint64_t number);
 const char *layout_index(char *file, const char *name);
 /* What the index is called until it is locked. */
 const char *layout_index_new(char *file, const char *name);
 const char *layout_meta(char *file, const char *name);
+/* Checksums of pieces of blocks, and the mark that forbids rm. */
+const char *layout_sums(char *file, const char *name);
+const char *layout_protect(char *file, const char *name);
 
 /* The other way: is this file a chunk of `name`, and which? */
 bool layout_chunk_number(const char *file, const char *name, uint64_t *number);

@@ -4,7 +4,8 @@ libstore_a_SOURCES = \
 	%D%/disk.c %D%/disk.h \
 	%D%/fill.c %D%/fill.h \
 	%D%/fill_learn.c %D%/fill_priv.h \
-	%D%/folder.c %D%/folder.h \
+	%D%/folder.c %D%/folder.h %D%/folder_priv.h \
+	%D%/folder_place.c %D%/folder_reopen.c \
 	%D%/geometry.c %D%/geometry.h \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \

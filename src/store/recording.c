@@ -82,14 +82,16 @@ out:
 static int
 find_parts(struct recording *rec)
 {
+	char dir[LAYOUT_FILE];
 	int err = -ENOENT;
 	bool found = false;
 
+	layout_dir(dir, rec->name, LAYOUT_VBS);
 	for (unsigned i = 0; i < rec->disks->n; i++) {
 		struct recording_part *part = &rec->part[i];
 
 		if (part->dir < 0 && rec->disks->disk[i].fd >= 0)
-			part->dir = openat(rec->disks->disk[i].fd, rec->name,
+			part->dir = openat(rec->disks->disk[i].fd, dir,
 					   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (part->dir >= 0)
 			found = true;

@@ -185,5 +185,78 @@ START_TEST(disk_gone)
 }
 END_TEST
 
-SUITE("folder", a_life, many_records, locked_while_it_lives,
-      taken_and_bad_names, leaves_nothing_behind, disk_gone)
+/* The disk went away in the middle of a round: half a record, half a line. */
+static void
+tear(const char *name, const char *half)
+{
+	FILE *file = fopen(scratch_path(&s, name), "a");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs(half, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(comes_back)
+{
+	struct index_record r = { .number = 3, .kind = INDEX_BLOCK }, *back;
+	struct folder *f, *again;
+	struct folder_place place;
+	json_t *line = json_pack("{s:i}", "run", 0);
+	uint64_t torn;
+	size_t n;
+	int fd;
+
+	begin();
+	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), -ENOENT);
+	ck_assert_int_eq(folder_create(&f, &disk, "rec", head), 0);
+	ck_assert_int_eq(folder_sync(f, &r, 1), 0);
+	ck_assert_int_eq(folder_reopen(&again, &disk, "rec", head), -EBUSY);
+	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
+	tear("rec/rec.index", "half");
+	tear("rec/rec.meta.jsonl", "{\"half\":");
+	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), 0);
+	ck_assert_int_eq(folder_place(f, 4, 4, 0, &place), 0);
+	ck_assert_int_eq(pwrite(place.fd, "data", 4, (off_t)place.offset), 4);
+	close(place.fd);
+	r.number = 4;
+	ck_assert_int_eq(folder_note(f, line), 0);
+	ck_assert_int_eq(folder_sync(f, &r, 1), 0);
+	ck_assert_int_eq(folder_place(f, 5, 4, 0, &place), 0);
+	ck_assert(exists("rec/rec.00000005"));
+	ck_assert_int_eq(folder_unplace(f, &place), 0);
+	ck_assert(!exists("rec/rec.00000005"));
+	r = (struct index_record){ .kind = INDEX_END };
+	ck_assert_int_eq(folder_close(f, &r, NULL), 0);
+	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), -EALREADY);
+	text_is("rec/rec.meta.jsonl", "{\"spate\":1}\n{\"run\":0}\n");
+	fd = open(scratch_path(&s, "rec/rec.index"), O_RDONLY);
+	ck_assert_int_eq(index_read(fd, &back, &n, &torn), 0);
+	ck_assert_uint_eq(n, 3);
+	ck_assert_uint_eq(torn, 0);
+	ck_assert_uint_eq(back[1].number, 4);
+	free(back);
+	close(fd);
+	json_decref(line);
+	end();
+}
+END_TEST
+
+START_TEST(comes_back_as_another)
+{
+	struct folder *f;
+	json_t *other = json_pack("{s:i}", "spate", 2);
+
+	begin();
+	ck_assert_int_eq(folder_create(&f, &disk, "rec", other), 0);
+	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
+	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), -EEXIST);
+	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", other), 0);
+	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
+	json_decref(other);
+	end();
+}
+END_TEST
+
+SUITE("folder", comes_back, comes_back_as_another, a_life, many_records,
+      locked_while_it_lives, taken_and_bad_names, leaves_nothing_behind,
+      disk_gone)
