@@ -5,6 +5,7 @@ libbase_a_SOURCES = \
 	%D%/conf_fill.c %D%/conf_priv.h %D%/conf_value.c \
 	%D%/control.c %D%/control.h %D%/control_lines.c \
 	%D%/crc32c.c %D%/crc32c.h \
+	%D%/ease.c %D%/ease.h \
 	%D%/fault.c %D%/fault.h \
 	%D%/log.c %D%/log.h \
 	%D%/module.c %D%/module.h \

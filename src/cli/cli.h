@@ -33,6 +33,8 @@ struct command {
 	const char *operands;		   /* as the usage line shows them */
 	const char *help;		   /* one line, no full stop */
 	unsigned least, most;		   /* operands there may be */
+	bool eased;			   /* reads recordings: gives way to
+					       those who write */
 	const struct args_option *options; /* NULL: none of its own */
 	const void *defaults; /* the struct that options fill, preset */
 	size_t bytes;	      /* of that struct */

@@ -369,5 +369,6 @@ const struct command command_export = {
 	.most = 2,
 	.options = options,
 	.bytes = sizeof(struct export_args),
+	.eased = true,
 	.run = run,
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ease.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
 
@@ -151,6 +152,8 @@ command_run(const struct command *command, struct cli *cli, int argc,
 	} else if (at < 0 || operands_check(command, argc - at, &fault)) {
 		status = cli_fail(&fault);
 	} else {
+		if (command->eased)
+			ease_process();
 		status = command->run(cli, sets[0].values, argv + at);
 	}
 	free(sets[0].values);

@@ -140,5 +140,6 @@ const struct command command_recover = {
 	.operands = "[NAME]",
 	.help = "Make recordings whole that a crash left behind",
 	.most = 1,
+	.eased = true,
 	.run = run,
 };

@@ -136,5 +136,6 @@ const struct command command_verify = {
 	.help = "Hold a recording's chunks against its indexes",
 	.least = 1,
 	.most = 1,
+	.eased = true,
 	.run = run,
 };

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/ease.h"
 #include "store/recording_priv.h"
 
 /* Errors that mean: this chunk cannot be read, on this disk, today. */
@@ -46,7 +47,10 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	chunk->fd =
 	    openat(rec->part[b->disk].dir,
 		   layout_chunk(file, rec->name, number), O_RDONLY | O_CLOEXEC);
-	return chunk->fd < 0 ? -errno : chunk->fd;
+	if (chunk->fd < 0)
+		return -errno;
+	ease_file(chunk->fd);
+	return chunk->fd;
 }
 
 ssize_t

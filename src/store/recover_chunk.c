@@ -27,6 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ease.h"
 #include "store/meta.h"
 #include "store/recover_priv.h"
 
@@ -265,6 +266,7 @@ rescue_chunk(struct rescue *r, const struct orphan *o,
 			 layout_chunk(file, r->rec->name, o->number), O_RDWR);
 	if (fd < 0)
 		return fd;
+	ease_file(fd);
 	switch (r->rec->shape.store) {
 	case HEAP_ROW: err = rescue_row(r, o, fd, record); break;
 	case HEAP_CUBE: err = rescue_cube(r, o, fd, record); break;

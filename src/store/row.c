@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "store/read_whole.h"
+#include "base/ease.h"
 #include "store/row.h"
 
 enum { HEAD = 512, HEAD_MOST = 1 << 20 };
@@ -114,6 +115,7 @@ row_look(const struct format_ops *format, int fd, uint64_t bytes,
 	struct format_piece last = { 0 };
 	int err = grow(&w, HEAD);
 
+	ease_file(fd);
 	*row = (struct row){ 0 };
 	while (!err && row->bytes < bytes) {
 		err = look(&w, row->bytes);

@@ -18,6 +18,12 @@ tests_unit_test_fault_SOURCES = %D%/test_fault.c %D%/suite.h
 tests_unit_test_fault_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fault_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_ease
+TESTS += tests/unit/test_ease
+tests_unit_test_ease_SOURCES = %D%/test_ease.c %D%/suite.h
+tests_unit_test_ease_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_ease_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_log
 TESTS += tests/unit/test_log
 tests_unit_test_log_SOURCES = %D%/test_log.c %D%/suite.h

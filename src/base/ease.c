@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Idle, not the lowest of "best effort": mq-deadline, which disks get on most
+ * machines, knows the classes only, and serves the idle one after at most
+ * 10 s even where writes never end; and bfq would give the lowest of "best
+ * effort" a fifth of the disk.
+ *
+ * Whether a disk has writes under way the kernel tells for every block
+ * device, partitions too, as two numbers: requests of readers, and of
+ * writers.  That costs some microseconds, so it is asked once for a chunk,
+ * without asking the daemon: it may be another that writes.  A file system
+ * without a block device (tmpfs, NFS) does not tell, and is read as usual.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <linux/ioprio.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/ease.h"
+
+void
+ease_process(void)
+{
+	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+		IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+}
+
+static bool
+is_writing(const char *sys, dev_t device)
+{
+	unsigned reads, writes = 0;
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/%u:%u/inflight", sys, major(device),
+		 minor(device));
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%u %u", &reads, &writes) != 2)
+		writes = 0;
+	fclose(file);
+	return writes > 0;
+}
+
+bool
+ease_file_by(const char *sys, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && is_writing(sys, st.st_dev) &&
+	       posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0;
+}
+
+bool
+ease_file(int fd)
+{
+	return ease_file_by("/sys/dev/block", fd);
+}
