@@ -348,6 +348,12 @@ tests_unit_test_cube_SOURCES = %D%/test_cube.c %D%/suite.h \
 tests_unit_test_cube_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_cube_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_sg
+TESTS += tests/unit/test_sg
+tests_unit_test_sg_SOURCES = %D%/test_sg.c %D%/suite.h
+tests_unit_test_sg_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sg_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_recover_heaps
 TESTS += tests/unit/test_recover_heaps
 tests_unit_test_recover_heaps_SOURCES = %D%/test_recover_heaps.c %D%/suite.h \
