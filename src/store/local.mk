@@ -29,7 +29,6 @@ libstore_a_SOURCES = \
 	%D%/recover_place.c \
 	%D%/row.c %D%/row.h \
 	%D%/sg.c %D%/sg.h \
-	%D%/sg.c %D%/sg.h \
 	%D%/verify.c %D%/verify.h \
 	%D%/verify_chunk.c %D%/verify_priv.h
 STORE_LIBS = libstore.a $(BASE_LIBS)

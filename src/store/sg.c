@@ -1,73 +1,76 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All numbers are signed there, so what is negative is nonsense; a length is
- * held against that of a regular block, since nobody writes a longer one and
- * readers make room by it.
+ * Lengths are checked before anything is added to them: a file may be
+ * damaged, or be none at all that happens to begin with these four bytes.
+ * Blocks are at most a GiB: the largest known are of 10 MB.
  */
 #include <errno.h>
 
 #include "contract/bytes.h"
 #include "store/sg.h"
 
-#define SYNC 0xfeed6666u
+enum { BLOCK_MOST = 1 << 30 };
 
-enum { BLOCK_BYTES_MOST = 1 << 30 };
-
-void
-sg_pack(uint8_t raw[SG_HEADER], const struct sg_header *h)
-{
-	write_le32(raw, SYNC);
-	write_le32(raw + 4, h->version);
-	write_le32(raw + 8, h->block_bytes);
-	write_le32(raw + 12, h->packets);
-	write_le32(raw + 16, h->packet_bytes);
-}
-
-int
-sg_parse(struct sg_header *h, const uint8_t raw[SG_HEADER])
-{
-	if (read_le32(raw) != SYNC)
-		return -EBADMSG;
-	*h = (struct sg_header){
-		.version = read_le32(raw + 4),
-		.block_bytes = read_le32(raw + 8),
-		.packets = read_le32(raw + 12),
-		.packet_bytes = read_le32(raw + 16),
-	};
-	if (h->version != 1 && h->version != 2)
-		return -EINVAL;
-	if (h->block_bytes <= sg_block_header(h) ||
-	    h->block_bytes > BLOCK_BYTES_MOST ||
-	    h->packet_bytes > h->block_bytes - sg_block_header(h))
-		return -EINVAL;
-	return 0;
-}
-
-unsigned
-sg_block_header(const struct sg_header *h)
+static uint32_t
+block_header(const struct sg_header *h)
 {
 	return h->version == 1 ? SG_BLOCK_1 : SG_BLOCK;
 }
 
-void
-sg_block_pack(uint8_t raw[SG_BLOCK], const struct sg_block *b)
+int
+sg_header_read(struct sg_header *h, const uint8_t raw[SG_HEADER])
 {
-	write_le32(raw, b->number);
-	write_le32(raw + 4, b->bytes + SG_BLOCK);
+	*h = (struct sg_header){
+		.version = read_le32(raw + 4),
+		.block_bytes = read_le32(raw + 8),
+		.format = read_le32(raw + 12),
+		.packet_bytes = read_le32(raw + 16),
+	};
+	if (read_le32(raw) != SG_SYNC)
+		return -EBADMSG;
+	if (h->version != 1 && h->version != 2)
+		return -EBADMSG;
+	if (h->block_bytes > BLOCK_MOST || h->block_bytes <= block_header(h))
+		return -EBADMSG;
+	if (h->packet_bytes > h->block_bytes - block_header(h))
+		return -EBADMSG;
+	return 0;
+}
+
+void
+sg_header_write(uint8_t raw[SG_HEADER], const struct sg_header *h)
+{
+	write_le32(raw, SG_SYNC);
+	write_le32(raw + 4, h->version);
+	write_le32(raw + 8, h->block_bytes);
+	write_le32(raw + 12, h->format);
+	write_le32(raw + 16, h->packet_bytes);
 }
 
 int
-sg_block_parse(const struct sg_header *h, struct sg_block *b,
-	       const uint8_t *raw)
+sg_block_read(const struct sg_header *h, const uint8_t *raw, uint64_t left,
+	      struct sg_block *b)
 {
-	uint32_t bytes = h->block_bytes;
+	uint32_t header = block_header(h), bytes = h->block_bytes;
 
-	if (h->version != 1)
+	if (left <= header)
+		return -ENODATA;
+	*b = (struct sg_block){ .number = read_le32(raw), .header = header };
+	if (h->version == 2)
 		bytes = read_le32(raw + 4);
-	if (bytes <= sg_block_header(h) || bytes > h->block_bytes ||
-	    read_le32(raw) > INT32_MAX)
+	if (b->number > INT32_MAX || bytes <= header || bytes > h->block_bytes)
 		return -EBADMSG;
-	*b = (struct sg_block){ .number = read_le32(raw),
-				.bytes = bytes - sg_block_header(h) };
+	b->bytes = bytes - header;
+	if (b->bytes > left - header) {
+		b->cut = b->bytes - (uint32_t)(left - header);
+		b->bytes -= b->cut;
+	}
 	return 0;
+}
+
+void
+sg_block_write(uint8_t raw[SG_BLOCK], uint32_t number, uint32_t bytes)
+{
+	write_le32(raw, number);
+	write_le32(raw + 4, bytes + SG_BLOCK);
 }

@@ -156,12 +156,6 @@ tests_unit_test_disk_SOURCES = %D%/test_disk.c %D%/suite.h %D%/scratch.h
 tests_unit_test_disk_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_disk_LDADD = $(UNIT_STORE)
 
-check_PROGRAMS += tests/unit/test_sg
-TESTS += tests/unit/test_sg
-tests_unit_test_sg_SOURCES = %D%/test_sg.c %D%/suite.h
-tests_unit_test_sg_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_sg_LDADD = $(UNIT_STORE)
-
 check_PROGRAMS += tests/unit/test_folder
 TESTS += tests/unit/test_folder
 tests_unit_test_folder_SOURCES = %D%/test_folder.c %D%/suite.h %D%/scratch.h

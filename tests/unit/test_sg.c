@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Headers of Mark6 files and blocks, to the byte, and what is none. */
+#include "config.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -7,78 +8,94 @@
 #include "store/sg.h"
 #include "unit/suite.h"
 
-static const uint8_t file_raw[SG_HEADER] = { 0x66, 0x66, 0xed, 0xfe, 2, 0, 0,
-					     0,	   0x58, 0x78, 0x98, 0, 0, 0,
-					     0,	   0,	 0x20, 0x20, 0, 0 };
+static const struct sg_header usual = {
+	.version = 2,
+	.block_bytes = 9992168,
+	.format = SG_VDIF,
+	.packet_bytes = 8224,
+};
 
-START_TEST(file_header)
+/* As jive5ab and dplane write it, byte by byte. */
+START_TEST(bytes)
 {
-	const struct sg_header h = { .version = 2,
-				     .block_bytes = 9992280,
-				     .packets = SG_VDIF,
-				     .packet_bytes = 8224 };
-	struct sg_header back;
-	uint8_t raw[SG_HEADER];
+	static const uint8_t want[SG_HEADER] = {
+		0x66, 0x66, 0xed, 0xfe, 2, 0, 0,    0,	  0xe8, 0x77,
+		0x98, 0,    0,	  0,	0, 0, 0x20, 0x20, 0,	0,
+	};
+	uint8_t raw[SG_HEADER], block[SG_BLOCK];
+	struct sg_header h;
+	struct sg_block b;
 
-	sg_pack(raw, &h);
-	ck_assert_mem_eq(raw, file_raw, sizeof raw);
-	ck_assert_int_eq(sg_parse(&back, raw), 0);
-	ck_assert_mem_eq(&back, &h, sizeof h);
+	sg_header_write(raw, &usual);
+	ck_assert_mem_eq(raw, want, sizeof raw);
+	ck_assert_int_eq(sg_header_read(&h, raw), 0);
+	ck_assert_mem_eq(&h, &usual, sizeof h);
+	sg_block_write(block, 7, 82240);
+	ck_assert_uint_eq(read_le32(block + 4), 82248);
+	ck_assert_int_eq(sg_block_read(&h, block, 82248, &b), 0);
+	ck_assert_uint_eq(b.number, 7);
+	ck_assert_uint_eq(b.header, 8);
+	ck_assert_uint_eq(b.bytes, 82240);
+	ck_assert_uint_eq(b.cut, 0);
 }
 END_TEST
 
-/* Each 32-bit number in turn. */
-static void
-refused(unsigned at, uint32_t value, int err)
+START_TEST(no_header)
 {
+	static const uint32_t wrong[][2] = {
+		{ 0, 0xfeed6667 }, { 4, 0 },	    { 4, 3 },
+		{ 8, 0 },	   { 8, 8 },	    { 8, UINT32_MAX },
+		{ 8, 1u << 31 },   { 16, 9992161 }, { 16, UINT32_MAX },
+	};
 	uint8_t raw[SG_HEADER];
 	struct sg_header h;
 
-	memcpy(raw, file_raw, sizeof raw);
-	write_le32(raw + at, value);
-	ck_assert_int_eq(sg_parse(&h, raw), err);
-}
-
-START_TEST(no_files)
-{
-	refused(0, 0xfeed6667, -EBADMSG);
-	refused(4, 0, -EINVAL);
-	refused(4, 3, -EINVAL);
-	refused(8, 8, -EINVAL);
-	refused(8, 0x80000000, -EINVAL);
-	refused(16, 0xffffffff, -EINVAL);
-	refused(16, 9992280, -EINVAL);
-	refused(12, 77, 0);
-	refused(16, 0, 0);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		sg_header_write(raw, &usual);
+		write_le32(raw + wrong[i][0], wrong[i][1]);
+		ck_assert_int_eq(sg_header_read(&h, raw), -EBADMSG);
+	}
 }
 END_TEST
 
-START_TEST(blocks)
+START_TEST(cut_and_damaged)
 {
-	const struct sg_header h = { .version = 2, .block_bytes = 1008 };
-	const struct sg_header old = { .version = 1, .block_bytes = 1008 };
-	const uint8_t want[SG_BLOCK] = { 7, 1, 0, 0, 0xf0, 3, 0, 0 };
-	struct sg_block b = { .number = 263, .bytes = 1000 };
-	uint8_t raw[SG_BLOCK];
+	uint8_t block[SG_BLOCK];
+	struct sg_block b;
 
-	sg_block_pack(raw, &b);
-	ck_assert_mem_eq(raw, want, sizeof raw);
-	b = (struct sg_block){ 0 };
-	ck_assert_int_eq(sg_block_parse(&h, &b, raw), 0);
-	ck_assert_uint_eq(b.number, 263);
+	sg_block_write(block, 7, 9992160);
+	ck_assert_int_eq(sg_block_read(&usual, block, 1008, &b), 0);
 	ck_assert_uint_eq(b.bytes, 1000);
-	ck_assert_uint_eq(sg_block_header(&old), 4);
-	ck_assert_int_eq(sg_block_parse(&old, &b, raw), 0);
-	ck_assert_uint_eq(b.bytes, 1004);
-	write_le32(raw + 4, 1009);
-	ck_assert_int_eq(sg_block_parse(&h, &b, raw), -EBADMSG);
-	write_le32(raw + 4, 8);
-	ck_assert_int_eq(sg_block_parse(&h, &b, raw), -EBADMSG);
-	write_le32(raw + 4, 9);
-	ck_assert_int_eq(sg_block_parse(&h, &b, raw), 0);
-	write_le32(raw, 0x80000000);
-	ck_assert_int_eq(sg_block_parse(&h, &b, raw), -EBADMSG);
+	ck_assert_uint_eq(b.cut, 9991160);
+	ck_assert_int_eq(sg_block_read(&usual, block, 8, &b), -ENODATA);
+	ck_assert_int_eq(sg_block_read(&usual, block, 0, &b), -ENODATA);
+	sg_block_write(block, 7, 9992161);
+	ck_assert_int_eq(sg_block_read(&usual, block, 1 << 30, &b), -EBADMSG);
+	sg_block_write(block, 7, 0);
+	ck_assert_int_eq(sg_block_read(&usual, block, 1 << 30, &b), -EBADMSG);
+	sg_block_write(block, 1u << 31, 8224);
+	ck_assert_int_eq(sg_block_read(&usual, block, 1 << 30, &b), -EBADMSG);
 }
 END_TEST
 
-SUITE("sg", file_header, no_files, blocks)
+START_TEST(version_1)
+{
+	struct sg_header h = usual;
+	uint8_t block[SG_BLOCK_1];
+	struct sg_block b;
+
+	h.version = 1;
+	h.block_bytes = 1004;
+	write_le32(block, 3);
+	ck_assert_int_eq(sg_block_read(&h, block, 5000, &b), 0);
+	ck_assert_uint_eq(b.number, 3);
+	ck_assert_uint_eq(b.header, 4);
+	ck_assert_uint_eq(b.bytes, 1000);
+	ck_assert_int_eq(sg_block_read(&h, block, 5, &b), 0);
+	ck_assert_uint_eq(b.bytes, 1);
+	ck_assert_uint_eq(b.cut, 999);
+	ck_assert_int_eq(sg_block_read(&h, block, 4, &b), -ENODATA);
+}
+END_TEST
+
+SUITE("sg", bytes, no_header, cut_and_damaged, version_1)
