@@ -82,42 +82,18 @@ files_allow(void)
 }
 
 static int
-writers_start(struct daemon *d)
-{
-	struct disks *disks = &d->setup.disks;
-	unsigned files = files_allow();
-	int err = 0;
-
-	d->writer = calloc(disks->n + 1, sizeof *d->writer);
-	d->disk_rate = calloc(disks->n + 1, sizeof *d->disk_rate);
-	if (!d->writer || !d->disk_rate)
-		return -ENOMEM;
-	for (unsigned i = 0; i < disks->n && !err; i++) {
-		struct writer_args args = { .number = i,
-					    .disk = &disks->disk[i],
-					    .queue = d->queue,
-					    .way = d->setup.way,
-					    .ways = d->setup.ways,
-					    .files = files / disks->n,
-					    .changed = wake,
-					    .arg = d };
-
-		/* The writer opens it while it is needed: an open disk
-		 * cannot be unmounted. */
-		disk_close(&disks->disk[i]);
-		err = writer_start(&d->writer[i], &args);
-		d->writers += !err;
-	}
-	return err;
-}
-
-static int
 threads_start(struct daemon *d, struct fault *fault)
 {
+	struct fleet_args args = { .way = d->setup.way,
+				   .ways = d->setup.ways,
+				   .files = files_allow(),
+				   .changed = wake,
+				   .arg = d };
 	int err = queue_make(&d->queue, BLOCKS_QUEUED);
 
+	args.queue = d->queue;
 	if (!err)
-		err = writers_start(d);
+		err = fleet_start(&d->fleet, &d->setup.disks, &args);
 	if (!err)
 		err = crew_start(&d->crew, &d->setup.o);
 	if (err) {
@@ -128,8 +104,7 @@ threads_start(struct daemon *d, struct fault *fault)
 	d->host = (struct session_host){ .pool = d->pool,
 					 .crew = &d->crew,
 					 .queue = d->queue,
-					 .writer = d->writer,
-					 .writers = d->writers,
+					 .fleet = &d->fleet,
 					 .durable = d->setup.durable,
 					 .wake = wake,
 					 .arg = d };
@@ -143,7 +118,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	int err;
 
 	*d = (struct daemon){ .signals = -1, .wake = -1 };
-	d->started = d->sampled = clock_steady();
+	d->started = clock_steady();
 	d->started_ns = clock_now();
 	d->ended = json_array();
 	d->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -179,10 +154,7 @@ daemon_finish(struct daemon *d)
 	crew_stop(&d->crew);
 	if (d->queue)
 		queue_drain(d->queue);
-	for (unsigned i = 0; i < d->writers; i++)
-		writer_stop(d->writer[i]);
-	free(d->writer);
-	free(d->disk_rate);
+	fleet_stop(&d->fleet);
 	queue_free(d->queue);
 	pool_free(d->pool);
 	setup_unload(&d->setup);
@@ -243,24 +215,6 @@ sessions_step(struct daemon *d, int64_t now)
 }
 
 static void
-disks_sample(struct daemon *d, int64_t now)
-{
-	double seconds = (double)(now - d->sampled) / 1e9;
-
-	if (seconds < 1)
-		return;
-	d->sampled = now;
-	for (unsigned i = 0; i < d->writers; i++) {
-		struct disk_rate *r = &d->disk_rate[i];
-		struct writer_facts f;
-
-		writer_facts(d->writer[i], &f);
-		r->rate = (double)(f.written - r->written) / seconds;
-		r->written = f.written;
-	}
-}
-
-static void
 signals_take(struct daemon *d)
 {
 	struct signalfd_siginfo info;
@@ -297,7 +251,8 @@ daemon_run(struct daemon *d)
 			       { server_fd(d->server), POLLIN, 0 } };
 
 	log_line(LOG_INFO, NULL, "ready on %s: %u disks, %u streams",
-		 d->setup.control.socket, d->writers, d->setup.streams);
+		 d->setup.control.socket, fleet_writers(&d->fleet),
+		 d->setup.streams);
 	while (!d->stopping || d->sessions || d->probes) {
 		eventfd_t n;
 		int64_t now;
@@ -311,7 +266,7 @@ daemon_run(struct daemon *d)
 			server_step(d->server);
 		now = clock_steady();
 		sessions_step(d, now);
-		disks_sample(d, now);
+		fleet_step(&d->fleet, now);
 		daemon_probes(d, NULL);
 	}
 	return 0;

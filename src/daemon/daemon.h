@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "daemon/crew.h"
+#include "daemon/fleet.h"
 #include "daemon/probe.h"
 #include "daemon/setup.h"
 #include "daemon/server.h"
@@ -24,20 +25,12 @@ struct waiter {
 	struct waiter *next; /* daemon::waiters */
 };
 
-/* Bytes per second of one disk, sampled once a second. */
-struct disk_rate {
-	uint64_t written;
-	double rate;
-};
-
 struct daemon {
 	struct setup setup;
 	struct pool *pool;
 	struct queue *queue;
-	struct writer **writer;	     /* one per disk */
-	struct disk_rate *disk_rate; /* likewise */
-	unsigned writers;
-	struct crew crew; /* the receivers */
+	struct fleet fleet; /* the disks */
+	struct crew crew;   /* the receivers */
 	struct session_host host;
 	struct server *server;
 
@@ -45,7 +38,6 @@ struct daemon {
 	bool stopping;
 	int64_t started;    /* steady */
 	int64_t started_ns; /* UTC */
-	int64_t sampled;    /* when disks were */
 
 	struct session *sessions; /* those that run */
 	unsigned last_id;

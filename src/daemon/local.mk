@@ -1,6 +1,7 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
 	%D%/crew.c %D%/crew.h \
+	%D%/fleet.c %D%/fleet.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/kernel.c %D%/kernel.h \
 	%D%/main.c \
@@ -9,7 +10,7 @@ spated_SOURCES = \
 	%D%/order.c %D%/order.h \
 	%D%/probe.c %D%/probe.h \
 	%D%/reception.c %D%/reception_feed.c %D%/reception_look.c %D%/reception.h \
-	%D%/report.c %D%/report_from.c %D%/report.h \
+	%D%/report.c %D%/report_disk.c %D%/report_from.c %D%/report.h \
 	%D%/server.c %D%/server.h \
 	%D%/session.c %D%/session_open.c %D%/session.h \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \

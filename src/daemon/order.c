@@ -148,12 +148,14 @@ name_free(struct daemon *d, const char *name, struct fault *fault)
 		if (!strcmp(s->name, name) || !strcmp(s->group, name))
 			return taken(fault, name, "it is being recorded");
 	}
-	for (unsigned i = 0; i < d->writers; i++) {
-		snprintf(path, sizeof path, "%s/%s", writer_path(d->writer[i]),
+	for (unsigned i = 0; i < d->fleet.n; i++) {
+		if (!fleet_writer(&d->fleet, i))
+			continue;
+		snprintf(path, sizeof path, "%s/%s", fleet_path(&d->fleet, i),
 			 name);
 		if (access(path, F_OK) == 0) {
 			snprintf(path, sizeof path, "it is on %s",
-				 writer_path(d->writer[i]));
+				 fleet_path(&d->fleet, i));
 			return taken(fault, name, path);
 		}
 	}
@@ -200,7 +202,7 @@ order_name(struct daemon *d, struct order *o, struct fault *fault)
 static int
 disks_there(struct daemon *d, struct fault *fault)
 {
-	if (d->writers)
+	if (fleet_writers(&d->fleet))
 		return 0;
 	fault_set(fault, -ENODEV, "no-disk", "there is no disk to record on");
 	fault_why(fault, "%s",

@@ -132,15 +132,18 @@ disks_json(struct session *s)
 {
 	json_t *disks = json_array();
 
-	for (unsigned i = 0; i < s->host->writers; i++) {
+	const struct fleet *fleet = s->host->fleet;
+
+	for (unsigned i = 0; i < fleet->n; i++) {
 		struct output_disk *d = &s->output.disk[i];
 
+		if (!fleet_writer(fleet, i) && !atomic_load(&d->chunks))
+			continue;
 		json_array_append_new(
 		    disks,
-		    json_pack("{s:s, s:I, s:I}", "path",
-			      writer_path(s->host->writer[i]), "chunks",
-			      (json_int_t)atomic_load(&d->chunks), "bytes",
-			      (json_int_t)atomic_load(&d->bytes)));
+		    json_pack("{s:s, s:I, s:I}", "path", fleet_path(fleet, i),
+			      "chunks", (json_int_t)atomic_load(&d->chunks),
+			      "bytes", (json_int_t)atomic_load(&d->bytes)));
 	}
 	return disks;
 }
@@ -281,26 +284,6 @@ report_info(struct session *s)
 	if (s->state != SESSION_ENDED)
 		live_set(info, s);
 	return info;
-}
-
-json_t *
-report_disk(struct writer *w, double rate)
-{
-	static const char *const state[] = {
-		[WRITER_IDLE] = "idle",	      [WRITER_WRITING] = "writing",
-		[WRITER_FULL] = "full",	      [WRITER_FAILED] = "failed",
-		[WRITER_MISSING] = "missing",
-	};
-	struct writer_facts f;
-
-	writer_facts(w, &f);
-	return json_pack(
-	    "{s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:f, s:s?, s:I}", "path",
-	    writer_path(w), "state", state[f.state], "why",
-	    f.why[0] ? f.why : NULL, "total", (json_int_t)f.space.total, "free",
-	    (json_int_t)f.space.free, "written", (json_int_t)f.written,
-	    "chunks", (json_int_t)f.chunks, "rate", rate, "writer", f.way,
-	    "errors", (json_int_t)f.errors);
 }
 
 json_t *

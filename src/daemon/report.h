@@ -13,7 +13,7 @@
  */
 json_t *report_info(struct session *s);
 json_t *report_tail(struct session *s); /* {"end":{..}} for the metadata */
-json_t *report_disk(struct writer *w, double rate);
+json_t *report_disks(const struct fleet *fleet);
 json_t *report_stream(const struct stream *s);
 json_t *report_memory(struct pool *pool);
 

@@ -44,14 +44,17 @@ folders_end(struct session *s)
 		.last_ns = s->end_ns,
 		.kind = INDEX_END,
 	};
+	struct fleet *fleet = s->host->fleet;
 	json_t *tail = report_tail(s);
 
 	/* One each: giving back a JSON value orders nothing between threads,
 	 * so the last of several might free what another still reads. */
-	atomic_store(&s->output.errands, s->host->writers);
-	for (unsigned i = 0; i < s->host->writers; i++) {
-		if (writer_end(s->host->writer[i], &s->output, &end,
-			       json_deep_copy(tail)) < 0)
+	atomic_store(&s->output.errands, fleet_writers(fleet));
+	for (unsigned i = 0; i < fleet->n; i++) {
+		struct writer *w = fleet_writer(fleet, i);
+
+		if (w &&
+		    writer_end(w, &s->output, &end, json_deep_copy(tail)) < 0)
 			abort(); /* a few bytes, and no way back */
 	}
 	json_decref(tail);
@@ -74,10 +77,15 @@ begin_look(struct session *s)
 static void
 disks_look(struct session *s)
 {
-	for (unsigned i = 0; i < s->host->writers; i++) {
+	const struct fleet *fleet = s->host->fleet;
+
+	for (unsigned i = 0; i < fleet->n; i++) {
+		struct writer *w = fleet_writer(fleet, i);
 		struct writer_facts f;
 
-		writer_facts(s->host->writer[i], &f);
+		if (!w)
+			continue;
+		writer_facts(w, &f);
 		if (f.state < WRITER_FULL)
 			return;
 	}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/fault.h"
+#include "daemon/fleet.h"
 #include "daemon/kernel.h"
 #include "daemon/reception.h"
 #include "flow/output.h"
@@ -46,8 +47,7 @@ struct session_host {
 	struct pool *pool;
 	struct crew *crew;
 	struct queue *queue;
-	struct writer **writer;
-	unsigned writers;
+	struct fleet *fleet;
 	int64_t durable;
 	void (*wake)(void *arg); /* wakes the event loop; any thread */
 	void *arg;

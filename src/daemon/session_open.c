@@ -58,16 +58,15 @@ head_make(struct session *s)
 				  .subs = stream->plan.subs,
 				  .channels_per_file =
 				      stream->o.channels_per_file };
-	const char **path = calloc(s->host->writers + 1, sizeof *path);
+	const struct fleet *fleet = s->host->fleet;
+	const char *path[FLEET_MOST];
 
-	if (!path)
-		return -ENOMEM;
-	for (unsigned i = 0; i < s->host->writers; i++)
-		path[i] = writer_path(s->host->writer[i]);
+	for (unsigned i = 0; i < fleet->n; i++) {
+		if (fleet_writer(fleet, i))
+			path[head.disks_n++] = fleet_path(fleet, i);
+	}
 	head.disks = path;
-	head.disks_n = s->host->writers;
 	s->head = meta_head(&head);
-	free(path);
 	return s->head ? 0 : -ENOMEM;
 }
 
@@ -79,7 +78,7 @@ output_open(struct session *s)
 	o->name = s->name;
 	o->head = s->head;
 	o->queue = s->host->queue;
-	o->disk = calloc(s->host->writers + 1, sizeof *o->disk);
+	o->disk = calloc(FLEET_MOST, sizeof *o->disk);
 	if (!o->disk)
 		return -ENOMEM;
 	o->subs = s->stream->plan.subs;
@@ -192,9 +191,13 @@ session_open(struct session **list, const struct session_host *host,
 static void
 folders_begin(struct session *s)
 {
-	atomic_store(&s->output.errands, s->host->writers);
-	for (unsigned i = 0; i < s->host->writers; i++) {
-		if (writer_begin(s->host->writer[i], &s->output) < 0)
+	struct fleet *fleet = s->host->fleet;
+
+	atomic_store(&s->output.errands, fleet_writers(fleet));
+	for (unsigned i = 0; i < fleet->n; i++) {
+		struct writer *w = fleet_writer(fleet, i);
+
+		if (w && writer_begin(w, &s->output) < 0)
 			abort(); /* a few bytes, and others have begun */
 	}
 }

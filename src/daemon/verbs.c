@@ -93,13 +93,15 @@ refuse_failed(struct daemon *d, const struct waiter *w)
 
 	fault_set(&fault, -EIO, "no-disk",
 		  "cannot record %s: no disk could take it", w->group);
-	for (unsigned i = 0; i < d->writers && at < sizeof why; i++) {
+	for (unsigned i = 0; i < d->fleet.n && at < sizeof why; i++) {
+		struct writer *of = fleet_writer(&d->fleet, i);
 		struct writer_facts f;
 
-		writer_facts(d->writer[i], &f);
+		if (!of)
+			continue;
+		writer_facts(of, &f);
 		at += (size_t)snprintf(why + at, sizeof why - at, "%s%s: %s",
-				       i ? "; " : "", writer_path(d->writer[i]),
-				       f.why);
+				       at ? "; " : "", writer_path(of), f.why);
 	}
 	fault_why(&fault, "%s", why);
 	fault_hint(&fault, "'spate disks' shows them");
@@ -224,17 +226,6 @@ do_info(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return 0;
 }
 
-static json_t *
-disks_list(struct daemon *d)
-{
-	json_t *list = json_array();
-
-	for (unsigned i = 0; i < d->writers; i++)
-		json_array_append_new(
-		    list, report_disk(d->writer[i], d->disk_rate[i].rate));
-	return list;
-}
-
 static int
 do_disks(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	 struct fault *fault)
@@ -247,9 +238,9 @@ do_disks(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	for (unsigned i = 0; i < patterns->n; i++)
 		json_array_append_new(list, json_string(patterns->text[i]));
 	server_answer(d->server, ticket,
-		      json_pack("{s:o, s:o, s:i}", "disks", disks_list(d),
-				"patterns", list, "skipped",
-				(int)d->setup.disks.skipped));
+		      json_pack("{s:o, s:o, s:i}", "disks",
+				report_disks(&d->fleet), "patterns", list,
+				"skipped", (int)d->setup.disks.skipped));
 	return 0;
 }
 
@@ -285,7 +276,8 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		      units_show_time_ns(text, d->started_ns), "uptime_s",
 		      (double)(clock_steady() - d->started) / 1e9, "memory",
 		      report_memory(d->pool), "recordings", list, "disks",
-		      disks_list(d), "streams_n", (int)d->setup.streams));
+		      report_disks(&d->fleet), "streams_n",
+		      (int)d->setup.streams));
 	return 0;
 }
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What the daemon says of its disks; the keys are in verbs.h. */
+#include "daemon/report.h"
+
+static json_t *
+disk_json(const struct fleet_disk *d)
+{
+	static const char *const state[] = {
+		[WRITER_IDLE] = "idle",	      [WRITER_WRITING] = "writing",
+		[WRITER_FULL] = "full",	      [WRITER_FAILED] = "failed",
+		[WRITER_MISSING] = "missing",
+	};
+	struct writer_facts f;
+
+	writer_facts(d->writer, &f);
+	return json_pack(
+	    "{s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:f, s:s?, s:I}", "path",
+	    d->disk.path, "state", state[f.state], "why",
+	    f.why[0] ? f.why : NULL, "total", (json_int_t)f.space.total, "free",
+	    (json_int_t)f.space.free, "written", (json_int_t)f.written,
+	    "chunks", (json_int_t)f.chunks, "rate", d->rate, "writer", f.way,
+	    "errors", (json_int_t)f.errors);
+}
+
+json_t *
+report_disks(const struct fleet *fleet)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < fleet->n; i++) {
+		if (fleet_writer(fleet, i))
+			json_array_append_new(list, disk_json(&fleet->disk[i]));
+	}
+	return list;
+}
