@@ -22,7 +22,7 @@
 /* What all reports of one session say. */
 struct totals {
 	struct counts c;
-	uint64_t packets, lost, bytes, overruns;
+	uint64_t packets, lost, risk, bytes, overruns;
 };
 
 json_t *
@@ -65,7 +65,7 @@ report_run_last(const struct output_run *r)
 static void
 totals_take(struct session *s, struct totals *t)
 {
-	struct output *o = &s->output;
+	struct output *o = s->output;
 	uint64_t unwritten = atomic_load(&o->lost_packets);
 
 	reception_counts(s->in, s->part, &t->c);
@@ -73,6 +73,7 @@ totals_take(struct session *s, struct totals *t)
 	t->packets = s->state >= SESSION_CLOSING ? atomic_load(&o->packets)
 						 : t->c.placed - unwritten;
 	t->bytes = atomic_load(&o->bytes);
+	t->risk = atomic_load(&o->risk_packets);
 	t->overruns = reception_overruns(s->in);
 	t->lost = 0;
 	pthread_mutex_lock(&o->lock);
@@ -135,7 +136,7 @@ disks_json(struct session *s)
 	const struct fleet *fleet = s->host->fleet;
 
 	for (unsigned i = 0; i < fleet->n; i++) {
-		struct output_disk *d = &s->output.disk[i];
+		struct output_disk *d = &s->output->disk[i];
 
 		if (!fleet_writer(fleet, i) && !atomic_load(&d->chunks))
 			continue;
@@ -163,6 +164,7 @@ counts_set(json_t *to, const struct totals *t)
 			    integer(c->drop[DROP_DUPLICATE]));
 	json_object_set_new(to, "packets_unreadable", integer(c->unreadable));
 	json_object_set_new(to, "packets_moved", integer(c->moved));
+	json_object_set_new(to, "packets_at_risk", integer(t->risk));
 	json_object_set_new(to, "overruns", integer(t->overruns));
 	json_object_set_new(to, "heaps", integer(c->heaps));
 	json_object_set_new(to, "heaps_incomplete",
@@ -182,7 +184,7 @@ report_tail(struct session *s)
 			"bytes", (json_int_t)t.bytes);
 	counts_set(end, &t);
 	if (s->shape->store == HEAP_ROW) /* indexes do not tell the last heap */
-		json_object_set_new(end, "runs", runs_json(&s->output));
+		json_object_set_new(end, "runs", runs_json(s->output));
 	report_from(s, end);
 	return json_pack("{s:o}", "end", end);
 }
@@ -255,7 +257,7 @@ gaps(struct output *o)
 json_t *
 report_info(struct session *s)
 {
-	struct output *o = &s->output;
+	struct output *o = s->output;
 	struct totals t;
 	json_t *info;
 

@@ -173,7 +173,7 @@ runs_find(struct output *o, struct origin *list)
 static json_t *
 sub_json(struct session *s, unsigned i, const struct origin *o)
 {
-	struct output_sub *sub = &s->output.sub[i];
+	struct output_sub *sub = &s->output->sub[i];
 	struct counts c;
 
 	if (s->sub)
@@ -243,7 +243,7 @@ report_from(struct session *s, json_t *to)
 	list = origins_find(s->in);
 	if (!list)
 		return;
-	runs_find(&s->output, list);
+	runs_find(s->output, list);
 	session_subs_sample(s, now);
 	subs = json_array();
 	for (unsigned i = 0; i < s->stream->plan.subs; i++)

@@ -30,16 +30,16 @@ session_stop(struct session *s, const char *reason)
 static bool
 errands_done(struct session *s)
 {
-	return atomic_load_explicit(&s->output.errands, memory_order_acquire) ==
-	       0;
+	return atomic_load_explicit(&s->output->errands,
+				    memory_order_acquire) == 0;
 }
 
 static void
 folders_end(struct session *s)
 {
 	struct index_record end = {
-		.number = atomic_load(&s->output.records),
-		.first = atomic_load(&s->output.packets),
+		.number = atomic_load(&s->output->records),
+		.first = atomic_load(&s->output->packets),
 		.first_ns = s->start_ns,
 		.last_ns = s->end_ns,
 		.kind = INDEX_END,
@@ -49,12 +49,12 @@ folders_end(struct session *s)
 
 	/* One each: giving back a JSON value orders nothing between threads,
 	 * so the last of several might free what another still reads. */
-	atomic_store(&s->output.errands, fleet_writers(fleet));
+	atomic_store(&s->output->errands, fleet_writers(fleet));
 	for (unsigned i = 0; i < fleet->n; i++) {
 		struct writer *w = fleet_writer(fleet, i);
 
 		if (w &&
-		    writer_end(w, &s->output, &end, json_deep_copy(tail)) < 0)
+		    writer_end(w, s->output, &end, json_deep_copy(tail)) < 0)
 			abort(); /* a few bytes, and no way back */
 	}
 	json_decref(tail);
@@ -64,7 +64,7 @@ folders_end(struct session *s)
 static void
 begin_look(struct session *s)
 {
-	if (atomic_load(&s->output.folders)) {
+	if (atomic_load(&s->output->folders)) {
 		s->state = SESSION_RECORDING;
 	} else if (errands_done(s)) {
 		s->failed = true;
@@ -149,7 +149,7 @@ session_step(struct session *s, int64_t now)
 	    reception_flushed(s->in))
 		s->state = SESSION_WRITING;
 	if (s->state == SESSION_WRITING &&
-	    atomic_load_explicit(&s->output.in_flight, memory_order_acquire) ==
+	    atomic_load_explicit(&s->output->in_flight, memory_order_acquire) ==
 		0) {
 		s->state = SESSION_CLOSING;
 		folders_end(s);

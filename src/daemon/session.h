@@ -75,8 +75,7 @@ struct session {
 
 	struct format_shape *shape; /* in the reception */
 	json_t *head;
-	struct output output;
-	bool opened; /* the output is */
+	struct output *output; /* held; writers may hold it longer */
 
 	int64_t start_ns, end_ns; /* UTC; end 0: runs */
 	int64_t started, stop_at; /* steady; stop_at 0: not by itself */

@@ -32,7 +32,7 @@ block_out(void *arg, struct block *b)
 
 	if (s->stream->split)
 		b->sub = 0;
-	output_put(&s->output, b);
+	output_put(s->output, b);
 }
 
 static void
@@ -73,19 +73,19 @@ head_make(struct session *s)
 static int
 output_open(struct session *s)
 {
-	struct output *o = &s->output;
+	struct output_args args = { .name = s->name,
+				    .head = s->head,
+				    .queue = s->host->queue,
+				    .disks = FLEET_MOST,
+				    .durable = s->host->durable,
+				    .changed = changed,
+				    .arg = (void *)s->host,
+				    .subs = s->stream->plan.subs,
+				    .fill = s->stream->fill,
+				    .format = s->stream->format,
+				    .shape = s->shape };
 
-	o->name = s->name;
-	o->head = s->head;
-	o->queue = s->host->queue;
-	o->disk = calloc(FLEET_MOST, sizeof *o->disk);
-	if (!o->disk)
-		return -ENOMEM;
-	o->subs = s->stream->plan.subs;
-	o->durable = s->host->durable;
-	o->changed = changed;
-	o->arg = (void *)s->host;
-	return output_init(o, s->stream->fill, s->stream->format, s->shape);
+	return output_make(&s->output, &args);
 }
 
 static int
@@ -101,9 +101,7 @@ session_make(struct session *s)
 	err = head_make(s);
 	if (err)
 		return err;
-	err = output_open(s);
-	s->opened = !err;
-	return err;
+	return output_open(s);
 }
 
 const char *
@@ -193,11 +191,11 @@ folders_begin(struct session *s)
 {
 	struct fleet *fleet = s->host->fleet;
 
-	atomic_store(&s->output.errands, fleet_writers(fleet));
+	atomic_store(&s->output->errands, fleet_writers(fleet));
 	for (unsigned i = 0; i < fleet->n; i++) {
 		struct writer *w = fleet_writer(fleet, i);
 
-		if (w && writer_begin(w, &s->output) < 0)
+		if (w && writer_begin(w, s->output) < 0)
 			abort(); /* a few bytes, and others have begun */
 	}
 }
@@ -223,13 +221,11 @@ session_drop(struct session *list)
 	}
 }
 
-/* The output before the reception: its fill may use the threads it learned. */
 void
 session_free(struct session *s)
 {
-	if (s->opened)
-		output_finish(&s->output);
-	free(s->output.disk);
+	if (s->output)
+		output_drop(s->output);
 	free(s->sub);
 	kernel_clear(&s->kernel);
 	json_decref(s->kernel_lost);

@@ -33,6 +33,7 @@ leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o)
 		free(l);
 		return err;
 	}
+	output_hold(o);
 	atomic_fetch_add_explicit(&o->folders, 1, memory_order_relaxed);
 	*leaf = l;
 	return 0;
@@ -212,13 +213,17 @@ leaf_due(const struct leaf *l)
 	return l->since + l->output->durable;
 }
 
+/* They may be there or not, but for those of a folder that was removed. */
 static void
 round_lose(struct leaf *l, int err)
 {
 	uint64_t packets = 0;
 
 	for (unsigned i = 0; i < l->records; i++) {
-		output_unwrite(l->output, &l->record[i]);
+		if (err == -ENOENT)
+			output_unwrite(l->output, &l->record[i]);
+		else
+			output_risk(l->output, &l->record[i]);
 		packets += l->record[i].present;
 	}
 	log_line(LOG_ERROR, l->output->name,
@@ -250,6 +255,7 @@ leaf_close(struct leaf *l, const struct index_record *end, const json_t *tail)
 	int err = leaf_sync(l), closed;
 
 	closed = folder_close(l->folder, end, tail);
+	output_drop(l->output);
 	free(l->told);
 	free(l);
 	return err ? err : closed;

@@ -18,7 +18,7 @@
 enum { LEAF_ROUND = 128 }; /* chunks that may wait for a round */
 
 struct leaf {
-	struct output *output;
+	struct output *output; /* held */
 	struct folder *folder;
 	struct leaf *next; /* writer::leaves */
 

@@ -14,7 +14,8 @@ libflow_a_SOURCES = \
 	%D%/leaf.c %D%/leaf.h \
 	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
-	%D%/output.c %D%/output.h \
+	%D%/output.c %D%/output.h %D%/output_priv.h \
+	%D%/output_runs.c %D%/output_told.c \
 	%D%/parking.c %D%/parking.h \
 	%D%/place.c %D%/place.h \
 	%D%/pool.c %D%/pool.h %D%/pool_priv.h \

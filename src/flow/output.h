@@ -21,7 +21,12 @@
  *                                one recording, may at the same time
  *   writers    output_seal       fill, once, by the first that gets it
  *              output_written    or output_lost: the block is accounted for
- *   event loop output_init, the counters, output_finish
+ *   event loop output_make, the counters
+ *
+ * It lives as long as anybody holds it: the session that made it, and every
+ * writer that has a folder, an errand or a block of it.  A disk that hangs
+ * may keep its writer for hours, and the session does not wait for it; so all
+ * that a writer reads of an output is the output's own.
  */
 
 /* One run of a substream's sequence, as far as blocks were handed on. */
@@ -60,30 +65,58 @@ struct output_sub {
 	_Atomic uint64_t bytes, lost_packets; /* as output's own */
 };
 
-struct output {
+/* What is made into an output; copied, but for `queue` and `format`, which
+ * outlive all writers, and the shape's own arrays where they are too long. */
+struct output_args {
 	const char *name;
 	const json_t *head; /* the first line of the metadata */
 	struct queue *queue;
-	struct output_disk *disk; /* one per writer, in their order */
-	int64_t durable;	  /* ns between rounds; 0 every block */
+	unsigned disks;	 /* writers, which count from 0 */
+	int64_t durable; /* ns between rounds; 0 every block */
 	/* Called when the last block in flight is accounted for; any thread. */
 	void (*changed)(void *arg);
 	void *arg;
 	unsigned subs; /* substreams; 0 is 1 */
+	enum fill_kind fill;
+	const struct format_ops *format;
+	/* Its receiver may learn until it puts the first block, which is when
+	 * the copy is made that writers see. */
+	const struct format_shape *shape;
+};
 
+enum { OUTPUT_THREADS = 1024 }; /* as many have their list copied */
+
+struct output {
+	char *name;
+	json_t *head;
+	struct queue *queue;
+	struct output_disk *disk; /* one per writer, in their order */
+	unsigned disks;
+	int64_t durable;
+	void (*changed)(void *arg);
+	void *arg;
+	unsigned subs;
+
+	atomic_uint holders;   /* acq_rel: the last sees all that others did */
 	atomic_uint in_flight; /* put, not yet written or lost; the drop to
 				   zero (release) pairs with the event loop's
 				   acquire: it then sees all totals */
 	atomic_uint errands;   /* of writers, not yet done; the same pairing */
 	atomic_uint folders;   /* that were made */
 	_Atomic uint64_t packets, bytes, lost_packets, chunks;
-	_Atomic uint64_t records; /* of indexes, gaps too */
+	_Atomic uint64_t risk_packets; /* of the lost: they may be there */
+	_Atomic uint64_t records;      /* of indexes, gaps too */
 
 	const struct format_ops *format;
-	const struct format_shape *shape;
-	struct output_sub *sub; /* each substream */
+	const struct format_shape *shape; /* the copy below */
+	struct output_sub *sub;		  /* each substream */
 
 	pthread_mutex_t lock; /* over what is below */
+	/* Written by the first output_put at the latest; read by who has a
+	 * block, which came by the queue. */
+	const struct format_shape *learning; /* NULL: it is copied */
+	struct format_shape own;
+	uint32_t thread[OUTPUT_THREADS];
 	uint64_t next_number;
 	struct output_run *run;
 	unsigned runs, more; /* all; beyond the first of each substream */
@@ -92,11 +125,12 @@ struct output {
 	unsigned controls;
 };
 
-/* What is above `in_flight` is set.  0 or -ENOMEM. */
-int output_init(struct output *o, enum fill_kind kind,
-		const struct format_ops *format,
-		const struct format_shape *shape);
-void output_finish(struct output *o);
+/* One that the caller holds.  0 or -ENOMEM. */
+int output_make(struct output **output, const struct output_args *args);
+
+/* Any thread that has it by somebody's hold. */
+void output_hold(struct output *o);
+void output_drop(struct output *o);
 
 /* Takes a CLOSED block over.  Any receiver. */
 void output_put(struct output *o, struct block *b);
@@ -118,7 +152,13 @@ bool output_described(struct output *o, const uint8_t *descriptor,
 /* Is one more control heap to be told?  Any writer. */
 bool output_controlled(struct output *o);
 
-/* Of a block that was written but could not be made durable. */
+/*
+ * Of a block that was written but not made durable: it is gone (unwrite), or
+ * nobody can tell (risk): its packets are taken for lost, and told as packets
+ * at risk besides.  unrisk: it was made durable after all.
+ */
 void output_unwrite(struct output *o, const struct index_record *r);
+void output_risk(struct output *o, const struct index_record *r);
+void output_unrisk(struct output *o, const struct index_record *r);
 
 #endif

@@ -285,14 +285,11 @@ pool_borrow(struct pool *p, struct stock **stock, const struct stock_args *args,
 }
 
 void
-stock_return(struct stock *s)
+pool_take_back(struct stock *s)
 {
 	struct pool *p = s->pool;
 	struct stock **at;
 
-	/* Who saw the last block home may be faster than who brought it. */
-	pthread_mutex_lock(&s->lock);
-	pthread_mutex_unlock(&s->lock);
 	pthread_mutex_lock(&p->lock);
 	for (at = &p->stocks; *at != s; at = &(*at)->next)
 		;

@@ -15,7 +15,8 @@
  * when it is done.
  *
  * Any thread may call; pool functions take a lock and are for the event
- * loop, stock functions take another one and cost a few instructions.
+ * loop, stock functions take another one and cost a few instructions.  Lock
+ * order: none is held while the other is taken.
  */
 struct pool;
 struct stock;
@@ -53,7 +54,8 @@ uint64_t pool_need(const struct stock_args *args);
 int pool_borrow(struct pool *pool, struct stock **stock,
 		const struct stock_args *args, struct fault *fault);
 
-/* Every block is home. */
+/* Of blocks that are not home yet (a disk that hangs may have one), the last
+ * takes the stock along. */
 void stock_return(struct stock *stock);
 
 /*

@@ -23,6 +23,7 @@ struct stock {
 	atomic_uint need; /* the same */
 	unsigned each;	  /* blocks that a substream has a right to */
 	uint32_t *held;	  /* of each substream: blocks that are not home */
+	bool leaving;	  /* returned; goes with its last block */
 
 	uint64_t *bits;
 	struct block block[];
@@ -33,5 +34,8 @@ int stock_new(struct stock **stock, struct pool *pool,
 	      const struct stock_args *args);
 void stock_fill(struct stock *s); /* once it has `data` */
 void stock_free(struct stock *s);
+
+/* The extent is free again, and the stock with it; any thread. */
+void pool_take_back(struct stock *s);
 
 #endif

@@ -176,6 +176,7 @@ static void
 go_home(struct block *b)
 {
 	struct stock *s = b->home;
+	bool last;
 
 	b->state = BLOCK_FREE;
 	pthread_mutex_lock(&s->lock);
@@ -184,7 +185,25 @@ go_home(struct block *b)
 	if (s->held[b->taker]-- <= s->each)
 		atomic_fetch_add_explicit(&s->need, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->home, 1, memory_order_relaxed);
+	last = s->leaving && stock_home(s) == s->a.blocks;
 	pthread_mutex_unlock(&s->lock);
+	if (last)
+		pool_take_back(s);
+}
+
+void
+stock_return(struct stock *s)
+{
+	bool all;
+
+	/* Also because who saw the last block home may be faster than who
+	 * brought it. */
+	pthread_mutex_lock(&s->lock);
+	s->leaving = true;
+	all = stock_home(s) == s->a.blocks;
+	pthread_mutex_unlock(&s->lock);
+	if (all)
+		pool_take_back(s);
 }
 
 void

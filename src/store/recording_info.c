@@ -159,6 +159,7 @@ add_counts(json_t *info, const json_t *tail)
 		"packets_duplicate",
 		"packets_unreadable",
 		"packets_moved",
+		"packets_at_risk",
 		"datagrams",
 		"drops",
 		"overruns",

@@ -30,8 +30,7 @@ struct disk_bench {
 	struct stock *stock;
 	struct queue *queue;
 	struct format_shape shape;
-	struct output output;
-	struct output_disk written[BENCH_DISKS];
+	struct output *output;
 	json_t *head;
 	atomic_uint changes;
 };
@@ -67,6 +66,7 @@ disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 	struct stock_args args = { .blocks = blocks,
 				   .slots = slots,
 				   .slot_bytes = slot_bytes };
+	struct output_args output;
 	struct fault fault;
 
 	log_level_set(LOG_ERROR);
@@ -84,22 +84,24 @@ disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 					  .fps = 1000,
 					  .threads_n = 1 };
 	b->head = json_pack("{s:i}", "spate", 1);
-	b->output = (struct output){ .name = bench_name,
-				     .head = b->head,
-				     .queue = b->queue,
-				     .disk = b->written,
-				     .durable = INT64_MAX / 2,
-				     .changed = disk_bench_changed,
-				     .arg = b };
-	ck_assert_int_eq(
-	    output_init(&b->output, FILL_ZERO, &fake_format, &b->shape), 0);
+	output = (struct output_args){ .name = bench_name,
+				       .head = b->head,
+				       .queue = b->queue,
+				       .disks = BENCH_DISKS,
+				       .durable = INT64_MAX / 2,
+				       .changed = disk_bench_changed,
+				       .arg = b,
+				       .fill = FILL_ZERO,
+				       .format = &fake_format,
+				       .shape = &b->shape };
+	ck_assert_int_eq(output_make(&b->output, &output), 0);
 }
 
 static inline void
 disk_bench_close(struct disk_bench *b)
 {
 	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
-	output_finish(&b->output);
+	output_drop(b->output);
 	json_decref(b->head);
 	queue_free(b->queue);
 	stock_return(b->stock);
@@ -137,7 +139,7 @@ disk_bench_block(struct disk_bench *b, uint64_t number, uint32_t used)
 	k->number = number;
 	k->first_ns = 1000 + (int64_t)number;
 	k->last_ns = 2000 + (int64_t)number;
-	k->session = &b->output;
+	k->session = b->output;
 	block_close(k);
 	return k;
 }

@@ -22,7 +22,7 @@ open_with(const struct write_ops *ops, struct fake_whim *whim)
 
 	way = (struct writer_way){ ops, whim };
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
-	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], &bench.output), 0);
+	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], bench.output), 0);
 	chunk_maker_init(&maker, bench.disk[0].path, &way, 1);
 	/* The probe is another matter; its page is let pass. */
 	*whim = (struct fake_whim){ .opens = 0 };

@@ -12,7 +12,7 @@ static void
 open_leaf(void)
 {
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
-	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], &bench.output), 0);
+	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], bench.output), 0);
 }
 
 static void
@@ -121,15 +121,15 @@ START_TEST(chunks_are_announced)
 	block_seal(b);
 	leaf_announce(leaf, b);
 	ck_assert(!has_line("{\"chunk\":"));
-	shape = *bench.output.shape;
+	shape = *bench.output->shape;
 	shape.store = HEAP_CUBE;
-	bench.output.shape = &shape;
+	bench.output->shape = &shape;
 	leaf_announce(leaf, b);
 	ck_assert(has_line("{\"run\":0,\"base\":"));
 	ck_assert(
 	    has_line("{\"chunk\":4,\"run\":0,\"first\":\"256\",\"bytes\":640,"
 		     "\"present\":10,\"missing\":0}"));
-	bench.output.shape = &bench.shape;
+	bench.output->shape = &bench.shape;
 	block_drop(b);
 	close_leaf();
 }
@@ -192,10 +192,10 @@ END_TEST
 START_TEST(blocks_are_due_at_once_or_by_time)
 {
 	open_leaf();
-	bench.output.durable = 0;
+	bench.output->durable = 0;
 	add(0, 0, false, chunk_fd(0));
 	ck_assert_int_eq(leaf_due(leaf), leaf->since);
-	bench.output.durable = 5000000000;
+	bench.output->durable = 5000000000;
 	ck_assert_int_eq(leaf_due(leaf), leaf->since + 5000000000);
 	close_leaf();
 }
@@ -212,25 +212,43 @@ START_TEST(a_failed_round_is_counted)
 	for (uint64_t i = 0; i < 3; i++) {
 		struct block *b = disk_bench_block(&bench, i, 8);
 
-		atomic_store(&bench.output.in_flight, 2);
+		atomic_store(&bench.output->in_flight, 2);
 		b->used = 10;
 		block_seal(b);
-		output_written(&bench.output, b, 0);
+		output_written(bench.output, b, 0);
 	}
-	bench.output.runs = 1; /* it is zero: the first of all */
-	bench.output.run[0].packets = 24;
+	bench.output->runs = 1; /* it is zero: the first of all */
+	bench.output->run[0].packets = 24;
 	add(0, 0, false, chunk_fd(0));
 	add(1, 0, false, pipes[1]); /* fdatasync of a pipe fails */
 	add(2, 0, false, chunk_fd(2));
 	ck_assert_int_eq(leaf_sync(leaf), -EINVAL);
 	ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 0);
-	ck_assert_uint_eq(bench.output.packets, 0);
-	ck_assert_uint_eq(bench.output.bytes, 0);
-	ck_assert_uint_eq(bench.output.lost_packets, 24);
-	ck_assert_uint_eq(bench.output.chunks, 0);
-	ck_assert_uint_eq(bench.output.records, 0);
-	ck_assert_uint_eq(bench.output.run[0].packets, 0);
+	ck_assert_uint_eq(bench.output->packets, 0);
+	ck_assert_uint_eq(bench.output->bytes, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 24);
+	ck_assert_uint_eq(bench.output->risk_packets, 24);
+	ck_assert_uint_eq(bench.output->chunks, 0);
+	ck_assert_uint_eq(bench.output->records, 0);
+	ck_assert_uint_eq(bench.output->run[0].packets, 0);
 	close(pipes[0]);
+	close_leaf();
+}
+END_TEST
+
+/* Of a folder that was removed nobody need ask. */
+START_TEST(what_is_removed_is_not_at_risk)
+{
+	open_leaf();
+	add(0, 0, false, chunk_fd(0));
+	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "00000000")), 0);
+	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "index")), 0);
+	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "meta.jsonl")), 0);
+	ck_assert_int_eq(unlinkat(bench.disk[0].fd, bench_name, AT_REMOVEDIR),
+			 0);
+	ck_assert_int_eq(leaf_sync(leaf), -ENOENT);
+	ck_assert_uint_eq(bench.output->lost_packets, 8);
+	ck_assert_uint_eq(bench.output->risk_packets, 0);
 	close_leaf();
 }
 END_TEST
@@ -257,14 +275,14 @@ START_TEST(a_taken_name_is_refused)
 	struct leaf *other;
 
 	open_leaf();
-	ck_assert_int_eq(leaf_open(&other, &bench.disk[0], &bench.output),
+	ck_assert_int_eq(leaf_open(&other, &bench.disk[0], bench.output),
 			 -EEXIST);
-	ck_assert_uint_eq(bench.output.folders, 1);
+	ck_assert_uint_eq(bench.output->folders, 1);
 	close_leaf();
 }
 END_TEST
 
 SUITE("leaf", only_a_round_names_chunks, chunks_are_announced, times_of_arrival,
       times_of_the_data, a_full_round_is_due, blocks_are_due_at_once_or_by_time,
-      a_failed_round_is_counted, an_end_is_the_last_record,
-      a_taken_name_is_refused)
+      a_failed_round_is_counted, what_is_removed_is_not_at_risk,
+      an_end_is_the_last_record, a_taken_name_is_refused)

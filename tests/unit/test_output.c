@@ -20,8 +20,7 @@ static struct pool *pool;
 static struct stock *stock;
 static struct queue *queue;
 static struct taker *taker;
-static struct output output;
-static struct output_disk written[1];
+static struct output *output;
 static struct format_shape shape;
 
 static void
@@ -37,6 +36,7 @@ output_open(unsigned subs)
 		.blocks = BLOCKS, .slots = SLOTS, .slot_bytes = 32, .subs = subs
 	};
 	struct fault fault;
+	json_t *head;
 
 	log_level_set(LOG_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
@@ -44,13 +44,19 @@ output_open(unsigned subs)
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
 	ck_assert_int_eq(taker_join(&taker, queue), 0);
 	shape = (struct format_shape){ .payload = 32, .parts = 1 };
-	output = (struct output){ .name = "test",
-				  .queue = queue,
-				  .disk = written,
-				  .changed = nothing,
-				  .subs = subs };
-	ck_assert_int_eq(output_init(&output, FILL_ZERO, &fake_format, &shape),
-			 0);
+	head = json_object();
+	ck_assert_int_eq(
+	    output_make(&output, &(struct output_args){ .name = "test",
+							.head = head,
+							.queue = queue,
+							.disks = 1,
+							.changed = nothing,
+							.subs = subs,
+							.fill = FILL_ZERO,
+							.format = &fake_format,
+							.shape = &shape }),
+	    0);
+	json_decref(head);
 }
 
 static void
@@ -59,8 +65,8 @@ output_close(void)
 	bool last;
 
 	ck_assert_uint_eq(stock_home(stock), BLOCKS);
-	ck_assert_uint_eq(output.in_flight, 0);
-	output_finish(&output);
+	ck_assert_uint_eq(output->in_flight, 0);
+	output_drop(output);
 	taker_leave(taker, &last);
 	queue_free(queue);
 	stock_return(stock);
@@ -82,7 +88,7 @@ put(unsigned sub, uint32_t run, uint64_t first, uint32_t filled)
 	b->present[0] = (1ull << b->used) - 2;
 	b->first_ns = b->last_ns = 5;
 	block_close(b);
-	output_put(&output, b);
+	output_put(output, b);
 }
 
 /* Of the block that waits longest; its number. */
@@ -94,20 +100,20 @@ take(bool lost)
 
 	ck_assert_int_eq(queue_take(taker, &b, 0), 0);
 	number = b->number;
-	output_seal(&output, b);
+	output_seal(output, b);
 	if (lost)
-		output_lost(&output, b);
+		output_lost(output, b);
 	else
-		output_written(&output, b, 0);
+		output_written(output, b, 0);
 	return number;
 }
 
 static const struct output_run *
 run_of(unsigned sub, uint32_t run)
 {
-	for (unsigned i = 0; i < output.runs; i++) {
-		if (output.run[i].sub == sub && output.run[i].run == run)
-			return &output.run[i];
+	for (unsigned i = 0; i < output->runs; i++) {
+		if (output->run[i].sub == sub && output->run[i].run == run)
+			return &output->run[i];
 	}
 	return NULL;
 }
@@ -121,7 +127,7 @@ START_TEST(runs_are_each_substreams_own)
 	put(2, 1, 0, 5);
 	put(1, 1, 16, 1);
 	put(2, 1, 8, 1);
-	ck_assert_uint_eq(output.runs, 4);
+	ck_assert_uint_eq(output->runs, 4);
 	ck_assert_uint_eq(run_of(1, 0)->packets, 7);
 	ck_assert_uint_eq(run_of(1, 0)->first, 1);
 	ck_assert_uint_eq(run_of(1, 0)->last, 12);
@@ -137,10 +143,10 @@ START_TEST(runs_are_each_substreams_own)
 		ck_assert_uint_eq(take(i == 3), i);
 	ck_assert_uint_eq(run_of(2, 1)->packets, 1);
 	ck_assert_uint_eq(run_of(2, 0)->packets, 2);
-	output_unwrite(&output, &(struct index_record){ .run = 1,
-							.sub = 1,
-							.present = 1,
-							.kind = INDEX_BLOCK });
+	output_unwrite(output, &(struct index_record){ .run = 1,
+						       .sub = 1,
+						       .present = 1,
+						       .kind = INDEX_BLOCK });
 	ck_assert_uint_eq(run_of(1, 1)->packets, 0);
 	ck_assert_uint_eq(run_of(2, 1)->packets, 1);
 	output_close();
@@ -155,13 +161,13 @@ START_TEST(no_substream_takes_all_the_room)
 		put(3, run, 0, 1);
 		take(false);
 	}
-	ck_assert_uint_eq(output.runs, OUTPUT_RUNS + 1);
+	ck_assert_uint_eq(output->runs, OUTPUT_RUNS + 1);
 	for (unsigned sub = 0; sub < SUBS; sub++) {
 		put(sub, 9999, 0, 2);
 		take(false);
 		ck_assert_int_eq(run_of(sub, 9999) != NULL, sub != 3);
 	}
-	ck_assert_uint_eq(output.packets, OUTPUT_RUNS + 50 + 2 * SUBS);
+	ck_assert_uint_eq(output->packets, OUTPUT_RUNS + 50 + 2 * SUBS);
 	output_close();
 }
 END_TEST
@@ -183,7 +189,7 @@ receiver(void *arg)
 			b->used = b->filled = SLOTS;
 			b->present[0] = (1ull << SLOTS) - 1;
 			block_close(b);
-			output_put(&output, b);
+			output_put(output, b);
 		}
 	}
 	return NULL;
@@ -212,15 +218,74 @@ START_TEST(receivers_on_many_threads)
 		most = b->number > most ? b->number : most;
 		if (seen[b->number]++ || (b->gap && seen[b->number - 1]++))
 			ck_abort_msg("a number was given twice");
-		output_seal(&output, b);
-		output_written(&output, b, 0);
+		output_seal(output, b);
+		output_written(output, b, 0);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(most + 1, numbers);
-	ck_assert_uint_eq(output.runs, SUBS * ROUNDS / 500);
-	for (unsigned i = 0; i < output.runs; i++)
-		ck_assert_uint_eq(output.run[i].packets, 500 * SLOTS);
+	ck_assert_uint_eq(output->runs, SUBS * ROUNDS / 500);
+	for (unsigned i = 0; i < output->runs; i++)
+		ck_assert_uint_eq(output->run[i].packets, 500 * SLOTS);
+	output_close();
+}
+END_TEST
+
+/* A writer that hangs reads on when the session, and all that the receiver
+ * learned, are gone. */
+START_TEST(it_outlives_what_made_it)
+{
+	static uint32_t thread[] = { 7, 3 };
+	struct output *kept;
+
+	output_open(1);
+	shape.fps = 400; /* what was learned before the first block */
+	shape.threads = thread;
+	shape.threads_n = 2;
+	put(0, 0, 0, 3);
+	memset(thread, 0xff, sizeof thread);
+	shape.fps = 1;
+	kept = output;
+	output_hold(kept);
+	take(false);
+	output_close();
+	ck_assert_str_eq(kept->name, "test");
+	ck_assert_uint_eq(kept->shape->fps, 400);
+	ck_assert_uint_eq(kept->shape->threads[0], 7);
+	ck_assert_uint_eq(kept->shape->threads[1], 3);
+	ck_assert_uint_eq(kept->packets, 3);
+	output_drop(kept);
+}
+END_TEST
+
+/* Nobody can tell what a dying disk kept; whatever it turns out to be, each
+ * packet is counted once. */
+START_TEST(at_risk_and_back)
+{
+	struct index_record r = { .present = 3,
+				  .bytes = 128,
+				  .kind = INDEX_BLOCK };
+
+	output_open(1);
+	put(0, 0, 0, 3);
+	take(false);
+	atomic_store(&output->records, 1);
+	output_risk(output, &r);
+	ck_assert_uint_eq(output->packets, 0);
+	ck_assert_uint_eq(output->lost_packets, 3);
+	ck_assert_uint_eq(output->risk_packets, 3);
+	ck_assert_uint_eq(output->records, 0);
+	ck_assert_uint_eq(run_of(0, 0)->packets, 0);
+	output_unrisk(output, &r);
+	ck_assert_uint_eq(output->packets, 3);
+	ck_assert_uint_eq(output->lost_packets, 0);
+	ck_assert_uint_eq(output->risk_packets, 0);
+	ck_assert_uint_eq(output->records, 1);
+	ck_assert_uint_eq(output->chunks, 1);
+	ck_assert_uint_eq(output->bytes, 128);
+	ck_assert_uint_eq(output->sub[0].lost_packets, 0);
+	ck_assert_uint_eq(run_of(0, 0)->packets, 3);
+	ck_assert_uint_eq(run_of(0, 0)->missing, 0);
 	output_close();
 }
 END_TEST
@@ -234,11 +299,11 @@ START_TEST(so_much_is_told_and_no_more)
 	for (uint32_t n = 0; n < 3 * OUTPUT_DESCRIBED; n++) {
 		const uint8_t *is = (const uint8_t *)&n;
 
-		ck_assert(output_described(&output, is, sizeof n) ==
+		ck_assert(output_described(output, is, sizeof n) ==
 			  (n < OUTPUT_DESCRIBED));
-		ck_assert(!output_described(&output, is, sizeof n));
+		ck_assert(!output_described(output, is, sizeof n));
 	}
-	while (output_controlled(&output) && told <= OUTPUT_CONTROLS)
+	while (output_controlled(output) && told <= OUTPUT_CONTROLS)
 		told++;
 	ck_assert_uint_eq(told, OUTPUT_CONTROLS);
 	output_close();
@@ -246,4 +311,5 @@ START_TEST(so_much_is_told_and_no_more)
 END_TEST
 
 SUITE("output", runs_are_each_substreams_own, no_substream_takes_all_the_room,
-      receivers_on_many_threads, so_much_is_told_and_no_more)
+      receivers_on_many_threads, so_much_is_told_and_no_more,
+      it_outlives_what_made_it, at_risk_and_back)

@@ -241,6 +241,28 @@ hand_round(struct stock *s, uint8_t byte)
 
 /* What holders read is never written meanwhile; and the stock may go as
  * soon as it says that all are home. */
+/* A disk that hangs keeps its block, and nobody waits for it. */
+START_TEST(a_stock_goes_with_its_last_block)
+{
+	struct stock *s;
+	struct block *b;
+
+	open_pool(2 * MIB);
+	s = borrow(3, 64, 64);
+	b = stock_take(s, 0);
+	block_close(b);
+	block_seal(b);
+	block_hold(b);
+	stock_return(s);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 4096);
+	block_drop(b);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 4096);
+	block_drop(b);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
+	pool_free(pool);
+}
+END_TEST
+
 START_TEST(holders_on_many_threads)
 {
 	pthread_t thread[THREADS];
@@ -268,4 +290,4 @@ END_TEST
 
 SUITE("pool", says_what_it_has, blocks_are_pages_of_their_own,
       the_first_that_fits, too_much_is_explained, home_when_the_last_lets_go,
-      holders_on_many_threads)
+      a_stock_goes_with_its_last_block, holders_on_many_threads)

@@ -44,16 +44,16 @@ open_writers(void)
 static void
 errands_wait(void)
 {
-	while (atomic_load(&bench.output.errands))
+	while (atomic_load(&bench.output->errands))
 		sched_yield();
 }
 
 static void
 begin(void)
 {
-	atomic_store(&bench.output.errands, BENCH_DISKS);
+	atomic_store(&bench.output->errands, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
-		ck_assert_int_eq(writer_begin(writer[i], &bench.output), 0);
+		ck_assert_int_eq(writer_begin(writer[i], bench.output), 0);
 	errands_wait();
 }
 
@@ -62,7 +62,7 @@ put(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t gap = i % 10 == 9 ? SLOTS : 0;
-		uint64_t number = bench.output.next_number + !!gap;
+		uint64_t number = bench.output->next_number + !!gap;
 		uint32_t used = i % 7 == 3 ? 5 : SLOTS;
 		struct block *b;
 
@@ -71,10 +71,10 @@ put(unsigned n)
 		b->gap = gap;
 		packets += used;
 		put_at[number] = (int)used;
-		output_put(&bench.output, b);
+		output_put(bench.output, b);
 	}
-	while (
-	    atomic_load_explicit(&bench.output.in_flight, memory_order_acquire))
+	while (atomic_load_explicit(&bench.output->in_flight,
+				    memory_order_acquire))
 		sched_yield();
 }
 
@@ -83,9 +83,9 @@ end(void)
 {
 	struct index_record record = { .kind = INDEX_END };
 
-	atomic_store(&bench.output.errands, BENCH_DISKS);
+	atomic_store(&bench.output->errands, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
-		ck_assert_int_eq(writer_end(writer[i], &bench.output, &record,
+		ck_assert_int_eq(writer_end(writer[i], bench.output, &record,
 					    json_pack("{s:i}", "end", 1)),
 				 0);
 	errands_wait();
@@ -136,9 +136,9 @@ check(void)
 		chunks += index_check(i, named);
 	for (unsigned i = 0; i < 4 * PUT; i++)
 		written += named[i] ? (uint64_t)put_at[i] : 0;
-	ck_assert_uint_eq(bench.output.chunks, chunks);
-	ck_assert_uint_eq(bench.output.packets, written);
-	ck_assert_uint_eq(bench.output.packets + bench.output.lost_packets,
+	ck_assert_uint_eq(bench.output->chunks, chunks);
+	ck_assert_uint_eq(bench.output->packets, written);
+	ck_assert_uint_eq(bench.output->packets + bench.output->lost_packets,
 			  packets);
 	/* A chunk that no index names is not there. */
 	for (unsigned n = 0; n < 4 * PUT; n++) {
@@ -194,8 +194,8 @@ START_TEST(disks_share_the_work)
 {
 	whims(GOOD, GOOD, GOOD);
 	record();
-	ck_assert_uint_eq(bench.output.lost_packets, 0);
-	ck_assert_uint_eq(bench.output.folders, BENCH_DISKS);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	ck_assert_uint_eq(bench.output->folders, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++) {
 		ck_assert_int_eq(facts(i).state, WRITER_IDLE);
 		ck_assert_str_eq(facts(i).way, "fake");
@@ -211,7 +211,7 @@ START_TEST(whims_are_borne)
 	      (struct fake_whim){ .most = 1000 },
 	      (struct fake_whim){ .depth = 1, .most = 100, .busy = 3 });
 	record();
-	ck_assert_uint_eq(bench.output.lost_packets, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
 	close_writers();
 }
 END_TEST
@@ -224,7 +224,7 @@ one_fails(int err, enum writer_state state, const char *why)
 	whim[1] =
 	    (struct fake_whim){ .fail_at = 4, .fail = err, .lasting = true };
 	record();
-	ck_assert_uint_eq(bench.output.lost_packets, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
 	if (whim[1].submits >= 4) {
 		ck_assert_int_eq(facts(1).state, state);
 		ck_assert_ptr_nonnull(strstr(facts(1).why, why));
@@ -250,8 +250,8 @@ START_TEST(all_disks_fail)
 	record();
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_int_eq(facts(i).state, WRITER_FAILED);
-	ck_assert_uint_gt(bench.output.chunks, 0);
-	ck_assert_uint_gt(bench.output.lost_packets, 0);
+	ck_assert_uint_gt(bench.output->chunks, 0);
+	ck_assert_uint_gt(bench.output->lost_packets, 0);
 	close_writers();
 }
 END_TEST
@@ -263,8 +263,8 @@ START_TEST(no_disk_works_at_all)
 					      .fail = -EROFS,
 					      .lasting = true };
 	record();
-	ck_assert_uint_eq(bench.output.folders, 0);
-	ck_assert_uint_eq(bench.output.lost_packets, packets);
+	ck_assert_uint_eq(bench.output->folders, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, packets);
 	close_writers();
 }
 END_TEST
@@ -277,13 +277,13 @@ START_TEST(a_disk_comes_back)
 	open_writers();
 	begin();
 	put(PUT / 2);
-	ck_assert_uint_eq(bench.output.folders, BENCH_DISKS);
+	ck_assert_uint_eq(bench.output->folders, BENCH_DISKS);
 	ck_assert_int_eq(facts(2).state, WRITER_IDLE);
 	ck_assert_uint_eq(facts(2).errors, 1);
 	put(PUT / 2);
 	end();
 	check();
-	ck_assert_uint_eq(bench.output.lost_packets, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
 	close_writers();
 }
 END_TEST
@@ -292,7 +292,7 @@ START_TEST(every_block_durable_at_once)
 {
 	whims(GOOD, GOOD, GOOD);
 	open_writers();
-	bench.output.durable = 0;
+	bench.output->durable = 0;
 	begin();
 	put(PUT);
 	end();
@@ -311,7 +311,7 @@ START_TEST(blocks_may_come_before_the_errand)
 	put(PUT);
 	end();
 	check();
-	ck_assert_uint_eq(bench.output.lost_packets, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_uint_eq(facts(i).errors, 0);
 	close_writers();

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_OUTPUT_PRIV_H
+#define SPATE_FLOW_OUTPUT_PRIV_H
+
+#include "flow/output.h"
+
+/*
+ * What the halves of an output share: output.c is the way of a block,
+ * output_runs.c the list of runs, output_told.c what was told of heaps.
+ */
+
+/* A block is handed on; under output::lock. */
+void output_run_extend(struct output *o, const struct block *b);
+
+/* Packets of a run are gone (negative: they are back), others were missing
+ * all along. */
+void output_run_change(struct output *o, unsigned sub, uint32_t run,
+		       uint64_t gone, uint64_t missing);
+
+/* Of heaps it is not known before they are sealed what is missing. */
+void output_run_miss(struct output *o, const struct block *b);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of a stream of heaps is worth a line of the metadata, on whichever
+ * disk: each description of an item once, and control heaps until there are
+ * so many that they are a flood.
+ */
+#include "flow/output.h"
+
+/* FNV-1a: two that differ are told apart by all but chance. */
+static uint64_t
+hash(const uint8_t *data, uint32_t bytes)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		h = (h ^ data[i]) * 0x100000001b3;
+	return h ? h : 1;
+}
+
+/* Where it is in the table, or would be; a half of that is always free. */
+static unsigned
+described_at(const struct output *o, uint64_t h)
+{
+	unsigned mask = 2 * OUTPUT_DESCRIBED - 1, i = (unsigned)h & mask;
+
+	while (o->described[i] && o->described[i] != h)
+		i = (i + 1) & mask;
+	return i;
+}
+
+bool
+output_described(struct output *o, const uint8_t *descriptor, uint32_t bytes)
+{
+	uint64_t h = hash(descriptor, bytes);
+	unsigned i;
+	bool added;
+
+	pthread_mutex_lock(&o->lock);
+	i = described_at(o, h);
+	added = !o->described[i] && o->described_n < OUTPUT_DESCRIBED;
+	if (added) {
+		o->described[i] = h;
+		o->described_n++;
+	}
+	pthread_mutex_unlock(&o->lock);
+	return added;
+}
+
+bool
+output_controlled(struct output *o)
+{
+	bool told;
+
+	pthread_mutex_lock(&o->lock);
+	told = o->controls < OUTPUT_CONTROLS;
+	o->controls += told;
+	pthread_mutex_unlock(&o->lock);
+	return told;
+}
