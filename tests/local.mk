@@ -4,6 +4,7 @@ AM_TESTS_ENVIRONMENT = SPATE_PLUGINS='$(abs_top_builddir)/plugins/.libs'; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER;
 include %D%/unit/local.mk
+include %D%/modules/local.mk
 include %D%/contract/local.mk
 include %D%/flow/local.mk
 include %D%/fuzz/local.mk

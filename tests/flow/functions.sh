@@ -37,6 +37,8 @@
 #   take_is_true N BYTES  fails unless the take of N packets of BYTES each is
 #                         what `take --dump $work/ideal` says (fill = "zero")
 #
+#   test_plugins          lets the daemon load what only tests have, as the write
+#                         plugin `slow` (its options are in tests/modules)
 #   port_find [N]         another $port, with N - 1 free ones behind it
 #   wait_for S COMMAND    runs COMMAND until it succeeds, at most S seconds
 #   same WHAT A B         fails unless A and B are the same text
@@ -229,6 +231,14 @@ stream_text()
 {
 	printf '\ts : { listen = [ "127.0.0.1:%s" ]; block = "1M"; %s };' \
 		"$port" "$*"
+}
+
+test_plugins()
+{
+	local made=$top_builddir/tests/modules/.libs
+
+	[ -d "$made" ] || skip "$made is not built (make check does)"
+	export SPATE_PLUGINS=${SPATE_PLUGINS:-$top_builddir/plugins/.libs}:$made
 }
 
 spated_alive()
