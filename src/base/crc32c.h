@@ -11,4 +11,11 @@
  */
 uint32_t crc32c(uint32_t crc, const void *data, uint64_t bytes);
 
+/*
+ * The checksum of two pieces one behind the other from those of each: `shift`
+ * is crc32c_shift of the length of the second, and may be kept.
+ */
+uint32_t crc32c_shift(uint64_t bytes);
+uint32_t crc32c_join(uint32_t shift, uint32_t first, uint32_t second);
+
 #endif

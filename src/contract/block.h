@@ -32,6 +32,17 @@ struct stock;
  */
 enum block_state { BLOCK_FREE, BLOCK_OPEN, BLOCK_CLOSED, BLOCK_SEALED };
 
+/*
+ * Checksums are taken of a quantum of the data at a time, the last one being
+ * what is left.  `crc` is CRC32C of the first `bytes` of it, which are not
+ * written any more; in a sealed block that is all of them.
+ */
+enum { BLOCK_QUANTUM = 1 << 20 }; /* as everybody has it, but tests */
+
+struct block_sum {
+	uint32_t crc, bytes;
+};
+
 struct block {
 	uint8_t *data;	   /* slots x slot_bytes, 4096-aligned */
 	uint64_t *present; /* a bit per slot */
@@ -56,6 +67,11 @@ struct block {
 	int64_t first_ns; /* arrival of the first and */
 	int64_t last_ns;  /* the last packet, UTC */
 	void *session;	  /* whose block this is */
+
+	uint32_t quantum;      /* bytes; 0: no checksums are taken */
+	uint32_t crc;	       /* sealed, with quanta: CRC32C of the data */
+	uint64_t summed;       /* where the receiver goes on, flow/quanta.h */
+	struct block_sum *sum; /* of each quantum */
 
 	enum block_state state; /* written by the owner alone */
 	atomic_uint holders;	/* counts down with acq_rel: whoever takes it
@@ -82,6 +98,15 @@ static inline uint64_t
 block_bytes(const struct block *b)
 {
 	return b->notes ? b->bytes : (uint64_t)b->used * b->slot_bytes;
+}
+
+/* Of its data, the last one short; 0 where no checksums are taken. */
+static inline uint32_t
+block_quanta(const struct block *b)
+{
+	if (!b->quantum)
+		return 0;
+	return (uint32_t)((block_bytes(b) + b->quantum - 1) / b->quantum);
 }
 
 /* Packets that should be in it and are not. */

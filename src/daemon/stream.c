@@ -103,6 +103,11 @@ const struct option stream_options[] = {
 	  .choices = "invalid|zero",
 	  .fallback = "invalid",
 	  .help = "what stands where a packet is missing" },
+	{ .name = "checksum",
+	  .type = OPTION_FLAG,
+	  .offset = AT(checksum),
+	  .fallback = "true",
+	  .help = "take CRC32C of all that is written, for spate verify" },
 	/* At most 2^31 slots of 8 bytes: an index record counts to 2^32. */
 	{ .name = "max_gap",
 	  .type = OPTION_BYTES,
@@ -231,12 +236,13 @@ stream_clear(struct stream *s)
 struct stock_args
 stream_stock(const struct stream *s)
 {
-	return (struct stock_args){ .blocks = s->blocks,
-				    .slots = s->geometry.slots,
-				    .slot_bytes = s->geometry.payload,
-				    .extra =
-					place_extra(&s->shape, &s->geometry),
-				    .subs = s->plan.subs * s->keys };
+	return (
+	    struct stock_args){ .blocks = s->blocks,
+				.slots = s->geometry.slots,
+				.slot_bytes = s->geometry.payload,
+				.extra = place_extra(&s->shape, &s->geometry),
+				.subs = s->plan.subs * s->keys,
+				.quantum = s->o.checksum ? BLOCK_QUANTUM : 0 };
 }
 
 uint64_t

@@ -168,7 +168,9 @@ records_add(struct leaf *l, const struct block *b)
 				  .present = b->filled,
 				  .missing = block_missing(b),
 				  .sub = b->sub,
-				  .kind = INDEX_BLOCK };
+				  .kind = INDEX_BLOCK,
+				  .flags = b->quantum ? INDEX_SUMMED : 0,
+				  .crc = b->crc };
 
 	if (!b->notes && data_times(l, b, &r.first_ns, &r.last_ns)) {
 		r.flags |= INDEX_DATA_TIME;
@@ -183,7 +185,8 @@ records_add(struct leaf *l, const struct block *b)
 					    .missing = (uint32_t)b->gap,
 					    .sub = b->sub,
 					    .kind = INDEX_GAP,
-					    .flags = r.flags };
+					    .flags =
+						r.flags & INDEX_DATA_TIME };
 
 		l->record[l->records++] = gap;
 	}

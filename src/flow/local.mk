@@ -19,6 +19,7 @@ libflow_a_SOURCES = \
 	%D%/parking.c %D%/parking.h \
 	%D%/place.c %D%/place.h \
 	%D%/pool.c %D%/pool.h %D%/pool_priv.h \
+	%D%/quanta.c %D%/quanta.h \
 	%D%/queue.c %D%/queue.h \
 	%D%/ranges.c %D%/ranges.h \
 	%D%/recent.h \

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "flow/pool.h"
+#include "flow/quanta.h"
 #include "store/geometry.h"
 #include "store/notes.h"
 
@@ -149,6 +150,7 @@ output_seal(struct output *o, struct block *b)
 		fill_block(&sub->fill, b);
 		pthread_mutex_unlock(&sub->lock);
 	}
+	quanta_seal(b);
 	page_clear(b);
 	block_seal(b);
 }

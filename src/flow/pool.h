@@ -41,7 +41,8 @@ struct stock_args {
 	unsigned blocks;
 	uint32_t slots, slot_bytes; /* of each */
 	unsigned subs;		    /* substreams that share it; 0 is 1 */
-	uint32_t extra; /* bytes of each for notes, see place_extra */
+	uint32_t extra;	  /* bytes of each for notes, see place_extra */
+	uint32_t quantum; /* bytes that a checksum is of; 0: none are taken */
 };
 
 /* What such a stock needs of the arena. */

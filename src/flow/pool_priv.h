@@ -26,6 +26,8 @@ struct stock {
 	bool leaving;	  /* returned; goes with its last block */
 
 	uint64_t *bits;
+	struct block_sum *sum;
+	uint32_t quanta; /* of a block's memory */
 	struct block block[];
 };
 

@@ -230,6 +230,8 @@ shared_make(struct place **handle, unsigned threads,
 		return err;
 	}
 	s->slots = (struct slots *)place;
+	/* Whoever has the gate would keep all others waiting. */
+	s->slots->unsummed = true;
 	for (unsigned i = 0; i < threads; i++)
 		handle[i] = &s->handle[i].base;
 	return 0;

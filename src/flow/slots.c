@@ -36,6 +36,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/quanta.h"
+
 /* Half of a small window is enough: a stream may begin with losses. */
 static unsigned
 agree(uint32_t slots)
@@ -168,11 +170,28 @@ is_pressed(const struct slots *p)
 	       stock_subs(w->stock) > 1 && stock_tight(w->stock);
 }
 
+/* Of what this batch brought, in the blocks that it closed and those that are
+ * open. */
+static void
+blocks_sum(struct slots *p)
+{
+	struct window *w = &p->window;
+
+	for (struct block *b = w->closed; b; b = b->next)
+		quanta_extend(b);
+	for (unsigned i = 0; i < WINDOW_OPEN; i++) {
+		if (w->open[i])
+			quanta_extend(w->open[i]);
+	}
+}
+
 /* Everything is where it belongs: closed blocks may leave. */
 static void
 batch_finish(struct slots *p)
 {
 	moves_settle(p->moves);
+	if (!p->unsummed)
+		blocks_sum(p);
 	window_pass_on(&p->window, is_pressed(p));
 	parking_release(&p->parking);
 	window_release(&p->window, p->a.out, p->a.arg);

@@ -36,6 +36,7 @@ struct slots {
 	bool parked;	       /* some of them have packets */
 	struct candidate echo; /* one inside the window; see slots_run.c */
 	bool echoed;	       /* its memory is in use until the batch ends */
+	bool unsummed; /* checksums are left to whoever seals the blocks */
 	struct parking parking;
 };
 

@@ -22,6 +22,19 @@
 
 #include "flow/pool_priv.h"
 
+/* That a block's memory may have. */
+static uint32_t
+quanta(const struct stock_args *args)
+{
+	struct stock_args one = *args;
+
+	one.blocks = 1;
+	if (!args->quantum)
+		return 0;
+	return (uint32_t)((pool_need(&one) + args->quantum - 1) /
+			  args->quantum);
+}
+
 int
 stock_new(struct stock **stock, struct pool *pool,
 	  const struct stock_args *args)
@@ -40,7 +53,9 @@ stock_new(struct stock **stock, struct pool *pool,
 	s->bytes = pool_need(args);
 	s->bits = calloc(args->blocks * words, sizeof *s->bits);
 	s->held = calloc(s->a.subs, sizeof *s->held);
-	if (!s->bits || !s->held) {
+	s->quanta = quanta(args);
+	s->sum = calloc((size_t)args->blocks * s->quanta + 1, sizeof *s->sum);
+	if (!s->bits || !s->held || !s->sum) {
 		stock_free(s);
 		return -ENOMEM;
 	}
@@ -57,6 +72,7 @@ stock_free(struct stock *s)
 	pthread_mutex_destroy(&s->lock);
 	free(s->held);
 	free(s->bits);
+	free(s->sum);
 	free(s);
 }
 
@@ -72,6 +88,8 @@ stock_fill(struct stock *s)
 
 		b->data = s->data + i * pool_need(&one);
 		b->present = s->bits + i * words;
+		b->sum = s->sum + (size_t)i * s->quanta;
+		b->quantum = s->a.quantum;
 		b->slots = s->a.slots;
 		b->extra = s->a.extra;
 		b->slot_bytes = s->a.slot_bytes;
@@ -162,6 +180,8 @@ stock_take(struct stock *s, unsigned sub)
 	if (!b)
 		return NULL;
 	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
+	memset(b->sum, 0, s->quanta * sizeof *b->sum);
+	b->summed = 0;
 	b->next = NULL;
 	b->used = b->filled = b->notes = b->missing = 0;
 	b->bytes = 0;

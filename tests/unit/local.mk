@@ -150,6 +150,12 @@ tests_unit_test_index_SOURCES = %D%/test_index.c %D%/suite.h
 tests_unit_test_index_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_index_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_crc32c
+TESTS += tests/unit/test_crc32c
+tests_unit_test_crc32c_SOURCES = %D%/test_crc32c.c %D%/suite.h %D%/dice.h
+tests_unit_test_crc32c_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_crc32c_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_disk
 TESTS += tests/unit/test_disk
 tests_unit_test_disk_SOURCES = %D%/test_disk.c %D%/suite.h %D%/scratch.h
@@ -594,6 +600,12 @@ TESTS += tests/unit/test_output
 tests_unit_test_output_SOURCES = %D%/test_output.c %D%/suite.h %D%/fake_format.h
 tests_unit_test_output_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_output_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_quanta
+TESTS += tests/unit/test_quanta
+tests_unit_test_quanta_SOURCES = %D%/test_quanta.c %D%/suite.h %D%/dice.h
+tests_unit_test_quanta_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_quanta_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_queue
 TESTS += tests/unit/test_queue

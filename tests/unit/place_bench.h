@@ -7,6 +7,7 @@
 #include "../../src/flow/slots.c"
 #include "../../src/flow/place.c"
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "suite.h"
 
@@ -56,6 +57,7 @@ struct bench {
 	uint32_t run;
 	uint64_t next; /* one behind the last slot of the run */
 	uint64_t blocks, filled;
+	uint64_t summed; /* bytes, before a block was sealed */
 };
 
 /* ---- the format ------------------------------------------------------ */
@@ -171,11 +173,48 @@ bench_out(void *arg, struct block *k)
 	b->out[b->outs++] = k;
 }
 
+/* What was summed up so far is what is there. */
+static void
+bench_sums_check(const struct block *k)
+{
+	for (uint64_t at = 0; at < (uint64_t)k->slots * k->slot_bytes;
+	     at += k->quantum) {
+		const struct block_sum *s = &k->sum[at / k->quantum];
+
+		BENCH_MUST(s->bytes <= k->quantum);
+		BENCH_MUST(s->crc == crc32c(0, k->data + at, s->bytes));
+	}
+}
+
+/* A writer fills the holes, and sums up. */
+static void
+bench_seal(struct bench *b, struct block *k)
+{
+	uint64_t bytes = block_bytes(k);
+
+	for (uint32_t i = 0; i < k->used; i++) {
+		if (!block_has(k, i))
+			memset(block_slot(k, i), 0xee, k->slot_bytes);
+	}
+	for (uint64_t at = 0; at < bytes; at += k->quantum)
+		b->summed += k->sum[at / k->quantum].bytes;
+	quanta_seal(k);
+	for (uint64_t at = 0; at < bytes; at += k->quantum) {
+		uint64_t left = bytes - at;
+
+		BENCH_MUST(k->sum[at / k->quantum].bytes ==
+			   (left < k->quantum ? left : k->quantum));
+	}
+	bench_sums_check(k);
+	BENCH_MUST(k->crc == crc32c(0, k->data, bytes));
+	block_seal(k);
+}
+
 /* The oldest block is written, and goes home. */
 static void
 bench_home(struct bench *b)
 {
-	block_seal(b->out[0]);
+	bench_seal(b, b->out[0]);
 	block_drop(b->out[0]);
 	b->outs--;
 	memmove(b->out, b->out + 1, b->outs * sizeof b->out[0]);
@@ -204,6 +243,7 @@ struct bench_args {
 	uint64_t max_gap; /* slots */
 	int64_t max_age;
 	bool arrival;
+	uint32_t quantum; /* bytes; 0: some */
 };
 
 static void
@@ -236,9 +276,11 @@ bench_open(struct bench *b, const struct bench_args *a)
 				   .sequence_bits = a->bits,
 				   .parts = a->parts };
 	ck_assert_int_eq(pool_make(&b->pool, 1 << 20, &fault), 0);
-	blocks = (struct stock_args){ .blocks = a->blocks,
-				      .slots = a->slots,
-				      .slot_bytes = a->payload };
+	blocks =
+	    (struct stock_args){ .blocks = a->blocks,
+				 .slots = a->slots,
+				 .slot_bytes = a->payload,
+				 .quantum = a->quantum ? a->quantum : 1000 };
 	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &blocks, &fault), 0);
 	args.stock = b->stock;
 	ck_assert_int_eq(place_spare(&b->spare, &args), 0);
@@ -364,6 +406,7 @@ bench_open_check(struct bench *b)
 			continue;
 		BENCH_MUST(k->state == BLOCK_OPEN);
 		BENCH_MUST(k->filled == bench_bits(k));
+		bench_sums_check(k);
 		BENCH_MUST(i < WINDOW_OPEN || !k->filled);
 		filled += k->filled;
 		for (uint32_t slot = 0; slot < k->slots; slot++) {

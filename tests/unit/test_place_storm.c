@@ -211,12 +211,16 @@ rough(unsigned shape, uint64_t seed)
 	s.reach = args.slots < 32 ? args.slots / 2 : 12;
 	if (s.reach == 1)
 		s.reach = 0;
+	args.quantum = (uint32_t)(1 + seed * seed * 50);
 	blow(&s, &args, false);
 	c = place_counts(bench.place);
 	ck_assert_uint_eq(c->drop[DROP_NO_BUFFER], 0);
 	ck_assert_uint_eq(c->drop[DROP_OUT_OF_WINDOW], 0);
 	ck_assert_uint_eq(c->drop[DROP_LATE], 0);
 	ck_assert_uint_eq(c->placed, s.sent);
+	while (bench.outs)
+		bench_home(&bench);
+	ck_assert_uint_gt(bench.summed, bench.filled * args.payload / 5);
 	bench_close(&bench);
 }
 
@@ -242,6 +246,7 @@ wild(unsigned shape, unsigned bits, uint64_t seed)
 			   .broken = seed % 2 ? 20 : 0,
 			   .reach = 3 * shapes[shape][0] };
 
+	args.quantum = 1 + dice_roll(&s.dice, 5000);
 	if (seed % 4 == 1)
 		s.next = 0xffffff00;
 	blow(&s, &args, seed % 5 != 0);

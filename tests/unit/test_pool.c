@@ -26,11 +26,11 @@ borrow(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
 {
 	struct stock *s;
 
-	ck_assert_int_eq(
-	    pool_borrow(pool, &s,
-			&(struct stock_args){ blocks, slots, slot_bytes, 1, 0 },
-			&fault),
-	    0);
+	ck_assert_int_eq(pool_borrow(pool, &s,
+				     &(struct stock_args){
+					 blocks, slots, slot_bytes, 1, 0, 0 },
+				     &fault),
+			 0);
 	return s;
 }
 
@@ -45,11 +45,13 @@ START_TEST(says_what_it_has)
 	ck_assert_uint_eq(f.borrowed, 0);
 	ck_assert_ptr_nonnull(f.pages);
 	s = borrow(3, 100, 1000);
-	ck_assert_uint_eq(pool_need(&(struct stock_args){ 3, 100, 1000, 1, 0 }),
-			  3 * 102400);
+	ck_assert_uint_eq(
+	    pool_need(&(struct stock_args){ 3, 100, 1000, 1, 0, 0 }),
+	    3 * 102400);
 	/* Notes are in pages of their own. */
-	ck_assert_uint_eq(pool_need(&(struct stock_args){ 3, 100, 1000, 1, 1 }),
-			  3 * 106496);
+	ck_assert_uint_eq(
+	    pool_need(&(struct stock_args){ 3, 100, 1000, 1, 1, 0 }),
+	    3 * 106496);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 102400);
 	stock_return(s);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
@@ -114,10 +116,10 @@ START_TEST(the_first_that_fits)
 	from = k->data;
 	stock_put(k);
 	stock_return(b);
-	ck_assert_int_eq(pool_borrow(pool, &d,
-				     &(struct stock_args){ 2, 256, 4096, 1, 0 },
-				     &fault),
-			 -ENOMEM);
+	ck_assert_int_eq(
+	    pool_borrow(pool, &d, &(struct stock_args){ 2, 256, 4096, 1, 0, 0 },
+			&fault),
+	    -ENOMEM);
 	d = borrow(2, 64, 4096); /* half of the hole */
 	k = stock_take(d, 0);
 	ck_assert(k->data >= from + MIB && k->data < from + 2 * MIB);
@@ -145,10 +147,10 @@ START_TEST(too_much_is_explained)
 
 	open_pool(4 * MIB);
 	s = borrow(1, 256, 4096);
-	ck_assert_int_eq(pool_borrow(pool, &other,
-				     &(struct stock_args){ 5, 256, 4096, 1, 0 },
-				     &fault),
-			 -ENOMEM);
+	ck_assert_int_eq(
+	    pool_borrow(pool, &other,
+			&(struct stock_args){ 5, 256, 4096, 1, 0, 0 }, &fault),
+	    -ENOMEM);
 	fault_line(&fault, line, sizeof line);
 	ck_assert_str_eq(fault.code, "no-memory");
 	ck_assert_msg(strstr(line, "5 blocks"), "%s", line);
