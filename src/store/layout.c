@@ -113,6 +113,13 @@ layout_protect(char *file, const char *name)
 	return file;
 }
 
+const char *
+layout_removing(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.removing", name);
+	return file;
+}
+
 bool
 layout_chunk_number(const char *file, const char *name, uint64_t *number)
 {

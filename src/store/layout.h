@@ -47,6 +47,8 @@ const char *layout_meta(char *file, const char *name);
 /* Checksums of pieces of blocks, and the mark that forbids rm. */
 const char *layout_sums(char *file, const char *name);
 const char *layout_protect(char *file, const char *name);
+/* Stands there from before the first file is removed until after the last. */
+const char *layout_removing(char *file, const char *name);
 
 /* The other way: is this file a chunk of `name`, and which? */
 bool layout_chunk_number(const char *file, const char *name, uint64_t *number);

@@ -78,6 +78,16 @@ out:
 	return err == -ENOMEM ? err : 0;
 }
 
+/* A removal that was begun: what is left of it is no recording any more. */
+static bool
+is_removed(const struct recording *rec, int dir)
+{
+	char file[LAYOUT_FILE];
+
+	return !faccessat(dir, layout_removing(file, rec->name), F_OK,
+			  AT_SYMLINK_NOFOLLOW);
+}
+
 /* Opens the folders that are there now.  The error when there is none. */
 static int
 find_parts(struct recording *rec)
@@ -93,6 +103,8 @@ find_parts(struct recording *rec)
 		if (part->dir < 0 && rec->disks->disk[i].fd >= 0)
 			part->dir = openat(rec->disks->disk[i].fd, dir,
 					   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (part->dir >= 0 && is_removed(rec, part->dir))
+			return -EIDRM;
 		if (part->dir >= 0)
 			found = true;
 		else if (rec->disks->disk[i].fd >= 0 && errno != ENOENT &&
@@ -186,6 +198,12 @@ explain(struct fault *fault, const char *name, int err)
 		fault_why(fault, "no disk has readable metadata of it");
 		fault_hint(fault, "another disk of it may have: mount that, or "
 				  "name it among the disks");
+		break;
+	case -EIDRM:
+		fault_set(fault, err, "io", "cannot read recording %s", name);
+		fault_why(fault, "it is being removed, or its removal was cut "
+				 "short");
+		fault_hint(fault, "spate rm %s ends what was begun", name);
 		break;
 	case -ENOMEM:
 		fault_set(fault, err, "no-memory",

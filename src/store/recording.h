@@ -115,8 +115,8 @@ struct recording_facts {
 
 /*
  * `disks` must outlive it.  -ENOENT when no disk has the folder, -ENODATA
- * when it is there without any readable metadata (recover may help); else
- * -errno; each with a fault.
+ * when it is there without any readable metadata (recover may help), -EIDRM
+ * when its removal was begun; else -errno; each with a fault.
  */
 int recording_open(struct recording **rec, const struct disks *disks,
 		   const char *name, struct fault *fault);
