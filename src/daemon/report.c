@@ -183,6 +183,8 @@ report_tail(struct session *s)
 			report_time(s->start_ns), "end", report_time(s->end_ns),
 			"bytes", (json_int_t)t.bytes);
 	counts_set(end, &t);
+	json_object_set_new(end, "chunks",
+			    integer(atomic_load(&s->output.chunks)));
 	if (s->shape->store == HEAP_ROW) /* indexes do not tell the last heap */
 		json_object_set_new(end, "runs", runs_json(s->output));
 	report_from(s, end);

@@ -340,6 +340,20 @@ tests_unit_test_recording_list_SOURCES = %D%/test_recording_list.c %D%/suite.h \
 tests_unit_test_recording_list_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recording_list_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_entry
+TESTS += tests/unit/test_entry
+tests_unit_test_entry_SOURCES = %D%/test_entry.c %D%/suite.h \
+	%D%/made.h %D%/made_list.h %D%/scratch.h
+tests_unit_test_entry_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_entry_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_catalogue
+TESTS += tests/unit/test_catalogue
+tests_unit_test_catalogue_SOURCES = %D%/test_catalogue.c %D%/suite.h \
+	%D%/made.h %D%/made_list.h %D%/scratch.h
+tests_unit_test_catalogue_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_catalogue_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_verify
 TESTS += tests/unit/test_verify
 tests_unit_test_verify_SOURCES = %D%/test_verify.c %D%/suite.h \

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_ENTRY_H
+#define SPATE_STORE_ENTRY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/disk.h"
+#include "store/layout.h"
+
+/*
+ * An entry is the line that a list has of a recording.
+ *
+ * Of one that is complete it is cheap to make: the end record of each disk's
+ * index says how many records there are in all, the last line of the metadata
+ * what they add up to, and the length of each index how many of them are here.
+ * Where that does not add up (a disk is not there, say), or there is no end,
+ * every record is read, as recording_open does.
+ */
+enum entry_state {
+	ENTRY_UNREAD, /* there is a folder; nothing else is known yet */
+	ENTRY_COMPLETE,
+	ENTRY_LIVE,
+	ENTRY_INTERRUPTED,
+	ENTRY_UNREADABLE,
+	ENTRY_REMOVING, /* its removal was begun, and not ended */
+};
+
+enum { ENTRY_DISKS = 256, ENTRY_TEXT = 80, ENTRY_WHY = 160 };
+
+struct entry {
+	char name[LAYOUT_FILE];
+	enum entry_state state;
+	char stream[ENTRY_TEXT], format[ENTRY_TEXT], layout[ENTRY_TEXT];
+	char what[ENTRY_WHY], why[ENTRY_WHY]; /* of UNREADABLE */
+	bool counted;			      /* what is below is known */
+	int64_t start_ns, end_ns;
+	uint64_t bytes; /* of its file or files, as `spate info` says */
+	uint64_t packets, missing;
+	uint64_t absent; /* blocks whose record is on no disk */
+	unsigned subs;
+	bool protected;
+	uint64_t disk[ENTRY_DISKS / 64]; /* has it, a bit for each */
+	uint64_t stamp; /* differs when a folder of it was changed */
+};
+
+/* What it took; for who wants to know. */
+struct entry_work {
+	uint64_t entries; /* that were read */
+	uint64_t whole;	  /* of them, with every record */
+};
+
+static inline bool
+entry_has(const struct entry *e, unsigned disk)
+{
+	return disk < ENTRY_DISKS && e->disk[disk / 64] >> disk % 64 & 1;
+}
+
+/*
+ * Reads one.  `live`: somebody else keeps count of it while it is recorded, so
+ * do not.  0; -ENOENT where no disk has a folder of it; -ENOMEM.
+ */
+int entry_read(struct entry *e, const struct disks *disks, const char *name,
+	       bool live, struct entry_work *work);
+
+/* The stamp as it would be now; 0 where no disk has it. */
+uint64_t entry_stamp(const struct disks *disks, const char *name);
+
+/* One object, with the keys that `spate ls --json` prints; NULL without
+ * memory.  Of the disks only paths are looked at. */
+json_t *entry_json(const struct entry *e, const struct disks *disks);
+
+/* "complete", "recording", ... */
+const char *entry_state_show(enum entry_state state);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* What is told of one recording, and with how much reading. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "store/entry.h"
+#include "store/recording.h"
+#include "unit/made_list.h"
+#include "unit/suite.h"
+
+static struct made m;
+static struct entry e;
+static struct entry_work work;
+
+static int
+look(const char *name)
+{
+	work = (struct entry_work){ 0 };
+	return entry_read(&e, &m.disks, name, false, &work);
+}
+
+START_TEST(complete)
+{
+	made_bare(&m);
+	made_other(&m, "a", 5, 3, MADE_ENDED);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_int_eq(e.state, ENTRY_COMPLETE);
+	ck_assert(e.counted && !e.protected);
+	ck_assert_str_eq(e.stream, "test");
+	ck_assert_str_eq(e.format, "vdif");
+	ck_assert_uint_eq(e.bytes, 6 * 4096);
+	ck_assert_uint_eq(e.packets, 360);
+	ck_assert_uint_eq(e.missing, 24);
+	ck_assert_int_eq(e.start_ns, MADE_SECOND * 1000000000 + 5);
+	ck_assert_int_eq(e.end_ns, MADE_SECOND * 1000000000 + 7000000000);
+	ck_assert(entry_has(&e, 0) && !entry_has(&e, 1) && entry_has(&e, 2));
+	ck_assert_uint_eq(work.entries, 1);
+	ck_assert_uint_eq(work.whole, 0);
+	made_finish(&m);
+}
+END_TEST
+
+/* Of hundreds of substreams the last line is long. */
+START_TEST(long_tail)
+{
+	struct index_record end = { .kind = INDEX_END };
+	json_t *tail = made_tail(0, 432);
+	struct folder *f;
+
+	made_bare(&m);
+	ck_assert_int_eq(folder_create(&f, &m.disks.disk[0], "a", m.head), 0);
+	ck_assert_int_eq(folder_close(f, &end, tail), 0);
+	json_decref(tail);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_uint_eq(e.subs, 432);
+	ck_assert_uint_eq(work.whole, 0);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(disk_gone)
+{
+	made_bare(&m);
+	made_other(&m, "a", 7, 2, MADE_ENDED);
+	made_hide(&m, 2);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_int_eq(e.state, ENTRY_COMPLETE);
+	ck_assert_uint_eq(work.whole, 1);
+	ck_assert_uint_eq(e.absent, 2);
+	ck_assert_uint_eq(e.packets, 240);
+	ck_assert(!entry_has(&e, 2));
+	made_hide(&m, 1);
+	made_hide(&m, 0);
+	ck_assert_int_eq(look("a"), -ENOENT);
+	made_finish(&m);
+}
+END_TEST
+
+/* A gap is in the file, and in no chunk: only the records tell. */
+START_TEST(gap)
+{
+	struct index_record r = { .kind = INDEX_GAP, .missing = 64 };
+	struct index_record end = { .kind = INDEX_END, .number = 1 };
+	json_t *tail = made_tail(0, 1);
+	struct folder *f;
+
+	made_bare(&m);
+	ck_assert_int_eq(folder_create(&f, &m.disks.disk[0], "a", m.head), 0);
+	ck_assert_int_eq(folder_sync(f, &r, 1), 0);
+	ck_assert_int_eq(folder_close(f, &end, tail), 0);
+	json_decref(tail);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_uint_eq(work.whole, 1);
+	ck_assert_uint_eq(e.bytes, MADE_PAYLOAD * 64);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(interrupted)
+{
+	made_bare(&m);
+	made_other(&m, "a", 3, 2, 0);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_int_eq(e.state, ENTRY_INTERRUPTED);
+	ck_assert_uint_eq(work.whole, 1);
+	ck_assert_uint_eq(e.packets, 240);
+	made_finish(&m);
+}
+END_TEST
+
+/* Behind the end record is half a one: what it ends is looked at. */
+START_TEST(torn)
+{
+	char path[512];
+	FILE *f;
+
+	made_bare(&m);
+	made_other(&m, "a", 1, 2, MADE_ENDED);
+	snprintf(path, sizeof path, "%s/a/a.index", m.disks.disk[0].path);
+	f = fopen(path, "a");
+	fputs("half", f);
+	fclose(f);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_uint_eq(work.whole, 1);
+	ck_assert_int_eq(e.state, ENTRY_COMPLETE);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(live)
+{
+	made_bare(&m);
+	made_other(&m, "a", 3, 2, MADE_OPEN);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_int_eq(e.state, ENTRY_LIVE);
+	ck_assert_uint_eq(work.whole, 1);
+	ck_assert_int_eq(entry_read(&e, &m.disks, "a", true, &work), 0);
+	ck_assert_int_eq(e.state, ENTRY_LIVE);
+	ck_assert_uint_eq(work.whole, 1);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(unreadable)
+{
+	char path[512];
+
+	made_bare(&m);
+	made_other(&m, "a", 1, 2, MADE_ENDED);
+	snprintf(path, sizeof path, "%s/a/a.meta.jsonl", m.disks.disk[0].path);
+	ck_assert_int_eq(truncate(path, 0), 0);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_int_eq(e.state, ENTRY_UNREADABLE);
+	ck_assert_str_ne(e.what, "");
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(marks)
+{
+	struct recording *rec;
+	struct fault fault;
+	uint64_t stamp;
+
+	made_bare(&m);
+	made_other(&m, "a", 3, 2, MADE_ENDED);
+	ck_assert_int_eq(look("a"), 0);
+	stamp = e.stamp;
+	ck_assert_uint_eq(entry_stamp(&m.disks, "a"), stamp);
+	usleep(20000); /* a tick of the clock of files */
+	made_put(&m, 1, "a", "a.protect");
+	ck_assert_uint_ne(entry_stamp(&m.disks, "a"), stamp);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert(e.protected);
+	made_put(&m, 1, "a", "a.removing");
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_int_eq(e.state, ENTRY_REMOVING);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, "a", &fault), -EIDRM);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(json)
+{
+	json_t *j;
+
+	made_bare(&m);
+	made_other(&m, "a", 5, 3, MADE_ENDED);
+	ck_assert_int_eq(look("a"), 0);
+	memset(e.stream, 0xff, 3); /* no UTF-8 */
+	j = entry_json(&e, &m.disks);
+	ck_assert_ptr_nonnull(j);
+	ck_assert_str_eq(json_string_value(json_object_get(j, "name")), "a");
+	ck_assert_str_eq(json_string_value(json_object_get(j, "state")),
+			 "complete");
+	ck_assert_int_eq(json_integer_value(json_object_get(j, "bytes")),
+			 6 * 4096);
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "disks")), 2);
+	json_decref(j);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE("entry", complete, long_tail, disk_gone, gap, interrupted, torn, live,
+      unreadable, marks, json)
