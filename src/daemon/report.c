@@ -184,7 +184,7 @@ report_tail(struct session *s)
 			"bytes", (json_int_t)t.bytes);
 	counts_set(end, &t);
 	json_object_set_new(end, "chunks",
-			    integer(atomic_load(&s->output.chunks)));
+			    integer(atomic_load(&s->output->chunks)));
 	if (s->shape->store == HEAP_ROW) /* indexes do not tell the last heap */
 		json_object_set_new(end, "runs", runs_json(s->output));
 	report_from(s, end);
