@@ -16,6 +16,14 @@ plugins_LTLIBRARIES = \
 	%D%/write-null.la \
 	%D%/write-writev.la
 
+# Those of optional libraries.
+if HAVE_LIBURING
+plugins_LTLIBRARIES += %D%/write-uring.la
+endif
+if HAVE_LIBAIO
+plugins_LTLIBRARIES += %D%/write-aio.la
+endif
+
 %C%_format_mark5b_la_SOURCES = %D%/format/mark5b.c
 %C%_format_mark5b_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_raw_la_SOURCES = %D%/format/raw.c
@@ -58,10 +66,17 @@ RECEIVE_SOCKETS = \
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_write_aio_la_SOURCES = %D%/write/aio.c
+%C%_write_aio_la_LIBADD = -laio
+%C%_write_aio_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_direct_la_SOURCES = %D%/write/direct.c
 %C%_write_direct_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_null_la_SOURCES = %D%/write/null.c
 %C%_write_null_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_write_uring_la_SOURCES = %D%/write/uring.c
+%C%_write_uring_la_CFLAGS = $(AM_CFLAGS) $(LIBURING_CFLAGS)
+%C%_write_uring_la_LIBADD = $(LIBURING_LIBS)
+%C%_write_uring_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_writev_la_SOURCES = %D%/write/writev.c
 %C%_write_writev_la_LDFLAGS = $(PLUGIN_FLAGS)
 

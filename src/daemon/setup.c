@@ -38,8 +38,8 @@ const struct option setup_options[] = {
 	{ .name = "writer",
 	  .type = OPTION_TEXT,
 	  .offset = AT(writer),
-	  .help = "write plugin; none: the first of direct, writev that works "
-		  "on the disk" },
+	  .help = "write plugin; none: the first of uring, direct, writev "
+		  "that works on the disk" },
 	{ .name = "durable",
 	  .type = OPTION_TEXT,
 	  .offset = AT(durable),
@@ -142,6 +142,22 @@ way_add(struct setup *c, const char *name, struct fault *fault)
 	return 0;
 }
 
+/* Each disk takes the first that works there. */
+static int
+ways_load_all(struct setup *c, struct fault *fault)
+{
+	char line[sizeof fault->what];
+	int err;
+
+	/* Optional: there is none where there was no liburing. */
+	if (way_add(c, "uring", fault) < 0) {
+		fault_line(fault, line, sizeof line);
+		log_line(LOG_INFO, NULL, "%s; going on without", line);
+	}
+	err = way_add(c, "direct", fault);
+	return err ? err : way_add(c, "writev", fault);
+}
+
 static int
 ways_load(struct setup *c, struct fault *fault)
 {
@@ -151,10 +167,10 @@ ways_load(struct setup *c, struct fault *fault)
 	int err;
 
 	/* One that is no text is refused by root_read. */
-	err = way_add(c, name ? name : "direct", fault);
-	if (name)
-		return err ? conf_blame(c->conf, writer, err, fault) : 0;
-	return err ? err : way_add(c, "writev", fault);
+	if (!name)
+		return ways_load_all(c, fault);
+	err = way_add(c, name, fault);
+	return err ? conf_blame(c->conf, writer, err, fault) : 0;
 }
 
 /* The keys of a write plugin stand beside `writer`, so it is loaded first. */
