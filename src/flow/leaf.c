@@ -121,6 +121,20 @@ notes_add(struct leaf *l, const struct block *b)
 		note(l, meta_holes(b));
 }
 
+/* Without its quanta a block can still be verified, as a whole. */
+static void
+sums_add(struct leaf *l, const struct block *b)
+{
+	int err = folder_sum(l->folder, b);
+
+	if (err && !l->unsummed)
+		log_line(LOG_WARN, l->output->name,
+			 "the checksums cannot be written: %s; damage will be "
+			 "known by whole chunks there",
+			 strerror(-err));
+	l->unsummed |= err != 0;
+}
+
 /* The data's own time of a slot; false where it has no packet, or that no
  * time. */
 static bool
@@ -201,6 +215,7 @@ leaf_add(struct leaf *l, const struct block *b, int fd)
 	if (fd >= 0)
 		l->fd[l->fds++] = fd;
 	notes_add(l, b);
+	sums_add(l, b);
 	records_add(l, b);
 	atomic_fetch_add_explicit(&l->output->records, b->gap ? 2 : 1,
 				  memory_order_relaxed);

@@ -27,7 +27,8 @@ struct leaf {
 	unsigned fds, records;
 	int64_t since; /* the first of the round; steady */
 
-	bool unnoted; /* a line of the metadata was lost, and told */
+	bool unnoted;  /* a line of the metadata was lost, and told */
+	bool unsummed; /* the same of checksums */
 	/* Of each substream: one more than the last run whose line is in the
 	 * metadata. */
 	uint64_t *told;

@@ -33,8 +33,8 @@ cut(struct tail *tail, int err)
 	return ftruncate(tail->fd, tail->bytes) < 0 ? -EIO : err;
 }
 
-static int
-append(struct tail *tail, const void *data, size_t bytes)
+int
+folder_append(struct tail *tail, const void *data, size_t bytes)
 {
 	const char *at = data;
 	size_t left = bytes;
@@ -64,7 +64,7 @@ append_line(struct tail *tail, const json_t *line)
 		return -ENOMEM;
 	length = strlen(text);
 	text[length] = '\n'; /* in place of the 0 */
-	err = append(tail, text, length + 1);
+	err = folder_append(tail, text, length + 1);
 	free(text);
 	return err;
 }
@@ -126,6 +126,7 @@ folder_make(struct folder **folder, const struct disk *disk, const char *name)
 		.dir = -1,
 		.index.fd = -1,
 		.meta.fd = -1,
+		.sums.fd = -1,
 	};
 	if (!f->name) {
 		free(f);
@@ -142,6 +143,8 @@ folder_free(struct folder *f)
 		close(f->index.fd);
 	if (f->meta.fd >= 0)
 		close(f->meta.fd);
+	if (f->sums.fd >= 0)
+		close(f->sums.fd);
 	if (f->dir >= 0)
 		close(f->dir);
 	free(f->name);
@@ -202,6 +205,17 @@ folder_note(struct folder *folder, const json_t *line)
 	return err;
 }
 
+static int
+sync_sums(struct folder *folder)
+{
+	if (!folder->summed)
+		return 0;
+	if (fdatasync(folder->sums.fd) < 0)
+		return -errno;
+	folder->summed = false;
+	return 0;
+}
+
 /* Metadata goes first: a block that is indexed has its holes on record. */
 static int
 sync_meta(struct folder *folder)
@@ -227,7 +241,7 @@ append_records(struct folder *folder, const struct index_record *records,
 
 		for (unsigned i = 0; i < batch; i++)
 			index_pack(raw + i * INDEX_BYTES, &records[i]);
-		err = append(&folder->index, raw, batch * INDEX_BYTES);
+		err = folder_append(&folder->index, raw, batch * INDEX_BYTES);
 		records += batch;
 		n -= batch;
 	}
@@ -253,6 +267,8 @@ folder_sync(struct folder *folder, const struct index_record *records,
 {
 	int err = sync_meta(folder);
 
+	if (!err)
+		err = sync_sums(folder);
 	if (err || !n)
 		return err;
 	err = check_there(folder);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "contract/block.h"
 #include "store/disk.h"
 #include "store/index.h"
 
@@ -81,6 +82,10 @@ void folder_unchunk(struct folder *folder, uint64_t number);
 
 /* Puts a line at the end of the metadata; durable with the next sync. */
 int folder_note(struct folder *folder, const json_t *line);
+
+/* Keeps the checksums of a sealed block; durable with the next sync.  0, also
+ * where none were taken, or -errno. */
+int folder_sum(struct folder *folder, const struct block *b);
 
 /* The rest of a round: the chunks of these records were just fdatasynced.
  * Records in the order of their numbers.  0 or -errno. */

@@ -9,6 +9,7 @@ libstore_a_SOURCES = \
 	%D%/fill_learn.c %D%/fill_priv.h \
 	%D%/folder.c %D%/folder.h %D%/folder_priv.h \
 	%D%/folder_place.c %D%/folder_reopen.c \
+	%D%/folder_sums.c \
 	%D%/geometry.c %D%/geometry.h \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \
@@ -32,6 +33,7 @@ libstore_a_SOURCES = \
 	%D%/recover_place.c \
 	%D%/row.c %D%/row.h \
 	%D%/sg.c %D%/sg.h \
+	%D%/sums.c %D%/sums.h \
 	%D%/verify.c %D%/verify.h \
 	%D%/verify_chunk.c %D%/verify_priv.h
 STORE_LIBS = libstore.a $(BASE_LIBS)

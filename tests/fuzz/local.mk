@@ -46,6 +46,12 @@ noinst_PROGRAMS += tests/fuzz/fuzz_wire
 tests_fuzz_fuzz_wire_SOURCES = %D%/fuzz_wire.c
 tests_fuzz_fuzz_wire_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Checksums of blocks, as they lie beside an index.
+noinst_PROGRAMS += tests/fuzz/fuzz_sums
+tests_fuzz_fuzz_sums_SOURCES = %D%/fuzz_sums.c
+tests_fuzz_fuzz_sums_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_sums_LDADD = $(ISAL_LIBS)
+
 # The configuration and units: with their sources, so that they are watched.
 noinst_PROGRAMS += tests/fuzz/fuzz_conf
 tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \

@@ -65,7 +65,8 @@ disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 {
 	struct stock_args args = { .blocks = blocks,
 				   .slots = slots,
-				   .slot_bytes = slot_bytes };
+				   .slot_bytes = slot_bytes,
+				   .quantum = 4096 };
 	struct output_args output;
 	struct fault fault;
 

@@ -150,6 +150,13 @@ tests_unit_test_index_SOURCES = %D%/test_index.c %D%/suite.h
 tests_unit_test_index_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_index_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_sums
+TESTS += tests/unit/test_sums
+tests_unit_test_sums_SOURCES = %D%/test_sums.c %D%/suite.h %D%/dice.h \
+	%D%/scratch.h
+tests_unit_test_sums_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sums_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_crc32c
 TESTS += tests/unit/test_crc32c
 tests_unit_test_crc32c_SOURCES = %D%/test_crc32c.c %D%/suite.h %D%/dice.h

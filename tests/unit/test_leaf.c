@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "flow/leaf.h"
 
+#include "base/crc32c.h"
 #include "disk_bench.h"
+#include "flow/quanta.h"
+#include "store/sums.h"
 
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 4 };
 
@@ -48,6 +51,7 @@ add(uint64_t number, uint64_t gap, bool time, int fd)
 	}
 	b->present[0] &= ~0x9ull; /* the first and fourth are missing */
 	b->filled = 8;
+	quanta_seal(b);
 	block_seal(b);
 	leaf_add(leaf, b, fd);
 	block_drop(b);
@@ -91,6 +95,34 @@ START_TEST(only_a_round_names_chunks)
 	ck_assert_uint_eq(record[4].present, 8);
 	ck_assert_uint_eq(record[4].missing, 2);
 	ck_assert_uint_eq(record[4].bytes, 10 * SLOT);
+	free(record);
+	close_leaf();
+}
+END_TEST
+
+START_TEST(sums_are_there_before_the_index_says_so)
+{
+	struct index_record *record;
+	struct sums_list sums;
+	uint8_t data[10 * SLOT];
+	int fd;
+
+	open_leaf();
+	add(3, 64, false, chunk_fd(3));
+	fd = open(disk_bench_file(&bench, 0, "sums"), O_RDONLY);
+	ck_assert_int_eq(sums_read(fd, &sums), 0);
+	close(fd);
+	ck_assert_int_eq(leaf_sync(leaf), 0);
+	ck_assert_uint_eq(records_read(&record), 2);
+	for (uint64_t i = 0; i < sizeof data; i++)
+		data[i] = disk_bench_byte(3, i);
+	ck_assert_uint_eq(record[0].flags & INDEX_SUMMED, 0);
+	ck_assert_uint_eq(record[1].flags & INDEX_SUMMED, INDEX_SUMMED);
+	ck_assert_uint_eq(record[1].crc, crc32c(0, data, sizeof data));
+	ck_assert_uint_eq(sums.n, 1);
+	ck_assert_uint_eq(sums.sums[0].number, 3);
+	ck_assert_uint_eq(sums.sums[0].crc, record[1].crc);
+	sums_clear(&sums);
 	free(record);
 	close_leaf();
 }
@@ -244,6 +276,7 @@ START_TEST(what_is_removed_is_not_at_risk)
 	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "00000000")), 0);
 	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "index")), 0);
 	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "meta.jsonl")), 0);
+	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "sums")), 0);
 	ck_assert_int_eq(unlinkat(bench.disk[0].fd, bench_name, AT_REMOVEDIR),
 			 0);
 	ck_assert_int_eq(leaf_sync(leaf), -ENOENT);
@@ -282,7 +315,9 @@ START_TEST(a_taken_name_is_refused)
 }
 END_TEST
 
-SUITE("leaf", only_a_round_names_chunks, chunks_are_announced, times_of_arrival,
-      times_of_the_data, a_full_round_is_due, blocks_are_due_at_once_or_by_time,
-      a_failed_round_is_counted, what_is_removed_is_not_at_risk,
-      an_end_is_the_last_record, a_taken_name_is_refused)
+SUITE("leaf", only_a_round_names_chunks,
+      sums_are_there_before_the_index_says_so, chunks_are_announced,
+      times_of_arrival, times_of_the_data, a_full_round_is_due,
+      blocks_are_due_at_once_or_by_time, a_failed_round_is_counted,
+      what_is_removed_is_not_at_risk, an_end_is_the_last_record,
+      a_taken_name_is_refused)
