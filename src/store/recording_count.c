@@ -180,11 +180,12 @@ row_ends(struct recording *rec)
 		json_int_t of = json_integer_value(json_object_get(was, "sub"));
 		json_int_t n = json_integer_value(json_object_get(was, "run"));
 		json_t *last = json_object_get(was, "last");
-		struct recording_sub *sub = &rec->sub[of];
+		struct recording_sub *sub;
 		unsigned k = 0;
 
 		if (of < 0 || of >= rec->facts.subs || !json_is_integer(last))
 			continue;
+		sub = &rec->sub[of];
 		while (k < sub->runs && sub->run[k].run != (uint64_t)n)
 			k++;
 		if (k < sub->runs)
@@ -206,7 +207,7 @@ recording_count(struct recording *rec)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < f->subs; at += rec->sub[i++].runs)
-		sum(rec, &rec->sub[i], rec->run + at);
+		sum(rec, &rec->sub[i], f->runs ? rec->run + at : NULL);
 	f->run = rec->run;
 	if (rec->shape.store == HEAP_ROW)
 		row_ends(rec);
