@@ -5,7 +5,9 @@
  *
  * present   The slots were all filled before they were written, so a slot is
  *           missing where it is fill (its data is the pattern throughout) or
- *           was never written (its header makes no sense).  A frame that its
+ *           was never written (its header makes no sense, or a part of it is
+ *           a hole of the file: a writer has several requests of a chunk in
+ *           flight, and a crash leaves any of them out).  A frame that its
  *           sender marked invalid, with other data, came.  Fill "zero" shows
  *           only in formats with a header.
  * first     The packets' own counter where it is stored, else what
@@ -38,7 +40,7 @@ struct look {
 	uint32_t slots; /* whole ones in the file */
 	uint32_t used;	/* up to the last with a packet */
 	uint32_t present_n;
-	uint64_t *present;
+	uint64_t *present; /* before that is known: written at all */
 	uint8_t *payload;
 	bool timed, counted;
 	int64_t first_ns, last_ns;
@@ -56,6 +58,14 @@ rescue_is_all(const uint8_t *data, size_t bytes, uint32_t word)
 			return false;
 	}
 	return true;
+}
+
+bool
+rescue_is_written(int fd, uint64_t at, uint64_t bytes)
+{
+	off_t hole = lseek(fd, (off_t)at, SEEK_HOLE);
+
+	return hole < 0 || (uint64_t)hole >= at + bytes;
 }
 
 static bool
@@ -83,7 +93,6 @@ take_packet(struct look *l, uint32_t slot, const struct format_packet *p)
 {
 	const struct format_shape *shape = &l->r->rec->shape;
 
-	l->present[slot / 64] |= UINT64_C(1) << slot % 64;
 	l->present_n++;
 	l->used = slot + 1;
 	if (p->has & FORMAT_TIME) {
@@ -98,20 +107,38 @@ take_packet(struct look *l, uint32_t slot, const struct format_packet *p)
 	}
 }
 
+/* All before the first is read; see rescue_is_written. */
+static void
+look_for_holes(struct look *l)
+{
+	uint32_t payload = l->r->rec->shape.payload;
+
+	for (uint32_t slot = 0; slot < l->slots; slot++) {
+		if (rescue_is_written(l->fd, (uint64_t)slot * payload, payload))
+			l->present[slot / 64] |= UINT64_C(1) << slot % 64;
+	}
+}
+
 static int
 look_through(struct look *l)
 {
 	uint32_t payload = l->r->rec->shape.payload;
 
+	look_for_holes(l);
 	for (uint32_t slot = 0; slot < l->slots; slot++) {
+		uint64_t bit = UINT64_C(1) << slot % 64;
 		struct format_packet p;
-		ssize_t got =
-		    pread(l->fd, l->payload, payload, (off_t)slot * payload);
+		ssize_t got;
 
+		if (!(l->present[slot / 64] & bit))
+			continue;
+		got = pread(l->fd, l->payload, payload, (off_t)slot * payload);
 		if (got < 0)
 			return -errno;
 		if (got == (ssize_t)payload && is_present(l, slot, &p))
 			take_packet(l, slot, &p);
+		else
+			l->present[slot / 64] &= ~bit;
 	}
 	return 0;
 }
@@ -267,6 +294,7 @@ rescue_chunk(struct rescue *r, const struct orphan *o,
 	if (fd < 0)
 		return fd;
 	ease_file(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	switch (r->rec->shape.store) {
 	case HEAP_ROW: err = rescue_row(r, o, fd, record); break;
 	case HEAP_CUBE: err = rescue_cube(r, o, fd, record); break;

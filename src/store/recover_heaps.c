@@ -2,9 +2,10 @@
 /*
  * Chunks of heaps that no index names.
  *
- * A row is packets behind each other: it ends with the last whole one.  In
- * how many pieces its heaps came is known from the note alone; without, a
- * packet counts as one, and an incomplete heap lacks one.
+ * A row is packets behind each other: it ends with the last whole one before
+ * anything that was never written.  In how many pieces its heaps came is
+ * known from the note alone; without, a packet counts as one, and an
+ * incomplete heap lacks one.
  *
  * A cube is slots without a header.  One that is zero throughout is taken
  * for one that nothing came of, and those at the end are cut off, unless the
@@ -26,9 +27,14 @@ rescue_row(struct rescue *r, const struct orphan *o, int fd,
 	   struct index_record *record)
 {
 	const struct index_record *note = rescue_noted(r, o->number);
+	off_t hole = lseek(fd, 0, SEEK_HOLE);
+	uint64_t bytes = o->bytes;
 	struct row row;
-	int err = row_look(r->format, fd, o->bytes, &row);
+	int err;
 
+	if (hole >= 0 && (uint64_t)hole < bytes)
+		bytes = (uint64_t)hole;
+	err = row_look(r->format, fd, bytes, &row);
 	if (err)
 		return err;
 	if (!row.packets)
@@ -52,6 +58,7 @@ struct look {
 	uint32_t zeros; /* before that */
 	json_t *holes;
 	uint8_t *slot;
+	bool *written; /* each slot, wholly */
 };
 
 static bool
@@ -69,6 +76,19 @@ add_hole(struct look *l, uint32_t from, uint32_t to)
 				(json_int_t)(to - from) * l->payload));
 }
 
+/* Before anything is read; see rescue_is_written. */
+static int
+look_for_holes(struct look *l)
+{
+	l->written = calloc(l->slots + 1, sizeof *l->written);
+	if (!l->written)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->slots; i++)
+		l->written[i] = rescue_is_written(
+		    l->fd, (uint64_t)i * l->payload, l->payload);
+	return 0;
+}
+
 static int
 look_through(struct look *l, uint32_t until)
 {
@@ -78,7 +98,8 @@ look_through(struct look *l, uint32_t until)
 
 		if (got < 0)
 			return (int)got;
-		if (got < (ssize_t)l->payload || is_zero(l->slot, l->payload))
+		if (got < (ssize_t)l->payload || is_zero(l->slot, l->payload) ||
+		    !l->written[i])
 			continue;
 		if (i > l->used && add_hole(l, l->used, i))
 			return -ENOMEM;
@@ -165,6 +186,8 @@ rescue_cube(struct rescue *r, const struct orphan *o, int fd,
 	l.slot = malloc(l.payload);
 	l.holes = json_array();
 	if (l.slot && l.holes)
+		err = look_for_holes(&l);
+	if (!err)
 		err = look_through(&l,
 				   until < l.slots ? (uint32_t)until : l.slots);
 	if (!err && l.used)
@@ -173,5 +196,6 @@ rescue_cube(struct rescue *r, const struct orphan *o, int fd,
 		err = rescue_remove(r, o);
 	json_decref(l.holes);
 	free(l.slot);
+	free(l.written);
 	return err;
 }

@@ -85,6 +85,9 @@ int rescue_cut(struct rescue *r, const struct orphan *o, int fd,
 	       struct index_record *record);
 /* Removes one without a packet; 1 or -errno. */
 int rescue_remove(struct rescue *r, const struct orphan *o);
+/* Were all these bytes of a chunk ever written?  What was not is a hole of
+ * the file, until somebody reads it: the cache has it from then on. */
+bool rescue_is_written(int fd, uint64_t at, uint64_t bytes);
 /* Is it one 32-bit word over and over? */
 bool rescue_is_all(const uint8_t *data, size_t bytes, uint32_t word);
 

@@ -170,6 +170,57 @@ START_TEST(halves)
 }
 END_TEST
 
+/*
+ * Raw packets of two pages, without anything in them that tells.  A crash
+ * left out what was still in flight: slot 3, the second page of 2, and all
+ * behind 4, which really is zeros.
+ */
+START_TEST(unwritten)
+{
+	enum { PAGE = 4096, PAYLOAD = 2 * PAGE, SLOTS = 8 };
+	static uint8_t data[5 * PAYLOAD];
+	struct format_shape shape = { .payload = PAYLOAD };
+	struct geometry geometry;
+	struct meta_head head = { .name = "raw",
+				  .stream = "test",
+				  .format = "raw",
+				  .extension = "raw",
+				  .shape = &shape,
+				  .geometry = &geometry };
+	const struct format_ops *format;
+	struct recording *rec;
+	struct folder *folder;
+	json_t *line;
+	char why[256];
+	int fd;
+
+	made_begin(&m);
+	ck_assert_int_eq(module_format("raw", &format, &fault), 0);
+	ck_assert_int_eq(format->shape(&shape, why, sizeof why), 0);
+	ck_assert_int_eq(geometry_make(&geometry, PAYLOAD, 1, 1 << 20), 0);
+	line = meta_head(&head);
+	ck_assert_int_eq(folder_create(&folder, &m.disks.disk[0], "raw", line),
+			 0);
+	json_decref(line);
+	memset(data, 0x5a, 4 * PAYLOAD);
+	fd = folder_chunk(folder, 0, 0, SLOTS * PAYLOAD);
+	ck_assert_int_eq(pwrite(fd, data, 5 * PAGE, 0), 5 * PAGE);
+	ck_assert_int_eq(pwrite(fd, data + 4 * PAYLOAD, PAYLOAD, 4 * PAYLOAD),
+			 PAYLOAD);
+	close(fd);
+	folder_close(folder, NULL, NULL);
+
+	ck_assert_int_eq(recover(&m.disks, "raw", &report, NULL, NULL, &fault),
+			 0);
+	ck_assert_uint_eq(report.packets, 3);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, "raw", &fault), 0);
+	ck_assert_uint_eq(recording_facts(rec)->bytes, 5 * PAYLOAD);
+	ck_assert_uint_eq(recording_facts(rec)->missing, 2);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
 /* Packets with a counter of their own: where they belong is in them. */
 static void
 counted_chunk(const char *name, enum sequence_kind kind, uint64_t base,
@@ -245,4 +296,4 @@ START_TEST(counters)
 }
 END_TEST
 
-SUITE("recover_chunk", bare_chunks, holes, halves, counters)
+SUITE("recover_chunk", bare_chunks, holes, halves, unwritten, counters)
