@@ -3,6 +3,7 @@ libflow_a_SOURCES = \
 	%D%/aim.c %D%/aim.h \
 	%D%/bay.c %D%/bay.h \
 	%D%/candidate.c %D%/candidate.h \
+	%D%/choice.c %D%/choice.h \
 	%D%/chunk.c %D%/chunk.h \
 	%D%/counts.h \
 	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
@@ -16,6 +17,7 @@ libflow_a_SOURCES = \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h %D%/output_priv.h \
 	%D%/output_runs.c %D%/output_told.c \
+	%D%/pace.c %D%/pace.h \
 	%D%/parking.c %D%/parking.h \
 	%D%/place.c %D%/place.h \
 	%D%/pool.c %D%/pool.h %D%/pool_priv.h \
@@ -38,5 +40,5 @@ libflow_a_SOURCES = \
 	%D%/stock.c \
 	%D%/window.c %D%/window.h \
 	%D%/writer.c %D%/writer.h \
-	%D%/writer_disk.c %D%/writer_priv.h
+	%D%/writer_disk.c %D%/writer_rank.c %D%/writer_priv.h
 FLOW_LIBS = libflow.a $(STORE_LIBS)

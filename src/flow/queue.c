@@ -3,7 +3,7 @@
  * Two lists under one lock.  A condition variable that all disks share would
  * wake whichever thread the kernel likes, and a disk could get two blocks in
  * a row while another idles; so every taker sleeps on its own, and a block
- * is handed to the one at the head of the list.
+ * is handed to the one that the choice falls on.
  *
  * The lock is taken once per block, some hundred times a second at most.
  */
@@ -14,11 +14,15 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "flow/pool.h"
+
 struct taker {
 	struct queue *queue;
 	pthread_cond_t wake;
 
 	/* Under queue::lock. */
+	struct choice choice;
 	struct block *got; /* handed over, not yet fetched */
 	bool waiting;	   /* linked in queue::free */
 	bool poked;
@@ -30,6 +34,7 @@ struct queue {
 	/* All under the lock. */
 	struct block *head, **tail; /* blocks that wait */
 	struct taker *free, **last; /* disks that wait */
+	struct choices choices;
 	unsigned length, most;
 	unsigned takers;
 	bool ended; /* drain or abort */
@@ -75,21 +80,10 @@ taker_join(struct taker **taker, struct queue *q)
 	t->queue = q;
 	pthread_mutex_lock(&q->lock);
 	q->takers++;
+	choice_join(&q->choices, &t->choice);
 	pthread_mutex_unlock(&q->lock);
 	*taker = t;
 	return 0;
-}
-
-void
-taker_leave(struct taker *t, bool *last)
-{
-	struct queue *q = t->queue;
-
-	pthread_mutex_lock(&q->lock);
-	*last = --q->takers == 0;
-	pthread_mutex_unlock(&q->lock);
-	pthread_cond_destroy(&t->wake);
-	free(t);
 }
 
 static struct block *
@@ -122,20 +116,6 @@ block_push(struct queue *q, struct block *b, bool first)
 	q->length++;
 }
 
-static struct taker *
-taker_pop(struct queue *q)
-{
-	struct taker *t = q->free;
-
-	if (!t)
-		return NULL;
-	q->free = t->next;
-	if (!q->free)
-		q->last = &q->free;
-	t->waiting = false;
-	return t;
-}
-
 static void
 taker_push(struct queue *q, struct taker *t)
 {
@@ -158,24 +138,111 @@ taker_unlink(struct queue *q, struct taker *t)
 	t->waiting = false;
 }
 
+/* ---- the choice ------------------------------------------------------ */
+
+static struct choice_block
+as_choice(const struct block *b)
+{
+	struct choice_block c = { .now = clock_steady() };
+
+	/* Of one with notes it is not known before it is sealed. */
+	c.bytes = (uint64_t)(b->notes ? b->slots : b->used) * b->slot_bytes;
+	c.tight = b->home && stock_home(b->home) < stock_blocks(b->home) / 4;
+	return c;
+}
+
+static struct taker *
+taker_best(struct queue *q, const struct choice_block *b)
+{
+	struct taker *best = NULL;
+
+	for (struct taker *t = q->free; t; t = t->next) {
+		if (!q->ended && !choice_fit(&q->choices, &t->choice, b))
+			continue;
+		if (!best || choice_better(&t->choice, &best->choice, b))
+			best = t;
+	}
+	return best;
+}
+
+/* Hands on what waits, as far as there is somebody for it. */
+static void
+blocks_deal(struct queue *q)
+{
+	while (q->head && q->free) {
+		struct choice_block b = as_choice(q->head);
+		struct taker *t = taker_best(q, &b);
+
+		if (!t)
+			return;
+		choice_serve(&q->choices, &t->choice, &b);
+		taker_unlink(q, t);
+		t->got = block_pop(q);
+		pthread_cond_signal(&t->wake);
+	}
+}
+
+/* For who does not wait in the list: everybody there was asked before. */
+static struct block *
+block_for(struct queue *q, struct taker *t)
+{
+	struct choice_block b;
+
+	if (!q->head)
+		return NULL;
+	b = as_choice(q->head);
+	if (!q->ended && !choice_fit(&q->choices, &t->choice, &b))
+		return NULL;
+	choice_serve(&q->choices, &t->choice, &b);
+	return block_pop(q);
+}
+
+void
+taker_leave(struct taker *t, bool *last)
+{
+	struct queue *q = t->queue;
+
+	pthread_mutex_lock(&q->lock);
+	*last = --q->takers == 0;
+	choice_leave(&q->choices, &t->choice);
+	blocks_deal(q); /* who sits on the bench may be needed now */
+	pthread_mutex_unlock(&q->lock);
+	pthread_cond_destroy(&t->wake);
+	free(t);
+}
+
+bool
+taker_rank(struct taker *t, const struct choice_rank *rank)
+{
+	struct queue *q = t->queue;
+	int64_t now = clock_steady();
+	bool benched;
+
+	pthread_mutex_lock(&q->lock);
+	if (choice_rank(&q->choices, &t->choice, rank, now))
+		blocks_deal(q); /* others may be fit now */
+	benched = t->choice.benched;
+	pthread_mutex_unlock(&q->lock);
+	return benched;
+}
+
+/* ---- blocks ---------------------------------------------------------- */
+
 int
 queue_put(struct queue *q, struct block *b, bool first)
 {
-	struct taker *t;
 	int err = 0;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->takers == 0)
+	if (q->takers == 0) {
 		err = -ENODEV;
-	else if (q->aborted || (q->ended && !first))
+	} else if (q->aborted || (q->ended && !first)) {
 		err = -EPIPE;
-	else if (q->length == q->most && !first)
+	} else if (q->length == q->most && !first) {
 		err = -ENOBUFS;
-	else if ((t = taker_pop(q))) {
-		t->got = b;
-		pthread_cond_signal(&t->wake);
 	} else {
 		block_push(q, b, first);
+		blocks_deal(q);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return err;
@@ -196,7 +263,7 @@ take_now(struct taker *t, struct block **b)
 {
 	struct queue *q = t->queue;
 
-	*b = t->got ? t->got : t->waiting ? NULL : block_pop(q);
+	*b = t->got ? t->got : t->waiting ? NULL : block_for(q, t);
 	t->got = NULL;
 	if (*b)
 		return 0;

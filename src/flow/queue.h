@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 #include "contract/block.h"
+#include "flow/choice.h"
 
 /*
- * A queue is where closed blocks meet free disks.  Both wait in the order in
- * which they came, and at most one of the two lists is not empty: a block
- * goes to the disk that has waited longest, so that consecutive blocks are
- * on their way to different disks at the same time, and a faster disk, which
- * comes back sooner, gets more of them.
+ * A queue is where closed blocks meet free disks.  Blocks wait in the order
+ * in which they came; of the disks that wait, choice.h says which one gets
+ * the next, of equals the one that has waited longest.  Mostly at most one of
+ * the two lists is not empty: only who sits on the bench lets a block wait.
  *
  * Bounded: `most` blocks may wait.  Many producers, a taker per disk.
  * Closing has two verbs:
@@ -35,6 +35,9 @@ int taker_join(struct taker **taker, struct queue *queue);
  * caller has to see to what is still there, by queue_rest(). */
 void taker_leave(struct taker *taker, bool *last);
 
+/* Tells what the choice goes by.  True: it sits on the bench. */
+bool taker_rank(struct taker *taker, const struct choice_rank *rank);
+
 /*
  * Puts a CLOSED block behind the others, or with `first` before them (one
  * that another disk failed to write).  Never waits.  0; -ENOBUFS when `most`
@@ -44,7 +47,8 @@ void taker_leave(struct taker *taker, bool *last);
 int queue_put(struct queue *queue, struct block *b, bool first);
 
 /*
- * Waits for a block until `until` (clock_steady; 0: does not wait).  0;
+ * Waits for a block until `until` (clock_steady; 0: does not wait, and leaves
+ * what waits to others where they are better off with it).  0;
  * -ETIMEDOUT; -EINTR after taker_poke(); -EPIPE at the end.
  */
 int queue_take(struct taker *taker, struct block **b, int64_t until);

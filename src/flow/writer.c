@@ -101,6 +101,7 @@ block_write(struct writer *w, struct block *b)
 {
 	struct output *o = b->session;
 	struct leaf *leaf = leaf_find(w, o);
+	int64_t since = clock_steady();
 	uint64_t bytes;
 	int err;
 
@@ -121,6 +122,7 @@ block_write(struct writer *w, struct block *b)
 	w->facts.written += bytes;
 	w->facts.chunks++;
 	pthread_mutex_unlock(&w->lock);
+	writer_took(w, bytes, clock_steady() - since);
 	output_written(o, b, w->a.number);
 	writer_space_look(w);
 }
@@ -266,6 +268,7 @@ work(struct writer *w)
 
 	if (!w->taker)
 		return true;
+	writer_rank(w, 0);
 	err = queue_take(w->taker, &b, next);
 	if (err == -ETIMEDOUT)
 		writer_space_look(w);

@@ -54,6 +54,11 @@ struct writer_facts {
 	uint64_t chunks;
 	uint64_t errors;
 	struct disk_space space; /* when it was last looked at */
+	dev_t device; /* those with the same share their space; 0: not known */
+	unsigned queued;	      /* blocks that it has */
+	int64_t latency, latency_p99; /* ns of the last block; of 99 of 100 */
+	double speed;		      /* bytes per second, while it writes */
+	bool benched; /* slow: others get its blocks, see choice.h */
 };
 
 struct writer_args {

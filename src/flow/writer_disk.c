@@ -49,6 +49,7 @@ writer_space_look(struct writer *w)
 		disk_close(&w->disk);
 	pthread_mutex_lock(&w->lock);
 	w->facts.space = space;
+	w->facts.device = w->disk.device;
 	pthread_mutex_unlock(&w->lock);
 }
 

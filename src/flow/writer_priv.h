@@ -6,6 +6,7 @@
 
 #include "flow/chunk.h"
 #include "flow/leaf.h"
+#include "flow/pace.h"
 #include "flow/writer.h"
 
 /*
@@ -29,6 +30,8 @@ struct writer {
 	struct disk disk; /* open while something is recorded */
 	struct chunk_maker maker;
 	struct leaf *leaves;
+	struct pace pace;
+	bool told; /* the queue knows its last block */
 
 	pthread_mutex_t lock; /* over what is below */
 	pthread_cond_t wake;  /* while it has no place in the queue */
@@ -43,6 +46,13 @@ void writer_state_set(struct writer *w, enum writer_state state);
 /* How much room there is, for others to know.  Asked here, because a disk
  * that hangs may hang this thread, and no other. */
 void writer_space_look(struct writer *w);
+
+/* A block is written, and took so many nanoseconds. */
+void writer_took(struct writer *w, uint64_t bytes, int64_t took);
+
+/* Tells the queue how it stands, with so many blocks on their way; before a
+ * block is taken. */
+void writer_rank(struct writer *w, unsigned flight);
 
 /* Is the disk fit to take blocks?  Asked at the start, and of a disk that
  * left whenever a recording begins.  0 or -errno; then it has left. */

@@ -628,6 +628,18 @@ tests_unit_test_quanta_SOURCES = %D%/test_quanta.c %D%/suite.h %D%/dice.h
 tests_unit_test_quanta_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_quanta_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_choice
+TESTS += tests/unit/test_choice
+tests_unit_test_choice_SOURCES = %D%/test_choice.c %D%/suite.h
+tests_unit_test_choice_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_choice_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_pace
+TESTS += tests/unit/test_pace
+tests_unit_test_pace_SOURCES = %D%/test_pace.c %D%/suite.h
+tests_unit_test_pace_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pace_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_queue
 TESTS += tests/unit/test_queue
 tests_unit_test_queue_SOURCES = %D%/test_queue.c %D%/suite.h

@@ -207,6 +207,56 @@ START_TEST(the_last_one_sees_to_the_rest)
 }
 END_TEST
 
+/* One with a block on its way and a slow disk leaves what waits to others,
+ * until there are none. */
+START_TEST(the_slow_leave_it_to_others)
+{
+	struct choice_rank slow = { .free = 1 << 30, .speed = 1, .flight = 1 };
+	struct choice_rank fast = { .free = 1 << 30, .speed = 4 };
+	struct taker *a, *b;
+
+	open_queue(4);
+	a = join();
+	b = join();
+	ck_assert(!taker_rank(a, &slow));
+	ck_assert(!taker_rank(b, &fast));
+	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[1], false), 0);
+	takes_nothing(a, -ETIMEDOUT);
+	takes(b, 0);
+	ck_assert(!leave(b));
+	takes(a, 1);
+	ck_assert(leave(a));
+	queue_free(queue);
+}
+END_TEST
+
+/* What nobody else is there for is not left to lie in the queue. */
+START_TEST(who_sits_on_the_bench_is_told)
+{
+	struct choice_rank slow = {
+		.free = 1 << 30, .speed = 1, .bytes = 2, .took = 2000000000
+	};
+	struct choice_rank fast = { .free = 1 << 30, .speed = 100 };
+	struct taker *a, *b;
+
+	open_queue(4);
+	a = join();
+	b = join();
+	ck_assert(!taker_rank(b, &fast));
+	ck_assert(taker_rank(a, &slow));
+	slow.took = 0;
+	ck_assert(taker_rank(a, &slow));
+	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
+	takes(a, 0); /* nobody else waits */
+	slow.took = 1;
+	ck_assert(!taker_rank(a, &slow));
+	ck_assert(!leave(a));
+	ck_assert(leave(b));
+	queue_free(queue);
+}
+END_TEST
+
 /* ---- threads --------------------------------------------------------- */
 
 struct disk {
@@ -273,6 +323,32 @@ START_TEST(the_longest_waiting_is_served)
 		ck_assert_int_eq(disk[i].err, 0);
 		ck_assert_ptr_eq(disk[i].got, &block[i]);
 	}
+	queue_free(queue);
+}
+END_TEST
+
+/* And before that, who got less of what it has room for. */
+START_TEST(the_best_is_served)
+{
+	struct choice_rank rank = { .free = 1 << 20 };
+
+	open_queue(BLOCKS);
+	for (int i = 0; i < TAKERS; i++) {
+		block[i].used = 1;
+		block[i].slot_bytes = 4096;
+		start(&disk[i], take_one);
+		until_waiting(&disk[i]);
+		taker_rank(disk[i].taker, &rank);
+	}
+	pthread_mutex_lock(&queue->lock);
+	disk[0].taker->choice.pass = 1;
+	pthread_mutex_unlock(&queue->lock);
+	for (int i = 0; i < TAKERS; i++)
+		ck_assert_int_eq(queue_put(queue, &block[i], false), 0);
+	for (int i = 0; i < TAKERS; i++)
+		finish(&disk[i]);
+	for (int i = 0; i < TAKERS; i++)
+		ck_assert_ptr_eq(disk[(i + 1) % TAKERS].got, &block[i]);
 	queue_free(queue);
 }
 END_TEST
@@ -380,5 +456,7 @@ END_TEST
 
 SUITE("queue", first_in_first_out, bounded, drain_gives_what_is_left,
       abort_gives_nothing, poked_once, time_runs_out,
-      the_last_one_sees_to_the_rest, the_longest_waiting_is_served,
-      who_waits_is_woken, many_takers_lose_nothing)
+      the_last_one_sees_to_the_rest, the_slow_leave_it_to_others,
+      who_sits_on_the_bench_is_told, the_best_is_served,
+      the_longest_waiting_is_served, who_waits_is_woken,
+      many_takers_lose_nothing)
