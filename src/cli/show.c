@@ -95,6 +95,32 @@ drops_row(struct table *t, const json_t *info)
 	table_cell(t, "%s", text);
 }
 
+/* Where another program made it, and what is wrong with it. */
+static void
+origin_rows(struct table *t, const json_t *info)
+{
+	const json_t *notes = json_object_get(info, "notes"), *note;
+	const char *made_by = field_text(info, "made_by");
+	enum { SHOWN = 8 };
+	size_t i;
+
+	if (*made_by && strcmp(made_by, "spate") != 0) {
+		table_cell(t, "made by");
+		table_cell(t, "%s", made_by);
+	}
+	json_array_foreach(notes, i, note) {
+		if (i < SHOWN) {
+			table_cell(t, "%s", i ? "" : "damage");
+			table_cell(t, "%s", json_string_value(note));
+		}
+	}
+	if (json_array_size(notes) > SHOWN) {
+		table_cell(t, "%s", "");
+		table_cell(t, "... and %zu more: spate verify tells them",
+			   json_array_size(notes) - SHOWN);
+	}
+}
+
 static void
 time_rows(struct table *t, const json_t *info)
 {
@@ -211,9 +237,15 @@ show_info(const json_t *info, bool all)
 	table_cell(t, "%s%s%s", field_text(info, "state"),
 		   *field_text(info, "why") ? ": " : "",
 		   field_text(info, "why"));
-	table_cell(t, "stream");
-	table_cell(t, "%s, %s", field_text(info, "stream"),
-		   field_text(info, "format"));
+	if (*field_text(info, "stream")) {
+		table_cell(t, "stream");
+		table_cell(t, "%s, %s", field_text(info, "stream"),
+			   field_text(info, "format"));
+	} else {
+		table_cell(t, "format");
+		table_cell(t, "%s", field_text(info, "format"));
+	}
+	origin_rows(t, info);
 	time_rows(t, info);
 	size_row(t, info);
 	lost_row(t, info);

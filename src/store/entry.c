@@ -22,6 +22,7 @@
 
 #include "base/units.h"
 #include "store/entry.h"
+#include "store/foreign.h"
 #include "store/index.h"
 #include "store/read_whole.h"
 #include "store/recording.h"
@@ -38,6 +39,7 @@ struct look {
 	struct index_record end;
 	uint64_t records; /* on all disks, without the end records */
 	bool locked;	  /* somebody writes */
+	bool indexed;	  /* there is an index */
 	json_t *head, *tail;
 };
 
@@ -74,6 +76,7 @@ look_index(struct look *l, int dir)
 
 	if (fd < 0)
 		return;
+	l->indexed = true;
 	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
 		l->locked = true;
 	else
@@ -340,6 +343,25 @@ add_up(struct look *l, const struct disks *disks, bool live,
 	look_whole(l, disks);
 }
 
+/* Neither index nor metadata: is it another program's? */
+static bool
+find_foreign(struct look *l, const struct disks *disks)
+{
+	uint64_t has[ENTRY_DISKS / 64] = { 0 };
+	bool any = false;
+
+	for (unsigned i = 0; i < disks->n && i < ENTRY_DISKS; i++) {
+		if (disks->disk[i].fd < 0 ||
+		    !foreign_on(disks->disk[i].fd, l->name))
+			continue;
+		has[i / 64] |= UINT64_C(1) << i % 64;
+		any = true;
+	}
+	if (any)
+		memcpy(l->entry->disk, has, sizeof has);
+	return any;
+}
+
 int
 entry_read(struct entry *e, const struct disks *disks, const char *name,
 	   bool live, struct entry_work *work)
@@ -349,13 +371,17 @@ entry_read(struct entry *e, const struct disks *disks, const char *name,
 	bool any = false;
 
 	*e = (struct entry){ .subs = 1 };
-	if (!layout_folder_good(name))
+	if (!layout_folder_good(name) && !foreign_name_good(name))
 		return -ENOENT;
 	strcpy(e->name, name);
 	for (unsigned i = 0; i < disks->n && i < ENTRY_DISKS; i++) {
+		if (!layout_folder_good(name))
+			break;
 		look_disk(&l, disks, i);
 		any |= entry_has(e, i);
 	}
+	if (!l.indexed && !l.head && !live && find_foreign(&l, disks))
+		any = true;
 	if (any)
 		add_up(&l, disks, live, work ? work : &none);
 	json_decref(l.head);

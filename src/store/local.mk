@@ -10,6 +10,15 @@ libstore_a_SOURCES = \
 	%D%/folder.c %D%/folder.h %D%/folder_priv.h \
 	%D%/folder_place.c %D%/folder_reopen.c \
 	%D%/folder_sums.c \
+	%D%/foreign.c %D%/foreign.h %D%/foreign_priv.h \
+	%D%/foreign_cfg.c \
+	%D%/foreign_find.c \
+	%D%/foreign_form.c %D%/foreign_form.h \
+	%D%/foreign_learn.c \
+	%D%/foreign_rate.c \
+	%D%/foreign_sg.c \
+	%D%/foreign_single.c \
+	%D%/foreign_time.c \
 	%D%/geometry.c %D%/geometry.h \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \
@@ -34,6 +43,7 @@ libstore_a_SOURCES = \
 	%D%/row.c %D%/row.h \
 	%D%/sg.c %D%/sg.h \
 	%D%/sums.c %D%/sums.h \
+	%D%/stride.c %D%/stride.h \
 	%D%/verify.c %D%/verify.h \
 	%D%/verify_chunk.c %D%/verify_priv.h
 STORE_LIBS = libstore.a $(BASE_LIBS)

@@ -26,6 +26,7 @@
 #include "base/module.h"
 #include "base/shape.h"
 #include "contract/defaults.h"
+#include "store/foreign.h"
 #include "store/recording_priv.h"
 
 /* What is before the end record; what is behind it, nobody may write. */
@@ -142,6 +143,20 @@ recording_format(const struct recording *rec, const struct format_ops **format,
 	return -ENODATA;
 }
 
+/* How packets are stored, where it is not just the payloads. */
+static void
+read_stored(struct recording *rec)
+{
+	const json_t *how = json_object_get(rec->head, "stored");
+	json_int_t packet = json_integer_value(json_object_get(how, "packet"));
+	json_int_t before = json_integer_value(json_object_get(how, "prefix"));
+
+	if (before < 0 || packet != before + rec->shape.payload)
+		return;
+	rec->stored = (uint32_t)packet;
+	rec->before = (uint32_t)before;
+}
+
 /* The shape and sizes that the head tells; -ENODATA without. */
 static int
 read_head(struct recording *rec)
@@ -160,16 +175,50 @@ read_head(struct recording *rec)
 		rec->shape.payload = 0;
 		return -ENODATA;
 	}
+	read_stored(rec);
 	rec->slots = (uint32_t)json_integer_value(slots);
 	if (!rec->slots)
 		rec->slots = rec->shape.parts;
 	return 0;
 }
 
+/* Makes a recording of what was read of it. */
+static int
+compose(struct recording *rec)
+{
+	int err = read_head(rec);
+
+	return err ? err : recording_merge(rec);
+}
+
+static bool
+is_indexed(const struct recording *rec)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].indexed)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing of ours is there: perhaps something of others is. */
+static int
+open_foreign(struct recording *rec, int err)
+{
+	int foreign = foreign_open(rec);
+
+	if (foreign == -ENOENT)
+		return err;
+	return foreign ? foreign : compose(rec);
+}
+
 int
 recording_refresh(struct recording *rec)
 {
-	int err = find_parts(rec);
+	int err = rec->foreign ? 0 : find_parts(rec);
+
+	if (rec->foreign)
+		return 0; /* it is what it was when it was opened */
 
 	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
 		if (rec->part[i].dir >= 0)
@@ -177,11 +226,7 @@ recording_refresh(struct recording *rec)
 	}
 	if (!err)
 		err = recording_meta(rec);
-	if (!err)
-		err = read_head(rec);
-	if (!err)
-		err = recording_merge(rec);
-	return err;
+	return err ? err : compose(rec);
 }
 
 static int
@@ -205,13 +250,20 @@ explain(struct fault *fault, const char *name, int err)
 				 "short");
 		fault_hint(fault, "spate rm %s ends what was begun", name);
 		break;
+	case -ENOTSUP:
+		fault_set(fault, err, "io", "cannot read recording %s", name);
+		fault_why(fault, "it is one file on each of several disks, and "
+				 "nothing in them tells their order");
+		fault_hint(fault, "one disk alone can be read: --disks PATH");
+		break;
 	case -ENOMEM:
 		fault_set(fault, err, "no-memory",
 			  "cannot open recording %s: no memory", name);
 		break;
 	case -EBADMSG:
 		fault_set(fault, err, "io", "cannot read recording %s", name);
-		fault_why(fault, "its indexes contradict each other");
+		fault_why(fault, "its indexes contradict each other, or its "
+				 "files have not one whole packet");
 		fault_hint(fault, "a disk may hold another recording of the "
 				  "same name: leave that disk out");
 		break;
@@ -229,7 +281,7 @@ recording_open(struct recording **rec, const struct disks *disks,
 	struct recording *r;
 	int err = -ENOMEM;
 
-	if (!layout_folder_good(name))
+	if (!layout_folder_good(name) && !foreign_name_good(name))
 		return explain(fault, name, -ENOENT);
 	r = calloc(1, sizeof *r);
 	if (!r)
@@ -242,7 +294,9 @@ recording_open(struct recording **rec, const struct disks *disks,
 	if (r->part) {
 		for (unsigned i = 0; i < disks->n; i++)
 			r->part[i].dir = -1;
-		err = recording_refresh(r);
+		err = layout_folder_good(name) ? recording_refresh(r) : -ENOENT;
+		if ((err == -ENOENT || err == -ENODATA) && !is_indexed(r))
+			err = open_foreign(r, err);
 	}
 	if (err) {
 		recording_close(r);
@@ -261,6 +315,7 @@ recording_close(struct recording *rec)
 			close(rec->part[i].dir);
 		free(rec->part[i].record);
 	}
+	foreign_close(rec->foreign);
 	json_decref(rec->head);
 	json_decref(rec->tail);
 	if (rec->shape.payload)
@@ -299,8 +354,12 @@ recording_chunk_bytes(const struct recording *rec, unsigned disk,
 
 	if (rec->part[disk].dir < 0)
 		return -ENOENT;
+	if (rec->foreign)
+		return foreign_chunk_bytes(rec, number);
 	if (fstatat(rec->part[disk].dir, layout_chunk(file, rec->name, number),
 		    &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
+	if (rec->stored)
+		return st.st_size / rec->stored * rec->shape.payload;
 	return st.st_size;
 }

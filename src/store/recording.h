@@ -90,6 +90,9 @@ struct recording_sub {
 struct recording_facts {
 	enum recording_state state;
 	const char *name, *stream, *format, *extension;
+	const char *made_by; /* "spate", "jive5ab", "VLBI-streamer", "Mark6" */
+	const json_t *notes; /* what is wrong with another program's; NULL: it
+				is ours; borrowed */
 	uint32_t payload;
 	enum heap_store store;
 	unsigned channels_per_file; /* of cubes, as configured */

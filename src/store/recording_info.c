@@ -189,6 +189,10 @@ add_details(json_t *info, const struct recording *rec)
 	json_t *fill = json_object_get(rec->head, "fill");
 
 	if (json_object_set_new(info, "runs", runs_json(f)) ||
+	    json_object_set_new(info, "made_by", json_string(f->made_by)) ||
+	    json_object_set_new(info, "notes",
+				f->notes ? json_deep_copy(f->notes)
+					 : json_array()) ||
 	    json_object_set_new(info, "subs", subs_json(f)) ||
 	    json_object_set_new(info, "disks", disks_json(rec)) ||
 	    json_object_set_new(info, "fill",

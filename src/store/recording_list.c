@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The names of recordings: every folder with metadata or an index of
- * its own name; folders of other recorders have neither.
+ * its own name, and what other programs made.
  * Names are gathered in one growing text first and become an array when all
  * are known, so there is one piece of memory to free.
  */
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/foreign.h"
 #include "store/recording_priv.h"
 
 struct names {
@@ -60,11 +61,11 @@ is_recording(int disk, const char *name)
 		has_file(disk, name, layout_index(file, name)));
 }
 
-/* A disk that cannot be listed has no names. */
+/* A folder that cannot be listed has no names. */
 static int
-list_disk(struct names *names, int disk)
+list_folder(struct names *names, int disk, const char *folder)
 {
-	int fd = openat(disk, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(disk, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *entry;
 	int err = 0;
 	DIR *dir;
@@ -77,11 +78,20 @@ list_disk(struct names *names, int disk)
 		return -ENOMEM;
 	}
 	while (!err && (entry = readdir(dir))) {
-		if (is_recording(disk, entry->d_name))
+		if (is_recording(fd, entry->d_name) ||
+		    foreign_is(fd, entry->d_name))
 			err = add_name(names, entry->d_name);
 	}
 	closedir(dir);
 	return err;
+}
+
+static int
+list_disk(struct names *names, int disk)
+{
+	int err = list_folder(names, disk, ".");
+
+	return err ? err : list_folder(names, disk, FOREIGN_DATA);
 }
 
 static int

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "store/foreign.h"
 #include "store/recording_priv.h"
 
 static int
@@ -210,6 +211,10 @@ describe(struct recording *rec)
 	f->stream = head_text(rec, "stream");
 	f->format = head_text(rec, "format");
 	f->extension = head_text(rec, "extension");
+	f->made_by = head_text(rec, "made_by");
+	if (!*f->made_by)
+		f->made_by = "spate";
+	f->notes = rec->foreign ? foreign_notes(rec->foreign) : NULL;
 	f->payload = rec->shape.payload;
 	f->store = rec->shape.store;
 	f->channels_per_file = 1;

@@ -6,6 +6,7 @@
 #include "store/fill.h"
 #include "store/layout.h"
 #include "store/recording.h"
+#include "store/stride.h"
 
 /* What the sources of a recording, and those who check it, share. */
 
@@ -51,7 +52,8 @@ enum { RECORDING_OPEN = 64 };
 
 struct recording_chunk {
 	uint64_t number;
-	int fd; /* -1: none */
+	int fd;		 /* -1: none */
+	uint64_t offset; /* of the block in it */
 };
 
 struct recording {
@@ -60,7 +62,11 @@ struct recording {
 	struct recording_part *part; /* one per disk */
 	json_t *head, *tail;
 	struct format_shape shape;
-	uint32_t slots; /* of a full block */
+	uint32_t slots;		 /* of a full block */
+	struct foreign *foreign; /* another program's; NULL: ours */
+	uint32_t stored;	 /* bytes of a packet in a chunk, with what is
+				    before its payload; 0: the payload alone */
+	uint32_t before;	 /* that is before it */
 
 	struct recording_line *line; /* by number, then disk */
 	size_t lines;

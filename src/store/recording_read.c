@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/ease.h"
+#include "store/foreign.h"
 #include "store/recording_priv.h"
 
 /* Errors that mean: this chunk cannot be read, on this disk, today. */
@@ -44,11 +45,15 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	if (chunk->fd >= 0)
 		close(chunk->fd);
 	chunk->number = number;
-	chunk->fd =
-	    openat(rec->part[b->disk].dir,
-		   layout_chunk(file, rec->name, number), O_RDONLY | O_CLOEXEC);
+	chunk->offset = 0;
+	if (rec->foreign)
+		chunk->fd = foreign_chunk(rec, number, &chunk->offset);
+	else
+		chunk->fd = openat(rec->part[b->disk].dir,
+				   layout_chunk(file, rec->name, number),
+				   O_RDONLY | O_CLOEXEC);
 	if (chunk->fd < 0)
-		return -errno;
+		return rec->foreign ? chunk->fd : -errno;
 	ease_file(chunk->fd);
 	return chunk->fd;
 }
@@ -57,6 +62,8 @@ ssize_t
 recording_chunk_read(struct recording *rec, const struct recording_block *b,
 		     void *data, size_t bytes, uint64_t at)
 {
+	struct stride stride = { .prefix = rec->before,
+				 .payload = rec->shape.payload };
 	size_t done = 0;
 	int fd;
 
@@ -65,9 +72,10 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 	fd = chunk_open(rec, b);
 	if (fd < 0)
 		return is_lost(fd) ? 0 : fd;
+	stride.offset = rec->chunk[b->record.number % RECORDING_OPEN].offset;
 	while (done < bytes) {
-		ssize_t got = pread(fd, (char *)data + done, bytes - done,
-				    (off_t)(at + done));
+		ssize_t got = stride_read(fd, &stride, (char *)data + done,
+					  bytes - done, at + done);
 
 		if (got < 0 && errno == EINTR)
 			continue;

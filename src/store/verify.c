@@ -179,6 +179,17 @@ check_orphans(struct check *c, unsigned disk)
 	return 0;
 }
 
+/* What was seen of another program's recording when it was opened. */
+static void
+check_notes(struct check *c)
+{
+	const json_t *note;
+	size_t i;
+
+	json_array_foreach(c->rec->facts.notes, i, note)
+		verify_found(c, "%s", json_string_value(note));
+}
+
 int
 verify(struct recording *rec, const struct disks *disks,
        const struct verify_hooks *hooks)
@@ -187,8 +198,9 @@ verify(struct recording *rec, const struct disks *disks,
 	int err = 0;
 
 	verify_begin(&c);
+	check_notes(&c);
 	for (unsigned i = 0; i < disks->n && !err; i++) {
-		if (rec->part[i].dir < 0)
+		if (rec->part[i].dir < 0 || rec->foreign)
 			continue;
 		check_index(&c, i);
 		if (rec->facts.state != RECORDING_LIVE)

@@ -65,6 +65,9 @@ FLOW_TESTS += \
 EXTRA_DIST += %D%/made.py %D%/read_cubes.py %D%/read_rows.py \
 	%D%/cube_is_true.py %D%/items.py
 FLOW_TESTS += %D%/read_cubes.sh %D%/read_rows.sh %D%/read_ports.sh
+# What other programs record.
+EXTRA_DIST += %D%/foreign.sh %D%/foreign_make.py
+FLOW_TESTS += %D%/foreign_read.sh
 # The documents, held against the program.
 FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
 # Settings of the machine.

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_FOREIGN_H
+#define SPATE_STORE_FOREIGN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct recording;
+
+/*
+ * A foreign recording was made by another program, and has no index.  What
+ * is needed to read it is made up in memory when it is opened, from the names
+ * and the bytes of its files; nothing is ever written to it.
+ *
+ *   jive5ab        <disk>/<rec>/<rec>.%08u, frames and nothing else
+ *   VLBI-streamer  the same with <rec>.cfg, packets with their network header,
+ *                  the end of a chunk padded; or one file, <disk>/<rec>/<rec>
+ *   Mark6          <disk>/<rec> or <disk>/data/<rec>: scatter/gather files
+ *
+ * Names may be any that are safe in a path and to print.
+ */
+struct foreign;
+
+bool foreign_name_good(const char *name);
+
+/* Where in a disk they may be, beside the disk's folder itself. */
+#define FOREIGN_DATA "data"
+
+/* Is this one, by its name and its first bytes?  In that folder; on a disk,
+ * wherever it may be. */
+bool foreign_is(int dir, const char *name);
+bool foreign_on(int disk, const char *name);
+
+/*
+ * Makes parts, head and base of a recording that has neither index nor
+ * metadata.  0; -ENOENT: there is nothing that is known; -EBADMSG: there is,
+ * without one whole packet; or -errno.
+ */
+int foreign_open(struct recording *rec);
+void foreign_close(struct foreign *f); /* NULL: nothing */
+
+/* Opens the file that a block is in: the descriptor, or -errno; and where in
+ * it the first packet is. */
+int foreign_chunk(const struct recording *rec, uint64_t number,
+		  uint64_t *offset);
+/* The bytes of data that can be there now, or -errno. */
+int64_t foreign_chunk_bytes(const struct recording *rec, uint64_t number);
+
+/* Sentences about what is wrong with it; borrowed. */
+const json_t *foreign_notes(const struct foreign *f);
+
+#endif

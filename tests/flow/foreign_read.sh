@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154
+#
+# What jive5ab, VLBI-streamer and Mark6 record is read as they would, and is
+# left as it is:
+#
+#   foreign_make.py -> disk0 disk1 disk2 -> info, ls, export, verify
+
+. "${BASH_SOURCE%/*}/functions.sh"
+. "${BASH_SOURCE%/*}/foreign.sh"
+disks_make 3
+
+everything()
+{
+	find "${disks[@]}" -printf '%p %s %T@ %m\n' | sort
+}
+
+# ---- as they should be --------------------------------------------------
+
+make jive5ab j1
+make jive5ab name.with.dots
+make jive5ab j4 --threads 4 --lose 17 3000 3001
+make jive5ab j5 --format mark5b --payload 10016 --per-block 64 --fps 100
+make jive5ab jraw --format raw
+# One of the data streams of a recording.
+make jive5ab jds_dsA
+make streamer s1 --counter le64 --pad --per-block 1008
+make streamer s5 --counter le32@4 --format mark5b --payload 5008 --pad \
+	--per-block 129 --lose 5 2000
+make streamer s5bare --format mark5b --payload 5008 --pad --per-block 129
+make streamer sraw --format raw --payload 8000 --pad --per-block 129
+make single sone --counter le64
+make sg2 g2 --payload 8224 --per-block 121
+make sg1 g1 --payload 8224 --per-block 125
+make sg2 gvtp --counter le64 --lose 4999 44
+make sg2 g5 --format mark5b --payload 10016 --per-block 64 --fps 100
+# Without .cfg, which is written at the end.
+make streamer s1crash --counter le64 --pad --per-block 1008 --crash
+make streamer s5crash --counter le32@4 --format mark5b --payload 5008 --pad \
+	--crash
+# Found without its extension, too.
+make sg2 gext.vdif
+# Where Mark6 has them since 2015.
+mkdir "${disks[@]/%//data}"
+for disk in "${disks[@]}"; do
+	[ ! -e "$disk/g5" ] || mv "$disk/g5" "$disk/data/g5"
+done
+# Links, as people make them.
+mv "${disks[0]}/j1" "$work/elsewhere"
+ln -s "$work/elsewhere" "${disks[0]}/j1"
+
+before=$(everything)
+reads_as j1 jive5ab 5000 0
+reads_as name.with.dots jive5ab 5000 0
+reads_as j4 jive5ab 4997 3
+same threads "$(info j4 '.disks | length')" 3
+reads_as j5 jive5ab 5000 0
+same format "$(info j5 .format)" mark5b
+reads_as jraw jive5ab 125 0
+same format "$(info jraw .format)" raw
+reads_as jds_dsA jive5ab 5000 0
+reads_as s1 VLBI-streamer 5000 0
+same start "$(info s1 .start)" 2025-08-20T12:33:19.125000000Z
+reads_as s5 VLBI-streamer 4998 2
+reads_as s5bare VLBI-streamer 5000 0
+reads_as sraw VLBI-streamer 5000 0
+reads_as sone VLBI-streamer 5000 0
+reads_as g2 Mark6 5000 0
+reads_as g1 Mark6 5000 0
+same format "$(info g2 .format)" vdif
+reads_as gvtp Mark6 4998 1
+reads_as g5 Mark6 5000 0
+reads_as s1crash VLBI-streamer 5000 0
+reads_as s5crash VLBI-streamer 5000 0
+same gext "$(info gext .name)" gext.vdif
+for name in j1 j4 s1 s5 sone g2 g1 gvtp s5crash; do
+	spate verify "$name" >/dev/null
+done
+same names "$(spate ls --json | jq -r .name | tr '\n' ' ')" "g1 g2 g5 \
+gext.vdif gvtp j1 j4 j5 jds_dsA jraw name.with.dots s1 s1crash s5 s5bare \
+s5crash sone sraw "
+same "recordings unreadable" \
+	"$(spate ls --json | jq -r 'select(.state != "complete").name')" ""
+same "what is on the disks" "$(everything)" "$before"
+
+# ---- blocks that are missing --------------------------------------------
+
+for kind in jive5ab sg2; do
+	make $kind whole_$kind --threads 2
+	make $kind gap_$kind --threads 2 --drop 3 4
+	cp "$work/whole_$kind.ideal" "$work/gap_$kind.ideal"
+	same absent "$(info gap_$kind .absent)" 2
+	fill_is_right gap_$kind 1032
+	refused "blocks 3 to 4 are on none" spate verify gap_$kind
+done
