@@ -82,7 +82,7 @@ say_form(struct sentence *s, const struct option *option)
 		[OPTION_BYTES] = "a size, as \"64M\" or 67108864",
 		[OPTION_RATE] = "a rate in bits per second, as \"8Gbps\"",
 		[OPTION_SPAN] = "a time, as \"10s\" or \"250ms\"",
-		[OPTION_SHARE] = "a number from 0.0 to 1.0",
+		[OPTION_SHARE] = "a number from 0.0 to 1.0, or as \"1%\"",
 		[OPTION_TEXT] = "text in quotes",
 		[OPTION_CHOICE] = "one of",
 		[OPTION_TEXTS] = "a list of texts, as [ \"a\", \"b\" ]",
@@ -211,6 +211,10 @@ read_share(const struct conf_value *v, double *share)
 		break;
 	case CONFIG_TYPE_FLOAT:
 		*share = config_setting_get_float(v->setting);
+		break;
+	case CONFIG_TYPE_STRING:
+		if (units_share(config_setting_get_string(v->setting), share))
+			return refuse(v, v->setting);
 		break;
 	default: return refuse(v, v->setting);
 	}

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -91,6 +92,21 @@ read_scaled(const char *text, const struct suffix *all, uint64_t *value)
 		text++;
 	suffix = find_suffix(all, text, strlen(text));
 	return suffix ? scale_number(&n, suffix->scale, value) : -EINVAL;
+}
+
+/* The only one that is no whole number of anything. */
+int
+units_share(const char *text, double *share)
+{
+	char *end;
+
+	*share = strtod(text, &end);
+	if (end != text && *end == '%') {
+		*share /= 100;
+		end++;
+	}
+	return end == text || *end || !(*share >= 0 && *share <= 1) ? -EINVAL
+								    : 0;
 }
 
 int

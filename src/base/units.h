@@ -8,12 +8,14 @@
  * Sizes, rates, spans and times as people write them.  All parsers take the
  * whole text or fail: 0, -EINVAL (not of this form), -ERANGE (2^63 or more).
  *
+ *   share  "0.01" "1%"                 from 0 to 1
  *   bytes  "4096" "64M" "8G"           K M G T are binary; also KiB, MiB ...
  *   rate   "8Gbps" "500Mbps" "1000"    bits per second; k M G are decimal
  *   span   "10s" "250ms" "5m" "2h" "1.5s" "1m30s"   a bare number: seconds
  *   time   "2026-11-20T10:00:00Z" (fraction allowed), VEX
  *          "2026y324d10h00m00s", "now", "+30s"  (from `now_ns`)
  */
+int units_share(const char *text, double *share);
 int units_bytes(const char *text, uint64_t *bytes);
 int units_rate(const char *text, uint64_t *bits_per_s);
 int units_span(const char *text, int64_t *ns);

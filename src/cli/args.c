@@ -36,7 +36,7 @@ static const char *const forms[] = {
 	[ARGS_SPAN] = "a span of time, as 30s, 250ms or 1m30s",
 	[ARGS_TIME] = "a time, as 2026-11-20T10:00:00Z, "
 		      "2026y324d10h00m00s, now or +30s",
-	[ARGS_SHARE] = "a share, from 0 to 1",
+	[ARGS_SHARE] = "a share from 0 to 1, as 0.01 or 1%",
 };
 
 static void
@@ -98,17 +98,6 @@ count_read(const char *text, uint64_t *count)
 }
 
 static int
-share_read(const char *text, double *share)
-{
-	char *end;
-
-	*share = strtod(text, &end);
-	if (end == text || *end || !(*share >= 0 && *share <= 1))
-		return -EINVAL;
-	return 0;
-}
-
-static int
 texts_add(struct args_texts *texts, const char *text)
 {
 	if (texts->n == ARGS_REPEATED)
@@ -149,7 +138,7 @@ value_read(const struct args_option *o, void *at, const char *text)
 	case ARGS_RATE: return rate_read(text, at);
 	case ARGS_SPAN: return span_read(text, at);
 	case ARGS_TIME: return units_time(text, clock_now(), at);
-	case ARGS_SHARE: return share_read(text, at);
+	case ARGS_SHARE: return units_share(text, at);
 	case ARGS_TEXT: *(const char **)at = text; break;
 	case ARGS_TEXTS: return texts_add(at, text);
 	}

@@ -42,6 +42,7 @@ struct command {
 	int (*run)(const struct cli *cli, const void *values, char **operand);
 };
 
+extern const struct command command_check;
 extern const struct command command_disks;
 extern const struct command command_export;
 extern const struct command command_gen;

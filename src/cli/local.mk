@@ -1,6 +1,7 @@
 bin_PROGRAMS += spate
 spate_SOURCES = \
 	%D%/args.c %D%/args.h \
+	%D%/check.c %D%/check.h %D%/check_show.c \
 	%D%/disks.c \
 	%D%/export.c %D%/export.h \
 	%D%/export_cube.c \

@@ -207,19 +207,6 @@ show_items(const json_t *items)
 	table_close(t);
 }
 
-/* A VDIF station is two letters, mostly. */
-static const char *
-station_name(char name[16], uint64_t station)
-{
-	char a = (char)(station >> 8), b = (char)station;
-
-	if (a > ' ' && a < 127 && b > ' ' && b < 127)
-		snprintf(name, 16, "%c%c", a, b);
-	else
-		snprintf(name, 16, "%" PRIu64, station);
-	return name;
-}
-
 static void
 show_threads(const json_t *threads)
 {
@@ -231,7 +218,7 @@ show_threads(const json_t *threads)
 	};
 	struct table *t = table_open(columns, 4);
 	const json_t *thread;
-	char name[16];
+	char name[SHOW_STATION];
 	size_t i;
 
 	json_array_foreach(threads, i, thread) {
@@ -239,7 +226,7 @@ show_threads(const json_t *threads)
 			break;
 		table_cell(t, "%" PRIu64, field_number(thread, "thread"));
 		table_cell(t, "%s",
-			   station_name(name, field_number(thread, "station")));
+			   show_station(name, field_number(thread, "station")));
 		table_cell(t, "%" PRIu64, field_number(thread, "frames"));
 		if (field_known(thread, "lost"))
 			table_cell(t, "%" PRIu64, field_number(thread, "lost"));

@@ -27,6 +27,18 @@ show_percent(char text[SHOW_PERCENT], uint64_t part, uint64_t whole)
 	return text;
 }
 
+const char *
+show_station(char name[SHOW_STATION], uint64_t station)
+{
+	char a = (char)(station >> 8), b = (char)station;
+
+	if (a > ' ' && a < 127 && b > ' ' && b < 127)
+		snprintf(name, SHOW_STATION, "%c%c", a, b);
+	else
+		snprintf(name, SHOW_STATION, "%" PRIu64, station);
+	return name;
+}
+
 static void
 bytes_cell(struct table *t, const json_t *object, const char *key,
 	   const char *unit)

@@ -28,4 +28,9 @@ enum { SHOW_PERCENT = 24 };
 const char *show_percent(char text[SHOW_PERCENT], uint64_t part,
 			 uint64_t whole);
 
+enum { SHOW_STATION = 16 };
+
+/* A VDIF station is two letters, mostly. */
+const char *show_station(char name[SHOW_STATION], uint64_t station);
+
 #endif

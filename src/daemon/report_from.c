@@ -31,6 +31,7 @@ struct origin {
 	uint64_t lost;
 	unsigned runs;
 	int64_t first_ns, last_ns;
+	int64_t arrived_ns; /* its last packet */
 };
 
 static json_t *
@@ -165,6 +166,7 @@ runs_find(struct output *o, struct origin *list)
 		if (!to->runs++)
 			to->first_ns = report_run_first(r);
 		to->last_ns = report_run_last(r);
+		to->arrived_ns = r->last_ns;
 	}
 	pthread_mutex_unlock(&o->lock);
 }
@@ -182,7 +184,7 @@ sub_json(struct session *s, unsigned i, const struct origin *o)
 		reception_counts(s->in, s->part, &c);
 	return json_pack(
 	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:I, s:i, s:I, "
-	    "s:o, s:o}",
+	    "s:o, s:o, s:o}",
 	    "sub", (int)i, "address", o->name[0] ? o->name : NULL, "sender",
 	    o->sender[0] ? o->sender : NULL, "datagrams",
 	    (json_int_t)c.datagrams, "packets",
@@ -190,7 +192,8 @@ sub_json(struct session *s, unsigned i, const struct origin *o)
 	    "packets_lost", (json_int_t)o->lost, "bytes",
 	    (json_int_t)atomic_load(&sub->bytes), "runs", (int)o->runs,
 	    "overruns", (json_int_t)o->overruns, "start",
-	    report_time(o->first_ns), "end", report_time(o->last_ns));
+	    report_time(o->first_ns), "end", report_time(o->last_ns),
+	    "arrived_end", report_time(o->arrived_ns));
 }
 
 /* "41007" of "0.0.0.0:41007": what tells one of a range from the others. */

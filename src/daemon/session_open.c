@@ -57,7 +57,8 @@ head_make(struct session *s)
 				  .geometry = &stream->geometry,
 				  .subs = stream->plan.subs,
 				  .channels_per_file =
-				      stream->o.channels_per_file };
+				      stream->o.channels_per_file,
+				  .max_loss = stream->o.max_loss };
 	const struct fleet *fleet = s->host->fleet;
 	const char *path[FLEET_MOST];
 

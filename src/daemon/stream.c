@@ -122,6 +122,12 @@ const struct option stream_options[] = {
 	  .min = 1000000,
 	  .help = "a block is written at the latest this long after its "
 		  "first packet" },
+	{ .name = "max_loss",
+	  .type = OPTION_SHARE,
+	  .offset = AT(max_loss),
+	  .fallback = "0.01",
+	  .help = "spate check complains of a recording that lost more than "
+		  "this share of its packets" },
 	{ .name = NULL },
 };
 

@@ -31,6 +31,7 @@ struct stream_options {
 	bool checksum;
 	uint64_t max_gap;
 	int64_t max_age;
+	double max_loss;
 };
 
 enum stream_split { SPLIT_NONE, SPLIT_THREAD, SPLIT_STATION };

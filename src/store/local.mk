@@ -20,6 +20,8 @@ libstore_a_SOURCES = \
 	%D%/foreign_single.c \
 	%D%/foreign_time.c \
 	%D%/geometry.c %D%/geometry.h \
+	%D%/glance.c %D%/glance.h %D%/glance_priv.h \
+	%D%/glance_read.c %D%/glance_second.c %D%/glance_time.c \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \
 	%D%/read_whole.h \

@@ -56,14 +56,15 @@ json_t *
 meta_head(const struct meta_head *head)
 {
 	json_t *line = json_pack(
-	    "{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}",
+	    "{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, "
+	    "s:f}",
 	    "spate", 1, "software", PACKAGE_STRING, "name", head->name,
 	    "stream", head->stream, "format", head->format, "extension",
 	    head->extension, "layout", "vbs", "fill",
 	    head->fill == FILL_ZERO ? "zero" : "invalid", "start",
 	    time_json(head->start_ns), "shape", shape_to_json(head->shape),
 	    "geometry", geometry_json(head->geometry), "disks",
-	    disks_json(head->disks, head->disks_n));
+	    disks_json(head->disks, head->disks_n), "max_loss", head->max_loss);
 
 	if (line && !add_number(line, "subs", head->subs) &&
 	    !add_number(line, "channels_per_file", head->channels_per_file))

@@ -19,7 +19,8 @@
  *   {"spate":1,"software":"spate 0.1.0","name":..,"stream":..,"format":..,
  *    "extension":..,"layout":"vbs","fill":"invalid","start":..,
  *    "shape":{..},"geometry":{"payload","parts","quantum","slots",
- *    "block_bytes"},"disks":[..],["subs":432,]["channels_per_file":4]}
+ *    "block_bytes"},"disks":[..],"max_loss":0.01,["subs":432,]
+ *    ["channels_per_file":4]}
  *                                                  always the first line
  *   {"run":0,["sub":3,]"base":"4812800702","time":..}   before its first
  *                                                  block on this disk
@@ -49,6 +50,7 @@ struct meta_head {
 	const struct format_shape *shape;
 	const struct geometry *geometry;
 	unsigned subs, channels_per_file; /* 0 is 1, and 1 is left out */
+	double max_loss;		  /* that it may have */
 	const char *const *disks;	  /* their paths */
 	unsigned disks_n;
 };

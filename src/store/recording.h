@@ -11,6 +11,7 @@
 #include "contract/format.h"
 #include "store/disk.h"
 #include "store/index.h"
+#include "store/layout.h"
 
 /*
  * A recording, opened to be read: the indexes of all disks merged, and its
@@ -161,5 +162,9 @@ json_t *recording_info(const struct recording *rec);
 /* The names on these disks, sorted, each once: *names is malloc'ed, with its
  * texts in one piece (free(*names)).  0 or -errno. */
 int recording_list(const struct disks *disks, char ***names, size_t *n);
+
+/* The one that began or ended last: whose metadata was last written to.
+ * -ENOENT where there is none; else 0 or -errno. */
+int recording_last(const struct disks *disks, char name[LAYOUT_FILE]);
 
 #endif

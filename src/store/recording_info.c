@@ -68,7 +68,7 @@ static int
 add_origin(json_t *sub, const json_t *was)
 {
 	static const char *const keys[] = { "address", "sender", "datagrams",
-					    "overruns" };
+					    "overruns", "arrived_end" };
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys && !err; i++) {

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "store/foreign.h"
@@ -142,4 +143,47 @@ recording_list(const struct disks *disks, char ***names, size_t *n)
 	}
 	free(all.text);
 	return err;
+}
+
+/* When a file of a recording was last written to, of all disks; 0: never. */
+static int64_t
+written(const struct disks *disks, const char *name)
+{
+	char path[2 * LAYOUT_FILE], file[LAYOUT_FILE];
+	int64_t last = 0, ns;
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/%s", name, layout_meta(file, name));
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (disks->disk[i].fd < 0 ||
+		    fstatat(disks->disk[i].fd, path, &st, 0) < 0)
+			continue;
+		ns = (int64_t)st.st_mtim.tv_sec * 1000000000 +
+		     st.st_mtim.tv_nsec;
+		last = ns > last ? ns : last;
+	}
+	return last;
+}
+
+int
+recording_last(const struct disks *disks, char name[LAYOUT_FILE])
+{
+	char **names = NULL;
+	int64_t last = 0, ns;
+	size_t n = 0, found = 0;
+	int err = recording_list(disks, &names, &n);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++) {
+		ns = written(disks, names[i]);
+		if (ns < last)
+			continue;
+		last = ns;
+		found = i;
+	}
+	if (n)
+		strcpy(name, names[found]);
+	free(names);
+	return n ? 0 : -ENOENT;
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "store/recording_priv.h"
 
 /* A piece of one disk's metadata, while it is read. */
@@ -58,7 +59,9 @@ add_base(struct recording *rec, const json_t *object)
 	json_t *run = json_object_get(object, "run");
 	json_t *base = json_object_get(object, "base");
 	json_t *sub = json_object_get(object, "sub");
+	const char *time = json_string_value(json_object_get(object, "time"));
 	struct recording_base *grown = rec->base;
+	int64_t arrival;
 
 	if (!json_is_integer(run) || !json_is_string(base))
 		return 0;
@@ -67,10 +70,13 @@ add_base(struct recording *rec, const json_t *object)
 	if (!grown)
 		return -ENOMEM;
 	rec->base = grown;
+	if (!time || units_time(time, 0, &arrival))
+		arrival = 0;
 	rec->base[rec->bases++] = (struct recording_base){
 		.sub = (uint32_t)json_integer_value(sub),
 		.run = (uint32_t)json_integer_value(run),
 		.base = strtoull(json_string_value(base), NULL, 10),
+		.arrival_ns = arrival,
 	};
 	return 0;
 }
@@ -83,6 +89,19 @@ by_run(const void *a, const void *b)
 	if (x->sub != y->sub)
 		return x->sub < y->sub ? -1 : 1;
 	return x->run < y->run ? -1 : x->run > y->run;
+}
+
+/* Of what several disks say of a run, the one that began it comes first. */
+static int
+by_arrival(const void *a, const void *b)
+{
+	const struct recording_base *x = a, *y = b;
+	int order = by_run(a, b);
+
+	if (order)
+		return order;
+	return x->arrival_ns < y->arrival_ns ? -1
+					     : x->arrival_ns > y->arrival_ns;
 }
 
 static int
@@ -104,7 +123,7 @@ sort(struct recording *rec)
 		qsort(rec->line, rec->lines, sizeof *rec->line, by_number);
 	if (!rec->bases)
 		return;
-	qsort(rec->base, rec->bases, sizeof *rec->base, by_run);
+	qsort(rec->base, rec->bases, sizeof *rec->base, by_arrival);
 	for (size_t i = 0; i < rec->bases; i++) {
 		if (!kept || by_run(&rec->base[kept - 1], &rec->base[i]))
 			rec->base[kept++] = rec->base[i];
@@ -112,15 +131,30 @@ sort(struct recording *rec)
 	rec->bases = kept;
 }
 
+static const struct recording_base *
+find_base(const struct recording *rec, unsigned sub, uint32_t run)
+{
+	const struct recording_base key = { .sub = sub, .run = run };
+
+	return rec->bases
+		   ? bsearch(&key, rec->base, rec->bases, sizeof key, by_run)
+		   : NULL;
+}
+
 uint64_t
 recording_base(const struct recording *rec, unsigned sub, uint32_t run)
 {
-	const struct recording_base key = { .sub = sub, .run = run }, *found;
+	const struct recording_base *found = find_base(rec, sub, run);
 
-	if (!rec->bases)
-		return 0;
-	found = bsearch(&key, rec->base, rec->bases, sizeof key, by_run);
 	return found ? found->base : 0;
+}
+
+int64_t
+recording_arrival(const struct recording *rec, unsigned sub, uint32_t run)
+{
+	const struct recording_base *found = find_base(rec, sub, run);
+
+	return found ? found->arrival_ns : 0;
 }
 
 static bool

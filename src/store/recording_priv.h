@@ -6,6 +6,7 @@
 #include "store/fill.h"
 #include "store/layout.h"
 #include "store/recording.h"
+#include "store/row.h"
 #include "store/stride.h"
 
 /* What the sources of a recording, and those who check it, share. */
@@ -34,6 +35,7 @@ struct recording_line {
 struct recording_base {
 	uint32_t sub, run;
 	uint64_t base;
+	int64_t arrival_ns; /* of its first packet; 0: unknown */
 };
 
 /* A number's other chunk, which is not used. */
@@ -120,6 +122,15 @@ int recording_format(const struct recording *rec,
 /* Absolute sequence of a run's slot 0; 0 where no disk tells. */
 uint64_t recording_base(const struct recording *rec, unsigned sub,
 			uint32_t run);
+
+/* When the first packet of a run came; 0 where no disk tells. */
+int64_t recording_arrival(const struct recording *rec, unsigned sub,
+			  uint32_t run);
+
+/* Looks at the first packets of a block of a row.  0 or -errno. */
+int recording_row(struct recording *rec, const struct recording_block *b,
+		  const struct format_ops *format, uint64_t most,
+		  struct row *row);
 
 /* The length of a chunk of one disk, or -errno. */
 int64_t recording_chunk_bytes(const struct recording *rec, unsigned disk,

@@ -88,6 +88,15 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 	return (ssize_t)done;
 }
 
+int
+recording_row(struct recording *rec, const struct recording_block *b,
+	      const struct format_ops *format, uint64_t most, struct row *row)
+{
+	int fd = chunk_open(rec, b);
+
+	return fd < 0 ? fd : row_look_some(format, fd, b->bytes, most, row);
+}
+
 /* The place in the order of the block of an offset below the file's end. */
 static size_t
 find_place(const struct recording *rec, uint64_t offset)

@@ -108,8 +108,8 @@ count(struct row *row, const struct format_piece *last,
 }
 
 int
-row_look(const struct format_ops *format, int fd, uint64_t bytes,
-	 struct row *row)
+row_look_some(const struct format_ops *format, int fd, uint64_t bytes,
+	      uint64_t most, struct row *row)
 {
 	struct walk w = { .format = format, .fd = fd, .bytes = bytes };
 	struct format_piece last = { 0 };
@@ -117,7 +117,7 @@ row_look(const struct format_ops *format, int fd, uint64_t bytes,
 
 	ease_file(fd);
 	*row = (struct row){ 0 };
-	while (!err && row->bytes < bytes) {
+	while (!err && row->bytes < bytes && row->packets < most) {
 		err = look(&w, row->bytes);
 		if (err)
 			break;
@@ -127,4 +127,11 @@ row_look(const struct format_ops *format, int fd, uint64_t bytes,
 	}
 	free(w.head);
 	return err == -EBADMSG ? 0 : err;
+}
+
+int
+row_look(const struct format_ops *format, int fd, uint64_t bytes,
+	 struct row *row)
+{
+	return row_look_some(format, fd, bytes, UINT64_MAX, row);
 }

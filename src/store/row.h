@@ -27,4 +27,8 @@ struct row {
 int row_look(const struct format_ops *format, int fd, uint64_t bytes,
 	     struct row *row);
 
+/* The same of the first packets, not more than `most`. */
+int row_look_some(const struct format_ops *format, int fd, uint64_t bytes,
+		  uint64_t most, struct row *row);
+
 #endif

@@ -13,7 +13,7 @@ disks_make 2
 told()
 {
 	spate info "$1" --json "${@:2}" | jq -S \
-		'del(.id) | .runs |= sort_by(.sub, .run)'
+		'del(.id, .made_by, .notes) | .runs |= sort_by(.sub, .run)'
 }
 
 agree()

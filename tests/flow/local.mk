@@ -19,6 +19,7 @@ FLOW_TESTS = \
 	%D%/ports.sh \
 	%D%/split.sh \
 	%D%/info_agrees.sh \
+	%D%/check.sh \
 	%D%/losses.sh \
 	%D%/plan.sh \
 	%D%/probe.sh \

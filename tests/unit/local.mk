@@ -368,6 +368,13 @@ tests_unit_test_verify_SOURCES = %D%/test_verify.c %D%/suite.h \
 tests_unit_test_verify_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_verify_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_glance
+TESTS += tests/unit/test_glance
+tests_unit_test_glance_SOURCES = %D%/test_glance.c %D%/suite.h \
+	%D%/made.h %D%/made_row.h %D%/scratch.h
+tests_unit_test_glance_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_glance_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_cube
 TESTS += tests/unit/test_cube
 tests_unit_test_cube_SOURCES = %D%/test_cube.c %D%/suite.h \

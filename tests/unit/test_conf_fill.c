@@ -154,8 +154,8 @@ START_TEST(wrong_types)
 	check_refused("rate = 1.0;", "t.conf:1: rate cannot be 1", NULL);
 	check_refused("span = \"soon\";", "t.conf:1: span cannot be \"soon\"",
 		      NULL);
-	check_refused("share = \"0.1\";", "t.conf:1: share cannot be \"0.1\"",
-		      "share takes a number from 0.0 to 1.0");
+	check_refused("share = \"101%\";", "t.conf:1: share cannot be \"101%\"",
+		      "share takes a number from 0.0 to 1.0, or as \"1%\"");
 	check_refused("text = 5;", "t.conf:1: text cannot be 5",
 		      "text takes text in quotes");
 	check_refused("text = { a = 1; };", "t.conf:1: text cannot be a group",

@@ -69,6 +69,25 @@ START_TEST(sizes_refused)
 }
 END_TEST
 
+START_TEST(shares)
+{
+	static const char *const bad[] = { "",	  "%",	  "x",	 "1.5", "101%",
+					   "-1%", "0.1x", "1%%", "nan" };
+	double share;
+
+	ck_assert_int_eq(units_share("0.25", &share), 0);
+	ck_assert_double_eq(share, 0.25);
+	ck_assert_int_eq(units_share("1%", &share), 0);
+	ck_assert_double_eq(share, 0.01);
+	ck_assert_int_eq(units_share("100%", &share), 0);
+	ck_assert_double_eq(share, 1);
+	ck_assert_int_eq(units_share("0", &share), 0);
+	ck_assert_double_eq(share, 0);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		ck_assert_int_eq(units_share(bad[i], &share), -EINVAL);
+}
+END_TEST
+
 START_TEST(rates)
 {
 	uint64_t rate;
@@ -221,5 +240,5 @@ START_TEST(show_time)
 }
 END_TEST
 
-SUITE("units", sizes, sizes_refused, rates, spans, spans_refused, time_of_day,
-      time_refused, show, show_time)
+SUITE("units", sizes, sizes_refused, shares, rates, spans, spans_refused,
+      time_of_day, time_refused, show, show_time)

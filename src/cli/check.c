@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spate check: a glance at a scan that has just been recorded, so it has to
+ * be quick, and its exit status says whether the scan is good.  Of several
+ * streams that were recorded together it looks at all.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/check.h"
+#include "cli/cli.h"
+#include "cli/field.h"
+#include "cli/show.h"
+#include "cli/site.h"
+#include "store/glance.h"
+
+/* As the daemon has it, for recordings that do not say. */
+#define MAX_LOSS 0.01
+
+struct check_args {
+	double max_loss; /* below 0: as the recording says */
+};
+
+struct look {
+	const struct cli *cli;
+	const struct check_args *args;
+	const struct disks *disks;
+	json_t *wrong, *remarks; /* of the recording that is looked at */
+	unsigned bad;		 /* recordings */
+	char why[160];		 /* of the first of these */
+};
+
+static void
+wrong(void *arg, const char *sentence)
+{
+	struct look *l = arg;
+
+	json_array_append_new(l->wrong, json_string(sentence));
+}
+
+static void
+remark(void *arg, const char *sentence)
+{
+	struct look *l = arg;
+
+	json_array_append_new(l->remarks, json_string(sentence));
+}
+
+static double
+limit(const struct look *l, const struct recording_facts *f)
+{
+	const json_t *told = json_object_get(f->head, "max_loss");
+
+	if (l->args->max_loss >= 0)
+		return l->args->max_loss;
+	return json_is_number(told) ? json_number_value(told) : MAX_LOSS;
+}
+
+static void
+judge_loss(struct look *l, const struct recording_facts *f)
+{
+	uint64_t all = f->packets + f->missing;
+	double share = all ? (double)f->missing / (double)all : 0;
+	char is[SHOW_PERCENT], text[160];
+
+	if (share <= limit(l, f))
+		return;
+	snprintf(text, sizeof text,
+		 "%s of its packets were lost, more than max_loss = %g %%",
+		 show_percent(is, f->missing, all), limit(l, f) * 100);
+	json_array_insert_new(l->wrong, 0, json_string(text));
+}
+
+/* Takes what was said. */
+static json_t *
+verdict(struct look *l, const struct recording *rec, const struct glance *g)
+{
+	const struct recording_facts *f = recording_facts(rec);
+	const char *first;
+	json_t *line;
+
+	judge_loss(l, f);
+	line = check_json(rec, g);
+	json_object_set_new(line, "max_loss", json_real(limit(l, f)));
+	json_object_set_new(line, "ok",
+			    json_boolean(!json_array_size(l->wrong)));
+	first = json_string_value(json_array_get(l->wrong, 0));
+	if (first && !l->bad++)
+		snprintf(l->why, sizeof l->why, "%s", first);
+	json_object_set_new(line, "wrong", l->wrong);
+	json_object_set_new(line, "remarks", l->remarks);
+	return line;
+}
+
+static int
+check_one(struct look *l, const char *name, struct fault *fault)
+{
+	struct glance_hooks hooks = { wrong, remark, l };
+	struct recording *rec;
+	struct glance g;
+	json_t *line;
+	int err = recording_open(&rec, l->disks, name, fault);
+
+	if (err)
+		return err;
+	l->wrong = json_array();
+	l->remarks = json_array();
+	err = glance(rec, &hooks, &g);
+	line = verdict(l, rec, &g);
+	recording_close(rec);
+	if (err)
+		fault_set(fault, err, "no-memory", "no memory");
+	else if (l->cli->json)
+		cli_print_json(line);
+	else
+		check_show(line);
+	json_decref(line);
+	return err;
+}
+
+/* Several streams of one name are recorded as <name>_ds<stream>. */
+static int
+check_streams(struct look *l, const char *name, struct fault *fault)
+{
+	size_t n = 0, length = strlen(name);
+	struct fault missing = *fault;
+	char **names = NULL;
+	unsigned found = 0;
+	int err = recording_list(l->disks, &names, &n);
+
+	for (size_t i = 0; !err && i < n; i++) {
+		if (strncmp(names[i], name, length) != 0 ||
+		    strncmp(names[i] + length, "_ds", 3) != 0)
+			continue;
+		err = check_one(l, names[i], fault);
+		found++;
+	}
+	free(names);
+	if (!err && !found) {
+		*fault = missing;
+		err = -ENOENT;
+	}
+	return err;
+}
+
+/* The last one, with those that were recorded together with it. */
+static int
+check_last(struct look *l, struct fault *fault)
+{
+	char name[LAYOUT_FILE], *part;
+	int err = recording_last(l->disks, name);
+
+	if (err == -ENOENT) {
+		fault_set(fault, err, "not-found",
+			  "there is no recording to check");
+		fault_why(fault, "none of the disks has one");
+		return err;
+	}
+	if (err) {
+		fault_set(fault, err, "io", "cannot list the disks");
+		fault_why(fault, "%s", strerror(-err));
+		return err;
+	}
+	part = strstr(name, "_ds");
+	if (!part)
+		return check_one(l, name, fault);
+	*part = '\0';
+	return check_streams(l, name, fault);
+}
+
+static int
+check_named(struct look *l, const char *name, struct fault *fault)
+{
+	int err = check_one(l, name, fault);
+
+	return err == -ENOENT ? check_streams(l, name, fault) : err;
+}
+
+static int
+run(const struct cli *cli, const void *values, char **operand)
+{
+	struct disks disks;
+	struct look l = { .cli = cli, .args = values, .disks = &disks };
+	struct fault fault;
+	int err = site_disks(cli, &disks, &fault);
+
+	if (err)
+		return cli_fail(&fault);
+	if (*operand)
+		err = check_named(&l, *operand, &fault);
+	else
+		err = check_last(&l, &fault);
+	disks_clear(&disks);
+	if (!err && l.bad) {
+		err = fault_set(&fault, -EBADMSG, "bad", "%s is not good",
+				l.bad > 1  ? "more than one recording"
+				: *operand ? *operand
+					   : "the last recording");
+		fault_why(&fault, "%s", l.why);
+		fault_hint(&fault, "spate info shows when packets were lost, "
+				   "spate verify reads everything");
+	}
+	return err ? cli_fail(&fault) : CLI_DONE;
+}
+
+static const struct args_option options[] = {
+	{ "max-loss", 0, ARGS_SHARE, offsetof(struct check_args, max_loss),
+	  "SHARE",
+	  "call it bad when more packets were lost, as 0.01 or 1% (default "
+	  "max_loss of its stream)" },
+	{ .name = NULL },
+};
+
+static const struct check_args defaults = { .max_loss = -1 };
+
+const struct command command_check = {
+	.name = "check",
+	.operands = "[NAME]",
+	.help = "Look within a second whether a recording, or the last one, is "
+		"good",
+	.most = 1,
+	.options = options,
+	.defaults = &defaults,
+	.bytes = sizeof(struct check_args),
+	.eased = true,
+	.run = run,
+};
