@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 
-DATA, FPS, PER_MS = 8000, 8000, 8
+DATA, FPS, PER_MS = 8000, 8000, 2
 
 
 def frame(n):

@@ -41,7 +41,7 @@ told()
 {
 	jq -r "$1" "$work/told.json"
 }
-within "overruns" 1 "$(told '.sources[0].overruns')" 2000
+within "overruns" 1 "$(told '.sources[0].overruns')" 2200
 same "overruns of its sources" "$(told '[.sources[].overruns] | add')" \
 	"$(told .overruns)"
 within "full buffers" 1 "$(told .kernel.udp.rcvbuf_errors)" 1000000
