@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <libaio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,6 +29,19 @@ struct write_state {
 	unsigned refuseds;
 };
 
+/* Once for all disks: they all have the same kernel.  The flag is all that
+ * their threads share. */
+static void
+refusal_tell(const struct host *host, int err)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&told))
+		host->log(host->ctx, LOG_WARN, "libaio is refused: %s%s",
+			  strerror(-err),
+			  err == -EAGAIN ? " (sysctl fs.aio-max-nr)" : "");
+}
+
 static int
 aio_open(struct write_state **state, const struct write_args *args)
 {
@@ -38,10 +52,7 @@ aio_open(struct write_state **state, const struct write_args *args)
 		return -ENOMEM;
 	err = io_setup(DEPTH, &s->context);
 	if (err) {
-		args->host->log(args->host->ctx, LOG_WARN,
-				"libaio is refused: %s%s", strerror(-err),
-				err == -EAGAIN ? " (sysctl fs.aio-max-nr)"
-					       : "");
+		refusal_tell(args->host, err);
 		free(s);
 		return err;
 	}

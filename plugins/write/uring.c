@@ -68,13 +68,16 @@ static void
 refusal_tell(const struct host *host, int err)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
-	const char *why = err == -ENOSYS  ? "this kernel has none, or a "
-					    "seccomp filter hides it"
-			  : err != -EPERM ? "the kernel's limits"
-			  : sysctl_disabled()
-			      ? "sysctl kernel.io_uring_disabled = 0 allows it"
-			      : "a seccomp filter, as containers have";
+	const char *why = "the kernel's limits";
 
+	if (err == -ENOSYS)
+		why = "this kernel has none, or a seccomp filter hides it";
+	else if (err == -ENOMEM)
+		why = "RLIMIT_MEMLOCK is too low even for its ring";
+	else if (err == -EPERM && sysctl_disabled())
+		why = "sysctl kernel.io_uring_disabled = 0 allows it";
+	else if (err == -EPERM)
+		why = "a seccomp filter, as containers have";
 	if (!atomic_flag_test_and_set(&told))
 		host->log(host->ctx, LOG_WARN,
 			  "io_uring is refused: %s (%s); writing another way",

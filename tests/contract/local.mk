@@ -73,8 +73,20 @@ tests_contract_test_receive_tcp_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/contract/test_write
 TESTS += tests/contract/test_write
-tests_contract_test_write_SOURCES = %D%/test_write.c
+tests_contract_test_write_SOURCES = %D%/test_write.c %D%/write_bench.h
 tests_contract_test_write_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_write_LDADD = $(CHECK_LIBS) -ldl
+
+check_PROGRAMS += tests/contract/test_write_many
+TESTS += tests/contract/test_write_many
+tests_contract_test_write_many_SOURCES = %D%/test_write_many.c %D%/write_bench.h
+tests_contract_test_write_many_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_write_many_LDADD = $(CHECK_LIBS) -ldl
+
+check_PROGRAMS += tests/contract/test_write_break
+TESTS += tests/contract/test_write_break
+tests_contract_test_write_break_SOURCES = %D%/test_write_break.c %D%/write_bench.h
+tests_contract_test_write_break_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_write_break_LDADD = $(CHECK_LIBS) -ldl
 
 endif

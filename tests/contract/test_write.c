@@ -4,182 +4,7 @@
  * handed to it is in the file, wherever in the file, in whatever order, and
  * what it cannot write is -errno.  null stores nothing, and says so.
  */
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
-#include <stdarg.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "contract/write.h"
-#include "unit/dice.h"
-#include "unit/scratch.h"
-#include "unit/suite.h"
-
-enum { PAGE = 4096, PAGES = 96, BYTES = PAGES * PAGE, FLIGHT = 8 };
-
-static struct scratch scratch;
-static uint8_t *data; /* BYTES, aligned */
-
-static int64_t
-no_time(void *ctx)
-{
-	(void)ctx;
-	return 0;
-}
-
-static void __attribute__((format(printf, 3, 4)))
-no_log(void *ctx, enum log_level level, const char *format, ...)
-{
-	(void)ctx;
-	(void)level;
-	(void)format;
-}
-
-static const struct host host = { .log = no_log, .now = no_time };
-
-static void
-each_write(void (*check)(const struct write_ops *ops))
-{
-	const char *folder = getenv("SPATE_PLUGINS");
-	char pattern[4096];
-	glob_t found;
-
-	ck_assert_msg(folder, "SPATE_PLUGINS is not set");
-	snprintf(pattern, sizeof pattern, "%s/write-*.so", folder);
-	ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
-	scratch_make(&scratch);
-	ck_assert_int_eq(posix_memalign((void **)&data, PAGE, BYTES), 0);
-	for (int i = 0; i < BYTES; i++)
-		data[i] = (uint8_t)(i * 7 + (i >> 12) * 31 + 1);
-	for (size_t i = 0; i < found.gl_pathc; i++) {
-		void *object = dlopen(found.gl_pathv[i], RTLD_NOW);
-		const struct write_ops *ops;
-
-		ck_assert_msg(object, "%s", dlerror());
-		ops = dlsym(object, "spate_write");
-		ck_assert_msg(ops, "%s", found.gl_pathv[i]);
-		check(ops);
-	}
-	free(data);
-	scratch_remove(&scratch);
-	globfree(&found);
-}
-
-/* ---- one instance ---------------------------------------------------- */
-
-struct bench {
-	const struct write_ops *ops;
-	struct write_state *state;
-	void *options;
-	unsigned queued;
-};
-
-static void
-bench_open(struct bench *b, const struct write_ops *ops)
-{
-	struct write_args args = { .host = &host };
-
-	*b = (struct bench){ .ops = ops };
-	b->options = calloc(1, ops->head.options_bytes + 1);
-	args.options = b->options;
-	ck_assert_int_eq(ops->open(&b->state, &args), 0);
-}
-
-static void
-bench_close(struct bench *b)
-{
-	ck_assert_uint_eq(b->queued, 0);
-	b->ops->close(b->state);
-	free(b->options);
-}
-
-/* -1 where the file system refuses O_DIRECT: nothing to be tested there. */
-static int
-file_open(const struct bench *b, const char *name, int flags)
-{
-	int direct = b->ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
-	int fd;
-
-	if (b->ops->head.flags & WRITE_NOTHING)
-		return open("/dev/null", O_WRONLY | O_CLOEXEC);
-	fd = open(scratch_path(&scratch, name), flags | direct | O_CLOEXEC,
-		  0600);
-	ck_assert(fd >= 0 || (direct && errno == EINVAL));
-	return fd;
-}
-
-static void
-file_close(struct bench *b, int fd)
-{
-	if (b->ops->finish)
-		ck_assert_int_eq(b->ops->finish(b->state, fd), 0);
-	ck_assert_int_eq(close(fd), 0);
-}
-
-static unsigned
-reap(struct bench *b)
-{
-	struct write_request *done[FLIGHT];
-	unsigned n;
-
-	ck_assert_ptr_nonnull(b->ops->reap);
-	n = b->ops->reap(b->state, done, FLIGHT);
-	ck_assert_uint_ge(n, 1);
-	ck_assert_uint_le(n, b->queued);
-	b->queued -= n;
-	for (unsigned i = 0; i < n; i++)
-		ck_assert_ptr_eq(done[i]->tag, done[i]);
-	return n;
-}
-
-/* To the end of this one, whatever the plugin answers. */
-static void
-write_one(struct bench *b, struct write_request *r)
-{
-	enum write_answer a;
-
-	r->tag = r;
-	while ((a = b->ops->submit(b->state, r)) == WRITE_BUSY)
-		reap(b);
-	if (a == WRITE_QUEUED)
-		b->queued++;
-	while (b->queued)
-		reap(b);
-}
-
-static void
-write_pages(struct bench *b, int fd, unsigned page, unsigned pages)
-{
-	while (pages) {
-		struct write_request r = { .fd = fd,
-					   .data = data + page * PAGE,
-					   .bytes = (size_t)pages * PAGE,
-					   .offset = (uint64_t)page * PAGE };
-
-		write_one(b, &r);
-		ck_assert_int_gt(r.result, 0);
-		ck_assert_int_le(r.result, (int64_t)pages * PAGE);
-		ck_assert_int_eq(r.result % PAGE, 0);
-		page += (unsigned)(r.result / PAGE);
-		pages -= (unsigned)(r.result / PAGE);
-	}
-}
-
-static void
-file_check(const struct bench *b, const char *name)
-{
-	static uint8_t is[BYTES + 1];
-	int fd;
-
-	if (b->ops->head.flags & WRITE_NOTHING)
-		return;
-	fd = open(scratch_path(&scratch, name), O_RDONLY);
-	ck_assert_int_eq(read(fd, is, sizeof is), BYTES);
-	ck_assert(memcmp(is, data, BYTES) == 0);
-	close(fd);
-}
+#include "contract/write_bench.h"
 
 /* ---- promises -------------------------------------------------------- */
 
@@ -233,7 +58,7 @@ writes_what_it_is_given(const struct write_ops *ops)
 static void
 says_what_went_wrong(const struct write_ops *ops)
 {
-	struct write_request r = { .data = data, .bytes = PAGE };
+	struct write_request r = request_of(-1, 0, 1);
 	struct bench b;
 	char name[16];
 	int fd;
@@ -284,13 +109,6 @@ lets_go_of_a_file(const struct write_ops *ops)
 	}
 	bench_close(&b);
 }
-
-#define CONTRACT(what)                                                         \
-	START_TEST(plugin_##what)                                              \
-	{                                                                      \
-		each_write(what);                                              \
-	}                                                                      \
-	END_TEST
 
 CONTRACT(is_complete)
 CONTRACT(writes_what_it_is_given)
