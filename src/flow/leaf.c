@@ -28,6 +28,9 @@ leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o)
 	l->told = calloc(o->subs, sizeof *l->told);
 	err = l->told ? folder_create(&l->folder, disk, o->name, o->head)
 		      : -ENOMEM;
+	/* A disk that was dropped and added again. */
+	if (err == -EEXIST)
+		err = folder_reopen(&l->folder, disk, o->name, o->head);
 	if (err) {
 		free(l->told);
 		free(l);

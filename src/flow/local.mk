@@ -40,5 +40,5 @@ libflow_a_SOURCES = \
 	%D%/stock.c \
 	%D%/window.c %D%/window.h \
 	%D%/writer.c %D%/writer.h \
-	%D%/writer_disk.c %D%/writer_rank.c %D%/writer_priv.h
+	%D%/writer_disk.c %D%/writer_drop.c %D%/writer_rank.c %D%/writer_priv.h
 FLOW_LIBS = libflow.a $(STORE_LIBS)

@@ -249,12 +249,29 @@ stopped(struct writer *w)
 	return stop;
 }
 
+/* While it is recorded to, errors tell. */
+static void
+retry_do(struct writer *w)
+{
+	bool retry;
+
+	pthread_mutex_lock(&w->lock);
+	retry = w->retry;
+	w->retry = false;
+	pthread_mutex_unlock(&w->lock);
+	if (!retry || (w->leaves && w->taker))
+		return;
+	writer_disk_try(w);
+	if (!w->leaves)
+		disk_close(&w->disk);
+}
+
 /* Without a place in the queue there is nothing to do but errands. */
 static void
 rest(struct writer *w)
 {
 	pthread_mutex_lock(&w->lock);
-	while (!w->errands && !w->stop)
+	while (!w->errands && !w->stop && !w->retry)
 		pthread_cond_wait(&w->wake, &w->lock);
 	pthread_mutex_unlock(&w->lock);
 }
@@ -285,6 +302,7 @@ static void *
 writer_run(void *arg)
 {
 	struct writer *w = arg;
+	struct leaf *l;
 	bool on = true;
 
 	pthread_setname_np(pthread_self(), "spate-write");
@@ -292,14 +310,23 @@ writer_run(void *arg)
 	disk_close(&w->disk);
 	while (on && !stopped(w)) {
 		errands_do(w);
+		retry_do(w);
 		if (w->taker)
 			on = work(w);
 		else
 			rest(w);
 	}
 	writer_queue_leave(w);
+	while ((l = w->leaves)) {
+		w->leaves = l->next;
+		leaf_close(l, NULL, NULL);
+	}
 	disk_close(&w->disk);
 	chunk_maker_finish(&w->maker);
+	pthread_mutex_lock(&w->lock);
+	w->finished = true;
+	pthread_mutex_unlock(&w->lock);
+	w->a.changed(w->a.arg);
 	return NULL;
 }
 

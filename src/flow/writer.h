@@ -80,6 +80,19 @@ int writer_start(struct writer **writer, const struct writer_args *args);
 void writer_stop(struct writer *w);
 
 /*
+ * Orders it to end, without waiting: what it has just now is written, made
+ * durable, and its folders are closed without an end.  writer_dropped() is
+ * true when that is done (`changed` was called), and writer_stop() does not
+ * wait any more then.  It must be given no errand meanwhile.
+ */
+void writer_drop(struct writer *w);
+bool writer_dropped(struct writer *w);
+
+/* The disk is tried now, where nothing is recorded to it: it may be there
+ * again, or gone. */
+void writer_retry(struct writer *w);
+
+/*
  * Errands for the writer's thread, done before any block; never wait.  0 or
  * -ENOMEM.  Each counts output->errands down when it is done, which is the
  * last time that it touches the output.  Every writer gets both, in pairs.

@@ -37,7 +37,8 @@ struct writer {
 	pthread_cond_t wake;  /* while it has no place in the queue */
 	struct taker *taker;  /* NULL: FULL, FAILED or MISSING */
 	struct errand *errands, **errands_end;
-	bool stop;
+	bool stop, finished;
+	bool retry; /* the disk is to be tried now */
 	struct writer_facts facts;
 };
 

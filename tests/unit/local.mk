@@ -653,6 +653,13 @@ tests_unit_test_queue_SOURCES = %D%/test_queue.c %D%/suite.h
 tests_unit_test_queue_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_queue_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_writer_drop
+TESTS += tests/unit/test_writer_drop
+tests_unit_test_writer_drop_SOURCES = %D%/test_writer_drop.c %D%/suite.h \
+	%D%/disk_bench.h %D%/fake_write.h %D%/dice.h %D%/scratch.h
+tests_unit_test_writer_drop_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_writer_drop_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_writer
 TESTS += tests/unit/test_writer
 tests_unit_test_writer_SOURCES = %D%/test_writer.c %D%/suite.h \

@@ -309,7 +309,7 @@ START_TEST(a_taken_name_is_refused)
 
 	open_leaf();
 	ck_assert_int_eq(leaf_open(&other, &bench.disk[0], bench.output),
-			 -EEXIST);
+			 -EBUSY);
 	ck_assert_uint_eq(bench.output->folders, 1);
 	close_leaf();
 }
