@@ -26,6 +26,8 @@ spate_SOURCES = \
 	%D%/info.c %D%/info.h \
 	%D%/live.c %D%/live.h \
 	%D%/losses.c %D%/losses.h \
+	%D%/listing.c %D%/listing.h \
+	%D%/listing_show.c %D%/listing_show.h \
 	%D%/ls.c \
 	%D%/main.c %D%/cli.h \
 	%D%/site.c %D%/site.h \

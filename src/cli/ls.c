@@ -1,155 +1,205 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate ls: what is on the disks, read from there.  A recording that cannot
- * be opened is listed too: it is why somebody looks.
+ * spate ls: what is on the disks.  A recording that cannot be read is listed
+ * too: it is why somebody looks.
  */
+#include "config.h"
+
 #include <errno.h>
-#include <fnmatch.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "cli/cli.h"
-#include "cli/field.h"
-#include "cli/site.h"
-#include "cli/table.h"
-#include "store/recording.h"
+#include "cli/listing.h"
+#include "cli/listing_show.h"
 
-/* The fields of INFO that ls prints with --json. */
-static const char *const keys[] = { "name",   "state",	 "stream",
-				    "format", "start",	 "end",
-				    "bytes",  "packets", "packets_lost" };
+struct ls_args {
+	bool more, reverse;
+	const char *sort;
+};
 
-static json_t *
-some_of(json_t *info)
+/* ---- order ----------------------------------------------------------- */
+
+static int
+sign(double a, double b)
 {
-	json_t *some = json_object();
-
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		json_object_set(some, keys[i], json_object_get(info, keys[i]));
-	json_object_set_new(some, "substreams",
-			    json_integer((json_int_t)json_array_size(
-				json_object_get(info, "subs"))));
-	json_decref(info);
-	return some;
-}
-
-static json_t *
-look(const struct disks *disks, const char *name)
-{
-	struct recording *rec;
-	struct fault fault;
-	json_t *info;
-
-	if (recording_open(&rec, disks, name, &fault) < 0)
-		return json_pack("{s:s s:s s:s s:s}", "name", name, "state",
-				 "unreadable", "what", fault.what, "why",
-				 fault.why);
-	info = some_of(recording_info(rec));
-	recording_close(rec);
-	return info;
-}
-
-static void
-row(struct table *t, const json_t *info)
-{
-	int64_t start = field_time(info, "start");
-	int64_t end = field_time(info, "end");
-	char text[UNITS_TEXT];
-
-	table_cell(t, "%s", field_text(info, "name"));
-	table_cell(t, "%s", field_text(info, "state"));
-	table_cell(t, "%s", start ? units_show_time(text, start) : "");
-	table_cell(t, "%s",
-		   end > start ? units_show_span(text, end - start) : "");
-	if (!field_known(info, "bytes")) {
-		table_cell(t, "%s", "");
-		table_cell(t, "%s", "");
-		table_cell(t, "%s", "");
-		return;
-	}
-	table_cell(t, "%s",
-		   units_show_bytes(text, field_number(info, "bytes")));
-	table_cell(t, "%" PRIu64, field_number(info, "packets_lost"));
-	if (field_number(info, "substreams") > 1)
-		table_cell(t, "%" PRIu64 " substreams",
-			   field_number(info, "substreams"));
-	else
-		table_cell(t, "%s", "");
-}
-
-static void
-print(const struct cli *cli, const json_t *infos)
-{
-	static const struct table_column columns[] = {
-		{ "name", false },  { "state", false }, { "start", false },
-		{ "length", true }, { "size", true },	{ "lost", true },
-		{ "", false },
-	};
-	struct table *t = table_open(columns, sizeof columns / sizeof *columns);
-	const json_t *info;
-	size_t i;
-
-	json_array_foreach(infos, i, info) {
-		if (cli->json)
-			cli_print_json(info);
-		else
-			row(t, info);
-	}
-	if (!cli->json && json_array_size(infos))
-		table_print(t, 0, stdout);
-	table_close(t);
+	return a < b ? -1 : a > b;
 }
 
 static int
-gather(json_t *infos, const struct disks *disks, const char *pattern,
-       struct fault *fault)
+by_name(const struct entry *a, const struct entry *b)
 {
-	char **names = NULL;
-	size_t n = 0;
-	int err = recording_list(disks, &names, &n);
+	(void)a;
+	(void)b;
+	return 0;
+}
 
-	if (err) {
-		fault_set(fault, err, "io", "cannot list the disks");
-		fault_why(fault, "%s", strerror(-err));
-		return err;
+static int
+by_start(const struct entry *a, const struct entry *b)
+{
+	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+static int
+by_end(const struct entry *a, const struct entry *b)
+{
+	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+}
+
+static int
+by_length(const struct entry *a, const struct entry *b)
+{
+	return sign((double)(a->end_ns - a->start_ns),
+		    (double)(b->end_ns - b->start_ns));
+}
+
+static int
+by_size(const struct entry *a, const struct entry *b)
+{
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+static double
+loss(const struct entry *e)
+{
+	double lost = (double)e->missing;
+
+	return lost > 0 ? lost / (lost + (double)e->packets) : 0;
+}
+
+static int
+by_loss(const struct entry *a, const struct entry *b)
+{
+	return sign(loss(a), loss(b));
+}
+
+struct key {
+	const char *name;
+	int (*compare)(const struct entry *a, const struct entry *b);
+};
+
+static const struct key keys[] = {
+	{ "name", by_name },	 { "start", by_start }, { "end", by_end },
+	{ "length", by_length }, { "size", by_size },	{ "loss", by_loss },
+};
+
+/* Equals stay in the order of their names. */
+static int
+compare(const void *a, const void *b, void *key)
+{
+	const struct entry *x = a, *y = b;
+	int order = ((const struct key *)key)->compare(x, y);
+
+	return order ? order : strcmp(x->name, y->name);
+}
+
+static void
+turn(struct listing *l)
+{
+	for (size_t i = 0; i < l->n / 2; i++) {
+		struct entry e = l->entry[i];
+
+		l->entry[i] = l->entry[l->n - 1 - i];
+		l->entry[l->n - 1 - i] = e;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (!pattern || fnmatch(pattern, names[i], 0) == 0)
-			json_array_append_new(infos, look(disks, names[i]));
-	free(names);
-	if (!pattern || json_array_size(infos))
+}
+
+static int
+order(struct listing *l, const struct ls_args *args, struct fault *fault)
+{
+	const char *name = args->sort ? args->sort : "name";
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		struct key key = keys[i];
+
+		if (strcmp(key.name, name))
+			continue;
+		if (i && l->n)
+			qsort_r(l->entry, l->n, sizeof *l->entry, compare,
+				&key);
+		if (args->reverse)
+			turn(l);
 		return 0;
-	fault_set(fault, -ENOENT, "not-found", "no recording is called %s",
-		  pattern);
-	fault_hint(fault, "spate ls lists all of them");
+	}
+	fault_set(fault, -EINVAL, "usage", "cannot sort by '%.40s'", name);
+	fault_hint(fault, "--sort name, start, end, length, size or loss");
+	return -EINVAL;
+}
+
+/* ---------------------------------------------------------------------- */
+
+static int
+none_found(const struct listing *l, const char *const *pattern,
+	   struct fault *fault)
+{
+	if (!*pattern || l->n)
+		return 0;
+	fault_set(fault, -ENOENT, "not-found",
+		  "no recording is called %.100s%s", *pattern,
+		  pattern[1] ? ", or as any other of these" : "");
+	if (l->listed < l->disks.n)
+		fault_hint(fault, "spated is still reading the disks: try "
+				  "again in a moment");
+	else
+		fault_hint(fault, "spate ls lists all of them");
 	return -ENOENT;
+}
+
+static void
+print(const struct cli *cli, const struct listing *l, bool more)
+{
+	if (!cli->json) {
+		listing_table(l, more);
+		if (!cli->quiet)
+			listing_total(l);
+		return;
+	}
+	for (size_t i = 0; i < l->n; i++) {
+		json_t *json = entry_json(&l->entry[i], &l->disks);
+
+		cli_print_json(json);
+		json_decref(json);
+	}
 }
 
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
-	json_t *infos = json_array();
-	struct disks disks;
+	const struct ls_args *args = values;
+	const char *const *pattern = (const char *const *)operand;
 	struct fault fault;
-	int err = site_disks(cli, &disks, &fault);
+	struct listing l;
+	int err = listing_get(&l, cli, pattern, &fault);
 
-	(void)values;
-	if (!err) {
-		err = gather(infos, &disks, *operand, &fault);
-		disks_clear(&disks);
-	}
+	if (err)
+		return cli_fail(&fault);
+	err = none_found(&l, pattern, &fault);
 	if (!err)
-		print(cli, infos);
-	json_decref(infos);
+		err = order(&l, args, &fault);
+	if (!err) {
+		print(cli, &l, args->more);
+		listing_warn(&l, cli);
+	}
+	listing_clear(&l);
 	return err ? cli_fail(&fault) : CLI_DONE;
 }
 
+static const struct args_option options[] = {
+	{ "long", 'l', ARGS_FLAG, offsetof(struct ls_args, more), NULL,
+	  "stream, format, layout, packets and disks, too" },
+	{ "sort", 's', ARGS_TEXT, offsetof(struct ls_args, sort), "KEY",
+	  "by name, start, end, length, size or loss" },
+	{ "reverse", 'r', ARGS_FLAG, offsetof(struct ls_args, reverse), NULL,
+	  "the other way round" },
+	{ .name = NULL },
+};
+
 const struct command command_ls = {
 	.name = "ls",
-	.operands = "[PATTERN]",
+	.operands = "[PATTERN...]",
 	.help = "List recordings",
-	.most = 1,
+	.most = 64,
+	.options = options,
+	.bytes = sizeof(struct ls_args),
 	.run = run,
 };

@@ -11,6 +11,8 @@
  *   writers         a disk each, with its folders; blocks from the queue,
  *   (one per disk)  errands by a poke: writer_begin, writer_end, writer_stop
  *
+ *   keeper          the catalogue; reads disks, last of all, and hangs with
+ *                   them; told by keeper_touch, ended by keeper_stop
  *   probes          a look at a stream, for seconds; sockets of its own;
  *                   ended by an eventfd: probe_end
  *
@@ -96,6 +98,8 @@ threads_start(struct daemon *d, struct fault *fault)
 		err = fleet_start(&d->fleet, &d->setup.disks, &args);
 	if (!err)
 		err = crew_start(&d->crew, &d->setup.o);
+	if (!err)
+		err = keeper_start(&d->keeper);
 	if (err) {
 		fault_set(fault, err, "internal", "cannot start its threads");
 		fault_why(fault, "%s", strerror(-err));
@@ -152,6 +156,7 @@ daemon_finish(struct daemon *d)
 		free(w);
 	}
 	crew_stop(&d->crew);
+	keeper_stop(d->keeper);
 	if (d->queue)
 		queue_drain(d->queue);
 	fleet_stop(&d->fleet);
@@ -180,6 +185,19 @@ daemon_forget(struct daemon *d, const char *name)
 
 /* ---- running --------------------------------------------------------- */
 
+/* As it is counted here, until its disks were read. */
+static void
+catalogue_ended(struct daemon *d, struct session *s)
+{
+	struct entry e;
+
+	report_entry(s, &e);
+	if (!s->failed)
+		e.state = ENTRY_COMPLETE;
+	catalogue_live(keeper_catalogue(d->keeper), &e);
+	keeper_touch(d->keeper, s->name);
+}
+
 static void
 session_end(struct daemon *d, struct session *s)
 {
@@ -193,6 +211,7 @@ session_end(struct daemon *d, struct session *s)
 	if (json_array_size(d->ended) > DAEMON_ENDED)
 		json_array_remove(d->ended, 0);
 	memcpy(group, s->group, sizeof group);
+	catalogue_ended(d, s);
 	session_free(s);
 	daemon_tell(d, group);
 }
@@ -207,6 +226,8 @@ sessions_step(struct daemon *d, int64_t now)
 
 		next = s->next;
 		session_step(s, now);
+		if (s->state != before && s->state == SESSION_RECORDING)
+			keeper_poke(d->keeper);
 		if (s->state == SESSION_ENDED)
 			session_end(d, s);
 		else if (s->state != before)
@@ -267,6 +288,7 @@ daemon_run(struct daemon *d)
 		now = clock_steady();
 		sessions_step(d, now);
 		fleet_step(&d->fleet, now);
+		keeper_step(d->keeper, &d->fleet);
 		daemon_probes(d, NULL);
 	}
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "daemon/crew.h"
+#include "daemon/keeper.h"
 #include "daemon/fleet.h"
 #include "daemon/probe.h"
 #include "daemon/setup.h"
@@ -29,8 +30,9 @@ struct daemon {
 	struct setup setup;
 	struct pool *pool;
 	struct queue *queue;
-	struct fleet fleet; /* the disks */
-	struct crew crew;   /* the receivers */
+	struct fleet fleet;    /* the disks */
+	struct crew crew;      /* the receivers */
+	struct keeper *keeper; /* of the catalogue */
 	struct session_host host;
 	struct server *server;
 

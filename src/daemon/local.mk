@@ -3,6 +3,7 @@ spated_SOURCES = \
 	%D%/crew.c %D%/crew.h \
 	%D%/fleet.c %D%/fleet.h \
 	%D%/daemon.c %D%/daemon.h \
+	%D%/keeper.c %D%/keeper.h \
 	%D%/kernel.c %D%/kernel.h \
 	%D%/main.c \
 	%D%/node.c %D%/node.h \
@@ -16,5 +17,5 @@ spated_SOURCES = \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/stream_plan.c %D%/stream_print.c \
-	%D%/verbs.c %D%/verbs_probe.c %D%/verbs.h
+	%D%/verbs.c %D%/verbs_list.c %D%/verbs_probe.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "daemon/report.h"
 #include "store/layout.h"
 
 static int
@@ -238,9 +239,13 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 static void
 ids_give(struct daemon *d, struct session *list)
 {
+	struct entry e;
+
 	for (; list; list = list->next) {
 		list->id = ++d->last_id;
 		daemon_forget(d, list->name);
+		report_entry(list, &e);
+		catalogue_live(keeper_catalogue(d->keeper), &e);
 		log_line(LOG_INFO, list->name, "recording stream %s",
 			 list->stream->name);
 	}

@@ -290,6 +290,26 @@ report_info(struct session *s)
 	return info;
 }
 
+void
+report_entry(struct session *s, struct entry *e)
+{
+	struct totals t;
+
+	totals_take(s, &t);
+	*e = (struct entry){ .state = ENTRY_LIVE,
+			     .counted = true,
+			     .start_ns = s->start_ns,
+			     .end_ns = s->end_ns ? s->end_ns : clock_now(),
+			     .bytes = t.bytes,
+			     .packets = t.packets,
+			     .missing = t.lost,
+			     .subs = s->stream->plan.subs };
+	snprintf(e->name, sizeof e->name, "%s", s->name);
+	snprintf(e->stream, sizeof e->stream, "%s", s->stream->name);
+	snprintf(e->format, sizeof e->format, "%s", s->stream->o.format);
+	snprintf(e->layout, sizeof e->layout, "%s", s->stream->o.layout);
+}
+
 json_t *
 report_stream(const struct stream *s)
 {

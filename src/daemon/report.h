@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "daemon/session.h"
+#include "store/entry.h"
 
 /*
  * What the daemon says of its things, as JSON with the keys of verbs.h, and
@@ -14,8 +15,14 @@
 json_t *report_info(struct session *s);
 json_t *report_tail(struct session *s); /* {"end":{..}} for the metadata */
 json_t *report_disks(const struct fleet *fleet);
+/* Of all disks together, file systems counted once: {free, total, rate,
+ * full_s: seconds until they are full at this rate, or null}. */
+json_t *report_space(const struct fleet *fleet);
 json_t *report_stream(const struct stream *s);
 json_t *report_memory(struct pool *pool);
+
+/* What the catalogue keeps of one that runs. */
+void report_entry(struct session *s, struct entry *e);
 
 /* null for 0. */
 json_t *report_time(int64_t ns);

@@ -33,3 +33,41 @@ report_disks(const struct fleet *fleet)
 	}
 	return list;
 }
+
+/* Of the disks before it, is one on the same file system? */
+static bool
+counted_already(const struct fleet *fleet, unsigned i)
+{
+	const struct disk *disk = &fleet->disk[i].disk;
+
+	for (unsigned k = 0; k < i && disk->device; k++) {
+		if (fleet_writer(fleet, k) &&
+		    fleet->disk[k].disk.device == disk->device)
+			return true;
+	}
+	return false;
+}
+
+json_t *
+report_space(const struct fleet *fleet)
+{
+	uint64_t free_bytes = 0, total = 0;
+	double rate = 0;
+
+	for (unsigned i = 0; i < fleet->n; i++) {
+		struct writer_facts f;
+
+		if (!fleet_writer(fleet, i))
+			continue;
+		rate += fleet->disk[i].rate;
+		if (counted_already(fleet, i))
+			continue;
+		writer_facts(fleet_writer(fleet, i), &f);
+		free_bytes += f.space.free;
+		total += f.space.total;
+	}
+	return json_pack("{s:I, s:I, s:f, s:o}", "free", (json_int_t)free_bytes,
+			 "total", (json_int_t)total, "rate", rate, "full_s",
+			 rate > 0 ? json_real((double)free_bytes / rate)
+				  : json_null());
+}

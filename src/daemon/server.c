@@ -7,6 +7,8 @@
  * Whose socket it is, is settled by a lock on <socket>.lock: the socket file
  * itself survives a kill -9, and connecting to it to find out would race.
  */
+#include "config.h"
+
 #include "daemon/server.h"
 
 #include <errno.h>
@@ -108,14 +110,13 @@ client_flush(struct server *s, struct client *c)
 	return true;
 }
 
+/* Takes a text of JSON over; NULL is one that found no memory. */
 static bool
-client_send(struct server *s, struct client *c, json_t *line)
+client_put(struct server *s, struct client *c, char *text)
 {
-	char *text = json_dumps(line, JSON_COMPACT);
 	size_t length = text ? strlen(text) : 0;
 	char *out = NULL;
 
-	json_decref(line);
 	if (text && c->out_bytes + length < OUT_MOST)
 		out = realloc(c->out, c->out_bytes + length + 1);
 	if (!out) {
@@ -129,6 +130,15 @@ client_send(struct server *s, struct client *c, json_t *line)
 	c->out_bytes += length + 1;
 	free(text);
 	return client_flush(s, c);
+}
+
+static bool
+client_send(struct server *s, struct client *c, json_t *line)
+{
+	char *text = json_dumps(line, JSON_COMPACT);
+
+	json_decref(line);
+	return client_put(s, c, text);
 }
 
 bool
@@ -148,6 +158,22 @@ server_answer(struct server *s, struct server_ticket t, json_t *result)
 				      "result", result));
 	else
 		json_decref(result);
+}
+
+void
+server_answer_text(struct server *s, struct server_ticket t, const char *result)
+{
+	struct client *c = client_find(s, t.client);
+	char *text = NULL;
+
+	if (!c)
+		return;
+	if (result && asprintf(&text,
+			       "{\"id\":%" JSON_INTEGER_FORMAT
+			       ",\"ok\":true,\"result\":%s}",
+			       t.id, result) < 0)
+		text = NULL;
+	client_put(s, c, text);
 }
 
 void

@@ -47,6 +47,9 @@ bool server_waits(struct server *s, struct server_ticket t);
 
 /* `result` is taken over. */
 void server_answer(struct server *s, struct server_ticket t, json_t *result);
+/* The same of a JSON text, which is borrowed; NULL: there was no memory. */
+void server_answer_text(struct server *s, struct server_ticket t,
+			const char *result);
 void server_refuse(struct server *s, struct server_ticket t,
 		   const struct fault *fault);
 

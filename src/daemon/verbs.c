@@ -271,13 +271,14 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		json_array_append_new(list, report_info(s));
 	server_answer(
 	    d->server, ticket,
-	    json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:i}", "version",
-		      PACKAGE_VERSION, "pid", (int)getpid(), "started",
-		      units_show_time_ns(text, d->started_ns), "uptime_s",
-		      (double)(clock_steady() - d->started) / 1e9, "memory",
-		      report_memory(d->pool), "recordings", list, "disks",
-		      report_disks(&d->fleet), "streams_n",
-		      (int)d->setup.streams));
+	    json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:i, s:o, s:o}",
+		      "version", PACKAGE_VERSION, "pid", (int)getpid(),
+		      "started", units_show_time_ns(text, d->started_ns),
+		      "uptime_s", (double)(clock_steady() - d->started) / 1e9,
+		      "memory", report_memory(d->pool), "recordings", list,
+		      "disks", report_disks(&d->fleet), "streams_n",
+		      (int)d->setup.streams, "space", report_space(&d->fleet),
+		      "catalogue", verb_ls_facts(d)));
 	return 0;
 }
 
@@ -293,7 +294,7 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		{ "record", do_record },   { "stop", do_stop },
 		{ "info", do_info },	   { "status", do_status },
 		{ "streams", do_streams }, { "disks", do_disks },
-		{ "probe", verb_probe },
+		{ "probe", verb_probe },   { "ls", verb_ls },
 	};
 	struct daemon *d = arg;
 	struct fault fault = { 0 };

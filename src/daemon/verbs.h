@@ -19,12 +19,20 @@
  *            memory:{bytes, borrowed, pages:"hugetlb|transparent|small",
  *                    locked:bool},
  *            recordings:[INFO...]  (those that run),
- *            disks:[DISK...], streams_n}
+ *            disks:[DISK...], streams_n, space:{free, total, rate, full_s},
+ *            catalogue:{disks, listed, recordings, unread, read (since the
+ *            start), whole (of these, with every record)}}
  * streams  {} -> {streams:[{name, receive, format, listen:[..], prefix,
  *            payload, sequence, rate, block_bytes, block_packets, blocks,
  *            memory, layout, fill, subs, store: "heap", "cube" or null,
  *            recording: NAME or null}...]}
  * disks    {} -> {disks:[DISK...], patterns:[..], skipped}
+ *
+ * ls       {[patterns:[..]], [after:NAME]}  a page of what the catalogue knows
+ *          -> {rows:[ROW...], more: NAME to go on after or null,
+ *              disks:[PATH...] (of their bits in ROW), listed (disks whose
+ *              names are known), recordings_n, unread (of these), space:{free,
+ *              total, rate (bytes/s), full_s or null}}
  *
  * probe    {stream, [for:"3s"]}  a look at a stream, without recording it
  *          -> PROBE; of one that is being recorded
@@ -41,8 +49,15 @@
  *          runs also {id, state:"recording|stopping", elapsed_s, left_s or
  *          null, rate (bits/s, last second), blocks:{total, free}, stop_at}
  *
+ * ROW      a recording, as entry_row() makes it (store/entry.h)
+ *
  * DISK and INFO keys are stable: programs read them.
  */
+
+/* verbs_list.c */
+json_t *verb_ls_facts(struct daemon *d);
+int verb_ls(struct daemon *d, struct server_ticket ticket,
+	    const json_t *request, struct fault *fault);
 
 /* verbs_probe.c */
 int verb_probe(struct daemon *d, struct server_ticket ticket,

@@ -153,11 +153,9 @@ catalogue_drop(struct catalogue *c, const char *name)
 }
 
 char *
-catalogue_text(const struct catalogue *c, unsigned n, const struct entry *e)
+catalogue_text(const struct entry *e)
 {
-	/* Only its paths are looked at, which stay. */
-	const struct disks disks = { (struct disk *)c->disk, n, 0 };
-	json_t *json = entry_json(e, &disks);
+	json_t *json = entry_row(e);
 	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 
 	json_decref(json);
@@ -231,8 +229,7 @@ catalogue_live(struct catalogue *c, const struct entry *e)
 	if (item) {
 		keep_seen(&entry, &item->entry);
 		item->live = true;
-		catalogue_set(c, item, &entry,
-			      catalogue_text(c, c->disks, &entry));
+		catalogue_set(c, item, &entry, catalogue_text(&entry));
 	}
 	pthread_mutex_unlock(&c->lock);
 	return item ? 0 : -ENOMEM;
@@ -252,6 +249,27 @@ catalogue_touch(struct catalogue *c, const char *name)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return item ? 0 : -ENOMEM;
+}
+
+void
+catalogue_forget(struct catalogue *c, const char *name)
+{
+	pthread_mutex_lock(&c->lock);
+	catalogue_drop(c, name);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* A path stays as long as the catalogue. */
+const char *
+catalogue_path(struct catalogue *c, unsigned disk)
+{
+	const char *path = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (disk < c->disks)
+		path = c->disk[disk].path;
+	pthread_mutex_unlock(&c->lock);
+	return path;
 }
 
 bool
@@ -294,7 +312,7 @@ is_asked(const struct catalogue_query *q, const char *name)
 
 /* Its text, or that of its name alone. */
 static void
-put_item(const struct catalogue *c, const struct item *item, FILE *to)
+put_item(const struct item *item, FILE *to)
 {
 	char *text;
 
@@ -302,8 +320,8 @@ put_item(const struct catalogue *c, const struct item *item, FILE *to)
 		fputs(item->text, to);
 		return;
 	}
-	text = catalogue_text(c, c->disks, &item->entry);
-	fputs(text ? text : "{}", to);
+	text = catalogue_text(&item->entry);
+	fputs(text ? text : "[]", to);
 	free(text);
 }
 
@@ -327,7 +345,7 @@ put_page(const struct catalogue *c, const struct catalogue_query *q, char *last,
 		strcpy(last, item->entry.name);
 		if (put++)
 			putc(',', to);
-		put_item(c, item, to);
+		put_item(item, to);
 	}
 	*last = '\0';
 }

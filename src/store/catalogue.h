@@ -55,12 +55,17 @@ void catalogue_leave(struct catalogue *c, const char *path);
 int catalogue_live(struct catalogue *c, const struct entry *e);
 /* Something became of it: the next pass reads it before all others. */
 int catalogue_touch(struct catalogue *c, const char *name);
+/* It is on no disk any more. */
+void catalogue_forget(struct catalogue *c, const char *name);
+
+/* The paths of its disks, in their order; NULL behind the last. */
+const char *catalogue_path(struct catalogue *c, unsigned disk);
 
 bool catalogue_find(struct catalogue *c, const char *name, struct entry *e);
 void catalogue_facts(struct catalogue *c, struct catalogue_facts *f);
 
 /*
- * Entries as entry_json() has them, by name: the text of a JSON array,
+ * Entries as entry_row() has them, by name: the text of a JSON array,
  * malloc'ed, NULL without memory.  Where there are more, `last` (LAYOUT_FILE
  * bytes) is the name to go on after, else it is empty.
  */

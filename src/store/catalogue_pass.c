@@ -182,17 +182,6 @@ look_again(struct catalogue *c, const struct disks *disks)
 	}
 }
 
-static unsigned
-count_disks(struct catalogue *c)
-{
-	unsigned n;
-
-	pthread_mutex_lock(&c->lock);
-	n = c->disks;
-	pthread_mutex_unlock(&c->lock);
-	return n;
-}
-
 /* What a reading is of. */
 struct reading {
 	char name[LAYOUT_FILE];
@@ -231,8 +220,7 @@ static void
 put_read(struct catalogue *c, const struct reading *r, const struct entry *e,
 	 int err)
 {
-	unsigned disks = count_disks(c);
-	char *text = err ? NULL : catalogue_text(c, disks, e);
+	char *text = err ? NULL : catalogue_text(e);
 	struct item *item;
 	size_t at;
 	bool is;

@@ -55,7 +55,6 @@ void catalogue_set(struct catalogue *c, struct item *item,
 		   const struct entry *e, char *text);
 
 /* An entry as text; NULL without memory. */
-char *catalogue_text(const struct catalogue *c, unsigned disks,
-		     const struct entry *e);
+char *catalogue_text(const struct entry *e);
 
 #endif

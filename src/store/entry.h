@@ -71,6 +71,19 @@ uint64_t entry_stamp(const struct disks *disks, const char *name);
  * memory.  Of the disks only paths are looked at. */
 json_t *entry_json(const struct entry *e, const struct disks *disks);
 
+/*
+ * The same as an array, in which 10 000 of them go through a socket:
+ *
+ *   [name, state, start_ns, end_ns, bytes or null, packets, missing, absent,
+ *    subs, protected, disks, stream, format, layout, what, why]
+ *
+ * with state and protected as numbers, disks as the bits of a number in hex,
+ * and empty texts at the end left out.
+ */
+json_t *entry_row(const struct entry *e);
+/* 0; -EINVAL where it is no such array. */
+int entry_from_row(struct entry *e, const json_t *row);
+
 /* "complete", "recording", ... */
 const char *entry_state_show(enum entry_state state);
 

@@ -4,7 +4,7 @@ libstore_a_SOURCES = \
 	%D%/catalogue_pass.c %D%/catalogue_priv.h \
 	%D%/cube.c %D%/cube.h \
 	%D%/disk.c %D%/disk.h \
-	%D%/entry.c %D%/entry.h %D%/entry_json.c \
+	%D%/entry.c %D%/entry.h %D%/entry_json.c %D%/entry_row.c \
 	%D%/fill.c %D%/fill.h \
 	%D%/fill_learn.c %D%/fill_priv.h \
 	%D%/folder.c %D%/folder.h %D%/folder_priv.h \

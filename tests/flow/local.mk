@@ -36,6 +36,11 @@ FLOW_TESTS += %D%/real_record_spead.sh %D%/real_record_sdp.sh
 check_PROGRAMS += tests/flow/rewrap
 tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
+check_PROGRAMS += tests/flow/many
+tests_flow_many_SOURCES = %D%/many.c
+FLOW_TESTS += \
+	%D%/ls.sh \
+	%D%/ls_many.sh
 # The senders of one stream over two interfaces.
 EXTRA_DIST += %D%/fanout_nics.py
 # What must not break it.

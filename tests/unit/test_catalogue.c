@@ -238,8 +238,8 @@ page(const struct catalogue_query *q, char *last, char *first)
 	ck_assert_ptr_nonnull(list);
 	first[0] = '\0';
 	if (n)
-		strcpy(first, json_string_value(json_object_get(
-				  json_array_get(list, 0), "name")));
+		strcpy(first, json_string_value(
+				  json_array_get(json_array_get(list, 0), 0)));
 	json_decref(list);
 	free(text);
 	return n;

@@ -202,5 +202,59 @@ START_TEST(json)
 }
 END_TEST
 
+START_TEST(row)
+{
+	struct entry a = { .name = "a",
+			   .state = ENTRY_UNREADABLE,
+			   .stream = "s",
+			   .why = "because",
+			   .counted = true,
+			   .start_ns = MADE_SECOND * 1000000000 + 5,
+			   .end_ns = -1,
+			   .bytes = UINT64_C(1) << 62,
+			   .packets = 3,
+			   .missing = 4,
+			   .absent = 5,
+			   .subs = 6,
+			   .protected = true,
+			   .disk = { 0, UINT64_C(1) << 63, 5, 0 } },
+		     b;
+	json_t *j = entry_row(&a);
+
+	ck_assert_int_eq(entry_from_row(&b, j), 0);
+	ck_assert_int_eq(memcmp(&a, &b, sizeof a), 0);
+	json_decref(j);
+	a = (struct entry){ .name = "b", .disk = { 1 } };
+	j = entry_row(&a);
+	ck_assert_int_eq(entry_from_row(&b, j), 0);
+	ck_assert_int_eq(memcmp(&a, &b, sizeof a), 0);
+	json_decref(j);
+}
+END_TEST
+
+/* What comes through a socket. */
+START_TEST(row_bad)
+{
+	static const char *const texts[] = {
+		"[]",
+		"{}",
+		"[\"a\",1]",
+		"[\"a\",9,0,0,0,0,0,0,0,0,\"1\"]",
+		"[\"a\",1,0,0,0,0,0,0,0,0,\"-1\"]",
+		"[\"a\",1,0,0,0,0,0,0,0,0,\"\"]",
+		"[\"a\",1,0,0,0,0,0,0,0,0,\"0000000000000000000000000000000000"
+		"0000000000000000000000000000000\"]",
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		json_t *j = json_loads(texts[i], 0, NULL);
+
+		ck_assert_ptr_nonnull(j);
+		ck_assert_int_eq(entry_from_row(&e, j), -EINVAL);
+		json_decref(j);
+	}
+}
+END_TEST
+
 SUITE("entry", complete, long_tail, disk_gone, gap, interrupted, torn, live,
-      unreadable, marks, json)
+      unreadable, marks, json, row, row_bad)
