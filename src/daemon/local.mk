@@ -16,6 +16,6 @@ spated_SOURCES = \
 	%D%/session.c %D%/session_open.c %D%/session.h \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
-	%D%/stream_plan.c %D%/stream_print.c \
+	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
 	%D%/verbs.c %D%/verbs_list.c %D%/verbs_probe.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)

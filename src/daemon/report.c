@@ -278,6 +278,7 @@ report_info(struct session *s)
 	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
 	json_object_set_new(info, "gaps", integer(gaps(o)));
 	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
+	json_object_set_new(info, "layout", json_string(s->stream->o.layout));
 	json_object_set_new(info, "absent", integer(0));
 	json_object_set_new(info, "store", store_json(s->shape));
 	if (s->shape->store != HEAP_NONE)

@@ -51,6 +51,7 @@ head_make(struct session *s)
 				  .stream = stream->name,
 				  .format = stream->o.format,
 				  .extension = stream->format->extension,
+				  .layout = stream->layout,
 				  .fill = stream->fill,
 				  .start_ns = s->start_ns,
 				  .shape = s->shape,
@@ -83,6 +84,7 @@ output_open(struct session *s)
 				    .arg = (void *)s->host,
 				    .subs = s->stream->plan.subs,
 				    .fill = s->stream->fill,
+				    .whole = s->stream->layout == LAYOUT_MARK6,
 				    .format = s->stream->format,
 				    .shape = s->shape };
 

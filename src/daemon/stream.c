@@ -94,9 +94,10 @@ const struct option stream_options[] = {
 	{ .name = "layout",
 	  .type = OPTION_CHOICE,
 	  .offset = AT(layout),
-	  .choices = "vbs",
+	  .choices = "vbs|mark6|file",
 	  .fallback = "vbs",
-	  .help = "how recordings lie on disks" },
+	  .help = "how recordings lie on disks: a file for each block, Mark6's "
+		  "scatter/gather, or one plain file per disk" },
 	{ .name = "fill",
 	  .type = OPTION_CHOICE,
 	  .offset = AT(fill),

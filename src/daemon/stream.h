@@ -8,6 +8,7 @@
 #include "flow/pool.h"
 #include "store/fill.h"
 #include "store/geometry.h"
+#include "store/layout.h"
 
 /*
  * A stream is what the configuration says of something that arrives: from
@@ -58,6 +59,7 @@ struct stream {
 	struct format_shape shape; /* of all keys together */
 	uint32_t *threads;	   /* learned; shape.threads points here */
 	struct geometry geometry;
+	enum layout layout;
 	enum fill_kind fill;
 	uint32_t blocks;
 	struct reception *reception; /* that takes it in now, or NULL */
@@ -74,6 +76,11 @@ void stream_clear(struct stream *s);
 /* The second half of stream_read: what follows from the keys. */
 int stream_plan(struct stream *s, const char *where, unsigned disks,
 		struct fault *fault);
+
+/* Of that, its layout: whether it can be, and the geometry that it asks for. */
+int stream_layout(struct stream *s, const char *where, struct fault *fault);
+/* The geometry of a layout in which all blocks are of one length. */
+int stream_layout_fit(struct stream *s, const char *where, struct fault *fault);
 
 /* The blocks that a recording of it borrows. */
 struct stock_args stream_stock(const struct stream *s);

@@ -5,7 +5,7 @@
  *   listen           -> substreams   (the receive plugin knows)
  *   format           -> shape        (the format plugin does)
  *   split            -> keys: a recording of its own for each
- *   block, payload   -> geometry
+ *   layout, block, payload -> geometry  (stream_layout.c)
  *   substreams, keys, disks -> how many blocks of memory
  *
  * Keys that are good each alone may not go together: that is found here.
@@ -279,6 +279,8 @@ geometry_fit(struct stream *s, const char *where, struct fault *fault)
 	const struct format_shape *shape = &s->shape;
 	int err;
 
+	if (s->layout == LAYOUT_MARK6)
+		return stream_layout_fit(s, where, fault);
 	if (shape->store == HEAP_CUBE)
 		err = geometry_items(&s->geometry, shape->payload, s->o.block);
 	else
@@ -362,6 +364,8 @@ stream_plan(struct stream *s, const char *where, unsigned disks,
 		err = shape_make(s, where, fault);
 	if (!err)
 		err = shape_check(s, where, fault);
+	if (!err)
+		err = stream_layout(s, where, fault);
 	if (!err)
 		err = geometry_fit(s, where, fault);
 	if (!err)

@@ -6,6 +6,7 @@
 #include "base/shape.h"
 #include "base/units.h"
 #include "daemon/stream.h"
+#include "store/sg.h"
 
 const char *
 stream_blocks_show(const struct stream *s, char text[STREAM_BLOCKS_TEXT])
@@ -81,6 +82,22 @@ packet_print(const struct stream *s)
 	    g->slots, (unsigned long long)g->block_bytes, g->quantum);
 }
 
+/* What is on the disks, where that is not what it always was. */
+static void
+layout_print(const struct stream *s)
+{
+	const struct geometry *g = &s->geometry;
+
+	if (s->layout == LAYOUT_MARK6)
+		printf("  layout    mark6: one file per disk, blocks of %llu "
+		       "bytes with 8 of header, packets of %u\n",
+		       (unsigned long long)g->block_bytes + SG_BLOCK,
+		       g->payload * g->parts);
+	if (s->layout == LAYOUT_SINGLE)
+		printf("  layout    file: one file per disk, NAME/NAME.%s\n",
+		       s->format->extension);
+}
+
 void
 stream_print(const struct stream *s)
 {
@@ -91,6 +108,7 @@ stream_print(const struct stream *s)
 		packet_print(s);
 	else
 		heap_print(s);
+	layout_print(s);
 	if (s->o.channels_per_file > 1)
 		printf("  files     %u substreams in each\n",
 		       s->o.channels_per_file);

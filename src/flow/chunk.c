@@ -278,7 +278,7 @@ int
 chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	    const struct block *b)
 {
-	uint64_t bytes = block_bytes(b);
+	uint64_t bytes = block_bytes(b), written;
 	const struct write_ops *ops = m->way->ops;
 	int flags = ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
 	const struct folder_place nowhere = { .fd = -1 };
@@ -294,9 +294,10 @@ chunk_write(struct chunk_maker *m, const struct disk *disk, struct leaf *leaf,
 	if (err)
 		return err;
 	leaf_announce(leaf, b);
-	err = data_write(m, &place, b->data, padded(m, bytes));
-	if (!err && padded(m, bytes) != bytes &&
-	    ftruncate(place.fd, (off_t)(place.offset + bytes)) < 0)
+	written = place.direct ? padded(m, place.bytes) : place.bytes;
+	err = data_write(m, &place, b->data, written);
+	if (!err && written != place.bytes &&
+	    ftruncate(place.fd, (off_t)(place.offset + place.bytes)) < 0)
 		err = -errno;
 	/* Also of a file that is thrown away: its descriptor will be reused. */
 	if (ops->finish)

@@ -107,7 +107,8 @@ leaf_announce(struct leaf *l, const struct block *b)
 {
 	unsigned subs = l->output->subs;
 
-	if (subs < 2 && l->output->shape->store == HEAP_NONE)
+	if (subs < 2 && l->output->shape->store == HEAP_NONE &&
+	    !folder_serial(l->folder))
 		return;
 	note_run(l, b);
 	note(l, meta_chunk(b, subs));

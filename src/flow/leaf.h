@@ -39,7 +39,7 @@ int leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o);
 /*
  * Notes what a block is of, before its chunk is written: after a crash the
  * chunk alone would not tell its substream, nor a cube its place.  Only where
- * that is so.
+ * that is so, and where all blocks share a file.
  */
 void leaf_announce(struct leaf *leaf, const struct block *b);
 

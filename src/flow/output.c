@@ -75,6 +75,7 @@ output_make(struct output **output, const struct output_args *a)
 	o->changed = a->changed;
 	o->arg = a->arg;
 	o->subs = a->subs ? a->subs : 1;
+	o->whole = a->whole;
 	o->format = a->format;
 	o->shape = &o->own;
 	o->learning = a->shape;
@@ -135,6 +136,18 @@ page_clear(struct block *b)
 	memset(b->data + end, 0, rest);
 }
 
+/* As if the packets behind its last were missing, too; but it goes on to end
+ * where it ended. */
+static void
+fill_whole(struct fill *fill, struct block *b)
+{
+	uint32_t used = b->used;
+
+	b->used = b->slots;
+	fill_block(fill, b);
+	b->used = used;
+}
+
 void
 output_seal(struct output *o, struct block *b)
 {
@@ -147,11 +160,15 @@ output_seal(struct output *o, struct block *b)
 		output_run_miss(o, b);
 	} else {
 		pthread_mutex_lock(&sub->lock);
-		fill_block(&sub->fill, b);
+		if (o->whole)
+			fill_whole(&sub->fill, b);
+		else
+			fill_block(&sub->fill, b);
 		pthread_mutex_unlock(&sub->lock);
 	}
 	quanta_seal(b);
-	page_clear(b);
+	if (!o->whole)
+		page_clear(b);
 	block_seal(b);
 }
 

@@ -78,6 +78,8 @@ struct output_args {
 	void *arg;
 	unsigned subs; /* substreams; 0 is 1 */
 	enum fill_kind fill;
+	bool whole; /* blocks are filled to their last slot, also those that
+		       closed early: their layout has them all of one length */
 	const struct format_ops *format;
 	/* Its receiver may learn until it puts the first block, which is when
 	 * the copy is made that writers see. */
@@ -96,6 +98,7 @@ struct output {
 	void (*changed)(void *arg);
 	void *arg;
 	unsigned subs;
+	bool whole;
 
 	atomic_uint holders;   /* acq_rel: the last sees all that others did */
 	atomic_uint in_flight; /* put, not yet written or lost; the drop to

@@ -84,7 +84,7 @@ create_meta(struct folder *f, const json_t *head)
 	char file[LAYOUT_FILE];
 	int err;
 
-	f->meta.fd = create(f->dir, layout_meta(file, f->name));
+	f->meta.fd = create(f->dir, layout_meta(file, f->map.name));
 	if (f->meta.fd < 0)
 		return f->meta.fd;
 	err = append_line(&f->meta, head);
@@ -98,22 +98,25 @@ create_index(struct folder *f)
 {
 	char file[LAYOUT_FILE], made[LAYOUT_FILE];
 
-	layout_index_new(made, f->name);
+	layout_index_new(made, f->map.name);
 	f->index.fd = create(f->dir, made);
 	if (f->index.fd < 0)
 		return f->index.fd;
 	if (flock(f->index.fd, LOCK_EX | LOCK_NB) < 0 ||
 	    fdatasync(f->index.fd) < 0 ||
-	    renameat(f->dir, made, f->dir, layout_index(file, f->name)) < 0 ||
+	    renameat(f->dir, made, f->dir, layout_index(file, f->map.name)) <
+		0 ||
 	    fsync(f->dir) < 0 || fsync(f->disk) < 0)
 		return -errno;
 	return 0;
 }
 
 int
-folder_make(struct folder **folder, const struct disk *disk, const char *name)
+folder_make(struct folder **folder, const struct disk *disk, const char *name,
+	    const json_t *head)
 {
 	struct folder *f;
+	int err;
 
 	if (!layout_folder_good(name))
 		return -EINVAL;
@@ -121,16 +124,18 @@ folder_make(struct folder **folder, const struct disk *disk, const char *name)
 	if (!f)
 		return -ENOMEM;
 	*f = (struct folder){
-		.name = strdup(name),
 		.disk = disk->fd,
 		.dir = -1,
 		.index.fd = -1,
 		.meta.fd = -1,
 		.sums.fd = -1,
+		.data = -1,
+		.direct = -1,
 	};
-	if (!f->name) {
+	err = layout_map_make(&f->map, name, head);
+	if (err) {
 		free(f);
-		return -ENOMEM;
+		return err;
 	}
 	*folder = f;
 	return 0;
@@ -147,7 +152,10 @@ folder_free(struct folder *f)
 		close(f->sums.fd);
 	if (f->dir >= 0)
 		close(f->dir);
-	free(f->name);
+	if (f->data >= 0)
+		close(f->data);
+	if (f->direct >= 0)
+		close(f->direct);
 	free(f);
 }
 
@@ -158,11 +166,13 @@ remove_folder(struct folder *f)
 	char file[LAYOUT_FILE];
 
 	if (f->dir >= 0) {
-		unlinkat(f->dir, layout_index_new(file, f->name), 0);
-		unlinkat(f->dir, layout_index(file, f->name), 0);
-		unlinkat(f->dir, layout_meta(file, f->name), 0);
+		unlinkat(f->dir, layout_index_new(file, f->map.name), 0);
+		unlinkat(f->dir, layout_index(file, f->map.name), 0);
+		unlinkat(f->dir, layout_meta(file, f->map.name), 0);
+		folder_data_remove(f);
 	}
-	unlinkat(f->disk, layout_dir(file, f->name, f->layout), AT_REMOVEDIR);
+	unlinkat(f->disk, layout_dir(file, f->map.name, f->map.layout),
+		 AT_REMOVEDIR);
 }
 
 int
@@ -171,17 +181,19 @@ folder_create(struct folder **folder, const struct disk *disk, const char *name,
 {
 	char dir[LAYOUT_FILE];
 	struct folder *f;
-	int err = folder_make(&f, disk, name);
+	int err = folder_make(&f, disk, name, head);
 
 	if (err)
 		return err;
-	layout_dir(dir, name, f->layout);
+	layout_dir(dir, name, f->map.layout);
 	if (mkdirat(f->disk, dir, 0755) < 0) {
 		err = -errno;
 		goto fail;
 	}
 	f->dir = openat(f->disk, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = f->dir < 0 ? -errno : create_meta(f, head);
+	err = f->dir < 0 ? -errno : folder_data_create(f);
+	if (!err)
+		err = create_meta(f, head);
 	if (!err)
 		err = create_index(f);
 	if (err)
@@ -261,9 +273,8 @@ check_there(const struct folder *folder)
 	return st.st_nlink ? 0 : -ENOENT;
 }
 
-int
-folder_sync(struct folder *folder, const struct index_record *records,
-	    unsigned n)
+static int
+sync_all(struct folder *folder, const struct index_record *records, unsigned n)
 {
 	int err = sync_meta(folder);
 
@@ -272,6 +283,8 @@ folder_sync(struct folder *folder, const struct index_record *records,
 	if (err || !n)
 		return err;
 	err = check_there(folder);
+	if (!err)
+		err = folder_data_sync(folder);
 	if (err)
 		return err;
 	if (fsync(folder->dir) < 0)
@@ -280,12 +293,25 @@ folder_sync(struct folder *folder, const struct index_record *records,
 }
 
 int
+folder_sync(struct folder *folder, const struct index_record *records,
+	    unsigned n)
+{
+	int err = sync_all(folder, records, n);
+
+	if (err)
+		folder_data_rewind(folder, records, n);
+	else
+		folder_data_synced(folder, records, n);
+	return err;
+}
+
+int
 folder_close(struct folder *folder, const struct index_record *end,
 	     const json_t *tail)
 {
-	int err = 0, worse;
+	int err = end ? folder_data_end(folder) : 0, worse;
 
-	if (tail)
+	if (tail && !err)
 		err = folder_note(folder, tail);
 	worse = sync_meta(folder);
 	if (!err)

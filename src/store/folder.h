@@ -50,10 +50,12 @@ struct folder_place {
 			    by the caller; else the folder does both */
 	bool direct;	   /* fd is O_DIRECT, and offset a multiple of a page */
 	uint64_t offset;   /* of the data in the file */
-	uint8_t prefix[8]; /* goes right before it */
+	uint8_t prefix[8]; /* to be written right before it: nothing by now, as
+			      the folder does that itself */
 	unsigned prefix_bytes;
 	uint64_t number;
-	uint64_t bytes; /* that the data may take, from offset */
+	uint64_t bytes; /* to be written: more than the data of a block that
+			   closed early, where blocks are all of one length */
 };
 
 /*

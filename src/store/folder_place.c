@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where blocks go: each into a file of its own.
+ * Where blocks go: each into a file of its own, or behind the others into one
+ * that they share (folder_data.c).
  *
  * A chunk is grown to its full size when it is made.  Writes that grow a file
  * go one after the other, whatever is in flight: ext4 and XFS lock the file for
@@ -28,7 +29,7 @@ folder_chunk(struct folder *folder, uint64_t number, int flags, uint64_t bytes)
 
 	if (number >= LAYOUT_CHUNKS)
 		return -EFBIG;
-	fd = openat(folder->dir, layout_chunk(file, folder->name, number),
+	fd = openat(folder->dir, layout_chunk(file, folder->map.name, number),
 		    O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | flags, 0644);
 	if (fd < 0)
 		return -errno;
@@ -45,12 +46,13 @@ folder_unchunk(struct folder *folder, uint64_t number)
 {
 	char file[LAYOUT_FILE];
 
-	unlinkat(folder->dir, layout_chunk(file, folder->name, number), 0);
+	unlinkat(folder->dir, layout_chunk(file, folder->map.name, number), 0);
 }
 
-int
-folder_place(struct folder *folder, uint64_t number, uint64_t bytes, int flags,
-	     struct folder_place *place)
+/* A file of its own. */
+static int
+place_chunk(struct folder *folder, uint64_t number, uint64_t bytes, int flags,
+	    struct folder_place *place)
 {
 	int fd = folder_chunk(folder, number, flags, bytes);
 
@@ -65,18 +67,28 @@ folder_place(struct folder *folder, uint64_t number, uint64_t bytes, int flags,
 }
 
 int
+folder_place(struct folder *folder, uint64_t number, uint64_t bytes, int flags,
+	     struct folder_place *place)
+{
+	if (folder_serial(folder))
+		return folder_data_place(folder, number, bytes, flags, place);
+	return place_chunk(folder, number, bytes, flags, place);
+}
+
+int
 folder_unplace(struct folder *folder, const struct folder_place *place)
 {
 	char file[LAYOUT_FILE];
 
+	if (folder_serial(folder))
+		return folder_data_unplace(folder, place);
 	close(place->fd);
-	layout_chunk(file, folder->name, place->number);
+	layout_chunk(file, folder->map.name, place->number);
 	return unlinkat(folder->dir, file, 0) < 0 ? -errno : 0;
 }
 
 bool
 folder_serial(const struct folder *folder)
 {
-	(void)folder;
-	return false;
+	return layout_map_shared(&folder->map);
 }

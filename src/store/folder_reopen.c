@@ -52,7 +52,7 @@ reopen_index(struct folder *f)
 	char file[LAYOUT_FILE];
 	uint64_t torn;
 	size_t n;
-	int err = open_tail(f, &f->index, layout_index(file, f->name));
+	int err = open_tail(f, &f->index, layout_index(file, f->map.name));
 
 	if (err)
 		return err;
@@ -62,8 +62,12 @@ reopen_index(struct folder *f)
 	if (err)
 		return err;
 	err = look_at(records, n);
+	if (!err)
+		err = cut_tail(&f->index, n * INDEX_BYTES);
+	if (!err)
+		err = folder_data_reopen(f, records, n);
 	free(records);
-	return err ? err : cut_tail(&f->index, n * INDEX_BYTES);
+	return err;
 }
 
 static int
@@ -91,7 +95,7 @@ reopen_meta(struct folder *f, const json_t *head)
 	char file[LAYOUT_FILE], *text;
 	struct stat st;
 	ssize_t got;
-	int err = open_tail(f, &f->meta, layout_meta(file, f->name));
+	int err = open_tail(f, &f->meta, layout_meta(file, f->map.name));
 
 	if (err)
 		return err;
@@ -114,11 +118,11 @@ folder_reopen(struct folder **folder, const struct disk *disk, const char *name,
 {
 	char dir[LAYOUT_FILE];
 	struct folder *f;
-	int err = folder_make(&f, disk, name);
+	int err = folder_make(&f, disk, name, head);
 
 	if (err)
 		return err;
-	layout_dir(dir, name, f->layout);
+	layout_dir(dir, name, f->map.layout);
 	f->dir = openat(f->disk, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = f->dir < 0 ? -errno : reopen_index(f);
 	if (!err)

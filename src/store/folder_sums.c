@@ -22,7 +22,7 @@ open_sums(struct folder *f)
 	char file[LAYOUT_FILE];
 	int err;
 
-	f->sums.fd = openat(f->dir, layout_sums(file, f->name),
+	f->sums.fd = openat(f->dir, layout_sums(file, f->map.name),
 			    O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0644);
 	if (f->sums.fd < 0)
 		return -errno;

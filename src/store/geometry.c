@@ -58,6 +58,27 @@ geometry_make(struct geometry *g, uint32_t payload, uint32_t parts,
 }
 
 int
+geometry_frames(struct geometry *g, uint32_t payload, uint32_t parts,
+		uint64_t block_bytes)
+{
+	uint64_t frame = (uint64_t)payload * parts, count;
+
+	if (!frame)
+		return -EINVAL;
+	count = block_bytes / frame * parts;
+	if (!count || count * payload > UINT32_MAX)
+		return -EFBIG;
+	*g = (struct geometry){
+		.payload = payload,
+		.parts = parts,
+		.quantum = parts,
+		.slots = (uint32_t)count,
+		.block_bytes = count * payload,
+	};
+	return 0;
+}
+
+int
 geometry_items(struct geometry *g, uint32_t item_bytes, uint64_t block_bytes)
 {
 	uint64_t count;

@@ -29,6 +29,13 @@ int geometry_make(struct geometry *g, uint32_t payload, uint32_t parts,
 		  uint64_t block_bytes);
 
 /*
+ * Of a file in which nothing is aligned: as many whole frames as fit, at least
+ * one.  0, -EINVAL, -EFBIG (not even one).
+ */
+int geometry_frames(struct geometry *g, uint32_t payload, uint32_t parts,
+		    uint64_t block_bytes);
+
+/*
  * Of items that are stored one behind the other (HEAP_CUBE): as many whole
  * ones as fit in the block, at least one and at most 2^24; the quantum is one,
  * because a file of them is written padded and cut.  0, -EINVAL, -EFBIG (over

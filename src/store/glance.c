@@ -70,8 +70,7 @@ hold_length(struct look *l, const struct recording_block *b)
 {
 	const char *path = l->rec->disks->disk[b->disk].path;
 	uint64_t number = b->record.number;
-	int64_t bytes =
-	    recording_chunk_bytes(l->rec, (unsigned)b->disk, number);
+	int64_t bytes = recording_chunk_bytes(l->rec, b);
 
 	if (bytes == -ENOENT)
 		glance_wrong(l,

@@ -5,6 +5,8 @@
  * digits only would be taken for an ID by our own commands.  Character
  * classes are spelled out: isalnum() depends on the locale.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +18,8 @@
 #define NAME_CHARS ALNUM "_+-"
 
 static const char stream_mark[] = "_ds";
+static const char beside[] = ".spate"; /* a folder that a file has */
+static const char *const words[LAYOUTS] = { "vbs", "mark6", "file" };
 
 const char *
 layout_name_fault(const char *name)
@@ -64,11 +68,88 @@ layout_folder_good(const char *folder)
 }
 
 const char *
+layout_word(enum layout layout)
+{
+	return words[layout];
+}
+
+bool
+layout_parse(const char *word, enum layout *layout)
+{
+	for (int i = 0; i < LAYOUTS; i++) {
+		if (strcmp(word, words[i]))
+			continue;
+		*layout = (enum layout)i;
+		return true;
+	}
+	return false;
+}
+
+const char *
 layout_dir(char *file, const char *name, enum layout layout)
 {
-	(void)layout;
-	snprintf(file, LAYOUT_FILE, "%s", name);
+	snprintf(file, LAYOUT_FILE, "%s%s", name,
+		 layout == LAYOUT_MARK6 ? beside : "");
 	return file;
+}
+
+bool
+layout_dir_name(const char *dir, char *name, enum layout *layout)
+{
+	size_t length = strlen(dir), tail = sizeof beside - 1;
+
+	if (length >= LAYOUT_FILE)
+		return false;
+	*layout = LAYOUT_VBS;
+	memcpy(name, dir, length + 1);
+	if (length > tail && !strcmp(dir + length - tail, beside)) {
+		*layout = LAYOUT_MARK6;
+		name[length - tail] = '\0';
+	}
+	return layout_folder_good(name);
+}
+
+int
+layout_dir_open(int disk, const char *name)
+{
+	static const enum layout looks[] = { LAYOUT_VBS, LAYOUT_MARK6 };
+	char dir[LAYOUT_FILE];
+	int fd = -1, err = -ENOENT;
+
+	for (unsigned i = 0; i < sizeof looks / sizeof *looks && fd < 0; i++) {
+		fd = openat(disk, layout_dir(dir, name, looks[i]),
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+			err = -errno;
+	}
+	return fd < 0 ? err : fd;
+}
+
+const char *
+layout_data(char *file, const char *name, enum layout layout,
+	    const char *extension)
+{
+	if (layout == LAYOUT_MARK6)
+		snprintf(file, LAYOUT_FILE, "../%s", name);
+	else
+		snprintf(file, LAYOUT_FILE, "%s.%s", name, extension);
+	return file;
+}
+
+bool
+layout_extension_good(const char *extension)
+{
+	static const char *const ours[] = { "index", "meta", "sums",
+					    "protect" };
+	size_t length = strlen(extension);
+
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+		if (!strcmp(extension, ours[i]))
+			return false;
+	}
+	return length && length < LAYOUT_EXTENSION &&
+	       !extension[strspn(extension, ALNUM)] &&
+	       extension[strspn(extension, DIGITS)];
 }
 
 const char *

@@ -6,21 +6,39 @@
 #include <stdint.h>
 
 /*
- * The vbs layout, as FlexBuff writes it and its tools read it:
+ * Where a recording lies on each of its disks.  The folder is the same in all
+ * layouts, but for its name:
  *
- *   <disk>/<name>/<name>.%08u       the chunks
  *   <disk>/<name>/<name>.index      64-byte records, one per block
  *   <disk>/<name>/<name>.meta.jsonl what is rare and worth reading
+ *   <disk>/<name>/<name>.sums       checksums
  *
- * This is the only place that knows these names.
+ * and the data are
+ *
+ *   vbs    <disk>/<name>/<name>.%08u        a file for each block: as FlexBuff
+ *                                           writes it and its tools read it
+ *   mark6  <disk>/<name>                    one file per disk, scatter/gather
+ *                                           version 2; the folder is beside
+ *                                           it, <disk>/<name>.spate
+ *   file   <disk>/<name>/<name>.<extension> one file per disk, nothing but
+ *                                           data
+ *
+ * This is the only place that knows these names; layout_map.h knows where in
+ * a file a block is.
  */
+enum layout { LAYOUT_VBS, LAYOUT_MARK6, LAYOUT_SINGLE };
+enum { LAYOUTS = 3 };
+
 enum {
 	LAYOUT_NAME = 64,  /* longest recording name */
 	LAYOUT_FILE = 160, /* room for any file name below, with its 0 */
 	LAYOUT_CHUNKS = 100000000, /* numbers have eight digits */
+	LAYOUT_EXTENSION = 16,	   /* room for one, with its 0 */
 };
 
-enum layout { LAYOUT_VBS };
+/* As in the configuration and in metadata: "vbs", "mark6", "file". */
+const char *layout_word(enum layout layout);
+bool layout_parse(const char *word, enum layout *layout);
 
 /* [A-Za-z0-9][A-Za-z0-9_+-]{0,63}, not digits only, without "_ds". */
 bool layout_name_good(const char *name);
@@ -37,10 +55,26 @@ bool layout_folder_good(const char *folder);
 /* What is on a disk: the folder with index and metadata of a recording, into
  * LAYOUT_FILE bytes. */
 const char *layout_dir(char *file, const char *name, enum layout layout);
+/*
+ * The other way: the name of the recording whose folder this may be, into
+ * LAYOUT_FILE bytes; false where it is no recording's.  LAYOUT_SINGLE looks
+ * like LAYOUT_VBS.
+ */
+bool layout_dir_name(const char *dir, char *name, enum layout *layout);
+
+/* Opens the folder of a recording on a disk, whose descriptor is given, by
+ * whichever name it goes.  The descriptor, -ENOENT or -errno. */
+int layout_dir_open(int disk, const char *name);
 
 /* File names within the recording's folder, into LAYOUT_FILE bytes. */
 const char *layout_chunk(char *file, const char *name, uint64_t number);
 const char *layout_index(char *file, const char *name);
+/* The file with all data of a disk, seen from the folder ("../x"); of layout
+ * vbs there is none. */
+const char *layout_data(char *file, const char *name, enum layout layout,
+			const char *extension);
+/* Is it one that makes a file name, and none of those above? */
+bool layout_extension_good(const char *extension);
 /* What the index is called until it is locked. */
 const char *layout_index_new(char *file, const char *name);
 const char *layout_meta(char *file, const char *name);

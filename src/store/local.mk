@@ -8,6 +8,7 @@ libstore_a_SOURCES = \
 	%D%/fill.c %D%/fill.h \
 	%D%/fill_learn.c %D%/fill_priv.h \
 	%D%/folder.c %D%/folder.h %D%/folder_priv.h \
+	%D%/folder_data.c \
 	%D%/folder_place.c %D%/folder_reopen.c \
 	%D%/folder_sums.c \
 	%D%/foreign.c %D%/foreign.h %D%/foreign_priv.h \
@@ -24,6 +25,7 @@ libstore_a_SOURCES = \
 	%D%/glance_read.c %D%/glance_second.c %D%/glance_time.c \
 	%D%/index.c %D%/index.h \
 	%D%/layout.c %D%/layout.h \
+	%D%/layout_map.c %D%/layout_map.h \
 	%D%/read_whole.h \
 	%D%/meta.c %D%/meta.h %D%/meta_heap.c \
 	%D%/notes.c %D%/notes.h %D%/notes_priv.h \

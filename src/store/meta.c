@@ -60,7 +60,7 @@ meta_head(const struct meta_head *head)
 	    "s:f}",
 	    "spate", 1, "software", PACKAGE_STRING, "name", head->name,
 	    "stream", head->stream, "format", head->format, "extension",
-	    head->extension, "layout", "vbs", "fill",
+	    head->extension, "layout", layout_word(head->layout), "fill",
 	    head->fill == FILL_ZERO ? "zero" : "invalid", "start",
 	    time_json(head->start_ns), "shape", shape_to_json(head->shape),
 	    "geometry", geometry_json(head->geometry), "disks",
@@ -135,6 +135,15 @@ meta_holes(const struct block *b)
 	}
 	return json_pack("{s:I, s:o}", "block", (json_int_t)b->number, "holes",
 			 holes);
+}
+
+json_t *
+meta_cut(uint64_t bytes)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRIu64, bytes);
+	return json_pack("{s:s}", "cut", text);
 }
 
 json_t *

@@ -9,6 +9,7 @@
 #include "contract/format.h"
 #include "store/fill.h"
 #include "store/geometry.h"
+#include "store/layout.h"
 #include "store/notes.h"
 
 /*
@@ -36,7 +37,13 @@
  *   {"chunk":12,["sub":3,]"run":0,"first":"640","bytes":8388608,
  *    "present":..,"missing":..}                    before a chunk is written,
  *                                                  where itself it would not
- *                                                  tell: for recover
+ *                                                  tell, or where all blocks
+ *                                                  share a file: for recover
+ *   {"cut":"1048596"}                             the file that all blocks
+ *                                                  share was cut to so many
+ *                                                  bytes: chunks that were
+ *                                                  noted and ended behind it
+ *                                                  are not there; for recover
  *   {"error":"...","time":..}                      something about this disk
  *   {"end":{..}}                                   the totals, see session
  *
@@ -45,6 +52,7 @@
  */
 struct meta_head {
 	const char *name, *stream, *format, *extension;
+	enum layout layout;
 	enum fill_kind fill;
 	int64_t start_ns;
 	const struct format_shape *shape;
@@ -60,6 +68,7 @@ json_t *meta_head(const struct meta_head *head);
 json_t *meta_run(const struct block *b, unsigned subs);	  /* that b begins */
 json_t *meta_chunk(const struct block *b, unsigned subs); /* sealed */
 json_t *meta_holes(const struct block *b); /* NULL too: b has none */
+json_t *meta_cut(uint64_t bytes);
 json_t *meta_error(const char *text, int64_t now_ns);
 
 /* Of a sealed block of a cube; NULL too: nothing is missing.  A list without

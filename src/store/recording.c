@@ -93,24 +93,24 @@ is_removed(const struct recording *rec, int dir)
 static int
 find_parts(struct recording *rec)
 {
-	char dir[LAYOUT_FILE];
 	int err = -ENOENT;
 	bool found = false;
 
-	layout_dir(dir, rec->name, LAYOUT_VBS);
 	for (unsigned i = 0; i < rec->disks->n; i++) {
 		struct recording_part *part = &rec->part[i];
+		int disk = rec->disks->disk[i].fd;
+		int dir = part->dir;
 
-		if (part->dir < 0 && rec->disks->disk[i].fd >= 0)
-			part->dir = openat(rec->disks->disk[i].fd, dir,
-					   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (part->dir >= 0 && is_removed(rec, part->dir))
+		if (dir < 0 && disk >= 0)
+			dir = layout_dir_open(disk, rec->name);
+		if (part->dir < 0 && dir >= 0)
+			part->dir = dir;
+		if (dir >= 0 && is_removed(rec, dir))
 			return -EIDRM;
-		if (part->dir >= 0)
+		if (dir >= 0)
 			found = true;
-		else if (rec->disks->disk[i].fd >= 0 && errno != ENOENT &&
-			 errno != ENOTDIR)
-			err = -errno;
+		else if (disk >= 0 && dir != -ENOENT)
+			err = dir;
 	}
 	return found ? 0 : err;
 }
@@ -176,6 +176,11 @@ read_head(struct recording *rec)
 		return -ENODATA;
 	}
 	read_stored(rec);
+	if (!rec->foreign && layout_map_make(&rec->map, rec->name, rec->head)) {
+		shape_clear(&rec->shape);
+		rec->shape.payload = 0;
+		return -ENODATA;
+	}
 	rec->slots = (uint32_t)json_integer_value(slots);
 	if (!rec->slots)
 		rec->slots = rec->shape.parts;
@@ -345,21 +350,55 @@ recording_blocks(const struct recording *rec, size_t *n)
 	return rec->block;
 }
 
-int64_t
-recording_chunk_bytes(const struct recording *rec, unsigned disk,
-		      uint64_t number)
+uint64_t
+recording_block_at(const struct recording *rec, struct recording_block *b,
+		   uint64_t start)
 {
-	char file[LAYOUT_FILE];
+	struct layout_spot spot;
+
+	if (!layout_map_shared(&rec->map))
+		return 0;
+	layout_map_spot(&rec->map, start, b->record.number, b->record.bytes,
+			&spot);
+	b->at = spot.offset;
+	return spot.end;
+}
+
+int
+recording_chunk_open(const struct recording *rec,
+		     const struct recording_block *b)
+{
+	struct layout_spot spot;
+	int fd;
+
+	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+		return -ENOENT;
+	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	fd = openat(rec->part[b->disk].dir, spot.file,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int64_t
+recording_chunk_bytes(const struct recording *rec,
+		      const struct recording_block *b)
+{
+	struct layout_spot spot;
+	uint64_t bytes;
 	struct stat st;
 
-	if (rec->part[disk].dir < 0)
+	if (b->disk < 0 || rec->part[b->disk].dir < 0)
 		return -ENOENT;
 	if (rec->foreign)
-		return foreign_chunk_bytes(rec, number);
-	if (fstatat(rec->part[disk].dir, layout_chunk(file, rec->name, number),
-		    &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return foreign_chunk_bytes(rec, b->record.number);
+	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
+		    AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (rec->stored)
 		return st.st_size / rec->stored * rec->shape.payload;
-	return st.st_size;
+	if (!layout_map_shared(&rec->map))
+		return st.st_size;
+	bytes = (uint64_t)st.st_size > b->at ? (uint64_t)st.st_size - b->at : 0;
+	return (int64_t)(bytes < b->record.bytes ? bytes : b->record.bytes);
 }

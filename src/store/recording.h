@@ -62,6 +62,7 @@ struct recording_block {
 	struct index_record record;
 	uint64_t offset; /* of its first byte in its substream's file */
 	uint64_t bytes;	 /* that it has there; of a gap too */
+	uint64_t at;	 /* of its data in its disk's file */
 	int disk;	 /* in the disks given to open; -1: no chunk
 				   (a gap, or its disk is not there) */
 };
@@ -91,6 +92,7 @@ struct recording_sub {
 struct recording_facts {
 	enum recording_state state;
 	const char *name, *stream, *format, *extension;
+	const char *layout;  /* "vbs", "mark6", "file" */
 	const char *made_by; /* "spate", "jive5ab", "VLBI-streamer", "Mark6" */
 	const json_t *notes; /* what is wrong with another program's; NULL: it
 				is ours; borrowed */

@@ -193,6 +193,9 @@ add_details(json_t *info, const struct recording *rec)
 	    json_object_set_new(info, "notes",
 				f->notes ? json_deep_copy(f->notes)
 					 : json_array()) ||
+	    json_object_set_new(info, "layout",
+				*f->layout ? json_string(f->layout)
+					   : json_null()) ||
 	    json_object_set_new(info, "subs", subs_json(f)) ||
 	    json_object_set_new(info, "disks", disks_json(rec)) ||
 	    json_object_set_new(info, "fill",

@@ -44,22 +44,24 @@ add_name(struct names *names, const char *name)
 }
 
 static bool
-has_file(int disk, const char *name, const char *file)
+has_file(int disk, const char *dir, const char *file)
 {
 	char path[2 * LAYOUT_FILE];
 
-	snprintf(path, sizeof path, "%s/%s", name, file);
+	snprintf(path, sizeof path, "%s/%s", dir, file);
 	return !faccessat(disk, path, F_OK, 0);
 }
 
+/* Is this folder one's?  Then its name is there, too. */
 static bool
-is_recording(int disk, const char *name)
+is_recording(int disk, const char *dir, char name[LAYOUT_FILE])
 {
 	char file[LAYOUT_FILE];
+	enum layout layout;
 
-	return layout_folder_good(name) &&
-	       (has_file(disk, name, layout_meta(file, name)) ||
-		has_file(disk, name, layout_index(file, name)));
+	return layout_dir_name(dir, name, &layout) &&
+	       (has_file(disk, dir, layout_meta(file, name)) ||
+		has_file(disk, dir, layout_index(file, name)));
 }
 
 /* A folder that cannot be listed has no names. */
@@ -67,6 +69,7 @@ static int
 list_folder(struct names *names, int disk, const char *folder)
 {
 	int fd = openat(disk, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[LAYOUT_FILE];
 	struct dirent *entry;
 	int err = 0;
 	DIR *dir;
@@ -79,8 +82,9 @@ list_folder(struct names *names, int disk, const char *folder)
 		return -ENOMEM;
 	}
 	while (!err && (entry = readdir(dir))) {
-		if (is_recording(fd, entry->d_name) ||
-		    foreign_is(fd, entry->d_name))
+		if (is_recording(fd, entry->d_name, name))
+			err = add_name(names, name);
+		else if (foreign_is(fd, entry->d_name))
 			err = add_name(names, entry->d_name);
 	}
 	closedir(dir);

@@ -28,6 +28,23 @@ by_number(const void *a, const void *b)
 	return x->disk - y->disk;
 }
 
+/* The records of one disk, each with where it is there. */
+static size_t
+gather_part(const struct recording *rec, unsigned disk,
+	    struct recording_block *list)
+{
+	const struct recording_part *part = &rec->part[disk];
+	uint64_t start = layout_map_begin(&rec->map, NULL);
+
+	for (size_t i = 0; i < part->records; i++) {
+		list[i] = (struct recording_block){ .record = part->record[i],
+						    .disk = (int)disk };
+		if (part->record[i].kind == INDEX_BLOCK)
+			start = recording_block_at(rec, &list[i], start);
+	}
+	return part->records;
+}
+
 static int
 gather(const struct recording *rec, struct recording_block **list, size_t *n)
 {
@@ -38,15 +55,8 @@ gather(const struct recording *rec, struct recording_block **list, size_t *n)
 	*list = malloc((total + 1) * sizeof **list);
 	if (!*list)
 		return -ENOMEM;
-	for (unsigned i = 0; i < rec->disks->n; i++) {
-		const struct recording_part *part = &rec->part[i];
-
-		for (size_t k = 0; k < part->records; k++)
-			(*list)[at++] = (struct recording_block){
-				.record = part->record[k],
-				.disk = (int)i,
-			};
-	}
+	for (unsigned i = 0; i < rec->disks->n; i++)
+		at += gather_part(rec, i, *list + at);
 	qsort(*list, total, sizeof **list, by_number);
 	*n = total;
 	return 0;
@@ -55,9 +65,7 @@ gather(const struct recording *rec, struct recording_block **list, size_t *n)
 static bool
 is_whole(const struct recording *rec, const struct recording_block *b)
 {
-	return recording_chunk_bytes(rec, (unsigned)b->disk,
-				     b->record.number) ==
-	       (int64_t)b->record.bytes;
+	return recording_chunk_bytes(rec, b) == (int64_t)b->record.bytes;
 }
 
 static int
@@ -215,6 +223,7 @@ describe(struct recording *rec)
 	if (!*f->made_by)
 		f->made_by = "spate";
 	f->notes = rec->foreign ? foreign_notes(rec->foreign) : NULL;
+	f->layout = head_text(rec, "layout");
 	f->payload = rec->shape.payload;
 	f->store = rec->shape.store;
 	f->channels_per_file = 1;

@@ -54,10 +54,8 @@ end_sequence(const struct recording *rec, const struct recording_block *b)
 static uint64_t
 row_bytes(const struct recording *rec, const struct recording_block *b)
 {
-	int64_t there =
-	    recording_chunk_bytes(rec, (unsigned)b->disk, b->record.number);
+	int64_t there = recording_chunk_bytes(rec, b);
 	const struct format_ops *format;
-	char file[LAYOUT_FILE];
 	struct fault fault;
 	struct row row = { 0 };
 	int fd;
@@ -68,9 +66,7 @@ row_bytes(const struct recording *rec, const struct recording_block *b)
 		return b->record.bytes;
 	if (recording_format(rec, &format, &fault))
 		return 0;
-	fd = openat(rec->part[b->disk].dir,
-		    layout_chunk(file, rec->name, b->record.number),
-		    O_RDONLY | O_CLOEXEC);
+	fd = recording_chunk_open(rec, b);
 	if (fd < 0)
 		return 0;
 	if (row_look(format, fd, (uint64_t)there, &row))

@@ -4,7 +4,7 @@
 
 #include "contract/format.h"
 #include "store/fill.h"
-#include "store/layout.h"
+#include "store/layout_map.h"
 #include "store/recording.h"
 #include "store/row.h"
 #include "store/stride.h"
@@ -49,7 +49,8 @@ enum { RECORDING_SUBS = 65536 }; /* there can be */
 /* A block's bytes, until they are looked for. */
 #define RECORDING_UNSEEN UINT64_MAX
 
-/* An open chunk, at its number modulo RECORDING_OPEN. */
+/* An open chunk, at its number modulo RECORDING_OPEN; its disk's, where all
+ * blocks share a file. */
 enum { RECORDING_OPEN = 64 };
 
 struct recording_chunk {
@@ -64,7 +65,8 @@ struct recording {
 	struct recording_part *part; /* one per disk */
 	json_t *head, *tail;
 	struct format_shape shape;
-	uint32_t slots;		 /* of a full block */
+	uint32_t slots; /* of a full block */
+	struct layout_map map;
 	struct foreign *foreign; /* another program's; NULL: ours */
 	uint32_t stored;	 /* bytes of a packet in a chunk, with what is
 				    before its payload; 0: the payload alone */
@@ -132,9 +134,20 @@ int recording_row(struct recording *rec, const struct recording_block *b,
 		  const struct format_ops *format, uint64_t most,
 		  struct row *row);
 
-/* The length of a chunk of one disk, or -errno. */
-int64_t recording_chunk_bytes(const struct recording *rec, unsigned disk,
-			      uint64_t number);
+/* Says where a block of its disk is that starts at `start`, and returns where
+ * the next one does. */
+uint64_t recording_block_at(const struct recording *rec,
+			    struct recording_block *b, uint64_t start);
+
+/* How many bytes there are of a block: of a chunk its length, which may be
+ * more than its record says; or -errno. */
+int64_t recording_chunk_bytes(const struct recording *rec,
+			      const struct recording_block *b);
+
+/* Opens the file that a block's data are in, from b->at on.  The descriptor
+ * or -errno. */
+int recording_chunk_open(const struct recording *rec,
+			 const struct recording_block *b);
 
 /* Bytes of a block that its chunk gives, which may be fewer, or -errno. */
 ssize_t recording_chunk_read(struct recording *rec,

@@ -33,12 +33,19 @@ is_lost(int err)
 	}
 }
 
+/* By its number; by its disk, where all blocks of that share a file. */
+static uint64_t
+chunk_key(const struct recording *rec, const struct recording_block *b)
+{
+	return layout_map_shared(&rec->map) ? (uint64_t)b->disk
+					    : b->record.number;
+}
+
 static int
 chunk_open(struct recording *rec, const struct recording_block *b)
 {
-	uint64_t number = b->record.number;
+	uint64_t number = chunk_key(rec, b);
 	struct recording_chunk *chunk = &rec->chunk[number % RECORDING_OPEN];
-	char file[LAYOUT_FILE];
 
 	if (chunk->fd >= 0 && chunk->number == number)
 		return chunk->fd;
@@ -49,11 +56,9 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	if (rec->foreign)
 		chunk->fd = foreign_chunk(rec, number, &chunk->offset);
 	else
-		chunk->fd = openat(rec->part[b->disk].dir,
-				   layout_chunk(file, rec->name, number),
-				   O_RDONLY | O_CLOEXEC);
+		chunk->fd = recording_chunk_open(rec, b);
 	if (chunk->fd < 0)
-		return rec->foreign ? chunk->fd : -errno;
+		return chunk->fd;
 	ease_file(chunk->fd);
 	return chunk->fd;
 }
@@ -72,7 +77,8 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 	fd = chunk_open(rec, b);
 	if (fd < 0)
 		return is_lost(fd) ? 0 : fd;
-	stride.offset = rec->chunk[b->record.number % RECORDING_OPEN].offset;
+	stride.offset =
+	    b->at + rec->chunk[chunk_key(rec, b) % RECORDING_OPEN].offset;
 	while (done < bytes) {
 		ssize_t got = stride_read(fd, &stride, (char *)data + done,
 					  bytes - done, at + done);

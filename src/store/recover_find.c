@@ -59,15 +59,19 @@ static int
 take_known(struct rescue *r, unsigned disk)
 {
 	const struct recording_part *part = &r->rec->part[disk];
+	uint64_t end = layout_map_begin(&r->rec->map, NULL);
 	int err = 0;
 
 	for (size_t i = 0; i < part->records && !err; i++) {
 		const struct index_record *record = &part->record[i];
+		struct recording_block b = { .record = *record,
+					     .disk = (int)disk };
 
 		err = rescue_know(r, record);
 		if (record->kind != INDEX_BLOCK)
 			continue;
-		if (recording_chunk_bytes(r->rec, disk, record->number) >= 0) {
+		end = recording_block_at(r->rec, &b, end);
+		if (recording_chunk_bytes(r->rec, &b) >= 0) {
 			r->report->indexed++;
 			continue;
 		}
@@ -103,7 +107,9 @@ is_own(const struct recording_part *part, uint64_t number)
 static int
 add_orphan(struct rescue *r, unsigned disk, uint64_t number)
 {
-	int64_t bytes = recording_chunk_bytes(r->rec, disk, number);
+	const struct recording_block b = { .record.number = number,
+					   .disk = (int)disk };
+	int64_t bytes = recording_chunk_bytes(r->rec, &b);
 	struct orphan *grown;
 
 	if (bytes < 0)

@@ -45,8 +45,7 @@ check_chunk(struct check *c, const struct recording_block *b)
 {
 	uint64_t number = b->record.number;
 	const char *path = verify_path(c, (unsigned)b->disk);
-	int64_t bytes =
-	    recording_chunk_bytes(c->rec, (unsigned)b->disk, number);
+	int64_t bytes = recording_chunk_bytes(c->rec, b);
 
 	if (bytes == -ENOENT)
 		verify_found(c,

@@ -60,16 +60,13 @@ static void
 check_row(struct check *c, const struct recording_block *b)
 {
 	const char *path = verify_path(c, (unsigned)b->disk);
-	char file[LAYOUT_FILE];
 	struct row row = { 0 };
 	int fd, err;
 
 	if (!c->format)
 		return;
-	fd = openat(c->rec->part[b->disk].dir,
-		    layout_chunk(file, c->rec->name, b->record.number),
-		    O_RDONLY | O_CLOEXEC);
-	err = fd < 0 ? -errno : row_look(c->format, fd, b->record.bytes, &row);
+	fd = recording_chunk_open(c->rec, b);
+	err = fd < 0 ? fd : row_look(c->format, fd, b->record.bytes, &row);
 	if (fd >= 0)
 		close(fd);
 	if (err) {

@@ -3,6 +3,9 @@ TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = bash
 EXTRA_DIST += %D%/functions.sh %D%/functions_disks.sh %D%/spead.sh
 
+# A strict reader of Mark6 files.
+EXTRA_DIST += %D%/layout_mark6.py
+
 # What baseband, a reader that is not ours, sees in exported recordings.
 EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py \
 	%D%/expect.py
@@ -20,6 +23,7 @@ FLOW_TESTS = \
 	%D%/split.sh \
 	%D%/info_agrees.sh \
 	%D%/check.sh \
+	%D%/layouts.sh \
 	%D%/losses.sh \
 	%D%/plan.sh \
 	%D%/probe.sh \
