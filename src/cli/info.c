@@ -3,16 +3,20 @@
  * spate info: the daemon knows more of what runs than the disks do, and the
  * disks know everything that ever ran: so it is asked first, and they are
  * read if it does not know the name.
+ *
+ * When packets were lost only the disks tell.  While it is recorded they are
+ * left alone, and one that hangs cannot keep info from answering.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/field.h"
 #include "cli/info.h"
 #include "cli/site.h"
 #include "cli/show.h"
-#include "store/recording.h"
+#include "store/loss.h"
 
 struct info_args {
 	bool all;
@@ -23,14 +27,42 @@ add_stored(json_t *infos, const struct disks *disks, const char *name,
 	   struct fault *fault)
 {
 	struct recording *rec;
+	json_t *info;
 	int err = recording_open(&rec, disks, name, fault);
 
 	if (err)
 		return err;
-	if (json_array_append_new(infos, recording_info(rec)) < 0)
+	info = recording_info(rec);
+	if (!info || loss_tell(rec, info) || json_array_append(infos, info))
 		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	json_decref(info);
 	recording_close(rec);
 	return err;
+}
+
+/* To what the daemon says of one that has ended; as far as can be told. */
+static void
+add_losses(const struct cli *cli, const json_t *infos)
+{
+	struct cli silent = *cli;
+	struct recording *rec;
+	struct disks disks;
+	struct fault fault;
+	json_t *info;
+	size_t i;
+
+	silent.quiet = true;
+	if (site_disks(&silent, &disks, &fault))
+		return;
+	json_array_foreach(infos, i, info) {
+		if (strcmp(field_text(info, "state"), "complete") != 0 ||
+		    recording_open(&rec, &disks, field_text(info, "name"),
+				   &fault))
+			continue;
+		loss_tell(rec, info);
+		recording_close(rec);
+	}
+	disks_clear(&disks);
 }
 
 /* Several streams of one name are recorded as <name>_ds<stream>. */
@@ -86,6 +118,7 @@ info_running(const struct cli *cli, const char *name, json_t *infos)
 		return err;
 	json_array_extend(infos, json_object_get(result, "recordings"));
 	json_decref(result);
+	add_losses(cli, infos);
 	return json_array_size(infos) ? 0 : -ENOENT;
 }
 

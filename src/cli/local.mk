@@ -25,6 +25,7 @@ spate_SOURCES = \
 	%D%/gen_url.c %D%/gen_url.h \
 	%D%/info.c %D%/info.h \
 	%D%/live.c %D%/live.h \
+	%D%/loss_show.c %D%/loss_show.h \
 	%D%/losses.c %D%/losses.h \
 	%D%/listing.c %D%/listing.h \
 	%D%/listing_show.c %D%/listing_show.h \

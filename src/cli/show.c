@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "cli/field.h"
+#include "cli/loss_show.h"
 #include "cli/losses.h"
 #include "cli/show.h"
 #include "cli/subs.h"
@@ -269,6 +270,7 @@ show_info(const json_t *info, bool all)
 	subs_rows(t, info);
 	table_print(t, 2, stdout);
 	table_close(t);
+	loss_show(info);
 	subs_show(info, all);
 	show_parts(json_object_get(info, "disks"));
 }

@@ -257,7 +257,10 @@ read_row(struct look *l, unsigned i, unsigned sub)
 	}
 	s->looked += row.packets;
 	s->incomplete += row.incomplete;
-	s->unreadable += row.packets < ROW_PACKETS && row.bytes < b->bytes;
+	if (row.packets < ROW_PACKETS && row.bytes < b->bytes) {
+		s->looked++;
+		s->unreadable++;
+	}
 	s->misplaced += row.packets && row.first != b->record.first;
 	s->backwards += row.contradicted;
 	return true;

@@ -27,6 +27,7 @@ libstore_a_SOURCES = \
 	%D%/layout.c %D%/layout.h \
 	%D%/layout_map.c %D%/layout_map.h \
 	%D%/read_whole.h \
+	%D%/loss.c %D%/loss.h \
 	%D%/meta.c %D%/meta.h %D%/meta_heap.c \
 	%D%/notes.c %D%/notes.h %D%/notes_priv.h \
 	%D%/notes_cube.c %D%/notes_row.c \

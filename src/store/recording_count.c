@@ -48,9 +48,9 @@ struct span {
 };
 
 /* What a gap lacks, told by the block behind it: as the daemon does. */
-static uint64_t
-gap_packets(const struct recording *rec, uint64_t gap,
-	    const struct index_record *r)
+uint64_t
+recording_gap(const struct recording *rec, uint64_t gap,
+	      const struct index_record *r)
 {
 	uint64_t slots = r->bytes / rec->shape.payload;
 
@@ -71,7 +71,7 @@ take_record(const struct recording *rec, struct span *s,
 		s->first = r;
 	s->last = r;
 	s->packets += r->present;
-	s->missing += r->missing + gap_packets(rec, s->ahead, r);
+	s->missing += r->missing + recording_gap(rec, s->ahead, r);
 	s->ahead = 0;
 }
 

@@ -117,6 +117,10 @@ int recording_place(struct recording *rec);
 /* Counts the runs of each file, and what was lost of it.  0 or -ENOMEM. */
 int recording_count(struct recording *rec);
 
+/* The packets that `gap` slots had, told by the block behind them. */
+uint64_t recording_gap(const struct recording *rec, uint64_t gap,
+		       const struct index_record *r);
+
 /* Loads its format, which must agree to its shape.  0 or -errno. */
 int recording_format(const struct recording *rec,
 		     const struct format_ops **format, struct fault *fault);

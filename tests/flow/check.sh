@@ -55,6 +55,12 @@ within "offset in ms" -1100 \
 	"$(looked '.seconds[0].offset_s * 1000 | round')" 1100
 within "rate in kbps" 16500 "$(looked '.rate / 1000 | round')" 16520
 within "lost in its first second" 5 "$(looked '.seconds[0].packets_lost')" 40
+same "lost in the map" "$(info good '[.loss_map[].packets_lost] | add')" \
+	"$(looked .packets_lost)"
+same "columns of the map" "$(info good '.loss_map | length')" 60
+spate info good >"$work/table"
+grep -q "^  |[-+#. ]*[-+#][-+#. ]*|\$" "$work/table" ||
+	fail "$(cat "$work/table")"
 spate check good >"$work/table"
 grep -q "^  first .* 0-3 .* Sp " "$work/table" || fail "$(cat "$work/table")"
 grep -qx "  good" "$work/table"

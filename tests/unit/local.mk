@@ -226,7 +226,8 @@ tests_unit_test_progress_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_live
 TESTS += tests/unit/test_live
 tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
-	src/cli/live.c src/cli/losses.c src/cli/subs.c src/cli/show.c \
+	src/cli/live.c src/cli/loss_show.c src/cli/losses.c \
+	src/cli/subs.c src/cli/show.c \
 	src/cli/table.c
 tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_live_LDADD = $(UNIT_BASE)
@@ -286,7 +287,8 @@ tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_show
 TESTS += tests/unit/test_show
 tests_unit_test_show_SOURCES = %D%/test_show.c %D%/suite.h \
-	src/cli/losses.c src/cli/show.c src/cli/subs.c src/cli/table.c
+	src/cli/loss_show.c src/cli/losses.c src/cli/show.c \
+	src/cli/subs.c src/cli/table.c
 tests_unit_test_show_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_show_LDADD = $(UNIT_BASE)
 
@@ -374,6 +376,13 @@ tests_unit_test_glance_SOURCES = %D%/test_glance.c %D%/suite.h \
 	%D%/made.h %D%/made_row.h %D%/scratch.h
 tests_unit_test_glance_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_glance_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_loss
+TESTS += tests/unit/test_loss
+tests_unit_test_loss_SOURCES = %D%/test_loss.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_loss_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_loss_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_cube
 TESTS += tests/unit/test_cube
