@@ -21,15 +21,11 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "store/entry.h"
+#include "store/entry_line.h"
 #include "store/foreign.h"
 #include "store/index.h"
 #include "store/read_whole.h"
 #include "store/recording.h"
-
-enum { HEAD_FIRST = 8 << 10, TAIL_FIRST = 4 << 10, LINE_MOST = 16 << 20 };
-
-static const char tail_begin[] = "{\"end\":";
 
 /* While one is read. */
 struct look {
@@ -95,86 +91,6 @@ out:
 	close(fd);
 }
 
-/* The first line, however long. */
-static json_t *
-read_head(int fd)
-{
-	size_t room = HEAD_FIRST;
-	json_t *head = NULL;
-	char *text = NULL, *grown, *newline = NULL;
-	ssize_t got;
-
-	while (!newline && room <= LINE_MOST) {
-		grown = realloc(text, room);
-		if (!grown)
-			break;
-		text = grown;
-		got = read_whole(fd, text, room, 0);
-		if (got <= 0)
-			break;
-		newline = memchr(text, '\n', (size_t)got);
-		if (!newline && (size_t)got < room)
-			break;
-		room *= 4;
-	}
-	if (newline)
-		head = json_loadb(text, (size_t)(newline - text), 0, NULL);
-	free(text);
-	return head;
-}
-
-/* The last line of these bytes, where they have all of it. */
-static const char *
-last_line(const char *text, size_t bytes, bool all, size_t *length)
-{
-	const char *begin;
-
-	if (!bytes || text[bytes - 1] != '\n')
-		return NULL;
-	begin = memrchr(text, '\n', bytes - 1);
-	if (!begin && !all)
-		return NULL;
-	begin = begin ? begin + 1 : text;
-	*length = (size_t)(text + bytes - 1 - begin);
-	return begin;
-}
-
-/* The end line, which is the last; NULL where that is another. */
-static json_t *
-read_tail(int fd)
-{
-	const char *line = NULL;
-	char *text = NULL, *grown;
-	uint64_t want, size;
-	json_t *tail = NULL;
-	size_t length = 0;
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return NULL;
-	size = (uint64_t)st.st_size;
-	for (want = TAIL_FIRST; !line && want <= LINE_MOST; want *= 8) {
-		uint64_t from = size > want ? size - want : 0;
-		ssize_t got;
-
-		grown = realloc(text, want);
-		if (!grown)
-			break;
-		text = grown;
-		got = read_whole(fd, text, want, from);
-		if (got <= 0 || text[got - 1] != '\n')
-			break;
-		line = last_line(text, (size_t)got, !from, &length);
-		if (!from)
-			break;
-	}
-	if (line && length >= sizeof tail_begin &&
-	    !memcmp(line, tail_begin, sizeof tail_begin - 1))
-		tail = json_loadb(line, length, 0, NULL);
-	free(text);
-	return tail;
-}
-
 static void
 look_meta(struct look *l, int dir)
 {
@@ -187,9 +103,9 @@ look_meta(struct look *l, int dir)
 	if (fd < 0)
 		return;
 	if (!l->head)
-		l->head = read_head(fd);
+		l->head = entry_head(fd);
 	if (l->ended && !l->tail)
-		l->tail = read_tail(fd);
+		l->tail = entry_tail(fd);
 	close(fd);
 }
 
@@ -307,8 +223,10 @@ static void
 look_whole(struct look *l, const struct disks *disks)
 {
 	struct entry *e = l->entry;
+	const struct recording_block *block;
 	struct recording *rec;
 	struct fault fault;
+	size_t n;
 
 	if (recording_open(&rec, disks, l->name, &fault) < 0) {
 		e->state = ENTRY_UNREADABLE;
@@ -317,6 +235,12 @@ look_whole(struct look *l, const struct disks *disks)
 		return;
 	}
 	take_facts(e, recording_facts(rec));
+	block = recording_blocks(rec, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (block[i].disk >= 0 && block[i].disk < ENTRY_DISKS)
+			e->disk[block[i].disk / 64] |= UINT64_C(1)
+						       << block[i].disk % 64;
+	}
 	recording_close(rec);
 }
 
@@ -359,6 +283,20 @@ find_foreign(struct look *l, const struct disks *disks)
 	return any;
 }
 
+/* Some recorders' are no folder, but a file. */
+static bool
+look_file(struct look *l, const struct disks *disks, struct entry_work *work)
+{
+	struct entry *e = l->entry;
+
+	look_whole(l, disks);
+	if (e->state == ENTRY_UNREADABLE)
+		return false;
+	work->entries++;
+	work->whole++;
+	return true;
+}
+
 int
 entry_read(struct entry *e, const struct disks *disks, const char *name,
 	   bool live, struct entry_work *work)
@@ -381,6 +319,8 @@ entry_read(struct entry *e, const struct disks *disks, const char *name,
 		any = true;
 	if (any)
 		add_up(&l, disks, live, work ? work : &none);
+	else
+		any = look_file(&l, disks, work ? work : &none);
 	json_decref(l.head);
 	json_decref(l.tail);
 	return any ? 0 : -ENOENT;

@@ -5,6 +5,7 @@ libstore_a_SOURCES = \
 	%D%/cube.c %D%/cube.h \
 	%D%/disk.c %D%/disk.h \
 	%D%/entry.c %D%/entry.h %D%/entry_json.c %D%/entry_row.c \
+	%D%/entry_line.c %D%/entry_line.h \
 	%D%/fill.c %D%/fill.h \
 	%D%/fill_learn.c %D%/fill_priv.h \
 	%D%/folder.c %D%/folder.h %D%/folder_priv.h \
@@ -40,11 +41,14 @@ libstore_a_SOURCES = \
 	%D%/recording_meta.c \
 	%D%/recording_place.c \
 	%D%/recording_read.c \
+	%D%/protect.c %D%/protect.h \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_chunk.c %D%/recover_priv.h \
 	%D%/recover_find.c \
 	%D%/recover_heaps.c \
 	%D%/recover_place.c \
+	%D%/removal.c %D%/removal.h \
+	%D%/removal_run.c %D%/removal_priv.h \
 	%D%/row.c %D%/row.h \
 	%D%/sg.c %D%/sg.h \
 	%D%/sums.c %D%/sums.h \

@@ -363,6 +363,13 @@ tests_unit_test_catalogue_SOURCES = %D%/test_catalogue.c %D%/suite.h \
 tests_unit_test_catalogue_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_catalogue_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_removal
+TESTS += tests/unit/test_removal
+tests_unit_test_removal_SOURCES = %D%/test_removal.c %D%/suite.h \
+	%D%/made.h %D%/made_list.h %D%/scratch.h
+tests_unit_test_removal_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_removal_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_verify
 TESTS += tests/unit/test_verify
 tests_unit_test_verify_SOURCES = %D%/test_verify.c %D%/suite.h \

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The mark is an empty file: what it says is that it is there. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/layout.h"
+#include "store/protect.h"
+
+static int
+open_dir(const struct disks *disks, unsigned disk, const char *name)
+{
+	char dir[LAYOUT_FILE];
+
+	if (disks->disk[disk].fd < 0)
+		return -1;
+	return openat(disks->disk[disk].fd, layout_dir(dir, name, LAYOUT_VBS),
+		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int
+mark(int dir, const char *file)
+{
+	int fd = openat(dir, file, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
+			0644);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int
+set(int dir, const char *name, bool on)
+{
+	char file[LAYOUT_FILE];
+	int err = 0;
+
+	if (!faccessat(dir, layout_removing(file, name), F_OK,
+		       AT_SYMLINK_NOFOLLOW))
+		return -EIDRM;
+	layout_protect(file, name);
+	if (on)
+		err = mark(dir, file);
+	else if (unlinkat(dir, file, 0) < 0 && errno != ENOENT)
+		err = -errno;
+	if (!err && fsync(dir) < 0)
+		err = -errno;
+	return err;
+}
+
+static int
+explain(struct fault *fault, const char *name, const char *path, int err)
+{
+	fault_set(fault, err, "io", "cannot change what protects %s", name);
+	if (err == -EIDRM)
+		fault_why(fault, "it is being removed");
+	else
+		fault_why(fault, "%s: %s", path, strerror(-err));
+	return err;
+}
+
+int
+protect_set(const struct disks *disks, const char *name, bool on, json_t **done,
+	    struct fault *fault)
+{
+	json_t *list = json_array();
+	int first = 0;
+
+	for (unsigned i = 0; layout_folder_good(name) && i < disks->n; i++) {
+		int dir = open_dir(disks, i, name), err;
+
+		if (dir < 0)
+			continue;
+		err = set(dir, name, on);
+		close(dir);
+		if (!err)
+			json_array_append_new(list,
+					      json_string(disks->disk[i].path));
+		else if (!first)
+			first = explain(fault, name, disks->disk[i].path, err);
+	}
+	if (!first && !json_array_size(list)) {
+		first = fault_set(fault, -ENOENT, "not-found",
+				  "no recording %.80s", name);
+		fault_hint(fault, "spate ls shows the recordings there are");
+	}
+	if (first)
+		json_decref(list);
+	else
+		*done = json_pack("{s:s, s:b, s:o}", "name", name, "protected",
+				  (int)on, "disks", list);
+	return first;
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* What there is to remove, and whether that may be. */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/read_whole.h"
+#include "store/removal_priv.h"
+
+enum { BLOCK = 512 /* of st_blocks */, HEAD = 64 << 10 };
+
+/* ---- what is there --------------------------------------------------- */
+
+enum removal_kind
+removal_kind(const char *name, int dir, const char *file)
+{
+	static const char *(*const meta[])(char *, const char *) = {
+		layout_meta,
+		layout_protect,
+		layout_index_new,
+	};
+	char known[LAYOUT_FILE];
+	struct stat st;
+	uint64_t number;
+
+	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    S_ISDIR(st.st_mode))
+		return REMOVAL_OTHER;
+	if (!S_ISREG(st.st_mode))
+		return REMOVAL_EXTRA;
+	if (!strcmp(file, layout_index(known, name)))
+		return REMOVAL_INDEX;
+	if (!strcmp(file, layout_removing(known, name)))
+		return REMOVAL_MARK;
+	if (layout_chunk_number(file, name, &number) ||
+	    !strcmp(file, layout_sums(known, name)))
+		return REMOVAL_DATA;
+	for (size_t i = 0; i < sizeof meta / sizeof *meta; i++) {
+		if (!strcmp(file, meta[i](known, name)))
+			return REMOVAL_META;
+	}
+	return REMOVAL_EXTRA;
+}
+
+int
+removal_each(int dir, int (*act)(void *arg, int dir, const char *file),
+	     void *arg)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int err = 0;
+
+	if (!list) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err && (entry = readdir(list))) {
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			err = act(arg, dir, entry->d_name);
+	}
+	closedir(list);
+	return err;
+}
+
+/* Room that other names hold on to is not freed. */
+static uint64_t
+frees(int dir, const char *file)
+{
+	struct stat st;
+
+	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_nlink != 1)
+		return 0;
+	return (uint64_t)st.st_blocks * BLOCK;
+}
+
+static int
+count_file(void *arg, int dir, const char *file)
+{
+	struct removal *r = arg;
+	struct removal_facts *f = &r->facts;
+	enum removal_kind kind = removal_kind(r->name, dir, file);
+
+	if (kind == REMOVAL_OTHER || kind == REMOVAL_EXTRA)
+		snprintf(r->extra, sizeof r->extra, "%.60s", file);
+	f->others += kind == REMOVAL_OTHER;
+	f->extras += kind == REMOVAL_EXTRA;
+	f->begun |= kind == REMOVAL_MARK;
+	if (kind == REMOVAL_OTHER)
+		return 0;
+	f->files++;
+	f->bytes += frees(dir, file);
+	return 0;
+}
+
+static bool
+has_file(int dir, const char *file)
+{
+	return !faccessat(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/* ---- locks ----------------------------------------------------------- */
+
+/* A look at the index takes its lock for a moment, too: that passes. */
+static bool
+lock(int fd, int how)
+{
+	enum { TRIES = 20, WAIT_US = 5000 };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!flock(fd, how | LOCK_NB)) {
+			flock(fd, LOCK_UN);
+			return true;
+		}
+		usleep(WAIT_US);
+	}
+	return false;
+}
+
+static void
+look_lock(struct removal *r, int dir, const char *index)
+{
+	int fd = openat(dir, index, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (!lock(fd, LOCK_SH))
+		r->facts.live = true;
+	else if (!lock(fd, LOCK_EX))
+		r->facts.read = true;
+	close(fd);
+}
+
+void
+removal_locks(struct removal *r)
+{
+	char file[LAYOUT_FILE];
+
+	r->facts.live = r->facts.read = false;
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		int dir = r->part[i].dir;
+
+		if (dir < 0)
+			continue;
+		look_lock(r, dir, layout_index(file, r->name));
+		look_lock(r, dir, layout_index_new(file, r->name));
+	}
+}
+
+/* ---- disks ----------------------------------------------------------- */
+
+/* By whichever name its folder goes. */
+static int
+open_part(struct removal *r, unsigned i)
+{
+	struct removal_part *part = &r->part[i];
+	int disk = r->disks->disk[i].fd;
+
+	if (disk < 0)
+		return 0;
+	layout_dir(part->at, r->name, LAYOUT_VBS);
+	part->dir = openat(disk, part->at,
+			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (part->dir >= 0)
+		return 0;
+	return errno == ENOENT ? 0 : -errno;
+}
+
+static bool
+is_there(const struct disks *disks, const char *path)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (!strcmp(disks->disk[i].path, path))
+			return disks->disk[i].fd >= 0;
+	}
+	return false;
+}
+
+/* Disks that the first line of the metadata names. */
+static void
+find_away(struct removal *r, int dir)
+{
+	char file[LAYOUT_FILE], *text = malloc(HEAD), *end;
+	int fd = openat(dir, layout_meta(file, r->name),
+			O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t got = fd < 0 || !text ? 0 : read_whole(fd, text, HEAD, 0);
+	json_t *head = NULL, *path;
+	size_t i;
+
+	end = got > 0 ? memchr(text, '\n', (size_t)got) : NULL;
+	if (end)
+		head = json_loadb(text, (size_t)(end - text), 0, NULL);
+	json_array_foreach(json_object_get(head, "disks"), i, path) {
+		if (json_is_string(path) &&
+		    !is_there(r->disks, json_string_value(path)))
+			json_array_append(r->away, path);
+	}
+	json_decref(head);
+	free(text);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int
+look(struct removal *r, struct fault *fault)
+{
+	bool named = false;
+	int err = 0;
+
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		struct removal_part *part = &r->part[i];
+		char file[LAYOUT_FILE];
+
+		err = open_part(r, i);
+		if (!err && part->dir >= 0)
+			err = removal_each(part->dir, count_file, r);
+		if (err) {
+			fault_set(fault, err, "io", "cannot look at %s on %s",
+				  r->name, r->disks->disk[i].path);
+			fault_why(fault, "%s",
+				  err == -ELOOP || err == -ENOTDIR
+				      ? "it is no folder, or a link"
+				      : strerror(-err));
+		}
+		if (err || part->dir < 0)
+			continue;
+		r->facts.disks++;
+		r->facts.protected |=
+		    has_file(part->dir, layout_protect(file, r->name));
+		if (!named)
+			find_away(r, part->dir);
+		named |= has_file(part->dir, layout_meta(file, r->name));
+	}
+	return err;
+}
+
+int
+removal_open(struct removal **removal, const struct disks *disks,
+	     const char *name, struct fault *fault)
+{
+	struct removal *r;
+	int err;
+
+	r = layout_folder_good(name) ? calloc(1, sizeof *r) : NULL;
+	if (!r)
+		return fault_set(fault, -ENOENT, "not-found",
+				 "no recording %.80s", name);
+	strcpy(r->name, name);
+	r->disks = disks;
+	r->away = json_array();
+	r->part = calloc(disks->n + 1, sizeof *r->part);
+	for (unsigned i = 0; r->part && i < disks->n; i++)
+		r->part[i].dir = -1;
+	err = r->part && r->away
+		  ? look(r, fault)
+		  : fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	if (!err && !r->facts.disks) {
+		err = fault_set(fault, -ENOENT, "not-found", "no recording %s",
+				name);
+		fault_why(fault, "no disk has a folder of that name");
+		fault_hint(fault, "spate ls shows the recordings there are");
+	}
+	if (err) {
+		removal_close(r);
+		return err;
+	}
+	removal_locks(r);
+	*removal = r;
+	return 0;
+}
+
+void
+removal_close(struct removal *r)
+{
+	for (unsigned i = 0; r->part && i < r->disks->n; i++) {
+		if (r->part[i].dir >= 0)
+			close(r->part[i].dir);
+	}
+	json_decref(r->away);
+	free(r->part);
+	free(r);
+}
+
+const struct removal_facts *
+removal_facts(const struct removal *r)
+{
+	return &r->facts;
+}
+
+/* ---- may it be ------------------------------------------------------- */
+
+static int
+refuse(const struct removal *r, struct fault *fault, int err, const char *why)
+{
+	fault_set(fault, err, "busy", "%s is not removed", r->name);
+	fault_why(fault, "%s", why);
+	return err;
+}
+
+int
+removal_allowed(const struct removal *r, bool force, struct fault *fault)
+{
+	const struct removal_facts *f = &r->facts;
+	char why[160];
+	int err = 0;
+
+	if (f->protected) {
+		err = refuse(r, fault, -EPERM, "it is protected");
+		fault_hint(fault, "spate protect --off %s", r->name);
+	} else if (f->live) {
+		err = refuse(r, fault, -EBUSY, "it is being recorded");
+		fault_hint(fault, "spate stop %s ends that", r->name);
+	} else if (f->read && !force) {
+		err = refuse(r, fault, -EBUSY, "it is being read");
+		fault_hint(fault, "wait for that, or use --force");
+	} else if (f->others || (f->extras && !force)) {
+		snprintf(why, sizeof why,
+			 "%s in its folder is none of its files, and %" PRIu64
+			 " more",
+			 r->extra, f->others + f->extras - 1);
+		err = refuse(r, fault, -EPERM, why);
+		fault_hint(fault, "%s",
+			   f->others ? "move that away"
+				     : "move that away, or use --force");
+	}
+	return err;
+}
+
+/* ---------------------------------------------------------------------- */
+
+json_t *
+removal_json(const struct removal *r)
+{
+	const struct removal_facts *f = &r->facts;
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		if (r->part[i].dir >= 0)
+			json_array_append_new(
+			    list, json_string(r->disks->disk[i].path));
+	}
+	return json_pack("{s:s, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:o, s:O}",
+			 "name", r->name, "files", (json_int_t)f->files,
+			 "bytes", (json_int_t)f->bytes, "extras",
+			 (json_int_t)(f->extras + f->others), "protected",
+			 (int)f->protected, "live", (int)f->live, "read",
+			 (int)f->read, "begun", (int)f->begun, "disks", list,
+			 "away", r->away);
+}

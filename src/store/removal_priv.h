@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_REMOVAL_PRIV_H
+#define SPATE_STORE_REMOVAL_PRIV_H
+
+#include "store/layout.h"
+#include "store/removal.h"
+
+/* What the sources of a removal share. */
+
+/* In the order in which they go. */
+enum removal_kind {
+	REMOVAL_INDEX,
+	REMOVAL_DATA, /* chunks, sums */
+	REMOVAL_META, /* metadata, marks but for the one of removal */
+	REMOVAL_EXTRA,
+	REMOVAL_OTHER, /* a folder, say: stays */
+	REMOVAL_MARK,
+};
+
+struct removal_part {
+	int dir;	      /* its folder; -1: not on this disk */
+	char at[LAYOUT_FILE]; /* how that is called */
+	bool marked;	      /* now, by us */
+};
+
+struct removal {
+	const struct disks *disks;
+	char name[LAYOUT_FILE];
+	struct removal_part *part; /* one per disk */
+	struct removal_facts facts;
+	json_t *away;	/* paths */
+	char extra[64]; /* one of those, to name it */
+	uint64_t gone;	/* bytes, so far */
+};
+
+enum removal_kind removal_kind(const char *name, int dir, const char *file);
+
+/* Calls back for each file in a folder; stops when that is not 0. */
+int removal_each(int dir, int (*act)(void *arg, int dir, const char *file),
+		 void *arg);
+
+/* Is somebody at its index?  Sets live or read. */
+void removal_locks(struct removal *r);
+
+#endif
