@@ -9,7 +9,9 @@
  *                   orders by an eventfd: receiver_add, receiver_remove,
  *                   receiver_stop
  *   writers         a disk each, with its folders; blocks from the queue,
- *   (one per disk)  errands by a poke: writer_begin, writer_end, writer_stop
+ *   (one per disk)  errands by a poke: writer_begin, writer_end, writer_stop;
+ *                   one whose disk does not answer is left alone, at the end
+ *                   too: then the process ends by _exit
  *
  *   keeper          the catalogue; reads disks, last of all, and hangs with
  *                   them; told by keeper_touch, ended by keeper_stop
@@ -94,6 +96,7 @@ threads_start(struct daemon *d, struct fault *fault)
 	int err = queue_make(&d->queue, BLOCKS_QUEUED);
 
 	args.queue = d->queue;
+	args.arena = pool_arena(d->pool, &args.arena_bytes);
 	if (!err)
 		err = fleet_start(&d->fleet, &d->setup.disks, &args);
 	if (!err)
@@ -143,7 +146,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	return err;
 }
 
-void
+bool
 daemon_finish(struct daemon *d)
 {
 	struct waiter *w;
@@ -159,7 +162,8 @@ daemon_finish(struct daemon *d)
 	keeper_stop(d->keeper);
 	if (d->queue)
 		queue_drain(d->queue);
-	fleet_stop(&d->fleet);
+	if (!fleet_stop(&d->fleet))
+		return false;
 	queue_free(d->queue);
 	pool_free(d->pool);
 	setup_unload(&d->setup);
@@ -168,6 +172,7 @@ daemon_finish(struct daemon *d)
 		close(d->signals);
 	if (d->wake >= 0)
 		close(d->wake);
+	return true;
 }
 
 /* One that left nothing on any disk leaves its name for another. */

@@ -53,7 +53,9 @@ int daemon_start(struct daemon *d, const char *conf, struct fault *fault);
 
 /* Until a signal ends it, and every recording is durable. */
 int daemon_run(struct daemon *d);
-void daemon_finish(struct daemon *d);
+/* False: a disk does not answer, and its thread uses what is left; then only
+ * _exit ends the process. */
+bool daemon_finish(struct daemon *d);
 
 /* verbs.c: one request of a client. */
 void daemon_ask(void *arg, struct server_ticket ticket, const char *verb,

@@ -24,6 +24,8 @@ disk_add(struct fleet *f, const struct disk *disk)
 				    .queue = f->a.queue,
 				    .way = f->a.way,
 				    .ways = f->a.ways,
+				    .arena = f->a.arena,
+				    .arena_bytes = f->a.arena_bytes,
 				    .files = f->files,
 				    .changed = f->a.changed,
 				    .arg = f->a.arg };
@@ -59,15 +61,19 @@ fleet_start(struct fleet *f, struct disks *disks, const struct fleet_args *args)
 	return err;
 }
 
-void
+bool
 fleet_stop(struct fleet *f)
 {
+	bool all = true;
+
 	for (unsigned i = 0; i < f->n; i++) {
-		if (f->disk[i].writer)
-			writer_stop(f->disk[i].writer);
-		free(f->disk[i].disk.path);
+		if (f->disk[i].writer && !writer_stop(f->disk[i].writer))
+			all = false;
 	}
+	for (unsigned i = 0; i < f->n && all; i++)
+		free(f->disk[i].disk.path);
 	f->n = 0;
+	return all;
 }
 
 unsigned
@@ -100,6 +106,7 @@ fleet_step(struct fleet *f, int64_t now)
 	if (seconds < 1)
 		return;
 	f->sampled = now;
+	fleet_watch(f, now);
 	for (unsigned i = 0; i < f->n; i++) {
 		struct fleet_disk *d = &f->disk[i];
 		struct writer_facts facts;

@@ -19,6 +19,8 @@ struct fleet_args {
 	struct queue *queue;
 	const struct writer_way *way;
 	unsigned ways;
+	const void *arena; /* what blocks lie in, or NULL */
+	uint64_t arena_bytes;
 	unsigned files;		    /* chunks that all may have open together */
 	void (*changed)(void *arg); /* as writer_args has it */
 	void *arg;
@@ -46,8 +48,10 @@ struct fleet {
 int fleet_start(struct fleet *fleet, struct disks *disks,
 		const struct fleet_args *args);
 
-/* After every output has ended, and the queue was drained. */
-void fleet_stop(struct fleet *fleet);
+/* After every output has ended, and the queue was drained.  False: there are
+ * disks that do not answer; their threads use the queue, the pool and what
+ * the writers were started with for as long as the process lives. */
+bool fleet_stop(struct fleet *fleet);
 
 /* How many have a writer. */
 unsigned fleet_writers(const struct fleet *fleet);
@@ -55,6 +59,17 @@ unsigned fleet_writers(const struct fleet *fleet);
 /* Of number `i`; NULL: it was dropped. */
 struct writer *fleet_writer(const struct fleet *fleet, unsigned i);
 const char *fleet_path(const struct fleet *fleet, unsigned i);
+
+/* ---- fleet_watch.c: disks that do not answer -------------------------- */
+
+/* Looks at all of them; done by fleet_step. */
+void fleet_watch(struct fleet *fleet, int64_t now);
+
+/* How many take blocks, and answer. */
+unsigned fleet_takers(const struct fleet *fleet);
+
+/* None does, and this output is to end: what waits for them is lost. */
+void fleet_abandon(struct fleet *fleet, struct output *output);
 
 /* Looks at all of them, once a second. */
 void fleet_step(struct fleet *fleet, int64_t now);

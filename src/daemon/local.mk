@@ -1,7 +1,7 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
 	%D%/crew.c %D%/crew.h \
-	%D%/fleet.c %D%/fleet.h \
+	%D%/fleet.c %D%/fleet.h %D%/fleet_watch.c \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/kernel.c %D%/kernel.h \

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/daemon.h"
@@ -71,7 +72,12 @@ run(const char *conf)
 		fault_print(&fault);
 	else
 		err = daemon_run(d);
-	daemon_finish(d);
+	if (!daemon_finish(d)) {
+		/* Its log is whole: every line is written at once. */
+		log_line(LOG_WARN, NULL,
+			 "ends without a disk that does not answer");
+		_exit(err ? 1 : 0);
+	}
 	free(d);
 	return err ? 1 : 0;
 }

@@ -8,7 +8,7 @@ disk_json(const struct fleet_disk *d)
 	static const char *const state[] = {
 		[WRITER_IDLE] = "idle",	      [WRITER_WRITING] = "writing",
 		[WRITER_FULL] = "full",	      [WRITER_FAILED] = "failed",
-		[WRITER_MISSING] = "missing",
+		[WRITER_MISSING] = "missing", [WRITER_HUNG] = "hung",
 	};
 	struct writer_facts f;
 

@@ -47,6 +47,9 @@ folders_end(struct session *s)
 	struct fleet *fleet = s->host->fleet;
 	json_t *tail = report_tail(s);
 
+	/* Release: a begin that a hung disk gets to later makes no folder. */
+	atomic_store_explicit(&s->output->ended, true, memory_order_release);
+
 	/* One each: giving back a JSON value orders nothing between threads,
 	 * so the last of several might free what another still reads. */
 	atomic_store(&s->output->errands, fleet_writers(fleet));
@@ -72,8 +75,8 @@ begin_look(struct session *s)
 	}
 }
 
-/* A disk that left comes back with the next recording, not to this one; so
- * without any disk it would go on for nothing, and look as if it did. */
+/* Without any disk it would go on for nothing, and look as if it did.  One
+ * that does not answer just now may come back in time. */
 static void
 disks_look(struct session *s)
 {
@@ -86,7 +89,7 @@ disks_look(struct session *s)
 		if (!w)
 			continue;
 		writer_facts(w, &f);
-		if (f.state < WRITER_FULL)
+		if (writer_works(&f))
 			return;
 	}
 	s->failed = true;
@@ -148,6 +151,8 @@ session_step(struct session *s, int64_t now)
 	if (s->state == SESSION_STOPPING && errands_done(s) &&
 	    reception_flushed(s->in))
 		s->state = SESSION_WRITING;
+	if (s->state == SESSION_WRITING && fleet_takers(s->host->fleet) == 0)
+		fleet_abandon(s->host->fleet, s->output);
 	if (s->state == SESSION_WRITING &&
 	    atomic_load_explicit(&s->output->in_flight, memory_order_acquire) ==
 		0) {

@@ -5,39 +5,48 @@
 #include <stdint.h>
 
 #include "contract/block.h"
-#include "contract/log.h"
-#include "contract/write.h"
 #include "flow/leaf.h"
+#include "flow/way.h"
 #include "store/disk.h"
+#include "store/folder.h"
 
 /*
- * A chunk maker turns blocks into chunk files on one disk, by the first of
- * its ways to write that works there.  The writer's thread only.
+ * A chunk is one sealed block on its way to its place on one disk.
+ *
+ *   chunk_begin --> (its data flies) --> chunk_end --> chunk_keep
+ *        |                                  |
+ *        +-- -errno: nothing is there       +--------> chunk_remove
+ *
+ * The disk's thread only; see flight.h for what flies.
  */
-struct writer_way;
+struct chunk {
+	struct leaf *leaf;
+	const struct block *b;
 
-struct chunk_maker {
-	struct host host;
-	const struct writer_way *ways, *way; /* way: NULL before a probe */
-	unsigned n;
-	struct write_state *state;
-	uint64_t align; /* of bytes and offsets; 1: none */
+	/* Its own. */
+	struct way *way;
+	struct folder_place place;
+	bool nowhere; /* nothing is stored */
+	struct flight_job job;
 };
 
-void chunk_maker_init(struct chunk_maker *m, const char *disk,
-		      const struct writer_way *ways, unsigned n);
-void chunk_maker_finish(struct chunk_maker *m);
-
-/* Chooses the way, by writing a page to a file that has no name.  Nothing
- * where a way was chosen and still works.  0 or -errno. */
-int chunk_maker_probe(struct chunk_maker *m, const struct disk *disk);
-
 /*
- * Writes a sealed block as the chunk of its number, and hands it to the
- * leaf.  0; -ENOSPC when the reserve would be touched; or -errno: then the
- * chunk is gone again.
+ * Makes the place of a block and adds its data to a flight.  0; -ENOSPC when
+ * the reserve would be touched; or -errno.  Nothing is there then.
  */
-int chunk_write(struct chunk_maker *m, const struct disk *disk,
-		struct leaf *leaf, const struct block *b);
+int chunk_begin(struct chunk *c, struct ways *ways, const struct disk *disk);
+
+/* All of its data is written, or job.err is set: 0 or -errno.  What of it is
+ * there stays until it is kept or removed. */
+int chunk_end(struct chunk *c);
+
+/* Hands it to the leaf.  Asks nothing of the disk. */
+void chunk_keep(struct chunk *c);
+
+/* Takes it away again.  0 or -errno: something of it may be left. */
+int chunk_remove(struct chunk *c);
+
+/* That whose data flight_done gave back. */
+struct chunk *chunk_of(struct flight_job *job);
 
 #endif

@@ -17,7 +17,8 @@
 #include "store/meta.h"
 
 int
-leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o)
+leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
+	  struct beat *beat)
 {
 	struct leaf *l = calloc(1, sizeof *l);
 	int err;
@@ -25,6 +26,7 @@ leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o)
 	if (!l)
 		return -ENOMEM;
 	l->output = o;
+	l->beat = beat;
 	l->told = calloc(o->subs, sizeof *l->told);
 	err = l->told ? folder_create(&l->folder, disk, o->name, o->head)
 		      : -ENOMEM;
@@ -36,10 +38,31 @@ leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o)
 		free(l);
 		return err;
 	}
+	pthread_mutex_init(&l->lock, NULL);
 	output_hold(o);
 	atomic_fetch_add_explicit(&o->folders, 1, memory_order_relaxed);
 	*leaf = l;
 	return 0;
+}
+
+void
+leaf_suspend(struct leaf *l)
+{
+	if (l->folder)
+		folder_close(l->folder, NULL, NULL);
+	l->folder = NULL;
+}
+
+int
+leaf_resume(struct leaf *l, const struct disk *disk)
+{
+	struct output *o = l->output;
+	int err = folder_reopen(&l->folder, disk, o->name, o->head);
+
+	if (err != -ENOENT)
+		return err;
+	memset(l->told, 0, o->subs * sizeof *l->told);
+	return folder_create(&l->folder, disk, o->name, o->head);
 }
 
 /* Takes the line over.  Without it the recording is as good as before, but
@@ -114,17 +137,6 @@ leaf_announce(struct leaf *l, const struct block *b)
 	note(l, meta_chunk(b, subs));
 }
 
-/* Rare and worth reading. */
-static void
-notes_add(struct leaf *l, const struct block *b)
-{
-	note_run(l, b);
-	if (b->notes)
-		heaps_add(l, b);
-	else if (b->filled < b->used)
-		note(l, meta_holes(b));
-}
-
 /* Without its quanta a block can still be verified, as a whole. */
 static void
 sums_add(struct leaf *l, const struct block *b)
@@ -137,6 +149,17 @@ sums_add(struct leaf *l, const struct block *b)
 			 "known by whole chunks there",
 			 strerror(-err));
 	l->unsummed |= err != 0;
+}
+
+void
+leaf_note(struct leaf *l, const struct block *b)
+{
+	sums_add(l, b);
+	note_run(l, b);
+	if (b->notes)
+		heaps_add(l, b);
+	else if (b->filled < b->used)
+		note(l, meta_holes(b));
 }
 
 /* The data's own time of a slot; false where it has no packet, or that no
@@ -218,9 +241,9 @@ leaf_add(struct leaf *l, const struct block *b, int fd)
 		l->since = clock_steady();
 	if (fd >= 0)
 		l->fd[l->fds++] = fd;
-	notes_add(l, b);
-	sums_add(l, b);
+	pthread_mutex_lock(&l->lock);
 	records_add(l, b);
+	pthread_mutex_unlock(&l->lock);
 	atomic_fetch_add_explicit(&l->output->records, b->gap ? 2 : 1,
 				  memory_order_relaxed);
 }
@@ -235,22 +258,55 @@ leaf_due(const struct leaf *l)
 	return l->since + l->output->durable;
 }
 
-/* They may be there or not, but for those of a folder that was removed. */
 static void
-round_lose(struct leaf *l, int err)
+round_say(const struct leaf *l, int err)
 {
 	uint64_t packets = 0;
 
-	for (unsigned i = 0; i < l->records; i++) {
-		if (err == -ENOENT)
-			output_unwrite(l->output, &l->record[i]);
-		else
-			output_risk(l->output, &l->record[i]);
+	for (unsigned i = 0; i < l->records; i++)
 		packets += l->record[i].present;
-	}
 	log_line(LOG_ERROR, l->output->name,
 		 "%llu packets in %u chunks could not be made durable: %s",
 		 (unsigned long long)packets, l->fds, strerror(-err));
+}
+
+/* Of a folder that was removed nothing is there; of another failed round
+ * nobody can tell. */
+static void
+record_settle(struct leaf *l, unsigned i, int err)
+{
+	const struct index_record *r = &l->record[i];
+	bool risked = i < l->risked, risk = err && err != -ENOENT;
+
+	if (risked && !risk)
+		output_unrisk(l->output, r);
+	if (!risked && risk)
+		output_risk(l->output, r);
+	if (err == -ENOENT)
+		output_unwrite(l->output, r);
+}
+
+/* The round is over, one way or the other. */
+static void
+round_settle(struct leaf *l, int err)
+{
+	pthread_mutex_lock(&l->lock);
+	for (unsigned i = 0; i < l->records; i++) {
+		if (err || i < l->risked)
+			record_settle(l, i, err);
+	}
+	l->records = l->risked = 0;
+	pthread_mutex_unlock(&l->lock);
+	l->fds = 0;
+}
+
+void
+leaf_risk(struct leaf *l)
+{
+	pthread_mutex_lock(&l->lock);
+	for (; l->risked < l->records; l->risked++)
+		output_risk(l->output, &l->record[l->risked]);
+	pthread_mutex_unlock(&l->lock);
 }
 
 int
@@ -262,21 +318,25 @@ leaf_sync(struct leaf *l)
 		if (fdatasync(l->fd[i]) < 0 && !err)
 			err = -errno;
 		close(l->fd[i]);
+		beat_now(l->beat);
 	}
 	if (!err && l->records)
 		err = folder_sync(l->folder, l->record, l->records);
+	beat_now(l->beat);
 	if (err)
-		round_lose(l, err);
-	l->fds = l->records = 0;
+		round_say(l, err);
+	round_settle(l, err);
 	return err;
 }
 
 int
 leaf_close(struct leaf *l, const struct index_record *end, const json_t *tail)
 {
-	int err = leaf_sync(l), closed;
+	int err = leaf_sync(l), closed = 0;
 
-	closed = folder_close(l->folder, end, tail);
+	if (l->folder)
+		closed = folder_close(l->folder, end, tail);
+	pthread_mutex_destroy(&l->lock);
 	output_drop(l->output);
 	free(l->told);
 	free(l);

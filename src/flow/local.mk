@@ -3,11 +3,13 @@ libflow_a_SOURCES = \
 	%D%/aim.c %D%/aim.h \
 	%D%/bay.c %D%/bay.h \
 	%D%/candidate.c %D%/candidate.h \
+	%D%/beat.h \
 	%D%/choice.c %D%/choice.h \
 	%D%/chunk.c %D%/chunk.h \
 	%D%/counts.h \
 	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
 	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
+	%D%/flight.c %D%/flight.h \
 	%D%/heaps.c %D%/heaps.h %D%/heaps_priv.h \
 	%D%/heaps_aim.c %D%/heaps_live.c \
 	%D%/intake.c %D%/intake.h \
@@ -38,7 +40,10 @@ libflow_a_SOURCES = \
 	%D%/spare.c %D%/spare.h \
 	%D%/split.c %D%/split.h \
 	%D%/stock.c \
+	%D%/way.c %D%/way.h \
 	%D%/window.c %D%/window.h \
-	%D%/writer.c %D%/writer.h \
-	%D%/writer_disk.c %D%/writer_drop.c %D%/writer_rank.c %D%/writer_priv.h
+	%D%/writer.c %D%/writer.h %D%/writer_priv.h \
+	%D%/writer_disk.c %D%/writer_doom.c %D%/writer_drop.c \
+	%D%/writer_errand.c \
+	%D%/writer_load.c %D%/writer_rank.c %D%/writer_watch.c
 FLOW_LIBS = libflow.a $(STORE_LIBS)

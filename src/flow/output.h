@@ -106,6 +106,8 @@ struct output {
 				   acquire: it then sees all totals */
 	atomic_uint errands;   /* of writers, not yet done; the same pairing */
 	atomic_uint folders;   /* that were made */
+	atomic_bool ended;     /* set (release) before errands that end it: a
+				  begin that is late makes no folder */
 	_Atomic uint64_t packets, bytes, lost_packets, chunks;
 	_Atomic uint64_t risk_packets; /* of the lost: they may be there */
 	_Atomic uint64_t records;      /* of indexes, gaps too */

@@ -10,13 +10,13 @@
 #include <string.h>
 
 void
-pace_add(struct pace *p, uint64_t bytes, int64_t took)
+pace_add(struct pace *p, uint64_t bytes, int64_t took, int64_t behind)
 {
 	double speed;
 
 	if (took < 1)
 		took = 1;
-	speed = (double)bytes * 1e9 / (double)took;
+	speed = (double)bytes * 1e9 / (double)(behind < 1 ? 1 : behind);
 	p->speed = p->n ? 0.75 * p->speed + 0.25 * speed : speed;
 	p->bytes = bytes;
 	p->took = took;

@@ -17,7 +17,9 @@ struct pace {
 	unsigned n; /* of blocks, ever */
 };
 
-void pace_add(struct pace *pace, uint64_t bytes, int64_t took);
+/* `behind`: since the block before it was written, where that was on its way
+ * when this one was taken: the disk had both. */
+void pace_add(struct pace *pace, uint64_t bytes, int64_t took, int64_t behind);
 
 /* What 99 of 100 of the last blocks took at most; 0: there were none. */
 int64_t pace_p99(const struct pace *pace);

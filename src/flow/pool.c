@@ -215,6 +215,13 @@ pool_facts(struct pool *p)
 	return f;
 }
 
+const void *
+pool_arena(const struct pool *p, uint64_t *bytes)
+{
+	*bytes = p->bytes;
+	return p->arena;
+}
+
 uint64_t
 pool_need(const struct stock_args *args)
 {

@@ -37,6 +37,9 @@ int pool_make_on(struct pool **pool, uint64_t bytes, int node,
 void pool_free(struct pool *pool); /* every stock is back */
 struct pool_facts pool_facts(struct pool *pool);
 
+/* All of its memory; as long as the pool is there. */
+const void *pool_arena(const struct pool *pool, uint64_t *bytes);
+
 struct stock_args {
 	unsigned blocks;
 	uint32_t slots, slot_bytes; /* of each */

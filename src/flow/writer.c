@@ -4,22 +4,26 @@
  *
  * Whatever happens to a disk happens to this thread alone: a write that
  * takes a second delays this disk's next block, and the queue gives the
- * others more.  The thread does, in this order and one at a time,
+ * others more.  The thread does, in this order,
  *
  *   errands   begin and end a recording's folder here; a block that is
  *             faster than its errand makes the folder itself
- *   a block   chunk.c writes it
  *   rounds    fdatasync the chunks, fsync the folder, name them in the
  *             index; when the oldest is `durable` old, or at the end
+ *   blocks    writer_load.c takes them a step further, or waits for one
  *
  * A block goes home as soon as it is written: memory does not wait for a
- * round.  What a round then fails to make durable is counted as unwritten.
+ * round.  What a round then fails to make durable is counted as at risk.
  */
+#include "flow/writer_priv.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
-#include "flow/writer_priv.h"
+
+#define SECOND INT64_C(1000000000)
 
 /* ---- rounds ---------------------------------------------------------- */
 
@@ -28,7 +32,7 @@ round_do(struct writer *w, struct leaf *leaf)
 {
 	int err = leaf_sync(leaf);
 
-	if (err && w->taker)
+	if (err)
 		writer_disk_leave(w, err, "make it durable");
 }
 
@@ -43,11 +47,10 @@ files_used_up(const struct writer *w)
 	return files >= w->a.files;
 }
 
-/* Does those that are due by now; returns when to ask again. */
-static int64_t
-rounds_do(struct writer *w, int64_t now)
+int64_t
+writer_rounds(struct writer *w, int64_t now)
 {
-	int64_t next = clock_steady() + 1000000000;
+	int64_t next = clock_steady() + SECOND;
 
 	if (files_used_up(w))
 		now = INT64_MAX;
@@ -62,191 +65,71 @@ rounds_do(struct writer *w, int64_t now)
 	return next;
 }
 
-/* ---- blocks ---------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------- */
 
-static struct leaf *
-leaf_find(struct writer *w, const struct output *o)
+void
+writer_busy(struct writer *w)
 {
-	struct leaf *l = w->leaves;
-
-	while (l && l->output != o)
-		l = l->next;
-	return l;
-}
-
-static int
-leaf_make(struct writer *w, struct output *o, struct leaf **leaf)
-{
-	int err = w->disk.fd >= 0 ? 0 : disk_open(&w->disk);
-
-	if (!err)
-		err = leaf_open(leaf, &w->disk, o);
-	if (err)
-		return err;
-	(*leaf)->next = w->leaves;
-	w->leaves = *leaf;
-	return 0;
-}
-
-/* Another disk may have it; without another one it is lost. */
-static void
-block_give_back(struct writer *w, struct block *b)
-{
-	if (queue_put(w->queue, b, true) < 0)
-		output_lost(b->session, b);
-}
-
-static void
-block_write(struct writer *w, struct block *b)
-{
-	struct output *o = b->session;
-	struct leaf *leaf = leaf_find(w, o);
-	int64_t since = clock_steady();
-	uint64_t bytes;
-	int err;
-
-	output_seal(o, b);
-	bytes = block_bytes(b); /* of heaps, only then */
-	/* None where the block was faster than the errand, or the disk came
-	 * back after this recording had begun. */
-	err = leaf ? 0 : leaf_make(w, o, &leaf);
-	if (!err)
-		err = chunk_write(&w->maker, &w->disk, leaf, b);
-	if (err) {
-		writer_disk_leave(w, err, "write a chunk");
-		block_give_back(w, b);
-		rounds_do(w, INT64_MAX);
-		return;
-	}
 	pthread_mutex_lock(&w->lock);
-	w->facts.written += bytes;
-	w->facts.chunks++;
+	beat_now(&w->beat);
+	w->busy = true;
 	pthread_mutex_unlock(&w->lock);
-	writer_took(w, bytes, clock_steady() - since);
-	output_written(o, b, w->a.number);
-	writer_space_look(w);
 }
 
-/* ---- errands --------------------------------------------------------- */
-
-static void
-folder_begin(struct writer *w, struct output *o)
+bool
+writer_hangs(struct writer *w)
 {
-	struct leaf *leaf;
-	int err = w->taker && w->disk.fd >= 0 ? 0 : writer_disk_try(w);
+	bool hangs;
 
-	/* A block may have been faster than this errand. */
-	if (err || leaf_find(w, o))
-		return;
-	err = leaf_make(w, o, &leaf);
-	if (err)
-		writer_disk_leave(w, err, "make the recording's folder");
+	pthread_mutex_lock(&w->lock);
+	hangs = w->facts.state == WRITER_HUNG;
+	pthread_mutex_unlock(&w->lock);
+	return hangs;
+}
+
+/* From here on nobody takes this thread for hung, nor its place in the queue
+ * away.  NULL: it is too late for that. */
+static struct taker *
+idle(struct writer *w)
+{
+	struct taker *t = NULL;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->facts.state <= WRITER_WRITING) {
+		w->facts.state = WRITER_IDLE;
+		w->busy = false;
+		t = w->taker;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return t;
 }
 
 static void
-folder_end(struct writer *w, struct errand *e)
+block_wait(struct writer *w, int64_t until)
 {
-	struct leaf *leaf = leaf_find(w, e->output), **at;
+	struct taker *t = idle(w);
+	struct block *b;
 	int err;
 
-	if (!leaf)
+	if (!t)
 		return;
-	for (at = &w->leaves; *at != leaf; at = &(*at)->next)
-		;
-	*at = leaf->next;
-	err = leaf_close(leaf, &e->record, e->tail);
-	if (err && w->taker)
-		writer_disk_leave(w, err, "close the recording");
+	writer_rank(w);
+	err = queue_take(t, &b, until);
+	if (err == 0)
+		load_take(w, b);
+	else
+		writer_busy(w);
+	if (err == -ETIMEDOUT)
+		writer_space_look(w);
+	w->ended |= err == -EPIPE;
+}
+
+static void
+look(struct writer *w)
+{
+	writer_disk_try(w);
 	if (!w->leaves)
-		disk_close(&w->disk); /* it may be unmounted now */
-}
-
-static struct errand *
-errand_next(struct writer *w)
-{
-	struct errand *e;
-
-	pthread_mutex_lock(&w->lock);
-	e = w->errands;
-	if (e) {
-		w->errands = e->next;
-		if (!w->errands)
-			w->errands_end = &w->errands;
-	}
-	pthread_mutex_unlock(&w->lock);
-	return e;
-}
-
-static void
-errands_do(struct writer *w)
-{
-	struct errand *e;
-
-	while ((e = errand_next(w))) {
-		if (e->end)
-			folder_end(w, e);
-		else
-			folder_begin(w, e->output);
-		atomic_fetch_sub_explicit(&e->output->errands, 1,
-					  memory_order_release);
-		w->a.changed(w->a.arg);
-		json_decref(e->tail);
-		free(e);
-	}
-}
-
-static int
-errand_post(struct writer *w, struct errand *e)
-{
-	pthread_mutex_lock(&w->lock);
-	*w->errands_end = e;
-	w->errands_end = &e->next;
-	pthread_cond_signal(&w->wake);
-	if (w->taker)
-		taker_poke(w->taker);
-	pthread_mutex_unlock(&w->lock);
-	return 0;
-}
-
-int
-writer_begin(struct writer *w, struct output *o)
-{
-	struct errand *e = calloc(1, sizeof *e);
-
-	if (!e)
-		return -ENOMEM;
-	e->output = o;
-	return errand_post(w, e);
-}
-
-int
-writer_end(struct writer *w, struct output *o, const struct index_record *end,
-	   json_t *tail)
-{
-	struct errand *e = calloc(1, sizeof *e);
-
-	if (!e) {
-		json_decref(tail);
-		return -ENOMEM;
-	}
-	e->output = o;
-	e->end = true;
-	e->record = *end;
-	e->tail = tail;
-	return errand_post(w, e);
-}
-
-/* ---- the thread ------------------------------------------------------ */
-
-static bool
-stopped(struct writer *w)
-{
-	bool stop;
-
-	pthread_mutex_lock(&w->lock);
-	stop = w->stop && !w->errands;
-	pthread_mutex_unlock(&w->lock);
-	return stop;
+		disk_close(&w->disk);
 }
 
 /* While it is recorded to, errors tell. */
@@ -259,75 +142,157 @@ retry_do(struct writer *w)
 	retry = w->retry;
 	w->retry = false;
 	pthread_mutex_unlock(&w->lock);
-	if (!retry || (w->leaves && w->taker))
-		return;
-	writer_disk_try(w);
-	if (!w->leaves)
-		disk_close(&w->disk);
+	if (retry && (!w->leaves || writer_disk_left(w)))
+		look(w);
 }
 
-/* Without a place in the queue there is nothing to do but errands. */
+/* Without a place in the queue there is nothing to do but errands, and to
+ * look at the disk now and then. */
 static void
 rest(struct writer *w)
 {
+	struct timespec at = { .tv_sec = w->try_at / SECOND,
+			       .tv_nsec = w->try_at % SECOND };
+	bool late = false;
+
 	pthread_mutex_lock(&w->lock);
-	while (!w->errands && !w->stop && !w->retry)
-		pthread_cond_wait(&w->wake, &w->lock);
+	w->busy = false;
+	while (!w->errands && !w->stop && !w->retry && !late)
+		late = pthread_cond_timedwait(&w->wake, &w->lock, &at) ==
+		       ETIMEDOUT;
 	pthread_mutex_unlock(&w->lock);
+	writer_busy(w);
+	if (late)
+		look(w);
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+/* The disk left, and nothing is on its way to it any more: a last round for
+ * what it has.  One that is full keeps its folders, for their end; the others
+ * are let go of, so that they can be unmounted. */
+static void
+leave(struct writer *w)
+{
+	bool full;
+
+	writer_rounds(w, INT64_MAX);
+	pthread_mutex_lock(&w->lock);
+	full = w->facts.state == WRITER_FULL;
+	pthread_mutex_unlock(&w->lock);
+	for (struct leaf *l = w->leaves; l && !full; l = l->next)
+		leaf_suspend(l);
+	if (!full || !w->leaves)
+		disk_close(&w->disk);
+	w->leaving = false;
+}
+
+/* What is on its way goes first when something is wrong: until then, folders
+ * and plugin stay as they are. */
+static void
+step(struct writer *w)
+{
+	int64_t next;
+
+	if (!w->loads && w->leaving)
+		leave(w);
+	if (!w->loads && writer_hangs(w))
+		writer_disk_return(w);
+	if (!w->leaving && !writer_hangs(w))
+		errands_do(w);
+	if (!w->leaving && !w->loads)
+		retry_do(w);
+	next = writer_rounds(w, clock_steady());
+	if (w->loads)
+		loads_step(w);
+	else if (w->leaving)
+		return;
+	else if (writer_disk_left(w))
+		rest(w);
+	else
+		block_wait(w, next);
 }
 
 static bool
-work(struct writer *w)
+over(struct writer *w)
 {
-	int64_t next = rounds_do(w, clock_steady());
-	struct block *b;
-	int err;
+	bool over;
 
-	if (!w->taker)
-		return true;
-	writer_rank(w, 0);
-	err = queue_take(w->taker, &b, next);
-	if (err == -ETIMEDOUT)
-		writer_space_look(w);
-	if (err == 0) {
-		writer_state_set(w, WRITER_WRITING);
-		block_write(w, b);
-		if (w->taker)
-			writer_state_set(w, WRITER_IDLE);
+	pthread_mutex_lock(&w->lock);
+	over = (w->stop || w->ended) && !w->errands && !w->loads;
+	pthread_mutex_unlock(&w->lock);
+	return over;
+}
+
+/* Folders of what is still being recorded get no end. */
+static void
+finish(struct writer *w)
+{
+	struct leaf *l;
+
+	while ((l = w->leaves)) {
+		pthread_mutex_lock(&w->lock);
+		w->leaves = l->next;
+		pthread_mutex_unlock(&w->lock);
+		leaf_close(l, NULL, NULL);
 	}
-	return err != -EPIPE;
+	dooms_forget(w);
+	writer_queue_leave(w);
+	disk_close(&w->disk);
+	ways_finish(&w->ways);
+	pthread_mutex_lock(&w->lock);
+	w->finished = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	w->a.changed(w->a.arg);
 }
 
 static void *
 writer_run(void *arg)
 {
 	struct writer *w = arg;
-	struct leaf *l;
-	bool on = true;
 
 	pthread_setname_np(pthread_self(), "spate-write");
+	writer_busy(w);
 	writer_disk_try(w);
 	disk_close(&w->disk);
-	while (on && !stopped(w)) {
-		errands_do(w);
-		retry_do(w);
-		if (w->taker)
-			on = work(w);
-		else
-			rest(w);
-	}
-	writer_queue_leave(w);
-	while ((l = w->leaves)) {
-		w->leaves = l->next;
-		leaf_close(l, NULL, NULL);
-	}
-	disk_close(&w->disk);
-	chunk_maker_finish(&w->maker);
-	pthread_mutex_lock(&w->lock);
-	w->finished = true;
-	pthread_mutex_unlock(&w->lock);
-	w->a.changed(w->a.arg);
+	while (!over(w))
+		step(w);
+	finish(w);
 	return NULL;
+}
+
+static void
+writer_init(struct writer *w, const struct writer_args *args)
+{
+	struct ways_args ways = { .disk = args->disk->path,
+				  .way = args->way,
+				  .n = args->ways,
+				  .arena = args->arena,
+				  .arena_bytes = args->arena_bytes,
+				  .beat = &w->beat };
+	pthread_condattr_t attr;
+
+	w->a = *args;
+	w->disk = *args->disk;
+	w->disk.fd = -1;
+	w->queue = args->queue;
+	w->errands_end = &w->errands;
+	beat_now(&w->beat);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	ways_init(&w->ways, &ways);
+}
+
+static void
+writer_free(struct writer *w)
+{
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
 }
 
 int
@@ -338,14 +303,7 @@ writer_start(struct writer **writer, const struct writer_args *args)
 
 	if (!w)
 		return -ENOMEM;
-	w->a = *args;
-	w->disk = *args->disk;
-	w->disk.fd = -1;
-	w->queue = args->queue;
-	w->errands_end = &w->errands;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wake, NULL);
-	chunk_maker_init(&w->maker, args->disk->path, args->way, args->ways);
+	writer_init(w, args);
 	/* Here, and not on the thread: blocks may come before it has tried
 	 * its disk, and have somebody to wait for. */
 	err = taker_join(&w->taker, w->queue);
@@ -353,16 +311,31 @@ writer_start(struct writer **writer, const struct writer_args *args)
 		err = -pthread_create(&w->thread, NULL, writer_run, w);
 	if (err) {
 		writer_queue_leave(w);
-		pthread_cond_destroy(&w->wake);
-		pthread_mutex_destroy(&w->lock);
-		free(w);
+		writer_free(w);
 		return err;
 	}
 	*writer = w;
 	return 0;
 }
 
-void
+/* A tenth of a second at most; has it finished? */
+static bool
+finish_wait(struct writer *w)
+{
+	int64_t until = clock_steady() + SECOND / 10;
+	struct timespec at = { .tv_sec = until / SECOND,
+			       .tv_nsec = until % SECOND };
+	bool finished;
+
+	pthread_mutex_lock(&w->lock);
+	if (!w->finished)
+		pthread_cond_timedwait(&w->wake, &w->lock, &at);
+	finished = w->finished;
+	pthread_mutex_unlock(&w->lock);
+	return finished;
+}
+
+bool
 writer_stop(struct writer *w)
 {
 	pthread_mutex_lock(&w->lock);
@@ -371,8 +344,14 @@ writer_stop(struct writer *w)
 	if (w->taker)
 		taker_poke(w->taker);
 	pthread_mutex_unlock(&w->lock);
+	while (!finish_wait(w)) {
+		writer_watch(w, clock_steady());
+		if (!writer_hangs(w))
+			continue;
+		pthread_detach(w->thread);
+		return false;
+	}
 	pthread_join(w->thread, NULL);
-	pthread_cond_destroy(&w->wake);
-	pthread_mutex_destroy(&w->lock);
-	free(w);
+	writer_free(w);
+	return true;
 }

@@ -10,23 +10,35 @@
 #include "contract/write.h"
 #include "flow/output.h"
 #include "flow/queue.h"
+#include "flow/way.h"
 #include "store/disk.h"
 #include "store/index.h"
 
 /*
  * A writer is the thread of one disk: it takes blocks from the queue and
- * makes them chunks, one at a time, and every so often makes what it wrote
- * durable and names it in the index (a round).
+ * makes them chunks, two at a time where its plugin queues, and every so often
+ * makes what it wrote durable and names it in the index (a round).
  *
  *                  begin                     end
  *   no folder  ------------>  folder open  ------->  no folder
  *
- *   MISSING/FAILED/FULL --- a begin that works ---> IDLE <--> WRITING
- *        ^                                            |          |
- *        +-------- an error, or no space left --------+----------+
+ *   MISSING/FAILED/FULL --- a probe that works ---> IDLE <--> WRITING
+ *        ^         ^                                  |          |
+ *        |         +---- an error, or no space left --+----------+
+ *        |                                            | no answer for 5 s
+ *        +------------ it answers again ------------ HUNG
+ *                      (and goes on where it works)
  *
  * A disk that fails gives its block back to the queue, says so in one line,
- * and is left alone until the next recording begins.
+ * and is probed after 5 s, then less and less often, up to once a minute; and
+ * whenever a recording begins.  A disk that comes back takes blocks of what
+ * is being recorded.
+ *
+ * A disk that hangs keeps its thread inside the kernel.  Nothing can be done
+ * about that but to go on without: the event loop sees it (writer_watch),
+ * gives the disk's blocks to others (writer_relieve), and waits for nothing
+ * that it was asked for.  When the thread is back it takes its own chunks
+ * away again.
  */
 struct writer;
 
@@ -36,19 +48,15 @@ enum writer_state {
 	WRITER_FULL,
 	WRITER_FAILED,
 	WRITER_MISSING, /* the folder is not there */
-};
-
-/* Ways to write, in the order of preference: the first that works. */
-struct writer_way {
-	const struct write_ops *ops;
-	const void *options;
+	WRITER_HUNG,	/* it does not answer */
 };
 
 enum { WRITER_WAYS = 4 };
 
 struct writer_facts {
 	enum writer_state state;
-	char why[160];	  /* of FULL, FAILED and MISSING */
+	char why[160];	  /* of FULL, FAILED, MISSING and HUNG */
+	int64_t hung_ns;  /* of HUNG: for how long */
 	const char *way;  /* the plugin in use; NULL: none yet */
 	uint64_t written; /* bytes */
 	uint64_t chunks;
@@ -67,6 +75,8 @@ struct writer_args {
 	struct queue *queue;
 	const struct writer_way *way;
 	unsigned ways;
+	const void *arena; /* see write_args; or NULL */
+	size_t arena_bytes;
 	unsigned files; /* chunks that may be open at a time */
 	/* Called when an errand is done; any thread. */
 	void (*changed)(void *arg);
@@ -76,8 +86,12 @@ struct writer_args {
 /* Starts the thread.  What the arguments point to outlives it.  0, -errno. */
 int writer_start(struct writer **writer, const struct writer_args *args);
 
-/* After every output has ended; waits for the thread. */
-void writer_stop(struct writer *w);
+/*
+ * After every output has ended; waits for the thread, which lets go of its
+ * disk and of folders without an end.  False: the disk does not answer; the
+ * thread, and all that it uses, has to be left alone from now on.
+ */
+bool writer_stop(struct writer *w);
 
 /*
  * Orders it to end, without waiting: what it has just now is written, made
@@ -94,8 +108,8 @@ void writer_retry(struct writer *w);
 
 /*
  * Errands for the writer's thread, done before any block; never wait.  0 or
- * -ENOMEM.  Each counts output->errands down when it is done, which is the
- * last time that it touches the output.  Every writer gets both, in pairs.
+ * -ENOMEM.  Each counts output->errands down when it is done, or when the
+ * disk turns out to hang.  Every writer gets both, in pairs.
  */
 int writer_begin(struct writer *w, struct output *o);
 /* `end` is copied; `tail` is a new reference, taken over. */
@@ -104,5 +118,23 @@ int writer_end(struct writer *w, struct output *o,
 
 void writer_facts(struct writer *w, struct writer_facts *facts);
 const char *writer_path(const struct writer *w);
+
+/* Is there hope that it takes blocks? */
+bool writer_works(const struct writer_facts *facts);
+
+/* ---- a disk that hangs; the event loop's thread ----------------------- */
+
+/* Looks whether the disk answers; once a second. */
+void writer_watch(struct writer *w, int64_t now);
+
+/* Has it a place in the queue, and answers? */
+bool writer_takes(struct writer *w);
+
+/* The blocks of a disk that hangs go to others; there are some that take. */
+void writer_relieve(struct writer *w);
+
+/* No disk answers and somebody waits for this output's end: blocks of it that
+ * a hung disk has are lost. */
+void writer_abandon(struct writer *w, const struct output *o);
 
 #endif

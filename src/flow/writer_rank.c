@@ -6,11 +6,11 @@
 #include "flow/writer_priv.h"
 
 void
-writer_took(struct writer *w, uint64_t bytes, int64_t took)
+writer_took(struct writer *w, uint64_t bytes, int64_t took, int64_t behind)
 {
 	int64_t p99;
 
-	pace_add(&w->pace, bytes, took);
+	pace_add(&w->pace, bytes, took, behind);
 	w->told = false;
 	p99 = pace_p99(&w->pace);
 	pthread_mutex_lock(&w->lock);
@@ -38,14 +38,14 @@ bench_log(const struct writer *w, bool benched)
 }
 
 void
-writer_rank(struct writer *w, unsigned flight)
+writer_rank(struct writer *w)
 {
 	struct choice_rank rank = { .device = w->disk.device,
 				    .free = w->facts.space.free,
 				    .speed = w->pace.speed,
 				    .bytes = w->pace.bytes,
 				    .took = w->told ? 0 : w->pace.took,
-				    .flight = flight };
+				    .flight = w->loads };
 	bool benched;
 
 	w->told = true;

@@ -63,6 +63,7 @@ FLOW_TESTS += \
 	%D%/break_stop.sh \
 	%D%/break_silent.sh \
 	%D%/break_disks.sh \
+	%D%/break_disk_hang.sh \
 	%D%/break_mounts.sh \
 	%D%/break_kill.sh
 # TCP.

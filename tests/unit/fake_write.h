@@ -3,6 +3,7 @@
 #define SPATE_TESTS_FAKE_WRITE_H
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,8 +26,11 @@ struct fake_whim {
 	unsigned depth;	  /* of its queue; 0: synchronous */
 	unsigned busy;	  /* every n-th call, when there is a queue */
 	bool always_busy;
+	atomic_bool *stuck; /* while that is so, no request ends */
+	void (*look)(const struct write_request *r); /* sees each before */
 
 	unsigned calls, submits, finishes, opens, closes;
+	unsigned files; /* most that were queued at a time */
 };
 
 struct write_state {
@@ -61,6 +65,8 @@ fake_write_do(struct write_state *s, struct write_request *r)
 	ssize_t put;
 
 	s->fd = r->fd;
+	while (w->stuck && atomic_load(w->stuck))
+		usleep(1000);
 	if (w->fail_at && (n == w->fail_at || (w->lasting && n > w->fail_at))) {
 		r->result = w->fail;
 		return;
@@ -71,12 +77,30 @@ fake_write_do(struct write_state *s, struct write_request *r)
 	r->result = put < 0 ? -errno : put;
 }
 
+static inline void
+fake_write_files(struct write_state *s)
+{
+	unsigned files = 0;
+
+	for (unsigned i = 0; i < s->queued; i++) {
+		unsigned k = 0;
+
+		while (s->queue[k]->fd != s->queue[i]->fd)
+			k++;
+		files += k == i;
+	}
+	if (files > s->whim->files)
+		s->whim->files = files;
+}
+
 static inline enum write_answer
 fake_write_submit(struct write_state *s, struct write_request *r)
 {
 	struct fake_whim *w = s->whim;
 
 	w->calls++;
+	if (w->look)
+		w->look(r);
 	if (w->always_busy)
 		return WRITE_BUSY;
 	if (!w->depth) {
@@ -87,6 +111,7 @@ fake_write_submit(struct write_state *s, struct write_request *r)
 	    (s->queued && w->busy && w->calls % w->busy == 0))
 		return WRITE_BUSY;
 	s->queue[s->queued++] = r;
+	fake_write_files(s);
 	return WRITE_QUEUED;
 }
 

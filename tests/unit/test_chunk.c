@@ -11,7 +11,7 @@ static const struct write_ops direct = FAKE_WRITE_OPS("direct", WRITE_DIRECT);
 static const struct write_ops nothing = FAKE_WRITE_OPS("none", WRITE_NOTHING);
 
 static struct disk_bench bench;
-static struct chunk_maker maker;
+static struct ways ways;
 static struct leaf *leaf;
 
 static void
@@ -22,31 +22,65 @@ open_with(const struct write_ops *ops, struct fake_whim *whim)
 
 	way = (struct writer_way){ ops, whim };
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
-	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], bench.output), 0);
-	chunk_maker_init(&maker, bench.disk[0].path, &way, 1);
+	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], bench.output, NULL),
+			 0);
+	ways_init(&ways, &(struct ways_args){
+			     .disk = bench.disk[0].path, .way = &way, .n = 1 });
 	/* The probe is another matter; its page is let pass. */
 	*whim = (struct fake_whim){ .opens = 0 };
-	ck_assert_int_eq(chunk_maker_probe(&maker, &bench.disk[0]), 0);
+	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
 	*whim = kept;
 }
 
+/* What is on its way, until one is there. */
 static int
-chunk(uint64_t number, uint32_t used)
+land(void)
+{
+	struct flight *f = &ways.main.flight;
+	struct flight_job *job;
+	struct chunk *c;
+	int err;
+
+	while (flight_push(f), !(job = flight_done(f)))
+		flight_wait(f);
+	c = chunk_of(job);
+	err = chunk_end(c);
+	if (err)
+		ck_assert_int_eq(chunk_remove(c), 0);
+	else
+		chunk_keep(c);
+	block_drop((struct block *)c->b);
+	return err;
+}
+
+static int
+begin(struct chunk *c, uint64_t number, uint32_t used)
 {
 	struct block *b = disk_bench_block(&bench, number, used);
 	int err;
 
 	block_seal(b);
-	err = chunk_write(&maker, &bench.disk[0], leaf, b);
-	block_drop(b);
+	*c = (struct chunk){ .leaf = leaf, .b = b };
+	err = chunk_begin(c, &ways, &bench.disk[0]);
+	if (err)
+		block_drop(b);
 	return err;
+}
+
+static int
+chunk(uint64_t number, uint32_t used)
+{
+	struct chunk c;
+	int err = begin(&c, number, used);
+
+	return err ? err : land();
 }
 
 static void
 close_all(void)
 {
 	ck_assert_int_eq(leaf_close(leaf, NULL, NULL), 0);
-	chunk_maker_finish(&maker);
+	ways_finish(&ways);
 	disk_bench_close(&bench);
 }
 
@@ -175,27 +209,28 @@ START_TEST(ways_are_tried_in_order)
 {
 	struct fake_whim bad = { .fail_at = 1, .fail = -EINVAL };
 	struct fake_whim good = { .most = 0 };
-	struct writer_way ways[] = { { &direct, &bad }, { &buffered, &good } };
+	struct writer_way list[] = { { &direct, &bad }, { &buffered, &good } };
 
 	disk_bench_open(&bench, 1, SLOT, 1);
-	chunk_maker_init(&maker, bench.disk[0].path, ways, 2);
-	ck_assert_int_eq(chunk_maker_probe(&maker, &bench.disk[0]), 0);
-	ck_assert_ptr_eq(maker.way, &ways[1]);
-	ck_assert_uint_eq(maker.align, 1);
+	ways_init(&ways, &(struct ways_args){
+			     .disk = bench.disk[0].path, .way = list, .n = 2 });
+	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
+	ck_assert_ptr_eq(ways.main.is, &list[1]);
+	ck_assert_uint_eq(ways.main.flight.align, 1);
 	ck_assert_uint_eq(bad.closes, 1);
-	ck_assert_int_eq(chunk_maker_probe(&maker, &bench.disk[0]), 0);
+	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
 	ck_assert_uint_eq(good.opens, 1);
 	good.fail_at = good.submits + 1;
 	good.fail = -EROFS;
 	good.lasting = true;
 	bad.fail_at = 0;
-	ck_assert_int_eq(chunk_maker_probe(&maker, &bench.disk[0]), 0);
-	ck_assert_ptr_eq(maker.way, &ways[0]);
+	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
+	ck_assert_ptr_eq(ways.main.is, &list[0]);
 	bad.fail_at = 1;
 	bad.fail = -EIO;
 	bad.lasting = true;
-	ck_assert_int_eq(chunk_maker_probe(&maker, &bench.disk[0]), -EROFS);
-	chunk_maker_finish(&maker);
+	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), -EROFS);
+	ways_finish(&ways);
 	ck_assert_uint_eq(bad.opens, bad.closes);
 	ck_assert_uint_eq(good.opens, good.closes);
 	disk_bench_close(&bench);

@@ -15,7 +15,8 @@ static void
 open_leaf(void)
 {
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
-	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], bench.output), 0);
+	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], bench.output, NULL),
+			 0);
 }
 
 static void
@@ -53,6 +54,7 @@ add(uint64_t number, uint64_t gap, bool time, int fd)
 	b->filled = 8;
 	quanta_seal(b);
 	block_seal(b);
+	leaf_note(leaf, b);
 	leaf_add(leaf, b, fd);
 	block_drop(b);
 }
@@ -308,7 +310,7 @@ START_TEST(a_taken_name_is_refused)
 	struct leaf *other;
 
 	open_leaf();
-	ck_assert_int_eq(leaf_open(&other, &bench.disk[0], bench.output),
+	ck_assert_int_eq(leaf_open(&other, &bench.disk[0], bench.output, NULL),
 			 -EBUSY);
 	ck_assert_uint_eq(bench.output->folders, 1);
 	close_leaf();

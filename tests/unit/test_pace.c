@@ -11,7 +11,7 @@ START_TEST(nothing_is_known_at_first)
 {
 	pace = (struct pace){ 0 };
 	ck_assert_int_eq(pace_p99(&pace), 0);
-	pace_add(&pace, 1000, 0);
+	pace_add(&pace, 1000, 0, 0);
 	ck_assert_int_eq(pace_p99(&pace), 1);
 }
 END_TEST
@@ -19,12 +19,12 @@ END_TEST
 START_TEST(the_speed_follows)
 {
 	pace = (struct pace){ 0 };
-	pace_add(&pace, 1000, 1000000000);
+	pace_add(&pace, 1000, 1000000000, 1000000000);
 	ck_assert_double_eq(pace.speed, 1000);
 	ck_assert_int_eq(pace.took, 1000000000);
 	ck_assert_uint_eq(pace.bytes, 1000);
 	for (int i = 0; i < 20; i++)
-		pace_add(&pace, 2000, 1000000000);
+		pace_add(&pace, 2000, 1000000000, 1000000000);
 	ck_assert_double_ge(pace.speed, 1990);
 	ck_assert_double_le(pace.speed, 2000);
 }
@@ -34,9 +34,9 @@ START_TEST(one_of_a_hundred_is_left_out)
 {
 	pace = (struct pace){ 0 };
 	for (int i = 0; i < 100; i++)
-		pace_add(&pace, 1, i == 50 ? 500 * MS : (1 + i % 7) * MS);
+		pace_add(&pace, 1, i == 50 ? 500 * MS : (1 + i % 7) * MS, MS);
 	ck_assert_int_eq(pace_p99(&pace), 7 * MS);
-	pace_add(&pace, 1, 600 * MS);
+	pace_add(&pace, 1, 600 * MS, 600 * MS);
 	ck_assert_int_eq(pace_p99(&pace), 500 * MS);
 }
 END_TEST
@@ -45,9 +45,9 @@ START_TEST(what_is_long_ago_is_forgotten)
 {
 	pace = (struct pace){ 0 };
 	for (int i = 0; i < 1000; i++)
-		pace_add(&pace, 1, 900 * MS);
+		pace_add(&pace, 1, 900 * MS, 900 * MS);
 	for (int i = 0; i < PACE_BLOCKS; i++)
-		pace_add(&pace, 1, MS);
+		pace_add(&pace, 1, MS, MS);
 	ck_assert_int_eq(pace_p99(&pace), MS);
 	ck_assert_uint_ge(pace.n, PACE_BLOCKS);
 }

@@ -8,6 +8,7 @@
 
 #include <sched.h>
 
+#include "base/clock.h"
 #include "disk_bench.h"
 
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 12, PUT = 90 };
@@ -33,6 +34,7 @@ open_writers(void)
 					    .queue = bench.queue,
 					    .way = &way[i],
 					    .ways = 1,
+					    .files = 64,
 					    .changed = disk_bench_changed,
 					    .arg = &bench };
 
@@ -58,7 +60,7 @@ begin(void)
 }
 
 static void
-put(unsigned n)
+give(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t gap = i % 10 == 9 ? SLOTS : 0;
@@ -73,9 +75,21 @@ put(unsigned n)
 		put_at[number] = (int)used;
 		output_put(bench.output, b);
 	}
+}
+
+static void
+settle(void)
+{
 	while (atomic_load_explicit(&bench.output->in_flight,
 				    memory_order_acquire))
 		sched_yield();
+}
+
+static void
+put(unsigned n)
+{
+	give(n);
+	settle();
 }
 
 static void
@@ -151,13 +165,19 @@ check(void)
 }
 
 static void
-close_writers(void)
+stop_writers(void)
 {
 	queue_drain(bench.queue);
 	for (unsigned i = 0; i < BENCH_DISKS; i++) {
-		writer_stop(writer[i]);
+		ck_assert(writer_stop(writer[i]));
 		ck_assert_uint_eq(whim[i].opens, whim[i].closes);
 	}
+}
+
+static void
+close_writers(void)
+{
+	stop_writers();
 	disk_bench_close(&bench);
 }
 
@@ -318,6 +338,281 @@ START_TEST(blocks_may_come_before_the_errand)
 }
 END_TEST
 
+/* ---- two at a time ---------------------------------------------------- */
+
+START_TEST(two_are_on_their_way)
+{
+	struct fake_whim deep = { .depth = 4, .most = 1000 };
+	unsigned most = 0;
+
+	whims(deep, deep, deep);
+	record();
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	for (unsigned i = 0; i < BENCH_DISKS; i++) {
+		ck_assert_uint_le(whim[i].files, 2);
+		most = whim[i].files > most ? whim[i].files : most;
+	}
+	ck_assert_uint_eq(most, 2);
+	close_writers();
+}
+END_TEST
+
+/* Of the first disk: its index, whenever a chunk is begun. */
+static void
+first_disk_look(const struct write_request *r)
+{
+	static unsigned begun;
+	struct stat st;
+
+	if (!r) {
+		begun = 0;
+		return;
+	}
+	if (r->offset || stat(disk_bench_file(&bench, 0, "index"), &st) < 0)
+		return;
+	ck_assert_uint_ge((unsigned)st.st_size / INDEX_BYTES, begun);
+	begun++;
+}
+
+START_TEST(a_block_is_durable_before_the_next)
+{
+	struct fake_whim deep = { .depth = 4 };
+
+	whims(deep, deep, deep);
+	first_disk_look(NULL);
+	open_writers();
+	bench.output->durable = 0;
+	begin();
+	whim[0].look = first_disk_look;
+	put(PUT);
+	end();
+	check();
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		ck_assert_uint_le(whim[i].files, 1);
+	close_writers();
+}
+END_TEST
+
+/* ---- disks that hang --------------------------------------------------- */
+
+static atomic_bool stuck;
+
+static int64_t
+in_a_while(void)
+{
+	return clock_steady() + 6000000000;
+}
+
+/* It has a block, and does nothing about it. */
+static void
+hang(unsigned disk)
+{
+	while (!facts(disk).queued)
+		sched_yield();
+	while (facts(disk).state != WRITER_HUNG)
+		writer_watch(writer[disk], in_a_while());
+	ck_assert(!writer_takes(writer[disk]));
+}
+
+static void
+answer(unsigned disk, enum writer_state state)
+{
+	atomic_store(&stuck, false);
+	while (facts(disk).state != state)
+		sched_yield();
+}
+
+/* What it had is written elsewhere, and nowhere twice; what it wrote before
+ * is at risk until it is back. */
+static void
+one_hangs(unsigned depth)
+{
+	whims(GOOD, GOOD, GOOD);
+	whim[0] = (struct fake_whim){ .stuck = &stuck, .depth = depth };
+	open_writers();
+	begin();
+	put(PUT / 3);
+	atomic_store(&stuck, true);
+	give(PUT / 3);
+	hang(0);
+	ck_assert(writer_takes(writer[1]));
+	writer_relieve(writer[0]);
+	settle();
+	ck_assert_uint_gt(bench.output->risk_packets, 0);
+	ck_assert_uint_eq(bench.output->risk_packets,
+			  bench.output->lost_packets);
+	ck_assert_uint_eq(facts(0).queued, 0);
+	ck_assert_uint_lt(stock_home(bench.stock), BLOCKS);
+	put(PUT / 3); /* the others go on */
+	answer(0, WRITER_IDLE);
+	put(PUT / 3);
+	end();
+	stop_writers();
+	check();
+	ck_assert_uint_eq(bench.output->risk_packets, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	disk_bench_close(&bench);
+}
+
+START_TEST(one_hangs_and_is_back)
+{
+	one_hangs(0);
+	one_hangs(3);
+}
+END_TEST
+
+/* Nobody waits for its errands; they are done all the same. */
+START_TEST(the_end_waits_for_nobody)
+{
+	whims(GOOD, GOOD, GOOD);
+	whim[2].stuck = &stuck;
+	open_writers();
+	begin();
+	put(PUT / 3);
+	atomic_store(&stuck, true);
+	give(PUT / 3);
+	hang(2);
+	writer_relieve(writer[2]);
+	settle();
+	end();
+	atomic_store(&stuck, false);
+	stop_writers();
+	check();
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	disk_bench_close(&bench);
+}
+END_TEST
+
+/* The session is gone, and so is the last that others have of its output. */
+START_TEST(a_hung_disk_keeps_its_output)
+{
+	struct output *o;
+
+	whims(GOOD, GOOD, GOOD);
+	whim[1].stuck = &stuck;
+	open_writers();
+	begin();
+	atomic_store(&stuck, true);
+	give(PUT / 3);
+	hang(1);
+	writer_relieve(writer[1]);
+	settle();
+	atomic_store(&bench.output->ended, true);
+	end();
+	o = bench.output;
+	output_hold(o);
+	output_drop(o); /* as the session does */
+	output_drop(o);
+	answer(1, WRITER_IDLE);
+	stop_writers();
+	json_decref(bench.head);
+	queue_free(bench.queue);
+	ck_assert_uint_eq(stock_home(bench.stock), BLOCKS);
+	stock_return(bench.stock);
+	pool_free(bench.pool);
+	for (unsigned i = 0; i < BENCH_DISKS; i++) {
+		disk_close(&bench.disk[i]);
+		free(bench.disk[i].path);
+	}
+	scratch_remove(&bench.scratch);
+}
+END_TEST
+
+/* It comes back with an error: its block is elsewhere already. */
+START_TEST(a_hung_disk_fails)
+{
+	whims(GOOD, GOOD, GOOD);
+	whim[0].stuck = &stuck;
+	open_writers();
+	begin();
+	atomic_store(&stuck, true);
+	give(PUT / 3);
+	hang(0);
+	writer_relieve(writer[0]);
+	settle();
+	whim[0].fail_at = whim[0].submits;
+	whim[0].fail = -EIO;
+	whim[0].lasting = true;
+	answer(0, WRITER_FAILED);
+	ck_assert_ptr_nonnull(strstr(facts(0).why, "Input/output"));
+	put(PUT / 3);
+	end();
+	check();
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	close_writers();
+}
+END_TEST
+
+/* What nobody takes waits, and is lost when the recording has to end. */
+START_TEST(all_hang)
+{
+	struct block *b;
+
+	whims(GOOD, GOOD, GOOD);
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		whim[i].stuck = &stuck;
+	open_writers();
+	begin();
+	atomic_store(&stuck, true);
+	give(BLOCKS);
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		hang(i);
+	ck_assert_uint_eq(bench.output->in_flight, BLOCKS);
+	while ((b = queue_rest(bench.queue))) {
+		output_seal(bench.output, b);
+		output_lost(bench.output, b);
+	}
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		writer_abandon(writer[i], bench.output);
+	ck_assert_uint_eq(bench.output->in_flight, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, packets);
+	end();
+	atomic_store(&stuck, false);
+	stop_writers();
+	check();
+	disk_bench_close(&bench);
+}
+END_TEST
+
+/* A chunk that cannot be removed keeps its disk away until it is. */
+START_TEST(a_copy_has_to_go_first)
+{
+	char end_of[16], *path;
+	unsigned number = 0;
+
+	whims(GOOD, GOOD, GOOD);
+	whim[0].stuck = &stuck;
+	open_writers();
+	begin();
+	atomic_store(&stuck, true);
+	give(PUT / 3);
+	hang(0);
+	/* A folder stands where its chunk was: that cannot be unlinked. */
+	for (snprintf(end_of, sizeof end_of, "%08u", number);
+	     disk_bench_size(&bench, 0, end_of) < 0;
+	     snprintf(end_of, sizeof end_of, "%08u", ++number))
+		;
+	path = strdup(disk_bench_file(&bench, 0, end_of));
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	writer_relieve(writer[0]);
+	settle();
+	answer(0, WRITER_FAILED);
+	ck_assert(!writer_takes(writer[0]));
+	ck_assert_int_eq(rmdir(path), 0);
+	close(open(path, O_CREAT | O_WRONLY, 0644));
+	begin(); /* it is asked again */
+	ck_assert_int_eq(facts(0).state, WRITER_IDLE);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	put(PUT / 3);
+	end();
+	check();
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	free(path);
+	close_writers();
+}
+END_TEST
+
 START_TEST(stop_needs_no_recording)
 {
 	whims(GOOD, GOOD, GOOD);
@@ -331,4 +626,7 @@ END_TEST
 SUITE("writer", stop_needs_no_recording, blocks_may_come_before_the_errand,
       disks_share_the_work, whims_are_borne, a_disk_that_fails_is_replaced,
       all_disks_fail, no_disk_works_at_all, a_disk_comes_back,
-      every_block_durable_at_once)
+      every_block_durable_at_once, two_are_on_their_way,
+      a_block_is_durable_before_the_next, one_hangs_and_is_back,
+      the_end_waits_for_nobody, a_hung_disk_keeps_its_output, a_hung_disk_fails,
+      all_hang, a_copy_has_to_go_first)

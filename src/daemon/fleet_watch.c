@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Disks that do not answer, as the event loop sees them; writer_watch.c says
+ * what is done about one.  Here is what takes a look at all of them: blocks
+ * are given away only when there is somebody to take them, and given up only
+ * when nobody answers and a recording is to end.
+ */
+#include "daemon/fleet.h"
+
+unsigned
+fleet_takers(const struct fleet *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->n; i++)
+		n += f->disk[i].writer && writer_takes(f->disk[i].writer);
+	return n;
+}
+
+void
+fleet_watch(struct fleet *f, int64_t now)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		if (f->disk[i].writer)
+			writer_watch(f->disk[i].writer, now);
+	}
+	if (!fleet_takers(f))
+		return;
+	for (unsigned i = 0; i < f->n; i++) {
+		if (f->disk[i].writer)
+			writer_relieve(f->disk[i].writer);
+	}
+}
+
+/* Those of other recordings may wait on.  Whatever is put meanwhile stays
+ * behind them. */
+static void
+waiting_lose(struct queue *queue, struct output *o)
+{
+	for (unsigned n = queue_length(queue); n; n--) {
+		struct block *b = queue_rest(queue);
+
+		if (!b)
+			return;
+		if (b->session != o && queue_put(queue, b, false) == 0)
+			continue;
+		output_seal(b->session, b);
+		output_lost(b->session, b);
+	}
+}
+
+void
+fleet_abandon(struct fleet *f, struct output *o)
+{
+	waiting_lose(f->a.queue, o);
+	for (unsigned i = 0; i < f->n; i++) {
+		if (f->disk[i].writer)
+			writer_abandon(f->disk[i].writer, o);
+	}
+}

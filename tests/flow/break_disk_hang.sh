@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+# A disk that does not answer for a while, and one that never does:
+#
+#   disk0   answers
+#   disk1   hangs while $work/hang is there
+#   disk2   answers
+#
+. "${BASH_SOURCE%/*}/break.sh"
+test_plugins
+
+disks_make 3
+settings+=('writer = "slow";' "slow_disk = \"${disks[1]}/\";"
+	"slow_hang = \"$work/hang\";" 'slow_queue = 8;')
+conf_write "$(raw_stream)"
+
+state_of()
+{
+	spate disks --json | jq -rs --arg path "$1" \
+		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
+}
+
+has_state()
+{
+	[ "$(state_of "$1")" = "$2" ]
+}
+
+copies()
+{
+	find "${disks[@]}" -name "$1.[0-9]*" -printf '%f\n' | sort | uniq -d
+}
+
+no_copies()
+{
+	[ -z "$(copies "$1")" ]
+}
+
+spated_start
+wait_for 10 has_state "${disks[1]}" idle
+
+# It hangs with a block or two, which others write; and is back in time.
+begin back
+send good:0:2000
+touch "$work/hang"
+send good:2000:4000
+wait_for 30 has_state "${disks[1]}" hung
+send good:6000:2000
+rm "$work/hang"
+wait_for 30 has_state "${disks[1]}" idle
+send good:8000:4000
+end back
+wait_for 10 no_copies back
+ideal "$work/ideal" good:0:12000
+exported back "$work/ideal"
+same "lost of back" "$(info back .packets_lost)" 0
+same "at risk of back" "$(info back .packets_at_risk)" 0
+grep -q "${disks[1]}: the disk does not answer" "$log"
+grep -q "${disks[1]}: the disk answers again" "$log"
+[ "$(info back ".disks[] | select(.path == \"${disks[1]}\") | .chunks")" -gt 2 ]
+
+# Stop waits for the others only.  What the one had since its last round may
+# be there or not; what it had on its way is elsewhere.
+begin without
+send good:0:4000
+touch "$work/hang"
+send good:4000:4000
+end without
+same "state of without" "$(info without .state)" complete
+sums without
+risk=$(info without .packets_at_risk)
+same "lost of without" "$(info without .packets_lost)" "$risk"
+same "unwritten of without" "$(drop without unwritten)" "$risk"
+
+# Another begins, and ends, without it.
+begin alone
+send good:0:4000
+end alone
+ideal "$work/ideal" good:0:4000
+cp "$work/ideal" "$work/ideal4"
+same "lost of alone" "$(info alone .packets_lost)" 0
+
+# Then it is back: it has its index, its end, and no copy of anything.
+rm "$work/hang"
+wait_for 30 has_state "${disks[1]}" idle
+wait_for 10 no_copies without
+ideal "$work/ideal" good:0:8000
+spate verify without >/dev/null
+spate export without "$work/exported" --quiet
+cmp "$work/exported" "$work/ideal"
+rm "$work/exported"
+exported alone "$work/ideal4"
+
+# All hang: the recording waits, and stops when it is told to, with what was
+# written; so does the daemon.
+spated_stop
+sed -i '/slow_disk/d' "$conf"
+spated_start
+begin all
+send good:0:3000
+wait_for 10 came all 3000
+touch "$work/hang"
+send good:3000:3000
+end all
+same "state of all" "$(info all .state)" complete
+[ "$(drop all unwritten)" -gt 0 ] || fail "nothing was lost with all disks"
+spated_stop
+grep -q "ends without a disk that does not answer" "$log"
