@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* spate verify: holds a recording against its indexes.  Anything wrong is a
- * line, and makes it fail. */
+/*
+ * spate verify: reads a recording back and holds it against its indexes and
+ * checksums.  Anything wrong is a line, and makes it fail.  Of a name that
+ * several streams share, or the parts of a split one, each is a recording.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/site.h"
 #include "cli/progress.h"
@@ -13,25 +18,81 @@
 
 struct check {
 	const struct cli *cli;
+	const struct disks *disks;
+	const char *name; /* of what is being looked at */
+	bool part;	  /* it is one of several */
 	struct progress progress;
-	json_t *found; /* sentences */
-	uint64_t heaps, incomplete;
+	unsigned parts, broken;
+	uint64_t wrong;
 };
 
-static void
-found(void *arg, const char *sentence)
-{
-	struct check *c = arg;
+/* ---- findings -------------------------------------------------------- */
 
-	json_array_append_new(c->found, json_string(sentence));
-	if (c->cli->json)
-		return;
-	progress_hide(&c->progress);
-	printf("%s\n", sentence);
+static void
+set_integer(json_t *line, const char *key, uint64_t n)
+{
+	json_object_set_new(line, key, json_integer((json_int_t)n));
 }
 
 static void
-progress(void *arg, size_t done, size_t of)
+set_place(json_t *line, const struct verify_finding *f)
+{
+	char from[UNITS_TEXT], to[UNITS_TEXT];
+
+	set_integer(line, "sub", f->sub);
+	set_integer(line, "offset", f->offset);
+	set_integer(line, "end", f->end);
+	if (f->packets) {
+		set_integer(line, "run", f->run);
+		set_integer(line, "first", f->first);
+		set_integer(line, "last", f->last);
+	}
+	json_object_set_new(line, "from",
+			    json_string(units_show_time_ns(from, f->first_ns)));
+	json_object_set_new(line, "to",
+			    json_string(units_show_time_ns(to, f->last_ns)));
+	json_object_set_new(line, "time",
+			    json_string(f->data_time ? "data" : "arrival"));
+}
+
+static void
+print_json(const struct check *c, const struct verify_finding *f)
+{
+	json_t *line = json_pack("{s:s, s:s, s:s, s:s?}", "name", c->name,
+				 "found", verify_word(f->kind), "what",
+				 f->sentence, "disk", f->disk);
+
+	if (!line)
+		return;
+	if (f->chunks) {
+		set_integer(line, "chunks", f->chunks);
+		set_integer(line, "number", f->number);
+		set_integer(line, "last_number", f->last_number);
+		set_integer(line, "at", f->at);
+		set_integer(line, "bytes", f->bytes);
+	}
+	if (f->filed)
+		set_place(line, f);
+	cli_print_json(line);
+	json_decref(line);
+}
+
+static void
+found(void *arg, const struct verify_finding *f)
+{
+	struct check *c = arg;
+
+	progress_hide(&c->progress);
+	if (c->cli->json)
+		print_json(c, f);
+	else if (c->part)
+		printf("%s: %s\n", c->name, f->sentence);
+	else
+		printf("%s\n", f->sentence);
+}
+
+static void
+progress(void *arg, uint64_t done, uint64_t of)
 {
 	struct check *c = arg;
 
@@ -39,75 +100,156 @@ progress(void *arg, size_t done, size_t of)
 	progress_show(&c->progress, done);
 }
 
-static void
-heaps_set(const struct check *c, json_t *line)
+/* ---- the sum --------------------------------------------------------- */
+
+static const char *
+checksums(const struct verify_report *r)
 {
-	json_object_set_new(line, "heaps", json_integer((json_int_t)c->heaps));
-	json_object_set_new(line, "heaps_incomplete",
-			    json_integer((json_int_t)c->incomplete));
+	if (!r->summed)
+		return "none";
+	return r->unsummed ? "some" : "all";
 }
 
 static void
-print(const struct check *c, const struct recording *rec, int wrong)
+sum_json(const struct recording *rec, const struct verify_report *r, int wrong)
 {
 	const struct recording_facts *facts = recording_facts(rec);
-	size_t blocks;
 	json_t *line;
+	size_t blocks;
 
 	recording_blocks(rec, &blocks);
-	if (c->cli->json) {
-		line = json_pack("{s:s s:I s:i s:O}", "name", facts->name,
-				 "blocks", (json_int_t)blocks, "wrong", wrong,
-				 "found", c->found);
-		if (facts->store == HEAP_ROW)
-			heaps_set(c, line);
-		cli_print_json(line);
-		json_decref(line);
+	line =
+	    json_pack("{s:s s:I s:i s:I s:s s:i s:i}", "name", facts->name,
+		      "blocks", (json_int_t)blocks, "wrong", wrong, "bytes",
+		      (json_int_t)r->bytes, "checksums", checksums(r), "summed",
+		      (int)r->summed, "unsummed", (int)r->unsummed);
+	if (!line)
 		return;
+	if (facts->store == HEAP_ROW) {
+		set_integer(line, "heaps", r->heaps);
+		set_integer(line, "heaps_incomplete", r->incomplete);
 	}
-	if (wrong)
-		return;
+	cli_print_json(line);
+	json_decref(line);
+}
+
+static void
+sum_text(const struct recording *rec, const struct verify_report *r, int wrong)
+{
+	const struct recording_facts *facts = recording_facts(rec);
+	char read[UNITS_TEXT];
+	size_t blocks;
+
+	recording_blocks(rec, &blocks);
 	printf("%s: %zu blocks in %u chunks", facts->name, blocks,
 	       facts->chunks);
 	if (facts->subs > 1)
 		printf(" of %u substreams", facts->subs);
 	if (facts->store == HEAP_ROW)
-		printf(", %" PRIu64 " heaps (%" PRIu64 " incomplete)", c->heaps,
-		       c->incomplete);
-	printf(", nothing is wrong\n");
+		printf(", %" PRIu64 " heaps (%" PRIu64 " incomplete)", r->heaps,
+		       r->incomplete);
+	if (r->bytes)
+		printf(", %s read back", units_show_bytes(read, r->bytes));
+	if (wrong)
+		printf(", %d finding%s", wrong, wrong > 1 ? "s" : "");
+	else
+		printf(", nothing is wrong");
+	if (r->unsummed && !r->summed)
+		printf("; it has no checksums, so its data was not read");
+	else if (r->unsummed)
+		printf("; %u chunks have no checksums, and were not read",
+		       r->unsummed);
+	printf("\n");
 }
 
+/* ---- recordings ------------------------------------------------------ */
+
 static int
-check(struct check *c, const struct disks *disks, const char *name,
-      struct fault *fault)
+check_one(struct check *c, const char *name, struct fault *fault)
 {
-	const struct verify_hooks hooks = { found, progress, c, &c->heaps,
-					    &c->incomplete };
+	const struct verify_hooks hooks = { found, progress, c };
+	struct verify_report report;
 	struct recording *rec;
-	int wrong = recording_open(&rec, disks, name, fault);
+	int wrong = recording_open(&rec, c->disks, name, fault);
 
 	if (wrong < 0)
 		return wrong;
+	c->name = name;
 	progress_start(&c->progress);
-	wrong = verify(rec, disks, &hooks);
+	wrong = verify(rec, c->disks, &hooks, &report);
 	progress_hide(&c->progress);
 	if (wrong < 0) {
 		fault_set(fault, wrong, "io", "cannot verify %s", name);
 		fault_why(fault, "%s", strerror(-wrong));
 	} else {
-		print(c, rec, wrong);
-	}
-	if (wrong > 0) {
-		fault_set(fault, -EBADMSG, "io", "%s is not whole", name);
-		fault_why(fault, "%d thing%s wrong with it", wrong,
-			  wrong > 1 ? "s are" : " is");
-		fault_hint(fault,
-			   "spate recover %s mends what can be mended; spate "
-			   "export fills the rest",
-			   name);
+		c->parts++;
+		c->broken += wrong > 0;
+		c->wrong += (uint64_t)wrong;
+		if (c->cli->json)
+			sum_json(rec, &report, wrong);
+		else
+			sum_text(rec, &report, wrong);
 	}
 	recording_close(rec);
-	return wrong;
+	return wrong < 0 ? wrong : 0;
+}
+
+static bool
+is_part(const char *name, const char *base)
+{
+	size_t length = strlen(base);
+
+	return !strncmp(name, base, length) &&
+	       !strncmp(name + length, "_ds", 3);
+}
+
+/* `missing` says what it is without parts, too. */
+static int
+check_parts(struct check *c, const char *base, struct fault *fault)
+{
+	struct fault missing = *fault;
+	char **names = NULL;
+	size_t n = 0;
+	int err = recording_list(c->disks, &names, &n);
+
+	c->part = true;
+	for (size_t i = 0; !err && i < n; i++) {
+		if (is_part(names[i], base))
+			err = check_one(c, names[i], fault);
+	}
+	free(names);
+	if (!err && !c->parts) {
+		*fault = missing;
+		err = -ENOENT;
+	}
+	if (!err && c->cli->json) {
+		json_t *line =
+		    json_pack("{s:s s:i s:I}", "name", base, "parts",
+			      (int)c->parts, "wrong", (json_int_t)c->wrong);
+
+		cli_print_json(line);
+		json_decref(line);
+	}
+	return err;
+}
+
+static int
+conclude(const struct check *c, const char *name, struct fault *fault)
+{
+	if (!c->wrong)
+		return 0;
+	fault_set(fault, -EBADMSG, "io", "%s is not whole", name);
+	if (c->parts > 1)
+		fault_why(fault, "%u of its %u parts have something wrong",
+			  c->broken, c->parts);
+	else
+		fault_why(fault, "%" PRIu64 " thing%s wrong with it", c->wrong,
+			  c->wrong > 1 ? "s are" : " is");
+	fault_hint(fault,
+		   "spate recover %s mends what can be mended; spate export "
+		   "fills the rest",
+		   name);
+	return -EBADMSG;
 }
 
 static int
@@ -115,25 +257,29 @@ run(const struct cli *cli, const void *values, char **operand)
 {
 	struct check c = { .cli = cli,
 			   .progress = { .what = "verify",
+					 .bytes = true,
 					 .quiet = cli->quiet } };
 	struct disks disks;
 	struct fault fault;
-	int wrong = site_disks(cli, &disks, &fault);
+	int err = site_disks(cli, &disks, &fault);
 
 	(void)values;
-	if (wrong)
+	if (err)
 		return cli_fail(&fault);
-	c.found = json_array();
-	wrong = check(&c, &disks, *operand, &fault);
-	json_decref(c.found);
+	c.disks = &disks;
+	err = check_one(&c, *operand, &fault);
+	if (err == -ENOENT)
+		err = check_parts(&c, *operand, &fault);
+	if (!err)
+		err = conclude(&c, *operand, &fault);
 	disks_clear(&disks);
-	return wrong ? cli_fail(&fault) : CLI_DONE;
+	return err ? cli_fail(&fault) : CLI_DONE;
 }
 
 const struct command command_verify = {
 	.name = "verify",
 	.operands = "NAME",
-	.help = "Hold a recording's chunks against its indexes",
+	.help = "Read a recording back, against its indexes and checksums",
 	.least = 1,
 	.most = 1,
 	.eased = true,

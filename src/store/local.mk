@@ -54,5 +54,8 @@ libstore_a_SOURCES = \
 	%D%/sums.c %D%/sums.h \
 	%D%/stride.c %D%/stride.h \
 	%D%/verify.c %D%/verify.h \
-	%D%/verify_chunk.c %D%/verify_priv.h
+	%D%/verify_chunk.c %D%/verify_priv.h \
+	%D%/verify_item.c \
+	%D%/verify_read.c \
+	%D%/verify_tell.c
 STORE_LIBS = libstore.a $(BASE_LIBS)

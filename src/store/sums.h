@@ -32,7 +32,7 @@
 enum {
 	SUMS_HEAD = 32,
 	SUMS_CHECK = 4,
-	SUMS_QUANTUM = 4096, /* the shortest that is believed */
+	SUMS_QUANTUM = 512,  /* the shortest that is believed */
 	SUMS_MOST = 1 << 20, /* quanta of a block */
 };
 

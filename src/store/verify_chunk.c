@@ -18,48 +18,51 @@
 void
 verify_begin(struct check *c)
 {
+	struct verify_part *none = &c->part[c->disks->n];
 	struct fault fault;
 
-	if (c->rec->shape.store == HEAP_ROW &&
-	    recording_format(c->rec, &c->format, &fault)) {
-		c->format = NULL;
-		verify_found(c, "its heaps cannot be looked at: %s: %s",
-			     fault.what, fault.why);
-	}
+	if (c->rec->shape.store != HEAP_ROW ||
+	    !recording_format(c->rec, &c->format, &fault))
+		return;
+	c->format = NULL;
+	verify_say(none, VERIFY_CONTENTS,
+		   "its heaps cannot be looked at: %s: %s", fault.what,
+		   fault.why);
 }
 
 /* A row against its record. */
 static void
-hold(struct check *c, const struct index_record *r, const struct row *row,
-     const char *path)
+hold(struct verify_part *p, const struct index_record *r, const struct row *row)
 {
+	const char *path = verify_path(p);
+
 	if (row->bytes != r->bytes)
-		verify_found(c,
-			     "chunk %" PRIu64 " on %s: what is at byte %" PRIu64
-			     " is no whole packet of a heap",
-			     r->number, path, row->bytes);
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s: what is at byte %" PRIu64
+			   " is no whole packet of a heap",
+			   r->number, path, row->bytes);
 	else if (row->first != r->first)
-		verify_found(c,
-			     "chunk %" PRIu64 " on %s begins with heap %" PRIu64
-			     ", the index says %" PRIu64,
-			     r->number, path, row->first, r->first);
+		verify_say(p, VERIFY_INDEX,
+			   "chunk %" PRIu64 " on %s begins with heap %" PRIu64
+			   ", the index says %" PRIu64,
+			   r->number, path, row->first, r->first);
 	if (row->contradicted)
-		verify_found(c,
-			     "chunk %" PRIu64 " on %s: %" PRIu64 " packets "
-			     "contradict others of their heap",
-			     r->number, path, row->contradicted);
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s: %" PRIu64 " packets "
+			   "contradict others of their heap",
+			   r->number, path, row->contradicted);
 	if (row->packets > r->present)
-		verify_found(c,
-			     "chunk %" PRIu64 " on %s has %" PRIu64
-			     " packets of heaps, the index says that %" PRIu32
-			     " pieces came",
-			     r->number, path, row->packets, r->present);
+		verify_say(p, VERIFY_INDEX,
+			   "chunk %" PRIu64 " on %s has %" PRIu64
+			   " packets of heaps, the index says that %" PRIu32
+			   " pieces came",
+			   r->number, path, row->packets, r->present);
 }
 
 static void
-check_row(struct check *c, const struct recording_block *b)
+check_row(struct verify_part *p, const struct recording_block *b)
 {
-	const char *path = verify_path(c, (unsigned)b->disk);
+	const struct check *c = p->check;
 	struct row row = { 0 };
 	int fd, err;
 
@@ -70,13 +73,14 @@ check_row(struct check *c, const struct recording_block *b)
 	if (fd >= 0)
 		close(fd);
 	if (err) {
-		verify_found(c, "chunk %" PRIu64 " on %s cannot be read: %s",
-			     b->record.number, path, strerror(-err));
+		verify_say(p, VERIFY_UNREADABLE,
+			   "chunk %" PRIu64 " on %s cannot be read: %s",
+			   b->record.number, verify_path(p), strerror(-err));
 		return;
 	}
-	c->heaps += row.heaps;
-	c->incomplete += row.incomplete;
-	hold(c, &b->record, &row, path);
+	p->report.heaps += row.heaps;
+	p->report.incomplete += row.incomplete;
+	hold(p, &b->record, &row);
 }
 
 struct holes {
@@ -93,41 +97,75 @@ take_hole(void *arg, uint64_t at, uint64_t count)
 }
 
 static void
-check_cube(struct check *c, const struct recording_block *b)
+check_cube(struct verify_part *p, const struct recording_block *b)
 {
+	const struct check *c = p->check;
 	const struct index_record *r = &b->record;
-	const char *path = verify_path(c, (unsigned)b->disk);
+	const char *path = verify_path(p);
 	struct holes holes = { .bytes = r->bytes };
 
 	if (r->bytes % c->rec->shape.payload)
-		verify_found(c,
-			     "chunk %" PRIu64 " on %s is not whole items of "
-			     "%" PRIu32 " bytes",
-			     r->number, path, c->rec->shape.payload);
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s is not whole items of "
+			   "%" PRIu32 " bytes",
+			   r->number, path, c->rec->shape.payload);
 	if (!r->missing)
 		return;
 	if (recording_holes(c->rec, r->number, take_hole, &holes))
-		verify_found(c,
-			     "chunk %" PRIu64 " on %s lacks %" PRIu32
-			     " pieces, and the metadata there does not say "
-			     "where",
-			     r->number, path, r->missing);
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s lacks %" PRIu32
+			   " pieces, and the metadata there does not say "
+			   "where",
+			   r->number, path, r->missing);
 	else if (holes.outside)
-		verify_found(c,
-			     "chunk %" PRIu64 " on %s lacks pieces, and the "
-			     "metadata there says that it is at bytes which it "
-			     "does not have",
-			     r->number, path);
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s lacks pieces, and the "
+			   "metadata there says that it is at bytes which it "
+			   "does not have",
+			   r->number, path);
+}
+
+static void
+look_into(struct verify_part *p, const struct recording_block *b)
+{
+	switch (p->check->rec->shape.store) {
+	case HEAP_ROW: check_row(p, b); break;
+	case HEAP_CUBE: check_cube(p, b); break;
+	default: break;
+	}
+}
+
+/* What is not there of it, if anything. */
+static void
+length_say(struct verify_part *p, const struct recording_block *b, size_t place,
+	   uint64_t there)
+{
+	struct verify_item *i = verify_add(p, VERIFY_LENGTH, b, place);
+
+	i->at = there < b->record.bytes ? there : b->record.bytes;
+	i->bytes = b->record.bytes - i->at;
+	i->there = there;
 }
 
 void
-verify_chunk(struct check *c, const struct recording_block *b)
+verify_chunk(struct verify_part *p, const struct recording_block *b,
+	     size_t place)
 {
-	switch (c->rec->shape.store) {
-	case HEAP_ROW: check_row(c, b); break;
-	case HEAP_CUBE: check_cube(c, b); break;
-	default: break;
+	int64_t there = recording_chunk_bytes(p->check->rec, b);
+
+	if (there == -ENOENT) {
+		verify_add(p, VERIFY_MISSING, b, place);
+		return;
 	}
+	if (there < 0) {
+		verify_add(p, VERIFY_UNREADABLE, b, place)->err = (int)there;
+		return;
+	}
+	if ((uint64_t)there == b->record.bytes)
+		look_into(p, b);
+	else
+		length_say(p, b, place, (uint64_t)there);
+	verify_read(p, b, place, (uint64_t)there);
 }
 
 /* Rows count by steps of which nothing here knows. */
@@ -135,6 +173,7 @@ void
 verify_order(struct check *c)
 {
 	const struct recording *rec = c->rec;
+	struct verify_part *none = &c->part[c->disks->n];
 	size_t placed = rec->from[rec->facts.subs];
 
 	for (size_t i = 1; i < placed && rec->shape.store != HEAP_ROW; i++) {
@@ -148,8 +187,9 @@ verify_order(struct check *c)
 		    b->record.first >=
 			last->record.first + last->bytes / rec->shape.payload)
 			continue;
-		verify_found(
-		    c, "block %" PRIu64 " begins before block %" PRIu64 " ends",
-		    b->record.number, last->record.number);
+		verify_say(none, VERIFY_INDEX,
+			   "block %" PRIu64 " begins before block %" PRIu64
+			   " ends",
+			   b->record.number, last->record.number);
 	}
 }

@@ -391,6 +391,13 @@ tests_unit_test_loss_SOURCES = %D%/test_loss.c %D%/suite.h \
 tests_unit_test_loss_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_loss_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_verify_sums
+TESTS += tests/unit/test_verify_sums
+tests_unit_test_verify_sums_SOURCES = %D%/test_verify_sums.c %D%/suite.h \
+	%D%/made.h %D%/made_row.h %D%/scratch.h
+tests_unit_test_verify_sums_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_verify_sums_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_cube
 TESTS += tests/unit/test_cube
 tests_unit_test_cube_SOURCES = %D%/test_cube.c %D%/suite.h \

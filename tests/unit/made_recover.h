@@ -36,13 +36,14 @@ static inline void
 is_whole(uint64_t packets)
 {
 	struct verify_hooks hooks = { 0 };
+	struct verify_report verified;
 	struct recording *rec;
 
 	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
 	ck_assert_int_eq(recording_facts(rec)->state, RECORDING_COMPLETE);
 	ck_assert_uint_eq(recording_facts(rec)->packets, packets);
 	ck_assert_ptr_nonnull(recording_facts(rec)->tail);
-	ck_assert_int_eq(verify(rec, &m.disks, &hooks), 0);
+	ck_assert_int_eq(verify(rec, &m.disks, &hooks, &verified), 0);
 	recording_close(rec);
 
 	sentences = 0;

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks from nowhere to the disks: what scripts/bench measures of the
+ * recorder behind its receivers.  The blocks are full, and go through the
+ * queue, the writers and the index as the daemon's do.
+ *
+ *   write_loop [-w WRITER] [-b BLOCK_MIB] [-t TOTAL_MIB] [-c] [-k MIB] FOLDER..
+ *
+ *   -c  takes checksums, on the writers' threads: the blocks' memory was in
+ *       no receiver's cache
+ *   -k  the last disk answers EIO once so many MiB were handed on in all
+ *
+ * The recording is named bench.  It prints one JSON line: bytes, seconds from
+ * the first block to the last index, cpu_s of the whole process in that time
+ * but the thread that makes the blocks, lost_packets, and for each disk its
+ * path, way, bytes written, state, p99_s of a block.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/module.h"
+#include "flow/output.h"
+#include "flow/pool.h"
+#include "flow/writer.h"
+#include "store/meta.h"
+
+enum { PAYLOAD = 8192, MOST = 64, FILES = 512 };
+
+static const char name[] = "bench";
+
+struct loop {
+	const char *writer;
+	uint64_t block_bytes, total, kill;
+	bool sums;
+	struct disk disk[MOST];
+	struct writer *w[MOST];
+	unsigned disks;
+
+	struct pool *pool;
+	struct stock *stock;
+	struct queue *queue;
+	struct output *output;
+	struct format_shape shape;
+	struct writer_way way[2];
+	unsigned ways;
+	uint64_t made; /* bytes */
+};
+
+static void
+die(const char *what, int err)
+{
+	fprintf(stderr, "write_loop: %s: %s\n", what, strerror(-err));
+	exit(1);
+}
+
+static void
+check(const char *what, int err)
+{
+	if (err < 0)
+		die(what, err);
+}
+
+static void
+changed(void *arg)
+{
+	(void)arg;
+}
+
+/* ---- a disk that dies ------------------------------------------------ */
+
+static struct write_ops healthy;
+static char doomed[PATH_MAX];
+static _Atomic bool dead;
+
+static bool
+is_doomed(int fd)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof path - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	return !strncmp(path, doomed, strlen(doomed));
+}
+
+static enum write_answer
+dying_submit(struct write_state *state, struct write_request *r)
+{
+	if (!dead || !is_doomed(r->fd))
+		return healthy.submit(state, r);
+	r->result = -EIO;
+	return WRITE_DONE;
+}
+
+static void
+death_prepare(struct loop *l, const struct write_ops **ops)
+{
+	static struct write_ops dying;
+
+	if (!l->kill)
+		return;
+	if (!realpath(l->disk[l->disks - 1].path, doomed))
+		die("the last folder", -errno);
+	healthy = dying = **ops;
+	dying.submit = dying_submit;
+	*ops = &dying;
+}
+
+/* ---- what stands around the writers ---------------------------------- */
+
+static void
+ways_open(struct loop *l)
+{
+	const struct write_ops *ops;
+	struct fault fault;
+
+	if (module_write(l->writer, &ops, &fault) < 0) {
+		fprintf(stderr, "write_loop: %s\n", fault.what);
+		exit(1);
+	}
+	death_prepare(l, &ops);
+	l->way[l->ways++] =
+	    (struct writer_way){ ops, calloc(1, ops->head.options_bytes + 1) };
+}
+
+static void
+blocks_open(struct loop *l, struct geometry *g)
+{
+	struct stock_args args = { .blocks = 2 * l->disks + 4,
+				   .slot_bytes = PAYLOAD };
+	struct fault fault;
+
+	check("geometry", geometry_make(g, PAYLOAD, 1, l->block_bytes));
+	args.slots = g->slots;
+	args.quantum = l->sums ? BLOCK_QUANTUM : 0;
+	if (pool_make(&l->pool, pool_need(&args), &fault) < 0 ||
+	    pool_borrow(l->pool, &l->stock, &args, &fault) < 0) {
+		fprintf(stderr, "write_loop: %s\n", fault.what);
+		exit(1);
+	}
+	check("queue", queue_make(&l->queue, args.blocks));
+}
+
+static void
+output_open(struct loop *l, const struct geometry *g)
+{
+	const char *path[MOST];
+	const struct format_ops *format;
+	struct meta_head head = { .name = name,
+				  .stream = name,
+				  .format = "raw",
+				  .extension = "raw",
+				  .shape = &l->shape,
+				  .geometry = g,
+				  .disks = path,
+				  .disks_n = l->disks };
+	struct output_args args = { .name = name,
+				    .queue = l->queue,
+				    .disks = l->disks,
+				    .durable = 5000000000,
+				    .changed = changed,
+				    .shape = &l->shape };
+	struct fault fault;
+	char why[160];
+	json_t *line;
+
+	for (unsigned i = 0; i < l->disks; i++)
+		path[i] = l->disk[i].path;
+	l->shape = (struct format_shape){ .payload = PAYLOAD };
+	check("format raw", module_format("raw", &format, &fault));
+	check("shape", format->shape(&l->shape, why, sizeof why));
+	args.format = format;
+	args.head = line = meta_head(&head);
+	check("output", output_make(&l->output, &args));
+	json_decref(line);
+}
+
+static void
+errands_wait(struct loop *l)
+{
+	while (atomic_load_explicit(&l->output->errands, memory_order_acquire))
+		usleep(1000);
+}
+
+static void
+writers_start(struct loop *l)
+{
+	struct writer_args args = { .queue = l->queue,
+				    .way = l->way,
+				    .ways = l->ways,
+				    .files = FILES / l->disks,
+				    .changed = changed };
+
+	atomic_store(&l->output->errands, l->disks);
+	for (args.number = 0; args.number < l->disks; args.number++) {
+		args.disk = &l->disk[args.number];
+		check("writer", writer_start(&l->w[args.number], &args));
+		check("begin", writer_begin(l->w[args.number], l->output));
+	}
+	errands_wait(l);
+}
+
+/* ---- the run --------------------------------------------------------- */
+
+static void
+block_put(struct loop *l, struct block *b)
+{
+	memset(b->present, 0xff, b->slots / 8);
+	for (uint32_t i = b->slots / 64 * 64; i < b->slots; i++)
+		b->present[i / 64] |= UINT64_C(1) << i % 64;
+	b->used = b->filled = b->slots;
+	b->first = l->made / PAYLOAD;
+	b->first_ns = b->last_ns = clock_now();
+	block_close(b);
+	l->made += (uint64_t)b->slots * PAYLOAD;
+	output_put(l->output, b);
+	if (l->kill && l->made >= l->kill)
+		dead = true;
+}
+
+static void
+blocks_make(struct loop *l)
+{
+	while (l->made < l->total) {
+		struct block *b = stock_take(l->stock, 0);
+
+		if (b)
+			block_put(l, b);
+		else
+			usleep(1000);
+	}
+	while (
+	    atomic_load_explicit(&l->output->in_flight, memory_order_acquire))
+		usleep(1000);
+}
+
+static void
+writers_end(struct loop *l)
+{
+	struct index_record end = {
+		.number = atomic_load(&l->output->records),
+		.first = atomic_load(&l->output->packets),
+		.kind = INDEX_END,
+	};
+
+	atomic_store(&l->output->errands, l->disks);
+	for (unsigned i = 0; i < l->disks; i++)
+		check("end", writer_end(l->w[i], l->output, &end,
+					json_pack("{s:{s:s}}", "end", "reason",
+						  "bench")));
+	errands_wait(l);
+}
+
+static double
+cpu_of(int who)
+{
+	struct rusage u;
+
+	getrusage(who, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static double
+cpu(void)
+{
+	return cpu_of(RUSAGE_SELF) - cpu_of(RUSAGE_THREAD);
+}
+
+static void
+disks_tell(struct loop *l)
+{
+	static const char *const state[] = {
+		[WRITER_IDLE] = "idle",	      [WRITER_WRITING] = "writing",
+		[WRITER_FULL] = "full",	      [WRITER_FAILED] = "failed",
+		[WRITER_MISSING] = "missing",
+	};
+
+	printf(",\"disks\":[");
+	for (unsigned i = 0; i < l->disks; i++) {
+		struct writer_facts f;
+
+		writer_facts(l->w[i], &f);
+		printf("%s{\"path\":\"%s\",\"way\":\"%s\",\"written\":%llu,"
+		       "\"state\":\"%s\",\"p99_s\":%.4f}",
+		       i ? "," : "", l->disk[i].path, f.way ? f.way : "",
+		       (unsigned long long)f.written, state[f.state],
+		       (double)f.latency_p99 / 1e9);
+	}
+	puts("]}");
+}
+
+static void
+run(struct loop *l)
+{
+	int64_t start = clock_steady();
+	double before = cpu(), used;
+
+	blocks_make(l);
+	writers_end(l);
+	used = cpu() - before;
+	printf("{\"bytes\":%llu,\"seconds\":%.4f,\"cpu_s\":%.4f,"
+	       "\"lost_packets\":%llu",
+	       (unsigned long long)atomic_load(&l->output->bytes),
+	       (double)(clock_steady() - start) / 1e9, used,
+	       (unsigned long long)atomic_load(&l->output->lost_packets));
+	disks_tell(l);
+}
+
+static void
+finish(struct loop *l)
+{
+	queue_drain(l->queue);
+	for (unsigned i = 0; i < l->disks; i++)
+		writer_stop(l->w[i]);
+	output_drop(l->output);
+	queue_free(l->queue);
+	stock_return(l->stock);
+	pool_free(l->pool);
+}
+
+static uint64_t
+mib(const char *text)
+{
+	return strtoull(text, NULL, 10) << 20;
+}
+
+static bool
+arguments(struct loop *l, int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "w:b:t:ck:")) != -1) {
+		switch (c) {
+		case 'w': l->writer = optarg; break;
+		case 'b': l->block_bytes = mib(optarg); break;
+		case 't': l->total = mib(optarg); break;
+		case 'c': l->sums = true; break;
+		case 'k': l->kill = mib(optarg); break;
+		default: return false;
+		}
+	}
+	for (; optind < argc && l->disks < MOST; optind++)
+		l->disk[l->disks++] = (struct disk){ .path = argv[optind],
+						     .fd = -1,
+						     .reserve_asked = 1 };
+	return l->disks && l->block_bytes;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct loop l = { .writer = "uring",
+			  .block_bytes = 64 << 20,
+			  .total = 1 << 30 };
+	struct geometry geometry;
+
+	if (!arguments(&l, argc, argv)) {
+		fprintf(stderr, "usage: write_loop [-w WRITER] [-b MIB] "
+				"[-t MIB] [-c] [-k MIB] FOLDER..\n");
+		return 2;
+	}
+	log_level_set(LOG_WARN);
+	blocks_open(&l, &geometry);
+	ways_open(&l);
+	output_open(&l, &geometry);
+	writers_start(&l);
+	run(&l);
+	finish(&l);
+	return 0;
+}
