@@ -4,6 +4,10 @@
  * handed to it is in the file, wherever in the file, in whatever order, and
  * what it cannot write is -errno.  null stores nothing, and says so.
  */
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+
 #include "contract/write_bench.h"
 
 /* ---- promises -------------------------------------------------------- */
@@ -110,10 +114,63 @@ lets_go_of_a_file(const struct write_ops *ops)
 	bench_close(&b);
 }
 
+enum { REQUEST = 1 << 20, REQUESTS = 48 };
+
+/* Bytes of the file that are in the page cache. */
+static size_t
+cached(int fd)
+{
+	size_t pages = (size_t)REQUEST * REQUESTS / PAGE, n = 0;
+	unsigned char in[(size_t)REQUEST * REQUESTS / PAGE];
+	void *map = mmap(NULL, pages * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	ck_assert_int_eq(mincore(map, pages * PAGE, in), 0);
+	munmap(map, pages * PAGE);
+	for (size_t i = 0; i < pages; i++)
+		n += in[i] & 1;
+	return n * PAGE;
+}
+
+/* Where files go through the page cache, at most two requests are dirty at a
+ * time, and what is written does not stay; some is still in the lists of
+ * another CPU.  On a tmpfs the cache is all there is. */
+static void
+leaves_little_in_the_cache(const struct write_ops *ops)
+{
+	uint8_t *large = calloc(1, REQUEST);
+	struct statfs fs;
+	struct bench b;
+	int fd;
+
+	ck_assert_int_eq(statfs(scratch.path, &fs), 0);
+	bench_open(&b, ops);
+	fd = open(scratch_path(&scratch, "large"), O_CREAT | O_RDWR, 0600);
+	ck_assert_int_eq(ftruncate(fd, (off_t)REQUEST * REQUESTS), 0);
+	for (uint64_t i = 0; !open_flags(&b) && stores(&b) && i < REQUESTS;
+	     i++) {
+		struct write_request r = { .fd = fd,
+					   .data = large,
+					   .bytes = REQUEST,
+					   .offset = i * REQUEST };
+
+		write_one(&b, &r);
+		ck_assert_int_eq(r.result, REQUEST);
+		if (fs.f_type != TMPFS_MAGIC && i % 8 == 7)
+			ck_assert_uint_le(cached(fd), 4 * (size_t)REQUEST);
+	}
+	file_close(&b, fd);
+	bench_close(&b);
+	unlink(scratch_path(&scratch, "large"));
+	free(large);
+}
+
 CONTRACT(is_complete)
 CONTRACT(writes_what_it_is_given)
 CONTRACT(says_what_went_wrong)
 CONTRACT(lets_go_of_a_file)
+CONTRACT(leaves_little_in_the_cache)
 
 SUITE("write contract", plugin_is_complete, plugin_writes_what_it_is_given,
-      plugin_says_what_went_wrong, plugin_lets_go_of_a_file)
+      plugin_says_what_went_wrong, plugin_lets_go_of_a_file,
+      plugin_leaves_little_in_the_cache)
