@@ -12,6 +12,7 @@ EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py \
 
 FLOW_TESTS = \
 	%D%/record_raw.sh \
+	%D%/record_ways.sh \
 	%D%/record_cube.sh \
 	%D%/record_spead.sh \
 	%D%/record_vdif.sh \
