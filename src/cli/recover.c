@@ -8,43 +8,62 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/site.h"
 #include "store/recording.h"
 #include "store/recover.h"
 
+struct recover_options {
+	bool dry_run;
+};
+
 struct mend {
 	const struct cli *cli;
+	const struct recover_options *options;
+	struct progress progress;
 	const char *name;
 };
 
 static void
 say(void *arg, const char *sentence)
 {
-	const struct mend *m = arg;
+	struct mend *m = arg;
 
-	if (!m->cli->json && !m->cli->quiet)
-		printf("%s: %s\n", m->name, sentence);
+	if (m->cli->json || m->cli->quiet)
+		return;
+	progress_hide(&m->progress);
+	printf("%s: %s\n", m->name, sentence);
 }
 
 static void
-print_json(const char *name, const struct recover_report *r)
+progress(void *arg, uint64_t done, uint64_t of)
 {
-	json_t *line =
-	    json_pack("{s:s s:i s:i s:i s:i s:i s:I s:I s:I s:b}", "name", name,
-		      "indexed", r->indexed, "rebuilt", r->rebuilt, "empty",
-		      r->empty, "unplaced", r->unplaced, "lost", r->lost,
-		      "torn", (json_int_t)r->torn, "cut", (json_int_t)r->cut,
-		      "packets", (json_int_t)r->packets, "closed", r->closed);
+	struct mend *m = arg;
+
+	m->progress.total = of;
+	progress_show(&m->progress, done);
+}
+
+static void
+print_json(const struct mend *m, const struct recover_report *r)
+{
+	json_t *line = json_pack(
+	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:I s:I s:I s:b}", "name",
+	    m->name, "dry_run", m->options->dry_run, "indexed", r->indexed,
+	    "rebuilt", r->rebuilt, "empty", r->empty, "unplaced", r->unplaced,
+	    "lost", r->lost, "aside", r->aside, "torn", (json_int_t)r->torn,
+	    "cut", (json_int_t)r->cut, "packets", (json_int_t)r->packets,
+	    "closed", r->closed);
 
 	cli_print_json(line);
 	json_decref(line);
 }
 
 static void
-print_text(const char *name, const struct recover_report *r)
+print_text(const char *name, const struct recover_report *r, bool dry_run)
 {
 	if (!r->rebuilt && !r->empty && !r->torn && !r->cut && !r->closed &&
-	    !r->unplaced) {
+	    !r->unplaced && !r->aside) {
 		printf("%s: there was nothing to do\n", name);
 		return;
 	}
@@ -53,24 +72,39 @@ print_text(const char *name, const struct recover_report *r)
 	       name, r->packets, r->indexed, r->rebuilt);
 	if (r->lost)
 		printf(", %u are lost", r->lost);
+	if (r->aside)
+		printf(", %u were there twice", r->aside);
 	if (r->unplaced)
 		printf(", %u are left, of unknown substreams", r->unplaced);
+	if (dry_run)
+		printf("; nothing was done yet, this was a dry run");
 	putchar('\n');
 }
 
 static int
-mend(const struct cli *cli, const struct disks *disks, const char *name)
+mend(struct mend *m, const struct disks *disks, const char *name)
 {
+	struct recover_args args = { .dry_run = m->options->dry_run,
+				     .say = say,
+				     .progress = progress,
+				     .arg = m };
 	struct recover_report report = { 0 };
-	struct mend m = { cli, name };
 	struct fault fault;
+	int err;
 
-	if (recover(disks, name, &report, say, &m, &fault) < 0)
+	m->name = name;
+	m->progress = (struct progress){ .what = "recover",
+					 .bytes = true,
+					 .quiet = m->cli->quiet };
+	progress_start(&m->progress);
+	err = recover(disks, name, &args, &report, &fault);
+	progress_hide(&m->progress);
+	if (err < 0)
 		return cli_fail(&fault);
-	if (cli->json)
-		print_json(name, &report);
+	if (m->cli->json)
+		print_json(m, &report);
 	else
-		print_text(name, &report);
+		print_text(name, &report, args.dry_run);
 	return CLI_DONE;
 }
 
@@ -91,7 +125,7 @@ is_needed(const struct disks *disks, const char *name)
 }
 
 static int
-mend_all(const struct cli *cli, const struct disks *disks)
+mend_all(struct mend *m, const struct disks *disks)
 {
 	int status = CLI_DONE, err;
 	char **names = NULL;
@@ -108,10 +142,10 @@ mend_all(const struct cli *cli, const struct disks *disks)
 		if (!is_needed(disks, names[i]))
 			continue;
 		mended++;
-		if (mend(cli, disks, names[i]) != CLI_DONE)
+		if (mend(m, disks, names[i]) != CLI_DONE)
 			status = CLI_FAILED;
 	}
-	if (!mended && !cli->json && !cli->quiet)
+	if (!mended && !m->cli->json && !m->cli->quiet)
 		printf("none of %zu recordings was interrupted\n", n);
 	free(names);
 	return status;
@@ -120,26 +154,34 @@ mend_all(const struct cli *cli, const struct disks *disks)
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
+	struct mend m = { .cli = cli, .options = values };
 	struct disks disks;
 	struct fault fault;
 	int status;
 
-	(void)values;
 	if (site_disks(cli, &disks, &fault) < 0)
 		return cli_fail(&fault);
 	if (*operand)
-		status = mend(cli, &disks, *operand);
+		status = mend(&m, &disks, *operand);
 	else
-		status = mend_all(cli, &disks);
+		status = mend_all(&m, &disks);
 	disks_clear(&disks);
 	return status;
 }
+
+static const struct args_option options[] = {
+	{ "dry-run", 'n', ARGS_FLAG, offsetof(struct recover_options, dry_run),
+	  NULL, "say what would be done, and do nothing" },
+	{ .name = NULL },
+};
 
 const struct command command_recover = {
 	.name = "recover",
 	.operands = "[NAME]",
 	.help = "Make recordings whole that a crash left behind",
 	.most = 1,
+	.options = options,
+	.bytes = sizeof(struct recover_options),
 	.eased = true,
 	.run = run,
 };

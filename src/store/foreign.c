@@ -71,13 +71,29 @@ by_number(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
+static int
+add_double(struct foreign *f, const struct foreign_piece *out,
+	   const struct foreign_piece *kept)
+{
+	struct foreign_double *grown =
+	    realloc(f->twin, (f->twins + 1) * sizeof *grown);
+
+	if (!grown)
+		return -ENOMEM;
+	f->twin = grown;
+	f->twin[f->twins++] =
+	    (struct foreign_double){ out->file, out->disk, kept->disk };
+	return 0;
+}
+
 /* The longer one stays, or the first. */
-static void
+static int
 drop_doubles(const struct recording *rec, struct foreign *f)
 {
 	size_t kept = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < f->pieces; i++) {
+	for (size_t i = 0; i < f->pieces && !err; i++) {
 		struct foreign_piece *p = &f->piece[i];
 		struct foreign_piece *last = kept ? &f->piece[kept - 1] : NULL;
 
@@ -92,10 +108,15 @@ drop_doubles(const struct recording *rec, struct foreign *f)
 			     rec->disks->disk[p->disk].path,
 			     p->stored > last->stored ? "second, longer"
 						      : "first");
-		if (p->stored > last->stored)
+		if (p->stored > last->stored) {
+			err = add_double(f, last, p);
 			*last = *p;
+		} else {
+			err = add_double(f, p, last);
+		}
 	}
 	f->pieces = kept;
+	return err;
 }
 
 /* Numbers up to some times as many as there are blocks can be: most disks may
@@ -118,13 +139,16 @@ correct_numbers(struct foreign *f)
 	}
 }
 
-void
+int
 foreign_settle(const struct recording *rec, struct foreign *f)
 {
+	int err;
+
 	if (f->pieces)
 		qsort(f->piece, f->pieces, sizeof *f->piece, by_number);
-	drop_doubles(rec, f);
+	err = drop_doubles(rec, f);
 	correct_numbers(f);
+	return err;
 }
 
 /* ---- records and head --------------------------------------------------- */
@@ -190,7 +214,7 @@ add_origin(json_t *head, const struct foreign *f)
 {
 	int err = json_object_set_new(head, "made_by", json_string(f->made_by));
 
-	if (!err && (f->form.prefix || f->cfg.there))
+	if (!err)
 		err = json_object_set_new(
 		    head, "stored",
 		    json_pack("{s:I, s:I}", "packet",
@@ -261,8 +285,9 @@ foreign_open(struct recording *rec)
 		err = foreign_find(rec, f);
 	if (err)
 		return err;
-	foreign_settle(rec, f);
-	err = foreign_learn(rec, f);
+	err = foreign_settle(rec, f);
+	if (!err)
+		err = foreign_learn(rec, f);
 	if (!err && f->kind == FOREIGN_SINGLE)
 		err = foreign_single(rec, f);
 	if (!err)
@@ -276,8 +301,27 @@ foreign_close(struct foreign *f)
 	if (!f)
 		return;
 	json_decref(f->notes);
+	free(f->twin);
 	free(f->piece);
 	free(f);
+}
+
+bool
+foreign_chunked(const struct foreign *f)
+{
+	return f->kind == FOREIGN_CHUNKS;
+}
+
+size_t
+foreign_doubles(const struct foreign *f)
+{
+	return f->twins;
+}
+
+struct foreign_double
+foreign_double(const struct foreign *f, size_t i)
+{
+	return f->twin[i];
 }
 
 const json_t *

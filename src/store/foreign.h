@@ -47,6 +47,17 @@ int foreign_chunk(const struct recording *rec, uint64_t number,
 /* The bytes of data that can be there now, or -errno. */
 int64_t foreign_chunk_bytes(const struct recording *rec, uint64_t number);
 
+/* Is each block a file of its own? */
+bool foreign_chunked(const struct foreign *f);
+
+/* Chunks that are not used, since another disk has one of the number. */
+struct foreign_double {
+	uint64_t number; /* in the file's name */
+	unsigned disk, kept;
+};
+size_t foreign_doubles(const struct foreign *f);
+struct foreign_double foreign_double(const struct foreign *f, size_t i);
+
 /* Sentences about what is wrong with it; borrowed. */
 const json_t *foreign_notes(const struct foreign *f);
 

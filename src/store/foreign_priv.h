@@ -37,6 +37,8 @@ struct foreign {
 	uint64_t full_bytes; /* stored in a full block */
 	struct foreign_piece *piece;
 	size_t pieces;
+	struct foreign_double *twin;
+	size_t twins;
 	json_t *notes;
 	/* What packets say. */
 	const struct format_ops *format; /* NULL: of nothing that is known */
@@ -79,7 +81,7 @@ int foreign_sg(struct recording *rec, struct foreign *f);
 
 /* Sorts the pieces, settles which of two of a number stays, and gives them
  * numbers that can be. */
-void foreign_settle(const struct recording *rec, struct foreign *f);
+int foreign_settle(const struct recording *rec, struct foreign *f);
 
 /* Learns the format, and measures the pieces; those without a packet go. */
 int foreign_learn(const struct recording *rec, struct foreign *f);

@@ -201,6 +201,18 @@ layout_removing(char *file, const char *name)
 	return file;
 }
 
+const char *
+layout_aside(char *file, const char *name, uint64_t number, unsigned n)
+{
+	int length =
+	    snprintf(file, LAYOUT_FILE, "%s.%08" PRIu64 ".aside", name, number);
+
+	if (n && length < LAYOUT_FILE)
+		snprintf(file + length, (size_t)(LAYOUT_FILE - length), "%u",
+			 n);
+	return file;
+}
+
 bool
 layout_chunk_number(const char *file, const char *name, uint64_t *number)
 {

@@ -84,6 +84,12 @@ const char *layout_protect(char *file, const char *name);
 /* Stands there from before the first file is removed until after the last. */
 const char *layout_removing(char *file, const char *name);
 
+/* What a second chunk of a number is called, which readers do not look at;
+ * `n` below LAYOUT_ASIDES where others have that name. */
+enum { LAYOUT_ASIDES = 100 };
+const char *layout_aside(char *file, const char *name, uint64_t number,
+			 unsigned n);
+
 /* The other way: is this file a chunk of `name`, and which? */
 bool layout_chunk_number(const char *file, const char *name, uint64_t *number);
 

@@ -45,10 +45,14 @@ libstore_a_SOURCES = \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_chunk.c %D%/recover_priv.h \
 	%D%/recover_find.c \
+	%D%/recover_foreign.c \
 	%D%/recover_heaps.c \
+	%D%/recover_index.c \
 	%D%/recover_place.c \
 	%D%/removal.c %D%/removal.h \
 	%D%/removal_run.c %D%/removal_priv.h \
+	%D%/recover_sums.c \
+	%D%/recover_twins.c \
 	%D%/row.c %D%/row.h \
 	%D%/sg.c %D%/sg.h \
 	%D%/sums.c %D%/sums.h \

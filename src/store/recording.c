@@ -395,10 +395,10 @@ recording_chunk_bytes(const struct recording *rec,
 	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
 		    AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (rec->stored)
-		return st.st_size / rec->stored * rec->shape.payload;
-	if (!layout_map_shared(&rec->map))
+	if (!layout_map_shared(&rec->map) && !rec->stored)
 		return st.st_size;
 	bytes = (uint64_t)st.st_size > b->at ? (uint64_t)st.st_size - b->at : 0;
+	if (rec->stored) /* what is behind them may be packets too */
+		bytes = bytes / rec->stored * rec->shape.payload;
 	return (int64_t)(bytes < b->record.bytes ? bytes : b->record.bytes);
 }

@@ -37,12 +37,12 @@ rescue_say(const struct rescue *r, const char *format, ...)
 	char sentence[512];
 	va_list args;
 
-	if (!r->say)
+	if (!r->args->say)
 		return;
 	va_start(args, format);
 	vsnprintf(sentence, sizeof sentence, format, args);
 	va_end(args);
-	r->say(r->arg, sentence);
+	r->args->say(r->args->arg, sentence);
 }
 
 int
@@ -54,119 +54,6 @@ rescue_open(const struct rescue *r, unsigned disk, const char *file, int flags)
 }
 
 static int
-put(int fd, const void *data, size_t bytes, uint64_t offset)
-{
-	const char *at = data;
-
-	while (bytes) {
-		ssize_t done = pwrite(fd, at, bytes, (off_t)offset);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		at += done;
-		bytes -= (size_t)done;
-		offset += (uint64_t)done;
-	}
-	return 0;
-}
-
-static int
-put_line(int fd, const json_t *line, uint64_t *offset)
-{
-	char *text = json_dumps(line, JSON_COMPACT);
-	size_t length;
-	int err;
-
-	if (!text)
-		return -ENOMEM;
-	length = strlen(text);
-	text[length++] = '\n'; /* in place of the 0 */
-	err = put(fd, text, length, *offset);
-	*offset += length;
-	free(text);
-	return err;
-}
-
-/* meta_bytes ends at the last whole line; what is behind it was torn. */
-int
-rescue_note(const struct rescue *r, unsigned disk, const json_t *line)
-{
-	struct recording_part *part = &r->rec->part[disk];
-	char file[LAYOUT_FILE];
-	int fd, err = 0;
-
-	fd = rescue_open(r, disk, layout_meta(file, r->rec->name),
-			 O_WRONLY | O_CREAT);
-	if (fd < 0)
-		return fd;
-	if (ftruncate(fd, (off_t)part->meta_bytes) < 0)
-		err = -errno;
-	if (!err && !part->meta_bytes)
-		err = put_line(fd, r->rec->head, &part->meta_bytes);
-	if (!err)
-		err = put_line(fd, line, &part->meta_bytes);
-	if (!err && fdatasync(fd) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-/* A reader asks for the lock for a moment only: ask again for a while. */
-static int
-lock(int fd)
-{
-	enum { TRIES = 20, WAIT_US = 10000 };
-
-	for (int i = 0; i < TRIES; i++) {
-		if (!flock(fd, LOCK_EX | LOCK_NB))
-			return 0;
-		if (errno != EWOULDBLOCK)
-			return -errno;
-		usleep(WAIT_US);
-	}
-	return -EBUSY;
-}
-
-static int
-lock_disk(struct rescue *r, unsigned disk)
-{
-	char file[LAYOUT_FILE];
-	int fd = rescue_open(r, disk, layout_index(file, r->rec->name),
-			     O_RDWR | O_CREAT);
-
-	if (fd < 0)
-		return fd;
-	r->index[disk] = fd;
-	return lock(fd);
-}
-
-/* Behind the last record, where an end record may be: it comes again. */
-static int
-add_record(struct rescue *r, unsigned disk, const struct index_record *record)
-{
-	struct recording_part *part = &r->rec->part[disk];
-	uint64_t end = part->index_bytes;
-	uint8_t raw[INDEX_BYTES];
-	int err;
-
-	if (part->ended) {
-		end -= INDEX_BYTES;
-		if (ftruncate(r->index[disk], (off_t)end) < 0)
-			return -errno;
-		part->ended = false;
-	}
-	index_pack(raw, record);
-	err = put(r->index[disk], raw, sizeof raw, end);
-	if (!err && fdatasync(r->index[disk]) < 0)
-		err = -errno;
-	if (!err)
-		part->index_bytes = end + sizeof raw;
-	return err;
-}
-
-static int
 rebuild(struct rescue *r, const struct orphan *o)
 {
 	struct index_record record;
@@ -174,7 +61,8 @@ rebuild(struct rescue *r, const struct orphan *o)
 
 	if (err)
 		return err < 0 ? err : 0;
-	err = add_record(r, o->disk, &record);
+	rescue_add_sum(r, o, &record);
+	err = rescue_add(r, o->disk, &record);
 	if (!err)
 		err = rescue_know(r, &record);
 	if (err)
@@ -191,21 +79,17 @@ rebuild(struct rescue *r, const struct orphan *o)
 static int
 rebuild_all(struct rescue *r)
 {
-	const struct orphan *last = NULL;
+	const struct recover_args *args = r->args;
+	uint64_t done = 0, all = 0;
 	int err = 0;
 
+	for (size_t i = 0; i < r->orphans; i++)
+		all += r->orphan[i].bytes;
 	for (size_t i = 0; i < r->orphans && !err; i++) {
-		const struct orphan *o = &r->orphan[i];
-
-		if (last && last->number == o->number)
-			rescue_say(r,
-				   "chunk %" PRIu64 " on %s is left alone: "
-				   "%s has a longer one",
-				   o->number, r->disks->disk[o->disk].path,
-				   r->disks->disk[last->disk].path);
-		else
-			err = rebuild(r, o);
-		last = o;
+		err = rebuild(r, &r->orphan[i]);
+		done += r->orphan[i].bytes;
+		if (args->progress)
+			args->progress(args->arg, done, all);
 	}
 	return err;
 }
@@ -260,7 +144,7 @@ close_disk(struct rescue *r, unsigned disk, const struct index_record *end,
 	if (!err && fsync(r->rec->part[disk].dir) < 0)
 		err = -errno;
 	if (!err)
-		err = add_record(r, disk, end);
+		err = rescue_add(r, disk, end);
 	if (err)
 		return err;
 	r->report->closed = true;
@@ -283,8 +167,8 @@ close_all(struct rescue *r)
 	return err;
 }
 
-static int
-explain(struct fault *fault, const char *name, int err)
+int
+rescue_explain(struct fault *fault, const char *name, int err)
 {
 	if (err == -EBUSY) {
 		fault_set(fault, err, "busy",
@@ -318,7 +202,7 @@ lock_all(struct rescue *r)
 		r->index[i] = -1;
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->rec->part[i].dir >= 0)
-			err = lock_disk(r, i);
+			err = rescue_lock(r, i);
 	}
 	return err;
 }
@@ -358,27 +242,32 @@ rescue(struct rescue *r)
 
 int
 recover(const struct disks *disks, const char *name,
-	struct recover_report *report,
-	void (*say)(void *arg, const char *sentence), void *arg,
+	const struct recover_args *args, struct recover_report *report,
 	struct fault *fault)
 {
-	struct rescue r = {
-		.disks = disks, .report = report, .say = say, .arg = arg
-	};
+	static const struct recover_args usual = { .dry_run = false };
+	struct rescue r = { .disks = disks, .report = report };
 	int err;
 
 	*report = (struct recover_report){ 0 };
+	r.args = args ? args : &usual;
+	r.dry = r.args->dry_run;
 	err = recording_open(&r.rec, disks, name, fault);
 	if (err)
-		return err == -ENODATA ? explain(fault, name, err) : err;
+		return err == -ENODATA ? rescue_explain(fault, name, err) : err;
+	if (strcmp(r.rec->facts.made_by, "spate") != 0) {
+		err = rescue_foreign(&r, fault);
+		goto out;
+	}
 	err = recording_format(r.rec, &r.format, fault);
 	if (err)
 		goto out;
 	err = rescue(&r);
 	if (err)
-		explain(fault, name, err);
+		rescue_explain(fault, name, err);
 out:
 	unlock_all(&r);
+	rescue_sums_clear(&r);
 	free(r.orphan);
 	free(r.known);
 	free(r.note);

@@ -2,6 +2,7 @@
 #ifndef SPATE_STORE_RECOVER_H
 #define SPATE_STORE_RECOVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/disk.h"
@@ -10,8 +11,12 @@
  * Recover makes a recording whole that a crash left behind: it cuts torn
  * index tails, gives chunks that no index names a record made from their own
  * frames, cuts a chunk's torn last packet, and closes the indexes, so that
- * the recording reads as `complete`, and says what it did.  A recording that
- * is being written is refused (-EBUSY).  Run twice, it does nothing more.
+ * the recording reads as `complete`, and says what it did.  Of two chunks of
+ * a number the better one stays, and the other gets another name.  A recording
+ * that is being written is refused (-EBUSY).  Run twice, it does nothing more.
+ *
+ * One that another program made gets indexes and metadata of ours; its own
+ * files stay as they are.
  */
 struct recover_report {
 	unsigned indexed;  /* chunks that an index already named */
@@ -19,16 +24,24 @@ struct recover_report {
 	unsigned empty;	   /* chunks without one whole packet: removed */
 	unsigned unplaced; /* chunks whose substream nobody knows: left */
 	unsigned lost;	   /* named by an index, but not there */
+	unsigned aside;	   /* second chunks of a number: renamed */
 	uint64_t torn;	   /* bytes of torn index tails cut off */
 	uint64_t cut;	   /* bytes of torn chunk tails cut off */
 	uint64_t packets;  /* in the recording now */
 	bool closed;	   /* end records were written */
 };
 
-/* 0 or -errno with a fault.  `say` (or NULL) hears each thing done. */
+struct recover_args {
+	bool dry_run; /* nothing is written, and all is told as if it were */
+	/* Each thing done, and how far the bytes are looked through; or NULL. */
+	void (*say)(void *arg, const char *sentence);
+	void (*progress)(void *arg, uint64_t done, uint64_t of);
+	void *arg;
+};
+
+/* 0 or -errno with a fault. */
 int recover(const struct disks *disks, const char *name,
-	    struct recover_report *report,
-	    void (*say)(void *arg, const char *sentence), void *arg,
+	    const struct recover_args *args, struct recover_report *report,
 	    struct fault *fault);
 
 #endif

@@ -200,7 +200,8 @@ rescue_cut(struct rescue *r, const struct orphan *o, int fd,
 	if (!(record->flags & INDEX_DATA_TIME))
 		record->first_ns = record->last_ns = mtime;
 	/* Also where nothing is cut: it frees what was reserved behind. */
-	if (ftruncate(fd, (off_t)record->bytes) < 0 || fdatasync(fd) < 0)
+	if (!r->dry &&
+	    (ftruncate(fd, (off_t)record->bytes) < 0 || fdatasync(fd) < 0))
 		return -errno;
 	if (o->bytes > record->bytes)
 		r->report->cut += o->bytes - record->bytes;
@@ -212,7 +213,8 @@ rescue_remove(struct rescue *r, const struct orphan *o)
 {
 	char file[LAYOUT_FILE];
 
-	if (unlinkat(r->rec->part[o->disk].dir,
+	if (!r->dry &&
+	    unlinkat(r->rec->part[o->disk].dir,
 		     layout_chunk(file, r->rec->name, o->number), 0) < 0)
 		return -errno;
 	r->report->empty++;
@@ -289,8 +291,9 @@ rescue_chunk(struct rescue *r, const struct orphan *o,
 					 .flags = INDEX_RECOVERED };
 	if (!rescue_place(r, record))
 		return leave(r, o);
-	fd = rescue_open(r, o->disk,
-			 layout_chunk(file, r->rec->name, o->number), O_RDWR);
+	fd =
+	    rescue_open(r, o->disk, layout_chunk(file, r->rec->name, o->number),
+			r->dry ? O_RDONLY : O_RDWR);
 	if (fd < 0)
 		return fd;
 	ease_file(fd);

@@ -23,8 +23,8 @@ cut_index(struct rescue *r, unsigned disk)
 
 	if (!part->torn)
 		return 0;
-	if (ftruncate(r->index[disk], (off_t)good) < 0 ||
-	    fdatasync(r->index[disk]) < 0)
+	if (!r->dry && (ftruncate(r->index[disk], (off_t)good) < 0 ||
+			fdatasync(r->index[disk]) < 0))
 		return -errno;
 	rescue_say(r,
 		   "cut %" PRIu64 " bytes that are no record from the "
@@ -66,15 +66,24 @@ take_known(struct rescue *r, unsigned disk)
 		const struct index_record *record = &part->record[i];
 		struct recording_block b = { .record = *record,
 					     .disk = (int)disk };
+		int64_t bytes;
 
 		err = rescue_know(r, record);
 		if (record->kind != INDEX_BLOCK)
 			continue;
 		end = recording_block_at(r->rec, &b, end);
-		if (recording_chunk_bytes(r->rec, &b) >= 0) {
+		bytes = recording_chunk_bytes(r->rec, &b);
+		if (bytes >= 0)
 			r->report->indexed++;
+		if (bytes >= 0 && (uint64_t)bytes < record->bytes)
+			rescue_say(r,
+				   "chunk %" PRIu64 " on %s has %" PRId64
+				   " of its %" PRIu64 " bytes: the rest will "
+				   "read as fill",
+				   record->number, r->disks->disk[disk].path,
+				   bytes, record->bytes);
+		if (bytes >= 0)
 			continue;
-		}
 		r->report->lost++;
 		rescue_say(r,
 			   "chunk %" PRIu64 " is not on %s any more: it "
@@ -84,21 +93,25 @@ take_known(struct rescue *r, unsigned disk)
 	return err;
 }
 
-static bool
-is_known(const struct rescue *r, uint64_t number)
-{
-	for (size_t i = 0; i < r->knowns; i++) {
-		if (r->known[i].number == number)
-			return true;
-	}
-	return false;
-}
-
-static bool
-is_own(const struct recording_part *part, uint64_t number)
+static const struct index_record *
+find_record(const struct recording_part *part, uint64_t number)
 {
 	for (size_t i = 0; i < part->records; i++) {
 		if (part->record[i].number == number)
+			return &part->record[i];
+	}
+	return NULL;
+}
+
+/* Does a disk say that there is no chunk of this number? */
+static bool
+is_gap(const struct rescue *r, uint64_t number)
+{
+	const struct index_record *record;
+
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		record = find_record(&r->rec->part[i], number);
+		if (record && record->kind == INDEX_GAP)
 			return true;
 	}
 	return false;
@@ -114,10 +127,10 @@ add_orphan(struct rescue *r, unsigned disk, uint64_t number)
 
 	if (bytes < 0)
 		return (int)bytes;
-	if (is_known(r, number)) {
+	if (is_gap(r, number)) {
 		rescue_say(r,
-			   "chunk %" PRIu64 " on %s is left alone: another "
-			   "disk has the block",
+			   "chunk %" PRIu64 " on %s is left alone: an index "
+			   "says that nothing came there",
 			   number, r->disks->disk[disk].path);
 		return 0;
 	}
@@ -149,22 +162,19 @@ find_orphans(struct rescue *r, unsigned disk)
 	}
 	while (!err && (entry = readdir(dir))) {
 		if (layout_chunk_number(entry->d_name, r->rec->name, &number) &&
-		    !is_own(part, number))
+		    !find_record(part, number))
 			err = add_orphan(r, disk, number);
 	}
 	closedir(dir);
 	return err;
 }
 
-/* By number; of two of a number, the longer first. */
 static int
 by_number(const void *a, const void *b)
 {
 	const struct orphan *x = a, *y = b;
 
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 int
@@ -176,12 +186,19 @@ rescue_find(struct rescue *r)
 		if (r->index[i] < 0)
 			continue;
 		err = cut_index(r, i);
-		if (!err)
-			err = take_known(r, i);
 	}
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->index[i] >= 0)
 			err = find_orphans(r, i);
+	}
+	if (!err)
+		err = rescue_sums(r);
+	/* Where blocks share a file, each is where those before it end. */
+	if (!err && !layout_map_shared(&r->rec->map))
+		err = rescue_twins(r);
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		if (r->index[i] >= 0)
+			err = take_known(r, i);
 	}
 	if (r->orphans)
 		qsort(r->orphan, r->orphans, sizeof *r->orphan, by_number);

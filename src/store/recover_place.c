@@ -115,6 +115,20 @@ rescue_notes(struct rescue *r)
 	return err;
 }
 
+int
+rescue_remember(struct rescue *r, const struct index_record *record)
+{
+	struct index_record *grown =
+	    realloc(r->note, (r->notes + 1) * sizeof *grown);
+
+	if (!grown)
+		return -ENOMEM;
+	r->note = grown;
+	r->note[r->notes++] = *record;
+	qsort(r->note, r->notes, sizeof *r->note, by_number);
+	return 0;
+}
+
 const struct index_record *
 rescue_noted(const struct rescue *r, uint64_t number)
 {

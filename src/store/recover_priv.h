@@ -4,6 +4,7 @@
 
 #include "store/recording_priv.h"
 #include "store/recover.h"
+#include "store/sums.h"
 
 /* What recover.c and recover_chunk.c share. */
 
@@ -20,8 +21,8 @@ struct rescue {
 	const struct disks *disks;
 	const struct format_ops *format;
 	struct recover_report *report;
-	void (*say)(void *arg, const char *sentence);
-	void *arg;
+	const struct recover_args *args;
+	bool dry;
 	int *index; /* locked; one per disk, -1: no folder */
 	struct orphan *orphan;
 	size_t orphans;
@@ -34,6 +35,7 @@ struct rescue {
 	 * without times. */
 	struct index_record *note;
 	size_t notes;
+	struct sums_list *sums; /* one per disk, of those with orphans */
 };
 
 __attribute__((format(printf, 2, 3))) void rescue_say(const struct rescue *r,
@@ -47,14 +49,56 @@ int rescue_open(const struct rescue *r, unsigned disk, const char *file,
  * line.  0 or -errno. */
 int rescue_note(const struct rescue *r, unsigned disk, const json_t *line);
 
+/* Opens and locks the index of a disk, made if need be.  0, -EBUSY, -errno. */
+int rescue_lock(struct rescue *r, unsigned disk);
+/* Puts a record behind the last one, where an end record may be, durably. */
+int rescue_add(struct rescue *r, unsigned disk,
+	       const struct index_record *record);
+/* Makes an index what the records of its part are, without an end. */
+int rescue_rewrite(struct rescue *r, unsigned disk);
+
+/* Renames a chunk, because disk `kept` has a better one of its number. */
+int rescue_aside(struct rescue *r, unsigned disk, uint64_t number,
+		 unsigned kept);
+
+/* Makes the indexes of what another program recorded. */
+int rescue_foreign(struct rescue *r, struct fault *fault);
+
+/* Says why it failed; returns err. */
+int rescue_explain(struct fault *fault, const char *name, int err);
+
 /* Adds to the records that are known, and their packets to the report. */
 int rescue_know(struct rescue *r, const struct index_record *record);
 
 /* Cuts torn indexes, and fills known and orphan.  0 or -errno. */
 int rescue_find(struct rescue *r);
 
+/* What a chunk should add up to. */
+struct rescue_sum {
+	uint64_t bytes;
+	uint32_t crc;
+};
+
+/* Reads the checksums of all disks.  0 or -ENOMEM. */
+int rescue_sums(struct rescue *r);
+void rescue_sums_clear(struct rescue *r);
+/* That of a number, if its disk has one. */
+bool rescue_noted_sum(const struct rescue *r, unsigned disk, uint64_t number,
+		      struct rescue_sum *sum);
+/* Has the chunk as many bytes, and do they add up to that? */
+bool rescue_has_sum(const struct rescue *r, unsigned disk, uint64_t number,
+		    const struct rescue_sum *sum);
+/* Gives a rebuilt record its checksum, if the chunk still has it. */
+void rescue_add_sum(const struct rescue *r, const struct orphan *o,
+		    struct index_record *record);
+
+/* Leaves one chunk of each number.  0 or -errno. */
+int rescue_twins(struct rescue *r);
+
 /* Reads what was noted of chunks.  0 or -ENOMEM. */
 int rescue_notes(struct rescue *r);
+/* Takes a record that goes for a note: it tells where its chunk belongs. */
+int rescue_remember(struct rescue *r, const struct index_record *record);
 const struct index_record *rescue_noted(const struct rescue *r,
 					uint64_t number);
 

@@ -411,6 +411,13 @@ tests_unit_test_sg_SOURCES = %D%/test_sg.c %D%/suite.h
 tests_unit_test_sg_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sg_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_recover_twins
+TESTS += tests/unit/test_recover_twins
+tests_unit_test_recover_twins_SOURCES = %D%/test_recover_twins.c %D%/suite.h \
+	%D%/made.h %D%/made_recover.h %D%/scratch.h
+tests_unit_test_recover_twins_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recover_twins_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_recover_heaps
 TESTS += tests/unit/test_recover_heaps
 tests_unit_test_recover_heaps_SOURCES = %D%/test_recover_heaps.c %D%/suite.h \

@@ -27,8 +27,10 @@ hear(void *arg, const char *sentence)
 static inline void
 recovered(void)
 {
-	ck_assert_int_eq(
-	    recover(&m.disks, MADE_NAME, &report, hear, NULL, &fault), 0);
+	ck_assert_int_eq(recover(&m.disks, MADE_NAME,
+				 &(struct recover_args){ .say = hear }, &report,
+				 &fault),
+			 0);
 }
 
 /* Sound, complete, and with nothing more to do. */

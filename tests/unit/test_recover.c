@@ -92,18 +92,17 @@ START_TEST(refused)
 {
 	made_begin(&m);
 	made_blocks(&m, 3);
-	ck_assert_int_eq(
-	    recover(&m.disks, MADE_NAME, &report, NULL, NULL, &fault), -EBUSY);
+	ck_assert_int_eq(recover(&m.disks, MADE_NAME, NULL, &report, &fault),
+			 -EBUSY);
 	ck_assert_str_eq(fault.code, "busy");
-	ck_assert_int_eq(
-	    recover(&m.disks, "other", &report, NULL, NULL, &fault), -ENOENT);
+	ck_assert_int_eq(recover(&m.disks, "other", NULL, &report, &fault),
+			 -ENOENT);
 	made_end(&m, 0);
 	for (unsigned i = 0; i < MADE_DISKS; i++)
 		ck_assert_int_eq(
 		    unlink(made_path(&m, i, MADE_NAME ".meta.jsonl")), 0);
-	ck_assert_int_eq(
-	    recover(&m.disks, MADE_NAME, &report, NULL, NULL, &fault),
-	    -ENODATA);
+	ck_assert_int_eq(recover(&m.disks, MADE_NAME, NULL, &report, &fault),
+			 -ENODATA);
 	ck_assert_ptr_nonnull(strstr(fault.hint, "first line"));
 	made_finish(&m);
 }

@@ -151,8 +151,7 @@ START_TEST(halves)
 	close(fd);
 	folder_close(folder, NULL, NULL);
 
-	ck_assert_int_eq(
-	    recover(&m.disks, "halves", &report, NULL, NULL, &fault), 0);
+	ck_assert_int_eq(recover(&m.disks, "halves", NULL, &report, &fault), 0);
 	ck_assert_uint_eq(report.packets, 5);
 	ck_assert_uint_eq(report.cut, 0);
 	ck_assert_int_eq(recording_open(&rec, &m.disks, "halves", &fault), 0);
@@ -210,8 +209,7 @@ START_TEST(unwritten)
 	close(fd);
 	folder_close(folder, NULL, NULL);
 
-	ck_assert_int_eq(recover(&m.disks, "raw", &report, NULL, NULL, &fault),
-			 0);
+	ck_assert_int_eq(recover(&m.disks, "raw", NULL, &report, &fault), 0);
 	ck_assert_uint_eq(report.packets, 3);
 	ck_assert_int_eq(recording_open(&rec, &m.disks, "raw", &fault), 0);
 	ck_assert_uint_eq(recording_facts(rec)->bytes, 5 * PAYLOAD);
@@ -270,8 +268,7 @@ first_of(const char *name)
 	uint64_t first;
 	size_t n;
 
-	ck_assert_int_eq(recover(&m.disks, name, &report, NULL, NULL, &fault),
-			 0);
+	ck_assert_int_eq(recover(&m.disks, name, NULL, &report, &fault), 0);
 	ck_assert_uint_eq(report.rebuilt, 1);
 	ck_assert_uint_eq(report.packets, 10);
 	ck_assert_int_eq(recording_open(&rec, &m.disks, name, &fault), 0);

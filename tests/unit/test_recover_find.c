@@ -49,8 +49,13 @@ START_TEST(written_elsewhere)
 	made_end(&m, 0);
 	recovered();
 	ck_assert_uint_eq(report.rebuilt, 0);
+	ck_assert_uint_eq(report.aside, 1);
 	ck_assert_int_eq(access(made_path(&m, 0, MADE_NAME ".00000002"), F_OK),
-			 0);
+			 -1);
+	ck_assert_int_eq(
+	    access(made_path(&m, 0, MADE_NAME ".00000002.aside"), F_OK), 0);
+	is_whole(3 * MADE_SLOTS);
+	reads_as_sent(3 * MADE_SLOTS);
 	made_finish(&m);
 }
 END_TEST

@@ -23,7 +23,9 @@ static int
 recovers(void)
 {
 	said[0] = '\0';
-	return recover(&m.disks, MADE_NAME, &report, remember, NULL, &fault);
+	return recover(&m.disks, MADE_NAME,
+		       &(struct recover_args){ .say = remember }, &report,
+		       &fault);
 }
 
 static struct index_record

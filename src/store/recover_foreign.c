@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What another program recorded gets an index and metadata beside its chunks,
+ * which say what was found out when it was opened: opening it again is then
+ * cheap, and nothing has to be guessed.  jive5ab does not look at them.
+ *
+ * Chunks are not touched, but where there are two of a number: jive5ab reads
+ * none of such a recording, so the second one is renamed.
+ *
+ * The index comes last, and under its own name when it is durable: until then
+ * it is as if nothing had been done.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "store/foreign.h"
+#include "store/meta.h"
+#include "store/recover_priv.h"
+
+static int
+cannot(const struct rescue *r, struct fault *fault, const char *why)
+{
+	const char *name = r->rec->name;
+
+	fault_set(fault, -ENOTSUP, "refused", "%s gets no index", name);
+	fault_why(fault, "%s", why);
+	fault_hint(fault,
+		   "it needs none: info, verify and export read it as it is");
+	return -ENOTSUP;
+}
+
+static int
+check(const struct rescue *r, struct fault *fault)
+{
+	if (!layout_folder_good(r->rec->name))
+		return cannot(r, fault,
+			      "its name is none of ours, which jive5ab can "
+			      "read, too");
+	if (!foreign_chunked(r->rec->foreign))
+		return cannot(r, fault,
+			      "its blocks share files, which only indexes of "
+			      "recordings made here describe");
+	return 0;
+}
+
+/* ---- metadata ----------------------------------------------------------- */
+
+static json_t *
+make_run(const struct recording *rec)
+{
+	struct block begin = { .base = recording_base(rec, 0, 0),
+			       .first_ns = rec->facts.start_ns };
+
+	return meta_run(&begin, 1);
+}
+
+static json_t *
+make_tail(const struct recording *rec)
+{
+	const struct recording_facts *f = &rec->facts;
+	char start[UNITS_TEXT], stop[UNITS_TEXT];
+
+	return json_pack("{s:{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:O}}", "end",
+			 "reason", "recovered", "start",
+			 units_show_time_ns(start, f->start_ns), "end",
+			 units_show_time_ns(stop, f->end_ns), "packets",
+			 (json_int_t)f->packets, "packets_lost",
+			 (json_int_t)f->missing, "bytes", (json_int_t)f->bytes,
+			 "chunks", (json_int_t)f->chunks, "notes", f->notes);
+}
+
+static int
+note(const struct rescue *r, unsigned disk, json_t *line)
+{
+	int err = line ? rescue_note(r, disk, line) : -ENOMEM;
+
+	json_decref(line);
+	return err;
+}
+
+/* ---- one disk ----------------------------------------------------------- */
+
+static int
+move_doubles(struct rescue *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < foreign_doubles(r->rec->foreign) && !err; i++) {
+		struct foreign_double d = foreign_double(r->rec->foreign, i);
+
+		err = rescue_aside(r, d.disk, d.number, d.kept);
+	}
+	return err;
+}
+
+static int
+index_disk(struct rescue *r, unsigned disk)
+{
+	struct recording_part *part = &r->rec->part[disk];
+	struct index_record end = part->end;
+	int err;
+
+	part->meta_bytes = 0;
+	err = note(r, disk, make_run(r->rec));
+	if (!err)
+		err = note(r, disk, make_tail(r->rec));
+	if (!err)
+		err = rescue_rewrite(r, disk);
+	if (!err)
+		err = rescue_add(r, disk, &end);
+	if (err)
+		return err;
+	r->report->rebuilt += (unsigned)part->records;
+	r->report->closed = true;
+	rescue_say(r, "made an index of %zu chunks on %s", part->records,
+		   r->disks->disk[disk].path);
+	return 0;
+}
+
+/* It has indexes of ours already.  What none of them names is not for us to
+ * look at: its packets may lie there with headers. */
+static int
+look_again(struct rescue *r, struct fault *fault)
+{
+	const struct recording *rec = r->rec;
+
+	r->report->packets = rec->facts.packets;
+	r->report->indexed = rec->facts.chunks;
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		if (rec->part[i].dir < 0 || rec->part[i].ended)
+			continue;
+		fault_set(fault, -ENOTSUP, "refused",
+			  "%s has an index, but not on %s", rec->name,
+			  r->disks->disk[i].path);
+		fault_why(fault, "that disk was not there when it was made");
+		fault_hint(fault,
+			   "remove %s.index and %s.meta.jsonl from all disks, "
+			   "and recover it again",
+			   rec->name, rec->name);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+int
+rescue_foreign(struct rescue *r, struct fault *fault)
+{
+	const struct recording *rec = r->rec;
+	int err;
+
+	if (!rec->foreign)
+		return look_again(r, fault);
+	err = check(r, fault);
+	if (err)
+		return err;
+	r->index = malloc((r->disks->n + 1) * sizeof *r->index);
+	if (!r->index)
+		return rescue_explain(fault, rec->name, -ENOMEM);
+	memset(r->index, 0xff, r->disks->n * sizeof *r->index);
+	r->report->packets = rec->facts.packets;
+	err = move_doubles(r);
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		if (rec->part[i].dir >= 0)
+			err = index_disk(r, i);
+		if (r->args->progress)
+			r->args->progress(r->args->arg, i + 1, r->disks->n);
+	}
+	return err ? rescue_explain(fault, rec->name, err) : 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checksum of a block is on its disk before its record is: where a crash
+ * came in between, a bare chunk can be held against it.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "store/read_whole.h"
+#include "store/recover_priv.h"
+
+int
+rescue_sums(struct rescue *r)
+{
+	char file[LAYOUT_FILE];
+
+	r->sums = calloc(r->disks->n + 1, sizeof *r->sums);
+	if (!r->sums)
+		return -ENOMEM;
+	for (unsigned i = 0; i < r->disks->n && r->orphans; i++) {
+		int fd;
+
+		if (r->index[i] < 0)
+			continue;
+		fd = rescue_open(r, i, layout_sums(file, r->rec->name),
+				 O_RDONLY);
+		if (fd < 0)
+			continue;
+		sums_read(fd, &r->sums[i]);
+		close(fd);
+	}
+	return 0;
+}
+
+void
+rescue_sums_clear(struct rescue *r)
+{
+	for (unsigned i = 0; r->sums && i < r->disks->n; i++)
+		sums_clear(&r->sums[i]);
+	free(r->sums);
+}
+
+bool
+rescue_has_sum(const struct rescue *r, unsigned disk, uint64_t number,
+	       const struct rescue_sum *sum)
+{
+	enum { PIECE = 1 << 20 };
+	uint8_t *data = malloc(PIECE);
+	uint64_t left = sum->bytes;
+	char file[LAYOUT_FILE];
+	uint32_t crc = 0;
+	int fd;
+
+	fd = rescue_open(r, disk, layout_chunk(file, r->rec->name, number),
+			 O_RDONLY);
+	while (data && fd >= 0 && left) {
+		size_t part = left < PIECE ? (size_t)left : PIECE;
+		ssize_t got = read_whole(fd, data, part, sum->bytes - left);
+
+		if (got != (ssize_t)part)
+			break;
+		crc = crc32c(crc, data, part);
+		left -= part;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(data);
+	return data && fd >= 0 && !left && crc == sum->crc;
+}
+
+bool
+rescue_noted_sum(const struct rescue *r, unsigned disk, uint64_t number,
+		 struct rescue_sum *sum)
+{
+	const struct sums *s = sums_find(&r->sums[disk], number);
+
+	if (s)
+		*sum = (struct rescue_sum){ s->bytes, s->crc };
+	return s;
+}
+
+void
+rescue_add_sum(const struct rescue *r, const struct orphan *o,
+	       struct index_record *record)
+{
+	struct rescue_sum sum;
+
+	if (!rescue_noted_sum(r, o->disk, o->number, &sum))
+		return;
+	if (sum.bytes == record->bytes &&
+	    rescue_has_sum(r, o->disk, o->number, &sum)) {
+		record->crc = sum.crc;
+		record->flags |= INDEX_SUMMED;
+		return;
+	}
+	rescue_say(r,
+		   "chunk %" PRIu64 " on %s is not what was received: its "
+		   "checksum differs",
+		   o->number, r->disks->disk[o->disk].path);
+}
