@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include "contract/defaults.h"
 #include "store/foreign_priv.h"
 
 void
@@ -234,7 +235,9 @@ foreign_sequence(const struct foreign *f, const struct format_packet *p,
 	if (!is_timed(p) || !f->shape.fps || p->frame >= f->shape.fps ||
 	    !thread_place(f, p->thread, &place))
 		return false;
-	frames = (uint64_t)p->second * f->shape.fps + p->frame;
+	/* As the formats count. */
+	frames = (uint64_t)(p->second - FORMAT_Y2000) * f->shape.fps +
+		 p->frame;
 	*sequence =
 	    (frames * f->shape.threads_n + place) * f->parts + p->part - slot;
 	return true;

@@ -75,6 +75,7 @@ reads_as s5crash VLBI-streamer 5000 0
 same gext "$(info gext .name)" gext.vdif
 for name in j1 j4 s1 s5 sone g2 g1 gvtp s5crash; do
 	spate verify "$name" >/dev/null
+	spate check "$name" --max-loss 0.01 >/dev/null
 done
 same names "$(spate ls --json | jq -r .name | tr '\n' ' ')" "g1 g2 g5 \
 gext.vdif gvtp j1 j4 j5 jds_dsA jraw name.with.dots s1 s1crash s5 s5bare \
