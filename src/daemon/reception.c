@@ -142,6 +142,7 @@ reception_open(struct reception **reception, struct stream *stream,
 	in->stream = stream;
 	snprintf(in->name, sizeof in->name, "%s", name);
 	in->log = log_host(in->name);
+	blocks.who = in->name;
 	if (shares_make(in, receivers) < 0)
 		err = no_memory(fault);
 	else

@@ -9,6 +9,7 @@ libflow_a_SOURCES = \
 	%D%/counts.h \
 	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
 	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
+	%D%/extents.c %D%/extents.h \
 	%D%/flight.c %D%/flight.h \
 	%D%/heaps.c %D%/heaps.h %D%/heaps_priv.h \
 	%D%/heaps_aim.c %D%/heaps_live.c \

@@ -4,12 +4,9 @@
  *
  *   arena  |stock A: b0 b1 b2 ...|  free  |stock B: b0 b1|     free      |
  *
- * A stock is one extent, found first-fit in the list of extents that is kept
- * in order of address.  Streams come and go at the pace of people, so the
- * list is short and a search through it costs nothing; what matters is that
- * no packet ever waits for memory, and that the kernel never has to zero a
- * page while packets arrive: touching costs about half a second per GiB, and
- * is done once, here.
+ * extents.c knows who has what.  What matters is that no packet ever waits for
+ * memory, and that the kernel never has to zero a page while packets arrive:
+ * touching costs about half a second per GiB, and is done once, here.
  *
  * Huge pages: a memfd of reserved hugetlb pages where the system has enough
  * of them, else anonymous memory with transparent huge pages asked for.
@@ -20,6 +17,7 @@
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,16 +27,19 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "flow/extents.h"
 
 enum { PAGE = 4096, HUGE = 2 << 20, NODES = 1024 };
 
 struct pool {
 	uint8_t *arena;
-	uint64_t bytes;
+	uint64_t bytes; /* of it, which are whole huge pages */
+	uint64_t limit; /* that may be borrowed */
 	const char *pages;
 	bool locked;
 
-	pthread_mutex_t lock; /* over the two below */
+	pthread_mutex_t lock; /* over what is below */
+	struct extents extents;
 	struct stock *stocks;
 	uint64_t borrowed;
 };
@@ -174,6 +175,7 @@ pool_make_on(struct pool **pool, uint64_t bytes, int node, struct fault *fault)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	pthread_mutex_init(&p->lock, NULL);
 	p->bytes = round_up(bytes, HUGE);
+	p->limit = bytes;
 	err = arena_map(p, node);
 	if (err) {
 		fault_set(fault, err, "no-memory", "cannot have %s of memory",
@@ -183,6 +185,7 @@ pool_make_on(struct pool **pool, uint64_t bytes, int node, struct fault *fault)
 		pool_free(p);
 		return err;
 	}
+	p->extents = (struct extents){ p->arena, p->bytes, NULL };
 	arena_lock(p);
 	log_line(LOG_INFO, NULL, "memory: %s in %s pages%s",
 		 units_show_bytes(text, p->bytes), p->pages,
@@ -205,7 +208,7 @@ pool_free(struct pool *p)
 struct pool_facts
 pool_facts(struct pool *p)
 {
-	struct pool_facts f = { .bytes = p->bytes,
+	struct pool_facts f = { .bytes = p->limit,
 				.pages = p->pages,
 				.locked = p->locked };
 
@@ -230,42 +233,77 @@ pool_need(const struct stock_args *args)
 		round_up(args->extra, PAGE));
 }
 
-/* Finds room in the order of addresses and links the stock there. */
-static int
-extent_take(struct pool *p, struct stock *s)
+static uint64_t
+block_need(const struct stock_args *args)
 {
-	struct stock **at = &p->stocks;
-	uint8_t *from = p->arena;
+	struct stock_args one = *args;
 
-	while (*at && (uint64_t)((*at)->data - from) < s->bytes) {
-		from = (*at)->data + (*at)->bytes;
-		at = &(*at)->next;
-	}
-	if ((uint64_t)(p->arena + p->bytes - from) < s->bytes)
+	one.blocks = 1;
+	return pool_need(&one);
+}
+
+/* Blocks of this kind that would fit now. */
+static uint64_t
+room_for(const struct pool *p, const struct stock_args *args)
+{
+	uint64_t each = block_need(args);
+	uint64_t room = extents_room(&p->extents, each);
+	uint64_t left = (p->limit - p->borrowed) / each;
+
+	return room < left ? room : left;
+}
+
+static int
+stock_link(struct pool *p, struct stock *s)
+{
+	if (s->bytes > p->limit - p->borrowed ||
+	    extents_take(&p->extents, s, s->a.blocks, block_need(&s->a),
+			 stock_place) < 0)
 		return -ENOMEM;
-	s->data = from;
-	s->next = *at;
-	*at = s;
+	s->next = p->stocks;
+	p->stocks = s;
 	p->borrowed += s->bytes;
 	return 0;
 }
 
-static int
-borrow_fault(struct pool *p, uint64_t need, unsigned blocks,
-	     struct fault *fault)
+/* ", 1.2 GiB of them r1's, 300 MiB r2's": as many as fit. */
+static void
+show_borrowers(const struct pool *p, char *text, size_t room)
 {
-	char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-	struct pool_facts f = pool_facts(p);
+	char bytes[UNITS_TEXT];
+	size_t at = 0;
 
+	text[0] = '\0';
+	for (const struct stock *s = p->stocks; s && at < room; s = s->next)
+		at += (size_t)snprintf(text + at, room - at, "%s%s has %s",
+				       at ? ", " : "; ", s->who,
+				       units_show_bytes(bytes, s->bytes));
+}
+
+/* Under the lock. */
+static int
+borrow_fault(const struct pool *p, const struct stock *s, struct fault *fault)
+{
+	char need[UNITS_TEXT], has[UNITS_TEXT], left[UNITS_TEXT], who[160];
+	uint64_t room = room_for(p, &s->a);
+	unsigned least = 2 * s->a.subs + 2;
+
+	show_borrowers(p, who, sizeof who);
 	fault_set(fault, -ENOMEM, "no-memory",
-		  "not enough memory for %u blocks: %s are needed", blocks,
-		  units_show_bytes(a, need));
-	fault_why(fault, "`memory` is %s, of which %s are free",
-		  units_show_bytes(b, f.bytes),
-		  units_show_bytes(c, f.bytes - f.borrowed));
-	fault_hint(fault,
-		   "raise `memory`, lower the stream's `block` or `blocks`, "
-		   "or stop another recording");
+		  "not enough memory for %u blocks of %s: %s are needed",
+		  s->a.blocks, s->who, units_show_bytes(need, s->bytes));
+	fault_why(fault, "`memory` is %s, of which %s are free%s",
+		  units_show_bytes(has, p->limit),
+		  units_show_bytes(left, p->limit - p->borrowed), who);
+	if (room >= least)
+		fault_hint(fault,
+			   "`blocks` = %llu of the stream would fit now; or "
+			   "raise `memory`, lower the stream's `block`, or "
+			   "stop another recording",
+			   (unsigned long long)room);
+	else
+		fault_hint(fault, "raise `memory`, lower the stream's `block` "
+				  "or `blocks`, or stop another recording");
 	return -ENOMEM;
 }
 
@@ -279,10 +317,11 @@ pool_borrow(struct pool *p, struct stock **stock, const struct stock_args *args,
 	if (err)
 		return fault_set(fault, err, "no-memory", "out of memory");
 	pthread_mutex_lock(&p->lock);
-	err = extent_take(p, s);
+	err = stock_link(p, s);
+	if (err)
+		borrow_fault(p, s, fault);
 	pthread_mutex_unlock(&p->lock);
 	if (err) {
-		borrow_fault(p, s->bytes, args->blocks, fault);
 		stock_free(s);
 		return err;
 	}
@@ -301,6 +340,7 @@ pool_take_back(struct stock *s)
 	for (at = &p->stocks; *at != s; at = &(*at)->next)
 		;
 	*at = s->next;
+	extents_give(&p->extents, s);
 	p->borrowed -= s->bytes;
 	pthread_mutex_unlock(&p->lock);
 	stock_free(s);

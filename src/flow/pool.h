@@ -11,8 +11,7 @@
 /*
  * A pool is all the memory that packets ever lie in: one arena, made and
  * touched when the daemon starts, and a hard limit.  A stream that is armed
- * borrows a stock of equal blocks from it, in one piece, and gives it back
- * when it is done.
+ * borrows a stock of equal blocks from it, and gives it back when it is done.
  *
  * Any thread may call; pool functions take a lock and are for the event
  * loop, stock functions take another one and cost a few instructions.  Lock
@@ -22,7 +21,7 @@ struct pool;
 struct stock;
 
 struct pool_facts {
-	uint64_t bytes;
+	uint64_t bytes; /* that can be borrowed */
 	uint64_t borrowed;
 	const char *pages; /* "hugetlb", "transparent" or "small" */
 	bool locked;	   /* cannot be swapped out */
@@ -46,6 +45,7 @@ struct stock_args {
 	unsigned subs;		    /* substreams that share it; 0 is 1 */
 	uint32_t extra;	  /* bytes of each for notes, see place_extra */
 	uint32_t quantum; /* bytes that a checksum is of; 0: none are taken */
+	const char *who;  /* borrows, for people; copied; or NULL */
 };
 
 /* What such a stock needs of the arena. */
@@ -53,7 +53,7 @@ uint64_t pool_need(const struct stock_args *args);
 
 /*
  * Borrows a stock; -ENOMEM and a fault that says how much is needed, how
- * much is free, and which keys to change.
+ * much is free, who has the rest, and what would work.
  */
 int pool_borrow(struct pool *pool, struct stock **stock,
 		const struct stock_args *args, struct fault *fault);

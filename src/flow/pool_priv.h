@@ -13,9 +13,9 @@
 struct stock {
 	struct pool *pool;
 	struct stock_args a;
-	uint8_t *data;
+	char who[80];
 	uint64_t bytes;
-	struct stock *next; /* pool::stocks, by address */
+	struct stock *next; /* pool::stocks */
 
 	pthread_mutex_t lock; /* over what is below */
 	struct block *free;
@@ -34,7 +34,9 @@ struct stock {
 /* One without memory for its data yet.  0 or -ENOMEM. */
 int stock_new(struct stock **stock, struct pool *pool,
 	      const struct stock_args *args);
-void stock_fill(struct stock *s); /* once it has `data` */
+/* Where a block's data is; of all of them, and then they can be filled in. */
+void stock_place(struct stock *s, unsigned i, uint8_t *at);
+void stock_fill(struct stock *s);
 void stock_free(struct stock *s);
 
 /* The extent is free again, and the stock with it; any thread. */

@@ -17,6 +17,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,9 @@ stock_new(struct stock **stock, struct pool *pool,
 	s->pool = pool;
 	s->a = *args;
 	s->a.subs = args->subs ? args->subs : 1;
+	snprintf(s->who, sizeof s->who, "%.79s",
+		 args->who ? args->who : "a stream");
+	s->a.who = NULL;
 	s->bytes = pool_need(args);
 	s->bits = calloc(args->blocks * words, sizeof *s->bits);
 	s->held = calloc(s->a.subs, sizeof *s->held);
@@ -77,16 +81,19 @@ stock_free(struct stock *s)
 }
 
 void
+stock_place(struct stock *s, unsigned i, uint8_t *at)
+{
+	s->block[i].data = at;
+}
+
+void
 stock_fill(struct stock *s)
 {
-	struct stock_args one = s->a;
 	uint64_t words = (s->a.slots + 63) / 64;
 
-	one.blocks = 1;
 	for (unsigned i = 0; i < s->a.blocks; i++) {
 		struct block *b = &s->block[i];
 
-		b->data = s->data + i * pool_need(&one);
 		b->present = s->bits + i * words;
 		b->sum = s->sum + (size_t)i * s->quanta;
 		b->quantum = s->a.quantum;

@@ -111,7 +111,7 @@ conf_write "$(raw_stream 'blocks = 16;')
 $(port_find; stream=t raw_stream 'blocks = 18;')"
 spated_start
 begin first
-refused "not enough memory for 18 blocks: 4.5 MiB are needed" \
+refused "not enough memory for 18 blocks of second: 4.5 MiB are needed" \
 	spate record second --stream t
 send good:0:500
 end first

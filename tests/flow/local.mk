@@ -24,6 +24,7 @@ FLOW_TESTS = \
 	%D%/split.sh \
 	%D%/info_agrees.sh \
 	%D%/check.sh \
+	%D%/memory.sh \
 	%D%/layouts.sh \
 	%D%/losses.sh \
 	%D%/plan.sh \

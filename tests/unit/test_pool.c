@@ -26,11 +26,12 @@ borrow(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
 {
 	struct stock *s;
 
-	ck_assert_int_eq(pool_borrow(pool, &s,
-				     &(struct stock_args){
-					 blocks, slots, slot_bytes, 1, 0, 0 },
-				     &fault),
-			 0);
+	ck_assert_int_eq(
+	    pool_borrow(pool, &s,
+			&(struct stock_args){ blocks, slots, slot_bytes, 1, 0,
+					      0, NULL },
+			&fault),
+	    0);
 	return s;
 }
 
@@ -41,16 +42,16 @@ START_TEST(says_what_it_has)
 
 	open_pool(3 * MIB);
 	f = pool_facts(pool);
-	ck_assert_uint_eq(f.bytes, 4 * MIB); /* whole huge pages */
+	ck_assert_uint_eq(f.bytes, 3 * MIB);
 	ck_assert_uint_eq(f.borrowed, 0);
 	ck_assert_ptr_nonnull(f.pages);
 	s = borrow(3, 100, 1000);
 	ck_assert_uint_eq(
-	    pool_need(&(struct stock_args){ 3, 100, 1000, 1, 0, 0 }),
+	    pool_need(&(struct stock_args){ 3, 100, 1000, 1, 0, 0, NULL }),
 	    3 * 102400);
 	/* Notes are in pages of their own. */
 	ck_assert_uint_eq(
-	    pool_need(&(struct stock_args){ 3, 100, 1000, 1, 1, 0 }),
+	    pool_need(&(struct stock_args){ 3, 100, 1000, 1, 1, 0, NULL }),
 	    3 * 106496);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 102400);
 	stock_return(s);
@@ -105,7 +106,7 @@ END_TEST
 START_TEST(the_first_that_fits)
 {
 	struct stock *a, *b, *c, *d;
-	struct block *k;
+	struct block *k, *other;
 	uint8_t *from;
 
 	open_pool(4 * MIB);
@@ -116,10 +117,14 @@ START_TEST(the_first_that_fits)
 	from = k->data;
 	stock_put(k);
 	stock_return(b);
-	ck_assert_int_eq(
-	    pool_borrow(pool, &d, &(struct stock_args){ 2, 256, 4096, 1, 0, 0 },
-			&fault),
-	    -ENOMEM);
+	d = borrow(2, 256, 4096); /* in two pieces */
+	k = stock_take(d, 0);
+	other = stock_take(d, 0);
+	ck_assert_ptr_eq(k->data, from + 3 * MIB);
+	ck_assert_ptr_eq(other->data, from + MIB);
+	stock_put(k);
+	stock_put(other);
+	stock_return(d);
 	d = borrow(2, 64, 4096); /* half of the hole */
 	k = stock_take(d, 0);
 	ck_assert(k->data >= from + MIB && k->data < from + 2 * MIB);
@@ -140,6 +145,61 @@ START_TEST(the_first_that_fits)
 }
 END_TEST
 
+/* The arena is whole huge pages; what was asked for may be less. */
+START_TEST(the_limit_is_hard)
+{
+	struct stock *s, *other;
+
+	open_pool(3 * MIB);
+	s = borrow(2, 256, 4096);
+	ck_assert_int_eq(
+	    pool_borrow(pool, &other,
+			&(struct stock_args){ 2, 256, 4096, 1, 0, 0, "r2" },
+			&fault),
+	    -ENOMEM);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 2 * MIB);
+	other = borrow(1, 256, 4096);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * MIB);
+	stock_return(other);
+	stock_return(s);
+	pool_free(pool);
+}
+END_TEST
+
+START_TEST(says_who_has_it)
+{
+	struct stock *a, *b, *c;
+	char line[1024];
+
+	open_pool(16 * MIB);
+	ck_assert_int_eq(
+	    pool_borrow(pool, &a,
+			&(struct stock_args){ 4, 256, 4096, 1, 0, 0, "r1" },
+			&fault),
+	    0);
+	ck_assert_int_eq(
+	    pool_borrow(pool, &b,
+			&(struct stock_args){ 2, 256, 4096, 1, 0, 0, "r2" },
+			&fault),
+	    0);
+	ck_assert_int_eq(
+	    pool_borrow(pool, &c,
+			&(struct stock_args){ 11, 256, 4096, 1, 0, 0, "r3" },
+			&fault),
+	    -ENOMEM);
+	fault_line(&fault, line, sizeof line);
+	ck_assert_msg(strstr(line, "11 blocks of r3"), "%s", line);
+	ck_assert_msg(strstr(line, "r1 has 4.0 MiB"), "%s", line);
+	ck_assert_msg(strstr(line, "r2 has 2.0 MiB"), "%s", line);
+	ck_assert_msg(strstr(line, "10.0 MiB are free"), "%s", line);
+	ck_assert_msg(strstr(line, "`blocks` = 10 of the stream would fit"),
+		      "%s", line);
+	stock_return(a);
+	stock_return(b);
+	pool_free(pool);
+}
+END_TEST
+
 START_TEST(too_much_is_explained)
 {
 	struct stock *s, *other;
@@ -149,7 +209,8 @@ START_TEST(too_much_is_explained)
 	s = borrow(1, 256, 4096);
 	ck_assert_int_eq(
 	    pool_borrow(pool, &other,
-			&(struct stock_args){ 5, 256, 4096, 1, 0, 0 }, &fault),
+			&(struct stock_args){ 5, 256, 4096, 1, 0, 0, NULL },
+			&fault),
 	    -ENOMEM);
 	fault_line(&fault, line, sizeof line);
 	ck_assert_str_eq(fault.code, "no-memory");
@@ -291,5 +352,6 @@ START_TEST(holders_on_many_threads)
 END_TEST
 
 SUITE("pool", says_what_it_has, blocks_are_pages_of_their_own,
-      the_first_that_fits, too_much_is_explained, home_when_the_last_lets_go,
+      the_first_that_fits, the_limit_is_hard, says_who_has_it,
+      too_much_is_explained, home_when_the_last_lets_go,
       a_stock_goes_with_its_last_block, holders_on_many_threads)

@@ -19,7 +19,7 @@ static struct stock *stock;
 static void
 stock_open(unsigned blocks, unsigned subs)
 {
-	struct stock_args args = { blocks, 4, 64, subs, 0, 0 };
+	struct stock_args args = { blocks, 4, 64, subs, 0, 0, NULL };
 	struct fault fault;
 
 	log_level_set(LOG_ERROR);

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+#   a, b --> spated   `memory` is what all blocks have together; what does not
+#                     fit is refused with the numbers; nothing else grows
+#
+. "${BASH_SOURCE%/*}/functions.sh"
+
+disks_make 2
+port_find 4
+stream()
+{
+	printf '\t%s : { listen = [ "127.0.0.1:%s" ]; format = "raw"; %s %s };\n' \
+		"$1" "$2" 'prefix = 8; sequence = "le64@0"; payload = 1024;' "$3"
+}
+
+settings=('memory = "33M";' 'reserve = "1M";' 'durable = "50ms";')
+conf_write "$(stream a "$port" 'block = "1M"; blocks = 12;'
+	stream b "$((port + 1))" 'block = "1M"; blocks = 20;'
+	stream c "$((port + 2))" 'block = "64K"; blocks = 16;'
+	stream d "$((port + 3))" 'block = "1M"; blocks = 12;')"
+spated_start
+
+# Who has it, what is left, and what would do.
+same limit "$(spate status --json | jq .memory.bytes)" $((33 << 20))
+spate record one --stream a --quiet >/dev/null
+spate record two --stream b --quiet >/dev/null
+refused "not enough memory for 12 blocks of three: 12.0 MiB are needed" \
+	spate record three --stream d
+for text in "\`memory\` is 33.0 MiB, of which 1.0 MiB are free" \
+	"one has 12.0 MiB" "two has 20.0 MiB" "stop another recording"; do
+	grep -qF "$text" "$work/refused" || fail "$(cat "$work/refused")"
+done
+spate record small --stream c --quiet >/dev/null
+spate stop small --quiet >/dev/null
+same borrowed "$(spate status --json | jq .memory.borrowed)" $((32 << 20))
+
+# Of two streams that are to be recorded together, neither is then.
+spate stop one --quiet >/dev/null
+refused "_ds" spate record both --stream a,d
+same recordings "$(spate status --json | jq '.recordings | length')" 1
+spate record three --stream d --quiet >/dev/null
+spate stop three --quiet >/dev/null
+spate stop two --quiet >/dev/null
+same borrowed "$(spate status --json | jq .memory.borrowed)" 0
+
+# What came and went leaves nothing behind.
+! grep -qa __asan_init "$SPATED" || exit 0
+! grep -qa __tsan_init "$SPATED" || exit 0
+
+resident()
+{
+	awk '/^VmRSS/ { print $2 }' "/proc/$spated_pid/status"
+}
+
+# Blocks with holes, runs that begin anew, and clients that ask.
+some()
+{
+	local i
+
+	for ((i = 0; i < 10; i++)); do
+		spate record "many$1-$i" --stream c --quiet >/dev/null
+		"$SPATE" gen --to "udp://127.0.0.1:$((port + 2))" --format raw \
+			--payload 1024 --sequence le64@0 --packets 400 \
+			--loss 0.1 --rate 300Mbps --quiet >/dev/null
+		"$SPATE" gen --to "udp://127.0.0.1:$((port + 2))" --format raw \
+			--payload 1024 --sequence le64@0 --packets 400 \
+			--first 9000000 --rate 300Mbps --quiet \
+			>/dev/null
+		spate status --json >/dev/null
+		spate stop "many$1-$i" --quiet >/dev/null
+	done
+}
+
+for ((n = 0; n < 7; n++)); do
+	some $n
+done
+early=$(resident)
+for (( ; n < 9; n++)); do
+	some $n
+done
+within "KiB more after 20 recordings more" -100000 \
+	$(($(resident) - early)) 2048
+within "KiB beyond \`memory\`" 0 $(($(resident) - (33 << 10))) 24576
+spated_stop
