@@ -307,7 +307,7 @@ address_has(const struct address *a, const struct address *b)
 	for (uint32_t sub = 0; sub < address_subs(a); sub++) {
 		union endpoint at = address_at(a, sub);
 
-		if (!memcmp(&at, &b->first, sizeof at))
+		if (endpoint_same(&at, &b->first))
 			return true;
 	}
 	return false;
@@ -317,8 +317,7 @@ bool
 address_overlaps(const struct address *a, const struct address *b)
 {
 	if (strcmp(a->device, b->device) || strcmp(a->name, b->name) ||
-	    memcmp(&a->sender, &b->sender, sizeof a->sender) ||
-	    !endpoint_port(&a->first))
+	    !endpoint_same(&a->sender, &b->sender) || !endpoint_port(&a->first))
 		return false;
 	return address_has(a, b) || address_has(b, a);
 }

@@ -17,6 +17,20 @@ endpoint_is_group(const union endpoint *e)
 	       IN6_IS_ADDR_MULTICAST(&e->v6.sin6_addr);
 }
 
+bool
+endpoint_same(const union endpoint *a, const union endpoint *b)
+{
+	if (a->any.sa_family != b->any.sa_family)
+		return false;
+	if (a->any.sa_family == AF_INET)
+		return a->v4.sin_port == b->v4.sin_port &&
+		       a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+	return a->any.sa_family != AF_INET6 ||
+	       (a->v6.sin6_port == b->v6.sin6_port &&
+		a->v6.sin6_scope_id == b->v6.sin6_scope_id &&
+		IN6_ARE_ADDR_EQUAL(&a->v6.sin6_addr, &b->v6.sin6_addr));
+}
+
 uint16_t
 endpoint_port(const union endpoint *e)
 {

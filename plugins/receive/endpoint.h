@@ -30,6 +30,9 @@ endpoint_bytes(const union endpoint *e)
 /* Is it a multicast group? */
 bool endpoint_is_group(const union endpoint *e);
 
+/* The same family, address and port; two that are none, too. */
+bool endpoint_same(const union endpoint *a, const union endpoint *b);
+
 /* In host order. */
 uint16_t endpoint_port(const union endpoint *e);
 void endpoint_port_set(union endpoint *e, uint16_t port);

@@ -73,6 +73,13 @@ list_folder(int at, const char *name)
 
 /* ---- chunks ------------------------------------------------------------- */
 
+static bool
+cfg_same(const struct foreign_cfg *a, const struct foreign_cfg *b)
+{
+	return a->packet == b->packet && a->files == b->files &&
+	       a->packets == b->packets;
+}
+
 static void
 read_cfg(const struct recording *rec, struct foreign *f, int dir)
 {
@@ -87,7 +94,7 @@ read_cfg(const struct recording *rec, struct foreign *f, int dir)
 	if (text && fd >= 0)
 		got = read_whole(fd, text, TEXT, 0);
 	if (got > 0 && foreign_cfg_read(&cfg, text, (size_t)got)) {
-		if (f->cfg.there && memcmp(&cfg, &f->cfg, sizeof cfg) != 0)
+		if (f->cfg.there && !cfg_same(&cfg, &f->cfg))
 			foreign_note(f,
 				     "%s differs from disk to disk; the first "
 				     "one is used",
