@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/ease.h"
 #include "store/read_whole.h"
 #include "store/recover_priv.h"
 
@@ -58,6 +59,8 @@ rescue_has_sum(const struct rescue *r, unsigned disk, uint64_t number,
 
 	fd = rescue_open(r, disk, layout_chunk(file, r->rec->name, number),
 			 O_RDONLY);
+	if (fd >= 0)
+		ease_file(fd);
 	while (data && fd >= 0 && left) {
 		size_t part = left < PIECE ? (size_t)left : PIECE;
 		ssize_t got = read_whole(fd, data, part, sum->bytes - left);

@@ -96,6 +96,24 @@ refused "there is no packet of thread 3 in its first second" \
 	spate check three --max-loss 1
 grep -q "WRONG: there is no packet of thread 3 in its last" "$work/refused"
 
+# Who reads a recording gives way: here one that has to wait for its reader.
+is_idle()
+{
+	[ "$(ionice -p "$pid")" = idle ]
+}
+
+if command -v ionice >/dev/null; then
+	mkfifo "$work/fifo"
+	exec 3<>"$work/fifo"
+	"$SPATE" --socket "$socket" export good - --quiet >&3 &
+	pid=$!
+	at_end "kill $pid 2>/dev/null"
+	wait_for 10 is_idle
+	kill $pid
+	wait $pid || true
+	exec 3>&-
+fi
+
 # A disk that went away, and garbage in the middle of a chunk.
 spated_stop
 last=$(find "$work"/disk1/good -name 'good.0*' | sort | tail -1)
