@@ -139,6 +139,21 @@ taken(struct fault *fault, const char *name, const char *where)
 	return -EEXIST;
 }
 
+/* In whichever layout: its folder, and what else has its name. */
+static bool
+is_on_disk(const char *disk, const char *name)
+{
+	char path[4096], dir[LAYOUT_FILE];
+	bool is = false;
+
+	for (int i = 0; i < LAYOUTS; i++) {
+		snprintf(path, sizeof path, "%s/%s", disk,
+			 layout_dir(dir, name, (enum layout)i));
+		is |= access(path, F_OK) == 0;
+	}
+	return is;
+}
+
 /* On no disk, and not being recorded: the folder may not be there yet. */
 static int
 name_free(struct daemon *d, const char *name, struct fault *fault)
@@ -152,9 +167,7 @@ name_free(struct daemon *d, const char *name, struct fault *fault)
 	for (unsigned i = 0; i < d->fleet.n; i++) {
 		if (!fleet_writer(&d->fleet, i))
 			continue;
-		snprintf(path, sizeof path, "%s/%s", fleet_path(&d->fleet, i),
-			 name);
-		if (access(path, F_OK) == 0) {
+		if (is_on_disk(fleet_path(&d->fleet, i), name)) {
 			snprintf(path, sizeof path, "it is on %s",
 				 fleet_path(&d->fleet, i));
 			return taken(fault, name, path);

@@ -59,6 +59,7 @@ libstore_a_SOURCES = \
 	%D%/stride.c %D%/stride.h \
 	%D%/verify.c %D%/verify.h \
 	%D%/verify_chunk.c %D%/verify_priv.h \
+	%D%/verify_data.c \
 	%D%/verify_item.c \
 	%D%/verify_read.c \
 	%D%/verify_tell.c

@@ -266,6 +266,7 @@ part_start(struct verify_part *p)
 	if (!c->rec->foreign) {
 		check_index(p);
 		verify_sums(p);
+		verify_data(p);
 		check_duplicates(p);
 	}
 	if (!c->rec->foreign && c->rec->facts.state != RECORDING_LIVE)

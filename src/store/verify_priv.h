@@ -83,6 +83,8 @@ void verify_begin(struct check *c);
 /* At one, as far as its length lets. */
 void verify_chunk(struct verify_part *p, const struct recording_block *b,
 		  size_t place);
+/* At the file that all blocks of a disk share; nothing where there is none. */
+void verify_data(struct verify_part *p);
 /* At the sequences of all. */
 void verify_order(struct check *c);
 

@@ -7,8 +7,9 @@
 #                  as sent?  <---------------- layout_mark6.py
 #   layout file:   the same
 #
-# Once with several blocks per disk and a short one at the end of each, once
-# with fewer blocks than disks.
+# Once with several blocks per disk and a short one at the end, once with fewer
+# blocks than disks; then a counter that begins anew in mid-recording, whose
+# last block before that closes early; then configurations that cannot be.
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 need_python struct
@@ -127,3 +128,83 @@ again
 disks=("${disks[0]}")
 layout_begin file 1M 3001
 as_sent "${disks[0]}/$taken/$taken.vdif"
+
+# ---- a restarted counter ----------------------------------------------------
+
+# Blocks close early in mid-recording, twice; what is there of it can be read
+# at any time, as it will be at the end.
+restarts()
+{
+	local i
+
+	again
+	conf_write "$(stream_text "format = \"vdif\"; prefix = 8;
+		layout = \"$1\";")"
+	spated_start
+	spate record restarts --stream s
+	: >"$work/ideal"
+	for i in 1 2 3; do
+		gen --format vdif --packets $((1000 + i)) --rate 50Mbps \
+			--dump "$work/part"
+		cat "$work/part" >>"$work/ideal"
+		settle restarts $((1000 * i + i * (i + 1) / 2))
+	done
+	wait_for 30 live_is_part
+	spate stop restarts
+	same lost "$(info restarts .packets_lost)" 0
+	same runs "$(info restarts '.runs | length')" 3
+	spate verify restarts
+	rm -f "$work/exported"
+	spate export restarts "$work/exported"
+	cmp "$work/exported" "$work/ideal"
+	refused "the name is taken" spate record restarts --stream s
+	spated_stop
+}
+
+# More than the first pass.
+live_is_part()
+{
+	local bytes
+
+	rm -f "$work/exported"
+	spate export restarts "$work/exported" --quiet
+	bytes=$(stat -c %s "$work/exported")
+	[ "$bytes" -gt $((1001 * payload)) ] || return 1
+	cmp -n "$bytes" "$work/exported" "$work/ideal" ||
+		fail "a live recording is not the beginning of what it becomes"
+	same "state of a live one" "$(info restarts .state)" recording
+}
+
+disks=("$work"/disk{0,1,2})
+mkdir -p "${disks[@]}"
+settings+=('durable = "block";')
+restarts mark6
+$python "$top_srcdir/tests/flow/layout_mark6.py" back "$work/joined" $payload \
+	"$work"/disk?/restarts >"$work/blocks"
+# Every block is there in full, but for the last of each disk: what was filled
+# up is behind the packets of each pass.
+[ "$(stat -c %s "$work/joined")" -gt "$(stat -c %s "$work/ideal")" ] ||
+	fail "no block was filled up"
+restarts file
+
+# ---- what cannot be ---------------------------------------------------------
+
+cannot()
+{
+	conf_write "	s : { listen = [ \"127.0.0.1:$port$1\" ];
+		$2
+	};"
+	status=0
+	"$SPATED" -c "$conf" -n >"$work/check" 2>&1 || status=$?
+	same "exit of spated -n with $2" $status 1
+	grep -q "spate.conf:[0-9]*: stream s cannot be recorded with layout" \
+		"$work/check" || fail "$(cat "$work/check")"
+	grep -q "$3" "$work/check" || fail "$(cat "$work/check")"
+}
+
+for layout in mark6 file; do
+	cannot "-$((port + 1))" "layout = \"$layout\";" "substreams"
+	cannot "" "layout = \"$layout\"; format = \"spead\";" "heaps"
+done
+cannot "" 'layout = "mark6"; receive = "tcp"; frames = "plain";
+	format = "raw"; payload = 8192;' "without any\|says what is one"

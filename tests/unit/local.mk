@@ -169,6 +169,18 @@ tests_unit_test_disk_SOURCES = %D%/test_disk.c %D%/suite.h %D%/scratch.h
 tests_unit_test_disk_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_disk_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_layout_map
+TESTS += tests/unit/test_layout_map
+tests_unit_test_layout_map_SOURCES = %D%/test_layout_map.c %D%/suite.h %D%/scratch.h
+tests_unit_test_layout_map_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_layout_map_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_folder_data
+TESTS += tests/unit/test_folder_data
+tests_unit_test_folder_data_SOURCES = %D%/test_folder_data.c %D%/suite.h %D%/scratch.h
+tests_unit_test_folder_data_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_folder_data_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_folder
 TESTS += tests/unit/test_folder
 tests_unit_test_folder_SOURCES = %D%/test_folder.c %D%/suite.h %D%/scratch.h
