@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* spate disks: as the daemon sees them; without one, how full they are. */
+/*
+ * spate disks: as the daemon sees them; without one, how full they are.  And
+ * the orders for them, which are in disks_*.c.
+ */
 #include <errno.h>
+#include <string.h>
 
-#include "cli/cli.h"
+#include "cli/disks.h"
 #include "cli/site.h"
 #include "cli/show.h"
 
@@ -38,16 +42,14 @@ offline(const struct cli *cli, json_t **result, struct fault *fault)
 }
 
 static int
-run(const struct cli *cli, const void *values, char **operand)
+list(const struct cli *cli)
 {
-	const json_t *disks, *disk;
+	const json_t *disks, *disk, *space;
 	struct fault fault;
 	json_t *result = NULL;
 	size_t i;
 	int err = -ENOENT;
 
-	(void)values;
-	(void)operand;
 	if (!cli->disks)
 		err = site_ask(cli, "disks", NULL, &result, &fault);
 	if (err)
@@ -55,19 +57,53 @@ run(const struct cli *cli, const void *values, char **operand)
 	if (err)
 		return cli_fail(&fault);
 	disks = json_object_get(result, "disks");
+	space = json_object_get(result, "space");
 	if (cli->json) {
 		json_array_foreach(disks, i, disk)
 			cli_print_json(disk);
 	} else {
-		show_disks(disks, 0);
+		show_disks(disks, 0, true);
+		show_space(space);
 	}
 	json_decref(result);
 	return CLI_DONE;
 }
 
+static int
+run(const struct cli *cli, const void *values, char **operand)
+{
+	const struct disks_args *args = values;
+	const char *what = operand[0];
+	struct fault fault;
+
+	if (!what)
+		return list(cli);
+	if (!strcmp(what, "add") && operand[1])
+		return disks_add(cli, args, operand + 1);
+	if (!strcmp(what, "drop") && operand[1])
+		return disks_drop(cli, operand + 1);
+	if (!strcmp(what, "add") || !strcmp(what, "drop"))
+		fault_set(&fault, -EINVAL, "usage", "disks %s: which disk?",
+			  what);
+	else
+		fault_set(&fault, -EINVAL, "usage",
+			  "disks: there is no '%.40s'", what);
+	fault_hint(&fault, "spate disks [add PATH... | drop PATH...]");
+	return cli_fail(&fault);
+}
+
+static const struct args_option options[] = {
+	{ "force", 'f', ARGS_FLAG, offsetof(struct disks_args, force), NULL,
+	  "add: also a folder on the system's own disk" },
+	{ .name = NULL },
+};
+
 const struct command command_disks = {
 	.name = "disks",
-	.operands = "",
-	.help = "List the disks, and how full they are",
+	.operands = "[add PATH... | drop PATH...]",
+	.help = "List the disks, add one, or let go of one",
+	.most = 257,
+	.options = options,
+	.bytes = sizeof(struct disks_args),
 	.run = run,
 };

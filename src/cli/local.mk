@@ -2,7 +2,7 @@ bin_PROGRAMS += spate
 spate_SOURCES = \
 	%D%/args.c %D%/args.h \
 	%D%/check.c %D%/check.h %D%/check_show.c \
-	%D%/disks.c \
+	%D%/disks.c %D%/disks.h %D%/disks_order.c \
 	%D%/export.c %D%/export.h \
 	%D%/export_cube.c \
 	%D%/export_file.c \
@@ -36,7 +36,7 @@ spate_SOURCES = \
 	%D%/progress.c %D%/progress.h \
 	%D%/record.c \
 	%D%/recover.c \
-	%D%/show.c %D%/show.h %D%/field.h \
+	%D%/show.c %D%/show_disks.c %D%/show.h %D%/field.h \
 	%D%/status.c \
 	%D%/stop.c \
 	%D%/streams.c \

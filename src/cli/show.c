@@ -367,33 +367,3 @@ show_running(const json_t *infos, unsigned indent)
 		losses_lines(info, indent);
 	}
 }
-
-void
-show_disks(const json_t *disks, unsigned indent)
-{
-	static const struct table_column columns[] = {
-		{ "disk", false },  { "state", false },	 { "free", true },
-		{ "total", true },  { "written", true }, { "rate", true },
-		{ "errors", true }, { "writer", false }, { "", false },
-	};
-	struct table *t = table_open(columns, sizeof columns / sizeof *columns);
-	const json_t *disk;
-	size_t i;
-
-	json_array_foreach(disks, i, disk) {
-		table_cell(t, "%s", field_text(disk, "path"));
-		table_cell(t, "%s", field_text(disk, "state"));
-		bytes_cell(t, disk, "free", "");
-		bytes_cell(t, disk, "total", "");
-		bytes_cell(t, disk, "written", "");
-		bytes_cell(t, disk, "rate", "/s");
-		if (field_known(disk, "errors"))
-			table_cell(t, "%" PRIu64, field_number(disk, "errors"));
-		else
-			table_cell(t, "%s", "");
-		table_cell(t, "%s", field_text(disk, "writer"));
-		table_cell(t, "%s", field_text(disk, "why"));
-	}
-	table_print(t, indent, stdout);
-	table_close(t);
-}

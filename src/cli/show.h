@@ -20,7 +20,12 @@ void show_sum(const char *name, const json_t *infos);
 
 /* A row for each of an array's INFO or DISK, behind `indent` blanks. */
 void show_running(const json_t *infos, unsigned indent);
-void show_disks(const json_t *disks, unsigned indent);
+
+/* Of disks what one looks for while recording, or `all` there is to know. */
+void show_disks(const json_t *disks, unsigned indent, bool all);
+
+/* A line: of all disks together, file systems counted once. */
+void show_space(const json_t *space);
 
 enum { SHOW_PERCENT = 24 };
 

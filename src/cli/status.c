@@ -32,22 +32,6 @@ print_memory(const json_t *memory)
 							       : "not locked");
 }
 
-/* Of all disks together, file systems counted once. */
-static void
-print_space(const json_t *space)
-{
-	char left[UNITS_TEXT], span[UNITS_TEXT], rate[UNITS_TEXT];
-
-	printf("%s free", units_show_bytes(left, field_number(space, "free")));
-	if (field_known(space, "full_s"))
-		printf(", full in %s at %s",
-		       units_show_span(span,
-				       (int64_t)field_number(space, "full_s") *
-					   1000000000),
-		       units_show_rate(rate, field_real(space, "rate") * 8));
-	putchar('\n');
-}
-
 static void
 print(const json_t *status)
 {
@@ -66,8 +50,8 @@ print(const json_t *status)
 		printf("nothing is being recorded\n");
 	}
 	printf("disks\n");
-	show_disks(json_object_get(status, "disks"), 2);
-	print_space(json_object_get(status, "space"));
+	show_disks(json_object_get(status, "disks"), 2, false);
+	show_space(json_object_get(status, "space"));
 }
 
 /* Watches until a signal ends it, or the daemon does. */

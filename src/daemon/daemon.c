@@ -12,6 +12,7 @@
  *   (one per disk)  errands by a poke: writer_begin, writer_end, writer_stop;
  *                   one whose disk does not answer is left alone, at the end
  *                   too: then the process ends by _exit
+ *   scout           looks which disks are there; told by a wake
  *
  *   keeper          the catalogue; reads disks, last of all, and hangs with
  *                   them; told by keeper_touch, ended by keeper_stop
@@ -91,6 +92,8 @@ threads_start(struct daemon *d, struct fault *fault)
 	struct fleet_args args = { .way = d->setup.way,
 				   .ways = d->setup.ways,
 				   .files = files_allow(),
+				   .reserve = d->setup.o.reserve,
+				   .patterns = &d->setup.o.disks,
 				   .changed = wake,
 				   .arg = d };
 	int err = queue_make(&d->queue, BLOCKS_QUEUED);
@@ -149,6 +152,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 bool
 daemon_finish(struct daemon *d)
 {
+	struct disk_waiter *dw;
 	struct waiter *w;
 
 	d->stopping = true;
@@ -157,6 +161,10 @@ daemon_finish(struct daemon *d)
 	while ((w = d->waiters)) {
 		d->waiters = w->next;
 		free(w);
+	}
+	while ((dw = d->disk_waiters)) {
+		d->disk_waiters = dw->next;
+		free(dw);
 	}
 	crew_stop(&d->crew);
 	keeper_stop(d->keeper);
@@ -293,6 +301,7 @@ daemon_run(struct daemon *d)
 		now = clock_steady();
 		sessions_step(d, now);
 		fleet_step(&d->fleet, now);
+		daemon_disks(d, now);
 		keeper_step(d->keeper, &d->fleet);
 		daemon_probes(d, NULL);
 	}

@@ -26,6 +26,15 @@ struct waiter {
 	struct waiter *next; /* daemon::waiters */
 };
 
+/* Somebody waits for a disk: to have been tried, or to have left. */
+struct disk_waiter {
+	struct server_ticket ticket;
+	unsigned number;
+	bool drop;
+	int64_t until;		  /* steady */
+	struct disk_waiter *next; /* daemon::disk_waiters */
+};
+
 struct daemon {
 	struct setup setup;
 	struct pool *pool;
@@ -45,6 +54,7 @@ struct daemon {
 	unsigned last_id;
 	json_t *ended; /* INFO of the last, oldest first */
 	struct waiter *waiters;
+	struct disk_waiter *disk_waiters;
 	struct probe *probes;
 };
 
@@ -64,6 +74,9 @@ void daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 /* verbs_probe.c: answers those whose probe is over; ends those of a stream
  * that is to be recorded, and of who does not wait any more. */
 void daemon_probes(struct daemon *d, const struct stream *wanted);
+
+/* verbs_disks.c: answers those whose disk is where it should be. */
+void daemon_disks(struct daemon *d, int64_t now);
 
 /* verbs.c: tells those who waited for this group, where it is time. */
 void daemon_tell(struct daemon *d, const char *group);

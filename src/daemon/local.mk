@@ -1,7 +1,7 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
 	%D%/crew.c %D%/crew.h \
-	%D%/fleet.c %D%/fleet.h %D%/fleet_watch.c \
+	%D%/fleet.c %D%/fleet_order.c %D%/fleet_space.c %D%/fleet_watch.c %D%/fleet.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/kernel.c %D%/kernel.h \
@@ -12,10 +12,11 @@ spated_SOURCES = \
 	%D%/probe.c %D%/probe.h \
 	%D%/reception.c %D%/reception_feed.c %D%/reception_look.c %D%/reception.h \
 	%D%/report.c %D%/report_disk.c %D%/report_from.c %D%/report.h \
+	%D%/scout.c %D%/scout.h \
 	%D%/server.c %D%/server.h \
 	%D%/session.c %D%/session_open.c %D%/session.h \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
-	%D%/verbs.c %D%/verbs_list.c %D%/verbs_probe.c %D%/verbs.h
+	%D%/verbs.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)

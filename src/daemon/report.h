@@ -14,9 +14,9 @@
  */
 json_t *report_info(struct session *s);
 json_t *report_tail(struct session *s); /* {"end":{..}} for the metadata */
+json_t *report_disk(const struct fleet *fleet, unsigned i);
 json_t *report_disks(const struct fleet *fleet);
-/* Of all disks together, file systems counted once: {free, total, rate,
- * full_s: seconds until they are full at this rate, or null}. */
+/* Of all disks together, file systems counted once. */
 json_t *report_space(const struct fleet *fleet);
 json_t *report_stream(const struct stream *s);
 json_t *report_memory(struct pool *pool);

@@ -227,24 +227,6 @@ do_info(struct daemon *d, struct server_ticket ticket, const json_t *request,
 }
 
 static int
-do_disks(struct daemon *d, struct server_ticket ticket, const json_t *request,
-	 struct fault *fault)
-{
-	const struct option_texts *patterns = &d->setup.o.disks;
-	json_t *list = json_array();
-
-	(void)request;
-	(void)fault;
-	for (unsigned i = 0; i < patterns->n; i++)
-		json_array_append_new(list, json_string(patterns->text[i]));
-	server_answer(d->server, ticket,
-		      json_pack("{s:o, s:o, s:i}", "disks",
-				report_disks(&d->fleet), "patterns", list,
-				"skipped", (int)d->setup.disks.skipped));
-	return 0;
-}
-
-static int
 do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	   struct fault *fault)
 {
@@ -291,10 +273,16 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		int (*act)(struct daemon *d, struct server_ticket ticket,
 			   const json_t *request, struct fault *fault);
 	} table[] = {
-		{ "record", do_record },   { "stop", do_stop },
-		{ "info", do_info },	   { "status", do_status },
-		{ "streams", do_streams }, { "disks", do_disks },
-		{ "probe", verb_probe },   { "ls", verb_ls },
+		{ "record", do_record },
+		{ "stop", do_stop },
+		{ "info", do_info },
+		{ "status", do_status },
+		{ "streams", do_streams },
+		{ "disks", verb_disks },
+		{ "disks-add", verb_disks_add },
+		{ "disks-drop", verb_disks_drop },
+		{ "probe", verb_probe },
+		{ "ls", verb_ls },
 	};
 	struct daemon *d = arg;
 	struct fault fault = { 0 };

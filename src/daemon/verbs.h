@@ -19,20 +19,25 @@
  *            memory:{bytes, borrowed, pages:"hugetlb|transparent|small",
  *                    locked:bool},
  *            recordings:[INFO...]  (those that run),
- *            disks:[DISK...], streams_n, space:{free, total, rate, full_s},
+ *            disks:[DISK...], streams_n, space:SPACE,
  *            catalogue:{disks, listed, recordings, unread, read (since the
  *            start), whole (of these, with every record)}}
  * streams  {} -> {streams:[{name, receive, format, listen:[..], prefix,
  *            payload, sequence, rate, block_bytes, block_packets, blocks,
  *            memory, layout, fill, subs, store: "heap", "cube" or null,
  *            recording: NAME or null}...]}
- * disks    {} -> {disks:[DISK...], patterns:[..], skipped}
+ * disks    {} -> {disks:[DISK...], space:SPACE, patterns:[..], skipped}
+ * disks-add   {path, [force:bool]}  answers when its writer has tried it; with
+ *          force also one on the system's own disk
+ *          -> {path, configured:bool (it will be found again), disk:DISK}
+ * disks-drop  {path}  answers when all on it is durable and it is closed
+ *          -> {path, configured:bool}
  *
  * ls       {[patterns:[..]], [after:NAME]}  a page of what the catalogue knows
  *          -> {rows:[ROW...], more: NAME to go on after or null,
  *              disks:[PATH...] (of their bits in ROW), listed (disks whose
- *              names are known), recordings_n, unread (of these), space:{free,
- *              total, rate (bytes/s), full_s or null}}
+ *              names are known), recordings_n, unread (of these),
+ *              space:SPACE}
  *
  * probe    {stream, [for:"3s"]}  a look at a stream, without recording it
  *          -> PROBE; of one that is being recorded
@@ -41,10 +46,17 @@
  * PROBE    what flow/sample.h lists, and {stream, format, recording: null,
  *           seconds, subs, overruns, sources:[{address, device, sender,
  *           datagrams, overruns}...]}
- * DISK     {path, state:"idle|writing|full|failed|missing", why: text or null,
- *           total, free (bytes, above the reserve), written (bytes, since
- *           the daemon started), chunks, rate (bytes/s, last second),
- *           writer:"direct", errors}
+ * DISK     {path, state:"idle|writing|slow|full|failed|hung|missing|leaving",
+ *           why: text or null, total, free (bytes, above the reserve), written
+ *           (bytes, since it takes part), chunks, rate (bytes/s, last second),
+ *           writer:"direct", errors, queued (blocks it has), latency_ms (what
+ *           the last block took), latency_p99_ms (99 of 100 took at most),
+ *           speed (bytes/s while it writes), device: "8:1" (those with the
+ *           same share their space), full_s (seconds until it is full at the
+ *           rate of the last minute)}; null where it is not known
+ * SPACE    {disks (that work), total, free, written, rate (bytes/s, last
+ *           minute), full_s or null}; of all of them, file systems counted
+ *           once
  * INFO     as `spate info --json` prints (store/recording.h), and of one that
  *          runs also {id, state:"recording|stopping", elapsed_s, left_s or
  *          null, rate (bits/s, last second), blocks:{total, free}, stop_at}
@@ -53,6 +65,14 @@
  *
  * DISK and INFO keys are stable: programs read them.
  */
+
+/* verbs_disks.c */
+int verb_disks(struct daemon *d, struct server_ticket ticket,
+	       const json_t *request, struct fault *fault);
+int verb_disks_add(struct daemon *d, struct server_ticket ticket,
+		   const json_t *request, struct fault *fault);
+int verb_disks_drop(struct daemon *d, struct server_ticket ticket,
+		    const json_t *request, struct fault *fault);
 
 /* verbs_list.c */
 json_t *verb_ls_facts(struct daemon *d);

@@ -203,7 +203,7 @@ second_take(struct writer *w)
 	int err;
 
 	pthread_mutex_lock(&w->lock);
-	if (w->facts.state == WRITER_WRITING) {
+	if (w->facts.state == WRITER_WRITING && !w->stop) {
 		t = w->taker;
 		w->busy = false;
 	}

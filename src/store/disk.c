@@ -10,7 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <glob.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,10 +25,30 @@
 enum { RESERVE_PART = 100 }; /* 1 % */
 static const uint64_t reserve_least = UINT64_C(256) << 20;
 
-static bool
-has_wildcard(const char *pattern)
+bool
+disk_is_pattern(const char *path)
 {
-	return strpbrk(pattern, "*?[");
+	return strpbrk(path, "*?[");
+}
+
+bool
+disk_matches(const char *pattern, const char *path)
+{
+	size_t length = strlen(pattern);
+
+	if (disk_is_pattern(pattern))
+		return !fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD);
+	while (length > 1 && pattern[length - 1] == '/')
+		length--;
+	return !strncmp(pattern, path, length) && !path[length];
+}
+
+static bool
+is_root(const struct statx *sx, dev_t here, dev_t parent)
+{
+	if (sx->stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
+		return sx->stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	return here != parent;
 }
 
 static bool
@@ -34,11 +57,28 @@ is_mounted(int fd)
 	struct statx sx;
 	struct stat here, parent;
 
-	if (!statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &sx) &&
-	    sx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
-		return sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
-	return !fstat(fd, &here) && !fstatat(fd, "..", &parent, 0) &&
-	       here.st_dev != parent.st_dev;
+	return !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &sx) &&
+	       !fstat(fd, &here) && !fstatat(fd, "..", &parent, 0) &&
+	       is_root(&sx, here.st_dev, parent.st_dev);
+}
+
+int
+disk_look(const char *path, bool mount, dev_t *device)
+{
+	char above[PATH_MAX];
+	struct stat here, parent;
+	struct statx sx;
+
+	snprintf(above, sizeof above, "%s/..", path);
+	if (stat(path, &here) < 0 || stat(above, &parent) < 0 ||
+	    statx(AT_FDCWD, path, 0, STATX_TYPE, &sx) < 0)
+		return -errno;
+	if (!S_ISDIR(here.st_mode))
+		return -ENOTDIR;
+	if (mount && !is_root(&sx, here.st_dev, parent.st_dev))
+		return -ENODEV;
+	*device = here.st_dev;
+	return 0;
 }
 
 void
@@ -198,7 +238,7 @@ disks_find(struct disks *disks, const struct option_texts *patterns,
 		const char *pattern = patterns->text[i];
 		size_t matches = 0;
 
-		if (has_wildcard(pattern))
+		if (disk_is_pattern(pattern))
 			err = add_matches(disks, pattern, &matches);
 		else
 			err = add(disks, pattern, false);

@@ -54,6 +54,20 @@ void disks_clear(struct disks *disks);
 int disk_open(struct disk *disk);
 void disk_close(struct disk *disk);
 
+/*
+ * Is a disk there?  Asked by its path: nothing is opened, so that it can be
+ * unmounted meanwhile.  0 and its device; -ENODEV as disk_open says it; or
+ * -errno.
+ */
+int disk_look(const char *path, bool mount, dev_t *device);
+
+/* Has it a wildcard? */
+bool disk_is_pattern(const char *path);
+
+/* Is this path one that the pattern would find, if a file system was mounted
+ * there?  Of a path without wildcard: is it that? */
+bool disk_matches(const char *pattern, const char *path);
+
 /* 0 or -errno. */
 int disk_space(const struct disk *disk, struct disk_space *space);
 

@@ -67,6 +67,7 @@ FLOW_TESTS += \
 	%D%/break_disks.sh \
 	%D%/break_disk_hang.sh \
 	%D%/break_mounts.sh \
+	%D%/disks_come.sh \
 	%D%/break_kill.sh
 # TCP.
 EXTRA_DIST += %D%/tcp.sh %D%/tcp_proxy.py

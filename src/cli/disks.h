@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CLI_DISKS_H
+#define SPATE_CLI_DISKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/cli.h"
+
+/* What `spate disks` and its orders share. */
+struct disks_args {
+	bool force;
+	uint64_t size;
+};
+
+/* disks_order.c: all of the operands; CLI_. */
+int disks_add(const struct cli *cli, const struct disks_args *args,
+	      char **path);
+int disks_drop(const struct cli *cli, char **path);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel tells of mounts (POLLPRI on mountinfo), but not of a plain
+ * folder that is made, nor of what another program mounts elsewhere and this
+ * one sees by a link: hence also every few seconds.  mountinfo is not read,
+ * for what is said about its paths in store/disk.c.
+ */
+#include "daemon/scout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/disk.h"
+
+struct scout {
+	const struct option_texts *patterns;
+	void (*changed)(void *arg);
+	void *arg;
+	pthread_t thread;
+	int mounts, wake;	/* mountinfo; an eventfd */
+	struct scout_list seen; /* its own: what it told last */
+
+	pthread_mutex_t lock; /* over what is below */
+	char *extra[SCOUT_EXTRA];
+	unsigned extras;
+	struct scout_list told; /* and not yet taken */
+	bool news, stop;
+};
+
+void
+scout_clear(struct scout_list *l)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		free(l->disk[i].path);
+	free(l->disk);
+	*l = (struct scout_list){ 0 };
+}
+
+/* ---- looking --------------------------------------------------------- */
+
+static bool
+is_known(const struct scout_list *l, const char *path)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		if (!strcmp(l->disk[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/* Of what a wildcard found, only what is mounted.  Without memory it is not
+ * there this time. */
+static void
+list_add(struct scout_list *l, const char *path, bool mount)
+{
+	struct scout_disk d = { .path = strdup(path), .mount = mount };
+	size_t length = strlen(path);
+	struct scout_disk *grown;
+
+	if (!d.path)
+		return;
+	while (length > 1 && d.path[length - 1] == '/')
+		d.path[--length] = '\0';
+	d.there = !disk_look(d.path, mount, &d.device);
+	grown = is_known(l, d.path) || (mount && !d.there)
+		    ? NULL
+		    : realloc(l->disk, (l->n + 1) * sizeof *grown);
+	if (!grown) {
+		free(d.path);
+		return;
+	}
+	l->disk = grown;
+	l->disk[l->n++] = d;
+}
+
+static void
+list_match(struct scout_list *l, const char *pattern)
+{
+	glob_t found;
+
+	if (!disk_is_pattern(pattern)) {
+		list_add(l, pattern, false);
+		return;
+	}
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		list_add(l, found.gl_pathv[i], true);
+	globfree(&found);
+}
+
+static bool
+same(const struct scout_list *a, const struct scout_list *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (unsigned i = 0; i < a->n; i++) {
+		const struct scout_disk *x = &a->disk[i], *y = &b->disk[i];
+
+		if (strcmp(x->path, y->path) || x->there != y->there ||
+		    x->device != y->device)
+			return false;
+	}
+	return true;
+}
+
+static bool
+copy(struct scout_list *to, const struct scout_list *from)
+{
+	*to = (struct scout_list){ calloc(from->n + 1, sizeof *to->disk), 0 };
+	for (unsigned i = 0; to->disk && i < from->n; i++) {
+		to->disk[i] = from->disk[i];
+		to->disk[i].path = strdup(from->disk[i].path);
+		to->n += to->disk[i].path != NULL;
+		if (!to->disk[i].path)
+			break;
+	}
+	if (to->n == from->n)
+		return true;
+	scout_clear(to);
+	return false;
+}
+
+static void
+look(struct scout *s)
+{
+	struct scout_list now = { 0 }, told;
+	char *extra[SCOUT_EXTRA];
+	unsigned extras;
+
+	pthread_mutex_lock(&s->lock);
+	extras = s->extras;
+	memcpy(extra, s->extra, extras * sizeof *extra);
+	pthread_mutex_unlock(&s->lock);
+	for (unsigned i = 0; i < s->patterns->n; i++)
+		list_match(&now, s->patterns->text[i]);
+	for (unsigned i = 0; i < extras; i++)
+		list_add(&now, extra[i], false);
+	if (same(&now, &s->seen) || !copy(&told, &now)) {
+		scout_clear(&now);
+		return;
+	}
+	scout_clear(&s->seen);
+	s->seen = now;
+	pthread_mutex_lock(&s->lock);
+	scout_clear(&s->told);
+	s->told = told;
+	s->news = true;
+	pthread_mutex_unlock(&s->lock);
+	s->changed(s->arg);
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+static bool
+stopped(struct scout *s)
+{
+	bool stop;
+
+	pthread_mutex_lock(&s->lock);
+	stop = s->stop;
+	pthread_mutex_unlock(&s->lock);
+	return stop;
+}
+
+static void *
+run(void *arg)
+{
+	struct scout *s = arg;
+	struct pollfd fd[] = { { s->wake, POLLIN, 0 },
+			       { s->mounts, POLLPRI, 0 } };
+
+	pthread_setname_np(pthread_self(), "spate-scout");
+	while (!stopped(s)) {
+		eventfd_t n;
+
+		look(s);
+		poll(fd, 2, SCOUT_SECONDS * 1000);
+		eventfd_read(s->wake, &n);
+	}
+	return NULL;
+}
+
+static void
+scout_free(struct scout *s)
+{
+	if (s->wake >= 0)
+		close(s->wake);
+	if (s->mounts >= 0)
+		close(s->mounts);
+	for (unsigned i = 0; i < s->extras; i++)
+		free(s->extra[i]);
+	scout_clear(&s->seen);
+	scout_clear(&s->told);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+int
+scout_start(struct scout **scout, const struct option_texts *patterns,
+	    void (*changed)(void *arg), void *arg)
+{
+	struct scout *s = calloc(1, sizeof *s);
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->patterns = patterns;
+	s->changed = changed;
+	s->arg = arg;
+	pthread_mutex_init(&s->lock, NULL);
+	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* Without it there are still the seconds. */
+	s->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	err = s->wake < 0 ? -errno : -pthread_create(&s->thread, NULL, run, s);
+	if (err)
+		scout_free(s);
+	else
+		*scout = s;
+	return err;
+}
+
+void
+scout_stop(struct scout *s)
+{
+	struct timespec until;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->wake, 1);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (pthread_timedjoin_np(s->thread, NULL, &until) == 0)
+		scout_free(s);
+	else
+		pthread_detach(s->thread); /* the process ends anyway */
+}
+
+void
+scout_add(struct scout *s, const char *path)
+{
+	char *copy_of = strdup(path);
+	bool known = !copy_of;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->extras && !known; i++)
+		known = !strcmp(s->extra[i], path);
+	if (!known && s->extras < SCOUT_EXTRA)
+		s->extra[s->extras++] = copy_of;
+	else
+		free(copy_of);
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->wake, 1);
+}
+
+bool
+scout_take(struct scout *s, struct scout_list *list)
+{
+	bool news;
+
+	pthread_mutex_lock(&s->lock);
+	news = s->news;
+	*list = s->told;
+	s->told = (struct scout_list){ 0 };
+	s->news = false;
+	pthread_mutex_unlock(&s->lock);
+	return news;
+}

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+# Disks come and go while something is recorded, and no packet is lost.
+#
+#   mnt/disk0   ext4   there; dropped, unmounted, mounted again, joins
+#   mnt/disk1   ext4   there
+#   mnt/disk2   ext4   mounted in mid-recording: joins
+#   mnt/disk3   nothing is mounted
+#   later       a folder that is made after the start: joins
+#   x, y        folders, added by hand
+#
+. "${BASH_SOURCE%/*}/break.sh"
+# shellcheck source=tests/flow/functions_disks.sh
+. "${BASH_SOURCE%/*}/functions_disks.sh"
+need_disks
+
+disk_mount disk0 64M ext4
+disk_mount disk1 64M ext4
+mkdir "$mnt/disk3" "$work/x" "$work/y"
+
+disks=("$mnt/disk*" "$work/later")
+conf_write "$(raw_stream)"
+spated_start
+disks=("$mnt"/disk{0,1,2} "$work/later" "$work/x")
+
+state_of()
+{
+	spate disks --json | jq -r --arg path "$1" \
+		'select(.path == $path) | .state'
+}
+
+has_state()
+{
+	[[ " ${*:2} " == *" $(state_of "$1") "* ]]
+}
+
+works()
+{
+	wait_for 20 has_state "$1" idle writing
+}
+
+chunks_on()
+{
+	info come "[.disks[] | select(.path == \"$1\") | .chunks] | add // 0"
+}
+
+n=0
+more()
+{
+	send good:$n:3000
+	n=$((n + 3000))
+	wait_for 20 came come $n
+}
+
+grows()
+{
+	local before
+
+	before=$(chunks_on "$1")
+	more
+	more
+	[ "$(chunks_on "$1")" -gt "$before" ] || fail "$1 gets nothing"
+}
+
+works "$mnt/disk0"
+works "$mnt/disk1"
+same "not mounted" "$(state_of "$mnt/disk3")" ""
+same "not there" "$(state_of "$work/later")" missing
+
+begin come
+more
+
+# Mounted later, made later: they join.
+disk_mount disk2 64M ext4
+works "$mnt/disk2"
+grows "$mnt/disk2"
+mkdir "$work/later"
+works "$work/later"
+grows "$work/later"
+
+# Let go of: it can be unmounted, and not only lazily.
+spate disks drop "$mnt/disk0" >"$work/said"
+grep -q "it can be unmounted" "$work/said"
+same "dropped" "$(state_of "$mnt/disk0")" ""
+umount "$mnt/disk0"
+more
+refused "none of the disks" spate disks drop "$mnt/disk0"
+
+# Put in again: it takes blocks of what is recorded.
+mount -o loop "$work/disk0.img" "$mnt/disk0"
+works "$mnt/disk0"
+grows "$mnt/disk0"
+
+# Dropped and added, without being unmounted.
+spate disks drop "$mnt/disk1" --quiet
+at_drop=$(chunks_on "$mnt/disk1")
+sleep 6 # the scout looked again
+more
+same "state of one that was dropped" "$(state_of "$mnt/disk1")" ""
+same "chunks of one that was dropped" "$(chunks_on "$mnt/disk1")" "$at_drop"
+spate disks add "$mnt/disk1/" --json >"$work/said"
+same "its path" "$(jq -r .path "$work/said")" "$mnt/disk1"
+same "found again" "$(jq -r .configured "$work/said")" true
+grows "$mnt/disk1"
+
+# What is refused, and why.
+refused "it takes part already" spate disks add "$mnt/disk1"
+refused "nothing is mounted there" spate disks add "$mnt/disk3"
+refused "No such file" spate disks add "$work/nowhere"
+refused "Not a directory" spate disks add "$conf"
+refused "none of the disks" spate disks drop "$work/x"
+status=0
+spate disks add 2>/dev/null || status=$?
+same "no operand" $status 2
+status=0
+spate disks trop "$work/x" 2>/dev/null || status=$?
+same "no such order" $status 2
+
+# Folders on the system's disk, by force; what is free counts once.
+if [ "$(stat -c %d "$work")" = "$(stat -c %d /)" ]; then
+	refused "the system's own disk" spate disks add "$work/x"
+fi
+spate disks add --force "$work/x" >"$work/said"
+grep -q "put it into .disks. of spate.conf" "$work/said"
+before=$(spate status --json | jq .space.total)
+(cd "$work" && spate disks add --force y --quiet)
+same "space of two folders" "$(spate status --json | jq .space.total)" "$before"
+same "their device" "$(spate disks --json |
+	jq -r 'select(.path | test("/[xy]$")) | .device' | uniq | wc -l)" 1
+spate disks drop "$work/y" --quiet
+
+# The last one that works has to stay while something is recorded.
+for i in "$mnt/disk1" "$mnt/disk2" "$work/later" "$work/x"; do
+	spate disks drop "$i" --quiet
+done
+refused "no other disk takes" spate disks drop "$mnt/disk0"
+more
+spate disks add "$mnt/disk1" "$mnt/disk2" --quiet
+spate disks add --force "$work/later" "$work/x" --quiet
+more
+
+end come
+same state "$(info come .state)" complete
+same drops "$(info come '.drops | add')" 0
+ideal "$work/ideal" good:0:$n
+exported come "$work/ideal"
+same "state on the disks" "$(info_disks come | jq -r .state)" complete
+
+# Nothing is recorded: what is unmounted is missed, and found again.
+umount "$mnt/disk2"
+wait_for 20 has_state "$mnt/disk2" missing
+mount -o loop "$work/disk2.img" "$mnt/disk2"
+works "$mnt/disk2"
+spated_stop
+if grep -v -e /disk2: -e /later: "$log" | grep " error "; then
+	fail "that was an error"
+fi
