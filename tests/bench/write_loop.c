@@ -198,7 +198,10 @@ writers_start(struct loop *l)
 				    .ways = l->ways,
 				    .files = FILES / l->disks,
 				    .changed = changed };
+	uint64_t arena_bytes;
 
+	args.arena = pool_arena(l->pool, &arena_bytes);
+	args.arena_bytes = arena_bytes;
 	atomic_store(&l->output->errands, l->disks);
 	for (args.number = 0; args.number < l->disks; args.number++) {
 		args.disk = &l->disk[args.number];
@@ -281,7 +284,7 @@ disks_tell(struct loop *l)
 	static const char *const state[] = {
 		[WRITER_IDLE] = "idle",	      [WRITER_WRITING] = "writing",
 		[WRITER_FULL] = "full",	      [WRITER_FAILED] = "failed",
-		[WRITER_MISSING] = "missing",
+		[WRITER_MISSING] = "missing", [WRITER_HUNG] = "hung",
 	};
 
 	printf(",\"disks\":[");
@@ -296,6 +299,7 @@ disks_tell(struct loop *l)
 		       (double)f.latency_p99 / 1e9);
 	}
 	puts("]}");
+	fflush(stdout);
 }
 
 static void
@@ -319,8 +323,10 @@ static void
 finish(struct loop *l)
 {
 	queue_drain(l->queue);
-	for (unsigned i = 0; i < l->disks; i++)
-		writer_stop(l->w[i]);
+	for (unsigned i = 0; i < l->disks; i++) {
+		if (!writer_stop(l->w[i]))
+			_exit(0);
+	}
 	output_drop(l->output);
 	queue_free(l->queue);
 	stock_return(l->stock);
