@@ -72,8 +72,10 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 	size_t done = 0;
 	int fd;
 
-	if (b->disk < 0)
+	if (b->disk < 0 || at >= b->record.bytes)
 		return 0;
+	if (bytes > b->record.bytes - at) /* another block may follow */
+		bytes = (size_t)(b->record.bytes - at);
 	fd = chunk_open(rec, b);
 	if (fd < 0)
 		return is_lost(fd) ? 0 : fd;
