@@ -81,13 +81,14 @@ find_vdif(struct foreign_form *form, struct look *l, uint32_t packet)
 	return false;
 }
 
-/* Does every frame, of `step` bytes, begin at `from`? */
+/* Do frames begin at `from`, every `step` bytes, each followed by `part` bytes
+ * of it? */
 static bool
-is_mark5b(const struct look *l, uint32_t from, uint32_t step)
+is_mark5b(const struct look *l, uint32_t from, uint32_t step, uint32_t part)
 {
 	unsigned n = 0;
 
-	for (size_t at = from; at + HALF <= l->bytes && n < HEADERS;
+	for (size_t at = from; at + part <= l->bytes && n < HEADERS;
 	     at += step, n++) {
 		if (read_le32(l->data + at) != MARK5B_SYNC)
 			return false;
@@ -102,12 +103,13 @@ find_mark5b(struct foreign_form *form, const struct look *l, uint32_t packet)
 		uint32_t half = HALF + k, whole = MARK5B + k;
 
 		*form = (struct foreign_form){ "mark5b", whole, k };
-		if ((!packet || packet == whole) && is_mark5b(l, k, whole))
+		if ((!packet || packet == whole) &&
+		    is_mark5b(l, k, whole, MARK5B))
 			return true;
 		form->packet = half;
 		if ((!packet || packet == half) &&
-		    (is_mark5b(l, k, 2 * half) ||
-		     is_mark5b(l, k + half, 2 * half)))
+		    (is_mark5b(l, k, 2 * half, HALF) ||
+		     is_mark5b(l, k + half, 2 * half, HALF)))
 			return true;
 	}
 	return false;

@@ -81,7 +81,8 @@ EXTRA_DIST += %D%/made.py %D%/read_cubes.py %D%/read_rows.py \
 FLOW_TESTS += %D%/read_cubes.sh %D%/read_rows.sh %D%/read_ports.sh
 # What other programs record.
 EXTRA_DIST += %D%/foreign.sh %D%/foreign_make.py
-FLOW_TESTS += %D%/foreign_read.sh %D%/foreign_recover.sh
+FLOW_TESTS += %D%/foreign_read.sh %D%/foreign_recover.sh \
+	%D%/foreign_damage.sh
 # The documents, held against the program.
 FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
 # Settings of the machine.

@@ -41,6 +41,13 @@ noinst_PROGRAMS += tests/fuzz/fuzz_datagram
 tests_fuzz_fuzz_datagram_SOURCES = %D%/fuzz_datagram.c
 tests_fuzz_fuzz_datagram_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Scatter/gather files, and the bytes of other programs' recordings.
+noinst_PROGRAMS += tests/fuzz/fuzz_sg tests/fuzz/fuzz_foreign
+tests_fuzz_fuzz_sg_SOURCES = %D%/fuzz_sg.c
+tests_fuzz_fuzz_sg_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_foreign_SOURCES = %D%/fuzz_foreign.c
+tests_fuzz_fuzz_foreign_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 # Wire frames: with what reads them, and a world of its own around.
 noinst_PROGRAMS += tests/fuzz/fuzz_wire
 tests_fuzz_fuzz_wire_SOURCES = %D%/fuzz_wire.c
