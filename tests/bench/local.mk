@@ -1,6 +1,8 @@
 # Built with everything, so that scripts/bench finds it; never a test.
-noinst_PROGRAMS += %D%/receive_loop %D%/write_loop
+noinst_PROGRAMS += %D%/receive_loop %D%/sum_cost %D%/write_loop
 %C%_receive_loop_SOURCES = %D%/receive_loop.c
+%C%_sum_cost_SOURCES = %D%/sum_cost.c
+%C%_sum_cost_LDADD = $(FLOW_LIBS)
 %C%_write_loop_SOURCES = %D%/write_loop.c
 %C%_write_loop_LDADD = $(FLOW_LIBS)
 EXTRA_DIST += %D%/common.py %D%/receive.py %D%/record.py \

@@ -4,7 +4,7 @@ SH_LOG_COMPILER = bash
 EXTRA_DIST += %D%/functions.sh %D%/functions_disks.sh %D%/spead.sh
 
 # A strict reader of Mark6 files.
-EXTRA_DIST += %D%/layout_mark6.py
+EXTRA_DIST += %D%/layout_mark6.py %D%/verify.py
 
 # What baseband, a reader that is not ours, sees in exported recordings.
 EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py \
@@ -27,6 +27,7 @@ FLOW_TESTS = \
 	%D%/memory.sh \
 	%D%/layouts.sh \
 	%D%/losses.sh \
+	%D%/verify.sh \
 	%D%/plan.sh \
 	%D%/probe.sh \
 	%D%/fanout_nics.sh \
