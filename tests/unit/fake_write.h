@@ -27,6 +27,7 @@ struct fake_whim {
 	unsigned busy;	  /* every n-th call, when there is a queue */
 	bool always_busy;
 	atomic_bool *stuck; /* while that is so, no request ends */
+	atomic_bool waits;  /* one does not */
 	void (*look)(const struct write_request *r); /* sees each before */
 
 	unsigned calls, submits, finishes, opens, closes;
@@ -65,8 +66,11 @@ fake_write_do(struct write_state *s, struct write_request *r)
 	ssize_t put;
 
 	s->fd = r->fd;
-	while (w->stuck && atomic_load(w->stuck))
+	while (w->stuck && atomic_load(w->stuck)) {
+		atomic_store(&w->waits, true);
 		usleep(1000);
+	}
+	atomic_store(&w->waits, false);
 	if (w->fail_at && (n == w->fail_at || (w->lasting && n > w->fail_at))) {
 		r->result = w->fail;
 		return;
