@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,27 +16,48 @@
 #include "store/read_whole.h"
 #include "store/recover_priv.h"
 
+/* What is behind the last record goes, as of an index. */
+static int
+cut_sums(struct rescue *r, unsigned disk, int fd)
+{
+	struct sums_list *sums = &r->sums[disk];
+
+	if (!sums->torn)
+		return 0;
+	if (!r->dry &&
+	    (ftruncate(fd, (off_t)sums->end) < 0 || fdatasync(fd) < 0))
+		return -errno;
+	rescue_say(r,
+		   "cut %" PRIu64 " bytes that are no record from the "
+		   "checksums on %s",
+		   sums->torn, r->disks->disk[disk].path);
+	r->report->torn += sums->torn;
+	return 0;
+}
+
 int
 rescue_sums(struct rescue *r)
 {
 	char file[LAYOUT_FILE];
+	int err = 0;
 
 	r->sums = calloc(r->disks->n + 1, sizeof *r->sums);
 	if (!r->sums)
 		return -ENOMEM;
-	for (unsigned i = 0; i < r->disks->n && r->orphans; i++) {
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		int fd;
 
 		if (r->index[i] < 0)
 			continue;
 		fd = rescue_open(r, i, layout_sums(file, r->rec->name),
-				 O_RDONLY);
+				 r->dry ? O_RDONLY : O_RDWR);
 		if (fd < 0)
 			continue;
-		sums_read(fd, &r->sums[i]);
+		if (!sums_read(fd, &r->sums[i]))
+			err = cut_sums(r, i, fd);
 		close(fd);
 	}
-	return 0;
+	return err;
 }
 
 void

@@ -48,9 +48,11 @@ same "wrong packets before recover" "$(differ "$work/before" "$work/ideal" 1024)
 
 # As if the power had failed while a record was written.
 printf 'half a record' >>"$work/disk1/killed/killed.index"
+printf 'half a sum' >>"$work/disk0/killed/killed.sums"
 printf '{"run":{"num' >>"$work/disk2/killed/killed.meta.jsonl"
 "$SPATE" recover killed --disks "$(disks_list)" >"$work/says"
 grep -q "13 bytes" "$work/says" || fail "$(cat "$work/says")"
+grep -q "10 bytes .* checksums" "$work/says" || fail "$(cat "$work/says")"
 grep -q "indexed again" "$work/says" || fail "$(cat "$work/says")"
 grep -q "closed the index" "$work/says" || fail "$(cat "$work/says")"
 

@@ -26,8 +26,10 @@
 #                             away
 #   disk_fail NAME            its device answers EIO from now on, until
 #                             disk_again
-#   disk_shutdown NAME        as if its power failed: nothing that is not
-#                             durable will be there after disk_again
+#   disk_shutdown NAME [-f]   as if its power failed: nothing that is not
+#                             durable will be there after disk_again; with
+#                             -f the names and lengths of files will, as when
+#                             the journal had just been written, not the data
 #   disk_umount NAME          lazily: whatever is open stays open
 #   disk_again NAME           mounts it again (repairs what its journal
 #                             tells), wherever it was unmounted or shut down
@@ -109,7 +111,7 @@ disk_fail()
 
 disk_shutdown()
 {
-	xfs_io -x -c shutdown "$mnt/$1" >/dev/null
+	xfs_io -x -c "shutdown ${2:-}" "$mnt/$1" >/dev/null
 }
 
 disk_umount()
