@@ -4,11 +4,14 @@
  * recorder behind its receivers.  The blocks are full, and go through the
  * queue, the writers and the index as the daemon's do.
  *
- *   write_loop [-w WRITER] [-b BLOCK_MIB] [-t TOTAL_MIB] [-c] [-k MIB] FOLDER..
+ *   write_loop [-w WRITER] [-b BLOCK_MIB] [-t TOTAL_MIB] [-c] [-k MIB] [-r MIB]
+ *              FOLDER..
  *
  *   -c  takes checksums, on the writers' threads: the blocks' memory was in
  *       no receiver's cache
- *   -k  the last disk answers EIO once so many MiB were handed on in all
+ *   -k  the last disk answers EIO once all have been given so many MiB
+ *   -r  pwrite, and each disk takes so many MiB per second: folders of one
+ *       disk are as good as disks then
  *
  * The recording is named bench.  It prints one JSON line: bytes, seconds from
  * the first block to the last index, cpu_s of the whole process in that time
@@ -37,7 +40,7 @@ static const char name[] = "bench";
 
 struct loop {
 	const char *writer;
-	uint64_t block_bytes, total, kill;
+	uint64_t block_bytes, total, kill, rate;
 	bool sums;
 	struct disk disk[MOST];
 	struct writer *w[MOST];
@@ -77,7 +80,8 @@ changed(void *arg)
 
 static struct write_ops healthy;
 static char doomed[PATH_MAX];
-static _Atomic bool dead;
+static uint64_t death; /* bytes */
+static _Atomic uint64_t given;
 
 static bool
 is_doomed(int fd)
@@ -94,39 +98,82 @@ is_doomed(int fd)
 static enum write_answer
 dying_submit(struct write_state *state, struct write_request *r)
 {
-	if (!dead || !is_doomed(r->fd))
+	if (atomic_fetch_add(&given, r->bytes) < death || !is_doomed(r->fd))
 		return healthy.submit(state, r);
 	r->result = -EIO;
 	return WRITE_DONE;
 }
 
-static void
-death_prepare(struct loop *l, const struct write_ops **ops)
-{
-	static struct write_ops dying;
+/* ---- disks of one speed ---------------------------------------------- */
 
-	if (!l->kill)
-		return;
-	if (!realpath(l->disk[l->disks - 1].path, doomed))
-		die("the last folder", -errno);
-	healthy = dying = **ops;
-	dying.submit = dying_submit;
-	*ops = &dying;
+static uint64_t pace; /* bytes per second */
+
+struct write_state {
+	int64_t due; /* when it has done what it was given */
+};
+
+static int
+paced_open(struct write_state **state, const struct write_args *args)
+{
+	(void)args;
+	*state = calloc(1, sizeof **state);
+	return *state ? 0 : -ENOMEM;
 }
+
+static enum write_answer
+paced_submit(struct write_state *s, struct write_request *r)
+{
+	int64_t now = clock_steady();
+	struct timespec due;
+	ssize_t n = pwrite(r->fd, r->data, r->bytes, (off_t)r->offset);
+
+	s->due = (s->due > now ? s->due : now) +
+		 (int64_t)((double)r->bytes / (double)pace * 1e9);
+	due.tv_sec = s->due / 1000000000;
+	due.tv_nsec = s->due % 1000000000;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+	r->result = n < 0 ? -errno : n;
+	return WRITE_DONE;
+}
+
+static void
+paced_close(struct write_state *s)
+{
+	free(s);
+}
+
+static const struct write_ops paced = {
+	.head = { .abi = SPATE_ABI,
+		  .bytes = sizeof paced,
+		  .name = "paced",
+		  .flags = WRITE_DIRECT },
+	.open = paced_open,
+	.submit = paced_submit,
+	.close = paced_close,
+};
 
 /* ---- what stands around the writers ---------------------------------- */
 
 static void
 ways_open(struct loop *l)
 {
-	const struct write_ops *ops;
+	static struct write_ops dying;
+	const struct write_ops *ops = &paced;
 	struct fault fault;
 
-	if (module_write(l->writer, &ops, &fault) < 0) {
+	pace = l->rate;
+	if (!pace && module_write(l->writer, &ops, &fault) < 0) {
 		fprintf(stderr, "write_loop: %s\n", fault.what);
 		exit(1);
 	}
-	death_prepare(l, &ops);
+	if (l->kill) {
+		if (!realpath(l->disk[l->disks - 1].path, doomed))
+			die("the last folder", -errno);
+		death = l->kill;
+		healthy = dying = *ops;
+		dying.submit = dying_submit;
+		ops = &dying;
+	}
 	l->way[l->ways++] =
 	    (struct writer_way){ ops, calloc(1, ops->head.options_bytes + 1) };
 }
@@ -225,8 +272,6 @@ block_put(struct loop *l, struct block *b)
 	block_close(b);
 	l->made += (uint64_t)b->slots * PAYLOAD;
 	output_put(l->output, b);
-	if (l->kill && l->made >= l->kill)
-		dead = true;
 }
 
 static void
@@ -344,13 +389,14 @@ arguments(struct loop *l, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "w:b:t:ck:")) != -1) {
+	while ((c = getopt(argc, argv, "w:b:t:ck:r:")) != -1) {
 		switch (c) {
 		case 'w': l->writer = optarg; break;
 		case 'b': l->block_bytes = mib(optarg); break;
 		case 't': l->total = mib(optarg); break;
 		case 'c': l->sums = true; break;
 		case 'k': l->kill = mib(optarg); break;
+		case 'r': l->rate = mib(optarg); break;
 		default: return false;
 		}
 	}
@@ -371,7 +417,7 @@ main(int argc, char **argv)
 
 	if (!arguments(&l, argc, argv)) {
 		fprintf(stderr, "usage: write_loop [-w WRITER] [-b MIB] "
-				"[-t MIB] [-c] [-k MIB] FOLDER..\n");
+				"[-t MIB] [-c] [-k MIB] [-r MIB] FOLDER..\n");
 		return 2;
 	}
 	log_level_set(LOG_WARN);
