@@ -210,16 +210,20 @@ folder_data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 	return 0;
 }
 
-/* Takes back what is behind, and says so to recover, which would take the
- * notes about it for what is there now. */
-static int
-take_back(struct folder *f, uint64_t end)
+void
+folder_data_note(struct folder *f, uint64_t end)
 {
-	json_t *line = meta_cut(end);
+	json_t *line = f->data < 0 ? NULL : meta_cut(end);
 
 	if (line)
 		folder_note(f, line); /* or recover is less sure */
 	json_decref(line);
+}
+
+static int
+take_back(struct folder *f, uint64_t end)
+{
+	folder_data_note(f, end);
 	f->end = end;
 	return cut(f, end);
 }

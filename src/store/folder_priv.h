@@ -55,6 +55,9 @@ void folder_data_remove(struct folder *f);
 /* Goes on behind the blocks that the index names. */
 int folder_data_reopen(struct folder *f, const struct index_record *records,
 		       size_t n);
+/* Notes for recover that it was cut there: what was noted of blocks behind is
+ * not so. */
+void folder_data_note(struct folder *f, uint64_t end);
 /* As folder_place and folder_unplace. */
 int folder_data_place(struct folder *f, uint64_t number, uint64_t bytes,
 		      int flags, struct folder_place *place);

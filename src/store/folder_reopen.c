@@ -127,6 +127,8 @@ folder_reopen(struct folder **folder, const struct disk *disk, const char *name,
 	err = f->dir < 0 ? -errno : reopen_index(f);
 	if (!err)
 		err = reopen_meta(f, head);
+	if (!err)
+		folder_data_note(f, f->end);
 	if (err)
 		folder_free(f);
 	else

@@ -44,6 +44,7 @@ libstore_a_SOURCES = \
 	%D%/protect.c %D%/protect.h \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_chunk.c %D%/recover_priv.h \
+	%D%/recover_data.c \
 	%D%/recover_find.c \
 	%D%/recover_foreign.c \
 	%D%/recover_heaps.c \

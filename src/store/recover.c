@@ -54,7 +54,7 @@ rescue_open(const struct rescue *r, unsigned disk, const char *file, int flags)
 }
 
 static int
-rebuild(struct rescue *r, const struct orphan *o)
+rebuild(struct rescue *r, struct orphan *o)
 {
 	struct index_record record;
 	int err = rescue_chunk(r, o, &record);
@@ -67,6 +67,8 @@ rebuild(struct rescue *r, const struct orphan *o)
 		err = rescue_know(r, &record);
 	if (err)
 		return err;
+	o->taken = true;
+	o->kept = record.bytes;
 	r->report->rebuilt++;
 	rescue_say(r,
 		   "chunk %" PRIu64 " on %s is indexed again: %" PRIu32
@@ -90,6 +92,21 @@ rebuild_all(struct rescue *r)
 		done += r->orphan[i].bytes;
 		if (args->progress)
 			args->progress(args->arg, done, all);
+	}
+	return err;
+}
+
+/* Files that all blocks of a disk share end with them. */
+static int
+end_all(struct rescue *r)
+{
+	int err = 0;
+
+	if (!layout_map_shared(&r->rec->map))
+		return 0;
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		if (r->index[i] >= 0)
+			err = rescue_data_end(r, i);
 	}
 	return err;
 }
@@ -235,6 +252,8 @@ rescue(struct rescue *r)
 		err = rescue_find(r);
 	if (!err)
 		err = rebuild_all(r);
+	if (!err)
+		err = end_all(r);
 	if (!err)
 		err = close_all(r);
 	return err;

@@ -37,6 +37,7 @@
 struct look {
 	struct rescue *r;
 	int fd;
+	uint64_t at;	/* of the first in the file */
 	uint32_t slots; /* whole ones in the file */
 	uint32_t used;	/* up to the last with a packet */
 	uint32_t present_n;
@@ -114,7 +115,8 @@ look_for_holes(struct look *l)
 	uint32_t payload = l->r->rec->shape.payload;
 
 	for (uint32_t slot = 0; slot < l->slots; slot++) {
-		if (rescue_is_written(l->fd, (uint64_t)slot * payload, payload))
+		if (rescue_is_written(l->fd, l->at + (uint64_t)slot * payload,
+				      payload))
 			l->present[slot / 64] |= UINT64_C(1) << slot % 64;
 	}
 }
@@ -132,7 +134,8 @@ look_through(struct look *l)
 
 		if (!(l->present[slot / 64] & bit))
 			continue;
-		got = pread(l->fd, l->payload, payload, (off_t)slot * payload);
+		got = pread(l->fd, l->payload, payload,
+			    (off_t)(l->at + (uint64_t)slot * payload));
 		if (got < 0)
 			return -errno;
 		if (got == (ssize_t)payload && is_present(l, slot, &p))
@@ -200,6 +203,8 @@ rescue_cut(struct rescue *r, const struct orphan *o, int fd,
 	if (!(record->flags & INDEX_DATA_TIME))
 		record->first_ns = record->last_ns = mtime;
 	/* Also where nothing is cut: it frees what was reserved behind. */
+	if (layout_map_shared(&r->rec->map)) /* cut when all are known */
+		return r->dry || fdatasync(fd) == 0 ? 0 : -errno;
 	if (!r->dry &&
 	    (ftruncate(fd, (off_t)record->bytes) < 0 || fdatasync(fd) < 0))
 		return -errno;
@@ -213,7 +218,7 @@ rescue_remove(struct rescue *r, const struct orphan *o)
 {
 	char file[LAYOUT_FILE];
 
-	if (!r->dry &&
+	if (!r->dry && !layout_map_shared(&r->rec->map) &&
 	    unlinkat(r->rec->part[o->disk].dir,
 		     layout_chunk(file, r->rec->name, o->number), 0) < 0)
 		return -errno;
@@ -228,7 +233,7 @@ make_record(struct look *l, const struct orphan *o, struct index_record *record)
 {
 	int err;
 
-	l->used = whole_frames(l);
+	l->used = o->whole ? l->slots : whole_frames(l);
 	record->bytes = (uint64_t)l->used * l->r->rec->shape.payload;
 	record->present = l->present_n;
 	record->missing = l->used - l->present_n;
@@ -247,7 +252,7 @@ rescue_slots(struct rescue *r, const struct orphan *o, int fd,
 	     struct index_record *record)
 {
 	uint32_t payload = r->rec->shape.payload;
-	struct look l = { .r = r, .fd = fd };
+	struct look l = { .r = r, .fd = fd, .at = o->at };
 	int err = -ENOMEM;
 
 	if (o->bytes / payload > UINT32_MAX)
@@ -258,7 +263,7 @@ rescue_slots(struct rescue *r, const struct orphan *o, int fd,
 	if (!l.present || !l.payload)
 		goto out;
 	err = look_through(&l);
-	if (!err && l.used)
+	if (!err && (l.used || o->whole))
 		err = make_record(&l, o, record);
 	else if (!err)
 		err = rescue_remove(r, o);
@@ -283,7 +288,6 @@ int
 rescue_chunk(struct rescue *r, const struct orphan *o,
 	     struct index_record *record)
 {
-	char file[LAYOUT_FILE];
 	int fd, err;
 
 	*record = (struct index_record){ .number = o->number,
@@ -291,9 +295,8 @@ rescue_chunk(struct rescue *r, const struct orphan *o,
 					 .flags = INDEX_RECOVERED };
 	if (!rescue_place(r, record))
 		return leave(r, o);
-	fd =
-	    rescue_open(r, o->disk, layout_chunk(file, r->rec->name, o->number),
-			r->dry ? O_RDONLY : O_RDWR);
+	fd = rescue_chunk_open(r, o->disk, o->number,
+			       r->dry ? O_RDONLY : O_RDWR);
 	if (fd < 0)
 		return fd;
 	ease_file(fd);

@@ -138,13 +138,14 @@ add_orphan(struct rescue *r, unsigned disk, uint64_t number)
 	if (!grown)
 		return -ENOMEM;
 	r->orphan = grown;
-	r->orphan[r->orphans++] =
-	    (struct orphan){ number, disk, (uint64_t)bytes };
+	r->orphan[r->orphans++] = (struct orphan){ .number = number,
+						   .disk = disk,
+						   .bytes = (uint64_t)bytes };
 	return 0;
 }
 
 static int
-find_orphans(struct rescue *r, unsigned disk)
+find_chunks(struct rescue *r, unsigned disk)
 {
 	const struct recording_part *part = &r->rec->part[disk];
 	struct dirent *entry;
@@ -167,6 +168,14 @@ find_orphans(struct rescue *r, unsigned disk)
 	}
 	closedir(dir);
 	return err;
+}
+
+static int
+find_orphans(struct rescue *r, unsigned disk)
+{
+	if (layout_map_shared(&r->rec->map))
+		return rescue_data_find(r, disk);
+	return find_chunks(r, disk);
 }
 
 static int
@@ -200,7 +209,8 @@ rescue_find(struct rescue *r)
 		if (r->index[i] >= 0)
 			err = take_known(r, i);
 	}
-	if (r->orphans)
+	/* And their records are in the order in which they lie there. */
+	if (r->orphans && !layout_map_shared(&r->rec->map))
 		qsort(r->orphan, r->orphans, sizeof *r->orphan, by_number);
 	return err;
 }

@@ -29,8 +29,8 @@
 
 /* ---- notes -------------------------------------------------------------- */
 
-static uint64_t
-number_of(const json_t *line, const char *key)
+uint64_t
+rescue_number(const json_t *line, const char *key)
 {
 	const json_t *value = json_object_get(line, key);
 
@@ -51,13 +51,13 @@ add_note(struct rescue *r, const json_t *line)
 		return -ENOMEM;
 	r->note = grown;
 	r->note[r->notes++] = (struct index_record){
-		.number = number_of(line, "chunk"),
-		.first = number_of(line, "first"),
-		.bytes = number_of(line, "bytes"),
-		.run = (uint32_t)number_of(line, "run"),
-		.present = (uint32_t)number_of(line, "present"),
-		.missing = (uint32_t)number_of(line, "missing"),
-		.sub = (uint16_t)number_of(line, "sub"),
+		.number = rescue_number(line, "chunk"),
+		.first = rescue_number(line, "first"),
+		.bytes = rescue_number(line, "bytes"),
+		.run = (uint32_t)rescue_number(line, "run"),
+		.present = (uint32_t)rescue_number(line, "present"),
+		.missing = (uint32_t)rescue_number(line, "missing"),
+		.sub = (uint16_t)rescue_number(line, "sub"),
 		.kind = INDEX_BLOCK,
 	};
 	if (r->note[r->notes - 1].sub >= r->subs)

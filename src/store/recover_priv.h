@@ -13,6 +13,12 @@ struct orphan {
 	uint64_t number;
 	unsigned disk;
 	uint64_t bytes;
+	/* Where blocks share a file: */
+	uint64_t at;	/* of its data there; else 0 */
+	uint64_t start; /* of all that is its own */
+	bool whole;	/* all of it was written, be it fill */
+	bool taken;	/* it has a record now, */
+	uint64_t kept;	/* with so many bytes */
 };
 
 /* A recording under recovery, whose indexes we have locked. */
@@ -75,6 +81,7 @@ int rescue_find(struct rescue *r);
 
 /* What a chunk should add up to. */
 struct rescue_sum {
+	uint64_t at; /* in its file */
 	uint64_t bytes;
 	uint32_t crc;
 };
@@ -92,9 +99,20 @@ bool rescue_has_sum(const struct rescue *r, unsigned disk, uint64_t number,
 void rescue_add_sum(const struct rescue *r, const struct orphan *o,
 		    struct index_record *record);
 
+/* The file that all blocks of a disk share: opens it; finds what is in it and
+ * no index names; and leaves it as long as the blocks that are indexed. */
+int rescue_data_open(const struct rescue *r, unsigned disk, int flags);
+int rescue_data_find(struct rescue *r, unsigned disk);
+int rescue_data_end(struct rescue *r, unsigned disk);
+
 /* Leaves one chunk of each number.  0 or -errno. */
 int rescue_twins(struct rescue *r);
 
+/* Opens the file that a block is in; the descriptor or -errno. */
+int rescue_chunk_open(const struct rescue *r, unsigned disk, uint64_t number,
+		      int flags);
+/* A number of a line of the metadata, be it text or not. */
+uint64_t rescue_number(const json_t *line, const char *key);
 /* Reads what was noted of chunks.  0 or -ENOMEM. */
 int rescue_notes(struct rescue *r);
 /* Takes a record that goes for a note: it tells where its chunk belongs. */

@@ -75,17 +75,15 @@ rescue_has_sum(const struct rescue *r, unsigned disk, uint64_t number,
 	enum { PIECE = 1 << 20 };
 	uint8_t *data = malloc(PIECE);
 	uint64_t left = sum->bytes;
-	char file[LAYOUT_FILE];
 	uint32_t crc = 0;
-	int fd;
+	int fd = rescue_chunk_open(r, disk, number, O_RDONLY);
 
-	fd = rescue_open(r, disk, layout_chunk(file, r->rec->name, number),
-			 O_RDONLY);
 	if (fd >= 0)
 		ease_file(fd);
 	while (data && fd >= 0 && left) {
 		size_t part = left < PIECE ? (size_t)left : PIECE;
-		ssize_t got = read_whole(fd, data, part, sum->bytes - left);
+		ssize_t got =
+		    read_whole(fd, data, part, sum->at + sum->bytes - left);
 
 		if (got != (ssize_t)part)
 			break;
@@ -105,7 +103,7 @@ rescue_noted_sum(const struct rescue *r, unsigned disk, uint64_t number,
 	const struct sums *s = sums_find(&r->sums[disk], number);
 
 	if (s)
-		*sum = (struct rescue_sum){ s->bytes, s->crc };
+		*sum = (struct rescue_sum){ .bytes = s->bytes, .crc = s->crc };
 	return s;
 }
 
@@ -117,6 +115,7 @@ rescue_add_sum(const struct rescue *r, const struct orphan *o,
 
 	if (!rescue_noted_sum(r, o->disk, o->number, &sum))
 		return;
+	sum.at = o->at;
 	if (sum.bytes == record->bytes &&
 	    rescue_has_sum(r, o->disk, o->number, &sum)) {
 		record->crc = sum.crc;

@@ -101,7 +101,8 @@ static bool
 has_sum_of(const struct rescue *r, const struct twin *t,
 	   const struct index_record *record)
 {
-	const struct rescue_sum sum = { record->bytes, record->crc };
+	const struct rescue_sum sum = { .bytes = record->bytes,
+					.crc = record->crc };
 
 	return record->flags & INDEX_SUMMED &&
 	       rescue_has_sum(r, t->disk, t->number, &sum);

@@ -26,6 +26,8 @@ FLOW_TESTS = \
 	%D%/check.sh \
 	%D%/memory.sh \
 	%D%/layouts.sh \
+	%D%/layouts_crash.sh \
+	%D%/layouts_full.sh \
 	%D%/losses.sh \
 	%D%/verify.sh \
 	%D%/plan.sh \

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+# What a crash, a torn index and a disk that is full leave of files that all
+# blocks of a disk share, in each layout that is so.
+#
+#   gen --> spated, killed  -->  spate recover  -->  as sent, up to there
+#
+. "${BASH_SOURCE%/*}/functions.sh"
+need_python struct
+
+payload=8032
+disks_make 2
+at=$(IFS=:; echo "${disks[*]}")
+
+stream()
+{
+	conf_write "$(stream_text "format = \"vdif\"; prefix = 8;
+		layout = \"$1\";")"
+}
+
+# Of what is in the file, only what was sent, in its place; of what was sent
+# everything that recover says.
+is_beginning()
+{
+	local bytes
+
+	rm -f "$work/exported"
+	"$SPATE" export "$1" "$work/exported" --quiet --disks "$at"
+	bytes=$(stat -c %s "$work/exported")
+	cmp -n "$bytes" "$work/exported" "$work/ideal" ||
+		fail "$1 is not the beginning of what was sent"
+	within "packets of $1" "$2" $((bytes / payload)) "$3"
+}
+
+# Others must be able to read it at any time: headers and lengths are right.
+mark6_strict()
+{
+	local files=() file
+
+	for file in "$work"/disk?/"$1"; do
+		[ ! -f "$file" ] || files+=("$file")
+	done
+	"$python" "$top_srcdir/tests/flow/layout_mark6.py" "" "$work/joined" \
+		$payload "${files[@]}" >"$work/blocks"
+}
+
+# Killed: nothing was durable yet, and all is there.
+crash()
+{
+	local name=crash_$1
+
+	stream "$1"
+	spated_start
+	spate record "$name" --stream s
+	gen --format vdif --packets 3000 --rate 50Mbps --dump "$work/ideal"
+	wait_for 30 has_taken "$name" 3000
+	spated_kill
+	same "state before" "$("$SPATE" info "$name" --json --disks "$at" |
+		jq -r .state)" interrupted
+	"$SPATE" recover "$name" --disks "$at"
+	# Blocks that were not full were in memory, and are lost.
+	is_beginning "$name" $((3000 - 2 * 130)) 3000
+	"$SPATE" verify "$name" --disks "$at" --quiet
+	[ "$1" != mark6 ] || mark6_strict "$name"
+	same "what recover finds in it again" \
+		"$("$SPATE" recover "$name" --disks "$at" --json |
+			jq '[.rebuilt, .cut] | add')" 0
+}
+
+has_taken()
+{
+	[ "$(info "$1" .datagrams)" -ge "$2" ]
+}
+
+index_of()
+{
+	case $1 in
+	mark6) echo "$work/disk$3/$2.spate/$2.index" ;;
+	*) echo "$work/disk$3/$2/$2.index" ;;
+	esac
+}
+
+# The last record torn, one index gone, and bytes of nothing behind the data.
+torn()
+{
+	local name=torn_$1 index data
+
+	stream "$1"
+	spated_start
+	spate record "$name" --stream s
+	gen --format vdif --packets 3000 --rate 50Mbps --dump "$work/ideal"
+	settle "$name" 3000
+	spate stop "$name"
+	spated_stop
+	index=$(index_of "$1" "$name" 0)
+	truncate -s $(($(stat -c %s "$index") - 64 - 20)) "$index"
+	rm "$(index_of "$1" "$name" 1)"
+	case $1 in
+	mark6) data=$work/disk0/$name ;;
+	*) data=$work/disk0/$name/$name.vdif ;;
+	esac
+	head -c 5000 /dev/urandom >>"$data"
+	"$SPATE" recover "$name" --disks "$at" --dry-run
+	"$SPATE" recover "$name" --disks "$at"
+	is_beginning "$name" 3000 3000
+	cmp "$work/exported" "$work/ideal"
+	"$SPATE" verify "$name" --disks "$at" --quiet
+	[ "$1" != mark6 ] || mark6_strict "$name"
+}
+
+for layout in mark6 file; do
+	settings=('memory = "64M";' 'reserve = "1M";' 'durable = "end";')
+	crash $layout
+	settings=('memory = "64M";' 'reserve = "1M";')
+	torn $layout
+done
