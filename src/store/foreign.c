@@ -227,6 +227,11 @@ static json_t *
 make_head(const struct recording *rec, const struct foreign *f,
 	  const char **disks)
 {
+	static const enum layout layout[] = {
+		[FOREIGN_CHUNKS] = LAYOUT_VBS,
+		[FOREIGN_SINGLE] = LAYOUT_SINGLE,
+		[FOREIGN_SG] = LAYOUT_MARK6,
+	};
 	uint32_t slots = count_of(f->full_bytes / f->form.packet);
 	struct geometry g = {
 		.payload = foreign_payload(f),
@@ -237,6 +242,7 @@ make_head(const struct recording *rec, const struct foreign *f,
 	struct meta_head head = {
 		.name = rec->name,
 		.stream = "",
+		.layout = layout[f->kind],
 		.format = f->form.format,
 		.extension = f->format ? f->format->extension : "raw",
 		.fill = FILL_INVALID,
@@ -306,12 +312,6 @@ foreign_close(struct foreign *f)
 	free(f);
 }
 
-bool
-foreign_chunked(const struct foreign *f)
-{
-	return f->kind == FOREIGN_CHUNKS;
-}
-
 size_t
 foreign_doubles(const struct foreign *f)
 {
@@ -328,78 +328,4 @@ const json_t *
 foreign_notes(const struct foreign *f)
 {
 	return f->notes;
-}
-
-/* ---- bytes -------------------------------------------------------------- */
-
-static const struct foreign_piece *
-find_piece(const struct foreign *f, uint64_t number)
-{
-	size_t low = 0, high = f->pieces;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->piece[middle].number == number)
-			return &f->piece[middle];
-		if (f->piece[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
-/* The name of its file, in the folder of its part. */
-static const char *
-file_of(const struct recording *rec, const struct foreign *f,
-	const struct foreign_piece *p, char *file)
-{
-	if (f->kind == FOREIGN_CHUNKS)
-		return layout_chunk(file, rec->name, p->file);
-	return rec->name;
-}
-
-int
-foreign_piece_open(const struct recording *rec, const struct foreign *f,
-		   const struct foreign_piece *p)
-{
-	char file[LAYOUT_FILE];
-	int fd = openat(rec->part[p->disk].dir, file_of(rec, f, p, file),
-			O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-	return fd < 0 ? -errno : fd;
-}
-
-int
-foreign_chunk(const struct recording *rec, uint64_t number, uint64_t *offset)
-{
-	const struct foreign_piece *p = find_piece(rec->foreign, number);
-
-	if (!p)
-		return -ENOENT;
-	*offset = p->offset;
-	return foreign_piece_open(rec, rec->foreign, p);
-}
-
-int64_t
-foreign_chunk_bytes(const struct recording *rec, uint64_t number)
-{
-	const struct foreign *f = rec->foreign;
-	const struct foreign_piece *p = find_piece(f, number);
-	char file[LAYOUT_FILE];
-	uint64_t there;
-	struct stat st;
-
-	if (!p)
-		return -ENOENT;
-	if (fstatat(rec->part[p->disk].dir, file_of(rec, f, p, file), &st, 0) <
-	    0)
-		return -errno;
-	there = (uint64_t)st.st_size;
-	there = there > p->offset ? there - p->offset : 0;
-	if (there >= p->stored)
-		return (int64_t)p->bytes;
-	there = there / f->form.packet * foreign_payload(f);
-	return (int64_t)(there < p->bytes ? there : p->bytes);
 }

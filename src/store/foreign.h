@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/layout.h"
+
 struct recording;
 
 /*
@@ -47,8 +49,12 @@ int foreign_chunk(const struct recording *rec, uint64_t number,
 /* The bytes of data that can be there now, or -errno. */
 int64_t foreign_chunk_bytes(const struct recording *rec, uint64_t number);
 
-/* Is each block a file of its own? */
-bool foreign_chunked(const struct foreign *f);
+/*
+ * The layout that an index of ours can describe it as: vbs where each block is
+ * a file of its own, mark6 where all are where they should be in their files.
+ * False: there is none.
+ */
+bool foreign_layout(const struct recording *rec, enum layout *layout);
 
 /* Chunks that are not used, since another disk has one of the number. */
 struct foreign_double {

@@ -236,8 +236,7 @@ foreign_sequence(const struct foreign *f, const struct format_packet *p,
 	    !thread_place(f, p->thread, &place))
 		return false;
 	/* As the formats count. */
-	frames = (uint64_t)(p->second - FORMAT_Y2000) * f->shape.fps +
-		 p->frame;
+	frames = (uint64_t)(p->second - FORMAT_Y2000) * f->shape.fps + p->frame;
 	*sequence =
 	    (frames * f->shape.threads_n + place) * f->parts + p->part - slot;
 	return true;

@@ -13,6 +13,7 @@ libstore_a_SOURCES = \
 	%D%/folder_place.c %D%/folder_reopen.c \
 	%D%/folder_sums.c \
 	%D%/foreign.c %D%/foreign.h %D%/foreign_priv.h \
+	%D%/foreign_bytes.c \
 	%D%/foreign_cfg.c \
 	%D%/foreign_find.c \
 	%D%/foreign_form.c %D%/foreign_form.h \

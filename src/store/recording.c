@@ -206,25 +206,14 @@ is_indexed(const struct recording *rec)
 	return false;
 }
 
-/* Nothing of ours is there: perhaps something of others is. */
-static int
-open_foreign(struct recording *rec, int err)
-{
-	int foreign = foreign_open(rec);
-
-	if (foreign == -ENOENT)
-		return err;
-	return foreign ? foreign : compose(rec);
-}
-
 int
 recording_refresh(struct recording *rec)
 {
-	int err = rec->foreign ? 0 : find_parts(rec);
+	int err;
 
 	if (rec->foreign)
 		return 0; /* it is what it was when it was opened */
-
+	err = find_parts(rec);
 	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
 		if (rec->part[i].dir >= 0)
 			err = read_index(rec, &rec->part[i]);
@@ -279,29 +268,77 @@ explain(struct fault *fault, const char *name, int err)
 	return err;
 }
 
-int
-recording_open(struct recording **rec, const struct disks *disks,
-	       const char *name, struct fault *fault)
+static struct recording *
+make(const struct disks *disks, const char *name)
 {
-	struct recording *r;
-	int err = -ENOMEM;
+	struct recording *r = calloc(1, sizeof *r);
 
-	if (!layout_folder_good(name) && !foreign_name_good(name))
-		return explain(fault, name, -ENOENT);
-	r = calloc(1, sizeof *r);
 	if (!r)
-		return explain(fault, name, err);
+		return NULL;
+	r->part = calloc(disks->n + 1, sizeof *r->part);
+	if (!r->part) {
+		free(r);
+		return NULL;
+	}
 	r->disks = disks;
 	strcpy(r->name, name);
 	for (unsigned i = 0; i < RECORDING_OPEN; i++)
 		r->chunk[i].fd = -1;
-	r->part = calloc(disks->n + 1, sizeof *r->part);
-	if (r->part) {
-		for (unsigned i = 0; i < disks->n; i++)
-			r->part[i].dir = -1;
-		err = layout_folder_good(name) ? recording_refresh(r) : -ENOENT;
-		if ((err == -ENOENT || err == -ENODATA) && !is_indexed(r))
-			err = open_foreign(r, err);
+	for (unsigned i = 0; i < disks->n; i++)
+		r->part[i].dir = -1;
+	return r;
+}
+
+/* Nothing of ours is there, or no more than what recover put there before it
+ * was cut short. */
+static bool
+is_foreign(const struct recording *rec, int err)
+{
+	if (is_indexed(rec))
+		return false;
+	if (!err)
+		return strcmp(rec->facts.made_by, "spate") != 0;
+	return err == -ENOENT || err == -ENODATA;
+}
+
+int
+recording_open_foreign(struct recording **rec, const struct disks *disks,
+		       const char *name)
+{
+	struct recording *r = make(disks, name);
+	int err = r ? foreign_open(r) : -ENOMEM;
+
+	if (!err)
+		err = compose(r);
+	if (!err)
+		*rec = r;
+	else if (r)
+		recording_close(r);
+	return err;
+}
+
+int
+recording_open(struct recording **rec, const struct disks *disks,
+	       const char *name, struct fault *fault)
+{
+	bool ours = layout_folder_good(name);
+	struct recording *r;
+	int err = -ENOENT;
+
+	if (!ours && !foreign_name_good(name))
+		return explain(fault, name, err);
+	r = make(disks, name);
+	if (!r)
+		return explain(fault, name, -ENOMEM);
+	if (ours)
+		err = recording_refresh(r);
+	if (is_foreign(r, err)) {
+		int foreign = recording_open_foreign(rec, disks, name);
+
+		if (!foreign || foreign != -ENOENT) {
+			recording_close(r);
+			return foreign ? explain(fault, name, foreign) : 0;
+		}
 	}
 	if (err) {
 		recording_close(r);

@@ -104,6 +104,11 @@ recording_at(const struct recording *rec, size_t place)
 	return &rec->block[rec->order[place]];
 }
 
+/* Opens what another program recorded, whatever of ours is beside it.  0,
+ * -ENOENT, -errno. */
+int recording_open_foreign(struct recording **rec, const struct disks *disks,
+			   const char *name);
+
 /* Reads what is new in the metadata of all disks.  0 or -ENOMEM. */
 int recording_meta(struct recording *rec);
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -37,18 +38,47 @@ cannot(const struct rescue *r, struct fault *fault, const char *why)
 	return -ENOTSUP;
 }
 
+/* Scatter/gather files have a folder of ours beside them. */
 static int
-check(const struct rescue *r, struct fault *fault)
+make_folders(struct rescue *r)
 {
+	char dir[LAYOUT_FILE];
+
+	layout_dir(dir, r->rec->name, LAYOUT_MARK6);
+	for (unsigned i = 0; i < r->disks->n && !r->dry; i++) {
+		struct recording_part *part = &r->rec->part[i];
+		int disk = r->disks->disk[i].fd, fd;
+
+		if (part->dir < 0)
+			continue;
+		if (mkdirat(disk, dir, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		fd = openat(disk, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		close(part->dir);
+		part->dir = fd;
+	}
+	return 0;
+}
+
+static int
+prepare(struct rescue *r, struct fault *fault)
+{
+	enum layout layout;
+	int err = 0;
+
 	if (!layout_folder_good(r->rec->name))
 		return cannot(r, fault,
 			      "its name is none of ours, which jive5ab can "
 			      "read, too");
-	if (!foreign_chunked(r->rec->foreign))
+	if (!foreign_layout(r->rec, &layout))
 		return cannot(r, fault,
-			      "its blocks share files, which only indexes of "
-			      "recordings made here describe");
-	return 0;
+			      "its blocks do not lie as an index of ours could "
+			      "say");
+	if (layout == LAYOUT_MARK6)
+		err = make_folders(r);
+	return err ? rescue_explain(fault, r->rec->name, err) : 0;
 }
 
 /* ---- metadata ----------------------------------------------------------- */
@@ -125,42 +155,52 @@ index_disk(struct rescue *r, unsigned disk)
 	return 0;
 }
 
-/* It has indexes of ours already.  What none of them names is not for us to
- * look at: its packets may lie there with headers. */
-static int
-look_again(struct rescue *r, struct fault *fault)
+/* Has it all indexes of ours that it can have? */
+static bool
+is_indexed(const struct rescue *r)
 {
-	const struct recording *rec = r->rec;
-
-	r->report->packets = rec->facts.packets;
-	r->report->indexed = rec->facts.chunks;
 	for (unsigned i = 0; i < r->disks->n; i++) {
-		if (rec->part[i].dir < 0 || rec->part[i].ended)
-			continue;
-		fault_set(fault, -ENOTSUP, "refused",
-			  "%s has an index, but not on %s", rec->name,
-			  r->disks->disk[i].path);
-		fault_why(fault, "that disk was not there when it was made");
-		fault_hint(fault,
-			   "remove %s.index and %s.meta.jsonl from all disks, "
-			   "and recover it again",
-			   rec->name, rec->name);
-		return -ENOTSUP;
+		const struct recording_part *part = &r->rec->part[i];
+
+		if (part->dir >= 0 && !part->ended)
+			return false;
 	}
+	return !r->rec->foreign;
+}
+
+/* A disk was not there when the others got theirs, or that was cut short: it
+ * is begun anew, as if none had one. */
+static int
+open_again(struct rescue *r, struct fault *fault)
+{
+	struct recording *again;
+	int err = recording_open_foreign(&again, r->disks, r->rec->name);
+
+	if (err)
+		return rescue_explain(fault, r->rec->name, err);
+	recording_close(r->rec);
+	r->rec = again;
 	return 0;
 }
 
 int
 rescue_foreign(struct rescue *r, struct fault *fault)
 {
-	const struct recording *rec = r->rec;
-	int err;
+	const struct recording *rec;
+	int err = 0;
 
-	if (!rec->foreign)
-		return look_again(r, fault);
-	err = check(r, fault);
+	if (is_indexed(r)) {
+		r->report->packets = r->rec->facts.packets;
+		r->report->indexed = r->rec->facts.chunks;
+		return 0;
+	}
+	if (!r->rec->foreign)
+		err = open_again(r, fault);
+	if (!err)
+		err = prepare(r, fault);
 	if (err)
 		return err;
+	rec = r->rec;
 	r->index = malloc((r->disks->n + 1) * sizeof *r->index);
 	if (!r->index)
 		return rescue_explain(fault, rec->name, -ENOMEM);

@@ -109,7 +109,7 @@ looked_at()
 		fail "'$*': $(cat "$work/err")"
 }
 
-for ((seed = 0; seed < 25; seed++)); do
+for ((seed = 0; seed < 12; seed++)); do
 	for disk in "${disks[@]}"; do
 		rm -rf "$disk"
 		cp -a "$work/good/${disk##*/}" "$disk"

@@ -85,9 +85,43 @@ spate recover twice | grep -q "twice.00000003.aside"
 spate verify twice >/dev/null
 reads_as twice jive5ab 5000 0
 
-# A disk that was away when it was made.
+# A disk that was away when it was made; and what a crash leaves of that.
 make jive5ab away
 mv "${disks[1]}/away" "$work/away"
 spate recover away >/dev/null
 mv "$work/away" "${disks[1]}/away"
-refused "has an index, but not on ${disks[1]}" spate recover away
+spate recover away >/dev/null
+spate verify away >/dev/null
+reads_as away jive5ab 5000 0
+rm "${disks[@]/%//away/away.index}"
+reads_as away jive5ab 5000 0
+spate recover away >/dev/null
+spate verify away >/dev/null
+reads_as away jive5ab 5000 0
+
+# ---- Mark6 --------------------------------------------------------------
+
+sums()
+{
+	(cd "$work" && sha256sum disk*/"$1")
+}
+
+make sg2 g2 --payload 8224 --per-block 121
+make sg2 g5 --format mark5b --payload 10016 --per-block 64 --fps 100
+before=$(sums g2)
+recovers g2 42
+recovers g5 79
+same "the files" "$(sums g2)" "$before"
+[ -e "${disks[0]}/g2.spate/g2.index" ]
+reads_as g2 Mark6 5000 0
+reads_as g5 Mark6 5000 0
+spate check g2 --max-loss 0 >/dev/null
+make sg1 g1 --payload 8224 --per-block 121
+make sg2 gvtp --counter le64
+make sg2 gcut --payload 8224 --per-block 121
+truncate -s -1234 "${disks[2]}/gcut"
+for name in g1 gvtp; do
+	refused "$name gets no index" spate recover $name
+done
+recovers gcut 42
+same "packets of a cut one" "$(info gcut .packets)" 4999

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the bytes of a block of a foreign recording are: pieces are sorted by
+ * the number that theirs became.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/foreign_priv.h"
+
+static const struct foreign_piece *
+find_piece(const struct foreign *f, uint64_t number)
+{
+	size_t low = 0, high = f->pieces;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->piece[middle].number == number)
+			return &f->piece[middle];
+		if (f->piece[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* The name of its file, in the folder of its part. */
+static const char *
+file_of(const struct recording *rec, const struct foreign *f,
+	const struct foreign_piece *p, char *file)
+{
+	if (f->kind == FOREIGN_CHUNKS)
+		return layout_chunk(file, rec->name, p->file);
+	return rec->name;
+}
+
+int
+foreign_piece_open(const struct recording *rec, const struct foreign *f,
+		   const struct foreign_piece *p)
+{
+	char file[LAYOUT_FILE];
+	int fd = openat(rec->part[p->disk].dir, file_of(rec, f, p, file),
+			O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int
+foreign_chunk(const struct recording *rec, uint64_t number, uint64_t *offset)
+{
+	const struct foreign_piece *p = find_piece(rec->foreign, number);
+
+	if (!p)
+		return -ENOENT;
+	*offset = p->offset;
+	return foreign_piece_open(rec, rec->foreign, p);
+}
+
+int64_t
+foreign_chunk_bytes(const struct recording *rec, uint64_t number)
+{
+	const struct foreign *f = rec->foreign;
+	const struct foreign_piece *p = find_piece(f, number);
+	char file[LAYOUT_FILE];
+	uint64_t there;
+	struct stat st;
+
+	if (!p)
+		return -ENOENT;
+	if (fstatat(rec->part[p->disk].dir, file_of(rec, f, p, file), &st, 0) <
+	    0)
+		return -errno;
+	there = (uint64_t)st.st_size;
+	there = there > p->offset ? there - p->offset : 0;
+	if (there >= p->stored)
+		return (int64_t)p->bytes;
+	there = there / f->form.packet * foreign_payload(f);
+	return (int64_t)(there < p->bytes ? there : p->bytes);
+}
+
+/* In whole frames, one behind the other, none of them short but the last. */
+static bool
+is_regular(const struct recording *rec, const struct foreign *f, unsigned disk)
+{
+	uint64_t step = f->full_bytes + SG_BLOCK, at = SG_HEADER + SG_BLOCK;
+	bool last = false;
+	char dir[LAYOUT_FILE];
+	struct stat here, there;
+
+	for (size_t i = 0; i < f->pieces; i++) {
+		const struct foreign_piece *p = &f->piece[i];
+
+		if (p->disk != disk)
+			continue;
+		if (last || p->offset != at || p->number != p->file)
+			return false;
+		last = p->stored != f->full_bytes;
+		at += step;
+	}
+	/* Our folder goes beside the file, in the disk itself. */
+	return !fstat(rec->part[disk].dir, &here) &&
+	       !fstatat(rec->disks->disk[disk].fd, ".", &there, 0) &&
+	       here.st_ino == there.st_ino && here.st_dev == there.st_dev &&
+	       layout_dir(dir, rec->name, LAYOUT_MARK6);
+}
+
+bool
+foreign_layout(const struct recording *rec, enum layout *layout)
+{
+	const struct foreign *f = rec->foreign;
+	struct layout_map map;
+
+	if (!layout_folder_good(rec->name) || f->kind == FOREIGN_SINGLE)
+		return false;
+	*layout = f->kind == FOREIGN_SG ? LAYOUT_MARK6 : LAYOUT_VBS;
+	if (*layout == LAYOUT_VBS)
+		return true;
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].dir >= 0 && !is_regular(rec, f, i))
+			return false;
+	}
+	return !f->twins && !f->form.prefix &&
+	       f->full_bytes % (f->form.packet * f->parts) == 0 &&
+	       !layout_map_make(&map, rec->name, rec->head);
+}
