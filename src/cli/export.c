@@ -339,7 +339,9 @@ run(const struct cli *cli, const void *values, char **operand)
 		return cli_fail(&fault);
 	err = recording_open(&e.rec, &disks, operand[0], &fault);
 	if (!err) {
-		err = export_all(&e, &fault);
+		err = recording_hold(e.rec, &fault);
+		if (!err)
+			err = export_all(&e, &fault);
 		recording_close(e.rec);
 	}
 	disks_clear(&disks);

@@ -34,8 +34,10 @@ spate_SOURCES = \
 	%D%/site.c %D%/site.h \
 	%D%/probe.c \
 	%D%/progress.c %D%/progress.h \
+	%D%/protect.c \
 	%D%/record.c \
 	%D%/recover.c \
+	%D%/rm.c %D%/rm_each.c %D%/rm_each.h \
 	%D%/show.c %D%/show_disks.c %D%/show.h %D%/field.h \
 	%D%/status.c \
 	%D%/stop.c \

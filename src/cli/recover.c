@@ -81,6 +81,17 @@ print_text(const char *name, const struct recover_report *r, bool dry_run)
 	putchar('\n');
 }
 
+/* The daemon's list of it is out of date; where there is none, no matter. */
+static void
+tell_daemon(const struct cli *cli, const char *name)
+{
+	struct fault none;
+
+	if (!cli->disks)
+		site_ask(cli, "look", json_pack("{s:s}", "name", name), NULL,
+			 &none);
+}
+
 static int
 mend(struct mend *m, const struct disks *disks, const char *name)
 {
@@ -101,6 +112,8 @@ mend(struct mend *m, const struct disks *disks, const char *name)
 	progress_hide(&m->progress);
 	if (err < 0)
 		return cli_fail(&fault);
+	if (!args.dry_run)
+		tell_daemon(m->cli, name);
 	if (m->cli->json)
 		print_json(m, &report);
 	else

@@ -16,6 +16,8 @@
  *
  *   keeper          the catalogue; reads disks, last of all, and hangs with
  *                   them; told by keeper_touch, ended by keeper_stop
+ *   chores          removes recordings for clients; hangs with disks, too;
+ *                   told by chores_add, ended by chores_stop
  *   probes          a look at a stream, for seconds; sockets of its own;
  *                   ended by an eventfd: probe_end
  *
@@ -106,6 +108,8 @@ threads_start(struct daemon *d, struct fault *fault)
 		err = crew_start(&d->crew, &d->setup.o);
 	if (!err)
 		err = keeper_start(&d->keeper);
+	if (!err)
+		err = chores_start(&d->chores, wake, d);
 	if (err) {
 		fault_set(fault, err, "internal", "cannot start its threads");
 		fault_why(fault, "%s", strerror(-err));
@@ -167,6 +171,7 @@ daemon_finish(struct daemon *d)
 		free(dw);
 	}
 	crew_stop(&d->crew);
+	chores_stop(d->chores);
 	keeper_stop(d->keeper);
 	if (d->queue)
 		queue_drain(d->queue);
@@ -304,6 +309,7 @@ daemon_run(struct daemon *d)
 		daemon_disks(d, now);
 		keeper_step(d->keeper, &d->fleet);
 		daemon_probes(d, NULL);
+		daemon_chores(d);
 	}
 	return 0;
 }

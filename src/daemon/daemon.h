@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "daemon/chores.h"
 #include "daemon/crew.h"
 #include "daemon/keeper.h"
 #include "daemon/fleet.h"
@@ -39,8 +40,9 @@ struct daemon {
 	struct setup setup;
 	struct pool *pool;
 	struct queue *queue;
-	struct fleet fleet;    /* the disks */
-	struct crew crew;      /* the receivers */
+	struct fleet fleet; /* the disks */
+	struct crew crew;   /* the receivers */
+	struct chores *chores;
 	struct keeper *keeper; /* of the catalogue */
 	struct session_host host;
 	struct server *server;
@@ -77,6 +79,9 @@ void daemon_probes(struct daemon *d, const struct stream *wanted);
 
 /* verbs_disks.c: answers those whose disk is where it should be. */
 void daemon_disks(struct daemon *d, int64_t now);
+
+/* verbs_chores.c: answers those whose chore is done. */
+void daemon_chores(struct daemon *d);
 
 /* verbs.c: tells those who waited for this group, where it is time. */
 void daemon_tell(struct daemon *d, const char *group);

@@ -1,5 +1,6 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
+	%D%/chores.c %D%/chores.h \
 	%D%/crew.c %D%/crew.h \
 	%D%/fleet.c %D%/fleet_order.c %D%/fleet_space.c %D%/fleet_watch.c %D%/fleet.h \
 	%D%/daemon.c %D%/daemon.h \
@@ -18,5 +19,5 @@ spated_SOURCES = \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
-	%D%/verbs.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c %D%/verbs.h
+	%D%/verbs.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)

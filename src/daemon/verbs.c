@@ -283,6 +283,9 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		{ "disks-drop", verb_disks_drop },
 		{ "probe", verb_probe },
 		{ "ls", verb_ls },
+		{ "rm", verb_rm },
+		{ "protect", verb_protect },
+		{ "look", verb_look },
 	};
 	struct daemon *d = arg;
 	struct fault fault = { 0 };

@@ -39,6 +39,12 @@
  *              names are known), recordings_n, unread (of these),
  *              space:SPACE}
  *
+ * rm       {name, [force:true], [look:true]}  answers when it is gone; `look`
+ *          says what would be, and changes nothing
+ *          -> as removal_json() says (store/removal.h)
+ * protect  {name, [off:true]} -> {name, protected, disks:[PATH...]}
+ * look     {name}  something became of it; the catalogue reads it again -> {}
+ *
  * probe    {stream, [for:"3s"]}  a look at a stream, without recording it
  *          -> PROBE; of one that is being recorded
  *             {stream, format, recording: NAME, recordings:[INFO...]}
@@ -65,6 +71,14 @@
  *
  * DISK and INFO keys are stable: programs read them.
  */
+
+/* verbs_chores.c */
+int verb_rm(struct daemon *d, struct server_ticket ticket,
+	    const json_t *request, struct fault *fault);
+int verb_protect(struct daemon *d, struct server_ticket ticket,
+		 const json_t *request, struct fault *fault);
+int verb_look(struct daemon *d, struct server_ticket ticket,
+	      const json_t *request, struct fault *fault);
 
 /* verbs_disks.c */
 int verb_disks(struct daemon *d, struct server_ticket ticket,

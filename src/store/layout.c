@@ -229,3 +229,19 @@ layout_chunk_number(const char *file, const char *name, uint64_t *number)
 	*number = value;
 	return true;
 }
+
+bool
+layout_is_aside(const char *file, const char *name)
+{
+	const char *mark = strstr(file, ".aside");
+	char chunk[LAYOUT_FILE];
+	uint64_t number;
+
+	if (!mark || mark - file >= LAYOUT_FILE)
+		return false;
+	memcpy(chunk, file, (size_t)(mark - file));
+	chunk[mark - file] = '\0';
+	mark += strlen(".aside");
+	return layout_chunk_number(chunk, name, &number) &&
+	       !mark[strspn(mark, DIGITS)];
+}

@@ -89,6 +89,7 @@ const char *layout_removing(char *file, const char *name);
 enum { LAYOUT_ASIDES = 100 };
 const char *layout_aside(char *file, const char *name, uint64_t number,
 			 unsigned n);
+bool layout_is_aside(const char *file, const char *name);
 
 /* The other way: is this file a chunk of `name`, and which? */
 bool layout_chunk_number(const char *file, const char *name, uint64_t *number);

@@ -36,6 +36,7 @@ libstore_a_SOURCES = \
 	%D%/recording.c %D%/recording.h \
 	%D%/recording_count.c \
 	%D%/recording_fill.c \
+	%D%/recording_hold.c \
 	%D%/recording_info.c \
 	%D%/recording_list.c \
 	%D%/recording_merge.c %D%/recording_priv.h \

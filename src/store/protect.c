@@ -13,12 +13,9 @@
 static int
 open_dir(const struct disks *disks, unsigned disk, const char *name)
 {
-	char dir[LAYOUT_FILE];
-
 	if (disks->disk[disk].fd < 0)
 		return -1;
-	return openat(disks->disk[disk].fd, layout_dir(dir, name, LAYOUT_VBS),
-		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return layout_dir_open(disks->disk[disk].fd, name);
 }
 
 static int

@@ -352,6 +352,7 @@ void
 recording_close(struct recording *rec)
 {
 	recording_read_finish(rec);
+	recording_release(rec);
 	for (unsigned i = 0; rec->part && i < rec->disks->n; i++) {
 		if (rec->part[i].dir >= 0)
 			close(rec->part[i].dir);

@@ -146,6 +146,14 @@ void recording_select(struct recording *rec, unsigned sub);
 ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 		       uint64_t offset, uint64_t *filled);
 
+/*
+ * Holds it until it is closed: who would remove it sees that it is being read.
+ * Of a live one it does nothing, and may be called again after a refresh.  0;
+ * -EIDRM where it is being removed, -EBUSY where somebody else is at it; with
+ * a fault, unless that is NULL.
+ */
+int recording_hold(struct recording *rec, struct fault *fault);
+
 /* Looks again: a live recording has grown.  0 or -errno. */
 int recording_refresh(struct recording *rec);
 

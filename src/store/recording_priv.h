@@ -22,6 +22,7 @@ struct recording_part {
 	bool indexed;	     /* there is an index */
 	bool ended;
 	bool locked; /* somebody writes */
+	int held;    /* its index, with a lock of ours; 0: not */
 	struct index_record end;
 };
 
@@ -167,6 +168,9 @@ ssize_t recording_chunk_read(struct recording *rec,
  * stretch behind it.  0 or -errno. */
 int recording_fill(struct recording *rec, size_t place, void *data,
 		   size_t bytes, uint64_t at);
+
+/* Undoes recording_hold(). */
+void recording_release(struct recording *rec);
 
 /* Closes chunks and forgets the fill. */
 void recording_read_finish(struct recording *rec);

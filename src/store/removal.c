@@ -13,15 +13,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/read_whole.h"
+#include "store/entry_line.h"
 #include "store/removal_priv.h"
 
-enum { BLOCK = 512 /* of st_blocks */, HEAD = 64 << 10 };
+enum { BLOCK = 512 /* of st_blocks */ };
 
 /* ---- what is there --------------------------------------------------- */
 
-enum removal_kind
-removal_kind(const char *name, int dir, const char *file)
+/* Of layouts in which blocks share a file: is it that? */
+static bool
+is_data(const struct removal *r, const char *file)
+{
+	char known[LAYOUT_FILE];
+
+	if (!strcmp(file, layout_data(known, r->name, LAYOUT_MARK6, "")))
+		return true;
+	return r->map.layout == LAYOUT_SINGLE &&
+	       !strcmp(file, layout_data(known, r->name, LAYOUT_SINGLE,
+					 r->map.extension));
+}
+
+static enum removal_kind
+kind_of_name(const struct removal *r, const char *file)
 {
 	static const char *(*const meta[])(char *, const char *) = {
 		layout_meta,
@@ -29,31 +42,36 @@ removal_kind(const char *name, int dir, const char *file)
 		layout_index_new,
 	};
 	char known[LAYOUT_FILE];
-	struct stat st;
 	uint64_t number;
 
-	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    S_ISDIR(st.st_mode))
-		return REMOVAL_OTHER;
-	if (!S_ISREG(st.st_mode))
-		return REMOVAL_EXTRA;
-	if (!strcmp(file, layout_index(known, name)))
+	if (!strcmp(file, layout_index(known, r->name)))
 		return REMOVAL_INDEX;
-	if (!strcmp(file, layout_removing(known, name)))
+	if (!strcmp(file, layout_removing(known, r->name)))
 		return REMOVAL_MARK;
-	if (layout_chunk_number(file, name, &number) ||
-	    !strcmp(file, layout_sums(known, name)))
+	if (layout_chunk_number(file, r->name, &number) ||
+	    layout_is_aside(file, r->name) || is_data(r, file) ||
+	    !strcmp(file, layout_sums(known, r->name)))
 		return REMOVAL_DATA;
 	for (size_t i = 0; i < sizeof meta / sizeof *meta; i++) {
-		if (!strcmp(file, meta[i](known, name)))
+		if (!strcmp(file, meta[i](known, r->name)))
 			return REMOVAL_META;
 	}
 	return REMOVAL_EXTRA;
 }
 
-int
-removal_each(int dir, int (*act)(void *arg, int dir, const char *file),
-	     void *arg)
+enum removal_kind
+removal_kind(const struct removal *r, int dir, const char *file)
+{
+	struct stat st;
+
+	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    S_ISDIR(st.st_mode))
+		return REMOVAL_OTHER;
+	return S_ISREG(st.st_mode) ? kind_of_name(r, file) : REMOVAL_EXTRA;
+}
+
+static int
+each_in(int dir, int (*act)(void *arg, int dir, const char *file), void *arg)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -74,6 +92,22 @@ removal_each(int dir, int (*act)(void *arg, int dir, const char *file),
 	return err;
 }
 
+int
+removal_each(const struct removal *r, unsigned disk,
+	     int (*act)(void *arg, int dir, const char *file), void *arg)
+{
+	const struct removal_part *part = &r->part[disk];
+	char data[LAYOUT_FILE];
+	int err = each_in(part->dir, act, arg);
+
+	if (err || part->layout != LAYOUT_MARK6)
+		return err;
+	layout_data(data, r->name, LAYOUT_MARK6, "");
+	return faccessat(part->dir, data, F_OK, AT_SYMLINK_NOFOLLOW)
+		   ? 0
+		   : act(arg, part->dir, data);
+}
+
 /* Room that other names hold on to is not freed. */
 static uint64_t
 frees(int dir, const char *file)
@@ -91,7 +125,7 @@ count_file(void *arg, int dir, const char *file)
 {
 	struct removal *r = arg;
 	struct removal_facts *f = &r->facts;
-	enum removal_kind kind = removal_kind(r->name, dir, file);
+	enum removal_kind kind = removal_kind(r, dir, file);
 
 	if (kind == REMOVAL_OTHER || kind == REMOVAL_EXTRA)
 		snprintf(r->extra, sizeof r->extra, "%.60s", file);
@@ -120,42 +154,58 @@ lock(int fd, int how)
 	enum { TRIES = 20, WAIT_US = 5000 };
 
 	for (int i = 0; i < TRIES; i++) {
-		if (!flock(fd, how | LOCK_NB)) {
-			flock(fd, LOCK_UN);
+		if (!flock(fd, how | LOCK_NB))
 			return true;
-		}
 		usleep(WAIT_US);
 	}
 	return false;
 }
 
-static void
-look_lock(struct removal *r, int dir, const char *index)
+/* The descriptor, where that is to be kept; else 0. */
+static int
+lock_file(struct removal *r, int dir, const char *index, bool keep)
 {
 	int fd = openat(dir, index, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
-		return;
+		return 0;
 	if (!lock(fd, LOCK_SH))
 		r->facts.live = true;
 	else if (!lock(fd, LOCK_EX))
 		r->facts.read = true;
+	else if (keep)
+		return fd;
 	close(fd);
+	return 0;
 }
 
 void
-removal_locks(struct removal *r)
+removal_lock(struct removal *r, bool keep)
 {
 	char file[LAYOUT_FILE];
 
 	r->facts.live = r->facts.read = false;
 	for (unsigned i = 0; i < r->disks->n; i++) {
-		int dir = r->part[i].dir;
+		struct removal_part *p = &r->part[i];
 
-		if (dir < 0)
+		if (p->dir < 0)
 			continue;
-		look_lock(r, dir, layout_index(file, r->name));
-		look_lock(r, dir, layout_index_new(file, r->name));
+		layout_index(file, r->name);
+		p->lock[0] = lock_file(r, p->dir, file, keep);
+		layout_index_new(file, r->name);
+		p->lock[1] = lock_file(r, p->dir, file, keep);
+	}
+}
+
+void
+removal_unlock(struct removal *r)
+{
+	for (unsigned i = 0; i < 2 * r->disks->n; i++) {
+		int *fd = &r->part[i / 2].lock[i % 2];
+
+		if (*fd)
+			close(*fd);
+		*fd = 0;
 	}
 }
 
@@ -165,17 +215,21 @@ removal_locks(struct removal *r)
 static int
 open_part(struct removal *r, unsigned i)
 {
+	static const enum layout looks[] = { LAYOUT_VBS, LAYOUT_MARK6 };
 	struct removal_part *part = &r->part[i];
-	int disk = r->disks->disk[i].fd;
+	int disk = r->disks->disk[i].fd, err = 0;
 
-	if (disk < 0)
-		return 0;
-	layout_dir(part->at, r->name, LAYOUT_VBS);
-	part->dir = openat(disk, part->at,
+	for (unsigned k = 0; k < 2 && disk >= 0 && part->dir < 0; k++) {
+		layout_dir(part->at, r->name, looks[k]);
+		part->dir =
+		    openat(disk, part->at,
 			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (part->dir >= 0)
-		return 0;
-	return errno == ENOENT ? 0 : -errno;
+		part->layout = looks[k];
+		if (part->dir < 0 && errno != ENOENT)
+			err = -errno;
+	}
+	/* Of mark6, what has the name itself is a file. */
+	return part->dir >= 0 ? 0 : err;
 }
 
 static bool
@@ -188,62 +242,85 @@ is_there(const struct disks *disks, const char *path)
 	return false;
 }
 
-/* Disks that the first line of the metadata names. */
+/* Of the first line of the metadata: disks, and how data lie there. */
 static void
-find_away(struct removal *r, int dir)
+take_head(struct removal *r, const json_t *head)
 {
-	char file[LAYOUT_FILE], *text = malloc(HEAD), *end;
-	int fd = openat(dir, layout_meta(file, r->name),
-			O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	ssize_t got = fd < 0 || !text ? 0 : read_whole(fd, text, HEAD, 0);
-	json_t *head = NULL, *path;
+	const json_t *path;
 	size_t i;
 
-	end = got > 0 ? memchr(text, '\n', (size_t)got) : NULL;
-	if (end)
-		head = json_loadb(text, (size_t)(end - text), 0, NULL);
+	if (layout_map_make(&r->map, r->name, head))
+		r->map = (struct layout_map){ 0 };
 	json_array_foreach(json_object_get(head, "disks"), i, path) {
 		if (json_is_string(path) &&
 		    !is_there(r->disks, json_string_value(path)))
-			json_array_append(r->away, path);
+			json_array_append_new(
+			    r->away, json_string(json_string_value(path)));
 	}
-	json_decref(head);
-	free(text);
-	if (fd >= 0)
+}
+
+/* Of the first disk that has it. */
+static void
+read_head(struct removal *r)
+{
+	char file[LAYOUT_FILE];
+	json_t *head = NULL;
+
+	layout_meta(file, r->name);
+	for (unsigned i = 0; i < r->disks->n && !head; i++) {
+		int fd = r->part[i].dir < 0
+			     ? -1
+			     : openat(r->part[i].dir, file,
+				      O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		head = entry_head(fd);
 		close(fd);
+	}
+	if (head)
+		take_head(r, head);
+	json_decref(head);
+}
+
+static int
+cannot_look(const struct removal *r, unsigned disk, int err,
+	    struct fault *fault)
+{
+	fault_set(fault, err, "io", "cannot look at %s on %s", r->name,
+		  r->disks->disk[disk].path);
+	fault_why(fault, "%s",
+		  err == -ELOOP || err == -ENOTDIR
+		      ? "it is no folder, or a link"
+		      : strerror(-err));
+	return err;
 }
 
 static int
 look(struct removal *r, struct fault *fault)
 {
-	bool named = false;
+	char file[LAYOUT_FILE];
 	int err = 0;
 
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
-		struct removal_part *part = &r->part[i];
-		char file[LAYOUT_FILE];
-
 		err = open_part(r, i);
-		if (!err && part->dir >= 0)
-			err = removal_each(part->dir, count_file, r);
-		if (err) {
-			fault_set(fault, err, "io", "cannot look at %s on %s",
-				  r->name, r->disks->disk[i].path);
-			fault_why(fault, "%s",
-				  err == -ELOOP || err == -ENOTDIR
-				      ? "it is no folder, or a link"
-				      : strerror(-err));
-		}
-		if (err || part->dir < 0)
+		if (err)
+			return cannot_look(r, i, err, fault);
+	}
+	read_head(r);
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		int dir = r->part[i].dir;
+
+		if (dir < 0)
 			continue;
+		err = removal_each(r, i, count_file, r);
+		if (err)
+			return cannot_look(r, i, err, fault);
 		r->facts.disks++;
 		r->facts.protected |=
-		    has_file(part->dir, layout_protect(file, r->name));
-		if (!named)
-			find_away(r, part->dir);
-		named |= has_file(part->dir, layout_meta(file, r->name));
+		    has_file(dir, layout_protect(file, r->name));
 	}
-	return err;
+	return 0;
 }
 
 int
@@ -276,7 +353,7 @@ removal_open(struct removal **removal, const struct disks *disks,
 		removal_close(r);
 		return err;
 	}
-	removal_locks(r);
+	removal_lock(r, false);
 	*removal = r;
 	return 0;
 }
@@ -284,6 +361,8 @@ removal_open(struct removal **removal, const struct disks *disks,
 void
 removal_close(struct removal *r)
 {
+	if (r->part)
+		removal_unlock(r);
 	for (unsigned i = 0; r->part && i < r->disks->n; i++) {
 		if (r->part[i].dir >= 0)
 			close(r->part[i].dir);

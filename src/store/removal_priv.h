@@ -2,7 +2,7 @@
 #ifndef SPATE_STORE_REMOVAL_PRIV_H
 #define SPATE_STORE_REMOVAL_PRIV_H
 
-#include "store/layout.h"
+#include "store/layout_map.h"
 #include "store/removal.h"
 
 /* What the sources of a removal share. */
@@ -20,7 +20,9 @@ enum removal_kind {
 struct removal_part {
 	int dir;	      /* its folder; -1: not on this disk */
 	char at[LAYOUT_FILE]; /* how that is called */
+	enum layout layout;   /* MARK6, where its folder is called so */
 	bool marked;	      /* now, by us */
+	int lock[2];	      /* on its index and a new one; 0: none */
 };
 
 struct removal {
@@ -33,13 +35,17 @@ struct removal {
 	uint64_t gone;	/* bytes, so far */
 };
 
-enum removal_kind removal_kind(const char *name, int dir, const char *file);
+enum removal_kind removal_kind(const struct removal *r, int dir,
+			       const char *file);
 
-/* Calls back for each file in a folder; stops when that is not 0. */
-int removal_each(int dir, int (*act)(void *arg, int dir, const char *file),
-		 void *arg);
+/* Calls back for each file of a disk, seen from its folder; stops when that is
+ * not 0. */
+int removal_each(const struct removal *r, unsigned disk,
+		 int (*act)(void *arg, int dir, const char *file), void *arg);
 
-/* Is somebody at its index?  Sets live or read. */
-void removal_locks(struct removal *r);
+/* Is somebody at its index?  Sets live or read.  With `keep` nobody is, from
+ * then until removal_unlock(). */
+void removal_lock(struct removal *r, bool keep);
+void removal_unlock(struct removal *r);
 
 #endif

@@ -93,7 +93,7 @@ sweep_file(void *arg, int dir, const char *file)
 	struct stat st;
 	int err = 0;
 
-	if (removal_kind(r->name, dir, file) != s->kind)
+	if (removal_kind(r, dir, file) != s->kind)
 		return 0;
 	if (is_stopped(s->pace))
 		return -ECANCELED;
@@ -119,7 +119,7 @@ sweep(struct sweep *s, unsigned disk, enum removal_kind kind)
 	int dir = s->r->part[disk].dir, err;
 
 	s->kind = kind;
-	err = removal_each(dir, sweep_file, s);
+	err = removal_each(s->r, disk, sweep_file, s);
 	if (!err && fsync(dir) < 0)
 		err = -errno;
 	return err;
@@ -232,10 +232,11 @@ removal_run(struct removal *r, bool force, const struct removal_pace *pace,
 	struct sweep s = { .r = r, .pace = pace, .force = force };
 	int err;
 
-	removal_locks(r);
+	removal_lock(r, true);
 	err = removal_allowed(r, force, fault);
 	if (!err)
 		err = mark_all(r, fault);
+	removal_unlock(r);
 	if (err)
 		return err;
 	err = on_each(&s, clear_index, fault);

@@ -49,6 +49,7 @@ check_PROGRAMS += tests/flow/many
 tests_flow_many_SOURCES = %D%/many.c
 FLOW_TESTS += \
 	%D%/ls.sh \
+	%D%/rm.sh \
 	%D%/ls_many.sh
 # The senders of one stream over two interfaces.
 EXTRA_DIST += %D%/fanout_nics.py

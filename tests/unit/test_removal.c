@@ -173,16 +173,55 @@ END_TEST
 
 START_TEST(being_read)
 {
-	int fd;
+	struct recording *rec;
 
 	begin(MADE_ENDED);
-	fd = open(path(2, "a", "a.index"), O_RDONLY);
-	ck_assert_int_eq(flock(fd, LOCK_SH), 0);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, "a", &fault), 0);
+	ck_assert_int_eq(recording_hold(rec, &fault), 0);
+	ck_assert_int_eq(recording_hold(rec, &fault), 0);
 	ck_assert_int_eq(take(false, NULL), -EBUSY);
 	ck_assert(is_whole());
 	ck_assert_int_eq(take(true, NULL), 0);
-	close(fd);
+	recording_close(rec);
 	ck_assert(is_gone());
+	made_finish(&m);
+}
+END_TEST
+
+/* Who was there first is seen by the other, whoever that is. */
+START_TEST(read_too_late)
+{
+	struct recording *rec;
+	int fd;
+
+	begin(MADE_ENDED);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, "a", &fault), 0);
+	fd = open(path(1, "a", "a.index"), O_RDONLY);
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	ck_assert_int_eq(recording_hold(rec, &fault), -EBUSY);
+	close(fd);
+	made_put(&m, 1, "a", "a.removing");
+	ck_assert_int_eq(recording_hold(rec, &fault), -EIDRM);
+	unlink(path(1, "a", "a.removing"));
+	recording_close(rec);
+	ck_assert_int_eq(take(false, NULL), 0);
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(hold_live)
+{
+	struct recording *rec;
+
+	begin(MADE_OPEN);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, "a", &fault), 0);
+	ck_assert_int_eq(recording_hold(rec, &fault), 0);
+	made_end(&m, 6);
+	ck_assert_int_eq(recording_refresh(rec), 0);
+	ck_assert_int_eq(recording_hold(rec, &fault), 0);
+	ck_assert_int_eq(take(false, NULL), -EBUSY);
+	recording_close(rec);
+	ck_assert_int_eq(take(false, NULL), 0);
 	made_finish(&m);
 }
 END_TEST
@@ -338,5 +377,6 @@ START_TEST(disk_away)
 }
 END_TEST
 
-SUITE("removal", removes, protected, live, live_by_now, being_read, extras,
-      folder_is_link, cut_short, one_mark, large, disk_away)
+SUITE("removal", removes, protected, live, live_by_now, being_read,
+      read_too_late, hold_live, extras, folder_is_link, cut_short, one_mark,
+      large, disk_away)
