@@ -98,10 +98,10 @@ chore_end(struct daemon *d, struct chore *c)
 		log_line(LOG_INFO, c->name, "removed, as was asked for");
 		catalogue_forget(keeper_catalogue(d->keeper), c->name);
 		daemon_forget(d, c->name);
-	}
-	/* What a disk that was away has of it may be there by now. */
-	if (c->kind != CHORE_LOOK)
+		keeper_poke(d->keeper);
+	} else if (c->kind != CHORE_LOOK) {
 		keeper_touch(d->keeper, c->name);
+	}
 	if (c->err)
 		server_refuse(d->server, c->ticket, &c->fault);
 	else

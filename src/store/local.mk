@@ -53,7 +53,7 @@ libstore_a_SOURCES = \
 	%D%/recover_index.c \
 	%D%/recover_place.c \
 	%D%/removal.c %D%/removal.h \
-	%D%/removal_run.c %D%/removal_priv.h \
+	%D%/removal_lock.c %D%/removal_run.c %D%/removal_priv.h \
 	%D%/recover_sums.c \
 	%D%/recover_twins.c \
 	%D%/row.c %D%/row.h \

@@ -30,9 +30,10 @@ struct removal {
 	char name[LAYOUT_FILE];
 	struct removal_part *part; /* one per disk */
 	struct removal_facts facts;
-	json_t *away;	/* paths */
-	char extra[64]; /* one of those, to name it */
-	uint64_t gone;	/* bytes, so far */
+	json_t *away;	       /* paths */
+	struct layout_map map; /* of its metadata, where that is there */
+	char extra[64];	       /* one of those, to name it */
+	uint64_t gone;	       /* bytes, so far */
 };
 
 enum removal_kind removal_kind(const struct removal *r, int dir,

@@ -6,11 +6,11 @@
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 
+sent=(--format raw --prefix 8 --payload 1024)
 take_one()
 {
 	spate record "$1" --stream s
-	gen --format raw --prefix 8 --payload 1024 --packets "${2:-1500}" \
-		--rate 100Mbps
+	gen "${sent[@]}" --packets "${2:-1500}" --rate 100Mbps
 	settle "$1" "${2:-1500}"
 	spate stop "$1" >/dev/null
 }
@@ -69,7 +69,7 @@ same "the name anew" "$(info a2 .packets)" 1500
 
 # What is recorded stays; beside it others go, and it loses nothing.
 spate record live --stream s
-gen --format raw --prefix 8 --payload 1024 --packets 30000 --rate 100Mbps &
+gen "${sent[@]}" --packets 30000 --rate 100Mbps &
 sender=$!
 at_end 'kill $sender 2>/dev/null'
 refused "it is being recorded" spate rm live
@@ -146,6 +146,32 @@ refused "the name is taken" spate record big --stream s
 spate rm big >/dev/null
 same "what is there" "$(on_disks)" b
 spated_stop
+
+# Where all blocks share a file, inside of the folder or beside it.
+for layout in mark6 file; do
+	sent=(--format vdif --payload 1032)
+	conf_write "$(stream_text 'format = "vdif"; prefix = 8; payload = 1032;
+		layout = "'$layout'";')"
+	spated_start
+	take_one l
+	take_one other
+	same "packets" "$(info l .packets)" 1500
+	wait_for 30 eval '[ "$(spate ls --json l | jq -r .layout)" = '$layout' ]'
+	same "in the list" "$(spate ls --json | jq -r .name | paste -sd " ")" \
+		"b l other"
+	spate protect l >/dev/null
+	refused "it is protected" spate rm l
+	spate protect --off l >/dev/null
+	within "bytes it would free" 1500000 \
+		"$(spate rm --dry-run --json l | jq .bytes)" 2200000
+	spate rm l >/dev/null
+	find "${disks[@]}" -name 'l' -o -name 'l.*' | grep . &&
+		fail "rm left something of layout $layout"
+	spate verify other >/dev/null
+	spate rm other >/dev/null
+	same "what is there" "$(on_disks)" b
+	spated_stop
+done
 
 # Without a daemon.
 local_disks=$(IFS=:; echo "${disks[*]}")
