@@ -45,6 +45,33 @@ gather_part(const struct recording *rec, unsigned disk,
 	return part->records;
 }
 
+/*
+ * Numbers come one after the other, and a disk is one of 256 at most; so
+ * what is far beyond that for each record nobody wrote, and room is made for
+ * no block of it.
+ */
+static uint64_t
+believable(const struct recording *rec, size_t records)
+{
+	enum { DISKS = 256, FEW = 64 };
+
+	return rec->foreign ? LAYOUT_CHUNKS : (records + FEW) * DISKS;
+}
+
+/* Leaves out, of a sorted list, what cannot be. */
+static size_t
+leave_out(const struct recording *rec, const struct recording_block *list,
+	  size_t n)
+{
+	uint64_t most = believable(rec, n);
+
+	for (unsigned i = 0; i < rec->disks->n; i++)
+		rec->part[i].beyond = 0;
+	for (; n && list[n - 1].record.number >= most; n--)
+		rec->part[list[n - 1].disk].beyond++;
+	return n;
+}
+
 static int
 gather(const struct recording *rec, struct recording_block **list, size_t *n)
 {
@@ -58,7 +85,7 @@ gather(const struct recording *rec, struct recording_block **list, size_t *n)
 	for (unsigned i = 0; i < rec->disks->n; i++)
 		at += gather_part(rec, i, *list + at);
 	qsort(*list, total, sizeof **list, by_number);
-	*n = total;
+	*n = leave_out(rec, *list, total);
 	return 0;
 }
 
@@ -153,7 +180,9 @@ visible(const struct recording *rec, const struct recording_block *list,
 		return whole;
 	}
 	end_of(rec, &end);
-	return end.number > count ? end.number : count;
+	return end.number > count && end.number <= believable(rec, n)
+		   ? end.number
+		   : count;
 }
 
 /* Of a row it was looked at how much of a block is there; once is enough. */

@@ -19,6 +19,7 @@ struct recording_part {
 	uint64_t index_bytes; /* as far as it was read */
 	uint64_t torn;
 	uint64_t meta_bytes; /* as far as it was read, whole lines */
+	size_t beyond;	     /* records whose numbers cannot be */
 	bool indexed;	     /* there is an index */
 	bool ended;
 	bool locked; /* somebody writes */

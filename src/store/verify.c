@@ -91,6 +91,11 @@ check_index(struct verify_part *p)
 			   "the index on %s ends in %" PRIu64 " bytes that are "
 			   "no record; spate recover cuts them off",
 			   verify_path(p), part->torn);
+	if (part->beyond)
+		verify_say(p, VERIFY_INDEX,
+			   "%zu records of the index on %s name blocks that "
+			   "cannot be, and are not believed",
+			   part->beyond, verify_path(p));
 	if (!part->ended && state == RECORDING_COMPLETE)
 		verify_say(
 		    p, VERIFY_INDEX,

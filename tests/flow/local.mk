@@ -55,7 +55,7 @@ FLOW_TESTS += \
 EXTRA_DIST += %D%/fanout_nics.py
 # What must not break it.
 EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py \
-	%D%/break_spead.py %D%/power.py
+	%D%/break_spead.py %D%/lie.py %D%/power.py
 FLOW_TESTS += \
 	%D%/break_conf.sh \
 	%D%/break_packets.sh \
@@ -73,7 +73,10 @@ FLOW_TESTS += \
 	%D%/break_mounts.sh \
 	%D%/disks_come.sh \
 	%D%/break_kill.sh \
-	%D%/break_power.sh
+	%D%/break_power.sh \
+	%D%/break_index.sh \
+	%D%/break_fs_full.sh \
+	%D%/break_fs_umount.sh
 # TCP.
 EXTRA_DIST += %D%/tcp.sh %D%/tcp_proxy.py
 FLOW_TESTS += \

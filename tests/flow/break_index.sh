@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+#   spated --> disk0, disk1, disk2     then, one after the other, in copies:
+#
+#   a last record that is torn, anywhere; one of zeros
+#   two disks that hold the same chunk
+#   an index that lies, though its checksums are right
+#
+. "${BASH_SOURCE%/*}/break.sh"
+need prlimit timeout
+
+disks_make 3
+conf_write "$(raw_stream)"
+spated_start
+begin r
+send good:0:6000
+end r
+spated_stop
+ideal "$work/ideal" good:0:6000
+originals=("${disks[@]}")
+
+# A copy of it, to be damaged.
+again()
+{
+	local disk
+
+	disks=()
+	rm -rf "$work/copy"
+	mkdir "$work/copy"
+	for disk in "${originals[@]}"; do
+		disks+=("$work/copy/${disk##*/}")
+		cp -a "$disk" "${disks[-1]}"
+	done
+}
+
+index()
+{
+	printf '%s/r/r.index' "${disks[$1]}"
+}
+
+lie()
+{
+	python3 "$here/lie.py" "$(index "$1")" "${@:2}"
+}
+
+# Of a block that is on disk $1, the number; the $2th.
+number_on()
+{
+	find "${disks[$1]}/r" -name 'r.0*' | sort | sed -n "$2p" |
+		sed 's/.*\.0*\([0-9]\)/\1/'
+}
+
+ours()
+{
+	local command=$1
+	shift
+
+	"$SPATE" "$command" r "$@" --disks "$(disks_list)"
+}
+
+is_whole()
+{
+	ours verify >"$work/says" || fail "$1: $(cat "$work/says")"
+	ours export "$work/exported" --quiet --force
+	cmp "$work/exported" "$work/ideal" || fail "$1: not as sent"
+}
+
+# What is before a torn record is believed; recover has the rest.
+for cut in 1 63 64 100; do
+	again
+	truncate -s -$cut "$(index 1)"
+	ours export "$work/exported" --quiet --force 2>"$work/said" ||
+		grep -q "not all of it is data" "$work/said"
+	within "packets that differ with $cut bytes cut off" 0 \
+		"$(differ "$work/exported" "$work/ideal" 1024)" \
+		$((cut > 64 ? 256 : 0))
+	ours recover >/dev/null
+	is_whole "$cut bytes cut off"
+done
+for tail in 64 4096; do
+	again
+	head -c $tail /dev/zero >>"$(index 2)"
+	refused "" "$SPATE" verify r --disks "$(disks_list)"
+	ours recover >/dev/null
+	is_whole "$tail bytes of zeros behind"
+done
+
+# A bit in the midst: what is behind it is not believed either.
+again
+printf '\377' | dd of="$(index 0)" bs=1 seek=$((64 + 20)) conv=notrunc status=none
+[ "$(info_disks r | jq '.absent')" -gt 1 ]
+ours recover >/dev/null
+is_whole "a bit in the midst"
+
+# Two disks have it.  Either is used; one that is cut short is not.
+again
+twin=$(number_on 0 2)
+file=$(printf 'r.%08d' "$twin")
+cp "${disks[0]}/r/$file" "${disks[1]}/r/"
+lie 1 from "$(index 0)" "$twin"
+refused "" "$SPATE" verify r --disks "$(disks_list)"
+grep -rq "block $twin is on .* too" "$work/refused" ||
+	grep -q "$twin" "$work/refused"
+ours export "$work/exported" --quiet --force
+cmp "$work/exported" "$work/ideal"
+for short in 0 1; do
+	kept=$(stat -c %s "${disks[$short]}/r/$file")
+	truncate -s 4096 "${disks[$short]}/r/$file"
+	ours export "$work/exported" --quiet --force
+	cmp "$work/exported" "$work/ideal" || fail "the short twin was used"
+	cp "${disks[$((1 - short))]}/r/$file" "${disks[$short]}/r/$file"
+	same "length of the twin" "$(stat -c %s "${disks[$short]}/r/$file")" "$kept"
+done
+ours recover >/dev/null
+same "chunks of that number" "$(find "$work/copy" -name "$file" | wc -l)" 1
+is_whole "two disks had it"
+
+# Lies that are found, and told.
+lies()
+{
+	again
+	lie 0 set "$(number_on 0 2)" "$1" "$2"
+	refused "" "$SPATE" verify r --disks "$(disks_list)"
+}
+
+lies bytes 4096
+lies bytes $((1 << 40))
+lies crc 1
+lies first 77
+again
+lie 0 swap "$(number_on 0 2)" "$(number_on 0 3)"
+refused "" "$SPATE" verify r --disks "$(disks_list)"
+
+# Whatever it says, nobody crashes, or wants all memory, or never ends.
+limited()
+{
+	local status=0
+
+	timeout 60 prlimit --as="${limit:-unlimited}" "$SPATE" "$@" --json \
+		--disks "$(disks_list)" >"$work/says" 2>&1 || status=$?
+	[ $status -le 1 ] ||
+		fail "'$*' ended with $status: $(tail -c 1000 "$work/says")"
+}
+
+limit=$((2 << 30))
+! grep -qa __asan_init "$SPATE" || limit=unlimited
+! grep -qa __tsan_init "$SPATE" || limit=unlimited
+for value in 99999998 4000000; do
+	again
+	lie 0 set "$(number_on 0 2)" number $value
+	for command in info check; do
+		limited $command r
+	done
+	refused "cannot be, and are not believed" \
+		"$SPATE" verify r --disks "$(disks_list)"
+done
+for ((seed = 0; seed < 9; seed++)); do
+	again
+	lie $((seed % 3)) noise $seed
+	for command in info check verify; do
+		limited $command r
+	done
+	limited recover r
+	limited info r
+done
