@@ -95,8 +95,9 @@ bool rescue_noted_sum(const struct rescue *r, unsigned disk, uint64_t number,
 /* Has the chunk as many bytes, and do they add up to that? */
 bool rescue_has_sum(const struct rescue *r, unsigned disk, uint64_t number,
 		    const struct rescue_sum *sum);
-/* Gives a rebuilt record its checksum, if the chunk still has it. */
-void rescue_add_sum(const struct rescue *r, const struct orphan *o,
+/* Gives a rebuilt record its checksum, if the chunk still has it; or a new one,
+ * where what it lacks is on record. */
+void rescue_add_sum(struct rescue *r, const struct orphan *o,
 		    struct index_record *record);
 
 /* The file that all blocks of a disk share: opens it; finds what is in it and

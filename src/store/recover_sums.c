@@ -107,8 +107,89 @@ rescue_noted_sum(const struct rescue *r, unsigned disk, uint64_t number,
 	return s;
 }
 
+/* The checksums of a chunk as it is now. */
+static int
+sums_take(const struct rescue *r, const struct orphan *o, struct block *b)
+{
+	int fd = rescue_chunk_open(r, o->disk, o->number, O_RDONLY);
+	uint8_t *data = malloc(b->quantum);
+	uint64_t left = block_bytes(b);
+	int err = fd < 0 ? fd : data ? 0 : -ENOMEM;
+
+	if (fd >= 0)
+		ease_file(fd);
+	for (uint32_t i = 0; !err && left; i++) {
+		size_t part = left < b->quantum ? left : b->quantum;
+		ssize_t got = read_whole(fd, data, part,
+					 o->at + (uint64_t)i * b->quantum);
+
+		if (got != (ssize_t)part) {
+			err = got < 0 ? (int)got : -EIO;
+			break;
+		}
+		b->sum[i].crc = crc32c(0, data, part);
+		b->crc = crc32c_join(crc32c_shift(part), b->crc, b->sum[i].crc);
+		left -= part;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(data);
+	return err;
+}
+
+/* Behind the last record, durably. */
+static int
+sums_put(struct rescue *r, unsigned disk, const struct block *b)
+{
+	size_t bytes = sums_bytes(block_quanta(b));
+	uint8_t *raw = malloc(bytes);
+	char file[LAYOUT_FILE];
+	int fd, err = 0;
+
+	if (!raw)
+		return -ENOMEM;
+	sums_pack(raw, b);
+	fd = rescue_open(r, disk, layout_sums(file, r->rec->name),
+			 O_WRONLY | O_APPEND);
+	if (fd < 0)
+		err = fd;
+	else if (write(fd, raw, bytes) != (ssize_t)bytes || fdatasync(fd) < 0)
+		err = -EIO;
+	if (fd >= 0)
+		close(fd);
+	free(raw);
+	return err;
+}
+
+/* What the power cut took from a chunk is on record as missing now; of what is
+ * left there are new checksums, which stand for the old ones. */
+static int
+resum(struct rescue *r, const struct orphan *o, struct index_record *record)
+{
+	struct block b = { .number = o->number,
+			   .slot_bytes = 1,
+			   .used = (uint32_t)record->bytes,
+			   .quantum = BLOCK_QUANTUM };
+	int err = 0;
+
+	if (record->bytes > UINT32_MAX)
+		return -EFBIG;
+	b.sum = calloc(block_quanta(&b) + 1, sizeof *b.sum);
+	if (!b.sum)
+		return -ENOMEM;
+	err = sums_take(r, o, &b);
+	if (!err)
+		err = sums_put(r, o->disk, &b);
+	if (!err) {
+		record->crc = b.crc;
+		record->flags |= INDEX_SUMMED;
+	}
+	free(b.sum);
+	return err;
+}
+
 void
-rescue_add_sum(const struct rescue *r, const struct orphan *o,
+rescue_add_sum(struct rescue *r, const struct orphan *o,
 	       struct index_record *record)
 {
 	struct rescue_sum sum;
@@ -126,4 +207,7 @@ rescue_add_sum(const struct rescue *r, const struct orphan *o,
 		   "chunk %" PRIu64 " on %s is not what was received: its "
 		   "checksum differs",
 		   o->number, r->disks->disk[o->disk].path);
+	/* Where nothing is missing it is damaged, and verify says where. */
+	if (!r->dry && (record->missing || sum.bytes != record->bytes))
+		resum(r, o, record);
 }

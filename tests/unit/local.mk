@@ -430,6 +430,13 @@ tests_unit_test_recover_twins_SOURCES = %D%/test_recover_twins.c %D%/suite.h \
 tests_unit_test_recover_twins_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recover_twins_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_recover_sums
+TESTS += tests/unit/test_recover_sums
+tests_unit_test_recover_sums_SOURCES = %D%/test_recover_sums.c %D%/suite.h \
+	%D%/made.h %D%/made_recover.h %D%/scratch.h
+tests_unit_test_recover_sums_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_recover_sums_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_foreign_form
 TESTS += tests/unit/test_foreign_form
 tests_unit_test_foreign_form_SOURCES = %D%/test_foreign_form.c %D%/suite.h \
