@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/module.h"
@@ -183,6 +184,71 @@ measure(struct foreign *f)
 	f->pieces = kept;
 }
 
+/* ---- what was never written --------------------------------------------- */
+
+/* Does a packet begin with nothing? */
+static bool
+is_blank(int fd, const struct foreign *f, const struct foreign_piece *p,
+	 uint64_t slot)
+{
+	enum { HEADER = 32 };
+	static const uint8_t blank[FOREIGN_PREFIX + HEADER];
+	uint8_t raw[sizeof blank];
+	size_t bytes = f->form.prefix + HEADER;
+
+	return read_whole(fd, raw, bytes, p->offset + slot * f->form.packet) ==
+		   (ssize_t)bytes &&
+	       !memcmp(raw, blank, bytes);
+}
+
+static void
+cut_blank(const struct recording *rec, struct foreign *f,
+	  struct foreign_piece *p)
+{
+	uint64_t low = 0, high = p->stored / f->form.packet;
+	int fd = foreign_piece_open(rec, f, p);
+
+	if (fd < 0)
+		return;
+	if (!is_blank(fd, f, p, high - 1))
+		low = high;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (is_blank(fd, f, p, middle))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	close(fd);
+	if (p->stored == low * f->form.packet)
+		return;
+	foreign_note(f,
+		     "block %" PRIu64 " ends in %" PRIu64 " packets that are "
+		     "zeros, as a power failure leaves them",
+		     p->number, p->stored / f->form.packet - low);
+	p->stored = low * f->form.packet;
+	p->bytes = low * foreign_payload(f);
+}
+
+/* The page cache is written in any order: the last chunks may have their
+ * length, and end in nothing. */
+static void
+cut_blanks(const struct recording *rec, struct foreign *f)
+{
+	enum { LAST = 256 };
+	size_t kept = f->pieces > LAST ? f->pieces - LAST : 0;
+
+	if (f->kind != FOREIGN_CHUNKS || !f->shape.header)
+		return;
+	for (size_t i = kept; i < f->pieces; i++) {
+		cut_blank(rec, f, &f->piece[i]);
+		if (f->piece[i].stored)
+			f->piece[kept++] = f->piece[i];
+	}
+	f->pieces = kept;
+}
+
 /* ---- shape -------------------------------------------------------------- */
 
 /* Do the counters of the first packets count?  At least half of the steps
@@ -292,6 +358,9 @@ foreign_learn(const struct recording *rec, struct foreign *f)
 	if (find_shape(&g))
 		shape_bytes(f);
 	f->parts = f->shape.parts;
+	cut_blanks(rec, f);
+	if (!f->pieces)
+		return -EBADMSG;
 	/* Without a .cfg, packets with their headers tell who it was. */
 	if (f->kind == FOREIGN_CHUNKS && f->form.prefix)
 		f->made_by = "VLBI-streamer";

@@ -57,6 +57,8 @@ sequence_at(struct timing *t, size_t piece, uint64_t *sequence)
 		want = 2 * t->f->shape.threads_n + 1;
 	if (want > LOOKS)
 		want = LOOKS;
+	if (!t->f->counted && !t->f->shape.fps)
+		return false;
 	for (uint64_t i = 0; i < want + FILL_MOST && n < want; i++) {
 		if (!foreign_glance(&t->g, piece, i, &p))
 			break;

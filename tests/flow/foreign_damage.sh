@@ -62,6 +62,15 @@ same "packets of a short chunk" "$(info short .packets)" 4999
 same "lost in it" "$(info short .packets_lost)" 1
 notes short | grep -q "932 bytes behind its last whole packet"
 
+# What a power failure leaves of the page cache: lengths, and zeros.
+make jive5ab blank
+truncate -s $((400 * 1032 + 77)) "$(find "${disks[@]}" -name blank.00000006)"
+truncate -s $((640 * 1032)) "$(find "${disks[@]}" -name blank.00000006)"
+truncate -s 0 "$(find "${disks[@]}" -name blank.00000007)"
+truncate -s $((520 * 1032)) "$(find "${disks[@]}" -name blank.00000007)"
+same "packets of a blank end" "$(info blank .packets)" 4241
+notes blank | grep -q "block 6 ends in 239 packets that are zeros"
+
 # Empty, and not a file at all.
 make jive5ab odd
 : >"${disks[0]}/odd/odd.00000100"
