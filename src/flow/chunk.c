@@ -80,17 +80,6 @@ chunk_begin(struct chunk *c, struct ways *ways, const struct disk *disk)
 }
 
 static int
-prefix_write(const struct folder_place *p)
-{
-	ssize_t n = pwrite(p->fd, p->prefix, p->prefix_bytes,
-			   (off_t)(p->offset - p->prefix_bytes));
-
-	if (n < 0)
-		return -errno;
-	return (size_t)n == p->prefix_bytes ? 0 : -EIO;
-}
-
-static int
 data_end(struct chunk *c)
 {
 	const struct folder_place *p = &c->place;
@@ -99,8 +88,6 @@ data_end(struct chunk *c)
 	if (!err && c->job.bytes != p->bytes &&
 	    ftruncate(p->fd, (off_t)(p->offset + p->bytes)) < 0)
 		err = -errno;
-	if (!err && p->prefix_bytes)
-		err = prefix_write(p);
 	return err;
 }
 

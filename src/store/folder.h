@@ -46,13 +46,10 @@ int folder_reopen(struct folder **folder, const struct disk *disk,
 /* Where the data of one block goes. */
 struct folder_place {
 	int fd;
-	bool own;	   /* the block's own file: to be fdatasynced and closed
+	bool own;	 /* the block's own file: to be fdatasynced and closed
 			    by the caller; else the folder does both */
-	bool direct;	   /* fd is O_DIRECT, and offset a multiple of a page */
-	uint64_t offset;   /* of the data in the file */
-	uint8_t prefix[8]; /* to be written right before it: nothing by now, as
-			      the folder does that itself */
-	unsigned prefix_bytes;
+	bool direct;	 /* fd is O_DIRECT, and offset a multiple of a page */
+	uint64_t offset; /* of the data in the file */
 	uint64_t number;
 	uint64_t bytes; /* to be written: more than the data of a block that
 			   closed early, where blocks are all of one length */

@@ -15,7 +15,8 @@
  *
  * With O_DIRECT as long as blocks end with a page; one that closed early
  * moves all behind it to the page cache.  Both are the same file: the kernel
- * drops the pages that a direct write covers.
+ * drops the pages that a direct write covers.  For O_DIRECT the file is grown
+ * by a whole block before that is written, as chunks are (folder_place.c).
  */
 #include "config.h"
 
@@ -182,6 +183,15 @@ fd_for(struct folder *f, const struct layout_spot *spot, int flags)
 	return f->undirect ? f->data : f->direct;
 }
 
+/* What a crash leaves of it is a hole; where it cannot be, writes do it. */
+static void
+grow(struct folder *f, const struct layout_spot *spot)
+{
+	if (fallocate(f->data, 0, (off_t)spot->start,
+		      (off_t)(spot->end - spot->start)) < 0)
+		return;
+}
+
 int
 folder_data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 		  struct folder_place *place)
@@ -198,6 +208,8 @@ folder_data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 	if (err)
 		return err;
 	fd = fd_for(f, &spot, flags);
+	if (fd == f->direct)
+		grow(f, &spot);
 	*place = (struct folder_place){ .fd = fd,
 					.direct = fd == f->direct,
 					.offset = spot.offset,
