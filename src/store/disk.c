@@ -104,13 +104,15 @@ disk_open(struct disk *disk)
 {
 	struct statvfs vfs;
 	struct stat st;
+	bool mounted;
 	int err = 0;
 
 	disk_close(disk);
 	disk->fd = open(disk->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (disk->fd < 0)
 		return -errno;
-	if (disk->mount && !is_mounted(disk->fd))
+	mounted = is_mounted(disk->fd);
+	if (disk->mount && !mounted)
 		err = -ENODEV;
 	else if (fstat(disk->fd, &st) < 0 || fstatvfs(disk->fd, &vfs) < 0)
 		err = -errno;
@@ -118,6 +120,7 @@ disk_open(struct disk *disk)
 		disk_close(disk);
 		return err;
 	}
+	disk->mount = mounted || disk->mount;
 	disk->device = st.st_dev;
 	disk->reserve = reserve_of(disk, &vfs);
 	return 0;

@@ -14,14 +14,16 @@
  * chunks.  Disks are found from the patterns of the configuration: a match
  * of a wildcard counts only where a file system is mounted, because what is
  * behind an empty mount point is the system's own disk; a path without
- * wildcard may be any folder.
+ * wildcard may be any folder, but where it was a mount point once it has to
+ * be one from then on.
  */
 struct disk {
 	char *path;
 	int fd;			/* of the folder; -1 when it is not there */
 	dev_t device;		/* disks with the same share their space */
-	bool mount;		/* found by a wildcard: counts only while a
-				   file system is mounted there */
+	bool mount;		/* found by a wildcard, or was a mount point
+				   when it was opened: counts only while a file
+				   system is mounted there */
 	uint64_t reserve;	/* bytes that stay free on the file system */
 	uint64_t reserve_asked; /* 0: 1 %, at least 256 MiB */
 };

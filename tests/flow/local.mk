@@ -69,6 +69,7 @@ FLOW_TESTS += \
 	%D%/break_stop.sh \
 	%D%/break_silent.sh \
 	%D%/break_disks.sh \
+	%D%/break_disk_errors.sh \
 	%D%/break_disk_hang.sh \
 	%D%/break_mounts.sh \
 	%D%/disks_come.sh \

@@ -103,6 +103,15 @@ START_TEST(mounted)
 	ck_assert_uint_eq(disks.skipped, 0);
 	ck_assert_str_eq(disks.disk[0].path, "/proc");
 	disks_clear(&disks);
+	/* What is behind it when it is unmounted is not meant. */
+	disks = find("/proc", "/proc", &fault);
+	ck_assert_uint_eq(disks.n, 1);
+	ck_assert(disks.disk[0].mount);
+	ck_assert_int_eq(disk_open(&disks.disk[0]), 0);
+	free(disks.disk[0].path);
+	disks.disk[0].path = strdup("/proc/self");
+	ck_assert_int_eq(disk_open(&disks.disk[0]), -ENODEV);
+	disks_clear(&disks);
 }
 END_TEST
 

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+# Disks that fail in mid-recording, and come back:
+#
+#   good    ext4, stays
+#   ext     ext4, its device answers EIO
+#   xfs     XFS, shut down as by a power failure
+#
+# What failed can be unmounted while the recording goes on, and takes blocks
+# of it again when it is mounted.  Then all of them fail.
+#
+. "${BASH_SOURCE%/*}/break.sh"
+. "${BASH_SOURCE%/*}/functions_disks.sh"
+need_disks ext4 xfs
+
+disk_mount good 300M ext4
+disk_frail ext 300M ext4
+disk_mount xfs 320M xfs
+disks=("$mnt/good" "$mnt/ext" "$mnt/xfs")
+settings+=('durable = "1s";')
+conf_write "$(raw_stream)"
+
+state_of()
+{
+	spate disks --json | jq -rs --arg path "$1" \
+		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
+}
+
+has_state()
+{
+	[ "$(state_of "$1")" = "$2" ]
+}
+
+works()
+{
+	[[ $(state_of "$1") == @(idle|writing) ]]
+}
+
+chunks_of()
+{
+	info "$1" ".disks[] | select(.path == \"$2\") | .chunks"
+}
+
+# Until it has written more of the recording.
+sent_to()
+{
+	local before tries
+
+	before=$(chunks_of "$1" "$2")
+	for ((tries = 0; tries < 40; tries++)); do
+		send "good:$at:500"
+		at=$((at + 500))
+		sleep 0.1
+		[ "$(chunks_of "$1" "$2")" -le "$before" ] || return 0
+	done
+	fail "$2 gets nothing of $1"
+}
+
+fails()
+{
+	local tries
+
+	for ((tries = 0; tries < 100; tries++)); do
+		send "good:$at:500"
+		at=$((at + 500))
+		! has_state "$1" failed || return 0
+		sleep 0.1
+	done
+	fail "$1 is still $(state_of "$1")"
+}
+
+no_copies()
+{
+	[ -z "$(find "${disks[@]}" -name "$1.[0-9]*" -printf '%f\n' |
+		sort | uniq -d)" ]
+}
+
+# Nothing was lost but what nobody can know of.
+accounted()
+{
+	local risk
+
+	risk=$(info "$1" .packets_at_risk)
+	same "unwritten of $1" "$(drop "$1" unwritten)" "$risk"
+	same "lost of $1" "$(info "$1" .packets_lost)" "$risk"
+	same "packets of $1" "$(info "$1" .packets)" $((sent - risk))
+}
+
+spated_start
+wait_for 10 works "$mnt/ext"
+wait_for 10 works "$mnt/xfs"
+
+begin back
+at=0
+sent_to back "$mnt/ext"
+sent_to back "$mnt/xfs"
+sleep 1.5	# a round: what is there now is durable
+disk_fail ext
+fails "$mnt/ext"
+disk_shutdown xfs
+fails "$mnt/xfs"
+sent_to back "$mnt/good"
+
+# Mounted again, they take blocks of the same recording.
+disk_again ext
+disk_again xfs
+spate disks >/dev/null
+wait_for 60 works "$mnt/ext"
+wait_for 60 works "$mnt/xfs"
+sent_to back "$mnt/ext"
+sent_to back "$mnt/xfs"
+end back
+same state "$(info back .state)" complete
+accounted back
+no_copies back
+spate verify back >"$work/verify" || true
+! grep -v "on none of the disks\|^back: " "$work/verify" ||
+	fail "verify finds more than what was at risk"
+grep -q "$mnt/ext: the disk takes blocks again" "$log"
+grep -q "$mnt/xfs: the disk takes blocks again" "$log"
+same "state on the disks" "$(info_disks back | jq -r .state)" complete
+same "packets on the disks" "$(info_disks back | jq .packets)" \
+	"$(info back .packets)"
+
+# All fail: the recording ends, says why, and what was durable is there.
+spated_stop
+disks=("$mnt/ext" "$mnt/xfs")
+conf_write "$(raw_stream)"
+spated_start
+begin none
+at=0
+sent_to none "$mnt/ext"
+sent_to none "$mnt/xfs"
+sleep 1.5
+durable=$(info_disks none | jq .packets)
+[ "$durable" -gt 0 ] || fail "nothing was durable"
+disk_fail ext
+disk_shutdown xfs
+ended()
+{
+	send "good:$at:500" 2>/dev/null
+	at=$((at + 500))
+	[ "$(spate status --json | jq '.recordings | length')" -eq 0 ]
+}
+wait_for 60 ended
+same "state without disks" "$(info none .state)" failed
+same "why" "$(info none .why)" "no disk is left"
+same "datagrams that are neither packets nor drops" \
+	"$(spate info none --json | sum_of)" 0
+within "packets counted" "$durable" "$(info none .packets)" "$sent"
+spated_stop
+disk_again ext
+disk_again xfs
+within "packets that are there" "$durable" \
+	"$(info_disks none | jq .packets)" "$sent"
+"$SPATE" verify none --disks "$(disks_list)" >"$work/verify" || true
+! grep "damaged\|differ" "$work/verify" || fail "what is there is damaged"
