@@ -14,7 +14,8 @@
  * The arena is registered in pieces of 1 GiB, the most that the kernel takes;
  * a request that crosses from one to the next is cut there, and its caller
  * goes on as after any short write.  Else the kernel would look up and pin
- * the pages of each request.
+ * the pages of each request: requests of 4 MiB take 0.0065 CPU s per GB from
+ * huge pages and 0.011 from small ones, and then 0.0087 and 0.033.
  *
  * Tried and left out, on ext4, Linux 6.18:
  *
