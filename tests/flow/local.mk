@@ -73,6 +73,7 @@ FLOW_TESTS += \
 	%D%/break_disk_hang.sh \
 	%D%/break_mounts.sh \
 	%D%/disks_come.sh \
+	%D%/disks_mixed.sh \
 	%D%/break_kill.sh \
 	%D%/break_power.sh \
 	%D%/break_index.sh \

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+# What is chosen, with real disks:
+#
+#   mnt/a, b, c   ext4 of 64, 128 and 256 MiB   end full together; nothing is
+#                                               lost before the last is full
+#   disk0, 1, 2   folders                       take turns
+#   disk1         then writes 20 MB/s           sits on the bench
+#
+. "${BASH_SOURCE%/*}/break.sh"
+# shellcheck source=tests/flow/functions_disks.sh
+. "${BASH_SOURCE%/*}/functions_disks.sh"
+need_disks
+test_plugins
+
+disk_field()
+{
+	spate disks --json | jq -r --arg path "$1" \
+		"select(.path == \$path) | $2"
+}
+
+# ---- mixed sizes ---------------------------------------------------------
+
+disk_mount a 64M ext4
+disk_mount b 128M ext4
+disk_mount c 256M ext4
+disks=("$mnt/a" "$mnt/b" "$mnt/c")
+settings=('memory = "64M";' 'reserve = "4M";')
+conf_write "$(raw_stream)"
+spated_start
+
+running()
+{
+	[ "$(spate status --json | jq '.recordings | length')" -gt 0 ]
+}
+
+ended()
+{
+	! running
+}
+
+all_work()
+{
+	[ "$(spate disks --json | jq -s 'map(select(.writer)) | length')" -eq 3 ]
+}
+wait_for 10 all_work
+
+came_or_ended()
+{
+	ended || came mixed $n
+}
+
+# When the first one is full, so are the others, nearly.
+begin mixed
+n=0
+first=
+while running; do
+	send good:$n:8000
+	n=$((n + 8000))
+	wait_for 60 came_or_ended
+	[ $n -lt 800000 ] || fail "they are never full"
+	[ -z "$first" ] || continue
+	! spate disks --json | grep -q '"state":"full"' || first=$n
+done
+[ -n "$first" ] || fail "none was full"
+within "what came until the first was full, of all that was taken" \
+	$((85 * $(info mixed .packets) / 100)) "$first" 800000
+same "state" "$(info mixed .state)" failed
+same "why" "$(info mixed .why)" "no disk is left"
+for i in a b c; do
+	same "state of $i" "$(disk_field "$mnt/$i" .state)" full
+done
+grep -q "$mnt/a: cannot write a chunk: no space above the reserve" "$log"
+
+# All packets until then are there, in one piece.
+within "packets that are there" 370000 "$(info mixed .packets)" 440000
+spate export mixed "$work/exported" --quiet
+ideal "$work/ideal" good:0:$n
+there=$({ cmp "$work/exported" "$work/ideal" || true; } 2>&1 |
+	sed 's/.*byte \([0-9]*\),.*/\1/')
+within "packets in one piece" $(($(info mixed .packets) - 1024)) \
+	$((there / 1024)) 440000
+rm "$work/exported" "$work/ideal"
+spated_stop
+
+# ---- equal disks ----------------------------------------------------------
+
+disks=()
+disks_make 3
+settings=('memory = "400M";' 'reserve = "1M";')
+conf_write "$(raw_stream)"
+spated_start
+wait_for 10 all_work
+begin turns
+send good:0:15360
+end turns
+for ((i = 3; i < 60; i++)); do
+	now=$(echo "$work"/disk?/turns/turns.$(printf %08u "$i"))
+	before=$(echo "$work"/disk?/turns/turns.$(printf %08u $((i - 1))))
+	[ "${now%/turns/*}" != "${before%/turns/*}" ] ||
+		fail "blocks $((i - 1)) and $i are both at ${now%/turns/*}"
+done
+spated_stop
+
+# ---- and a slow one --------------------------------------------------------
+
+settings+=('writer = "slow";' "slow_disk = \"${disks[1]}/\";"
+	'slow_rate = "20M";')
+conf_write "$(raw_stream 'block = "32M"; blocks = 10;')"
+spated_start
+wait_for 10 all_work
+begin slow
+send good:0:300000
+wait_for 30 came slow 300000
+same "state of the slow one" "$(disk_field "${disks[1]}" .state)" slow
+send good:300000:200000
+end slow
+same "drops" "$(info slow '.drops | add')" 0
+grep -q "${disks[1]}: slow: 32.0 MiB took 1.6s" "$log"
+within "blocks that it got, of 16" 1 \
+	"$(info slow ".disks[] | select(.path == \"${disks[1]}\") | .chunks")" 3
+[ "$(disk_field "${disks[1]}" '.latency_ms | round')" -ge 1600 ]
+[ "$(disk_field "${disks[0]}" '.latency_ms | round')" -lt 1600 ]
+spated_stop
