@@ -82,28 +82,39 @@ run(const struct cli *cli, const void *values, char **operand)
 		return disks_add(cli, args, operand + 1);
 	if (!strcmp(what, "drop") && operand[1])
 		return disks_drop(cli, operand + 1);
+	if (!strcmp(what, "test"))
+		return disks_test(cli, args, operand + 1);
 	if (!strcmp(what, "add") || !strcmp(what, "drop"))
 		fault_set(&fault, -EINVAL, "usage", "disks %s: which disk?",
 			  what);
 	else
 		fault_set(&fault, -EINVAL, "usage",
 			  "disks: there is no '%.40s'", what);
-	fault_hint(&fault, "spate disks [add PATH... | drop PATH...]");
+	fault_hint(&fault, "spate disks [add PATH... | drop PATH... | test "
+			   "[PATH...]]");
 	return cli_fail(&fault);
 }
 
 static const struct args_option options[] = {
 	{ "force", 'f', ARGS_FLAG, offsetof(struct disks_args, force), NULL,
-	  "add: also a folder on the system's own disk" },
+	  "add: also a folder on the system's own disk; test: also while "
+	  "something is recorded" },
+	{ "size", 0, ARGS_BYTES, offsetof(struct disks_args, size), "SIZE",
+	  "test: of what is written to each disk; 1G" },
+	{ "writer", 0, ARGS_TEXT, offsetof(struct disks_args, writer), "NAME",
+	  "test: this write plugin; none: the first that works" },
 	{ .name = NULL },
 };
 
+static const struct disks_args defaults = { .size = UINT64_C(1) << 30 };
+
 const struct command command_disks = {
 	.name = "disks",
-	.operands = "[add PATH... | drop PATH...]",
-	.help = "List the disks, add one, or let go of one",
+	.operands = "[add PATH... | drop PATH... | test [PATH...]]",
+	.help = "List the disks, add one, let go of one, or test them",
 	.most = 257,
 	.options = options,
+	.defaults = &defaults,
 	.bytes = sizeof(struct disks_args),
 	.run = run,
 };

@@ -2,7 +2,9 @@ bin_PROGRAMS += spate
 spate_SOURCES = \
 	%D%/args.c %D%/args.h \
 	%D%/check.c %D%/check.h %D%/check_show.c \
+	%D%/disk_try.c %D%/disk_try.h \
 	%D%/disks.c %D%/disks.h %D%/disks_order.c \
+	%D%/disks_test.c %D%/disks_test_show.c %D%/disks_test.h \
 	%D%/export.c %D%/export.h \
 	%D%/export_cube.c \
 	%D%/export_file.c \

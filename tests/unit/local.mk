@@ -703,6 +703,20 @@ tests_unit_test_pace_SOURCES = %D%/test_pace.c %D%/suite.h
 tests_unit_test_pace_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_pace_LDADD = $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/test_disk_try
+TESTS += tests/unit/test_disk_try
+tests_unit_test_disk_try_SOURCES = %D%/test_disk_try.c %D%/suite.h \
+	%D%/fake_write.h %D%/dice.h %D%/scratch.h
+tests_unit_test_disk_try_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_disk_try_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_disks_test
+TESTS += tests/unit/test_disks_test
+tests_unit_test_disks_test_SOURCES = %D%/test_disks_test.c %D%/suite.h \
+	src/cli/table.c
+tests_unit_test_disks_test_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_disks_test_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_queue
 TESTS += tests/unit/test_queue
 tests_unit_test_queue_SOURCES = %D%/test_queue.c %D%/suite.h
