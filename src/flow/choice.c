@@ -78,7 +78,9 @@ is_slow(const struct choices *all, const struct choice *c)
 {
 	double speed = (double)c->rank.bytes * 1e9 / (double)c->rank.took;
 
-	return c->rank.took > SECOND && speed * CHOICE_SLOW < median(all, c);
+	/* Once it is, a short block does not make it fast. */
+	return (c->benched || c->rank.took > SECOND) &&
+	       speed * CHOICE_SLOW < median(all, c);
 }
 
 bool

@@ -253,6 +253,26 @@ START_TEST(it_comes_back_when_it_is_fast_again)
 }
 END_TEST
 
+/* A block that is nearly empty takes no second on any disk. */
+START_TEST(a_short_block_does_not_bring_it_back)
+{
+	open_sim(64);
+	for (int i = 0; i < 3; i++)
+		add_disk(1000000, 200, -1);
+	sim.disk[1].speed = 20 * MIB;
+	run(200, 20);
+	ck_assert(sim.disk[1].choice.benched);
+	sim.bytes = MIB;
+	rank(&sim.disk[1], 50 * (int64_t)MS);
+	ck_assert(sim.disk[1].choice.benched);
+	rank(&sim.disk[1], 6 * (int64_t)MS);
+	ck_assert(!sim.disk[1].choice.benched);
+	/* And none puts it there. */
+	rank(&sim.disk[1], 50 * (int64_t)MS);
+	ck_assert(!sim.disk[1].choice.benched);
+}
+END_TEST
+
 /* All are slow, or there is one: somebody has to do it. */
 START_TEST(the_bench_is_for_the_slow_among_the_fast)
 {
@@ -344,7 +364,7 @@ END_TEST
 SUITE("choice", equal_disks_take_turns, mixed_sizes_end_full_together,
       a_disk_that_comes_later_ends_with_the_others,
       one_file_system_is_one_account, a_slow_disk_sits_on_the_bench,
-      it_comes_back_when_it_is_fast_again,
+      it_comes_back_when_it_is_fast_again, a_short_block_does_not_bring_it_back,
       the_bench_is_for_the_slow_among_the_fast,
       the_bench_plays_when_all_others_left,
       it_gets_nothing_while_memory_is_short, speed_is_used_where_it_is_needed,
