@@ -58,10 +58,19 @@ wait_for 30 disk_is_free b.img
 same "state of lazy" "$(info lazy .state)" complete
 same "lost of lazy" "$(info lazy .packets_lost)" 0
 same "drops of lazy" "$(info lazy '.drops | add')" 0
+
+# What begins now does without it.
+begin without
+wait_for 30 has_state b missing
+send good:0:3000
+end without
+[ ! -e "$mnt/b/without" ] || fail "an empty mount point was written to"
 disk_again b
 wait_for 30 has_state b idle
 ideal "$work/ideal" good:0:12000
 exported lazy "$work/ideal"
+ideal "$work/ideal" good:0:3000
+exported without "$work/ideal"
 
 # The next one has both again.
 begin next
