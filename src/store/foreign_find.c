@@ -256,6 +256,25 @@ find_sg(struct recording *rec, struct foreign *f)
 	return -ENOENT;
 }
 
+/* Chunks are read; but who looks for the other should know. */
+static void
+note_files(const struct recording *rec, struct foreign *f)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		int dir = -1;
+
+		if (rec->part[i].dir < 0 && rec->disks->disk[i].fd >= 0)
+			dir = sg_dir(rec->disks->disk[i].fd, rec->name);
+		if (dir < 0)
+			continue;
+		close(dir);
+		foreign_note(f,
+			     "%s has a scatter/gather file of this name, which "
+			     "is not read: others have chunks",
+			     rec->disks->disk[i].path);
+	}
+}
+
 static void
 forget_parts(struct recording *rec)
 {
@@ -273,6 +292,8 @@ foreign_find(struct recording *rec, struct foreign *f)
 
 	forget_parts(rec);
 	err = find_folders(rec, f);
+	if (!err)
+		note_files(rec, f);
 	if (err != -ENOENT)
 		return err;
 	forget_parts(rec);

@@ -148,11 +148,27 @@ take_block(struct walk *w, const struct sg_block *b)
 	return foreign_add(w->f, &p);
 }
 
+/* Blocks of a few bytes are none that anybody makes, and would fill the
+ * memory. */
+static bool
+is_flood(const struct walk *w)
+{
+	enum { MANY = 1 << 16, SHORT = 1 << 16 };
+
+	if (w->f->pieces < MANY || w->header.block_bytes >= SHORT)
+		return false;
+	foreign_note(w->f,
+		     "%s on %s has blocks of %" PRIu32 " bytes, too short for "
+		     "so many: what is behind byte %" PRIu64 " is left out",
+		     w->rec->name, path_of(w), w->header.block_bytes, w->at);
+	return true;
+}
+
 static int
 walk_step(struct walk *w)
 {
 	struct sg_block b;
-	int err = read_block(w, w->at, &b);
+	int err = is_flood(w) ? -ENODATA : read_block(w, w->at, &b);
 
 	if (!err) {
 		posix_fadvise(w->fd, (off_t)(w->at + w->header.block_bytes),

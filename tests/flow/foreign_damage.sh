@@ -95,6 +95,24 @@ for cfg in 'packet_size = 1048576L;' 'packet_size = 8L;' 'packet_size = -1;' \
 	reads_as liar VLBI-streamer 5000 0
 done
 
+# Both kinds at once, on different disks.
+make jive5ab both
+rm -r "${disks[1]}/both"
+make sg2 apart
+mv "${disks[1]}/apart" "${disks[1]}/both"
+notes both | grep -q "${disks[1]} has a scatter/gather file of this name"
+
+# So many blocks that they would not fit into memory.
+"$python" - "${disks[0]}/flood" <<-END
+	import struct, sys
+	with open(sys.argv[1], "wb") as f:
+	    f.write(struct.pack("<Iiiii", 0xFEED6666, 2, 16, 2, 8))
+	    for i in range(70000):
+	        f.write(struct.pack("<iiii", i, 16, i, 0))
+END
+notes flood | grep -q "too short for so many"
+same "blocks of a flood" "$(info flood .chunks)" 65536
+
 # ---- anything -----------------------------------------------------------
 
 small=(--packets 300 --per-block 40 --payload 520)

@@ -70,6 +70,12 @@ def packets(a):
         yield prefix, data
 
 
+def filler(a):
+    """What jive5ab puts in place of a frame: no time, no thread."""
+    head = struct.pack("<4I", 1 << 31, 0, a.payload // 8, 0)
+    return head + b"\x44\x33\x22\x11" * (a.payload // 4 - 4)
+
+
 def blocks(a):
     """Lists of packets, without those that were lost; each with its number."""
     lost = set(a.lose)
@@ -77,6 +83,8 @@ def blocks(a):
     for i, packet in enumerate(packets(a)):
         if i not in lost:
             block.append(packet)
+        elif a.fill:
+            block.append((packet[0], filler(a)))
         if len(block) == a.per_block:
             yield number, block
             block, number = [], number + 1
@@ -176,6 +184,8 @@ def main():
                    help="blocks that are on no disk")
     p.add_argument("--lose", type=int, nargs="*", default=[],
                    help="packets that never came")
+    p.add_argument("--fill", action="store_true",
+                   help="in their place, as jive5ab does")
     a = p.parse_intermixed_args()
     with open(a.ideal, "wb") as ideal:
         {"jive5ab": chunks, "streamer": chunks, "single": single,

@@ -22,6 +22,8 @@ make jive5ab name.with.dots
 make jive5ab j4 --threads 4 --lose 17 3000 3001
 make jive5ab j5 --format mark5b --payload 10016 --per-block 64 --fps 100
 make jive5ab jraw --format raw
+# What jive5ab fills, at the beginnings of blocks and of all.
+make jive5ab jfill --fill --lose 0 1 2 640 641 1282 1919 1920 4999
 # One of the data streams of a recording.
 make jive5ab jds_dsA
 make streamer s1 --counter le64 --pad --per-block 1008
@@ -59,6 +61,10 @@ same format "$(info j5 .format)" mark5b
 reads_as jraw jive5ab 125 0
 same format "$(info jraw .format)" raw
 reads_as jds_dsA jive5ab 5000 0
+same "streams of jds" "$(info jds .name)" jds_dsA
+reads_as jfill jive5ab 5000 0
+spate verify jfill >/dev/null
+same start "$(info jfill .start)" "$(info j1 .start)"
 reads_as s1 VLBI-streamer 5000 0
 same start "$(info s1 .start)" 2025-08-20T12:33:19.125000000Z
 reads_as s5 VLBI-streamer 4998 2
@@ -78,7 +84,7 @@ for name in j1 j4 s1 s5 sone g2 g1 gvtp s5crash; do
 	spate check "$name" --max-loss 0.01 >/dev/null
 done
 same names "$(spate ls --json | jq -r .name | tr '\n' ' ')" "g1 g2 g5 \
-gext.vdif gvtp j1 j4 j5 jds_dsA jraw name.with.dots s1 s1crash s5 s5bare \
+gext.vdif gvtp j1 j4 j5 jds_dsA jfill jraw name.with.dots s1 s1crash s5 s5bare \
 s5crash sone sraw "
 same "recordings unreadable" \
 	"$(spate ls --json | jq -r 'select(.state != "complete").name')" ""
