@@ -74,6 +74,30 @@ extents_take(struct extents *e, struct stock *stock, unsigned n, uint64_t bytes,
 	return 0;
 }
 
+/* What is behind the piece becomes an extent of its own, which goes where
+ * nothing is; and so does what is before it. */
+int
+extents_cut(struct extents *e, const uint8_t *piece, uint64_t bytes)
+{
+	struct extent **at = &e->list, *is;
+	uint64_t before, behind;
+
+	while ((*at)->data + (*at)->bytes <= piece)
+		at = &(*at)->next;
+	is = *at;
+	before = (uint64_t)(piece - is->data);
+	behind = is->bytes - before - bytes;
+	if (behind && extent_add(&is->next, is->stock,
+				 is->data + before + bytes, behind) < 0)
+		return -ENOMEM;
+	is->bytes = before;
+	if (!before) {
+		*at = is->next;
+		free(is);
+	}
+	return 0;
+}
+
 void
 extents_give(struct extents *e, const struct stock *stock)
 {

@@ -38,6 +38,9 @@ int extents_take(struct extents *e, struct stock *stock, unsigned n,
 		 uint64_t bytes,
 		 void (*place)(struct stock *stock, unsigned i, uint8_t *at));
 
+/* One piece that was taken is free again.  0; or -ENOMEM, and it is not. */
+int extents_cut(struct extents *e, const uint8_t *at, uint64_t bytes);
+
 /* All that a stock has is free again. */
 void extents_give(struct extents *e, const struct stock *stock);
 

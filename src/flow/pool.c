@@ -331,6 +331,22 @@ pool_borrow(struct pool *p, struct stock **stock, const struct stock_args *args,
 }
 
 void
+pool_cut(struct stock *s, struct block *home)
+{
+	uint64_t each = block_need(&s->a);
+	struct pool *p = s->pool;
+
+	pthread_mutex_lock(&p->lock);
+	for (; home; home = home->next) {
+		if (extents_cut(&p->extents, home->data, each) < 0)
+			continue;
+		s->bytes -= each;
+		p->borrowed -= each;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+void
 pool_take_back(struct stock *s)
 {
 	struct pool *p = s->pool;

@@ -58,8 +58,8 @@ uint64_t pool_need(const struct stock_args *args);
 int pool_borrow(struct pool *pool, struct stock **stock,
 		const struct stock_args *args, struct fault *fault);
 
-/* Of blocks that are not home yet (a disk that hangs may have one), the last
- * takes the stock along. */
+/* Blocks that are not home yet (a disk that hangs may have some) keep their
+ * own memory, and the last takes the stock along; the rest is free at once. */
 void stock_return(struct stock *stock);
 
 /*

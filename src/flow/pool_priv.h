@@ -39,7 +39,10 @@ void stock_place(struct stock *s, unsigned i, uint8_t *at);
 void stock_fill(struct stock *s);
 void stock_free(struct stock *s);
 
-/* The extent is free again, and the stock with it; any thread. */
+/* The memory of these of its blocks is free again: nobody will take them. */
+void pool_cut(struct stock *s, struct block *home);
+
+/* All of its memory is free again, and the stock with it; any thread. */
 void pool_take_back(struct stock *s);
 
 #endif

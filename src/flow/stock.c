@@ -218,11 +218,27 @@ go_home(struct block *b)
 		pool_take_back(s);
 }
 
+/* Nobody takes of it any more: those that are home, unless all are. */
+static struct block *
+leftovers(struct stock *s)
+{
+	struct block *home = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	if (stock_home(s) < s->a.blocks) {
+		home = s->free;
+		s->free = NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return home;
+}
+
 void
 stock_return(struct stock *s)
 {
 	bool all;
 
+	pool_cut(s, leftovers(s));
 	/* Also because who saw the last block home may be faster than who
 	 * brought it. */
 	pthread_mutex_lock(&s->lock);
