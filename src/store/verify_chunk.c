@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/units.h"
+#include "store/read_whole.h"
 #include "store/row.h"
 #include "store/verify_priv.h"
 
@@ -21,10 +23,11 @@ verify_begin(struct check *c)
 	struct verify_part *none = &c->part[c->disks->n];
 	struct fault fault;
 
-	if (c->rec->shape.store != HEAP_ROW ||
-	    !recording_format(c->rec, &c->format, &fault))
+	if (!recording_format(c->rec, &c->format, &fault))
 		return;
 	c->format = NULL;
+	if (c->rec->shape.store != HEAP_ROW)
+		return;
 	verify_say(none, VERIFY_CONTENTS,
 		   "its heaps cannot be looked at: %s: %s", fault.what,
 		   fault.why);
@@ -135,6 +138,66 @@ look_into(struct verify_part *p, const struct recording_block *b)
 	}
 }
 
+/* A packet that says itself when or which it is, against the record.  Frames
+ * per second may not have been known when that was made: to the second. */
+static void
+hold_packet(struct verify_part *p, const struct recording_block *b,
+	    const struct format_packet *f)
+{
+	enum { SECOND = 1000000000 };
+	const struct recording *rec = p->check->rec;
+	const struct index_record *r = &b->record;
+	uint64_t base = recording_base(rec, r->sub, r->run);
+	uint64_t away = f->sequence - base - r->first;
+	char is[UNITS_TEXT], says[UNITS_TEXT];
+	int64_t ns;
+
+	if (rec->shape.sequence_bits == 32)
+		away = (uint32_t)away;
+	if (f->has & FORMAT_SEQUENCE && base && away &&
+	    rec->shape.sequence != SEQUENCE_TIME)
+		verify_say(p, VERIFY_INDEX,
+			   "the index on %s says that chunk %" PRIu64
+			   " begins with packet %" PRIu64 ", its data says "
+			   "%" PRIu64,
+			   verify_path(p), r->number, r->first,
+			   r->first + away);
+	if (!(f->has & FORMAT_TIME) || !(r->flags & INDEX_DATA_TIME))
+		return;
+	ns = format_time_ns(&rec->shape, f);
+	if (ns > r->first_ns + SECOND || ns < r->first_ns - SECOND)
+		verify_say(p, VERIFY_INDEX,
+			   "the index on %s says that chunk %" PRIu64
+			   " begins at %s, its data says %s",
+			   verify_path(p), r->number,
+			   units_show_time_ns(says, r->first_ns),
+			   units_show_time_ns(is, ns));
+}
+
+/* Only of a block whose first packet is there. */
+static void
+check_first(struct verify_part *p, const struct recording_block *b)
+{
+	const struct check *c = p->check;
+	const struct format_shape *shape = &c->rec->shape;
+	struct format_packet f = { 0 };
+	ssize_t got = -1;
+	int fd;
+
+	if (!c->format || c->rec->foreign || shape->store != HEAP_NONE ||
+	    b->record.missing || shape->payload > VERIFY_BUFFER)
+		return;
+	fd = recording_chunk_open(c->rec, b);
+	if (fd >= 0) {
+		got = read_whole(fd, p->buffer, shape->payload, b->at);
+		close(fd);
+	}
+	if (got != (ssize_t)shape->payload)
+		return;
+	c->format->parse(shape, NULL, p->buffer, &f);
+	hold_packet(p, b, &f);
+}
+
 /* What is not there of it, if anything. */
 static void
 length_say(struct verify_part *p, const struct recording_block *b, size_t place,
@@ -152,6 +215,7 @@ verify_chunk(struct verify_part *p, const struct recording_block *b,
 	     size_t place)
 {
 	int64_t there = recording_chunk_bytes(p->check->rec, b);
+	size_t items = p->items;
 
 	if (there == -ENOENT) {
 		verify_add(p, VERIFY_MISSING, b, place);
@@ -166,6 +230,8 @@ verify_chunk(struct verify_part *p, const struct recording_block *b,
 	else
 		length_say(p, b, place, (uint64_t)there);
 	verify_read(p, b, place, (uint64_t)there);
+	if (p->items == items)
+		check_first(p, b);
 }
 
 /* Rows count by steps of which nothing here knows. */

@@ -381,6 +381,23 @@ START_TEST(a_sequence_that_is_a_lie)
 }
 END_TEST
 
+static void
+lie_time(struct index_record *r)
+{
+	r->first_ns -= 7000000000;
+}
+
+START_TEST(a_time_that_is_a_lie)
+{
+	begin();
+	lie(6, lie_time);
+	ck_assert_int_eq(verified(), 1);
+	ck_assert_int_eq(found[0].kind, VERIFY_INDEX);
+	says("says that chunk 6 begins at ");
+	made_finish(&m);
+}
+END_TEST
+
 /* What is not durable yet is nobody's fault. */
 START_TEST(live)
 {
@@ -407,4 +424,4 @@ SUITE("verify sums", all_is_right, a_byte_is_its_quantum,
       chunks_that_changed_names, what_was_cut_off, a_torn_tail_of_sums,
       sums_that_are_damaged, sums_that_lie, an_index_that_lies,
       a_number_that_is_a_lie, a_flag_that_is_a_lie, a_sequence_that_is_a_lie,
-      live)
+      a_time_that_is_a_lie, live)
