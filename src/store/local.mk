@@ -49,6 +49,7 @@ libstore_a_SOURCES = \
 	%D%/recover_data.c \
 	%D%/recover_find.c \
 	%D%/recover_foreign.c \
+	%D%/recover_heads.c \
 	%D%/recover_heaps.c \
 	%D%/recover_index.c \
 	%D%/recover_place.c \

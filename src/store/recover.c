@@ -278,7 +278,9 @@ recover(const struct disks *disks, const char *name,
 		err = rescue_foreign(&r, fault);
 		goto out;
 	}
-	err = recording_format(r.rec, &r.format, fault);
+	err = rescue_heads(&r, fault);
+	if (!err)
+		err = recording_format(r.rec, &r.format, fault);
 	if (err)
 		goto out;
 	err = rescue(&r);

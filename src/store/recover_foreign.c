@@ -76,6 +76,11 @@ prepare(struct rescue *r, struct fault *fault)
 		return cannot(r, fault,
 			      "its blocks do not lie as an index of ours could "
 			      "say");
+	if (foreign_doubles(r->rec->foreign) > r->rec->facts.chunks / 2)
+		return cannot(r, fault,
+			      "most of its chunks are there twice: these may "
+			      "be two recordings of one name; leave disks out "
+			      "with --disks");
 	if (layout == LAYOUT_MARK6)
 		err = make_folders(r);
 	return err ? rescue_explain(fault, r->rec->name, err) : 0;

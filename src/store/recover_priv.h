@@ -63,6 +63,9 @@ int rescue_add(struct rescue *r, unsigned disk,
 /* Makes an index what the records of its part are, without an end. */
 int rescue_rewrite(struct rescue *r, unsigned disk);
 
+/* Do all disks hold the same recording?  0 or -EBADMSG with a fault. */
+int rescue_heads(const struct rescue *r, struct fault *fault);
+
 /* Renames a chunk, because disk `kept` has a better one of its number. */
 int rescue_aside(struct rescue *r, unsigned disk, uint64_t number,
 		 unsigned kept);

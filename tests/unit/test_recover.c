@@ -108,5 +108,34 @@ START_TEST(refused)
 }
 END_TEST
 
+/* A disk of another machine. */
+START_TEST(of_one_name)
+{
+	char head[4096];
+	FILE *file;
+	char *start;
+
+	made_begin(&m);
+	made_blocks(&m, 4);
+	made_end(&m, 0);
+	file = fopen(made_path(&m, 2, MADE_NAME ".meta.jsonl"), "r+");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_nonnull(fgets(head, sizeof head, file));
+	start = strstr(head, "\"start\":\"");
+	ck_assert_ptr_nonnull(start);
+	start[strlen("\"start\":\"2")] ^= 1;
+	rewind(file);
+	ck_assert_int_ge(fputs(head, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(recover(&m.disks, MADE_NAME, NULL, &report, &fault),
+			 -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(fault.why, "another recording"));
+	made_hide(&m, 2);
+	recovered();
+	made_show(&m, 2);
+	made_finish(&m);
+}
+END_TEST
+
 SUITE("recover", no_end, complete_already, a_lost_index, all_indexes_lost,
-      behind_the_end, refused)
+      behind_the_end, refused, of_one_name)
