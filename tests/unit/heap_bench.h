@@ -54,7 +54,8 @@ bench_make(struct bench *b, unsigned blocks)
 				    .slot_bytes = b->shape.payload,
 				    .subs = 2,
 				    .extra =
-					place_extra(&b->shape, &b->geometry) };
+					place_extra(&b->shape, &b->geometry),
+				    .quantum = 1000 };
 	struct fault fault;
 
 	log_level_set(LOG_ERROR + 1);

@@ -2,6 +2,8 @@
 #ifndef SPATE_TESTS_HEAP_CHECK_H
 #define SPATE_TESTS_HEAP_CHECK_H
 
+#include "base/crc32c.h"
+#include "flow/quanta.h"
 #include "heap_sent.h"
 
 /* What comes out, compared with what was sent, byte by byte. */
@@ -260,6 +262,8 @@ bench_out(void *arg, struct block *k)
 	BENCH_MUST(k->run + 1 >= b->runs);
 	b->runs = k->run + 1;
 	notes_seal(k, &bench_format);
+	quanta_seal(k);
+	BENCH_MUST(k->crc == crc32c(0, k->data, k->bytes));
 	BENCH_MUST(k->bytes <= (uint64_t)k->slots * k->slot_bytes);
 	if (b->shape.store == HEAP_CUBE)
 		bench_cube_check(b, k);

@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "dice.h"
+#include "flow/quanta.h"
 #include "flow/shared.h"
 #include "suite.h"
 
@@ -117,6 +119,8 @@ static void
 bench_out(void *arg, struct block *k)
 {
 	block_check(arg, k);
+	quanta_seal(k);
+	MUST(k->crc == crc32c(0, k->data, block_bytes(k)));
 	memset(k->data, 0xee, (size_t)k->slots * k->slot_bytes);
 	block_seal(k);
 	block_drop(k);
@@ -130,7 +134,8 @@ bench_open(unsigned threads, uint32_t slots, uint32_t parts)
 	struct bench *b = &bench;
 	struct stock_args blocks = { .blocks = 16,
 				     .slots = slots,
-				     .slot_bytes = PAYLOAD };
+				     .slot_bytes = PAYLOAD,
+				     .quantum = 1000 };
 	struct place_args args = { .format = &bench_format,
 				   .shape = &b->shape,
 				   .geometry = &b->geometry,

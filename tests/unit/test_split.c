@@ -7,8 +7,10 @@
 
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "dice.h"
+#include "flow/quanta.h"
 #include "suite.h"
 
 enum {
@@ -85,6 +87,8 @@ out(void *arg, struct block *b)
 				     i);
 		came[i]++;
 	}
+	quanta_seal(b);
+	ck_assert_uint_eq(b->crc, crc32c(0, b->data, block_bytes(b)));
 	block_seal(b);
 	block_drop(b);
 }
@@ -95,7 +99,8 @@ split_open(unsigned n, bool station)
 	struct stock_args blocks = { .blocks = BLOCKS,
 				     .slots = SLOTS,
 				     .slot_bytes = PAYLOAD,
-				     .subs = n };
+				     .subs = n,
+				     .quantum = 1000 };
 	struct split_args args = { .format = &format,
 				   .shape = &shape,
 				   .station = station,
