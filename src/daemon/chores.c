@@ -188,6 +188,18 @@ chores_stop(struct chores *all)
 	pthread_detach(all->thread);
 }
 
+/* One that hangs is as good as not there. */
+static bool
+is_usable(const struct fleet *fleet, unsigned i)
+{
+	struct writer_facts f;
+
+	if (!fleet_writer(fleet, i))
+		return false;
+	writer_facts(fleet_writer(fleet, i), &f);
+	return f.state != WRITER_HUNG;
+}
+
 static int
 copy_disks(struct disks *disks, const struct fleet *fleet)
 {
@@ -197,7 +209,7 @@ copy_disks(struct disks *disks, const struct fleet *fleet)
 	for (unsigned i = 0; i < fleet->n; i++) {
 		const struct disk *from = &fleet->disk[i].disk;
 
-		if (!fleet_writer(fleet, i))
+		if (!is_usable(fleet, i))
 			continue;
 		disks->disk[disks->n] = (struct disk){
 			.path = strdup(from->path),

@@ -154,6 +154,20 @@ is_on_disk(const char *disk, const char *name)
 	return is;
 }
 
+/* A look at a disk that hangs would hang as well: what was known of it has to
+ * do. */
+static bool
+has_name(struct daemon *d, unsigned i, const char *name)
+{
+	const char *disk = fleet_path(&d->fleet, i);
+	struct writer_facts f;
+
+	writer_facts(fleet_writer(&d->fleet, i), &f);
+	if (f.state == WRITER_HUNG)
+		return catalogue_has(keeper_catalogue(d->keeper), name, disk);
+	return is_on_disk(disk, name);
+}
+
 /* On no disk, and not being recorded: the folder may not be there yet. */
 static int
 name_free(struct daemon *d, const char *name, struct fault *fault)
@@ -167,7 +181,7 @@ name_free(struct daemon *d, const char *name, struct fault *fault)
 	for (unsigned i = 0; i < d->fleet.n; i++) {
 		if (!fleet_writer(&d->fleet, i))
 			continue;
-		if (is_on_disk(fleet_path(&d->fleet, i), name)) {
+		if (has_name(d, i, name)) {
 			snprintf(path, sizeof path, "it is on %s",
 				 fleet_path(&d->fleet, i));
 			return taken(fault, name, path);

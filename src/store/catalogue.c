@@ -286,6 +286,21 @@ catalogue_find(struct catalogue *c, const char *name, struct entry *e)
 	return is;
 }
 
+bool
+catalogue_has(struct catalogue *c, const char *name, const char *path)
+{
+	size_t at;
+	bool is;
+	int disk;
+
+	pthread_mutex_lock(&c->lock);
+	disk = find_disk(c, path);
+	at = catalogue_place(c, name, &is);
+	is = is && disk >= 0 && entry_has(&c->item[at]->entry, (unsigned)disk);
+	pthread_mutex_unlock(&c->lock);
+	return is;
+}
+
 void
 catalogue_facts(struct catalogue *c, struct catalogue_facts *f)
 {

@@ -47,7 +47,8 @@ void catalogue_free(struct catalogue *c);
 
 /* Takes a disk in (again); as `struct disk` has it.  0, -ENOMEM, -ENOSPC. */
 int catalogue_join(struct catalogue *c, const char *path, bool mount);
-/* It is let go of, and what is on it forgotten, with the next pass. */
+/* It is closed with the entry that is being read, and what is on it forgotten
+ * with the next pass. */
 void catalogue_leave(struct catalogue *c, const char *path);
 
 /* Of one that is being recorded: what is known of it, from who does that.
@@ -62,6 +63,8 @@ void catalogue_forget(struct catalogue *c, const char *name);
 const char *catalogue_path(struct catalogue *c, unsigned disk);
 
 bool catalogue_find(struct catalogue *c, const char *name, struct entry *e);
+/* Is it on this disk, as far as is known? */
+bool catalogue_has(struct catalogue *c, const char *name, const char *path);
 void catalogue_facts(struct catalogue *c, struct catalogue_facts *f);
 
 /*

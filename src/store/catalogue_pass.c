@@ -37,6 +37,21 @@ open_disks(struct catalogue *c, struct disks *disks)
 	}
 }
 
+/* An open disk cannot be unmounted. */
+static void
+close_left(struct catalogue *c, struct disks *disks)
+{
+	bool left[ENTRY_DISKS];
+
+	pthread_mutex_lock(&c->lock);
+	memcpy(left, c->left, sizeof left);
+	pthread_mutex_unlock(&c->lock);
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (left[i])
+			disk_close(&disks->disk[i]);
+	}
+}
+
 static void
 close_disks(struct disks *disks)
 {
@@ -270,6 +285,7 @@ catalogue_pass(struct catalogue *c)
 		c->work.whole += work.whole;
 		pthread_mutex_unlock(&c->lock);
 		work = (struct entry_work){ 0 };
+		close_left(c, &disks);
 	}
 	close_disks(&disks);
 }

@@ -5,5 +5,5 @@ noinst_PROGRAMS += %D%/receive_loop %D%/sum_cost %D%/write_loop
 %C%_sum_cost_LDADD = $(FLOW_LIBS)
 %C%_write_loop_SOURCES = %D%/write_loop.c
 %C%_write_loop_LDADD = $(FLOW_LIBS)
-EXTRA_DIST += %D%/common.py %D%/receive.py %D%/record.py \
+EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/receive.py %D%/record.py \
 	%D%/spead2_loop.py %D%/streams.py %D%/write.py

@@ -149,6 +149,10 @@ START_TEST(disk_comes_and_goes)
 	ck_assert_uint_eq(recordings(), 1);
 	ck_assert(catalogue_find(c, "a", &e));
 	ck_assert_uint_eq(e.absent, 2);
+	ck_assert(catalogue_has(c, "a", m.disks.disk[0].path));
+	ck_assert(!catalogue_has(c, "a", m.disks.disk[1].path));
+	ck_assert(!catalogue_has(c, "a", "/nowhere"));
+	ck_assert(!catalogue_has(c, "x", m.disks.disk[0].path));
 	ck_assert_int_eq(rename(away, m.disks.disk[1].path), 0);
 	catalogue_pass(c);
 	ck_assert_uint_eq(recordings(), 2);
