@@ -103,7 +103,7 @@ check_one(struct look *l, const char *name, struct fault *fault)
 	struct recording *rec;
 	struct glance g;
 	json_t *line;
-	int err = recording_open(&rec, l->disks, name, fault);
+	int err = recording_open_by_index(&rec, l->disks, name, fault);
 
 	if (err)
 		return err;

@@ -35,6 +35,7 @@ libstore_a_SOURCES = \
 	%D%/notes_cube.c %D%/notes_row.c \
 	%D%/recording.c %D%/recording.h \
 	%D%/recording_count.c \
+	%D%/recording_fault.c \
 	%D%/recording_fill.c \
 	%D%/recording_hold.c \
 	%D%/recording_info.c \

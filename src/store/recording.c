@@ -223,51 +223,6 @@ recording_refresh(struct recording *rec)
 	return err ? err : compose(rec);
 }
 
-static int
-explain(struct fault *fault, const char *name, int err)
-{
-	switch (err) {
-	case -ENOENT:
-		fault_set(fault, err, "not-found", "no recording %s", name);
-		fault_why(fault, "no disk has a folder of that name");
-		fault_hint(fault, "spate ls shows the recordings there are");
-		break;
-	case -ENODATA:
-		fault_set(fault, err, "io", "cannot read recording %s", name);
-		fault_why(fault, "no disk has readable metadata of it");
-		fault_hint(fault, "another disk of it may have: mount that, or "
-				  "name it among the disks");
-		break;
-	case -EIDRM:
-		fault_set(fault, err, "io", "cannot read recording %s", name);
-		fault_why(fault, "it is being removed, or its removal was cut "
-				 "short");
-		fault_hint(fault, "spate rm %s ends what was begun", name);
-		break;
-	case -ENOTSUP:
-		fault_set(fault, err, "io", "cannot read recording %s", name);
-		fault_why(fault, "it is one file on each of several disks, and "
-				 "nothing in them tells their order");
-		fault_hint(fault, "one disk alone can be read: --disks PATH");
-		break;
-	case -ENOMEM:
-		fault_set(fault, err, "no-memory",
-			  "cannot open recording %s: no memory", name);
-		break;
-	case -EBADMSG:
-		fault_set(fault, err, "io", "cannot read recording %s", name);
-		fault_why(fault, "its indexes contradict each other, or its "
-				 "files have not one whole packet");
-		fault_hint(fault, "a disk may hold another recording of the "
-				  "same name: leave that disk out");
-		break;
-	default:
-		fault_set(fault, err, "io", "cannot read recording %s: %s",
-			  name, strerror(-err));
-	}
-	return err;
-}
-
 static struct recording *
 make(const struct disks *disks, const char *name)
 {
@@ -317,19 +272,20 @@ recording_open_foreign(struct recording **rec, const struct disks *disks,
 	return err;
 }
 
-int
-recording_open(struct recording **rec, const struct disks *disks,
-	       const char *name, struct fault *fault)
+static int
+open_as(struct recording **rec, const struct disks *disks, const char *name,
+	bool by_index, struct fault *fault)
 {
 	bool ours = layout_folder_good(name);
 	struct recording *r;
 	int err = -ENOENT;
 
 	if (!ours && !foreign_name_good(name))
-		return explain(fault, name, err);
+		return recording_fault(fault, name, err);
 	r = make(disks, name);
 	if (!r)
-		return explain(fault, name, -ENOMEM);
+		return recording_fault(fault, name, -ENOMEM);
+	r->by_index = by_index;
 	if (ours)
 		err = recording_refresh(r);
 	if (is_foreign(r, err)) {
@@ -337,15 +293,30 @@ recording_open(struct recording **rec, const struct disks *disks,
 
 		if (!foreign || foreign != -ENOENT) {
 			recording_close(r);
-			return foreign ? explain(fault, name, foreign) : 0;
+			return foreign ? recording_fault(fault, name, foreign)
+				       : 0;
 		}
 	}
 	if (err) {
 		recording_close(r);
-		return explain(fault, name, err);
+		return recording_fault(fault, name, err);
 	}
 	*rec = r;
 	return 0;
+}
+
+int
+recording_open(struct recording **rec, const struct disks *disks,
+	       const char *name, struct fault *fault)
+{
+	return open_as(rec, disks, name, false, fault);
+}
+
+int
+recording_open_by_index(struct recording **rec, const struct disks *disks,
+			const char *name, struct fault *fault)
+{
+	return open_as(rec, disks, name, true, fault);
 }
 
 void

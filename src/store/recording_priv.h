@@ -68,6 +68,7 @@ struct recording {
 	json_t *head, *tail;
 	struct format_shape shape;
 	uint32_t slots; /* of a full block */
+	bool by_index;	/* rows are as long as the index says */
 	struct layout_map map;
 	struct foreign *foreign; /* another program's; NULL: ours */
 	uint32_t stored;	 /* bytes of a packet in a chunk, with what is
@@ -105,6 +106,9 @@ recording_at(const struct recording *rec, size_t place)
 {
 	return &rec->block[rec->order[place]];
 }
+
+/* Says why it cannot be opened; returns err. */
+int recording_fault(struct fault *fault, const char *name, int err);
 
 /* Opens what another program recorded, whatever of ours is beside it.  0,
  * -ENOENT, -errno. */

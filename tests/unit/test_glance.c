@@ -41,7 +41,8 @@ look(void)
 	struct fault fault;
 
 	wrong[0] = remarks[0] = '\0';
-	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	ck_assert_int_eq(
+	    recording_open_by_index(&rec, &m.disks, MADE_NAME, &fault), 0);
 	ck_assert_int_eq(glance(rec, &hooks, &g), 0);
 	recording_close(rec);
 }
@@ -306,6 +307,18 @@ START_TEST(rows)
 	made_end(&m, 1);
 	look();
 	says(wrong, "are not spead of its size");
+	made_finish(&m);
+	/* Only what is looked at is measured. */
+	row.data[1]--;
+	m.store = HEAP_ROW;
+	made_begin(&m);
+	made_row_write(&m, 0, 0, &row);
+	made_end(&m, 1);
+	ck_assert_int_eq(truncate(made_path(&m, 0, MADE_NAME ".00000000"), 70),
+			 0);
+	look();
+	says(wrong, "has 70 bytes, the index says");
+	ck_assert_uint_eq(g.second[0].unreadable, 1);
 	made_finish(&m);
 	row = (struct made_row){ 0 };
 }
