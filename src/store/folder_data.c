@@ -203,10 +203,13 @@ folder_data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 	if (number >= LAYOUT_CHUNKS || bytes > spot.room)
 		return -EFBIG;
 	err = f->broken ? -EIO : reserve(f, spot.end);
-	if (!err)
-		err = put(f->data, spot.prefix, spot.prefix_bytes, spot.start);
 	if (err)
 		return err;
+	err = put(f->data, spot.prefix, spot.prefix_bytes, spot.start);
+	if (err) {
+		f->broken |= cut(f, f->end) != 0;
+		return err;
+	}
 	fd = fd_for(f, &spot, flags);
 	if (fd == f->direct)
 		grow(f, &spot);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "fake_format.h"
@@ -22,6 +23,7 @@ static struct queue *queue;
 static struct taker *taker;
 static struct output *output;
 static struct format_shape shape;
+static bool whole; /* what is made of output_args::whole */
 
 static void
 nothing(void *arg)
@@ -53,6 +55,7 @@ output_open(unsigned subs)
 							.changed = nothing,
 							.subs = subs,
 							.fill = FILL_ZERO,
+							.whole = whole,
 							.format = &fake_format,
 							.shape = &shape }),
 	    0);
@@ -310,6 +313,37 @@ START_TEST(so_much_is_told_and_no_more)
 }
 END_TEST
 
-SUITE("output", runs_are_each_substreams_own, no_substream_takes_all_the_room,
-      receivers_on_many_threads, so_much_is_told_and_no_more,
-      it_outlives_what_made_it, at_risk_and_back)
+/* One that closed early is filled to its last slot, and is no longer. */
+START_TEST(blocks_of_one_length)
+{
+	static const uint8_t zeros[SLOTS * 32];
+	struct block *b;
+
+	whole = true;
+	output_open(1);
+	b = stock_take(stock, 0);
+	ck_assert_ptr_nonnull(b);
+	memset(b->data, 0xee, (size_t)SLOTS * 32);
+	b->base = 1000;
+	b->used = 4;
+	b->filled = 3;
+	b->present[0] = 0xd; /* all but slot 1 */
+	block_close(b);
+	output_put(output, b);
+	ck_assert_int_eq(queue_take(taker, &b, 0), 0);
+	output_seal(output, b);
+	ck_assert_uint_eq(block_bytes(b), 4 * 32);
+	ck_assert_uint_eq(b->data[0], 0xee);
+	ck_assert_mem_eq(b->data + 32, zeros, 32);
+	ck_assert_uint_eq(b->data[3 * 32], 0xee);
+	ck_assert_mem_eq(b->data + 4 * 32, zeros, 4 * 32);
+	ck_assert_uint_eq(block_missing(b), 1);
+	output_written(output, b, 0);
+	output_close();
+	whole = false;
+}
+END_TEST
+
+SUITE("output", blocks_of_one_length, runs_are_each_substreams_own,
+      no_substream_takes_all_the_room, receivers_on_many_threads,
+      so_much_is_told_and_no_more, it_outlives_what_made_it, at_risk_and_back)
