@@ -51,8 +51,7 @@ struct loop {
 	struct queue *queue;
 	struct output *output;
 	struct format_shape shape;
-	struct writer_way way[2];
-	unsigned ways;
+	struct writer_way way;
 	uint64_t made; /* bytes */
 };
 
@@ -155,7 +154,7 @@ static const struct write_ops paced = {
 /* ---- what stands around the writers ---------------------------------- */
 
 static void
-ways_open(struct loop *l)
+way_open(struct loop *l)
 {
 	static struct write_ops dying;
 	const struct write_ops *ops = &paced;
@@ -174,7 +173,7 @@ ways_open(struct loop *l)
 		dying.submit = dying_submit;
 		ops = &dying;
 	}
-	l->way[l->ways++] =
+	l->way =
 	    (struct writer_way){ ops, calloc(1, ops->head.options_bytes + 1) };
 }
 
@@ -241,8 +240,8 @@ static void
 writers_start(struct loop *l)
 {
 	struct writer_args args = { .queue = l->queue,
-				    .way = l->way,
-				    .ways = l->ways,
+				    .way = &l->way,
+				    .ways = 1,
 				    .files = FILES / l->disks,
 				    .changed = changed };
 	uint64_t arena_bytes;
@@ -376,6 +375,7 @@ finish(struct loop *l)
 	queue_free(l->queue);
 	stock_return(l->stock);
 	pool_free(l->pool);
+	free((void *)l->way.options);
 }
 
 static uint64_t
@@ -422,7 +422,7 @@ main(int argc, char **argv)
 	}
 	log_level_set(LOG_WARN);
 	blocks_open(&l, &geometry);
-	ways_open(&l);
+	way_open(&l);
 	output_open(&l, &geometry);
 	writers_start(&l);
 	run(&l);
