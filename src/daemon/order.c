@@ -236,8 +236,8 @@ disks_there(struct daemon *d, struct fault *fault)
 	fault_why(fault, "%s",
 		  d->setup.no_disk.code ? d->setup.no_disk.what
 					: "no pattern of `disks` matched");
-	fault_hint(fault, "mount the disks, or put plain folders into `disks`, "
-			  "and restart spated");
+	fault_hint(fault, "mount the disks: they join by themselves; or name a "
+			  "folder to 'spate disks add'");
 	return -ENODEV;
 }
 

@@ -717,6 +717,12 @@ tests_unit_test_disks_test_SOURCES = %D%/test_disks_test.c %D%/suite.h \
 tests_unit_test_disks_test_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_disks_test_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_scout
+TESTS += tests/unit/test_scout
+tests_unit_test_scout_SOURCES = %D%/test_scout.c %D%/suite.h %D%/scratch.h
+tests_unit_test_scout_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_scout_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_queue
 TESTS += tests/unit/test_queue
 tests_unit_test_queue_SOURCES = %D%/test_queue.c %D%/suite.h

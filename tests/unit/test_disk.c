@@ -3,8 +3,11 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/disk.h"
 #include "unit/scratch.h"
@@ -45,6 +48,44 @@ START_TEST(plain_folders)
 	disks_clear(&disks);
 	ck_assert_uint_eq(disks.n, 0);
 	disks_clear(&disks);
+	scratch_remove(&s);
+}
+END_TEST
+
+START_TEST(paths_and_patterns)
+{
+	ck_assert(disk_is_pattern("/mnt/disk*"));
+	ck_assert(disk_is_pattern("/mnt/disk[0-9]"));
+	ck_assert(!disk_is_pattern("/mnt/disk0"));
+	ck_assert(disk_matches("/mnt/disk*", "/mnt/disk12"));
+	ck_assert(!disk_matches("/mnt/disk*", "/mnt/disk1/data"));
+	ck_assert(!disk_matches("/mnt/*", "/mnt/.hidden"));
+	ck_assert(disk_matches("/mnt/disk0/", "/mnt/disk0"));
+	ck_assert(!disk_matches("/mnt/disk0", "/mnt/disk01"));
+	ck_assert(!disk_matches("/mnt/disk01", "/mnt/disk0"));
+	ck_assert(disk_matches("/", "/"));
+}
+END_TEST
+
+START_TEST(looked_at_from_outside)
+{
+	dev_t device = 0, proc = 0;
+	char file[512];
+	int fd;
+
+	scratch_make(&s);
+	ck_assert_int_eq(disk_look(s.path, false, &device), 0);
+	ck_assert_uint_ne(device, 0);
+	ck_assert_int_eq(disk_look(s.path, true, &device), -ENODEV);
+	ck_assert_int_eq(disk_look("/proc", true, &proc), 0);
+	ck_assert_uint_ne(proc, device);
+	ck_assert_int_eq(disk_look(scratch_path(&s, "no"), false, &device),
+			 -ENOENT);
+	snprintf(file, sizeof file, "%s", scratch_path(&s, "file"));
+	fd = open(file, O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(disk_look(file, false, &device), -ENOTDIR);
 	scratch_remove(&s);
 }
 END_TEST
@@ -127,5 +168,5 @@ START_TEST(no_patterns)
 }
 END_TEST
 
-SUITE("disk", plain_folders, one_that_is_not_there, not_mounted, mounted,
-      no_patterns)
+SUITE("disk", paths_and_patterns, looked_at_from_outside, plain_folders,
+      one_that_is_not_there, not_mounted, mounted, no_patterns)
