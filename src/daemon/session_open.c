@@ -166,15 +166,26 @@ sessions_make(struct session **list, const struct session_host *host,
 	return err ? err : reception_feed(in, out);
 }
 
+/* Some may have come since the configuration was read. */
+static void
+disks_count(struct stream *stream, const struct session_host *host)
+{
+	struct pool_facts f = pool_facts(host->pool);
+
+	stream_disks(stream, fleet_writers(host->fleet), f.bytes - f.borrowed);
+}
+
 int
 session_open(struct session **list, const struct session_host *host,
 	     struct stream *stream, const char *name, struct fault *fault)
 {
 	struct reception *in;
-	int err =
-	    reception_open(&in, stream, name, host->pool, host->crew->n, fault);
+	int err;
 
 	*list = NULL;
+	disks_count(stream, host);
+	err =
+	    reception_open(&in, stream, name, host->pool, host->crew->n, fault);
 	if (err)
 		return err;
 	err = sessions_make(list, host, in);

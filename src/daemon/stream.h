@@ -91,6 +91,11 @@ uint64_t stream_memory(const struct stream *s);
 /* The longest datagram that is to come whole: pieces of heaps vary. */
 uint32_t stream_longest(const struct stream *s);
 
+/* There are so many disks now: as many blocks more as they want and `room`
+ * has memory for.  Nothing where the configuration says how many, or has seen
+ * so many disks. */
+void stream_disks(struct stream *s, unsigned disks, uint64_t room);
+
 /* How many blocks that is: "876 blocks (2 x 432 substreams + ...)". */
 enum { STREAM_BLOCKS_TEXT = 96 };
 const char *stream_blocks_show(const struct stream *s,

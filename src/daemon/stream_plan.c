@@ -325,6 +325,20 @@ blocks_fit(struct stream *s, const char *where, unsigned disks,
 	return -EINVAL;
 }
 
+void
+stream_disks(struct stream *s, unsigned disks, uint64_t room)
+{
+	while (!s->o.blocks && s->disks < disks) {
+		s->disks++;
+		s->blocks += 2;
+		if (stream_memory(s) <= room)
+			continue;
+		s->disks--;
+		s->blocks -= 2;
+		return;
+	}
+}
+
 /* May several threads put packets of one sequence in the same blocks? */
 static int
 shared_fit(const struct stream *s, const char *where, struct fault *fault)

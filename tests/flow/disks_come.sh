@@ -153,6 +153,24 @@ wait_for 20 has_state "$mnt/disk2" missing
 mount -o loop "$work/disk2.img" "$mnt/disk2"
 works "$mnt/disk2"
 spated_stop
+
+# Disks that came later have their blocks of memory, with the next recording.
+blocks()
+{
+	spate streams --json | jq "$1"
+}
+
+disks=("$work/x")
+conf_write "$(stream_text 'format = "raw"; sequence = "le64@0"; prefix = 8;
+	payload = 1024;')"
+spated_start
+same "blocks for one disk" "$(blocks .blocks)" 8
+spate disks add --force "$work/later" "$work/y" --quiet
+begin more
+same "blocks for three disks" "$(blocks .blocks)" 12
+send good:0:3000
+end more
+spated_stop
 if grep -v -e /disk2: -e /later: "$log" | grep " error "; then
 	fail "that was an error"
 fi
