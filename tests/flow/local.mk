@@ -26,6 +26,7 @@ FLOW_TESTS = \
 	%D%/check.sh \
 	%D%/memory.sh \
 	%D%/layouts.sh \
+	%D%/layouts_back.sh \
 	%D%/layouts_crash.sh \
 	%D%/layouts_full.sh \
 	%D%/losses.sh \

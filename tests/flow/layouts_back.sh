@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+# A disk that is shut down in mid-recording, and comes back, where all blocks
+# of a disk share a file: it goes on behind what was durable.
+#
+#   good    ext4, stays
+#   xfs     XFS, shut down as by a power failure
+#
+. "${BASH_SOURCE%/*}/break.sh"
+. "${BASH_SOURCE%/*}/functions_disks.sh"
+need_disks ext4 xfs
+need_python struct
+
+disk_mount good 300M ext4
+disk_mount xfs 320M xfs
+disks=("$mnt/good" "$mnt/xfs")
+settings+=('durable = "1s";')
+
+state_of()
+{
+	spate disks --json | jq -rs --arg path "$1" \
+		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
+}
+
+works()
+{
+	[[ $(state_of "$1") == @(idle|writing) ]]
+}
+
+chunks_of()
+{
+	info "$1" ".disks[] | select(.path == \"$2\") | .chunks"
+}
+
+send_on()
+{
+	send "good:$at:500"
+	at=$((at + 500))
+	sleep 0.1
+}
+
+# Until it has written more of the recording.
+sent_to()
+{
+	local before tries
+
+	before=$(chunks_of "$1" "$2")
+	for ((tries = 0; tries < 40; tries++)); do
+		send_on
+		[ "$(chunks_of "$1" "$2")" -le "$before" ] || return 0
+	done
+	fail "$2 gets nothing of $1"
+}
+
+fails()
+{
+	local tries
+
+	for ((tries = 0; tries < 100; tries++)); do
+		send_on
+		[ "$(state_of "$1")" != failed ] || return 0
+	done
+	fail "$1 is still $(state_of "$1")"
+}
+
+back()
+{
+	local name=back_$1 risk
+
+	conf_write "$(raw_stream "layout = \"$1\";")"
+	spated_start
+	wait_for 10 works "$mnt/xfs"
+	begin "$name"
+	at=0
+	sent_to "$name" "$mnt/xfs"
+	sleep 1.5	# a round: what is there now is durable
+	sent_to "$name" "$mnt/xfs"
+	disk_shutdown xfs
+	fails "$mnt/xfs"
+	sent_to "$name" "$mnt/good"
+	disk_again xfs
+	wait_for 90 works "$mnt/xfs"
+	sent_to "$name" "$mnt/xfs"
+	sent_to "$name" "$mnt/good"
+	end "$name"
+	same state "$(info "$name" .state)" complete
+	risk=$(info "$name" .packets_at_risk)
+	same "unwritten of $name" "$(drop "$name" unwritten)" "$risk"
+	spate verify "$name" >"$work/verify" || true
+	! grep -v "on none of the disks\|^$name: " "$work/verify" ||
+		fail "verify finds more than what was at risk"
+	spated_stop
+	ideal "$work/ideal" "good:0:$at"
+	"$SPATE" export "$name" "$work/exported" --quiet --disks \
+		"$mnt/good:$mnt/xfs" || [ $? -eq 1 ]
+	same "packets that are not there" \
+		"$(differ "$work/exported" "$work/ideal" 1024)" "$risk"
+	rm "$work/exported"
+	[ "$1" != mark6 ] || "$python" \
+		"$top_srcdir/tests/flow/layout_mark6.py" "" "$work/joined" \
+		1024 "$mnt"/{good,xfs}/"$name"
+}
+
+back mark6
+back file
