@@ -83,21 +83,6 @@ unwrapped(const struct timing *t, uint64_t sequence)
 	return near + (uint64_t)(int32_t)(uint32_t)(sequence - near);
 }
 
-/* Packets that come again in the next chunk are what padded this one. */
-static void
-cut_padding(struct timing *t, struct foreign_piece *p, uint64_t again)
-{
-	enum { PAGE = 4096 };
-	struct foreign *f = t->f;
-
-	if (f->kind != FOREIGN_CHUNKS || !f->counted || !f->form.prefix ||
-	    again > PAGE / f->form.packet || again >= slots_of(f, p))
-		return;
-	p->stored -= again * f->form.packet;
-	p->bytes -= again * foreign_payload(f);
-	t->next -= again;
-}
-
 /* How many packets are between the piece before and this one. */
 static uint64_t
 ahead_of(struct timing *t, size_t piece, uint64_t absent)
@@ -113,10 +98,6 @@ ahead_of(struct timing *t, size_t piece, uint64_t absent)
 	}
 	sequence = unwrapped(t, sequence);
 	ahead = sequence - t->f->base - t->next;
-	if (piece && !absent && -ahead <= t->full) {
-		cut_padding(t, &t->f->piece[piece - 1], -ahead);
-		ahead = sequence - t->f->base - t->next;
-	}
 	if (ahead < FAR + 4 * guess)
 		return ahead;
 	/* A little backwards are threads out of turn. */
@@ -139,19 +120,45 @@ place(struct timing *t, size_t piece)
 	t->number = p->number + 1;
 }
 
-/* What is missing in the last piece shows at its end. */
-static void
-look_at_end(struct timing *t)
+/* How far the last packet of all is ahead of its place; false: it does not
+ * say. */
+static bool
+ahead_at_end(struct timing *t, uint64_t *ahead)
 {
-	struct foreign_piece *p = &t->f->piece[t->f->pieces - 1];
-	uint64_t last = slots_of(t->f, p) - 1, sequence, ahead;
+	const struct foreign_piece *p = &t->f->piece[t->f->pieces - 1];
+	uint64_t last = slots_of(t->f, p) - 1, sequence;
 	struct format_packet packet;
 
 	if (!t->based ||
 	    !foreign_glance(&t->g, t->f->pieces - 1, last, &packet) ||
 	    !foreign_sequence(t->f, &packet, last, &sequence))
-		return;
-	ahead = unwrapped(t, sequence) - t->f->base - p->first;
+		return false;
+	*ahead = unwrapped(t, sequence) - t->f->base - p->first;
+	return true;
+}
+
+/*
+ * What is missing in the last piece shows at its end.  There may also be
+ * packets once more that were earlier in a VLBI-streamer's buffer, with which
+ * it filled up a page; its .cfg would tell, but a crash leaves none.
+ */
+static void
+look_at_end(struct timing *t)
+{
+	enum { PAGE = 4096 };
+	struct foreign *f = t->f;
+	struct foreign_piece *p = &f->piece[f->pieces - 1];
+	bool padded = f->kind == FOREIGN_CHUNKS && f->counted && !f->cfg.there;
+	uint64_t ahead = 0;
+
+	for (unsigned i = 0; i <= PAGE / f->form.packet; i++) {
+		if (!ahead_at_end(t, &ahead))
+			return;
+		if (ahead < FAR || !padded || slots_of(f, p) < 2)
+			break;
+		p->stored -= f->form.packet;
+		p->bytes -= foreign_payload(f);
+	}
 	if (ahead < FAR)
 		p->lost = ahead;
 }

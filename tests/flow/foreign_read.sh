@@ -36,7 +36,12 @@ make sg2 g2 --payload 8224 --per-block 121
 make sg1 g1 --payload 8224 --per-block 125
 make sg2 gvtp --counter le64 --lose 4999 44
 make sg2 g5 --format mark5b --payload 10016 --per-block 64 --fps 100
+# The last page is filled up with packets that were in the buffer before.
+make streamer s1tail --counter le64 --pad --per-block 1008 --packets 4998
+make streamer sbare --pad --per-block 1016 --packets 4990
 # Without .cfg, which is written at the end.
+make streamer s1tailcrash --counter le64 --pad --per-block 1008 --crash \
+	--packets 4998
 make streamer s1crash --counter le64 --pad --per-block 1008 --crash
 make streamer s5crash --counter le32@4 --format mark5b --payload 5008 --pad \
 	--crash
@@ -69,6 +74,9 @@ reads_as s1 VLBI-streamer 5000 0
 same start "$(info s1 .start)" 2025-08-20T12:33:19.125000000Z
 reads_as s5 VLBI-streamer 4998 2
 reads_as s5bare VLBI-streamer 5000 0
+reads_as s1tail VLBI-streamer 4998 0
+reads_as sbare VLBI-streamer 4990 0
+reads_as s1tailcrash VLBI-streamer 4998 0
 reads_as sraw VLBI-streamer 5000 0
 reads_as sone VLBI-streamer 5000 0
 reads_as g2 Mark6 5000 0
@@ -84,8 +92,8 @@ for name in j1 j4 s1 s5 sone g2 g1 gvtp s5crash; do
 	spate check "$name" --max-loss 0.01 >/dev/null
 done
 same names "$(spate ls --json | jq -r .name | tr '\n' ' ')" "g1 g2 g5 \
-gext.vdif gvtp j1 j4 j5 jds_dsA jfill jraw name.with.dots s1 s1crash s5 s5bare \
-s5crash sone sraw "
+gext.vdif gvtp j1 j4 j5 jds_dsA jfill jraw name.with.dots s1 s1crash s1tail \
+s1tailcrash s5 s5bare s5crash sbare sone sraw "
 same "recordings unreadable" \
 	"$(spate ls --json | jq -r 'select(.state != "complete").name')" ""
 same "what is on the disks" "$(everything)" "$before"

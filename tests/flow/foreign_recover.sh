@@ -75,7 +75,8 @@ done
 make jive5ab twice
 from=$(find "${disks[@]}" -name twice.00000003)
 for disk in "${disks[@]}"; do
-	[ "$disk/twice" = "${from%/*}" ] || to=$disk/twice/twice.00000003
+	to=$disk/twice/twice.00000003
+	[ "$to" = "$from" ] || break
 done
 head -c 50000 "$from" >"$to"
 reads_as twice jive5ab 5000 0
