@@ -495,6 +495,9 @@ START_TEST(the_end_waits_for_nobody)
 	put(PUT / 3);
 	atomic_store(&stuck, true);
 	give(PUT / 3);
+	while (!atomic_load(&whim[2].waits))
+		sched_yield();
+	begin(); /* asked before anybody knows */
 	hang_alone(2);
 	end();
 	atomic_store(&stuck, false);
