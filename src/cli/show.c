@@ -73,6 +73,7 @@ counter_rows(struct table *t, const json_t *info)
 		{ "packets_late", "late" },
 		{ "packets_duplicate", "duplicate" },
 		{ "packets_unreadable", "unreadable" },
+		{ "packets_at_risk", "at risk" },
 		{ "overruns", "overruns" },
 	};
 

@@ -46,6 +46,7 @@ fly(struct chunk *c)
 	c->job = (struct flight_job){ .fd = c->nowhere ? -1 : c->place.fd,
 				      .data = c->b->data,
 				      .offset = c->place.offset,
+				      .away = c->away,
 				      .bytes = c->nowhere ? block_bytes(c->b)
 							  : padded(c) };
 	flight_add(&c->way->flight, &c->job);

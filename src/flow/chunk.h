@@ -22,6 +22,7 @@
 struct chunk {
 	struct leaf *leaf;
 	const struct block *b;
+	const atomic_bool *away; /* as flight_job has it */
 
 	/* Its own. */
 	struct way *way;

@@ -83,6 +83,16 @@ request_done(struct flight *f, struct write_request *r)
 		request_free(f, r);
 }
 
+/* Is more of it to be written? */
+static bool
+wanted(struct flight_job *job)
+{
+	if (!job->err && job->away &&
+	    atomic_load_explicit(job->away, memory_order_relaxed))
+		job->err = -ECANCELED;
+	return !job->err;
+}
+
 /* The next piece of the oldest job that has one. */
 static struct write_request *
 request_cut(struct flight *f)
@@ -92,7 +102,7 @@ request_cut(struct flight *f)
 		uint64_t left = job->bytes - job->sent;
 		struct write_request *r;
 
-		if (job->err || !left)
+		if (!left || !wanted(job))
 			continue;
 		r = f->idle[--f->idles];
 		r->tag = job;
@@ -112,9 +122,8 @@ request_next(struct flight *f)
 {
 	while (f->readies) {
 		struct write_request *r = f->ready[--f->readies];
-		const struct flight_job *job = r->tag;
 
-		if (!job->err)
+		if (wanted(r->tag))
 			return r;
 		request_free(f, r);
 	}

@@ -25,7 +25,9 @@ struct flight_job {
 	const void *data;
 	uint64_t offset; /* in the file */
 	uint64_t bytes;
-	/* Set by others too: a job with an error is taken no further. */
+	/* NULL, or set by any thread: it is not wanted any more, and ends with
+	 * -ECANCELED before its next request.  Relaxed: only a hint. */
+	const atomic_bool *away;
 	int err;
 
 	/* The flight's own. */

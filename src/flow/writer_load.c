@@ -156,7 +156,7 @@ load_take(struct writer *w, struct block *b)
 	l->begun = false;
 	output_hold(l->output);
 	output_seal(l->output, b);
-	l->chunk = (struct chunk){ .b = b };
+	l->chunk = (struct chunk){ .b = b, .away = &l->away };
 	w->loads++;
 	pthread_mutex_lock(&w->lock);
 	l->b = b;
@@ -219,20 +219,6 @@ second_take(struct writer *w)
 	w->ended |= err == -EPIPE;
 }
 
-/* Of what was given away nothing more is written. */
-static void
-cancel(struct writer *w)
-{
-	pthread_mutex_lock(&w->lock);
-	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
-		struct load *l = &w->load[i];
-
-		if (l->b && l->away && !l->chunk.job.err)
-			l->chunk.job.err = -ECANCELED;
-	}
-	pthread_mutex_unlock(&w->lock);
-}
-
 static struct load *
 load_of(struct writer *w, const struct flight_job *job)
 {
@@ -268,7 +254,6 @@ loads_step(struct writer *w)
 {
 	bool any;
 
-	cancel(w);
 	if (has_room(w))
 		second_take(w);
 	any = ends(w, &w->ways.beside);

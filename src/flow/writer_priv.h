@@ -52,7 +52,9 @@ struct load {
 
 	/* Under writer::lock. */
 	struct block *b; /* sealed, and held; NULL: empty */
-	bool away;	 /* another disk has it now */
+	/* Another disk has it now.  Atomic for the flight, which looks at it
+	 * without the lock, to write no more than it must. */
+	atomic_bool away;
 };
 
 struct doom;
