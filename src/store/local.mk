@@ -34,6 +34,7 @@ libstore_a_SOURCES = \
 	%D%/notes.c %D%/notes.h %D%/notes_priv.h \
 	%D%/notes_cube.c %D%/notes_row.c \
 	%D%/recording.c %D%/recording.h \
+	%D%/recording_chunk.c \
 	%D%/recording_count.c \
 	%D%/recording_fault.c \
 	%D%/recording_fill.c \

@@ -7,6 +7,9 @@
 #   good    ext4, stays
 #   xfs     XFS, shut down as by a power failure
 #
+# Then the power of both fails, and of the recorder too: what the indexes name
+# is there, and recover makes good files of the rest.
+#
 . "${BASH_SOURCE%/*}/break.sh"
 . "${BASH_SOURCE%/*}/functions_disks.sh"
 need_disks ext4 xfs
@@ -102,5 +105,45 @@ back()
 		1024 "$mnt"/{good,xfs}/"$name"
 }
 
-back mark6
-back file
+power()
+{
+	local name=power_$1 indexed
+
+	conf_write "$(raw_stream "layout = \"$1\";")"
+	spated_start
+	wait_for 10 works "$mnt/xfs"
+	begin "$name"
+	at=0
+	sent_to "$name" "$mnt/xfs"
+	sent_to "$name" "$mnt/good"
+	sleep 1.5
+	sent_to "$name" "$mnt/xfs"
+	sent_to "$name" "$mnt/good"
+	disk_shutdown xfs
+	disk_shutdown good
+	spated_kill
+	disk_again xfs
+	disk_again good
+	"$SPATE" verify "$name" --disks "$mnt/good:$mnt/xfs" \
+		>"$work/verify" 2>&1 || true
+	! grep "damaged\|of its\|has no header" "$work/verify" ||
+		fail "an index names what is not there"
+	indexed=$("$SPATE" info "$name" --json --disks "$mnt/good:$mnt/xfs" |
+		jq .chunks)
+	[ "$indexed" -gt 0 ] || fail "nothing of $name was durable"
+	"$SPATE" recover "$name" --disks "$mnt/good:$mnt/xfs"
+	"$SPATE" verify "$name" --disks "$mnt/good:$mnt/xfs" \
+		>"$work/verify" || true
+	! grep -v "on none of the disks\|^$name: " "$work/verify" ||
+		fail "verify finds more than what was lost"
+	[ "$("$SPATE" info "$name" --json --disks "$mnt/good:$mnt/xfs" |
+		jq .chunks)" -ge "$indexed" ] || fail "recover lost blocks"
+	[ "$1" != mark6 ] || "$python" \
+		"$top_srcdir/tests/flow/layout_mark6.py" "" "$work/joined" \
+		1024 "$mnt"/{good,xfs}/"$name"
+}
+
+for layout in mark6 file; do
+	back $layout
+	power $layout
+done

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a block of a recording is, as its layout's map says; of another
+ * program's, as that was made up (foreign.h).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/foreign.h"
+#include "store/recording_priv.h"
+
+uint64_t
+recording_block_at(const struct recording *rec, struct recording_block *b,
+		   uint64_t start)
+{
+	struct layout_spot spot;
+
+	if (!layout_map_shared(&rec->map))
+		return 0;
+	layout_map_spot(&rec->map, start, b->record.number, b->record.bytes,
+			&spot);
+	b->at = spot.offset;
+	return spot.end;
+}
+
+int
+recording_chunk_open(const struct recording *rec,
+		     const struct recording_block *b)
+{
+	struct layout_spot spot;
+	int fd;
+
+	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+		return -ENOENT;
+	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	fd = openat(rec->part[b->disk].dir, spot.file,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int64_t
+recording_chunk_bytes(const struct recording *rec,
+		      const struct recording_block *b)
+{
+	struct layout_spot spot;
+	uint64_t bytes;
+	struct stat st;
+
+	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+		return -ENOENT;
+	if (rec->foreign)
+		return foreign_chunk_bytes(rec, b->record.number);
+	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
+		    AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!layout_map_shared(&rec->map) && !rec->stored)
+		return st.st_size;
+	bytes = (uint64_t)st.st_size > b->at ? (uint64_t)st.st_size - b->at : 0;
+	if (rec->stored) /* what is behind them may be packets too */
+		bytes = bytes / rec->stored * rec->shape.payload;
+	return (int64_t)(bytes < b->record.bytes ? bytes : b->record.bytes);
+}
