@@ -268,5 +268,6 @@ const struct command command_rm = {
 	.most = 64,
 	.options = options,
 	.bytes = sizeof(struct rm_args),
+	.eased = true,
 	.run = run,
 };
