@@ -19,7 +19,6 @@
  * path, way, bytes written, state, p99_s of a block.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +32,7 @@
 #include "flow/pool.h"
 #include "flow/writer.h"
 #include "store/meta.h"
+#include "write_disks.h"
 
 enum { PAYLOAD = 8192, MOST = 64, FILES = 512 };
 
@@ -75,104 +75,22 @@ changed(void *arg)
 	(void)arg;
 }
 
-/* ---- a disk that dies ------------------------------------------------ */
-
-static struct write_ops healthy;
-static char doomed[PATH_MAX];
-static uint64_t death; /* bytes */
-static _Atomic uint64_t given;
-
-static bool
-is_doomed(int fd)
-{
-	char link[32], path[PATH_MAX];
-	ssize_t n;
-
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof path - 1);
-	path[n < 0 ? 0 : n] = '\0';
-	return !strncmp(path, doomed, strlen(doomed));
-}
-
-static enum write_answer
-dying_submit(struct write_state *state, struct write_request *r)
-{
-	if (atomic_fetch_add(&given, r->bytes) < death || !is_doomed(r->fd))
-		return healthy.submit(state, r);
-	r->result = -EIO;
-	return WRITE_DONE;
-}
-
-/* ---- disks of one speed ---------------------------------------------- */
-
-static uint64_t pace; /* bytes per second */
-
-struct write_state {
-	int64_t due; /* when it has done what it was given */
-};
-
-static int
-paced_open(struct write_state **state, const struct write_args *args)
-{
-	(void)args;
-	*state = calloc(1, sizeof **state);
-	return *state ? 0 : -ENOMEM;
-}
-
-static enum write_answer
-paced_submit(struct write_state *s, struct write_request *r)
-{
-	int64_t now = clock_steady();
-	struct timespec due;
-	ssize_t n = pwrite(r->fd, r->data, r->bytes, (off_t)r->offset);
-
-	s->due = (s->due > now ? s->due : now) +
-		 (int64_t)((double)r->bytes / (double)pace * 1e9);
-	due.tv_sec = s->due / 1000000000;
-	due.tv_nsec = s->due % 1000000000;
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-	r->result = n < 0 ? -errno : n;
-	return WRITE_DONE;
-}
-
-static void
-paced_close(struct write_state *s)
-{
-	free(s);
-}
-
-static const struct write_ops paced = {
-	.head = { .abi = SPATE_ABI,
-		  .bytes = sizeof paced,
-		  .name = "paced",
-		  .flags = WRITE_DIRECT },
-	.open = paced_open,
-	.submit = paced_submit,
-	.close = paced_close,
-};
-
 /* ---- what stands around the writers ---------------------------------- */
 
 static void
 way_open(struct loop *l)
 {
-	static struct write_ops dying;
-	const struct write_ops *ops = &paced;
+	const struct write_ops *ops = l->rate ? write_paced(l->rate) : NULL;
 	struct fault fault;
 
-	pace = l->rate;
-	if (!pace && module_write(l->writer, &ops, &fault) < 0) {
+	if (!ops && module_write(l->writer, &ops, &fault) < 0) {
 		fprintf(stderr, "write_loop: %s\n", fault.what);
 		exit(1);
 	}
-	if (l->kill) {
-		if (!realpath(l->disk[l->disks - 1].path, doomed))
-			die("the last folder", -errno);
-		death = l->kill;
-		healthy = dying = *ops;
-		dying.submit = dying_submit;
-		ops = &dying;
-	}
+	if (l->kill)
+		ops = write_dying(ops, l->disk[l->disks - 1].path, l->kill);
+	if (!ops)
+		die("the last folder", -errno);
 	l->way =
 	    (struct writer_way){ ops, calloc(1, ops->head.options_bytes + 1) };
 }
