@@ -202,6 +202,28 @@ START_TEST(a_disk_that_comes_later_ends_with_the_others)
 }
 END_TEST
 
+/* Nor does it get all there is for as long as it was away. */
+START_TEST(what_was_missed_is_not_made_up_for)
+{
+	unsigned row = 0, most = 0;
+
+	open_sim(64);
+	add_disk(1000000, 1000, -1);
+	add_disk(1000000, 1000, -1);
+	sim.disk[0].since = sim.now;
+	sim.disk[0].until = 60 * (int64_t)1000000000;
+	ck_assert(!run(200, 60));
+	sim.gives = 0;
+	ck_assert(!run(200, 20));
+	for (unsigned i = 0; i < sim.gives; i++) {
+		row = sim.given[i] == 0 ? row + 1 : 0;
+		most = row > most ? row : most;
+	}
+	ck_assert_uint_ge(most, 2);
+	ck_assert_uint_le(most, 6);
+}
+END_TEST
+
 /* Two folders on one file system of the same size as the other disk: that
  * one gets half of all. */
 START_TEST(one_file_system_is_one_account)
@@ -307,7 +329,7 @@ START_TEST(the_bench_plays_when_all_others_left)
 	choice_leave(&sim.all, &sim.disk[0].choice);
 	choice_leave(&sim.all, &sim.disk[1].choice);
 	sim.disk[0].until = sim.disk[1].until = INT64_MAX;
-	sim.blocks_of_memory = 4; /* and short */
+	sim.blocks_of_memory = 0; /* and it is short */
 	run(15, 40);
 	ck_assert_uint_ge(sim.disk[2].blocks, was + 8);
 }
@@ -342,6 +364,30 @@ START_TEST(speed_is_used_where_it_is_needed)
 }
 END_TEST
 
+/* And while memory is short, it goes first. */
+START_TEST(the_fast_one_goes_first_when_memory_is_short)
+{
+	struct choice_block b = { 64 * MIB, false, 0 };
+	struct choice *fast, *other;
+
+	open_sim(64);
+	add_disk(1000, 100, -1);
+	add_disk(1000, 100, -1);
+	fast = &sim.disk[0].choice;
+	other = &sim.disk[1].choice;
+	fast->rank.speed = 300;
+	other->rank.speed = 100;
+	fast->pass = 1;
+	ck_assert(choice_better(other, fast, &b));
+	b.tight = true;
+	ck_assert(choice_better(fast, other, &b));
+	ck_assert(!choice_better(other, fast, &b));
+	/* A little faster is as fast. */
+	fast->rank.speed = 150;
+	ck_assert(choice_better(other, fast, &b));
+}
+END_TEST
+
 /* With a block on its way, it leaves the next to others that are faster. */
 START_TEST(no_second_block_for_the_slow)
 {
@@ -363,9 +409,11 @@ END_TEST
 
 SUITE("choice", equal_disks_take_turns, mixed_sizes_end_full_together,
       a_disk_that_comes_later_ends_with_the_others,
-      one_file_system_is_one_account, a_slow_disk_sits_on_the_bench,
-      it_comes_back_when_it_is_fast_again, a_short_block_does_not_bring_it_back,
+      what_was_missed_is_not_made_up_for, one_file_system_is_one_account,
+      a_slow_disk_sits_on_the_bench, it_comes_back_when_it_is_fast_again,
+      a_short_block_does_not_bring_it_back,
       the_bench_is_for_the_slow_among_the_fast,
       the_bench_plays_when_all_others_left,
+      the_fast_one_goes_first_when_memory_is_short,
       it_gets_nothing_while_memory_is_short, speed_is_used_where_it_is_needed,
       no_second_block_for_the_slow)
