@@ -153,9 +153,7 @@ seen_again(struct fleet *f, unsigned i, const struct scout_disk *seen)
 		return;
 	if (d->writer)
 		writer_retry(d->writer);
-	else if (!seen->there)
-		d->went = true;
-	else if (d->went && !d->by_hand)
+	else if (seen->there && !d->by_hand)
 		join(f, i, seen);
 }
 
@@ -232,7 +230,6 @@ leave(struct fleet_disk *d)
 	writer_stop(d->writer); /* it has ended */
 	d->writer = NULL;
 	d->leaving = false;
-	d->went = !d->there;
 	log_line(LOG_INFO, d->disk.path, "takes part no more");
 }
 

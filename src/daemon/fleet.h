@@ -44,7 +44,6 @@ struct fleet_disk {
 	bool leaving;
 	bool there;   /* as the scout saw it */
 	bool by_hand; /* nothing but an order brings it back */
-	bool went;    /* since it was dropped */
 
 	/* Bytes written, second by second. */
 	uint64_t written[FLEET_MINUTE + 1];

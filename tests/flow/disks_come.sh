@@ -63,6 +63,16 @@ grows()
 	[ "$(chunks_on "$1")" -gt "$before" ] || fail "$1 gets nothing"
 }
 
+# Something is mounted somewhere: that is looked at.
+mkdir "$work/tick"
+look_again()
+{
+	mount -t tmpfs none "$work/tick"
+	sleep 0.3
+	umount "$work/tick"
+	sleep 0.3
+}
+
 works "$mnt/disk0"
 works "$mnt/disk1"
 same "not mounted" "$(state_of "$mnt/disk3")" ""
@@ -95,7 +105,7 @@ grows "$mnt/disk0"
 # Dropped and added, without being unmounted.
 spate disks drop "$mnt/disk1" --quiet
 at_drop=$(chunks_on "$mnt/disk1")
-sleep 6 # the scout looked again
+look_again
 more
 same "state of one that was dropped" "$(state_of "$mnt/disk1")" ""
 same "chunks of one that was dropped" "$(chunks_on "$mnt/disk1")" "$at_drop"
@@ -129,6 +139,13 @@ same "space of two folders" "$(spate status --json | jq .space.total)" "$before"
 same "their device" "$(spate disks --json |
 	jq -r 'select(.path | test("/[xy]$")) | .device' | uniq | wc -l)" 1
 spate disks drop "$work/y" --quiet
+
+# What came by hand comes back by hand.
+rm -r "$work/y"
+look_again
+mkdir "$work/y"
+look_again
+same "made again" "$(state_of "$work/y")" ""
 
 # The last one that works has to stay while something is recorded.
 for i in "$mnt/disk1" "$mnt/disk2" "$work/later" "$work/x"; do

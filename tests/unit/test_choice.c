@@ -317,6 +317,7 @@ END_TEST
 /* The others left: a slow disk is better than none. */
 START_TEST(the_bench_plays_when_all_others_left)
 {
+	struct choice_block tight = { 64 * MIB, true, 0 };
 	unsigned was;
 
 	open_sim(64);
@@ -324,11 +325,13 @@ START_TEST(the_bench_plays_when_all_others_left)
 		add_disk(1000000, 200, -1);
 	sim.disk[2].speed = 20 * MIB;
 	run(200, 30);
+	ck_assert(!choice_fit(&sim.all, &sim.disk[2].choice, &tight));
 	ck_assert(sim.disk[2].choice.benched);
 	was = sim.disk[2].blocks;
 	choice_leave(&sim.all, &sim.disk[0].choice);
 	choice_leave(&sim.all, &sim.disk[1].choice);
 	sim.disk[0].until = sim.disk[1].until = INT64_MAX;
+	ck_assert(choice_fit(&sim.all, &sim.disk[2].choice, &tight));
 	sim.blocks_of_memory = 0; /* and it is short */
 	run(15, 40);
 	ck_assert_uint_ge(sim.disk[2].blocks, was + 8);
