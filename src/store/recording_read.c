@@ -23,6 +23,7 @@ is_lost(int err)
 	switch (-err) {
 	case ENOENT:
 	case ENOTDIR:
+	case ELOOP:
 	case EIO:
 	case ENXIO:
 	case ENODEV:
