@@ -220,9 +220,9 @@ def arguments():
     p.add_argument("--disk", action="append",
                    help="a folder of a disk of its own, four times")
     p.add_argument("--runs", type=int, default=3)
-    p.add_argument("--bytes", dest="mib", default="1536M",
+    p.add_argument("--bytes", dest="mib", default="1024M",
                    type=lambda s: int(s.rstrip("M")),
-                   help="of each run, 1536M")
+                   help="of each run, 1024M")
     p.add_argument("--block", type=int, default=64, help="MiB")
     p.add_argument("--request", type=int, default=4, help="of fio, MiB")
     p.add_argument("--depth", type=int, default=16, help="of fio")
