@@ -236,7 +236,7 @@ START_TEST(a_torn_tail_of_sums)
 	ck_assert_int_eq(verified(), 1);
 	says("end in 5 bytes that are no record");
 	/* Now the last record is torn, too: the block is known as a whole. */
-	ck_assert_int_eq(truncate(path, 3 * sums_bytes(4) - 1), 0);
+	ck_assert_int_eq(truncate(path, (off_t)(3 * sums_bytes(4) - 1)), 0);
 	ck_assert_int_eq(verified(), 2);
 	says("chunk 6 on ");
 	says("without checksums of pieces");
@@ -251,7 +251,7 @@ END_TEST
 START_TEST(sums_that_are_damaged)
 {
 	begin();
-	flip(made_path(&m, 0, MADE_NAME ".sums"), sums_bytes(4) + 33);
+	flip(made_path(&m, 0, MADE_NAME ".sums"), (off_t)sums_bytes(4) + 33);
 	ck_assert_int_eq(verified(), 2);
 	says("52 bytes of the checksums on ");
 	says("chunk 3 on ");
