@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "store/glance_priv.h"
 
-#define SECOND 1000000000.0
+#define SECOND INT64_C(1000000000)
 
 enum { ENOUGH = 4 }; /* looks for each thread, to call one absent */
 
@@ -242,7 +242,7 @@ hold_even(struct look *l, double rate, double fps)
 	       ((double)m[1].sequence - (double)m[0].sequence) / rate;
 	if (fabs(late) < (l->rec->shape.fps ? 0.1 : 1.5))
 		return;
-	units_show_span(text, (int64_t)(fabs(late) * SECOND));
+	units_show_span(text, (int64_t)(fabs(late) * 1e9));
 	glance_wrong(l,
 		     "the data's time leaps: in its middle second it is %s %s "
 		     "what the number of packets says",
@@ -259,7 +259,7 @@ hold_rate(struct look *l)
 	char is[UNITS_TEXT], should[UNITS_TEXT];
 	double wanted = l->out->rate_wanted;
 
-	if (!wanted || !l->out->rate ||
+	if (wanted <= 0 || l->out->rate <= 0 ||
 	    (bare < wanted * 1.01 && l->out->rate > wanted * 0.99))
 		return;
 	units_show_rate(is, l->out->rate);
@@ -276,7 +276,7 @@ rate_arrived(const struct look *l)
 
 	if (l->rec->facts.runs != 1 || l->rec->shape.store != HEAP_NONE)
 		return 0;
-	seconds = (double)(r->last_ns - r->first_ns) / SECOND;
+	seconds = (double)(r->last_ns - r->first_ns) / 1e9;
 	packets = (double)(r->last - r->first);
 	return seconds > 2 ? packets / seconds : 0;
 }
