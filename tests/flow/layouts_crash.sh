@@ -101,12 +101,22 @@ torn()
 	*) data=$work/disk0/$name/$name.vdif ;;
 	esac
 	head -c 5000 /dev/urandom >>"$data"
+	refused "are behind the last block that the index names" \
+		"$SPATE" verify "$name" --disks "$at"
 	"$SPATE" recover "$name" --disks "$at" --dry-run
 	"$SPATE" recover "$name" --disks "$at"
 	is_beginning "$name" 3000 3000
 	cmp "$work/exported" "$work/ideal"
 	"$SPATE" verify "$name" --disks "$at" --quiet
-	[ "$1" != mark6 ] || mark6_strict "$name"
+	[ "$1" = mark6 ] || return 0
+	mark6_strict "$name"
+	# Readers of others go by this number: that of the first block.
+	printf '\x55' | dd of="$data" bs=1 seek=20 conv=notrunc 2>/dev/null
+	refused "says in its header that it is block 85" \
+		"$SPATE" verify "$name" --disks "$at"
+	printf '\xff' | dd of="$data" bs=1 seek=27 conv=notrunc 2>/dev/null
+	refused "has no header that can be read" \
+		"$SPATE" verify "$name" --disks "$at"
 }
 
 for layout in mark6 file; do
