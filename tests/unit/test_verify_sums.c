@@ -223,6 +223,23 @@ START_TEST(what_was_cut_off)
 }
 END_TEST
 
+/* A link is not followed: it may lead anywhere. */
+START_TEST(what_cannot_be_opened)
+{
+	begin();
+	ck_assert_int_eq(unlink(chunk(4)), 0);
+	ck_assert_int_eq(symlink(MADE_NAME ".00000001", chunk(4)), 0);
+	ck_assert_int_eq(verified(), 2);
+	ck_assert_int_eq(found[0].kind, VERIFY_UNREADABLE);
+	ck_assert_uint_eq(found[0].number, 4);
+	ck_assert_uint_eq(found[0].bytes, MADE_BLOCK);
+	ck_assert_int_eq(found[1].kind, VERIFY_LENGTH);
+	says("cannot be read (Too many levels of symbolic links): bytes 16384 "
+	     "to 20479 of the recording");
+	made_finish(&m);
+}
+END_TEST
+
 START_TEST(a_torn_tail_of_sums)
 {
 	const char *path;
@@ -421,7 +438,7 @@ END_TEST
 
 SUITE("verify sums", all_is_right, a_byte_is_its_quantum,
       times_are_those_of_the_packets, neighbours_are_one_line,
-      chunks_that_changed_names, what_was_cut_off, a_torn_tail_of_sums,
-      sums_that_are_damaged, sums_that_lie, an_index_that_lies,
-      a_number_that_is_a_lie, a_flag_that_is_a_lie, a_sequence_that_is_a_lie,
-      a_time_that_is_a_lie, live)
+      chunks_that_changed_names, what_was_cut_off, what_cannot_be_opened,
+      a_torn_tail_of_sums, sums_that_are_damaged, sums_that_lie,
+      an_index_that_lies, a_number_that_is_a_lie, a_flag_that_is_a_lie,
+      a_sequence_that_is_a_lie, a_time_that_is_a_lie, live)
