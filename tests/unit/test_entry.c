@@ -97,6 +97,28 @@ START_TEST(gap)
 }
 END_TEST
 
+/* All chunks are here; a gap's record is on a disk that is not. */
+START_TEST(gap_away)
+{
+	struct index_record r = { .bytes = 4096,
+				  .present = 64,
+				  .kind = INDEX_BLOCK };
+	struct index_record end = { .kind = INDEX_END, .number = 2 };
+	json_t *tail = made_tail(1, 1);
+	struct folder *f;
+
+	made_bare(&m);
+	ck_assert_int_eq(folder_create(&f, &m.disks.disk[0], "a", m.head), 0);
+	ck_assert_int_eq(folder_sync(f, &r, 1), 0);
+	ck_assert_int_eq(folder_close(f, &end, tail), 0);
+	json_decref(tail);
+	ck_assert_int_eq(look("a"), 0);
+	ck_assert_uint_eq(work.whole, 1);
+	ck_assert_uint_eq(e.absent, 1);
+	made_finish(&m);
+}
+END_TEST
+
 START_TEST(interrupted)
 {
 	made_bare(&m);
@@ -256,5 +278,5 @@ START_TEST(row_bad)
 }
 END_TEST
 
-SUITE("entry", complete, long_tail, disk_gone, gap, interrupted, torn, live,
-      unreadable, marks, json, row, row_bad)
+SUITE("entry", complete, long_tail, disk_gone, gap, gap_away, interrupted, torn,
+      live, unreadable, marks, json, row, row_bad)
