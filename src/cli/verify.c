@@ -174,6 +174,11 @@ check_one(struct check *c, const char *name, struct fault *fault)
 
 	if (wrong < 0)
 		return wrong;
+	wrong = recording_hold(rec, fault); /* nobody removes it meanwhile */
+	if (wrong < 0) {
+		recording_close(rec);
+		return wrong;
+	}
 	c->name = name;
 	progress_start(&c->progress);
 	wrong = verify(rec, c->disks, &hooks, &report);
