@@ -76,6 +76,7 @@ FLOW_TESTS += \
 	%D%/break_mounts.sh \
 	%D%/disks_come.sh \
 	%D%/disks_mixed.sh \
+	%D%/disks_often.sh \
 	%D%/disks_test.sh \
 	%D%/break_kill.sh \
 	%D%/break_power.sh \
