@@ -7,7 +7,7 @@
 #   mnt/disk1   ext4   there
 #   mnt/disk2   ext4   mounted in mid-recording: joins
 #   mnt/disk3   nothing is mounted
-#   later       a folder that is made after the start: joins
+#   mnt/other   ext4   there; its folder `later` is made after the start: joins
 #   x, y        folders, added by hand
 #
 . "${BASH_SOURCE%/*}/break.sh"
@@ -17,12 +17,13 @@ need_disks
 
 disk_mount disk0 64M ext4
 disk_mount disk1 64M ext4
+disk_mount other 64M ext4
 mkdir "$mnt/disk3" "$work/x" "$work/y"
 
-disks=("$mnt/disk*" "$work/later")
+disks=("$mnt/disk*" "$mnt/other/later")
 conf_write "$(raw_stream)"
 spated_start
-disks=("$mnt"/disk{0,1,2} "$work/later" "$work/x")
+disks=("$mnt"/disk{0,1,2} "$mnt/other/later" "$work/x")
 
 state_of()
 {
@@ -76,7 +77,7 @@ look_again()
 works "$mnt/disk0"
 works "$mnt/disk1"
 same "not mounted" "$(state_of "$mnt/disk3")" ""
-same "not there" "$(state_of "$work/later")" missing
+same "not there" "$(state_of "$mnt/other/later")" missing
 
 begin come
 more
@@ -85,9 +86,9 @@ more
 disk_mount disk2 64M ext4
 works "$mnt/disk2"
 grows "$mnt/disk2"
-mkdir "$work/later"
-works "$work/later"
-grows "$work/later"
+mkdir "$mnt/other/later"
+works "$mnt/other/later"
+grows "$mnt/other/later"
 
 # Let go of: it can be unmounted, and not only lazily.
 spate disks drop "$mnt/disk0" >"$work/said"
@@ -148,13 +149,14 @@ look_again
 same "made again" "$(state_of "$work/y")" ""
 
 # The last one that works has to stay while something is recorded.
-for i in "$mnt/disk1" "$mnt/disk2" "$work/later" "$work/x"; do
+for i in "$mnt/disk1" "$mnt/disk2" "$mnt/other/later" "$work/x"; do
 	spate disks drop "$i" --quiet
 done
 refused "no other disk takes" spate disks drop "$mnt/disk0"
 more
 spate disks add "$mnt/disk1" "$mnt/disk2" --quiet
-spate disks add --force "$work/later" "$work/x" --quiet
+spate disks add "$mnt/other/later" --quiet
+spate disks add --force "$work/x" --quiet
 more
 
 end come
@@ -182,12 +184,12 @@ conf_write "$(stream_text 'format = "raw"; sequence = "le64@0"; prefix = 8;
 	payload = 1024;')"
 spated_start
 same "blocks for one disk" "$(blocks .blocks)" 8
-spate disks add --force "$work/later" "$work/y" --quiet
+spate disks add --force "$mnt/other/later" "$work/y" --quiet
 begin more
 same "blocks for three disks" "$(blocks .blocks)" 12
 send good:0:3000
 end more
 spated_stop
-if grep -v -e /disk2: -e /later: "$log" | grep " error "; then
+if grep -v -e /disk2: -e /other/later: "$log" | grep " error "; then
 	fail "that was an error"
 fi
