@@ -648,6 +648,13 @@ tests_unit_test_leaf_SOURCES = %D%/test_leaf.c %D%/suite.h \
 tests_unit_test_leaf_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_leaf_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_flight
+TESTS += tests/unit/test_flight
+tests_unit_test_flight_SOURCES = %D%/test_flight.c %D%/suite.h \
+	%D%/fake_write.h %D%/dice.h
+tests_unit_test_flight_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_flight_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_chunk
 TESTS += tests/unit/test_chunk
 tests_unit_test_chunk_SOURCES = %D%/test_chunk.c %D%/suite.h \
