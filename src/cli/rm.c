@@ -215,13 +215,13 @@ act(const struct cli *cli, const struct rm_args *args, struct remover *r,
 {
 	struct fault fault;
 	json_t *all = NULL;
-	int status, err = 0;
+	int status;
 
 	if (args->dry || (patterns && !args->yes))
 		all = look(r, names);
 	if (args->dry)
 		status = dry(cli, all, args->force);
-	else if (all && (err = confirm(cli, all, args->force, &fault)))
+	else if (all && confirm(cli, all, args->force, &fault) != 0)
 		status = cli_fail(&fault);
 	else
 		status = remove_all(cli, r, names, args->force);

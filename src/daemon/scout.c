@@ -56,29 +56,36 @@ is_known(const struct scout_list *l, const char *path)
 	return false;
 }
 
+/* Takes its path over.  0 or -ENOMEM. */
+static int
+list_push(struct scout_list *l, const struct scout_disk *d)
+{
+	struct scout_disk *grown = realloc(l->disk, (l->n + 1) * sizeof *grown);
+
+	if (!grown)
+		return -ENOMEM;
+	l->disk = grown;
+	l->disk[l->n++] = *d;
+	return 0;
+}
+
 /* Of what a wildcard found, only what is mounted.  Without memory it is not
  * there this time. */
 static void
 list_add(struct scout_list *l, const char *path, bool mount)
 {
-	struct scout_disk d = { .path = strdup(path), .mount = mount };
+	struct scout_disk d = { .mount = mount };
 	size_t length = strlen(path);
-	struct scout_disk *grown;
+	char *copy = strdup(path);
 
-	if (!d.path)
+	if (!copy)
 		return;
-	while (length > 1 && d.path[length - 1] == '/')
-		d.path[--length] = '\0';
-	d.there = !disk_look(d.path, mount, &d.device);
-	grown = is_known(l, d.path) || (mount && !d.there)
-		    ? NULL
-		    : realloc(l->disk, (l->n + 1) * sizeof *grown);
-	if (!grown) {
-		free(d.path);
-		return;
-	}
-	l->disk = grown;
-	l->disk[l->n++] = d;
+	while (length > 1 && copy[length - 1] == '/')
+		copy[--length] = '\0';
+	d.there = !disk_look(copy, mount, &d.device);
+	d.path = copy;
+	if (is_known(l, copy) || (mount && !d.there) || list_push(l, &d) < 0)
+		free(copy);
 }
 
 static void
