@@ -253,7 +253,7 @@ leaf_due(const struct leaf *l)
 {
 	if (l->records == 0)
 		return INT64_MAX;
-	if (l->fds == LEAF_ROUND || l->records >= 2 * LEAF_ROUND - 1)
+	if (l->fds >= LEAF_ROUND || l->records >= 2 * LEAF_ROUND - 1)
 		return 0;
 	return l->since + l->output->durable;
 }

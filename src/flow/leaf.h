@@ -8,6 +8,7 @@
 
 #include "contract/block.h"
 #include "flow/beat.h"
+#include "flow/flight.h"
 #include "flow/output.h"
 #include "store/disk.h"
 #include "store/folder.h"
@@ -23,7 +24,12 @@
  * The disk's thread only, but for leaf_risk: that is for who watches a disk
  * which does not answer, and so keeps its thread in one of these calls.
  */
-enum { LEAF_ROUND = 128 }; /* chunks that may wait for a round */
+enum {
+	LEAF_ROUND = 128, /* chunks that are a round */
+	/* That may wait for one: between two looks at what is due, all that
+	 * are on their way may arrive. */
+	LEAF_MOST = LEAF_ROUND + FLIGHT_JOBS - 1,
+};
 
 struct leaf {
 	struct output *output; /* held */
@@ -31,14 +37,14 @@ struct leaf {
 	struct leaf *next;     /* writer::leaves */
 	struct beat *beat;     /* of the disk, or NULL */
 
-	int fd[LEAF_ROUND];
+	int fd[LEAF_MOST];
 	unsigned fds;
 	int64_t since; /* the first of the round; steady */
 
 	/* Changed by the disk's thread alone, which so may read them without;
 	 * `risked` by who watches, too. */
 	pthread_mutex_t lock;
-	struct index_record record[2 * LEAF_ROUND]; /* gaps beside blocks */
+	struct index_record record[2 * LEAF_MOST]; /* gaps beside blocks */
 	unsigned records;
 	unsigned risked; /* of them, from the first on, told as at risk */
 

@@ -223,6 +223,29 @@ START_TEST(a_full_round_is_due)
 }
 END_TEST
 
+/* All chunks that are on their way may be written before anybody looks what is
+ * due: none of them may touch what is not its own. */
+START_TEST(a_round_has_room_for_what_is_on_its_way)
+{
+	const unsigned most = LEAF_ROUND - 1 + FLIGHT_JOBS;
+	struct index_record *record;
+
+	open_leaf();
+	for (uint64_t i = 0; i < most; i++) {
+		if (i == LEAF_ROUND - 1)
+			ck_assert_int_ne(leaf_due(leaf), 0);
+		add(2 * i + 1, 64, false, chunk_fd(2 * i + 1));
+	}
+	ck_assert_uint_eq(leaf->fds, most);
+	ck_assert_uint_eq(leaf->records, 2 * most);
+	ck_assert_int_eq(leaf_due(leaf), 0);
+	ck_assert_int_eq(leaf_sync(leaf), 0);
+	ck_assert_uint_eq(records_read(&record), 2 * most);
+	free(record);
+	close_leaf();
+}
+END_TEST
+
 START_TEST(blocks_are_due_at_once_or_by_time)
 {
 	open_leaf();
@@ -320,6 +343,7 @@ END_TEST
 SUITE("leaf", only_a_round_names_chunks,
       sums_are_there_before_the_index_says_so, chunks_are_announced,
       times_of_arrival, times_of_the_data, a_full_round_is_due,
+      a_round_has_room_for_what_is_on_its_way,
       blocks_are_due_at_once_or_by_time, a_failed_round_is_counted,
       what_is_removed_is_not_at_risk, an_end_is_the_last_record,
       a_taken_name_is_refused)
