@@ -230,6 +230,7 @@ finish(struct writer *w)
 {
 	struct leaf *l;
 
+	writer_rounds(w, INT64_MAX);
 	while ((l = w->leaves)) {
 		pthread_mutex_lock(&w->lock);
 		w->leaves = l->next;

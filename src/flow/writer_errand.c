@@ -86,18 +86,23 @@ static void
 folder_end(struct writer *w, struct errand *e)
 {
 	struct leaf *leaf = leaf_find(w, e->output);
-	int err = 0;
+	int err = 0, closed;
 
 	if (!leaf)
 		return;
 	/* Of a disk that came back, and had no block since. */
 	if (!leaf->folder && !writer_disk_left(w))
 		err = writer_leaf(w, e->output, &leaf);
+	/* While it is linked: should the disk hang now, who watches tells what
+	 * is at risk. */
+	if (!err)
+		err = leaf_sync(leaf);
 	leaf_unlink(w, leaf);
-	if (err)
-		leaf_close(leaf, NULL, NULL);
+	if (leaf->folder)
+		closed = leaf_close(leaf, &e->record, e->tail);
 	else
-		err = leaf_close(leaf, &e->record, e->tail);
+		closed = leaf_close(leaf, NULL, NULL);
+	err = err ? err : closed;
 	if (err)
 		writer_disk_leave(w, err, "close the recording");
 	if (!w->leaves)

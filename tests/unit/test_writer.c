@@ -6,6 +6,7 @@
  */
 #include "flow/writer.h"
 
+#include <limits.h>
 #include <sched.h>
 
 #include "base/clock.h"
@@ -508,6 +509,54 @@ START_TEST(the_end_waits_for_nobody)
 }
 END_TEST
 
+static _Atomic unsigned syncing; /* 1: of disk 0; its fdatasync gets stuck */
+
+/* In place of the library's. */
+int
+fdatasync(int fd)
+{
+	unsigned disk = atomic_load(&syncing) - 1;
+	char link[64], path[PATH_MAX] = "";
+	const char *root;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	root = disk < BENCH_DISKS ? writer_path(writer[disk]) : NULL;
+	if (!root || readlink(link, path, sizeof path - 1) < 0 ||
+	    strncmp(path, root, strlen(root)) != 0)
+		return fsync(fd);
+	atomic_store(&stuck, true);
+	atomic_store(&whim[disk].waits, true);
+	while (atomic_load(&stuck))
+		usleep(1000);
+	return fsync(fd);
+}
+
+/* Nobody waits for it, and nobody knows whether it is there. */
+START_TEST(the_last_round_may_hang)
+{
+	unsigned disk = 0;
+
+	whims(GOOD, GOOD, GOOD);
+	open_writers();
+	begin();
+	put(1);
+	while (!facts(disk).chunks)
+		disk++;
+	atomic_store(&syncing, disk + 1);
+	end();
+	ck_assert_int_eq(facts(disk).state, WRITER_HUNG);
+	ck_assert_uint_eq(bench.output->risk_packets, packets);
+	ck_assert_uint_eq(bench.output->packets, 0);
+	atomic_store(&syncing, 0);
+	answer(disk, WRITER_IDLE);
+	stop_writers();
+	check();
+	ck_assert_uint_eq(bench.output->risk_packets, 0);
+	ck_assert_uint_eq(bench.output->packets, packets);
+	disk_bench_close(&bench);
+}
+END_TEST
+
 /* The session is gone, and so is the last that others have of its output. */
 START_TEST(a_hung_disk_keeps_its_output)
 {
@@ -649,5 +698,6 @@ SUITE("writer", stop_needs_no_recording, blocks_may_come_before_the_errand,
       all_disks_fail, no_disk_works_at_all, a_disk_comes_back,
       every_block_durable_at_once, two_are_on_their_way,
       a_block_is_durable_before_the_next, one_hangs_and_is_back,
-      the_end_waits_for_nobody, a_hung_disk_keeps_its_output, a_hung_disk_fails,
-      all_hang, a_copy_has_to_go_first)
+      the_last_round_may_hang, the_end_waits_for_nobody,
+      a_hung_disk_keeps_its_output, a_hung_disk_fails, all_hang,
+      a_copy_has_to_go_first)
