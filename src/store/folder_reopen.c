@@ -5,7 +5,8 @@
  * ones, in the order in which they are written: the index needs no other.
  *
  * The index is locked before it is read, as one that is made is before it is
- * seen: nobody else can be at it.
+ * seen: nobody else can be at it.  The head comes next: of another recording of
+ * the name nothing is cut off.
  */
 #include "config.h"
 
@@ -46,19 +47,26 @@ look_at(const struct index_record *records, size_t n)
 }
 
 static int
-reopen_index(struct folder *f)
+lock_index(struct folder *f)
 {
-	struct index_record *records;
 	char file[LAYOUT_FILE];
-	uint64_t torn;
-	size_t n;
 	int err = open_tail(f, &f->index, layout_index(file, f->map.name));
 
 	if (err)
 		return err;
 	if (flock(f->index.fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	err = index_read(f->index.fd, &records, &n, &torn);
+	return 0;
+}
+
+static int
+reopen_index(struct folder *f)
+{
+	struct index_record *records;
+	uint64_t torn;
+	size_t n;
+	int err = index_read(f->index.fd, &records, &n, &torn);
+
 	if (err)
 		return err;
 	err = look_at(records, n);
@@ -124,9 +132,11 @@ folder_reopen(struct folder **folder, const struct disk *disk, const char *name,
 		return err;
 	layout_dir(dir, name, f->map.layout);
 	f->dir = openat(f->disk, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = f->dir < 0 ? -errno : reopen_index(f);
+	err = f->dir < 0 ? -errno : lock_index(f);
 	if (!err)
 		err = reopen_meta(f, head);
+	if (!err)
+		err = reopen_index(f);
 	if (!err)
 		folder_data_note(f, f->end);
 	if (err)

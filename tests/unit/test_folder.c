@@ -241,6 +241,7 @@ START_TEST(comes_back)
 }
 END_TEST
 
+/* Of that nothing is cut off: recover may still need it. */
 START_TEST(comes_back_as_another)
 {
 	struct folder *f;
@@ -249,7 +250,11 @@ START_TEST(comes_back_as_another)
 	begin();
 	ck_assert_int_eq(folder_create(&f, &disk, "rec", other), 0);
 	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
+	tear("rec/rec.index", "half");
+	tear("rec/rec.meta.jsonl", "{\"half\":");
 	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), -EEXIST);
+	text_is("rec/rec.index", "half");
+	text_is("rec/rec.meta.jsonl", "{\"spate\":2}\n{\"half\":");
 	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", other), 0);
 	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
 	json_decref(other);
