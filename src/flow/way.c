@@ -154,12 +154,20 @@ tell(struct ways *w, int why)
 					: strerror(-why));
 }
 
+/* The disk's fault, and not that of a way: through the page cache it would look
+ * well, until what is there is to be made durable. */
+static bool
+is_ill(int err)
+{
+	return err == -EIO || err == -EROFS || err == -ENOSPC || err == -EDQUOT;
+}
+
 int
 ways_probe(struct ways *w, const struct disk *disk)
 {
 	int err = w->main.is ? way_try(&w->main, disk) : -EINVAL, why = 0;
 
-	for (unsigned i = 0; err && i < w->a.n; i++) {
+	for (unsigned i = 0; err && !is_ill(err) && i < w->a.n; i++) {
 		way_close(&w->main);
 		why = err;
 		err = way_open(w, &w->main, &w->a.way[i]);

@@ -221,15 +221,15 @@ START_TEST(ways_are_tried_in_order)
 	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
 	ck_assert_uint_eq(good.opens, 1);
 	good.fail_at = good.submits + 1;
-	good.fail = -EROFS;
+	good.fail = -ENOMEM;
 	good.lasting = true;
 	bad.fail_at = 0;
 	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
 	ck_assert_ptr_eq(ways.main.is, &list[0]);
 	bad.fail_at = 1;
-	bad.fail = -EIO;
+	bad.fail = -EINVAL;
 	bad.lasting = true;
-	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), -EROFS);
+	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), -ENOMEM);
 	ways_finish(&ways);
 	ck_assert_uint_eq(bad.opens, bad.closes);
 	ck_assert_uint_eq(good.opens, good.closes);
@@ -237,7 +237,29 @@ START_TEST(ways_are_tried_in_order)
 }
 END_TEST
 
+/* What is written past the page cache fails at once where the disk does; through
+ * it nothing would tell. */
+START_TEST(no_other_way_heals_a_disk)
+{
+	struct fake_whim ill = { .fail_at = 1, .fail = -EIO };
+	struct fake_whim good = { .most = 0 };
+	struct writer_way list[] = { { &direct, &ill }, { &buffered, &good } };
+
+	disk_bench_open(&bench, 1, SLOT, 1);
+	ways_init(&ways, &(struct ways_args){
+			     .disk = bench.disk[0].path, .way = list, .n = 2 });
+	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), -EIO);
+	ck_assert_ptr_null(ways.main.is);
+	ck_assert_uint_eq(good.opens, 0);
+	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
+	ck_assert_ptr_eq(ways.main.is, &list[0]);
+	ways_finish(&ways);
+	ck_assert_uint_eq(ill.opens, ill.closes);
+	disk_bench_close(&bench);
+}
+END_TEST
+
 SUITE("chunk", whole, short_writes_go_on, short_writes_in_mid_page,
       queued_in_any_order, what_fails_is_gone, busy_with_nothing_is_an_error,
       the_reserve_is_not_touched, a_taken_number_is_refused,
-      nothing_makes_no_file, ways_are_tried_in_order)
+      nothing_makes_no_file, ways_are_tried_in_order, no_other_way_heals_a_disk)
