@@ -60,13 +60,14 @@ made_other(struct made *m, const char *name, unsigned mask, unsigned n, int how)
 		ck_assert_int_eq(
 		    folder_create(&f, &m->disks.disk[i], name, m->head), 0);
 		for (unsigned k = 0; k < n; k++) {
-			struct index_record r = { .number = number++,
+			struct index_record r = { .number = number,
 						  .bytes = 4096,
 						  .present = 60,
 						  .missing = 4,
-						  .first = number * 64 - 64,
+						  .first = number * 64,
 						  .kind = INDEX_BLOCK };
 
+			number++;
 			ck_assert_int_eq(folder_sync(f, &r, 1), 0);
 		}
 		if (how & MADE_OPEN)
