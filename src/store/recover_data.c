@@ -9,7 +9,8 @@
  *
  * A record's place follows from those before it, so every block that is there
  * gets one, also one that another disk has; and nothing is left behind the
- * last.
+ * last.  But where the notes are lost, too, data of a plain file may be there
+ * that nobody can place: that stays.
  */
 #include "config.h"
 
@@ -270,6 +271,53 @@ shorten(const struct rescue *r, int fd, const struct orphan *last,
 		   : -EIO;
 }
 
+/* Where that ends of which index or notes tell. */
+static uint64_t
+told_end(const struct rescue *r, unsigned disk, uint64_t end)
+{
+	for (size_t i = 0; i < r->orphans; i++) {
+		const struct orphan *o = &r->orphan[i];
+
+		if (o->disk == disk && o->at + o->bytes > end)
+			end = o->at + o->bytes;
+	}
+	return end;
+}
+
+static bool
+has_data(int fd, uint64_t from)
+{
+	static const uint8_t zero[4096];
+	uint8_t page[sizeof zero];
+	ssize_t n;
+
+	while ((n = read_whole(fd, page, sizeof page, from)) > 0) {
+		if (memcmp(page, zero, (size_t)n))
+			return true;
+		from += (uint64_t)n;
+	}
+	return n < 0;
+}
+
+/* Is there a packet or more of which nobody says what it is?  A block of Mark6
+ * says so itself. */
+static bool
+is_untold(const struct rescue *r, unsigned disk, int fd, uint64_t end)
+{
+	uint64_t told = told_end(r, disk, end);
+	struct stat st;
+
+	if (r->rec->map.layout == LAYOUT_MARK6 || fstat(fd, &st) < 0 ||
+	    (uint64_t)st.st_size < told + r->rec->shape.payload ||
+	    !has_data(fd, told))
+		return false;
+	rescue_say(r,
+		   "%" PRIu64 " bytes on %s stay behind the last block: the "
+		   "notes of them are lost, so they are in no export",
+		   (uint64_t)st.st_size - told, r->disks->disk[disk].path);
+	return true;
+}
+
 /* A file that is shorter lost what the index names: that is read as fill, and
  * stays.  Cutting to the length it has frees what was reserved behind. */
 static int
@@ -308,7 +356,7 @@ rescue_data_end(struct rescue *r, unsigned disk)
 		return fd == -ENOENT ? 0 : fd;
 	if (last && !r->dry)
 		err = shorten(r, fd, last, &end);
-	if (!err)
+	if (!err && !is_untold(r, disk, fd, end))
 		err = cut(r, disk, fd, end);
 	close(fd);
 	return err;

@@ -119,9 +119,35 @@ torn()
 		"$SPATE" verify "$name" --disks "$at"
 }
 
+# Neither index nor notes of a disk: nobody knows the order of a plain file's
+# blocks any more, but they are all that is left of them.
+untold()
+{
+	local name=untold file
+
+	stream file
+	spated_start
+	spate record $name --stream s
+	gen --format vdif --packets 3000 --rate 50Mbps
+	settle $name 3000
+	spate stop $name
+	spated_stop
+	for file in index sums meta.jsonl; do
+		: >"$work/disk0/$name/$name.$file"
+	done
+	cp "$work/disk0/$name/$name.vdif" "$work/before"
+	same "what recover cuts" "$("$SPATE" recover $name --disks "$at" \
+		--json | jq .cut)" 0
+	"$SPATE" recover $name --disks "$at" >"$work/said"
+	grep -q "$(stat -c %s "$work/before") bytes on $work/disk0 stay" \
+		"$work/said" || fail "recover says: $(cat "$work/said")"
+	cmp "$work/before" "$work/disk0/$name/$name.vdif"
+}
+
 for layout in mark6 file; do
 	settings=('memory = "64M";' 'reserve = "1M";' 'durable = "end";')
 	crash $layout
 	settings=('memory = "64M";' 'reserve = "1M";')
 	torn $layout
 done
+untold
