@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/options.h"
+#include "flow/pool.h"
 
 static const char help[] =
     "usage: spated [-c CONF] [-n] [-v] | --options\n"
@@ -50,6 +51,8 @@ check(const char *conf)
 	struct setup setup;
 	int err = setup_load(&setup, conf, &fault);
 
+	if (!err)
+		err = pool_fits(setup.o.memory, &fault);
 	if (err)
 		fault_print(&fault);
 	else

@@ -139,8 +139,8 @@ arena_lock(struct pool *p)
 }
 
 /* What the kernel gave may be too much for the machine; say it in time. */
-static int
-arena_fits(uint64_t bytes, struct fault *fault)
+int
+pool_fits(uint64_t bytes, struct fault *fault)
 {
 	uint64_t ram =
 	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -166,7 +166,7 @@ pool_make_on(struct pool **pool, uint64_t bytes, int node, struct fault *fault)
 {
 	struct pool *p;
 	char text[UNITS_TEXT];
-	int err = arena_fits(bytes, fault);
+	int err = pool_fits(bytes, fault);
 
 	if (err)
 		return err;

@@ -27,6 +27,8 @@ struct pool_facts {
 	bool locked;	   /* cannot be swapped out */
 };
 
+/* Has the machine so much?  0, or -ENOMEM with a fault. */
+int pool_fits(uint64_t bytes, struct fault *fault);
 /* 0, or -errno with a fault.  Logs one line on what it got. */
 int pool_make(struct pool **pool, uint64_t bytes, struct fault *fault);
 /* The same, on a NUMA node where there is room (-1: on any); a refusal is one

@@ -79,6 +79,10 @@ wrong "$listen block = \"1M\";" "there is no write plugin 'dirct'"
 stands_at dirct
 settings[0]='durable = "soon";'
 wrong "$listen block = \"1M\";" 'is none of "5s" (any time), "block", "end"'
+settings[0]='memory = "9999T";'
+conf_write "	s : { $listen block = \"1M\"; };"
+refused 'cannot have 9.8 PiB of memory: this machine has' \
+	"$SPATED" -n -c "$conf"
 settings[0]=$good
 
 conf_write "	s : { $listen block = \"1M\"; };"
