@@ -3,8 +3,9 @@
  * Once per block, so locks are fine: one over the numbers and runs, which the
  * receivers extend and the event loop shows, and one for each substream over
  * its fill, which learns from the blocks that pass and so wants to see them
- * one at a time.  Filling itself is done on the writers' threads, and a receiver never waits for it:
- * a block of 64 MiB that lost half its packets takes ten milliseconds.
+ * one at a time.  Filling itself is done on the writers' threads, and a
+ * receiver never waits for it: a block of 64 MiB that lost half its packets
+ * takes ten milliseconds.
  */
 #include "flow/output_priv.h"
 
