@@ -24,6 +24,7 @@
 #include "cli/export.h"
 #include "cli/export_map.h"
 #include "store/cube.h"
+#include "store/write_whole.h"
 
 /* One file and its map. */
 struct part {
@@ -45,23 +46,6 @@ item_bytes(const struct part *p)
 }
 
 /* ---- the items ---------------------------------------------------------- */
-
-static int
-put_at(int fd, const char *data, size_t bytes, uint64_t offset)
-{
-	while (bytes) {
-		ssize_t n = pwrite(fd, data, bytes, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		bytes -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
-}
 
 /* Copies an item to a place in the file; *lacking counts what could not be
  * read of it. */
@@ -85,7 +69,7 @@ copy_item(struct part *p, uint64_t from, uint64_t to, uint64_t *lacking,
 			fault_why(fault, "%s", strerror(-(int)n));
 			return (int)n;
 		}
-		err = put_at(p->file.fd, e->piece, (size_t)n, to);
+		err = write_whole(p->file.fd, e->piece, (size_t)n, to);
 		if (err)
 			export_fault(p->path, err, fault);
 		from += (uint64_t)n;

@@ -251,13 +251,3 @@ listing_warn(const struct listing *l, const struct cli *cli)
 			" recordings, the others are known by name\n",
 			l->recordings - l->unread, l->recordings);
 }
-
-const struct entry *
-listing_find(const struct listing *l, const char *name)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		if (!strcmp(l->entry[i].name, name))
-			return &l->entry[i];
-	}
-	return NULL;
-}

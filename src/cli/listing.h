@@ -28,7 +28,4 @@ void listing_clear(struct listing *l);
 /* Where the daemon has not read everything yet, a line on stderr says so. */
 void listing_warn(const struct listing *l, const struct cli *cli);
 
-/* Is it there, as it stands?  NULL: no. */
-const struct entry *listing_find(const struct listing *l, const char *name);
-
 #endif

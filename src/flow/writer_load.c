@@ -12,6 +12,7 @@
 #include "flow/writer_priv.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -220,13 +221,11 @@ second_take(struct writer *w)
 }
 
 static struct load *
-load_of(struct writer *w, const struct flight_job *job)
+load_of(struct flight_job *job)
 {
-	struct load *l = w->load;
+	struct chunk *c = chunk_of(job);
 
-	while (&l->chunk.job != job)
-		l++;
-	return l;
+	return (struct load *)((char *)c - offsetof(struct load, chunk));
 }
 
 static bool
@@ -239,7 +238,7 @@ ends(struct writer *w, struct way *way)
 		return false;
 	flight_push(&way->flight);
 	while ((job = flight_done(&way->flight))) {
-		struct load *l = load_of(w, job);
+		struct load *l = load_of(job);
 		int err = chunk_end(&l->chunk);
 
 		beat_now(&w->beat);

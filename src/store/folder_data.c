@@ -29,6 +29,7 @@
 #include "store/folder_priv.h"
 #include "store/geometry.h"
 #include "store/meta.h"
+#include "store/write_whole.h"
 
 enum { STEP = 256 << 20, STEPS_FREE = 4 };
 
@@ -36,23 +37,6 @@ static const char *
 data_file(const struct folder *f, char file[LAYOUT_FILE])
 {
 	return layout_data(file, f->map.name, f->map.layout, f->map.extension);
-}
-
-static int
-put(int fd, const uint8_t *data, size_t bytes, uint64_t offset)
-{
-	while (bytes) {
-		ssize_t n = pwrite(fd, data, bytes, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		bytes -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
 }
 
 static int
@@ -83,7 +67,7 @@ folder_data_create(struct folder *f)
 		return 0;
 	err = open_data(f, O_CREAT | O_EXCL);
 	if (!err)
-		err = put(f->data, raw, bytes, 0);
+		err = write_whole(f->data, raw, bytes, 0);
 	if (!err && fdatasync(f->data) < 0)
 		err = -errno;
 	f->end = f->synced = f->reserved = bytes;
@@ -205,7 +189,7 @@ folder_data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 	err = f->broken ? -EIO : reserve(f, spot.end);
 	if (err)
 		return err;
-	err = put(f->data, spot.prefix, spot.prefix_bytes, spot.start);
+	err = write_whole(f->data, spot.prefix, spot.prefix_bytes, spot.start);
 	if (err) {
 		f->broken |= cut(f, f->end) != 0;
 		return err;
@@ -322,7 +306,7 @@ shorten(struct folder *f)
 	sg_block_write(spot.prefix, (uint32_t)f->last_number,
 		       (uint32_t)f->last_bytes);
 	f->end = spot.offset + f->last_bytes;
-	return put(f->data, spot.prefix, spot.prefix_bytes, spot.start);
+	return write_whole(f->data, spot.prefix, spot.prefix_bytes, spot.start);
 }
 
 int

@@ -18,6 +18,7 @@
 
 #include "base/module.h"
 #include "store/foreign_priv.h"
+#include "store/geometry.h"
 #include "store/read_whole.h"
 
 enum { PAGE = 4096, MEGA = 1 << 20 };
@@ -59,25 +60,13 @@ look_all(const struct recording *rec, struct foreign *f, uint32_t packet)
 	return found;
 }
 
-static uint64_t
-divisor(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 static void
 take_bytes(struct foreign *f, uint32_t packet)
 {
 	uint64_t unit = 0;
 
 	for (size_t i = 0; i < f->pieces && !packet; i++)
-		unit = divisor(unit, f->piece[i].stored);
+		unit = geometry_gcd(unit, f->piece[i].stored);
 	while (unit > MEGA && unit % 2 == 0)
 		unit /= 2;
 	if (!packet)

@@ -17,8 +17,8 @@
 /* ITEMS_MAX: of a block, so that their notes (notes.h) stay below 4 GiB too. */
 enum { QUANTUM_MAX = 1 << 30, ITEMS_MAX = 1 << 24 };
 
-static uint64_t
-gcd(uint64_t a, uint64_t b)
+uint64_t
+geometry_gcd(uint64_t a, uint64_t b)
 {
 	while (b) {
 		uint64_t rest = a % b;
@@ -37,8 +37,8 @@ geometry_make(struct geometry *g, uint32_t payload, uint32_t parts,
 
 	if (!payload || !parts)
 		return -EINVAL;
-	pages = GEOMETRY_PAGE / gcd(GEOMETRY_PAGE, payload);
-	quantum = pages / gcd(pages, parts) * parts;
+	pages = GEOMETRY_PAGE / geometry_gcd(GEOMETRY_PAGE, payload);
+	quantum = pages / geometry_gcd(pages, parts) * parts;
 	if (__builtin_mul_overflow(quantum, payload, &quantum_bytes) ||
 	    quantum_bytes > QUANTUM_MAX)
 		return -EFBIG;

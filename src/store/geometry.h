@@ -44,4 +44,7 @@ int geometry_frames(struct geometry *g, uint32_t payload, uint32_t parts,
 int geometry_items(struct geometry *g, uint32_t item_bytes,
 		   uint64_t block_bytes);
 
+/* The greatest number that divides both; of 0 and a number, that. */
+uint64_t geometry_gcd(uint64_t a, uint64_t b);
+
 #endif

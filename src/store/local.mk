@@ -68,5 +68,6 @@ libstore_a_SOURCES = \
 	%D%/verify_data.c \
 	%D%/verify_item.c \
 	%D%/verify_read.c \
-	%D%/verify_tell.c
+	%D%/verify_tell.c \
+	%D%/write_whole.h
 STORE_LIBS = libstore.a $(BASE_LIBS)

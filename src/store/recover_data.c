@@ -25,6 +25,7 @@
 
 #include "store/read_whole.h"
 #include "store/recover_priv.h"
+#include "store/write_whole.h"
 
 /* One disk's file. */
 struct tail {
@@ -265,10 +266,7 @@ shorten(const struct rescue *r, int fd, const struct orphan *last,
 	sg_block_write(spot.prefix, (uint32_t)last->number,
 		       (uint32_t)last->kept);
 	*end = spot.offset + last->kept;
-	return pwrite(fd, spot.prefix, spot.prefix_bytes, (off_t)spot.start) ==
-		       (ssize_t)spot.prefix_bytes
-		   ? 0
-		   : -EIO;
+	return write_whole(fd, spot.prefix, spot.prefix_bytes, spot.start);
 }
 
 /* Where that ends of which index or notes tell. */

@@ -18,25 +18,7 @@
 #include <unistd.h>
 
 #include "store/recover_priv.h"
-
-static int
-put(int fd, const void *data, size_t bytes, uint64_t offset)
-{
-	const char *at = data;
-
-	while (bytes) {
-		ssize_t done = pwrite(fd, at, bytes, (off_t)offset);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		at += done;
-		bytes -= (size_t)done;
-		offset += (uint64_t)done;
-	}
-	return 0;
-}
+#include "store/write_whole.h"
 
 static int
 put_line(int fd, const json_t *line, uint64_t *offset)
@@ -49,7 +31,7 @@ put_line(int fd, const json_t *line, uint64_t *offset)
 		return -ENOMEM;
 	length = strlen(text);
 	text[length++] = '\n'; /* in place of the 0 */
-	err = put(fd, text, length, *offset);
+	err = write_whole(fd, text, length, *offset);
 	*offset += length;
 	free(text);
 	return err;
@@ -131,7 +113,7 @@ rescue_add(struct rescue *r, unsigned disk, const struct index_record *record)
 		part->ended = false;
 	}
 	index_pack(raw, record);
-	err = put(r->index[disk], raw, sizeof raw, end);
+	err = write_whole(r->index[disk], raw, sizeof raw, end);
 	if (!err && fdatasync(r->index[disk]) < 0)
 		err = -errno;
 	if (!err)
@@ -149,7 +131,7 @@ write_records(int fd, const struct recording_part *part)
 
 	for (size_t i = 0; i < part->records && !err; i++) {
 		index_pack(raw, &part->record[i]);
-		err = put(fd, raw, sizeof raw, i * INDEX_BYTES);
+		err = write_whole(fd, raw, sizeof raw, i * INDEX_BYTES);
 	}
 	if (!err && fdatasync(fd) < 0)
 		err = -errno;
