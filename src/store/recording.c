@@ -151,7 +151,8 @@ read_stored(struct recording *rec)
 	json_int_t packet = json_integer_value(json_object_get(how, "packet"));
 	json_int_t before = json_integer_value(json_object_get(how, "prefix"));
 
-	if (before < 0 || packet != before + rec->shape.payload)
+	if (before < 0 || before > STRIDE_PREFIX ||
+	    packet != before + rec->shape.payload)
 		return;
 	rec->stored = (uint32_t)packet;
 	rec->before = (uint32_t)before;

@@ -10,7 +10,7 @@
 
 #include "store/stride.h"
 
-enum { PACKETS = 256, RUBBISH = 4096 };
+enum { PACKETS = 256 };
 
 /* How much of `got` bytes of the file is data, of which the first `ahead` are
  * the rest of a packet. */
@@ -31,7 +31,7 @@ ssize_t
 stride_read(int fd, const struct stride *s, void *data, size_t bytes,
 	    uint64_t at)
 {
-	uint8_t rubbish[RUBBISH], *to = data;
+	uint8_t rubbish[STRIDE_PREFIX], *to = data;
 	struct iovec v[2 * PACKETS];
 	uint64_t slot = at / s->payload;
 	uint32_t in = (uint32_t)(at % s->payload);

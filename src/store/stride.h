@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { STRIDE_PREFIX = 4096 }; /* at most */
+
 /* Packets in a file that lie apart: before each are bytes that are not read. */
 struct stride {
 	uint64_t offset;  /* of the first packet's prefix in the file */

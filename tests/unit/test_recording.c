@@ -201,5 +201,42 @@ START_TEST(absurd_shape)
 }
 END_TEST
 
+/* What is said to stand before each packet may be longer than there is room
+ * for, or than any file. */
+START_TEST(absurd_prefix)
+{
+	static const json_int_t before[] = { 4097, 1 << 20, INT64_C(1) << 33,
+					     -1, INT64_MAX - MADE_PAYLOAD };
+	uint8_t is[MADE_BLOCK];
+	struct folder *f;
+	int fd;
+
+	for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+		struct index_record r = { .kind = INDEX_BLOCK,
+					  .bytes = MADE_BLOCK,
+					  .present = MADE_SLOTS };
+
+		made_begin(&m);
+		json_object_set_new(m.head, "stored",
+				    json_pack("{s:I, s:I}", "packet",
+					      before[i] + MADE_PAYLOAD,
+					      "prefix", before[i]));
+		ck_assert_int_eq(
+		    folder_create(&f, &m.disks.disk[0], "odd", m.head), 0);
+		fd = folder_chunk(f, 0, 0, 0);
+		ck_assert_int_eq(ftruncate(fd, 100 << 20), 0);
+		close(fd);
+		ck_assert_int_eq(folder_sync(f, &r, 1), 0);
+		folder_close(f, NULL, NULL);
+		ck_assert_int_eq(recording_open(&rec, &m.disks, "odd", &fault),
+				 0);
+		ck_assert_int_eq(recording_read(rec, is, sizeof is, 0, NULL),
+				 sizeof is);
+		recording_close(rec);
+		made_finish(&m);
+	}
+}
+END_TEST
+
 SUITE("recording", complete, live, interrupted, a_disk_not_there, not_there,
-      absurd_shape)
+      absurd_shape, absurd_prefix)
