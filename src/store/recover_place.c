@@ -125,6 +125,8 @@ rescue_remember(struct rescue *r, const struct index_record *record)
 		return -ENOMEM;
 	r->note = grown;
 	r->note[r->notes++] = *record;
+	if (record->sub >= r->subs)
+		r->subs = record->sub + 1u;
 	qsort(r->note, r->notes, sizeof *r->note, by_number);
 	return 0;
 }

@@ -119,6 +119,31 @@ START_TEST(index_that_lies)
 }
 END_TEST
 
+/* Two of them lie about one block, of different substreams. */
+START_TEST(indexes_that_lie)
+{
+	struct index_record lie = { .number = 2,
+				    .first = 2 * MADE_SLOTS,
+				    .bytes = MADE_BLOCK,
+				    .present = MADE_SLOTS,
+				    .kind = INDEX_BLOCK };
+
+	made_begin(&m);
+	made_blocks(&m, 1);
+	bare(1, MADE_SLOTS);
+	made_index(&m, 0, &lie);
+	lie.sub = 60000;
+	made_index(&m, 2, &lie);
+	made_block(&m, &mb, 1, MADE_SLOTS, MADE_SLOTS);
+	made_chunk(&m, 0, &mb);
+	made_end(&m, 0);
+	recovered();
+	ck_assert(is_there(1, MADE_NAME ".00000002"));
+	ck_assert(is_there(0, MADE_NAME ".00000001"));
+	made_finish(&m);
+}
+END_TEST
+
 /* The indexed one is as long as it should be, and rotten; the bare one adds
  * up. */
 START_TEST(rotten)
@@ -170,4 +195,4 @@ START_TEST(dry_run)
 END_TEST
 
 SUITE("recover_twins", two_bare_ones, a_long_hole, both_indexed, both_whole,
-      index_that_lies, rotten, dry_run)
+      index_that_lies, indexes_that_lie, rotten, dry_run)
