@@ -11,6 +11,9 @@
  * ease_process() puts the I/O of this thread, and of threads that it makes
  * from then on, behind that of all others (ioprio "idle").  Nothing is lost
  * where nobody writes.  It cannot fail in a way that matters.
+ *
+ * For readers only: what who is idle makes durable is waited for by others,
+ * whose fsync shares the journal with it.
  */
 void ease_process(void);
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/ease.h"
 #include "cli/rm_each.h"
 #include "cli/site.h"
 #include "store/protect.h"
@@ -21,7 +20,6 @@ remover_open(struct remover *r, const struct cli *cli, struct fault *fault)
 		control_wait(r->control, -1);
 		return 0;
 	}
-	ease_process();
 	return site_disks(cli, &r->disks, fault);
 }
 

@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/ease.h"
 #include "base/log.h"
 #include "store/protect.h"
 #include "store/removal.h"
@@ -109,7 +108,6 @@ run(void *arg)
 	struct chore *c;
 
 	pthread_setname_np(pthread_self(), "spate-chores");
-	ease_process();
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 	while ((c = wait_next(all))) {
 		do_chore(all, c);

@@ -12,7 +12,7 @@ conf_write "$(stream_text 'format = "vdif"; prefix = 8;
 	socket_buffer = "64K";')"
 spated_start
 spate record r --stream s
-gen --format vdif --packets 100 --rate 50Mbps
+gen --format vdif --packets 100 --rate 2Mbps
 settle r 100
 same "no loss yet" "$(info r .overruns)" 0
 ! spate status | grep 'r: socket' || fail "status tells of losses"

@@ -46,7 +46,11 @@ within "read, each once and the new one again" $((many + 1)) \
 same "read whole" "$(catalogue whole)" 0
 spate record late --stream s
 spate stop late >/dev/null
-sleep 1
+more_read()
+{
+	[ "$(catalogue read)" -gt "$read_before" ]
+}
+wait_for 60 more_read
 within "read for one more" 1 $(($(catalogue read) - read_before)) 5
 
 # All of them, in pages.
