@@ -278,9 +278,11 @@ scout_take(struct scout *s, struct scout_list *list)
 
 	pthread_mutex_lock(&s->lock);
 	news = s->news;
-	*list = s->told;
-	s->told = (struct scout_list){ 0 };
-	s->news = false;
+	if (news) {
+		*list = s->told;
+		s->told = (struct scout_list){ 0 };
+		s->news = false;
+	}
 	pthread_mutex_unlock(&s->lock);
 	return news;
 }
