@@ -65,7 +65,8 @@ look_index(struct look *l, int dir)
 	struct index_record r;
 	struct stat st;
 	uint64_t n;
-	int fd = openat(dir, layout_index(file, l->name), O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, layout_index(file, l->name),
+			O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return;
@@ -99,7 +100,8 @@ look_meta(struct look *l, int dir)
 
 	if (l->head && (l->tail || !l->ended))
 		return;
-	fd = openat(dir, layout_meta(file, l->name), O_RDONLY | O_CLOEXEC);
+	fd = openat(dir, layout_meta(file, l->name),
+		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
 	if (!l->head)

@@ -58,7 +58,7 @@ read_index(struct recording *rec, struct recording_part *part)
 	int fd, err = 0;
 
 	fd = openat(part->dir, layout_index(file, rec->name),
-		    O_RDONLY | O_CLOEXEC);
+		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	part->locked = false;
 	if (fd < 0)
 		return 0;

@@ -37,8 +37,9 @@ recording_chunk_open(const struct recording *rec,
 	if (b->disk < 0 || rec->part[b->disk].dir < 0)
 		return -ENOENT;
 	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	/* Not for files: a pipe of that name would be waited for. */
 	fd = openat(rec->part[b->disk].dir, spot.file,
-		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -43,7 +43,7 @@ hold_part(struct recording *rec, struct recording_part *part)
 	if (part->dir < 0 || part->held)
 		return 0;
 	fd = openat(part->dir, layout_index(file, rec->name),
-		    O_RDONLY | O_CLOEXEC);
+		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return 0; /* it has none, or is taken away by now */
 	if (lock(fd, live)) {

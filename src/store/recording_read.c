@@ -24,6 +24,7 @@ is_lost(int err)
 	case ENOENT:
 	case ENOTDIR:
 	case ELOOP:
+	case ESPIPE: /* a pipe, in its place */
 	case EIO:
 	case ENXIO:
 	case ENODEV:

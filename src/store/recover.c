@@ -48,7 +48,8 @@ rescue_say(const struct rescue *r, const char *format, ...)
 int
 rescue_open(const struct rescue *r, unsigned disk, const char *file, int flags)
 {
-	int fd = openat(r->rec->part[disk].dir, file, flags | O_CLOEXEC, 0644);
+	int fd = openat(r->rec->part[disk].dir, file,
+			flags | O_CLOEXEC | O_NONBLOCK, 0644);
 
 	return fd < 0 ? -errno : fd;
 }

@@ -206,7 +206,8 @@ read_head(struct removal *r)
 		int fd = r->part[i].dir < 0
 			     ? -1
 			     : openat(r->part[i].dir, file,
-				      O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+				      O_RDONLY | O_NOFOLLOW | O_CLOEXEC |
+					  O_NONBLOCK);
 
 		if (fd < 0)
 			continue;

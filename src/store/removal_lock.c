@@ -30,7 +30,8 @@ lock(int fd, int how)
 static int
 lock_file(struct removal *r, int dir, const char *index, bool keep)
 {
-	int fd = openat(dir, index, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd =
+	    openat(dir, index, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return 0;

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "store/recording.h"
 #include "store/sums.h"
@@ -240,6 +241,28 @@ START_TEST(what_cannot_be_opened)
 }
 END_TEST
 
+/* Nobody will ever write to it. */
+START_TEST(a_pipe_is_not_waited_for)
+{
+	uint8_t byte;
+	struct recording *rec;
+	struct fault fault;
+	uint64_t filled = 0;
+
+	begin();
+	ck_assert_int_eq(unlink(chunk(4)), 0);
+	ck_assert_int_eq(mkfifo(chunk(4), 0600), 0);
+	ck_assert_int_ge(verified(), 1);
+	ck_assert_uint_eq(found[0].number, 4);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	ck_assert_int_eq(
+	    recording_read(rec, &byte, 1, 4ull * MADE_BLOCK, &filled), 1);
+	ck_assert_uint_eq(filled, 1);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
 START_TEST(a_torn_tail_of_sums)
 {
 	const char *path;
@@ -439,6 +462,7 @@ END_TEST
 SUITE("verify sums", all_is_right, a_byte_is_its_quantum,
       times_are_those_of_the_packets, neighbours_are_one_line,
       chunks_that_changed_names, what_was_cut_off, what_cannot_be_opened,
-      a_torn_tail_of_sums, sums_that_are_damaged, sums_that_lie,
-      an_index_that_lies, a_number_that_is_a_lie, a_flag_that_is_a_lie,
-      a_sequence_that_is_a_lie, a_time_that_is_a_lie, live)
+      a_pipe_is_not_waited_for, a_torn_tail_of_sums, sums_that_are_damaged,
+      sums_that_lie, an_index_that_lies, a_number_that_is_a_lie,
+      a_flag_that_is_a_lie, a_sequence_that_is_a_lie, a_time_that_is_a_lie,
+      live)
