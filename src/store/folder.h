@@ -38,7 +38,8 @@ int folder_create(struct folder **folder, const struct disk *disk,
  * record names stay where they have a file of their own, and go elsewhere.
  * 0; -ENOENT: it is not there (folder_create makes it); -EEXIST: another
  * recording; -EALREADY: it has its end; -EBUSY: somebody has it open, also an
- * older struct folder of this process; or -errno.
+ * older struct folder of this process, for longer than half a second; or
+ * -errno.
  */
 int folder_reopen(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);

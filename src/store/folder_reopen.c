@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store/folder_priv.h"
@@ -46,17 +47,31 @@ look_at(const struct index_record *records, size_t n)
 	return 0;
 }
 
+/* Whoever lists recordings locks the index for a moment, to see whether
+ * somebody else does. */
+static int
+lock_soon(int fd)
+{
+	const struct timespec moment = { .tv_nsec = 5000000 };
+	unsigned tries = 100;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (!--tries)
+			return -EBUSY;
+		nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
 static int
 lock_index(struct folder *f)
 {
 	char file[LAYOUT_FILE];
 	int err = open_tail(f, &f->index, layout_index(file, f->map.name));
 
-	if (err)
-		return err;
-	if (flock(f->index.fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	return 0;
+	return err ? err : lock_soon(f->index.fd);
 }
 
 static int

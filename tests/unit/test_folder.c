@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "store/folder.h"
 #include "unit/scratch.h"
@@ -196,6 +199,37 @@ tear(const char *name, const char *half)
 	ck_assert_int_eq(fclose(file), 0);
 }
 
+static void *
+look_for_a_moment(void *arg)
+{
+	const struct timespec moment = { .tv_nsec = 50000000 };
+
+	nanosleep(&moment, NULL);
+	close(*(int *)arg);
+	return NULL;
+}
+
+/* Whoever lists recordings looks whether one is written. */
+START_TEST(comes_back_while_it_is_looked_at)
+{
+	struct folder *f;
+	pthread_t reader;
+	int fd;
+
+	begin();
+	ck_assert_int_eq(folder_create(&f, &disk, "rec", head), 0);
+	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
+	fd = open(scratch_path(&s, "rec/rec.index"), O_RDONLY);
+	ck_assert_int_eq(flock(fd, LOCK_SH | LOCK_NB), 0);
+	ck_assert_int_eq(pthread_create(&reader, NULL, look_for_a_moment, &fd),
+			 0);
+	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), 0);
+	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
+	pthread_join(reader, NULL);
+	end();
+}
+END_TEST
+
 START_TEST(comes_back)
 {
 	struct index_record r = { .number = 3, .kind = INDEX_BLOCK }, *back;
@@ -262,6 +296,6 @@ START_TEST(comes_back_as_another)
 }
 END_TEST
 
-SUITE("folder", comes_back, comes_back_as_another, a_life, many_records,
-      locked_while_it_lives, taken_and_bad_names, leaves_nothing_behind,
-      disk_gone)
+SUITE("folder", comes_back, comes_back_while_it_is_looked_at,
+      comes_back_as_another, a_life, many_records, locked_while_it_lives,
+      taken_and_bad_names, leaves_nothing_behind, disk_gone)
