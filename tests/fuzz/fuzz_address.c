@@ -40,7 +40,7 @@ sub_check(const struct address *a, uint32_t sub)
 }
 
 static void
-address_check(const char *text)
+text_check(const char *text)
 {
 	char why[512] = "";
 	struct address a;
@@ -78,7 +78,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	memcpy(text, data, bytes);
 	text[bytes] = 0;
-	address_check(text);
+	text_check(text);
 	allow_check(text);
 	free(text);
 	return 0;
