@@ -16,9 +16,23 @@
 #include "base/log.h"
 #include "store/meta.h"
 
-int
-leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
-	  struct beat *beat)
+static int
+folder_open(struct folder **folder, const struct disk *disk,
+	    const struct output *o, bool again)
+{
+	int err = -EEXIST;
+
+	if (!again)
+		err = folder_create(folder, disk, o->name, o->head);
+	/* A disk that was dropped and added again. */
+	if (err == -EEXIST)
+		err = folder_reopen(folder, disk, o->name, o->head);
+	return err;
+}
+
+static int
+leaf_make(struct leaf **leaf, const struct disk *disk, struct output *o,
+	  struct beat *beat, bool again)
 {
 	struct leaf *l = calloc(1, sizeof *l);
 	int err;
@@ -28,11 +42,7 @@ leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
 	l->output = o;
 	l->beat = beat;
 	l->told = calloc(o->subs, sizeof *l->told);
-	err = l->told ? folder_create(&l->folder, disk, o->name, o->head)
-		      : -ENOMEM;
-	/* A disk that was dropped and added again. */
-	if (err == -EEXIST)
-		err = folder_reopen(&l->folder, disk, o->name, o->head);
+	err = l->told ? folder_open(&l->folder, disk, o, again) : -ENOMEM;
 	if (err) {
 		free(l->told);
 		free(l);
@@ -43,6 +53,20 @@ leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
 	atomic_fetch_add_explicit(&o->folders, 1, memory_order_relaxed);
 	*leaf = l;
 	return 0;
+}
+
+int
+leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
+	  struct beat *beat)
+{
+	return leaf_make(leaf, disk, o, beat, false);
+}
+
+int
+leaf_again(struct leaf **leaf, const struct disk *disk, struct output *o,
+	   struct beat *beat)
+{
+	return leaf_make(leaf, disk, o, beat, true);
 }
 
 void

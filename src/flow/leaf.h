@@ -59,6 +59,10 @@ struct leaf {
 int leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
 	      struct beat *beat);
 
+/* The same of a folder that is there; else -ENOENT. */
+int leaf_again(struct leaf **leaf, const struct disk *disk, struct output *o,
+	       struct beat *beat);
+
 /* Lets go of everything that is open, so that the disk can be unmounted; the
  * folder gets no end.  After a round. */
 void leaf_suspend(struct leaf *leaf);

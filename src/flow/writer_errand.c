@@ -82,6 +82,22 @@ folder_begin(struct writer *w, struct output *o)
 		writer_disk_leave(w, err, "make the recording's folder");
 }
 
+/* A disk that was dropped and added again may have got no block since; its
+ * folder wants an end all the same.  NULL: there is none, or none of this
+ * recording. */
+static struct leaf *
+leaf_seek(struct writer *w, struct output *o)
+{
+	struct leaf *leaf = NULL;
+
+	if (writer_disk_left(w) || (w->disk.fd < 0 && disk_open(&w->disk) < 0))
+		return NULL;
+	if (leaf_again(&leaf, &w->disk, o, &w->beat) < 0)
+		return NULL;
+	leaf_link(w, leaf);
+	return leaf;
+}
+
 static void
 folder_end(struct writer *w, struct errand *e)
 {
@@ -89,7 +105,9 @@ folder_end(struct writer *w, struct errand *e)
 	int err = 0, closed;
 
 	if (!leaf)
-		return;
+		leaf = leaf_seek(w, e->output);
+	if (!leaf)
+		goto out;
 	/* Of a disk that came back, and had no block since. */
 	if (!leaf->folder && !writer_disk_left(w))
 		err = writer_leaf(w, e->output, &leaf);
@@ -105,6 +123,7 @@ folder_end(struct writer *w, struct errand *e)
 	err = err ? err : closed;
 	if (err)
 		writer_disk_leave(w, err, "close the recording");
+out:
 	if (!w->leaves)
 		disk_close(&w->disk); /* it may be unmounted now */
 }

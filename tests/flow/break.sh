@@ -105,7 +105,7 @@ disks_agree()
 exported()
 {
 	disks_agree "$1"
-	spate verify "$1" >/dev/null
+	spate verify "$1" >"$work/verified" || { cat "$work/verified" >&2; fail "verify $1"; }
 	spate export "$1" "$work/exported" --quiet
 	cmp "$work/exported" "$2"
 	rm "$work/exported"

@@ -32,6 +32,10 @@ while kill -0 $sender 2>/dev/null; do
 	n=$((n + 1))
 done
 sent=80000
+# One that gets no block any more has its end, too.
+settle often $sent
+spate disks drop "${disks[0]}" --quiet
+spate disks add --force "${disks[0]}" --quiet
 end often
 say "$n disks were dropped, and added again"
 [ $n -ge 3 ] || fail "only $n were dropped"
