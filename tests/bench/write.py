@@ -39,8 +39,8 @@ class Bench:
         self.build = os.path.abspath(args.build)
         self.dirs = []
         for where in args.disk or [args.dir] * 4:
-            self.dirs.append(tempfile.mkdtemp(prefix="spate-bench-",
-                                              dir=where))
+            self.dirs.append(tempfile.mkdtemp(
+                prefix="spate-bench-", dir=os.path.abspath(where)))
         self.env = {**os.environ,
                     "SPATE_PLUGINS": self.build + "/plugins/.libs"}
 
