@@ -40,7 +40,8 @@ class Bench:
     def __init__(self, args):
         self.a = args
         self.build = os.path.abspath(args.build)
-        self.dir = tempfile.mkdtemp(prefix="spate-bench-", dir=args.dir)
+        self.dir = tempfile.mkdtemp(prefix="spate-bench-",
+                                    dir=os.path.abspath(args.dir))
         self.disks = [os.path.join(self.dir, f"disk{i}") for i in range(4)]
         self.port = free_ports()
         self.block_bytes = None
