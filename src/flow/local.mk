@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libflow.a
 libflow_a_SOURCES = \
 	%D%/aim.c %D%/aim.h \
+	%D%/arrival.c %D%/arrival.h \
 	%D%/bay.c %D%/bay.h \
 	%D%/candidate.c %D%/candidate.h \
 	%D%/beat.h \
@@ -11,6 +12,7 @@ libflow_a_SOURCES = \
 	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
 	%D%/extents.c %D%/extents.h \
 	%D%/flight.c %D%/flight.h \
+	%D%/gate.c %D%/gate.h \
 	%D%/heaps.c %D%/heaps.h %D%/heaps_priv.h \
 	%D%/heaps_aim.c %D%/heaps_live.c \
 	%D%/intake.c %D%/intake.h \

@@ -750,6 +750,18 @@ tests_unit_test_writer_SOURCES = %D%/test_writer.c %D%/suite.h \
 tests_unit_test_writer_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_writer_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_arrival
+TESTS += tests/unit/test_arrival
+tests_unit_test_arrival_SOURCES = %D%/test_arrival.c %D%/suite.h
+tests_unit_test_arrival_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_arrival_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_gate
+TESTS += tests/unit/test_gate
+tests_unit_test_gate_SOURCES = %D%/test_gate.c %D%/suite.h
+tests_unit_test_gate_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_gate_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_intake
 TESTS += tests/unit/test_intake
 tests_unit_test_intake_SOURCES = %D%/test_intake.c %D%/suite.h
