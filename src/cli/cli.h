@@ -53,6 +53,7 @@ extern const struct command command_protect;
 extern const struct command command_record;
 extern const struct command command_recover;
 extern const struct command command_rm;
+extern const struct command command_schedule;
 extern const struct command command_status;
 extern const struct command command_stop;
 extern const struct command command_streams;

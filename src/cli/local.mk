@@ -26,6 +26,7 @@ spate_SOURCES = \
 	%D%/gen_train.h \
 	%D%/gen_url.c %D%/gen_url.h \
 	%D%/info.c %D%/info.h \
+	%D%/import.c %D%/import.h \
 	%D%/live.c %D%/live.h \
 	%D%/loss_show.c %D%/loss_show.h \
 	%D%/losses.c %D%/losses.h \
@@ -40,6 +41,8 @@ spate_SOURCES = \
 	%D%/record.c \
 	%D%/recover.c \
 	%D%/rm.c %D%/rm_each.c %D%/rm_each.h \
+	%D%/schedule.c %D%/schedule_add.c %D%/schedule.h \
+	%D%/schedule_show.c %D%/schedule_show.h \
 	%D%/show.c %D%/show_disks.c %D%/show.h %D%/field.h \
 	%D%/status.c \
 	%D%/stop.c \

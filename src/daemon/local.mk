@@ -4,6 +4,7 @@ spated_SOURCES = \
 	%D%/crew.c %D%/crew.h \
 	%D%/fleet.c %D%/fleet_order.c %D%/fleet_space.c %D%/fleet_watch.c %D%/fleet.h \
 	%D%/daemon.c %D%/daemon.h \
+	%D%/forecast.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/kernel.c %D%/kernel.h \
 	%D%/main.c \
