@@ -299,6 +299,13 @@ units_time(const char *text, int64_t now_ns, int64_t *ns)
 	return read_date(text, strchr(text, 'y') != NULL, ns);
 }
 
+int
+units_time_data(const char *text, int64_t now_ns, int64_t *ns, bool *data)
+{
+	*data = *text == '@';
+	return units_time(text + *data, now_ns, ns);
+}
+
 /* Never "1024.0 KiB": what would round up to the next unit is shown in it. */
 const char *
 units_show_bytes(char *text, uint64_t bytes)

@@ -2,6 +2,7 @@
 #ifndef SPATE_BASE_UNITS_H
 #define SPATE_BASE_UNITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -14,12 +15,15 @@
  *   span   "10s" "250ms" "5m" "2h" "1.5s" "1m30s"   a bare number: seconds
  *   time   "2026-11-20T10:00:00Z" (fraction allowed), VEX
  *          "2026y324d10h00m00s", "now", "+30s"  (from `now_ns`)
+ *   time of data   a time, or one with '@' before it: "@2026-11-20T10:00:00Z",
+ *          when the clock of the data themselves says so; then *data
  */
 int units_share(const char *text, double *share);
 int units_bytes(const char *text, uint64_t *bytes);
 int units_rate(const char *text, uint64_t *bits_per_s);
 int units_span(const char *text, int64_t *ns);
 int units_time(const char *text, int64_t now_ns, int64_t *ns);
+int units_time_data(const char *text, int64_t now_ns, int64_t *ns, bool *data);
 
 /*
  * The same for people to read, into a buffer of UNITS_TEXT bytes, which is

@@ -54,6 +54,44 @@ wake(void *arg)
 	eventfd_write(d->wake, 1);
 }
 
+/* ---- what wakes the loop --------------------------------------------- */
+
+static void
+signals_take(void *arg, short revents)
+{
+	struct daemon *d = arg;
+	struct signalfd_siginfo info;
+
+	(void)revents;
+	if (read(d->signals, &info, sizeof info) != sizeof info)
+		return;
+	log_line(LOG_INFO, NULL, "%s: stopping%s",
+		 strsignal((int)info.ssi_signo),
+		 d->sessions ? " what is being recorded" : "");
+	d->stopping = true;
+	for (struct session *s = d->sessions; s; s = s->next)
+		session_stop(s, "the daemon was stopped");
+}
+
+static void
+wake_take(void *arg, short revents)
+{
+	const struct daemon *d = arg;
+	eventfd_t n;
+
+	(void)revents;
+	eventfd_read(d->wake, &n);
+}
+
+static void
+server_take(void *arg, short revents)
+{
+	struct daemon *d = arg;
+
+	(void)revents;
+	server_step(d->server);
+}
+
 /* ---- starting -------------------------------------------------------- */
 
 static int
@@ -125,6 +163,24 @@ threads_start(struct daemon *d, struct fault *fault)
 	return 0;
 }
 
+/* The first ones; other parts add theirs. */
+static int
+fds_add(struct daemon *d, struct fault *fault)
+{
+	const struct daemon_fd own[] = {
+		{ d->wake, POLLIN, wake_take, d },
+		{ d->signals, POLLIN, signals_take, d },
+		{ server_fd(d->server), POLLIN, server_take, d },
+	};
+
+	for (unsigned i = 0; i < sizeof own / sizeof *own; i++) {
+		if (daemon_fds_add(&d->fds, &own[i]) < 0)
+			return fault_set(fault, -ENOMEM, "no-memory",
+					 "out of memory");
+	}
+	return 0;
+}
+
 int
 daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 {
@@ -150,7 +206,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 				   setup_node(&d->setup), fault);
 	if (!err)
 		err = threads_start(d, fault);
-	return err;
+	return err ? err : fds_add(d, fault);
 }
 
 bool
@@ -181,6 +237,7 @@ daemon_finish(struct daemon *d)
 	pool_free(d->pool);
 	setup_unload(&d->setup);
 	json_decref(d->ended);
+	daemon_fds_clear(&d->fds);
 	if (d->signals >= 0)
 		close(d->signals);
 	if (d->wake >= 0)
@@ -253,21 +310,6 @@ sessions_step(struct daemon *d, int64_t now)
 	}
 }
 
-static void
-signals_take(struct daemon *d)
-{
-	struct signalfd_siginfo info;
-
-	if (read(d->signals, &info, sizeof info) != sizeof info)
-		return;
-	log_line(LOG_INFO, NULL, "%s: stopping%s",
-		 strsignal((int)info.ssi_signo),
-		 d->sessions ? " what is being recorded" : "");
-	d->stopping = true;
-	for (struct session *s = d->sessions; s; s = s->next)
-		session_stop(s, "the daemon was stopped");
-}
-
 /* Until the next thing that has a time, at most a second. */
 static int
 wait_ms(const struct daemon *d)
@@ -285,25 +327,15 @@ wait_ms(const struct daemon *d)
 int
 daemon_run(struct daemon *d)
 {
-	struct pollfd fd[] = { { d->wake, POLLIN, 0 },
-			       { d->signals, POLLIN, 0 },
-			       { server_fd(d->server), POLLIN, 0 } };
-
 	log_line(LOG_INFO, NULL, "ready on %s: %u disks, %u streams",
 		 d->setup.control.socket, fleet_writers(&d->fleet),
 		 d->setup.streams);
 	while (!d->stopping || d->sessions || d->probes) {
-		eventfd_t n;
-		int64_t now;
+		int err = daemon_fds_wait(&d->fds, wait_ms(d));
+		int64_t now = clock_steady();
 
-		if (poll(fd, 3, wait_ms(d)) < 0 && errno != EINTR)
-			return -errno;
-		eventfd_read(d->wake, &n);
-		if (fd[1].revents)
-			signals_take(d);
-		if (fd[2].revents)
-			server_step(d->server);
-		now = clock_steady();
+		if (err)
+			return err;
 		sessions_step(d, now);
 		fleet_step(&d->fleet, now);
 		daemon_disks(d, now);

@@ -6,8 +6,9 @@
 
 #include "daemon/chores.h"
 #include "daemon/crew.h"
-#include "daemon/keeper.h"
+#include "daemon/fds.h"
 #include "daemon/fleet.h"
+#include "daemon/keeper.h"
 #include "daemon/probe.h"
 #include "daemon/setup.h"
 #include "daemon/server.h"
@@ -47,7 +48,8 @@ struct daemon {
 	struct session_host host;
 	struct server *server;
 
-	int wake, signals; /* eventfd, signalfd */
+	struct daemon_fds fds; /* what the loop waits for */
+	int wake, signals;     /* eventfd, signalfd */
 	bool stopping;
 	int64_t started;    /* steady */
 	int64_t started_ns; /* UTC */

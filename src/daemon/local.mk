@@ -2,6 +2,7 @@ sbin_PROGRAMS += spated
 spated_SOURCES = \
 	%D%/chores.c %D%/chores.h \
 	%D%/crew.c %D%/crew.h \
+	%D%/fds.c %D%/fds.h \
 	%D%/fleet.c %D%/fleet_order.c %D%/fleet_space.c %D%/fleet_watch.c %D%/fleet.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/forecast.h \

@@ -250,6 +250,18 @@ tests_unit_test_crew_SOURCES = %D%/test_crew.c %D%/suite.h
 tests_unit_test_crew_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_crew_LDADD = $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/test_clock
+TESTS += tests/unit/test_clock
+tests_unit_test_clock_SOURCES = %D%/test_clock.c %D%/suite.h
+tests_unit_test_clock_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_clock_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_fds
+TESTS += tests/unit/test_fds
+tests_unit_test_fds_SOURCES = %D%/test_fds.c %D%/suite.h
+tests_unit_test_fds_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fds_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_node
 TESTS += tests/unit/test_node
 tests_unit_test_node_SOURCES = %D%/test_node.c %D%/suite.h %D%/scratch.h

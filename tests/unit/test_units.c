@@ -200,6 +200,27 @@ START_TEST(time_refused)
 }
 END_TEST
 
+START_TEST(time_of_data)
+{
+	int64_t ns, plain;
+	bool data;
+
+	ck_assert_int_eq(units_time("2026-11-20T10:00:00Z", 0, &plain), 0);
+	ck_assert_int_eq(
+	    units_time_data("@2026-11-20T10:00:00Z", 0, &ns, &data), 0);
+	ck_assert(data && ns == plain);
+	ck_assert_int_eq(units_time_data("@2026y324d10h00m00s", 0, &ns, &data),
+			 0);
+	ck_assert(data && ns == plain);
+	ck_assert_int_eq(units_time_data("2026-11-20T10:00:00Z", 0, &ns, &data),
+			 0);
+	ck_assert(!data && ns == plain);
+	ck_assert_int_eq(units_time_data("@", 0, &ns, &data), -EINVAL);
+	ck_assert_int_eq(units_time_data("@@now", 0, &ns, &data), -EINVAL);
+	ck_assert_int_eq(units_time_data("", 0, &ns, &data), -EINVAL);
+}
+END_TEST
+
 START_TEST(show)
 {
 	char text[UNITS_TEXT];
@@ -241,4 +262,4 @@ START_TEST(show_time)
 END_TEST
 
 SUITE("units", sizes, sizes_refused, shares, rates, spans, spans_refused,
-      time_of_day, time_refused, show, show_time)
+      time_of_day, time_refused, time_of_data, show, show_time)
