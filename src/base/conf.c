@@ -185,6 +185,7 @@ conf_open_text(struct conf **conf, const char *text, const char *name,
 	c = calloc(1, sizeof *c);
 	if (!c)
 		goto no_memory;
+	c->refs = 1;
 	config_init(&c->config);
 	c->name = strdup(name);
 	c->where = malloc(strlen(name) + sizeof ":4294967295");
@@ -271,13 +272,20 @@ conf_open(struct conf **conf, const char *path, struct fault *fault)
 	return err;
 }
 
+struct conf *
+conf_hold(struct conf *conf)
+{
+	conf->refs++;
+	return conf;
+}
+
 void
 conf_close(struct conf *conf)
 {
 	struct conf_kept *kept;
 	struct conf_fallback *fallback;
 
-	if (!conf)
+	if (!conf || --conf->refs)
 		return;
 	while ((kept = conf->kept)) {
 		conf->kept = kept->next;

@@ -10,7 +10,8 @@
 /*
  * A conf is a configuration file, read once by libconfig and then turned
  * into structs by tables of options.  Everything that was filled from it
- * points into it, so it is closed last.
+ * points into it, so it is closed last: each who keeps some of that holds it.
+ * One thread opens, holds and closes them all.
  */
 struct conf;
 
@@ -21,7 +22,9 @@ struct conf;
 int conf_open(struct conf **conf, const char *path, struct fault *fault);
 int conf_open_text(struct conf **conf, const char *text, const char *name,
 		   struct fault *fault);
-void conf_close(struct conf *conf);
+/* One more who has to close it; returns it. */
+struct conf *conf_hold(struct conf *conf);
+void conf_close(struct conf *conf); /* NULL: nothing; the last one's frees it */
 
 config_setting_t *conf_root(struct conf *conf);
 

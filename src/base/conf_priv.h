@@ -12,6 +12,7 @@
  */
 struct conf {
 	config_t config;
+	unsigned refs;
 	char *name;		/* of the file, as faults show it */
 	char *where;		/* what conf_where() returned last */
 	struct conf_kept *kept; /* lists that were filled from it */

@@ -78,7 +78,7 @@ order_stream_unknown(struct daemon *d, const char *name, struct fault *fault)
 
 	for (unsigned i = 0; i < d->setup.streams && at < sizeof names; i++)
 		at += (size_t)snprintf(names + at, sizeof names - at, "%s%s",
-				       i ? ", " : "", d->setup.stream[i].name);
+				       i ? ", " : "", d->setup.stream[i]->name);
 	fault_set(fault, -ENOENT, "not-found", "there is no stream '%s'", name);
 	fault_hint(fault, "the configuration has %s", names);
 	return -ENOENT;

@@ -168,6 +168,7 @@ look_free(struct probe_look *l)
 	if (l->stop >= 0)
 		close(l->stop);
 	sample_free(l->sample);
+	stream_drop(l->stream);
 	free(l->poll);
 	free(l->memory);
 	free(l);
@@ -209,7 +210,7 @@ probe_begin(struct probe **probe, struct stream *stream, int64_t span,
 		free(l);
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	}
-	l->stream = p->stream = stream;
+	l->stream = p->stream = stream_hold(stream);
 	l->shape = stream->shape;
 	l->shape.around = clock_now() / 1000000000;
 	l->log = log_host(stream->name);

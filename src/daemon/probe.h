@@ -18,7 +18,7 @@
  * The event loop's thread, but for `wake`.
  */
 struct probe {
-	struct stream *stream;
+	struct stream *stream;	     /* its look holds it */
 	struct server_ticket ticket; /* who waits for it */
 	struct probe_look *look;
 	struct probe *next; /* daemon::probes */

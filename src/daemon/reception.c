@@ -125,6 +125,7 @@ reception_close(struct reception *in)
 	free(in->list);
 	free(in->own);
 	free(in->share);
+	stream_drop(in->stream);
 	free(in);
 }
 
@@ -139,7 +140,7 @@ reception_open(struct reception **reception, struct stream *stream,
 
 	if (!in)
 		return no_memory(fault);
-	in->stream = stream;
+	in->stream = stream_hold(stream);
 	snprintf(in->name, sizeof in->name, "%s", name);
 	in->log = log_host(in->name);
 	blocks.who = in->name;

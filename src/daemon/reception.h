@@ -40,7 +40,7 @@ struct reception_out {
 };
 
 struct reception {
-	struct stream *stream;
+	struct stream *stream; /* held */
 	char name[160];
 	struct host log;
 	struct stock *stock;

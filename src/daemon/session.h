@@ -63,7 +63,7 @@ enum { SESSION_NAME = 160 };
 
 struct session {
 	const struct session_host *host;
-	struct stream *stream;
+	struct stream *stream; /* the reception's, which holds it */
 	struct reception *in;
 	unsigned part; /* of the stream, where it is split */
 	unsigned id;

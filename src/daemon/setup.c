@@ -262,18 +262,18 @@ streams_read(struct setup *c, struct fault *fault)
 				  "prefix = 8; payload = 8032; }; };");
 		return -EINVAL;
 	}
-	c->stream = calloc(n, sizeof *c->stream);
+	c->stream = calloc(n, sizeof(struct stream *));
 	if (!c->stream)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	for (unsigned i = 0; i < n && !err; i++) {
-		c->streams++;
-		err = stream_read(&c->stream[i], c->conf,
+		err = stream_make(&c->stream[i], c->conf,
 				  config_setting_get_elem(group, i), c->disks.n,
 				  fault);
+		c->streams += !err;
 		if (!err)
-			err = memory_check(c, &c->stream[i], fault);
+			err = memory_check(c, c->stream[i], fault);
 		if (!err)
-			err = receivers_check(c, &c->stream[i], fault);
+			err = receivers_check(c, c->stream[i], fault);
 	}
 	return err;
 }
@@ -309,7 +309,7 @@ void
 setup_unload(struct setup *c)
 {
 	for (unsigned i = 0; i < c->streams; i++)
-		stream_clear(&c->stream[i]);
+		stream_drop(c->stream[i]);
 	free(c->stream);
 	for (unsigned i = 0; i < c->ways; i++)
 		free(c->way_options[i]);
@@ -322,8 +322,8 @@ struct stream *
 setup_stream(struct setup *c, const char *name)
 {
 	for (unsigned i = 0; i < c->streams; i++) {
-		if (!strcmp(c->stream[i].name, name))
-			return &c->stream[i];
+		if (!strcmp(c->stream[i]->name, name))
+			return c->stream[i];
 	}
 	return NULL;
 }

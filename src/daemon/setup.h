@@ -38,7 +38,7 @@ struct setup {
 	struct writer_way way[WRITER_WAYS];
 	void *way_options[WRITER_WAYS];
 	unsigned ways;
-	struct stream *stream;
+	struct stream **stream; /* held */
 	unsigned streams;
 };
 
@@ -48,6 +48,7 @@ extern const struct option setup_options[], setup_control_options[];
 int setup_load(struct setup *c, const char *path, struct fault *fault);
 void setup_unload(struct setup *c);
 
+/* NULL: there is none.  Not held for the caller. */
 struct stream *setup_stream(struct setup *c, const char *name);
 
 /* The NUMA node that memory is to be on; NODE_ANY, with a line in the log

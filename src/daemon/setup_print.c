@@ -22,7 +22,7 @@ node_of(const struct setup *c, char why[NODE_WHY])
 	if (!listen)
 		return NODE_ANY;
 	for (unsigned i = 0; i < c->streams; i++)
-		listen[i] = c->stream[i].listen;
+		listen[i] = c->stream[i]->listen;
 	node = node_find(c->o.memory_node, listen, c->streams, why);
 	free(listen);
 	return node;
@@ -108,5 +108,5 @@ setup_print(const struct setup *c)
 		printf("  %s\n", line);
 	}
 	for (unsigned i = 0; i < c->streams; i++)
-		stream_print(&c->stream[i]);
+		stream_print(c->stream[i]);
 }

@@ -205,7 +205,7 @@ payload_check(struct stream *s, struct conf *conf, config_setting_t *group,
 	return -EINVAL;
 }
 
-int
+static int
 stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 	    unsigned disks, struct fault *fault)
 {
@@ -231,13 +231,43 @@ stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
 	return err ? err : stream_plan(s, where, disks, fault);
 }
 
-void
-stream_clear(struct stream *s)
+int
+stream_make(struct stream **stream, struct conf *conf, config_setting_t *group,
+	    unsigned disks, struct fault *fault)
 {
+	struct stream *s = calloc(1, sizeof *s);
+	int err;
+
+	if (!s)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	s->refs = 1;
+	s->conf = conf_hold(conf);
+	err = stream_read(s, conf, group, disks, fault);
+	if (err)
+		stream_drop(s);
+	else
+		*stream = s;
+	return err;
+}
+
+struct stream *
+stream_hold(struct stream *s)
+{
+	s->refs++;
+	return s;
+}
+
+void
+stream_drop(struct stream *s)
+{
+	if (--s->refs)
+		return;
 	free(s->receive_options);
 	free(s->format_options);
 	free(s->threads);
 	free(s->key);
+	conf_close(s->conf);
+	free(s);
 }
 
 struct stock_args

@@ -13,8 +13,13 @@
 /*
  * A stream is what the configuration says of something that arrives: from
  * where, in which format, and how it is cut into blocks.  It is checked and
- * complete after stream_read, and does not change, except that frames per
+ * complete after stream_make, and does not change, except that frames per
  * second and threads that a recording learned are kept for the next one.
+ *
+ * A reload of the configuration may put another in its place, under the same
+ * name, or none.  So whoever keeps a pointer to one over a turn of the event
+ * loop holds it; who keeps its name asks setup_stream for it each time.  The
+ * event loop's thread makes, holds and drops them.
  */
 struct stream_options {
 	const char *receive, *format;
@@ -44,6 +49,8 @@ enum {
 struct reception;
 
 struct stream {
+	unsigned refs;
+	struct conf *conf; /* held: what is below points into it */
 	const char *name;
 	struct stream_options o;
 	const struct receive_ops *receive;
@@ -68,12 +75,14 @@ struct stream {
 /* The keys of a stream that are not a plugin's; for `spated --help`. */
 extern const struct option stream_options[];
 
-/* 0, or -errno with a fault that has file:line and the stream's name. */
-int stream_read(struct stream *s, struct conf *conf, config_setting_t *group,
-		unsigned disks, struct fault *fault);
-void stream_clear(struct stream *s);
+/* 0 and one that the caller holds, or -errno with a fault that has file:line
+ * and the stream's name. */
+int stream_make(struct stream **stream, struct conf *conf,
+		config_setting_t *group, unsigned disks, struct fault *fault);
+struct stream *stream_hold(struct stream *s);
+void stream_drop(struct stream *s); /* the last one's frees it */
 
-/* The second half of stream_read: what follows from the keys. */
+/* The second half of stream_make: what follows from the keys. */
 int stream_plan(struct stream *s, const char *where, unsigned disks,
 		struct fault *fault);
 

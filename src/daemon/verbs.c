@@ -235,7 +235,7 @@ do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	(void)request;
 	(void)fault;
 	for (unsigned i = 0; i < d->setup.streams; i++)
-		json_array_append_new(list, report_stream(&d->setup.stream[i]));
+		json_array_append_new(list, report_stream(d->setup.stream[i]));
 	server_answer(d->server, ticket, json_pack("{s:o}", "streams", list));
 	return 0;
 }
