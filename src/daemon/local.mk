@@ -15,6 +15,8 @@ spated_SOURCES = \
 	%D%/probe.c %D%/probe.h \
 	%D%/reception.c %D%/reception_feed.c %D%/reception_look.c %D%/reception.h \
 	%D%/report.c %D%/report_disk.c %D%/report_from.c %D%/report.h \
+	%D%/scan.c %D%/scan.h \
+	%D%/schedule.h \
 	%D%/scout.c %D%/scout.h \
 	%D%/server.c %D%/server.h \
 	%D%/session.c %D%/session_open.c %D%/session.h \
