@@ -260,6 +260,16 @@ daemon_forget(struct daemon *d, const char *name)
 
 /* ---- running --------------------------------------------------------- */
 
+void
+daemon_began(struct daemon *d, struct session *s)
+{
+	struct entry e;
+
+	report_entry(s, &e);
+	catalogue_live(keeper_catalogue(d->keeper), &e);
+	log_line(LOG_INFO, s->name, "recording stream %s", s->stream->name);
+}
+
 /* As it is counted here, until its disks were read. */
 static void
 catalogue_ended(struct daemon *d, struct session *s)
@@ -286,7 +296,8 @@ session_end(struct daemon *d, struct session *s)
 	if (json_array_size(d->ended) > DAEMON_ENDED)
 		json_array_remove(d->ended, 0);
 	memcpy(group, s->group, sizeof group);
-	catalogue_ended(d, s);
+	if (!s->cancelled)
+		catalogue_ended(d, s);
 	session_free(s);
 	daemon_tell(d, group);
 }
@@ -301,6 +312,9 @@ sessions_step(struct daemon *d, int64_t now)
 
 		next = s->next;
 		session_step(s, now);
+		if (before == SESSION_ARMED && s->state != before &&
+		    !s->cancelled)
+			daemon_began(d, s);
 		if (s->state != before && s->state == SESSION_RECORDING)
 			keeper_poke(d->keeper);
 		if (s->state == SESSION_ENDED)
@@ -317,6 +331,8 @@ wait_ms(const struct daemon *d)
 	int64_t next = clock_steady() + SECOND, now = clock_steady();
 
 	for (const struct session *s = d->sessions; s; s = s->next) {
+		if (s->state == SESSION_ARMED && s->when.start < next)
+			next = s->when.start;
 		if (s->stop_at && s->state <= SESSION_RECORDING &&
 		    s->stop_at < next)
 			next = s->stop_at;

@@ -88,6 +88,9 @@ void daemon_chores(struct daemon *d);
 /* verbs.c: tells those who waited for this group, where it is time. */
 void daemon_tell(struct daemon *d, const char *group);
 
+/* It is being recorded from here on, and listed. */
+void daemon_began(struct daemon *d, struct session *s);
+
 /* Forgets those of this name that have ended. */
 void daemon_forget(struct daemon *d, const char *name);
 

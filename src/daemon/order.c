@@ -66,7 +66,7 @@ order_time(const json_t *request, struct order *o, struct fault *fault)
 		return usage(fault, "that would be over before it begins");
 	if (ns > INT64_MAX / 2)
 		return usage(fault, "nobody can wait that long");
-	o->stop_at = span || until ? clock_steady() + ns : 0;
+	o->when.stop = span || until ? clock_steady() + ns : 0;
 	return 0;
 }
 
@@ -104,19 +104,30 @@ order_streams(struct daemon *d, const json_t *request, struct order *o,
 			if (o->stream[k] == s)
 				return usage(fault, "the same stream twice");
 		}
-		if (s->reception) {
-			fault_set(fault, -EBUSY, "busy",
-				  "stream %s is being recorded already", name);
-			fault_why(fault, "as %s", s->reception->name);
-			fault_hint(fault, "'spate stop %s' ends that",
-				   s->reception->name);
-			return -EBUSY;
-		}
 		o->stream[o->streams++] = s;
 	}
 	return o->streams ? 0
 			  : usage(fault, "which stream? `streams` is "
 					 "missing");
+}
+
+/* One that is only armed leaves its stream to others until it begins. */
+static int
+stream_free(struct daemon *d, const struct order *o,
+	    const struct stream *stream, struct fault *fault)
+{
+	if (o->flags & ORDER_SHARE)
+		return 0;
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		if (s->stream != stream || s->state == SESSION_ARMED)
+			continue;
+		fault_set(fault, -EBUSY, "busy",
+			  "stream %s is being recorded already", stream->name);
+		fault_why(fault, "as %s", s->in->name);
+		fault_hint(fault, "'spate stop %s' ends that", s->in->name);
+		return -EBUSY;
+	}
+	return 0;
 }
 
 static void
@@ -203,27 +214,66 @@ parts_free(struct daemon *d, const char *base, const struct stream *stream,
 	return err;
 }
 
+/* Of each stream. */
 static int
-order_name(struct daemon *d, struct order *o, struct fault *fault)
+names_free(struct daemon *d, const struct order *o, struct fault *fault)
 {
-	const char *wrong =
-	    o->name ? layout_name_fault(o->name) : "`name` is missing";
 	char name[SESSION_NAME];
 	int err = 0;
 
+	for (unsigned i = 0; i < o->streams && !err; i++) {
+		base_name(o, i, name);
+		err = parts_free(d, name, o->stream[i], fault);
+	}
+	return err;
+}
+
+/* The first letter with which it is free, in the place of the last character
+ * where there is no room for one more. */
+static int
+name_letter(struct daemon *d, struct order *o, struct fault *fault)
+{
+	static const char letter[] = "abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t at = strlen(o->name);
+	char last;
+
+	if (at == LAYOUT_NAME)
+		at--;
+	last = o->name[at];
+	for (const char *c = letter; *c; c++) {
+		struct fault one = { 0 };
+
+		o->name[at] = *c;
+		o->name[at + 1] = '\0';
+		if (names_free(d, o, &one) != -EEXIST)
+			return 0;
+	}
+	o->name[at] = last;
+	fault_hint(fault,
+		   "all of %s, %sa ... %sZ are taken: choose another "
+		   "name",
+		   o->name, o->name, o->name);
+	return -EEXIST;
+}
+
+static int
+order_name(struct daemon *d, struct order *o, struct fault *fault)
+{
+	const char *wrong = layout_name_fault(o->name);
+	int err;
+
 	if (wrong) {
 		fault_set(fault, -EINVAL, "bad-name",
-			  "cannot record under the name '%.80s'",
-			  o->name ? o->name : "");
+			  "cannot record under the name '%.80s'", o->name);
 		fault_why(fault, "%s", wrong);
 		fault_hint(fault, "a name is up to 64 of A-Z a-z 0-9 _ + -, "
 				  "as in r4123_wz_123-0456");
 		return -EINVAL;
 	}
-	for (unsigned i = 0; i < o->streams && !err; i++) {
-		base_name(o, i, name);
-		err = parts_free(d, name, o->stream[i], fault);
-	}
+	err = names_free(d, o, fault);
+	if (err == -EEXIST && o->flags & ORDER_RENAME)
+		err = name_letter(d, o, fault);
 	return err;
 }
 
@@ -248,14 +298,17 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 {
 	struct session *first, **end = &first;
 	char name[SESSION_NAME];
+	struct session_args args = { .name = name,
+				     .when = o->when,
+				     .scan = o->scan };
 	int err;
 
 	base_name(o, i, name);
-	err = session_open(&first, &d->host, o->stream[i], name, fault);
+	args.stream = o->stream[i];
+	err = session_open(&first, &d->host, &args, fault);
 	if (err)
 		return err;
 	for (; *end; end = &(*end)->next) {
-		(*end)->stop_at = o->stop_at;
 		snprintf((*end)->group, sizeof(*end)->group, "%.79s", o->name);
 	}
 	*end = *list;
@@ -266,15 +319,14 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 static void
 ids_give(struct daemon *d, struct session *list)
 {
-	struct entry e;
-
 	for (; list; list = list->next) {
 		list->id = ++d->last_id;
 		daemon_forget(d, list->name);
-		report_entry(list, &e);
-		catalogue_live(keeper_catalogue(d->keeper), &e);
-		log_line(LOG_INFO, list->name, "recording stream %s",
-			 list->stream->name);
+		if (list->state == SESSION_ARMED)
+			log_line(LOG_INFO, list->name, "armed, of stream %s",
+				 list->stream->name);
+		else
+			daemon_began(d, list);
 	}
 }
 
@@ -306,17 +358,34 @@ order_begin(struct daemon *d, const struct order *o, struct fault *fault)
 }
 
 int
+order_check(struct order *o, struct daemon *d, struct fault *fault)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < o->streams && !err; i++)
+		err = stream_free(d, o, o->stream[i], fault);
+	if (!err)
+		err = order_name(d, o, fault);
+	return err ? err : disks_there(d, fault);
+}
+
+int
 order_read(struct order *o, struct daemon *d, const json_t *request,
 	   struct fault *fault)
 {
+	const char *name;
 	int err;
 
-	*o = (struct order){ .name = json_string_value(
-				 json_object_get(request, "name")) };
-	err = order_streams(d, request, o, fault);
+	*o = (struct order){ 0 };
+	err = text_of(request, "name", &name, fault);
+	if (!err && !name)
+		err = usage(fault, "`name` is missing");
 	if (!err)
-		err = order_name(d, o, fault);
+		err = order_streams(d, request, o, fault);
 	if (!err)
 		err = order_time(request, o, fault);
-	return err ? err : disks_there(d, fault);
+	if (err)
+		return err;
+	snprintf(o->name, sizeof o->name, "%s", name);
+	return order_check(o, d, fault);
 }

@@ -5,21 +5,39 @@
 #include "daemon/daemon.h"
 
 /*
- * An order is what `record` was asked to do, checked: the name is free, the
- * streams are known and idle, the end is ahead, and there are disks.
+ * An order is what is to be recorded, by `record` or by the schedule,
+ * checked: the name is free, the streams are known and idle, the end is
+ * ahead, and there are disks.
  */
 enum { ORDER_STREAMS = 256 };
 
-struct order {
-	const char *name; /* the request's */
-	struct stream *stream[ORDER_STREAMS];
-	unsigned streams;
-	int64_t stop_at; /* steady; 0: not by itself */
+enum order_flag {
+	/* A stream that is being recorded is shared; else it is refused,
+	 * unless what has it is only armed. */
+	ORDER_SHARE = 1,
+	/* A name that is taken gets a letter: a ... z, A ... Z. */
+	ORDER_RENAME = 2,
+	/* A recording of that name that was interrupted goes on. */
+	ORDER_RESUME = 4,
 };
 
-/* 0 or -errno with a fault.  `request` must outlive the order. */
+struct order {
+	char name[128]; /* of the recording; with ORDER_RENAME order_check
+			   may change it */
+	struct stream *stream[ORDER_STREAMS];
+	unsigned streams;
+	struct session_when when;
+	int priority;	/* 0, or higher; the schedule's */
+	unsigned flags; /* ORDER_ bits */
+	unsigned scan;	/* of the schedule; 0: typed */
+};
+
+/* What `record` asks for; checks it, too.  0 or -errno with a fault. */
 int order_read(struct order *o, struct daemon *d, const json_t *request,
 	       struct fault *fault);
+
+/* Checks one that was filled in.  0 or -errno with a fault. */
+int order_check(struct order *o, struct daemon *d, struct fault *fault);
 
 /* Begins a session for each stream: all of them or none.  0 or -errno. */
 int order_begin(struct daemon *d, const struct order *o, struct fault *fault);

@@ -176,6 +176,9 @@ reception_begin(struct reception *in, struct crew *crew)
 	/* Threads that share the packets of one sequence have to be several. */
 	const void *group = in->stream->plan.threads > 1 ? in : NULL;
 
+	if (in->begun)
+		return;
+	in->begun = true;
 	atomic_store(&in->left, in->shares);
 	for (unsigned k = 0; k < in->shares; k++) {
 		struct reception_share *share = &in->share[k];

@@ -49,7 +49,8 @@ struct reception {
 	struct format_shape *own;   /* of each part; NULL: not split */
 	struct format_shape **list; /* the same, for the intake */
 	unsigned users;		    /* sessions that it feeds */
-	const char *stopped;	    /* why; NULL: it runs */
+	bool begun;
+	const char *stopped; /* why; NULL: it runs */
 
 	atomic_uint left; /* shares that are not flushed; the last one's
 			     (release) pairs with reception_flushed */

@@ -194,8 +194,12 @@ report_tail(struct session *s)
 static const char *
 state_name(const struct session *s)
 {
+	if (s->cancelled)
+		return "cancelled";
 	if (s->state == SESSION_ENDED)
 		return s->failed ? "failed" : "complete";
+	if (s->state == SESSION_ARMED)
+		return "armed";
 	return s->state <= SESSION_RECORDING ? "recording" : "stopping";
 }
 
@@ -204,9 +208,11 @@ live_set(json_t *to, struct session *s)
 {
 	int64_t now = clock_steady();
 	double left = (double)(s->stop_at - now) / 1e9;
+	double since = (double)(now - s->started) / 1e9;
 
-	json_object_set_new(to, "elapsed_s",
-			    json_real((double)(now - s->started) / 1e9));
+	json_object_set_new(to, "elapsed_s", json_real(since > 0 ? since : 0));
+	if (s->scan)
+		json_object_set_new(to, "scan", json_integer(s->scan));
 	json_object_set_new(to, "left_s",
 			    s->stop_at ? json_real(left > 0 ? left : 0)
 				       : json_null());

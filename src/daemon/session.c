@@ -13,17 +13,47 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "daemon/report.h"
+
+/* Its folders were not made yet. */
+static void
+session_cancel(struct session *s, const char *reason)
+{
+	s->reason = reason;
+	s->state = SESSION_ENDED;
+	s->cancelled = true;
+	s->end_ns = clock_now();
+	log_line(LOG_INFO, s->name, "cancelled (%s) before it began", reason);
+}
 
 void
 session_stop(struct session *s, const char *reason)
 {
 	if (s->state > SESSION_RECORDING)
 		return;
+	if (s->state == SESSION_ARMED) {
+		session_cancel(s, reason);
+		return;
+	}
 	s->reason = reason;
 	s->state = SESSION_STOPPING;
 	s->end_ns = clock_now();
 	reception_stop(s->in, reason);
+}
+
+void
+session_stop_at(struct session *s, int64_t at)
+{
+	if (s->state <= SESSION_RECORDING)
+		s->stop_at = s->when.stop = at;
+}
+
+void
+session_start_at(struct session *s, int64_t at)
+{
+	if (s->state == SESSION_ARMED)
+		s->when.start = at;
 }
 
 /* Have all writers done their errand?  Acquire: see output.h. */
@@ -140,6 +170,8 @@ void
 session_step(struct session *s, int64_t now)
 {
 	rate_sample(s, now);
+	if (s->state == SESSION_ARMED && now >= s->when.start)
+		session_start(s);
 	if (s->state == SESSION_BEGINNING)
 		begin_look(s);
 	if (s->state == SESSION_RECORDING && errands_done(s))

@@ -19,10 +19,13 @@
  * that is split.  It owns everything that this takes, but for the reception
  * that feeds it, which the parts share, and sees it through.
  *
- *   BEGINNING --> RECORDING --> STOPPING --> WRITING --> CLOSING --> ENDED
- *       |              |           ^
- *       +--------------+- no disk -+
+ *   ARMED --> BEGINNING --> RECORDING --> STOPPING --> WRITING --> CLOSING
+ *     |           |             |           ^                        |
+ *     |           +-------------+- no disk -+                      ENDED
+ *     +- cancelled --------------------------------------------------^
  *
+ *   ARMED      its sockets are open and its memory is borrowed; its start is
+ *              ahead, and nothing of it is on any disk
  *   BEGINNING  writers make their folders; the stream is received already
  *   RECORDING  at least one disk has a folder
  *   STOPPING   the receivers take what has arrived, and close its blocks
@@ -34,6 +37,7 @@
  * it is in reception and output, and says so there.
  */
 enum session_state {
+	SESSION_ARMED,
 	SESSION_BEGINNING,
 	SESSION_RECORDING,
 	SESSION_STOPPING,
@@ -53,6 +57,15 @@ struct session_host {
 	void *arg;
 };
 
+/* When it begins and ends: by the steady clock, or with `data` by that of the
+ * data, UTC. */
+struct session_when {
+	int64_t start;	 /* ns; 0: at once */
+	int64_t stop;	 /* ns; 0: by order */
+	int64_t backlog; /* ns that are kept from before the start */
+	bool data;
+};
+
 /* What is seen of a substream, once a second. */
 struct session_sub {
 	uint64_t datagrams;
@@ -67,18 +80,22 @@ struct session {
 	struct reception *in;
 	unsigned part; /* of the stream, where it is split */
 	unsigned id;
+	unsigned scan;		 /* of the schedule; 0: typed */
 	char name[SESSION_NAME]; /* of the recording: its folder */
 	char group[80];		 /* as `record` was told */
 	enum session_state state;
 	const char *reason; /* why it stopped; static text */
 	bool failed;
+	bool cancelled; /* before it began: it left nothing */
 
 	struct format_shape *shape; /* in the reception */
 	json_t *head;
 	struct output *output; /* held; writers may hold it longer */
 
+	struct session_when when; /* as it was ordered */
 	int64_t start_ns, end_ns; /* UTC; end 0: runs */
-	int64_t started, stop_at; /* steady; stop_at 0: not by itself */
+	int64_t started, stop_at; /* steady; stop_at 0: not by itself, or when
+				     the data says so */
 
 	/* The last second, for rates. */
 	int64_t sampled;
@@ -99,20 +116,36 @@ const char *session_name(char name[SESSION_NAME], const char *base,
  * Borrows memory and opens the stream's sockets.  0 and a list of its parts,
  * mostly one; or -errno with a fault, and nothing left behind.
  */
+struct session_args {
+	struct stream *stream;
+	const char *name;
+	struct session_when when;
+	unsigned scan;
+};
 int session_open(struct session **list, const struct session_host *host,
-		 struct stream *stream, const char *name, struct fault *fault);
+		 const struct session_args *args, struct fault *fault);
 
 /* A list that was opened and is not to begin; NULL: nothing. */
 void session_drop(struct session *list);
 
-/* Packets are taken in, and folders made, from here on: of all the parts,
- * which are together in the list.  It cannot fail but for a few bytes of
- * memory, which ends the daemon. */
+/* Packets are taken in from here on, and folders made when it is time: of all
+ * the parts, which are together in the list.  It cannot fail but for a few
+ * bytes of memory, which ends the daemon. */
 void session_begin(struct session *list);
 
 /* Orders it to stop, and the other parts with it; `reason` is static text.
- * Again: nothing. */
+ * One that is armed is cancelled, and leaves nothing.  Again: nothing. */
 void session_stop(struct session *s, const char *reason);
+
+/* Ends it, and the other parts, then (steady; 0: by order) instead of when it
+ * was to end; one that has ended: nothing. */
+void session_stop_at(struct session *s, int64_t at);
+
+/* session_open.c: makes the folders; of session_step. */
+void session_start(struct session *s);
+
+/* The same with the start of one that is armed. */
+void session_start_at(struct session *s, int64_t at);
 
 /* Moves it on as far as it goes; call when woken, and every second. */
 void session_step(struct session *s, int64_t now);

@@ -125,8 +125,9 @@ session_name(char name[SESSION_NAME], const char *base,
 /* Takes part of the reception, which is the last one's to close. */
 static struct session *
 session_new(const struct session_host *host, struct reception *in,
-	    unsigned part)
+	    const struct session_args *args, unsigned part)
 {
+	int64_t now = clock_steady();
 	struct session *s = calloc(1, sizeof *s);
 
 	if (!s)
@@ -134,25 +135,36 @@ session_new(const struct session_host *host, struct reception *in,
 	s->host = host;
 	s->stream = in->stream;
 	s->in = in;
+	in->users++;
+	kernel_look(&s->kernel);
 	s->part = part;
 	s->shape = reception_shape(in, part);
 	session_name(s->name, in->name, in->stream, part);
+	s->scan = args->scan;
+	s->when = args->when;
 	s->start_ns = clock_now();
-	s->started = s->sampled = clock_steady();
-	kernel_look(&s->kernel);
-	in->users++;
+	s->started = s->sampled = now;
+	s->state = SESSION_BEGINNING;
+	if (s->when.data)
+		return s;
+	s->stop_at = s->when.stop;
+	if (s->when.start <= now)
+		return s;
+	s->state = SESSION_ARMED;
+	s->start_ns += s->when.start - now;
+	s->started = s->when.start;
 	return s;
 }
 
 static int
 sessions_make(struct session **list, const struct session_host *host,
-	      struct reception *in)
+	      struct reception *in, const struct session_args *args)
 {
 	struct reception_out out[STREAM_KEYS];
 	int err = 0;
 
 	for (unsigned i = in->stream->keys; i-- && !err;) {
-		struct session *s = session_new(host, in, i);
+		struct session *s = session_new(host, in, args, i);
 
 		if (!s)
 			return -ENOMEM;
@@ -177,18 +189,19 @@ disks_count(struct stream *stream, const struct session_host *host)
 
 int
 session_open(struct session **list, const struct session_host *host,
-	     struct stream *stream, const char *name, struct fault *fault)
+	     const struct session_args *args, struct fault *fault)
 {
+	struct stream *stream = args->stream;
 	struct reception *in;
 	int err;
 
 	*list = NULL;
 	disks_count(stream, host);
-	err =
-	    reception_open(&in, stream, name, host->pool, host->crew->n, fault);
+	err = reception_open(&in, stream, args->name, host->pool, host->crew->n,
+			     fault);
 	if (err)
 		return err;
-	err = sessions_make(list, host, in);
+	err = sessions_make(list, host, in, args);
 	if (!err)
 		return 0;
 	no_memory(fault);
@@ -215,13 +228,22 @@ folders_begin(struct session *s)
 }
 
 void
+session_start(struct session *s)
+{
+	s->state = SESSION_BEGINNING;
+	folders_begin(s);
+	reception_begin(s->in, s->host->crew);
+}
+
+void
 session_begin(struct session *list)
 {
 	struct reception *in = list->in;
 
-	for (struct session *s = list; s && s->in == in; s = s->next)
-		folders_begin(s);
-	reception_begin(in, list->host->crew);
+	for (struct session *s = list; s && s->in == in; s = s->next) {
+		if (s->state == SESSION_BEGINNING)
+			session_start(s);
+	}
 }
 
 void

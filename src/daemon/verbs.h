@@ -64,8 +64,10 @@
  *           minute), full_s or null}; of all of them, file systems counted
  *           once
  * INFO     as `spate info --json` prints (store/recording.h), and of one that
- *          runs also {id, state:"recording|stopping", elapsed_s, left_s or
- *          null, rate (bits/s, last second), blocks:{total, free}, stop_at}
+ *          runs also {id, state:"armed|recording|stopping", elapsed_s, left_s or
+ *          null, rate (bits/s, last second), blocks:{total, free}, stop_at,
+ *          [scan: ID of the schedule's]}; one that was stopped while it was
+ *          armed is "cancelled", and left nothing
  *
  * ROW      a recording, as entry_row() makes it (store/entry.h)
  *
