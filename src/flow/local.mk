@@ -2,6 +2,7 @@ noinst_LIBRARIES += libflow.a
 libflow_a_SOURCES = \
 	%D%/aim.c %D%/aim.h \
 	%D%/arrival.c %D%/arrival.h \
+	%D%/backlog.c %D%/backlog.h \
 	%D%/bay.c %D%/bay.h \
 	%D%/candidate.c %D%/candidate.h \
 	%D%/beat.h \

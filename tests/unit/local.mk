@@ -768,6 +768,12 @@ tests_unit_test_arrival_SOURCES = %D%/test_arrival.c %D%/suite.h
 tests_unit_test_arrival_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_arrival_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_backlog
+TESTS += tests/unit/test_backlog
+tests_unit_test_backlog_SOURCES = %D%/test_backlog.c %D%/suite.h
+tests_unit_test_backlog_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_backlog_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_gate
 TESTS += tests/unit/test_gate
 tests_unit_test_gate_SOURCES = %D%/test_gate.c %D%/suite.h
