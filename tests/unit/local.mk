@@ -800,4 +800,11 @@ tests_unit_test_receiver_many_SOURCES = %D%/test_receiver_many.c %D%/suite.h \
 tests_unit_test_receiver_many_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_receiver_many_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_forecast
+TESTS += tests/unit/test_forecast
+tests_unit_test_forecast_SOURCES = %D%/test_forecast.c %D%/suite.h %D%/dice.h \
+	src/daemon/forecast_why.c
+tests_unit_test_forecast_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_forecast_LDADD = $(UNIT_BASE)
+
 endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All times at which something begins or ends are edges; between two of them
+ * nothing changes, so that a number for each such stretch is all that has to
+ * be kept:
+ *
+ *   edge      0      1        2     3            4
+ *   memory    |  m0  |   m1   |  m2 |     m3     |
+ *
+ * A scan looks at the stretches that it covers, and adds itself to them when
+ * it is taken in.  A thousand scans have at most three thousand edges, and
+ * one covers few of them.
+ */
+#include "daemon/forecast.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/forecast_why.h"
+
+#define BITS_NS (UINT64_C(8000000000)) /* a byte is so much of bit/s * ns */
+
+__extension__ typedef unsigned __int128 wide;
+
+struct sweep {
+	const struct forecast_args *a;
+	struct forecast_scan *scan;
+	unsigned n;
+	unsigned *order; /* in which they are taken in */
+	int64_t *edge;	 /* sorted, each once */
+	unsigned edges;
+	uint64_t *memory, *rate; /* from edge i to the next */
+	uint64_t left;		 /* of the space */
+};
+
+/* Stretches: from `first` to before `end`. */
+struct range {
+	unsigned first, end;
+};
+
+/* ---- edges ----------------------------------------------------------- */
+
+static int
+by_time(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t
+begin_of(const struct sweep *w, const struct forecast_scan *s)
+{
+	return s->runs ? w->a->now : later(s->start, w->a->now);
+}
+
+static int64_t
+arm_of(const struct sweep *w, const struct forecast_scan *s)
+{
+	int64_t begin = begin_of(w, s);
+
+	return s->runs || s->arm > begin ? begin : later(s->arm, w->a->now);
+}
+
+static int64_t
+stop_of(const struct sweep *w, const struct forecast_scan *s)
+{
+	return later(s->stop, begin_of(w, s));
+}
+
+static void
+edges_make(struct sweep *w)
+{
+	unsigned n = 0, kept = 1;
+
+	w->edge[n++] = w->a->now;
+	w->edge[n++] = FORECAST_OPEN;
+	for (unsigned i = 0; i < w->n; i++) {
+		w->edge[n++] = arm_of(w, &w->scan[i]);
+		w->edge[n++] = begin_of(w, &w->scan[i]);
+		w->edge[n++] = stop_of(w, &w->scan[i]);
+	}
+	qsort(w->edge, n, sizeof *w->edge, by_time);
+	for (unsigned i = 1; i < n; i++) {
+		if (w->edge[i] != w->edge[kept - 1])
+			w->edge[kept++] = w->edge[i];
+	}
+	w->edges = kept;
+}
+
+static unsigned
+edge_at(const struct sweep *w, int64_t time)
+{
+	const int64_t *at =
+	    bsearch(&time, w->edge, w->edges, sizeof time, by_time);
+
+	return (unsigned)(at - w->edge);
+}
+
+static struct range
+range_of(const struct sweep *w, int64_t from, int64_t to)
+{
+	return (struct range){ edge_at(w, from), edge_at(w, to) };
+}
+
+/* ---- the order ------------------------------------------------------- */
+
+static int
+by_right(const void *a, const void *b, void *arg)
+{
+	const struct forecast_scan *scan = arg;
+	unsigned i = *(const unsigned *)a, k = *(const unsigned *)b;
+	const struct forecast_scan *x = &scan[i], *y = &scan[k];
+
+	if (x->runs != y->runs)
+		return x->runs ? -1 : 1;
+	if (x->priority != y->priority)
+		return x->priority > y->priority ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (i > k) - (i < k);
+}
+
+/* ---- who is in the way ----------------------------------------------- */
+
+static bool
+is_taken(const struct forecast_scan *s)
+{
+	return s->verdict != FORECAST_REFUSED;
+}
+
+static bool
+has_of(const struct sweep *w, const struct forecast_scan *s,
+       enum forecast_lack lack, int64_t time)
+{
+	if (lack == FORECAST_SPACE)
+		return s->volume > 0;
+	if (stop_of(w, s) <= time)
+		return false;
+	if (lack == FORECAST_MEMORY)
+		return s->memory && s->armed <= time;
+	return s->rate && begin_of(w, s) <= time;
+}
+
+/* Of those before `place` in the order. */
+static void
+rivals_find(struct sweep *w, unsigned place, enum forecast_lack lack,
+	    int64_t time)
+{
+	struct forecast_scan *s = &w->scan[w->order[place]];
+
+	s->rivals = 0;
+	for (unsigned i = 0; i < place; i++) {
+		const struct forecast_scan *r = &w->scan[w->order[i]];
+
+		if (!is_taken(r) || !has_of(w, r, lack, time))
+			continue;
+		if (s->rivals < FORECAST_RIVALS)
+			s->rival[s->rivals] = w->order[i];
+		s->rivals++;
+	}
+}
+
+/* ---- does it fit? ---------------------------------------------------- */
+
+/* The first stretch where so much more is too much; range.end if there is
+ * none. */
+static unsigned
+first_full(const uint64_t *used, struct range r, uint64_t more, uint64_t most)
+{
+	unsigned i = r.first;
+
+	while (i < r.end && more <= most && used[i] <= most - more)
+		i++;
+	return i;
+}
+
+static void
+refuse(struct sweep *w, unsigned place, enum forecast_lack lack,
+       const struct forecast_want *want)
+{
+	unsigned of = w->order[place];
+
+	w->scan[of].verdict = FORECAST_REFUSED;
+	w->scan[of].lack = lack;
+	rivals_find(w, place, lack, want->from);
+	forecast_why(w->scan, of, want);
+}
+
+/* Of memory or speed: true, or it is refused. */
+static bool
+fits_in(struct sweep *w, unsigned place, enum forecast_lack lack)
+{
+	bool memory = lack == FORECAST_MEMORY;
+	struct forecast_scan *s = &w->scan[w->order[place]];
+	const uint64_t *used = memory ? w->memory : w->rate;
+	uint64_t more = memory ? s->memory : s->rate;
+	uint64_t most = memory ? w->a->memory : w->a->speed;
+	struct range r = range_of(w, begin_of(w, s), stop_of(w, s));
+	unsigned at = first_full(used, r, more, most), end = at;
+	struct forecast_want want = { .has = most };
+
+	if (!more || at == r.end)
+		return true;
+	for (; end < r.end && (more > most || used[end] > most - more); end++) {
+		if (used[end] + more > want.all) {
+			want.all = used[end] + more;
+			want.from = w->edge[end];
+		}
+	}
+	want.to = w->edge[end];
+	refuse(w, place, lack, &want);
+	return false;
+}
+
+static bool
+fits_space(struct sweep *w, unsigned place)
+{
+	struct forecast_scan *s = &w->scan[w->order[place]];
+	struct forecast_want want = { .all = s->volume, .has = w->left };
+
+	if (s->volume <= w->left)
+		return true;
+	refuse(w, place, FORECAST_SPACE, &want);
+	return false;
+}
+
+/* As early as it was asked for, or when memory comes back before its start. */
+static void
+arm(struct sweep *w, unsigned place)
+{
+	struct forecast_scan *s = &w->scan[w->order[place]];
+	struct range r = range_of(w, arm_of(w, s), begin_of(w, s));
+	unsigned i = r.end;
+
+	while (i > r.first && w->memory[i - 1] + s->memory <= w->a->memory)
+		i--;
+	s->armed = w->edge[i];
+	if (i == r.first || s->runs)
+		return;
+	rivals_find(w, place, FORECAST_MEMORY, w->edge[i - 1]);
+	forecast_why_late(w->scan, w->order[place]);
+}
+
+/* ---- taking in ------------------------------------------------------- */
+
+static uint64_t
+volume_of(uint64_t rate, int64_t ns)
+{
+	wide bytes = (wide)rate * (uint64_t)ns / BITS_NS;
+
+	return bytes > INT64_MAX ? INT64_MAX : (uint64_t)bytes;
+}
+
+static void
+add(uint64_t *to, struct range r, uint64_t more)
+{
+	for (unsigned i = r.first; i < r.end; i++)
+		to[i] += more;
+}
+
+static void
+take(struct sweep *w, struct forecast_scan *s)
+{
+	add(w->memory, range_of(w, s->armed, stop_of(w, s)), s->memory);
+	add(w->rate, range_of(w, begin_of(w, s), stop_of(w, s)), s->rate);
+	if (w->left != FORECAST_ANY_SPACE)
+		w->left -= s->volume < w->left ? s->volume : w->left;
+}
+
+static void
+scan_clear(const struct sweep *w, struct forecast_scan *s)
+{
+	s->measured = s->rate && s->stop != FORECAST_OPEN;
+	s->volume = s->measured
+			? volume_of(s->rate, stop_of(w, s) - begin_of(w, s))
+			: 0;
+	s->verdict = s->measured ? FORECAST_OK : FORECAST_UNKNOWN;
+	s->lack = FORECAST_NONE;
+	s->armed = begin_of(w, s);
+	s->free_after = 0;
+	s->rivals = 0;
+	s->why[0] = 0;
+}
+
+static void
+decide(struct sweep *w, unsigned place)
+{
+	struct forecast_scan *s = &w->scan[w->order[place]];
+
+	scan_clear(w, s);
+	if (!s->runs && (!fits_in(w, place, FORECAST_MEMORY) ||
+			 (w->a->speed && !fits_in(w, place, FORECAST_SPEED)) ||
+			 !fits_space(w, place)))
+		return;
+	arm(w, place);
+	take(w, s);
+}
+
+/* ---- the whole ------------------------------------------------------- */
+
+/* What is written by each edge goes to `by`; in bytes. */
+static void
+written(const struct sweep *w, uint64_t *by)
+{
+	wide sum = 0;
+
+	for (unsigned i = 0; i < w->edges; i++) {
+		wide bytes = sum / BITS_NS;
+
+		by[i] = bytes > INT64_MAX ? INT64_MAX : (uint64_t)bytes;
+		if (i + 1 < w->edges)
+			sum += (wide)w->rate[i] *
+			       (uint64_t)(w->edge[i + 1] - w->edge[i]);
+	}
+}
+
+static void
+free_after(struct sweep *w, const uint64_t *by)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		struct forecast_scan *s = &w->scan[i];
+		uint64_t used = by[edge_at(w, stop_of(w, s))];
+
+		if (w->a->space == FORECAST_ANY_SPACE)
+			s->free_after = FORECAST_ANY_SPACE;
+		else
+			s->free_after =
+			    used < w->a->space ? w->a->space - used : 0;
+	}
+}
+
+static void
+peaks(const struct sweep *w, struct forecast_sum *sum)
+{
+	for (unsigned i = 0; i + 1 < w->edges; i++) {
+		if (w->memory[i] > sum->memory) {
+			sum->memory = w->memory[i];
+			sum->memory_at = w->edge[i];
+		}
+		if (w->rate[i] > sum->rate) {
+			sum->rate = w->rate[i];
+			sum->rate_at = w->edge[i];
+		}
+	}
+}
+
+/* With those, too, that were refused because of it. */
+static int64_t
+full_at(struct sweep *w, uint64_t *by)
+{
+	uint64_t room = w->a->space;
+	unsigned i;
+	wide ns;
+
+	for (i = 0; i < w->n; i++) {
+		const struct forecast_scan *s = &w->scan[i];
+
+		if (s->lack == FORECAST_SPACE)
+			add(w->rate, range_of(w, begin_of(w, s), stop_of(w, s)),
+			    s->rate);
+	}
+	written(w, by);
+	for (i = 1; i < w->edges && by[i] <= room; i++)
+		;
+	if (i == w->edges || room == FORECAST_ANY_SPACE)
+		return 0;
+	ns = (wide)(room - by[i - 1]) * BITS_NS / w->rate[i - 1];
+	return ns < (wide)(w->edge[i] - w->edge[i - 1])
+		   ? w->edge[i - 1] + (int64_t)ns
+		   : w->edge[i];
+}
+
+static void
+sum_make(struct sweep *w, uint64_t *by, struct forecast_sum *sum)
+{
+	*sum = (struct forecast_sum){ 0 };
+	peaks(w, sum);
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct forecast_scan *s = &w->scan[i];
+
+		sum->refused += !is_taken(s);
+		sum->unknown += s->verdict == FORECAST_UNKNOWN;
+		sum->volume += is_taken(s) ? s->volume : 0;
+	}
+	sum->full_at = full_at(w, by);
+}
+
+static void
+run(struct sweep *w, uint64_t *by, struct forecast_sum *sum)
+{
+	struct forecast_sum unwanted;
+
+	edges_make(w);
+	for (unsigned i = 0; i < w->n; i++)
+		w->order[i] = i;
+	qsort_r(w->order, w->n, sizeof *w->order, by_right, w->scan);
+	for (unsigned i = 0; i < w->n; i++)
+		decide(w, i);
+	written(w, by);
+	free_after(w, by);
+	sum_make(w, by, sum ? sum : &unwanted);
+}
+
+int
+forecast(const struct forecast_args *args, struct forecast_scan *scan,
+	 unsigned n, struct forecast_sum *sum)
+{
+	size_t most = 3 * (size_t)n + 2;
+	struct sweep w = { .a = args,
+			   .scan = scan,
+			   .n = n,
+			   .left = args->space,
+			   .order = calloc(n + 1, sizeof *w.order),
+			   .edge = calloc(most, sizeof *w.edge),
+			   .memory = calloc(most, sizeof *w.memory),
+			   .rate = calloc(most, sizeof *w.rate) };
+	uint64_t *by = calloc(most, sizeof *by);
+	int err = w.order && w.edge && w.memory && w.rate && by ? 0 : -ENOMEM;
+
+	if (!err)
+		run(&w, by, sum);
+	free(by);
+	free(w.rate);
+	free(w.memory);
+	free(w.edge);
+	free(w.order);
+	return err;
+}
