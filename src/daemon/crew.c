@@ -101,3 +101,18 @@ crew_remove(struct crew_member *member, struct intake *in)
 	member->sources -= in->sources;
 	return receiver_remove(member->receiver, in);
 }
+
+bool
+crew_moves(struct crew *crew)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < crew->n; i++) {
+		struct crew_member *m = &crew->member[i];
+		int64_t beat = receiver_beat(m->receiver);
+
+		all &= beat != m->beat;
+		m->beat = beat;
+	}
+	return all;
+}

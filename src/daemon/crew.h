@@ -2,6 +2,8 @@
 #ifndef SPATE_DAEMON_CREW_H
 #define SPATE_DAEMON_CREW_H
 
+#include <stdbool.h>
+
 #include "daemon/setup.h"
 #include "flow/receiver.h"
 
@@ -13,6 +15,7 @@ struct crew_member {
 	struct receiver *receiver;
 	unsigned sources;  /* that it was given */
 	const void *group; /* whose intake it was given last */
+	int64_t beat;	   /* as crew_moves saw it last */
 };
 
 struct crew {
@@ -32,5 +35,9 @@ int crew_add(struct crew *crew, const void *group, struct intake *in,
 	     struct crew_member **member);
 /* Flushes it; see receiver_remove. */
 int crew_remove(struct crew_member *member, struct intake *in);
+
+/* Has every receiver got on since this was asked last?  Ask no more often
+ * than four times a second. */
+bool crew_moves(struct crew *crew);
 
 #endif

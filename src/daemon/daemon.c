@@ -43,7 +43,7 @@
 #include "daemon/report.h"
 #include "flow/leaf.h"
 
-enum { SECOND = 1000000000, BLOCKS_QUEUED = 1 << 20 };
+enum { BLOCKS_QUEUED = 1 << 20 };
 
 /* Any thread. */
 static void
@@ -71,6 +71,7 @@ signals_take(void *arg, short revents)
 	d->stopping = true;
 	for (struct session *s = d->sessions; s; s = s->next)
 		session_stop(s, "the daemon was stopped");
+	service_stopping(d);
 }
 
 static void
@@ -188,6 +189,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	int err;
 
 	*d = (struct daemon){ .signals = -1, .wake = -1 };
+	service_open(&d->service);
 	d->started = clock_steady();
 	d->started_ns = clock_now();
 	d->ended = json_array();
@@ -201,6 +203,8 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	if (!err)
 		err = server_open(&d->server, d->setup.control.socket,
 				  d->setup.control.group, &hooks, fault);
+	if (!err)
+		service_memory(&d->service, d->setup.o.memory);
 	if (!err)
 		err = pool_make_on(&d->pool, d->setup.o.memory,
 				   setup_node(&d->setup), fault);
@@ -324,11 +328,11 @@ sessions_step(struct daemon *d, int64_t now)
 	}
 }
 
-/* Until the next thing that has a time, at most a second. */
+/* Until the next thing that has a time, at most until the next look. */
 static int
 wait_ms(const struct daemon *d)
 {
-	int64_t next = clock_steady() + SECOND, now = clock_steady();
+	int64_t now = clock_steady(), next = now + d->service.look_ns;
 
 	for (const struct session *s = d->sessions; s; s = s->next) {
 		if (s->state == SESSION_ARMED && s->when.start < next)
@@ -346,12 +350,14 @@ daemon_run(struct daemon *d)
 	log_line(LOG_INFO, NULL, "ready on %s: %u disks, %u streams",
 		 d->setup.control.socket, fleet_writers(&d->fleet),
 		 d->setup.streams);
+	service_ready(d);
 	while (!d->stopping || d->sessions || d->probes) {
 		int err = daemon_fds_wait(&d->fds, wait_ms(d));
 		int64_t now = clock_steady();
 
 		if (err)
 			return err;
+		service_step(d, now);
 		sessions_step(d, now);
 		fleet_step(&d->fleet, now);
 		daemon_disks(d, now);

@@ -12,6 +12,7 @@
 #include "daemon/probe.h"
 #include "daemon/setup.h"
 #include "daemon/server.h"
+#include "daemon/service.h"
 #include "daemon/session.h"
 
 /*
@@ -47,6 +48,7 @@ struct daemon {
 	struct keeper *keeper; /* of the catalogue */
 	struct session_host host;
 	struct server *server;
+	struct service service; /* as the service manager sees it */
 
 	struct daemon_fds fds; /* what the loop waits for */
 	int wake, signals;     /* eventfd, signalfd */

@@ -11,6 +11,7 @@ spated_SOURCES = \
 	%D%/main.c \
 	%D%/node.c %D%/node.h \
 	%D%/options.c %D%/options.h \
+	%D%/notify.h \
 	%D%/order.c %D%/order.h \
 	%D%/probe.c %D%/probe.h \
 	%D%/reception.c %D%/reception_feed.c %D%/reception_look.c %D%/reception.h \
@@ -19,9 +20,17 @@ spated_SOURCES = \
 	%D%/schedule.h \
 	%D%/scout.c %D%/scout.h \
 	%D%/server.c %D%/server.h \
+	%D%/service.c %D%/service.h \
 	%D%/session.c %D%/session_open.c %D%/session.h \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
 	%D%/verbs.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)
+if HAVE_SYSTEMD
+spated_SOURCES += %D%/notify.c
+spated_LDADD += $(SYSTEMD_LIBS)
+else
+spated_SOURCES += %D%/notify_none.c
+endif
+EXTRA_DIST += %D%/notify.c %D%/notify_none.c

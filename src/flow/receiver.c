@@ -50,6 +50,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "flow/beat.h"
 
 enum {
 	EVENTS = 512,
@@ -81,6 +82,8 @@ struct receiver {
 	int64_t passed; /* when the last pass began */
 	int64_t rest;	/* the last, ns */
 	struct epoll_event event[EVENTS];
+
+	struct beat beat; /* see beat.h: set here, read by whoever watches */
 
 	pthread_mutex_t lock; /* over what is below */
 	struct order *orders, **orders_end;
@@ -294,6 +297,7 @@ receiver_run(void *arg)
 		int64_t now = clock_steady();
 		int most = sources_pass(r, n, now);
 
+		beat_at(&r->beat, now);
 		leaving_pass(r, now);
 		if (now >= r->next_tick)
 			tick(r, now);
@@ -307,6 +311,12 @@ receiver_run(void *arg)
 		r->passed = now;
 	}
 	return NULL;
+}
+
+int64_t
+receiver_beat(const struct receiver *r)
+{
+	return atomic_load_explicit(&r->beat.at, memory_order_relaxed);
 }
 
 static void

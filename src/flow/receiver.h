@@ -32,4 +32,8 @@ void receiver_stop(struct receiver *r); /* after every intake is done */
 int receiver_add(struct receiver *r, struct intake *in);
 int receiver_remove(struct receiver *r, struct intake *in);
 
+/* When its last pass began (clock_steady): at least every tenth of a second,
+ * with nothing to do too, as long as the thread gets anywhere.  Any thread. */
+int64_t receiver_beat(const struct receiver *r);
+
 #endif

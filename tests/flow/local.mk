@@ -54,6 +54,11 @@ FLOW_TESTS += \
 	%D%/ls_many.sh
 # The senders of one stream over two interfaces.
 EXTRA_DIST += %D%/fanout_nics.py
+# As a service.
+EXTRA_DIST += %D%/notify.py
+FLOW_TESTS += \
+	%D%/notify.sh \
+	%D%/notify_stuck.sh
 # What must not break it.
 EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py \
 	%D%/break_spead.py %D%/lie.py %D%/power.py

@@ -10,6 +10,7 @@ struct receiver {
 	struct receiver_args args;
 	uint32_t cpu[8];
 	unsigned intakes;
+	int64_t beat;
 };
 
 static unsigned fail_at; /* the start that fails; 0: none */
@@ -49,6 +50,12 @@ receiver_remove(struct receiver *r, struct intake *in)
 	(void)in;
 	r->intakes--;
 	return 0;
+}
+
+int64_t
+receiver_beat(const struct receiver *r)
+{
+	return r->beat;
 }
 
 static struct crew
@@ -162,6 +169,22 @@ START_TEST(cpus)
 }
 END_TEST
 
+/* All of them have to: one that hangs is not hidden by the others. */
+START_TEST(moves)
+{
+	struct crew crew = begin(2, NULL, 0);
+
+	crew.member[0].receiver->beat = 7;
+	ck_assert(!crew_moves(&crew));
+	crew.member[1].receiver->beat = 7;
+	ck_assert(!crew_moves(&crew));
+	crew.member[0].receiver->beat = crew.member[1].receiver->beat = 8;
+	ck_assert(crew_moves(&crew));
+	ck_assert(!crew_moves(&crew));
+	crew_stop(&crew);
+}
+END_TEST
+
 /* Those that did start are stopped. */
 START_TEST(cannot_start)
 {
@@ -176,4 +199,4 @@ START_TEST(cannot_start)
 }
 END_TEST
 
-SUITE("crew", by_load, by_group, refused, cpus, cannot_start)
+SUITE("crew", by_load, by_group, refused, cpus, moves, cannot_start)
