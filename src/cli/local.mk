@@ -27,6 +27,13 @@ spate_SOURCES = \
 	%D%/gen_url.c %D%/gen_url.h \
 	%D%/info.c %D%/info.h \
 	%D%/import.c %D%/import.h \
+	%D%/import_conf.c \
+	%D%/import_file.c \
+	%D%/import_scans.c %D%/import_scans.h \
+	%D%/import_snp.c \
+	%D%/import_time.c %D%/import_time.h \
+	%D%/import_vex.c \
+	%D%/import_words.c %D%/import_words.h \
 	%D%/live.c %D%/live.h \
 	%D%/loss_show.c %D%/loss_show.h \
 	%D%/losses.c %D%/losses.h \
@@ -51,4 +58,10 @@ spate_SOURCES = \
 	%D%/suggest.c %D%/suggest.h \
 	%D%/table.c %D%/table.h \
 	%D%/verify.c
-spate_LDADD = $(STORE_LIBS)
+# Schedules in XML need expat; without it they are refused by name.
+if HAVE_EXPAT
+spate_SOURCES += %D%/import_xml.c
+else
+spate_SOURCES += %D%/import_noxml.c
+endif
+spate_LDADD = $(STORE_LIBS) $(EXPAT_LIBS)

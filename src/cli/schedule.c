@@ -103,6 +103,8 @@ static const struct args_option options[] = {
 	  "import: what the scans record" },
 	{ "send", 0, ARGS_TEXT, AT(send), "URL",
 	  "import: where each scan is sent to when it is recorded" },
+	{ "priority", 0, ARGS_COUNT, AT(priority), "N",
+	  "import: what goes before others where room is short" },
 	{ .name = NULL },
 };
 

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/cli.h"
 
@@ -16,6 +17,7 @@ struct schedule_args {
 
 	/* import */
 	const char *station, *streams, *send;
+	uint64_t priority;
 };
 
 /* schedule_add.c: what a file says; a text that is too long, or no text, is

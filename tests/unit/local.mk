@@ -807,4 +807,44 @@ tests_unit_test_forecast_SOURCES = %D%/test_forecast.c %D%/suite.h %D%/dice.h \
 tests_unit_test_forecast_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_forecast_LDADD = $(UNIT_BASE)
 
+IMPORT_SOURCES = src/cli/import_conf.c src/cli/import_file.c \
+	src/cli/import_scans.c src/cli/import_snp.c src/cli/import_time.c \
+	src/cli/import_vex.c src/cli/import_words.c src/cli/suggest.c
+
+check_PROGRAMS += tests/unit/test_import_time
+TESTS += tests/unit/test_import_time
+tests_unit_test_import_time_SOURCES = %D%/test_import_time.c %D%/suite.h
+tests_unit_test_import_time_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_import_time_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_import_scans
+TESTS += tests/unit/test_import_scans
+tests_unit_test_import_scans_SOURCES = %D%/test_import_scans.c %D%/suite.h \
+	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/import_noxml.c
+tests_unit_test_import_scans_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_import_scans_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_import_snp
+TESTS += tests/unit/test_import_snp
+tests_unit_test_import_snp_SOURCES = %D%/test_import_snp.c %D%/suite.h \
+	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/import_noxml.c
+tests_unit_test_import_snp_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_import_snp_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_import_vex
+TESTS += tests/unit/test_import_vex
+tests_unit_test_import_vex_SOURCES = %D%/test_import_vex.c %D%/suite.h \
+	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/import_noxml.c
+tests_unit_test_import_vex_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_import_vex_LDADD = $(UNIT_STORE)
+
+if HAVE_EXPAT
+check_PROGRAMS += tests/unit/test_import_xml
+TESTS += tests/unit/test_import_xml
+tests_unit_test_import_xml_SOURCES = %D%/test_import_xml.c %D%/suite.h \
+	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/import_xml.c
+tests_unit_test_import_xml_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_import_xml_LDADD = $(UNIT_STORE) $(EXPAT_LIBS)
+endif
+
 endif
