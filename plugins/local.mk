@@ -44,6 +44,7 @@ RECEIVE_SOCKETS = \
 	%D%/receive/socket.c %D%/receive/socket.h \
 	%D%/receive/sockets.c %D%/receive/sockets.h \
 	%D%/receive/source.c %D%/receive/source.h \
+	%D%/receive/stamp.h \
 	%D%/receive/train.c %D%/receive/train.h
 %C%_receive_fanout_la_SOURCES = %D%/receive/fanout.c $(RECEIVE_SOCKETS) \
 	%D%/receive/datagram.c %D%/receive/datagram.h \

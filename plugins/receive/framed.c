@@ -245,8 +245,9 @@ packets_tell(struct framed *f, struct framed_line *l, unsigned n,
 	for (unsigned i = 0; i < n; i++) {
 		struct receive_packet *k = &b->packet[b->packets];
 
-		packet_tell_row(b, at, 0, f->packet_bytes,
-				(struct packet_mark){ RECEIVE_SEQUENCE, 0 });
+		packet_tell_row(
+		    b, at, 0, f->packet_bytes,
+		    (struct packet_mark){ .flags = RECEIVE_SEQUENCE });
 		k->sequence = l->next++;
 		at += f->packet_bytes;
 	}

@@ -11,6 +11,7 @@
 struct packet_mark {
 	uint32_t flags; /* RECEIVE_ bits */
 	uint32_t sender;
+	int64_t arrived; /* UTC ns; 0: not known */
 };
 
 /* Bytes of the datagram that a pair is for. */
@@ -33,7 +34,7 @@ packet_tell(struct receive_batch *b, const struct receive_pair *at,
 	k->bytes = (uint32_t)bytes;
 	k->flags = mark.flags;
 	k->sender = mark.sender;
-	k->arrived = 0;
+	k->arrived = mark.arrived;
 }
 
 /* One that lies in a row, its first `prefix` bytes before the rest. */

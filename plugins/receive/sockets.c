@@ -24,6 +24,7 @@ struct sockets {
 	unsigned addresses;
 	struct source *source;
 	unsigned sources;
+	int stamper; /* see stamps_keep */
 	struct reader reader;
 };
 
@@ -152,6 +153,7 @@ sockets_open(struct sockets **sockets, const struct sockets_options *o,
 
 	if (!s)
 		return -ENOMEM;
+	s->stamper = stamps_keep();
 	s->keepalive = o->keepalive;
 	s->addresses = o->listen.n;
 	err = addresses_make(&s->address, &o->listen, entry_check, args->why,
@@ -176,6 +178,8 @@ sockets_close(struct sockets *s)
 {
 	for (unsigned i = 0; i < s->sources; i++)
 		close(s->source[i].fd);
+	if (s->stamper >= 0)
+		close(s->stamper);
 	free(s->source);
 	free(s->address);
 	allow_clear(&s->allow);

@@ -48,6 +48,8 @@ reader_make(struct reader *r, const struct receive_args *args,
 	r->ask = allow->n || args->senders;
 	r->prefix = args->prefix;
 	r->longest = args->longest;
+	for (unsigned i = 0; i < SOURCE_MESSAGES; i++)
+		r->message[i].msg_hdr.msg_control = r->control[i];
 	if (r->longest > size) {
 		r->spare = malloc((size_t)SOURCE_MESSAGES * r->longest);
 		if (!r->spare)
@@ -220,7 +222,8 @@ train_leave(struct source *s, const struct reader *r, bool empty)
 /* ---- batches --------------------------------------------------------- */
 
 static void
-message_aim(struct reader *r, const struct receive_pair *pair, unsigned i)
+message_aim(struct reader *r, const struct receive_pair *pair, unsigned i,
+	    bool stamped)
 {
 	struct msghdr *m = &r->message[i].msg_hdr;
 	struct iovec *v = &r->iov[3 * i];
@@ -230,6 +233,7 @@ message_aim(struct reader *r, const struct receive_pair *pair, unsigned i)
 	v[1] = (struct iovec){ pair->payload, pair->payload_bytes };
 	m->msg_iov = v + none;
 	m->msg_iovlen = 2 - none;
+	m->msg_controllen = stamped ? sizeof r->control[i] : 0;
 }
 
 /* What is longer than its pair goes on in spare memory, behind room for what
@@ -262,11 +266,11 @@ names_aim(struct reader *r, unsigned n, bool ask)
 }
 
 static void
-messages_aim(struct reader *r, const struct receive_pair *pair, unsigned n,
-	     bool ask)
+messages_aim(const struct source *s, struct reader *r,
+	     const struct receive_pair *pair, unsigned n, bool ask)
 {
 	for (unsigned i = 0; i < n; i++)
-		message_aim(r, &pair[i], i);
+		message_aim(r, &pair[i], i, s->stamped);
 	if (r->spare)
 		spares_aim(r, pair, n);
 	if (ask)
@@ -298,6 +302,8 @@ message_tell(struct source *s, struct reader *r, struct receive_batch *b,
 
 	if (r->asked)
 		mark = mark_by(s, r, &r->from[i]);
+	if (s->stamped)
+		mark.arrived = stamp_of(&m->msg_hdr);
 	if (m->msg_hdr.msg_flags & MSG_TRUNC)
 		mark.flags |= RECEIVE_CUT;
 	if (r->spare && m->msg_len > pair_bytes(&b->pair[i]))
@@ -322,7 +328,7 @@ batch_receive(struct source *s, struct reader *r, struct receive_batch *b)
 	unsigned n;
 	int got;
 
-	messages_aim(r, b->pair, most, r->ask || s->ask);
+	messages_aim(s, r, b->pair, most, r->ask || s->ask);
 	got = recvmmsg(s->fd, r->message, most, MSG_DONTWAIT, NULL);
 	if (got < 0)
 		return -errno;
@@ -332,6 +338,19 @@ batch_receive(struct source *s, struct reader *r, struct receive_batch *b)
 	b->empty = n < most;
 	s->want = want_after(n, most);
 	return 0;
+}
+
+/* ---- stamps ---------------------------------------------------------- */
+
+/* For a train one is nothing, for each message it is 0.1 us, 4 % of what it
+ * costs to receive 8 kB (measured): so those are only told near an edge. */
+static void
+stamps_set(struct source *s, bool on)
+{
+	if (s->stamped == on)
+		return;
+	stamps_ask(s->fd, on);
+	s->stamped = on;
 }
 
 /* ---- the call -------------------------------------------------------- */
@@ -359,6 +378,7 @@ source_receive(struct source *s, struct reader *r, struct receive_batch *b)
 
 	b->packets = 0;
 	b->empty = false;
+	stamps_set(s, s->mode != SOURCE_BATCH || b->stamps);
 	if (!train_rest(&r->train, b)) /* those first */
 		err = mode_receive(s, r, b);
 	b->want = s->mode == SOURCE_BATCH ? s->want : r->train.pairs;

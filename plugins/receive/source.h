@@ -9,6 +9,7 @@
 #include "allow.h"
 #include "contract/receive.h"
 #include "endpoint.h"
+#include "stamp.h"
 #include "train.h"
 
 /*
@@ -40,6 +41,7 @@ struct source {
 	bool gro;		  /* the kernel can, and may */
 	bool leave;		  /* trains are not worth it */
 	bool ask;		  /* who sends? */
+	bool stamped;		  /* SO_TIMESTAMPNS is on */
 	uint16_t want;		  /* messages of the next batch */
 	unsigned sub;		  /* the substream that it brings */
 	unsigned trains, carried; /* of the running sample */
@@ -74,6 +76,7 @@ struct reader {
 			     bytes for each; NULL: they are cut */
 	struct iovec iov[3 * SOURCE_MESSAGES];
 	struct mmsghdr message[SOURCE_MESSAGES];
+	uint8_t control[SOURCE_MESSAGES][STAMP_SPACE];
 	union endpoint from[SOURCE_MESSAGES];
 	struct train train;
 };

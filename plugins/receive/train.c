@@ -72,19 +72,23 @@ iovec_aim(struct train *t, const struct receive_batch *b)
 	return (unsigned)(v - t->iov);
 }
 
-/* Of each datagram but the last; of one alone, its length. */
-static size_t
-segment_size(struct msghdr *m, size_t total)
+/* What came beside it: when it came, and the length of each datagram but the
+ * last; of one alone, its own. */
+static void
+beside_read(struct train *t, struct msghdr *m)
 {
+	t->segment = t->total;
+	t->arrived = 0;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		int n;
 
-		if (c->cmsg_level != IPPROTO_UDP || c->cmsg_type != UDP_GRO)
+		if (stamp_is(c, &t->arrived) || c->cmsg_level != IPPROTO_UDP ||
+		    c->cmsg_type != UDP_GRO)
 			continue;
 		memcpy(&n, CMSG_DATA(c), sizeof n);
-		return n > 0 && (size_t)n < total ? (size_t)n : total;
+		if (n > 0 && (size_t)n < t->total)
+			t->segment = (size_t)n;
 	}
-	return total;
 }
 
 int
@@ -102,7 +106,7 @@ train_read(struct train *t, int fd, union endpoint *from,
 	if (got < 0)
 		return -errno;
 	t->total = (size_t)got;
-	t->segment = segment_size(&m, t->total);
+	beside_read(t, &m);
 	return 0;
 }
 
@@ -209,6 +213,7 @@ void
 train_tell(struct train *t, struct receive_batch *b, struct packet_mark mark)
 {
 	t->mark = mark;
+	t->mark.arrived = t->arrived;
 	if (is_expected(t, b)) {
 		tell_pairs(t, b);
 	} else if (t->segment == t->total && t->total > t->longest) {

@@ -11,6 +11,7 @@
 #include "contract/receive.h"
 #include "endpoint.h"
 #include "packet.h"
+#include "stamp.h"
 
 /*
  * A train is many datagrams of one size, the last perhaps shorter, that the
@@ -28,7 +29,7 @@ struct train {
 	bool varies;	  /* are pairs of several lengths? */
 	unsigned pairs;	  /* that hold any train: how many are wanted */
 	struct iovec iov[2 * RECEIVE_BATCH + 1];
-	uint8_t control[CMSG_SPACE(sizeof(int))];
+	uint8_t control[CMSG_SPACE(sizeof(int)) + STAMP_SPACE];
 	uint8_t *overflow, *linear; /* TRAIN_BYTES each */
 
 	/* Of the pairs that a train is read into. */
@@ -38,6 +39,7 @@ struct train {
 
 	/* Of the train that was read. */
 	size_t total, segment;
+	int64_t arrived;
 
 	/* Packets in linear or overflow memory that did not fit the last
 	 * batch: told in the next one, whichever source it is of, because
@@ -52,7 +54,7 @@ void train_clear(struct train *t);
 
 /*
  * Reads one train from a socket; `from` is set when it is not NULL.  0 or
- * -errno.  Then its packets are told, all with the same mark.
+ * -errno.  Then its packets are told, all with the same mark and stamp.
  */
 int train_read(struct train *t, int fd, union endpoint *from,
 	       const struct receive_batch *b);

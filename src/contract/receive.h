@@ -55,6 +55,11 @@ enum {
 /*
  * One packet that came: prefix_bytes at prefix, the rest of its bytes at
  * payload.  Pointers stay good until the next receive().
+ *
+ * `arrived` is when the kernel took it in, and not when it was read, where
+ * the kernel says so: the source is a ring, or a socket of datagrams, and then
+ * all packets of a train have one time.  Where it has a price for every packet
+ * it is told only while receive_batch::stamps asks for it.
  */
 struct receive_packet {
 	uint8_t *prefix;
@@ -65,7 +70,7 @@ struct receive_packet {
 	uint32_t sender;   /* differs between senders, as far as 32 bits can;
 			      0: not asked for, see receive_args::senders */
 	uint64_t sequence; /* with RECEIVE_SEQUENCE */
-	int64_t arrived;   /* UTC ns, where the kernel says so; 0 */
+	int64_t arrived;   /* UTC ns; see below; 0: not known */
 };
 
 struct receive_batch {
@@ -83,7 +88,10 @@ struct receive_batch {
 	 */
 	bool known, again;
 	uint64_t next;
-	bool empty; /* set by a plugin that knows that nothing is left for
+	bool stamps; /* set by the core: `arrived` is wanted, because the edge
+			of a recording is near.  It is true also of what came
+			before it was asked for */
+	bool empty;  /* set by a plugin that knows that nothing is left for
 		       now: it need not be asked to be sure */
 	struct receive_packet packet[RECEIVE_BATCH];
 	unsigned packets; /* set by the plugin */

@@ -286,7 +286,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		b.pairs = s->want;
 		b.want = s->want;
 		b.packets = 0;
-		b.known = b.again = b.empty = false;
+		b.known = b.again = b.empty = b.stamps = false;
 		b.room = pairs_aim(s, pair, b.pairs);
 		err = in->a.ops->receive(in->a.state, s->number, &b);
 		if (err < 0) {

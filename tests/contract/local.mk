@@ -32,6 +32,12 @@ tests_contract_test_receive_sizes_SOURCES = %D%/test_receive_sizes.c %D%/receive
 tests_contract_test_receive_sizes_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_sizes_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/contract/test_receive_stamps
+TESTS += tests/contract/test_receive_stamps
+tests_contract_test_receive_stamps_SOURCES = %D%/test_receive_stamps.c %D%/receive_bench.h
+tests_contract_test_receive_stamps_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_stamps_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/contract/test_receive_listen
 TESTS += tests/contract/test_receive_listen
 tests_contract_test_receive_listen_SOURCES = %D%/test_receive_listen.c %D%/receive_bench.h

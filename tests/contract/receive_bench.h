@@ -47,7 +47,7 @@ struct bench {
 	void *options;
 	struct host host;
 	uint32_t prefix, payload, longest;
-	bool senders;
+	bool senders, stamps;
 	/* The pairs' lengths; NULL: all have prefix and payload. */
 	void (*lengths)(const struct bench *b, unsigned i,
 			struct receive_pair *pair);
@@ -208,6 +208,7 @@ pairs_make(struct bench *b, unsigned pairs)
 	b->batch.pair = b->pair;
 	b->batch.pairs = b->batch.want = b->batch.room = pairs;
 	b->batch.packets = 99;
+	b->batch.stamps = b->stamps;
 	b->batch.empty = b->batch.known = b->batch.again = false;
 }
 
