@@ -19,12 +19,16 @@
 
 enum { CELL = 512 };
 
+/* Some control characters have two bytes in UTF-8. */
 static char *
 cleaned(char *text)
 {
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
+	for (unsigned char *c = (unsigned char *)text; *c; c++) {
+		if (*c < ' ' || *c == 127)
 			*c = '?';
+		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+			*c = c[1] = '?';
+	}
 	return text;
 }
 

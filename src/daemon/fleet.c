@@ -206,6 +206,8 @@ disk_sample(struct fleet *f, struct fleet_disk *d)
 		  (double)(f->sampled[last] - f->sampled[before]);
 	d->minute = (double)(facts.written - d->written[first]) * 1e9 /
 		    (double)(f->sampled[last] - f->sampled[first]);
+	if (facts.speed > d->fastest)
+		d->fastest = facts.speed;
 }
 
 static void

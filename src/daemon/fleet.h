@@ -48,6 +48,7 @@ struct fleet_disk {
 	/* Bytes written, second by second. */
 	uint64_t written[FLEET_MINUTE + 1];
 	double rate, minute; /* bytes per second, of the last one and minute */
+	double fastest;	     /* that it ever was; 0: not known */
 };
 
 struct fleet {
@@ -129,6 +130,13 @@ struct fleet_space {
 };
 
 void fleet_space(const struct fleet *fleet, struct fleet_space *space);
+
+/*
+ * Bytes per second that all of them take, by the best that each has shown;
+ * 0: one of them has not written enough (FLEET_SHOWN) to tell.
+ */
+#define FLEET_SHOWN (UINT64_C(1) << 30)
+double fleet_speed(const struct fleet *fleet);
 
 /* Seconds until this one is full, with all who share its space; < 0: nothing
  * was written of late. */

@@ -60,6 +60,27 @@ fleet_space(const struct fleet *f, struct fleet_space *s)
 		s->forecast = (double)s->free / s->rate;
 }
 
+/* What one shows now and then is less than what it can: it had little to
+ * write, or small blocks.  Folders that share a disk count as if each had its
+ * own, since no recording should be refused by a guess. */
+double
+fleet_speed(const struct fleet *f)
+{
+	double speed = 0;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		struct writer_facts facts;
+
+		facts_of(f, i, &facts);
+		if (!fleet_writer(f, i) || !counts(&facts))
+			continue;
+		if (facts.written < FLEET_SHOWN || !f->disk[i].fastest)
+			return 0;
+		speed += f->disk[i].fastest;
+	}
+	return speed;
+}
+
 double
 fleet_forecast(const struct fleet *f, unsigned i)
 {

@@ -11,33 +11,13 @@
  * it is taken in.  A thousand scans have at most three thousand edges, and
  * one covers few of them.
  */
-#include "daemon/forecast.h"
+#include "daemon/forecast_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/forecast_why.h"
-
-#define BITS_NS (UINT64_C(8000000000)) /* a byte is so much of bit/s * ns */
-
-__extension__ typedef unsigned __int128 wide;
-
-struct sweep {
-	const struct forecast_args *a;
-	struct forecast_scan *scan;
-	unsigned n;
-	unsigned *order; /* in which they are taken in */
-	int64_t *edge;	 /* sorted, each once */
-	unsigned edges;
-	uint64_t *memory, *rate; /* from edge i to the next */
-	uint64_t left;		 /* of the space */
-};
-
-/* Stretches: from `first` to before `end`. */
-struct range {
-	unsigned first, end;
-};
 
 /* ---- edges ----------------------------------------------------------- */
 
@@ -50,29 +30,11 @@ by_time(const void *a, const void *b)
 }
 
 static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t
-begin_of(const struct sweep *w, const struct forecast_scan *s)
-{
-	return s->runs ? w->a->now : later(s->start, w->a->now);
-}
-
-static int64_t
 arm_of(const struct sweep *w, const struct forecast_scan *s)
 {
 	int64_t begin = begin_of(w, s);
 
 	return s->runs || s->arm > begin ? begin : later(s->arm, w->a->now);
-}
-
-static int64_t
-stop_of(const struct sweep *w, const struct forecast_scan *s)
-{
-	return later(s->stop, begin_of(w, s));
 }
 
 static void
@@ -95,8 +57,8 @@ edges_make(struct sweep *w)
 	w->edges = kept;
 }
 
-static unsigned
-edge_at(const struct sweep *w, int64_t time)
+unsigned
+sweep_edge(const struct sweep *w, int64_t time)
 {
 	const int64_t *at =
 	    bsearch(&time, w->edge, w->edges, sizeof time, by_time);
@@ -104,10 +66,10 @@ edge_at(const struct sweep *w, int64_t time)
 	return (unsigned)(at - w->edge);
 }
 
-static struct range
-range_of(const struct sweep *w, int64_t from, int64_t to)
+struct range
+sweep_range(const struct sweep *w, int64_t from, int64_t to)
 {
-	return (struct range){ edge_at(w, from), edge_at(w, to) };
+	return (struct range){ sweep_edge(w, from), sweep_edge(w, to) };
 }
 
 /* ---- the order ------------------------------------------------------- */
@@ -129,12 +91,6 @@ by_right(const void *a, const void *b, void *arg)
 }
 
 /* ---- who is in the way ----------------------------------------------- */
-
-static bool
-is_taken(const struct forecast_scan *s)
-{
-	return s->verdict != FORECAST_REFUSED;
-}
 
 static bool
 has_of(const struct sweep *w, const struct forecast_scan *s,
@@ -203,7 +159,7 @@ fits_in(struct sweep *w, unsigned place, enum forecast_lack lack)
 	const uint64_t *used = memory ? w->memory : w->rate;
 	uint64_t more = memory ? s->memory : s->rate;
 	uint64_t most = memory ? w->a->memory : w->a->speed;
-	struct range r = range_of(w, begin_of(w, s), stop_of(w, s));
+	struct range r = sweep_range(w, begin_of(w, s), stop_of(w, s));
 	unsigned at = first_full(used, r, more, most), end = at;
 	struct forecast_want want = { .has = most };
 
@@ -237,7 +193,7 @@ static void
 arm(struct sweep *w, unsigned place)
 {
 	struct forecast_scan *s = &w->scan[w->order[place]];
-	struct range r = range_of(w, arm_of(w, s), begin_of(w, s));
+	struct range r = sweep_range(w, arm_of(w, s), begin_of(w, s));
 	unsigned i = r.end;
 
 	while (i > r.first && w->memory[i - 1] + s->memory <= w->a->memory)
@@ -259,8 +215,8 @@ volume_of(uint64_t rate, int64_t ns)
 	return bytes > INT64_MAX ? INT64_MAX : (uint64_t)bytes;
 }
 
-static void
-add(uint64_t *to, struct range r, uint64_t more)
+void
+sweep_add(uint64_t *to, struct range r, uint64_t more)
 {
 	for (unsigned i = r.first; i < r.end; i++)
 		to[i] += more;
@@ -269,8 +225,10 @@ add(uint64_t *to, struct range r, uint64_t more)
 static void
 take(struct sweep *w, struct forecast_scan *s)
 {
-	add(w->memory, range_of(w, s->armed, stop_of(w, s)), s->memory);
-	add(w->rate, range_of(w, begin_of(w, s), stop_of(w, s)), s->rate);
+	sweep_add(w->memory, sweep_range(w, s->armed, stop_of(w, s)),
+		  s->memory);
+	sweep_add(w->rate, sweep_range(w, begin_of(w, s), stop_of(w, s)),
+		  s->rate);
 	if (w->left != FORECAST_ANY_SPACE)
 		w->left -= s->volume < w->left ? s->volume : w->left;
 }
@@ -306,93 +264,6 @@ decide(struct sweep *w, unsigned place)
 
 /* ---- the whole ------------------------------------------------------- */
 
-/* What is written by each edge goes to `by`; in bytes. */
-static void
-written(const struct sweep *w, uint64_t *by)
-{
-	wide sum = 0;
-
-	for (unsigned i = 0; i < w->edges; i++) {
-		wide bytes = sum / BITS_NS;
-
-		by[i] = bytes > INT64_MAX ? INT64_MAX : (uint64_t)bytes;
-		if (i + 1 < w->edges)
-			sum += (wide)w->rate[i] *
-			       (uint64_t)(w->edge[i + 1] - w->edge[i]);
-	}
-}
-
-static void
-free_after(struct sweep *w, const uint64_t *by)
-{
-	for (unsigned i = 0; i < w->n; i++) {
-		struct forecast_scan *s = &w->scan[i];
-		uint64_t used = by[edge_at(w, stop_of(w, s))];
-
-		if (w->a->space == FORECAST_ANY_SPACE)
-			s->free_after = FORECAST_ANY_SPACE;
-		else
-			s->free_after =
-			    used < w->a->space ? w->a->space - used : 0;
-	}
-}
-
-static void
-peaks(const struct sweep *w, struct forecast_sum *sum)
-{
-	for (unsigned i = 0; i + 1 < w->edges; i++) {
-		if (w->memory[i] > sum->memory) {
-			sum->memory = w->memory[i];
-			sum->memory_at = w->edge[i];
-		}
-		if (w->rate[i] > sum->rate) {
-			sum->rate = w->rate[i];
-			sum->rate_at = w->edge[i];
-		}
-	}
-}
-
-/* With those, too, that were refused because of it. */
-static int64_t
-full_at(struct sweep *w, uint64_t *by)
-{
-	uint64_t room = w->a->space;
-	unsigned i;
-	wide ns;
-
-	for (i = 0; i < w->n; i++) {
-		const struct forecast_scan *s = &w->scan[i];
-
-		if (s->lack == FORECAST_SPACE)
-			add(w->rate, range_of(w, begin_of(w, s), stop_of(w, s)),
-			    s->rate);
-	}
-	written(w, by);
-	for (i = 1; i < w->edges && by[i] <= room; i++)
-		;
-	if (i == w->edges || room == FORECAST_ANY_SPACE)
-		return 0;
-	ns = (wide)(room - by[i - 1]) * BITS_NS / w->rate[i - 1];
-	return ns < (wide)(w->edge[i] - w->edge[i - 1])
-		   ? w->edge[i - 1] + (int64_t)ns
-		   : w->edge[i];
-}
-
-static void
-sum_make(struct sweep *w, uint64_t *by, struct forecast_sum *sum)
-{
-	*sum = (struct forecast_sum){ 0 };
-	peaks(w, sum);
-	for (unsigned i = 0; i < w->n; i++) {
-		const struct forecast_scan *s = &w->scan[i];
-
-		sum->refused += !is_taken(s);
-		sum->unknown += s->verdict == FORECAST_UNKNOWN;
-		sum->volume += is_taken(s) ? s->volume : 0;
-	}
-	sum->full_at = full_at(w, by);
-}
-
 static void
 run(struct sweep *w, uint64_t *by, struct forecast_sum *sum)
 {
@@ -404,9 +275,7 @@ run(struct sweep *w, uint64_t *by, struct forecast_sum *sum)
 	qsort_r(w->order, w->n, sizeof *w->order, by_right, w->scan);
 	for (unsigned i = 0; i < w->n; i++)
 		decide(w, i);
-	written(w, by);
-	free_after(w, by);
-	sum_make(w, by, sum ? sum : &unwanted);
+	sweep_sum(w, by, sum ? sum : &unwanted);
 }
 
 int

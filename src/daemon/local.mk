@@ -5,7 +5,8 @@ spated_SOURCES = \
 	%D%/fds.c %D%/fds.h \
 	%D%/fleet.c %D%/fleet_order.c %D%/fleet_space.c %D%/fleet_watch.c %D%/fleet.h \
 	%D%/daemon.c %D%/daemon.h \
-	%D%/forecast.c %D%/forecast_why.c %D%/forecast.h %D%/forecast_why.h \
+	%D%/forecast.c %D%/forecast_sum.c %D%/forecast_why.c \
+	%D%/forecast.h %D%/forecast_priv.h %D%/forecast_why.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/kernel.c %D%/kernel.h \
 	%D%/main.c \

@@ -803,7 +803,7 @@ tests_unit_test_receiver_many_LDADD = $(UNIT_FLOW)
 check_PROGRAMS += tests/unit/test_forecast
 TESTS += tests/unit/test_forecast
 tests_unit_test_forecast_SOURCES = %D%/test_forecast.c %D%/suite.h %D%/dice.h \
-	src/daemon/forecast_why.c
+	src/daemon/forecast_sum.c src/daemon/forecast_why.c
 tests_unit_test_forecast_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_forecast_LDADD = $(UNIT_BASE)
 
@@ -846,5 +846,12 @@ tests_unit_test_import_xml_SOURCES = %D%/test_import_xml.c %D%/suite.h \
 tests_unit_test_import_xml_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_import_xml_LDADD = $(UNIT_STORE) $(EXPAT_LIBS)
 endif
+
+check_PROGRAMS += tests/unit/test_schedule_show
+TESTS += tests/unit/test_schedule_show
+tests_unit_test_schedule_show_SOURCES = %D%/test_schedule_show.c %D%/suite.h \
+	src/cli/schedule_show.c src/cli/table.c
+tests_unit_test_schedule_show_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_schedule_show_LDADD = $(UNIT_BASE)
 
 endif

@@ -129,6 +129,23 @@ START_TEST(memory_at_one_time)
 }
 END_TEST
 
+/* At one time, and not at another, too. */
+START_TEST(rivals_of_one_time)
+{
+	struct forecast_scan *c;
+
+	setup(8, 1000, 0);
+	entry("a", 100, 200, 5);
+	entry("b", 300, 400, 5);
+	c = entry("c", 150, 350, 4);
+	c->priority = -1;
+	decide_all();
+	ck_assert_int_eq(c->verdict, FORECAST_REFUSED);
+	ck_assert_uint_eq(c->rivals, 1);
+	ck_assert_uint_eq(c->rival[0], 0);
+}
+END_TEST
+
 START_TEST(priority_wins)
 {
 	struct forecast_scan *a, *b;
@@ -363,7 +380,7 @@ END_TEST
 
 START_TEST(many_rivals_are_counted)
 {
-	static char name[MOST][8];
+	static char name[MOST][16];
 	struct forecast_scan *last;
 
 	setup(30, 100000, 0);
@@ -399,7 +416,7 @@ END_TEST
 static void
 any_schedule(struct dice *d)
 {
-	static char name[MOST][8];
+	static char name[MOST][16];
 
 	setup(1 + dice_roll(d, 12), dice_roll(d, 600),
 	      dice_chance(d, 50) ? 4 + dice_roll(d, 30) : 0);
@@ -593,7 +610,7 @@ START_TEST(thousands)
 END_TEST
 
 SUITE("forecast", nothing_at_all, one_that_fits, more_memory_than_there_is,
-      memory_at_one_time, priority_wins, what_runs_stays,
+      memory_at_one_time, rivals_of_one_time, priority_wins, what_runs_stays,
       one_after_the_other_shares, armed_a_little_late, arming_has_a_priority,
       disks_fill_in_time, space_is_kept_for_priority, more_than_the_disks_hold,
       no_disk_is_no_verdict, disks_that_are_too_slow, a_rate_that_is_not_known,
