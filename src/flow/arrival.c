@@ -15,8 +15,9 @@
  *            late, mostly in the future, and right with the old one
  *
  * A clock that goes back has two moments of the same name, which nobody can
- * tell apart once both have passed; only packets that waited in a socket for
- * as long as the step are turned wrong.  A leap second is a step back by one.
+ * tell apart once both have passed; packets that waited in a socket for as
+ * long as the step are turned wrong, and those that waited when it was stepped
+ * back by less than FUTURE.  A leap second is a step back by one.
  *
  * A stamp that fits neither is of a step during this very pass.
  */
@@ -28,9 +29,8 @@ enum {
 	LOOKS = 3,	/* until one was not held up */
 	HELD = 5000,	/* ns */
 	STEP = 1000000, /* ns */
-	/* Steady time has no such noise: only that a stamp is made and turned
-	 * in two ways. */
-	FUTURE = 1000000, /* ns */
+	/* That a pass, which began at `now`, may go on receiving. */
+	FUTURE = 500000000, /* ns */
 };
 #define OLD INT64_C(10000000000) /* ns: no socket holds anything so long */
 
@@ -94,5 +94,5 @@ arrival_time(const struct arrival *a, int64_t stamp, int64_t now)
 		at = was;
 	else if (!is_possible(at, now))
 		return now;
-	return at < now ? at : now;
+	return at;
 }

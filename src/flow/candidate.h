@@ -18,8 +18,9 @@ enum {
 
 struct candidate_packet {
 	uint64_t sequence;
-	int32_t part; /* -1 where the format did not see it */
-	uint16_t at;  /* its place in the parking */
+	int64_t arrived; /* UTC ns */
+	int32_t part;	 /* -1 where the format did not see it */
+	uint16_t at;	 /* its place in the parking */
 	bool readable;
 };
 

@@ -105,13 +105,14 @@ cubes_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	struct block *b = h->b;
 
 	if (b->filled++ == 0) {
-		b->first_ns = p->now_ns;
+		b->first_ns = b->last_ns = p->now_ns;
 		if (h->parked)
 			c->parked_born = p->now;
 		else
 			c->window.born[b == c->window.open[1]] = p->now;
 	}
-	b->last_ns = p->now_ns;
+	if (b->last_ns < p->now_ns)
+		b->last_ns = p->now_ns;
 	if (b->used <= h->slot)
 		b->used = h->slot + 1;
 	cubes_side_piece(p, piece);

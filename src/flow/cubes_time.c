@@ -77,11 +77,12 @@ heap_move(struct heaps *p, struct heap *h, uint64_t rel)
 	memcpy(block_slot(b, slot), h->at, b->slot_bytes);
 	cubes_slot_clear(h);
 	if (b->filled == 0) {
-		b->first_ns = p->now_ns;
+		b->first_ns = b->last_ns = p->now_ns;
 		w->born[off / w->slots] = p->now;
 	}
 	b->filled += h->pieces;
-	b->last_ns = p->now_ns;
+	if (b->last_ns < p->now_ns)
+		b->last_ns = p->now_ns;
 	if (b->used <= slot)
 		b->used = slot + 1;
 	h->b = b;

@@ -317,11 +317,14 @@ heaps_batch(struct place *place, struct aim *aim,
 	struct heaps *p = (struct heaps *)place;
 
 	(void)aim;
-	p->now_ns = now_ns;
 	p->now = now;
 	batch_start(p, packet, n);
-	for (; p->at < p->packets; p->at++)
+	for (; p->at < p->packets; p->at++) {
+		int64_t arrived = heaps_packet(p)->arrived;
+
+		p->now_ns = arrived ? arrived : now_ns;
 		packet_take(p);
+	}
 	batch_finish(p);
 }
 

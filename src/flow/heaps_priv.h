@@ -201,7 +201,8 @@ struct heaps {
 	bool cut;	  /* what is left of it was copied aside */
 	bool again;	  /* its heap was given up, not the piece */
 	uint64_t batch;	  /* its number */
-	int64_t now_ns, now;
+	int64_t now_ns;	  /* UTC, of the packet */
+	int64_t now;	  /* steady, of the batch */
 
 	uint32_t run;
 	union {

@@ -236,10 +236,11 @@ rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	if (!h->control && piece->control)
 		h->control = h->note->control = piece->control;
 	if (b->filled++ == 0) {
-		b->first_ns = p->now_ns;
+		b->first_ns = b->last_ns = p->now_ns;
 		bay->born = p->now;
 	}
-	b->last_ns = p->now_ns;
+	if (b->last_ns < p->now_ns)
+		b->last_ns = p->now_ns;
 	bay->last = p->now;
 	if (h->parked)
 		heaps_parked_taken(&p->rows.candidate, h, kept);

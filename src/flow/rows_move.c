@@ -81,11 +81,12 @@ block_gain(struct heaps *p, const struct heap *h)
 	struct bay *bay = h->bay;
 
 	if (bay->b->filled == 0) {
-		bay->b->first_ns = p->now_ns;
+		bay->b->first_ns = bay->b->last_ns = p->now_ns;
 		bay->born = p->now;
 	}
 	bay->b->filled += h->pieces;
-	bay->b->last_ns = p->now_ns;
+	if (bay->b->last_ns < p->now_ns)
+		bay->b->last_ns = p->now_ns;
 	bay->last = p->now;
 }
 

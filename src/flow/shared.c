@@ -31,6 +31,8 @@
 
 #include "flow/learn.h"
 
+#define STEP INT64_C(20000000) /* ns: more than threads differ by */
+
 int
 shared_check(const struct format_shape *shape, uint32_t slots, unsigned threads,
 	     char *why, uint32_t why_bytes)
@@ -70,6 +72,19 @@ shared_aim(struct place *place, const struct aim *aim,
 	return n;
 }
 
+/* UTC is the same for all, and stays so unless it is stepped: then it is what
+ * the latest pass of any thread says. */
+static void
+arrival_follow(struct shared *s, int64_t now_ns, int64_t now)
+{
+	int64_t by = now_ns - now - s->arrival.offset;
+
+	if (s->arrival.known && (now <= s->looked || (by > -STEP && by < STEP)))
+		return;
+	arrival_set(&s->arrival, now_ns, now, 0);
+	s->looked = now;
+}
+
 static void
 batch_start(struct handle *h, int64_t now_ns, int64_t now)
 {
@@ -79,9 +94,8 @@ batch_start(struct handle *h, int64_t now_ns, int64_t now)
 	h->now = now;
 	h->starved = false;
 	pthread_mutex_lock(&s->lock);
-	if (!s->offset_known)
-		s->offset = now_ns - now;
-	s->offset_known = true;
+	arrival_follow(s, now_ns, now);
+	h->arrival = s->arrival;
 	h->thread = pthread_self();
 	h->begun = true;
 	pthread_mutex_unlock(&s->lock);

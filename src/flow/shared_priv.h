@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "flow/arrival.h"
 #include "flow/shared.h"
 #include "flow/slots_priv.h"
 
@@ -22,6 +23,7 @@ struct shared;
 /* What a thread put into one of the open blocks, not yet added to it. */
 struct tally {
 	uint32_t filled, used;
+	int64_t first_ns, last_ns; /* arrival, UTC */
 };
 
 struct handle {
@@ -32,6 +34,7 @@ struct handle {
 	/* The batch. */
 	struct aim *aim; /* of its source */
 	int64_t now_ns, now;
+	struct arrival arrival; /* the shared one, for this batch */
 	const struct receive_packet *left[RECEIVE_BATCH]; /* for slots.c */
 	unsigned lefts;
 	unsigned sure; /* of those, the first ones that are no echo */
@@ -65,8 +68,8 @@ struct shared {
 	int64_t newest; /* when the last packet came that has a slot */
 	pthread_cond_t progress;
 	int64_t patience;
-	int64_t offset; /* from steady to UTC, one for all */
-	bool offset_known;
+	struct arrival arrival; /* one for all, and what it was set by: */
+	int64_t looked;		/* the steady time of a pass */
 	unsigned waiting;
 	uint64_t turns; /* of the window, and runs */
 	unsigned flushed, freed;
@@ -79,7 +82,9 @@ struct shared {
 static inline int64_t
 packet_at(const struct handle *h, const struct receive_packet *k)
 {
-	return k->arrived ? k->arrived - h->shared->offset : SHARED_NEVER;
+	if (!k->arrived)
+		return SHARED_NEVER;
+	return arrival_time(&h->arrival, k->arrived, h->now);
 }
 
 /* ---- shared_order.c -------------------------------------------------- */

@@ -78,6 +78,17 @@ packet_drop(struct handle *h, enum drop why)
 	return WAY_DONE;
 }
 
+static void
+slot_tally(struct tally *t, uint32_t slot, int64_t ns)
+{
+	if (!t->filled++)
+		t->first_ns = t->last_ns = ns;
+	if (t->last_ns < ns)
+		t->last_ns = ns;
+	if (t->used <= slot)
+		t->used = slot + 1;
+}
+
 static enum way
 slot_put(struct handle *h, uint64_t rel, const struct receive_packet *k,
 	 bool sure)
@@ -106,9 +117,7 @@ slot_put(struct handle *h, uint64_t rel, const struct receive_packet *k,
 		return packet_drop(h, DROP_DUPLICATE);
 	}
 	memcpy(block_slot(b, slot), k->payload, p->payload);
-	h->tally[i].filled++;
-	if (h->tally[i].used <= slot)
-		h->tally[i].used = slot + 1;
+	slot_tally(&h->tally[i], slot, k->arrived ? k->arrived : h->now_ns);
 	packet_count(h, rel, k);
 	return WAY_DONE;
 }
@@ -161,13 +170,14 @@ tally_add(struct handle *h, unsigned i)
 	if (!t->filled)
 		return;
 	if (!b->filled) {
-		b->first_ns = b->last_ns = h->now_ns;
+		b->first_ns = t->first_ns;
+		b->last_ns = t->last_ns;
 		w->born[i] = h->now;
 	}
-	if (h->now_ns < b->first_ns)
-		b->first_ns = h->now_ns;
-	if (h->now_ns > b->last_ns)
-		b->last_ns = h->now_ns;
+	if (t->first_ns < b->first_ns)
+		b->first_ns = t->first_ns;
+	if (t->last_ns > b->last_ns)
+		b->last_ns = t->last_ns;
 	b->filled += t->filled;
 	if (b->used < t->used)
 		b->used = t->used;

@@ -154,7 +154,7 @@ batch_start(struct slots *p, int64_t now_ns, int64_t now)
 	p->moved_on = false;
 	p->echoed = false;
 	p->reached = 0;
-	p->now_ns = now_ns;
+	p->now_ns = p->pass_ns = now_ns;
 	p->now = now;
 }
 
@@ -208,9 +208,11 @@ slots_batch(struct place *place, struct aim *aim,
 	p->aim = aim;
 	for (unsigned i = 0; i < n; i++) {
 		p->base.counts.datagrams++;
+		p->now_ns = packet[i].arrived ? packet[i].arrived : now_ns;
 		packet_place(p, i, &packet[i]);
 	}
 	p->aim = NULL;
+	p->now_ns = now_ns;
 	batch_finish(p);
 	if (p->reached) {
 		aim->next = p->reached;
@@ -223,7 +225,7 @@ void
 slots_rivals(struct slots *p, unsigned n, bool ahead, int64_t now)
 {
 	p->keys = 0;
-	batch_start(p, p->now_ns, now);
+	batch_start(p, p->pass_ns, now);
 	slots_oppose(p, n, ahead);
 	batch_finish(p);
 }
@@ -242,7 +244,7 @@ slots_age(struct place *place, int64_t now)
 	struct slots *p = (struct slots *)place;
 
 	p->keys = 0;
-	batch_start(p, p->now_ns, now);
+	batch_start(p, p->pass_ns, now);
 	if (oldest_aged(p, now))
 		slots_echo_dissolve(p);
 	while (oldest_aged(p, now) && window_close_oldest(&p->window, now))
@@ -257,7 +259,7 @@ slots_flush(struct place *place)
 	struct slots *p = (struct slots *)place;
 
 	p->keys = 0;
-	batch_start(p, p->now_ns, p->now);
+	batch_start(p, p->pass_ns, p->now);
 	slots_runs_flush(p);
 	window_end(&p->window);
 	batch_finish(p);

@@ -27,10 +27,11 @@ struct slots {
 	const struct receive_pair *pair;
 	uint64_t *key; /* sequences of the landings, in the spare memory */
 	unsigned keys;
-	bool moved_on;	  /* a run began: the keys mean nothing */
-	uint64_t reached; /* one behind the highest of this batch */
-	int64_t now_ns, now;
-	struct moves *moves; /* the spare memory's */
+	bool moved_on;	      /* a run began: the keys mean nothing */
+	uint64_t reached;     /* one behind the highest of this batch */
+	int64_t pass_ns, now; /* when it was received: UTC; steady */
+	int64_t now_ns;	      /* the same of the packet, if that is known */
+	struct moves *moves;  /* the spare memory's */
 
 	struct candidate candidate[CANDIDATES];
 	bool parked;	       /* some of them have packets */

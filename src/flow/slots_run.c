@@ -102,6 +102,19 @@ slots_give(struct slots *p, uint64_t rel, bool readable)
 	return slot_give(p, rel, readable);
 }
 
+/* One that was parked came before those of this batch. */
+static uint8_t *
+parked_give(struct slots *p, uint64_t rel, const struct candidate_packet *k)
+{
+	int64_t now_ns = p->now_ns;
+	uint8_t *to;
+
+	p->now_ns = k->arrived;
+	to = slots_give(p, rel, k->readable);
+	p->now_ns = now_ns;
+	return to;
+}
+
 /* ---- echoes ---------------------------------------------------------- */
 
 /* Relative to the run; only of sequences near the window. */
@@ -144,7 +157,7 @@ slots_echo_dissolve(struct slots *p)
 		if (packet_late(p, k->sequence))
 			p->base.counts.drop[DROP_LATE]++;
 		else
-			to = slots_give(p, rel, k->readable);
+			to = parked_give(p, rel, k);
 		parking_leave(&p->parking, k->at);
 		if (!to)
 			continue; /* mostly counted as a duplicate */
@@ -172,7 +185,7 @@ packet_unpark(struct slots *p, const struct candidate_packet *k, int64_t rel)
 	else if ((uint64_t)rel < p->window.origin)
 		p->base.counts.drop[DROP_LATE]++;
 	else
-		to = slots_give(p, (uint64_t)rel, k->readable);
+		to = parked_give(p, (uint64_t)rel, k);
 	if (!to)
 		return;
 	memcpy(to, parking_slot(&p->parking, k->at), p->payload);
@@ -231,6 +244,7 @@ packet_park(struct slots *p, struct candidate_packet *to, unsigned at,
 	    const struct receive_packet *k, const struct format_packet *f)
 {
 	to->at = (uint16_t)at;
+	to->arrived = p->now_ns;
 	to->part = f->has & FORMAT_PART ? (int32_t)f->part : -1;
 	to->readable = f->has & FORMAT_READABLE;
 	memcpy(parking_slot(&p->parking, at), k->payload, p->payload);

@@ -49,7 +49,7 @@ stepped_by(int64_t by)
 
 START_TEST(a_step_moves_no_packet)
 {
-	const int64_t step[] = { HOUR, S, 100 * MS };
+	const int64_t step[] = { HOUR, S, 600 * MS };
 
 	for (unsigned i = 0; i < sizeof step / sizeof *step; i++) {
 		stepped_by(step[i]);

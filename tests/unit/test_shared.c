@@ -207,7 +207,53 @@ START_TEST(some_streams_cannot_be_shared)
 }
 END_TEST
 
+/* All came a while before `now`, by a clock that is `step` off. */
+static void
+bring_by(unsigned handle, uint64_t first, int64_t now, int64_t step)
+{
+	struct receive_pair pair[RECEIVE_BATCH];
+
+	pack(first, 60, 0);
+	for (unsigned i = 0; i < script.next; i++)
+		script.batch[i].arrived = UTC + now - 100000 + i + step;
+	place_aim(bench.handle[handle], &aim[handle], pair, RECEIVE_BATCH);
+	place_batch(bench.handle[handle], &aim[handle], script.batch,
+		    script.next, UTC + now + step, now);
+	bench.events += script.next;
+	script.next = 0;
+}
+
+/* A clock that is stepped moves no packet into the past, nor the future. */
+static void
+stepped_by(int64_t step)
+{
+	const int64_t second = 1000000000;
+	uint64_t next = 1000;
+	struct counts c;
+
+	script_open(2);
+	for (int64_t i = 1; i < 20; i++, next += 60) {
+		/* Each thread sees it with its next pass. */
+		int64_t by = i > 5 && i < 15 ? step : 0;
+
+		bring_by((unsigned)i % 2, next, i * second, by);
+	}
+	c = script_close();
+	ck_assert_uint_eq(c.placed, next - 1000);
+	ck_assert_uint_eq(c.runs, 1);
+}
+
+START_TEST(a_stepped_clock_changes_no_order)
+{
+	stepped_by(3600000000000);
+	stepped_by(-3600000000000);
+	stepped_by(1000000000);
+	stepped_by(-1000000000);
+}
+END_TEST
+
 SUITE("shared", some_streams_cannot_be_shared, the_past_is_late,
       the_past_is_late_in_one_batch, the_past_fills_no_hole,
       an_echo_is_a_run_of_its_own, an_echo_outlives_the_past,
-      an_echo_is_left_behind, duplicates_are_no_echo)
+      an_echo_is_left_behind, duplicates_are_no_echo,
+      a_stepped_clock_changes_no_order)
