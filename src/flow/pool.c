@@ -101,14 +101,21 @@ arena_near(const struct pool *p, int node)
 }
 
 static int
+arena_ready(const struct pool *p, int node)
+{
+	arena_near(p, node);
+	/* Of no use in a core dump, and larger than what takes those. */
+	madvise(p->arena, p->bytes, MADV_DONTDUMP);
+	return touch(p->arena, p->bytes);
+}
+
+static int
 arena_map(struct pool *p, int node)
 {
 	p->pages = "hugetlb";
 	p->arena = map_hugetlb(p->bytes);
-	if (p->arena != MAP_FAILED) {
-		arena_near(p, node);
-		return touch(p->arena, p->bytes);
-	}
+	if (p->arena != MAP_FAILED)
+		return arena_ready(p, node);
 
 	p->arena = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -117,8 +124,7 @@ arena_map(struct pool *p, int node)
 	p->pages = madvise(p->arena, p->bytes, MADV_HUGEPAGE) == 0
 		       ? "transparent"
 		       : "small";
-	arena_near(p, node);
-	return touch(p->arena, p->bytes);
+	return arena_ready(p, node);
 }
 
 static void

@@ -55,8 +55,10 @@ FLOW_TESTS += \
 # The senders of one stream over two interfaces.
 EXTRA_DIST += %D%/fanout_nics.py
 # As a service.
-EXTRA_DIST += %D%/notify.py
+EXTRA_DIST += %D%/notify.py %D%/service_main.sh %D%/service_root.sh
 FLOW_TESTS += \
+	%D%/service.sh \
+	%D%/unit.sh \
 	%D%/notify.sh \
 	%D%/notify_stuck.sh
 # What must not break it.

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# The inside of service.sh: a station installs the service, and uses it.
+
+set -Eeuo pipefail
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+trap 'echo "FAIL: line $LINENO: $BASH_COMMAND"' ERR
+. /srv/share/facts
+
+same()
+{
+	[ "$2" = "$3" ] || fail "$1: '$2', expected '$3'"
+}
+
+fail()
+{
+	echo "FAIL: $*"
+	exit 1
+}
+
+wait_for()
+{
+	local end=$((SECONDS + $1))
+	shift
+
+	until "$@"; do
+		[ $SECONDS -lt $end ] || fail "waited in vain for: $*"
+		sleep 0.05
+	done
+}
+
+spate()
+{
+	"$SPATE" "$@"
+}
+
+# PROPERTY of the unit
+shows()
+{
+	systemctl show -P "$1" spated
+}
+
+# KEY of /proc/PID/status
+process()
+{
+	awk -v key="$1:" '$1 == key { print $2 }' "/proc/$(shows MainPID)/status"
+}
+
+logged()
+{
+	journalctl -q -u spated -o cat | grep -q -- "$1"
+}
+
+section()
+{
+	echo "---- $*"
+}
+
+info()
+{
+	spate info "$1" --json | jq -r "$2"
+}
+
+section "install, as README.md says"
+if [ "$unit" != /usr/local/lib/systemd/system/spated.service ]; then
+	cp "$unit" /etc/systemd/system/
+fi
+mkdir -p /etc/systemd/system/spated.service.d
+printf '[Service]\nWatchdogSec=4s\n' >/etc/systemd/system/spated.service.d/test.conf
+systemd-sysusers "$sysusers"
+systemd-tmpfiles --create "$tmpfiles"
+# Mounts of a real machine are shared; those of a container need not be.
+mount --make-rshared /
+for i in 0 1; do
+	mkdir "/mnt/disk$i"
+	mount -t tmpfs tmpfs "/mnt/disk$i"
+	chown spate: "/mnt/disk$i"
+done
+cat >"$conf" <<-END
+	disks = [ "/mnt/disk*" ];
+	memory = "64M";
+	reserve = "1M";
+	receivers = 2;
+	control : { group = "spate"; };
+	streams :
+	{
+		s : { listen = [ "127.0.0.1:$port" ]; format = "raw";
+		      prefix = 8; payload = 1024; block = "1M"; };
+		rings : { receive = "fanout"; rings = 2; format = "raw";
+			  listen = [ "lo@127.0.0.1:$((port + 1))" ];
+			  sequence = "le64@0"; prefix = 8; payload = 1024;
+			  block = "1M"; };
+	};
+END
+systemctl daemon-reload
+same enabled "$(systemctl is-enabled spated || true)" disabled
+
+section "start"
+systemctl start spated
+same state "$(shows ActiveState)" active
+shows StatusText | grep -qE '^0 recordings, .* free on [0-2] of 2 disks$' ||
+	fail "status: $(shows StatusText)"
+
+section "who it is"
+same user "$(process Uid)" "$(id -u spate)"
+same "capabilities: CAP_NET_RAW" "$(process CapEff)" 0000000000002000
+same "capabilities that can be had" "$(process CapBnd)" 0000000000002000
+same NoNewPrivs "$(process NoNewPrivs)" 1
+same Seccomp "$(process Seccomp)" 2
+same socket "$(stat -c %U:%G:%a /run/spate/control.sock)" spate:spate:660
+same schedule "$(stat -c %U:%G:%a "${conf%/*}/schedule.d")" spate:spate:2775
+setpriv --reuid nobody --regid spate --clear-groups "$SPATE" status >/dev/null
+
+section "a system that is read-only but for disks and schedule"
+inside()
+{
+	nsenter -t "$(shows MainPID)" -m -r -w "$@"
+}
+for at in /usr /etc "${conf%/*}" /srv/share; do
+	! inside touch "$at/x" 2>/dev/null || fail "it may write in $at"
+done
+for at in /mnt/disk0 "${conf%/*}/schedule.d" /var/lib/spate; do
+	inside setpriv --reuid spate --regid spate --clear-groups touch "$at/x"
+	rm "$at/x"
+done
+
+section "record, on a disk that comes meanwhile too"
+spate record one --stream s
+send_some()
+{
+	spate gen --to "udp://127.0.0.1:$port" --format raw --prefix 8 \
+		--payload 1024 --rate 50Mbps --for 1s --json >>/srv/share/gen.json
+}
+send_some
+mkdir /mnt/disk2
+mount -t tmpfs tmpfs /mnt/disk2
+chown spate: /mnt/disk2
+comes()
+{
+	spate disks --json | jq -es "[.[] | .. | objects |
+		select(.path? == \"/mnt/disk2\" and .state? == \"idle\")] |
+		length > 0" >/dev/null
+}
+wait_for 60 comes
+wait_for 60 sh -c 'systemctl show -P StatusText spated |
+	grep -q "^1 recording,.* of 3 disks"'
+takes_some()
+{
+	send_some
+	[ -e /mnt/disk2/one ]
+}
+wait_for 60 takes_some
+spate disks
+
+section "packet rings, which take CAP_NET_RAW"
+spate record rings --stream rings
+spate gen --to "udp://127.0.0.1:$((port + 1))" --format raw --prefix 8 \
+	--payload 1024 --rate 20Mbps --for 1s --json >/srv/share/gen3.json
+spate stop rings
+same "datagrams by rings" "$(info rings .datagrams)" \
+	"$(jq .sent /srv/share/gen3.json)"
+
+section "stop while it records: all of it is flushed"
+systemctl stop spated
+same result "$(shows Result)" success
+same status "$(shows ExecMainStatus)" 0
+# On paper: what the daemon does not know any more.
+d=/mnt/disk0:/mnt/disk1:/mnt/disk2
+same state "$(spate --disks $d info one --json | jq -r .state)" complete
+same "packets of all that were sent" \
+	"$(spate --disks $d info one --json | jq .packets)" \
+	"$(jq -s 'map(.sent) | add' /srv/share/gen.json)"
+spate --disks $d verify one
+[ ! -e /run/spate ] || fail "its folder in /run is left"
+
+section "the journal"
+logged 'SIG\|Terminated: stopping what is being recorded' ||
+	fail "it does not say that it stops"
+journalctl -q -u spated _COMM=spated -o json >/srv/share/lines.json
+same "priorities" "$(jq -r .PRIORITY /srv/share/lines.json | sort -u |
+	grep -vx '[3467]' || true)" ""
+same "lines with a time or a priority in their text" \
+	"$(jq -r .MESSAGE /srv/share/lines.json |
+		grep -cE '^<[0-9]>|^[0-9]{4}-[0-9]{2}' || true)" 0
+if [ -e "${program%/sbin/spated}/lib/spate/plugins/write-uring.so" ] &&
+	[ "$(cat /proc/sys/kernel/io_uring_disabled 2>/dev/null || echo 0)" = 0 ]; then
+	logged 'writes with uring' || fail "its filter forbids io_uring"
+fi
+
+section "one that hangs is killed, and started again"
+systemctl start spated
+was=$(shows MainPID)
+kill -STOP "$was"
+anew()
+{
+	[ "$(shows MainPID)" -ne "$was" ] && [ "$(shows MainPID)" -ne 0 ] &&
+		[ "$(shows ActiveState)" = active ]
+}
+wait_for 120 anew
+same restarts "$(shows NRestarts)" 1
+spate status >/dev/null
+
+section "one that is killed is started again"
+was=$(shows MainPID)
+kill -KILL "$was"
+wait_for 60 anew
+
+section "a configuration that is wrong"
+systemctl stop spated
+sed -i 's/payload = 1024/payload = "x"/' "$conf"
+! systemctl start spated 2>/dev/null || fail "it starts"
+logged 'spate.conf:[0-9]*:' || fail "it does not say what is wrong"
+systemctl stop spated
+
+touch /srv/share/good
+echo good

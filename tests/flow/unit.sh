@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What systemd says of the unit without running it: that it understands every
+# line, and how much it leaves to somebody who has taken spated over.
+
+. "${BASH_SOURCE%/*}/functions.sh"
+need systemd-analyze
+unit=$top_builddir/systemd/spated.service
+[ -e "$unit" ] || skip "configure was told to install no unit"
+
+! grep -n '@[a-z]*@' "$top_builddir"/systemd/* || fail "not filled in"
+mkdir "$work/unit"
+sed "s|^ExecStart=.*|ExecStart=$SPATED|" "$unit" >"$work/unit/spated.service"
+systemd-analyze verify --man=no "$work/unit/spated.service" \
+	>"$work/verify" 2>&1 || fail "$(cat "$work/verify")"
+same "complaints" "$(grep spated "$work/verify" || true)" ""
+
+# 0 is a program that can do nothing, 10 one that may do anything.
+systemd-analyze security --offline=true --threshold=25 --no-pager \
+	"$work/unit/spated.service" >"$work/score" 2>&1 ||
+	fail "$(tail -n 1 "$work/score")"
+say "$(tail -n 1 "$work/score")"
