@@ -67,4 +67,28 @@ tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \
 tests_fuzz_fuzz_conf_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_conf_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
+# Schedules of other programs: with what reads them.
+FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
+	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
+	src/base/fault.c src/base/shape.c src/base/units.c \
+	src/cli/import_conf.c src/cli/import_file.c src/cli/import_scans.c \
+	src/cli/import_snp.c src/cli/import_time.c src/cli/import_vex.c \
+	src/cli/import_words.c src/cli/suggest.c src/store/layout.c
+noinst_PROGRAMS += tests/fuzz/fuzz_snp tests/fuzz/fuzz_vex
+tests_fuzz_fuzz_snp_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/import_noxml.c
+tests_fuzz_fuzz_snp_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_snp
+tests_fuzz_fuzz_snp_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_snp_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
+tests_fuzz_fuzz_vex_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/import_noxml.c
+tests_fuzz_fuzz_vex_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_vex
+tests_fuzz_fuzz_vex_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_vex_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
+if HAVE_EXPAT
+noinst_PROGRAMS += tests/fuzz/fuzz_xml
+tests_fuzz_fuzz_xml_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/import_xml.c
+tests_fuzz_fuzz_xml_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_xml
+tests_fuzz_fuzz_xml_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_xml_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(EXPAT_LIBS)
+endif
+
 endif
