@@ -110,5 +110,8 @@ FLOW_TESTS += %D%/conf_example.sh %D%/plugin_example.sh
 FLOW_TESTS += %D%/tune.sh
 # What is wrong with a configuration is said before the first packet.
 FLOW_TESTS += %D%/conf_refused.sh
+# Schedules of other programs.
+EXTRA_DIST += tests/data
+FLOW_TESTS += %D%/import_real.sh
 TESTS += $(FLOW_TESTS)
 EXTRA_DIST += $(FLOW_TESTS)
