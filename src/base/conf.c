@@ -255,18 +255,28 @@ read_fault(int err)
 }
 
 int
-conf_open(struct conf **conf, const char *path, struct fault *fault)
+conf_text(char **text, const char *path, struct fault *fault)
 {
-	char *text = read_file(path);
 	int err;
 
-	if (!text) {
-		err = errno;
-		fault_set(fault, -err, err == ENOENT ? "not-found" : "conf",
-			  "cannot read the configuration %s", path);
-		fault_why(fault, "%s", read_fault(err));
-		return -err;
-	}
+	*text = read_file(path);
+	if (*text)
+		return 0;
+	err = errno;
+	fault_set(fault, -err, err == ENOENT ? "not-found" : "conf",
+		  "cannot read the configuration %s", path);
+	fault_why(fault, "%s", read_fault(err));
+	return -err;
+}
+
+int
+conf_open(struct conf **conf, const char *path, struct fault *fault)
+{
+	char *text;
+	int err = conf_text(&text, path, fault);
+
+	if (err)
+		return err;
 	err = conf_open_text(conf, text, path, fault);
 	free(text);
 	return err;

@@ -22,6 +22,9 @@ struct conf;
 int conf_open(struct conf **conf, const char *path, struct fault *fault);
 int conf_open_text(struct conf **conf, const char *text, const char *name,
 		   struct fault *fault);
+/* The text of a file, which is the caller's to free.  0, or -errno with a
+ * fault. */
+int conf_text(char **text, const char *path, struct fault *fault);
 /* One more who has to close it; returns it. */
 struct conf *conf_hold(struct conf *conf);
 void conf_close(struct conf *conf); /* NULL: nothing; the last one's frees it */

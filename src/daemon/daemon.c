@@ -41,6 +41,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/report.h"
+#include "daemon/schedule_host.h"
 #include "flow/leaf.h"
 
 enum { BLOCKS_QUEUED = 1 << 20 };
@@ -188,7 +189,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	const struct server_hooks hooks = { daemon_ask, d };
 	int err;
 
-	*d = (struct daemon){ .signals = -1, .wake = -1 };
+	*d = (struct daemon){ .signals = -1, .wake = -1, .clock = -1 };
 	service_open(&d->service);
 	d->started = clock_steady();
 	d->started_ns = clock_now();
@@ -210,7 +211,9 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 				   setup_node(&d->setup), fault);
 	if (!err)
 		err = threads_start(d, fault);
-	return err ? err : fds_add(d, fault);
+	if (!err)
+		err = fds_add(d, fault);
+	return err ? err : schedule_host_open(d, fault);
 }
 
 bool
@@ -220,6 +223,7 @@ daemon_finish(struct daemon *d)
 	struct waiter *w;
 
 	d->stopping = true;
+	schedule_host_close(d);
 	daemon_probes(d, NULL);
 	server_close(d->server);
 	while ((w = d->waiters)) {
@@ -300,6 +304,7 @@ session_end(struct daemon *d, struct session *s)
 	if (json_array_size(d->ended) > DAEMON_ENDED)
 		json_array_remove(d->ended, 0);
 	memcpy(group, s->group, sizeof group);
+	schedule_host_ended(d, s);
 	if (!s->cancelled)
 		catalogue_ended(d, s);
 	session_free(s);
@@ -317,8 +322,10 @@ sessions_step(struct daemon *d, int64_t now)
 		next = s->next;
 		session_step(s, now);
 		if (before == SESSION_ARMED && s->state != before &&
-		    !s->cancelled)
+		    !s->cancelled) {
 			daemon_began(d, s);
+			schedule_host_began(d, s);
+		}
 		if (s->state != before && s->state == SESSION_RECORDING)
 			keeper_poke(d->keeper);
 		if (s->state == SESSION_ENDED)
@@ -334,6 +341,8 @@ wait_ms(const struct daemon *d)
 {
 	int64_t now = clock_steady(), next = now + d->service.look_ns;
 
+	if (schedule_host_next(d) < next)
+		next = schedule_host_next(d);
 	for (const struct session *s = d->sessions; s; s = s->next) {
 		if (s->state == SESSION_ARMED && s->when.start < next)
 			next = s->when.start;
@@ -358,6 +367,7 @@ daemon_run(struct daemon *d)
 		if (err)
 			return err;
 		service_step(d, now);
+		schedule_host_step(d);
 		sessions_step(d, now);
 		fleet_step(&d->fleet, now);
 		daemon_disks(d, now);

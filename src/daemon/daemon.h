@@ -10,6 +10,7 @@
 #include "daemon/fleet.h"
 #include "daemon/keeper.h"
 #include "daemon/probe.h"
+#include "daemon/schedule.h"
 #include "daemon/setup.h"
 #include "daemon/server.h"
 #include "daemon/service.h"
@@ -48,10 +49,12 @@ struct daemon {
 	struct keeper *keeper; /* of the catalogue */
 	struct session_host host;
 	struct server *server;
+	struct schedule *schedule;
 	struct service service; /* as the service manager sees it */
 
 	struct daemon_fds fds; /* what the loop waits for */
 	int wake, signals;     /* eventfd, signalfd */
+	int clock;	       /* timerfd: says that UTC was set */
 	bool stopping;
 	int64_t started;    /* steady */
 	int64_t started_ns; /* UTC */

@@ -17,8 +17,11 @@ spated_SOURCES = \
 	%D%/probe.c %D%/probe.h \
 	%D%/reception.c %D%/reception_feed.c %D%/reception_look.c %D%/reception.h \
 	%D%/report.c %D%/report_disk.c %D%/report_from.c %D%/report.h \
-	%D%/scan.c %D%/scan.h \
-	%D%/schedule.h \
+	%D%/scan.c %D%/scan.h %D%/scan_read.c %D%/scan_read.h \
+	%D%/schedule.c %D%/schedule_edit.c %D%/schedule_folder.c %D%/schedule_merge.c \
+	%D%/schedule_state.c %D%/schedule_step.c %D%/schedule_vet.c \
+	%D%/schedule.h %D%/schedule_priv.h \
+	%D%/schedule_host.c %D%/schedule_host.h \
 	%D%/scout.c %D%/scout.h \
 	%D%/server.c %D%/server.h \
 	%D%/service.c %D%/service.h \

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/module.h"
+#include "daemon/scan_read.h"
 #include "daemon/setup.h"
 
 static void
@@ -85,6 +86,7 @@ options_print(void)
 	status = plugins_print("write", "beside writer");
 	table_print("in control", setup_control_options);
 	table_print("in streams.NAME", stream_options);
+	table_print("in a scan of the schedule", scan_options);
 	status |= plugins_print("receive", "beside receive");
 	status |= plugins_print("format", "beside format");
 	return status;

@@ -2,16 +2,19 @@
 /* A scan alone: its words, its memory, and how it is told. */
 #include "daemon/scan.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "store/layout.h"
 
-static const char *const actions[SCAN_ACTIONS] = {
-	[SCAN_RECORD] = "record",
-	[SCAN_SEND] = "send",
-	[SCAN_RELAY] = "relay",
+const struct scan_kind scan_kinds[SCAN_ACTIONS] = {
+	[SCAN_RECORD] = { "record", true, false, NULL },
+	[SCAN_SEND] = { "send", false, true, "sending is not built yet" },
+	[SCAN_RELAY] = { "relay", true, true, "relaying is not built yet" },
 };
 
 static const char *const states[SCAN_STATES] = {
@@ -24,7 +27,7 @@ static const char *const states[SCAN_STATES] = {
 const char *
 scan_action_word(enum scan_action action)
 {
-	return actions[action];
+	return scan_kinds[action].word;
 }
 
 const char *
@@ -37,7 +40,7 @@ bool
 scan_action_parse(const char *word, enum scan_action *action)
 {
 	for (int i = 0; i < SCAN_ACTIONS; i++) {
-		if (strcmp(actions[i], word))
+		if (strcmp(scan_kinds[i].word, word))
 			continue;
 		*action = (enum scan_action)i;
 		return true;
@@ -61,6 +64,13 @@ bool
 scan_is_ahead(const struct scan *s)
 {
 	return s->state <= SCAN_RUNNING;
+}
+
+bool
+scan_is_candidate(const struct scan *s)
+{
+	return (s->state == SCAN_WAITING || s->state == SCAN_REFUSED) &&
+	       !s->wrong && !s->barred;
 }
 
 struct scan *
@@ -129,6 +139,31 @@ scan_stream_add(struct scan *s, const char *stream)
 	return 0;
 }
 
+static bool
+is_good(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("_+-", c));
+}
+
+bool
+scan_name_mend(char good[SCAN_NAME], const char *name)
+{
+	const char *from = name;
+	char *ds;
+	size_t n = 0;
+
+	while (*from && !isalnum((unsigned char)*from))
+		from++;
+	if (*from && !from[strspn(from, "0123456789")])
+		n = (size_t)snprintf(good, SCAN_NAME, "scan-");
+	for (; *from && n < LAYOUT_NAME; from++)
+		good[n++] = is_good(*from) ? *from : '-';
+	good[n] = 0;
+	while ((ds = strstr(good, "_ds")))
+		*ds = '-';
+	return strcmp(good, name) != 0;
+}
+
 /* Seconds until something comes of it; null where nothing will. */
 static json_t *
 next_json(const struct scan *s, int64_t utc)
@@ -181,10 +216,10 @@ scan_json(const struct scan *s, int64_t utc)
 	return json_pack(
 	    "{s:i, s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:f, s:f, s:i, s:s, s:o,"
 	    " s:s?, s:s?, s:i, s:s?, s:s?, s:o}",
-	    "id", (int)s->id, "name", s->name, "action", actions[s->action],
-	    "streams", streams_json(s), "start", time_json(s->start), "stop",
-	    time_json(s->stop), "data", s->data, "duration_s", span,
-	    "backlog_s", (double)s->backlog / 1e9, "arm_s",
+	    "id", (int)s->id, "name", s->name, "action",
+	    scan_kinds[s->action].word, "streams", streams_json(s), "start",
+	    time_json(s->start), "stop", time_json(s->stop), "data", s->data,
+	    "duration_s", span, "backlog_s", (double)s->backlog / 1e9, "arm_s",
 	    (double)s->arm / 1e9, "priority", s->priority, "state",
 	    states[s->state], "why", text_json(s->why), "recording",
 	    s->recording[0] ? s->recording : NULL, "file", s->file, "line",

@@ -64,11 +64,14 @@ struct scan {
 	int64_t arm_at; /* UTC; start - arm, or later, as `admit` says */
 
 	/* The schedule's own. */
-	bool gone;	/* of a file that is there no more; or removed */
-	bool wrong;	/* what the file says cannot be done: why says what */
-	bool resume;	/* ran when the daemon ended */
-	unsigned tries; /* to arm it */
-	int64_t again;	/* steady, of the next try */
+	bool gone;	    /* its file is there no more, or does not have it */
+	bool wrong;	    /* what the file says cannot be: why says what */
+	bool barred;	    /* it cannot be done as things are */
+	bool any_time;	    /* its data are of the past, and were asked for */
+	bool resume;	    /* ran when the daemon ended */
+	bool kept;	    /* while a file is merged: has its entry */
+	unsigned tries;	    /* to arm it, in vain */
+	int64_t again;	    /* steady, of the next try */
 	int64_t begin, end; /* steady, as armed; end INT64_MAX: none */
 };
 
@@ -96,6 +99,27 @@ bool scan_state_parse(const char *word, enum scan_state *state);
 
 /* WAITING, ARMED or RUNNING: something is to come of it. */
 bool scan_is_ahead(const struct scan *s);
+/* WAITING or REFUSED, where only room can be what it lacks. */
+bool scan_is_candidate(const struct scan *s);
+
+/*
+ * What is to be known of each action: whether it takes streams, and a URL to
+ * send to; and what is missing for it to be done, NULL for nothing.
+ */
+struct scan_kind {
+	const char *word;
+	bool streams, to;
+	const char *missing;
+};
+
+extern const struct scan_kind scan_kinds[SCAN_ACTIONS];
+
+/*
+ * Makes a name that a recording may have of one that came from elsewhere:
+ * other characters become '-'.  True where that changed it; an empty `good`
+ * where nothing is left of it.
+ */
+bool scan_name_mend(char good[SCAN_NAME], const char *name);
 
 /* SCAN of verbs.h, as it is at `utc`. */
 json_t *scan_json(const struct scan *s, int64_t utc);

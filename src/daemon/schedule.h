@@ -29,16 +29,21 @@ struct schedule_when {
 /* `scan` is borrowed; hooks call nothing of the schedule's but what is said. */
 struct schedule_hooks {
 	/*
-	 * Arms it: it begins by itself at its start.  0, and the name it was
-	 * given in scan->recording; schedule_began and schedule_ended follow.
+	 * Arms it: it begins by itself at its start.  0 (1: it has begun) and
+	 * the name that it was given in scan->recording; schedule_began and
+	 * schedule_ended follow.
 	 * Or -errno with a fault; what may pass is tried again.  With
 	 * scan->resume it goes on with scan->recording, where it can.
 	 */
 	int (*arm)(void *arg, struct scan *scan,
 		   const struct schedule_when *when, struct fault *fault);
-	/* Ends what is armed or runs; schedule_ended may follow, or not. */
+	/* Ends what is armed or runs; schedule_ended may follow, or not.
+	 * `why` is static text. */
 	void (*stop)(void *arg, struct scan *scan, const char *why);
-	/* Runs or is armed, and has another end from here on: steady. */
+	/* Other steady times from here on, of what is armed. */
+	void (*move)(void *arg, struct scan *scan,
+		     const struct schedule_when *when);
+	/* Another end, of what is armed or runs; as in schedule_when. */
 	void (*stop_at)(void *arg, struct scan *scan, int64_t stop);
 	/* NULL, or static or borrowed text: there is no such stream. */
 	const char *(*stream_fault)(void *arg, const char *stream);
@@ -90,8 +95,8 @@ const char *schedule_folder(const struct schedule *s); /* NULL: none */
  * only what is ahead, and what ended in the last day. */
 json_t *schedule_json(const struct schedule *s, bool all, int64_t utc);
 
-/* Another entry, as it was typed; taken over where it succeeds.  0 and its
- * id, or -errno with a fault. */
+/* Another entry, as it was typed.  Its id, and it is taken over; or -errno with
+ * a fault. */
 int schedule_add(struct schedule *s, struct scan *scan, struct schedule_now now,
 		 struct fault *fault);
 

@@ -35,6 +35,17 @@ const struct option setup_options[] = {
 	  .fallback = "1G",
 	  .min = 1 << 20,
 	  .help = "the arena that all blocks come from; a hard limit" },
+	{ .name = "schedule",
+	  .type = OPTION_TEXT,
+	  .offset = AT(schedule),
+	  .help = "folder whose files say what is recorded when; none: only "
+		  "what is typed" },
+	{ .name = "state",
+	  .type = OPTION_TEXT,
+	  .offset = AT(state),
+	  .help = "folder for what is to be remembered of the schedule; none: "
+		  "$STATE_DIRECTORY, else .spate-state in the schedule's "
+		  "folder" },
 	{ .name = "writer",
 	  .type = OPTION_TEXT,
 	  .offset = AT(writer),
@@ -87,9 +98,9 @@ const struct option setup_control_options[] = {
 };
 
 /* Of the design, not built yet: said once, so that nobody relies on them. */
-static const char *const later[] = { "schedule", "metrics", "vsi", NULL };
-static const char *const groups[] = { "control", "streams", "schedule",
-				      "metrics", "vsi",	    NULL };
+static const char *const later[] = { "metrics", "vsi", NULL };
+static const char *const groups[] = { "control", "streams", "metrics", "vsi",
+				      NULL };
 
 static void
 later_say(struct setup *c)

@@ -15,7 +15,9 @@ struct setup_options {
 	struct option_texts disks;
 	uint64_t reserve; /* 0: 1 %, at least 256 MiB */
 	uint64_t memory;
-	const char *writer; /* NULL: the first that works */
+	const char *schedule; /* a folder; NULL: none */
+	const char *state;    /* another; NULL: see schedule_host.c */
+	const char *writer;   /* NULL: the first that works */
 	const char *durable;
 	uint32_t receivers;
 	uint32_t receiver_priority; /* SCHED_FIFO; 0: none */

@@ -23,14 +23,17 @@ refused "unknown key 'memroy'; did you mean 'memory'" \
 	"$SPATED" -n -c "$work/wrong.conf"
 grep -q "^spated: $work/wrong.conf:[0-9]*: " "$work/refused"
 
+# A file of the schedule, too.
+sed 's/^#\(\t*[^ \t#]\)/\1/' "$top_srcdir/conf/schedule.conf" >"$work/sched.conf"
+
 # Without its comments, so that only real keys count.
-sed 's/^[ \t]*#.*//' "$work/all.conf" >"$work/keys.conf"
+cat "$work/all.conf" "$work/sched.conf" | sed 's/^[ \t]*#.*//' >"$work/keys.conf"
 "$SPATED" --options >"$work/options"
 sed -n 's/^  \([a-z_]\+\) .*/\1/p' "$work/options" | sort -u >"$work/keys"
 [ "$(wc -l <"$work/keys")" -ge 38 ] || fail "too few keys in --options"
 while read -r key; do
 	grep -Eq "^[[:space:]]*$key = " "$work/keys.conf" ||
-		fail "$key is not in conf/spate.conf"
+		fail "$key is not in conf/*.conf"
 	grep -Eq "^\.It Ic $key( |\$)" "$page" ||
 		fail "$key is not in spate.conf(5)"
 done <"$work/keys"

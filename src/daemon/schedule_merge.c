@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file was read again: which of its entries are those that are known?
+ *
+ *   same name and start               it is this one, from whichever file that
+ *                                     is not there any more, too
+ *   same file and name, not over yet  it is this one, moved to another time
+ *   else                              it is a new one
+ *
+ * What runs is taken for the same only if it can become what the file says:
+ * another end is given to it; other streams are another recording.
+ */
+#include "daemon/schedule_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* ---- which is which -------------------------------------------------- */
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool
+same_streams(const struct scan *a, const struct scan *b)
+{
+	if (a->streams != b->streams)
+		return false;
+	for (unsigned i = 0; i < a->streams; i++) {
+		if (strcmp(a->stream[i], b->stream[i]))
+			return false;
+	}
+	return true;
+}
+
+/* But for its times and its priority. */
+static bool
+same_work(const struct scan *a, const struct scan *b)
+{
+	return a->action == b->action && a->data == b->data &&
+	       a->backlog == b->backlog && same_streams(a, b) &&
+	       same_text(a->to, b->to);
+}
+
+static bool
+same(const struct scan *a, const struct scan *b)
+{
+	return same_work(a, b) && a->start == b->start && a->stop == b->stop &&
+	       a->arm == b->arm && a->priority == b->priority &&
+	       same_text(a->send, b->send);
+}
+
+/* Its file is the one that is merged, or is not there. */
+static bool
+is_free(const struct schedule *s, const struct scan *old, const char *file)
+{
+	const struct schedule_file *f;
+
+	if (old->kept || !old->file)
+		return false;
+	if (old->gone || !strcmp(old->file, file))
+		return true;
+	f = schedule_file_find(s, old->file);
+	return !f || !f->seen;
+}
+
+static bool
+may_become(const struct scan *old, const struct scan *new, int64_t utc)
+{
+	if (old->state != SCAN_RUNNING || new->wrong)
+		return true;
+	return same_work(old, new) &&
+	       (new->start == old->start || new->start <= utc);
+}
+
+static struct scan *
+find_same(const struct schedule *s, const char *file, const struct scan *new,
+	  int64_t utc)
+{
+	for (unsigned i = 0; i < s->scans.n && !new->wrong; i++) {
+		struct scan *old = s->scans.scan[i];
+
+		if (old->start == new->start && !strcmp(old->name, new->name) &&
+		    is_free(s, old, file) && may_become(old, new, utc))
+			return old;
+	}
+	return NULL;
+}
+
+static struct scan *
+find_moved(const struct schedule *s, const char *file, const struct scan *new,
+	   int64_t utc)
+{
+	for (unsigned i = 0; i < s->scans.n; i++) {
+		struct scan *old = s->scans.scan[i];
+
+		if (!old->kept && old->file && !old->gone &&
+		    (scan_is_ahead(old) || old->state == SCAN_REFUSED) &&
+		    !strcmp(old->file, file) && !strcmp(old->name, new->name) &&
+		    may_become(old, new, utc))
+			return old;
+	}
+	return NULL;
+}
+
+/* ---- what becomes of it ---------------------------------------------- */
+
+static void
+swap(char **a, char **b)
+{
+	char *c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+static void
+take_over(struct scan *old, struct scan *new)
+{
+	char **stream = old->stream;
+	unsigned streams = old->streams;
+
+	old->stream = new->stream;
+	old->streams = new->streams;
+	new->stream = stream;
+	new->streams = streams;
+	swap(&old->to, &new->to);
+	swap(&old->send, &new->send);
+	swap(&old->file, &new->file);
+	old->action = new->action;
+	old->start = new->start;
+	old->stop = new->stop;
+	old->data = new->data;
+	old->backlog = new->backlog;
+	old->arm = new->arm;
+	old->priority = new->priority;
+	old->line = new->line;
+	old->wrong = new->wrong;
+	old->gone = false;
+}
+
+/* Its steady end goes on by as much as the schedule says. */
+static void
+prolong(struct schedule *s, struct scan *scan, int64_t was)
+{
+	if (scan->stop == was)
+		return;
+	if (scan->data)
+		scan->end = scan->stop;
+	else if (scan->stop == INT64_MAX || was == INT64_MAX)
+		scan->end = scan->stop == INT64_MAX ? INT64_MAX
+						    : scan->stop - s->offset;
+	else
+		scan->end += scan->stop - was;
+	log_line(LOG_INFO, scan->name, "has another end");
+	s->hooks.stop_at(s->hooks.arg, scan, scan->end);
+	if (scan->data)
+		scan->end = INT64_MAX;
+}
+
+static void
+change_active(struct schedule *s, struct scan *scan, const struct scan *was)
+{
+	bool again = scan->state == SCAN_ARMED &&
+		     !(same_work(scan, was) && scan->start == was->start);
+
+	if (!again) {
+		prolong(s, scan, was->stop);
+		return;
+	}
+	schedule_halt(s, scan, "the schedule was changed");
+	schedule_set(s, scan, SCAN_WAITING, "the schedule was changed");
+}
+
+static bool
+comes_back(const struct scan *scan, const struct scan *was, int64_t utc)
+{
+	switch (scan->state) {
+	case SCAN_MISSED:
+	case SCAN_FAILED: return scan->stop > utc;
+	case SCAN_DONE: return scan->stop > was->stop && scan->stop > utc;
+	case SCAN_REFUSED: return true;
+	default: return false;
+	}
+}
+
+static void
+update(struct schedule *s, struct scan *old, struct scan *new, int64_t utc)
+{
+	bool news = !same(old, new) || old->wrong || new->wrong;
+
+	take_over(old, new); /* and `new` is what it was */
+	old->kept = true;
+	if (!news)
+		return;
+	s->dirty = s->changed = true;
+	s->sorted = false;
+	if (old->wrong)
+		schedule_set(s, old, SCAN_REFUSED, "%s", new->why);
+	else if (old->state == SCAN_ARMED || old->state == SCAN_RUNNING)
+		change_active(s, old, new);
+	else if (old->state == SCAN_WAITING || comes_back(old, new, utc))
+		schedule_set(s, old, SCAN_WAITING, "%s", new->why);
+	old->again = 0;
+}
+
+/* An entry that cannot be leaves alone what it was. */
+static bool
+is_slip(struct schedule *s, const struct scan *old, const struct scan *new)
+{
+	struct schedule_file *f = schedule_file_find(s, new->file);
+
+	if (!new->wrong ||
+	    (old->state != SCAN_ARMED && old->state != SCAN_RUNNING))
+		return false;
+	log_line(LOG_WARN, old->name, "goes on as it was: %s", new->why);
+	if (f)
+		snprintf(f->error, sizeof f->error, "%s", new->why);
+	return true;
+}
+
+/* ---- a file ---------------------------------------------------------- */
+
+static void
+put(struct schedule *s, struct scan *old, struct scan *new, int64_t utc)
+{
+	if (is_slip(s, old, new))
+		old->kept = true;
+	else
+		update(s, old, new, utc);
+	scan_free(new);
+}
+
+static unsigned
+enter(struct schedule *s, struct scan *new, int64_t utc)
+{
+	unsigned over = 0;
+
+	if (!new->wrong && !new->data &&new->stop <= utc) {
+		new->state = SCAN_MISSED;
+		snprintf(new->why, SCAN_WHY,
+			 "its end had passed when it was added");
+		over = 1;
+	}
+	new->kept = true;
+	if (new->wrong)
+		log_line(LOG_WARN, new->name, "refused: %s", new->why);
+	else if (new->why[0])
+		log_line(LOG_WARN, new->name, "%s", new->why);
+	if (!schedule_enter(s, new))
+		scan_free(new);
+	return over;
+}
+
+static void
+drop(struct schedule *s, unsigned at)
+{
+	scan_free(s->scans.scan[at]);
+	memmove(&s->scans.scan[at], &s->scans.scan[at + 1],
+		(s->scans.n - at - 1) * sizeof *s->scans.scan);
+	s->scans.n--;
+	s->changed = s->dirty = true;
+}
+
+static void
+take_away(struct schedule *s, unsigned at)
+{
+	struct scan *scan = s->scans.scan[at];
+
+	scan->gone = true;
+	s->dirty = true;
+	if (scan->state == SCAN_WAITING || scan->state == SCAN_REFUSED) {
+		log_line(LOG_INFO, scan->name, "was taken out of %s",
+			 scan->file);
+		drop(s, at);
+	} else if (scan->state == SCAN_ARMED || scan->state == SCAN_RUNNING) {
+		schedule_halt(s, scan, "taken out of the schedule");
+		schedule_set(s, scan, SCAN_CANCELLED, "taken out of %s",
+			     scan->file);
+	}
+}
+
+static bool
+is_of(const struct scan *scan, const char *file)
+{
+	return scan->file && !scan->gone && !strcmp(scan->file, file);
+}
+
+void
+schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
+	       struct schedule_now now)
+{
+	unsigned over = 0, n = s->scans.n;
+	struct scan *old;
+
+	for (unsigned i = 0; i < n; i++)
+		s->scans.scan[i]->kept = false;
+	/* First those that are certain, so that none is taken from them. */
+	for (unsigned i = 0; i < list->n; i++) {
+		old = find_same(s, file, list->scan[i], now.utc);
+		if (!old)
+			continue;
+		put(s, old, list->scan[i], now.utc);
+		list->scan[i] = NULL;
+	}
+	for (unsigned i = 0; i < list->n; i++) {
+		if (!list->scan[i])
+			continue;
+		old = find_moved(s, file, list->scan[i], now.utc);
+		if (old)
+			put(s, old, list->scan[i], now.utc);
+		else
+			over += enter(s, list->scan[i], now.utc);
+	}
+	for (unsigned i = s->scans.n; i--;) {
+		if (is_of(s->scans.scan[i], file) && !s->scans.scan[i]->kept)
+			take_away(s, i);
+	}
+	list->n = 0;
+	scan_list_clear(list);
+	if (over)
+		log_line(LOG_INFO, NULL, "%s: %u of its scans are over", file,
+			 over);
+	s->next = 0;
+}
+
+void
+schedule_lose(struct schedule *s, const char *file)
+{
+	for (unsigned i = s->scans.n; i--;) {
+		struct scan *scan = s->scans.scan[i];
+
+		if (!is_of(scan, file))
+			continue;
+		if (scan->state != SCAN_RUNNING) {
+			take_away(s, i);
+			continue;
+		}
+		scan->gone = true;
+		log_line(LOG_WARN, scan->name,
+			 "%s was removed; what runs goes on to its end", file);
+	}
+	s->next = 0;
+	s->dirty = true;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state file is all that the schedule knows, as one JSON object: scans as
+ * they were last read, so that a file that is damaged while the daemon is
+ * down keeps its last good version, too, and what became of each.  It is
+ * written beside, made durable, and renamed: there is always a whole one.
+ *
+ * What it says does not have to be new: a scan that is `armed` there may have
+ * begun, and is found to be late then, with a recording that can go on.
+ */
+#include "daemon/schedule_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "store/write_whole.h"
+
+#define FILE_NAME "schedule.json"
+
+/* ---- writing --------------------------------------------------------- */
+
+static json_t *
+scan_pack(const struct scan *scan)
+{
+	json_t *streams = json_array();
+
+	for (unsigned i = 0; i < scan->streams; i++)
+		json_array_append_new(streams, json_string(scan->stream[i]));
+	return json_pack(
+	    "{s:i, s:s, s:s, s:o, s:I, s:I, s:b, s:I, s:I, s:i, s:s*, s:s*, "
+	    "s:s*, s:i, s:s, s:o*, s:s, s:b, s:b, s:b, s:i}",
+	    "id", (int)scan->id, "name", scan->name, "action",
+	    scan_action_word(scan->action), "streams", streams, "start",
+	    (json_int_t)scan->start, "stop", (json_int_t)scan->stop, "data",
+	    scan->data, "backlog", (json_int_t)scan->backlog, "arm",
+	    (json_int_t)scan->arm, "priority", scan->priority, "to", scan->to,
+	    "send", scan->send, "file", scan->file, "line", (int)scan->line,
+	    "state", scan_state_word(scan->state), "why",
+	    json_string(scan->why), "recording", scan->recording, "gone",
+	    scan->gone, "wrong", scan->wrong, "any_time", scan->any_time,
+	    "tries", (int)scan->tries);
+}
+
+static char *
+state_text(const struct schedule *s)
+{
+	json_t *list = json_array(), *all;
+	char *text;
+
+	for (unsigned i = 0; i < s->scans.n; i++)
+		json_array_append_new(list, scan_pack(s->scans.scan[i]));
+	all = json_pack("{s:i, s:i, s:o}", "version", 1, "last_id",
+			(int)s->last_id, "scans", list);
+	text = json_dumps(all, JSON_INDENT(1));
+	json_decref(all);
+	return text;
+}
+
+static int
+write_durable(int dir, const char *name, const char *text)
+{
+	int fd =
+	    openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = write_whole(fd, text, strlen(text), 0);
+	if (!err && fsync(fd) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int
+folder_open(const char *path)
+{
+	int fd = open(path, O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT && mkdir(path, 0755) == 0)
+		fd = open(path, O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+state_put(const char *folder, const char *text)
+{
+	int dir = folder_open(folder), err;
+
+	if (dir < 0)
+		return dir;
+	err = write_durable(dir, FILE_NAME ".new", text);
+	if (!err && renameat(dir, FILE_NAME ".new", dir, FILE_NAME) < 0)
+		err = -errno;
+	if (!err && fsync(dir) < 0)
+		err = -errno;
+	close(dir);
+	return err;
+}
+
+int
+schedule_state_write(struct schedule *s)
+{
+	char *text;
+	int err;
+
+	if (!s->state)
+		return 0;
+	text = state_text(s);
+	err = text ? state_put(s->state, text) : -ENOMEM;
+	free(text);
+	if (err && err != s->state_err)
+		log_line(LOG_ERROR, NULL,
+			 "cannot keep the state of the schedule in %s: %s",
+			 s->state, strerror(-err));
+	s->state_err = err;
+	return err;
+}
+
+/* ---- reading --------------------------------------------------------- */
+
+static char *
+text_of(const json_t *from, const char *key)
+{
+	const char *text = json_string_value(json_object_get(from, key));
+
+	return text ? strdup(text) : NULL;
+}
+
+static int64_t
+number_of(const json_t *from, const char *key)
+{
+	return json_integer_value(json_object_get(from, key));
+}
+
+static bool
+flag_of(const json_t *from, const char *key)
+{
+	return json_is_true(json_object_get(from, key));
+}
+
+static void
+word_copy(const json_t *from, const char *key, char *to, size_t bytes)
+{
+	const char *text = json_string_value(json_object_get(from, key));
+
+	snprintf(to, bytes, "%s", text ? text : "");
+}
+
+static void
+scan_fill(struct scan *scan, const json_t *from)
+{
+	scan->id = (unsigned)number_of(from, "id");
+	scan->start = number_of(from, "start");
+	scan->stop = number_of(from, "stop");
+	scan->data = flag_of(from, "data");
+	scan->backlog = number_of(from, "backlog");
+	scan->arm = number_of(from, "arm");
+	scan->priority = (int)number_of(from, "priority");
+	scan->line = (unsigned)number_of(from, "line");
+	scan->tries = (unsigned)number_of(from, "tries");
+	scan->gone = flag_of(from, "gone");
+	scan->wrong = flag_of(from, "wrong");
+	scan->any_time = flag_of(from, "any_time");
+	scan->to = text_of(from, "to");
+	scan->send = text_of(from, "send");
+	scan->file = text_of(from, "file");
+	word_copy(from, "name", scan->name, sizeof scan->name);
+	word_copy(from, "why", scan->why, sizeof scan->why);
+	word_copy(from, "recording", scan->recording, sizeof scan->recording);
+}
+
+/* What ran when the daemon ended is to go on. */
+static void
+scan_wake(struct scan *scan)
+{
+	if (scan->state != SCAN_ARMED && scan->state != SCAN_RUNNING)
+		return;
+	scan->resume = scan->state == SCAN_RUNNING && scan->recording[0];
+	scan->state = SCAN_WAITING;
+	scan->why[0] = '\0';
+}
+
+static struct scan *
+scan_unpack(const json_t *from)
+{
+	const char *action = json_string_value(json_object_get(from, "action"));
+	const char *state = json_string_value(json_object_get(from, "state"));
+	struct scan *scan = scan_new();
+	const json_t *stream;
+	size_t i;
+
+	if (!scan)
+		return NULL;
+	scan_fill(scan, from);
+	json_array_foreach(json_object_get(from, "streams"), i, stream) {
+		if (json_is_string(stream) && i < SCAN_STREAMS)
+			scan_stream_add(scan, json_string_value(stream));
+	}
+	if (!action || !scan_action_parse(action, &scan->action) || !state ||
+	    !scan_state_parse(state, &scan->state) || !scan->id ||
+	    !scan->name[0]) {
+		scan_free(scan);
+		return NULL;
+	}
+	scan_wake(scan);
+	return scan;
+}
+
+static void
+state_take(struct schedule *s, const json_t *all)
+{
+	const json_t *one;
+	size_t i;
+
+	s->last_id = (unsigned)number_of(all, "last_id");
+	json_array_foreach(json_object_get(all, "scans"), i, one) {
+		struct scan *scan = scan_unpack(one);
+		struct schedule_file *f = NULL;
+
+		if (!scan || schedule_find(s, scan->id) ||
+		    !schedule_enter(s, scan)) {
+			scan_free(scan);
+			continue;
+		}
+		if (scan->id > s->last_id)
+			s->last_id = scan->id;
+		if (scan->file && !scan->gone)
+			f = schedule_file_add(s, scan->file);
+		if (f)
+			f->read = true;
+	}
+}
+
+/* One that cannot be read is put aside: somebody may want to see it. */
+static void
+put_aside(const struct schedule *s, const char *path, const char *why)
+{
+	char aside[PATH_MAX];
+
+	snprintf(aside, sizeof aside, "%s/" FILE_NAME ".bad", s->state);
+	log_line(LOG_ERROR, NULL,
+		 "%s cannot be read (%s); it is " FILE_NAME ".bad now, and "
+		 "the schedule begins anew",
+		 path, why);
+	rename(path, aside);
+}
+
+int
+schedule_state_read(struct schedule *s)
+{
+	char path[PATH_MAX];
+	json_error_t error;
+	json_t *all;
+
+	if (!s->state)
+		return 0;
+	snprintf(path, sizeof path, "%s/" FILE_NAME, s->state);
+	if (access(path, F_OK) < 0)
+		return 0;
+	all = json_load_file(path, 0, &error);
+	if (all)
+		state_take(s, all);
+	else
+		put_aside(s, path, error.text);
+	json_decref(all);
+	return 0;
+}

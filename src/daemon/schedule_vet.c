@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which scans cannot be done is decided when they come, and again when
+ * anything changes, so that a person hears of it on Friday.  First comes what
+ * a scan cannot be by itself: one of an unknown stream, or one that is there
+ * twice; whether there is room for all the others is for `admit` to say.
+ */
+#include "daemon/schedule_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+void
+schedule_accept(struct schedule *s, struct scan *scan)
+{
+	if (scan->state == SCAN_REFUSED && scan_is_candidate(scan))
+		schedule_set(s, scan, SCAN_WAITING, "%s", "");
+}
+
+void
+schedule_refuse(struct schedule *s, struct scan *scan, const char *why)
+{
+	if (scan_is_candidate(scan))
+		schedule_set(s, scan, SCAN_REFUSED, "%s", why);
+}
+
+/* One that is before it in the list, and the same: by then it is decided. */
+static const struct scan *
+twin_of(const struct schedule *s, unsigned at)
+{
+	const struct scan *scan = s->scans.scan[at];
+
+	while (at--) {
+		const struct scan *other = s->scans.scan[at];
+
+		if (other->start != scan->start)
+			break;
+		if (!other->gone && !other->wrong &&
+		    other->state != SCAN_CANCELLED &&
+		    !strcmp(other->name, scan->name))
+			return other;
+	}
+	return NULL;
+}
+
+/* `why` of one that is not refused is left alone: it may be a note. */
+static bool bar(struct scan *scan, const char *why, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool
+bar(struct scan *scan, const char *why, ...)
+{
+	va_list args;
+
+	va_start(args, why);
+	vsnprintf(scan->why, sizeof scan->why, why, args);
+	va_end(args);
+	scan->state = SCAN_REFUSED;
+	scan->barred = true;
+	return true;
+}
+
+bool
+schedule_bar(const struct schedule *s, struct scan *scan)
+{
+	const char *missing = scan_kinds[scan->action].missing;
+
+	if (scan->wrong)
+		return true;
+	scan->barred = false;
+	if (missing)
+		return bar(scan, "%s", missing);
+	for (unsigned i = 0; i < scan->streams; i++) {
+		const char *why =
+		    s->hooks.stream_fault(s->hooks.arg, scan->stream[i]);
+
+		if (why)
+			return bar(scan, "%s", why);
+	}
+	return false;
+}
+
+static bool
+bar_twin(const struct schedule *s, unsigned at)
+{
+	struct scan *scan = s->scans.scan[at];
+	const struct scan *twin = twin_of(s, at);
+
+	if (twin && twin->file)
+		return bar(scan, "%s:%u is the same scan", twin->file,
+			   twin->line);
+	return twin && bar(scan, "scan %u is the same", twin->id);
+}
+
+/* Its state is set once, so that the log has a line only where it is news. */
+static void
+vet_one(struct schedule *s, unsigned at)
+{
+	struct scan *scan = s->scans.scan[at], is = *scan;
+	bool was = scan->barred;
+
+	scan->arm_at = scan->start - scan->arm - scan->backlog;
+	if (schedule_bar(s, scan) || bar_twin(s, at)) {
+		char why[SCAN_WHY];
+
+		memcpy(why, scan->why, sizeof why);
+		memcpy(scan->why, is.why, sizeof why);
+		scan->state = is.state;
+		schedule_set(s, scan, SCAN_REFUSED, "%s", why);
+	} else if (was || !s->hooks.admit) {
+		schedule_accept(s, scan);
+	}
+}
+
+void
+schedule_vet(struct schedule *s, int64_t utc)
+{
+	schedule_sort(s);
+	for (unsigned i = 0; i < s->scans.n; i++) {
+		const struct scan *scan = s->scans.scan[i];
+
+		if (!scan->wrong && (scan->state == SCAN_WAITING ||
+				     scan->state == SCAN_REFUSED))
+			vet_one(s, i);
+	}
+	if (s->hooks.admit)
+		s->hooks.admit(s->hooks.arg, s, utc);
+	s->changed = false;
+}
