@@ -40,7 +40,7 @@ spate_SOURCES = \
 	%D%/listing.c %D%/listing.h \
 	%D%/listing_show.c %D%/listing_show.h \
 	%D%/ls.c \
-	%D%/main.c %D%/cli.h \
+	%D%/main.c %D%/clean.h %D%/cli.h \
 	%D%/site.c %D%/site.h \
 	%D%/probe.c \
 	%D%/progress.c %D%/progress.h \

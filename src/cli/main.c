@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/ease.h"
+#include "cli/clean.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
 
@@ -47,7 +48,7 @@ cli_fail(const struct fault *fault)
 	char line[1024];
 
 	fault_line(fault, line, sizeof line);
-	fprintf(stderr, "spate: %s\n", line);
+	fprintf(stderr, "spate: %s\n", text_clean(line));
 	return fault->code && strcmp(fault->code, "usage") == 0 ? CLI_USAGE
 								: CLI_FAILED;
 }

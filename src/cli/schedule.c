@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/clean.h"
 #include "cli/field.h"
 #include "cli/import.h"
 #include "cli/schedule.h"
@@ -18,13 +19,15 @@ static void
 files_warn(const json_t *files)
 {
 	const json_t *file;
+	char line[1024];
 	size_t i;
 
-	json_array_foreach(files, i, file)
-		if (field_known(file, "error"))
-			fprintf(stderr, "spate: %s: %s\n",
-				field_text(file, "file"),
-				field_text(file, "error"));
+	json_array_foreach(files, i, file) {
+		if (!field_known(file, "error"))
+			continue;
+		snprintf(line, sizeof line, "%s", field_text(file, "error"));
+		fprintf(stderr, "spate: %s\n", text_clean(line));
+	}
 }
 
 static int

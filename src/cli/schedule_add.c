@@ -123,8 +123,9 @@ refused_fail(const json_t *scans)
 	if (!refused)
 		return CLI_DONE;
 	fflush(stdout);
-	fault_set(&fault, -ENOSPC, "no-room", "%u of %zu scans find no room",
-		  refused, json_array_size(scans));
+	fault_set(&fault, -ENOSPC, "no-room",
+		  "%u of %zu scans will not be recorded", refused,
+		  json_array_size(scans));
 	fault_hint(&fault, "the last column says why");
 	return cli_fail(&fault);
 }
@@ -206,6 +207,21 @@ schedule_add(const struct cli *cli, const struct schedule_args *args,
 	return status;
 }
 
+static void
+removed_print(const char *which, const json_t *scans)
+{
+	const json_t *one = json_array_get(scans, 0);
+	char time[UNITS_TEXT];
+
+	if (json_array_size(scans) == 1)
+		printf("%s, %s: taken out of the schedule\n",
+		       field_text(one, "name"),
+		       units_show_time(time, field_time(one, "start")));
+	else
+		printf("%s: %zu scans taken out of the schedule\n", which,
+		       json_array_size(scans));
+}
+
 static int
 rm_one(const struct cli *cli, const char *which)
 {
@@ -221,14 +237,11 @@ rm_one(const struct cli *cli, const char *which)
 	if (site_ask(cli, "schedule-rm", request, &result, &fault))
 		return cli_fail(&fault);
 	scans = json_object_get(result, "removed");
-	json_array_foreach(scans, i, scan) {
+	if (!cli->json && !cli->quiet)
+		removed_print(which, scans);
+	json_array_foreach(scans, i, scan)
 		if (cli->json)
 			cli_print_json(scan);
-		else if (!cli->quiet)
-			printf("%s is not recorded: it was %s\n",
-			       field_text(scan, "name"),
-			       field_text(scan, "state"));
-	}
 	json_decref(result);
 	return CLI_DONE;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/clean.h"
 #include "cli/field.h"
 #include "cli/schedule_show.h"
 #include "cli/table.h"
@@ -19,26 +20,13 @@
 
 enum { CELL = 512 };
 
-/* Some control characters have two bytes in UTF-8. */
-static char *
-cleaned(char *text)
-{
-	for (unsigned char *c = (unsigned char *)text; *c; c++) {
-		if (*c < ' ' || *c == 127)
-			*c = '?';
-		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-			*c = c[1] = '?';
-	}
-	return text;
-}
-
 typedef const char *cell_maker(char text[CELL], const json_t *scan);
 
 static const char *
 text_of(char text[CELL], const json_t *scan, const char *key)
 {
 	snprintf(text, CELL, "%.330s", field_text(scan, key));
-	return cleaned(text);
+	return text_clean(text);
 }
 
 static const char *
@@ -92,7 +80,7 @@ cell_streams(char text[CELL], const json_t *scan)
 					       at ? "," : "",
 					       json_string_value(one));
 	}
-	return cleaned(text);
+	return text_clean(text);
 }
 
 static const char *
@@ -178,7 +166,7 @@ cell_why(char text[CELL], const json_t *scan)
 	why = *why ? why : field_text(scan, "why");
 	snprintf(text, CELL, "%s%.80s%s%.330s", renamed ? "as " : "",
 		 renamed ? recording : "", renamed && *why ? "; " : "", why);
-	return cleaned(text);
+	return text_clean(text);
 }
 
 struct column {

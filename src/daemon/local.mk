@@ -1,5 +1,6 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
+	%D%/admission.c %D%/admission_json.c %D%/admission.h \
 	%D%/chores.c %D%/chores.h \
 	%D%/crew.c %D%/crew.h \
 	%D%/fds.c %D%/fds.h \
@@ -29,7 +30,8 @@ spated_SOURCES = \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
-	%D%/verbs.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c %D%/verbs.h
+	%D%/verbs.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c \
+	%D%/verbs_schedule.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)
 if HAVE_SYSTEMD
 spated_SOURCES += %D%/notify.c

@@ -120,7 +120,7 @@ folder_fault(const struct schedule *s, const char *file, int err,
 static int
 no_folder(struct fault *fault)
 {
-	fault_set(fault, -ENOTSUP, "usage",
+	fault_set(fault, -ENOTSUP, "conf",
 		  "the schedule of this spated has no folder");
 	fault_hint(fault, "schedule = \"/etc/spate/schedule.d\"; in the "
 			  "configuration gives it one; 'spate record NAME "
@@ -224,7 +224,7 @@ remove_file(struct schedule *s, const char *file, json_t *removed,
 
 		if (!scan->file || scan->gone || strcmp(scan->file, file))
 			continue;
-		if (scan_is_ahead(scan))
+		if (scan_is_ahead(scan) || scan->state == SCAN_REFUSED)
 			cancel(s, scan);
 		scan->gone = true;
 		json_array_append_new(removed, scan_json(scan, now.utc));

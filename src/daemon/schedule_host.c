@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/admission.h"
 #include "daemon/order.h"
 
 enum { NEAR_NS = 50000, TRIES = 8 };
@@ -275,6 +276,7 @@ schedule_host_open(struct daemon *d, struct fault *fault)
 		.move = move,
 		.stop_at = stop_at,
 		.stream_fault = stream_fault,
+		.admit = admission_decide,
 		.arg = d,
 	};
 	char *state = state_folder(d);

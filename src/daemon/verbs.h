@@ -45,6 +45,26 @@
  * protect  {name, [off:true]} -> {name, protected, disks:[PATH...]}
  * look     {name}  something became of it; the catalogue reads it again -> {}
  *
+ * schedule-ls     {[all:true]}  without `all` what is ahead, and what ended in
+ *          the last day
+ *          -> {now, folder (or null), scans:[SCAN...],
+ *              files:[{file, error: text or null, scans_n}...]}
+ * schedule-add    {file:"x.conf", text, [dry:true], [replace:true]}  a file of
+ *          the folder, which the daemon writes; acts at once.  dry: says what
+ *          would be, and changes nothing.
+ *          -> {file, scans:[SCAN and CHECK...]}
+ * schedule-rm     {which}  an ID or a NAME: cancelled, and stopped where it
+ *          runs; a FILE.conf: taken out of the folder
+ *          -> {removed:[SCAN...]}
+ * schedule-check  {[file, text]}  all that is ahead; with a text: as it would
+ *          be with that file
+ *          -> {scans:[SCAN and CHECK...], volume (of those that fit), unknown
+ *              (those of which no volume is known), refused,
+ *              full_at: TIME or null (the disks, if those were recorded, too,
+ *              that find no room there),
+ *              memory:{bytes, peak, peak_at}, rate:{speed (bits/s, or null),
+ *              peak, peak_at}, disks:SPACE}
+ *
  * probe    {stream, [for:"3s"]}  a look at a stream, without recording it
  *          -> PROBE; of one that is being recorded
  *             {stream, format, recording: NAME, recordings:[INFO...]}
@@ -68,6 +88,13 @@
  *          null, rate (bits/s, last second), blocks:{total, free}, stop_at,
  *          [scan: ID of the schedule's]}; one that was stopped while it was
  *          armed is "cancelled", and left nothing
+ *
+ * SCAN     an entry of the schedule, as scan_json() makes it (daemon/scan.h)
+ * CHECK    {volume (bytes from now on, or null), memory (bytes), free_after
+ *          (bytes on the disks at its end, or null), fits:bool,
+ *          conflicts:[{name, why:"memory|speed|space"}...] (who has what it
+ *          lacks; the first eight), verdict:"ok|refused|unknown|over",
+ *          reason: text or null}; unknown: the stream has no `rate`
  *
  * ROW      a recording, as entry_row() makes it (store/entry.h)
  *
@@ -98,5 +125,15 @@ int verb_ls(struct daemon *d, struct server_ticket ticket,
 /* verbs_probe.c */
 int verb_probe(struct daemon *d, struct server_ticket ticket,
 	       const json_t *request, struct fault *fault);
+
+/* verbs_schedule.c */
+int verb_schedule_ls(struct daemon *d, struct server_ticket ticket,
+		     const json_t *request, struct fault *fault);
+int verb_schedule_add(struct daemon *d, struct server_ticket ticket,
+		      const json_t *request, struct fault *fault);
+int verb_schedule_rm(struct daemon *d, struct server_ticket ticket,
+		     const json_t *request, struct fault *fault);
+int verb_schedule_check(struct daemon *d, struct server_ticket ticket,
+			const json_t *request, struct fault *fault);
 
 #endif

@@ -1,7 +1,8 @@
 # Flow: a real daemon, real sockets, real files.  They are plain bash.
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = bash
-EXTRA_DIST += %D%/functions.sh %D%/functions_disks.sh %D%/spead.sh
+EXTRA_DIST += %D%/functions.sh %D%/functions_disks.sh %D%/spead.sh \
+	%D%/functions_schedule.sh
 
 # A strict reader of Mark6 files.
 EXTRA_DIST += %D%/layout_mark6.py %D%/verify.py
@@ -48,6 +49,9 @@ tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
 check_PROGRAMS += tests/flow/many
 tests_flow_many_SOURCES = %D%/many.c
+FLOW_TESTS += \
+	%D%/schedule_cli.sh \
+	%D%/schedule_hostile.sh
 FLOW_TESTS += \
 	%D%/ls.sh \
 	%D%/rm.sh \
