@@ -70,12 +70,10 @@ is_better(const struct crew_member *a, const struct crew_member *b,
 	return a->sources < b->sources;
 }
 
-int
-crew_add(struct crew *crew, const void *group, struct intake *in,
-	 struct crew_member **member)
+struct crew_member *
+crew_add(struct crew *crew, const void *group, unsigned sources)
 {
 	struct crew_member *least = &crew->member[crew->turn % crew->n];
-	int err;
 
 	for (unsigned i = 0; i < crew->n; i++) {
 		struct crew_member *m =
@@ -84,22 +82,17 @@ crew_add(struct crew *crew, const void *group, struct intake *in,
 		if (is_better(m, least, group))
 			least = m;
 	}
-	err = receiver_add(least->receiver, in);
-	if (err)
-		return err;
 	crew->turn = (unsigned)(least - crew->member + 1) % crew->n;
-	least->sources += in->sources;
+	least->sources += sources;
 	if (group)
 		least->group = group;
-	*member = least;
-	return 0;
+	return least;
 }
 
-int
-crew_remove(struct crew_member *member, struct intake *in)
+void
+crew_remove(struct crew_member *member, unsigned sources)
 {
-	member->sources -= in->sources;
-	return receiver_remove(member->receiver, in);
+	member->sources -= sources;
 }
 
 bool

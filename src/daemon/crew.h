@@ -28,13 +28,12 @@ struct crew {
 int crew_start(struct crew *crew, const struct setup_options *options);
 void crew_stop(struct crew *crew); /* after every intake is done */
 
-/* Gives an intake to the least busy of them; says whom.  The intakes of one
- * group, given one after the other, go to as many as there are; NULL: of
- * none.  0 or -ENOMEM. */
-int crew_add(struct crew *crew, const void *group, struct intake *in,
-	     struct crew_member **member);
-/* Flushes it; see receiver_remove. */
-int crew_remove(struct crew_member *member, struct intake *in);
+/* Who is to have an intake of so many sources: the least busy of them.  The
+ * intakes of one group, given one after the other, go to as many as there are;
+ * NULL: of none. */
+struct crew_member *crew_add(struct crew *crew, const void *group,
+			     unsigned sources);
+void crew_remove(struct crew_member *member, unsigned sources);
 
 /* Has every receiver got on since this was asked last?  Ask no more often
  * than four times a second. */

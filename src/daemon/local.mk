@@ -16,7 +16,7 @@ spated_SOURCES = \
 	%D%/notify.h \
 	%D%/order.c %D%/order.h \
 	%D%/probe.c %D%/probe.h \
-	%D%/reception.c %D%/reception_feed.c %D%/reception_look.c %D%/reception.h \
+	%D%/reception.c %D%/reception.h \
 	%D%/report.c %D%/report_disk.c %D%/report_from.c %D%/report.h \
 	%D%/scan.c %D%/scan.h %D%/scan_read.c %D%/scan_read.h \
 	%D%/schedule.c %D%/schedule_edit.c %D%/schedule_folder.c %D%/schedule_merge.c \
@@ -29,6 +29,7 @@ spated_SOURCES = \
 	%D%/session.c %D%/session_open.c %D%/session.h \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
+	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
 	%D%/verbs.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c \
 	%D%/verbs_schedule.c %D%/verbs.h

@@ -123,8 +123,8 @@ stream_free(struct daemon *d, const struct order *o,
 			continue;
 		fault_set(fault, -EBUSY, "busy",
 			  "stream %s is being recorded already", stream->name);
-		fault_why(fault, "as %s", s->in->name);
-		fault_hint(fault, "'spate stop %s' ends that", s->in->name);
+		fault_why(fault, "as %s", s->supply->name);
+		fault_hint(fault, "'spate stop %s' ends that", s->supply->name);
 		return -EBUSY;
 	}
 	return 0;
@@ -335,7 +335,7 @@ int
 order_begin(struct daemon *d, const struct order *o, struct fault *fault)
 {
 	struct session *new = NULL, **end = &new;
-	struct reception *in = NULL;
+	const struct supply *supply = NULL;
 	int err = 0;
 
 	for (unsigned i = 0; i < o->streams; i++)
@@ -348,9 +348,9 @@ order_begin(struct daemon *d, const struct order *o, struct fault *fault)
 	}
 	ids_give(d, new);
 	for (; *end; end = &(*end)->next) {
-		if ((*end)->in != in)
+		if ((*end)->supply != supply)
 			session_begin(*end);
-		in = (*end)->in;
+		supply = (*end)->supply;
 	}
 	*end = d->sessions;
 	d->sessions = new;

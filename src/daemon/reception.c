@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be refused comes first: memory, because it is the larger thing,
- * then sockets, share by share.  Intakes are made when the sessions are there
- * that they feed, and joined to their threads last, when nothing can fail.
+ * Sockets are what can be refused, share by share; the receivers that take
+ * from them are known when the first recording begins.
  */
 #include "daemon/reception.h"
 
@@ -73,7 +72,6 @@ shares_make(struct reception *in, unsigned receivers)
 	for (unsigned k = 0; k < in->shares; k++) {
 		in->share[k].shape = in->stream->shape;
 		in->share[k].shape.around = around;
-		in->share[k].in = in;
 	}
 	return in->stream->split ? own_make(in, around) : 0;
 }
@@ -110,18 +108,62 @@ share_open(struct reception *in, unsigned k, struct fault *fault)
 	return err;
 }
 
+/* Which places an intake feeds: those of its own substreams; of packet rings,
+ * those of all substreams, which the other threads feed too; of a stream that
+ * is split, one for each part. */
+unsigned
+reception_places(const struct reception *in, unsigned k)
+{
+	const struct stream *stream = in->stream;
+
+	if (stream->split)
+		return stream->keys;
+	if (stream->plan.threads > 1)
+		return stream->plan.subs;
+	return (stream->plan.subs - k + in->shares - 1) / in->shares;
+}
+
+static int
+share_take(struct reception *in, unsigned k, struct fault *fault)
+{
+	static const enum intake_by by[] = {
+		[SPLIT_NONE] = INTAKE_SOURCE,
+		[SPLIT_THREAD] = INTAKE_THREAD,
+		[SPLIT_STATION] = INTAKE_STATION,
+	};
+	const struct stream *stream = in->stream;
+	bool rings = stream->plan.threads > 1;
+	struct intake_args args = { .name = in->name,
+				    .ops = stream->receive,
+				    .state = in->share[k].state,
+				    .format = stream->format,
+				    .shape = &in->share[k].shape,
+				    .slots = stream->geometry.slots,
+				    .places = reception_places(in, k),
+				    .rings = rings,
+				    .shares = rings ? 1 : in->shares,
+				    .late = stream->plan.late,
+				    .by = by[stream->split],
+				    .key = stream->key,
+				    .own = in->list };
+
+	if (intake_make(&in->share[k].intake, &args) < 0)
+		return no_memory(fault);
+	return 0;
+}
+
 static void
 reception_close(struct reception *in)
 {
 	for (unsigned k = 0; in->share && k < in->shares; k++) {
 		struct reception_share *share = &in->share[k];
 
+		if (share->member)
+			crew_remove(share->member, share->intake->sources);
 		intake_free(share->intake);
 		if (share->state)
 			in->stream->receive->close(share->state);
 	}
-	if (in->stock)
-		stock_return(in->stock);
 	free(in->list);
 	free(in->own);
 	free(in->share);
@@ -131,25 +173,22 @@ reception_close(struct reception *in)
 
 int
 reception_open(struct reception **reception, struct stream *stream,
-	       const char *name, struct pool *pool, unsigned receivers,
-	       struct fault *fault)
+	       const char *name, unsigned receivers, struct fault *fault)
 {
-	struct stock_args blocks = stream_stock(stream);
 	struct reception *in = calloc(1, sizeof *in);
 	int err;
 
 	if (!in)
 		return no_memory(fault);
 	in->stream = stream_hold(stream);
+	in->users = 1;
 	snprintf(in->name, sizeof in->name, "%s", name);
 	in->log = log_host(in->name);
-	blocks.who = in->name;
-	if (shares_make(in, receivers) < 0)
-		err = no_memory(fault);
-	else
-		err = pool_borrow(pool, &in->stock, &blocks, fault);
+	err = shares_make(in, receivers) < 0 ? no_memory(fault) : 0;
 	for (unsigned k = 0; k < in->shares && !err; k++)
 		err = share_open(in, k, fault);
+	for (unsigned k = 0; k < in->shares && !err; k++)
+		err = share_take(in, k, fault);
 	if (err) {
 		reception_close(in);
 		return err;
@@ -160,15 +199,19 @@ reception_open(struct reception **reception, struct stream *stream,
 }
 
 void
+reception_hold(struct reception *in)
+{
+	in->users++;
+}
+
+void
 reception_put(struct reception *in)
 {
-	if (in->users && --in->users)
+	if (--in->users)
 		return;
 	in->stream->reception = NULL;
 	reception_close(in);
 }
-
-/* ---- running ---------------------------------------------------------- */
 
 void
 reception_begin(struct reception *in, struct crew *crew)
@@ -179,31 +222,29 @@ reception_begin(struct reception *in, struct crew *crew)
 	if (in->begun)
 		return;
 	in->begun = true;
-	atomic_store(&in->left, in->shares);
-	for (unsigned k = 0; k < in->shares; k++) {
-		struct reception_share *share = &in->share[k];
-
-		if (crew_add(crew, group, share->intake, &share->receiver) < 0)
-			abort();
-	}
+	for (unsigned k = 0; k < in->shares; k++)
+		in->share[k].member =
+		    crew_add(crew, group, in->share[k].intake->sources);
 }
 
-void
-reception_stop(struct reception *in, const char *why)
+struct format_shape *
+reception_shape(struct reception *in, unsigned part)
 {
-	if (in->stopped)
-		return;
-	in->stopped = why;
-	for (unsigned k = 0; k < in->shares; k++) {
-		struct reception_share *share = &in->share[k];
-
-		if (crew_remove(share->receiver, share->intake) < 0)
-			abort(); /* a few bytes, and nothing else would end it */
-	}
+	return in->own ? &in->own[part] : &in->share[0].shape;
 }
 
 bool
-reception_flushed(struct reception *in)
+reception_learning(struct reception *in)
 {
-	return atomic_load_explicit(&in->left, memory_order_acquire) == 0;
+	return atomic_load(&in->share[0].intake->learning);
+}
+
+unsigned
+reception_sources(const struct reception *in)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < in->shares; k++)
+		n += in->share[k].intake->sources;
+	return n;
 }

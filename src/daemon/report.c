@@ -68,13 +68,13 @@ totals_take(struct session *s, struct totals *t)
 	struct output *o = s->output;
 	uint64_t unwritten = atomic_load(&o->lost_packets);
 
-	reception_counts(s->in, s->part, &t->c);
+	supply_counts(s->supply, s->part, &t->c);
 	t->c.drop[DROP_UNWRITTEN] += unwritten;
 	t->packets = s->state >= SESSION_CLOSING ? atomic_load(&o->packets)
 						 : t->c.placed - unwritten;
 	t->bytes = atomic_load(&o->bytes);
 	t->risk = atomic_load(&o->risk_packets);
-	t->overruns = reception_overruns(s->in);
+	t->overruns = supply_overruns(s->supply);
 	t->lost = 0;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < o->runs; i++)
@@ -225,8 +225,9 @@ live_set(json_t *to, struct session *s)
 			    json_boolean(reception_learning(s->in)));
 	json_object_set_new(to, "blocks",
 			    json_pack("{s:i, s:i}", "total",
-				      (int)stock_blocks(s->in->stock), "free",
-				      (int)stock_home(s->in->stock)));
+				      (int)stock_blocks(s->supply->stock),
+				      "free",
+				      (int)stock_home(s->supply->stock)));
 }
 
 static json_t *

@@ -79,17 +79,17 @@ entry_add(json_t *entry, const char *key, uint64_t n)
 }
 
 static json_t *
-sources_json(struct reception *in)
+sources_json(struct supply *from)
 {
-	bool by_device = in->stream->plan.subs > 1;
-	unsigned n = reception_sources(in), sub;
+	bool by_device = from->in->stream->plan.subs > 1;
+	unsigned n = reception_sources(from->in), sub;
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n; i++) {
 		struct receive_counts c;
 		json_t *entry;
 
-		reception_look(in, i, &c, &sub);
+		supply_look(from, i, &c, &sub);
 		entry = source_entry(list, &c, by_device);
 		entry_add(entry, "datagrams", c.datagrams);
 		entry_add(entry, "overruns", c.overruns);
@@ -108,7 +108,7 @@ kernel_json(struct session *s)
 		struct receive_counts c;
 		unsigned k = 0;
 
-		reception_look(s->in, i, &c, &sub);
+		supply_look(s->supply, i, &c, &sub);
 		while (k < devices && !same(bound[k], c.device))
 			k++;
 		if (c.device && k == devices)
@@ -134,16 +134,16 @@ kernel_set(struct session *s, json_t *to)
 /* ---- substreams ------------------------------------------------------ */
 
 static struct origin *
-origins_find(struct reception *in)
+origins_find(struct supply *from)
 {
-	struct origin *list = calloc(in->stream->plan.subs, sizeof *list);
-	unsigned n = reception_sources(in), sub;
+	struct origin *list = calloc(from->in->stream->plan.subs, sizeof *list);
+	unsigned n = reception_sources(from->in), sub;
 
 	for (unsigned i = 0; list && i < n; i++) {
 		struct receive_counts c;
 		struct origin *o;
 
-		reception_look(in, i, &c, &sub);
+		supply_look(from, i, &c, &sub);
 		o = &list[sub];
 		o->overruns += c.overruns;
 		if (!o->name[0] && c.address)
@@ -179,9 +179,9 @@ sub_json(struct session *s, unsigned i, const struct origin *o)
 	struct counts c;
 
 	if (s->sub)
-		reception_sub_counts(s->in, i, &c);
+		supply_sub_counts(s->supply, i, &c);
 	else
-		reception_counts(s->in, s->part, &c);
+		supply_counts(s->supply, s->part, &c);
 	return json_pack(
 	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:I, s:i, s:I, "
 	    "s:o, s:o, s:o}",
@@ -241,9 +241,9 @@ report_from(struct session *s, json_t *to)
 	struct origin *list;
 	json_t *subs;
 
-	json_object_set_new(to, "sources", sources_json(s->in));
+	json_object_set_new(to, "sources", sources_json(s->supply));
 	kernel_set(s, to);
-	list = origins_find(s->in);
+	list = origins_find(s->supply);
 	if (!list)
 		return;
 	runs_find(s->output, list);

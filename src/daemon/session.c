@@ -16,13 +16,14 @@
 #include "base/log.h"
 #include "daemon/report.h"
 
-/* Its folders were not made yet. */
+/* Its folders were not made yet: nothing waits for them any more. */
 static void
 session_cancel(struct session *s, const char *reason)
 {
 	s->reason = reason;
-	s->state = SESSION_ENDED;
+	s->state = SESSION_STOPPING;
 	s->cancelled = true;
+	supply_cancel(s->supply, reason);
 	s->end_ns = clock_now();
 	log_line(LOG_INFO, s->name, "cancelled (%s) before it began", reason);
 }
@@ -39,21 +40,36 @@ session_stop(struct session *s, const char *reason)
 	s->reason = reason;
 	s->state = SESSION_STOPPING;
 	s->end_ns = clock_now();
-	reception_stop(s->in, reason);
+	supply_stop(s->supply, reason);
 }
 
 void
 session_stop_at(struct session *s, int64_t at)
 {
-	if (s->state <= SESSION_RECORDING)
-		s->stop_at = s->when.stop = at;
+	struct gate gate = s->supply->gate;
+
+	if (s->state > SESSION_RECORDING || s->supply->stopped)
+		return;
+	s->stop_at = s->when.stop = at;
+	gate.close = at ? at : INT64_MAX;
+	if (gate.data) {
+		s->when.data = false;
+		gate.data = false;
+		gate.open = INT64_MIN;
+	}
+	supply_gate(s->supply, &gate);
 }
 
 void
 session_start_at(struct session *s, int64_t at)
 {
-	if (s->state == SESSION_ARMED)
-		s->when.start = at;
+	struct gate gate = s->supply->gate;
+
+	if (s->state != SESSION_ARMED || gate.data)
+		return;
+	s->when.start = s->started = gate.open = at;
+	s->start_ns = clock_now() + at - clock_steady();
+	supply_gate(s->supply, &gate);
 }
 
 /* Have all writers done their errand?  Acquire: see output.h. */
@@ -142,7 +158,7 @@ session_subs_sample(struct session *s, int64_t now)
 		struct session_sub *sub = &s->sub[i];
 		struct counts c;
 
-		reception_sub_counts(s->in, i, &c);
+		supply_sub_counts(s->supply, i, &c);
 		if (c.datagrams != sub->datagrams)
 			sub->last = now;
 		sub->datagrams = c.datagrams;
@@ -158,7 +174,7 @@ rate_sample(struct session *s, int64_t now)
 
 	if (seconds < 1)
 		return;
-	reception_counts(s->in, s->part, &c);
+	supply_counts(s->supply, s->part, &c);
 	bytes = c.bytes - s->sampled_bytes;
 	s->rate = (double)bytes * 8 / seconds;
 	s->sampled = now;
@@ -166,23 +182,41 @@ rate_sample(struct session *s, int64_t now)
 	session_subs_sample(s, now);
 }
 
+/* By the clock, or by the data. */
+static void
+armed_look(struct session *s, int64_t now)
+{
+	supply_age(s->supply, s->part, now);
+	if (s->when.data ? atomic_load(&s->supply->opened)
+			 : now >= s->when.start)
+		session_start(s);
+}
+
+/* Its gate closes by itself; other parts were stopped, perhaps. */
+static void
+end_look(struct session *s, int64_t now)
+{
+	if ((s->stop_at && now >= s->stop_at) || supply_flushed(s->supply))
+		session_stop(s,
+			     s->supply->stopped ? s->supply->stopped : "time");
+	if (s->supply->stopped)
+		session_stop(s, s->supply->stopped);
+}
+
 void
 session_step(struct session *s, int64_t now)
 {
 	rate_sample(s, now);
-	if (s->state == SESSION_ARMED && now >= s->when.start)
-		session_start(s);
+	if (s->state == SESSION_ARMED)
+		armed_look(s, now);
 	if (s->state == SESSION_BEGINNING)
 		begin_look(s);
 	if (s->state == SESSION_RECORDING && errands_done(s))
 		disks_look(s);
-	if (s->stop_at && now >= s->stop_at)
-		session_stop(s, "time");
-	if (s->in->stopped)
-		session_stop(s, s->in->stopped);
+	end_look(s, now);
 	if (s->state == SESSION_STOPPING && errands_done(s) &&
-	    reception_flushed(s->in))
-		s->state = SESSION_WRITING;
+	    supply_flushed(s->supply))
+		s->state = s->cancelled ? SESSION_ENDED : SESSION_WRITING;
 	if (s->state == SESSION_WRITING && fleet_takers(s->host->fleet) == 0)
 		fleet_abandon(s->host->fleet, s->output);
 	if (s->state == SESSION_WRITING &&

@@ -10,7 +10,7 @@
 #include "base/fault.h"
 #include "daemon/fleet.h"
 #include "daemon/kernel.h"
-#include "daemon/reception.h"
+#include "daemon/supply.h"
 #include "flow/output.h"
 #include "flow/writer.h"
 
@@ -77,7 +77,8 @@ enum { SESSION_NAME = 160 };
 struct session {
 	const struct session_host *host;
 	struct stream *stream; /* the reception's, which holds it */
-	struct reception *in;
+	struct reception *in;  /* the supply's */
+	struct supply *supply;
 	unsigned part; /* of the stream, where it is split */
 	unsigned id;
 	unsigned scan;		 /* of the schedule; 0: typed */
@@ -141,9 +142,6 @@ void session_stop(struct session *s, const char *reason);
  * was to end; one that has ended: nothing. */
 void session_stop_at(struct session *s, int64_t at);
 
-/* session_open.c: makes the folders; of session_step. */
-void session_start(struct session *s);
-
 /* The same with the start of one that is armed. */
 void session_start_at(struct session *s, int64_t at);
 
@@ -152,6 +150,10 @@ void session_step(struct session *s, int64_t now);
 
 /* Looks which of its substreams brought something; done every second. */
 void session_subs_sample(struct session *s, int64_t now);
+
+/* session_open.c, for session_step: makes the folders of one that is not armed
+ * any more. */
+void session_start(struct session *s);
 
 /* ENDED only. */
 void session_free(struct session *s);

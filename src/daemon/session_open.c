@@ -5,8 +5,11 @@
  * packet on blocks are taken in, while the disks are still making their
  * folders, and an errand always comes before a block.
  *
+ * One that is armed is received already, but what it gives out waits until it
+ * has begun.
+ *
  * A stream that is split makes a session of each part, all fed by the same
- * reception.
+ * supply.
  */
 #include "daemon/session.h"
 
@@ -122,60 +125,92 @@ session_name(char name[SESSION_NAME], const char *base,
 	return name;
 }
 
-/* Takes part of the reception, which is the last one's to close. */
+/* When it is to begin and end; or began. */
+static void
+times_set(struct session *s, int64_t now)
+{
+	const struct session_when *when = &s->when;
+
+	s->start_ns = clock_now();
+	s->started = s->sampled = now;
+	s->state = SESSION_BEGINNING;
+	if (when->data || when->start > now)
+		s->state = SESSION_ARMED;
+	if (when->data) {
+		s->start_ns = when->start;
+		return;
+	}
+	s->stop_at = when->stop;
+	if (s->state == SESSION_ARMED) {
+		s->start_ns += when->start - now;
+		s->started = when->start;
+	}
+}
+
+/* Takes part of the supply, which is the last one's to close. */
 static struct session *
-session_new(const struct session_host *host, struct reception *in,
+session_new(const struct session_host *host, struct supply *supply,
 	    const struct session_args *args, unsigned part)
 {
-	int64_t now = clock_steady();
 	struct session *s = calloc(1, sizeof *s);
 
 	if (!s)
 		return NULL;
 	s->host = host;
-	s->stream = in->stream;
-	s->in = in;
-	in->users++;
-	kernel_look(&s->kernel);
+	s->stream = supply->in->stream;
+	s->in = supply->in;
+	s->supply = supply;
+	supply->users++;
 	s->part = part;
-	s->shape = reception_shape(in, part);
-	session_name(s->name, in->name, in->stream, part);
+	s->shape = reception_shape(s->in, part);
+	session_name(s->name, supply->name, s->stream, part);
 	s->scan = args->scan;
 	s->when = args->when;
-	s->start_ns = clock_now();
-	s->started = s->sampled = now;
-	s->state = SESSION_BEGINNING;
-	if (s->when.data)
-		return s;
-	s->stop_at = s->when.stop;
-	if (s->when.start <= now)
-		return s;
-	s->state = SESSION_ARMED;
-	s->start_ns += s->when.start - now;
-	s->started = s->when.start;
+	times_set(s, clock_steady());
+	kernel_look(&s->kernel);
 	return s;
+}
+
+/* Nothing that came before is of a recording that joins others. */
+static struct gate
+gate_of(const struct session_when *when, bool joins)
+{
+	struct gate g = { .open = INT64_MIN,
+			  .close = when->stop ? when->stop : INT64_MAX,
+			  .data = when->data };
+
+	if (when->start)
+		g.open = when->start;
+	else if (joins && !when->data)
+		g.open = clock_steady();
+	return g;
 }
 
 static int
 sessions_make(struct session **list, const struct session_host *host,
-	      struct reception *in, const struct session_args *args)
+	      struct supply *supply, const struct session_args *args)
 {
-	struct reception_out out[STREAM_KEYS];
+	struct supply_out out[STREAM_KEYS];
+	struct supply_args from = {
+		.gate = gate_of(&args->when, supply->in->begun),
+		.backlog = args->when.backlog,
+		.changed = changed,
+		.arg = (void *)host,
+	};
 	int err = 0;
 
-	for (unsigned i = in->stream->keys; i-- && !err;) {
-		struct session *s = session_new(host, in, args, i);
+	for (unsigned i = supply->in->stream->keys; i-- && !err;) {
+		struct session *s = session_new(host, supply, args, i);
 
 		if (!s)
 			return -ENOMEM;
 		s->next = *list;
 		*list = s;
-		out[i] = (struct reception_out){ block_out, s };
+		from.waits = s->state == SESSION_ARMED;
+		out[i] = (struct supply_out){ block_out, s };
 		err = session_make(s);
 	}
-	in->flushed = changed;
-	in->arg = (void *)host;
-	return err ? err : reception_feed(in, out);
+	return err ? err : supply_feed(supply, &from, out);
 }
 
 /* Some may have come since the configuration was read. */
@@ -187,26 +222,60 @@ disks_count(struct stream *stream, const struct session_host *host)
 	stream_disks(stream, fleet_writers(host->fleet), f.bytes - f.borrowed);
 }
 
+/* Heaps have times of their own, which no header of a packet tells. */
+static int
+when_check(const struct session_args *args, struct fault *fault)
+{
+	if (!args->when.data || args->stream->format->parse)
+		return 0;
+	fault_set(fault, -EINVAL, "usage",
+		  "stream %s cannot begin or end by the time of its data",
+		  args->stream->name);
+	fault_why(fault, "packets of format %s do not tell it",
+		  args->stream->o.format);
+	fault_hint(fault, "leave out the '@' of the time: then it is when "
+			  "packets arrive that counts");
+	return -EINVAL;
+}
+
+/* The sockets may be there for another recording. */
+static int
+reception_take(struct reception **in, const struct session_host *host,
+	       const struct session_args *args, struct fault *fault)
+{
+	*in = args->stream->reception;
+	if (!*in)
+		return reception_open(in, args->stream, args->name,
+				      host->crew->n, fault);
+	reception_hold(*in);
+	return 0;
+}
+
 int
 session_open(struct session **list, const struct session_host *host,
 	     const struct session_args *args, struct fault *fault)
 {
-	struct stream *stream = args->stream;
 	struct reception *in;
-	int err;
+	struct supply *supply;
+	int err = when_check(args, fault);
 
 	*list = NULL;
-	disks_count(stream, host);
-	err = reception_open(&in, stream, args->name, host->pool, host->crew->n,
-			     fault);
 	if (err)
 		return err;
-	err = sessions_make(list, host, in, args);
+	disks_count(args->stream, host);
+	err = reception_take(&in, host, args, fault);
+	if (err)
+		return err;
+	err = supply_open(&supply, in, host->pool, args->name, fault);
+	reception_put(in); /* the supply has it */
+	if (err)
+		return err;
+	err = sessions_make(list, host, supply, args);
 	if (!err)
 		return 0;
 	no_memory(fault);
 	if (!*list)
-		reception_put(in);
+		supply_put(supply);
 	session_drop(*list);
 	*list = NULL;
 	return err;
@@ -227,23 +296,47 @@ folders_begin(struct session *s)
 	}
 }
 
+/* What is told of it on the disks was not known before: when it began, what
+ * was learned, which disks there are. */
+static void
+head_renew(struct session *s)
+{
+	json_t *was = s->head;
+
+	if (head_make(s) < 0) {
+		s->head = was;
+		return;
+	}
+	json_decref(was);
+	output_head(s->output, s->head);
+}
+
 void
 session_start(struct session *s)
 {
+	int64_t now = clock_steady();
+
 	s->state = SESSION_BEGINNING;
+	if (s->when.data)
+		s->started = now;
+	s->start_ns = clock_now() + s->started - now;
+	head_renew(s);
+	kernel_clear(&s->kernel);
+	kernel_look(&s->kernel);
 	folders_begin(s);
-	reception_begin(s->in, s->host->crew);
+	supply_release(s->supply, s->part);
 }
 
 void
 session_begin(struct session *list)
 {
-	struct reception *in = list->in;
+	struct supply *supply = list->supply;
 
-	for (struct session *s = list; s && s->in == in; s = s->next) {
+	for (struct session *s = list; s && s->supply == supply; s = s->next) {
 		if (s->state == SESSION_BEGINNING)
-			session_start(s);
+			folders_begin(s);
 	}
+	supply_begin(supply, list->host->crew);
 }
 
 void
@@ -266,6 +359,6 @@ session_free(struct session *s)
 	kernel_clear(&s->kernel);
 	json_decref(s->kernel_lost);
 	json_decref(s->head);
-	reception_put(s->in);
+	supply_put(s->supply);
 	free(s);
 }

@@ -52,7 +52,7 @@ session_is(const struct session *s, const char *name)
 	unsigned long id = strtoul(name, &end, 10);
 
 	return !strcmp(s->name, name) || !strcmp(s->group, name) ||
-	       !strcmp(s->in->name, name) || (*name && !*end && s->id == id);
+	       !strcmp(s->supply->name, name) || (*name && !*end && s->id == id);
 }
 
 static bool

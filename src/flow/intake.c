@@ -16,15 +16,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /* What a socket may still hold when the recording stops; see intake_drain. */
 enum {
 	FLUSH_BATCHES = 4096,
-	FLUSH_NS = 1000000000,
 	LOOKS = 10, /* ticks in which every source is looked at once */
 	TURN = 16,  /* batches */
 	HOLD = 128 << 10,
@@ -59,7 +58,6 @@ source_hold(const struct intake_source *s)
 static unsigned
 source_turn(const struct intake *in, const struct intake_source *s)
 {
-	const struct geometry *g = in->a.place[s->place].geometry;
 	unsigned beside = 0;
 	uint32_t turn;
 
@@ -67,7 +65,7 @@ source_turn(const struct intake *in, const struct intake_source *s)
 		beside += in->source[i].place == s->place;
 	if (beside < 2)
 		return TURN;
-	turn = g->slots / 2 / beside / RECEIVE_BATCH;
+	turn = in->a.slots / 2 / beside / RECEIVE_BATCH;
 	if (turn > TURN)
 		return TURN;
 	return turn ? turn : 1;
@@ -78,11 +76,14 @@ source_look(struct intake_source *s)
 {
 	struct intake *in = s->intake;
 	struct receive_counts c = { 0 };
+	uint64_t more;
 
 	in->a.ops->counts(in->a.state, s->number, &c);
-	atomic_fetch_add_explicit(&in->overruns,
-				  c.overruns - s->counts.overruns,
-				  memory_order_relaxed);
+	more = c.overruns - s->counts.overruns;
+	atomic_fetch_add_explicit(&in->overruns, more, memory_order_relaxed);
+	for (struct feed *f = in->feeds; f; f = f->next)
+		atomic_fetch_add_explicit(&f->overruns, more,
+					  memory_order_relaxed);
 	pthread_mutex_lock(&in->lock);
 	s->counts = c;
 	pthread_mutex_unlock(&in->lock);
@@ -114,44 +115,6 @@ sources_make(struct intake *in)
 	return err;
 }
 
-static int
-places_make(struct intake *in)
-{
-	int err = place_spare(&in->spare, &in->a.place[0]);
-
-	in->place = calloc(in->a.places, sizeof(struct place *));
-	in->shown = calloc(in->a.places, sizeof *in->shown);
-	if (err || !in->place || !in->shown)
-		return -ENOMEM;
-	if (in->a.ready) {
-		memcpy(in->place, in->a.ready,
-		       in->a.places * sizeof(struct place *));
-		return 0;
-	}
-	for (unsigned i = 0; i < in->a.places && !err; i++) {
-		struct place_args args = in->a.place[i];
-
-		args.spare = in->spare;
-		err = place_make(&in->place[i], &args);
-	}
-	return err;
-}
-
-static int
-split_open(struct intake *in)
-{
-	struct split_args args = { .format = in->format,
-				   .shape = in->a.shape,
-				   .station = in->a.by == INTAKE_STATION,
-				   .key = in->a.key,
-				   .place = in->place,
-				   .places = in->a.places,
-				   .sources = in->sources,
-				   .spare = in->spare };
-
-	return in->a.by == INTAKE_SOURCE ? 0 : split_make(&in->split, &args);
-}
-
 int
 intake_make(struct intake **intake, const struct intake_args *args)
 {
@@ -161,21 +124,14 @@ intake_make(struct intake **intake, const struct intake_args *args)
 	if (!in)
 		return err;
 	in->a = *args;
-	in->format = args->place[0].format;
 	pthread_mutex_init(&in->lock, NULL);
 	err = sources_make(in);
 	if (!err)
 		err = intake_learn_make(in);
-	if (!err)
-		err = places_make(in);
-	if (!err)
-		err = split_open(in);
 	if (err) {
 		intake_free(in);
 		return err;
 	}
-	in->a.place = NULL; /* was the caller's, for a while */
-	in->a.ready = NULL;
 	*intake = in;
 	return 0;
 }
@@ -185,13 +141,7 @@ intake_free(struct intake *in)
 {
 	if (!in)
 		return;
-	for (unsigned i = 0; in->place && i < in->a.places; i++)
-		place_free(in->place[i]);
 	intake_learn_free(in);
-	split_free(in->split);
-	spare_free(in->spare);
-	free(in->place);
-	free(in->shown);
 	free(in->source);
 	pthread_mutex_destroy(&in->lock);
 	free(in);
@@ -210,52 +160,66 @@ source_end(struct intake_source *s, int err)
 			 s->number, strerror(-err));
 }
 
+/*
+ * The one that packets should land with: the first that is open; else the one
+ * that opens next.  The others are told by copy.
+ */
+static struct feed *
+feed_leads(const struct intake *in, struct feed_time *t)
+{
+	struct feed *lead = in->feeds;
+	int64_t least = INT64_MAX;
+
+	t->alone = true;
+	t->near = false;
+	for (struct feed *f = in->feeds; f; f = f->next) {
+		int64_t ahead = feed_ahead(f, t->now);
+
+		t->alone &= ahead > 0;
+		t->near |= feed_near(f, t->now);
+		if (ahead < least) {
+			lead = f;
+			least = ahead;
+		}
+	}
+	return lead;
+}
+
+/* Whoever can make its sender wait does so for the feed that has the least
+ * room. */
 static unsigned
-pairs_aim(struct intake_source *s, struct receive_pair *pair, unsigned n)
+pairs_aim(struct intake_source *s, struct feed *lead, struct receive_pair *pair,
+	  unsigned n)
 {
-	struct intake *in = s->intake;
+	unsigned room = feed_aim(lead, s, pair, n), one;
 
-	in->spare->used = 0;
-	if (in->split)
-		return split_aim(in->split, s->number, pair, n);
-	return place_aim(in->place[s->place], &s->aim, pair, n);
+	if (!s->waits || !s->intake->feeds->next)
+		return room;
+	for (struct feed *f = s->intake->feeds; f; f = f->next) {
+		if (f == lead)
+			continue;
+		one = feed_room(f, s, n);
+		if (one < room)
+			room = one;
+	}
+	return room;
 }
 
 static void
-place_show(struct intake *in, unsigned place)
-{
-	counts_show(&in->shown[place], place_counts(in->place[place]));
-}
-
-/* By what their headers say. */
-static void
-packets_split(struct intake_source *s, const struct receive_batch *b,
-	      int64_t now_ns, int64_t now)
+packets_take(struct intake_source *s, struct feed *lead,
+	     struct receive_batch *b, const struct feed_time *t)
 {
 	struct intake *in = s->intake;
-	const uint16_t *place;
-	unsigned n;
-
-	place = split_batch(in->split, s->number, b, now_ns, now, &n);
-	while (n--)
-		place_show(in, place[n]);
-}
-
-static void
-packets_take(struct intake_source *s, struct receive_batch *b, int64_t now_ns,
-	     int64_t now)
-{
-	struct intake *in = s->intake;
-	struct place *place = in->place[s->place];
 
 	if (in->learn && intake_learns(in))
-		intake_learn(in, place, b);
-	if (in->split)
-		packets_split(s, b, now_ns, now);
-	else
-		place_batch(place, &s->aim, b->packet, b->packets, now_ns, now);
-	if (b->known)
-		place_expect(place, &s->aim, b->next);
+		intake_learn(in, s, b, t);
+	for (struct feed *f = in->feeds; f; f = f->next) {
+		if (f != lead)
+			feed_take(f, s, b, t, false);
+	}
+	feed_take(lead, s, b, t, true);
+	for (struct feed *f = in->feeds; f && b->known; f = f->next)
+		feed_expect(f, s, b->next);
 }
 
 static uint64_t
@@ -275,6 +239,8 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	struct intake *in = s->intake;
 	struct receive_pair pair[RECEIVE_BATCH];
 	struct receive_batch b; /* a plugin writes what it tells of */
+	struct feed_time t = { .utc = now_ns, .now = now, .at = now };
+	struct feed *lead = feed_leads(in, &t);
 	uint64_t bytes = 0;
 	bool more = true;
 	int err;
@@ -286,8 +252,9 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		b.pairs = s->want;
 		b.want = s->want;
 		b.packets = 0;
-		b.known = b.again = b.empty = b.stamps = false;
-		b.room = pairs_aim(s, pair, b.pairs);
+		b.known = b.again = b.empty = false;
+		b.stamps = t.near;
+		b.room = pairs_aim(s, lead, pair, b.pairs);
 		err = in->a.ops->receive(in->a.state, s->number, &b);
 		if (err < 0) {
 			source_end(s, err);
@@ -297,9 +264,12 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		bytes += batch_bytes(&b);
 		s->want = b.want;
 		s->waits |= b.known;
-		packets_take(s, &b, now_ns, now);
+		if (t.near)
+			t.at = clock_steady();
+		packets_take(s, lead, &b, &t);
 	}
-	place_show(in, s->place);
+	for (struct feed *f = in->feeds; f; f = f->next)
+		feed_show(f, s->place);
 	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
 }
 
@@ -314,80 +284,97 @@ sources_look(struct intake *in, unsigned n)
 	}
 }
 
-static void
-places_age(struct intake *in, int64_t now)
-{
-	for (unsigned i = 0; i < in->a.places; i++) {
-		place_age(in->place[i], now);
-		place_show(in, i);
-	}
-}
-
 void
 intake_tick(struct intake *in, int64_t now)
 {
-	places_age(in, now);
+	for (struct feed *f = in->feeds; f; f = f->next)
+		feed_age(f, now);
 	sources_look(in, (in->sources + LOOKS - 1) / LOOKS);
 }
 
-void
-intake_look(struct intake *in, unsigned source, struct intake_view *view)
-{
-	struct intake_source *s = &in->source[source];
+/* ---- feeds ------------------------------------------------------------- */
 
+/* What the first one did not see was for nobody. */
+void
+intake_join(struct intake *in, struct feed *f)
+{
+	struct feed **at = &in->feeds;
+
+	if (in->used)
+		sources_look(in, in->sources);
 	pthread_mutex_lock(&in->lock);
-	view->counts = s->counts;
+	for (unsigned i = 0; in->used && i < in->sources; i++) {
+		f->source[i].datagrams = in->source[i].counts.datagrams;
+		f->source[i].overruns = in->source[i].counts.overruns;
+	}
+	f->state = FEED_JOINED;
+	f->gate = f->wanted;
 	pthread_mutex_unlock(&in->lock);
-	view->place = s->place;
+	in->used = true;
+	while (*at)
+		at = &(*at)->next;
+	*at = f;
 }
 
-/* True when something may be left in it.  One that can make its sender wait
- * may itself wait for another one that comes after it: it is empty when a
- * whole round brought nothing. */
-static bool
-source_drain(struct intake_source *s, unsigned batches, int64_t now_ns,
-	     int64_t now)
+void
+intake_leave(struct intake *in, struct feed *f)
 {
+	struct feed **at = &in->feeds;
+
+	pthread_mutex_lock(&in->lock);
+	for (unsigned i = 0; i < in->sources; i++) {
+		f->source[i].datagrams_end = in->source[i].counts.datagrams;
+		f->source[i].overruns_end = in->source[i].counts.overruns;
+	}
+	f->state = FEED_LEFT;
+	pthread_mutex_unlock(&in->lock);
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+}
+
+/* True when something may be left in it. */
+static bool
+source_drain(struct intake_source *s, struct feed *f, unsigned batches,
+	     int64_t now_ns, int64_t now)
+{
+	struct feed_source *of = &f->source[s->number];
 	int came;
 
-	if (s->ended || (s->drained && !s->waits) ||
-	    s->drainings >= FLUSH_BATCHES)
+	if (s->ended || (of->drained && !s->waits) ||
+	    of->drainings >= FLUSH_BATCHES)
 		return false;
 	came = intake_pass(s, batches, now_ns, now);
-	s->drainings += came ? batches : 0;
-	s->drained = came != INTAKE_MORE && now >= s->intake->settled;
-	return s->waits ? came > 0 : !s->drained;
+	of->drainings += came ? batches : 0;
+	return feed_waits(f, s, now, came);
 }
 
 /*
- * What arrived before the stop belongs to the recording, and the kernel may
- * still have it.  A sender that goes on could keep us here for ever, so the
- * end is also what a socket can hold, or a second.
+ * What arrived before the gate closed belongs to the recording, and the kernel
+ * may still have it.  A sender that goes on could keep us here for ever, so
+ * the end is also what a socket can hold, or a second.
  */
 bool
-intake_drain(struct intake *in, unsigned batches, int64_t now_ns, int64_t now)
+intake_drain(struct intake *in, struct feed *f, unsigned batches,
+	     int64_t now_ns, int64_t now)
 {
 	bool more = false;
 
-	if (!in->until) {
-		in->until = now + FLUSH_NS;
-		in->settled = now + in->a.late;
-	}
+	if (f->gate.close <= f->gate.open)
+		return true;
 	for (unsigned i = 0; i < in->sources; i++)
-		more |= source_drain(&in->source[i], batches, now_ns, now);
-	if (more && now >= in->until)
-		log_line(LOG_WARN, in->a.name,
+		more |= source_drain(&in->source[i], f, batches, now_ns, now);
+	if (more && now >= f->until)
+		log_line(LOG_WARN, f->a.name,
 			 "the end came faster than its sockets could be "
 			 "emptied: what they still hold is not recorded, and "
 			 "not counted");
-	return !more || now >= in->until;
+	return !more || now >= f->until;
 }
 
 void
-intake_flush(struct intake *in, int64_t now)
+intake_flush(struct intake *in, struct feed *f, int64_t now)
 {
-	for (unsigned i = 0; i < in->a.places; i++)
-		place_flush(in->place[i]);
-	places_age(in, now);
+	feed_flush(f, now);
 	sources_look(in, in->sources);
 }

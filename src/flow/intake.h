@@ -9,19 +9,17 @@
 #include <stdint.h>
 
 #include "contract/receive.h"
-#include "flow/counts.h"
+#include "flow/arrival.h"
+#include "flow/feed.h"
 #include "flow/learn.h"
-#include "flow/place.h"
-#include "flow/spare.h"
-#include "flow/split.h"
 
 /*
- * An intake is an instance of a receive plugin, and the places where its
- * packets go: by the source that brings them (a place for each substream),
- * or by what their headers say (a stream that is split).
+ * An intake is an instance of a receive plugin, and the feeds that its packets
+ * go to (feed.h): each to its places, by the source that brings them (a place
+ * for each substream), or by what their headers say (a stream that is split).
  *
- * The event loop makes and frees it; between receiver_add and the call of
- * `done` it belongs to one receiver thread, except for what says otherwise.
+ * The event loop makes and frees it; while it has feeds it belongs to one
+ * receiver thread, except for what says otherwise.
  */
 struct intake;
 
@@ -37,31 +35,25 @@ struct intake_source {
 	unsigned number; /* as the plugin counts */
 	unsigned place;	 /* INTAKE_SOURCE: the one that it feeds */
 	int fd;
-	struct aim aim;
 	unsigned want; /* pairs for the next call */
 	unsigned turn; /* batches that it may have in a row */
 	uint32_t hold; /* bytes that should wait for a visit at most */
 	bool ended;
 	bool waits;		      /* it can make its sender wait */
-	bool drained;		      /* at the end: nothing is left in it */
-	unsigned drainings;	      /* batches, at the end */
 	struct receive_counts counts; /* intake::lock */
 };
 
 struct intake_args {
-	const char *name; /* of the recording, for the log */
+	const char *name; /* for the log; stays */
 	const struct receive_ops *ops;
 	struct receive_state *state;
+	const struct format_ops *format;
 	/* This intake's own: what is learned is written here, and so into the
 	 * places that use it too. */
 	struct format_shape *shape;
-	/* Of each place; needed while it is made.  They differ in sub or, by
-	 * thread or station, in out, arg, stock and shape.  `spare` is left
-	 * to the intake. */
-	const struct place_args *place;
-	unsigned places;
-	struct place **ready; /* NULL, or all of them, made already: taken
-				 over, once nothing can fail any more */
+	uint32_t slots;	 /* of a block */
+	unsigned places; /* of each feed */
+	bool rings;	 /* they are shared with other intakes */
 	/* INTAKE_SOURCE: source s feeds place sub(s) / shares. */
 	unsigned shares;
 	int64_t late; /* as in receive_plan */
@@ -71,32 +63,27 @@ struct intake_args {
 	const uint32_t *key;
 	/* The same: the shapes of the places, which learn with `shape`. */
 	struct format_shape *const *own;
-	/* Everything is out; the last call on the receiver thread. */
-	void (*done)(void *arg);
-	void *arg;
 };
 
 struct intake {
 	struct intake_args a;
-	const struct format_ops *format;
-	struct place **place;
-	struct spare *spare;
-	struct split *split; /* NULL: a source's packets go to its place */
 	struct learn *learn; /* NULL: nothing (more) to learn */
 	struct intake_source *source;
-	unsigned sources;    /* constant: any thread may read */
-	unsigned left;	     /* sources that have not ended */
-	unsigned look;	     /* the source to look at next */
-	int64_t until;	     /* the end of the end; see intake_drain */
-	int64_t settled;     /* by then all that had come can be received */
-	struct intake *next; /* receiver::intakes, or ::leaving */
+	unsigned sources; /* constant: any thread may read */
+	unsigned left;	  /* sources that have not ended */
+	unsigned look;	  /* the source to look at next */
+	bool used;	  /* it had feeds before */
+	/* In the order in which they came; none: it sleeps. */
+	struct feed *feeds;
+	const struct arrival *arrival; /* the receiver's */
+	struct intake *next;	       /* receiver::intakes */
 
-	/* Any thread may read; see counts.h. */
-	struct counts_shown *shown; /* of each place */
-	_Atomic uint64_t overruns;  /* of all sources, at the last look */
+	/* Any thread may read. */
+	_Atomic uint64_t overruns; /* of all sources, at the last look */
 	atomic_bool learning;
 
-	pthread_mutex_t lock; /* over what other threads see of sources */
+	pthread_mutex_t lock; /* over what other threads see of sources, and
+				 what is ordered of feeds */
 };
 
 int intake_make(struct intake **intake, const struct intake_args *args);
@@ -115,21 +102,19 @@ int intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 /* Ages blocks; shows the counters.  A tenth of a second apart. */
 void intake_tick(struct intake *in, int64_t now);
 
+/* Another feed; one that ends leaves. */
+void intake_join(struct intake *in, struct feed *f);
+void intake_leave(struct intake *in, struct feed *f);
+
 /*
- * The end, which others should not have to wait for: takes at most `batches`
- * more of each source.  True when all has been taken that had arrived.
+ * The end of a feed, which others should not have to wait for: takes at most
+ * `batches` more of each source, for all feeds.  True when all has been taken
+ * that had arrived before its gate closed.
  */
-bool intake_drain(struct intake *in, unsigned batches, int64_t now_ns,
-		  int64_t now);
+bool intake_drain(struct intake *in, struct feed *f, unsigned batches,
+		  int64_t now_ns, int64_t now);
 
 /* After that: closes every block. */
-void intake_flush(struct intake *in, int64_t now);
-
-/* What a source brought, up to a second ago.  Any thread. */
-struct intake_view {
-	struct receive_counts counts;
-	unsigned place; /* 0 where the header decides */
-};
-void intake_look(struct intake *in, unsigned source, struct intake_view *view);
+void intake_flush(struct intake *in, struct feed *f, int64_t now);
 
 #endif

@@ -60,36 +60,36 @@ intake_learns(const struct intake *in)
 	return learn_needed(in->a.shape);
 }
 
-static void
-packet_learn(struct intake *in, struct place *place,
-	     const struct receive_packet *k)
+/* Returns what it is dropped for. */
+static enum drop
+packet_learn(struct intake *in, const struct receive_packet *k)
 {
 	uint32_t whole = in->a.shape->prefix + in->a.shape->payload;
 	struct format_packet p;
 
-	if (k->flags & RECEIVE_FOREIGN) {
-		place_drop(place, DROP_FOREIGN, 1);
-		return;
-	}
-	if (k->flags & RECEIVE_CUT || k->bytes != whole) {
-		place_drop(place, DROP_WRONG_SIZE, 1);
-		return;
-	}
-	place_drop(place, DROP_LEARNING, 1);
-	in->format->parse(in->a.shape, k->prefix, k->payload, &p);
+	if (k->flags & RECEIVE_FOREIGN)
+		return DROP_FOREIGN;
+	if (k->flags & RECEIVE_CUT || k->bytes != whole)
+		return DROP_WRONG_SIZE;
+	in->a.format->parse(in->a.shape, k->prefix, k->payload, &p);
 	if (learn_packet(in->learn, &p))
 		learned(in);
+	return DROP_LEARNING;
 }
 
 /* Nothing runs yet, so that no packet lies in a slot: those that are left may
  * move up in the list. */
 void
-intake_learn(struct intake *in, struct place *place, struct receive_batch *b)
+intake_learn(struct intake *in, struct intake_source *s,
+	     struct receive_batch *b, const struct feed_time *t)
 {
+	uint8_t why[RECEIVE_BATCH];
 	unsigned n = 0;
 
-	while (n < b->packets && intake_learns(in))
-		packet_learn(in, place, &b->packet[n++]);
+	for (; n < b->packets && intake_learns(in); n++)
+		why[n] = (uint8_t)packet_learn(in, &b->packet[n]);
+	for (struct feed *f = in->feeds; f && n; f = f->next)
+		feed_drop(f, s, b->packet, why, n, t);
 	b->packets -= n;
 	memmove(b->packet, b->packet + n, b->packets * sizeof b->packet[0]);
 }

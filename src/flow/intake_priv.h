@@ -16,9 +16,9 @@ void intake_learn_free(struct intake *in);
 /* Is there something left to learn? */
 bool intake_learns(const struct intake *in);
 
-/* Learns from the packets of a batch, which are dropped at this place, and
- * takes those away that it needed. */
-void intake_learn(struct intake *in, struct place *place,
-		  struct receive_batch *b);
+/* Learns from the packets of a batch, which all feeds drop, and takes those
+ * away that it needed. */
+void intake_learn(struct intake *in, struct intake_source *s,
+		  struct receive_batch *b, const struct feed_time *t);
 
 #endif

@@ -12,6 +12,7 @@ libflow_a_SOURCES = \
 	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
 	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
 	%D%/extents.c %D%/extents.h \
+	%D%/feed.c %D%/feed_take.c %D%/feed.h \
 	%D%/flight.c %D%/flight.h \
 	%D%/gate.c %D%/gate.h \
 	%D%/heaps.c %D%/heaps.h %D%/heaps_priv.h \
@@ -35,7 +36,7 @@ libflow_a_SOURCES = \
 	%D%/rows_lay.c %D%/rows_move.c %D%/rows_run.c \
 	%D%/shifts.c %D%/shifts.h \
 	%D%/steps.c %D%/steps.h \
-	%D%/receiver.c %D%/receiver.h \
+	%D%/receiver.c %D%/receiver_thread.c %D%/receiver.h %D%/receiver_priv.h \
 	%D%/sample.c %D%/sample.h %D%/sample_hint.c %D%/sample_priv.h \
 	%D%/sample_heaps.c %D%/sample_heaps.h \
 	%D%/shared.c %D%/shared.h %D%/shared_priv.h \

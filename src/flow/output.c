@@ -92,6 +92,18 @@ output_make(struct output **output, const struct output_args *a)
 }
 
 /* Relaxed: the caller holds it, so it cannot go meanwhile. */
+int
+output_head(struct output *o, const json_t *head)
+{
+	json_t *copy = json_deep_copy(head);
+
+	if (!copy)
+		return -ENOMEM;
+	json_decref(o->head);
+	o->head = copy;
+	return 0;
+}
+
 void
 output_hold(struct output *o)
 {

@@ -133,6 +133,10 @@ struct output {
 /* One that the caller holds.  0 or -ENOMEM. */
 int output_make(struct output **output, const struct output_args *args);
 
+/* Another head, before anybody else has the output.  0 or -ENOMEM, and the
+ * head that it had. */
+int output_head(struct output *o, const json_t *head);
+
 /* Any thread that has it by somebody's hold. */
 void output_hold(struct output *o);
 void output_drop(struct output *o);

@@ -6,6 +6,7 @@
  *   for each that is: some batches, so that a flood on one socket does not
  *       starve the others
  *   every tenth of a second: age blocks, show counters
+ *   what ends is drained, flushed, and gone
  *   rest
  *
  * Fairness.  A pass gives every ready source its turn; with many of them a
@@ -14,7 +15,7 @@
  * smallest socket buffer holds at a gigabit per second.  A flooded source only
  * ever delays the others by its turn, and what does not fit into it is lost
  * where it belongs, in its own socket.  One pass sees up to EVENTS sources;
- * epoll hands out those that are left over first the next time.  Recordings
+ * epoll hands out those that are left over first the next time.  Feeds
  * that end are drained in turns too, beside those that go on.
  *
  * Rest.  When packets come one by one, waking for each of them costs more than
@@ -31,32 +32,28 @@
  * calls.  Rests below REST_LEAST are not worth the two system calls and the
  * timer.
  *
- * One clock read per pass, and one before a rest: UTC is the steady clock plus
- * an offset that is taken anew with every tick, so that a stepped clock is
- * followed without asking for the time twice.
+ * Both clocks are read once per pass (arrival.h), and one before a rest.  A
+ * gate's edge is compared with the stamps of packets; only near one the clock
+ * is read for each batch, because a pass may take longer than it is away.
  */
-#include "flow/receiver.h"
+#include "flow/receiver_priv.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "flow/beat.h"
 
 enum {
-	EVENTS = 512,
 	BATCHES = 64,	     /* of one pass, if there are so many sources */
 	BATCHES_MOST = 16,   /* of one source */
 	DRAINED = 4,	     /* the same, of one that is at its end */
+	CLOSING_MS = 1,	     /* between two visits then, where nothing comes */
 	REST_LEAST = 50000,  /* ns */
 	REST = 200000,	     /* ns */
 	REST_MOST = 2000000, /* ns */
@@ -64,70 +61,20 @@ enum {
 	TICK = 100000000,    /* ns */
 };
 
-struct order {
-	struct intake *intake;
-	bool remove;
-	struct order *next; /* receiver::orders */
-};
-
-struct receiver {
-	pthread_t thread;
-	int epoll, wake;
-
-	/* The thread's own. */
-	struct intake *intakes;
-	struct intake *leaving; /* at their end */
-	int64_t utc_offset;
-	int64_t next_tick;
-	int64_t passed; /* when the last pass began */
-	int64_t rest;	/* the last, ns */
-	struct epoll_event event[EVENTS];
-
-	struct beat beat; /* see beat.h: set here, read by whoever watches */
-
-	pthread_mutex_t lock; /* over what is below */
-	struct order *orders, **orders_end;
-	bool stop;
-};
-
-static int
-order_post(struct receiver *r, struct intake *in, bool remove)
-{
-	struct order *o = calloc(1, sizeof *o);
-
-	if (!o)
-		return -ENOMEM;
-	o->intake = in;
-	o->remove = remove;
-	pthread_mutex_lock(&r->lock);
-	*r->orders_end = o;
-	r->orders_end = &o->next;
-	pthread_mutex_unlock(&r->lock);
-	eventfd_write(r->wake, 1);
-	return 0;
-}
-
-int
-receiver_add(struct receiver *r, struct intake *in)
-{
-	return order_post(r, in, false);
-}
-
-int
-receiver_remove(struct receiver *r, struct intake *in)
-{
-	return order_post(r, in, true);
-}
+/* ---- intakes ----------------------------------------------------------- */
 
 static void
-intake_join(struct receiver *r, struct intake *in)
+intake_add(struct receiver *r, struct intake *in)
 {
+	in->arrival = &r->arrival;
 	in->next = r->intakes;
 	r->intakes = in;
 	for (unsigned i = 0; i < in->sources; i++) {
 		struct epoll_event e = { .events = EPOLLIN,
 					 .data.ptr = &in->source[i] };
 
+		if (in->source[i].ended)
+			continue;
 		if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, in->source[i].fd, &e))
 			abort(); /* ours: the descriptor is open */
 	}
@@ -140,43 +87,106 @@ source_leave(struct receiver *r, struct intake_source *s)
 }
 
 static void
-intake_leave(struct receiver *r, struct intake *in)
+intake_remove(struct receiver *r, struct intake *in)
 {
 	struct intake **at;
 
 	for (at = &r->intakes; *at != in; at = &(*at)->next)
 		;
 	*at = in->next;
-	for (unsigned i = 0; i < in->sources; i++) {
-		if (!in->source[i].ended)
-			source_leave(r, &in->source[i]);
-	}
-	in->next = r->leaving;
-	r->leaving = in;
+	for (unsigned i = 0; i < in->sources; i++)
+		source_leave(r, &in->source[i]);
 }
 
-/* Those that leave take what is in their sockets yet, a little at a time. */
+/* ---- feeds ------------------------------------------------------------- */
+
 static void
-leaving_pass(struct receiver *r, int64_t now)
+feed_add(struct receiver *r, struct feed *f)
 {
-	struct intake **at = &r->leaving;
+	struct intake *in = f->in;
+	bool slept = !in->feeds;
+
+	intake_join(in, f);
+	if (slept)
+		intake_add(r, in);
+}
+
+static void
+feed_end(struct receiver *r, struct feed *f, int64_t now)
+{
+	struct intake *in = f->in;
+
+	intake_flush(in, f, now);
+	intake_leave(in, f);
+	if (!in->feeds)
+		intake_remove(r, in);
+	/* From then on the event loop may free both. */
+	f->a.done(f->a.arg);
+}
+
+/* Those at their end take what is in their sockets yet, a little at a time. */
+static void
+closing_pass(struct receiver *r, int64_t now)
+{
+	struct feed **at = &r->closing;
 
 	while (*at) {
-		struct intake *in = *at;
+		struct feed *f = *at;
 
-		if (!intake_drain(in, DRAINED, now + r->utc_offset, now)) {
-			at = &in->next;
+		if (!intake_drain(f->in, f, DRAINED, now + r->arrival.offset,
+				  now)) {
+			at = &f->next_closing;
 			continue;
 		}
-		*at = in->next;
-		intake_flush(in, now);
-		in->a.done(in->a.arg);
+		*at = f->next_closing;
+		feed_end(r, f, now);
+	}
+}
+
+static void
+closing_add(struct receiver *r, struct feed *f, int64_t now)
+{
+	feed_close(f, now);
+	f->next_closing = r->closing;
+	r->closing = f;
+}
+
+/* Begins the end of those whose gates have closed, and finds out when the next
+ * one does.  The data's own time is looked at with every tick. */
+static void
+closing_find(struct receiver *r, int64_t now)
+{
+	r->next_close = INT64_MAX;
+	for (struct intake *in = r->intakes; in; in = in->next) {
+		for (struct feed *f = in->feeds; f; f = f->next) {
+			if (!f->until && feed_closes(f, now))
+				closing_add(r, f, now);
+			else if (!f->until && !f->gate.data &&
+				 f->gate.close < r->next_close)
+				r->next_close = f->gate.close;
+		}
+	}
+}
+
+/* ---- orders ------------------------------------------------------------ */
+
+/* Only of those that are not at their end. */
+static void
+gates_take(struct receiver *r)
+{
+	for (struct intake *in = r->intakes; in; in = in->next) {
+		pthread_mutex_lock(&in->lock);
+		for (struct feed *f = in->feeds; f; f = f->next) {
+			if (!f->until)
+				f->gate = f->wanted;
+		}
+		pthread_mutex_unlock(&in->lock);
 	}
 }
 
 /* False when the thread is to end. */
 static bool
-orders_do(struct receiver *r)
+orders_do(struct receiver *r, int64_t now)
 {
 	struct order *o, *next;
 	eventfd_t n;
@@ -191,19 +201,17 @@ orders_do(struct receiver *r)
 	pthread_mutex_unlock(&r->lock);
 	for (; o; o = next) {
 		next = o->next;
-		if (o->remove)
-			intake_leave(r, o->intake);
-		else
-			intake_join(r, o->intake);
+		feed_add(r, o->feed);
 		free(o);
 	}
+	gates_take(r);
+	closing_find(r, now);
 	return !stop;
 }
 
 static void
 tick(struct receiver *r, int64_t now)
 {
-	r->utc_offset = clock_now() - now;
 	for (struct intake *in = r->intakes; in; in = in->next)
 		intake_tick(in, now);
 	r->next_tick = now + TICK;
@@ -231,7 +239,9 @@ sources_pass(struct receiver *r, int n, int64_t now)
 
 		if (!s)
 			continue;
-		came = intake_pass(s, turn(n), now + r->utc_offset, now);
+		came = s->ended ? -ENODATA
+				: intake_pass(s, turn(n),
+					      now + r->arrival.offset, now);
 		if (came < 0)
 			source_leave(r, s);
 		if (came > most)
@@ -282,137 +292,61 @@ rest(struct receiver *r, int most, int64_t now)
 	nanosleep(&time, NULL);
 }
 
-static void *
+/* As long as nothing has to be done, if nothing comes. */
+static int
+wait_ms(const struct receiver *r, int64_t now)
+{
+	int64_t left = r->next_close - now;
+
+	if (r->closing)
+		return CLOSING_MS;
+	if (left > TICK)
+		left = TICK;
+	return left > 0 ? (int)((left + 999999) / 1000000) : 0;
+}
+
+/* What is over, or is to begin, after all sources had their turn.  False when
+ * the thread is to end. */
+static bool
+feeds_pass(struct receiver *r, int n, int64_t now)
+{
+	bool ticks = now >= r->next_tick;
+
+	if (ticks)
+		tick(r, now);
+	if (ticks || now >= r->next_close)
+		closing_find(r, now);
+	closing_pass(r, now);
+	/* Last: the events of this pass are done with. */
+	return !has_orders(r->event, n) || orders_do(r, now);
+}
+
+void *
 receiver_run(void *arg)
 {
 	struct receiver *r = arg;
+	int64_t now = arrival_look(&r->arrival);
 	bool on = true;
 
 	pthread_setname_np(pthread_self(), "spate-receive");
 	prctl(PR_SET_TIMERSLACK, SLACK);
-	tick(r, clock_steady());
+	tick(r, now);
+	r->next_close = INT64_MAX;
 	while (on) {
-		int n = epoll_wait(r->epoll, r->event, EVENTS,
-				   r->leaving ? 0 : TICK / 1000000);
-		int64_t now = clock_steady();
-		int most = sources_pass(r, n, now);
+		int n = epoll_wait(r->epoll, r->event, RECEIVER_EVENTS,
+				   wait_ms(r, now));
+		int most;
 
+		now = arrival_look(&r->arrival);
 		beat_at(&r->beat, now);
-		leaving_pass(r, now);
-		if (now >= r->next_tick)
-			tick(r, now);
-		/* Last: an intake that leaves takes its sources along. */
-		if (has_orders(r->event, n))
-			on = orders_do(r);
-		else if (most == INTAKE_MORE || r->leaving)
+		most = sources_pass(r, n, now);
+		on = feeds_pass(r, n, now);
+		if (most == INTAKE_MORE || r->closing ||
+		    has_orders(r->event, n))
 			r->rest = 0;
 		else if (n > 0)
 			rest(r, most, now);
 		r->passed = now;
 	}
 	return NULL;
-}
-
-int64_t
-receiver_beat(const struct receiver *r)
-{
-	return atomic_load_explicit(&r->beat.at, memory_order_relaxed);
-}
-
-static void
-refused(const char *what, int err, const char *help)
-{
-	static const char *said;
-
-	/* Once, not for each of them; the event loop's thread. */
-	if (said == what)
-		return;
-	said = what;
-	log_line(LOG_WARN, NULL,
-		 "receivers cannot %s: %s; %s; going on without", what,
-		 strerror(err), help);
-}
-
-static void
-thread_place(pthread_t thread, const struct receiver_args *args)
-{
-	cpu_set_t set;
-	int err;
-
-	if (!args->cpus)
-		return;
-	CPU_ZERO(&set);
-	for (unsigned i = 0; i < args->cpus; i++) {
-		if (args->cpu[i] < CPU_SETSIZE)
-			CPU_SET(args->cpu[i], &set);
-	}
-	err = pthread_setaffinity_np(thread, sizeof set, &set);
-	if (err)
-		refused("run on the CPUs of `receiver_cpus`", err,
-			"'lscpu' shows which there are, and a cpuset of the "
-			"service may leave fewer");
-}
-
-static void
-thread_raise(pthread_t thread, const struct receiver_args *args)
-{
-	struct sched_param param = { .sched_priority = args->priority };
-	int err;
-
-	if (!args->priority)
-		return;
-	err = pthread_setschedparam(thread, SCHED_FIFO, &param);
-	if (err)
-		refused("have a real-time priority", err,
-			"it takes CAP_SYS_NICE, or a limit RLIMIT_RTPRIO "
-			"(LimitRTPRIO= of the service) as high as "
-			"`receiver_priority`");
-}
-
-int
-receiver_start(struct receiver **receiver, const struct receiver_args *args)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.ptr = NULL };
-	struct receiver *r = calloc(1, sizeof *r);
-	int err = -ENOMEM;
-
-	if (!r)
-		return err;
-	r->orders_end = &r->orders;
-	pthread_mutex_init(&r->lock, NULL);
-	r->epoll = epoll_create1(EPOLL_CLOEXEC);
-	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = r->epoll < 0 || r->wake < 0 ||
-		      epoll_ctl(r->epoll, EPOLL_CTL_ADD, r->wake, &e) < 0
-		  ? -errno
-		  : 0;
-	if (!err)
-		err = -pthread_create(&r->thread, NULL, receiver_run, r);
-	if (err) {
-		close(r->wake);
-		close(r->epoll);
-		pthread_mutex_destroy(&r->lock);
-		free(r);
-		return err;
-	}
-	if (args) {
-		thread_place(r->thread, args);
-		thread_raise(r->thread, args);
-	}
-	*receiver = r;
-	return 0;
-}
-
-void
-receiver_stop(struct receiver *r)
-{
-	pthread_mutex_lock(&r->lock);
-	r->stop = true;
-	pthread_mutex_unlock(&r->lock);
-	eventfd_write(r->wake, 1);
-	pthread_join(r->thread, NULL);
-	close(r->wake);
-	close(r->epoll);
-	pthread_mutex_destroy(&r->lock);
-	free(r);
 }

@@ -24,13 +24,19 @@ struct receiver_args {
  * the receiver runs without.  0 or -errno. */
 int receiver_start(struct receiver **receiver,
 		   const struct receiver_args *args);
-void receiver_stop(struct receiver *r); /* after every intake is done */
+void receiver_stop(struct receiver *r); /* after every feed is done */
 
-/* Orders for the thread; never wait.  0 or -ENOMEM.  After receiver_remove
- * what has arrived is taken in yet, while the others go on; then the intake is
- * flushed, and its `done` is called. */
-int receiver_add(struct receiver *r, struct intake *in);
-int receiver_remove(struct receiver *r, struct intake *in);
+/*
+ * Orders for the thread; never wait.  A feed gets packets from here on; the
+ * sources of its intake join with its first feed, and leave with its last.
+ * All feeds of one intake go to one receiver.  When a feed's gate has closed
+ * what had arrived is taken in yet, while the others go on; then it is
+ * flushed, and its `done` is called.  0 or -ENOMEM.
+ */
+int receiver_feed(struct receiver *r, struct feed *f);
+
+/* Gates were ordered, see feed_order. */
+void receiver_look(struct receiver *r);
 
 /* When its last pass began (clock_steady): at least every tenth of a second,
  * with nothing to do too, as long as the thread gets anywhere.  Any thread. */

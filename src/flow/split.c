@@ -62,7 +62,7 @@ struct split {
 	/* Of one call: which place each pair is of, and which pair of those
 	 * that this place was asked for; the places that take part. */
 	uint16_t of[RECEIVE_BATCH], nth[RECEIVE_BATCH];
-	const struct receive_pair *pair;
+	const uint8_t *payload[RECEIVE_BATCH]; /* of each pair */
 	unsigned pairs;
 	struct receive_pair own[RECEIVE_BATCH];
 	struct receive_packet packet[RECEIVE_BATCH];
@@ -216,9 +216,10 @@ split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 		room += place_aim(s->a.place[place], aim_of(s, source, place),
 				  s->own + part->first, part->n);
 	}
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		pair[i] = s->own[s->part[s->of[i]].first + s->nth[i]];
-	s->pair = pair;
+		s->payload[i] = pair[i].payload;
+	}
 	s->pairs = n;
 	parts_forget(s);
 	return room;
@@ -257,7 +258,7 @@ place_of(struct split *s, const struct receive_packet *k)
 
 /* Packet i goes to place of[i], there as number nth[i]. */
 static void
-packets_place(struct split *s, const struct receive_batch *b, uint16_t *of,
+packets_place(struct split *s, const struct split_batch *b, uint16_t *of,
 	      uint16_t *nth)
 {
 	for (unsigned i = 0; i < b->packets; i++) {
@@ -272,16 +273,19 @@ packets_place(struct split *s, const struct receive_batch *b, uint16_t *of,
 
 /* Hands it on, as if it had come to its place alone. */
 static void
-packet_hand(struct split *s, const struct receive_packet *k, unsigned i,
+packet_hand(struct split *s, const struct split_batch *b, unsigned i,
 	    uint16_t place, unsigned to)
 {
-	bool landed = i < s->pairs && k->payload == s->pair[i].payload;
+	const struct receive_packet *k = &b->packet[i];
+	int at = b->landing ? b->landing[i] : (int)i;
+	bool landed =
+	    at >= 0 && (unsigned)at < s->pairs && k->payload == s->payload[at];
 	uint8_t *aside = s->scratch + (uint64_t)i * s->a.spare->slot_bytes;
 
 	s->packet[to] = *k;
 	s->landing[to] = -1;
-	if (landed && s->of[i] == place) {
-		s->landing[to] = (int16_t)s->nth[i];
+	if (landed && s->of[at] == place) {
+		s->landing[to] = (int16_t)s->nth[at];
 	} else if (landed) {
 		memcpy(aside, k->payload, s->a.shape->payload);
 		s->packet[to].payload = aside;
@@ -291,32 +295,30 @@ packet_hand(struct split *s, const struct receive_packet *k, unsigned i,
 /* A place that was not asked for pairs in this call still has those of an
  * earlier one; but none of its packets is said to have landed there. */
 static void
-part_give(struct split *s, unsigned source, uint16_t number, int64_t now_ns,
-	  int64_t now)
+part_give(struct split *s, const struct split_batch *b, uint16_t number)
 {
 	struct part *part = &s->part[number];
 	struct place *place = s->a.place[number];
 
 	place->landing = s->landing + part->first;
-	place_batch(place, aim_of(s, source, number), s->packet + part->first,
-		    part->n, now_ns, now);
+	place_batch(place, aim_of(s, b->source, number),
+		    s->packet + part->first, part->n, b->now_ns, b->now);
 	place->landing = NULL;
 }
 
 const uint16_t *
-split_batch(struct split *s, unsigned source, const struct receive_batch *b,
-	    int64_t now_ns, int64_t now, unsigned *places)
+split_batch(struct split *s, const struct split_batch *b, unsigned *places)
 {
 	uint16_t of[RECEIVE_BATCH], nth[RECEIVE_BATCH];
 
 	packets_place(s, b, of, nth);
 	for (unsigned i = 0; i < b->packets; i++) {
 		if (of[i] != NOWHERE)
-			packet_hand(s, &b->packet[i], i, of[i],
+			packet_hand(s, b, i, of[i],
 				    s->part[of[i]].first + nth[i]);
 	}
 	for (unsigned i = 0; i < s->takings; i++)
-		part_give(s, source, s->taking[i], now_ns, now);
+		part_give(s, b, s->taking[i]);
 	*places = s->takings;
 	parts_forget(s);
 	return s->taking;

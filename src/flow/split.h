@@ -38,9 +38,17 @@ void split_free(struct split *s); /* NULL: nothing */
 unsigned split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 		   unsigned n);
 
+/* Of one source; `landing` as in struct place. */
+struct split_batch {
+	unsigned source;
+	const struct receive_packet *packet;
+	unsigned packets;
+	const int16_t *landing;
+	int64_t now_ns, now;
+};
+
 /* As place_batch.  Returns which places got packets, and how many they are. */
-const uint16_t *split_batch(struct split *s, unsigned source,
-			    const struct receive_batch *b, int64_t now_ns,
-			    int64_t now, unsigned *places);
+const uint16_t *split_batch(struct split *s, const struct split_batch *b,
+			    unsigned *places);
 
 #endif

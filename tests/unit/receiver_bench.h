@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/conf.h"
 #include "base/log.h"
 #include "flow/receiver.h"
@@ -39,6 +40,7 @@ struct stream {
 	struct format_shape shape;
 	struct stock *stock;
 	struct intake *intake;
+	struct feed *feed;
 	uint64_t base, packets, blocks;
 	bool bad;
 	atomic_bool done;
@@ -158,7 +160,13 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 		.slots = SLOTS,
 		.block_bytes = (uint64_t)SLOTS * PAYLOAD,
 	};
-	struct intake_args args = { .name = "test", .done = done, .arg = s };
+	struct intake_args args = {
+		.name = "test", .format = &format, .slots = SLOTS, .places = 1
+	};
+	struct feed_args feed = { .name = "test",
+				  .gate = { INT64_MIN, INT64_MAX, false },
+				  .done = done,
+				  .arg = s };
 	struct place_args place;
 	struct fault fault;
 
@@ -180,14 +188,15 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 				     .max_age = 2000000000,
 				     .out = out,
 				     .arg = s };
-	args.place = &place;
-	args.places = 1;
+	feed.place = &place;
 	ck_assert_int_eq(intake_make(&s->intake, &args), 0);
+	ck_assert_int_eq(feed_make(&s->feed, s->intake, &feed), 0);
 }
 
 static inline void
 stream_close(struct stream *s)
 {
+	feed_free(s->feed);
 	intake_free(s->intake);
 	s->ops->close(s->state);
 	ck_assert_uint_eq(stock_home(s->stock), BLOCKS);
@@ -206,11 +215,14 @@ pool_open(void)
 			 0);
 }
 
-/* Removed from the receiver: flushed, and done. */
+/* Its gate is closed: drained, flushed, and done. */
 static inline void
 stream_stop(struct receiver *r, struct stream *s)
 {
-	ck_assert_int_eq(receiver_remove(r, s->intake), 0);
+	const struct gate gate = { INT64_MIN, clock_steady(), false };
+
+	feed_order(s->feed, &gate);
+	receiver_look(r);
 	while (!atomic_load(&s->done))
 		sched_yield();
 }
@@ -222,7 +234,7 @@ stream_check(struct stream *s)
 	struct counts c;
 	uint64_t dropped = 0;
 
-	counts_read(&c, &s->intake->shown[0]);
+	counts_read(&c, &s->feed->shown[0]);
 	for (int i = 0; i < DROP_KINDS; i++)
 		dropped += c.drop[i];
 	ck_assert_uint_eq(c.datagrams, c.placed + dropped);
@@ -236,7 +248,7 @@ static inline void
 sent_check(const struct stream *s, const struct counts *c, uint64_t sent)
 {
 	ck_assert_uint_le(c->datagrams, sent);
-	ck_assert_uint_ge(c->datagrams + TRAIN * s->intake->overruns, sent);
+	ck_assert_uint_ge(c->datagrams + TRAIN * s->feed->overruns, sent);
 }
 
 /* ---- a sender -------------------------------------------------------- */

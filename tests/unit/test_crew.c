@@ -9,13 +9,11 @@
 struct receiver {
 	struct receiver_args args;
 	uint32_t cpu[8];
-	unsigned intakes;
 	int64_t beat;
 };
 
 static unsigned fail_at; /* the start that fails; 0: none */
 static unsigned started, stopped;
-static int add_err;
 
 int
 receiver_start(struct receiver **receiver, const struct receiver_args *args)
@@ -36,22 +34,6 @@ receiver_stop(struct receiver *r)
 	free(r);
 }
 
-int
-receiver_add(struct receiver *r, struct intake *in)
-{
-	(void)in;
-	r->intakes += !add_err;
-	return add_err;
-}
-
-int
-receiver_remove(struct receiver *r, struct intake *in)
-{
-	(void)in;
-	r->intakes--;
-	return 0;
-}
-
 int64_t
 receiver_beat(const struct receiver *r)
 {
@@ -67,7 +49,6 @@ begin(unsigned n, const uint32_t *cpu, unsigned cpus)
 	struct crew crew = { 0 };
 
 	started = stopped = fail_at = 0;
-	add_err = 0;
 	ck_assert_int_eq(crew_start(&crew, &o), 0);
 	ck_assert_uint_eq(crew.n, n);
 	return crew;
@@ -76,18 +57,13 @@ begin(unsigned n, const uint32_t *cpu, unsigned cpus)
 static unsigned
 give(struct crew *crew, unsigned sources)
 {
-	struct intake in = { .sources = sources };
-	struct crew_member *member;
-
-	ck_assert_int_eq(crew_add(crew, NULL, &in, &member), 0);
-	return (unsigned)(member - crew->member);
+	return (unsigned)(crew_add(crew, NULL, sources) - crew->member);
 }
 
 /* Equals in turn; else whoever has the fewest sources. */
 START_TEST(by_load)
 {
 	struct crew crew = begin(3, NULL, 0);
-	struct intake in = { .sources = 8 };
 
 	ck_assert_uint_eq(give(&crew, 8), 0);
 	ck_assert_uint_eq(give(&crew, 1), 1);
@@ -95,8 +71,7 @@ START_TEST(by_load)
 	ck_assert_uint_eq(give(&crew, 1), 1);
 	ck_assert_uint_eq(give(&crew, 4), 2);
 	ck_assert_uint_eq(give(&crew, 1), 1);
-	ck_assert_int_eq(crew_remove(&crew.member[0], &in), 0);
-	ck_assert_uint_eq(crew.member[0].receiver->intakes, 0);
+	crew_remove(&crew.member[0], 8);
 	ck_assert_uint_eq(give(&crew, 1), 0);
 	crew_stop(&crew);
 	ck_assert_uint_eq(stopped, 3);
@@ -107,34 +82,18 @@ END_TEST
 START_TEST(by_group)
 {
 	struct crew crew = begin(3, NULL, 0);
-	struct intake in = { .sources = 1 };
-	struct crew_member *one, *two, *three, *four;
+	const struct crew_member *one, *two, *three, *four;
 
 	ck_assert_uint_eq(give(&crew, 9), 0);
 	ck_assert_uint_eq(give(&crew, 5), 1);
-	ck_assert_int_eq(crew_add(&crew, &in, &in, &one), 0);
-	ck_assert_int_eq(crew_add(&crew, &in, &in, &two), 0);
-	ck_assert_int_eq(crew_add(&crew, &in, &in, &three), 0);
-	ck_assert_int_eq(crew_add(&crew, &in, &in, &four), 0);
+	one = crew_add(&crew, &crew, 1);
+	two = crew_add(&crew, &crew, 1);
+	three = crew_add(&crew, &crew, 1);
+	four = crew_add(&crew, &crew, 1);
 	ck_assert_ptr_eq(one, &crew.member[2]);
 	ck_assert_ptr_eq(two, &crew.member[1]);
 	ck_assert_ptr_eq(three, &crew.member[0]);
 	ck_assert_ptr_eq(four, &crew.member[2]);
-	crew_stop(&crew);
-}
-END_TEST
-
-START_TEST(refused)
-{
-	struct crew crew = begin(2, NULL, 0);
-	struct intake in = { .sources = 5 };
-	struct crew_member *member = NULL;
-
-	add_err = -ENOMEM;
-	ck_assert_int_eq(crew_add(&crew, NULL, &in, &member), -ENOMEM);
-	ck_assert_ptr_null(member);
-	add_err = 0;
-	ck_assert_uint_eq(give(&crew, 1), 0);
 	crew_stop(&crew);
 }
 END_TEST
@@ -199,4 +158,4 @@ START_TEST(cannot_start)
 }
 END_TEST
 
-SUITE("crew", by_load, by_group, refused, cpus, moves, cannot_start)
+SUITE("crew", by_load, by_group, cpus, moves, cannot_start)

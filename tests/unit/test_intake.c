@@ -19,6 +19,7 @@ enum {
 	SLOTS = 64,
 	MOST = 432, /* substreams */
 	SHELF = 4000,
+	LATER = 10000000, /* ns: nothing is on its way to a socket any more */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	MEMORY = 1 << 30, /* sanitizers have much of their own */
 #else
@@ -41,11 +42,13 @@ struct receive_state {
 	unsigned sources, subs, calls, looks;
 };
 
+static const struct arrival arrival = { .known = true };
 static struct receive_state net;
 static struct format_shape shape;
 static struct pool *pool;
 static struct stock *stock;
 static struct intake *intake;
+static struct feed *feed;
 static struct block *shelf[SHELF]; /* waiting for slow disks */
 static unsigned shelved;
 static bool slow;
@@ -191,10 +194,14 @@ intake_open(unsigned shares, unsigned share)
 	struct intake_args args = { .name = "test",
 				    .ops = &ops,
 				    .state = &net,
+				    .format = &format,
 				    .shape = &shape,
-				    .place = place,
-				    .shares = shares,
-				    .done = done };
+				    .slots = SLOTS,
+				    .shares = shares };
+	struct feed_args user = { .name = "test",
+				  .place = place,
+				  .gate = { INT64_MIN, INT64_MAX, false },
+				  .done = done };
 
 	shape = (struct format_shape){ .prefix = PREFIX,
 				       .payload = PAYLOAD,
@@ -212,15 +219,20 @@ intake_open(unsigned shares, unsigned share)
 					 .max_age = 1000,
 					 .out = out };
 	ck_assert_int_eq(intake_make(&intake, &args), 0);
+	ck_assert_int_eq(feed_make(&feed, intake, &user), 0);
+	intake->arrival = &arrival;
+	intake_join(intake, feed);
 }
 
 static void
 close_all(void)
 {
-	intake_flush(intake, 1 << 20);
+	intake_flush(intake, feed, 1 << 20);
+	intake_leave(intake, feed);
 	while (shelved)
 		home(shelf[--shelved]);
 	ck_assert_uint_eq(stock_home(stock), stock_blocks(stock));
+	feed_free(feed);
 	intake_free(intake);
 	stock_return(stock);
 	pool_free(pool);
@@ -244,7 +256,7 @@ counts_of(unsigned place)
 {
 	struct counts c;
 
-	counts_read(&c, &intake->shown[place]);
+	counts_read(&c, &feed->shown[place]);
 	return c;
 }
 
@@ -391,7 +403,7 @@ END_TEST
 /* Of two shares, the second: substreams 1, 3, 5 ... */
 START_TEST(sources_feed_their_places)
 {
-	struct intake_view view;
+	struct feed_view view;
 
 	pool_open(9, 40);
 	for (unsigned i = 0; i < 8; i++)
@@ -403,7 +415,7 @@ START_TEST(sources_feed_their_places)
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(counts_of(i).datagrams, 80);
 	for (unsigned i = 0; i < 8; i++) {
-		intake_look(intake, i, &view);
+		feed_look(feed, i, &view);
 		ck_assert_uint_eq(view.place, i % 4);
 	}
 	close_all();
@@ -413,7 +425,7 @@ END_TEST
 /* Each source is looked at once in ten ticks, in turn. */
 START_TEST(looks_are_spread)
 {
-	struct intake_view view;
+	struct feed_view view;
 
 	pool_open(40, 80);
 	intake_open(1, 0);
@@ -425,7 +437,7 @@ START_TEST(looks_are_spread)
 	}
 	ck_assert_uint_eq(intake->overruns, 39 * 40 / 2);
 	for (unsigned i = 0; i < 40; i++) {
-		intake_look(intake, i, &view);
+		feed_look(feed, i, &view);
 		ck_assert_uint_eq(view.counts.datagrams, 3);
 		ck_assert_int_eq(atoi(view.counts.sender), i);
 	}
@@ -450,6 +462,14 @@ START_TEST(a_turn_is_short_beside_others)
 }
 END_TEST
 
+/* Everything that has come by now. */
+static void
+feed_end(void)
+{
+	feed->gate.close = 5;
+	feed_close(feed, 5);
+}
+
 /* The end takes what is there, in turns, and waits for nobody for ever. */
 START_TEST(an_end_is_drained)
 {
@@ -459,7 +479,8 @@ START_TEST(an_end_is_drained)
 	intake_open(1, 0);
 	for (unsigned i = 0; i < 4; i++)
 		net.source[i].left = 1000 * i;
-	while (!intake_drain(intake, 1, 5, 5 + rounds))
+	feed_end();
+	while (!intake_drain(intake, feed, 1, LATER, LATER + rounds))
 		rounds++;
 	ck_assert_uint_ge(rounds, 3000 / RECEIVE_BATCH);
 	for (unsigned i = 0; i < 4; i++)
@@ -469,8 +490,9 @@ START_TEST(an_end_is_drained)
 	pool_open(2, 40);
 	intake_open(1, 0);
 	net.source[1].left = 1000000000;
-	ck_assert(!intake_drain(intake, 1, 5, 5));
-	ck_assert(intake_drain(intake, 1, 5, 2000000000));
+	feed_end();
+	ck_assert(!intake_drain(intake, feed, 1, LATER, LATER));
+	ck_assert(intake_drain(intake, feed, 1, LATER, LATER + 2000000000));
 	close_all();
 }
 END_TEST

@@ -178,9 +178,13 @@ packet(uint32_t thread, uint64_t sequence, bool away)
 static void
 turn_end(void)
 {
+	const struct split_batch b = { .packet = batch.packet,
+				       .packets = batch.packets,
+				       .now_ns = 5,
+				       .now = 5 };
 	unsigned n;
 
-	split_batch(split, 0, &batch, 5, 5, &n);
+	split_batch(split, &b, &n);
 }
 
 static uint64_t

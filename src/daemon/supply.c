@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What can be refused, memory, comes first.  Feeds are made when the sessions
+ * are there that they go to, and joined to their receivers last, when nothing
+ * can fail.
+ */
+#include "daemon/supply.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+static void
+supply_close(struct supply *s)
+{
+	for (unsigned k = 0; s->share && k < s->in->shares; k++)
+		feed_free(s->share[k].feed);
+	for (unsigned i = 0; s->part && i < s->in->stream->keys; i++)
+		backlog_free(s->part[i].backlog);
+	if (s->stock)
+		stock_return(s->stock);
+	free(s->part);
+	free(s->share);
+	reception_put(s->in);
+	free(s);
+}
+
+int
+supply_open(struct supply **supply, struct reception *in, struct pool *pool,
+	    const char *name, struct fault *fault)
+{
+	struct stock_args blocks = stream_stock(in->stream);
+	struct supply *s = calloc(1, sizeof *s);
+	int err;
+
+	if (!s)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	reception_hold(in);
+	s->in = in;
+	snprintf(s->name, sizeof s->name, "%s", name);
+	blocks.who = s->name;
+	s->share = calloc(in->shares, sizeof *s->share);
+	s->part = calloc(in->stream->keys, sizeof *s->part);
+	if (!s->share || !s->part)
+		err = fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	else
+		err = pool_borrow(pool, &s->stock, &blocks, fault);
+	if (err) {
+		supply_close(s);
+		return err;
+	}
+	for (unsigned k = 0; k < in->shares; k++)
+		s->share[k].supply = s;
+	*supply = s;
+	return 0;
+}
+
+void
+supply_put(struct supply *s)
+{
+	if (s->users && --s->users)
+		return;
+	supply_close(s);
+}
+
+/* ---- running ---------------------------------------------------------- */
+
+void
+supply_begin(struct supply *s, struct crew *crew)
+{
+	struct reception *in = s->in;
+
+	if (s->begun)
+		return;
+	s->begun = true;
+	atomic_store(&s->left, in->shares);
+	reception_begin(in, crew);
+	for (unsigned k = 0; k < in->shares; k++) {
+		if (receiver_feed(in->share[k].member->receiver,
+				  s->share[k].feed) < 0)
+			abort(); /* a few bytes, and others have begun */
+	}
+}
+
+void
+supply_gate(struct supply *s, const struct gate *gate)
+{
+	s->gate = *gate;
+	for (unsigned k = 0; k < s->in->shares; k++)
+		feed_order(s->share[k].feed, gate);
+	for (unsigned k = 0; k < s->in->shares && s->begun; k++)
+		receiver_look(s->in->share[k].member->receiver);
+}
+
+/* By arrival from now on: of the data nobody knows where it is. */
+void
+supply_stop(struct supply *s, const char *why)
+{
+	struct gate gate = s->gate;
+	int64_t now = clock_steady();
+
+	if (s->stopped)
+		return;
+	s->stopped = why;
+	if (gate.data)
+		gate = (struct gate){ .open = INT64_MIN, .close = now };
+	if (gate.close < now)
+		return;
+	gate.close = now;
+	supply_gate(s, &gate);
+}
+
+void
+supply_cancel(struct supply *s, const char *why)
+{
+	struct gate gate = { .open = INT64_MAX, .close = INT64_MIN };
+
+	s->stopped = why;
+	for (unsigned i = 0; i < s->in->stream->keys; i++) {
+		if (s->part[i].backlog)
+			backlog_drop(s->part[i].backlog);
+	}
+	supply_gate(s, &gate);
+}
+
+void
+supply_release(struct supply *s, unsigned part)
+{
+	if (s->part[part].backlog)
+		backlog_open(s->part[part].backlog);
+}
+
+void
+supply_age(struct supply *s, unsigned part, int64_t now)
+{
+	if (s->part[part].backlog)
+		backlog_age(s->part[part].backlog, now);
+}
+
+bool
+supply_flushed(struct supply *s)
+{
+	return atomic_load_explicit(&s->left, memory_order_acquire) == 0;
+}
