@@ -17,6 +17,8 @@
 
 #include "base/clock.h"
 
+#define SECOND INT64_C(1000000000)
+
 /* ---- what there is --------------------------------------------------- */
 
 static uint64_t
@@ -40,7 +42,8 @@ args_make(struct forecast_args *args, const struct daemon *d, int64_t utc)
 	*args = (struct forecast_args){
 		.now = utc,
 		.memory = pool_facts(d->pool).bytes,
-		.space = space.disks ? space.free : FORECAST_ANY_SPACE,
+		.space = space.disks && !space.untried ? space.free
+						       : FORECAST_ANY_SPACE,
 		.speed = (uint64_t)(fleet_speed(&d->fleet) * 8),
 	};
 }
@@ -258,4 +261,25 @@ admission_decide(void *arg, struct schedule *s, int64_t utc)
 				tell(s, a.of[i], &a.scan[i]);
 	}
 	admission_clear(&a);
+}
+
+void
+admission_watch(struct daemon *d, int64_t now)
+{
+	struct daemon_seen seen = { .looked = now, .told = d->seen.told };
+	struct fleet_space space;
+
+	if (now - d->seen.looked < SECOND)
+		return;
+	fleet_space(&d->fleet, &space);
+	seen.disks = space.disks;
+	seen.untried = space.untried;
+	for (const struct session *s = d->sessions; s; s = s->next)
+		seen.typed += is_typed(d, s) ? s->id : 0;
+	if (seen.disks != d->seen.disks || seen.untried != d->seen.untried ||
+	    seen.typed != d->seen.typed || now - seen.told >= 10 * SECOND) {
+		schedule_changed(d->schedule);
+		seen.told = now;
+	}
+	d->seen = seen;
 }

@@ -21,6 +21,10 @@ struct admission {
 /* The hook `admit` of a schedule; `arg` is the daemon. */
 void admission_decide(void *arg, struct schedule *s, int64_t utc);
 
+/* Has the schedule decide anew when disks or what is recorded have changed,
+ * and every ten seconds, as space is used; each turn of the event loop. */
+void admission_watch(struct daemon *d, int64_t now);
+
 /*
  * Decides without telling anybody: of the schedule as it is, or (`file` not
  * NULL) as it would be with `list` instead of that file's scans.  Borrows

@@ -40,6 +40,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/admission.h"
 #include "daemon/report.h"
 #include "daemon/schedule_host.h"
 #include "flow/leaf.h"
@@ -370,6 +371,7 @@ daemon_run(struct daemon *d)
 		schedule_host_step(d);
 		sessions_step(d, now);
 		fleet_step(&d->fleet, now);
+		admission_watch(d, now);
 		daemon_disks(d, now);
 		keeper_step(d->keeper, &d->fleet);
 		daemon_probes(d, NULL);

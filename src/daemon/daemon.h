@@ -39,6 +39,12 @@ struct disk_waiter {
 	struct disk_waiter *next; /* daemon::disk_waiters */
 };
 
+/* What the schedule's scans were admitted by, when that was last looked at. */
+struct daemon_seen {
+	int64_t looked, told; /* steady */
+	unsigned disks, untried, typed;
+};
+
 struct daemon {
 	struct setup setup;
 	struct pool *pool;
@@ -50,6 +56,7 @@ struct daemon {
 	struct session_host host;
 	struct server *server;
 	struct schedule *schedule;
+	struct daemon_seen seen;
 	struct service service; /* as the service manager sees it */
 
 	struct daemon_fds fds; /* what the loop waits for */

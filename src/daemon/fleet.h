@@ -123,7 +123,8 @@ int fleet_enlist(struct fleet *fleet, unsigned i, const struct disk *disk);
 
 /* Of all disks together; what several share is counted once. */
 struct fleet_space {
-	unsigned disks; /* that take part */
+	unsigned disks;	  /* that take part */
+	unsigned untried; /* of these: it is not known yet what is free */
 	uint64_t total, free, written;
 	double rate;	 /* bytes per second, of the last minute */
 	double forecast; /* seconds until all are full; < 0: not known */

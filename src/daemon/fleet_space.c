@@ -50,6 +50,7 @@ fleet_space(const struct fleet *f, struct fleet_space *s)
 		if (!fleet_writer(f, i) || !counts(&facts))
 			continue;
 		s->disks++;
+		s->untried += !facts.space.total;
 		s->rate += f->disk[i].minute;
 		if (is_counted(f, i, facts.device))
 			continue;

@@ -138,6 +138,18 @@ spate schedule rm high >/dev/null
 wait_for 20 has_state low waiting
 spate schedule rm two.conf >/dev/null
 
+# What runs is there before all of them, and they come after it has ended.
+scan_text next 3600 10m big 'priority = 9' | scans_conf "$work/next.conf"
+spate record hand --stream big >/dev/null
+refused "1 of 1" spate schedule add "$work/next.conf"
+scan next .why | grep -q 'before it comes hand (runs)$'
+spate stop hand >/dev/null
+wait_for 20 has_state next waiting
+spated_stop
+spated_start
+same "after a restart" "$(state next)" waiting
+spate schedule rm next.conf >/dev/null
+
 # More than the disks hold: 80 Mb/s for a year.
 scan_text year 3600 8760h big | scans_conf "$work/year.conf"
 refused "1 of 1 scans will not be recorded" spate schedule add "$work/year.conf" --json
