@@ -131,6 +131,18 @@ schedule_began(struct schedule *s, unsigned id, struct schedule_now now)
 	s->next = 0;
 }
 
+/* Memory or a stream may be what they wait for. */
+static void
+try_again(struct schedule *s, int64_t steady)
+{
+	for (unsigned i = 0; i < s->scans.n; i++) {
+		struct scan *scan = s->scans.scan[i];
+
+		if (scan->state == SCAN_WAITING && scan->again > steady)
+			scan->again = steady;
+	}
+}
+
 void
 schedule_ended(struct schedule *s, unsigned id, bool failed, const char *why,
 	       struct schedule_now now)
@@ -141,6 +153,8 @@ schedule_ended(struct schedule *s, unsigned id, bool failed, const char *why,
 	if (!scan || (!ran && scan->state != SCAN_ARMED))
 		return;
 	s->next = 0;
+	if (!failed)
+		try_again(s, now.steady);
 	if (failed && now.steady < scan->end && !scan->gone) {
 		scan->resume = ran;
 		scan->tries++;
