@@ -7,4 +7,4 @@ noinst_PROGRAMS += %D%/receive_loop %D%/sum_cost %D%/write_loop
 	%D%/write_disks.c %D%/write_disks.h
 %C%_write_loop_LDADD = $(FLOW_LIBS)
 EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/receive.py %D%/record.py \
-	%D%/spead2_loop.py %D%/streams.py %D%/write.py
+	%D%/schedule.py %D%/spead2_loop.py %D%/streams.py %D%/write.py
