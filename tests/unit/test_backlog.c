@@ -257,7 +257,7 @@ END_TEST
 
 /* ---- threads ---------------------------------------------------------- */
 
-static atomic_uint putters;
+static atomic_bool opened;
 
 static void *
 putter(void *arg)
@@ -267,6 +267,8 @@ putter(void *arg)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct block *b = closed(sub, i, 1);
 
+		while (i == ROUNDS / 2 && !atomic_load(&opened))
+			sched_yield();
 		while (!b) {
 			sched_yield();
 			b = closed(sub, i, 1);
@@ -274,7 +276,6 @@ putter(void *arg)
 		backlog_put(kept, b, (int64_t)i * 1000);
 		backlog_age(kept, (int64_t)i * 1000);
 	}
-	atomic_fetch_sub(&putters, 1);
 	return NULL;
 }
 
@@ -286,7 +287,7 @@ START_TEST(it_opens_while_blocks_come)
 	pthread_t thread[2];
 
 	begin(24, 2, 5000);
-	atomic_store(&putters, 2);
+	atomic_store(&opened, false);
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(
 		    pthread_create(&thread[i], NULL, putter, &sub[i]), 0);
@@ -294,6 +295,7 @@ START_TEST(it_opens_while_blocks_come)
 		sched_yield();
 	backlog_hold(kept);
 	backlog_open(kept);
+	atomic_store(&opened, true);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	for (unsigned i = 0; i < outs; i++) {
