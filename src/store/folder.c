@@ -240,9 +240,9 @@ sync_meta(struct folder *folder)
 	return 0;
 }
 
-static int
-append_records(struct folder *folder, const struct index_record *records,
-	       unsigned n)
+int
+folder_append_records(struct folder *folder, const struct index_record *records,
+		      unsigned n)
 {
 	enum { BATCH = 64 };
 	uint8_t raw[BATCH * INDEX_BYTES];
@@ -289,7 +289,7 @@ sync_all(struct folder *folder, const struct index_record *records, unsigned n)
 		return err;
 	if (fsync(folder->dir) < 0)
 		return -errno;
-	return append_records(folder, records, n);
+	return folder_append_records(folder, records, n);
 }
 
 int
@@ -317,7 +317,7 @@ folder_close(struct folder *folder, const struct index_record *end,
 	if (!err)
 		err = worse;
 	if (end) {
-		worse = append_records(folder, end, 1);
+		worse = folder_append_records(folder, end, 1);
 		if (!err)
 			err = worse;
 	}

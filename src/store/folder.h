@@ -44,6 +44,16 @@ int folder_create(struct folder **folder, const struct disk *disk,
 int folder_reopen(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);
 
+/*
+ * The same of a recording that another process wrote to, until it was killed:
+ * blocks below that number, which are whole and not in the index, get their
+ * records (adopt.h).  What was on its way to the disk stays where it has a
+ * file of its own, and is set aside where not.  A folder in which there is
+ * nothing yet but its beginnings is removed, and so not there.
+ */
+int folder_resume(struct folder **folder, const struct disk *disk,
+		  const char *name, const json_t *head, uint64_t below);
+
 /* Where the data of one block goes. */
 struct folder_place {
 	int fd;

@@ -95,7 +95,7 @@ take(struct folder *f, const struct layout_spot *spot, uint64_t number,
 
 int
 folder_data_reopen(struct folder *f, const struct index_record *records,
-		   size_t n)
+		   size_t n, const uint64_t *aside)
 {
 	struct layout_spot spot;
 	struct stat st;
@@ -118,7 +118,10 @@ folder_data_reopen(struct folder *f, const struct index_record *records,
 	if (fstat(f->data, &st) < 0)
 		return -errno;
 	/* The disk lost what the index names: nothing may be put there. */
-	return (uint64_t)st.st_size < f->end ? -EIO : cut(f, f->end);
+	if ((uint64_t)st.st_size < f->end)
+		return -EIO;
+	err = aside ? folder_aside(f, f->end, *aside) : 0;
+	return err ? err : cut(f, f->end);
 }
 
 /* ---- places ----------------------------------------------------------- */

@@ -9,7 +9,7 @@
 
 /*
  * What the parts of a folder share: folder.c makes and ends it,
- * folder_reopen.c finds it again, folder_place.c says where blocks go,
+ * folder_reopen.c and folder_resume.c find it again, folder_place.c says where blocks go,
  * folder_sums.c keeps their checksums, and folder_data.c is the file that all
  * blocks share in some layouts.
  */
@@ -42,8 +42,19 @@ struct folder {
  * layout), -ENOMEM. */
 int folder_make(struct folder **folder, const struct disk *disk,
 		const char *name, const json_t *head);
+/* Puts records behind the others, durably.  0 or -errno. */
+int folder_append_records(struct folder *f, const struct index_record *records,
+			  unsigned n);
 /* Puts it at the end; what does not fit is cut off again.  0 or -errno. */
 int folder_append(struct tail *tail, const void *data, size_t bytes);
+/* Gives whole blocks their records, which the index lacks.  0 or -errno. */
+int folder_adopt(struct folder *f, const struct index_record *records,
+		 size_t n);
+/* Removes a folder in which a crash left nothing but beginnings. */
+void folder_sweep(struct folder *f);
+/* Copies what is in the file of all blocks from `end` on into a file of its
+ * own, as the chunk `number`.  0 or -errno. */
+int folder_aside(struct folder *f, uint64_t end, uint64_t number);
 /* Closes what is open. */
 void folder_free(struct folder *f);
 
@@ -52,9 +63,10 @@ void folder_free(struct folder *f);
 /* Makes it, which must not exist, durably; and takes that back. */
 int folder_data_create(struct folder *f);
 void folder_data_remove(struct folder *f);
-/* Goes on behind the blocks that the index names. */
+/* Goes on behind the blocks that the index names.  What is behind them goes;
+ * with `aside` it may have come, and is set aside as the chunk *aside. */
 int folder_data_reopen(struct folder *f, const struct index_record *records,
-		       size_t n);
+		       size_t n, const uint64_t *aside);
 /* Notes for recover that it was cut there: what was noted of blocks behind is
  * not so. */
 void folder_data_note(struct folder *f, uint64_t end);

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "store/adopt.h"
 #include "store/folder_priv.h"
 #include "store/read_whole.h"
 
@@ -74,23 +75,73 @@ lock_index(struct folder *f)
 	return err ? err : lock_soon(f->index.fd);
 }
 
+/* What a recording is opened again from. */
+struct reopening {
+	struct folder *f;
+	const json_t *head;
+	uint64_t below; /* blocks below are adopted; 0: none */
+	char *text;	/* its metadata, whole lines */
+	size_t bytes;
+	struct index_record *record;
+	size_t records;
+};
+
+/* Behind the records that are there; in the list, too. */
 static int
-reopen_index(struct folder *f)
+append(struct reopening *o, const struct adopted *more)
 {
-	struct index_record *records;
+	struct index_record *grown;
+	int err;
+
+	grown = realloc(o->record, (o->records + more->n + 1) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	o->record = grown;
+	memcpy(o->record + o->records, more->record, more->n * sizeof *grown);
+	err = folder_adopt(o->f, more->record, more->n);
+	if (!err)
+		o->records += more->n;
+	return err;
+}
+
+static int
+adopt(struct reopening *o)
+{
+	const struct adopt_args args = { .dir = o->f->dir,
+					 .map = &o->f->map,
+					 .text = o->text,
+					 .bytes = o->bytes,
+					 .record = o->record,
+					 .records = o->records,
+					 .below = o->below };
+	struct adopted more;
+	int err = adopt_find(&args, &more);
+
+	if (!err && more.n)
+		err = append(o, &more);
+	if (!err)
+		err =
+		    folder_data_reopen(o->f, o->record, o->records, &more.torn);
+	adopt_clear(&more);
+	return err;
+}
+
+static int
+reopen_index(struct reopening *o)
+{
+	struct folder *f = o->f;
 	uint64_t torn;
-	size_t n;
-	int err = index_read(f->index.fd, &records, &n, &torn);
+	int err = index_read(f->index.fd, &o->record, &o->records, &torn);
 
 	if (err)
 		return err;
-	err = look_at(records, n);
+	err = look_at(o->record, o->records);
 	if (!err)
-		err = cut_tail(&f->index, n * INDEX_BYTES);
-	if (!err)
-		err = folder_data_reopen(f, records, n);
-	free(records);
-	return err;
+		err = cut_tail(&f->index, o->records * INDEX_BYTES);
+	if (err)
+		return err;
+	return o->below ? adopt(o)
+			: folder_data_reopen(f, o->record, o->records, NULL);
 }
 
 static int
@@ -113,9 +164,10 @@ whole_lines(const char *text, size_t bytes)
 }
 
 static int
-reopen_meta(struct folder *f, const json_t *head)
+reopen_meta(struct reopening *o)
 {
-	char file[LAYOUT_FILE], *text;
+	struct folder *f = o->f;
+	char file[LAYOUT_FILE];
 	struct stat st;
 	ssize_t got;
 	int err = open_tail(f, &f->meta, layout_meta(file, f->map.name));
@@ -124,14 +176,56 @@ reopen_meta(struct folder *f, const json_t *head)
 		return err;
 	if (fstat(f->meta.fd, &st) < 0)
 		return -errno;
-	text = malloc((size_t)st.st_size + 1);
-	if (!text)
+	o->text = malloc((size_t)st.st_size + 1);
+	if (!o->text)
 		return -ENOMEM;
-	got = read_whole(f->meta.fd, text, (size_t)st.st_size, 0);
-	err = got < 0 ? (int)got : check_head(text, (size_t)got, head);
+	got = read_whole(f->meta.fd, o->text, (size_t)st.st_size, 0);
+	if (got < 0)
+		return (int)got;
+	o->bytes = whole_lines(o->text, (size_t)got);
+	err = check_head(o->text, (size_t)got, o->head);
+	return err ? err : cut_tail(&f->meta, o->bytes);
+}
+
+static int
+reopen(struct reopening *o, const struct disk *disk)
+{
+	char dir[LAYOUT_FILE];
+	struct folder *f = o->f;
+	int err = 0;
+
+	layout_dir(dir, f->map.name, f->map.layout);
+	f->dir = openat(disk->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->dir < 0)
+		return -errno;
+	err = lock_index(f);
+	if (err == -ENOENT)
+		folder_sweep(f);
 	if (!err)
-		err = cut_tail(&f->meta, whole_lines(text, (size_t)got));
-	free(text);
+		err = reopen_meta(o);
+	if (!err)
+		err = reopen_index(o);
+	if (!err)
+		folder_data_note(f, f->end);
+	return err;
+}
+
+int
+folder_resume(struct folder **folder, const struct disk *disk, const char *name,
+	      const json_t *head, uint64_t below)
+{
+	struct reopening o = { .head = head, .below = below };
+	int err = folder_make(&o.f, disk, name, head);
+
+	if (err)
+		return err;
+	err = reopen(&o, disk);
+	if (err)
+		folder_free(o.f);
+	else
+		*folder = o.f;
+	free(o.text);
+	free(o.record);
 	return err;
 }
 
@@ -139,24 +233,5 @@ int
 folder_reopen(struct folder **folder, const struct disk *disk, const char *name,
 	      const json_t *head)
 {
-	char dir[LAYOUT_FILE];
-	struct folder *f;
-	int err = folder_make(&f, disk, name, head);
-
-	if (err)
-		return err;
-	layout_dir(dir, name, f->map.layout);
-	f->dir = openat(f->disk, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = f->dir < 0 ? -errno : lock_index(f);
-	if (!err)
-		err = reopen_meta(f, head);
-	if (!err)
-		err = reopen_index(f);
-	if (!err)
-		folder_data_note(f, f->end);
-	if (err)
-		folder_free(f);
-	else
-		*folder = f;
-	return err;
+	return folder_resume(folder, disk, name, head, 0);
 }

@@ -101,7 +101,7 @@ take(struct look *l, struct glance_second *s, size_t i, unsigned *lines)
 	const struct recording_block *b = &l->rec->block[i];
 	const struct index_record *r = &b->record;
 
-	if (r->kind == RECORDING_ABSENT)
+	if (r->kind == RECORDING_ABSENT || r->kind == RECORDING_UNUSED)
 		return true; /* nobody knows */
 	if (r->first_ns > s->to_ns || r->last_ns < s->from_ns)
 		return false;

@@ -50,6 +50,21 @@ struct index_record {
 	uint32_t crc;
 };
 
+/* The record of the gap of so many slots before a block. */
+static inline struct index_record
+index_gap(const struct index_record *block, uint32_t slots)
+{
+	return (struct index_record){ .number = block->number - 1,
+				      .first = block->first - slots,
+				      .first_ns = block->first_ns,
+				      .last_ns = block->first_ns,
+				      .run = block->run,
+				      .missing = slots,
+				      .sub = block->sub,
+				      .kind = INDEX_GAP,
+				      .flags = block->flags & INDEX_DATA_TIME };
+}
+
 void index_pack(uint8_t raw[INDEX_BYTES], const struct index_record *r);
 
 /* 0; -EBADMSG when the check is wrong or the kind unknown. */

@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libstore.a
 libstore_a_SOURCES = \
+	%D%/adopt.c %D%/adopt.h \
 	%D%/catalogue.c %D%/catalogue.h \
 	%D%/catalogue_pass.c %D%/catalogue_priv.h \
 	%D%/cube.c %D%/cube.h \
@@ -10,7 +11,7 @@ libstore_a_SOURCES = \
 	%D%/fill_learn.c %D%/fill_priv.h \
 	%D%/folder.c %D%/folder.h %D%/folder_priv.h \
 	%D%/folder_data.c \
-	%D%/folder_place.c %D%/folder_reopen.c \
+	%D%/folder_place.c %D%/folder_reopen.c %D%/folder_resume.c \
 	%D%/folder_sums.c \
 	%D%/foreign.c %D%/foreign.h %D%/foreign_priv.h \
 	%D%/foreign_bytes.c \
@@ -45,7 +46,9 @@ libstore_a_SOURCES = \
 	%D%/recording_meta.c \
 	%D%/recording_place.c \
 	%D%/recording_read.c \
+	%D%/recording_resumed.c \
 	%D%/protect.c %D%/protect.h \
+	%D%/resume.c %D%/resume.h \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_chunk.c %D%/recover_priv.h \
 	%D%/recover_data.c \

@@ -6,8 +6,10 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/shape.h"
 #include "base/units.h"
@@ -144,6 +146,80 @@ meta_cut(uint64_t bytes)
 
 	snprintf(text, sizeof text, "%" PRIu64, bytes);
 	return json_pack("{s:s}", "cut", text);
+}
+
+json_t *
+meta_written(const struct index_record *r, uint64_t gap)
+{
+	char first[24];
+	json_t *line;
+
+	snprintf(first, sizeof first, "%" PRIu64, r->first);
+	line = json_pack(
+	    "{s:I, s:I, s:s, s:I, s:I, s:I, s:[o, o], s:i, s:I}", "written",
+	    (json_int_t)r->number, "run", (json_int_t)r->run, "first", first,
+	    "bytes", (json_int_t)r->bytes, "present", (json_int_t)r->present,
+	    "missing", (json_int_t)r->missing, "times", time_json(r->first_ns),
+	    time_json(r->last_ns), "flags", (int)r->flags, "crc",
+	    (json_int_t)r->crc);
+	if (line && r->sub)
+		json_object_set_new(line, "sub", json_integer(r->sub));
+	if (line && gap)
+		json_object_set_new(line, "gap", json_integer((json_int_t)gap));
+	return line;
+}
+
+/* A number that is there, or left out, and is not too large. */
+static bool
+read_number(const json_t *line, const char *key, uint64_t most, uint64_t *n)
+{
+	const json_t *value = json_object_get(line, key);
+	json_int_t is = json_integer_value(value);
+
+	if (is < 0 || (uint64_t)is > most)
+		return false;
+	*n = (uint64_t)is;
+	return !value || json_is_integer(value);
+}
+
+static bool
+read_time(const json_t *times, size_t i, int64_t *ns)
+{
+	const char *text = json_string_value(json_array_get(times, i));
+
+	return text && units_time(text, 0, ns) == 0;
+}
+
+int
+meta_read_written(const json_t *line, struct index_record *r, uint32_t *gap)
+{
+	const json_t *times = json_object_get(line, "times");
+	const char *first = json_string_value(json_object_get(line, "first"));
+	uint64_t run, present, missing, sub, flags, crc, before;
+
+	*r = (struct index_record){ .kind = INDEX_BLOCK };
+	if (!first || !json_is_integer(json_object_get(line, "written")) ||
+	    !read_number(line, "written", LAYOUT_CHUNKS, &r->number) ||
+	    !read_number(line, "bytes", INT64_MAX, &r->bytes) ||
+	    !read_number(line, "run", UINT32_MAX, &run) ||
+	    !read_number(line, "present", UINT32_MAX, &present) ||
+	    !read_number(line, "missing", UINT32_MAX, &missing) ||
+	    !read_number(line, "sub", UINT16_MAX, &sub) ||
+	    !read_number(line, "flags", UINT8_MAX, &flags) ||
+	    !read_number(line, "crc", UINT32_MAX, &crc) ||
+	    !read_number(line, "gap", UINT32_MAX, &before) ||
+	    !read_time(times, 0, &r->first_ns) ||
+	    !read_time(times, 1, &r->last_ns))
+		return -EBADMSG;
+	r->first = strtoull(first, NULL, 10);
+	r->run = (uint32_t)run;
+	r->present = (uint32_t)present;
+	r->missing = (uint32_t)missing;
+	r->sub = (uint16_t)sub;
+	r->flags = (uint8_t)flags;
+	r->crc = (uint32_t)crc;
+	*gap = (uint32_t)before;
+	return 0;
 }
 
 json_t *

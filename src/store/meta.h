@@ -9,6 +9,7 @@
 #include "contract/format.h"
 #include "store/fill.h"
 #include "store/geometry.h"
+#include "store/index.h"
 #include "store/layout.h"
 #include "store/notes.h"
 
@@ -39,6 +40,17 @@
  *                                                  where itself it would not
  *                                                  tell, or where all blocks
  *                                                  share a file: for recover
+ *   {"written":12,["sub":3,]"run":0,"first":"640","bytes":8388608,
+ *    "present":..,"missing":..,"times":[..,..],"flags":..,"crc":..,
+ *    ["gap":..]}                                  a chunk was written: all that
+ *                                                  its record will say, which
+ *                                                  the index has after the
+ *                                                  next round; for who goes on
+ *                                                  after a crash in between
+ *   {"resumed":"..","stopped":"..","seen":14,"number":14,"missing":0,
+ *    "disks":[..]}                                  the daemon stopped at about
+ *                                                  that time, and another went
+ *                                                  on; see resume.h
  *   {"cut":"1048596"}                             the file that all blocks
  *                                                  share was cut to so many
  *                                                  bytes: chunks that were
@@ -69,11 +81,19 @@ json_t *meta_run(const struct block *b, unsigned subs);	  /* that b begins */
 json_t *meta_chunk(const struct block *b, unsigned subs); /* sealed */
 json_t *meta_holes(const struct block *b); /* NULL too: b has none */
 json_t *meta_cut(uint64_t bytes);
+/* r->sub is left out where it is 0, and so is the gap before the block. */
+json_t *meta_written(const struct index_record *r, uint64_t gap);
+/* The other way: 0, or -EBADMSG. */
+int meta_read_written(const json_t *line, struct index_record *r,
+		      uint32_t *gap);
 json_t *meta_error(const char *text, int64_t now_ns);
 
 /* Of a sealed block of a cube; NULL too: nothing is missing.  A list without
  * holes says that what is missing is nothing that is stored. */
 json_t *meta_heap_holes(const struct block *b);
+/* The text of a descriptor back into the bytes that it was: *raw is malloc'ed.
+ * 0, -EBADMSG, -ENOMEM. */
+int meta_read_descriptor(const char *text, uint8_t **raw, uint32_t *bytes);
 json_t *meta_heap_event(const struct block *b, unsigned subs,
 			const struct notes_event *e);
 

@@ -3,9 +3,11 @@
  * What heaps leave in the metadata.  Descriptors are kept as the packets that
  * they are, so that a reader that knows them needs nothing of ours.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "store/meta.h"
@@ -33,11 +35,12 @@ meta_heap_holes(const struct block *b)
 			 "holes", holes, "unit", "byte");
 }
 
+static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+
 static char *
 base64(const uint8_t *data, uint32_t bytes)
 {
-	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz0123456789+/";
 	char *text = malloc(bytes / 3 * 4 + 5), *to = text;
 
 	if (!text)
@@ -56,6 +59,29 @@ base64(const uint8_t *data, uint32_t bytes)
 	}
 	*to = 0;
 	return text;
+}
+
+int
+meta_read_descriptor(const char *text, uint8_t **raw, uint32_t *bytes)
+{
+	size_t digits = strspn(text, digit), length = strlen(text);
+	uint32_t v = 0, n = 0;
+	uint8_t *to;
+
+	if (!digits || length % 4 || length - digits > 2 ||
+	    length / 4 * 3 > UINT32_MAX)
+		return -EBADMSG;
+	to = malloc(length / 4 * 3);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < digits; i++) {
+		v = v << 6 | (uint32_t)(strchr(digit, text[i]) - digit);
+		if (i % 4)
+			to[n++] = (uint8_t)(v >> (6 - i % 4 * 2));
+	}
+	*raw = to;
+	*bytes = n;
+	return 0;
 }
 
 static json_t *

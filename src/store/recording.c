@@ -333,6 +333,8 @@ recording_close(struct recording *rec)
 	foreign_close(rec->foreign);
 	json_decref(rec->head);
 	json_decref(rec->tail);
+	json_decref(rec->resumed);
+	json_decref(rec->described);
 	if (rec->shape.payload)
 		shape_clear(&rec->shape);
 	free(rec->part);

@@ -54,9 +54,11 @@ enum recording_state {
 
 /*
  * One block: its record, and where it is.  A number whose record is on no
- * disk gets one made up from its neighbours, of kind RECORDING_ABSENT.
+ * disk gets one made up from its neighbours, of kind RECORDING_ABSENT; but one
+ * that was passed over when the recording was resumed was never given to a
+ * block, unless a disk says so: RECORDING_UNUSED, which is in no file.
  */
-enum { RECORDING_ABSENT = 0 };
+enum { RECORDING_ABSENT = 0, RECORDING_UNUSED = 4 };
 
 struct recording_block {
 	struct index_record record;
@@ -105,14 +107,17 @@ struct recording_facts {
 	uint64_t packets, missing;  /* of all runs; of absent
 				   numbers nothing is known */
 	unsigned chunks, gaps;
-	unsigned absent;      /* numbers whose record is on no disk */
-	uint64_t left_out;    /* of rows: bytes that records tell of and no
+	unsigned absent;	 /* numbers whose record is on no disk */
+	uint64_t left_out;	 /* of rows: bytes that records tell of and no
 				chunk gives */
-	uint64_t torn;	      /* bytes of torn index tails */
-	uint64_t descriptors; /* that the metadata keeps */
-	uint64_t controls;    /* start, stop and reissue heaps that it tells */
-	const json_t *head;   /* first line of the metadata; borrowed */
-	const json_t *tail;   /* its end line, or NULL; borrowed */
+	uint64_t torn;		 /* bytes of torn index tails */
+	uint64_t descriptors;	 /* that the metadata keeps */
+	const json_t *described; /* they, as texts; borrowed */
+	uint64_t controls;     /* start, stop and reissue heaps that it tells */
+	const json_t *head;    /* first line of the metadata; borrowed */
+	const json_t *tail;    /* its end line, or NULL; borrowed */
+	const json_t *resumed; /* lines that say that another daemon went on,
+				  in their order; borrowed */
 	const struct recording_run *run; /* by substream */
 	unsigned runs;
 	const struct recording_sub *sub; /* silent ones, too */

@@ -198,6 +198,9 @@ add_details(json_t *info, const struct recording *rec)
 					   : json_null()) ||
 	    json_object_set_new(info, "subs", subs_json(f)) ||
 	    json_object_set_new(info, "disks", disks_json(rec)) ||
+	    json_object_set_new(info, "resumed",
+				f->resumed ? json_deep_copy(f->resumed)
+					   : json_array()) ||
 	    json_object_set_new(info, "fill",
 				fill ? json_incref(fill) : json_null()))
 		return -1;

@@ -165,6 +165,24 @@ state_of(const struct recording *rec)
 	return RECORDING_INTERRUPTED;
 }
 
+/* The end of the longest prefix in which every number is known, or will never
+ * be. */
+static uint64_t
+prefix(const struct recording *rec, const struct recording_block *list,
+       size_t n)
+{
+	uint64_t settled = recording_settled(rec), next = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t number = list[i].record.number;
+
+		if (number != next && number > settled)
+			return next > settled ? next : settled;
+		next = number + 1;
+	}
+	return next;
+}
+
 /* How many numbers are visible. */
 static uint64_t
 visible(const struct recording *rec, const struct recording_block *list,
@@ -172,13 +190,9 @@ visible(const struct recording *rec, const struct recording_block *list,
 {
 	struct index_record end = { 0 };
 	uint64_t count = n ? list[n - 1].record.number + 1 : 0;
-	size_t whole = 0;
 
-	if (rec->facts.state == RECORDING_LIVE) {
-		while (whole < n && list[whole].record.number == whole)
-			whole++;
-		return whole;
-	}
+	if (rec->facts.state == RECORDING_LIVE)
+		return prefix(rec, list, n);
 	end_of(rec, &end);
 	return end.number > count && end.number <= believable(rec, n)
 		   ? end.number
@@ -212,6 +226,8 @@ spread(struct recording *rec, const struct recording_block *list, size_t n)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < count; i++) {
 		block[i].record.number = i;
+		if (recording_unused(rec, i))
+			block[i].record.kind = RECORDING_UNUSED;
 		block[i].disk = -1;
 	}
 	for (size_t i = 0; i < n && list[i].record.number < count; i++) {
@@ -261,6 +277,8 @@ describe(struct recording *rec)
 		f->channels_per_file = (unsigned)json_integer_value(channels);
 	f->head = rec->head;
 	f->tail = rec->tail;
+	f->resumed = rec->resumed;
+	f->described = rec->described;
 	f->state = state_of(rec);
 	f->torn = 0;
 	for (unsigned i = 0; i < rec->disks->n; i++)

@@ -29,7 +29,8 @@ struct piece {
 };
 
 static const char holes_begin[] = "{\"block\":";
-static const char chunk_begin[] = "{\"chunk\":"; /* for recover alone */
+static const char chunk_begin[] = "{\"chunk\":";     /* for recover alone */
+static const char written_begin[] = "{\"written\":"; /* for adopt alone */
 
 static int
 add_line(struct piece *p, const char *line, size_t bytes)
@@ -165,17 +166,40 @@ is_head(const json_t *object)
 }
 
 static int
-take_object(struct recording *rec, json_t *object, bool first)
+add_descriptor(struct recording *rec, json_t *text)
 {
+	if (!json_is_string(text))
+		return 0;
+	rec->facts.descriptors++;
+	if (!rec->described)
+		rec->described = json_array();
+	return json_array_append(rec->described, text) ? -ENOMEM : 0;
+}
+
+static int
+take_object(struct piece *p, json_t *object, bool first)
+{
+	struct recording *rec = p->rec;
+	int err;
+
 	if (first && !rec->head && is_head(object))
 		rec->head = json_incref(object);
 	if (!rec->tail && json_is_object(json_object_get(object, "end")))
 		rec->tail = json_incref(object);
-	rec->facts.descriptors +=
-	    json_is_string(json_object_get(object, "descriptor"));
 	rec->facts.controls +=
 	    json_is_string(json_object_get(object, "control"));
-	return add_base(rec, object);
+	err = add_descriptor(rec, json_object_get(object, "descriptor"));
+	if (!err)
+		err = recording_resumed_line(rec, p->disk, object);
+	return err ? err : add_base(rec, object);
+}
+
+static bool
+begins(const char *line, size_t bytes, const char *with)
+{
+	size_t length = strlen(with);
+
+	return bytes > length && !memcmp(line, with, length);
 }
 
 static int
@@ -184,16 +208,15 @@ take_line(struct piece *p, const char *line, size_t bytes)
 	json_t *object;
 	int err;
 
-	if (bytes >= sizeof holes_begin &&
-	    !memcmp(line, holes_begin, sizeof holes_begin - 1))
+	if (begins(line, bytes, holes_begin))
 		return add_line(p, line, bytes);
-	if (bytes >= sizeof chunk_begin &&
-	    !memcmp(line, chunk_begin, sizeof chunk_begin - 1))
+	if (begins(line, bytes, chunk_begin) ||
+	    begins(line, bytes, written_begin))
 		return 0;
 	object = json_loadb(line, bytes, 0, NULL);
 	if (!object)
 		return 0; /* torn: passed over */
-	err = take_object(p->rec, object, !p->offset && line == p->text);
+	err = take_object(p, object, !p->offset && line == p->text);
 	json_decref(object);
 	return err;
 }

@@ -80,7 +80,8 @@ measure(const struct recording *rec, struct recording_block *b)
 {
 	uint64_t gap = (uint64_t)b->record.missing * rec->shape.payload;
 
-	if (b->record.kind == RECORDING_ABSENT)
+	if (b->record.kind == RECORDING_ABSENT ||
+	    b->record.kind == RECORDING_UNUSED)
 		b->bytes = 0;
 	else if (b->record.kind == INDEX_GAP)
 		b->bytes = rec->shape.store == HEAP_ROW ? 0 : gap;
@@ -97,16 +98,27 @@ absent_slots(const struct recording *rec, size_t from, size_t to, uint32_t run,
 {
 	const struct index_record *next = &rec->block[to].record;
 
-	if (to < rec->blocks && next->run == run && next->first >= first)
+	if (to < rec->blocks && next->kind != RECORDING_UNUSED &&
+	    next->run == run && next->first >= first)
 		return next->first - first;
 	return (uint64_t)(to - from) * rec->slots;
+}
+
+/* NULL: there is none. */
+static const struct recording_block *
+block_before(const struct recording *rec, size_t i)
+{
+	while (i && rec->block[i - 1].record.kind == RECORDING_UNUSED)
+		i--;
+	return i ? &rec->block[i - 1] : NULL;
 }
 
 static void
 infer_stretch(struct recording *rec, size_t from, size_t to)
 {
-	uint32_t run = from ? rec->block[from - 1].record.run : 0;
-	uint64_t first = from ? end_sequence(rec, &rec->block[from - 1]) : 0;
+	const struct recording_block *last = block_before(rec, from);
+	uint32_t run = last ? last->record.run : 0;
+	uint64_t first = last ? end_sequence(rec, last) : 0;
 	uint64_t left = absent_slots(rec, from, to, run, first);
 
 	for (size_t i = from; i < to; i++) {
@@ -145,6 +157,8 @@ infer(struct recording *rec)
 static bool
 is_placed(const struct recording *rec, const struct recording_block *b)
 {
+	if (b->record.kind == RECORDING_UNUSED)
+		return false;
 	return b->record.kind != RECORDING_ABSENT ||
 	       (rec->facts.subs == 1 && rec->shape.store != HEAP_ROW);
 }

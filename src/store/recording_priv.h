@@ -20,6 +20,8 @@ struct recording_part {
 	uint64_t torn;
 	uint64_t meta_bytes; /* as far as it was read, whole lines */
 	size_t beyond;	     /* records whose numbers cannot be */
+	uint64_t resumed;    /* the number from which on a daemon went on here
+				the last time; 0: none did */
 	bool indexed;	     /* there is an index */
 	bool ended;
 	bool locked; /* somebody writes */
@@ -65,7 +67,7 @@ struct recording {
 	const struct disks *disks;
 	char name[LAYOUT_FILE];
 	struct recording_part *part; /* one per disk */
-	json_t *head, *tail;
+	json_t *head, *tail, *resumed, *described;
 	struct format_shape shape;
 	uint32_t slots; /* of a full block */
 	bool by_index;	/* rows are as long as the index says */
@@ -117,6 +119,15 @@ int recording_open_foreign(struct recording **rec, const struct disks *disks,
 
 /* Reads what is new in the metadata of all disks.  0 or -ENOMEM. */
 int recording_meta(struct recording *rec);
+
+/* A line of the metadata of a disk, if it says that a daemon went on.  0 or
+ * -ENOMEM. */
+int recording_resumed_line(struct recording *rec, unsigned disk, json_t *line);
+/* Numbers below are settled, though a disk may still write: what no disk has
+ * of them will not come any more. */
+uint64_t recording_settled(const struct recording *rec);
+/* Was the number passed over when somebody went on? */
+bool recording_unused(const struct recording *rec, uint64_t number);
 
 /* Makes blocks from the parts, and calls the two below.  0, -EBADMSG,
  * -ENOMEM. */
