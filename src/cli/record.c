@@ -17,7 +17,7 @@
 struct record_args {
 	const char *streams;
 	int64_t run_ns, until_ns;
-	bool wait;
+	bool wait, resume;
 };
 
 /* The daemon checks all of it; this saves the way there. */
@@ -80,6 +80,8 @@ request_of(const struct record_args *a, const char *name)
 		units_show_time_ns(text, a->until_ns);
 		json_object_set_new(request, "until", json_string(text));
 	}
+	if (a->resume)
+		json_object_set_new(request, "resume", json_true());
 	return request;
 }
 
@@ -187,6 +189,8 @@ static const struct args_option options[] = {
 	{ "for", 0, ARGS_SPAN, AT(run_ns), "SPAN", "how long, as 30s" },
 	{ "until", 0, ARGS_TIME, AT(until_ns), "TIME",
 	  "when it ends, UTC or +30s" },
+	{ "resume", 0, ARGS_FLAG, AT(resume), NULL,
+	  "go on with a recording of that name that was interrupted" },
 	{ "wait", 'w', ARGS_FLAG, AT(wait), NULL,
 	  "show how it goes until it ends; Ctrl-C ends it" },
 	{ .name = NULL },

@@ -159,6 +159,25 @@ time_rows(struct table *t, const json_t *info)
 	}
 }
 
+/* Each time that a daemon was killed, and another went on. */
+static void
+resumed_rows(struct table *t, const json_t *info)
+{
+	char text[UNITS_TEXT], span[UNITS_TEXT];
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(info, "resumed"), i, one) {
+		int64_t at = field_time(one, "resumed");
+		int64_t stopped = field_time(one, "stopped");
+
+		table_cell(t, "resumed");
+		table_cell(t, "%s, %s after it was interrupted",
+			   units_show_time(text, at),
+			   units_show_span(span, at - stopped));
+	}
+}
+
 static void
 size_row(struct table *t, const json_t *info)
 {
@@ -261,6 +280,7 @@ show_info(const json_t *info, bool all)
 	}
 	origin_rows(t, info);
 	time_rows(t, info);
+	resumed_rows(t, info);
 	size_row(t, info);
 	lost_row(t, info);
 	heap_rows(t, info);

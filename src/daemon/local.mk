@@ -26,7 +26,7 @@ spated_SOURCES = \
 	%D%/scout.c %D%/scout.h \
 	%D%/server.c %D%/server.h \
 	%D%/service.c %D%/service.h \
-	%D%/session.c %D%/session_open.c %D%/session.h \
+	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \
 	%D%/setup.c %D%/setup_print.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \

@@ -181,7 +181,8 @@ has_name(struct daemon *d, unsigned i, const char *name)
 
 /* On no disk, and not being recorded: the folder may not be there yet. */
 static int
-name_free(struct daemon *d, const char *name, struct fault *fault)
+name_free(struct daemon *d, const struct order *o, const char *name,
+	  struct fault *fault)
 {
 	char path[4096];
 
@@ -189,8 +190,9 @@ name_free(struct daemon *d, const char *name, struct fault *fault)
 		if (!strcmp(s->name, name) || !strcmp(s->group, name))
 			return taken(fault, name, "it is being recorded");
 	}
+	/* What is there may be what is to go on; session_resume looks. */
 	for (unsigned i = 0; i < d->fleet.n; i++) {
-		if (!fleet_writer(&d->fleet, i))
+		if (!fleet_writer(&d->fleet, i) || o->flags & ORDER_RESUME)
 			continue;
 		if (has_name(d, i, name)) {
 			snprintf(path, sizeof path, "it is on %s",
@@ -203,14 +205,15 @@ name_free(struct daemon *d, const char *name, struct fault *fault)
 
 /* Of each part that a stream is split into. */
 static int
-parts_free(struct daemon *d, const char *base, const struct stream *stream,
-	   struct fault *fault)
+parts_free(struct daemon *d, const struct order *o, const char *base,
+	   const struct stream *stream, struct fault *fault)
 {
 	char name[SESSION_NAME];
-	int err = name_free(d, base, fault);
+	int err = name_free(d, o, base, fault);
 
 	for (unsigned i = 0; stream->split && i < stream->keys && !err; i++)
-		err = name_free(d, session_name(name, base, stream, i), fault);
+		err =
+		    name_free(d, o, session_name(name, base, stream, i), fault);
 	return err;
 }
 
@@ -223,7 +226,7 @@ names_free(struct daemon *d, const struct order *o, struct fault *fault)
 
 	for (unsigned i = 0; i < o->streams && !err; i++) {
 		base_name(o, i, name);
-		err = parts_free(d, name, o->stream[i], fault);
+		err = parts_free(d, o, name, o->stream[i], fault);
 	}
 	return err;
 }
@@ -300,7 +303,8 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 	char name[SESSION_NAME];
 	struct session_args args = { .name = name,
 				     .when = o->when,
-				     .scan = o->scan };
+				     .scan = o->scan,
+				     .resume = o->flags & ORDER_RESUME };
 	int err;
 
 	base_name(o, i, name);
@@ -330,6 +334,23 @@ ids_give(struct daemon *d, struct session *list)
 	}
 }
 
+/* With ORDER_RESUME, one of them at least has to be there. */
+static int
+check_resumed(const struct order *o, const struct session *list,
+	      struct fault *fault)
+{
+	if (!(o->flags & ORDER_RESUME))
+		return 0;
+	for (; list; list = list->next) {
+		if (list->output->resumed)
+			return 0;
+	}
+	fault_set(fault, -ENOENT, "not-found", "cannot go on with %s", o->name);
+	fault_why(fault, "no disk has a recording of that name");
+	fault_hint(fault, "record it without --resume");
+	return -ENOENT;
+}
+
 /* All of them or none: what can be refused comes before anything begins. */
 int
 order_begin(struct daemon *d, const struct order *o, struct fault *fault)
@@ -342,6 +363,8 @@ order_begin(struct daemon *d, const struct order *o, struct fault *fault)
 		daemon_probes(d, o->stream[i]);
 	for (unsigned i = o->streams; i-- && !err;)
 		err = stream_add(d, o, i, &new, fault);
+	if (!err)
+		err = check_resumed(o, new, fault);
 	if (err) {
 		session_drop(new);
 		return err;
@@ -387,5 +410,7 @@ order_read(struct order *o, struct daemon *d, const json_t *request,
 	if (err)
 		return err;
 	snprintf(o->name, sizeof o->name, "%s", name);
+	if (json_is_true(json_object_get(request, "resume")))
+		o->flags |= ORDER_RESUME;
 	return order_check(o, d, fault);
 }

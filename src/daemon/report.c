@@ -44,7 +44,7 @@ report_run_lost(const struct output_run *r)
 {
 	uint64_t slots = r->last - r->first + 1;
 
-	if (r->heaps)
+	if (r->told)
 		return r->missing;
 	return slots > r->packets ? slots - r->packets : 0;
 }
@@ -70,8 +70,10 @@ totals_take(struct session *s, struct totals *t)
 
 	supply_counts(s->supply, s->part, &t->c);
 	t->c.drop[DROP_UNWRITTEN] += unwritten;
-	t->packets = s->state >= SESSION_CLOSING ? atomic_load(&o->packets)
-						 : t->c.placed - unwritten;
+	t->packets = s->state >= SESSION_CLOSING
+			 ? atomic_load(&o->packets)
+			 : t->c.placed - unwritten + o->before;
+	t->c.datagrams += o->before; /* as many came, at least */
 	t->bytes = atomic_load(&o->bytes);
 	t->risk = atomic_load(&o->risk_packets);
 	t->overruns = supply_overruns(s->supply);
@@ -263,6 +265,17 @@ gaps(struct output *o)
 	return records > chunks ? records - chunks : 0;
 }
 
+/* All the times that it was. */
+static json_t *
+resumed_json(const struct output *o)
+{
+	json_t *list = json_array();
+
+	if (o->resumes)
+		json_array_extend(list, o->resumes);
+	return list;
+}
+
 json_t *
 report_info(struct session *s)
 {
@@ -286,7 +299,8 @@ report_info(struct session *s)
 	json_object_set_new(info, "gaps", integer(gaps(o)));
 	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
 	json_object_set_new(info, "layout", json_string(s->stream->o.layout));
-	json_object_set_new(info, "absent", integer(0));
+	json_object_set_new(info, "absent", integer(o->absent));
+	json_object_set_new(info, "resumed", resumed_json(o));
 	json_object_set_new(info, "store", store_json(s->shape));
 	if (s->shape->store != HEAP_NONE)
 		heaps_set(info, o);
@@ -311,6 +325,7 @@ report_entry(struct session *s, struct entry *e)
 			     .bytes = t.bytes,
 			     .packets = t.packets,
 			     .missing = t.lost,
+			     .absent = s->output->absent,
 			     .subs = s->stream->plan.subs };
 	snprintf(e->name, sizeof e->name, "%s", s->name);
 	snprintf(e->stream, sizeof e->stream, "%s", s->stream->name);

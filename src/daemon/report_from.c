@@ -182,6 +182,8 @@ sub_json(struct session *s, unsigned i, const struct origin *o)
 		supply_sub_counts(s->supply, i, &c);
 	else
 		supply_counts(s->supply, s->part, &c);
+	c.datagrams += sub->before;
+	c.placed += sub->before;
 	return json_pack(
 	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:I, s:i, s:I, "
 	    "s:o, s:o, s:o}",

@@ -122,6 +122,8 @@ struct session_args {
 	const char *name;
 	struct session_when when;
 	unsigned scan;
+	bool resume; /* an interrupted recording of the name goes on; a part
+			that no disk has begins anew */
 };
 int session_open(struct session **list, const struct session_host *host,
 		 const struct session_args *args, struct fault *fault);
@@ -154,6 +156,14 @@ void session_subs_sample(struct session *s, int64_t now);
 /* session_open.c, for session_step: makes the folders of one that is not armed
  * any more. */
 void session_start(struct session *s);
+
+/*
+ * session_resume.c: makes the output of one that goes on with what is on the
+ * disks: s->head and s->start_ns become those of that recording.  0; -ENOENT:
+ * no disk has it; or -errno; each with a fault.
+ */
+int session_resume(struct session *s, struct output_args *args,
+		   struct fault *fault);
 
 /* ENDED only. */
 void session_free(struct session *s);

@@ -76,7 +76,7 @@ head_make(struct session *s)
 }
 
 static int
-output_open(struct session *s)
+output_open(struct session *s, bool resume, struct fault *fault)
 {
 	struct output_args args = { .name = s->name,
 				    .head = s->head,
@@ -90,24 +90,28 @@ output_open(struct session *s)
 				    .whole = s->stream->layout == LAYOUT_MARK6,
 				    .format = s->stream->format,
 				    .shape = s->shape };
+	int err = resume ? session_resume(s, &args, fault) : -ENOENT;
 
-	return output_make(&s->output, &args);
+	if (err == -ENOENT)
+		err = output_make(&s->output, &args);
+	return err;
 }
 
 static int
-session_make(struct session *s)
+session_make(struct session *s, bool resume, struct fault *fault)
 {
 	int err;
 
 	if (s->stream->plan.subs > 1) {
 		s->sub = calloc(s->stream->plan.subs, sizeof *s->sub);
 		if (!s->sub)
-			return -ENOMEM;
+			return no_memory(fault);
 	}
 	err = head_make(s);
 	if (err)
-		return err;
-	return output_open(s);
+		return no_memory(fault);
+	err = output_open(s, resume, fault);
+	return err == -ENOMEM ? no_memory(fault) : err;
 }
 
 const char *
@@ -188,7 +192,8 @@ gate_of(const struct session_when *when, bool joins)
 
 static int
 sessions_make(struct session **list, const struct session_host *host,
-	      struct supply *supply, const struct session_args *args)
+	      struct supply *supply, const struct session_args *args,
+	      struct fault *fault)
 {
 	struct supply_out out[STREAM_KEYS];
 	struct supply_args from = {
@@ -203,14 +208,17 @@ sessions_make(struct session **list, const struct session_host *host,
 		struct session *s = session_new(host, supply, args, i);
 
 		if (!s)
-			return -ENOMEM;
+			return no_memory(fault);
 		s->next = *list;
 		*list = s;
 		from.waits = s->state == SESSION_ARMED;
 		out[i] = (struct supply_out){ block_out, s };
-		err = session_make(s);
+		err = session_make(s, args->resume, fault);
 	}
-	return err ? err : supply_feed(supply, &from, out);
+	if (err)
+		return err;
+	err = supply_feed(supply, &from, out);
+	return err ? no_memory(fault) : 0;
 }
 
 /* Some may have come since the configuration was read. */
@@ -270,10 +278,9 @@ session_open(struct session **list, const struct session_host *host,
 	reception_put(in); /* the supply has it */
 	if (err)
 		return err;
-	err = sessions_make(list, host, supply, args);
+	err = sessions_make(list, host, supply, args, fault);
 	if (!err)
 		return 0;
-	no_memory(fault);
 	if (!*list)
 		supply_put(supply);
 	session_drop(*list);

@@ -8,9 +8,10 @@
  * The verbs of the control socket (see base/control.h for the framing).
  * Names in [] may be left out.  Times are ISO 8601 UTC with nine digits.
  *
- * record   {name, streams:[S...], [for:"30s"], [until:TIME]}
+ * record   {name, streams:[S...], [for:"30s"], [until:TIME], [resume:true]}
  *          -> {recordings:[{id, name, stream}...]}
- *          With several streams each makes <name>_ds<stream>.
+ *          With several streams each makes <name>_ds<stream>.  `resume`: an
+ *          interrupted recording of the name goes on.
  * stop     {name: "NAME" or "ID"}  answers when the data is durable
  *          -> {recordings:[INFO...]}
  * info     {name}  of a recording that runs or ended since the daemon started

@@ -16,6 +16,14 @@
 #include "base/log.h"
 #include "store/meta.h"
 
+/* The folder of a recording that is there. */
+static int
+folder_again(struct folder **folder, const struct disk *disk,
+	     const struct output *o)
+{
+	return folder_resume(folder, disk, o->name, o->head, o->first_number);
+}
+
 static int
 folder_open(struct folder **folder, const struct disk *disk,
 	    const struct output *o, bool again)
@@ -24,10 +32,30 @@ folder_open(struct folder **folder, const struct disk *disk,
 
 	if (!again)
 		err = folder_create(folder, disk, o->name, o->head);
-	/* A disk that was dropped and added again. */
+	/* A disk that was dropped and added again, or a recording that was
+	 * interrupted. */
 	if (err == -EEXIST)
-		err = folder_reopen(folder, disk, o->name, o->head);
+		err = folder_again(folder, disk, o);
+	/* There was nothing in it, and it is gone. */
+	if (err == -ENOENT && !again)
+		err = folder_create(folder, disk, o->name, o->head);
 	return err;
+}
+
+/* Takes the line over.  Without it the recording is as good as before, but
+ * for what the line would have told. */
+static void
+note(struct leaf *l, json_t *line)
+{
+	int err = line ? folder_note(l->folder, line) : -ENOMEM;
+
+	json_decref(line);
+	if (err && !l->unnoted)
+		log_line(LOG_WARN, l->output->name,
+			 "the metadata cannot be written to: %s; runs and "
+			 "holes will be missing there",
+			 strerror(-err));
+	l->unnoted |= err != 0;
 }
 
 static int
@@ -51,6 +79,8 @@ leaf_make(struct leaf **leaf, const struct disk *disk, struct output *o,
 	pthread_mutex_init(&l->lock, NULL);
 	output_hold(o);
 	atomic_fetch_add_explicit(&o->folders, 1, memory_order_relaxed);
+	if (o->resumed)
+		note(l, json_incref(o->resumed));
 	*leaf = l;
 	return 0;
 }
@@ -81,28 +111,15 @@ int
 leaf_resume(struct leaf *l, const struct disk *disk)
 {
 	struct output *o = l->output;
-	int err = folder_reopen(&l->folder, disk, o->name, o->head);
+	int err = folder_again(&l->folder, disk, o);
 
 	if (err != -ENOENT)
 		return err;
 	memset(l->told, 0, o->subs * sizeof *l->told);
-	return folder_create(&l->folder, disk, o->name, o->head);
-}
-
-/* Takes the line over.  Without it the recording is as good as before, but
- * for what the line would have told. */
-static void
-note(struct leaf *l, json_t *line)
-{
-	int err = line ? folder_note(l->folder, line) : -ENOMEM;
-
-	json_decref(line);
-	if (err && !l->unnoted)
-		log_line(LOG_WARN, l->output->name,
-			 "the metadata cannot be written to: %s; runs and "
-			 "holes will be missing there",
-			 strerror(-err));
-	l->unnoted |= err != 0;
+	err = folder_create(&l->folder, disk, o->name, o->head);
+	if (!err && o->resumed)
+		note(l, json_incref(o->resumed));
+	return err;
 }
 
 /* A heap that is worth a line. */
@@ -175,17 +192,6 @@ sums_add(struct leaf *l, const struct block *b)
 	l->unsummed |= err != 0;
 }
 
-void
-leaf_note(struct leaf *l, const struct block *b)
-{
-	sums_add(l, b);
-	note_run(l, b);
-	if (b->notes)
-		heaps_add(l, b);
-	else if (b->filled < b->used)
-		note(l, meta_holes(b));
-}
-
 /* The data's own time of a slot; false where it has no packet, or that no
  * time. */
 static bool
@@ -221,8 +227,9 @@ data_times(const struct leaf *l, const struct block *b, int64_t *first,
 	return true;
 }
 
-static void
-records_add(struct leaf *l, const struct block *b)
+/* The record of a written block. */
+static struct index_record
+record_of(const struct leaf *l, const struct block *b)
 {
 	struct index_record r = { .number = b->number,
 				  .first = b->first,
@@ -237,22 +244,34 @@ records_add(struct leaf *l, const struct block *b)
 				  .flags = b->quantum ? INDEX_SUMMED : 0,
 				  .crc = b->crc };
 
-	if (!b->notes && data_times(l, b, &r.first_ns, &r.last_ns)) {
+	if (!b->notes && data_times(l, b, &r.first_ns, &r.last_ns))
 		r.flags |= INDEX_DATA_TIME;
-		output_timed(l->output, &r);
-	}
-	if (b->gap) {
-		struct index_record gap = { .number = b->number - 1,
-					    .first = b->first - b->gap,
-					    .first_ns = r.first_ns,
-					    .last_ns = r.first_ns,
-					    .run = b->run,
-					    .missing = (uint32_t)b->gap,
-					    .sub = b->sub,
-					    .kind = INDEX_GAP,
-					    .flags =
-						r.flags & INDEX_DATA_TIME };
+	return r;
+}
 
+void
+leaf_note(struct leaf *l, const struct block *b)
+{
+	struct index_record r = record_of(l, b);
+
+	sums_add(l, b);
+	note_run(l, b);
+	if (b->notes)
+		heaps_add(l, b);
+	else if (b->filled < b->used)
+		note(l, meta_holes(b));
+	note(l, meta_written(&r, b->gap));
+}
+
+static void
+records_add(struct leaf *l, const struct block *b)
+{
+	struct index_record r = record_of(l, b), gap;
+
+	if (r.flags & INDEX_DATA_TIME)
+		output_timed(l->output, &r);
+	if (b->gap) {
+		gap = index_gap(&r, (uint32_t)b->gap);
 		l->record[l->records++] = gap;
 	}
 	l->record[l->records++] = r;

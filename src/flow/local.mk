@@ -23,7 +23,7 @@ libflow_a_SOURCES = \
 	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h %D%/output_priv.h \
-	%D%/output_runs.c %D%/output_told.c \
+	%D%/output_resume.c %D%/output_runs.c %D%/output_told.c \
 	%D%/pace.c %D%/pace.h \
 	%D%/parking.c %D%/parking.h \
 	%D%/place.c %D%/place.h \

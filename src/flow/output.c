@@ -27,6 +27,8 @@ output_free(struct output *o)
 	}
 	pthread_mutex_destroy(&o->lock);
 	json_decref(o->head);
+	json_decref(o->resumed);
+	json_decref(o->resumes);
 	free(o->disk);
 	free(o->sub);
 	free(o->run);
@@ -49,10 +51,14 @@ shape_copy(struct output *o, const struct format_shape *from)
 static int
 parts_make(struct output *o, const struct output_args *a)
 {
+	size_t runs = (size_t)o->subs + OUTPUT_RUNS;
+
+	if (a->resume)
+		runs += a->resume->facts->runs;
 	o->name = strdup(a->name);
 	o->head = json_deep_copy(a->head);
 	o->disk = calloc(a->disks + 1, sizeof *o->disk);
-	o->run = calloc(o->subs + OUTPUT_RUNS, sizeof *o->run);
+	o->run = calloc(runs, sizeof *o->run);
 	o->sub = calloc(o->subs, sizeof *o->sub);
 	for (unsigned i = 0; o->sub && i < o->subs; i++) {
 		pthread_mutex_init(&o->sub[i].lock, NULL);
@@ -83,6 +89,8 @@ output_make(struct output **output, const struct output_args *a)
 	shape_copy(o, a->shape);
 	pthread_mutex_init(&o->lock, NULL);
 	err = parts_make(o, a);
+	if (!err && a->resume)
+		err = output_resume(o, a);
 	if (err) {
 		output_free(o);
 		return err;
@@ -129,6 +137,7 @@ output_put(struct output *o, struct block *b)
 	if (b->gap)
 		o->next_number++;
 	b->number = o->next_number++;
+	b->run += o->sub[b->sub].first_run;
 	output_run_extend(o, b);
 	pthread_mutex_unlock(&o->lock);
 	atomic_fetch_add_explicit(&o->in_flight, 1, memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include "flow/queue.h"
 #include "store/fill.h"
 #include "store/index.h"
+#include "store/resume.h"
 
 /*
  * An output is one recording on its way to the disks: what the receiver
@@ -36,8 +37,9 @@ struct output_run {
 	uint64_t base;	      /* absolute sequence of its slot 0 */
 	uint64_t first, last; /* relative, of packets */
 	uint64_t packets;
-	bool heaps; /* of heaps: `missing` are lost, else what is missing
-		       of the slots from first to last */
+	bool told; /* `missing` are lost, as of heaps and of what was there
+		      before; else what is missing of the slots from first to
+		      last */
 	uint64_t missing;
 	int64_t first_ns, last_ns;	     /* arrival */
 	int64_t data_first_ns, data_last_ns; /* of what is written; 0: its
@@ -63,6 +65,8 @@ struct output_sub {
 	struct fill fill;
 	struct output_run *run; /* its newest, or NULL; output::lock */
 	_Atomic uint64_t bytes, lost_packets; /* as output's own */
+	uint32_t first_run;		      /* that this process makes */
+	uint64_t before;		      /* packets of others' runs */
 };
 
 /* What is made into an output; copied, but for `queue` and `format`, which
@@ -84,6 +88,12 @@ struct output_args {
 	/* Its receiver may learn until it puts the first block, which is when
 	 * the copy is made that writers see. */
 	const struct format_shape *shape;
+
+	/* Goes on with a recording that was interrupted; NULL: it is new.
+	 * `head` is that recording's, then. */
+	const struct resume *resume;
+	const unsigned *resume_disk; /* the writer of each of its disks */
+	json_t *resume_line;	     /* for the metadata of each disk */
 };
 
 enum { OUTPUT_THREADS = 1024 }; /* as many have their list copied */
@@ -111,6 +121,12 @@ struct output {
 	_Atomic uint64_t packets, bytes, lost_packets, chunks;
 	_Atomic uint64_t risk_packets; /* of the lost: they may be there */
 	_Atomic uint64_t records;      /* of indexes, gaps too */
+
+	/* Of one that goes on: numbers below are not this process's, and what
+	 * the metadata of each disk says of it.  0 and NULL: it is new. */
+	uint64_t first_number;
+	json_t *resumed, *resumes; /* and what it says of all times */
+	uint64_t before, absent;   /* packets, and blocks, of others */
 
 	const struct format_ops *format;
 	const struct format_shape *shape; /* the copy below */

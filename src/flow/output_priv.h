@@ -6,7 +6,8 @@
 
 /*
  * What the halves of an output share: output.c is the way of a block,
- * output_runs.c the list of runs, output_told.c what was told of heaps.
+ * output_runs.c the list of runs, output_told.c what was told of heaps,
+ * output_resume.c what was there before.
  */
 
 /* A block is handed on; under output::lock. */
@@ -19,5 +20,9 @@ void output_run_change(struct output *o, unsigned sub, uint32_t run,
 
 /* Of heaps it is not known before they are sealed what is missing. */
 void output_run_miss(struct output *o, const struct block *b);
+
+/* Counts what was there before: everything else of it is made.  0 or
+ * -ENOMEM. */
+int output_resume(struct output *o, const struct output_args *a);
 
 #endif

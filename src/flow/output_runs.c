@@ -47,7 +47,7 @@ run_add(struct output *o, const struct block *b)
 	*r = (struct output_run){ .run = b->run,
 				  .sub = b->sub,
 				  .base = b->base,
-				  .heaps = b->notes != 0,
+				  .told = b->notes != 0,
 				  .first = b->first + first_present(b),
 				  .first_ns = b->first_ns };
 	sub->run = r;

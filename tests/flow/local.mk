@@ -91,6 +91,7 @@ FLOW_TESTS += \
 	%D%/disks_often.sh \
 	%D%/disks_test.sh \
 	%D%/break_kill.sh \
+	%D%/resume.sh \
 	%D%/break_power.sh \
 	%D%/break_index.sh \
 	%D%/break_fs_full.sh \
