@@ -326,8 +326,10 @@ session_start(struct session *s)
 	s->state = SESSION_BEGINNING;
 	if (s->when.data)
 		s->started = now;
-	s->start_ns = clock_now() + s->started - now;
-	head_renew(s);
+	if (!s->output->resumed) { /* else it began long ago */
+		s->start_ns = clock_now() + s->started - now;
+		head_renew(s);
+	}
 	kernel_clear(&s->kernel);
 	kernel_look(&s->kernel);
 	folders_begin(s);
