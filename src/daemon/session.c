@@ -40,6 +40,8 @@ session_stop(struct session *s, const char *reason)
 	s->reason = reason;
 	s->state = SESSION_STOPPING;
 	s->end_ns = clock_now();
+	if (s->stop_at && s->stop_at < clock_steady())
+		s->end_ns -= clock_steady() - s->stop_at;
 	supply_stop(s->supply, reason);
 }
 
@@ -50,13 +52,10 @@ session_stop_at(struct session *s, int64_t at)
 
 	if (s->state > SESSION_RECORDING || s->supply->stopped)
 		return;
-	s->stop_at = s->when.stop = at;
+	s->when.stop = at;
+	if (!gate.data)
+		s->stop_at = at;
 	gate.close = at ? at : INT64_MAX;
-	if (gate.data) {
-		s->when.data = false;
-		gate.data = false;
-		gate.open = INT64_MIN;
-	}
 	supply_gate(s->supply, &gate);
 }
 

@@ -140,11 +140,11 @@ void session_begin(struct session *list);
  * One that is armed is cancelled, and leaves nothing.  Again: nothing. */
 void session_stop(struct session *s, const char *reason);
 
-/* Ends it, and the other parts, then (steady; 0: by order) instead of when it
+/* Ends it, and the other parts, then (as in session_when) instead of when it
  * was to end; one that has ended: nothing. */
 void session_stop_at(struct session *s, int64_t at);
 
-/* The same with the start of one that is armed. */
+/* The same with the start of one that is armed, and waits for no data. */
 void session_start_at(struct session *s, int64_t at);
 
 /* Moves it on as far as it goes; call when woken, and every second. */

@@ -119,7 +119,7 @@ static bool
 takes_rest(const struct feed *f, const struct feed_source *of,
 	   const struct receive_packet *packet, const struct feed_time *t)
 {
-	return f->until && t->alone && !of->drained && !f->gate.data &&
+	return t->alone && !of->drained && !f->gate.data &&
 	       !is_void(&f->gate) && !packet->arrived;
 }
 

@@ -787,6 +787,12 @@ tests_unit_test_gate_SOURCES = %D%/test_gate.c %D%/suite.h
 tests_unit_test_gate_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gate_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_feed
+TESTS += tests/unit/test_feed
+tests_unit_test_feed_SOURCES = %D%/test_feed.c %D%/suite.h %D%/dice.h
+tests_unit_test_feed_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_feed_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_intake
 TESTS += tests/unit/test_intake
 tests_unit_test_intake_SOURCES = %D%/test_intake.c %D%/suite.h
