@@ -8,7 +8,8 @@
  * fill one; functions below them return -errno alone.
  *
  * `code` is a stable word for programs: "usage", "exists", "not-found",
- * "no-memory", "no-disk", "busy", "bad-name", "io", "conf", "internal".
+ * "no-memory", "no-disk", "busy", "bad-name", "io", "conf", "cancelled",
+ * "internal".
  */
 struct fault {
 	const char *code; /* static text; NULL while nothing happened */

@@ -36,6 +36,9 @@ static const char *const forms[] = {
 	[ARGS_SPAN] = "a span of time, as 30s, 250ms or 1m30s",
 	[ARGS_TIME] = "a time, as 2026-11-20T10:00:00Z, "
 		      "2026y324d10h00m00s, now or +30s",
+	[ARGS_WHEN] = "a time, as 2026-11-20T10:00:00Z, "
+		      "2026y324d10h00m00s, now or +30s; with @ before it of "
+		      "the data",
 	[ARGS_SHARE] = "a share from 0 to 1, as 0.01 or 1%",
 };
 
@@ -129,6 +132,12 @@ rate_read(const char *text, uint64_t *rate)
 }
 
 static int
+when_read(const char *text, struct args_when *when)
+{
+	return units_time_data(text, clock_now(), &when->ns, &when->data);
+}
+
+static int
 value_read(const struct args_option *o, void *at, const char *text)
 {
 	switch (o->type) {
@@ -138,6 +147,7 @@ value_read(const struct args_option *o, void *at, const char *text)
 	case ARGS_RATE: return rate_read(text, at);
 	case ARGS_SPAN: return span_read(text, at);
 	case ARGS_TIME: return units_time(text, clock_now(), at);
+	case ARGS_WHEN: return when_read(text, at);
 	case ARGS_SHARE: return units_share(text, at);
 	case ARGS_TEXT: *(const char **)at = text; break;
 	case ARGS_TEXTS: return texts_add(at, text);

@@ -2,7 +2,9 @@
 #ifndef SPATE_CLI_ARGS_H
 #define SPATE_CLI_ARGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/fault.h"
@@ -19,6 +21,7 @@ enum args_type {
 	ARGS_RATE,  /* uint64_t, bits per second; "max" is 0 */
 	ARGS_SPAN,  /* int64_t, nanoseconds, more than 0 */
 	ARGS_TIME,  /* int64_t, nanoseconds since 1970 UTC */
+	ARGS_WHEN,  /* struct args_when: a time, or with '@' of the data */
 	ARGS_SHARE, /* double, 0 to 1 */
 	ARGS_TEXT,  /* const char * */
 	ARGS_TEXTS, /* struct args_texts: may be given again and again */
@@ -29,6 +32,11 @@ enum { ARGS_MOST = 48, ARGS_REPEATED = 32 };
 struct args_texts {
 	const char *text[ARGS_REPEATED];
 	unsigned n;
+};
+
+struct args_when {
+	int64_t ns; /* since 1970 UTC; 0: it was not given */
+	bool data;
 };
 
 /* A table ends with an option whose name is NULL. */

@@ -1,6 +1,7 @@
 bin_PROGRAMS += spate
 spate_SOURCES = \
 	%D%/args.c %D%/args.h \
+	%D%/await.c %D%/await.h \
 	%D%/check.c %D%/check.h %D%/check_show.c \
 	%D%/disk_try.c %D%/disk_try.h \
 	%D%/disks.c %D%/disks.h %D%/disks_order.c \

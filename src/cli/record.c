@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cli/await.h"
 #include "cli/cli.h"
 #include "cli/field.h"
 #include "cli/follow.h"
@@ -16,9 +17,36 @@
 
 struct record_args {
 	const char *streams;
-	int64_t run_ns, until_ns;
+	int64_t run_ns, backlog_ns;
+	struct args_when at, until;
+	uint64_t priority;
 	bool wait, resume;
 };
+
+static int
+times_check(const struct record_args *a, struct fault *fault)
+{
+	const char *wrong = NULL;
+
+	if (a->run_ns && a->until.ns)
+		wrong = "either --for or --until, not both";
+	else if (!a->at.ns && a->until.data)
+		wrong = "--until of the data takes an --at of the data";
+	else if (!a->at.ns && (a->backlog_ns || a->priority))
+		wrong = "--backlog and --priority are for --at";
+	else if (a->at.ns && a->resume)
+		wrong = "--resume goes on at once: not with --at";
+	else if (a->at.ns && a->until.ns && a->at.data != a->until.data)
+		wrong = "--at and --until have to be both of the data, "
+			"with @, or none";
+	if (wrong)
+		return fault_set(fault, -EINVAL, "usage", "%s", wrong);
+	if (!a->until.ns || a->until.data || a->until.ns > clock_now())
+		return 0;
+	fault_set(fault, -EINVAL, "usage", "the time of --until is over");
+	fault_hint(fault, "times are UTC; +30s is half a minute from now");
+	return -EINVAL;
+}
 
 /* The daemon checks all of it; this saves the way there. */
 static int
@@ -36,19 +64,7 @@ args_check(const struct record_args *a, const char *name, struct fault *fault)
 		fault_hint(fault, "--stream S; spate streams lists them");
 		return -EINVAL;
 	}
-	if (a->run_ns && a->until_ns) {
-		fault_set(fault, -EINVAL, "usage",
-			  "either --for or --until, not both");
-		return -EINVAL;
-	}
-	if (a->until_ns && a->until_ns <= clock_now()) {
-		fault_set(fault, -EINVAL, "usage",
-			  "the time of --until is over");
-		fault_hint(fault, "times are UTC; +30s is half a minute from "
-				  "now");
-		return -EINVAL;
-	}
-	return 0;
+	return times_check(a, fault);
 }
 
 static json_t *
@@ -65,21 +81,40 @@ streams_of(const char *list)
 }
 
 /* Spans go as nanoseconds with their unit: nothing is rounded. */
+static void
+span_put(json_t *request, const char *key, int64_t ns)
+{
+	char text[UNITS_TEXT];
+
+	snprintf(text, sizeof text, "%lldns", (long long)ns);
+	if (ns)
+		json_object_set_new(request, key, json_string(text));
+}
+
+static void
+when_put(json_t *request, const char *key, const struct args_when *when)
+{
+	char text[UNITS_TEXT + 1] = "@";
+
+	units_show_time_ns(text + 1, when->ns);
+	if (when->ns)
+		json_object_set_new(request, key,
+				    json_string(text + !when->data));
+}
+
 static json_t *
 request_of(const struct record_args *a, const char *name)
 {
 	json_t *request = json_pack("{s:s s:o}", "name", name, "streams",
 				    streams_of(a->streams));
-	char text[UNITS_TEXT];
 
-	if (a->run_ns) {
-		snprintf(text, sizeof text, "%lldns", (long long)a->run_ns);
-		json_object_set_new(request, "for", json_string(text));
-	}
-	if (a->until_ns) {
-		units_show_time_ns(text, a->until_ns);
-		json_object_set_new(request, "until", json_string(text));
-	}
+	span_put(request, "for", a->run_ns);
+	span_put(request, "backlog", a->backlog_ns);
+	when_put(request, "at", &a->at);
+	when_put(request, "until", &a->until);
+	if (a->priority)
+		json_object_set_new(request, "priority",
+				    json_integer((json_int_t)a->priority));
 	if (a->resume)
 		json_object_set_new(request, "resume", json_true());
 	return request;
@@ -102,9 +137,9 @@ print_started(const struct cli *cli, const struct record_args *a,
 		       field_text(one, "stream"));
 		if (a->run_ns)
 			printf(" for %s", units_show_span(text, a->run_ns));
-		if (a->until_ns)
-			printf(" until %s", units_show_time(text, a->until_ns));
-		if (!a->run_ns && !a->until_ns)
+		if (a->until.ns)
+			printf(" until %s", units_show_time(text, a->until.ns));
+		if (!a->run_ns && !a->until.ns)
 			printf("; spate stop %s ends it",
 			       field_text(one, "name"));
 		putchar('\n');
@@ -130,6 +165,22 @@ ended_check(const json_t *infos, struct fault *fault)
 	return 0;
 }
 
+static void
+print_waiting(const struct cli *cli, const json_t *scan)
+{
+	const char *name = field_text(scan, "name");
+	char text[UNITS_TEXT];
+
+	if (cli->json) {
+		cli_print_json(scan);
+		return;
+	}
+	units_show_time(text, field_time(scan, "start"));
+	printf("%s waits for %s%s; spate stop %s cancels it\n", name,
+	       json_is_true(json_object_get(scan, "data")) ? "data of " : "",
+	       text, name);
+}
+
 static int
 follow_to_end(struct follow *f, struct fault *fault)
 {
@@ -144,10 +195,33 @@ follow_to_end(struct follow *f, struct fault *fault)
 	return err;
 }
 
+/* It begins later: that is waited for first. */
+static int
+record_at(struct follow *f, const struct record_args *args, const json_t *scan,
+	  struct fault *fault)
+{
+	struct await a = { .cli = f->cli, .control = f->control };
+	int err;
+
+	if (!args->wait) {
+		print_waiting(f->cli, scan);
+		return 0;
+	}
+	err = await_run(&a, scan, fault);
+	if (err)
+		return err;
+	f->name = a.recording;
+	f->started = a.started;
+	err = follow_to_end(f, fault);
+	json_decref(a.started);
+	return err;
+}
+
 static int
 record(struct follow *f, const struct record_args *args, struct fault *fault)
 {
 	json_t *result;
+	const json_t *scan;
 	int err;
 
 	if (args->wait)
@@ -157,7 +231,10 @@ record(struct follow *f, const struct record_args *args, struct fault *fault)
 	if (err)
 		return err;
 	f->started = json_object_get(result, "recordings");
-	if (args->wait)
+	scan = json_object_get(result, "scan");
+	if (scan)
+		err = record_at(f, args, scan, fault);
+	else if (args->wait)
 		err = follow_to_end(f, fault);
 	else
 		print_started(f->cli, args, f->started);
@@ -187,8 +264,14 @@ static const struct args_option options[] = {
 	{ "stream", 's', ARGS_TEXT, AT(streams), "S[,S...]",
 	  "what to record; several make NAME_dsS each" },
 	{ "for", 0, ARGS_SPAN, AT(run_ns), "SPAN", "how long, as 30s" },
-	{ "until", 0, ARGS_TIME, AT(until_ns), "TIME",
+	{ "until", 0, ARGS_WHEN, AT(until), "TIME",
 	  "when it ends, UTC or +30s" },
+	{ "at", 0, ARGS_WHEN, AT(at), "TIME",
+	  "when it begins; @TIME: when the data say so" },
+	{ "backlog", 0, ARGS_SPAN, AT(backlog_ns), "SPAN",
+	  "record what came so long before --at, too" },
+	{ "priority", 0, ARGS_COUNT, AT(priority), "N",
+	  "with --at: above those that have less" },
 	{ "resume", 0, ARGS_FLAG, AT(resume), NULL,
 	  "go on with a recording of that name that was interrupted" },
 	{ "wait", 'w', ARGS_FLAG, AT(wait), NULL,

@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* spate stop: ends a recording, and waits until all of it is on the disks. */
+/* spate stop: ends a recording, and waits until all of it is on the disks; one
+ * that has not begun is cancelled. */
+#include <stdio.h>
+
 #include "cli/cli.h"
+#include "cli/field.h"
 #include "cli/info.h"
 #include "cli/site.h"
+
+static void
+print_cancelled(const struct cli *cli, const json_t *scans)
+{
+	const json_t *scan;
+	size_t i;
+
+	json_array_foreach(scans, i, scan) {
+		if (cli->json)
+			cli_print_json(scan);
+		else if (!cli->quiet)
+			printf("%s was cancelled before it began\n",
+			       field_text(scan, "name"));
+	}
+}
 
 static int
 run(const struct cli *cli, const void *values, char **operand)
@@ -21,6 +40,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	control_close(control);
 	if (err)
 		return cli_fail(&fault);
+	print_cancelled(cli, json_object_get(result, "scans"));
 	info_print(cli, *operand, json_object_get(result, "recordings"), false);
 	json_decref(result);
 	return CLI_DONE;

@@ -31,7 +31,7 @@ spated_SOURCES = \
 	%D%/stream.c %D%/stream.h \
 	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
-	%D%/verbs.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c \
+	%D%/verbs.c %D%/verbs_at.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c \
 	%D%/verbs_schedule.c %D%/verbs.h
 spated_LDADD = $(FLOW_LIBS)
 if HAVE_SYSTEMD

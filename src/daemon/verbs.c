@@ -172,6 +172,8 @@ do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (d->stopping)
 		return fault_set(fault, -ESHUTDOWN, "busy",
 				 "the daemon is stopping");
+	if (json_object_get(request, "at"))
+		return verb_record_at(d, ticket, request, fault);
 	err = order_read(&o, d, request, fault);
 	if (!err)
 		err = order_begin(d, &o, fault);
@@ -185,13 +187,19 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	struct fault *fault)
 {
 	const char *name = json_string_value(json_object_get(request, "name"));
-	char group[80] = "";
+	char group[80] = "", scan[16] = "";
 
 	for (struct session *s = d->sessions; name && s; s = s->next) {
 		if (!session_is(s, name))
 			continue;
-		snprintf(group, sizeof group, "%s", s->group);
+		if (s->state == SESSION_ARMED)
+			snprintf(scan, sizeof scan, "%u", s->scan);
+		else
+			snprintf(group, sizeof group, "%s", s->group);
 	}
+	if (!group[0] && name &&
+	    verb_stop_waiting(d, ticket, scan[0] ? scan : name) == 0)
+		return 0;
 	if (!group[0]) {
 		fault_set(fault, -ENOENT, "not-found",
 			  "nothing of the name '%.80s' is being recorded",
@@ -274,6 +282,7 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 			   const json_t *request, struct fault *fault);
 	} table[] = {
 		{ "record", do_record },
+		{ "scan", verb_scan },
 		{ "stop", do_stop },
 		{ "info", do_info },
 		{ "status", do_status },

@@ -12,8 +12,13 @@
  *          -> {recordings:[{id, name, stream}...]}
  *          With several streams each makes <name>_ds<stream>.  `resume`: an
  *          interrupted recording of the name goes on.
+ *          with at: TIME, [backlog:"5s"], [priority:N] an entry of the
+ *          schedule; then at and until may be of the data, "@TIME"
+ *          -> {recordings:[], scan:SCAN}
+ * scan     {scan: ID}  of the schedule -> {scan:SCAN}
  * stop     {name: "NAME" or "ID"}  answers when the data is durable
- *          -> {recordings:[INFO...]}
+ *          -> {recordings:[INFO...]}; of one that waits, or is armed
+ *             {recordings:[], scans:[SCAN...]}
  * info     {name}  of a recording that runs or ended since the daemon started
  *          -> {recordings:[INFO...]}; error "not-found" otherwise
  * status   {} -> {version, pid, started, uptime_s,
@@ -101,6 +106,16 @@
  *
  * DISK and INFO keys are stable: programs read them.
  */
+
+/* verbs_at.c */
+int verb_record_at(struct daemon *d, struct server_ticket ticket,
+		   const json_t *request, struct fault *fault);
+int verb_scan(struct daemon *d, struct server_ticket ticket,
+	      const json_t *request, struct fault *fault);
+/* Cancels scans that wait, or are armed: 0, and it was answered; or -ENOENT:
+ * there is none of that name or number. */
+int verb_stop_waiting(struct daemon *d, struct server_ticket ticket,
+		      const char *which);
 
 /* verbs_chores.c */
 int verb_rm(struct daemon *d, struct server_ticket ticket,
