@@ -17,6 +17,7 @@
 #include "base/units.h"
 
 #define SECOND INT64_C(1000000000)
+#define YEAR   (365 * 86400 * SECOND)
 
 /* What a group says. */
 struct said {
@@ -181,9 +182,9 @@ stop_take(struct reading *r)
 					     : "it has no end: `duration` or "
 					       "`stop` is missing");
 	if (!r->said.stop) {
-		if (__builtin_add_overflow(s->start, r->said.duration,
-					   &s->stop))
+		if (r->said.duration >= INT64_MAX - s->start)
 			return wrong(r, "its end is too far away");
+		s->stop = s->start + r->said.duration;
 		return r->said.duration
 			   ? 0
 			   : wrong(r, "its duration is no time at all");
@@ -210,6 +211,8 @@ times_take(struct reading *r)
 			&r->scan->data);
 	if (!err)
 		err = stop_take(r);
+	if (!err && (r->said.arm > YEAR || r->said.backlog > YEAR))
+		return wrong(r, "`arm` and `backlog` are a year at most");
 	r->scan->arm = r->said.arm;
 	r->scan->backlog = r->said.backlog;
 	return err;

@@ -79,7 +79,11 @@ for keys in "start = \"$now\";" "start = \"$now\"; duration = \"0s\";" \
 	'start = "tomorrow"; duration = "5m";' \
 	"start = \"$now\"; duration = \"5m\"; priority = -1;" \
 	"start = \"$now\"; duration = \"5m\"; nosuch = 1;" \
-	"start = \"$now\"; duration = \"999999999h\";"; do
+	"start = \"$now\"; duration = \"999999999h\";" \
+	'start = "2261-01-01T00:00:00Z"; duration = "2000000h";' \
+	'start = "2100-01-01T00:00:00Z"; duration = "5m"; arm = "2000000h";' \
+	'start = "2100-01-01T00:00:00Z"; duration = "5m"; backlog = "9000h";' \
+	'start = "0001-01-01T00:00:00Z"; duration = "5m";'; do
 	bad_scan "$keys"
 	nothing_changed
 done
