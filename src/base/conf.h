@@ -3,6 +3,7 @@
 #define SPATE_BASE_CONF_H
 
 #include <libconfig.h>
+#include <stdbool.h>
 
 #include "base/fault.h"
 #include "contract/option.h"
@@ -38,6 +39,10 @@ const char *conf_where(struct conf *conf, const config_setting_t *setting);
  * elsewhere, as from a plugin; returns err, for return statements. */
 int conf_blame(struct conf *conf, const config_setting_t *setting, int err,
 	       struct fault *fault);
+
+/* Do both say the same, wherever and however it is written?  NULL, a setting
+ * that is not there, is the same as another one. */
+bool conf_same(const config_setting_t *a, const config_setting_t *b);
 
 /* One struct that a group fills a part of. */
 struct conf_part {

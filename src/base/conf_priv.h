@@ -2,8 +2,6 @@
 #ifndef SPATE_BASE_CONF_PRIV_H
 #define SPATE_BASE_CONF_PRIV_H
 
-#include <stdbool.h>
-
 #include "base/conf.h"
 
 /*

@@ -55,6 +55,7 @@ extern const struct command command_recover;
 extern const struct command command_rm;
 extern const struct command command_schedule;
 extern const struct command command_status;
+extern const struct command command_reload;
 extern const struct command command_stop;
 extern const struct command command_streams;
 extern const struct command command_verify;

@@ -48,6 +48,7 @@ spate_SOURCES = \
 	%D%/protect.c \
 	%D%/record.c \
 	%D%/recover.c \
+	%D%/reload.c \
 	%D%/rm.c %D%/rm_each.c %D%/rm_each.h \
 	%D%/schedule.c %D%/schedule_add.c %D%/schedule.h \
 	%D%/schedule_show.c %D%/schedule_show.h \

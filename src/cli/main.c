@@ -20,6 +20,7 @@ static const struct command *const commands[] = {
 	&command_check,	  &command_verify, &command_recover, &command_rm,
 	&command_protect, &command_export, &command_status,  &command_disks,
 	&command_streams, &command_probe,  &command_gen,     &command_schedule,
+	&command_reload,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -4,7 +4,8 @@
  *
  *   event loop      this one: configuration, sessions, control socket.
  *                   SIGTERM or SIGINT: stops every session, waits for them,
- *                   then stops the others
+ *                   then stops the others; SIGHUP: reads the configuration
+ *                   again
  *   receivers (N)   sockets and open blocks of the sessions given to them;
  *                   orders by an eventfd: receiver_add, receiver_remove,
  *                   receiver_stop
@@ -59,6 +60,16 @@ wake(void *arg)
 /* ---- what wakes the loop --------------------------------------------- */
 
 static void
+hang_up(struct daemon *d)
+{
+	struct fault fault;
+
+	/* What is wrong is in the log; who wants to be told asks. */
+	if (!d->stopping)
+		daemon_reload(d, NULL, &fault);
+}
+
+static void
 signals_take(void *arg, short revents)
 {
 	struct daemon *d = arg;
@@ -67,6 +78,10 @@ signals_take(void *arg, short revents)
 	(void)revents;
 	if (read(d->signals, &info, sizeof info) != sizeof info)
 		return;
+	if (info.ssi_signo == SIGHUP) {
+		hang_up(d);
+		return;
+	}
 	log_line(LOG_INFO, NULL, "%s: stopping%s",
 		 strsignal((int)info.ssi_signo),
 		 d->sessions ? " what is being recorded" : "");
@@ -105,10 +120,10 @@ signals_open(struct daemon *d)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	/* Before any thread starts, so that all of them inherit it. */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
 	d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return d->signals < 0 ? -errno : 0;
 }
@@ -370,6 +385,7 @@ daemon_run(struct daemon *d)
 		service_step(d, now);
 		schedule_host_step(d);
 		sessions_step(d, now);
+		fleet_tidy(&d->fleet, d->sessions != NULL);
 		fleet_step(&d->fleet, now);
 		admission_watch(d, now);
 		daemon_disks(d, now);

@@ -87,6 +87,10 @@ bool daemon_finish(struct daemon *d);
 void daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		const json_t *request);
 
+/* reload.c: reads the configuration again; 0 and, where it is not NULL, what
+ * changed (verbs.h), or -errno with a fault, and all is as it was. */
+int daemon_reload(struct daemon *d, json_t **result, struct fault *fault);
+
 /* verbs_probe.c: answers those whose probe is over; ends those of a stream
  * that is to be recorded, and of who does not wait any more. */
 void daemon_probes(struct daemon *d, const struct stream *wanted);

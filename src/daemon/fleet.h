@@ -42,8 +42,9 @@ struct fleet_disk {
 	struct disk disk;
 	struct writer *writer; /* NULL: it was dropped */
 	bool leaving;
-	bool there;   /* as the scout saw it */
-	bool by_hand; /* nothing but an order brings it back */
+	bool there;    /* as the scout saw it */
+	bool by_hand;  /* nothing but an order brings it back */
+	bool unwanted; /* leaves as soon as others take what is recorded */
 
 	/* Bytes written, second by second. */
 	uint64_t written[FLEET_MINUTE + 1];
@@ -114,6 +115,19 @@ int fleet_drop(struct fleet *fleet, const char *path, bool recording,
 
 /* Is it one that the configuration will find when the daemon starts again? */
 bool fleet_configured(const struct fleet *fleet, const char *path);
+
+/*
+ * The configuration has other patterns now, at the place where it had the
+ * others: what they find joins by itself, and what they do not find any more
+ * leaves, but for what was added by hand.  0 or -ENOMEM.
+ */
+int fleet_patterns(struct fleet *fleet);
+
+/* Lets go of what is unwanted, where it may; whenever the loop turns. */
+void fleet_tidy(struct fleet *fleet, bool recording);
+
+/* Of each disk, from the next time that it is opened on. */
+void fleet_reserve(struct fleet *fleet, uint64_t reserve);
 
 /* For fleet.c and fleet_order.c: starts the writer of number `i`, or of a new
  * one (fleet->n).  0 or -errno. */

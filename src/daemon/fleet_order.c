@@ -5,6 +5,7 @@
  * the system's own disk, both of which would fill that.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -177,4 +178,43 @@ fleet_drop(struct fleet *f, const char *named, bool recording,
 		writer_drop(f->disk[i].writer);
 	f->disk[i].leaving = true;
 	return i;
+}
+
+/* ---- another configuration ------------------------------------------- */
+
+int
+fleet_patterns(struct fleet *f)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		struct fleet_disk *d = &f->disk[i];
+		bool wanted = d->by_hand || fleet_configured(f, d->disk.path);
+
+		d->unwanted = d->writer && !wanted;
+	}
+	return scout_patterns(f->scout, f->a.patterns);
+}
+
+void
+fleet_tidy(struct fleet *f, bool recording)
+{
+	struct fault fault;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		struct fleet_disk *d = &f->disk[i];
+
+		if (!d->unwanted)
+			continue;
+		d->unwanted =
+		    d->writer && !d->leaving &&
+		    fleet_drop(f, d->disk.path, recording, &fault) < 0;
+	}
+}
+
+void
+fleet_reserve(struct fleet *f, uint64_t reserve)
+{
+	f->a.reserve = reserve;
+	for (unsigned i = 0; i < f->n; i++)
+		atomic_store_explicit(&f->disk[i].disk.reserve_asked, reserve,
+				      memory_order_relaxed);
 }

@@ -17,6 +17,7 @@ spated_SOURCES = \
 	%D%/order.c %D%/order.h \
 	%D%/probe.c %D%/probe.h \
 	%D%/reception.c %D%/reception.h \
+	%D%/reload.c \
 	%D%/report.c %D%/report_disk.c %D%/report_from.c %D%/report.h \
 	%D%/scan.c %D%/scan.h %D%/scan_read.c %D%/scan_read.h \
 	%D%/schedule.c %D%/schedule_edit.c %D%/schedule_folder.c %D%/schedule_merge.c \
@@ -27,7 +28,7 @@ spated_SOURCES = \
 	%D%/server.c %D%/server.h \
 	%D%/service.c %D%/service.h \
 	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \
-	%D%/setup.c %D%/setup_print.c %D%/setup.h \
+	%D%/setup.c %D%/setup_print.c %D%/setup_reload.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \

@@ -119,7 +119,9 @@ stream_free(struct daemon *d, const struct order *o,
 	if (o->flags & ORDER_SHARE)
 		return 0;
 	for (const struct session *s = d->sessions; s; s = s->next) {
-		if (s->stream != stream || s->state == SESSION_ARMED)
+		/* By name: it may be as it was before a reload. */
+		if (strcmp(s->stream->name, stream->name) ||
+		    s->state == SESSION_ARMED)
 			continue;
 		fault_set(fault, -EBUSY, "busy",
 			  "stream %s is being recorded already", stream->name);

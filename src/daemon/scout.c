@@ -20,8 +20,15 @@
 
 #include "store/disk.h"
 
+/* A list that is held by the scout, and by a look that goes on with it: one
+ * that hangs may do so for ever.  Under the scout's lock. */
+struct patterns {
+	unsigned refs;
+	unsigned n;
+	char *text[];
+};
+
 struct scout {
-	const struct option_texts *patterns;
 	void (*changed)(void *arg);
 	void *arg;
 	pthread_t thread;
@@ -29,6 +36,7 @@ struct scout {
 	struct scout_list seen; /* its own: what it told last */
 
 	pthread_mutex_t lock; /* over what is below */
+	struct patterns *patterns;
 	char *extra[SCOUT_EXTRA];
 	unsigned extras;
 	struct scout_list told; /* and not yet taken */
@@ -42,6 +50,51 @@ scout_clear(struct scout_list *l)
 		free(l->disk[i].path);
 	free(l->disk);
 	*l = (struct scout_list){ 0 };
+}
+
+/* ---- patterns -------------------------------------------------------- */
+
+static void
+patterns_drop(struct patterns *p)
+{
+	if (!p || --p->refs)
+		return;
+	for (unsigned i = 0; i < p->n; i++)
+		free(p->text[i]);
+	free(p);
+}
+
+static struct patterns *
+patterns_copy(const struct option_texts *from)
+{
+	struct patterns *p = calloc(1, sizeof *p + from->n * sizeof(char *));
+
+	if (!p)
+		return NULL;
+	p->refs = 1;
+	for (; p->n < from->n; p->n++) {
+		p->text[p->n] = strdup(from->text[p->n]);
+		if (p->text[p->n])
+			continue;
+		patterns_drop(p);
+		return NULL;
+	}
+	return p;
+}
+
+int
+scout_patterns(struct scout *s, const struct option_texts *patterns)
+{
+	struct patterns *new = patterns_copy(patterns);
+
+	if (!new)
+		return -ENOMEM;
+	pthread_mutex_lock(&s->lock);
+	patterns_drop(s->patterns);
+	s->patterns = new;
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->wake, 1);
+	return 0;
 }
 
 /* ---- looking --------------------------------------------------------- */
@@ -140,17 +193,23 @@ static void
 look(struct scout *s)
 {
 	struct scout_list now = { 0 }, told;
+	struct patterns *patterns;
 	char *extra[SCOUT_EXTRA];
 	unsigned extras;
 
 	pthread_mutex_lock(&s->lock);
+	patterns = s->patterns;
+	patterns->refs++;
 	extras = s->extras;
 	memcpy(extra, s->extra, extras * sizeof *extra);
 	pthread_mutex_unlock(&s->lock);
-	for (unsigned i = 0; i < s->patterns->n; i++)
-		list_match(&now, s->patterns->text[i]);
+	for (unsigned i = 0; i < patterns->n; i++)
+		list_match(&now, patterns->text[i]);
 	for (unsigned i = 0; i < extras; i++)
 		list_add(&now, extra[i], false);
+	pthread_mutex_lock(&s->lock);
+	patterns_drop(patterns);
+	pthread_mutex_unlock(&s->lock);
 	if (same(&now, &s->seen) || !copy(&told, &now)) {
 		scout_clear(&now);
 		return;
@@ -205,6 +264,7 @@ scout_free(struct scout *s)
 		close(s->mounts);
 	for (unsigned i = 0; i < s->extras; i++)
 		free(s->extra[i]);
+	patterns_drop(s->patterns);
 	scout_clear(&s->seen);
 	scout_clear(&s->told);
 	pthread_mutex_destroy(&s->lock);
@@ -220,14 +280,16 @@ scout_start(struct scout **scout, const struct option_texts *patterns,
 
 	if (!s)
 		return -ENOMEM;
-	s->patterns = patterns;
 	s->changed = changed;
 	s->arg = arg;
 	pthread_mutex_init(&s->lock, NULL);
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	/* Without it there are still the seconds. */
 	s->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	err = s->wake < 0 ? -errno : -pthread_create(&s->thread, NULL, run, s);
+	s->patterns = patterns_copy(patterns);
+	err = s->wake < 0 ? -errno : s->patterns ? 0 : -ENOMEM;
+	if (!err)
+		err = -pthread_create(&s->thread, NULL, run, s);
 	if (err)
 		scout_free(s);
 	else

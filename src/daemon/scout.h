@@ -29,12 +29,15 @@ struct scout_list {
 struct scout;
 
 /* `changed` is called, on its thread, when there is something new.  The
- * patterns outlive it.  0 or -errno. */
+ * patterns are copied.  0 or -errno. */
 int scout_start(struct scout **scout, const struct option_texts *patterns,
 		void (*changed)(void *arg), void *arg);
 
 /* Does not wait for a path that does not answer. */
 void scout_stop(struct scout *scout);
+
+/* Others from now on.  0 or -ENOMEM: then it looks for those that it had. */
+int scout_patterns(struct scout *scout, const struct option_texts *patterns);
 
 /* One more path to look at. */
 void scout_add(struct scout *scout, const char *path);

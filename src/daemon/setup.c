@@ -201,17 +201,20 @@ root_read(struct setup *c, struct fault *fault)
 }
 
 static int
+disks_check(const struct setup *c, struct fault *fault)
+{
+	if (c->o.disks.n)
+		return 0;
+	fault_set(fault, -EINVAL, "conf", "%s: `disks` is missing", c->path);
+	fault_hint(fault, "disks = [ \"/mnt/disk*\" ];");
+	return -EINVAL;
+}
+
+static int
 disks_read(struct setup *c, struct fault *fault)
 {
-	int err;
+	int err = disks_find(&c->disks, &c->o.disks, &c->no_disk);
 
-	if (!c->o.disks.n) {
-		fault_set(fault, -EINVAL, "conf", "%s: `disks` is missing",
-			  c->path);
-		fault_hint(fault, "disks = [ \"/mnt/disk*\" ];");
-		return -EINVAL;
-	}
-	err = disks_find(&c->disks, &c->o.disks, &c->no_disk);
 	if (err) {
 		*fault = c->no_disk;
 		return err;
@@ -259,7 +262,7 @@ receivers_check(const struct setup *c, const struct stream *s,
 }
 
 static int
-streams_read(struct setup *c, struct fault *fault)
+streams_read(struct setup *c, unsigned disks, struct fault *fault)
 {
 	config_setting_t *group =
 	    config_setting_get_member(conf_root(c->conf), "streams");
@@ -278,7 +281,7 @@ streams_read(struct setup *c, struct fault *fault)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	for (unsigned i = 0; i < n && !err; i++) {
 		err = stream_make(&c->stream[i], c->conf,
-				  config_setting_get_elem(group, i), c->disks.n,
+				  config_setting_get_elem(group, i), disks,
 				  fault);
 		c->streams += !err;
 		if (!err)
@@ -289,8 +292,9 @@ streams_read(struct setup *c, struct fault *fault)
 	return err;
 }
 
-int
-setup_load(struct setup *c, const char *path, struct fault *fault)
+/* All but the streams. */
+static int
+keys_read(struct setup *c, const char *path, struct fault *fault)
 {
 	struct conf_part control = { setup_control_options, &c->control };
 	config_setting_t *group;
@@ -300,6 +304,7 @@ setup_load(struct setup *c, const char *path, struct fault *fault)
 	err = conf_open(&c->conf, path, fault);
 	if (err)
 		return err;
+	c->first = conf_hold(c->conf);
 	err = root_read(c, fault);
 	if (err)
 		return err;
@@ -307,13 +312,34 @@ setup_load(struct setup *c, const char *path, struct fault *fault)
 	err = conf_fill(c->conf, group, &control, 1, NULL, fault);
 	if (!err)
 		err = durable_read(c, fault);
+	return err ? err : disks_check(c, fault);
+}
+
+int
+setup_load(struct setup *c, const char *path, struct fault *fault)
+{
+	int err = keys_read(c, path, fault);
+
 	if (!err)
 		err = disks_read(c, fault);
 	if (!err)
-		err = streams_read(c, fault);
+		err = streams_read(c, c->disks.n, fault);
 	if (!err)
 		later_say(c);
 	return err;
+}
+
+int
+setup_load_again(struct setup *c, const struct setup *now, unsigned disks,
+		 struct fault *fault)
+{
+	int err = keys_read(c, now->path, fault);
+
+	if (err)
+		return err;
+	c->o.memory = now->o.memory;
+	c->o.receivers = now->o.receivers;
+	return streams_read(c, disks, fault);
 }
 
 void
@@ -325,8 +351,8 @@ setup_unload(struct setup *c)
 	for (unsigned i = 0; i < c->ways; i++)
 		free(c->way_options[i]);
 	disks_clear(&c->disks);
-	if (c->conf)
-		conf_close(c->conf);
+	conf_close(c->conf);
+	conf_close(c->first);
 }
 
 struct stream *

@@ -2,14 +2,18 @@
 #ifndef SPATE_DAEMON_SETUP_H
 #define SPATE_DAEMON_SETUP_H
 
+#include <jansson.h>
+
 #include "base/conf.h"
 #include "daemon/stream.h"
 #include "flow/writer.h"
 #include "store/disk.h"
 
 /*
- * The setup is what the configuration says of the daemon, read once, checked as a whole, and
- * constant from then on.
+ * The setup is what the configuration says of the daemon, read and checked as
+ * a whole.  When it is read again, what can change does: streams, disks, what
+ * stays free on them, how soon all is durable.  The rest is as it was when the
+ * daemon started.  The event loop's thread.
  */
 struct setup_options {
 	struct option_texts disks;
@@ -30,7 +34,8 @@ struct setup_control {
 };
 
 struct setup {
-	struct conf *conf;
+	struct conf *conf;  /* the one that was read last */
+	struct conf *first; /* what cannot change points into it */
 	const char *path;
 	struct setup_options o;
 	struct setup_control control;
@@ -49,6 +54,20 @@ extern const struct option setup_options[], setup_control_options[];
 /* 0 or -errno with a fault; setup_unload in either case. */
 int setup_load(struct setup *c, const char *path, struct fault *fault);
 void setup_unload(struct setup *c);
+
+/*
+ * setup_reload.c: reads it again.  What is the same stays, a stream too, with
+ * what it has learned; what changed is told as lines for people, added to
+ * `changes` and, where it takes a restart, to `restart`.  `disks`: how many
+ * there are.  0; or -errno with a fault, and nothing has changed.
+ */
+int setup_reload(struct setup *c, unsigned disks, json_t *changes,
+		 json_t *restart, struct fault *fault);
+
+/* For that: as setup_load, but no disk is looked for, and the streams fit what
+ * this daemon has. */
+int setup_load_again(struct setup *c, const struct setup *now, unsigned disks,
+		     struct fault *fault);
 
 /* NULL: there is none.  Not held for the caller. */
 struct stream *setup_stream(struct setup *c, const char *name);

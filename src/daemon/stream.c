@@ -242,6 +242,7 @@ stream_make(struct stream **stream, struct conf *conf, config_setting_t *group,
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	s->refs = 1;
 	s->conf = conf_hold(conf);
+	s->group = group;
 	err = stream_read(s, conf, group, disks, fault);
 	if (err)
 		stream_drop(s);

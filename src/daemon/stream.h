@@ -50,7 +50,8 @@ struct reception;
 
 struct stream {
 	unsigned refs;
-	struct conf *conf; /* held: what is below points into it */
+	struct conf *conf;	 /* held: what is below points into it */
+	config_setting_t *group; /* of the configuration, that it is made of */
 	const char *name;
 	struct stream_options o;
 	const struct receive_ops *receive;

@@ -28,6 +28,8 @@
  *            disks:[DISK...], streams_n, space:SPACE,
  *            catalogue:{disks, listed, recordings, unread, read (since the
  *            start), whole (of these, with every record)}}
+ * reload   {}  reads the configuration again; where it is wrong all stays
+ *          -> {conf, changes:[TEXT...], restart:[TEXT...] (of what takes one)}
  * streams  {} -> {streams:[{name, receive, format, listen:[..], prefix,
  *            payload, sequence, rate, block_bytes, block_packets, blocks,
  *            memory, layout, fill, subs, store: "heap", "cube" or null,
@@ -137,6 +139,10 @@ int verb_disks_drop(struct daemon *d, struct server_ticket ticket,
 json_t *verb_ls_facts(struct daemon *d);
 int verb_ls(struct daemon *d, struct server_ticket ticket,
 	    const json_t *request, struct fault *fault);
+
+/* reload.c */
+int verb_reload(struct daemon *d, struct server_ticket ticket,
+		const json_t *request, struct fault *fault);
 
 /* verbs_probe.c */
 int verb_probe(struct daemon *d, struct server_ticket ticket,

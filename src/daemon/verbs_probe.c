@@ -19,17 +19,28 @@
 
 /* What its sessions count, since it began. */
 static json_t *
-recorded_json(struct daemon *d, const struct stream *stream)
+recorded_json(struct daemon *d, const struct stream *stream, const char *name)
 {
 	json_t *list = json_array();
 
 	for (struct session *s = d->sessions; s; s = s->next) {
-		if (s->stream == stream)
+		if (!strcmp(s->stream->name, stream->name))
 			json_array_append_new(list, report_info(s));
 	}
 	return json_pack("{s:s, s:s, s:s, s:o}", "stream", stream->name,
-			 "format", stream->o.format, "recording",
-			 stream->reception->name, "recordings", list);
+			 "format", stream->o.format, "recording", name,
+			 "recordings", list);
+}
+
+/* By its name: what is recorded may be a stream as it was before a reload. */
+static const char *
+recording_of(const struct daemon *d, const struct stream *stream)
+{
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		if (!strcmp(s->stream->name, stream->name))
+			return s->in->name;
+	}
+	return NULL;
 }
 
 static int
@@ -56,7 +67,7 @@ probed_already(const struct daemon *d, const struct stream *stream,
 	       struct fault *fault)
 {
 	for (const struct probe *p = d->probes; p; p = p->next) {
-		if (p->stream != stream)
+		if (strcmp(p->stream->name, stream->name))
 			continue;
 		fault_set(fault, -EBUSY, "busy",
 			  "stream %s is being probed already", stream->name);
@@ -73,6 +84,7 @@ verb_probe(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	const char *name =
 	    json_string_value(json_object_get(request, "stream"));
 	struct stream *stream = name ? setup_stream(&d->setup, name) : NULL;
+	const char *recording;
 	struct probe *p;
 	int64_t span;
 	int err = span_read(request, &span, fault);
@@ -81,8 +93,10 @@ verb_probe(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		return err;
 	if (!stream)
 		return order_stream_unknown(d, name ? name : "?", fault);
-	if (stream->reception) {
-		server_answer(d->server, ticket, recorded_json(d, stream));
+	recording = recording_of(d, stream);
+	if (recording) {
+		server_answer(d->server, ticket,
+			      recorded_json(d, stream, recording));
 		return 0;
 	}
 	err = probed_already(d, stream, fault);
@@ -97,6 +111,12 @@ verb_probe(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return 0;
 }
 
+static bool
+is_wanted(const struct probe *p, const struct stream *wanted)
+{
+	return wanted && !strcmp(p->stream->name, wanted->name);
+}
+
 void
 daemon_probes(struct daemon *d, const struct stream *wanted)
 {
@@ -105,7 +125,7 @@ daemon_probes(struct daemon *d, const struct stream *wanted)
 	while ((p = *at)) {
 		struct server_ticket ticket = p->ticket;
 
-		if (!probe_over(p) && p->stream != wanted && !d->stopping &&
+		if (!probe_over(p) && !is_wanted(p, wanted) && !d->stopping &&
 		    server_waits(d->server, ticket)) {
 			at = &p->next;
 			continue;

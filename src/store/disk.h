@@ -19,13 +19,15 @@
  */
 struct disk {
 	char *path;
-	int fd;			/* of the folder; -1 when it is not there */
-	dev_t device;		/* disks with the same share their space */
-	bool mount;		/* found by a wildcard, or was a mount point
+	int fd;		  /* of the folder; -1 when it is not there */
+	dev_t device;	  /* disks with the same share their space */
+	bool mount;	  /* found by a wildcard, or was a mount point
 				   when it was opened: counts only while a file
 				   system is mounted there */
-	uint64_t reserve;	/* bytes that stay free on the file system */
-	uint64_t reserve_asked; /* 0: 1 %, at least 256 MiB */
+	uint64_t reserve; /* bytes that stay free on the file system */
+	/* 0: 1 %, at least 256 MiB.  Of a disk that another thread has open it
+	 * may be set at any time, relaxed: it counts when that opens it next. */
+	_Atomic uint64_t reserve_asked;
 };
 
 struct disks {

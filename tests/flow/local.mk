@@ -65,7 +65,8 @@ FLOW_TESTS += \
 	%D%/service.sh \
 	%D%/unit.sh \
 	%D%/notify.sh \
-	%D%/notify_stuck.sh
+	%D%/notify_stuck.sh \
+	%D%/reload.sh
 # What must not break it.
 EXTRA_DIST += %D%/break.sh %D%/break_send.py %D%/break_control.py \
 	%D%/break_spead.py %D%/lie.py %D%/power.py

@@ -56,11 +56,20 @@ same "signs of life of a stopped daemon" "$(alive_n)" "$n"
 kill -CONT "$spated_pid"
 wait_for 30 more_signs "$n"
 
+# A reload that fails is one, too: then it is ready as before.
+spate reload >/dev/null
+wait_for 30 says '^RELOADING=1 MONOTONIC_USEC=[0-9]*$'
+mv "$conf" "$conf.away"
+refused "cannot read the configuration" spate reload
+mv "$conf.away" "$conf"
+same "reloads" "$(grep -c '^RELOADING=1' "$said")" 2
+same "ready" "$(grep -c '^READY=1 STATUS=1 recording' "$said")" 2
+
 ! says STOPPING || fail "it stops too early: $(cat "$said")"
 spated_stop
 wait_for 30 says \
 	'^STOPPING=1 EXTEND_TIMEOUT_USEC=60000000 STATUS=stopping: 1 recording '
-same ready "$(grep -c READY=1 "$said")" 1
+same ready "$(grep -c READY=1 "$said")" 3
 spated_start
 same state "$(info one .state)" complete
 

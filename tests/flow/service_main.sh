@@ -153,6 +153,24 @@ takes_some()
 wait_for 60 takes_some
 spate disks
 
+section "reload"
+systemctl reload spated
+same state "$(shows ActiveState):$(shows SubState)" active:running
+cp "$conf" "$conf.good"
+sed -i 's/payload = 1024/payload = "x"/' "$conf"
+! systemctl reload spated 2>/dev/null || fail "it takes what is wrong"
+same state "$(shows ActiveState):$(shows SubState)" active:running
+logged 'spate.conf:[0-9]*: payload cannot be' || fail "it does not say why"
+sed 's/payload = 1024; block = "1M"/payload = 2048; block = "1M"/' \
+	"$conf.good" >"$conf"
+systemctl reload spated
+logged 'stream s is another' || fail "it does not say what changed"
+cp "$conf.good" "$conf"
+systemctl kill --signal=HUP spated
+wait_for 60 sh -c 'journalctl -q -u spated -o cat | grep -c "read again" |
+	grep -qx 3'
+same state "$(shows ActiveState):$(shows SubState)" active:running
+
 section "packet rings, which take CAP_NET_RAW"
 spate record rings --stream rings
 spate gen --to "udp://127.0.0.1:$((port + 1))" --format raw --prefix 8 \

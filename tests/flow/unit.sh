@@ -11,7 +11,9 @@ unit=$top_builddir/systemd/spated.service
 
 ! grep -n '@[a-z]*@' "$top_builddir"/systemd/* || fail "not filled in"
 mkdir "$work/unit"
-sed "s|^ExecStart=.*|ExecStart=$SPATED|" "$unit" >"$work/unit/spated.service"
+sed -e "s|^ExecStart=.*|ExecStart=$SPATED|" \
+	-e "s|^ExecReload=[^ ]*|ExecReload=$SPATE|" \
+	"$unit" >"$work/unit/spated.service"
 systemd-analyze verify --man=no "$work/unit/spated.service" \
 	>"$work/verify" 2>&1 || fail "$(cat "$work/verify")"
 same "complaints" "$(grep spated "$work/verify" || true)" ""

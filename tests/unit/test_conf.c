@@ -159,6 +159,60 @@ START_TEST(blame)
 END_TEST
 
 static void
+check_same(const char *a, const char *b, bool same)
+{
+	struct conf *one = open_text(a), *two = open_text(b);
+
+	ck_assert_msg(conf_same(conf_root(one), conf_root(two)) == same,
+		      "%s %s", a, b);
+	ck_assert_msg(conf_same(conf_root(two), conf_root(one)) == same,
+		      "%s %s", b, a);
+	conf_close(one);
+	conf_close(two);
+}
+
+START_TEST(the_same)
+{
+	static const char all[] =
+	    "a = 1; b = 1.5; c = true; d = \"x\"; e = [ 1, 2 ];"
+	    "f = { g = ( { h = 3L; }, 4 ); };";
+
+	check_same(all, all, true);
+	check_same(all,
+		   "# other\nf : { g = ( { h = 3L; }, 4 ) };\ne = [1,\n2];"
+		   "d = \"x\"; c = true; b = 1.5; a = 1;",
+		   true);
+	check_same("a = 1;", "a = 2;", false);
+	check_same("a = 4294967297L;", "a = 1L;", false);
+	check_same("a = 1.5;", "a = 1.25;", false);
+	check_same("a = true;", "a = false;", false);
+	check_same("a = \"x\";", "a = \"y\";", false);
+	check_same("a = \"1\";", "a = 1;", false);
+	check_same("a = [ 1, 2 ];", "a = [ 2, 1 ];", false);
+	check_same("a = [ 1, 2 ];", "a = [ 1 ];", false);
+	check_same("a = { b = 1; };", "a = { c = 1; };", false);
+	check_same("a = ( { b = 1; } );", "a = ( { b = 2; } );", false);
+	check_same("a = 1;", "a = 1; b = 2;", false);
+	ck_assert(conf_same(NULL, NULL));
+}
+END_TEST
+
+/* Who holds it can read it, until the last one closes it. */
+START_TEST(held)
+{
+	struct conf *conf = open_text("a = \"x\";");
+	const config_setting_t *a =
+	    config_setting_get_member(conf_root(conf), "a");
+
+	ck_assert(!conf_same(a, NULL));
+	ck_assert_ptr_eq(conf_hold(conf), conf);
+	conf_close(conf);
+	ck_assert_str_eq(config_setting_get_string(a), "x");
+	conf_close(conf);
+}
+END_TEST
+
+static void
 check_form(const struct option *option, const char *want)
 {
 	char text[CONF_FORM];
@@ -180,4 +234,4 @@ START_TEST(forms)
 END_TEST
 
 SUITE("conf", integers_without_l, what_only_looks_like_a_large_integer,
-      broken_text, files, blame, forms)
+      broken_text, files, blame, the_same, held, forms)
