@@ -87,6 +87,37 @@ has_begun(const struct daemon *d, unsigned scan)
 	return false;
 }
 
+/* What was interrupted cannot go on, and never will: it is complete, say, or
+ * protected.  Rather than nothing, the rest gets a name of its own. */
+static bool
+resume_refused(const struct scan *scan, const struct fault *fault)
+{
+	char why[sizeof *fault];
+
+	if (!scan->resume || !fault->code ||
+	    (strcmp(fault->code, "refused") &&
+	     strcmp(fault->code, "not-found")))
+		return false;
+	fault_line(fault, why, sizeof why);
+	log_line(LOG_WARN, scan->name, "%s", why);
+	return true;
+}
+
+static int
+order(struct daemon *d, struct scan *scan, const struct schedule_when *when,
+      struct order *o, struct fault *fault)
+{
+	int err = order_of(d, scan, when, o, fault);
+
+	if (!err)
+		err = order_begin(d, o, fault);
+	if (!err || !resume_refused(scan, fault))
+		return err;
+	scan->resume = false;
+	err = order_of(d, scan, when, o, fault);
+	return err ? err : order_begin(d, o, fault);
+}
+
 static int
 arm(void *arg, struct scan *scan, const struct schedule_when *when,
     struct fault *fault)
@@ -101,9 +132,7 @@ arm(void *arg, struct scan *scan, const struct schedule_when *when,
 	o = calloc(1, sizeof *o);
 	if (!o)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	err = order_of(d, scan, when, o, fault);
-	if (!err)
-		err = order_begin(d, o, fault);
+	err = order(d, scan, when, o, fault);
 	if (!err)
 		snprintf(scan->recording, sizeof scan->recording, "%.79s",
 			 o->name);

@@ -40,6 +40,7 @@ static int
 check_state(const struct resume *r, struct fault *fault)
 {
 	const char *name = r->rec->name;
+	int err = 0;
 
 	if (strcmp(r->facts->made_by, "spate") != 0)
 		return refuse(fault, -EBADMSG, name,
@@ -47,8 +48,10 @@ check_state(const struct resume *r, struct fault *fault)
 	if (r->facts->state == RECORDING_COMPLETE)
 		return refuse(fault, -EALREADY, name, "it is complete");
 	if (r->facts->state == RECORDING_LIVE)
-		return refuse(fault, -EBUSY, name, "it is being recorded");
-	return 0;
+		err = refuse(fault, -EBUSY, name, "it is being recorded");
+	if (err)
+		fault->code = "busy"; /* which may pass */
+	return err;
 }
 
 static bool
@@ -351,6 +354,8 @@ resume_look(struct resume **resume, const struct disks *disks, const char *name,
 	if (!r)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	err = recording_open_by_index(&r->rec, disks, name, fault);
+	if (err && err != -ENOENT && err != -ENOMEM)
+		fault->code = "refused";
 	if (!err) {
 		r->facts = recording_facts(r->rec);
 		r->at_ns = clock_now();

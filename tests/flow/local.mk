@@ -93,6 +93,8 @@ FLOW_TESTS += \
 	%D%/disks_test.sh \
 	%D%/break_kill.sh \
 	%D%/resume.sh \
+	%D%/resume_disks.sh \
+	%D%/resume_schedule.sh \
 	%D%/break_power.sh \
 	%D%/break_index.sh \
 	%D%/break_fs_full.sh \

@@ -338,6 +338,13 @@ tests_unit_test_recording_merge_SOURCES = %D%/test_recording_merge.c %D%/suite.h
 tests_unit_test_recording_merge_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recording_merge_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_resume
+TESTS += tests/unit/test_resume
+tests_unit_test_resume_SOURCES = %D%/test_resume.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_resume_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_resume_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_recording_meta
 TESTS += tests/unit/test_recording_meta
 tests_unit_test_recording_meta_SOURCES = %D%/test_recording_meta.c %D%/suite.h \

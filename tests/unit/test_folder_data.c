@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "store/folder.h"
+#include "store/meta.h"
 #include "store/sg.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
@@ -360,5 +361,92 @@ START_TEST(too_long)
 }
 END_TEST
 
+static struct folder_place
+note_block(uint64_t number, uint64_t bytes, bool written)
+{
+	struct block b = { .number = number,
+			   .slot_bytes = PACKET,
+			   .used = (uint32_t)(bytes / PACKET),
+			   .filled = (uint32_t)(bytes / PACKET) };
+	struct index_record r = record(number, bytes);
+	json_t *line = meta_chunk(&b, 1);
+	struct folder_place p;
+
+	r.present = b.filled;
+	ck_assert_int_eq(folder_note(folder, line), 0);
+	json_decref(line);
+	p = place(number, bytes, 0);
+	line = meta_written(&r, 0);
+	if (written)
+		ck_assert_int_eq(folder_note(folder, line), 0);
+	json_decref(line);
+	return p;
+}
+
+/* Killed: two blocks had no round, one was on its way. */
+static void
+killed(const char *layout, const char *data)
+{
+	uint64_t whole;
+
+	begin(layout);
+	write_block(1, BLOCK);
+	note_block(2, BLOCK, true);
+	note_block(4, PACKET, true);
+	whole = length(data);
+	note_block(6, BLOCK, false);
+	ck_assert_int_eq(folder_close(folder, NULL, NULL), 0);
+	ck_assert_int_eq(folder_resume(&folder, &disk, "rec", head, 7), 0);
+	ck_assert_uint_eq(length(data), whole);
+}
+
+START_TEST(goes_on_after_a_crash)
+{
+	killed("file", "rec/rec.vdif");
+	ck_assert_uint_eq(length("rec/rec.00000006.aside"), BLOCK);
+	ck_assert_uint_eq(length("rec/rec.index"), 3 * INDEX_BYTES);
+	write_block(7, BLOCK);
+	close_with_end();
+	ck_assert_uint_eq(length("rec/rec.vdif"), 3 * BLOCK + PACKET);
+	end();
+}
+END_TEST
+
+START_TEST(goes_on_after_a_crash_in_mark6)
+{
+	killed("mark6", "rec");
+	ck_assert_uint_eq(length("rec.spate/rec.00000006.aside"),
+			  SG_BLOCK + BLOCK);
+	write_block(7, PACKET);
+	close_with_end();
+	is_block(0, 1, BLOCK);
+	is_block(1, 2, BLOCK);
+	is_block(2, 4, BLOCK);
+	is_block(3, 7, PACKET);
+	end();
+}
+END_TEST
+
+/* What was written and cut off again is not there, whatever was noted. */
+START_TEST(goes_on_without_what_was_cut)
+{
+	struct folder_place p;
+
+	begin("file");
+	note_block(2, BLOCK, true);
+	p = note_block(3, BLOCK, true);
+	ck_assert_int_eq(folder_unplace(folder, &p), 0);
+	note_block(5, PACKET, true);
+	ck_assert_int_eq(folder_close(folder, NULL, NULL), 0);
+	ck_assert_int_eq(folder_resume(&folder, &disk, "rec", head, 6), 0);
+	ck_assert_uint_eq(length("rec/rec.index"), 2 * INDEX_BYTES);
+	ck_assert_uint_eq(length("rec/rec.vdif"), BLOCK + PACKET);
+	close_with_end();
+	end();
+}
+END_TEST
+
 SUITE("folder_data", mark6, file, direct, taken_back, round_lost, round_amid,
-      nothing_written, comes_back, comes_back_short, taken, too_long)
+      nothing_written, goes_on_after_a_crash, goes_on_after_a_crash_in_mark6,
+      goes_on_without_what_was_cut, comes_back, comes_back_short, taken,
+      too_long)
