@@ -51,6 +51,7 @@ check_PROGRAMS += tests/flow/many
 tests_flow_many_SOURCES = %D%/many.c
 FLOW_TESTS += \
 	%D%/schedule_cli.sh \
+	%D%/schedule_feeds.sh \
 	%D%/schedule_hostile.sh \
 	%D%/schedule_room.sh
 FLOW_TESTS += \
