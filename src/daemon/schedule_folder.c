@@ -267,6 +267,8 @@ schedule_folder_look(struct schedule *s, struct schedule_now now, bool all)
 		s->file[i].seen = false;
 	see(s, dir);
 	s->look_at = now.steady + files_look(s, dirfd(dir), now, all);
+	if (s->next > s->look_at)
+		s->next = s->look_at;
 	closedir(dir);
 }
 

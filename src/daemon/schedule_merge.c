@@ -193,8 +193,9 @@ static void
 update(struct schedule *s, struct scan *old, struct scan *new, int64_t utc)
 {
 	bool news = !same(old, new) || old->wrong || new->wrong;
+	const struct scan was = *old; /* its texts are `new`'s from here on */
 
-	take_over(old, new); /* and `new` is what it was */
+	take_over(old, new);
 	old->kept = true;
 	if (!news)
 		return;
@@ -203,8 +204,8 @@ update(struct schedule *s, struct scan *old, struct scan *new, int64_t utc)
 	if (old->wrong)
 		schedule_set(s, old, SCAN_REFUSED, "%s", new->why);
 	else if (old->state == SCAN_ARMED || old->state == SCAN_RUNNING)
-		change_active(s, old, new);
-	else if (old->state == SCAN_WAITING || comes_back(old, new, utc))
+		change_active(s, old, &was);
+	else if (old->state == SCAN_WAITING || comes_back(old, &was, utc))
 		schedule_set(s, old, SCAN_WAITING, "%s", new->why);
 	old->again = 0;
 }

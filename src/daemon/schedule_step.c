@@ -218,8 +218,7 @@ forget(struct schedule *s, int64_t utc)
 		    scan->stop == INT64_MAX ? scan->start : scan->stop;
 		bool old = (scan->gone || !scan->file) &&
 			   scan->state > SCAN_RUNNING &&
-			   (scan->state == SCAN_REFUSED ||
-			    utc - end > DAY_S * SCHEDULE_SECOND);
+			   utc - end > DAY_S * SCHEDULE_SECOND;
 
 		if (!old) {
 			s->scans.scan[n++] = scan;

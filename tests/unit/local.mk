@@ -262,6 +262,35 @@ tests_unit_test_fds_SOURCES = %D%/test_fds.c %D%/suite.h
 tests_unit_test_fds_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fds_LDADD = $(CHECK_LIBS)
 
+# The schedule is a part of the daemon that needs none of the others.
+SCHEDULE_SOURCES = \
+	src/daemon/scan.c src/daemon/scan_read.c \
+	src/daemon/schedule.c src/daemon/schedule_edit.c \
+	src/daemon/schedule_folder.c src/daemon/schedule_merge.c \
+	src/daemon/schedule_state.c src/daemon/schedule_step.c \
+	src/daemon/schedule_vet.c
+
+check_PROGRAMS += tests/unit/test_schedule
+TESTS += tests/unit/test_schedule
+tests_unit_test_schedule_SOURCES = %D%/test_schedule.c %D%/made_schedule.h \
+	%D%/suite.h %D%/scratch.h $(SCHEDULE_SOURCES)
+tests_unit_test_schedule_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_schedule_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_schedule_folder
+TESTS += tests/unit/test_schedule_folder
+tests_unit_test_schedule_folder_SOURCES = %D%/test_schedule_folder.c \
+	%D%/made_schedule.h %D%/suite.h %D%/scratch.h $(SCHEDULE_SOURCES)
+tests_unit_test_schedule_folder_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_schedule_folder_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_scan_read
+TESTS += tests/unit/test_scan_read
+tests_unit_test_scan_read_SOURCES = %D%/test_scan_read.c %D%/suite.h \
+	src/daemon/scan.c src/daemon/scan_read.c
+tests_unit_test_scan_read_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_scan_read_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_node
 TESTS += tests/unit/test_node
 tests_unit_test_node_SOURCES = %D%/test_node.c %D%/suite.h %D%/scratch.h
