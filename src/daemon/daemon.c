@@ -44,6 +44,7 @@
 #include "daemon/admission.h"
 #include "daemon/report.h"
 #include "daemon/schedule_host.h"
+#include "daemon/vsi_daemon.h"
 #include "flow/leaf.h"
 
 enum { BLOCKS_QUEUED = 1 << 20 };
@@ -229,7 +230,9 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 		err = threads_start(d, fault);
 	if (!err)
 		err = fds_add(d, fault);
-	return err ? err : schedule_host_open(d, fault);
+	if (!err)
+		err = schedule_host_open(d, fault);
+	return err ? err : vsi_daemon_open(&d->vsi, d, fault);
 }
 
 bool
@@ -242,6 +245,7 @@ daemon_finish(struct daemon *d)
 	schedule_host_close(d);
 	daemon_probes(d, NULL);
 	server_close(d->server);
+	vsi_daemon_close(d->vsi);
 	while ((w = d->waiters)) {
 		d->waiters = w->next;
 		free(w);

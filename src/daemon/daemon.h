@@ -57,6 +57,7 @@ struct daemon {
 	struct server *server;
 	struct schedule *schedule;
 	struct daemon_seen seen;
+	struct vsi_daemon *vsi; /* NULL: not configured */
 	struct service service; /* as the service manager sees it */
 
 	struct daemon_fds fds; /* what the loop waits for */

@@ -28,12 +28,24 @@ spated_SOURCES = \
 	%D%/server.c %D%/server.h \
 	%D%/service.c %D%/service.h \
 	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \
-	%D%/setup.c %D%/setup_print.c %D%/setup_reload.c %D%/setup.h \
+	%D%/setup.c %D%/setup_print.c %D%/setup_reload.c %D%/setup_vsi.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
+	%D%/stream_vary.c %D%/stream_vary.h \
 	%D%/verbs.c %D%/verbs_at.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c \
-	%D%/verbs_schedule.c %D%/verbs.h
+	%D%/verbs_schedule.c %D%/verbs.h \
+	%D%/vsi.c %D%/vsi_about.c %D%/vsi_net.c %D%/vsi_record.c %D%/vsi_scan.c %D%/vsi.h \
+	%D%/vsi_allow.c %D%/vsi_allow.h \
+	%D%/vsi_client.c %D%/vsi_client.h \
+	%D%/vsi_daemon.c %D%/vsi_daemon.h \
+	%D%/vsi_facts.c %D%/vsi_facts.h \
+	%D%/vsi_label.c %D%/vsi_label.h \
+	%D%/vsi_line.c %D%/vsi_line.h \
+	%D%/vsi_listen.c %D%/vsi_listen.h \
+	%D%/vsi_mode.c %D%/vsi_mode.h \
+	%D%/vsi_server.c %D%/vsi_server.h \
+	%D%/vsi_streams.c %D%/vsi_streams.h
 spated_LDADD = $(FLOW_LIBS)
 if HAVE_SYSTEMD
 spated_SOURCES += %D%/notify.c

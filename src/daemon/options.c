@@ -85,6 +85,7 @@ options_print(void)
 	table_print("in the file itself", setup_options);
 	status = plugins_print("write", "beside writer");
 	table_print("in control", setup_control_options);
+	table_print("in vsi", setup_vsi_options);
 	table_print("in streams.NAME", stream_options);
 	table_print("in a scan of the schedule", scan_options);
 	status |= plugins_print("receive", "beside receive");

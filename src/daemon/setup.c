@@ -98,7 +98,7 @@ const struct option setup_control_options[] = {
 };
 
 /* Of the design, not built yet: said once, so that nobody relies on them. */
-static const char *const later[] = { "metrics", "vsi", NULL };
+static const char *const later[] = { "metrics", NULL };
 static const char *const groups[] = { "control", "streams", "metrics", "vsi",
 				      NULL };
 
@@ -325,6 +325,8 @@ setup_load(struct setup *c, const char *path, struct fault *fault)
 	if (!err)
 		err = streams_read(c, c->disks.n, fault);
 	if (!err)
+		err = setup_vsi_read(c, fault);
+	if (!err)
 		later_say(c);
 	return err;
 }
@@ -339,7 +341,8 @@ setup_load_again(struct setup *c, const struct setup *now, unsigned disks,
 		return err;
 	c->o.memory = now->o.memory;
 	c->o.receivers = now->o.receivers;
-	return streams_read(c, disks, fault);
+	err = streams_read(c, disks, fault);
+	return err ? err : setup_vsi_read(c, fault);
 }
 
 void

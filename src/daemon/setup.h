@@ -33,12 +33,20 @@ struct setup_control {
 	const char *socket, *group;
 };
 
+/* Nothing listens: there is none. */
+struct setup_vsi {
+	struct option_texts listen, streams, allow;
+	const char *only; /* what `streams` is where it is left out */
+};
+enum { SETUP_VSI_STREAMS = 64 };
+
 struct setup {
 	struct conf *conf;  /* the one that was read last */
 	struct conf *first; /* what cannot change points into it */
 	const char *path;
 	struct setup_options o;
 	struct setup_control control;
+	struct setup_vsi vsi;
 	struct disks disks;
 	struct fault no_disk; /* why there are none, when there are none */
 	int64_t durable;      /* ns between rounds; 0 each block */
@@ -49,7 +57,8 @@ struct setup {
 	unsigned streams;
 };
 
-extern const struct option setup_options[], setup_control_options[];
+extern const struct option setup_options[], setup_control_options[],
+    setup_vsi_options[];
 
 /* 0 or -errno with a fault; setup_unload in either case. */
 int setup_load(struct setup *c, const char *path, struct fault *fault);
@@ -75,6 +84,9 @@ struct stream *setup_stream(struct setup *c, const char *name);
 /* The NUMA node that memory is to be on; NODE_ANY, with a line in the log
  * where one was asked for and cannot be told. */
 int setup_node(const struct setup *c);
+
+/* setup_vsi.c: the group `vsi`; after the streams were read. */
+int setup_vsi_read(struct setup *c, struct fault *fault);
 
 /* What `spated -n` prints. */
 void setup_print(const struct setup *c);

@@ -87,6 +87,19 @@ receivers_print(const struct setup *c)
 	printf("\n");
 }
 
+static void
+vsi_print(const struct setup_vsi *v)
+{
+	for (unsigned i = 0; i < v->listen.n; i++)
+		printf("%s %s", i ? "," : "vsi     ", v->listen.text[i]);
+	for (unsigned i = 0; i < v->streams.n; i++)
+		printf("%s %s", i ? "," : ", records", v->streams.text[i]);
+	for (unsigned i = 0; i < v->allow.n; i++)
+		printf("%s %s", i ? "," : ", for", v->allow.text[i]);
+	if (v->listen.n)
+		printf("\n");
+}
+
 void
 setup_print(const struct setup *c)
 {
@@ -94,6 +107,7 @@ setup_print(const struct setup *c)
 
 	printf("%s is good\n", c->path);
 	printf("socket   %s\n", c->control.socket);
+	vsi_print(&c->vsi);
 	memory_print(c);
 	receivers_print(c);
 	printf("writer  ");

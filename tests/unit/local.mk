@@ -903,4 +903,28 @@ tests_unit_test_schedule_show_SOURCES = %D%/test_schedule_show.c %D%/suite.h \
 tests_unit_test_schedule_show_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_schedule_show_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_vsi_line
+TESTS += tests/unit/test_vsi_line
+tests_unit_test_vsi_line_SOURCES = %D%/test_vsi_line.c %D%/suite.h
+tests_unit_test_vsi_line_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_vsi_line_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_vsi_mode
+TESTS += tests/unit/test_vsi_mode
+tests_unit_test_vsi_mode_SOURCES = %D%/test_vsi_mode.c %D%/suite.h
+tests_unit_test_vsi_mode_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_vsi_mode_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_vsi
+TESTS += tests/unit/test_vsi
+tests_unit_test_vsi_SOURCES = %D%/test_vsi.c %D%/suite.h %D%/vsi_bench.h
+tests_unit_test_vsi_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_vsi_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_vsi_server
+TESTS += tests/unit/test_vsi_server
+tests_unit_test_vsi_server_SOURCES = %D%/test_vsi_server.c %D%/suite.h
+tests_unit_test_vsi_server_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_vsi_server_LDADD = $(UNIT_BASE)
+
 endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* The group `vsi`: who may order recordings as a Field System does, where,
+ * and of which streams. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "daemon/setup.h"
+#include "daemon/vsi_allow.h"
+
+#define AT(member) offsetof(struct setup_vsi, member)
+
+const struct option setup_vsi_options[] = {
+	{ .name = "listen",
+	  .type = OPTION_TEXTS,
+	  .offset = AT(listen),
+	  .help = "addresses and ports where VSI-S commands come in; none: "
+		  "nowhere" },
+	{ .name = "streams",
+	  .type = OPTION_TEXTS,
+	  .offset = AT(streams),
+	  .help = "streams that record=on records; none: the only one" },
+	{ .name = "allow",
+	  .type = OPTION_TEXTS,
+	  .offset = AT(allow),
+	  .fallback = "[ \"127.0.0.0/8\", \"::1\" ]",
+	  .help = "networks that commands may come from" },
+	{ .name = NULL },
+};
+
+static int
+blame(struct setup *c, const config_setting_t *group, const char *key,
+      struct fault *fault)
+{
+	const config_setting_t *s =
+	    config_setting_get_member((config_setting_t *)group, key);
+
+	return conf_blame(c->conf, s ? s : group, -EINVAL, fault);
+}
+
+static int
+networks_check(struct setup *c, const config_setting_t *group,
+	       struct fault *fault)
+{
+	struct sockaddr_storage address;
+	struct vsi_network network;
+
+	for (unsigned i = 0; i < c->vsi.listen.n; i++) {
+		if (vsi_address_parse(&address, c->vsi.listen.text[i]) > 0)
+			continue;
+		fault_set(fault, -EINVAL, "conf",
+			  "vsi: '%s' is no address to listen on",
+			  c->vsi.listen.text[i]);
+		fault_hint(fault, "listen = [ \"127.0.0.1:2620\", "
+				  "\"[::1]:2620\" ];");
+		return blame(c, group, "listen", fault);
+	}
+	for (unsigned i = 0; i < c->vsi.allow.n; i++) {
+		if (vsi_network_parse(&network, c->vsi.allow.text[i]) == 0)
+			continue;
+		fault_set(fault, -EINVAL, "conf", "vsi: '%s' is no network",
+			  c->vsi.allow.text[i]);
+		fault_hint(fault, "allow = [ \"10.0.0.0/8\", \"fd00::/8\" ];");
+		return blame(c, group, "allow", fault);
+	}
+	return 0;
+}
+
+static int
+streams_check(struct setup *c, const config_setting_t *group,
+	      struct fault *fault)
+{
+	struct option_texts *names = &c->vsi.streams;
+
+	if (!names->n && c->streams == 1) {
+		c->vsi.only = c->stream[0]->name;
+		*names = (struct option_texts){ &c->vsi.only, 1 };
+		return 0;
+	}
+	if (!names->n || names->n > SETUP_VSI_STREAMS) {
+		fault_set(fault, -EINVAL, "conf",
+			  "vsi: which of the %u streams does record=on record?",
+			  c->streams);
+		fault_hint(fault, "streams = [ \"%s\" ]; up to %d of them",
+			   c->stream[0]->name, SETUP_VSI_STREAMS);
+		return blame(c, group, "streams", fault);
+	}
+	for (unsigned i = 0; i < names->n; i++) {
+		if (setup_stream(c, names->text[i]))
+			continue;
+		fault_set(fault, -ENOENT, "conf",
+			  "vsi: there is no stream '%s'", names->text[i]);
+		return blame(c, group, "streams", fault);
+	}
+	return 0;
+}
+
+int
+setup_vsi_read(struct setup *c, struct fault *fault)
+{
+	config_setting_t *group =
+	    config_setting_get_member(conf_root(c->conf), "vsi");
+	struct conf_part part = { setup_vsi_options, &c->vsi };
+	int err;
+
+	if (!group)
+		return 0;
+	err = conf_fill(c->conf, group, &part, 1, NULL, fault);
+	if (err)
+		return err;
+	if (!c->vsi.listen.n) {
+		fault_set(fault, -EINVAL, "conf",
+			  "vsi: `listen` is missing: where do commands come "
+			  "in?");
+		fault_hint(fault, "listen = \"127.0.0.1:2620\";");
+		return blame(c, group, "listen", fault);
+	}
+	err = networks_check(c, group, fault);
+	return err ? err : streams_check(c, group, fault);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands, each with what is the same for many of them: some only ask,
+ * and some that set things wait for the end of a recording, as jive5ab has
+ * it.  Those that jive5ab knows and that have no meaning here are told from
+ * words that nobody knows (code 2, not 7), so that a log says which it was.
+ *
+ * Whoever is allowed to may send rubbish in thousands; of that no more than
+ * LOG_MOST lines a second are logged.
+ */
+#include "daemon/vsi.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { LOG_MOST = 10, SECOND = 1000000000 };
+
+enum rule {
+	ASKS = 1, /* there is no such command, only the query */
+	IDLE = 2, /* the command waits for the end of a recording */
+};
+
+static const struct {
+	const char *keyword;
+	vsi_act *act; /* NULL: not here */
+	unsigned rules;
+} table[] = {
+	{ "version", vsi_do_version, ASKS },
+	{ "dts_id", vsi_do_dts_id, ASKS },
+	{ "os_rev", vsi_do_os_rev, ASKS },
+	{ "status", vsi_do_status, ASKS },
+	{ "error", vsi_do_error, ASKS },
+	{ "runtime", vsi_do_runtime, 0 },
+	{ "mode", vsi_do_mode, IDLE },
+	{ "net_protocol", vsi_do_net_protocol, IDLE },
+	{ "net_port", vsi_do_net_port, IDLE },
+	{ "mtu", vsi_do_mtu, IDLE },
+	{ "datastream", vsi_do_datastream, IDLE },
+	{ "record", vsi_do_record, 0 },
+	{ "evlbi", vsi_do_evlbi, 0 },
+	{ "tstat", vsi_do_tstat, 0 },
+	{ "rtime", vsi_do_rtime, ASKS },
+	{ "dir_info", vsi_do_dir_info, ASKS },
+	{ "set_disks", vsi_do_set_disks, IDLE },
+	{ "scan_set", vsi_do_scan_set, IDLE },
+	{ "scan_check", vsi_do_scan_check, 0 },
+	{ "disk2file", NULL, 0 },
+	{ "disk2net", NULL, 0 },
+	{ "disk2etransfer", NULL, 0 },
+	{ "file_check", NULL, 0 },
+	{ "vbs2net", NULL, 0 },
+	{ "net2vbs", NULL, 0 },
+	{ "net2file", NULL, 0 },
+	{ "net2mem", NULL, 0 },
+	{ "fill2net", NULL, 0 },
+	{ "fill2vbs", NULL, 0 },
+	{ "mem2net", NULL, 0 },
+	{ "mem2file", NULL, 0 },
+	{ "play_rate", NULL, 0 },
+	{ "clock_set", NULL, 0 },
+	{ "trackmask", NULL, 0 },
+	{ "ipd", NULL, 0 },
+	{ "ack", NULL, 0 },
+	{ "group_def", NULL, 0 },
+	{ "task_id", NULL, 0 },
+	{ "reset", NULL, 0 },
+	{ "protect", NULL, 0 },
+	{ "memstat", NULL, 0 },
+	{ "bufsize", NULL, 0 },
+	{ "transfermode", NULL, 0 },
+};
+
+void
+vsi_init(struct vsi *v, const struct vsi_host *host)
+{
+	*v = (struct vsi){ .host = *host,
+			   .set = { .prefix = -1, .sg = -1 },
+			   .readers = 1,
+			   .writers = 1,
+			   .blocks = 8,
+			   .rename = true };
+}
+
+/* ---- what all of them say -------------------------------------------- */
+
+void
+vsi_log(struct vsi *v, const char *format, ...)
+{
+	int64_t second = clock_steady() / SECOND;
+	char text[2 * VSI_TEXT];
+	va_list args;
+
+	if (second != v->log_second) {
+		if (v->log_lines > LOG_MOST)
+			log_line(LOG_WARN, "vsi", "%u more lines like that",
+				 v->log_lines - LOG_MOST);
+		v->log_lines = 0;
+	}
+	v->log_second = second;
+	if (++v->log_lines > LOG_MOST)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	log_line(LOG_WARN, "vsi", "%s", text);
+}
+
+void
+vsi_clean(char *text)
+{
+	for (; *text; text++) {
+		if (*text == ';')
+			*text = ',';
+		else if (*text == ':')
+			*text = '.';
+		else if (*text < ' ' || *text > '~')
+			*text = '?';
+	}
+}
+
+void
+vsi_refuse(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
+	   enum vsi_code code, const char *format, ...)
+{
+	char text[VSI_TEXT];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	vsi_log(v, "%s%c%s%s: %s", c->keyword, c->query ? '?' : '=',
+		vsi_field(c, 0), c->fields > 1 ? ":..." : "", text);
+	vsi_clean(text);
+	vsi_say(r, code, "%s", text);
+}
+
+void
+vsi_refuse_fault(struct vsi *v, const struct vsi_command *c,
+		 struct vsi_reply *r, enum vsi_code code,
+		 const struct fault *fault)
+{
+	char line[1024];
+
+	fault_line(fault, line, sizeof line);
+	vsi_refuse(v, c, r, code, "%s", line);
+}
+
+/* The oldest goes where there are too many: the last tell more. */
+void
+vsi_error_add(struct vsi *v, int number, const char *text)
+{
+	struct vsi_error *e;
+	int64_t now = clock_now();
+
+	for (unsigned i = 0; i < v->errors; i++) {
+		e = &v->error[i];
+		if (e->number == number && !strcmp(e->text, text)) {
+			e->last = now;
+			e->times++;
+			return;
+		}
+	}
+	if (v->errors == VSI_ERRORS)
+		memmove(v->error, v->error + 1, --v->errors * sizeof *v->error);
+	e = &v->error[v->errors++];
+	*e = (struct vsi_error){
+		.number = number, .first = now, .last = now, .times = 1
+	};
+	snprintf(e->text, sizeof e->text, "%s", text);
+	vsi_clean(e->text);
+}
+
+bool
+vsi_is_on(struct vsi *v)
+{
+	char text[2 * VSI_TEXT];
+	struct vsi_facts f;
+
+	if (!v->on || v->host.runs(v->host.arg, v->name))
+		return v->on;
+	v->on = false;
+	v->host.facts(v->host.arg, v->name, &f);
+	snprintf(text, sizeof text, "%s %s%s%s", v->name,
+		 f.failed ? "failed" : "was stopped, not by record=off",
+		 f.why[0] ? " - " : "", f.why);
+	vsi_error_add(v, VSI_FAILED, text);
+	return false;
+}
+
+const char *
+vsi_listed(const struct vsi *v, uint64_t n)
+{
+	if (!n || n > v->recordings || n + VSI_RECORDINGS <= v->recordings)
+		return NULL;
+	return v->list[(n - 1) % VSI_RECORDINGS];
+}
+
+/* ---- words ----------------------------------------------------------- */
+
+const char *
+vsi_time(char text[VSI_TIME], int64_t ns)
+{
+	time_t second = ns / SECOND;
+	struct tm tm;
+
+	gmtime_r(&second, &tm);
+	snprintf(text, VSI_TIME, "%04dy%03dd%02dh%02dm%02d.%04ds",
+		 (tm.tm_year + 1900) % 10000, tm.tm_yday + 1, tm.tm_hour,
+		 tm.tm_min, tm.tm_sec, (int)(ns % SECOND / 100000));
+	return text;
+}
+
+const char *
+vsi_format_name(const char *format)
+{
+	if (!strcmp(format, "vdif"))
+		return "VDIF";
+	return strcmp(format, "mark5b") ? format : "Mark5B";
+}
+
+static bool
+number_take(const char *text, uint64_t *number, char **end)
+{
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*number = strtoull(text, end, text[1] == 'x' ? 16 : 10);
+	return !errno;
+}
+
+bool
+vsi_number(const char *text, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	return number_take(text, number, &end) && !*end && *number <= most;
+}
+
+bool
+vsi_bytes(const char *text, uint64_t most, uint64_t *bytes)
+{
+	unsigned shift = 0;
+	char *end;
+
+	if (!number_take(text, bytes, &end))
+		return false;
+	if (*end == 'k')
+		shift = 10;
+	else if (*end == 'M')
+		shift = 20;
+	else if (*end)
+		return false;
+	if ((shift && end[1]) || *bytes > most >> shift)
+		return false;
+	*bytes <<= shift;
+	return true;
+}
+
+/* ---- one command ----------------------------------------------------- */
+
+bool
+vsi_command(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
+{
+	size_t i = 0, n = sizeof table / sizeof *table;
+
+	v->later = false;
+	while (i < n && strcmp(table[i].keyword, c->keyword))
+		i++;
+	if (i == n)
+		vsi_refuse(v, c, r, VSI_UNKNOWN, "no such keyword");
+	else if (!table[i].act)
+		vsi_refuse(v, c, r, VSI_NEVER, "not done by this recorder");
+	else if (table[i].rules & ASKS && !c->query)
+		vsi_say(r, VSI_NEVER, "only available as query");
+	else if (table[i].rules & IDLE && !c->query && vsi_is_on(v))
+		vsi_say(r, VSI_CONFLICT, "not whilst vbsrecord is in progress");
+	else
+		table[i].act(v, c, r);
+	return !v->later;
+}
