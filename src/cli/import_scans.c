@@ -21,18 +21,18 @@ static void
 note(struct import *im, unsigned line, const char *format, va_list args)
 {
 	char text[NOTE];
-	int at =
-	    line ? snprintf(text, sizeof text, "%.200s:%u: ", im->file, line)
-		 : snprintf(text, sizeof text, "%.200s: ", im->file);
+	int at;
 
+	if (im->notes++ >= IMPORT_NOTES)
+		return;
+	at = line ? snprintf(text, sizeof text, "%.200s:%u: ", im->file, line)
+		  : snprintf(text, sizeof text, "%.200s: ", im->file);
 	vsnprintf(text + at, sizeof text - (size_t)at, format, args);
 	/* The file's words may hold anything: a note is one line of text. */
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = ' ';
-	if (im->notes < IMPORT_NOTES)
-		im->note[im->notes] = strdup(text);
-	im->notes++;
+	im->note[im->notes - 1] = strdup(text);
 }
 
 void
@@ -223,6 +223,13 @@ import_add(struct import *im, const struct import_found *found,
 				 found->scan,
 				 found->stop < found->start ? "before" : "when",
 				 units_show_time(text, found->start));
+		return 0;
+	}
+	if (found->start < 0) {
+		import_leave_out(
+		    im, found->line,
+		    "scan %.60s is left out: it starts before 1970",
+		    found->scan);
 		return 0;
 	}
 	err = list_grow(im, fault);

@@ -21,22 +21,18 @@
  *
  * The lengths in scan_name= are only trusted where the file has no wait.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/import_scans.h"
+#include "cli/import_snap.h"
 #include "cli/import_time.h"
 
-enum { LINE = 512, FIELDS = 5 };
+enum { FIELDS = 5 };
 
 /* Any length that scan_name= can give fits behind it. */
 #define LATEST (INT64_MAX - IMPORT_SECOND * IMPORT_SECOND)
-
-/* From the weakest to the strongest. */
-enum kind { NONE, PROCEDURE, VALID, RECORDER };
 
 struct scan {
 	char name[IMPORT_WORD], experiment[IMPORT_WORD], station[IMPORT_WORD];
@@ -48,8 +44,8 @@ struct snp {
 	struct import *im;
 	struct fault *fault;
 	unsigned line;
-	bool looking;	/* the first time: only for the kind */
-	enum kind kind; /* of what switches the recorder */
+	bool looking;	     /* the first time: only for the kind */
+	enum snap_kind kind; /* of what switches the recorder */
 	/* The header's comment, for what scan_name= leaves out. */
 	struct scan header;
 	struct import_now now;
@@ -150,23 +146,6 @@ recording_begin(struct snp *s)
 
 /* ---- lines ------------------------------------------------------------- */
 
-/* Up to n fields of a list, into words; returns how many there were. */
-static int
-split(const char *list, char field[][IMPORT_WORD], int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++) {
-		size_t length = strcspn(list, ",");
-
-		snprintf(field[i], IMPORT_WORD, "%.*s", (int)length, list);
-		list += length;
-		if (!*list++)
-			return i + 1;
-	}
-	return i;
-}
-
 static int
 on_scan(struct snp *s, const char *list)
 {
@@ -186,7 +165,7 @@ on_scan(struct snp *s, const char *list)
 		}
 		err = recording_end(s);
 	}
-	split(list, field, FIELDS);
+	snap_split(list, field, FIELDS);
 	memset(&s->scan, 0, sizeof s->scan);
 	memcpy(s->scan.name, field[0], IMPORT_WORD);
 	memcpy(s->scan.experiment, field[1], IMPORT_WORD);
@@ -263,49 +242,8 @@ on_wait(struct snp *s, const char *text)
 	s->now.known = false;
 }
 
-/* Which switch a command is, and whether it is for on. */
-static enum kind
-switch_of(const char *line, bool *on)
-{
-	static const struct {
-		const char *text;
-		enum kind kind;
-		bool on;
-	} all[] = {
-		{ "disk_record=on", RECORDER, true },
-		{ "disk_record=off", RECORDER, false },
-		{ "mk5=record=on", RECORDER, true },
-		{ "mk5=record=off", RECORDER, false },
-		{ "mk6=record=on", RECORDER, true },
-		{ "mk6=record=off", RECORDER, false },
-		{ "fb=record=on", RECORDER, true },
-		{ "fb=record=off", RECORDER, false },
-		{ "in2net=on", RECORDER, true },
-		{ "in2net=off", RECORDER, false },
-		{ "data_valid=on", VALID, true },
-		{ "data_valid=off", VALID, false },
-		{ "data_valid1=on", VALID, true },
-		{ "data_valid1=off", VALID, false },
-		{ "data_valid2=on", VALID, true },
-		{ "data_valid2=off", VALID, false },
-		{ "midob", PROCEDURE, true },
-		{ "postob", PROCEDURE, false },
-	};
-
-	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-		size_t length = strlen(all[i].text);
-
-		if (strncasecmp(line, all[i].text, length) != 0 ||
-		    (line[length] && !strchr(":;,@", line[length])))
-			continue;
-		*on = all[i].on;
-		return all[i].kind;
-	}
-	return NONE;
-}
-
 static int
-on_switch(struct snp *s, enum kind kind, bool on)
+on_switch(struct snp *s, enum snap_kind kind, bool on)
 {
 	if (s->looking && on && kind > s->kind)
 		s->kind = kind;
@@ -339,7 +277,7 @@ on_comment(struct snp *s, const char *text)
 static int
 on_line(struct snp *s, char *line)
 {
-	enum kind kind;
+	enum snap_kind kind;
 	bool on = false;
 
 	if (*line == '"') {
@@ -352,33 +290,15 @@ on_line(struct snp *s, char *line)
 	}
 	if (strncasecmp(line, "scan_name=", 10) == 0)
 		return on_scan(s, line + 10);
-	kind = switch_of(line, &on);
+	kind = snap_switch(line, &on);
 	return kind ? on_switch(s, kind, on) : 0;
-}
-
-/* Blanks mean nothing but in comments: they are taken out. */
-static void
-line_copy(char *line, const char *text, size_t length)
-{
-	size_t n = 0;
-	bool comment;
-
-	while (length && isspace((unsigned char)*text)) {
-		text++;
-		length--;
-	}
-	comment = length && *text == '"';
-	for (; length && n < LINE - 1; text++, length--)
-		if (comment || !isspace((unsigned char)*text))
-			line[n++] = *text;
-	line[n] = '\0';
 }
 
 static int
 lines_read(struct snp *s, const char *text, size_t bytes)
 {
 	const char *end = text + bytes;
-	char line[LINE];
+	char line[SNAP_LINE];
 	int err = 0;
 
 	for (s->line = 1; text < end && !err; s->line++) {
@@ -386,7 +306,7 @@ lines_read(struct snp *s, const char *text, size_t bytes)
 
 		if (!eol)
 			eol = end;
-		line_copy(line, text, (size_t)(eol - text));
+		snap_line(line, text, (size_t)(eol - text));
 		err = on_line(s, line);
 		text = eol < end ? eol + 1 : end;
 	}
@@ -414,7 +334,7 @@ import_snp(struct import *im, const char *text, size_t bytes,
 	s.header = look.header;
 	s.now.year = look.now.year;
 	err = lines_read(&s, text, bytes);
-	if (!err && s.kind == PROCEDURE && im->n)
+	if (!err && s.kind == SNAP_PROCEDURE && im->n)
 		import_note(im, 0,
 			    "no line switches a recorder: recordings "
 			    "last from midob to postob");

@@ -177,7 +177,7 @@ station_choose(struct vex *v)
 /* ---- the schedule ------------------------------------------------------ */
 
 static int
-part_add(struct vex *v, const struct part *part, unsigned n)
+part_add(struct vex *v, const struct part *part)
 {
 	struct scan *scan = &v->scan;
 	struct import_found found = {
@@ -195,7 +195,6 @@ part_add(struct vex *v, const struct part *part, unsigned n)
 				 scan->name);
 		return 0;
 	}
-	(void)n;
 	return import_add(v->im, &found, v->fault);
 }
 
@@ -210,29 +209,24 @@ scan_end(struct vex *v)
 		return 0;
 	if (!scan->started) {
 		import_leave_out(v->im, scan->line,
-				 "scan %.60s is left out: it has no start",
+				 "scan %.60s is left out: it has no start, as "
+				 "2013y080d05h00m00s",
 				 scan->name);
 		return 0;
 	}
 	for (unsigned i = 0; i < scan->parts && !err; i++)
-		err = part_add(v, &scan->part[i], i);
+		err = part_add(v, &scan->part[i]);
 	return err;
 }
 
-static int
+/* One that cannot be read is as good as none. */
+static void
 on_start(struct vex *v)
 {
 	const struct words *w = &v->words;
 
-	if (v->looking)
-		return 0;
-	if (!w->fields || import_vex_time(w->field[0], &v->scan.start))
-		return import_fault(v->im, w->first, v->fault,
-				    "scan %.60s: its start is no time as "
-				    "2013y080d05h00m00s",
-				    v->scan.name);
-	v->scan.started = true;
-	return 0;
+	v->scan.started =
+	    w->fields && !import_vex_time(w->field[0], &v->scan.start);
 }
 
 /* No drive is named in some files: then there is a recorder all the same. */
@@ -307,7 +301,7 @@ on_sched(struct vex *v)
 	if (!v->scan.open)
 		return 0;
 	if (is(w->head, "start"))
-		return on_start(v);
+		on_start(v);
 	return is(w->head, "station") ? on_station(v) : 0;
 }
 

@@ -31,6 +31,7 @@ spate_SOURCES = \
 	%D%/import_conf.c \
 	%D%/import_file.c \
 	%D%/import_scans.c %D%/import_scans.h \
+	%D%/import_snap.c %D%/import_snap.h \
 	%D%/import_snp.c \
 	%D%/import_time.c %D%/import_time.h \
 	%D%/import_vex.c \

@@ -72,8 +72,9 @@ FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
 	src/base/fault.c src/base/shape.c src/base/units.c \
 	src/cli/import_conf.c src/cli/import_file.c src/cli/import_scans.c \
-	src/cli/import_snp.c src/cli/import_time.c src/cli/import_vex.c \
-	src/cli/import_words.c src/cli/suggest.c src/store/layout.c
+	src/cli/import_snap.c src/cli/import_snp.c src/cli/import_time.c \
+	src/cli/import_vex.c src/cli/import_words.c src/cli/suggest.c \
+	src/store/layout.c
 noinst_PROGRAMS += tests/fuzz/fuzz_snp tests/fuzz/fuzz_vex
 tests_fuzz_fuzz_snp_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/import_noxml.c
 tests_fuzz_fuzz_snp_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_snp

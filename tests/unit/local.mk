@@ -857,8 +857,9 @@ tests_unit_test_forecast_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_forecast_LDADD = $(UNIT_BASE)
 
 IMPORT_SOURCES = src/cli/import_conf.c src/cli/import_file.c \
-	src/cli/import_scans.c src/cli/import_snp.c src/cli/import_time.c \
-	src/cli/import_vex.c src/cli/import_words.c src/cli/suggest.c
+	src/cli/import_scans.c src/cli/import_snap.c src/cli/import_snp.c \
+	src/cli/import_time.c src/cli/import_vex.c src/cli/import_words.c \
+	src/cli/suggest.c
 
 check_PROGRAMS += tests/unit/test_import_time
 TESTS += tests/unit/test_import_time

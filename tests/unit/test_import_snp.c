@@ -34,24 +34,27 @@ END_TEST
 /* It runs from before the data are valid until after. */
 START_TEST(recorder_wins_over_valid_data)
 {
-	ck_assert_int_eq(bench_read(
-			     SCAN("a") AT("12:29:50") "disk_record=on\n" AT("12"
-									    ":3"
-									    "0:"
-									    "0"
-									    "0") "data_valid=on\n" AT(
-				 "12:31:00") "data_valid="
-					     "off\n!+"
-					     "2s\nfb="
-					     "record=off;"
-					     "\n" SCAN(
-						 "b") AT("13:00:"
-							 "00") "data_valid="
-							       "on\n" AT("13:"
-									 "01:"
-									 "00") "data_valid=off\n",
-			     NULL),
-			 0);
+	ck_assert_int_eq(
+	    bench_read(
+		SCAN("a") AT("12:29:50") "disk_record=on\n" AT(
+		    "12"
+		    ":3"
+		    "0:"
+		    "0"
+		    "0") "data_valid=on\n" AT("12:31:00") "data_valid="
+							  "off\n!+"
+							  "2s\nfb="
+							  "record=off;"
+							  "\n" SCAN("b") AT(
+							      "13:00:"
+							      "00") "data_"
+								    "valid="
+								    "on\n" AT(
+									"13:"
+									"01:"
+									"00") "data_valid=off\n",
+		NULL),
+	    0);
 	ck_assert_uint_eq(im.n, 1);
 	bench_scan(0, "r4123_wz_a", DAY "12:29:50Z", 72);
 }
@@ -130,6 +133,36 @@ START_TEST(waits_of_all_sorts)
 	bench_scan(1, "x_y_b", "2027-01-01T00:01:00Z", 60);
 	bench_scan(2, "x_y_c", "2027-01-01T00:02:30Z", 90);
 	ck_assert_uint_eq(im.notes, 0);
+}
+END_TEST
+
+START_TEST(waits_never_go_back)
+{
+	ck_assert_int_eq(bench_read(SCAN("a") "!*\n" AT("12:30:00") ON
+				    "!*\n!+2m\n!*+1m\n" OFF,
+				    NULL),
+			 0);
+	bench_scan(0, "r4123_wz_a", DAY "12:30:00Z", 120);
+	/* Nor to where a length could not be counted any more. */
+	bench_fails(
+	    "scan_name=a,x,y,999999999\n!2199.365.00:00:00\n!+20000d\n" ON OFF,
+	    NULL, "none of the 1 scans");
+	ck_assert(bench_noted("!+20000d cannot be read"));
+}
+END_TEST
+
+/* It may be said twice. */
+START_TEST(on_while_on)
+{
+	ck_assert_int_eq(
+	    bench_read(SCAN("a") AT("12:30:00")
+			   ON AT("12:30:30") "mk5=record=on:a;\n" AT("12:31:00")
+			       OFF "fb=record=off\n",
+		       NULL),
+	    0);
+	ck_assert_uint_eq(im.n, 1);
+	ck_assert_uint_eq(im.notes, 0);
+	bench_scan(0, "r4123_wz_a", DAY "12:30:00Z", 60);
 }
 END_TEST
 
@@ -286,7 +319,7 @@ END_TEST
 
 SUITE("import_snp", recorder, recorder_wins_over_valid_data, valid_data_alone,
       mark5_and_others, case_blanks_and_carriage_returns, waits_of_all_sorts,
-      several_recordings_of_a_scan, recording_on_from_scan_to_scan,
-      forgotten_ends, what_is_left_out, time_that_goes_back,
-      names_come_from_where_they_are, another_station, overlaps,
-      long_and_hostile_lines)
+      waits_never_go_back, on_while_on, several_recordings_of_a_scan,
+      recording_on_from_scan_to_scan, forgotten_ends, what_is_left_out,
+      time_that_goes_back, names_come_from_where_they_are, another_station,
+      overlaps, long_and_hostile_lines)

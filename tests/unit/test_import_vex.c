@@ -140,32 +140,34 @@ START_TEST(carriage_returns_and_case)
 }
 END_TEST
 
+#define EF(name, start, times)                                                 \
+	"scan " name ";\n" start "station=Ef:" times ";\nendscan;\n"
+#define AT(start) "start=" start ";"
+
 START_TEST(what_is_left_out)
 {
-	ck_assert_int_eq(
-	    bench_read(
-		HEAD "$SCHED;\n" SCAN("a", START1) "station=Ef:9 sec:9 sec;" END
-		    SCAN(
-			"b",
-			START1) "station=Ef:9 sec:2 sec;" END "scan c;"
-				"station=Ef:0 sec:9 sec;" END SCAN(
-				    "d", START1) "station=Ef:0 sec;" END
-				    SCAN(
-					"e",
-					START1) "station=Ef:0 sec:9 parsec;" END
-					SCAN("f", START1) "station=Ef:0 sec:9 "
-							  "sec;station=Ef:20 "
-							  "sec:30 sec;" END,
-		"Ef"),
-	    0);
-	ck_assert_uint_eq(im.left_out, 5);
+	static const char text[] = HEAD "$SCHED;\n"  /* */
+	    EF("a", AT(START1), "9 sec:9 sec")	     /* no time at all */
+	    EF("b", AT(START1), "9 sec:2 sec")	     /* backwards */
+	    EF("c", "", "0 sec:9 sec")		     /* no start */
+	    EF("d", AT(START1), "0 sec")	     /* no end */
+	    EF("e", AT(START1), "0 sec:9 parsec")    /* no unit of time */
+	    EF("g", AT("12:30:00"), "0 sec:9 sec")   /* no time of VEX */
+	    EF("h", AT("1970y001d"), "-9 sec:9 sec") /* before all time */
+	    EF("f", AT(START1), "0 sec:9 sec;station=Ef:20 sec:30 sec");
+
+	ck_assert_int_eq(bench_read(text, "Ef"), 0);
+	ck_assert_uint_eq(im.left_out, 7);
 	ck_assert_uint_eq(im.n, 2);
 	bench_scan(0, "right_ef_f", IS1, 9);
 	bench_scan(1, "right_ef_f-2", "2013-03-21T05:00:20Z", 10);
 	ck_assert(bench_noted("scan a is left out: it stops when it starts"));
 	ck_assert(bench_noted("scan b is left out: it stops before"));
 	ck_assert(bench_noted("scan c is left out: it has no start"));
-	ck_assert(bench_noted("from when to when"));
+	ck_assert(bench_noted("scan d is left out: it does not say from when"));
+	ck_assert(bench_noted("scan e is left out: it does not say from when"));
+	ck_assert(bench_noted("scan g is left out: it has no start"));
+	ck_assert(bench_noted("scan h is left out: it starts before 1970"));
 }
 END_TEST
 
@@ -180,15 +182,14 @@ START_TEST(what_is_wrong_has_a_line)
 	bench_fails("VEX_rev = 1.5;\n$EXPER;\ndef a;\nname = \"x;\nenddef;\n",
 		    "Ef", "f:4: the string is not ended");
 	bench_fails("VEX_rev = 1.5;\nname = \"x", "Ef", "f:2: the string");
+	bench_fails("VEX_rev = 1.5;\nname = \"x;\nother = \"y\";\n", "Ef",
+		    "f:2: the string is not ended");
 	bench_fails("VEX_rev = 1.5;\n\n$SCHED", "Ef",
 		    "f:3: this is not ended by ';'");
 	bench_fails("VEX_rev = 1.5;\nstart_literal();\n$SCHED;\n", "Ef",
 		    "f:2: this text is not ended by end_literal");
 	bench_fails("VEX_rev = 1.5;\n", "Ef", "it has no $SCHED block");
 	bench_fails("VEX_rev = 1.5;$SCHED;\n", "Ef", "asks for no recording");
-	bench_fails("VEX_rev=1.5;\n$SCHED;\n" SCAN(
-			"a", "12:30:00") "station=Ef:0 sec:1 sec;" END,
-		    "Ef", "f:4: scan a: its start is no time");
 }
 END_TEST
 
