@@ -122,6 +122,6 @@ FLOW_TESTS += %D%/tune.sh
 FLOW_TESTS += %D%/conf_refused.sh
 # Schedules of other programs.
 EXTRA_DIST += tests/data
-FLOW_TESTS += %D%/import_real.sh
+FLOW_TESTS += %D%/import_real.sh %D%/import_add.sh
 TESTS += $(FLOW_TESTS)
 EXTRA_DIST += $(FLOW_TESTS)
