@@ -138,15 +138,18 @@ first_full(const uint64_t *used, struct range r, uint64_t more, uint64_t most)
 	return i;
 }
 
+/* Where it is too much by itself nobody else is to blame. */
 static void
 refuse(struct sweep *w, unsigned place, enum forecast_lack lack,
        const struct forecast_want *want)
 {
 	unsigned of = w->order[place];
+	bool alone = want->own > want->most;
 
 	w->scan[of].verdict = FORECAST_REFUSED;
 	w->scan[of].lack = lack;
-	rivals_find(w, place, lack, want->from);
+	if (!alone)
+		rivals_find(w, place, lack, want->from);
 	forecast_why(w->scan, of, want);
 }
 
@@ -161,7 +164,7 @@ fits_in(struct sweep *w, unsigned place, enum forecast_lack lack)
 	uint64_t most = memory ? w->a->memory : w->a->speed;
 	struct range r = sweep_range(w, begin_of(w, s), stop_of(w, s));
 	unsigned at = first_full(used, r, more, most), end = at;
-	struct forecast_want want = { .has = most };
+	struct forecast_want want = { .has = most, .own = more, .most = most };
 
 	if (!more || at == r.end)
 		return true;
@@ -180,7 +183,10 @@ static bool
 fits_space(struct sweep *w, unsigned place)
 {
 	struct forecast_scan *s = &w->scan[w->order[place]];
-	struct forecast_want want = { .all = s->volume, .has = w->left };
+	struct forecast_want want = { .all = s->volume,
+				      .has = w->left,
+				      .own = s->volume,
+				      .most = w->a->space };
 
 	if (s->volume <= w->left)
 		return true;

@@ -92,7 +92,7 @@ add_memory(struct forecast_scan *s, const struct forecast_want *want)
 {
 	char all[UNITS_TEXT], has[UNITS_TEXT];
 
-	units_show_bytes(all, want->all);
+	units_show_bytes(all, s->rivals ? want->all : want->own);
 	units_show_bytes(has, want->has);
 	if (!s->rivals) {
 		add(s, "memory: it takes %s, and `memory` is %s", all, has);
@@ -108,7 +108,7 @@ add_speed(struct forecast_scan *s, const struct forecast_want *want)
 {
 	char all[UNITS_TEXT], has[UNITS_TEXT];
 
-	units_show_rate(all, (double)want->all);
+	units_show_rate(all, (double)(s->rivals ? want->all : want->own));
 	units_show_rate(has, (double)want->has);
 	if (!s->rivals) {
 		add(s, "disks: it brings %s, and they take %s", all, has);
@@ -125,7 +125,8 @@ add_space(struct forecast_scan *s, const struct forecast_want *want)
 	char all[UNITS_TEXT], has[UNITS_TEXT];
 
 	add(s, "disks: it makes %s, and there is room for %s",
-	    units_show_bytes(all, want->all), units_show_bytes(has, want->has));
+	    units_show_bytes(all, want->all),
+	    units_show_bytes(has, s->rivals ? want->has : want->most));
 }
 
 void

@@ -6,8 +6,9 @@
 
 /* What a scan lacks, for the sentence that says so. */
 struct forecast_want {
-	int64_t from, to;  /* when it does; from == to: at no special time */
-	uint64_t all, has; /* what would be asked for, and what there is */
+	int64_t from, to;   /* when it does; from == to: at no special time */
+	uint64_t all, has;  /* what would be asked for, and what there is */
+	uint64_t own, most; /* its part of that, and what it could have alone */
 };
 
 /* Writes `why` of a scan that is refused; its lack and rivals are set. */

@@ -107,6 +107,30 @@ START_TEST(more_memory_than_there_is)
 }
 END_TEST
 
+/* Who is too much by itself would not fit without the others, either. */
+START_TEST(nobody_is_to_blame)
+{
+	struct forecast_scan *b, *c, *d;
+
+	setup(8, 100, 12);
+	entry("a", 100, 150, 4);
+	b = entry("b", 100, 110, 9);
+	c = entry("c", 110, 300, 1);
+	c->rate = 4 * GBPS;
+	c->stop = NOW + 3000 * SEC;
+	d = entry("d", 100, 101, 1);
+	d->rate = 13 * GBPS;
+	decide_all();
+	ck_assert_str_eq(b->why,
+			 "memory: it takes 9.0 GiB, and `memory` is 8.0 GiB");
+	ck_assert_str_eq(c->why, "disks: it makes 1.3 TiB, and there is room "
+				 "for 93.1 GiB");
+	ck_assert_str_eq(d->why, "disks: it brings 13.00 Gb/s, and they take "
+				 "12.00 Gb/s");
+	ck_assert_uint_eq(b->rivals + c->rivals + d->rivals, 0);
+}
+END_TEST
+
 START_TEST(memory_at_one_time)
 {
 	struct forecast_scan *a, *b, *c;
@@ -610,9 +634,10 @@ START_TEST(thousands)
 END_TEST
 
 SUITE("forecast", nothing_at_all, one_that_fits, more_memory_than_there_is,
-      memory_at_one_time, rivals_of_one_time, priority_wins, what_runs_stays,
-      one_after_the_other_shares, armed_a_little_late, arming_has_a_priority,
-      disks_fill_in_time, space_is_kept_for_priority, more_than_the_disks_hold,
-      no_disk_is_no_verdict, disks_that_are_too_slow, a_rate_that_is_not_known,
-      a_recording_without_an_end, begun_already, many_rivals_are_counted,
-      long_names_are_cut, any_schedule_holds, thousands)
+      nobody_is_to_blame, memory_at_one_time, rivals_of_one_time, priority_wins,
+      what_runs_stays, one_after_the_other_shares, armed_a_little_late,
+      arming_has_a_priority, disks_fill_in_time, space_is_kept_for_priority,
+      more_than_the_disks_hold, no_disk_is_no_verdict, disks_that_are_too_slow,
+      a_rate_that_is_not_known, a_recording_without_an_end, begun_already,
+      many_rivals_are_counted, long_names_are_cut, any_schedule_holds,
+      thousands)
