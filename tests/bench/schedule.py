@@ -5,7 +5,7 @@
 Three figures of a real spated with the writer `null` and a schedule folder:
 
   start   from the start of a scan to the arrival of the first packet in its
-          first block, by the kernel's stamps, over many scans
+          first block, by the kernel's stamps, of many scans
   edge    scans that follow each other on one port: packets at the boundaries
           that are in none of them, or in two
   idle    the share of a core that a daemon takes with many armed streams and
@@ -13,12 +13,17 @@ Three figures of a real spated with the writer `null` and a schedule folder:
 """
 
 import argparse
+import array
+import bisect
 import datetime
 import glob
 import json
+import multiprocessing
 import os
 import shutil
+import socket
 import statistics
+import struct
 import sys
 import tempfile
 import threading
@@ -82,38 +87,32 @@ class Bench:
             f.write("\n".join(lines + [");"]) + "\n")
         os.rename(path + ".tmp", path)
 
-    def totals(self, name):
-        """The last line of a recording's metadata, and its first index
-        records, by number."""
-        where = os.path.join(self.dir, "disk", name, name)
+    def ended(self, name):
+        """All about a recording that has ended; None before."""
+        path = os.path.join(self.dir, "disk", name, name + ".meta.jsonl")
         try:
-            with open(where + ".meta.jsonl", encoding="utf-8") as f:
-                lines = [json.loads(line) for line in f]
-            with open(where + ".index", "rb") as f:
-                raw = f.read()
+            with open(path, encoding="utf-8") as f:
+                lines = f.readlines()
         except OSError:
             return None
-        if not lines or "end" not in lines[-1]:
+        if not lines or not lines[-1].startswith('{"end"') or \
+                not lines[-1].endswith("\n"):
             return None
-        records = [raw[i:i + 64] for i in range(0, len(raw) // 64 * 64, 64)]
-        return {**lines[-1]["end"], "blocks": sorted(
-            (r for r in records if r[54] == 1),
-            key=lambda r: int.from_bytes(r[:8], "little"))}
+        return self.daemon.ask("info", name=name)["recordings"][0]
 
-    def wait(self, names, seconds):
-        """Until all of them have ended; what they were."""
-        end = time.time() + seconds
+    def collect(self, names, until):
+        """Those that end before that time, as they do: the daemon forgets
+        the oldest."""
         got = {}
-        while len(got) < len(names) and time.time() < end:
+        while len(got) < len(names) and time.time() < until:
             for name in names:
-                if name not in got and (t := self.totals(name)):
-                    got[name] = t
-            time.sleep(0.5)
+                if name not in got:
+                    info = self.ended(name)
+                    if not info:
+                        break
+                    got[name] = info
+            time.sleep(0.2)
         return got
-
-
-def first_ns(total):
-    return int.from_bytes(total["blocks"][0][16:24], "little", signed=True)
 
 
 def percentile(values, share):
@@ -124,46 +123,77 @@ def percentile(values, share):
 # ---- start ------------------------------------------------------------------
 
 
+def send_evenly(port, every, end, pipe):
+    """A packet every so often, by its own clock: `spate gen` sends the packets
+    of a millisecond at once.  Tells when each was sent."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    except OSError:
+        pass
+    packet = bytearray(8040)
+    sent = array.array("q")
+    due = time.time()
+    while due < end:
+        time.sleep(max(0, due - time.time()))
+        due += every
+        struct.pack_into("<Q", packet, 0, len(sent))
+        sent.append(time.time_ns())
+        s.sendto(packet, ("127.0.0.1", port))
+    pipe.send(sent)
+
+
+def start_look(scan, info, sent):
+    """(ms to the first packet that was sent, ms to the first that is there,
+    packets between them) from the start of a scan on."""
+    start = ns_of(text_of(scan[2]))
+    run = info["runs"][0]
+    first = bisect.bisect_left(sent, start)
+    there = int(run["base"]) + run["first"]
+    return ((sent[first] - start) / 1e6, (ns_of(run["start"]) - start) / 1e6,
+            max(0, there - first))
+
+
 def start_run(a):
     port = free_ports()
     streams = f'''s : {{ {STREAM} block = "1M"; blocks = 8;
                          listen = [ "127.0.0.1:{port}" ]; }};'''
     with Bench(a, streams, 1024) as b:
         begin = time.time() + 3
+        end = begin + a.scans * a.every
         scans = [(f"start{i:03}", "s", begin + i * a.every,
                   begin + (i + 0.6) * a.every, "2s") for i in range(a.scans)]
         b.schedule(scans)
-        lasts = a.scans * a.every + 3
-        sender = threading.Thread(target=send, args=(
-            b.build, port, a.start_rate, lasts, *DATA))
+        here, there = multiprocessing.Pipe()
+        sender = multiprocessing.Process(target=send_evenly, args=(
+            port, a.spacing / 1e6, end, there))
         sender.start()
+        there.close()
+        got = b.collect([s[0] for s in scans], end + 10)
+        sent = here.recv()
         sender.join()
-        got = b.wait([s[0] for s in scans], 10)
-    late = [(first_ns(got[s[0]]) - ns_of(text_of(s[2]))) / 1e6
-            for s in scans if s[0] in got and got[s[0]]["blocks"]]
-    if not late:
+    looks = [start_look(s, got[s[0]], sent)
+             for s in scans if s[0] in got and got[s[0]]["packets"]]
+    if not looks:
         sys.exit("bench: no scan has recorded anything")
+    sender, late, missed = zip(*looks)
     return {"scans": len(scans), "recorded": len(late),
-            "before": sum(t < 0 for t in late), "median": statistics.median(
-                late), "p99": percentile(late, 0.99), "max": max(late)}
+            "before": sum(t < 0 for t in late), "missed": sum(missed),
+            "sender_p99": percentile(sender, 0.99),
+            "own_p99": percentile([t - s for s, t in zip(sender, late)], 0.99),
+            "median": statistics.median(late),
+            "p99": percentile(late, 0.99), "max": max(late)}
 
 
 # ---- edge -------------------------------------------------------------------
 
 
-def sequences(b, names):
-    """(first, one behind the last, packets) of each, absolute."""
-    out = {}
-    for name in names:
-        info = b.daemon.ask("info", name=name)["recordings"][0]
-        runs = info["runs"]
-        if len(runs) != 1:
-            out[name] = None
-            continue
-        base = int(runs[0]["base"])
-        out[name] = (base + runs[0]["first"], base + runs[0]["last"] + 1,
-                     info["packets"])
-    return out
+def span(info):
+    """First sequence of a recording, one behind the last."""
+    if len(info["runs"]) != 1:
+        sys.exit(f"bench: {info['name']} is not one run of packets")
+    run = info["runs"][0]
+    return (int(run["base"]) + run["first"], int(run["base"]) + run["last"] + 1)
 
 
 def edge_run(a):
@@ -180,23 +210,20 @@ def edge_run(a):
         sender = threading.Thread(target=lambda: sent.update(send(
             b.build, port, a.edge_rate, a.edges + 5, *DATA, *a.gen)))
         sender.start()
+        got = b.collect(names, begin + a.edges + 15)
         sender.join()
-        got = b.wait(names, 10)
-        span = sequences(b, [n for n in names if n in got])
-    lost = twice = 0
-    for one, two in zip(names, names[1:]):
-        if not span.get(one) or not span.get(two):
-            sys.exit(f"bench: {one} or {two} is not one run of packets")
-        step = span[two][0] - span[one][1]
-        lost += max(step, 0)
-        twice += max(-step, 0)
-    drops = sum(n for t in got.values() for why, n in t["drops"].items()
-                if why != "before_start")
-    return {"edges": a.edges, "rate": sent["rate"], "lost": lost,
-            "twice": twice, "dropped": drops,
-            "holes": sum(s[1] - s[0] - s[2] for s in span.values()),
-            "overruns": max(t["overruns"] for t in got.values()),
-            "packets": sum(s[2] for s in span.values())}
+    if len(got) < len(names):
+        sys.exit(f"bench: only {len(got)} of {len(names)} scans have ended")
+    spans = [span(got[name]) for name in names]
+    steps = [two[0] - one[1] for one, two in zip(spans, spans[1:])]
+    return {"edges": a.edges, "rate": sent["rate"],
+            "lost": sum(max(n, 0) for n in steps),
+            "twice": sum(max(-n, 0) for n in steps),
+            "elsewhere": sum(
+                i["packets_lost"] + i["overruns"] +
+                sum(n for why, n in i["drops"].items()
+                    if why != "before_start") for i in got.values()),
+            "packets": sum(i["packets"] for i in got.values())}
 
 
 # ---- idle -------------------------------------------------------------------
@@ -219,7 +246,7 @@ def idle_run(a):
     with Bench(a, streams, 512) as b:
         begin = time.time() + 1800
         b.schedule(
-            [(f"armed{i}", f"s{i}", begin, begin + 60, "2h")
+            [(f"armed{i}", f"s{i}", begin, begin + 60, "1h")
              for i in range(a.armed)] +
             [(f"waiting{i}", f"s{i % a.armed}", begin + 86400 + i * 60,
               begin + 86400 + i * 60 + 60, "10s")
@@ -245,7 +272,8 @@ def main():
                    choices=["start", "edge", "idle"])
     p.add_argument("--scans", type=int, default=200)
     p.add_argument("--every", type=float, default=0.25, help="seconds")
-    p.add_argument("--start-rate", type=float, default=1e9)
+    p.add_argument("--spacing", type=float, default=100,
+                   help="us between packets, for start")
     p.add_argument("--edges", type=int, default=10)
     p.add_argument("--edge-rate", type=float, default=4e9)
     p.add_argument("--armed", type=int, default=432)
@@ -265,6 +293,11 @@ def main():
             print(json.dumps({"start": r}), flush=True)
         rows += [("scans that recorded", f"{r['recorded']} of {r['scans']}",
                   "all"),
+                 ("sent after the start, and not there", str(r["missed"]), "0"),
+                 ("start to first packet sent, p99",
+                  f"{r['sender_p99']:.3f} ms", ""),
+                 ("from that to the first that is there, p99",
+                  f"{r['own_p99']:.3f} ms", ""),
                  ("start to first packet, median",
                   f"{r['median']:.3f} ms", ""),
                  ("start to first packet, p99", f"{r['p99']:.3f} ms",
@@ -280,14 +313,14 @@ def main():
                  ("packets lost at them", str(r["lost"]), "0"),
                  ("packets held twice", str(r["twice"]), "0"),
                  ("packets lost or dropped elsewhere",
-                  str(r["holes"] + r["dropped"] + r["overruns"]), "0")]
+                  str(r["elsewhere"]), "0")]
     if "idle" in what:
         r = idle_run(a)
         if a.json:
             print(json.dumps({"idle": r}), flush=True)
         rows += [(f"idle, {r['armed']} armed, {r['entries']} entries",
                   f"{100 * r['share']:.2f} % of a core", "< 1 %")]
-    table("the schedule", rows, (36, 18, 8))
+    table("the schedule", rows, (42, 18, 8))
 
 
 if __name__ == "__main__":
