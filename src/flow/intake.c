@@ -132,6 +132,9 @@ intake_make(struct intake **intake, const struct intake_args *args)
 		intake_free(in);
 		return err;
 	}
+	/* Hundreds with one source each take turns, too. */
+	if (in->sources)
+		in->tick = (unsigned)in->source[0].fd % LOOKS;
 	*intake = in;
 	return 0;
 }
@@ -284,12 +287,20 @@ sources_look(struct intake *in, unsigned n)
 	}
 }
 
+/* How many of its sources are, before that tick of a second. */
+static unsigned
+looked(const struct intake *in, unsigned tick)
+{
+	return in->sources * tick / LOOKS;
+}
+
 void
 intake_tick(struct intake *in, int64_t now)
 {
 	for (struct feed *f = in->feeds; f; f = f->next)
 		feed_age(f, now);
-	sources_look(in, (in->sources + LOOKS - 1) / LOOKS);
+	sources_look(in, looked(in, in->tick + 1) - looked(in, in->tick));
+	in->tick = (in->tick + 1) % LOOKS;
 }
 
 /* ---- feeds ------------------------------------------------------------- */

@@ -72,6 +72,7 @@ struct intake {
 	unsigned sources; /* constant: any thread may read */
 	unsigned left;	  /* sources that have not ended */
 	unsigned look;	  /* the source to look at next */
+	unsigned tick;	  /* of the second in which all are */
 	bool used;	  /* it had feeds before */
 	/* In the order in which they came; none: it sleeps. */
 	struct feed *feeds;
