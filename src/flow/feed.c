@@ -4,6 +4,7 @@
 #include "flow/feed.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,10 +147,28 @@ feed_show(struct feed *f, unsigned place)
 	counts_show(&f->shown[place], place_counts(f->place[place]));
 }
 
+/* Nothing was placed yet: hundreds that are armed should cost little. */
+static bool
+is_empty(const struct feed *f)
+{
+	return !f->opened && !f->a.early;
+}
+
+static bool
+is_shown(struct feed *f, unsigned place)
+{
+	_Static_assert(offsetof(struct counts, datagrams) == 0, "the first");
+	return atomic_load_explicit(&f->shown[place].n[0],
+				    memory_order_relaxed) ==
+	       place_counts(f->place[place])->datagrams;
+}
+
 void
 feed_age(struct feed *f, int64_t now)
 {
 	for (unsigned i = 0; i < f->in->a.places; i++) {
+		if (is_empty(f) && is_shown(f, i))
+			continue;
 		place_age(f->place[i], now);
 		feed_show(f, i);
 	}
