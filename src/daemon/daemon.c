@@ -320,7 +320,8 @@ session_end(struct daemon *d, struct session *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
-	json_array_append_new(d->ended, report_info(s));
+	if (!s->cancelled)
+		json_array_append_new(d->ended, report_info(s));
 	if (json_array_size(d->ended) > DAEMON_ENDED)
 		json_array_remove(d->ended, 0);
 	memcpy(group, s->group, sizeof group);

@@ -188,8 +188,10 @@ name_free(struct daemon *d, const struct order *o, const char *name,
 {
 	char path[4096];
 
+	/* One that was cancelled leaves nothing, and is about to go. */
 	for (struct session *s = d->sessions; s; s = s->next) {
-		if (!strcmp(s->name, name) || !strcmp(s->group, name))
+		if (!s->cancelled &&
+		    (!strcmp(s->name, name) || !strcmp(s->group, name)))
 			return taken(fault, name, "it is being recorded");
 	}
 	/* What is there may be what is to go on; session_resume looks. */

@@ -162,6 +162,9 @@ schedule_ended(struct schedule *s, unsigned id, bool failed, const char *why,
 		schedule_set(s, scan, SCAN_WAITING, "%s; is tried again", why);
 	} else if (failed) {
 		schedule_set(s, scan, SCAN_FAILED, "%s", why);
+	} else if (!ran && scan->data && !strcmp(why, "time")) {
+		schedule_set(s, scan, SCAN_MISSED,
+			     "the clock of the data is past its end");
 	} else if (!ran) {
 		schedule_set(s, scan, SCAN_CANCELLED, "before it began");
 	} else {

@@ -77,11 +77,13 @@ order_of(struct daemon *d, const struct scan *scan,
 	return order_check(o, d, fault);
 }
 
+/* Not one that it had before, and that is about to go. */
 static bool
 has_begun(const struct daemon *d, unsigned scan)
 {
 	for (const struct session *s = d->sessions; s; s = s->next) {
-		if (s->scan == scan && s->state > SESSION_ARMED)
+		if (s->scan == scan && s->state > SESSION_ARMED &&
+		    s->state <= SESSION_RECORDING)
 			return true;
 	}
 	return false;

@@ -207,6 +207,16 @@ next_of(const struct schedule *s, const struct scan *scan)
 }
 
 /* Of what is over nobody asks after a day, unless its file is still there. */
+static bool
+is_old(struct scan *scan, int64_t utc)
+{
+	if (scan_is_ahead(scan) || (scan->file && !scan->gone))
+		return false;
+	if (!scan->over)
+		scan->over = utc;
+	return utc - scan->over > DAY_S * SCHEDULE_SECOND;
+}
+
 static void
 forget(struct schedule *s, int64_t utc)
 {
@@ -214,13 +224,8 @@ forget(struct schedule *s, int64_t utc)
 
 	for (unsigned i = 0; i < s->scans.n; i++) {
 		struct scan *scan = s->scans.scan[i];
-		int64_t end =
-		    scan->stop == INT64_MAX ? scan->start : scan->stop;
-		bool old = (scan->gone || !scan->file) &&
-			   scan->state > SCAN_RUNNING &&
-			   utc - end > DAY_S * SCHEDULE_SECOND;
 
-		if (!old) {
+		if (!is_old(scan, utc)) {
 			s->scans.scan[n++] = scan;
 			continue;
 		}

@@ -39,7 +39,7 @@ twin_of(const struct schedule *s, unsigned at)
 		if (other->start != scan->start)
 			break;
 		if (!other->gone && !other->wrong &&
-		    other->state != SCAN_CANCELLED &&
+		    (scan_is_ahead(other) || other->state == SCAN_DONE) &&
 		    !strcmp(other->name, scan->name))
 			return other;
 	}

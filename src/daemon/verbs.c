@@ -52,7 +52,8 @@ session_is(const struct session *s, const char *name)
 	unsigned long id = strtoul(name, &end, 10);
 
 	return !strcmp(s->name, name) || !strcmp(s->group, name) ||
-	       !strcmp(s->supply->name, name) || (*name && !*end && s->id == id);
+	       !strcmp(s->supply->name, name) ||
+	       (*name && !*end && s->id == id);
 }
 
 static bool
@@ -182,6 +183,15 @@ do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return err;
 }
 
+/* Also by the name that the schedule has for it, which was taken. */
+static bool
+is_meant(const struct daemon *d, const struct session *s, const char *name)
+{
+	const struct scan *scan = schedule_find(d->schedule, s->scan);
+
+	return session_is(s, name) || (scan && !strcmp(scan->name, name));
+}
+
 static int
 do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	struct fault *fault)
@@ -190,7 +200,7 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	char group[80] = "", scan[16] = "";
 
 	for (struct session *s = d->sessions; name && s; s = s->next) {
-		if (!session_is(s, name))
+		if (!is_meant(d, s, name))
 			continue;
 		if (s->state == SESSION_ARMED)
 			snprintf(scan, sizeof scan, "%u", s->scan);

@@ -50,9 +50,12 @@ tests_flow_rewrap_LDADD = $(BASE_LIBS)
 check_PROGRAMS += tests/flow/many
 tests_flow_many_SOURCES = %D%/many.c
 FLOW_TESTS += \
+	%D%/record_at.sh \
 	%D%/schedule_cli.sh \
 	%D%/schedule_feeds.sh \
+	%D%/schedule_folder.sh \
 	%D%/schedule_hostile.sh \
+	%D%/schedule_restart.sh \
 	%D%/schedule_room.sh
 FLOW_TESTS += \
 	%D%/ls.sh \
