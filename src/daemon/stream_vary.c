@@ -3,10 +3,10 @@
  * The group of the stream is copied, setting by setting, but for the keys that
  * are to differ; those are added, and libconfig writes it all down:
  *
- *   name = "dbbc3";
- *   stream : { format = "mark5b"; payload = 5008; listen = [ ... ]; ... };
+ *   dbbc3 : { format = "mark5b"; payload = 5008; listen = [ ... ]; ... };
+ *   name = "1v";
  *
- * The name stands beside the group, since a name may be none of libconfig's.
+ * Another name stands beside the group, since it may be none of libconfig's.
  *
  * To change the structs of the plugins would be shorter, but then nobody
  * would look at the values; and texts have to live as long as the stream does,
@@ -239,10 +239,9 @@ config_make(config_t *config, const struct change *c)
 	config_setting_t *root, *group;
 
 	root = config_root_setting(config);
-	group = config_setting_add(root, "stream", CONFIG_TYPE_GROUP);
-	return group &&
-	       text_add(root, "name", c->v->name ? c->v->name : c->s->name) &&
-	       group_copy(group, c) && changes_add(group, c);
+	group = config_setting_add(root, c->s->name, CONFIG_TYPE_GROUP);
+	return group && group_copy(group, c) && changes_add(group, c) &&
+	       (!c->name || text_add(root, "name", c->v->name));
 }
 
 static char *
@@ -287,17 +286,18 @@ int
 stream_vary_make(struct stream **stream, const char *text, unsigned disks,
 		 struct fault *fault)
 {
+	const config_setting_t *name;
 	struct conf *conf;
 	int err = conf_open_text(&conf, text, "VSI-S", fault);
 
 	if (err)
 		return err;
 	err = stream_make(stream, conf,
-			  config_setting_get_member(conf_root(conf), "stream"),
-			  disks, fault);
-	if (!err)
-		(*stream)->name = config_setting_get_string(
-		    config_setting_get_member(conf_root(conf), "name"));
+			  config_setting_get_elem(conf_root(conf), 0), disks,
+			  fault);
+	name = config_setting_get_elem(conf_root(conf), 1);
+	if (!err && name)
+		(*stream)->name = config_setting_get_string(name);
 	conf_close(conf); /* the stream holds it */
 	return err;
 }
