@@ -92,4 +92,9 @@ tests_fuzz_fuzz_xml_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_xml_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(EXPAT_LIBS)
 endif
 
+# Commands of VSI-S: with what acts on them, and a recorder that is made up.
+noinst_PROGRAMS += tests/fuzz/fuzz_vsi
+tests_fuzz_fuzz_vsi_SOURCES = %D%/fuzz_vsi.c src/base/fault.c src/store/layout.c
+tests_fuzz_fuzz_vsi_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 endif
