@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "daemon/schedule.h"
 #include "daemon/verbs.h"
 
 static void
@@ -25,6 +26,8 @@ spread(struct daemon *d)
 {
 	d->host.durable = d->setup.durable;
 	fleet_reserve(&d->fleet, d->setup.o.reserve);
+	if (d->schedule)
+		schedule_changed(d->schedule);
 	if (fleet_patterns(&d->fleet) < 0)
 		log_line(LOG_ERROR, NULL,
 			 "there is no memory to look for "

@@ -23,6 +23,7 @@
 #include "base/units.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
+#include "daemon/schedule.h"
 
 enum {
 	LOOK = 1000000000,	/* ns, at most */
@@ -70,22 +71,43 @@ recordings(const struct daemon *d)
 	return n;
 }
 
+/* As "; next r4123 at 2026-11-20T10:00:00Z", the first one that waits. */
+static void
+next_make(const struct daemon *d, char *text, size_t bytes)
+{
+	const struct scan_list *list =
+	    d->schedule ? schedule_scans(d->schedule) : NULL;
+	char time[UNITS_TEXT];
+
+	*text = 0;
+	for (unsigned i = 0; list && i < list->n; i++) {
+		const struct scan *s = list->scan[i];
+
+		if (s->state != SCAN_WAITING && s->state != SCAN_ARMED)
+			continue;
+		units_show_time(time, s->start);
+		snprintf(text, bytes, "; next %s at %.19sZ", s->name, time);
+		return;
+	}
+}
+
 static void
 line_make(const struct daemon *d, char *line, size_t bytes)
 {
 	unsigned n = recordings(d);
 	const char *what = n == 1 ? "recording" : "recordings";
 	struct fleet_space space;
-	char text[UNITS_TEXT];
+	char text[UNITS_TEXT], next[SCAN_NAME + UNITS_TEXT];
 
 	if (d->service.stopping) {
 		snprintf(line, bytes, "stopping: %u %s to be flushed", n, what);
 		return;
 	}
 	fleet_space(&d->fleet, &space);
-	snprintf(line, bytes, "%u %s, %s free on %u of %u disks", n, what,
+	next_make(d, next, sizeof next);
+	snprintf(line, bytes, "%u %s, %s free on %u of %u disks%s", n, what,
 		 units_show_bytes(text, space.free), space.disks,
-		 fleet_writers(&d->fleet));
+		 fleet_writers(&d->fleet), next);
 }
 
 static void

@@ -67,7 +67,8 @@ if [ "$unit" != /usr/local/lib/systemd/system/spated.service ]; then
 	cp "$unit" /etc/systemd/system/
 fi
 mkdir -p /etc/systemd/system/spated.service.d
-printf '[Service]\nWatchdogSec=4s\n' >/etc/systemd/system/spated.service.d/test.conf
+# What is checked for leaks would have to be traced, which the unit forbids.
+printf '[Service]\nWatchdogSec=4s\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n' >/etc/systemd/system/spated.service.d/test.conf
 systemd-sysusers "$sysusers"
 systemd-tmpfiles --create "$tmpfiles"
 # Mounts of a real machine are shared; those of a container need not be.
@@ -79,6 +80,7 @@ for i in 0 1; do
 done
 cat >"$conf" <<-END
 	disks = [ "/mnt/disk*" ];
+	schedule = "${conf%/*}/schedule.d";
 	memory = "64M";
 	reserve = "1M";
 	receivers = 2;
@@ -170,6 +172,21 @@ systemctl kill --signal=HUP spated
 wait_for 60 sh -c 'journalctl -q -u spated -o cat | grep -c "read again" |
 	grep -qx 3'
 same state "$(shows ActiveState):$(shows SubState)" active:running
+
+section "a schedule, from a member of the group"
+cat >/srv/share/plan.conf <<-END
+	scans = ( { name = "planned"; stream = "s";
+		    start = "$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)";
+		    duration = "1m"; } );
+END
+setpriv --reuid nobody --regid spate --clear-groups \
+	cp /srv/share/plan.conf "${conf%/*}/schedule.d/"
+wait_for 60 sh -c 'systemctl show -P StatusText spated |
+	grep -q "; next planned at 2"'
+sed -i 's/planned/other/' /srv/share/plan.conf
+"$SPATE" schedule add --as other.conf /srv/share/plan.conf >/dev/null
+same "who wrote it" "$(stat -c %U "${conf%/*}/schedule.d/other.conf")" spate
+[ -n "$(ls /var/lib/spate)" ] || fail "no state is kept"
 
 section "packet rings, which take CAP_NET_RAW"
 spate record rings --stream rings
