@@ -4,36 +4,42 @@
  * its buffer; a client that lets more than OUT_MOST wait is cut off, so a
  * stopped terminal cannot eat the daemon's memory.
  *
- * Whose socket it is, is settled by a lock on <socket>.lock: the socket file
- * itself survives a kill -9, and connecting to it to find out would race.
+ * Everybody takes turns: what a client has asked beyond its share of a step
+ * waits for the next one, which `again` (an eventfd) makes come at once.  So
+ * a script that asks without end does not keep the event loop.
  */
 #include "config.h"
 
 #include "daemon/server.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/control.h"
-#include "base/log.h"
+#include "daemon/server_socket.h"
 
-enum { CLIENTS = 256, OUT_MOST = 16 << 20, EVENTS = 32 };
+enum {
+	CLIENTS = 256,
+	OUT_MOST = 16 << 20,
+	EVENTS = 32,
+	TURN = 16, /* requests of one client in one step */
+};
+
+/* What an event is of; clients have numbers above. */
+enum { LISTENER, AGAIN };
 
 struct client {
 	uint64_t number;
 	int fd;
-	bool greeted;
+	bool greeted, again; /* it asked more than its share */
+	unsigned round;	     /* of its last turn */
 	struct control_lines in;
 	char *out;
 	size_t out_bytes, out_sent;
@@ -41,9 +47,10 @@ struct client {
 };
 
 struct server {
-	char path[sizeof((struct sockaddr_un *)0)->sun_path];
+	struct server_socket socket;
 	struct server_hooks hooks;
-	int lock, listen, epoll;
+	int epoll, again;
+	unsigned rounds;
 	struct client *clients;
 	unsigned n;
 	uint64_t numbers;
@@ -241,26 +248,58 @@ line_take(struct server *s, struct client *c, const char *text)
 	return here;
 }
 
+/* Takes its share of what was read. */
 static void
-client_read(struct server *s, struct client *c)
+client_turn(struct server *s, struct client *c)
 {
-	int n = control_lines_read(&c->in, c->fd);
-	char *text;
+	char *text = NULL;
 
-	if (n <= 0 && n != -EAGAIN) {
-		client_close(s, c);
-		return;
-	}
-	while ((text = control_lines_next(&c->in))) {
+	c->round = s->rounds;
+	for (unsigned n = 0; n < TURN; n++) {
+		text = control_lines_next(&c->in);
+		if (!text)
+			break;
 		if (!line_take(s, c, text))
 			return;
 	}
+	c->again = text;
+	if (c->again)
+		eventfd_write(s->again, 1);
+}
+
+static void
+client_read(struct server *s, struct client *c)
+{
+	int n = c->again ? 1 : control_lines_read(&c->in, c->fd);
+
+	if (n <= 0 && n != -EAGAIN)
+		client_close(s, c);
+	else if (c->round != s->rounds)
+		client_turn(s, c);
+}
+
+/* Whoever is left with something, once; a turn may end any client. */
+static void
+again_take(struct server *s)
+{
+	struct client *c;
+	eventfd_t n;
+
+	eventfd_read(s->again, &n);
+	do {
+		c = s->clients;
+		while (c && (!c->again || c->round == s->rounds))
+			c = c->next;
+		if (c)
+			client_turn(s, c);
+	} while (c);
 }
 
 static void
 client_accept(struct server *s)
 {
-	int fd = accept4(s->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd =
+	    accept4(s->socket.listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *c;
 
 	if (fd < 0)
@@ -290,108 +329,40 @@ server_step(struct server *s)
 {
 	struct epoll_event event[EVENTS];
 	int n = epoll_wait(s->epoll, event, EVENTS, 0);
+	bool again = false;
 
+	s->rounds++;
 	for (int i = 0; i < n; i++) {
 		struct client *c = client_find(s, event[i].data.u64);
 
-		if (event[i].data.u64 == 0)
+		if (event[i].data.u64 == LISTENER)
 			client_accept(s);
+		else if (event[i].data.u64 == AGAIN)
+			again = true;
 		else if (c && event[i].events & EPOLLOUT)
 			client_flush(s, c);
 		else if (c)
 			client_read(s, c);
 	}
+	if (again)
+		again_take(s);
 }
 
-/* ---- the socket ------------------------------------------------------ */
-
-/* Of a folder that is not there or not ours, or of a user who was here. */
-static const char *
-lock_hint(const char *lock)
-{
-	if (access(lock, F_OK) == 0)
-		return "a spated of another user left that file; remove it, "
-		       "or set control.socket to another path";
-	return "make its folder, writable for this user, or set "
-	       "control.socket to another path";
-}
+/* ---- opening --------------------------------------------------------- */
 
 static int
-lock_take(struct server *s, struct fault *fault)
+set_make(struct server *s)
 {
-	char lock[sizeof s->path + 8];
-	int err;
+	struct epoll_event listen = { EPOLLIN, { .u64 = LISTENER } };
+	struct epoll_event again = { EPOLLIN, { .u64 = AGAIN } };
 
-	snprintf(lock, sizeof lock, "%s.lock", s->path);
-	s->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	err = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
-	fault_set(fault, err, "busy", "cannot listen on %s", s->path);
-	if (err == -EADDRINUSE) {
-		fault_why(fault, "another spated has it");
-		fault_hint(fault, "stop that one, or set control.socket to "
-				  "another path");
-	} else {
-		fault_why(fault, "%s: %s", lock, strerror(-err));
-		fault_hint(fault, "%s", lock_hint(lock));
-	}
-	return err;
-}
-
-static void
-group_allow(const struct server *s, const char *group)
-{
-	struct group *g = group ? getgrnam(group) : NULL;
-
-	if (!group)
-		return;
-	if (g && chown(s->path, (uid_t)-1, g->gr_gid) == 0 &&
-	    chmod(s->path, 0660) == 0)
-		return;
-	log_line(LOG_WARN, NULL, "%s is for this user alone: %s", s->path,
-		 g ? "only root or a member can give it to its group"
-		   : "there is no group of that name");
-}
-
-static int
-socket_bind(struct server *s)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	mode_t mask;
-	int err = 0;
-
-	memcpy(a.sun_path, s->path, sizeof a.sun_path);
-	s->listen =
-	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->listen < 0)
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->again = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->epoll < 0 || s->again < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->socket.listen, &listen) < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->again, &again) < 0)
 		return -errno;
-	unlink(s->path); /* of a daemon that is gone: we have the lock */
-	mask = umask(0177);
-	if (bind(s->listen, (struct sockaddr *)&a, sizeof a) < 0 ||
-	    listen(s->listen, 64) < 0)
-		err = -errno;
-	umask(mask);
-	return err;
-}
-
-static int
-socket_open(struct server *s, struct fault *fault)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.u64 = 0 };
-	int err = socket_bind(s);
-
-	if (!err) {
-		s->epoll = epoll_create1(EPOLL_CLOEXEC);
-		if (s->epoll < 0 ||
-		    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listen, &e) < 0)
-			err = -errno;
-	}
-	if (err) {
-		fault_set(fault, err, "io", "cannot listen on %s", s->path);
-		fault_why(fault, "%s", strerror(-err));
-	}
-	return err;
+	return 0;
 }
 
 int
@@ -404,25 +375,19 @@ server_open(struct server **server, const char *path, const char *group,
 	if (!s)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	s->hooks = *hooks;
-	s->lock = s->listen = s->epoll = -1;
-	if (strlen(path) >= sizeof s->path) {
-		err = fault_set(fault, -ENAMETOOLONG, "conf",
-				"%s is too long for a socket's path", path);
-		goto fail;
+	s->numbers = AGAIN;
+	s->epoll = s->again = -1;
+	err = server_socket_open(&s->socket, path, group, fault);
+	if (!err) {
+		err = set_make(s);
+		if (err)
+			fault_set(fault, err, "io", "cannot listen on %s: %s",
+				  path, strerror(-err));
 	}
-	memcpy(s->path, path, strlen(path));
-	err = lock_take(s, fault);
-	if (!err)
-		err = socket_open(s, fault);
 	if (err)
-		goto fail;
-	group_allow(s, group);
-	*server = s;
-	return 0;
-
-fail:
-	s->path[0] = 0; /* not ours to remove */
-	server_close(s);
+		server_close(s);
+	else
+		*server = s;
 	return err;
 }
 
@@ -433,13 +398,10 @@ server_close(struct server *s)
 		return;
 	while (s->clients)
 		client_close(s, s->clients);
-	if (s->path[0])
-		unlink(s->path);
+	server_socket_close(&s->socket);
 	if (s->epoll >= 0)
 		close(s->epoll);
-	if (s->listen >= 0)
-		close(s->listen);
-	if (s->lock >= 0)
-		close(s->lock);
+	if (s->again >= 0)
+		close(s->again);
 	free(s);
 }

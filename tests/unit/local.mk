@@ -928,4 +928,10 @@ tests_unit_test_vsi_server_SOURCES = %D%/test_vsi_server.c %D%/suite.h
 tests_unit_test_vsi_server_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_vsi_server_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_server
+TESTS += tests/unit/test_server
+tests_unit_test_server_SOURCES = %D%/test_server.c %D%/suite.h %D%/scratch.h
+tests_unit_test_server_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_server_LDADD = $(UNIT_BASE)
+
 endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's end of the control socket, in one thread with its clients. */
+#include <poll.h>
+
+#include "daemon/server.c"
+#include "daemon/server_socket.c"
+#include "unit/scratch.h"
+#include "unit/suite.h"
+
+static struct scratch scratch;
+static struct server *server;
+static char path[400];
+static unsigned asked;
+static struct server_ticket last;
+
+/* "later" is not answered. */
+static void
+ask(void *arg, struct server_ticket t, const char *verb, const json_t *request)
+{
+	(void)arg;
+	(void)request;
+	asked++;
+	last = t;
+	if (strcmp(verb, "later"))
+		server_answer(server, t, json_string(verb));
+}
+
+static void
+begin(void)
+{
+	const struct server_hooks hooks = { ask, NULL };
+	struct fault fault = { 0 };
+
+	asked = 0;
+	scratch_make(&scratch);
+	snprintf(path, sizeof path, "%s/socket", scratch.path);
+	ck_assert_msg(server_open(&server, path, NULL, &hooks, &fault) == 0,
+		      "%s", fault.what);
+}
+
+static void
+end(void)
+{
+	server_close(server);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	scratch_remove(&scratch);
+}
+
+static void
+step(void)
+{
+	struct pollfd fd = { server_fd(server), POLLIN, 0 };
+
+	for (int i = 0; i < 100000 && poll(&fd, 1, 1) > 0; i++)
+		server_step(server);
+}
+
+static int
+client(bool greet)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(to.sun_path, sizeof to.sun_path, "%.100s", path);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+	if (greet)
+		ck_assert_int_gt(write(fd, "{\"protocol\":1}\n", 15), 0);
+	step();
+	return fd;
+}
+
+/* All that came; NULL: cut off. */
+static const char *
+heard(int fd)
+{
+	static char text[1 << 20];
+	ssize_t n, all = 0;
+
+	step();
+	while ((n = recv(fd, text + all, sizeof text - 1 - (size_t)all,
+			 MSG_DONTWAIT)) > 0)
+		all += n;
+	text[all] = '\0';
+	return !all && (n == 0 || errno != EAGAIN) ? NULL : text;
+}
+
+static void
+tell(int fd, const char *text)
+{
+	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL),
+			 (ssize_t)strlen(text));
+}
+
+START_TEST(answers)
+{
+	struct fault fault = { 0 };
+	struct server_ticket later;
+	int fd;
+
+	begin();
+	fd = client(true);
+	ck_assert_str_eq(heard(fd), "{\"protocol\":1}\n");
+	tell(fd, "{\"id\":7,\"do\":\"x\"}\n");
+	ck_assert_str_eq(heard(fd),
+			 "{\"id\":7,\"ok\":true,\"result\":\"x\"}\n");
+	tell(fd, "{\"id\":8,\"do\":\"later\"}\n");
+	ck_assert_str_eq(heard(fd), "");
+	later = last;
+	ck_assert(server_waits(server, later));
+	fault_set(&fault, -EIO, "io", "it is gone");
+	server_refuse(server, later, &fault);
+	ck_assert_ptr_nonnull(strstr(heard(fd), "\"it is gone\""));
+	close(fd);
+	step();
+	ck_assert(!server_waits(server, later));
+	server_answer(server, later, json_null());
+	end();
+}
+END_TEST
+
+START_TEST(garbage)
+{
+	static const char *const greets[] = { "\n", "x\n", "[]\n", "{}\n",
+					      "{\"protocol\":2}\n" };
+	static const char *const asks[] = { "\n", "x\n", "[1]\n", "7\n" };
+	int fd;
+
+	begin();
+	for (size_t i = 0; i < sizeof greets / sizeof *greets; i++) {
+		fd = client(false);
+		heard(fd);
+		tell(fd, greets[i]);
+		ck_assert_ptr_null(heard(fd));
+		close(fd);
+	}
+	for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+		fd = client(true);
+		heard(fd);
+		tell(fd, asks[i]);
+		ck_assert_ptr_null(heard(fd));
+		close(fd);
+	}
+	ck_assert_uint_eq(asked, 0);
+	fd = client(true);
+	heard(fd);
+	tell(fd, "{\"id\":1}\n");
+	ck_assert_ptr_nonnull(strstr(heard(fd), "\"ok\":false"));
+	close(fd);
+	end();
+}
+END_TEST
+
+/* As much as it takes, until it is cut off. */
+static void
+pour(int fd, size_t bytes, char letter)
+{
+	static char text[1 << 16];
+
+	memset(text, letter, sizeof text);
+	for (size_t sent = 0; sent < bytes;) {
+		size_t n =
+		    bytes - sent < sizeof text ? bytes - sent : sizeof text;
+		ssize_t did = send(fd, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (did < 0 && errno != EAGAIN)
+			return;
+		sent += did > 0 ? (size_t)did : 0;
+		step();
+	}
+}
+
+START_TEST(long_lines)
+{
+	int fd, other;
+
+	begin();
+	other = client(true);
+	heard(other);
+	for (int greet = 0; greet < 2; greet++) {
+		fd = client(greet);
+		heard(fd);
+		pour(fd, 10 << 20, 'x');
+		ck_assert_ptr_null(heard(fd));
+		close(fd);
+	}
+	tell(other, "{\"id\":1,\"do\":\"x\"}\n");
+	ck_assert_ptr_nonnull(strstr(heard(other), "true"));
+	close(other);
+	end();
+}
+END_TEST
+
+/* One that asks a lot at once, whose buffer a long line made large, leaves
+ * others their turn. */
+START_TEST(shares)
+{
+	static char many[64 << 10];
+	int fd, other;
+
+	for (int i = 0; i < 3000; i++)
+		strcat(many, "{\"id\":1,\"do\":\"a\"}\n");
+	begin();
+	fd = client(true);
+	other = client(true);
+	heard(other);
+	tell(fd, "{\"id\":1,\"pad\":\"");
+	pour(fd, 900 << 10, ' ');
+	tell(fd, "\"}\n");
+	while (!strstr(heard(fd), "false"))
+		;
+	tell(fd, many);
+	tell(other, "{\"id\":2,\"do\":\"b\"}\n");
+	server_step(server);
+	server_step(server);
+	ck_assert_uint_le(asked, 100);
+	ck_assert_uint_ge(asked, 2);
+	ck_assert_ptr_nonnull(strstr(heard(other), "\"b\""));
+	step();
+	ck_assert_uint_eq(asked, 3001);
+	/* And in their order, none twice: so many answers. */
+	asked = 0;
+	for (int i = 0; i < 1000 && asked < 3000; i++) {
+		const char *at = heard(fd);
+
+		for (; (at = strstr(at, "\"ok\":true")); at++)
+			asked++;
+	}
+	ck_assert_uint_eq(asked, 3000);
+	/* Who goes away with some left is forgotten. */
+	tell(fd, many);
+	server_step(server);
+	close(fd);
+	step();
+	close(other);
+	step();
+	ck_assert_uint_eq(server->n, 0);
+	end();
+}
+END_TEST
+
+START_TEST(two_hundred_are_idle)
+{
+	int fd[CLIENTS + 10];
+
+	begin();
+	for (int i = 0; i < CLIENTS; i++)
+		fd[i] = client(i % 2);
+	tell(fd[1], "{\"id\":1,\"do\":\"x\"}\n");
+	ck_assert_ptr_nonnull(strstr(heard(fd[1]), "true"));
+	for (int i = CLIENTS; i < CLIENTS + 10; i++) {
+		fd[i] = client(false);
+		ck_assert_ptr_null(heard(fd[i]));
+	}
+	for (int i = 0; i < CLIENTS + 10; i++)
+		close(fd[i]);
+	step();
+	ck_assert_uint_eq(server->n, 0);
+	end();
+}
+END_TEST
+
+/* Its answers do not pile up without end. */
+START_TEST(never_reads)
+{
+	static char text[2000] = "{\"id\":1,\"do\":\"";
+	int fd;
+
+	memset(text + strlen(text), 'x', 1500);
+	strcat(text, "\"}\n");
+	begin();
+	fd = client(true);
+	for (int i = 0; i < 100000; i++) {
+		if (send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) <
+			0 &&
+		    errno != EAGAIN)
+			break;
+		server_step(server);
+		if (server->clients)
+			ck_assert_uint_le(server->clients->out_bytes, OUT_MOST);
+	}
+	ck_assert_uint_eq(server->n, 0);
+	close(fd);
+	end();
+}
+END_TEST
+
+START_TEST(taken)
+{
+	const struct server_hooks hooks = { ask, NULL };
+	struct server *second = NULL;
+	struct fault fault = { 0 };
+	char text[300];
+
+	begin();
+	ck_assert_int_eq(server_open(&second, path, NULL, &hooks, &fault),
+			 -EADDRINUSE);
+	ck_assert_str_eq(fault.code, "busy");
+	ck_assert_int_eq(access(path, F_OK), 0);
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	ck_assert_int_eq(server_open(&second, text, NULL, &hooks, &fault),
+			 -ENAMETOOLONG);
+	ck_assert_int_lt(
+	    server_open(&second, "/nonexistent/x", NULL, &hooks, &fault), 0);
+	end();
+}
+END_TEST
+
+SUITE("server", answers, garbage, long_lines, shares, two_hundred_are_idle,
+      never_reads, taken)
