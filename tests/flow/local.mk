@@ -127,7 +127,7 @@ FLOW_TESTS += %D%/conf_refused.sh
 EXTRA_DIST += tests/data
 FLOW_TESTS += %D%/import_real.sh %D%/import_add.sh
 # Orders of a Field System.
-EXTRA_DIST += %D%/vsi.sh %D%/vsi_fs.py
-FLOW_TESTS += %D%/vsi_session.sh %D%/vsi_streams.sh
+EXTRA_DIST += %D%/vsi.sh %D%/vsi_fs.py %D%/vsi_hostile.py
+FLOW_TESTS += %D%/vsi_session.sh %D%/vsi_streams.sh %D%/vsi_hostile.sh
 TESTS += $(FLOW_TESTS)
 EXTRA_DIST += $(FLOW_TESTS)

@@ -306,9 +306,9 @@ START_TEST(shares)
 	tell(other, "b?\n");
 	usleep(10000);
 	vsi_server_step(server);
-	ck_assert_uint_le(asked, VSI_TURN + 1);
+	ck_assert_uint_le(asked, 50);
 	vsi_server_step(server);
-	ck_assert_uint_le(asked, 2 * VSI_TURN + 1);
+	ck_assert_uint_le(asked, 100);
 	ck_assert_str_eq(heard(other), "!b? 0 :  ;\n");
 	step();
 	ck_assert_uint_eq(asked, 1001);
