@@ -168,7 +168,8 @@ add_space(struct listing *l, const struct disks *disks)
 
 		for (unsigned k = 0; k < i; k++)
 			again |= disks->disk[k].fd >= 0 &&
-				 disks->disk[k].device == disks->disk[i].device;
+				 disks->disk[k].id.device ==
+				     disks->disk[i].id.device;
 		if (!again && !disk_space(&disks->disk[i], &space))
 			l->free += space.free;
 	}

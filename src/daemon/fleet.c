@@ -42,7 +42,7 @@ fleet_enlist(struct fleet *f, unsigned i, const struct disk *disk)
 	path = i < f->n ? d->disk.path : strdup(disk->path);
 	if (!path)
 		return -ENOMEM;
-	*d = (struct fleet_disk){ .disk = *disk, .there = disk->device };
+	*d = (struct fleet_disk){ .disk = *disk, .there = disk->id.device };
 	d->disk.path = path;
 	d->disk.fd = -1;
 	err = writer_start(&d->writer, &args);
@@ -128,7 +128,7 @@ static void
 join(struct fleet *f, unsigned i, const struct scout_disk *seen)
 {
 	struct disk disk = { .path = seen->path,
-			     .device = seen->device,
+			     .id = seen->id,
 			     .mount = seen->mount,
 			     .reserve_asked = f->a.reserve };
 	int err = fleet_enlist(f, i, &disk);
@@ -140,15 +140,27 @@ join(struct fleet *f, unsigned i, const struct scout_disk *seen)
 		log_line(LOG_INFO, seen->path, "takes part from now on");
 }
 
+/* It came up as another disk's folder, by a link or a second mount. */
+static void
+twin_leave(struct fleet_disk *d)
+{
+	log_line(LOG_WARN, d->disk.path,
+		 "it is the folder of another disk: it counts once");
+	writer_drop(d->writer);
+	d->leaving = true;
+}
+
 static void
 seen_again(struct fleet *f, unsigned i, const struct scout_disk *seen)
 {
 	struct fleet_disk *d = &f->disk[i];
 	bool changed = d->there != seen->there ||
-		       (seen->there && d->disk.device != seen->device);
+		       (seen->there && !disk_same(&d->disk.id, &seen->id));
 
 	d->there = seen->there;
-	d->disk.device = seen->device;
+	d->disk.id = seen->id;
+	if (seen->twin && d->writer && !d->leaving)
+		twin_leave(d);
 	if (d->leaving || !changed)
 		return;
 	if (d->writer)
@@ -182,7 +194,7 @@ scouted(struct fleet *f)
 		seen_again(f, i, seen ? seen : &(struct scout_disk){ 0 });
 	}
 	for (unsigned i = 0; i < list.n; i++) {
-		if (fleet_find(f, list.disk[i].path) < 0)
+		if (!list.disk[i].twin && fleet_find(f, list.disk[i].path) < 0)
 			join(f, f->n, &list.disk[i]);
 	}
 	scout_clear(&list);

@@ -42,15 +42,30 @@ pattern_of(const struct fleet *f, const char *path)
 	return NULL;
 }
 
+/* The path of another disk that is the same folder, or NULL. */
+static const char *
+twin_of(const struct fleet *f, const struct disk *disk)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		const struct fleet_disk *d = &f->disk[i];
+
+		if (d->writer && d->there && disk_same(&d->disk.id, &disk->id))
+			return d->disk.path;
+	}
+	return NULL;
+}
+
 static int
 look(const struct fleet *f, struct disk *disk, bool force, struct fault *fault)
 {
 	const char *pattern = pattern_of(f, disk->path);
-	dev_t root = 0;
+	struct disk_id root = { 0 };
+	const char *twin;
 	int err;
 
 	disk->mount = pattern != NULL;
-	err = disk_look(disk->path, disk->mount, &disk->device);
+	err = disk_look(disk->path, disk->mount, &disk->id);
+	twin = err ? NULL : twin_of(f, disk);
 	if (err == -ENODEV) {
 		refuse(fault, err, disk->path, "");
 		fault_why(fault,
@@ -61,8 +76,14 @@ look(const struct fleet *f, struct disk *disk, bool force, struct fault *fault)
 	} else if (err) {
 		refuse(fault, err, disk->path, strerror(-err));
 		fault_hint(fault, "name a folder that exists");
-	} else if (!force && !disk_look("/", false, &root) &&
-		   root == disk->device) {
+	} else if (twin) {
+		refuse(fault, -EEXIST, disk->path, "");
+		fault_why(fault, "it is the folder of %s, which takes part",
+			  twin);
+		err = -EEXIST;
+	} else if (!force && !fleet_configured(f, disk->path) &&
+		   !disk_look("/", false, &root) &&
+		   root.device == disk->id.device) {
 		err = refuse(fault, -EPERM, disk->path,
 			     "it is on the system's own disk");
 		fault_hint(fault, "mount a disk there, or add it with --force");

@@ -28,7 +28,8 @@ spated_SOURCES = \
 	%D%/server.c %D%/server_socket.c %D%/server.h %D%/server_socket.h \
 	%D%/service.c %D%/service.h \
 	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \
-	%D%/setup.c %D%/setup_print.c %D%/setup_reload.c %D%/setup_vsi.c %D%/setup.h \
+	%D%/setup.c %D%/setup_disks.c %D%/setup_print.c %D%/setup_reload.c \
+	%D%/setup_vsi.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \

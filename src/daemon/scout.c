@@ -109,6 +109,16 @@ is_known(const struct scout_list *l, const char *path)
 	return false;
 }
 
+static bool
+has_twin(const struct scout_list *l, const struct disk_id *id)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		if (l->disk[i].there && disk_same(&l->disk[i].id, id))
+			return true;
+	}
+	return false;
+}
+
 /* Takes its path over.  0 or -ENOMEM. */
 static int
 list_push(struct scout_list *l, const struct scout_disk *d)
@@ -135,9 +145,12 @@ list_add(struct scout_list *l, const char *path, bool mount)
 		return;
 	while (length > 1 && copy[length - 1] == '/')
 		copy[--length] = '\0';
-	d.there = !disk_look(copy, mount, &d.device);
+	d.there = !disk_look(copy, mount, &d.id);
 	d.path = copy;
-	if (is_known(l, copy) || (mount && !d.there) || list_push(l, &d) < 0)
+	d.twin = d.there && has_twin(l, &d.id);
+	d.there &= !d.twin;
+	if (is_known(l, copy) || (mount && !d.there && !d.twin) ||
+	    list_push(l, &d) < 0)
 		free(copy);
 }
 
@@ -166,7 +179,7 @@ same(const struct scout_list *a, const struct scout_list *b)
 		const struct scout_disk *x = &a->disk[i], *y = &b->disk[i];
 
 		if (strcmp(x->path, y->path) || x->there != y->there ||
-		    x->device != y->device)
+		    x->twin != y->twin || !disk_same(&x->id, &y->id))
 			return false;
 	}
 	return true;

@@ -3,9 +3,9 @@
 #define SPATE_DAEMON_SCOUT_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "contract/option.h"
+#include "store/disk.h"
 
 /*
  * The scout is a thread that looks which disks are there: whenever something
@@ -18,7 +18,9 @@ struct scout_disk {
 	char *path;
 	bool mount; /* found by a wildcard: a file system is mounted there */
 	bool there;
-	dev_t device;
+	bool twin; /* its folder is in the list by another path; then it is
+		      not there */
+	struct disk_id id;
 };
 
 struct scout_list {

@@ -201,32 +201,6 @@ root_read(struct setup *c, struct fault *fault)
 }
 
 static int
-disks_check(const struct setup *c, struct fault *fault)
-{
-	if (c->o.disks.n)
-		return 0;
-	fault_set(fault, -EINVAL, "conf", "%s: `disks` is missing", c->path);
-	fault_hint(fault, "disks = [ \"/mnt/disk*\" ];");
-	return -EINVAL;
-}
-
-static int
-disks_read(struct setup *c, struct fault *fault)
-{
-	int err = disks_find(&c->disks, &c->o.disks, &c->no_disk);
-
-	if (err) {
-		*fault = c->no_disk;
-		return err;
-	}
-	for (unsigned i = 0; c->o.reserve && i < c->disks.n; i++) {
-		c->disks.disk[i].reserve = c->o.reserve;
-		c->disks.disk[i].reserve_asked = c->o.reserve;
-	}
-	return 0;
-}
-
-static int
 memory_check(const struct setup *c, const struct stream *s, struct fault *fault)
 {
 	char need[UNITS_TEXT], is[UNITS_TEXT], block[UNITS_TEXT];
@@ -312,7 +286,7 @@ keys_read(struct setup *c, const char *path, struct fault *fault)
 	err = conf_fill(c->conf, group, &control, 1, NULL, fault);
 	if (!err)
 		err = durable_read(c, fault);
-	return err ? err : disks_check(c, fault);
+	return err ? err : setup_disks_check(c, fault);
 }
 
 int
@@ -321,7 +295,7 @@ setup_load(struct setup *c, const char *path, struct fault *fault)
 	int err = keys_read(c, path, fault);
 
 	if (!err)
-		err = disks_read(c, fault);
+		err = setup_disks_read(c, fault);
 	if (!err)
 		err = streams_read(c, c->disks.n, fault);
 	if (!err)

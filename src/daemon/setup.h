@@ -91,4 +91,9 @@ int setup_vsi_read(struct setup *c, struct fault *fault);
 /* What `spated -n` prints. */
 void setup_print(const struct setup *c);
 
+/* setup_disks.c, for setup.c: what `disks` says, and what is there.  0 or
+ * -errno with a fault. */
+int setup_disks_check(const struct setup *c, struct fault *fault);
+int setup_disks_read(struct setup *c, struct fault *fault);
+
 #endif

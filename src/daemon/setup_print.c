@@ -117,6 +117,10 @@ setup_print(const struct setup *c)
 	printf("disks    %u\n", c->disks.n);
 	for (unsigned i = 0; i < c->disks.n; i++)
 		disk_print(&c->disks.disk[i]);
+	if (c->disks.twins)
+		printf("  %u more paths name one of these folders, and do not "
+		       "count\n",
+		       c->disks.twins);
 	if (!c->disks.n && c->no_disk.code) {
 		fault_line(&c->no_disk, line, sizeof line);
 		printf("  %s\n", line);

@@ -61,7 +61,7 @@ writer_space_look(struct writer *w)
 	beat_now(&w->beat);
 	pthread_mutex_lock(&w->lock);
 	w->facts.space = space;
-	w->facts.device = w->disk.device;
+	w->facts.device = w->disk.id.device;
 	pthread_mutex_unlock(&w->lock);
 }
 

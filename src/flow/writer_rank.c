@@ -40,7 +40,7 @@ bench_log(const struct writer *w, bool benched)
 void
 writer_rank(struct writer *w)
 {
-	struct choice_rank rank = { .device = w->disk.device,
+	struct choice_rank rank = { .device = w->disk.id.device,
 				    .free = w->facts.space.free,
 				    .speed = w->pace.speed,
 				    .bytes = w->pace.bytes,

@@ -26,7 +26,7 @@ open_disks(struct catalogue *c, struct disks *disks)
 	bool left[ENTRY_DISKS];
 
 	pthread_mutex_lock(&c->lock);
-	*disks = (struct disks){ c->disk, c->disks, 0 };
+	*disks = (struct disks){ .disk = c->disk, .n = c->disks };
 	memcpy(left, c->left, sizeof left);
 	pthread_mutex_unlock(&c->lock);
 	for (unsigned i = 0; i < disks->n; i++) {
@@ -129,7 +129,7 @@ compare(struct catalogue *c, unsigned disk, char *const *names, size_t n)
 static void
 list_disk(struct catalogue *c, struct disks *disks, unsigned i)
 {
-	const struct disks one = { &disks->disk[i], 1, 0 };
+	const struct disks one = { .disk = &disks->disk[i], .n = 1 };
 	bool first = !c->shelf[i].listed;
 	char **names = NULL;
 	size_t n = 0;

@@ -63,7 +63,7 @@ is_mounted(int fd)
 }
 
 int
-disk_look(const char *path, bool mount, dev_t *device)
+disk_look(const char *path, bool mount, struct disk_id *id)
 {
 	char above[PATH_MAX];
 	struct stat here, parent;
@@ -77,7 +77,7 @@ disk_look(const char *path, bool mount, dev_t *device)
 		return -ENOTDIR;
 	if (mount && !is_root(&sx, here.st_dev, parent.st_dev))
 		return -ENODEV;
-	*device = here.st_dev;
+	*id = (struct disk_id){ here.st_dev, here.st_ino };
 	return 0;
 }
 
@@ -121,7 +121,7 @@ disk_open(struct disk *disk)
 		return err;
 	}
 	disk->mount = mounted || disk->mount;
-	disk->device = st.st_dev;
+	disk->id = (struct disk_id){ st.st_dev, st.st_ino };
 	disk->reserve = reserve_of(disk, &vfs);
 	return 0;
 }
@@ -153,6 +153,19 @@ is_known(const struct disks *disks, const char *path)
 	return false;
 }
 
+/* By another name: blocks would go there twice as often, and a recording's
+ * folder cannot be made a second time. */
+static bool
+is_twin(const struct disks *disks, const struct disk *disk)
+{
+	for (unsigned i = 0; disk->fd >= 0 && i < disks->n; i++) {
+		if (disks->disk[i].fd >= 0 &&
+		    disk_same(&disks->disk[i].id, &disk->id))
+			return true;
+	}
+	return false;
+}
+
 /* Takes a path that counts.  0 or -errno; a path seen before is no error. */
 static int
 add(struct disks *disks, const char *path, bool must_be_mounted)
@@ -173,6 +186,10 @@ add(struct disks *disks, const char *path, bool must_be_mounted)
 	disks->skipped += err == -ENODEV;
 	if (err && must_be_mounted)
 		goto skip; /* a file, or gone, or not mounted: no disk */
+	if (is_twin(disks, &disk)) {
+		disks->twins++;
+		goto skip;
+	}
 	grown = realloc(disks->disk, (disks->n + 1) * sizeof *grown);
 	if (!grown)
 		goto no_memory;

@@ -9,6 +9,12 @@
 #include "base/fault.h"
 #include "contract/option.h"
 
+/* One folder, whatever it is called: by a link, or mounted twice. */
+struct disk_id {
+	dev_t device; /* disks with the same share their space */
+	ino_t folder;
+};
+
 /*
  * A disk is a folder on a file system, best one of its own, that takes
  * chunks.  Disks are found from the patterns of the configuration: a match
@@ -19,12 +25,12 @@
  */
 struct disk {
 	char *path;
-	int fd;		  /* of the folder; -1 when it is not there */
-	dev_t device;	  /* disks with the same share their space */
-	bool mount;	  /* found by a wildcard, or was a mount point
+	int fd;		   /* of the folder; -1 when it is not there */
+	struct disk_id id; /* as it was last looked at */
+	bool mount;	   /* found by a wildcard, or was a mount point
 				   when it was opened: counts only while a file
 				   system is mounted there */
-	uint64_t reserve; /* bytes that stay free on the file system */
+	uint64_t reserve;  /* bytes that stay free on the file system */
 	/* 0: 1 %, at least 256 MiB.  Of a disk that another thread has open it
 	 * may be set at any time, relaxed: it counts when that opens it next. */
 	_Atomic uint64_t reserve_asked;
@@ -34,6 +40,7 @@ struct disks {
 	struct disk *disk;
 	unsigned n;
 	unsigned skipped; /* wildcard matches that are not mounted */
+	unsigned twins;	  /* other paths of folders that are in the list */
 };
 
 struct disk_space {
@@ -41,7 +48,7 @@ struct disk_space {
 }; /* free: above the reserve */
 
 /*
- * Expands the patterns, in their order, each path once.  A path without
+ * Expands the patterns, in their order, each folder once.  A path without
  * wildcard that is not there is kept with fd -1.  A pattern that matches
  * nothing that counts is not an error here: n may be 0 and `fault` then says
  * which pattern matched what.  0 or -errno.
@@ -60,10 +67,16 @@ void disk_close(struct disk *disk);
 
 /*
  * Is a disk there?  Asked by its path: nothing is opened, so that it can be
- * unmounted meanwhile.  0 and its device; -ENODEV as disk_open says it; or
+ * unmounted meanwhile.  0 and what it is; -ENODEV as disk_open says it; or
  * -errno.
  */
-int disk_look(const char *path, bool mount, dev_t *device);
+int disk_look(const char *path, bool mount, struct disk_id *id);
+
+static inline bool
+disk_same(const struct disk_id *a, const struct disk_id *b)
+{
+	return a->device == b->device && a->folder == b->folder;
+}
 
 /* Has it a wildcard? */
 bool disk_is_pattern(const char *path);

@@ -94,6 +94,31 @@ conf_write "	s : { $listen block = \"1M\"; split = \"thread\";
 grep -q 'split     by thread: 3 recordings' "$work/out"
 grep -q 'memory    14 blocks (2 x 3 parts + 2 x 2 disks + 4), 13' "$work/out"
 
+# What can never be a disk, and one that is named twice.
+disks_are()
+{
+	sed "s|^disks = .*|disks = [ $1 ];|" "$conf" >"$work/other.conf"
+}
+
+disks_wrong()
+{
+	disks_are "$1"
+	refused "$2" "$SPATED" -n -c "$work/other.conf"
+	grep -q "other.conf:" "$work/refused" || fail "$(cat "$work/refused")"
+}
+
+: >"$work/file"
+disks_wrong '""' '"" in `disks` is no absolute path'
+disks_wrong "\"${disks[0]}\", \"mnt/disk*\"" \
+	'"mnt/disk*" in `disks` is no absolute path'
+disks_wrong "\"$work/file\"" "is a file, and no folder"
+ln -s "${disks[0]}" "$work/link"
+disks_are "\"${disks[0]}\", \"$work/link\""
+"$SPATED" -n -c "$work/other.conf" >"$work/out"
+grep -q '^disks    1$' "$work/out" || fail "$(cat "$work/out")"
+grep -q '1 more paths name one of these folders' "$work/out" ||
+	fail "$(cat "$work/out")"
+
 # One disk alone needs no brackets, for both programs.
 sed -i "s|^disks = .*|disks = \"${disks[0]}\";|" "$conf"
 "$SPATED" -n -c "$conf" >"$work/out"

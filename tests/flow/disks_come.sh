@@ -117,6 +117,8 @@ grows "$mnt/disk1"
 
 # What is refused, and why.
 refused "it takes part already" spate disks add "$mnt/disk1"
+ln -s "$mnt/disk1" "$work/link"
+refused "it is the folder of $mnt/disk1" spate disks add --force "$work/link"
 refused "nothing is mounted there" spate disks add "$mnt/disk3"
 refused "No such file" spate disks add "$work/nowhere"
 refused "Not a directory" spate disks add "$conf"
@@ -187,6 +189,9 @@ same "blocks for one disk" "$(blocks .blocks)" 8
 spate disks add --force "$mnt/other/later" "$work/y" --quiet
 begin more
 same "blocks for three disks" "$(blocks .blocks)" 12
+# The configuration names it: nobody has to say so twice.
+spate disks drop "$work/x" --quiet
+spate disks add "$work/x" --quiet
 send good:0:3000
 end more
 spated_stop

@@ -95,6 +95,7 @@ FLOW_TESTS += \
 	%D%/disks_mixed.sh \
 	%D%/disks_often.sh \
 	%D%/disks_test.sh \
+	%D%/disks_twin.sh \
 	%D%/break_kill.sh \
 	%D%/resume.sh \
 	%D%/resume_disks.sh \

@@ -52,6 +52,32 @@ START_TEST(plain_folders)
 }
 END_TEST
 
+/* A link, and "..": one folder by three names. */
+START_TEST(one_folder_counts_once)
+{
+	struct fault fault;
+	struct disks disks;
+
+	scratch_make(&s);
+	ck_assert_int_eq(mkdir(scratch_path(&s, "a"), 0755), 0);
+	ck_assert_int_eq(mkdir(scratch_path(&s, "b"), 0755), 0);
+	ck_assert_int_eq(symlink("a", scratch_path(&s, "link")), 0);
+	disks = find(scratch_path(&s, "link"), scratch_path(&s, "a"), &fault);
+	ck_assert_uint_eq(disks.n, 1);
+	ck_assert_uint_eq(disks.twins, 1);
+	ck_assert_str_eq(disks.disk[0].path, scratch_path(&s, "link"));
+	disks_clear(&disks);
+	disks = find(scratch_path(&s, "a"), scratch_path(&s, "b/../a"), &fault);
+	ck_assert_uint_eq(disks.n, 1);
+	disks_clear(&disks);
+	disks = find(scratch_path(&s, "a"), scratch_path(&s, "b"), &fault);
+	ck_assert_uint_eq(disks.n, 2);
+	ck_assert_uint_eq(disks.twins, 0);
+	disks_clear(&disks);
+	scratch_remove(&s);
+}
+END_TEST
+
 START_TEST(paths_and_patterns)
 {
 	ck_assert(disk_is_pattern("/mnt/disk*"));
@@ -69,16 +95,17 @@ END_TEST
 
 START_TEST(looked_at_from_outside)
 {
-	dev_t device = 0, proc = 0;
+	struct disk_id device = { 0 }, proc = { 0 };
 	char file[512];
 	int fd;
 
 	scratch_make(&s);
 	ck_assert_int_eq(disk_look(s.path, false, &device), 0);
-	ck_assert_uint_ne(device, 0);
+	ck_assert_uint_ne(device.device, 0);
+	ck_assert_uint_ne(device.folder, 0);
 	ck_assert_int_eq(disk_look(s.path, true, &device), -ENODEV);
 	ck_assert_int_eq(disk_look("/proc", true, &proc), 0);
-	ck_assert_uint_ne(proc, device);
+	ck_assert_uint_ne(proc.device, device.device);
 	ck_assert_int_eq(disk_look(scratch_path(&s, "no"), false, &device),
 			 -ENOENT);
 	snprintf(file, sizeof file, "%s", scratch_path(&s, "file"));
@@ -169,4 +196,5 @@ START_TEST(no_patterns)
 END_TEST
 
 SUITE("disk", paths_and_patterns, looked_at_from_outside, plain_folders,
-      one_that_is_not_there, not_mounted, mounted, no_patterns)
+      one_folder_counts_once, one_that_is_not_there, not_mounted, mounted,
+      no_patterns)

@@ -72,7 +72,7 @@ START_TEST(folders_come_and_go)
 	ck_assert_int_eq(mkdir(path, 0755), 0);
 	news();
 	ck_assert(list.disk[0].there);
-	ck_assert_uint_ne(list.disk[0].device, 0);
+	ck_assert_uint_ne(list.disk[0].id.device, 0);
 
 	ck_assert_int_eq(rmdir(path), 0);
 	news();
@@ -141,5 +141,34 @@ START_TEST(nothing_new_is_not_told)
 }
 END_TEST
 
-SUITE("scout", folders_come_and_go, what_is_told, mount_points_are_told,
-      nothing_new_is_not_told)
+/* Each was told before the other came; the first in the list stays. */
+START_TEST(one_folder_by_two_names)
+{
+	const char *a, *b;
+
+	scratch_make(&scratch);
+	a = scratch_path(&scratch, "a");
+	b = scratch_path(&scratch, "b");
+	open_scout(a, b);
+	news();
+	ck_assert_int_eq(mkdir(b, 0755), 0);
+	news();
+	ck_assert(!list.disk[0].there);
+	ck_assert(list.disk[1].there);
+	ck_assert_int_eq(symlink("b", a), 0);
+	news();
+	ck_assert_uint_eq(list.n, 2);
+	ck_assert(list.disk[0].there);
+	ck_assert(!list.disk[1].there);
+	ck_assert(list.disk[1].twin);
+	ck_assert_int_eq(unlink(a), 0);
+	news();
+	ck_assert(!list.disk[0].there);
+	ck_assert(list.disk[1].there);
+	ck_assert(!list.disk[1].twin);
+	close_scout();
+}
+END_TEST
+
+SUITE("scout", folders_come_and_go, one_folder_by_two_names, what_is_told,
+      mount_points_are_told, nothing_new_is_not_told)
