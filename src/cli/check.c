@@ -96,6 +96,31 @@ verdict(struct look *l, const struct recording *rec, const struct glance *g)
 	return line;
 }
 
+/* Readers of a recording that runs wait for what a disk has that does not
+ * answer: what can be looked at is good, and nothing comes behind it. */
+static void
+judge_disks(struct look *l, const struct recording_facts *f)
+{
+	json_t *answer, *disk;
+	struct fault none;
+	char text[300];
+	size_t i;
+
+	if (f->state != RECORDING_LIVE || l->cli->disks ||
+	    site_ask(l->cli, "disks", json_object(), &answer, &none))
+		return;
+	json_array_foreach(json_object_get(answer, "disks"), i, disk) {
+		if (strcmp(field_text(disk, "state"), "hung"))
+			continue;
+		snprintf(text, sizeof text,
+			 "%.150s does not answer: what it was given last is at "
+			 "risk, and readers wait for it",
+			 field_text(disk, "path"));
+		wrong(l, text);
+	}
+	json_decref(answer);
+}
+
 static int
 check_one(struct look *l, const char *name, struct fault *fault)
 {
@@ -110,6 +135,7 @@ check_one(struct look *l, const char *name, struct fault *fault)
 	l->wrong = json_array();
 	l->remarks = json_array();
 	err = glance(rec, &hooks, &g);
+	judge_disks(l, recording_facts(rec));
 	line = verdict(l, rec, &g);
 	recording_close(rec);
 	if (err)

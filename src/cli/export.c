@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "cli/export.h"
 #include "cli/site.h"
+#include "store/recover.h"
 
 /* One substream on its way to a file. */
 struct copy {
@@ -192,7 +193,8 @@ print(const struct exporter *e, bool folder)
 		    : "");
 }
 
-/* What the disks do not have any more; fill hides some of it. */
+/* What the disks do not have any more; fill hides some of it.  0 or
+ * -ENODATA. */
 static int
 lack_check(const struct exporter *e, struct fault *fault)
 {
@@ -202,7 +204,7 @@ lack_check(const struct exporter *e, struct fault *fault)
 
 	if (!bytes && !facts->absent)
 		return 0;
-	fault_set(fault, -EIO, "io",
+	fault_set(fault, -ENODATA, "io",
 		  "%s is exported, but not all of it is data", facts->name);
 	if (facts->store == HEAP_ROW && bytes)
 		fault_why(fault,
@@ -215,13 +217,8 @@ lack_check(const struct exporter *e, struct fault *fault)
 	else
 		fault_why(fault, "%u blocks are on none of the disks",
 			  facts->absent);
-	if (facts->state == RECORDING_INTERRUPTED)
-		fault_hint(fault,
-			   "spate recover %s finds what reached the disks",
-			   facts->name);
-	else
-		fault_hint(fault, "spate verify %s names them", facts->name);
-	return -EIO;
+	fault_hint(fault, "spate verify %s names them", facts->name);
+	return -ENODATA;
 }
 
 /* Cubes make files of several channels; all others are as substreams are. */
@@ -344,6 +341,11 @@ run(const struct cli *cli, const void *values, char **operand)
 			err = export_all(&e, &fault);
 		recording_close(e.rec);
 	}
+	/* Not while it is held: that would be in its way. */
+	if (err == -ENODATA && recover_helps(&disks, operand[0]))
+		fault_hint(&fault,
+			   "spate recover %s finds what reached the disks",
+			   operand[0]);
 	disks_clear(&disks);
 	return err ? cli_fail(&fault) : CLI_DONE;
 }

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/site.h"
 #include "cli/progress.h"
+#include "store/recover.h"
 #include "store/verify.h"
 
 struct check {
@@ -24,6 +25,7 @@ struct check {
 	struct progress progress;
 	unsigned parts, broken;
 	uint64_t wrong;
+	bool mends; /* recover has something to do */
 };
 
 /* ---- findings -------------------------------------------------------- */
@@ -196,6 +198,8 @@ check_one(struct check *c, const char *name, struct fault *fault)
 			sum_text(rec, &report, wrong);
 	}
 	recording_close(rec);
+	if (wrong > 0 && !c->mends)
+		c->mends = recover_helps(c->disks, name);
 	return wrong < 0 ? wrong : 0;
 }
 
@@ -250,10 +254,13 @@ conclude(const struct check *c, const char *name, struct fault *fault)
 	else
 		fault_why(fault, "%" PRIu64 " thing%s wrong with it", c->wrong,
 			  c->wrong > 1 ? "s are" : " is");
-	fault_hint(fault,
-		   "spate recover %s mends what can be mended; spate export "
-		   "fills the rest",
-		   name);
+	if (c->mends)
+		fault_hint(fault,
+			   "spate recover %s mends what can be mended; spate "
+			   "export fills the rest",
+			   name);
+	else
+		fault_hint(fault, "spate export fills what cannot be read");
 	return -EBADMSG;
 }
 

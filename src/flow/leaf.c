@@ -138,7 +138,8 @@ heap_tell(void *arg, const struct notes_event *e)
 	if (e->control != PIECE_DATA)
 		tell = output_controlled(o);
 	else
-		tell = output_described(o, e->descriptor, e->bytes);
+		tell = output_described(o, e->descriptor, e->bytes,
+					t->b->number, t->leaf);
 	if (tell)
 		note(t->leaf, meta_heap_event(t->b, o->subs, e));
 }

@@ -141,7 +141,11 @@ struct output {
 	uint64_t next_number;
 	struct output_run *run;
 	unsigned runs, more; /* all; beyond the first of each substream */
-	uint64_t described[2 * OUTPUT_DESCRIBED]; /* hashes, by themselves */
+	struct output_told {
+		uint64_t hash; /* 0: free */
+		uint64_t number;
+		const void *leaf;	   /* never looked into */
+	} described[2 * OUTPUT_DESCRIBED]; /* by their hashes */
 	unsigned described_n;
 	unsigned controls;
 };
@@ -170,9 +174,13 @@ void output_lost(struct output *o, struct block *b);
 /* The data's own times of a block that is written.  Any writer. */
 void output_timed(struct output *o, const struct index_record *r);
 
-/* Is this description of an item new to the recording?  Any writer. */
+/*
+ * Is this description of an item new to the recording?  It is that of a block,
+ * told by a leaf: when another leaf comes with the same block, that was given
+ * away, and what the first one wrote may be lost.  Any writer.
+ */
 bool output_described(struct output *o, const uint8_t *descriptor,
-		      uint32_t bytes);
+		      uint32_t bytes, uint64_t number, const void *leaf);
 
 /* Is one more control heap to be told?  Any writer. */
 bool output_controlled(struct output *o);

@@ -77,7 +77,7 @@ take_described(struct output *o, const json_t *described)
 
 		if (meta_read_descriptor(json_string_value(text), &raw, &bytes))
 			continue;
-		output_described(o, raw, bytes);
+		output_described(o, raw, bytes, UINT64_MAX, o);
 		free(raw);
 	}
 }

@@ -23,27 +23,28 @@ described_at(const struct output *o, uint64_t h)
 {
 	unsigned mask = 2 * OUTPUT_DESCRIBED - 1, i = (unsigned)h & mask;
 
-	while (o->described[i] && o->described[i] != h)
+	while (o->described[i].hash && o->described[i].hash != h)
 		i = (i + 1) & mask;
 	return i;
 }
 
 bool
-output_described(struct output *o, const uint8_t *descriptor, uint32_t bytes)
+output_described(struct output *o, const uint8_t *descriptor, uint32_t bytes,
+		 uint64_t number, const void *leaf)
 {
 	uint64_t h = hash(descriptor, bytes);
-	unsigned i;
-	bool added;
+	struct output_told *told;
+	bool added, again;
 
 	pthread_mutex_lock(&o->lock);
-	i = described_at(o, h);
-	added = !o->described[i] && o->described_n < OUTPUT_DESCRIBED;
-	if (added) {
-		o->described[i] = h;
-		o->described_n++;
-	}
+	told = &o->described[described_at(o, h)];
+	added = !told->hash && o->described_n < OUTPUT_DESCRIBED;
+	again = told->hash && told->number == number && told->leaf != leaf;
+	if (added || again)
+		*told = (struct output_told){ h, number, leaf };
+	o->described_n += added;
 	pthread_mutex_unlock(&o->lock);
-	return added;
+	return added || again;
 }
 
 bool

@@ -88,6 +88,7 @@ writer_queue_leave(struct writer *w)
 	pthread_mutex_lock(&w->lock);
 	t = w->taker;
 	w->taker = NULL;
+	w->facts.benched = false; /* a place anew is among all others */
 	pthread_mutex_unlock(&w->lock);
 	if (!t)
 		return;

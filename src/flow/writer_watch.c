@@ -102,6 +102,7 @@ writer_relieve(struct writer *w)
 		n = loads_take(w, NULL, b);
 		t = w->taker;
 		w->taker = NULL;
+		w->facts.benched = false;
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (t)

@@ -168,8 +168,16 @@ is_head(const json_t *object)
 static int
 add_descriptor(struct recording *rec, json_t *text)
 {
+	const json_t *other;
+	size_t i;
+
 	if (!json_is_string(text))
 		return 0;
+	/* A disk that hung may have told it, too. */
+	json_array_foreach(rec->described, i, other) {
+		if (json_equal(other, text))
+			return 0;
+	}
 	rec->facts.descriptors++;
 	if (!rec->described)
 		rec->described = json_array();

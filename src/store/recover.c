@@ -296,3 +296,15 @@ out:
 	recording_close(r.rec);
 	return err;
 }
+
+bool
+recover_helps(const struct disks *disks, const char *name)
+{
+	const struct recover_args dry = { .dry_run = true };
+	struct recover_report r;
+	struct fault fault;
+
+	if (recover(disks, name, &dry, &r, &fault))
+		return false;
+	return r.rebuilt || r.empty || r.aside || r.torn || r.cut || r.closed;
+}

@@ -39,6 +39,10 @@ struct recover_args {
 	void *arg;
 };
 
+/* Would it do anything to this one?  Looks, and writes nothing; of one that
+ * is being written, false. */
+bool recover_helps(const struct disks *disks, const char *name);
+
 /* 0 or -errno with a fault. */
 int recover(const struct disks *disks, const char *name,
 	    const struct recover_args *args, struct recover_report *report,

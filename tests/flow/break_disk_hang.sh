@@ -44,10 +44,13 @@ begin back
 send good:0:2000
 touch "$work/hang"
 send good:2000:4000
+spate check back --quiet >/dev/null
 wait_for 30 has_state "${disks[1]}" hung
+refused "${disks[1]} does not answer" spate check back
 send good:6000:2000
 rm "$work/hang"
 wait_for 30 has_state "${disks[1]}" idle
+spate check back --quiet >/dev/null
 send good:8000:4000
 end back
 wait_for 10 no_copies back

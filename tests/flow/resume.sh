@@ -244,9 +244,11 @@ same "lost between" "$(info loud .packets_lost)" \
 	"$(info loud '[.runs[].packets_lost] | add')"
 within "absent" 1 "$(info loud .absent)" 64
 disks_agree loud
-spate export loud "$work/exported" --quiet || true
+refused "spate recover loud finds" "$SPATE" --socket "$socket" export loud \
+	"$work/exported" --quiet
 tail -c $((5000 * payload)) "$work/exported" | cmp - "$work/ideal2"
 refused "on none of the disks" "$SPATE" --socket "$socket" verify loud
+grep -q "spate recover loud mends" "$work/refused" || fail "$(cat "$work/refused")"
 "$SPATE" recover loud --disks "$(disks_list)" >"$work/said"
 grep -q "indexed again" "$work/said" || fail "$(cat "$work/said")"
 rm "$work/exported"
@@ -257,4 +259,12 @@ head -c $((first * payload)) "$work/exported" >"$work/first"
 [ "$(differ "$work/first" "$work/ideal" $payload)" -le \
 	$(($(info_disks loud | jq .packets_lost) + 100000 / payload)) ] ||
 	fail "the first run is not what was sent"
+
+# What recover cannot give back, nobody is sent to it for.
+rm "$(find "$work"/disk?/loud -name 'loud.00000003')"
+"$SPATE" recover loud --disks "$(disks_list)" >"$work/said"
+refused "spate export fills" "$SPATE" --socket "$socket" verify loud
+! grep -q "spate recover" "$work/refused" || fail "$(cat "$work/refused")"
+refused "spate verify loud names" "$SPATE" --socket "$socket" export loud \
+	"$work/exported" --quiet --force
 spated_stop

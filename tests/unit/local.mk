@@ -798,6 +798,12 @@ tests_unit_test_writer_drop_SOURCES = %D%/test_writer_drop.c %D%/suite.h \
 tests_unit_test_writer_drop_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_writer_drop_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_writer_rank
+TESTS += tests/unit/test_writer_rank
+tests_unit_test_writer_rank_SOURCES = %D%/test_writer_rank.c %D%/suite.h
+tests_unit_test_writer_rank_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_writer_rank_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_writer
 TESTS += tests/unit/test_writer
 tests_unit_test_writer_SOURCES = %D%/test_writer.c %D%/suite.h \

@@ -293,6 +293,23 @@ START_TEST(at_risk_and_back)
 }
 END_TEST
 
+/* The disk that told it hangs, and another one has its block now. */
+START_TEST(what_a_block_told_is_told_where_it_goes)
+{
+	const uint8_t is[] = { 1, 2, 3 };
+	int one, other;
+
+	output_open(1);
+	ck_assert(output_described(output, is, sizeof is, 7, &one));
+	ck_assert(!output_described(output, is, sizeof is, 8, &other));
+	ck_assert(output_described(output, is, sizeof is, 7, &other));
+	ck_assert(!output_described(output, is, sizeof is, 7, &other));
+	ck_assert(!output_described(output, is, sizeof is, 9, &one));
+	ck_assert_uint_eq(output->described_n, 1);
+	output_close();
+}
+END_TEST
+
 /* A flood of what is worth a line fills no disk with lines. */
 START_TEST(so_much_is_told_and_no_more)
 {
@@ -302,9 +319,9 @@ START_TEST(so_much_is_told_and_no_more)
 	for (uint32_t n = 0; n < 3 * OUTPUT_DESCRIBED; n++) {
 		const uint8_t *is = (const uint8_t *)&n;
 
-		ck_assert(output_described(output, is, sizeof n) ==
+		ck_assert(output_described(output, is, sizeof n, n, &told) ==
 			  (n < OUTPUT_DESCRIBED));
-		ck_assert(!output_described(output, is, sizeof n));
+		ck_assert(!output_described(output, is, sizeof n, n, &told));
 	}
 	while (output_controlled(output) && told <= OUTPUT_CONTROLS)
 		told++;
@@ -346,4 +363,5 @@ END_TEST
 
 SUITE("output", blocks_of_one_length, runs_are_each_substreams_own,
       no_substream_takes_all_the_room, receivers_on_many_threads,
-      so_much_is_told_and_no_more, it_outlives_what_made_it, at_risk_and_back)
+      what_a_block_told_is_told_where_it_goes, so_much_is_told_and_no_more,
+      it_outlives_what_made_it, at_risk_and_back)
