@@ -52,6 +52,7 @@ tests_flow_many_SOURCES = %D%/many.c
 FLOW_TESTS += \
 	%D%/record_at.sh \
 	%D%/schedule_cli.sh \
+	%D%/schedule_data.sh \
 	%D%/schedule_feeds.sh \
 	%D%/schedule_folder.sh \
 	%D%/schedule_hostile.sh \
