@@ -23,6 +23,8 @@
  *
  * The event loop's thread, but for what is in an intake.
  */
+struct supply;
+
 struct reception_share {
 	struct receive_state *state;
 	struct format_shape shape; /* its own, since it may learn */
@@ -39,6 +41,7 @@ struct reception {
 	struct format_shape *own;   /* of each part; NULL: not split */
 	struct format_shape **list; /* the same, for the intake */
 	unsigned users;		    /* who holds it */
+	struct supply *supplies;    /* in the order in which they came */
 	bool begun;
 };
 

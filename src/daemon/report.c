@@ -343,7 +343,7 @@ report_stream(const struct stream *s)
 		json_array_append_new(listen, json_string(s->listen.text[i]));
 	return json_pack(
 	    "{s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:I, s:I, s:i, s:i, s:I, "
-	    "s:s, s:s, s:i, s:i, s:s?, s:o}",
+	    "s:s, s:s, s:i, s:i, s:s?, s:s?, s:o}",
 	    "name", s->name, "receive", s->o.receive, "format", s->o.format,
 	    "listen", listen, "prefix", (int)s->shape.prefix, "payload",
 	    (int)s->shape.payload, "sequence",
@@ -353,7 +353,7 @@ report_stream(const struct stream *s)
 	    (int)s->geometry.slots, "blocks", (int)s->blocks, "memory",
 	    (json_int_t)stream_memory(s), "layout", s->o.layout, "fill",
 	    s->o.fill, "subs", (int)s->plan.subs, "parts", (int)s->keys,
-	    "recording", s->reception ? s->reception->name : NULL, "store",
+	    "recording", supply_recording(s), "armed", supply_armed(s), "store",
 	    store_json(&s->shape));
 }
 

@@ -13,8 +13,29 @@
 #include "base/clock.h"
 
 static void
+list_add(struct supply *s)
+{
+	struct supply **at = &s->in->supplies;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = s;
+}
+
+static void
+list_remove(struct supply *s)
+{
+	struct supply **at = &s->in->supplies;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+}
+
+static void
 supply_close(struct supply *s)
 {
+	list_remove(s);
 	for (unsigned k = 0; s->share && k < s->in->shares; k++)
 		feed_free(s->share[k].feed);
 	for (unsigned i = 0; s->part && i < s->in->stream->keys; i++)
@@ -39,6 +60,7 @@ supply_open(struct supply **supply, struct reception *in, struct pool *pool,
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	reception_hold(in);
 	s->in = in;
+	list_add(s);
 	snprintf(s->name, sizeof s->name, "%s", name);
 	blocks.who = s->name;
 	s->share = calloc(in->shares, sizeof *s->share);
@@ -63,6 +85,38 @@ supply_put(struct supply *s)
 	if (s->users && --s->users)
 		return;
 	supply_close(s);
+}
+
+static bool
+is_open(const struct supply *s)
+{
+	return s->gate.data ? atomic_load(&s->opened)
+			    : s->gate.open <= clock_steady();
+}
+
+static const char *
+name_of(const struct stream *stream, bool open)
+{
+	const struct reception *in = stream->reception;
+
+	for (const struct supply *s = in ? in->supplies : NULL; s;
+	     s = s->next) {
+		if (is_open(s) == open)
+			return s->name;
+	}
+	return NULL;
+}
+
+const char *
+supply_recording(const struct stream *stream)
+{
+	return name_of(stream, true);
+}
+
+const char *
+supply_armed(const struct stream *stream)
+{
+	return name_of(stream, false);
 }
 
 /* ---- running ---------------------------------------------------------- */

@@ -51,6 +51,7 @@ struct supply {
 	unsigned users;		    /* sessions that it feeds */
 	bool begun;
 	const char *stopped; /* why; NULL: it runs */
+	struct supply *next; /* reception::supplies */
 
 	atomic_bool opened; /* its gate: packets of its own came */
 	atomic_uint left;   /* shares that are not flushed; the last one's
@@ -98,6 +99,11 @@ bool supply_flushed(struct supply *s); /* acquire: all blocks are out */
 
 /* The last user's closes everything; all blocks are home. */
 void supply_put(struct supply *s);
+
+/* The name of what a stream is recorded as, or armed for; the first of them.
+ * NULL: it is not. */
+const char *supply_recording(const struct stream *stream);
+const char *supply_armed(const struct stream *stream);
 
 /* What came for a part, and of that, what came of one substream. */
 void supply_counts(struct supply *s, unsigned part, struct counts *c);

@@ -33,7 +33,7 @@
  * streams  {} -> {streams:[{name, receive, format, listen:[..], prefix,
  *            payload, sequence, rate, block_bytes, block_packets, blocks,
  *            memory, layout, fill, subs, store: "heap", "cube" or null,
- *            recording: NAME or null}...]}
+ *            recording: NAME or null, armed: NAME or null}...]}
  * disks    {} -> {disks:[DISK...], space:SPACE, patterns:[..], skipped}
  * disks-add   {path, [force:bool]}  answers when its writer has tried it; with
  *          force also one on the system's own disk

@@ -36,11 +36,16 @@ recorded_json(struct daemon *d, const struct stream *stream, const char *name)
 static const char *
 recording_of(const struct daemon *d, const struct stream *stream)
 {
+	const char *armed = NULL;
+
 	for (const struct session *s = d->sessions; s; s = s->next) {
-		if (!strcmp(s->stream->name, stream->name))
-			return s->in->name;
+		if (strcmp(s->stream->name, stream->name))
+			continue;
+		if (s->state != SESSION_ARMED)
+			return s->supply->name;
+		armed = s->supply->name;
 	}
-	return NULL;
+	return armed;
 }
 
 static int

@@ -16,7 +16,8 @@
 	X(WRONG_SIZE, "wrong_size", "not prefix + payload bytes long")         \
 	X(UNREADABLE, "unreadable", "no sequence could be read from it")       \
 	X(LEARNING, "learning", "came before frames per second were known")    \
-	X(BEFORE_START, "before_start", "before the first whole frame")        \
+	X(BEFORE_START, "before_start",                                        \
+	  "before the start, or the first whole frame")                        \
 	X(DUPLICATE, "duplicate", "its slot had a packet")                     \
 	X(LATE, "late", "its block was closed")                                \
 	X(OUT_OF_WINDOW, "out_of_window", "far from all others")               \

@@ -831,7 +831,8 @@ tests_unit_test_gate_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_feed
 TESTS += tests/unit/test_feed
-tests_unit_test_feed_SOURCES = %D%/test_feed.c %D%/suite.h %D%/dice.h
+tests_unit_test_feed_SOURCES = %D%/test_feed.c %D%/suite.h %D%/dice.h \
+	%D%/feed_bench.h
 tests_unit_test_feed_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_feed_LDADD = $(UNIT_FLOW)
 
