@@ -101,32 +101,29 @@ import_text(struct import *im, const char *text, size_t bytes,
 static int
 read_whole(int fd, char **text, size_t *bytes)
 {
-	size_t room = 0;
+	size_t room = STEP;
 	ssize_t got = 1;
 	char *grown;
 
-	*text = NULL;
 	*bytes = 0;
-	while (got > 0) {
-		if (*bytes == room) {
-			room = room ? 2 * room : STEP;
-			grown = realloc(*text, room + 1);
-			if (!grown)
-				return -ENOMEM;
-			*text = grown;
-		}
+	*text = malloc(room + 1);
+	while (*text && got && *bytes <= IMPORT_BYTES) {
 		got = read(fd, *text + *bytes, room - *bytes);
 		if (got < 0 && errno != EINTR)
 			return -errno;
-		if (got < 0)
-			got = 1;
-		else
-			*bytes += (size_t)got;
-		if (*bytes > IMPORT_BYTES)
-			return -EFBIG;
+		*bytes += got > 0 ? (size_t)got : 0;
+		if (*bytes < room)
+			continue;
+		room *= 2;
+		grown = realloc(*text, room + 1);
+		if (!grown)
+			return -ENOMEM;
+		*text = grown;
 	}
+	if (!*text)
+		return -ENOMEM;
 	(*text)[*bytes] = '\0';
-	return 0;
+	return *bytes > IMPORT_BYTES ? -EFBIG : 0;
 }
 
 int
@@ -139,7 +136,7 @@ import_file(struct import *im, const char *path, struct fault *fault)
 
 	if (fd >= 0)
 		close(fd);
-	if (!err) {
+	if (!err && text) {
 		err = import_text(im, text, bytes, fault);
 	} else {
 		fault_set(fault, err, "io", "cannot read %.250s", path);
