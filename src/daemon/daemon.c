@@ -19,6 +19,8 @@
  *                   them; told by keeper_touch, ended by keeper_stop
  *   chores          removes recordings for clients; hangs with disks, too;
  *                   told by chores_add, ended by chores_stop
+ *   scribe          writes the state of the schedule; hangs with its disk;
+ *                   told by scribe_write, ended by scribe_stop
  *   probes          a look at a stream, for seconds; sockets of its own;
  *                   ended by an eventfd: probe_end
  *

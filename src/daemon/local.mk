@@ -25,6 +25,7 @@ spated_SOURCES = \
 	%D%/schedule.h %D%/schedule_priv.h \
 	%D%/schedule_host.c %D%/schedule_host.h \
 	%D%/scout.c %D%/scout.h \
+	%D%/scribe.c %D%/scribe.h \
 	%D%/server.c %D%/server_socket.c %D%/server.h %D%/server_socket.h \
 	%D%/service.c %D%/service.h \
 	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \

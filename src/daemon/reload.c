@@ -32,6 +32,7 @@ spread(struct daemon *d)
 		log_line(LOG_ERROR, NULL,
 			 "there is no memory to look for "
 			 "other disks");
+	schedule_changed(d->schedule);
 }
 
 static int

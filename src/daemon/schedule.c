@@ -221,6 +221,7 @@ schedule_close(struct schedule *s)
 		return;
 	if (s->dirty)
 		schedule_state_write(s);
+	scribe_stop(s->scribe);
 	schedule_folder_close(s);
 	scan_list_clear(&s->scans);
 	free(s->folder);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "daemon/schedule.h"
+#include "daemon/scribe.h"
 
 /*
  * What the sources of the schedule share:
@@ -38,8 +39,9 @@ struct schedule_file {
 struct schedule {
 	struct schedule_hooks hooks;
 	char *folder, *state;
-	int inotify, watch; /* -1: none */
-	bool no_folder;	    /* which was said */
+	struct scribe *scribe; /* of the state; NULL: none is kept */
+	int inotify, watch;    /* -1: none */
+	bool no_folder;	       /* which was said */
 	struct schedule_file *file;
 	unsigned files;
 	struct scan_list scans; /* by start; those that are gone, too */
@@ -50,8 +52,7 @@ struct schedule {
 	int64_t look_at; /* steady, of the next look into the folder */
 	bool changed;	 /* has to be vetted */
 	bool sorted;
-	bool dirty;    /* the state file is behind */
-	int state_err; /* of its last write, which was said */
+	bool dirty; /* the state file is behind */
 };
 
 /* schedule.c */
@@ -89,6 +90,6 @@ void schedule_file_drop(struct schedule *s, const char *name);
 
 /* schedule_state.c: 0 or -errno. */
 int schedule_state_read(struct schedule *s);
-int schedule_state_write(struct schedule *s);
+void schedule_state_write(struct schedule *s);
 
 #endif

@@ -2,16 +2,13 @@
 /*
  * The state file is all that the schedule knows, as one JSON object: scans as
  * they were last read, so that a file that is damaged while the daemon is
- * down keeps its last good version, too, and what became of each.  It is
- * written beside, made durable, and renamed: there is always a whole one.
+ * down keeps its last good version, too, and what became of each.
  *
  * What it says does not have to be new: a scan that is `armed` there may have
  * begun, and is found to be late then, with a recording that can go on.
  */
 #include "daemon/schedule_priv.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "store/write_whole.h"
 
 #define FILE_NAME "schedule.json"
 
@@ -62,65 +58,12 @@ state_text(const struct schedule *s)
 	return text;
 }
 
-static int
-write_durable(int dir, const char *name, const char *text)
-{
-	int fd =
-	    openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = write_whole(fd, text, strlen(text), 0);
-	if (!err && fsync(fd) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-static int
-folder_open(const char *path)
-{
-	int fd = open(path, O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 && errno == ENOENT && mkdir(path, 0755) == 0)
-		fd = open(path, O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int
-state_put(const char *folder, const char *text)
-{
-	int dir = folder_open(folder), err;
-
-	if (dir < 0)
-		return dir;
-	err = write_durable(dir, FILE_NAME ".new", text);
-	if (!err && renameat(dir, FILE_NAME ".new", dir, FILE_NAME) < 0)
-		err = -errno;
-	if (!err && fsync(dir) < 0)
-		err = -errno;
-	close(dir);
-	return err;
-}
-
-int
+void
 schedule_state_write(struct schedule *s)
 {
-	char *text;
-	int err;
-
-	if (!s->state)
-		return 0;
-	text = state_text(s);
-	err = text ? state_put(s->state, text) : -ENOMEM;
-	free(text);
-	if (err && err != s->state_err)
-		log_line(LOG_ERROR, NULL,
-			 "cannot keep the state of the schedule in %s: %s",
-			 s->state, strerror(-err));
-	s->state_err = err;
-	return err;
+	if (s->scribe)
+		scribe_write(s->scribe, state_text(s));
+	s->dirty = false;
 }
 
 /* ---- reading --------------------------------------------------------- */
@@ -176,6 +119,17 @@ scan_fill(struct scan *scan, const json_t *from)
 	word_copy(from, "recording", scan->recording, sizeof scan->recording);
 }
 
+/* A file that was damaged by hand says what nobody can count with. */
+static bool
+is_sane(const struct scan *scan)
+{
+	const int64_t year = 365 * 86400 * SCHEDULE_SECOND;
+
+	return scan->id && scan->name[0] && scan->start >= 0 &&
+	       scan->stop > scan->start && scan->arm >= 0 &&
+	       scan->arm <= year && scan->backlog >= 0 && scan->backlog <= year;
+}
+
 /* What ran when the daemon ended is to go on. */
 static void
 scan_wake(struct scan *scan)
@@ -204,8 +158,7 @@ scan_unpack(const json_t *from)
 			scan_stream_add(scan, json_string_value(stream));
 	}
 	if (!action || !scan_action_parse(action, &scan->action) || !state ||
-	    !scan_state_parse(state, &scan->state) || !scan->id ||
-	    !scan->name[0]) {
+	    !scan_state_parse(state, &scan->state) || !is_sane(scan)) {
 		scan_free(scan);
 		return NULL;
 	}
@@ -258,9 +211,13 @@ schedule_state_read(struct schedule *s)
 	char path[PATH_MAX];
 	json_error_t error;
 	json_t *all;
+	int err;
 
 	if (!s->state)
 		return 0;
+	err = scribe_start(&s->scribe, s->state, FILE_NAME);
+	if (err)
+		return err;
 	snprintf(path, sizeof path, "%s/" FILE_NAME, s->state);
 	if (access(path, F_OK) < 0)
 		return 0;

@@ -248,8 +248,8 @@ schedule_due(struct schedule *s, struct schedule_now now)
 	s->next = s->look_at;
 	for (unsigned i = 0; i < s->scans.n; i++)
 		s->next = least(s->next, next_of(s, s->scans.scan[i]));
-	if (s->dirty && schedule_state_write(s) == 0)
-		s->dirty = false;
+	if (s->dirty)
+		schedule_state_write(s);
 }
 
 static void

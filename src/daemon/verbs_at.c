@@ -17,6 +17,7 @@
 
 #define ARM	 (10 * INT64_C(1000000000))
 #define JUST_NOW INT64_C(1000000000)
+#define LONGEST	 (365 * 86400 * INT64_C(1000000000)) /* of a backlog */
 
 static int
 usage(struct fault *fault, const char *what)
@@ -86,6 +87,8 @@ times_read(struct scan *s, const json_t *request, int64_t now,
 	if (until && data != s->data)
 		return usage(fault, "`at` and `until` have to be both of the "
 				    "data (with @), or none");
+	if (s->backlog > LONGEST)
+		return usage(fault, "a backlog is a year at most");
 	if (span >= 0 && __builtin_add_overflow(s->start, span, &s->stop))
 		return usage(fault, "nobody can wait that long");
 	if (!s->data && s->start < now - JUST_NOW)

@@ -268,7 +268,7 @@ SCHEDULE_SOURCES = \
 	src/daemon/schedule.c src/daemon/schedule_edit.c \
 	src/daemon/schedule_folder.c src/daemon/schedule_merge.c \
 	src/daemon/schedule_state.c src/daemon/schedule_step.c \
-	src/daemon/schedule_vet.c
+	src/daemon/schedule_vet.c src/daemon/scribe.c
 
 check_PROGRAMS += tests/unit/test_schedule
 TESTS += tests/unit/test_schedule
@@ -283,6 +283,19 @@ tests_unit_test_schedule_folder_SOURCES = %D%/test_schedule_folder.c \
 	%D%/made_schedule.h %D%/suite.h %D%/scratch.h $(SCHEDULE_SOURCES)
 tests_unit_test_schedule_folder_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_schedule_folder_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_schedule_restart
+TESTS += tests/unit/test_schedule_restart
+tests_unit_test_schedule_restart_SOURCES = %D%/test_schedule_restart.c \
+	%D%/made_schedule.h %D%/suite.h %D%/scratch.h $(SCHEDULE_SOURCES)
+tests_unit_test_schedule_restart_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_schedule_restart_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_scribe
+TESTS += tests/unit/test_scribe
+tests_unit_test_scribe_SOURCES = %D%/test_scribe.c %D%/suite.h %D%/scratch.h
+tests_unit_test_scribe_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_scribe_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_scan_read
 TESTS += tests/unit/test_scan_read

@@ -138,6 +138,16 @@ made_reopen(struct made *m)
 	ck_assert_int_eq(schedule_open(&m->s, &args, m->now, &fault), 0);
 }
 
+/* Another daemon begins, in the state that this one left. */
+static inline void
+made_restart(struct made *m)
+{
+	schedule_close(m->s);
+	m->sessions = 0;
+	made_reopen(m);
+	schedule_step(m->s, m->now);
+}
+
 static inline struct made *
 made_new(bool with_folder, bool with_state)
 {

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* What a daemon finds of the one before it, and a folder that comes late. */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "unit/made_schedule.h"
+
+static char text[512];
+
+/* Every state is as it was, or goes on, when the daemon comes back. */
+START_TEST(test_restart)
+{
+	struct made *m = made_new(true, true);
+	unsigned id[8], typed;
+	char *all;
+	size_t bytes;
+	FILE *f = open_memstream(&all, &bytes);
+	struct fault fault = { 0 };
+	json_t *removed;
+
+	fputs(made_entry(text, "runs", 0, 600 * S, ""), f);
+	fputs(made_entry(text, "ends", 0, 60 * S, ""), f);
+	fputs(made_entry(text, "armed", 70 * S, 600 * S, ""), f);
+	fputs(made_entry(text, "waits", HOUR, 60 * S, ""), f);
+	fputs(made_entry(text, "missed", 120 * S, 60 * S, ""), f);
+	fputs(made_entry(text, "off", 0, HOUR, ""), f);
+	fputs(made_entry(text, "done", 0, 5 * S, ""), f);
+	fputs(made_entry(text, "past", -HOUR, 60 * S, ""), f);
+	fclose(f);
+	made_file(m, "a.conf", all);
+	free(all);
+	typed = made_add(m, HOUR, 2 * HOUR, "typed");
+	ck_assert_int_eq(schedule_remove(m->s, "off", &removed, m->now, &fault),
+			 0);
+	json_decref(removed);
+	made_pass(m, 61 * S);
+	for (int i = 0; i < 8; i++)
+		id[i] = made_find(m, (const char *const[]){ "runs", "ends",
+							    "armed", "waits",
+							    "missed", "off",
+							    "done", "past" }[i])
+			    ->id;
+	made_is(m, id[0], "running");
+	made_is(m, id[1], "done");
+	made_is(m, id[2], "armed");
+	made_is(m, id[3], "waiting");
+	made_is(m, id[4], "waiting");
+	made_is(m, id[5], "cancelled");
+	made_is(m, id[6], "done");
+	made_is(m, id[7], "missed");
+
+	/* It was away for four minutes. */
+	m->now.utc += 240 * S;
+	m->now.steady = 5 * S; /* the machine, too */
+	made_restart(m);
+	made_is(m, id[0], "running");
+	ck_assert(made_session(m, id[0])->resume);
+	ck_assert_int_eq(made_session(m, id[0])->stop, 5 * S + 299 * S);
+	made_is(m, id[1], "done");
+	made_is(m, id[2], "running");
+	ck_assert(!made_session(m, id[2])->resume);
+	made_is(m, id[3], "waiting");
+	made_is(m, id[4], "missed");
+	made_is(m, id[5], "cancelled");
+	made_is(m, id[6], "done");
+	made_is(m, id[7], "missed");
+	made_is(m, typed, "waiting");
+	ck_assert_uint_eq(m->sessions, 2);
+
+	/* And away until what ran was over. */
+	m->now.utc += HOUR / 2;
+	made_restart(m);
+	made_is(m, id[0], "failed");
+	made_is(m, id[2], "failed");
+	ck_assert_uint_eq(m->sessions, 0);
+	made_pass(m, HOUR);
+	made_is(m, id[3], "done");
+	made_is(m, typed, "running");
+	made_free(m);
+}
+END_TEST
+
+START_TEST(test_state_damaged)
+{
+	struct made *m = made_new(true, true);
+	char path[600];
+
+	made_file(m, "a.conf", made_entry(text, "r1", 600 * S, 60 * S, ""));
+	schedule_close(m->s);
+	snprintf(path, sizeof path, "%s/schedule.json", m->state);
+	ck_assert_int_eq(truncate(path, 100), 0);
+	made_reopen(m);
+	schedule_step(m->s, m->now);
+	ck_assert_uint_eq(schedule_scans(m->s)->n, 1);
+	schedule_close(m->s);
+	made_reopen(m);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	snprintf(path, sizeof path, "%s/schedule.json.bad", m->state);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	made_free(m);
+}
+END_TEST
+
+/* A folder that comes later, and one that goes for a while. */
+START_TEST(test_folder_later)
+{
+	struct made *m = made_new(false, false);
+
+	schedule_close(m->s);
+	snprintf(m->folder, sizeof m->folder, "%s/sched", m->scratch.path);
+	m->with_folder = true;
+	made_reopen(m);
+	made_pass(m, 15 * S);
+	ck_assert_int_eq(mkdir(m->folder, 0755), 0);
+	made_pass(m, 11 * S);
+	made_file(m, "a.conf", made_entry(text, "r1", HOUR, 60 * S, ""));
+	ck_assert_ptr_nonnull(made_find(m, "r1"));
+	ck_assert_int_eq(rename(m->folder, scratch_path(&m->scratch, "away")),
+			 0);
+	schedule_look(m->s, m->now);
+	made_pass(m, 25 * S);
+	ck_assert_ptr_nonnull(made_find(m, "r1"));
+	ck_assert_int_eq(rename(scratch_path(&m->scratch, "away"), m->folder),
+			 0);
+	made_pass(m, 11 * S);
+	made_file(m, "a.conf", made_entry(text, "r2", HOUR, 60 * S, ""));
+	ck_assert_ptr_nonnull(made_find(m, "r2"));
+	ck_assert_ptr_null(made_find(m, "r1"));
+	made_free(m);
+}
+END_TEST
+
+SUITE("schedule_restart", test_restart, test_state_damaged, test_folder_later)
