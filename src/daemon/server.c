@@ -28,6 +28,7 @@
 enum {
 	CLIENTS = 256,
 	OUT_MOST = 16 << 20,
+	OUT_KEPT = 64 << 10, /* of what was once large */
 	EVENTS = 32,
 	TURN = 16, /* requests of one client in one step */
 };
@@ -42,7 +43,7 @@ struct client {
 	unsigned round;	     /* of its last turn */
 	struct control_lines in;
 	char *out;
-	size_t out_bytes, out_sent;
+	size_t out_bytes, out_sent, out_room;
 	struct client *next; /* server::clients */
 };
 
@@ -113,7 +114,32 @@ client_flush(struct server *s, struct client *c)
 		c->out_sent += (size_t)n;
 	}
 	c->out_bytes = c->out_sent = 0;
+	if (c->out_room > OUT_KEPT) {
+		free(c->out);
+		c->out = NULL;
+		c->out_room = 0;
+	}
 	client_poll(s, c, EPOLL_CTL_MOD, EPOLLIN);
+	return true;
+}
+
+/* Room for so many bytes more; it doubles. */
+static bool
+out_grow(struct client *c, size_t bytes)
+{
+	size_t need = c->out_bytes + bytes, room = c->out_room;
+	char *out;
+
+	if (need > OUT_MOST)
+		return false;
+	if (need <= room)
+		return true;
+	room = 2 * room > need ? 2 * room : need;
+	out = realloc(c->out, room);
+	if (!out)
+		return false;
+	c->out = out;
+	c->out_room = room;
 	return true;
 }
 
@@ -122,18 +148,14 @@ static bool
 client_put(struct server *s, struct client *c, char *text)
 {
 	size_t length = text ? strlen(text) : 0;
-	char *out = NULL;
 
-	if (text && c->out_bytes + length < OUT_MOST)
-		out = realloc(c->out, c->out_bytes + length + 1);
-	if (!out) {
+	if (!text || !out_grow(c, length + 1)) {
 		free(text);
 		client_close(s, c);
 		return false;
 	}
-	c->out = out;
-	memcpy(out + c->out_bytes, text, length);
-	out[c->out_bytes + length] = '\n';
+	memcpy(c->out + c->out_bytes, text, length);
+	c->out[c->out_bytes + length] = '\n';
 	c->out_bytes += length + 1;
 	free(text);
 	return client_flush(s, c);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "daemon/setup.h"
 #include "daemon/vsi_allow.h"
 
@@ -95,6 +96,30 @@ streams_check(struct setup *c, const config_setting_t *group,
 	return 0;
 }
 
+/* All of them are recorded at one time. */
+static int
+memory_check(struct setup *c, const config_setting_t *group,
+	     struct fault *fault)
+{
+	char is[UNITS_TEXT], need[UNITS_TEXT];
+	uint64_t memory = 0;
+
+	for (unsigned i = 0; i < c->vsi.streams.n; i++)
+		memory +=
+		    stream_memory(setup_stream(c, c->vsi.streams.text[i]));
+	if (memory <= c->o.memory)
+		return 0;
+	fault_set(fault, -ENOMEM, "no-memory",
+		  "vsi: memory = %s is too small for its streams, which need "
+		  "%s together",
+		  units_show_bytes(is, c->o.memory),
+		  units_show_bytes(need, memory));
+	fault_hint(fault, "set memory to at least %lluM, or name fewer streams",
+		   (unsigned long long)((memory >> 20) + 1));
+	blame(c, group, "streams", fault);
+	return -ENOMEM;
+}
+
 int
 setup_vsi_read(struct setup *c, struct fault *fault)
 {
@@ -116,5 +141,7 @@ setup_vsi_read(struct setup *c, struct fault *fault)
 		return blame(c, group, "listen", fault);
 	}
 	err = networks_check(c, group, fault);
-	return err ? err : streams_check(c, group, fault);
+	if (!err)
+		err = streams_check(c, group, fault);
+	return err ? err : memory_check(c, group, fault);
 }

@@ -126,18 +126,30 @@ vsi_clean(char *text)
 	}
 }
 
+/* The command as it came, as far as that is of interest. */
+static void
+command_show(char *text, size_t bytes, const struct vsi_command *c)
+{
+	size_t at = (size_t)snprintf(text, bytes, "%s%c", c->keyword,
+				     c->query ? '?' : '=');
+
+	for (unsigned i = 0; i < c->fields && at < bytes; i++)
+		at += (size_t)snprintf(text + at, bytes - at, "%s%s",
+				       i ? ":" : "", c->field[i]);
+}
+
 void
 vsi_refuse(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	   enum vsi_code code, const char *format, ...)
 {
-	char text[VSI_TEXT];
+	char text[VSI_TEXT], command[100];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	vsi_log(v, "%s%c%s%s: %s", c->keyword, c->query ? '?' : '=',
-		vsi_field(c, 0), c->fields > 1 ? ":..." : "", text);
+	command_show(command, sizeof command, c);
+	vsi_log(v, "%s: %s", command, text);
 	vsi_clean(text);
 	vsi_say(r, code, "%s", text);
 }

@@ -93,7 +93,7 @@ pointer_read(const char *word, int64_t from, int64_t length, int64_t *at)
 	else if (!strcmp(word, "s+"))
 		*at = PAST_BYTES;
 	else if ((*word != '+' && *word != '-') ||
-		 !vsi_number(word + 1, INT64_MAX, &n))
+		 !vsi_number(word + 1, INT64_MAX / 2, &n))
 		return false;
 	else
 		*at = *word == '+' ? from + (int64_t)n : length - (int64_t)n;

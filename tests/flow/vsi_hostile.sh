@@ -41,7 +41,7 @@ for i in "${!vsi_kinds[@]}"; do
 	wait $one || fail "clients of VSI-S, of the kind ${vsi_kinds[i]}"
 done
 [ -n "${ASAN_OPTIONS:-}${TSAN_OPTIONS:-}" ] ||
-	within "KiB of memory more" 0 $(($(memory) - before + 65536)) 131072
+	within "KiB of memory more" -65536 $(($(memory) - before)) 65536
 
 # Who was there before is still there, and what is recorded as well.  The 300
 # that were connected meanwhile were not silent for as long.

@@ -64,6 +64,29 @@ has two s 500 t 300
 says '!scan_check[?] 0 : [?] : two : VDIF :  : *s : *Mbps : 0 : 1032 ;' \
 	'scan_check?'
 
+# ---- beside a recording that somebody typed ----
+spate record typed --stream s
+says '!record= 0 ;' 'record=on:shared'
+port=$first
+send 400
+wait_for 30 came 400
+says '!record= 1 ;' 'record=off'
+has shared s 400 t 0
+same "packets of typed" "$(info typed .packets)" 400
+spate stop typed
+
+# ---- after the configuration was read again: a stream is another ----
+sed -i 's/ block = "256K"; };$/ block = "128K"; };/' "$conf"
+spate reload >"$work/reload"
+grep -q 'stream s is another' "$work/reload" || fail "$(cat "$work/reload")"
+says '!record= 0 ;' 'record=on:other'
+same "block of s" "$(spate info other_dss --json | jq -r .blocks.total)" 20
+send 100
+wait_for 30 came 100
+says '!record= 1 ;' 'record=off'
+has other s 100 t 0
+same "recordings" "$(spate ls 'other*' --json | wc -l)" 2
+
 # ---- as many ports as streams, with suffixes ----
 says "!net_port= 8 : *ports cannot be for*;" "net_port=$((first + 2))"
 says '!net_port[?] 0 : '"$first ;" 'net_port?'
@@ -157,3 +180,6 @@ sed -i 's/"127.0.0.1", "::1" \]/"10.0.0.0\/99" ]/' "$conf"
 refused "vsi: '10.0.0.0/99' is no network" "$SPATED" -n -c "$conf"
 sed -i 's/10.0.0.0\/99/10.0.0.0\/8/; s/"s", "t"/"x"/' "$conf"
 refused "vsi: there is no stream 'x'" "$SPATED" -n -c "$conf"
+sed -i 's/"x"/"s", "t"/; s/memory = "64M"/memory = "12M"/' "$conf"
+refused "vsi: memory = 12.0 MiB is too small for its streams" \
+	"$SPATED" -n -c "$conf"
