@@ -11,6 +11,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
 
 static void
 list_add(struct supply *s)
@@ -179,11 +181,31 @@ supply_cancel(struct supply *s, const char *why)
 	supply_gate(s, &gate);
 }
 
+/* Less than was asked for is no error, but nothing to find out later. */
+static void
+backlog_tell(const struct supply *s, struct backlog *b)
+{
+	char kept[UNITS_TEXT], keep[UNITS_TEXT];
+	int64_t ns = backlog_kept(b);
+
+	if (ns >= s->keep)
+		return;
+	log_line(LOG_WARN, s->name,
+		 "of the %s before its start there are only %s: `blocks` of "
+		 "stream %s hold no more, a larger number would",
+		 units_show_span(keep, s->keep), units_show_span(kept, ns),
+		 s->in->stream->name);
+}
+
 void
 supply_release(struct supply *s, unsigned part)
 {
-	if (s->part[part].backlog)
-		backlog_open(s->part[part].backlog);
+	struct backlog *b = s->part[part].backlog;
+
+	if (!b)
+		return;
+	backlog_open(b);
+	backlog_tell(s, b);
 }
 
 void

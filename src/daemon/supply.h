@@ -46,6 +46,7 @@ struct supply {
 	char name[160]; /* of its recording */
 	struct stock *stock;
 	struct gate gate;
+	int64_t keep;		    /* ns of what came before it opens */
 	struct supply_share *share; /* as many as the reception has */
 	struct supply_part *part;   /* as many as the stream has keys */
 	unsigned users;		    /* sessions that it feeds */

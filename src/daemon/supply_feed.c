@@ -168,6 +168,7 @@ supply_feed(struct supply *s, const struct supply_args *args,
 	int err = 0;
 
 	s->gate = args->gate;
+	s->keep = args->backlog;
 	s->changed = args->changed;
 	s->arg = args->arg;
 	for (unsigned i = 0; i < s->in->stream->keys && !err; i++) {

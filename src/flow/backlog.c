@@ -36,6 +36,10 @@ struct backlog {
 	unsigned first, length;
 	bool *begun;		 /* of each substream: a block of it went out */
 	uint64_t packets, bytes; /* in blocks that went home */
+	int64_t newest;		 /* when one was put last, steady */
+	int64_t crowded; /* the same of the last that went home for others; */
+	bool crowds;	 /* there was one */
+	int64_t kept;
 };
 
 int
@@ -46,6 +50,7 @@ backlog_make(struct backlog **backlog, const struct backlog_args *args)
 	if (!l)
 		return -ENOMEM;
 	l->a = *args;
+	l->kept = args->keep;
 	l->most = stock_blocks(args->stock);
 	l->end = &l->oldest;
 	pthread_mutex_init(&l->lock, NULL);
@@ -122,8 +127,11 @@ static void
 room_make(struct backlog *l, unsigned sub)
 {
 	while (l->state == WAITING && l->length &&
-	       stock_room(l->a.stock, sub) < ROOM)
+	       stock_room(l->a.stock, sub) < ROOM) {
+		l->crowded = l->since[l->first];
+		l->crowds = true;
 		go_home(l, oldest_take(l));
+	}
 }
 
 static void
@@ -131,6 +139,9 @@ state_set(struct backlog *l, enum backlog_state state)
 {
 	if (l->state >= state)
 		return;
+	if (l->state == WAITING && l->crowds &&
+	    l->newest - l->crowded < l->kept)
+		l->kept = l->newest - l->crowded;
 	l->state = state;
 	while (l->length && state == OPEN)
 		go_out(l, oldest_take(l));
@@ -146,6 +157,7 @@ backlog_put(struct backlog *l, struct block *b, int64_t now)
 	unsigned sub = b->sub;
 
 	pthread_mutex_lock(&l->lock);
+	l->newest = now;
 	switch (l->state) {
 	case OPEN: go_out(l, b); break;
 	case DROPPED: go_home(l, b); break;
@@ -201,6 +213,17 @@ backlog_free(struct backlog *l)
 	free(l->since);
 	free(l->begun);
 	free(l);
+}
+
+int64_t
+backlog_kept(struct backlog *l)
+{
+	int64_t kept;
+
+	pthread_mutex_lock(&l->lock);
+	kept = l->kept;
+	pthread_mutex_unlock(&l->lock);
+	return kept;
 }
 
 unsigned

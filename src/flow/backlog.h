@@ -59,6 +59,10 @@ void backlog_hold(struct backlog *backlog);
 void backlog_open(struct backlog *backlog);
 void backlog_drop(struct backlog *backlog);
 
+/* ns that blocks were kept for when they were held: `keep`, or less where the
+ * stock was too small for that.  Nothing is known before: `keep`. */
+int64_t backlog_kept(struct backlog *backlog);
+
 /* Blocks that wait. */
 unsigned backlog_length(struct backlog *backlog);
 

@@ -123,6 +123,7 @@ START_TEST(what_is_kept_goes_out_in_order)
 	for (int i = 0; i < 20; i++)
 		put(0, (uint64_t)i, 3, i * S);
 	backlog_open(kept);
+	ck_assert_int_eq(backlog_kept(kept), 10 * S);
 	ck_assert_uint_eq(outs, 10);
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_uint_eq(gone[i].first, 10 + i);
@@ -192,8 +193,11 @@ START_TEST(a_short_stock_keeps_less)
 	}
 	ck_assert_uint_eq(backlog_length(kept), 8 - ROOM);
 	ck_assert_uint_eq(before_start(), 100 - (8 - ROOM));
+	ck_assert_int_eq(backlog_kept(kept), 1000 * S);
+	backlog_hold(kept);
 	backlog_open(kept);
 	ck_assert_uint_eq(gone[0].first, 100 - (8 - ROOM));
+	ck_assert_int_eq(backlog_kept(kept), 8 - ROOM);
 	end();
 }
 END_TEST
