@@ -154,7 +154,8 @@ scan_name_mend(char good[SCAN_NAME], const char *name)
 
 	while (*from && !isalnum((unsigned char)*from))
 		from++;
-	if (*from && !from[strspn(from, "0123456789")])
+	/* Also where only the first of it are digits, and there is an end. */
+	if (strspn(from, "0123456789") >= strnlen(from, LAYOUT_NAME) && *from)
 		n = (size_t)snprintf(good, SCAN_NAME, "scan-");
 	for (; *from && n < LAYOUT_NAME; from++)
 		good[n++] = is_good(*from) ? *from : '-';

@@ -67,6 +67,15 @@ tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \
 tests_fuzz_fuzz_conf_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_conf_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
+# Files of the schedule.
+noinst_PROGRAMS += tests/fuzz/fuzz_scan
+tests_fuzz_fuzz_scan_SOURCES = %D%/fuzz_scan.c \
+	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
+	src/base/fault.c src/base/shape.c src/base/units.c \
+	src/daemon/scan.c src/daemon/scan_read.c src/store/layout.c
+tests_fuzz_fuzz_scan_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
+
 # Schedules of other programs: with what reads them.
 FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \

@@ -233,6 +233,9 @@ START_TEST(test_names)
 	lng[sizeof lng - 1] = 0;
 	ck_assert(scan_name_mend(good, lng));
 	ck_assert(layout_name_good(good));
+	memset(lng, '7', 80); /* of which only digits are left */
+	ck_assert(scan_name_mend(good, lng));
+	ck_assert(layout_name_good(good));
 	memset(lng, '7', sizeof lng - 1);
 	ck_assert(scan_name_mend(good, lng));
 	ck_assert(layout_name_good(good));
