@@ -27,8 +27,8 @@ struct scribe {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t poke;
-	char *text; /* lock: waits; NULL: nothing does */
-	bool stop;  /* lock */
+	char *text;	  /* lock: waits; NULL: nothing does */
+	bool stop, ended; /* lock */
 };
 
 /* ---- the file -------------------------------------------------------- */
@@ -138,12 +138,17 @@ scribe_run(void *arg)
 		char *text = take(s, &stop);
 		int err = text ? put(s, text) : 0;
 
-		say(s, err);
+		if (text)
+			say(s, err);
 		if (err && !stop)
 			put_back(s, text);
 		else
 			free(text);
 	}
+	pthread_mutex_lock(&s->lock);
+	s->ended = true;
+	pthread_cond_signal(&s->poke);
+	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
 
@@ -176,24 +181,38 @@ scribe_free(struct scribe *s)
 	free(s);
 }
 
-bool
-scribe_stop(struct scribe *s)
+/* False: not in this time. */
+static bool
+has_ended(struct scribe *s)
 {
 	struct timespec until;
+	bool ended;
 
-	if (!s)
-		return true;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += END_S;
 	pthread_mutex_lock(&s->lock);
 	s->stop = true;
 	pthread_cond_signal(&s->poke);
+	while (!s->ended) {
+		if (pthread_cond_timedwait(&s->poke, &s->lock, &until))
+			break;
+	}
+	ended = s->ended;
 	pthread_mutex_unlock(&s->lock);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += END_S;
-	if (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until)) {
+	return ended;
+}
+
+bool
+scribe_stop(struct scribe *s)
+{
+	if (!s)
+		return true;
+	if (!has_ended(s)) {
 		log_line(LOG_WARN, NULL, "%s/%s: its disk does not answer",
 			 s->folder, s->file);
 		return false;
 	}
+	pthread_join(s->thread, NULL);
 	scribe_free(s);
 	return true;
 }
