@@ -17,13 +17,20 @@
 #include "cli/site.h"
 
 static int
-args_check(const struct schedule_args *args, struct fault *fault)
+args_check(const struct schedule_args *args, const char *path,
+	   struct fault *fault)
 {
 	if (!args->streams || !*args->streams ||
 	    !args->streams[strspn(args->streams, ",")]) {
 		fault_set(fault, -EINVAL, "usage",
 			  "which stream are the scans to record?");
 		fault_hint(fault, "--stream S; spate streams lists them");
+		return -EINVAL;
+	}
+	if (!args->as && strcmp(path, "-") == 0) {
+		fault_set(fault, -EINVAL, "usage",
+			  "what is standard input to be called?");
+		fault_hint(fault, "--as NAME.conf");
 		return -EINVAL;
 	}
 	if (args->priority > INT_MAX) {
@@ -36,23 +43,32 @@ args_check(const struct schedule_args *args, struct fault *fault)
 static void
 notes_tell(const struct cli *cli, const struct import *im)
 {
-	unsigned kept = im->notes < IMPORT_NOTES ? im->notes : IMPORT_NOTES;
-
 	if (cli->quiet)
 		return;
-	for (unsigned i = 0; i < kept; i++)
+	for (unsigned i = 0; i < im->kept; i++)
 		if (im->note[i])
 			fprintf(stderr, "spate: %s\n", im->note[i]);
-	if (im->notes > kept)
+	if (im->notes > im->kept)
 		fprintf(stderr, "spate: %s: and %u more of that sort\n",
-			im->file, im->notes - kept);
-	if (im->left_out)
-		fprintf(stderr, "spate: %s: %u scan%s left out\n", im->file,
-			im->left_out, im->left_out == 1 ? " is" : "s are");
+			im->file, im->notes - im->kept);
 	if (im->n && im->scan[im->n - 1].stop <= clock_now())
 		fprintf(stderr,
 			"spate: %s: all of these scans are over already\n",
 			im->file);
+}
+
+/* The others are in the schedule now; whoever wanted all of them must know. */
+static int
+left_out_fail(const struct cli *cli, const struct import *im)
+{
+	struct fault fault;
+
+	fflush(stdout);
+	fault_set(&fault, -EINVAL, "conf", "%u of %u scans are left out",
+		  im->left_out, im->left_out + im->n);
+	fault_hint(&fault, cli->quiet ? "without --quiet it says why"
+				      : "the lines above say why");
+	return cli_fail(&fault);
 }
 
 /* As the daemon would say them, without what only it knows. */
@@ -167,12 +183,14 @@ cli_import(const struct cli *cli, const struct schedule_args *args,
 	struct import im = { .file = slash ? slash + 1 : path,
 			     .station = args->station };
 	struct fault fault;
-	int status, err = args_check(args, &fault);
+	int status, err = args_check(args, path, &fault);
 
 	if (!err)
 		err = import_file(&im, path, &fault);
 	notes_tell(cli, &im);
 	status = err ? cli_fail(&fault) : import_or_show(cli, args, &im, path);
+	if (!status && im.left_out)
+		status = left_out_fail(cli, &im);
 	import_clear(&im);
 	return status;
 }

@@ -129,7 +129,8 @@ read_whole(int fd, char **text, size_t *bytes)
 int
 import_file(struct import *im, const char *path, struct fault *fault)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC)
+				   : dup(STDIN_FILENO);
 	char *text = NULL;
 	size_t bytes = 0;
 	int err = fd < 0 ? -errno : read_whole(fd, &text, &bytes);

@@ -17,13 +17,16 @@
 
 enum { NOTE = 512, RAW = 3 * IMPORT_WORD, ROUNDS = 8 };
 
+/* Of those up to `most` are kept. */
 static void
-note(struct import *im, unsigned line, const char *format, va_list args)
+note(struct import *im, unsigned line, unsigned most, const char *format,
+     va_list args)
 {
 	char text[NOTE];
 	int at;
 
-	if (im->notes++ >= IMPORT_NOTES)
+	im->notes++;
+	if (im->kept >= most)
 		return;
 	at = line ? snprintf(text, sizeof text, "%.200s:%u: ", im->file, line)
 		  : snprintf(text, sizeof text, "%.200s: ", im->file);
@@ -32,7 +35,7 @@ note(struct import *im, unsigned line, const char *format, va_list args)
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = ' ';
-	im->note[im->notes - 1] = strdup(text);
+	im->note[im->kept++] = strdup(text);
 }
 
 void
@@ -41,7 +44,7 @@ import_note(struct import *im, unsigned line, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	note(im, line, format, args);
+	note(im, line, IMPORT_NOTES / 2, format, args);
 	va_end(args);
 }
 
@@ -51,7 +54,7 @@ import_leave_out(struct import *im, unsigned line, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	note(im, line, format, args);
+	note(im, line, IMPORT_NOTES, format, args);
 	va_end(args);
 	im->left_out++;
 }
@@ -208,13 +211,28 @@ list_grow(struct import *im, struct fault *fault)
 	return 0;
 }
 
+/* Without one that is wanted, all scans must be of the same one. */
+static int
+station_check(const struct import *im, const struct import_found *found,
+	      struct fault *fault)
+{
+	const char *const has[] = { im->code, found->station };
+
+	if (im->station || !im->n || strcasecmp(has[0], has[1]) == 0)
+		return 0;
+	return import_station_fault(im, has, 2, fault);
+}
+
 int
 import_add(struct import *im, const struct import_found *found,
 	   struct fault *fault)
 {
 	struct import_scan *scan;
 	char text[UNITS_TEXT];
-	int err;
+	int err = station_check(im, found, fault);
+
+	if (err)
+		return err;
 
 	if (found->stop <= found->start) {
 		import_leave_out(im, found->line,
@@ -357,9 +375,9 @@ import_finish(struct import *im, struct fault *fault)
 void
 import_clear(struct import *im)
 {
-	for (unsigned i = 0; i < im->notes && i < IMPORT_NOTES; i++)
+	for (unsigned i = 0; i < im->kept; i++)
 		free(im->note[i]);
 	free(im->scan);
 	im->scan = NULL;
-	im->n = im->room = im->notes = 0;
+	im->n = im->room = im->kept = im->notes = 0;
 }

@@ -20,7 +20,7 @@
 enum {
 	IMPORT_BYTES = 256 << 20, /* no schedule is larger */
 	IMPORT_SCANS = 20000,
-	IMPORT_NOTES = 24, /* kept; the others are counted */
+	IMPORT_NOTES = 24, /* kept; half of them for what is left out */
 	IMPORT_WORD = 128, /* room for a name as the file has it */
 };
 
@@ -37,9 +37,9 @@ struct import {
 	unsigned n, room;
 	char experiment[IMPORT_WORD], code[IMPORT_WORD]; /* of the last scan */
 	char *note[IMPORT_NOTES];
-	unsigned notes;	   /* also of those that are not kept */
-	unsigned left_out; /* scans */
-	unsigned renamed;  /* for what a name cannot have */
+	unsigned kept, notes; /* the latter with those that are not kept */
+	unsigned left_out;    /* scans */
+	unsigned renamed;     /* for what a name cannot have */
 };
 
 /* A scan as a reader finds it; texts may be empty. */

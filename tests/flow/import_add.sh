@@ -84,6 +84,17 @@ grep -q 'streams = \[ "s", "t" \]; .* send = "tcp://h:1";' "$folder/b.conf"
 same "its streams" "$(scan tx1_ef_no0009 '.streams | join(" ")')" "s t"
 spate schedule rm b.conf tx1.conf >/dev/null
 
+# What cannot be recorded is left out, and the rest is not.
+{ vex_scan No0021 7200 90; vex_scan No0022 7300 0; } | vex >"$work/tx3.vex"
+refused "1 of 2 scans are left out" import "$work/tx3.vex"
+grep -q 'tx3.vex:10: scan No0022 is left out: it stops when it starts' "$work/refused"
+same "the other one" "$(state tx1_ef_no0021)" waiting
+spate schedule rm tx3.conf >/dev/null
+
+# From standard input it has no name.
+refused "standard input" usage import - <"$work/tx9.vex"
+import -n - --as x.conf <"$work/tx9.vex" | grep -qx 'x.conf would be added: 1 scan'
+
 # ---- it is recorded -----------------------------------------------------
 
 # Three in a row, of two files.

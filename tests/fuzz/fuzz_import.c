@@ -50,7 +50,7 @@ read_as(const char *station, const char *text, size_t bytes)
 		require(fault.code && fault.what[0]);
 	else
 		look_at(&im);
-	for (unsigned i = 0; i < im.notes && i < IMPORT_NOTES; i++)
+	for (unsigned i = 0; i < im.kept; i++)
 		require(im.note[i] && !strchr(im.note[i], '\n'));
 	import_clear(&im);
 	err = import_text(&im, text, bytes, &fault);

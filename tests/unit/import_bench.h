@@ -38,7 +38,7 @@ bench_scan(unsigned i, const char *name, const char *start, double seconds)
 static inline bool
 bench_noted(const char *text)
 {
-	for (unsigned i = 0; i < im.notes && i < IMPORT_NOTES; i++)
+	for (unsigned i = 0; i < im.kept; i++)
 		if (strstr(im.note[i], text))
 			return true;
 	return false;

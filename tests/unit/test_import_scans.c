@@ -89,8 +89,11 @@ START_TEST(thousands)
 		ck_assert_int_eq(import_add(&im, &found, &fault), 0);
 	ck_assert_int_eq(import_add(&im, &found, &fault), -E2BIG);
 	ck_assert_int_eq(import_finish(&im, &fault), 0);
-	for (unsigned i = 0; i < IMPORT_NOTES; i++)
-		ck_assert_ptr_nonnull(im.note[i]);
+	/* However many notes there are, what is left out has room. */
+	ck_assert_uint_eq(im.kept, IMPORT_NOTES / 2);
+	import_leave_out(&im, 5, "z is left out");
+	ck_assert(bench_noted("f:5: z is left out"));
+	ck_assert_uint_eq(im.left_out, 1);
 }
 END_TEST
 

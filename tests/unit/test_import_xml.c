@@ -41,6 +41,20 @@ START_TEST(what_a_scan_leaves_out_the_root_has)
 }
 END_TEST
 
+START_TEST(two_stations)
+{
+	static const char text[] = ROOT SCAN("Ax", "2018110235800", "5", "a")
+	    SCAN("AX", "2018110235900", "5", "b")
+		SCAN("Aa", "2018111235800", "5", "c") END;
+
+	bench_fails(text, NULL, "scans of which station?: it has AX, Aa");
+	ck_assert_int_eq(bench_read(text, "Aa"), 0);
+	ck_assert_uint_eq(im.n, 1);
+	ck_assert_int_eq(bench_read(text, "Ax"), 0);
+	ck_assert_uint_eq(im.n, 2);
+}
+END_TEST
+
 START_TEST(what_is_left_out)
 {
 	ck_assert_int_eq(
@@ -85,5 +99,5 @@ START_TEST(entities_are_refused)
 }
 END_TEST
 
-SUITE("import_xml", scans, what_a_scan_leaves_out_the_root_has,
+SUITE("import_xml", scans, what_a_scan_leaves_out_the_root_has, two_stations,
       what_is_left_out, what_is_wrong_has_a_line, entities_are_refused)
