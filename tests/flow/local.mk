@@ -57,7 +57,9 @@ FLOW_TESTS += \
 	%D%/schedule_folder.sh \
 	%D%/schedule_hostile.sh \
 	%D%/schedule_restart.sh \
-	%D%/schedule_room.sh
+	%D%/schedule_room.sh \
+	%D%/schedule_stall.sh
+EXTRA_DIST += %D%/schedule_stall.py
 FLOW_TESTS += \
 	%D%/ls.sh \
 	%D%/rm.sh \
