@@ -195,6 +195,44 @@ START_TEST(test_removed_while_it_runs)
 }
 END_TEST
 
+/* An editor that removes it first: what is armed stays so. */
+START_TEST(test_removed_for_a_moment)
+{
+	struct made *m = made_new(true, false);
+
+	made_file(m, "a.conf", made_entry(text, "r1", 5 * S, 60 * S, ""));
+	made_is(m, made_find(m, "r1")->id, "armed");
+	made_unlink(m, "a.conf");
+	made_pass(m, S / 2);
+	made_file(m, "a.conf", text);
+	made_pass(m, 3 * S);
+	made_is(m, made_find(m, "r1")->id, "armed");
+	ck_assert_uint_eq(m->sessions, 1);
+	ck_assert(!m->session[0].ended);
+	made_free(m);
+}
+END_TEST
+
+/* As on NFS: nobody says when it was written. */
+START_TEST(test_settled)
+{
+	struct made *m = made_new(true, false);
+	struct stat st;
+
+	made_write(m, "a.conf", made_entry(text, "r1", HOUR, 60 * S, ""));
+	ck_assert_int_eq(stat(scratch_path(&m->scratch, "a.conf"), &st), 0);
+	m->now.utc = st.st_mtim.tv_sec * S + st.st_mtim.tv_nsec + S;
+	m->now.steady += 11 * S;
+	schedule_step(m->s, m->now);
+	ck_assert_uint_eq(schedule_scans(m->s)->n, 0);
+	made_pass(m, S / 2);
+	ck_assert_uint_eq(schedule_scans(m->s)->n, 0);
+	made_pass(m, S);
+	ck_assert_uint_eq(schedule_scans(m->s)->n, 1);
+	made_free(m);
+}
+END_TEST
+
 START_TEST(test_moved)
 {
 	struct made *m = made_new(true, false);
@@ -243,6 +281,7 @@ START_TEST(test_add_text)
 	t.text = "r1 : {";
 	ck_assert_int_eq(schedule_add_text(m->s, &t, m->now, &fault), -EINVAL);
 	made_is(m, made_find(m, "r2")->id, "waiting");
+	t.text = text;
 	t.file = "../x.conf";
 	ck_assert_int_eq(schedule_add_text(m->s, &t, m->now, &fault), -EINVAL);
 	t.file = ".x.conf";
@@ -343,4 +382,5 @@ END_TEST
 
 SUITE("schedule_folder", test_comes_and_goes, test_not_ours, test_last_good,
       test_half_written, test_edited_while_it_runs, test_removed_while_it_runs,
-      test_moved, test_add_text, test_same_name, test_thousand, test_refused)
+      test_removed_for_a_moment, test_settled, test_moved, test_add_text,
+      test_same_name, test_thousand, test_refused)
