@@ -85,8 +85,10 @@ host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
 	err = order_check(&o, d, fault);
 	if (!err)
 		err = order_begin(d, &o, fault);
-	if (!err)
+	if (!err) {
 		snprintf(name, VSI_NAME, "%s", o.name);
+		vsi_streams_tell(&vsi->made, name);
+	}
 	return (err == -EADDRINUSE || err == -ENOMEM) && is_ending(d) ? -EAGAIN
 								      : err;
 }

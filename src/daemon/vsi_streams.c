@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "daemon/stream_vary.h"
 
@@ -224,6 +225,24 @@ vsi_streams_make(struct vsi_streams *s, const struct vsi_streams *was,
 	if (err)
 		vsi_streams_clear(s);
 	return err;
+}
+
+void
+vsi_streams_tell(const struct vsi_streams *list, const char *name)
+{
+	for (unsigned i = 0; i < list->n; i++) {
+		const struct stream *s = list->stream[i];
+
+		if (!list->text[i])
+			continue;
+		log_line(LOG_INFO, name,
+			 "stream %s is as VSI-S set it: %s, %u + %u bytes, "
+			 "layout %s, from %s%s",
+			 s->name, s->o.format, s->o.prefix, s->o.payload,
+			 s->o.layout,
+			 s->listen.n ? s->listen.text[0] : s->o.receive,
+			 s->listen.n > 1 ? ", ..." : "");
+	}
 }
 
 void

@@ -26,6 +26,9 @@ struct vsi_streams {
 int vsi_streams_make(struct vsi_streams *s, const struct vsi_streams *was,
 		     struct setup *setup, const struct vsi_settings *set,
 		     unsigned disks, struct fault *fault);
+/* A line in the log for each that is not as configured: if nothing fits, that
+ * is why. */
+void vsi_streams_tell(const struct vsi_streams *s, const char *name);
 void vsi_streams_clear(struct vsi_streams *s);
 
 #endif
