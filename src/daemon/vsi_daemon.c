@@ -62,6 +62,20 @@ is_ending(const struct daemon *d)
 	return false;
 }
 
+/* Who only looks at such a stream has its ports, for seconds. */
+static void
+probes_end(struct daemon *d)
+{
+	const struct option_texts *streams = &d->setup.vsi.streams;
+
+	for (unsigned i = 0; i < streams->n; i++) {
+		struct stream *s = setup_stream(&d->setup, streams->text[i]);
+
+		if (s)
+			daemon_probes(d, s);
+	}
+}
+
 static int
 host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
 {
@@ -83,6 +97,8 @@ host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
 	memcpy(o.stream, vsi->made.stream, o.streams * sizeof *o.stream);
 	snprintf(o.name, sizeof o.name, "%s", name);
 	err = order_check(&o, d, fault);
+	if (!err)
+		probes_end(d);
 	if (!err)
 		err = order_begin(d, &o, fault);
 	if (!err) {

@@ -101,6 +101,20 @@ says '!record= 1 ;' 'record=off'
 has ports ah 400 1v 200
 says '!net_port= 0 ;' 'net_port=0'
 
+# ---- who only looks gives way, whatever the stream is called now ----
+is_bound()
+{
+	grep -q ":$(printf '%04X' "$first") " /proc/net/udp
+}
+spate probe s --for 60s >/dev/null 2>&1 &
+prober=$!
+at_end 'kill $prober 2>/dev/null'
+wait_for 30 is_bound
+says '!net_port= 0 ;' "net_port=$first=1:$((first + 1))=2"
+says '!record= 0 ;' 'record=on:looked'
+says '!record= 1 ;' 'record=off'
+says '!net_port= 0 ;' 'net_port=0'
+
 # ---- a recording for each thread ----
 says '!datastream= 0 ;' 'datastream=add:{thread}:*'
 says '!record= 0 ;' 'record=on:threads'
