@@ -12,7 +12,7 @@
  */
 enum {
 	VSI_OUT = 4 * VSI_REPLY,
-	VSI_TURN = 32, /* commands in one turn */
+	VSI_TURN = 8, /* commands in one turn */
 };
 
 /* The reply to a command, begun and not ended.  False: not yet; then it is
