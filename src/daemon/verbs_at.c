@@ -91,7 +91,9 @@ times_read(struct scan *s, const json_t *request, int64_t now,
 		return usage(fault, "a backlog is a year at most");
 	if (span >= 0 && __builtin_add_overflow(s->start, span, &s->stop))
 		return usage(fault, "nobody can wait that long");
-	if (!s->data && s->start < now - JUST_NOW)
+	/* A late one begins at once where its end is ahead. */
+	if (!s->data && s->start < now - JUST_NOW &&
+	    ((!until && span < 0) || s->stop <= now))
 		return usage(fault, "the time of `at` is over");
 	return s->stop > s->start
 		   ? 0

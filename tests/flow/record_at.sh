@@ -23,6 +23,8 @@ is_over()
 
 same "no scans" "$(spate schedule ls --json)" ""
 refused "is over" usage spate record x --stream s --at 2020-01-01T00:00:00Z
+refused "is over" usage spate record x --stream s --at 2020-01-01T00:00:00Z \
+	--for 1h
 refused "both of the data" usage spate record x --stream s --at +1h \
 	--until @2030-01-01T00:00:00Z
 refused "no stream 'x'" spate record x --stream x --at +1h --for 1s
@@ -92,4 +94,10 @@ spate record past --stream s --at @2001-01-01T00:00:00Z --for 2s >/dev/null
 sleep 1
 same "past" "$(state past)" armed
 spate stop past >/dev/null
+
+# ---- late, and not over yet ---------------------------------------------
+
+spate record late --stream s --at 2020-01-01T00:00:00Z --until +1h >/dev/null
+wait_for 20 has_state late running
+spate stop late >/dev/null
 spated_stop
