@@ -45,6 +45,8 @@ touch "$work/held"
 	<"$work/hold" >"$work/held" 2>"$work/held.why" &
 holder=$!
 exec 9>"$work/hold"
+# Nobody can end what is held, until it is let go of.
+at_end "exec 9>&-; wait $holder"
 wait_for 30 is_held
 
 # A look that was on its way may say it lives, once.

@@ -68,7 +68,7 @@ if [ "$unit" != /usr/local/lib/systemd/system/spated.service ]; then
 fi
 mkdir -p /etc/systemd/system/spated.service.d
 # What is checked for leaks would have to be traced, which the unit forbids.
-printf '[Service]\nWatchdogSec=4s\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n' >/etc/systemd/system/spated.service.d/test.conf
+printf '[Service]\nWatchdogSec=15s\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n' >/etc/systemd/system/spated.service.d/test.conf
 systemd-sysusers "$sysusers"
 systemd-tmpfiles --create "$tmpfiles"
 # Mounts of a real machine are shared; those of a container need not be.
