@@ -114,12 +114,13 @@ feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came)
 	return !of->drained;
 }
 
-/* What waited at its end is its own, where nothing says when it came. */
+/* What waited at its end is its own, where nothing says when it came; but not
+ * what is behind something that was not. */
 static bool
 takes_rest(const struct feed *f, const struct feed_source *of,
 	   const struct receive_packet *packet, const struct feed_time *t)
 {
-	return t->alone && !of->drained && !f->gate.data &&
+	return t->alone && !of->passed && !of->drained && !f->gate.data &&
 	       !is_void(&f->gate) && !packet->arrived;
 }
 

@@ -188,6 +188,16 @@ feed_leads(const struct intake *in, struct feed_time *t)
 	return lead;
 }
 
+/* A gate may close in the middle of a pass. */
+static void
+time_look(const struct intake *in, struct feed_time *t)
+{
+	t->at = clock_steady();
+	t->alone = true;
+	for (struct feed *f = in->feeds; f; f = f->next)
+		t->alone &= feed_ahead(f, t->at) > 0;
+}
+
 /* Whoever can make its sender wait does so for the feed that has the least
  * room. */
 static unsigned
@@ -268,7 +278,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		s->want = b.want;
 		s->waits |= b.known;
 		if (t.near)
-			t.at = clock_steady();
+			time_look(in, &t);
 		packets_take(s, lead, &b, &t);
 	}
 	for (struct feed *f = in->feeds; f; f = f->next)
