@@ -299,7 +299,7 @@ report_info(struct session *s)
 	json_object_set_new(info, "gaps", integer(gaps(o)));
 	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
 	json_object_set_new(info, "layout", json_string(s->stream->o.layout));
-	json_object_set_new(info, "absent", integer(o->absent));
+	json_object_set_new(info, "absent", integer(atomic_load(&o->absent)));
 	json_object_set_new(info, "resumed", resumed_json(o));
 	json_object_set_new(info, "store", store_json(s->shape));
 	if (s->shape->store != HEAP_NONE)

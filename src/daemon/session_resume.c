@@ -81,12 +81,15 @@ say(const struct session *s, const struct resume *r)
 		 r->facts->chunks, units_show_bytes(bytes, r->bytes),
 		 r->facts->packets,
 		 r->missing ? "; not all of its disks are" : "");
-	if (r->absent)
-		log_line(LOG_WARN, s->name,
-			 "%" PRIu64 " chunks were on their way to the disks; "
-			 "when it has ended, spate recover %s gets what can be "
-			 "got of them",
-			 r->absent, s->name);
+	if (!r->absent)
+		return;
+	log_line(LOG_WARN, s->name,
+		 "%" PRIu64 " chunks %s; when it has ended, spate recover %s "
+		 "gets what can be got of them",
+		 r->absent,
+		 r->missing ? "are on none of the disks that are here"
+			    : "were on their way to the disks",
+		 s->name);
 }
 
 static int

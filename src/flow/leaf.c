@@ -58,6 +58,18 @@ note(struct leaf *l, json_t *line)
 	l->unnoted |= err != 0;
 }
 
+/* What is here of before counts, and who reads on learns of it. */
+static void
+resumed(struct leaf *l, const struct disk *disk)
+{
+	struct index_record *record;
+	size_t n = folder_found(l->folder, &record);
+
+	output_found(l->output, disk->path, record, n);
+	free(record);
+	note(l, json_incref(l->output->resumed));
+}
+
 static int
 leaf_make(struct leaf **leaf, const struct disk *disk, struct output *o,
 	  struct beat *beat, bool again)
@@ -80,7 +92,7 @@ leaf_make(struct leaf **leaf, const struct disk *disk, struct output *o,
 	output_hold(o);
 	atomic_fetch_add_explicit(&o->folders, 1, memory_order_relaxed);
 	if (o->resumed)
-		note(l, json_incref(o->resumed));
+		resumed(l, disk);
 	*leaf = l;
 	return 0;
 }

@@ -29,6 +29,7 @@ output_free(struct output *o)
 	json_decref(o->head);
 	json_decref(o->resumed);
 	json_decref(o->resumes);
+	json_decref(o->here);
 	free(o->disk);
 	free(o->sub);
 	free(o->run);

@@ -66,7 +66,7 @@ struct output_sub {
 	struct output_run *run; /* its newest, or NULL; output::lock */
 	_Atomic uint64_t bytes, lost_packets; /* as output's own */
 	uint32_t first_run;		      /* that this process makes */
-	uint64_t before;		      /* packets of others' runs */
+	_Atomic uint64_t before;	      /* packets of others' runs */
 };
 
 /* What is made into an output; copied, but for `queue` and `format`, which
@@ -125,8 +125,9 @@ struct output {
 	/* Of one that goes on: numbers below are not this process's, and what
 	 * the metadata of each disk says of it.  0 and NULL: it is new. */
 	uint64_t first_number;
-	json_t *resumed, *resumes; /* and what it says of all times */
-	uint64_t before, absent;   /* packets, and blocks, of others */
+	json_t *resumed, *resumes;	 /* and what it says of all times */
+	uint64_t seen;			 /* numbers below may be of blocks */
+	_Atomic uint64_t before, absent; /* packets, and blocks, of others */
 
 	const struct format_ops *format;
 	const struct format_shape *shape; /* the copy below */
@@ -139,6 +140,7 @@ struct output {
 	struct format_shape own;
 	uint32_t thread[OUTPUT_THREADS];
 	uint64_t next_number;
+	json_t *here; /* paths of disks whose records count already */
 	struct output_run *run;
 	unsigned runs, more; /* all; beyond the first of each substream */
 	struct output_told {
@@ -170,6 +172,11 @@ void output_seal(struct output *o, struct block *b);
 /* The block is on this disk, or on none; it is dropped. */
 void output_written(struct output *o, struct block *b, unsigned disk);
 void output_lost(struct output *o, struct block *b);
+
+/* A disk that was missing when the recording went on is there, with these
+ * records of before.  Counted once.  Any writer. */
+void output_found(struct output *o, const char *path,
+		  const struct index_record *record, size_t n);
 
 /* The data's own times of a block that is written.  Any writer. */
 void output_timed(struct output *o, const struct index_record *r);

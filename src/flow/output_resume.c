@@ -40,7 +40,7 @@ take_subs(struct output *o, const struct resume *r)
 		struct output_sub *sub = &o->sub[i];
 
 		sub->first_run = r->run[i];
-		sub->before = f->sub[i].packets;
+		atomic_store(&sub->before, f->sub[i].packets);
 		atomic_store(&sub->bytes, f->sub[i].bytes);
 	}
 }
@@ -82,6 +82,17 @@ take_described(struct output *o, const json_t *described)
 	}
 }
 
+/* The disks that were looked at; others may come. */
+static json_t *
+paths_here(const struct resume *r)
+{
+	json_t *here = json_object();
+
+	for (unsigned i = 0; here && i < r->disks->n; i++)
+		json_object_set_new(here, r->disks->disk[i].path, json_true());
+	return here;
+}
+
 int
 output_resume(struct output *o, const struct output_args *a)
 {
@@ -90,12 +101,14 @@ output_resume(struct output *o, const struct output_args *a)
 
 	o->resumed = json_deep_copy(a->resume_line);
 	o->resumes = f->resumed ? json_deep_copy(f->resumed) : json_array();
-	if (!o->resumed || !o->resumes ||
+	o->here = paths_here(r);
+	if (!o->resumed || !o->resumes || !o->here ||
 	    json_array_append(o->resumes, o->resumed))
 		return -ENOMEM;
 	o->first_number = o->next_number = r->next;
-	o->before = f->packets;
-	o->absent = r->absent;
+	o->seen = r->seen;
+	atomic_store(&o->before, f->packets);
+	atomic_store(&o->absent, r->absent);
 	o->controls = (unsigned)f->controls;
 	atomic_store(&o->packets, f->packets);
 	atomic_store(&o->bytes, r->bytes);
@@ -109,4 +122,54 @@ output_resume(struct output *o, const struct output_args *a)
 	take_subs(o, r);
 	take_disks(o, a);
 	return 0;
+}
+
+/* ---- a disk that comes later -------------------------------------------- */
+
+static void
+add(_Atomic uint64_t *to, uint64_t n)
+{
+	atomic_fetch_add_explicit(to, n, memory_order_relaxed);
+}
+
+/* What no disk had was counted as absent, and in a file of its own as so many
+ * bytes of fill. */
+static void
+found(struct output *o, const struct index_record *r)
+{
+	struct output_sub *sub = &o->sub[r->sub];
+	bool absent = r->number < o->seen;
+
+	add(&o->records, 1);
+	add(&o->chunks, r->kind == INDEX_BLOCK);
+	add(&o->packets, r->present);
+	add(&o->before, r->present);
+	add(&sub->before, r->present);
+	if (absent)
+		add(&o->absent, (uint64_t)-1);
+	if (o->subs > 1 || !absent || o->shape->store == HEAP_ROW) {
+		add(&o->bytes, r->bytes);
+		add(&sub->bytes, r->bytes);
+	}
+	/* No run has them: as if they were gone, and came back. */
+	output_run_change(o, r->sub, r->run, -(uint64_t)r->present,
+			  (uint64_t)r->present + r->missing);
+}
+
+void
+output_found(struct output *o, const char *path,
+	     const struct index_record *record, size_t n)
+{
+	bool known;
+
+	pthread_mutex_lock(&o->lock);
+	known = json_object_get(o->here, path);
+	if (o->here && !known)
+		json_object_set_new(o->here, path, json_true());
+	pthread_mutex_unlock(&o->lock);
+	for (size_t i = 0; o->here && !known && i < n; i++) {
+		if (record[i].number < o->first_number &&
+		    record[i].sub < o->subs)
+			found(o, &record[i]);
+	}
 }

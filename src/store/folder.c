@@ -156,6 +156,7 @@ folder_free(struct folder *f)
 		close(f->data);
 	if (f->direct >= 0)
 		close(f->direct);
+	free(f->found);
 	free(f);
 }
 

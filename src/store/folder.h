@@ -54,6 +54,10 @@ int folder_reopen(struct folder **folder, const struct disk *disk,
 int folder_resume(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head, uint64_t below);
 
+/* The records that folder_resume found or made, once: *record is the caller's
+ * to free, and NULL where there are none. */
+size_t folder_found(struct folder *folder, struct index_record **record);
+
 /* Where the data of one block goes. */
 struct folder_place {
 	int fd;

@@ -23,9 +23,11 @@ struct folder {
 	int disk; /* the disk's folder; borrowed */
 	int dir;
 	struct tail index, meta;
-	struct tail sums; /* -1: none came yet */
-	bool noted;	  /* meta has lines that are not durable */
-	bool summed;	  /* the same of sums */
+	struct tail sums;	    /* -1: none came yet */
+	struct index_record *found; /* by folder_resume; not yet taken */
+	size_t found_n;
+	bool noted;  /* meta has lines that are not durable */
+	bool summed; /* the same of sums */
 
 	/* Where all blocks share a file. */
 	int data, direct; /* the file, and again with O_DIRECT; -1 */

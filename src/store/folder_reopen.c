@@ -220,13 +220,29 @@ folder_resume(struct folder **folder, const struct disk *disk, const char *name,
 	if (err)
 		return err;
 	err = reopen(&o, disk);
+	free(o.text);
+	if (!err && below) {
+		o.f->found = o.record;
+		o.f->found_n = o.records;
+	} else {
+		free(o.record);
+	}
 	if (err)
 		folder_free(o.f);
 	else
 		*folder = o.f;
-	free(o.text);
-	free(o.record);
 	return err;
+}
+
+size_t
+folder_found(struct folder *f, struct index_record **record)
+{
+	size_t n = f->found_n;
+
+	*record = f->found;
+	f->found = NULL;
+	f->found_n = 0;
+	return n;
 }
 
 int

@@ -48,7 +48,7 @@ libstore_a_SOURCES = \
 	%D%/recording_read.c \
 	%D%/recording_resumed.c \
 	%D%/protect.c %D%/protect.h \
-	%D%/resume.c %D%/resume.h \
+	%D%/resume.c %D%/resume.h %D%/resume_fits.c \
 	%D%/recover.c %D%/recover.h \
 	%D%/recover_chunk.c %D%/recover_priv.h \
 	%D%/recover_data.c \

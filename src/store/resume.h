@@ -28,6 +28,7 @@ enum { RESUME_SPARE = 64 };
 struct resume {
 	struct recording *rec; /* with what will be adopted */
 	const struct recording_facts *facts;
+	const struct disks *disks; /* that were looked at */
 	uint64_t records;	   /* that it has, gaps too */
 	uint64_t bytes, absent;	   /* as recording_facts will have it, with what
 				   was on its way at the end */

@@ -19,7 +19,7 @@ bytes_are()
 
 packets_are()
 {
-	[ "$(info "$1" '[.runs[].packets] | add')" -ge "$2" ]
+	[ "$(info "$1" .packets)" -ge "$2" ]
 }
 
 feed()
@@ -75,7 +75,8 @@ spate record after --stream s --resume --quiet
 feed after $((20 * block)) 2
 wait_for 30 packets_are after $(((44 - was) * block))
 spate stop after >/dev/null
-same "absent" "$(info_disks after | jq .absent)" "$was"
+# The highest numbers may be on it: nobody knows of those.
+within "absent" $((was - 4)) "$(info_disks after | jq .absent)" "$was"
 same "packets" "$(info_disks after | jq .packets)" $(((44 - was) * block))
 grep -q "not all of its disks are" "$log" || fail "the log does not tell"
 [ -d "${disks[3]}/after" ] || fail "the new disk takes no part"
@@ -92,9 +93,11 @@ feed meanwhile $((10 * block)) 2
 mv "$work/away1" "${disks[1]}"
 wait_for 60 disk_takes 1
 feed meanwhile $((10 * block)) 3
-wait_for 30 packets_are meanwhile $(((44 - was) * block))
+wait_for 30 packets_are meanwhile $((44 * block))
 spate stop meanwhile >/dev/null
 sums meanwhile
+disks_agree meanwhile
+same "absent" "$(info meanwhile .absent)" 0
 spate ls meanwhile | grep -q complete || fail "$(spate ls meanwhile)"
 spated_stop
 all_there meanwhile

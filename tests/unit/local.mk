@@ -811,6 +811,13 @@ tests_unit_test_writer_drop_SOURCES = %D%/test_writer_drop.c %D%/suite.h \
 tests_unit_test_writer_drop_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_writer_drop_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_output_resume
+TESTS += tests/unit/test_output_resume
+tests_unit_test_output_resume_SOURCES = %D%/test_output_resume.c %D%/suite.h \
+	%D%/made.h %D%/scratch.h
+tests_unit_test_output_resume_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_output_resume_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_writer_rank
 TESTS += tests/unit/test_writer_rank
 tests_unit_test_writer_rank_SOURCES = %D%/test_writer_rank.c %D%/suite.h
