@@ -949,6 +949,13 @@ tests_unit_test_vsi_SOURCES = %D%/test_vsi.c %D%/suite.h %D%/vsi_bench.h
 tests_unit_test_vsi_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_vsi_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_vsi_settings
+TESTS += tests/unit/test_vsi_settings
+tests_unit_test_vsi_settings_SOURCES = %D%/test_vsi_settings.c %D%/suite.h \
+	%D%/vsi_bench.h
+tests_unit_test_vsi_settings_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_vsi_settings_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_vsi_server
 TESTS += tests/unit/test_vsi_server
 tests_unit_test_vsi_server_SOURCES = %D%/test_vsi_server.c %D%/suite.h
