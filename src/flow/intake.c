@@ -370,6 +370,19 @@ source_drain(struct intake_source *s, struct feed *f, unsigned batches,
 	return feed_waits(f, s, now, came);
 }
 
+/* What one of them found empty is so for all that end: two that end at one
+ * time get the same. */
+static void
+feeds_drained(struct intake *in, int64_t now)
+{
+	for (struct feed *f = in->feeds; f; f = f->next) {
+		if (!f->until || now < f->settled)
+			continue;
+		for (unsigned i = 0; i < in->sources; i++)
+			f->source[i].drained = true;
+	}
+}
+
 /*
  * What arrived before the gate closed belongs to the recording, and the kernel
  * may still have it.  A sender that goes on could keep us here for ever, so
@@ -385,6 +398,8 @@ intake_drain(struct intake *in, struct feed *f, unsigned batches,
 		return true;
 	for (unsigned i = 0; i < in->sources; i++)
 		more |= source_drain(&in->source[i], f, batches, now_ns, now);
+	if (!more)
+		feeds_drained(in, now);
 	if (more && now >= f->until)
 		log_line(LOG_WARN, f->a.name,
 			 "the end came faster than its sockets could be "

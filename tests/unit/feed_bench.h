@@ -49,6 +49,7 @@ struct receive_state {
 	bool stamps;
 	unsigned most; /* packets of a batch */
 	int64_t delay; /* from the stamp to the socket */
+	int64_t takes; /* a call */
 	struct dice dice;
 };
 
@@ -155,6 +156,7 @@ net_receive(struct receive_state *n, unsigned source, struct receive_batch *b)
 	struct source *s = &n->source[source];
 	unsigned most = b->pairs < n->most ? b->pairs : n->most;
 
+	now += n->takes;
 	while (b->packets < most && s->next < s->n &&
 	       s->sent[s->next].at + n->delay <= now)
 		packet_come(n, s, b);

@@ -290,6 +290,39 @@ START_TEST(without_stamps)
 }
 END_TEST
 
+/* Two that end at one time while more comes: the same for both, and no hole
+ * before the last of it. */
+static void
+two_end(int64_t takes)
+{
+	struct user *a, *b;
+	unsigned last = 0;
+
+	net_open(PLAIN, 1);
+	net.stamps = false;
+	net.most = 3;
+	net.takes = takes;
+	send_all(0, 3000, 10 * US, 1);
+	a = user_come(INT64_MIN, BEGIN + 10000 * US, false);
+	b = user_come(BEGIN + 5000 * US, BEGIN + 10000 * US, false);
+	run_until(BEGIN + 40000 * US, 20 * US);
+	ck_assert(a->closed && b->closed);
+	net_close();
+	for (unsigned i = 0; i < 3000; i++)
+		last = a->got[0][i] ? i : last;
+	for (unsigned i = 0; i <= last; i++)
+		ck_assert_uint_eq(a->got[0][i], 1);
+	for (unsigned i = 700; i < 3000; i++)
+		ck_assert_uint_eq(b->got[0][i], a->got[0][i]);
+}
+
+START_TEST(without_stamps_two_end)
+{
+	for (int64_t takes = 0; takes < 31 * US; takes += US)
+		two_end(takes);
+}
+END_TEST
+
 /* A source that nothing comes from does not keep a feed from its end, nor does
  * one that never gets empty. */
 START_TEST(an_end_waits_for_nobody)
@@ -313,4 +346,5 @@ END_TEST
 
 SUITE("feed", one_follows_another, two_overlap, queues_of_a_card,
       while_it_learns, others_come_and_go, one_is_cancelled,
-      early_ones_are_placed, without_stamps, an_end_waits_for_nobody)
+      early_ones_are_placed, without_stamps, without_stamps_two_end,
+      an_end_waits_for_nobody)
