@@ -75,6 +75,12 @@ began_anew(const json_t *subs)
 	return n;
 }
 
+static bool
+resumed(const json_t *info)
+{
+	return json_array_size(json_object_get(info, "resumed"));
+}
+
 void
 subs_rows(struct table *t, const json_t *info)
 {
@@ -85,7 +91,11 @@ subs_rows(struct table *t, const json_t *info)
 
 	if (n < 2 && runs > 1) {
 		table_cell(t, "runs");
-		table_cell(t, "%zu: the sender's counter began anew", runs);
+		table_cell(t, "%zu: %s", runs,
+			   resumed(info)
+			       ? "it was resumed, or the sender's counter "
+				 "began anew"
+			       : "the sender's counter began anew");
 	}
 	if (n < 2)
 		return;
@@ -97,8 +107,10 @@ subs_rows(struct table *t, const json_t *info)
 		table_cell(t, "%zu", n);
 	if (began_anew(subs)) {
 		table_cell(t, "runs");
-		table_cell(t, "%zu: the counters of %zu substreams began anew",
-			   runs, began_anew(subs));
+		table_cell(t,
+			   "%zu: %sthe counters of %zu substreams began anew",
+			   runs, resumed(info) ? "it was resumed, or " : "",
+			   began_anew(subs));
 	}
 }
 

@@ -153,6 +153,7 @@ ports_go_on()
 	same "lost" "$(info "$name" '[.subs[].packets_lost] | @csv')" 0,0,0,0
 	sums "$name"
 	spate verify "$name" --quiet
+	spate check "$name" >"$work/said" || fail "check: $(cat "$work/said")"
 	for key in .packets .packets_lost .bytes \
 		'.runs | map(del(.last)) | sort_by(.sub, .run)' .controls .descriptors \
 		.absent .resumed '[.subs[] | .packets, .datagrams, .bytes]'; do
