@@ -228,6 +228,25 @@ port_read(struct vsi_port *p, const char *field)
 	return true;
 }
 
+/* Two recordings cannot have one name, nor two sockets one port. */
+static bool
+is_twice(const struct vsi_settings *set)
+{
+	for (unsigned i = 0; i < set->ports; i++) {
+		const struct vsi_port *a = &set->port[i];
+
+		for (unsigned k = 0; k < i; k++) {
+			const struct vsi_port *b = &set->port[k];
+
+			if (a->suffix[0] && !strcmp(a->suffix, b->suffix))
+				return true;
+			if (a->port == b->port && !strcmp(a->host, b->host))
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool
 ports_read(struct vsi_settings *set, const struct vsi_command *c,
 	   const char **why)
@@ -252,6 +271,9 @@ ports_read(struct vsi_settings *set, const struct vsi_command *c,
 		return false;
 	*why = "either all of several ports have a suffix, or none";
 	if (suffixes && (suffixes < set->ports || set->ports == 1))
+		return false;
+	*why = "a port or a suffix is there twice";
+	if (is_twice(set))
 		return false;
 	*why = "port 0 is none";
 	if (set->ports == 1 && !set->port[0].port)

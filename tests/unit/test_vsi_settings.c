@@ -69,13 +69,23 @@ END_TEST
 START_TEST(ports)
 {
 	static const char *const wrong[] = {
-		"net_port=",	       "net_port=65536",
-		"net_port=x",	       "net_port=a@b@1",
-		"net_port=@1",	       "net_port=1.2.3.4@",
-		"net_port=1=a",	       "net_port=1=a:2",
-		"net_port=1=:2=b",     "net_port=0:1",
-		"net_port=1=a/b:2=c",  "net_port=1=a_ds:2=c",
-		"net_port=1.2.3.4;@1", "net_port=%s@1",
+		"net_port=",
+		"net_port=65536",
+		"net_port=x",
+		"net_port=a@b@1",
+		"net_port=@1",
+		"net_port=1.2.3.4@",
+		"net_port=1=a",
+		"net_port=1=a:2",
+		"net_port=1=:2=b",
+		"net_port=0:1",
+		"net_port=1=a/b:2=c",
+		"net_port=1=a_ds:2=c",
+		"net_port=1.2.3.4;@1",
+		"net_port=%s@1",
+		"net_port=1=a:2=a",
+		"net_port=1:1",
+		"net_port=1.2.3.4@1=a:1.2.3.4@1=b",
 	};
 	char many[1024] = "net_port=";
 
