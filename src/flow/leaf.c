@@ -5,7 +5,7 @@
  * power cut could take back.  Between two rounds chunks are open files: 128
  * of them are a round of their own, long before descriptors run out.
  */
-#include "flow/leaf.h"
+#include "flow/leaf_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,20 +42,27 @@ folder_open(struct folder **folder, const struct disk *disk,
 	return err;
 }
 
-/* Takes the line over.  Without it the recording is as good as before, but
- * for what the line would have told. */
+/* Without the line the recording is as good as before, but for what it would
+ * have told.  Other leaves may have it as well: it is not counted. */
 static void
-note(struct leaf *l, json_t *line)
+note_shared(struct leaf *l, const json_t *line)
 {
 	int err = line ? folder_note(l->folder, line) : -ENOMEM;
 
-	json_decref(line);
 	if (err && !l->unnoted)
 		log_line(LOG_WARN, l->output->name,
 			 "the metadata cannot be written to: %s; runs and "
 			 "holes will be missing there",
 			 strerror(-err));
 	l->unnoted |= err != 0;
+}
+
+/* Takes the line over. */
+static void
+note(struct leaf *l, json_t *line)
+{
+	note_shared(l, line);
+	json_decref(line);
 }
 
 /* What is here of before counts, and who reads on learns of it. */
@@ -67,7 +74,7 @@ resumed(struct leaf *l, const struct disk *disk)
 
 	output_found(l->output, disk->path, record, n);
 	free(record);
-	note(l, json_incref(l->output->resumed));
+	note_shared(l, l->output->resumed);
 }
 
 static int
@@ -130,7 +137,7 @@ leaf_resume(struct leaf *l, const struct disk *disk)
 	memset(l->told, 0, o->subs * sizeof *l->told);
 	err = folder_create(&l->folder, disk, o->name, o->head);
 	if (!err && o->resumed)
-		note(l, json_incref(o->resumed));
+		note_shared(l, o->resumed);
 	return err;
 }
 
@@ -205,67 +212,10 @@ sums_add(struct leaf *l, const struct block *b)
 	l->unsummed |= err != 0;
 }
 
-/* The data's own time of a slot; false where it has no packet, or that no
- * time. */
-static bool
-slot_time(const struct leaf *l, const struct block *b, uint32_t slot,
-	  int64_t *ns)
-{
-	const struct output *o = l->output;
-	struct format_packet p;
-
-	if (!block_has(b, slot))
-		return false;
-	o->format->parse(o->shape, NULL, block_slot(b, slot), &p);
-	if (!(p.has & FORMAT_TIME))
-		return false;
-	*ns = format_time_ns(o->shape, &p);
-	return true;
-}
-
-/* The data's own times, where its format has them: a few packets tell. */
-static bool
-data_times(const struct leaf *l, const struct block *b, int64_t *first,
-	   int64_t *last)
-{
-	uint32_t looks = 4 * l->output->shape->parts;
-	uint32_t at = 0, end = b->used;
-
-	while (at < end && looks && !slot_time(l, b, at, first))
-		looks -= block_has(b, at++);
-	if (at == end || !looks)
-		return false;
-	while (!slot_time(l, b, --end, last))
-		;
-	return true;
-}
-
-/* The record of a written block. */
-static struct index_record
-record_of(const struct leaf *l, const struct block *b)
-{
-	struct index_record r = { .number = b->number,
-				  .first = b->first,
-				  .first_ns = b->first_ns,
-				  .last_ns = b->last_ns,
-				  .bytes = block_bytes(b),
-				  .run = b->run,
-				  .present = b->filled,
-				  .missing = block_missing(b),
-				  .sub = b->sub,
-				  .kind = INDEX_BLOCK,
-				  .flags = b->quantum ? INDEX_SUMMED : 0,
-				  .crc = b->crc };
-
-	if (!b->notes && data_times(l, b, &r.first_ns, &r.last_ns))
-		r.flags |= INDEX_DATA_TIME;
-	return r;
-}
-
 void
 leaf_note(struct leaf *l, const struct block *b)
 {
-	struct index_record r = record_of(l, b);
+	struct index_record r = leaf_record(l->output, b);
 
 	sums_add(l, b);
 	note_run(l, b);
@@ -279,7 +229,7 @@ leaf_note(struct leaf *l, const struct block *b)
 static void
 records_add(struct leaf *l, const struct block *b)
 {
-	struct index_record r = record_of(l, b), gap;
+	struct index_record r = leaf_record(l->output, b), gap;
 
 	if (r.flags & INDEX_DATA_TIME)
 		output_timed(l->output, &r);

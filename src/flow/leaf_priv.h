@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_LEAF_PRIV_H
+#define SPATE_FLOW_LEAF_PRIV_H
+
+#include "flow/leaf.h"
+
+/* What leaf.c has of leaf_record.c: the record of a sealed block. */
+struct index_record leaf_record(const struct output *o, const struct block *b);
+
+#endif
