@@ -91,7 +91,9 @@ arm(struct schedule *s, struct scan *scan, struct schedule_now now)
 
 	scan->begin = when.start;
 	scan->end = scan->data ? INT64_MAX : when.stop;
-	if (!scan->data && late >= 0)
+	/* One that is late by a moment keeps its start: what arrived before it
+	 * belongs to the scan before. */
+	if (!scan->data && late >= SCHEDULE_SECOND)
 		when.start = 0;
 	err = s->hooks.arm(s->hooks.arg, scan, &when, &fault);
 	if (err < 0) {

@@ -67,7 +67,7 @@ made_arm(void *arg, struct scan *scan, const struct schedule_when *when,
 	if (!scan->resume)
 		snprintf(scan->recording, SCAN_NAME, "%s", scan->name);
 	snprintf(of->name, sizeof of->name, "%s", scan->recording);
-	of->begun = !when->start && !when->data;
+	of->begun = !when->data && when->start <= m->now.steady;
 	return of->begun;
 }
 

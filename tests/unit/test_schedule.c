@@ -55,6 +55,26 @@ START_TEST(test_late)
 }
 END_TEST
 
+/* One that was armed late by a moment takes nothing of the one before. */
+START_TEST(test_back_to_back)
+{
+	struct made *m = made_new(false, false);
+	struct scan *next = made_scan(60 * S, 90 * S, "r2");
+	struct fault fault = { 0 };
+
+	next->arm = 0; /* there was no memory for both */
+	ck_assert_int_gt(schedule_add(m->s, next, m->now, &fault), 0);
+	made_pass(m, 59 * S);
+	ck_assert_uint_eq(m->sessions, 0);
+	m->now.steady += S + S / 50;
+	m->now.utc += S + S / 50;
+	schedule_step(m->s, m->now);
+	ck_assert_uint_eq(m->sessions, 1);
+	ck_assert_int_eq(m->session[0].start, STEADY0 + 60 * S);
+	made_free(m);
+}
+END_TEST
+
 /* An hour forward and back, or a leap second, before it is armed: it waits
  * for UTC. */
 START_TEST(test_clock_waiting)
@@ -395,6 +415,6 @@ START_TEST(test_twins)
 }
 END_TEST
 
-SUITE("schedule", test_on_time, test_late, test_clock_waiting, test_clock_past,
-      test_clock_armed, test_clock_running, test_again, test_cancel, test_data,
-      test_admit, test_thousand, test_twins)
+SUITE("schedule", test_on_time, test_late, test_back_to_back,
+      test_clock_waiting, test_clock_past, test_clock_armed, test_clock_running,
+      test_again, test_cancel, test_data, test_admit, test_thousand, test_twins)
