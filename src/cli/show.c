@@ -15,6 +15,8 @@
 #include "cli/subs.h"
 #include "cli/table.h"
 
+#define BEFORE_START "before_start" /* of the drops */
+
 static const struct table_column pair[] = { { NULL, false }, { NULL, false } };
 
 const char *
@@ -87,6 +89,19 @@ counter_rows(struct table *t, const json_t *info)
 	}
 }
 
+/* Nobody asked for those: they came while it was armed. */
+static void
+early_row(struct table *t, const json_t *info)
+{
+	const json_t *drops = json_object_get(info, "drops");
+	uint64_t n = field_number(drops, BEFORE_START);
+
+	if (!n)
+		return;
+	table_cell(t, "early");
+	table_cell(t, "%" PRIu64 " packets came before the start", n);
+}
+
 static void
 drops_row(struct table *t, const json_t *info)
 {
@@ -96,7 +111,8 @@ drops_row(struct table *t, const json_t *info)
 	size_t n = 0;
 
 	json_object_foreach(drops, reason, count) {
-		if (json_integer_value(count) == 0 || n >= sizeof text)
+		if (json_integer_value(count) == 0 || n >= sizeof text ||
+		    !strcmp(reason, BEFORE_START))
 			continue;
 		n += (size_t)snprintf(text + n, sizeof text - n,
 				      "%s%" JSON_INTEGER_FORMAT " %s", between,
@@ -286,6 +302,7 @@ show_info(const json_t *info, bool all)
 	heap_rows(t, info);
 	counter_rows(t, info);
 	drops_row(t, info);
+	early_row(t, info);
 	losses_rows(t, info);
 	absent_rows(t, info);
 	subs_rows(t, info);

@@ -371,15 +371,21 @@ void
 report_summary(struct session *s)
 {
 	char bytes[UNITS_TEXT];
+	char early[64] = "";
 	struct totals t;
 	uint64_t dropped = 0;
 
 	totals_take(s, &t);
 	for (int i = 0; i < DROP_KINDS; i++)
-		dropped += t.c.drop[i];
+		dropped += i == DROP_BEFORE_START ? 0 : t.c.drop[i];
+	if (t.c.drop[DROP_BEFORE_START])
+		snprintf(early, sizeof early,
+			 "; %" PRIu64 " packets came before the start",
+			 t.c.drop[DROP_BEFORE_START]);
 	log_line(s->failed ? LOG_ERROR : LOG_INFO, s->name,
 		 "%s (%s): %" PRIu64 " packets, %s; %" PRIu64 " lost, %" PRIu64
-		 " dropped, %" PRIu64 " overruns",
+		 " dropped, %" PRIu64 " overruns%s",
 		 s->failed ? "failed" : "recorded", s->reason, t.packets,
-		 units_show_bytes(bytes, t.bytes), t.lost, dropped, t.overruns);
+		 units_show_bytes(bytes, t.bytes), t.lost, dropped, t.overruns,
+		 early);
 }

@@ -75,8 +75,10 @@ info_add(struct vsi_facts *f, const json_t *info)
 	f->received += number(info, "packets");
 	f->lost += number(info, "packets_lost");
 	f->reordered += number(info, "packets_reordered");
-	json_object_foreach((json_t *)drops, key, drop)
-		f->dropped += (uint64_t)json_integer_value(drop);
+	json_object_foreach((json_t *)drops, key, drop) {
+		if (strcmp(key, "before_start")) /* was not asked for */
+			f->dropped += (uint64_t)json_integer_value(drop);
+	}
 	f->bytes += number(info, "bytes");
 	f->payload = (uint32_t)number(info, "payload");
 	f->rate += json_real_value(json_object_get(info, "rate"));

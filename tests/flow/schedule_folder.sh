@@ -51,7 +51,12 @@ wait_for 60 is_done r1
 near "start of r1" "$(info r1 .start)" "$(scan r1 .start)"
 same "state of r1" "$(info r1 .state)" complete
 [ "$(info r1 .packets)" -gt 0 ] || fail "r1 has nothing"
-[ "$(info r1 .drops.before_start)" -gt 0 ] || fail "r1 was not armed before"
+early=$(info r1 .drops.before_start)
+[ "$early" -gt 0 ] || fail "r1 was not armed before"
+# That is no loss, and must not look like one.
+same "dropped, in the log" "$(sed -n \
+	's/.*r1: recorded .* \([0-9]*\) dropped, .*; \([0-9]*\) packets came before the start$/\1 \2/p' \
+	"$log")" "$(info r1 "([.drops[]] | add) - $early") $early"
 
 # ---- changed ------------------------------------------------------------
 

@@ -53,7 +53,8 @@ START_TEST(info)
 		  "\"end\":\"2026-11-20T10:00:04Z\",\"bytes\":1048576,"
 		  "\"payload\":8032,\"packets\":99,\"packets_lost\":1,"
 		  "\"packets_late\":2,\"packets_duplicate\":0,"
-		  "\"drops\":{\"late\":2,\"foreign\":0,\"no_buffer\":5},"
+		  "\"drops\":{\"late\":2,\"foreign\":0,\"no_buffer\":5,"
+		  "\"before_start\":47295},"
 		  "\"runs\":[{}],\"disks\":[{\"path\":\"/d0\",\"chunks\":3,"
 		  "\"bytes\":1024}]}"),
 	    "t1\n"
@@ -65,6 +66,7 @@ START_TEST(info)
 	    "  lost     1 of 100 packets, 1.0000 %\n"
 	    "  late     2\n"
 	    "  dropped  2 late, 5 no_buffer\n"
+	    "  early    47295 packets came before the start\n"
 	    "  disk  chunks     size\n"
 	    "  /d0        3  1.0 KiB\n");
 }
