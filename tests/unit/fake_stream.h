@@ -2,10 +2,9 @@
 #ifndef SPATE_TESTS_FAKE_STREAM_H
 #define SPATE_TESTS_FAKE_STREAM_H
 
-#include <check.h>
-
 #include "store/fill.h"
 #include "unit/fake_format.h"
+#include "unit/suite.h"
 
 /* A stream of fake packets, cut into blocks of which every byte is known. */
 

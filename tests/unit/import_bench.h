@@ -2,11 +2,11 @@
 #ifndef SPATE_TESTS_IMPORT_BENCH_H
 #define SPATE_TESTS_IMPORT_BENCH_H
 
-#include <check.h>
 #include <string.h>
 
 #include "base/units.h"
 #include "cli/import_scans.h"
+#include "unit/suite.h"
 
 /* Schedules as text, and what was made of them. */
 static struct import im;

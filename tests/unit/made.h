@@ -2,7 +2,6 @@
 #ifndef SPATE_TESTS_MADE_H
 #define SPATE_TESTS_MADE_H
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include "store/layout.h"
 #include "store/meta.h"
 #include "unit/scratch.h"
+#include "unit/suite.h"
 
 /*
  * A made recording is written as a disk's writer would, block by block, onto

@@ -2,11 +2,12 @@
 #ifndef SPATE_TESTS_SCRATCH_H
 #define SPATE_TESTS_SCRATCH_H
 
-#include <check.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "unit/suite.h"
 
 /* A scratch is a folder of a test's own, gone when the test is done. */
 struct scratch {
