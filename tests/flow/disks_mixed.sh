@@ -3,7 +3,7 @@
 #
 # What is chosen, with real disks:
 #
-#   mnt/a, b, c   ext4 of 64, 128 and 256 MiB   end full together; nothing is
+#   mnt/a, b, c   ext4 of 32, 64 and 128 MiB    end full together; nothing is
 #                                               lost before the last is full
 #   disk0, 1, 2   folders                       take turns
 #   disk1         then writes 20 MB/s           sits on the bench
@@ -22,9 +22,9 @@ disk_field()
 
 # ---- mixed sizes ---------------------------------------------------------
 
-disk_mount a 64M ext4
-disk_mount b 128M ext4
-disk_mount c 256M ext4
+disk_mount a 32M ext4
+disk_mount b 64M ext4
+disk_mount c 128M ext4
 disks=("$mnt/a" "$mnt/b" "$mnt/c")
 settings=('memory = "64M";' 'reserve = "4M";')
 conf_write "$(raw_stream)"
@@ -56,16 +56,16 @@ begin mixed
 n=0
 first=
 while running; do
-	send good:$n:8000
-	n=$((n + 8000))
+	send good:$n:4000
+	n=$((n + 4000))
 	wait_for 60 came_or_ended
-	[ $n -lt 800000 ] || fail "they are never full"
+	[ $n -lt 400000 ] || fail "they are never full"
 	[ -z "$first" ] || continue
 	! spate disks --json | grep -q '"state":"full"' || first=$n
 done
 [ -n "$first" ] || fail "none was full"
 within "what came until the first was full, of all that was taken" \
-	$((85 * $(info mixed .packets) / 100)) "$first" 800000
+	$((85 * $(info mixed .packets) / 100)) "$first" 400000
 same "state" "$(info mixed .state)" failed
 same "why" "$(info mixed .why)" "no disk is left"
 for i in a b c; do
@@ -74,13 +74,13 @@ done
 grep -q "$mnt/a: cannot write a chunk: no space above the reserve" "$log"
 
 # All packets until then are there, in one piece.
-within "packets that are there" 370000 "$(info mixed .packets)" 440000
+within "packets that are there" 175000 "$(info mixed .packets)" 220000
 spate export mixed "$work/exported" --quiet
 ideal "$work/ideal" good:0:$n
 there=$({ cmp "$work/exported" "$work/ideal" || true; } 2>&1 |
 	sed 's/.*byte \([0-9]*\),.*/\1/')
 within "packets in one piece" $(($(info mixed .packets) - 1024)) \
-	$((there / 1024)) 440000
+	$((there / 1024)) 220000
 rm "$work/exported" "$work/ideal"
 spated_stop
 
