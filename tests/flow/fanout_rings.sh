@@ -125,6 +125,42 @@ stop_takes_all()
 	done
 }
 
+# own NAME: datagrams from its start on
+own()
+{
+	info "$1" '.datagrams - .drops.before_start'
+}
+
+all_ended()
+{
+	[ "$(spate status --json | jq '.recordings | length')" -eq 0 ]
+}
+
+# Recordings that follow each other share the rings: what is in `whole` is in
+# exactly one of the two, and each has it in order.
+scans_share()
+{
+	local at=$((EPOCHSECONDS + 3)) begin middle
+
+	TZ=UTC printf -v begin '%(%FT%TZ)T' $at
+	TZ=UTC printf -v middle '%(%FT%TZ)T' $((at + 2))
+	spate record whole --stream s --at "$begin" --for 4s
+	spate record first --stream s --at "$begin" --for 2s
+	spate record second --stream s --at "$middle" --for 2s
+	gen --rate 25Mbps --for 9s --first 5
+	wait_for 30 all_ended
+	same "what came in both, and in one" \
+		"$(($(own first) + $(own second)))" "$(own whole)"
+	for name in first second whole; do
+		same "runs and lost of $name" "$(info $name \
+			'[(.runs | length), .packets_lost] | @csv')" 1,0
+		same "datagrams of $name" "$(info $name .datagrams)" \
+			"$(info $name '.packets + ([.drops[]] | add)')"
+		spate export $name "$work/$name"
+	done
+	cat "$work/first" "$work/second" | cmp - "$work/whole"
+}
+
 # Other ports, and what is sent from here, is not ours.
 neighbours_are_not_heard()
 {
@@ -150,6 +186,7 @@ without_the_right()
 
 net_make
 disks_make 2
+settings[0]='memory = "160M";'
 settings+=('receivers = 2;')
 keys='receive = "fanout"; rings = 2; ring = "16M"; format = "vdif";
 	prefix = 8; payload = 8032; block = "4M"; fill = "zero";'
@@ -160,6 +197,7 @@ shared_is_true 7
 restart_is_a_run
 stop_takes_all
 neighbours_are_not_heard
+scans_share
 setpriv --bounding-set=-net_raw --inh-caps=-net_raw true 2>/dev/null ||
 	skip "what needs no CAP_NET_RAW passed; nobody may give it up here"
 without_the_right
