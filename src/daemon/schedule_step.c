@@ -12,12 +12,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/units.h"
 
 enum {
-	STEP_NS = 1000000, /* a smaller one is how the clocks were read */
+	STEP_NS = 1000000,   /* a smaller one is how the clocks were read */
+	SLEW_NS = 500000000, /* a clock is slewed by less while a scan runs */
 	DAY_S = 86400,
 };
 /* How much later than UTC the data's own clock may be. */
@@ -54,6 +56,44 @@ when_of(const struct schedule *s, const struct scan *scan)
 	return when;
 }
 
+/*
+ * Scans that follow each other have one edge, or packets would be in both, or
+ * in none.  What another one has is taken, where it is the same time: what is
+ * armed was turned into steady time a little before or after, and the clock is
+ * slewed meanwhile; what runs keeps its end, though it began hours ago.
+ */
+static int64_t
+edge_of(const struct schedule *s, const struct scan *scan, int64_t utc,
+	int64_t at)
+{
+	for (unsigned i = 0; i < s->scans.n; i++) {
+		const struct scan *o = s->scans.scan[i];
+		int64_t near = o->state == SCAN_RUNNING ? SLEW_NS : STEP_NS;
+
+		if (o == scan || o->data ||
+		    (o->state != SCAN_RUNNING && o->state != SCAN_ARMED))
+			continue;
+		if (o->stop == utc && llabs(o->end - at) <= near)
+			return o->end;
+		if (o->start == utc && llabs(o->begin - at) <= near)
+			return o->begin;
+	}
+	return at;
+}
+
+static struct schedule_when
+when_with(const struct schedule *s, const struct scan *scan)
+{
+	struct schedule_when when = when_of(s, scan);
+
+	if (scan->data)
+		return when;
+	when.start = edge_of(s, scan, scan->start, when.start);
+	if (when.stop != INT64_MAX)
+		when.stop = edge_of(s, scan, scan->stop, when.stop);
+	return when;
+}
+
 /* ---- one scan -------------------------------------------------------- */
 
 /* No disk yet, no memory just now, a stream that is busy: these pass. */
@@ -83,7 +123,7 @@ arm_failed(struct schedule *s, struct scan *scan, int err,
 static void
 arm(struct schedule *s, struct scan *scan, struct schedule_now now)
 {
-	struct schedule_when when = when_of(s, scan);
+	struct schedule_when when = when_with(s, scan);
 	int64_t late = now.utc - scan->start;
 	char text[UNITS_TEXT];
 	struct fault fault = { 0 };
@@ -152,6 +192,9 @@ armed(struct schedule *s, struct scan *scan, struct schedule_now now)
 				     "the clock was set back");
 	} else if (!scan->data && (when.start > scan->begin + STEP_NS ||
 				   when.start < scan->begin - STEP_NS)) {
+		when = when_with(s, scan);
+		if (when.start == scan->begin && when.stop == scan->end)
+			return;
 		scan->begin = when.start;
 		scan->end = when.stop;
 		s->hooks.move(s->hooks.arg, scan, &when);

@@ -189,6 +189,36 @@ START_TEST(test_clock_running)
 }
 END_TEST
 
+/* Scans that follow each other have one edge, however the clock was slewed
+ * since the first began; one that is far off has not. */
+START_TEST(test_one_edge)
+{
+	struct made *m = made_new(false, false);
+	unsigned first = made_add(m, 5 * S, 125 * S, "first");
+	unsigned second = made_add(m, 125 * S, 155 * S, "second");
+	unsigned third = made_add(m, 155 * S, 185 * S, "third");
+	const struct made_session *a, *b, *c;
+
+	for (int i = 0; i < 120; i++) {
+		made_pass(m, S);
+		m->now.utc += S / 10000;
+	}
+	a = made_session(m, first);
+	b = made_session(m, second);
+	made_is(m, second, "armed");
+	ck_assert_int_eq(a->stop, STEADY0 + 125 * S);
+	ck_assert_int_eq(b->start, a->stop);
+	ck_assert_uint_eq(m->moves, 0);
+	made_pass(m, 10 * S);
+	made_is(m, second, "running");
+	made_set_clock(m, HOUR / 180);
+	c = made_session(m, third);
+	ck_assert_ptr_nonnull(c);
+	ck_assert_int_lt(c->start, b->stop - S);
+	made_free(m);
+}
+END_TEST
+
 /* What may pass is tried again every second, until its end. */
 START_TEST(test_again)
 {
@@ -417,4 +447,5 @@ END_TEST
 
 SUITE("schedule", test_on_time, test_late, test_back_to_back,
       test_clock_waiting, test_clock_past, test_clock_armed, test_clock_running,
-      test_again, test_cancel, test_data, test_admit, test_thousand, test_twins)
+      test_one_edge, test_again, test_cancel, test_data, test_admit,
+      test_thousand, test_twins)
