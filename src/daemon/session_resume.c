@@ -97,7 +97,8 @@ output_open(struct session *s, const struct resume *r, struct output_args *args)
 {
 	json_t *paths = paths_json(s->host->fleet);
 	json_t *line = paths ? resume_line(r, paths) : NULL;
-	int err = line ? 0 : -ENOMEM;
+	json_t *head = json_deep_copy(r->facts->head);
+	int err = line && head ? 0 : -ENOMEM;
 
 	args->resume = r;
 	args->resume_line = line;
@@ -106,10 +107,13 @@ output_open(struct session *s, const struct resume *r, struct output_args *args)
 		err = output_make(&s->output, args);
 	json_decref(line);
 	json_decref(paths);
-	if (err)
+	if (err) {
+		json_decref(head);
 		return err;
+	}
+	/* One each: the output is freed by whichever thread has it last. */
 	json_decref(s->head);
-	s->head = json_incref(s->output->head);
+	s->head = head;
 	s->start_ns = r->facts->start_ns;
 	say(s, r);
 	return 0;
