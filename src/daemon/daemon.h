@@ -11,6 +11,7 @@
 #include "daemon/keeper.h"
 #include "daemon/probe.h"
 #include "daemon/schedule.h"
+#include "daemon/seek.h"
 #include "daemon/setup.h"
 #include "daemon/server.h"
 #include "daemon/service.h"
@@ -53,6 +54,7 @@ struct daemon {
 	struct crew crew;   /* the receivers */
 	struct chores *chores;
 	struct keeper *keeper; /* of the catalogue */
+	struct seek *seek;     /* of names on disks */
 	struct session_host host;
 	struct server *server;
 	struct schedule *schedule;

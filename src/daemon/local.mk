@@ -14,7 +14,7 @@ spated_SOURCES = \
 	%D%/node.c %D%/node.h \
 	%D%/options.c %D%/options.h \
 	%D%/notify.h \
-	%D%/order.c %D%/order.h \
+	%D%/order.c %D%/order.h %D%/order_name.c %D%/order_name.h \
 	%D%/probe.c %D%/probe.h \
 	%D%/reception.c %D%/reception.h \
 	%D%/reload.c \
@@ -26,6 +26,7 @@ spated_SOURCES = \
 	%D%/schedule_host.c %D%/schedule_host.h \
 	%D%/scout.c %D%/scout.h \
 	%D%/scribe.c %D%/scribe.h \
+	%D%/seek.c %D%/seek.h \
 	%D%/server.c %D%/server_socket.c %D%/server.h %D%/server_socket.h \
 	%D%/service.c %D%/service.h \
 	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \

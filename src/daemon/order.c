@@ -4,18 +4,16 @@
  * first what the request itself says, then memory and sockets of each of its
  * streams.  What is left then cannot fail.
  */
-#include "daemon/order.h"
+#include "daemon/order_name.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "daemon/report.h"
-#include "store/layout.h"
 
 static int
 usage(struct fault *fault, const char *what)
@@ -132,158 +130,6 @@ stream_free(struct daemon *d, const struct order *o,
 	return 0;
 }
 
-static void
-base_name(const struct order *o, unsigned i, char name[SESSION_NAME])
-{
-	if (o->streams == 1)
-		snprintf(name, SESSION_NAME, "%.79s", o->name);
-	else
-		snprintf(name, SESSION_NAME, "%.64s_ds%.70s", o->name,
-			 o->stream[i]->name);
-}
-
-static int
-taken(struct fault *fault, const char *name, const char *where)
-{
-	fault_set(fault, -EEXIST, "exists",
-		  "cannot record %s: the name is taken", name);
-	fault_why(fault, "%s", where);
-	fault_hint(fault, "choose another name, or move that recording away");
-	return -EEXIST;
-}
-
-/* In whichever layout: its folder, and what else has its name. */
-static bool
-is_on_disk(const char *disk, const char *name)
-{
-	char path[4096], dir[LAYOUT_FILE];
-	bool is = false;
-
-	for (int i = 0; i < LAYOUTS; i++) {
-		snprintf(path, sizeof path, "%s/%s", disk,
-			 layout_dir(dir, name, (enum layout)i));
-		is |= access(path, F_OK) == 0;
-	}
-	return is;
-}
-
-/* A look at a disk that hangs would hang as well: what was known of it has to
- * do. */
-static bool
-has_name(struct daemon *d, unsigned i, const char *name)
-{
-	const char *disk = fleet_path(&d->fleet, i);
-	struct writer_facts f;
-
-	writer_facts(fleet_writer(&d->fleet, i), &f);
-	if (f.state == WRITER_HUNG)
-		return catalogue_has(keeper_catalogue(d->keeper), name, disk);
-	return is_on_disk(disk, name);
-}
-
-/* On no disk, and not being recorded: the folder may not be there yet. */
-static int
-name_free(struct daemon *d, const struct order *o, const char *name,
-	  struct fault *fault)
-{
-	char path[4096];
-
-	/* One that was cancelled leaves nothing, and is about to go. */
-	for (struct session *s = d->sessions; s; s = s->next) {
-		if (!s->cancelled &&
-		    (!strcmp(s->name, name) || !strcmp(s->group, name)))
-			return taken(fault, name, "it is being recorded");
-	}
-	/* What is there may be what is to go on; session_resume looks. */
-	for (unsigned i = 0; i < d->fleet.n; i++) {
-		if (!fleet_writer(&d->fleet, i) || o->flags & ORDER_RESUME)
-			continue;
-		if (has_name(d, i, name)) {
-			snprintf(path, sizeof path, "it is on %s",
-				 fleet_path(&d->fleet, i));
-			return taken(fault, name, path);
-		}
-	}
-	return 0;
-}
-
-/* Of each part that a stream is split into. */
-static int
-parts_free(struct daemon *d, const struct order *o, const char *base,
-	   const struct stream *stream, struct fault *fault)
-{
-	char name[SESSION_NAME];
-	int err = name_free(d, o, base, fault);
-
-	for (unsigned i = 0; stream->split && i < stream->keys && !err; i++)
-		err =
-		    name_free(d, o, session_name(name, base, stream, i), fault);
-	return err;
-}
-
-/* Of each stream. */
-static int
-names_free(struct daemon *d, const struct order *o, struct fault *fault)
-{
-	char name[SESSION_NAME];
-	int err = 0;
-
-	for (unsigned i = 0; i < o->streams && !err; i++) {
-		base_name(o, i, name);
-		err = parts_free(d, o, name, o->stream[i], fault);
-	}
-	return err;
-}
-
-/* The first letter with which it is free, in the place of the last character
- * where there is no room for one more. */
-static int
-name_letter(struct daemon *d, struct order *o, struct fault *fault)
-{
-	static const char letter[] = "abcdefghijklmnopqrstuvwxyz"
-				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	size_t at = strlen(o->name);
-	char last;
-
-	if (at == LAYOUT_NAME)
-		at--;
-	last = o->name[at];
-	for (const char *c = letter; *c; c++) {
-		struct fault one = { 0 };
-
-		o->name[at] = *c;
-		o->name[at + 1] = '\0';
-		if (names_free(d, o, &one) != -EEXIST)
-			return 0;
-	}
-	o->name[at] = last;
-	fault_hint(fault,
-		   "all of %s, %sa ... %sZ are taken: choose another "
-		   "name",
-		   o->name, o->name, o->name);
-	return -EEXIST;
-}
-
-static int
-order_name(struct daemon *d, struct order *o, struct fault *fault)
-{
-	const char *wrong = layout_name_fault(o->name);
-	int err;
-
-	if (wrong) {
-		fault_set(fault, -EINVAL, "bad-name",
-			  "cannot record under the name '%.80s'", o->name);
-		fault_why(fault, "%s", wrong);
-		fault_hint(fault, "a name is up to 64 of A-Z a-z 0-9 _ + -, "
-				  "as in r4123_wz_123-0456");
-		return -EINVAL;
-	}
-	err = names_free(d, o, fault);
-	if (err == -EEXIST && o->flags & ORDER_RENAME)
-		err = name_letter(d, o, fault);
-	return err;
-}
-
 static int
 disks_there(struct daemon *d, struct fault *fault)
 {
@@ -311,7 +157,7 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 				     .resume = o->flags & ORDER_RESUME };
 	int err;
 
-	base_name(o, i, name);
+	order_base_name(o, i, name);
 	args.stream = o->stream[i];
 	err = session_open(&first, &d->host, &args, fault);
 	if (err)
@@ -392,7 +238,7 @@ order_check(struct order *o, struct daemon *d, struct fault *fault)
 	for (unsigned i = 0; i < o->streams && !err; i++)
 		err = stream_free(d, o, o->stream[i], fault);
 	if (!err)
-		err = order_name(d, o, fault);
+		err = order_name(o, d, fault);
 	return err ? err : disks_there(d, fault);
 }
 

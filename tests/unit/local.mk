@@ -297,6 +297,12 @@ tests_unit_test_scribe_SOURCES = %D%/test_scribe.c %D%/suite.h %D%/scratch.h
 tests_unit_test_scribe_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_scribe_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_seek
+TESTS += tests/unit/test_seek
+tests_unit_test_seek_SOURCES = %D%/test_seek.c %D%/suite.h
+tests_unit_test_seek_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_seek_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_scan_read
 TESTS += tests/unit/test_scan_read
 tests_unit_test_scan_read_SOURCES = %D%/test_scan_read.c %D%/suite.h \

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_DAEMON_ORDER_NAME_H
+#define SPATE_DAEMON_ORDER_NAME_H
+
+#include "daemon/order.h"
+
+/* Names of what an order records.  The event loop's thread. */
+
+/* Of its stream i, before that is split: <name>, or <name>_ds<stream>. */
+void order_base_name(const struct order *o, unsigned i,
+		     char name[SESSION_NAME]);
+
+/*
+ * Is its name good, and free for all of its streams and their parts?  With
+ * ORDER_RENAME it becomes one that is.  0 or -errno with a fault.
+ */
+int order_name(struct order *o, struct daemon *d, struct fault *fault);
+
+#endif
