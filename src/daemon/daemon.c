@@ -372,7 +372,8 @@ wait_ms(const struct daemon *d)
 	if (schedule_host_next(d) < next)
 		next = schedule_host_next(d);
 	for (const struct session *s = d->sessions; s; s = s->next) {
-		if (s->state == SESSION_ARMED && s->when.start < next)
+		if (s->state == SESSION_ARMED && !s->when.data &&
+		    s->when.start < next)
 			next = s->when.start;
 		if (s->stop_at && s->state <= SESSION_RECORDING &&
 		    s->stop_at < next)

@@ -72,6 +72,8 @@ struct scan {
 	bool kept;	    /* while a file is merged: has its entry */
 	unsigned tries;	    /* to arm it, in vain */
 	int64_t again;	    /* steady, of the next try */
+	int64_t begun;	    /* steady, when it began last */
+	int64_t pause;	    /* ns that the last try was put off, after it */
 	int64_t over;	    /* UTC, since when nothing comes of it; 0 */
 	int64_t begin, end; /* steady, as armed; end INT64_MAX: none */
 };

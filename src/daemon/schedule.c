@@ -18,6 +18,9 @@
 
 #include "base/log.h"
 
+#define LONG_ENOUGH (60 * SCHEDULE_SECOND)
+#define PAUSE_MOST  (10 * SCHEDULE_SECOND)
+
 /* ---- the list -------------------------------------------------------- */
 
 static int
@@ -119,10 +122,10 @@ schedule_began(struct schedule *s, unsigned id, struct schedule_now now)
 {
 	struct scan *scan = schedule_find(s, id);
 
-	(void)now;
 	if (!scan || scan->state != SCAN_ARMED)
 		return;
 	scan->resume = false;
+	scan->begun = now.steady;
 	if (strcmp(scan->recording, scan->name))
 		schedule_set(s, scan, SCAN_RUNNING, "the recording is %s",
 			     scan->recording);
@@ -143,6 +146,19 @@ try_again(struct schedule *s, int64_t steady)
 	}
 }
 
+/* Until a recording that failed is begun again: longer where that failed at
+ * once, time after time, since each makes folders and lines in the log. */
+static int64_t
+pause_of(struct scan *scan, int64_t steady)
+{
+	if (steady - scan->begun > LONG_ENOUGH)
+		scan->pause = 0;
+	scan->pause = scan->pause ? 2 * scan->pause : SCHEDULE_SECOND;
+	if (scan->pause > PAUSE_MOST)
+		scan->pause = PAUSE_MOST;
+	return scan->pause;
+}
+
 void
 schedule_ended(struct schedule *s, unsigned id, bool failed, const char *why,
 	       struct schedule_now now)
@@ -158,7 +174,7 @@ schedule_ended(struct schedule *s, unsigned id, bool failed, const char *why,
 	if (failed && now.steady < scan->end && !scan->gone) {
 		scan->resume = ran;
 		scan->tries++;
-		scan->again = now.steady + SCHEDULE_SECOND;
+		scan->again = now.steady + pause_of(scan, now.steady);
 		schedule_set(s, scan, SCAN_WAITING, "%s; is tried again", why);
 	} else if (failed) {
 		schedule_set(s, scan, SCAN_FAILED, "%s", why);
@@ -198,7 +214,7 @@ schedule_open(struct schedule **schedule, const struct schedule_args *args,
 	s->inotify = s->watch = -1;
 	s->offset = now.utc - now.steady;
 	s->changed = true;
-	err = schedule_state_read(s);
+	err = schedule_state_read(s, now.utc);
 	if (!err)
 		err = schedule_folder_open(s, now);
 	if (err)

@@ -31,7 +31,7 @@
 #define SOON	(SCHEDULE_SECOND / 4)
 #define WATCHED                                                                \
 	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |            \
-	 IN_MODIFY | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF)
+	 IN_MODIFY | IN_CREATE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
 
 /* ---- files ----------------------------------------------------------- */
 
@@ -123,6 +123,9 @@ file_read(struct schedule *s, struct schedule_file *f, struct schedule_now now)
 	}
 	if (err) {
 		file_fault(s, f, &fault);
+		/* That it may be read is nothing that its times tell. */
+		if (err != -EINVAL)
+			f->inode = 0;
 		return;
 	}
 	if (f->error[0])
@@ -326,11 +329,25 @@ schedule_look(struct schedule *s, struct schedule_now now)
 	schedule_step(s, now);
 }
 
+/* The configuration has no folder any more: nor are there its files. */
+static void
+files_forget(struct schedule *s)
+{
+	char name[NAME_MAX + 1];
+
+	while (s->files) {
+		snprintf(name, sizeof name, "%s", s->file[0].name);
+		schedule_file_drop(s, name);
+		schedule_lose(s, name);
+	}
+}
+
 int
 schedule_folder_open(struct schedule *s, struct schedule_now now)
 {
 	if (!s->folder) {
 		s->look_at = INT64_MAX;
+		files_forget(s);
 		return 0;
 	}
 	s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -330,6 +330,14 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	s->next = 0;
 }
 
+/* Or is to go on, when the daemon has been away. */
+static bool
+is_running(const struct scan *scan)
+{
+	return scan->state == SCAN_RUNNING ||
+	       (scan->resume && scan_is_ahead(scan));
+}
+
 void
 schedule_lose(struct schedule *s, const char *file)
 {
@@ -338,7 +346,7 @@ schedule_lose(struct schedule *s, const char *file)
 
 		if (!is_of(scan, file))
 			continue;
-		if (scan->state != SCAN_RUNNING) {
+		if (!is_running(scan)) {
 			take_away(s, i);
 			continue;
 		}

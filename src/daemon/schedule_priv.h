@@ -89,7 +89,7 @@ struct schedule_file *schedule_file_add(struct schedule *s, const char *name);
 void schedule_file_drop(struct schedule *s, const char *name);
 
 /* schedule_state.c: 0 or -errno. */
-int schedule_state_read(struct schedule *s);
+int schedule_state_read(struct schedule *s, int64_t utc);
 void schedule_state_write(struct schedule *s);
 
 #endif

@@ -130,19 +130,22 @@ is_sane(const struct scan *scan)
 	       scan->arm <= year && scan->backlog >= 0 && scan->backlog <= year;
 }
 
-/* What ran when the daemon ended is to go on. */
+/* What ran when the daemon ended is to go on; and what was armed and should
+ * have begun meanwhile may have, before that was written. */
 static void
-scan_wake(struct scan *scan)
+scan_wake(struct scan *scan, int64_t utc)
 {
+	bool began = scan->state == SCAN_RUNNING || scan->start <= utc;
+
 	if (scan->state != SCAN_ARMED && scan->state != SCAN_RUNNING)
 		return;
-	scan->resume = scan->state == SCAN_RUNNING && scan->recording[0];
+	scan->resume = began && scan->recording[0];
 	scan->state = SCAN_WAITING;
 	scan->why[0] = '\0';
 }
 
 static struct scan *
-scan_unpack(const json_t *from)
+scan_unpack(const json_t *from, int64_t utc)
 {
 	const char *action = json_string_value(json_object_get(from, "action"));
 	const char *state = json_string_value(json_object_get(from, "state"));
@@ -162,19 +165,19 @@ scan_unpack(const json_t *from)
 		scan_free(scan);
 		return NULL;
 	}
-	scan_wake(scan);
+	scan_wake(scan, utc);
 	return scan;
 }
 
 static void
-state_take(struct schedule *s, const json_t *all)
+state_take(struct schedule *s, const json_t *all, int64_t utc)
 {
 	const json_t *one;
 	size_t i;
 
 	s->last_id = (unsigned)number_of(all, "last_id");
 	json_array_foreach(json_object_get(all, "scans"), i, one) {
-		struct scan *scan = scan_unpack(one);
+		struct scan *scan = scan_unpack(one, utc);
 		struct schedule_file *f = NULL;
 
 		if (!scan || schedule_find(s, scan->id) ||
@@ -206,7 +209,7 @@ put_aside(const struct schedule *s, const char *path, const char *why)
 }
 
 int
-schedule_state_read(struct schedule *s)
+schedule_state_read(struct schedule *s, int64_t utc)
 {
 	char path[PATH_MAX];
 	json_error_t error;
@@ -223,7 +226,7 @@ schedule_state_read(struct schedule *s)
 		return 0;
 	all = json_load_file(path, 0, &error);
 	if (all)
-		state_take(s, all);
+		state_take(s, all, utc);
 	else
 		put_aside(s, path, error.text);
 	json_decref(all);

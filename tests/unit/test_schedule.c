@@ -251,6 +251,22 @@ START_TEST(test_again)
 	made_pass(m, 60 * S);
 	made_is(m, id, "done");
 
+	/* Disks that are lost at once, each time. */
+	id = made_add(m, 130 * S, 230 * S, "full");
+	m->sessions = 0;
+	for (int i = 0; i < 600; i++) {
+		struct made_session *of = made_session(m, id);
+
+		if (of && !of->ended && of->begun) {
+			of->ended = true;
+			schedule_ended(m->s, id, true, "no disk is left",
+				       m->now);
+		}
+		made_pass(m, S / 10);
+	}
+	ck_assert_uint_ge(m->sessions, 5);
+	ck_assert_uint_le(m->sessions, 10);
+
 	m->arm_err = -EINVAL;
 	id = made_add(m, 200 * S, 300 * S, "r3");
 	made_pass(m, 200 * S);

@@ -107,6 +107,29 @@ START_TEST(test_last_good)
 }
 END_TEST
 
+/* One that was put there as another user's, and then given to us. */
+START_TEST(test_may_be_read)
+{
+	struct made *m = made_new(true, false);
+	const char *path = scratch_path(&m->scratch, "a.conf");
+
+	ck_assert_int_eq(chmod(m->folder, 0755), 0);
+	made_write(m, "a.conf", made_entry(text, "r1", HOUR, 60 * S, ""));
+	ck_assert_int_eq(chmod(path, 0), 0);
+	if (!geteuid())
+		ck_assert_int_eq(seteuid(65534), 0); /* may read anything */
+	schedule_look(m->s, m->now);
+	files_say(m, "a.conf", "cannot read the configuration", 0);
+	if (!getuid())
+		ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chmod(path, 0644), 0);
+	made_pass(m, 11 * S);
+	ck_assert_ptr_nonnull(made_find(m, "r1"));
+	files_say(m, "a.conf", NULL, 1);
+	made_free(m);
+}
+END_TEST
+
 /* Half of it can be parsed; but somebody is writing. */
 START_TEST(test_half_written)
 {
@@ -380,7 +403,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-SUITE("schedule_folder", test_comes_and_goes, test_not_ours, test_last_good,
-      test_half_written, test_edited_while_it_runs, test_removed_while_it_runs,
-      test_removed_for_a_moment, test_settled, test_moved, test_add_text,
-      test_same_name, test_thousand, test_refused)
+SUITE("schedule_folder", test_may_be_read, test_comes_and_goes, test_not_ours,
+      test_last_good, test_half_written, test_edited_while_it_runs,
+      test_removed_while_it_runs, test_removed_for_a_moment, test_settled,
+      test_moved, test_add_text, test_same_name, test_thousand, test_refused)
