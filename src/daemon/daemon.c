@@ -19,8 +19,9 @@
  *                   them; told by keeper_touch, ended by keeper_stop
  *   chores          removes recordings for clients; hangs with disks, too;
  *                   told by chores_add, ended by chores_stop
- *   seek            looks for a name on the disks, and hangs with them; told by
- *                   seek_name, ended by seek_stop
+ *   seek (2)        looks for a name on the disks, and whether the schedule's
+ *                   folder answers; hangs with them; told by seek_name,
+ *                   ended by seek_stop
  *   scribe          writes the state of the schedule; hangs with its disk;
  *                   told by scribe_write, ended by scribe_stop
  *   probes          a look at a stream, for seconds; sockets of its own;
@@ -173,6 +174,8 @@ threads_start(struct daemon *d, struct fault *fault)
 		err = chores_start(&d->chores, wake, d);
 	if (!err)
 		err = seek_start(&d->seek);
+	if (!err)
+		err = seek_start(&d->folder);
 	if (err) {
 		fault_set(fault, err, "internal", "cannot start its threads");
 		fault_why(fault, "%s", strerror(-err));
@@ -263,6 +266,7 @@ daemon_finish(struct daemon *d)
 	crew_stop(&d->crew);
 	chores_stop(d->chores);
 	seek_stop(d->seek);
+	seek_stop(d->folder);
 	keeper_stop(d->keeper);
 	if (d->queue)
 		queue_drain(d->queue);

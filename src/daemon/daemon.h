@@ -55,6 +55,7 @@ struct daemon {
 	struct chores *chores;
 	struct keeper *keeper; /* of the catalogue */
 	struct seek *seek;     /* of names on disks */
+	struct seek *folder;   /* of the schedule */
 	struct session_host host;
 	struct server *server;
 	struct schedule *schedule;

@@ -50,6 +50,9 @@ struct schedule_hooks {
 	/* Something changed: says schedule_refuse or schedule_accept of what
 	 * is WAITING or REFUSED, and may put off its arm_at up to its start.  NULL: everything is accepted. */
 	void (*admit)(void *arg, struct schedule *s, int64_t utc);
+	/* Does the folder answer at all?  A call to one that does not would not
+	 * come back for as long as that lasts.  NULL: it does. */
+	bool (*answers)(void *arg, const char *folder);
 	void *arg;
 };
 

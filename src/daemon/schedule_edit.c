@@ -170,8 +170,10 @@ schedule_add_text(struct schedule *s, const struct schedule_text *text,
 	if (err)
 		return err;
 	scan_list_clear(&list);
-	dir = open(s->folder, O_DIRECTORY | O_CLOEXEC);
-	err = dir < 0 ? -errno : put_file(dir, text);
+	err = schedule_folder_answers(s);
+	dir = err ? err : open(s->folder, O_DIRECTORY | O_CLOEXEC);
+	if (!err)
+		err = dir < 0 ? -errno : put_file(dir, text);
 	if (dir >= 0)
 		close(dir);
 	if (err)
@@ -212,11 +214,16 @@ remove_file(struct schedule *s, const char *file, json_t *removed,
 	    struct schedule_now now, struct fault *fault)
 {
 	char path[PATH_MAX];
+	int err = 0;
 
 	snprintf(path, sizeof path, "%s/%s", s->folder, file);
-	if (unlink(path) < 0 && errno != ENOENT) {
-		fault_set(fault, -errno, "io", "cannot remove %s", path);
-		fault_why(fault, "%s", strerror(errno));
+	if (schedule_folder_answers(s))
+		err = ETIMEDOUT;
+	else if (unlink(path) < 0 && errno != ENOENT)
+		err = errno;
+	if (err) {
+		fault_set(fault, -err, "io", "cannot remove %s", path);
+		fault_why(fault, "%s", strerror(err));
 		return -EIO;
 	}
 	for (unsigned i = 0; i < s->scans.n; i++) {

@@ -2,7 +2,8 @@
 /*
  * The folder is looked at when inotify says that something was closed, moved
  * or removed there, and every ten seconds, since inotify sees nothing of what
- * other machines do to a folder of NFS.
+ * other machines do to a folder of NFS.  One whose server is away is asked by
+ * somebody else whether it answers, before anything here touches it.
  *
  * Half a file may well be one that can be parsed: scans that are whole, and
  * the rest not there yet.  So a file that somebody writes is left alone until
@@ -250,12 +251,24 @@ cannot_read(struct schedule *s, int err)
 	s->no_folder = true;
 }
 
+int
+schedule_folder_answers(const struct schedule *s)
+{
+	const struct schedule_hooks *h = &s->hooks;
+
+	return !h->answers || h->answers(h->arg, s->folder) ? 0 : -ETIMEDOUT;
+}
+
 void
 schedule_folder_look(struct schedule *s, struct schedule_now now, bool all)
 {
 	DIR *dir;
 
 	s->look_at = now.steady + LOOK;
+	if (schedule_folder_answers(s)) {
+		cannot_read(s, ETIMEDOUT);
+		return;
+	}
 	watch(s);
 	dir = opendir(s->folder);
 	if (!dir) {

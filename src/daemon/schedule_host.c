@@ -191,6 +191,14 @@ stream_fault(void *arg, const char *stream)
 	return line;
 }
 
+static bool
+answers(void *arg, const char *folder)
+{
+	const struct daemon *d = arg;
+
+	return seek_folder(d->folder, folder);
+}
+
 /* ---- what became of it ----------------------------------------------- */
 
 void
@@ -308,6 +316,7 @@ schedule_host_open(struct daemon *d, struct fault *fault)
 		.stop_at = stop_at,
 		.stream_fault = stream_fault,
 		.admit = admission_decide,
+		.answers = answers,
 		.arg = d,
 	};
 	char *state = state_folder(d);

@@ -82,6 +82,8 @@ int schedule_folder_open(struct schedule *s, struct schedule_now now);
 void schedule_folder_close(struct schedule *s);
 void schedule_folder_look(struct schedule *s, struct schedule_now now,
 			  bool all);
+/* 0 or -ETIMEDOUT: nobody should touch the folder now. */
+int schedule_folder_answers(const struct schedule *s);
 /* NULL: it is not known. */
 struct schedule_file *schedule_file_find(const struct schedule *s,
 					 const char *name);

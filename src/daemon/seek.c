@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,13 +37,17 @@ struct seek {
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* In whichever layout: its folder, and what else has its name. */
+/* In whichever layout: its folder, and what else has its name.  Without a
+ * name: is the disk there? */
 static bool
 is_on_disk(const char *disk, const char *name)
 {
 	char path[4096], dir[LAYOUT_FILE];
+	struct statvfs any;
 	bool is = false;
 
+	if (!*name)
+		return !statvfs(disk, &any);
 	for (int i = 0; i < LAYOUTS; i++) {
 		snprintf(path, sizeof path, "%s/%s", disk,
 			 layout_dir(dir, name, (enum layout)i));
@@ -146,6 +151,15 @@ seek_name(struct seek *s, const struct seek_disks *disks, const char *name,
 	}
 	pthread_mutex_unlock(&s->lock);
 	return looked;
+}
+
+bool
+seek_folder(struct seek *s, const char *path)
+{
+	const struct seek_disks one = { .path = { path }, .n = 1 };
+	bool has[FLEET_MOST];
+
+	return seek_name(s, &one, "", has) == 1;
 }
 
 /* ---- starting and stopping ------------------------------------------- */

@@ -7,8 +7,9 @@
 #include "daemon/fleet.h"
 
 /*
- * A seek looks on which disks a name is, by a thread of its own, which hangs
- * with a disk; who asks waits for it half a second at most.
+ * A seek looks on which disks a name is, or whether a folder answers at all,
+ * by a thread of its own, which hangs with a disk; who asks waits for it half a
+ * second at most.
  * One thread, the event loop's, calls these.
  */
 struct seek;
@@ -32,5 +33,9 @@ void seek_stop(struct seek *s);
  */
 unsigned seek_name(struct seek *s, const struct seek_disks *disks,
 		   const char *name, bool has[FLEET_MOST]);
+
+/* Does a folder answer, be it with an error?  A server that is away may be
+ * asked for names that are known here, but not for this. */
+bool seek_folder(struct seek *s, const char *path);
 
 #endif

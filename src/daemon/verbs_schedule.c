@@ -75,7 +75,8 @@ dry_run(struct daemon *d, const struct schedule_text *text,
 	char path[4096];
 
 	snprintf(path, sizeof path, "%s/%s", folder ? folder : "", text->file);
-	if (err || !folder || text->replace || access(path, F_OK) < 0)
+	if (err || !folder || text->replace ||
+	    !seek_folder(d->folder, folder) || access(path, F_OK) < 0)
 		return err;
 	fault_set(fault, -EEXIST, "exists", "%s would not be added",
 		  text->file);

@@ -160,5 +160,48 @@ START_TEST(test_folder_later)
 }
 END_TEST
 
+static bool away;
+
+static bool
+answers(void *arg, const char *folder)
+{
+	const struct made *m = arg;
+
+	ck_assert_str_eq(folder, m->folder);
+	return !away;
+}
+
+/* One whose server is away is not touched, by nobody: then what is in it could
+ * not be seen, and is not. */
+START_TEST(test_folder_hangs)
+{
+	const struct schedule_text file = { "b.conf", "", false };
+	struct made *m = made_new(true, false);
+	struct fault fault = { 0 };
+	json_t *removed;
+
+	schedule_close(m->s);
+	m->hooks.answers = answers;
+	made_reopen(m);
+	made_file(m, "a.conf", made_entry(text, "r1", 60 * S, 60 * S, ""));
+	away = true;
+	made_file(m, "a.conf", made_entry(text, "r2", 60 * S, 60 * S, ""));
+	made_pass(m, 21 * S);
+	ck_assert_ptr_null(made_find(m, "r2"));
+	ck_assert_int_eq(schedule_add_text(m->s, &file, m->now, &fault),
+			 -ETIMEDOUT);
+	ck_assert_int_lt(
+	    schedule_remove(m->s, "a.conf", &removed, m->now, &fault), 0);
+	ck_assert_int_eq(access(scratch_path(&m->scratch, "a.conf"), F_OK), 0);
+	/* What is known of it goes on. */
+	made_pass(m, 50 * S);
+	made_is(m, made_find(m, "r1")->id, "running");
+	away = false;
+	made_pass(m, 11 * S);
+	ck_assert_ptr_nonnull(made_find(m, "r2"));
+	made_free(m);
+}
+END_TEST
+
 SUITE("schedule_restart", test_restart, test_file_gone, test_state_damaged,
-      test_folder_later)
+      test_folder_later, test_folder_hangs)

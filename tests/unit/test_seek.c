@@ -73,6 +73,18 @@ START_TEST(test_hung)
 }
 END_TEST
 
+/* Also one that is not there answers. */
+START_TEST(test_folder)
+{
+	struct seek *s;
+
+	ck_assert_int_eq(seek_start(&s), 0);
+	ck_assert(seek_folder(s, "/"));
+	ck_assert(seek_folder(s, "/there/is/none"));
+	seek_stop(s);
+}
+END_TEST
+
 START_TEST(test_end)
 {
 	const struct seek_disks disks = { .path = { "/hung" }, .n = 1 };
@@ -87,4 +99,4 @@ START_TEST(test_end)
 }
 END_TEST
 
-SUITE("seek", test_where, test_hung, test_end)
+SUITE("seek", test_where, test_hung, test_folder, test_end)
