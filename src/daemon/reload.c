@@ -26,8 +26,6 @@ spread(struct daemon *d)
 {
 	d->host.durable = d->setup.durable;
 	fleet_reserve(&d->fleet, d->setup.o.reserve);
-	if (d->schedule)
-		schedule_changed(d->schedule);
 	if (fleet_patterns(&d->fleet) < 0)
 		log_line(LOG_ERROR, NULL,
 			 "there is no memory to look for "

@@ -209,11 +209,14 @@ running(struct schedule *s, struct scan *scan, struct schedule_now now)
 		s->hooks.stop(s->hooks.arg, scan, "no data of its end came");
 }
 
-/* A clock that was wrong may have made it so. */
+/* A clock that was wrong may have made it so.  Of data that were too late for
+ * it nothing will come, before its start at the earliest. */
 static void
 missed(struct schedule *s, struct scan *scan, struct schedule_now now)
 {
-	if (!scan->gone && now.utc < scan->start) {
+	int64_t until = scan->data ? scan->start : scan->stop;
+
+	if (!scan->gone && now.utc < until) {
 		schedule_set(s, scan, SCAN_WAITING, "the clock was set back");
 		s->changed = true;
 	}
@@ -297,6 +300,21 @@ schedule_due(struct schedule *s, struct schedule_now now)
 		schedule_state_write(s);
 }
 
+/* A machine that begins with a wrong clock takes what was interrupted for
+ * over. */
+static void
+set_back(struct schedule *s, int64_t utc)
+{
+	for (unsigned i = 0; i < s->scans.n; i++) {
+		struct scan *scan = s->scans.scan[i];
+
+		if (scan->state == SCAN_FAILED && scan->resume && !scan->gone &&
+		    utc < scan->stop)
+			schedule_set(s, scan, SCAN_WAITING,
+				     "the clock was set back");
+	}
+}
+
 static void
 clock_look(struct schedule *s, struct schedule_now now)
 {
@@ -309,6 +327,8 @@ clock_look(struct schedule *s, struct schedule_now now)
 	log_line(LOG_WARN, NULL, "the clock was set %s by %s",
 		 step < 0 ? "back" : "forward",
 		 units_show_span(text, step < 0 ? -step : step));
+	if (step < 0)
+		set_back(s, now.utc);
 	s->next = 0;
 	s->changed = true;
 }

@@ -160,6 +160,30 @@ START_TEST(test_folder_later)
 }
 END_TEST
 
+/* A machine whose clock is an hour ahead, until somebody sets it. */
+START_TEST(test_wrong_clock)
+{
+	struct made *m = made_new(false, true);
+	unsigned runs = made_add(m, 0, 600 * S, "runs"), missed;
+
+	made_is(m, runs, "running");
+	missed = made_add(m, 100 * S, 600 * S, "missed");
+	m->now.utc += 120 * S + HOUR;
+	made_restart(m);
+	made_is(m, runs, "failed");
+	made_is(m, missed, "missed");
+	made_set_clock(m, -HOUR);
+	made_pass(m, S);
+	made_is(m, runs, "running");
+	ck_assert(made_session(m, runs)->resume);
+	made_is(m, missed, "running");
+	made_pass(m, 490 * S);
+	made_is(m, runs, "done");
+	made_is(m, missed, "done");
+	made_free(m);
+}
+END_TEST
+
 static bool away;
 
 static bool
@@ -204,4 +228,4 @@ START_TEST(test_folder_hangs)
 END_TEST
 
 SUITE("schedule_restart", test_restart, test_file_gone, test_state_damaged,
-      test_folder_later, test_folder_hangs)
+      test_folder_later, test_wrong_clock, test_folder_hangs)
