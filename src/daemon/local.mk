@@ -5,7 +5,7 @@ spated_SOURCES = \
 	%D%/crew.c %D%/crew.h \
 	%D%/fds.c %D%/fds.h \
 	%D%/fleet.c %D%/fleet_order.c %D%/fleet_space.c %D%/fleet_watch.c %D%/fleet.h \
-	%D%/daemon.c %D%/daemon.h \
+	%D%/daemon.c %D%/daemon_run.c %D%/daemon.h \
 	%D%/forecast.c %D%/forecast_sum.c %D%/forecast_why.c \
 	%D%/forecast.h %D%/forecast_priv.h %D%/forecast_why.h \
 	%D%/keeper.c %D%/keeper.h \
