@@ -370,13 +370,16 @@ source_drain(struct intake_source *s, struct feed *f, unsigned batches,
 	return feed_waits(f, s, now, came);
 }
 
-/* What one of them found empty is so for all that end: two that end at one
- * time get the same. */
+/* What is nothing any more of one is so of all that ended with it, or before:
+ * two that end at one time get the same.  Of one that ends later more may be
+ * waiting. */
 static void
-feeds_drained(struct intake *in, int64_t now)
+feeds_drained(struct intake *in, const struct feed *by, int64_t now)
 {
 	for (struct feed *f = in->feeds; f; f = f->next) {
-		if (!f->until || now < f->settled)
+		if (!f->until || now < f->settled ||
+		    f->gate.data != by->gate.data ||
+		    f->gate.close > by->gate.close)
 			continue;
 		for (unsigned i = 0; i < in->sources; i++)
 			f->source[i].drained = true;
@@ -399,7 +402,7 @@ intake_drain(struct intake *in, struct feed *f, unsigned batches,
 	for (unsigned i = 0; i < in->sources; i++)
 		more |= source_drain(&in->source[i], f, batches, now_ns, now);
 	if (!more)
-		feeds_drained(in, now);
+		feeds_drained(in, f, now);
 	if (more && now >= f->until)
 		log_line(LOG_WARN, f->a.name,
 			 "the end came faster than its sockets could be "

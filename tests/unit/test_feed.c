@@ -323,6 +323,25 @@ START_TEST(without_stamps_two_end)
 }
 END_TEST
 
+/* So many wait that the first is over while what is of the other is still to
+ * be received. */
+START_TEST(one_ends_before_the_other)
+{
+	struct user *a, *b;
+
+	net_open(PLAIN, 1);
+	net.most = 1;
+	send_all(0, 3000, 10 * US, 1);
+	a = user_come(INT64_MIN, BEGIN + 10000 * US, false);
+	b = user_come(INT64_MIN, BEGIN + 15000 * US, false);
+	run_until(BEGIN + 100000 * US, 200 * US);
+	ck_assert(a->closed && b->closed);
+	net_close();
+	has_exactly(a, 0, INT64_MIN, BEGIN + 10000 * US);
+	has_exactly(b, 0, INT64_MIN, BEGIN + 15000 * US);
+}
+END_TEST
+
 /* A source that nothing comes from does not keep a feed from its end, nor does
  * one that never gets empty. */
 START_TEST(an_end_waits_for_nobody)
@@ -347,4 +366,4 @@ END_TEST
 SUITE("feed", one_follows_another, two_overlap, queues_of_a_card,
       while_it_learns, others_come_and_go, one_is_cancelled,
       early_ones_are_placed, without_stamps, without_stamps_two_end,
-      an_end_waits_for_nobody)
+      one_ends_before_the_other, an_end_waits_for_nobody)
