@@ -4,13 +4,12 @@
 #   disk0   stays
 #   disk1   is no folder at all
 #   disk2   is removed in mid-recording
-#   disk3   is a file
+#   disk3   becomes a file
 #
 . "${BASH_SOURCE%/*}/break.sh"
 
 disks_make 4
 rmdir "${disks[1]}" "${disks[3]}"
-touch "${disks[3]}"
 settings+=('durable = "end";')	# so that all on a removed disk is lost
 conf_write "$(raw_stream)"
 
@@ -29,7 +28,9 @@ has_state()
 grep -q "${disks[1]} .*not there" "$work/check" || fail "$(cat "$work/check")"
 spated_start
 wait_for 10 has_state "${disks[1]}" missing
-wait_for 10 has_state "${disks[3]}" failed
+wait_for 10 has_state "${disks[3]}" missing
+touch "${disks[3]}"
+wait_for 20 has_state "${disks[3]}" failed
 wait_for 10 has_state "${disks[2]}" idle
 grep -q "${disks[1]}: cannot open the folder: No such file" "$log"
 grep -q "${disks[3]}: cannot open the folder: Not a directory" "$log"
