@@ -80,10 +80,12 @@ schedule_folder(const struct schedule *s)
 
 /* ---- states ---------------------------------------------------------- */
 
+/* One that waits because it could not begin may lose its data just now. */
 static enum log_level
-level_of(enum scan_state state)
+level_of(const struct scan *scan)
 {
-	switch (state) {
+	switch (scan->state) {
+	case SCAN_WAITING: return scan->tries ? LOG_WARN : LOG_INFO;
 	case SCAN_FAILED:
 	case SCAN_MISSED:
 	case SCAN_REFUSED: return LOG_WARN;
@@ -105,7 +107,7 @@ schedule_set(struct schedule *s, struct scan *scan, enum scan_state state,
 		return;
 	scan->state = state;
 	memcpy(scan->why, text, sizeof text);
-	log_line(level_of(state), scan->name, "%s%s%s", scan_state_word(state),
+	log_line(level_of(scan), scan->name, "%s%s%s", scan_state_word(state),
 		 text[0] ? ": " : "", text);
 	s->dirty = true;
 }

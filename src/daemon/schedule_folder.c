@@ -239,7 +239,7 @@ watch(struct schedule *s)
 					     WATCHED | IN_ONLYDIR);
 }
 
-/* An unmounted server takes no scan away. */
+/* A folder that is away, or whose server is, takes no scan away. */
 static void
 cannot_read(struct schedule *s, int err)
 {

@@ -26,6 +26,8 @@ waits_for_disk()
 	scan nodisk .why | grep -q 'is tried again'
 }
 wait_for 30 waits_for_disk
+grep -q ' warn  nodisk: waiting: .*is tried again' "$log" ||
+	fail "nobody was warned"
 sleep 2
 same "without a disk" "$(state nodisk)" waiting
 mkdir -p "$work/later/disk"
