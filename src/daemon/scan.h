@@ -65,6 +65,7 @@ struct scan {
 
 	/* The schedule's own. */
 	bool gone;	    /* its file is there no more, or does not have it */
+	bool taken;	    /* cancelled because of that: it may come back */
 	bool wrong;	    /* what the file says cannot be: why says what */
 	bool barred;	    /* it cannot be done as things are */
 	bool any_time;	    /* its data are of the past, and were asked for */

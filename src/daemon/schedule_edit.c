@@ -226,15 +226,18 @@ remove_file(struct schedule *s, const char *file, json_t *removed,
 		fault_why(fault, "%s", strerror(err));
 		return -EIO;
 	}
-	for (unsigned i = 0; i < s->scans.n; i++) {
+	for (unsigned i = s->scans.n; i--;) {
 		struct scan *scan = s->scans.scan[i];
 
-		if (!scan->file || scan->gone || strcmp(scan->file, file))
+		if (!scan->file || scan->gone || strcmp(scan->file, file) ||
+		    schedule_inherit(s, scan, now.utc))
 			continue;
-		if (scan_is_ahead(scan) || scan->state == SCAN_REFUSED)
+		if (scan_is_ahead(scan) || scan->state == SCAN_REFUSED) {
 			cancel(s, scan);
+			scan->taken = true;
+		}
 		scan->gone = true;
-		json_array_append_new(removed, scan_json(scan, now.utc));
+		json_array_insert_new(removed, 0, scan_json(scan, now.utc));
 	}
 	schedule_file_drop(s, file);
 	return 0;

@@ -198,7 +198,7 @@ file_miss(struct schedule *s, struct schedule_file *f, struct schedule_now now,
 		return SCHEDULE_SECOND - (now.steady - f->missing);
 	snprintf(name, sizeof name, "%s", f->name);
 	schedule_file_drop(s, name);
-	schedule_lose(s, name);
+	schedule_lose(s, name, now.utc);
 	return 0;
 }
 
@@ -344,14 +344,14 @@ schedule_look(struct schedule *s, struct schedule_now now)
 
 /* The configuration has no folder any more: nor are there its files. */
 static void
-files_forget(struct schedule *s)
+files_forget(struct schedule *s, int64_t utc)
 {
 	char name[NAME_MAX + 1];
 
 	while (s->files) {
 		snprintf(name, sizeof name, "%s", s->file[0].name);
 		schedule_file_drop(s, name);
-		schedule_lose(s, name);
+		schedule_lose(s, name, utc);
 	}
 }
 
@@ -360,7 +360,7 @@ schedule_folder_open(struct schedule *s, struct schedule_now now)
 {
 	if (!s->folder) {
 		s->look_at = INT64_MAX;
-		files_forget(s);
+		files_forget(s, now.utc);
 		return 0;
 	}
 	s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

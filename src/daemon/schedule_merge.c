@@ -7,6 +7,9 @@
  *   same file and name, not over yet  it is this one, moved to another time
  *   else                              it is a new one
  *
+ * An entry may stand in two files.  One of them is refused as the twin of the
+ * other, and takes what is armed or runs over when that is taken away.
+ *
  * What runs is taken for the same only if it can become what the file says:
  * another end is given to it; other streams are another recording.
  */
@@ -40,11 +43,16 @@ same_streams(const struct scan *a, const struct scan *b)
 
 /* But for its times and its priority. */
 static bool
-same_work(const struct scan *a, const struct scan *b)
+same_kind(const struct scan *a, const struct scan *b)
 {
 	return a->action == b->action && a->data == b->data &&
-	       a->backlog == b->backlog && same_streams(a, b) &&
-	       same_text(a->to, b->to);
+	       same_streams(a, b) && same_text(a->to, b->to);
+}
+
+static bool
+same_work(const struct scan *a, const struct scan *b)
+{
+	return same_kind(a, b) && a->backlog == b->backlog;
 }
 
 static bool
@@ -74,22 +82,35 @@ may_become(const struct scan *old, const struct scan *new, int64_t utc)
 {
 	if (old->state != SCAN_RUNNING || new->wrong)
 		return true;
-	return same_work(old, new) &&
+	return same_kind(old, new) &&
 	       (new->start == old->start || new->start <= utc);
 }
 
+static bool
+is_of(const struct scan *scan, const char *file)
+{
+	return scan->file && !scan->gone && !strcmp(scan->file, file);
+}
+
+/* Rather its file's own than one that another file left behind. */
 static struct scan *
 find_same(const struct schedule *s, const char *file, const struct scan *new,
 	  int64_t utc)
 {
+	struct scan *found = NULL;
+
 	for (unsigned i = 0; i < s->scans.n && !new->wrong; i++) {
 		struct scan *old = s->scans.scan[i];
 
-		if (old->start == new->start && !strcmp(old->name, new->name) &&
-		    is_free(s, old, file) && may_become(old, new, utc))
+		if (old->start != new->start || strcmp(old->name, new->name) ||
+		    !is_free(s, old, file) || !may_become(old, new, utc))
+			continue;
+		if (is_of(old, file))
 			return old;
+		if (!found)
+			found = old;
 	}
-	return NULL;
+	return found;
 }
 
 static struct scan *
@@ -142,6 +163,7 @@ take_over(struct scan *old, struct scan *new)
 	old->line = new->line;
 	old->wrong = new->wrong;
 	old->gone = false;
+	old->taken = false;
 }
 
 /* Its steady end goes on by as much as the schedule says. */
@@ -184,6 +206,7 @@ comes_back(const struct scan *scan, const struct scan *was, int64_t utc)
 	case SCAN_MISSED:
 	case SCAN_FAILED: return scan->stop > utc;
 	case SCAN_DONE: return scan->stop > was->stop && scan->stop > utc;
+	case SCAN_CANCELLED: return was->taken && scan->stop > utc;
 	case SCAN_REFUSED: return true;
 	default: return false;
 	}
@@ -192,7 +215,7 @@ comes_back(const struct scan *scan, const struct scan *was, int64_t utc)
 static void
 update(struct schedule *s, struct scan *old, struct scan *new, int64_t utc)
 {
-	bool news = !same(old, new) || old->wrong || new->wrong;
+	bool news = !same(old, new) || old->wrong || new->wrong || old->gone;
 	const struct scan was = *old; /* its texts are `new`'s from here on */
 
 	take_over(old, new);
@@ -268,13 +291,48 @@ drop(struct schedule *s, unsigned at)
 	s->changed = s->dirty = true;
 }
 
+static struct scan *
+heir_of(const struct schedule *s, const struct scan *scan, unsigned *at)
+{
+	for (unsigned i = 0; i < s->scans.n; i++) {
+		struct scan *other = s->scans.scan[i];
+
+		if (other != scan && other->start == scan->start &&
+		    other->state == SCAN_REFUSED && other->barred &&
+		    !other->gone && same_kind(other, scan) &&
+		    !strcmp(other->name, scan->name)) {
+			*at = i;
+			return other;
+		}
+	}
+	return NULL;
+}
+
+bool
+schedule_inherit(struct schedule *s, struct scan *scan, int64_t utc)
+{
+	struct scan *heir = NULL;
+	unsigned at;
+
+	if (scan->state == SCAN_ARMED || scan->state == SCAN_RUNNING)
+		heir = heir_of(s, scan, &at);
+	if (!heir)
+		return false;
+	log_line(LOG_INFO, scan->name, "goes on as %s says", heir->file);
+	update(s, scan, heir, utc);
+	drop(s, at);
+	return true;
+}
+
 static void
-take_away(struct schedule *s, unsigned at)
+take_away(struct schedule *s, unsigned at, int64_t utc)
 {
 	struct scan *scan = s->scans.scan[at];
 
+	if (schedule_inherit(s, scan, utc))
+		return;
 	scan->gone = true;
-	s->dirty = true;
+	s->dirty = s->changed = true;
 	if (scan->state == SCAN_WAITING || scan->state == SCAN_REFUSED) {
 		log_line(LOG_INFO, scan->name, "was taken out of %s",
 			 scan->file);
@@ -283,13 +341,8 @@ take_away(struct schedule *s, unsigned at)
 		schedule_halt(s, scan, "taken out of the schedule");
 		schedule_set(s, scan, SCAN_CANCELLED, "taken out of %s",
 			     scan->file);
+		scan->taken = true;
 	}
-}
-
-static bool
-is_of(const struct scan *scan, const char *file)
-{
-	return scan->file && !scan->gone && !strcmp(scan->file, file);
 }
 
 void
@@ -320,7 +373,7 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	}
 	for (unsigned i = s->scans.n; i--;) {
 		if (is_of(s->scans.scan[i], file) && !s->scans.scan[i]->kept)
-			take_away(s, i);
+			take_away(s, i, now.utc);
 	}
 	list->n = 0;
 	scan_list_clear(list);
@@ -339,7 +392,7 @@ is_running(const struct scan *scan)
 }
 
 void
-schedule_lose(struct schedule *s, const char *file)
+schedule_lose(struct schedule *s, const char *file, int64_t utc)
 {
 	for (unsigned i = s->scans.n; i--;) {
 		struct scan *scan = s->scans.scan[i];
@@ -347,9 +400,11 @@ schedule_lose(struct schedule *s, const char *file)
 		if (!is_of(scan, file))
 			continue;
 		if (!is_running(scan)) {
-			take_away(s, i);
+			take_away(s, i, utc);
 			continue;
 		}
+		if (schedule_inherit(s, scan, utc))
+			continue;
 		scan->gone = true;
 		log_line(LOG_WARN, scan->name,
 			 "%s was removed; what runs goes on to its end", file);

@@ -75,7 +75,10 @@ void schedule_due(struct schedule *s, struct schedule_now now);
 void schedule_merge(struct schedule *s, const char *file,
 		    struct scan_list *list, struct schedule_now now);
 /* The file is no more: what waits goes with it, what runs goes on. */
-void schedule_lose(struct schedule *s, const char *file);
+void schedule_lose(struct schedule *s, const char *file, int64_t utc);
+/* Gives what is armed or runs to the same entry of another file, which was
+ * refused because of it; false: there is none. */
+bool schedule_inherit(struct schedule *s, struct scan *scan, int64_t utc);
 
 /* schedule_folder.c */
 int schedule_folder_open(struct schedule *s, struct schedule_now now);

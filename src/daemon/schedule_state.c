@@ -30,7 +30,7 @@ scan_pack(const struct scan *scan)
 		json_array_append_new(streams, json_string(scan->stream[i]));
 	return json_pack(
 	    "{s:i, s:s, s:s, s:o, s:I, s:I, s:b, s:I, s:I, s:i, s:s*, s:s*, "
-	    "s:s*, s:i, s:s, s:o*, s:s, s:b, s:b, s:b, s:i}",
+	    "s:s*, s:i, s:s, s:o*, s:s, s:b, s:b, s:b, s:b, s:i}",
 	    "id", (int)scan->id, "name", scan->name, "action",
 	    scan_action_word(scan->action), "streams", streams, "start",
 	    (json_int_t)scan->start, "stop", (json_int_t)scan->stop, "data",
@@ -39,8 +39,8 @@ scan_pack(const struct scan *scan)
 	    "send", scan->send, "file", scan->file, "line", (int)scan->line,
 	    "state", scan_state_word(scan->state), "why",
 	    json_string(scan->why), "recording", scan->recording, "gone",
-	    scan->gone, "wrong", scan->wrong, "any_time", scan->any_time,
-	    "tries", (int)scan->tries);
+	    scan->gone, "taken", scan->taken, "wrong", scan->wrong, "any_time",
+	    scan->any_time, "tries", (int)scan->tries);
 }
 
 static char *
@@ -109,6 +109,7 @@ scan_fill(struct scan *scan, const json_t *from)
 	scan->line = (unsigned)number_of(from, "line");
 	scan->tries = (unsigned)number_of(from, "tries");
 	scan->gone = flag_of(from, "gone");
+	scan->taken = flag_of(from, "taken");
 	scan->wrong = flag_of(from, "wrong");
 	scan->any_time = flag_of(from, "any_time");
 	scan->to = text_of(from, "to");

@@ -173,12 +173,17 @@ waiting(struct schedule *s, struct scan *scan, struct schedule_now now)
 	}
 }
 
-/* Its times in steady time may be others by now. */
+/*
+ * Its times in steady time may be others by now.  Where they are not it is
+ * over by itself: that it began is known only when the receivers have said so,
+ * and one of a millisecond is over by then.
+ */
 static void
 armed(struct schedule *s, struct scan *scan, struct schedule_now now)
 {
 	struct schedule_when when = when_of(s, scan);
-	bool over = now.utc >= end_utc(scan);
+	bool over = now.utc >= end_utc(scan) &&
+		    (scan->data || when.stop < scan->end - SCHEDULE_SECOND);
 
 	if (over || now.utc < scan->arm_at - SCHEDULE_SECOND) {
 		s->hooks.stop(s->hooks.arg, scan, "time");
@@ -248,7 +253,7 @@ next_of(const struct schedule *s, const struct scan *scan)
 	case SCAN_WAITING:
 		at = scan->arm_at - s->offset;
 		return least(at > scan->again ? at : scan->again, end);
-	case SCAN_ARMED: return end;
+	case SCAN_ARMED:
 	case SCAN_RUNNING: return scan->data ? end : INT64_MAX;
 	default: return INT64_MAX;
 	}

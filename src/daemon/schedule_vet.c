@@ -27,21 +27,32 @@ schedule_refuse(struct schedule *s, struct scan *scan, const char *why)
 		schedule_set(s, scan, SCAN_REFUSED, "%s", why);
 }
 
-/* One that is before it in the list, and the same: by then it is decided. */
+static bool
+is_twin(const struct scan *other, const struct scan *scan)
+{
+	return !other->wrong && !strcmp(other->name, scan->name) &&
+	       (scan_is_ahead(other) || other->state == SCAN_DONE);
+}
+
+/*
+ * One that is the same: before it in the list, where it is decided by now, or
+ * after it and begun.  Also one whose file is gone, and that goes on.
+ */
 static const struct scan *
 twin_of(const struct schedule *s, unsigned at)
 {
-	const struct scan *scan = s->scans.scan[at];
+	struct scan *const *list = s->scans.scan;
+	const struct scan *scan = list[at];
 
-	while (at--) {
-		const struct scan *other = s->scans.scan[at];
-
-		if (other->start != scan->start)
+	for (unsigned i = at; i-- && list[i]->start == scan->start;) {
+		if (is_twin(list[i], scan))
+			return list[i];
+	}
+	for (unsigned i = at + 1; i < s->scans.n; i++) {
+		if (list[i]->start != scan->start)
 			break;
-		if (!other->gone && !other->wrong &&
-		    (scan_is_ahead(other) || other->state == SCAN_DONE) &&
-		    !strcmp(other->name, scan->name))
-			return other;
+		if (list[i]->state != SCAN_WAITING && is_twin(list[i], scan))
+			return list[i];
 	}
 	return NULL;
 }

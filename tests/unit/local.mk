@@ -291,6 +291,13 @@ tests_unit_test_schedule_restart_SOURCES = %D%/test_schedule_restart.c \
 tests_unit_test_schedule_restart_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_schedule_restart_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_schedule_twice
+TESTS += tests/unit/test_schedule_twice
+tests_unit_test_schedule_twice_SOURCES = %D%/test_schedule_twice.c \
+	%D%/made_schedule.h %D%/suite.h %D%/scratch.h $(SCHEDULE_SOURCES)
+tests_unit_test_schedule_twice_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_schedule_twice_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_scribe
 TESTS += tests/unit/test_scribe
 tests_unit_test_scribe_SOURCES = %D%/test_scribe.c %D%/suite.h %D%/scratch.h
