@@ -93,6 +93,66 @@ level_of(const struct scan *scan)
 	}
 }
 
+/* Nothing but their number is of interest where these are many. */
+static bool
+is_counted(const struct scan *scan)
+{
+	switch (scan->state) {
+	case SCAN_WAITING: return !scan->tries;
+	case SCAN_MISSED:
+	case SCAN_REFUSED:
+	case SCAN_CANCELLED: return true;
+	default: return false;
+	}
+}
+
+/* What a session says itself, with its stream or its packets. */
+static bool
+is_said(const struct scan *scan)
+{
+	return !scan->why[0] &&
+	       (scan->state == SCAN_ARMED || scan->state == SCAN_RUNNING ||
+		scan->state == SCAN_DONE);
+}
+
+void
+schedule_tell(struct schedule *s, const struct scan *scan)
+{
+	if (is_said(scan) || (s->many && is_counted(scan) &&
+			      s->told[scan->state]++ >= SCHEDULE_TOLD))
+		return;
+	log_line(level_of(scan), scan->name, "%s%s%s",
+		 scan_state_word(scan->state), scan->why[0] ? ": " : "",
+		 scan->why);
+}
+
+bool
+schedule_many_begin(struct schedule *s)
+{
+	if (s->many)
+		return false;
+	s->many = true;
+	memset(s->told, 0, sizeof s->told);
+	return true;
+}
+
+void
+schedule_many_end(struct schedule *s, bool begun)
+{
+	if (!begun)
+		return;
+	s->many = false;
+	for (unsigned i = 0; i < SCAN_STATES; i++) {
+		if (s->told[i] > SCHEDULE_TOLD)
+			log_line(level_of(&(struct scan){ .state = i }), NULL,
+				 "%u more scans are %s%s",
+				 s->told[i] - SCHEDULE_TOLD, scan_state_word(i),
+				 i == SCAN_REFUSED
+				     ? "; 'spate schedule ls' says why"
+				     : "");
+	}
+}
+
 void
 schedule_set(struct schedule *s, struct scan *scan, enum scan_state state,
 	     const char *why, ...)
@@ -107,8 +167,7 @@ schedule_set(struct schedule *s, struct scan *scan, enum scan_state state,
 		return;
 	scan->state = state;
 	memcpy(scan->why, text, sizeof text);
-	log_line(level_of(scan), scan->name, "%s%s%s", scan_state_word(state),
-		 text[0] ? ": " : "", text);
+	schedule_tell(s, scan);
 	s->dirty = true;
 }
 

@@ -178,6 +178,7 @@ schedule_add_text(struct schedule *s, const struct schedule_text *text,
 		close(dir);
 	if (err)
 		return folder_fault(s, text->file, err, fault);
+	schedule_hear(s, now); /* of what was just done, which is read once */
 	f = schedule_file_add(s, text->file);
 	if (f)
 		f->told = true;
@@ -256,6 +257,7 @@ int
 schedule_remove(struct schedule *s, const char *which, json_t **removed,
 		struct schedule_now now, struct fault *fault)
 {
+	bool many = schedule_many_begin(s);
 	int err = 0;
 
 	*removed = json_array();
@@ -276,6 +278,7 @@ schedule_remove(struct schedule *s, const char *which, json_t **removed,
 		if (!json_array_size(*removed))
 			err = none(fault, which);
 	}
+	schedule_many_end(s, many);
 	if (err)
 		json_decref(*removed);
 	else

@@ -333,10 +333,16 @@ events_take(struct schedule *s, int64_t steady)
 	return any;
 }
 
+bool
+schedule_hear(struct schedule *s, struct schedule_now now)
+{
+	return s->inotify >= 0 && events_take(s, now.steady);
+}
+
 void
 schedule_look(struct schedule *s, struct schedule_now now)
 {
-	if (s->inotify < 0 || !events_take(s, now.steady))
+	if (!schedule_hear(s, now))
 		return;
 	schedule_folder_look(s, now, false);
 	schedule_step(s, now);

@@ -273,8 +273,8 @@ enter(struct schedule *s, struct scan *new, int64_t utc)
 	}
 	new->kept = true;
 	if (new->wrong)
-		log_line(LOG_WARN, new->name, "refused: %s", new->why);
-	else if (new->why[0])
+		schedule_tell(s, new);
+	else if (new->why[0] && !over)
 		log_line(LOG_WARN, new->name, "%s", new->why);
 	if (!schedule_enter(s, new))
 		scan_free(new);
@@ -334,8 +334,8 @@ take_away(struct schedule *s, unsigned at, int64_t utc)
 	scan->gone = true;
 	s->dirty = s->changed = true;
 	if (scan->state == SCAN_WAITING || scan->state == SCAN_REFUSED) {
-		log_line(LOG_INFO, scan->name, "was taken out of %s",
-			 scan->file);
+		schedule_set(s, scan, SCAN_CANCELLED, "taken out of %s",
+			     scan->file);
 		drop(s, at);
 	} else if (scan->state == SCAN_ARMED || scan->state == SCAN_RUNNING) {
 		schedule_halt(s, scan, "taken out of the schedule");
@@ -350,6 +350,7 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	       struct schedule_now now)
 {
 	unsigned over = 0, n = s->scans.n;
+	bool many = schedule_many_begin(s);
 	struct scan *old;
 
 	for (unsigned i = 0; i < n; i++)
@@ -380,6 +381,7 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	if (over)
 		log_line(LOG_INFO, NULL, "%s: %u of its scans are over", file,
 			 over);
+	schedule_many_end(s, many);
 	s->next = 0;
 }
 
@@ -394,6 +396,8 @@ is_running(const struct scan *scan)
 void
 schedule_lose(struct schedule *s, const char *file, int64_t utc)
 {
+	bool many = schedule_many_begin(s);
+
 	for (unsigned i = s->scans.n; i--;) {
 		struct scan *scan = s->scans.scan[i];
 
@@ -409,6 +413,7 @@ schedule_lose(struct schedule *s, const char *file, int64_t utc)
 		log_line(LOG_WARN, scan->name,
 			 "%s was removed; what runs goes on to its end", file);
 	}
+	schedule_many_end(s, many);
 	s->next = 0;
 	s->dirty = true;
 }

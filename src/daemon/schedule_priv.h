@@ -18,7 +18,7 @@
  *   schedule_edit.c    what is added and taken out by hand
  *   schedule_state.c   the state file
  */
-enum { SCHEDULE_FAULT = 640 };
+enum { SCHEDULE_FAULT = 640, SCHEDULE_TOLD = 5 };
 #define SCHEDULE_SECOND INT64_C(1000000000)
 
 /* A file of the folder, as it was last read. */
@@ -53,6 +53,8 @@ struct schedule {
 	bool changed;	 /* has to be vetted */
 	bool sorted;
 	bool dirty; /* the state file is behind */
+	bool many;  /* of many at once the log has but the first few */
+	unsigned told[SCAN_STATES];
 };
 
 /* schedule.c */
@@ -61,6 +63,15 @@ void schedule_sort(struct schedule *s);
 /* Its state and why, with a line in the log where that is news. */
 void schedule_set(struct schedule *s, struct scan *scan, enum scan_state state,
 		  const char *why, ...) __attribute__((format(printf, 4, 5)));
+/* Its state, in the log. */
+void schedule_tell(struct schedule *s, const struct scan *scan);
+/*
+ * What happens to many between the two is told of the first few, and then as
+ * a number: a schedule of thousands that finds no room is one line, not
+ * thousands.  False: somebody does so already, and ends it.
+ */
+bool schedule_many_begin(struct schedule *s);
+void schedule_many_end(struct schedule *s, bool begun);
 /* Ends it where it is armed or runs. */
 void schedule_halt(struct schedule *s, struct scan *scan, const char *why);
 
@@ -87,6 +98,8 @@ void schedule_folder_look(struct schedule *s, struct schedule_now now,
 			  bool all);
 /* 0 or -ETIMEDOUT: nobody should touch the folder now. */
 int schedule_folder_answers(const struct schedule *s);
+/* What inotify has to say; false: nothing. */
+bool schedule_hear(struct schedule *s, struct schedule_now now);
 /* NULL: it is not known. */
 struct schedule_file *schedule_file_find(const struct schedule *s,
 					 const char *name);

@@ -291,12 +291,15 @@ forget(struct schedule *s, int64_t utc)
 void
 schedule_due(struct schedule *s, struct schedule_now now)
 {
+	bool many = schedule_many_begin(s);
+
 	if (s->changed)
 		schedule_vet(s, now.utc);
 	for (unsigned i = 0; i < s->scans.n; i++)
 		one(s, s->scans.scan[i], now);
 	if (s->changed)
 		schedule_vet(s, now.utc);
+	schedule_many_end(s, many);
 	forget(s, now.utc);
 	s->next = s->look_at;
 	for (unsigned i = 0; i < s->scans.n; i++)

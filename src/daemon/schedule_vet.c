@@ -129,6 +129,8 @@ vet_one(struct schedule *s, unsigned at)
 void
 schedule_vet(struct schedule *s, int64_t utc)
 {
+	bool many = schedule_many_begin(s);
+
 	schedule_sort(s);
 	for (unsigned i = 0; i < s->scans.n; i++) {
 		const struct scan *scan = s->scans.scan[i];
@@ -139,5 +141,6 @@ schedule_vet(struct schedule *s, int64_t utc)
 	}
 	if (s->hooks.admit)
 		s->hooks.admit(s->hooks.arg, s, utc);
+	schedule_many_end(s, many);
 	s->changed = false;
 }

@@ -57,6 +57,7 @@ early=$(info r1 .drops.before_start)
 same "dropped, in the log" "$(sed -n \
 	's/.*r1: recorded .* \([0-9]*\) dropped, .*; \([0-9]*\) packets came before the start$/\1 \2/p' \
 	"$log")" "$(info r1 "([.drops[]] | add) - $early") $early"
+same "lines for r1" "$(grep -c ' r1: ' "$log")" 3
 
 # ---- changed ------------------------------------------------------------
 

@@ -126,4 +126,16 @@ spate schedule rm many_500 >/dev/null
 same "cancelled" "$(state many_500)" cancelled
 spate schedule rm many.conf >/dev/null
 same "what is ahead" "$(ahead)" ""
+
+# In the log these are few lines.
+sed 's/"s"/"nosuch"/; s/many_/other_/' "$work/many.conf" \
+	>"$work/nosuch.conf"
+! spate schedule add "$work/nosuch.conf" >/dev/null || fail "took nosuch.conf"
+rm "$folder/nosuch.conf"
+wait_for 20 have_scans 0
+for line in '[a-z]*.conf: 1000 scans' '[a-z]*_[0-9]*: cancelled:.*' \
+	'[a-z]*_[0-9]*: refused:.*' '[0-9]* more scans are .*'; do
+	grep -ox -- ".* $line" "$log" | wc -l
+done | xargs >"$work/out"
+same "lines for a thousand" "$(cat "$work/out")" "2 11 5 3"
 spated_stop
