@@ -21,9 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* What a socket may still hold when the recording stops; see intake_drain. */
 enum {
-	FLUSH_BATCHES = 4096,
 	LOOKS = 10, /* ticks in which every source is looked at once */
 	TURN = 16,  /* batches */
 	HOLD = 128 << 10,
@@ -286,10 +284,8 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
 }
 
-/* A system call each, so hundreds of sources take turns: each is looked at
- * once a second. */
-static void
-sources_look(struct intake *in, unsigned n)
+void
+intake_look(struct intake *in, unsigned n)
 {
 	while (n--) {
 		source_look(&in->source[in->look]);
@@ -309,111 +305,6 @@ intake_tick(struct intake *in, int64_t now)
 {
 	for (struct feed *f = in->feeds; f; f = f->next)
 		feed_age(f, now);
-	sources_look(in, looked(in, in->tick + 1) - looked(in, in->tick));
+	intake_look(in, looked(in, in->tick + 1) - looked(in, in->tick));
 	in->tick = (in->tick + 1) % LOOKS;
-}
-
-/* ---- feeds ------------------------------------------------------------- */
-
-/* What the first one did not see was for nobody. */
-void
-intake_join(struct intake *in, struct feed *f)
-{
-	struct feed **at = &in->feeds;
-
-	if (in->used)
-		sources_look(in, in->sources);
-	pthread_mutex_lock(&in->lock);
-	for (unsigned i = 0; in->used && i < in->sources; i++) {
-		f->source[i].datagrams = in->source[i].counts.datagrams;
-		f->source[i].overruns = in->source[i].counts.overruns;
-	}
-	f->state = FEED_JOINED;
-	f->gate = f->wanted;
-	pthread_mutex_unlock(&in->lock);
-	in->used = true;
-	while (*at)
-		at = &(*at)->next;
-	*at = f;
-}
-
-void
-intake_leave(struct intake *in, struct feed *f)
-{
-	struct feed **at = &in->feeds;
-
-	pthread_mutex_lock(&in->lock);
-	for (unsigned i = 0; i < in->sources; i++) {
-		f->source[i].datagrams_end = in->source[i].counts.datagrams;
-		f->source[i].overruns_end = in->source[i].counts.overruns;
-	}
-	f->state = FEED_LEFT;
-	pthread_mutex_unlock(&in->lock);
-	while (*at != f)
-		at = &(*at)->next;
-	*at = f->next;
-}
-
-/* True when something may be left in it. */
-static bool
-source_drain(struct intake_source *s, struct feed *f, unsigned batches,
-	     int64_t now_ns, int64_t now)
-{
-	struct feed_source *of = &f->source[s->number];
-	int came;
-
-	if (s->ended || (of->drained && !s->waits) ||
-	    of->drainings >= FLUSH_BATCHES)
-		return false;
-	came = intake_pass(s, batches, now_ns, now);
-	of->drainings += came ? batches : 0;
-	return feed_waits(f, s, now, came);
-}
-
-/* What is nothing any more of one is so of all that ended with it, or before:
- * two that end at one time get the same.  Of one that ends later more may be
- * waiting. */
-static void
-feeds_drained(struct intake *in, const struct feed *by, int64_t now)
-{
-	for (struct feed *f = in->feeds; f; f = f->next) {
-		if (!f->until || now < f->settled ||
-		    f->gate.data != by->gate.data ||
-		    f->gate.close > by->gate.close)
-			continue;
-		for (unsigned i = 0; i < in->sources; i++)
-			f->source[i].drained = true;
-	}
-}
-
-/*
- * What arrived before the gate closed belongs to the recording, and the kernel
- * may still have it.  A sender that goes on could keep us here for ever, so
- * the end is also what a socket can hold, or a second.
- */
-bool
-intake_drain(struct intake *in, struct feed *f, unsigned batches,
-	     int64_t now_ns, int64_t now)
-{
-	bool more = false;
-
-	if (f->gate.close <= f->gate.open)
-		return true;
-	for (unsigned i = 0; i < in->sources; i++)
-		more |= source_drain(&in->source[i], f, batches, now_ns, now);
-	if (!more)
-		feeds_drained(in, f, now);
-	if (more && now >= f->until)
-		log_line(LOG_WARN, f->a.name,
-			 "the end came faster than its sockets could be "
-			 "emptied: what they still hold is not recorded, and "
-			 "not counted");
-	return !more || now >= f->until;
-}
-
-void
-intake_flush(struct intake *in, struct feed *f, int64_t now)
-{
-	feed_flush(f, now);
-	sources_look(in, in->sources);
 }

@@ -5,9 +5,15 @@
 #include "flow/intake.h"
 
 /*
- * What the two halves of an intake share: intake.c takes packets in,
- * intake_learn.c learns what they do not say of themselves.
+ * What the parts of an intake share: intake.c takes packets in, intake_learn.c
+ * learns what they do not say of themselves, and intake_feed.c lets feeds come
+ * and go.
  */
+
+/* Looks at the counts of so many of its sources, from where it was.  A system
+ * call each, so hundreds of sources take turns: each is looked at once a
+ * second.  The receiver thread. */
+void intake_look(struct intake *in, unsigned n);
 
 /* 0 or -ENOMEM. */
 int intake_learn_make(struct intake *in);

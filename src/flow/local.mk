@@ -18,7 +18,7 @@ libflow_a_SOURCES = \
 	%D%/heaps.c %D%/heaps.h %D%/heaps_priv.h \
 	%D%/heaps_aim.c %D%/heaps_live.c \
 	%D%/intake.c %D%/intake.h \
-	%D%/intake_learn.c %D%/intake_priv.h \
+	%D%/intake_feed.c %D%/intake_learn.c %D%/intake_priv.h \
 	%D%/leaf.c %D%/leaf_record.c %D%/leaf_priv.h %D%/leaf.h \
 	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
