@@ -291,6 +291,13 @@ drop(struct schedule *s, unsigned at)
 	s->changed = s->dirty = true;
 }
 
+/* What stands in its own file twice goes with that. */
+static bool
+is_in_another(const struct scan *other, const struct scan *scan)
+{
+	return other->file && scan->file && strcmp(other->file, scan->file);
+}
+
 static struct scan *
 heir_of(const struct schedule *s, const struct scan *scan, unsigned *at)
 {
@@ -299,7 +306,8 @@ heir_of(const struct schedule *s, const struct scan *scan, unsigned *at)
 
 		if (other != scan && other->start == scan->start &&
 		    other->state == SCAN_REFUSED && other->barred &&
-		    !other->gone && same_kind(other, scan) &&
+		    !other->gone && is_in_another(other, scan) &&
+		    same_kind(other, scan) &&
 		    !strcmp(other->name, scan->name)) {
 			*at = i;
 			return other;

@@ -236,6 +236,36 @@ START_TEST(test_removed_for_a_moment)
 }
 END_TEST
 
+/* One that stands twice in a file ends with that. */
+START_TEST(test_removed_twice)
+{
+	struct made *m = made_new(true, false);
+	struct fault fault = { 0 };
+	char twice[1024];
+	json_t *removed;
+	unsigned id;
+
+	made_entry(text, "r1", 0, 60 * S, "");
+	snprintf(twice, sizeof twice,
+		 "scans = ( { name = \"r1\"; %s, "
+		 "{ name = \"r1\"; %s );",
+		 strchr(text, '{') + 1, strchr(text, '{') + 1);
+	for (char *c = twice; (c = strstr(c, "};"));)
+		c[1] = ' ';
+	made_file(m, "a.conf", twice);
+	ck_assert_uint_eq(m->sessions, 1);
+	ck_assert_uint_eq(schedule_scans(m->s)->n, 2);
+	id = m->session[0].scan;
+	made_is(m, id, "running");
+	ck_assert_int_eq(
+	    schedule_remove(m->s, "a.conf", &removed, m->now, &fault), 0);
+	json_decref(removed);
+	made_is(m, id, "cancelled");
+	ck_assert(m->session[0].ended);
+	made_free(m);
+}
+END_TEST
+
 /* As on NFS: nobody says when it was written. */
 START_TEST(test_settled)
 {
@@ -405,5 +435,6 @@ END_TEST
 
 SUITE("schedule_folder", test_may_be_read, test_comes_and_goes, test_not_ours,
       test_last_good, test_half_written, test_edited_while_it_runs,
-      test_removed_while_it_runs, test_removed_for_a_moment, test_settled,
-      test_moved, test_add_text, test_same_name, test_thousand, test_refused)
+      test_removed_while_it_runs, test_removed_for_a_moment, test_removed_twice,
+      test_settled, test_moved, test_add_text, test_same_name, test_thousand,
+      test_refused)
