@@ -43,6 +43,8 @@ struct feed_source {
 			       gate; 0: never */
 	unsigned drainings; /* batches, at the end */
 	bool drained;	    /* at the end: nothing of it is left */
+	unsigned after;	  /* packets in a row whose data are behind the gate */
+	int64_t after_at; /* steady, when the first of these came */
 
 	/* What it had told when the feed came, and when it left;
 	 * intake::lock. */

@@ -11,6 +11,9 @@
  * Packets without a stamp came when the pass began, for all that is known.
  * What of them was in a socket when a recording was ended is its own yet, as
  * long as nobody else is there to take it.
+ *
+ * The clock of the data may be wrong in a packet, which must not end what
+ * others go on with: it takes some in a row, or some time without another.
  */
 #include "flow/feed.h"
 
@@ -23,6 +26,9 @@
 #define GRACE	   INT64_C(10000000)   /* between two queues of a card */
 #define GRACE_DATA INT64_C(100000000)  /* between two packets of a stream */
 #define FLUSH	   INT64_C(1000000000) /* what is left then has lost */
+
+enum { BELIEVED = 8 };		       /* packets in a row */
+#define UNDISPUTED INT64_C(2000000000) /* ns */
 
 /* Packets that landed in none of the places' pairs. */
 static const int16_t feed_nowhere[RECEIVE_BATCH] = { [0 ... RECEIVE_BATCH - 1] =
@@ -74,7 +80,10 @@ feed_closes(const struct feed *f, int64_t now)
 	if (!f->gate.data)
 		return now >= f->gate.close;
 	for (unsigned i = 0; i < f->in->sources; i++) {
-		if (f->source[i].passed)
+		const struct feed_source *of = &f->source[i];
+
+		if (of->passed ||
+		    (of->after && now - of->after_at > UNDISPUTED))
 			return true;
 	}
 	return false;
@@ -124,6 +133,16 @@ takes_rest(const struct feed *f, const struct feed_source *of,
 	       !is_void(&f->gate) && !packet->arrived;
 }
 
+static void
+after_count(struct feed_source *of, unsigned n, int64_t now)
+{
+	if (!of->after)
+		of->after_at = now;
+	of->after += n;
+	if (of->after >= BELIEVED && !of->passed)
+		of->passed = now;
+}
+
 static enum gate_side
 sides_look(struct feed *f, struct intake_source *s,
 	   const struct receive_packet *packet, unsigned n,
@@ -137,7 +156,11 @@ sides_look(struct feed *f, struct intake_source *s,
 	all = gate_split(&f->gate, &of->eye, packet, n, side);
 	if (all == GATE_AFTER && takes_rest(f, of, packet, t))
 		return GATE_IN;
-	if (all == GATE_AFTER && !of->passed)
+	if (all != GATE_AFTER)
+		of->after = 0;
+	else if (f->gate.data)
+		after_count(of, n, t->now);
+	else if (!of->passed)
 		of->passed = t->now;
 	return all;
 }

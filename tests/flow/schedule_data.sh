@@ -26,6 +26,17 @@ gen --format vdif --prefix 0 --payload 1032 --threads 0 --fps $fps --rate 832000
 gen_pid=$!
 at_end 'kill $gen_pid 2>/dev/null; wait $gen_pid 2>/dev/null || true'
 
+# Now and then comes a frame whose clock is wrong by a day.
+TZ=UTC printf -v wrong '%(%FT%TZ)T' $((EPOCHSECONDS + 86400))
+for ((i = 0; i < 40; i++)); do
+	"$SPATE" gen --to "udp://127.0.0.1:$port" --format vdif --prefix 0 \
+		--payload 1032 --threads 0 --fps $fps --packets 1 \
+		--start "$wrong" --quiet
+	sleep 0.3
+done &
+wrong_pid=$!
+at_end 'kill $wrong_pid 2>/dev/null; wait $wrong_pid 2>/dev/null || true'
+
 at=$((EPOCHSECONDS + 5))
 for scan in "one 0" "two 2"; do
 	TZ=UTC printf -v start '@%(%FT%TZ)T' $((at + ${scan#* }))
