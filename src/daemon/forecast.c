@@ -105,18 +105,18 @@ has_of(const struct sweep *w, const struct forecast_scan *s,
 	return s->rate && begin_of(w, s) <= time;
 }
 
-/* Of those before `place` in the order. */
+/* Of the first n in the order. */
 static void
-rivals_find(struct sweep *w, unsigned place, enum forecast_lack lack,
-	    int64_t time)
+rivals_find(struct sweep *w, unsigned place, unsigned n,
+	    enum forecast_lack lack, int64_t time)
 {
 	struct forecast_scan *s = &w->scan[w->order[place]];
 
 	s->rivals = 0;
-	for (unsigned i = 0; i < place; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		const struct forecast_scan *r = &w->scan[w->order[i]];
 
-		if (!is_taken(r) || !has_of(w, r, lack, time))
+		if (i == place || !is_taken(r) || !has_of(w, r, lack, time))
 			continue;
 		if (s->rivals < FORECAST_RIVALS)
 			s->rival[s->rivals] = w->order[i];
@@ -149,7 +149,7 @@ refuse(struct sweep *w, unsigned place, enum forecast_lack lack,
 	w->scan[of].verdict = FORECAST_REFUSED;
 	w->scan[of].lack = lack;
 	if (!alone)
-		rivals_find(w, place, lack, want->from);
+		rivals_find(w, place, place, lack, want->from);
 	forecast_why(w->scan, of, want);
 }
 
@@ -194,7 +194,9 @@ fits_space(struct sweep *w, unsigned place)
 	return false;
 }
 
-/* As early as it was asked for, or when memory comes back before its start. */
+/* As early as it was asked for, or when memory comes back before its start.
+ * Of what is left when all have the time that they record in: to be ready
+ * early is worth nobody's recording. */
 static void
 arm(struct sweep *w, unsigned place)
 {
@@ -205,9 +207,10 @@ arm(struct sweep *w, unsigned place)
 	while (i > r.first && w->memory[i - 1] + s->memory <= w->a->memory)
 		i--;
 	s->armed = w->edge[i];
+	sweep_add(w->memory, (struct range){ i, r.end }, s->memory);
 	if (i == r.first || s->runs)
 		return;
-	rivals_find(w, place, FORECAST_MEMORY, w->edge[i - 1]);
+	rivals_find(w, place, w->n, FORECAST_MEMORY, w->edge[i - 1]);
 	forecast_why_late(w->scan, w->order[place]);
 }
 
@@ -231,10 +234,10 @@ sweep_add(uint64_t *to, struct range r, uint64_t more)
 static void
 take(struct sweep *w, struct forecast_scan *s)
 {
-	sweep_add(w->memory, sweep_range(w, s->armed, stop_of(w, s)),
-		  s->memory);
-	sweep_add(w->rate, sweep_range(w, begin_of(w, s), stop_of(w, s)),
-		  s->rate);
+	struct range r = sweep_range(w, begin_of(w, s), stop_of(w, s));
+
+	sweep_add(w->memory, r, s->memory);
+	sweep_add(w->rate, r, s->rate);
 	if (w->left != FORECAST_ANY_SPACE)
 		w->left -= s->volume < w->left ? s->volume : w->left;
 }
@@ -264,7 +267,6 @@ decide(struct sweep *w, unsigned place)
 			 (w->a->speed && !fits_in(w, place, FORECAST_SPEED)) ||
 			 !fits_space(w, place)))
 		return;
-	arm(w, place);
 	take(w, s);
 }
 
@@ -281,6 +283,10 @@ run(struct sweep *w, uint64_t *by, struct forecast_sum *sum)
 	qsort_r(w->order, w->n, sizeof *w->order, by_right, w->scan);
 	for (unsigned i = 0; i < w->n; i++)
 		decide(w, i);
+	for (unsigned i = 0; i < w->n; i++) {
+		if (is_taken(&w->scan[w->order[i]]))
+			arm(w, i);
+	}
 	sweep_sum(w, by, sum ? sum : &unwanted);
 }
 

@@ -14,8 +14,8 @@
  * where those that were taken in before leave it no room, and takes none
  * itself then.  So a higher priority never makes it worse for a scan.
  *
- *   memory  [armed, stop): a scan has all of it from when it is armed.  Where
- *           only the time before its start is short, it is armed later.
+ *   memory  [start, stop); and as long before as it is to be armed, where
+ *           nobody records in that.  Else it is armed later.
  *   speed   [start, stop): the sum of rates
  *   space   of all scans together: nothing is ever removed by itself
  *

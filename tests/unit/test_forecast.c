@@ -236,7 +236,8 @@ START_TEST(armed_a_little_late)
 END_TEST
 
 /* The one with priority is armed in time; the other would be in its way. */
-START_TEST(arming_has_a_priority)
+/* Nobody gives way to one that only wants to be ready early. */
+START_TEST(arming_refuses_nobody)
 {
 	struct forecast_scan *a, *b;
 
@@ -245,8 +246,11 @@ START_TEST(arming_has_a_priority)
 	b = entry("b", 205, 300, 5);
 	b->priority = 1;
 	decide_all();
-	ck_assert_int_eq(b->armed, b->arm);
-	ck_assert_int_eq(a->verdict, FORECAST_REFUSED);
+	ck_assert_int_eq(a->verdict, FORECAST_OK);
+	ck_assert_int_eq(b->verdict, FORECAST_OK);
+	ck_assert_int_eq(b->armed, a->stop);
+	ck_assert_uint_eq(b->rivals, 1);
+	ck_assert_uint_eq(b->rival[0], 0);
 }
 END_TEST
 
@@ -636,7 +640,7 @@ END_TEST
 SUITE("forecast", nothing_at_all, one_that_fits, more_memory_than_there_is,
       nobody_is_to_blame, memory_at_one_time, rivals_of_one_time, priority_wins,
       what_runs_stays, one_after_the_other_shares, armed_a_little_late,
-      arming_has_a_priority, disks_fill_in_time, space_is_kept_for_priority,
+      arming_refuses_nobody, disks_fill_in_time, space_is_kept_for_priority,
       more_than_the_disks_hold, no_disk_is_no_verdict, disks_that_are_too_slow,
       a_rate_that_is_not_known, a_recording_without_an_end, begun_already,
       many_rivals_are_counted, long_names_are_cut, any_schedule_holds,
