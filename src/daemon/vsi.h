@@ -47,6 +47,7 @@ struct vsi_settings {
 /* Of a recording, all of its parts together. */
 struct vsi_facts {
 	bool known, failed;
+	bool unread; /* there is one, and no more is known yet */
 	uint64_t received, lost, reordered, dropped; /* packets */
 	uint64_t bytes;				     /* on disks */
 	uint32_t payload; /* of a packet; 0: not known */

@@ -106,6 +106,7 @@ entry_add(struct vsi_facts *f, const struct entry *e)
 	uint64_t packets = e->packets + e->missing;
 
 	f->known = true;
+	f->unread |= e->state == ENTRY_UNREAD;
 	f->received += e->packets;
 	f->lost += e->missing;
 	f->bytes += e->bytes;

@@ -242,6 +242,10 @@ vsi_do_scan_check(struct vsi *v, const struct vsi_command *c,
 	if (!f.known)
 		vsi_refuse(v, c, r, VSI_FAILED, "there is no recording '%s'",
 			   v->scan);
+	else if (f.unread)
+		vsi_refuse(v, c, r, VSI_BUSY,
+			   "'%s' was not read since spated began; ask again",
+			   v->scan);
 	else if (!f.received)
 		vsi_refuse(v, c, r, VSI_CONFLICT,
 			   "scan too short to check, nothing was received");

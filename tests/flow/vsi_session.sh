@@ -127,7 +127,12 @@ known()
 {
 	[[ $(ask 'scan_set=r4123_wz_m5b') == '!scan_set= 0 ;' ]]
 }
+read_in()
+{
+	[[ $(ask 'scan_check?') != '!scan_check? 5 :'* ]]
+}
 wait_for 30 known
+wait_for 30 read_in
 says '!scan_check[?] 0 : [?] : r4123_wz_m5b : Mark5B :  : *s : *Mbps : 0 ;' \
 	'scan_check?'
 spated_stop

@@ -246,6 +246,9 @@ START_TEST(checks)
 	ck_assert_int_eq(code("scan_check?"), VSI_PARAMETER);
 	record("x");
 	ck_assert_int_eq(code("scan_check?"), VSI_CONFLICT);
+	bench.facts.unread = true;
+	ck_assert_int_eq(code("scan_check?"), VSI_BUSY);
+	bench.facts.unread = false;
 	bench.facts.received = 100000;
 	bench.facts.lost = 2;
 	bench.facts.payload = 8032;
