@@ -61,7 +61,7 @@ both_send()
 {
 	local start first
 
-	start=$(python3 -c 'import time; print(time.time() + 1)')
+	start=$(python3 -c 'import time; print(time.time() + 3)')
 	send 1 "$start" &
 	first=$!
 	send 2 "$start"
