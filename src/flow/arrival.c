@@ -32,7 +32,6 @@ enum {
 	/* That a pass, which began at `now`, may go on receiving. */
 	FUTURE = 500000000, /* ns */
 };
-#define OLD INT64_C(10000000000) /* ns: no socket holds anything so long */
 
 void
 arrival_set(struct arrival *a, int64_t utc, int64_t steady, int64_t within)
@@ -68,7 +67,7 @@ arrival_look(struct arrival *a)
 static bool
 is_possible(int64_t at, int64_t now)
 {
-	return at <= now + FUTURE && at >= now - OLD;
+	return at <= now + FUTURE && at >= now - ARRIVAL_OLD;
 }
 
 /* Was it stamped before the last step?  `at` and `was`: when, turned with the

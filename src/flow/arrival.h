@@ -16,6 +16,8 @@
  *
  * One thread, the receiver; arrival_look() reads the clocks, all else is pure.
  */
+#define ARRIVAL_OLD INT64_C(10000000000) /* ns: no socket holds it so long */
+
 struct arrival {
 	int64_t offset;	 /* UTC minus steady */
 	int64_t before;	 /* the same before the last step */

@@ -21,7 +21,6 @@
 
 /* ns */
 #define AHEAD	   INT64_C(50000000)   /* a pass takes far less */
-#define BEHIND	   INT64_C(2000000000) /* nothing waits longer in a socket */
 #define SETTLE	   INT64_C(1000000)    /* from a stamp to the socket */
 #define GRACE	   INT64_C(10000000)   /* between two queues of a card */
 #define GRACE_DATA INT64_C(100000000)  /* between two packets of a stream */
@@ -59,7 +58,7 @@ feed_ahead(const struct feed *f, int64_t now)
 static bool
 is_near(int64_t edge, int64_t now)
 {
-	return edge > now - BEHIND && edge < now + AHEAD;
+	return edge > now - ARRIVAL_OLD && edge < now + AHEAD;
 }
 
 bool

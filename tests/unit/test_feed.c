@@ -363,7 +363,21 @@ START_TEST(an_end_waits_for_nobody)
 }
 END_TEST
 
+/* A daemon that stood for some seconds at an edge needs stamps yet: what waits
+ * in its sockets is of before and after. */
+START_TEST(edges_are_near_for_long)
+{
+	struct feed f = { .gate = { .open = BEGIN, .close = INT64_MAX } };
+
+	ck_assert(!feed_near(&f, BEGIN - SECOND));
+	ck_assert(feed_near(&f, BEGIN));
+	ck_assert(feed_near(&f, BEGIN + ARRIVAL_OLD - SECOND));
+	ck_assert(!feed_near(&f, BEGIN + ARRIVAL_OLD + SECOND));
+}
+END_TEST
+
 SUITE("feed", one_follows_another, two_overlap, queues_of_a_card,
       while_it_learns, others_come_and_go, one_is_cancelled,
       early_ones_are_placed, without_stamps, without_stamps_two_end,
-      one_ends_before_the_other, an_end_waits_for_nobody)
+      one_ends_before_the_other, an_end_waits_for_nobody,
+      edges_are_near_for_long)
