@@ -43,15 +43,6 @@ daemon_fds_add(struct daemon_fds *f, const struct daemon_fd *fd)
 }
 
 void
-daemon_fds_events(struct daemon_fds *f, int fd, short events)
-{
-	for (unsigned i = 0; i < f->n; i++) {
-		if (f->poll[i].fd == fd)
-			f->poll[i].events = events;
-	}
-}
-
-void
 daemon_fds_remove(struct daemon_fds *f, int fd)
 {
 	for (unsigned i = 0; i < f->n && fd >= 0; i++) {

@@ -25,9 +25,6 @@ struct daemon_fds {
 /* 0 or -ENOMEM; `fd` stays the caller's. */
 int daemon_fds_add(struct daemon_fds *f, const struct daemon_fd *fd);
 
-/* Other events are waited for; 0: only errors. */
-void daemon_fds_events(struct daemon_fds *f, int fd, short events);
-
 /* Nothing more is called of it, also where it is ready already: before it is
  * closed.  One that was not added: nothing. */
 void daemon_fds_remove(struct daemon_fds *f, int fd);

@@ -93,22 +93,4 @@ START_TEST(test_removed_while_called)
 }
 END_TEST
 
-START_TEST(test_events)
-{
-	struct daemon_fds fds = { 0 };
-	struct part part;
-
-	part_make(&part, &fds);
-	eventfd_write(part.fd, 1);
-	daemon_fds_events(&fds, part.fd, 0);
-	ck_assert_int_eq(daemon_fds_wait(&fds, 0), 0);
-	ck_assert_uint_eq(part.calls, 0);
-	daemon_fds_events(&fds, part.fd, POLLIN);
-	ck_assert_int_eq(daemon_fds_wait(&fds, 0), 0);
-	ck_assert_uint_eq(part.calls, 1);
-	close(part.fd);
-	daemon_fds_clear(&fds);
-}
-END_TEST
-
-SUITE("fds", test_called_alone, test_removed_while_called, test_events)
+SUITE("fds", test_called_alone, test_removed_while_called)
