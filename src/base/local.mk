@@ -10,6 +10,8 @@ libbase_a_SOURCES = \
 	%D%/log.c %D%/log.h \
 	%D%/module.c %D%/module.h \
 	%D%/module_path.c %D%/module_priv.h \
+	%D%/secret.c %D%/secret.h \
 	%D%/shape.c %D%/shape.h \
 	%D%/units.c %D%/units.h
-BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) -ldl -lm -lpthread
+BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \
+	-ldl -lm -lpthread

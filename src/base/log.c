@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "base/units.h"
 
 enum { LINE = 1024 };
@@ -141,5 +142,7 @@ log_host(const char *subject)
 		.log = host_log,
 		.now = host_now,
 		.crc32c = crc32c,
+		.hmac_sha256 = hmac_sha256,
+		.secret = secret_host,
 	};
 }

@@ -570,6 +570,12 @@ tests_unit_test_learn_SOURCES = %D%/test_learn.c %D%/suite.h
 tests_unit_test_learn_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_learn_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_secret
+TESTS += tests/unit/test_secret
+tests_unit_test_secret_SOURCES = %D%/test_secret.c %D%/suite.h
+tests_unit_test_secret_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_secret_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_wire
 TESTS += tests/unit/test_wire
 tests_unit_test_wire_SOURCES = %D%/test_wire.c %D%/suite.h
