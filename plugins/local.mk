@@ -59,10 +59,12 @@ RECEIVE_SOCKETS = \
 	%D%/receive/door.c %D%/receive/door.h \
 	%D%/receive/endpoint.c %D%/receive/endpoint.h \
 	%D%/receive/framed.c %D%/receive/framed.h \
+	%D%/receive/framed_greet.c \
 	%D%/receive/inlet.c %D%/receive/inlet.h \
 	%D%/receive/packet.h \
 	%D%/receive/peer.c %D%/receive/peer.h \
 	%D%/receive/plain.c %D%/receive/plain.h \
+	%D%/receive/told.c %D%/receive/told.h \
 	%D%/receive/transfer.c %D%/receive/transfer.h
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp.c $(RECEIVE_SOCKETS)

@@ -8,15 +8,15 @@
  * A connection that has a whole frame which may not be told yet, because
  * others lag or the pool is full, is read no further: its sender waits.
  *
- *   read -> whole? -> aimed at it? -> may it be told? -> told
+ *   read -> whole? -> new? -> aimed at it? -> may it be told? -> told
  */
 #include "framed.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "contract/format.h"
 #include "packet.h"
@@ -53,6 +53,7 @@ framed_free(struct framed *f)
 {
 	while (f->lines)
 		inlet_free(&f->line[--f->lines].inlet);
+	explicit_bzero(f->secret, sizeof f->secret);
 	free(f->line);
 	transfer_free(&f->transfer);
 }
@@ -65,7 +66,7 @@ line_seat(struct framed *f, unsigned i, int fd, const union endpoint *from)
 	struct framed_line *l = &f->line[i];
 
 	inlet_clear(&l->inlet);
-	l->begun = l->greeted = l->aimed = false;
+	l->begun = l->greeted = l->proves = l->aimed = l->blocked = false;
 	l->age = 0;
 	peer_seat(&f->peer[i], fd, from);
 }
@@ -73,6 +74,8 @@ line_seat(struct framed *f, unsigned i, int fd, const union endpoint *from)
 static void
 door_look(struct framed *f)
 {
+	static const char taken[] =
+	    "all of the stream's `connections` are taken";
 	union endpoint from;
 	unsigned i;
 	int fd;
@@ -80,12 +83,12 @@ door_look(struct framed *f)
 	while ((fd = door_accept(f->door, &from)) >= 0) {
 		for (i = 0; i < f->lines && f->peer[i].fd >= 0; i++)
 			;
-		if (i < f->lines)
+		if (i < f->lines) {
 			line_seat(f, i, fd, &from);
-		else
-			door_refuse(f->door, fd, &from,
-				    "all of the stream's `connections` are "
-				    "taken");
+			continue;
+		}
+		framed_tell_why(f, fd, "busy", taken);
+		door_refuse(f->door, fd, &from, taken);
 	}
 }
 
@@ -97,65 +100,12 @@ framed_drop(struct framed *f, unsigned source, enum log_level level,
 
 	if (l->greeted)
 		transfer_leave(&f->transfer, source);
-	l->greeted = false;
+	if (f->beside && l->greeted)
+		f->beside->leave(f->beside_arg, source);
+	l->greeted = l->proves = false;
 	inlet_clear(&l->inlet);
 	peer_wake(&f->peer[source], false);
 	peer_leave(&f->peer[source], level, why);
-}
-
-static void
-broken(struct framed *f, unsigned source, const char *what)
-{
-	char why[160];
-
-	snprintf(why, sizeof why, "sent %s, and is cut off", what);
-	framed_drop(f, source, LOG_WARN, why);
-}
-
-/* The answer: nothing is here already, send what you have. */
-static void
-have_send(const struct framed *f, const struct peer *peer)
-{
-	const struct wire_frame have = { .type = WIRE_HAVE };
-	uint8_t bytes[WIRE_HEADER];
-
-	wire_pack(&have, bytes, f->line[0].inlet.crc32c);
-	if (send(peer->fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-	    sizeof bytes)
-		peer->host->log(peer->host->ctx, LOG_DEBUG,
-				"%s does not listen to answers", peer->name);
-}
-
-static void
-greet(struct framed *f, unsigned source)
-{
-	struct framed_line *l = &f->line[source];
-	struct peer *peer = &f->peer[source];
-	struct wire_hello hello;
-	const char *why;
-	char line[160];
-	int gone = -1;
-
-	why = wire_hello_unpack(&hello, inlet_payload(&l->inlet),
-				l->inlet.frame.payload_bytes);
-	if (why || l->greeted) {
-		broken(f, source, why ? why : "a second hello");
-		return;
-	}
-	why = transfer_join(&f->transfer, source, &hello, &gone);
-	if (why) {
-		snprintf(line, sizeof line, "is refused: %s", why);
-		framed_drop(f, source, LOG_WARN, line);
-		return;
-	}
-	l->greeted = true;
-	if (gone >= 0)
-		framed_drop(f, (unsigned)gone, LOG_WARN,
-			    "is cut off: it has connected again");
-	have_send(f, peer);
-	peer->host->log(peer->host->ctx, LOG_INFO, "%s is connected, %u of %u",
-			peer->name, hello.connection + 1, hello.connections);
-	inlet_next(&l->inlet);
 }
 
 /* ---- frames ---------------------------------------------------------- */
@@ -208,11 +158,11 @@ frame_begin(struct framed *f, unsigned source, bool whole)
 	const struct wire_frame *k = &l->inlet.frame;
 	const char *why = NULL;
 
-	if (k->type == WIRE_HELLO)
+	if (k->type == WIRE_HELLO || l->proves)
 		return NULL;
 	if (!l->greeted)
 		return "no hello first";
-	if (k->type == WIRE_HAVE)
+	if (k->type != WIRE_DATA && k->type != WIRE_END)
 		return "an answer to nothing";
 	if (!l->begun) {
 		why = wire_check_data(k, f->packet_bytes);
@@ -265,12 +215,28 @@ frame_finish(struct framed *f, unsigned source)
 	transfer_heard(&f->transfer, source);
 }
 
+/* What was told before a connection broke, or of the same transfer when it was
+ * sent before. */
+static unsigned
+packets_skip(struct framed *f, unsigned source, unsigned n)
+{
+	struct framed_line *l = &f->line[source];
+	unsigned skip = told_already(&f->transfer.told, l->next, n);
+
+	l->next += skip;
+	l->told += skip;
+	if (skip && l->told < l->inlet.frame.packets)
+		transfer_stand(&f->transfer, source, l->next, true);
+	return n - skip;
+}
+
 static void
 data_tell(struct framed *f, unsigned source, struct receive_batch *b)
 {
 	struct framed_line *l = &f->line[source];
-	unsigned n = l->inlet.frame.packets - l->told;
+	unsigned n = l->inlet.frame.packets - l->told, may;
 
+	n = packets_skip(f, source, n);
 	if (n && (!l->aimed || l->aim != l->next)) {
 		aim(l, b);
 		b->again = true;
@@ -280,7 +246,12 @@ data_tell(struct framed *f, unsigned source, struct receive_batch *b)
 		n = b->room;
 	if (n > RECEIVE_BATCH)
 		n = RECEIVE_BATCH;
-	n = transfer_may(&f->transfer, source, n);
+	n = told_not_yet(&f->transfer.told, l->next, n);
+	may = transfer_may(&f->transfer, source, n);
+	l->blocked = n && !may;
+	n = may;
+	if (n)
+		told_add(&f->transfer.told, l->next, n);
 	packets_tell(f, l, n, b);
 	f->peer[source].held = true;
 	if (l->told == l->inlet.frame.packets) {
@@ -300,13 +271,18 @@ frame_do(struct framed *f, unsigned source, struct receive_batch *b)
 	if (state != INLET_BROKEN && l->inlet.headed)
 		why = frame_begin(f, source, state == INLET_WHOLE);
 	if (why) {
-		broken(f, source, why);
+		framed_broken(f, source, why);
 	} else if (state != INLET_WHOLE) {
 		return;
+	} else if (l->proves) {
+		framed_proof(f, source);
+		b->again = true;
 	} else if (l->inlet.frame.type == WIRE_HELLO) {
-		greet(f, source);
+		framed_greet(f, source);
 		b->again = true;
 	} else if (l->inlet.frame.type == WIRE_END) {
+		framed_have(f, source, l->inlet.frame.run,
+			    l->inlet.frame.first);
 		framed_drop(f, source, LOG_INFO, "has sent everything");
 	} else {
 		data_tell(f, source, b);
@@ -326,7 +302,21 @@ look_ahead(struct framed *f, unsigned source, struct receive_batch *b)
 		frame_begin(f, source, state == INLET_WHOLE);
 	if (l->begun)
 		aim(l, b);
+	else
+		l->aimed = false;
 	return state != INLET_PARTIAL;
+}
+
+static void
+beside_look(struct framed *f, unsigned source, struct receive_batch *b)
+{
+	const char *why;
+
+	if (!f->beside || !f->line[source].greeted)
+		return;
+	why = f->beside->look(f->beside_arg, source, b);
+	if (why)
+		framed_broken(f, source, why);
 }
 
 int
@@ -334,19 +324,36 @@ framed_receive(struct framed *f, unsigned source, struct receive_batch *b)
 {
 	struct framed_line *l = &f->line[source];
 	struct peer *peer = &f->peer[source];
-	bool more = false;
+	bool more = false, left;
 
-	if (peer->fd >= 0 && inlet_frame(&l->inlet) == INLET_PARTIAL)
+	beside_look(f, source, b);
+	if (peer->fd >= 0 && inlet_frame(&l->inlet) == INLET_PARTIAL &&
+	    inlet_has_room(&l->inlet))
 		more = line_read(f, source);
 	if (peer->fd >= 0)
 		frame_do(f, source, b);
 	if (source == 0 && !b->packets)
 		door_look(f);
-	peer_wake(peer, peer->fd >= 0 && look_ahead(f, source, b));
+	left = peer->fd >= 0 && look_ahead(f, source, b);
+	if (f->beside && l->greeted)
+		left |= f->beside->rest(f->beside_arg, source, &more);
+	peer_wake(peer, left);
 	peer->counts.datagrams += b->packets;
 	b->again = (b->again || more) && peer->fd >= 0;
 	b->want = RECEIVE_BATCH;
 	return 0;
+}
+
+/* A frame that waits for a hole to be filled hides the end of its connection,
+ * which is not read any more.  Who has gone fills none, and sends the frame
+ * again when he comes back. */
+static bool
+has_hung_up(const struct framed *f, unsigned source)
+{
+	struct pollfd p = { .fd = f->peer[source].fd, .events = POLLRDHUP };
+
+	return f->line[source].blocked && f->transfer.born &&
+	       poll(&p, 1, 0) == 1;
 }
 
 void
@@ -357,7 +364,12 @@ framed_tick(struct framed *f, int64_t ns)
 	for (unsigned i = 0; i < f->lines; i++) {
 		struct framed_line *l = &f->line[i];
 
-		if (f->peer[i].fd < 0 || l->greeted)
+		if (f->peer[i].fd < 0)
+			continue;
+		if (l->greeted && has_hung_up(f, i))
+			framed_drop(f, i, LOG_WARN,
+				    "has gone, with what comes behind a hole");
+		if (l->greeted || f->peer[i].fd < 0)
 			continue;
 		l->age += ns;
 		if (l->age >= GREETING)

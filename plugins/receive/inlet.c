@@ -36,20 +36,31 @@ inlet_free(struct inlet *in)
 void
 inlet_clear(struct inlet *in)
 {
-	*in = (struct inlet){ .crc32c = in->crc32c, .data = in->data };
+	*in = (struct inlet){ .crc32c = in->crc32c,
+			      .data = in->data,
+			      .beside = in->beside };
 }
 
+static bool
+is_beside(const struct inlet *in)
+{
+	return in->beside && in->frame.type == WIRE_DATA;
+}
+
+/* Of the first frame, those that come in the connection. */
 static uint32_t
 frame_bytes(const struct inlet *in)
 {
-	return in->frame.header_bytes + in->frame.payload_bytes;
+	return in->frame.header_bytes +
+	       (is_beside(in) ? 0 : in->frame.payload_bytes);
 }
 
 uint8_t *
 inlet_room(struct inlet *in, uint32_t *bytes)
 {
 	uint32_t have = in->end - in->start;
-	uint32_t need = in->headed ? frame_bytes(in) - have : 0;
+	uint32_t whole = in->headed ? frame_bytes(in) : 0;
+	uint32_t need = whole > have ? whole - have : 0;
 
 	if (in->start)
 		memmove(in->data, in->data + in->start, have);
@@ -86,6 +97,13 @@ payload_check(struct inlet *in)
 {
 	uint32_t have = in->end - in->start, came;
 
+	if (is_beside(in)) {
+		if (in->payload && !in->checked && !in->trusted)
+			in->crc =
+			    in->crc32c(0, in->payload, in->frame.payload_bytes);
+		in->checked = in->payload ? in->frame.payload_bytes : 0;
+		return;
+	}
 	if (have <= in->frame.header_bytes)
 		return;
 	came = have - in->frame.header_bytes;
@@ -104,9 +122,9 @@ inlet_frame(struct inlet *in)
 	if (!in->headed)
 		return in->why ? INLET_BROKEN : INLET_PARTIAL;
 	payload_check(in);
-	if (in->end - in->start < frame_bytes(in))
+	if (in->end - in->start < frame_bytes(in) || inlet_waits(in))
 		return INLET_PARTIAL;
-	if (in->crc == in->frame.payload_crc)
+	if (in->trusted || in->crc == in->frame.payload_crc)
 		return INLET_WHOLE;
 	in->headed = false;
 	in->why = "a frame whose payload has a wrong checksum";
@@ -117,5 +135,8 @@ void
 inlet_next(struct inlet *in)
 {
 	in->start += frame_bytes(in);
+	in->taken += in->payload != NULL;
+	in->payload = NULL;
+	in->trusted = false;
 	in->headed = false;
 }

@@ -15,6 +15,9 @@
  *   INLET_WHOLE -> ... -> inlet_next
  *
  * Once it is INLET_BROKEN it stays so.  It does no input itself.
+ *
+ * With `beside` the payloads of DATA frames do not come in the connection: a
+ * frame is whole when somebody says where its payload lies.
  */
 enum inlet_state { INLET_PARTIAL, INLET_WHOLE, INLET_BROKEN };
 
@@ -31,6 +34,10 @@ struct inlet {
 	bool headed;
 	uint32_t checked, crc; /* bytes of its payload, and theirs */
 	const char *why;       /* INLET_BROKEN: what came */
+	bool beside;	       /* set by whoever brings the payloads, */
+	uint8_t *payload;      /* where the first frame's is; NULL: not here */
+	bool trusted;	       /* it has no checksum */
+	uint64_t taken;	       /* frames with one that are done with */
 };
 
 int inlet_make(struct inlet *in, wire_crc32c *crc32c); /* 0 or -ENOMEM */
@@ -49,7 +56,24 @@ enum inlet_state inlet_frame(struct inlet *in);
 static inline uint8_t *
 inlet_payload(const struct inlet *in)
 {
+	if (in->payload)
+		return in->payload;
 	return in->data + in->start + in->frame.header_bytes;
+}
+
+/* Does the first frame wait for a payload beside? */
+static inline bool
+inlet_waits(const struct inlet *in)
+{
+	return in->beside && in->headed && in->frame.type == WIRE_DATA &&
+	       in->frame.payload_bytes && !in->payload;
+}
+
+/* Is there room for what inlet_room promises? */
+static inline bool
+inlet_has_room(const struct inlet *in)
+{
+	return !inlet_waits(in) || in->end - in->start <= INLET_WINDOW;
 }
 
 /* That one is done with: the next. */

@@ -27,6 +27,7 @@
 struct options {
 	struct door_options door;
 	const char *frames;
+	const char *secret_file;
 	uint32_t connections;
 	int64_t stall;
 };
@@ -55,6 +56,11 @@ static const struct option table[] = {
 	  .fallback = "plain",
 	  .help = "what the bytes are: packets and nothing else, or spate's "
 		  "own frames" },
+	{ .name = "secret_file",
+	  .type = OPTION_TEXT,
+	  .offset = offsetof(struct options, secret_file),
+	  .help = "a file with a secret that senders have to know; only with "
+		  "spt1; none: everyone's" },
 	{ .name = "connections",
 	  .type = OPTION_COUNT,
 	  .offset = offsetof(struct options, connections),
@@ -105,6 +111,13 @@ tcp_plan(const void *options, struct receive_plan *plan, char *why,
 			 o->connections);
 		return -EINVAL;
 	}
+	if (o->secret_file && !wants_frames(o)) {
+		snprintf(why, why_bytes,
+			 "secret_file: who sends plain bytes cannot prove "
+			 "anything; frames = \"spt1\" can, and `allow` says "
+			 "whose connections are taken");
+		return -EINVAL;
+	}
 	return door_check(&o->door, why, why_bytes);
 }
 
@@ -147,6 +160,42 @@ door_watch(struct receive_state *s)
 	return 0;
 }
 
+static bool
+is_loopback(const union endpoint *e)
+{
+	return e->any.sa_family == AF_INET
+		   ? ntohl(e->v4.sin_addr.s_addr) >> 24 == 127
+		   : IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
+}
+
+/* Everybody can reach it, and nothing is asked. */
+static void
+warn_open(const struct receive_state *s, const struct options *o)
+{
+	for (unsigned i = 0; i < s->door.n && !o->door.allow.n; i++) {
+		if (is_loopback(&s->door.address[i].first))
+			continue;
+		s->host.log(s->host.ctx, LOG_WARN,
+			    "whoever reaches %s can send: secret_file or "
+			    "`allow` would ask who it is",
+			    s->door.address[i].text);
+		return;
+	}
+}
+
+static int
+frames_make(struct receive_state *s, const struct receive_args *args)
+{
+	const struct options *o = args->options;
+	int err = framed_make(&s->framed, &s->door, s->peer, s->peers, args);
+
+	if (!err && o->secret_file)
+		return framed_secret(&s->framed, o->secret_file, args);
+	if (!err)
+		warn_open(s, o);
+	return err;
+}
+
 static int
 peers_make(struct receive_state *s, unsigned n, const struct receive_args *args)
 {
@@ -169,7 +218,7 @@ peers_make(struct receive_state *s, unsigned n, const struct receive_args *args)
 	if (!err)
 		err = door_watch(s);
 	if (!err && s->is_framed)
-		return framed_make(&s->framed, &s->door, s->peer, n, args);
+		return frames_make(s, args);
 	return err ? err : plain_make(&s->plain, &s->door, &s->peer[0], args);
 }
 
@@ -210,11 +259,13 @@ tcp_open(struct receive_state **state, const struct receive_args *args)
 		return err;
 	}
 	s->wake = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	args->why[0] = '\0';
 	err = s->wake < 0 ? -errno : peers_make(s, o->connections, args);
 	if (err) {
-		snprintf(args->why, args->why_bytes,
-			 "%u connections cannot be made ready: %s",
-			 o->connections, strerror(-err));
+		if (!args->why[0])
+			snprintf(args->why, args->why_bytes,
+				 "%u connections cannot be made ready: %s",
+				 o->connections, strerror(-err));
 		tcp_close(s);
 		return err;
 	}

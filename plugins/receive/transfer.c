@@ -46,35 +46,76 @@ is_taken(const struct transfer *t)
 	return taken;
 }
 
-const char *
-transfer_join(struct transfer *t, unsigned seat, const struct wire_hello *h,
-	      int *gone)
+/* What its run 0 begins with. */
+static uint64_t
+beginning(const struct transfer *t)
 {
-	*gone = -1;
-	if (h->packet_bytes != t->packet_bytes)
+	return (t->base & 0xffff) * t->stride;
+}
+
+static const char *
+refuse(const struct transfer *t, const struct transfer_hello *h,
+       const char **code)
+{
+	*code = "size";
+	if (h->wire.packet_bytes != t->packet_bytes)
 		return "it sends packets of another size than `payload`";
-	if (h->connections > t->seats)
+	*code = "connections";
+	if (h->wire.connections > t->seats)
 		return "it wants more connections than `connections`";
-	if (h->transfer != t->id) {
-		if (is_taken(t))
-			return "another sender is connected";
-		t->id = h->transfer;
-		t->connections = h->connections;
-		t->met = 0;
-		memset(t->known, 0, sizeof t->known);
+	*code = "bad";
+	if (h->wire.transfer == t->id && h->born == t->born &&
+	    h->wire.connections != t->connections)
+		return "its connections say different things";
+	*code = "busy";
+	if (!is_taken(t))
+		return NULL;
+	if (h->wire.transfer != t->id)
+		return "another sender is connected";
+	if (h->born != t->born)
+		return "it is being sent already";
+	return NULL;
+}
+
+/* Another transfer, or the same by another sender, with connections of its
+ * own. */
+static void
+transfer_begin(struct transfer *t, const struct transfer_hello *h)
+{
+	if (h->wire.transfer != t->id) {
 		t->base = t->above;
-		t->age = 0;
+		told_clear(&t->told, beginning(t));
 	}
-	t->met += !t->known[h->connection];
-	t->known[h->connection] = true;
+	t->id = h->wire.transfer;
+	t->born = h->born;
+	t->connections = h->wire.connections;
+	t->met = 0;
+	memset(t->known, 0, sizeof t->known);
+	t->age = 0;
+}
+
+struct transfer_answer
+transfer_join(struct transfer *t, unsigned seat, const struct transfer_hello *h)
+{
+	unsigned number = h->wire.connection;
+	struct transfer_answer a = { .gone = -1 };
+
+	a.why = refuse(t, h, &a.code);
+	if (a.why)
+		return a;
+	if (h->wire.transfer != t->id || h->born != t->born)
+		transfer_begin(t, h);
+	t->met += !t->known[number];
+	t->known[number] = true;
+	t->place[number] = t->told.low;
 	for (unsigned i = 0; i < t->seats; i++) {
 		if (t->seat[i].state != SEAT_FREE &&
-		    t->seat[i].number == h->connection)
-			*gone = (int)i;
+		    t->seat[i].number == number)
+			a.gone = (int)i;
 	}
-	t->seat[seat] = (struct transfer_seat){ .state = SEAT_JOINED,
-						.number = h->connection };
-	return NULL;
+	t->seat[seat] =
+	    (struct transfer_seat){ .state = SEAT_JOINED, .number = number };
+	return a;
 }
 
 void
@@ -93,6 +134,29 @@ transfer_at(struct transfer *t, const struct wire_frame *f)
 	return (run & 0xffff) * t->stride + f->first;
 }
 
+/* Some are still to come, and may begin before the others. */
+static bool
+is_gathering(const struct transfer *t)
+{
+	return t->age < TRANSFER_PATIENCE && t->met < t->connections;
+}
+
+/* Where all connections stood is where nothing is missing. */
+static void
+place_set(struct transfer *t, unsigned number, uint64_t at)
+{
+	uint64_t low = at;
+
+	t->place[number] = at;
+	if (is_gathering(t))
+		return;
+	for (unsigned i = 0; i < t->connections; i++) {
+		if (t->known[i] && (int64_t)(t->place[i] - low) < 0)
+			low = t->place[i];
+	}
+	told_rise(&t->told, low);
+}
+
 bool
 transfer_stand(struct transfer *t, unsigned seat, uint64_t at, bool ready)
 {
@@ -103,7 +167,15 @@ transfer_stand(struct transfer *t, unsigned seat, uint64_t at, bool ready)
 	s->state = SEAT_STANDS;
 	s->at = at;
 	s->ready = ready;
+	place_set(t, s->number, at);
 	return true;
+}
+
+void
+transfer_have(const struct transfer *t, uint64_t *run, uint64_t *first)
+{
+	*run = (t->told.low / t->stride - t->base) & 0xffff;
+	*first = t->told.low % t->stride;
 }
 
 /* Waited for, although it is behind or nobody knows where. */
@@ -143,9 +215,16 @@ transfer_may(struct transfer *t, unsigned seat, unsigned n)
 	uint64_t run = t->seat[seat].at / t->stride;
 	uint64_t lead, reach = run == t->run ? t->reach : 1;
 
-	if (!t->reach || !n)
+	if (!n)
 		return n;
-	if (t->age < TRANSFER_PATIENCE && t->met < t->connections)
+	/* What is sent again after a connection broke may come much later, and
+	 * finds its place only if nothing was told that comes behind it. */
+	if (t->born)
+		return is_gathering(t) || t->seat[seat].at != t->told.low ? 0
+									  : n;
+	if (!t->reach)
+		return n;
+	if (is_gathering(t))
 		return 0;
 	lead = lead_of(t, seat);
 	if (lead >= reach)

@@ -6,19 +6,27 @@
 #include <stdint.h>
 
 #include "contract/wire.h"
+#include "told.h"
 
 /*
  * A transfer is the connections of one sender, and the order between them: a
  * connection that is ahead waits for those that lag, so that no packet comes
  * too late to be put in order.  Nobody is waited for who has brought nothing
  * for a second: what is lost with a connection that died must not stop the
- * others.
+ * others.  But a sender that says who it is sends that again, whenever it comes
+ * back: of those nobody goes ahead at all.
  *
  * Connections sit on seats, from 0.  Positions are sequences as the core
  * wants them, 64 bits in which every run of every transfer is far from all
  * others; in order on each seat.
  *
  *   join -> { stand -> may -> ... } -> leave
+ *
+ * It remembers what was told, so that the same transfer can go on after its
+ * connections broke, or be started again, and tells nothing twice: transfer_have
+ * is from where on packets are wanted.  That is the least place at which any of
+ * its connections stood, those that have left included, because nobody knows
+ * on which of them a packet was sent.
  *
  * It knows no sockets and no clock: time is what transfer_tick is told.
  */
@@ -50,6 +58,9 @@ struct transfer {
 	uint32_t connections;
 	uint32_t met; /* of those, how many have come at least once */
 	bool known[WIRE_CONNECTIONS];
+	uint64_t place[WIRE_CONNECTIONS]; /* where each of them stood last */
+	uint64_t born; /* which sender of it this is; 0: it does not say */
+	struct told told;
 	uint64_t base;	/* what its run 0 counts as */
 	uint64_t above; /* one more than any run so far */
 	int64_t age;	/* ns */
@@ -64,12 +75,21 @@ struct transfer_args {
 int transfer_make(struct transfer *t, const struct transfer_args *args);
 void transfer_free(struct transfer *t);
 
-/*
- * A connection says hello.  NULL, or a sentence why it cannot join.  Another
- * seat with the same number is `gone`: its connection was replaced; else -1.
- */
-const char *transfer_join(struct transfer *t, unsigned seat,
-			  const struct wire_hello *h, int *gone);
+struct transfer_hello {
+	struct wire_hello wire;
+	uint64_t born; /* the frame's time; 0: what is lost stays so */
+};
+
+struct transfer_answer {
+	const char *why;  /* a sentence why it cannot join; NULL: it has */
+	const char *code; /* as in refuse.h */
+	int gone; /* another seat with the same number: its connection was
+		     replaced; -1: none */
+};
+
+/* A connection says hello. */
+struct transfer_answer transfer_join(struct transfer *t, unsigned seat,
+				     const struct transfer_hello *h);
 void transfer_leave(struct transfer *t, unsigned seat);
 
 /* Where a DATA or END frame begins. */
@@ -78,6 +98,9 @@ uint64_t transfer_at(struct transfer *t, const struct wire_frame *f);
 /* A seat stands at that packet now, which is here, or will come.  False: it
  * would be a step back. */
 bool transfer_stand(struct transfer *t, unsigned seat, uint64_t at, bool ready);
+
+/* From which run and sequence on packets are wanted; both 0: all. */
+void transfer_have(const struct transfer *t, uint64_t *run, uint64_t *first);
 
 /* How many of the next n packets of that seat may be told now; they are. */
 unsigned transfer_may(struct transfer *t, unsigned seat, unsigned n);

@@ -1,4 +1,5 @@
 # The contract is installed: a plugin can be built outside this tree.
 contractdir = $(includedir)/spate/contract
 contract_HEADERS = %D%/block.h %D%/bytes.h %D%/defaults.h %D%/format.h \
-	%D%/log.h %D%/option.h %D%/plugin.h %D%/receive.h %D%/wire.h %D%/write.h
+	%D%/handshake.h %D%/log.h %D%/option.h %D%/plugin.h %D%/receive.h \
+	%D%/refuse.h %D%/wire.h %D%/write.h

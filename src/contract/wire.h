@@ -27,8 +27,14 @@
  * A transfer is what one sender sends, over one or more connections that it
  * may open at any time, and again when one breaks.  On each of them:
  *
- *   sender    HELLO { DATA }* END
- *   receiver  HAVE, once, when it has accepted the HELLO
+ *   sender    HELLO          [ PROOF ]          { DATA }* END
+ *   receiver        [ CHALLENGE ]    [ PROOF ] HAVE           HAVE
+ *
+ * What is in brackets is there where a secret is shared (handshake.h).  Behind
+ * an END the HAVE says where the receiver stands, once all before that is
+ * kept.  In place of the first HAVE there may be WELCOME, when the receiver
+ * takes copies of recordings, and not packets; and in place of any answer
+ * REFUSE (refuse.h), and then the connection is closed.
  *
  * A run is packets that are numbered through; another run has another number,
  * larger by one or more.  The frames of a transfer are dealt to its
@@ -48,7 +54,10 @@ enum {
 };
 
 enum wire_type {
-	WIRE_HELLO = 1, /* payload: struct wire_hello; the rest is 0 */
+	WIRE_HELLO = 1, /* payload: struct wire_hello.  Time: when this sender
+			   began, the same on all its connections, where it
+			   sends again what the receiver has not got; 0: it
+			   does not.  The rest is 0 */
 	WIRE_HAVE = 2,	/* run, first: what is before that the receiver has
 			   already; both 0: nothing.  No payload */
 	WIRE_DATA = 3,	/* `packets` payloads, one behind the other; or none,
@@ -56,6 +65,22 @@ enum wire_type {
 			   come on this connection any more */
 	WIRE_END = 4,	/* the same, and this connection sends nothing more.
 			   No payload */
+	WIRE_CHALLENGE = 5, /* payload: the receiver's nonce */
+	WIRE_PROOF = 6,	    /* payload: a nonce, and what proves that the
+			       secret is known */
+	WIRE_WELCOME = 7,   /* payload: JSON, or none */
+	WIRE_REFUSE = 8,    /* payload: JSON, why */
+	WIRE_TYPES,	    /* one more than the last of these */
+	WIRE_BESIDE = 24,   /* before a HAVE: payloads of DATA do not come in
+			       this connection, but in a way of their own
+			       (ucx), and this payload says where to */
+};
+
+enum {
+	WIRE_NONCE = 32,
+	WIRE_MAC = 32,
+	WIRE_PROOF_BYTES = WIRE_NONCE + WIRE_MAC,
+	WIRE_ANSWER_MOST = 64 << 10, /* payload of WELCOME and REFUSE */
 };
 
 struct wire_frame {
@@ -93,11 +118,44 @@ wire_pack(const struct wire_frame *f, uint8_t *to, wire_crc32c *crc)
 	write_le32(to + 44, crc(0, to, 44));
 }
 
+/* Can a frame of its type have such a payload?  NULL, or what is wrong. */
+static inline const char *
+wire_check_payload(const struct wire_frame *f)
+{
+	switch (f->type) {
+	case WIRE_HELLO: return NULL;
+	case WIRE_DATA:
+		if (!f->packets != !f->payload_bytes ||
+		    f->packets > f->payload_bytes)
+			return "a frame without room for its packets";
+		return NULL;
+	case WIRE_CHALLENGE:
+		return f->payload_bytes == WIRE_NONCE
+			   ? NULL
+			   : "a challenge of a wrong length";
+	case WIRE_PROOF:
+		return f->payload_bytes == WIRE_PROOF_BYTES
+			   ? NULL
+			   : "a proof of a wrong length";
+	case WIRE_BESIDE:
+	case WIRE_WELCOME:
+	case WIRE_REFUSE:
+		return f->payload_bytes <= WIRE_ANSWER_MOST
+			   ? NULL
+			   : "an answer that is too long";
+	default:
+		return f->payload_bytes
+			   ? "a payload in a frame that can have none"
+			   : NULL;
+	}
+}
+
 /* What is wrong with a frame whose header is as it was sent; NULL: nothing. */
 static inline const char *
 wire_check(const struct wire_frame *f)
 {
-	if (f->type < WIRE_HELLO || f->type > WIRE_END)
+	if (f->type < WIRE_HELLO ||
+	    (f->type >= WIRE_TYPES && f->type != WIRE_BESIDE))
 		return "a frame of a type that is not known here";
 	if (f->header_bytes < WIRE_HEADER || f->header_bytes > WIRE_HEADER_MOST)
 		return "a frame whose header has an impossible length";
@@ -105,16 +163,9 @@ wire_check(const struct wire_frame *f)
 		return "a frame larger than 4 MiB";
 	if (f->run >= WIRE_RUNS || f->first >= WIRE_SEQUENCES)
 		return "a frame with an impossible run or sequence";
-	if (f->type == WIRE_DATA) {
-		if (!f->packets != !f->payload_bytes ||
-		    f->packets > f->payload_bytes)
-			return "a frame without room for its packets";
-	} else if (f->packets) {
+	if (f->packets && f->type != WIRE_DATA)
 		return "packets in a frame that can have none";
-	}
-	if (f->payload_bytes && f->type != WIRE_DATA && f->type != WIRE_HELLO)
-		return "a payload in a frame that can have none";
-	return NULL;
+	return wire_check_payload(f);
 }
 
 /* Reads the WIRE_HEADER bytes at `at`.  NULL, or what is wrong with them. */

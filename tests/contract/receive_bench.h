@@ -16,6 +16,7 @@
 
 #include "base/conf.h"
 #include "base/crc32c.h"
+#include "base/secret.h"
 #include "contract/format.h"
 #include "contract/receive.h"
 #include "unit/suite.h"
@@ -150,7 +151,12 @@ bench_make(struct bench *b, const char *name, const char *options,
 	memset(b, 0, sizeof *b);
 	b->from = -1;
 	b->host = (struct host){
-		.ctx = b, .log = keep_log, .now = fake_now, .crc32c = crc32c
+		.ctx = b,
+		.log = keep_log,
+		.now = fake_now,
+		.crc32c = crc32c,
+		.hmac_sha256 = hmac_sha256,
+		.secret = secret_host,
 	};
 	b->ops = plugin(name);
 	b->prefix = prefix;

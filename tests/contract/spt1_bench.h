@@ -61,16 +61,25 @@ add_frame(struct line *l, struct wire_frame f, const void *payload)
 	add(l, payload, f.payload_bytes);
 }
 
+/* With `born` it is one that sends again what was lost. */
 static inline void
-add_hello(struct line *l, uint64_t transfer, unsigned n, unsigned of)
+add_hello_born(struct line *l, uint64_t transfer, unsigned n, unsigned of,
+	       uint64_t born)
 {
 	const struct wire_hello h = { WIRE_VERSION, PACKET, of, n, transfer };
 	const struct wire_frame f = { .type = WIRE_HELLO,
-				      .payload_bytes = WIRE_HELLO_BYTES };
+				      .payload_bytes = WIRE_HELLO_BYTES,
+				      .time_ns = born };
 	uint8_t payload[WIRE_HELLO_BYTES];
 
 	wire_hello_pack(&h, payload);
 	add_frame(l, f, payload);
+}
+
+static inline void
+add_hello(struct line *l, uint64_t transfer, unsigned n, unsigned of)
+{
+	add_hello_born(l, transfer, n, of, 0);
 }
 
 static inline void
@@ -254,7 +263,9 @@ finish(void)
 	bench_close(&b);
 }
 
+#ifndef FOUR
 #define FOUR "frames = \"spt1\"; connections = 4;"
+#endif
 
 /* `n` connections of a transfer, with nothing but their hello so far. */
 static inline void

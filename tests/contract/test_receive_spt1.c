@@ -202,6 +202,72 @@ START_TEST(it_can_be_polled)
 }
 END_TEST
 
+/* Somebody calls again as line i, of two. */
+static void
+call_again(unsigned i)
+{
+	line[i].fd = caller();
+	line[i].bytes = line[i].sent = 0;
+	add_hello_born(&line[i], 3, i, 2, 9);
+	flow(&line[i], SIZE_MAX);
+	take_all_lines();
+}
+
+static void
+have_is(int fd, uint64_t first)
+{
+	uint8_t at[WIRE_HEADER];
+	struct wire_frame f;
+
+	ck_assert_int_eq(recv(fd, at, sizeof at, 0), sizeof at);
+	ck_assert_ptr_null(wire_unpack(&f, at, crc32c));
+	ck_assert_uint_eq(f.type, WIRE_HAVE);
+	ck_assert_uint_eq(f.run, 0);
+	ck_assert_uint_eq(f.first, first);
+}
+
+/* What a connection lost is waited for, however long it takes, and is asked
+ * for; and what comes twice is told once. */
+START_TEST(a_hole_is_filled_before_all_else)
+{
+	begin(FOUR);
+	call_again(0);
+	call_again(1);
+	have_is(line[1].fd, 0);
+	add_data(&line[0], 0, 0, 10);
+	add_data(&line[1], 0, 10, 10);
+	add_data(&line[1], 0, 30, 10);
+	flow_all();
+	ck_assert_uint_eq(packets, 20);
+	leave(line[0].fd); /* with 20 to 29 */
+	line[0].fd = -1;
+	for (int i = 0; i < 5; i++) {
+		pass(&b, 1.1);
+		flow_all();
+	}
+	ck_assert_uint_eq(packets, 20);
+	leave(line[1].fd); /* with 30 to 39, which nobody reads */
+	line[1].fd = -1;
+	pass(&b, 0.1);
+	said("has gone, with what comes behind a hole");
+	ck_assert_uint_eq(packets, 20);
+	call_again(1);
+	have_is(line[1].fd, 10); /* more it cannot know */
+	call_again(0);
+	have_is(line[0].fd, 10);
+	add_data(&line[0], 0, 10, 20);
+	add_data(&line[1], 0, 30, 20);
+	flow_all();
+	ck_assert_uint_eq(packets, 50);
+	add_end(&line[0], 0, 50);
+	add_end(&line[1], 0, 50);
+	flow_all();
+	have_is(line[0].fd, 50);
+	have_is(line[1].fd, 50);
+	finish();
+}
+END_TEST
+
 SUITE("receive_spt1", frames_of_one_connection, connections_are_put_in_order,
       the_first_frames_wait, who_lags_is_waited_for, without_room_it_waits,
-      it_can_be_polled)
+      it_can_be_polled, a_hole_is_filled_before_all_else)

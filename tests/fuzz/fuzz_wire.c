@@ -14,13 +14,21 @@
  *         next byte says
  *
  * Checksums are the low byte of a sum here, so that mutations reach beyond
- * them.  Nothing may be told but what was asked for, within the room.
+ * them.  Nothing may be told but what was asked for, within the room; of a
+ * sender that sends again what was lost (its HELLO has a time) nothing twice,
+ * and nothing out of order.  With the first byte's highest bit there is a
+ * secret, and whoever does not know it is told nothing of.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include <poll.h>
+static int hung_up(void);
+#define poll(p, n, ms) ((void)(p), hung_up())
 #include "../../plugins/receive/framed.c"
+#include "../../plugins/receive/framed_greet.c"
 #include "../../plugins/receive/inlet.c"
+#include "../../plugins/receive/told.c"
 #include "../../plugins/receive/transfer.c"
 
 enum { LINES = 4, PACKET = 16 };
@@ -32,6 +40,16 @@ static struct {
 	bool known;
 	uint64_t next;
 } way[LINES];
+
+/* Has anybody? */
+static int
+hung_up(void)
+{
+	for (unsigned i = 0; i < LINES; i++)
+		if (way[i].ended)
+			return 1;
+	return 0;
+}
 
 static struct peer peer[LINES];
 static int caller = -1; /* who is at the door */
@@ -63,7 +81,30 @@ no_log(void *ctx, enum log_level level, const char *format, ...)
 	(void)format;
 }
 
-static const struct host host = { .log = no_log, .crc32c = crc };
+/* Nobody guesses it. */
+static void
+no_mac(const void *key, uint32_t key_bytes, const void *data, uint64_t bytes,
+       uint8_t out[32])
+{
+	uint64_t sum = 14695981039346656037u;
+	const uint8_t *at = data;
+
+	(void)key;
+	(void)key_bytes;
+	for (uint64_t i = 0; i < bytes; i++)
+		sum = (sum ^ at[i]) * 1099511628211u;
+	for (unsigned i = 0; i < 32; i++) {
+		sum = (sum ^ i) * 1099511628211u;
+		out[i] = (uint8_t)(sum >> 40);
+	}
+}
+
+static const struct host host = { .log = no_log,
+				  .crc32c = crc,
+				  .hmac_sha256 = no_mac };
+
+/* The last that was told of a transfer that is sent again. */
+static uint64_t last_id, last_at;
 
 int
 peer_read(struct peer *p, const struct iovec *iov, int n)
@@ -137,6 +178,13 @@ take(struct framed *f, unsigned i, unsigned room)
 	require(framed_receive(f, i, &b) == 0);
 	require(b.packets <= room && b.packets <= RECEIVE_BATCH);
 	require(!b.packets || way[i].known);
+	require(!b.packets || !f->secret_bytes);
+	if (b.packets && f->transfer.born) {
+		if (f->transfer.id == last_id)
+			require((int64_t)(way[i].next - last_at) >= 0);
+		last_id = f->transfer.id;
+		last_at = way[i].next + b.packets;
+	}
 	for (unsigned n = 0; n < b.packets; n++) {
 		require(b.packet[n].sequence == way[i].next + n);
 		require(b.packet[n].bytes == PACKET);
@@ -206,6 +254,8 @@ fresh(void)
 	require(transfer_make(&f.transfer, &transfer) == 0);
 	memset(way, 0, sizeof way);
 	caller = -1;
+	last_id = 0;
+	f.secret_bytes = 0;
 	return &f;
 }
 
@@ -217,6 +267,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct framed *f = fresh();
 	size_t at = 0;
 
+	if (bytes && data[0] & 0x80)
+		f->secret_bytes = 16;
 	while (at < bytes)
 		at += step(f, data + at, bytes - at);
 	for (unsigned n = 0; n < 4 * LINES; n++)

@@ -53,6 +53,11 @@ noinst_PROGRAMS += tests/fuzz/fuzz_wire
 tests_fuzz_fuzz_wire_SOURCES = %D%/fuzz_wire.c
 tests_fuzz_fuzz_wire_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Either end of a handshake.
+noinst_PROGRAMS += tests/fuzz/fuzz_handshake
+tests_fuzz_fuzz_handshake_SOURCES = %D%/fuzz_handshake.c
+tests_fuzz_fuzz_handshake_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 # Checksums of blocks, as they lie beside an index.
 noinst_PROGRAMS += tests/fuzz/fuzz_sums
 tests_fuzz_fuzz_sums_SOURCES = %D%/fuzz_sums.c

@@ -576,6 +576,18 @@ tests_unit_test_secret_SOURCES = %D%/test_secret.c %D%/suite.h
 tests_unit_test_secret_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_secret_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_handshake
+TESTS += tests/unit/test_handshake
+tests_unit_test_handshake_SOURCES = %D%/test_handshake.c %D%/suite.h
+tests_unit_test_handshake_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_handshake_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_told
+TESTS += tests/unit/test_told
+tests_unit_test_told_SOURCES = %D%/test_told.c %D%/suite.h
+tests_unit_test_told_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_told_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_wire
 TESTS += tests/unit/test_wire
 tests_unit_test_wire_SOURCES = %D%/test_wire.c %D%/suite.h

@@ -84,10 +84,11 @@ START_TEST(what_cannot_be_is_refused)
 			  hello = { .type = WIRE_HELLO, .payload_bytes = 100 };
 
 	is(NULL, f);
-	for (f.type = 0; f.type < 10; f.type++) {
+	for (f.type = 0; f.type < WIRE_TYPES + 2; f.type++) {
 		if (f.type != WIRE_DATA)
-			is(f.type >= 1 && f.type <= 4 ? "packets in a frame"
-						      : "type",
+			is(f.type >= 1 && f.type < WIRE_TYPES
+			       ? "packets in a frame"
+			       : "type",
 			   f);
 	}
 	f = frame;
@@ -128,6 +129,36 @@ START_TEST(what_cannot_be_is_refused)
 	is("a payload in a frame", hello);
 	hello.payload_bytes = 0;
 	is(NULL, hello);
+}
+END_TEST
+
+START_TEST(answers_have_a_length)
+{
+	static const struct {
+		uint16_t type;
+		uint32_t least, most;
+		const char *why;
+	} of[] = {
+		{ WIRE_CHALLENGE, 32, 32, "challenge of a wrong length" },
+		{ WIRE_PROOF, 64, 64, "proof of a wrong length" },
+		{ WIRE_WELCOME, 0, 65536, "too long" },
+		{ WIRE_REFUSE, 0, 65536, "too long" },
+	};
+
+	for (unsigned i = 0; i < sizeof of / sizeof *of; i++) {
+		struct wire_frame f = { .type = of[i].type };
+
+		if (of[i].least) {
+			f.payload_bytes = of[i].least - 1;
+			is(of[i].why, f);
+		}
+		f.payload_bytes = of[i].least;
+		is(NULL, f);
+		f.payload_bytes = of[i].most;
+		is(NULL, f);
+		f.payload_bytes++;
+		is(of[i].why, f);
+	}
 }
 END_TEST
 
@@ -197,5 +228,5 @@ START_TEST(a_hello_that_cannot_be)
 END_TEST
 
 SUITE("wire", a_header_to_the_byte, no_bit_goes_unnoticed,
-      what_cannot_be_is_refused, http_is_no_frame, a_hello_to_the_byte,
-      a_hello_that_cannot_be)
+      what_cannot_be_is_refused, answers_have_a_length, http_is_no_frame,
+      a_hello_to_the_byte, a_hello_that_cannot_be)
