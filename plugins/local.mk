@@ -12,6 +12,7 @@ plugins_LTLIBRARIES = \
 	%D%/receive-gen.la \
 	%D%/receive-tcp.la \
 	%D%/receive-udp.la \
+	%D%/send-null.la \
 	%D%/write-direct.la \
 	%D%/write-null.la \
 	%D%/write-writev.la
@@ -69,6 +70,8 @@ RECEIVE_SOCKETS = \
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_send_null_la_SOURCES = %D%/send/null.c
+%C%_send_null_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_aio_la_SOURCES = %D%/write/aio.c
 %C%_write_aio_la_LIBADD = -laio
 %C%_write_aio_la_LDFLAGS = $(PLUGIN_FLAGS)

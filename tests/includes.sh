@@ -8,6 +8,8 @@
 #	store --> base, contract        fuse ---> store, base, contract
 #	flow ---> store, base, contract
 #
+# Plugins of several kinds share files: receive/ and send/ of plugins, too.
+#
 # Every folder may include itself, and nothing includes tests.
 
 set -euo pipefail
@@ -43,7 +45,7 @@ look src/flow 'flow|store|base|contract'
 look src/daemon 'daemon|flow|store|base|contract'
 look src/cli 'cli|store|base|contract'
 look fuse 'fuse|store|base|contract'
-look plugins 'contract'
+look plugins 'contract|receive|send'
 
 [ $looked -gt 50 ] || { echo "only $looked includes seen"; exit 1; }
 [ $faults -eq 0 ]

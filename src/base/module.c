@@ -29,8 +29,8 @@ struct callback { /* or another pointer that must not be NULL */
 struct kind {
 	const char *name;
 	const char *symbol;
-	size_t bytes;		 /* of its ops */
-	struct callback must[8]; /* a NULL name ends it */
+	size_t bytes;		  /* of its ops */
+	struct callback must[10]; /* a NULL name ends it */
 	/* Where the first of these is there, all of them have to be, else
 	 * those of `plain`. */
 	struct callback heaps[6], plain[3];
@@ -58,6 +58,23 @@ static const struct kind write_kind = {
 		{ "open", offsetof(struct write_ops, open) },
 		{ "submit", offsetof(struct write_ops, submit) },
 		{ "close", offsetof(struct write_ops, close) },
+	},
+};
+
+static const struct kind send_kind = {
+	.name = "send",
+	.symbol = "spate_send",
+	.bytes = sizeof(struct send_ops),
+	.must = {
+		{ "check", offsetof(struct send_ops, check) },
+		{ "open", offsetof(struct send_ops, open) },
+		{ "send", offsetof(struct send_ops, send) },
+		{ "poll", offsetof(struct send_ops, poll) },
+		{ "release", offsetof(struct send_ops, release) },
+		{ "detach", offsetof(struct send_ops, detach) },
+		{ "finish", offsetof(struct send_ops, finish) },
+		{ "facts", offsetof(struct send_ops, facts) },
+		{ "close", offsetof(struct send_ops, close) },
 	},
 };
 
@@ -310,6 +327,12 @@ module_write(const char *name, const struct write_ops **ops,
 	     struct fault *fault)
 {
 	return get(&write_kind, name, (const void **)ops, fault);
+}
+
+int
+module_send(const char *name, const struct send_ops **ops, struct fault *fault)
+{
+	return get(&send_kind, name, (const void **)ops, fault);
 }
 
 int

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "contract/format.h"
 #include "contract/receive.h"
+#include "contract/send.h"
 #include "contract/write.h"
 
 /*
@@ -25,11 +26,13 @@ int module_receive(const char *name, const struct receive_ops **ops,
 		   struct fault *fault);
 int module_write(const char *name, const struct write_ops **ops,
 		 struct fault *fault);
+int module_send(const char *name, const struct send_ops **ops,
+		struct fault *fault);
 int module_format(const char *name, const struct format_ops **ops,
 		  struct fault *fault);
 
-/* Writes the names of those that there are of a kind ("receive", "write" or
- * "format"), as "direct, null", into `names`. */
+/* Writes the names of those that there are of a kind ("receive", "write",
+ * "send" or "format"), as "direct, null", into `names`. */
 void module_names(const char *kind, char *names, size_t bytes);
 
 #endif

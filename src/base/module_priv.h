@@ -6,7 +6,7 @@
 
 /*
  * Where plugins lie: module_path.c knows the folders, module.c loads.
- * `kind` is "receive", "write" or "format".
+ * `kind` is "receive", "write", "send" or "format".
  */
 
 /* The folders that are looked in, split at ':'; malloc'ed, or NULL. */

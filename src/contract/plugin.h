@@ -9,8 +9,8 @@
 
 /*
  * A plugin is a shared object that exports one constant struct of callbacks,
- * named after its kind: spate_receive, spate_write or spate_format, of type
- * struct receive_ops, write_ops or format_ops.
+ * named after its kind: spate_receive, spate_write, spate_send or spate_format,
+ * of type struct receive_ops, write_ops, send_ops or format_ops.
  *
  * Every such struct begins with a struct plugin.  The loader refuses another
  * ABI number, copies the `bytes` that the plugin declares and zeroes the
