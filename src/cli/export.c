@@ -24,6 +24,7 @@
 struct copy {
 	struct exporter *e;
 	struct export_file *file;
+	struct reader_way way;
 	unsigned sub;
 	uint64_t at;	  /* read up to */
 	uint64_t written; /* which is less where heaps were left out */
@@ -57,28 +58,73 @@ leave_out(struct copy *c, struct fault *fault)
 }
 
 static int
-copy_piece(struct copy *c, bool *over, struct fault *fault)
+read_fault(const struct copy *c, int err, struct fault *fault)
 {
-	const struct recording_facts *facts = recording_facts(c->e->rec);
-	ssize_t n = recording_read(c->e->rec, c->e->piece, EXPORT_PIECE, c->at,
-				   &c->filled);
-	int err;
+	fault_set(fault, err, "io", "cannot read %s",
+		  recording_facts(c->e->rec)->name);
+	fault_why(fault, "%s", strerror(-err));
+	return err;
+}
 
-	*over = n == 0;
-	if (n == -EIO && facts->store == HEAP_ROW)
-		return leave_out(c, fault);
-	if (n < 0) {
-		fault_set(fault, (int)n, "io", "cannot read %s", facts->name);
-		fault_why(fault, "%s", strerror(-(int)n));
-		return (int)n;
-	}
-	err = export_put(c->file->fd, c->e->piece, (size_t)n);
+static int
+copy_bytes(struct copy *c, const void *data, uint64_t bytes,
+	   struct fault *fault)
+{
+	int err = export_put(c->file->fd, data, bytes);
+
 	if (err)
 		return export_fault(c->file->path, err, fault);
-	c->at += (uint64_t)n;
-	c->written += (uint64_t)n;
+	c->at += bytes;
+	c->written += bytes;
 	progress_show(&c->e->progress, c->e->read + c->at);
 	return 0;
+}
+
+/* In place of what no chunk gives. */
+static int
+copy_fill(struct copy *c, uint64_t bytes, struct fault *fault)
+{
+	size_t n = bytes < EXPORT_PIECE ? bytes : EXPORT_PIECE;
+	int err = recording_fill_bytes(c->e->rec, c->e->piece, n, c->at);
+
+	if (err)
+		return read_fault(c, err, fault);
+	c->filled += n;
+	return copy_bytes(c, c->e->piece, n, fault);
+}
+
+static int
+copy_chunk(struct copy *c, const struct recording_spot *spot,
+	   struct fault *fault)
+{
+	struct reader_view v;
+	int err = reader_get(&c->way, spot->block->record.number, spot->at,
+			     spot->left, &v, INT64_MAX);
+
+	if (err)
+		return read_fault(c, err, fault);
+	if (!v.err)
+		err = copy_bytes(c, v.data, v.bytes, fault);
+	else if (!reader_lost(&v))
+		err = read_fault(c, v.err, fault);
+	else if (recording_facts(c->e->rec)->store == HEAP_ROW)
+		err = leave_out(c, fault);
+	else
+		err = copy_fill(c, v.bytes, fault);
+	reader_put(c->e->reader, &v);
+	return err;
+}
+
+static int
+copy_piece(struct copy *c, bool *over, struct fault *fault)
+{
+	struct recording_spot spot;
+
+	*over = recording_find(c->e->rec, c->at, &spot) != 0;
+	if (*over)
+		return 0;
+	return spot.chunk ? copy_chunk(c, &spot, fault)
+			  : copy_fill(c, spot.left, fault);
 }
 
 /* Bytes that stand for a stretch without packets, below the end. */
@@ -123,8 +169,11 @@ export_sub(struct exporter *e, unsigned sub, const char *path,
 	if (err)
 		return err;
 	recording_select(e->rec, sub);
+	reader_way_begin(&c.way, e->reader, (int)sub);
+	c.way.sure = true;
 	while (!err && !over)
 		err = copy_piece(&c, &over, fault);
+	reader_way_end(&c.way);
 	progress_hide(&e->progress);
 	if (!err)
 		err = export_close(&file, fault);
@@ -301,6 +350,13 @@ export_all(struct exporter *e, struct fault *fault)
 	e->piece = malloc(EXPORT_PIECE);
 	if (!e->piece)
 		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	if (!is_cube(e))
+		err =
+		    reader_open(&e->reader, e->rec, &(struct reader_args){ 0 });
+	if (err) {
+		free(e->piece);
+		return fault_set(fault, err, "no-memory", "no memory");
+	}
 	e->progress.total = e->args->sub ? facts->sub[sub].bytes : facts->bytes;
 	progress_start(&e->progress);
 	if (is_cube(e))
@@ -310,6 +366,7 @@ export_all(struct exporter *e, struct fault *fault)
 	else
 		err = export_sub(e, (unsigned)sub, e->file, fault);
 	progress_hide(&e->progress);
+	reader_close(e->reader);
 	free(e->piece);
 	if (err)
 		return err;

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "store/reader.h"
 #include "store/recording.h"
 
 /* What the parts of `spate export` share. */
@@ -20,11 +21,12 @@ struct exporter {
 	const struct cli *cli;
 	const struct export_args *args;
 	struct recording *rec;
-	const char *file; /* as it was named; "-": standard output */
-	char *piece;	  /* EXPORT_PIECE bytes */
-	uint64_t read;	  /* of all files, for progress */
-	uint64_t bytes;	  /* written, of all files */
-	uint64_t filled;  /* in place of chunks that cannot be read, or left
+	struct reader *reader; /* of rec; cubes have none */
+	const char *file;      /* as it was named; "-": standard output */
+	char *piece;	       /* EXPORT_PIECE bytes */
+	uint64_t read;	       /* of all files, for progress */
+	uint64_t bytes;	       /* written, of all files */
+	uint64_t filled; /* in place of chunks that cannot be read, or left
 			      out for them */
 	unsigned files;
 	struct progress progress;

@@ -46,6 +46,9 @@ void foreign_close(struct foreign *f); /* NULL: nothing */
  * it the first packet is. */
 int foreign_chunk(const struct recording *rec, uint64_t number,
 		  uint64_t *offset);
+/* The same by the file's name in the folder of its part, LAYOUT_FILE bytes. */
+int foreign_where(const struct recording *rec, uint64_t number, char *file,
+		  uint64_t *offset);
 /* The bytes of data that can be there now, or -errno. */
 int64_t foreign_chunk_bytes(const struct recording *rec, uint64_t number);
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,6 +61,20 @@ foreign_chunk(const struct recording *rec, uint64_t number, uint64_t *offset)
 		return -ENOENT;
 	*offset = p->offset;
 	return foreign_piece_open(rec, rec->foreign, p);
+}
+
+int
+foreign_where(const struct recording *rec, uint64_t number, char *file,
+	      uint64_t *offset)
+{
+	const struct foreign_piece *p = find_piece(rec->foreign, number);
+
+	if (!p)
+		return -ENOENT;
+	*offset = p->offset;
+	snprintf(file, LAYOUT_FILE, "%s",
+		 file_of(rec, rec->foreign, p, (char[LAYOUT_FILE]){ 0 }));
+	return 0;
 }
 
 int64_t

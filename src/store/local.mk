@@ -30,6 +30,12 @@ libstore_a_SOURCES = \
 	%D%/layout.c %D%/layout.h \
 	%D%/layout_map.c %D%/layout_map.h \
 	%D%/read_whole.h \
+	%D%/reader.c %D%/reader.h %D%/reader_priv.h \
+	%D%/reader_chunk.c \
+	%D%/reader_lane.c \
+	%D%/reader_piece.c \
+	%D%/reader_sums.c \
+	%D%/reader_way.c \
 	%D%/loss.c %D%/loss.h \
 	%D%/meta.c %D%/meta.h %D%/meta_heap.c \
 	%D%/notes.c %D%/notes.h %D%/notes_priv.h \
@@ -73,4 +79,11 @@ libstore_a_SOURCES = \
 	%D%/verify_read.c \
 	%D%/verify_tell.c \
 	%D%/write_whole.h
-STORE_LIBS = libstore.a $(BASE_LIBS)
+# How a reader's threads read.
+if HAVE_LIBURING
+libstore_a_SOURCES += %D%/reader_ring.c
+else
+libstore_a_SOURCES += %D%/reader_noring.c
+endif
+EXTRA_DIST += %D%/reader_ring.c %D%/reader_noring.c
+STORE_LIBS = libstore.a $(LIBURING_LIBS) $(BASE_LIBS)

@@ -105,7 +105,7 @@ find_parts(struct recording *rec)
 			dir = layout_dir_open(disk, rec->name);
 		if (part->dir < 0 && dir >= 0)
 			part->dir = dir;
-		if (dir >= 0 && is_removed(rec, dir))
+		if (dir >= 0 && !part->hangs && is_removed(rec, dir))
 			return -EIDRM;
 		if (dir >= 0)
 			found = true;
@@ -216,7 +216,7 @@ recording_refresh(struct recording *rec)
 		return 0; /* it is what it was when it was opened */
 	err = find_parts(rec);
 	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
-		if (rec->part[i].dir >= 0)
+		if (rec->part[i].dir >= 0 && !rec->part[i].hangs)
 			err = read_index(rec, &rec->part[i]);
 	}
 	if (!err)

@@ -155,6 +155,21 @@ void recording_select(struct recording *rec, unsigned sub);
 ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 		       uint64_t offset, uint64_t *filled);
 
+/* What is at an offset of the file: a block's chunk, or what no chunk has.  0;
+ * -ENODATA from the end on. */
+struct recording_spot {
+	const struct recording_block *block; /* or that before a stretch */
+	uint64_t at, left; /* bytes: from its beginning; that are alike */
+	bool chunk;
+};
+int recording_find(const struct recording *rec, uint64_t offset,
+		   struct recording_spot *spot);
+
+/* As recording_read(), as if no chunk could be read: what it would fill.  Below the
+ * visible end; 0 or -errno.  Of rows it is an error. */
+int recording_fill_bytes(struct recording *rec, void *data, size_t bytes,
+			 uint64_t offset);
+
 /*
  * Holds it until it is closed: who would remove it sees that it is being read.
  * Of a live one it does nothing, and may be called again after a refresh.  0;
@@ -162,6 +177,9 @@ ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
  * a fault, unless that is NULL.
  */
 int recording_hold(struct recording *rec, struct fault *fault);
+
+/* Was it removed, or is about to be?  Looks at disks. */
+bool recording_is_removed(const struct recording *rec);
 
 /* Looks again: a live recording has grown.  0 or -errno. */
 int recording_refresh(struct recording *rec);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,28 @@ recording_block_at(const struct recording *rec, struct recording_block *b,
 	return spot.end;
 }
 
+/* O_NONBLOCK is not for files: a pipe of that name would be waited for. */
+enum { HOW = O_RDONLY | O_CLOEXEC | O_NONBLOCK };
+
+int
+recording_where(const struct recording *rec, const struct recording_block *b,
+		struct recording_where *w)
+{
+	struct layout_spot spot;
+
+	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+		return -ENOENT;
+	w->flags = HOW;
+	if (rec->foreign) /* by links, too */
+		return foreign_where(rec, b->record.number, w->file,
+				     &w->offset);
+	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	memcpy(w->file, spot.file, sizeof w->file);
+	w->flags |= O_NOFOLLOW;
+	w->offset = b->at;
+	return 0;
+}
+
 int
 recording_chunk_open(const struct recording *rec,
 		     const struct recording_block *b)
@@ -37,9 +60,7 @@ recording_chunk_open(const struct recording *rec,
 	if (b->disk < 0 || rec->part[b->disk].dir < 0)
 		return -ENOENT;
 	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
-	/* Not for files: a pipe of that name would be waited for. */
-	fd = openat(rec->part[b->disk].dir, spot.file,
-		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = openat(rec->part[b->disk].dir, spot.file, HOW | O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
 }
 

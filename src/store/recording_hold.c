@@ -40,7 +40,7 @@ hold_part(struct recording *rec, struct recording_part *part)
 	char file[LAYOUT_FILE];
 	int fd;
 
-	if (part->dir < 0 || part->held)
+	if (part->dir < 0 || part->held || part->hangs)
 		return 0;
 	fd = openat(part->dir, layout_index(file, rec->name),
 		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -61,12 +61,41 @@ is_removed(const struct recording *rec)
 
 	layout_removing(file, rec->name);
 	for (unsigned i = 0; i < rec->disks->n; i++) {
-		if (rec->part[i].dir >= 0 &&
+		if (rec->part[i].dir >= 0 && !rec->part[i].hangs &&
 		    !faccessat(rec->part[i].dir, file, F_OK,
 			       AT_SYMLINK_NOFOLLOW))
 			return true;
 	}
 	return false;
+}
+
+/* Have all disks that had an index lost it? */
+static bool
+is_lost(const struct recording *rec)
+{
+	char file[LAYOUT_FILE];
+	bool lost = false;
+
+	layout_index(file, rec->name);
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		const struct recording_part *part = &rec->part[i];
+
+		if (part->dir < 0 || !part->indexed)
+			continue;
+		if (part->hangs)
+			return false;
+		if (!faccessat(part->dir, file, F_OK, AT_SYMLINK_NOFOLLOW) ||
+		    errno != ENOENT)
+			return false;
+		lost = true;
+	}
+	return lost;
+}
+
+bool
+recording_is_removed(const struct recording *rec)
+{
+	return !rec->foreign && (is_removed(rec) || is_lost(rec));
 }
 
 int

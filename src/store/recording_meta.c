@@ -282,7 +282,7 @@ recording_meta(struct recording *rec)
 	int err = 0;
 
 	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
-		if (rec->part[i].dir >= 0)
+		if (rec->part[i].dir >= 0 && !rec->part[i].hangs)
 			err = read_part(rec, i);
 	}
 	if (rec->lines != lines || rec->bases != bases)
@@ -318,7 +318,7 @@ find_line(const struct recording *rec, const struct recording_block *b)
 				      .disk = (unsigned)b->disk };
 	const struct recording_line *found = NULL;
 
-	if (rec->lines && b->disk >= 0)
+	if (rec->lines && b->disk >= 0 && !rec->part[b->disk].hangs)
 		found =
 		    bsearch(&key, rec->line, rec->lines, sizeof key, by_number);
 	return found ? load_line(rec, found) : NULL;

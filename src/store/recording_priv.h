@@ -25,6 +25,7 @@ struct recording_part {
 	bool indexed;	     /* there is an index */
 	bool ended;
 	bool locked; /* somebody writes */
+	bool hangs;  /* its disk does not answer: nothing of it is looked at */
 	int held;    /* its index, with a lock of ours; 0: not */
 	struct index_record end;
 };
@@ -170,10 +171,24 @@ uint64_t recording_block_at(const struct recording *rec,
 int64_t recording_chunk_bytes(const struct recording *rec,
 			      const struct recording_block *b);
 
+/* Where the data of a block are: a file in the folder of its disk's part, as
+ * it is to be opened. */
+struct recording_where {
+	char file[LAYOUT_FILE];
+	uint64_t offset;
+	int flags;
+};
+/* 0, or -ENOENT: on no disk. */
+int recording_where(const struct recording *rec,
+		    const struct recording_block *b, struct recording_where *w);
+
 /* Opens the file that a block's data are in, from b->at on.  The descriptor
  * or -errno. */
 int recording_chunk_open(const struct recording *rec,
 			 const struct recording_block *b);
+
+/* Is it an error that means: this chunk cannot be read, on this disk, today? */
+bool recording_lost_chunk(int err);
 
 /* Bytes of a block that its chunk gives, which may be fewer, or -errno. */
 ssize_t recording_chunk_read(struct recording *rec,

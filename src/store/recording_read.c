@@ -16,9 +16,8 @@
 #include "store/foreign.h"
 #include "store/recording_priv.h"
 
-/* Errors that mean: this chunk cannot be read, on this disk, today. */
-static bool
-is_lost(int err)
+bool
+recording_lost_chunk(int err)
 {
 	switch (-err) {
 	case ENOENT:
@@ -26,6 +25,7 @@ is_lost(int err)
 	case ELOOP:
 	case ESPIPE: /* a pipe, in its place */
 	case EIO:
+	case ETIMEDOUT: /* a disk that hangs */
 	case ENXIO:
 	case ENODEV:
 	case ESTALE:
@@ -49,6 +49,8 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	uint64_t number = chunk_key(rec, b);
 	struct recording_chunk *chunk = &rec->chunk[number % RECORDING_OPEN];
 
+	if (rec->part[b->disk].hangs)
+		return -ETIMEDOUT;
 	if (chunk->fd >= 0 && chunk->number == number)
 		return chunk->fd;
 	if (chunk->fd >= 0)
@@ -80,7 +82,7 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 		bytes = (size_t)(b->record.bytes - at);
 	fd = chunk_open(rec, b);
 	if (fd < 0)
-		return is_lost(fd) ? 0 : fd;
+		return recording_lost_chunk(fd) ? 0 : fd;
 	stride.offset =
 	    b->at + rec->chunk[chunk_key(rec, b) % RECORDING_OPEN].offset;
 	while (done < bytes) {
@@ -89,7 +91,7 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < 0 && !is_lost(-errno))
+		if (got < 0 && !recording_lost_chunk(-errno))
 			return -errno;
 		if (got <= 0)
 			break;
@@ -145,31 +147,87 @@ read_block(struct recording *rec, size_t place, uint8_t *data, size_t bytes,
 			      at + (uint64_t)got);
 }
 
-/* The part of a read that one block or the stretch behind it has: its
- * length, or -errno. */
-static ssize_t
-read_part(struct recording *rec, void *data, size_t bytes, uint64_t offset,
-	  uint64_t *filled)
+/* What an offset of the file is in. */
+struct part {
+	size_t place;
+	uint64_t at, left; /* bytes: from the block's beginning; to its end */
+	bool block;	   /* not behind it */
+};
+
+static struct part
+find_part(const struct recording *rec, uint64_t offset)
 {
 	size_t place = find_place(rec, offset);
 	const struct recording_block *b = recording_at(rec, place);
 	uint64_t at = offset - b->offset, end = b->bytes;
-	int err;
 
 	if (at >= end)
 		end = place + 1 < rec->from[rec->selected + 1]
 			  ? recording_at(rec, place + 1)->offset - b->offset
 			  : rec->sub[rec->selected].bytes - b->offset;
-	if (bytes > end - at)
-		bytes = (size_t)(end - at);
-	if (at < b->bytes) {
-		err = read_block(rec, place, data, bytes, at, filled);
+	return (struct part){ place, at, end - at, at < b->bytes };
+}
+
+/* As much of a read as is in one part: its length, or -errno. */
+static ssize_t
+read_part(struct recording *rec, void *data, size_t bytes, uint64_t offset,
+	  uint64_t *filled)
+{
+	struct part part = find_part(rec, offset);
+	int err;
+
+	if (bytes > part.left)
+		bytes = (size_t)part.left;
+	if (part.block) {
+		err = read_block(rec, part.place, data, bytes, part.at, filled);
 	} else {
-		err = recording_fill(rec, place, data, bytes, at);
+		err = recording_fill(rec, part.place, data, bytes, part.at);
 		if (filled && !err)
 			*filled += bytes;
 	}
 	return err ? err : (ssize_t)bytes;
+}
+
+int
+recording_find(const struct recording *rec, uint64_t offset,
+	       struct recording_spot *spot)
+{
+	struct part part;
+
+	if (rec->selected >= rec->facts.subs ||
+	    offset >= rec->sub[rec->selected].bytes)
+		return -ENODATA;
+	part = find_part(rec, offset);
+	*spot = (struct recording_spot){
+		.block = recording_at(rec, part.place),
+		.at = part.at,
+		.left = part.left,
+	};
+	spot->chunk = part.block && spot->block->record.kind == INDEX_BLOCK;
+	return 0;
+}
+
+int
+recording_fill_bytes(struct recording *rec, void *data, size_t bytes,
+		     uint64_t offset)
+{
+	uint8_t *to = data;
+	int err = 0;
+
+	if (rec->shape.store == HEAP_ROW || rec->selected >= rec->facts.subs)
+		return -ENOTSUP;
+	while (bytes && !err) {
+		struct part part = find_part(rec, offset);
+		size_t n = bytes < part.left ? bytes : (size_t)part.left;
+
+		if (!n)
+			return -EINVAL;
+		err = recording_fill(rec, part.place, to, n, part.at);
+		to += n;
+		bytes -= n;
+		offset += n;
+	}
+	return err;
 }
 
 void

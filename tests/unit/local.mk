@@ -421,6 +421,20 @@ tests_unit_test_recording_read_SOURCES = %D%/test_recording_read.c %D%/suite.h \
 tests_unit_test_recording_read_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recording_read_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_reader
+TESTS += tests/unit/test_reader
+tests_unit_test_reader_SOURCES = %D%/test_reader.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_reader_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_reader_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_reader_hang
+TESTS += tests/unit/test_reader_hang
+tests_unit_test_reader_hang_SOURCES = %D%/test_reader_hang.c %D%/hang_fs.h \
+	%D%/suite.h %D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_reader_hang_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_reader_hang_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_recording_info
 TESTS += tests/unit/test_recording_info
 tests_unit_test_recording_info_SOURCES = %D%/test_recording_info.c %D%/suite.h \

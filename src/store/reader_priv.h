@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_READER_PRIV_H
+#define SPATE_STORE_READER_PRIV_H
+
+#include <pthread.h>
+
+#include "store/reader.h"
+#include "store/stride.h"
+#include "store/sums.h"
+
+/*
+ * What the parts of a reader share.
+ *
+ *   reader.c        memory, threads, and how all of it ends
+ *   reader_way.c    what is wanted: now, and soon
+ *   reader_piece.c  pieces and their buffers
+ *   reader_chunk.c  the file of a block, as a disk's threads see it
+ *   reader_sums.c   checksums
+ *   reader_lane.c   a disk's threads
+ *   reader_ring.c   ... where they have io_uring
+ *
+ * The caller's thread alone looks at the recording.  Threads of disks see
+ * requests, each for its piece's buffer, and chunks.
+ *
+ *            reader_get                a thread takes it
+ *   piece  ------------> request in lane::queue ---------> in flight
+ *     ^                                                      |
+ *     +------- view <------- piece::left is 0 <--------------+
+ */
+enum {
+	READER_PAGE = 4096, /* O_DIRECT: offset, length, memory */
+	READER_BADS = 16,
+	READER_BUCKETS = 64,
+	READER_THREADS = 4,   /* of a disk, where there is no io_uring */
+	READER_EASED = 2,     /* requests, while somebody writes */
+	READER_STEP = 65536,  /* looked at alone where a disk has errors */
+	READER_FAILS = 4,     /* of those that fail, in a request: no more */
+	READER_ALIGN = 65536, /* of a piece for one who jumps */
+};
+
+struct reader_bad {
+	uint64_t at, bytes; /* of the block's data */
+	int err;
+};
+
+/* The file of a block.  What is above the line does not change. */
+struct reader_chunk {
+	struct reader_chunk *next; /* reader::chunk */
+	unsigned users;		   /* pieces; under reader::lock */
+	struct index_record record;
+	char file[LAYOUT_FILE]; /* in its lane's folder */
+	uint64_t offset;	/* of its data in it */
+	int flags;		/* to open it */
+	uint32_t prefix, payload;
+	/* ---- under its lock */
+	pthread_mutex_t lock;
+	bool opened;
+	int fd, direct; /* -errno; direct is -1 where that cannot be */
+	bool checked;	/* the sums below are set */
+	bool damaged;	/* all of it */
+	uint32_t quantum;
+	uint32_t quanta;
+	uint32_t *sum; /* of each quantum; NULL: nobody knows */
+};
+
+/* Some bytes of a file for some place in a buffer. */
+struct reader_request {
+	struct reader_request *next; /* lane::queue */
+	struct reader_piece *piece;
+	uint64_t offset;     /* in the file; of strided data: in the data */
+	uint32_t bytes;	     /* all in pages, but of strided data */
+	uint32_t skip, want; /* of these, the piece's */
+	uint8_t *to;
+};
+
+struct reader_piece {
+	struct reader_piece *next; /* in its bucket, or reader::free */
+	struct reader_lane *lane;
+	struct reader_chunk *chunk;
+	uint64_t number, at, bytes; /* of the block's data */
+	uint8_t *buffer, *data;
+	struct reader_request *request; /* as many as may be */
+	unsigned requests;
+	/* ---- under reader::lock */
+	struct reader_way *ahead; /* that looks ahead, and is not here yet */
+	unsigned unread;	  /* requests that are not read */
+	unsigned left;		  /* that are not done: nor checked */
+	unsigned users;		  /* views */
+	bool passed;		  /* it was read to its end */
+	bool known;		  /* it is in its bucket */
+	uint64_t used;		  /* reader::turn, when it was last */
+	struct reader_bad bad[READER_BADS];
+	unsigned bads;
+};
+
+/* A disk. */
+struct reader_lane {
+	struct reader *reader;
+	int dir; /* the recording's folder; -1: not there */
+	pthread_cond_t work;
+	/* ---- under reader::lock */
+	struct reader_request *queue, **tail;
+	unsigned threads;
+	unsigned flying; /* requests that threads have */
+	unsigned depth;	 /* that they may have */
+	bool eased;	 /* somebody writes to it */
+	bool hangs;	 /* until one is done */
+	int64_t beat;	 /* steady ns: when one was done, or taken by threads
+			    that had none */
+	/* ---- under sums_lock */
+	pthread_mutex_t sums_lock;
+	struct sums_list sums;
+	int64_t sums_bytes; /* of its file, when it was read */
+};
+
+struct reader {
+	struct recording *rec; /* the caller's thread */
+	char name[LAYOUT_FILE];
+	bool verify;
+	bool ring; /* threads may have io_uring */
+	uint64_t piece_bytes, request_bytes, head, stride;
+	int64_t patience;
+	int timer; /* 0: none */
+	uint8_t *memory;
+	uint64_t memory_bytes;
+	struct reader_piece *piece;
+	unsigned pieces, ways;
+	struct reader_request *request;
+	struct reader_lane *lane; /* one per disk */
+	unsigned lanes;
+	pthread_mutex_t lock;
+	pthread_cond_t done; /* a request, or a thread */
+	/* ---- under the lock */
+	unsigned refs; /* threads, and the caller */
+	unsigned threads;
+	bool stop;
+	bool asked; /* the caller waits at the timer */
+	unsigned views;
+	uint64_t turn;
+	uint64_t bytes; /* that were asked for */
+	struct reader_piece *free, *bucket[READER_BUCKETS];
+	struct reader_chunk *chunk;
+};
+
+static inline uint64_t
+reader_down(uint64_t n, uint64_t to)
+{
+	return n - n % to;
+}
+
+static inline uint64_t
+reader_up(uint64_t n, uint64_t to)
+{
+	return reader_down(n + to - 1, to);
+}
+
+/* ---- pieces; under the lock ------------------------------------------- */
+
+/* The one that has this byte; NULL. */
+struct reader_piece *reader_piece_find(struct reader *r, uint64_t number,
+				       uint64_t at);
+/* Asks a disk for a stretch within one piece of the grid; NULL: there is no
+ * buffer, or no memory.  `now`: before all others. */
+struct reader_piece *reader_piece_ask(struct reader *r,
+				      const struct recording_block *b,
+				      uint64_t at, uint64_t end, bool now);
+/* Nobody will ask for it: it goes when its disk and its users let go. */
+void reader_piece_drop(struct reader_piece *p);
+/* Gives a buffer back that can be missed, `ahead`: also one of what somebody
+ * has not come to yet; false: there is none. */
+bool reader_piece_miss(struct reader *r, bool ahead);
+void reader_piece_bad(struct reader_piece *p, uint64_t at, uint64_t bytes,
+		      int err);
+/* How far it is good, or bad, from a byte on; what is wrong with it. */
+int reader_piece_stretch(const struct reader_piece *p, uint64_t at,
+			 uint64_t *end);
+/* A request is done. */
+void reader_request_end(struct reader_request *q);
+
+/* ---- lanes; under the lock --------------------------------------------- */
+
+/* 0 or -errno.  The caller's thread. */
+int reader_lane_start(struct reader_lane *l);
+void reader_lane_ask(struct reader_lane *l, struct reader_request *q, bool now);
+/* Takes those of a piece from the queue that no thread has; how many. */
+unsigned reader_lane_unask(struct reader_lane *l, const struct reader_piece *p);
+/* The next that a thread may begin; NULL. */
+struct reader_request *reader_lane_take(struct reader_lane *l);
+bool reader_lane_hangs(struct reader_lane *l, int64_t now);
+
+/* ---- threads of disks, without the lock --------------------------------- */
+
+/* Opens its file, if nobody did.  The descriptor to read pages from; or -1:
+ * it is to be read by reader_chunk_rest() alone. */
+int reader_chunk_open(struct reader_lane *l, struct reader_chunk *c);
+/* `got` bytes of the request came, or -errno: reads what lacks. */
+void reader_chunk_rest(struct reader_request *q, int64_t got);
+/* Checks a piece whose requests are all done. */
+void reader_sums_check(struct reader_piece *p);
+/* Finds the sums of a chunk. */
+void reader_sums_find(struct reader_lane *l, struct reader_chunk *c);
+/* Runs requests by io_uring until the reader stops; false: it cannot. */
+bool reader_ring_run(struct reader_lane *l);
+bool reader_ring_can(void);
+void reader_request_done(struct reader_request *q, int64_t got);
+
+/* Chunks of the recording; under the lock.  NULL: no memory. */
+struct reader_chunk *reader_chunk_get(struct reader *r,
+				      const struct recording_block *b);
+void reader_chunk_put(struct reader *r, struct reader_chunk *c);
+
+/* Lets go of what is left; the last one frees it.  Under the lock, which it
+ * unlocks. */
+void reader_leave(struct reader *r);
+
+#endif
