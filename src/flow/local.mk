@@ -23,7 +23,8 @@ libflow_a_SOURCES = \
 	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h %D%/output_priv.h \
-	%D%/output_resume.c %D%/output_runs.c %D%/output_told.c \
+	%D%/output_resume.c %D%/output_runs.c \
+	%D%/output_told.c \
 	%D%/pace.c %D%/pace.h \
 	%D%/parking.c %D%/parking.h \
 	%D%/place.c %D%/place.h \
@@ -34,6 +35,9 @@ libflow_a_SOURCES = \
 	%D%/recent.h \
 	%D%/rows.c %D%/rows.h %D%/rows_aim.c %D%/rows_items.c \
 	%D%/rows_lay.c %D%/rows_move.c %D%/rows_run.c \
+	%D%/source.h \
+	%D%/source_disk.c %D%/source_disk.h %D%/source_disk_priv.h \
+	%D%/source_disk_give.c %D%/source_disk_open.c %D%/source_disk_seek.c \
 	%D%/shifts.c %D%/shifts.h \
 	%D%/steps.c %D%/steps.h \
 	%D%/receiver.c %D%/receiver_thread.c %D%/receiver.h %D%/receiver_priv.h \

@@ -51,6 +51,7 @@ libstore_a_SOURCES = \
 	%D%/recording_merge.c %D%/recording_priv.h \
 	%D%/recording_meta.c \
 	%D%/recording_place.c \
+	%D%/recording_range.c \
 	%D%/recording_read.c \
 	%D%/recording_resumed.c \
 	%D%/protect.c %D%/protect.h \

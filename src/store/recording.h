@@ -184,6 +184,21 @@ bool recording_is_removed(const struct recording *rec);
 /* Looks again: a live recording has grown.  0 or -errno. */
 int recording_refresh(struct recording *rec);
 
+/* Somebody knows of a live one that what no disk has of the numbers below
+ * `end` will not come any more; it counts from the next refresh on. */
+void recording_settle(struct recording *rec, uint64_t end);
+
+/* The blocks that have something of some time, or of some bytes of a
+ * substream's file: these, and perhaps more. */
+struct recording_range {
+	int64_t from_ns, to_ns;	     /* UTC; to 0: no end */
+	uint64_t from_byte, to_byte; /* the same */
+	int sub;		     /* -1: of all */
+	uint64_t first, end;	     /* numbers; set by: */
+	bool over; /* there are blocks behind it: no more will be in it */
+};
+void recording_range(const struct recording *rec, struct recording_range *r);
+
 /*
  * What a block has no packet for, from the metadata: calls back for each
  * stretch, in slots, of heaps in bytes of the block.  0; -ENODATA where some

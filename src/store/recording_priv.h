@@ -77,6 +77,7 @@ struct recording {
 	uint32_t stored;	 /* bytes of a packet in a chunk, with what is
 				    before its payload; 0: the payload alone */
 	uint32_t before;	 /* that is before it */
+	uint64_t settled;	 /* as somebody said; see recording_settle() */
 
 	struct recording_line *line; /* by number, then disk */
 	size_t lines;

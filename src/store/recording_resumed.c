@@ -54,8 +54,9 @@ recording_resumed_line(struct recording *rec, unsigned disk, json_t *line)
 	return add(rec, line, number);
 }
 
-uint64_t
-recording_settled(const struct recording *rec)
+/* When somebody went on, with all disks. */
+static uint64_t
+settled_before(const struct recording *rec)
 {
 	size_t n = json_array_size(rec->resumed);
 	const json_t *last = n ? json_array_get(rec->resumed, n - 1) : NULL;
@@ -70,6 +71,20 @@ recording_settled(const struct recording *rec)
 	return number;
 }
 
+void
+recording_settle(struct recording *rec, uint64_t end)
+{
+	if (end > rec->settled)
+		rec->settled = end;
+}
+
+uint64_t
+recording_settled(const struct recording *rec)
+{
+	uint64_t resumed = settled_before(rec);
+
+	return resumed > rec->settled ? resumed : rec->settled;
+}
 bool
 recording_unused(const struct recording *rec, uint64_t number)
 {

@@ -1,10 +1,14 @@
 # Built with everything, so that scripts/bench finds it; never a test.
-noinst_PROGRAMS += %D%/receive_loop %D%/sum_cost %D%/write_loop
+noinst_PROGRAMS += \
+	%D%/read_loop %D%/receive_loop %D%/sum_cost %D%/write_loop
+%C%_read_loop_SOURCES = %D%/read_loop.c
+%C%_read_loop_LDADD = $(FLOW_LIBS)
 %C%_receive_loop_SOURCES = %D%/receive_loop.c
 %C%_sum_cost_SOURCES = %D%/sum_cost.c
 %C%_sum_cost_LDADD = $(FLOW_LIBS)
 %C%_write_loop_SOURCES = %D%/write_loop.c \
 	%D%/write_disks.c %D%/write_disks.h
 %C%_write_loop_LDADD = $(FLOW_LIBS)
-EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/receive.py %D%/record.py \
-	%D%/schedule.py %D%/spead2_loop.py %D%/streams.py %D%/write.py
+EXTRA_DIST += %D%/catalogue.py %D%/common.py \
+	%D%/read.py %D%/receive.py %D%/record.py %D%/schedule.py \
+	%D%/spead2_loop.py %D%/streams.py %D%/write.py

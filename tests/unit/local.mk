@@ -435,6 +435,20 @@ tests_unit_test_reader_hang_SOURCES = %D%/test_reader_hang.c %D%/hang_fs.h \
 tests_unit_test_reader_hang_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_reader_hang_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_source_disk
+TESTS += tests/unit/test_source_disk
+tests_unit_test_source_disk_SOURCES = %D%/test_source_disk.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_source_disk_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_source_disk_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_source_disk_big
+TESTS += tests/unit/test_source_disk_big
+tests_unit_test_source_disk_big_SOURCES = %D%/test_source_disk_big.c \
+	%D%/hang_fs.h %D%/suite.h %D%/scratch.h
+tests_unit_test_source_disk_big_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_source_disk_big_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_recording_info
 TESTS += tests/unit/test_recording_info
 tests_unit_test_recording_info_SOURCES = %D%/test_recording_info.c %D%/suite.h \
