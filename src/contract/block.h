@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct brought;
 struct stock;
 
 /*
@@ -67,6 +68,9 @@ struct block {
 	int64_t first_ns; /* arrival of the first and */
 	int64_t last_ns;  /* the last packet, UTC */
 	void *session;	  /* whose block this is */
+	struct brought *brought; /* of a copy: its record and lines are there
+				    already (flow/brought.h), and so are
+				    `bytes` and `missing`; goes when it does */
 
 	uint32_t quantum;      /* bytes; 0: no checksums are taken */
 	uint32_t crc;	       /* sealed, with quanta: CRC32C of the data */
@@ -97,7 +101,8 @@ block_slot(const struct block *b, uint32_t slot)
 static inline uint64_t
 block_bytes(const struct block *b)
 {
-	return b->notes ? b->bytes : (uint64_t)b->used * b->slot_bytes;
+	return b->notes || b->brought ? b->bytes
+				      : (uint64_t)b->used * b->slot_bytes;
 }
 
 /* Of its data, the last one short; 0 where no checksums are taken. */
@@ -113,7 +118,7 @@ block_quanta(const struct block *b)
 static inline uint32_t
 block_missing(const struct block *b)
 {
-	return b->notes ? b->missing : b->used - b->filled;
+	return b->notes || b->brought ? b->missing : b->used - b->filled;
 }
 
 /* Holds a sealed block once more.  Only a thread that holds it may call. */

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "flow/brought.h"
 #include "store/meta.h"
 
 /* The folder of a recording that is there. */
@@ -43,18 +44,26 @@ folder_open(struct folder **folder, const struct disk *disk,
 }
 
 /* Without the line the recording is as good as before, but for what it would
- * have told.  Other leaves may have it as well: it is not counted. */
+ * have told. */
+static void
+note_failed(struct leaf *l, int err)
+{
+	if (!l->unnoted)
+		log_line(LOG_WARN, l->output->name,
+			 "the metadata cannot be written to: %s; runs and "
+			 "holes will be missing there",
+			 strerror(-err));
+	l->unnoted = true;
+}
+
+/* Other leaves may have it as well: it is not counted. */
 static void
 note_shared(struct leaf *l, const json_t *line)
 {
 	int err = line ? folder_note(l->folder, line) : -ENOMEM;
 
-	if (err && !l->unnoted)
-		log_line(LOG_WARN, l->output->name,
-			 "the metadata cannot be written to: %s; runs and "
-			 "holes will be missing there",
-			 strerror(-err));
-	l->unnoted |= err != 0;
+	if (err)
+		note_failed(l, err);
 }
 
 /* Takes the line over. */
@@ -212,6 +221,15 @@ sums_add(struct leaf *l, const struct block *b)
 	l->unsummed |= err != 0;
 }
 
+static void
+lines_add(struct leaf *l, const struct brought *from)
+{
+	int err = folder_note_lines(l->folder, from->lines, from->lines_bytes);
+
+	if (err)
+		note_failed(l, err);
+}
+
 void
 leaf_note(struct leaf *l, const struct block *b)
 {
@@ -219,7 +237,9 @@ leaf_note(struct leaf *l, const struct block *b)
 
 	sums_add(l, b);
 	note_run(l, b);
-	if (b->notes)
+	if (b->brought)
+		lines_add(l, b->brought);
+	else if (b->notes)
 		heaps_add(l, b);
 	else if (b->filled < b->used)
 		note(l, meta_holes(b));
@@ -290,6 +310,7 @@ record_settle(struct leaf *l, unsigned i, int err)
 		output_risk(l->output, r);
 	if (err == -ENOENT)
 		output_unwrite(l->output, r);
+	output_fate(l->output, r, err);
 }
 
 /* The round is over, one way or the other. */
@@ -297,10 +318,8 @@ static void
 round_settle(struct leaf *l, int err)
 {
 	pthread_mutex_lock(&l->lock);
-	for (unsigned i = 0; i < l->records; i++) {
-		if (err || i < l->risked)
-			record_settle(l, i, err);
-	}
+	for (unsigned i = 0; i < l->records; i++)
+		record_settle(l, i, err);
 	l->records = l->risked = 0;
 	pthread_mutex_unlock(&l->lock);
 	l->fds = 0;
@@ -338,10 +357,14 @@ leaf_sync(struct leaf *l)
 int
 leaf_close(struct leaf *l, const struct index_record *end, const json_t *tail)
 {
-	int err = leaf_sync(l), closed = 0;
+	int err = leaf_sync(l), closed = 0, closing = 0;
 
+	if (l->folder && l->output->closing && end)
+		closing = folder_note_lines(l->folder, l->output->closing,
+					    strlen(l->output->closing));
 	if (l->folder)
 		closed = folder_close(l->folder, end, tail);
+	closed = closing ? closing : closed;
 	pthread_mutex_destroy(&l->lock);
 	output_drop(l->output);
 	free(l->told);

@@ -4,6 +4,7 @@ libflow_a_SOURCES = \
 	%D%/arrival.c %D%/arrival.h \
 	%D%/backlog.c %D%/backlog.h \
 	%D%/bay.c %D%/bay.h \
+	%D%/brought.h \
 	%D%/candidate.c %D%/candidate.h \
 	%D%/beat.h \
 	%D%/choice.c %D%/choice.h \

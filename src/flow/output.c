@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/brought.h"
 #include "flow/pool.h"
 #include "flow/quanta.h"
 #include "store/geometry.h"
@@ -26,6 +27,9 @@ output_free(struct output *o)
 		pthread_mutex_destroy(&o->sub[i].lock);
 	}
 	pthread_mutex_destroy(&o->lock);
+	if (o->freed)
+		o->freed(o->fate_arg);
+	free(o->closing);
 	json_decref(o->head);
 	json_decref(o->resumed);
 	json_decref(o->resumes);
@@ -84,6 +88,8 @@ output_make(struct output **output, const struct output_args *a)
 	o->arg = a->arg;
 	o->subs = a->subs ? a->subs : 1;
 	o->whole = a->whole;
+	o->fate = a->fate;
+	o->fate_arg = a->fate_arg;
 	o->format = a->format;
 	o->shape = &o->own;
 	o->learning = a->shape;
@@ -96,6 +102,7 @@ output_make(struct output **output, const struct output_args *a)
 		output_free(o);
 		return err;
 	}
+	o->freed = a->freed; /* of one that failed the caller's is left alone */
 	*output = o;
 	return 0;
 }
@@ -127,6 +134,17 @@ output_drop(struct output *o)
 		output_free(o);
 }
 
+/* Under the lock. */
+static void
+number(struct output *o, struct block *b)
+{
+	if (b->gap)
+		o->next_number++;
+	b->number = o->next_number++;
+	b->run += o->sub[b->sub].first_run;
+	output_run_extend(o, b);
+}
+
 void
 output_put(struct output *o, struct block *b)
 {
@@ -135,11 +153,10 @@ output_put(struct output *o, struct block *b)
 	if (o->learning)
 		shape_copy(o, o->learning);
 	o->learning = NULL;
-	if (b->gap)
-		o->next_number++;
-	b->number = o->next_number++;
-	b->run += o->sub[b->sub].first_run;
-	output_run_extend(o, b);
+	if (b->brought)
+		b->number = b->brought->record.number;
+	else
+		number(o, b);
 	pthread_mutex_unlock(&o->lock);
 	atomic_fetch_add_explicit(&o->in_flight, 1, memory_order_relaxed);
 	if (queue_put(o->queue, b, false) < 0) {
@@ -171,6 +188,15 @@ fill_whole(struct fill *fill, struct block *b)
 	b->used = used;
 }
 
+/* What a copy has behind the data of a block is not the data's. */
+static void
+rest_clear(struct block *b)
+{
+	uint64_t room = (uint64_t)b->slots * b->slot_bytes;
+
+	memset(b->data + b->bytes, 0, room - b->bytes);
+}
+
 void
 output_seal(struct output *o, struct block *b)
 {
@@ -178,7 +204,10 @@ output_seal(struct output *o, struct block *b)
 
 	if (b->state == BLOCK_SEALED)
 		return;
-	if (b->notes) {
+	if (b->brought) {
+		if (o->whole)
+			rest_clear(b);
+	} else if (b->notes) {
 		notes_seal(b, o->format);
 		output_run_miss(o, b);
 	} else {
@@ -210,16 +239,23 @@ add(_Atomic uint64_t *to, uint64_t n)
 	atomic_fetch_add_explicit(to, n, memory_order_relaxed);
 }
 
+/* Of the gap before it, in its file. */
+static uint64_t
+gap_bytes(const struct output *o, const struct block *b)
+{
+	return b->gap * (b->brought ? o->shape->payload : b->slot_bytes);
+}
+
 void
 output_written(struct output *o, struct block *b, unsigned disk)
 {
-	uint64_t bytes = block_bytes(b);
+	uint64_t bytes = block_bytes(b), gap = gap_bytes(o, b);
 
 	add(&o->disk[disk].chunks, 1);
 	add(&o->disk[disk].bytes, bytes);
 	add(&o->packets, b->filled);
-	add(&o->bytes, bytes + b->gap * b->slot_bytes);
-	add(&o->sub[b->sub].bytes, bytes + b->gap * b->slot_bytes);
+	add(&o->bytes, bytes + gap);
+	add(&o->sub[b->sub].bytes, bytes + gap);
 	add(&o->chunks, 1);
 	account(o, b);
 }
@@ -230,7 +266,16 @@ output_lost(struct output *o, struct block *b)
 	add(&o->lost_packets, b->filled);
 	add(&o->sub[b->sub].lost_packets, b->filled);
 	output_run_change(o, b->sub, b->run, b->filled, 0);
+	if (b->brought)
+		output_fate(o, &b->brought->record, -EIO);
 	account(o, b);
+}
+
+void
+output_fate(struct output *o, const struct index_record *r, int err)
+{
+	if (o->fate && r->kind == INDEX_BLOCK)
+		o->fate(o->fate_arg, r, err);
 }
 
 /* A gap has slots, and no bytes. */

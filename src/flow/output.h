@@ -94,6 +94,16 @@ struct output_args {
 	const struct resume *resume;
 	const unsigned *resume_disk; /* the writer of each of its disks */
 	json_t *resume_line;	     /* for the metadata of each disk */
+
+	/*
+	 * Of a copy, whose blocks bring their numbers with them: 0, a block
+	 * with that record is durable; or -errno, it is on no disk, or nobody
+	 * can tell.  Any thread; NULL: nobody asks.  `freed` is called when
+	 * nobody can call `fate` any more.
+	 */
+	void (*fate)(void *arg, const struct index_record *r, int err);
+	void (*freed)(void *arg);
+	void *fate_arg;
 };
 
 enum { OUTPUT_THREADS = 1024 }; /* as many have their list copied */
@@ -109,6 +119,12 @@ struct output {
 	void *arg;
 	unsigned subs;
 	bool whole;
+	void (*fate)(void *arg, const struct index_record *r, int err);
+	void (*freed)(void *arg);
+	void *fate_arg;
+	/* Of a copy, for the metadata of each disk when it ends, or NULL;
+	 * written before errands that end it. */
+	char *closing;
 
 	atomic_uint holders;   /* acq_rel: the last sees all that others did */
 	atomic_uint in_flight; /* put, not yet written or lost; the drop to
@@ -180,6 +196,9 @@ void output_found(struct output *o, const char *path,
 
 /* The data's own times of a block that is written.  Any writer. */
 void output_timed(struct output *o, const struct index_record *r);
+
+/* Tells what became of a block with such a record, where somebody asks. */
+void output_fate(struct output *o, const struct index_record *r, int err);
 
 /*
  * Is this description of an item new to the recording?  It is that of a block,

@@ -194,6 +194,8 @@ stock_take(struct stock *s, unsigned sub)
 	b->bytes = 0;
 	b->sub = b->taker = (uint16_t)sub;
 	b->gap = 0;
+	b->brought = NULL;
+	b->quantum = s->a.quantum;
 	b->state = BLOCK_OPEN;
 	return b;
 }
@@ -205,6 +207,8 @@ go_home(struct block *b)
 	struct stock *s = b->home;
 	bool last;
 
+	free(b->brought);
+	b->brought = NULL;
 	b->state = BLOCK_FREE;
 	pthread_mutex_lock(&s->lock);
 	b->next = s->free;

@@ -112,7 +112,8 @@ void writer_retry(struct writer *w);
  * disk turns out to hang.  Every writer gets both, in pairs.
  */
 int writer_begin(struct writer *w, struct output *o);
-/* `end` is copied; `tail` is a new reference, taken over. */
+/* `end` is copied; `tail` is a new reference, taken over.  Both NULL: the
+ * folder is closed without an end, as of one that was interrupted. */
 int writer_end(struct writer *w, struct output *o,
 	       const struct index_record *end, json_t *tail);
 

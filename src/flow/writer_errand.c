@@ -117,7 +117,8 @@ folder_end(struct writer *w, struct errand *e)
 		err = leaf_sync(leaf);
 	leaf_unlink(w, leaf);
 	if (leaf->folder)
-		closed = leaf_close(leaf, &e->record, e->tail);
+		closed =
+		    leaf_close(leaf, e->endless ? NULL : &e->record, e->tail);
 	else
 		closed = leaf_close(leaf, NULL, NULL);
 	err = err ? err : closed;
@@ -233,7 +234,9 @@ writer_end(struct writer *w, struct output *o, const struct index_record *end,
 	}
 	e->output = o;
 	e->end = true;
-	e->record = *end;
+	e->endless = !end;
+	if (end)
+		e->record = *end;
 	e->tail = tail;
 	return errand_post(w, e);
 }

@@ -35,6 +35,7 @@ struct errand {
 	bool end;
 	bool counted; /* under writer::lock: nobody waits for it any more */
 	struct index_record record;
+	bool endless; /* there is no end to be written */
 	json_t *tail;
 	struct errand *next; /* writer::errands */
 };

@@ -218,6 +218,16 @@ folder_note(struct folder *folder, const json_t *line)
 	return err;
 }
 
+int
+folder_note_lines(struct folder *folder, const char *lines, size_t bytes)
+{
+	int err = bytes ? folder_append(&folder->meta, lines, bytes) : 0;
+
+	if (!err && bytes)
+		folder->noted = true;
+	return err;
+}
+
 static int
 sync_sums(struct folder *folder)
 {

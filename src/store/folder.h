@@ -97,6 +97,9 @@ void folder_unchunk(struct folder *folder, uint64_t number);
 /* Puts a line at the end of the metadata; durable with the next sync. */
 int folder_note(struct folder *folder, const json_t *line);
 
+/* The same with lines that are text already, each with its newline. */
+int folder_note_lines(struct folder *folder, const char *lines, size_t bytes);
+
 /* Keeps the checksums of a sealed block; durable with the next sync.  0, also
  * where none were taken, or -errno. */
 int folder_sum(struct folder *folder, const struct block *b);
