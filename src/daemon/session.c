@@ -92,6 +92,7 @@ folders_end(struct session *s)
 	struct fleet *fleet = s->host->fleet;
 	json_t *tail = report_tail(s);
 
+	output_end(s->output);
 	/* Release: a begin that a hung disk gets to later makes no folder. */
 	atomic_store_explicit(&s->output->ended, true, memory_order_release);
 
@@ -112,9 +113,11 @@ folders_end(struct session *s)
 static void
 begin_look(struct session *s)
 {
+	bool done = errands_done(s); /* and so its folders are counted */
+
 	if (atomic_load(&s->output->folders)) {
 		s->state = SESSION_RECORDING;
-	} else if (errands_done(s)) {
+	} else if (done) {
 		s->failed = true;
 		session_stop(s, "no disk could take it");
 	}

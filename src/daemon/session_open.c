@@ -362,8 +362,10 @@ session_drop(struct session *list)
 void
 session_free(struct session *s)
 {
-	if (s->output)
+	if (s->output) {
+		output_end(s->output); /* it may never have begun */
 		output_drop(s->output);
+	}
 	free(s->sub);
 	kernel_clear(&s->kernel);
 	json_decref(s->kernel_lost);

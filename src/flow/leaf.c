@@ -277,11 +277,15 @@ leaf_add(struct leaf *l, const struct block *b, int fd)
 int64_t
 leaf_due(const struct leaf *l)
 {
+	struct output *o = l->output;
+
 	if (l->records == 0)
 		return INT64_MAX;
+	if (l->since < atomic_load_explicit(&o->hurry, memory_order_relaxed))
+		return 0;
 	if (l->fds >= LEAF_ROUND || l->records >= 2 * LEAF_ROUND - 1)
 		return 0;
-	return l->since + l->output->durable;
+	return l->since + o->durable;
 }
 
 static void
@@ -320,6 +324,8 @@ round_settle(struct leaf *l, int err)
 	pthread_mutex_lock(&l->lock);
 	for (unsigned i = 0; i < l->records; i++)
 		record_settle(l, i, err);
+	if (!err && l->records)
+		output_settle(l->output, l->record, l->records);
 	l->records = l->risked = 0;
 	pthread_mutex_unlock(&l->lock);
 	l->fds = 0;

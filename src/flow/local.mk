@@ -24,7 +24,7 @@ libflow_a_SOURCES = \
 	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h %D%/output_priv.h \
-	%D%/output_resume.c %D%/output_runs.c \
+	%D%/output_resume.c %D%/output_runs.c %D%/output_tap.c \
 	%D%/output_told.c \
 	%D%/pace.c %D%/pace.h \
 	%D%/parking.c %D%/parking.h \
@@ -49,7 +49,9 @@ libflow_a_SOURCES = \
 	%D%/slots.c %D%/slots.h %D%/slots_aim.c %D%/slots_priv.h %D%/slots_run.c \
 	%D%/spare.c %D%/spare.h \
 	%D%/split.c %D%/split.h \
-	%D%/stock.c \
+	%D%/settled.c %D%/settled.h \
+	%D%/shelf.c %D%/shelf.h \
+	%D%/stock.c %D%/tap.c %D%/tap.h %D%/tap_priv.h \
 	%D%/way.c %D%/way.h \
 	%D%/window.c %D%/window.h \
 	%D%/writer.c %D%/writer.h %D%/writer_priv.h \

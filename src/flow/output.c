@@ -16,6 +16,7 @@
 #include "flow/brought.h"
 #include "flow/pool.h"
 #include "flow/quanta.h"
+#include "flow/shelf.h"
 #include "store/geometry.h"
 #include "store/notes.h"
 
@@ -27,6 +28,8 @@ output_free(struct output *o)
 		pthread_mutex_destroy(&o->sub[i].lock);
 	}
 	pthread_mutex_destroy(&o->lock);
+	pthread_mutex_destroy(&o->tapping);
+	settled_finish(&o->settled);
 	if (o->freed)
 		o->freed(o->fate_arg);
 	free(o->closing);
@@ -95,9 +98,11 @@ output_make(struct output **output, const struct output_args *a)
 	o->learning = a->shape;
 	shape_copy(o, a->shape);
 	pthread_mutex_init(&o->lock, NULL);
+	pthread_mutex_init(&o->tapping, NULL);
 	err = parts_make(o, a);
 	if (!err && a->resume)
 		err = output_resume(o, a);
+	settled_init(&o->settled, o->first_number);
 	if (err) {
 		output_free(o);
 		return err;
@@ -222,6 +227,8 @@ output_seal(struct output *o, struct block *b)
 	if (!o->whole)
 		page_clear(b);
 	block_seal(b);
+	if (b->home)
+		shelf_offer(stock_shelf(b->home), b);
 }
 
 static void
@@ -266,6 +273,7 @@ output_lost(struct output *o, struct block *b)
 	add(&o->lost_packets, b->filled);
 	add(&o->sub[b->sub].lost_packets, b->filled);
 	output_run_change(o, b->sub, b->run, b->filled, 0);
+	output_settle_lost(o, b->number, b->gap > 0);
 	if (b->brought)
 		output_fate(o, &b->brought->record, -EIO);
 	account(o, b);
@@ -307,6 +315,7 @@ void
 output_unwrite(struct output *o, const struct index_record *r)
 {
 	record_count(o, r, -1);
+	output_settle_lost(o, r->number, false);
 }
 
 void
@@ -314,6 +323,7 @@ output_risk(struct output *o, const struct index_record *r)
 {
 	record_count(o, r, -1);
 	add(&o->risk_packets, r->present);
+	output_settle(o, r, 1);
 }
 
 void

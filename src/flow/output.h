@@ -10,6 +10,7 @@
 
 #include "contract/block.h"
 #include "flow/queue.h"
+#include "flow/settled.h"
 #include "store/fill.h"
 #include "store/index.h"
 #include "store/resume.h"
@@ -22,7 +23,8 @@
  *                                one recording, may at the same time
  *   writers    output_seal       fill, once, by the first that gets it
  *              output_written    or output_lost: the block is accounted for
- *   event loop output_make, the counters
+ *   event loop output_make, output_end, the counters
+ *   transfers  taps (tap.h), and what is settled
  *
  * It lives as long as anybody holds it: the session that made it, and every
  * writer that has a folder, an errand or a block of it.  A disk that hangs
@@ -144,6 +146,7 @@ struct output {
 	json_t *resumed, *resumes;	 /* and what it says of all times */
 	uint64_t seen;			 /* numbers below may be of blocks */
 	_Atomic uint64_t before, absent; /* packets, and blocks, of others */
+	_Atomic int64_t hurry;		 /* steady; see output_hurry */
 
 	const struct format_ops *format;
 	const struct format_shape *shape; /* the copy below */
@@ -166,6 +169,12 @@ struct output {
 	} described[2 * OUTPUT_DESCRIBED]; /* by their hashes */
 	unsigned described_n;
 	unsigned controls;
+
+	pthread_mutex_t tapping; /* over what is below; of the two locks neither
+				    is held while the other is taken */
+	struct tap *taps;
+	struct settled settled; /* numbers: on disk, or lost, for good */
+	bool over;
 };
 
 /* One that the caller holds.  0 or -ENOMEM. */
@@ -219,5 +228,35 @@ bool output_controlled(struct output *o);
 void output_unwrite(struct output *o, const struct index_record *r);
 void output_risk(struct output *o, const struct index_record *r);
 void output_unrisk(struct output *o, const struct index_record *r);
+
+/* These were made durable.  Any writer. */
+void output_settle(struct output *o, const struct index_record *r, size_t n);
+
+/* Nothing more will be put: every receiver is done, or none ever began.  What
+ * was put may be on its way yet.  Again: nothing. */
+void output_end(struct output *o);
+
+/*
+ * One behind the last number of those in a row, from this one on, that are
+ * settled: durable, lost, or on a disk that does not answer; itself where it
+ * is not.  Any thread.
+ */
+uint64_t output_settled(struct output *o, uint64_t from);
+
+/* Was the number lost by this recorder, or is of before?  Else, if it is
+ * settled, it is durable or on a disk that does not answer.  Any thread. */
+bool output_is_lost(struct output *o, uint64_t number);
+
+/* Has it ended?  *end: one behind the last number that it gave.  Any
+ * thread. */
+bool output_over(struct output *o, uint64_t *end);
+
+/* What was written before (steady) is wanted from disk: its rounds come as
+ * soon as can be.  Each costs a disk a moment.  Any thread. */
+void output_hurry(struct output *o, int64_t before);
+
+/* A copy of its shape, which is good while the output is held; false: its
+ * receiver still learns.  Any thread. */
+bool output_learned(struct output *o, struct format_shape *shape);
 
 #endif

@@ -7,7 +7,7 @@
 /*
  * What the halves of an output share: output.c is the way of a block,
  * output_runs.c the list of runs, output_told.c what was told of heaps,
- * output_resume.c what was there before.
+ * output_resume.c what was there before, output_tap.c what transfers see.
  */
 
 /* A block is handed on; under output::lock. */
@@ -24,5 +24,8 @@ void output_run_miss(struct output *o, const struct block *b);
 /* Counts what was there before: everything else of it is made.  0 or
  * -ENOMEM. */
 int output_resume(struct output *o, const struct output_args *a);
+
+/* output_tap.c */
+void output_settle_lost(struct output *o, uint64_t number, bool gap);
 
 #endif

@@ -19,6 +19,7 @@
  */
 struct pool;
 struct stock;
+struct shelf;
 
 struct pool_facts {
 	uint64_t bytes; /* that can be borrowed */
@@ -72,6 +73,8 @@ void stock_return(struct stock *stock);
 enum { STOCK_EACH = 2 };
 
 /*
+ * What taps have of it is taken back as soon as there are not plenty left.
+ *
  * The block that came home last, OPEN, with no bit set and no gap, for this
  * substream; NULL when there is none, or none for it.  Last out first keeps
  * the working set in the cache.
@@ -88,6 +91,9 @@ bool stock_plenty(const struct stock *stock);
 
 /* An OPEN block that was never used goes home. */
 void stock_put(struct block *b);
+
+/* What taps have of it; see shelf.h. */
+struct shelf *stock_shelf(const struct stock *stock);
 
 unsigned stock_subs(const struct stock *stock);
 unsigned stock_blocks(const struct stock *stock);

@@ -25,6 +25,7 @@ struct stock {
 	uint32_t *held;	  /* of each substream: blocks that are not home */
 	bool leaving;	  /* returned; goes with its last block */
 
+	struct shelf *shelf; /* held */
 	uint64_t *bits;
 	struct block_sum *sum;
 	uint32_t quanta; /* of a block's memory */

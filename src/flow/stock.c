@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "flow/pool_priv.h"
+#include "flow/shelf.h"
 
 /* That a block's memory may have. */
 static uint32_t
@@ -59,7 +60,8 @@ stock_new(struct stock **stock, struct pool *pool,
 	s->held = calloc(s->a.subs, sizeof *s->held);
 	s->quanta = quanta(args);
 	s->sum = calloc((size_t)args->blocks * s->quanta + 1, sizeof *s->sum);
-	if (!s->bits || !s->held || !s->sum) {
+	if (!s->bits || !s->held || !s->sum ||
+	    shelf_make(&s->shelf, args->blocks) < 0) {
 		stock_free(s);
 		return -ENOMEM;
 	}
@@ -74,6 +76,7 @@ void
 stock_free(struct stock *s)
 {
 	pthread_mutex_destroy(&s->lock);
+	shelf_drop(s->shelf);
 	free(s->held);
 	free(s->bits);
 	free(s->sum);
@@ -105,6 +108,12 @@ stock_fill(struct stock *s)
 		s->free = b;
 	}
 	atomic_init(&s->home, s->a.blocks);
+}
+
+struct shelf *
+stock_shelf(const struct stock *s)
+{
+	return s->shelf;
 }
 
 unsigned
@@ -175,15 +184,39 @@ block_out(struct stock *s, unsigned sub)
 	return b;
 }
 
+static struct block *
+block_get(struct stock *s, unsigned sub)
+{
+	struct block *b;
+
+	pthread_mutex_lock(&s->lock);
+	b = block_out(s, sub);
+	pthread_mutex_unlock(&s->lock);
+	return b;
+}
+
+/* What is lent goes home before it is missed, since who reads it takes a
+ * moment to put it. */
+static struct block *
+block_or_lent(struct stock *s, unsigned sub)
+{
+	struct block *b = block_get(s, sub);
+	bool plenty = stock_plenty(s);
+
+	shelf_tell(s->shelf, !plenty);
+	if (plenty || !shelf_holds(s->shelf))
+		return b;
+	shelf_revoke(s->shelf);
+	return b ? b : block_get(s, sub);
+}
+
 struct block *
 stock_take(struct stock *s, unsigned sub)
 {
 	struct block *b;
 
 	assert(sub < s->a.subs);
-	pthread_mutex_lock(&s->lock);
-	b = block_out(s, sub);
-	pthread_mutex_unlock(&s->lock);
+	b = block_or_lent(s, sub);
 	if (!b)
 		return NULL;
 	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
@@ -216,6 +249,7 @@ go_home(struct block *b)
 	if (s->held[b->taker]-- <= s->each)
 		atomic_fetch_add_explicit(&s->need, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->home, 1, memory_order_relaxed);
+	shelf_tell(s->shelf, !stock_plenty(s));
 	last = s->leaving && stock_home(s) == s->a.blocks;
 	pthread_mutex_unlock(&s->lock);
 	if (last)

@@ -819,6 +819,18 @@ tests_unit_test_output_SOURCES = %D%/test_output.c %D%/suite.h %D%/fake_format.h
 tests_unit_test_output_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_output_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_settled
+TESTS += tests/unit/test_settled
+tests_unit_test_settled_SOURCES = %D%/test_settled.c %D%/suite.h %D%/dice.h
+tests_unit_test_settled_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_settled_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_tap
+TESTS += tests/unit/test_tap
+tests_unit_test_tap_SOURCES = %D%/test_tap.c %D%/suite.h %D%/fake_format.h %D%/tapped.h
+tests_unit_test_tap_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_tap_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_quanta
 TESTS += tests/unit/test_quanta
 tests_unit_test_quanta_SOURCES = %D%/test_quanta.c %D%/suite.h %D%/dice.h
