@@ -831,6 +831,12 @@ tests_unit_test_tap_SOURCES = %D%/test_tap.c %D%/suite.h %D%/fake_format.h %D%/t
 tests_unit_test_tap_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_tap_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_source_live
+TESTS += tests/unit/test_source_live
+tests_unit_test_source_live_SOURCES = %D%/test_source_live.c %D%/suite.h %D%/fake_format.h %D%/tapped.h
+tests_unit_test_source_live_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_source_live_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_quanta
 TESTS += tests/unit/test_quanta
 tests_unit_test_quanta_SOURCES = %D%/test_quanta.c %D%/suite.h %D%/dice.h
