@@ -61,7 +61,9 @@ struct feed_args {
 	struct place **ready; /* NULL, or all of them, made already: taken
 				 over, once nothing can fail any more */
 	struct gate gate;
-	bool early; /* packets from before the gate opens are placed, too */
+	bool early;  /* packets from before the gate opens are placed, too */
+	bool lesser; /* others come first: packets land with them, and nobody
+			waits for its room */
 	/* The gate has opened: a packet was let through.  Once, at most, and
 	 * before that packet is in any block; NULL: nobody asks. */
 	void (*opened)(void *arg);

@@ -161,6 +161,13 @@ source_end(struct intake_source *s, int err)
 			 s->number, strerror(-err));
 }
 
+/* An open one that others come before gives way to the first of those. */
+static bool
+gives_way(const struct feed *lead, const struct feed *f, int64_t ahead)
+{
+	return lead->a.lesser && !f->a.lesser && ahead <= 0;
+}
+
 /*
  * The one that packets should land with: the first that is open; else the one
  * that opens next.  The others are told by copy.
@@ -178,7 +185,7 @@ feed_leads(const struct intake *in, struct feed_time *t)
 
 		t->alone &= ahead > 0;
 		t->near |= feed_near(f, t->now);
-		if (ahead < least) {
+		if (ahead < least || gives_way(lead, f, ahead)) {
 			lead = f;
 			least = ahead;
 		}
@@ -207,7 +214,7 @@ pairs_aim(struct intake_source *s, struct feed *lead, struct receive_pair *pair,
 	if (!s->waits || !s->intake->feeds->next)
 		return room;
 	for (struct feed *f = s->intake->feeds; f; f = f->next) {
-		if (f == lead)
+		if (f == lead || (f->a.lesser && !lead->a.lesser))
 			continue;
 		one = feed_room(f, s, n);
 		if (one < room)

@@ -40,7 +40,8 @@ libflow_a_SOURCES = \
 	%D%/source_disk.c %D%/source_disk.h %D%/source_disk_priv.h \
 	%D%/source_disk_give.c %D%/source_disk_open.c %D%/source_disk_seek.c \
 	%D%/source_live.c %D%/source_live_give.c %D%/source_live_ops.c \
-	%D%/source_live.h %D%/source_live_priv.h \
+	%D%/source_live.h %D%/source_live_priv.h %D%/source_relay.c \
+	%D%/source_relay.h %D%/source_relay_give.c %D%/source_relay_priv.h \
 	%D%/shifts.c %D%/shifts.h \
 	%D%/steps.c %D%/steps.h \
 	%D%/receiver.c %D%/receiver_thread.c %D%/receiver.h %D%/receiver_priv.h \

@@ -51,6 +51,8 @@ struct receive_state {
 	int64_t delay; /* from the stamp to the socket */
 	int64_t takes; /* a call */
 	struct dice dice;
+	bool patient;  /* its sender waits where there is no room, */
+	unsigned room; /* which is the least there was */
 };
 
 /* One user, and what came out for it. */
@@ -71,6 +73,7 @@ static struct user user[FEEDS];
 static unsigned users;
 static int64_t now;
 static struct intake_args intake_args;
+static bool lesser; /* is a feed that is made now */
 static struct arrival arrival = { .offset = OFFSET, .known = true };
 static const uint32_t key[KEYS] = { 0, 1, 2 };
 static uint8_t aside[RECEIVE_BATCH][PREFIX + PAYLOAD];
@@ -157,6 +160,14 @@ net_receive(struct receive_state *n, unsigned source, struct receive_batch *b)
 	unsigned most = b->pairs < n->most ? b->pairs : n->most;
 
 	now += n->takes;
+	if (n->patient) {
+		if (most > b->room)
+			most = b->room;
+		if (b->room < n->room)
+			n->room = b->room;
+		b->known = s->next < s->n;
+		b->next = b->known ? s->sent[s->next].sequence : 0;
+	}
 	while (b->packets < most && s->next < s->n &&
 	       s->sent[s->next].at + n->delay <= now)
 		packet_come(n, s, b);
@@ -292,6 +303,7 @@ user_come(int64_t open, int64_t close, bool early)
 				  .place = place,
 				  .gate = { open, close, false },
 				  .early = early,
+				  .lesser = lesser,
 				  .opened = opened,
 				  .done = done,
 				  .arg = u };

@@ -837,6 +837,12 @@ tests_unit_test_source_live_SOURCES = %D%/test_source_live.c %D%/suite.h %D%/fak
 tests_unit_test_source_live_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_source_live_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_source_relay
+TESTS += tests/unit/test_source_relay
+tests_unit_test_source_relay_SOURCES = %D%/test_source_relay.c %D%/suite.h %D%/fake_format.h %D%/tapped.h
+tests_unit_test_source_relay_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_source_relay_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_quanta
 TESTS += tests/unit/test_quanta
 tests_unit_test_quanta_SOURCES = %D%/test_quanta.c %D%/suite.h %D%/dice.h

@@ -128,6 +128,48 @@ START_TEST(two_overlap)
 }
 END_TEST
 
+/* A relay whose peer does not read has no block left.  It does not make the
+ * sender of a recording wait, nor the recording copy; alone it does. */
+static void
+with_a_lesser(bool recorded)
+{
+	struct block *taken[100];
+	struct user *relay, *rec = NULL;
+	unsigned n = 0;
+
+	net_open(PLAIN, 1);
+	net.patient = true;
+	net.room = UINT32_MAX;
+	lesser = true;
+	relay = user_come(INT64_MIN, INT64_MAX, false);
+	lesser = false;
+	if (recorded)
+		rec = user_come(INT64_MIN, INT64_MAX, false);
+	send_all(0, 2000, 10 * US, 1);
+	run_until(BEGIN + 400 * US, 400 * US);
+	while ((taken[n] = stock_take(relay->stock, 0)))
+		n++;
+	run_until(BEGIN + SECOND / 10, 400 * US);
+	ck_assert_int_eq(net.room > 0, recorded);
+	ck_assert_int_eq(net.source[0].next == 2000, recorded);
+	while (n--)
+		stock_put(taken[n]);
+	run_until(now + SECOND / 10, 400 * US);
+	ck_assert_uint_eq(net.source[0].next, 2000);
+	net_close();
+	if (recorded)
+		has_exactly(rec, 0, INT64_MIN, INT64_MAX);
+	else
+		has_exactly(relay, 0, INT64_MIN, INT64_MAX);
+}
+
+START_TEST(a_lesser_one_makes_nobody_wait)
+{
+	with_a_lesser(false);
+	with_a_lesser(true);
+}
+END_TEST
+
 /* Two queues of a card are apart by far more than packets are: what is of one
  * recording and of the other comes in turn, for a while. */
 static void
@@ -376,8 +418,8 @@ START_TEST(edges_are_near_for_long)
 }
 END_TEST
 
-SUITE("feed", one_follows_another, two_overlap, queues_of_a_card,
-      while_it_learns, others_come_and_go, one_is_cancelled,
+SUITE("feed", one_follows_another, two_overlap, a_lesser_one_makes_nobody_wait,
+      queues_of_a_card, while_it_learns, others_come_and_go, one_is_cancelled,
       early_ones_are_placed, without_stamps, without_stamps_two_end,
       one_ends_before_the_other, an_end_waits_for_nobody,
       edges_are_near_for_long)
