@@ -12,6 +12,9 @@ libflow_a_SOURCES = \
 	%D%/counts.h \
 	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
 	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
+	%D%/cut.c %D%/cut.h %D%/cut_heaps.c %D%/cut_heaps.h %D%/cut_priv.h \
+	%D%/cut_fill.c %D%/cut_make.c %D%/cut_range.c %D%/cut_rows.c \
+	%D%/cut_slots.c %D%/cut_threads.c \
 	%D%/extents.c %D%/extents.h \
 	%D%/feed.c %D%/feed_take.c %D%/feed.h \
 	%D%/flight.c %D%/flight.h \
@@ -36,6 +39,7 @@ libflow_a_SOURCES = \
 	%D%/recent.h \
 	%D%/rows.c %D%/rows.h %D%/rows_aim.c %D%/rows_items.c \
 	%D%/rows_lay.c %D%/rows_move.c %D%/rows_run.c \
+	%D%/sender.h \
 	%D%/source.h \
 	%D%/source_disk.c %D%/source_disk.h %D%/source_disk_priv.h \
 	%D%/source_disk_give.c %D%/source_disk_open.c %D%/source_disk_seek.c \

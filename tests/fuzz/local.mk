@@ -36,6 +36,12 @@ noinst_PROGRAMS += tests/fuzz/fuzz_address
 tests_fuzz_fuzz_address_SOURCES = %D%/fuzz_address.c
 tests_fuzz_fuzz_address_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Blocks of heaps, cut in datagrams.
+noinst_PROGRAMS += tests/fuzz/fuzz_cut_heaps
+tests_fuzz_fuzz_cut_heaps_SOURCES = %D%/fuzz_cut_heaps.c \
+	src/flow/cut_heaps.c
+tests_fuzz_fuzz_cut_heaps_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 # Packets as they lie in a ring.
 noinst_PROGRAMS += tests/fuzz/fuzz_datagram
 tests_fuzz_fuzz_datagram_SOURCES = %D%/fuzz_datagram.c

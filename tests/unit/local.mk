@@ -329,6 +329,27 @@ tests_unit_test_kernel_SOURCES = %D%/test_kernel.c %D%/suite.h %D%/scratch.h
 tests_unit_test_kernel_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_kernel_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_cut
+TESTS += tests/unit/test_cut
+tests_unit_test_cut_SOURCES = %D%/test_cut.c %D%/cut_bench.h \
+	%D%/suite.h %D%/dice.h %D%/fake_format.h %D%/fake_stream.h
+tests_unit_test_cut_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cut_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_cut_choice
+TESTS += tests/unit/test_cut_choice
+tests_unit_test_cut_choice_SOURCES = %D%/test_cut_choice.c %D%/cut_bench.h \
+	%D%/suite.h %D%/dice.h %D%/fake_format.h %D%/fake_stream.h
+tests_unit_test_cut_choice_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cut_choice_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_cut_plain
+TESTS += tests/unit/test_cut_plain
+tests_unit_test_cut_plain_SOURCES = %D%/test_cut_plain.c %D%/cut_bench.h \
+	%D%/suite.h %D%/dice.h %D%/fake_format.h %D%/fake_stream.h
+tests_unit_test_cut_plain_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cut_plain_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_sample
 TESTS += tests/unit/test_sample
 tests_unit_test_sample_SOURCES = %D%/test_sample.c %D%/suite.h %D%/fake_format.h
@@ -721,6 +742,12 @@ tests_unit_test_cubes_SOURCES = %D%/test_cubes.c %D%/suite.h \
 	%D%/cube_bench.h %D%/heap_bench.h %D%/heap_check.h %D%/heap_sent.h %D%/dice.h
 tests_unit_test_cubes_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_cubes_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_cut_heaps
+TESTS += tests/unit/test_cut_heaps
+tests_unit_test_cut_heaps_SOURCES = %D%/test_cut_heaps.c %D%/suite.h
+tests_unit_test_cut_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cut_heaps_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_heaps_run
 TESTS += tests/unit/test_heaps_run
