@@ -30,6 +30,7 @@ libflow_a_SOURCES = \
 	%D%/output_resume.c %D%/output_runs.c %D%/output_tap.c \
 	%D%/output_told.c \
 	%D%/pace.c %D%/pace.h \
+	%D%/pacer.c %D%/pacer.h \
 	%D%/parking.c %D%/parking.h \
 	%D%/place.c %D%/place.h \
 	%D%/pool.c %D%/pool.h %D%/pool_priv.h \
@@ -39,7 +40,9 @@ libflow_a_SOURCES = \
 	%D%/recent.h \
 	%D%/rows.c %D%/rows.h %D%/rows_aim.c %D%/rows_items.c \
 	%D%/rows_lay.c %D%/rows_move.c %D%/rows_run.c \
-	%D%/sender.h \
+	%D%/sender.c %D%/sender.h %D%/sender_priv.h \
+	%D%/sender_give.c %D%/sender_hold.c %D%/sender_open.c \
+	%D%/sender_peer.c %D%/sender_run.c %D%/sender_show.c %D%/sender_wait.c \
 	%D%/source.h \
 	%D%/source_disk.c %D%/source_disk.h %D%/source_disk_priv.h \
 	%D%/source_disk_give.c %D%/source_disk_open.c %D%/source_disk_seek.c \

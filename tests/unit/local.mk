@@ -350,6 +350,26 @@ tests_unit_test_cut_plain_SOURCES = %D%/test_cut_plain.c %D%/cut_bench.h \
 tests_unit_test_cut_plain_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_cut_plain_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_sender
+TESTS += tests/unit/test_sender
+tests_unit_test_sender_SOURCES = %D%/test_sender.c %D%/sender_bench.h \
+	%D%/suite.h %D%/fake_format.h %D%/fake_stream.h
+tests_unit_test_sender_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sender_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_sender_peer
+TESTS += tests/unit/test_sender_peer
+tests_unit_test_sender_peer_SOURCES = %D%/test_sender_peer.c %D%/sender_bench.h \
+	%D%/suite.h %D%/fake_format.h %D%/fake_stream.h
+tests_unit_test_sender_peer_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sender_peer_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_pacer
+TESTS += tests/unit/test_pacer
+tests_unit_test_pacer_SOURCES = %D%/test_pacer.c %D%/suite.h %D%/dice.h
+tests_unit_test_pacer_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pacer_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_sample
 TESTS += tests/unit/test_sample
 tests_unit_test_sample_SOURCES = %D%/test_sample.c %D%/suite.h %D%/fake_format.h
@@ -869,6 +889,13 @@ TESTS += tests/unit/test_source_relay
 tests_unit_test_source_relay_SOURCES = %D%/test_source_relay.c %D%/suite.h %D%/fake_format.h %D%/tapped.h
 tests_unit_test_source_relay_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_source_relay_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_live_peers
+TESTS += tests/unit/test_live_peers
+tests_unit_test_live_peers_SOURCES = %D%/test_live_peers.c %D%/suite.h \
+	%D%/dice.h %D%/fake_write.h %D%/scratch.h
+tests_unit_test_live_peers_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_live_peers_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_quanta
 TESTS += tests/unit/test_quanta
