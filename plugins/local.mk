@@ -13,6 +13,7 @@ plugins_LTLIBRARIES = \
 	%D%/receive-tcp.la \
 	%D%/receive-udp.la \
 	%D%/send-null.la \
+	%D%/send-udp.la \
 	%D%/write-direct.la \
 	%D%/write-null.la \
 	%D%/write-writev.la
@@ -70,8 +71,17 @@ RECEIVE_SOCKETS = \
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
+# What plugins that send to a host share.
+SEND_URL = \
+	%D%/receive/endpoint.c %D%/receive/endpoint.h \
+	%D%/send/resolve.c %D%/send/resolve.h \
+	%D%/send/url.c %D%/send/url.h
 %C%_send_null_la_SOURCES = %D%/send/null.c
 %C%_send_null_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_send_udp_la_SOURCES = $(SEND_URL) \
+	%D%/send/udp.c %D%/send/udp.h %D%/send/udp_go.c %D%/send/udp_ports.c \
+	%D%/send/udp_qdisc.c %D%/send/udp_train.c
+%C%_send_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_aio_la_SOURCES = %D%/write/aio.c
 %C%_write_aio_la_LIBADD = -laio
 %C%_write_aio_la_LDFLAGS = $(PLUGIN_FLAGS)

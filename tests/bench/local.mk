@@ -1,6 +1,10 @@
 # Built with everything, so that scripts/bench finds it; never a test.
-noinst_PROGRAMS += \
+noinst_PROGRAMS += %D%/pace_send %D%/pace_sink \
 	%D%/read_loop %D%/receive_loop %D%/sum_cost %D%/write_loop
+%C%_pace_send_SOURCES = %D%/pace_send.c
+%C%_pace_send_LDFLAGS = -export-dynamic
+%C%_pace_send_LDADD = $(FLOW_LIBS)
+%C%_pace_sink_SOURCES = %D%/pace_sink.c
 %C%_read_loop_SOURCES = %D%/read_loop.c
 %C%_read_loop_LDADD = $(FLOW_LIBS)
 %C%_receive_loop_SOURCES = %D%/receive_loop.c
@@ -9,6 +13,6 @@ noinst_PROGRAMS += \
 %C%_write_loop_SOURCES = %D%/write_loop.c \
 	%D%/write_disks.c %D%/write_disks.h
 %C%_write_loop_LDADD = $(FLOW_LIBS)
-EXTRA_DIST += %D%/catalogue.py %D%/common.py \
+EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/pacing.py \
 	%D%/read.py %D%/receive.py %D%/record.py %D%/schedule.py \
 	%D%/spead2_loop.py %D%/streams.py %D%/write.py

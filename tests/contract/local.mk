@@ -77,6 +77,22 @@ tests_contract_test_receive_tcp_SOURCES = %D%/test_receive_tcp.c \
 tests_contract_test_receive_tcp_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_tcp_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/contract/test_send_udp
+TESTS += tests/contract/test_send_udp
+tests_contract_test_send_udp_SOURCES = %D%/test_send_udp.c \
+	%D%/send_udp_bench.h
+tests_contract_test_send_udp_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_send_udp_LDFLAGS = -export-dynamic
+tests_contract_test_send_udp_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_send_udp_net
+TESTS += tests/contract/test_send_udp_net
+tests_contract_test_send_udp_net_SOURCES = %D%/test_send_udp_net.c \
+	%D%/send_udp_bench.h
+tests_contract_test_send_udp_net_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_send_udp_net_LDFLAGS = -export-dynamic
+tests_contract_test_send_udp_net_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/contract/test_write
 TESTS += tests/contract/test_write
 tests_contract_test_write_SOURCES = %D%/test_write.c %D%/write_bench.h

@@ -42,6 +42,11 @@ tests_fuzz_fuzz_cut_heaps_SOURCES = %D%/fuzz_cut_heaps.c \
 	src/flow/cut_heaps.c
 tests_fuzz_fuzz_cut_heaps_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# URLs to send to.
+noinst_PROGRAMS += tests/fuzz/fuzz_url
+tests_fuzz_fuzz_url_SOURCES = %D%/fuzz_url.c
+tests_fuzz_fuzz_url_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+
 # Packets as they lie in a ring.
 noinst_PROGRAMS += tests/fuzz/fuzz_datagram
 tests_fuzz_fuzz_datagram_SOURCES = %D%/fuzz_datagram.c

@@ -669,6 +669,22 @@ tests_unit_test_address_SOURCES = %D%/test_address.c %D%/suite.h
 tests_unit_test_address_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_address_LDADD = $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/test_url
+TESTS += tests/unit/test_url
+tests_unit_test_url_SOURCES = %D%/test_url.c %D%/suite.h
+tests_unit_test_url_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_url_LDADD = $(CHECK_LIBS)
+
+# The plugin's own parts, with another answer to a question of one of them.
+check_PROGRAMS += tests/unit/test_udp_timed
+TESTS += tests/unit/test_udp_timed
+tests_unit_test_udp_timed_SOURCES = %D%/test_udp_timed.c %D%/suite.h \
+	plugins/receive/endpoint.c plugins/send/resolve.c plugins/send/udp.c \
+	plugins/send/udp_go.c plugins/send/udp_ports.c \
+	plugins/send/udp_train.c plugins/send/url.c
+tests_unit_test_udp_timed_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_udp_timed_LDADD = $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_allow
 TESTS += tests/unit/test_allow
 tests_unit_test_allow_SOURCES = %D%/test_allow.c %D%/suite.h
