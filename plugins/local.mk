@@ -13,6 +13,7 @@ plugins_LTLIBRARIES = \
 	%D%/receive-tcp.la \
 	%D%/receive-udp.la \
 	%D%/send-null.la \
+	%D%/send-tcp.la \
 	%D%/send-udp.la \
 	%D%/write-direct.la \
 	%D%/write-null.la \
@@ -82,6 +83,14 @@ SEND_URL = \
 	%D%/send/udp.c %D%/send/udp.h %D%/send/udp_go.c %D%/send/udp_ports.c \
 	%D%/send/udp_qdisc.c %D%/send/udp_train.c
 %C%_send_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_send_tcp_la_SOURCES = %D%/send/tcp.c $(SEND_URL) \
+	%D%/send/bytes.c %D%/send/bytes.h \
+	%D%/send/zerocopy.c %D%/send/zerocopy.h \
+	%D%/send/channel.c %D%/send/channel_frame.c %D%/send/channel.h \
+	%D%/send/framed.c %D%/send/framed.h \
+	%D%/send/line.c %D%/send/line.h \
+	%D%/send/plain.c %D%/send/plain.h
+%C%_send_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_aio_la_SOURCES = %D%/write/aio.c
 %C%_write_aio_la_LIBADD = -laio
 %C%_write_aio_la_LDFLAGS = $(PLUGIN_FLAGS)

@@ -1,6 +1,7 @@
 # Built with everything, so that scripts/bench finds it; never a test.
-noinst_PROGRAMS += %D%/pace_send %D%/pace_sink \
-	%D%/read_loop %D%/receive_loop %D%/sum_cost %D%/write_loop
+noinst_PROGRAMS += %D%/gather_loop %D%/pace_send %D%/pace_sink \
+	%D%/read_loop %D%/receive_loop %D%/send_loop %D%/sum_cost %D%/write_loop
+%C%_gather_loop_SOURCES = %D%/gather_loop.c
 %C%_pace_send_SOURCES = %D%/pace_send.c
 %C%_pace_send_LDFLAGS = -export-dynamic
 %C%_pace_send_LDADD = $(FLOW_LIBS)
@@ -8,6 +9,8 @@ noinst_PROGRAMS += %D%/pace_send %D%/pace_sink \
 %C%_read_loop_SOURCES = %D%/read_loop.c
 %C%_read_loop_LDADD = $(FLOW_LIBS)
 %C%_receive_loop_SOURCES = %D%/receive_loop.c
+%C%_send_loop_SOURCES = %D%/send_loop.c
+%C%_send_loop_LDADD = $(BASE_LIBS)
 %C%_sum_cost_SOURCES = %D%/sum_cost.c
 %C%_sum_cost_LDADD = $(FLOW_LIBS)
 %C%_write_loop_SOURCES = %D%/write_loop.c \
@@ -15,4 +18,5 @@ noinst_PROGRAMS += %D%/pace_send %D%/pace_sink \
 %C%_write_loop_LDADD = $(FLOW_LIBS)
 EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/pacing.py \
 	%D%/read.py %D%/receive.py %D%/record.py %D%/schedule.py \
-	%D%/spead2_loop.py %D%/streams.py %D%/write.py
+	%D%/spead2_loop.py %D%/streams.py %D%/write.py \
+	%D%/zerocopy.py

@@ -77,6 +77,14 @@ tests_contract_test_receive_tcp_SOURCES = %D%/test_receive_tcp.c \
 tests_contract_test_receive_tcp_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_tcp_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/contract/test_send
+TESTS += tests/contract/test_send
+tests_contract_test_send_SOURCES = %D%/test_send.c %D%/send_bench.h \
+	%D%/send_peers.h
+tests_contract_test_send_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_send_LDFLAGS = -export-dynamic
+tests_contract_test_send_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/contract/test_send_udp
 TESTS += tests/contract/test_send_udp
 tests_contract_test_send_udp_SOURCES = %D%/test_send_udp.c \
@@ -92,6 +100,22 @@ tests_contract_test_send_udp_net_SOURCES = %D%/test_send_udp_net.c \
 tests_contract_test_send_udp_net_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_send_udp_net_LDFLAGS = -export-dynamic
 tests_contract_test_send_udp_net_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_send_tcp
+TESTS += tests/contract/test_send_tcp
+tests_contract_test_send_tcp_SOURCES = %D%/test_send_tcp.c \
+	%D%/send_tcp_bench.h %D%/send_tcp_turns.h \
+	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
+tests_contract_test_send_tcp_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_send_tcp_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_send_tcp_bad
+TESTS += tests/contract/test_send_tcp_bad
+tests_contract_test_send_tcp_bad_SOURCES = %D%/test_send_tcp_bad.c \
+	%D%/send_tcp_bench.h %D%/spt1_bench.h %D%/tcp_bench.h \
+	%D%/receive_bench.h
+tests_contract_test_send_tcp_bad_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_send_tcp_bad_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/contract/test_write
 TESTS += tests/contract/test_write
