@@ -12,6 +12,7 @@ plugins_LTLIBRARIES = \
 	%D%/receive-gen.la \
 	%D%/receive-tcp.la \
 	%D%/receive-udp.la \
+	%D%/send-etd.la \
 	%D%/send-null.la \
 	%D%/send-tcp.la \
 	%D%/send-udp.la \
@@ -77,6 +78,15 @@ SEND_URL = \
 	%D%/receive/endpoint.c %D%/receive/endpoint.h \
 	%D%/send/resolve.c %D%/send/resolve.h \
 	%D%/send/url.c %D%/send/url.h
+%C%_send_etd_la_SOURCES = %D%/send/etd.c %D%/send/etd.h $(SEND_URL) \
+	%D%/send/etd_push.c \
+	%D%/send/bytes.c %D%/send/bytes.h \
+	%D%/send/zerocopy.c %D%/send/zerocopy.h \
+	%D%/send/etd_file.c %D%/send/etd_file.h \
+	%D%/send/given.c %D%/send/given.h \
+	%D%/send/line.c %D%/send/line.h \
+	%D%/send/talk.c %D%/send/talk.h
+%C%_send_etd_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_null_la_SOURCES = %D%/send/null.c
 %C%_send_null_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_udp_la_SOURCES = $(SEND_URL) \

@@ -117,6 +117,12 @@ tests_contract_test_send_tcp_bad_SOURCES = %D%/test_send_tcp_bad.c \
 tests_contract_test_send_tcp_bad_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_send_tcp_bad_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/contract/test_send_etd
+TESTS += tests/contract/test_send_etd
+tests_contract_test_send_etd_SOURCES = %D%/test_send_etd.c
+tests_contract_test_send_etd_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_send_etd_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/contract/test_write
 TESTS += tests/contract/test_write
 tests_contract_test_write_SOURCES = %D%/test_write.c %D%/write_bench.h

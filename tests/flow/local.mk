@@ -7,6 +7,9 @@ EXTRA_DIST += %D%/functions.sh %D%/functions_disks.sh %D%/spead.sh \
 # A strict reader of Mark6 files.
 EXTRA_DIST += %D%/layout_mark6.py %D%/verify.py
 
+# Also for tests/contract.
+EXTRA_DIST += %D%/etd_server.py
+
 # What baseband, a reader that is not ours, sees in exported recordings.
 EXTRA_DIST += %D%/real_formats.py %D%/check_vdif.py %D%/check_mark5b.py \
 	%D%/expect.py
@@ -134,4 +137,5 @@ FLOW_TESTS += %D%/import_real.sh %D%/import_add.sh
 EXTRA_DIST += %D%/vsi.sh %D%/vsi_fs.py %D%/vsi_hostile.py
 FLOW_TESTS += %D%/vsi_session.sh %D%/vsi_streams.sh %D%/vsi_hostile.sh
 TESTS += $(FLOW_TESTS)
+
 EXTRA_DIST += $(FLOW_TESTS)

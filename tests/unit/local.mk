@@ -657,6 +657,12 @@ tests_unit_test_told_SOURCES = %D%/test_told.c %D%/suite.h
 tests_unit_test_told_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_told_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_given
+TESTS += tests/unit/test_given
+tests_unit_test_given_SOURCES = %D%/test_given.c %D%/suite.h
+tests_unit_test_given_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_given_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_wire
 TESTS += tests/unit/test_wire
 tests_unit_test_wire_SOURCES = %D%/test_wire.c %D%/suite.h

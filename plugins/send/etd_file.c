@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The server's answers are lines, and the last one of an answer is OK or ERR:
+ *
+ *   write-file-Resume /data/x     AlreadyHave:4096
+ *                                 UUID:3f2a...
+ *                                 OK
+ *   data-channel-addr             OK <tcp/0.0.0.0:8008>
+ *                                 OK
+ *   remove-uuid 3f2a...           OK
+ *
+ * Both are read generously: what is looked for is found behind an OK as well,
+ * and an address anywhere in its line.  Where it is none that can be used (any
+ * address, a name, another protocol) bytes go to the control connection's own
+ * peer, and to the port that is usual.
+ */
+#include "etd_file.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND	 INT64_C(1000000000)
+#define PATIENCE (30 * SECOND) /* for an answer */
+
+void
+etd_file_make(struct etd_file *f, const struct line_args *to)
+{
+	talk_make(&f->talk, to);
+	f->state = ETD_DOWN;
+}
+
+void
+etd_file_drop(struct etd_file *f)
+{
+	if (f->talk.line.state != LINE_DOWN)
+		line_drop(&f->talk.line, -EPIPE, false);
+	f->talk.got = f->talk.used = 0;
+	f->state = ETD_DOWN;
+}
+
+static int __attribute__((format(printf, 3, 4)))
+broken(struct etd_file *f, int err, const char *format, ...)
+{
+	char what[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof what, format, args);
+	va_end(args);
+	snprintf(f->why, f->why_bytes, "%s %s", f->talk.line.peer, what);
+	etd_file_drop(f);
+	return err;
+}
+
+/* ---- what is asked --------------------------------------------------- */
+
+static int
+asked(struct etd_file *f, int err, enum etd_state next, int64_t now)
+{
+	if (err)
+		return broken(f, err, "is gone: %s", strerror(-err));
+	f->state = next;
+	f->asked = now;
+	return -EAGAIN;
+}
+
+static int
+name_ask(struct etd_file *f, int64_t now)
+{
+	f->said = false;
+	f->uuid[0] = '\0';
+	f->have = 0;
+	return asked(f,
+		     talk_ask(&f->talk, "write-file-%s %s",
+			      f->existed ? "Resume" : f->mode, f->path),
+		     ETD_NAMES, now);
+}
+
+/* ---- what is answered ------------------------------------------------ */
+
+/* The text behind `word` at the beginning of a line; NULL: it is not there. */
+static const char *
+behind(const char *line, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (strncmp(line, word, n) != 0)
+		return NULL;
+	line += n;
+	while (*line == ' ')
+		line++;
+	return line;
+}
+
+static int
+name_line(struct etd_file *f, const char *line, int64_t now)
+{
+	const char *text;
+	char *end;
+
+	text = behind(line, "AlreadyHave:");
+	if (text) {
+		errno = 0;
+		f->have = strtoull(text, &end, 10);
+		f->said = end > text && !*end && !errno && *text != '-';
+		return f->said ? -EAGAIN
+			       : broken(f, -EPROTO, "says '%.60s'", line);
+	}
+	text = behind(line, "UUID:");
+	if (text && strlen(text) < sizeof f->uuid) {
+		strcpy(f->uuid, text);
+		return -EAGAIN;
+	}
+	if (*line || !f->uuid[0])
+		return -EAGAIN;
+	f->existed = true;
+	return asked(f, talk_ask(&f->talk, "data-channel-addr"), ETD_ASKS, now);
+}
+
+static bool
+is_any(const union endpoint *e)
+{
+	return e->any.sa_family == AF_INET
+		   ? e->v4.sin_addr.s_addr == 0
+		   : IN6_IS_ADDR_UNSPECIFIED(&e->v6.sin6_addr);
+}
+
+/* "<tcp/10.0.0.7:8008>", "tcp6://[fd00::7]:8008", ...: false where it is no
+ * address of TCP.  Without a host that can be used, that of `e` stays. */
+static bool
+address_read(const char *text, union endpoint *e)
+{
+	const char *tcp = strstr(text, "tcp"), *colon = strrchr(text, ':');
+	union endpoint found = { 0 };
+	char host[INET6_ADDRSTRLEN];
+	size_t n = 0;
+	long port;
+
+	if (!tcp || !colon)
+		return false;
+	port = strtol(colon + 1, NULL, 10);
+	if (port < 1 || port > 65535)
+		return false;
+	tcp += strcspn(tcp, "/:");
+	for (tcp += strspn(tcp, "/:["); tcp < colon; tcp++)
+		if (*tcp != ']' && n + 1 < sizeof host)
+			host[n++] = *tcp;
+	host[n] = '\0';
+	if (inet_pton(AF_INET, host, &found.v4.sin_addr) == 1)
+		found.any.sa_family = AF_INET;
+	else if (inet_pton(AF_INET6, host, &found.v6.sin6_addr) == 1)
+		found.any.sa_family = AF_INET6;
+	if (found.any.sa_family && !is_any(&found))
+		*e = found;
+	endpoint_port_set(e, (uint16_t)port);
+	return true;
+}
+
+static int
+address_line(struct etd_file *f, const char *line)
+{
+	if (*line && !address_read(line, &f->data))
+		return -EAGAIN; /* of UDT: another one may follow */
+	f->state = ETD_OPEN;
+	line_was_good(&f->talk.line);
+	return 0;
+}
+
+static int
+error_line(struct etd_file *f, const char *said, int64_t now)
+{
+	bool before = f->existed;
+
+	if (f->state == ETD_CLOSES) {
+		f->state = ETD_SHUT;
+		return 0;
+	}
+	if (f->state == ETD_ASKS)
+		return address_line(f, "");
+	(void)now;
+	return broken(f, before ? -EBUSY : -EACCES,
+		      "does not take %.100s: %.100s", f->path,
+		      *said ? said : "it says not why");
+}
+
+static int
+line_do(struct etd_file *f, const char *line, int64_t now)
+{
+	const char *text = behind(line, "ERR");
+
+	if (text)
+		return error_line(f, text, now);
+	text = behind(line, "OK");
+	switch (f->state) {
+	case ETD_NAMES: return name_line(f, text ? text : line, now);
+	case ETD_ASKS: return address_line(f, text ? text : line);
+	case ETD_CLOSES:
+		f->state = text ? ETD_SHUT : ETD_CLOSES;
+		return text ? 0 : -EAGAIN;
+	default: return f->state == ETD_OPEN ? 0 : -EAGAIN;
+	}
+}
+
+/* ---- steps ----------------------------------------------------------- */
+
+static int
+call(struct etd_file *f, int64_t now)
+{
+	int err = line_call(&f->talk.line, now);
+
+	f->state = ETD_CALLS;
+	if (!err) {
+		f->data = f->talk.line.a->to.at[f->talk.line.next];
+		endpoint_port_set(&f->data, f->data_port);
+		f->talk.got = f->talk.used = 0;
+		return name_ask(f, now);
+	}
+	if (err == -EAGAIN)
+		return err;
+	snprintf(f->why, f->why_bytes, "%s does not answer: %s",
+		 f->talk.line.peer, strerror(-err));
+	f->state = ETD_DOWN;
+	return err;
+}
+
+static int
+answers_hear(struct etd_file *f, int64_t now)
+{
+	int err = 0, done = f->state == ETD_OPEN || f->state == ETD_SHUT;
+	char *line;
+
+	done = done ? 0 : -EAGAIN;
+	while ((line = talk_line(&f->talk, &err))) {
+		done = line_do(f, line, now);
+		if (done && done != -EAGAIN)
+			return done;
+	}
+	if (err == -ENODATA)
+		return broken(f, -EPIPE, "closed the connection");
+	if (err)
+		return broken(f, err, "is gone: %s", strerror(-err));
+	if (done == -EAGAIN && now - f->asked > PATIENCE)
+		return broken(f, -ETIMEDOUT,
+			      "does not answer as an etransfer server does");
+	return done;
+}
+
+int
+etd_file_step(struct etd_file *f, bool shut, int64_t now)
+{
+	int err;
+
+	if (f->state <= ETD_CALLS)
+		return call(f, now);
+	err = answers_hear(f, now);
+	if (err)
+		return err;
+	if (shut && f->state == ETD_OPEN)
+		return asked(f, talk_ask(&f->talk, "remove-uuid %s", f->uuid),
+			     ETD_CLOSES, now);
+	if (!shut && f->state == ETD_SHUT)
+		return name_ask(f, now);
+	return 0;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A load is N bytes over a connection of their own.  What is given is noted
+ * (given.h), so that it can be said which packet is wanted when the server has
+ * less than it was sent; where it has more, that is passed over.
+ *
+ *   OPENS -> STANDS -> LOADS -> CLOSING -> RESTS -> OPENS ...
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "etd.h"
+
+enum { STUCK = 5 }; /* times that nothing of what was sent arrived */
+
+/* ---- where it stands ------------------------------------------------- */
+
+/* Both connections are down, and called again. */
+static int
+broken(struct send_state *s, int err, const char *what)
+{
+	if (what)
+		snprintf(s->why, sizeof s->why, "%s %s%s%s", s->bytes.line.peer,
+			 what, err ? ": " : "", err ? strerror(-err) : "");
+	if (s->bytes.line.state != LINE_DOWN)
+		bytes_drop(&s->bytes, err, true);
+	s->bytes.packets = 0;
+	s->bytes.shut = false;
+	s->bytes.ended = 0;
+	etd_file_drop(&s->file);
+	s->reconnects++;
+	s->phase = ETD_OPENS;
+	s->checked = false;
+	if (s->ordered || !s->given.bytes)
+		return -EAGAIN;
+	return err ? err : -EPIPE;
+}
+
+/* The server has said how much it has.  0, -ERESTART or -errno. */
+static int
+place_look(struct send_state *s)
+{
+	uint64_t have = s->file.have;
+
+	s->phase = ETD_STANDS;
+	s->why[0] = '\0';
+	if (s->total && have > s->total) {
+		snprintf(s->why, sizeof s->why,
+			 "%.200s has %llu bytes already, more than the %llu of "
+			 "the recording: it is another one",
+			 s->path, (unsigned long long)have,
+			 (unsigned long long)s->total);
+		return -EEXIST;
+	}
+	if (have >= s->given.bytes) {
+		s->skip = have - s->given.bytes;
+		return 0;
+	}
+	s->stuck = have == s->last_have ? s->stuck + 1 : 0;
+	s->last_have = have;
+	if (s->stuck >= STUCK) {
+		snprintf(s->why, sizeof s->why,
+			 "%.200s stays at %llu bytes, whatever is sent: the "
+			 "server's disk may be full",
+			 s->path, (unsigned long long)have);
+		return -EIO;
+	}
+	s->skip = given_find(&s->given, have, &s->back_run, &s->back_first);
+	given_cut(&s->given, have);
+	return -ERESTART;
+}
+
+/* The file: 0: it is open; else as send. */
+static int
+file_open(struct send_state *s, int64_t now)
+{
+	int err = etd_file_step(&s->file, false, now);
+
+	if (!err)
+		return s->phase == ETD_OPENS ? place_look(s) : 0;
+	if (err == -EACCES || err == -EPROTO)
+		return err;
+	if (err != -EAGAIN && s->phase != ETD_OPENS)
+		return broken(s, err, NULL);
+	return -EAGAIN;
+}
+
+/* All bytes of a load were given.  0: the server has them. */
+static int
+load_end(struct send_state *s, int64_t now)
+{
+	struct bytes *b = &s->bytes;
+	int err = bytes_finish(b, now);
+
+	if (err && err != -EAGAIN)
+		return broken(s, err, "is gone");
+	if (err)
+		return err;
+	bytes_drop(b, 0, false);
+	line_was_good(&b->line);
+	b->line.retry = 0;
+	b->shut = false;
+	b->ended = 0;
+	s->phase = ETD_CLOSING;
+	return 0;
+}
+
+/* Sees the end of a load and of its file through.  0: it is closed. */
+static int
+load_close(struct send_state *s, int64_t now)
+{
+	int err = 0;
+
+	if (s->phase == ETD_LOADS)
+		err = load_end(s, now);
+	if (err || s->phase != ETD_CLOSING)
+		return err;
+	err = etd_file_step(&s->file, true, now);
+	if (err && err != -EAGAIN)
+		return broken(s, err, NULL);
+	if (!err)
+		s->phase = ETD_RESTS;
+	return err;
+}
+
+/* ---- bytes ----------------------------------------------------------- */
+
+/* The connection for them is up, and was told what comes: `bytes` of them. */
+static int
+load_begin(struct send_state *s, uint64_t bytes, int64_t now)
+{
+	struct bytes *b = &s->bytes;
+	int err;
+
+	if (s->phase == ETD_LOADS)
+		return 0;
+	s->to_data.to.at[0] = s->file.data;
+	err = line_call(&b->line, now);
+	if (err && err != -EAGAIN)
+		snprintf(s->why, sizeof s->why, "%s does not take bytes: %s",
+			 b->line.peer, strerror(-err));
+	if (err)
+		return -EAGAIN;
+	s->left = s->total ? s->total - s->given.bytes - s->skip : bytes;
+	snprintf(s->head, sizeof s->head, "{ uuid:%s, sz:%llu}", s->file.uuid,
+		 (unsigned long long)s->left);
+	line_give(&b->line, s->head, strlen(s->head));
+	s->phase = ETD_LOADS;
+	err = line_flush(&b->line, 0);
+	return !err || err == -EAGAIN ? 0 : broken(s, err, "is gone");
+}
+
+static uint64_t
+bytes_of(const struct send_run *run, unsigned n, uint64_t skip)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes += (uint64_t)run[i].packets *
+			 (run[i].head_bytes + run[i].data_bytes);
+	return bytes > skip ? bytes - skip : 0;
+}
+
+/* Those that are there already are taken, and not sent. */
+static uint32_t
+packets_skip(struct send_state *s, const struct send_run *run)
+{
+	uint32_t size = run->head_bytes + run->data_bytes;
+	uint64_t n = size ? s->skip / size : 0;
+
+	if (n > run->packets)
+		n = run->packets;
+	s->skip -= n * size;
+	s->bytes.taken += n;
+	return (uint32_t)n;
+}
+
+/* What is sent of a run, from packet `at` on: all of it that fits in this
+ * load, or the rest of a packet whose beginning is there. */
+static struct send_run
+part_of(const struct send_state *s, const struct send_run *run, uint32_t at)
+{
+	uint32_t size = run->head_bytes + run->data_bytes;
+	struct send_run r = *run;
+
+	r.data += (size_t)at * run->data_stride;
+	if (run->head)
+		r.head += (size_t)at * run->head_stride;
+	r.packets -= at;
+	if (s->skip) {
+		r.data += s->skip;
+		r.data_bytes -= (uint32_t)s->skip;
+		r.data_stride = r.data_bytes;
+		r.packets = 1;
+	} else if (r.packets > s->left / size) {
+		r.packets = (uint32_t)(s->left / size);
+	}
+	return r;
+}
+
+/* As many packets of a run as there is room for. */
+static int
+run_send(struct send_state *s, const struct send_run *run, uint64_t *taken)
+{
+	uint32_t at = packets_skip(s, run);
+	struct send_run r = part_of(s, run, at);
+	uint64_t n = 0;
+	int err = 0;
+
+	if (at < run->packets && r.packets)
+		err = bytes_send(&s->bytes, &r, 1, &n);
+	s->left -= n * (r.head_bytes + r.data_bytes);
+	s->skip = n ? 0 : s->skip;
+	*taken = at + n;
+	if (given_add(&s->given, run, 0, (uint32_t)*taken))
+		return -ENOMEM;
+	return err;
+}
+
+static int
+runs_send(struct send_state *s, const struct send_run *run, unsigned n,
+	  uint64_t *taken)
+{
+	uint64_t got = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < n && !err; i++) {
+		err = run_send(s, &run[i], &got);
+		*taken += got;
+		if (got < run[i].packets)
+			break;
+	}
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		broken(s, err, "is gone");
+	return 0;
+}
+
+int
+etd_send(struct send_state *s, const struct send_run *run, unsigned n,
+	 uint64_t *taken)
+{
+	int64_t now = line_now();
+	uint64_t bytes;
+	int err = 0;
+
+	*taken = 0;
+	if ((s->phase == ETD_LOADS && !s->left) || s->phase == ETD_CLOSING)
+		err = load_close(s, now);
+	if (err == -EAGAIN && s->phase != ETD_OPENS)
+		return 0;
+	if (!err && s->phase == ETD_RESTS && n)
+		s->phase = ETD_OPENS;
+	if (!err && s->phase != ETD_RESTS)
+		err = file_open(s, now);
+	if (!err && s->phase == ETD_LOADS && (err = bytes_hear(&s->bytes)))
+		return broken(s, err, "closed the connection");
+	bytes = bytes_of(run, n, s->skip);
+	if (!err && bytes)
+		err = load_begin(s, bytes, now);
+	if (err || !n)
+		return err;
+	s->checked = false;
+	return runs_send(s, run, n, taken);
+}
+
+/* It is open, and all were given: is it as long as they are? */
+static int
+length_check(struct send_state *s)
+{
+	if (s->skip) {
+		snprintf(s->why, sizeof s->why,
+			 "%.200s has %llu bytes more than the recording: it is "
+			 "another one",
+			 s->path, (unsigned long long)s->skip);
+		return -EEXIST;
+	}
+	s->checked = true;
+	s->phase = ETD_CLOSING;
+	return 0;
+}
+
+int
+etd_finish(struct send_state *s)
+{
+	int64_t now = line_now();
+	int err = 0;
+
+	if (s->phase == ETD_LOADS && s->left) {
+		snprintf(s->why, sizeof s->why,
+			 "%.200s was told of %llu bytes more than there are",
+			 s->path, (unsigned long long)s->left);
+		return -EIO;
+	}
+	if (s->phase == ETD_LOADS || s->phase == ETD_CLOSING)
+		err = load_close(s, now);
+	if (!err && s->phase == ETD_RESTS && s->checked)
+		return 0;
+	if (!err && s->phase == ETD_RESTS)
+		s->phase = ETD_OPENS;
+	if (!err && s->phase == ETD_OPENS)
+		err = file_open(s, now);
+	if (!err && s->phase == ETD_STANDS)
+		err = length_check(s);
+	return err ? err : -EAGAIN;
+}
