@@ -24,6 +24,9 @@ plugins_LTLIBRARIES = \
 if HAVE_LIBURING
 plugins_LTLIBRARIES += %D%/write-uring.la
 endif
+if HAVE_UCX
+plugins_LTLIBRARIES += %D%/receive-ucx.la %D%/send-ucx.la
+endif
 if HAVE_LIBAIO
 plugins_LTLIBRARIES += %D%/write-aio.la
 endif
@@ -71,6 +74,21 @@ RECEIVE_SOCKETS = \
 	%D%/receive/told.c %D%/receive/told.h \
 	%D%/receive/transfer.c %D%/receive/transfer.h
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_receive_ucx_la_SOURCES = %D%/receive/ucx.c \
+	%D%/receive/address.c %D%/receive/address.h \
+	%D%/receive/allow.c %D%/receive/allow.h \
+	%D%/receive/door.c %D%/receive/door.h \
+	%D%/receive/endpoint.c %D%/receive/endpoint.h \
+	%D%/receive/framed.c %D%/receive/framed.h \
+	%D%/receive/framed_greet.c \
+	%D%/receive/inlet.c %D%/receive/inlet.h \
+	%D%/receive/packet.h \
+	%D%/receive/peer.c %D%/receive/peer.h \
+	%D%/receive/told.c %D%/receive/told.h \
+	%D%/receive/transfer.c %D%/receive/transfer.h \
+	%D%/receive/ucx_fetch.c %D%/receive/ucx_fetch.h \
+	%D%/send/ucx_worker.c %D%/send/ucx_worker.h
+%C%_receive_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
 # What plugins that send to a host share.
@@ -89,6 +107,14 @@ SEND_URL = \
 %C%_send_etd_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_null_la_SOURCES = %D%/send/null.c
 %C%_send_null_la_LDFLAGS = $(PLUGIN_FLAGS)
+%C%_send_ucx_la_SOURCES = %D%/send/ucx.c $(SEND_URL) \
+	%D%/send/channel.c %D%/send/channel.h \
+	%D%/send/framed.c %D%/send/framed.h \
+	%D%/send/line.c %D%/send/line.h \
+	%D%/send/ucx_frame.c \
+	%D%/send/ucx_way.c %D%/send/ucx_way.h \
+	%D%/send/ucx_worker.c %D%/send/ucx_worker.h
+%C%_send_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_udp_la_SOURCES = $(SEND_URL) \
 	%D%/send/udp.c %D%/send/udp.h %D%/send/udp_go.c %D%/send/udp_ports.c \
 	%D%/send/udp_qdisc.c %D%/send/udp_train.c

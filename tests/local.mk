@@ -10,4 +10,4 @@ include %D%/flow/local.mk
 include %D%/fuzz/local.mk
 include %D%/bench/local.mk
 TESTS += %D%/includes.sh
-EXTRA_DIST += %D%/includes.sh scripts/demo scripts/install-deps scripts/test scripts/test-results scripts/tune %D%/tsan.supp
+EXTRA_DIST += %D%/includes.sh scripts/demo scripts/install-deps scripts/test scripts/test-results scripts/tune %D%/lsan.supp %D%/tsan.supp

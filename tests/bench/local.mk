@@ -1,6 +1,6 @@
 # Built with everything, so that scripts/bench finds it; never a test.
 noinst_PROGRAMS += %D%/gather_loop %D%/pace_send %D%/pace_sink \
-	%D%/read_loop %D%/receive_loop %D%/send_loop %D%/sum_cost %D%/write_loop
+	%D%/read_loop %D%/receive_loop %D%/send_loop %D%/sum_cost %D%/ucx_loop %D%/write_loop
 %C%_gather_loop_SOURCES = %D%/gather_loop.c
 %C%_pace_send_SOURCES = %D%/pace_send.c
 %C%_pace_send_LDFLAGS = -export-dynamic
@@ -13,10 +13,13 @@ noinst_PROGRAMS += %D%/gather_loop %D%/pace_send %D%/pace_sink \
 %C%_send_loop_LDADD = $(BASE_LIBS)
 %C%_sum_cost_SOURCES = %D%/sum_cost.c
 %C%_sum_cost_LDADD = $(FLOW_LIBS)
+%C%_ucx_loop_SOURCES = %D%/ucx_loop.c
+%C%_ucx_loop_LDFLAGS = -export-dynamic
+%C%_ucx_loop_LDADD = $(FLOW_LIBS)
 %C%_write_loop_SOURCES = %D%/write_loop.c \
 	%D%/write_disks.c %D%/write_disks.h
 %C%_write_loop_LDADD = $(FLOW_LIBS)
 EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/pacing.py \
 	%D%/read.py %D%/receive.py %D%/record.py %D%/schedule.py \
 	%D%/spead2_loop.py %D%/streams.py %D%/write.py \
-	%D%/zerocopy.py
+	%D%/ucx.py %D%/zerocopy.py

@@ -109,6 +109,24 @@ tests_contract_test_send_tcp_SOURCES = %D%/test_send_tcp.c \
 tests_contract_test_send_tcp_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_send_tcp_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 
+if HAVE_UCX
+check_PROGRAMS += tests/contract/test_send_ucx
+TESTS += tests/contract/test_send_ucx
+tests_contract_test_send_ucx_SOURCES = %D%/test_send_ucx.c \
+	%D%/send_tcp_bench.h %D%/send_tcp_turns.h \
+	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
+tests_contract_test_send_ucx_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_send_ucx_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/contract/test_receive_ucx_bad
+TESTS += tests/contract/test_receive_ucx_bad
+tests_contract_test_receive_ucx_bad_SOURCES = %D%/test_receive_ucx_bad.c \
+	plugins/send/ucx_worker.c plugins/send/ucx_worker.h \
+	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
+tests_contract_test_receive_ucx_bad_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_ucx_bad_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
+endif
+
 check_PROGRAMS += tests/contract/test_send_tcp_bad
 TESTS += tests/contract/test_send_tcp_bad
 tests_contract_test_send_tcp_bad_SOURCES = %D%/test_send_tcp_bad.c \
