@@ -2,4 +2,4 @@
 contractdir = $(includedir)/spate/contract
 contract_HEADERS = %D%/block.h %D%/bytes.h %D%/defaults.h %D%/format.h \
 	%D%/handshake.h %D%/log.h %D%/option.h %D%/plugin.h %D%/receive.h \
-	%D%/refuse.h %D%/send.h %D%/wire.h %D%/write.h
+	%D%/refuse.h %D%/send.h %D%/wire.h %D%/wire_copy.h %D%/write.h

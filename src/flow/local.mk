@@ -9,6 +9,7 @@ libflow_a_SOURCES = \
 	%D%/beat.h \
 	%D%/choice.c %D%/choice.h \
 	%D%/chunk.c %D%/chunk.h \
+	%D%/copy_link.c %D%/copy_link.h \
 	%D%/counts.h \
 	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
 	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
@@ -24,6 +25,7 @@ libflow_a_SOURCES = \
 	%D%/intake.c %D%/intake.h \
 	%D%/intake_feed.c %D%/intake_learn.c %D%/intake_priv.h \
 	%D%/leaf.c %D%/leaf_record.c %D%/leaf_priv.h %D%/leaf.h \
+	%D%/ledger.c %D%/ledger_piece.c %D%/ledger.h %D%/ledger_priv.h \
 	%D%/learn.c %D%/learn.h \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h %D%/output_priv.h \

@@ -64,6 +64,13 @@ noinst_PROGRAMS += tests/fuzz/fuzz_wire
 tests_fuzz_fuzz_wire_SOURCES = %D%/fuzz_wire.c
 tests_fuzz_fuzz_wire_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Frames of copies: with the ledger that they are held against.
+noinst_PROGRAMS += tests/fuzz/fuzz_copy
+tests_fuzz_fuzz_copy_SOURCES = %D%/fuzz_copy.c \
+	src/flow/ledger.c src/flow/ledger_piece.c src/store/index.c
+tests_fuzz_fuzz_copy_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_copy_LDADD = $(JANSSON_LIBS)
+
 # Either end of a handshake.
 noinst_PROGRAMS += tests/fuzz/fuzz_handshake
 tests_fuzz_fuzz_handshake_SOURCES = %D%/fuzz_handshake.c

@@ -651,6 +651,18 @@ tests_unit_test_handshake_SOURCES = %D%/test_handshake.c %D%/suite.h
 tests_unit_test_handshake_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_handshake_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_ledger
+TESTS += tests/unit/test_ledger
+tests_unit_test_ledger_SOURCES = %D%/test_ledger.c %D%/suite.h
+tests_unit_test_ledger_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_ledger_LDADD = $(UNIT_FLOW)
+
+check_PROGRAMS += tests/unit/test_wire_copy
+TESTS += tests/unit/test_wire_copy
+tests_unit_test_wire_copy_SOURCES = %D%/test_wire_copy.c %D%/suite.h
+tests_unit_test_wire_copy_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_wire_copy_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_told
 TESTS += tests/unit/test_told
 tests_unit_test_told_SOURCES = %D%/test_told.c %D%/suite.h
