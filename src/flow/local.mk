@@ -10,6 +10,9 @@ libflow_a_SOURCES = \
 	%D%/choice.c %D%/choice.h \
 	%D%/chunk.c %D%/chunk.h \
 	%D%/copy_link.c %D%/copy_link.h \
+	%D%/copy_out.c %D%/copy_out_link.c %D%/copy_out_send.c \
+	%D%/copy_out_tell.c %D%/copy_out_try.c \
+	%D%/copy_out.h %D%/copy_out_priv.h \
 	%D%/counts.h \
 	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
 	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \

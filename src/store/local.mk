@@ -73,6 +73,7 @@ libstore_a_SOURCES = \
 	%D%/sg.c %D%/sg.h \
 	%D%/sums.c %D%/sums.h \
 	%D%/stride.c %D%/stride.h \
+	%D%/telling.c %D%/telling.h \
 	%D%/verify.c %D%/verify.h \
 	%D%/verify_chunk.c %D%/verify_priv.h \
 	%D%/verify_data.c \
