@@ -9,6 +9,8 @@ libflow_a_SOURCES = \
 	%D%/beat.h \
 	%D%/choice.c %D%/choice.h \
 	%D%/chunk.c %D%/chunk.h \
+	%D%/copy_in.c %D%/copy_in_agree.c %D%/copy_in_look.c %D%/copy_in_make.c \
+	%D%/copy_in_serve.c %D%/copy_in.h \
 	%D%/copy_link.c %D%/copy_link.h \
 	%D%/copy_out.c %D%/copy_out_link.c %D%/copy_out_send.c \
 	%D%/copy_out_tell.c %D%/copy_out_try.c \

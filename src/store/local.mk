@@ -3,6 +3,7 @@ libstore_a_SOURCES = \
 	%D%/adopt.c %D%/adopt.h \
 	%D%/catalogue.c %D%/catalogue.h \
 	%D%/catalogue_pass.c %D%/catalogue_priv.h \
+	%D%/copied.c %D%/copied.h \
 	%D%/cube.c %D%/cube.h \
 	%D%/disk.c %D%/disk.h \
 	%D%/entry.c %D%/entry.h %D%/entry_json.c %D%/entry_row.c \
