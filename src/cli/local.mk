@@ -53,6 +53,8 @@ spate_SOURCES = \
 	%D%/rm.c %D%/rm_each.c %D%/rm_each.h \
 	%D%/schedule.c %D%/schedule_add.c %D%/schedule.h \
 	%D%/schedule_show.c %D%/schedule_show.h \
+	%D%/send.c \
+	%D%/sends.c %D%/sends_follow.c %D%/sends_show.c %D%/sends.h \
 	%D%/show.c %D%/show_disks.c %D%/show.h %D%/field.h \
 	%D%/status.c \
 	%D%/stop.c \

@@ -16,7 +16,7 @@
 #include "store/layout.h"
 
 struct record_args {
-	const char *streams;
+	const char *streams, *send;
 	int64_t run_ns, backlog_ns;
 	struct args_when at, until;
 	uint64_t priority;
@@ -117,6 +117,8 @@ request_of(const struct record_args *a, const char *name)
 				    json_integer((json_int_t)a->priority));
 	if (a->resume)
 		json_object_set_new(request, "resume", json_true());
+	if (a->send)
+		json_object_set_new(request, "send", json_string(a->send));
 	return request;
 }
 
@@ -272,6 +274,8 @@ static const struct args_option options[] = {
 	  "record what came so long before --at, too" },
 	{ "priority", 0, ARGS_COUNT, AT(priority), "N",
 	  "with --at: above those that have less" },
+	{ "send", 0, ARGS_TEXT, AT(send), "URL",
+	  "send it there while it is made" },
 	{ "resume", 0, ARGS_FLAG, AT(resume), NULL,
 	  "go on with a recording of that name that was interrupted" },
 	{ "wait", 'w', ARGS_FLAG, AT(wait), NULL,

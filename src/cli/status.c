@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/field.h"
+#include "cli/sends.h"
 #include "cli/site.h"
 #include "cli/show.h"
 
@@ -48,6 +49,10 @@ print(const json_t *status)
 		show_running(running, 2);
 	} else {
 		printf("nothing is being recorded\n");
+	}
+	if (json_array_size(json_object_get(status, "sends"))) {
+		printf("transfers\n");
+		sends_show(json_object_get(status, "sends"), 2);
 	}
 	printf("disks\n");
 	show_disks(json_object_get(status, "disks"), 2, false);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* spate stop: ends a recording, and waits until all of it is on the disks; one
- * that has not begun is cancelled. */
+ * that has not begun is cancelled.  Or ends a transfer. */
 #include <stdio.h>
 
 #include "cli/cli.h"
 #include "cli/field.h"
 #include "cli/info.h"
+#include "cli/sends.h"
 #include "cli/site.h"
 
 static void
@@ -20,6 +21,20 @@ print_cancelled(const struct cli *cli, const json_t *scans)
 		else if (!cli->quiet)
 			printf("%s was cancelled before it began\n",
 			       field_text(scan, "name"));
+	}
+}
+
+static void
+print_sends(const struct cli *cli, const json_t *sends)
+{
+	const json_t *send;
+	size_t i;
+
+	json_array_foreach(sends, i, send) {
+		if (cli->json)
+			cli_print_json(send);
+		else if (!cli->quiet)
+			sends_tell(send);
 	}
 }
 
@@ -41,6 +56,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	if (err)
 		return cli_fail(&fault);
 	print_cancelled(cli, json_object_get(result, "scans"));
+	print_sends(cli, json_object_get(result, "sends"));
 	info_print(cli, *operand, json_object_get(result, "recordings"), false);
 	json_decref(result);
 	return CLI_DONE;
@@ -49,7 +65,7 @@ run(const struct cli *cli, const void *values, char **operand)
 const struct command command_stop = {
 	.name = "stop",
 	.operands = "NAME|ID",
-	.help = "End a recording, and wait until it is on the disks",
+	.help = "End a recording, once it is on the disks, or a transfer",
 	.least = 1,
 	.most = 1,
 	.run = run,

@@ -186,41 +186,6 @@ chores_stop(struct chores *all)
 	pthread_detach(all->thread);
 }
 
-/* One that hangs is as good as not there. */
-static bool
-is_usable(const struct fleet *fleet, unsigned i)
-{
-	struct writer_facts f;
-
-	if (!fleet_writer(fleet, i))
-		return false;
-	writer_facts(fleet_writer(fleet, i), &f);
-	return f.state != WRITER_HUNG;
-}
-
-static int
-copy_disks(struct disks *disks, const struct fleet *fleet)
-{
-	disks->disk = calloc(fleet->n + 1, sizeof *disks->disk);
-	if (!disks->disk)
-		return -ENOMEM;
-	for (unsigned i = 0; i < fleet->n; i++) {
-		const struct disk *from = &fleet->disk[i].disk;
-
-		if (!is_usable(fleet, i))
-			continue;
-		disks->disk[disks->n] = (struct disk){
-			.path = strdup(from->path),
-			.mount = from->mount,
-			.fd = -1,
-		};
-		if (!disks->disk[disks->n].path)
-			return -ENOMEM;
-		disks->n++;
-	}
-	return 0;
-}
-
 int
 chores_add(struct chores *all, const struct chore *chore,
 	   const struct fleet *fleet)
@@ -231,7 +196,7 @@ chores_add(struct chores *all, const struct chore *chore,
 		return -ENOMEM;
 	*c = *chore;
 	c->disks = (struct disks){ 0 };
-	if (copy_disks(&c->disks, fleet)) {
+	if (fleet_disks(fleet, &c->disks)) {
 		chore_free(c);
 		return -ENOMEM;
 	}

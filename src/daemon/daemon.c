@@ -24,6 +24,10 @@
  *                   ended by seek_stop
  *   scribe          writes the state of the schedule; hangs with its disk;
  *                   told by scribe_write, ended by scribe_stop
+ *   senders (one    a transfer each: sockets, disks that are read, blocks
+ *   per transfer)   that are lent to it; orders by an eventfd: sender_rate,
+ *                   sender_pause, sender_stop; copies likewise (copy_out.h).
+ *                   One that hangs with a disk is left alone
  *   probes          a look at a stream, for seconds; sockets of its own;
  *                   ended by an eventfd: probe_end
  *
@@ -92,6 +96,7 @@ signals_take(void *arg, short revents)
 	d->stopping = true;
 	for (struct session *s = d->sessions; s; s = s->next)
 		session_stop(s, "the daemon was stopped");
+	transfers_stop(d, clock_steady());
 	service_stopping(d);
 }
 
@@ -218,8 +223,10 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	d->started = clock_steady();
 	d->started_ns = clock_now();
 	d->ended = json_array();
+	d->transfers.ended = json_array();
 	d->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = d->wake < 0 || !d->ended ? -ENOMEM : signals_open(d);
+	err = d->wake < 0 || !d->ended || !d->transfers.ended ? -ENOMEM
+							      : signals_open(d);
 	if (err)
 		return fault_set(fault, err, "internal", "cannot start: %s",
 				 strerror(-err));
@@ -247,6 +254,7 @@ daemon_finish(struct daemon *d)
 {
 	struct disk_waiter *dw;
 	struct waiter *w;
+	bool sent;
 
 	d->stopping = true;
 	schedule_host_close(d);
@@ -261,6 +269,7 @@ daemon_finish(struct daemon *d)
 		d->disk_waiters = dw->next;
 		free(dw);
 	}
+	sent = transfers_finish(d);
 	crew_stop(&d->crew);
 	chores_stop(d->chores);
 	seek_stop(d->seek);
@@ -268,7 +277,7 @@ daemon_finish(struct daemon *d)
 	keeper_stop(d->keeper);
 	if (d->queue)
 		queue_drain(d->queue);
-	if (!fleet_stop(&d->fleet))
+	if (!fleet_stop(&d->fleet) || !sent)
 		return false;
 	queue_free(d->queue);
 	pool_free(d->pool);

@@ -16,6 +16,7 @@
 #include "daemon/server.h"
 #include "daemon/service.h"
 #include "daemon/session.h"
+#include "daemon/transfer.h"
 
 /*
  * The daemon: the configuration and everything that it made of it.  All of
@@ -76,6 +77,7 @@ struct daemon {
 	struct waiter *waiters;
 	struct disk_waiter *disk_waiters;
 	struct probe *probes;
+	struct transfers transfers;
 };
 
 /* 0 or -errno with a fault; daemon_finish in either case. */

@@ -36,6 +36,8 @@ daemon_began(struct daemon *d, struct session *s)
 	report_entry(s, &e);
 	catalogue_live(keeper_catalogue(d->keeper), &e);
 	log_line(LOG_INFO, s->name, "recording stream %s", s->stream->name);
+	if (s->send)
+		transfer_follow(d, s, s->send);
 }
 
 /* As it is counted here, until its disks were read. */
@@ -104,6 +106,8 @@ wait_ms(const struct daemon *d)
 
 	if (schedule_host_next(d) < next)
 		next = schedule_host_next(d);
+	if (transfers_next(d) < next)
+		next = transfers_next(d);
 	for (const struct session *s = d->sessions; s; s = s->next) {
 		if (s->state == SESSION_ARMED && !s->when.data &&
 		    s->when.start < next)
@@ -122,7 +126,8 @@ daemon_run(struct daemon *d)
 		 d->setup.control.socket, fleet_writers(&d->fleet),
 		 d->setup.streams);
 	service_ready(d);
-	while (!d->stopping || d->sessions || d->probes) {
+	while (!d->stopping || d->sessions || d->probes ||
+	       transfers_wait(d, clock_steady())) {
 		int err = daemon_fds_wait(&d->fds, wait_ms(d));
 		int64_t now = clock_steady();
 
@@ -131,6 +136,7 @@ daemon_run(struct daemon *d)
 		service_step(d, now);
 		schedule_host_step(d);
 		sessions_step(d, now);
+		transfers_step(d, now);
 		fleet_tidy(&d->fleet, d->sessions != NULL);
 		fleet_step(&d->fleet, now);
 		admission_watch(d, now);

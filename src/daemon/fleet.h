@@ -87,6 +87,10 @@ void fleet_watch(struct fleet *fleet, int64_t now);
 /* How many take blocks, and answer. */
 unsigned fleet_takers(const struct fleet *fleet);
 
+/* A copy of those that are there and answer, none of them open, for another
+ * thread.  0 or -ENOMEM, and then the caller clears it as well. */
+int fleet_disks(const struct fleet *fleet, struct disks *disks);
+
 /* None does, and this output is to end: what waits for them is lost. */
 void fleet_abandon(struct fleet *fleet, struct output *output);
 

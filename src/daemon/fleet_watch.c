@@ -7,6 +7,10 @@
  */
 #include "daemon/fleet.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 unsigned
 fleet_takers(const struct fleet *f)
 {
@@ -57,4 +61,39 @@ fleet_abandon(struct fleet *f, struct output *o)
 		if (f->disk[i].writer)
 			writer_abandon(f->disk[i].writer, o);
 	}
+}
+
+/* One that hangs is as good as not there. */
+static bool
+is_usable(const struct fleet *fleet, unsigned i)
+{
+	struct writer_facts f;
+
+	if (!fleet_writer(fleet, i))
+		return false;
+	writer_facts(fleet_writer(fleet, i), &f);
+	return f.state != WRITER_HUNG;
+}
+
+int
+fleet_disks(const struct fleet *fleet, struct disks *disks)
+{
+	disks->disk = calloc(fleet->n + 1, sizeof *disks->disk);
+	if (!disks->disk)
+		return -ENOMEM;
+	for (unsigned i = 0; i < fleet->n; i++) {
+		const struct disk *from = &fleet->disk[i].disk;
+
+		if (!is_usable(fleet, i))
+			continue;
+		disks->disk[disks->n] = (struct disk){
+			.path = strdup(from->path),
+			.mount = from->mount,
+			.fd = -1,
+		};
+		if (!disks->disk[disks->n].path)
+			return -ENOMEM;
+		disks->n++;
+	}
+	return 0;
 }

@@ -16,6 +16,7 @@ spated_SOURCES = \
 	%D%/notify.h \
 	%D%/order.c %D%/order.h %D%/order_name.c %D%/order_name.h \
 	%D%/probe.c %D%/probe.h \
+	%D%/relay.c %D%/relay.h \
 	%D%/reception.c %D%/reception.h \
 	%D%/reload.c \
 	%D%/report.c %D%/report_disk.c %D%/report_from.c %D%/report.h \
@@ -31,13 +32,16 @@ spated_SOURCES = \
 	%D%/service.c %D%/service.h \
 	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \
 	%D%/setup.c %D%/setup_disks.c %D%/setup_print.c %D%/setup_reload.c \
+	%D%/setup_send.c %D%/setup_send.h \
 	%D%/setup_vsi.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
+	%D%/transfer.c %D%/transfer_about.c %D%/transfer_check.c %D%/transfer_copy.c %D%/transfer_json.c %D%/transfer_order.c \
+	%D%/transfer_run.c %D%/transfer_scan.c %D%/transfer_wait.c %D%/transfer.h %D%/transfer_order.h \
 	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
 	%D%/stream_vary.c %D%/stream_vary.h \
 	%D%/verbs.c %D%/verbs_at.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c \
-	%D%/verbs_schedule.c %D%/verbs.h \
+	%D%/verbs_schedule.c %D%/verbs_send.c %D%/verbs.h \
 	%D%/vsi.c %D%/vsi_about.c %D%/vsi_net.c %D%/vsi_record.c %D%/vsi_scan.c %D%/vsi.h \
 	%D%/vsi_allow.c %D%/vsi_allow.h \
 	%D%/vsi_client.c %D%/vsi_client.h \

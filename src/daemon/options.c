@@ -39,6 +39,7 @@ static const struct plugin *
 plugin_load(const char *kind, const char *name)
 {
 	const struct receive_ops *receive;
+	const struct send_ops *send;
 	const struct format_ops *format;
 	const struct write_ops *write;
 	struct fault fault = { 0 };
@@ -50,14 +51,17 @@ plugin_load(const char *kind, const char *name)
 		return &format->head;
 	if (!strcmp(kind, "write") && !module_write(name, &write, &fault))
 		return &write->head;
+	if (!strcmp(kind, "send") && !module_send(name, &send, &fault))
+		return &send->head;
 	fault_line(&fault, line, sizeof line);
 	fprintf(stderr, "spated: %s\n", line);
 	return NULL;
 }
 
-/* Their keys stand beside the key that chose the plugin. */
+/* Their keys stand beside the key that chose the plugin, or in a group of its
+ * name. */
 static int
-plugins_print(const char *kind, const char *place)
+plugins_print(const char *kind, const char *before, const char *after)
 {
 	char names[1024], title[128], *rest = names, *name;
 	const struct plugin *head;
@@ -68,7 +72,7 @@ plugins_print(const char *kind, const char *place)
 		if (!*name)
 			continue;
 		head = plugin_load(kind, name);
-		snprintf(title, sizeof title, "%s = \"%s\"", place, name);
+		snprintf(title, sizeof title, "%s%s%s", before, name, after);
 		if (head)
 			table_print(title, head->options);
 		else
@@ -83,12 +87,14 @@ options_print(void)
 	int status;
 
 	table_print("in the file itself", setup_options);
-	status = plugins_print("write", "beside writer");
+	status = plugins_print("write", "beside writer = \"", "\"");
+	table_print("in the file itself, of sending", setup_send_options);
+	status |= plugins_print("send", "in send.", "");
 	table_print("in control", setup_control_options);
 	table_print("in vsi", setup_vsi_options);
 	table_print("in streams.NAME", stream_options);
 	table_print("in a scan of the schedule", scan_options);
-	status |= plugins_print("receive", "beside receive");
-	status |= plugins_print("format", "beside format");
+	status |= plugins_print("receive", "beside receive = \"", "\"");
+	status |= plugins_print("format", "beside format = \"", "\"");
 	return status;
 }

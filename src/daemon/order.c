@@ -164,6 +164,7 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 		return err;
 	for (; *end; end = &(*end)->next) {
 		snprintf((*end)->group, sizeof(*end)->group, "%.79s", o->name);
+		(*end)->send = o->send ? strdup(o->send) : NULL;
 	}
 	*end = *list;
 	*list = first;
@@ -217,6 +218,9 @@ order_begin(struct daemon *d, const struct order *o, struct fault *fault)
 		err = check_resumed(o, new, fault);
 	if (err) {
 		session_drop(new);
+		if (err == -ENOMEM && transfers_yield(d))
+			fault_hint(fault, "what was relayed has ended, and "
+					  "gives its memory back: try again");
 		return err;
 	}
 	ids_give(d, new);
@@ -262,5 +266,8 @@ order_read(struct order *o, struct daemon *d, const json_t *request,
 	snprintf(o->name, sizeof o->name, "%s", name);
 	if (json_is_true(json_object_get(request, "resume")))
 		o->flags |= ORDER_RESUME;
-	return order_check(o, d, fault);
+	err = text_of(request, "send", &o->send, fault);
+	if (!err && o->send)
+		err = transfer_url_check(d, o->name, o->send, fault);
+	return err ? err : order_check(o, d, fault);
 }

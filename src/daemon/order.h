@@ -27,9 +27,10 @@ struct order {
 	struct stream *stream[ORDER_STREAMS];
 	unsigned streams;
 	struct session_when when;
-	int priority;	/* 0, or higher; the schedule's */
-	unsigned flags; /* ORDER_ bits */
-	unsigned scan;	/* of the schedule; 0: typed */
+	int priority;	  /* 0, or higher; the schedule's */
+	unsigned flags;	  /* ORDER_ bits */
+	unsigned scan;	  /* of the schedule; 0: typed */
+	const char *send; /* a URL, while it is made; borrowed; NULL: nowhere */
 };
 
 /* What `record` asks for; checks it, too.  0 or -errno with a fault. */

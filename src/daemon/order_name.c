@@ -69,9 +69,8 @@ disks_split(struct daemon *d, const char *name, struct seek_disks *disks)
 	return NULL;
 }
 
-/* The first disk that has it; NULL: none does. */
-static const char *
-disk_of(struct daemon *d, const char *name)
+const char *
+order_name_disk(struct daemon *d, const char *name)
 {
 	struct catalogue *known = keeper_catalogue(d->keeper);
 	struct seek_disks disks;
@@ -99,7 +98,7 @@ name_free(struct daemon *d, const struct order *o, const char *name,
 
 	if (is_recorded(d, name))
 		return taken(fault, name, "it is being recorded");
-	disk = o->flags & ORDER_RESUME ? NULL : disk_of(d, name);
+	disk = o->flags & ORDER_RESUME ? NULL : order_name_disk(d, name);
 	if (!disk)
 		return 0;
 	snprintf(where, sizeof where, "it is on %s", disk);

@@ -16,4 +16,7 @@ void order_base_name(const struct order *o, unsigned i,
  */
 int order_name(struct order *o, struct daemon *d, struct fault *fault);
 
+/* The first disk that has something of this name; NULL: none does. */
+const char *order_name_disk(struct daemon *d, const char *name);
+
 #endif

@@ -84,6 +84,7 @@ struct session {
 	unsigned scan;		 /* of the schedule; 0: typed */
 	char name[SESSION_NAME]; /* of the recording: its folder */
 	char group[80];		 /* as `record` was told */
+	char *send;		 /* where it is sent while it is made; NULL */
 	enum session_state state;
 	const char *reason; /* why it stopped; static text */
 	bool failed;

@@ -366,6 +366,7 @@ session_free(struct session *s)
 		output_end(s->output); /* it may never have begun */
 		output_drop(s->output);
 	}
+	free(s->send);
 	free(s->sub);
 	kernel_clear(&s->kernel);
 	json_decref(s->kernel_lost);

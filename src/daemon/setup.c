@@ -100,7 +100,7 @@ const struct option setup_control_options[] = {
 /* Of the design, not built yet: said once, so that nobody relies on them. */
 static const char *const later[] = { "metrics", NULL };
 static const char *const groups[] = { "control", "streams", "metrics", "vsi",
-				      NULL };
+				      "send",	 NULL };
 
 static void
 later_say(struct setup *c)
@@ -188,8 +188,11 @@ ways_load(struct setup *c, struct fault *fault)
 static int
 root_read(struct setup *c, struct fault *fault)
 {
-	struct conf_part part[1 + WRITER_WAYS] = { { setup_options, &c->o } };
-	unsigned n = 1;
+	struct conf_part part[2 + WRITER_WAYS] = {
+		{ setup_options, &c->o },
+		{ setup_send_options, &c->send_options },
+	};
+	unsigned n = 2;
 	int err = ways_load(c, fault);
 
 	if (err)
@@ -286,6 +289,9 @@ keys_read(struct setup *c, const char *path, struct fault *fault)
 	err = conf_fill(c->conf, group, &control, 1, NULL, fault);
 	if (!err)
 		err = durable_read(c, fault);
+	if (!err)
+		err =
+		    setup_send_make(&c->send, c->conf, &c->send_options, fault);
 	return err ? err : setup_disks_check(c, fault);
 }
 
@@ -328,6 +334,7 @@ setup_unload(struct setup *c)
 	for (unsigned i = 0; i < c->ways; i++)
 		free(c->way_options[i]);
 	disks_clear(&c->disks);
+	setup_send_drop(c->send);
 	conf_close(c->conf);
 	conf_close(c->first);
 }

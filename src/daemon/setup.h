@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/conf.h"
+#include "daemon/setup_send.h"
 #include "daemon/stream.h"
 #include "flow/writer.h"
 #include "store/disk.h"
@@ -47,6 +48,8 @@ struct setup {
 	struct setup_options o;
 	struct setup_control control;
 	struct setup_vsi vsi;
+	struct setup_send_options send_options;
+	struct setup_send *send; /* held */
 	struct disks disks;
 	struct fault no_disk; /* why there are none, when there are none */
 	int64_t durable;      /* ns between rounds; 0 each block */

@@ -100,6 +100,15 @@ vsi_print(const struct setup_vsi *v)
 		printf("\n");
 }
 
+static void
+send_print(const struct setup_send *s)
+{
+	printf("send     %u at a time:", s->o.max_sends);
+	for (unsigned i = 0; i < s->ways; i++)
+		printf(" %s", s->way[i].ops->head.name);
+	printf("%s\n", s->secret.n ? "; with a secret" : "");
+}
+
 void
 setup_print(const struct setup *c)
 {
@@ -114,6 +123,7 @@ setup_print(const struct setup *c)
 	for (unsigned i = 0; i < c->ways; i++)
 		printf(" %s", c->way[i].ops->head.name);
 	printf("%s\n", c->ways > 1 ? " (the first that works)" : "");
+	send_print(c->send);
 	printf("disks    %u\n", c->disks.n);
 	for (unsigned i = 0; i < c->disks.n; i++)
 		disk_print(&c->disks.disk[i]);

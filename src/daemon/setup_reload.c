@@ -17,8 +17,10 @@
 #include <string.h>
 
 /* Those of the root that are taken over; all others take a restart. */
-static const char *const live[] = { "disks", "reserve", "durable", "streams",
-				    NULL };
+static const char *const live[] = { "disks",	     "reserve",	    "durable",
+				    "streams",	     "max_sends",   "send_rate",
+				    "send_patience", "send_memory", "send",
+				    "secret_file",   NULL };
 
 static void __attribute__((format(printf, 2, 3)))
 tell(json_t *list, const char *format, ...)
@@ -130,6 +132,27 @@ streams_take(struct setup *c, struct setup *new, json_t *changes)
 	new->streams = n;
 }
 
+/* A transfer that runs keeps what it was begun with; a secret may be another
+ * in the same file. */
+static void
+send_take(struct setup *c, struct setup *new, json_t *changes)
+{
+	static const char *const key[] = { "max_sends",	  "send_rate",
+					   "send_memory", "send_patience",
+					   "secret_file", "send" };
+	struct setup_send *send = c->send;
+
+	for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
+		if (live_differs(c, new, key[i]))
+			tell(changes,
+			     "`%s` is another, from the next transfer "
+			     "on",
+			     key[i]);
+	}
+	c->send = new->send;
+	new->send = send;
+}
+
 static void
 rest_take(struct setup *c, struct setup *new, json_t *changes)
 {
@@ -143,6 +166,7 @@ rest_take(struct setup *c, struct setup *new, json_t *changes)
 	if (live_differs(c, new, "durable"))
 		tell(changes, "`durable` is another, from the next recording "
 			      "on");
+	send_take(c, new, changes);
 	c->o.disks = new->o.disks;
 	c->o.reserve = new->o.reserve;
 	c->o.durable = new->o.durable;

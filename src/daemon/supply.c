@@ -50,11 +50,10 @@ supply_close(struct supply *s)
 	free(s);
 }
 
-int
-supply_open(struct supply **supply, struct reception *in, struct pool *pool,
-	    const char *name, struct fault *fault)
+static int
+open_with(struct supply **supply, struct reception *in, struct pool *pool,
+	  struct stock_args blocks, struct fault *fault)
 {
-	struct stock_args blocks = stream_stock(in->stream);
 	struct supply *s = calloc(1, sizeof *s);
 	int err;
 
@@ -63,7 +62,7 @@ supply_open(struct supply **supply, struct reception *in, struct pool *pool,
 	reception_hold(in);
 	s->in = in;
 	list_add(s);
-	snprintf(s->name, sizeof s->name, "%s", name);
+	snprintf(s->name, sizeof s->name, "%s", blocks.who);
 	blocks.who = s->name;
 	s->share = calloc(in->shares, sizeof *s->share);
 	s->part = calloc(in->stream->keys, sizeof *s->part);
@@ -79,6 +78,31 @@ supply_open(struct supply **supply, struct reception *in, struct pool *pool,
 		s->share[k].supply = s;
 	*supply = s;
 	return 0;
+}
+
+int
+supply_open(struct supply **supply, struct reception *in, struct pool *pool,
+	    const char *name, struct fault *fault)
+{
+	struct stock_args blocks = stream_stock(in->stream);
+
+	blocks.who = name;
+	return open_with(supply, in, pool, blocks, fault);
+}
+
+int
+supply_open_passing(struct supply **supply, struct reception *in,
+		    struct pool *pool, const char *name, struct fault *fault)
+{
+	struct stock_args blocks = stream_stock(in->stream);
+	int err;
+
+	blocks.who = name;
+	blocks.quantum = 0;
+	err = open_with(supply, in, pool, blocks, fault);
+	if (!err)
+		(*supply)->passing = true;
+	return err;
 }
 
 void
@@ -103,7 +127,7 @@ name_of(const struct stream *stream, bool open)
 
 	for (const struct supply *s = in ? in->supplies : NULL; s;
 	     s = s->next) {
-		if (is_open(s) == open)
+		if (!s->passing && is_open(s) == open)
 			return s->name;
 	}
 	return NULL;

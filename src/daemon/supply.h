@@ -50,6 +50,7 @@ struct supply {
 	struct supply_share *share; /* as many as the reception has */
 	struct supply_part *part;   /* as many as the stream has keys */
 	unsigned users;		    /* sessions that it feeds */
+	bool passing;		    /* it is not recorded */
 	bool begun;
 	const char *stopped; /* why; NULL: it runs */
 	struct supply *next; /* reception::supplies */
@@ -64,6 +65,7 @@ struct supply {
 struct supply_args {
 	struct gate gate;
 	bool waits;	 /* blocks wait for supply_release */
+	bool lesser;	 /* see feed_args: it is not recorded */
 	int64_t backlog; /* ns of what came before the gate opens, that wait,
 			    too */
 	void (*changed)(void *arg);
@@ -74,6 +76,11 @@ struct supply_args {
  * supply holds the reception. */
 int supply_open(struct supply **supply, struct reception *in, struct pool *pool,
 		const char *name, struct fault *fault);
+/* The same of one that is not recorded: no checksums are taken, and
+ * supply_recording and supply_armed do not know it. */
+int supply_open_passing(struct supply **supply, struct reception *in,
+			struct pool *pool, const char *name,
+			struct fault *fault);
 
 /* Makes its feeds, which give their blocks to `out`: one for each part.
  * 0 or -ENOMEM. */

@@ -124,6 +124,7 @@ share_feed(struct supply *s, unsigned k, const struct supply_args *from,
 				  .ready = ready,
 				  .gate = from->gate,
 				  .early = from->backlog > 0,
+				  .lesser = from->lesser,
 				  .opened = share_opened,
 				  .done = share_done,
 				  .arg = &s->share[k] };

@@ -207,12 +207,17 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		else
 			snprintf(group, sizeof group, "%s", s->group);
 	}
+	/* What runs comes before what waits, where a number is both. */
+	if (!group[0] && !scan[0] && name &&
+	    verb_stop_send(d, ticket, name) == 0)
+		return 0;
 	if (!group[0] && name &&
 	    verb_stop_waiting(d, ticket, scan[0] ? scan : name) == 0)
 		return 0;
 	if (!group[0]) {
 		fault_set(fault, -ENOENT, "not-found",
-			  "nothing of the name '%.80s' is being recorded",
+			  "nothing of the name '%.80s' is being recorded, or "
+			  "sent",
 			  name ? name : "");
 		fault_hint(fault, "'spate status' shows what is");
 		return -ENOENT;
@@ -271,14 +276,16 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		json_array_append_new(list, report_info(s));
 	server_answer(
 	    d->server, ticket,
-	    json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:i, s:o, s:o}",
+	    json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:i, s:o, s:o, s:o,"
+		      " s:i}",
 		      "version", PACKAGE_VERSION, "pid", (int)getpid(),
 		      "started", units_show_time_ns(text, d->started_ns),
 		      "uptime_s", (double)(clock_steady() - d->started) / 1e9,
 		      "memory", report_memory(d->pool), "recordings", list,
 		      "disks", report_disks(&d->fleet), "streams_n",
 		      (int)d->setup.streams, "space", report_space(&d->fleet),
-		      "catalogue", verb_ls_facts(d)));
+		      "catalogue", verb_ls_facts(d), "sends", transfers_json(d),
+		      "sends_n", (int)transfers_running(d)));
 	return 0;
 }
 
@@ -310,6 +317,12 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		{ "rm", verb_rm },
 		{ "protect", verb_protect },
 		{ "look", verb_look },
+		{ "send", verb_send },
+		{ "relay", verb_relay },
+		{ "sends", verb_sends },
+		{ "rate", verb_rate },
+		{ "pause", verb_pause },
+		{ "resume-send", verb_resume_send },
 	};
 	struct daemon *d = arg;
 	struct fault fault = { 0 };

@@ -8,23 +8,27 @@
  * The verbs of the control socket (see base/control.h for the framing).
  * Names in [] may be left out.  Times are ISO 8601 UTC with nine digits.
  *
- * record   {name, streams:[S...], [for:"30s"], [until:TIME], [resume:true]}
+ * record   {name, streams:[S...], [for:"30s"], [until:TIME], [resume:true],
+ *          [send:URL]}
  *          -> {recordings:[{id, name, stream}...]}
  *          With several streams each makes <name>_ds<stream>.  `resume`: an
- *          interrupted recording of the name goes on.
+ *          interrupted recording of the name goes on.  `send`: each is sent
+ *          there while it is made.
  *          with at: TIME, [backlog:"5s"], [priority:N] an entry of the
  *          schedule; then at and until may be of the data, "@TIME"
  *          -> {recordings:[], scan:SCAN}
  * scan     {scan: ID}  of the schedule -> {scan:SCAN}
  * stop     {name: "NAME" or "ID"}  answers when the data is durable
  *          -> {recordings:[INFO...]}; of one that waits, or is armed
- *             {recordings:[], scans:[SCAN...]}
+ *             {recordings:[], scans:[SCAN...]}; of one that is only sent, or
+ *             by the ID of a transfer {recordings:[], sends:[SEND...]}
  * info     {name}  of a recording that runs or ended since the daemon started
  *          -> {recordings:[INFO...]}; error "not-found" otherwise
  * status   {} -> {version, pid, started, uptime_s,
  *            memory:{bytes, borrowed, pages:"hugetlb|transparent|small",
  *                    locked:bool},
  *            recordings:[INFO...]  (those that run),
+ *            sends:[SEND...] (that wait or run), sends_n (that run),
  *            disks:[DISK...], streams_n, space:SPACE,
  *            catalogue:{disks, listed, recordings, unread, read (since the
  *            start), whole (of these, with every record)}}
@@ -52,6 +56,24 @@
  *          -> as removal_json() says (store/removal.h)
  * protect  {name, [off:true]} -> {name, protected, disks:[PATH...]}
  * look     {name}  something became of it; the catalogue reads it again -> {}
+ *
+ * send     {name, to, [rate:"8Gbps|data|free"], [connections:N], [plain:bool],
+ *          [follow:bool], [range:"T1..T2" or bytes:"A..B"], [threads:[N..]],
+ *          [sub:N], [strip:N or "header"], [no_prefix:bool], [packet:BYTES],
+ *          [as:NAME], [priority:N], [patience:"1m"], [wait:bool]}
+ *          a recording that is complete, or with `follow` one that is made;
+ *          answers when it is in the queue, with `wait` when it has ended
+ *          -> {sends:[SEND...]}
+ * relay    {stream, to, [for:"30s"], and of the above: rate, connections,
+ *          plain, threads, sub, strip, no_prefix, packet, priority, patience,
+ *          wait}  a stream, without recording it
+ *          -> {sends:[SEND...]}
+ * sends    {[send:ID], [all:bool]}  those that wait or run, with `all` also the
+ *          last that ended, with `send` one of either
+ *          -> {sends:[SEND...]}
+ * rate     {send:ID, rate}  from now on -> {sends:[SEND]}
+ * pause    {send:ID} -> {sends:[SEND]}
+ * resume-send  {send:ID} -> {sends:[SEND]}
  *
  * schedule-ls     {[all:true]}  without `all` what is ahead, and what ended in
  *          the last day
@@ -96,6 +118,18 @@
  *          null, rate (bits/s, last second), blocks:{total, free}, stop_at,
  *          [scan: ID of the schedule's]}; one that was stopped while it was
  *          armed is "cancelled", and left nothing
+ *
+ * SEND     {id, name (of a relay: the stream), kind:"send|copy|relay", to,
+ *          state:"queued|connecting|sending|waiting|paused|finishing|done|
+ *          stopped|failed", why: text or null, priority, queued, started,
+ *          ended (TIME or null), bytes, total (or null), packets, and packets
+ *          of it that were not sent: missing (never there), unreadable
+ *          (damaged), dropped (nobody kept them), lost (on the way),
+ *          refused (nobody listened); from_memory, from_disk (bytes), rate
+ *          (bits/s, last second), asked_rate (bits/s, "data" or "free"),
+ *          behind_s (live: of what was recorded; or null), left_s (or null),
+ *          connections, reconnects, burst (bytes, or null), peer (or null),
+ *          way (or null), [scan: ID of the schedule's]}
  *
  * SCAN     an entry of the schedule, as scan_json() makes it (daemon/scan.h)
  * CHECK    {volume (bytes from now on, or null), memory (bytes), free_after
@@ -147,6 +181,24 @@ int verb_reload(struct daemon *d, struct server_ticket ticket,
 /* verbs_probe.c */
 int verb_probe(struct daemon *d, struct server_ticket ticket,
 	       const json_t *request, struct fault *fault);
+
+/* verbs_send.c */
+int verb_send(struct daemon *d, struct server_ticket ticket,
+	      const json_t *request, struct fault *fault);
+int verb_relay(struct daemon *d, struct server_ticket ticket,
+	       const json_t *request, struct fault *fault);
+int verb_sends(struct daemon *d, struct server_ticket ticket,
+	       const json_t *request, struct fault *fault);
+int verb_rate(struct daemon *d, struct server_ticket ticket,
+	      const json_t *request, struct fault *fault);
+int verb_pause(struct daemon *d, struct server_ticket ticket,
+	       const json_t *request, struct fault *fault);
+int verb_resume_send(struct daemon *d, struct server_ticket ticket,
+		     const json_t *request, struct fault *fault);
+/* Stops transfers, by the name of what they send or by number: 0, and it is
+ * answered when the last has ended; or -ENOENT: there is none. */
+int verb_stop_send(struct daemon *d, struct server_ticket ticket,
+		   const char *which);
 
 /* verbs_schedule.c */
 int verb_schedule_ls(struct daemon *d, struct server_ticket ticket,

@@ -25,6 +25,30 @@ refuse_live(const struct daemon *d, const struct chore *c, struct fault *fault)
 	return 0;
 }
 
+/* A transfer ends with what it sends, but nobody should find that out. */
+static int
+refuse_sent(struct daemon *d, const struct chore *c, struct fault *fault)
+{
+	struct transfer *t = NULL;
+
+	while ((t = transfer_of(d, c->name, t))) {
+		if (c->force) {
+			transfer_stop(d, t, "it was removed");
+			continue;
+		}
+		fault_set(fault, -EBUSY, "busy", "%s is not removed", c->name);
+		fault_why(fault, t->step == TRANSFER_RUNNING
+				     ? "it is being sent"
+				     : "it waits to be sent");
+		fault_hint(fault,
+			   "spate stop %u ends that; --force does so, and "
+			   "removes it",
+			   t->id);
+		return -EBUSY;
+	}
+	return 0;
+}
+
 static int
 chore_begin(struct daemon *d, struct chore *c, const json_t *request,
 	    struct fault *fault)
@@ -35,7 +59,8 @@ chore_begin(struct daemon *d, struct chore *c, const json_t *request,
 		return fault_set(fault, -EINVAL, "usage",
 				 "`name` is missing, or too long");
 	strcpy(c->name, name);
-	if (c->kind == CHORE_REMOVE && refuse_live(d, c, fault))
+	if (c->kind == CHORE_REMOVE &&
+	    (refuse_live(d, c, fault) || refuse_sent(d, c, fault)))
 		return -EBUSY;
 	if (chores_add(d->chores, c, &d->fleet))
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");

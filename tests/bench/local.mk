@@ -19,7 +19,7 @@ noinst_PROGRAMS += %D%/gather_loop %D%/pace_send %D%/pace_sink \
 %C%_write_loop_SOURCES = %D%/write_loop.c \
 	%D%/write_disks.c %D%/write_disks.h
 %C%_write_loop_LDADD = $(FLOW_LIBS)
-EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/pacing.py \
-	%D%/read.py %D%/receive.py %D%/record.py %D%/schedule.py \
+EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/duplex.py %D%/pacing.py \
+	%D%/read.py %D%/receive.py %D%/record.py %D%/schedule.py %D%/send.py \
 	%D%/spead2_loop.py %D%/streams.py %D%/write.py \
 	%D%/ucx.py %D%/zerocopy.py

@@ -72,6 +72,39 @@ def garbage():
     alive()
 
 
+def transfers():
+    """Of `send` and its like: one thing is wrong with each."""
+    good = {"do": "send", "name": "busy", "to": "null://", "follow": True}
+    bad = {"name": [None, 5, "", "../x", "x" * 10**5, {}, "99", "nobody"],
+           "to": [None, 5, "", "null", "null://" + "x" * 10**5, "foo://x", []],
+           "follow": ["yes", 1, False], "plain": [0, "no"],
+           "rate": [5, "", "fast", "-1Mbps", "1e400Gbps", []],
+           "connections": [0, -1, 10**6, 2**63 - 1, "4", 1.5],
+           "priority": ["high", 2**40, 0.5], "patience": [5, "x", "0s", "99y"],
+           "range": ["", "..", "1..2", "now..", "+1s..", 5,
+                     "2026-11-20T10:00:00Z..2026-11-20T10:00:00Z",
+                     "x" * 500 + ".." + "y" * 500],
+           "bytes": ["..", "5", "9..3", "a..b", "-1..", [1, 2],
+                     "99999999999999999999T.."],
+           "threads": [[], 5, ["a"], [-1], [1024], [0] * 5000, [[0]]],
+           "sub": [-2, "a", 10**9], "strip": ["head", -1, 10**9],
+           "no_prefix": ["x"], "packet": [1, 10**9, "1K"],
+           "for": ["x", 5, "-1s"]}
+    wrong = [{**good, key: value} for key, values in bad.items()
+             for value in values]
+    wrong += [{"do": "send"}, {"do": "relay"}, {"do": "relay", "stream": "t"},
+              {"do": "relay", "stream": "x", "to": "null://"},
+              {"do": "relay", "stream": [], "to": "null://"},
+              {"do": "sends", "send": "1"}, {"do": "sends", "send": -1},
+              {"do": "sends", "send": 2**63 - 1}, {"do": "rate"}]
+    for do in ("rate", "pause", "resume-send"):
+        wrong += [{"do": do, "send": send, "rate": "1Gbps"}
+                  for send in (None, "1", -1, 0, 99999, 2**32, 1.5, [], {})]
+    wrong += [{"do": "record", "name": "n", "streams": ["t"], "send": send}
+              for send in (5, "foo://x", "null", [], "x" * 10**5)]
+    return wrong
+
+
 def requests():
     """JSON, but not what is asked for: an answer that says what is wrong."""
     c = Client()
@@ -94,6 +127,7 @@ def requests():
              {"do": "stop", "name": 1}, {"do": "stop", "name": "99999"},
              {"do": "info"}, {"do": "info", "name": {}},
              {"do": "info", "name": ""}]
+    wrong += transfers()
     for request in wrong:
         answer = c.ask(**request)
         assert answer["ok"] is False, (request, answer)

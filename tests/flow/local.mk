@@ -136,6 +136,18 @@ FLOW_TESTS += %D%/import_real.sh %D%/import_add.sh
 # Orders of a Field System.
 EXTRA_DIST += %D%/vsi.sh %D%/vsi_fs.py %D%/vsi_hostile.py
 FLOW_TESTS += %D%/vsi_session.sh %D%/vsi_streams.sh %D%/vsi_hostile.sh
+# What is sent, orders to it, and what becomes of a recording meanwhile.
+EXTRA_DIST += %D%/functions_send.sh %D%/send_sink.py %D%/send_fickle.py
+FLOW_TESTS += %D%/send.sh %D%/send_live.sh \
+	%D%/send_live_bytes.sh %D%/send_live_kinds.sh \
+	%D%/send_rate.sh \
+	%D%/send_parts.sh %D%/send_tcp.sh %D%/send_tcp_break.sh %D%/send_tcp_net.sh \
+	%D%/ucx.sh \
+	%D%/send_relay.sh
 TESTS += $(FLOW_TESTS)
+# Datagrams that are sent again, to ears of ours and of others.
+EXTRA_DIST += %D%/functions_udp.sh %D%/udp_ear.py %D%/real_send_spead.py
+FLOW_TESTS += %D%/send_udp.sh %D%/send_udp_ports.sh %D%/real_send_udp.sh \
+	%D%/real_send_spead.sh
 
 EXTRA_DIST += $(FLOW_TESTS)

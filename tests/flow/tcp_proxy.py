@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A long way between a sender and spated.
 
-    tcp_proxy.py LISTEN TO [DELAY JITTER] [cut:CONNECTION:BYTES]
+    tcp_proxy.py LISTEN TO [DELAY JITTER] [cut:CONNECTION:BYTES] [spoil:...]
 
 Connections to port LISTEN go on to port TO of this machine.  Every piece of
 each takes DELAY seconds and up to JITTER more, by itself, so that connections
 overtake each other; what comes back takes DELAY.  With cut, that connection
-(from 0, as they come) breaks when so many bytes have gone through.
+(from 0, as they come) breaks when so many bytes have gone through; with spoil,
+one byte behind so many is another one.
 """
 import queue
 import random
@@ -21,6 +22,8 @@ words = [a for a in sys.argv[3:] if ":" not in a]
 delay, jitter = (float(w) for w in (words + ["0", "0"])[:2])
 cuts = {int(a.split(":")[1]): int(a.split(":")[2])
         for a in sys.argv[3:] if a.startswith("cut:")}
+spoils = {int(a.split(":")[1]): int(a.split(":")[2])
+          for a in sys.argv[3:] if a.startswith("spoil:")}
 
 
 def reset(*sockets):
@@ -36,6 +39,7 @@ def reset(*sockets):
 
 def send(way, out, number, source):
     left = cuts.get(number, -1)
+    spoil = spoils.get(number, -1)
     while True:
         due, data = way.get()
         time.sleep(max(0, due - time.monotonic()))
@@ -43,6 +47,10 @@ def send(way, out, number, source):
             if not data:
                 out.shutdown(socket.SHUT_WR)
                 return
+            if 0 <= spoil < len(data):
+                data = bytearray(data)
+                data[spoil] ^= 4
+            spoil -= len(data)
             if 0 <= left <= len(data):
                 out.sendall(data[:left])
                 reset(out, source)

@@ -235,6 +235,27 @@ tests_unit_test_progress_SOURCES = %D%/test_progress.c %D%/suite.h \
 tests_unit_test_progress_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_progress_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_sends
+TESTS += tests/unit/test_sends
+tests_unit_test_sends_SOURCES = %D%/test_sends.c %D%/suite.h \
+	src/cli/sends_show.c src/cli/table.c
+tests_unit_test_sends_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sends_LDADD = $(UNIT_BASE)
+
+check_PROGRAMS += tests/unit/test_transfer_order
+TESTS += tests/unit/test_transfer_order
+tests_unit_test_transfer_order_SOURCES = %D%/test_transfer_order.c \
+	%D%/suite.h src/daemon/transfer_order.c src/daemon/setup_send.c
+tests_unit_test_transfer_order_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_transfer_order_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_transfer
+TESTS += tests/unit/test_transfer
+tests_unit_test_transfer_SOURCES = %D%/test_transfer.c %D%/suite.h \
+	src/daemon/transfer.c src/daemon/transfer_wait.c
+tests_unit_test_transfer_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_transfer_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_live
 TESTS += tests/unit/test_live
 tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
