@@ -83,6 +83,22 @@ cell_streams(char text[CELL], const json_t *scan)
 	return text_clean(text);
 }
 
+/* Where it is sent: by its action, or while it is recorded. */
+static const char *
+cell_to(char text[CELL], const json_t *scan)
+{
+	return text_of(text, scan, field_known(scan, "to") ? "to" : "send");
+}
+
+static const char *
+cell_action(char text[CELL], const json_t *scan)
+{
+	const char *action = field_text(scan, "action");
+
+	return strcmp(action, "record") ? text_of(text, scan, "action")
+					: strcpy(text, "");
+}
+
 static const char *
 cell_priority(char text[CELL], const json_t *scan)
 {
@@ -183,7 +199,9 @@ static const struct column columns[] = {
 	{ { "name", false }, cell_name, BOTH },
 	{ { "start", false }, cell_start, BOTH },
 	{ { "length", true }, cell_length, BOTH },
+	{ { "action", false }, cell_action, BOTH },
 	{ { "stream", false }, cell_streams, BOTH },
+	{ { "to", false }, cell_to, BOTH },
 	{ { "priority", true }, cell_priority, BOTH },
 	{ { "volume", true }, cell_volume, IN(SCHEDULE_CHECK) },
 	{ { "memory", true }, cell_memory, IN(SCHEDULE_CHECK) },

@@ -11,6 +11,7 @@
 #include "daemon/admission.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,9 +133,10 @@ streams_fill(struct forecast_scan *f, struct daemon *d, const struct scan *s)
 		f->rate += stored_rate(stream);
 		known &= stored_rate(stream) > 0;
 	}
-	if (!known)
+	f->passes = s->action != SCAN_RECORD;
+	if (!known || f->passes)
 		f->rate = 0;
-	return s->streams > 0;
+	return true;
 }
 
 static bool
@@ -145,7 +147,7 @@ is_asked(const struct scan *s, int64_t utc)
 	if (s->state == SCAN_ARMED || s->state == SCAN_RUNNING)
 		return true;
 	return (s->state == SCAN_WAITING || s->state == SCAN_REFUSED) &&
-	       s->action == SCAN_RECORD && (s->data || s->stop > utc);
+	       (s->data || s->stop > utc);
 }
 
 static int
@@ -161,6 +163,12 @@ scan_add(struct admission *a, struct daemon *d, struct scan *s, int64_t utc)
 	f->name = s->name;
 	f->priority = s->priority;
 	f->runs = s->state == SCAN_ARMED || s->state == SCAN_RUNNING;
+	/* What is recorded comes first, and takes the memory of what is only
+	 * passed on (transfers_yield). */
+	if (s->action != SCAN_RECORD) {
+		f->priority = INT_MIN / 2 + s->priority;
+		f->runs = false;
+	}
 	times_fill(f, s, utc);
 	if (!streams_fill(f, d, s))
 		a->n--;
@@ -183,7 +191,7 @@ has_twin(const struct admission *a, const struct scan *s)
 		const struct scan *other = a->of[i];
 
 		if (other && other->start == s->start &&
-		    !strcmp(other->name, s->name))
+		    scan_is_entry(other, s))
 			return true;
 	}
 	return false;

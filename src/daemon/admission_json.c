@@ -77,8 +77,6 @@ barred(struct daemon *d, const struct scan *s, int64_t utc,
 	}
 	if (s->why[0])
 		return s->why;
-	if (scan_kinds[s->action].missing)
-		return scan_kinds[s->action].missing;
 	return is_over(s, utc) ? "its time is over"
 			       : "the same scan is there already";
 }

@@ -245,8 +245,8 @@ take(struct sweep *w, struct forecast_scan *s)
 static void
 scan_clear(const struct sweep *w, struct forecast_scan *s)
 {
-	s->measured = s->rate && s->stop != FORECAST_OPEN;
-	s->volume = s->measured
+	s->measured = (s->rate && s->stop != FORECAST_OPEN) || s->passes;
+	s->volume = s->rate && s->measured
 			? volume_of(s->rate, stop_of(w, s) - begin_of(w, s))
 			: 0;
 	s->verdict = s->measured ? FORECAST_OK : FORECAST_UNKNOWN;

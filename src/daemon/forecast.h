@@ -54,6 +54,7 @@ struct forecast_scan {
 	int64_t stop;	 /* or FORECAST_OPEN */
 	uint64_t memory; /* bytes, of all its streams together */
 	uint64_t rate;	 /* bits per second that are stored; 0: not known */
+	bool passes;	 /* nothing of it is stored, and rate is 0 */
 
 	/* Filled by forecast(). */
 	enum forecast_verdict verdict;

@@ -12,9 +12,9 @@
 #include "store/layout.h"
 
 const struct scan_kind scan_kinds[SCAN_ACTIONS] = {
-	[SCAN_RECORD] = { "record", true, false, NULL },
-	[SCAN_SEND] = { "send", false, true, "sending is not built yet" },
-	[SCAN_RELAY] = { "relay", true, true, "relaying is not built yet" },
+	[SCAN_RECORD] = { "record", true, false },
+	[SCAN_SEND] = { "send", false, true },
+	[SCAN_RELAY] = { "relay", true, true },
 };
 
 static const char *const states[SCAN_STATES] = {
@@ -58,6 +58,13 @@ scan_state_parse(const char *word, enum scan_state *state)
 		return true;
 	}
 	return false;
+}
+
+bool
+scan_is_entry(const struct scan *a, const struct scan *b)
+{
+	return a->action == b->action && !strcmp(a->name, b->name) &&
+	       !strcmp(a->to ? a->to : "", b->to ? b->to : "");
 }
 
 bool

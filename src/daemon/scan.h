@@ -20,7 +20,8 @@
  *      |             that has changed
  *      +--> CANCELLED  also of what is armed, or ran
  *
- *   ARMED    sockets are open, and packets are received and passed over
+ *   ARMED    sockets are open, and packets are received and passed over; what
+ *            is sent waits in its queue
  *   RUNNING  it has begun; its end is a steady time from here on, which a
  *            stepped clock does not move
  *
@@ -41,8 +42,8 @@ enum { SCAN_ACTIONS = SCAN_RELAY + 1, SCAN_STATES = SCAN_REFUSED + 1 };
 enum { SCAN_NAME = 80, SCAN_WHY = 400, SCAN_STREAMS = 256 };
 
 struct scan {
-	unsigned id; /* of the daemon's; 0: not in the schedule */
-	char name[SCAN_NAME];
+	unsigned id;	      /* of the daemon's; 0: not in the schedule */
+	char name[SCAN_NAME]; /* of the recording, also of one that is sent */
 	enum scan_action action;
 	char **stream; /* NULL where there are none */
 	unsigned streams;
@@ -101,19 +102,20 @@ const char *scan_state_word(enum scan_state state);
 bool scan_action_parse(const char *word, enum scan_action *action);
 bool scan_state_parse(const char *word, enum scan_state *state);
 
+/* Do both say the same is done, whenever that is: one recording may be sent to
+ * several places, and be recorded before. */
+bool scan_is_entry(const struct scan *a, const struct scan *b);
+
 /* WAITING, ARMED or RUNNING: something is to come of it. */
 bool scan_is_ahead(const struct scan *s);
 /* WAITING or REFUSED, where only room can be what it lacks. */
 bool scan_is_candidate(const struct scan *s);
 
-/*
- * What is to be known of each action: whether it takes streams, and a URL to
- * send to; and what is missing for it to be done, NULL for nothing.
- */
+/* What is to be known of each action: whether it takes streams, and a URL to
+ * send to. */
 struct scan_kind {
 	const char *word;
 	bool streams, to;
-	const char *missing;
 };
 
 extern const struct scan_kind scan_kinds[SCAN_ACTIONS];

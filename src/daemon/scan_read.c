@@ -39,7 +39,8 @@ const struct option scan_options[] = {
 	  .offset = AT(action),
 	  .fallback = "record",
 	  .choices = "record|send|relay",
-	  .help = "what is done; this version records" },
+	  .help = "what is done: a stream is recorded or relayed, a recording "
+		  "is sent" },
 	{ .name = "stream",
 	  .type = OPTION_TEXT,
 	  .offset = AT(stream),
@@ -79,11 +80,11 @@ const struct option scan_options[] = {
 	{ .name = "send",
 	  .type = OPTION_TEXT,
 	  .offset = AT(send),
-	  .help = "a URL to send the recording to; not in this version" },
+	  .help = "a URL that the recording is sent to while it is made" },
 	{ .name = "to",
 	  .type = OPTION_TEXT,
 	  .offset = AT(to),
-	  .help = "where send and relay go; not in this version" },
+	  .help = "the URL that send and relay go to" },
 	{ .name = NULL },
 };
 
@@ -176,6 +177,9 @@ stop_take(struct reading *r)
 	bool data;
 	int err;
 
+	/* What is sent ends by itself. */
+	if (!r->said.stop && r->said.duration < 0 && s->action == SCAN_SEND)
+		return 0;
 	if (!r->said.stop == (r->said.duration < 0))
 		return wrong(r, r->said.stop ? "it has both a stop and a "
 					       "duration"
@@ -213,7 +217,12 @@ times_take(struct reading *r)
 		err = stop_take(r);
 	if (!err && (r->said.arm > YEAR || r->said.backlog > YEAR))
 		return wrong(r, "`arm` and `backlog` are a year at most");
-	r->scan->arm = r->said.arm;
+	if (!err && r->scan->data && r->scan->action != SCAN_RECORD)
+		return wrong(r, "what is sent and relayed goes by the clock "
+				"of this machine: without @");
+	if (!err && r->said.backlog && r->scan->action != SCAN_RECORD)
+		return wrong(r, "`backlog` is of what is recorded");
+	r->scan->arm = r->scan->action == SCAN_SEND ? 0 : r->said.arm;
 	r->scan->backlog = r->said.backlog;
 	return err;
 }
@@ -248,6 +257,8 @@ streams_take(struct reading *r)
 		err = stream_take(r, said->stream);
 	for (unsigned i = 0; i < said->streams.n && !err; i++)
 		err = stream_take(r, said->streams.text[i]);
+	if (!err && r->scan->action == SCAN_RELAY && r->scan->streams > 1)
+		return wrong(r, "one scan relays one stream");
 	if (err || !kind->streams == !r->scan->streams)
 		return err;
 	return wrong(r, kind->streams ? "`stream` is missing"
@@ -268,6 +279,9 @@ action_take(struct reading *r)
 	if (!kind->to && r->said.to)
 		return wrong(r, "`to` is of send and relay; what is recorded "
 				"and sent has `send`");
+	if (r->said.send && s->action != SCAN_RECORD)
+		return wrong(r, "`send` is of what is recorded; send and relay "
+				"have `to`");
 	if (r->said.to)
 		s->to = strdup(r->said.to);
 	if (r->said.send)

@@ -187,7 +187,7 @@ schedule_began(struct schedule *s, unsigned id, struct schedule_now now)
 		return;
 	scan->resume = false;
 	scan->begun = now.steady;
-	if (strcmp(scan->recording, scan->name))
+	if (scan->action == SCAN_RECORD && strcmp(scan->recording, scan->name))
 		schedule_set(s, scan, SCAN_RUNNING, "the recording is %s",
 			     scan->recording);
 	else
@@ -220,6 +220,14 @@ pause_of(struct scan *scan, int64_t steady)
 	return scan->pause;
 }
 
+/* A transfer without an end of its own has had all the patience that was
+ * asked for. */
+static bool
+is_given_up(const struct scan *scan)
+{
+	return scan->action == SCAN_SEND && scan->end == INT64_MAX;
+}
+
 void
 schedule_ended(struct schedule *s, unsigned id, bool failed, const char *why,
 	       struct schedule_now now)
@@ -232,7 +240,8 @@ schedule_ended(struct schedule *s, unsigned id, bool failed, const char *why,
 	s->next = 0;
 	if (!failed)
 		try_again(s, now.steady);
-	if (failed && now.steady < scan->end && !scan->gone) {
+	if (failed && now.steady < scan->end && !scan->gone &&
+	    !is_given_up(scan)) {
 		scan->resume = ran;
 		scan->tries++;
 		scan->again = now.steady + pause_of(scan, now.steady);

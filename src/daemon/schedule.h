@@ -47,6 +47,8 @@ struct schedule_hooks {
 	void (*stop_at)(void *arg, struct scan *scan, int64_t stop);
 	/* NULL, or static or borrowed text: there is no such stream. */
 	const char *(*stream_fault)(void *arg, const char *stream);
+	/* The same of a URL to send to.  NULL: all are good. */
+	const char *(*url_fault)(void *arg, const char *url);
 	/* Something changed: says schedule_refuse or schedule_accept of what
 	 * is WAITING or REFUSED, and may put off its arm_at up to its start.  NULL: everything is accepted. */
 	void (*admit)(void *arg, struct schedule *s, int64_t utc);

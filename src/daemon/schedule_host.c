@@ -63,6 +63,7 @@ order_of(struct daemon *d, const struct scan *scan,
 	*o = (struct order){ .when = when_of(when),
 			     .priority = scan->priority,
 			     .flags = ORDER_SHARE | ORDER_RENAME,
+			     .send = scan->send,
 			     .scan = scan->id };
 	if (scan->resume)
 		o->flags |= ORDER_RESUME;
@@ -131,6 +132,8 @@ arm(void *arg, struct scan *scan, const struct schedule_when *when,
 	if (d->stopping)
 		return fault_set(fault, -ESHUTDOWN, "busy",
 				 "the daemon is stopping");
+	if (scan->action != SCAN_RECORD)
+		return transfer_scan_arm(d, scan, when, fault);
 	o = calloc(1, sizeof *o);
 	if (!o)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
@@ -151,6 +154,7 @@ stop(void *arg, struct scan *scan, const char *why)
 		if (s->scan == scan->id)
 			session_stop(s, why);
 	}
+	transfer_scan_stop(d, scan, why);
 }
 
 static void
@@ -162,6 +166,7 @@ stop_at(void *arg, struct scan *scan, int64_t at)
 		if (s->scan == scan->id)
 			session_stop_at(s, at == INT64_MAX ? 0 : at);
 	}
+	transfer_scan_stop_at(d, scan, at);
 }
 
 static void
@@ -175,6 +180,7 @@ move(void *arg, struct scan *scan, const struct schedule_when *when)
 		session_start_at(s, when->start);
 		session_stop_at(s, when_of(when).stop);
 	}
+	transfer_scan_move(d, scan, when);
 }
 
 static const char *
@@ -187,6 +193,19 @@ stream_fault(void *arg, const char *stream)
 	if (setup_stream(&d->setup, stream))
 		return NULL;
 	order_stream_unknown(d, stream, &fault);
+	fault_line(&fault, line, sizeof line);
+	return line;
+}
+
+static const char *
+url_fault(void *arg, const char *url)
+{
+	const struct daemon *d = arg;
+	struct fault fault = { 0 };
+	static char line[sizeof fault];
+
+	if (setup_send_way(d->setup.send, url, &fault))
+		return NULL;
 	fault_line(&fault, line, sizeof line);
 	return line;
 }
@@ -315,6 +334,7 @@ schedule_host_open(struct daemon *d, struct fault *fault)
 		.move = move,
 		.stop_at = stop_at,
 		.stream_fault = stream_fault,
+		.url_fault = url_fault,
 		.admit = admission_decide,
 		.answers = answers,
 		.arg = d,

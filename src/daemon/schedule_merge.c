@@ -102,7 +102,7 @@ find_same(const struct schedule *s, const char *file, const struct scan *new,
 	for (unsigned i = 0; i < s->scans.n && !new->wrong; i++) {
 		struct scan *old = s->scans.scan[i];
 
-		if (old->start != new->start || strcmp(old->name, new->name) ||
+		if (old->start != new->start || !scan_is_entry(old, new) ||
 		    !is_free(s, old, file) || !may_become(old, new, utc))
 			continue;
 		if (is_of(old, file))
@@ -123,7 +123,7 @@ find_moved(const struct schedule *s, const char *file, const struct scan *new,
 		if (!old->kept && old->file && !old->gone &&
 		    (scan_is_ahead(old) || old->state == SCAN_REFUSED) &&
 		    !strcmp(old->file, file) && !strcmp(old->name, new->name) &&
-		    may_become(old, new, utc))
+		    old->action == new->action &&may_become(old, new, utc))
 			return old;
 	}
 	return NULL;

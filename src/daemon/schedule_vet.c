@@ -30,7 +30,7 @@ schedule_refuse(struct schedule *s, struct scan *scan, const char *why)
 static bool
 is_twin(const struct scan *other, const struct scan *scan)
 {
-	return !other->wrong && !strcmp(other->name, scan->name) &&
+	return !other->wrong && scan_is_entry(other, scan) &&
 	       (scan_is_ahead(other) || other->state == SCAN_DONE);
 }
 
@@ -74,20 +74,29 @@ bar(struct scan *scan, const char *why, ...)
 	return true;
 }
 
+/* Not of `send`: what is to be recorded is, and the log says that it goes
+ * nowhere. */
+static const char *
+url_fault(const struct schedule *s, const struct scan *scan)
+{
+	return scan->to && s->hooks.url_fault
+		   ? s->hooks.url_fault(s->hooks.arg, scan->to)
+		   : NULL;
+}
+
 bool
 schedule_bar(const struct schedule *s, struct scan *scan)
 {
-	const char *missing = scan_kinds[scan->action].missing;
+	const char *why;
 
 	if (scan->wrong)
 		return true;
 	scan->barred = false;
-	if (missing)
-		return bar(scan, "%s", missing);
+	why = url_fault(s, scan);
+	if (why)
+		return bar(scan, "%s", why);
 	for (unsigned i = 0; i < scan->streams; i++) {
-		const char *why =
-		    s->hooks.stream_fault(s->hooks.arg, scan->stream[i]);
-
+		why = s->hooks.stream_fault(s->hooks.arg, scan->stream[i]);
 		if (why)
 			return bar(scan, "%s", why);
 	}

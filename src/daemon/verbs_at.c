@@ -164,6 +164,23 @@ streams_read(struct scan *s, const json_t *request, struct fault *fault)
 }
 
 static int
+send_read(struct daemon *d, struct scan *s, const json_t *request,
+	  struct fault *fault)
+{
+	const json_t *value = json_object_get(request, "send");
+	const char *url = json_string_value(value);
+
+	if (!value || json_is_null(value))
+		return 0;
+	if (!url)
+		return usage(fault, "`send` has to be a text");
+	s->send = strdup(url);
+	return s->send
+		   ? transfer_url_check(d, s->name, url, fault)
+		   : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+static int
 scan_of(struct daemon *d, struct scan *s, const json_t *request, int64_t utc,
 	struct fault *fault)
 {
@@ -181,6 +198,8 @@ scan_of(struct daemon *d, struct scan *s, const json_t *request, int64_t utc,
 	/* One that is cut here is too long for a recording as well. */
 	snprintf(s->name, sizeof s->name, "%s", name);
 	err = streams_read(s, request, fault);
+	if (!err)
+		err = send_read(d, s, request, fault);
 	if (!err)
 		err = times_read(s, request, utc, fault);
 	return err ? err : name_free(d, s, fault);

@@ -143,7 +143,7 @@ FLOW_TESTS += %D%/send.sh %D%/send_live.sh \
 	%D%/send_rate.sh \
 	%D%/send_parts.sh %D%/send_tcp.sh %D%/send_tcp_break.sh %D%/send_tcp_net.sh \
 	%D%/ucx.sh \
-	%D%/send_relay.sh
+	%D%/send_schedule.sh %D%/send_relay.sh
 TESTS += $(FLOW_TESTS)
 # Datagrams that are sent again, to ears of ours and of others.
 EXTRA_DIST += %D%/functions_udp.sh %D%/udp_ear.py %D%/real_send_spead.py

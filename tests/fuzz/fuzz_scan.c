@@ -32,7 +32,11 @@ look_at(const struct scan *s)
 		return;
 	}
 	require(layout_name_good(s->name));
-	require(s->start >= 0 && s->stop > s->start && s->stop < INT64_MAX);
+	require(s->start >= 0 && s->stop > s->start);
+	require(s->stop < INT64_MAX || s->action == SCAN_SEND);
+	require(s->action == SCAN_RECORD ? !s->to : s->to && !s->send);
+	require(s->action == SCAN_RECORD || (!s->data && !s->backlog));
+	require(s->action != SCAN_RELAY || s->streams == 1);
 	require(s->arm >= 0 && s->arm <= year);
 	require(s->backlog >= 0 && s->backlog <= year);
 	require(s->action == SCAN_SEND ? !s->streams : s->streams > 0);

@@ -112,6 +112,13 @@ made_move(void *arg, struct scan *scan, const struct schedule_when *when)
 }
 
 static inline const char *
+made_no_way(void *arg, const char *url)
+{
+	(void)arg;
+	return strncmp(url, "foo:", 4) ? NULL : "there is no foo";
+}
+
+static inline const char *
 made_fault(void *arg, const char *stream)
 {
 	const struct made *m = arg;
@@ -163,6 +170,7 @@ made_new(bool with_folder, bool with_state)
 					    .stop_at = made_stop_at,
 					    .move = made_move,
 					    .stream_fault = made_fault,
+					    .url_fault = made_no_way,
 					    .arg = m };
 	scratch_make(&m->scratch);
 	snprintf(m->folder, sizeof m->folder, "%s", m->scratch.path);

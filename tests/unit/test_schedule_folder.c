@@ -413,11 +413,11 @@ START_TEST(test_refused)
 		  "a : { stream = \"new\"; duration = 60;"
 		  "  start = \"2026-11-20T11:00:00Z\"; };\n"
 		  "b : { action = \"relay\"; stream = \"s\"; duration = 60;"
-		  "  to = \"tcp://c:1\"; start = \"2026-11-20T11:00:00Z\"; };\n"
+		  "  to = \"foo://c:1\"; start = \"2026-11-20T11:00:00Z\"; };\n"
 		  "c : { stream = \"s\"; start = 7; };\n");
 	made_is(m, made_find(m, "a")->id, "refused");
 	made_is(m, made_find(m, "b")->id, "refused");
-	ck_assert_str_eq(made_find(m, "b")->why, "relaying is not built yet");
+	ck_assert_str_eq(made_find(m, "b")->why, "there is no foo");
 	made_is(m, made_find(m, "c")->id, "refused");
 	/* The configuration was read again. */
 	m->streams = "s,new";
