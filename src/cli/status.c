@@ -33,6 +33,28 @@ print_memory(const json_t *memory)
 							       : "not locked");
 }
 
+/* Copies that other spates send here. */
+static void
+print_inbox(const json_t *inbox)
+{
+	char bytes[UNITS_TEXT], total[UNITS_TEXT], rate[UNITS_TEXT];
+	const json_t *copy;
+	size_t i;
+
+	if (json_array_size(inbox))
+		printf("copies that come in\n");
+	json_array_foreach(inbox, i, copy)
+		printf("  %" PRIu64 "  %s  from %s  %s of %s  %s  %s%s%s\n",
+		       field_number(copy, "id"), field_text(copy, "name"),
+		       field_text(copy, "from"),
+		       units_show_bytes(bytes, field_number(copy, "bytes")),
+		       units_show_bytes(total, field_number(copy, "total")),
+		       units_show_rate(rate, field_number(copy, "rate")),
+		       field_text(copy, "state"),
+		       *field_text(copy, "why") ? ": " : "",
+		       field_text(copy, "why"));
+}
+
 static void
 print(const json_t *status)
 {
@@ -54,6 +76,7 @@ print(const json_t *status)
 		printf("transfers\n");
 		sends_show(json_object_get(status, "sends"), 2);
 	}
+	print_inbox(json_object_get(status, "inbox"));
 	printf("disks\n");
 	show_disks(json_object_get(status, "disks"), 2, false);
 	show_space(json_object_get(status, "space"));

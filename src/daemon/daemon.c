@@ -28,6 +28,9 @@
  *   per transfer)   that are lent to it; orders by an eventfd: sender_rate,
  *                   sender_pause, sender_stop; copies likewise (copy_out.h).
  *                   One that hangs with a disk is left alone
+ *   callers         a connection each of copies that come in (inbox.h), with
+ *                   blocks that they fill; hang with disks while they look
+ *                   what is there; ended by an eventfd: inbox_stop
  *   probes          a look at a stream, for seconds; sockets of its own;
  *                   ended by an eventfd: probe_end
  *
@@ -97,6 +100,7 @@ signals_take(void *arg, short revents)
 	for (struct session *s = d->sessions; s; s = s->next)
 		session_stop(s, "the daemon was stopped");
 	transfers_stop(d, clock_steady());
+	inbox_stop(d->inbox);
 	service_stopping(d);
 }
 
@@ -246,6 +250,8 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 		err = fds_add(d, fault);
 	if (!err)
 		err = schedule_host_open(d, fault);
+	if (!err)
+		err = inbox_open(&d->inbox, d, fault);
 	return err ? err : vsi_daemon_open(&d->vsi, d, fault);
 }
 
@@ -254,7 +260,7 @@ daemon_finish(struct daemon *d)
 {
 	struct disk_waiter *dw;
 	struct waiter *w;
-	bool sent;
+	bool sent, left;
 
 	d->stopping = true;
 	schedule_host_close(d);
@@ -271,13 +277,14 @@ daemon_finish(struct daemon *d)
 	}
 	sent = transfers_finish(d);
 	crew_stop(&d->crew);
+	left = !inbox_close(d->inbox);
 	chores_stop(d->chores);
 	seek_stop(d->seek);
 	seek_stop(d->folder);
 	keeper_stop(d->keeper);
 	if (d->queue)
 		queue_drain(d->queue);
-	if (!fleet_stop(&d->fleet) || !sent)
+	if (!fleet_stop(&d->fleet) || !sent || left)
 		return false;
 	queue_free(d->queue);
 	pool_free(d->pool);

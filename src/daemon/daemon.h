@@ -8,6 +8,7 @@
 #include "daemon/crew.h"
 #include "daemon/fds.h"
 #include "daemon/fleet.h"
+#include "daemon/inbox.h"
 #include "daemon/keeper.h"
 #include "daemon/probe.h"
 #include "daemon/schedule.h"
@@ -58,6 +59,7 @@ struct daemon {
 	struct seek *seek;     /* of names on disks */
 	struct seek *folder;   /* of the schedule */
 	struct session_host host;
+	struct inbox *inbox; /* NULL: not configured */
 	struct server *server;
 	struct schedule *schedule;
 	struct daemon_seen seen;

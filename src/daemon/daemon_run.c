@@ -127,7 +127,7 @@ daemon_run(struct daemon *d)
 		 d->setup.streams);
 	service_ready(d);
 	while (!d->stopping || d->sessions || d->probes ||
-	       transfers_wait(d, clock_steady())) {
+	       transfers_wait(d, clock_steady()) || inbox_busy(d->inbox)) {
 		int err = daemon_fds_wait(&d->fds, wait_ms(d));
 		int64_t now = clock_steady();
 
@@ -137,7 +137,9 @@ daemon_run(struct daemon *d)
 		schedule_host_step(d);
 		sessions_step(d, now);
 		transfers_step(d, now);
-		fleet_tidy(&d->fleet, d->sessions != NULL);
+		inbox_step(d->inbox, now);
+		fleet_tidy(&d->fleet,
+			   d->sessions != NULL || inbox_busy(d->inbox));
 		fleet_step(&d->fleet, now);
 		admission_watch(d, now);
 		daemon_disks(d, now);

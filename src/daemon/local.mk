@@ -8,6 +8,7 @@ spated_SOURCES = \
 	%D%/daemon.c %D%/daemon_run.c %D%/daemon.h \
 	%D%/forecast.c %D%/forecast_sum.c %D%/forecast_why.c \
 	%D%/forecast.h %D%/forecast_priv.h %D%/forecast_why.h \
+	%D%/inbox.c %D%/inbox_greet.c %D%/inbox_show.c %D%/inbox_step.c %D%/inbox.h %D%/inbox_priv.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/kernel.c %D%/kernel.h \
 	%D%/main.c \
@@ -33,7 +34,7 @@ spated_SOURCES = \
 	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \
 	%D%/setup.c %D%/setup_disks.c %D%/setup_print.c %D%/setup_reload.c \
 	%D%/setup_send.c %D%/setup_send.h \
-	%D%/setup_vsi.c %D%/setup.h \
+	%D%/setup_inbox.c %D%/setup_vsi.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
 	%D%/transfer.c %D%/transfer_about.c %D%/transfer_check.c %D%/transfer_copy.c %D%/transfer_json.c %D%/transfer_order.c \
 	%D%/transfer_run.c %D%/transfer_scan.c %D%/transfer_wait.c %D%/transfer.h %D%/transfer_order.h \

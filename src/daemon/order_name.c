@@ -87,7 +87,7 @@ order_name_disk(struct daemon *d, const char *name)
 	return hung;
 }
 
-/* On no disk, and not being recorded: the folder may not be there yet.  What is
+/* On no disk, and neither recorded nor copied: the folder may not be there yet.  What is
  * there may be what is to go on; session_resume looks. */
 static int
 name_free(struct daemon *d, const struct order *o, const char *name,
@@ -98,6 +98,8 @@ name_free(struct daemon *d, const struct order *o, const char *name,
 
 	if (is_recorded(d, name))
 		return taken(fault, name, "it is being recorded");
+	if (inbox_has(d->inbox, name))
+		return taken(fault, name, "a copy of that name comes in");
 	disk = o->flags & ORDER_RESUME ? NULL : order_name_disk(d, name);
 	if (!disk)
 		return 0;

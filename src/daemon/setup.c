@@ -100,7 +100,7 @@ const struct option setup_control_options[] = {
 /* Of the design, not built yet: said once, so that nobody relies on them. */
 static const char *const later[] = { "metrics", NULL };
 static const char *const groups[] = { "control", "streams", "metrics", "vsi",
-				      "send",	 NULL };
+				      "send",	 "inbox",   NULL };
 
 static void
 later_say(struct setup *c)
@@ -307,6 +307,8 @@ setup_load(struct setup *c, const char *path, struct fault *fault)
 	if (!err)
 		err = setup_vsi_read(c, fault);
 	if (!err)
+		err = setup_inbox_read(c, fault);
+	if (!err)
 		later_say(c);
 	return err;
 }
@@ -322,7 +324,9 @@ setup_load_again(struct setup *c, const struct setup *now, unsigned disks,
 	c->o.memory = now->o.memory;
 	c->o.receivers = now->o.receivers;
 	err = streams_read(c, disks, fault);
-	return err ? err : setup_vsi_read(c, fault);
+	if (!err)
+		err = setup_vsi_read(c, fault);
+	return err ? err : setup_inbox_read(c, fault);
 }
 
 void

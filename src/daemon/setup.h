@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/conf.h"
+#include "base/secret.h"
 #include "daemon/setup_send.h"
 #include "daemon/stream.h"
 #include "flow/writer.h"
@@ -41,6 +42,14 @@ struct setup_vsi {
 };
 enum { SETUP_VSI_STREAMS = 64 };
 
+/* Nothing listens: there is none. */
+struct setup_inbox {
+	struct option_texts listen, allow;
+	const char *secret_file; /* NULL: none */
+	uint32_t connections;
+	struct secret secret;
+};
+
 struct setup {
 	struct conf *conf;  /* the one that was read last */
 	struct conf *first; /* what cannot change points into it */
@@ -48,6 +57,7 @@ struct setup {
 	struct setup_options o;
 	struct setup_control control;
 	struct setup_vsi vsi;
+	struct setup_inbox inbox;
 	struct setup_send_options send_options;
 	struct setup_send *send; /* held */
 	struct disks disks;
@@ -61,7 +71,7 @@ struct setup {
 };
 
 extern const struct option setup_options[], setup_control_options[],
-    setup_vsi_options[];
+    setup_vsi_options[], setup_inbox_options[];
 
 /* 0 or -errno with a fault; setup_unload in either case. */
 int setup_load(struct setup *c, const char *path, struct fault *fault);
@@ -90,6 +100,9 @@ int setup_node(const struct setup *c);
 
 /* setup_vsi.c: the group `vsi`; after the streams were read. */
 int setup_vsi_read(struct setup *c, struct fault *fault);
+
+/* setup_inbox.c: the group `inbox`. */
+int setup_inbox_read(struct setup *c, struct fault *fault);
 
 /* What `spated -n` prints. */
 void setup_print(const struct setup *c);

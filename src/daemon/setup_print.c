@@ -109,6 +109,17 @@ send_print(const struct setup_send *s)
 	printf("%s\n", s->secret.n ? "; with a secret" : "");
 }
 
+static void
+inbox_print(const struct setup_inbox *in)
+{
+	for (unsigned i = 0; i < in->listen.n; i++)
+		printf("%s %s", i ? "," : "inbox   ", in->listen.text[i]);
+	for (unsigned i = 0; i < in->allow.n; i++)
+		printf("%s %s", i ? "," : ", for", in->allow.text[i]);
+	if (in->listen.n)
+		printf("%s\n", in->secret.n ? ", who know the secret" : "");
+}
+
 void
 setup_print(const struct setup *c)
 {
@@ -117,6 +128,7 @@ setup_print(const struct setup *c)
 	printf("%s is good\n", c->path);
 	printf("socket   %s\n", c->control.socket);
 	vsi_print(&c->vsi);
+	inbox_print(&c->inbox);
 	memory_print(c);
 	receivers_print(c);
 	printf("writer  ");

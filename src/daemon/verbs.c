@@ -211,6 +211,11 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (!group[0] && !scan[0] && name &&
 	    verb_stop_send(d, ticket, name) == 0)
 		return 0;
+	if (!group[0] && !scan[0] && name && inbox_end(d->inbox, name) == 0) {
+		server_answer(d->server, ticket,
+			      json_pack("{s:[]}", "recordings"));
+		return 0;
+	}
 	if (!group[0] && name &&
 	    verb_stop_waiting(d, ticket, scan[0] ? scan : name) == 0)
 		return 0;
@@ -277,7 +282,7 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	server_answer(
 	    d->server, ticket,
 	    json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:i, s:o, s:o, s:o,"
-		      " s:i}",
+		      " s:i, s:o}",
 		      "version", PACKAGE_VERSION, "pid", (int)getpid(),
 		      "started", units_show_time_ns(text, d->started_ns),
 		      "uptime_s", (double)(clock_steady() - d->started) / 1e9,
@@ -285,7 +290,8 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		      "disks", report_disks(&d->fleet), "streams_n",
 		      (int)d->setup.streams, "space", report_space(&d->fleet),
 		      "catalogue", verb_ls_facts(d), "sends", transfers_json(d),
-		      "sends_n", (int)transfers_running(d)));
+		      "sends_n", (int)transfers_running(d), "inbox",
+		      inbox_json(d->inbox)));
 	return 0;
 }
 

@@ -29,6 +29,10 @@
  *                    locked:bool},
  *            recordings:[INFO...]  (those that run),
  *            sends:[SEND...] (that wait or run), sends_n (that run),
+ *            inbox:[{id, name, from, state:"looking|beginning|copying|waiting|
+ *            broken|there|closing|failed", why, stream, format, bytes (durable),
+ *            total, there (bytes that were here), chunks, told, packets, rate,
+ *            connections, start}...] (copies that come in),
  *            disks:[DISK...], streams_n, space:SPACE,
  *            catalogue:{disks, listed, recordings, unread, read (since the
  *            start), whole (of these, with every record)}}

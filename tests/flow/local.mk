@@ -52,6 +52,14 @@ tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
 check_PROGRAMS += tests/flow/many
 tests_flow_many_SOURCES = %D%/many.c
+# A copy as `spate send` makes it, without its daemon.
+check_PROGRAMS += tests/flow/copy_send
+tests_flow_copy_send_SOURCES = %D%/copy_send.c
+tests_flow_copy_send_LDADD = $(FLOW_LIBS)
+EXTRA_DIST += %D%/functions_copy.sh
+FLOW_TESTS += %D%/copy.sh %D%/copy_break.sh %D%/copy_full.sh %D%/copy_kinds.sh \
+	%D%/copy_stall.sh \
+	%D%/send_copy.sh
 FLOW_TESTS += \
 	%D%/record_at.sh \
 	%D%/schedule_cli.sh \
@@ -143,7 +151,8 @@ FLOW_TESTS += %D%/send.sh %D%/send_live.sh \
 	%D%/send_rate.sh \
 	%D%/send_parts.sh %D%/send_tcp.sh %D%/send_tcp_break.sh %D%/send_tcp_net.sh \
 	%D%/ucx.sh \
-	%D%/send_schedule.sh %D%/send_relay.sh
+	%D%/send_schedule.sh %D%/send_relay.sh \
+	%D%/send_copy_live.sh
 TESTS += $(FLOW_TESTS)
 # Datagrams that are sent again, to ears of ours and of others.
 EXTRA_DIST += %D%/functions_udp.sh %D%/udp_ear.py %D%/real_send_spead.py

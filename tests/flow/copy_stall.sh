@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh disable=SC2154
+#
+# Who connects to an inbox, begins to speak and does not end keeps nobody from
+# it: its time is up before the patience of those who wait for its place.
+. "${BASH_SOURCE%/*}/functions.sh"
+. "${BASH_SOURCE%/*}/functions_copy.sh"
+need jq xxd
+
+disks_make 1
+conf_write "$(stream_text 'format = "vdif"; prefix = 8; payload = 1032;')"
+spated_start
+inbox_make 1 'connections = 1;'
+inbox_start
+take --format vdif --payload 1032 --packets 2000 --rate 200Mbps
+
+exec {stall}<>"/dev/tcp/127.0.0.1/$inbox_port"
+printf 'SPT1' >&"$stall"
+copy "$taken"
+same_there "$taken"
+exec {stall}>&-
+inbox_stop
+spated_stop
