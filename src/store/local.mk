@@ -38,6 +38,7 @@ libstore_a_SOURCES = \
 	%D%/reader_sums.c \
 	%D%/reader_way.c \
 	%D%/loss.c %D%/loss.h \
+	%D%/map_page.c %D%/map_page.h \
 	%D%/meta.c %D%/meta.h %D%/meta_heap.c \
 	%D%/notes.c %D%/notes.h %D%/notes_priv.h \
 	%D%/notes_cube.c %D%/notes_row.c \
