@@ -158,5 +158,7 @@ TESTS += $(FLOW_TESTS)
 EXTRA_DIST += %D%/functions_udp.sh %D%/udp_ear.py %D%/real_send_spead.py
 FLOW_TESTS += %D%/send_udp.sh %D%/send_udp_ports.sh %D%/real_send_udp.sh \
 	%D%/real_send_spead.sh
+# Every recording as one file.
+EXTRA_DIST += %D%/functions_fuse.sh
 
 EXTRA_DIST += $(FLOW_TESTS)
