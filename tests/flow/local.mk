@@ -52,6 +52,10 @@ tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
 check_PROGRAMS += tests/flow/many
 tests_flow_many_SOURCES = %D%/many.c
+# A disk that hangs, or has errors, as it is told.
+check_PROGRAMS += tests/flow/hang_disk
+tests_flow_hang_disk_SOURCES = %D%/hang_disk.c
+tests_flow_hang_disk_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 # A copy as `spate send` makes it, without its daemon.
 check_PROGRAMS += tests/flow/copy_send
 tests_flow_copy_send_SOURCES = %D%/copy_send.c

@@ -2,6 +2,7 @@
 #ifndef SPATE_TESTS_HANG_FS_H
 #define SPATE_TESTS_HANG_FS_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -84,6 +85,8 @@ hang_fs_attr(const struct stat *st, uint64_t node)
 		.ino = node,
 		.size = (uint64_t)st->st_size,
 		.blocks = (uint64_t)st->st_blocks,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
 		.mode = st->st_mode,
 		.nlink = (uint32_t)st->st_nlink,
 		.blksize = 4096,
@@ -148,6 +151,40 @@ hang_fs_read(struct hang_fs *h, const struct fuse_in_header *in,
 	hang_fs_answer(h, in->unique, err, h->out, err ? 0 : (size_t)got);
 }
 
+/* What the kernel asks for from an offset on: entries, counted. */
+static inline void
+hang_fs_readdir(struct hang_fs *h, const struct fuse_in_header *in,
+		const struct fuse_read_in *r)
+{
+	DIR *dir = opendir(hang_fs_path(h, in->nodeid, NULL));
+	struct dirent *found;
+	uint64_t n = 0;
+	size_t at = 0;
+
+	while (dir && (found = readdir(dir))) {
+		size_t length = strlen(found->d_name);
+		struct fuse_dirent e = {
+			.ino = found->d_ino,
+			.off = ++n,
+			.namelen = (uint32_t)length,
+			.type = found->d_type,
+		};
+		size_t bytes = FUSE_DIRENT_ALIGN(sizeof e + length);
+
+		if (n <= r->offset)
+			continue;
+		if (at + bytes > r->size || at + bytes > HANG_FS_BUFFER)
+			break;
+		memset(h->out + at, 0, bytes);
+		memcpy(h->out + at, &e, sizeof e);
+		memcpy(h->out + at + sizeof e, found->d_name, length);
+		at += bytes;
+	}
+	hang_fs_answer(h, in->unique, dir ? 0 : ENOENT, h->out, at);
+	if (dir)
+		closedir(dir);
+}
+
 static inline void
 hang_fs_run(struct hang_fs *h, const char *request)
 {
@@ -179,6 +216,7 @@ hang_fs_run(struct hang_fs *h, const char *request)
 		hang_fs_answer(h, in->unique, 0, &open_out, sizeof open_out);
 		break;
 	case FUSE_READ: hang_fs_read(h, in, arg); break;
+	case FUSE_READDIR: hang_fs_readdir(h, in, arg); break;
 	case FUSE_STATFS:
 		hang_fs_answer(h, in->unique, 0, &statfs_out,
 			       sizeof statfs_out);
@@ -199,7 +237,8 @@ hang_fs_holds(struct hang_fs *h, uint32_t opcode, size_t bytes)
 	return atomic_load(&h->told->hang) && bytes <= HANG_FS_REQUEST &&
 	       atomic_load(&h->told->held) < HANG_FS_HELD &&
 	       (opcode == FUSE_READ || opcode == FUSE_LOOKUP ||
-		opcode == FUSE_GETATTR || opcode == FUSE_OPEN);
+		opcode == FUSE_GETATTR || opcode == FUSE_OPEN ||
+		opcode == FUSE_READDIR);
 }
 
 static inline void
