@@ -82,6 +82,7 @@ libstore_a_SOURCES = \
 	%D%/verify_item.c \
 	%D%/verify_read.c \
 	%D%/verify_tell.c \
+	%D%/opened.h %D%/reading.h \
 	%D%/view.h \
 	%D%/write_whole.h
 # How a reader's threads read.
