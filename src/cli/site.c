@@ -1,58 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A configuration that was named must be readable; the usual one need not
- * even be there.
- */
+/* What is not on the command line the daemon says, or its configuration. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include <stdio.h>
 
-#include "base/conf.h"
 #include "cli/field.h"
 #include "cli/site.h"
+#include "store/where.h"
 
 enum { PATTERNS = 256 };
-
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-}
-
-/* *conf stays NULL where none was named and the usual one is not there. */
-static int
-configuration(const struct cli *cli, struct conf **conf, struct fault *fault)
-{
-	*conf = NULL;
-	if (!cli->conf && access(SPATE_CONF, R_OK) < 0)
-		return 0;
-	return conf_open(conf, cli->conf ? cli->conf : SPATE_CONF, fault);
-}
 
 int
 site_connect(const struct cli *cli, struct control **control,
 	     struct fault *fault)
 {
-	const char *socket = cli->socket;
-	config_setting_t *group;
-	struct conf *conf = NULL;
+	char socket[WHERE_SOCKET];
 	int err;
 
-	if (!socket) {
-		err = configuration(cli, &conf, fault);
-		if (err)
-			return err;
-	}
-	if (conf) {
-		group = config_setting_get_member(conf_root(conf), "control");
-		if (group)
-			config_setting_lookup_string(group, "socket", &socket);
-	}
-	err = control_open(control, socket ? socket : CONTROL_SOCKET, fault);
-	if (conf)
-		conf_close(conf);
-	return err;
+	if (cli->socket)
+		return control_open(control, cli->socket, fault);
+	err = where_socket(cli->conf, socket, fault);
+	return err ? err : control_open(control, socket, fault);
 }
 
 int
@@ -72,34 +39,6 @@ site_ask(const struct cli *cli, const char *verb, json_t *request,
 }
 
 static int
-find(const char *const *pattern, unsigned n, struct disks *disks,
-     struct fault *fault)
-{
-	const struct option_texts patterns = { pattern, n };
-	int err = disks_find(disks, &patterns, fault);
-
-	return err ? err : disks->n ? 0 : -ENOENT;
-}
-
-static int
-named_disks(const char *list, struct disks *disks, struct fault *fault)
-{
-	const char *pattern[PATTERNS];
-	char *text = strdup(list), *rest = text, *one;
-	unsigned n = 0;
-	int err;
-
-	if (!text)
-		return no_memory(fault);
-	while (n < PATTERNS && (one = strsep(&rest, ":")))
-		if (*one)
-			pattern[n++] = one;
-	err = find(pattern, n, disks, fault);
-	free(text);
-	return err;
-}
-
-static int
 daemon_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 {
 	const char *pattern[PATTERNS];
@@ -113,43 +52,8 @@ daemon_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 	json_array_foreach(json_object_get(result, "disks"), i, disk)
 		if (n < PATTERNS)
 			pattern[n++] = field_text(disk, "path");
-	err = find(pattern, n, disks, fault);
+	err = where_matched(pattern, n, disks, fault);
 	json_decref(result);
-	return err;
-}
-
-/* As spated reads them: a list of texts, or one alone. */
-static unsigned
-configured_patterns(const config_setting_t *list, const char **pattern)
-{
-	const char *text = list ? config_setting_get_string(list) : NULL;
-	unsigned n = 0;
-
-	if (text)
-		pattern[n++] = text;
-	for (int i = 0; list && i < config_setting_length(list); i++) {
-		text = config_setting_get_string_elem(list, i);
-		if (text && n < PATTERNS)
-			pattern[n++] = text;
-	}
-	return n;
-}
-
-static int
-configured_disks(const struct cli *cli, struct disks *disks,
-		 struct fault *fault)
-{
-	const char *pattern[PATTERNS];
-	struct conf *conf;
-	unsigned n;
-	int err = configuration(cli, &conf, fault);
-
-	if (err || !conf)
-		return err ? err : -ENOENT;
-	n = configured_patterns(
-	    config_setting_get_member(conf_root(conf), "disks"), pattern);
-	err = find(pattern, n, disks, fault);
-	conf_close(conf);
 	return err;
 }
 
@@ -193,11 +97,11 @@ site_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 	int err;
 
 	if (cli->disks) {
-		err = named_disks(cli->disks, disks, fault);
+		err = where_listed(cli->disks, disks, fault);
 	} else {
 		err = daemon_disks(cli, disks, &daemon);
 		if (err)
-			err = configured_disks(cli, disks, &conf);
+			err = where_configured(cli->conf, disks, &conf);
 		*fault = conf.code ? conf : daemon;
 		if (err && !conf.code)
 			return nowhere(cli, fault);

@@ -83,6 +83,7 @@ libstore_a_SOURCES = \
 	%D%/verify_read.c \
 	%D%/verify_tell.c \
 	%D%/opened.h %D%/reading.h \
+	%D%/where.c %D%/where.h \
 	%D%/view.h \
 	%D%/write_whole.h
 # How a reader's threads read.
