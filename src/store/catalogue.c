@@ -111,6 +111,7 @@ catalogue_item(struct catalogue *c, const char *name)
 	c->item[at] = item;
 	c->items++;
 	c->unread++;
+	c->changes++;
 	return item;
 }
 
@@ -128,6 +129,7 @@ catalogue_set(struct catalogue *c, struct item *item, const struct entry *e,
 {
 	c->unread -= item->entry.state == ENTRY_UNREAD;
 	c->unread += e->state == ENTRY_UNREAD;
+	c->changes += memcmp(&item->entry, e, sizeof *e) != 0;
 	free(item->text);
 	item->entry = *e;
 	item->text = text;
@@ -146,6 +148,7 @@ catalogue_drop(struct catalogue *c, const char *name)
 	c->unread -= item->entry.state == ENTRY_UNREAD;
 	c->urgent -= item->urgent;
 	c->items--;
+	c->changes++;
 	memmove(c->item + at, c->item + at + 1,
 		(c->items - at) * sizeof *c->item);
 	free(item->text);
@@ -309,7 +312,18 @@ catalogue_facts(struct catalogue *c, struct catalogue_facts *f)
 				       .listed = c->listed,
 				       .recordings = c->items,
 				       .unread = c->unread,
+				       .changes = c->changes,
 				       .work = c->work };
+	pthread_mutex_unlock(&c->lock);
+}
+
+void
+catalogue_each(struct catalogue *c,
+	       void (*each)(void *arg, const struct entry *e), void *arg)
+{
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < c->items; i++)
+		each(arg, &c->item[i]->entry);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -13,11 +13,13 @@
  *   a name that is new there, or gone                  is read again
  *   one that is being recorded, or was not complete    as well, where its
  *                                                      folder has changed
+ *   one that another took the place of, or that has    as well
+ *   changed within the last minute
  *   one that was touched                               at once
  *
- * What is done inside the folder of a complete recording, by hand, is not
- * seen.  Nothing that a catalogue says is relied on: who removes or opens a
- * recording looks at the disks.
+ * What is done inside the folder of one that is complete for longer, by hand,
+ * is not seen.  Nothing that a catalogue says is relied on: who removes or
+ * opens a recording looks at the disks.
  *
  * One thread, its keeper, reads disks and may wait for them; all others get
  * what is known, at once.
@@ -28,6 +30,7 @@ struct catalogue_facts {
 	unsigned disks, listed; /* whose names are known; of those that are
 				   not there that is so, too */
 	size_t recordings, unread;
+	uint64_t changes; /* counts what becomes of entries */
 	struct entry_work work;
 };
 
@@ -61,6 +64,10 @@ void catalogue_forget(struct catalogue *c, const char *name);
 
 /* The paths of its disks, in their order; NULL behind the last. */
 const char *catalogue_path(struct catalogue *c, unsigned disk);
+
+/* By name; the lock is held: quick, and without the catalogue. */
+void catalogue_each(struct catalogue *c,
+		    void (*each)(void *arg, const struct entry *e), void *arg);
 
 bool catalogue_find(struct catalogue *c, const char *name, struct entry *e);
 /* Is it on this disk, as far as is known? */

@@ -14,10 +14,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "store/catalogue_priv.h"
+#include "store/foreign.h"
 #include "store/recording.h"
 
-enum { SETTLED_S = 2 }; /* more than the grain of any file system */
+enum {
+	SETTLED_S = 2, /* more than the grain of any file system */
+	RECENT_S = 60, /* for so long a complete one is looked at again */
+};
 
 /* The disks of this pass. */
 static void
@@ -61,6 +66,13 @@ close_disks(struct disks *disks)
 
 /* ---- names ----------------------------------------------------------- */
 
+static bool
+is_before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec
+				      : a->tv_nsec < b->tv_nsec;
+}
+
 /* Is it as it was when it was listed?  Else it is noted as it is now. */
 static bool
 shelf_same(struct shelf *s, const struct disk *disk)
@@ -75,6 +87,9 @@ shelf_same(struct shelf *s, const struct disk *disk)
 		now.device = st.st_dev;
 		now.inode = st.st_ino;
 		now.changed = st.st_mtim;
+		if (!fstatat(disk->fd, FOREIGN_DATA, &st, 0) &&
+		    is_before(&now.changed, &st.st_mtim))
+			now.changed = st.st_mtim;
 	}
 	same = s->listed && s->there == now.there &&
 	       (!now.there ||
@@ -86,6 +101,19 @@ shelf_same(struct shelf *s, const struct disk *disk)
 		now.changed = (struct timespec){ 0 };
 	*s = now;
 	return same;
+}
+
+static void
+make_stale(struct catalogue *c, const char *name)
+{
+	size_t at;
+	bool is;
+
+	pthread_mutex_lock(&c->lock);
+	at = catalogue_place(c, name, &is);
+	if (is)
+		catalogue_stale(c, c->item[at], false);
+	pthread_mutex_unlock(&c->lock);
 }
 
 static bool
@@ -126,6 +154,36 @@ compare(struct catalogue *c, unsigned disk, char *const *names, size_t n)
 	return err;
 }
 
+/* The first of its disks; ENTRY_DISKS: it has none. */
+static unsigned
+first_disk(const struct entry *e)
+{
+	unsigned i = 0;
+
+	while (i < ENTRY_DISKS && !entry_has(e, i))
+		i++;
+	return i;
+}
+
+/*
+ * One that was removed and recorded anew since the last pass has its name on
+ * the same disks.  The first of them tells: its folder there is another.
+ */
+static void
+find_anew(struct catalogue *c, const struct disks *disks, unsigned disk,
+	  char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n && !atomic_load(&c->stop); i++) {
+		const struct disks one = { .disk = disks->disk + disk, .n = 1 };
+		struct entry e;
+
+		if (catalogue_find(c, names[i], &e) &&
+		    e.state == ENTRY_COMPLETE && first_disk(&e) == disk &&
+		    entry_stamp(&one, e.name) != e.first)
+			make_stale(c, names[i]);
+	}
+}
+
 static void
 list_disk(struct catalogue *c, struct disks *disks, unsigned i)
 {
@@ -143,6 +201,8 @@ list_disk(struct catalogue *c, struct disks *disks, unsigned i)
 		err = compare(c, i, names, n);
 	c->listed += first;
 	pthread_mutex_unlock(&c->lock);
+	if (!err)
+		find_anew(c, disks, i, names, n);
 	free(names);
 	if (err)
 		c->shelf[i].changed = (struct timespec){ 0 };
@@ -150,20 +210,37 @@ list_disk(struct catalogue *c, struct disks *disks, unsigned i)
 
 /* ---- entries --------------------------------------------------------- */
 
-/* The next that moves without its disk's folder: NULL, no more. */
-static struct item *
+static bool
+is_recent(const struct entry *e)
+{
+	return llabs(clock_now() - e->changed_ns) <
+	       RECENT_S * INT64_C(1000000000);
+}
+
+/* The next that moves without its disk's folder; false: no more. */
+static bool
 restless(struct catalogue *c, size_t *at, struct entry *e)
 {
 	while (*at < c->items) {
 		struct item *item = c->item[(*at)++];
 
 		if (item->stale || item->live ||
-		    item->entry.state == ENTRY_COMPLETE)
+		    (item->entry.state == ENTRY_COMPLETE &&
+		     !is_recent(&item->entry)))
 			continue;
 		*e = item->entry;
-		return item;
+		return true;
 	}
-	return NULL;
+	return false;
+}
+
+/* The last file of another program's may grow without a sign. */
+static bool
+has_moved(const struct disks *disks, const struct entry *e)
+{
+	return e->state == ENTRY_LIVE || e->state == ENTRY_REMOVING ||
+	       (e->foreign && is_recent(e)) ||
+	       entry_stamp(disks, e->name) != e->stamp;
 }
 
 /* Of what has not come to its end. */
@@ -175,25 +252,11 @@ look_again(struct catalogue *c, const struct disks *disks)
 	bool any = true;
 
 	while (any && !atomic_load(&c->stop)) {
-		struct item *item;
-		bool moved, is;
-		size_t place;
-
 		pthread_mutex_lock(&c->lock);
-		any = restless(c, &at, &e) != NULL;
+		any = restless(c, &at, &e);
 		pthread_mutex_unlock(&c->lock);
-		if (!any)
-			break;
-		moved = e.state == ENTRY_LIVE || e.state == ENTRY_REMOVING ||
-			entry_stamp(disks, e.name) != e.stamp;
-		if (!moved)
-			continue;
-		pthread_mutex_lock(&c->lock);
-		place = catalogue_place(c, e.name, &is);
-		item = is ? c->item[place] : NULL;
-		if (item)
-			catalogue_stale(c, item, false);
-		pthread_mutex_unlock(&c->lock);
+		if (any && has_moved(disks, &e))
+			make_stale(c, e.name);
 	}
 }
 

@@ -41,6 +41,7 @@ struct catalogue {
 	size_t items, room;
 	size_t unread, urgent;
 	size_t cursor; /* where the last stale one was */
+	uint64_t changes;
 	struct entry_work work;
 };
 

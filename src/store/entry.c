@@ -20,8 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/shape.h"
 #include "base/units.h"
 #include "store/entry_line.h"
+#include "store/entry_stamp.h"
 #include "store/foreign.h"
 #include "store/index.h"
 #include "store/read_whole.h"
@@ -40,14 +42,6 @@ struct look {
 };
 
 /* ---- one disk -------------------------------------------------------- */
-
-static int
-open_dir(const struct disks *disks, unsigned disk, const char *name)
-{
-	if (disks->disk[disk].fd < 0)
-		return -1;
-	return layout_dir_open(disks->disk[disk].fd, name);
-}
 
 static bool
 has_file(int dir, const char *file)
@@ -111,28 +105,29 @@ look_meta(struct look *l, int dir)
 	close(fd);
 }
 
-static uint64_t
-stamp_of(int dir)
+static void
+add_stamp(struct entry *e, const struct stamp *stamp)
 {
-	struct stat st;
-
-	if (fstat(dir, &st) < 0)
-		return 0;
-	return (uint64_t)st.st_mtim.tv_sec * 1000000000 +
-	       (uint64_t)st.st_mtim.tv_nsec + st.st_ino;
+	if (!e->stamp)
+		e->first = stamp->stamp;
+	e->stamp += stamp->stamp;
+	if (stamp->changed_ns > e->changed_ns)
+		e->changed_ns = stamp->changed_ns;
 }
 
 static void
 look_disk(struct look *l, const struct disks *disks, unsigned disk)
 {
-	int dir = open_dir(disks, disk, l->name);
+	int dir = stamp_dir(disks, disk, l->name);
 	struct entry *e = l->entry;
 	char file[LAYOUT_FILE];
+	struct stamp stamp;
 
+	if (stamp_look(&stamp, disks, disk, l->name, dir))
+		add_stamp(e, &stamp);
 	if (dir < 0)
 		return;
 	e->disk[disk / 64] |= UINT64_C(1) << disk % 64;
-	e->stamp += stamp_of(dir);
 	e->protected |= has_file(dir, layout_protect(file, l->name));
 	if (has_file(dir, layout_removing(file, l->name)))
 		e->state = ENTRY_REMOVING;
@@ -159,17 +154,40 @@ number_of(const json_t *object, const char *key)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
+static int64_t
+begun(const json_t *head)
+{
+	const char *start = json_string_value(json_object_get(head, "start"));
+	int64_t ns;
+
+	return !start || units_time(start, 0, &ns) ? 0 : ns;
+}
+
+/* What else is seen in a head is for recording_open to judge. */
+static void
+take_form(struct entry *e, const json_t *head)
+{
+	const json_t *shape = json_object_get(head, "shape");
+	const char *store = json_string_value(json_object_get(shape, "store"));
+	const char *extension =
+	    json_string_value(json_object_get(head, "extension"));
+
+	if (extension && layout_extension_good(extension))
+		strcpy(e->extension, extension);
+	e->payload = (uint32_t)number_of(shape, "payload");
+	e->store = HEAP_NONE;
+	if (store && shape_store_parse(&e->store, store))
+		e->store = HEAP_NONE;
+}
+
 static void
 take_head(struct entry *e, const json_t *head)
 {
-	const char *start = json_string_value(json_object_get(head, "start"));
-
 	take_text(e->stream, head, "stream");
 	take_text(e->format, head, "format");
 	take_text(e->layout, head, "layout");
-	if (!start || units_time(start, 0, &e->start_ns))
-		e->start_ns = 0;
-	e->end_ns = e->start_ns;
+	take_form(e, head);
+	e->begun_ns = e->start_ns = e->end_ns = begun(head);
 }
 
 /* Are all records here, and each a chunk?  Then its totals are those that the
@@ -211,6 +229,11 @@ take_facts(struct entry *e, const struct recording_facts *f)
 	snprintf(e->stream, sizeof e->stream, "%s", f->stream);
 	snprintf(e->format, sizeof e->format, "%s", f->format);
 	take_text(e->layout, f->head, "layout");
+	snprintf(e->extension, sizeof e->extension, "%s", f->extension);
+	e->payload = f->payload;
+	e->store = f->store;
+	e->begun_ns = begun(f->head);
+	e->foreign = f->notes != NULL;
 	e->start_ns = f->start_ns;
 	e->end_ns = f->end_ns;
 	e->bytes = f->bytes;
@@ -285,6 +308,21 @@ find_foreign(struct look *l, const struct disks *disks)
 	return any;
 }
 
+static void
+stamp_all(struct entry *e, const struct disks *disks, const char *name)
+{
+	struct stamp stamp;
+
+	for (unsigned i = 0; i < disks->n && i < ENTRY_DISKS; i++) {
+		int dir = stamp_dir(disks, i, name);
+
+		if (stamp_look(&stamp, disks, i, name, dir))
+			add_stamp(e, &stamp);
+		if (dir >= 0)
+			close(dir);
+	}
+}
+
 /* Some recorders' are no folder, but a file. */
 static bool
 look_file(struct look *l, const struct disks *disks, struct entry_work *work)
@@ -317,6 +355,8 @@ entry_read(struct entry *e, const struct disks *disks, const char *name,
 		look_disk(&l, disks, i);
 		any |= entry_has(e, i);
 	}
+	if (!layout_folder_good(name))
+		stamp_all(e, disks, name);
 	if (!l.indexed && !l.head && !live && find_foreign(&l, disks))
 		any = true;
 	if (any)
@@ -326,20 +366,4 @@ entry_read(struct entry *e, const struct disks *disks, const char *name,
 	json_decref(l.head);
 	json_decref(l.tail);
 	return any ? 0 : -ENOENT;
-}
-
-uint64_t
-entry_stamp(const struct disks *disks, const char *name)
-{
-	uint64_t stamp = 0;
-
-	for (unsigned i = 0; i < disks->n && i < ENTRY_DISKS; i++) {
-		int dir = open_dir(disks, i, name);
-
-		if (dir < 0)
-			continue;
-		stamp += stamp_of(dir);
-		close(dir);
-	}
-	return stamp;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "contract/format.h"
 #include "store/disk.h"
 #include "store/layout.h"
 
@@ -42,7 +43,17 @@ struct entry {
 	unsigned subs;
 	bool protected;
 	uint64_t disk[ENTRY_DISKS / 64]; /* has it, a bit for each */
-	uint64_t stamp; /* differs when a folder of it was changed */
+	uint64_t stamp;	    /* differs when a folder of it was changed */
+	uint64_t first;	    /* of its first folder alone */
+	int64_t changed_ns; /* when that last was */
+
+	/* Of no row, and not told to who asks the daemon: */
+	int64_t begun_ns; /* as its head says: another of the name began at
+			     another time */
+	bool foreign;	  /* another program's */
+	char extension[LAYOUT_EXTENSION]; /* empty: unknown */
+	uint32_t payload;
+	enum heap_store store;
 };
 
 /* What it took; for who wants to know. */

@@ -34,6 +34,11 @@ bool foreign_name_good(const char *name);
 bool foreign_is(int dir, const char *name);
 bool foreign_on(int disk, const char *name);
 
+/* Of the file of that name on a disk, wherever it may be; false: there is
+ * none. */
+struct stat;
+bool foreign_stat(int disk, const char *name, struct stat *st);
+
 /*
  * Makes parts, head and base of a recording that has neither index nor
  * metadata.  0; -ENOENT: there is nothing that is known; -EBADMSG: there is,

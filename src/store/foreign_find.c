@@ -350,3 +350,18 @@ foreign_on(int disk, const char *name)
 		close(dir);
 	return dir >= 0;
 }
+
+bool
+foreign_stat(int disk, const char *name, struct stat *st)
+{
+	char path[2 * LAYOUT_FILE];
+
+	if (!foreign_name_good(name))
+		return false;
+	for (size_t i = 0; i < sizeof sg_folder / sizeof *sg_folder; i++) {
+		snprintf(path, sizeof path, "%s/%s", sg_folder[i], name);
+		if (!fstatat(disk, path, st, 0) && S_ISREG(st->st_mode))
+			return true;
+	}
+	return false;
+}

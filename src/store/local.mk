@@ -8,6 +8,7 @@ libstore_a_SOURCES = \
 	%D%/disk.c %D%/disk.h \
 	%D%/entry.c %D%/entry.h %D%/entry_json.c %D%/entry_row.c \
 	%D%/entry_line.c %D%/entry_line.h \
+	%D%/entry_stamp.c %D%/entry_stamp.h \
 	%D%/fill.c %D%/fill.h \
 	%D%/fill_learn.c %D%/fill_priv.h \
 	%D%/folder.c %D%/folder.h %D%/folder_priv.h \

@@ -232,6 +232,136 @@ START_TEST(others)
 }
 END_TEST
 
+/* When the folders of a recording were changed, as they say. */
+static void
+age(const char *name, time_t when)
+{
+	const struct timespec past[2] = { { when, 0 }, { when, 0 } };
+
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		utimensat(m.disks.disk[i].fd, name, past, 0);
+}
+
+static void
+rename_all(const char *from, const char *to)
+{
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		renameat(m.disks.disk[i].fd, from, m.disks.disk[i].fd, to);
+}
+
+/* The name is on the same disks, and the recording another. */
+START_TEST(anew)
+{
+	begin();
+	made_other(&m, "a", 7, 2, MADE_ENDED);
+	made_other(&m, "b", 7, 1, MADE_ENDED);
+	age("a", 1000);
+	age("b", 2000);
+	settle();
+	catalogue_pass(c);
+	ck_assert_uint_eq(entries(), 2);
+	rename_all("a", "_a");
+	made_other(&m, "a", 7, 1, MADE_ENDED);
+	age("a", 3000);
+	catalogue_pass(c);
+	ck_assert_uint_eq(entries(), 3);
+	catalogue_pass(c);
+	ck_assert_uint_eq(entries(), 3);
+	finish();
+}
+END_TEST
+
+/* Somebody protects it just then: no disk's folder tells. */
+START_TEST(changed_a_moment_ago)
+{
+	struct entry e;
+
+	begin();
+	made_other(&m, "a", 7, 2, MADE_ENDED);
+	made_other(&m, "b", 7, 2, MADE_ENDED);
+	age("b", 1000);
+	settle();
+	catalogue_pass(c);
+	usleep(20000);
+	made_put(&m, 1, "a", "a.protect");
+	made_put(&m, 1, "b", "b.protect");
+	catalogue_pass(c);
+	ck_assert(catalogue_find(c, "a", &e) && e.protected);
+	ck_assert(catalogue_find(c, "b", &e) && !e.protected);
+	ck_assert_uint_eq(entries(), 3);
+	finish();
+}
+END_TEST
+
+/* In a folder of its own, and growing without a sign. */
+START_TEST(foreign_file)
+{
+	uint8_t frame[MADE_PAYLOAD];
+	struct entry e;
+	uint64_t was;
+	int fd;
+
+	begin();
+	settle();
+	catalogue_pass(c);
+	ck_assert_int_eq(mkdirat(m.disks.disk[1].fd, "f", 0755), 0);
+	fd = openat(m.disks.disk[1].fd, "f/f.00000000",
+		    O_CREAT | O_WRONLY | O_APPEND, 0644);
+	for (unsigned i = 0; i < 100; i++) {
+		made_frame(&m, i, frame);
+		ck_assert_int_eq(write(fd, frame, sizeof frame), sizeof frame);
+	}
+	catalogue_pass(c);
+	ck_assert(catalogue_find(c, "f", &e) && e.foreign);
+	ck_assert_uint_eq(e.packets, 100);
+	was = e.stamp;
+	made_frame(&m, 100, frame);
+	ck_assert_int_eq(write(fd, frame, sizeof frame), sizeof frame);
+	close(fd);
+	catalogue_pass(c);
+	ck_assert(catalogue_find(c, "f", &e));
+	ck_assert_uint_eq(e.packets, 101);
+	ck_assert_uint_eq(e.stamp, was);
+	age("f", 1000);
+	catalogue_pass(c);
+	was = entries();
+	catalogue_pass(c);
+	ck_assert_uint_eq(entries(), was);
+	finish();
+}
+END_TEST
+
+static void
+note(void *arg, const struct entry *e)
+{
+	strcat(arg, e->name);
+}
+
+START_TEST(each)
+{
+	struct catalogue_facts was, is;
+	char names[64] = "";
+
+	begin();
+	made_other(&m, "b", 7, 1, MADE_ENDED);
+	made_other(&m, "a", 7, 1, MADE_ENDED);
+	age("a", 1000);
+	age("b", 1000);
+	settle();
+	catalogue_pass(c);
+	catalogue_each(c, note, names);
+	ck_assert_str_eq(names, "ab");
+	catalogue_facts(c, &was);
+	catalogue_pass(c);
+	catalogue_facts(c, &is);
+	ck_assert_uint_eq(is.changes, was.changes);
+	catalogue_forget(c, "a");
+	catalogue_facts(c, &is);
+	ck_assert_uint_ne(is.changes, was.changes);
+	finish();
+}
+END_TEST
+
 static size_t
 page(const struct catalogue_query *q, char *last, char *first)
 {
@@ -306,4 +436,5 @@ START_TEST(many)
 END_TEST
 
 SUITE("catalogue", builds, keeps_up, same_tick, disk_comes_and_goes, live,
-      live_and_gone, others, pages, many)
+      live_and_gone, others, anew, changed_a_moment_ago, foreign_file, each,
+      pages, many)

@@ -35,6 +35,12 @@ START_TEST(complete)
 	ck_assert_int_eq(e.start_ns, MADE_SECOND * 1000000000 + 5);
 	ck_assert_int_eq(e.end_ns, MADE_SECOND * 1000000000 + 7000000000);
 	ck_assert(entry_has(&e, 0) && !entry_has(&e, 1) && entry_has(&e, 2));
+	ck_assert_str_eq(e.extension, "vdif");
+	ck_assert_uint_eq(e.payload, MADE_PAYLOAD);
+	ck_assert_int_eq(e.store, HEAP_NONE);
+	ck_assert_int_eq(e.begun_ns, MADE_SECOND * 1000000000);
+	ck_assert(!e.foreign && e.stamp && e.first && e.stamp != e.first);
+	ck_assert_uint_eq(entry_stamp(&m.disks, "a"), e.stamp);
 	ck_assert_uint_eq(work.entries, 1);
 	ck_assert_uint_eq(work.whole, 0);
 	made_finish(&m);
