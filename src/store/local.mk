@@ -46,6 +46,7 @@ libstore_a_SOURCES = \
 	%D%/recording.c %D%/recording.h \
 	%D%/recording_chunk.c \
 	%D%/recording_count.c \
+	%D%/recording_describe.c \
 	%D%/recording_fault.c \
 	%D%/recording_fill.c \
 	%D%/recording_hold.c \
@@ -56,6 +57,7 @@ libstore_a_SOURCES = \
 	%D%/recording_place.c \
 	%D%/recording_range.c \
 	%D%/recording_read.c \
+	%D%/recording_remember.c \
 	%D%/recording_resumed.c \
 	%D%/protect.c %D%/protect.h \
 	%D%/resume.c %D%/resume.h %D%/resume_fits.c \

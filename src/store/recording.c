@@ -54,16 +54,17 @@ read_index(struct recording *rec, struct recording_part *part)
 	char file[LAYOUT_FILE];
 	struct stat st;
 	uint64_t torn;
+	bool was = part->locked;
 	size_t n;
 	int fd, err = 0;
 
 	fd = openat(part->dir, layout_index(file, rec->name),
 		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	part->locked = false;
+	part->locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+	rec->stale |= part->locked != was;
 	if (fd < 0)
 		return 0;
 	part->indexed = true;
-	part->locked = flock(fd, LOCK_SH | LOCK_NB) < 0;
 	if (!part->locked)
 		flock(fd, LOCK_UN);
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size == part->index_bytes)
@@ -72,6 +73,7 @@ read_index(struct recording *rec, struct recording_part *part)
 	if (err)
 		goto out;
 	take_records(part, records, n);
+	rec->stale = true;
 	part->torn = torn;
 	part->index_bytes = n * INDEX_BYTES + torn;
 out:
@@ -103,8 +105,10 @@ find_parts(struct recording *rec)
 
 		if (dir < 0 && disk >= 0)
 			dir = layout_dir_open(disk, rec->name);
-		if (part->dir < 0 && dir >= 0)
+		if (part->dir < 0 && dir >= 0) {
 			part->dir = dir;
+			rec->stale = true;
+		}
 		if (dir >= 0 && !part->hangs && is_removed(rec, dir))
 			return -EIDRM;
 		if (dir >= 0)
@@ -221,7 +225,9 @@ recording_refresh(struct recording *rec)
 	}
 	if (!err)
 		err = recording_meta(rec);
-	return err ? err : compose(rec);
+	if (err || !rec->stale)
+		return err;
+	return compose(rec);
 }
 
 static struct recording *
@@ -237,6 +243,7 @@ make(const struct disks *disks, const char *name)
 		return NULL;
 	}
 	r->disks = disks;
+	r->stale = true;
 	strcpy(r->name, name);
 	for (unsigned i = 0; i < RECORDING_OPEN; i++)
 		r->chunk[i].fd = -1;
@@ -341,6 +348,7 @@ recording_close(struct recording *rec)
 	free(rec->line);
 	free(rec->base);
 	free(rec->block);
+	free(rec->pending);
 	free(rec->duplicate);
 	free(rec->order);
 	free(rec->from);

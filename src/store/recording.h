@@ -67,6 +67,7 @@ struct recording_block {
 	uint64_t at;	 /* of its data in its disk's file */
 	int disk;	 /* in the disks given to open; -1: no chunk
 				   (a gap, or its disk is not there) */
+	bool remembered; /* in no index: see recording_remember() */
 };
 
 /* What counts in packets does so in pieces, where those are of heaps. */
@@ -181,12 +182,25 @@ int recording_hold(struct recording *rec, struct fault *fault);
 /* Was it removed, or is about to be?  Looks at disks. */
 bool recording_is_removed(const struct recording *rec);
 
-/* Looks again: a live recording has grown.  0 or -errno. */
+/* Looks again: a live recording has grown.  It costs little where nothing is
+ * new.  0 or -errno. */
 int recording_refresh(struct recording *rec);
 
 /* Somebody knows of a live one that what no disk has of the numbers below
  * `end` will not come any more; it counts from the next refresh on. */
 void recording_settle(struct recording *rec, uint64_t end);
+
+/*
+ * Blocks, and gaps, of a live one that were seen in the memory of who writes
+ * it.  From the next refresh on they count as there, until an index has them.
+ * Whatever that says, and if none ever does: what was visible keeps its place
+ * and length.  A block without a chunk is filled; of rows that is an error.
+ * 0 or -ENOMEM.
+ */
+int recording_remember(struct recording *rec, const struct index_record *r,
+		       size_t n);
+/* Is it in no index, and may come yet? */
+bool recording_is_awaited(const struct recording *rec, uint64_t number);
 
 /* The blocks that have something of some time, or of some bytes of a
  * substream's file: these, and perhaps more. */
@@ -202,7 +216,8 @@ void recording_range(const struct recording *rec, struct recording_range *r);
 /*
  * What a block has no packet for, from the metadata: calls back for each
  * stretch, in slots, of heaps in bytes of the block.  0; -ENODATA where some
- * is missing and no line tells what; or -errno.
+ * is missing and no line tells what; -EAGAIN of one that is remembered, as long
+ * as no line does; or -errno.
  */
 int recording_holes(struct recording *rec, uint64_t number,
 		    void (*hole)(void *arg, uint64_t at, uint64_t count),

@@ -5,7 +5,11 @@
  *
  *   gather   all records, sorted by number
  *   settle   one record for each number; the others are duplicates
- *   spread   to their places; up to the visible end
+ *   spread   to their places, up to the visible end; the rest is pending
+ *
+ * What was remembered is one more list, which counts where no index has the
+ * number.  Once visible it has a place that somebody may have read: then an
+ * index that says something else of it is not believed.
  *
  * What they are in files is then for recording_place.c, and what that makes
  * of runs and losses for recording_count.c.
@@ -14,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
-#include "store/foreign.h"
 #include "store/recording_priv.h"
 
 static int
@@ -25,6 +27,8 @@ by_number(const void *a, const void *b)
 
 	if (x->record.number != y->record.number)
 		return x->record.number < y->record.number ? -1 : 1;
+	if (x->remembered != y->remembered)
+		return x->remembered ? 1 : -1;
 	return x->disk - y->disk;
 }
 
@@ -43,6 +47,30 @@ gather_part(const struct recording *rec, unsigned disk,
 			start = recording_block_at(rec, &list[i], start);
 	}
 	return part->records;
+}
+
+static size_t
+gather_some(const struct recording_block *from, size_t n,
+	    struct recording_block *list)
+{
+	size_t got = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (from[i].remembered)
+			list[got++] = from[i];
+	}
+	return got;
+}
+
+/* Nobody saw what is pending: where it will not come any more, it never was. */
+static size_t
+gather_remembered(const struct recording *rec, struct recording_block *list)
+{
+	size_t n = gather_some(rec->block, rec->blocks, list);
+
+	if (rec->facts.state == RECORDING_LIVE)
+		n += gather_some(rec->pending, rec->pendings, list + n);
+	return n;
 }
 
 /*
@@ -67,15 +95,17 @@ leave_out(const struct recording *rec, const struct recording_block *list,
 
 	for (unsigned i = 0; i < rec->disks->n; i++)
 		rec->part[i].beyond = 0;
-	for (; n && list[n - 1].record.number >= most; n--)
-		rec->part[list[n - 1].disk].beyond++;
+	for (; n && list[n - 1].record.number >= most; n--) {
+		if (!list[n - 1].remembered)
+			rec->part[list[n - 1].disk].beyond++;
+	}
 	return n;
 }
 
 static int
 gather(const struct recording *rec, struct recording_block **list, size_t *n)
 {
-	size_t total = 0, at = 0;
+	size_t total = rec->blocks + rec->pendings, at = 0;
 
 	for (unsigned i = 0; i < rec->disks->n; i++)
 		total += rec->part[i].records;
@@ -84,8 +114,9 @@ gather(const struct recording *rec, struct recording_block **list, size_t *n)
 		return -ENOMEM;
 	for (unsigned i = 0; i < rec->disks->n; i++)
 		at += gather_part(rec, i, *list + at);
-	qsort(*list, total, sizeof **list, by_number);
-	*n = leave_out(rec, *list, total);
+	at += gather_remembered(rec, *list + at);
+	qsort(*list, at, sizeof **list, by_number);
+	*n = leave_out(rec, *list, at);
 	return 0;
 }
 
@@ -111,6 +142,19 @@ add_duplicate(struct recording *rec, const struct recording_block *b)
 	return 0;
 }
 
+/* Would it take another place than it was seen to have? */
+static bool
+is_moved(const struct recording *rec, const struct recording_block *b,
+	 const struct recording_block *seen)
+{
+	const struct index_record *r = &b->record, *s = &seen->record;
+
+	return r->number < rec->blocks &&
+	       (r->kind != s->kind || r->bytes != s->bytes ||
+		r->sub != s->sub || r->run != s->run || r->first != s->first ||
+		(r->kind == INDEX_GAP && r->missing != s->missing));
+}
+
 /* Of several records of a number, the first whose chunk is whole stays. */
 static int
 settle(struct recording *rec, struct recording_block *list, size_t *n)
@@ -124,6 +168,9 @@ settle(struct recording *rec, struct recording_block *list, size_t *n)
 
 		if (!last || last->record.number != list[i].record.number) {
 			list[kept++] = list[i];
+		} else if (list[i].remembered) {
+			if (is_moved(rec, last, &list[i]))
+				*last = list[i];
 		} else if (is_whole(rec, last) || !is_whole(rec, &list[i])) {
 			err = add_duplicate(rec, &list[i]);
 		} else {
@@ -135,38 +182,11 @@ settle(struct recording *rec, struct recording_block *list, size_t *n)
 	return err;
 }
 
-/* What the end records say, of whichever disks have one. */
-static bool
-end_of(const struct recording *rec, struct index_record *end)
-{
-	bool ended = false;
-
-	for (unsigned i = 0; i < rec->disks->n; i++) {
-		const struct recording_part *part = &rec->part[i];
-
-		if (part->ended && (!ended || part->end.number > end->number))
-			*end = part->end;
-		ended |= part->ended;
-	}
-	return ended;
-}
-
-static enum recording_state
-state_of(const struct recording *rec)
-{
-	struct index_record end;
-
-	if (end_of(rec, &end))
-		return RECORDING_COMPLETE;
-	for (unsigned i = 0; i < rec->disks->n; i++) {
-		if (rec->part[i].locked)
-			return RECORDING_LIVE;
-	}
-	return RECORDING_INTERRUPTED;
-}
-
-/* The end of the longest prefix in which every number is known, or will never
- * be. */
+/*
+ * The end of the longest prefix in which every number is known, or will never
+ * be; and in which the last is known: how much a stretch of others is, is
+ * told by the block behind it.
+ */
 static uint64_t
 prefix(const struct recording *rec, const struct recording_block *list,
        size_t n)
@@ -177,13 +197,13 @@ prefix(const struct recording *rec, const struct recording_block *list,
 		uint64_t number = list[i].record.number;
 
 		if (number != next && number > settled)
-			return next > settled ? next : settled;
+			break;
 		next = number + 1;
 	}
 	return next;
 }
 
-/* How many numbers are visible. */
+/* How many numbers are visible; never fewer than before. */
 static uint64_t
 visible(const struct recording *rec, const struct recording_block *list,
 	size_t n)
@@ -192,11 +212,11 @@ visible(const struct recording *rec, const struct recording_block *list,
 	uint64_t count = n ? list[n - 1].record.number + 1 : 0;
 
 	if (rec->facts.state == RECORDING_LIVE)
-		return prefix(rec, list, n);
-	end_of(rec, &end);
-	return end.number > count && end.number <= believable(rec, n)
-		   ? end.number
-		   : count;
+		count = prefix(rec, list, n);
+	else if (recording_end(rec, &end) && end.number > count &&
+		 end.number <= believable(rec, n))
+		count = end.number;
+	return count > rec->blocks ? count : rec->blocks;
 }
 
 /* Of a row it was looked at how much of a block is there; once is enough. */
@@ -208,9 +228,31 @@ keep_bytes(const struct recording *rec, struct recording_block *b)
 	if (b->record.number >= rec->blocks)
 		return;
 	old = &rec->block[b->record.number];
-	if (old->disk == b->disk && old->record.kind == INDEX_BLOCK &&
+	if ((old->disk == b->disk || old->remembered) &&
+	    old->record.kind == INDEX_BLOCK &&
 	    old->record.bytes == b->record.bytes)
 		b->bytes = old->bytes;
+}
+
+/* The rest of the list. */
+static int
+keep_pending(struct recording *rec, const struct recording_block *list,
+	     size_t n, uint64_t count)
+{
+	struct recording_block *pending;
+	size_t from = n;
+
+	while (from && list[from - 1].record.number >= count)
+		from--;
+	pending = malloc((n - from + 1) * sizeof *pending);
+	if (!pending)
+		return -ENOMEM;
+	if (n > from)
+		memcpy(pending, list + from, (n - from) * sizeof *pending);
+	free(rec->pending);
+	rec->pending = pending;
+	rec->pendings = n - from;
+	return 0;
 }
 
 static int
@@ -224,6 +266,10 @@ spread(struct recording *rec, const struct recording_block *list, size_t n)
 	block = calloc(count + 1, sizeof *block);
 	if (!block)
 		return -ENOMEM;
+	if (keep_pending(rec, list, n, count)) {
+		free(block);
+		return -ENOMEM;
+	}
 	for (uint64_t i = 0; i < count; i++) {
 		block[i].record.number = i;
 		if (recording_unused(rec, i))
@@ -245,78 +291,17 @@ spread(struct recording *rec, const struct recording_block *list, size_t n)
 	return 0;
 }
 
-static const char *
-head_text(const struct recording *rec, const char *key)
-{
-	const char *text = json_string_value(json_object_get(rec->head, key));
-
-	return text ? text : "";
-}
-
-/* What the head says. */
-static void
-describe(struct recording *rec)
-{
-	struct recording_facts *f = &rec->facts;
-	json_t *channels = json_object_get(rec->head, "channels_per_file");
-
-	f->name = rec->name;
-	f->stream = head_text(rec, "stream");
-	f->format = head_text(rec, "format");
-	f->extension = head_text(rec, "extension");
-	f->made_by = head_text(rec, "made_by");
-	if (!*f->made_by)
-		f->made_by = "spate";
-	f->notes = rec->foreign ? foreign_notes(rec->foreign) : NULL;
-	f->layout = head_text(rec, "layout");
-	f->payload = rec->shape.payload;
-	f->store = rec->shape.store;
-	f->channels_per_file = 1;
-	if (json_integer_value(channels) > 1 &&
-	    json_integer_value(channels) <= RECORDING_SUBS)
-		f->channels_per_file = (unsigned)json_integer_value(channels);
-	f->head = rec->head;
-	f->tail = rec->tail;
-	f->resumed = rec->resumed;
-	f->described = rec->described;
-	f->state = state_of(rec);
-	f->torn = 0;
-	for (unsigned i = 0; i < rec->disks->n; i++)
-		f->torn += rec->part[i].torn;
-}
-
-/* When it began and ended. */
-static void
-date(struct recording *rec)
-{
-	struct recording_facts *f = &rec->facts;
-	struct index_record end;
-
-	if (units_time(head_text(rec, "start"), 0, &f->start_ns))
-		f->start_ns = 0;
-	f->end_ns = f->start_ns;
-	for (size_t i = 0; i < rec->blocks; i++) {
-		if (rec->block[i].record.last_ns > f->end_ns)
-			f->end_ns = rec->block[i].record.last_ns;
-	}
-	if (!end_of(rec, &end))
-		return;
-	if (end.first_ns)
-		f->start_ns = end.first_ns;
-	if (end.last_ns)
-		f->end_ns = end.last_ns;
-}
-
 int
 recording_merge(struct recording *rec)
 {
 	struct recording_block *list;
 	size_t n;
-	int err = gather(rec, &list, &n);
+	int err;
 
+	recording_describe(rec);
+	err = gather(rec, &list, &n);
 	if (err)
 		return err;
-	describe(rec);
 	err = settle(rec, list, &n);
 	if (!err)
 		err = spread(rec, list, n);
@@ -328,6 +313,7 @@ recording_merge(struct recording *rec)
 	if (!err)
 		err = recording_count(rec);
 	if (!err)
-		date(rec);
+		recording_date(rec);
+	rec->stale = err != 0;
 	return err;
 }

@@ -260,6 +260,7 @@ read_part(struct recording *rec, unsigned disk)
 		return 0;
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size <= p.offset)
 		goto out;
+	rec->stale = true;
 	p.bytes = (size_t)st.st_size - p.offset;
 	p.text = malloc(p.bytes + 1);
 	err = -ENOMEM;
@@ -353,6 +354,8 @@ recording_holes(struct recording *rec, uint64_t number,
 		return 0;
 	}
 	line = find_line(rec, b);
+	if (!line && b->remembered)
+		return -EAGAIN;
 	if (!line)
 		return b->record.missing ? -ENODATA : 0;
 	if (json_object_get(line, "unit"))

@@ -85,7 +85,8 @@ measure(const struct recording *rec, struct recording_block *b)
 		b->bytes = 0;
 	else if (b->record.kind == INDEX_GAP)
 		b->bytes = rec->shape.store == HEAP_ROW ? 0 : gap;
-	else if (rec->shape.store != HEAP_ROW || rec->by_index)
+	else if (rec->shape.store != HEAP_ROW || rec->by_index ||
+		 (b->remembered && b->bytes == RECORDING_UNSEEN))
 		b->bytes = b->record.bytes;
 	else if (b->bytes == RECORDING_UNSEEN)
 		b->bytes = row_bytes(rec, b);

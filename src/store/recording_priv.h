@@ -86,6 +86,9 @@ struct recording {
 
 	struct recording_block *block;
 	size_t blocks;
+	struct recording_block *pending; /* by number: behind these */
+	size_t pendings;
+	bool stale; /* there is more than they were made from */
 	struct recording_duplicate *duplicate;
 	size_t duplicates;
 	uint32_t *order; /* numbers, file by file */
@@ -130,6 +133,13 @@ int recording_resumed_line(struct recording *rec, unsigned disk, json_t *line);
 uint64_t recording_settled(const struct recording *rec);
 /* Was the number passed over when somebody went on? */
 bool recording_unused(const struct recording *rec, uint64_t number);
+
+/* The facts that its head tells, and its state. */
+void recording_describe(struct recording *rec);
+/* When it began and ended. */
+void recording_date(struct recording *rec);
+/* What the end records say, of whichever disks have one. */
+bool recording_end(const struct recording *rec, struct index_record *end);
 
 /* Makes blocks from the parts, and calls the two below.  0, -EBADMSG,
  * -ENOMEM. */

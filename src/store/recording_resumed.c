@@ -74,8 +74,10 @@ settled_before(const struct recording *rec)
 void
 recording_settle(struct recording *rec, uint64_t end)
 {
-	if (end > rec->settled)
-		rec->settled = end;
+	if (end <= rec->settled)
+		return;
+	rec->settled = end;
+	rec->stale = true;
 }
 
 uint64_t

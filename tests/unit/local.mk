@@ -511,6 +511,13 @@ tests_unit_test_source_disk_big_SOURCES = %D%/test_source_disk_big.c \
 tests_unit_test_source_disk_big_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_source_disk_big_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_remember
+TESTS += tests/unit/test_remember
+tests_unit_test_remember_SOURCES = %D%/test_remember.c %D%/suite.h \
+	%D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_remember_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_remember_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_recording_info
 TESTS += tests/unit/test_recording_info
 tests_unit_test_recording_info_SOURCES = %D%/test_recording_info.c %D%/suite.h \
