@@ -195,10 +195,13 @@ void recording_settle(struct recording *rec, uint64_t end);
  * it.  From the next refresh on they count as there, until an index has them.
  * Whatever that says, and if none ever does: what was visible keeps its place
  * and length.  A block without a chunk is filled; of rows that is an error.
- * 0 or -ENOMEM.
+ * How many are new, or -ENOMEM.
  */
 int recording_remember(struct recording *rec, const struct index_record *r,
 		       size_t n);
+/* What another that has the same recording open remembers.  The same. */
+int recording_remember_all(struct recording *rec,
+			   const struct recording *other);
 /* Is it in no index, and may come yet? */
 bool recording_is_awaited(const struct recording *rec, uint64_t number);
 

@@ -63,24 +63,63 @@ add(struct recording *rec, const struct index_record *r, size_t place)
 						 .remembered = true };
 	rec->pendings++;
 	rec->stale = true;
-	return 0;
+	return 1;
+}
+
+/* 1: it is new; 0; -ENOMEM. */
+static int
+remember(struct recording *rec, const struct index_record *r)
+{
+	size_t place = place_of(rec, r->number);
+
+	return is_sane(r) && !is_known(rec, r, place) ? add(rec, r, place) : 0;
 }
 
 int
 recording_remember(struct recording *rec, const struct index_record *r,
 		   size_t n)
 {
-	int err = 0;
+	int new = 0, err = 0;
 
 	if (rec->facts.state != RECORDING_LIVE)
 		return 0;
-	for (size_t i = 0; i < n && !err; i++) {
-		size_t place = place_of(rec, r[i].number);
-
-		if (is_sane(&r[i]) && !is_known(rec, &r[i], place))
-			err = add(rec, &r[i], place);
+	for (size_t i = 0; i < n && err >= 0; i++) {
+		err = remember(rec, &r[i]);
+		new += err;
 	}
-	return err;
+	return err < 0 ? err : new;
+}
+
+static int
+remember_of(struct recording *rec, const struct recording_block *b,
+	    const struct recording_block *end)
+{
+	int new = 0;
+
+	for (; b < end; b++) {
+		int err =
+		    b->remembered ? recording_remember(rec, &b->record, 1) : 0;
+
+		if (err < 0)
+			return err;
+		new += err;
+	}
+	return new;
+}
+
+int
+recording_remember_all(struct recording *rec, const struct recording *other)
+{
+	int some = 0, rest;
+
+	if (other->blocks > rec->blocks)
+		some = remember_of(rec, other->block + rec->blocks,
+				   other->block + other->blocks);
+	if (some < 0)
+		return some;
+	rest =
+	    remember_of(rec, other->pending, other->pending + other->pendings);
+	return rest < 0 ? rest : some + rest;
 }
 
 bool

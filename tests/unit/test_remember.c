@@ -25,7 +25,7 @@ seen(uint64_t number)
 static void
 remember(const struct index_record *r)
 {
-	ck_assert_int_eq(recording_remember(rec, r, 1), 0);
+	ck_assert_int_eq(recording_remember(rec, r, 1), 1);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 }
 
@@ -106,7 +106,7 @@ START_TEST(seen_again)
 	for (unsigned i = 0; i < 4; i++)
 		r[3 - i] = seen(i + 1);
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_int_eq(recording_remember(rec, r, 4), 0);
+		ck_assert_int_eq(recording_remember(rec, r, 4), i ? 0 : 4);
 		ck_assert_int_eq(recording_refresh(rec), 0);
 		ck_assert_uint_eq(f->bytes, 5 * MADE_BLOCK);
 	}
@@ -259,7 +259,7 @@ START_TEST(substreams)
 		r[i].sub = i % 2;
 		r[i].first = i / 2 * MADE_SLOTS;
 	}
-	ck_assert_int_eq(recording_remember(rec, r, 3), 0);
+	ck_assert_int_eq(recording_remember(rec, r, 3), 3);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_uint_eq(f->sub[0].bytes, 2 * MADE_BLOCK);
 	ck_assert_uint_eq(f->sub[1].bytes, MADE_BLOCK);
@@ -326,5 +326,36 @@ START_TEST(ends_disk_by_disk)
 }
 END_TEST
 
+/* Two that take turns: what one saw is gone when the other looks. */
+START_TEST(in_turns)
+{
+	struct recording *other;
+	struct index_record r;
+
+	begin(2);
+	ck_assert_int_eq(recording_open(&other, &m.disks, MADE_NAME, &fault),
+			 0);
+	remember_number(2);
+	r = seen(4);
+	remember(&r);
+	lands(2);
+	remember_number(3);
+	ck_assert_uint_eq(f->bytes, 5 * MADE_BLOCK);
+	ck_assert_int_eq(recording_remember_all(other, rec), 2);
+	ck_assert_int_eq(recording_refresh(other), 0);
+	ck_assert_uint_eq(recording_facts(other)->bytes, 5 * MADE_BLOCK);
+	ck_assert(!recording_is_awaited(other, 2));
+	ck_assert(recording_is_awaited(other, 3));
+	ck_assert_int_eq(recording_remember_all(rec, other), 0);
+	ck_assert_int_eq(recording_remember_all(other, rec), 0);
+	r = seen(6);
+	ck_assert_int_eq(recording_remember(rec, &r, 1), 1);
+	ck_assert_int_eq(recording_remember_all(other, rec), 1);
+	recording_close(other);
+	done();
+}
+END_TEST
+
 SUITE("remember", counts_as_there, seen_again, never_comes, lost, ends_in_known,
-      another_record, gaps_and_holes, substreams, rows, ends_disk_by_disk)
+      another_record, gaps_and_holes, substreams, rows, ends_disk_by_disk,
+      in_turns)
