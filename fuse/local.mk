@@ -5,3 +5,26 @@ libfusetree_a_CPPFLAGS = $(FUSE_CPPFLAGS)
 libfusetree_a_SOURCES = \
 	%D%/tree.h
 FUSE_TREE_LIBS = libfusetree.a $(STORE_LIBS)
+
+if HAVE_FUSE
+EXTRA_PROGRAMS = spatefs
+spatefs_CPPFLAGS = $(FUSE_CPPFLAGS) $(FUSE_CFLAGS) -DFUSE_USE_VERSION=312
+spatefs_SOURCES = \
+	%D%/detach.c %D%/detach.h \
+	%D%/interrupt.c %D%/interrupt.h \
+	%D%/main.c \
+	%D%/ops.c %D%/ops_file.c %D%/ops.h \
+	%D%/options.c %D%/options.h \
+	%D%/point.c %D%/point.h \
+	%D%/session.c %D%/session.h \
+	%D%/source.c %D%/source.h \
+	%D%/uring.h \
+	%D%/user.c %D%/user.h
+if HAVE_FUSE_URING
+spatefs_SOURCES += %D%/uring.c
+else
+spatefs_SOURCES += %D%/nouring.c
+endif
+spatefs_LDADD = $(FUSE_TREE_LIBS) $(FUSE_LIBS)
+endif
+EXTRA_DIST += %D%/uring.c %D%/nouring.c

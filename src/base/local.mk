@@ -12,6 +12,7 @@ libbase_a_SOURCES = \
 	%D%/module_path.c %D%/module_priv.h \
 	%D%/secret.c %D%/secret.h \
 	%D%/shape.c %D%/shape.h \
+	%D%/system_log.c %D%/system_log.h \
 	%D%/units.c %D%/units.h
 BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \
 	-ldl -lm -lpthread

@@ -5,6 +5,7 @@
  *
  *   2026-11-20T10:00:00.000Z warn  r4123_wz: the text
  *   <4>r4123_wz: the text                            to the journal
+ *   r4123_wz: the text                               to syslog
  *
  * Whether stderr is the journal is looked up for every line: it costs a
  * microsecond where lines are rare, and stays right after a redirection.
@@ -21,6 +22,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "base/system_log.h"
 #include "base/units.h"
 
 enum { LINE = 1024 };
@@ -36,11 +38,19 @@ static const struct {
 };
 
 static enum log_level most = LOG_INFO; /* constant once threads run */
+static _Atomic bool by_syslog;	       /* set once, seen some time */
 
 void
 log_level_set(enum log_level level)
 {
 	most = level;
+}
+
+void
+log_to_syslog(const char *name)
+{
+	system_log_open(name);
+	by_syslog = true;
 }
 
 /* systemd names the file that the journal reads: "device:inode". */
@@ -63,6 +73,8 @@ put_head(char *line, enum log_level level, const char *subject)
 	const char *colon = subject ? ": " : "";
 
 	subject = subject ? subject : "";
+	if (by_syslog)
+		return snprintf(line, LINE / 2, "%s%s", subject, colon);
 	if (to_journal())
 		return snprintf(line, LINE / 2, "<%d>%s%s",
 				levels[level].priority, subject, colon);
@@ -96,9 +108,11 @@ put_line(enum log_level level, const char *subject, const char *format,
 	if (length >= LINE)
 		length = LINE - 1;
 	strip_controls(line, length);
-	line[length++] = '\n';
+	line[length] = by_syslog ? '\0' : '\n';
 	/* There is nobody left to tell when stderr fails. */
-	if (write(STDERR_FILENO, line, length) < 0)
+	if (by_syslog)
+		system_log_line(levels[level].priority, line);
+	else if (write(STDERR_FILENO, line, (size_t)length + 1) < 0)
 		errno = saved;
 	errno = saved;
 }

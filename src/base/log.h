@@ -11,6 +11,10 @@
  */
 void log_level_set(enum log_level most); /* before threads start */
 
+/* Lines go to syslog from now on, for a program in the background; `name` is
+ * kept. */
+void log_to_syslog(const char *name);
+
 /* subject: the session, disk or stream it is about; NULL for the daemon. */
 void log_line(enum log_level level, const char *subject, const char *format,
 	      ...) __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spatefs: every recording is one file.
+ *
+ *   kernel <--> session --> ops --> tree      names, sizes      a keeper's
+ *                (its        |                                  thread
+ *                 threads)   `----> reading   data              one for each
+ *                                                               disk, and for
+ *                                                               what waits
+ *
+ * The order is that of rights: what only who started it may do comes first
+ * (mounting, read-ahead, the configuration), then it becomes -o user=, and
+ * only then are recordings looked at.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ease.h"
+#include "base/log.h"
+#include "fuse/detach.h"
+#include "fuse/ops.h"
+#include "fuse/options.h"
+#include "fuse/point.h"
+#include "fuse/session.h"
+#include "fuse/source.h"
+#include "fuse/tree.h"
+#include "fuse/user.h"
+#include "store/opened.h"
+
+enum { DONE = 0, FAILED = 1, USAGE = 2 };
+
+static const char usage[] =
+    "usage: spatefs [SOURCE] MOUNT [-f] [-d] [-o KEY[=VALUE],...]\n"
+    "\n"
+    "Shows recordings as files, one for each, in the folder MOUNT, until that\n"
+    "is unmounted (umount, fusermount3 -u) or the program gets SIGTERM.\n"
+    "SOURCE is a configuration of spated, or disks as /mnt/disk0:/mnt/disk1.\n"
+    "\n"
+    "  -f                       stay in the foreground, the log on stderr\n"
+    "  -d                       the same, and tell every request\n"
+    "  -h, --help               this page\n"
+    "  -V, --version            the version\n";
+
+struct mount {
+	struct options o;
+	struct source source;
+	struct point point;
+	struct user user;
+	struct detach detach;
+	struct ops ops;
+	struct session *session;
+};
+
+static int
+fail(const struct fault *fault)
+{
+	char line[1024];
+
+	fault_line(fault, line, sizeof line);
+	fprintf(stderr, "spatefs: %s\n", line);
+	return fault->code && strcmp(fault->code, "usage") == 0 ? USAGE
+								: FAILED;
+}
+
+static void
+help(void)
+{
+	fputs(usage, stdout);
+	options_help(stdout);
+	fputs("\nfstab: /etc/spate/spate.conf /recordings fuse.spatefs "
+	      "allow_other,nofail 0 0\n"
+	      "See spatefs(8).\n",
+	      stdout);
+}
+
+/* All that needs the rights of who started it. */
+static int
+mount_begin(struct mount *m, struct fault *fault)
+{
+	int err = source_find(&m->source, &m->o, fault);
+
+	if (!err)
+		err = user_find(&m->user, m->o.user, fault);
+	if (!err)
+		err =
+		    point_find(&m->point, m->o.point, &m->source.disks, fault);
+	if (!err)
+		err = session_open(&m->session, &m->o, &m->ops, fault);
+	if (!err)
+		err = session_mount(m->session, &m->point, &m->user, fault);
+	if (err)
+		return err;
+	err = user_become(&m->user);
+	if (err) {
+		fault_set(fault, err, "io", "cannot become %.100s",
+			  m->user.name);
+		fault_why(fault, "%s", strerror(-err));
+	}
+	return err;
+}
+
+/* What reads recordings; the first threads are made here. */
+static int
+look_begin(struct mount *m)
+{
+	const struct opened_args opened = {
+		.disks = &m->source.disks,
+		.cache = m->o.cache,
+		.patience = m->o.timeout,
+		.verify = m->o.verify,
+	};
+	struct tree_args tree = {
+		.disks = &m->source.disks,
+		.choice = &m->ops.choice,
+		.patience_ns = m->o.timeout,
+		.uid = m->user.uid,
+		.gid = m->user.gid,
+	};
+	int err = opened_make(&m->ops.opened, &opened);
+
+	if (err)
+		return err;
+	tree.opened = m->ops.opened;
+	return tree_make(&m->ops.tree, &tree);
+}
+
+static void
+look_end(struct mount *m)
+{
+	if (m->ops.tree)
+		tree_free(m->ops.tree);
+	opened_free(m->ops.opened);
+}
+
+static int
+serve(struct mount *m, struct fault *fault)
+{
+	int err = look_begin(m);
+
+	if (!err)
+		err = detach_ready(&m->detach, "spatefs");
+	if (err)
+		return fault_set(fault, err, "internal", "cannot begin: %s",
+				 strerror(-err));
+	log_line(LOG_INFO, m->point.path, "shows what is on %u disks",
+		 m->source.disks.n);
+	err = session_run(m->session, (unsigned)m->o.threads);
+	if (err) {
+		fault_set(fault, err, "io",
+			  "the conversation with the kernel "
+			  "broke off");
+		fault_why(fault, "%s", strerror(-err));
+	}
+	return err;
+}
+
+static int
+run(struct mount *m)
+{
+	struct fault fault = { .code = NULL };
+	int err = 0;
+
+	m->detach.fd = -1;
+	m->ops.choice.strip = (uint32_t)m->o.strip;
+	m->ops.choice.fill = m->o.fill;
+	m->ops.direct_io = m->o.direct_io;
+	ease_process();
+	if (!m->o.foreground && !m->o.debug)
+		err = detach_begin(&m->detach);
+	if (err)
+		fault_set(&fault, err, "internal", "cannot fork: %s",
+			  strerror(-err));
+	if (!err)
+		err = mount_begin(m, &fault);
+	if (!err)
+		err = serve(m, &fault);
+	session_close(m->session);
+	look_end(m);
+	source_clear(&m->source);
+	return err ? fail(&fault) : DONE;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct mount *m = calloc(1, sizeof *m);
+	struct fault fault;
+	int status = DONE;
+
+	if (!m)
+		return FAILED;
+	ops_init(&m->ops);
+	if (options_read(&m->o, argc, argv, &fault) < 0) {
+		status = fail(&fault);
+	} else if (m->o.help) {
+		help();
+	} else if (m->o.version) {
+		puts("spatefs " PACKAGE_VERSION);
+	} else {
+		log_level_set(m->o.debug ? LOG_DEBUG : LOG_INFO);
+		status = run(m);
+	}
+	options_clear(&m->o);
+	free(m);
+	return status;
+}

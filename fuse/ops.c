@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names, attributes and lists.
+ *
+ * The kernel looks at modes by itself (default_permissions), and refuses all
+ * that would change something before it asks anybody, as the mount is
+ * read-only.  What has no answer here (xattr, locks, poll, ioctl) it takes as
+ * not supported after it has asked once, and locks are its own affair.
+ */
+#include "fuse/ops.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuse/tree.h"
+
+static struct ops *
+ops_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+void
+ops_init(struct ops *ops)
+{
+	memset(ops, 0, sizeof *ops);
+	pthread_mutex_init(&ops->lock, NULL);
+}
+
+/*
+ * max_background is how many requests of read-ahead are under way for all
+ * files together; beyond, readers wait for each other.  With 12, the
+ * default, four readers of a file each had three of them.
+ */
+static void
+greet(void *data, struct fuse_conn_info *conn)
+{
+	(void)data;
+	conn->max_readahead = OPS_READ_AHEAD;
+	conn->max_background = 256;
+	conn->congestion_threshold = 192;
+}
+
+static struct fuse_entry_param
+entry_of(const struct tree_attr *a)
+{
+	return (struct fuse_entry_param){
+		.ino = a->id,
+		.attr = a->st,
+		.attr_timeout = a->keep_ms / 1e3,
+		.entry_timeout = a->keep_ms / 1e3,
+	};
+}
+
+static void
+lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fuse_entry_param entry;
+	struct tree_attr a;
+	int err = tree_lookup(ops_of(req)->tree, parent, name, &a);
+
+	if (err) {
+		fuse_reply_err(req, -err);
+		return;
+	}
+	entry = entry_of(&a);
+	/* It was interrupted: the kernel knows of none that it would forget. */
+	if (fuse_reply_entry(req, &entry) == -ENOENT)
+		tree_forget(ops_of(req)->tree, a.id, 1);
+}
+
+static void
+forget(fuse_req_t req, fuse_ino_t id, uint64_t n)
+{
+	tree_forget(ops_of(req)->tree, id, n);
+	fuse_reply_none(req);
+}
+
+static void
+forget_multi(fuse_req_t req, size_t n, struct fuse_forget_data *all)
+{
+	for (size_t i = 0; i < n; i++)
+		tree_forget(ops_of(req)->tree, all[i].ino, all[i].nlookup);
+	fuse_reply_none(req);
+}
+
+/* An open file may have grown since the tree looked. */
+static void
+getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+	struct tree_attr a;
+	int err = tree_get(ops_of(req)->tree, id, &a);
+	uint64_t bytes;
+
+	if (err) {
+		fuse_reply_err(req, -err);
+		return;
+	}
+	bytes = fi ? ops_file_bytes(fi) : 0;
+	if (a.growing && bytes > (uint64_t)a.st.st_size)
+		a.st.st_size = (off_t)bytes;
+	fuse_reply_attr(req, &a.st, a.keep_ms / 1e3);
+}
+
+static void
+statfs(fuse_req_t req, fuse_ino_t id)
+{
+	struct statvfs vfs = { .f_namemax = 255 };
+
+	(void)id;
+	tree_statfs(ops_of(req)->tree, &vfs);
+	fuse_reply_statfs(req, &vfs);
+}
+
+/* ---- lists ------------------------------------------------------------ */
+
+struct list {
+	fuse_req_t req;
+	char *data;
+	size_t used, room;
+	bool plus;
+};
+
+static bool
+list_put(void *arg, const char *name, const struct tree_attr *a, uint64_t next)
+{
+	struct list *l = arg;
+	struct fuse_entry_param entry = entry_of(a);
+	size_t left = l->room - l->used, n;
+
+	if (l->plus)
+		n = fuse_add_direntry_plus(l->req, l->data + l->used, left,
+					   name, &entry, (off_t)next);
+	else
+		n = fuse_add_direntry(l->req, l->data + l->used, left, name,
+				      &a->st, (off_t)next);
+	if (n > left)
+		return false;
+	l->used += n;
+	return true;
+}
+
+static void
+list(fuse_req_t req, size_t bytes, off_t at, struct fuse_file_info *fi,
+     bool plus)
+{
+	struct list l = { .req = req, .room = bytes, .plus = plus };
+	const struct tree_entry e = { list_put, &l, plus };
+	int err;
+
+	l.data = malloc(bytes);
+	if (!l.data) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	err = tree_dir_read((struct tree_dir *)fi->fh, (uint64_t)at, &e);
+	if (err)
+		fuse_reply_err(req, -err);
+	else
+		fuse_reply_buf(req, l.data, l.used);
+	free(l.data);
+}
+
+static void
+readdir(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t at,
+	struct fuse_file_info *fi)
+{
+	(void)id;
+	list(req, bytes, at, fi, false);
+}
+
+static void
+readdirplus(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t at,
+	    struct fuse_file_info *fi)
+{
+	(void)id;
+	list(req, bytes, at, fi, true);
+}
+
+static void
+opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+	struct tree_dir *dir;
+	int err = tree_dir_open(ops_of(req)->tree, id, &dir);
+
+	if (err) {
+		fuse_reply_err(req, -err);
+		return;
+	}
+	fi->fh = (uintptr_t)dir;
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		tree_dir_close(dir);
+}
+
+static void
+releasedir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+	(void)id;
+	tree_dir_close((struct tree_dir *)fi->fh);
+	fuse_reply_err(req, 0);
+}
+
+const struct fuse_lowlevel_ops ops_table = {
+	.init = greet,
+	.lookup = lookup,
+	.forget = forget,
+	.forget_multi = forget_multi,
+	.getattr = getattr,
+	.open = ops_open,
+	.read = ops_read,
+	.release = ops_release,
+	.opendir = opendir,
+	.readdir = readdir,
+	.readdirplus = readdirplus,
+	.releasedir = releasedir,
+	.statfs = statfs,
+};

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Open files.
+ *
+ * Data stay in the kernel's page cache, over many openings, as long as a
+ * recording is what it was (its stamp); those of one that grows, and with
+ * -o direct_io those of all, go past it, in requests as large as fuse has
+ * them.  Which stamp was opened last is kept for some thousand files, each in
+ * a place that its id tells: two that share a place cost each other their
+ * cached pages, nothing more.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fuse/interrupt.h"
+#include "fuse/ops.h"
+#include "fuse/tree.h"
+#include "store/opened.h"
+#include "store/reading.h"
+
+enum { TELL_AGAIN_S = 10 };
+
+/* Text, or a reading: one of them. */
+struct file {
+	char *text;
+	size_t bytes;
+	struct opened *op;
+	struct reading *rd;
+};
+
+static struct file *
+file_of(const struct fuse_file_info *fi)
+{
+	return (struct file *)(uintptr_t)fi->fh;
+}
+
+static struct ops *
+ops_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+static void
+file_close(struct file *file)
+{
+	reading_close(file->rd);
+	if (file->op)
+		opened_put(file->op);
+	free(file->text);
+	free(file);
+}
+
+/* Who tries it a thousand times has one line. */
+static void
+refusal_tell(struct ops *ops, const char *name, int err,
+	     const struct fault *fault)
+{
+	int64_t now = clock_steady();
+	char line[1024];
+	bool again;
+
+	pthread_mutex_lock(&ops->lock);
+	again = ops->told.err == err && now < ops->told.until &&
+		strncmp(ops->told.name, name, sizeof ops->told.name - 1) == 0;
+	ops->told.err = err;
+	ops->told.until = now + TELL_AGAIN_S * INT64_C(1000000000);
+	snprintf(ops->told.name, sizeof ops->told.name, "%.63s", name);
+	pthread_mutex_unlock(&ops->lock);
+	if (again || !fault->code)
+		return;
+	fault_line(fault, line, sizeof line);
+	log_line(LOG_WARN, name, "%s", line);
+}
+
+/* What programs that open files know of.  A recording without a readable
+ * index, or whose disk does not answer, is there and cannot be read. */
+static int
+err_for_opener(int err)
+{
+	switch (err) {
+	case -ENODATA:
+	case -EBADMSG:
+	case -ETIMEDOUT: return -EIO;
+	case -EIDRM: return -ENOENT;
+	default: return err;
+	}
+}
+
+static int
+data_open(struct ops *ops, struct file *file, const struct tree_file *what)
+{
+	struct view_choice choice = ops->choice;
+	struct fault fault = { .code = NULL };
+	int err = opened_get(ops->opened, what->name, &file->op, &fault);
+
+	choice.sub = what->sub;
+	choice.thread = what->thread;
+	choice.from_ns = what->from_ns;
+	choice.to_ns = what->to_ns;
+	if (!err)
+		err = reading_open(&file->rd, file->op, &choice, &fault);
+	if (err && err != -ENOENT && err != -EIDRM)
+		refusal_tell(ops, what->name, err, &fault);
+	return err_for_opener(err);
+}
+
+/* May what the kernel has of it be kept? */
+static bool
+is_same(struct ops *ops, fuse_ino_t id, uint64_t stamp)
+{
+	struct ops_stamp *s = &ops->stamp[id % OPS_STAMPS];
+	bool same;
+
+	pthread_mutex_lock(&ops->lock);
+	same = s->id == id && s->stamp == stamp;
+	*s = (struct ops_stamp){ id, stamp };
+	pthread_mutex_unlock(&ops->lock);
+	return same;
+}
+
+static int
+file_open(struct ops *ops, fuse_ino_t id, struct file *file,
+	  struct fuse_file_info *fi)
+{
+	struct tree_file what;
+	struct tree_attr a;
+	int err = tree_get(ops->tree, id, &a);
+
+	if (err)
+		return err;
+	if (a.text) {
+		fi->direct_io = 1;
+		return tree_text(ops->tree, id, &file->text, &file->bytes);
+	}
+	err = tree_open(ops->tree, id, &what);
+	if (err)
+		return err;
+	fi->direct_io = what.growing || ops->direct_io;
+	fi->keep_cache = !fi->direct_io && is_same(ops, id, what.stamp);
+	return data_open(ops, file, &what);
+}
+
+void
+ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+	struct file *file = calloc(1, sizeof *file);
+	int err = file ? file_open(ops_of(req), id, file, fi) : -ENOMEM;
+
+	if (err) {
+		if (file)
+			file_close(file);
+		fuse_reply_err(req, -err);
+		return;
+	}
+	fi->fh = (uintptr_t)file;
+	/* It was interrupted: nobody will release it. */
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		file_close(file);
+}
+
+void
+ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+	(void)id;
+	file_close(file_of(fi));
+	fuse_reply_err(req, 0);
+}
+
+uint64_t
+ops_file_bytes(const struct fuse_file_info *fi)
+{
+	struct file *file = file_of(fi);
+
+	return file->rd ? reading_bytes(file->rd) : file->bytes;
+}
+
+static void
+text_read(fuse_req_t req, const struct file *file, size_t bytes,
+	  uint64_t offset)
+{
+	size_t left = offset < file->bytes ? file->bytes - offset : 0;
+
+	fuse_reply_buf(req, file->text + (left ? offset : 0),
+		       bytes < left ? bytes : left);
+}
+
+void
+ops_read(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t offset,
+	 struct fuse_file_info *fi)
+{
+	struct file *file = file_of(fi);
+	struct reading_answer answer;
+	struct interrupt interrupt;
+	int err;
+
+	(void)id;
+	if (file->text) {
+		text_read(req, file, bytes, (uint64_t)offset);
+		return;
+	}
+	if (!interrupt_watch(&interrupt, req))
+		return;
+	err = reading_read(file->rd, (uint64_t)offset, bytes, &answer);
+	if (!interrupt_settle(&interrupt)) {
+		if (!err)
+			reading_done(file->rd, &answer);
+		return;
+	}
+	if (err) {
+		fuse_reply_err(req, -err);
+		return;
+	}
+	fuse_reply_iov(req, answer.iov, (int)answer.parts);
+	reading_done(file->rd, &answer);
+}

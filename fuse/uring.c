@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* libfuse can; the kernel can since 6.14, if its administrator lets it. */
+#include "fuse/uring.h"
+
+#include <errno.h>
+#include <fuse_opt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define SWITCH "/sys/module/fuse/parameters/enable_uring"
+
+void
+uring_want(struct fuse_args *args)
+{
+	FILE *file = fopen(SWITCH, "re");
+	int on = file ? getc(file) : EOF;
+
+	if (file)
+		fclose(file);
+	if (on == EOF)
+		log_line(LOG_WARN, NULL,
+			 "no io_uring: the kernel does not know it for fuse "
+			 "(Linux 6.14 does)");
+	else if (on != 'Y')
+		log_line(LOG_WARN, NULL,
+			 "no io_uring: it is switched off; as root: "
+			 "echo 1 >" SWITCH);
+	else if (fuse_opt_add_arg(args, "-oio_uring") < 0)
+		log_line(LOG_WARN, NULL, "no io_uring: no memory");
+}
