@@ -8,7 +8,8 @@ FUSE_TREE_LIBS = libfusetree.a $(STORE_LIBS)
 
 if HAVE_FUSE
 EXTRA_PROGRAMS = spatefs
-spatefs_CPPFLAGS = $(FUSE_CPPFLAGS) $(FUSE_CFLAGS) -DFUSE_USE_VERSION=312
+SPATEFS_CPPFLAGS = $(FUSE_CPPFLAGS) $(FUSE_CFLAGS) -DFUSE_USE_VERSION=312
+spatefs_CPPFLAGS = $(SPATEFS_CPPFLAGS)
 spatefs_SOURCES = \
 	%D%/detach.c %D%/detach.h \
 	%D%/interrupt.c %D%/interrupt.h \

@@ -10,7 +10,9 @@
 #include "fuse/options.h"
 
 #include <errno.h>
+#include <fuse_log.h>
 #include <fuse_opt.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,10 +295,22 @@ check(const struct options *o, struct fault *fault)
 	if (o->threads < 1 || o->threads > 1024)
 		return usage(fault, "-o threads=%s is out of bounds", "N",
 			     "it is from 1 to 1024");
+	if (o->timeout <= 0)
+		return usage(fault, "-o timeout=%s is too little", "SPAN",
+			     "10s is right for most");
 	if (o->cache < 16 << 20)
 		return usage(fault, "-o cache=%s is too little", "BYTES",
 			     "16M is the least, 512M is right for most");
 	return 0;
+}
+
+/* What is wrong is said once, and by us. */
+static void
+silent(enum fuse_log_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
 }
 
 int
@@ -312,12 +326,14 @@ options_read(struct options *o, int argc, char **argv, struct fault *fault)
 		.timeout = 10 * INT64_C(1000000000),
 	};
 	*fault = (struct fault){ .code = NULL };
+	fuse_set_log_func(silent);
 	if (fuse_opt_parse(&args, &r, NULL, take) < 0) {
 		err = -EINVAL;
 		if (!fault->code)
 			usage(fault, "%s: its value is missing", "-o",
 			      "-o KEY[=VALUE],...");
 	}
+	fuse_set_log_func(NULL);
 	fuse_opt_free_args(&args);
 	return err || o->help || o->version ? err : check(o, fault);
 }

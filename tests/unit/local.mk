@@ -221,6 +221,21 @@ tests_unit_test_args_SOURCES = %D%/test_args.c %D%/suite.h \
 tests_unit_test_args_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_args_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_where
+TESTS += tests/unit/test_where
+tests_unit_test_where_SOURCES = %D%/test_where.c %D%/suite.h
+tests_unit_test_where_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_where_LDADD = $(UNIT_STORE)
+
+if HAVE_FUSE
+check_PROGRAMS += tests/unit/test_spatefs_options
+TESTS += tests/unit/test_spatefs_options
+tests_unit_test_spatefs_options_SOURCES = %D%/test_spatefs_options.c \
+	%D%/suite.h fuse/options.c
+tests_unit_test_spatefs_options_CPPFLAGS = $(UNIT_CPPFLAGS) $(SPATEFS_CPPFLAGS)
+tests_unit_test_spatefs_options_LDADD = $(FUSE_LIBS) $(UNIT_BASE)
+endif
+
 check_PROGRAMS += tests/unit/test_table
 TESTS += tests/unit/test_table
 tests_unit_test_table_SOURCES = %D%/test_table.c %D%/suite.h \
