@@ -48,6 +48,7 @@ extern const struct command command_export;
 extern const struct command command_gen;
 extern const struct command command_info;
 extern const struct command command_ls;
+extern const struct command command_mount;
 extern const struct command command_probe;
 extern const struct command command_protect;
 extern const struct command command_pause;

@@ -44,6 +44,7 @@ spate_SOURCES = \
 	%D%/ls.c \
 	%D%/main.c %D%/clean.h %D%/cli.h \
 	%D%/site.c %D%/site.h \
+	%D%/mount.c \
 	%D%/probe.c \
 	%D%/progress.c %D%/progress.h \
 	%D%/protect.c \
