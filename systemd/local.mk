@@ -31,3 +31,6 @@ $(UNIT_FILES): %D%/%: %D%/%.in Makefile
 		-e 's|[@]sysconfdir[@]|$(sysconfdir)|g' \
 		'$(srcdir)'/$@.in >$@.new && mv $@.new $@
 CLEANFILES += $(UNIT_FILES)
+
+# A mount of recordings, to be copied and changed.
+dist_doc_DATA += %D%/recordings.mount

@@ -18,6 +18,12 @@ systemd-analyze verify --man=no "$work/unit/spated.service" \
 	>"$work/verify" 2>&1 || fail "$(cat "$work/verify")"
 same "complaints" "$(grep spated "$work/verify" || true)" ""
 
+# The example of a mount: its name has to be that of its folder.
+cp "$top_srcdir/systemd/recordings.mount" "$work/unit/"
+systemd-analyze verify --man=no "$work/unit/recordings.mount" \
+	>"$work/verify" 2>&1 || fail "$(cat "$work/verify")"
+same "complaints" "$(grep recordings "$work/verify" || true)" ""
+
 # 0 is a program that can do nothing, 10 one that may do anything.
 systemd-analyze security --offline=true --threshold=25 --no-pager \
 	"$work/unit/spated.service" >"$work/score" 2>&1 ||
