@@ -70,12 +70,23 @@ struct opened_facts {
 	enum heap_store store;
 	unsigned subs;
 	uint32_t payload;
+	int64_t begun_ns; /* as its head says, 0: it does not: another by
+			     that name began at another time */
 	int64_t start_ns, end_ns;
 	uint64_t bytes; /* of all files, to the visible end */
 	unsigned chunks;
 	bool removed; /* there is another by that name now, or none */
 };
 void opened_facts(struct opened *op, struct opened_facts *f);
+
+/*
+ * Has something done with it by its own thread, which may wait for disks: what
+ * that returned; or -ETIMEDOUT, and then it may still be done.  clear() gets
+ * `arg` once nobody will touch it any more but who gave it, which may be
+ * before or after this returns; also where it was not done.
+ */
+int opened_run(struct opened *op, int (*run)(void *arg, struct recording *rec),
+	       void (*clear)(void *arg), void *arg);
 
 /* What became of reading it, since it was opened, of all who did. */
 struct opened_counts {
