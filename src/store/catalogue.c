@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +110,6 @@ catalogue_item(struct catalogue *c, const char *name)
 	c->item[at] = item;
 	c->items++;
 	c->unread++;
-	c->changes++;
 	return item;
 }
 
@@ -148,7 +146,7 @@ catalogue_drop(struct catalogue *c, const char *name)
 	c->unread -= item->entry.state == ENTRY_UNREAD;
 	c->urgent -= item->urgent;
 	c->items--;
-	c->changes++;
+	c->changes += item->entry.state != ENTRY_UNREAD;
 	memmove(c->item + at, c->item + at + 1,
 		(c->items - at) * sizeof *c->item);
 	free(item->text);
@@ -254,6 +252,20 @@ catalogue_touch(struct catalogue *c, const char *name)
 	return item ? 0 : -ENOMEM;
 }
 
+bool
+catalogue_pending(struct catalogue *c, const char *name)
+{
+	size_t at;
+	bool is;
+
+	pthread_mutex_lock(&c->lock);
+	at = catalogue_place(c, name, &is);
+	is = is &&
+	     (c->item[at]->stale || c->item[at]->entry.state == ENTRY_UNREAD);
+	pthread_mutex_unlock(&c->lock);
+	return is;
+}
+
 void
 catalogue_forget(struct catalogue *c, const char *name)
 {
@@ -325,76 +337,4 @@ catalogue_each(struct catalogue *c,
 	for (size_t i = 0; i < c->items; i++)
 		each(arg, &c->item[i]->entry);
 	pthread_mutex_unlock(&c->lock);
-}
-
-/* ---- pages ----------------------------------------------------------- */
-
-static bool
-is_asked(const struct catalogue_query *q, const char *name)
-{
-	for (unsigned i = 0; i < q->patterns; i++) {
-		if (!fnmatch(q->pattern[i], name, 0))
-			return true;
-	}
-	return !q->patterns;
-}
-
-/* Its text, or that of its name alone. */
-static void
-put_item(const struct item *item, FILE *to)
-{
-	char *text;
-
-	if (item->text) {
-		fputs(item->text, to);
-		return;
-	}
-	text = catalogue_text(&item->entry);
-	fputs(text ? text : "[]", to);
-	free(text);
-}
-
-static void
-put_page(const struct catalogue *c, const struct catalogue_query *q, char *last,
-	 FILE *to)
-{
-	size_t put = 0, at = 0;
-	bool is = false;
-
-	if (q->after)
-		at = catalogue_place(c, q->after, &is);
-	*last = '\0'; /* it may be where `after` was */
-	for (at += is; at < c->items; at++) {
-		const struct item *item = c->item[at];
-
-		if (!is_asked(q, item->entry.name))
-			continue;
-		if (put == q->most)
-			return;
-		strcpy(last, item->entry.name);
-		if (put++)
-			putc(',', to);
-		put_item(item, to);
-	}
-	*last = '\0';
-}
-
-char *
-catalogue_page(struct catalogue *c, const struct catalogue_query *q, char *last)
-{
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&text, &bytes);
-
-	if (!to)
-		return NULL;
-	putc_unlocked('[', to);
-	pthread_mutex_lock(&c->lock);
-	put_page(c, q, last, to);
-	pthread_mutex_unlock(&c->lock);
-	putc_unlocked(']', to);
-	if (!fclose(to))
-		return text;
-	free(text);
-	return NULL;
 }

@@ -30,7 +30,7 @@ struct catalogue_facts {
 	unsigned disks, listed; /* whose names are known; of those that are
 				   not there that is so, too */
 	size_t recordings, unread;
-	uint64_t changes; /* counts what becomes of entries */
+	uint64_t changes; /* counts what becomes of entries that were read */
 	struct entry_work work;
 };
 
@@ -59,6 +59,8 @@ void catalogue_leave(struct catalogue *c, const char *path);
 int catalogue_live(struct catalogue *c, const struct entry *e);
 /* Something became of it: the next pass reads it before all others. */
 int catalogue_touch(struct catalogue *c, const char *name);
+/* Is it still to be read? */
+bool catalogue_pending(struct catalogue *c, const char *name);
 /* It is on no disk any more. */
 void catalogue_forget(struct catalogue *c, const char *name);
 

@@ -2,6 +2,7 @@ noinst_LIBRARIES += libstore.a
 libstore_a_SOURCES = \
 	%D%/adopt.c %D%/adopt.h \
 	%D%/catalogue.c %D%/catalogue.h \
+	%D%/catalogue_page.c \
 	%D%/catalogue_pass.c %D%/catalogue_priv.h \
 	%D%/copied.c %D%/copied.h \
 	%D%/cube.c %D%/cube.h \

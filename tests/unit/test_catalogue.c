@@ -429,7 +429,9 @@ START_TEST(many)
 	ck_assert_uint_eq(f.work.whole, 0);
 	made_other(&m, "new", 3, 1, MADE_ENDED);
 	catalogue_touch(c, "new");
+	ck_assert(catalogue_pending(c, "new"));
 	catalogue_pass(c);
+	ck_assert(!catalogue_pending(c, "new"));
 	ck_assert_uint_eq(entries(), MANY + 1);
 	finish();
 }
