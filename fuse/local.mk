@@ -3,6 +3,10 @@ FUSE_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 noinst_LIBRARIES += libfusetree.a
 libfusetree_a_CPPFLAGS = $(FUSE_CPPFLAGS)
 libfusetree_a_SOURCES = \
+	%D%/info.h \
+	%D%/names.c %D%/names.h \
+	%D%/nodes.c %D%/nodes.h \
+	%D%/span.c %D%/span.h \
 	%D%/tree.h
 FUSE_TREE_LIBS = libfusetree.a $(STORE_LIBS)
 

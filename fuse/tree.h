@@ -83,15 +83,19 @@ void tree_forget(struct tree *t, uint64_t id, uint64_t n);
 
 /* 0; -ESTALE: no such id, or it is gone; -EISDIR. */
 int tree_open(struct tree *t, uint64_t id, struct tree_file *f);
+/* What it was looked up as is not there any more, as who opened it has seen:
+ * has it looked at again, at once. */
+void tree_doubt(struct tree *t, uint64_t id);
 /* Of .info: as tree_get() measured it last; malloc'ed.  0 or -errno. */
 int tree_text(struct tree *t, uint64_t id, char **text, size_t *bytes);
 
 /*
  * A list is as it was when it was opened.  `entry` is called for each from
  * `at` on (at first 0), with the place of the next, until it returns false:
- * that one was not taken.  `count`: ids are counted up, and attributes are
- * there (as readdirplus wants them), but for "." and ".."; else only st_ino
- * and the type.
+ * that one was not taken.  `count`, as readdirplus wants it: attributes are
+ * there and the id was counted up; but an id of 0 has only st_ino and type,
+ * as "." and ".." and what would have to be opened for more.  Without it all
+ * are so.
  */
 struct tree_dir;
 

@@ -561,6 +561,12 @@ tests_unit_test_catalogue_SOURCES = %D%/test_catalogue.c %D%/suite.h \
 tests_unit_test_catalogue_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_catalogue_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_tree_names
+TESTS += tests/unit/test_tree_names
+tests_unit_test_tree_names_SOURCES = %D%/test_tree_names.c %D%/suite.h
+tests_unit_test_tree_names_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)
+tests_unit_test_tree_names_LDADD = $(FUSE_TREE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_removal
 TESTS += tests/unit/test_removal
 tests_unit_test_removal_SOURCES = %D%/test_removal.c %D%/suite.h \
