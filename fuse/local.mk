@@ -3,11 +3,16 @@ FUSE_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 noinst_LIBRARIES += libfusetree.a
 libfusetree_a_CPPFLAGS = $(FUSE_CPPFLAGS)
 libfusetree_a_SOURCES = \
-	%D%/info.h \
+	%D%/info.c %D%/info.h \
+	%D%/measure.c %D%/measure.h \
 	%D%/names.c %D%/names.h \
 	%D%/nodes.c %D%/nodes.h \
 	%D%/span.c %D%/span.h \
-	%D%/tree.h
+	%D%/tree.c %D%/tree.h %D%/tree_priv.h \
+	%D%/tree_attr.c \
+	%D%/tree_child.c \
+	%D%/tree_dir.c \
+	%D%/tree_keep.c
 FUSE_TREE_LIBS = libfusetree.a $(STORE_LIBS)
 
 if HAVE_FUSE
