@@ -44,7 +44,7 @@ open_disks(struct catalogue *c, struct disks *disks)
 
 /* An open disk cannot be unmounted. */
 static void
-close_left(struct catalogue *c, struct disks *disks)
+close_left(struct catalogue *c, const struct disks *disks)
 {
 	bool left[ENTRY_DISKS];
 
@@ -62,6 +62,100 @@ close_disks(struct disks *disks)
 {
 	for (unsigned i = 0; i < disks->n; i++)
 		disk_close(&disks->disk[i]);
+}
+
+/* ---- entries --------------------------------------------------------- */
+
+/* What a reading is of. */
+struct reading {
+	char name[LAYOUT_FILE];
+	unsigned touched;
+	bool live;
+};
+
+/* The urgent ones first, which may be all that is asked for; then from the last
+ * one on. */
+static bool
+take_stale(struct catalogue *c, struct reading *r, bool urgent_alone)
+{
+	bool urgent, found = false;
+
+	pthread_mutex_lock(&c->lock);
+	if (urgent_alone && !c->urgent)
+		goto out;
+	urgent = urgent_alone || c->urgent;
+	for (size_t i = 0; i < c->items && !found; i++) {
+		size_t at = (c->cursor + i) % c->items;
+		const struct item *item = c->item[at];
+
+		if (!(urgent ? item->urgent : item->stale))
+			continue;
+		if (!urgent)
+			c->cursor = at;
+		strcpy(r->name, item->entry.name);
+		r->touched = item->touched;
+		r->live = item->live;
+		found = true;
+	}
+out:
+	pthread_mutex_unlock(&c->lock);
+	return found;
+}
+
+/* It may have been touched meanwhile, and is then read once more; or has
+ * begun to be counted by another, who knows better. */
+static void
+put_read(struct catalogue *c, const struct reading *r, const struct entry *e,
+	 int err)
+{
+	char *text = err ? NULL : catalogue_text(e);
+	struct item *item;
+	size_t at;
+	bool is;
+
+	pthread_mutex_lock(&c->lock);
+	at = catalogue_place(c, r->name, &is);
+	item = is ? c->item[at] : NULL;
+	if (!item)
+		goto out;
+	if (item->touched == r->touched) {
+		c->urgent -= item->urgent;
+		item->stale = item->urgent = false;
+	}
+	if (item->live && !err) {
+		memcpy(item->entry.disk, e->disk, sizeof e->disk);
+		item->entry.protected = e->protected;
+		item->entry.stamp = e->stamp;
+	} else if (err == -ENOENT && !item->live && !item->stale) {
+		catalogue_drop(c, r->name);
+	} else if (!err) {
+		catalogue_set(c, item, e, text);
+		text = NULL;
+	}
+out:
+	pthread_mutex_unlock(&c->lock);
+	free(text);
+}
+
+/* Reads what is stale. */
+static void
+read_stale(struct catalogue *c, const struct disks *disks, bool urgent_alone)
+{
+	struct reading r;
+	struct entry e;
+	int err;
+
+	while (!atomic_load(&c->stop) && take_stale(c, &r, urgent_alone)) {
+		struct entry_work work = { 0 };
+
+		err = entry_read(&e, disks, r.name, r.live, &work);
+		put_read(c, &r, &e, err);
+		pthread_mutex_lock(&c->lock);
+		c->work.entries += work.entries;
+		c->work.whole += work.whole;
+		pthread_mutex_unlock(&c->lock);
+		close_left(c, disks);
+	}
 }
 
 /* ---- names ----------------------------------------------------------- */
@@ -181,6 +275,7 @@ find_anew(struct catalogue *c, const struct disks *disks, unsigned disk,
 		    e.state == ENTRY_COMPLETE && first_disk(&e) == disk &&
 		    entry_stamp(&one, e.name) != e.first)
 			make_stale(c, names[i]);
+		read_stale(c, disks, true);
 	}
 }
 
@@ -208,7 +303,7 @@ list_disk(struct catalogue *c, struct disks *disks, unsigned i)
 		c->shelf[i].changed = (struct timespec){ 0 };
 }
 
-/* ---- entries --------------------------------------------------------- */
+/* ---- what moves ------------------------------------------------------ */
 
 static bool
 is_recent(const struct entry *e)
@@ -257,98 +352,20 @@ look_again(struct catalogue *c, const struct disks *disks)
 		pthread_mutex_unlock(&c->lock);
 		if (any && has_moved(disks, &e))
 			make_stale(c, e.name);
+		read_stale(c, disks, true);
 	}
-}
-
-/* What a reading is of. */
-struct reading {
-	char name[LAYOUT_FILE];
-	unsigned touched;
-	bool live;
-};
-
-/* The urgent ones first, then from the last one on. */
-static bool
-take_stale(struct catalogue *c, struct reading *r)
-{
-	bool urgent, found = false;
-
-	pthread_mutex_lock(&c->lock);
-	urgent = c->urgent;
-	for (size_t i = 0; i < c->items && !found; i++) {
-		size_t at = (c->cursor + i) % c->items;
-		const struct item *item = c->item[at];
-
-		if (!(urgent ? item->urgent : item->stale))
-			continue;
-		if (!urgent)
-			c->cursor = at;
-		strcpy(r->name, item->entry.name);
-		r->touched = item->touched;
-		r->live = item->live;
-		found = true;
-	}
-	pthread_mutex_unlock(&c->lock);
-	return found;
-}
-
-/* It may have been touched meanwhile, and is then read once more; or has
- * begun to be counted by another, who knows better. */
-static void
-put_read(struct catalogue *c, const struct reading *r, const struct entry *e,
-	 int err)
-{
-	char *text = err ? NULL : catalogue_text(e);
-	struct item *item;
-	size_t at;
-	bool is;
-
-	pthread_mutex_lock(&c->lock);
-	at = catalogue_place(c, r->name, &is);
-	item = is ? c->item[at] : NULL;
-	if (!item)
-		goto out;
-	if (item->touched == r->touched) {
-		c->urgent -= item->urgent;
-		item->stale = item->urgent = false;
-	}
-	if (item->live && !err) {
-		memcpy(item->entry.disk, e->disk, sizeof e->disk);
-		item->entry.protected = e->protected;
-		item->entry.stamp = e->stamp;
-	} else if (err == -ENOENT && !item->live && !item->stale) {
-		catalogue_drop(c, r->name);
-	} else if (!err) {
-		catalogue_set(c, item, e, text);
-		text = NULL;
-	}
-out:
-	pthread_mutex_unlock(&c->lock);
-	free(text);
 }
 
 void
 catalogue_pass(struct catalogue *c)
 {
-	struct entry_work work = { 0 };
-	struct reading r;
 	struct disks disks;
-	struct entry e;
-	int err;
 
 	open_disks(c, &disks);
+	read_stale(c, &disks, true);
 	for (unsigned i = 0; i < disks.n && !atomic_load(&c->stop); i++)
 		list_disk(c, &disks, i);
 	look_again(c, &disks);
-	while (!atomic_load(&c->stop) && take_stale(c, &r)) {
-		err = entry_read(&e, &disks, r.name, r.live, &work);
-		put_read(c, &r, &e, err);
-		pthread_mutex_lock(&c->lock);
-		c->work.entries += work.entries;
-		c->work.whole += work.whole;
-		pthread_mutex_unlock(&c->lock);
-		work = (struct entry_work){ 0 };
-		close_left(c, &disks);
-	}
+	read_stale(c, &disks, false);
 	close_disks(&disks);
 }
