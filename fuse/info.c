@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "fuse/names.h"
 #include "store/loss.h"
 #include "store/opened.h"
@@ -104,22 +105,6 @@ fill_show(enum view_fill fill)
 					    [VIEW_SKIP] = "skip" };
 
 	return text[fill];
-}
-
-/* A name is of bytes, and JSON of characters. */
-static json_t *
-text_json(const char *text)
-{
-	json_t *json = json_string(text);
-	char plain[256];
-	size_t i;
-
-	if (json)
-		return json;
-	for (i = 0; text[i] && i < sizeof plain - 1; i++)
-		plain[i] = text[i] & 0x80 ? '?' : text[i];
-	plain[i] = '\0';
-	return json_string(plain);
 }
 
 static json_t *

@@ -13,6 +13,7 @@ libbase_a_SOURCES = \
 	%D%/secret.c %D%/secret.h \
 	%D%/shape.c %D%/shape.h \
 	%D%/system_log.c %D%/system_log.h \
+	%D%/text.c %D%/text.h \
 	%D%/units.c %D%/units.h
 BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \
 	-ldl -lm -lpthread

@@ -3,6 +3,7 @@
  * The keys are those of recording_info, where that has them; null is what
  * nobody knows (yet).
  */
+#include "base/text.h"
 #include "base/units.h"
 #include "store/entry.h"
 
@@ -19,15 +20,6 @@ entry_state_show(enum entry_state state)
 	};
 
 	return text[state];
-}
-
-/* Text from files, cut where it was too long, need not be UTF-8. */
-static json_t *
-text_json(const char *text)
-{
-	json_t *json = json_string(text);
-
-	return json ? json : json_string("?");
 }
 
 static json_t *
@@ -61,8 +53,8 @@ json_t *
 entry_json(const struct entry *e, const struct disks *disks)
 {
 	json_t *json = json_pack(
-	    "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i}", "name",
-	    e->name, "state", entry_state_show(e->state), "start",
+	    "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i}", "name",
+	    text_json(e->name), "state", entry_state_show(e->state), "start",
 	    time_json(e->start_ns), "end", time_json(e->end_ns), "bytes",
 	    count_json(e, e->bytes), "packets", count_json(e, e->packets),
 	    "packets_lost", count_json(e, e->missing), "absent",

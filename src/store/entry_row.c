@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "store/entry.h"
 
 enum {
@@ -67,9 +68,7 @@ disks_read(const char *text, uint64_t disk[WORDS])
 static int
 add_text(json_t *row, const char *text)
 {
-	json_t *json = json_string(text);
-
-	return json_array_append_new(row, json ? json : json_string("?"));
+	return json_array_append_new(row, text_json(text));
 }
 
 static const char *
@@ -105,8 +104,8 @@ entry_row(const struct entry *e)
 
 	disks_show(disks, e->disk);
 	row = json_pack(
-	    "[s, i, I, I, o, I, I, I, i, i, s]", e->name, (int)e->state,
-	    (json_int_t)e->start_ns, (json_int_t)e->end_ns,
+	    "[o, i, I, I, o, I, I, I, i, i, s]", text_json(e->name),
+	    (int)e->state, (json_int_t)e->start_ns, (json_int_t)e->end_ns,
 	    e->counted ? json_integer((json_int_t)e->bytes) : json_null(),
 	    (json_int_t)e->packets, (json_int_t)e->missing,
 	    (json_int_t)e->absent, (int)e->subs, (int)e->protected, disks);

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "store/foreign_priv.h"
 #include "store/meta.h"
 
@@ -239,8 +240,9 @@ make_head(const struct recording *rec, const struct foreign *f,
 		.quantum = f->parts,
 		.slots = slots ? slots : 1,
 	};
+	json_t *name = text_json(rec->name), *made;
 	struct meta_head head = {
-		.name = rec->name,
+		.name = name ? json_string_value(name) : "",
 		.stream = "",
 		.layout = layout[f->kind],
 		.format = f->form.format,
@@ -257,7 +259,9 @@ make_head(const struct recording *rec, const struct foreign *f,
 		if (rec->part[i].dir >= 0)
 			disks[head.disks_n++] = rec->disks->disk[i].path;
 	}
-	return meta_head(&head);
+	made = meta_head(&head);
+	json_decref(name);
+	return made;
 }
 
 static int

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/shape.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "store/recording_priv.h"
 
@@ -224,15 +225,15 @@ recording_info(const struct recording *rec)
 	json_t *info;
 
 	info = json_pack(
-	    "{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, "
+	    "{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, "
 	    "s:I, s:I, s:I}",
-	    "name", f->name, "state", state_name(f->state), "stream", f->stream,
-	    "format", f->format, "start", time_json(f->start_ns), "end",
-	    time_json(f->end_ns), "bytes", (json_int_t)f->bytes, "payload",
-	    (json_int_t)f->payload, "packets", (json_int_t)f->packets,
-	    "packets_lost", (json_int_t)f->missing, "chunks",
-	    (json_int_t)f->chunks, "gaps", (json_int_t)f->gaps, "absent",
-	    (json_int_t)f->absent);
+	    "name", text_json(f->name), "state", state_name(f->state), "stream",
+	    f->stream, "format", f->format, "start", time_json(f->start_ns),
+	    "end", time_json(f->end_ns), "bytes", (json_int_t)f->bytes,
+	    "payload", (json_int_t)f->payload, "packets",
+	    (json_int_t)f->packets, "packets_lost", (json_int_t)f->missing,
+	    "chunks", (json_int_t)f->chunks, "gaps", (json_int_t)f->gaps,
+	    "absent", (json_int_t)f->absent);
 	if (!info || add_counts(info, f->tail) || add_details(info, rec)) {
 		json_decref(info);
 		return NULL;

@@ -12,6 +12,12 @@ tests_unit_test_units_SOURCES = %D%/test_units.c %D%/suite.h
 tests_unit_test_units_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_units_LDADD = $(UNIT_BASE)
 
+check_PROGRAMS += tests/unit/test_text
+TESTS += tests/unit/test_text
+tests_unit_test_text_SOURCES = %D%/test_text.c %D%/suite.h
+tests_unit_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_text_LDADD = $(UNIT_BASE)
+
 check_PROGRAMS += tests/unit/test_fault
 TESTS += tests/unit/test_fault
 tests_unit_test_fault_SOURCES = %D%/test_fault.c %D%/suite.h

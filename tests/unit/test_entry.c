@@ -284,5 +284,45 @@ START_TEST(row_bad)
 }
 END_TEST
 
+/* A name that is not UTF-8 is nothing to fail on. */
+START_TEST(foreign_name)
+{
+	uint8_t frame[MADE_PAYLOAD];
+	struct recording *rec;
+	struct fault fault;
+	json_t *told;
+	int fd;
+
+	made_bare(&m);
+	ck_assert_int_eq(mkdirat(m.disks.disk[1].fd, "\xfc", 0755), 0);
+	fd = openat(m.disks.disk[1].fd, "\xfc/\xfc.00000000",
+		    O_CREAT | O_WRONLY, 0644);
+	for (unsigned i = 0; i < 100; i++) {
+		made_frame(&m, i, frame);
+		ck_assert_int_eq(write(fd, frame, sizeof frame), sizeof frame);
+	}
+	close(fd);
+	ck_assert_int_eq(look("\xfc"), 0);
+	ck_assert_int_eq(e.state, ENTRY_COMPLETE);
+	ck_assert_uint_eq(e.packets, 100);
+	ck_assert_str_eq(e.name, "\xfc");
+	told = entry_row(&e);
+	ck_assert_str_eq(json_string_value(json_array_get(told, 0)),
+			 "\xef\xbf\xbd");
+	json_decref(told);
+	told = entry_json(&e, &m.disks);
+	ck_assert_str_eq(json_string_value(json_object_get(told, "name")),
+			 "\xef\xbf\xbd");
+	json_decref(told);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, "\xfc", &fault), 0);
+	told = recording_info(rec);
+	ck_assert_str_eq(json_string_value(json_object_get(told, "name")),
+			 "\xef\xbf\xbd");
+	json_decref(told);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
 SUITE("entry", complete, long_tail, disk_gone, gap, gap_away, interrupted, torn,
-      live, unreadable, marks, json, row, row_bad)
+      live, unreadable, marks, json, row, row_bad, foreign_name)
