@@ -16,7 +16,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/ease.h"
 #include "base/log.h"
 #include "fuse/tree_priv.h"
 
@@ -92,6 +91,21 @@ pause_over(struct tree *t)
 	return !t->stop;
 }
 
+/* What is not shown is said, once. */
+static void
+tell_unnamed(struct tree *t)
+{
+	struct catalogue_facts facts;
+
+	catalogue_facts(t->catalogue, &facts);
+	if (facts.unnamed > t->unnamed)
+		log_line(LOG_WARN, NULL,
+			 "%zu folders on the disks are not shown: their names "
+			 "have control characters, or are too long",
+			 facts.unnamed);
+	t->unnamed = facts.unnamed;
+}
+
 static void *
 keep(void *arg)
 {
@@ -112,6 +126,7 @@ keep(void *arg)
 		t->pass_ns = 0;
 		t->passes++;
 		pthread_cond_broadcast(&t->passed);
+		tell_unnamed(t);
 	} while (pause_over(t));
 	pthread_mutex_unlock(&t->lock);
 	return NULL;

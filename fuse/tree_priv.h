@@ -32,6 +32,7 @@ struct tree {
 				 waited for.  The catalogue's is taken within */
 	pthread_cond_t poke, passed;
 	bool stop, poked;
+	size_t unnamed;	 /* folders that are not shown, as was said */
 	uint64_t passes; /* that have ended */
 	int64_t pass_ns; /* steady: when this one began; 0: none is on */
 	struct statvfs space;

@@ -324,6 +324,7 @@ catalogue_facts(struct catalogue *c, struct catalogue_facts *f)
 				       .listed = c->listed,
 				       .recordings = c->items,
 				       .unread = c->unread,
+				       .unnamed = c->unnamed,
 				       .changes = c->changes,
 				       .work = c->work };
 	pthread_mutex_unlock(&c->lock);

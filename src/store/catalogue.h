@@ -30,6 +30,7 @@ struct catalogue_facts {
 	unsigned disks, listed; /* whose names are known; of those that are
 				   not there that is so, too */
 	size_t recordings, unread;
+	size_t unnamed;	  /* folders whose names cannot be a recording's */
 	uint64_t changes; /* counts what becomes of entries that were read */
 	struct entry_work work;
 };

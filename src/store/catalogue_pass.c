@@ -171,7 +171,7 @@ is_before(const struct timespec *a, const struct timespec *b)
 static bool
 shelf_same(struct shelf *s, const struct disk *disk)
 {
-	struct shelf now = { .listed = true };
+	struct shelf now = { .listed = true, .unnamed = s->unnamed };
 	struct timespec clock;
 	struct stat st;
 	bool same;
@@ -285,13 +285,16 @@ list_disk(struct catalogue *c, struct disks *disks, unsigned i)
 	const struct disks one = { .disk = &disks->disk[i], .n = 1 };
 	bool first = !c->shelf[i].listed;
 	char **names = NULL;
-	size_t n = 0;
+	size_t n = 0, unnamed;
 	int err;
 
 	if (shelf_same(&c->shelf[i], &disks->disk[i]))
 		return;
 	err = recording_list(&one, &names, &n);
+	unnamed = one.disk->fd >= 0 ? foreign_unnamed(one.disk->fd) : 0;
 	pthread_mutex_lock(&c->lock);
+	c->unnamed += unnamed - c->shelf[i].unnamed;
+	c->shelf[i].unnamed = unnamed;
 	if (!err)
 		err = compare(c, i, names, n);
 	c->listed += first;

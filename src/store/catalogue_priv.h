@@ -26,6 +26,7 @@ struct shelf {
 	dev_t device;
 	ino_t inode;
 	struct timespec changed; /* 0: look again whatever it says */
+	size_t unnamed;
 };
 
 struct catalogue {
@@ -39,7 +40,7 @@ struct catalogue {
 	unsigned listed;
 	struct item **item; /* by name */
 	size_t items, room;
-	size_t unread, urgent;
+	size_t unread, urgent, unnamed;
 	size_t cursor; /* where the last stale one was */
 	uint64_t changes;
 	struct entry_work work;

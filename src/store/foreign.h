@@ -26,6 +26,9 @@ struct foreign;
 
 bool foreign_name_good(const char *name);
 
+/* How many folders of a disk have names that are not, but for hidden ones. */
+size_t foreign_unnamed(int disk);
+
 /* Where in a disk they may be, beside the disk's folder itself. */
 #define FOREIGN_DATA "data"
 

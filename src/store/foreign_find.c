@@ -365,3 +365,32 @@ foreign_stat(int disk, const char *name, struct stat *st)
 	}
 	return false;
 }
+
+static size_t
+unnamed_in(int disk, const char *folder)
+{
+	DIR *dir = list_folder(disk, folder);
+	struct dirent *entry;
+	struct stat st;
+	size_t n = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		if (*entry->d_name == '.' || foreign_name_good(entry->d_name))
+			continue;
+		n += !fstatat(dirfd(dir), entry->d_name, &st, 0) &&
+		     S_ISDIR(st.st_mode);
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+size_t
+foreign_unnamed(int disk)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof sg_folder / sizeof *sg_folder; i++)
+		n += unnamed_in(disk, sg_folder[i]);
+	return n;
+}

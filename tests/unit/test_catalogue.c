@@ -331,6 +331,29 @@ START_TEST(foreign_file)
 }
 END_TEST
 
+START_TEST(unnamed)
+{
+	struct catalogue_facts f;
+
+	begin();
+	ck_assert_int_eq(mkdirat(m.disks.disk[0].fd, "a\nb", 0755), 0);
+	ck_assert_int_eq(mkdirat(m.disks.disk[1].fd, "a\nb", 0755), 0);
+	ck_assert_int_eq(mkdirat(m.disks.disk[1].fd, "a b", 0755), 0);
+	ck_assert_int_eq(mkdirat(m.disks.disk[1].fd, ".a", 0755), 0);
+	for (int i = 0; i < 2; i++) {
+		catalogue_pass(c);
+		catalogue_facts(c, &f);
+		ck_assert_uint_eq(f.unnamed, 2);
+	}
+	ck_assert_int_eq(unlinkat(m.disks.disk[0].fd, "a\nb", AT_REMOVEDIR), 0);
+	catalogue_pass(c);
+	catalogue_facts(c, &f);
+	ck_assert_uint_eq(f.unnamed, 1);
+	ck_assert_uint_eq(f.recordings, 0);
+	finish();
+}
+END_TEST
+
 static void
 note(void *arg, const struct entry *e)
 {
@@ -438,5 +461,5 @@ START_TEST(many)
 END_TEST
 
 SUITE("catalogue", builds, keeps_up, same_tick, disk_comes_and_goes, live,
-      live_and_gone, others, anew, changed_a_moment_ago, foreign_file, each,
-      pages, many)
+      live_and_gone, others, anew, changed_a_moment_ago, foreign_file, unnamed,
+      each, pages, many)
