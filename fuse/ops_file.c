@@ -94,15 +94,21 @@ data_open(struct ops *ops, struct file *file, const struct tree_file *what)
 {
 	struct view_choice choice = ops->choice;
 	struct fault fault = { .code = NULL };
+	struct opened_facts facts;
 	int err = opened_get(ops->opened, what->name, &file->op, &fault);
 
+	/* Not another that was recorded by the same name since. */
+	if (!err) {
+		opened_facts(file->op, &facts);
+		err = facts.begun_ns == what->begun_ns ? 0 : -ESTALE;
+	}
 	choice.sub = what->sub;
 	choice.thread = what->thread;
 	choice.from_ns = what->from_ns;
 	choice.to_ns = what->to_ns;
 	if (!err)
 		err = reading_open(&file->rd, file->op, &choice, &fault);
-	if (err && err != -ENOENT && err != -EIDRM)
+	if (err && err != -ENOENT && err != -EIDRM && err != -ESTALE)
 		refusal_tell(ops, what->name, err, &fault);
 	return err_for_opener(err);
 }

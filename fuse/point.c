@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -208,24 +209,38 @@ disks_check(const struct point *p, const struct disks *disks,
 }
 
 static int
+busy(const struct point *p, struct fault *fault)
+{
+	fault_set(fault, -EBUSY, "busy", "cannot mount on %.200s", p->path);
+	fault_why(fault, "a spatefs is mounted there already");
+	fault_hint(fault, "umount %.200s", p->path);
+	return -EBUSY;
+}
+
+/* Attributes may be remembered of one who died; this is asked each time. */
+static bool
+is_dead(const struct point *p)
+{
+	struct statvfs vfs;
+
+	return strncmp(p->type, "fuse", 4) == 0 && statvfs(p->path, &vfs) < 0 &&
+	       (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+static int
 mounted_check(struct point *p, struct fault *fault)
 {
-	int err;
+	int err = 0;
 
 	/* Each that was killed while mounted over another left one. */
-	for (int i = 0; i < 16; i++) {
-		struct stat st;
-
+	for (int i = 0; i < 16 && !err; i++) {
 		err = point_look(p);
 		if (err)
 			break;
-		if (stat(p->path, &st) < 0 && errno == ENOTCONN)
+		if (is_dead(p))
 			err = dead(p, fault);
 		else if (strcmp(p->type, "fuse.spatefs") == 0)
-			return fault_set(fault, -EBUSY, "busy",
-					 "a spatefs is mounted on %.200s "
-					 "already; umount %.40s first",
-					 p->path, p->path);
+			err = busy(p, fault);
 		else
 			return 0;
 		if (err)

@@ -107,7 +107,10 @@ fuse_up()
 {
 	kill -0 "${fuse_pids[$1]}" 2>/dev/null ||
 		fail "spatefs ended: $(tail -n 3 "$fuse_log")"
-	fuse_mounted "$1"
+	# It opens that when a dead one of before is gone, and then mounts.
+	find "/proc/${fuse_pids[$1]}/fd" -lname /dev/fuse 2>/dev/null |
+		grep -q . && fuse_mounted "$1" &&
+		timeout 60 stat -f "$1" >/dev/null 2>&1
 }
 
 fuse_start()
@@ -115,7 +118,7 @@ fuse_start()
 	local dir=$1
 	shift
 
-	mkdir -p "$dir"
+	fuse_mounted "$dir" || mkdir -p "$dir"
 	at_end "fuse_end '$dir'"
 	"$SPATEFS" "$dir" -f "$@" >>"$fuse_log" 2>&1 &
 	fuse_pids[$dir]=$!

@@ -163,6 +163,7 @@ EXTRA_DIST += %D%/functions_udp.sh %D%/udp_ear.py %D%/real_send_spead.py
 FLOW_TESTS += %D%/send_udp.sh %D%/send_udp_ports.sh %D%/real_send_udp.sh \
 	%D%/real_send_spead.sh
 # Every recording as one file.
-EXTRA_DIST += %D%/functions_fuse.sh
+EXTRA_DIST += %D%/functions_fuse.sh %D%/fuse_readonly.py
+FLOW_TESTS += %D%/fuse.sh %D%/fuse_citizen.sh %D%/fuse_readonly.sh
 
 EXTRA_DIST += $(FLOW_TESTS)
