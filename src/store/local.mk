@@ -37,8 +37,10 @@ libstore_a_SOURCES = \
 	%D%/reader_chunk.c \
 	%D%/reader_lane.c \
 	%D%/reader_piece.c \
+	%D%/reader_pool.c \
 	%D%/reader_sums.c \
 	%D%/reader_way.c \
+	%D%/reader_wish.c \
 	%D%/loss.c %D%/loss.h \
 	%D%/map_page.c %D%/map_page.h \
 	%D%/meta.c %D%/meta.h %D%/meta_heap.c \
@@ -86,8 +88,8 @@ libstore_a_SOURCES = \
 	%D%/verify_item.c \
 	%D%/verify_read.c \
 	%D%/verify_tell.c \
-	%D%/opened.h %D%/reading.h \
 	%D%/where.c %D%/where.h \
+	%D%/opened.h %D%/reading.h \
 	%D%/view.h \
 	%D%/write_whole.h
 # How a reader's threads read.

@@ -35,6 +35,7 @@ make(struct reader *r, const struct recording_block *b)
 		return NULL;
 	}
 	c->record = b->record;
+	c->disk = b->disk;
 	memcpy(c->file, where.file, sizeof c->file);
 	c->offset = where.offset;
 	c->flags = where.flags;
@@ -50,7 +51,8 @@ reader_chunk_get(struct reader *r, const struct recording_block *b)
 {
 	struct reader_chunk *c = r->chunk;
 
-	while (c && c->record.number != b->record.number)
+	while (c &&
+	       (c->record.number != b->record.number || c->disk != b->disk))
 		c = c->next;
 	if (!c) {
 		c = make(r, b);
@@ -58,18 +60,18 @@ reader_chunk_get(struct reader *r, const struct recording_block *b)
 			return NULL;
 		c->next = r->chunk;
 		r->chunk = c;
+	} else if (!c->users) {
+		r->pool->spare--;
 	}
 	c->users++;
 	return c;
 }
 
-void
-reader_chunk_put(struct reader *r, struct reader_chunk *c)
+static void
+take_away(struct reader *r, struct reader_chunk *c)
 {
 	struct reader_chunk **link = &r->chunk;
 
-	if (--c->users)
-		return;
 	while (*link != c)
 		link = &(*link)->next;
 	*link = c->next;
@@ -80,6 +82,48 @@ reader_chunk_put(struct reader *r, struct reader_chunk *c)
 	pthread_mutex_destroy(&c->lock);
 	free(c->sum);
 	free(c);
+}
+
+/* The one that was opened first, of those that no piece has. */
+static struct reader_chunk *
+oldest(const struct reader *r)
+{
+	struct reader_chunk *found = NULL;
+
+	for (struct reader_chunk *c = r->chunk; c; c = c->next) {
+		if (!c->users)
+			found = c;
+	}
+	return found;
+}
+
+/* Who jumps comes back to it; unless there is trouble, which may be over
+ * then. */
+void
+reader_chunk_put(struct reader *r, struct reader_chunk *c)
+{
+	if (--c->users)
+		return;
+	if (!r->pool->shared || r->closed || c->fd < 0 || c->damaged)
+		take_away(r, c);
+	else if (r->pool->spare < READER_SPARE)
+		r->pool->spare++;
+	else
+		take_away(r, oldest(r));
+}
+
+void
+reader_chunk_close(struct reader *r)
+{
+	struct reader_chunk *c = r->chunk, *next;
+
+	for (; c; c = next) {
+		next = c->next;
+		if (c->users)
+			continue;
+		r->pool->spare--;
+		take_away(r, c);
+	}
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -105,12 +149,14 @@ is_cached(const struct reader_chunk *c)
 }
 
 static void
-open_file(struct reader_lane *l, struct reader_chunk *c)
+open_file(struct reader_piece *p, struct reader_chunk *c)
 {
+	int dir = p->reader->part[c->disk].dir;
+	struct reader_pool *pool = p->reader->pool;
 	struct stat st;
 	bool eased;
 
-	c->fd = openat(l->dir, c->file, c->flags);
+	c->fd = openat(dir, c->file, c->flags);
 	if (c->fd < 0) {
 		c->fd = -errno;
 		return;
@@ -121,24 +167,25 @@ open_file(struct reader_lane *l, struct reader_chunk *c)
 		return;
 	}
 	eased = ease_file(c->fd);
-	pthread_mutex_lock(&l->reader->lock);
-	l->eased = eased;
-	pthread_mutex_unlock(&l->reader->lock);
+	pthread_mutex_lock(&pool->lock);
+	p->lane->eased = eased;
+	pthread_mutex_unlock(&pool->lock);
 	if (!c->prefix && !is_cached(c))
-		c->direct = openat(l->dir, c->file, c->flags | O_DIRECT);
+		c->direct = openat(dir, c->file, c->flags | O_DIRECT);
 }
 
 int
-reader_chunk_open(struct reader_lane *l, struct reader_chunk *c)
+reader_chunk_open(struct reader_piece *p)
 {
+	struct reader_chunk *c = p->chunk;
 	int fd;
 
 	pthread_mutex_lock(&c->lock);
 	if (!c->opened)
-		open_file(l, c);
+		open_file(p, c);
 	c->opened = true;
-	if (!c->checked && l->reader->verify && c->fd >= 0)
-		reader_sums_find(l, c);
+	if (!c->checked && p->reader->verify && c->fd >= 0)
+		reader_sums_find(p->reader, c);
 	c->checked = true;
 	fd = c->direct >= 0 ? c->direct : c->fd;
 	if (c->prefix || c->fd < 0 || c->damaged)
@@ -171,12 +218,12 @@ static void
 tell_bad(struct reader_request *q, uint32_t at, uint32_t bytes, int err)
 {
 	struct reader_piece *p = q->piece;
-	struct reader *r = p->lane->reader;
+	struct reader_pool *pool = p->lane->pool;
 	uint64_t place = (uint64_t)(q->to + at - p->data) + p->at;
 
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&pool->lock);
 	reader_piece_bad(p, place, bytes, err);
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 /* Some of it cannot be read: in small steps, around that; but a disk may take

@@ -1,43 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk's threads take requests from its queue: one, which has many of them
+ * A disk's threads take requests from its queues, first those that somebody
+ * waits for, each queue in its order: one thread, which has many of them
  * in flight by io_uring, or where that cannot be some, each with one.  All
  * that may wait for the disk is theirs: opening a file, too.
  */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/ease.h"
 #include "store/reader_priv.h"
-#include "store/recording_priv.h"
 
 /* ---- the queue ------------------------------------------------------------- */
+
+static void
+put_in(struct reader_queue *queue, struct reader_request *q)
+{
+	q->next = NULL;
+	*queue->tail = q;
+	queue->tail = &q->next;
+}
+
+static struct reader_request *
+take_from(struct reader_queue *queue)
+{
+	struct reader_request *q = queue->first;
+
+	if (!q)
+		return NULL;
+	queue->first = q->next;
+	if (!queue->first)
+		queue->tail = &queue->first;
+	return q;
+}
 
 void
 reader_lane_ask(struct reader_lane *l, struct reader_request *q, bool now)
 {
-	if (now) {
-		q->next = l->queue;
-		if (!l->queue)
-			l->tail = &q->next;
-		l->queue = q;
-	} else {
-		q->next = NULL;
-		*l->tail = q;
-		l->tail = &q->next;
-	}
+	put_in(now ? &l->now : &l->soon, q);
 	pthread_cond_signal(&l->work);
 }
 
-unsigned
-reader_lane_unask(struct reader_lane *l, const struct reader_piece *p)
+static unsigned
+take_out(struct reader_queue *queue, const struct reader_piece *p)
 {
-	struct reader_request **link = &l->queue;
+	struct reader_request **link = &queue->first;
 	unsigned n = 0;
 
 	while (*link) {
@@ -48,33 +58,62 @@ reader_lane_unask(struct reader_lane *l, const struct reader_piece *p)
 			link = &(*link)->next;
 		}
 	}
-	l->tail = link;
+	queue->tail = link;
 	return n;
+}
+
+unsigned
+reader_lane_unask(struct reader_lane *l, const struct reader_piece *p)
+{
+	return take_out(&l->now, p) + take_out(&l->soon, p);
+}
+
+bool
+reader_lane_waits(const struct reader_lane *l)
+{
+	return l->now.first || l->soon.first;
 }
 
 struct reader_request *
 reader_lane_take(struct reader_lane *l)
 {
 	unsigned depth = l->depth;
-	struct reader_request *q = l->queue;
+	struct reader_request *q;
 
 	if (l->eased && depth > READER_EASED)
 		depth = READER_EASED;
-	if (!q || l->flying >= depth || l->reader->stop)
+	if (l->flying >= depth || l->pool->stop)
 		return NULL;
-	l->queue = q->next;
-	if (!l->queue)
-		l->tail = &l->queue;
-	if (!l->flying++)
+	q = take_from(&l->now);
+	if (!q)
+		q = take_from(&l->soon);
+	if (q && !l->flying++)
 		l->beat = clock_steady();
 	return q;
+}
+
+/* Buffers of what no thread has begun are wanted elsewhere. */
+static void
+drop_waiting(struct reader_lane *l)
+{
+	struct reader_pool *pool = l->pool;
+
+	for (unsigned i = 0; i < pool->pieces; i++) {
+		struct reader_piece *p = &pool->piece[i];
+
+		if (p->reader && p->lane == l && p->known && p->left &&
+		    !p->users)
+			reader_piece_drop(p);
+	}
 }
 
 bool
 reader_lane_hangs(struct reader_lane *l, int64_t now)
 {
-	if (l->flying && now - l->beat > l->reader->patience)
+	if (l->flying && now - l->beat > l->pool->patience && !l->hangs) {
 		l->hangs = true;
+		drop_waiting(l);
+	}
 	return l->hangs;
 }
 
@@ -85,7 +124,6 @@ wake(struct reader *r)
 {
 	const struct itimerspec now = { .it_value = { .tv_nsec = 1 } };
 
-	pthread_cond_signal(&r->done);
 	if (r->asked && r->timer)
 		timerfd_settime(r->timer, 0, &now, NULL);
 	r->asked = false;
@@ -96,64 +134,64 @@ reader_request_done(struct reader_request *q, int64_t got)
 {
 	struct reader_piece *p = q->piece;
 	struct reader_lane *l = p->lane;
-	struct reader *r = l->reader;
+	struct reader_pool *pool = l->pool;
 	bool last;
 
 	if (got < (int64_t)q->skip + q->want)
 		reader_chunk_rest(q, got);
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&pool->lock);
 	last = --p->unread == 0 && p->known;
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&pool->lock);
 	if (last)
 		reader_sums_check(p);
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&pool->lock);
 	l->flying--;
 	l->beat = clock_steady();
 	l->hangs = false;
-	reader_request_end(q);
-	wake(r);
-	pthread_mutex_unlock(&r->lock);
+	wake(p->reader);
+	reader_request_end(q); /* and maybe of its reader */
+	pthread_mutex_unlock(&pool->lock);
 }
 
 static void
 run_pread(struct reader_lane *l)
 {
-	struct reader *r = l->reader;
+	struct reader_pool *pool = l->pool;
 	struct reader_request *q;
 	ssize_t got;
 	int fd;
 
-	pthread_mutex_lock(&r->lock);
-	while (!r->stop) {
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->stop) {
 		q = reader_lane_take(l);
 		if (!q) {
-			pthread_cond_wait(&l->work, &r->lock);
+			pthread_cond_wait(&l->work, &pool->lock);
 			continue;
 		}
-		pthread_mutex_unlock(&r->lock);
-		fd = reader_chunk_open(l, q->piece->chunk);
+		pthread_mutex_unlock(&pool->lock);
+		fd = reader_chunk_open(q->piece);
 		got = fd < 0 ? 0 : pread(fd, q->to, q->bytes, (off_t)q->offset);
 		reader_request_done(q, got);
-		pthread_mutex_lock(&r->lock);
+		pthread_mutex_lock(&pool->lock);
 		/* Another may have waited for its room. */
 		pthread_cond_signal(&l->work);
 	}
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 static void *
 run(void *arg)
 {
 	struct reader_lane *l = arg;
-	struct reader *r = l->reader;
+	struct reader_pool *pool = l->pool;
 
 	ease_process();
-	if (!r->ring || !reader_ring_run(l))
+	if (!pool->ring || !reader_ring_run(l))
 		run_pread(l);
-	pthread_mutex_lock(&r->lock);
-	r->threads--;
-	pthread_cond_broadcast(&r->done);
-	reader_leave(r);
+	pthread_mutex_lock(&pool->lock);
+	pool->threads--;
+	pthread_cond_broadcast(&pool->ended);
+	reader_pool_drop(pool);
 	return NULL;
 }
 
@@ -165,8 +203,8 @@ start_one(struct reader_lane *l, const pthread_attr_t *how)
 
 	if (err)
 		return err;
-	l->reader->threads++;
-	l->reader->refs++;
+	l->pool->threads++;
+	l->pool->refs++;
 	l->threads++;
 	return 0;
 }
@@ -174,16 +212,10 @@ start_one(struct reader_lane *l, const pthread_attr_t *how)
 int
 reader_lane_start(struct reader_lane *l)
 {
-	unsigned n = l->reader->ring ? 1 : READER_THREADS;
-	const struct recording *rec = l->reader->rec;
-	int dir = rec->part[l - l->reader->lane].dir;
+	unsigned n = l->pool->ring ? 1 : READER_THREADS;
 	pthread_attr_t how;
 	int err = 0;
 
-	/* Of its own: who left a thread behind may have closed the other. */
-	l->dir = dir < 0 ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3);
-	if (l->dir < 0)
-		return -ENOENT;
 	if (n > l->depth)
 		n = l->depth;
 	pthread_attr_init(&how);

@@ -6,14 +6,18 @@
  */
 #include "config.h"
 
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "store/reader_priv.h"
+#include "store/recording_priv.h"
 
 static unsigned
 bucket(const struct reader *r, uint64_t number, uint64_t at)
 {
-	return (unsigned)((number * 31 + at / r->piece_bytes) % READER_BUCKETS);
+	return (unsigned)((number * 31 + at / r->pool->piece_bytes) %
+			  READER_BUCKETS);
 }
 
 struct reader_piece *
@@ -27,10 +31,33 @@ reader_piece_find(struct reader *r, uint64_t number, uint64_t at)
 	return p;
 }
 
+uint64_t
+reader_piece_next(struct reader *r, uint64_t number, uint64_t at, uint64_t end)
+{
+	struct reader_piece *p = r->bucket[bucket(r, number, at)];
+
+	for (; p; p = p->next) {
+		if (p->number == number && p->at > at && p->at < end)
+			end = p->at;
+	}
+	return end;
+}
+
+void
+reader_piece_news(const struct reader_piece *p)
+{
+	struct reader_wish *wish = p->reader->waiting;
+
+	for (; wish; wish = wish->next_waiting) {
+		if (wish->piece == p)
+			pthread_cond_signal(&wish->news);
+	}
+}
+
 static void
 forget(struct reader_piece *p)
 {
-	struct reader *r = p->lane->reader;
+	struct reader *r = p->reader;
 	struct reader_piece **link = &r->bucket[bucket(r, p->number, p->at)];
 
 	if (!p->known)
@@ -39,6 +66,7 @@ forget(struct reader_piece *p)
 		link = &(*link)->next;
 	*link = p->next;
 	p->known = false;
+	reader_piece_news(p);
 	if (p->ahead)
 		p->ahead->ahead--;
 	p->ahead = NULL;
@@ -47,45 +75,67 @@ forget(struct reader_piece *p)
 static void
 give_back(struct reader_piece *p)
 {
-	struct reader *r = p->lane->reader;
+	struct reader *r = p->reader;
+	struct reader_pool *pool = r->pool;
 
 	reader_chunk_put(r, p->chunk);
 	p->chunk = NULL;
-	p->next = r->free;
-	r->free = p;
+	p->reader = NULL;
+	p->next = pool->free;
+	pool->free = p;
+	pool->used--;
+	reader_leave(r);
+	reader_pool_news(pool);
 }
 
 void
 reader_piece_drop(struct reader_piece *p)
 {
 	forget(p);
-	p->left -= reader_lane_unask(p->lane, p);
+	if (p->left)
+		p->left -= reader_lane_unask(p->lane, p);
 	if (!p->left && !p->users)
 		give_back(p);
 }
 
-/* Rather what somebody has read than what is read ahead for him. */
-static bool
-is_missed_less(const struct reader_piece *p, const struct reader_piece *q)
+/*
+ * What to miss first: of what was read, what was longest ago; then of what was
+ * read ahead for somebody who does not come for it; and last, of what somebody
+ * is about to come to, what he comes to last.
+ */
+static unsigned
+worth(const struct reader_piece *p, int64_t now)
 {
-	if (!p->ahead != !q->ahead)
-		return !p->ahead;
-	return p->used < q->used;
+	if (!p->ahead)
+		return 0;
+	return reader_way_idles(p->ahead, now) ? 1 : 2;
+}
+
+static bool
+is_missed_less(const struct reader_piece *p, const struct reader_piece *q,
+	       int64_t now)
+{
+	unsigned a = worth(p, now), b = worth(q, now);
+
+	if (a != b)
+		return a < b;
+	return a < 2 ? p->used < q->used : p->used > q->used;
 }
 
 bool
-reader_piece_miss(struct reader *r, bool ahead)
+reader_piece_miss(struct reader_pool *pool, bool ahead)
 {
 	struct reader_piece *least = NULL;
+	int64_t now = clock_steady();
 
-	for (unsigned i = 0; i < r->pieces; i++) {
-		struct reader_piece *p = &r->piece[i];
+	for (unsigned i = 0; i < pool->pieces; i++) {
+		struct reader_piece *p = &pool->piece[i];
 
-		if (p->known && !p->left && !p->users &&
-		    (!least || is_missed_less(p, least)))
+		if (p->reader && p->known && !p->left && !p->users &&
+		    (!least || is_missed_less(p, least, now)))
 			least = p;
 	}
-	if (!least || (least->ahead && !ahead))
+	if (!least || (worth(least, now) == 2 && !ahead))
 		return false;
 	reader_piece_drop(least);
 	return true;
@@ -97,7 +147,7 @@ cut_pages(struct reader_piece *p, uint64_t from)
 {
 	uint64_t first = reader_down(from, READER_PAGE), at = first;
 	uint64_t end = from + p->bytes, last = reader_up(end, READER_PAGE);
-	uint64_t most = p->lane->reader->request_bytes;
+	uint64_t most = p->lane->pool->request_bytes;
 
 	p->data = p->buffer + (from - first);
 	for (p->requests = 0; at < last; at += most) {
@@ -120,7 +170,7 @@ cut_pages(struct reader_piece *p, uint64_t from)
 static void
 cut_stride(struct reader_piece *p)
 {
-	uint64_t most = p->lane->reader->request_bytes;
+	uint64_t most = p->lane->pool->request_bytes;
 
 	p->data = p->buffer;
 	p->requests = 0;
@@ -146,34 +196,72 @@ ask_lane(struct reader_piece *p, bool now)
 	else
 		cut_pages(p, p->chunk->offset + p->at);
 	p->left = p->unread = p->requests;
-	/* What goes before all others is put there from its end on. */
 	for (unsigned i = 0; i < p->requests; i++)
-		reader_lane_ask(
-		    p->lane, &p->request[now ? p->requests - 1 - i : i], now);
+		reader_lane_ask(p->lane, &p->request[i], now);
+}
+
+void
+reader_piece_hurry(struct reader_piece *p)
+{
+	unsigned waiting;
+
+	if (p->now || !p->left)
+		return;
+	p->now = true;
+	waiting = reader_lane_unask(p->lane, p);
+	/* Threads have taken those before: from the first on. */
+	for (unsigned i = p->requests - waiting; i < p->requests; i++)
+		reader_lane_ask(p->lane, &p->request[i], true);
+}
+
+/* Its folder on a disk, as the disk's threads need it: of its own, because who
+ * left a thread behind may have closed the other. */
+static bool
+open_part(struct reader *r, int disk)
+{
+	struct reader_part *part = &r->part[disk];
+	int dir = r->rec->part[disk].dir;
+
+	if (part->dir < 0 && dir >= 0)
+		part->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	return part->dir >= 0;
+}
+
+static void
+take_buffer(struct reader *r, struct reader_piece *p)
+{
+	struct reader_pool *pool = r->pool;
+
+	pool->free = p->next;
+	pool->used++;
+	p->reader = r;
+	r->refs++;
 }
 
 struct reader_piece *
 reader_piece_ask(struct reader *r, const struct recording_block *b, uint64_t at,
 		 uint64_t end, bool now)
 {
-	struct reader_piece *p = r->free;
+	struct reader_pool *pool = r->pool;
+	struct reader_piece *p = pool->free;
 	unsigned i = bucket(r, b->record.number, at);
-	struct reader_lane *l = &r->lane[b->disk];
+	struct reader_lane *l = &pool->lane[b->disk];
 
-	if (!p || (!l->threads && reader_lane_start(l)))
+	if (!open_part(r, b->disk) || (!l->threads && reader_lane_start(l)))
 		return NULL;
 	p->chunk = reader_chunk_get(r, b);
 	if (!p->chunk)
 		return NULL;
-	r->free = p->next;
+	take_buffer(r, p);
 	p->lane = l;
 	p->number = b->record.number;
 	p->at = at;
 	p->bytes = end - at;
 	p->bads = p->users = 0;
-	p->passed = false;
+	p->given = 0;
 	p->ahead = NULL;
-	p->used = ++r->turn;
+	p->now = now;
+	p->used = ++pool->turn;
 	r->bytes += p->bytes;
 	p->known = true;
 	p->next = r->bucket[i];
@@ -224,7 +312,11 @@ reader_request_end(struct reader_request *q)
 {
 	struct reader_piece *p = q->piece;
 
-	if (--p->left || p->known || p->users)
+	if (--p->left)
 		return;
-	give_back(p);
+	reader_piece_news(p);
+	if (!p->known && !p->users)
+		give_back(p);
+	else
+		reader_pool_news(p->reader->pool);
 }

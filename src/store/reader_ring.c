@@ -50,7 +50,7 @@ ring_open(struct io_uring *u)
 static void
 begin(struct ring *g, struct reader_request *q)
 {
-	int fd = reader_chunk_open(g->lane, q->piece->chunk);
+	int fd = reader_chunk_open(q->piece);
 	struct io_uring_sqe *sqe;
 
 	if (fd < 0) {
@@ -84,20 +84,20 @@ collect(struct ring *g)
 }
 
 /* Requests that may begin; waits for some where none is in flight.  Of none at
- * all the reader stops. */
+ * all the pool stops. */
 static unsigned
 take(struct ring *g, struct reader_request **q)
 {
 	struct reader_lane *l = g->lane;
-	struct reader *r = l->reader;
+	struct reader_pool *pool = l->pool;
 	unsigned n = 0;
 
-	pthread_mutex_lock(&r->lock);
-	while (!g->flying && !l->queue && !r->stop)
-		pthread_cond_wait(&l->work, &r->lock);
+	pthread_mutex_lock(&pool->lock);
+	while (!g->flying && !reader_lane_waits(l) && !pool->stop)
+		pthread_cond_wait(&l->work, &pool->lock);
 	while (n < READER_DEPTH && (q[n] = reader_lane_take(l)))
 		n++;
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&pool->lock);
 	return n;
 }
 

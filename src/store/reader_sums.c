@@ -19,22 +19,22 @@
 
 /* Those of a live recording grow. */
 static void
-load(struct reader_lane *l)
+load(struct reader *r, struct reader_part *part)
 {
 	char file[LAYOUT_FILE];
 	struct sums_list list;
 	struct stat st;
 	int fd;
 
-	fd = openat(l->dir, layout_sums(file, l->reader->name),
+	fd = openat(part->dir, layout_sums(file, r->name),
 		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &st) && st.st_size != l->sums_bytes &&
+	if (!fstat(fd, &st) && st.st_size != part->sums_bytes &&
 	    !sums_read(fd, &list)) {
-		sums_clear(&l->sums);
-		l->sums = list;
-		l->sums_bytes = st.st_size;
+		sums_clear(&part->sums);
+		part->sums = list;
+		part->sums_bytes = st.st_size;
 	}
 	close(fd);
 }
@@ -59,7 +59,7 @@ is_usable(const struct reader *r, const struct reader_chunk *c,
 {
 	const struct index_record *k = &c->record;
 
-	if (s->bytes != k->bytes || r->piece_bytes % s->quantum)
+	if (s->bytes != k->bytes || r->pool->piece_bytes % s->quantum)
 		return false;
 	return !(k->flags & INDEX_SUMMED) || s->crc == k->crc;
 }
@@ -92,19 +92,20 @@ is_damaged(const struct reader_chunk *c)
 }
 
 void
-reader_sums_find(struct reader_lane *l, struct reader_chunk *c)
+reader_sums_find(struct reader *r, struct reader_chunk *c)
 {
+	struct reader_part *part = &r->part[c->disk];
 	const struct sums *s;
 
-	pthread_mutex_lock(&l->sums_lock);
-	s = sums_find(&l->sums, c->record.number);
+	pthread_mutex_lock(&part->sums_lock);
+	s = sums_find(&part->sums, c->record.number);
 	if (!s) {
-		load(l);
-		s = sums_find(&l->sums, c->record.number);
+		load(r, part);
+		s = sums_find(&part->sums, c->record.number);
 	}
-	if (s && is_usable(l->reader, c, s))
+	if (s && is_usable(r, c, s))
 		copy(c, s);
-	pthread_mutex_unlock(&l->sums_lock);
+	pthread_mutex_unlock(&part->sums_lock);
 	if (!c->sum && c->record.flags & INDEX_SUMMED)
 		c->damaged = is_damaged(c);
 }
@@ -124,7 +125,7 @@ void
 reader_sums_check(struct reader_piece *p)
 {
 	const struct reader_chunk *c = p->chunk;
-	struct reader *r = p->lane->reader;
+	struct reader_pool *pool = p->lane->pool;
 	uint64_t at;
 
 	if (!c->sum)
@@ -138,8 +139,8 @@ reader_sums_check(struct reader_piece *p)
 		    crc32c(0, p->data + (at - p->at), bytes) ==
 			c->sum[at / c->quantum])
 			continue;
-		pthread_mutex_lock(&r->lock);
+		pthread_mutex_lock(&pool->lock);
 		reader_piece_bad(p, at, bytes, -EBADMSG);
-		pthread_mutex_unlock(&r->lock);
+		pthread_mutex_unlock(&pool->lock);
 	}
 }

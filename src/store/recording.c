@@ -357,6 +357,21 @@ recording_close(struct recording *rec)
 	free(rec);
 }
 
+void
+recording_exchange(struct recording *a, struct recording *b)
+{
+	struct recording other;
+
+	recording_fill_finish(a);
+	recording_fill_finish(b);
+	other = *a;
+	*a = *b;
+	*b = other;
+	a->filled = b->filled = NULL;
+	a->facts.name = a->name;
+	b->facts.name = b->name;
+}
+
 const struct recording_facts *
 recording_facts(const struct recording *rec)
 {

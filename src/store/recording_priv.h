@@ -2,6 +2,8 @@
 #ifndef SPATE_STORE_RECORDING_PRIV_H
 #define SPATE_STORE_RECORDING_PRIV_H
 
+#include <stdatomic.h>
+
 #include "contract/format.h"
 #include "store/fill.h"
 #include "store/layout_map.h"
@@ -25,7 +27,9 @@ struct recording_part {
 	bool indexed;	     /* there is an index */
 	bool ended;
 	bool locked; /* somebody writes */
-	bool hangs;  /* its disk does not answer: nothing of it is looked at */
+	/* Its disk does not answer: nothing of it is looked at.  Said by who
+	 * reads chunks, to whoever looks: of no order. */
+	atomic_bool hangs;
 	int held;    /* its index, with a lock of ours; 0: not */
 	struct index_record end;
 };
@@ -113,6 +117,10 @@ recording_at(const struct recording *rec, size_t place)
 {
 	return &rec->block[rec->order[place]];
 }
+
+/* Each becomes the other, but for the fill, which is made anew.  They are of
+ * the same recording. */
+void recording_exchange(struct recording *a, struct recording *b);
 
 /* Says why it cannot be opened; returns err. */
 int recording_fault(struct fault *fault, const char *name, int err);
