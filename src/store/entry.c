@@ -154,8 +154,8 @@ number_of(const json_t *object, const char *key)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-static int64_t
-begun(const json_t *head)
+int64_t
+entry_begun(const json_t *head)
 {
 	const char *start = json_string_value(json_object_get(head, "start"));
 	int64_t ns;
@@ -187,7 +187,7 @@ take_head(struct entry *e, const json_t *head)
 	take_text(e->format, head, "format");
 	take_text(e->layout, head, "layout");
 	take_form(e, head);
-	e->begun_ns = e->start_ns = e->end_ns = begun(head);
+	e->begun_ns = e->start_ns = e->end_ns = entry_begun(head);
 }
 
 /* Are all records here, and each a chunk?  Then its totals are those that the
@@ -232,7 +232,7 @@ take_facts(struct entry *e, const struct recording_facts *f)
 	snprintf(e->extension, sizeof e->extension, "%s", f->extension);
 	e->payload = f->payload;
 	e->store = f->store;
-	e->begun_ns = begun(f->head);
+	e->begun_ns = entry_begun(f->head);
 	e->foreign = f->notes != NULL;
 	e->start_ns = f->start_ns;
 	e->end_ns = f->end_ns;

@@ -98,4 +98,7 @@ int entry_from_row(struct entry *e, const json_t *row);
 /* "complete", "recording", ... */
 const char *entry_state_show(enum entry_state state);
 
+/* When it began, of the first line of its metadata; 0: that does not tell. */
+int64_t entry_begun(const json_t *head);
+
 #endif

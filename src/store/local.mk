@@ -89,7 +89,13 @@ libstore_a_SOURCES = \
 	%D%/verify_read.c \
 	%D%/verify_tell.c \
 	%D%/where.c %D%/where.h \
-	%D%/opened.h %D%/reading.h \
+	%D%/opened.c %D%/opened.h %D%/opened_priv.h \
+	%D%/opened_desk.c \
+	%D%/opened_look.c \
+	%D%/reading.c %D%/reading.h %D%/reading_priv.h \
+	%D%/reading_desk.c \
+	%D%/reading_give.c \
+	%D%/trail.c %D%/trail.h \
 	%D%/view.h \
 	%D%/write_whole.h
 # How a reader's threads read.

@@ -20,7 +20,8 @@ struct opened;
  */
 struct reading;
 
-/* 0; as view_make(), or -ETIMEDOUT: a disk does not answer; with a fault.
+/* What of the choice is not for a recording of its kind is left out, as
+ * view_settle() does.  0; as view_make(), or -ETIMEDOUT: a disk does not answer; with a fault.
  * `op` must not be put before it is closed. */
 int reading_open(struct reading **rd, struct opened *op,
 		 const struct view_choice *choice, struct fault *fault);

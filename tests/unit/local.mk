@@ -518,6 +518,12 @@ tests_unit_test_reader_hang_SOURCES = %D%/test_reader_hang.c %D%/hang_fs.h \
 tests_unit_test_reader_hang_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_reader_hang_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_trail
+TESTS += tests/unit/test_trail
+tests_unit_test_trail_SOURCES = %D%/test_trail.c %D%/dice.h %D%/suite.h
+tests_unit_test_trail_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_trail_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_source_disk
 TESTS += tests/unit/test_source_disk
 tests_unit_test_source_disk_SOURCES = %D%/test_source_disk.c %D%/suite.h \

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_READING_PRIV_H
+#define SPATE_STORE_READING_PRIV_H
+
+#include "store/opened_priv.h"
+#include "store/reading.h"
+#include "store/trail.h"
+
+/*
+ * A view is looked at by one thread at a time, for as long as arithmetic
+ * takes.  One that may have to look into metadata is the recording's thread's
+ * alone.  Fill always is, and has a view of its own: so who waits for fill
+ * keeps nobody from reading.
+ */
+struct reading {
+	struct opened *op;
+	bool by_desk; /* its view may wait for a disk */
+	bool fills;   /* also what a disk refuses */
+	struct reader_way way[TRAILS];
+	struct view *view;
+	struct view *filler; /* the thread's; made when it is needed */
+
+	/* ---- under opened::lock */
+	struct reading *next; /* opened::reading */
+	uint64_t turn;	      /* opened::turn, when it was refreshed */
+	unsigned refs;	      /* who has it open, and jobs */
+	bool busy;	      /* somebody is at its view */
+	uint64_t bytes;	      /* it has */
+	struct trails trails;
+	uint64_t ahead[TRAILS]; /* bytes, as its way was told */
+	struct view_span span;	/* that was found last, */
+	uint64_t span_at;	/* from this offset on */
+};
+
+void reading_drop(struct reading *rd);
+
+/* Makes its view.  As reading_open(). */
+int reading_view(struct reading *rd, const struct view_choice *choice,
+		 struct fault *fault);
+
+/* As view_find().  -ETIMEDOUT: a disk does not answer. */
+int reading_find(struct reading *rd, uint64_t offset, struct view_span *s);
+/* As view_fill_bytes(); the same. */
+int reading_fill(struct reading *rd, const struct view_span *s, void *to,
+		 size_t bytes);
+
+/* A request. */
+struct reading_request {
+	struct reading *rd;
+	struct reading_answer *a;
+	struct reader_way *way;
+	uint64_t offset;
+	size_t left, most; /* bytes: to come; that were asked for */
+	bool live, row;
+	unsigned tries; /* for what is not on a disk yet */
+	uint8_t *raw;	/* packets of which parts are wanted */
+	uint64_t raw_bytes;
+	struct opened_counts counts;
+};
+
+/* The next bytes of it.  0, and there are some more; -ENODATA: the end. */
+int reading_give(struct reading_request *q);
+
+#endif
