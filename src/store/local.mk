@@ -96,7 +96,14 @@ libstore_a_SOURCES = \
 	%D%/reading_desk.c \
 	%D%/reading_give.c \
 	%D%/trail.c %D%/trail.h \
-	%D%/view.h \
+	%D%/view.c %D%/view.h %D%/view_priv.h \
+	%D%/view_fill.c \
+	%D%/view_find.c \
+	%D%/view_holes.c \
+	%D%/view_lay.c \
+	%D%/view_thread.c \
+	%D%/view_time.c \
+	%D%/view_turn.c \
 	%D%/write_whole.h
 # How a reader's threads read.
 if HAVE_LIBURING

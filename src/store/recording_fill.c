@@ -38,21 +38,16 @@ static int
 fill_ready(struct recording *rec)
 {
 	const struct format_ops *format = &unknown_format;
-	const char *text;
-	enum fill_kind kind = FILL_INVALID;
 	struct fault fault;
 
 	if (rec->filling)
 		return 0;
-	text = json_string_value(json_object_get(rec->head, "fill"));
-	if (text && !strcmp(text, "zero"))
-		kind = FILL_ZERO;
-	else if (recording_format(rec, &format, &fault))
+	if (recording_format(rec, &format, &fault))
 		format = &unknown_format;
 	rec->slot = malloc(rec->shape.payload);
 	if (!rec->slot)
 		return -ENOMEM;
-	fill_init(&rec->fill, kind, format, &rec->shape);
+	fill_init(&rec->fill, FILL_INVALID, format, &rec->shape);
 	rec->filling = true;
 	return 0;
 }
@@ -159,16 +154,35 @@ fill_prepare(struct recording *rec, size_t place)
 	return 0;
 }
 
+enum fill_kind
+recording_fill_kind(const struct recording *rec)
+{
+	const char *text =
+	    json_string_value(json_object_get(rec->head, "fill"));
+
+	if (rec->shape.store != HEAP_NONE)
+		return FILL_ZERO;
+	return text && !strcmp(text, "zero") ? FILL_ZERO : FILL_INVALID;
+}
+
 int
 recording_fill(struct recording *rec, size_t place, void *data, size_t bytes,
 	       uint64_t at)
+{
+	return recording_fill_as(rec, place, recording_fill_kind(rec), data,
+				 bytes, at);
+}
+
+int
+recording_fill_as(struct recording *rec, size_t place, enum fill_kind kind,
+		  void *data, size_t bytes, uint64_t at)
 {
 	const struct recording_block *b = recording_at(rec, place);
 	uint32_t payload = rec->shape.payload;
 	uint8_t *to = data;
 	int err;
 
-	if (rec->shape.store != HEAP_NONE) {
+	if (kind == FILL_ZERO) {
 		memset(data, 0, bytes);
 		return 0;
 	}

@@ -219,6 +219,12 @@ ssize_t recording_chunk_read(struct recording *rec,
 int recording_fill(struct recording *rec, size_t place, void *data,
 		   size_t bytes, uint64_t at);
 
+/* The same in another way than it was recorded with; not of heaps. */
+int recording_fill_as(struct recording *rec, size_t place, enum fill_kind kind,
+		      void *data, size_t bytes, uint64_t at);
+/* How holes are filled on disk. */
+enum fill_kind recording_fill_kind(const struct recording *rec);
+
 /* Undoes recording_hold(). */
 void recording_release(struct recording *rec);
 

@@ -14,8 +14,9 @@
  * the metadata when that block is read, or when a range begins or ends in it.
  *
  * A view of nothing but stored bytes is the recording's file.  Any other is of
- * whole packets.  What it once showed stays, however its recording is
- * refreshed, and more follows on it.
+ * whole packets.  What it once showed stays where it is, however its recording
+ * is refreshed, and more follows on it; but where a disk that was away has the
+ * data, they are shown in place of fill.
  *
  * One thread at a time, as the recording, but for what takes a span alone.
  */
@@ -68,7 +69,8 @@ uint64_t view_bytes(const struct view *v);
 enum view_kind {
 	VIEW_DATA,   /* of a chunk */
 	VIEW_FILLED, /* what was never there: see view_fill_bytes() */
-	VIEW_LOST,   /* there is something, but what of it is nobody can tell */
+	VIEW_LOST,   /* there is something, but what of it is nobody can tell;
+			or a file opened anew would have more here */
 };
 
 /*
@@ -86,13 +88,14 @@ struct view_span {
 	uint64_t at;	 /* of its data: the first byte that is the view's */
 	uint64_t offset; /* the same in its substream's file */
 	uint64_t bytes;	 /* of the view */
-	uint32_t step;	 /* 0: all in one piece */
+	uint64_t step;	 /* 0: all in one piece */
 	uint32_t take;	 /* of a packet's, the view's */
 	uint32_t passed; /* of those, before `at` */
 	uint32_t lead;	 /* bytes before `at` down to its packet's first */
 };
 
-/* From an offset on: 0; -ENODATA from the end on; -ENOMEM. */
+/* From an offset on: 0; -ENODATA from the end on; -EAGAIN: what lacks in a
+ * block that is in memory will be told soon; -ENOMEM. */
 int view_find(struct view *v, uint64_t offset, struct view_span *s);
 
 /* ---- of a span alone: any thread -------------------------------------- */
@@ -115,10 +118,15 @@ size_t view_gather(const struct view_span *s, const void *data, uint64_t n,
  * `at` - `lead`.  How many of these are known to be right, up to the first
  * packet whose header is not all there (0: bring more in one piece); -EBADMSG:
  * the first one is of another thread.  Of a view of all threads: n.  It may be
- * asked by any thread.
+ * asked by any thread, and so may view_want().
  */
 int64_t view_check(const struct view *v, const struct view_span *s,
 		   const void *data, uint64_t n);
+
+/* How many bytes of the block, from `at` - `lead` on, it takes to check so
+ * many of the view's, headers of packets whose end is not asked for too. */
+uint64_t view_want(const struct view *v, const struct view_span *s,
+		   uint64_t bytes);
 
 /* The first bytes of a span as if no chunk could be read: as the view fills,
  * or as it was recorded.  Not of rows.  0 or -errno. */

@@ -607,6 +607,20 @@ tests_unit_test_loss_SOURCES = %D%/test_loss.c %D%/suite.h \
 tests_unit_test_loss_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_loss_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_view
+TESTS += tests/unit/test_view
+tests_unit_test_view_SOURCES = %D%/test_view.c %D%/suite.h \
+	%D%/view_read.h %D%/made_row.h %D%/made_view.h %D%/made.h %D%/dice.h %D%/scratch.h
+tests_unit_test_view_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_view_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_view_storm
+TESTS += tests/unit/test_view_storm
+tests_unit_test_view_storm_SOURCES = %D%/test_view_storm.c %D%/suite.h \
+	%D%/view_read.h %D%/made_view.h %D%/made.h %D%/dice.h %D%/scratch.h
+tests_unit_test_view_storm_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_view_storm_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_verify_sums
 TESTS += tests/unit/test_verify_sums
 tests_unit_test_verify_sums_SOURCES = %D%/test_verify_sums.c %D%/suite.h \
