@@ -55,6 +55,7 @@
 #include "base/log.h"
 #include "daemon/schedule_host.h"
 #include "daemon/vsi_daemon.h"
+#include "flow/arena.h"
 #include "flow/leaf.h"
 
 enum { BLOCKS_QUEUED = 1 << 20 };
@@ -216,6 +217,15 @@ fds_add(struct daemon *d, struct fault *fault)
 	return 0;
 }
 
+static int
+memory_make(struct daemon *d, struct fault *fault)
+{
+	const struct arena_way way = { .node = setup_node(&d->setup),
+				       .share = d->setup.o.share };
+
+	return pool_make_way(&d->pool, d->setup.o.memory, &way, fault);
+}
+
 int
 daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 {
@@ -242,8 +252,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	if (!err)
 		service_memory(&d->service, d->setup.o.memory);
 	if (!err)
-		err = pool_make_on(&d->pool, d->setup.o.memory,
-				   setup_node(&d->setup), fault);
+		err = memory_make(d, fault);
 	if (!err)
 		err = threads_start(d, fault);
 	if (!err)

@@ -362,9 +362,10 @@ report_memory(struct pool *pool)
 {
 	struct pool_facts f = pool_facts(pool);
 
-	return json_pack("{s:I, s:I, s:s, s:b}", "bytes", (json_int_t)f.bytes,
-			 "borrowed", (json_int_t)f.borrowed, "pages", f.pages,
-			 "locked", (int)f.locked);
+	return json_pack("{s:I, s:I, s:s, s:b, s:b}", "bytes",
+			 (json_int_t)f.bytes, "borrowed",
+			 (json_int_t)f.borrowed, "pages", f.pages, "locked",
+			 (int)f.locked, "shared", (int)f.shared);
 }
 
 void

@@ -35,6 +35,11 @@ const struct option setup_options[] = {
 	  .fallback = "1G",
 	  .min = 1 << 20,
 	  .help = "the arena that all blocks come from; a hard limit" },
+	{ .name = "share",
+	  .type = OPTION_FLAG,
+	  .offset = AT(share),
+	  .help = "memory that live readers can be given, to read; of huge "
+		  "pages it always is" },
 	{ .name = "schedule",
 	  .type = OPTION_TEXT,
 	  .offset = AT(schedule),

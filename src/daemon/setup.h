@@ -21,6 +21,7 @@ struct setup_options {
 	struct option_texts disks;
 	uint64_t reserve; /* 0: 1 %, at least 256 MiB */
 	uint64_t memory;
+	bool share;	      /* it, with live readers */
 	const char *schedule; /* a folder; NULL: none */
 	const char *state;    /* another; NULL: see schedule_host.c */
 	const char *writer;   /* NULL: the first that works */

@@ -71,7 +71,7 @@ memory_print(const struct setup *c)
 		printf(" on NUMA node %d", node);
 	else if (c->o.memory_node)
 		printf(" on any NUMA node: %s", why);
-	printf("\n");
+	printf("%s\n", c->o.share ? ", shared with live readers" : "");
 }
 
 static void

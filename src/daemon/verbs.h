@@ -26,7 +26,7 @@
  *          -> {recordings:[INFO...]}; error "not-found" otherwise
  * status   {} -> {version, pid, started, uptime_s,
  *            memory:{bytes, borrowed, pages:"hugetlb|transparent|small",
- *                    locked:bool},
+ *                    locked:bool, shared:bool (with live readers)},
  *            recordings:[INFO...]  (those that run),
  *            sends:[SEND...] (that wait or run), sends_n (that run),
  *            inbox:[{id, name, from, state:"looking|beginning|copying|waiting|

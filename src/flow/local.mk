@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libflow.a
 libflow_a_SOURCES = \
 	%D%/aim.c %D%/aim.h \
+	%D%/arena.c %D%/arena.h \
 	%D%/arrival.c %D%/arrival.h \
 	%D%/backlog.c %D%/backlog.h \
 	%D%/bay.c %D%/bay.h \
@@ -32,6 +33,7 @@ libflow_a_SOURCES = \
 	%D%/leaf.c %D%/leaf_record.c %D%/leaf_priv.h %D%/leaf.h \
 	%D%/ledger.c %D%/ledger_piece.c %D%/ledger.h %D%/ledger_priv.h \
 	%D%/learn.c %D%/learn.h \
+	%D%/memfile.c %D%/memfile.h \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h %D%/output_priv.h \
 	%D%/output_resume.c %D%/output_runs.c %D%/output_tap.c \

@@ -4,39 +4,26 @@
  *
  *   arena  |stock A: b0 b1 b2 ...|  free  |stock B: b0 b1|     free      |
  *
- * extents.c knows who has what.  What matters is that no packet ever waits for
- * memory, and that the kernel never has to zero a page while packets arrive:
- * touching costs about half a second per GiB, and is done once, here.
- *
- * Huge pages: a memfd of reserved hugetlb pages where the system has enough
- * of them, else anonymous memory with transparent huge pages asked for.
- * Small pages would cost a TLB miss for about every second packet.
+ * extents.c knows who has what; the memory itself is arena.c's.
  */
 #include "flow/pool_priv.h"
 
 #include <errno.h>
-#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/units.h"
+#include "flow/arena.h"
 #include "flow/extents.h"
 
-enum { PAGE = 4096, HUGE = 2 << 20, NODES = 1024 };
+enum { PAGE = 4096 };
 
 struct pool {
-	uint8_t *arena;
-	uint64_t bytes; /* of it, which are whole huge pages */
-	uint64_t limit; /* that may be borrowed */
-	const char *pages;
-	bool locked;
+	struct arena arena;
+	uint64_t limit; /* of it that may be borrowed */
 
 	pthread_mutex_t lock; /* over what is below */
 	struct extents extents;
@@ -48,100 +35,6 @@ static uint64_t
 round_up(uint64_t n, uint64_t to)
 {
 	return (n + to - 1) / to * to;
-}
-
-static void *
-map_hugetlb(uint64_t bytes)
-{
-	int fd = memfd_create("spate-arena", MFD_CLOEXEC | MFD_HUGETLB);
-	void *at = MAP_FAILED;
-
-	if (fd < 0)
-		return at;
-	if (ftruncate(fd, (off_t)bytes) == 0)
-		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			  0);
-	close(fd);
-	return at;
-}
-
-/* Where the kernel has a word for it, one call; else a byte of each page. */
-static int
-touch(uint8_t *at, uint64_t bytes)
-{
-	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
-		return 0;
-	if (errno != EINVAL)
-		return -errno;
-	for (uint64_t i = 0; i < bytes; i += PAGE)
-		*(volatile uint8_t *)(at + i) = 0;
-	return 0;
-}
-
-/* Before it is touched, since that is when pages are given.  Preferred, not
- * bound: a node that is full is no reason to have no memory.  By hand, so that
- * libnuma is not needed. */
-static void
-arena_near(const struct pool *p, int node)
-{
-	unsigned long nodes[NODES / 64] = { 0 };
-
-	if (node < 0)
-		return;
-	errno = EINVAL;
-	if (node < NODES) {
-		nodes[node / 64] = 1ul << (node % 64);
-		if (syscall(SYS_mbind, p->arena, p->bytes, MPOL_PREFERRED,
-			    nodes, NODES + 1ul, 0) == 0)
-			return;
-	}
-	log_line(LOG_WARN, NULL,
-		 "memory cannot be on NUMA node %d: %s; going on without", node,
-		 errno == EINVAL ? "there is no such node" : strerror(errno));
-}
-
-static int
-arena_ready(const struct pool *p, int node)
-{
-	arena_near(p, node);
-	/* Of no use in a core dump, and larger than what takes those. */
-	madvise(p->arena, p->bytes, MADV_DONTDUMP);
-	return touch(p->arena, p->bytes);
-}
-
-static int
-arena_map(struct pool *p, int node)
-{
-	p->pages = "hugetlb";
-	p->arena = map_hugetlb(p->bytes);
-	if (p->arena != MAP_FAILED)
-		return arena_ready(p, node);
-
-	p->arena = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p->arena == MAP_FAILED)
-		return -errno;
-	p->pages = madvise(p->arena, p->bytes, MADV_HUGEPAGE) == 0
-		       ? "transparent"
-		       : "small";
-	return arena_ready(p, node);
-}
-
-static void
-arena_lock(struct pool *p)
-{
-	struct rlimit limit = { 0, 0 };
-	char is[UNITS_TEXT], need[UNITS_TEXT];
-
-	p->locked = mlock(p->arena, p->bytes) == 0;
-	if (p->locked)
-		return;
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	log_line(LOG_WARN, NULL,
-		 "memory is not locked: the limit for locked memory "
-		 "(RLIMIT_MEMLOCK) is %s, it would take %s; going on",
-		 units_show_bytes(is, limit.rlim_cur),
-		 units_show_bytes(need, p->bytes));
 }
 
 /* What the kernel gave may be too much for the machine; say it in time. */
@@ -164,11 +57,14 @@ pool_fits(uint64_t bytes, struct fault *fault)
 int
 pool_make(struct pool **pool, uint64_t bytes, struct fault *fault)
 {
-	return pool_make_on(pool, bytes, -1, fault);
+	const struct arena_way way = { .node = -1 };
+
+	return pool_make_way(pool, bytes, &way, fault);
 }
 
 int
-pool_make_on(struct pool **pool, uint64_t bytes, int node, struct fault *fault)
+pool_make_way(struct pool **pool, uint64_t bytes, const struct arena_way *way,
+	      struct fault *fault)
 {
 	struct pool *p;
 	char text[UNITS_TEXT];
@@ -180,22 +76,17 @@ pool_make_on(struct pool **pool, uint64_t bytes, int node, struct fault *fault)
 	if (!p)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	pthread_mutex_init(&p->lock, NULL);
-	p->bytes = round_up(bytes, HUGE);
 	p->limit = bytes;
-	err = arena_map(p, node);
+	err = arena_make(&p->arena, round_up(bytes, ARENA_PAGE), way);
 	if (err) {
 		fault_set(fault, err, "no-memory", "cannot have %s of memory",
-			  units_show_bytes(text, p->bytes));
+			  units_show_bytes(text, round_up(bytes, ARENA_PAGE)));
 		fault_why(fault, "%s", strerror(-err));
 		fault_hint(fault, "set `memory` lower, or free some");
 		pool_free(p);
 		return err;
 	}
-	p->extents = (struct extents){ p->arena, p->bytes, NULL };
-	arena_lock(p);
-	log_line(LOG_INFO, NULL, "memory: %s in %s pages%s",
-		 units_show_bytes(text, p->bytes), p->pages,
-		 p->locked ? ", locked" : "");
+	p->extents = (struct extents){ p->arena.at, p->arena.bytes, NULL };
 	*pool = p;
 	return 0;
 }
@@ -205,8 +96,7 @@ pool_free(struct pool *p)
 {
 	if (!p)
 		return;
-	if (p->arena != MAP_FAILED)
-		munmap(p->arena, p->bytes);
+	arena_free(&p->arena);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -215,8 +105,9 @@ struct pool_facts
 pool_facts(struct pool *p)
 {
 	struct pool_facts f = { .bytes = p->limit,
-				.pages = p->pages,
-				.locked = p->locked };
+				.pages = p->arena.pages,
+				.locked = p->arena.locked,
+				.shared = p->arena.file.fd >= 0 };
 
 	pthread_mutex_lock(&p->lock);
 	f.borrowed = p->borrowed;
@@ -227,8 +118,14 @@ pool_facts(struct pool *p)
 const void *
 pool_arena(const struct pool *p, uint64_t *bytes)
 {
-	*bytes = p->bytes;
-	return p->arena;
+	*bytes = p->arena.bytes;
+	return p->arena.at;
+}
+
+int
+pool_arena_fd(const struct pool *p)
+{
+	return p->arena.file.fd;
 }
 
 uint64_t

@@ -17,6 +17,7 @@
  * loop, stock functions take another one and cost a few instructions.  Lock
  * order: none is held while the other is taken.
  */
+struct arena_way;
 struct pool;
 struct stock;
 struct shelf;
@@ -26,21 +27,25 @@ struct pool_facts {
 	uint64_t borrowed;
 	const char *pages; /* "hugetlb", "transparent" or "small" */
 	bool locked;	   /* cannot be swapped out */
+	bool shared;	   /* others may be given it, to read */
 };
 
 /* Has the machine so much?  0, or -ENOMEM with a fault. */
 int pool_fits(uint64_t bytes, struct fault *fault);
 /* 0, or -errno with a fault.  Logs one line on what it got. */
 int pool_make(struct pool **pool, uint64_t bytes, struct fault *fault);
-/* The same, on a NUMA node where there is room (-1: on any); a refusal is one
- * line of the log. */
-int pool_make_on(struct pool **pool, uint64_t bytes, int node,
-		 struct fault *fault);
+/* The same, of an arena that is so. */
+int pool_make_way(struct pool **pool, uint64_t bytes,
+		  const struct arena_way *way, struct fault *fault);
 void pool_free(struct pool *pool); /* every stock is back */
 struct pool_facts pool_facts(struct pool *pool);
 
 /* All of its memory; as long as the pool is there. */
 const void *pool_arena(const struct pool *pool, uint64_t *bytes);
+
+/* The same for others, who can only read it (memfile.h); the pool's.  -1: this
+ * memory cannot be shared. */
+int pool_arena_fd(const struct pool *pool);
 
 struct stock_args {
 	unsigned blocks;

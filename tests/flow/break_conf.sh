@@ -144,7 +144,7 @@ else
 	within "lines about io_uring and locked memory" 0 \
 		"$(grep -c "io_uring.*RLIMIT_MEMLOCK" "$log")" 1
 	grep -q "RLIMIT_MEMLOCK) is 64.0 KiB, it would take 64.0 MiB" "$log"
-	grep -Eq "memory: 64.0 MiB in (hugetlb|transparent|small) pages$" "$log"
+	grep -Eq "memory: 64.0 MiB in (hugetlb|transparent|small) pages(, shared.*)?$" "$log"
 	same locked "$(spate status --json | jq .memory.locked)" false
 fi
 same "files that it may open" \

@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/log.h"
+#include "flow/arena.h"
 #include "suite.h"
 
 enum { MIB = 1 << 20, THREADS = 4, ROUNDS = 3000 };
@@ -56,6 +58,27 @@ START_TEST(says_what_it_has)
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 102400);
 	stock_return(s);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
+	pool_free(pool);
+}
+END_TEST
+
+/* Also where there are no huge pages. */
+START_TEST(is_shared_when_asked)
+{
+	const struct arena_way way = { .node = -1, .share = true };
+	uint64_t bytes;
+	uint8_t *at;
+
+	log_level_set(LOG_ERROR);
+	ck_assert_int_eq(pool_make_way(&pool, 3 * MIB, &way, &fault), 0);
+	ck_assert(pool_facts(pool).shared);
+	pool_arena(pool, &bytes);
+	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, pool_arena_fd(pool), 0);
+	ck_assert(at != MAP_FAILED);
+	memcpy((uint8_t *)(uintptr_t)pool_arena(pool, &bytes) + 3 * MIB - 5,
+	       "here", 5);
+	ck_assert_str_eq((char *)at + 3 * MIB - 5, "here");
+	munmap(at, bytes);
 	pool_free(pool);
 }
 END_TEST
@@ -390,8 +413,8 @@ START_TEST(holders_on_many_threads)
 }
 END_TEST
 
-SUITE("pool", says_what_it_has, blocks_are_pages_of_their_own,
-      the_first_that_fits, the_limit_is_hard, says_who_has_it,
-      too_much_is_explained, home_when_the_last_lets_go,
+SUITE("pool", says_what_it_has, is_shared_when_asked,
+      blocks_are_pages_of_their_own, the_first_that_fits, the_limit_is_hard,
+      says_who_has_it, too_much_is_explained, home_when_the_last_lets_go,
       a_stock_goes_with_its_last_block, what_is_home_is_free_at_once,
       holders_on_many_threads)
