@@ -90,6 +90,7 @@ struct control {
 	json_int_t id; /* of the last request */
 	char *socket;
 	struct control_lines lines;
+	struct control_fds fds; /* that nobody has asked for yet */
 };
 
 static int64_t
@@ -271,6 +272,7 @@ control_open(struct control **control, const char *socket, struct fault *fault)
 		goto no_memory;
 	c->wait_ms = CONTROL_WAIT_MS;
 	c->lines.most = CONTROL_ANSWER;
+	c->lines.fds = &c->fds;
 	c->fd = -1;
 	c->socket = strdup(socket);
 	if (!c->socket)
@@ -342,6 +344,28 @@ control_ask(struct control *c, const char *verb, json_t *request,
 	return err;
 }
 
+static void
+fds_close(struct control *c)
+{
+	while (c->fds.n)
+		close(c->fds.fd[--c->fds.n]);
+}
+
+int
+control_ask_fds(struct control *c, const char *verb, json_t *request,
+		json_t **result, int *fd, unsigned n, struct fault *fault)
+{
+	int err = control_ask(c, verb, request, result, fault);
+	unsigned came = err || c->fds.n < n ? 0 : n;
+
+	for (unsigned i = 0; i < n; i++)
+		fd[i] = i < came ? c->fds.fd[i] : -1;
+	c->fds.n -= came;
+	for (unsigned i = 0; came && i < c->fds.n; i++)
+		c->fds.fd[i] = c->fds.fd[came + i];
+	return err;
+}
+
 void
 control_close(struct control *c)
 {
@@ -350,6 +374,7 @@ control_close(struct control *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	control_lines_clear(&c->lines);
+	fds_close(c);
 	free(c->socket);
 	free(c);
 }

@@ -16,6 +16,9 @@
  *   <-  {"id":1,"ok":true,"result":{...}}
  *   <-  {"id":1,"ok":false,"error":{"code","what","why","try"}}
  *   <-  {"event":"...", ...}      only to those who asked for events
+ *
+ * With an answer descriptors may come (SCM_RIGHTS): on its first byte.  Who
+ * reads without asking for them does not get them.
  */
 #define CONTROL_SOCKET "/run/spate/control.sock"
 enum {
@@ -25,11 +28,19 @@ enum {
 	CONTROL_WAIT_MS = 30000,   /* for an answer, unless told otherwise */
 };
 
+/* Descriptors that came along; more than these are closed. */
+enum { CONTROL_FDS = 4 };
+struct control_fds {
+	int fd[CONTROL_FDS];
+	unsigned n;
+};
+
 /* A buffer that gives lines back out of what was read; for both ends. */
 struct control_lines {
 	char *data;
 	size_t used, start, room;
-	size_t most; /* longest line; 0: CONTROL_LINE */
+	size_t most;		 /* longest line; 0: CONTROL_LINE */
+	struct control_fds *fds; /* are taken here; NULL: none are */
 };
 
 /* Reads once from fd, when next() gives nothing more: >0 bytes, 0 at the end,
@@ -58,6 +69,11 @@ void control_wait(struct control *c, int wait_ms);
  */
 int control_ask(struct control *c, const char *verb, json_t *request,
 		json_t **result, struct fault *fault);
+
+/* The same; fd[n] are the descriptors that came, the caller's from then on; -1:
+ * none.  They may have come with an answer that was too late, too. */
+int control_ask_fds(struct control *c, const char *verb, json_t *request,
+		    json_t **result, int *fd, unsigned n, struct fault *fault);
 void control_close(struct control *c);
 
 #endif

@@ -29,7 +29,8 @@ spated_SOURCES = \
 	%D%/scout.c %D%/scout.h \
 	%D%/scribe.c %D%/scribe.h \
 	%D%/seek.c %D%/seek.h \
-	%D%/server.c %D%/server_socket.c %D%/server.h %D%/server_socket.h \
+	%D%/server.c %D%/server_out.c %D%/server_out.h \
+	%D%/server_socket.c %D%/server.h %D%/server_socket.h \
 	%D%/service.c %D%/service.h \
 	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \
 	%D%/setup.c %D%/setup_disks.c %D%/setup_print.c %D%/setup_reload.c \

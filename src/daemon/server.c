@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sockets are not blocking.  What a client does not take at once waits in
- * its buffer; a client that lets more than OUT_MOST wait is cut off, so a
- * stopped terminal cannot eat the daemon's memory.
+ * Sockets are not blocking.  What a client does not take at once waits
+ * (server_out.h), up to a limit: then it is cut off.
  *
  * Everybody takes turns: what a client has asked beyond its share of a step
  * waits for the next one, which `again` (an eventfd) makes come at once.  So
@@ -13,7 +12,6 @@
 #include "daemon/server.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +21,11 @@
 #include <unistd.h>
 
 #include "base/control.h"
+#include "daemon/server_out.h"
 #include "daemon/server_socket.h"
 
 enum {
 	CLIENTS = 256,
-	OUT_MOST = 16 << 20,
-	OUT_KEPT = 64 << 10, /* of what was once large */
 	EVENTS = 32,
 	TURN = 16, /* requests of one client in one step */
 };
@@ -42,8 +39,8 @@ struct client {
 	bool greeted, again; /* it asked more than its share */
 	unsigned round;	     /* of its last turn */
 	struct control_lines in;
-	char *out;
-	size_t out_bytes, out_sent, out_room;
+	struct server_out out;
+	bool gave;	     /* descriptors, once */
 	struct client *next; /* server::clients */
 };
 
@@ -88,7 +85,7 @@ client_close(struct server *s, struct client *c)
 	s->n--;
 	close(c->fd);
 	control_lines_clear(&c->in);
-	free(c->out);
+	server_out_clear(&c->out);
 	free(c);
 }
 
@@ -96,50 +93,13 @@ client_close(struct server *s, struct client *c)
 static bool
 client_flush(struct server *s, struct client *c)
 {
-	while (c->out_sent < c->out_bytes) {
-		ssize_t n = send(c->fd, c->out + c->out_sent,
-				 c->out_bytes - c->out_sent,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+	int err = server_out_flush(&c->out, c->fd);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN) {
-			client_poll(s, c, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
-			return true;
-		}
-		if (n < 0) {
-			client_close(s, c);
-			return false;
-		}
-		c->out_sent += (size_t)n;
-	}
-	c->out_bytes = c->out_sent = 0;
-	if (c->out_room > OUT_KEPT) {
-		free(c->out);
-		c->out = NULL;
-		c->out_room = 0;
-	}
-	client_poll(s, c, EPOLL_CTL_MOD, EPOLLIN);
-	return true;
-}
-
-/* Room for so many bytes more; it doubles. */
-static bool
-out_grow(struct client *c, size_t bytes)
-{
-	size_t need = c->out_bytes + bytes, room = c->out_room;
-	char *out;
-
-	if (need > OUT_MOST)
+	if (err && err != -EAGAIN) {
+		client_close(s, c);
 		return false;
-	if (need <= room)
-		return true;
-	room = 2 * room > need ? 2 * room : need;
-	out = realloc(c->out, room);
-	if (!out)
-		return false;
-	c->out = out;
-	c->out_room = room;
+	}
+	client_poll(s, c, EPOLL_CTL_MOD, err ? EPOLLIN | EPOLLOUT : EPOLLIN);
 	return true;
 }
 
@@ -147,17 +107,13 @@ out_grow(struct client *c, size_t bytes)
 static bool
 client_put(struct server *s, struct client *c, char *text)
 {
-	size_t length = text ? strlen(text) : 0;
+	int err = text ? server_out_line(&c->out, text) : -ENOMEM;
 
-	if (!text || !out_grow(c, length + 1)) {
-		free(text);
+	free(text);
+	if (err) {
 		client_close(s, c);
 		return false;
 	}
-	memcpy(c->out + c->out_bytes, text, length);
-	c->out[c->out_bytes + length] = '\n';
-	c->out_bytes += length + 1;
-	free(text);
 	return client_flush(s, c);
 }
 
@@ -187,6 +143,23 @@ server_answer(struct server *s, struct server_ticket t, json_t *result)
 				      "result", result));
 	else
 		json_decref(result);
+}
+
+void
+server_answer_fds(struct server *s, struct server_ticket t, json_t *result,
+		  const int *fd, unsigned n)
+{
+	struct client *c = client_find(s, t.client);
+
+	if (!c) {
+		json_decref(result);
+		return;
+	}
+	json_object_set_new(result, "fds", json_boolean(n && !c->gave));
+	if (n && !c->gave)
+		server_out_fds(&c->out, fd, n);
+	c->gave |= n > 0;
+	server_answer(s, t, result);
 }
 
 void
@@ -332,6 +305,7 @@ client_accept(struct server *s)
 		return;
 	}
 	c->fd = fd;
+	server_out_init(&c->out);
 	c->number = ++s->numbers;
 	c->next = s->clients;
 	s->clients = c;

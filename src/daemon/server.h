@@ -47,6 +47,12 @@ bool server_waits(struct server *s, struct server_ticket t);
 
 /* `result` is taken over. */
 void server_answer(struct server *s, struct server_ticket t, json_t *result);
+/* The same of an object, and with it, the first time on a connection, these
+ * descriptors, up to SERVER_FDS, which are borrowed and outlive the server;
+ * "fds" in the result says whether they came along. */
+enum { SERVER_FDS = 4 };
+void server_answer_fds(struct server *s, struct server_ticket t, json_t *result,
+		       const int *fd, unsigned n);
 /* The same of a JSON text, which is borrowed; NULL: there was no memory. */
 void server_answer_text(struct server *s, struct server_ticket t,
 			const char *result);

@@ -4,6 +4,7 @@
  * connection and, for each line it reads, writes the next of its lines.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,36 @@ static struct {
 	int listener;
 	const char *script[SCRIPT]; /* NULL closes the connection */
 	char heard[SCRIPT][256];
+	unsigned fds[SCRIPT]; /* that come along, of /dev/null */
 } fake;
+
+enum { FDS_MOST = 8 };
+
+static ssize_t
+say(int fd, const char *text, unsigned fds)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(FDS_MOST * sizeof(int))];
+	} control = { 0 };
+	size_t size = fds * sizeof(int);
+	struct iovec data = { (char *)(uintptr_t)text, strlen(text) };
+	struct msghdr m = { .msg_iov = &data,
+			    .msg_iovlen = 1,
+			    .msg_control = fds ? &control : NULL,
+			    .msg_controllen = fds ? CMSG_SPACE(size) : 0 };
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	control.head =
+	    (struct cmsghdr){ CMSG_LEN(size), SOL_SOCKET, SCM_RIGHTS };
+	for (unsigned i = 0; i < fds; i++)
+		memcpy(CMSG_DATA(&control.head) + i * sizeof null, &null,
+		       sizeof null);
+	n = sendmsg(fd, &m, MSG_NOSIGNAL);
+	close(null);
+	return n;
+}
 
 static void *
 fake_main(void *arg)
@@ -45,7 +75,7 @@ fake_main(void *arg)
 		snprintf(fake.heard[i], sizeof fake.heard[i], "%s", line);
 		if (!fake.script[i])
 			goto out;
-		if (write(fd, fake.script[i], strlen(fake.script[i])) < 0)
+		if (say(fd, fake.script[i], fake.fds[i]) < 0)
 			goto out;
 	}
 out:
@@ -124,6 +154,60 @@ START_TEST(an_answer)
 	ck_assert_str_eq(fake.heard[1],
 			 "{\"name\":\"r4123\",\"id\":1,\"do\":\"record\"}");
 	ck_assert_str_eq(fake.heard[2], "{\"id\":2,\"do\":\"status\"}");
+}
+END_TEST
+
+static unsigned
+files_open(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Whoever asks for them has them, once; of the others none stays open, nor
+ * goes on to a program that is run. */
+START_TEST(descriptors_come_along)
+{
+	static const char *const script[] = {
+		HELLO,
+		"{\"id\":1,\"ok\":true,\"result\":{}}\n",
+		"{\"id\":2,\"ok\":true,\"result\":{}}\n",
+		"{\"id\":3,\"ok\":true,\"result\":{}}\n",
+		"{\"id\":4,\"ok\":true,\"result\":{}}\n",
+		NULL,
+	};
+	struct control *c;
+	unsigned before = files_open();
+	int fd[2];
+
+	fake.fds[1] = 2;
+	fake.fds[3] = 1;
+	fake.fds[4] = FDS_MOST;
+	start(script);
+	c = open_control();
+	ck_assert_int_eq(control_ask_fds(c, "map", NULL, NULL, fd, 2, &fault),
+			 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(fcntl(fd[i], F_GETFD), FD_CLOEXEC);
+		close(fd[i]);
+	}
+	ck_assert_int_eq(control_ask_fds(c, "map", NULL, NULL, fd, 2, &fault),
+			 0);
+	ck_assert(fd[0] == -1 && fd[1] == -1);
+	/* One that nobody asked for is there for the next one. */
+	ck_assert_int_eq(control_ask(c, "x", NULL, NULL, &fault), 0);
+	ck_assert_int_eq(control_ask_fds(c, "map", NULL, NULL, fd, 2, &fault),
+			 0);
+	ck_assert(fd[0] >= 0 && fd[1] >= 0);
+	close(fd[0]);
+	close(fd[1]);
+	control_close(c);
+	finish();
+	ck_assert_uint_eq(files_open(), before);
+	memset(fake.fds, 0, sizeof fake.fds);
 }
 END_TEST
 
@@ -349,6 +433,7 @@ START_TEST(faults_there_and_back)
 }
 END_TEST
 
-SUITE("control", lines, long_lines, faults_there_and_back, an_answer, a_refusal,
+SUITE("control", lines, long_lines, faults_there_and_back, an_answer,
+      descriptors_come_along, a_refusal,
       events_and_late_answers_are_passed_over, a_daemon_that_ends,
       a_daemon_that_is_silent, another_protocol, no_protocol, no_daemon)

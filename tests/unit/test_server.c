@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "daemon/server.c"
+#include "daemon/server_out.c"
 #include "daemon/server_socket.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
@@ -276,10 +277,84 @@ START_TEST(never_reads)
 			break;
 		server_step(server);
 		if (server->clients)
-			ck_assert_uint_le(server->clients->out_bytes, OUT_MOST);
+			ck_assert_uint_le(server->clients->out.bytes, OUT_MOST);
 	}
 	ck_assert_uint_eq(server->n, 0);
 	close(fd);
+	end();
+}
+END_TEST
+
+/* What it reads, and the descriptor that came with it; -1: none. */
+static ssize_t
+hear(int fd, char *text, size_t room, int *got)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct iovec data = { text, room - 1 };
+	struct msghdr m = { .msg_iov = &data,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof control };
+	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	*got = -1;
+	if (n > 0 && CMSG_FIRSTHDR(&m))
+		memcpy(got, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof *got);
+	text[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+/* With the line that they are of, be the socket full or not; the second time
+ * there are none. */
+START_TEST(gives_descriptors_once)
+{
+	static char text[1 << 20];
+	struct server_ticket first;
+	int fd, got, n = 0, with = 0, pipes[2];
+
+	begin();
+	ck_assert_int_eq(pipe(pipes), 0);
+	fd = client(true);
+	hear(fd, text, sizeof text, &got);
+	tell(fd, "{\"id\":1,\"do\":\"later\"}\n");
+	step();
+	first = last;
+	memset(text, 'x', 500000);
+	text[500000] = '\0';
+	server_answer(server, first, json_string(text));
+	ck_assert_uint_gt(server->clients->out.bytes, 0);
+	server_answer_fds(server, first, json_object(), pipes, 1);
+	server_answer_fds(server, first, json_object(), pipes, 1);
+	while (hear(fd, text, sizeof text, &got) > 0) {
+		with += got >= 0;
+		if (got >= 0)
+			ck_assert_ptr_nonnull(strstr(text, "\"fds\":true"));
+		for (char *at = text; (at = strstr(at, "\"fds\":false")); at++)
+			n++;
+		if (got >= 0) {
+			ck_assert_int_eq(write(pipes[1], "y", 1), 1);
+			ck_assert_int_eq(read(got, text, 1), 1);
+			close(got);
+		}
+		step();
+	}
+	ck_assert_int_eq(with, 1);
+	ck_assert_int_eq(n, 1);
+	/* Nobody there; and nothing to give. */
+	close(fd);
+	step();
+	server_answer_fds(server, first, json_object(), pipes, 1);
+	fd = client(true);
+	tell(fd, "{\"id\":1,\"do\":\"later\"}\n");
+	step();
+	server_answer_fds(server, last, json_object(), NULL, 0);
+	ck_assert_ptr_nonnull(strstr(heard(fd), "\"fds\":false"));
+	close(fd);
+	close(pipes[0]);
+	close(pipes[1]);
 	end();
 }
 END_TEST
@@ -307,4 +382,4 @@ START_TEST(taken)
 END_TEST
 
 SUITE("server", answers, garbage, long_lines, shares, two_hundred_are_idle,
-      never_reads, taken)
+      never_reads, gives_descriptors_once, taken)
