@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct brought;
+struct map_entry;
 struct stock;
 
 /*
@@ -77,9 +78,11 @@ struct block {
 	uint64_t summed;       /* where the receiver goes on, flow/quanta.h */
 	struct block_sum *sum; /* of each quantum */
 
-	enum block_state state; /* written by the owner alone */
-	atomic_uint holders;	/* counts down with acq_rel: whoever takes it
+	enum block_state state;	 /* written by the owner alone */
+	atomic_uint holders;	 /* counts down with acq_rel: whoever takes it
 				   to zero sees all reads of others done */
+	struct map_entry *shown; /* by which others see it; NULL: they do not
+				    (flow/map.h) */
 	struct stock *home;
 	uint16_t taker;	    /* the stock's own: the substream it counts for */
 	struct block *next; /* stock::free, or queue::head */

@@ -57,6 +57,7 @@
 #include "daemon/vsi_daemon.h"
 #include "flow/arena.h"
 #include "flow/leaf.h"
+#include "flow/map.h"
 
 enum { BLOCKS_QUEUED = 1 << 20 };
 
@@ -254,6 +255,8 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	if (!err)
 		err = memory_make(d, fault);
 	if (!err)
+		mappings_open(d);
+	if (!err)
 		err = threads_start(d, fault);
 	if (!err)
 		err = fds_add(d, fault);
@@ -276,6 +279,7 @@ daemon_finish(struct daemon *d)
 	daemon_probes(d, NULL);
 	server_close(d->server);
 	vsi_daemon_close(d->vsi);
+	mappings_close(d);
 	while ((w = d->waiters)) {
 		d->waiters = w->next;
 		free(w);
@@ -296,6 +300,7 @@ daemon_finish(struct daemon *d)
 	if (!fleet_stop(&d->fleet) || !sent || left)
 		return false;
 	queue_free(d->queue);
+	map_free(d->mappings.map);
 	pool_free(d->pool);
 	setup_unload(&d->setup);
 	json_decref(d->ended);

@@ -10,6 +10,7 @@
 #include "daemon/fleet.h"
 #include "daemon/inbox.h"
 #include "daemon/keeper.h"
+#include "daemon/mapping.h"
 #include "daemon/probe.h"
 #include "daemon/schedule.h"
 #include "daemon/seek.h"
@@ -80,6 +81,7 @@ struct daemon {
 	struct disk_waiter *disk_waiters;
 	struct probe *probes;
 	struct transfers transfers;
+	struct mappings mappings;
 };
 
 /* 0 or -errno with a fault; daemon_finish in either case. */

@@ -68,6 +68,7 @@ session_end(struct daemon *d, struct session *s)
 		json_array_remove(d->ended, 0);
 	memcpy(group, s->group, sizeof group);
 	schedule_host_ended(d, s);
+	mapping_end(d, s->id);
 	if (!s->cancelled)
 		catalogue_ended(d, s);
 	session_free(s);
@@ -138,6 +139,7 @@ daemon_run(struct daemon *d)
 		sessions_step(d, now);
 		transfers_step(d, now);
 		inbox_step(d->inbox, now);
+		mappings_step(d, now);
 		fleet_tidy(&d->fleet,
 			   d->sessions != NULL || inbox_busy(d->inbox));
 		fleet_step(&d->fleet, now);

@@ -32,6 +32,10 @@ bool inbox_busy(const struct inbox *inbox);
 /* Is it on its way here?  Also one whose folder is not made yet. */
 bool inbox_has(const struct inbox *inbox, const char *name);
 
+/* One whose blocks come in; good until mapping_end.  False: there is none. */
+struct mapping_of;
+bool inbox_find(struct inbox *inbox, const char *name, struct mapping_of *of);
+
 /* Ends one, of that name or number, as interrupted.  0; -ENOENT: there is
  * none. */
 int inbox_end(struct inbox *inbox, const char *name);

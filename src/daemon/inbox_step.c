@@ -293,6 +293,7 @@ copies_free(struct inbox *in)
 	pthread_mutex_unlock(&in->lock);
 	while ((c = ended)) {
 		ended = c->next;
+		mapping_end(in->d, c->id);
 		over(in, c);
 		copy_in_free(c);
 	}
@@ -313,6 +314,30 @@ inbox_step(struct inbox *in, int64_t now)
 	for (; c; c = c->next)
 		copy_step(in, c, now);
 	copies_free(in);
+}
+
+bool
+inbox_find(struct inbox *in, const char *name, struct mapping_of *of)
+{
+	struct copy_in *c;
+	bool comes = false;
+
+	if (!in)
+		return false;
+	pthread_mutex_lock(&in->lock);
+	for (c = in->copies; c && strcmp(c->name, name) != 0; c = c->next)
+		;
+	pthread_mutex_unlock(&in->lock);
+	if (c) {
+		enum copy_in_state state = copy_in_is(c);
+
+		comes = state == COPY_IN_TAKING || state == COPY_IN_CLOSING;
+	}
+	if (comes)
+		*of = (struct mapping_of){ .id = c->id,
+					   .output = c->output,
+					   .stock = c->stock };
+	return comes;
 }
 
 int

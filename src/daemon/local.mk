@@ -12,6 +12,7 @@ spated_SOURCES = \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/kernel.c %D%/kernel.h \
 	%D%/main.c \
+	%D%/mapping.c %D%/mapping.h \
 	%D%/node.c %D%/node.h \
 	%D%/options.c %D%/options.h \
 	%D%/notify.h \
@@ -42,7 +43,7 @@ spated_SOURCES = \
 	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
 	%D%/stream_vary.c %D%/stream_vary.h \
-	%D%/verbs.c %D%/verbs_at.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_probe.c \
+	%D%/verbs.c %D%/verbs_at.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_map.c %D%/verbs_probe.c \
 	%D%/verbs_schedule.c %D%/verbs_send.c %D%/verbs.h \
 	%D%/vsi.c %D%/vsi_about.c %D%/vsi_net.c %D%/vsi_record.c %D%/vsi_scan.c %D%/vsi.h \
 	%D%/vsi_allow.c %D%/vsi_allow.h \

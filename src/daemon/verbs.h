@@ -55,6 +55,19 @@
  *              names are known), recordings_n, unread (of these),
  *              space:SPACE}
  *
+ * map      {name, [from:N]}  of a recording that is made, or a copy that comes
+ *          in: its blocks are to be seen in memory for 10 s from now on, as long
+ *          as this connection is there (store/map_page.h)
+ *          -> {recording (its ID in the page), first (numbers below are of
+ *              before it was resumed), floor (all below are durable or lost, or
+ *              on a disk that does not answer), lost:[[A,B]...] (from N on and
+ *              below the floor: A to B-1 were lost), end (one behind the last
+ *              number that was given), over:bool (there will be no more),
+ *              arena_bytes, page_bytes, fds:bool}; the first time on a
+ *              connection `fds` is true, and two descriptors come along, which
+ *              can only be read: the arena and the page.  Where memory cannot
+ *              be shared these and the bytes are missing.
+ *              Error "not-found": it is not made, or has ended
  * rm       {name, [force:true], [look:true]}  answers when it is gone; `look`
  *          says what would be, and changes nothing
  *          -> as removal_json() says (store/removal.h)
@@ -177,6 +190,10 @@ int verb_disks_drop(struct daemon *d, struct server_ticket ticket,
 json_t *verb_ls_facts(struct daemon *d);
 int verb_ls(struct daemon *d, struct server_ticket ticket,
 	    const json_t *request, struct fault *fault);
+
+/* verbs_map.c */
+int verb_map(struct daemon *d, struct server_ticket ticket,
+	     const json_t *request, struct fault *fault);
 
 /* reload.c */
 int verb_reload(struct daemon *d, struct server_ticket ticket,

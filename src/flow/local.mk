@@ -33,6 +33,7 @@ libflow_a_SOURCES = \
 	%D%/leaf.c %D%/leaf_record.c %D%/leaf_priv.h %D%/leaf.h \
 	%D%/ledger.c %D%/ledger_piece.c %D%/ledger.h %D%/ledger_priv.h \
 	%D%/learn.c %D%/learn.h \
+	%D%/map.c %D%/map.h \
 	%D%/memfile.c %D%/memfile.h \
 	%D%/moves.c %D%/moves.h \
 	%D%/output.c %D%/output.h %D%/output_priv.h \

@@ -247,6 +247,17 @@ uint64_t output_settled(struct output *o, uint64_t from);
  * settled, it is durable or on a disk that does not answer.  Any thread. */
 bool output_is_lost(struct output *o, uint64_t number);
 
+/*
+ * All numbers below *floor are settled; of these, from one on, the stretches
+ * that were lost by this recorder, up to `room` of them.  Where there are more
+ * the floor is that of what was told.  How many; any thread.
+ */
+struct output_stretch {
+	uint64_t from, to;
+};
+unsigned output_floor(struct output *o, uint64_t from, uint64_t *floor,
+		      struct output_stretch *lost, unsigned room);
+
 /* Has it ended?  *end: one behind the last number that it gave.  Any
  * thread. */
 bool output_over(struct output *o, uint64_t *end);

@@ -58,6 +58,29 @@ output_settled(struct output *o, uint64_t from)
 	return end;
 }
 
+unsigned
+output_floor(struct output *o, uint64_t from, uint64_t *floor,
+	     struct output_stretch *lost, unsigned room)
+{
+	const struct settled *s = &o->settled;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&o->tapping);
+	*floor = settled_end(s, 0);
+	from = settled_next(s, from, true);
+	for (; from < *floor && n < room; n++) {
+		lost[n].from = from;
+		lost[n].to = settled_next(s, from, false);
+		if (lost[n].to > *floor)
+			lost[n].to = *floor;
+		from = settled_next(s, lost[n].to, true);
+	}
+	if (from < *floor)
+		*floor = from;
+	pthread_mutex_unlock(&o->tapping);
+	return n;
+}
+
 void
 output_end(struct output *o)
 {

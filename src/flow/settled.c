@@ -115,6 +115,20 @@ settled_is_lost(const struct settled *s, uint64_t number)
 }
 
 uint64_t
+settled_next(const struct settled *s, uint64_t from, bool lost)
+{
+	while (from < s->lost_room) {
+		uint64_t word = s->lost[from / 64];
+
+		word = (lost ? word : ~word) >> from % 64;
+		if (word)
+			return from + (unsigned)__builtin_ctzll(word);
+		from = (from | 63) + 1;
+	}
+	return lost ? UINT64_MAX : from;
+}
+
+uint64_t
 settled_end(const struct settled *s, uint64_t from)
 {
 	if (from < s->floor)

@@ -31,6 +31,10 @@ void settled_add(struct settled *s, uint64_t number);
 void settled_lose(struct settled *s, uint64_t number);
 bool settled_is_lost(const struct settled *s, uint64_t number);
 
+/* The next number, from this one on, that is lost, or (false) is not;
+ * UINT64_MAX: none is lost. */
+uint64_t settled_next(const struct settled *s, uint64_t from, bool lost);
+
 /* One behind the last of those in a row from this number on; itself, where it
  * is not settled. */
 uint64_t settled_end(const struct settled *s, uint64_t from);

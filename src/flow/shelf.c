@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "flow/map.h"
 #include "flow/pool.h"
 #include "flow/tap_priv.h"
 
@@ -169,6 +170,16 @@ slot_get(struct shelf *s)
 	return oldest;
 }
 
+/* Also where there is no room: the writer has it for a while. */
+static void
+show(const struct shelf *s, struct block *b)
+{
+	for (const struct tap *t = s->taps; t; t = t->next) {
+		if (t->map && is_wanted(t, b))
+			map_show(t->map, t->shown_as, b);
+	}
+}
+
 static void
 put(struct shelf *s, struct block *b)
 {
@@ -208,7 +219,9 @@ void
 shelf_offer(struct shelf *s, struct block *b)
 {
 	pthread_mutex_lock(&s->lock);
-	if (has_use(s, b))
+	if (has_use(s, b)) {
+		show(s, b);
 		put(s, b);
+	}
 	pthread_mutex_unlock(&s->lock);
 }

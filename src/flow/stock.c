@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/map.h"
 #include "flow/pool_priv.h"
 #include "flow/shelf.h"
 
@@ -219,6 +220,8 @@ stock_take(struct stock *s, unsigned sub)
 	b = block_or_lent(s, sub);
 	if (!b)
 		return NULL;
+	/* Whoever sees what is written now also sees that it was hidden. */
+	atomic_thread_fence(memory_order_release);
 	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
 	memset(b->sum, 0, s->quanta * sizeof *b->sum);
 	b->summed = 0;
@@ -240,6 +243,7 @@ go_home(struct block *b)
 	struct stock *s = b->home;
 	bool last;
 
+	map_hide(b);
 	free(b->brought);
 	b->brought = NULL;
 	b->state = BLOCK_FREE;

@@ -49,6 +49,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "flow/map.h"
 #include "flow/pool.h"
 #include "flow/tap_priv.h"
 
@@ -175,6 +176,21 @@ tap_pass(struct tap *t, uint64_t number)
 	t->from = number;
 	shelf_sweep(t->shelf);
 	pthread_mutex_unlock(&t->shelf->lock);
+}
+
+void
+tap_show(struct tap *t, struct map *map, uint64_t recording)
+{
+	struct shelf *s = t->shelf;
+
+	pthread_mutex_lock(&s->lock);
+	t->map = map;
+	t->shown_as = recording;
+	for (unsigned i = 0; i < s->most; i++) {
+		if (s->slot[i].b && s->slot[i].b->session == t->output)
+			map_show(map, recording, s->slot[i].b);
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 bool

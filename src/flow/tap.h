@@ -42,6 +42,11 @@ bool tap_put(struct tap *t, struct block *b);
 /* Blocks below this number are not wanted, and those from it on are. */
 void tap_pass(struct tap *t, uint64_t number);
 
+/* Others may look at what it has, and gets, by this map, and know its recording
+ * by this ID. */
+struct map;
+void tap_show(struct tap *t, struct map *map, uint64_t recording);
+
 /* Blocks that are read are wanted back: they have to be put soon, within a
  * millisecond or so. */
 bool tap_wanted(const struct tap *t);

@@ -21,6 +21,8 @@ struct tap {
 	unsigned reads;	    /* of all slots */
 	uint64_t revoked;   /* blocks that it wanted, */
 	uint64_t skipped;   /* and that it was not even given */
+	struct map *map;    /* where others see what it gets, and */
+	uint64_t shown_as;  /* of which recording; NULL: nowhere */
 	atomic_uint wanted; /* reads of revoked slots; written under the lock */
 	uint16_t read[];    /* of each slot */
 };

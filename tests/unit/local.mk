@@ -193,6 +193,12 @@ tests_unit_test_folder_SOURCES = %D%/test_folder.c %D%/suite.h %D%/scratch.h
 tests_unit_test_folder_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_folder_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_map
+TESTS += tests/unit/test_map
+tests_unit_test_map_SOURCES = %D%/test_map.c %D%/suite.h %D%/fake_format.h %D%/tapped.h
+tests_unit_test_map_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_map_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_memfile
 TESTS += tests/unit/test_memfile
 tests_unit_test_memfile_SOURCES = %D%/test_memfile.c %D%/suite.h
