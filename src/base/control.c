@@ -366,6 +366,12 @@ control_ask_fds(struct control *c, const char *verb, json_t *request,
 	return err;
 }
 
+int
+control_fd(const struct control *c)
+{
+	return c->fd;
+}
+
 void
 control_close(struct control *c)
 {

@@ -74,6 +74,10 @@ int control_ask(struct control *c, const char *verb, json_t *request,
  * none.  They may have come with an answer that was too late, too. */
 int control_ask_fds(struct control *c, const char *verb, json_t *request,
 		    json_t **result, int *fd, unsigned n, struct fault *fault);
+
+/* To be polled: it hangs up when the daemon does. */
+int control_fd(const struct control *c);
+
 void control_close(struct control *c);
 
 #endif
