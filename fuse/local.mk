@@ -4,6 +4,9 @@ noinst_LIBRARIES += libfusetree.a
 libfusetree_a_CPPFLAGS = $(FUSE_CPPFLAGS)
 libfusetree_a_SOURCES = \
 	%D%/info.c %D%/info.h \
+	%D%/live.c %D%/live.h %D%/live_priv.h \
+	%D%/live_memory.c \
+	%D%/live_talk.c \
 	%D%/measure.c %D%/measure.h \
 	%D%/names.c %D%/names.h \
 	%D%/nodes.c %D%/nodes.h \

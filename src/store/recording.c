@@ -201,6 +201,16 @@ compose(struct recording *rec)
 	return err ? err : recording_merge(rec);
 }
 
+bool
+recording_hangs(const struct recording *rec)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].hangs)
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_indexed(const struct recording *rec)
 {

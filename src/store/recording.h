@@ -179,6 +179,9 @@ int recording_fill_bytes(struct recording *rec, void *data, size_t bytes,
  */
 int recording_hold(struct recording *rec, struct fault *fault);
 
+/* Does a disk hang, so that a refresh leaves it alone? */
+bool recording_hangs(const struct recording *rec);
+
 /* Was it removed, or is about to be?  Looks at disks. */
 bool recording_is_removed(const struct recording *rec);
 

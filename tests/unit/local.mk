@@ -550,6 +550,13 @@ tests_unit_test_source_disk_big_SOURCES = %D%/test_source_disk_big.c \
 tests_unit_test_source_disk_big_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_source_disk_big_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_fuse_live
+TESTS += tests/unit/test_fuse_live
+tests_unit_test_fuse_live_SOURCES = %D%/test_fuse_live.c %D%/suite.h \
+	%D%/fake_spated.h %D%/made.h %D%/made_read.h %D%/scratch.h
+tests_unit_test_fuse_live_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)
+tests_unit_test_fuse_live_LDADD = $(FUSE_TREE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_remember
 TESTS += tests/unit/test_remember
 tests_unit_test_remember_SOURCES = %D%/test_remember.c %D%/suite.h \
