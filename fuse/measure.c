@@ -26,6 +26,9 @@ measure_choice(const struct view_choice *mounted, const struct tree_file *f,
 	c.thread = f->thread;
 	c.from_ns = f->from_ns;
 	c.to_ns = f->to_ns;
+	/* What one thread lost is in no index. */
+	if (c.thread >= 0 && c.fill == VIEW_SKIP)
+		c.fill = VIEW_STORED;
 	view_settle(&c, store);
 	return c;
 }

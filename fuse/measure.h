@@ -17,7 +17,7 @@ struct measured {
 };
 
 /* What is to be seen of a file, as it is mounted: strip and fill as far as
- * they fit this kind of recording. */
+ * they fit it; who opens it asks for the same. */
 struct view_choice measure_choice(const struct view_choice *mounted,
 				  const struct tree_file *f,
 				  enum heap_store store);

@@ -592,6 +592,20 @@ tests_unit_test_catalogue_SOURCES = %D%/test_catalogue.c %D%/suite.h \
 tests_unit_test_catalogue_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_catalogue_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_tree
+TESTS += tests/unit/test_tree
+tests_unit_test_tree_SOURCES = %D%/test_tree.c %D%/suite.h %D%/made.h \
+	%D%/made_list.h %D%/scratch.h %D%/tree_bench.h
+tests_unit_test_tree_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)
+tests_unit_test_tree_LDADD = $(FUSE_TREE_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/test_tree_data
+TESTS += tests/unit/test_tree_data
+tests_unit_test_tree_data_SOURCES = %D%/test_tree_data.c %D%/suite.h %D%/made.h \
+	%D%/made_list.h %D%/scratch.h %D%/tree_bench.h
+tests_unit_test_tree_data_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)
+tests_unit_test_tree_data_LDADD = $(FUSE_TREE_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/test_tree_names
 TESTS += tests/unit/test_tree_names
 tests_unit_test_tree_names_SOURCES = %D%/test_tree_names.c %D%/suite.h

@@ -221,6 +221,11 @@ START_TEST(threads)
 	ck_assert_int_eq(bench_error(&b, "by-thread/rec/00.vdif"), -ENOENT);
 	ck_assert_int_eq(bench_error(&b, "by-thread/rec/-1.vdif"), -ENOENT);
 	ck_assert_int_eq(bench_error(&b, "by-thread/rec/0.m5b"), -ENOENT);
+	bench_unmount(&b);
+	b.choice.fill = VIEW_SKIP;
+	bench_mount(&b);
+	ck_assert_uint_eq(bench_size(&b, "by-thread/rec/0.vdif"),
+			  4 * MADE_BLOCK);
 	bench_finish(&b);
 }
 END_TEST
