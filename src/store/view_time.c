@@ -27,7 +27,7 @@ sequence_at(const struct view *v, int64_t ns, uint64_t *sequence)
 	enum { HEADER = 64 };
 	const struct format_shape *shape = &v->rec->shape;
 	int64_t second = ns / SECOND_NS - (ns % SECOND_NS < 0);
-	uint64_t rest = (uint64_t)(ns - second * SECOND_NS);
+	uint64_t rest = (uint64_t)((ns % SECOND_NS + SECOND_NS) % SECOND_NS);
 	uint64_t frame = (rest * shape->fps + SECOND_NS - 1) / SECOND_NS;
 	uint8_t raw[HEADER] = { 0 };
 	struct format_packet is, p = {
@@ -47,17 +47,32 @@ sequence_at(const struct view *v, int64_t ns, uint64_t *sequence)
 	       is.second == p.second && is.frame == p.frame;
 }
 
+/* The same of any time: those that a header cannot say, as formats count
+ * years anew one day, are before all data or behind them. */
+static uint64_t
+sequence_near(const struct view *v, int64_t ns, int64_t data_ns)
+{
+	uint64_t sequence;
+
+	if (sequence_at(v, ns, &sequence))
+		return sequence;
+	return ns < data_ns ? 0 : UINT64_MAX;
+}
+
 void
 view_range_begin(struct view *v)
 {
 	const struct format_shape *shape = &v->rec->shape;
+	int64_t data_ns = v->rec->facts.start_ns;
+	uint64_t sequence;
 
 	v->exact = v->format && v->format->parse && v->format->model &&
 		   shape->sequence == SEQUENCE_TIME && shape->fps &&
-		   !v->rec->foreign &&
-		   sequence_at(v, v->choice.from_ns, &v->from_sequence) &&
-		   (!v->choice.to_ns ||
-		    sequence_at(v, v->choice.to_ns, &v->to_sequence));
+		   !v->rec->foreign && sequence_at(v, data_ns, &sequence);
+	if (!v->exact)
+		return;
+	v->from_sequence = sequence_near(v, v->choice.from_ns, data_ns);
+	v->to_sequence = sequence_near(v, v->choice.to_ns, data_ns);
 }
 
 /* The slot of a sequence, if it is in the stretch; else its end. */
@@ -187,8 +202,8 @@ range_data(struct view *v, const struct view_stretch *s, uint64_t *lo,
 {
 	int64_t from = v->choice.from_ns, to = v->choice.to_ns;
 	int64_t beside = margin(v, s->b);
-	int64_t first = s->b->record.first_ns - beside;
-	int64_t last = s->b->record.last_ns + beside;
+	__int128 first = (__int128)s->b->record.first_ns - beside;
+	__int128 last = (__int128)s->b->record.last_ns + beside;
 	struct line l;
 	int err;
 

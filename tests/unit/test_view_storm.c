@@ -41,9 +41,12 @@ any_time(struct play *p)
 	const struct slot *s = &p->slot[dice_roll(&p->dice, p->slots)];
 	int64_t ns = play_time(p, s->frame);
 
-	switch (dice_roll(&p->dice, 4)) {
-	case 0: return ns + 1000000000 / p->fps / 2;
-	case 1: return ns - 3600 * INT64_C(1000000000);
+	switch (dice_roll(&p->dice, 8)) {
+	case 0:
+	case 1: return ns + 1000000000 / p->fps / 2;
+	case 2: return ns - 3600 * INT64_C(1000000000);
+	case 3: return 0;
+	case 4: return dice_chance(&p->dice, 50) ? INT64_MAX : 1;
 	default: return ns;
 	}
 }
