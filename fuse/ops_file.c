@@ -10,6 +10,7 @@
  * cached pages, nothing more.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,10 @@ enum { TELL_AGAIN_S = 10 };
 
 /* Text, or a reading: one of them. */
 struct file {
+	/* Who has it open, and each read: the kernel releases it as soon as
+	 * the last was answered, which is before that thread is done with it.
+	 * Down with acq_rel: the last one sees that all others are done. */
+	atomic_uint users;
 	char *text;
 	size_t bytes;
 	struct opened *op;
@@ -44,8 +49,11 @@ ops_of(fuse_req_t req)
 }
 
 static void
-file_close(struct file *file)
+file_put(struct file *file)
 {
+	if (atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) !=
+	    1)
+		return;
 	reading_close(file->rd);
 	if (file->op)
 		opened_put(file->op);
@@ -153,25 +161,29 @@ void
 ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	struct file *file = calloc(1, sizeof *file);
-	int err = file ? file_open(ops_of(req), id, file, fi) : -ENOMEM;
+	int err = -ENOMEM;
 
+	if (file) {
+		atomic_init(&file->users, 1);
+		err = file_open(ops_of(req), id, file, fi);
+	}
 	if (err) {
 		if (file)
-			file_close(file);
+			file_put(file);
 		fuse_reply_err(req, -err);
 		return;
 	}
 	fi->fh = (uintptr_t)file;
 	/* It was interrupted: nobody will release it. */
 	if (fuse_reply_open(req, fi) == -ENOENT)
-		file_close(file);
+		file_put(file);
 }
 
 void
 ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	(void)id;
-	file_close(file_of(fi));
+	file_put(file_of(fi));
 	fuse_reply_err(req, 0);
 }
 
@@ -193,23 +205,17 @@ text_read(fuse_req_t req, const struct file *file, size_t bytes,
 		       bytes < left ? bytes : left);
 }
 
-void
-ops_read(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t offset,
-	 struct fuse_file_info *fi)
+static void
+data_read(fuse_req_t req, const struct file *file, size_t bytes,
+	  uint64_t offset)
 {
-	struct file *file = file_of(fi);
 	struct reading_answer answer;
 	struct interrupt interrupt;
 	int err;
 
-	(void)id;
-	if (file->text) {
-		text_read(req, file, bytes, (uint64_t)offset);
-		return;
-	}
 	if (!interrupt_watch(&interrupt, req))
 		return;
-	err = reading_read(file->rd, (uint64_t)offset, bytes, &answer);
+	err = reading_read(file->rd, offset, bytes, &answer);
 	if (!interrupt_settle(&interrupt)) {
 		if (!err)
 			reading_done(file->rd, &answer);
@@ -221,4 +227,19 @@ ops_read(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t offset,
 	}
 	fuse_reply_iov(req, answer.iov, (int)answer.parts);
 	reading_done(file->rd, &answer);
+}
+
+void
+ops_read(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t offset,
+	 struct fuse_file_info *fi)
+{
+	struct file *file = file_of(fi);
+
+	(void)id;
+	atomic_fetch_add_explicit(&file->users, 1, memory_order_relaxed);
+	if (file->text)
+		text_read(req, file, bytes, (uint64_t)offset);
+	else
+		data_read(req, file, bytes, (uint64_t)offset);
+	file_put(file);
 }
