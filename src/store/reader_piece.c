@@ -99,16 +99,24 @@ reader_piece_drop(struct reader_piece *p)
 }
 
 /*
- * What to miss first: of what was read, what was longest ago; then of what was
- * read ahead for somebody who does not come for it; and last, of what somebody
- * is about to come to, what he comes to last.
+ * What to miss first: what was given, as often as it is long; what was read
+ * ahead for somebody who does not come for it; what was given in part; and
+ * last, what somebody is about to come to.  For what is only wanted soon, none
+ * of the last two is missed, unless it was of no use for a while.
+ *
+ * Of those that are worth the same, it is what was longest ago, and of the
+ * last, what is farthest ahead.
  */
+enum { GIVEN, IDLE, HALF, AHEAD, OLD_MS = 500 };
+
 static unsigned
 worth(const struct reader_piece *p, int64_t now)
 {
-	if (!p->ahead)
-		return 0;
-	return reader_way_idles(p->ahead, now) ? 1 : 2;
+	if (p->ahead)
+		return reader_way_idles(p->ahead, now) ? IDLE : AHEAD;
+	if (p->given >= p->bytes)
+		return GIVEN;
+	return now - p->used_at > OLD_MS * INT64_C(1000000) ? GIVEN : HALF;
 }
 
 static bool
@@ -119,7 +127,7 @@ is_missed_less(const struct reader_piece *p, const struct reader_piece *q,
 
 	if (a != b)
 		return a < b;
-	return a < 2 ? p->used < q->used : p->used > q->used;
+	return a == AHEAD ? p->used > q->used : p->used < q->used;
 }
 
 bool
@@ -135,7 +143,7 @@ reader_piece_miss(struct reader_pool *pool, bool ahead)
 		    (!least || is_missed_less(p, least, now)))
 			least = p;
 	}
-	if (!least || (worth(least, now) == 2 && !ahead))
+	if (!least || (worth(least, now) >= HALF && !ahead))
 		return false;
 	reader_piece_drop(least);
 	return true;
@@ -262,6 +270,7 @@ reader_piece_ask(struct reader *r, const struct recording_block *b, uint64_t at,
 	p->ahead = NULL;
 	p->now = now;
 	p->used = ++pool->turn;
+	p->used_at = clock_steady();
 	r->bytes += p->bytes;
 	p->known = true;
 	p->next = r->bucket[i];

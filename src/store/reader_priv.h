@@ -99,6 +99,7 @@ struct reader_piece {
 	bool known;		  /* it is in its bucket */
 	uint64_t given;		  /* bytes, as often as they were */
 	uint64_t used;		  /* reader_pool::turn, when it was last */
+	int64_t used_at;	  /* steady ns */
 	struct reader_bad bad[READER_BADS];
 	unsigned bads;
 };

@@ -65,6 +65,9 @@ window(const struct reader_way *w)
 {
 	unsigned most = share(w->reader->pool);
 
+	/* Others come a bit later for what this one has read. */
+	if (w->told)
+		most -= most / 4;
 	return w->sure || w->window > most ? most : w->window;
 }
 
@@ -127,13 +130,29 @@ ask_ahead(struct reader_way *w, const struct recording_block *b, uint64_t *end)
 	return true;
 }
 
+/* Is it as far ahead of where it is read as it may be?  One who follows others
+ * closely finds all of that read, and is to read nothing beyond. */
+static bool
+is_far(const struct reader_way *w, const struct recording_block *b,
+       unsigned most)
+{
+	const struct recording *rec = w->reader->rec;
+	uint64_t from;
+
+	if (!w->told || w->sub < 0 || w->number >= rec->blocks)
+		return false;
+	from = rec->block[w->number].offset + w->at;
+	return b->offset + w->next_at >
+	       from + most * w->reader->pool->piece_bytes;
+}
+
 void
 reader_way_look(struct reader_way *w)
 {
 	unsigned most = window(w);
 	const struct recording_block *b;
 
-	while (w->ahead < most && (b = next_block(w))) {
+	while (w->ahead < most && (b = next_block(w)) && !is_far(w, b, most)) {
 		uint64_t end = reader_grid_end(w->reader, b, w->next_at);
 
 		if (!ask_ahead(w, b, &end))

@@ -157,6 +157,7 @@ give(struct wish *h, struct reader_piece *p)
 		v->data = p->data + (h->at - p->at);
 	p->users++;
 	p->used = ++r->pool->turn;
+	p->used_at = h->place.w->used;
 	if (p->ahead)
 		p->ahead->ahead--;
 	p->ahead = NULL;

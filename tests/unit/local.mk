@@ -519,7 +519,7 @@ tests_unit_test_recording_read_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_reader
 TESTS += tests/unit/test_reader
 tests_unit_test_reader_SOURCES = %D%/test_reader.c %D%/suite.h \
-	%D%/made.h %D%/made_read.h %D%/scratch.h
+	%D%/dice.h %D%/made.h %D%/made_read.h %D%/scratch.h
 tests_unit_test_reader_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_reader_LDADD = $(UNIT_STORE)
 

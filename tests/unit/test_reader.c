@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "store/reader.h"
+#include "unit/dice.h"
 #include "unit/made_read.h"
 
 /* A reader against recordings that were made as daemons make them. */
@@ -347,6 +350,144 @@ START_TEST(test_closed_early)
 }
 END_TEST
 
-SUITE("reader", test_all_in_turn, test_anywhere, test_many_ways,
-      test_buffers_are_bounded, test_told, test_damage, test_flipped,
-      test_flipped_without_sums, test_flipped_unasked, test_closed_early)
+/* ---- many ------------------------------------------------------------------ */
+
+static void
+half(uint64_t number, uint64_t at)
+{
+	enum { STEP = 512 };
+	struct reader_view v;
+
+	for (uint64_t end = at + MADE_BLOCK / 2; at < end; at += STEP) {
+		v = get(number, at, STEP);
+		ck_assert_uint_eq(v.bytes, STEP);
+		view_is(&v, number);
+		reader_put(reader, &v);
+	}
+}
+
+/* Of a way that is told, small requests that overtake each other find what they
+ * need, however far it looks ahead; and nothing is read twice. */
+START_TEST(test_told_how_far)
+{
+	enum { BLOCKS = 40 };
+	struct reader_facts facts;
+	struct reader_view v;
+
+	make(BLOCKS);
+	reader_opens(false, 1);
+	way.told = true;
+	way.sub = 0;
+	half(0, 0);
+	reader_way_ahead(&way, 1 << 30);
+	for (unsigned i = 1; i < BLOCKS; i++) {
+		half(i, 0);
+		half(i - 1, MADE_BLOCK / 2);
+	}
+	reader_facts(reader, &facts);
+	ck_assert_uint_le(facts.bytes, BLOCKS * MADE_BLOCK);
+	/* Who jumps gets what he asks for, in pages. */
+	reader_way_ahead(&way, 0);
+	v = get(3, 100, 50);
+	view_is(&v, 3);
+	reader_put(reader, &v);
+	reader_facts(reader, &facts);
+	ck_assert_uint_le(facts.bytes, (BLOCKS + 1) * MADE_BLOCK);
+	reader_done();
+}
+END_TEST
+
+enum { THREADS = 12, TURNS = 150, MANY = 30 };
+
+static atomic_uint wrong;
+
+struct one {
+	pthread_t thread;
+	struct reader_way *way;
+	struct dice dice;
+};
+
+static bool
+is_sent(const struct reader_view *v, uint64_t number)
+{
+	uint8_t frame[MADE_PAYLOAD];
+
+	for (uint64_t at = 0; at < v->bytes && !v->err; at++) {
+		uint64_t place = v->at + at;
+
+		if (!at || place % MADE_PAYLOAD == 0)
+			made_frame(&m,
+				   number * MADE_SLOTS + place / MADE_PAYLOAD,
+				   frame);
+		if (v->data[at] != frame[place % MADE_PAYLOAD])
+			return false;
+	}
+	return !v->err && v->bytes;
+}
+
+static void *
+read_some(void *arg)
+{
+	struct one *o = arg;
+	struct reader_view v;
+
+	for (unsigned i = 0; i < TURNS; i++) {
+		uint64_t number = dice_chance(&o->dice, 30)
+				      ? dice_roll(&o->dice, MANY)
+				      : i % MANY;
+
+		if (reader_get(o->way, number, dice_roll(&o->dice, MADE_BLOCK),
+			       1 + dice_roll(&o->dice, MADE_BLOCK), &v,
+			       clock_steady() + 60 * SECOND)) {
+			wrong++;
+			continue;
+		}
+		wrong += !is_sent(&v, number);
+		reader_put(o->way->reader, &v);
+	}
+	return NULL;
+}
+
+/* Readers of a pool, ways of a reader, threads of a way: all at once, with the
+ * fewest buffers that there can be. */
+START_TEST(test_threads)
+{
+	enum { READERS = 3, WAYS = 2 };
+	struct reader_pool_args a = { .disks = MADE_DISKS, .memory = 1 };
+	const struct reader_args args = { 0 };
+	struct reader_args shared = args;
+	struct reader_way w[READERS][WAYS];
+	struct reader *r[READERS];
+	struct one one[THREADS];
+
+	make(MANY);
+	opened();
+	ck_assert_int_eq(reader_pool_make(&shared.pool, &a), 0);
+	for (unsigned i = 0; i < READERS; i++) {
+		ck_assert_int_eq(reader_open(&r[i], rec, &shared), 0);
+		for (unsigned k = 0; k < WAYS; k++)
+			reader_way_begin(&w[i][k], r[i], 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		one[i].way = &w[i % READERS][i / READERS % WAYS];
+		one[i].dice.state = i;
+		ck_assert_int_eq(
+		    pthread_create(&one[i].thread, NULL, read_some, &one[i]),
+		    0);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(one[i].thread, NULL);
+	for (unsigned i = 0; i < READERS * WAYS; i++)
+		reader_way_end(&w[i / WAYS][i % WAYS]);
+	for (unsigned i = 0; i < READERS; i++)
+		reader_close(r[i]);
+	reader_pool_leave(shared.pool);
+	ck_assert_uint_eq(atomic_load(&wrong), 0);
+	done();
+}
+END_TEST
+
+SUITE("reader", test_all_in_turn, test_anywhere, test_many_ways, test_threads,
+      test_told_how_far, test_buffers_are_bounded, test_told, test_damage,
+      test_flipped, test_flipped_without_sums, test_flipped_unasked,
+      test_closed_early)
