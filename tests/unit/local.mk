@@ -530,6 +530,27 @@ tests_unit_test_reader_hang_SOURCES = %D%/test_reader_hang.c %D%/hang_fs.h \
 tests_unit_test_reader_hang_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_reader_hang_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_opened
+TESTS += tests/unit/test_opened
+tests_unit_test_opened_SOURCES = %D%/test_opened.c %D%/suite.h \
+	%D%/made_opened.h %D%/made.h %D%/scratch.h
+tests_unit_test_opened_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_opened_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_reading
+TESTS += tests/unit/test_reading
+tests_unit_test_reading_SOURCES = %D%/test_reading.c %D%/suite.h \
+	%D%/dice.h %D%/made_opened.h %D%/made.h %D%/scratch.h
+tests_unit_test_reading_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_reading_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_reading_hang
+TESTS += tests/unit/test_reading_hang
+tests_unit_test_reading_hang_SOURCES = %D%/test_reading_hang.c %D%/suite.h \
+	%D%/hang_fs.h %D%/made_opened.h %D%/made.h %D%/scratch.h
+tests_unit_test_reading_hang_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_reading_hang_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_trail
 TESTS += tests/unit/test_trail
 tests_unit_test_trail_SOURCES = %D%/test_trail.c %D%/dice.h %D%/suite.h

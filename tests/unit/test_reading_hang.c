@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "unit/hang_fs.h"
+#include "unit/made_opened.h"
+
+/*
+ * The second of three disks hangs, or has errors: it stops who needs it, for
+ * as long as there is patience, and nobody else.
+ */
+#define SECOND INT64_C(1000000000)
+
+enum { BLOCKS = 60 };
+
+static struct hang_fs fs;
+static char under[256], path[256];
+
+static void
+begin(const struct opened_args *a)
+{
+	made_begin(&m);
+	made_blocks(&m, BLOCKS);
+	made_end(&m, BLOCKS);
+	snprintf(path, sizeof path, "%s", m.disks.disk[1].path);
+	snprintf(under, sizeof under, "%s", scratch_path(&m.scratch, "under"));
+	made_hide(&m, 1);
+	ck_assert_int_eq(rename(path, under), 0);
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	ck_assert_int_eq(hang_fs_mount(&fs, under, path), 0);
+	set_opens(a);
+}
+
+static void
+finish(void)
+{
+	opened_free(set);
+	hang_fs_unmount(&fs);
+	ck_assert_int_eq(rmdir(path), 0);
+	made_finish(&m);
+}
+
+static bool
+is_on(uint64_t number)
+{
+	return number % MADE_DISKS == 1;
+}
+
+START_TEST(test_hangs_and_answers)
+{
+	const struct opened_args a = { .cache = 1, .patience = SECOND / 4 };
+	struct opened_counts counts;
+	struct opened_use use;
+	uint8_t is[MADE_BLOCK];
+	struct reading *rd;
+	unsigned bad = 0;
+
+	begin(&a);
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, 10 * MADE_BLOCK));
+	atomic_store(&fs.told->hang, true);
+	for (unsigned i = 20; i < 50; i++) {
+		ssize_t got = read_bytes(rd, i * MADE_BLOCK, is, sizeof is);
+
+		if (!is_on(i))
+			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+		else if (got < 0)
+			ck_assert_int_eq(got, -EIO);
+		bad += got < 0;
+	}
+	/* Some may have been read before it hung. */
+	ck_assert_uint_ge(bad, 7);
+	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert_uint_eq(counts.unreadable_bytes, bad * MADE_BLOCK);
+	opened_use(set, &use);
+	ck_assert_uint_eq(use.hang, 1);
+	atomic_store(&fs.told->hang, false);
+	do {
+		usleep(1000);
+		opened_use(set, &use);
+	} while (use.hang);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	reading_close(rd);
+	opened_put(op);
+	finish();
+}
+END_TEST
+
+/* A recording is opened without the disk, and what it has there is refused,
+ * not filled; it is opened again when the disk answers. */
+START_TEST(test_opened_while_it_hangs)
+{
+	const struct opened_args a = { .patience = SECOND / 4 };
+	uint8_t is[MADE_BLOCK];
+	struct reading *rd;
+	int err;
+
+	begin(&a);
+	opened_put(op);
+	opened_free(set);
+	atomic_store(&fs.told->hang, true);
+	set_opens(&a);
+	rd = reading(&whole);
+	for (unsigned i = 0; i < BLOCKS - 3; i++) {
+		if (is_on(i))
+			ck_assert_int_eq(
+			    read_bytes(rd, i * MADE_BLOCK, is, sizeof is),
+			    -EIO);
+		else
+			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+	}
+	reading_close(rd);
+	opened_put(op);
+	atomic_store(&fs.told->hang, false);
+	do {
+		usleep(10000);
+		err = opened_get(set, MADE_NAME, &op, &fault);
+		ck_assert_int_eq(err, 0);
+		rd = reading(&whole);
+		err = !is_sent(rd, 0, BLOCKS * MADE_BLOCK);
+		reading_close(rd);
+		opened_put(op);
+	} while (err);
+	finish();
+}
+END_TEST
+
+/* Closed while it hangs, all of it; it answers later. */
+START_TEST(test_closed_while_it_hangs)
+{
+	const struct opened_args a = { .patience = SECOND / 4 };
+	uint8_t is[MADE_BLOCK];
+	struct reading *rd;
+
+	begin(&a);
+	rd = reading(&whole);
+	atomic_store(&fs.told->hang, true);
+	ck_assert_int_eq(read_bytes(rd, MADE_BLOCK, is, sizeof is), -EIO);
+	reading_close(rd);
+	opened_put(op);
+	opened_free(set);
+	ck_assert_uint_gt(atomic_load(&fs.told->held), 0);
+	atomic_store(&fs.told->hang, false);
+	while (atomic_load(&fs.told->held))
+		usleep(1000);
+	usleep(100000);
+	set_opens(&a);
+	opened_put(op);
+	finish();
+}
+END_TEST
+
+/* Where that was asked for, what a disk refuses is filled. */
+START_TEST(test_errors)
+{
+	const struct view_choice zero = { .thread = -1, .fill = VIEW_ZERO };
+	const struct opened_args a = { .cache = 1 };
+	uint8_t is[MADE_BLOCK], none[MADE_BLOCK] = { 0 };
+	struct opened_counts counts;
+	struct reading *rd, *filled;
+	unsigned bad = 0;
+
+	begin(&a);
+	rd = reading(&whole);
+	filled = reading(&zero);
+	atomic_store(&fs.told->fail_to, UINT64_MAX);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		if (!is_on(i)) {
+			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+			ck_assert(is_sent(filled, i * MADE_BLOCK, MADE_BLOCK));
+			continue;
+		}
+		bad++;
+		ck_assert_int_eq(read_bytes(rd, i * MADE_BLOCK, is, sizeof is),
+				 -EIO);
+		ck_assert_int_eq(
+		    read_bytes(filled, i * MADE_BLOCK, is, sizeof is),
+		    MADE_BLOCK);
+		ck_assert_mem_eq(is, none, MADE_BLOCK);
+	}
+	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert_uint_eq(counts.unreadable_bytes, 2 * bad * MADE_BLOCK);
+	ck_assert_uint_eq(counts.filled_bytes, bad * MADE_BLOCK);
+	reading_close(rd);
+	reading_close(filled);
+	opened_put(op);
+	finish();
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("reading_hang");
+	TCase *c = tcase_create("all");
+	SRunner *runner;
+	int failed;
+
+	if (!hang_fs_can(&fs)) {
+		puts("SKIP: a file system in user space needs root, and "
+		     "/dev/fuse");
+		return 77;
+	}
+	tcase_set_timeout(c, 120);
+	tcase_add_test(c, test_hangs_and_answers);
+	tcase_add_test(c, test_opened_while_it_hangs);
+	tcase_add_test(c, test_closed_while_it_hangs);
+	tcase_add_test(c, test_errors);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
