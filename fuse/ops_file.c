@@ -8,6 +8,20 @@
  * them.  Which stamp was opened last is kept for some thousand files, each in
  * a place that its id tells: two that share a place cost each other their
  * cached pages, nothing more.
+ *
+ * A reply is one writev of what the reader has in its buffers (the kernel
+ * copies it once, to where it is wanted).  Of 64 MiB that stay in memory, in
+ * requests of 1 MiB with direct_io, on two cores that others use, too, with
+ * libfuse 3.14 and Linux 6.18, processor time of this side per GB:
+ *
+ *   fuse_reply_iov, one piece or eight   0.11 to 0.14 s     6.1 GB/s at best
+ *   fuse_reply_data of memory            0.14 s             4.9
+ *   fuse_reply_data of a memfd (splice)  0.87 s             0.6
+ *
+ * The second is the first with a copy of the list; splicing takes a pipe for
+ * each thread and goes page by page through it, and what O_DIRECT has read is
+ * in no file's page cache anyway.  Through the page cache, read ahead by
+ * 4 MiB, the first costs 0.17 to 0.19 s, as its pages are made meanwhile.
  */
 #include <errno.h>
 #include <stdatomic.h>
