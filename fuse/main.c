@@ -179,6 +179,7 @@ run(struct mount *m)
 	if (!err)
 		err = serve(m, &fault);
 	session_close(m->session);
+	ops_finish(&m->ops);
 	look_end(m);
 	source_clear(&m->source);
 	return err ? fail(&fault) : DONE;

@@ -28,6 +28,43 @@ ops_init(struct ops *ops)
 	pthread_mutex_init(&ops->lock, NULL);
 }
 
+void
+ops_handle_add(struct ops *ops, struct ops_handle *h)
+{
+	pthread_mutex_lock(&ops->lock);
+	h->before = NULL;
+	h->next = ops->handles;
+	if (h->next)
+		h->next->before = h;
+	ops->handles = h;
+	pthread_mutex_unlock(&ops->lock);
+}
+
+void
+ops_handle_remove(struct ops *ops, struct ops_handle *h)
+{
+	pthread_mutex_lock(&ops->lock);
+	if (h->before)
+		h->before->next = h->next;
+	else
+		ops->handles = h->next;
+	if (h->next)
+		h->next->before = h->before;
+	pthread_mutex_unlock(&ops->lock);
+}
+
+void
+ops_finish(struct ops *ops)
+{
+	struct ops_handle *h;
+
+	while ((h = ops->handles)) {
+		ops_handle_remove(ops, h);
+		h->close(h);
+	}
+	pthread_mutex_destroy(&ops->lock);
+}
+
 /*
  * max_background is how many requests of read-ahead are under way for all
  * files together; beyond, readers wait for each other.  With 12, the
@@ -115,12 +152,23 @@ statfs(fuse_req_t req, fuse_ino_t id)
 
 /* ---- lists ------------------------------------------------------------ */
 
+struct folder {
+	struct ops_handle handle;
+	struct tree_dir *dir;
+};
+
 struct list {
 	fuse_req_t req;
 	char *data;
 	size_t used, room;
 	bool plus;
 };
+
+static struct folder *
+folder_of(const struct fuse_file_info *fi)
+{
+	return (struct folder *)(uintptr_t)fi->fh;
+}
 
 static bool
 list_put(void *arg, const char *name, const struct tree_attr *a, uint64_t next)
@@ -154,7 +202,7 @@ list(fuse_req_t req, size_t bytes, off_t at, struct fuse_file_info *fi,
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	err = tree_dir_read((struct tree_dir *)fi->fh, (uint64_t)at, &e);
+	err = tree_dir_read(folder_of(fi)->dir, (uint64_t)at, &e);
 	if (err)
 		fuse_reply_err(req, -err);
 	else
@@ -179,25 +227,46 @@ readdirplus(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t at,
 }
 
 static void
+folder_close(struct ops_handle *h)
+{
+	struct folder *folder = (struct folder *)h;
+
+	tree_dir_close(folder->dir);
+	free(folder);
+}
+
+static void
 opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-	struct tree_dir *dir;
-	int err = tree_dir_open(ops_of(req)->tree, id, &dir);
+	struct folder *folder = calloc(1, sizeof *folder);
+	struct ops *ops = ops_of(req);
+	int err = -ENOMEM;
 
+	if (folder)
+		err = tree_dir_open(ops->tree, id, &folder->dir);
 	if (err) {
+		free(folder);
 		fuse_reply_err(req, -err);
 		return;
 	}
-	fi->fh = (uintptr_t)dir;
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		tree_dir_close(dir);
+	folder->handle.close = folder_close;
+	ops_handle_add(ops, &folder->handle);
+	fi->fh = (uintptr_t)folder;
+	/* It was interrupted: nobody will release it. */
+	if (fuse_reply_open(req, fi) == -ENOENT) {
+		ops_handle_remove(ops, &folder->handle);
+		folder_close(&folder->handle);
+	}
 }
 
 static void
 releasedir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
+	struct folder *folder = folder_of(fi);
+
 	(void)id;
-	tree_dir_close((struct tree_dir *)fi->fh);
+	ops_handle_remove(ops_of(req), &folder->handle);
+	folder_close(&folder->handle);
 	fuse_reply_err(req, 0);
 }
 

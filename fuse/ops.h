@@ -21,6 +21,12 @@ struct tree;
  */
 enum { OPS_STAMPS = 4096, OPS_READ_AHEAD = 4 << 20 };
 
+/* What is open: a file or a folder has it first. */
+struct ops_handle {
+	struct ops_handle *next, *before; /* ops::handles */
+	void (*close)(struct ops_handle *h);
+};
+
 struct ops {
 	struct tree *tree;	   /* borrowed */
 	struct opened_set *opened; /* borrowed */
@@ -28,6 +34,7 @@ struct ops {
 	bool direct_io;		   /* of all files */
 
 	pthread_mutex_t lock;
+	struct ops_handle *handles; /* that are open; by lock */
 	struct ops_stamp {
 		uint64_t id, stamp;
 	} stamp[OPS_STAMPS]; /* of what was opened last; by lock */
@@ -39,8 +46,14 @@ struct ops {
 };
 
 void ops_init(struct ops *ops);
+/* No thread answers any more: closes what the kernel did not, as it was
+ * unmounted while it was open. */
+void ops_finish(struct ops *ops);
 
 extern const struct fuse_lowlevel_ops ops_table;
+
+void ops_handle_add(struct ops *ops, struct ops_handle *h);
+void ops_handle_remove(struct ops *ops, struct ops_handle *h);
 
 /* ---- of open files, in ops_file.c ------------------------------------- */
 

@@ -38,12 +38,14 @@
 
 enum { TELL_AGAIN_S = 10 };
 
-/* Text, or a reading: one of them. */
+/*
+ * Text, or a reading: one of them.  A request that was answered is not over
+ * yet, and who got the answer may close the file at once: each request holds
+ * it.
+ */
 struct file {
-	/* Who has it open, and each read: the kernel releases it as soon as
-	 * the last was answered, which is before that thread is done with it.
-	 * Down with acq_rel: the last one sees that all others are done. */
-	atomic_uint users;
+	struct ops_handle handle;
+	atomic_uint holders;
 	char *text;
 	size_t bytes;
 	struct opened *op;
@@ -62,10 +64,11 @@ ops_of(fuse_req_t req)
 	return fuse_req_userdata(req);
 }
 
+/* The last one sees all that the others did with it. */
 static void
-file_put(struct file *file)
+file_drop(struct file *file)
 {
-	if (atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) !=
+	if (atomic_fetch_sub_explicit(&file->holders, 1, memory_order_acq_rel) >
 	    1)
 		return;
 	reading_close(file->rd);
@@ -73,6 +76,12 @@ file_put(struct file *file)
 		opened_put(file->op);
 	free(file->text);
 	free(file);
+}
+
+static void
+handle_close(struct ops_handle *h)
+{
+	file_drop((struct file *)h);
 }
 
 /* Who tries it a thousand times has one line. */
@@ -175,29 +184,35 @@ void
 ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	struct file *file = calloc(1, sizeof *file);
+	struct ops *ops = ops_of(req);
 	int err = -ENOMEM;
 
 	if (file) {
-		atomic_init(&file->users, 1);
-		err = file_open(ops_of(req), id, file, fi);
+		atomic_init(&file->holders, 1);
+		err = file_open(ops, id, file, fi);
 	}
 	if (err) {
 		if (file)
-			file_put(file);
+			file_drop(file);
 		fuse_reply_err(req, -err);
 		return;
 	}
+	file->handle.close = handle_close;
+	ops_handle_add(ops, &file->handle);
 	fi->fh = (uintptr_t)file;
 	/* It was interrupted: nobody will release it. */
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		file_put(file);
+	if (fuse_reply_open(req, fi) == -ENOENT) {
+		ops_handle_remove(ops, &file->handle);
+		file_drop(file);
+	}
 }
 
 void
 ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	(void)id;
-	file_put(file_of(fi));
+	ops_handle_remove(ops_of(req), &file_of(fi)->handle);
+	file_drop(file_of(fi));
 	fuse_reply_err(req, 0);
 }
 
@@ -220,27 +235,23 @@ text_read(fuse_req_t req, const struct file *file, size_t bytes,
 }
 
 static void
-data_read(fuse_req_t req, const struct file *file, size_t bytes,
-	  uint64_t offset)
+data_read(fuse_req_t req, struct file *file, size_t bytes, uint64_t offset)
 {
 	struct reading_answer answer;
 	struct interrupt interrupt;
+	bool ours;
 	int err;
 
 	if (!interrupt_watch(&interrupt, req))
 		return;
 	err = reading_read(file->rd, offset, bytes, &answer);
-	if (!interrupt_settle(&interrupt)) {
-		if (!err)
-			reading_done(file->rd, &answer);
-		return;
-	}
-	if (err) {
+	ours = interrupt_settle(&interrupt);
+	if (ours && err)
 		fuse_reply_err(req, -err);
-		return;
-	}
-	fuse_reply_iov(req, answer.iov, (int)answer.parts);
-	reading_done(file->rd, &answer);
+	else if (ours)
+		fuse_reply_iov(req, answer.iov, (int)answer.parts);
+	if (!err)
+		reading_done(file->rd, &answer);
 }
 
 void
@@ -250,10 +261,10 @@ ops_read(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t offset,
 	struct file *file = file_of(fi);
 
 	(void)id;
-	atomic_fetch_add_explicit(&file->users, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&file->holders, 1, memory_order_relaxed);
 	if (file->text)
 		text_read(req, file, bytes, (uint64_t)offset);
 	else
 		data_read(req, file, bytes, (uint64_t)offset);
-	file_put(file);
+	file_drop(file);
 }

@@ -22,7 +22,8 @@ spated_stop
 
 state()
 {
-	find "$1" -printf '%P %i %n %s %T@ %C@ %m %U %l\n' | sort
+	find "$1" -not -path '*/.info/*' \
+		-printf '%P %i %n %s %T@ %C@ %m %U %l\n' | sort
 	find "$1" -type f -not -path '*/.info/*' -print0 | sort -z |
 		xargs -0 sha256sum
 }
