@@ -5,8 +5,10 @@
  *   kernel <--> session --> ops --> tree      names, sizes      a keeper's
  *                (its        |                                  thread
  *                 threads)   `----> reading   data              one for each
- *                                                               disk, and for
- *                                                               what waits
+ *                                     |                         disk, and for
+ *                                     |                         what waits
+ *                                    live     what spated has   one
+ *                                             in memory
  *
  * The order is that of rights: what only who started it may do comes first
  * (mounting, read-ahead, the configuration), then it becomes -o user=, and
@@ -22,6 +24,7 @@
 #include "base/ease.h"
 #include "base/log.h"
 #include "fuse/detach.h"
+#include "fuse/live.h"
 #include "fuse/ops.h"
 #include "fuse/options.h"
 #include "fuse/point.h"
@@ -53,6 +56,7 @@ struct mount {
 	struct detach detach;
 	struct ops ops;
 	struct session *session;
+	struct live *live;
 };
 
 static int
@@ -107,7 +111,7 @@ mount_begin(struct mount *m, struct fault *fault)
 static int
 look_begin(struct mount *m)
 {
-	const struct opened_args opened = {
+	struct opened_args opened = {
 		.disks = &m->source.disks,
 		.cache = m->o.cache,
 		.patience = m->o.timeout,
@@ -120,8 +124,12 @@ look_begin(struct mount *m)
 		.uid = m->user.uid,
 		.gid = m->user.gid,
 	};
-	int err = opened_make(&m->ops.opened, &opened);
+	int err = live_open(&m->live, m->source.socket);
 
+	if (err)
+		return err;
+	opened.hooks = live_hooks(m->live);
+	err = opened_make(&m->ops.opened, &opened);
 	if (err)
 		return err;
 	tree.opened = m->ops.opened;
@@ -134,6 +142,7 @@ look_end(struct mount *m)
 	if (m->ops.tree)
 		tree_free(m->ops.tree);
 	opened_free(m->ops.opened);
+	live_close(m->live);
 }
 
 static int
