@@ -88,8 +88,11 @@ ask(struct opened_set *set, const char *name, json_t **info,
 		if (err)
 			fault_why(fault, "%s", strerror(-err));
 	}
-	if (!err)
-		*info = json_incref(job->info);
+	/* Done is done: the thread does nothing with it but drop it. */
+	if (!err) {
+		*info = job->info;
+		job->info = NULL;
+	}
 	drop(job);
 	return err;
 }
