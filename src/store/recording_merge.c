@@ -62,14 +62,25 @@ gather_some(const struct recording_block *from, size_t n,
 	return got;
 }
 
-/* Nobody saw what is pending: where it will not come any more, it never was. */
+/* So many numbers somebody may have read. */
+static uint64_t
+shown(const struct recording *rec)
+{
+	return rec->shown > rec->blocks ? rec->shown : rec->blocks;
+}
+
+/* Nobody saw the rest of what is pending: where it will not come any more, it
+ * never was. */
 static size_t
 gather_remembered(const struct recording *rec, struct recording_block *list)
 {
-	size_t n = gather_some(rec->block, rec->blocks, list);
+	size_t n = gather_some(rec->block, rec->blocks, list), from = n;
 
+	n += gather_some(rec->pending, rec->pendings, list + n);
 	if (rec->facts.state == RECORDING_LIVE)
-		n += gather_some(rec->pending, rec->pendings, list + n);
+		return n;
+	while (n > from && list[n - 1].record.number >= shown(rec))
+		n--;
 	return n;
 }
 
@@ -149,7 +160,7 @@ is_moved(const struct recording *rec, const struct recording_block *b,
 {
 	const struct index_record *r = &b->record, *s = &seen->record;
 
-	return r->number < rec->blocks &&
+	return r->number < shown(rec) &&
 	       (r->kind != s->kind || r->bytes != s->bytes ||
 		r->sub != s->sub || r->run != s->run || r->first != s->first ||
 		(r->kind == INDEX_GAP && r->missing != s->missing));
@@ -216,7 +227,7 @@ visible(const struct recording *rec, const struct recording_block *list,
 	else if (recording_end(rec, &end) && end.number > count &&
 		 end.number <= believable(rec, n))
 		count = end.number;
-	return count > rec->blocks ? count : rec->blocks;
+	return count > shown(rec) ? count : shown(rec);
 }
 
 /* Of a row it was looked at how much of a block is there; once is enough. */

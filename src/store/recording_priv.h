@@ -92,6 +92,8 @@ struct recording {
 	size_t blocks;
 	struct recording_block *pending; /* by number: behind these */
 	size_t pendings;
+	uint64_t shown; /* numbers that another one, which has the same open,
+			   was visible to */
 	bool stale; /* there is more than they were made from */
 	struct recording_duplicate *duplicate;
 	size_t duplicates;

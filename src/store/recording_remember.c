@@ -94,12 +94,10 @@ static int
 remember_of(struct recording *rec, const struct recording_block *b,
 	    const struct recording_block *end)
 {
-	int new = 0;
+	int new = 0, err;
 
 	for (; b < end; b++) {
-		int err =
-		    b->remembered ? recording_remember(rec, &b->record, 1) : 0;
-
+		err = recording_remember(rec, &b->record, 1);
 		if (err < 0)
 			return err;
 		new += err;
@@ -107,19 +105,25 @@ remember_of(struct recording *rec, const struct recording_block *b,
 	return new;
 }
 
+/* Of what it shows also what indexes have: a disk may hang by now. */
 int
 recording_remember_all(struct recording *rec, const struct recording *other)
 {
-	int some = 0, rest;
+	int new = 0, err = 0;
 
 	if (other->blocks > rec->blocks)
-		some = remember_of(rec, other->block + rec->blocks,
-				   other->block + other->blocks);
-	if (some < 0)
-		return some;
-	rest =
-	    remember_of(rec, other->pending, other->pending + other->pendings);
-	return rest < 0 ? rest : some + rest;
+		new = remember_of(rec, other->block + rec->blocks,
+				  other->block + other->blocks);
+	for (size_t i = 0; i < other->pendings && err >= 0 && new >= 0; i++) {
+		const struct recording_block *b = &other->pending[i];
+
+		err =
+		    b->remembered ? recording_remember(rec, &b->record, 1) : 0;
+		new += err;
+	}
+	if (other->blocks > rec->shown)
+		rec->shown = other->blocks;
+	return err < 0 ? err : new;
 }
 
 bool
