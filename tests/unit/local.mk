@@ -668,6 +668,34 @@ tests_unit_test_view_SOURCES = %D%/test_view.c %D%/suite.h \
 tests_unit_test_view_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_view_LDADD = $(UNIT_STORE)
 
+check_PROGRAMS += tests/unit/test_view_time
+TESTS += tests/unit/test_view_time
+tests_unit_test_view_time_SOURCES = %D%/test_view_time.c %D%/suite.h \
+	%D%/view_read.h %D%/made_view.h %D%/made.h %D%/dice.h %D%/scratch.h
+tests_unit_test_view_time_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_view_time_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_view_thread
+TESTS += tests/unit/test_view_thread
+tests_unit_test_view_thread_SOURCES = %D%/test_view_thread.c %D%/suite.h \
+	%D%/view_read.h %D%/made_view.h %D%/made.h %D%/dice.h %D%/scratch.h
+tests_unit_test_view_thread_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_view_thread_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_view_live
+TESTS += tests/unit/test_view_live
+tests_unit_test_view_live_SOURCES = %D%/test_view_live.c %D%/suite.h \
+	%D%/view_read.h %D%/made_view.h %D%/made.h %D%/dice.h %D%/scratch.h
+tests_unit_test_view_live_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_view_live_LDADD = $(UNIT_STORE)
+
+check_PROGRAMS += tests/unit/test_view_foreign
+TESTS += tests/unit/test_view_foreign
+tests_unit_test_view_foreign_SOURCES = %D%/test_view_foreign.c %D%/suite.h \
+	%D%/view_read.h %D%/made_view.h %D%/made.h %D%/dice.h %D%/scratch.h
+tests_unit_test_view_foreign_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_view_foreign_LDADD = $(UNIT_STORE)
+
 check_PROGRAMS += tests/unit/test_view_storm
 TESTS += tests/unit/test_view_storm
 tests_unit_test_view_storm_SOURCES = %D%/test_view_storm.c %D%/suite.h \

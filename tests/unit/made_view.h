@@ -50,7 +50,7 @@ struct play {
 	bool listed;	    /* in the metadata */
 	bool timed;	    /* the sequence is counted from time */
 	bool ended;
-	uint32_t fps;
+	uint32_t fps, parts;
 	uint32_t lossy, gappy, anew, gone, early; /* percent */
 
 	struct event event[PLAY_EVENTS];
@@ -188,6 +188,8 @@ play_begin(struct play *p)
 	}
 	ck_assert_int_eq(module_format("vdif", &m->format, &fault), 0);
 	ck_assert_int_eq(m->format->shape(&m->shape, why, sizeof why), 0);
+	if (p->parts)
+		m->shape.parts = p->parts;
 	made_head(m);
 	for (unsigned i = 0; i < MADE_DISKS; i++)
 		ck_assert_int_eq(folder_create(&m->folder[i], &m->disks.disk[i],

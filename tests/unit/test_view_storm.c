@@ -89,9 +89,7 @@ readable(const struct play *p)
 static void
 look(struct play *p, const struct view_choice *c)
 {
-	static uint8_t want[PLAY_BYTES], is[PLAY_BYTES];
 	uint64_t bytes = play_expect(p, c, want), at;
-	struct fault fault = { 0 };
 	int err = view_make(&view, p->rec, c, &fault);
 
 	if (err && c->thread >= 0 && !readable(p))
