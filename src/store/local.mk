@@ -91,6 +91,7 @@ libstore_a_SOURCES = \
 	%D%/where.c %D%/where.h \
 	%D%/opened.c %D%/opened.h %D%/opened_priv.h \
 	%D%/opened_desk.c \
+	%D%/opened_get.c \
 	%D%/opened_look.c \
 	%D%/reading.c %D%/reading.h %D%/reading_priv.h \
 	%D%/reading_desk.c \

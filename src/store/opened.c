@@ -3,11 +3,6 @@
  * The set: a list, because few recordings are open at a time.  Of those that
  * nobody has any more some stay for some seconds, for who comes back; they
  * cost what their index takes, and no buffers, which others may have.
- *
- * A disk that hangs keeps the thread that opens a recording; whoever waits for
- * that is out of patience once, and knows then which disk it was.  From then
- * on recordings are opened without it, until it answers: what they have there
- * cannot be read, but the rest can.
  */
 #include "config.h"
 
@@ -22,7 +17,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-enum { IDLE_MOST = 16, TRIES = 3, PATIENCE_S = 10 };
+enum { OPEN_MOST = 4096, PATIENCE_S = 10 };
 #define CACHE (UINT64_C(512) << 20)
 
 /* ---- the set ---------------------------------------------------------------- */
@@ -110,15 +105,6 @@ opened_make(struct opened_set **set, const struct opened_args *a)
 	return err;
 }
 
-static void
-stir(struct opened *op)
-{
-	pthread_mutex_lock(&op->lock);
-	op->stir = true;
-	pthread_cond_signal(&op->work);
-	pthread_mutex_unlock(&op->lock);
-}
-
 /* Threads that no disk holds are gone then. */
 void
 opened_free(struct opened_set *set)
@@ -132,7 +118,7 @@ opened_free(struct opened_set *set)
 	pthread_mutex_lock(&set->lock);
 	set->closed = true;
 	for (struct opened *op = set->op; op; op = op->next)
-		stir(op);
+		opened_stir(op);
 	while (set->refs > 1 && !err)
 		err = pthread_cond_timedwait(&set->ended, &set->lock, &at);
 	set_drop(set);
@@ -168,14 +154,16 @@ opened_drop(struct opened *op)
 		op_free(op);
 }
 
-/* With two references: of its thread, and the caller.  Under the set's lock. */
-static struct opened *
-make(struct opened_set *set, const char *name)
+struct opened *
+opened_create(struct opened_set *set, const char *name)
 {
 	struct opened *op = calloc(1, sizeof *op);
 
-	if (!op)
+	if (!op ||
+	    set->open >= OPEN_MOST) { /* each left to a disk that hangs */
+		free(op);
 		return NULL;
+	}
 	op->set = set;
 	op->refs = 2;
 	op->users = 1;
@@ -198,186 +186,6 @@ make(struct opened_set *set, const char *name)
 	return NULL;
 }
 
-static struct opened *
-find(struct opened_set *set, const char *name)
-{
-	struct opened *op = set->op;
-
-	while (op && strcmp(op->name, name) != 0)
-		op = op->next;
-	return op;
-}
-
-static struct opened *
-find_or_make(struct opened_set *set, const char *name)
-{
-	struct opened *op;
-
-	pthread_mutex_lock(&set->lock);
-	op = find(set, name);
-	if (op) {
-		set->idle -= !op->users++;
-		pthread_mutex_lock(&op->lock);
-		op->refs++;
-		pthread_mutex_unlock(&op->lock);
-	} else {
-		op = make(set, name);
-	}
-	if (op && !op->linked) {
-		op->linked = true;
-		op->next = set->op;
-		set->op = op;
-	}
-	pthread_mutex_unlock(&set->lock);
-	return op;
-}
-
-/* The name is free for another. */
-static void
-forget(struct opened *op, bool removed)
-{
-	struct opened_set *set = op->set;
-	struct opened **link = &set->op;
-
-	pthread_mutex_lock(&set->lock);
-	if (op->linked) {
-		while (*link != op)
-			link = &(*link)->next;
-		*link = op->next;
-	}
-	op->linked = false;
-	pthread_mutex_unlock(&set->lock);
-	pthread_mutex_lock(&op->lock);
-	op->facts.removed |= removed;
-	pthread_mutex_unlock(&op->lock);
-}
-
-/* ---- getting ------------------------------------------------------------------- */
-
-struct enter_job {
-	struct opened_job job;
-	struct fault fault;
-};
-
-static int
-run_enter(struct opened *op, struct opened_job *job)
-{
-	return opened_enter(op, &((struct enter_job *)job)->fault);
-}
-
-/* Whom is it waiting for? */
-static bool
-note_hang(struct opened *op)
-{
-	struct opened_set *set = op->set;
-	int disk = atomic_load_explicit(&op->trying, memory_order_relaxed);
-	bool news = false;
-
-	pthread_mutex_lock(&set->lock);
-	if (disk >= 0)
-		news = !set->hangs[disk];
-	if (disk >= 0)
-		set->hangs[disk] = true;
-	pthread_mutex_unlock(&set->lock);
-	if (news)
-		opened_tell(op, disk, -ETIMEDOUT);
-	return news;
-}
-
-static int
-enter(struct opened *op, struct fault *fault)
-{
-	struct enter_job *e = calloc(1, sizeof *e);
-	int err;
-
-	if (!e)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-	e->job.run = run_enter;
-	e->job.refs = 1;
-	err = opened_await(op, &e->job);
-	if (err && err != -ETIMEDOUT) {
-		*fault = e->fault;
-	} else if (err) {
-		fault_set(fault, err, "io", "cannot read recording %s",
-			  op->name);
-		fault_why(fault, "a disk does not answer");
-	}
-	opened_job_put(op, &e->job);
-	if (err == -ETIMEDOUT && note_hang(op))
-		err = -EAGAIN; /* without that one, then */
-	return err;
-}
-
-/* It failed: is it of no use to those who come next?  One whose thread waits
- * for a disk is: it keeps them from waiting, too. */
-static void
-let_go(struct opened *op, int err)
-{
-	if (err != -ETIMEDOUT)
-		forget(op, err == -ESTALE || err == -EIDRM);
-	opened_put(op);
-}
-
-int
-opened_get(struct opened_set *set, const char *name, struct opened **op,
-	   struct fault *fault)
-{
-	struct opened *o;
-	int err = -EAGAIN;
-
-	if (strlen(name) >= sizeof o->name)
-		return fault_set(fault, -ENOENT, "not-found",
-				 "there is no recording %s", name);
-	for (int i = 0; i < TRIES && (err == -EAGAIN || err == -ESTALE); i++) {
-		o = find_or_make(set, name);
-		if (!o)
-			return fault_set(fault, -ENOMEM, "no-memory",
-					 "no memory for recording %s", name);
-		err = enter(o, fault);
-		if (err)
-			let_go(o, err);
-		else
-			*op = o;
-	}
-	return err == -EAGAIN || err == -ESTALE ? -ETIMEDOUT : err;
-}
-
-/* ---- putting -------------------------------------------------------------------- */
-
-/* The one that was put longest ago is closed, where there are many. */
-static void
-close_oldest(struct opened_set *set)
-{
-	struct opened *oldest = NULL;
-
-	for (struct opened *op = set->op; op; op = op->next) {
-		if (!op->users && op->idle_since &&
-		    (!oldest || op->idle_since < oldest->idle_since))
-			oldest = op;
-	}
-	if (oldest) {
-		oldest->idle_since = 0;
-		stir(oldest);
-	}
-}
-
-void
-opened_put(struct opened *op)
-{
-	struct opened_set *set = op->set;
-
-	pthread_mutex_lock(&set->lock);
-	if (!--op->users) {
-		op->idle_since = clock_steady();
-		set->idle += op->linked;
-		if (set->idle > IDLE_MOST)
-			close_oldest(set);
-	}
-	pthread_mutex_unlock(&set->lock);
-	stir(op);
-	opened_drop(op);
-}
-
 /* ---- what it is -------------------------------------------------------------------- */
 
 void
@@ -396,7 +204,7 @@ opened_counts(struct opened_set *set, const char *name, struct opened_counts *c)
 	struct opened *op;
 
 	pthread_mutex_lock(&set->lock);
-	op = find(set, name);
+	op = opened_find(set, name);
 	if (op) {
 		pthread_mutex_lock(&op->lock);
 		*c = op->counts;

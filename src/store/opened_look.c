@@ -82,13 +82,31 @@ touch(int dir, const char *file)
 }
 
 static void
+try_begin(struct opened *op, unsigned disk)
+{
+	atomic_store_explicit(&op->trying, (int)disk, memory_order_relaxed);
+}
+
+/* Maybe after an hour, and nobody waits any more. */
+static void
+try_end(struct opened *op, unsigned disk)
+{
+	struct opened_set *set = op->set;
+
+	atomic_store_explicit(&op->trying, -1, memory_order_relaxed);
+	pthread_mutex_lock(&set->lock);
+	set->hangs[disk] = false;
+	pthread_mutex_unlock(&set->lock);
+}
+
+static void
 try_disk(struct opened *op, unsigned i)
 {
 	struct disk *disk = &op->disks.disk[i];
 	char file[LAYOUT_FILE];
 	int dir;
 
-	atomic_store_explicit(&op->trying, (int)i, memory_order_relaxed);
+	try_begin(op, i);
 	if (!disk_open(disk) && layout_folder_good(op->name)) {
 		dir = layout_dir_open(disk->fd, op->name);
 		if (dir >= 0) {
@@ -97,7 +115,7 @@ try_disk(struct opened *op, unsigned i)
 			close(dir);
 		}
 	}
-	atomic_store_explicit(&op->trying, -1, memory_order_relaxed);
+	try_end(op, i);
 }
 
 static bool
@@ -117,15 +135,10 @@ try_disks(struct opened *op)
 	struct opened_set *set = op->set;
 
 	for (unsigned i = 0; i < op->disks.n; i++) {
-		if (is_hung(set, i)) {
+		if (is_hung(set, i))
 			op->lame = true;
-			continue;
-		}
-		try_disk(op, i);
-		/* Maybe after an hour, and nobody waits any more. */
-		pthread_mutex_lock(&set->lock);
-		set->hangs[i] = false;
-		pthread_mutex_unlock(&set->lock);
+		else
+			try_disk(op, i);
 	}
 }
 
@@ -196,20 +209,24 @@ open_it(struct opened *op, struct fault *fault)
 
 /* Is the folder on a disk what is open?  1, 0; -1: nobody knows. */
 static int
-is_same_on(const struct opened *op, unsigned i)
+is_same_on(struct opened *op, unsigned i)
 {
 	const struct recording_part *part = &op->rec->part[i];
+	char file[LAYOUT_FILE];
 	struct stat was, is;
 	int dir, same = 0;
 
 	if (part->dir < 0 || part->hangs || op->disks.disk[i].fd < 0)
 		return -1;
+	try_begin(op, i);
 	dir = layout_dir_open(op->disks.disk[i].fd, op->name);
-	if (dir < 0)
-		return 0;
-	if (!fstat(part->dir, &was) && !fstat(dir, &is))
+	if (dir >= 0)
+		touch(dir, layout_index(file, op->name));
+	if (dir >= 0 && !fstat(part->dir, &was) && !fstat(dir, &is))
 		same = was.st_dev == is.st_dev && was.st_ino == is.st_ino;
-	close(dir);
+	try_end(op, i);
+	if (dir >= 0)
+		close(dir);
 	return same;
 }
 

@@ -12,7 +12,8 @@
 /*
  * What those share that open recordings and those that read them.
  *
- *   opened.c       the set: who finds one, and how long one stays
+ *   opened.c       the set
+ *   opened_get.c   who gets one, and how long it stays
  *   opened_desk.c  its thread, and how others have it do something
  *   opened_look.c  what that thread does: opens it, looks again
  *   reading.c      an open file, and what is asked of it
@@ -99,6 +100,8 @@ struct opened_job {
 };
 
 int opened_start(struct opened *op);
+/* It is to see whether it is over. */
+void opened_stir(struct opened *op);
 /* Has it done, and waits as long as the patience: what it returned; or
  * -ETIMEDOUT, and it may still be done.  The caller's job is put. */
 int opened_do(struct opened *op, struct opened_job *job);
@@ -122,6 +125,13 @@ void opened_finish(struct opened *op);
 /* A disk is trouble: says so once. */
 void opened_tell(struct opened *op, int disk, int err);
 void opened_drop(struct opened *op);
+
+/* ---- under the set's lock ------------------------------------------------------ */
+
+/* With two references: of its thread, and the caller; NULL: no memory, or too
+ * many are with disks that hang. */
+struct opened *opened_create(struct opened_set *set, const char *name);
+struct opened *opened_find(struct opened_set *set, const char *name);
 
 /* All views take in what was seen; its thread. */
 void reading_refresh(struct opened *op);

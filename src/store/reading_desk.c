@@ -256,6 +256,51 @@ reading_find(struct reading *rd, uint64_t offset, struct view_span *s)
 	return 0;
 }
 
+/* ---- of a stretch alone ---------------------------------------------------- */
+
+/* The view stays as it is, but what it is of must not be exchanged. */
+static void
+look_begin(struct opened *op)
+{
+	pthread_mutex_lock(&op->lock);
+	while (op->exchanging)
+		pthread_cond_wait(&op->done, &op->lock);
+	op->lookers++;
+	pthread_mutex_unlock(&op->lock);
+}
+
+static void
+look_end(struct opened *op)
+{
+	pthread_mutex_lock(&op->lock);
+	if (!--op->lookers)
+		pthread_cond_broadcast(&op->done);
+	pthread_mutex_unlock(&op->lock);
+}
+
+uint64_t
+reading_want(struct reading *rd, const struct view_span *s, uint64_t bytes)
+{
+	uint64_t want;
+
+	look_begin(rd->op);
+	want = view_want(rd->view, s, bytes);
+	look_end(rd->op);
+	return want;
+}
+
+int64_t
+reading_check(struct reading *rd, const struct view_span *s, const void *data,
+	      uint64_t n)
+{
+	int64_t good;
+
+	look_begin(rd->op);
+	good = view_check(rd->view, s, data, n);
+	look_end(rd->op);
+	return good;
+}
+
 /* ---- filling ---------------------------------------------------------------------- */
 
 static int

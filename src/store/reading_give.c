@@ -324,7 +324,7 @@ collect(struct reading_request *q, const struct view_span *s, uint64_t want,
 static int
 give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
 {
-	uint64_t want = s->lead + view_reach(s, bytes);
+	uint64_t want = reading_want(q->rd, s, bytes);
 	int64_t have, good;
 	int bad;
 
@@ -340,7 +340,7 @@ give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
 	have = collect(q, s, want, &bad);
 	if (have < 0)
 		return (int)have;
-	good = view_check(q->rd->view, s, q->raw, (uint64_t)have);
+	good = reading_check(q->rd, s, q->raw, (uint64_t)have);
 	if (good == -EBADMSG) {
 		log_line(LOG_WARN, q->rd->op->name,
 			 "block %llu has packets of another thread where those "

@@ -44,6 +44,12 @@ int reading_find(struct reading *rd, uint64_t offset, struct view_span *s);
 int reading_fill(struct reading *rd, const struct view_span *s, void *to,
 		 size_t bytes);
 
+/* As view_want() and view_check(), by any thread. */
+uint64_t reading_want(struct reading *rd, const struct view_span *s,
+		      uint64_t bytes);
+int64_t reading_check(struct reading *rd, const struct view_span *s,
+		      const void *data, uint64_t n);
+
 /* A request. */
 struct reading_request {
 	struct reading *rd;

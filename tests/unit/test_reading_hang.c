@@ -123,6 +123,37 @@ START_TEST(test_opened_while_it_hangs)
 }
 END_TEST
 
+/* One that is open is got again: without the disk, as it is known by then. */
+START_TEST(test_got_again_while_it_hangs)
+{
+	const struct opened_args a = { .patience = SECOND / 4 };
+	struct opened *first, *again;
+	struct reading *rd, *other;
+
+	begin(&a);
+	first = op;
+	rd = reading(&whole);
+	atomic_store(&fs.told->hang, true);
+	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
+	ck_assert_int_eq(opened_get(set, MADE_NAME, &again, &fault), 0);
+	ck_assert_ptr_eq(op, again);
+	opened_put(again);
+	other = reading(&whole);
+	for (unsigned i = 0; i < BLOCKS - 3; i++) {
+		if (is_on(i))
+			continue;
+		ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+		ck_assert(is_sent(other, i * MADE_BLOCK, MADE_BLOCK));
+	}
+	reading_close(other);
+	opened_put(op);
+	reading_close(rd);
+	opened_put(first);
+	atomic_store(&fs.told->hang, false);
+	finish();
+}
+END_TEST
+
 /* Closed while it hangs, all of it; it answers later. */
 START_TEST(test_closed_while_it_hangs)
 {
@@ -202,6 +233,7 @@ main(void)
 	tcase_set_timeout(c, 120);
 	tcase_add_test(c, test_hangs_and_answers);
 	tcase_add_test(c, test_opened_while_it_hangs);
+	tcase_add_test(c, test_got_again_while_it_hangs);
 	tcase_add_test(c, test_closed_while_it_hangs);
 	tcase_add_test(c, test_errors);
 	suite_add_tcase(suite, c);
