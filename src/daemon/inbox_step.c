@@ -336,7 +336,8 @@ inbox_find(struct inbox *in, const char *name, struct mapping_of *of)
 	if (comes)
 		*of = (struct mapping_of){ .id = c->id,
 					   .output = c->output,
-					   .stock = c->stock };
+					   .stock = c->stock,
+					   .copied = true };
 	return comes;
 }
 

@@ -2,6 +2,7 @@
 #ifndef SPATE_DAEMON_MAPPING_H
 #define SPATE_DAEMON_MAPPING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/server.h"
@@ -36,6 +37,7 @@ struct mapping_of {
 	unsigned id;
 	struct output *output; /* held by the caller, until mapping_end */
 	struct stock *stock;
+	bool copied; /* its numbers are those of another recorder */
 };
 
 /* Without a map there are only durable blocks; that is said in the log. */

@@ -62,11 +62,11 @@
  *              before it was resumed), floor (all below are durable or lost, or
  *              on a disk that does not answer), lost:[[A,B]...] (from N on and
  *              below the floor: A to B-1 were lost), end (one behind the last
- *              number that was given), over:bool (there will be no more),
- *              arena_bytes, page_bytes, fds:bool}; the first time on a
- *              connection `fds` is true, and two descriptors come along, which
- *              can only be read: the arena and the page.  Where memory cannot
- *              be shared these and the bytes are missing.
+ *              number that was given; of a copy null), over:bool (there will
+ *              be no more), arena_bytes, page_bytes, fds:bool}; the first time
+ *              on a connection `fds` is true, and two descriptors come along,
+ *              which can only be read: the arena and the page.  Where memory
+ *              cannot be shared these and the bytes are missing.
  *              Error "not-found": it is not made, or has ended
  * rm       {name, [force:true], [look:true]}  answers when it is gone; `look`
  *          says what would be, and changes nothing

@@ -31,8 +31,9 @@ of_name(struct daemon *d, const char *name, struct mapping_of *of)
 }
 
 static json_t *
-facts(struct output *o, uint64_t from)
+facts(const struct mapping_of *of, uint64_t from)
 {
+	struct output *o = of->output;
 	struct output_stretch lost[LOST_MOST];
 	uint64_t floor, end;
 	unsigned n = output_floor(o, from, &floor, lost, LOST_MOST);
@@ -43,10 +44,11 @@ facts(struct output *o, uint64_t from)
 		json_array_append_new(list, json_pack("[I, I]",
 						      (json_int_t)lost[i].from,
 						      (json_int_t)lost[i].to));
-	return json_pack("{s:I, s:I, s:I, s:b, s:o}", "first",
-			 (json_int_t)o->first_number, "floor",
-			 (json_int_t)floor, "end", (json_int_t)end, "over",
-			 (int)over, "lost", list);
+	return json_pack(
+	    "{s:I, s:I, s:o, s:b, s:o}", "first", (json_int_t)o->first_number,
+	    "floor", (json_int_t)floor, "end",
+	    of->copied ? json_null() : json_integer((json_int_t)end), "over",
+	    (int)over, "lost", list);
 }
 
 static void
@@ -92,7 +94,6 @@ verb_map(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		return fault_set(fault, err, "no-memory",
 				 "cannot follow '%.80s': %s", name,
 				 strerror(-err));
-	answer(d, ticket, &of,
-	       facts(of.output, (uint64_t)json_integer_value(from)));
+	answer(d, ticket, &of, facts(&of, (uint64_t)json_integer_value(from)));
 	return 0;
 }

@@ -149,8 +149,8 @@ FLOW_TESTS += %D%/import_real.sh %D%/import_add.sh
 EXTRA_DIST += %D%/vsi.sh %D%/vsi_fs.py %D%/vsi_hostile.py
 FLOW_TESTS += %D%/vsi_session.sh %D%/vsi_streams.sh %D%/vsi_hostile.sh
 # What is sent, orders to it, and what becomes of a recording meanwhile.
-EXTRA_DIST += %D%/map_client.py
-FLOW_TESTS += %D%/map.sh
+EXTRA_DIST += %D%/functions_map.sh %D%/map_client.py
+FLOW_TESTS += %D%/map.sh %D%/map_kinds.sh
 EXTRA_DIST += %D%/functions_send.sh %D%/send_sink.py %D%/send_fickle.py
 FLOW_TESTS += %D%/send.sh %D%/send_live.sh \
 	%D%/send_live_bytes.sh %D%/send_live_kinds.sh \

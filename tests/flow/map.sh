@@ -9,8 +9,8 @@
 # others are; it cannot write there, and whatever it does the recording is
 # whole.
 . "${BASH_SOURCE%/*}/functions.sh"
+. "${BASH_SOURCE%/*}/functions_map.sh"
 
-need python3
 disks_make 2
 port_find 2
 settings+=('share = true;' 'durable = "1h";')
@@ -23,36 +23,9 @@ spated_start
 grep -q 'memory: .* shared with live readers$' "$log" || fail "$(cat "$log")"
 same "shared" "$(spate status --json | jq .memory.shared)" true
 
-client()
+# The file that is exported, of memory where it was seen.
+exported()
 {
-	timeout 100 python3 "$top_srcdir/tests/flow/map_client.py" "$socket" "$@"
-}
-
-# follow NAME: what is seen goes to $work/of.NAME
-follow()
-{
-	mkdir "$work/of.$1"
-	client follow "$1" "$work/of.$1" "$work/ready.$1" >"$work/did.$1" &
-	at_end "kill $! 2>/dev/null"
-	followers[$1]=$!
-	wait_for 20 test -e "$work/ready.$1"
-}
-declare -A followers
-
-did()
-{
-	jq -c "$2" "$work/did.$1"
-}
-
-# followed NAME LEAST: until it has ended; what it saw is as it was written,
-# and the records are those of the indexes
-followed()
-{
-	wait "${followers[$1]}"
-	within "blocks of $1 from memory" "$2" "$(did "$1" .seen)" \
-		"$(did "$1" .end)"
-	same "lost of $1" "$(did "$1" .lost)" '[]'
-	client same "$1" "$work/of.$1" "${disks[@]}" "$work/joined"
 	spate export "$1" "$work/exported" --force --quiet
 	cmp "$work/joined" "$work/exported"
 }
@@ -82,11 +55,13 @@ at_end "kill $sender 2>/dev/null"
 client write a
 client hostile a >"$work/hostile" || fail "$(cat "$work/hostile")"
 spate stop heaps >/dev/null
-followed heaps 10
+followed heaps 10 "${disks[@]}"
+exported heaps
 wait "$sender"
 settle a 30000
 spate stop a >/dev/null
-followed a 20
+followed a 20 "${disks[@]}"
+exported a
 same "packets of a" "$(info a '[.packets, .packets_lost, (.drops | add)] |
 	@csv')" 30000,0,0
 spate verify a >/dev/null

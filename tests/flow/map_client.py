@@ -10,6 +10,8 @@
       fails if anything could be written
   map_client.py SOCKET floor NAME N
       there are no descriptors; until N blocks are durable
+  map_client.py SOCKET many NAME...
+      all of them, by one connection
   map_client.py SOCKET hostile NAME
       clients that should not be so
   map_client.py SOCKET same NAME FOLDER DISK... FILE
@@ -112,9 +114,19 @@ def keep(folder, number, record, data):
         file.write(record)
 
 
+def patient(client, name):
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        told = client.map(name)
+        if told:
+            return told
+        time.sleep(0.02)
+    sys.exit(f"{name} is not there")
+
+
 def follow(path, name, folder, ready):
     client = Client(path)
-    told = client.map(name)
+    told = patient(client, name)
     memory = Memory(client, told)
     open(ready, "w").close()
     did = dict(seen=0, torn=0, floor=0, end=0, lost=[], answers=1)
@@ -131,7 +143,7 @@ def follow(path, name, folder, ready):
                 seen.add(number)
         did["lost"] += told["lost"]
         assert told["floor"] >= did["floor"], "the floor sank"
-        did.update(floor=told["floor"], end=told["end"])
+        did.update({key: told[key] for key in ("first", "floor", "end")})
         time.sleep(max(0, asked + 0.02 - time.monotonic()))
         asked = time.monotonic()
         told = client.map(name, **{"from": did["floor"]})
@@ -170,6 +182,14 @@ def write(path, name):
                 continue
             assert not can_write(again), "opened anew it can be written"
     return told
+
+
+def many(path, *names):
+    client = Client(path)
+    told = [client.map(name) for name in names]
+    assert [one["fds"] for one in told] == [True] + [False] * (len(names) - 1)
+    assert len({one["recording"] for one in told}) == len(names)
+    assert len(client.fds) == 2
 
 
 def floor(path, name, least):
@@ -277,7 +297,7 @@ def same(path, name, folder, *disks):
 def main():
     path, what, *rest = sys.argv[1:]
     cases = dict(follow=follow, write=write, floor=floor, hostile=hostile,
-                 same=same)
+                 same=same, many=many)
     cases[what](path, *rest)
 
 
