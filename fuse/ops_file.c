@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fuse/interrupt.h"
+#include "fuse/measure.h"
 #include "fuse/ops.h"
 #include "fuse/tree.h"
 #include "store/opened.h"
@@ -123,8 +124,8 @@ err_for_opener(int err)
 static int
 data_open(struct ops *ops, struct file *file, const struct tree_file *what)
 {
-	struct view_choice choice = ops->choice;
 	struct fault fault = { .code = NULL };
+	struct view_choice choice;
 	struct opened_facts facts;
 	int err = opened_get(ops->opened, what->name, &file->op, &fault);
 
@@ -133,12 +134,10 @@ data_open(struct ops *ops, struct file *file, const struct tree_file *what)
 		opened_facts(file->op, &facts);
 		err = facts.begun_ns == what->begun_ns ? 0 : -ESTALE;
 	}
-	choice.sub = what->sub;
-	choice.thread = what->thread;
-	choice.from_ns = what->from_ns;
-	choice.to_ns = what->to_ns;
-	if (!err)
+	if (!err) {
+		choice = measure_choice(&ops->choice, what, facts.store);
 		err = reading_open(&file->rd, file->op, &choice, &fault);
+	}
 	if (err && err != -ENOENT && err != -EIDRM && err != -ESTALE)
 		refusal_tell(ops, what->name, err, &fault);
 	return err_for_opener(err);
@@ -177,7 +176,12 @@ file_open(struct ops *ops, fuse_ino_t id, struct file *file,
 		return err;
 	fi->direct_io = what.growing || ops->direct_io;
 	fi->keep_cache = !fi->direct_io && is_same(ops, id, what.stamp);
-	return data_open(ops, file, &what);
+	err = data_open(ops, file, &what);
+	if (err != -ENOENT && err != -ESTALE)
+		return err;
+	/* The kernel looks a stale one up again, and there it is, or not. */
+	tree_doubt(ops->tree, id);
+	return -ESTALE;
 }
 
 void
