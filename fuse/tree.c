@@ -155,31 +155,25 @@ find_child(struct tree *t, uint64_t parent, const char *name, bool sure,
 	return 0;
 }
 
-/* Without the lock: may it be a recording that nobody has seen yet? */
-static bool
-look_for(struct tree *t, enum node_kind folder, const char *name)
-{
-	char guess[2][LAYOUT_FILE];
-	unsigned n = tree_guess(folder, name, guess);
-
-	return n && tree_look(t, guess, n, false);
-}
-
+/* It may be a recording that nobody has seen yet, or that was seen since the
+ * names were made. */
 static int
 find_or_look(struct tree *t, uint64_t parent, const char *name,
 	     struct node **child)
 {
 	int err = find_child(t, parent, name, false, child);
-	enum node_kind kind;
-	bool seen;
+	char guess[2][LAYOUT_FILE];
+	unsigned n;
 
 	if (err != -ENOENT)
 		return err;
-	kind = nodes_find(t->nodes, parent)->key.kind;
+	n = tree_guess(nodes_find(t->nodes, parent)->key.kind, name, guess);
+	if (!n)
+		return -ENOENT;
 	pthread_mutex_unlock(&t->lock);
-	seen = look_for(t, kind, name);
+	tree_look(t, guess, n, false);
 	pthread_mutex_lock(&t->lock);
-	return seen ? find_child(t, parent, name, true, child) : -ENOENT;
+	return find_child(t, parent, name, true, child);
 }
 
 int
@@ -250,20 +244,36 @@ tree_open(struct tree *t, uint64_t id, struct tree_file *f)
 	return err;
 }
 
+/* With the lock.  A text that was dropped is made again. */
+static int
+find_text(struct tree *t, uint64_t id, struct node **found)
+{
+	struct tree_attr a;
+	struct node *node;
+	int err = tree_attr(t, id, &a);
+
+	if (err)
+		return err;
+	if (!a.text)
+		return -EINVAL;
+	node = nodes_find(t->nodes, id);
+	if (!node->text) {
+		node->measured = false;
+		err = tree_attr(t, id, &a);
+		node = nodes_find(t->nodes, id);
+	}
+	*found = node;
+	return err ? err : node && node->text ? 0 : -ESTALE;
+}
+
 int
 tree_text(struct tree *t, uint64_t id, char **text, size_t *bytes)
 {
-	struct tree_attr a;
 	struct node *node;
 	int err;
 
 	pthread_mutex_lock(&t->lock);
-	err = tree_attr(t, id, &a);
-	node = nodes_find(t->nodes, id);
-	if (!err && !a.text)
-		err = -EINVAL;
-	else if (!err && !node->text)
-		err = -ESTALE;
+	err = find_text(t, id, &node);
 	if (!err) {
 		*bytes = node->bytes;
 		*text = malloc(node->bytes + 1);
@@ -288,8 +298,9 @@ tree_doubt(struct tree *t, uint64_t id)
 	if (is)
 		strcpy(name[0], node->record->name);
 	pthread_mutex_unlock(&t->lock);
-	if (!is || !tree_look(t, name, 1, true))
+	if (!is)
 		return;
+	tree_look(t, name, 1, true);
 	pthread_mutex_lock(&t->lock);
 	tree_names(t, true);
 	pthread_mutex_unlock(&t->lock);

@@ -144,8 +144,23 @@ measure(const struct tree *t, const struct tree_file *f,
 	return info_text(t->opened, about, &r->counts, &r->text, &r->m.bytes);
 }
 
+/* Of 10 000 texts that somebody lists nobody reads most. */
 static void
-keep(struct node *node, const struct tree_file *f, struct result *r)
+drop_text(struct tree *t, uint64_t id)
+{
+	uint64_t *turn = &t->text[t->texts++ % TREE_TEXTS];
+	struct node *node = nodes_find(t->nodes, *turn);
+
+	if (node && *turn != id) {
+		free(node->text);
+		node->text = NULL;
+	}
+	*turn = id;
+}
+
+static void
+keep(struct tree *t, struct node *node, const struct tree_file *f,
+     struct result *r)
 {
 	node->measured = true;
 	node->measured_ns = clock_steady();
@@ -154,6 +169,8 @@ keep(struct node *node, const struct tree_file *f, struct result *r)
 	node->end_ns = r->m.end_ns;
 	if (!r->text)
 		return;
+	if (!node->text)
+		drop_text(t, node->id);
 	free(node->text);
 	node->text = r->text;
 	node->counts = r->counts;
@@ -194,7 +211,7 @@ renew_size(struct tree *t, uint64_t id)
 	pthread_mutex_lock(&t->lock);
 	node = nodes_find(t->nodes, id);
 	if (!err && node)
-		keep(node, &f, &r);
+		keep(t, node, &f, &r);
 	free(r.text);
 	if (!node)
 		return -ESTALE;

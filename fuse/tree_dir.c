@@ -217,7 +217,7 @@ tree_dir_open(struct tree *t, uint64_t id, struct tree_dir **dir)
 	} else {
 		d->kind = node->key.kind;
 		d->ino = node->ino;
-		tree_names(t, false);
+		tree_names(t, true);
 		d->names = names_hold(t->names);
 		if (node->record) {
 			d->record = record_hold(node->record);

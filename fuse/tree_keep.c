@@ -303,14 +303,14 @@ touch(struct tree *t, char name[][LAYOUT_FILE], unsigned n, bool again)
 	return any;
 }
 
-bool
+void
 tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n, bool again)
 {
 	int64_t most = t->patience_ns < look_most ? t->patience_ns : look_most;
 	int64_t until = clock_steady() + most, nap = ms / 2;
 
 	if (hangs(t) || !touch(t, name, n, again))
-		return false;
+		return;
 	pthread_mutex_lock(&t->lock);
 	t->poked = true;
 	pthread_cond_signal(&t->poke);
@@ -321,5 +321,4 @@ tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n, bool again)
 		nanosleep(&rest, NULL);
 		nap = nap < 16 * ms ? 2 * nap : nap;
 	}
-	return true;
 }

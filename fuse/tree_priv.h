@@ -18,6 +18,8 @@
  *   tree_dir.c     lists
  *   tree_keep.c    what is there: the thread that looks at disks
  */
+enum { TREE_TEXTS = 64 };
+
 struct tree {
 	struct disks disks; /* paths; the keeper's */
 	struct opened_set *opened;
@@ -40,6 +42,8 @@ struct tree {
 	uint64_t changes;
 	int64_t names_ns; /* steady: when they were made */
 	struct nodes *nodes;
+	uint64_t text[TREE_TEXTS]; /* ids of nodes that have one, in turn */
+	unsigned texts;
 };
 
 /* ---- tree_keep.c ----------------------------------------------------- */
@@ -55,8 +59,8 @@ const struct names *tree_names(struct tree *t, bool sure);
 /* Without the lock.  Waits for the first pass, as long as patience lasts. */
 void tree_wait_first(struct tree *t);
 /* Has recordings of these names read now, if they are not known, or `again`;
- * false: there was nothing to wait for. */
-bool tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n,
+ * and waits for that, a moment. */
+void tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n,
 	       bool again);
 
 /* ---- tree_attr.c ----------------------------------------------------- */

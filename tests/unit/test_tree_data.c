@@ -350,5 +350,35 @@ START_TEST(info_of_a_live_one)
 }
 END_TEST
 
+/* More of them than are kept. */
+START_TEST(many_texts)
+{
+	enum { MANY = 80 };
+	struct tree_attr a[MANY];
+	char name[40], *text;
+	size_t bytes;
+
+	b = (struct tree_bench){ .choice.thread = -1 };
+	made_bare(&b.m);
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(name, sizeof name, "scan%02u", i);
+		made_other(&b.m, name, 1, 1, MADE_ENDED);
+	}
+	bench_mount(&b);
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(name, sizeof name, ".info/scan%02u.json", i);
+		a[i] = bench_see(&b, name);
+	}
+	for (unsigned i = 0; i < MANY; i++) {
+		ck_assert_int_eq(tree_text(b.t, a[i].id, &text, &bytes), 0);
+		ck_assert_int_eq((off_t)bytes, a[i].st.st_size);
+		snprintf(name, sizeof name, "\"scan%02u\"", i);
+		ck_assert_ptr_nonnull(strstr(text, name));
+		free(text);
+	}
+	bench_finish(&b);
+}
+END_TEST
+
 SUITE("tree_data", sizes, sizes_without_a_disk, grows, substreams, spans,
-      threads, info, info_of_ruins, info_of_a_live_one)
+      threads, info, info_of_ruins, info_of_a_live_one, many_texts)

@@ -73,8 +73,9 @@ static inline struct tree_attr
 bench_see(struct tree_bench *b, const char *path)
 {
 	struct tree_attr a;
+	int err = bench_find(b, path, &a);
 
-	ck_assert_msg(bench_find(b, path, &a) == 0, "%s", path);
+	ck_assert_msg(!err, "%s: %s", path, strerror(-err));
 	return a;
 }
 
