@@ -16,6 +16,11 @@
 const char *
 view_settle(struct view_choice *c, enum heap_store store)
 {
+	if (store == HEAP_NONE && c->thread >= 0 && c->fill == VIEW_SKIP) {
+		c->fill = VIEW_STORED;
+		return "how many packets of one thread are missing is in no "
+		       "index: they are filled, not left out";
+	}
 	if (store == HEAP_NONE || (!c->strip && c->fill == VIEW_STORED))
 		return NULL;
 	c->strip = 0;
@@ -45,18 +50,10 @@ check_thread(const struct view *v, struct fault *fault)
 {
 	const struct format_shape *s = &v->rec->shape;
 
-	if (s->store == HEAP_NONE && s->header && s->parts == 1 &&
-	    v->choice.fill != VIEW_SKIP)
+	if (s->store == HEAP_NONE && s->header && s->parts == 1)
 		return 0;
 	refuse(v, fault);
-	if (v->choice.fill == VIEW_SKIP) {
-		fault_why(fault, "how many packets of one thread are missing "
-				 "is in no index");
-		fault_hint(fault, "have them filled, or take all threads");
-	} else {
-		fault_why(fault, "its packets do not say which thread they "
-				 "are of");
-	}
+	fault_why(fault, "its packets do not say which thread they are of");
 	return -EINVAL;
 }
 

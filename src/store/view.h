@@ -41,8 +41,9 @@ struct view_choice {
 
 /*
  * A choice that is made for many recordings may not fit this one: rows and
- * cubes have no packets to be stripped or filled.  What does not is taken out
- * of it; a sentence that says so, or NULL: it fits.
+ * cubes have no packets to be stripped or filled, and of a thread none can be
+ * skipped.  What does not is taken out of it; a sentence that says so, or NULL:
+ * it fits.
  */
 const char *view_settle(struct view_choice *c, enum heap_store store);
 

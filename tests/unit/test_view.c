@@ -117,7 +117,11 @@ START_TEST(refused)
 	ck_assert_str_eq(fault.why, "it has no thread 4");
 	c = (struct view_choice){ .thread = 3, .fill = VIEW_SKIP };
 	ck_assert_int_eq(make(p, c), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(fault.hint, "filled"));
+	ck_assert_ptr_nonnull(strstr(fault.why, "filled"));
+	ck_assert_str_eq(view_settle(&c, HEAP_NONE), fault.why);
+	ck_assert_int_eq(make(p, c), 0);
+	shows(p, c);
+	view_free(view);
 	play_end(p);
 }
 END_TEST
