@@ -50,8 +50,7 @@ folder_fault(const char *folder, int err, struct fault *fault)
 static int
 resolve(const char *folder, char path[PATH_MAX])
 {
-	char above[PATH_MAX], text[PATH_MAX];
-	const char *slash, *last;
+	char above[PATH_MAX], last[PATH_MAX], *slash;
 	size_t n = strlen(folder);
 
 	if (realpath(folder, path))
@@ -60,20 +59,24 @@ resolve(const char *folder, char path[PATH_MAX])
 		return -errno;
 	while (n > 1 && folder[n - 1] == '/')
 		n--;
-	if (n >= sizeof text)
+	if (n >= sizeof above)
 		return -ENAMETOOLONG;
-	snprintf(text, sizeof text, "%.*s", (int)n, folder);
-	slash = strrchr(text, '/');
-	last = slash ? slash + 1 : text;
-	snprintf(above, sizeof above, "%.*s",
-		 slash ? (int)(slash - text) + (slash == text) : 1,
-		 slash ? text : ".");
+	memcpy(above, folder, n);
+	above[n] = '\0';
+	slash = strrchr(above, '/');
+	strcpy(last, slash ? slash + 1 : above);
+	if (!slash)
+		strcpy(above, ".");
+	else
+		slash[slash == above] = '\0';
 	if (!realpath(above, path))
 		return -errno;
 	n = strlen(path);
 	if (n + strlen(last) + 2 > PATH_MAX)
 		return -ENAMETOOLONG;
-	snprintf(path + n, PATH_MAX - n, "%s%s", n > 1 ? "/" : "", last);
+	if (n > 1)
+		path[n++] = '/';
+	strcpy(path + n, last);
 	return 0;
 }
 
