@@ -68,6 +68,8 @@ reader_close(struct reader *r)
 	reader_chunk_close(r);
 	reader_leave(r);
 	if (pool->shared) {
+		if (!--pool->readers)
+			reader_pool_rest(pool);
 		reader_pool_drop(pool);
 	} else {
 		pthread_mutex_unlock(&pool->lock);
@@ -106,6 +108,7 @@ find_pool(struct reader *r, const struct reader_args *a)
 	if (r->pool) {
 		pthread_mutex_lock(&r->pool->lock);
 		r->pool->refs++;
+		r->pool->readers++;
 		pthread_mutex_unlock(&r->pool->lock);
 		return 0;
 	}

@@ -60,6 +60,13 @@ reader_pool_drop(struct reader_pool *pool)
 }
 
 void
+reader_pool_rest(struct reader_pool *pool)
+{
+	if (!pool->used)
+		madvise(pool->memory, pool->memory_bytes, MADV_DONTNEED);
+}
+
+void
 reader_pool_leave(struct reader_pool *pool)
 {
 	int64_t until = clock_steady() + SECOND / 2;

@@ -150,6 +150,7 @@ struct reader_pool {
 	pthread_cond_t ended; /* a thread */
 	/* ---- under the lock */
 	unsigned refs; /* threads, readers, and who made it */
+	unsigned readers;
 	unsigned threads;
 	bool stop;
 	uint64_t turn;
@@ -248,6 +249,8 @@ uint64_t reader_grid_end(const struct reader *r,
 void reader_pool_news(struct reader_pool *pool);
 /* Something became of a piece: for who waits for that. */
 void reader_piece_news(const struct reader_piece *p);
+/* Nobody reads: memory goes back to the kernel, if no disk is at it. */
+void reader_pool_rest(struct reader_pool *pool);
 /* Lets go of what is left; the last one frees it.  Unlocks it. */
 void reader_pool_drop(struct reader_pool *pool);
 /* The same of a reader; but it unlocks nothing. */

@@ -32,6 +32,7 @@ use(void)
 START_TEST(test_found_again)
 {
 	struct opened *other;
+	struct reading *rd;
 
 	begin(BLOCKS, true, &(struct opened_args){ 0 });
 	ck_assert_int_eq(opened_get(set, MADE_NAME, &other, &fault), 0);
@@ -39,11 +40,24 @@ START_TEST(test_found_again)
 	opened_put(other);
 	ck_assert_uint_eq(use().open, 1);
 	ck_assert_uint_eq(use().idle, 0);
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	ck_assert_uint_gt(use().cache_bytes, 0);
+	reading_close(rd);
 	opened_put(op);
 	ck_assert_uint_eq(use().idle, 1);
 	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
 	ck_assert_uint_eq(use().open, 1);
 	ck_assert_uint_eq(use().idle, 0);
+	opened_put(op);
+	/* In the end it is closed, and no memory is left to it. */
+	while (use().open)
+		usleep(10000);
+	ck_assert_uint_eq(use().cache_bytes, 0);
+	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	reading_close(rd);
 	set_done();
 }
 END_TEST
