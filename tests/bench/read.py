@@ -7,6 +7,11 @@ In one run, taking turns, the chunks of one recording are read by
   fio     io_uring, O_DIRECT, a job per disk, each through its own chunks
   spate   as a transfer gets them: all in their order, from a bounded memory
           (tests/bench/read_loop.c), with checksums and without
+  file    as a file that many may read (tests/bench/reading_loop.c): in
+          requests of 1 MiB; by eight threads in requests of 128 KiB, a bit out
+          of order; by four who read the same, in sum; without the first bytes
+          of each packet; and anywhere, whose ratio is of what was wanted to
+          what disks were asked for
 
 The size of requests and how many are in flight on each disk are the same.
 Every figure is the median of the runs, of ratios too; on another machine only
@@ -78,6 +83,43 @@ def spate_rate(build, folders, name, memory=64, verify=False):
     return got["bytes"] / got["seconds"], got
 
 
+FILE = [("file", []),
+        ("file, 8 threads", ["-t", "8", "-b", "128"]),
+        ("file, 4 readers", ["-f", "4"]),
+        ("file, strip", ["-s", "8"]),
+        ("file, 1 MiB anywhere", ["-t", "4", "-n", "64"]),
+        ("file, 4 KiB anywhere", ["-t", "4", "-n", "1000", "-b", "4"])]
+
+
+def file_rate(build, folders, name, memory, options):
+    """What reading_loop says, and its bytes per second."""
+    drop(folders, name)
+    env = {**os.environ, "SPATE_PLUGINS": build + "/plugins/.libs"}
+    out = subprocess.run(
+        [build + "/tests/bench/reading_loop", *options, "-m", str(memory),
+         name, *folders],
+        stdout=subprocess.PIPE, check=True, text=True, env=env).stdout
+    got = json.loads(out)
+    if got["bad"]:
+        sys.exit(f"bench: {got['bad']} requests failed")
+    return got["bytes"] / got["seconds"], got
+
+
+def file_rates(build, folders, name, runs, memory):
+    """As rates(), of what is read as a file."""
+    seen = {way: [] for way, _ in FILE}
+    for _ in range(runs):
+        fio = fio_rate(folders, name)
+        for way, options in FILE:
+            rate, got = file_rate(build, folders, name, memory, options)
+            ratio = rate / fio
+            if "-n" in options:
+                ratio = got["bytes"] / got["disk_bytes"]
+            seen[way].append((rate, ratio, got["cpu_s"] / got["bytes"] * GB))
+    return [(way, *(statistics.median(c) for c in zip(*rows)))
+            for way, rows in seen.items()]
+
+
 def rates(build, folders, name, runs=3, memory=64):
     """What others compare themselves with: rows of (way, bytes/s, ratio to
     fio in the same run, CPU s per GB); medians."""
@@ -98,7 +140,7 @@ def show(rows):
     table("reading", [("", "MB/s", "of fio", "CPU s/GB")] + [
         (way, f"{rate / 1e6:.0f}", f"{ratio:.2f}",
          f"{cpu:.3f}" if cpu else "")
-        for way, rate, ratio, cpu in rows], (18, 8, 8, 10))
+        for way, rate, ratio, cpu in rows], (22, 8, 8, 10))
 
 
 def main():
@@ -131,7 +173,8 @@ def main():
             env={**os.environ, "SPATE_PLUGINS": build + "/plugins/.libs"})
         os.sync()
         time.sleep(a.rest)
-        show(rates(build, folders, "bench", a.runs, a.memory))
+        show(rates(build, folders, "bench", a.runs, a.memory) +
+             file_rates(build, folders, "bench", a.runs, a.memory))
     finally:
         for path in folders:
             shutil.rmtree(path, ignore_errors=True)
