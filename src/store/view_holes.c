@@ -9,41 +9,46 @@
 
 #include "store/view_priv.h"
 
+/* Room doubles: whenever it is full. */
+static struct view_hole *
+add(struct view *v)
+{
+	struct view_hole *grown;
+
+	if (v->holes == v->holes_room) {
+		grown =
+		    realloc(v->hole, (2 * v->holes_room + 16) * sizeof *grown);
+		if (!grown)
+			return NULL;
+		v->hole = grown;
+		v->holes_room = 2 * v->holes_room + 16;
+	}
+	return &v->hole[v->holes++];
+}
+
 static void
 take(void *arg, uint64_t slot, uint64_t count)
 {
 	struct view *v = arg;
 	const struct view_hole *last = v->holes ? &v->hole[v->holes - 1] : NULL;
 	uint64_t from = last ? last->slot + last->count : 0;
+	uint64_t before = (last ? last->before : 0) + (slot - from);
+	struct view_hole *hole;
 
 	if (!count || v->holes_err)
 		return;
-	if (v->holes == v->holes_room || slot < from ||
-	    slot + count > UINT32_MAX) {
-		v->holes_err = true;
+	if (slot < from || slot + count > UINT32_MAX) {
+		v->holes_err = -ENODATA; /* the metadata lies */
 		return;
 	}
-	v->hole[v->holes++] = (struct view_hole){
-		.slot = (uint32_t)slot,
-		.count = (uint32_t)count,
-		.before = (last ? last->before : 0) + (uint32_t)(slot - from),
-	};
-}
-
-/* Room for as many as there can be. */
-static bool
-make_room(struct view *v, uint64_t missing)
-{
-	struct view_hole *grown = v->hole;
-
-	if (missing <= v->holes_room)
-		return true;
-	grown = realloc(grown, missing * sizeof *grown);
-	if (!grown)
-		return false;
-	v->hole = grown;
-	v->holes_room = missing;
-	return true;
+	hole = add(v);
+	if (!hole) {
+		v->holes_err = -ENOMEM;
+		return;
+	}
+	*hole = (struct view_hole){ .slot = (uint32_t)slot,
+				    .count = (uint32_t)count,
+				    .before = (uint32_t)before };
 }
 
 int
@@ -58,16 +63,15 @@ view_holes(struct view *v, const struct recording_block *b)
 		return 0;
 	v->holed = false;
 	v->holes = 0;
-	v->holes_err = false;
-	if (!make_room(v, missing))
-		return -ENOMEM;
+	v->holes_err = 0;
 	if (missing)
 		err = recording_holes(v->rec, b->record.number, take, v);
+	if (!err)
+		err = v->holes_err;
 	if (err)
 		return err == -ENOMEM || err == -EAGAIN ? err : -ENODATA;
 	last = v->holes ? &v->hole[v->holes - 1] : NULL;
-	if (v->holes_err ||
-	    (last && last->slot + (uint64_t)last->count > slots) ||
+	if ((last && last->slot + (uint64_t)last->count > slots) ||
 	    view_holes_before(v, slots) != slots - missing)
 		return -ENODATA;
 	v->holed = true;

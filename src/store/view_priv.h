@@ -83,7 +83,7 @@ struct view {
 	uint64_t holes_number;
 	struct view_hole *hole;
 	size_t holes, holes_room;
-	bool holes_err; /* while they are told */
+	int holes_err; /* while they are told */
 };
 
 static inline bool

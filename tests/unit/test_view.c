@@ -193,6 +193,51 @@ START_TEST(holes_lost)
 }
 END_TEST
 
+/* What contradicts the record is not believed. */
+START_TEST(holes_that_lie)
+{
+	static const char *const lies[] = {
+		"[[60,9]]",
+		"[[60,3],[4,1]]",
+		"[[5,1],[5,1]]",
+		"[[0,64]]",
+		"[[9223372036854775807,9223372036854775807]]",
+		"[[4294967295,1]]",
+		"[[1,-1]]",
+		"[7]",
+		"\"none\"",
+	};
+	struct view_choice c = { ALL, .fill = VIEW_SKIP };
+	struct play *p = plain_new();
+	struct view_span s;
+	char line[200];
+	int fd;
+
+	p->lossy = 20;
+	play_begin(p);
+	play_script(p, 5);
+	play_go(p, p->events);
+	made_end(&p->m, p->events);
+	for (unsigned i = 0; i < sizeof lies / sizeof *lies; i++) {
+		fd = open(made_path(&p->m, 1, MADE_NAME ".meta.jsonl"),
+			  O_WRONLY | O_TRUNC);
+		snprintf(line, sizeof line, "{\"block\":1,\"holes\":%s}\n",
+			 lies[i]);
+		ck_assert_int_eq(write(fd, line, strlen(line)), strlen(line));
+		close(fd);
+		play_open(p);
+		ck_assert_int_eq(make(p, c), 0);
+		ck_assert_int_eq(view_find(view, view_bytes(view) / 3, &s), 0);
+		ck_assert_uint_eq(s.number, 1);
+		ck_assert_int_eq(s.kind, VIEW_LOST);
+		view_free(view);
+		recording_close(p->rec);
+	}
+	play_open(p);
+	play_end(p);
+}
+END_TEST
+
 /* Rows and cubes have no packets that a choice for many recordings could be
  * about; a row can be had for a time, by blocks. */
 START_TEST(heaps)
@@ -281,5 +326,5 @@ START_TEST(sizes)
 }
 END_TEST
 
-SUITE("view", whole, spans, gathered, refused, filled_anew, holes_lost, heaps,
-      sizes)
+SUITE("view", whole, spans, gathered, refused, filled_anew, holes_lost,
+      holes_that_lie, heaps, sizes)
