@@ -30,7 +30,7 @@ struct recording_part {
 	/* Its disk does not answer: nothing of it is looked at.  Said by who
 	 * reads chunks, to whoever looks: of no order. */
 	atomic_bool hangs;
-	int held;    /* its index, with a lock of ours; 0: not */
+	int held; /* its index, with a lock of ours; 0: not */
 	struct index_record end;
 };
 
@@ -94,7 +94,7 @@ struct recording {
 	size_t pendings;
 	uint64_t shown; /* numbers that another one, which has the same open,
 			   was visible to */
-	bool stale; /* there is more than they were made from */
+	bool stale;	/* there is more than they were made from */
 	struct recording_duplicate *duplicate;
 	size_t duplicates;
 	uint32_t *order; /* numbers, file by file */
