@@ -118,9 +118,10 @@ fill(struct reading_request *q, const struct view_span *s, size_t bytes)
 /* It was never there, or is not any more; of a recording that grows it may
  * come. */
 static bool
-is_gone(const struct reading_request *q, int err)
+is_gone(const struct reading_request *q, uint64_t number, int err)
 {
-	return (err == -ENOENT || err == -ENODATA) && !q->live && !q->row;
+	return (err == -ENOENT || err == -ENODATA) && !q->row &&
+	       (!q->live || q->gone == number + 1);
 }
 
 /* Block's disk; -1: none. */
@@ -137,16 +138,37 @@ disk_of(struct reading_request *q, uint64_t number)
 	return disk;
 }
 
-/* A block that was in memory a moment ago is on its way to a disk. */
 static bool
-comes_soon(struct reading_request *q, int err)
+is_awaited(struct reading_request *q, uint64_t number)
 {
-	enum { TRIES = 20, WAIT_NS = 50000000 };
+	struct opened *op = q->rd->op;
+	bool awaited;
+
+	pthread_mutex_lock(&op->lock);
+	awaited = op->exchanging || recording_is_awaited(op->rec, number);
+	pthread_mutex_unlock(&op->lock);
+	return awaited;
+}
+
+/* A block that was in memory a moment ago is on its way to a disk.  Where it
+ * is not, it may just have come: so that is tried once more. */
+static bool
+comes_soon(struct reading_request *q, uint64_t number, int err)
+{
+	enum { WAIT_NS = 20000000 };
+	int64_t now = clock_steady();
 
 	if (!q->live || (err != -ENOENT && err != -ENODATA && err != -EAGAIN) ||
-	    q->tries++ == TRIES || let_go(q))
+	    (err != -EAGAIN && q->gone == number + 1))
 		return false;
-	nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+	if (!q->until)
+		q->until = now + q->rd->op->set->patience;
+	if (now > q->until || let_go(q))
+		return false;
+	if (err == -EAGAIN || is_awaited(q, number))
+		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+	else
+		q->gone = number + 1;
 	opened_refresh(q->rd->op, 0);
 	return true;
 }
@@ -159,14 +181,14 @@ give_bad(struct reading_request *q, const struct view_span *s, uint64_t bytes,
 	size_t n = bytes < q->left ? (size_t)bytes : q->left;
 	int disk = disk_of(q, s->number);
 
-	if (comes_soon(q, err))
+	if (comes_soon(q, s->number, err))
 		return 0;
-	if (!is_gone(q, err)) {
+	if (!is_gone(q, s->number, err)) {
 		q->counts.unreadable_bytes += n;
 		if (disk >= 0)
 			opened_tell(q->rd->op, disk, err);
 	}
-	if (!is_gone(q, err) && (!q->rd->fills || q->row))
+	if (!is_gone(q, s->number, err) && (!q->rd->fills || q->row))
 		return err;
 	q->counts.filled_bytes += n;
 	return fill(q, s, n);
@@ -374,7 +396,7 @@ reading_give(struct reading_request *q)
 	int err = reading_find(q->rd, q->offset, &s);
 	size_t bytes;
 
-	if (err == -EAGAIN && comes_soon(q, err))
+	if (err == -EAGAIN && comes_soon(q, 0, err))
 		return 0;
 	if (err)
 		return err;

@@ -58,7 +58,9 @@ struct reading_request {
 	uint64_t offset;
 	size_t left, most; /* bytes: to come; that were asked for */
 	bool live, row;
-	unsigned tries; /* for what is not on a disk yet */
+	int64_t until;	/* what is not on a disk yet is waited for; 0: it was
+			   not tried */
+	uint64_t gone;	/* one behind the number of what will not come */
 	uint8_t *raw;	/* packets of which parts are wanted */
 	uint64_t raw_bytes;
 	struct opened_counts counts;

@@ -222,8 +222,8 @@ void recording_range(const struct recording *rec, struct recording_range *r);
 /*
  * What a block has no packet for, from the metadata: calls back for each
  * stretch, in slots, of heaps in bytes of the block.  0; -ENODATA where some
- * is missing and no line tells what; -EAGAIN of one that is remembered, as long
- * as no line does; or -errno.
+ * is missing and no line tells what; -EAGAIN of one that is awaited, as long as
+ * no line does; or -errno.
  */
 int recording_holes(struct recording *rec, uint64_t number,
 		    void (*hole)(void *arg, uint64_t at, uint64_t count),

@@ -354,7 +354,7 @@ recording_holes(struct recording *rec, uint64_t number,
 		return 0;
 	}
 	line = find_line(rec, b);
-	if (!line && b->remembered)
+	if (!line && recording_is_awaited(rec, number))
 		return -EAGAIN;
 	if (!line)
 		return b->record.missing ? -ENODATA : 0;
