@@ -145,11 +145,20 @@ look_end(struct mount *m)
 	live_close(m->live);
 }
 
+/* One that is open could not be unmounted: who reads of it opens it. */
+static void
+let_disks_go(struct mount *m)
+{
+	for (unsigned i = 0; i < m->source.disks.n; i++)
+		disk_close(&m->source.disks.disk[i]);
+}
+
 static int
 serve(struct mount *m, struct fault *fault)
 {
 	int err = look_begin(m);
 
+	let_disks_go(m);
 	if (!err)
 		err = detach_ready(&m->detach, "spatefs");
 	if (err)
