@@ -169,6 +169,6 @@ EXTRA_DIST += %D%/functions_fuse.sh %D%/fuse_readonly.py
 FLOW_TESTS += %D%/fuse.sh %D%/fuse_citizen.sh %D%/fuse_readonly.sh
 # What is being recorded.
 EXTRA_DIST += %D%/live_read.py
-FLOW_TESTS += %D%/fuse_live.sh
+FLOW_TESTS += %D%/fuse_live.sh %D%/fuse_soak.sh
 
 EXTRA_DIST += $(FLOW_TESTS)
