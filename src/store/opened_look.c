@@ -25,6 +25,8 @@
 #include "store/opened_priv.h"
 #include "store/recording_priv.h"
 
+#define FOREIGN_NS INT64_C(2000000000) /* as long as they are believed */
+
 /* ---- telling ---------------------------------------------------------------- */
 
 void
@@ -258,7 +260,9 @@ opened_enter(struct opened *op, struct fault *fault)
 	if (!op->rec)
 		return open_it(op, fault);
 	/* Others' recordings tell nothing of what became of them. */
-	if (is_alone(op) && (op->rec->foreign || op->lame))
+	if (is_alone(op) &&
+	    (op->lame ||
+	     (op->rec->foreign && clock_steady() - op->looked > FOREIGN_NS)))
 		return -ESTALE;
 	if (!op->rec->foreign && !is_same(op))
 		return -ESTALE;

@@ -312,5 +312,65 @@ START_TEST(test_from_memory)
 }
 END_TEST
 
+/* ---- on its way to a disk ---------------------------------------------------------- */
+
+static struct made_block coming;
+
+static int
+look_ahead(void *arg, struct recording *rec)
+{
+	const struct index_record r = made_record(&coming.b);
+	int n = recording_remember(rec, &r, 1);
+
+	(void)arg;
+	return n > 0 ? recording_refresh(rec) : n;
+}
+
+static bool
+copy_none(void *arg, const char *name, uint64_t number, uint64_t at,
+	  uint64_t bytes, void *to)
+{
+	(void)name;
+	(void)at;
+	(void)bytes;
+	(void)to;
+	if (number == BLOCKS)
+		atomic_store((atomic_bool *)arg, true);
+	return false;
+}
+
+static void *
+read_coming(void *arg)
+{
+	wrong += !is_sent(arg, 0, (BLOCKS + 1) * MADE_BLOCK);
+	return NULL;
+}
+
+/* A block that was in memory, and is on no disk yet, is waited for. */
+START_TEST(test_awaited)
+{
+	atomic_bool asked = false;
+	struct reading *rd;
+	pthread_t thread;
+
+	made_begin(&m);
+	made_blocks(&m, BLOCKS);
+	made_block(&m, &coming, BLOCKS, (uint64_t)BLOCKS * MADE_SLOTS,
+		   MADE_SLOTS);
+	set_opens(&(struct opened_args){
+	    .hooks = { &asked, copy_none, look_ahead } });
+	rd = reading(&whole);
+	ck_assert_uint_eq(reading_bytes(rd), (BLOCKS + 1) * MADE_BLOCK);
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_coming, rd), 0);
+	while (!atomic_load(&asked))
+		usleep(1000);
+	made_write(&m, 0, &coming);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(atomic_load(&wrong), 0);
+	reading_close(rd);
+	set_done();
+}
+END_TEST
+
 SUITE("opened", test_found_again, test_not_there, test_few_idle, test_made_anew,
-      test_deleted, test_grows, test_followed, test_from_memory)
+      test_deleted, test_grows, test_followed, test_from_memory, test_awaited)
