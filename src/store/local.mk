@@ -94,6 +94,7 @@ libstore_a_SOURCES = \
 	%D%/opened_get.c \
 	%D%/opened_look.c \
 	%D%/reading.c %D%/reading.h %D%/reading_priv.h \
+	%D%/reading_answer.c \
 	%D%/reading_desk.c \
 	%D%/reading_give.c \
 	%D%/trail.c %D%/trail.h \

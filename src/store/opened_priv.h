@@ -19,6 +19,7 @@
  *   reading.c      an open file, and what is asked of it
  *   reading_desk.c its views
  *   reading_give.c what a request gets
+ *   reading_answer.c  ... and where that is
  *
  * There are two of each recording that grows: `rec`, which all look at, and
  * `fresh`, which its thread looks at disks with.  When that is done, they

@@ -198,14 +198,3 @@ reading_read(struct reading *rd, uint64_t offset, size_t bytes,
 		reading_done(rd, a);
 	return !err || err == -ENOMEM ? err : -EIO;
 }
-
-void
-reading_done(struct reading *rd, struct reading_answer *a)
-{
-	for (unsigned i = 0; i < a->views; i++)
-		reader_put(rd->op->reader, &a->view[i]);
-	free(a->own);
-	a->own = NULL;
-	a->parts = a->views = 0;
-	a->bytes = 0;
-}

@@ -6,11 +6,6 @@
  *   parts of packets          copied out of it
  *   from the daemon's memory  copied, and only that: it may go any moment
  *   fill                      made, in memory of its own
- *
- * Bytes that are the request's own stand where they are in the answer; so what
- * is in a buffer can become its own at any time.  It has to before the request
- * waits for a disk, or for another buffer: who waits holds none, else some who
- * all wait for one more might have them all.
  */
 #include "config.h"
 
@@ -24,94 +19,20 @@
 #include "store/reading_priv.h"
 #include "store/recording_priv.h"
 
-#define SECOND INT64_C(1000000000)
-
 enum { RAW = 1 << 20 };
-
-/* ---- the answer -------------------------------------------------------------- */
-
-static void
-add(struct reading_request *q, const uint8_t *data, size_t bytes)
-{
-	struct reading_answer *a = q->a;
-	struct iovec *last = a->parts ? &a->iov[a->parts - 1] : NULL;
-
-	if (last && (uint8_t *)last->iov_base + last->iov_len == data)
-		last->iov_len += bytes;
-	else
-		a->iov[a->parts++] =
-		    (struct iovec){ (void *)(uintptr_t)data, bytes };
-	a->bytes += bytes;
-	q->offset += bytes;
-	q->left -= bytes;
-}
-
-/* Where its next bytes are its own; NULL: no memory. */
-static uint8_t *
-own(struct reading_request *q)
-{
-	if (!q->a->own)
-		q->a->own = malloc(q->most);
-	return q->a->own ? q->a->own + q->a->bytes : NULL;
-}
-
-/* What it has becomes its own.  0 or -ENOMEM. */
-static int
-let_go(struct reading_request *q)
-{
-	struct reading_answer *a = q->a;
-	size_t at = 0;
-
-	if (!a->views)
-		return 0;
-	if (!own(q))
-		return -ENOMEM;
-	for (unsigned i = 0; i < a->parts; i++) {
-		if (a->iov[i].iov_base != a->own + at)
-			memcpy(a->own + at, a->iov[i].iov_base,
-			       a->iov[i].iov_len);
-		at += a->iov[i].iov_len;
-	}
-	for (unsigned i = 0; i < a->views; i++)
-		reader_put(q->rd->op->reader, &a->view[i]);
-	a->iov[0] = (struct iovec){ a->own, at };
-	a->parts = 1;
-	a->views = 0;
-	return 0;
-}
-
-static int
-get(struct reading_request *q, uint64_t number, uint64_t at, uint64_t bytes,
-    struct reader_view *v)
-{
-	int64_t until = clock_steady() + q->rd->op->set->patience + SECOND;
-	int err =
-	    reader_get(q->way, number, at, bytes, v, q->a->views ? 0 : until);
-
-	if (err == -ETIMEDOUT && q->a->views) {
-		err = let_go(q);
-		if (!err)
-			err = reader_get(q->way, number, at, bytes, v, until);
-	}
-	if (err != -ENODATA && err != -ETIMEDOUT)
-		return err;
-	/* The chunk is there, but not so much of it; or there is nothing. */
-	*v = (struct reader_view){ .at = at, .bytes = bytes, .err = err };
-	return 0;
-}
 
 /* ---- what cannot be read ------------------------------------------------------- */
 
 static int
 fill(struct reading_request *q, const struct view_span *s, size_t bytes)
 {
-	uint8_t *to = own(q);
-	int err = to ? let_go(q) : -ENOMEM;
+	uint8_t *to = reading_own(q);
+	int err = to ? reading_let_go(q) : -ENOMEM;
 
 	if (!err)
 		err = reading_fill(q->rd, s, to, bytes);
 	if (!err)
-		add(q, to, bytes);
+		reading_add(q, to, bytes);
 	return err;
 }
 
@@ -163,7 +84,7 @@ comes_soon(struct reading_request *q, uint64_t number, int err)
 		return false;
 	if (!q->until)
 		q->until = now + q->rd->op->set->patience;
-	if (now > q->until || let_go(q))
+	if (now > q->until || reading_let_go(q))
 		return false;
 	if (err == -EAGAIN || is_awaited(q, number))
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
@@ -235,13 +156,13 @@ give_view(struct reading_request *q, struct reader_view *v)
 	/* One part is left for what is its own. */
 	if (a->views < READING_PARTS && a->parts < READING_PARTS - 1) {
 		a->view[a->views++] = *v;
-		add(q, v->data, v->bytes);
+		reading_add(q, v->data, v->bytes);
 		return 0;
 	}
-	to = own(q);
+	to = reading_own(q);
 	if (to) {
 		memcpy(to, v->data, v->bytes);
-		add(q, to, v->bytes);
+		reading_add(q, to, v->bytes);
 	}
 	reader_put(q->rd->op->reader, v);
 	return to ? 0 : -ENOMEM;
@@ -250,15 +171,15 @@ give_view(struct reading_request *q, struct reader_view *v)
 static int
 give_plain(struct reading_request *q, const struct view_span *s, size_t bytes)
 {
-	uint8_t *to = q->live ? own(q) : NULL;
+	uint8_t *to = q->live ? reading_own(q) : NULL;
 	struct reader_view v;
 	int err;
 
 	if (to && copy_live(q, s->number, s->at, bytes, to)) {
-		add(q, to, bytes);
+		reading_add(q, to, bytes);
 		return 0;
 	}
-	err = get(q, s->number, s->at, bytes, &v);
+	err = reading_get(q, s->number, s->at, bytes, &v);
 	if (err)
 		return err;
 	if (!v.err)
@@ -290,11 +211,11 @@ static int
 give_copied(struct reading_request *q, const struct view_span *s,
 	    const uint8_t *data, uint64_t raw, size_t bytes)
 {
-	uint8_t *to = own(q);
+	uint8_t *to = reading_own(q);
 
 	if (!to)
 		return -ENOMEM;
-	add(q, to, view_gather(s, data, raw, to, bytes));
+	reading_add(q, to, view_gather(s, data, raw, to, bytes));
 	return 0;
 }
 
@@ -304,7 +225,7 @@ give_parts(struct reading_request *q, const struct view_span *s, size_t bytes)
 {
 	uint64_t raw = view_reach(s, bytes);
 	struct reader_view v;
-	int err = get(q, s->number, s->at, raw, &v);
+	int err = reading_get(q, s->number, s->at, raw, &v);
 
 	if (err)
 		return err;
@@ -328,7 +249,7 @@ collect(struct reading_request *q, const struct view_span *s, uint64_t want,
 	if (copy_live(q, s->number, from, want, q->raw))
 		return (int64_t)want;
 	while (have < want && !*bad && !err) {
-		err = get(q, s->number, from + have, want - have, &v);
+		err = reading_get(q, s->number, from + have, want - have, &v);
 		if (err)
 			return err;
 		*bad = v.err;

@@ -58,13 +58,24 @@ struct reading_request {
 	uint64_t offset;
 	size_t left, most; /* bytes: to come; that were asked for */
 	bool live, row;
-	int64_t until;	/* what is not on a disk yet is waited for; 0: it was
+	int64_t until; /* what is not on a disk yet is waited for; 0: it was
 			   not tried */
-	uint64_t gone;	/* one behind the number of what will not come */
-	uint8_t *raw;	/* packets of which parts are wanted */
+	uint64_t gone; /* one behind the number of what will not come */
+	uint8_t *raw;  /* packets of which parts are wanted */
 	uint64_t raw_bytes;
 	struct opened_counts counts;
 };
+
+/* The next of its bytes: at its end. */
+void reading_add(struct reading_request *q, const uint8_t *data, size_t bytes);
+/* Where the next ones are its own; NULL: no memory. */
+uint8_t *reading_own(struct reading_request *q);
+/* What it has in buffers becomes its own.  0 or -ENOMEM. */
+int reading_let_go(struct reading_request *q);
+/* As reader_get(), but waits with no buffer of its answer, and as long as there
+ * is patience; what is not there is bad. */
+int reading_get(struct reading_request *q, uint64_t number, uint64_t at,
+		uint64_t bytes, struct reader_view *v);
 
 /* The next bytes of it.  0, and there are some more; -ENODATA: the end. */
 int reading_give(struct reading_request *q);
