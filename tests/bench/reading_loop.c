@@ -135,9 +135,9 @@ fail(const struct fault *fault)
 
 static int
 measure(struct opened_set *set, const char *name,
-	const struct view_choice *choice, unsigned files, unsigned threads)
+	const struct view_choice *choice, struct file *file, unsigned files,
+	unsigned threads)
 {
-	struct file *file = calloc(files, sizeof *file);
 	int64_t begun = clock_steady(), opened, first, end;
 	struct opened_counts counts;
 	struct fault fault;
@@ -167,7 +167,6 @@ measure(struct opened_set *set, const char *name,
 	for (unsigned i = 0; i < files; i++)
 		reading_close(file[i].rd);
 	opened_put(op);
-	free(file);
 	return 0;
 }
 
@@ -179,6 +178,7 @@ main(int n, char **word)
 	unsigned threads = 1, files = 1;
 	struct opened_set *set;
 	struct disks disks = { 0 };
+	struct file *file;
 	int option, result;
 
 	while ((option = getopt(n, word, "vm:t:f:b:n:s:")) != -1) {
@@ -201,7 +201,11 @@ main(int n, char **word)
 	a.disks = &disks;
 	if (opened_make(&set, &a))
 		return 1;
-	result = measure(set, word[optind], &choice, files, threads);
+	file = calloc(files, sizeof *file);
+	result = file
+		     ? measure(set, word[optind], &choice, file, files, threads)
+		     : 1;
+	free(file);
 	opened_free(set);
 	disks_clear(&disks);
 	return result;

@@ -336,6 +336,7 @@ hang_fs_can(struct hang_fs *h)
 	err = hang_fs_mount(h, "/tmp", at);
 	if (!err)
 		hang_fs_unmount(h);
+	h->at = NULL;
 	rmdir(at);
 	return !err;
 }
