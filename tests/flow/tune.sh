@@ -46,6 +46,7 @@ echo 1 >$filter
 cat >"$work/tune.conf" <<'EOF'
 # memory = "1G";
 memory = "1000T";
+share = true;
 streams : {
 	a : { listen = [ "near0@[::]:1000-1431", # "nosuch@[::]:1"
 	                 "10.77.1.1:2000" ]; // "nosuch@0.0.0.0:1"
@@ -81,6 +82,11 @@ same "nothing is changed" "$(cat $filter)$(cat /sys/class/net/near0/mtu)" 11500
 ! grep -e '-[GCA]' "$work/bin/ethtool.told" || fail "it was changed"
 
 same "pages" "$(mark vm.nr_hugepages)" look
+shmem=/sys/kernel/mm/transparent_hugepage/shmem_enabled
+expected_mark=ok
+[ -e $shmem ] || expected_mark='?'
+! grep -qE '\[(never|deny)\]' $shmem 2>/dev/null || expected_mark=look
+same "pages of shared memory" "$(mark shmem_enabled)" "$expected_mark"
 
 # What the name space does not let us change stays as it was, and is said.
 "$tune" --set --conf "$work/tune.conf" >"$work/says" 2>"$work/why" || true
