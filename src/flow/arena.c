@@ -9,7 +9,10 @@
  *
  * Those who read live (map.h) can be given a memfd, and nothing else.  One
  * without reserved pages the kernel mostly makes of small ones, since few
- * systems allow transparent ones there; so that has to be asked for.
+ * systems allow transparent ones there (shmem_enabled); so that has to be asked
+ * for.  *Measured* over loopback at 2 Gb/s: 0.33 CPU s/GB as it is, 0.38 in a
+ * memfd of small pages, 0.32 in one of transparent ones, and the same again
+ * with somebody who reads all of it (scripts/bench record --live 2e9).
  */
 #include "flow/arena.h"
 

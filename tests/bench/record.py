@@ -17,6 +17,9 @@ For both and spate it searches the highest rate at which nothing is lost, by
 halving with short probes, and proves it with a long one.  CPU per GB is
 compared at one rate, four fifths of the ceiling.  Every figure is the median
 of the runs; only ratios mean something on another machine.
+
+With --live RATE it compares, at that rate, spate as it is with memory that is
+shared, with a client that has it mapped, and with one that reads all of it.
 """
 
 import argparse
@@ -30,6 +33,7 @@ import tempfile
 import time
 
 from common import GB, Loop, Spated, free_ports, highest, send
+from common import table as both_table
 
 DATAGRAM = 8040
 REQUEST = 9 << 20
@@ -66,9 +70,10 @@ class Bench:
         return Loop(self.build, self.port, mode, DATAGRAM, self.a.memory,
                     seconds)
 
-    def spated(self):
+    def spated(self, share=False):
         a = self.a
         writer = f'writer = "{a.writer}";' if a.writer else ""
+        writer += "share = true;" if share else ""
         disks = ", ".join(f'"{d}"' for d in self.disks)
         return Spated(self.build, self.dir, f'''
             disks = [ {disks} ]; memory = "{a.memory}M"; {writer}
@@ -148,6 +153,30 @@ class Bench:
                 sent["rate"] >= ENOUGH * rate,
                 "cpu": cpu / max(got["bytes"] / GB, 1e-3)}
 
+    def live(self, rate, seconds, share, how):
+        """As spate(), while somebody looks into its memory; `how`: None,
+        nobody does; [], by `map`; ["copy"], and reads all."""
+        client = None
+        self.fresh()
+        with self.spated(share) as d:
+            d.ask("record", name="bench", streams=["bench"])
+            if how is not None:
+                client = subprocess.Popen(
+                    [sys.executable, os.path.join(
+                        os.path.dirname(__file__), "../flow/map_client.py"),
+                     d.socket, "watch", "bench", *how],
+                    stdout=subprocess.PIPE, text=True)
+                time.sleep(0.5)
+            before = d.cpu()
+            self.send(rate, seconds)
+            got = d.ask("stop", name="bench")["recordings"][0]
+            cpu = d.cpu() - before
+            seen = int(client.communicate()[0]) if client else 0
+        return {"cpu": cpu / max(got["bytes"] / GB, 1e-3),
+                "lost": got["packets_lost"] + sum(got["drops"].values()),
+                "chunks": sum(disk["chunks"] for disk in got["disks"]),
+                "seen": seen}
+
     def highest(self, probe, low, high):
         """The highest rate that loses nothing, in steps of a fiftieth."""
         return highest(probe, low, high, self.a.step, self.a.probe,
@@ -175,6 +204,32 @@ def one_run(b, say):
     r["cpu_spate"] = b.spate(at, b.a.probe)["cpu"]
     r["cpu_alone"] = min(r["cpu_gro"], r["cpu_mmsg"]) + r["cpu_fio"]
     return r
+
+
+LIVE = [("as it is", False, None), ("share = true", True, None),
+        ("mapped by a client", True, []), ("read by a client", True, ["copy"])]
+
+
+def live_run(b, rate, say):
+    r = {}
+    for what, share, how in LIVE:
+        say(what)
+        r[what] = b.live(rate, b.a.probe, share, how)
+    return r
+
+
+def live_table(results, rate):
+    rows = [("", "CPU s/GB", "least", "most", "lost", "seen")]
+    for what, *_ in LIVE:
+        all_of = [r[what] for r in results]
+        cpu = [one["cpu"] for one in all_of]
+        seen = [one["seen"] / max(one["chunks"], 1) for one in all_of]
+        rows.append((what, f"{statistics.median(cpu):.3f}",
+                     f"{min(cpu):.3f}", f"{max(cpu):.3f}",
+                     sum(one["lost"] for one in all_of),
+                     f"{statistics.median(seen):.2f}"))
+    both_table(f"at {rate / 1e9:.1f} Gb/s, median of {len(results)}", rows,
+               [24, 10, 8, 8, 8, 8])
 
 
 def table(m, runs):
@@ -220,6 +275,8 @@ def main():
     p.add_argument("--high", type=float, default=100e9,
                    help="bits per second that are not exceeded")
     p.add_argument("--step", type=float, default=0.4e9)
+    p.add_argument("--live", type=float, metavar="RATE",
+                   help="compare live readers at so many bits per second")
     p.add_argument("--json", action="store_true")
     a = p.parse_args()
 
@@ -229,11 +286,15 @@ def main():
         for i in range(a.runs):
             def say(what, run=i + 1):
                 print(f"run {run} of {a.runs}: {what}", file=sys.stderr)
-            results.append(one_run(b, say))
+            results.append(live_run(b, a.live, say) if a.live
+                           else one_run(b, say))
             if a.json:
                 print(json.dumps(results[-1]), flush=True)
     finally:
         b.close()
+    if a.live:
+        live_table(results, a.live)
+        return
     median = {k: statistics.median(r[k] for r in results)
               for k in results[0]}
     table(median, a.runs)

@@ -10,6 +10,9 @@
       fails if anything could be written
   map_client.py SOCKET floor NAME N
       there are no descriptors; until N blocks are durable
+  map_client.py SOCKET watch NAME [copy]
+      until it has ended: looks as `follow` does, and with `copy` reads all,
+      of which nothing is kept; prints how many blocks
   map_client.py SOCKET many NAME...
       all of them, by one connection
   map_client.py SOCKET hostile NAME
@@ -151,6 +154,22 @@ def follow(path, name, folder, ready):
         did["answers"] += 1
     did["seen"] = len(seen)
     print(json.dumps(did))
+
+
+def watch(path, name, copy=None):
+    client = Client(path)
+    told = patient(client, name)
+    memory = Memory(client, told)
+    seen = set()
+    while told:
+        for _ in range(10):
+            for entry, generation, number in memory.blocks():
+                if number not in seen and (not copy or
+                                           memory.copy(entry, generation)):
+                    seen.add(number)
+            time.sleep(0.02)
+        told = client.map(name, **{"from": told["floor"]})
+    print(len(seen))
 
 
 def can_write(fd):
@@ -297,7 +316,7 @@ def same(path, name, folder, *disks):
 def main():
     path, what, *rest = sys.argv[1:]
     cases = dict(follow=follow, write=write, floor=floor, hostile=hostile,
-                 same=same, many=many)
+                 same=same, many=many, watch=watch)
     cases[what](path, *rest)
 
 
