@@ -20,7 +20,7 @@
 #include "flow/map.h"
 #include "flow/tap.h"
 
-#define HURRY INT64_C(1000000000)
+#define SECOND INT64_C(1000000000)
 
 /* A connection that asked. */
 struct user {
@@ -126,6 +126,9 @@ mappings_step(struct daemon *d, int64_t now)
 {
 	struct mapping **at = &d->mappings.list;
 
+	if (now - d->mappings.stepped < SECOND)
+		return;
+	d->mappings.stepped = now;
 	while (*at) {
 		users_step(d, *at, now);
 		if ((*at)->users)
@@ -180,9 +183,9 @@ user_add(struct mapping *m, uint64_t client, int64_t until)
 }
 
 static void
-hurry(struct mapping *m, int64_t now)
+hurry(struct mapping *m, const struct stock *stock, int64_t now)
 {
-	if (now - m->hurried < HURRY || (m->tap && tap_short(m->tap)))
+	if (now - m->hurried < SECOND || !stock_plenty(stock))
 		return;
 	m->hurried = now;
 	output_hurry(m->output, now);
@@ -200,6 +203,6 @@ mapping_ask(struct daemon *d, const struct mapping_of *of,
 	at = find(d, of->id);
 	err = user_add(*at, ticket.client, now + MAPPING_PATIENCE);
 	if (!err)
-		hurry(*at, now);
+		hurry(*at, of->stock, now);
 	return err;
 }

@@ -30,6 +30,7 @@ struct mapping;
 struct mappings {
 	struct map *map;
 	struct mapping *list;
+	int64_t stepped; /* steady */
 };
 
 /* What is mapped: by this ID, which no other has. */
@@ -44,7 +45,7 @@ struct mapping_of {
 void mappings_open(struct daemon *d);
 void mappings_close(struct daemon *d);
 
-/* Lets go of what nobody asks for; done every second. */
+/* Lets go of what nobody asks for, every second; whenever the loop turns. */
 void mappings_step(struct daemon *d, int64_t now);
 
 /* Whoever has this ticket reads it for a while from now on.  0 or -errno. */

@@ -276,8 +276,8 @@ storm(struct found *f)
 		ck_assert_int_eq(
 		    pthread_create(&thread[i], NULL, writer, own[i]), 0);
 	}
-	for (unsigned n = 0; n < 100 && !f->wrong && !(f->torn && f->whole);
-	     n++)
+	for (unsigned n = 0;
+	     n < 2 || (n < 100 && !f->wrong && !(f->torn && f->whole)); n++)
 		record(f);
 	while (atomic_load(&output->in_flight))
 		sched_yield();
