@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A look at a recording that grows: what is in the daemon's memory is found by
- * number, from the visible end on, and remembered (store/recording.h); below
- * the daemon's floor, what no index has was lost.
+ * A look at a recording that grows: what is in the daemon's memory from the
+ * visible end on is remembered (store/recording.h); below the daemon's floor,
+ * what no index has was lost.
  *
  *   indexes    |########|##.#|
  *   memory              .    |  ###.####|
@@ -33,10 +33,7 @@
 #define MOMENT (200 * MS) /* for which the first answer is waited for */
 #define MISSED SECOND	  /* from one time that it is asked for to the next */
 
-enum {
-	BATCH = 64,
-	STRAY = 64, /* numbers that are not there, before others that are */
-};
+enum { BATCH = 64 };
 
 /* ---- names ------------------------------------------------------------------ */
 
@@ -131,57 +128,59 @@ struct batch {
 	struct recording *rec;
 	struct index_record record[BATCH];
 	size_t n;
-	int err; /* how many were new, or -errno */
+	int err;
 };
 
 static void
 batch_remember(struct batch *b)
 {
-	int err =
-	    b->err < 0 ? b->err : recording_remember(b->rec, b->record, b->n);
+	int err = recording_remember(b->rec, b->record, b->n);
 
-	b->err = err < 0 ? err : b->err + err;
+	if (err < 0)
+		b->err = err;
 	b->n = 0;
 }
 
-/* What is in memory from the visible end on. */
+static void
+batch_add(struct batch *b, const struct map_block *found)
+{
+	if (b->n + 2 > BATCH)
+		batch_remember(b);
+	b->record[b->n++] = found->record;
+	if (found->gap)
+		b->record[b->n++] = index_gap(&found->record, found->gap);
+}
+
+/* What is in memory from the visible end on.  There are as many entries as
+ * blocks, or somewhat more: it takes less to look at each of them than to ask
+ * for numbers that may be there. */
 static void
 see(const struct glimpse *g, struct batch *b)
 {
-	unsigned stray = 0;
-	uint64_t number;
+	const struct map_page *page = g->memory->page;
 	size_t blocks;
 
 	recording_blocks(b->rec, &blocks);
-	for (number = blocks; stray < STRAY; number++) {
+	for (uint32_t i = 0; i < page->entries; i++) {
+		const struct map_entry *e = &page->entry[i];
 		struct map_block found;
 
-		if (!map_page_find(g->memory->page, g->id, number, &found)) {
-			stray++;
-			continue;
-		}
-		stray = 0;
-		if (b->n == BATCH)
-			batch_remember(b);
-		b->record[b->n++] = found.record.number == number
-					? found.record
-					: index_gap(&found.record, found.gap);
+		/* Of what may change just now this is no more than a hint. */
+		if (e->recording == g->id && e->number >= blocks &&
+		    map_page_find(page, g->id, e->number, &found) &&
+		    found.record.number >= blocks)
+			batch_add(b, &found);
 	}
 	batch_remember(b);
 }
 
-/* What is behind the floor stays open while a disk hangs: its index may have
+/* What is below the floor stays open while a disk hangs: its index may have
  * more than was read of it. */
-static bool
+static void
 settle(struct recording *rec, const struct glimpse *g)
 {
-	size_t blocks;
-
-	recording_blocks(rec, &blocks);
-	if (!g->known || recording_hangs(rec))
-		return false;
-	recording_settle(rec, g->floor);
-	return g->floor > blocks;
+	if (g->known && !recording_hangs(rec))
+		recording_settle(rec, g->floor);
 }
 
 static int
@@ -190,18 +189,15 @@ look(void *arg, struct recording *rec)
 	const struct recording_facts *f = recording_facts(rec);
 	struct batch b = { .rec = rec };
 	struct glimpse g;
-	bool news;
 
 	if (f->state != RECORDING_LIVE || strcmp(f->made_by, "spate") != 0)
 		return 0;
 	g = glimpse(arg, f->name);
 	if (g.memory)
 		see(&g, &b);
-	news = settle(rec, &g) || b.err > 0;
+	settle(rec, &g);
 	live_memory_put(g.memory);
-	if (b.err < 0)
-		return b.err;
-	return news ? recording_refresh(rec) : 0;
+	return b.err;
 }
 
 /* ---- copying -------------------------------------------------------------------- */

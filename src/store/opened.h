@@ -33,9 +33,9 @@ struct opened_hooks {
 	 * or is gone by now.  Of any thread, without a lock of ours. */
 	bool (*copy)(void *arg, const char *name, uint64_t number, uint64_t at,
 		     uint64_t bytes, void *to);
-	/* A live one was looked at: recording_refresh() (or _open()) is done,
+	/* A live one is about to be looked at: recording_refresh() comes next,
 	 * and nobody else sees it yet: here it is settled, and blocks of it
-	 * remembered, each time anew: there are two of each, which take turns.
+	 * remembered.  There are two of each, which take turns.
 	 * Of the recording's own thread; may wait for the daemon, a moment.
 	 * 0 or -errno: what was seen before stays. */
 	int (*look)(void *arg, struct recording *rec);

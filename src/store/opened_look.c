@@ -194,7 +194,7 @@ open_it(struct opened *op, struct fault *fault)
 	if (err)
 		return err;
 	err = recording_hold(rec, fault);
-	if (!err && call_look(op, rec))
+	if (!err && (call_look(op, rec) || recording_refresh(rec)))
 		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
 	if (!err)
 		err = make_reader(op, rec, fault);
@@ -308,6 +308,8 @@ look_at_disks(struct opened *op)
 		op->fresh->part[i].hangs = op->rec->part[i].hangs;
 	/* What was shown goes on being there. */
 	err = recording_remember_all(op->fresh, op->rec);
+	if (err >= 0)
+		err = call_look(op, op->fresh);
 	return err < 0 ? err : recording_refresh(op->fresh);
 }
 
@@ -332,8 +334,6 @@ opened_look(struct opened *op)
 	int err = look_at_disks(op);
 	bool removed = err == -EIDRM || err == -ENOENT;
 
-	if (!err)
-		err = call_look(op, op->fresh);
 	if (!err) {
 		exchange(op);
 		recording_hold(op->rec, NULL);

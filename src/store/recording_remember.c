@@ -97,7 +97,7 @@ remember_of(struct recording *rec, const struct recording_block *b,
 	int new = 0, err;
 
 	for (; b < end; b++) {
-		err = recording_remember(rec, &b->record, 1);
+		err = remember(rec, &b->record);
 		if (err < 0)
 			return err;
 		new += err;
@@ -105,7 +105,8 @@ remember_of(struct recording *rec, const struct recording_block *b,
 	return new;
 }
 
-/* Of what it shows also what indexes have: a disk may hang by now. */
+/* Of what it shows also what indexes have: a disk may hang by now; and whether
+ * it is still recorded or not. */
 int
 recording_remember_all(struct recording *rec, const struct recording *other)
 {

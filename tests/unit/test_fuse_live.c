@@ -45,8 +45,8 @@ write_block(uint64_t number)
 static void
 look(void)
 {
-	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_int_eq(hooks.look(hooks.arg, rec), 0);
+	ck_assert_int_eq(recording_refresh(rec), 0);
 }
 
 static struct live_facts
@@ -426,6 +426,7 @@ START_TEST(ended)
 {
 	begin_alone();
 	made_end(&m, 2);
+	ck_assert_int_eq(recording_refresh(rec), 0);
 	look();
 	ck_assert_int_eq(f->state, RECORDING_COMPLETE);
 	ck_assert_uint_eq(facts().recordings, 0);

@@ -367,6 +367,29 @@ START_TEST(in_turns)
 }
 END_TEST
 
+/* The other one is opened when it is killed already. */
+START_TEST(shown_before)
+{
+	struct recording *other;
+	struct index_record r;
+
+	begin(2);
+	made_block(&m, &mb, 2, 2 * MADE_SLOTS, 10);
+	r = made_record(&mb.b);
+	remember(&r);
+	made_end(&m, 0);
+	ck_assert_int_eq(recording_open(&other, &m.disks, MADE_NAME, &fault),
+			 0);
+	ck_assert_uint_eq(recording_facts(other)->bytes, 2 * MADE_BLOCK);
+	ck_assert_int_eq(recording_remember_all(other, rec), 1);
+	ck_assert_int_eq(recording_refresh(other), 0);
+	ck_assert_uint_eq(recording_facts(other)->bytes,
+			  2 * MADE_BLOCK + 10 * MADE_PAYLOAD);
+	recording_close(other);
+	done();
+}
+END_TEST
+
 SUITE("remember", counts_as_there, seen_again, never_comes, lost, ends_in_known,
       another_record, gaps_and_holes, substreams, rows, ends_disk_by_disk,
-      in_turns)
+      in_turns, shown_before)
