@@ -7,9 +7,10 @@
 #include <stdbool.h>
 
 /*
- * A program that is killed while it reads is gone only when its request was
- * answered, and that may wait for a disk.  So somebody who is being killed is
- * answered at once, by another thread, and what was read for them is dropped.
+ * A program that is killed while it opens or reads a file is gone only when
+ * its request was answered, and that may wait for a disk.  So somebody who is
+ * being killed is answered at once, by another thread, and what was found for
+ * them is dropped.
  *
  *   watch -> OPEN --- settle ---> the caller answers
  *              \

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuse/interrupt.h"
 #include "fuse/tree.h"
 
 static struct ops *
@@ -93,18 +94,27 @@ entry_of(const struct tree_attr *a)
 static void
 lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+	struct tree *tree = ops_of(req)->tree;
 	struct fuse_entry_param entry;
+	struct interrupt interrupt;
 	struct tree_attr a;
-	int err = tree_lookup(ops_of(req)->tree, parent, name, &a);
+	bool known = true;
+	int err;
 
-	if (err) {
-		fuse_reply_err(req, -err);
+	if (!interrupt_watch(&interrupt, req))
 		return;
+	err = tree_lookup(tree, parent, name, &a);
+	if (!interrupt_settle(&interrupt)) {
+		known = false;
+	} else if (err) {
+		fuse_reply_err(req, -err);
+	} else {
+		entry = entry_of(&a);
+		known = fuse_reply_entry(req, &entry) != -ENOENT;
 	}
-	entry = entry_of(&a);
-	/* It was interrupted: the kernel knows of none that it would forget. */
-	if (fuse_reply_entry(req, &entry) == -ENOENT)
-		tree_forget(ops_of(req)->tree, a.id, 1);
+	/* The kernel, which was not told of it, will not forget it. */
+	if (!err && !known)
+		tree_forget(tree, a.id, 1);
 }
 
 static void
@@ -126,10 +136,16 @@ forget_multi(fuse_req_t req, size_t n, struct fuse_forget_data *all)
 static void
 getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
+	struct interrupt interrupt;
 	struct tree_attr a;
-	int err = tree_get(ops_of(req)->tree, id, &a);
 	uint64_t bytes;
+	int err;
 
+	if (!interrupt_watch(&interrupt, req))
+		return;
+	err = tree_get(ops_of(req)->tree, id, &a);
+	if (!interrupt_settle(&interrupt))
+		return;
 	if (err) {
 		fuse_reply_err(req, -err);
 		return;
@@ -240,13 +256,23 @@ opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	struct folder *folder = calloc(1, sizeof *folder);
 	struct ops *ops = ops_of(req);
+	struct interrupt interrupt;
 	int err = -ENOMEM;
+	bool ours;
 
+	if (!interrupt_watch(&interrupt, req)) {
+		free(folder);
+		return;
+	}
 	if (folder)
 		err = tree_dir_open(ops->tree, id, &folder->dir);
-	if (err) {
+	ours = interrupt_settle(&interrupt);
+	if (err || !ours) {
+		if (ours)
+			fuse_reply_err(req, -err);
+		if (!err)
+			tree_dir_close(folder->dir);
 		free(folder);
-		fuse_reply_err(req, -err);
 		return;
 	}
 	folder->handle.close = folder_close;

@@ -189,16 +189,25 @@ ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	struct file *file = calloc(1, sizeof *file);
 	struct ops *ops = ops_of(req);
-	int err = -ENOMEM;
+	struct interrupt interrupt;
+	int err = 0;
 
-	if (file) {
-		atomic_init(&file->holders, 1);
+	if (!file) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	atomic_init(&file->holders, 1);
+	if (interrupt_watch(&interrupt, req)) {
 		err = file_open(ops, id, file, fi);
+		if (!interrupt_settle(&interrupt))
+			err = -EINTR;
+		else if (err)
+			fuse_reply_err(req, -err);
+	} else {
+		err = -EINTR;
 	}
 	if (err) {
-		if (file)
-			file_drop(file);
-		fuse_reply_err(req, -err);
+		file_drop(file);
 		return;
 	}
 	file->handle.close = handle_close;

@@ -166,7 +166,8 @@ FLOW_TESTS += %D%/send_udp.sh %D%/send_udp_ports.sh %D%/real_send_udp.sh \
 	%D%/real_send_spead.sh
 # Every recording as one file.
 EXTRA_DIST += %D%/functions_fuse.sh %D%/fuse_readonly.py
-FLOW_TESTS += %D%/fuse.sh %D%/fuse_citizen.sh %D%/fuse_readonly.sh
+FLOW_TESTS += %D%/fuse.sh %D%/fuse_citizen.sh %D%/fuse_readonly.sh \
+	%D%/fuse_hang.sh
 # What is being recorded.
 EXTRA_DIST += %D%/live_read.py
 FLOW_TESTS += %D%/fuse_live.sh %D%/fuse_soak.sh
