@@ -171,7 +171,6 @@ FLOW_TESTS += %D%/fuse.sh %D%/fuse_citizen.sh %D%/fuse_readonly.sh \
 # What is being recorded.
 EXTRA_DIST += %D%/live_read.py
 FLOW_TESTS += %D%/fuse_live.sh %D%/fuse_soak.sh
-FLOW_TESTS += %D%/fuse_live.sh
 # Views, many readers and recordings, and the tools that people use.
 EXTRA_DIST += %D%/fuse_ideal.py %D%/fuse_reads.py
 FLOW_TESTS += %D%/fuse_views.sh %D%/fuse_many.sh %D%/fuse_tools.sh \
