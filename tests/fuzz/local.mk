@@ -129,4 +129,14 @@ noinst_PROGRAMS += tests/fuzz/fuzz_vsi
 tests_fuzz_fuzz_vsi_SOURCES = %D%/fuzz_vsi.c src/base/fault.c src/store/layout.c
 tests_fuzz_fuzz_vsi_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
+# Options of a mount, and the time behind a file's name.
+if HAVE_FUSE
+noinst_PROGRAMS += tests/fuzz/fuzz_mount
+tests_fuzz_fuzz_mount_SOURCES = %D%/fuzz_mount.c \
+	src/base/fault.c src/base/units.c
+tests_fuzz_fuzz_mount_CPPFLAGS = $(SPATEFS_CPPFLAGS)
+tests_fuzz_fuzz_mount_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_mount_LDADD = $(FUSE_LIBS)
+endif
+
 endif
