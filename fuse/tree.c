@@ -106,6 +106,8 @@ tree_make(struct tree **tree, const struct tree_args *args)
 	if (!err)
 		err = catalogue_make(&t->catalogue);
 	if (!err)
+		catalogue_count_no_live(t->catalogue);
+	if (!err)
 		err = copy_disks(t, args->disks);
 	if (!err)
 		err = make_folders(t);

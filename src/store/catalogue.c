@@ -46,6 +46,12 @@ catalogue_free(struct catalogue *c)
 }
 
 void
+catalogue_count_no_live(struct catalogue *c)
+{
+	c->no_live = true;
+}
+
+void
 catalogue_stop(struct catalogue *c)
 {
 	atomic_store(&c->stop, true);

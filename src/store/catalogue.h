@@ -58,6 +58,9 @@ void catalogue_leave(struct catalogue *c, const char *path);
 /* Of one that is being recorded: what is known of it, from who does that.
  * Its disks are looked at all the same.  0 or -ENOMEM. */
 int catalogue_live(struct catalogue *c, const struct entry *e);
+/* Those that are being recorded are not counted: who wants that opens them.
+ * Before the first pass. */
+void catalogue_count_no_live(struct catalogue *c);
 /* Something became of it: the next pass reads it before all others. */
 int catalogue_touch(struct catalogue *c, const char *name);
 /* Is it still to be read? */

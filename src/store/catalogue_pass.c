@@ -147,8 +147,11 @@ read_stale(struct catalogue *c, const struct disks *disks, bool urgent_alone)
 
 	while (!atomic_load(&c->stop) && take_stale(c, &r, urgent_alone)) {
 		struct entry_work work = { 0 };
+		enum entry_live live = c->no_live ? ENTRY_SKIP : ENTRY_COUNT;
 
-		err = entry_read(&e, disks, r.name, r.live, &work);
+		if (r.live)
+			live = ENTRY_TOLD;
+		err = entry_read(&e, disks, r.name, live, &work);
 		put_read(c, &r, &e, err);
 		pthread_mutex_lock(&c->lock);
 		c->work.entries += work.entries;

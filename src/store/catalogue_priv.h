@@ -31,6 +31,7 @@ struct shelf {
 
 struct catalogue {
 	atomic_bool stop;
+	bool no_live; /* set before the first pass */
 	struct shelf shelf[ENTRY_DISKS];
 	struct disk disk[ENTRY_DISKS]; /* a path stays; fd is the keeper's */
 

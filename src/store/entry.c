@@ -188,6 +188,9 @@ take_head(struct entry *e, const json_t *head)
 	take_text(e->layout, head, "layout");
 	take_form(e, head);
 	e->begun_ns = e->start_ns = e->end_ns = entry_begun(head);
+	if (number_of(head, "subs") > 1 &&
+	    number_of(head, "subs") <= UINT16_MAX)
+		e->subs = (unsigned)number_of(head, "subs");
 }
 
 /* Are all records here, and each a chunk?  Then its totals are those that the
@@ -270,7 +273,7 @@ look_whole(struct look *l, const struct disks *disks)
 }
 
 static void
-add_up(struct look *l, const struct disks *disks, bool live,
+add_up(struct look *l, const struct disks *disks, enum entry_live live,
        struct entry_work *work)
 {
 	struct entry *e = l->entry;
@@ -279,7 +282,8 @@ add_up(struct look *l, const struct disks *disks, bool live,
 	work->entries++;
 	if (e->state == ENTRY_REMOVING)
 		return;
-	if (live && !l->ended) {
+	if (!l->ended &&
+	    (live == ENTRY_TOLD || (live == ENTRY_SKIP && l->locked))) {
 		e->state = ENTRY_LIVE;
 		return;
 	}
@@ -339,7 +343,7 @@ look_file(struct look *l, const struct disks *disks, struct entry_work *work)
 
 int
 entry_read(struct entry *e, const struct disks *disks, const char *name,
-	   bool live, struct entry_work *work)
+	   enum entry_live live, struct entry_work *work)
 {
 	struct look l = { .entry = e, .name = name };
 	struct entry_work none = { 0 };
@@ -357,7 +361,8 @@ entry_read(struct entry *e, const struct disks *disks, const char *name,
 	}
 	if (!layout_folder_good(name))
 		stamp_all(e, disks, name);
-	if (!l.indexed && !l.head && !live && find_foreign(&l, disks))
+	if (!l.indexed && !l.head && live != ENTRY_TOLD &&
+	    find_foreign(&l, disks))
 		any = true;
 	if (any)
 		add_up(&l, disks, live, work ? work : &none);

@@ -68,12 +68,17 @@ entry_has(const struct entry *e, unsigned disk)
 	return disk < ENTRY_DISKS && e->disk[disk / 64] >> disk % 64 & 1;
 }
 
-/*
- * Reads one.  `live`: somebody else keeps count of it while it is recorded, so
- * do not.  0; -ENOENT where no disk has a folder of it; -ENOMEM.
- */
+/* Of one that is being recorded: */
+enum entry_live {
+	ENTRY_COUNT, /* what there is of it is counted */
+	ENTRY_TOLD,  /* somebody keeps count of it, and says so: do not */
+	ENTRY_SKIP,  /* nor, where somebody writes to it: who wants to know
+			opens it */
+};
+
+/* Reads one.  0; -ENOENT where no disk has a folder of it; -ENOMEM. */
 int entry_read(struct entry *e, const struct disks *disks, const char *name,
-	       bool live, struct entry_work *work);
+	       enum entry_live live, struct entry_work *work);
 
 /* The stamp as it would be now; 0 where no disk has it. */
 uint64_t entry_stamp(const struct disks *disks, const char *name);

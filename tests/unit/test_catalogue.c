@@ -195,6 +195,31 @@ START_TEST(live)
 }
 END_TEST
 
+/* What is written to just now is only seen to be. */
+START_TEST(live_not_counted)
+{
+	struct catalogue_facts f;
+	struct entry e;
+
+	begin();
+	catalogue_count_no_live(c);
+	made_other(&m, "a", 5, 2, MADE_OPEN);
+	made_other(&m, "i", 5, 2, 0);
+	catalogue_pass(c);
+	ck_assert(catalogue_find(c, "a", &e));
+	ck_assert_int_eq(e.state, ENTRY_LIVE);
+	ck_assert(!e.counted);
+	ck_assert_str_eq(e.extension, "vdif");
+	ck_assert_int_eq(state("i"), ENTRY_INTERRUPTED);
+	catalogue_facts(c, &f);
+	ck_assert_uint_eq(f.work.whole, 1);
+	made_end(&m, 4);
+	catalogue_pass(c);
+	ck_assert_int_eq(state("a"), ENTRY_COMPLETE);
+	finish();
+}
+END_TEST
+
 /* It came to nothing, on no disk. */
 START_TEST(live_and_gone)
 {
@@ -461,5 +486,5 @@ START_TEST(many)
 END_TEST
 
 SUITE("catalogue", builds, keeps_up, same_tick, disk_comes_and_goes, live,
-      live_and_gone, others, anew, changed_a_moment_ago, foreign_file, unnamed,
-      each, pages, many)
+      live_not_counted, live_and_gone, others, anew, changed_a_moment_ago,
+      foreign_file, unnamed, each, pages, many)
