@@ -390,6 +390,27 @@ START_TEST(shown_before)
 }
 END_TEST
 
+/* That a block was lost was known before, and is not any more: who said so is
+ * gone. */
+START_TEST(settled_before)
+{
+	struct recording *other;
+
+	begin(2);
+	ck_assert_int_eq(recording_open(&other, &m.disks, MADE_NAME, &fault),
+			 0);
+	lands(3);
+	recording_settle(rec, 3);
+	ck_assert_int_eq(recording_refresh(rec), 0);
+	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK);
+	ck_assert_int_ge(recording_remember_all(other, rec), 0);
+	ck_assert_int_eq(recording_refresh(other), 0);
+	ck_assert_uint_eq(recording_facts(other)->bytes, 4 * MADE_BLOCK);
+	recording_close(other);
+	done();
+}
+END_TEST
+
 SUITE("remember", counts_as_there, seen_again, never_comes, lost, ends_in_known,
       another_record, gaps_and_holes, substreams, rows, ends_disk_by_disk,
-      in_turns, shown_before)
+      in_turns, shown_before, settled_before)
