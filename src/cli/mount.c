@@ -22,7 +22,8 @@ struct mount_args {
 
 /* The words of spatefs's command line, and the texts that are made for it. */
 struct words {
-	const char *word[2 * ARGS_REPEATED + 8];
+	/* spatefs -f -o DISKS -o SOCKET ... -- FOLDER, and NULL */
+	const char *word[2 * ARGS_REPEATED + 9];
 	unsigned n;
 	char *disks, *socket;
 };

@@ -58,6 +58,15 @@ spate rm another >/dev/null
 wait_for 30 test ! -e "$mnt/another.vdif"
 fuse_stop "$mnt"
 
+# As many options as it takes.
+many=()
+for _ in {1..31}; do
+	many+=(-o ro)
+done
+status=0
+spate mount -f "${many[@]}" -o colour=red "$mnt" 2>"$work/says" || status=$?
+same "status of the most options: $(cat "$work/says")" $status 2
+
 # Past the page cache, and from a configuration, as `spate mount` has it.
 at_end "fuse_umount '$mnt'"
 spate mount "$mnt" -o direct_io
