@@ -3,9 +3,9 @@
  * Open files.
  *
  * Data stay in the kernel's page cache, over many openings, as long as a
- * recording is what it was (its stamp); those of one that grows, and with
- * -o direct_io those of all, go past it, in requests as large as fuse has
- * them.  Which stamp was opened last is kept for some thousand files, each in
+ * recording is what it was (its stamp), but not if there is fill among them for
+ * what a disk refused; those of one that grows, and with -o direct_io those of
+ * all, go past it, in requests as large as fuse has them.  Which stamp was opened last is kept for some thousand files, each in
  * a place that its id tells: two that share a place cost each other their
  * cached pages, nothing more.
  *
@@ -143,7 +143,8 @@ data_open(struct ops *ops, struct file *file, const struct tree_file *what)
 	return err_for_opener(err);
 }
 
-/* May what the kernel has of it be kept? */
+/* May what the kernel has of it be kept?  It is asked when nothing can fail any
+ * more, since the kernel forgets what it has when a file is open. */
 static bool
 is_same(struct ops *ops, fuse_ino_t id, uint64_t stamp)
 {
@@ -155,6 +156,19 @@ is_same(struct ops *ops, fuse_ino_t id, uint64_t stamp)
 	*s = (struct ops_stamp){ id, stamp };
 	pthread_mutex_unlock(&ops->lock);
 	return same;
+}
+
+/* What the kernel has of it is not to be kept: who opens it next may be shown
+ * what this one was not. */
+static void
+stamp_forget(struct ops *ops, fuse_ino_t id)
+{
+	struct ops_stamp *s = &ops->stamp[id % OPS_STAMPS];
+
+	pthread_mutex_lock(&ops->lock);
+	if (s->id == id)
+		*s = (struct ops_stamp){ .id = 0 };
+	pthread_mutex_unlock(&ops->lock);
 }
 
 static int
@@ -175,8 +189,9 @@ file_open(struct ops *ops, fuse_ino_t id, struct file *file,
 	if (err)
 		return err;
 	fi->direct_io = what.growing || ops->direct_io;
-	fi->keep_cache = !fi->direct_io && is_same(ops, id, what.stamp);
 	err = data_open(ops, file, &what);
+	if (!err && !fi->direct_io)
+		fi->keep_cache = is_same(ops, id, what.stamp);
 	if (err != -ENOENT && err != -ESTALE)
 		return err;
 	/* The kernel looks a stale one up again, and there it is, or not. */
@@ -215,6 +230,7 @@ ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 	fi->fh = (uintptr_t)file;
 	/* It was interrupted: nobody will release it. */
 	if (fuse_reply_open(req, fi) == -ENOENT) {
+		stamp_forget(ops, id);
 		ops_handle_remove(ops, &file->handle);
 		file_drop(file);
 	}
@@ -248,7 +264,8 @@ text_read(fuse_req_t req, const struct file *file, size_t bytes,
 }
 
 static void
-data_read(fuse_req_t req, struct file *file, size_t bytes, uint64_t offset)
+data_read(fuse_req_t req, fuse_ino_t id, struct file *file, size_t bytes,
+	  uint64_t offset)
 {
 	struct reading_answer answer;
 	struct interrupt interrupt;
@@ -258,6 +275,8 @@ data_read(fuse_req_t req, struct file *file, size_t bytes, uint64_t offset)
 	if (!interrupt_watch(&interrupt, req))
 		return;
 	err = reading_read(file->rd, offset, bytes, &answer);
+	if (!err && answer.passing)
+		stamp_forget(ops_of(req), id);
 	ours = interrupt_settle(&interrupt);
 	if (ours && err)
 		fuse_reply_err(req, -err);
@@ -273,11 +292,10 @@ ops_read(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t offset,
 {
 	struct file *file = file_of(fi);
 
-	(void)id;
 	atomic_fetch_add_explicit(&file->holders, 1, memory_order_relaxed);
 	if (file->text)
 		text_read(req, file, bytes, (uint64_t)offset);
 	else
-		data_read(req, file, bytes, (uint64_t)offset);
+		data_read(req, id, file, bytes, (uint64_t)offset);
 	file_drop(file);
 }

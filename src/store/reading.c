@@ -184,6 +184,7 @@ reading_read(struct reading *rd, uint64_t offset, size_t bytes,
 	a->parts = a->views = 0;
 	a->bytes = 0;
 	a->own = NULL;
+	a->passing = false;
 	q.most = q.left = clip(rd, offset, bytes);
 	if (!q.left)
 		return 0;

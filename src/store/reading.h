@@ -39,6 +39,7 @@ struct reading_answer {
 	struct iovec iov[READING_PARTS];
 	unsigned parts;
 	size_t bytes;
+	bool passing; /* some of it is fill for what an index has */
 
 	/* The reading's. */
 	struct reader_view view[READING_PARTS];

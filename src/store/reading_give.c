@@ -112,6 +112,7 @@ give_bad(struct reading_request *q, const struct view_span *s, uint64_t bytes,
 	if (!is_gone(q, s->number, err) && (!q->rd->fills || q->row))
 		return err;
 	q->counts.filled_bytes += n;
+	q->a->passing = true;
 	return fill(q, s, n);
 }
 

@@ -58,6 +58,22 @@ spate rm another >/dev/null
 wait_for 30 test ! -e "$mnt/another.vdif"
 fuse_stop "$mnt"
 
+# What a disk refuses for a while is filled where that is asked for, and who
+# opens the file when that is over gets the data, though the kernel has fill.
+chunk=$(find "${disks[@]}" -name "$taken.0*" | sort | head -n 1)
+cp "$chunk" "$work/chunk"
+fuse_start "$mnt" -o "disks=$(fuse_disks),verify,fill=zero"
+wait_for 30 test -e "$file"
+cp "$file" "$work/zeroed"
+fuse_stop "$mnt"
+printf damage | dd of="$chunk" bs=1 seek=5000 conv=notrunc status=none
+fuse_start "$mnt" -o "disks=$(fuse_disks),verify,fill=zero"
+wait_for 30 test -e "$file"
+! cmp -s "$file" "$work/zeroed" || fail "what is damaged is not filled"
+dd if="$work/chunk" of="$chunk" conv=notrunc status=none
+cmp "$file" "$work/zeroed"
+fuse_stop "$mnt"
+
 # As many options as it takes.
 many=()
 for _ in {1..31}; do
