@@ -19,6 +19,9 @@
 
 #include "base/units.h"
 
+#define SECOND	     INT64_C(1000000000)
+#define TIMEOUT_MOST (86400 * SECOND)
+
 enum type {
 	FLAG,	/* bool */
 	TEXT,	/* char * */
@@ -295,9 +298,9 @@ check(const struct options *o, struct fault *fault)
 	if (o->threads < 1 || o->threads > 1024)
 		return usage(fault, "-o threads=%s is out of bounds", "N",
 			     "it is from 1 to 1024");
-	if (o->timeout <= 0)
-		return usage(fault, "-o timeout=%s is too little", "SPAN",
-			     "10s is right for most");
+	if (o->timeout <= 0 || o->timeout > TIMEOUT_MOST)
+		return usage(fault, "-o timeout=%s is out of bounds", "SPAN",
+			     "a day is the most, 10s is right for most");
 	if (o->cache < 16 << 20)
 		return usage(fault, "-o cache=%s is too little", "BYTES",
 			     "16M is the least, 512M is right for most");
@@ -323,7 +326,7 @@ options_read(struct options *o, int argc, char **argv, struct fault *fault)
 	*o = (struct options){
 		.cache = 512 << 20,
 		.threads = 64,
-		.timeout = 10 * INT64_C(1000000000),
+		.timeout = 10 * SECOND,
 	};
 	*fault = (struct fault){ .code = NULL };
 	fuse_set_log_func(silent);

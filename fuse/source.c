@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,7 +47,7 @@ read_source(struct said *s, const char *text, struct fault *fault)
 	return 0;
 }
 
-/* Its folder is left when it goes into the background. */
+/* The folder that it is started in is left when it goes into the background. */
 static char *
 absolute(const char *list)
 {
@@ -124,21 +125,34 @@ any(const struct disks *disks, struct fault *fault)
 	return -ENOENT;
 }
 
+static int
+socket_set(struct source *s, const char *path, struct fault *fault)
+{
+	char here[PATH_MAX] = "";
+	int n;
+
+	if (*path != '/' && !getcwd(here, sizeof here))
+		return fault_set(fault, -errno, "io", "cannot find socket %s",
+				 path);
+	n = snprintf(s->socket, sizeof s->socket, "%s%s%s", here,
+		     *path == '/' ? "" : "/", path);
+	return n < (int)sizeof s->socket
+		   ? 0
+		   : fault_set(fault, -ENAMETOOLONG, "usage",
+			       "-o socket=%.100s... is too long", path);
+}
+
 /* With disks that were named nothing depends on a configuration but that. */
 static int
 socket_find(struct source *s, const struct options *o, const struct said *said,
 	    struct fault *fault)
 {
+	char path[WHERE_SOCKET];
 	int err = 0;
 
 	if (!o->socket)
-		err = where_socket(said->conf, s->socket, fault);
-	else if (strlen(o->socket) >= sizeof s->socket)
-		err = fault_set(fault, -ENAMETOOLONG, "usage",
-				"-o socket=%.100s... is too long", o->socket);
-	else
-		strcpy(s->socket, o->socket);
-	return err;
+		err = where_socket(said->conf, path, fault);
+	return err ? err : socket_set(s, o->socket ? o->socket : path, fault);
 }
 
 int

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fuse/options.h"
+#include "fuse/source.h"
 #include "unit/suite.h"
 
 static struct options o;
@@ -127,7 +129,8 @@ START_TEST(bad_ones)
 	refused("spatefs mnt -o strip=8x", "'8x' is no value");
 	refused("spatefs mnt -o strip=5000000000", "is no value");
 	refused("spatefs mnt -o fill=noise", "invalid|zero|skip");
-	refused("spatefs mnt -o timeout=0", "too little");
+	refused("spatefs mnt -o timeout=0", "out of bounds");
+	refused("spatefs mnt -o timeout=9223372036", "a day is the most");
 	refused("spatefs mnt -o threads=0", "from 1 to 1024");
 }
 END_TEST
@@ -147,5 +150,25 @@ START_TEST(help_has_every_option)
 }
 END_TEST
 
+/* It goes into the background, and leaves the folder where it was started. */
+START_TEST(socket_is_absolute)
+{
+	struct source s;
+
+	ck_assert_int_eq(chdir("/usr"), 0);
+	ck_assert_int_eq(parse("spatefs mnt -o disks=/usr,socket=a/b"), 0);
+	ck_assert_int_eq(source_find(&s, &o, &fault), 0);
+	ck_assert_str_eq(s.socket, "/usr/a/b");
+	source_clear(&s);
+	options_clear(&o);
+	ck_assert_int_eq(parse("spatefs mnt -o disks=.,socket=/a/b"), 0);
+	ck_assert_int_eq(source_find(&s, &o, &fault), 0);
+	ck_assert_str_eq(s.socket, "/a/b");
+	ck_assert_str_eq(s.disks.disk[0].path, "/usr/.");
+	source_clear(&s);
+	options_clear(&o);
+}
+END_TEST
+
 SUITE("options of spatefs", every_type, what_is_not_said, of_fstab, escapes,
-      the_last_wins, pages, bad_ones, help_has_every_option)
+      the_last_wins, pages, bad_ones, help_has_every_option, socket_is_absolute)
