@@ -290,7 +290,7 @@ static int
 check(const struct options *o, struct fault *fault)
 {
 	if (!o->point)
-		return usage(fault, "%s: where shall it be mounted?", "spatefs",
+		return usage(fault, "%s is missing", "MOUNT",
 			     "spatefs [SOURCE] MOUNT [-o disks=A:B:...]");
 	if (o->source && *o->source == '\0')
 		return usage(fault, "%s: the source is empty", o->point,
