@@ -30,11 +30,14 @@ enum {
 
 /* ---- records --------------------------------------------------------- */
 
-/* What it says may have been written by anybody. */
+/* What it says may have been written by anybody.  A cube is of items alone: no
+ * program for the format that they came in can read it. */
 static const char *
-good_extension(const char *extension)
+good_extension(const struct entry *e)
 {
-	return layout_extension_good(extension) ? extension : "dat";
+	return e->store != HEAP_CUBE && layout_extension_good(e->extension)
+		   ? e->extension
+		   : "dat";
 }
 
 struct record *
@@ -62,7 +65,7 @@ record_make(const struct entry *e)
 		/* Another program's last file grows without a sign. */
 		.stamp = e->stamp + e->bytes * 31,
 	};
-	strcpy(r->extension, good_extension(e->extension));
+	strcpy(r->extension, good_extension(e));
 	memcpy(r->name, e->name, length);
 	return r;
 }

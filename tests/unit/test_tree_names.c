@@ -110,6 +110,24 @@ START_TEST(bad_extension)
 }
 END_TEST
 
+/* It is read as it is exported, not as SPEAD. */
+START_TEST(cube)
+{
+	const struct entry e = {
+		.name = "a",
+		.extension = "spead",
+		.state = ENTRY_COMPLETE,
+		.store = HEAP_CUBE,
+	};
+	struct names_item *item = calloc(1, sizeof *item);
+
+	item->record = record_make(&e);
+	ck_assert_int_eq(names_make(&n, item, 1), 0);
+	ck_assert_str_eq(file("a"), "a.dat");
+	names_drop(n);
+}
+END_TEST
+
 START_TEST(not_shown)
 {
 	static const struct entry e[] = {
@@ -261,5 +279,5 @@ START_TEST(nodes)
 END_TEST
 
 SUITE("tree_names", plain, extension_in_name, twice, as_our_folders,
-      bad_extension, not_shown, inode_numbers, inode_numbers_collide, spans,
-      nodes)
+      bad_extension, cube, not_shown, inode_numbers, inode_numbers_collide,
+      spans, nodes)
