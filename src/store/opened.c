@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "store/opened_priv.h"
@@ -226,4 +227,25 @@ opened_use(struct opened_set *set, struct opened_use *use)
 	*use = (struct opened_use){ .open = set->open, .idle = set->idle };
 	pthread_mutex_unlock(&set->lock);
 	reader_pool_facts(set->pool, &use->cache_bytes, &use->hang);
+}
+
+/* ---- disks that come ------------------------------------------------------------- */
+
+bool
+opened_came(const struct opened *op, unsigned i)
+{
+	const struct disk *was = &op->disks.disk[i];
+	struct disk is = { .path = was->path, .fd = -1, .mount = was->mount };
+	int dir = -1;
+
+	if (disk_look(is.path, is.mount, &is.id))
+		return false;
+	if (was->fd >= 0 && op->rec->part[i].dir >= 0)
+		return !disk_same(&is.id, &was->id);
+	if (!disk_open(&is))
+		dir = layout_dir_open(is.fd, op->name);
+	if (dir >= 0)
+		close(dir);
+	disk_close(&is);
+	return dir >= 0;
 }

@@ -217,10 +217,16 @@ is_same_on(struct opened *op, unsigned i)
 	char file[LAYOUT_FILE];
 	struct stat was, is;
 	int dir, same = 0;
+	bool new;
 
-	if (part->dir < 0 || part->hangs || op->disks.disk[i].fd < 0)
+	if (part->hangs || is_hung(op->set, i))
 		return -1;
 	try_begin(op, i);
+	new = opened_came(op, i);
+	if (new || part->dir < 0 || op->disks.disk[i].fd < 0) {
+		try_end(op, i);
+		return new ? 0 : -1;
+	}
 	dir = layout_dir_open(op->disks.disk[i].fd, op->name);
 	if (dir >= 0)
 		touch(dir, layout_index(file, op->name));

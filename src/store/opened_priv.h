@@ -112,6 +112,10 @@ void opened_job_put(struct opened *op, struct opened_job *job);
 
 /* ---- its thread ------------------------------------------------------------ */
 
+/* Is there another file system on a disk by now, or one that was not there?  Of
+ * the recording's thread; may wait for the disk. */
+bool opened_came(const struct opened *op, unsigned disk);
+
 /* Opens it, or finds that it is still the same; holds it.  -ESTALE: there is
  * another by that name now, or none. */
 int opened_enter(struct opened *op, struct fault *fault);

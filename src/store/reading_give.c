@@ -36,13 +36,20 @@ fill(struct reading_request *q, const struct view_span *s, size_t bytes)
 	return err;
 }
 
+/* A pipe, or a link to nowhere, in place of a chunk is none, either. */
+static bool
+is_none(int err)
+{
+	return err == -ENOENT || err == -ENODATA || err == -ENOTDIR ||
+	       err == -ELOOP || err == -ESPIPE;
+}
+
 /* It was never there, or is not any more; of a recording that grows it may
  * come. */
 static bool
 is_gone(const struct reading_request *q, uint64_t number, int err)
 {
-	return (err == -ENOENT || err == -ENODATA) && !q->row &&
-	       (!q->live || q->gone == number + 1);
+	return is_none(err) && !q->row && (!q->live || q->gone == number + 1);
 }
 
 /* Block's disk; -1: none. */
@@ -286,10 +293,12 @@ give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
 		return (int)have;
 	good = reading_check(q->rd, s, q->raw, (uint64_t)have);
 	if (good == -EBADMSG) {
-		log_line(LOG_WARN, q->rd->op->name,
-			 "block %llu has packets of another thread where those "
-			 "of this one should be: they are not shown",
-			 (unsigned long long)s->number);
+		if (!atomic_exchange(&q->rd->told, true))
+			log_line(LOG_WARN, q->rd->op->name,
+				 "block %llu has packets of another thread "
+				 "where those of this one should be: such are "
+				 "not shown",
+				 (unsigned long long)s->number);
 		q->counts.unreadable_bytes += bytes;
 		return -EIO;
 	}

@@ -14,8 +14,9 @@
  */
 struct reading {
 	struct opened *op;
-	bool by_desk; /* its view may wait for a disk */
-	bool fills;   /* also what a disk refuses */
+	bool by_desk;	  /* its view may wait for a disk */
+	bool fills;	  /* also what a disk refuses */
+	atomic_bool told; /* that packets are of another thread */
 	struct reader_way way[TRAILS];
 	struct view *view;
 	struct view *filler; /* the thread's; made when it is needed */
