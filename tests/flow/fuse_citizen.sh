@@ -92,6 +92,15 @@ same "status of a second one" $status 1
 grep -qF "a spatefs is mounted there already; umount $mnt" "$work/says" ||
 	fail "it says $(cat "$work/says")"
 
+# It may have more files open than who starts it: some for each recording, on
+# each disk.
+ulimit -Sn 256
+fuse_start "$mnt" -o "$disks_option"
+same "files that it may open" "$(awk '/^Max open files/ { print $4 }' \
+	"/proc/$(fuse_pid "$mnt")/limits")" "$(ulimit -Hn)"
+ulimit -Sn "$(ulimit -Hn)"
+fuse_stop "$mnt"
+
 # Somebody is in it when it ends: lazily.
 (cd "$mnt" && exec sleep 30) &
 sleeper=$!
