@@ -133,7 +133,7 @@ catalogue_set(struct catalogue *c, struct item *item, const struct entry *e,
 {
 	c->unread -= item->entry.state == ENTRY_UNREAD;
 	c->unread += e->state == ENTRY_UNREAD;
-	c->changes += memcmp(&item->entry, e, sizeof *e) != 0;
+	c->changes += !entry_same(&item->entry, e);
 	free(item->text);
 	item->entry = *e;
 	item->text = text;

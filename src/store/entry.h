@@ -56,6 +56,9 @@ struct entry {
 	enum heap_store store;
 };
 
+/* Is all the same of two? */
+bool entry_same(const struct entry *a, const struct entry *b);
+
 /* What it took; for who wants to know. */
 struct entry_work {
 	uint64_t entries; /* that were read */

@@ -159,3 +159,33 @@ entry_from_row(struct entry *e, const json_t *row)
 	take_text(e->why, sizeof e->why, row, AT_WHY);
 	return 0;
 }
+
+static bool
+same_texts(const struct entry *a, const struct entry *b)
+{
+	return !strcmp(a->name, b->name) && !strcmp(a->stream, b->stream) &&
+	       !strcmp(a->format, b->format) && !strcmp(a->layout, b->layout) &&
+	       !strcmp(a->what, b->what) && !strcmp(a->why, b->why) &&
+	       !strcmp(a->extension, b->extension);
+}
+
+static bool
+same_counts(const struct entry *a, const struct entry *b)
+{
+	return a->counted == b->counted && a->start_ns == b->start_ns &&
+	       a->end_ns == b->end_ns && a->bytes == b->bytes &&
+	       a->packets == b->packets && a->missing == b->missing &&
+	       a->absent == b->absent && a->subs == b->subs;
+}
+
+bool
+entry_same(const struct entry *a, const struct entry *b)
+{
+	return a->state == b->state && same_texts(a, b) && same_counts(a, b) &&
+	       a->protected == b->protected &&
+	       !memcmp(a->disk, b->disk, sizeof a->disk) &&
+	       a->stamp == b->stamp && a->first == b->first &&
+	       a->changed_ns == b->changed_ns && a->begun_ns == b->begun_ns &&
+	       a->foreign == b->foreign && a->payload == b->payload &&
+	       a->store == b->store;
+}
