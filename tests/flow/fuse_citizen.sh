@@ -84,14 +84,6 @@ same "status of a second one there" $status 1
 grep -q "already" "$work/says"
 fusermount3 -u "$work/two words" 2>/dev/null || umount "$work/two words"
 
-# It is told so if one is mounted there.
-fuse_start "$mnt" -o "$disks_option"
-status=0
-"$SPATEFS" "$mnt" -o "$disks_option" 2>"$work/says" || status=$?
-same "status of a second one" $status 1
-grep -qF "a spatefs is mounted there already; umount $mnt" "$work/says" ||
-	fail "it says $(cat "$work/says")"
-
 # It may have more files open than who starts it: some for each recording, on
 # each disk.
 ulimit -Sn 256
@@ -100,6 +92,14 @@ same "files that it may open" "$(awk '/^Max open files/ { print $4 }' \
 	"/proc/$(fuse_pid "$mnt")/limits")" "$(ulimit -Hn)"
 ulimit -Sn "$(ulimit -Hn)"
 fuse_stop "$mnt"
+
+# It is told so if one is mounted there.
+fuse_start "$mnt" -o "$disks_option"
+status=0
+"$SPATEFS" "$mnt" -o "$disks_option" 2>"$work/says" || status=$?
+same "status of a second one" $status 1
+grep -qF "a spatefs is mounted there already; umount $mnt" "$work/says" ||
+	fail "it says $(cat "$work/says")"
 
 # Somebody is in it when it ends: lazily.
 (cd "$mnt" && exec sleep 30) &
