@@ -25,7 +25,7 @@
 enum type {
 	FLAG,	/* bool */
 	TEXT,	/* char * */
-	FILL,	/* char *, one of the names of enum view_fill */
+	FILL,	/* enum view_fill */
 	BYTES,	/* uint64_t */
 	COUNT,	/* uint64_t */
 	SPAN,	/* int64_t ns */
@@ -49,7 +49,7 @@ static const struct word {
 	  "the control socket of spated; else as the configuration says" },
 	{ "strip", COUNT, AT(strip), "N",
 	  "leave out the first N bytes of each packet" },
-	{ "fill", FILL, AT(fill_word), "invalid|zero|skip",
+	{ "fill", FILL, AT(fill), "invalid|zero|skip",
 	  "what stands for packets that are missing; skip: nothing" },
 	{ "cache", BYTES, AT(cache), "512M", "memory to read ahead into" },
 	{ "direct_io", FLAG, AT(direct_io), NULL,
@@ -168,7 +168,7 @@ count_set(uint64_t *to, const char *value)
 }
 
 static int
-fill_set(struct options *o, const char *value)
+fill_set(enum view_fill *to, const char *value)
 {
 	static const char *const names[] = {
 		[VIEW_INVALID] = "invalid",
@@ -178,7 +178,7 @@ fill_set(struct options *o, const char *value)
 
 	for (int i = VIEW_INVALID; i <= VIEW_SKIP; i++)
 		if (strcmp(value, names[i]) == 0) {
-			o->fill = i;
+			*to = i;
 			return 0;
 		}
 	return -EINVAL;
@@ -190,7 +190,7 @@ value_set(struct options *o, const struct word *w, const char *value)
 	void *to = (char *)o + w->at;
 
 	switch (w->type) {
-	case FILL: return fill_set(o, value);
+	case FILL: return fill_set(to, value);
 	case BYTES: return units_bytes(value, to);
 	case COUNT: return count_set(to, value);
 	case SPAN: return units_span(value, to);
@@ -344,8 +344,8 @@ options_read(struct options *o, int argc, char **argv, struct fault *fault)
 void
 options_clear(struct options *o)
 {
-	char *text[] = { o->source, o->point, o->disks,	 o->conf,
-			 o->socket, o->user,  o->passed, o->fill_word };
+	char *text[] = { o->source, o->point, o->disks, o->conf,
+			 o->socket, o->user,  o->passed };
 
 	for (unsigned i = 0; i < sizeof text / sizeof *text; i++)
 		free(text[i]);

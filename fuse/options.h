@@ -21,7 +21,6 @@
 struct options {
 	char *source, *point; /* NULL: not given */
 	char *disks, *conf, *socket, *user;
-	char *fill_word;
 	enum view_fill fill;
 	uint64_t strip, cache, threads;
 	int64_t timeout;
