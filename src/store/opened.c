@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "store/opened_priv.h"
 #include "store/recording_priv.h"
 
@@ -185,6 +186,23 @@ opened_create(struct opened_set *set, const char *name)
 	opened_drop(op);
 	pthread_mutex_lock(&set->lock);
 	return NULL;
+}
+
+void
+opened_tell(struct opened *op, int disk, int err)
+{
+	bool told;
+
+	pthread_mutex_lock(&op->lock);
+	told = op->told[disk];
+	op->told[disk] = true;
+	pthread_mutex_unlock(&op->lock);
+	if (told)
+		return;
+	log_line(LOG_WARN, op->name, "%s: %s; what it has there cannot be read",
+		 op->disks.disk[disk].path,
+		 err == -ETIMEDOUT ? "the disk does not answer"
+				   : strerror(-err));
 }
 
 /* ---- what it is -------------------------------------------------------------------- */

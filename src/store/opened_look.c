@@ -27,25 +27,6 @@
 
 #define FOREIGN_NS INT64_C(2000000000) /* as long as they are believed */
 
-/* ---- telling ---------------------------------------------------------------- */
-
-void
-opened_tell(struct opened *op, int disk, int err)
-{
-	bool told;
-
-	pthread_mutex_lock(&op->lock);
-	told = op->told[disk];
-	op->told[disk] = true;
-	pthread_mutex_unlock(&op->lock);
-	if (told)
-		return;
-	log_line(LOG_WARN, op->name, "%s: %s; what it has there cannot be read",
-		 op->disks.disk[disk].path,
-		 err == -ETIMEDOUT ? "the disk does not answer"
-				   : strerror(-err));
-}
-
 static void
 take_facts(struct opened *op)
 {
@@ -70,17 +51,43 @@ take_facts(struct opened *op)
 
 /* ---- disks -------------------------------------------------------------------- */
 
-static void
+/* 0 or -errno. */
+static int
 touch(int dir, const char *file)
 {
 	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int err = 0;
 	char byte;
 
 	if (fd < 0)
-		return;
+		return -errno;
 	if (pread(fd, &byte, 1, 0) < 0)
-		errno = 0; /* whoever reads it sees that, too */
+		err = -errno;
 	close(fd);
+	return err;
+}
+
+/* It is there, and cannot be had just now: no reason to show fill for it. */
+static bool
+is_refused(int err)
+{
+	return err && err != -ENOENT && err != -ENODEV && err != -ENOTDIR &&
+	       err != -EISDIR && err != -ELOOP;
+}
+
+/* What is read of a folder when it is opened.  0 or -errno. */
+static int
+try_folder(const struct opened *op, int disk)
+{
+	int dir = layout_dir_open(disk, op->name), index, meta;
+	char file[LAYOUT_FILE];
+
+	if (dir < 0)
+		return dir;
+	index = touch(dir, layout_index(file, op->name));
+	meta = touch(dir, layout_meta(file, op->name));
+	close(dir);
+	return is_refused(index) ? index : meta;
 }
 
 static void
@@ -105,19 +112,17 @@ static void
 try_disk(struct opened *op, unsigned i)
 {
 	struct disk *disk = &op->disks.disk[i];
-	char file[LAYOUT_FILE];
-	int dir;
+	int err;
 
 	try_begin(op, i);
-	if (!disk_open(disk) && layout_folder_good(op->name)) {
-		dir = layout_dir_open(disk->fd, op->name);
-		if (dir >= 0) {
-			touch(dir, layout_index(file, op->name));
-			touch(dir, layout_meta(file, op->name));
-			close(dir);
-		}
-	}
+	err = disk_open(disk);
+	if (!err && layout_folder_good(op->name))
+		err = try_folder(op, disk->fd);
 	try_end(op, i);
+	if (!is_refused(err))
+		return;
+	op->lame = true;
+	opened_tell(op, (int)i, err);
 }
 
 static bool

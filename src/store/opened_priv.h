@@ -60,7 +60,7 @@ struct opened {
 
 	/* Set once, by the job that opens it, before anyone else looks. */
 	struct reader *reader;
-	bool lame; /* it was opened without a disk that hangs */
+	bool lame; /* it was opened without a disk that hangs or refuses */
 
 	atomic_int trying; /* disk that its thread is at; -1: none.  Of no
 			      order: who is out of patience asks */

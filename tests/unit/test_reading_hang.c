@@ -123,6 +123,39 @@ START_TEST(test_opened_while_it_hangs)
 }
 END_TEST
 
+/* The same of one that has errors: what nobody could look at is not filled. */
+START_TEST(test_opened_while_it_fails)
+{
+	const struct opened_args a = { .patience = SECOND };
+	uint8_t is[MADE_BLOCK];
+	struct reading *rd;
+
+	begin(&a);
+	opened_put(op);
+	opened_free(set);
+	atomic_store(&fs.told->fail_to, UINT64_MAX);
+	set_opens(&a);
+	rd = reading(&whole);
+	for (unsigned i = 0; i < BLOCKS - 3; i++) {
+		if (is_on(i))
+			ck_assert_int_eq(
+			    read_bytes(rd, i * MADE_BLOCK, is, sizeof is),
+			    -EIO);
+		else
+			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+	}
+	reading_close(rd);
+	opened_put(op);
+	atomic_store(&fs.told->fail_to, 0);
+	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	reading_close(rd);
+	opened_put(op);
+	finish();
+}
+END_TEST
+
 /* One that is open is got again: without the disk, as it is known by then. */
 START_TEST(test_got_again_while_it_hangs)
 {
@@ -233,6 +266,7 @@ main(void)
 	tcase_set_timeout(c, 120);
 	tcase_add_test(c, test_hangs_and_answers);
 	tcase_add_test(c, test_opened_while_it_hangs);
+	tcase_add_test(c, test_opened_while_it_fails);
 	tcase_add_test(c, test_got_again_while_it_hangs);
 	tcase_add_test(c, test_closed_while_it_hangs);
 	tcase_add_test(c, test_errors);
