@@ -372,7 +372,7 @@ static const char *
 show_time(char *text, int64_t ns, int digits)
 {
 	time_t s = ns / BILLION - (ns % BILLION < 0);
-	unsigned fraction = ns - (int64_t)s * BILLION;
+	unsigned fraction = (ns % BILLION + BILLION) % BILLION;
 	struct tm tm;
 	size_t length;
 

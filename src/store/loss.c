@@ -38,11 +38,24 @@ struct find {
 
 /* ---- columns --------------------------------------------------------- */
 
+/* Times are what an index says: farther apart, maybe, than 64 bits tell. */
+static double
+from_to(int64_t from, int64_t to)
+{
+	return (double)((__int128_t)to - from);
+}
+
+static int64_t
+between(int64_t from, int64_t to, double part)
+{
+	return (int64_t)(from + (__int128_t)(part * from_to(from, to)));
+}
+
 static unsigned
 column_of(const struct loss_map *map, int64_t ns)
 {
-	double part = (double)(ns - map->from_ns) /
-		      ((double)(map->to_ns - map->from_ns) + 1);
+	double part =
+	    from_to(map->from_ns, ns) / (from_to(map->from_ns, map->to_ns) + 1);
 
 	if (part <= 0)
 		return 0;
@@ -120,8 +133,7 @@ slot_time(const struct find *f, uint64_t slot)
 	const struct index_record *r = &f->b->record;
 	double part = f->slots ? (double)slot / (double)f->slots : 0;
 
-	return r->first_ns +
-	       (int64_t)(part * (double)(r->last_ns - r->first_ns));
+	return between(r->first_ns, r->last_ns, part);
 }
 
 /* What is missing before a run's first packet or behind its last is not
@@ -318,20 +330,20 @@ static json_t *
 columns_json(const struct loss_map *map)
 {
 	json_t *list = json_array();
-	double span = (double)(map->to_ns - map->from_ns);
 
 	for (unsigned i = 0; map->to_ns && i < LOSS_COLUMNS; i++) {
 		const struct loss_column *c = &map->column[i];
-		int64_t from = (int64_t)(span * i / LOSS_COLUMNS);
-		int64_t to = (int64_t)(span * (i + 1) / LOSS_COLUMNS);
+		int64_t from =
+		    between(map->from_ns, map->to_ns, (double)i / LOSS_COLUMNS);
+		int64_t to =
+		    between(map->from_ns, map->to_ns, (i + 1.) / LOSS_COLUMNS);
 
 		json_array_append_new(
 		    list, json_pack("{s:o s:o s:I s:I s:I}", "from",
-				    time_json(map->from_ns + from), "to",
-				    time_json(map->from_ns + to), "packets",
-				    (json_int_t)c->packets, "packets_lost",
-				    (json_int_t)c->lost, "packets_absent",
-				    (json_int_t)c->absent));
+				    time_json(from), "to", time_json(to),
+				    "packets", (json_int_t)c->packets,
+				    "packets_lost", (json_int_t)c->lost,
+				    "packets_absent", (json_int_t)c->absent));
 	}
 	return list;
 }

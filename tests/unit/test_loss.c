@@ -171,4 +171,29 @@ START_TEST(told)
 }
 END_TEST
 
-SUITE("loss", nothing, stretches, edges, absent, many, told)
+/* Of an index that says anything: what is told is nonsense, and no more.  It
+ * is the sanitizer's to see. */
+START_TEST(absurd_times)
+{
+	json_t *info = json_object();
+	struct index_record r;
+
+	made_begin(&m);
+	for (unsigned i = 0; i < 3; i++) {
+		made_block(&m, &mb, i, i * MADE_SLOTS, MADE_SLOTS);
+		made_lose(&mb, 30);
+		made_chunk(&m, i, &mb);
+		r = made_record(&mb.b);
+		r.first_ns = i ? INT64_MIN : INT64_MAX;
+		r.last_ns = i == 1 ? INT64_MAX : r.last_ns;
+		made_index(&m, i, &r);
+	}
+	made_end(&m, 3);
+	look();
+	ck_assert_int_eq(loss_tell(rec, info), 0);
+	json_decref(info);
+	done();
+}
+END_TEST
+
+SUITE("loss", nothing, stretches, edges, absent, many, told, absurd_times)
