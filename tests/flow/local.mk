@@ -174,6 +174,7 @@ FLOW_TESTS += %D%/fuse_live.sh %D%/fuse_soak.sh
 # Views, many readers and recordings, and the tools that people use.
 EXTRA_DIST += %D%/fuse_ideal.py %D%/fuse_reads.py
 FLOW_TESTS += %D%/fuse_views.sh %D%/fuse_many.sh %D%/fuse_tools.sh \
-	%D%/fuse_baseband.sh %D%/fuse_foreign.sh
+	%D%/fuse_baseband.sh %D%/fuse_foreign.sh \
+	%D%/fuse_faults.sh %D%/fuse_remove.sh
 
 EXTRA_DIST += $(FLOW_TESTS)
