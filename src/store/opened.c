@@ -20,7 +20,9 @@
 #define SECOND INT64_C(1000000000)
 
 enum { OPEN_MOST = 4096, PATIENCE_S = 10 };
-#define CACHE (UINT64_C(512) << 20)
+enum { SAY_MOST = 8 };		/* lines of a disk, */
+#define SAY_AGAIN (60 * SECOND) /* in so long */
+#define CACHE	  (UINT64_C(512) << 20)
 
 /* ---- the set ---------------------------------------------------------------- */
 
@@ -51,6 +53,7 @@ set_free(struct opened_set *set)
 	pthread_mutex_destroy(&set->lock);
 	pthread_cond_destroy(&set->ended);
 	free(set->hangs);
+	free(set->said);
 	free(set);
 }
 
@@ -97,7 +100,8 @@ opened_make(struct opened_set **set, const struct opened_args *a)
 	pthread_mutex_init(&s->lock, NULL);
 	init_cond(&s->ended);
 	s->hangs = calloc(a->disks->n + 1, sizeof *s->hangs);
-	err = s->hangs ? copy_disks(&s->disks, a->disks) : -ENOMEM;
+	s->said = calloc(a->disks->n + 1, sizeof *s->said);
+	err = s->hangs && s->said ? copy_disks(&s->disks, a->disks) : -ENOMEM;
 	if (!err)
 		err = reader_pool_make(&s->pool, &pool);
 	if (err)
@@ -188,21 +192,40 @@ opened_create(struct opened_set *set, const char *name)
 	return NULL;
 }
 
+/* How many lines of this disk there are by now, with this one. */
+static unsigned
+say(struct opened_set *set, int disk)
+{
+	struct opened_said *said = &set->said[disk];
+	int64_t now = clock_steady();
+	unsigned lines;
+
+	pthread_mutex_lock(&set->lock);
+	if (!said->since || now - said->since > SAY_AGAIN)
+		*said = (struct opened_said){ .since = now };
+	lines = ++said->lines;
+	pthread_mutex_unlock(&set->lock);
+	return lines;
+}
+
 void
 opened_tell(struct opened *op, int disk, int err)
 {
+	unsigned lines;
 	bool told;
 
 	pthread_mutex_lock(&op->lock);
 	told = op->told[disk];
 	op->told[disk] = true;
 	pthread_mutex_unlock(&op->lock);
-	if (told)
+	lines = told ? SAY_MOST + 1 : say(op->set, disk);
+	if (lines > SAY_MOST)
 		return;
-	log_line(LOG_WARN, op->name, "%s: %s; what it has there cannot be read",
-		 op->disks.disk[disk].path,
-		 err == -ETIMEDOUT ? "the disk does not answer"
-				   : strerror(-err));
+	log_line(
+	    LOG_WARN, op->name, "%s: %s; what it has there cannot be read%s",
+	    op->disks.disk[disk].path,
+	    err == -ETIMEDOUT ? "the disk does not answer" : strerror(-err),
+	    lines == SAY_MOST ? "; of others the same is not said now" : "");
 }
 
 /* ---- what it is -------------------------------------------------------------------- */

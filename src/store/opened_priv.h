@@ -46,6 +46,13 @@ struct opened_set {
 	struct opened *op;
 	unsigned open, idle;
 	bool *hangs; /* of each disk: somebody who opens waits for it */
+	struct opened_said *said; /* of each disk */
+};
+
+/* What was said of a disk lately: many recordings may be on one that fails. */
+struct opened_said {
+	int64_t since; /* steady ns */
+	unsigned lines;
 };
 
 struct opened {

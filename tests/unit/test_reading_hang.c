@@ -156,6 +156,56 @@ START_TEST(test_opened_while_it_fails)
 }
 END_TEST
 
+/* Lines on stderr with some text, of what is done meanwhile. */
+static unsigned
+lines_with(const char *text, void (*meanwhile)(void))
+{
+	FILE *log = tmpfile();
+	int stderr_is = dup(STDERR_FILENO);
+	char line[1024];
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(log);
+	ck_assert_int_ge(dup2(fileno(log), STDERR_FILENO), 0);
+	meanwhile();
+	ck_assert_int_ge(dup2(stderr_is, STDERR_FILENO), 0);
+	close(stderr_is);
+	rewind(log);
+	while (fgets(line, sizeof line, log))
+		n += strstr(line, text) != NULL;
+	fclose(log);
+	return n;
+}
+
+static void
+open_often(void)
+{
+	for (unsigned i = 0; i < 40; i++) {
+		ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
+		opened_put(op);
+	}
+}
+
+/* Who opens it again and again, or all that are on the disk, has some lines. */
+START_TEST(test_told_seldom)
+{
+	const struct opened_args a = { .patience = SECOND };
+	unsigned lines;
+
+	begin(&a);
+	opened_put(op);
+	atomic_store(&fs.told->fail_to, UINT64_MAX);
+	opened_free(set);
+	set_opens(&a);
+	opened_put(op);
+	lines = lines_with("cannot be read", open_often);
+	ck_assert_uint_ge(lines, 1);
+	ck_assert_uint_le(lines, 8);
+	atomic_store(&fs.told->fail_to, 0);
+	finish();
+}
+END_TEST
+
 /* One that is open is got again: without the disk, as it is known by then. */
 START_TEST(test_got_again_while_it_hangs)
 {
@@ -267,6 +317,7 @@ main(void)
 	tcase_add_test(c, test_hangs_and_answers);
 	tcase_add_test(c, test_opened_while_it_hangs);
 	tcase_add_test(c, test_opened_while_it_fails);
+	tcase_add_test(c, test_told_seldom);
 	tcase_add_test(c, test_got_again_while_it_hangs);
 	tcase_add_test(c, test_closed_while_it_hangs);
 	tcase_add_test(c, test_errors);
