@@ -39,6 +39,15 @@ START_TEST(whole)
 }
 END_TEST
 
+static bool
+span_same(const struct view_span *a, const struct view_span *b)
+{
+	return a->kind == b->kind && a->number == b->number && a->at == b->at &&
+	       a->offset == b->offset && a->bytes == b->bytes &&
+	       a->step == b->step && a->take == b->take &&
+	       a->passed == b->passed && a->lead == b->lead;
+}
+
 /* What is said of a span: how much it takes of the block, and where it goes
  * on. */
 START_TEST(spans)
@@ -60,7 +69,7 @@ START_TEST(spans)
 			u = s;
 			view_pass(&u, n);
 			ck_assert_int_eq(view_find(view, i + n, &t), 0);
-			ck_assert_mem_eq(&u, &t, sizeof t);
+			ck_assert(span_same(&u, &t));
 			view_find(view, i + n - 1, &t);
 			ck_assert_uint_eq(view_reach(&s, n), t.at + 1 - s.at);
 		}
