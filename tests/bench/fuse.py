@@ -220,13 +220,14 @@ def first_byte(build, folders, runs, chunks):
           f"{max(took) * 1e3:.1f} ms; wanted: under 50 ms")
 
 
-def live(build, folders, rate, seconds, memory):
+def live(build, folders, rate, seconds, memory, blocks):
     """A reader right behind a recorder; all that it got, and what was lost."""
     port = free_ports()
     disks = ", ".join(f'"{d}"' for d in folders)
     conf = f'''disks = [ {disks} ]; memory = "{memory}M"; share = true;
         streams : {{ bench : {{ listen = [ "127.0.0.1:{port}" ];
-            format = "vdif"; prefix = 8; payload = 8032; block = "16M"; }}; }};'''
+            format = "vdif"; prefix = 8; payload = 8032; block = "16M";
+            blocks = {blocks}; }}; }};'''
     work = tempfile.mkdtemp(prefix="spate-bench-")
     try:
         with Spated(build, work, conf) as d, \
@@ -314,6 +315,8 @@ def parse():
                    help="of that, and of reading here and there")
     p.add_argument("--memory", type=int, default=1024,
                    help="MiB of the recorder")
+    p.add_argument("--blocks", type=int, default=48,
+                   help="of 16 MiB, of which a reader may have a quarter")
     p.add_argument("--rest", type=float, default=2,
                    help="seconds between writing and reading")
     p.add_argument("--only", choices=("read", "random", "first", "live"))
@@ -343,7 +346,8 @@ def main():
             write(build, folders, 1, a.chunks / 1024)
             first_byte(build, folders, a.runs, a.chunks)
         if a.only in (None, "live"):
-            live(build, folders, a.rate * 1e9, a.seconds, a.memory)
+            live(build, folders, a.rate * 1e9, a.seconds, a.memory,
+                 a.blocks)
     finally:
         for path in folders:
             shutil.rmtree(path, ignore_errors=True)
