@@ -194,14 +194,41 @@ ports_free()
 	done
 }
 
-# Below the ports that the kernel gives to clients; $RANDOM has 15 bits.
+# Tests run side by side, and most take their ports long after they looked
+# whether those are free.  So each has blocks of 500 ports to itself, as long as
+# it or a child of it has their locks open; all are below those that the kernel
+# gives to clients.
+ports_from=0 ports_to=0
+
+ports_lock()
+{
+	local folder=${TMPDIR:-/tmp}/spate-ports-$(id -u) n lock
+
+	mkdir -p "$folder"
+	for n in $(shuf -i 0-39); do
+		exec {lock}>"$folder/$n"
+		if flock -n "$lock"; then
+			ports_from=$((10240 + n * 500))
+			ports_to=$((ports_from + 500))
+			return 0
+		fi
+		exec {lock}>&-
+	done
+	fail "all ports are taken by other tests"
+}
+
 port_find()
 {
 	local n
 
-	for ((n = 0; n < 100; n++)); do
-		port=$((10240 + RANDOM % 20000))
-		ports_free "${1:-1}" && return 0
+	for ((n = 0; n < 10000; n++)); do
+		[ $((ports_from + ${1:-1})) -le "$ports_to" ] || ports_lock
+		port=$ports_from
+		if ports_free "${1:-1}"; then
+			ports_from=$((port + ${1:-1}))
+			return 0
+		fi
+		ports_from=$((ports_from + 1))
 	done
 	fail "no free ports"
 }
