@@ -40,24 +40,13 @@ make_folders(struct tree *t)
 }
 
 static int
-copy_disks(struct tree *t, const struct disks *disks)
+join_disks(struct tree *t, const struct disks *disks)
 {
-	int err = 0;
+	int err = disks_copy(&t->disks, disks);
 
-	t->disks.disk = calloc(disks->n + 1, sizeof *t->disks.disk);
-	if (!t->disks.disk)
-		return -ENOMEM;
-	for (unsigned i = 0; i < disks->n && !err; i++) {
-		const struct disk *from = &disks->disk[i];
-		struct disk *to = &t->disks.disk[t->disks.n++];
-
-		to->fd = -1;
-		to->mount = from->mount;
-		to->path = strdup(from->path);
-		if (!to->path)
-			return -ENOMEM;
-		err = catalogue_join(t->catalogue, from->path, from->mount);
-	}
+	for (unsigned i = 0; i < disks->n && !err; i++)
+		err = catalogue_join(t->catalogue, disks->disk[i].path,
+				     disks->disk[i].mount);
 	return err;
 }
 
@@ -108,7 +97,7 @@ tree_make(struct tree **tree, const struct tree_args *args)
 	if (!err)
 		catalogue_count_no_live(t->catalogue);
 	if (!err)
-		err = copy_disks(t, args->disks);
+		err = join_disks(t, args->disks);
 	if (!err)
 		err = make_folders(t);
 	if (!err)

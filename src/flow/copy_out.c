@@ -208,9 +208,7 @@ run(void *arg)
 static void
 copy_free(struct copy_out *c)
 {
-	for (unsigned i = 0; i < c->disks.n; i++)
-		free(c->disks.disk[i].path);
-	free(c->disks.disk);
+	disks_clear(&c->disks);
 	free((char *)c->a.name);
 	free((char *)c->a.to);
 	free((char *)c->a.as);
@@ -219,25 +217,6 @@ copy_free(struct copy_out *c)
 	explicit_bzero(c->secret, sizeof c->secret);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
-}
-
-static int
-disks_copy(struct disks *to, const struct disks *from)
-{
-	to->disk = calloc(from->n + 1, sizeof *to->disk);
-	if (!to->disk)
-		return -ENOMEM;
-	for (unsigned i = 0; i < from->n; i++) {
-		struct disk *d = &to->disk[to->n];
-
-		*d = from->disk[i];
-		d->fd = -1;
-		d->path = strdup(from->disk[i].path);
-		if (!d->path)
-			return -ENOMEM;
-		to->n++;
-	}
-	return 0;
 }
 
 static int

@@ -338,24 +338,6 @@ static const struct source_ops ops = {
 	.settled = disk_settled,
 };
 
-static int
-copy_disks(struct disks *to, const struct disks *from)
-{
-	to->disk = calloc(from->n + 1, sizeof *to->disk);
-	if (!to->disk)
-		return -ENOMEM;
-	for (; to->n < from->n; to->n++) {
-		struct disk *disk = &to->disk[to->n];
-
-		disk->mount = from->disk[to->n].mount;
-		disk->fd = -1;
-		disk->path = strdup(from->disk[to->n].path);
-		if (!disk->path)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 int
 source_disk_make(struct source **source, const struct source_disk_args *a)
 {
@@ -367,7 +349,7 @@ source_disk_make(struct source **source, const struct source_disk_args *a)
 	d->source.ops = &ops;
 	d->a = *a;
 	snprintf(d->name, sizeof d->name, "%s", a->name);
-	err = copy_disks(&d->disks, a->disks);
+	err = disks_copy(&d->disks, a->disks);
 	d->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (!err && d->timer < 0)
 		err = -errno;

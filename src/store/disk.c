@@ -285,3 +285,21 @@ disks_clear(struct disks *disks)
 	free(disks->disk);
 	*disks = (struct disks){ 0 };
 }
+
+int
+disks_copy(struct disks *to, const struct disks *from)
+{
+	to->disk = calloc(from->n + 1, sizeof *to->disk);
+	if (!to->disk)
+		return -ENOMEM;
+	for (; to->n < from->n; to->n++) {
+		struct disk *disk = &to->disk[to->n];
+
+		disk->mount = from->disk[to->n].mount;
+		disk->fd = -1;
+		disk->path = strdup(from->disk[to->n].path);
+		if (!disk->path)
+			return -ENOMEM;
+	}
+	return 0;
+}

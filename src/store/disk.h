@@ -57,6 +57,10 @@ int disks_find(struct disks *disks, const struct option_texts *patterns,
 	       struct fault *fault);
 void disks_clear(struct disks *disks);
 
+/* The same disks for another thread, none of them open; `to` is empty.  0 or
+ * -ENOMEM; disks_clear() in either case. */
+int disks_copy(struct disks *to, const struct disks *from);
+
 /*
  * Opens a disk, again where it is open.  -ENODEV where nothing is mounted any
  * more on a mount point; else 0 or -errno; then fd is -1.  An open disk cannot

@@ -26,24 +26,6 @@ enum { SAY_MOST = 8 };		/* lines of a disk, */
 
 /* ---- the set ---------------------------------------------------------------- */
 
-static int
-copy_disks(struct disks *to, const struct disks *from)
-{
-	to->disk = calloc(from->n + 1, sizeof *to->disk);
-	if (!to->disk)
-		return -ENOMEM;
-	for (; to->n < from->n; to->n++) {
-		struct disk *disk = &to->disk[to->n];
-
-		disk->mount = from->disk[to->n].mount;
-		disk->fd = -1;
-		disk->path = strdup(from->disk[to->n].path);
-		if (!disk->path)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static void
 set_free(struct opened_set *set)
 {
@@ -101,7 +83,7 @@ opened_make(struct opened_set **set, const struct opened_args *a)
 	init_cond(&s->ended);
 	s->hangs = calloc(a->disks->n + 1, sizeof *s->hangs);
 	s->said = calloc(a->disks->n + 1, sizeof *s->said);
-	err = s->hangs && s->said ? copy_disks(&s->disks, a->disks) : -ENOMEM;
+	err = s->hangs && s->said ? disks_copy(&s->disks, a->disks) : -ENOMEM;
 	if (!err)
 		err = reader_pool_make(&s->pool, &pool);
 	if (err)
@@ -182,7 +164,7 @@ opened_create(struct opened_set *set, const char *name)
 	op->told = calloc(set->disks.n + 1, sizeof *op->told);
 	set->open++;
 	set->refs++;
-	if (op->told && !copy_disks(&op->disks, &set->disks) &&
+	if (op->told && !disks_copy(&op->disks, &set->disks) &&
 	    !opened_start(op))
 		return op;
 	op->refs = 1;
