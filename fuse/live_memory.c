@@ -51,7 +51,7 @@ int
 live_memory_map(struct live_memory **memory, int arena, int page)
 {
 	struct live_memory *m = calloc(1, sizeof *m);
-	const void *at;
+	const void *at = NULL;
 	int err = m ? map(arena, &m->arena_bytes, &at) : -ENOMEM;
 
 	if (!err) {
