@@ -5,6 +5,11 @@
  * race to the same number: a sender that restarts sends nothing in the old
  * window any more, so it wins; stray packets beside a healthy stream lose.
  *
+ * Thirty-two late packets may come in a row before the stream goes on: a path
+ * that was held up is emptied at the speed of its link.  So candidates behind
+ * the head need several times as many, and each packet at the head makes
+ * their count begin again.
+ *
  * There are several, because garbage that comes with a stream that begins
  * agrees with nothing: with one alone it threw out, packet by packet, what
  * the stream had parked, and as little as one in thirty kept the run from
@@ -30,17 +35,19 @@ candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
 		if (c->packet[i].sequence == sequence)
 			return CANDIDATE_DUPLICATE;
 	}
+	if (c->n == CANDIDATE_MOST)
+		return CANDIDATE_STRANGER;
 	if (c->n) {
 		if (apart(c->packet[0].sequence, sequence, c->bits) >= c->span)
 			return CANDIDATE_STRANGER;
 	} else {
-		c->rivals = 0;
+		c->rivals = c->quiet = 0;
 		c->since = now;
 	}
 	if (now < c->since)
 		c->since = now;
 	c->packet[c->n++].sequence = sequence;
-	return c->n >= c->need ? CANDIDATE_ENOUGH : CANDIDATE_PARKED;
+	return ++c->quiet >= c->need ? CANDIDATE_ENOUGH : CANDIDATE_PARKED;
 }
 
 /* Fewer packets are weaker, and of as many the older ones. */
@@ -101,6 +108,13 @@ candidate_rivals(struct candidate *c, unsigned n, int64_t now)
 		return false;
 	c->rivals += n;
 	return c->rivals >= CANDIDATE_AGREE;
+}
+
+void
+candidate_ahead(struct candidate *c, int64_t at)
+{
+	if (c->n && c->behind && at >= c->since)
+		c->quiet = 0;
 }
 
 static bool

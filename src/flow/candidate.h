@@ -10,10 +10,17 @@
  * far from where the stream is are parked here, by copy, until enough of
  * them agree with each other (the counter was restarted: the next run) or
  * until as many packets arrived where the stream still is (garbage, or late).
+ *
+ * Packets behind the stream's head need more to be a run: a burst of late ones
+ * agrees as well as a restarted counter does.  The difference is what comes
+ * next.  A stream goes on at its head, and after a restart nothing does.
  */
 enum {
 	CANDIDATE_AGREE = 32,
-	CANDIDATES = 8, /* at a time: garbage makes some of its own */
+	CANDIDATE_BEHIND =
+	    256, /* behind the stream's head, where there is room */
+	CANDIDATE_MOST = 320, /* packets: some may come in turn with the head */
+	CANDIDATES = 8,	      /* at a time: garbage makes some of its own */
 };
 
 struct candidate_packet {
@@ -25,9 +32,12 @@ struct candidate_packet {
 };
 
 struct candidate {
-	struct candidate_packet packet[CANDIDATE_AGREE];
+	struct candidate_packet packet[CANDIDATE_MOST];
 	unsigned n;
-	unsigned need;	 /* how many have to agree */
+	unsigned quiet;	 /* packets since the stream last went on at its
+			    head; n if it did not */
+	unsigned need;	 /* how many that has to be */
+	bool behind;	 /* the stream's head, when it was begun */
 	uint64_t span;	 /* how near to the first they have to be */
 	unsigned bits;	 /* of the counter: differences wrap there */
 	unsigned rivals; /* packets that came in the stream's window */
@@ -48,8 +58,8 @@ enum candidate_answer {
 				   for the caller to fill */
 	CANDIDATE_ENOUGH,    /* the same, and they are enough: a run */
 	CANDIDATE_DUPLICATE, /* that one is here already */
-	CANDIDATE_STRANGER,  /* does not agree with those that are here:
-				   nothing was done */
+	CANDIDATE_STRANGER,  /* does not agree with those that are here, or
+				   they are too many: nothing was done */
 };
 
 enum candidate_answer candidate_add(struct candidate *c, uint64_t sequence,
@@ -67,6 +77,9 @@ struct candidate *candidate_weakest(struct candidate *all,
 /* n packets came where the stream is, by `now`; true when the candidate has
  * lost.  What came before it says nothing about it. */
 bool candidate_rivals(struct candidate *c, unsigned n, int64_t now);
+
+/* The stream went on at its head at that moment. */
+void candidate_ahead(struct candidate *c, int64_t at);
 
 /* Of CANDIDATES the one that a packet agrees with; NULL. */
 struct candidate *candidate_find(struct candidate *all, uint64_t sequence);

@@ -17,7 +17,7 @@
  */
 enum {
 	PARKING_LEAST = 64, /* places there are, however small blocks are */
-	PARKING_MOST = 288, /* and however large */
+	PARKING_MOST = 544, /* and however large */
 };
 
 struct parking {

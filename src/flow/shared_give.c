@@ -58,7 +58,7 @@ packet_turns(struct slots *p, struct look *l)
 		c = candidate_find(p->candidate, l->sequence);
 	else if (l->rel < p->window.highest)
 		c = &p->echo;
-	if (!c || c->n + 1 < c->need)
+	if (!c || c->quiet + 1 < c->need)
 		return false;
 	if (c->since < l->since)
 		l->since = c->since;
@@ -70,11 +70,10 @@ static void
 echo_end(struct handle *h, const struct look *l)
 {
 	struct slots *p = h->shared->slots;
+	int64_t at = l->at == SHARED_NEVER ? h->now : l->at;
 
-	if (l->near && p->echo.n && l->at >= p->echo.since &&
-	    l->rel >= shared_top(h))
-		slots_rivals(p, 0, true,
-			     l->at == SHARED_NEVER ? h->now : l->at);
+	if (l->near && p->echo.n && l->rel >= shared_top(h))
+		slots_rivals(p, 0, l->at, at);
 }
 
 /* Other threads may have placed what came after it before it was parked. */
@@ -135,10 +134,9 @@ rivals_give(struct handle *h)
 {
 	struct slots *p = h->shared->slots;
 	int64_t at = h->placed_at == SHARED_NEVER ? h->now : h->placed_at;
-	bool ahead = h->ahead_at >= p->echo.since;
 
 	if (h->placed)
-		slots_rivals(p, h->placed, ahead, at);
+		slots_rivals(p, h->placed, h->ahead_at, at);
 	h->placed = 0;
 }
 

@@ -112,7 +112,8 @@ void shared_turned(struct shared *s);
 unsigned shared_put(struct handle *h, const struct receive_packet *packet,
 		    unsigned n);
 
-/* One behind the highest that this thread brought of the run. */
+/* One behind the highest that this thread brought of the run; where it brought
+ * none, nothing is ahead of an echo on its word alone. */
 uint64_t shared_top(const struct handle *h);
 
 /* ---- shared_give.c --------------------------------------------------- */

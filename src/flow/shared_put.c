@@ -32,7 +32,9 @@ shared_top(const struct handle *h)
 {
 	uint64_t run = h->shared->slots->window.run + 1ull;
 
-	return h->aim->run == run ? h->aim->top + 1 : 0;
+	if (h->aim->run == run)
+		return h->aim->top + 1;
+	return h->shared->slots->echo.n ? UINT64_MAX : 0;
 }
 
 /* Goes on ahead of all that this thread brought: what it left before that is

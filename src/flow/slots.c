@@ -27,8 +27,9 @@
  * and a new run starts in blocks that are fresh from the stock, so neither
  * ever touches a slot that a packet of this batch may lie in.
  *
- * What a place has of its own is some 6 KiB, so that hundreds cost little; the
- * rest is the intake's (spare.h), or borrowed from the stock.
+ * What a place has of its own is some 60 KiB, of which it touches 6 as long as
+ * no counter restarts, so that hundreds cost little; the rest is the intake's
+ * (spare.h), or borrowed from the stock.
  */
 #include "flow/slots_priv.h"
 
@@ -47,10 +48,21 @@ agree(uint32_t slots)
 	return slots < 2 ? 2 : slots;
 }
 
-static void
-candidate_set(const struct slots *p, struct candidate *c, unsigned need)
+/* Behind the head: as many as a block and the parking have room for, which
+ * leaves some to candidates that garbage makes. */
+static unsigned
+agree_behind(uint32_t slots)
 {
-	c->need = need;
+	unsigned need = slots / 4 * 3;
+
+	if (need > CANDIDATE_BEHIND)
+		return CANDIDATE_BEHIND;
+	return need > agree(slots) ? need : agree(slots);
+}
+
+static void
+candidate_set(const struct slots *p, struct candidate *c)
+{
 	c->span = (uint64_t)WINDOW_OPEN * p->slots;
 	c->bits = p->a.shape->sequence_bits;
 }
@@ -129,7 +141,7 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 	}
 	if (slots_echo(p, rel, k, &f))
 		return;
-	slots_oppose(p, 1, rel >= p->window.highest);
+	slots_oppose(p, 1, rel >= p->window.highest ? p->now : SLOTS_NEVER);
 	to = slots_give(p, rel, f.has & FORMAT_READABLE);
 	if (rel >= p->reached)
 		p->reached = rel + 1;
@@ -222,7 +234,7 @@ slots_batch(struct place *place, struct aim *aim,
 }
 
 void
-slots_rivals(struct slots *p, unsigned n, bool ahead, int64_t now)
+slots_rivals(struct slots *p, unsigned n, int64_t ahead, int64_t now)
 {
 	p->keys = 0;
 	batch_start(p, p->pass_ns, now);
@@ -246,7 +258,7 @@ slots_age(struct place *place, int64_t now)
 	p->keys = 0;
 	batch_start(p, p->pass_ns, now);
 	if (oldest_aged(p, now))
-		slots_echo_dissolve(p);
+		slots_echo_settle(p, now - p->a.max_age / 4);
 	while (oldest_aged(p, now) && window_close_oldest(&p->window, now))
 		;
 	slots_runs_begin(p, now - p->a.max_age);
@@ -303,12 +315,14 @@ slots_make(struct place **place, const struct place_args *args)
 						  .slots = p->slots,
 						  .parts = p->parts });
 	for (int i = 0; i < CANDIDATES; i++)
-		candidate_set(p, &p->candidate[i], agree(p->slots));
-	candidate_set(p, &p->echo, CANDIDATE_AGREE);
+		candidate_set(p, &p->candidate[i]);
+	candidate_set(p, &p->echo);
 	if (parking_init(&p->parking, args->stock, args->sub, p->slots) < 0) {
 		free(p);
 		return -ENOMEM;
 	}
+	p->agree = agree(p->slots);
+	p->behind = agree_behind(p->slots);
 	*place = &p->base;
 	return 0;
 }

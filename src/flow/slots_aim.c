@@ -37,7 +37,7 @@ blocks_aim(struct slots *p, const struct aim *aim, struct receive_pair *pair,
 static unsigned
 parking_needs(const struct slots *p)
 {
-	unsigned need = p->candidate[0].need;
+	unsigned need = p->behind;
 
 	if (p->parking.block[0])
 		return 0;

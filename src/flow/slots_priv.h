@@ -33,6 +33,7 @@ struct slots {
 	int64_t now_ns;	      /* the same of the packet, if that is known */
 	struct moves *moves;  /* the spare memory's */
 
+	unsigned agree, behind; /* packets that a candidate needs */
 	struct candidate candidate[CANDIDATES];
 	bool parked;	       /* some of them have packets */
 	struct candidate echo; /* one inside the window; see slots_run.c */
@@ -74,7 +75,7 @@ enum drop slots_read(const struct slots *p, const struct receive_packet *k,
 		     struct format_packet *f);
 
 /* The same as slots_oppose, between batches. */
-void slots_rivals(struct slots *p, unsigned n, bool ahead, int64_t now);
+void slots_rivals(struct slots *p, unsigned n, int64_t ahead, int64_t now);
 
 /*
  * Gives a packet the slot of its sequence, which is not before the origin;
@@ -95,11 +96,14 @@ void slots_park(struct slots *p, const struct receive_packet *k,
 bool slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 		const struct format_packet *f);
 
-/* n packets of the stream came, perhaps one ahead of all others. */
-void slots_oppose(struct slots *p, unsigned n, bool ahead);
+/* n packets of the stream came; `ahead`: when the last of them that is ahead of
+ * all others did, or SLOTS_NEVER. */
+#define SLOTS_NEVER INT64_MIN
+void slots_oppose(struct slots *p, unsigned n, int64_t ahead);
 
-/* The echo was none: its packets are duplicates, or late ones. */
-void slots_echo_dissolve(struct slots *p);
+/* The window is about to move: the echo is a run, if it began by then and is
+ * long enough, or its packets are duplicates, or late ones. */
+void slots_echo_settle(struct slots *p, int64_t since);
 
 /* Begins the runs of candidates that nobody opposed since then. */
 void slots_runs_begin(struct slots *p, int64_t since);

@@ -7,15 +7,16 @@
  * they are parked as candidates (candidate.c).  But it may also restart
  * where the window still is, in the first blocks of a recording.  Then its
  * packets find their slots taken, one after the other, while no packet comes
- * ahead of those that were there: an echo.  Thirty-two in a row are the next
- * run; a single packet that goes on where the stream was proves them to be
- * duplicates, of a second cable, and they are counted as such.  A packet that
+ * ahead of those that were there: an echo.  A few hundred in a row are the
+ * next run; a single packet that goes on where the stream was proves them to
+ * be duplicates, of a second cable, and they are counted as such.  A packet that
  * falls into a hole of the run in the middle of an echo is parked with it,
  * because it may be of the other pass, and finds its hole if it was not.
  *
  * A source that brings what another one brought before is no echo (two cables
  * with the same packets): only one that goes back behind what it brought
- * itself.
+ * itself.  Nor is it a restarted counter, however far it lags behind the
+ * others: what has no slot any more is late.
  */
 #include <string.h>
 
@@ -143,8 +144,8 @@ slot_taken(const struct slots *p, uint64_t rel)
 }
 
 /* Some had fallen into holes of the run: those are simply late. */
-void
-slots_echo_dissolve(struct slots *p)
+static void
+echo_dissolve(struct slots *p)
 {
 	struct candidate *c = &p->echo;
 
@@ -199,7 +200,7 @@ run_begin(struct slots *p, struct candidate *c)
 	uint64_t base;
 
 	if (c != &p->echo)
-		slots_echo_dissolve(p);
+		echo_dissolve(p);
 	window_end(&p->window);
 	p->moved_on = true;
 	p->reached = 0;
@@ -223,6 +224,15 @@ run_begin(struct slots *p, struct candidate *c)
 	p->reached = p->window.highest;
 	if (p->aim)
 		aim_begin(p->aim, p->window.run + 1ull, p->reached - 1);
+}
+
+void
+slots_echo_settle(struct slots *p, int64_t since)
+{
+	if (p->echo.n >= p->agree && p->echo.since <= since)
+		run_begin(p, &p->echo);
+	else
+		echo_dissolve(p);
 }
 
 /* A place to park in; candidates that are weaker go, where there is none. */
@@ -250,19 +260,47 @@ packet_park(struct slots *p, struct candidate_packet *to, unsigned at,
 	memcpy(parking_slot(&p->parking, at), k->payload, p->payload);
 }
 
+/* Packets that a candidate behind the head needs.  A run that is short itself
+ * does not ask for more, or a counter that restarts would be back at its head
+ * before. */
+static unsigned
+need_behind(const struct slots *p)
+{
+	uint64_t most = p->window.highest / 4 * 3;
+
+	if (most >= p->behind)
+		return p->behind;
+	return most > p->agree ? (unsigned)most : p->agree;
+}
+
+/* The first packet of a candidate decides how many it needs. */
+static enum candidate_answer
+packet_add(const struct slots *p, struct candidate *c, uint64_t sequence)
+{
+	const struct window *w = &p->window;
+
+	if (!c->n) {
+		c->behind =
+		    w->running && sequence_distance(w->base + w->highest,
+						    sequence, c->bits) < 0;
+		c->need = c->behind ? need_behind(p) : p->agree;
+	}
+	return candidate_add(c, sequence, p->now);
+}
+
 /* Into the place `at`, and what follows from candidate_add's answer. */
 static void
 park(struct slots *p, struct candidate *c, unsigned at,
      const struct receive_packet *k, const struct format_packet *f)
 {
-	enum candidate_answer a = candidate_add(c, f->sequence, p->now);
+	enum candidate_answer a = packet_add(p, c, f->sequence);
 
 	if (a == CANDIDATE_STRANGER) {
 		if (c == &p->echo)
-			slots_echo_dissolve(p);
+			echo_dissolve(p);
 		else
 			candidate_dissolve(p, c);
-		a = candidate_add(c, f->sequence, p->now);
+		a = packet_add(p, c, f->sequence);
 	}
 	if (a == CANDIDATE_DUPLICATE) {
 		parking_put(&p->parking, at);
@@ -274,12 +312,34 @@ park(struct slots *p, struct candidate *c, unsigned at,
 		run_begin(p, c);
 }
 
+/* Late, and ahead of all that its source brought of the run so far, and no part
+ * of a candidate? */
+static bool
+source_lags(struct slots *p, uint64_t sequence)
+{
+	struct aim *aim = p->aim;
+	uint64_t rel = relative(p, sequence);
+
+	if (!aim || aim->run != p->window.run + 1ull || rel <= aim->top ||
+	    !packet_late(p, sequence) || candidate_find(p->candidate, sequence))
+		return false;
+	aim->top = rel;
+	return true;
+}
+
 void
 slots_park(struct slots *p, const struct receive_packet *k,
 	   const struct format_packet *f)
 {
-	struct candidate *c = candidate_choose(p->candidate, f->sequence);
-	int at = parking_find(p, c);
+	struct candidate *c;
+	int at;
+
+	if (source_lags(p, f->sequence)) {
+		p->base.counts.drop[DROP_LATE]++;
+		return;
+	}
+	c = candidate_choose(p->candidate, f->sequence);
+	at = parking_find(p, c);
 
 	if (at < 0) {
 		bool late = packet_late(p, f->sequence);
@@ -307,13 +367,16 @@ bool
 slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 	   const struct format_packet *f)
 {
+	bool known = p->aim->run == p->window.run + 1ull;
+	bool goes_on = echo_goes_on(&p->echo, f->sequence);
 	int at;
 
 	if (rel >= p->window.highest || p->echoed)
 		return false;
-	if (p->aim->run != p->window.run + 1ull || rel > p->aim->top)
+	/* A source that is new may help with an echo, but begins none. */
+	if (known ? rel > p->aim->top : !goes_on)
 		return false;
-	if (!slot_taken(p, rel) && !echo_goes_on(&p->echo, f->sequence))
+	if (!slot_taken(p, rel) && !goes_on)
 		return false;
 	at = parking_take(&p->parking, false);
 	if (at < 0)
@@ -323,14 +386,15 @@ slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 }
 
 void
-slots_oppose(struct slots *p, unsigned n, bool ahead)
+slots_oppose(struct slots *p, unsigned n, int64_t ahead)
 {
-	if (ahead && p->echo.n && p->now >= p->echo.since)
-		slots_echo_dissolve(p);
+	if (p->echo.n && ahead >= p->echo.since)
+		echo_dissolve(p);
 	if (!p->parked)
 		return;
 	p->parked = false;
 	for (int i = 0; i < CANDIDATES; i++) {
+		candidate_ahead(&p->candidate[i], ahead);
 		if (candidate_rivals(&p->candidate[i], n, p->now))
 			candidate_dissolve(p, &p->candidate[i]);
 		p->parked |= p->candidate[i].n > 0;
@@ -344,17 +408,24 @@ slots_run_arrival(struct slots *p)
 	p->moved_on = true;
 }
 
-/* Nobody contradicts it, and it is more than one packet. */
+/*
+ * Nobody contradicts it, and it is more than one packet; or enough agree since
+ * somebody did.  Of a run that ends this moment, as `end` says, nobody knows
+ * whether it would have gone on: a few packets behind its head are late.
+ */
 static bool
-candidate_unopposed(const struct slots *p, const struct candidate *c)
+candidate_unopposed(const struct slots *p, const struct candidate *c, bool end)
 {
-	return c->n > 1 && (!p->window.running || c->rivals == 0);
+	if (!p->window.running || (c->rivals == 0 && !(end && c->behind)))
+		return c->n > 1;
+	return c->quiet >= p->agree;
 }
 
 /* Those that began by `since`, in that order. */
 void
 slots_runs_begin(struct slots *p, int64_t since)
 {
+	bool end = since == INT64_MAX;
 	struct candidate *first;
 
 	do {
@@ -362,7 +433,8 @@ slots_runs_begin(struct slots *p, int64_t since)
 		for (int i = 0; i < CANDIDATES; i++) {
 			struct candidate *c = &p->candidate[i];
 
-			if (candidate_unopposed(p, c) && c->since <= since &&
+			if (candidate_unopposed(p, c, end) &&
+			    c->since <= since &&
 			    (!first || c->order < first->order))
 				first = c;
 		}
@@ -383,5 +455,5 @@ slots_runs_flush(struct slots *p)
 			run_begin(p, c);
 		candidate_dissolve(p, c);
 	}
-	slots_echo_dissolve(p);
+	slots_echo_settle(p, INT64_MAX);
 }

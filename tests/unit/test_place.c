@@ -324,6 +324,165 @@ START_TEST(a_restart_in_the_window_begins_a_run)
 }
 END_TEST
 
+/* In batches of 16, and looks at the counts. */
+static void
+come(uint64_t first, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (i % BATCH == 0)
+			batch();
+		bench_packet(&bench, first + i, false);
+	}
+	batch();
+}
+
+static void
+wide_open(uint32_t slots)
+{
+	struct bench_args args = four;
+
+	args.slots = slots;
+	args.max_gap = 4000;
+	bench_open(&bench, &args);
+	bench_aim(&bench, BATCH);
+}
+
+/* However many come before the stream goes on, they are no other run. */
+START_TEST(a_burst_of_late_packets_begins_no_run)
+{
+	static const unsigned bursts[] = { 31, 32, 33, 64, 200, 255 };
+	const struct counts *c;
+	uint64_t late = 0, next = 2000;
+
+	wide_open(400);
+	c = place_counts(bench.place);
+	come(0, 100);
+	come(400, 1600);
+	for (unsigned i = 0; i < 6; i++) {
+		come(100, bursts[i]); /* of a hole that was closed */
+		late += bursts[i];
+		for (unsigned k = 0; k < 40; k++)
+			come(next++, 1);
+		ck_assert_uint_eq(c->runs, 1);
+		ck_assert_uint_eq(c->drop[DROP_LATE], late);
+	}
+	/* Nor where it ends with some. */
+	come(100, 20);
+	place_flush(bench.place);
+	ck_assert_uint_eq(c->runs, 1);
+	ck_assert_uint_eq(c->drop[DROP_LATE], late + 20);
+	bench_close(&bench);
+}
+END_TEST
+
+/* The same with the late ones and the stream in turn. */
+START_TEST(late_packets_in_turn_with_the_stream_begin_no_run)
+{
+	const struct counts *c;
+
+	wide_open(400);
+	c = place_counts(bench.place);
+	come(0, 2000);
+	for (unsigned i = 0; i < 50; i++) {
+		come(40 * i, 40);
+		come(2000 + i, 1);
+	}
+	ck_assert_uint_eq(c->runs, 1);
+	place_flush(bench.place);
+	ck_assert_uint_eq(c->runs, 1);
+	ck_assert_uint_eq(c->placed, 2050);
+	ck_assert_uint_eq(c->drop[DROP_LATE] + c->drop[DROP_DUPLICATE], 2000);
+	bench_close(&bench);
+}
+END_TEST
+
+/* No packet of a counter that was restarted is lost, wherever that goes on
+ * from, and though the last of the old ones come among its first. */
+START_TEST(a_restart_far_back_loses_nothing)
+{
+	static const uint64_t from[] = { 0, 700, 1999, 1ull << 50 };
+	const struct counts *c;
+
+	for (unsigned i = 0; i < 4; i++) {
+		wide_open(400);
+		c = place_counts(bench.place);
+		come(1000, 2000);
+		come(from[i], 5);
+		come(3000, 2);
+		come(from[i] + 5, 1000);
+		place_flush(bench.place);
+		ck_assert_uint_eq(c->runs, 2);
+		ck_assert_uint_eq(c->placed, 3007);
+		bench_close(&bench);
+	}
+}
+END_TEST
+
+/* Nor if it was restarted soon after the run began, and is soon back where that
+ * came to. */
+START_TEST(a_restart_soon_loses_nothing)
+{
+	static const unsigned first[] = { 45, 100, 250, 330 };
+	const struct counts *c;
+
+	for (unsigned i = 0; i < 4; i++) {
+		wide_open(400);
+		c = place_counts(bench.place);
+		come(0, first[i]);
+		come(0, 1000);
+		place_flush(bench.place);
+		ck_assert_uint_eq(c->runs, 2);
+		ck_assert_uint_eq(c->placed, first[i] + 1000);
+		bench_close(&bench);
+	}
+}
+END_TEST
+
+/* A restart that is slow, or stops again, is one when its time has come. */
+START_TEST(a_restart_that_stops_is_a_run)
+{
+	const struct counts *c;
+
+	wide_open(400);
+	c = place_counts(bench.place);
+	come(1000, 2000);
+	come(0, 40);
+	bench.now += 3;
+	place_age(bench.place, bench.now);
+	ck_assert_uint_eq(c->runs, 2);
+	ck_assert_uint_eq(c->placed, 2040);
+	bench_close(&bench);
+}
+END_TEST
+
+/* One of two cables lags by more than the window: it is late, not another
+ * run, as long as it goes on itself. */
+START_TEST(a_source_that_lags_begins_no_run)
+{
+	const struct counts *c;
+
+	wide_open(400);
+	c = place_counts(bench.place);
+	come(0, 40);
+	bench.source = 1;
+	come(40, 40);
+	bench.source = 0;
+	come(80, 2000);
+	bench.source = 1;
+	come(80, 1000);
+	ck_assert_uint_eq(c->runs, 1);
+	ck_assert_uint_eq(c->drop[DROP_LATE], 1000);
+	/* But a restart of both is one. */
+	come(0, 300);
+	bench.source = 0;
+	come(300, 100);
+	place_flush(bench.place);
+	ck_assert_uint_eq(c->runs, 2);
+	ck_assert_uint_eq(c->placed, 2480);
+	bench_close(&bench);
+}
+END_TEST
+
 START_TEST(packets_without_a_sequence_follow_each_other)
 {
 	struct bench_args args = four;
@@ -355,4 +514,8 @@ SUITE("place", in_order, few_packets_are_a_run_at_the_end, swaps,
       no_free_block, two_sources, counters_of_32_bits_wrap,
       late_is_late_on_the_far_side, frames_of_two_parts,
       a_restart_in_the_window_begins_a_run,
+      a_burst_of_late_packets_begins_no_run,
+      late_packets_in_turn_with_the_stream_begin_no_run,
+      a_restart_far_back_loses_nothing, a_restart_soon_loses_nothing,
+      a_restart_that_stops_is_a_run, a_source_that_lags_begins_no_run,
       packets_without_a_sequence_follow_each_other)

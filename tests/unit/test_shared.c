@@ -148,6 +148,31 @@ START_TEST(an_echo_outlives_the_past)
 }
 END_TEST
 
+/* Late packets of one thread begin no run, however many come in a row, when
+ * the stream goes on, on whichever thread. */
+START_TEST(a_burst_of_late_packets_is_late)
+{
+	struct counts c;
+
+	for (unsigned way = 0; way < 2; way++) {
+		script_open(2);
+		bring(0, 0, 64, 0);
+		bring(1, 64, 64, 64);
+		for (unsigned i = 128; i < 1280; i += 128)
+			bring(i / 128 % 2, i, 128, i);
+		bring(0, 0, 128, 1300);
+		bring(way, 1280, 40, 1500);
+		bring(!way, 1320, 40, 1600);
+		bring(0, 0, 100, 1700);
+		bring(!way, 1360, 40, 1900);
+		c = script_close();
+		ck_assert_uint_eq(c.runs, 1);
+		ck_assert_uint_eq(c.placed, 1400);
+		ck_assert_uint_eq(c.drop[DROP_LATE], 228);
+	}
+}
+END_TEST
+
 /* If it was none, its packets are late where the window has left them. */
 START_TEST(an_echo_is_left_behind)
 {
@@ -255,5 +280,5 @@ END_TEST
 SUITE("shared", some_streams_cannot_be_shared, the_past_is_late,
       the_past_is_late_in_one_batch, the_past_fills_no_hole,
       an_echo_is_a_run_of_its_own, an_echo_outlives_the_past,
-      an_echo_is_left_behind, duplicates_are_no_echo,
-      a_stepped_clock_changes_no_order)
+      an_echo_is_left_behind, a_burst_of_late_packets_is_late,
+      duplicates_are_no_echo, a_stepped_clock_changes_no_order)
