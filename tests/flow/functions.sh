@@ -58,6 +58,18 @@
 set -Eeuo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 
+# Signals that the caller ignores (nohup: SIGHUP; `&` in a script: SIGINT and
+# SIGQUIT) would stay ignored in everything that a test starts, and bash cannot
+# take that back.  Such a test begins again, with no signal ignored.
+if [ -z "${TEST_SIGNALS:-}" ] &&
+	grep -q '^SigIgn:.*[1-9a-f]' /proc/self/status; then
+	env --default-signal true 2>/dev/null || {
+		echo "SKIP: env cannot reset the signals that are ignored" >&2
+		exit 77
+	}
+	TEST_SIGNALS=default exec env --default-signal bash "$0" "$@"
+fi
+
 top_srcdir=$(cd "${BASH_SOURCE%/*}/../.." && pwd)
 top_builddir=$(cd "${top_builddir:-.}" && pwd)
 SPATE=${SPATE:-$top_builddir/spate}

@@ -86,6 +86,7 @@ EXTRA_DIST += %D%/notify.py %D%/service_main.sh %D%/service_root.sh
 FLOW_TESTS += \
 	%D%/service.sh \
 	%D%/unit.sh \
+	%D%/signals.sh \
 	%D%/notify.sh \
 	%D%/notify_stuck.sh \
 	%D%/reload.sh
