@@ -32,10 +32,10 @@ enum candidate_answer
 candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
 {
 	for (unsigned i = 0; i < c->n; i++) {
-		if (c->packet[i].sequence == sequence)
+		if (candidate_at(c, i)->sequence == sequence)
 			return CANDIDATE_DUPLICATE;
 	}
-	if (c->n == CANDIDATE_MOST)
+	if (candidate_full(c))
 		return CANDIDATE_STRANGER;
 	if (c->n) {
 		if (apart(c->packet[0].sequence, sequence, c->bits) >= c->span)
@@ -46,7 +46,7 @@ candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
 	}
 	if (now < c->since)
 		c->since = now;
-	c->packet[c->n++].sequence = sequence;
+	candidate_at(c, c->n++)->sequence = sequence;
 	return ++c->quiet >= c->need ? CANDIDATE_ENOUGH : CANDIDATE_PARKED;
 }
 
@@ -125,12 +125,12 @@ begins_frame(const struct candidate_packet *p, uint32_t parts)
 }
 
 bool
-candidate_base(const struct candidate *c, uint32_t parts, uint64_t *base)
+candidate_base(struct candidate *c, uint32_t parts, uint64_t *base)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < c->n; i++) {
-		const struct candidate_packet *p = &c->packet[i];
+		const struct candidate_packet *p = candidate_at(c, i);
 
 		if (!begins_frame(p, parts))
 			continue;

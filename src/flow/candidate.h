@@ -17,10 +17,10 @@
  */
 enum {
 	CANDIDATE_AGREE = 32,
-	CANDIDATE_BEHIND =
-	    256, /* behind the stream's head, where there is room */
-	CANDIDATE_MOST = 320, /* packets: some may come in turn with the head */
-	CANDIDATES = 8,	      /* at a time: garbage makes some of its own */
+	CANDIDATE_BEHIND = 256, /* behind the head, where there is room */
+	CANDIDATE_MORE = 288,	/* that one of them may have beside 32; some
+				   may come in turn with the head */
+	CANDIDATES = 8,		/* at a time: garbage makes some of its own */
 };
 
 struct candidate_packet {
@@ -32,7 +32,9 @@ struct candidate_packet {
 };
 
 struct candidate {
-	struct candidate_packet packet[CANDIDATE_MOST];
+	struct candidate_packet packet[CANDIDATE_AGREE];
+	struct candidate_packet
+	    *more; /* CANDIDATE_MORE behind those; or NULL */
 	unsigned n;
 	unsigned quiet;	 /* packets since the stream last went on at its
 			    head; n if it did not */
@@ -51,6 +53,19 @@ static inline int64_t
 sequence_distance(uint64_t a, uint64_t b, unsigned bits)
 {
 	return bits == 32 ? (int32_t)(uint32_t)(b - a) : (int64_t)(b - a);
+}
+
+static inline struct candidate_packet *
+candidate_at(struct candidate *c, unsigned i)
+{
+	return i < CANDIDATE_AGREE ? &c->packet[i]
+				   : &c->more[i - CANDIDATE_AGREE];
+}
+
+static inline bool
+candidate_full(const struct candidate *c)
+{
+	return c->n == CANDIDATE_AGREE + (c->more ? CANDIDATE_MORE : 0);
 }
 
 enum candidate_answer {
@@ -86,6 +101,6 @@ struct candidate *candidate_find(struct candidate *all, uint64_t sequence);
 
 /* The sequence that a run of these would begin with: the lowest, or the
  * lowest that is the first part of a frame.  False where there is none. */
-bool candidate_base(const struct candidate *c, uint32_t parts, uint64_t *base);
+bool candidate_base(struct candidate *c, uint32_t parts, uint64_t *base);
 
 #endif

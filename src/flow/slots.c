@@ -27,9 +27,8 @@
  * and a new run starts in blocks that are fresh from the stock, so neither
  * ever touches a slot that a packet of this batch may lie in.
  *
- * What a place has of its own is some 60 KiB, of which it touches 6 as long as
- * no counter restarts, so that hundreds cost little; the rest is the intake's
- * (spare.h), or borrowed from the stock.
+ * What a place has of its own is some 15 KiB, so that hundreds cost little; the
+ * rest is the intake's (spare.h), or borrowed from the stock.
  */
 #include "flow/slots_priv.h"
 

@@ -35,7 +35,8 @@ struct slots {
 
 	unsigned agree, behind; /* packets that a candidate needs */
 	struct candidate candidate[CANDIDATES];
-	bool parked;	       /* some of them have packets */
+	bool parked; /* some of them have packets */
+	struct candidate_packet more[CANDIDATE_MORE]; /* for one of them */
 	struct candidate echo; /* one inside the window; see slots_run.c */
 	bool echoed;	       /* its memory is in use until the batch ends */
 	bool unsummed; /* checksums are left to whoever seals the blocks */

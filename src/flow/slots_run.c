@@ -38,10 +38,11 @@ static void
 candidate_dissolve(struct slots *p, struct candidate *c)
 {
 	for (unsigned i = 0; i < c->n; i++) {
-		bool late = packet_late(p, c->packet[i].sequence);
+		const struct candidate_packet *k = candidate_at(c, i);
+		bool late = packet_late(p, k->sequence);
 
 		p->base.counts.drop[late ? DROP_LATE : DROP_OUT_OF_WINDOW]++;
-		parking_put(&p->parking, c->packet[i].at);
+		parking_put(&p->parking, k->at);
 	}
 	c->n = 0;
 }
@@ -150,7 +151,7 @@ echo_dissolve(struct slots *p)
 	struct candidate *c = &p->echo;
 
 	for (unsigned i = 0; i < c->n; i++) {
-		struct candidate_packet *k = &c->packet[i];
+		struct candidate_packet *k = candidate_at(c, i);
 		uint64_t rel = relative(p, k->sequence);
 		uint8_t *to = NULL, *from;
 
@@ -210,7 +211,7 @@ run_begin(struct slots *p, struct candidate *c)
 	else
 		p->base.counts.drop[DROP_BEFORE_START] += c->n;
 	for (unsigned i = 0; i < c->n; i++) {
-		const struct candidate_packet *k = &c->packet[i];
+		const struct candidate_packet *k = candidate_at(c, i);
 
 		if (any)
 			packet_unpark(
@@ -273,9 +274,26 @@ need_behind(const struct slots *p)
 	return most > p->agree ? (unsigned)most : p->agree;
 }
 
+/* There is room for one long candidate; the latest has it. */
+static void
+more_give(struct slots *p, struct candidate *c)
+{
+	for (int i = 0; i < CANDIDATES; i++) {
+		struct candidate *other = &p->candidate[i];
+
+		if (other != c && other->n > CANDIDATE_AGREE)
+			candidate_dissolve(p, other);
+		other->more = NULL;
+	}
+	if (c != &p->echo && p->echo.n > CANDIDATE_AGREE)
+		echo_dissolve(p);
+	p->echo.more = NULL;
+	c->more = p->more;
+}
+
 /* The first packet of a candidate decides how many it needs. */
 static enum candidate_answer
-packet_add(const struct slots *p, struct candidate *c, uint64_t sequence)
+packet_add(struct slots *p, struct candidate *c, uint64_t sequence)
 {
 	const struct window *w = &p->window;
 
@@ -285,6 +303,8 @@ packet_add(const struct slots *p, struct candidate *c, uint64_t sequence)
 						    sequence, c->bits) < 0;
 		c->need = c->behind ? need_behind(p) : p->agree;
 	}
+	if (c->n == CANDIDATE_AGREE && !c->more)
+		more_give(p, c);
 	return candidate_add(c, sequence, p->now);
 }
 
@@ -307,7 +327,7 @@ park(struct slots *p, struct candidate *c, unsigned at,
 		p->base.counts.drop[DROP_DUPLICATE]++;
 		return;
 	}
-	packet_park(p, &c->packet[c->n - 1], at, k, f);
+	packet_park(p, candidate_at(c, c->n - 1), at, k, f);
 	if (a == CANDIDATE_ENOUGH)
 		run_begin(p, c);
 }
@@ -353,13 +373,14 @@ slots_park(struct slots *p, const struct receive_packet *k,
 
 /* Behind the last that was parked, and near? */
 static bool
-echo_goes_on(const struct candidate *c, uint64_t sequence)
+echo_goes_on(struct candidate *c, uint64_t sequence)
 {
 	int64_t d;
 
 	if (!c->n)
 		return false;
-	d = sequence_distance(c->packet[c->n - 1].sequence, sequence, c->bits);
+	d = sequence_distance(candidate_at(c, c->n - 1)->sequence, sequence,
+			      c->bits);
 	return d > 0 && d < CANDIDATE_AGREE;
 }
 
