@@ -42,8 +42,8 @@ static const struct option table[] = {
 	{ .name = "listen",
 	  .type = OPTION_TEXTS,
 	  .offset = offsetof(struct options, door.listen),
-	  .help = "addresses to listen on: \"0.0.0.0:2630\", \"[::]:2630\"; "
-		  "\"eth2@0.0.0.0:2630\" through one interface" },
+	  .help = "addresses to listen on: \"0.0.0.0:2632\", \"[::]:2632\"; "
+		  "\"eth2@0.0.0.0:2632\" through one interface" },
 	{ .name = "allow",
 	  .type = OPTION_TEXTS,
 	  .offset = offsetof(struct options, door.allow),

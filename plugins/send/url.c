@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contract/wire.h"
+
 enum { PORT_MAX = 65535, GROUPS_MAX = 65535 };
 
 static const char *const letters = "abcdefghijklmnopqrstuvwxyz"
@@ -31,8 +33,9 @@ static const struct {
 		      .port = 46227,
 		      .range = true },
 	[URL_TCP] = { .name = "tcp",
-		      .example = "tcp://10.0.0.7:2630 or tcp://[fd00::7]:2630",
-		      .port = 2630 },
+		      .example = "tcp://10.0.0.7:2630 for a stream, "
+				 "tcp://[fd00::7]:2631 for an inbox",
+		      .port = WIRE_PORT },
 	[URL_UCX] = { .name = "ucx",
 		      .example = "ucx://10.0.0.7:2632 or ucx://[fd00::7]:2632",
 		      .port = 2632 },
@@ -211,7 +214,7 @@ url_read(struct url *u, const char *text, char *why, uint32_t why_bytes)
 {
 	struct reading r = { .text = text,
 			     .example = "udp://10.0.0.7:46227 or "
-					"tcp://[fd00::7]:2630",
+					"tcp://[fd00::7]:2631",
 			     .why = why,
 			     .why_bytes = why_bytes };
 	int err;

@@ -181,12 +181,12 @@ ask(const struct cli *cli, const char *verb, const struct send_args *a,
 }
 
 static int
-to_missing(const char *example)
+to_missing(const char *example, const char *to)
 {
 	struct fault fault;
 
 	fault_set(&fault, -EINVAL, "usage", "send it where? --to is missing");
-	fault_hint(&fault, "spate %s --to tcp://correlator:2630", example);
+	fault_hint(&fault, "spate %s --to %s", example, to);
 	return cli_fail(&fault);
 }
 
@@ -195,7 +195,8 @@ run_send(const struct cli *cli, const void *values, char **operand)
 {
 	const struct send_args *a = values;
 
-	return a->to ? ask(cli, "send", a, *operand) : to_missing("send NAME");
+	return a->to ? ask(cli, "send", a, *operand)
+		     : to_missing("send NAME", "tcp://correlator:2631");
 }
 
 static int
@@ -211,7 +212,7 @@ run_relay(const struct cli *cli, const void *values, char **operand)
 		return cli_fail(&fault);
 	}
 	return a->to ? ask(cli, "relay", a, NULL)
-		     : to_missing("relay --stream S");
+		     : to_missing("relay --stream S", "tcp://correlator:2630");
 }
 
 /* ---- options --------------------------------------------------------- */

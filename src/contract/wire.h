@@ -51,6 +51,10 @@ enum {
 	WIRE_PAYLOAD_MOST = 4 << 20,
 	WIRE_VERSION = 1,
 	WIRE_CONNECTIONS = 256, /* most of a transfer */
+	/* The port of tcp://host without one: a stream's.  What answers there
+	 * may be an inbox all the same, and then the copy goes there, too.
+	 * Examples of an inbox have 2631. */
+	WIRE_PORT = 2630,
 };
 
 enum wire_type {

@@ -215,7 +215,7 @@ setup_send_way(const struct setup_send *s, const char *url, struct fault *fault)
 	if (!strncmp(url + n, "://", 3))
 		fault_why(fault, "there is no send plugin '%.*s'",
 			  n < 40 ? (int)n : 40, url);
-	fault_hint(fault, "as in tcp://correlator:2630; there are %s", names);
+	fault_hint(fault, "as in tcp://correlator:2631; there are %s", names);
 	return NULL;
 }
 

@@ -349,7 +349,7 @@ to_read(const struct reading *r)
 		return err;
 	if (!to || !*to || strlen(to) > URL_MOST) {
 		usage(r->fault, "send it where? `to` is missing, or no URL");
-		fault_hint(r->fault, "tcp://correlator:2630");
+		fault_hint(r->fault, "tcp://correlator:2631");
 		return -EINVAL;
 	}
 	r->o->to = strdup(to);

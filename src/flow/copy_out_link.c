@@ -41,7 +41,7 @@ copy_url_read(const char *to, char host[256], char port[8], char *why,
 	memcpy(host, at, n);
 	host[n] = '\0';
 	colon = end + six;
-	strcpy(port, "2630");
+	snprintf(port, 8, "%d", WIRE_PORT);
 	if (!*colon)
 		return 0;
 	if (*colon != ':' || strlen(colon + 1) > 5 || !colon[1] ||
