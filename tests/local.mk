@@ -9,5 +9,5 @@ include %D%/contract/local.mk
 include %D%/flow/local.mk
 include %D%/fuzz/local.mk
 include %D%/bench/local.mk
-TESTS += %D%/includes.sh
-EXTRA_DIST += %D%/includes.sh scripts/demo scripts/install-deps scripts/test scripts/test-results scripts/tune %D%/lsan.supp %D%/tsan.supp
+TESTS += %D%/includes.sh %D%/manual.sh
+EXTRA_DIST += %D%/includes.sh %D%/manual.sh scripts/demo scripts/install-deps scripts/test scripts/test-results scripts/tune %D%/lsan.supp %D%/tsan.supp

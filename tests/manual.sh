@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What README.md and the manual pages repeat of the code is what the code says:
+#
+#   every drop of src/flow/counts.h is in both lists of drops, and no other
+#   the kinds of plugins are counted as there are folders of them
+#   replies of VSI-S come out of the page with all their blanks
+#   examples send a recording to an inbox, on port 2631, and a stream to 2630
+
+set -euo pipefail
+cd "${BASH_SOURCE%/*}/.."
+
+faults=0
+
+fault()
+{
+	echo "$*"
+	faults=$((faults + 1))
+}
+
+# WHAT A B: fails unless both are the same list.
+same()
+{
+	[ "$2" = "$3" ] || fault "$1:
+$(diff <(echo "$2") <(echo "$3") || true)"
+}
+
+# ---- drops --------------------------------------------------------------
+
+drops=$(sed -n '/^#define DROPS/,/^$/ s/^\tX([A-Z_]*, "\([a-z_]*\)".*/\1/p' \
+	src/flow/counts.h)
+[ "$(wc -l <<<"$drops")" -gt 10 ] || fault "the drops of counts.h are not found"
+same "drops of the code, and of README.md" "$drops" \
+	"$(sed -n '/^| drop | why/,/^$/ s/^| `\([a-z_]*\)` .*/\1/p' README.md)"
+same "drops of the code, and of spated(8)" "$drops" \
+	"$(sed -n '/^\.Va drops$/,/^\.El$/ s/^\.It Va //p' man/spated.8)"
+
+# ---- kinds of plugins ---------------------------------------------------
+
+words=(none one two three four five six)
+kinds=("${words[$(find plugins -mindepth 1 -maxdepth 1 -type d -not -name '.*' |
+	wc -l)]}")
+grep -q "all ${kinds[0]} kinds" README.md ||
+	fault "README.md: there are ${kinds[0]} kinds of plugins"
+
+# ---- replies of VSI-S ---------------------------------------------------
+
+# A ':' or ';' by itself is punctuation to mdoc, which takes the blank before it
+# away, unless it is quoted with what it stands in.
+if command -v mandoc >/dev/null; then
+	page=$(mandoc -Tascii man/spate-vsi.7 2>/dev/null | sed 's/.\x08//g' |
+		tr -s ' \n' ' ')
+	replies=$(grep -oE '![a-z_]+[?=] [0-9][^;]{0,120};' <<<"$page" || true)
+	[ "$(wc -l <<<"$replies")" -ge 5 ] || fault "spate-vsi(7) has no replies"
+	! grep -E '[^ ][:;]( |$)' <<<"$replies" ||
+		fault "spate-vsi(7): blanks are missing in these replies"
+fi
+
+# ---- ports --------------------------------------------------------------
+
+! grep -nE '(--to|--send|send =|to =) .*tcp://[a-z]+:' README.md man/* conf/* |
+	grep -vE ':2631|spate gen' ||
+	fault "an inbox, to which a recording is sent, listens on port 2631"
+! grep -nE 'TCP:[a-z]+:' README.md man/* conf/* | grep -v ':2630' ||
+	fault "a stream comes in on port 2630"
+
+[ "$faults" -eq 0 ]
