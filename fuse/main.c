@@ -125,8 +125,13 @@ look_begin(struct mount *m)
 		.uid = m->user.uid,
 		.gid = m->user.gid,
 	};
-	int err = live_open(&m->live, m->source.socket);
+	int err = log_queue_start();
 
+	if (err)
+		log_line(LOG_WARN, NULL,
+			 "a log that nobody reads can stop this mount: %s",
+			 strerror(-err));
+	err = live_open(&m->live, m->source.socket);
 	if (err)
 		return err;
 	opened.hooks = live_hooks(m->live);
@@ -216,6 +221,7 @@ run(struct mount *m)
 	ops_finish(&m->ops);
 	look_end(m);
 	source_clear(&m->source);
+	log_queue_flush();
 	return err ? fail(&fault) : DONE;
 }
 

@@ -7,7 +7,7 @@ libbase_a_SOURCES = \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/ease.c %D%/ease.h \
 	%D%/fault.c %D%/fault.h \
-	%D%/log.c %D%/log.h \
+	%D%/log.c %D%/log.h %D%/log_queue.c \
 	%D%/module.c %D%/module.h \
 	%D%/module_path.c %D%/module_priv.h \
 	%D%/secret.c %D%/secret.h \

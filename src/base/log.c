@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A log line is put together on the stack and leaves in one write(2), so
- * that lines of many threads never mix and no lock is needed:
+ * that lines of many threads never mix:
  *
  *   2026-11-20T10:00:00.000Z warn  r4123_wz: the text
  *   <4>r4123_wz: the text                            to the journal
@@ -9,9 +9,15 @@
  *
  * Whether stderr is the journal is looked up for every line: it costs a
  * microsecond where lines are rare, and stays right after a redirection.
+ *
+ * A program that must not wait for whoever reads the log has a thread that
+ * does (log_queue.c); in any other, and before that thread starts, the caller
+ * writes.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +31,6 @@
 #include "base/system_log.h"
 #include "base/units.h"
 
-enum { LINE = 1024 };
-
 static const struct {
 	const char *word;
 	int priority; /* syslog's */
@@ -39,6 +43,7 @@ static const struct {
 
 static enum log_level most = LOG_INFO; /* constant once threads run */
 static _Atomic bool by_syslog;	       /* set once, seen some time */
+static _Atomic(log_sink *) sink;       /* set once; NULL: the caller writes */
 
 void
 log_level_set(enum log_level level)
@@ -74,12 +79,12 @@ put_head(char *line, enum log_level level, const char *subject)
 
 	subject = subject ? subject : "";
 	if (by_syslog)
-		return snprintf(line, LINE / 2, "%s%s", subject, colon);
+		return snprintf(line, LOG_LINE / 2, "%s%s", subject, colon);
 	if (to_journal())
-		return snprintf(line, LINE / 2, "<%d>%s%s",
+		return snprintf(line, LOG_LINE / 2, "<%d>%s%s",
 				levels[level].priority, subject, colon);
 	units_show_time(time, clock_now());
-	return snprintf(line, LINE / 2, "%s %-5s %s%s", time,
+	return snprintf(line, LOG_LINE / 2, "%s %-5s %s%s", time,
 			levels[level].word, subject, colon);
 }
 
@@ -92,28 +97,77 @@ strip_controls(char *text, int length)
 			text[i] = ' ';
 }
 
+void
+log_compose(struct log_text *t, enum log_level level, const char *subject,
+	    const char *format, va_list args)
+{
+	int saved = errno;
+	int head, length;
+
+	t->level = level;
+	t->to_system = by_syslog;
+	head = put_head(t->text, level, subject);
+	if (head >= LOG_LINE / 2)
+		head = LOG_LINE / 2 - 1;
+	errno = saved; /* for %m */
+	length =
+	    head + vsnprintf(t->text + head, LOG_LINE - head, format, args);
+	if (length >= LOG_LINE)
+		length = LOG_LINE - 1;
+	strip_controls(t->text, length);
+	t->text[length] = t->to_system ? '\0' : '\n';
+	t->length = (unsigned)length + 1;
+}
+
+/* Somebody who shares our stderr may have made it O_NONBLOCK. */
+static bool
+may_try_again(void)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	return errno == EINTR || (errno == EAGAIN && poll(&p, 1, -1) >= 0);
+}
+
+int
+log_write(const struct log_text *t)
+{
+	unsigned done = 0;
+
+	if (t->to_system) {
+		system_log_line(levels[t->level].priority, t->text);
+		return 0;
+	}
+	while (done < t->length) {
+		ssize_t n =
+		    write(STDERR_FILENO, t->text + done, t->length - done);
+
+		if (n < 0 && !may_try_again())
+			return -errno;
+		done += n > 0 ? (unsigned)n : 0;
+	}
+	return 0;
+}
+
+void
+log_sink_set(log_sink *to)
+{
+	atomic_store_explicit(&sink, to, memory_order_release);
+}
+
 static void
 put_line(enum log_level level, const char *subject, const char *format,
 	 va_list args)
 {
-	char line[LINE + 1];
+	log_sink *to = atomic_load_explicit(&sink, memory_order_acquire);
 	int saved = errno;
-	int head, length;
+	struct log_text t;
 
-	head = put_head(line, level, subject);
-	if (head >= LINE / 2)
-		head = LINE / 2 - 1;
-	errno = saved; /* for %m */
-	length = head + vsnprintf(line + head, LINE - head, format, args);
-	if (length >= LINE)
-		length = LINE - 1;
-	strip_controls(line, length);
-	line[length] = by_syslog ? '\0' : '\n';
+	log_compose(&t, level, subject, format, args);
 	/* There is nobody left to tell when stderr fails. */
-	if (by_syslog)
-		system_log_line(levels[level].priority, line);
-	else if (write(STDERR_FILENO, line, (size_t)length + 1) < 0)
-		errno = saved;
+	if (to)
+		to(&t);
+	else
+		log_write(&t);
 	errno = saved;
 }
 

@@ -33,6 +33,8 @@
  *                   what is there; ended by an eventfd: inbox_stop
  *   probes          a look at a stream, for seconds; sockets of its own;
  *                   ended by an eventfd: probe_end
+ *   log             writes the log's lines, and waits for whoever reads them
+ *                   (base/log_queue.c); told by log_line; never ends
  *
  * What crosses between them is blocks (the queue, and home to their stock),
  * errands and orders, and counters that are atomic.  The event loop is woken

@@ -70,17 +70,25 @@ run(const char *conf)
 
 	if (!d)
 		return 1;
-	err = daemon_start(d, conf, &fault);
+	err = log_queue_start();
 	if (err)
+		log_line(LOG_WARN, NULL,
+			 "a log that nobody reads can stop this daemon: %s",
+			 strerror(-err));
+	err = daemon_start(d, conf, &fault);
+	if (err) {
+		log_queue_flush();
 		fault_print(&fault);
-	else
+	} else {
 		err = daemon_run(d);
+	}
 	if (!daemon_finish(d)) {
-		/* Its log is whole: every line is written at once. */
 		log_line(LOG_WARN, NULL,
 			 "ends without a disk that does not answer");
+		log_queue_flush();
 		_exit(err ? 1 : 0);
 	}
+	log_queue_flush();
 	free(d);
 	return err ? 1 : 0;
 }

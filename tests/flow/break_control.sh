@@ -31,3 +31,39 @@ end busy
 ideal "$work/ideal" good:0:100000
 exported busy "$work/ideal"
 spated_stop
+
+# A log that nobody reads: the pipe is full before the first line, and what
+# is recorded does not notice.
+mkfifo "$work/pipe"
+exec {pipe}<>"$work/pipe"
+full=$(
+	python3 - "$work/pipe" <<-END
+		import os, sys
+		pipe = os.open(sys.argv[1], os.O_WRONLY | os.O_NONBLOCK)
+		n = 0
+		try:
+		    while True:
+		        n += os.write(pipe, bytes(4096))
+		except BlockingIOError:
+		    print(n)
+	END
+)
+log=$work/pipe
+spated_start
+begin unread
+python3 "$here/break_send.py" "$port" good:0:10000 >"$work/sent"
+sent=$(cat "$work/sent")
+end unread
+ideal "$work/ideal" good:0:10000
+exported unread "$work/ideal"
+cat <&$pipe >"$work/spoken" &
+reader=$!
+at_end 'kill $reader 2>/dev/null'
+spated_stop
+spoken()
+{
+	[ "$(tail -c +$((full + 1)) "$work/spoken" |
+		grep -aoE 'ready on|unread: |stopping' | xargs)" = \
+		"ready on unread: unread: stopping" ]
+}
+wait_for 30 spoken

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The log is read back through a pipe that stands in for stderr. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -144,5 +145,69 @@ START_TEST(steady_clock)
 }
 END_TEST
 
-SUITE("log", a_line, levels, the_journal, long_and_foreign_text, errno_is_kept,
-      a_host, steady_clock)
+/* A pipe that nobody reads, shared with whoever else has stderr. */
+START_TEST(nobody_reads)
+{
+	enum { MANY = 2000 };
+	unsigned there = 0, missing = 0, more, number, next = 0;
+	char line[2048];
+	FILE *reader;
+
+	start();
+	ck_assert_int_ge(fcntl(ends[WRITE_END], F_SETPIPE_SZ, 4096), 4096);
+	ck_assert_int_eq(log_queue_start(), 0);
+	errno = ENOSPC;
+	for (unsigned i = 0; i < MANY; i++)
+		log_line(LOG_INFO, "r4123", "number %u of many lines", i);
+	ck_assert_int_eq(errno, ENOSPC);
+	ck_assert_int_eq(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
+	/* Every line is here, in its place, or counted there. */
+	reader = fdopen(ends[READ_END], "r");
+	while (there + missing < MANY && fgets(line, sizeof line, reader)) {
+		if (sscanf(line, "%*s info r4123: number %u", &number) == 1) {
+			ck_assert_uint_eq(number, next);
+			there++;
+			next++;
+		} else {
+			ck_assert_int_eq(
+			    sscanf(line, "%*s warn %u lines of", &more), 1);
+			ck_assert_uint_gt(more, 0);
+			missing += more;
+			next += more;
+		}
+	}
+	ck_assert_uint_eq(there + missing, MANY);
+	ck_assert_uint_gt(missing, 0);
+	log_queue_flush();
+	log_line(LOG_INFO, NULL, "flows again");
+	ck_assert_ptr_nonnull(fgets(line, sizeof line, reader));
+	ck_assert_str_eq(line + 24, " info  flows again\n");
+}
+END_TEST
+
+/* Somebody made the shared stderr O_NONBLOCK: what does not fit waits. */
+START_TEST(not_blocking)
+{
+	char line[2048];
+	FILE *reader;
+
+	start();
+	ck_assert_int_ge(fcntl(ends[WRITE_END], F_SETPIPE_SZ, 4096), 4096);
+	ck_assert_int_eq(fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(log_queue_start(), 0);
+	for (unsigned i = 0; i < 200; i++)
+		log_line(LOG_INFO, NULL, "number %u of many lines", i);
+	reader = fdopen(ends[READ_END], "r");
+	for (unsigned i = 0; i < 200; i++) {
+		unsigned number;
+
+		ck_assert_ptr_nonnull(fgets(line, sizeof line, reader));
+		ck_assert_int_eq(sscanf(line, "%*s info number %u", &number),
+				 1);
+		ck_assert_uint_eq(number, i);
+	}
+}
+END_TEST
+
+SUITE("log", nobody_reads, not_blocking, a_line, levels, the_journal,
+      long_and_foreign_text, errno_is_kept, a_host, steady_clock)
