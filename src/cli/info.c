@@ -40,6 +40,20 @@ add_stored(json_t *infos, const struct disks *disks, const char *name,
 	return err;
 }
 
+/* Disks that answered again, or were recovered, have more than the daemon knew
+ * of when the recording ended. */
+static void
+take_newer(json_t *info, const struct recording *rec)
+{
+	json_t *now;
+
+	if (recording_facts(rec)->packets <= field_number(info, "packets"))
+		return;
+	now = recording_info(rec);
+	json_object_update_existing(info, now);
+	json_decref(now);
+}
+
 /* To what the daemon says of one that has ended; as far as can be told. */
 static void
 add_losses(const struct cli *cli, const json_t *infos)
@@ -59,6 +73,7 @@ add_losses(const struct cli *cli, const json_t *infos)
 		    recording_open(&rec, &disks, field_text(info, "name"),
 				   &fault))
 			continue;
+		take_newer(info, rec);
 		loss_tell(rec, info);
 		recording_close(rec);
 	}

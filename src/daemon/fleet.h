@@ -87,6 +87,9 @@ void fleet_watch(struct fleet *fleet, int64_t now);
 /* How many take blocks, and answer. */
 unsigned fleet_takers(const struct fleet *fleet);
 
+/* Is one being let go of, which answers?  It does its last rounds by itself. */
+bool fleet_leaves(const struct fleet *fleet);
+
 /* A copy of those that are there and answer, none of them open, for another
  * thread.  0 or -ENOMEM, and then the caller clears it as well. */
 int fleet_disks(const struct fleet *fleet, struct disks *disks);

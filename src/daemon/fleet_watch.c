@@ -21,6 +21,21 @@ fleet_takers(const struct fleet *f)
 	return n;
 }
 
+bool
+fleet_leaves(const struct fleet *f)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		struct writer_facts facts = { 0 };
+
+		if (!f->disk[i].leaving || !f->disk[i].writer)
+			continue;
+		writer_facts(f->disk[i].writer, &facts);
+		if (facts.state != WRITER_HUNG)
+			return true;
+	}
+	return false;
+}
+
 void
 fleet_watch(struct fleet *f, int64_t now)
 {

@@ -66,16 +66,17 @@ static void
 totals_take(struct session *s, struct totals *t)
 {
 	struct output *o = s->output;
-	uint64_t unwritten = atomic_load(&o->lost_packets);
+	struct output_counts out;
 
 	supply_counts(s->supply, s->part, &t->c);
-	t->c.drop[DROP_UNWRITTEN] += unwritten;
+	output_counts(o, &out);
+	t->c.drop[DROP_UNWRITTEN] += out.lost;
 	t->packets = s->state >= SESSION_CLOSING
-			 ? atomic_load(&o->packets)
-			 : t->c.placed - unwritten + o->before;
+			 ? out.packets
+			 : t->c.placed - out.lost + o->before;
 	t->c.datagrams += o->before; /* as many came, at least */
 	t->bytes = atomic_load(&o->bytes);
-	t->risk = atomic_load(&o->risk_packets);
+	t->risk = out.risk;
 	t->overruns = supply_overruns(s->supply);
 	t->lost = 0;
 	pthread_mutex_lock(&o->lock);

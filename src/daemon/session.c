@@ -2,8 +2,9 @@
 /*
  * How a recording moves on: it ends in the order in which the data flows.
  * The receivers let go of the stream and close what is open; the last block
- * in flight reaches a disk; then, and not before, the totals are known, and
- * every writer puts them at the end of its index.
+ * in flight reaches a disk; every disk makes what it has durable, or fails to,
+ * or does not answer.  Then, and not before, the totals are known, and every
+ * writer puts them at the end of its index.
  *
  * The parts of a split stream have their packets from the same sockets, so
  * they stop together, whichever of them was told to.
@@ -77,6 +78,20 @@ errands_done(struct session *s)
 {
 	return atomic_load_explicit(&s->output->errands,
 				    memory_order_acquire) == 0;
+}
+
+static void
+folders_sync(struct session *s)
+{
+	struct fleet *fleet = s->host->fleet;
+
+	atomic_store(&s->output->errands, fleet_writers(fleet));
+	for (unsigned i = 0; i < fleet->n; i++) {
+		struct writer *w = fleet_writer(fleet, i);
+
+		if (w && writer_sync(w, s->output) < 0)
+			abort(); /* a few bytes, and no way back */
+	}
 }
 
 static void
@@ -224,6 +239,11 @@ session_step(struct session *s, int64_t now)
 	if (s->state == SESSION_WRITING &&
 	    atomic_load_explicit(&s->output->in_flight, memory_order_acquire) ==
 		0) {
+		s->state = SESSION_SYNCING;
+		folders_sync(s);
+	}
+	if (s->state == SESSION_SYNCING && errands_done(s) &&
+	    !fleet_leaves(s->host->fleet)) {
 		s->state = SESSION_CLOSING;
 		folders_end(s);
 	}

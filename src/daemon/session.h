@@ -19,10 +19,11 @@
  * that is split.  It owns everything that this takes, but for the reception
  * that feeds it, which the parts share, and sees it through.
  *
- *   ARMED --> BEGINNING --> RECORDING --> STOPPING --> WRITING --> CLOSING
- *     |           |             |           ^                        |
- *     |           +-------------+- no disk -+                      ENDED
- *     +- cancelled --------------------------------------------------^
+ *   ARMED --> BEGINNING --> RECORDING --> STOPPING --> WRITING
+ *     |           |             |           ^             |
+ *     |           +-------------+- no disk -+          SYNCING
+ *     |                                                   |
+ *     +- cancelled ------------------------> ENDED <-- CLOSING
  *
  *   ARMED      its sockets are open and its memory is borrowed; its start is
  *              ahead, and nothing of it is on any disk
@@ -30,7 +31,9 @@
  *   RECORDING  at least one disk has a folder
  *   STOPPING   the receivers take what has arrived, and close its blocks
  *   WRITING    blocks are on their way to disks
- *   CLOSING    writers do a last round and close their indexes
+ *   SYNCING    writers do a last round: then each disk has said what became of
+ *              its blocks, and the totals are known
+ *   CLOSING    writers put them at the end of their indexes
  *   ENDED      everything is durable; session_free may be called
  *
  * The event loop's thread owns it; what the receivers and the writers have of
@@ -42,6 +45,7 @@ enum session_state {
 	SESSION_RECORDING,
 	SESSION_STOPPING,
 	SESSION_WRITING,
+	SESSION_SYNCING,
 	SESSION_CLOSING,
 	SESSION_ENDED,
 };

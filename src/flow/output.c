@@ -270,9 +270,11 @@ output_written(struct output *o, struct block *b, unsigned disk)
 void
 output_lost(struct output *o, struct block *b)
 {
+	pthread_mutex_lock(&o->lock);
 	add(&o->lost_packets, b->filled);
 	add(&o->sub[b->sub].lost_packets, b->filled);
 	output_run_change(o, b->sub, b->run, b->filled, 0);
+	pthread_mutex_unlock(&o->lock);
 	output_settle_lost(o, b->number, b->gap > 0);
 	if (b->brought)
 		output_fate(o, &b->brought->record, -EIO);
@@ -294,13 +296,16 @@ record_bytes(const struct output *o, const struct index_record *r)
 				    : r->bytes;
 }
 
-/* What output_written, and the leaf, counted; sign -1 takes it off again. */
+/* What output_written, and the leaf, counted; sign -1 takes it off again.  In
+ * one go, since who sums up may look at any time (output_counts). */
 static void
-record_count(struct output *o, const struct index_record *r, int64_t sign)
+record_count(struct output *o, const struct index_record *r, int64_t sign,
+	     bool risk)
 {
 	uint64_t bytes = record_bytes(o, r);
 	uint64_t packets = (uint64_t)sign * r->present;
 
+	pthread_mutex_lock(&o->lock);
 	add(&o->packets, packets);
 	add(&o->bytes, (uint64_t)sign * bytes);
 	add(&o->sub[r->sub].bytes, (uint64_t)sign * bytes);
@@ -309,26 +314,36 @@ record_count(struct output *o, const struct index_record *r, int64_t sign)
 	add(&o->lost_packets, -packets);
 	add(&o->sub[r->sub].lost_packets, -packets);
 	output_run_change(o, r->sub, r->run, -packets, 0);
+	add(&o->risk_packets, risk ? -packets : 0);
+	pthread_mutex_unlock(&o->lock);
 }
 
 void
 output_unwrite(struct output *o, const struct index_record *r)
 {
-	record_count(o, r, -1);
+	record_count(o, r, -1, false);
 	output_settle_lost(o, r->number, false);
 }
 
 void
 output_risk(struct output *o, const struct index_record *r)
 {
-	record_count(o, r, -1);
-	add(&o->risk_packets, r->present);
+	record_count(o, r, -1, true);
 	output_settle(o, r, 1);
 }
 
 void
 output_unrisk(struct output *o, const struct index_record *r)
 {
-	record_count(o, r, 1);
-	add(&o->risk_packets, -(uint64_t)r->present);
+	record_count(o, r, 1, true);
+}
+
+void
+output_counts(struct output *o, struct output_counts *c)
+{
+	pthread_mutex_lock(&o->lock);
+	*c = (struct output_counts){ .packets = o->packets,
+				     .lost = o->lost_packets,
+				     .risk = o->risk_packets };
+	pthread_mutex_unlock(&o->lock);
 }

@@ -229,6 +229,14 @@ void output_unwrite(struct output *o, const struct index_record *r);
 void output_risk(struct output *o, const struct index_record *r);
 void output_unrisk(struct output *o, const struct index_record *r);
 
+/* What it has, and what it lost, as they belong together: a disk that answers
+ * again may change both at any time.  Any thread. */
+struct output_counts {
+	uint64_t packets, lost, risk;
+};
+
+void output_counts(struct output *o, struct output_counts *c);
+
 /* These were made durable.  Any writer. */
 void output_settle(struct output *o, const struct index_record *r, size_t n);
 

@@ -14,7 +14,7 @@
 void output_run_extend(struct output *o, const struct block *b);
 
 /* Packets of a run are gone (negative: they are back), others were missing
- * all along. */
+ * all along.  Under output::lock. */
 void output_run_change(struct output *o, unsigned sub, uint32_t run,
 		       uint64_t gone, uint64_t missing);
 

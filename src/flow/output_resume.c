@@ -152,8 +152,10 @@ found(struct output *o, const struct index_record *r)
 		add(&sub->bytes, r->bytes);
 	}
 	/* No run has them: as if they were gone, and came back. */
+	pthread_mutex_lock(&o->lock);
 	output_run_change(o, r->sub, r->run, -(uint64_t)r->present,
 			  (uint64_t)r->present + r->missing);
+	pthread_mutex_unlock(&o->lock);
 }
 
 void

@@ -83,20 +83,16 @@ run_find(struct output *o, unsigned sub, uint32_t run)
 	return NULL;
 }
 
-/* Packets of a run are gone, others were missing all along. */
 void
 output_run_change(struct output *o, unsigned sub, uint32_t run, uint64_t gone,
 		  uint64_t missing)
 {
-	struct output_run *r;
+	struct output_run *r = run_find(o, sub, run);
 
-	pthread_mutex_lock(&o->lock);
-	r = run_find(o, sub, run);
-	if (r) {
-		r->packets -= gone;
-		r->missing += gone + missing;
-	}
-	pthread_mutex_unlock(&o->lock);
+	if (!r)
+		return;
+	r->packets -= gone;
+	r->missing += gone + missing;
 }
 
 /* Chunks reach the disks in any order. */
@@ -122,5 +118,7 @@ output_run_miss(struct output *o, const struct block *b)
 	uint64_t pieces = (uint64_t)b->filled + b->missing;
 	uint64_t gap = b->gap ? b->gap * pieces / b->used : 0;
 
+	pthread_mutex_lock(&o->lock);
 	output_run_change(o, b->sub, b->run, 0, b->missing + gap);
+	pthread_mutex_unlock(&o->lock);
 }

@@ -109,9 +109,12 @@ void writer_retry(struct writer *w);
 /*
  * Errands for the writer's thread, done before any block; never wait.  0 or
  * -ENOMEM.  Each counts output->errands down when it is done, or when the
- * disk turns out to hang.  Every writer gets both, in pairs.
+ * disk turns out to hang.  Every writer gets a begin and an end, in pairs.
  */
 int writer_begin(struct writer *w, struct output *o);
+/* Makes durable what it has of the output: when this is done, and no block is in
+ * flight, the output knows what became of each block here. */
+int writer_sync(struct writer *w, struct output *o);
 /* `end` is copied; `tail` is a new reference, taken over.  Both NULL: the
  * folder is closed without an end, as of one that was interrupted. */
 int writer_end(struct writer *w, struct output *o,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Errands begin and end a recording on this disk.  They are done in order,
+ * Errands begin a recording on this disk, make what it has durable, and end it.
+ * They are done in order,
  * between two blocks, and counted down on their output when they are done.
  *
  * Nobody waits for a disk that hangs: its errands are counted down by who
@@ -80,6 +81,16 @@ folder_begin(struct writer *w, struct output *o)
 	err = writer_leaf(w, o, &leaf);
 	if (err)
 		writer_disk_leave(w, err, "make the recording's folder");
+}
+
+static void
+output_round(struct writer *w, struct output *o)
+{
+	struct leaf *leaf = leaf_find(w, o);
+	int err = leaf ? leaf_sync(leaf) : 0;
+
+	if (err)
+		writer_disk_leave(w, err, "make it durable");
 }
 
 /* A disk that was dropped and added again may have got no block since; its
@@ -187,10 +198,12 @@ errands_do(struct writer *w)
 	struct errand *e;
 
 	while (!writer_hangs(w) && (e = errand_next(w))) {
-		if (e->end)
-			folder_end(w, e);
-		else
+		if (e->kind == ERRAND_BEGIN)
 			folder_begin(w, e->output);
+		else if (e->kind == ERRAND_SYNC)
+			output_round(w, e->output);
+		else
+			folder_end(w, e);
 		errand_done(w, e);
 	}
 }
@@ -211,15 +224,28 @@ errand_post(struct writer *w, struct errand *e)
 	return 0;
 }
 
-int
-writer_begin(struct writer *w, struct output *o)
+static int
+errand_make(struct writer *w, struct output *o, enum errand_kind kind)
 {
 	struct errand *e = calloc(1, sizeof *e);
 
 	if (!e)
 		return -ENOMEM;
 	e->output = o;
+	e->kind = kind;
 	return errand_post(w, e);
+}
+
+int
+writer_begin(struct writer *w, struct output *o)
+{
+	return errand_make(w, o, ERRAND_BEGIN);
+}
+
+int
+writer_sync(struct writer *w, struct output *o)
+{
+	return errand_make(w, o, ERRAND_SYNC);
 }
 
 int
@@ -233,7 +259,7 @@ writer_end(struct writer *w, struct output *o, const struct index_record *end,
 		return -ENOMEM;
 	}
 	e->output = o;
-	e->end = true;
+	e->kind = ERRAND_END;
 	e->endless = !end;
 	if (end)
 		e->record = *end;

@@ -30,9 +30,11 @@
 #define WRITER_PATIENCE INT64_C(5000000000)
 #define WRITER_GONE	INT64_C(60000000000)
 
+enum errand_kind { ERRAND_BEGIN, ERRAND_SYNC, ERRAND_END };
+
 struct errand {
 	struct output *output; /* held */
-	bool end;
+	enum errand_kind kind;
 	bool counted; /* under writer::lock: nobody waits for it any more */
 	struct index_record record;
 	bool endless; /* there is no end to be written */

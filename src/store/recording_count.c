@@ -4,6 +4,9 @@
  * the first packet of a run and the last.  Heaps come in pieces, and blocks
  * of them say how many are missing; a gap of cubes says only how many heaps
  * are, each of as many pieces as those of the block behind it have.
+ *
+ * What was dropped stands in the daemon's last words.  Some of it comes back
+ * after they were written: a disk answers again, or spate recover finds it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -194,6 +197,38 @@ row_ends(struct recording *rec)
 	}
 }
 
+/* Takes up to `n` from a number of the last words; how much. */
+static json_int_t
+take_back(json_t *from, const char *key, json_int_t n)
+{
+	json_t *number = json_object_get(from, key);
+	json_int_t is = json_integer_value(number);
+
+	if (n > is)
+		n = is > 0 ? is : 0;
+	json_integer_set(number, is - n);
+	return n;
+}
+
+/* What the indexes have beyond the packets that the last words tell was dropped
+ * as unwritten then, and is not now: so datagrams = packets + drops holds of
+ * what is there. */
+static void
+drops_settle(const struct recording *rec)
+{
+	json_t *end = json_object_get(rec->tail, "end");
+	json_t *packets = json_object_get(end, "packets");
+	json_int_t is = json_integer_value(packets), back;
+
+	if (!json_is_integer(packets) || is < 0 ||
+	    rec->facts.packets <= (uint64_t)is)
+		return;
+	back = take_back(json_object_get(end, "drops"), "unwritten",
+			 (json_int_t)rec->facts.packets - is);
+	take_back(end, "packets_at_risk", back);
+	json_integer_set(packets, is + back);
+}
+
 int
 recording_count(struct recording *rec)
 {
@@ -211,5 +246,6 @@ recording_count(struct recording *rec)
 	f->run = rec->run;
 	if (rec->shape.store == HEAP_ROW)
 		row_ends(rec);
+	drops_settle(rec);
 	return 0;
 }
