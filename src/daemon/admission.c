@@ -241,6 +241,7 @@ static void
 tell(struct schedule *schedule, struct scan *s, const struct forecast_scan *f)
 {
 	size_t word = strcspn(f->why, ":") + 1;
+	int64_t latest;
 
 	if (f->runs)
 		return;
@@ -253,7 +254,9 @@ tell(struct schedule *schedule, struct scan *s, const struct forecast_scan *f)
 		return;
 	}
 	schedule_accept(schedule, s);
-	s->arm_at = f->armed > f->arm ? f->armed : f->arm;
+	/* A moment before its start it is there in any case, to count. */
+	latest = f->start - SECOND > f->arm ? f->start - SECOND : f->arm;
+	s->arm_at = f->armed < latest ? f->armed : latest;
 }
 
 /* Without memory for it all is accepted, and arming says what is missing. */

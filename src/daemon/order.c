@@ -15,6 +15,8 @@
 #include "base/units.h"
 #include "daemon/report.h"
 
+#define SECOND INT64_C(1000000000)
+
 static int
 usage(struct fault *fault, const char *what)
 {
@@ -144,6 +146,28 @@ disks_there(struct daemon *d, struct fault *fault)
 	return -ENODEV;
 }
 
+/* A scan that follows another one may begin before that has given its memory
+ * back: packets are counted from its start on, whether there is memory for them
+ * or not.  Else it waits for memory, and has no start before. */
+static bool
+memory_comes(const struct daemon *d, const struct order *o)
+{
+	int64_t begins = clock_steady();
+
+	if (!o->scan)
+		return false;
+	if (o->when.start > begins && !o->when.data)
+		begins = o->when.start;
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		const struct gate *g = &s->supply->gate;
+
+		if (s->supply->stopped ||
+		    (!g->data && g->close <= begins + SECOND))
+			return true;
+	}
+	return false;
+}
+
 /* Puts the parts of one stream before `list`. */
 static int
 stream_add(struct daemon *d, const struct order *o, unsigned i,
@@ -154,6 +178,7 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 	struct session_args args = { .name = name,
 				     .when = o->when,
 				     .scan = o->scan,
+				     .later = memory_comes(d, o),
 				     .resume = o->flags & ORDER_RESUME };
 	int err;
 

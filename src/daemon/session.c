@@ -224,6 +224,7 @@ void
 session_step(struct session *s, int64_t now)
 {
 	rate_sample(s, now);
+	supply_fill(s->supply);
 	if (s->state == SESSION_ARMED)
 		armed_look(s, now);
 	if (s->state == SESSION_BEGINNING)

@@ -127,6 +127,7 @@ struct session_args {
 	const char *name;
 	struct session_when when;
 	unsigned scan;
+	bool later;  /* see supply_open */
 	bool resume; /* an interrupted recording of the name goes on; a part
 			that no disk has begins anew */
 };

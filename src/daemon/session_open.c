@@ -274,7 +274,8 @@ session_open(struct session **list, const struct session_host *host,
 	err = reception_take(&in, host, args, fault);
 	if (err)
 		return err;
-	err = supply_open(&supply, in, host->pool, args->name, fault);
+	err = supply_open(&supply, in, host->pool, args->name, args->later,
+			  fault);
 	reception_put(in); /* the supply has it */
 	if (err)
 		return err;

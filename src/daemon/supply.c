@@ -44,6 +44,8 @@ supply_close(struct supply *s)
 		backlog_free(s->part[i].backlog);
 	if (s->stock)
 		stock_return(s->stock);
+	if (s->changed) /* some may wait for that memory */
+		s->changed(s->arg);
 	free(s->part);
 	free(s->share);
 	reception_put(s->in);
@@ -52,7 +54,7 @@ supply_close(struct supply *s)
 
 static int
 open_with(struct supply **supply, struct reception *in, struct pool *pool,
-	  struct stock_args blocks, struct fault *fault)
+	  struct stock_args blocks, bool later, struct fault *fault)
 {
 	struct supply *s = calloc(1, sizeof *s);
 	int err;
@@ -70,6 +72,8 @@ open_with(struct supply **supply, struct reception *in, struct pool *pool,
 		err = fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	else
 		err = pool_borrow(pool, &s->stock, &blocks, fault);
+	if (err && later && s->share && s->part)
+		err = pool_borrow_later(pool, &s->stock, &blocks, fault);
 	if (err) {
 		supply_close(s);
 		return err;
@@ -82,12 +86,27 @@ open_with(struct supply **supply, struct reception *in, struct pool *pool,
 
 int
 supply_open(struct supply **supply, struct reception *in, struct pool *pool,
-	    const char *name, struct fault *fault)
+	    const char *name, bool later, struct fault *fault)
 {
 	struct stock_args blocks = stream_stock(in->stream);
+	int err;
 
 	blocks.who = name;
-	return open_with(supply, in, pool, blocks, fault);
+	err = open_with(supply, in, pool, blocks, later, fault);
+	if (!err && !stock_filled((*supply)->stock))
+		log_line(LOG_WARN, name,
+			 "another recording still has the memory for it: what "
+			 "arrives after its start, and before that one has "
+			 "ended, is dropped (no_buffer)");
+	return err;
+}
+
+void
+supply_fill(struct supply *s)
+{
+	if (stock_filled(s->stock) || pool_fill(s->stock) < 0)
+		return;
+	log_line(LOG_INFO, s->name, "has its memory now");
 }
 
 int
@@ -99,7 +118,7 @@ supply_open_passing(struct supply **supply, struct reception *in,
 
 	blocks.who = name;
 	blocks.quantum = 0;
-	err = open_with(supply, in, pool, blocks, fault);
+	err = open_with(supply, in, pool, blocks, false, fault);
 	if (!err)
 		(*supply)->passing = true;
 	return err;

@@ -73,9 +73,11 @@ struct supply_args {
 };
 
 /* Borrows memory.  0, or -errno with a fault and nothing left behind.  The
- * supply holds the reception. */
+ * supply holds the reception.  With `later` it takes packets also while others
+ * still have that memory: until supply_fill they are dropped, and counted. */
 int supply_open(struct supply **supply, struct reception *in, struct pool *pool,
-		const char *name, struct fault *fault);
+		const char *name, bool later, struct fault *fault);
+void supply_fill(struct supply *s); /* again: nothing */
 /* The same of one that is not recorded: no checksums are taken, and
  * supply_recording and supply_armed do not know it. */
 int supply_open_passing(struct supply **supply, struct reception *in,

@@ -233,6 +233,42 @@ pool_borrow(struct pool *p, struct stock **stock, const struct stock_args *args,
 	return 0;
 }
 
+int
+pool_borrow_later(struct pool *p, struct stock **stock,
+		  const struct stock_args *args, struct fault *fault)
+{
+	struct stock *s;
+	int err = stock_new(&s, p, args);
+
+	if (err)
+		return fault_set(fault, err, "no-memory", "out of memory");
+	if (s->bytes > p->limit) {
+		pthread_mutex_lock(&p->lock);
+		err = borrow_fault(p, s, fault);
+		pthread_mutex_unlock(&p->lock);
+		stock_free(s);
+		return err;
+	}
+	*stock = s;
+	return 0;
+}
+
+int
+pool_fill(struct stock *s)
+{
+	struct pool *p = s->pool;
+	int err;
+
+	if (s->filled)
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	err = stock_link(p, s);
+	pthread_mutex_unlock(&p->lock);
+	if (!err)
+		stock_fill(s);
+	return err;
+}
+
 void
 pool_cut(struct stock *s, struct block *home)
 {

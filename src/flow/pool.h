@@ -66,6 +66,17 @@ uint64_t pool_need(const struct stock_args *args);
 int pool_borrow(struct pool *pool, struct stock **stock,
 		const struct stock_args *args, struct fault *fault);
 
+/*
+ * The same of a stock that gets its memory later: until pool_fill gives it that
+ * no block of it can be taken.  -ENOMEM and a fault where `memory` could never
+ * hold it.  The event loop; others may take of it meanwhile.
+ */
+int pool_borrow_later(struct pool *pool, struct stock **stock,
+		      const struct stock_args *args, struct fault *fault);
+/* 0: it has its memory, now or for long; -ENOMEM: others still have it. */
+int pool_fill(struct stock *stock);
+bool stock_filled(const struct stock *stock);
+
 /* Blocks that are not home yet (a disk that hangs may have some) keep their
  * own memory, and the last takes the stock along; the rest is free at once. */
 void stock_return(struct stock *stock);

@@ -16,6 +16,7 @@ struct stock {
 	char who[80];
 	uint64_t bytes;
 	struct stock *next; /* pool::stocks */
+	bool filled;	    /* it has its memory; the event loop's */
 
 	pthread_mutex_t lock; /* over what is below */
 	struct block *free;

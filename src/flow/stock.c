@@ -45,7 +45,6 @@ stock_new(struct stock **stock, struct pool *pool,
 	uint64_t words = (args->slots + 63) / 64;
 	struct stock *s =
 	    calloc(1, sizeof *s + args->blocks * sizeof s->block[0]);
-	unsigned each;
 
 	if (!s)
 		return -ENOMEM;
@@ -66,9 +65,6 @@ stock_new(struct stock **stock, struct pool *pool,
 		stock_free(s);
 		return -ENOMEM;
 	}
-	each = args->blocks / s->a.subs;
-	s->each = each < STOCK_EACH ? each : STOCK_EACH;
-	atomic_init(&s->need, s->a.subs * s->each);
 	*stock = s;
 	return 0;
 }
@@ -90,11 +86,15 @@ stock_place(struct stock *s, unsigned i, uint8_t *at)
 	s->block[i].data = at;
 }
 
+/* Before that the numbers are those of a stock of no blocks, of which nobody
+ * has a right to any. */
 void
 stock_fill(struct stock *s)
 {
 	uint64_t words = (s->a.slots + 63) / 64;
+	unsigned each = s->a.blocks / s->a.subs;
 
+	pthread_mutex_lock(&s->lock);
 	for (unsigned i = 0; i < s->a.blocks; i++) {
 		struct block *b = &s->block[i];
 
@@ -108,7 +108,18 @@ stock_fill(struct stock *s)
 		b->next = s->free;
 		s->free = b;
 	}
-	atomic_init(&s->home, s->a.blocks);
+	s->each = each < STOCK_EACH ? each : STOCK_EACH;
+	atomic_store_explicit(&s->need, s->a.subs * s->each,
+			      memory_order_relaxed);
+	atomic_store_explicit(&s->home, s->a.blocks, memory_order_relaxed);
+	pthread_mutex_unlock(&s->lock);
+	s->filled = true;
+}
+
+bool
+stock_filled(const struct stock *s)
+{
+	return s->filled;
 }
 
 struct shelf *
@@ -280,6 +291,10 @@ stock_return(struct stock *s)
 {
 	bool all;
 
+	if (!s->filled) {
+		stock_free(s);
+		return;
+	}
 	pool_cut(s, leftovers(s));
 	/* Also because who saw the last block home may be faster than who
 	 * brought it. */

@@ -33,7 +33,7 @@ schedule_streams()
 	stream_one s "$port" 'block = "1M"; rate = "8Mbps";'
 	stream_one t $((port + 1)) 'block = "1M";'
 	stream_one big $((port + 2)) \
-		'block = "8M"; blocks = 6; rate = "80Mbps";'
+		'block = "8M"; blocks = 6; rate = "80Mbps"; sequence = "le64@0";'
 }
 
 schedule_conf()

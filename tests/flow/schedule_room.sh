@@ -5,7 +5,9 @@
 #                  |--- low: refused ---|
 #
 #   Scans that have memory for one of them only: one after the other they are
-#   recorded, at the same time the one with the higher priority is
+#   recorded, at the same time the one with the higher priority is.  What comes
+#   after the start of the second, while the first has the memory yet, is
+#   counted as what it is
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 . "${BASH_SOURCE%/*}/functions_schedule.sh"
@@ -36,8 +38,8 @@ same "low" "$(said low verdict)" refused
 same "second" "$(said second verdict)" ok
 said second reason | grep -q '^armed only at .*: until then it is with first'
 
-port=$((port + 2)) gen --format raw --prefix 8 --payload 1024 --rate 8Mbps \
-	--for 14s &
+port=$((port + 2)) gen --format raw --prefix 8 --sequence le64@0 --payload 1024 \
+	--rate 8Mbps --for 14s &
 gen_pid=$!
 at_end 'kill $gen_pid 2>/dev/null; wait $gen_pid 2>/dev/null || true'
 wait_for 60 is_over second
@@ -49,6 +51,21 @@ for name in first second; do
 	within "packets of $name" 1000 "$(info $name .packets)" 4000
 	same "lost of $name" "$(info $name .packets_lost)" 0
 done
+for name in first second; do
+	same "datagrams of $name" "$(info $name .datagrams)" \
+		"$(info $name '.packets + ([.drops[]] | add // 0)')"
+done
+same "drops of first" "$(info first '.drops | del(.before_start) | add // 0')" 0
+# The counter of the sender goes on: what is between the two of them was for
+# the second, and had no memory.
+edge()
+{
+	info "$1" "(.runs[0].base | tonumber) + .runs[0].$2"
+}
+between=$(($(edge second first) - $(edge first last) - 1))
+same "packets between them" "$between" "$(info second '.drops.no_buffer // 0')"
+same "other drops" "$(info second \
+	'.drops | del(.before_start, .no_buffer) | add // 0')" 0
 same "low" "$(state low)" refused
 ! spate info low >/dev/null 2>&1 || fail "low was recorded"
 spated_stop

@@ -251,6 +251,45 @@ START_TEST(too_much_is_explained)
 }
 END_TEST
 
+/* Others have its memory yet: nothing can be taken until it is filled. */
+START_TEST(memory_may_come_later)
+{
+	const struct stock_args args = { 4, 256, 4096, 2, 0, 0, "late" };
+	struct stock *s, *late;
+	struct block *b;
+
+	open_pool(4 * MIB);
+	s = borrow(2, 256, 4096);
+	ck_assert_int_eq(pool_borrow_later(pool, &late, &args, &fault), 0);
+	ck_assert(!stock_filled(late));
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 2 * MIB);
+	ck_assert_ptr_null(stock_take(late, 0));
+	ck_assert_uint_eq(stock_room(late, 1), 0);
+	ck_assert(stock_tight(late));
+	ck_assert_int_eq(pool_fill(late), -ENOMEM);
+	stock_return(s);
+	ck_assert_int_eq(pool_fill(late), 0);
+	ck_assert_int_eq(pool_fill(late), 0);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 4 * MIB);
+	ck_assert_uint_eq(stock_room(late, 1), 2);
+	b = stock_take(late, 0);
+	ck_assert_ptr_nonnull(b);
+	stock_put(b);
+	stock_return(late);
+	/* One that never gets any; and one that never could. */
+	ck_assert_int_eq(pool_borrow_later(pool, &late, &args, &fault), 0);
+	stock_return(late);
+	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
+	ck_assert_int_eq(
+	    pool_borrow_later(
+		pool, &late,
+		&(struct stock_args){ 5, 256, 4096, 1, 0, 0, "never" }, &fault),
+	    -ENOMEM);
+	ck_assert_str_eq(fault.code, "no-memory");
+	pool_free(pool);
+}
+END_TEST
+
 START_TEST(home_when_the_last_lets_go)
 {
 	struct stock *s;
@@ -415,6 +454,6 @@ END_TEST
 
 SUITE("pool", says_what_it_has, is_shared_when_asked,
       blocks_are_pages_of_their_own, the_first_that_fits, the_limit_is_hard,
-      says_who_has_it, too_much_is_explained, home_when_the_last_lets_go,
-      a_stock_goes_with_its_last_block, what_is_home_is_free_at_once,
-      holders_on_many_threads)
+      says_who_has_it, too_much_is_explained, memory_may_come_later,
+      home_when_the_last_lets_go, a_stock_goes_with_its_last_block,
+      what_is_home_is_free_at_once, holders_on_many_threads)
