@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "store/meta.h"
 
 static int
@@ -226,8 +227,15 @@ static void
 disks_count(struct stream *stream, const struct session_host *host)
 {
 	struct pool_facts f = pool_facts(host->pool);
+	unsigned disks = fleet_writers(host->fleet);
 
-	stream_disks(stream, fleet_writers(host->fleet), f.bytes - f.borrowed);
+	stream_disks(stream, disks, f.bytes - f.borrowed);
+	if (!stream->o.blocks && stream->disks < disks)
+		log_line(
+		    LOG_INFO, stream->name,
+		    "%u blocks, which is 2 for each of %u disks, and there "
+		    "are %u: `memory` has room for no more",
+		    stream->blocks, stream->disks, disks);
 }
 
 /* Heaps have times of their own, which no header of a packet tells. */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/control.h"
 #include "base/log.h"
@@ -32,9 +33,10 @@ const struct option setup_options[] = {
 	{ .name = "memory",
 	  .type = OPTION_BYTES,
 	  .offset = AT(memory),
-	  .fallback = "1G",
 	  .min = 1 << 20,
-	  .help = "the arena that all blocks come from; a hard limit" },
+	  .help = "the arena that all blocks come from; a hard limit; none: "
+		  "what the blocks of all streams take, at least 1G, at most "
+		  "half of the machine's memory" },
 	{ .name = "share",
 	  .type = OPTION_FLAG,
 	  .offset = AT(share),
@@ -208,14 +210,29 @@ root_read(struct setup *c, struct fault *fault)
 	return conf_fill(c->conf, conf_root(c->conf), part, n, groups, fault);
 }
 
+/* The default of `memory`: all streams can be recorded at once, on the disks
+ * that are there, as far as half of the machine's memory goes. */
+static uint64_t
+memory_default(const struct setup *c)
+{
+	uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 *
+			(uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t want = 0;
+
+	for (unsigned i = 0; i < c->streams; i++)
+		want += stream_memory(c->stream[i]);
+	if (want < UINT64_C(1) << 30)
+		want = UINT64_C(1) << 30;
+	return want < half ? want : half;
+}
+
 static int
-memory_check(const struct setup *c, const struct stream *s, struct fault *fault)
+memory_refuse(const struct setup *c, const struct stream *s,
+	      struct fault *fault)
 {
 	char need[UNITS_TEXT], is[UNITS_TEXT], block[UNITS_TEXT];
 	char blocks[STREAM_BLOCKS_TEXT];
 
-	if (stream_memory(s) <= c->o.memory)
-		return 0;
 	fault_set(fault, -ENOMEM, "no-memory",
 		  "%s: memory = %s is too small for stream %s, which needs %s",
 		  c->path, units_show_bytes(is, c->o.memory), s->name,
@@ -227,6 +244,30 @@ memory_check(const struct setup *c, const struct stream *s, struct fault *fault)
 		   "`block` or `blocks` lower",
 		   (unsigned long long)((stream_memory(s) >> 20) + 1));
 	return -ENOMEM;
+}
+
+/* Disks that were added are no reason not to start: what is configured goes on
+ * with fewer blocks for each. */
+static int
+memory_fit(const struct setup *c, struct stream *s, struct fault *fault)
+{
+	uint64_t need = stream_memory(s);
+	unsigned disks = s->disks, blocks = s->blocks;
+
+	if (need <= c->o.memory)
+		return 0;
+	stream_shrink(s, c->o.memory);
+	if (stream_memory(s) > c->o.memory) {
+		stream_disks(s, disks, UINT64_MAX);
+		return memory_refuse(c, s, fault);
+	}
+	log_line(LOG_WARN, NULL,
+		 "%s: stream %s has %u of the %u blocks that it would use on "
+		 "%u disks, as that is what `memory` has room for: "
+		 "memory = \"%lluM\";",
+		 c->path, s->name, s->blocks, blocks, disks,
+		 (unsigned long long)((need >> 20) + 1));
+	return 0;
 }
 
 /* Threads that share packets are of no use to each other on one thread. */
@@ -267,10 +308,12 @@ streams_read(struct setup *c, unsigned disks, struct fault *fault)
 				  fault);
 		c->streams += !err;
 		if (!err)
-			err = memory_check(c, c->stream[i], fault);
-		if (!err)
 			err = receivers_check(c, c->stream[i], fault);
 	}
+	if (!err && !c->o.memory)
+		c->o.memory = memory_default(c);
+	for (unsigned i = 0; i < n && !err; i++)
+		err = memory_fit(c, c->stream[i], fault);
 	return err;
 }
 

@@ -105,6 +105,9 @@ uint32_t stream_longest(const struct stream *s);
  * has memory for.  Nothing where the configuration says how many, or has seen
  * so many disks. */
 void stream_disks(struct stream *s, unsigned disks, uint64_t room);
+/* Fewer blocks, by 2 for each disk, until they fit in `room` or are those for
+ * no disk.  Nothing where the configuration says how many. */
+void stream_shrink(struct stream *s, uint64_t room);
 
 /* How many blocks that is: "876 blocks (2 x 432 substreams + ...)". */
 enum { STREAM_BLOCKS_TEXT = 96 };

@@ -339,6 +339,15 @@ stream_disks(struct stream *s, unsigned disks, uint64_t room)
 	}
 }
 
+void
+stream_shrink(struct stream *s, uint64_t room)
+{
+	while (!s->o.blocks && s->disks && stream_memory(s) > room) {
+		s->disks--;
+		s->blocks -= 2;
+	}
+}
+
 /* May several threads put packets of one sequence in the same blocks? */
 static int
 shared_fit(const struct stream *s, const char *where, struct fault *fault)

@@ -24,8 +24,32 @@ sed -e 's/^#\(\t*[^ \t#]\)/\1/' \
 grep -q '^stream dbbc3:' "$work/out"
 grep -q '^stream test:' "$work/out"
 
-sed 's/^memory = .*/memroy = "1G";/' "$example" >"$work/wrong.conf"
-refused "unknown key 'memroy'; did you mean 'memory'" \
+# Also where there are many disks, on any machine.
+disks_make 36
+printf -v all ', "%s"' "${disks[@]}"
+sed "s|^disks = .*|disks = [ ${all:2} ];|" "$example" >"$work/many.conf"
+"$SPATED" -n -c "$work/many.conf" >"$work/out"
+grep -q '^disks    36$' "$work/out"
+
+# A key that is commented out has its default, unless it says `# example`.  The
+# default of a number is 0, and that of a flag is false, where none is told.
+"$SPATED" --options | sed -nE 's/^  ([a-z_]+) .*; default (.*)/\1 = \2/p
+	/; default /!s/^  ([a-z_]+) +(a (whole )?number|true or false|a size).*/\1 = 0/p' |
+	tr -d '"' | sort -u >"$work/defaults"
+sed -nE 's/^#\t*([a-z_]+ = .*);$/\1/p' "$example" | tr -d '"' |
+	sed 's/ = 1%$/ = 0.01/; s/ = \(0.0\|false\)$/ = 0/' >"$work/shown"
+sed -nE 's/^#\t*([a-z_]+ = .*);\t# example$/\1/p' "$example" | tr -d '"' \
+	>"$work/examples"
+sed -i 's/ = \(0.0\|false\)$/ = 0/' "$work/defaults"
+same "shown as defaults, and are none" \
+	"$(sort -u "$work/shown" | comm -23 - <(sort -u "$work/defaults"))" ""
+[ "$(wc -l <"$work/shown")" -gt 30 ] && [ "$(wc -l <"$work/examples")" -gt 30 ] ||
+	fail "defaults and examples are not told apart"
+same "shown as examples, and are defaults" \
+	"$(sort -u "$work/examples" | comm -12 - <(sort -u "$work/defaults"))" ""
+
+sed 's/^disks = /dsiks = /' "$example" >"$work/wrong.conf"
+refused "unknown key 'dsiks'; did you mean 'disks'" \
 	"$SPATED" -n -c "$work/wrong.conf"
 grep -q "^spated: $work/wrong.conf:[0-9]*: " "$work/refused"
 

@@ -6,13 +6,14 @@
 . "${BASH_SOURCE%/*}/functions.sh"
 
 # plan STREAM TEXT...: a stream with these keys is good, and these are told
+listen=0.0.0.0:41000-41431
 plan()
 {
 	local text
 
-	conf_write "	s : { listen = [ \"0.0.0.0:41000-41431\" ]; $1 };"
+	conf_write "	s : { listen = [ \"$listen\" ]; $1 };"
 	shift
-	"$SPATED" -n -c "$conf" >"$work/out"
+	"$SPATED" -n -c "$conf" >"$work/out" 2>&1
 	for text; do
 		grep -qF -- "$text" "$work/out" ||
 			fail "no '$text' in: $(cat "$work/out")"
@@ -49,6 +50,21 @@ plan 'format = "spead"; store = "cube"; item = 0x600A; payload = 4194304;
 	'block     1 heaps, 4194304 bytes'
 plan 'format = "raw"; payload = 1000; block = "1M";' \
 	'packet    0 + 1000 bytes, raw' 'from      432 substreams'
+
+# Any number of disks: `memory` has room for them where nobody says how large it
+# is; where somebody does, there are fewer blocks, and a line says what would do.
+settings=()
+disks_make 32
+disks36='format = "raw"; payload = 4096; sequence = "arrival"; block = "32M";'
+listen=0.0.0.0:41000
+plan "$disks36" 'memory   2.4 GiB' 'memory    78 blocks, 2.4 GiB'
+settings=('memory = "1G";')
+plan "$disks36" 'memory   1.0 GiB' 'memory    32 blocks, ' \
+	'stream s has 32 of the 78 blocks that it would use on 36 disks' \
+	'memory = "2497M";'
+listen=0.0.0.0:41000-41431
+disks=("${disks[@]:0:4}")
+settings=('memory = "8G";')
 
 # A payload of VDIF is not meant where nothing is said.
 wrong 'format = "spead"; store = "cube"; item = 0x600A;' \
