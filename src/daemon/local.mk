@@ -45,7 +45,7 @@ spated_SOURCES = \
 	%D%/stream_vary.c %D%/stream_vary.h \
 	%D%/verbs.c %D%/verbs_at.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_map.c %D%/verbs_probe.c \
 	%D%/verbs_schedule.c %D%/verbs_send.c %D%/verbs.h \
-	%D%/vsi.c %D%/vsi_about.c %D%/vsi_net.c %D%/vsi_record.c %D%/vsi_scan.c %D%/vsi.h \
+	%D%/vsi.c %D%/vsi_about.c %D%/vsi_kept.c %D%/vsi_net.c %D%/vsi_record.c %D%/vsi_scan.c %D%/vsi.h \
 	%D%/vsi_allow.c %D%/vsi_allow.h \
 	%D%/vsi_client.c %D%/vsi_client.h \
 	%D%/vsi_daemon.c %D%/vsi_daemon.h \

@@ -39,7 +39,8 @@ struct setup_control {
 /* Nothing listens: there is none. */
 struct setup_vsi {
 	struct option_texts listen, streams, allow;
-	const char *only; /* what `streams` is where it is left out */
+	const char *version; /* NULL: spate's own */
+	const char *only;    /* what `streams` is where it is left out */
 };
 enum { SETUP_VSI_STREAMS = 64 };
 

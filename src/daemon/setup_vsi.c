@@ -26,6 +26,11 @@ const struct option setup_vsi_options[] = {
 	  .offset = AT(allow),
 	  .fallback = "[ \"127.0.0.0/8\", \"::1\" ]",
 	  .help = "networks that commands may come from" },
+	{ .name = "version",
+	  .type = OPTION_TEXT,
+	  .offset = AT(version),
+	  .help = "program and version that version? tells, as \"jive5ab "
+		  "3.1.0\", for programs that ask for that; none: spate's" },
 	{ .name = NULL },
 };
 
@@ -65,6 +70,25 @@ networks_check(struct setup *c, const config_setting_t *group,
 		return blame(c, group, "allow", fault);
 	}
 	return 0;
+}
+
+static int
+version_check(struct setup *c, const config_setting_t *group,
+	      struct fault *fault)
+{
+	const char *text = c->vsi.version;
+	size_t program, rest;
+
+	if (!text)
+		return 0;
+	program = strcspn(text, " ");
+	rest = strcspn(text, ":;");
+	if (program && text[program] && strlen(text) < 64 && !text[rest])
+		return 0;
+	fault_set(fault, -EINVAL, "conf",
+		  "vsi: version = \"%s\" is no program and version", text);
+	fault_hint(fault, "version = \"jive5ab 3.1.0\";");
+	return blame(c, group, "version", fault);
 }
 
 static int
@@ -143,5 +167,7 @@ setup_vsi_read(struct setup *c, struct fault *fault)
 	err = networks_check(c, group, fault);
 	if (!err)
 		err = streams_check(c, group, fault);
+	if (!err)
+		err = version_check(c, group, fault);
 	return err ? err : memory_check(c, group, fault);
 }

@@ -24,7 +24,7 @@ struct change {
 	const struct stream *s;
 	const struct stream_vary *v;
 	bool format, payload, prefix, legacy, layout, split, buffer, listen,
-	    name;
+	    name, receive;
 };
 
 static int
@@ -89,16 +89,18 @@ change_find(struct change *c)
 		    (v->legacy != legacy_of(s) || (c->format && v->legacy));
 	c->layout = v->layout && strcmp(v->layout, s->o.layout);
 	c->split = v->by_thread && s->split != SPLIT_THREAD;
-	c->buffer = v->buffer > buffer_of(s, &has_buffer) && has_buffer;
+	c->buffer =
+	    v->buffer > buffer_of(s, &has_buffer) && has_buffer && !v->tcp;
 	c->listen = listen_differs(s, v);
 	c->name = v->name && strcmp(v->name, s->name);
+	c->receive = v->tcp && strcmp(s->o.receive, "tcp");
 }
 
 static bool
 is_any(const struct change *c)
 {
 	return c->format || c->payload || c->prefix || c->legacy || c->layout ||
-	       c->split || c->buffer || c->listen || c->name;
+	       c->split || c->buffer || c->listen || c->name || c->receive;
 }
 
 /* ---- the copy -------------------------------------------------------- */
@@ -120,7 +122,7 @@ is_left_out(const struct change *c, const char *key)
 		GOES("legacy", legacy),	  GOES("layout", layout),
 		GOES("split", split),	  GOES("stations", split),
 		GOES("sequence", split),  GOES("socket_buffer", buffer),
-		GOES("listen", listen),
+		GOES("listen", listen),	  GOES("receive", receive),
 #undef GOES
 	};
 
@@ -129,6 +131,9 @@ is_left_out(const struct change *c, const char *key)
 		    *((const bool *)c + table[i].offset))
 			return true;
 	}
+	if (c->receive && strcmp(key, "listen") &&
+	    option_find(c->s->receive->head.options, key))
+		return true;
 	return c->format && option_find(c->s->format->head.options, key);
 }
 
@@ -216,6 +221,21 @@ listen_add(config_setting_t *to, const struct stream_vary *v)
 }
 
 static bool
+tcp_add(config_setting_t *to, const struct stream_vary *v)
+{
+	config_setting_t *list;
+	bool good = text_add(to, "receive", "tcp");
+
+	if (!good || !v->allow || !v->allow->n)
+		return good;
+	list = config_setting_add(to, "allow", CONFIG_TYPE_ARRAY);
+	good = list;
+	for (unsigned i = 0; good && i < v->allow->n; i++)
+		good = text_add(list, NULL, v->allow->text[i]);
+	return good;
+}
+
+static bool
 changes_add(config_setting_t *to, const struct change *c)
 {
 	const struct stream_vary *v = c->v;
@@ -228,7 +248,8 @@ changes_add(config_setting_t *to, const struct change *c)
 	       (!c->split || text_add(to, "split", "thread")) &&
 	       (!c->buffer ||
 		number_add(to, "socket_buffer", (int64_t)v->buffer)) &&
-	       (!c->listen || listen_add(to, v));
+	       (!c->listen || listen_add(to, v)) &&
+	       (!c->receive || tcp_add(to, v));
 }
 
 /* ---- the text -------------------------------------------------------- */

@@ -14,7 +14,9 @@ enum { STREAM_VARY_LISTEN = 64 };
 struct stream_vary {
 	const char *name;   /* NULL: the stream's */
 	const char *format; /* NULL: the stream's */
-	uint32_t payload;   /* 0: the stream's */
+	bool tcp;	    /* received with TCP, as plain bytes */
+	const struct option_texts *allow; /* with tcp: who may send; or NULL */
+	uint32_t payload;		  /* 0: the stream's */
 	int legacy;	    /* VDIF headers of 16 bytes; -1: as it is */
 	int prefix;	    /* -1: the stream's */
 	uint64_t buffer;    /* of sockets, at least; 0: the stream's */

@@ -2,8 +2,8 @@
 /*
  * The commands, each with what is the same for many of them: some only ask,
  * and some that set things wait for the end of a recording, as jive5ab has
- * it.  Those that jive5ab knows and that have no meaning here are told from
- * words that nobody knows (code 2, not 7), so that a log says which it was.
+ * it.  The table has all that jive5ab knows on any machine: those that have no
+ * meaning here are told from words that nobody knows (code 2, not 7).
  *
  * Whoever is allowed to may send rubbish in thousands; of that no more than
  * LOG_MOST lines a second are logged.
@@ -23,6 +23,9 @@
 
 enum { LOG_MOST = 10, SECOND = 1000000000 };
 
+#define CORNER "channels are not taken apart here"
+#define MARK5  "there are no boards or disk packs of a Mark 5"
+
 enum rule {
 	ASKS = 1, /* there is no such command, only the query */
 	IDLE = 2, /* the command waits for the end of a recording */
@@ -30,52 +33,141 @@ enum rule {
 
 static const struct {
 	const char *keyword;
-	vsi_act *act; /* NULL: not here */
+	vsi_act *act; /* NULL: not done here */
 	unsigned rules;
+	const char *instead; /* what does that, or why nothing does */
 } table[] = {
-	{ "version", vsi_do_version, ASKS },
-	{ "dts_id", vsi_do_dts_id, ASKS },
-	{ "os_rev", vsi_do_os_rev, ASKS },
-	{ "status", vsi_do_status, ASKS },
-	{ "error", vsi_do_error, ASKS },
-	{ "runtime", vsi_do_runtime, 0 },
-	{ "mode", vsi_do_mode, IDLE },
-	{ "net_protocol", vsi_do_net_protocol, IDLE },
-	{ "net_port", vsi_do_net_port, IDLE },
-	{ "mtu", vsi_do_mtu, IDLE },
-	{ "datastream", vsi_do_datastream, IDLE },
-	{ "record", vsi_do_record, 0 },
-	{ "evlbi", vsi_do_evlbi, 0 },
-	{ "tstat", vsi_do_tstat, 0 },
-	{ "rtime", vsi_do_rtime, ASKS },
-	{ "dir_info", vsi_do_dir_info, ASKS },
-	{ "set_disks", vsi_do_set_disks, IDLE },
-	{ "scan_set", vsi_do_scan_set, IDLE },
-	{ "scan_check", vsi_do_scan_check, 0 },
-	{ "disk2file", NULL, 0 },
-	{ "disk2net", NULL, 0 },
-	{ "disk2etransfer", NULL, 0 },
-	{ "file_check", NULL, 0 },
-	{ "vbs2net", NULL, 0 },
-	{ "net2vbs", NULL, 0 },
-	{ "net2file", NULL, 0 },
-	{ "net2mem", NULL, 0 },
-	{ "fill2net", NULL, 0 },
-	{ "fill2vbs", NULL, 0 },
-	{ "mem2net", NULL, 0 },
-	{ "mem2file", NULL, 0 },
-	{ "play_rate", NULL, 0 },
-	{ "clock_set", NULL, 0 },
-	{ "trackmask", NULL, 0 },
-	{ "ipd", NULL, 0 },
-	{ "ack", NULL, 0 },
-	{ "group_def", NULL, 0 },
-	{ "task_id", NULL, 0 },
-	{ "reset", NULL, 0 },
-	{ "protect", NULL, 0 },
-	{ "memstat", NULL, 0 },
-	{ "bufsize", NULL, 0 },
-	{ "transfermode", NULL, 0 },
+	/* The recorder. */
+	{ "version", vsi_do_version, ASKS, NULL },
+	{ "dts_id", vsi_do_dts_id, ASKS, NULL },
+	{ "os_rev", vsi_do_os_rev, ASKS, NULL },
+	{ "status", vsi_do_status, ASKS, NULL },
+	{ "error", vsi_do_error, ASKS, NULL },
+	{ "runtime", vsi_do_runtime, 0, NULL },
+	{ "echo", vsi_do_echo, 0, NULL },
+	/* What is received, and how. */
+	{ "mode", vsi_do_mode, IDLE, NULL },
+	{ "net_protocol", vsi_do_net_protocol, IDLE, NULL },
+	{ "net_port", vsi_do_net_port, IDLE, NULL },
+	{ "mtu", vsi_do_mtu, IDLE, NULL },
+	{ "ipd", vsi_do_ipd, 0, NULL },
+	{ "ack", vsi_do_ack, 0, NULL },
+	{ "itcp_id", vsi_do_itcp_id, 0, NULL },
+	{ "trackmask", vsi_do_trackmask, 0, NULL },
+	{ "clock_set", vsi_do_clock_set, 0, NULL },
+	{ "play_rate", vsi_do_clock_set, 0, NULL },
+	{ "constraints", vsi_do_constraints, ASKS, NULL },
+	{ "datastream", vsi_do_datastream, IDLE, NULL },
+	/* Recording. */
+	{ "record", vsi_do_record, 0, NULL },
+	{ "evlbi", vsi_do_evlbi, 0, NULL },
+	{ "tstat", vsi_do_tstat, 0, NULL },
+	{ "transfermode", vsi_do_transfermode, ASKS, NULL },
+	{ "task_id", vsi_do_task_id, 0, NULL },
+	{ "bufsize", vsi_do_bufsize, ASKS, NULL },
+	{ "memstat", vsi_do_memstat, ASKS, NULL },
+	/* Disks and scans. */
+	{ "rtime", vsi_do_rtime, ASKS, NULL },
+	{ "dir_info", vsi_do_dir_info, ASKS, NULL },
+	{ "set_disks", vsi_do_set_disks, IDLE, NULL },
+	{ "group_def", vsi_do_group_def, 0, NULL },
+	{ "protect", vsi_do_protect, 0, NULL },
+	{ "scan_set", vsi_do_scan_set, 0, NULL },
+	{ "scan_check", vsi_do_scan_check, 0, NULL },
+	/* Not done here. */
+	{ "disk2file", NULL, 0, "'spate export' does it" },
+	{ "disk2net", NULL, 0, "'spate send' does it" },
+	{ "file_check", NULL, 0, NULL },
+	{ "file2net", NULL, 0, NULL },
+	{ "net2file", NULL, 0, NULL },
+	{ "net2disk", NULL, 0, NULL },
+	{ "vbs2net", NULL, 0, "'spate send' does it" },
+	{ "net2vbs", NULL, 0, NULL },
+	{ "reset", NULL, 0, NULL },
+	{ "disk2etransfer", NULL, 0, "'spate send --to etd://' does it" },
+	{ "net2mem", NULL, 0, "a mount shows what is being recorded" },
+	{ "mem2net", NULL, 0, "'spate send --follow' does it" },
+	{ "mem2file", NULL, 0, "'spate export' does it" },
+	{ "mem2vbs", NULL, 0, NULL },
+	{ "mem2time", NULL, 0, NULL },
+	{ "mem2sfxc", NULL, 0, NULL },
+	{ "net2sfxc", NULL, 0, NULL },
+	{ "net2sfxcfork", NULL, 0, NULL },
+	{ "net2check", NULL, 0, "'spate probe' does it" },
+	{ "net2out", NULL, 0, NULL },
+	{ "net2fork", NULL, 0, NULL },
+	{ "file2check", NULL, 0, "'spate verify' does it" },
+	{ "file2mem", NULL, 0, NULL },
+	{ "file2disk", NULL, 0, NULL },
+	{ "fill2net", NULL, 0, "'spate gen' does it" },
+	{ "fill2file", NULL, 0, "'spate gen' does it" },
+	{ "fill2vbs", NULL, 0, "'spate gen' does it" },
+	{ "fill2disk", NULL, 0, NULL },
+	{ "fill2out", NULL, 0, NULL },
+	{ "fill_pattern", NULL, 0, NULL },
+	{ "in2net", NULL, 0, "'spate relay' does it" },
+	{ "in2file", NULL, 0, NULL },
+	{ "in2mem", NULL, 0, NULL },
+	{ "in2fork", NULL, 0, NULL },
+	{ "in2memfork", NULL, 0, NULL },
+	{ "spif2net", NULL, 0, CORNER },
+	{ "spif2file", NULL, 0, CORNER },
+	{ "spid2net", NULL, 0, CORNER },
+	{ "spid2file", NULL, 0, CORNER },
+	{ "spin2net", NULL, 0, CORNER },
+	{ "spin2file", NULL, 0, CORNER },
+	{ "spbs2net", NULL, 0, CORNER },
+	{ "spbs2file", NULL, 0, CORNER },
+	{ "splet2net", NULL, 0, CORNER },
+	{ "splet2file", NULL, 0, CORNER },
+	{ "spill2net", NULL, 0, CORNER },
+	{ "spill2file", NULL, 0, CORNER },
+	{ "debug", NULL, 0, NULL },
+	{ "dbglev", NULL, 0, NULL },
+	/* Of disk packs and boards of a Mark 5. */
+	{ "1pps_source", NULL, 0, MARK5 },
+	{ "bank_info", NULL, 0, MARK5 },
+	{ "bank_set", NULL, 0, MARK5 },
+	{ "bank_switch", NULL, 0, MARK5 },
+	{ "cascade", NULL, 0, MARK5 },
+	{ "clock", NULL, 0, MARK5 },
+	{ "data_check", NULL, 0, "scan_check? does it" },
+	{ "diag", NULL, 0, MARK5 },
+	{ "disk_model", NULL, 0, "'spate disks' does it" },
+	{ "disk_serial", NULL, 0, "'spate disks' does it" },
+	{ "disk_size", NULL, 0, "'spate disks' does it" },
+	{ "disk_state", NULL, 0, "'spate disks' does it" },
+	{ "disk_state_mask", NULL, 0, MARK5 },
+	{ "dot", NULL, 0, MARK5 },
+	{ "dot_inc", NULL, 0, MARK5 },
+	{ "dot_set", NULL, 0, MARK5 },
+	{ "get_stats", NULL, 0, "'spate disks' does it" },
+	{ "layout", NULL, 0, MARK5 },
+	{ "led", NULL, 0, MARK5 },
+	{ "mount", NULL, 0, "'spate disks add' does it" },
+	{ "os_rev1", NULL, 0, MARK5 },
+	{ "os_rev2", NULL, 0, MARK5 },
+	{ "packet", NULL, 0, "`prefix` of the stream" },
+	{ "personality", NULL, 0, MARK5 },
+	{ "play", NULL, 0, MARK5 },
+	{ "pointers", NULL, 0, MARK5 },
+	{ "position", NULL, 0, "record? tells the bytes" },
+	{ "pps", NULL, 0, MARK5 },
+	{ "pps_source", NULL, 0, MARK5 },
+	{ "recover", NULL, 0, "'spate recover' does it" },
+	{ "replaced_blks", NULL, 0, MARK5 },
+	{ "scan_play", NULL, 0, MARK5 },
+	{ "scandir", NULL, 0, "'spate ls' does it" },
+	{ "skip", NULL, 0, MARK5 },
+	{ "ss_rev", NULL, 0, MARK5 },
+	{ "ss_rev1", NULL, 0, MARK5 },
+	{ "ss_rev2", NULL, 0, MARK5 },
+	{ "start_stats", NULL, 0, MARK5 },
+	{ "track_check", NULL, 0, MARK5 },
+	{ "track_set", NULL, 0, MARK5 },
+	{ "tvr", NULL, 0, MARK5 },
+	{ "unmount", NULL, 0, "'spate disks drop' does it" },
+	{ "vsn", NULL, 0, MARK5 },
 };
 
 void
@@ -86,7 +178,9 @@ vsi_init(struct vsi *v, const struct vsi_host *host)
 			   .readers = 1,
 			   .writers = 1,
 			   .blocks = 8,
-			   .rename = true };
+			   .rename = true,
+			   .ack = 10,
+			   .task = "none" };
 }
 
 /* ---- what all of them say -------------------------------------------- */
@@ -289,7 +383,9 @@ vsi_command(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	if (i == n)
 		vsi_refuse(v, c, r, VSI_UNKNOWN, "no such keyword");
 	else if (!table[i].act)
-		vsi_refuse(v, c, r, VSI_NEVER, "not done by this recorder");
+		vsi_refuse(v, c, r, VSI_NEVER, "not done by this recorder%s%s",
+			   table[i].instead ? " - " : "",
+			   table[i].instead ? table[i].instead : "");
 	else if (table[i].rules & ASKS && !c->query)
 		vsi_say(r, VSI_NEVER, "only available as query");
 	else if (table[i].rules & IDLE && !c->query && vsi_is_on(v))

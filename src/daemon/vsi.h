@@ -85,6 +85,12 @@ struct vsi_host {
 	 * and the first port. */
 	const char *(*format)(void *arg, uint32_t *payload, uint32_t *prefix,
 			      uint16_t *port);
+	/* Which runtime the client's commands are for. */
+	void (*runtime)(void *arg, const struct vsi_command *c,
+			struct vsi_reply *r);
+	/* "jive5ab 3.1.0": program and version that version? tells; NULL: its
+	 * own. */
+	const char *version;
 	void *arg;
 };
 
@@ -103,6 +109,10 @@ struct vsi {
 	uint64_t workbuf;
 	uint32_t blocks, mtu, readers, writers;
 	bool rename;
+	int64_t ipd_ns; /* between packets; -1: as computed */
+	int32_t ack;
+	char task[16]; /* "none" */
+	char itcp[64];
 
 	bool on;			     /* record=on, and no off yet */
 	char name[VSI_NAME];		     /* of the last recording; "" */
@@ -170,6 +180,13 @@ bool vsi_bytes(const char *text, uint64_t most, uint64_t *bytes);
 /* Number n of the recordings since it began; NULL: forgotten, or none. */
 const char *vsi_listed(const struct vsi *v, uint64_t n);
 
+/* "MHz" of a track, as `mode` told it; 0. */
+double vsi_track_mhz(const struct vsi *v);
+
+/* vsi_kept.c */
+vsi_act vsi_do_ack, vsi_do_bufsize, vsi_do_clock_set, vsi_do_constraints,
+    vsi_do_echo, vsi_do_group_def, vsi_do_ipd, vsi_do_itcp_id, vsi_do_memstat,
+    vsi_do_protect, vsi_do_task_id, vsi_do_trackmask, vsi_do_transfermode;
 /* vsi_about.c */
 vsi_act vsi_do_version, vsi_do_dts_id, vsi_do_os_rev, vsi_do_runtime,
     vsi_do_error, vsi_do_status, vsi_do_set_disks, vsi_do_dir_info,

@@ -17,16 +17,6 @@ enum status_bit {
 	IS_RECORDING = 1 << 6,
 };
 
-void
-vsi_do_version(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
-{
-	(void)v;
-	(void)c;
-	vsi_say(r, VSI_DONE, "spate");
-	vsi_more(r, "%s", PACKAGE_VERSION);
-	vsi_more(r, "%zubit", 8 * sizeof(void *));
-}
-
 static void
 host_name(char name[64])
 {
@@ -34,6 +24,27 @@ host_name(char name[64])
 		snprintf(name, 64, "-");
 	name[63] = '\0';
 	name[strcspn(name, ".")] = '\0';
+}
+
+/* Program, version, word size, kind of build, and where, when and with what it
+ * was built, as m5copy looks for them: the first word has to begin with
+ * "jive5". */
+void
+vsi_do_version(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
+{
+	const char *as =
+	    v->host.version ? v->host.version : "spate " PACKAGE_VERSION;
+	int program = (int)strcspn(as, " ");
+	char name[64];
+
+	(void)c;
+	vsi_say(r, VSI_DONE, "%.*s : %s : %zubit", program, as,
+		as + program + 1, 8 * sizeof(void *));
+	if (!v->host.version)
+		return;
+	host_name(name);
+	vsi_more(r, "Release : %s : - : - : spate %s : ", name,
+		 PACKAGE_VERSION);
 }
 
 void
@@ -65,19 +76,10 @@ vsi_do_os_rev(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	vsi_say(r, VSI_DONE, "%s", text);
 }
 
-/* There is one, which jive5ab calls "0". */
 void
 vsi_do_runtime(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
-	const char *name = vsi_field(c, 0);
-
-	if (c->query)
-		vsi_say(r, VSI_DONE, "0 : 1");
-	else if (strcmp(name, "0") || !strcmp(vsi_field(c, 1), "new") ||
-		 !strcmp(vsi_field(c, 1), "delete"))
-		vsi_refuse(v, c, r, VSI_NEVER, "there is only runtime 0");
-	else
-		vsi_say(r, VSI_DONE, "0");
+	v->host.runtime(v->host.arg, c, r);
 }
 
 void

@@ -98,6 +98,8 @@ static void
 act(struct vsi_client *c, vsi_answer *answer, void *arg, struct vsi_reply *r)
 {
 	vsi_reply_begin(r, &c->command);
+	c->command.client = c->number;
+	c->command.runtime = &c->runtime;
 	c->later = !answer(arg, &c->command, r);
 	if (c->later) {
 		c->command.tries++;

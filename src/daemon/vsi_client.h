@@ -22,12 +22,13 @@ typedef bool vsi_answer(void *arg, const struct vsi_command *c,
 
 struct vsi_client {
 	int fd;
-	uint32_t number; /* another one for every client */
-	uint32_t events; /* that are waited for */
-	bool wants_out;	 /* it does not read */
-	bool again;	 /* it sent more than its share */
-	bool later;	 /* its command was put off */
-	int64_t heard;	 /* steady */
+	uint32_t number;  /* another one for every client */
+	uint32_t runtime; /* see vsi_command */
+	uint32_t events;  /* that are waited for */
+	bool wants_out;	  /* it does not read */
+	bool again;	  /* it sent more than its share */
+	bool later;	  /* its command was put off */
+	int64_t heard;	  /* steady */
 	struct vsi_lines in;
 	struct vsi_command command; /* its fields are in `in` */
 	char *out;

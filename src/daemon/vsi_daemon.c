@@ -25,13 +25,26 @@
 #include "daemon/vsi_server.h"
 #include "daemon/vsi_streams.h"
 
+enum { RUNTIMES = 32, RUNTIME_NAME = 32 };
+
+/* Settings, and what is done with them, of all clients that chose it. */
+struct runtime {
+	struct vsi_daemon *of;
+	uint32_t number; /* another one for each; 0: is always there */
+	char name[RUNTIME_NAME];
+	uint32_t owner; /* the client with whom it goes; 0: nobody */
+	struct vsi v;
+	struct vsi_streams made;
+	struct vsi_facts_kept kept;
+	struct runtime *next; /* vsi_daemon::runtimes */
+};
+
 struct vsi_daemon {
 	struct daemon *d;
 	struct conf *conf; /* held: the server's texts are in it */
-	struct vsi v;
 	struct vsi_server *server;
-	struct vsi_streams made;
-	struct vsi_facts_kept kept;
+	struct runtime *runtimes; /* the last one has number 0 */
+	uint32_t numbers;
 };
 
 /* ---- recording ------------------------------------------------------- */
@@ -39,15 +52,16 @@ struct vsi_daemon {
 static int
 host_settle(void *arg, const struct vsi_settings *set, struct fault *fault)
 {
-	struct vsi_daemon *vsi = arg;
+	struct runtime *t = arg;
+	struct daemon *d = t->of->d;
 	struct vsi_streams made;
-	int err = vsi_streams_make(&made, &vsi->made, &vsi->d->setup, set,
-				   fleet_writers(&vsi->d->fleet), fault);
+	int err = vsi_streams_make(&made, &t->made, &d->setup, set,
+				   fleet_writers(&d->fleet), fault);
 
 	if (err)
 		return err;
-	vsi_streams_clear(&vsi->made);
-	vsi->made = made;
+	vsi_streams_clear(&t->made);
+	t->made = made;
 	return 0;
 }
 
@@ -79,22 +93,22 @@ probes_end(struct daemon *d)
 static int
 host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
 {
-	struct vsi_daemon *vsi = arg;
-	struct daemon *d = vsi->d;
+	struct runtime *t = arg;
+	struct daemon *d = t->of->d;
 	struct order o = { .flags = ORDER_SHARE };
 	int err = 0;
 
 	if (d->stopping)
 		return fault_set(fault, -ESHUTDOWN, "busy",
 				 "the daemon is stopping");
-	if (!vsi->made.n || vsi->made.conf != d->setup.conf)
-		err = host_settle(vsi, &vsi->v.set, fault);
+	if (!t->made.n || t->made.conf != d->setup.conf)
+		err = host_settle(t, &t->v.set, fault);
 	if (err)
 		return err;
 	if (rename)
 		o.flags |= ORDER_RENAME;
-	o.streams = vsi->made.n;
-	memcpy(o.stream, vsi->made.stream, o.streams * sizeof *o.stream);
+	o.streams = t->made.n;
+	memcpy(o.stream, t->made.stream, o.streams * sizeof *o.stream);
 	snprintf(o.name, sizeof o.name, "%s", name);
 	err = order_check(&o, d, fault);
 	if (!err)
@@ -103,7 +117,7 @@ host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
 		err = order_begin(d, &o, fault);
 	if (!err) {
 		snprintf(name, VSI_NAME, "%s", o.name);
-		vsi_streams_tell(&vsi->made, name);
+		vsi_streams_tell(&t->made, name);
 	}
 	return (err == -EADDRINUSE || err == -ENOMEM) && is_ending(d) ? -EAGAIN
 								      : err;
@@ -112,9 +126,9 @@ host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
 static void
 host_stop(void *arg, const char *name)
 {
-	const struct vsi_daemon *vsi = arg;
+	const struct runtime *t = arg;
 
-	for (struct session *s = vsi->d->sessions; s; s = s->next) {
+	for (struct session *s = t->of->d->sessions; s; s = s->next) {
 		if (!strcmp(s->group, name))
 			session_stop(s, "record=off");
 	}
@@ -123,9 +137,9 @@ host_stop(void *arg, const char *name)
 static bool
 host_runs(void *arg, const char *name)
 {
-	const struct vsi_daemon *vsi = arg;
+	const struct runtime *t = arg;
 
-	for (const struct session *s = vsi->d->sessions; s; s = s->next) {
+	for (const struct session *s = t->of->d->sessions; s; s = s->next) {
 		if (!strcmp(s->group, name) && s->state <= SESSION_RECORDING)
 			return true;
 	}
@@ -135,9 +149,9 @@ host_runs(void *arg, const char *name)
 static void
 host_facts(void *arg, const char *name, struct vsi_facts *f)
 {
-	struct vsi_daemon *vsi = arg;
+	struct runtime *t = arg;
 
-	vsi_facts_take(&vsi->kept, vsi->d, name, f);
+	vsi_facts_take(&t->kept, t->of->d, name, f);
 }
 
 /* ---- disks and streams ----------------------------------------------- */
@@ -145,18 +159,19 @@ host_facts(void *arg, const char *name, struct vsi_facts *f)
 static void
 host_space(void *arg, struct vsi_space *s)
 {
-	const struct vsi_daemon *vsi = arg;
+	const struct runtime *t = arg;
+	struct daemon *d = t->of->d;
 	struct catalogue_facts facts;
 	struct fleet_space space;
 
-	fleet_space(&vsi->d->fleet, &space);
-	catalogue_facts(keeper_catalogue(vsi->d->keeper), &facts);
+	fleet_space(&d->fleet, &space);
+	catalogue_facts(keeper_catalogue(d->keeper), &facts);
 	*s = (struct vsi_space){ .total = space.total,
 				 .free = space.free,
 				 .disks = space.disks,
 				 .recordings = facts.recordings };
-	for (unsigned i = 0; i < vsi->made.n; i++)
-		s->rate += (double)vsi->made.stream[i]->o.rate;
+	for (unsigned i = 0; i < t->made.n; i++)
+		s->rate += (double)t->made.stream[i]->o.rate;
 	if (s->rate <= 0)
 		s->rate = space.rate * 8;
 }
@@ -164,7 +179,7 @@ host_space(void *arg, struct vsi_space *s)
 static const char *
 host_disk(void *arg, unsigned n)
 {
-	const struct fleet *f = &((struct vsi_daemon *)arg)->d->fleet;
+	const struct fleet *f = &((struct runtime *)arg)->of->d->fleet;
 
 	for (unsigned i = 0; i < f->n; i++) {
 		if (fleet_writer(f, i) && n-- == 0)
@@ -177,8 +192,8 @@ host_disk(void *arg, unsigned n)
 static const char *
 host_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 {
-	struct vsi_daemon *vsi = arg;
-	struct setup *setup = &vsi->d->setup;
+	struct runtime *t = arg;
+	struct setup *setup = &t->of->d->setup;
 	struct stream *s = setup_stream(setup, setup->vsi.streams.text[0]);
 	size_t host;
 
@@ -189,14 +204,199 @@ host_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 	return s ? s->o.format : "";
 }
 
+/* ---- runtimes -------------------------------------------------------- */
+
+/* jive5ab calls the first one "default", and takes "0" for it. */
+static struct runtime *
+runtime_named(struct vsi_daemon *vsi, const char *name)
+{
+	struct runtime *t = vsi->runtimes;
+
+	while (t && strcmp(t->name, strcmp(name, "0") ? name : "default"))
+		t = t->next;
+	return t;
+}
+
+static struct runtime *
+runtime_of(struct vsi_daemon *vsi, const struct vsi_command *c)
+{
+	struct runtime *t = vsi->runtimes;
+
+	while (t->next && t->number != *c->runtime)
+		t = t->next;
+	*c->runtime = t->number;
+	return t;
+}
+
+static void runtime_do(void *arg, const struct vsi_command *c,
+		       struct vsi_reply *r);
+
+/* The newest first; NULL without memory. */
+static struct runtime *
+runtime_make(struct vsi_daemon *vsi, const char *name)
+{
+	struct vsi_host host = {
+		.record = host_record,
+		.stop = host_stop,
+		.runs = host_runs,
+		.facts = host_facts,
+		.space = host_space,
+		.disk = host_disk,
+		.settle = host_settle,
+		.format = host_format,
+		.runtime = runtime_do,
+		.version = vsi->d->setup.vsi.version,
+	};
+	struct runtime *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return NULL;
+	host.arg = t;
+	t->of = vsi;
+	if (vsi->runtimes)
+		t->number = ++vsi->numbers;
+	snprintf(t->name, sizeof t->name, "%s", name);
+	vsi_init(&t->v, &host);
+	t->next = vsi->runtimes;
+	vsi->runtimes = t;
+	return t;
+}
+
+/* Ends what it does. */
+static void
+runtime_free(struct vsi_daemon *vsi, struct runtime *t)
+{
+	struct runtime **at = &vsi->runtimes;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	if (!vsi->d->stopping && vsi_is_on(&t->v)) {
+		log_line(LOG_WARN, "vsi",
+			 "runtime %s has gone: its recording %s is stopped",
+			 t->name, t->v.name);
+		host_stop(t, t->v.name);
+	}
+	vsi_streams_clear(&t->made);
+	free(t);
+}
+
+static void
+runtime_ask(struct vsi_daemon *vsi, const struct runtime *own,
+	    struct vsi_reply *r)
+{
+	unsigned n = 0;
+
+	for (const struct runtime *t = vsi->runtimes; t; t = t->next)
+		n++;
+	vsi_say(r, VSI_DONE, "%s : %u", own->name, n);
+	for (const struct runtime *t = vsi->runtimes; t; t = t->next) {
+		if (t != own)
+			vsi_more(r, "%s", t->name);
+	}
+}
+
+static bool
+runtime_name_good(const char *name)
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+
+	return length && !name[length] && length < RUNTIME_NAME;
+}
+
+static struct runtime *
+runtime_new(struct vsi_daemon *vsi, const struct vsi_command *c,
+	    struct vsi_reply *r, const char **why)
+{
+	const char *name = vsi_field(c, 0);
+	struct runtime *t;
+	unsigned n = 0;
+
+	(void)r;
+	for (t = vsi->runtimes; t; t = t->next)
+		n++;
+	*why = "a runtime's name has up to 31 letters, digits, '_', '-', '.'";
+	if (!runtime_name_good(name))
+		return NULL;
+	*why = "there are 32 runtimes already";
+	if (n == RUNTIMES)
+		return NULL;
+	*why = "out of memory";
+	t = runtime_make(vsi, name);
+	if (t && !strcmp(vsi_field(c, 1), "transient"))
+		t->owner = c->client;
+	return t;
+}
+
+/* runtime=NAME[:new|exists|transient|delete]; without, it is made where it is
+ * not there. */
+static void
+runtime_do(void *arg, const struct vsi_command *c, struct vsi_reply *r)
+{
+	struct runtime *own = arg, *t;
+	struct vsi_daemon *vsi = own->of;
+	const char *name = vsi_field(c, 0), *how = vsi_field(c, 1), *why;
+
+	if (c->query) {
+		runtime_ask(vsi, own, r);
+		return;
+	}
+	t = runtime_named(vsi, name);
+	if (*how && strcmp(how, "new") && strcmp(how, "exists") &&
+	    strcmp(how, "transient") && strcmp(how, "delete")) {
+		vsi_refuse(&own->v, c, r, VSI_PARAMETER,
+			   "a runtime is new, exists, transient or delete");
+		return;
+	}
+	if (t && (!strcmp(how, "new") || !strcmp(how, "transient"))) {
+		vsi_refuse(&own->v, c, r, VSI_CONFLICT,
+			   "'%.40s' already exists", name);
+		return;
+	}
+	if (!t && (!strcmp(how, "exists") || !strcmp(how, "delete"))) {
+		vsi_refuse(&own->v, c, r, VSI_CONFLICT, "'%.40s' doesn't exist",
+			   name);
+		return;
+	}
+	if (!strcmp(how, "delete")) {
+		if (!t->next) {
+			vsi_refuse(&own->v, c, r, VSI_CONFLICT,
+				   "cannot delete the default runtime");
+			return;
+		}
+		runtime_free(vsi, t);
+		t = runtime_of(vsi, c);
+	} else if (!t) {
+		t = runtime_new(vsi, c, r, &why);
+	}
+	if (!t) {
+		vsi_refuse(&own->v, c, r, VSI_CONFLICT, "%s", why);
+		return;
+	}
+	*c->runtime = t->number;
+	vsi_say(r, VSI_DONE, "%s", t->name);
+}
+
+static void
+gone(void *arg, uint32_t client)
+{
+	struct vsi_daemon *vsi = arg;
+	struct runtime *t, *next;
+
+	for (t = vsi->runtimes; t; t = next) {
+		next = t->next;
+		if (t->owner == client)
+			runtime_free(vsi, t);
+	}
+}
+
 /* ---- the server ------------------------------------------------------ */
 
 static bool
 command(void *arg, const struct vsi_command *c, struct vsi_reply *r)
 {
-	struct vsi_daemon *vsi = arg;
-
-	return vsi_command(&vsi->v, c, r);
+	return vsi_command(&runtime_of(arg, c)->v, c, r);
 }
 
 static void
@@ -215,6 +415,7 @@ listen_begin(struct vsi_daemon *vsi, struct fault *fault)
 	const struct vsi_server_args args = { .listen = o->listen,
 					      .allow = o->allow,
 					      .command = command,
+					      .gone = gone,
 					      .arg = vsi };
 	struct daemon_fd fd = { .events = POLLIN, .ready = ready, .arg = vsi };
 	int err = vsi_server_open(&vsi->server, &args, fault);
@@ -233,9 +434,6 @@ listen_begin(struct vsi_daemon *vsi, struct fault *fault)
 int
 vsi_daemon_open(struct vsi_daemon **out, struct daemon *d, struct fault *fault)
 {
-	struct vsi_host host = { host_record, host_stop,   host_runs,
-				 host_facts,  host_space,  host_disk,
-				 host_settle, host_format, NULL };
 	struct vsi_daemon *vsi;
 	int err;
 
@@ -245,13 +443,13 @@ vsi_daemon_open(struct vsi_daemon **out, struct daemon *d, struct fault *fault)
 	vsi = calloc(1, sizeof *vsi);
 	if (!vsi)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	host.arg = vsi;
 	vsi->d = d;
 	vsi->conf = conf_hold(d->setup.conf);
-	vsi_init(&vsi->v, &host);
-	err = listen_begin(vsi, fault);
+	err = runtime_make(vsi, "default")
+		  ? listen_begin(vsi, fault)
+		  : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	if (!err)
-		err = host_settle(vsi, &vsi->v.set, fault);
+		err = host_settle(vsi->runtimes, &vsi->runtimes->v.set, fault);
 	if (err) {
 		vsi_daemon_close(vsi);
 		return err;
@@ -268,7 +466,8 @@ vsi_daemon_close(struct vsi_daemon *vsi)
 	if (vsi->server)
 		daemon_fds_remove(&vsi->d->fds, vsi_server_fd(vsi->server));
 	vsi_server_close(vsi->server);
-	vsi_streams_clear(&vsi->made);
+	while (vsi->runtimes)
+		runtime_free(vsi, vsi->runtimes);
 	conf_close(vsi->conf);
 	free(vsi);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * The grammar of VSI-S, as a Field System writes it and jive5ab reads it:
@@ -40,7 +41,10 @@ struct vsi_command {
 	bool query;
 	const char *field[VSI_FIELDS];
 	unsigned fields;
-	unsigned tries; /* how often it was put off */
+	unsigned tries;	   /* how often it was put off */
+	uint32_t client;   /* who sent it */
+	uint32_t *runtime; /* the client's: its number, 0 the one that is
+			      always there */
 };
 
 /* ---- commands out of bytes ------------------------------------------- */

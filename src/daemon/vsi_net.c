@@ -71,7 +71,7 @@ vsi_do_mode(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	if (c->query)
 		mode_ask(v, r);
 	else if (vsi_mode_parse(&set.mode, field, &why) < 0)
-		vsi_refuse(v, c, r, VSI_PARAMETER, "%s", why);
+		vsi_refuse(v, c, r, VSI_FAILED, "%s", why);
 	else
 		settle(v, c, r, &set);
 }
@@ -85,11 +85,8 @@ prefix_of(const char *protocol)
 	static const struct {
 		const char *name;
 		int prefix;
-	} known[] = { { "udp", 8 },
-		      { "udps", 8 },
-		      { "udpsnor", 8 },
-		      { "vtp", 8 },
-		      { "pudp", 0 } };
+	} known[] = { { "udp", 8 }, { "udps", 8 }, { "udpsnor", 8 },
+		      { "vtp", 8 }, { "pudp", 0 }, { "tcp", 0 } };
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		if (!strcmp(known[i].name, protocol))
@@ -113,7 +110,8 @@ protocol_ask(struct vsi *v, struct vsi_reply *r)
 		(unsigned long long)v->workbuf, v->blocks);
 }
 
-static bool
+/* 0, or the code of a refusal. */
+static int
 protocol_read(struct vsi *v, const struct vsi_command *c,
 	      struct vsi_settings *set, const char **why)
 {
@@ -121,11 +119,14 @@ protocol_read(struct vsi *v, const struct vsi_command *c,
 	uint64_t blocks = v->blocks;
 
 	if (*name) {
-		*why = "only udp, udps, udpsnor, vtp (8 bytes before the data) "
-		       "and pudp (none) are received here";
+		*why = "only udp, udps, udpsnor, vtp (8 bytes before the "
+		       "data), pudp (none) and tcp are done here";
+		if (!strcmp(name, "udt"))
+			*why = "udt is not done here - tcp is (m5copy without "
+			       "-udt)";
 		set->prefix = prefix_of(name);
 		if (set->prefix < 0)
-			return false;
+			return VSI_CONFLICT;
 		/* What "udp" means is told, as jive5ab does. */
 		snprintf(set->protocol, sizeof set->protocol, "%s",
 			 strcmp(name, "udp") ? name : "udps");
@@ -133,16 +134,16 @@ protocol_read(struct vsi *v, const struct vsi_command *c,
 	*why = "a size is written as 32M, 128k or 33554432";
 	field = vsi_field(c, 1);
 	if (*field && !vsi_bytes(field, INT32_MAX, &set->buffer))
-		return false;
+		return VSI_CONFLICT;
 	field = vsi_field(c, 2);
 	if (*field && !vsi_bytes(field, 1 << 30, &v->workbuf))
-		return false;
+		return VSI_CONFLICT;
 	*why = "the number of blocks is no number from 1 on";
 	field = vsi_field(c, 3);
 	if (*field && (!vsi_number(field, UINT32_MAX, &blocks) || !blocks))
-		return false;
+		return VSI_PARAMETER;
 	v->blocks = (uint32_t)blocks;
-	return true;
+	return 0;
 }
 
 void
@@ -151,13 +152,15 @@ vsi_do_net_protocol(struct vsi *v, const struct vsi_command *c,
 {
 	struct vsi_settings set = v->set;
 	const char *why;
+	int code;
 
-	if (c->query)
+	if (c->query) {
 		protocol_ask(v, r);
-	else if (!c->fields)
-		vsi_refuse(v, c, r, VSI_PARAMETER, "which protocol?");
-	else if (!protocol_read(v, c, &set, &why))
-		vsi_refuse(v, c, r, VSI_PARAMETER, "%s", why);
+		return;
+	}
+	code = protocol_read(v, c, &set, &why);
+	if (code)
+		vsi_refuse(v, c, r, (enum vsi_code)code, "%s", why);
 	else
 		settle(v, c, r, &set);
 }
@@ -333,12 +336,14 @@ vsi_do_mtu(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		return;
 	}
 	if (!vsi_number(vsi_field(c, 0), MTU_MOST, &mtu) || mtu < MTU_LEAST) {
-		vsi_refuse(v, c, r, VSI_PARAMETER, "an MTU is from %d to %d",
-			   MTU_LEAST, MTU_MOST);
+		vsi_refuse(v, c, r,
+			   *vsi_field(c, 0) ? VSI_CONFLICT : VSI_PARAMETER,
+			   "an MTU is from %d to %d", MTU_LEAST, MTU_MOST);
 		return;
 	}
 	v->mtu = (uint32_t)mtu;
-	mtu_look(v);
+	if (strcmp(v->set.protocol, "tcp"))
+		mtu_look(v);
 	vsi_say(r, VSI_DONE, NULL);
 }
 

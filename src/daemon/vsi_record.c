@@ -198,8 +198,7 @@ vsi_do_record(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 			return;
 		}
 	}
-	vsi_refuse(v, c, r, c->fields ? VSI_NEVER : VSI_PARAMETER,
-		   "record takes on, off, nthread or mk6");
+	vsi_refuse(v, c, r, VSI_NEVER, "record takes on, off, nthread or mk6");
 }
 
 /* ---- how it goes ----------------------------------------------------- */

@@ -51,8 +51,12 @@ struct vsi_server {
 static void
 client_close(struct vsi_server *s, unsigned i)
 {
+	uint32_t number = s->client[i]->number;
+
 	vsi_client_free(s->client[i]);
 	s->client[i] = NULL;
+	if (s->args.gone)
+		s->args.gone(s->args.arg, number);
 }
 
 static void

@@ -25,6 +25,8 @@ struct vsi_server_args {
 	struct option_texts listen; /* every one is an address */
 	struct option_texts allow;  /* and a network */
 	vsi_answer *command; /* everything else of a client waits for it */
+	/* This client (vsi_command) has gone.  NULL: nobody wants to know. */
+	void (*gone)(void *arg, uint32_t client);
 	void *arg;
 };
 

@@ -10,6 +10,9 @@
  *
  * A port without a host is looked for where the stream listens, be that one
  * address, an interface or a multicast group: only the port is another.
+ *
+ * With TCP it is one port, one recording, and the bytes as they come: that is
+ * how m5copy brings files and recordings (format "raw").
  */
 #include "daemon/vsi_streams.h"
 
@@ -22,7 +25,7 @@
 #include "base/units.h"
 #include "daemon/stream_vary.h"
 
-enum { MARK5B_HALF = 5008 };
+enum { MARK5B_HALF = 5008, TCP_PORT = 2630, TCP_PACKET = 8192 };
 
 /* One that is to be made. */
 struct make {
@@ -31,6 +34,7 @@ struct make {
 	const struct vsi_port *port;
 	unsigned ports;
 	unsigned disks;
+	const struct option_texts *allow;
 };
 
 /* ---- where it listens ------------------------------------------------ */
@@ -43,14 +47,20 @@ is_group(const char *host)
 	return first >= 224 && first < 240;
 }
 
-/* A group is joined on the interface that the stream is received on. */
+/* TCP has no groups, and its ports are taken on all addresses; else a group is
+ * joined on the interface that the stream is received on. */
 static void
-listen_show(char text[128], const struct vsi_port *p, const char *base)
+listen_show(char text[128], const struct vsi_port *p, const char *base,
+	    bool tcp)
 {
 	const char *at = strchr(base, '@');
 	size_t host;
 
-	if (!p->host[0] && stream_vary_port(base, &host) != p->port)
+	if (tcp)
+		snprintf(text, 128, "%s:%u",
+			 p->host[0] && !is_group(p->host) ? p->host : "0.0.0.0",
+			 p->port);
+	else if (!p->host[0] && stream_vary_port(base, &host) != p->port)
 		snprintf(text, 128, "%.*s:%u", (int)(host < 100 ? host : 100),
 			 base, p->port);
 	else if (!p->host[0])
@@ -83,6 +93,24 @@ mode_take(struct stream_vary *v, const struct vsi_settings *set,
 	}
 }
 
+static bool
+is_tcp(const struct vsi_settings *set)
+{
+	return !strcmp(set->protocol, "tcp");
+}
+
+/* Bytes that are copied: all of them are kept, in their order, whatever times
+ * and threads they have.  Packets are frames where the mode tells of them. */
+static void
+tcp_take(struct stream_vary *v, const struct vsi_settings *set)
+{
+	uint32_t frame = vsi_mode_frame(&set->mode);
+
+	v->legacy = -1;
+	v->format = "raw";
+	v->payload = frame ? frame : TCP_PACKET;
+}
+
 static int
 text_make(char **text, const struct make *m, struct fault *fault)
 {
@@ -90,17 +118,26 @@ text_make(char **text, const struct make *m, struct fault *fault)
 	struct stream_vary v = { .prefix = m->set->prefix,
 				 .buffer = m->set->buffer,
 				 .by_thread = m->set->by_thread,
+				 .tcp = is_tcp(m->set),
+				 .allow = m->allow,
 				 .listen = listen,
 				 .listens = m->ports };
 	const char *base = m->base->listen.n ? m->base->listen.text[0] : "";
 
-	mode_take(&v, m->set, m->base);
+	if (is_tcp(m->set))
+		tcp_take(&v, m->set);
+	else
+		mode_take(&v, m->set, m->base);
 	if (m->set->sg >= 0)
 		v.layout = m->set->sg ? "mark6" : "vbs";
 	if (m->ports == 1 && m->port->suffix[0])
 		v.name = m->port->suffix;
 	for (unsigned i = 0; i < m->ports; i++)
-		listen_show(listen[i], &m->port[i], base);
+		listen_show(listen[i], &m->port[i], base, v.tcp);
+	if (v.tcp && !m->ports) {
+		snprintf(listen[0], sizeof *listen, "0.0.0.0:%d", TCP_PORT);
+		v.listens = 1;
+	}
 	return stream_vary_text(text, m->base, &v, fault);
 }
 
@@ -145,7 +182,11 @@ stream_add(struct vsi_streams *s, const struct vsi_streams *was,
 static int
 ports_fit(unsigned streams, const struct vsi_settings *set, struct fault *fault)
 {
-	if (!set->ports || streams == 1 || set->ports == streams)
+	if (is_tcp(set) && set->ports > 1)
+		return fault_set(fault, -EINVAL, "conf",
+				 "TCP comes in on one port, not %u",
+				 set->ports);
+	if (is_tcp(set) || !set->ports || streams == 1 || set->ports == streams)
 		return 0;
 	fault_set(fault, -EINVAL, "conf",
 		  "%u ports cannot be for %u streams (vsi.streams)", set->ports,
@@ -160,12 +201,13 @@ streams_add(struct vsi_streams *s, const struct vsi_streams *was,
 {
 	const struct option_texts *name = &setup->vsi.streams;
 	const struct vsi_settings *set = m->set;
-	bool each = set->ports && (name->n > 1 || set->port[0].suffix[0]);
-	unsigned n = each ? set->ports : name->n;
+	unsigned base_n = is_tcp(set) ? 1 : name->n;
+	bool each = set->ports && (base_n > 1 || set->port[0].suffix[0]);
+	unsigned n = each ? set->ports : base_n;
 	int err = 0;
 
 	for (unsigned i = 0; i < n && i < VSI_STREAMS && !err; i++) {
-		const char *base = name->text[name->n > 1 ? i : 0];
+		const char *base = name->text[base_n > 1 ? i : 0];
 
 		m->base = setup_stream(setup, base);
 		m->port = each ? &set->port[i] : set->port;
@@ -213,7 +255,9 @@ vsi_streams_make(struct vsi_streams *s, const struct vsi_streams *was,
 		 struct setup *setup, const struct vsi_settings *set,
 		 unsigned disks, struct fault *fault)
 {
-	struct make m = { .set = set, .disks = disks };
+	struct make m = { .set = set,
+			  .disks = disks,
+			  .allow = &setup->vsi.allow };
 	int err;
 
 	*s = (struct vsi_streams){ .conf = conf_hold(setup->conf) };

@@ -148,8 +148,8 @@ FLOW_TESTS += %D%/conf_refused.sh
 EXTRA_DIST += tests/data
 FLOW_TESTS += %D%/import_real.sh %D%/import_add.sh
 # Orders of a Field System.
-EXTRA_DIST += %D%/vsi.sh %D%/vsi_fs.py %D%/vsi_hostile.py
-FLOW_TESTS += %D%/vsi_session.sh %D%/vsi_streams.sh %D%/vsi_hostile.sh
+EXTRA_DIST += %D%/vsi.sh %D%/vsi_fs.py %D%/vsi_hostile.py %D%/vsi_m5copy.py
+FLOW_TESTS += %D%/vsi_session.sh %D%/vsi_streams.sh %D%/vsi_hostile.sh %D%/vsi_m5copy.sh
 # What is sent, orders to it, and what becomes of a recording meanwhile.
 EXTRA_DIST += %D%/functions_map.sh %D%/map_client.py
 FLOW_TESTS += %D%/map.sh %D%/map_kinds.sh

@@ -6,6 +6,7 @@
 #
 #   vsi_conf GROUPS [ALLOW [STREAMS]]
 #                             writes $conf; commands come in on $vsi_port
+#                             $vsi_more stands in the group `vsi`, too
 #   vsi_open [HOST]           connects, again
 #   ask COMMAND               the reply to a command
 #   says REPLY COMMAND        fails unless the reply is that, a pattern of bash
@@ -26,7 +27,7 @@ vsi_conf()
 {
 	settings+=("vsi : { listen = [ \"127.0.0.1:$vsi_port\",
 		\"[::1]:$vsi_port\" ]; allow = [ ${2:-\"127.0.0.1\", \"::1\"} ];
-		streams = [ ${3:-\"s\"} ]; };")
+		streams = [ ${3:-\"s\"} ]; ${vsi_more:-} };")
 	conf_write "$1"
 }
 

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "../../src/daemon/vsi_kept.c"
 #include "../../src/daemon/vsi_label.c"
 #include "../../src/daemon/vsi_line.c"
 #include "../../src/daemon/vsi_mode.c"
@@ -144,6 +145,13 @@ host_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 }
 
 static void
+host_runtime(void *arg, const struct vsi_command *c, struct vsi_reply *r)
+{
+	(void)arg;
+	vsi_say(r, VSI_DONE, "%s", vsi_field(c, 0));
+}
+
+static void
 reply_check(void)
 {
 	const char *text = f.reply.text;
@@ -182,9 +190,17 @@ command(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	const struct vsi_host host = { host_record, host_stop,	 host_runs,
-				       host_facts,  host_space,	 host_disk,
-				       host_settle, host_format, NULL };
+	const struct vsi_host host = {
+		.record = host_record,
+		.stop = host_stop,
+		.runs = host_runs,
+		.facts = host_facts,
+		.space = host_space,
+		.disk = host_disk,
+		.settle = host_settle,
+		.format = host_format,
+		.runtime = host_runtime,
+	};
 	size_t piece = bytes ? (size_t)data[0] + 1 : 0, room;
 	enum vsi_end end;
 

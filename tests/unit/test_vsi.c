@@ -4,6 +4,7 @@
 
 #include "daemon/vsi.c"
 #include "daemon/vsi_about.c"
+#include "daemon/vsi_kept.c"
 #include "daemon/vsi_label.c"
 #include "daemon/vsi_line.c"
 #include "daemon/vsi_mode.c"
@@ -39,14 +40,98 @@ START_TEST(who_it_is)
 	ck_assert_ptr_eq(strstr(ask("dts_id?"), "!dts_id? 0 : - : spate "),
 			 bench.reply.text);
 	ck_assert_ptr_nonnull(strstr(ask("os_rev?"), "Linux"));
-	SAYS("runtime?", "!runtime? 0 : 0 : 1 ;");
-	SAYS("runtime=0", "!runtime= 0 : 0 ;");
-	SAYS("runtime=0:exists", "!runtime= 0 : 0 ;");
-	ck_assert_int_eq(code("runtime=copy:transient"), VSI_NEVER);
+	SAYS("runtime?", "!runtime? 0 : default : 1 ;");
 	SAYS("version=1", "!version= 2 : only available as query ;");
 	SAYS("dance?", "!dance? 7 : no such keyword ;");
-	ck_assert_int_eq(code("disk2file=x"), VSI_NEVER);
-	ck_assert_int_eq(code("protect=off"), VSI_NEVER);
+	bench.v.host.version = "jive5ab 3.1.0";
+	ck_assert_ptr_eq(
+	    strstr(ask("version?"), "!version? 0 : jive5ab : 3.1.0 : 64bit : "),
+	    bench.reply.text);
+}
+END_TEST
+
+/* Whatever jive5ab knows on any machine is told from what nobody knows. */
+START_TEST(not_done_here)
+{
+	static const char *const known[] = {
+		"spif2net", "spid2file",   "net2mem",	"fill2vbs",  "mem2net",
+		"in2disk2", "bank_set",	   "position",	"file2disk", "play",
+		"scandir",  "dbglev",	   "net2sfxc",	"in2net",    "vsn",
+		"os_rev1",  "1pps_source", "get_stats", "tvr",	     "recover",
+	};
+	char text[64];
+
+	bench_begin();
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		bool unknown = !strcmp(known[i], "in2disk2");
+
+		snprintf(text, sizeof text, "%s=1", known[i]);
+		ck_assert_msg(code(text) == (unknown ? VSI_UNKNOWN : VSI_NEVER),
+			      "%s", known[i]);
+	}
+}
+END_TEST
+
+/* The shapes are those of a jive5ab 3.1.0 that was asked the same. */
+START_TEST(kept)
+{
+	static const struct {
+		const char *ask, *reply;
+	} said[] = {
+		{ "ipd?", "!ipd? 0 : 0 ;" },
+		{ "ipd=0ns", "!ipd= 0 ;" },
+		{ "ipd=12", "!ipd= 0 ;" },
+		{ "ipd?", "!ipd? 0 : 12 ;" },
+		{ "ipd=1500n", "!ipd= 0 ;" },
+		{ "ipd?", "!ipd? 0 : 1.500000 ;" },
+		{ "ipd=-1", "!ipd= 0 ;" },
+		{ "ipd?", "!ipd? 0 : -1 : 0 ;" },
+		{ "ipd=", "!ipd= 8 : Command must have argument ;" },
+		{ "ack?", "!ack? 0 : 10 ;" },
+		{ "ack=20", "!ack= 0 ;" },
+		{ "ack?", "!ack? 0 : 20 ;" },
+		{ "task_id?", "!task_id? 0 : none ;" },
+		{ "task_id=0x10", "!task_id= 0 ;" },
+		{ "task_id?", "!task_id? 0 : 16 ;" },
+		{ "task_id=none", "!task_id= 0 ;" },
+		{ "task_id?", "!task_id? 0 : none ;" },
+		{ "bufsize?", "!bufsize? 0 : 0 ;" },
+		{ "memstat?", "!memstat? 0 : no memstat available ;" },
+		{ "transfermode?", "!transfermode? 0 : no_transfer ;" },
+		{ "trackmask?", "!trackmask? 0 : 0x0000000000000000 : 0 ;" },
+		{ "trackmask=0", "!trackmask= 0 : 0x0000000000000000 : 0 ;" },
+		{ "clock_set?", "!clock_set? 0 : 0.000 ;" },
+		{ "play_rate?", "!play_rate? 0 : 0.000 ;" },
+		{ "itcp_id?", "!itcp_id? 0 :  ;" },
+		{ "itcp_id=abc", "!itcp_id= 0 ;" },
+		{ "itcp_id?", "!itcp_id? 0 : abc ;" },
+		{ "constraints?",
+		  "!constraints? 0 : 0tr : <unknown> : 0bps/tr : [] ;" },
+		{ "protect?", "!protect? 0 : off ;" },
+		{ "protect=off", "!protect= 0 ;" },
+		{ "echo=off", "!echo= 0 ;" },
+		{ "group_def?",
+		  "!group_def? 0 : 1 : 2 : 3 : 4 : flexbuf : flexbuff : "
+		  "mk6 ;" },
+		{ "mode=VDIF_8000-512-16-2", "!mode= 0 ;" },
+		{ "constraints?",
+		  "!constraints? 0 : 32tr : VDIF : 16000000bps/tr : [] ;" },
+		{ "clock_set?", "!clock_set? 0 : 16.000 ;" },
+	};
+
+	bench_begin();
+	for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+		SAYS(said[i].ask, said[i].reply);
+	ck_assert_int_eq(code("ipd=abc"), VSI_CONFLICT);
+	ck_assert_int_eq(code("ack=abc"), VSI_CONFLICT);
+	ck_assert_int_eq(code("ack="), VSI_PARAMETER);
+	ck_assert_int_eq(code("trackmask=0xff"), VSI_NEVER);
+	ck_assert_int_eq(code("clock_set=32:int"), VSI_CONFLICT);
+	ck_assert_int_eq(code("protect=on"), VSI_NEVER);
+	ck_assert_int_eq(code("protect=so"), VSI_PARAMETER);
+	ck_assert_int_eq(code("bufsize=1"), VSI_NEVER);
+	ck_assert_int_eq(code("group_def=define:x:/tmp"), VSI_NEVER);
+	ck_assert_int_eq(code("group_def?x"), VSI_CONFLICT);
 }
 END_TEST
 
@@ -97,7 +182,7 @@ START_TEST(recording_refused)
 	    code("record=on:"
 		 "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijk"),
 	    VSI_PARAMETER);
-	ck_assert_int_eq(code("record="), VSI_PARAMETER);
+	ck_assert_int_eq(code("record="), VSI_NEVER);
 	ck_assert_int_eq(code("record=maybe"), VSI_NEVER);
 	ck_assert_uint_eq(bench.records, 0);
 	bench.record_err = -ENODEV;
@@ -200,9 +285,9 @@ END_TEST
 START_TEST(while_recording)
 {
 	static const char *const sets[] = {
-		"mode=none",  "net_protocol=udps", "net_port=1",
-		"mtu=9000",   "datastream=clear",  "set_disks=flexbuf",
-		"scan_set=1", "record=mk6:1",
+		"mode=none",	"net_protocol=udps", "net_port=1",
+		"mtu=9000",	"datastream=clear",  "set_disks=flexbuf",
+		"record=mk6:1",
 	};
 	static const char *const asks[] = {
 		"mode?",       "net_protocol?", "net_port?", "mtu?",
@@ -220,5 +305,6 @@ START_TEST(while_recording)
 }
 END_TEST
 
-SUITE("vsi", words, who_it_is, recording, recording_renamed, recording_refused,
-      recording_put_off, ended_by_itself, counts, while_recording)
+SUITE("vsi", words, who_it_is, not_done_here, kept, recording,
+      recording_renamed, recording_refused, recording_put_off, ended_by_itself,
+      counts, while_recording)

@@ -14,7 +14,7 @@ static struct vsi_server *server;
 static const char *listen_text[2];
 static char listen_at[64];
 static uint16_t port;
-static unsigned asked, put_off;
+static unsigned asked, put_off, left;
 
 /* Answers with the first field; "later" three times not yet; "big" with all
  * that there is room for. */
@@ -33,13 +33,22 @@ answer(void *arg, const struct vsi_command *c, struct vsi_reply *r)
 	return true;
 }
 
+static void
+gone(void *arg, uint32_t client)
+{
+	(void)arg;
+	ck_assert(client);
+	left++;
+}
+
 static int
 try_open(const char *allow, struct fault *fault)
 {
 	static const char *allow_text[1];
-	struct vsi_server_args args = {
-		{ listen_text, 1 }, { allow_text, 1 }, answer, NULL
-	};
+	struct vsi_server_args args = { .listen = { listen_text, 1 },
+					.allow = { allow_text, 1 },
+					.command = answer,
+					.gone = gone };
 
 	allow_text[0] = allow;
 	listen_text[0] = listen_at;
@@ -52,7 +61,7 @@ begin_on(const char *host, const char *allow)
 	struct fault fault = { 0 };
 	int err = -EADDRINUSE;
 
-	asked = put_off = 0;
+	asked = put_off = left = 0;
 	for (int i = 0; i < 100 && err == -EADDRINUSE; i++) {
 		port = (uint16_t)(20000 + (getpid() * 37 + i * 101) % 40000);
 		snprintf(listen_at, sizeof listen_at, "%s:%u", host, port);
@@ -238,6 +247,7 @@ START_TEST(two_hundred_are_idle)
 		step();
 	}
 	ck_assert_ptr_null(heard(fd[0]));
+	ck_assert_uint_ge(left, 40); /* and that is told */
 	ck_assert_ptr_nonnull(heard(fd[VSI_CLIENTS]));
 	tell(last, "a?\n");
 	ck_assert_str_eq(heard(last), "!a? 0 :  ;\n");

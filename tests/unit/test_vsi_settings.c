@@ -4,6 +4,7 @@
 
 #include "daemon/vsi.c"
 #include "daemon/vsi_about.c"
+#include "daemon/vsi_kept.c"
 #include "daemon/vsi_label.c"
 #include "daemon/vsi_line.c"
 #include "daemon/vsi_mode.c"
@@ -19,7 +20,7 @@ START_TEST(modes)
 	ck_assert_uint_eq(vsi_mode_frame(&bench.settled.mode), 8032);
 	SAYS("mode?", "!mode? 0 : VDIF_8000-512-16-2 : VDIF : 32 : "
 		      "16000000.000 : 8000 ;");
-	ck_assert_int_eq(code("mode=VLBA1_4-512-8-2"), VSI_PARAMETER);
+	ck_assert_int_eq(code("mode=VLBA1_4-512-8-2"), VSI_FAILED);
 	bench.settle_err = -EINVAL;
 	SAYS("mode=Mark5B-512-16-2", "!mode= 8 : cannot be ;");
 	SAYS("mode?", "!mode? 0 : VDIF_8000-512-16-2 : VDIF : 32 : "
@@ -51,17 +52,20 @@ START_TEST(protocols)
 	ck_assert_int_eq(bench.settled.prefix, 0);
 	SAYS("net_protocol=udp", "!net_protocol= 0 ;");
 	ck_assert_ptr_nonnull(strstr(ask("net_protocol?"), " udps : "));
-	ck_assert_int_eq(code("net_protocol=tcp"), VSI_PARAMETER);
-	ck_assert_int_eq(code("net_protocol=udps:9G"), VSI_PARAMETER);
-	ck_assert_int_eq(code("net_protocol=udps:3000M"), VSI_PARAMETER);
+	/* The codes are jive5ab's. */
+	ck_assert_int_eq(code("net_protocol=quark"), VSI_CONFLICT);
+	ck_assert_ptr_nonnull(
+	    strstr(ask("net_protocol=udt"), "= 6 : udt is not done here"));
+	ck_assert_int_eq(code("net_protocol=udps:9G"), VSI_CONFLICT);
+	ck_assert_int_eq(code("net_protocol=udps:3000M"), VSI_CONFLICT);
 	ck_assert_int_eq(code("net_protocol=udps:::0"), VSI_PARAMETER);
-	ck_assert_int_eq(code("net_protocol="), VSI_PARAMETER);
+	ck_assert_int_eq(code("net_protocol="), VSI_DONE);
 	ck_assert_uint_eq(bench.settled.buffer, 32000000);
 	SAYS("mtu?", "!mtu? 0 : 9000 ;");
 	SAYS("mtu=6000", "!mtu= 0 ;");
 	SAYS("mtu?", "!mtu? 0 : 6000 ;");
-	ck_assert_int_eq(code("mtu=9001"), VSI_PARAMETER);
-	ck_assert_int_eq(code("mtu=63"), VSI_PARAMETER);
+	ck_assert_int_eq(code("mtu=9001"), VSI_CONFLICT);
+	ck_assert_int_eq(code("mtu=63"), VSI_CONFLICT);
 	ck_assert_int_eq(code("mtu="), VSI_PARAMETER);
 }
 END_TEST

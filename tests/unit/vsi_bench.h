@@ -103,13 +103,26 @@ bench_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 }
 
 static void
+bench_runtime(void *arg, const struct vsi_command *c, struct vsi_reply *r)
+{
+	(void)arg;
+	vsi_say(r, VSI_DONE, "%s", c->query ? "default : 1" : vsi_field(c, 0));
+}
+
+static void
 bench_begin(void)
 {
-	static const struct vsi_host host = { bench_record, bench_stop,
-					      bench_runs,   bench_facts,
-					      bench_space,  bench_disk,
-					      bench_settle, bench_format,
-					      NULL };
+	static const struct vsi_host host = {
+		.record = bench_record,
+		.stop = bench_stop,
+		.runs = bench_runs,
+		.facts = bench_facts,
+		.space = bench_space,
+		.disk = bench_disk,
+		.settle = bench_settle,
+		.format = bench_format,
+		.runtime = bench_runtime,
+	};
 
 	memset(&bench, 0, sizeof bench);
 	bench.disks = 2;
