@@ -238,6 +238,7 @@ look_mend(struct look *l, struct fault *fault)
 {
 	const struct disks *disks = &l->c->here->disks;
 	json_t *head = json_deep_copy(recording_facts(l->rec)->head);
+	const char *path = "";
 	int err = head ? 0 : -ENOMEM;
 
 	recording_close(l->rec);
@@ -247,12 +248,17 @@ look_mend(struct look *l, struct fault *fault)
 				  l->bads);
 		if (err == -ENOENT)
 			err = 0;
+		else if (err)
+			path = disks->disk[i].path;
 	}
 	json_decref(head);
 	if (err) {
 		fault_set(fault, err, "io", "cannot go on with %.80s",
 			  l->c->name);
-		fault_why(fault, "%s", strerror(-err));
+		fault_why(fault, "%s/%.80s: %s", path, l->c->name,
+			  disk_why(err));
+		if (disk_hint(err))
+			fault_hint(fault, "%s", disk_hint(err));
 		return err;
 	}
 	err = recording_open_by_index(&l->rec, disks, l->c->name, fault);

@@ -22,7 +22,14 @@ static int
 folder_again(struct folder **folder, const struct disk *disk,
 	     const struct output *o)
 {
-	return folder_resume(folder, disk, o->name, o->head, o->first_number);
+	int err =
+	    folder_resume(folder, disk, o->name, o->head, o->first_number);
+
+	if (disk_hint(err))
+		log_line(LOG_ERROR, o->name,
+			 "%s/%s cannot be written to, or a file in it: %s; %s",
+			 disk->path, o->name, disk_why(err), disk_hint(err));
+	return err;
 }
 
 static int
@@ -217,7 +224,7 @@ sums_add(struct leaf *l, const struct block *b)
 		log_line(LOG_WARN, l->output->name,
 			 "the checksums cannot be written: %s; damage will be "
 			 "known by whole chunks there",
-			 strerror(-err));
+			 disk_why(err));
 	l->unsummed |= err != 0;
 }
 

@@ -147,7 +147,7 @@ error_text(int err)
 	case -ENOSPC: return "no space above the reserve";
 	case -ENODEV: return "nothing is mounted there";
 	case -ETIMEDOUT: return "it did not answer in time";
-	default: return strerror(-err);
+	default: return disk_why(err);
 	}
 }
 

@@ -232,16 +232,14 @@ take_lines(struct look *l)
 static bool
 is_there(int dir, const char *file, uint64_t from, uint64_t bytes)
 {
-	int fd =
-	    openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	int fd = disk_open_at(dir, file, O_RDONLY, DISK_NO_LINKS);
 	struct stat st;
 	bool there;
 	off_t hole;
 
 	if (fd < 0)
 		return false;
-	there = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		(uint64_t)st.st_size >= from + bytes;
+	there = fstat(fd, &st) == 0 && (uint64_t)st.st_size >= from + bytes;
 	if (there && bytes) {
 		hole = lseek(fd, (off_t)from, SEEK_HOLE);
 		there = hole < 0 || (uint64_t)hole >= from + bytes;

@@ -80,10 +80,11 @@ static bool
 is_it(const struct disk *disk, const char *name, uint64_t identity, char *text)
 {
 	char file[LAYOUT_FILE];
-	int dir = disk->fd < 0 ? -1 : layout_dir_open(disk->fd, name);
+	int dir =
+	    disk->fd < 0 ? -1 : layout_dir_open(disk->fd, name, DISK_NO_LINKS);
 	int fd = dir < 0 ? -1
-			 : openat(dir, layout_meta(file, name),
-				  O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+			 : disk_open_at(dir, layout_meta(file, name), O_RDONLY,
+					DISK_NO_LINKS);
 	ssize_t got = fd < 0 ? -1 : read_whole(fd, text, HEAD_MOST, 0);
 	json_t *head = NULL;
 	bool same;
@@ -200,10 +201,10 @@ index_write(const struct mend *m)
 	int fd, err = 0;
 
 	layout_index_new(made, m->name);
-	fd = openat(m->dir, made, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC,
-		    0644);
+	fd = disk_open_at(m->dir, made, O_CREAT | O_TRUNC | O_WRONLY,
+			  DISK_NO_LINKS);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	for (size_t i = 0; i < m->n && !err; i++) {
 		index_pack(raw, &m->record[i]);
 		err = write_whole(fd, raw, sizeof raw, i * INDEX_BYTES);
@@ -242,9 +243,10 @@ chunks_drop(const struct mend *m)
 {
 	size_t n;
 	uint64_t *known = numbers_of(m, &n), number;
-	int fd = openat(m->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd =
+	    disk_open_at(m->dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	int err = !known ? -ENOMEM : dir ? 0 : -errno;
+	int err = !known ? -ENOMEM : fd < 0 ? fd : dir ? 0 : -errno;
 	const struct dirent *e;
 
 	while (!err && dir && (e = readdir(dir))) {
@@ -267,10 +269,10 @@ mend(struct mend *m)
 	uint64_t torn;
 	int err;
 
-	m->index = openat(m->dir, layout_index(file, m->name),
-			  O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	m->index = disk_open_at(m->dir, layout_index(file, m->name), O_RDWR,
+				DISK_NO_LINKS);
 	if (m->index < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return m->index == -ENOENT ? 0 : m->index;
 	if (flock(m->index, LOCK_EX | LOCK_NB) < 0)
 		return -EBUSY;
 	err = index_read(m->index, &m->record, &m->n, &torn);
@@ -295,7 +297,7 @@ copied_mend(const struct disk *disk, const char *name, const json_t *head,
 
 	if (err)
 		return err;
-	m.dir = layout_dir_open(disk->fd, name);
+	m.dir = layout_dir_open(disk->fd, name, DISK_NO_LINKS);
 	if (m.dir < 0)
 		return m.dir;
 	err = mend(&m);

@@ -13,11 +13,13 @@
 #include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "store/disk.h"
@@ -142,6 +144,156 @@ disk_space(const struct disk *disk, struct disk_space *space)
 	    free_bytes > disk->reserve ? free_bytes - disk->reserve : 0;
 	return 0;
 }
+
+/* ---- files below a disk ------------------------------------------------- */
+
+/* Is what a path names, below a folder that no link led to, a link? */
+static bool
+is_link(int at, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISLNK(st.st_mode);
+}
+
+/* One name of a path.  The kernel calls a link to a folder "no folder". */
+static int
+open_name(int at, const char *name, int flags)
+{
+	int fd = openat(at, name, flags | O_NOFOLLOW, 0644);
+
+	if (fd >= 0)
+		return fd;
+	return errno == ENOTDIR && is_link(at, name) ? -ELOOP : -errno;
+}
+
+/* Name by name, so that a link is none of them. */
+static int
+open_without_links(int at, const char *path, int flags)
+{
+	const char *slash;
+	char name[NAME_MAX + 1];
+	int dir = at, next;
+
+	while ((slash = strchr(path, '/'))) {
+		size_t length = (size_t)(slash - path);
+
+		next = -ENAMETOOLONG;
+		if (length < sizeof name) {
+			memcpy(name, path, length);
+			name[length] = '\0';
+			next = open_name(dir, name,
+					 O_PATH | O_DIRECTORY | O_CLOEXEC);
+		}
+		if (dir != at)
+			close(dir);
+		if (next < 0)
+			return next;
+		dir = next;
+		path = slash + 1;
+	}
+	next = open_name(dir, path, flags);
+	if (dir != at)
+		close(dir);
+	return next;
+}
+
+/* The kernel gives up, and wants to be asked again, where names change while
+ * it resolves "..". */
+static int
+open_with_links(int at, const char *path, int flags)
+{
+	enum { TRIES = 100 };
+	const struct open_how how = {
+		.flags = (uint64_t)flags,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = -1;
+
+	for (int i = 0; i < TRIES; i++) {
+		fd = (int)syscall(SYS_openat2, at, path, &how, sizeof how);
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		return open_without_links(at, path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/* May what was opened be used so?  0 or why not. */
+static int
+judge(int fd, int flags)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY;
+	struct stat st;
+
+	if (flags & O_DIRECTORY)
+		return 0;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
+	if (writes && st.st_nlink > 1)
+		return -EMLINK;
+	if (flags & O_TRUNC && ftruncate(fd, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+disk_open_at(int at, const char *path, int flags, enum disk_links links)
+{
+	int how = (flags & ~O_TRUNC) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int fd, err;
+
+	fd = links == DISK_LINKS ? open_with_links(at, path, how)
+				 : open_without_links(at, path, how);
+	if (fd < 0)
+		return fd;
+	err = judge(fd, flags);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+const char *
+disk_why(int err)
+{
+	switch (err) {
+	case -ELOOP: return "it is a link, or is reached by one";
+	case -EXDEV: return "it is a link that is absolute or leaves the disk";
+	case -EMLINK: return "it has another name (a hard link)";
+	case -EISDIR: return "it is a folder";
+	case -ENOTDIR: return "it is no folder";
+	case -ENXIO: /* nobody reads that pipe */
+	case -ESPIPE: return "it is no file";
+	default: return strerror(-err);
+	}
+}
+
+const char *
+disk_hint(int err)
+{
+	switch (err) {
+	case -ELOOP:
+		return "put the file or folder itself in its place; nothing is "
+		       "written through a link";
+	case -EXDEV:
+		return "make it a relative link to something on that disk, or "
+		       "look on the disk that it leads to (--disks)";
+	case -EMLINK:
+		return "give it a copy of its own, with cp; what has the other "
+		       "name would be changed, too";
+	case -EISDIR:
+	case -ESPIPE:
+	case -ENXIO: return "take it away";
+	default: return NULL;
+	}
+}
+
+/* ---- finding them ------------------------------------------------------- */
 
 static bool
 is_known(const struct disks *disks, const char *path)

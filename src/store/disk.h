@@ -89,6 +89,35 @@ bool disk_is_pattern(const char *path);
  * there?  Of a path without wildcard: is it that? */
 bool disk_matches(const char *pattern, const char *path);
 
+/*
+ * Opens a file, or with O_DIRECTORY a folder, below a disk: whatever is opened
+ * there is opened by this.  Others than who runs us may write to a disk, so a
+ * name may stand for something else from one moment to the next:
+ *
+ *   what is written to   is a regular file with no other name, and no link
+ *                        leads to it.  O_TRUNC acts when that is known.
+ *   what is read         is a regular file.  DISK_LINKS follows links, but
+ *                        only to what lies below `at`, and not absolute ones;
+ *                        where the kernel cannot promise that (openat2 is
+ *                        missing, or forbidden) it follows none.
+ *
+ * `at` is the folder of the disk, or without DISK_LINKS that of a recording;
+ * "../NAME" is a file beside that.  Files are made with mode 0644, and a pipe
+ * is not waited for.  Returns the descriptor, or
+ *   -ELOOP    the file, or a folder on the way, is a link
+ *   -EXDEV    it is a link that leads out of `at`
+ *   -EMLINK   it has another name
+ *   -EISDIR, -ESPIPE   it is a folder; a pipe, a socket or a device
+ * or another -errno.
+ */
+enum disk_links { DISK_NO_LINKS, DISK_LINKS };
+int disk_open_at(int at, const char *path, int flags, enum disk_links links);
+
+/* Says what such an error means: "it is a link"; and what would help, or
+ * NULL. */
+const char *disk_why(int err);
+const char *disk_hint(int err);
+
 /* 0 or -errno. */
 int disk_space(const struct disk *disk, struct disk_space *space);
 

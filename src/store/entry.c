@@ -59,8 +59,8 @@ look_index(struct look *l, int dir)
 	struct index_record r;
 	struct stat st;
 	uint64_t n;
-	int fd = openat(dir, layout_index(file, l->name),
-			O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = disk_open_at(dir, layout_index(file, l->name), O_RDONLY,
+			      DISK_NO_LINKS);
 
 	if (fd < 0)
 		return;
@@ -94,8 +94,8 @@ look_meta(struct look *l, int dir)
 
 	if (l->head && (l->tail || !l->ended))
 		return;
-	fd = openat(dir, layout_meta(file, l->name),
-		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = disk_open_at(dir, layout_meta(file, l->name), O_RDONLY,
+			  DISK_NO_LINKS);
 	if (fd < 0)
 		return;
 	if (!l->head)

@@ -18,7 +18,7 @@ stamp_dir(const struct disks *disks, unsigned disk, const char *name)
 {
 	if (disks->disk[disk].fd < 0)
 		return -ENODEV;
-	return layout_dir_open(disks->disk[disk].fd, name);
+	return layout_dir_open(disks->disk[disk].fd, name, DISK_LINKS);
 }
 
 bool

@@ -72,10 +72,8 @@ append_line(struct tail *tail, const json_t *line)
 static int
 create(int dir, const char *file)
 {
-	int fd = openat(dir, file,
-			O_CREAT | O_EXCL | O_RDWR | O_APPEND | O_CLOEXEC, 0644);
-
-	return fd < 0 ? -errno : fd;
+	return disk_open_at(dir, file, O_CREAT | O_EXCL | O_RDWR | O_APPEND,
+			    DISK_NO_LINKS);
 }
 
 static int
@@ -191,8 +189,9 @@ folder_create(struct folder **folder, const struct disk *disk, const char *name,
 		err = -errno;
 		goto fail;
 	}
-	f->dir = openat(f->disk, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = f->dir < 0 ? -errno : folder_data_create(f);
+	f->dir =
+	    disk_open_at(f->disk, dir, O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
+	err = f->dir < 0 ? f->dir : folder_data_create(f);
 	if (!err)
 		err = create_meta(f, head);
 	if (!err)

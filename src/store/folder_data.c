@@ -51,9 +51,9 @@ open_data(struct folder *f, int flags)
 {
 	char file[LAYOUT_FILE];
 
-	f->data = openat(f->dir, data_file(f, file),
-			 O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
-	return f->data < 0 ? -errno : 0;
+	f->data = disk_open_at(f->dir, data_file(f, file), O_RDWR | flags,
+			       DISK_NO_LINKS);
+	return f->data < 0 ? f->data : 0;
 }
 
 int
@@ -163,9 +163,8 @@ fd_for(struct folder *f, const struct layout_spot *spot, int flags)
 	    spot->offset % GEOMETRY_PAGE)
 		return f->data;
 	if (f->direct < 0)
-		f->direct =
-		    openat(f->dir, data_file(f, file),
-			   O_WRONLY | O_CLOEXEC | O_DIRECT | O_NOFOLLOW);
+		f->direct = disk_open_at(f->dir, data_file(f, file),
+					 O_WRONLY | O_DIRECT, DISK_NO_LINKS);
 	f->undirect = f->direct < 0;
 	return f->undirect ? f->data : f->direct;
 }

@@ -29,10 +29,11 @@ folder_chunk(struct folder *folder, uint64_t number, int flags, uint64_t bytes)
 
 	if (number >= LAYOUT_CHUNKS)
 		return -EFBIG;
-	fd = openat(folder->dir, layout_chunk(file, folder->map.name, number),
-		    O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | flags, 0644);
+	fd = disk_open_at(folder->dir,
+			  layout_chunk(file, folder->map.name, number),
+			  O_CREAT | O_EXCL | O_WRONLY | flags, DISK_NO_LINKS);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (!bytes || !fallocate(fd, 0, 0, (off_t)bytes) || errno == EOPNOTSUPP)
 		return fd;
 	err = -errno;

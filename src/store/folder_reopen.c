@@ -26,8 +26,8 @@
 static int
 open_tail(const struct folder *f, struct tail *tail, const char *file)
 {
-	tail->fd = openat(f->dir, file, O_RDWR | O_APPEND | O_CLOEXEC);
-	return tail->fd < 0 ? -errno : 0;
+	tail->fd = disk_open_at(f->dir, file, O_RDWR | O_APPEND, DISK_NO_LINKS);
+	return tail->fd < 0 ? tail->fd : 0;
 }
 
 static int
@@ -195,9 +195,10 @@ reopen(struct reopening *o, const struct disk *disk)
 	int err = 0;
 
 	layout_dir(dir, f->map.name, f->map.layout);
-	f->dir = openat(disk->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->dir =
+	    disk_open_at(disk->fd, dir, O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
 	if (f->dir < 0)
-		return -errno;
+		return f->dir;
 	err = lock_index(f);
 	if (err == -ENOENT)
 		folder_sweep(f);

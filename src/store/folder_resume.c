@@ -32,10 +32,10 @@ settle(struct folder *f, const struct index_record *r)
 	struct stat st;
 	int fd, err = 0;
 
-	fd = openat(f->dir, layout_chunk(file, f->map.name, r->number),
-		    O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = disk_open_at(f->dir, layout_chunk(file, f->map.name, r->number),
+			  O_WRONLY, DISK_NO_LINKS);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fstat(fd, &st) < 0 ||
 	    ((uint64_t)st.st_size > r->bytes &&
 	     ftruncate(fd, (off_t)r->bytes) < 0) ||
@@ -52,9 +52,9 @@ settle_shared(struct folder *f)
 	int fd, err = 0;
 
 	layout_map_spot(&f->map, 0, 0, 0, &spot);
-	fd = openat(f->dir, spot.file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = disk_open_at(f->dir, spot.file, O_WRONLY, DISK_NO_LINKS);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fdatasync(fd) < 0)
 		err = -errno;
 	close(fd);
@@ -87,10 +87,10 @@ aside_open(struct folder *f, uint64_t number)
 
 	for (unsigned i = 0; i < LAYOUT_ASIDES && fd < 0; i++) {
 		layout_aside(file, f->map.name, number, i);
-		fd = openat(f->dir, file,
-			    O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-		if (fd < 0 && errno != EEXIST)
-			return -errno;
+		fd = disk_open_at(f->dir, file, O_CREAT | O_EXCL | O_WRONLY,
+				  DISK_NO_LINKS);
+		if (fd < 0 && fd != -EEXIST)
+			return fd;
 	}
 	return fd < 0 ? -EEXIST : fd;
 }
@@ -158,7 +158,8 @@ is_beginning(const struct folder *f, const char *entry)
 static bool
 has_only_beginnings(const struct folder *f)
 {
-	int fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd =
+	    disk_open_at(f->dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 	bool only = dir;

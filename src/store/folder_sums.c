@@ -22,10 +22,10 @@ open_sums(struct folder *f)
 	char file[LAYOUT_FILE];
 	int err;
 
-	f->sums.fd = openat(f->dir, layout_sums(file, f->map.name),
-			    O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0644);
+	f->sums.fd = disk_open_at(f->dir, layout_sums(file, f->map.name),
+				  O_CREAT | O_RDWR | O_APPEND, DISK_NO_LINKS);
 	if (f->sums.fd < 0)
-		return -errno;
+		return f->sums.fd;
 	err = sums_read(f->sums.fd, &list);
 	if (!err) {
 		f->sums.bytes = (off_t)list.end;

@@ -32,9 +32,9 @@ size_t foreign_unnamed(int disk);
 /* Where in a disk they may be, beside the disk's folder itself. */
 #define FOREIGN_DATA "data"
 
-/* Is this one, by its name and its first bytes?  In that folder; on a disk,
- * wherever it may be. */
-bool foreign_is(int dir, const char *name);
+/* Is this one, by its name and its first bytes?  In that folder of a disk; on
+ * a disk, wherever it may be. */
+bool foreign_is(int disk, const char *folder, const char *name);
 bool foreign_on(int disk, const char *name);
 
 /* Of the file of that name on a disk, wherever it may be; false: there is
@@ -54,7 +54,7 @@ void foreign_close(struct foreign *f); /* NULL: nothing */
  * it the first packet is. */
 int foreign_chunk(const struct recording *rec, uint64_t number,
 		  uint64_t *offset);
-/* The same by the file's name in the folder of its part, LAYOUT_FILE bytes. */
+/* The same by the file's path from the disk on, RECORDING_PATH bytes. */
 int foreign_where(const struct recording *rec, uint64_t number, char *file,
 		  uint64_t *offset);
 /* The bytes of data that can be there now, or -errno. */

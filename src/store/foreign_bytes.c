@@ -31,25 +31,30 @@ find_piece(const struct foreign *f, uint64_t number)
 	return NULL;
 }
 
-/* The name of its file, in the folder of its part. */
+/* Its file, seen from its disk. */
 static const char *
-file_of(const struct recording *rec, const struct foreign *f,
-	const struct foreign_piece *p, char *file)
+path_of(const struct recording *rec, const struct foreign *f,
+	const struct foreign_piece *p, char path[RECORDING_PATH])
 {
+	const char *folder = rec->name, *file = rec->name;
+	char chunk[LAYOUT_FILE];
+
+	if (f->kind == FOREIGN_SG)
+		folder = rec->part[p->disk].folder;
 	if (f->kind == FOREIGN_CHUNKS)
-		return layout_chunk(file, rec->name, p->file);
-	return rec->name;
+		file = layout_chunk(chunk, rec->name, p->file);
+	snprintf(path, RECORDING_PATH, "%s/%s", folder, file);
+	return path;
 }
 
 int
 foreign_piece_open(const struct recording *rec, const struct foreign *f,
 		   const struct foreign_piece *p)
 {
-	char file[LAYOUT_FILE];
-	int fd = openat(rec->part[p->disk].dir, file_of(rec, f, p, file),
-			O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char path[RECORDING_PATH];
 
-	return fd < 0 ? -errno : fd;
+	return disk_open_at(rec->disks->disk[p->disk].fd,
+			    path_of(rec, f, p, path), O_RDONLY, DISK_LINKS);
 }
 
 int
@@ -72,8 +77,7 @@ foreign_where(const struct recording *rec, uint64_t number, char *file,
 	if (!p)
 		return -ENOENT;
 	*offset = p->offset;
-	snprintf(file, LAYOUT_FILE, "%s",
-		 file_of(rec, rec->foreign, p, (char[LAYOUT_FILE]){ 0 }));
+	path_of(rec, rec->foreign, p, file);
 	return 0;
 }
 
@@ -82,14 +86,14 @@ foreign_chunk_bytes(const struct recording *rec, uint64_t number)
 {
 	const struct foreign *f = rec->foreign;
 	const struct foreign_piece *p = find_piece(f, number);
-	char file[LAYOUT_FILE];
+	char path[RECORDING_PATH];
 	uint64_t there;
 	struct stat st;
 
 	if (!p)
 		return -ENOENT;
-	if (fstatat(rec->part[p->disk].dir, file_of(rec, f, p, file), &st, 0) <
-	    0)
+	if (fstatat(rec->disks->disk[p->disk].fd, path_of(rec, f, p, path), &st,
+		    0) < 0)
 		return -errno;
 	there = (uint64_t)st.st_size;
 	there = there > p->offset ? there - p->offset : 0;
@@ -125,13 +129,33 @@ is_regular(const struct recording *rec, const struct foreign *f, unsigned disk)
 	       layout_dir(dir, rec->name, LAYOUT_MARK6);
 }
 
+/* Files of ours are not read by links. */
+static bool
+has_links(const struct recording *rec, const struct foreign *f)
+{
+	char path[RECORDING_PATH];
+	struct stat st;
+
+	for (size_t i = 0; i < f->pieces; i++) {
+		const struct foreign_piece *p = &f->piece[i];
+
+		if (!fstatat(rec->disks->disk[p->disk].fd,
+			     path_of(rec, f, p, path), &st,
+			     AT_SYMLINK_NOFOLLOW) &&
+		    S_ISLNK(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
 bool
 foreign_layout(const struct recording *rec, enum layout *layout)
 {
 	const struct foreign *f = rec->foreign;
 	struct layout_map map;
 
-	if (!layout_folder_good(rec->name) || f->kind == FOREIGN_SINGLE)
+	if (!layout_folder_good(rec->name) || f->kind == FOREIGN_SINGLE ||
+	    has_links(rec, f))
 		return false;
 	*layout = f->kind == FOREIGN_SG ? LAYOUT_MARK6 : LAYOUT_VBS;
 	if (*layout == LAYOUT_VBS)

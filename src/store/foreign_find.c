@@ -2,8 +2,10 @@
 /*
  * What is there of a recording is found by name: a folder with its chunks, a
  * folder with a file called as itself, or a file with Mark6's first bytes.
- * Folders and chunks may be links to others, as FlexBuff's users make them;
- * whatever is no file is passed over, and a pipe is not waited for.
+ * Folders and chunks may be links to others of the same disk, as FlexBuff's
+ * users make them; a link that leaves the disk is not followed, since who put
+ * it there may not be allowed to read what it leads to, and we may.  Whatever
+ * is no file is passed over, and a pipe is not waited for.
  */
 #include "config.h"
 
@@ -40,30 +42,59 @@ foreign_name_good(const char *name)
 	return true;
 }
 
-/* Its size and when it was changed; false: it is no file. */
-static bool
-look_at(int dir, const char *file, uint64_t *bytes, int64_t *changed_ns)
+/* What a link of a disk leads to.  0 or -errno. */
+static int
+look_behind(int disk, const char *folder, const char *name, struct stat *st)
 {
-	struct stat st;
+	char path[RECORDING_PATH];
+	int fd, err = 0;
 
-	if (fstatat(dir, file, &st, 0) < 0 || !S_ISREG(st.st_mode))
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	fd = disk_open_at(disk, path, O_RDONLY, DISK_LINKS);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, st) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* The size of a file in a recording's folder, and when it was changed; false:
+ * it is none. */
+static bool
+look_at(const struct recording *rec, struct foreign *f, const char *file,
+	struct foreign_piece *p)
+{
+	const struct recording_part *part = &rec->part[p->disk];
+	const struct disk *disk = &rec->disks->disk[p->disk];
+	struct stat st;
+	int err = 0;
+
+	if (fstatat(part->dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	*bytes = (uint64_t)st.st_size;
-	*changed_ns =
+	if (S_ISLNK(st.st_mode))
+		err = look_behind(disk->fd, rec->name, file, &st);
+	if (err == -EXDEV)
+		foreign_note(f, "%s/%s/%s is left out: %s", disk->path,
+			     rec->name, file, disk_why(err));
+	if (err || !S_ISREG(st.st_mode))
+		return false;
+	p->stored = (uint64_t)st.st_size;
+	p->changed_ns =
 	    (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	return true;
 }
 
 static int
-open_folder(int at, const char *name)
+open_folder(int disk, const char *name)
 {
-	return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return disk_open_at(disk, name, O_RDONLY | O_DIRECTORY, DISK_LINKS);
 }
 
 static DIR *
-list_folder(int at, const char *name)
+list_folder(int disk, const char *name)
 {
-	int fd = open_folder(at, name);
+	int fd = open_folder(disk, name);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (fd >= 0 && !dir)
@@ -81,24 +112,25 @@ cfg_same(const struct foreign_cfg *a, const struct foreign_cfg *b)
 }
 
 static void
-read_cfg(const struct recording *rec, struct foreign *f, int dir)
+read_cfg(const struct recording *rec, struct foreign *f, unsigned disk)
 {
 	enum { TEXT = 1 << 16 };
-	char file[LAYOUT_FILE + 4], *text = malloc(TEXT);
+	char file[RECORDING_PATH + 4], *text = malloc(TEXT);
 	struct foreign_cfg cfg;
 	ssize_t got = -1;
 	int fd;
 
-	snprintf(file, sizeof file, "%s.cfg", rec->name);
-	fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	snprintf(file, sizeof file, "%s/%s.cfg", rec->name, rec->name);
+	fd =
+	    disk_open_at(rec->disks->disk[disk].fd, file, O_RDONLY, DISK_LINKS);
 	if (text && fd >= 0)
 		got = read_whole(fd, text, TEXT, 0);
 	if (got > 0 && foreign_cfg_read(&cfg, text, (size_t)got)) {
 		if (f->cfg.there && !cfg_same(&cfg, &f->cfg))
 			foreign_note(f,
-				     "%s differs from disk to disk; the first "
-				     "one is used",
-				     file);
+				     "%s.cfg differs from disk to disk; the "
+				     "first one is used",
+				     rec->name);
 		else
 			f->cfg = cfg;
 	}
@@ -117,18 +149,17 @@ struct folder_look {
 static int
 take_file(struct folder_look *l, const char *file)
 {
-	int dir = l->rec->part[l->disk].dir;
 	struct foreign_piece p = { .disk = l->disk };
 
 	if (layout_chunk_number(file, l->rec->name, &p.file)) {
-		if (!look_at(dir, file, &p.stored, &p.changed_ns))
+		if (!look_at(l->rec, l->f, file, &p))
 			return 0;
 		p.number = p.file;
 		l->chunks++;
 		return foreign_add(l->f, &p);
 	}
 	if (!strcmp(file, l->rec->name))
-		l->singles += look_at(dir, file, &p.stored, &p.changed_ns);
+		l->singles += look_at(l->rec, l->f, file, &p);
 	return 0;
 }
 
@@ -146,7 +177,7 @@ take_folder(struct folder_look *l)
 		err = take_file(l, entry->d_name);
 	closedir(dir);
 	if (!err)
-		read_cfg(l->rec, l->f, l->rec->part[l->disk].dir);
+		read_cfg(l->rec, l->f, l->disk);
 	return err;
 }
 
@@ -159,9 +190,7 @@ add_singles(const struct recording *rec, struct foreign *f)
 	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
 		struct foreign_piece p = { .number = i, .disk = i };
 
-		if (rec->part[i].dir >= 0 &&
-		    look_at(rec->part[i].dir, rec->name, &p.stored,
-			    &p.changed_ns))
+		if (rec->part[i].dir >= 0 && look_at(rec, f, rec->name, &p))
 			err = foreign_add(f, &p);
 	}
 	return err;
@@ -171,7 +200,7 @@ static int
 find_folders(struct recording *rec, struct foreign *f)
 {
 	struct folder_look l = { .rec = rec, .f = f };
-	int err = 0;
+	int err = 0, refused = -ENOENT;
 
 	for (l.disk = 0; l.disk < rec->disks->n && !err; l.disk++) {
 		int disk = rec->disks->disk[l.disk].fd;
@@ -181,9 +210,15 @@ find_folders(struct recording *rec, struct foreign *f)
 			part->dir = open_folder(disk, rec->name);
 		if (part->dir >= 0)
 			err = take_folder(&l);
+		if (part->dir == -EXDEV || part->dir == -ELOOP) {
+			refused = part->dir;
+			foreign_note(f, "%s/%s is left out: %s",
+				     rec->disks->disk[l.disk].path, rec->name,
+				     disk_why(refused));
+		}
 	}
 	if (err || (!l.chunks && !l.singles))
-		return err ? err : -ENOENT;
+		return err ? err : refused;
 	f->kind = l.chunks ? FOREIGN_CHUNKS : FOREIGN_SINGLE;
 	f->made_by = f->cfg.there || !l.chunks ? "VLBI-streamer" : "jive5ab";
 	return l.chunks ? 0 : add_singles(rec, f);
@@ -192,36 +227,33 @@ find_folders(struct recording *rec, struct foreign *f)
 /* ---- scatter/gather ----------------------------------------------------- */
 
 static bool
-is_sg(int dir, const char *file)
+is_sg(int disk, const char *folder, const char *file)
 {
-	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char path[RECORDING_PATH];
 	uint8_t raw[SG_HEADER];
 	struct sg_header h;
-	struct stat st;
 	bool is;
+	int fd;
 
+	snprintf(path, sizeof path, "%s/%s", folder, file);
+	fd = disk_open_at(disk, path, O_RDONLY, DISK_LINKS);
 	if (fd < 0)
 		return false;
-	is = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	     read_whole(fd, raw, sizeof raw, 0) == sizeof raw &&
+	is = read_whole(fd, raw, sizeof raw, 0) == sizeof raw &&
 	     !sg_header_read(&h, raw);
 	close(fd);
 	return is;
 }
 
-/* The first folder of a disk that has the file; -1: none. */
-static int
+/* The first folder of a disk that has the file; NULL: none. */
+static const char *
 sg_dir(int disk, const char *file)
 {
 	for (size_t i = 0; i < sizeof sg_folder / sizeof *sg_folder; i++) {
-		int dir = open_folder(disk, sg_folder[i]);
-
-		if (dir >= 0 && is_sg(dir, file))
-			return dir;
-		if (dir >= 0)
-			close(dir);
+		if (is_sg(disk, sg_folder[i], file))
+			return sg_folder[i];
 	}
-	return -1;
+	return NULL;
 }
 
 static bool
@@ -230,10 +262,13 @@ find_files(struct recording *rec)
 	bool found = false;
 
 	for (unsigned i = 0; i < rec->disks->n; i++) {
-		if (rec->disks->disk[i].fd >= 0)
-			rec->part[i].dir =
-			    sg_dir(rec->disks->disk[i].fd, rec->name);
-		found |= rec->part[i].dir >= 0;
+		struct recording_part *part = &rec->part[i];
+		int disk = rec->disks->disk[i].fd;
+
+		part->folder = disk < 0 ? NULL : sg_dir(disk, rec->name);
+		if (part->folder)
+			part->dir = open_folder(disk, part->folder);
+		found |= part->dir >= 0;
 	}
 	return found;
 }
@@ -261,13 +296,11 @@ static void
 note_files(const struct recording *rec, struct foreign *f)
 {
 	for (unsigned i = 0; i < rec->disks->n; i++) {
-		int dir = -1;
+		int disk = rec->disks->disk[i].fd;
 
-		if (rec->part[i].dir < 0 && rec->disks->disk[i].fd >= 0)
-			dir = sg_dir(rec->disks->disk[i].fd, rec->name);
-		if (dir < 0)
+		if (rec->part[i].dir >= 0 || disk < 0 ||
+		    !sg_dir(disk, rec->name))
 			continue;
-		close(dir);
 		foreign_note(f,
 			     "%s has a scatter/gather file of this name, which "
 			     "is not read: others have chunks",
@@ -288,30 +321,34 @@ forget_parts(struct recording *rec)
 int
 foreign_find(struct recording *rec, struct foreign *f)
 {
-	int err;
+	int err, other;
 
 	forget_parts(rec);
 	err = find_folders(rec, f);
 	if (!err)
 		note_files(rec, f);
-	if (err != -ENOENT)
+	if (err != -ENOENT && err != -EXDEV && err != -ELOOP)
 		return err;
 	forget_parts(rec);
-	return find_sg(rec, f);
+	other = find_sg(rec, f);
+	return other == -ENOENT ? err : other;
 }
 
 /* ---- is there one? ------------------------------------------------------ */
 
 /* Of a large folder that is something else not all is looked at. */
 static bool
-has_chunk(int at, const char *name)
+has_chunk(int disk, const char *folder, const char *name)
 {
 	enum { ENTRIES = 4096 };
+	char path[RECORDING_PATH];
 	struct dirent *entry;
 	bool has = false;
 	uint64_t number;
-	DIR *dir = list_folder(at, name);
+	DIR *dir;
 
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	dir = list_folder(disk, path);
 	for (int i = 0; dir && i < ENTRIES && !has; i++) {
 		entry = readdir(dir);
 		if (!entry)
@@ -325,30 +362,17 @@ has_chunk(int at, const char *name)
 }
 
 bool
-foreign_is(int dir, const char *name)
+foreign_is(int disk, const char *folder, const char *name)
 {
-	struct stat st;
-
-	if (!foreign_name_good(name) || fstatat(dir, name, &st, 0) < 0)
-		return false;
-	if (S_ISDIR(st.st_mode))
-		return has_chunk(dir, name);
-	return S_ISREG(st.st_mode) && is_sg(dir, name);
+	return foreign_name_good(name) &&
+	       (has_chunk(disk, folder, name) || is_sg(disk, folder, name));
 }
 
 bool
 foreign_on(int disk, const char *name)
 {
-	int dir;
-
-	if (!foreign_name_good(name))
-		return false;
-	if (foreign_is(disk, name))
-		return true;
-	dir = sg_dir(disk, name);
-	if (dir >= 0)
-		close(dir);
-	return dir >= 0;
+	return foreign_is(disk, ".", name) ||
+	       (foreign_name_good(name) && sg_dir(disk, name));
 }
 
 bool

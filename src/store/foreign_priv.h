@@ -95,7 +95,8 @@ int foreign_time(const struct recording *rec, struct foreign *f);
 /* Cuts the one file of each disk into pieces, and numbers them. */
 int foreign_single(const struct recording *rec, struct foreign *f);
 
-/* Opens the file of a piece; the descriptor or -errno. */
+/* Opens the file of a piece, by links within its disk, too; the descriptor or
+ * -errno. */
 int foreign_piece_open(const struct recording *rec, const struct foreign *f,
 		       const struct foreign_piece *piece);
 

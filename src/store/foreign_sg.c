@@ -43,10 +43,14 @@ walk_begin(struct walk *w)
 	uint8_t raw[SG_HEADER];
 	struct stat st;
 
-	w->fd = openat(w->rec->part[w->disk].dir, w->rec->name,
-		       O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char path[RECORDING_PATH];
+
+	snprintf(path, sizeof path, "%s/%s", w->rec->part[w->disk].folder,
+		 w->rec->name);
+	w->fd = disk_open_at(w->rec->disks->disk[w->disk].fd, path, O_RDONLY,
+			     DISK_LINKS);
 	if (w->fd < 0)
-		return -errno;
+		return w->fd;
 	if (fstat(w->fd, &st) < 0 ||
 	    read_whole(w->fd, raw, sizeof raw, 0) != sizeof raw ||
 	    sg_header_read(&w->header, raw)) {

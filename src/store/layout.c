@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/layout.h"
 
@@ -109,18 +111,33 @@ layout_dir_name(const char *dir, char *name, enum layout *layout)
 	return layout_folder_good(name);
 }
 
+/* A link may lead to the disk itself, and what is beside that is none of the
+ * disk's. */
+static bool
+is_same(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
 int
-layout_dir_open(int disk, const char *name)
+layout_dir_open(int disk, const char *name, enum disk_links links)
 {
 	static const enum layout looks[] = { LAYOUT_VBS, LAYOUT_MARK6 };
 	char dir[LAYOUT_FILE];
 	int fd = -1, err = -ENOENT;
 
 	for (unsigned i = 0; i < sizeof looks / sizeof *looks && fd < 0; i++) {
-		fd = openat(disk, layout_dir(dir, name, looks[i]),
-			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
-			err = -errno;
+		fd = disk_open_at(disk, layout_dir(dir, name, looks[i]),
+				  O_RDONLY | O_DIRECTORY, links);
+		if (fd >= 0 && is_same(fd, disk)) {
+			close(fd);
+			fd = -EXDEV;
+		}
+		if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
+			err = fd;
 	}
 	return fd < 0 ? err : fd;
 }

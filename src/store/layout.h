@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/disk.h"
+
 /*
  * Where a recording lies on each of its disks.  The folder is the same in all
  * layouts, but for its name:
@@ -63,8 +65,9 @@ const char *layout_dir(char *file, const char *name, enum layout layout);
 bool layout_dir_name(const char *dir, char *name, enum layout *layout);
 
 /* Opens the folder of a recording on a disk, whose descriptor is given, by
- * whichever name it goes.  The descriptor, -ENOENT or -errno. */
-int layout_dir_open(int disk, const char *name);
+ * whichever name it goes; links to it are for those who read.  The descriptor,
+ * -ENOENT, or as disk_open_at(). */
+int layout_dir_open(int disk, const char *name, enum disk_links links);
 
 /* File names within the recording's folder, into LAYOUT_FILE bytes. */
 const char *layout_chunk(char *file, const char *name, uint64_t number);

@@ -266,7 +266,7 @@ opened_came(const struct opened *op, unsigned i)
 	if (was->fd >= 0 && op->rec->part[i].dir >= 0)
 		return !disk_same(&is.id, &was->id);
 	if (!disk_open(&is))
-		dir = layout_dir_open(is.fd, op->name);
+		dir = layout_dir_open(is.fd, op->name, DISK_LINKS);
 	if (dir >= 0)
 		close(dir);
 	disk_close(&is);

@@ -55,12 +55,12 @@ take_facts(struct opened *op)
 static int
 touch(int dir, const char *file)
 {
-	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = disk_open_at(dir, file, O_RDONLY, DISK_NO_LINKS);
 	int err = 0;
 	char byte;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (pread(fd, &byte, 1, 0) < 0)
 		err = -errno;
 	close(fd);
@@ -72,14 +72,15 @@ static bool
 is_refused(int err)
 {
 	return err && err != -ENOENT && err != -ENODEV && err != -ENOTDIR &&
-	       err != -EISDIR && err != -ELOOP;
+	       err != -EISDIR && err != -ELOOP && err != -EXDEV &&
+	       err != -ESPIPE;
 }
 
 /* What is read of a folder when it is opened.  0 or -errno. */
 static int
 try_folder(const struct opened *op, int disk)
 {
-	int dir = layout_dir_open(disk, op->name), index, meta;
+	int dir = layout_dir_open(disk, op->name, DISK_LINKS), index, meta;
 	char file[LAYOUT_FILE];
 
 	if (dir < 0)
@@ -232,7 +233,7 @@ is_same_on(struct opened *op, unsigned i)
 		try_end(op, i);
 		return new ? 0 : -1;
 	}
-	dir = layout_dir_open(op->disks.disk[i].fd, op->name);
+	dir = layout_dir_open(op->disks.disk[i].fd, op->name, DISK_LINKS);
 	if (dir >= 0)
 		touch(dir, layout_index(file, op->name));
 	if (dir >= 0 && !fstat(part->dir, &was) && !fstat(dir, &is))

@@ -14,19 +14,18 @@ static int
 open_dir(const struct disks *disks, unsigned disk, const char *name)
 {
 	if (disks->disk[disk].fd < 0)
-		return -1;
-	return layout_dir_open(disks->disk[disk].fd, name);
+		return -ENOENT;
+	return layout_dir_open(disks->disk[disk].fd, name, DISK_NO_LINKS);
 }
 
 static int
 mark(int dir, const char *file)
 {
-	int fd = openat(dir, file, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
-			0644);
+	int fd = disk_open_at(dir, file, O_CREAT | O_WRONLY, DISK_NO_LINKS);
 	int err = 0;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fsync(fd) < 0)
 		err = -errno;
 	close(fd);
@@ -59,7 +58,9 @@ explain(struct fault *fault, const char *name, const char *path, int err)
 	if (err == -EIDRM)
 		fault_why(fault, "it is being removed");
 	else
-		fault_why(fault, "%s: %s", path, strerror(-err));
+		fault_why(fault, "%s: %s", path, disk_why(err));
+	if (disk_hint(err))
+		fault_hint(fault, "%s", disk_hint(err));
 	return err;
 }
 
@@ -73,10 +74,11 @@ protect_set(const struct disks *disks, const char *name, bool on, json_t **done,
 	for (unsigned i = 0; layout_folder_good(name) && i < disks->n; i++) {
 		int dir = open_dir(disks, i, name), err;
 
-		if (dir < 0)
+		if (dir < 0 && !disk_hint(dir))
 			continue;
-		err = set(dir, name, on);
-		close(dir);
+		err = dir < 0 ? dir : set(dir, name, on);
+		if (dir >= 0)
+			close(dir);
 		if (!err)
 			json_array_append_new(list,
 					      json_string(disks->disk[i].path));

@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -38,7 +37,7 @@ make(struct reader *r, const struct recording_block *b)
 	c->disk = b->disk;
 	memcpy(c->file, where.file, sizeof c->file);
 	c->offset = where.offset;
-	c->flags = where.flags;
+	c->links = where.links;
 	c->prefix = r->rec->before;
 	c->payload = r->rec->shape.payload;
 	c->fd = c->direct = -1;
@@ -153,25 +152,21 @@ open_file(struct reader_piece *p, struct reader_chunk *c)
 {
 	int dir = p->reader->part[c->disk].dir;
 	struct reader_pool *pool = p->reader->pool;
-	struct stat st;
 	bool eased;
 
-	c->fd = openat(dir, c->file, c->flags);
-	if (c->fd < 0) {
-		c->fd = -errno;
+	c->fd = disk_open_at(dir, c->file, O_RDONLY, c->links);
+	/* Something that is no file of it lies in its place. */
+	if (c->fd == -EISDIR || c->fd == -ESPIPE || c->fd == -EXDEV)
+		c->fd = -ENOENT;
+	if (c->fd < 0)
 		return;
-	}
-	if (fstat(c->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		close(c->fd);
-		c->fd = -ENOENT; /* a folder, or a pipe, in its place */
-		return;
-	}
 	eased = ease_file(c->fd);
 	pthread_mutex_lock(&pool->lock);
 	p->lane->eased = eased;
 	pthread_mutex_unlock(&pool->lock);
 	if (!c->prefix && !is_cached(c))
-		c->direct = openat(dir, c->file, c->flags | O_DIRECT);
+		c->direct =
+		    disk_open_at(dir, c->file, O_RDONLY | O_DIRECT, c->links);
 }
 
 int

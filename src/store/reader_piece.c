@@ -228,7 +228,8 @@ static bool
 open_part(struct reader *r, int disk)
 {
 	struct reader_part *part = &r->part[disk];
-	int dir = r->rec->part[disk].dir;
+	int dir = r->rec->foreign ? r->rec->disks->disk[disk].fd
+				  : r->rec->part[disk].dir;
 
 	if (part->dir < 0 && dir >= 0)
 		part->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "store/reader.h"
+#include "store/recording_priv.h"
 #include "store/stride.h"
 #include "store/sums.h"
 
@@ -56,9 +57,9 @@ struct reader_chunk {
 	unsigned users;		   /* pieces; under the pool's lock */
 	int disk;
 	struct index_record record;
-	char file[LAYOUT_FILE]; /* in its lane's folder */
-	uint64_t offset;	/* of its data in it */
-	int flags;		/* to open it */
+	char file[RECORDING_PATH]; /* in its lane's folder */
+	uint64_t offset;	   /* of its data in it */
+	enum disk_links links;	   /* to open it by */
 	uint32_t prefix, payload;
 	/* ---- under its lock */
 	pthread_mutex_t lock;
@@ -125,7 +126,8 @@ struct reader_lane {
 
 /* A recording's folder on a disk. */
 struct reader_part {
-	int dir; /* of its own; -1: not there, or not needed yet */
+	int dir; /* of its own, where files are opened from; -1: not there, or
+		    not needed yet */
 	/* ---- under sums_lock */
 	pthread_mutex_t sums_lock;
 	struct sums_list sums;

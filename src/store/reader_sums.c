@@ -26,8 +26,8 @@ load(struct reader *r, struct reader_part *part)
 	struct stat st;
 	int fd;
 
-	fd = openat(part->dir, layout_sums(file, r->name),
-		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = disk_open_at(part->dir, layout_sums(file, r->name), O_RDONLY,
+			  DISK_NO_LINKS);
 	if (fd < 0)
 		return;
 	if (!fstat(fd, &st) && st.st_size != part->sums_bytes &&

@@ -58,8 +58,8 @@ read_index(struct recording *rec, struct recording_part *part)
 	size_t n;
 	int fd, err = 0;
 
-	fd = openat(part->dir, layout_index(file, rec->name),
-		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = disk_open_at(part->dir, layout_index(file, rec->name), O_RDONLY,
+			  DISK_NO_LINKS);
 	part->locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
 	rec->stale |= part->locked != was;
 	if (fd < 0)
@@ -104,7 +104,7 @@ find_parts(struct recording *rec)
 		int dir = part->dir;
 
 		if (dir < 0 && disk >= 0)
-			dir = layout_dir_open(disk, rec->name);
+			dir = layout_dir_open(disk, rec->name, DISK_LINKS);
 		if (part->dir < 0 && dir >= 0) {
 			part->dir = dir;
 			rec->stale = true;
@@ -271,7 +271,30 @@ is_foreign(const struct recording *rec, int err)
 		return false;
 	if (!err)
 		return strcmp(rec->facts.made_by, "spate") != 0;
-	return err == -ENOENT || err == -ENODATA;
+	return err == -ENOENT || err == -ENODATA || err == -ELOOP ||
+	       err == -EXDEV;
+}
+
+/* Says which of its folders is a link that is not followed. */
+static int
+explain(struct fault *fault, const struct disks *disks, const char *name,
+	int err)
+{
+	struct stat st;
+
+	recording_fault(fault, name, err);
+	for (unsigned i = 0; (err == -ELOOP || err == -EXDEV) && i < disks->n;
+	     i++) {
+		if (disks->disk[i].fd < 0 ||
+		    fstatat(disks->disk[i].fd, name, &st, AT_SYMLINK_NOFOLLOW) <
+			0 ||
+		    !S_ISLNK(st.st_mode))
+			continue;
+		fault_why(fault, "%s/%s: %s", disks->disk[i].path, name,
+			  disk_why(err));
+		break;
+	}
+	return err;
 }
 
 int
@@ -311,13 +334,13 @@ open_as(struct recording **rec, const struct disks *disks, const char *name,
 
 		if (!foreign || foreign != -ENOENT) {
 			recording_close(r);
-			return foreign ? recording_fault(fault, name, foreign)
+			return foreign ? explain(fault, disks, name, foreign)
 				       : 0;
 		}
 	}
 	if (err) {
 		recording_close(r);
-		return recording_fault(fault, name, err);
+		return explain(fault, disks, name, err);
 	}
 	*rec = r;
 	return 0;

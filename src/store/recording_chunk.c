@@ -28,9 +28,6 @@ recording_block_at(const struct recording *rec, struct recording_block *b,
 	return spot.end;
 }
 
-/* O_NONBLOCK is not for files: a pipe of that name would be waited for. */
-enum { HOW = O_RDONLY | O_CLOEXEC | O_NONBLOCK };
-
 int
 recording_where(const struct recording *rec, const struct recording_block *b,
 		struct recording_where *w)
@@ -39,13 +36,12 @@ recording_where(const struct recording *rec, const struct recording_block *b,
 
 	if (b->disk < 0 || rec->part[b->disk].dir < 0)
 		return -ENOENT;
-	w->flags = HOW;
-	if (rec->foreign) /* by links, too */
+	w->links = rec->foreign ? DISK_LINKS : DISK_NO_LINKS;
+	if (rec->foreign)
 		return foreign_where(rec, b->record.number, w->file,
 				     &w->offset);
 	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
-	memcpy(w->file, spot.file, sizeof w->file);
-	w->flags |= O_NOFOLLOW;
+	memcpy(w->file, spot.file, sizeof spot.file);
 	w->offset = b->at;
 	return 0;
 }
@@ -55,13 +51,12 @@ recording_chunk_open(const struct recording *rec,
 		     const struct recording_block *b)
 {
 	struct layout_spot spot;
-	int fd;
 
 	if (b->disk < 0 || rec->part[b->disk].dir < 0)
 		return -ENOENT;
 	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
-	fd = openat(rec->part[b->disk].dir, spot.file, HOW | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
+	return disk_open_at(rec->part[b->disk].dir, spot.file, O_RDONLY,
+			    DISK_NO_LINKS);
 }
 
 int64_t

@@ -43,6 +43,13 @@ recording_fault(struct fault *fault, const char *name, int err)
 		fault_hint(fault, "a disk may hold another recording of the "
 				  "same name: leave that disk out");
 		break;
+	case -ELOOP:
+	case -EXDEV:
+		fault_set(fault, err, "refused", "cannot read recording %s",
+			  name);
+		fault_why(fault, "%s", disk_why(err));
+		fault_hint(fault, "%s", disk_hint(err));
+		break;
 	default:
 		fault_set(fault, err, "io", "cannot read recording %s: %s",
 			  name, strerror(-err));

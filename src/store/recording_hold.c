@@ -42,8 +42,8 @@ hold_part(struct recording *rec, struct recording_part *part)
 
 	if (part->dir < 0 || part->held || part->hangs)
 		return 0;
-	fd = openat(part->dir, layout_index(file, rec->name),
-		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = disk_open_at(part->dir, layout_index(file, rec->name), O_RDONLY,
+			  DISK_NO_LINKS);
 	if (fd < 0)
 		return 0; /* it has none, or is taken away by now */
 	if (lock(fd, live)) {

@@ -68,7 +68,7 @@ is_recording(int disk, const char *dir, char name[LAYOUT_FILE])
 static int
 list_folder(struct names *names, int disk, const char *folder)
 {
-	int fd = openat(disk, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = disk_open_at(disk, folder, O_RDONLY | O_DIRECTORY, DISK_LINKS);
 	char name[LAYOUT_FILE];
 	struct dirent *entry;
 	int err = 0;
@@ -84,7 +84,7 @@ list_folder(struct names *names, int disk, const char *folder)
 	while (!err && (entry = readdir(dir))) {
 		if (is_recording(fd, entry->d_name, name))
 			err = add_name(names, name);
-		else if (foreign_is(fd, entry->d_name))
+		else if (foreign_is(disk, folder, entry->d_name))
 			err = add_name(names, entry->d_name);
 	}
 	closedir(dir);

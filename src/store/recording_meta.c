@@ -254,8 +254,8 @@ read_part(struct recording *rec, unsigned disk)
 	ssize_t got;
 	int fd, err = 0;
 
-	fd = openat(part->dir, layout_meta(file, rec->name),
-		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = disk_open_at(part->dir, layout_meta(file, rec->name), O_RDONLY,
+			  DISK_NO_LINKS);
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size <= p.offset)
@@ -300,8 +300,9 @@ load_line(const struct recording *rec, const struct recording_line *line)
 
 	if (!text)
 		return NULL;
-	fd = openat(rec->part[line->disk].dir, layout_meta(file, rec->name),
-		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd =
+	    disk_open_at(rec->part[line->disk].dir,
+			 layout_meta(file, rec->name), O_RDONLY, DISK_NO_LINKS);
 	if (fd >= 0 && pread(fd, text, line->bytes, (off_t)line->offset) ==
 			   (ssize_t)line->bytes)
 		object = json_loadb(text, line->bytes, 0, NULL);

@@ -31,6 +31,8 @@ struct recording_part {
 	 * reads chunks, to whoever looks: of no order. */
 	atomic_bool hangs;
 	int held; /* its index, with a lock of ours; 0: not */
+	/* Where a scatter/gather file of Mark6 is, seen from the disk. */
+	const char *folder;
 	struct index_record end;
 };
 
@@ -192,12 +194,13 @@ uint64_t recording_block_at(const struct recording *rec,
 int64_t recording_chunk_bytes(const struct recording *rec,
 			      const struct recording_block *b);
 
-/* Where the data of a block are: a file in the folder of its disk's part, as
- * it is to be opened. */
+/* Where the data of a block are: a file in the folder of its disk's part; of
+ * another program's recording, seen from the disk, and maybe by links. */
+enum { RECORDING_PATH = 2 * LAYOUT_FILE };
 struct recording_where {
-	char file[LAYOUT_FILE];
+	char file[RECORDING_PATH];
 	uint64_t offset;
-	int flags;
+	enum disk_links links;
 };
 /* 0, or -ENOENT: on no disk. */
 int recording_where(const struct recording *rec,

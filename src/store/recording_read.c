@@ -23,6 +23,8 @@ recording_lost_chunk(int err)
 	case ENOENT:
 	case ENOTDIR:
 	case ELOOP:
+	case EXDEV: /* a link that leaves the disk */
+	case EISDIR:
 	case ESPIPE: /* a pipe, in its place */
 	case EIO:
 	case ETIMEDOUT: /* a disk that hangs */

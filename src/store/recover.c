@@ -48,10 +48,35 @@ rescue_say(const struct rescue *r, const char *format, ...)
 int
 rescue_open(const struct rescue *r, unsigned disk, const char *file, int flags)
 {
-	int fd = openat(r->rec->part[disk].dir, file,
-			flags | O_CLOEXEC | O_NONBLOCK, 0644);
+	int fd =
+	    disk_open_at(r->rec->part[disk].dir, file, flags, DISK_NO_LINKS);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0 && disk_hint(fd))
+		snprintf(r->refused, RESCUE_PATH, "%s/%s/%s",
+			 r->disks->disk[disk].path, r->rec->name, file);
+	return fd;
+}
+
+int
+rescue_folders(struct rescue *r)
+{
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		struct recording_part *part = &r->rec->part[i];
+		const struct disk *disk = &r->disks->disk[i];
+		int dir;
+
+		if (part->dir < 0)
+			continue;
+		dir = layout_dir_open(disk->fd, r->rec->name, DISK_NO_LINKS);
+		if (dir < 0) {
+			snprintf(r->refused, RESCUE_PATH, "%s/%s", disk->path,
+				 r->rec->name);
+			return dir;
+		}
+		close(part->dir);
+		part->dir = dir;
+	}
+	return 0;
 }
 
 static int
@@ -211,10 +236,20 @@ rescue_explain(struct fault *fault, const char *name, int err)
 	return err;
 }
 
+/* Something lies in the place of a file that is to be written. */
+static int
+explain_refused(const struct rescue *r, struct fault *fault, int err)
+{
+	fault_set(fault, err, "refused", "cannot recover %s", r->rec->name);
+	fault_why(fault, "%s: %s", r->refused, disk_why(err));
+	fault_hint(fault, "%s", disk_hint(err));
+	return err;
+}
+
 static int
 lock_all(struct rescue *r)
 {
-	int err = 0;
+	int err = rescue_folders(r);
 
 	for (unsigned i = 0; i < r->disks->n; i++)
 		r->index[i] = -1;
@@ -266,7 +301,12 @@ recover(const struct disks *disks, const char *name,
 	struct fault *fault)
 {
 	static const struct recover_args usual = { .dry_run = false };
-	struct rescue r = { .disks = disks, .report = report };
+	char refused[RESCUE_PATH] = "";
+	struct rescue r = {
+		.disks = disks,
+		.report = report,
+		.refused = refused,
+	};
 	int err;
 
 	*report = (struct recover_report){ 0 };
@@ -288,6 +328,8 @@ recover(const struct disks *disks, const char *name,
 	if (err)
 		rescue_explain(fault, name, err);
 out:
+	if (err && *refused && disk_hint(err))
+		explain_refused(&r, fault, err);
 	unlock_all(&r);
 	rescue_sums_clear(&r);
 	free(r.orphan);

@@ -53,9 +53,13 @@ make_folders(struct rescue *r)
 			continue;
 		if (mkdirat(disk, dir, 0755) < 0 && errno != EEXIST)
 			return -errno;
-		fd = openat(disk, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
-			return -errno;
+		fd = disk_open_at(disk, dir, O_RDONLY | O_DIRECTORY,
+				  DISK_NO_LINKS);
+		if (fd < 0) {
+			snprintf(r->refused, RESCUE_PATH, "%s/%s",
+				 r->disks->disk[i].path, dir);
+			return fd;
+		}
 		close(part->dir);
 		part->dir = fd;
 	}
@@ -81,8 +85,7 @@ prepare(struct rescue *r, struct fault *fault)
 			      "most of its chunks are there twice: these may "
 			      "be two recordings of one name; leave disks out "
 			      "with --disks");
-	if (layout == LAYOUT_MARK6)
-		err = make_folders(r);
+	err = layout == LAYOUT_MARK6 ? make_folders(r) : rescue_folders(r);
 	return err ? rescue_explain(fault, r->rec->name, err) : 0;
 }
 

@@ -42,12 +42,16 @@ struct rescue {
 	struct index_record *note;
 	size_t notes;
 	struct sums_list *sums; /* one per disk, of those with orphans */
+	/* The last path that could not be opened; RESCUE_PATH bytes. */
+	char *refused;
 };
+enum { RESCUE_PATH = 512 };
 
 __attribute__((format(printf, 2, 3))) void rescue_say(const struct rescue *r,
 						      const char *format, ...);
 
-/* Opens a file in a recording's folder; the descriptor or -errno. */
+/* Opens a file in a recording's folder; the descriptor, or as disk_open_at()
+ * without links. */
 int rescue_open(const struct rescue *r, unsigned disk, const char *file,
 		int flags);
 
@@ -62,6 +66,10 @@ int rescue_add(struct rescue *r, unsigned disk,
 	       const struct index_record *record);
 /* Makes an index what the records of its part are, without an end. */
 int rescue_rewrite(struct rescue *r, unsigned disk);
+
+/* Opens the folders of the recording again, by no link: they are written to.
+ * 0 or -errno. */
+int rescue_folders(struct rescue *r);
 
 /* Do all disks hold the same recording?  0 or -EBADMSG with a fault. */
 int rescue_heads(const struct rescue *r, struct fault *fault);

@@ -51,6 +51,8 @@ rescue_sums(struct rescue *r)
 			continue;
 		fd = rescue_open(r, i, layout_sums(file, r->rec->name),
 				 r->dry ? O_RDONLY : O_RDWR);
+		if (fd < 0 && disk_hint(fd))
+			err = fd;
 		if (fd < 0)
 			continue;
 		if (!sums_read(fd, &r->sums[i]))

@@ -92,10 +92,10 @@ read_meta(struct part_look *l)
 	ssize_t got;
 	int fd, err = 0;
 
-	fd = openat(l->part->dir, layout_meta(file, l->r->rec->name),
-		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = disk_open_at(l->part->dir, layout_meta(file, l->r->rec->name),
+			  O_RDONLY, DISK_NO_LINKS);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return fd == -ENOENT ? 0 : fd;
 	if (fstat(fd, &st) < 0)
 		err = -errno;
 	l->text = err ? NULL : malloc((size_t)st.st_size + 1);
@@ -140,7 +140,8 @@ see_number(struct resume *r, uint64_t next)
 static int
 read_names(struct part_look *l)
 {
-	int fd = openat(l->part->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = disk_open_at(l->part->dir, ".", O_RDONLY | O_DIRECTORY,
+			      DISK_NO_LINKS);
 	const char *name = l->r->rec->name;
 	const struct dirent *e;
 	uint64_t number;
@@ -148,9 +149,10 @@ read_names(struct part_look *l)
 
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return -errno;
+		if (fd < 0)
+			return fd;
+		close(fd);
+		return -ENOMEM;
 	}
 	while ((e = readdir(dir))) {
 		if (!layout_chunk_number(e->d_name, name, &number))

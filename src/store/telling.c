@@ -144,10 +144,10 @@ static int
 meta_open(const struct telling *t, unsigned disk)
 {
 	char file[LAYOUT_FILE];
-	int fd = openat(t->rec->part[disk].dir, layout_meta(file, t->rec->name),
-			O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	return fd < 0 ? -errno : fd;
+	return disk_open_at(t->rec->part[disk].dir,
+			    layout_meta(file, t->rec->name), O_RDONLY,
+			    DISK_NO_LINKS);
 }
 
 /* A disk that is away tells nothing; nor do its blocks come. */

@@ -75,6 +75,26 @@ check_notes(struct check *c)
 			   json_string_value(note));
 }
 
+/* A disk whose folder is not looked into. */
+static void
+check_links(struct check *c)
+{
+	for (unsigned i = 0; i < c->disks->n; i++) {
+		const struct disk *disk = &c->disks->disk[i];
+		int dir;
+
+		if (c->rec->part[i].dir >= 0 || disk->fd < 0)
+			continue;
+		dir = layout_dir_open(disk->fd, c->rec->name, DISK_LINKS);
+		if (dir >= 0)
+			close(dir);
+		else if (dir == -EXDEV || dir == -ELOOP)
+			verify_say(part_none(c), VERIFY_INDEX,
+				   "%s/%s is not read: %s", disk->path,
+				   c->rec->name, disk_why(dir));
+	}
+}
+
 static void
 check_index(struct verify_part *p)
 {
@@ -175,10 +195,10 @@ check_orphans(struct verify_part *p)
 	DIR *dir;
 	int fd;
 
-	fd = openat(rec->part[p->disk].dir, ".",
-		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = disk_open_at(rec->part[p->disk].dir, ".", O_RDONLY | O_DIRECTORY,
+			  DISK_NO_LINKS);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	dir = fdopendir(fd);
 	if (!dir) {
 		close(fd);
@@ -336,6 +356,8 @@ look(struct check *c, struct verify_report *report)
 
 	verify_begin(c);
 	check_notes(c);
+	if (!c->rec->foreign)
+		check_links(c);
 	for (unsigned i = 0; i < c->disks->n && !err; i++)
 		err = part_start(&c->part[i]);
 	parts_wait(c);

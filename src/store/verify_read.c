@@ -207,17 +207,17 @@ verify_sums(struct verify_part *p)
 	char file[LAYOUT_FILE];
 	int fd, err;
 
-	fd = openat(rec->part[p->disk].dir, layout_sums(file, rec->name),
-		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 && errno == ENOENT)
+	fd = disk_open_at(rec->part[p->disk].dir, layout_sums(file, rec->name),
+			  O_RDONLY, DISK_NO_LINKS);
+	if (fd == -ENOENT)
 		return;
-	err = fd < 0 ? -errno : sums_read(fd, &p->sums);
+	err = fd < 0 ? fd : sums_read(fd, &p->sums);
 	if (fd >= 0)
 		close(fd);
 	if (err)
 		verify_say(p, VERIFY_SUMS,
 			   "the checksums on %s cannot be read: %s",
-			   verify_path(p), strerror(-err));
+			   verify_path(p), disk_why(err));
 	if (p->sums.torn && rec->facts.state != RECORDING_LIVE)
 		verify_say(p, VERIFY_SUMS,
 			   "the checksums on %s end in %" PRIu64

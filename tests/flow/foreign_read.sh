@@ -52,9 +52,13 @@ mkdir "${disks[@]/%//data}"
 for disk in "${disks[@]}"; do
 	[ ! -e "$disk/g5" ] || mv "$disk/g5" "$disk/data/g5"
 done
-# Links, as people make them.
-mv "${disks[0]}/j1" "$work/elsewhere"
-ln -s "$work/elsewhere" "${disks[0]}/j1"
+# Links, as people make them, to a folder and to a chunk of the same disk.
+mkdir "${disks[0]}/old"
+mv "${disks[0]}/j1" "${disks[0]}/old/elsewhere"
+ln -s old/elsewhere "${disks[0]}/j1"
+linked=$(find "${disks[1]}/j5" -name 'j5.*' | sort | head -n 1)
+mv "$linked" "${disks[1]}/moved"
+ln -s ../moved "$linked"
 
 before=$(everything)
 reads_as j1 jive5ab 5000 0
@@ -97,6 +101,36 @@ s1tailcrash s5 s5bare s5crash sbare sone sraw "
 same "recordings unreadable" \
 	"$(spate ls --json | jq -r 'select(.state != "complete").name')" ""
 same "what is on the disks" "$(everything)" "$before"
+
+# Links that leave the disk: who put them there may not be allowed to read what
+# they lead to.
+make jive5ab jout
+make jive5ab jchunk
+mv "${disks[0]}/jout" "$work/jout"
+ln -s "$work/jout" "${disks[0]}/jout"
+info jout '.notes[]' | grep -qF "${disks[0]}/jout is left out: it is a link" ||
+	fail "nothing is said of a link: $(spate info jout)"
+lost=$(info jout .packets_lost)
+rm "${disks[0]}/jout"
+ln -s ../jout "${disks[0]}/jout"
+same "packets lost behind another link" "$(info jout .packets_lost)" "$lost"
+refused "leaves the disk" spate info jout --disks "${disks[0]}"
+refused "${disks[0]}/jout: it is a link" spate info jout --disks "${disks[0]}"
+spate ls --disks "${disks[0]}" --json | jq -e 'select(.name == "jout")' &&
+	fail "ls looks where a link leads"
+rm "${disks[0]}/jout"
+mv "$work/jout" "${disks[0]}/jout"
+reads_as jout jive5ab 5000 0
+linked=$(find "${disks[0]}/jchunk" -name 'jchunk.*' | sort | head -n 1)
+mv "$linked" "$work/chunk"
+for to in "$work/chunk" ../../chunk; do
+	ln -s "$to" "$linked"
+	info jchunk '.notes[]' | grep -qF "$linked is left out" ||
+		fail "nothing is said of a chunk: $(spate info jchunk)"
+	rm "$linked"
+done
+refused "do not lie as an index" spate recover j5
+rm -r "${disks[@]/%//jchunk}" "${disks[@]/%//jout}"
 
 # ---- blocks that are missing --------------------------------------------
 

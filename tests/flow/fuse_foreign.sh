@@ -49,9 +49,14 @@ mkdir "${disks[@]/%//data}"
 for disk in "${disks[@]}"; do
 	[ ! -e "$disk/g2" ] || mv "$disk/g2" "$disk/data/g2"
 done
-# A link, as people make them.
-mv "${disks[0]}/j1" "$work/elsewhere"
-ln -s "$work/elsewhere" "${disks[0]}/j1"
+# A link, as people make them, and one that leaves the disk.
+mkdir "${disks[0]}/old"
+mv "${disks[0]}/j1" "${disks[0]}/old/elsewhere"
+ln -s old/elsewhere "${disks[0]}/j1"
+make jive5ab jout "${small[@]}"
+mv "${disks[0]}/jout" "$work/jout"
+ln -s "$work/jout" "${disks[0]}/jout"
+rm -rf "${disks[1]}/jout" "${disks[2]}/jout"
 
 # Names that no recorder of ours would take, and some that nobody could see or
 # type: these are not shown, and harm nothing.
@@ -78,7 +83,10 @@ names=(j1 name.with.dots j4 jlost j5 jraw jfill jds_dsA jds_dsB s1 s5 sraw s1cra
 	sone g2 g1 gvtp gext "${odd[@]}")
 before=$(everything)
 
-fuse_start "$at" -o "disks=$(fuse_disks)"
+# Also where others can look into what root mounted: what a link leads to is
+# not theirs.
+[ "$(id -u)" -ne 0 ] || others=,allow_other
+fuse_start "$at" -o "disks=$(fuse_disks)${others:-}"
 all_there()
 {
 	[ "$(find "$at" -mindepth 1 -maxdepth 1 ! -name .info ! -name by-thread \
@@ -95,7 +103,7 @@ for name in "${names[@]}"; do
 	jq -e '.state == "complete"' "$at/.info/$name.json" >/dev/null ||
 		fail "$name: no such .info"
 done
-for name in "${bad[@]}"; do
+for name in jout "${bad[@]}"; do
 	[ ! -e "$at/$name.vdif" ] || fail "'$name' is shown"
 done
 python3 "$here/fuse_reads.py" "$at/g1.vdif" "$work/g1.ideal"

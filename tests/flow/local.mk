@@ -78,6 +78,7 @@ EXTRA_DIST += %D%/schedule_stall.py
 FLOW_TESTS += \
 	%D%/ls.sh \
 	%D%/rm.sh \
+	%D%/links.sh \
 	%D%/ls_many.sh
 # The senders of one stream over two interfaces.
 EXTRA_DIST += %D%/fanout_nics.py

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 
+#include "store/copied.h"
 #include "unit/made_recover.h"
 #include "unit/suite.h"
 
@@ -137,5 +139,44 @@ START_TEST(of_one_name)
 }
 END_TEST
 
-SUITE("recover", no_end, complete_already, a_lost_index, all_indexes_lost,
-      behind_the_end, refused, of_one_name)
+/* What lies in the place of an index that is made anew, and of the folder of a
+ * copy, leads to nothing that is written to. */
+START_TEST(a_copy_with_links)
+{
+	const uint64_t bad = 0;
+	char *outside, *index;
+	struct stat st;
+	FILE *file;
+
+	made_begin(&m);
+	made_blocks(&m, 4);
+	made_end(&m, 0);
+	outside = strdup(scratch_path(&m.scratch, "outside"));
+	file = fopen(outside, "w");
+	ck_assert_int_ge(fputs("treasure", file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(
+	    symlink(outside, made_path(&m, 0, MADE_NAME ".index.new")), 0);
+	ck_assert_int_eq(
+	    copied_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1), -ELOOP);
+	ck_assert_int_eq(unlink(made_path(&m, 0, MADE_NAME ".index.new")), 0);
+	ck_assert_int_eq(
+	    link(outside, made_path(&m, 0, MADE_NAME ".index.new")), 0);
+	ck_assert_int_eq(
+	    copied_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1), -EMLINK);
+	index = strdup(made_path(&m, 0, MADE_NAME ".index"));
+	index = strdup(made_path(&m, 0, MADE_NAME ".index"));
+	ck_assert_int_eq(rename(index, made_path(&m, 0, "aside")), 0);
+	ck_assert_int_eq(symlink("aside", index), 0);
+	ck_assert_int_eq(
+	    copied_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1), -ELOOP);
+	ck_assert_int_eq(stat(outside, &st), 0);
+	ck_assert_int_eq(st.st_size, 8);
+	free(outside);
+	free(index);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE("recover", a_copy_with_links, no_end, complete_already, a_lost_index,
+      all_indexes_lost, behind_the_end, refused, of_one_name)
