@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "daemon/scan_read.h"
+#include "store/disk.h"
 #include "store/write_whole.h"
 
 /* ---- one that was typed ---------------------------------------------- */
@@ -108,7 +109,7 @@ folder_fault(const struct schedule *s, const char *file, int err,
 	fault_set(fault, err, err == -EEXIST ? "exists" : "io",
 		  "cannot put %s into %s", file, s->folder);
 	fault_why(fault, "%s",
-		  err == -EEXIST ? "it is there already" : strerror(-err));
+		  err == -EEXIST ? "it is there already" : disk_why(err));
 	if (err == -EEXIST)
 		fault_hint(fault, "--replace puts it in its place");
 	if (err == -EACCES || err == -EROFS)
@@ -137,9 +138,10 @@ put_file(int dir, const struct schedule_text *text)
 	int fd, err = 0;
 
 	snprintf(new, sizeof new, ".%.*s.new", NAME_MAX - 8, text->file);
-	fd = openat(dir, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	fd =
+	    disk_open_at(dir, new, O_WRONLY | O_CREAT | O_TRUNC, DISK_NO_LINKS);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = write_whole(fd, text->text, strlen(text->text), 0);
 	if (!err && fsync(fd) < 0)
 		err = -errno;

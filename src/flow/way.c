@@ -75,7 +75,7 @@ static int
 probe_open(const struct disk *disk, int flags)
 {
 	static const char name[] = ".spate-probe";
-	int fd, err;
+	int fd;
 
 	flags |= O_WRONLY | O_CLOEXEC;
 	fd = openat(disk->fd, ".", O_TMPFILE | flags, 0600);
@@ -83,10 +83,9 @@ probe_open(const struct disk *disk, int flags)
 		return fd;
 	if (errno != EOPNOTSUPP)
 		return -errno;
-	fd = openat(disk->fd, name, O_CREAT | flags, 0600);
-	err = -errno;
+	fd = disk_open_at(disk->fd, name, O_CREAT | flags, DISK_NO_LINKS);
 	unlinkat(disk->fd, name, 0);
-	return fd < 0 ? err : fd;
+	return fd;
 }
 
 static int

@@ -72,13 +72,13 @@ removal_kind(const struct removal *r, int dir, const char *file)
 static int
 each_in(int dir, int (*act)(void *arg, int dir, const char *file), void *arg)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = disk_open_at(dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	int err = 0;
 
 	if (!list) {
-		err = -errno;
+		err = fd < 0 ? fd : -errno;
 		if (fd >= 0)
 			close(fd);
 		return err;
@@ -156,12 +156,11 @@ open_part(struct removal *r, unsigned i)
 
 	for (unsigned k = 0; k < 2 && disk >= 0 && part->dir < 0; k++) {
 		layout_dir(part->at, r->name, looks[k]);
-		part->dir =
-		    openat(disk, part->at,
-			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		part->dir = disk_open_at(disk, part->at, O_RDONLY | O_DIRECTORY,
+					 DISK_NO_LINKS);
 		part->layout = looks[k];
-		if (part->dir < 0 && errno != ENOENT)
-			err = -errno;
+		if (part->dir < 0 && part->dir != -ENOENT)
+			err = part->dir;
 	}
 	/* Of mark6, what has the name itself is a file. */
 	return part->dir >= 0 ? 0 : err;
@@ -205,9 +204,8 @@ read_head(struct removal *r)
 	for (unsigned i = 0; i < r->disks->n && !head; i++) {
 		int fd = r->part[i].dir < 0
 			     ? -1
-			     : openat(r->part[i].dir, file,
-				      O_RDONLY | O_NOFOLLOW | O_CLOEXEC |
-					  O_NONBLOCK);
+			     : disk_open_at(r->part[i].dir, file, O_RDONLY,
+					    DISK_NO_LINKS);
 
 		if (fd < 0)
 			continue;
@@ -225,10 +223,7 @@ cannot_look(const struct removal *r, unsigned disk, int err,
 {
 	fault_set(fault, err, "io", "cannot look at %s on %s", r->name,
 		  r->disks->disk[disk].path);
-	fault_why(fault, "%s",
-		  err == -ELOOP || err == -ENOTDIR
-		      ? "it is no folder, or a link"
-		      : strerror(-err));
+	fault_why(fault, "%s", disk_why(err));
 	return err;
 }
 

@@ -30,8 +30,7 @@ lock(int fd, int how)
 static int
 lock_file(struct removal *r, int dir, const char *index, bool keep)
 {
-	int fd =
-	    openat(dir, index, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	int fd = disk_open_at(dir, index, O_RDONLY, DISK_NO_LINKS);
 
 	if (fd < 0)
 		return 0;

@@ -63,13 +63,15 @@ rest(const struct removal_pace *pace, int64_t began)
 static int
 shorten(const struct sweep *s, int dir, const char *file)
 {
-	int fd = openat(dir, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = disk_open_at(dir, file, O_WRONLY, DISK_NO_LINKS);
 	struct stat st;
 	int err = 0;
 
+	if (fd == -EMLINK)
+		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
-		err = -errno;
-	while (!err && st.st_nlink == 1 && st.st_size > CUT_BYTES) {
+		err = fd < 0 ? fd : -errno;
+	while (!err && st.st_size > CUT_BYTES) {
 		int64_t began = clock_steady();
 
 		st.st_size -= CUT_BYTES;
@@ -133,10 +135,10 @@ mark(struct removal *r, unsigned disk)
 	int dir = r->part[disk].dir, fd, err = 0;
 	char file[LAYOUT_FILE];
 
-	fd = openat(dir, layout_removing(file, r->name),
-		    O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
+	fd = disk_open_at(dir, layout_removing(file, r->name),
+			  O_CREAT | O_EXCL | O_WRONLY, DISK_NO_LINKS);
 	if (fd < 0)
-		return errno == EEXIST ? 0 : -errno;
+		return fd == -EEXIST ? 0 : fd;
 	r->part[disk].marked = true;
 	if (fsync(fd) < 0 || fsync(dir) < 0)
 		err = -errno;
