@@ -200,8 +200,13 @@ sequence_check(const struct format_shape *s, char *why, uint32_t why_bytes)
 static int
 shape(struct format_shape *s, char *why, uint32_t why_bytes)
 {
+	static const uint32_t only = 0; /* thread; nothing to be learned */
 	int err;
 
+	if (!s->threads_n) {
+		s->threads = &only;
+		s->threads_n = 1;
+	}
 	if (!s->fps)
 		s->fps = format_fps(s->rate, 1, FRAME - HEADER, FRAME);
 	err = frame_check(s, why, why_bytes);
