@@ -15,7 +15,6 @@
 	X(FOREIGN, "foreign", "sender not in `allow`")                         \
 	X(WRONG_SIZE, "wrong_size", "not prefix + payload bytes long")         \
 	X(UNREADABLE, "unreadable", "no sequence could be read from it")       \
-	X(LEARNING, "learning", "came before frames per second were known")    \
 	X(BEFORE_START, "before_start",                                        \
 	  "before the start, or the first whole frame")                        \
 	X(DUPLICATE, "duplicate", "its slot had a packet")                     \

@@ -146,12 +146,6 @@ void feed_take(struct feed *f, struct intake_source *s,
 	       const struct receive_batch *b, const struct feed_time *t,
 	       bool leads);
 
-/* The same with packets that nobody can place: they are dropped, each for its
- * own reason, where they are not of before. */
-void feed_drop(struct feed *f, struct intake_source *s,
-	       const struct receive_packet *packet, const uint8_t *why,
-	       unsigned n, const struct feed_time *t);
-
 /* The source's plugin knows the (absolute) sequence of its next packet. */
 void feed_expect(struct feed *f, struct intake_source *s, uint64_t sequence);
 

@@ -304,28 +304,6 @@ feed_take(struct feed *f, struct intake_source *s,
 }
 
 void
-feed_drop(struct feed *f, struct intake_source *s,
-	  const struct receive_packet *packet, const uint8_t *why, unsigned n,
-	  const struct feed_time *t)
-{
-	struct place *place = place_any(f, s);
-	uint8_t side[RECEIVE_BATCH];
-	enum gate_side all = sides_look(f, s, packet, n, t, side);
-
-	for (unsigned i = 0; i < n; i++) {
-		enum gate_side at =
-		    all == GATE_MIXED ? (enum gate_side)side[i] : all;
-
-		if (at == GATE_AFTER)
-			continue;
-		if (at == GATE_IN && !f->opened)
-			gate_opened(f);
-		place_drop(place, at == GATE_IN ? why[i] : DROP_BEFORE_START,
-			   1);
-	}
-}
-
-void
 feed_expect(struct feed *f, struct intake_source *s, uint64_t sequence)
 {
 	place_expect(f->place[s->place], &f->source[s->number].aim, sequence);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One pass is: aim, receive, place, for as many batches as the receiver
- * allows a source before the next source's turn.  While the shape is still
- * being learned packets are read and counted, and none is kept.
+ * allows a source before the next source's turn.  While a stream is still
+ * learned, each packet is looked at before it goes to the places.
  *
  * Where several sources bring one stream, none of them may run ahead of the
  * others by more than the window holds, or theirs would be late: a turn is at
@@ -229,8 +229,8 @@ packets_take(struct intake_source *s, struct feed *lead,
 {
 	struct intake *in = s->intake;
 
-	if (in->learn && intake_learns(in))
-		intake_learn(in, s, b, t);
+	if (in->learns)
+		intake_learn(in, b);
 	for (struct feed *f = in->feeds; f; f = f->next) {
 		if (f != lead)
 			feed_take(f, s, b, t, false);

@@ -67,7 +67,8 @@ struct intake_args {
 
 struct intake {
 	struct intake_args a;
-	struct learn *learn; /* NULL: nothing (more) to learn */
+	struct learn *learn; /* NULL: there was nothing to learn */
+	bool learns;	     /* there still is */
 	struct intake_source *source;
 	unsigned sources; /* constant: any thread may read */
 	unsigned left;	  /* sources that have not ended */

@@ -19,12 +19,7 @@ void intake_look(struct intake *in, unsigned n);
 int intake_learn_make(struct intake *in);
 void intake_learn_free(struct intake *in);
 
-/* Is there something left to learn? */
-bool intake_learns(const struct intake *in);
-
-/* Learns from the packets of a batch, which all feeds drop, and takes those
- * away that it needed. */
-void intake_learn(struct intake *in, struct intake_source *s,
-		  struct receive_batch *b, const struct feed_time *t);
+/* Learns from the packets of a batch. */
+void intake_learn(struct intake *in, const struct receive_batch *b);
 
 #endif

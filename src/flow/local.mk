@@ -66,7 +66,8 @@ libflow_a_SOURCES = \
 	%D%/sample_heaps.c %D%/sample_heaps.h \
 	%D%/shared.c %D%/shared.h %D%/shared_priv.h \
 	%D%/shared_give.c %D%/shared_order.c %D%/shared_put.c \
-	%D%/slots.c %D%/slots.h %D%/slots_aim.c %D%/slots_priv.h %D%/slots_run.c \
+	%D%/slots.c %D%/slots.h %D%/slots_aim.c %D%/slots_held.c \
+	%D%/slots_priv.h %D%/slots_run.c \
 	%D%/spare.c %D%/spare.h \
 	%D%/split.c %D%/split.h \
 	%D%/settled.c %D%/settled.h \

@@ -208,17 +208,15 @@ batch_finish(struct slots *p)
 	window_release(&p->window, p->a.out, p->a.arg);
 }
 
-static void
-slots_batch(struct place *place, struct aim *aim,
-	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
-	    int64_t now)
+void
+slots_sort(struct slots *p, struct aim *aim,
+	   const struct receive_packet *packet, unsigned n)
 {
-	struct slots *p = (struct slots *)place;
+	int64_t now_ns = p->pass_ns;
 
-	batch_start(p, now_ns, now);
+	batch_start(p, now_ns, p->now);
 	p->aim = aim;
 	for (unsigned i = 0; i < n; i++) {
-		p->base.counts.datagrams++;
 		p->now_ns = packet[i].arrived ? packet[i].arrived : now_ns;
 		packet_place(p, i, &packet[i]);
 	}
@@ -230,6 +228,22 @@ slots_batch(struct place *place, struct aim *aim,
 		aim->run = p->window.run + 1ull;
 		aim->away = false;
 	}
+}
+
+static void
+slots_batch(struct place *place, struct aim *aim,
+	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
+	    int64_t now)
+{
+	struct slots *p = (struct slots *)place;
+
+	p->base.counts.datagrams += n;
+	p->pass_ns = now_ns;
+	p->now = now;
+	if (slots_holds(p))
+		slots_held_batch(p, packet, n);
+	else
+		slots_sort(p, aim, packet, n);
 }
 
 void
@@ -255,6 +269,8 @@ slots_age(struct place *place, int64_t now)
 	struct slots *p = (struct slots *)place;
 
 	p->keys = 0;
+	p->now = now;
+	slots_held_age(p);
 	batch_start(p, p->pass_ns, now);
 	if (oldest_aged(p, now))
 		slots_echo_settle(p, now - p->a.max_age / 4);
@@ -270,6 +286,7 @@ slots_flush(struct place *place)
 	struct slots *p = (struct slots *)place;
 
 	p->keys = 0;
+	slots_held_flush(p);
 	batch_start(p, p->pass_ns, p->now);
 	slots_runs_flush(p);
 	window_end(&p->window);

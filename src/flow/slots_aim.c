@@ -74,19 +74,24 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
 	bool inside = w->running && !aim->away && off < end;
 	struct spare *spare = p->a.spare;
+	bool holds = slots_holds(p);
+	unsigned landing;
 
 	p->pair = pair;
 	p->key = spare->key + spare->used;
 	p->keys = 0;
-	if (inside)
+	if (inside && !holds)
 		blocks_aim(p, aim, pair, n, rel);
+	landing = holds ? slots_held_aim(p, pair, n) : p->keys;
 	for (unsigned i = 0; i < n; i++, spare->used++) {
-		if (i >= p->keys)
+		if (i >= landing)
 			pair[i].payload = spare_slot(spare, spare->used);
 		pair[i].prefix = spare_prefix(spare, spare->used);
 		pair[i].prefix_bytes = p->a.shape->prefix;
 		pair[i].payload_bytes = p->payload;
 	}
+	if (holds)
+		return stock_room(p->a.stock, p->a.sub) ? n : landing;
 	if (inside)
 		return p->keys;
 	return room_ahead(p, n, w->running && !aim->away, off);

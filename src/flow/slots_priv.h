@@ -11,8 +11,11 @@
 
 /*
  * What the parts of slots share: slots_aim.c says where packets should land,
- * slots.c sorts batches, slots_run.c knows when a run begins.
+ * slots.c sorts batches, slots_run.c knows when a run begins, slots_held.c holds
+ * packets that have no sequence before their stream is learned.
  */
+struct held;
+
 struct slots {
 	struct place base;
 	struct place_args a;
@@ -41,6 +44,14 @@ struct slots {
 	bool echoed;	       /* its memory is in use until the batch ends */
 	bool unsummed; /* checksums are left to whoever seals the blocks */
 	struct parking parking;
+
+	/* Packets that are held, by block. */
+	struct held *held, *held_last; /* the oldest, the newest; NULL: none */
+	unsigned held_aimed; /* slots behind those that the batch lands in */
+	struct aim held_aim; /* of who brings them to their slots */
+	uint64_t held_out;   /* packets that went out as they came: of the */
+	uint32_t held_run;   /* run that is, if there are any */
+	bool held_told;
 };
 
 unsigned slots_aim(struct place *place, const struct aim *aim,
@@ -84,6 +95,29 @@ void slots_rivals(struct slots *p, unsigned n, int64_t ahead, int64_t now);
  * or NULL when it was dropped.
  */
 uint8_t *slots_give(struct slots *p, uint64_t rel, bool readable);
+
+/* Sorts packets of one source, which were counted, as one batch. */
+void slots_sort(struct slots *p, struct aim *aim,
+		const struct receive_packet *packet, unsigned n);
+
+/* Do batches go to be held now?  Then packets land in the first pairs of those
+ * that this aims, whose number it returns. */
+bool slots_holds(const struct slots *p);
+unsigned slots_held_aim(struct slots *p, struct receive_pair *pair, unsigned n);
+
+/* Holds a batch, and sorts some of what is held, if that is known. */
+void slots_held_batch(struct slots *p, const struct receive_packet *packet,
+		      unsigned n);
+
+/* Sorts at most so many. */
+void slots_held_place(struct slots *p, uint64_t most);
+
+/* Lets go of what was held too long; of all. */
+void slots_held_age(struct slots *p);
+void slots_held_flush(struct slots *p);
+
+/* A run begins with this sequence. */
+void slots_run_from(struct slots *p, uint64_t base);
 
 /* Formats without a sequence: packets follow each other. */
 void slots_run_arrival(struct slots *p);

@@ -423,10 +423,16 @@ slots_oppose(struct slots *p, unsigned n, int64_t ahead)
 }
 
 void
+slots_run_from(struct slots *p, uint64_t base)
+{
+	window_begin(&p->window, (uint32_t)p->base.counts.runs++, base);
+	p->moved_on = true;
+}
+
+void
 slots_run_arrival(struct slots *p)
 {
-	window_begin(&p->window, (uint32_t)p->base.counts.runs++, 0);
-	p->moved_on = true;
+	slots_run_from(p, 0);
 }
 
 /*

@@ -71,6 +71,14 @@ has_packets(const struct block *b)
 	return b && b->filled;
 }
 
+static void
+closed_add(struct window *w, struct block *b)
+{
+	block_close(b);
+	*w->closed_end = b;
+	w->closed_end = &b->next;
+}
+
 /* With packets, after `used` slots. */
 static void
 leave(struct window *w, struct block *b, uint32_t used)
@@ -81,9 +89,16 @@ leave(struct window *w, struct block *b, uint32_t used)
 	b->first = w->origin;
 	b->gap = w->gap;
 	w->gap = 0;
-	block_close(b);
-	*w->closed_end = b;
-	w->closed_end = &b->next;
+	closed_add(w, b);
+}
+
+void
+window_leave(struct window *w, struct block *b, uint32_t run, uint64_t first)
+{
+	b->run = run;
+	b->base = b->gap = 0;
+	b->first = first;
+	closed_add(w, b);
 }
 
 /* Closes the first block after `used` slots; an empty one becomes a gap. */

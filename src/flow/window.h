@@ -69,6 +69,11 @@ void window_forward(struct window *w, uint64_t off);
  */
 bool window_close_oldest(struct window *w, int64_t now);
 
+/* A block that is of another run, and was never in the window, is closed, too:
+ * with slots `first` on, none of which is missing. */
+void window_leave(struct window *w, struct block *b, uint32_t run,
+		  uint64_t first);
+
 /* The first block leaves if it is full; or, with `early`, as it is.  Call it
  * when a batch is sorted. */
 void window_pass_on(struct window *w, bool early);

@@ -12,3 +12,26 @@ take --format mark5b --prefix 8 --payload 5008 \
 	--dump "$work/ideal"
 take_is_true 8000 5008
 spated_stop
+
+# Whole frames have no counter.  Threads they have none; frames per second are
+# learned, and what comes until then is kept.
+learns()
+{
+	conf_write "$(stream_text "format = \"mark5b\"; payload = 10016;
+		blocks = 40; $1")"
+	taken=$2
+	spated_start
+	spate record "$2" --stream s
+	gen --format mark5b --prefix 0 --payload 10016 --fps 1600 --rate 256Mbps \
+		--packets 4000
+	settle "$2" 4000
+	spate stop "$2"
+	all_came || fail "kernel or disks lost packets"
+	same packets "$(info "$2" .packets)" 4000
+	same lost "$(info "$2" .packets_lost)" 0
+	same runs "$(info "$2" '.runs | length')" 1
+	same "frame of the first" "$(info "$2" '.runs[0].base | tonumber % 1600')" 0
+	spated_stop
+}
+learns "fps = 1600;" whole
+learns "" whole2

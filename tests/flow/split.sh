@@ -78,7 +78,8 @@ for key in 0 3 5; do
 		"$(IFS=:; echo "${disks[*]}")" | jq -r .state)" complete
 done
 
-# Stations; frames per second are learned, for all of them at once.
+# Stations; frames per second are learned, for all of them at once, and what
+# comes until then is kept.
 conf_write "$(stream_text 'format = "vdif"; split = "station";
 	threads = [ 0 ]; stations = [ "Wz", "Ef" ];')"
 spated_start
@@ -93,7 +94,7 @@ wait "$second"
 settle u_dsWz 2500
 spate stop u
 for key in Wz Ef; do
-	within "packets of $key" 500 "$(info u_ds$key .packets)" 1600
+	same "packets of $key" "$(info u_ds$key .packets)" 2500
 	same "lost of $key" "$(info u_ds$key .packets_lost)" 0
 	same "runs of $key" "$(info u_ds$key '.runs | length')" 1
 done

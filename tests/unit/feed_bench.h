@@ -188,11 +188,34 @@ static const struct receive_ops ops = { .sources = net_sources,
 					.receive = net_receive,
 					.counts = net_counts };
 
+/* Frames of one thread, which tell second and frame, and no counter; of the
+ * first source, and fewer than 256. */
+static inline void
+parse_timed(const struct format_shape *s, const void *prefix,
+	    const void *payload, struct format_packet *p)
+{
+	const uint8_t *byte = payload; /* 7 x 183 = 1 mod 256; see byte_of */
+	uint8_t n = (uint8_t)(byte[0] * 183);
+
+	(void)prefix;
+	*p = (struct format_packet){ .has = FORMAT_READABLE | FORMAT_VALID |
+					    FORMAT_TIME,
+				     .sequence = n,
+				     .second = 1000 + n / 60,
+				     .frame = n % 60 };
+	if (s->fps && s->threads_n)
+		p->has |= FORMAT_SEQUENCE;
+}
+
 /* Threads in turn. */
 static inline void
 parse(const struct format_shape *s, const void *prefix, const void *payload,
       struct format_packet *p)
 {
+	if (s->sequence == SEQUENCE_TIME) {
+		parse_timed(s, prefix, payload, p);
+		return;
+	}
 	*p = (struct format_packet){ .has = FORMAT_READABLE | FORMAT_VALID |
 					    FORMAT_SEQUENCE };
 	format_counter_read(s, prefix, payload, &p->sequence);

@@ -880,6 +880,13 @@ tests_unit_test_place_arrival_SOURCES = %D%/test_place_arrival.c %D%/suite.h \
 tests_unit_test_place_arrival_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_arrival_LDADD = $(UNIT_FLOW)
 
+check_PROGRAMS += tests/unit/test_place_held
+TESTS += tests/unit/test_place_held
+tests_unit_test_place_held_SOURCES = %D%/test_place_held.c %D%/suite.h \
+	%D%/place_bench.h %D%/dice.h
+tests_unit_test_place_held_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_place_held_LDADD = $(UNIT_FLOW)
+
 check_PROGRAMS += tests/unit/test_place_room
 TESTS += tests/unit/test_place_room
 tests_unit_test_place_room_SOURCES = %D%/test_place_room.c %D%/suite.h \

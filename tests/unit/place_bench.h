@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../src/flow/slots.c"
+#include "../../src/flow/slots_held.c"
 #include "../../src/flow/place.c"
 
 #include "base/crc32c.h"
@@ -431,6 +432,10 @@ bench_batch(struct bench *b)
 	parked = bench_slots(b)->echo.n;
 	for (int i = 0; i < CANDIDATES; i++)
 		parked += bench_slots(b)->candidate[i].n;
+	for (struct held *h = bench_slots(b)->held; h; h = h->next) {
+		for (uint32_t slot = h->at; slot < h->end; slot++)
+			parked += block_has(h->b, slot);
+	}
 	BENCH_MUST(c->datagrams == c->placed + bench_dropped(b) + parked);
 }
 

@@ -206,7 +206,7 @@ START_TEST(queues_of_a_card)
 END_TEST
 
 /* Only seconds of data tell how many frames there are in one: until then all
- * packets are dropped, of each feed those that are its own. */
+ * packets are held, of each feed those that are its own. */
 START_TEST(while_it_learns)
 {
 	struct user *a, *b, *c;
@@ -219,16 +219,24 @@ START_TEST(while_it_learns)
 	a = user_come(INT64_MIN, BEGIN + 1000 * US, false);
 	b = user_come(BEGIN + 1000 * US, INT64_MAX, false);
 	c = user_come(BEGIN + SECOND, INT64_MAX, false);
-	send_all(0, 150, 10 * US, 1);
+	send_all(0, 250, 10 * US, 1);
+	ck_assert(atomic_load(&intake->learning));
 	run_until(BEGIN + 50000 * US, 500 * US);
+	ck_assert(!atomic_load(&intake->learning));
+	ck_assert_uint_eq(shape.fps, 60);
+	ck_assert_uint_eq(shape.threads_n, 1);
 	n = counts_of(a);
 	ck_assert_uint_eq(n.datagrams, 100);
-	ck_assert_uint_eq(n.drop[DROP_LEARNING], 100);
+	ck_assert_uint_eq(n.placed, 100);
 	n = counts_of(b);
-	ck_assert_uint_eq(n.datagrams, 150);
-	ck_assert_uint_eq(n.drop[DROP_LEARNING], 50);
+	ck_assert_uint_eq(n.datagrams, 250);
 	ck_assert_uint_eq(n.drop[DROP_BEFORE_START], 100);
-	ck_assert_uint_eq(counts_of(c).drop[DROP_BEFORE_START], 150);
+	ck_assert_uint_eq(counts_of(c).drop[DROP_BEFORE_START], 250);
+	gate_order(b, b->feed->gate.open, now);
+	run_until(now + SECOND / 10, 500 * US);
+	ck_assert_uint_eq(counts_of(b).placed, 150);
+	has_exactly(a, 0, INT64_MIN, BEGIN + 1000 * US);
+	has_exactly(b, 0, BEGIN + 1000 * US, INT64_MAX);
 	net_close();
 }
 END_TEST
