@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,8 +193,10 @@ main(int argc, char **argv)
 {
 	struct cli cli = { 0 };
 	struct fault fault;
-	int status = run(&cli, argc, argv);
+	int status;
 
+	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE is that file's error */
+	status = run(&cli, argc, argv);
 	/* What was printed has arrived only now: a full disk shows here. */
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;

@@ -141,6 +141,7 @@ signals_open(struct daemon *d)
 	/* Before any thread starts, so that all of them inherit it. */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE is that file's error */
 	d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return d->signals < 0 ? -errno : 0;
 }

@@ -146,6 +146,9 @@ error_text(int err)
 	switch (err) {
 	case -ENOSPC: return "no space above the reserve";
 	case -ENODEV: return "nothing is mounted there";
+	case -EFBIG:
+		return "no file may be that long there (LimitFSIZE= or ulimit "
+		       "-f of spated, or its file system)";
 	case -ETIMEDOUT: return "it did not answer in time";
 	default: return disk_why(err);
 	}

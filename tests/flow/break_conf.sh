@@ -158,3 +158,32 @@ if grep " error " "$log"; then
 	fail "there are errors in the log"
 fi
 spated_stop
+
+# A limit on the length of files is an error of what is written, and no death.
+cat >"$SPATED" <<-END
+	#!/bin/sh
+	exec prlimit --fsize=204800:204800 "$SPATED_REAL" "\$@"
+END
+short()
+{
+	(ulimit -f 200 && exec "$@")
+}
+for layout in vbs file; do
+	conf_write "$(raw_stream "block = \"256K\"; layout = \"$layout\";")"
+	: >"$log"
+	spated_start
+	spate record "long_$layout" --stream s --quiet
+	send good:0:1000
+	too_long()
+	{
+		grep -q "no file may be that long" "$log"
+	}
+	wait_for 30 too_long
+	spated_alive || fail "spated died of a long file"
+	spate stop "long_$layout" >/dev/null 2>&1 || true
+	spated_stop
+done
+refused "File too large" short "$SPATE" --disks "$(IFS=: &&
+	echo "${disks[*]}")" export limited "$work/long_$layout"
+refused "File too large" short "$SPATE" gen --to "udp://127.0.0.1:$port" \
+	--format raw --payload 1024 --packets 1000 --dump "$work/long"

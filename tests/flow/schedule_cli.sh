@@ -58,6 +58,12 @@ same "scans after check" "$(scans)" 0
 
 # ---- adding it ----------------------------------------------------------
 
+# Others may be able to write to that folder.
+ln -s "$work/elsewhere" "$folder/.week.conf.new"
+refused "it is a link" spate schedule add "$work/week.conf"
+[ ! -e "$work/elsewhere" ] || fail "a scan is written where a link leads to"
+rm "$folder/.week.conf.new"
+
 spate schedule add "$work/week.conf" >"$work/out"
 grep -qx 'week.conf added: 3 scans' "$work/out"
 refused "it is there already" spate schedule add -n "$work/week.conf"
