@@ -401,6 +401,10 @@ show_running(const json_t *infos, unsigned indent)
 	table_print(t, indent, stdout);
 	table_close(t);
 	json_array_foreach(infos, i, info) {
+		if (*field_text(info, "why"))
+			printf("%*s%s: %s\n", (int)indent, "",
+			       field_text(info, "name"),
+			       field_text(info, "why"));
 		subs_silent_line(info, indent);
 		losses_lines(info, indent);
 	}

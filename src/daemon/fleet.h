@@ -58,6 +58,7 @@ struct fleet {
 	unsigned n;
 	unsigned files; /* of each */
 	struct scout *scout;
+	int64_t probe_at, probe_gap; /* while nobody takes blocks; steady, ns */
 	int64_t sampled[FLEET_MINUTE + 1]; /* when; steady */
 	unsigned samples;
 };
@@ -84,7 +85,7 @@ const char *fleet_path(const struct fleet *fleet, unsigned i);
 /* Looks at all of them; done by fleet_step. */
 void fleet_watch(struct fleet *fleet, int64_t now);
 
-/* How many take blocks, and answer. */
+/* How many take blocks, and answer.  Without any, blocks wait in memory. */
 unsigned fleet_takers(const struct fleet *fleet);
 
 /* Is one being let go of, which answers?  It does its last rounds by itself. */
@@ -93,6 +94,9 @@ bool fleet_leaves(const struct fleet *fleet);
 /* A copy of those that are there and answer, none of them open, for another
  * thread.  0 or -ENOMEM, and then the caller clears it as well. */
 int fleet_disks(const struct fleet *fleet, struct disks *disks);
+
+/* Is there one at least that works, or may answer again? */
+bool fleet_works(const struct fleet *fleet);
 
 /* None does, and this output is to end: what waits for them is lost. */
 void fleet_abandon(struct fleet *fleet, struct output *output);

@@ -3,13 +3,22 @@
  * Disks that do not answer, as the event loop sees them; writer_watch.c says
  * what is done about one.  Here is what takes a look at all of them: blocks
  * are given away only when there is somebody to take them, and given up only
- * when nobody answers and a recording is to end.
+ * when nobody takes them and a recording is to end.
+ *
+ * While blocks wait and no disk takes any, memory is a matter of seconds.  So
+ * the disks that left are probed after 1, 1, 2 and 4 s and then every 5 s,
+ * whatever the writers have in mind, and all of them at once: when what went
+ * wrong was none of the disks (no descriptors were left), they come back
+ * together.
  */
 #include "daemon/fleet.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SECOND	   INT64_C(1000000000)
+#define PROBE_MOST (5 * SECOND)
 
 unsigned
 fleet_takers(const struct fleet *f)
@@ -36,6 +45,21 @@ fleet_leaves(const struct fleet *f)
 	return false;
 }
 
+static void
+left_probe(struct fleet *f, int64_t now)
+{
+	if (!queue_length(f->a.queue) || now < f->probe_at)
+		return;
+	for (unsigned i = 0; i < f->n; i++) {
+		if (fleet_writer(f, i))
+			writer_retry(fleet_writer(f, i));
+	}
+	f->probe_gap = f->probe_gap ? 2 * f->probe_gap : SECOND;
+	if (f->probe_gap > PROBE_MOST)
+		f->probe_gap = PROBE_MOST;
+	f->probe_at = now + f->probe_gap;
+}
+
 void
 fleet_watch(struct fleet *f, int64_t now)
 {
@@ -43,12 +67,30 @@ fleet_watch(struct fleet *f, int64_t now)
 		if (f->disk[i].writer)
 			writer_watch(f->disk[i].writer, now);
 	}
-	if (!fleet_takers(f))
+	if (!fleet_takers(f)) {
+		left_probe(f, now);
 		return;
+	}
+	f->probe_at = f->probe_gap = 0;
 	for (unsigned i = 0; i < f->n; i++) {
 		if (f->disk[i].writer)
 			writer_relieve(f->disk[i].writer);
 	}
+}
+
+bool
+fleet_works(const struct fleet *f)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		struct writer_facts facts;
+
+		if (!fleet_writer(f, i))
+			continue;
+		writer_facts(fleet_writer(f, i), &facts);
+		if (writer_works(&facts))
+			return true;
+	}
+	return false;
 }
 
 /* Those of other recordings may wait on.  Whatever is put meanwhile stays

@@ -307,6 +307,10 @@ report_info(struct session *s)
 		heaps_set(info, o);
 	if (s->failed)
 		json_object_set_new(info, "why", json_string(s->reason));
+	else if (s->diskless && s->state != SESSION_ENDED)
+		json_object_set_new(info, "why",
+				    json_string("no disk takes blocks: they "
+						"wait in memory"));
 	report_from(s, info);
 	if (s->state != SESSION_ENDED)
 		live_set(info, s);

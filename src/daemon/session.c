@@ -124,13 +124,34 @@ folders_end(struct session *s)
 	json_decref(tail);
 }
 
-/* One folder is enough to record; a disk that hangs is not waited for. */
+/* While it records.  Nobody is told more than once of it. */
+static void
+disks_look(struct session *s)
+{
+	const struct stock *stock = s->supply->stock;
+	bool none = fleet_takers(s->host->fleet) == 0;
+
+	if (none && !s->diskless)
+		log_line(LOG_ERROR, s->name,
+			 "no disk takes blocks: they wait in memory, which has "
+			 "room for %u more of %u",
+			 stock_home(stock), stock_blocks(stock));
+	if (!none && s->diskless)
+		log_line(LOG_WARN, s->name, "disks take blocks again");
+	s->diskless = none;
+}
+
+/*
+ * One folder is enough to record; a disk that hangs is not waited for.  Where
+ * no disk has one, who typed the order is there to hear of it.  A scan of the
+ * schedule begins all the same: a disk may come back while it lasts.
+ */
 static void
 begin_look(struct session *s)
 {
 	bool done = errands_done(s); /* and so its folders are counted */
 
-	if (atomic_load(&s->output->folders)) {
+	if (atomic_load(&s->output->folders) || (done && s->scan)) {
 		s->state = SESSION_RECORDING;
 	} else if (done) {
 		s->failed = true;
@@ -138,25 +159,34 @@ begin_look(struct session *s)
 	}
 }
 
-/* Without any disk it would go on for nothing, and look as if it did.  One
- * that does not answer just now may come back in time. */
+/* What waits for a disk is waited for, as long as it becomes less. */
 static void
-disks_look(struct session *s)
+writing_look(struct session *s, int64_t now)
 {
-	const struct fleet *fleet = s->host->fleet;
+	unsigned left =
+	    atomic_load_explicit(&s->output->in_flight, memory_order_acquire);
 
-	for (unsigned i = 0; i < fleet->n; i++) {
-		struct writer *w = fleet_writer(fleet, i);
-		struct writer_facts f;
-
-		if (!w)
-			continue;
-		writer_facts(w, &f);
-		if (writer_works(&f))
-			return;
+	if (left != s->left) {
+		s->left = left;
+		s->left_since = now;
 	}
-	s->failed = true;
-	session_stop(s, "no disk is left");
+	if (left && !fleet_takers(s->host->fleet) &&
+	    now - s->left_since >= SESSION_PATIENCE) {
+		log_line(LOG_ERROR, s->name,
+			 "no disk takes its last %u blocks: they are lost",
+			 left);
+		if (!fleet_works(s->host->fleet)) {
+			s->failed = true;
+			s->reason = "no disk is left";
+		}
+		fleet_abandon(s->host->fleet, s->output);
+		left = atomic_load_explicit(&s->output->in_flight,
+					    memory_order_acquire);
+	}
+	if (left)
+		return;
+	s->state = SESSION_SYNCING;
+	folders_sync(s);
 }
 
 static void
@@ -235,14 +265,8 @@ session_step(struct session *s, int64_t now)
 	if (s->state == SESSION_STOPPING && errands_done(s) &&
 	    supply_flushed(s->supply))
 		s->state = s->cancelled ? SESSION_ENDED : SESSION_WRITING;
-	if (s->state == SESSION_WRITING && fleet_takers(s->host->fleet) == 0)
-		fleet_abandon(s->host->fleet, s->output);
-	if (s->state == SESSION_WRITING &&
-	    atomic_load_explicit(&s->output->in_flight, memory_order_acquire) ==
-		0) {
-		s->state = SESSION_SYNCING;
-		folders_sync(s);
-	}
+	if (s->state == SESSION_WRITING)
+		writing_look(s, now);
 	if (s->state == SESSION_SYNCING && errands_done(s) &&
 	    !fleet_leaves(s->host->fleet)) {
 		s->state = SESSION_CLOSING;

@@ -20,17 +20,19 @@
  * that feeds it, which the parts share, and sees it through.
  *
  *   ARMED --> BEGINNING --> RECORDING --> STOPPING --> WRITING
- *     |           |             |           ^             |
- *     |           +-------------+- no disk -+          SYNCING
+ *     |           |                         ^             |
+ *     |           +- typed, and no disk ----+          SYNCING
  *     |                                                   |
  *     +- cancelled ------------------------> ENDED <-- CLOSING
  *
  *   ARMED      its sockets are open and its memory is borrowed; its start is
  *              ahead, and nothing of it is on any disk
  *   BEGINNING  writers make their folders; the stream is received already
- *   RECORDING  at least one disk has a folder
+ *   RECORDING  disks take blocks; where none does, they wait in memory, and
+ *              when that is full packets are dropped, until one does
  *   STOPPING   the receivers take what has arrived, and close its blocks
- *   WRITING    blocks are on their way to disks
+ *   WRITING    blocks are on their way to disks; those that no disk takes for
+ *              SESSION_PATIENCE are lost
  *   SYNCING    writers do a last round: then each disk has said what became of
  *              its blocks, and the totals are known
  *   CLOSING    writers put them at the end of their indexes
@@ -77,6 +79,7 @@ struct session_sub {
 };
 
 enum { SESSION_NAME = 160 };
+#define SESSION_PATIENCE INT64_C(10000000000) /* ns */
 
 struct session {
 	const struct session_host *host;
@@ -92,7 +95,10 @@ struct session {
 	enum session_state state;
 	const char *reason; /* why it stopped; static text */
 	bool failed;
-	bool cancelled; /* before it began: it left nothing */
+	bool cancelled;	    /* before it began: it left nothing */
+	bool diskless;	    /* no disk takes blocks just now */
+	unsigned left;	    /* WRITING: blocks in flight, when last looked at */
+	int64_t left_since; /* they are as many since then; steady */
 
 	struct format_shape *shape; /* in the reception */
 	json_t *head;

@@ -133,7 +133,8 @@
  * INFO     as `spate info --json` prints (store/recording.h), and of one that
  *          runs also {id, state:"armed|recording|stopping", elapsed_s, left_s or
  *          null, rate (bits/s, last second), blocks:{total, free}, stop_at,
- *          [scan: ID of the schedule's]}; one that was stopped while it was
+ *          [scan: ID of the schedule's], [why: no disk takes blocks just
+ *          now]}; one that was stopped while it was
  *          armed is "cancelled", and left nothing
  *
  * SEND     {id, name (of a relay: the stream), kind:"send|copy|relay", to,

@@ -36,7 +36,6 @@ struct queue {
 	struct taker *free, **last; /* disks that wait */
 	struct choices choices;
 	unsigned length, most;
-	unsigned takers;
 	bool ended; /* drain or abort */
 	bool aborted;
 };
@@ -79,7 +78,6 @@ taker_join(struct taker **taker, struct queue *q)
 	pthread_condattr_destroy(&attr);
 	t->queue = q;
 	pthread_mutex_lock(&q->lock);
-	q->takers++;
 	choice_join(&q->choices, &t->choice);
 	pthread_mutex_unlock(&q->lock);
 	*taker = t;
@@ -198,12 +196,11 @@ block_for(struct queue *q, struct taker *t)
 }
 
 void
-taker_leave(struct taker *t, bool *last)
+taker_leave(struct taker *t)
 {
 	struct queue *q = t->queue;
 
 	pthread_mutex_lock(&q->lock);
-	*last = --q->takers == 0;
 	choice_leave(&q->choices, &t->choice);
 	blocks_deal(q); /* who sits on the bench may be needed now */
 	pthread_mutex_unlock(&q->lock);
@@ -234,9 +231,7 @@ queue_put(struct queue *q, struct block *b, bool first)
 	int err = 0;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->takers == 0) {
-		err = -ENODEV;
-	} else if (q->aborted || (q->ended && !first)) {
+	if (q->aborted || (q->ended && !first)) {
 		err = -EPIPE;
 	} else if (q->length == q->most && !first) {
 		err = -ENOBUFS;

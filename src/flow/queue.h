@@ -14,6 +14,8 @@
  * the next, of equals the one that has waited longest.  Mostly at most one of
  * the two lists is not empty: only who sits on the bench lets a block wait.
  *
+ * Where no disk takes any, blocks wait for one that comes back.
+ *
  * Bounded: `most` blocks may wait.  Many producers, a taker per disk.
  * Closing has two verbs:
  *
@@ -31,9 +33,7 @@ void queue_free(struct queue *queue); /* no taker, no block */
 
 int taker_join(struct taker **taker, struct queue *queue);
 
-/* Leaves.  With `last` set on return nobody is left to take blocks: the
- * caller has to see to what is still there, by queue_rest(). */
-void taker_leave(struct taker *taker, bool *last);
+void taker_leave(struct taker *taker);
 
 /* Tells what the choice goes by.  True: it sits on the bench. */
 bool taker_rank(struct taker *taker, const struct choice_rank *rank);
@@ -41,8 +41,8 @@ bool taker_rank(struct taker *taker, const struct choice_rank *rank);
 /*
  * Puts a CLOSED block behind the others, or with `first` before them (one
  * that another disk failed to write).  Never waits.  0; -ENOBUFS when `most`
- * are there; -ENODEV when there is no taker; -EPIPE after drain or abort,
- * except with `first`, which drain still takes.
+ * are there; -EPIPE after drain or abort, except with `first`, which drain
+ * still takes.
  */
 int queue_put(struct queue *queue, struct block *b, bool first);
 
@@ -56,7 +56,7 @@ int queue_take(struct taker *taker, struct block **b, int64_t until);
 /* Makes a wait, or the next one, return -EINTR.  Any thread. */
 void taker_poke(struct taker *taker);
 
-/* A block that was waiting, or NULL; for when there are no takers. */
+/* A block that was waiting, or NULL; for who gives up on it. */
 struct block *queue_rest(struct queue *queue);
 
 void queue_drain(struct queue *queue);

@@ -132,7 +132,8 @@ look(struct writer *w)
 		disk_close(&w->disk);
 }
 
-/* While it is recorded to, errors tell. */
+/* While it is recorded to, errors tell.  Whoever asks has a reason to think that
+ * things have changed: it is not left alone for longer after that. */
 static void
 retry_do(struct writer *w)
 {
@@ -142,8 +143,10 @@ retry_do(struct writer *w)
 	retry = w->retry;
 	w->retry = false;
 	pthread_mutex_unlock(&w->lock);
-	if (retry && (!w->leaves || writer_disk_left(w)))
-		look(w);
+	if (!retry || (w->leaves && !writer_disk_left(w)))
+		return;
+	w->tries = 0;
+	look(w);
 }
 
 /* Without a place in the queue there is nothing to do but errands, and to

@@ -31,8 +31,8 @@
  *
  * A disk that fails gives its block back to the queue, says so in one line,
  * and is probed after 5 s, then less and less often, up to once a minute; and
- * whenever a recording begins.  A disk that comes back takes blocks of what
- * is being recorded.
+ * whenever a recording begins, or nobody else takes the blocks that wait.  A
+ * disk that comes back takes blocks of what is being recorded.
  *
  * A disk that hangs keeps its thread inside the kernel.  Nothing can be done
  * about that but to go on without: the event loop sees it (writer_watch),

@@ -67,34 +67,18 @@ writer_space_look(struct writer *w)
 
 /* ---- the queue ------------------------------------------------------- */
 
-/* Nobody is left to write: what waits is lost, and counted. */
-void
-writer_queue_lose(struct queue *queue)
-{
-	struct block *b;
-
-	while ((b = queue_rest(queue))) {
-		output_seal(b->session, b);
-		output_lost(b->session, b);
-	}
-}
-
 void
 writer_queue_leave(struct writer *w)
 {
 	struct taker *t;
-	bool last;
 
 	pthread_mutex_lock(&w->lock);
 	t = w->taker;
 	w->taker = NULL;
 	w->facts.benched = false; /* a place anew is among all others */
 	pthread_mutex_unlock(&w->lock);
-	if (!t)
-		return;
-	taker_leave(t, &last);
-	if (last)
-		writer_queue_lose(w->queue);
+	if (t)
+		taker_leave(t);
 }
 
 static int

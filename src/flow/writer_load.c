@@ -67,7 +67,7 @@ count(struct writer *w, const struct load *l, uint64_t bytes)
 	w->tries = 0;
 }
 
-/* Another disk may have it; without another one it is lost. */
+/* Another disk may have it, or this one when it is back. */
 static void
 give_back(struct writer *w, struct output *o, struct block *b)
 {

@@ -141,9 +141,8 @@ bool writer_disk_left(struct writer *w);
 /* The thread is back from a disk that hung. */
 void writer_disk_return(struct writer *w);
 
-/* Takes no more blocks; the last writer sees to those that wait. */
+/* Takes no more blocks; those that wait do so for others. */
 void writer_queue_leave(struct writer *w);
-void writer_queue_lose(struct queue *queue);
 
 /* ---- writer_rank.c --------------------------------------------------- */
 

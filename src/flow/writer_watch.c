@@ -95,7 +95,6 @@ writer_relieve(struct writer *w)
 	struct block *b[FLIGHT_JOBS];
 	struct taker *t = NULL;
 	unsigned n = 0;
-	bool last = false;
 
 	pthread_mutex_lock(&w->lock);
 	if (w->facts.state == WRITER_HUNG) {
@@ -106,13 +105,11 @@ writer_relieve(struct writer *w)
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (t)
-		taker_leave(t, &last);
+		taker_leave(t);
 	for (unsigned i = 0; i < n; i++) {
 		if (queue_put(w->queue, b[i], true) < 0)
 			output_lost(b[i]->session, b[i]);
 	}
-	if (last)
-		writer_queue_lose(w->queue);
 }
 
 void

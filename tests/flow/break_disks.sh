@@ -88,21 +88,42 @@ same "disks in use" "$(info back '[.disks[] | select(.chunks > 0)] | length')" 3
 ideal "$work/ideal" good:0:3000
 exported back "$work/ideal"
 
-# None is left: the recording ends by itself, and says why.
+# None is left: the recording goes on, since one may come back, and says so;
+# and what no disk took is lost when it ends.
 begin none
 send good:0:1000
 rm -rf "${disks[@]}"
 send good:1000:3000
-ended()
+waits()
 {
-	[ "$(spate status --json | jq '.recordings | length')" -eq 0 ]
+	[[ $(info none .why) == "no disk takes blocks"* ]]
 }
-wait_for 20 ended
+wait_for 20 waits
+end none
 same "state without disks" "$(info none .state)" failed
 same "datagrams that are neither packets nor drops" \
 	"$(spate info none --json | sum_of)" 0
 same "why" "$(info none .why)" "no disk is left"
 refused "no disk could take it" spate record nowhere --stream s
+
+# A scan of the schedule begins without one, and has all when one is there.
+spate record planned --stream s --at +1s --for 1h --quiet >&2
+has_begun()
+{
+	[ "$(info planned .state 2>/dev/null)" = recording ]
+}
+wait_for 20 has_begun
+sent=0
+send good:0:3000
+wait_for 20 came planned 3000
+mkdir "${disks[0]}"
+wait_for 20 has_state "${disks[0]}" idle
+end planned
+same "state of planned" "$(info planned .state)" complete
+same "lost of planned" "$(info planned .packets_lost)" 0
+ideal "$work/ideal" good:0:3000
+exported planned "$work/ideal"
+rm -rf "${disks[0]}"
 
 # A name that nothing came of may be taken again, and is that one alone then.
 mkdir "${disks[@]}"

@@ -97,7 +97,8 @@ within "packets that were not durable" 256 "$unwritten" 5120
 same "lost of dead" "$(info dead .packets_lost)" "$unwritten"
 same "packets of dead" "$(info dead .packets)" $((25000 - unwritten))
 
-# All dead: it ends, says why, and nothing hangs.
+# All dead: it waits for one, ends as failed when it is stopped, and nothing
+# hangs.
 umount -l "$b"
 disk_mount b 320M mkfs.xfs -f -q
 disks=("$a" "$b")
@@ -110,11 +111,12 @@ wait_for 10 came all 3000
 disk_kill "$a"
 disk_kill "$b"
 send good:3000:9000
-ended()
+waits()
 {
-	[ "$(spate status --json | jq '.recordings | length')" -eq 0 ]
+	[[ $(info all .why) == "no disk takes blocks"* ]]
 }
-wait_for 20 ended
+wait_for 20 waits
+end all
 same "state of all" "$(info all .state)" failed
 sums all
 same "why" "$(info all .why)" "no disk is left"

@@ -30,14 +30,10 @@ settings=('memory = "64M";' 'reserve = "4M";')
 conf_write "$(raw_stream)"
 spated_start
 
-running()
+all_full()
 {
-	[ "$(spate status --json | jq '.recordings | length')" -gt 0 ]
-}
-
-ended()
-{
-	! running
+	[ "$(spate disks --json |
+		jq -s 'map(select(.state == "full")) | length')" -eq 3 ]
 }
 
 all_work()
@@ -46,19 +42,14 @@ all_work()
 }
 wait_for 10 all_work
 
-came_or_ended()
-{
-	ended || came mixed $n
-}
-
 # When the first one is full, so are the others, nearly.
 begin mixed
 n=0
 first=
-while running; do
+until all_full; do
 	send good:$n:4000
 	n=$((n + 4000))
-	wait_for 60 came_or_ended
+	wait_for 60 came mixed $n
 	[ $n -lt 400000 ] || fail "they are never full"
 	[ -z "$first" ] || continue
 	! spate disks --json | grep -q '"state":"full"' || first=$n
@@ -66,6 +57,7 @@ done
 [ -n "$first" ] || fail "none was full"
 within "what came until the first was full, of all that was taken" \
 	$((85 * $(info mixed .packets) / 100)) "$first" 400000
+spate stop mixed >/dev/null
 same "state" "$(info mixed .state)" failed
 same "why" "$(info mixed .why)" "no disk is left"
 for i in a b c; do

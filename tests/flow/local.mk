@@ -108,6 +108,7 @@ FLOW_TESTS += \
 	%D%/break_silent.sh \
 	%D%/break_disks.sh \
 	%D%/break_disk_errors.sh \
+	%D%/break_disk_all.sh \
 	%D%/break_disk_hang.sh \
 	%D%/break_disk_rest.sh \
 	%D%/break_disk_room.sh \

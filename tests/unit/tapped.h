@@ -71,9 +71,7 @@ all_open(void)
 static inline void
 queue_close(void)
 {
-	bool last;
-
-	taker_leave(taker, &last);
+	taker_leave(taker);
 	queue_free(queue);
 }
 

@@ -269,7 +269,6 @@ storm(struct found *f)
 {
 	pthread_t thread[WRITERS];
 	struct taker *own[WRITERS];
-	bool last;
 
 	for (unsigned i = 0; i < WRITERS; i++) {
 		ck_assert_int_eq(taker_join(&own[i], queue), 0);
@@ -284,7 +283,7 @@ storm(struct found *f)
 	queue_drain(queue);
 	for (unsigned i = 0; i < WRITERS; i++) {
 		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
-		taker_leave(own[i], &last);
+		taker_leave(own[i]);
 	}
 }
 

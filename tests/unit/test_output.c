@@ -65,12 +65,10 @@ output_open(unsigned subs)
 static void
 output_close(void)
 {
-	bool last;
-
 	ck_assert_uint_eq(stock_home(stock), BLOCKS);
 	ck_assert_uint_eq(output->in_flight, 0);
 	output_drop(output);
-	taker_leave(taker, &last);
+	taker_leave(taker);
 	queue_free(queue);
 	stock_return(stock);
 	pool_free(pool);

@@ -60,11 +60,9 @@ output_open(void)
 static void
 output_close(void)
 {
-	bool last;
-
 	output_drop(output);
 	resume_free(r);
-	taker_leave(taker, &last);
+	taker_leave(taker);
 	queue_free(queue);
 	stock_return(stock);
 	pool_free(pool);

@@ -382,7 +382,6 @@ START_TEST(many_threads)
 	struct reader reader[3] = { { .idle = true }, { 0 }, { 0 } };
 	pthread_t thread[3], writer[2];
 	struct taker *other;
-	bool last;
 
 	all_open();
 	ck_assert_int_eq(taker_join(&other, queue), 0);
@@ -408,7 +407,7 @@ START_TEST(many_threads)
 		tap_free(reader[i].tap);
 	}
 	ck_assert_uint_eq(output_settled(output, 0), MANY);
-	taker_leave(other, &last);
+	taker_leave(other);
 	all_close();
 }
 END_TEST

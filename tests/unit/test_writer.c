@@ -94,22 +94,73 @@ begin(void)
 	errands_wait();
 }
 
+/* One block, where there is memory for it. */
+static bool
+give_one(unsigned i)
+{
+	uint64_t gap = i % 10 == 9 ? SLOTS : 0;
+	uint64_t number = bench.output->next_number + !!gap;
+	uint32_t used = i % 7 == 3 ? 5 : SLOTS;
+	struct block *b = disk_bench_block(&bench, number, used);
+
+	if (!b)
+		return false;
+	b->gap = gap;
+	packets += used;
+	put_at[number] = (int)used;
+	output_put(bench.output, b);
+	return true;
+}
+
 static void
 give(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t gap = i % 10 == 9 ? SLOTS : 0;
-		uint64_t number = bench.output->next_number + !!gap;
-		uint32_t used = i % 7 == 3 ? 5 : SLOTS;
-		struct block *b;
-
-		while (!(b = disk_bench_block(&bench, number, used)))
+		while (!give_one(i))
 			sched_yield();
-		b->gap = gap;
-		packets += used;
-		put_at[number] = (int)used;
-		output_put(bench.output, b);
 	}
+}
+
+static bool
+any_takes(void)
+{
+	for (unsigned i = 0; i < BENCH_DISKS; i++) {
+		if (writer_takes(writer[i]))
+			return true;
+	}
+	return false;
+}
+
+/* As many as fit in memory, when no disk takes any. */
+static void
+give_to_nobody(void)
+{
+	unsigned n = 0;
+
+	while (any_takes()) {
+		if (n >= PUT || !give_one(n++))
+			sched_yield();
+	}
+	while (give_one(n))
+		n++;
+	ck_assert_uint_eq(bench.output->in_flight, BLOCKS);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+}
+
+/* What the event loop does when the recording has to end, and no disk takes
+ * what waits. */
+static void
+abandon(void)
+{
+	struct block *b;
+
+	while ((b = queue_rest(bench.queue))) {
+		output_seal(bench.output, b);
+		output_lost(bench.output, b);
+	}
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		writer_abandon(writer[i], bench.output);
+	ck_assert_uint_eq(bench.output->in_flight, 0);
 }
 
 static void
@@ -293,7 +344,12 @@ START_TEST(all_disks_fail)
 		whim[i] = (struct fake_whim){ .fail_at = 5 + i,
 					      .fail = -EIO,
 					      .lasting = true };
-	record();
+	open_writers();
+	begin();
+	give_to_nobody();
+	abandon();
+	end();
+	check();
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_int_eq(facts(i).state, WRITER_FAILED);
 	ck_assert_uint_gt(bench.output->chunks, 0);
@@ -308,9 +364,34 @@ START_TEST(no_disk_works_at_all)
 		whim[i] = (struct fake_whim){ .fail_at = 1,
 					      .fail = -EROFS,
 					      .lasting = true };
-	record();
+	open_writers();
+	begin();
+	give_to_nobody();
+	abandon();
+	end();
+	check();
 	ck_assert_uint_eq(bench.output->folders, 0);
 	ck_assert_uint_eq(bench.output->lost_packets, packets);
+	close_writers();
+}
+END_TEST
+
+/* What waits for a disk is written by the first that is back; nothing is lost
+ * as long as there is memory. */
+START_TEST(all_disks_come_back)
+{
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		whim[i] = (struct fake_whim){ .fail_at = 5 + i, .fail = -EIO };
+	open_writers();
+	begin();
+	give_to_nobody();
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		writer_retry(writer[i]);
+	settle();
+	put(PUT / 3);
+	end();
+	check();
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
 	close_writers();
 }
 END_TEST
@@ -616,8 +697,6 @@ END_TEST
 /* What nobody takes waits, and is lost when the recording has to end. */
 START_TEST(all_hang)
 {
-	struct block *b;
-
 	whims(GOOD, GOOD, GOOD);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		whim[i].stuck = &stuck;
@@ -628,13 +707,7 @@ START_TEST(all_hang)
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		hang(i);
 	ck_assert_uint_eq(bench.output->in_flight, BLOCKS);
-	while ((b = queue_rest(bench.queue))) {
-		output_seal(bench.output, b);
-		output_lost(bench.output, b);
-	}
-	for (unsigned i = 0; i < BENCH_DISKS; i++)
-		writer_abandon(writer[i], bench.output);
-	ck_assert_uint_eq(bench.output->in_flight, 0);
+	abandon();
 	ck_assert_uint_eq(bench.output->lost_packets, packets);
 	end();
 	atomic_store(&stuck, false);
@@ -695,8 +768,8 @@ END_TEST
 
 SUITE("writer", stop_needs_no_recording, blocks_may_come_before_the_errand,
       disks_share_the_work, whims_are_borne, a_disk_that_fails_is_replaced,
-      all_disks_fail, no_disk_works_at_all, a_disk_comes_back,
-      every_block_durable_at_once, two_are_on_their_way,
+      all_disks_fail, all_disks_come_back, no_disk_works_at_all,
+      a_disk_comes_back, every_block_durable_at_once, two_are_on_their_way,
       a_block_is_durable_before_the_next, one_hangs_and_is_back,
       the_last_round_may_hang, the_end_waits_for_nobody,
       a_hung_disk_keeps_its_output, a_hung_disk_fails, all_hang,
