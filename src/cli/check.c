@@ -17,6 +17,7 @@
 #include "cli/show.h"
 #include "cli/site.h"
 #include "store/glance.h"
+#include "store/loss.h"
 
 /* As the daemon has it, for recordings that do not say. */
 #define MAX_LOSS 0.01
@@ -60,18 +61,52 @@ limit(const struct look *l, const struct recording_facts *f)
 	return json_is_number(told) ? json_number_value(told) : MAX_LOSS;
 }
 
-static void
-judge_loss(struct look *l, const struct recording_facts *f)
+/* Drops of one that runs only the daemon knows, and of what was lost more than
+ * the disks.  A new reference, or NULL where it does not say. */
+static json_t *
+ask_counts(const struct look *l, const struct recording_facts *f)
 {
-	uint64_t all = f->packets + f->missing;
-	double share = all ? (double)f->missing / (double)all : 0;
-	char is[SHOW_PERCENT], text[160];
+	json_t *answer, *info, *counts = NULL;
+	struct fault none;
+	size_t i;
 
-	if (share <= limit(l, f))
+	if (f->state != RECORDING_LIVE || l->cli->disks ||
+	    site_ask(l->cli, "info", json_pack("{s:s}", "name", f->name),
+		     &answer, &none))
+		return NULL;
+	json_array_foreach(json_object_get(answer, "recordings"), i, info) {
+		if (!strcmp(field_text(info, "name"), f->name) && !counts)
+			counts = json_incref(info);
+	}
+	json_decref(answer);
+	return counts;
+}
+
+/* What it lacks is held against max_loss, whoever lost it. */
+static void
+judge_loss(struct look *l, const struct recording_facts *f, json_t *line)
+{
+	json_t *counts = ask_counts(l, f);
+	const json_t *from = counts ? counts : line;
+	const json_t *drops = json_object_get(from, "drops");
+	uint64_t lost = field_number(from, "packets_lost");
+	uint64_t missed = loss_missed(drops, lost);
+	uint64_t all = field_number(from, "packets") + missed;
+	char is[SHOW_PERCENT], dropped[SHOW_DROPS], text[512];
+
+	json_object_set(line, "drops", (json_t *)drops);
+	json_object_set_new(line, "packets_missed",
+			    json_integer((json_int_t)missed));
+	show_drops(dropped, drops, loss_is_wanted);
+	json_decref(counts);
+	if (!missed || (double)missed <= limit(l, f) * (double)all)
 		return;
 	snprintf(text, sizeof text,
-		 "%s of its packets were lost, more than max_loss = %g %%",
-		 show_percent(is, f->missing, all), limit(l, f) * 100);
+		 "%s of its packets were lost%s, more than max_loss = %g %%"
+		 "%s%s",
+		 show_percent(is, missed, all),
+		 missed > lost ? " or dropped" : "", limit(l, f) * 100,
+		 *dropped ? "; dropped here: " : "", dropped);
 	json_array_insert_new(l->wrong, 0, json_string(text));
 }
 
@@ -83,8 +118,8 @@ verdict(struct look *l, const struct recording *rec, const struct glance *g)
 	const char *first;
 	json_t *line;
 
-	judge_loss(l, f);
 	line = check_json(rec, g);
+	judge_loss(l, f, line);
 	json_object_set_new(line, "max_loss", json_real(limit(l, f)));
 	json_object_set_new(line, "ok",
 			    json_boolean(!json_array_size(l->wrong)));
@@ -236,8 +271,9 @@ run(const struct cli *cli, const void *values, char **operand)
 static const struct args_option options[] = {
 	{ "max-loss", 0, ARGS_SHARE, offsetof(struct check_args, max_loss),
 	  "SHARE",
-	  "call it bad when more packets were lost, as 0.01 or 1% (default "
-	  "max_loss of its stream)" },
+	  "call it bad when more packets were lost, or dropped here, as 0.01 "
+	  "or "
+	  "1% (default max_loss of its stream)" },
 	{ .name = NULL },
 };
 

@@ -9,7 +9,8 @@
 /*
  * A glance as JSON, and for people.
  *
- *   {name, state, stream, format, start, end, bytes, packets, packets_lost,
+ *   {name, state, why, stream, format, start, end, bytes, packets,
+ *    packets_lost, packets_missed (those, and drops that were wanted), drops,
  *    loss, rate, rate_expected, substreams, substreams_looked,
  *    substreams_silent, seconds:[{second:"first", from, to, packets,
  *    packets_lost, looked, unreadable, misplaced, backwards, invalid,

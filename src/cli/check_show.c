@@ -84,8 +84,8 @@ json_t *
 check_json(const struct recording *rec, const struct glance *g)
 {
 	static const char *const keys[] = {
-		"name", "state", "stream",  "format",	    "start",
-		"end",	"bytes", "packets", "packets_lost",
+		"name", "state", "why",	    "stream",	    "format", "start",
+		"end",	"bytes", "packets", "packets_lost", "drops",
 	};
 	const struct recording_facts *f = recording_facts(rec);
 	double all = (double)(f->packets + f->missing);

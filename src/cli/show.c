@@ -102,23 +102,38 @@ early_row(struct table *t, const json_t *info)
 	table_cell(t, "%" PRIu64 " packets came before the start", n);
 }
 
-static void
-drops_row(struct table *t, const json_t *info)
+void
+show_drops(char text[SHOW_DROPS], const json_t *drops,
+	   bool (*wanted)(const char *reason))
 {
 	const char *reason, *between = "";
-	char text[256] = "";
-	json_t *drops = json_object_get(info, "drops"), *count;
+	json_t *count;
 	size_t n = 0;
 
-	json_object_foreach(drops, reason, count) {
-		if (json_integer_value(count) == 0 || n >= sizeof text ||
-		    !strcmp(reason, BEFORE_START))
+	*text = '\0';
+	json_object_foreach((json_t *)drops, reason, count) {
+		if (json_integer_value(count) == 0 || n >= SHOW_DROPS ||
+		    !wanted(reason))
 			continue;
-		n += (size_t)snprintf(text + n, sizeof text - n,
+		n += (size_t)snprintf(text + n, SHOW_DROPS - n,
 				      "%s%" JSON_INTEGER_FORMAT " %s", between,
 				      json_integer_value(count), reason);
 		between = ", ";
 	}
+}
+
+static bool
+is_not_early(const char *reason)
+{
+	return strcmp(reason, BEFORE_START) != 0;
+}
+
+static void
+drops_row(struct table *t, const json_t *info)
+{
+	char text[SHOW_DROPS];
+
+	show_drops(text, json_object_get(info, "drops"), is_not_early);
 	if (!*text)
 		return;
 	table_cell(t, "dropped");

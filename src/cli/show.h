@@ -33,6 +33,12 @@ enum { SHOW_PERCENT = 24 };
 const char *show_percent(char text[SHOW_PERCENT], uint64_t part,
 			 uint64_t whole);
 
+enum { SHOW_DROPS = 256 };
+
+/* "3 late, 12 no_buffer": those that there are, and that are wanted. */
+void show_drops(char text[SHOW_DROPS], const json_t *drops,
+		bool (*wanted)(const char *reason));
+
 enum { SHOW_STATION = 16 };
 
 /* A VDIF station is two letters, mostly. */

@@ -4,7 +4,8 @@
  *
  *   datagrams, drops, reordered, unreadable   the receiver's counters
  *   packets, bytes, chunks, unwritten         the writers', in the output
- *   runs, packets_lost                        the blocks that were handed on
+ *   runs, packets_lost                        the blocks that were handed on,
+ *                                             and what no block tells of
  *
  * Once the session has ended, datagrams = packets + sum of drops.
  */
@@ -12,12 +13,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/shape.h"
 #include "base/units.h"
+#include "store/loss.h"
 
 /* What all reports of one session say. */
 struct totals {
@@ -42,11 +45,21 @@ integer(uint64_t n)
 uint64_t
 report_run_lost(const struct output_run *r)
 {
-	uint64_t slots = r->last - r->first + 1;
-
 	if (r->told)
 		return r->missing;
-	return slots > r->packets ? slots - r->packets : 0;
+	return loss_between(r->first, r->last, r->packets);
+}
+
+uint64_t
+report_outside(struct session *s, unsigned sub)
+{
+	struct counts c;
+
+	if (s->sub)
+		supply_sub_counts(s->supply, sub, &c);
+	else
+		supply_counts(s->supply, s->part, &c);
+	return c.outside;
 }
 
 /* What the disks will tell: the data's own time, where it has one. */
@@ -78,7 +91,7 @@ totals_take(struct session *s, struct totals *t)
 	t->bytes = atomic_load(&o->bytes);
 	t->risk = out.risk;
 	t->overruns = supply_overruns(s->supply);
-	t->lost = 0;
+	t->lost = t->c.outside;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < o->runs; i++)
 		t->lost += report_run_lost(&o->run[i]);
@@ -101,7 +114,7 @@ drops_json(const struct counts *c)
 }
 
 static json_t *
-run_json(const struct output *o, const struct output_run *r)
+run_json(const struct output *o, const struct output_run *r, uint64_t lost)
 {
 	char base[24];
 	json_t *json;
@@ -111,7 +124,7 @@ run_json(const struct output *o, const struct output_run *r)
 			 (json_int_t)r->run, "base", base, "first",
 			 (json_int_t)r->first, "last", (json_int_t)r->last,
 			 "packets", (json_int_t)r->packets, "packets_lost",
-			 (json_int_t)report_run_lost(r), "start",
+			 (json_int_t)lost, "start",
 			 report_time(report_run_first(r)), "end",
 			 report_time(report_run_last(r)));
 	if (json && o->subs > 1)
@@ -120,14 +133,25 @@ run_json(const struct output *o, const struct output_run *r)
 }
 
 static json_t *
-runs_json(struct output *o)
+runs_json(struct session *s)
 {
+	struct output *o = s->output;
+	uint64_t *outside = calloc(o->subs, sizeof *outside);
 	json_t *runs = json_array();
 
+	for (unsigned i = 0; outside && i < o->subs; i++)
+		outside[i] = report_outside(s, i);
 	pthread_mutex_lock(&o->lock);
-	for (unsigned i = 0; i < o->runs; i++)
-		json_array_append_new(runs, run_json(o, &o->run[i]));
+	for (unsigned i = 0; i < o->runs; i++) {
+		const struct output_run *r = &o->run[i];
+		uint64_t lost = report_run_lost(r);
+
+		if (outside && o->sub[r->sub].run == r)
+			lost += outside[r->sub];
+		json_array_append_new(runs, run_json(o, r, lost));
+	}
 	pthread_mutex_unlock(&o->lock);
+	free(outside);
 	return runs;
 }
 
@@ -189,7 +213,7 @@ report_tail(struct session *s)
 	json_object_set_new(end, "chunks",
 			    integer(atomic_load(&s->output->chunks)));
 	if (s->shape->store == HEAP_ROW) /* indexes do not tell the last heap */
-		json_object_set_new(end, "runs", runs_json(s->output));
+		json_object_set_new(end, "runs", runs_json(s));
 	report_from(s, end);
 	return json_pack("{s:o}", "end", end);
 }
@@ -294,7 +318,7 @@ report_info(struct session *s)
 	if (!info)
 		return NULL;
 	counts_set(info, &t);
-	json_object_set_new(info, "runs", runs_json(o));
+	json_object_set_new(info, "runs", runs_json(s));
 	json_object_set_new(info, "disks", disks_json(s));
 	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
 	json_object_set_new(info, "gaps", integer(gaps(o)));
@@ -379,16 +403,24 @@ report_summary(struct session *s)
 	char bytes[UNITS_TEXT];
 	char early[64] = "";
 	struct totals t;
-	uint64_t dropped = 0;
+	uint64_t dropped = 0, missed;
+	enum log_level level = LOG_INFO;
+	json_t *drops;
 
 	totals_take(s, &t);
+	drops = drops_json(&t.c);
 	for (int i = 0; i < DROP_KINDS; i++)
 		dropped += i == DROP_BEFORE_START ? 0 : t.c.drop[i];
 	if (t.c.drop[DROP_BEFORE_START])
 		snprintf(early, sizeof early,
 			 "; %" PRIu64 " packets came before the start",
 			 t.c.drop[DROP_BEFORE_START]);
-	log_line(s->failed ? LOG_ERROR : LOG_INFO, s->name,
+	missed = loss_missed(drops, t.lost);
+	json_decref(drops);
+	if ((double)missed >
+	    s->stream->o.max_loss * (double)(t.packets + missed))
+		level = LOG_WARN;
+	log_line(s->failed ? LOG_ERROR : level, s->name,
 		 "%s (%s): %" PRIu64 " packets, %s; %" PRIu64 " lost, %" PRIu64
 		 " dropped, %" PRIu64 " overruns%s",
 		 s->failed ? "failed" : "recorded", s->reason, t.packets,

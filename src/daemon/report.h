@@ -26,7 +26,11 @@ void report_entry(struct session *s, struct entry *e);
 
 /* null for 0. */
 json_t *report_time(int64_t ns);
-uint64_t report_run_lost(const struct output_run *r); /* packets */
+/* Packets that were lost of it, as its blocks tell; see store/loss.h. */
+uint64_t report_run_lost(const struct output_run *r);
+/* And those that no block tells of, of a substream: they count with its
+ * newest run.  Not under output::lock. */
+uint64_t report_outside(struct session *s, unsigned sub);
 int64_t report_run_first(const struct output_run *r);
 int64_t report_run_last(const struct output_run *r);
 

@@ -191,7 +191,7 @@ sub_json(struct session *s, unsigned i, const struct origin *o)
 	    o->sender[0] ? o->sender : NULL, "datagrams",
 	    (json_int_t)c.datagrams, "packets",
 	    (json_int_t)(c.placed - atomic_load(&sub->lost_packets)),
-	    "packets_lost", (json_int_t)o->lost, "bytes",
+	    "packets_lost", (json_int_t)(o->lost + c.outside), "bytes",
 	    (json_int_t)atomic_load(&sub->bytes), "runs", (int)o->runs,
 	    "overruns", (json_int_t)o->overruns, "start",
 	    report_time(o->first_ns), "end", report_time(o->last_ns),

@@ -11,6 +11,7 @@
  */
 #include "daemon/session.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -189,10 +190,31 @@ writing_look(struct session *s, int64_t now)
 	folders_sync(s);
 }
 
+/* At once: a disk may be mended, or the next scan be saved. */
+static void
+no_buffer_tell(struct session *s, const struct counts *c)
+{
+	uint64_t n = c->drop[DROP_NO_BUFFER];
+
+	if (n > s->no_buffer)
+		log_line(LOG_WARN, s->name,
+			 "%" PRIu64
+			 " packets were dropped (no_buffer), %" PRIu64
+			 " in all: its %u blocks are full, as the disks are "
+			 "too slow, or one does not answer",
+			 n - s->no_buffer, n, stock_blocks(s->supply->stock));
+	s->no_buffer = n;
+}
+
 static void
 ended(struct session *s)
 {
+	struct counts c;
+
 	s->state = SESSION_ENDED;
+	supply_counts(s->supply, s->part, &c);
+	if (!s->cancelled)
+		no_buffer_tell(s, &c);
 	if (!s->in->own)
 		stream_learned(s->stream, s->shape);
 	report_summary(s);
@@ -226,6 +248,7 @@ rate_sample(struct session *s, int64_t now)
 	s->rate = (double)bytes * 8 / seconds;
 	s->sampled = now;
 	s->sampled_bytes = c.bytes;
+	no_buffer_tell(s, &c);
 	session_subs_sample(s, now);
 }
 

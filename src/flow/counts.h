@@ -47,6 +47,10 @@ struct counts {
 	uint64_t unreadable; /* placed, but their frame header is not sane */
 	uint64_t moved;	     /* placed by copy */
 	uint64_t runs;
+	/* Lost, and in no block that was handed on: before the first block of
+	 * a run, or behind its last, up to the highest that came.  Falls when
+	 * a block is handed on that tells of it. */
+	uint64_t outside;
 	uint64_t drop[DROP_KINDS];
 };
 

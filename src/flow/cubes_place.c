@@ -48,6 +48,8 @@ slot_give(struct heaps *p, const struct receive_packet *k,
 		cubes_reach_out(p, off);
 		off = rel - w->origin;
 	}
+	if (rel >= w->highest)
+		w->highest = rel + 1;
 	b = cubes_block(p, (unsigned)(off / w->slots));
 	if (!b) {
 		heaps_drop(p, DROP_NO_BUFFER);
@@ -55,8 +57,6 @@ slot_give(struct heaps *p, const struct receive_packet *k,
 	}
 	h = cubes_lay(p, k, piece, head, b, (uint32_t)(off % w->slots));
 	h->rel = rel;
-	if (rel >= w->highest)
-		w->highest = rel + 1;
 	if (head->timed)
 		cubes_ticks(p, piece, head->value, rel);
 	p->newest = h;

@@ -177,8 +177,10 @@ heap_begin(struct heaps *p, const struct receive_packet *k,
 	bay = known == RECENT_NOT ? bay_for(p, &want)
 				  : rows_echo(p, k, &want, known);
 	if (!bay) {
-		if (known == RECENT_NOT)
+		if (known == RECENT_NOT) {
 			heaps_drop(p, DROP_NO_BUFFER);
+			steps_pass(&p->rows.steps, piece->heap, k->sender);
+		}
 		return NULL;
 	}
 	h = heaps_add(p, piece, k->sender);
@@ -316,6 +318,8 @@ rows_flush(struct heaps *p)
 {
 	rows_echo_settle(p, INT64_MAX);
 	rows_close_all(p);
+	p->base.counts.outside +=
+	    steps_missing(&p->rows.steps) * p->guess.pieces;
 	if (p->rows.ahead)
 		rows_unused(p, p->rows.ahead);
 	p->rows.ahead = NULL;

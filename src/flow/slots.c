@@ -206,6 +206,7 @@ batch_finish(struct slots *p)
 	window_pass_on(&p->window, is_pressed(p));
 	parking_release(&p->parking);
 	window_release(&p->window, p->a.out, p->a.arg);
+	p->base.counts.outside = window_outside(&p->window);
 }
 
 void

@@ -19,6 +19,7 @@ restart(struct steps_sender *s, uint64_t count)
 	s->first = s->highest = count;
 	s->came = 1;
 	s->told = 0;
+	s->passed = false;
 }
 
 static void
@@ -47,6 +48,7 @@ forward(struct steps_sender *s, uint64_t count, uint64_t far)
 	}
 	s->highest = count;
 	s->came++;
+	s->passed = false;
 }
 
 /* Late, or of a counter that was set back. */
@@ -93,6 +95,26 @@ steps_see(struct steps *s, uint64_t count, uint32_t sender)
 		forward(of, count, s->far);
 	else if (count < of->highest)
 		backward(of, count, s->far);
+	else if (of->passed) {
+		of->came++;
+		of->passed = false;
+	}
+}
+
+void
+steps_pass(struct steps *s, uint64_t count, uint32_t sender)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct steps_sender *of = &s->of[i];
+		uint64_t by = count - of->highest;
+
+		if (of->sender != sender || !of->came || !of->step ||
+		    count <= of->highest || by % of->step ||
+		    by / of->step > s->far)
+			continue;
+		of->highest = count;
+		of->passed = true;
+	}
 }
 
 static uint64_t

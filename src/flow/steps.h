@@ -2,6 +2,7 @@
 #ifndef SPATE_FLOW_STEPS_H
 #define SPATE_FLOW_STEPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -18,6 +19,7 @@ struct steps_sender {
 	uint64_t step;		 /* 0: not known */
 	uint64_t first, highest; /* counts, since it is known what they mean */
 	uint64_t came;		 /* heaps, of those between */
+	bool passed;		 /* the highest has not come, see steps_pass */
 	uint64_t told;		 /* of the missing */
 	uint64_t seen;		 /* steps::seen, when it last came */
 };
@@ -31,6 +33,10 @@ struct steps {
 
 /* A heap begins, that did not come before. */
 void steps_see(struct steps *s, uint64_t count, uint32_t sender);
+
+/* A piece of a heap came that there was no memory for.  Counts as a heap that
+ * is missing, unless it begins yet; of a sender that is known. */
+void steps_pass(struct steps *s, uint64_t count, uint32_t sender);
 
 /* How many more heaps than was told before are missing now. */
 uint64_t steps_missing(struct steps *s);

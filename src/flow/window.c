@@ -34,6 +34,7 @@ window_begin(struct window *w, uint32_t run, uint64_t base)
 	w->run = run;
 	w->base = base;
 	w->origin = w->highest = w->gap = 0;
+	w->stored = w->lifted = 0;
 	w->gone = w->holes = false;
 }
 
@@ -79,10 +80,25 @@ closed_add(struct window *w, struct block *b)
 	w->closed_end = &b->next;
 }
 
-/* With packets, after `used` slots. */
+/* Slots before the first packet.  Heaps begin where their block does. */
+static uint32_t
+leading(const struct block *b)
+{
+	uint32_t slot = 0;
+
+	while (!b->notes && slot < b->used && !block_has(b, slot))
+		slot++;
+	return slot;
+}
+
+/* With packets, after `used` slots.  A run begins with a packet that came, so
+ * what is before those of its first block was lost here. */
 static void
 leave(struct window *w, struct block *b, uint32_t used)
 {
+	if (!w->stored)
+		w->outside += w->gap + leading(b);
+	w->stored = w->origin + b->used;
 	b->used = used;
 	b->run = w->run;
 	b->base = w->base;
@@ -175,7 +191,7 @@ first_close_short(struct window *w, struct block *tail, uint32_t used)
 	first_close(w, used);
 	w->open[0] = tail;
 	if (w->highest < w->origin)
-		w->highest = w->origin;
+		w->highest = w->lifted = w->origin;
 }
 
 static uint32_t
@@ -223,10 +239,20 @@ window_oldest(const struct window *w, int64_t *born)
 	return false;
 }
 
-/* Slots after the last packet are not lost ones: their gap is forgotten. */
+/* Behind the last packet nothing was lost.  But the last packets may be in no
+ * block. */
+static void
+tail_count(struct window *w)
+{
+	if (w->running && w->highest != w->lifted && w->highest > w->stored)
+		w->outside += w->highest - w->stored;
+}
+
 void
 window_end(struct window *w)
 {
+	uint64_t highest = w->highest, lifted = w->lifted;
+
 	if (has_packets(w->open[1]))
 		first_close(w, w->slots);
 	if (has_packets(w->open[0]))
@@ -235,6 +261,9 @@ window_end(struct window *w)
 		unused_add(w, w->open[i]);
 		w->open[i] = NULL;
 	}
+	w->highest = highest;
+	w->lifted = lifted;
+	tail_count(w);
 	w->gap = 0;
 	w->gone = w->holes = false;
 	w->running = false;

@@ -39,6 +39,12 @@ struct window {
 	uint64_t origin;  /* of open[0] */
 	uint64_t highest; /* one behind the highest that came */
 	uint64_t gap;	  /* slots without any packet before open[0] */
+	uint64_t stored;  /* one behind the last packet in a block that left;
+			     0: none has */
+	uint64_t lifted;  /* `highest` was raised to here by a block that closed
+			     early: no packet came there; 0: never */
+	uint64_t outside; /* see window_outside(), of runs that have ended, and
+			     of the beginning of this one */
 	struct block *open[WINDOW_BLOCKS]; /* NULL: no memory taken yet */
 	bool gone;		   /* open[0] has left before its time */
 	bool holes;		   /* and was not full */
@@ -53,6 +59,18 @@ void window_begin(struct window *w, uint32_t run, uint64_t base);
 
 /* Closes what is open.  Nothing where nothing runs. */
 void window_end(struct window *w);
+
+/*
+ * Slots of all its runs that no block tells of: before the first block with
+ * packets, and behind the last one up to the highest packet that came, where
+ * there was no memory for them.  While a run goes on, those that nothing can
+ * come for any more.
+ */
+static inline uint64_t
+window_outside(const struct window *w)
+{
+	return w->outside + w->gap;
+}
 
 /* The memory of a block of the window; NULL when none is free, or when it is
  * gone. */

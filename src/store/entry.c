@@ -26,6 +26,7 @@
 #include "store/entry_stamp.h"
 #include "store/foreign.h"
 #include "store/index.h"
+#include "store/loss.h"
 #include "store/read_whole.h"
 #include "store/recording.h"
 
@@ -209,7 +210,7 @@ take_totals(struct look *l)
 	e->counted = true;
 	e->bytes = number_of(end, "bytes");
 	e->packets = number_of(end, "packets");
-	e->missing = number_of(end, "packets_lost");
+	e->missing = loss_told(end, e->packets, 0);
 	if (json_array_size(json_object_get(end, "subs")))
 		e->subs =
 		    (unsigned)json_array_size(json_object_get(end, "subs"));

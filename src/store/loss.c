@@ -17,6 +17,69 @@
 
 enum { LINES_MOST = 256 }; /* of holes, that are read */
 
+/* ---- how many -------------------------------------------------------- */
+
+static uint64_t
+number_of(const json_t *object, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(object, key));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+uint64_t
+loss_told(const json_t *said, uint64_t packets, uint64_t counted)
+{
+	uint64_t lost = number_of(said, "packets_lost");
+	uint64_t then = number_of(said, "packets");
+	uint64_t found = packets > then ? packets - then : 0;
+
+	if (!json_is_integer(json_object_get(said, "packets")))
+		return counted;
+	lost = lost > found ? lost - found : 0;
+	return lost > counted ? lost : counted;
+}
+
+static bool
+is_among(const char *const *list, const char *word)
+{
+	while (*list && strcmp(*list, word) != 0)
+		list++;
+	return *list;
+}
+
+bool
+loss_is_wanted(const char *drop)
+{
+	static const char *const unwanted[] = { "foreign",   "before_start",
+						"duplicate", "unsplit",
+						"unstored",  NULL };
+
+	return !is_among(unwanted, drop);
+}
+
+/* Those with a number in a run are lost as well, as far as their run is
+ * known. */
+uint64_t
+loss_missed(const json_t *drops, uint64_t lost)
+{
+	static const char *const numbered[] = { "late", "no_buffer",
+						"unwritten", NULL };
+	uint64_t in_runs = 0, others = 0;
+	const char *reason;
+	json_t *count;
+
+	json_object_foreach((json_t *)drops, reason, count) {
+		if (is_among(numbered, reason))
+			in_runs += number_of(drops, reason);
+		else if (loss_is_wanted(reason))
+			others += number_of(drops, reason);
+	}
+	return (lost > in_runs ? lost : in_runs) + others;
+}
+
+/* ---- when ------------------------------------------------------------ */
+
 /* A stretch that grows while what follows touches it. */
 struct growing {
 	struct loss_stretch s;
@@ -29,6 +92,7 @@ struct find {
 	uint32_t least; /* that a block has to have lost to be read */
 	unsigned left;	/* lines that may be read */
 	struct growing growing;
+	uint64_t told, absent; /* of the substream: in stretches */
 	/* The run. */
 	const struct recording_block *first, *last;
 	/* The block whose holes are told. */
@@ -111,10 +175,13 @@ stretch_add(struct find *f, uint64_t from, uint64_t to,
 
 	if (!s->lost)
 		return;
-	if (s->absent)
+	if (s->absent) {
 		SPREAD(f->map, absent, s->lost, s->from_ns, s->to_ns);
-	else
+		f->absent += s->lost;
+	} else {
 		SPREAD(f->map, lost, s->lost, s->from_ns, s->to_ns);
+		f->told += s->lost;
+	}
 	if (g->s.lost && g->end == from && g->s.absent == s->absent) {
 		g->s.lost += s->lost;
 		g->s.to_ns = s->to_ns;
@@ -239,12 +306,37 @@ find_run(struct find *f, size_t from, size_t to)
 	stretch_end(f);
 }
 
+/* What no index tells.  Blocks that are on no disk are told as absent, whether
+ * they were written or lost. */
+static void
+find_rest(struct find *f, unsigned sub)
+{
+	const struct recording_facts *facts = &f->rec->facts;
+	const struct recording_sub *s = &facts->sub[sub];
+	uint64_t then = number_of(recording_said(f->rec, sub), "packets");
+	uint64_t away = then > s->packets ? then - s->packets : 0;
+	uint64_t told = f->told;
+	struct loss_stretch rest = { .from_ns = s->last_ns,
+				     .to_ns = s->last_ns,
+				     .sub = (uint16_t)sub };
+
+	told += f->absent > away ? f->absent - away : 0;
+	if (s->missing <= told)
+		return;
+	rest.lost = s->missing - told;
+	if (facts->end_ns > rest.to_ns)
+		rest.to_ns = facts->end_ns;
+	stretch_add(f, UINT64_MAX, UINT64_MAX, &rest);
+	stretch_end(f);
+}
+
 static void
 find_sub(struct find *f, unsigned sub)
 {
 	const struct recording *rec = f->rec;
 	size_t end = rec->from[sub + 1], to;
 
+	f->told = f->absent = 0;
 	for (size_t from = rec->from[sub]; from < end; from = to) {
 		uint32_t run = recording_at(rec, from)->record.run;
 
@@ -253,6 +345,7 @@ find_sub(struct find *f, unsigned sub)
 				break;
 		find_run(f, from, to);
 	}
+	find_rest(f, sub);
 }
 
 /* ---- the whole ------------------------------------------------------- */

@@ -79,7 +79,7 @@ struct recording_run {
 				 counts of the first heaps of its first and
 				 last block */
 	uint64_t packets;
-	uint64_t missing; /* slots from first to last without one */
+	uint64_t missing; /* lost; see loss.h */
 	int64_t first_ns, last_ns;
 };
 
@@ -105,8 +105,8 @@ struct recording_facts {
 	int64_t start_ns, end_ns;   /* when it began and ended, UTC; the
 				   end of the last block while it runs */
 	uint64_t bytes;		    /* to the visible end, of all files */
-	uint64_t packets, missing;  /* of all runs; of absent
-				   numbers nothing is known */
+	uint64_t packets, missing;  /* of all runs; missing are lost, see
+				   loss.h */
 	unsigned chunks, gaps;
 	unsigned absent;	 /* numbers whose record is on no disk */
 	uint64_t left_out;	 /* of rows: bytes that records tell of and no

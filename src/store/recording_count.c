@@ -5,12 +5,16 @@
  * of them say how many are missing; a gap of cubes says only how many heaps
  * are, each of as many pieces as those of the block behind it have.
  *
+ * The end line knows more than the records (loss.h).  What it says beyond them
+ * counts with the newest run of its substream, as the daemon has it.
+ *
  * What was dropped stands in the daemon's last words.  Some of it comes back
  * after they were written: a disk answers again, or spate recover finds it.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "store/loss.h"
 #include "store/recording_priv.h"
 
 /* Holes at the very ends of a run are not between two packets: not lost. */
@@ -153,11 +157,35 @@ count_sub(struct recording *rec, unsigned sub)
 	return 0;
 }
 
+/* Of one alone it is the recording, also of before there was `subs`. */
+const json_t *
+recording_said(const struct recording *rec, unsigned sub)
+{
+	const json_t *end = json_object_get(rec->tail, "end");
+
+	if (rec->facts.subs == 1)
+		return end;
+	return json_array_get(json_object_get(end, "subs"), sub);
+}
+
+static void
+correct(struct recording *rec, unsigned sub, struct recording_run *run)
+{
+	struct recording_sub *s = &rec->sub[sub];
+	uint64_t told =
+	    loss_told(recording_said(rec, sub), s->packets, s->missing);
+
+	if (s->runs)
+		run[s->runs - 1].missing += told - s->missing;
+	s->missing = told;
+}
+
 /* What its runs say of a substream. */
 static void
-sum(struct recording *rec, struct recording_sub *s,
-    const struct recording_run *run)
+sum(struct recording *rec, unsigned sub, struct recording_run *run)
 {
+	struct recording_sub *s = &rec->sub[sub];
+
 	s->run = run;
 	for (unsigned i = 0; i < s->runs; i++) {
 		s->packets += run[i].packets;
@@ -167,6 +195,7 @@ sum(struct recording *rec, struct recording_sub *s,
 		if (run[i].last_ns)
 			s->last_ns = run[i].last_ns;
 	}
+	correct(rec, sub, run);
 	rec->facts.packets += s->packets;
 	rec->facts.missing += s->missing;
 }
@@ -226,6 +255,7 @@ drops_settle(const struct recording *rec)
 	back = take_back(json_object_get(end, "drops"), "unwritten",
 			 (json_int_t)rec->facts.packets - is);
 	take_back(end, "packets_at_risk", back);
+	take_back(end, "packets_lost", back);
 	json_integer_set(packets, is + back);
 }
 
@@ -242,7 +272,7 @@ recording_count(struct recording *rec)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < f->subs; at += rec->sub[i++].runs)
-		sum(rec, &rec->sub[i], f->runs ? rec->run + at : NULL);
+		sum(rec, i, f->runs ? rec->run + at : NULL);
 	f->run = rec->run;
 	if (rec->shape.store == HEAP_ROW)
 		row_ends(rec);

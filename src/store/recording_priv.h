@@ -163,6 +163,9 @@ int recording_place(struct recording *rec);
 /* Counts the runs of each file, and what was lost of it.  0 or -ENOMEM. */
 int recording_count(struct recording *rec);
 
+/* What the end line says of a substream; NULL where there is none. */
+const json_t *recording_said(const struct recording *rec, unsigned sub);
+
 /* The packets that `gap` slots had, told by the block behind them. */
 uint64_t recording_gap(const struct recording *rec, uint64_t gap,
 		       const struct index_record *r);

@@ -125,6 +125,7 @@ FLOW_TESTS += \
 	%D%/break_power.sh \
 	%D%/break_index.sh \
 	%D%/break_fs_full.sh \
+	%D%/break_fs_stall.sh \
 	%D%/break_fs_umount.sh
 # TCP.
 EXTRA_DIST += %D%/tcp.sh %D%/tcp_proxy.py

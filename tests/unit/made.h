@@ -295,9 +295,10 @@ made_blocks(struct made *m, unsigned n)
 	}
 }
 
-/* Ends it; `numbers` 0: as a crash does, without. */
+/* Ends it with such a line, which it takes over; `numbers` 0: as a crash does,
+ * without. */
 static inline void
-made_end(struct made *m, uint64_t numbers)
+made_end_as(struct made *m, uint64_t numbers, json_t *tail)
 {
 	struct index_record end = {
 		.kind = INDEX_END,
@@ -305,9 +306,6 @@ made_end(struct made *m, uint64_t numbers)
 		.first_ns = MADE_SECOND * 1000000000 + 5,
 		.last_ns = MADE_SECOND * 1000000000 + 7000000000,
 	};
-	json_t *tail =
-	    json_pack("{s:{s:s, s:i, s:{s:i}}}", "end", "reason", "asked",
-		      "packets_late", 3, "drops", "wrong_size", 2);
 
 	for (unsigned i = 0; i < MADE_DISKS; i++) {
 		if (m->folder[i])
@@ -318,6 +316,15 @@ made_end(struct made *m, uint64_t numbers)
 		m->folder[i] = NULL;
 	}
 	json_decref(tail);
+}
+
+static inline void
+made_end(struct made *m, uint64_t numbers)
+{
+	made_end_as(m, numbers,
+		    json_pack("{s:{s:s, s:i, s:{s:i}}}", "end", "reason",
+			      "asked", "packets_late", 3, "drops", "wrong_size",
+			      2));
 }
 
 static inline void

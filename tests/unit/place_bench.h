@@ -58,6 +58,8 @@ struct bench {
 	uint32_t run;
 	uint64_t next; /* one behind the last slot of the run */
 	uint64_t blocks, filled;
+	uint64_t stored; /* one behind the last packet of the run */
+	uint64_t lost;	 /* slots between two packets of a run */
 	uint64_t summed; /* bytes, before a block was sealed */
 };
 
@@ -130,6 +132,21 @@ bench_bits(const struct block *block)
 	return n;
 }
 
+/* As who has the blocks counts. */
+static void
+bench_lost(struct bench *b, const struct block *k)
+{
+	if (!b->any || b->run != k->run)
+		b->stored = 0;
+	for (uint32_t i = 0; i < k->used; i++) {
+		if (!block_has(k, i))
+			continue;
+		if (b->stored)
+			b->lost += k->first + i - b->stored;
+		b->stored = k->first + i + 1;
+	}
+}
+
 static void
 bench_block_check(struct bench *b, const struct block *k)
 {
@@ -147,6 +164,7 @@ bench_block_check(struct bench *b, const struct block *k)
 		filled++;
 		bench_slot_check(b, k, i, k->base + k->first + i);
 	}
+	bench_lost(b, k);
 	BENCH_MUST(filled == k->filled);
 	BENCH_MUST(filled == bench_bits(k));
 	BENCH_MUST(filled > 0);

@@ -147,6 +147,8 @@ counts_tell(char *text)
 	told(text, "%llu", (unsigned long long)c->placed);
 	if (c->reordered)
 		told(text, " reordered %llu", (unsigned long long)c->reordered);
+	if (c->outside)
+		told(text, " outside %llu", (unsigned long long)c->outside);
 	for (int i = 0; i < DROP_KINDS; i++) {
 		if (c->drop[i])
 			told(text, " %s %llu", key[i],

@@ -3,6 +3,7 @@
  * seconds. */
 #include "config.h"
 
+#include "flow/counts.h"
 #include "store/loss.h"
 #include "unit/made_read.h"
 #include "unit/suite.h"
@@ -171,6 +172,104 @@ START_TEST(told)
 }
 END_TEST
 
+/* The end line says more than the index: what was lost behind the last block,
+ * and in one that no disk took.  What was found since is not lost. */
+START_TEST(ends)
+{
+	static const struct {
+		int packets, lost; /* as the end line says */
+		uint64_t is, shown;
+	} cases[] = {
+		{ 2 * MADE_SLOTS - 2, 2, 2, 2 },
+		{ 2 * MADE_SLOTS - 2, 100, 100, 100 },
+		{ MADE_SLOTS - 2, MADE_SLOTS + 2, 2, 2 }, /* a block is back */
+		{ 2 * MADE_SLOTS - 2, 0, 2, 2 }, /* the index knows better */
+	};
+	const uint32_t two[] = { 30, 31, 0 };
+
+	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+		made_begin(&m);
+		add(0, 0, 0, two);
+		add(1, 1, MADE_SLOTS, NULL);
+		made_end_as(&m, 2,
+			    json_pack("{s:{s:s, s:i, s:i}}", "end", "reason",
+				      "time", "packets", cases[i].packets,
+				      "packets_lost", cases[i].lost));
+		ck_assert_uint_eq(look(), cases[i].shown);
+		ck_assert_uint_eq(recording_facts(rec)->missing, cases[i].is);
+		ck_assert_uint_eq(recording_facts(rec)->sub[0].missing,
+				  cases[i].is);
+		ck_assert_uint_eq(recording_facts(rec)->run[0].missing,
+				  cases[i].is);
+		done();
+	}
+}
+END_TEST
+
+/* A disk is away: its packets are absent, and not lost. */
+START_TEST(ends_without_a_disk)
+{
+	made_begin(&m);
+	for (unsigned i = 0; i < 3; i++)
+		add(i, i, i * MADE_SLOTS, NULL);
+	made_end_as(&m, 3,
+		    json_pack("{s:{s:s, s:i, s:i}}", "end", "reason", "time",
+			      "packets", 3 * MADE_SLOTS, "packets_lost", 7));
+	made_hide(&m, 1);
+	ck_assert_uint_eq(look(), 7);
+	ck_assert_uint_eq(recording_facts(rec)->missing, 7);
+	ck_assert_uint_eq(recording_facts(rec)->absent, 1);
+	done();
+}
+END_TEST
+
+static uint64_t
+missed(const char *drops, uint64_t lost)
+{
+	json_t *json = json_loads(drops, 0, NULL);
+	uint64_t n = loss_missed(json, lost);
+
+	json_decref(json);
+	return n;
+}
+
+START_TEST(drops)
+{
+	ck_assert_uint_eq(loss_missed(NULL, 7), 7);
+	ck_assert_uint_eq(missed("{}", 7), 7);
+	/* They are lost, or would be if their run was known. */
+	ck_assert_uint_eq(missed("{\"late\":2,\"no_buffer\":3}", 7), 7);
+	ck_assert_uint_eq(missed("{\"late\":2,\"no_buffer\":9}", 7), 11);
+	ck_assert_uint_eq(missed("{\"unwritten\":9}", 0), 9);
+	ck_assert_uint_eq(missed("{\"wrong_size\":5,\"late\":3}", 7), 12);
+	ck_assert_uint_eq(missed("{\"before_start\":5,\"duplicate\":3}", 1), 1);
+	ck_assert_uint_eq(missed("{\"a_new_one\":5}", 1), 6);
+	ck_assert_uint_eq(missed("{\"late\":-5}", 1), 1);
+}
+END_TEST
+
+/* The names are those that there are. */
+START_TEST(drops_are_known)
+{
+	static const char *const all[] = {
+#define X(name, word, help) word,
+		DROPS(X)
+#undef X
+	};
+	unsigned wanted = 0, numbered = 0;
+
+	for (unsigned i = 0; i < DROP_KINDS; i++) {
+		json_t *one = json_pack("{s:i}", all[i], 1);
+
+		wanted += loss_is_wanted(all[i]);
+		numbered += loss_missed(one, 0) && loss_missed(one, 1) == 1;
+		json_decref(one);
+	}
+	ck_assert_uint_eq(DROP_KINDS - wanted, 5);
+	ck_assert_uint_eq(numbered, 3);
+}
+END_TEST
+
 /* Of an index that says anything: what is told is nonsense, and no more.  It
  * is the sanitizer's to see. */
 START_TEST(absurd_times)
@@ -196,4 +295,5 @@ START_TEST(absurd_times)
 }
 END_TEST
 
-SUITE("loss", nothing, stretches, edges, absent, many, told, absurd_times)
+SUITE("loss", nothing, stretches, edges, absent, many, told, ends,
+      ends_without_a_disk, drops, drops_are_known, absurd_times)

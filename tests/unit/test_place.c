@@ -205,7 +205,15 @@ START_TEST(no_free_block)
 	/* Three are there already; 12 closes the first, though it has no
 	 * place itself. */
 	script(EIGHT "-0 8 9 10 11 12 | 7 13",
-	       "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 xxxx", "12 late 1 no_buffer 2");
+	       "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 xxxx",
+	       "12 outside 2 late 1 no_buffer 2");
+	/* Behind the last block, and before the first of the next run. */
+	script(EIGHT "-0 8 9 10 11 12 | 13 17 19 31",
+	       "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 xxxx",
+	       "12 outside 20 no_buffer 5");
+	script(EIGHT "-0 8 9 10 11 12 | 13 19 + 21 22",
+	       "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 xxxx, 0@0 20+8 .xx",
+	       "14 no_buffer 3");
 	script("0 1 2 4 5 6 7 8 | -0 13 14 + 15 16 17",
 	       "0@0 0 xxx., 0@0 4 xxxx, 0@0 8 x..., 0@0 12 .xxx, 0@0 16 xx",
 	       "13");

@@ -19,6 +19,8 @@ struct storm {
 	unsigned reach; /* how far a swap goes */
 	uint64_t since; /* packets since the last jump */
 	uint64_t sent;	/* distinct packets that arrived */
+	uint64_t top;	/* one behind the highest of them */
+	unsigned calm;	/* batches before disks break */
 
 	struct {
 		uint64_t sequence;
@@ -27,6 +29,7 @@ struct storm {
 };
 
 static struct bench bench;
+static uint64_t outside; /* of several */
 
 static uint64_t
 wrapped(uint64_t sequence)
@@ -46,6 +49,8 @@ deliver(struct storm *s, uint64_t sequence)
 	bench_packet(&bench, wrapped(sequence), dice_chance(&s->dice, 10));
 	s->sent++;
 	s->since++;
+	if (s->top <= sequence)
+		s->top = sequence + 1;
 }
 
 static void
@@ -139,7 +144,9 @@ disks_turn(struct storm *s)
 {
 	while (bench.outs > 4 || (bench.outs && dice_chance(&s->dice, 50)))
 		bench_home(&bench);
-	if (s->broken && dice_chance(&s->dice, s->broken))
+	if (s->calm)
+		s->calm--;
+	else if (s->broken && dice_chance(&s->dice, s->broken))
 		bench_starve(&bench, dice_roll(&s->dice, 3));
 	else if (dice_chance(&s->dice, 30))
 		bench_feed(&bench);
@@ -254,6 +261,43 @@ wild(unsigned shape, unsigned bits, uint64_t seed)
 	bench_close(&bench);
 }
 
+/* Memory comes and goes, up to the end.  Of the numbers of a run, from the
+ * first to the highest that came, each is in a block, missing between two that
+ * are, or outside. */
+static void
+starved(unsigned shape, uint64_t seed)
+{
+	struct bench_args args = args_of(shape, 64);
+	struct storm s = { .dice = { seed },
+			   .loss = 5,
+			   .swap = 10,
+			   .broken = 20,
+			   .calm = 20,
+			   .reach = 12 };
+	const struct counts *c;
+
+	s.next = s.top = 600 * args.parts;
+	args.max_gap = 1 << 20;
+	blow(&s, &args, seed % 2);
+	c = place_counts(bench.place);
+	ck_assert_uint_eq(c->runs, 1);
+	ck_assert_uint_eq(s.top - bench_slots(&bench)->window.base,
+			  c->placed + bench.lost + c->outside);
+	outside += c->outside;
+	bench_close(&bench);
+}
+
+START_TEST(all_that_is_lost_is_counted)
+{
+	outside = 0;
+	for (unsigned shape = 3; shape < SHAPES; shape++) {
+		for (uint64_t seed = 1; seed <= SEEDS; seed++)
+			starved(shape, seed);
+	}
+	ck_assert_uint_gt(outside, 0);
+}
+END_TEST
+
 START_TEST(whatever_comes_the_books_are_right)
 {
 	for (unsigned shape = 0; shape < SHAPES; shape++) {
@@ -263,5 +307,5 @@ START_TEST(whatever_comes_the_books_are_right)
 }
 END_TEST
 
-SUITE("place storm", rough_weather_loses_nothing,
+SUITE("place storm", rough_weather_loses_nothing, all_that_is_lost_is_counted,
       whatever_comes_the_books_are_right)

@@ -102,6 +102,33 @@ START_TEST(each_sender_counts_for_itself)
 }
 END_TEST
 
-SUITE("steps", those_left_out_are_missing, those_that_are_late_are_not,
-      a_step_that_was_wrong, counts_that_mean_nothing, a_leap_is_no_loss,
+/* There was no memory for some, of which many pieces came; one of them began
+ * after all. */
+START_TEST(those_without_memory_are_missing)
+{
+	struct steps s = steps_of(100);
+
+	steps_pass(&s, 5, 0);
+	for (uint64_t i = 0; i < 20; i++)
+		steps_see(&s, 2 * i, 0);
+	for (uint64_t i = 20; i < 25; i++) {
+		for (unsigned pieces = 0; pieces < 10; pieces++)
+			steps_pass(&s, 2 * i, 0);
+	}
+	steps_pass(&s, 3, 0);
+	steps_pass(&s, 1000, 0);
+	steps_pass(&s, 49, 0);
+	steps_pass(&s, 50, 1);
+	ck_assert_uint_eq(steps_missing(&s), 5);
+	steps_pass(&s, 50, 0);
+	steps_see(&s, 50, 0);
+	ck_assert_uint_eq(steps_missing(&s), 0);
+	steps_see(&s, 54, 0);
+	ck_assert_uint_eq(steps_missing(&s), 1);
+}
+END_TEST
+
+SUITE("steps", those_without_memory_are_missing, those_left_out_are_missing,
+      those_that_are_late_are_not, a_step_that_was_wrong,
+      counts_that_mean_nothing, a_leap_is_no_loss,
       each_sender_counts_for_itself)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+#   packets --> spated --> a (xfs), which is frozen while the scan ends
+#
+# The memory fills, and what comes then is dropped: nothing behind it reaches
+# the disk, so no index can tell.  It is told all the same: by the log while it
+# happens, and then by whoever is asked, with the same number.
+#
+. "${BASH_SOURCE%/*}/break.sh"
+. "${BASH_SOURCE%/*}/functions_disks.sh"
+need_disks xfs
+need xfs_freeze
+
+vsi_port=$(python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+
+ask()
+{
+	local reply
+
+	printf '%s\n' "$1" >&"$vsi"
+	read -r -t 60 reply <&"$vsi" || fail "no reply to '$1'"
+	printf '%s\n' "$reply"
+}
+
+freeze()
+{
+	at_end "xfs_freeze -u '$mnt/a' 2>/dev/null"
+	xfs_freeze -f "$mnt/a"
+}
+
+all_durable()
+{
+	[ "$(info_disks "$1" | jq .packets)" -ge "$2" ]
+}
+
+warned()
+{
+	grep -q "$1: [0-9]* packets were dropped (no_buffer)" "$log"
+}
+
+state_is()
+{
+	[ "$(info "$1" .state)" = "$2" ]
+}
+
+# NAME KEY: what each of them says of it.
+everywhere()
+{
+	spate info "$1" --json | jq -r ".$2"
+	spate info "$1" --json | jq "[.subs[].$2] | add"
+	spate info "$1" --json | jq "[.runs[].$2] | add"
+	info_disks "$1" | jq ".$2"
+	info_disks "$1" | jq "[.subs[].$2] | add"
+	info_disks "$1" | jq "[.runs[].$2] | add"
+	spate ls "$1" --json | jq ".$2"
+	"$SPATE" ls "$1" --json --disks "$(disks_list)" | jq ".$2"
+	{ spate check "$1" --json || true; } | jq ".$2"
+	jq -r "select(.end).end.$2" "$(printf '%s\n' \
+		"${disks[@]/%//$1/$1.meta.jsonl}" | head -n 1)"
+}
+
+# NAME LOST
+lost_is()
+{
+	same "packets lost of $1, as everybody says" \
+		"$(everywhere "$1" packets_lost | sort -u)" "$2"
+	same "all of $1" "$(info "$1" '.packets + .packets_lost')" "$sent"
+	same "its loss over time" \
+		"$(info_disks "$1" | jq '[.loss_map[].packets_lost] | add')" "$2"
+}
+
+disk_mount a 320M xfs
+disks=("$mnt/a")
+settings=('memory = "4M";' 'reserve = "1M";' 'durable = "200ms";'
+	"vsi : { listen = [ \"127.0.0.1:$vsi_port\" ]; streams = [ \"s\" ]; };")
+conf_write "$(raw_stream 'blocks = 12;')"
+spated_start
+exec {vsi}<>"/dev/tcp/127.0.0.1/$vsi_port"
+
+# One that begins while the disk is well, as a Field System has it.
+[[ $(ask 'record=on:scan;') == '!record= '[01]' ;' ]] || fail "record=on"
+sent=0
+send good:0:4000
+wait_for 30 came scan 4000
+send good:4000:2000
+wait_for 30 all_durable scan 4000
+freeze
+send good:6000:20000
+wait_for 30 came scan "$sent"
+wait_for 30 warned scan
+[ "$(info scan .drops.no_buffer)" -gt 10000 ] || fail "memory took it all"
+[ "$(info scan .packets_lost)" -gt 9000 ] || fail "a live recording says: none"
+refused "were lost" spate check scan
+xfs_freeze -u "$mnt/a"
+ask 'record=off;' >/dev/null
+wait_for 30 state_is scan complete
+sums scan
+lost=$(info scan .drops.no_buffer)
+same "other drops" "$(info scan '.drops | add')" "$lost"
+lost_is scan "$lost"
+refused "were lost, more than max_loss = 1 %; dropped here: $lost no_buffer" \
+	spate check scan
+spate check scan --max-loss 1 >/dev/null
+spate verify scan >/dev/null
+[[ $(ask 'evlbi?') == *" loss : $lost ("*([ ])[1-9]*%")"* ]] ||
+	fail "evlbi? says $(ask 'evlbi?')"
+[[ $(ask 'scan_check?') == *" : $((lost * 1024)) "* ]] ||
+	fail "scan_check? says $(ask 'scan_check?')"
+[ "$(grep -c 'dropped (no_buffer)' "$log")" -le 30 ] || fail "it floods the log"
+grep -q 'scan: recorded .* lost' "$log"
+
+spated_stop
