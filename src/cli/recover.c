@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* spate recover: makes recordings whole that a crash left behind; without a
- * name, all that were interrupted. */
+ * name, all that need it and are not being recorded. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -121,22 +121,6 @@ mend(struct mend *m, const struct disks *disks, const char *name)
 	return CLI_DONE;
 }
 
-/* One without readable metadata needs it as much as one without an end. */
-static bool
-is_needed(const struct disks *disks, const char *name)
-{
-	struct recording *rec;
-	struct fault fault;
-	bool needed;
-	int err = recording_open(&rec, disks, name, &fault);
-
-	if (err)
-		return err == -ENODATA;
-	needed = recording_facts(rec)->state == RECORDING_INTERRUPTED;
-	recording_close(rec);
-	return needed;
-}
-
 static int
 mend_all(struct mend *m, const struct disks *disks)
 {
@@ -152,14 +136,14 @@ mend_all(struct mend *m, const struct disks *disks)
 		return cli_fail(&fault);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!is_needed(disks, names[i]))
+		if (!recover_needed(disks, names[i]))
 			continue;
 		mended++;
 		if (mend(m, disks, names[i]) != CLI_DONE)
 			status = CLI_FAILED;
 	}
 	if (!mended && !m->cli->json && !m->cli->quiet)
-		printf("none of %zu recordings was interrupted\n", n);
+		printf("none of %zu recordings needs it\n", n);
 	free(names);
 	return status;
 }

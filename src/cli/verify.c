@@ -25,7 +25,9 @@ struct check {
 	struct progress progress;
 	unsigned parts, broken;
 	uint64_t wrong;
-	bool mends; /* recover has something to do */
+	/* Parts that recover helps: how many, counted up to 2, and the last. */
+	unsigned mends;
+	char mend[LAYOUT_FILE];
 };
 
 /* ---- findings -------------------------------------------------------- */
@@ -198,8 +200,10 @@ check_one(struct check *c, const char *name, struct fault *fault)
 			sum_text(rec, &report, wrong);
 	}
 	recording_close(rec);
-	if (wrong > 0 && !c->mends)
-		c->mends = recover_helps(c->disks, name);
+	if (wrong > 0 && c->mends < 2 && recover_helps(c->disks, name)) {
+		snprintf(c->mend, sizeof c->mend, "%s", name);
+		c->mends++;
+	}
 	return wrong < 0 ? wrong : 0;
 }
 
@@ -256,9 +260,10 @@ conclude(const struct check *c, const char *name, struct fault *fault)
 			  c->wrong > 1 ? "s are" : " is");
 	if (c->mends)
 		fault_hint(fault,
-			   "spate recover %s mends what can be mended; spate "
+			   "spate recover%s%s mends what can be mended; spate "
 			   "export fills the rest",
-			   name);
+			   c->mends > 1 ? "" : " ",
+			   c->mends > 1 ? "" : c->mend);
 	else
 		fault_hint(fault, "spate export fills what cannot be read");
 	return -EBADMSG;

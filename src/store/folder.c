@@ -6,8 +6,9 @@
  *
  * Who writes holds flock(LOCK_EX) on the index for as long as the recording
  * lives; a reader that can take LOCK_SH knows that nobody is at it.  The
- * index is made under another name and gets its own when it is locked and
- * all else is durable: who sees an index sees the metadata too, and a lock.
+ * index is made under another name, locked before there is metadata, and gets
+ * its own name when all else is durable: who sees an index sees the metadata
+ * too, and a lock; who sees metadata alone finds the lock on the other name.
  *
  * A line or record that did not fit (a full disk) is cut off again: what
  * comes later must not stand behind half a record.
@@ -94,14 +95,21 @@ create_meta(struct folder *f, const json_t *head)
 static int
 create_index(struct folder *f)
 {
+	char made[LAYOUT_FILE];
+
+	f->index.fd = create(f->dir, layout_index_new(made, f->map.name));
+	if (f->index.fd < 0)
+		return f->index.fd;
+	return flock(f->index.fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+}
+
+static int
+show_index(struct folder *f)
+{
 	char file[LAYOUT_FILE], made[LAYOUT_FILE];
 
 	layout_index_new(made, f->map.name);
-	f->index.fd = create(f->dir, made);
-	if (f->index.fd < 0)
-		return f->index.fd;
-	if (flock(f->index.fd, LOCK_EX | LOCK_NB) < 0 ||
-	    fdatasync(f->index.fd) < 0 ||
+	if (fdatasync(f->index.fd) < 0 ||
 	    renameat(f->dir, made, f->dir, layout_index(file, f->map.name)) <
 		0 ||
 	    fsync(f->dir) < 0 || fsync(f->disk) < 0)
@@ -193,9 +201,11 @@ folder_create(struct folder **folder, const struct disk *disk, const char *name,
 	    disk_open_at(f->disk, dir, O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
 	err = f->dir < 0 ? f->dir : folder_data_create(f);
 	if (!err)
+		err = create_index(f);
+	if (!err)
 		err = create_meta(f, head);
 	if (!err)
-		err = create_index(f);
+		err = show_index(f);
 	if (err)
 		goto fail_made;
 	*folder = f;

@@ -156,13 +156,15 @@ look_state(struct look *l)
 	const struct recording_facts *f = &l->rec->facts;
 
 	if (f->state == RECORDING_INTERRUPTED)
-		glance_wrong(l, "it has no end: its recorder died; spate "
-				"recover closes it");
+		glance_wrong(l,
+			     "it has no end: its recorder died; spate recover "
+			     "%s closes it",
+			     l->rec->name);
 	if (f->state != RECORDING_LIVE && f->torn)
 		glance_remark(l,
 			      "%" PRIu64 " bytes of its indexes are no record; "
-			      "spate recover cuts them off",
-			      f->torn);
+			      "spate recover %s cuts them off",
+			      f->torn, l->rec->name);
 	if (f->absent)
 		glance_wrong(l,
 			     "%u of %zu blocks are on none of the disks that "

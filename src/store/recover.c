@@ -270,6 +270,48 @@ unlock_all(struct rescue *r)
 	free(r->index);
 }
 
+static bool
+is_among(const struct disks *disks, const char *path)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (disks->disk[i].fd >= 0 &&
+		    !strcmp(disks->disk[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/* A disk that failed, and is all that recover was given, has no lock while its
+ * recording goes on elsewhere: the metadata names the disks that it began on. */
+static bool
+is_written_elsewhere(const struct rescue *r)
+{
+	char dir[LAYOUT_FILE], index[LAYOUT_FILE], file[2 * LAYOUT_FILE];
+	const json_t *path;
+	bool locked = false;
+	size_t i;
+	int disk, fd;
+
+	snprintf(file, sizeof file, "%s/%s",
+		 layout_dir(dir, r->rec->name, r->rec->map.layout),
+		 layout_index(index, r->rec->name));
+	json_array_foreach(json_object_get(r->rec->head, "disks"), i, path) {
+		if (locked || !json_is_string(path) ||
+		    is_among(r->disks, json_string_value(path)))
+			continue;
+		disk = open(json_string_value(path),
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (disk < 0)
+			continue;
+		fd = disk_open_at(disk, file, O_RDONLY, DISK_NO_LINKS);
+		locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+		if (fd >= 0)
+			close(fd);
+		close(disk);
+	}
+	return locked;
+}
+
 static int
 rescue(struct rescue *r)
 {
@@ -279,6 +321,8 @@ rescue(struct rescue *r)
 	if (!r->index)
 		return -ENOMEM;
 	err = lock_all(r);
+	if (!err && is_written_elsewhere(r))
+		err = -EBUSY;
 	if (!err) /* it may have gone on until now */
 		err = recording_refresh(r->rec);
 	r->subs = r->rec->facts.subs;
@@ -286,9 +330,11 @@ rescue(struct rescue *r)
 		err = rescue_notes(r);
 	if (!err)
 		err = rescue_find(r);
-	if (!err)
+	if (r->args->look)
+		r->report->rebuilt = (unsigned)r->orphans;
+	else if (!err)
 		err = rebuild_all(r);
-	if (!err)
+	if (!err && !r->args->look)
 		err = end_all(r);
 	if (!err)
 		err = close_all(r);
@@ -312,11 +358,13 @@ recover(const struct disks *disks, const char *name,
 	*report = (struct recover_report){ 0 };
 	r.args = args ? args : &usual;
 	r.dry = r.args->dry_run;
-	err = recording_open(&r.rec, disks, name, fault);
+	err = (r.args->look ? recording_open_by_index
+			    : recording_open)(&r.rec, disks, name, fault);
 	if (err)
 		return err == -ENODATA ? rescue_explain(fault, name, err) : err;
 	if (strcmp(r.rec->facts.made_by, "spate") != 0) {
-		err = rescue_foreign(&r, fault);
+		if (!r.args->look)
+			err = rescue_foreign(&r, fault);
 		goto out;
 	}
 	err = rescue_heads(&r, fault);
@@ -349,4 +397,17 @@ recover_helps(const struct disks *disks, const char *name)
 	if (recover(disks, name, &dry, &r, &fault))
 		return false;
 	return r.rebuilt || r.empty || r.aside || r.torn || r.cut || r.closed;
+}
+
+bool
+recover_needed(const struct disks *disks, const char *name)
+{
+	const struct recover_args look = { .dry_run = true, .look = true };
+	struct recover_report r;
+	struct fault fault;
+	int err = recover(disks, name, &look, &r, &fault);
+
+	if (err)
+		return err == -ENODATA;
+	return r.rebuilt || r.torn || r.closed;
 }

@@ -33,6 +33,9 @@ struct recover_report {
 
 struct recover_args {
 	bool dry_run; /* nothing is written, and all is told as if it were */
+	/* In a dry run: no chunk is read, and each that is in no index counts
+	 * as rebuilt; other programs' recordings are passed over. */
+	bool look;
 	/* Each thing done, and how far the bytes are looked through; or NULL. */
 	void (*say)(void *arg, const char *sentence);
 	void (*progress)(void *arg, uint64_t done, uint64_t of);
@@ -43,7 +46,13 @@ struct recover_args {
  * is being written, false. */
 bool recover_helps(const struct disks *disks, const char *name);
 
-/* 0 or -errno with a fault. */
+/* Has it an index without an end, torn or missing, or a chunk in no index?
+ * Reads indexes and lists folders, and takes no lock.  False of one that is
+ * being written, of another program's, and of one that cannot be looked at; but
+ * true of one that has no readable metadata. */
+bool recover_needed(const struct disks *disks, const char *name);
+
+/* 0 or -errno with a fault; -EBUSY while it is written, on whichever disk. */
 int recover(const struct disks *disks, const char *name,
 	    const struct recover_args *args, struct recover_report *report,
 	    struct fault *fault);

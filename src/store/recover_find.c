@@ -200,8 +200,9 @@ rescue_find(struct rescue *r)
 		if (r->index[i] >= 0)
 			err = find_orphans(r, i);
 	}
-	if (!err)
-		err = rescue_sums(r);
+	if (err || r->args->look)
+		return err;
+	err = rescue_sums(r);
 	/* Where blocks share a file, each is where those before it end. */
 	if (!err && !layout_map_shared(&r->rec->map))
 		err = rescue_twins(r);

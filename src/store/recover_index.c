@@ -79,20 +79,38 @@ lock(int fd)
 	return -EBUSY;
 }
 
-/* A folder without one stands in for it in a dry run. */
+/* Is a recording begun here, that has no index of that name yet? */
+static bool
+is_begun(const struct rescue *r, unsigned disk)
+{
+	char file[LAYOUT_FILE];
+	int fd = rescue_open(r, disk, layout_index_new(file, r->rec->name),
+			     O_RDONLY);
+	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+/* A folder without one stands in for it in a dry run.  Who only looks goes by
+ * what was seen when it was opened. */
 int
 rescue_lock(struct rescue *r, unsigned disk)
 {
 	char file[LAYOUT_FILE];
-	int fd = rescue_open(r, disk, layout_index(file, r->rec->name),
-			     r->dry ? O_RDONLY : O_RDWR | O_CREAT);
+	int fd;
 
+	if ((r->args->look && r->rec->part[disk].locked) || is_begun(r, disk))
+		return -EBUSY;
+	fd = rescue_open(r, disk, layout_index(file, r->rec->name),
+			 r->dry ? O_RDONLY : O_RDWR | O_CREAT);
 	if (fd == -ENOENT && r->dry)
 		fd = rescue_open(r, disk, ".", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return fd;
 	r->index[disk] = fd;
-	return lock(fd);
+	return r->args->look ? 0 : lock(fd);
 }
 
 /* Behind the last record, where an end record may be: it comes again. */

@@ -102,15 +102,16 @@ check_index(struct verify_part *p)
 	enum recording_state state = p->check->rec->facts.state;
 
 	if (!part->indexed) {
-		verify_say(p, VERIFY_INDEX, "%s has no index of it",
-			   verify_path(p));
+		verify_say(p, VERIFY_INDEX,
+			   "%s has no index of it; spate recover %s makes one",
+			   verify_path(p), p->check->rec->name);
 		return;
 	}
 	if (part->torn && state != RECORDING_LIVE)
 		verify_say(p, VERIFY_INDEX,
 			   "the index on %s ends in %" PRIu64 " bytes that are "
-			   "no record; spate recover cuts them off",
-			   verify_path(p), part->torn);
+			   "no record; spate recover %s cuts them off",
+			   verify_path(p), part->torn, p->check->rec->name);
 	if (part->beyond)
 		verify_say(p, VERIFY_INDEX,
 			   "%zu records of the index on %s name blocks that "
@@ -120,8 +121,8 @@ check_index(struct verify_part *p)
 		verify_say(
 		    p, VERIFY_INDEX,
 		    "the index on %s has no end, as those on other disks "
-		    "have; spate recover adds it",
-		    verify_path(p));
+		    "have; spate recover %s adds it",
+		    verify_path(p), p->check->rec->name);
 }
 
 static bool
@@ -173,14 +174,15 @@ orphans_say(struct verify_part *p, const struct several *s)
 	if (s->n == 1)
 		i = verify_say(p, VERIFY_UNINDEXED,
 			       "chunk %" PRIu64 " on %s is in no index; "
-			       "spate recover looks at it",
-			       s->first, verify_path(p));
+			       "spate recover %s looks at it",
+			       s->first, verify_path(p), p->check->rec->name);
 	else
 		i = verify_say(p, VERIFY_UNINDEXED,
 			       "%u chunks on %s, from %" PRIu64 " to %" PRIu64
-			       ", are in no index; spate recover looks at "
+			       ", are in no index; spate recover %s looks at "
 			       "them",
-			       s->n, verify_path(p), s->first, s->last);
+			       s->n, verify_path(p), s->first, s->last,
+			       p->check->rec->name);
 	several_set(s, i);
 }
 
@@ -367,7 +369,8 @@ look(struct check *c, struct verify_report *report)
 	if (state == RECORDING_INTERRUPTED)
 		verify_say(part_none(c), VERIFY_END,
 			   "it has no end: its recorder died; spate recover "
-			   "closes it");
+			   "%s closes it",
+			   c->rec->name);
 	return err ? err : worse;
 }
 

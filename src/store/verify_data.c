@@ -96,7 +96,8 @@ verify_data(struct verify_part *p)
 	if (l.bytes > end && l.rec->facts.state != RECORDING_LIVE)
 		verify_say(p, VERIFY_UNINDEXED,
 			   "%" PRIu64 " bytes on %s are behind the last block "
-			   "that the index names; spate recover looks at them",
-			   l.bytes - end, verify_path(p));
+			   "that the index names; spate recover %s looks at "
+			   "them",
+			   l.bytes - end, verify_path(p), l.rec->name);
 	close(l.fd);
 }

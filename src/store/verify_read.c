@@ -221,9 +221,9 @@ verify_sums(struct verify_part *p)
 	if (p->sums.torn && rec->facts.state != RECORDING_LIVE)
 		verify_say(p, VERIFY_SUMS,
 			   "the checksums on %s end in %" PRIu64
-			   " bytes that are no record; spate recover cuts "
+			   " bytes that are no record; spate recover %s cuts "
 			   "them off",
-			   verify_path(p), p->sums.torn);
+			   verify_path(p), p->sums.torn, rec->name);
 	if (p->sums.damaged)
 		verify_say(p, VERIFY_SUMS,
 			   "%" PRIu64 " bytes of the checksums on %s are "

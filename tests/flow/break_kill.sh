@@ -12,6 +12,16 @@ conf_write "$(raw_stream)"
 spated_start
 begin killed
 refused "it is being written" "$SPATE" recover killed --disks "$(disks_list)"
+# The locks tell that, to any user who can read it, and without the daemon.
+same "what needs it while it is recorded" \
+	"$("$SPATE" recover --disks "$(disks_list)")" \
+	"none of 1 recordings needs it"
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$work"
+	same "what needs it, to somebody else" "$(setpriv --reuid 65534 \
+		--regid 65534 --clear-groups "$SPATE" recover \
+		--disks "$(disks_list)")" "none of 1 recordings needs it"
+fi
 
 at_end 'kill $sender 2>/dev/null'
 "$SPATE" gen --to "udp://127.0.0.1:$port" --format raw --sequence le64@0 \

@@ -178,5 +178,98 @@ START_TEST(a_copy_with_links)
 }
 END_TEST
 
+/* It is known which recordings need to be recovered, and which are written. */
+START_TEST(needed)
+{
+	made_begin(&m);
+	made_blocks(&m, 3);
+	ck_assert(!recover_needed(&m.disks, MADE_NAME));
+	made_end(&m, 3);
+	ck_assert(!recover_needed(&m.disks, MADE_NAME));
+	append(made_path(&m, 1, MADE_NAME ".index"), "torn", 4);
+	ck_assert(recover_needed(&m.disks, MADE_NAME));
+	recovered();
+	ck_assert(!recover_needed(&m.disks, MADE_NAME));
+	ck_assert(!recover_needed(&m.disks, "other"));
+	made_finish(&m);
+}
+END_TEST
+
+/* One of its indexes has no end, as after a disk that failed. */
+START_TEST(needed_by_one_disk)
+{
+	struct folder *last;
+
+	made_begin(&m);
+	made_blocks(&m, 3);
+	last = m.folder[2];
+	m.folder[2] = NULL;
+	made_end(&m, 3);
+	ck_assert(!recover_needed(&m.disks, MADE_NAME));
+	ck_assert_int_eq(folder_close(last, NULL, NULL), 0);
+	ck_assert(recover_needed(&m.disks, MADE_NAME));
+	recovered();
+	ck_assert(report.closed);
+	ck_assert(!recover_needed(&m.disks, MADE_NAME));
+	made_finish(&m);
+}
+END_TEST
+
+/* A chunk that is in no index. */
+START_TEST(needed_by_a_chunk)
+{
+	made_begin(&m);
+	made_blocks(&m, 3);
+	made_block(&m, &mb, 3, 3 * MADE_SLOTS, MADE_SLOTS);
+	made_chunk(&m, 0, &mb);
+	made_end(&m, 3);
+	ck_assert(recover_needed(&m.disks, MADE_NAME));
+	recovered();
+	ck_assert(!recover_needed(&m.disks, MADE_NAME));
+	made_finish(&m);
+}
+END_TEST
+
+/* Its metadata is there, and its index not under its own name yet. */
+START_TEST(that_begins)
+{
+	char from[512];
+
+	made_begin(&m);
+	for (unsigned i = 0; i < MADE_DISKS; i++) {
+		strcpy(from, made_path(&m, i, MADE_NAME ".index"));
+		ck_assert_int_eq(
+		    rename(from, made_path(&m, i, MADE_NAME ".index.new")), 0);
+	}
+	ck_assert(!recover_needed(&m.disks, MADE_NAME));
+	ck_assert_int_eq(recover(&m.disks, MADE_NAME, NULL, &report, &fault),
+			 -EBUSY);
+	ck_assert_int_ne(access(made_path(&m, 0, MADE_NAME ".index"), F_OK), 0);
+	made_finish(&m);
+}
+END_TEST
+
+/* Only the disk is looked at that the recorder gave up. */
+START_TEST(that_goes_on_elsewhere)
+{
+	struct disks alone = { .n = 1 };
+
+	made_begin(&m);
+	alone.disk = &m.disks.disk[2];
+	made_blocks(&m, 3);
+	ck_assert_int_eq(folder_close(m.folder[2], NULL, NULL), 0);
+	m.folder[2] = NULL;
+	ck_assert(!recover_needed(&alone, MADE_NAME));
+	ck_assert_int_eq(recover(&alone, MADE_NAME, NULL, &report, &fault),
+			 -EBUSY);
+	made_end(&m, 0);
+	ck_assert(recover_needed(&alone, MADE_NAME));
+	ck_assert_int_eq(recover(&alone, MADE_NAME, NULL, &report, &fault), 0);
+	made_finish(&m);
+}
+END_TEST
+
 SUITE("recover", a_copy_with_links, no_end, complete_already, a_lost_index,
-      all_indexes_lost, behind_the_end, refused, of_one_name)
+      all_indexes_lost, behind_the_end, refused, of_one_name, needed,
+      needed_by_one_disk, needed_by_a_chunk, that_begins,
+      that_goes_on_elsewhere)
