@@ -132,8 +132,12 @@ daemon_run(struct daemon *d)
 		int err = daemon_fds_wait(&d->fds, wait_ms(d));
 		int64_t now = clock_steady();
 
-		if (err)
+		if (err) {
+			log_line(LOG_ERROR, NULL,
+				 "the event loop cannot wait: %s",
+				 strerror(-err));
 			return err;
+		}
 		service_step(d, now);
 		schedule_host_step(d);
 		sessions_step(d, now);

@@ -2,7 +2,8 @@
 /*
  * A connection has a thread of its own: what it says is read as fast as disks
  * take it, and waits with it.  Who has not proved that he knows the secret has
- * ten seconds, a few kilobytes, and nothing else.
+ * ten seconds, a few kilobytes, and nothing else: no place among `connections`
+ * (listener.h).
  *
  * It is let in twice: WELCOME says that copies are taken here, which is all
  * that a sender of packets wanted to know; and only with its next frame does a
@@ -129,6 +130,14 @@ caller_run(void *arg)
 /* ---- callers --------------------------------------------------------- */
 
 static void
+place_leave(struct inbox *in, struct inbox_caller *c)
+{
+	pthread_mutex_lock(&in->lock);
+	listener_leave(&in->listener, &c->place);
+	pthread_mutex_unlock(&in->lock);
+}
+
+static void
 caller_free(struct inbox_caller *c)
 {
 	if (c->link.link.fd >= 0)
@@ -139,7 +148,8 @@ caller_free(struct inbox_caller *c)
 }
 
 static int
-caller_make(struct inbox *in, int fd, const char *from)
+caller_make(struct inbox *in, int fd, const char *from,
+	    const struct listener_peer *peer)
 {
 	struct inbox_caller *c = calloc(1, sizeof *c);
 	int err;
@@ -154,9 +164,15 @@ caller_make(struct inbox *in, int fd, const char *from)
 	snprintf(c->from, sizeof c->from, "%s", from);
 	link_tune(fd, false);
 	err = c->link.link.stop < 0 ? errno : 0;
+	if (!err) {
+		pthread_mutex_lock(&in->lock);
+		err = -listener_enter(&in->listener, &c->place, peer);
+		pthread_mutex_unlock(&in->lock);
+	}
 	if (!err)
 		err = pthread_create(&c->thread, NULL, caller_run, c);
 	if (err) {
+		place_leave(in, c);
 		caller_free(c);
 		return -err;
 	}
@@ -164,6 +180,30 @@ caller_make(struct inbox *in, int fd, const char *from)
 	in->callers = c;
 	in->callers_n++;
 	return 0;
+}
+
+int
+inbox_prove(struct inbox_caller *c, struct fault *fault)
+{
+	int err;
+
+	pthread_mutex_lock(&c->inbox->lock);
+	err = listener_prove(&c->inbox->listener, &c->place);
+	c->place.busy = !err;
+	pthread_mutex_unlock(&c->inbox->lock);
+	return err ? fault_set(fault, err, "busy",
+			       "all of the inbox's `connections` are taken")
+		   : 0;
+}
+
+/* Under the lock.  Its thread ends, and is reaped like any other. */
+static void
+caller_expel(void *arg, struct listener_place *p)
+{
+	struct inbox_caller *c = (struct inbox_caller *)p;
+
+	(void)arg;
+	eventfd_write(c->link.link.stop, 1);
 }
 
 static void
@@ -183,22 +223,10 @@ callers_reap(struct inbox *in)
 		}
 		*at = c->next;
 		in->callers_n--;
+		place_leave(in, c);
 		pthread_join(c->thread, NULL);
 		caller_free(c);
 	}
-}
-
-/* No descriptor is left: who waits there would wake us again and again. */
-static void
-deafen(struct inbox *in)
-{
-	for (unsigned i = 0; i < in->fds; i++)
-		daemon_fds_remove(&in->d->fds, in->fd[i]);
-	if (!in->deaf)
-		log_line(LOG_ERROR, NULL,
-			 "inbox: no file descriptor is left for those who "
-			 "come");
-	in->deaf = clock_steady() + SECOND;
 }
 
 /* NULL: it may come. */
@@ -211,106 +239,89 @@ why_not(const struct inbox *in, const struct sockaddr *from)
 		return "the inbox is being closed";
 	if (conf->allow.n && !vsi_allowed(&conf->allow, from))
 		return "it is not in `allow`";
-	return in->callers_n >= conf->connections
-		   ? "all of the inbox's `connections` are taken"
+	/* Also threads that were told to end, and have not yet. */
+	return in->callers_n >= conf->connections + 2 * LISTENER_NEWCOMERS
+		   ? "too many others come"
 		   : NULL;
+}
+
+static void
+caller_take(struct inbox *in, int fd, const struct listener_peer *peer)
+{
+	const struct sockaddr *from = (const struct sockaddr *)&peer->address;
+	const char *why = why_not(in, from);
+	char text[LINK_PEER];
+
+	link_peer(fd, text);
+	if (why) {
+		inbox_refused(in, text, why);
+		close(fd);
+	} else if (caller_make(in, fd, text, peer)) {
+		inbox_refused(in, text, "there is no thread for it");
+	}
 }
 
 static void
 ready(void *arg, short revents)
 {
 	struct inbox *in = arg;
+	struct listener_peer peer;
+	int fd;
 
 	(void)revents;
-	for (unsigned i = 0; i < in->fds; i++) {
-		struct sockaddr_storage from;
-		socklen_t n = sizeof from;
-		char text[LINK_PEER];
-		const char *why;
-		int fd = accept4(in->fd[i], (struct sockaddr *)&from, &n,
-				 SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-			deafen(in);
+	for (unsigned n = 0; n < LISTENER_TURN; n++) {
+		fd = listener_accept(&in->listener, &peer);
 		if (fd < 0)
-			continue;
-		link_peer(fd, text);
-		why = why_not(in, (struct sockaddr *)&from);
-		if (why) {
-			inbox_refused(in, text, why);
-			close(fd);
-		} else if (caller_make(in, fd, text)) {
-			log_line(LOG_ERROR, NULL,
-				 "inbox: there is no thread for %s", text);
-		}
+			return;
+		caller_take(in, fd, &peer);
 	}
-}
-
-static int
-hear(struct inbox *in, int fd)
-{
-	const struct daemon_fd entry = {
-		.fd = fd, .events = POLLIN, .ready = ready, .arg = in
-	};
-
-	return daemon_fds_add(&in->d->fds, &entry);
 }
 
 void
 inbox_callers_step(struct inbox *in)
 {
 	callers_reap(in);
-	if (!in->deaf || clock_steady() < in->deaf)
-		return;
-	in->deaf = 0;
-	for (unsigned i = 0; i < in->fds; i++) {
-		if (hear(in, in->fd[i]))
-			deafen(in);
-	}
 }
 
 /* ---- opening --------------------------------------------------------- */
 
 static int
-socket_make(const char *text, int *fd)
-{
-	static const int one = 1;
-	struct sockaddr_storage address;
-	int length = vsi_address_parse(&address, text);
-
-	if (length < 0)
-		return length;
-	*fd = socket(address.ss_family,
-		     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*fd < 0)
-		return -errno;
-	setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	setsockopt(*fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof one);
-	if (address.ss_family == AF_INET6)
-		setsockopt(*fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-	if (bind(*fd, (struct sockaddr *)&address, (socklen_t)length) < 0 ||
-	    listen(*fd, 64) < 0)
-		return -errno;
-	return 0;
-}
-
-static int
 listen_on(struct inbox *in, const char *text, struct fault *fault)
 {
-	int fd = -1, err = socket_make(text, &fd);
+	int err = listener_add_tcp(&in->listener, text);
 
 	if (!err)
-		err = hear(in, fd);
-	if (!err) {
-		in->fd[in->fds++] = fd;
 		return 0;
-	}
-	if (fd >= 0)
-		close(fd);
 	fault_set(fault, err, err == -EADDRINUSE ? "busy" : "io",
 		  "cannot listen for copies on %s", text);
 	fault_why(fault, "%s", strerror(-err));
 	return err;
+}
+
+static int
+listener_make(struct inbox *in, struct fault *fault)
+{
+	const struct listener_rules rules = {
+		.name = "inbox",
+		.places = in->d->setup.inbox.connections,
+		.of_one = in->d->setup.inbox.connections,
+		.expel = caller_expel,
+	};
+	int err = listener_open(&in->listener, &rules);
+
+	if (!err) {
+		const struct daemon_fd entry = {
+			.fd = listener_fd(&in->listener),
+			.events = POLLIN,
+			.ready = ready,
+			.arg = in,
+		};
+
+		err = daemon_fds_add(&in->d->fds, &entry);
+	}
+	return err ? fault_set(fault, err, "io", "cannot listen for copies: %s",
+			       strerror(-err))
+		   : 0;
 }
 
 static void
@@ -326,7 +337,7 @@ inbox_open(struct inbox **inbox, struct daemon *d, struct fault *fault)
 {
 	const struct setup_inbox *conf = &d->setup.inbox;
 	struct inbox *in;
-	int err = 0;
+	int err;
 
 	*inbox = NULL;
 	if (!conf->listen.n)
@@ -343,8 +354,8 @@ inbox_open(struct inbox **inbox, struct daemon *d, struct fault *fault)
 					  .wake = in_wake,
 					  .arg = d };
 	pthread_mutex_init(&in->lock, NULL);
-	for (unsigned i = 0; i < conf->listen.n && i < INBOX_LISTEN && !err;
-	     i++)
+	err = listener_make(in, fault);
+	for (unsigned i = 0; i < conf->listen.n && !err; i++)
 		err = listen_on(in, conf->listen.text[i], fault);
 	*inbox = in;
 	return err;
@@ -371,12 +382,10 @@ inbox_close(struct inbox *in)
 	if (!in)
 		return true;
 	inbox_stop(in);
-	for (unsigned i = 0; i < in->fds; i++) {
-		daemon_fds_remove(&in->d->fds, in->fd[i]);
-		close(in->fd[i]);
-	}
-	in->fds = 0;
+	if (in->listener.open)
+		daemon_fds_remove(&in->d->fds, listener_fd(&in->listener));
 	callers_reap(in);
+	listener_close(&in->listener);
 	if (in->callers || in->copies)
 		return false; /* a thread that reads a disk */
 	secret_clear(&in->secret);

@@ -147,7 +147,7 @@ prove(const struct inbox_caller *c, const uint8_t *hello, struct fault *fault)
 
 /* Its HELLO, up to our WELCOME. */
 int
-inbox_greet(const struct inbox_caller *c, struct inbox_greeting *g,
+inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
 	    struct fault *fault)
 {
 	const struct wire_frame welcome = { .type = WIRE_WELCOME };
@@ -173,6 +173,8 @@ inbox_greet(const struct inbox_caller *c, struct inbox_greeting *g,
 		err = prove(c, payload, fault);
 	if (!err)
 		err = hello_read(g, payload, f.payload_bytes, fault);
+	if (!err)
+		err = inbox_prove(c, fault);
 	free(payload);
 	return err ? err : link_send(&c->link.link, &welcome, "{}", 2);
 }

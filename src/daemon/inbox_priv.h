@@ -6,15 +6,18 @@
 
 #include "base/secret.h"
 #include "daemon/inbox.h"
+#include "daemon/listener.h"
 #include "flow/copy_in.h"
 
 /* What the parts of an inbox share: inbox.c is connections, inbox_greet.c how
  * they begin, inbox_step.c what the event loop does for copies, inbox_show.c what
  * is asked of them. */
-enum { INBOX_LISTEN = 16, INBOX_COPIES = 64 };
+enum { INBOX_COPIES = 64 };
 
 /* A connection, with its thread. */
 struct inbox_caller {
+	struct listener_place
+	    place; /* inbox::lock; proved: its HELLO is good */
 	struct inbox *inbox;
 	struct copy_in_link link;
 	char from[LINK_PEER];
@@ -28,9 +31,7 @@ struct inbox {
 	struct daemon *d;
 	struct copy_in_host host;
 	struct secret secret;
-	int fd[INBOX_LISTEN];
-	unsigned fds;
-	int64_t deaf; /* steady: until then it does not listen; or 0 */
+	struct listener listener;     /* its places: under the lock */
 	struct inbox_caller *callers; /* the event loop's */
 	unsigned callers_n;
 	bool stopping;
@@ -53,10 +54,13 @@ struct inbox_greeting {
 
 /* Its HELLO, up to our WELCOME.  0; or -errno, with a fault where there is
  * something to be told. */
-int inbox_greet(const struct inbox_caller *c, struct inbox_greeting *g,
+int inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
 		struct fault *fault);
 /* Tells it why not, and waits a moment until it has heard. */
 void inbox_refuse(struct inbox_caller *c, const struct fault *fault);
+
+/* inbox.c: it has proved what it came for: 0, or -EBUSY with a fault. */
+int inbox_prove(struct inbox_caller *c, struct fault *fault);
 
 /* inbox_greet.c: logs that one is refused, once a second at most, so that
  * strangers do not fill the log. */

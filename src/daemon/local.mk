@@ -11,6 +11,7 @@ spated_SOURCES = \
 	%D%/inbox.c %D%/inbox_greet.c %D%/inbox_show.c %D%/inbox_step.c %D%/inbox.h %D%/inbox_priv.h \
 	%D%/keeper.c %D%/keeper.h \
 	%D%/kernel.c %D%/kernel.h \
+	%D%/listener.c %D%/listener.h \
 	%D%/main.c \
 	%D%/mapping.c %D%/mapping.h \
 	%D%/node.c %D%/node.h \
@@ -52,7 +53,6 @@ spated_SOURCES = \
 	%D%/vsi_facts.c %D%/vsi_facts.h \
 	%D%/vsi_label.c %D%/vsi_label.h \
 	%D%/vsi_line.c %D%/vsi_line.h \
-	%D%/vsi_listen.c %D%/vsi_listen.h \
 	%D%/vsi_mode.c %D%/vsi_mode.h \
 	%D%/vsi_server.c %D%/vsi_server.h \
 	%D%/vsi_streams.c %D%/vsi_streams.h

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sockets are not blocking.  What a client does not take at once waits
- * (server_out.h), up to a limit: then it is cut off.
+ * (server_out.h), up to a limit: then it is cut off.  Long before that no more
+ * is read from it.
  *
  * Everybody takes turns: what a client has asked beyond its share of a step
  * waits for the next one, which `again` (an eventfd) makes come at once.  So
@@ -20,32 +21,40 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/control.h"
+#include "daemon/listener.h"
 #include "daemon/server_out.h"
 #include "daemon/server_socket.h"
 
 enum {
 	CLIENTS = 256,
+	OF_ONE = 64, /* clients of one user */
 	EVENTS = 32,
-	TURN = 16, /* requests of one client in one step */
+	TURN = 16,	     /* requests of one client in one step */
+	OUT_WAITS = 1 << 20, /* bytes: nothing more is read */
+	OPEN = 256,	     /* of one client that wait for their answer */
 };
 
 /* What an event is of; clients have numbers above. */
 enum { LISTENER, AGAIN };
 
 struct client {
+	struct listener_place place; /* proved: it has greeted */
 	uint64_t number;
 	int fd;
-	bool greeted, again; /* it asked more than its share */
-	unsigned round;	     /* of its last turn */
+	bool again;	/* it asked more than its share */
+	unsigned round; /* of its last turn */
 	struct control_lines in;
 	struct server_out out;
 	bool gave;	     /* descriptors, once */
+	unsigned open;	     /* requests that are not answered yet */
 	struct client *next; /* server::clients */
 };
 
 struct server {
 	struct server_socket socket;
+	struct listener listener;
 	struct server_hooks hooks;
 	int epoll, again;
 	unsigned rounds;
@@ -83,10 +92,17 @@ client_close(struct server *s, struct client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	s->n--;
+	listener_leave(&s->listener, &c->place);
 	close(c->fd);
 	control_lines_clear(&c->in);
 	server_out_clear(&c->out);
 	free(c);
+}
+
+static bool
+is_slow(const struct client *c)
+{
+	return c->out.bytes - c->out.sent > OUT_WAITS;
 }
 
 /* Sends what waits; false when the client is gone. */
@@ -99,7 +115,10 @@ client_flush(struct server *s, struct client *c)
 		client_close(s, c);
 		return false;
 	}
-	client_poll(s, c, EPOLL_CTL_MOD, err ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	client_poll(s, c, EPOLL_CTL_MOD,
+		    (err ? EPOLLOUT : 0) | (is_slow(c) ? 0 : EPOLLIN));
+	if (c->again && !is_slow(c))
+		eventfd_write(s->again, 1);
 	return true;
 }
 
@@ -126,6 +145,14 @@ client_send(struct server *s, struct client *c, json_t *line)
 	return client_put(s, c, text);
 }
 
+/* A client that waits for an answer, or maps our memory, is left alone. */
+static void
+client_answered(struct client *c)
+{
+	c->open -= c->open > 0;
+	c->place.busy = c->open || c->gave;
+}
+
 bool
 server_waits(struct server *s, struct server_ticket t)
 {
@@ -137,12 +164,14 @@ server_answer(struct server *s, struct server_ticket t, json_t *result)
 {
 	struct client *c = client_find(s, t.client);
 
-	if (c)
-		client_send(s, c,
-			    json_pack("{s:I, s:b, s:o}", "id", t.id, "ok", 1,
-				      "result", result));
-	else
+	if (!c) {
 		json_decref(result);
+		return;
+	}
+	client_answered(c);
+	client_send(s, c,
+		    json_pack("{s:I, s:b, s:o}", "id", t.id, "ok", 1, "result",
+			      result));
 }
 
 void
@@ -175,6 +204,7 @@ server_answer_text(struct server *s, struct server_ticket t, const char *result)
 			       ",\"ok\":true,\"result\":%s}",
 			       t.id, result) < 0)
 		text = NULL;
+	client_answered(c);
 	client_put(s, c, text);
 }
 
@@ -184,10 +214,12 @@ server_refuse(struct server *s, struct server_ticket t,
 {
 	struct client *c = client_find(s, t.client);
 
-	if (c)
-		client_send(s, c,
-			    json_pack("{s:I, s:b, s:o}", "id", t.id, "ok", 0,
-				      "error", control_fault(fault)));
+	if (!c)
+		return;
+	client_answered(c);
+	client_send(s, c,
+		    json_pack("{s:I, s:b, s:o}", "id", t.id, "ok", 0, "error",
+			      control_fault(fault)));
 }
 
 /* ---- requests -------------------------------------------------------- */
@@ -197,12 +229,10 @@ greeting(struct server *s, struct client *c, const json_t *line)
 {
 	json_int_t p = json_integer_value(json_object_get(line, "protocol"));
 
-	c->greeted = p == CONTROL_PROTOCOL;
-	if (!c->greeted) {
-		client_close(s, c);
-		return false;
-	}
-	return true;
+	if (p == CONTROL_PROTOCOL && !listener_prove(&s->listener, &c->place))
+		return true;
+	client_close(s, c);
+	return false;
 }
 
 /* False when the client is gone. */
@@ -215,9 +245,16 @@ request(struct server *s, struct client *c, const json_t *line)
 	const char *verb = json_string_value(json_object_get(line, "do"));
 	struct fault fault = { 0 };
 
-	if (!c->greeted)
+	if (!c->place.proved)
 		return greeting(s, c, line);
-	if (verb) {
+	c->place.busy = ++c->open;
+	if (c->open > OPEN) {
+		fault_set(&fault, -EBUSY, "busy",
+			  "%d requests of this connection wait for their "
+			  "answers already",
+			  OPEN);
+		server_refuse(s, t, &fault);
+	} else if (verb) {
 		s->hooks.ask(s->hooks.arg, t, verb, line);
 	} else {
 		fault_set(&fault, -EINVAL, "usage",
@@ -243,22 +280,23 @@ line_take(struct server *s, struct client *c, const char *text)
 	return here;
 }
 
-/* Takes its share of what was read. */
+/* Takes its share of what was read, while it takes the answers. */
 static void
 client_turn(struct server *s, struct client *c)
 {
 	char *text = NULL;
 
 	c->round = s->rounds;
-	for (unsigned n = 0; n < TURN; n++) {
+	c->again = false;
+	for (unsigned n = 0; n < TURN && !is_slow(c); n++) {
 		text = control_lines_next(&c->in);
 		if (!text)
-			break;
+			return;
 		if (!line_take(s, c, text))
 			return;
 	}
-	c->again = text;
-	if (c->again)
+	c->again = true;
+	if (!is_slow(c))
 		eventfd_write(s->again, 1);
 }
 
@@ -267,6 +305,8 @@ client_read(struct server *s, struct client *c)
 {
 	int n = c->again ? 1 : control_lines_read(&c->in, c->fd);
 
+	if (n > 0)
+		c->place.heard = clock_steady();
 	if (n <= 0 && n != -EAGAIN)
 		client_close(s, c);
 	else if (c->round != s->rounds)
@@ -283,7 +323,7 @@ again_take(struct server *s)
 	eventfd_read(s->again, &n);
 	do {
 		c = s->clients;
-		while (c && (!c->again || c->round == s->rounds))
+		while (c && (!c->again || is_slow(c) || c->round == s->rounds))
 			c = c->next;
 		if (c)
 			client_turn(s, c);
@@ -291,16 +331,12 @@ again_take(struct server *s)
 }
 
 static void
-client_accept(struct server *s)
+client_add(struct server *s, int fd, const struct listener_peer *from)
 {
-	int fd =
-	    accept4(s->socket.listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct client *c;
+	struct client *c = calloc(1, sizeof *c);
 
-	if (fd < 0)
-		return;
-	c = s->n < CLIENTS ? calloc(1, sizeof *c) : NULL;
-	if (!c) {
+	if (!c || listener_enter(&s->listener, &c->place, from)) {
+		free(c);
 		close(fd);
 		return;
 	}
@@ -312,6 +348,26 @@ client_accept(struct server *s)
 	s->n++;
 	client_poll(s, c, EPOLL_CTL_ADD, EPOLLIN);
 	client_send(s, c, json_pack("{s:i}", "protocol", CONTROL_PROTOCOL));
+}
+
+static void
+clients_accept(struct server *s)
+{
+	struct listener_peer from;
+	int fd;
+
+	for (unsigned n = 0; n < LISTENER_TURN; n++) {
+		fd = listener_accept(&s->listener, &from);
+		if (fd < 0)
+			return;
+		client_add(s, fd, &from);
+	}
+}
+
+static void
+client_expel(void *arg, struct listener_place *p)
+{
+	client_close(arg, (struct client *)p);
 }
 
 int
@@ -332,7 +388,7 @@ server_step(struct server *s)
 		struct client *c = client_find(s, event[i].data.u64);
 
 		if (event[i].data.u64 == LISTENER)
-			client_accept(s);
+			clients_accept(s);
 		else if (event[i].data.u64 == AGAIN)
 			again = true;
 		else if (c && event[i].events & EPOLLOUT)
@@ -355,7 +411,8 @@ set_make(struct server *s)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->again = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->epoll < 0 || s->again < 0 ||
-	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->socket.listen, &listen) < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, listener_fd(&s->listener),
+		      &listen) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->again, &again) < 0)
 		return -errno;
 	return 0;
@@ -366,6 +423,11 @@ server_open(struct server **server, const char *path, const char *group,
 	    const struct server_hooks *hooks, struct fault *fault)
 {
 	struct server *s = calloc(1, sizeof *s);
+	const struct listener_rules rules = { .name = "control socket",
+					      .places = CLIENTS,
+					      .of_one = OF_ONE,
+					      .expel = client_expel,
+					      .arg = s };
 	int err;
 
 	if (!s)
@@ -375,7 +437,12 @@ server_open(struct server **server, const char *path, const char *group,
 	s->epoll = s->again = -1;
 	err = server_socket_open(&s->socket, path, group, fault);
 	if (!err) {
-		err = set_make(s);
+		err = listener_open(&s->listener, &rules);
+		if (!err)
+			err = listener_add(&s->listener, s->socket.listen);
+		s->socket.listen = -1;
+		if (!err)
+			err = set_make(s);
 		if (err)
 			fault_set(fault, err, "io", "cannot listen on %s: %s",
 				  path, strerror(-err));
@@ -394,6 +461,7 @@ server_close(struct server *s)
 		return;
 	while (s->clients)
 		client_close(s, s->clients);
+	listener_close(&s->listener);
 	server_socket_close(&s->socket);
 	if (s->epoll >= 0)
 		close(s->epoll);

@@ -10,9 +10,10 @@
 
 /*
  * The server is the daemon's end of the control socket: it takes requests
- * from any number of clients and sends their answers, now or later.  One
- * thread: the event loop's.  Nothing it does waits for a client; one that
- * sends rubbish, or does not read its answers, is told goodbye.
+ * from its clients and sends their answers, now or later.  One thread: the
+ * event loop's.  Nothing it does waits for a client; one that sends rubbish, or
+ * does not read its answers, is told goodbye.  Users other than root and the
+ * daemon's own have 64 connections each, and all of them have 256 (listener.h).
  */
 struct server;
 

@@ -80,8 +80,7 @@ socket_bind(struct server_socket *s)
 		return -errno;
 	unlink(s->path); /* of a daemon that is gone: we have the lock */
 	mask = umask(0177);
-	if (bind(s->listen, (struct sockaddr *)&a, sizeof a) < 0 ||
-	    listen(s->listen, 64) < 0)
+	if (bind(s->listen, (struct sockaddr *)&a, sizeof a) < 0)
 		err = -errno;
 	umask(mask);
 	return err;

@@ -14,6 +14,8 @@
 
 #include "base/clock.h"
 
+enum { METHOD = 8 }; /* bytes of the longest method of HTTP, and a blank */
+
 struct vsi_client *
 vsi_client_make(int fd)
 {
@@ -26,7 +28,6 @@ vsi_client_make(int fd)
 		return NULL;
 	}
 	c->fd = fd;
-	c->heard = clock_steady();
 	return c;
 }
 
@@ -49,7 +50,7 @@ vsi_client_read(struct vsi_client *c)
 		return true;
 	if (n <= 0)
 		return false;
-	c->heard = clock_steady();
+	c->place.heard = clock_steady();
 	vsi_lines_add(&c->in, (size_t)n);
 	return true;
 }
@@ -127,14 +128,42 @@ newline_put(struct vsi_client *c)
 		put(c, "\n", 1);
 }
 
+/* A web page can have the browser of an operator send whatever it likes to any
+ * port; a browser begins with the method, in capitals.  No keyword of VSI-S is
+ * one of these words. */
+static bool
+is_http(const struct vsi_lines *l)
+{
+	static const char *const method[] = { "GET ",	 "POST ",    "PUT ",
+					      "HEAD ",	 "OPTIONS ", "CONNECT ",
+					      "DELETE ", "PATCH ",   "TRACE ",
+					      "PRI " };
+	size_t bytes = l->used - l->start;
+
+	for (size_t i = 0; i < sizeof method / sizeof *method; i++) {
+		size_t n = strlen(method[i]);
+
+		if (bytes >= n && !memcmp(l->data + l->start, method[i], n))
+			return true;
+	}
+	return false;
+}
+
 /* False: there is no whole command. */
 static bool
 take(struct vsi_client *c, vsi_answer *answer, void *arg, struct vsi_reply *r)
 {
+	enum vsi_end end;
 	const char *why;
 	int code;
 
-	switch (vsi_lines_next(&c->in)) {
+	c->http = !c->begun && is_http(&c->in);
+	if (c->http)
+		return false;
+	c->begun |= c->in.used - c->in.start >= METHOD;
+	end = vsi_lines_next(&c->in);
+	c->begun |= end != VSI_END_NONE;
+	switch (end) {
 	case VSI_END_NONE: return false;
 	case VSI_END_LINE: newline_put(c); return true;
 	case VSI_END_LONG:
@@ -144,6 +173,7 @@ take(struct vsi_client *c, vsi_answer *answer, void *arg, struct vsi_reply *r)
 	case VSI_END_COMMAND: break;
 	}
 	code = vsi_command_parse(&c->command, c->in.text, &why);
+	c->commands |= !code;
 	if (code)
 		complain(c, code, why, r);
 	else
@@ -163,5 +193,6 @@ vsi_client_turn(struct vsi_client *c, vsi_answer *answer, void *arg,
 	     n++)
 		more = take(c, answer, arg, r);
 	c->again = more && !c->later;
-	return vsi_client_flush(c);
+	c->place.busy = c->later;
+	return !c->http && vsi_client_flush(c);
 }

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "daemon/listener.h"
 #include "daemon/vsi_line.h"
 
 /*
@@ -21,6 +22,7 @@ typedef bool vsi_answer(void *arg, const struct vsi_command *c,
 			struct vsi_reply *r);
 
 struct vsi_client {
+	struct listener_place place; /* proved: it sent a command */
 	int fd;
 	uint32_t number;  /* another one for every client */
 	uint32_t runtime; /* see vsi_command */
@@ -28,7 +30,9 @@ struct vsi_client {
 	bool wants_out;	  /* it does not read */
 	bool again;	  /* it sent more than its share */
 	bool later;	  /* its command was put off */
-	int64_t heard;	  /* steady */
+	bool begun;	  /* its first word was looked at */
+	bool commands;	  /* it sent one that can be read */
+	bool http;	  /* it speaks that: it is to be cut off */
 	struct vsi_lines in;
 	struct vsi_command command; /* its fields are in `in` */
 	char *out;

@@ -22,12 +22,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/listener.h"
 #include "daemon/vsi_allow.h"
-#include "daemon/vsi_listen.h"
 
 enum {
-	LISTENERS = 16,
 	EVENTS = 32,
+	ALL = VSI_CLIENTS + LISTENER_NEWCOMERS,
 	LATER_NS = 20000000, /* until a command that was put off is asked again
 			      */
 	IS_LISTENER = 1 << 20,
@@ -37,12 +37,11 @@ enum {
 
 struct vsi_server {
 	struct vsi_server_args args;
-	int listen[LISTENERS];
-	unsigned listeners;
+	struct listener listener;
 	int epoll, again, later;
 	uint32_t numbers;
 	int64_t refused; /* when that was logged last */
-	struct vsi_client *client[VSI_CLIENTS];
+	struct vsi_client *client[ALL];
 	struct vsi_reply reply; /* the one that is being made */
 };
 
@@ -53,6 +52,7 @@ client_close(struct vsi_server *s, unsigned i)
 {
 	uint32_t number = s->client[i]->number;
 
+	listener_leave(&s->listener, &s->client[i]->place);
 	vsi_client_free(s->client[i]);
 	s->client[i] = NULL;
 	if (s->args.gone)
@@ -82,13 +82,45 @@ events_set(struct vsi_server *s, unsigned i)
 }
 
 static void
+say_refused(struct vsi_server *s, const struct sockaddr_storage *from,
+	    const char *why)
+{
+	int64_t now = clock_steady();
+	char peer[VSI_PEER];
+
+	if (!s->refused || now - s->refused > 1000000000)
+		log_line(LOG_WARN, "vsi", "refused %s: %s",
+			 vsi_peer(peer, (const struct sockaddr *)from), why);
+	s->refused = now;
+}
+
+static void
+cut_off(struct vsi_server *s, unsigned i, const char *why)
+{
+	struct sockaddr_storage from = { 0 };
+	socklen_t length = sizeof from;
+
+	getpeername(s->client[i]->fd, (struct sockaddr *)&from, &length);
+	say_refused(s, &from, why);
+	client_close(s, i);
+}
+
+static void
 client_turn(struct vsi_server *s, unsigned i)
 {
 	const struct itimerspec soon = { .it_value.tv_nsec = LATER_NS };
 	struct vsi_client *c = s->client[i];
 
 	if (!vsi_client_turn(c, s->args.command, s->args.arg, &s->reply)) {
-		client_close(s, i);
+		if (c->http)
+			cut_off(s, i, "it speaks HTTP, as a browser does");
+		else
+			client_close(s, i);
+		return;
+	}
+	if (c->commands && !c->place.proved &&
+	    listener_prove(&s->listener, &c->place)) {
+		cut_off(s, i, "all places are taken by clients that are busy");
 		return;
 	}
 	if (c->later)
@@ -146,7 +178,7 @@ again_take(struct vsi_server *s)
 	eventfd_t n;
 
 	eventfd_read(s->again, &n);
-	for (unsigned i = 0; i < VSI_CLIENTS; i++) {
+	for (unsigned i = 0; i < ALL; i++) {
 		if (s->client[i] && s->client[i]->again &&
 		    !s->client[i]->wants_out)
 			client_turn(s, i);
@@ -161,7 +193,7 @@ later_take(struct vsi_server *s)
 
 	if (read(s->later, &n, sizeof n) < 0)
 		return;
-	for (unsigned i = 0; i < VSI_CLIENTS; i++) {
+	for (unsigned i = 0; i < ALL; i++) {
 		if (s->client[i] && s->client[i]->later)
 			client_turn(s, i);
 	}
@@ -169,61 +201,23 @@ later_take(struct vsi_server *s)
 
 /* ---- who comes in ---------------------------------------------------- */
 
-static bool
-may_come(struct vsi_server *s, const struct sockaddr *from)
-{
-	int64_t now = clock_steady();
-	char peer[VSI_PEER];
-
-	if (vsi_allowed(&s->args.allow, from))
-		return true;
-	if (!s->refused || now - s->refused > 1000000000)
-		log_line(LOG_WARN, "vsi",
-			 "refused %s: it is in no network of `allow`",
-			 vsi_peer(peer, from));
-	s->refused = now;
-	return false;
-}
-
 static void
-silent_close(struct vsi_server *s)
-{
-	int at = -1;
-
-	for (int i = 0; i < VSI_CLIENTS; i++) {
-		const struct vsi_client *c = s->client[i];
-
-		if (c && (at < 0 || c->heard < s->client[at]->heard))
-			at = i;
-	}
-	if (at >= 0)
-		client_close(s, (unsigned)at);
-}
-
-/* A free place, or that of who was silent for longest. */
-static unsigned
-place_find(struct vsi_server *s)
-{
-	for (;;) {
-		for (unsigned i = 0; i < VSI_CLIENTS; i++) {
-			if (!s->client[i])
-				return i;
-		}
-		silent_close(s);
-	}
-}
-
-static void
-client_add(struct vsi_server *s, int fd)
+client_add(struct vsi_server *s, int fd, const struct listener_peer *from)
 {
 	static const int one = 1;
-	unsigned i = place_find(s);
 	struct vsi_client *c = vsi_client_make(fd);
+	unsigned i = 0;
 
 	if (!c) {
 		close(fd);
 		return;
 	}
+	if (listener_enter(&s->listener, &c->place, from)) {
+		vsi_client_free(c);
+		return;
+	}
+	while (s->client[i])
+		i++;
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	c->number = ++s->numbers;
@@ -232,23 +226,34 @@ client_add(struct vsi_server *s, int fd)
 }
 
 static void
-client_accept(struct vsi_server *s, int listen)
+clients_accept(struct vsi_server *s)
 {
-	struct sockaddr_storage from = { 0 };
-	socklen_t length = sizeof from;
-	int fd = accept4(listen, (struct sockaddr *)&from, &length,
-			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct listener_peer from;
+	int fd;
 
-	if (fd < 0) {
-		/* Who waits there would wake us again and again. */
-		if (errno == EMFILE || errno == ENFILE)
-			silent_close(s);
-		return;
-	}
-	if (may_come(s, (struct sockaddr *)&from))
-		client_add(s, fd);
-	else
+	for (unsigned n = 0; n < LISTENER_TURN; n++) {
+		fd = listener_accept(&s->listener, &from);
+		if (fd < 0)
+			return;
+		if (vsi_allowed(&s->args.allow,
+				(struct sockaddr *)&from.address)) {
+			client_add(s, fd, &from);
+			continue;
+		}
+		say_refused(s, &from.address, "it is in no network of `allow`");
 		close(fd);
+	}
+}
+
+static void
+client_expel(void *arg, struct listener_place *p)
+{
+	struct vsi_server *s = arg;
+
+	for (unsigned i = 0; i < ALL; i++) {
+		if (s->client[i] && &s->client[i]->place == p)
+			client_close(s, i);
+	}
 }
 
 /* ---- steps ----------------------------------------------------------- */
@@ -280,7 +285,7 @@ vsi_server_step(struct vsi_server *s)
 		else if (which & IS_LATER)
 			later = true;
 		else if (which & IS_LISTENER)
-			client_accept(s, s->listen[which & ~IS_LISTENER]);
+			clients_accept(s);
 		else
 			client_event(s, &event[i]);
 	}
@@ -293,37 +298,44 @@ vsi_server_step(struct vsi_server *s)
 /* ---- the sockets ----------------------------------------------------- */
 
 static int
-listener_open(struct vsi_server *s, const char *text, struct fault *fault)
+address_add(struct vsi_server *s, const char *text, struct fault *fault)
 {
-	struct epoll_event e = { .events = EPOLLIN,
-				 .data.u64 = IS_LISTENER | s->listeners };
-	int fd, err;
+	int err = listener_add_tcp(&s->listener, text);
 
-	if (s->listeners == LISTENERS)
-		return fault_set(fault, -E2BIG, "conf",
-				 "vsi.listen takes at most %d addresses",
-				 LISTENERS);
-	err = vsi_listen(&fd, text, fault);
-	if (err)
-		return err;
-	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
-		close(fd);
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	}
-	s->listen[s->listeners++] = fd;
-	return 0;
+	if (!err)
+		return 0;
+	fault_set(fault, err, err == -EADDRINUSE ? "busy" : "io",
+		  "cannot listen for VSI-S commands on %s", text);
+	fault_why(fault, "%s",
+		  err == -E2BIG ? "these are too many addresses"
+				: strerror(-err));
+	if (err == -EADDRINUSE)
+		fault_hint(fault, "stop the jive5ab or spated that has that "
+				  "port, or set vsi.listen to another");
+	return err;
 }
 
 static int
 set_make(struct vsi_server *s)
 {
+	const struct listener_rules rules = { .name = "vsi",
+					      .places = VSI_CLIENTS,
+					      .of_one = VSI_OF_ONE,
+					      .expel = client_expel,
+					      .arg = s };
+	struct epoll_event comes = { EPOLLIN, { .u64 = IS_LISTENER } };
 	struct epoll_event again = { EPOLLIN, { .u64 = IS_AGAIN } };
 	struct epoll_event later = { EPOLLIN, { .u64 = IS_LATER } };
+	int err = listener_open(&s->listener, &rules);
 
+	if (err)
+		return err;
 	s->again = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->later = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->again < 0 || s->later < 0 || s->epoll < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, listener_fd(&s->listener),
+		      &comes) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->again, &again) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->later, &later) < 0)
 		return -errno;
@@ -345,7 +357,7 @@ vsi_server_open(struct vsi_server **server, const struct vsi_server_args *args,
 	if (err)
 		fault_set(fault, err, "io", "cannot listen for VSI-S commands");
 	for (unsigned i = 0; i < args->listen.n && !err; i++)
-		err = listener_open(s, args->listen.text[i], fault);
+		err = address_add(s, args->listen.text[i], fault);
 	if (err) {
 		vsi_server_close(s);
 		return err;
@@ -359,12 +371,11 @@ vsi_server_close(struct vsi_server *s)
 {
 	if (!s)
 		return;
-	for (unsigned i = 0; i < VSI_CLIENTS; i++) {
+	for (unsigned i = 0; i < ALL; i++) {
 		if (s->client[i])
 			client_close(s, i);
 	}
-	for (unsigned i = 0; i < s->listeners; i++)
-		close(s->listen[i]);
+	listener_close(&s->listener);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	if (s->again >= 0)

@@ -13,12 +13,16 @@
  *
  *   in    one command of VSI_COMMAND bytes; a longer one is passed over
  *   out   at most VSI_OUT bytes; one that does not read is not read from
- *   many  over VSI_CLIENTS, who said nothing for the longest time is closed
+ *   many  VSI_CLIENTS that have sent a command, VSI_OF_ONE of one address, and
+ *         a few that have not: further ones put others out (listener.h)
+ *
+ * Whoever begins with a word of HTTP is cut off.
  */
 struct vsi_server;
 
 enum {
 	VSI_CLIENTS = 256,
+	VSI_OF_ONE = 64,
 };
 
 struct vsi_server_args {

@@ -39,6 +39,87 @@ copy_begin()
 	at_end "kill -KILL $copy_pid 2>/dev/null || true"
 }
 
+# ---- silence, and no descriptor left ---------------------------------------
+
+cat >"$work/silent.py" <<-'END'
+	import select, socket, sys, time
+	crowd = []
+	for n in range(int(sys.argv[3])):
+	    while len(crowd) < int(sys.argv[2]):
+	        crowd.append(socket.create_connection(
+	            ("127.0.0.1", int(sys.argv[1])), timeout=60))
+	        time.sleep(0.002)
+	    if n == 0:
+	        print("there", flush=True)
+	    for s in select.select(crowd, [], [], 0.01)[0]:
+	        s.close()
+	        crowd.remove(s)
+	time.sleep(600)
+END
+
+# silent N TIMES: N connections to the inbox say nothing, and come back when
+# they are thrown out, so many times
+silent()
+{
+	coproc crowd { exec python3 "$work/silent.py" "$inbox_port" "$@"; }
+	silent_pid=$crowd_PID
+	at_end "kill $silent_pid 2>/dev/null || true"
+	read -r -t 60 <&"${crowd[0]}"
+}
+
+silent_end()
+{
+	kill "$silent_pid"
+	wait "$silent_pid" || true
+}
+
+silent 200 1000000
+copy_begin -n 4 "$name"
+copied()
+{
+	! kill -0 "$copy_pid" 2>/dev/null
+}
+wait_for 60 copied
+wait "$copy_pid"
+same_there "$name"
+forget "$name"
+silent_end
+
+all_gone()
+{
+	[ "$(find "/proc/$inbox_pid/fd" -lname 'socket:*' | wc -l)" -lt 10 ]
+}
+
+ticks()
+{
+	local of
+	read -ra of <"/proc/$inbox_pid/stat"
+	echo $((of[13] + of[14]))
+}
+
+# Of the time in which somebody waits in vain, the inbox takes less than a
+# quarter; and who waited is let in.
+if command -v prlimit >/dev/null; then
+	files=$(prlimit --pid "$inbox_pid" --nofile --output SOFT --noheadings)
+	wait_for 30 all_gone
+	first=3 # that is free
+	while [ -e "/proc/$inbox_pid/fd/$first" ]; do
+		first=$((first + 1))
+	done
+	prlimit --pid "$inbox_pid" --nofile=$((first + 3)):
+	silent 20 1
+	before=$(ticks) begun=${EPOCHREALTIME/./}
+	sleep 2
+	within "ticks of the inbox" 0 $(($(ticks) - before)) \
+		$(((${EPOCHREALTIME/./} - begun) / 40000))
+	prlimit --pid "$inbox_pid" --nofile="$((files)):"
+	copy "$name"
+	same_there "$name"
+	forget "$name"
+	silent_end
+	same "lines about it" "$(grep -c 'inbox: whoever comes' "$inbox_log")" 1
+fi
+
 # ---- the inbox is killed, and started again -------------------------------
 
 copy_begin -n 2 -r 150000000 "$name"

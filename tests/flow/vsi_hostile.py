@@ -127,12 +127,31 @@ def half_lines():
 
 
 def idle():
-    crowd = [Client() for _ in range(200)]
+    """More than there is room for, that never say anything."""
+    first = Client()
+    assert first.ask("record?").startswith("!record? 0")
+    crowd = []
+    for _ in range(300):
+        crowd.append(Client())
+        time.sleep(0.002)   # others have to get a word in
     alive()
-    assert crowd[0].ask("record?").startswith("!record? 0")
-    crowd += [Client() for _ in range(100)]     # more than it keeps
-    alive()
+    assert first.ask("record?").startswith("!record? 0")
     for c in crowd:
+        c.close()
+    alive()
+
+
+def browsers():
+    """An order within what a web page has a browser send."""
+    for request in (b"POST / HTTP/1.1\r\nHost: x\r\n\r\nrecord=off;\n",
+                    b"GET /;record=off; HTTP/1.1\r\nHost: x\r\n\r\n",
+                    b"OPTIONS * HTTP/1.1\r\n\r\nrecord=off;\n"):
+        c = Client()
+        c.spill(request)
+        try:
+            assert c.s.recv(100) == b"", request
+        except ConnectionResetError:
+            pass
         c.close()
     alive()
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's end of the control socket, in one thread with its clients. */
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include "daemon/listener.c"
 #include "daemon/server.c"
 #include "daemon/server_out.c"
 #include "daemon/server_socket.c"
+#include "daemon/vsi_allow.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 
@@ -57,15 +62,31 @@ step(void)
 }
 
 static int
-client(bool greet)
+client_begin(void)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	snprintf(to.sun_path, sizeof to.sun_path, "%.100s", path);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-	if (greet)
-		ck_assert_int_gt(write(fd, "{\"protocol\":1}\n", 15), 0);
+	ck_assert_int_gt(write(fd, "{\"protocol\":1}\n", 15), 0);
+	return fd;
+}
+
+static int
+client(bool greet)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (greet) {
+		fd = client_begin();
+		step();
+		return fd;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(to.sun_path, sizeof to.sun_path, "%.100s", path);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
 	step();
 	return fd;
 }
@@ -239,47 +260,198 @@ START_TEST(shares)
 }
 END_TEST
 
-START_TEST(two_hundred_are_idle)
+static bool
+is_answered(int fd)
 {
-	int fd[CLIENTS + 10];
+	const char *text;
+
+	tell(fd, "{\"id\":1,\"do\":\"x\"}\n");
+	text = heard(fd);
+	return text && strstr(text, "\"x\"");
+}
+
+/* Those that say nothing take no place from those that do. */
+START_TEST(silent_ones_lock_nobody_out)
+{
+	int fd[CLIENTS + 10], first, newest;
 
 	begin();
-	for (int i = 0; i < CLIENTS; i++)
-		fd[i] = client(i % 2);
-	tell(fd[1], "{\"id\":1,\"do\":\"x\"}\n");
-	ck_assert_ptr_nonnull(strstr(heard(fd[1]), "true"));
-	for (int i = CLIENTS; i < CLIENTS + 10; i++) {
+	first = client(true);
+	for (int i = 0; i < CLIENTS + 10; i++)
 		fd[i] = client(false);
-		ck_assert_ptr_null(heard(fd[i]));
-	}
+	ck_assert_uint_eq(server->n, LISTENER_NEWCOMERS + 1);
+	newest = client(true);
+	ck_assert(is_answered(newest));
+	ck_assert(is_answered(first));
+	/* The oldest of them went. */
+	heard(fd[0]);
+	ck_assert_ptr_null(heard(fd[0]));
+	ck_assert_ptr_nonnull(heard(fd[CLIENTS + 9]));
 	for (int i = 0; i < CLIENTS + 10; i++)
 		close(fd[i]);
+	close(first);
+	close(newest);
 	step();
 	ck_assert_uint_eq(server->n, 0);
 	end();
 }
 END_TEST
 
-/* Its answers do not pile up without end. */
+/* Nor those that have greeted, and then say nothing; but whoever waits for an
+ * answer stays. */
+START_TEST(idle_ones_lock_nobody_out)
+{
+	int fd[CLIENTS + 10], waits;
+
+	begin();
+	waits = client(true);
+	tell(waits, "{\"id\":1,\"do\":\"later\"}\n");
+	step();
+	for (int i = 0; i < CLIENTS + 10; i++) {
+		fd[i] = client(true);
+		ck_assert(is_answered(fd[i]));
+	}
+	ck_assert_uint_eq(server->n, CLIENTS);
+	ck_assert_ptr_null(heard(fd[0]));
+	ck_assert(is_answered(fd[CLIENTS]));
+	heard(waits);
+	ck_assert_ptr_nonnull(heard(waits));
+	for (int i = 0; i < CLIENTS + 10; i++)
+		close(fd[i]);
+	close(waits);
+	step();
+	ck_assert_uint_eq(server->n, 0);
+	end();
+}
+END_TEST
+
+/* Of another user: who waits for answers with all that he may have does not
+ * take more, and does not lock out us. */
+START_TEST(users_share)
+{
+	const uid_t users[] = { 65534, 65533, 65532, 65531 };
+	int fd[CLIENTS + 64], n = 0;
+
+	if (geteuid())
+		return; /* only root can be somebody else */
+	begin();
+	chmod(scratch.path, 0755);
+	chmod(path, 0666);
+	for (unsigned u = 0; u < 4; u++) {
+		for (int i = 0; i < OF_ONE; i++) {
+			ck_assert_int_eq(seteuid(users[u]), 0);
+			fd[n] = client_begin();
+			ck_assert_int_eq(seteuid(0), 0);
+			step();
+			tell(fd[n], "{\"id\":1,\"do\":\"later\"}\n");
+			step();
+			if (u == 0 && i == OF_ONE - 1) {
+				int more;
+
+				ck_assert_int_eq(seteuid(users[0]), 0);
+				more = client_begin();
+				ck_assert_int_eq(seteuid(0), 0);
+				heard(more);
+				ck_assert_ptr_null(heard(more));
+				close(more);
+			}
+			n++;
+		}
+	}
+	ck_assert_uint_eq(server->n, CLIENTS);
+	fd[0] = client(true);
+	ck_assert(is_answered(fd[0]));
+	end();
+}
+END_TEST
+
+/* Whoever waits in the kernel's queue for a descriptor does not keep the loop
+ * busy until there is one. */
+START_TEST(no_descriptors)
+{
+	struct pollfd wait;
+	struct rlimit limit, none;
+	int64_t begun;
+	int fd, steps = 0, ms;
+
+	begin();
+	wait = (struct pollfd){ server_fd(server), POLLIN, 0 };
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	fd = client_begin();
+	none = limit;
+	none.rlim_cur = (rlim_t)fd + 1;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	begun = clock_steady();
+	do {
+		if (poll(&wait, 1, 100) > 0) {
+			server_step(server);
+			steps++;
+		}
+		ms = (int)((clock_steady() - begun) / 1000000);
+	} while (ms < 1000);
+	ck_assert_int_le(steps, ms / 100 + 2);
+	ck_assert_uint_eq(server->n, 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (int i = 0; i < 1000 && !server->n; i++) {
+		poll(&wait, 1, 100);
+		server_step(server);
+	}
+	heard(fd);
+	ck_assert(is_answered(fd));
+	close(fd);
+	end();
+}
+END_TEST
+
+/* Its answers do not pile up: no more is read from it. */
 START_TEST(never_reads)
 {
 	static char text[2000] = "{\"id\":1,\"do\":\"";
+	unsigned before;
 	int fd;
 
 	memset(text + strlen(text), 'x', 1500);
 	strcat(text, "\"}\n");
 	begin();
 	fd = client(true);
-	for (int i = 0; i < 100000; i++) {
+	for (int i = 0; i < 10000; i++) {
 		if (send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) <
-			0 &&
-		    errno != EAGAIN)
+		    0)
 			break;
 		server_step(server);
-		if (server->clients)
-			ck_assert_uint_le(server->clients->out.bytes, OUT_MOST);
+		ck_assert_uint_le(server->clients->out.bytes,
+				  OUT_WAITS + sizeof text);
 	}
+	step();
+	before = asked;
+	step();
+	ck_assert_uint_eq(asked, before);
+	/* When it reads, it gets on. */
+	for (int i = 0; i < 100000 && asked <= before + 1; i++)
+		ck_assert_ptr_nonnull(heard(fd));
+	ck_assert_uint_gt(asked, before + 1);
+	close(fd);
+	step();
 	ck_assert_uint_eq(server->n, 0);
+	end();
+}
+END_TEST
+
+/* Nor do requests that wait for their answers. */
+START_TEST(too_many_open)
+{
+	int fd;
+
+	begin();
+	fd = client(true);
+	heard(fd);
+	for (int i = 0; i < OPEN; i++)
+		tell(fd, "{\"id\":1,\"do\":\"later\"}\n");
+	ck_assert_str_eq(heard(fd), "");
+	tell(fd, "{\"id\":1,\"do\":\"later\"}\n");
+	ck_assert_ptr_nonnull(strstr(heard(fd), "\"busy\""));
+	server_answer(server, last, json_null());
+	ck_assert(is_answered(fd));
 	close(fd);
 	end();
 }
@@ -381,5 +553,6 @@ START_TEST(taken)
 }
 END_TEST
 
-SUITE("server", answers, garbage, long_lines, shares, two_hundred_are_idle,
-      never_reads, gives_descriptors_once, taken)
+SUITE("server", answers, garbage, long_lines, shares,
+      silent_ones_lock_nobody_out, idle_ones_lock_nobody_out, users_share,
+      no_descriptors, never_reads, too_many_open, gives_descriptors_once, taken)

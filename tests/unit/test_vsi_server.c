@@ -3,10 +3,10 @@
 #include <arpa/inet.h>
 #include <poll.h>
 
+#include "daemon/listener.c"
 #include "daemon/vsi_allow.c"
 #include "daemon/vsi_client.c"
 #include "daemon/vsi_line.c"
-#include "daemon/vsi_listen.c"
 #include "daemon/vsi_server.c"
 #include "unit/suite.h"
 
@@ -15,6 +15,7 @@ static const char *listen_text[2];
 static char listen_at[64];
 static uint16_t port;
 static unsigned asked, put_off, left;
+static const char *client_from = "127.0.0.1";
 
 /* Answers with the first field; "later" three times not yet; "big" with all
  * that there is room for. */
@@ -99,7 +100,10 @@ client(void)
 				  .sin_port = htons(port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+	struct sockaddr_in from = { .sin_family = AF_INET };
 
+	inet_pton(AF_INET, client_from, &from.sin_addr);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
 	/* What is told is to be there at once. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
@@ -229,31 +233,110 @@ START_TEST(order_is_kept)
 }
 END_TEST
 
-START_TEST(two_hundred_are_idle)
+/* Those that say nothing take no place from those that do. */
+START_TEST(silent_ones_lock_nobody_out)
 {
-	int fd[VSI_CLIENTS + 40], last;
+	int fd[VSI_CLIENTS + 40], first, last;
 
 	begin();
-	for (int i = 0; i < 200; i++) {
-		fd[i] = client();
-		step();
-	}
-	last = client();
-	tell(last, "a?\n");
-	ck_assert_str_eq(heard(last), "!a? 0 :  ;\n");
-	/* The first ones were silent for longest. */
-	for (int i = 200; i < VSI_CLIENTS + 40; i++) {
+	first = client();
+	tell(first, "a?\n");
+	ck_assert_str_eq(heard(first), "!a? 0 :  ;\n");
+	for (int i = 0; i < VSI_CLIENTS + 40; i++) {
 		fd[i] = client();
 		step();
 	}
 	ck_assert_ptr_null(heard(fd[0]));
 	ck_assert_uint_ge(left, 40); /* and that is told */
-	ck_assert_ptr_nonnull(heard(fd[VSI_CLIENTS]));
+	ck_assert_ptr_nonnull(heard(fd[VSI_CLIENTS + 39]));
+	last = client();
 	tell(last, "a?\n");
 	ck_assert_str_eq(heard(last), "!a? 0 :  ;\n");
+	tell(first, "a?\n");
+	ck_assert_str_eq(heard(first), "!a? 0 :  ;\n");
 	for (int i = 0; i < VSI_CLIENTS + 40; i++)
 		close(fd[i]);
+	close(first);
 	close(last);
+	step();
+	end();
+}
+END_TEST
+
+/* One address may not take all places, whatever it says; and there is always
+ * one for somebody else. */
+START_TEST(idle_ones_lock_nobody_out)
+{
+	int fd[VSI_OF_ONE + 40], other;
+
+	begin();
+	client_from = "127.0.0.2";
+	other = client();
+	tell(other, "a?\n");
+	ck_assert_str_eq(heard(other), "!a? 0 :  ;\n");
+	client_from = "127.0.0.1";
+	for (int i = 0; i < VSI_OF_ONE + 40; i++) {
+		fd[i] = client();
+		tell(fd[i], "a?\n");
+		ck_assert_str_eq(heard(fd[i]), "!a? 0 :  ;\n");
+	}
+	/* The first ones were silent for longest. */
+	ck_assert_ptr_null(heard(fd[39]));
+	tell(fd[40], "a?\n");
+	ck_assert_str_eq(heard(fd[40]), "!a? 0 :  ;\n");
+	tell(other, "a?\n");
+	ck_assert_str_eq(heard(other), "!a? 0 :  ;\n");
+	for (int i = 0; i < VSI_OF_ONE + 40; i++)
+		close(fd[i]);
+	close(other);
+	step();
+	end();
+}
+END_TEST
+
+/* A web page has a browser send orders in what looks like HTTP. */
+START_TEST(browsers_are_cut_off)
+{
+	static const char *const first[] = {
+		"POST / HTTP/1.1\r\nHost: x\r\n\r\na=1;\n",
+		"GET /;a=1; HTTP/1.1\r\n",
+		"PUT /x HTTP/1.1\r\n",
+		"HEAD /x HTTP/1.1\r\n",
+		"OPTIONS * HTTP/1.1\r\n",
+		"CONNECT x:2620 HTTP/1.1\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	};
+	static char line[3 * VSI_COMMAND] = "GET /";
+	int fd;
+
+	begin();
+	for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+		fd = client();
+		tell(fd, first[i]);
+		ck_assert_ptr_null(heard(fd));
+		close(fd);
+	}
+	/* In pieces, and longer than any command. */
+	fd = client();
+	tell(fd, "GE");
+	ck_assert_str_eq(heard(fd), "");
+	tell(fd, "T /;a=1;\n");
+	ck_assert_ptr_null(heard(fd));
+	close(fd);
+	memset(line + 5, 'x', sizeof line - 12);
+	strcat(line, ";a=1;\n");
+	fd = client();
+	tell(fd, line);
+	ck_assert_ptr_null(heard(fd));
+	close(fd);
+	ck_assert_uint_eq(asked, 0);
+	/* An operator who makes the same mistake, later. */
+	fd = client();
+	tell(fd, "a?\n");
+	ck_assert_str_eq(heard(fd), "!a? 0 :  ;\n");
+	tell(fd, "GET /\n");
+	ck_assert_ptr_nonnull(strstr(heard(fd), "!syntax"));
+	close(fd);
 	step();
 	end();
 }
@@ -379,5 +462,6 @@ START_TEST(taken_ports)
 END_TEST
 
 SUITE("vsi server", lines_are_answered, who_may_not_is_cut_off,
-      one_that_is_put_off, order_is_kept, two_hundred_are_idle, slow_reader,
-      shares, garbage, taken_ports)
+      one_that_is_put_off, order_is_kept, silent_ones_lock_nobody_out,
+      idle_ones_lock_nobody_out, browsers_are_cut_off, slow_reader, shares,
+      garbage, taken_ports)
