@@ -160,6 +160,14 @@ count_of(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
+/* Those of a piece that have data, as far as that is known. */
+static uint64_t
+packets_of(const struct foreign *f, const struct foreign_piece *p)
+{
+	return p->bytes / foreign_payload(f) -
+	       (foreign_placed(f, p) ? p->filled : 0);
+}
+
 static struct index_record
 make_record(const struct foreign *f, const struct foreign_piece *p)
 {
@@ -169,8 +177,8 @@ make_record(const struct foreign *f, const struct foreign_piece *p)
 		.first_ns = p->first_ns,
 		.last_ns = p->last_ns,
 		.bytes = p->bytes,
-		.present = count_of(p->bytes / foreign_payload(f)),
-		.missing = count_of(p->lost),
+		.present = count_of(packets_of(f, p)),
+		.missing = count_of(p->lost + p->filled),
 		.kind = INDEX_BLOCK,
 		.flags = INDEX_RECOVERED | (p->timed ? INDEX_DATA_TIME : 0),
 	};
@@ -187,7 +195,7 @@ make_parts(struct recording *rec, const struct foreign *f)
 	struct recording_part *part;
 
 	for (size_t i = 0; i < f->pieces; i++) {
-		end.first += f->piece[i].bytes / foreign_payload(f);
+		end.first += packets_of(f, &f->piece[i]);
 		rec->part[f->piece[i].disk].records++;
 	}
 	for (unsigned i = 0; i < rec->disks->n; i++) {
@@ -302,6 +310,8 @@ foreign_open(struct recording *rec)
 		err = foreign_single(rec, f);
 	if (!err)
 		err = foreign_time(rec, f);
+	if (!err)
+		err = foreign_fill(rec, f);
 	return err ? err : make(rec, f);
 }
 
@@ -311,6 +321,7 @@ foreign_close(struct foreign *f)
 	if (!f)
 		return;
 	json_decref(f->notes);
+	free(f->filler);
 	free(f->twin);
 	free(f->piece);
 	free(f);

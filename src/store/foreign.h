@@ -57,6 +57,12 @@ int foreign_chunk(const struct recording *rec, uint64_t number,
 /* The same by the file's path from the disk on, RECORDING_PATH bytes. */
 int foreign_where(const struct recording *rec, uint64_t number, char *file,
 		  uint64_t *offset);
+/* As recording_holes: slots of a block with what another recorder put where no
+ * packet came.  -ENODATA: there are some, and it was not looked where. */
+int foreign_holes(const struct recording *rec, uint64_t number,
+		  void (*hole)(void *arg, uint64_t at, uint64_t count),
+		  void *arg);
+
 /* The bytes of data that can be there now, or -errno. */
 int64_t foreign_chunk_bytes(const struct recording *rec, uint64_t number);
 

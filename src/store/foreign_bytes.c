@@ -13,8 +13,8 @@
 
 #include "store/foreign_priv.h"
 
-static const struct foreign_piece *
-find_piece(const struct foreign *f, uint64_t number)
+const struct foreign_piece *
+foreign_piece_find(const struct foreign *f, uint64_t number)
 {
 	size_t low = 0, high = f->pieces;
 
@@ -60,7 +60,8 @@ foreign_piece_open(const struct recording *rec, const struct foreign *f,
 int
 foreign_chunk(const struct recording *rec, uint64_t number, uint64_t *offset)
 {
-	const struct foreign_piece *p = find_piece(rec->foreign, number);
+	const struct foreign_piece *p =
+	    foreign_piece_find(rec->foreign, number);
 
 	if (!p)
 		return -ENOENT;
@@ -72,7 +73,8 @@ int
 foreign_where(const struct recording *rec, uint64_t number, char *file,
 	      uint64_t *offset)
 {
-	const struct foreign_piece *p = find_piece(rec->foreign, number);
+	const struct foreign_piece *p =
+	    foreign_piece_find(rec->foreign, number);
 
 	if (!p)
 		return -ENOENT;
@@ -85,7 +87,7 @@ int64_t
 foreign_chunk_bytes(const struct recording *rec, uint64_t number)
 {
 	const struct foreign *f = rec->foreign;
-	const struct foreign_piece *p = find_piece(f, number);
+	const struct foreign_piece *p = foreign_piece_find(f, number);
 	char path[RECORDING_PATH];
 	uint64_t there;
 	struct stat st;

@@ -8,6 +8,7 @@
  * and are stored whole, or as the two halves in which they were sent.
  */
 #include "contract/bytes.h"
+#include "store/fill.h"
 #include "store/foreign_form.h"
 
 enum {
@@ -81,6 +82,17 @@ find_vdif(struct foreign_form *form, struct look *l, uint32_t packet)
 	return false;
 }
 
+/* What jive5ab puts where a frame did not come. */
+static bool
+is_filler(const uint8_t *at)
+{
+	for (unsigned i = 0; i < LOOK; i += 4) {
+		if (read_le32(at + i) != FILL_PATTERN)
+			return false;
+	}
+	return true;
+}
+
 /* Do frames begin at `from`, every `step` bytes, each followed by `part` bytes
  * of it? */
 static bool
@@ -89,9 +101,12 @@ is_mark5b(const struct look *l, uint32_t from, uint32_t step, uint32_t part)
 	unsigned n = 0;
 
 	for (size_t at = from; at + part <= l->bytes && n < HEADERS;
-	     at += step, n++) {
+	     at += step) {
+		if (is_filler(l->data + at))
+			continue;
 		if (read_le32(l->data + at) != MARK5B_SYNC)
 			return false;
+		n++;
 	}
 	return n > 1 || (n == 1 && l->bytes < step + PAGE);
 }

@@ -26,6 +26,9 @@ struct foreign_piece {
 	uint64_t lost;	/* packets that should be in it, or right behind */
 	int64_t first_ns, last_ns;
 	bool timed; /* these are the data's own */
+	/* What foreign_fill.c finds. */
+	uint64_t before; /* packets in the pieces before */
+	uint64_t filled; /* of its packets, those that are fill */
 };
 
 struct foreign {
@@ -45,7 +48,9 @@ struct foreign {
 	struct format_shape shape;
 	bool counted; /* before packets are counters, and they count */
 	uint32_t thread[FOREIGN_THREADS];
-	uint64_t base; /* absolute sequence of slot 0 */
+	uint64_t base;	  /* absolute sequence of slot 0 */
+	uint64_t *filler; /* a bit for each packet of all pieces; NULL: they
+			     were not all looked at */
 };
 
 /* Looks at packets here and there.  An open file is kept. */
@@ -91,6 +96,21 @@ void foreign_rate(struct glance *g);
 
 /* Finds sequences and times of the pieces. */
 int foreign_time(const struct recording *rec, struct foreign *f);
+
+/* Finds the packets that jive5ab put where none came.  0 or -ENOMEM. */
+int foreign_fill(const struct recording *rec, struct foreign *f);
+
+/* Does every packet that is missing in a piece have a slot there, and is it
+ * known which?  Else readers take all of its packets. */
+static inline bool
+foreign_placed(const struct foreign *f, const struct foreign_piece *p)
+{
+	return f->filler && !p->lost;
+}
+
+/* The piece that became the block of a number; NULL. */
+const struct foreign_piece *foreign_piece_find(const struct foreign *f,
+					       uint64_t number);
 
 /* Cuts the one file of each disk into pieces, and numbers them. */
 int foreign_single(const struct recording *rec, struct foreign *f);

@@ -19,6 +19,7 @@ libstore_a_SOURCES = \
 	%D%/foreign.c %D%/foreign.h %D%/foreign_priv.h \
 	%D%/foreign_bytes.c \
 	%D%/foreign_cfg.c \
+	%D%/foreign_fill.c \
 	%D%/foreign_find.c \
 	%D%/foreign_form.c %D%/foreign_form.h \
 	%D%/foreign_learn.c \

@@ -203,8 +203,8 @@ slot_time(const struct find *f, uint64_t slot)
 	return between(r->first_ns, r->last_ns, part);
 }
 
-/* What is missing before a run's first packet or behind its last is not
- * lost. */
+/* What is missing before a run's first packet or behind its last is not lost;
+ * what another recorder filled is, wherever. */
 static void
 take_hole(void *arg, uint64_t at, uint64_t count)
 {
@@ -213,8 +213,8 @@ take_hole(void *arg, uint64_t at, uint64_t count)
 	struct loss_stretch s = { slot_time(f, at), slot_time(f, at + count),
 				  count, r->sub, false };
 
-	if ((f->b == f->first && !at) ||
-	    (f->b == f->last && at + count >= f->slots))
+	if (!f->rec->foreign && ((f->b == f->first && !at) ||
+				 (f->b == f->last && at + count >= f->slots)))
 		return;
 	stretch_add(f, r->first + at, r->first + at + count, &s);
 }

@@ -39,7 +39,8 @@ edge_of(struct recording *rec, const struct index_record *r)
 {
 	struct edge e = { .slots = r->present + r->missing };
 
-	if (rec->shape.store != HEAP_NONE)
+	/* What another recorder filled was lost, also where it begins. */
+	if (rec->shape.store != HEAP_NONE || rec->foreign)
 		return e;
 	recording_holes(rec, r->number, see_hole, &e);
 	if (e.leading + e.trailing > r->missing)

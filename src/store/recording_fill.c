@@ -52,6 +52,25 @@ fill_ready(struct recording *rec)
 	return 0;
 }
 
+struct some {
+	struct block *b;
+	uint64_t slot; /* of its first, in the chunk */
+};
+
+/* What another recorder put there says nothing. */
+static void
+take_hole(void *arg, uint64_t at, uint64_t count)
+{
+	const struct some *s = arg;
+
+	for (; count; at++, count--) {
+		uint64_t i = at - s->slot;
+
+		if (at >= s->slot && i < s->b->slots)
+			s->b->present[i / 64] &= ~(UINT64_C(1) << i % 64);
+	}
+}
+
 /* Learns from the slots of a block from `slot` on; were there any? */
 static bool
 learn(struct recording *rec, const struct recording_block *b, uint64_t slot)
@@ -71,6 +90,9 @@ learn(struct recording *rec, const struct recording_block *b, uint64_t slot)
 	if (!some.data)
 		return false;
 	memset(present, 0xff, sizeof present);
+	if (rec->foreign)
+		recording_holes(rec, b->record.number, take_hole,
+				&(struct some){ &some, slot });
 	got = recording_chunk_read(rec, b, some.data,
 				   (size_t)LEARN_SLOTS * some.slot_bytes,
 				   slot * some.slot_bytes);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "store/foreign.h"
 #include "store/recording_priv.h"
 
 /* A piece of one disk's metadata, while it is read. */
@@ -354,6 +355,8 @@ recording_holes(struct recording *rec, uint64_t number,
 						   : b->bytes);
 		return 0;
 	}
+	if (rec->foreign)
+		return foreign_holes(rec, number, hole, arg);
 	line = find_line(rec, b);
 	if (!line && recording_is_awaited(rec, number))
 		return -EAGAIN;

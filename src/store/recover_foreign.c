@@ -139,6 +139,39 @@ move_doubles(struct rescue *r)
 	return err;
 }
 
+static void
+hole_set(void *arg, uint64_t at, uint64_t count)
+{
+	struct block *b = arg;
+
+	for (; count--; at++)
+		b->present[at / 64] &= ~(UINT64_C(1) << at % 64);
+}
+
+/* Which slots of a block have fill. */
+static int
+note_holes(const struct rescue *r, unsigned disk,
+	   const struct index_record *record)
+{
+	uint32_t slots = (uint32_t)(record->bytes / r->rec->shape.payload);
+	struct block b = { .number = record->number, .used = slots };
+	json_t *line = NULL;
+	int err = 0;
+
+	if (record->present == slots)
+		return 0;
+	b.present = malloc(((size_t)slots / 64 + 1) * sizeof *b.present);
+	if (!b.present)
+		return -ENOMEM;
+	memset(b.present, 0xff, ((size_t)slots / 64 + 1) * sizeof *b.present);
+	if (!foreign_holes(r->rec, record->number, hole_set, &b))
+		line = meta_holes(&b);
+	free(b.present);
+	if (line)
+		err = note(r, disk, line);
+	return err;
+}
+
 static int
 index_disk(struct rescue *r, unsigned disk)
 {
@@ -148,6 +181,8 @@ index_disk(struct rescue *r, unsigned disk)
 
 	part->meta_bytes = 0;
 	err = note(r, disk, make_run(r->rec));
+	for (size_t i = 0; i < part->records && !err; i++)
+		err = note_holes(r, disk, &part->record[i]);
 	if (!err)
 		err = note(r, disk, make_tail(r->rec));
 	if (!err)

@@ -86,7 +86,8 @@ settle(struct view *v)
 	enum view_fill as = v->choice.fill;
 
 	v->stored = recording_fill_kind(v->rec);
-	if (as == (v->stored == FILL_ZERO ? VIEW_ZERO : VIEW_INVALID))
+	if (as == (v->stored == FILL_ZERO ? VIEW_ZERO : VIEW_INVALID) &&
+	    !v->rec->foreign)
 		as = VIEW_STORED; /* nothing has to be filled anew */
 	v->picks = as != VIEW_STORED;
 	v->ranged = is_ranged(&v->choice);

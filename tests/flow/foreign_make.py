@@ -73,6 +73,8 @@ def packets(a):
 def filler(a):
     """What jive5ab puts in place of a frame: no time, no thread."""
     head = struct.pack("<4I", 1 << 31, 0, a.payload // 8, 0)
+    if a.format == "mark5b":
+        head = b"\x44\x33\x22\x11" * 4
     return head + b"\x44\x33\x22\x11" * (a.payload // 4 - 4)
 
 

@@ -24,6 +24,11 @@ make jive5ab j5 --format mark5b --payload 10016 --per-block 64 --fps 100
 make jive5ab jraw --format raw
 # What jive5ab fills, at the beginnings of blocks and of all.
 make jive5ab jfill --fill --lose 0 1 2 640 641 1282 1919 1920 4999
+# One frame in ten, of both formats; of Mark5B one of two packets of a frame.
+make jive5ab jtenth --fill --lose $(seq 7 10 4999)
+make jive5ab jtenth5 --format mark5b --payload 5008 --packets 4000 \
+	--per-block 128 --fps 100 --fill \
+	--lose $(seq 7 20 3999) $(seq 10 20 3999)
 # One of the data streams of a recording.
 make jive5ab jds_dsA
 make streamer s1 --counter le64 --pad --per-block 1008
@@ -71,7 +76,11 @@ reads_as jraw jive5ab 125 0
 same format "$(info jraw .format)" raw
 reads_as jds_dsA jive5ab 5000 0
 same "streams of jds" "$(info jds .name)" jds_dsA
-reads_as jfill jive5ab 5000 0
+reads_as jfill jive5ab 4991 9
+reads_as jtenth jive5ab 4500 500
+same "losses in the map" "$(info jtenth '[.loss_map[].packets_lost] | add')" 500
+refused "lost" spate check jtenth --max-loss 0.05
+reads_as jtenth5 jive5ab 1600 400
 spate verify jfill >/dev/null
 same start "$(info jfill .start)" "$(info j1 .start)"
 reads_as s1 VLBI-streamer 5000 0
@@ -96,7 +105,7 @@ for name in j1 j4 s1 s5 sone g2 g1 gvtp s5crash; do
 	spate check "$name" --max-loss 0.01 >/dev/null
 done
 same names "$(spate ls --json | jq -r .name | tr '\n' ' ')" "g1 g2 g5 \
-gext.vdif gvtp j1 j4 j5 jds_dsA jfill jraw name.with.dots s1 s1crash s1tail \
+gext.vdif gvtp j1 j4 j5 jds_dsA jfill jraw jtenth jtenth5 name.with.dots s1 s1crash s1tail \
 s1tailcrash s5 s5bare s5crash sbare sone sraw "
 same "recordings unreadable" \
 	"$(spate ls --json | jq -r 'select(.state != "complete").name')" ""

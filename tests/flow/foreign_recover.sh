@@ -50,6 +50,14 @@ for key in .packets .packets_lost .start .end .bytes .format .made_by; do
 	same "$key" "$(jq "$key" "$work/after")" "$(jq "$key" "$work/before")"
 done
 reads_as j1 jive5ab 4999 1
+# What jive5ab filled stays known as that, but for what is before the first
+# packet and behind the last one.
+make jive5ab jfill --fill --lose 640 641 1282 1919 1920 4000
+recovers jfill 8
+reads_as jfill jive5ab 4994 6
+holes=$(cat "${disks[@]/%//jfill/jfill.meta.jsonl}" | jq -c 'select(.holes) |
+	[.block, .holes]' | sort -t, -n | tr '\n' ' ')
+same "holes" "$holes" "[1,[[0,2]]] [2,[[2,1],[639,1]]] [3,[[0,1]]] [6,[[160,1]]] "
 recovers j5 79
 reads_as j5 jive5ab 5000 0
 recovers jraw 8

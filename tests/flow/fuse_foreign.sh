@@ -165,6 +165,10 @@ for kind in jive5ab sg2; do
 	make $kind whole_$kind --threads 2 "${small[@]}"
 	make $kind gap_$kind --threads 2 --drop 3 4 "${small[@]}"
 done
+# What jive5ab filled itself is as if it were not there.
+make jive5ab whole_filled --threads 2 "${small[@]}"
+make jive5ab gap_filled --threads 2 "${small[@]}" --fill \
+	--lose 200 201 202 399 $(seq 7 10 1499)
 
 gap_is()
 {
@@ -172,7 +176,7 @@ gap_is()
 	shift
 
 	fuse_start "$at" -o "disks=$(fuse_disks)$options"
-	for kind in jive5ab sg2; do
+	for kind in filled jive5ab sg2; do
 		spate export --quiet --force gap_$kind "$work/exported" \
 			2>/dev/null || true
 		"$python" "$here/fuse_ideal.py" "$work/exported" \
@@ -187,6 +191,7 @@ gap_is()
 
 gap_is ""
 gap_is ,fill=zero --fill zero
+gap_is ,fill=invalid --fill invalid
 gap_is ,fill=skip --fill skip
 gap_is ,strip=32,fill=skip --fill skip --strip 32
 cmp "$work/expected" <("$python" "$here/fuse_ideal.py" \
