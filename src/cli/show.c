@@ -61,8 +61,11 @@ lost_row(struct table *t, const json_t *info)
 	char percent[SHOW_PERCENT];
 
 	table_cell(t, "lost");
-	table_cell(t, "%" PRIu64 " of %" PRIu64 " packets, %s", lost, all,
-		   show_percent(percent, lost, all));
+	table_cell(t, "%s%" PRIu64 " of %" PRIu64 " packets, %s",
+		   json_is_true(json_object_get(info, "packets_lost_estimated"))
+		       ? "about "
+		       : "",
+		   lost, all, show_percent(percent, lost, all));
 }
 
 /* Counters that only the daemon keeps; of an interrupted recording they are

@@ -160,12 +160,11 @@ count_of(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Those of a piece that have data, as far as that is known. */
+/* Those of a piece that have data. */
 static uint64_t
 packets_of(const struct foreign *f, const struct foreign_piece *p)
 {
-	return p->bytes / foreign_payload(f) -
-	       (foreign_placed(f, p) ? p->filled : 0);
+	return p->bytes / foreign_payload(f) - p->filled;
 }
 
 static struct index_record

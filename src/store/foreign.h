@@ -58,7 +58,11 @@ int foreign_chunk(const struct recording *rec, uint64_t number,
 int foreign_where(const struct recording *rec, uint64_t number, char *file,
 		  uint64_t *offset);
 /* As recording_holes: slots of a block with what another recorder put where no
- * packet came.  -ENODATA: there are some, and it was not looked where. */
+ * packet came.  -ENODATA: nobody looked which they are, or some that were lost
+ * have no slots. */
+bool foreign_knows_holes(const struct recording *rec, uint64_t number);
+/* How many are lost is an estimate, by what some of its packets are. */
+bool foreign_estimates(const struct foreign *f);
 int foreign_holes(const struct recording *rec, uint64_t number,
 		  void (*hole)(void *arg, uint64_t at, uint64_t count),
 		  void *arg);

@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -175,7 +174,7 @@ look_all(struct search *s, uint64_t packets)
 
 /* Not all were seen: what was is the same part of each piece. */
 static void
-guess(struct foreign *f, const struct search *s, uint64_t packets)
+guess(struct foreign *f, const struct search *s)
 {
 	double part = s->looked ? (double)s->found / (double)s->looked : 0;
 	uint64_t all = 0;
@@ -188,11 +187,7 @@ guess(struct foreign *f, const struct search *s, uint64_t packets)
 		p->filled = (uint64_t)(part * (double)slots_of(f, p) + 0.5);
 		all += p->filled;
 	}
-	if (all)
-		foreign_note(f,
-			     "about %" PRIu64 " of its %" PRIu64 " packets are "
-			     "jive5ab's fill: %" PRIu64 " were looked at",
-			     all, packets, s->looked);
+	f->estimated = all > 0;
 }
 
 int
@@ -212,8 +207,29 @@ foreign_fill(const struct recording *rec, struct foreign *f)
 		return -ENOMEM;
 	look_all(&s, packets);
 	if (s.looked < packets)
-		guess(f, &s, packets);
+		guess(f, &s);
 	return 0;
+}
+
+static bool
+is_known(const struct foreign *f, const struct foreign_piece *p)
+{
+	return !p->filled || (f->filler && !p->lost);
+}
+
+bool
+foreign_knows_holes(const struct recording *rec, uint64_t number)
+{
+	const struct foreign *f = rec->foreign;
+	const struct foreign_piece *p = foreign_piece_find(f, number);
+
+	return p && is_known(f, p);
+}
+
+bool
+foreign_estimates(const struct foreign *f)
+{
+	return f->estimated;
 }
 
 int
@@ -226,8 +242,10 @@ foreign_holes(const struct recording *rec, uint64_t number,
 
 	if (!p)
 		return -ENOENT;
-	if (!foreign_placed(f, p))
-		return p->filled || p->lost ? -ENODATA : 0;
+	if (p->lost || !is_known(f, p))
+		return -ENODATA;
+	if (!p->filled)
+		return 0;
 	slots = slots_of(f, p);
 	for (uint64_t i = 0; i <= slots; i++) {
 		uint64_t n = p->before + i;

@@ -49,6 +49,7 @@ struct foreign {
 	bool counted; /* before packets are counters, and they count */
 	uint32_t thread[FOREIGN_THREADS];
 	uint64_t base;	  /* absolute sequence of slot 0 */
+	bool estimated;	  /* how much is fill */
 	uint64_t *filler; /* a bit for each packet of all pieces; NULL: they
 			     were not all looked at */
 };
@@ -99,14 +100,6 @@ int foreign_time(const struct recording *rec, struct foreign *f);
 
 /* Finds the packets that jive5ab put where none came.  0 or -ENOMEM. */
 int foreign_fill(const struct recording *rec, struct foreign *f);
-
-/* Does every packet that is missing in a piece have a slot there, and is it
- * known which?  Else readers take all of its packets. */
-static inline bool
-foreign_placed(const struct foreign *f, const struct foreign_piece *p)
-{
-	return f->filler && !p->lost;
-}
 
 /* The piece that became the block of a number; NULL. */
 const struct foreign_piece *foreign_piece_find(const struct foreign *f,

@@ -97,6 +97,7 @@ struct recording_facts {
 	const char *name, *stream, *format, *extension;
 	const char *layout;  /* "vbs", "mark6", "file" */
 	const char *made_by; /* "spate", "jive5ab", "VLBI-streamer", "Mark6" */
+	bool estimated;	     /* `missing`, by what some of its packets are */
 	const json_t *notes; /* what is wrong with another program's; NULL: it
 				is ours; borrowed */
 	uint32_t payload;

@@ -73,6 +73,7 @@ recording_describe(struct recording *rec)
 	if (!*f->made_by)
 		f->made_by = "spate";
 	f->notes = rec->foreign ? foreign_notes(rec->foreign) : NULL;
+	f->estimated = rec->foreign && foreign_estimates(rec->foreign);
 	f->layout = head_text(rec, "layout");
 	f->payload = rec->shape.payload;
 	f->store = rec->shape.store;

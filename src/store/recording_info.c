@@ -234,6 +234,9 @@ recording_info(const struct recording *rec)
 	    (json_int_t)f->packets, "packets_lost", (json_int_t)f->missing,
 	    "chunks", (json_int_t)f->chunks, "gaps", (json_int_t)f->gaps,
 	    "absent", (json_int_t)f->absent);
+	if (info && f->estimated)
+		json_object_set_new(info, "packets_lost_estimated",
+				    json_true());
 	if (!info || add_counts(info, f->tail) || add_details(info, rec)) {
 		json_decref(info);
 		return NULL;

@@ -150,8 +150,7 @@ hole_set(void *arg, uint64_t at, uint64_t count)
 
 /* Which slots of a block have fill. */
 static int
-note_holes(const struct rescue *r, unsigned disk,
-	   const struct index_record *record)
+note_holes(const struct rescue *r, unsigned disk, struct index_record *record)
 {
 	uint32_t slots = (uint32_t)(record->bytes / r->rec->shape.payload);
 	struct block b = { .number = record->number, .used = slots };
@@ -160,6 +159,10 @@ note_holes(const struct rescue *r, unsigned disk,
 
 	if (record->present == slots)
 		return 0;
+	if (!foreign_knows_holes(r->rec, record->number)) {
+		record->present = slots; /* readers take them all */
+		return 0;
+	}
 	b.present = malloc(((size_t)slots / 64 + 1) * sizeof *b.present);
 	if (!b.present)
 		return -ENOMEM;

@@ -2,6 +2,7 @@
 #ifndef SPATE_STORE_VIEW_PRIV_H
 #define SPATE_STORE_VIEW_PRIV_H
 
+#include "store/foreign.h"
 #include "store/recording_priv.h"
 #include "store/view.h"
 
@@ -108,12 +109,15 @@ view_sequence(const struct view *v, const struct recording_block *b,
 	return b->record.first + at / v->payload;
 }
 
-/* Slots of a block's data that have a packet. */
+/* Slots of a block's data that have a packet; all of them where another
+ * recorder's fill is among them and nobody knows where. */
 static inline uint64_t
 view_present(const struct view *v, const struct recording_block *b)
 {
 	uint64_t slots = b->bytes / v->payload;
 
+	if (v->rec->foreign && !foreign_knows_holes(v->rec, b->record.number))
+		return slots;
 	return b->record.present < slots ? b->record.present : slots;
 }
 
