@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/text.h"
 
 enum { TEXT = sizeof((struct fault *)0)->what };
 
@@ -25,10 +26,7 @@ put_text(char *to, const char *format, va_list args)
 
 	if (length >= TEXT)
 		strcpy(text + TEXT - 4, "...");
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = ' ';
-	strcpy(to, text);
+	strcpy(to, text_clean(text));
 }
 
 int

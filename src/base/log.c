@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/system_log.h"
+#include "base/text.h"
 #include "base/units.h"
 
 static const struct {
@@ -88,15 +89,6 @@ put_head(char *line, enum log_level level, const char *subject)
 			levels[level].word, subject, colon);
 }
 
-/* Text of others must not look like a line of its own. */
-static void
-strip_controls(char *text, int length)
-{
-	for (int i = 0; i < length; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-			text[i] = ' ';
-}
-
 void
 log_compose(struct log_text *t, enum log_level level, const char *subject,
 	    const char *format, va_list args)
@@ -114,7 +106,9 @@ log_compose(struct log_text *t, enum log_level level, const char *subject,
 	    head + vsnprintf(t->text + head, LOG_LINE - head, format, args);
 	if (length >= LOG_LINE)
 		length = LOG_LINE - 1;
-	strip_controls(t->text, length);
+	/* Text of others must not look like a line of its own, nor be one that
+	 * a terminal obeys. */
+	text_clean(t->text);
 	t->text[length] = t->to_system ? '\0' : '\n';
 	t->length = (unsigned)length + 1;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Of names of others, some were written when there was no UTF-8. */
+#include "config.h"
+
 #include "base/text.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +37,73 @@ length_of(const unsigned char *c)
 			return 0;
 	}
 	return n;
+}
+
+/* The bytes of a control character that they begin with; 0: it is none.  Those
+ * from U+0080 on, which a terminal obeys as well, have two. */
+static size_t
+control_of(const unsigned char *c)
+{
+	if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+		return 2;
+	return c[0] < ' ' || c[0] == 0x7f;
+}
+
+char *
+text_clean(char *text)
+{
+	for (char *c = text; *c;) {
+		size_t n = control_of((unsigned char *)c);
+
+		memset(c, ' ', n);
+		c += n ? n : 1;
+	}
+	return text;
+}
+
+/* Do they begin a character that has more bytes? */
+static bool
+is_begun(const unsigned char *c, size_t bytes)
+{
+	size_t want = c[0] < 0xc2 ? 1 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+
+	if (c[0] > 0xf4 || bytes >= want)
+		return false;
+	for (size_t i = 1; i < bytes; i++) {
+		if (c[i] < 0x80 || c[i] > 0xbf)
+			return false;
+	}
+	return true;
+}
+
+size_t
+text_escape(char *to, const char *from, size_t bytes, size_t *left)
+{
+	char *at = to;
+
+	*left = 0;
+	while (bytes) {
+		unsigned char c[TEXT_CHARACTER + 1] = { 0 };
+		size_t n, control;
+
+		memcpy(c, from,
+		       bytes < TEXT_CHARACTER ? bytes : TEXT_CHARACTER);
+		if (is_begun(c, bytes)) {
+			*left = bytes;
+			break;
+		}
+		n = length_of(c);
+		control = *c == '\n' || *c == '\t' ? 0 : control_of(c);
+		if (control)
+			at += sprintf(at, "\\u%04x", c[control - 1]);
+		else
+			at = mempcpy(at, n ? from : unknown,
+				     n ? n : sizeof unknown - 1);
+		n = n ? n : 1;
+		from += n;
+		bytes -= n;
+	}
+	return (size_t)(at - to);
 }
 
 json_t *

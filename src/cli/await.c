@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "cli/field.h"
+#include "cli/terminal.h"
 
-#define SECOND	   INT64_C(1000000000)
-#define ERASE_LINE "\r\033[K"
+#define SECOND INT64_C(1000000000)
 
 static bool
 is_interrupted(void)
@@ -42,7 +42,7 @@ show(struct await *a, const json_t *scan)
 		return;
 	a->next_ns = now + 60 * SECOND;
 	if (a->terminal)
-		fputs(ERASE_LINE, stdout);
+		terminal_do(stdout, ERASE_LINE);
 	printf("%s %s for %s, in %s%s%s", field_text(scan, "name"),
 	       !strcmp(field_text(scan, "state"), "armed") ? "is armed"
 							   : "waits",
@@ -140,7 +140,7 @@ await_run(struct await *a, const json_t *scan, struct fault *fault)
 			break;
 	}
 	if (a->terminal && !a->cli->json)
-		fputs(ERASE_LINE, stdout);
+		terminal_do(stdout, ERASE_LINE);
 	if (!err)
 		err = begun(a, is, fault);
 	json_decref(is);

@@ -18,9 +18,9 @@
 #include "cli/follow.h"
 #include "cli/live.h"
 #include "cli/progress.h"
+#include "cli/terminal.h"
 
-#define SECOND	   INT64_C(1000000000)
-#define ERASE_LINE "\r\033[K"
+#define SECOND INT64_C(1000000000)
 
 enum { LINE = 512 };
 
@@ -133,9 +133,8 @@ draw(const struct follow *f, const json_t *infos, const json_t *disks)
 		width = sizeof line;
 	live_line(infos, disks, line, width);
 	if (f->terminal)
-		printf(ERASE_LINE "%s", line);
-	else
-		printf("%s\n", line);
+		terminal_do(stdout, ERASE_LINE);
+	printf("%s%s", line, f->terminal ? "" : "\n");
 	fflush(stdout);
 }
 
@@ -166,7 +165,7 @@ stop(struct follow *f, struct fault *fault)
 	f->stopping = true;
 	signals_release();
 	if (f->terminal && !f->cli->json)
-		fputs(ERASE_LINE, stdout);
+		terminal_do(stdout, ERASE_LINE);
 	if (!f->cli->quiet)
 		fprintf(stderr, "spate: stopping; once more to leave it to "
 				"spated\n");
@@ -199,7 +198,7 @@ follow_run(struct follow *f, json_t **ended, struct fault *fault)
 			break;
 	}
 	if (f->terminal && !f->cli->json)
-		fputs(ERASE_LINE, stdout);
+		terminal_do(stdout, ERASE_LINE);
 	if (!err)
 		*ended = infos;
 	return err;

@@ -42,7 +42,7 @@ spate_SOURCES = \
 	%D%/listing.c %D%/listing.h \
 	%D%/listing_show.c %D%/listing_show.h \
 	%D%/ls.c \
-	%D%/main.c %D%/clean.h %D%/cli.h \
+	%D%/main.c %D%/cli.h \
 	%D%/site.c %D%/site.h \
 	%D%/mount.c \
 	%D%/probe.c \
@@ -63,6 +63,7 @@ spate_SOURCES = \
 	%D%/subs.c %D%/subs.h \
 	%D%/suggest.c %D%/suggest.h \
 	%D%/table.c %D%/table.h \
+	%D%/terminal.c %D%/terminal.h \
 	%D%/verify.c
 # Schedules in XML need expat; without it they are refused by name.
 if HAVE_EXPAT

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/ease.h"
-#include "cli/clean.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
+#include "cli/terminal.h"
 
 static const struct command *const commands[] = {
 	&command_record,  &command_stop,   &command_send,     &command_relay,
@@ -51,7 +51,7 @@ cli_fail(const struct fault *fault)
 	char line[1024];
 
 	fault_line(fault, line, sizeof line);
-	fprintf(stderr, "spate: %s\n", text_clean(line));
+	fprintf(stderr, "spate: %s\n", line);
 	return fault->code && strcmp(fault->code, "usage") == 0 ? CLI_USAGE
 								: CLI_FAILED;
 }
@@ -196,6 +196,7 @@ main(int argc, char **argv)
 	int status;
 
 	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE is that file's error */
+	terminal_guard();
 	status = run(&cli, argc, argv);
 	/* What was printed has arrived only now: a full disk shows here. */
 	if (fflush(stdout) == 0 && !ferror(stdout))

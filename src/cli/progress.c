@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/progress.h"
+#include "cli/terminal.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -21,18 +22,6 @@ enum {
 	BAR_MOST = 40,
 	WORDS = 120,
 };
-
-#define ERASE_LINE "\r\033[K"
-
-unsigned
-terminal_width(int fd)
-{
-	struct winsize size;
-
-	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || !size.ws_col)
-		return 80;
-	return size.ws_col;
-}
 
 void
 progress_start(struct progress *p)
@@ -115,7 +104,8 @@ draw(const struct progress *p, uint64_t done, int64_t elapsed_ns)
 	if (width >= sizeof line)
 		width = sizeof line - 1;
 	progress_line(p, done, elapsed_ns, line, width);
-	fprintf(stderr, ERASE_LINE "%s", line);
+	terminal_do(stderr, ERASE_LINE);
+	fputs(line, stderr);
 }
 
 void
@@ -141,6 +131,6 @@ void
 progress_hide(struct progress *p)
 {
 	if (p->drawn)
-		fputs(ERASE_LINE, stderr);
+		terminal_do(stderr, ERASE_LINE);
 	p->drawn = false;
 }

@@ -29,9 +29,6 @@ void progress_show(struct progress *p, uint64_t done);
 /* Clears the bar: another line may be printed now. */
 void progress_hide(struct progress *p);
 
-/* How wide the terminal at fd is; 80 where it does not say. */
-unsigned terminal_width(int fd);
-
 /* The text of a bar: at most `width` letters and a 0. */
 void progress_line(const struct progress *p, uint64_t done, int64_t elapsed_ns,
 		   char *line, size_t width);

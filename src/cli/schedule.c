@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/clean.h"
 #include "cli/field.h"
 #include "cli/import.h"
 #include "cli/schedule.h"
@@ -26,7 +25,7 @@ files_warn(const json_t *files)
 		if (!field_known(file, "error"))
 			continue;
 		snprintf(line, sizeof line, "%s", field_text(file, "error"));
-		fprintf(stderr, "spate: %s\n", text_clean(line));
+		fprintf(stderr, "spate: %s\n", line);
 	}
 }
 

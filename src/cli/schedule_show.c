@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/clean.h"
+#include "base/text.h"
 #include "cli/field.h"
 #include "cli/schedule_show.h"
 #include "cli/table.h"

@@ -11,8 +11,7 @@
 #include "cli/field.h"
 #include "cli/sends.h"
 #include "cli/site.h"
-
-#define CLEAR_SCREEN "\033[H\033[J"
+#include "cli/terminal.h"
 
 struct sends_args {
 	bool all, watch;
@@ -32,7 +31,7 @@ print_once(const struct cli *cli, struct control *control,
 		return err;
 	sends = json_object_get(result, "sends");
 	if (args->watch && !cli->json && isatty(STDOUT_FILENO))
-		fputs(CLEAR_SCREEN, stdout);
+		terminal_do(stdout, CLEAR_SCREEN);
 	sends_print(cli, sends);
 	if (!json_array_size(sends) && !cli->json && !cli->quiet)
 		printf("nothing is being sent%s\n",

@@ -15,9 +15,9 @@
 #include "cli/follow.h"
 #include "cli/progress.h"
 #include "cli/sends.h"
+#include "cli/terminal.h"
 
-#define SECOND	   INT64_C(1000000000)
-#define ERASE_LINE "\r\033[K"
+#define SECOND INT64_C(1000000000)
 
 enum { LINE = 400 };
 
@@ -67,16 +67,15 @@ show(struct following *f, const json_t *send)
 		width = sizeof line;
 	sends_line(send, line, width);
 	if (f->terminal)
-		fprintf(stderr, ERASE_LINE "%s", line);
-	else
-		fprintf(stderr, "%s\n", line);
+		terminal_do(stderr, ERASE_LINE);
+	fprintf(stderr, "%s%s", line, f->terminal ? "" : "\n");
 }
 
 static void
 erase(const struct following *f)
 {
 	if (f->terminal && !f->cli->json && !f->cli->quiet)
-		fputs(ERASE_LINE, stderr);
+		terminal_do(stderr, ERASE_LINE);
 }
 
 /* True if a signal came within half a second. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/clean.h"
+#include "base/text.h"
 #include "cli/field.h"
 #include "cli/sends.h"
 #include "cli/table.h"

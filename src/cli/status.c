@@ -13,8 +13,7 @@
 #include "cli/sends.h"
 #include "cli/site.h"
 #include "cli/show.h"
-
-#define CLEAR_SCREEN "\033[H\033[J"
+#include "cli/terminal.h"
 
 struct status_args {
 	bool watch;
@@ -101,7 +100,7 @@ run(const struct cli *cli, const void *values, char **operand)
 		if (err)
 			break;
 		if (args->watch && !cli->json && isatty(STDOUT_FILENO))
-			fputs(CLEAR_SCREEN, stdout);
+			terminal_do(stdout, CLEAR_SCREEN);
 		if (cli->json)
 			cli_print_json(status);
 		else

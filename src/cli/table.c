@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/table.h"
 
 enum { BETWEEN = 2 };
@@ -71,7 +72,7 @@ table_cell(struct table *t, const char *format, ...)
 	if (!has_room(t) || vasprintf(&text, format, args) < 0)
 		t->broken = true;
 	else
-		t->cell[t->n++] = text;
+		t->cell[t->n++] = text_clean(text);
 	va_end(args);
 }
 

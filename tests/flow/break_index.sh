@@ -174,3 +174,76 @@ for ((seed = 0; seed < 9; seed++)); do
 	limited recover r
 	limited info r
 done
+
+# What anybody may have written into the metadata, called a folder, or answers
+# as a daemon is printed, and no terminal does what it says.
+evil=$'\e]0;owned\a\u009b31m\x7f'
+odd=$'odd\u009b2J'
+again
+mkdir "${disks[0]}/$odd"
+cp "$(find "${disks[0]}/r" -name 'r.0*' | head -n 1)" \
+	"${disks[0]}/$odd/$odd.00000000"
+python3 - "$evil" "${disks[@]/%//r/r.meta.jsonl}" <<-'END'
+	import json, sys
+	evil = sys.argv[1]
+	for path in sys.argv[2:]:
+	    with open(path) as f:
+	        lines = [json.loads(line) for line in f]
+	    lines[0]["stream"] = "s" + evil
+	    lines[0]["software"] = evil
+	    lines[0]["disks"] += ["/mnt/" + evil]
+	    for line in lines:
+	        if "end" in line:
+	            line["end"]["reason"] = evil
+	    with open(path, "w") as f:
+	        for line in lines:
+	            f.write(json.dumps(line, ensure_ascii=False) + "\n")
+END
+obeyed=$'[\\x00-\\x08\\x0b-\\x1f\\x7f]|\\xc2[\\x80-\\x9f]'
+tame()
+{
+	local status=0
+
+	"$SPATE" "$@" >"$work/says" 2>&1 || status=$?
+	[ $status -le 1 ] || fail "'$*' ended with $status"
+	if LC_ALL=C grep -naP "$obeyed" "$work/says" >"$work/said"; then
+		fail "'$*' prints $(cat -v "$work/said")"
+	fi
+}
+for args in "info r" "ls" "check r" "verify r" "recover -n r" "info $odd" \
+	"info nothing$odd" "export $odd $work/exported" "protect $evil" "rm $evil" \
+	"verify $odd" "record $evil"; do
+	read -ra words <<<"$args"
+	tame "${words[@]}" --disks "$(disks_list)"
+	tame "${words[@]}" --disks "$(disks_list)" --json
+done
+tame info r --disks "$(disks_list)" --json
+same "stream in JSON" "$(jq -r .stream "$work/says")" "s$evil"
+same "a name in JSON" "$("$SPATE" ls --json --disks "$(disks_list)" |
+	jq -r 'select(.name | startswith("odd")).name')" "$odd"
+python3 - "$work/evil.sock" "$evil" <<-'END' &
+	import json, socket, sys
+	s = socket.socket(socket.AF_UNIX)
+	s.bind(sys.argv[1])
+	s.listen()
+	evil = sys.argv[2]
+	while True:
+	    f = s.accept()[0].makefile("rw")
+	    f.write('{"protocol":1}\n')
+	    f.flush()
+	    f.readline()
+	    for line in f:
+	        f.write(json.dumps(
+	            {"id": json.loads(line)["id"], "ok": False,
+	             "error": {"code": "io", "what": evil, "why": evil + "\n",
+	                       "try": evil}}, ensure_ascii=False) + "\n")
+	        f.flush()
+END
+evil_pid=$!
+at_end 'kill $evil_pid 2>/dev/null'
+wait_for 20 test -S "$work/evil.sock"
+for command in status ls streams disks "info x" "record x --stream s" "stop x"; do
+	read -ra words <<<"$command"
+	tame --socket "$work/evil.sock" "${words[@]}"
+	grep -q owned "$work/says" || fail "'$command': $(cat "$work/says")"
+done

@@ -264,7 +264,7 @@ tests_unit_test_table_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_progress
 TESTS += tests/unit/test_progress
 tests_unit_test_progress_SOURCES = %D%/test_progress.c %D%/suite.h \
-	src/cli/progress.c
+	src/cli/progress.c src/cli/terminal.c
 tests_unit_test_progress_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_progress_LDADD = $(UNIT_BASE)
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "unit/suite.h"
 
 #define SECOND INT64_C(1000000000)
