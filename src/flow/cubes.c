@@ -72,6 +72,7 @@ cubes_lay(struct heaps *p, const struct receive_packet *k,
 	h->skip = head->skip;
 	h->keep = b->slot_bytes;
 	h->held = !head->timed;
+	p->cubes.early.news |= head->timed;
 	h->ranges.at = card->range;
 	h->ranges.most =
 	    (notes_head(b)->card_bytes - sizeof *card) / sizeof(struct range);
@@ -216,6 +217,8 @@ cubes_age(struct heaps *p)
 	struct window *w = &p->cubes.window;
 	int64_t born;
 
+	if (p->now - p->cubes.early.since >= p->a.max_age)
+		cubes_early_try(p, true);
 	cubes_park_settle(p, p->now - p->a.max_age, false);
 	side_tell(p);
 	while (window_oldest(w, &born) && p->now - born >= p->a.max_age) {
@@ -230,6 +233,7 @@ cubes_age(struct heaps *p)
 static void
 cubes_flush(struct heaps *p)
 {
+	cubes_early_try(p, true);
 	cubes_park_settle(p, INT64_MAX, true);
 	side_tell(p);
 	heaps_finish_before(p, UINT64_MAX);
@@ -256,6 +260,7 @@ cubes_release(struct heaps *p)
 {
 	struct window *w = &p->cubes.window;
 
+	cubes_early_try(p, false);
 	for (struct block *b = w->closed; b; b = b->next)
 		skipped_note(p, b);
 	window_release(w, p->a.out, p->a.arg);

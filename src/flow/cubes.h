@@ -12,6 +12,7 @@
  *   cubes_time.c  and when that is known
  *   cubes_head.c  what the items of a packet say: which bytes are stored, and
  *                 when the heap is from
+ *   cubes_early.c what waits until that is known
  *   cubes_aim.c   where the next pieces will land
  *   cubes_run.c   when a run begins
  *   cubes_side.c  what is told beside the data: controls and descriptors
@@ -91,6 +92,19 @@ void cubes_undo(struct heaps *p, struct heap *h, enum drop why);
 /* heaps_kind::items */
 bool cubes_items(struct heaps *p, struct heap *h,
 		 const struct format_piece *piece, bool in_place);
+
+/* ---- cubes_early.c --------------------------------------------------- */
+
+/* The packet that is looked at waits.  False: it cannot, or did for long. */
+bool cubes_wait(struct heaps *p, const struct format_piece *piece);
+
+/* The same while nothing is known of the stream yet, of whatever comes; true
+ * with heaps::again: it has to be looked at again. */
+bool cubes_begin_wait(struct heaps *p, const struct format_piece *piece);
+
+/* Looks at those that wait, if more is known than before, or for the last
+ * time. */
+void cubes_early_try(struct heaps *p, bool last);
 
 /* ---- cubes_aim.c: heaps_kind::aim ------------------------------------ */
 

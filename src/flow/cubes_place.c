@@ -152,8 +152,12 @@ cubes_begin(struct heaps *p, const struct receive_packet *k,
 		heaps_drop(p, DROP_UNSTORED);
 		return NULL;
 	}
+	if (cubes_begin_wait(p, piece))
+		return NULL;
 	cubes_head(p, piece, &head);
 	if (!head.item && !cubes_guess_item(p, piece, &head)) {
+		if (!piece->items && cubes_wait(p, piece))
+			return NULL;
 		cubes_side_piece(p, piece);
 		heaps_drop(p, piece->items ? DROP_UNSTORED : DROP_UNTIMED);
 		return NULL;
@@ -161,6 +165,8 @@ cubes_begin(struct heaps *p, const struct receive_packet *k,
 	if (!cubes_item_check(p, piece, &head))
 		return NULL;
 	if (!head.timed && !cubes_guess_time(p, piece, &head)) {
+		if (cubes_wait(p, piece))
+			return NULL;
 		heaps_drop(p, DROP_UNTIMED);
 		return NULL;
 	}

@@ -50,6 +50,7 @@ heap_timed(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	   uint64_t value)
 {
 	h->held = false;
+	p->cubes.early.news = true;
 	p->base.counts.placed += h->pieces;
 	p->base.counts.bytes += h->bytes;
 	cubes_ticks(p, piece, value, h->rel);

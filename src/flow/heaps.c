@@ -238,7 +238,6 @@ packet_take(struct heaps *p)
 	struct format_piece piece;
 	struct heap *h;
 
-	p->base.counts.datagrams++;
 	if (k->flags & RECEIVE_FOREIGN) {
 		heaps_drop(p, DROP_FOREIGN);
 		return;
@@ -302,6 +301,30 @@ batch_start(struct heaps *p, const struct receive_packet *packet, unsigned n)
 	p->batch++;
 }
 
+void
+heaps_again(struct heaps *p, const struct receive_packet *k)
+{
+	const struct receive_packet *packet;
+	unsigned at = p->at, packets = p->packets;
+	int64_t now_ns = p->now_ns;
+	struct format_piece piece;
+
+	heaps_cut(p);
+	packet = p->packet;
+	p->packet = k;
+	p->at = 0;
+	p->packets = 1;
+	p->now_ns = k->arrived;
+	packet_take(p);
+	shifts_settle(&p->spare->shifts);
+	p->packet = packet;
+	p->at = at;
+	p->packets = packets;
+	p->now_ns = now_ns;
+	if (at < packets) /* p->head is its own again */
+		piece_read(p, heaps_packet(p), &piece);
+}
+
 static void
 batch_finish(struct heaps *p)
 {
@@ -323,6 +346,7 @@ heaps_batch(struct place *place, struct aim *aim,
 		int64_t arrived = heaps_packet(p)->arrived;
 
 		p->now_ns = arrived ? arrived : now_ns;
+		p->base.counts.datagrams++;
 		packet_take(p);
 	}
 	batch_finish(p);

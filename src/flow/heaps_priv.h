@@ -130,8 +130,21 @@ struct cube_side {
 	uint8_t data[CUBES_SIDE];
 };
 
+/* Packets that wait until it is known where they belong. */
+struct cube_early {
+	struct block *b; /* in which they lie, behind the list of them; NULL:
+			    there are none */
+	uint64_t used;	 /* bytes of it */
+	unsigned n;
+	bool news;     /* a heap's time became known since they were tried */
+	bool last;     /* they are tried for the last time */
+	int64_t since; /* when the first came; steady */
+	struct cube_wait *tried; /* the one that is looked at again; or NULL */
+};
+
 struct cubes {
 	struct window window;
+	struct cube_early early;
 	struct ticks ticks;
 	/* Of the newest heap, to guess times by. */
 	uint64_t count, count_step;
@@ -230,6 +243,10 @@ extern const struct heaps_kind rows_kind, cubes_kind;
  * batch.
  */
 void heaps_cut(struct heaps *p);
+
+/* Looks once more at a packet that was counted when it came, and lies in
+ * nobody's memory.  What is left of the batch is out of the way then. */
+void heaps_again(struct heaps *p, const struct receive_packet *k);
 
 static inline void
 heaps_drop(struct heaps *p, enum drop why)

@@ -17,7 +17,7 @@ libflow_a_SOURCES = \
 	%D%/copy_out_tell.c %D%/copy_out_try.c \
 	%D%/copy_out.h %D%/copy_out_priv.h \
 	%D%/counts.h \
-	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_head.c \
+	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_early.c %D%/cubes_head.c \
 	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
 	%D%/cut.c %D%/cut.h %D%/cut_heaps.c %D%/cut_heaps.h %D%/cut_priv.h \
 	%D%/cut_fill.c %D%/cut_make.c %D%/cut_range.c %D%/cut_rows.c \

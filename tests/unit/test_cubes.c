@@ -4,6 +4,7 @@
  * zero wherever nothing did.
  */
 #include "cube_bench.h"
+#include "dice.h"
 
 /* ---- order ----------------------------------------------------------- */
 
@@ -267,6 +268,49 @@ START_TEST(a_guess_that_is_too_wrong_costs_what_was_guessed)
 }
 END_TEST
 
+/* Every 25 packets in any order, from the very first on: whatever a heap's first
+ * packet is overtaken by waits for it. */
+static void
+shuffled(const struct format_shape *shape, uint32_t skip, unsigned seed)
+{
+	enum { HEAPS = 120, SHUFFLE = 25, BATCH = 16 };
+	struct sent *s[HEAPS];
+	struct dice dice = { seed };
+	unsigned order[SHUFFLE], cuts, at = 0, all;
+
+	cube_open(shape, BATCH);
+	for (unsigned i = 0; i < HEAPS; i++)
+		s[i] = bench_cube(&bench, i + 2, skip, 0);
+	cuts = bench_cuts(s[0], MTU);
+	all = HEAPS * cuts;
+	for (; at < all; at += SHUFFLE) {
+		unsigned n = all - at < SHUFFLE ? all - at : SHUFFLE;
+
+		for (unsigned i = 0; i < n; i++)
+			order[i] = at + i;
+		dice_shuffle(&dice, order, n);
+		for (unsigned i = 0; i < n; i++)
+			flow(&bench, s[order[i] / cuts], MTU, order[i] % cuts,
+			     BATCH);
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	cube_end();
+	all_there(HEAPS);
+	bench_close(&bench);
+}
+
+START_TEST(what_overtakes_its_time_waits_for_it)
+{
+	for (unsigned seed = 0; seed < 40; seed++) {
+		shuffled(&by_time, 0, seed);
+		shuffled(&by_time, 1851, seed);
+		shuffled(&by_count, 0, seed);
+		shuffled(&by_count, 1851, seed);
+	}
+}
+END_TEST
+
 START_TEST(duplicates_are_dropped)
 {
 	const struct counts *c;
@@ -351,5 +395,6 @@ SUITE("cubes", heaps_in_order, one_piece_is_out_of_place, heaps_in_turns,
       items_lie_elsewhere, what_is_lost_is_zero_and_counted,
       a_lost_first_piece_costs_itself, heaps_whose_time_never_comes,
       a_wrong_guess_is_put_right,
-      a_guess_that_is_too_wrong_costs_what_was_guessed, duplicates_are_dropped,
+      a_guess_that_is_too_wrong_costs_what_was_guessed,
+      what_overtakes_its_time_waits_for_it, duplicates_are_dropped,
       counts_by_any_step, times_that_are_rounded)

@@ -179,6 +179,8 @@ waiting(void)
 
 	if (cube ? p->cubes.parked != NULL : p->rows.parked != NULL)
 		n = cube ? p->cubes.candidate.pieces : p->rows.candidate.pieces;
+	if (cube)
+		n += p->cubes.early.n;
 	for (int i = 0; i < HEAPS_LIVE; i++) {
 		const struct heap *h = &p->live[i];
 
