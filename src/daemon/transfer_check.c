@@ -14,6 +14,7 @@
 #include "daemon/daemon.h"
 #include "daemon/order_name.h"
 #include "daemon/transfer_order.h"
+#include "store/foreign.h"
 
 struct session *
 transfer_session(const struct daemon *d, const char *name)
@@ -109,7 +110,7 @@ recording_check(struct daemon *d, const struct transfer_order *o,
 		return o->follow || s->state == SESSION_ENDED
 			   ? 0
 			   : recorded_now(o, fault);
-	if (!layout_folder_good(o->name))
+	if (!layout_folder_good(o->name) && !foreign_name_good(o->name))
 		return not_there(d, o, fault);
 	if (!catalogue_find(keeper_catalogue(d->keeper), o->name, &e)) {
 		if (order_name_disk(d, o->name))

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "daemon/chores.h"
 #include "daemon/verbs.h"
+#include "store/foreign.h"
 
 static int
 refuse_live(const struct daemon *d, const struct chore *c, struct fault *fault)
@@ -103,7 +104,7 @@ verb_look(struct daemon *d, struct server_ticket ticket, const json_t *request,
 {
 	const char *name = json_string_value(json_object_get(request, "name"));
 
-	if (!name || !layout_folder_good(name))
+	if (!name || (!layout_folder_good(name) && !foreign_name_good(name)))
 		return fault_set(fault, -EINVAL, "usage",
 				 "`name` is missing, or none");
 	for (const struct session *s = d->sessions; s; s = s->next) {

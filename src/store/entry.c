@@ -117,11 +117,20 @@ add_stamp(struct entry *e, const struct stamp *stamp)
 }
 
 static void
+look_marks(struct entry *e, int dir, const char *name)
+{
+	char file[LAYOUT_FILE];
+
+	e->protected |= has_file(dir, layout_protect(file, name));
+	if (has_file(dir, layout_removing(file, name)))
+		e->state = ENTRY_REMOVING;
+}
+
+static void
 look_disk(struct look *l, const struct disks *disks, unsigned disk)
 {
 	int dir = stamp_dir(disks, disk, l->name);
 	struct entry *e = l->entry;
-	char file[LAYOUT_FILE];
 	struct stamp stamp;
 
 	if (stamp_look(&stamp, disks, disk, l->name, dir))
@@ -129,9 +138,7 @@ look_disk(struct look *l, const struct disks *disks, unsigned disk)
 	if (dir < 0)
 		return;
 	e->disk[disk / 64] |= UINT64_C(1) << disk % 64;
-	e->protected |= has_file(dir, layout_protect(file, l->name));
-	if (has_file(dir, layout_removing(file, l->name)))
-		e->state = ENTRY_REMOVING;
+	look_marks(e, dir, l->name);
 	look_index(l, dir);
 	look_meta(l, dir);
 	close(dir);
@@ -323,8 +330,10 @@ stamp_all(struct entry *e, const struct disks *disks, const char *name)
 
 		if (stamp_look(&stamp, disks, i, name, dir))
 			add_stamp(e, &stamp);
-		if (dir >= 0)
-			close(dir);
+		if (dir < 0)
+			continue;
+		look_marks(e, dir, name);
+		close(dir);
 	}
 }
 

@@ -177,6 +177,13 @@ layout_chunk(char *file, const char *name, uint64_t number)
 }
 
 const char *
+layout_cfg(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.cfg", name);
+	return file;
+}
+
+const char *
 layout_index(char *file, const char *name)
 {
 	snprintf(file, LAYOUT_FILE, "%s.index", name);

@@ -7,13 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/foreign.h"
 #include "store/layout.h"
 #include "store/protect.h"
 
 static int
 open_dir(const struct disks *disks, unsigned disk, const char *name)
 {
-	if (disks->disk[disk].fd < 0)
+	if (disks->disk[disk].fd < 0 ||
+	    (!layout_folder_good(name) &&
+	     !foreign_on(disks->disk[disk].fd, name)))
 		return -ENOENT;
 	return layout_dir_open(disks->disk[disk].fd, name, DISK_NO_LINKS);
 }
@@ -71,7 +74,7 @@ protect_set(const struct disks *disks, const char *name, bool on, json_t **done,
 	json_t *list = json_array();
 	int first = 0;
 
-	for (unsigned i = 0; layout_folder_good(name) && i < disks->n; i++) {
+	for (unsigned i = 0; i < disks->n; i++) {
 		int dir = open_dir(disks, i, name), err;
 
 		if (dir < 0 && !disk_hint(dir))

@@ -329,6 +329,8 @@ open_as(struct recording **rec, const struct disks *disks, const char *name,
 	r->by_index = by_index;
 	if (ours)
 		err = recording_refresh(r);
+	else if (find_parts(r) == -EIDRM)
+		err = -EIDRM;
 	if (is_foreign(r, err)) {
 		int foreign = recording_open_foreign(rec, disks, name);
 

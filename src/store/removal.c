@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "store/entry_line.h"
+#include "store/foreign.h"
 #include "store/removal_priv.h"
 
 enum { BLOCK = 512 /* of st_blocks */ };
@@ -39,6 +40,7 @@ kind_of_name(const struct removal *r, const char *file)
 		layout_meta,
 		layout_protect,
 		layout_index_new,
+		layout_cfg,
 	};
 	char known[LAYOUT_FILE];
 	uint64_t number;
@@ -48,6 +50,7 @@ kind_of_name(const struct removal *r, const char *file)
 	if (!strcmp(file, layout_removing(known, r->name)))
 		return REMOVAL_MARK;
 	if (layout_chunk_number(file, r->name, &number) ||
+	    !strcmp(file, r->name) || /* VLBI-streamer's single file */
 	    layout_is_aside(file, r->name) || is_data(r, file) ||
 	    !strcmp(file, layout_sums(known, r->name)))
 		return REMOVAL_DATA;
@@ -159,10 +162,11 @@ open_part(struct removal *r, unsigned i)
 		part->dir = disk_open_at(disk, part->at, O_RDONLY | O_DIRECTORY,
 					 DISK_NO_LINKS);
 		part->layout = looks[k];
-		if (part->dir < 0 && part->dir != -ENOENT)
+		/* Of mark6, what has the name itself is a file. */
+		if (part->dir < 0 && part->dir != -ENOENT &&
+		    part->dir != -ENOTDIR)
 			err = part->dir;
 	}
-	/* Of mark6, what has the name itself is a file. */
 	return part->dir >= 0 ? 0 : err;
 }
 
@@ -254,6 +258,43 @@ look(struct removal *r, struct fault *fault)
 	return 0;
 }
 
+static bool
+is_foreign(const struct removal *r)
+{
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		if (r->disks->disk[i].fd >= 0 &&
+		    foreign_on(r->disks->disk[i].fd, r->name))
+			return true;
+	}
+	return false;
+}
+
+/* A folder that has a name which ours cannot have is another program's
+ * recording, or none. */
+static int
+check_there(const struct removal *r, struct fault *fault)
+{
+	bool foreign = is_foreign(r);
+
+	if (r->facts.disks &&
+	    (layout_folder_good(r->name) || foreign || r->facts.begun))
+		return 0;
+	fault_set(fault, -ENOENT, "not-found", "no recording %s", r->name);
+	if (foreign) {
+		fault_set(fault, -ENOTSUP, "refused", "%s is not removed",
+			  r->name);
+		fault_why(fault, "it is Mark6's: a file on each disk, in no "
+				 "folder of its own");
+		fault_hint(fault, "remove these files by hand");
+		return -ENOTSUP;
+	}
+	fault_why(fault, r->facts.disks
+			     ? "what is in the folder of that name is none"
+			     : "no disk has a folder of that name");
+	fault_hint(fault, "spate ls shows the recordings there are");
+	return -ENOENT;
+}
+
 int
 removal_open(struct removal **removal, const struct disks *disks,
 	     const char *name, struct fault *fault)
@@ -261,7 +302,9 @@ removal_open(struct removal **removal, const struct disks *disks,
 	struct removal *r;
 	int err;
 
-	r = layout_folder_good(name) ? calloc(1, sizeof *r) : NULL;
+	r = layout_folder_good(name) || foreign_name_good(name)
+		? calloc(1, sizeof *r)
+		: NULL;
 	if (!r)
 		return fault_set(fault, -ENOENT, "not-found",
 				 "no recording %.80s", name);
@@ -274,12 +317,8 @@ removal_open(struct removal **removal, const struct disks *disks,
 	err = r->part && r->away
 		  ? look(r, fault)
 		  : fault_set(fault, -ENOMEM, "no-memory", "no memory");
-	if (!err && !r->facts.disks) {
-		err = fault_set(fault, -ENOENT, "not-found", "no recording %s",
-				name);
-		fault_why(fault, "no disk has a folder of that name");
-		fault_hint(fault, "spate ls shows the recordings there are");
-	}
+	if (!err)
+		err = check_there(r, fault);
 	if (err) {
 		removal_close(r);
 		return err;

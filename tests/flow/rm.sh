@@ -185,3 +185,54 @@ alone protect --off b >/dev/null
 same "what it says" "$(alone rm --force b | sed 's/,.*//')" "b removed"
 same "what is there" "$(on_disks)" ""
 [ -s "$work/spate.conf" ] || fail "it removed what a link points to"
+
+# What other programs made, under names that ours cannot have, too.
+python=${SPATE_PYTHON:-python3}
+make()
+{
+	local kind=$1 name=$2
+	shift 2
+
+	"$python" "$top_srcdir/tests/flow/foreign_make.py" "$kind" "$name" \
+		"$work/ideal" "${disks[@]}" "$@"
+}
+removed()
+{
+	same "what rm says" "$("$@" | sed 's/,.*//')" "${!#} removed"
+	[ -z "$(find "${disks[@]}" -name "${!#}*")" ] ||
+		fail "it left something of ${!#}"
+}
+command -v "$python" >/dev/null || exit 0
+make jive5ab j.with.dots
+make streamer s.1 --counter le64 --pad --per-block 1008
+make streamer s2 --counter le64 --pad --per-block 1008
+make single s.one --counter le64
+make sg2 g.vdif
+mkdir "${disks[0]}/www.site"
+echo mine >"${disks[0]}/www.site/notes"
+conf_write "$(stream_text 'format = "raw"; prefix = 8; payload = 1024;')"
+spated_start
+spate protect j.with.dots >/dev/null
+wait_for 30 eval '[ "$(spate ls --json j.with.dots | jq .protected)" = true ]'
+refused "it is protected" spate rm --force j.with.dots
+spate protect --off j.with.dots >/dev/null
+spate send j.with.dots --to null:// --wait --json >"$work/sent"
+same "packets that were sent" "$(jq .packets "$work/sent")" 5000
+removed spate rm j.with.dots
+removed spate rm s.1
+removed alone rm s2
+removed alone rm s.one
+refused "it is Mark6's" spate rm --force g.vdif
+refused "no recording" spate rm --force www.site
+refused "no recording" spate protect www.site
+refused "no recording" alone rm --force ../disk0
+same "what is there" "$(on_disks)" "g.vdif www.site"
+[ -s "${disks[0]}/www.site/notes" ] || fail "it removed what is no recording"
+
+# A removal that was cut short.
+make jive5ab j.cut
+touch "${disks[1]}/j.cut/j.cut.removing"
+refused "being removed" alone export j.cut "$work/exported" --force
+same "state" "$(alone ls --json j.cut | jq -r .state)" removing
+removed spate rm j.cut
+spated_stop
