@@ -150,8 +150,8 @@ rule_of(const struct record *r)
 static bool
 is_shown(const struct record *r)
 {
-	return r->state == ENTRY_COMPLETE || r->state == ENTRY_LIVE ||
-	       r->state == ENTRY_INTERRUPTED;
+	return r->state == ENTRY_COMPLETE || r->state == ENTRY_FAILED ||
+	       r->state == ENTRY_LIVE || r->state == ENTRY_INTERRUPTED;
 }
 
 static void

@@ -69,7 +69,9 @@ add_losses(const struct cli *cli, const json_t *infos)
 	if (site_disks(&silent, &disks, &fault))
 		return;
 	json_array_foreach(infos, i, info) {
-		if (strcmp(field_text(info, "state"), "complete") != 0 ||
+		const char *state = field_text(info, "state");
+
+		if ((strcmp(state, "complete") && strcmp(state, "failed")) ||
 		    recording_open(&rec, &disks, field_text(info, "name"),
 				   &fault))
 			continue;

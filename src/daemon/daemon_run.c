@@ -47,8 +47,9 @@ catalogue_ended(struct daemon *d, struct session *s)
 	struct entry e;
 
 	report_entry(s, &e);
-	if (!s->failed)
-		e.state = ENTRY_COMPLETE;
+	e.state = s->failed ? ENTRY_FAILED : ENTRY_COMPLETE;
+	if (s->failed)
+		snprintf(e.why, sizeof e.why, "%s", s->reason);
 	catalogue_live(keeper_catalogue(d->keeper), &e);
 	keeper_touch(d->keeper, s->name);
 }

@@ -209,6 +209,7 @@ report_tail(struct session *s)
 	end = json_pack("{s:s, s:o, s:o, s:I}", "reason", s->reason, "start",
 			report_time(s->start_ns), "end", report_time(s->end_ns),
 			"bytes", (json_int_t)t.bytes);
+	json_object_set_new(end, "failed", json_boolean(s->failed));
 	counts_set(end, &t);
 	json_object_set_new(end, "chunks",
 			    integer(atomic_load(&s->output->chunks)));

@@ -107,6 +107,11 @@ entry_add(struct vsi_facts *f, const struct entry *e)
 
 	f->known = true;
 	f->unread |= e->state == ENTRY_UNREAD;
+	if (e->state == ENTRY_FAILED) {
+		f->failed = true;
+		snprintf(f->why, sizeof f->why, "%s", e->why);
+		vsi_clean(f->why);
+	}
 	f->received += e->packets;
 	f->lost += e->missing;
 	f->bytes += e->bytes;

@@ -194,6 +194,8 @@ check_say(struct vsi *v, struct vsi_reply *r, const struct vsi_facts *f)
 	vsi_more(r, "%llu", (unsigned long long)f->lost * f->payload);
 	if (!strcmp(f->format, "vdif"))
 		vsi_more(r, "%u", f->payload);
+	if (f->failed)
+		vsi_more(r, "failed - %s", f->why);
 }
 
 static void

@@ -274,8 +274,8 @@ find_anew(struct catalogue *c, const struct disks *disks, unsigned disk,
 		const struct disks one = { .disk = disks->disk + disk, .n = 1 };
 		struct entry e;
 
-		if (catalogue_find(c, names[i], &e) &&
-		    e.state == ENTRY_COMPLETE && first_disk(&e) == disk &&
+		if (catalogue_find(c, names[i], &e) && entry_ended(&e) &&
+		    first_disk(&e) == disk &&
 		    entry_stamp(&one, e.name) != e.first)
 			make_stale(c, names[i]);
 		read_stale(c, disks, true);
@@ -326,8 +326,7 @@ restless(struct catalogue *c, size_t *at, struct entry *e)
 		struct item *item = c->item[(*at)++];
 
 		if (item->stale || item->live ||
-		    (item->entry.state == ENTRY_COMPLETE &&
-		     !is_recent(&item->entry)))
+		    (entry_ended(&item->entry) && !is_recent(&item->entry)))
 			continue;
 		*e = item->entry;
 		return true;

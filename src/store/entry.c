@@ -201,6 +201,15 @@ take_head(struct entry *e, const json_t *head)
 		e->subs = (unsigned)number_of(head, "subs");
 }
 
+static void
+take_failure(struct entry *e, bool failed, const char *reason)
+{
+	if (e->state != ENTRY_COMPLETE || !failed)
+		return;
+	e->state = ENTRY_FAILED;
+	snprintf(e->why, sizeof e->why, "%s", reason ? reason : "");
+}
+
 /* Are all records here, and each a chunk?  Then its totals are those that the
  * daemon wrote down. */
 static bool
@@ -214,6 +223,8 @@ take_totals(struct look *l)
 	    number_of(end, "chunks") != l->records)
 		return false;
 	e->state = ENTRY_COMPLETE;
+	take_failure(e, recording_failed(l->tail),
+		     json_string_value(json_object_get(end, "reason")));
 	e->counted = true;
 	e->bytes = number_of(end, "bytes");
 	e->packets = number_of(end, "packets");
@@ -236,6 +247,7 @@ take_facts(struct entry *e, const struct recording_facts *f)
 	};
 
 	e->state = state[f->state];
+	take_failure(e, f->failed, f->reason);
 	e->counted = true;
 	snprintf(e->stream, sizeof e->stream, "%s", f->stream);
 	snprintf(e->format, sizeof e->format, "%s", f->format);

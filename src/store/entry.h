@@ -26,6 +26,8 @@ enum entry_state {
 	ENTRY_INTERRUPTED,
 	ENTRY_UNREADABLE,
 	ENTRY_REMOVING, /* its removal was begun, and not ended */
+	ENTRY_FAILED,	/* as complete, but it ended before it was to */
+	ENTRY_STATES,
 };
 
 enum { ENTRY_DISKS = 256, ENTRY_TEXT = 80, ENTRY_WHY = 160 };
@@ -34,8 +36,9 @@ struct entry {
 	char name[LAYOUT_FILE];
 	enum entry_state state;
 	char stream[ENTRY_TEXT], format[ENTRY_TEXT], layout[ENTRY_TEXT];
-	char what[ENTRY_WHY], why[ENTRY_WHY]; /* of UNREADABLE */
-	bool counted;			      /* what is below is known */
+	char what[ENTRY_WHY];
+	char why[ENTRY_WHY]; /* of UNREADABLE and FAILED */
+	bool counted;	     /* what is below is known */
 	int64_t start_ns, end_ns;
 	uint64_t bytes; /* of its file or files, as `spate info` says */
 	uint64_t packets, missing;
@@ -58,6 +61,13 @@ struct entry {
 
 /* Is all the same of two? */
 bool entry_same(const struct entry *a, const struct entry *b);
+
+/* Was it ended by its recorder, well or not?  Nothing more will come. */
+static inline bool
+entry_ended(const struct entry *e)
+{
+	return e->state == ENTRY_COMPLETE || e->state == ENTRY_FAILED;
+}
 
 /* What it took; for who wants to know. */
 struct entry_work {

@@ -17,6 +17,7 @@ entry_state_show(enum entry_state state)
 		[ENTRY_INTERRUPTED] = "interrupted",
 		[ENTRY_UNREADABLE] = "unreadable",
 		[ENTRY_REMOVING] = "removing",
+		[ENTRY_FAILED] = "failed",
 	};
 
 	return text[state];
@@ -72,6 +73,8 @@ entry_json(const struct entry *e, const struct disks *disks)
 		err = json_object_update_new(
 		    json, json_pack("{s:o, s:o}", "what", text_json(e->what),
 				    "why", text_json(e->why)));
+	if (!err && e->state == ENTRY_FAILED)
+		err = json_object_set_new(json, "why", text_json(e->why));
 	if (!err)
 		return json;
 	json_decref(json);

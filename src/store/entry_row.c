@@ -138,7 +138,7 @@ entry_from_row(struct entry *e, const json_t *row)
 	int64_t state = number(row, AT_STATE);
 
 	*e = (struct entry){ 0 };
-	if (state < ENTRY_UNREAD || state > ENTRY_REMOVING || !disks ||
+	if (state < ENTRY_UNREAD || state >= ENTRY_STATES || !disks ||
 	    !disks_read(disks, e->disk))
 		return -EINVAL;
 	e->state = (enum entry_state)state;

@@ -155,6 +155,8 @@ look_state(struct look *l)
 {
 	const struct recording_facts *f = &l->rec->facts;
 
+	if (f->failed && f->state == RECORDING_COMPLETE)
+		glance_wrong(l, "it failed: %s", f->reason);
 	if (f->state == RECORDING_INTERRUPTED)
 		glance_wrong(l,
 			     "it has no end: its recorder died; spate recover "

@@ -46,7 +46,8 @@
 struct recording;
 
 enum recording_state {
-	RECORDING_COMPLETE,    /* an end record on at least one disk */
+	RECORDING_COMPLETE,    /* an end record on at least one disk; whether
+				  it failed, recording_facts::failed says */
 	RECORDING_LIVE,	       /* no end record, and its index is locked by
 				   the writer that is still at it */
 	RECORDING_INTERRUPTED, /* no end record and nobody writes it */
@@ -94,6 +95,8 @@ struct recording_sub {
 
 struct recording_facts {
 	enum recording_state state;
+	const char *reason; /* why it ended, of the end line; "" unknown */
+	bool failed;	    /* before it was to end */
 	const char *name, *stream, *format, *extension;
 	const char *layout;  /* "vbs", "mark6", "file" */
 	const char *made_by; /* "spate", "jive5ab", "VLBI-streamer", "Mark6" */
@@ -229,6 +232,12 @@ void recording_range(const struct recording *rec, struct recording_range *r);
 int recording_holes(struct recording *rec, uint64_t number,
 		    void (*hole)(void *arg, uint64_t at, uint64_t count),
 		    void *arg);
+
+/* Does an end line say that the recording failed? */
+bool recording_failed(const json_t *tail);
+
+/* "complete", "failed", "recording" or "interrupted". */
+const char *recording_state_show(const struct recording_facts *f);
 
 /* Everything `spate info` shows; a new reference, or NULL without memory. */
 json_t *recording_info(const struct recording *rec);

@@ -51,6 +51,30 @@ state_now(const struct recording *rec)
 	return state;
 }
 
+/* Of before there was `failed`, the reason tells. */
+bool
+recording_failed(const json_t *tail)
+{
+	const json_t *end = json_object_get(tail, "end");
+	const json_t *failed = json_object_get(end, "failed");
+	const char *reason = json_string_value(json_object_get(end, "reason"));
+
+	if (failed)
+		return json_is_true(failed);
+	return reason && (!strcmp(reason, "no disk is left") ||
+			  !strcmp(reason, "no disk could take it"));
+}
+
+const char *
+recording_state_show(const struct recording_facts *f)
+{
+	switch (f->state) {
+	case RECORDING_COMPLETE: return f->failed ? "failed" : "complete";
+	case RECORDING_LIVE: return "recording";
+	default: return "interrupted";
+	}
+}
+
 static const char *
 head_text(const struct recording *rec, const char *key)
 {
@@ -63,6 +87,8 @@ void
 recording_describe(struct recording *rec)
 {
 	struct recording_facts *f = &rec->facts;
+	const json_t *end = json_object_get(rec->tail, "end");
+	const char *reason = json_string_value(json_object_get(end, "reason"));
 	json_t *channels = json_object_get(rec->head, "channels_per_file");
 
 	f->name = rec->name;
@@ -86,6 +112,8 @@ recording_describe(struct recording *rec)
 	f->resumed = rec->resumed;
 	f->described = rec->described;
 	f->state = state_now(rec);
+	f->reason = reason ? reason : "";
+	f->failed = recording_failed(rec->tail);
 	f->torn = 0;
 	for (unsigned i = 0; i < rec->disks->n; i++)
 		f->torn += rec->part[i].torn;

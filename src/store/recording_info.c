@@ -21,16 +21,6 @@ time_json(int64_t ns)
 	return json_string(units_show_time_ns(text, ns));
 }
 
-static const char *
-state_name(enum recording_state state)
-{
-	switch (state) {
-	case RECORDING_COMPLETE: return "complete";
-	case RECORDING_LIVE: return "recording";
-	default: return "interrupted";
-	}
-}
-
 /* Where there is one substream, nobody is told of it. */
 static json_t *
 run_json(const struct recording_facts *f, const struct recording_run *run)
@@ -189,6 +179,9 @@ add_details(json_t *info, const struct recording *rec)
 	const struct recording_facts *f = &rec->facts;
 	json_t *fill = json_object_get(rec->head, "fill");
 
+	if (f->failed && f->state == RECORDING_COMPLETE &&
+	    json_object_set_new(info, "why", json_string(f->reason)))
+		return -1;
 	if (json_object_set_new(info, "runs", runs_json(f)) ||
 	    json_object_set_new(info, "made_by", json_string(f->made_by)) ||
 	    json_object_set_new(info, "notes",
@@ -227,10 +220,10 @@ recording_info(const struct recording *rec)
 	info = json_pack(
 	    "{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, "
 	    "s:I, s:I, s:I}",
-	    "name", text_json(f->name), "state", state_name(f->state), "stream",
-	    f->stream, "format", f->format, "start", time_json(f->start_ns),
-	    "end", time_json(f->end_ns), "bytes", (json_int_t)f->bytes,
-	    "payload", (json_int_t)f->payload, "packets",
+	    "name", text_json(f->name), "state", recording_state_show(f),
+	    "stream", f->stream, "format", f->format, "start",
+	    time_json(f->start_ns), "end", time_json(f->end_ns), "bytes",
+	    (json_int_t)f->bytes, "payload", (json_int_t)f->payload, "packets",
 	    (json_int_t)f->packets, "packets_lost", (json_int_t)f->missing,
 	    "chunks", (json_int_t)f->chunks, "gaps", (json_int_t)f->gaps,
 	    "absent", (json_int_t)f->absent);

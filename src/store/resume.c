@@ -46,7 +46,9 @@ check_state(const struct resume *r, struct fault *fault)
 		return refuse(fault, -EBADMSG, name,
 			      "another program recorded it");
 	if (r->facts->state == RECORDING_COMPLETE)
-		return refuse(fault, -EALREADY, name, "it is complete");
+		return refuse(fault, -EALREADY, name,
+			      r->facts->failed ? "it failed, and was ended"
+					       : "it is complete");
 	if (r->facts->state == RECORDING_LIVE)
 		err = refuse(fault, -EBUSY, name, "it is being recorded");
 	if (err)
