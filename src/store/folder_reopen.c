@@ -21,6 +21,7 @@
 
 #include "store/adopt.h"
 #include "store/folder_priv.h"
+#include "store/meta.h"
 #include "store/read_whole.h"
 
 static int
@@ -130,12 +131,8 @@ static int
 reopen_index(struct reopening *o)
 {
 	struct folder *f = o->f;
-	uint64_t torn;
-	int err = index_read(f->index.fd, &o->record, &o->records, &torn);
+	int err = look_at(o->record, o->records);
 
-	if (err)
-		return err;
-	err = look_at(o->record, o->records);
 	if (!err)
 		err = cut_tail(&f->index, o->records * INDEX_BYTES);
 	if (err)
@@ -176,6 +173,8 @@ reopen_meta(struct reopening *o)
 		return err;
 	if (fstat(f->meta.fd, &st) < 0)
 		return -errno;
+	if ((uint64_t)st.st_size > meta_most(o->record, o->records))
+		return -EFBIG;
 	o->text = malloc((size_t)st.st_size + 1);
 	if (!o->text)
 		return -ENOMEM;
@@ -192,6 +191,7 @@ reopen(struct reopening *o, const struct disk *disk)
 {
 	char dir[LAYOUT_FILE];
 	struct folder *f = o->f;
+	uint64_t torn;
 	int err = 0;
 
 	layout_dir(dir, f->map.name, f->map.layout);
@@ -202,6 +202,8 @@ reopen(struct reopening *o, const struct disk *disk)
 	err = lock_index(f);
 	if (err == -ENOENT)
 		folder_sweep(f);
+	if (!err)
+		err = index_read(f->index.fd, &o->record, &o->records, &torn);
 	if (!err)
 		err = reopen_meta(o);
 	if (!err)

@@ -84,24 +84,29 @@ index_read(int fd, struct index_record **records, size_t *n, uint64_t *torn)
 {
 	enum { BATCH = 256 };
 	uint8_t raw[BATCH * INDEX_BYTES];
-	struct index_record *list;
+	struct index_record *list = NULL, *grown;
 	struct stat st;
-	size_t have = 0, room, batch;
-	ssize_t got = 0;
+	size_t have = 0, room = 0, batch;
+	ssize_t got;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	room = (size_t)st.st_size / INDEX_BYTES;
-	list = malloc((room + 1) * sizeof *list);
-	if (!list)
-		return -ENOMEM;
+	if ((uint64_t)st.st_size > INDEX_MOST)
+		return -EFBIG;
 	do {
+		if (have + BATCH > room) {
+			room = 2 * room + BATCH;
+			grown = realloc(list, room * sizeof *list);
+			got = -ENOMEM;
+			if (!grown)
+				goto fail;
+			list = grown;
+		}
 		got = read_whole(fd, raw, sizeof raw, have * INDEX_BYTES);
 		if (got < 0)
 			goto fail;
 		for (batch = 0; batch < (size_t)got / INDEX_BYTES; batch++) {
-			if (have == room ||
-			    index_unpack(&list[have],
+			if (index_unpack(&list[have],
 					 raw + batch * INDEX_BYTES))
 				break;
 			have++;

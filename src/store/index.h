@@ -33,6 +33,7 @@
  * nothing, and first_ns and last_ns when it began and ended.
  */
 enum { INDEX_BYTES = 64 };
+enum { INDEX_MOST = 1 << 30 }; /* bytes: 16 million blocks on one disk */
 enum { INDEX_BLOCK = 1, INDEX_GAP = 2, INDEX_END = 3 };
 enum {
 	INDEX_SUMMED = 1,    /* crc is there */
@@ -72,7 +73,8 @@ int index_unpack(struct index_record *r, const uint8_t raw[INDEX_BYTES]);
 
 /*
  * Reads a whole index: *records is malloc'ed, *n the good ones before the
- * first bad one, *torn the bytes behind them.  0 or -errno.
+ * first bad one, *torn the bytes behind them.  0; -EFBIG: it has more bytes
+ * than INDEX_MOST; or -errno.
  */
 int index_read(int fd, struct index_record **records, size_t *n,
 	       uint64_t *torn);

@@ -228,3 +228,17 @@ meta_error(const char *text, int64_t now_ns)
 	return json_pack("{s:s, s:o}", "error", text, "time",
 			 time_json(now_ns));
 }
+
+uint64_t
+meta_most(const struct index_record *record, size_t records)
+{
+	enum { LINES = 64 << 10, HOLES_PART = 4, BLOCK_MOST = 1 << 30 };
+	/* Also of blocks that the index does not have yet. */
+	uint64_t most = UINT64_C(1) << 30;
+
+	for (size_t i = 0; i < records; i++)
+		most += LINES + (record[i].bytes < BLOCK_MOST ? record[i].bytes
+							      : BLOCK_MOST) /
+				    HOLES_PART;
+	return most;
+}

@@ -97,4 +97,11 @@ int meta_read_descriptor(const char *text, uint8_t **raw, uint32_t *bytes);
 json_t *meta_heap_event(const struct block *b, unsigned subs,
 			const struct notes_event *e);
 
+/*
+ * The most bytes that the metadata of a disk can have beside that index: its
+ * lines tell of blocks, and holes take a quarter of the room of data at most.
+ * More is not ours, or damaged, and is not read.
+ */
+uint64_t meta_most(const struct index_record *record, size_t records);
+
 #endif

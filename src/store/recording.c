@@ -70,6 +70,9 @@ read_index(struct recording *rec, struct recording_part *part)
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size == part->index_bytes)
 		goto out;
 	err = index_read(fd, &records, &n, &torn);
+	if (err == -EFBIG)
+		recording_refuse(rec, (unsigned)(part - rec->part), file,
+				 (uint64_t)st.st_size);
 	if (err)
 		goto out;
 	take_records(part, records, n);
@@ -278,11 +281,16 @@ is_foreign(const struct recording *rec, int err)
 /* Says which of its folders is a link that is not followed. */
 static int
 explain(struct fault *fault, const struct disks *disks, const char *name,
-	int err)
+	int err, const char *refused)
 {
 	struct stat st;
 
 	recording_fault(fault, name, err);
+	if (err == -EFBIG) {
+		fault_why(fault, "%s", refused);
+		fault_hint(fault, "move it away: spate recover makes it anew "
+				  "from what another disk has");
+	}
 	for (unsigned i = 0; (err == -ELOOP || err == -EXDEV) && i < disks->n;
 	     i++) {
 		if (disks->disk[i].fd < 0 ||
@@ -336,13 +344,17 @@ open_as(struct recording **rec, const struct disks *disks, const char *name,
 
 		if (!foreign || foreign != -ENOENT) {
 			recording_close(r);
-			return foreign ? explain(fault, disks, name, foreign)
-				       : 0;
+			return foreign
+				   ? explain(fault, disks, name, foreign, "")
+				   : 0;
 		}
 	}
 	if (err) {
+		if (err == -ENODATA && *r->refused)
+			err = -EFBIG;
+		explain(fault, disks, name, err, r->refused);
 		recording_close(r);
-		return explain(fault, disks, name, err);
+		return err;
 	}
 	*rec = r;
 	return 0;

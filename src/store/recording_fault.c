@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Why a recording cannot be opened, for people. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "store/recording_priv.h"
+
+void
+recording_refuse(struct recording *rec, unsigned disk, const char *file,
+		 uint64_t bytes)
+{
+	char size[UNITS_TEXT];
+
+	snprintf(rec->refused, sizeof rec->refused,
+		 "%s/%s/%s has %s, more than can be right, and is not read",
+		 rec->disks->disk[disk].path, rec->name, file,
+		 units_show_bytes(size, bytes));
+}
 
 int
 recording_fault(struct fault *fault, const char *name, int err)
@@ -31,6 +45,10 @@ recording_fault(struct fault *fault, const char *name, int err)
 		fault_why(fault, "it is one file on each of several disks, and "
 				 "nothing in them tells their order");
 		fault_hint(fault, "one disk alone can be read: --disks PATH");
+		break;
+	case -EFBIG:
+		fault_set(fault, err, "refused", "cannot read recording %s",
+			  name);
 		break;
 	case -ENOMEM:
 		fault_set(fault, err, "no-memory",

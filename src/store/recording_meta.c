@@ -18,6 +18,8 @@
 
 #include "base/units.h"
 #include "store/foreign.h"
+#include "store/meta.h"
+#include "store/read_whole.h"
 #include "store/recording_priv.h"
 
 /* A piece of one disk's metadata, while it is read. */
@@ -244,6 +246,39 @@ take_lines(struct piece *p)
 	return err;
 }
 
+/* From p->offset up to the last whole line before `end`, a piece at a time, so
+ * that it takes no memory for what is long: a line is not. */
+static int
+read_pieces(struct piece *p, int fd, uint64_t end)
+{
+	enum { PIECE = 1 << 20, LINE_MOST = 256 << 20 };
+	size_t room = PIECE;
+	int err = 0;
+
+	while (!err && p->offset < end) {
+		uint64_t left = end - p->offset, from = p->offset;
+		char *grown = realloc(p->text, room + 1);
+		ssize_t got;
+
+		if (!grown)
+			return -ENOMEM;
+		p->text = grown;
+		got = read_whole(fd, p->text, left < room ? left : room, from);
+		if (got <= 0)
+			break;
+		p->bytes = (size_t)got;
+		p->text[p->bytes] = '\0';
+		err = take_lines(p);
+		p->offset = p->rec->part[p->disk].meta_bytes;
+		if (p->offset > from)
+			continue;
+		if ((size_t)got < room || room >= LINE_MOST)
+			break;
+		room *= 4;
+	}
+	return err;
+}
+
 /* Reads what is new on one disk; a file that is not there is no error. */
 static int
 read_part(struct recording *rec, unsigned disk)
@@ -252,7 +287,6 @@ read_part(struct recording *rec, unsigned disk)
 	struct piece p = { rec, disk, part->meta_bytes, NULL, 0 };
 	char file[LAYOUT_FILE];
 	struct stat st;
-	ssize_t got;
 	int fd, err = 0;
 
 	fd = disk_open_at(part->dir, layout_meta(file, rec->name), O_RDONLY,
@@ -261,16 +295,12 @@ read_part(struct recording *rec, unsigned disk)
 		return 0;
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size <= p.offset)
 		goto out;
-	rec->stale = true;
-	p.bytes = (size_t)st.st_size - p.offset;
-	p.text = malloc(p.bytes + 1);
-	err = -ENOMEM;
-	if (!p.text)
+	if ((uint64_t)st.st_size > meta_most(part->record, part->records)) {
+		recording_refuse(rec, disk, file, (uint64_t)st.st_size);
 		goto out;
-	got = pread(fd, p.text, p.bytes, (off_t)p.offset);
-	p.bytes = got < 0 ? 0 : (size_t)got;
-	p.text[p.bytes] = '\0';
-	err = take_lines(&p);
+	}
+	rec->stale = true;
+	err = read_pieces(&p, fd, (uint64_t)st.st_size);
 	free(p.text);
 out:
 	close(fd);

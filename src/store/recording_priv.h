@@ -56,6 +56,11 @@ struct recording_duplicate {
 };
 
 enum { RECORDING_SUBS = 65536 }; /* there can be */
+enum { RECORDING_PATH = 2 * LAYOUT_FILE };
+
+/* Notes in rec->refused that a file on a disk was too long to be right. */
+void recording_refuse(struct recording *rec, unsigned disk, const char *file,
+		      uint64_t bytes);
 
 /* A block's bytes, until they are looked for. */
 #define RECORDING_UNSEEN UINT64_MAX
@@ -83,7 +88,10 @@ struct recording {
 	uint32_t stored;	 /* bytes of a packet in a chunk, with what is
 				    before its payload; 0: the payload alone */
 	uint32_t before;	 /* that is before it */
-	uint64_t settled;	 /* as somebody said; see recording_settle() */
+	/* A sentence about the last file that was too long to be right, and
+	 * was not read; "": none */
+	char refused[RECORDING_PATH + 128];
+	uint64_t settled; /* as somebody said; see recording_settle() */
 
 	struct recording_line *line; /* by number, then disk */
 	size_t lines;
@@ -199,7 +207,6 @@ int64_t recording_chunk_bytes(const struct recording *rec,
 
 /* Where the data of a block are: a file in the folder of its disk's part; of
  * another program's recording, seen from the disk, and maybe by links. */
-enum { RECORDING_PATH = 2 * LAYOUT_FILE };
 struct recording_where {
 	char file[RECORDING_PATH];
 	uint64_t offset;

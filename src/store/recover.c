@@ -367,6 +367,13 @@ recover(const struct disks *disks, const char *name,
 			err = rescue_foreign(&r, fault);
 		goto out;
 	}
+	if (*r.rec->refused) {
+		err = -EFBIG;
+		fault_set(fault, err, "refused", "cannot recover %s", name);
+		fault_why(fault, "%s", r.rec->refused);
+		fault_hint(fault, "move it away, and recover again");
+		goto out;
+	}
 	err = rescue_heads(&r, fault);
 	if (!err)
 		err = recording_format(r.rec, &r.format, fault);

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "store/adopt.h"
+#include "store/meta.h"
 #include "store/read_whole.h"
 #include "store/recording_priv.h"
 
@@ -100,6 +101,9 @@ read_meta(struct part_look *l)
 		return fd == -ENOENT ? 0 : fd;
 	if (fstat(fd, &st) < 0)
 		err = -errno;
+	else if ((uint64_t)st.st_size >
+		 meta_most(l->part->record, l->part->records))
+		err = -EFBIG;
 	l->text = err ? NULL : malloc((size_t)st.st_size + 1);
 	if (!err && !l->text)
 		err = -ENOMEM;
@@ -220,7 +224,8 @@ look_part(struct resume *r, unsigned disk, struct fault *fault)
 	if (err && !fault->code) {
 		fault_set(fault, err, "io", "cannot go on with %.80s",
 			  r->rec->name);
-		fault_why(fault, "%s: %s", path, strerror(-err));
+		fault_why(fault, "%s: %s", path,
+			  err == -EFBIG ? r->rec->refused : disk_why(err));
 	}
 	return err;
 }

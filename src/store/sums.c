@@ -146,6 +146,8 @@ sums_read(int fd, struct sums_list *l)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	*l = (struct sums_list){ 0 };
+	if (st.st_size > SUMS_FILE)
+		return -EFBIG;
 	l->raw = malloc((size_t)st.st_size + 1);
 	l->sums = malloc(((size_t)st.st_size / (SUMS_HEAD + SUMS_CHECK) + 1) *
 			 sizeof *l->sums);

@@ -34,6 +34,7 @@ enum {
 	SUMS_CHECK = 4,
 	SUMS_QUANTUM = 512,  /* the shortest that is believed */
 	SUMS_MOST = 1 << 20, /* quanta of a block */
+	SUMS_FILE = 1 << 30, /* bytes: of 256 TiB on one disk */
 };
 
 struct sums {
@@ -72,7 +73,8 @@ struct sums_list {
 	uint8_t *raw;
 };
 
-/* 0 or -errno; then there is nothing to clear. */
+/* 0; -EFBIG: it has more bytes than SUMS_FILE; or -errno; then there is nothing
+ * to clear. */
 int sums_read(int fd, struct sums_list *list);
 void sums_clear(struct sums_list *list);
 

@@ -360,6 +360,8 @@ look(struct check *c, struct verify_report *report)
 	check_notes(c);
 	if (!c->rec->foreign)
 		check_links(c);
+	if (*c->rec->refused)
+		verify_say(part_none(c), VERIFY_INDEX, "%s", c->rec->refused);
 	for (unsigned i = 0; i < c->disks->n && !err; i++)
 		err = part_start(&c->part[i]);
 	parts_wait(c);

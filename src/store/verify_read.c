@@ -217,7 +217,9 @@ verify_sums(struct verify_part *p)
 	if (err)
 		verify_say(p, VERIFY_SUMS,
 			   "the checksums on %s cannot be read: %s",
-			   verify_path(p), disk_why(err));
+			   verify_path(p),
+			   err == -EFBIG ? "there are more than can be right"
+					 : disk_why(err));
 	if (p->sums.torn && rec->facts.state != RECORDING_LIVE)
 		verify_say(p, VERIFY_SUMS,
 			   "the checksums on %s end in %" PRIu64

@@ -156,6 +156,27 @@ limited()
 limit=$((2 << 30))
 ! grep -qa __asan_init "$SPATE" || limit=unlimited
 ! grep -qa __tsan_init "$SPATE" || limit=unlimited
+# More than can be right: that file is not read, be it of holes.
+for file in meta.jsonl index sums; do
+	again
+	truncate -s 3G "${disks[1]}/r/r.$file"
+	for command in info check verify; do
+		limited $command r
+	done
+	[ $file = meta.jsonl ] || "$SPATE" info r --json \
+		--disks "$(disks_list)" >/dev/null
+	[ $file = sums ] || refused "${disks[1]}/r/r.$file has 3.0 GiB" \
+		"$SPATE" recover r --disks "$(disks_list)"
+	refused "more than can be right" \
+		"$SPATE" verify r --disks "$(disks_list)"
+	same "bytes of $file" "$(stat -c %s "${disks[1]}/r/r.$file")" \
+		$((3 << 30))
+done
+again
+truncate -s 3G "${disks[@]/%//r/r.meta.jsonl}"
+refused "/r/r.meta.jsonl has 3.0 GiB, more than can be right" "$SPATE" info r \
+	--disks "$(disks_list)"
+
 for value in 99999998 4000000; do
 	again
 	lie 0 set "$(number_on 0 2)" number $value
