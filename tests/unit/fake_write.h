@@ -26,8 +26,9 @@ struct fake_whim {
 	unsigned depth;	  /* of its queue; 0: synchronous */
 	unsigned busy;	  /* every n-th call, when there is a queue */
 	bool always_busy;
-	atomic_bool *stuck; /* while that is so, no request ends */
-	atomic_bool waits;  /* one does not */
+	atomic_int fail_next; /* -errno: so the next request fails, once */
+	atomic_bool *stuck;   /* while that is so, no request ends */
+	atomic_bool waits;    /* one does not */
 	void (*look)(const struct write_request *r); /* sees each before */
 
 	unsigned calls, submits, finishes, opens, closes;
@@ -64,6 +65,7 @@ fake_write_do(struct write_state *s, struct write_request *r)
 	unsigned n = ++w->submits;
 	size_t bytes = r->bytes;
 	ssize_t put;
+	int err;
 
 	s->fd = r->fd;
 	while (w->stuck && atomic_load(w->stuck)) {
@@ -71,6 +73,11 @@ fake_write_do(struct write_state *s, struct write_request *r)
 		usleep(1000);
 	}
 	atomic_store(&w->waits, false);
+	err = atomic_exchange(&w->fail_next, 0);
+	if (err) {
+		r->result = err;
+		return;
+	}
 	if (w->fail_at && (n == w->fail_at || (w->lasting && n > w->fail_at))) {
 		r->result = w->fail;
 		return;

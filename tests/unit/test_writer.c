@@ -11,6 +11,9 @@
 
 #include "base/clock.h"
 #include "disk_bench.h"
+#include "store/meta.h"
+#include "store/recording.h"
+#include "store/recover.h"
 
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 12, PUT = 90 };
 
@@ -154,13 +157,15 @@ abandon(void)
 {
 	struct block *b;
 
-	while ((b = queue_rest(bench.queue))) {
-		output_seal(bench.output, b);
-		output_lost(bench.output, b);
+	while (atomic_load(&bench.output->in_flight) && !any_takes()) {
+		while ((b = queue_rest(bench.queue))) {
+			output_seal(bench.output, b);
+			output_lost(bench.output, b);
+		}
+		for (unsigned i = 0; i < BENCH_DISKS; i++)
+			writer_abandon(writer[i], bench.output);
+		sched_yield();
 	}
-	for (unsigned i = 0; i < BENCH_DISKS; i++)
-		writer_abandon(writer[i], bench.output);
-	ck_assert_uint_eq(bench.output->in_flight, 0);
 }
 
 static void
@@ -591,25 +596,51 @@ START_TEST(the_end_waits_for_nobody)
 END_TEST
 
 static _Atomic unsigned syncing; /* 1: of disk 0; its fdatasync gets stuck */
+static atomic_bool halted[BENCH_DISKS];	    /* and so does all that it does */
+static atomic_uint sync_fails[BENCH_DISKS]; /* so many will */
 
-/* In place of the library's. */
+/* That a file is on; BENCH_DISKS: another one. */
+static unsigned
+disk_of(int fd)
+{
+	char link[64], path[PATH_MAX] = "";
+	unsigned disk = 0;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof path - 1) < 0)
+		return BENCH_DISKS;
+	while (disk < BENCH_DISKS &&
+	       strncmp(path, bench.disk[disk].path,
+		       strlen(bench.disk[disk].path)) != 0)
+		disk++;
+	return disk;
+}
+
+/* In place of the library's; nothing here has to outlive the power. */
 int
 fdatasync(int fd)
 {
-	unsigned disk = atomic_load(&syncing) - 1;
-	char link[64], path[PATH_MAX] = "";
-	const char *root;
+	unsigned disk = disk_of(fd), fails;
 
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	root = disk < BENCH_DISKS ? writer_path(writer[disk]) : NULL;
-	if (!root || readlink(link, path, sizeof path - 1) < 0 ||
-	    strncmp(path, root, strlen(root)) != 0)
-		return fsync(fd);
-	atomic_store(&stuck, true);
-	atomic_store(&whim[disk].waits, true);
-	while (atomic_load(&stuck))
+	if (disk == BENCH_DISKS)
+		return 0;
+	if (atomic_load(&syncing) == disk + 1) {
+		atomic_store(&stuck, true);
+		atomic_store(&whim[disk].waits, true);
+		while (atomic_load(&stuck))
+			usleep(1000);
+	}
+	while (atomic_load(&halted[disk])) {
+		atomic_store(&whim[disk].waits, true);
 		usleep(1000);
-	return fsync(fd);
+	}
+	fails = atomic_load(&sync_fails[disk]);
+	if (fails) {
+		atomic_store(&sync_fails[disk], fails - 1);
+		errno = EIO;
+		return -1;
+	}
+	return 0;
 }
 
 /* Nobody waits for it, and nobody knows whether it is there. */
@@ -756,6 +787,213 @@ START_TEST(a_copy_has_to_go_first)
 }
 END_TEST
 
+/* ---- whatever happens -------------------------------------------------- */
+
+/* Datagrams = packets + drops: in memory when no block is on its way, and on the
+ * disks as soon as they have an end, whatever they do afterwards. */
+enum { STORIES = 20, STEPS = 30 };
+
+static struct dice dice;
+
+/* What the event loop does about disks; they hang as soon as they wait. */
+static void
+watch_all(void)
+{
+	for (unsigned i = 0; i < BENCH_DISKS; i++) {
+		if (atomic_load(&halted[i]) && atomic_load(&whim[i].waits))
+			writer_watch(writer[i], in_a_while());
+	}
+	for (unsigned i = 0; i < BENCH_DISKS && any_takes(); i++)
+		writer_relieve(writer[i]);
+	sched_yield();
+}
+
+static unsigned
+in_flight(void)
+{
+	return atomic_load_explicit(&bench.output->in_flight,
+				    memory_order_acquire);
+}
+
+static void
+books_agree(void)
+{
+	struct output_counts c;
+	unsigned left;
+
+	while ((left = in_flight()) && any_takes())
+		watch_all();
+	output_counts(bench.output, &c);
+	ck_assert_uint_le(c.risk, c.lost);
+	if (!left)
+		ck_assert_uint_eq(c.packets + c.lost, packets);
+}
+
+static void
+retry_all(void)
+{
+	output_hurry(bench.output, clock_steady());
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		writer_retry(writer[i]);
+}
+
+static void
+something_happens(void)
+{
+	unsigned disk = dice_roll(&dice, BENCH_DISKS), n;
+
+	switch (dice_roll(&dice, 8)) {
+	case 0:
+		atomic_store(&whim[disk].fail_next,
+			     dice_chance(&dice, 50) ? -EIO : -ENOSPC);
+		break;
+	case 1: atomic_store(&sync_fails[disk], 1 + dice_roll(&dice, 3)); break;
+	case 2: atomic_store(&halted[disk], true); break;
+	case 3: atomic_store(&halted[disk], false); break;
+	case 4: retry_all(); break;
+	default:
+		for (n = dice_roll(&dice, 8); n && give_one(n); n--)
+			;
+	}
+}
+
+static void
+story_begins(void)
+{
+	static const struct format_shape shape = { .payload = SLOT,
+						   .parts = 1 };
+	const char *paths[BENCH_DISKS];
+	struct geometry geometry;
+	struct meta_head head = { .name = bench_name,
+				  .stream = "s",
+				  .format = "raw",
+				  .extension = "raw",
+				  .fill = FILL_ZERO,
+				  .shape = &shape,
+				  .geometry = &geometry,
+				  .disks = paths,
+				  .disks_n = BENCH_DISKS };
+	json_t *line;
+
+	whims(GOOD, GOOD, GOOD);
+	for (unsigned i = 0; i < BENCH_DISKS; i++) {
+		whim[i].stuck = &halted[i];
+		whim[i].depth = dice_roll(&dice, 3);
+	}
+	open_writers();
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		paths[i] = bench.disk[i].path;
+	ck_assert_int_eq(geometry_make(&geometry, SLOT, 1, SLOT * SLOTS), 0);
+	line = meta_head(&head);
+	ck_assert_int_eq(output_head(bench.output, line), 0);
+	json_decref(line);
+	begin();
+}
+
+/* As a session does: blocks, rounds, and then the last words. */
+static void
+story_ends(void)
+{
+	struct index_record record = { .kind = INDEX_END };
+	struct output *o = bench.output;
+	struct output_counts c;
+	json_t *tail;
+
+	while (in_flight()) {
+		watch_all();
+		abandon();
+	}
+	atomic_store(&o->errands, BENCH_DISKS);
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		ck_assert_int_eq(writer_sync(writer[i], o), 0);
+	while (atomic_load(&o->errands))
+		watch_all();
+	books_agree();
+	output_counts(o, &c);
+	record.number = atomic_load(&o->records);
+	tail = json_pack("{s:{s:I s:I s:I s:{s:I}}}", "end", "datagrams",
+			 (json_int_t)packets, "packets", (json_int_t)c.packets,
+			 "packets_at_risk", (json_int_t)c.risk, "drops",
+			 "unwritten", (json_int_t)c.lost);
+	atomic_store(&o->ended, true);
+	atomic_store(&o->errands, BENCH_DISKS);
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		ck_assert_int_eq(
+		    writer_end(writer[i], o, &record, json_deep_copy(tail)), 0);
+	while (atomic_load(&o->errands))
+		watch_all();
+	json_decref(tail);
+}
+
+/* How many packets are there; 0 too where no disk has an end. */
+static uint64_t
+disks_agree(void)
+{
+	struct disks disks = { .disk = bench.disk, .n = BENCH_DISKS };
+	json_int_t datagrams = -1, is = 0, risk = 0, unwritten = 0;
+	struct recording *rec;
+	struct fault fault;
+	bool ended;
+	json_t *info;
+
+	if (recording_open(&rec, &disks, bench_name, &fault) < 0)
+		return 0;
+	ended = recording_facts(rec)->state == RECORDING_COMPLETE;
+	info = recording_info(rec);
+	recording_close(rec);
+	json_unpack(info, "{s:I s:I s:I s:{s:I}}", "datagrams", &datagrams,
+		    "packets", &is, "packets_at_risk", &risk, "drops",
+		    "unwritten", &unwritten);
+	json_decref(info);
+	if (!ended || datagrams < 0)
+		return 0;
+	ck_assert_int_eq(datagrams, (json_int_t)packets);
+	ck_assert_int_eq(is + unwritten, datagrams);
+	ck_assert_int_le(risk, unwritten);
+	return (uint64_t)is;
+}
+
+static void
+story(void)
+{
+	struct disks disks = { .disk = bench.disk, .n = BENCH_DISKS };
+	struct recover_report report;
+	struct fault fault;
+	uint64_t before;
+
+	story_begins();
+	for (unsigned i = 0; i < STEPS; i++) {
+		something_happens();
+		books_agree();
+	}
+	story_ends();
+	disks_agree();
+	for (unsigned i = 0; i < BENCH_DISKS; i++) {
+		atomic_store(&halted[i], false);
+		while (facts(i).state == WRITER_HUNG)
+			sched_yield();
+		disks_agree();
+	}
+	stop_writers();
+	before = disks_agree();
+	for (unsigned i = 0; i < BENCH_DISKS; i++)
+		atomic_store(&sync_fails[i], 0);
+	if (!recover(&disks, bench_name, NULL, &report, &fault))
+		ck_assert_uint_ge(disks_agree(), before);
+	disk_bench_close(&bench);
+}
+
+START_TEST(the_books_agree_whatever_happens)
+{
+	for (dice.state = 1; dice.state <= STORIES; dice.state++) {
+		uint64_t seed = dice.state;
+
+		story();
+		dice.state = seed;
+	}
+}
+END_TEST
+
 START_TEST(stop_needs_no_recording)
 {
 	whims(GOOD, GOOD, GOOD);
@@ -773,4 +1011,4 @@ SUITE("writer", stop_needs_no_recording, blocks_may_come_before_the_errand,
       a_block_is_durable_before_the_next, one_hangs_and_is_back,
       the_last_round_may_hang, the_end_waits_for_nobody,
       a_hung_disk_keeps_its_output, a_hung_disk_fails, all_hang,
-      a_copy_has_to_go_first)
+      a_copy_has_to_go_first, the_books_agree_whatever_happens)
