@@ -63,7 +63,8 @@ head_make(struct session *s)
 				  .subs = stream->plan.subs,
 				  .channels_per_file =
 				      stream->o.channels_per_file,
-				  .max_loss = stream->o.max_loss };
+				  .max_loss = stream->o.max_loss,
+				  .vbs_cfg = stream->o.vbs_cfg };
 	const struct fleet *fleet = s->host->fleet;
 	const char *path[FLEET_MOST];
 

@@ -98,6 +98,11 @@ const struct option stream_options[] = {
 	  .fallback = "vbs",
 	  .help = "how recordings lie on disks: a file for each block, Mark6's "
 		  "scatter/gather, or one plain file per disk" },
+	{ .name = "vbs_cfg",
+	  .type = OPTION_FLAG,
+	  .offset = AT(vbs_cfg),
+	  .help = "write NAME.cfg beside the chunks at the end, by which "
+		  "VLBI-streamer's vbs_fs finds a recording" },
 	{ .name = "fill",
 	  .type = OPTION_CHOICE,
 	  .offset = AT(fill),

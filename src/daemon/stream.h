@@ -34,6 +34,7 @@ struct stream_options {
 	struct option_texts stations;
 	uint32_t channels_per_file;
 	const char *layout, *fill;
+	bool vbs_cfg;
 	bool checksum;
 	uint64_t max_gap;
 	int64_t max_age;

@@ -27,11 +27,35 @@ refuse(const struct stream *s, const char *where, const char *why,
 	return -EINVAL;
 }
 
+/* A .cfg tells the size of packets, and how many there are in all chunks. */
+static int
+cfg_check(const struct stream *s, const char *where, struct fault *fault)
+{
+	const char *why = s->layout != LAYOUT_VBS
+			      ? "that is beside chunks, of layout = \"vbs\""
+			  : s->shape.store != HEAP_NONE
+			      ? "its chunks are heaps, not packets of one size"
+			  : s->plan.subs > 1
+			      ? "it tells of one sequence of chunks, and each "
+				"substream is one"
+			      : NULL;
+
+	if (!s->o.vbs_cfg || !why)
+		return 0;
+	fault_set(fault, -EINVAL, "conf",
+		  "%s: stream %s cannot have vbs_cfg = true", where, s->name);
+	fault_why(fault, "%s", why);
+	fault_hint(fault, "leave vbs_cfg out");
+	return -EINVAL;
+}
+
 int
 stream_layout(struct stream *s, const char *where, struct fault *fault)
 {
 	if (!layout_parse(s->o.layout, &s->layout))
 		return refuse(s, where, "there is no such layout", fault);
+	if (cfg_check(s, where, fault))
+		return -EINVAL;
 	if (s->layout == LAYOUT_VBS)
 		return 0;
 	if (s->shape.store != HEAP_NONE)

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "store/folder_priv.h"
+#include "store/foreign_form.h"
 #include "store/layout.h"
 
 /* Where this fails too, readers stop at the half record. */
@@ -325,6 +326,26 @@ folder_sync(struct folder *folder, const struct index_record *records,
 	return err;
 }
 
+/* Where it was asked for; `bytes` of the tail are those of all chunks. */
+static int
+write_cfg(const struct folder *f, const struct index_record *end,
+	  const json_t *tail)
+{
+	const json_t *bytes =
+	    json_object_get(json_object_get(tail, "end"), "bytes");
+	struct foreign_cfg cfg = { .packet = f->map.cfg_packet,
+				   .files = end->number };
+	int err;
+
+	if (!cfg.packet)
+		return 0;
+	cfg.packets = (uint64_t)json_integer_value(bytes) / cfg.packet;
+	err = foreign_cfg_write(f->dir, f->map.name, &cfg);
+	if (!err && fsync(f->dir) < 0)
+		err = -errno;
+	return err;
+}
+
 int
 folder_close(struct folder *folder, const struct index_record *end,
 	     const json_t *tail)
@@ -336,6 +357,8 @@ folder_close(struct folder *folder, const struct index_record *end,
 	worse = sync_meta(folder);
 	if (!err)
 		err = worse;
+	if (end && !err)
+		err = write_cfg(folder, end, tail);
 	if (end) {
 		worse = folder_append_records(folder, end, 1);
 		if (!err)

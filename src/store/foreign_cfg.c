@@ -6,10 +6,24 @@
  * trusted with that.
  *
  *   packet_size = 5016L;
+ *
+ * We write one where it is asked for.  vbs_fs wants numbers of 64 bits, which
+ * end in L, and takes the first chunk that it finds for the length of all but
+ * the last.
  */
-#include <string.h>
+#include "config.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/disk.h"
 #include "store/foreign_form.h"
+#include "store/layout.h"
+#include "store/write_whole.h"
 
 #define BLANK " \t\r"
 
@@ -87,4 +101,27 @@ foreign_cfg_read(struct foreign_cfg *cfg, const char *text, size_t bytes)
 		cfg->packet = (uint32_t)packet;
 	cfg->there = cfg->packet || cfg->files || cfg->packets;
 	return cfg->there;
+}
+
+int
+foreign_cfg_write(int dir, const char *name, const struct foreign_cfg *cfg)
+{
+	char file[LAYOUT_FILE], text[200];
+	int fd, err;
+
+	snprintf(text, sizeof text,
+		 "packet_size = %" PRIu32 "L;\n"
+		 "cumul = %" PRIu64 "L;\n"
+		 "total_packets = %" PRIu64 "L;\n"
+		 "buf_division = 8;\n",
+		 cfg->packet, cfg->files, cfg->packets);
+	fd = disk_open_at(dir, layout_cfg(file, name),
+			  O_CREAT | O_WRONLY | O_TRUNC, DISK_NO_LINKS);
+	if (fd < 0)
+		return fd;
+	err = write_whole(fd, text, strlen(text), 0);
+	if (!err && fdatasync(fd) < 0)
+		err = -errno;
+	close(fd);
+	return err;
 }

@@ -38,4 +38,8 @@ struct foreign_cfg {
  * False: there is nothing in it that can be used. */
 bool foreign_cfg_read(struct foreign_cfg *cfg, const char *text, size_t bytes);
 
+/* Writes NAME.cfg into a recording's folder, durably but for its name.  0 or
+ * -errno. */
+int foreign_cfg_write(int dir, const char *name, const struct foreign_cfg *cfg);
+
 #endif

@@ -94,6 +94,10 @@ layout_map_make(struct layout_map *map, const char *name, const json_t *head)
 	if (!layout_extension_good(extension))
 		extension = "data";
 	snprintf(map->extension, sizeof map->extension, "%s", extension);
+	if (map->layout == LAYOUT_VBS &&
+	    json_is_true(json_object_get(head, "vbs_cfg")))
+		map->cfg_packet = (uint32_t)json_integer_value(json_object_get(
+		    json_object_get(head, "geometry"), "payload"));
 	return map->layout == LAYOUT_MARK6 ? sg_make(map, head) : 0;
 }
 

@@ -29,6 +29,8 @@ struct layout_map {
 	char name[LAYOUT_FILE]; /* the recording's */
 	char extension[LAYOUT_EXTENSION];
 	struct sg_header sg; /* mark6: of every file */
+	uint32_t cfg_packet; /* vbs: bytes of a packet, where NAME.cfg is
+				written at the end; else 0 */
 };
 
 /* A block on a disk. */

@@ -69,7 +69,9 @@ meta_head(const struct meta_head *head)
 	    disks_json(head->disks, head->disks_n), "max_loss", head->max_loss);
 
 	if (line && !add_number(line, "subs", head->subs) &&
-	    !add_number(line, "channels_per_file", head->channels_per_file))
+	    !add_number(line, "channels_per_file", head->channels_per_file) &&
+	    (!head->vbs_cfg ||
+	     !json_object_set_new(line, "vbs_cfg", json_true())))
 		return line;
 	json_decref(line);
 	return NULL;

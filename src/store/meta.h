@@ -22,7 +22,7 @@
  *    "extension":..,"layout":"vbs","fill":"invalid","start":..,
  *    "shape":{..},"geometry":{"payload","parts","quantum","slots",
  *    "block_bytes"},"disks":[..],"max_loss":0.01,["subs":432,]
- *    ["channels_per_file":4]}
+ *    ["channels_per_file":4,]["vbs_cfg":true]}
  *                                                  always the first line
  *   {"run":0,["sub":3,]"base":"4812800702","time":..}   before its first
  *                                                  block on this disk
@@ -71,7 +71,8 @@ struct meta_head {
 	const struct geometry *geometry;
 	unsigned subs, channels_per_file; /* 0 is 1, and 1 is left out */
 	double max_loss;		  /* that it may have */
-	const char *const *disks;	  /* their paths */
+	bool vbs_cfg; /* NAME.cfg is written at the end, and else left out */
+	const char *const *disks; /* their paths */
 	unsigned disks_n;
 };
 

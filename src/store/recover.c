@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "store/foreign_form.h"
 #include "store/recover_priv.h"
 
 void
@@ -178,12 +179,30 @@ make_tail(const struct rescue *r, const struct index_record *end)
 			 (json_int_t)r->report->packets);
 }
 
+/* NAME.cfg, where it was asked for. */
+static int
+write_cfg(const struct rescue *r, unsigned disk, const struct index_record *end)
+{
+	struct foreign_cfg cfg = { .packet = r->rec->map.cfg_packet,
+				   .files = end->number };
+
+	if (!cfg.packet || r->dry)
+		return 0;
+	for (size_t i = 0; i < r->knowns; i++)
+		cfg.packets += r->known[i].kind == INDEX_BLOCK
+				   ? r->known[i].bytes / cfg.packet
+				   : 0;
+	return foreign_cfg_write(r->rec->part[disk].dir, r->rec->name, &cfg);
+}
+
 static int
 close_disk(struct rescue *r, unsigned disk, const struct index_record *end,
 	   const json_t *tail)
 {
 	int err = rescue_note(r, disk, tail);
 
+	if (!err)
+		err = write_cfg(r, disk, end);
 	if (!err && fsync(r->rec->part[disk].dir) < 0)
 		err = -errno;
 	if (!err)

@@ -33,6 +33,7 @@ wrong "$listen payload = 3000000000;" 'append L, as in 3000000000L'
 wrong "$listen payload = 70000;" 'more than the 65507 bytes of any datagram'
 stands_at 70000
 wrong "$listen fill = \"nothing\";" 'one of invalid, zero'
+wrong "$listen layout = \"file\"; vbs_cfg = true;" 'cannot have vbs_cfg = true'
 wrong "$listen sequence = \"le64\";" "sequence 'le64' is not one of"
 wrong "$listen receive = \"upd\";" "there is no receive plugin 'upd'"
 stands_at upd
