@@ -249,6 +249,16 @@ read_threads(struct format_shape *shape, const json_t *json)
 }
 
 int
+shape_learned(struct format_shape *shape, const json_t *line)
+{
+	if (!shape->fps && read_u32(&shape->fps, json_object_get(line, "fps")))
+		return -EINVAL;
+	if (shape->threads_n)
+		return 0;
+	return read_threads(shape, json_object_get(line, "threads"));
+}
+
+int
 shape_from_json(struct format_shape *shape, const json_t *json)
 {
 	struct format_shape s = { .options = shape->options };

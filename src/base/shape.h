@@ -33,4 +33,9 @@ json_t *shape_to_json(const struct format_shape *shape);
 int shape_from_json(struct format_shape *shape, const json_t *json);
 void shape_clear(struct format_shape *shape);
 
+/* What was learned after the shape was written, as a line of the metadata says
+ * it: fps and threads, where the line has them and the shape has not.  The same
+ * errors; `threads` too. */
+int shape_learned(struct format_shape *shape, const json_t *line);
+
 #endif

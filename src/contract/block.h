@@ -63,6 +63,7 @@ struct block {
 	uint16_t sub;	  /* substream; 0 where there is one */
 	uint64_t first;	  /* sequence of slot 0, relative to the run */
 	uint64_t base;	  /* absolute sequence of the run's slot 0 */
+	uint32_t fps;	  /* of a thread, if that was learned; else 0 */
 	uint64_t gap;	  /* slots before this block, of blocks without
 				   a packet: one index record without data */
 	uint64_t number;  /* of the chunk; the gap's record is number-1 */

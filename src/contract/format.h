@@ -266,7 +266,8 @@ format_heap_time(const struct format_shape *s, uint64_t value)
 	}
 }
 
-/* UTC nanoseconds of a packet with FORMAT_TIME; whole seconds without fps. */
+/* UTC nanoseconds of a packet with FORMAT_TIME; whole seconds without fps,
+ * which the shape may get only after it was learned. */
 static inline int64_t
 format_time_ns(const struct format_shape *s, const struct format_packet *p)
 {

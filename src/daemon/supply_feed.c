@@ -76,6 +76,7 @@ place_of(struct supply *s, unsigned k, unsigned i)
 				    .shape = &s->in->share[k].shape,
 				    .geometry = &stream->geometry,
 				    .stock = s->stock,
+				    .fps = &s->in->share[k].intake->fps,
 				    .sub = (uint16_t)i,
 				    .max_gap = stream->o.max_gap,
 				    .max_age = stream->o.max_age,

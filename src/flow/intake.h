@@ -82,7 +82,9 @@ struct intake {
 
 	/* Any thread may read. */
 	_Atomic uint64_t overruns; /* of all sources, at the last look */
-	atomic_bool learning;
+	atomic_bool learning;	   /* what packets need for a sequence */
+	_Atomic uint32_t fps;	   /* that were learned, or LEARN_WAIT; 0: none
+				      will be.  Relaxed: a number alone */
 
 	pthread_mutex_t lock; /* over what other threads see of sources, and
 				 what is ordered of feeds */

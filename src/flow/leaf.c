@@ -192,14 +192,16 @@ heaps_add(struct leaf *l, const struct block *b)
 	notes_tell(b, l->output->format, heap_tell, &t);
 }
 
-/* Told once, where the chunk is. */
+/* Told once, where the chunk is; again when the frames per second are known. */
 static void
 note_run(struct leaf *l, const struct block *b)
 {
-	if (l->told[b->sub] == b->run + 1ull)
+	uint64_t run = 2 * (b->run + 1ull), *told = &l->told[b->sub];
+
+	if (*told == run + 1 || (*told == run && !b->fps))
 		return;
-	note(l, meta_run(b, l->output->subs));
-	l->told[b->sub] = b->run + 1ull;
+	note(l, meta_run(b, l->output->subs, l->output->shape));
+	*told = run + (b->fps != 0);
 }
 
 void

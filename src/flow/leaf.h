@@ -50,8 +50,8 @@ struct leaf {
 
 	bool unnoted;  /* a line of the metadata was lost, and told */
 	bool unsummed; /* the same of checksums */
-	/* Of each substream: one more than the last run whose line is in the
-	 * metadata. */
+	/* Of each substream, the last run whose line is in the metadata: twice
+	 * one more than its number, plus one if that has frames per second. */
 	uint64_t *told;
 };
 

@@ -48,7 +48,8 @@ struct index_record
 block_record(const struct format_ops *format, const struct format_shape *shape,
 	     const struct block *b)
 {
-	const struct maker m = { format, shape };
+	struct format_shape known = *shape;
+	const struct maker m = { format, &known };
 	struct index_record r = { .number = b->number,
 				  .first = b->first,
 				  .first_ns = b->first_ns,
@@ -62,6 +63,8 @@ block_record(const struct format_ops *format, const struct format_shape *shape,
 				  .flags = b->quantum ? INDEX_SUMMED : 0,
 				  .crc = b->crc };
 
+	if (!known.fps)
+		known.fps = b->fps;
 	if (b->brought)
 		return b->brought->record;
 	if (!b->notes && data_times(&m, b, &r.first_ns, &r.last_ns))

@@ -22,6 +22,9 @@
  */
 enum { LEARN_THREADS = 1024 };
 
+/* Said instead of frames per second: they are not known yet, and may be soon. */
+#define LEARN_WAIT UINT32_MAX
+
 struct learn_thread {
 	uint32_t thread, frame; /* of its newest packet, */
 	int64_t second;		/* too, */

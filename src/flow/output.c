@@ -158,6 +158,8 @@ output_put(struct output *o, struct block *b)
 	if (o->learning)
 		shape_copy(o, o->learning);
 	o->learning = NULL;
+	if (!o->fps)
+		o->fps = b->fps;
 	if (b->brought)
 		b->number = b->brought->record.number;
 	else

@@ -120,6 +120,8 @@ output_learned(struct output *o, struct format_shape *shape)
 	learned = !o->learning;
 	if (learned)
 		*shape = o->own;
+	if (learned && !shape->fps)
+		shape->fps = o->fps;
 	pthread_mutex_unlock(&o->lock);
 	return learned;
 }

@@ -35,10 +35,13 @@ struct place_args {
 	struct stock *stock;
 	struct spare *spare; /* shared with the other places of its intake;
 				outlives it */
-	uint16_t sub;	     /* substream: goes into its blocks */
-	uint64_t max_gap;    /* bytes */
-	int64_t max_age;     /* ns */
-	const char *name;    /* of the recording, for the log */
+	/* As struct intake has it: frames per second that are learned while
+	 * packets are placed.  NULL: the shape says, or nobody knows. */
+	const _Atomic uint32_t *fps;
+	uint16_t sub;	  /* substream: goes into its blocks */
+	uint64_t max_gap; /* bytes */
+	int64_t max_age;  /* ns */
+	const char *name; /* of the recording, for the log */
 	/* Takes a CLOSED block over; called on the receiver thread. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;

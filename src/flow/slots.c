@@ -36,7 +36,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/learn.h"
 #include "flow/quanta.h"
+
+#define WAITS INT64_C(4000000000) /* ns; seconds of data may be two */
 
 /* Half of a small window is enough: a stream may begin with losses. */
 static unsigned
@@ -196,6 +199,37 @@ blocks_sum(struct slots *p)
 	}
 }
 
+/* The index says when a block's packets are from, and the frame number of a
+ * packet is a time only with the frames per second: so closed blocks wait for
+ * these, where they are being learned, for WAITS at most and while there is
+ * memory. */
+static bool
+is_waiting(struct slots *p, uint32_t fps)
+{
+	if (fps != LEARN_WAIT || !stock_plenty(p->a.stock))
+		return false;
+	if (!p->waits_since)
+		p->waits_since = p->now;
+	return p->now - p->waits_since < WAITS;
+}
+
+void
+slots_release(struct slots *p)
+{
+	struct window *w = &p->window;
+	uint32_t fps = 0;
+
+	if (w->closed && p->a.fps)
+		fps = atomic_load_explicit(p->a.fps, memory_order_relaxed);
+	if (w->closed && is_waiting(p, fps)) {
+		window_put_unused(w);
+		return;
+	}
+	for (struct block *b = w->closed; b; b = b->next)
+		b->fps = fps == LEARN_WAIT ? 0 : fps;
+	window_release(w, p->a.out, p->a.arg);
+}
+
 /* Everything is where it belongs: closed blocks may leave. */
 static void
 batch_finish(struct slots *p)
@@ -205,7 +239,7 @@ batch_finish(struct slots *p)
 		blocks_sum(p);
 	window_pass_on(&p->window, is_pressed(p));
 	parking_release(&p->parking);
-	window_release(&p->window, p->a.out, p->a.arg);
+	slots_release(p);
 	p->base.counts.outside = window_outside(&p->window);
 }
 
@@ -287,6 +321,7 @@ slots_flush(struct place *place)
 	struct slots *p = (struct slots *)place;
 
 	p->keys = 0;
+	p->waits_since = INT64_MIN / 2; /* no longer */
 	slots_held_flush(p);
 	batch_start(p, p->pass_ns, p->now);
 	slots_runs_flush(p);

@@ -381,7 +381,7 @@ slots_held_batch(struct slots *p, const struct receive_packet *packet,
 		slots_held_place(p, (uint64_t)CATCH_UP * n);
 	else
 		slots_held_place(p, p->slots);
-	window_release(&p->window, p->a.out, p->a.arg);
+	slots_release(p);
 }
 
 void

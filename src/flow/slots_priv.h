@@ -52,6 +52,9 @@ struct slots {
 	uint64_t held_out;   /* packets that went out as they came: of the */
 	uint32_t held_run;   /* run that is, if there are any */
 	bool held_told;
+
+	int64_t waits_since; /* steady: closed blocks wait to be told the frames
+				per second since then; 0: none did yet */
 };
 
 unsigned slots_aim(struct place *place, const struct aim *aim,
@@ -99,6 +102,9 @@ uint8_t *slots_give(struct slots *p, uint64_t rel, bool readable);
 /* Sorts packets of one source, which were counted, as one batch. */
 void slots_sort(struct slots *p, struct aim *aim,
 		const struct receive_packet *packet, unsigned n);
+
+/* Closed blocks leave, and those that were never used go home. */
+void slots_release(struct slots *p);
 
 /* Do batches go to be held now?  Then packets land in the first pairs of those
  * that this aims, whose number it returns. */

@@ -241,6 +241,7 @@ stock_take(struct stock *s, unsigned sub)
 	b->bytes = 0;
 	b->sub = b->taker = (uint16_t)sub;
 	b->gap = 0;
+	b->fps = 0;
 	b->brought = NULL;
 	b->quantum = s->a.quantum;
 	b->state = BLOCK_OPEN;

@@ -270,8 +270,7 @@ window_end(struct window *w)
 }
 
 void
-window_release(struct window *w, void (*out)(void *arg, struct block *b),
-	       void *arg)
+window_put_unused(struct window *w)
 {
 	struct block *b;
 
@@ -279,6 +278,15 @@ window_release(struct window *w, void (*out)(void *arg, struct block *b),
 		w->unused = b->next;
 		stock_put(b);
 	}
+}
+
+void
+window_release(struct window *w, void (*out)(void *arg, struct block *b),
+	       void *arg)
+{
+	struct block *b;
+
+	window_put_unused(w);
 	while ((b = w->closed)) {
 		w->closed = b->next;
 		b->next = NULL;

@@ -99,6 +99,9 @@ void window_pass_on(struct window *w, bool early);
 /* When that one's first packet came; false when there is none. */
 bool window_oldest(const struct window *w, int64_t *born);
 
+/* Sends unused blocks home, and leaves closed ones where they are. */
+void window_put_unused(struct window *w);
+
 /* Sends unused blocks home and hands closed ones on, in order. */
 void window_release(struct window *w, void (*out)(void *arg, struct block *b),
 		    void *arg);

@@ -118,6 +118,7 @@ fill_slot(const struct fill *fill, uint8_t *payload, uint64_t sequence,
 	  const uint8_t *near, uint64_t near_sequence)
 {
 	const struct format_shape *shape = fill->shape;
+	struct format_shape timed = *shape;
 	struct format_packet p = { 0 };
 
 	if (fill->kind == FILL_ZERO) {
@@ -137,7 +138,8 @@ fill_slot(const struct fill *fill, uint8_t *payload, uint64_t sequence,
 	p.has &= FORMAT_READABLE | FORMAT_TIME;
 	p.has |= FORMAT_SEQUENCE;
 	p.sequence = fill->base + sequence;
-	fill->format->stamp(shape, &p, NULL, payload);
+	timed.fps = fill->fps;
+	fill->format->stamp(&timed, &p, NULL, payload);
 }
 
 /* The remembered header of a sequence's thread, or else of any; or NULL. */

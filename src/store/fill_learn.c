@@ -201,6 +201,8 @@ fill_learn(struct fill *fill, const struct block *b)
 		fill_begin(fill, b->run, b->base);
 	if (fill->kind != FILL_INVALID || !fill->shape->header)
 		return;
+	if (!fill->fps)
+		fill->fps = b->fps;
 	if (!fill->settled)
 		learn_cycle(fill, b);
 	if (!fill->fps && fill->settled)

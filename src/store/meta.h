@@ -24,8 +24,10 @@
  *    "block_bytes"},"disks":[..],"max_loss":0.01,["subs":432,]
  *    ["channels_per_file":4,]["vbs_cfg":true]}
  *                                                  always the first line
- *   {"run":0,["sub":3,]"base":"4812800702","time":..}   before its first
- *                                                  block on this disk
+ *   {"run":0,["sub":3,]"base":"4812800702","time":..
+ *    [,"fps":16000,"threads":[0]]}                 before its first block on
+ *                                                  this disk; again, with what
+ *                                                  was learned since
  *   {"block":12,"holes":[[4711,3],[5000,1]]}       first slot, count
  *   {"block":12,"holes":[[62,5000],[70000,1432]],"unit":"byte"}
  *                                                  of cubes: first, count
@@ -78,7 +80,9 @@ struct meta_head {
 
 /* New references; NULL without memory. */
 json_t *meta_head(const struct meta_head *head);
-json_t *meta_run(const struct block *b, unsigned subs);	  /* that b begins */
+/* That b begins, or of which more was learned; `shape` has the threads. */
+json_t *meta_run(const struct block *b, unsigned subs,
+		 const struct format_shape *shape);
 json_t *meta_chunk(const struct block *b, unsigned subs); /* sealed */
 json_t *meta_holes(const struct block *b); /* NULL too: b has none */
 json_t *meta_cut(uint64_t bytes);

@@ -201,6 +201,8 @@ compose(struct recording *rec)
 {
 	int err = read_head(rec);
 
+	if (!err && shape_learned(&rec->shape, rec->learned) == -ENOMEM)
+		err = -ENOMEM; /* what is damaged is not known */
 	return err ? err : recording_merge(rec);
 }
 
@@ -389,6 +391,7 @@ recording_close(struct recording *rec)
 	json_decref(rec->tail);
 	json_decref(rec->resumed);
 	json_decref(rec->described);
+	json_decref(rec->learned);
 	if (rec->shape.payload)
 		shape_clear(&rec->shape);
 	free(rec->part);

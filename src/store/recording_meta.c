@@ -187,6 +187,18 @@ add_descriptor(struct recording *rec, json_t *text)
 	return json_array_append(rec->described, text) ? -ENOMEM : 0;
 }
 
+/* Frames per second and threads, that a run's line has, or the end of a copy;
+ * a new reference, or NULL. */
+static json_t *
+find_learned(json_t *object)
+{
+	json_t *end = json_object_get(object, "end");
+
+	if (json_object_get(object, "fps"))
+		return json_incref(object);
+	return json_object_get(end, "fps") ? json_incref(end) : NULL;
+}
+
 static int
 take_object(struct piece *p, json_t *object, bool first)
 {
@@ -200,6 +212,8 @@ take_object(struct piece *p, json_t *object, bool first)
 	rec->facts.controls +=
 	    json_is_string(json_object_get(object, "control"));
 	err = add_descriptor(rec, json_object_get(object, "descriptor"));
+	if (!rec->learned)
+		rec->learned = find_learned(object);
 	if (!err)
 		err = recording_resumed_line(rec, p->disk, object);
 	return err ? err : add_base(rec, object);

@@ -80,6 +80,7 @@ struct recording {
 	char name[LAYOUT_FILE];
 	struct recording_part *part; /* one per disk */
 	json_t *head, *tail, *resumed, *described;
+	json_t *learned; /* the first line with frames per second */
 	struct format_shape shape;
 	uint32_t slots; /* of a full block */
 	bool by_index;	/* rows are as long as the index says */

@@ -97,7 +97,7 @@ make_run(const struct recording *rec)
 	struct block begin = { .base = recording_base(rec, 0, 0),
 			       .first_ns = rec->facts.start_ns };
 
-	return meta_run(&begin, 1);
+	return meta_run(&begin, 1, &rec->shape);
 }
 
 static json_t *

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash source=tests/flow/functions.sh
 #
-# As real_vdif.sh; a frame comes in two packets, and either may be lost.
+# As real_vdif.sh; a frame comes in two packets, and either may be lost.  The
+# stream does not say how many frames there are in a second: fill has the right
+# times all the same, from the first frame on.
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 
 need_python baseband
 disks_make 4
 conf_write "$(stream_text 'format = "mark5b"; prefix = 8; payload = 5008;
-	fps = 800; fill = "invalid";')"
+	blocks = 40; fill = "invalid";')"
 spated_start
 take --format mark5b --payload 5008 --packets 8000 --fps 800 \
 	--start 2026-11-20T09:59:59Z --loss 0.05 --reorder 0.004 \

@@ -55,3 +55,27 @@ same "made by, and packets" "$("$SPATE" info "$taken" --json --disks "$others" |
 cmp "$work/others" "$work/exported"
 "$SPATE" --disks "$others" rm "$taken" >/dev/null
 same "what is left" "$(find "${disks[@]}" -mindepth 1)" ""
+
+# The stream does not say how many frames there are in a second; its frames do.
+# So times are right to the frame: those of the index, and where a second is.
+conf_write "$(stream_text 'format = "vdif"; prefix = 8; blocks = 40;')"
+spated_start
+spate record timed --stream s
+gen --format vdif --packets 3500 --first 1000000 --fps 1000 --threads 4,7 \
+	--start 2026-11-20T09:59:59.250Z --rate 100Mbps
+settle timed 3500
+spate stop timed
+same "all came" "$(info timed .packets)" 3500
+same "begins" "$(info timed '.runs[0].start')" 2026-11-20T09:59:59.250000000Z
+same "ends" "$(info timed '.runs[0].end')" 2026-11-20T10:00:00.999000000Z
+ranged()
+{
+	spate send timed --to null:// --wait --json --quiet --range "$1" |
+		jq -r .packets
+}
+at=2026-11-20T
+same "the first second" "$(ranged "..${at}10:00:00Z")" 1500
+same "the next" "$(ranged "${at}10:00:00Z..${at}10:00:01Z")" 2000
+same "a millisecond" "$(ranged "${at}10:00:00.1Z..${at}10:00:00.101Z")" 2
+same "a tenth" "$(ranged "${at}10:00:00.9Z..${at}10:00:01Z")" 200
+spated_stop

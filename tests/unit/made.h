@@ -157,7 +157,7 @@ static inline void
 made_run(struct made *m, unsigned disk, uint32_t run, uint64_t base)
 {
 	struct block begins = { .run = run, .base = base, .sub = m->sub };
-	json_t *line = meta_run(&begins, m->subs);
+	json_t *line = meta_run(&begins, m->subs, NULL);
 
 	ck_assert_int_eq(folder_note(m->folder[disk], line), 0);
 	json_decref(line);

@@ -434,6 +434,8 @@ bench_open_check(struct bench *b)
 						 p->window.base + first + slot);
 		}
 	}
+	for (const struct block *k = p->window.closed; k; k = k->next)
+		filled += k->filled;
 	BENCH_MUST(filled == place_counts(&p->base)->placed);
 }
 

@@ -72,14 +72,22 @@ END_TEST
 
 START_TEST(run)
 {
+	static const uint32_t threads[] = { 3, 0 };
+	const struct format_shape shape = { .threads = threads,
+					    .threads_n = 2 };
 	struct block b = { .run = 2, .base = UINT64_MAX, .sub = 7 };
 
-	line_is(meta_run(&b, 1),
+	line_is(meta_run(&b, 1, &shape),
 		"{\"run\":2,\"base\":\"18446744073709551615\","
 		"\"time\":\"1970-01-01T00:00:00.000000000Z\"}");
-	line_is(meta_run(&b, 8),
+	line_is(meta_run(&b, 8, &shape),
 		"{\"run\":2,\"base\":\"18446744073709551615\","
 		"\"time\":\"1970-01-01T00:00:00.000000000Z\",\"sub\":7}");
+	b.fps = 400; /* was learned */
+	line_is(meta_run(&b, 1, &shape),
+		"{\"run\":2,\"base\":\"18446744073709551615\","
+		"\"time\":\"1970-01-01T00:00:00.000000000Z\","
+		"\"fps\":400,\"threads\":[3,0]}");
 }
 END_TEST
 

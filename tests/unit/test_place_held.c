@@ -271,6 +271,94 @@ START_TEST(what_is_no_packet_is_not_held)
 }
 END_TEST
 
+/* ---- with a counter, blocks wait for what makes times of frames ------- */
+
+static _Atomic uint32_t fps;
+
+static void
+open_counted(unsigned blocks)
+{
+	open_with(blocks);
+	bench.shape.sequence = SEQUENCE_LE64;
+	((struct slots *)bench.place)->a.format = &bench_format;
+	((struct slots *)bench.place)->a.fps = &fps;
+	atomic_store(&fps, LEARN_WAIT);
+}
+
+/* As send(), and what comes out stays. */
+static void
+send_counted(unsigned from, unsigned to)
+{
+	for (; from < to; from += EACH) {
+		bench_aim(&bench, EACH);
+		for (unsigned i = 0; i < EACH; i++)
+			bench_packet(&bench, from + i, false);
+		bench.now += 10;
+		bench_batch(&bench);
+	}
+}
+
+static void
+told(uint32_t number)
+{
+	ck_assert_uint_gt(bench.outs, 0);
+	for (unsigned i = 0; i < bench.outs; i++)
+		ck_assert_uint_eq(bench.out[i]->fps, number);
+}
+
+START_TEST(blocks_wait_for_the_frames_per_second)
+{
+	open_counted(40);
+	send_counted(0, 400);
+	ck_assert_uint_eq(bench.outs, 0);
+	ck_assert_uint_ge(counts()->placed, 400 - CANDIDATE_AGREE);
+	atomic_store(&fps, 8000);
+	send_counted(400, 500);
+	ck_assert_uint_ge(bench.outs, 9);
+	told(8000);
+	bench_close(&bench);
+}
+END_TEST
+
+START_TEST(they_do_not_wait_for_ever)
+{
+	open_counted(40);
+	send_counted(0, 200);
+	bench.now += WAITS;
+	send_counted(200, 210);
+	ck_assert_uint_ge(bench.outs, 3);
+	told(0);
+	bench_close(&bench);
+}
+END_TEST
+
+START_TEST(they_do_not_wait_without_memory)
+{
+	open_counted(8);
+	for (unsigned n = 0; n < 1000; n += EACH) {
+		send_counted(n, n + EACH);
+		write_out(1);
+	}
+	ck_assert_uint_ge(counts()->placed, 1000 - CANDIDATE_AGREE);
+	ck_assert_uint_eq(bench_dropped(&bench), 0);
+	bench_close(&bench);
+}
+END_TEST
+
+START_TEST(they_do_not_wait_at_the_end)
+{
+	open_counted(40);
+	send_counted(0, 200);
+	ck_assert_uint_eq(bench.outs, 0);
+	place_flush(bench.place);
+	ck_assert_uint_eq(bench.outs, 4);
+	told(0);
+	bench_close(&bench);
+}
+END_TEST
+
 SUITE("place_held", all_are_kept, losses_are_holes, duplicates_are_dropped_once,
       the_end_may_come_first, it_may_take_too_long, memory_may_be_short,
-      memory_may_be_short_until_it_is_learned, what_is_no_packet_is_not_held)
+      memory_may_be_short_until_it_is_learned, what_is_no_packet_is_not_held,
+      blocks_wait_for_the_frames_per_second, they_do_not_wait_for_ever,
+      they_do_not_wait_without_memory, they_do_not_wait_at_the_end)

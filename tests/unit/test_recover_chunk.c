@@ -247,7 +247,7 @@ counted_chunk(const char *name, enum sequence_kind kind, uint64_t base,
 	ck_assert_int_eq(folder_create(&folder, &m.disks.disk[0], name, line),
 			 0);
 	json_decref(line);
-	line = meta_run(&(struct block){ .base = base }, 1);
+	line = meta_run(&(struct block){ .base = base }, 1, NULL);
 	ck_assert_int_eq(folder_note(folder, line), 0);
 	json_decref(line);
 	memset(data, 0x5a, sizeof data);
