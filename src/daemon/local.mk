@@ -39,17 +39,18 @@ spated_SOURCES = \
 	%D%/setup_send.c %D%/setup_send.h \
 	%D%/setup_inbox.c %D%/setup_vsi.c %D%/setup.h \
 	%D%/stream.c %D%/stream.h \
-	%D%/transfer.c %D%/transfer_about.c %D%/transfer_check.c %D%/transfer_copy.c %D%/transfer_json.c %D%/transfer_order.c \
+	%D%/transfer.c %D%/transfer_about.c %D%/transfer_check.c %D%/transfer_copy.c %D%/transfer_file.c %D%/transfer_json.c %D%/transfer_order.c \
 	%D%/transfer_run.c %D%/transfer_scan.c %D%/transfer_wait.c %D%/transfer.h %D%/transfer_order.h \
 	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
 	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
 	%D%/stream_vary.c %D%/stream_vary.h \
 	%D%/verbs.c %D%/verbs_at.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_map.c %D%/verbs_probe.c \
 	%D%/verbs_schedule.c %D%/verbs_send.c %D%/verbs.h \
-	%D%/vsi.c %D%/vsi_about.c %D%/vsi_kept.c %D%/vsi_net.c %D%/vsi_record.c %D%/vsi_scan.c %D%/vsi.h \
+	%D%/vsi.c %D%/vsi_about.c %D%/vsi_copy.c %D%/vsi_kept.c %D%/vsi_net.c %D%/vsi_record.c %D%/vsi_scan.c %D%/vsi.h \
 	%D%/vsi_allow.c %D%/vsi_allow.h \
 	%D%/vsi_client.c %D%/vsi_client.h \
 	%D%/vsi_daemon.c %D%/vsi_daemon.h \
+	%D%/vsi_file.c %D%/vsi_file.h \
 	%D%/vsi_facts.c %D%/vsi_facts.h \
 	%D%/vsi_label.c %D%/vsi_label.h \
 	%D%/vsi_line.c %D%/vsi_line.h \

@@ -38,7 +38,7 @@ struct setup_control {
 
 /* Nothing listens: there is none. */
 struct setup_vsi {
-	struct option_texts listen, streams, allow;
+	struct option_texts listen, streams, allow, files;
 	const char *version; /* NULL: spate's own */
 	const char *only;    /* what `streams` is where it is left out */
 };

@@ -26,6 +26,12 @@ const struct option setup_vsi_options[] = {
 	  .offset = AT(allow),
 	  .fallback = "[ \"127.0.0.0/8\", \"::1\" ]",
 	  .help = "networks that commands may come from" },
+	{ .name = "files",
+	  .type = OPTION_TEXTS,
+	  .offset = AT(files),
+	  .help = "folders below which files may be read and written by "
+		  "disk2file, net2file, file2net and file_check; none: no "
+		  "files" },
 	{ .name = "version",
 	  .type = OPTION_TEXT,
 	  .offset = AT(version),
@@ -68,6 +74,23 @@ networks_check(struct setup *c, const config_setting_t *group,
 			  c->vsi.allow.text[i]);
 		fault_hint(fault, "allow = [ \"10.0.0.0/8\", \"fd00::/8\" ];");
 		return blame(c, group, "allow", fault);
+	}
+	return 0;
+}
+
+static int
+files_check(struct setup *c, const config_setting_t *group, struct fault *fault)
+{
+	for (unsigned i = 0; i < c->vsi.files.n; i++) {
+		const char *folder = c->vsi.files.text[i];
+
+		if (*folder == '/' && folder[1] && strlen(folder) < 512)
+			continue;
+		fault_set(fault, -EINVAL, "conf",
+			  "vsi: files = \"%.80s\" is no folder", folder);
+		fault_hint(fault, "files = \"/data/fringe\"; with its whole "
+				  "path, and not /");
+		return blame(c, group, "files", fault);
 	}
 	return 0;
 }
@@ -167,6 +190,8 @@ setup_vsi_read(struct setup *c, struct fault *fault)
 	err = networks_check(c, group, fault);
 	if (!err)
 		err = streams_check(c, group, fault);
+	if (!err)
+		err = files_check(c, group, fault);
 	if (!err)
 		err = version_check(c, group, fault);
 	return err ? err : memory_check(c, group, fault);

@@ -41,6 +41,8 @@ struct transfer_order {
 	char *as; /* the name that a copy gets there; NULL: its own */
 	bool relay;
 	bool follow; /* what is still recorded is sent to its end */
+	struct transfer_file *file; /* written to, in place of being sent;
+				       NULL: none */
 	bool plain;
 	unsigned connections; /* 0: as the plugin likes */
 	uint64_t rate;	      /* as of sender_rate() */
@@ -191,6 +193,14 @@ bool transfer_run_drop(struct transfer *t);
 /* For transfer_copy.c: where the data of a recording come from. */
 int transfer_source(struct daemon *d, struct transfer *t,
 		    struct source **source, struct fault *fault);
+
+/* ---- transfer_file.c --------------------------------------------------- */
+
+/* Takes the descriptor over, and frees it with the order; NULL without memory,
+ * then it does not. */
+struct transfer_file *transfer_file_make(int fd);
+void transfer_file_free(struct transfer_file *file); /* NULL: nothing */
+extern const struct send_ops transfer_file_ops;	     /* options: the file */
 
 /* ---- transfer_copy.c -------------------------------------------------- */
 

@@ -146,7 +146,8 @@ static int
 way_check(struct daemon *d, const struct transfer_order *o, struct fault *fault)
 {
 	const struct setup_send *send = d->setup.send;
-	const struct setup_send_way *way = setup_send_way(send, o->to, fault);
+	const struct setup_send_way *way =
+	    o->file ? NULL : setup_send_way(send, o->to, fault);
 	struct host host = log_host(o->name);
 	char why[SEND_SENTENCE] = "";
 	struct send_args args = {
@@ -165,6 +166,8 @@ way_check(struct daemon *d, const struct transfer_order *o, struct fault *fault)
 	};
 	int err;
 
+	if (o->file)
+		return 0;
 	if (!way)
 		return -EINVAL;
 	args.options = way->options;

@@ -418,6 +418,8 @@ transfer_order_clear(struct transfer_order *o)
 	free(o->to);
 	free(o->as);
 	free(o->threads);
+	transfer_file_free(o->file);
+	o->file = NULL;
 	o->to = o->as = NULL;
 	o->threads = NULL;
 	o->choice.threads = NULL;

@@ -151,6 +151,7 @@ relay_make(struct daemon *d, struct transfer *t, struct source **source,
 
 /* ---- beginning ------------------------------------------------------- */
 
+/* `way` NULL: to a file. */
 static int
 sender_begin(struct daemon *d, struct transfer *t,
 	     const struct setup_send_way *way, struct source *source,
@@ -162,8 +163,8 @@ sender_begin(struct daemon *d, struct transfer *t,
 		.name = t->o.name,
 		.to = t->o.to,
 		.source = source,
-		.ops = way->ops,
-		.options = way->options,
+		.ops = way ? way->ops : &transfer_file_ops,
+		.options = way ? way->options : t->o.file,
 		.choice = t->o.choice,
 		.rate = t->o.rate,
 		.connections = t->o.connections,
@@ -200,13 +201,14 @@ transfer_run_drop(struct transfer *t)
 int
 transfer_begin(struct daemon *d, struct transfer *t, struct fault *fault)
 {
-	const struct setup_send_way *way;
+	const struct setup_send_way *way = NULL;
 	struct source *source = NULL;
 	int err;
 
 	t->send = setup_send_hold(d->setup.send);
-	way = setup_send_way(t->send, t->o.to, fault);
-	if (!way)
+	if (!t->o.file)
+		way = setup_send_way(t->send, t->o.to, fault);
+	if (!way && !t->o.file)
 		return -EINVAL;
 	err = t->o.relay ? relay_make(d, t, &source, fault)
 			 : transfer_source(d, t, &source, fault);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/fault.h"
+#include "contract/option.h"
 #include "daemon/vsi_label.h"
 #include "daemon/vsi_line.h"
 #include "daemon/vsi_mode.h"
@@ -65,6 +66,25 @@ struct vsi_space {
 	double rate; /* bits per second, of the streams; 0: not known */
 };
 
+/* A recording, or a part of it, that is to go somewhere. */
+struct vsi_send {
+	const char *name; /* of the recording */
+	const char *host; /* NULL: to the file */
+	uint16_t port;
+	bool plain;	   /* the bytes of its file; else a copy of all */
+	uint64_t from, to; /* bytes; to 0: to its end */
+	int fd;		   /* of the file, taken over; also on an error */
+	const char *path;  /* to be told */
+};
+
+/* What became of it. */
+struct vsi_sent {
+	bool runs, failed;
+	bool nothing; /* because there was nothing in that range */
+	uint64_t bytes;
+	char why[VSI_TEXT]; /* it failed */
+};
+
 /* What a vsi needs of the daemon.  Nothing here waits. */
 struct vsi_host {
 	/* Begins one, under `name`, which it may change where it is taken and
@@ -85,6 +105,17 @@ struct vsi_host {
 	 * and the first port. */
 	const char *(*format)(void *arg, uint32_t *payload, uint32_t *prefix,
 			      uint16_t *port);
+	/* Begins to send; 0 and the number that the two others want, or -errno
+	 * with a fault. */
+	int (*send)(void *arg, const struct vsi_send *s, unsigned *id,
+		    struct fault *fault);
+	void (*sent)(void *arg, unsigned id, struct vsi_sent *s);
+	void (*unsend)(void *arg, unsigned id);
+	/* Do copies come in on this port? */
+	bool (*inbox)(void *arg, uint16_t port);
+	/* Folders below which files may be read and written, and networks that
+	 * data for them may come from. */
+	const struct option_texts *files, *allow;
 	/* Which runtime the client's commands are for. */
 	void (*runtime)(void *arg, const struct vsi_command *c,
 			struct vsi_reply *r);
@@ -100,6 +131,30 @@ struct vsi_error {
 	char text[VSI_TEXT];
 	int64_t first, last; /* UTC ns */
 	unsigned times;
+};
+
+enum vsi_copying {
+	VSI_NOTHING,
+	VSI_DISK2NET,
+	VSI_DISK2FILE,
+	VSI_FILE2NET,
+	VSI_NET2FILE,
+	VSI_VBS2NET,
+	VSI_NET2VBS,
+};
+
+/* The copy that was ordered last, until another one is or it is ended. */
+struct vsi_copy {
+	enum vsi_copying what;
+	char host[128]; /* of this, or the last one */
+	char path[512], mode[8];
+	char scan[VSI_NAME];
+	bool on;   /* and the bytes are to go */
+	bool seen; /* that it did was told */
+	uint64_t from, to, total;
+	unsigned id;		/* of what is sent; 0 */
+	struct vsi_file *file;	/* or NULL */
+	struct vsi_file *check; /* of file_check?; or NULL */
 };
 
 struct vsi {
@@ -130,10 +185,14 @@ struct vsi {
 	int64_t log_second;
 	unsigned log_lines; /* in that second */
 
+	struct vsi_copy copy;
+
 	bool later; /* this command is to be asked again */
 };
 
 void vsi_init(struct vsi *v, const struct vsi_host *host);
+/* Ends what it copies. */
+void vsi_finish(struct vsi *v);
 
 /* One command; the reply is begun, and ended by who asked.  False: not yet;
  * ask again in a moment, with one more in c->tries. */
@@ -183,6 +242,12 @@ const char *vsi_listed(const struct vsi *v, uint64_t n);
 /* "MHz" of a track, as `mode` told it; 0. */
 double vsi_track_mhz(const struct vsi *v);
 
+/* vsi_copy.c */
+vsi_act vsi_do_disk2file, vsi_do_disk2net, vsi_do_file2net, vsi_do_file_check,
+    vsi_do_net2disk, vsi_do_net2file, vsi_do_net2vbs, vsi_do_reset,
+    vsi_do_vbs2net;
+/* "disk2net", of one that runs; NULL: there is none. */
+const char *vsi_copy_runs(struct vsi *v, struct vsi_sent *now);
 /* vsi_kept.c */
 vsi_act vsi_do_ack, vsi_do_bufsize, vsi_do_clock_set, vsi_do_constraints,
     vsi_do_echo, vsi_do_group_def, vsi_do_ipd, vsi_do_itcp_id, vsi_do_memstat,

@@ -15,17 +15,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/order.h"
 #include "daemon/stream_vary.h"
+#include "daemon/transfer_order.h"
 #include "daemon/vsi_facts.h"
 #include "daemon/vsi_server.h"
 #include "daemon/vsi_streams.h"
 
 enum { RUNTIMES = 32, RUNTIME_NAME = 32 };
+#define PATIENCE     (10 * INT64_C(1000000000)) /* with a peer of m5copy's */
+#define NOTHING_LEFT "has nothing of what was chosen" /* flow/sender_run.c */
 
 /* Settings, and what is done with them, of all clients that chose it. */
 struct runtime {
@@ -140,7 +144,8 @@ host_runs(void *arg, const char *name)
 	const struct runtime *t = arg;
 
 	for (const struct session *s = t->of->d->sessions; s; s = s->next) {
-		if (!strcmp(s->group, name) && s->state <= SESSION_RECORDING)
+		if ((!strcmp(s->group, name) || !strcmp(s->name, name)) &&
+		    s->state <= SESSION_RECORDING)
 			return true;
 	}
 	return false;
@@ -204,6 +209,114 @@ host_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 	return s ? s->o.format : "";
 }
 
+/* ---- sending --------------------------------------------------------- */
+
+static int
+order_make(struct transfer_order *o, struct daemon *d, const struct vsi_send *s)
+{
+	char to[600];
+
+	transfer_order_init(o, d->setup.send);
+	snprintf(o->name, sizeof o->name, "%s", s->name);
+	if (s->host)
+		snprintf(to, sizeof to, "tcp://%s:%u", s->host, s->port);
+	else
+		snprintf(to, sizeof to, "file:%s", s->path);
+	o->plain = s->plain;
+	o->choice.from_byte = s->from;
+	o->choice.to_byte = s->to;
+	o->patience = PATIENCE;
+	o->follow = true;
+	o->to = strdup(to);
+	if (!s->host)
+		o->file = transfer_file_make(s->fd);
+	if (o->to && (s->host || o->file))
+		return 0;
+	if (!s->host && !o->file)
+		close(s->fd);
+	transfer_order_clear(o);
+	return -ENOMEM;
+}
+
+static int
+host_send(void *arg, const struct vsi_send *s, unsigned *id,
+	  struct fault *fault)
+{
+	struct daemon *d = ((struct runtime *)arg)->of->d;
+	struct transfer_order o;
+	struct transfer *t;
+	int err = order_make(&o, d, s);
+
+	if (err)
+		return fault_set(fault, err, "no-memory", "out of memory");
+	err = transfer_add(d, &o, &t, fault);
+	if (!err)
+		*id = t->id;
+	return err;
+}
+
+/* One that is over is remembered as it was told then. */
+static void
+sent_before(struct vsi_sent *s, const struct daemon *d, unsigned id)
+{
+	json_t *json;
+	size_t i;
+
+	json_array_foreach(d->transfers.ended, i, json) {
+		const char *state, *why;
+
+		if (json_integer_value(json_object_get(json, "id")) != id)
+			continue;
+		state = json_string_value(json_object_get(json, "state"));
+		why = json_string_value(json_object_get(json, "why"));
+		s->bytes = (uint64_t)json_integer_value(
+		    json_object_get(json, "bytes"));
+		s->failed = !state || strcmp(state, "done");
+		s->nothing = why && strstr(why, NOTHING_LEFT);
+		snprintf(s->why, sizeof s->why, "%.300s", why ? why : "");
+	}
+}
+
+static void
+host_sent(void *arg, unsigned id, struct vsi_sent *s)
+{
+	struct daemon *d = ((struct runtime *)arg)->of->d;
+	struct transfer *t = transfer_find(d, id);
+
+	*s = (struct vsi_sent){ .runs = t };
+	if (!t) {
+		sent_before(s, d, id);
+		return;
+	}
+	if (t->step == TRANSFER_RUNNING)
+		t->ops->facts(t->run, &t->facts);
+	s->bytes = t->facts.bytes;
+}
+
+static void
+host_unsend(void *arg, unsigned id)
+{
+	struct daemon *d = ((struct runtime *)arg)->of->d;
+	struct transfer *t = transfer_find(d, id);
+
+	if (t)
+		transfer_stop(d, t, "it was ended over VSI-S");
+}
+
+static bool
+host_inbox(void *arg, uint16_t port)
+{
+	const struct option_texts *listen =
+	    &((struct runtime *)arg)->of->d->setup.inbox.listen;
+	size_t host;
+
+	for (unsigned i = 0; i < listen->n; i++) {
+		if (stream_vary_port(listen->text[i], &host) == port)
+			return true;
+	}
+	return false;
+}
+
 /* ---- runtimes -------------------------------------------------------- */
 
 /* jive5ab calls the first one "default", and takes "0" for it. */
@@ -244,6 +357,12 @@ runtime_make(struct vsi_daemon *vsi, const char *name)
 		.disk = host_disk,
 		.settle = host_settle,
 		.format = host_format,
+		.send = host_send,
+		.sent = host_sent,
+		.unsend = host_unsend,
+		.inbox = host_inbox,
+		.files = &vsi->d->setup.vsi.files,
+		.allow = &vsi->d->setup.vsi.allow,
 		.runtime = runtime_do,
 		.version = vsi->d->setup.vsi.version,
 	};
@@ -277,6 +396,7 @@ runtime_free(struct vsi_daemon *vsi, struct runtime *t)
 			 t->name, t->v.name);
 		host_stop(t, t->v.name);
 	}
+	vsi_finish(&t->v);
 	vsi_streams_clear(&t->made);
 	free(t);
 }

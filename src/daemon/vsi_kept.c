@@ -183,8 +183,14 @@ void
 vsi_do_transfermode(struct vsi *v, const struct vsi_command *c,
 		    struct vsi_reply *r)
 {
+	struct vsi_sent now;
+	const char *copies = vsi_copy_runs(v, &now);
+
 	(void)c;
-	vsi_say(r, VSI_DONE, "%s", vsi_is_on(v) ? "vbsrecord" : "no_transfer");
+	vsi_say(r, VSI_DONE, "%s",
+		vsi_is_on(v) ? "vbsrecord"
+		: copies     ? copies
+			     : "no_transfer");
 }
 
 void

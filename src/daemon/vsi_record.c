@@ -59,6 +59,14 @@ record_on(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 			   "Already doing vbsrecord, of %s", v->name);
 		return;
 	}
+	if (v->set.sg == 1 && !strcmp(v->set.protocol, "tcp")) {
+		vsi_refuse(
+		    v, c, r, VSI_CONFLICT,
+		    "nothing says where packets begin in what comes over "
+		    "TCP, so it is not written as a Mark 6 does - "
+		    "record=mk6.0, or vbs.// for m5copy");
+		return;
+	}
 	wrong = vsi_label_name(name, label);
 	if (wrong) {
 		vsi_refuse(v, c, r, *label ? VSI_PARAMETER : VSI_CONFLICT, "%s",
@@ -275,13 +283,31 @@ vsi_do_evlbi(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	}
 }
 
+/* Of a copy: m5copy looks so how far vbs2net is, and whether it has ended. */
+static void
+tstat_copy(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
+{
+	struct vsi_sent now;
+	const char *copies = vsi_copy_runs(v, &now);
+
+	if (!copies)
+		vsi_say(r, VSI_DONE, "0.0 : no_transfer");
+	else if (now.failed)
+		vsi_refuse(v, c, r, VSI_FAILED, "%s", now.why);
+	else
+		vsi_say(r, VSI_DONE,
+			"%.3f : %s : bytes : %llu : FIFOLength : 0",
+			(double)clock_now() / 1e9, copies,
+			(unsigned long long)now.bytes);
+}
+
 void
 vsi_do_tstat(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
 	struct vsi_facts f;
 
 	if (!vsi_is_on(v)) {
-		vsi_say(r, VSI_DONE, "0.0 : no_transfer");
+		tstat_copy(v, c, r);
 		return;
 	}
 	v->host.facts(v->host.arg, v->name, &f);

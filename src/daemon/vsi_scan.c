@@ -190,7 +190,9 @@ check_say(struct vsi *v, struct vsi_reply *r, const struct vsi_facts *f)
 	format_say(v, r, f);
 	vsi_more(r, "%s", vsi_time(start, f->start_ns));
 	vsi_more(r, "%.4fs", (double)(f->end_ns - f->start_ns) / 1e9);
-	vsi_more(r, "%.6gMbps", rate_of(v, f));
+	/* m5copy takes whole numbers alone. */
+	vsi_more(r, v->set.mode.tracks ? "%.6gMbps" : "%.0fMbps",
+		 rate_of(v, f));
 	vsi_more(r, "%llu", (unsigned long long)f->lost * f->payload);
 	if (!strcmp(f->format, "vdif"))
 		vsi_more(r, "%u", f->payload);

@@ -25,7 +25,7 @@
 #include "base/units.h"
 #include "daemon/stream_vary.h"
 
-enum { MARK5B_HALF = 5008, TCP_PORT = 2630, TCP_PACKET = 8192 };
+enum { MARK5B_HALF = 5008, TCP_PORT = 2630 };
 
 /* One that is to be made. */
 struct make {
@@ -100,15 +100,14 @@ is_tcp(const struct vsi_settings *set)
 }
 
 /* Bytes that are copied: all of them are kept, in their order, whatever times
- * and threads they have.  Packets are frames where the mode tells of them. */
+ * and threads they have.  Packets are frames where the mode tells of them, else
+ * as long as the stream's, since those are likely. */
 static void
 tcp_take(struct stream_vary *v, const struct vsi_settings *set)
 {
-	uint32_t frame = vsi_mode_frame(&set->mode);
-
 	v->legacy = -1;
 	v->format = "raw";
-	v->payload = frame ? frame : TCP_PACKET;
+	v->payload = vsi_mode_frame(&set->mode);
 }
 
 static int
@@ -128,7 +127,7 @@ text_make(char **text, const struct make *m, struct fault *fault)
 		tcp_take(&v, m->set);
 	else
 		mode_take(&v, m->set, m->base);
-	if (m->set->sg >= 0)
+	if (m->set->sg >= 0 && !v.tcp)
 		v.layout = m->set->sg ? "mark6" : "vbs";
 	if (m->ports == 1 && m->port->suffix[0])
 		v.name = m->port->suffix;

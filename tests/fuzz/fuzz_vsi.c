@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "../../src/daemon/vsi_copy.c"
 #include "../../src/daemon/vsi_kept.c"
 #include "../../src/daemon/vsi_label.c"
 #include "../../src/daemon/vsi_line.c"
@@ -90,7 +91,8 @@ static bool
 host_runs(void *arg, const char *name)
 {
 	(void)arg;
-	must(!strcmp(name, f.name));
+	if (strcmp(name, f.name) != 0)
+		return false;
 	return f.runs &= ++f.calls % 11 != 0;
 }
 
@@ -142,6 +144,94 @@ host_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 	*prefix = 8;
 	*port = 46227;
 	return "vdif";
+}
+
+static int
+host_send(void *arg, const struct vsi_send *s, unsigned *id,
+	  struct fault *fault)
+{
+	(void)arg;
+	must(s->name[0] && strlen(s->name) < VSI_NAME);
+	must(!s->to || s->from < s->to);
+	must(!s->host != !s->path);
+	for (const char *at = s->host; at && *at; at++)
+		must(isalnum((unsigned char)*at) || strchr(".-", *at));
+	*id = 1 + f.calls % 9;
+	return ++f.calls % 6 ? 0 : fault_set(fault, -EBUSY, "busy", "not: so");
+}
+
+static void
+host_sent(void *arg, unsigned id, struct vsi_sent *s)
+{
+	(void)arg;
+	must(id != 0);
+	*s = (struct vsi_sent){ .runs = ++f.calls % 5,
+				.failed = f.calls % 10 == 5,
+				.bytes = f.calls };
+	strcpy(s->why, "so: and so;\n");
+}
+
+static void
+host_unsend(void *arg, unsigned id)
+{
+	(void)arg;
+	must(id != 0);
+}
+
+static bool
+host_inbox(void *arg, uint16_t port)
+{
+	(void)arg;
+	return port % 2;
+}
+
+struct vsi_file {
+	enum vsi_file_what what;
+};
+
+int
+vsi_file_start(struct vsi_file **file, const struct vsi_file_args *args,
+	       struct fault *fault)
+{
+	must(strchr("nwa", args->mode) || args->what == VSI_FILE_LOOK ||
+	     args->what == VSI_FILE_GIVE);
+	if (++f.calls % 4 == 0)
+		return fault_set(fault, -EPERM, "usage", "in no: folder;");
+	*file = calloc(1, sizeof **file);
+	must(*file);
+	(*file)->what = args->what;
+	return 0;
+}
+
+void
+vsi_file_go(struct vsi_file *file, uint64_t from, uint64_t to)
+{
+	must(file->what == VSI_FILE_GIVE && from <= to && to <= 1000);
+}
+
+void
+vsi_file_facts(const struct vsi_file *file, struct vsi_file_facts *facts)
+{
+	(void)file;
+	*facts = (struct vsi_file_facts){ .state = ++f.calls % 6,
+					  .size = 1000,
+					  .bytes = f.calls };
+	strcpy(facts->why, "so: and so;\n");
+	strcpy(facts->data.format, f.calls % 2 ? "vdif" : "");
+	facts->data.mbps = f.calls % 3;
+}
+
+int
+vsi_file_take(struct vsi_file *file)
+{
+	must(file->what == VSI_FILE_OUT);
+	return -1;
+}
+
+void
+vsi_file_stop(struct vsi_file *file)
+{
+	free(file);
 }
 
 static void
@@ -199,6 +289,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		.disk = host_disk,
 		.settle = host_settle,
 		.format = host_format,
+		.send = host_send,
+		.sent = host_sent,
+		.unsend = host_unsend,
+		.inbox = host_inbox,
 		.runtime = host_runtime,
 	};
 	size_t piece = bytes ? (size_t)data[0] + 1 : 0, room;
@@ -219,5 +313,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 				command();
 		}
 	}
+	vsi_finish(&f.v);
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/vsi.c"
 #include "daemon/vsi_about.c"
+#include "daemon/vsi_copy.c"
 #include "daemon/vsi_kept.c"
 #include "daemon/vsi_label.c"
 #include "daemon/vsi_line.c"
@@ -305,6 +306,236 @@ START_TEST(while_recording)
 }
 END_TEST
 
+/* A recording to somebody who listens, as m5copy has it. */
+START_TEST(disk2net)
+{
+	bench_begin();
+	bench.facts.bytes = 5000;
+	SAYS("disk2net?", "!disk2net? 0 : inactive ;");
+	ck_assert_int_eq(code("disk2net=connect:10.0.0.7"), VSI_CONFLICT);
+	SAYS("scan_set=r1_wz_1::", "!scan_set= 0 ;");
+	ck_assert_int_eq(code("disk2net=connect:a/b"), VSI_PARAMETER);
+	ck_assert_int_eq(code("disk2net=on"), VSI_CONFLICT);
+	ck_assert_int_eq(code("disk2net=disconnect"), VSI_CONFLICT);
+	ck_assert_int_eq(code("disk2net=dance"), VSI_NEVER);
+	SAYS("net_protocol=udps", "!net_protocol= 0 ;");
+	ck_assert_int_eq(code("disk2net=connect:10.0.0.7"), VSI_CONFLICT);
+	SAYS("net_protocol=tcp", "!net_protocol= 0 ;");
+	SAYS("disk2net=connect:10.0.0.7", "!disk2net= 1 ;");
+	SAYS("disk2net?", "!disk2net? 0 : connected : 10.0.0.7 ;");
+	ck_assert_int_eq(code("disk2net=connect:10.0.0.7"), VSI_CONFLICT);
+	ck_assert_int_eq(code("net2file=open:/x"), VSI_CONFLICT);
+	ck_assert_int_eq(code("disk2net=on:-5"), VSI_PARAMETER);
+	ck_assert_uint_eq(bench.sends, 0);
+	bench.sent.runs = true;
+	SAYS("disk2net=on:1000:+2000", "!disk2net= 0 ;");
+	ck_assert_str_eq(bench.send.name, "r1_wz_1");
+	ck_assert_str_eq(bench.send.host, "10.0.0.7");
+	ck_assert_uint_eq(bench.send.port, 2630);
+	ck_assert(bench.send.plain && bench.send.fd < 0);
+	ck_assert_uint_eq(bench.send.from, 1000);
+	ck_assert_uint_eq(bench.send.to, 3000);
+	bench.sent.bytes = 500;
+	SAYS("disk2net?",
+	     "!disk2net? 0 : active : 10.0.0.7 : 1000 : 1500 : 3000 ;");
+	SAYS("transfermode?", "!transfermode? 0 : disk2net ;");
+	ck_assert_int_eq(code("disk2net=on"), VSI_CONFLICT);
+	bench.sent.runs = false;
+	bench.sent.bytes = 2000;
+	SAYS("disk2net?",
+	     "!disk2net? 0 : inactive : 10.0.0.7 : 1000 : 3000 : 3000 ;");
+	SAYS("disk2net=disconnect", "!disk2net= 1 ;");
+	ck_assert_uint_eq(bench.unsends, 1);
+	SAYS("disk2net?", "!disk2net? 0 : inactive ;");
+}
+END_TEST
+
+/* One that was sent before it is asked for was sent all the same, one that the
+ * other end has was not, and one that failed says so. */
+START_TEST(disk2net_ends)
+{
+	bench_begin();
+	bench.facts.bytes = 5000;
+	ask("scan_set=r1_wz_1");
+	ask("disk2net=connect:h");
+	SAYS("disk2net=on", "!disk2net= 0 ;");
+	ck_assert_uint_eq(bench.send.to, 0); /* to the end, wherever it is */
+	bench.sent.bytes = 5032;
+	SAYS("disk2net?", "!disk2net? 0 : active : h : 0 : 5032 : 5032 ;");
+	SAYS("disk2net?", "!disk2net? 0 : inactive : h : 0 : 5032 : 5032 ;");
+	ask("disk2net=disconnect");
+	ask("disk2net=connect:"); /* the same host again */
+	SAYS("disk2net=on:+5000:", "!disk2net= 0 ;");
+	ck_assert_uint_eq(bench.sends, 1);
+	SAYS("disk2net?", "!disk2net? 0 : inactive : h : 5000 : 5000 : 5000 ;");
+	ask("disk2net=connect:");
+	SAYS("disk2net=on:+4000:", "!disk2net= 0 ;");
+	ck_assert_uint_eq(bench.send.from, 4000);
+	bench.sent = (struct vsi_sent){ .failed = true, .why = "it: broke" };
+	SAYS("disk2net?", "!disk2net? 4 : it. broke ;");
+	SAYS("tstat=", "!tstat= 4 : it. broke ;");
+	bench.send_err = -EINVAL;
+	ask("disk2net=connect:");
+	ck_assert_int_eq(code("disk2net=on"), VSI_FAILED);
+	SAYS("disk2net?", "!disk2net? 0 : connected : h ;");
+	/* What is being recorded goes as far as it is. */
+	ask("disk2net=disconnect");
+	bench.send_err = 0;
+	ask("record=on:live");
+	ask("scan_set=live");
+	ask("disk2net=connect:h");
+	SAYS("disk2net=on", "!disk2net= 0 ;");
+	ck_assert_uint_eq(bench.send.to, 5000);
+}
+END_TEST
+
+START_TEST(disk2file)
+{
+	bench_folder = "/data";
+	bench_begin();
+	bench.facts.bytes = 5000;
+	bench.file_facts =
+	    (struct vsi_file_facts){ .state = VSI_FILE_DONE, .size = 700 };
+	ck_assert_int_eq(code("disk2file=/data/x"), VSI_CONFLICT);
+	ask("scan_set=r1_wz_1");
+	SAYS("disk2file?", "!disk2file? 0 : inactive ;");
+	ck_assert_int_eq(code("disk2file=/data/x:+5"), VSI_PARAMETER);
+	ck_assert_int_eq(code("disk2file=/data/x:::z"), VSI_PARAMETER);
+	bench.sent.runs = true;
+	SAYS("disk2file=/data/x:::resume", "!disk2file= 1 ;");
+	ck_assert_int_eq(bench.file.what, VSI_FILE_OUT);
+	ck_assert_str_eq(bench.file.name, "/data/x");
+	ck_assert_int_eq(bench.file.mode, 'a');
+	ck_assert_uint_eq(bench.send.from, 700);
+	ck_assert_ptr_null(bench.send.host);
+	ck_assert_uint_eq(bench.files, 0);
+	bench.sent.bytes = 100;
+	SAYS("disk2file?", "!disk2file? 0 : active : /data/x : 700 : 800 : "
+			   "5000 : a ;");
+	ck_assert_int_eq(code("disk2file=/data/y"), VSI_CONFLICT);
+	SAYS("reset=abort", "!reset= 0 ;");
+	SAYS("reset=abort", "!reset= 6 : nothing running to abort ;");
+	/* As jive5ab calls it where nobody gave it a name; without a mode a
+	 * file has to be new. */
+	SAYS("disk2file=", "!disk2file= 1 ;");
+	ck_assert_str_eq(bench.file.name, "r1_wz_1.m5a");
+	ck_assert_int_eq(bench.file.mode, 'n');
+	ask("reset=abort");
+	bench.file_facts.state = VSI_FILE_FAILED;
+	strcpy(bench.file_facts.why, "File exists - /data/x");
+	SAYS("disk2file=/data/x", "!disk2file= 4 : File exists - /data/x ;");
+	bench_folder = NULL;
+	bench_begin();
+	bench.facts.bytes = 5000;
+	ask("scan_set=r1_wz_1");
+	SAYS("disk2file=/data/x", "!disk2file= 4 : no files here ;");
+}
+END_TEST
+
+START_TEST(files)
+{
+	bench_folder = "/data";
+	bench_begin();
+	SAYS("file2net?", "!file2net? 0 : inactive ;");
+	ck_assert_int_eq(code("file2net=connect::/data/x"), VSI_PARAMETER);
+	ck_assert_int_eq(code("file2net=connect:h"), VSI_PARAMETER);
+	bench.file_facts =
+	    (struct vsi_file_facts){ .state = VSI_FILE_OPEN, .size = 1000 };
+	SAYS("file2net=connect:h:/data/x", "!file2net= 0 ;");
+	ck_assert_int_eq(bench.file.what, VSI_FILE_GIVE);
+	SAYS("file2net?", "!file2net? 0 : inactive : h ;");
+	SAYS("file2net=on", "!file2net= 6 : not connected yet ;");
+	bench.file_facts.state = VSI_FILE_CONNECTED;
+	SAYS("file2net?", "!file2net? 0 : connected : h ;");
+	ck_assert_int_eq(code("file2net=on:5:2000"), VSI_FAILED);
+	ck_assert_int_eq(code("file2net=on:-2000"), VSI_FAILED);
+	SAYS("file2net=on:-400:-100", "!file2net= 0 ;");
+	ck_assert_uint_eq(bench.from, 600);
+	ck_assert_uint_eq(bench.to, 900);
+	bench.file_facts.bytes = 300;
+	SAYS("file2net?", "!file2net? 0 : active : h : 600 : 900 : 900 ;");
+	bench.file_facts.state = VSI_FILE_DONE;
+	SAYS("file2net?", "!file2net? 0 : inactive : h : 600 : 900 : 900 ;");
+	SAYS("file2net=disconnect", "!file2net= 1 ;");
+	ck_assert_uint_eq(bench.files, 0);
+
+	SAYS("net2file?", "!net2file? 0 : inactive : 0 ;");
+	SAYS("net2file=close", "!net2file= 6 : Not doing net2file yet ;");
+	ck_assert_int_eq(code("net2file=open:/data/x,resume"), VSI_PARAMETER);
+	bench.file_facts =
+	    (struct vsi_file_facts){ .state = VSI_FILE_OPEN, .size = 40 };
+	SAYS("net2file=open:/data/x,a", "!net2file= 0 : 40 ;");
+	ck_assert_int_eq(bench.file.what, VSI_FILE_TAKE);
+	ck_assert_int_eq(bench.file.mode, 'a');
+	ck_assert_str_eq(bench.file.name, "/data/x");
+	bench.file_facts.bytes = 60;
+	SAYS("net2file?", "!net2file? 0 : active : 60 ;");
+	bench.file_facts.state = VSI_FILE_DONE;
+	SAYS("net2file?", "!net2file? 0 : active : 60 ;");
+	SAYS("net2file=close", "!net2file= 0 ;");
+	SAYS("net2file?", "!net2file? 0 : inactive : 0 ;");
+	bench.file_facts.state = VSI_FILE_OPEN;
+	ask("net2file=open:/data/x,a");
+	bench.file_facts.state = VSI_FILE_FAILED;
+	strcpy(bench.file_facts.why, "No space left");
+	SAYS("net2file?", "!net2file? 4 : No space left ;");
+	SAYS("net2file=close", "!net2file= 4 : No space left ;");
+	ck_assert_uint_eq(bench.files, 0);
+
+	ck_assert_int_eq(code("file_check?"), VSI_PARAMETER);
+	bench.file_facts.state = VSI_FILE_DONE;
+	SAYS("file_check?::/data/x", "!file_check? 0 : ? ;");
+	bench.file_facts.data = (struct vsi_file_data){ .format = "vdif",
+							.packet = 8032,
+							.tracks = 32,
+							.mbps = 512,
+							.seconds = 60 };
+	SAYS("file_check?::/data/x",
+	     "!file_check? 0 : VDIF : 32 : 1970y001d00h00m00.0000s : 60.0000s "
+	     ": 16Mbps : 0 : 8032 ;");
+	ck_assert_uint_eq(bench.files, 0);
+	bench_folder = NULL;
+}
+END_TEST
+
+START_TEST(vbs_to_vbs)
+{
+	bench_begin();
+	ck_assert_int_eq(code("vbs2net=connect::h"), VSI_CONFLICT);
+	SAYS("vbs2net=nthread:2:1", "!vbs2net= 0 ;");
+	SAYS("net2vbs=nthread:1:8", "!net2vbs= 0 ;");
+	bench.sent.runs = true;
+	SAYS("net_port=2631", "!net_port= 0 ;");
+	SAYS("vbs2net=connect:r1_wz_1:h", "!vbs2net= 0 ;");
+	ck_assert(!bench.send.plain);
+	ck_assert_uint_eq(bench.send.port, 2631);
+	bench.sent.bytes = 99;
+	ck_assert_ptr_nonnull(
+	    strstr(ask("tstat="), " : vbs2net : bytes : 99 : "));
+	bench.sent.runs = false;
+	SAYS("tstat=", "!tstat= 0 : 0.0 : no_transfer ;");
+	SAYS("vbs2net=disconnect", "!vbs2net= 1 ;");
+	SAYS("net2vbs=open", "!net2vbs= 0 ;");
+	SAYS("net2vbs?", "!net2vbs? 0 : active ;");
+	SAYS("net2vbs=close", "!net2vbs= 1 ;");
+	SAYS("net_port=2630", "!net_port= 0 ;");
+	ck_assert_int_eq(code("net2vbs=open"), VSI_FAILED);
+	/* By other words a recording. */
+	ck_assert_int_eq(code("net2disk=open:x"), VSI_CONFLICT);
+	ask("net_protocol=tcp");
+	SAYS("net2disk?", "!net2disk? 0 : inactive ;");
+	SAYS("net2disk=open:x", "!net2disk= 0 ;");
+	ck_assert_str_eq(bench.name, "x");
+	bench.facts.received = 10;
+	bench.facts.payload = 100;
+	SAYS("net2disk?", "!net2disk? 0 : active : 1 : x : 1000 ;");
+	SAYS("net2disk=close", "!net2disk= 1 ;");
+	ask("record=mk6:1");
+	ck_assert_int_eq(code("record=on:y"), VSI_CONFLICT);
+}
+END_TEST
+
 SUITE("vsi", words, who_it_is, not_done_here, kept, recording,
       recording_renamed, recording_refused, recording_put_off, ended_by_itself,
-      counts, while_recording)
+      counts, while_recording, disk2net, disk2net_ends, disk2file, files,
+      vbs_to_vbs)

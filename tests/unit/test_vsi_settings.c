@@ -4,6 +4,7 @@
 
 #include "daemon/vsi.c"
 #include "daemon/vsi_about.c"
+#include "daemon/vsi_copy.c"
 #include "daemon/vsi_kept.c"
 #include "daemon/vsi_label.c"
 #include "daemon/vsi_line.c"
@@ -261,7 +262,7 @@ START_TEST(checks)
 	snprintf(bench.facts.format, sizeof bench.facts.format, "vdif");
 	SAYS("scan_check?",
 	     "!scan_check? 0 : ? : x : VDIF :  : 2024y124d04h56m00.0000s : "
-	     "60.0000s : 107.095Mbps : 16064 : 8032 ;");
+	     "60.0000s : 107Mbps : 16064 : 8032 ;");
 	ask("mode=VDIF_8000-512-16-2");
 	SAYS("scan_check?0:256k",
 	     "!scan_check? 0 : ? : x : VDIF : 32 : 2024y124d04h56m00.0000s : "

@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/vsi.h"
+#include "daemon/vsi_file.h"
 #include "unit/suite.h"
 
 static struct bench {
@@ -23,8 +25,19 @@ static struct bench {
 	const char *rename_to; /* NULL: as it is */
 	int record_err, settle_err;
 	unsigned records, disks;
+	unsigned sends, unsends;
+	int send_err;
+	struct vsi_send send;
+	struct vsi_sent sent;
+	struct vsi_file_args file;
+	struct vsi_file_facts file_facts;
+	unsigned files; /* that are open */
+	uint64_t from, to;
 	struct vsi_reply reply;
 } bench;
+
+static const char *bench_folder;
+static struct option_texts bench_files;
 
 static int
 bench_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
@@ -102,6 +115,92 @@ bench_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 	return "vdif";
 }
 
+static int
+bench_send(void *arg, const struct vsi_send *s, unsigned *id,
+	   struct fault *fault)
+{
+	(void)arg;
+	bench.sends++;
+	bench.send = *s;
+	if (s->fd >= 0)
+		close(s->fd);
+	*id = 7;
+	return bench.send_err
+		   ? fault_set(fault, bench.send_err, "usage", "cannot be sent")
+		   : 0;
+}
+
+static void
+bench_sent(void *arg, unsigned id, struct vsi_sent *s)
+{
+	(void)arg;
+	ck_assert_uint_eq(id, 7);
+	*s = bench.sent;
+}
+
+static void
+bench_unsend(void *arg, unsigned id)
+{
+	(void)arg;
+	ck_assert_uint_eq(id, 7);
+	bench.unsends++;
+}
+
+static bool
+bench_inbox(void *arg, uint16_t port)
+{
+	(void)arg;
+	return port == 2631;
+}
+
+/* A file that is only a struct, too. */
+struct vsi_file {
+	int none;
+};
+
+int
+vsi_file_start(struct vsi_file **file, const struct vsi_file_args *args,
+	       struct fault *fault)
+{
+	static struct vsi_file one;
+
+	bench.file = *args;
+	if (!args->folders->n)
+		return fault_set(fault, -EPERM, "usage", "no files here");
+	*file = &one;
+	bench.files++;
+	return 0;
+}
+
+void
+vsi_file_go(struct vsi_file *f, uint64_t from, uint64_t to)
+{
+	(void)f;
+	bench.from = from;
+	bench.to = to;
+	bench.file_facts.state = VSI_FILE_RUNNING;
+}
+
+void
+vsi_file_facts(const struct vsi_file *f, struct vsi_file_facts *facts)
+{
+	(void)f;
+	*facts = bench.file_facts;
+}
+
+int
+vsi_file_take(struct vsi_file *f)
+{
+	(void)f;
+	return dup(0);
+}
+
+void
+vsi_file_stop(struct vsi_file *f)
+{
+	bench.files -= f != NULL;
+}
+
 static void
 bench_runtime(void *arg, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -121,11 +220,19 @@ bench_begin(void)
 		.disk = bench_disk,
 		.settle = bench_settle,
 		.format = bench_format,
+		.send = bench_send,
+		.sent = bench_sent,
+		.unsend = bench_unsend,
+		.inbox = bench_inbox,
+		.files = &bench_files,
+		.allow = &bench_files,
 		.runtime = bench_runtime,
 	};
 
 	memset(&bench, 0, sizeof bench);
 	bench.disks = 2;
+	bench_files = (struct option_texts){ .text = &bench_folder,
+					     .n = bench_folder != NULL };
 	bench.facts.known = true;
 	vsi_init(&bench.v, &host);
 }
