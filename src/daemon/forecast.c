@@ -8,8 +8,10 @@
  *   memory    |  m0  |   m1   |  m2 |     m3     |
  *
  * A scan looks at the stretches that it covers, and adds itself to them when
- * it is taken in.  A thousand scans have at most three thousand edges, and
- * one covers few of them.
+ * it is taken in: the numbers, and its name among the first few that have some
+ * of them, so that whoever is refused is told of those without asking
+ * everybody.  A thousand scans have at most three thousand edges, and one
+ * covers few of them.
  */
 #include "daemon/forecast_priv.h"
 
@@ -92,36 +94,47 @@ by_right(const void *a, const void *b, void *arg)
 
 /* ---- who is in the way ----------------------------------------------- */
 
-static bool
-has_of(const struct sweep *w, const struct forecast_scan *s,
-       enum forecast_lack lack, int64_t time)
+/* In the order, whenever it is taken in: what is armed early comes last. */
+static void
+takers_add(struct takers *t, unsigned place)
 {
-	if (lack == FORECAST_SPACE)
-		return s->volume > 0;
-	if (stop_of(w, s) <= time)
-		return false;
-	if (lack == FORECAST_MEMORY)
-		return s->memory && s->armed <= time;
-	return s->rate && begin_of(w, s) <= time;
+	unsigned kept = t->n < FORECAST_RIVALS ? t->n : FORECAST_RIVALS;
+	unsigned i = kept < FORECAST_RIVALS ? kept : kept - 1;
+
+	t->n++;
+	if (kept == FORECAST_RIVALS && t->place[i] < place)
+		return;
+	for (; i && t->place[i - 1] > place; i--)
+		t->place[i] = t->place[i - 1];
+	t->place[i] = place;
 }
 
-/* Of the first n in the order. */
 static void
-rivals_find(struct sweep *w, unsigned place, unsigned n,
-	    enum forecast_lack lack, int64_t time)
+rivals_find(struct sweep *w, unsigned place, const struct takers *t)
 {
 	struct forecast_scan *s = &w->scan[w->order[place]];
 
-	s->rivals = 0;
-	for (unsigned i = 0; i < n; i++) {
-		const struct forecast_scan *r = &w->scan[w->order[i]];
+	s->rivals = t->n;
+	for (unsigned i = 0; i < t->n && i < FORECAST_RIVALS; i++)
+		s->rival[i] = w->order[t->place[i]];
+}
 
-		if (i == place || !is_taken(r) || !has_of(w, r, lack, time))
-			continue;
-		if (s->rivals < FORECAST_RIVALS)
-			s->rival[s->rivals] = w->order[i];
-		s->rivals++;
-	}
+/* ---- what is taken --------------------------------------------------- */
+
+void
+sweep_add(uint64_t *to, struct range r, uint64_t more)
+{
+	for (unsigned i = r.first; i < r.end; i++)
+		to[i] += more;
+}
+
+static void
+take_stretches(uint64_t *to, struct takers *by, struct range r, uint64_t more,
+	       unsigned place)
+{
+	sweep_add(to, r, more);
+	for (unsigned i = r.first; i < r.end && more; i++)
+		takers_add(&by[i], place);
 }
 
 /* ---- does it fit? ---------------------------------------------------- */
@@ -141,7 +154,7 @@ first_full(const uint64_t *used, struct range r, uint64_t more, uint64_t most)
 /* Where it is too much by itself nobody else is to blame. */
 static void
 refuse(struct sweep *w, unsigned place, enum forecast_lack lack,
-       const struct forecast_want *want)
+       const struct forecast_want *want, const struct takers *by)
 {
 	unsigned of = w->order[place];
 	bool alone = want->own > want->most;
@@ -149,7 +162,7 @@ refuse(struct sweep *w, unsigned place, enum forecast_lack lack,
 	w->scan[of].verdict = FORECAST_REFUSED;
 	w->scan[of].lack = lack;
 	if (!alone)
-		rivals_find(w, place, place, lack, want->from);
+		rivals_find(w, place, by);
 	forecast_why(w->scan, of, want);
 }
 
@@ -163,7 +176,7 @@ fits_in(struct sweep *w, unsigned place, enum forecast_lack lack)
 	uint64_t more = memory ? s->memory : s->rate;
 	uint64_t most = memory ? w->a->memory : w->a->speed;
 	struct range r = sweep_range(w, begin_of(w, s), stop_of(w, s));
-	unsigned at = first_full(used, r, more, most), end = at;
+	unsigned at = first_full(used, r, more, most), end = at, worst = at;
 	struct forecast_want want = { .has = most, .own = more, .most = most };
 
 	if (!more || at == r.end)
@@ -171,11 +184,13 @@ fits_in(struct sweep *w, unsigned place, enum forecast_lack lack)
 	for (; end < r.end && (more > most || used[end] > most - more); end++) {
 		if (used[end] + more > want.all) {
 			want.all = used[end] + more;
-			want.from = w->edge[end];
+			worst = end;
 		}
 	}
+	want.from = w->edge[worst];
 	want.to = w->edge[end];
-	refuse(w, place, lack, &want);
+	refuse(w, place, lack, &want,
+	       memory ? &w->memory_by[worst] : &w->rate_by[worst]);
 	return false;
 }
 
@@ -190,7 +205,7 @@ fits_space(struct sweep *w, unsigned place)
 
 	if (s->volume <= w->left)
 		return true;
-	refuse(w, place, FORECAST_SPACE, &want);
+	refuse(w, place, FORECAST_SPACE, &want, &w->space_by);
 	return false;
 }
 
@@ -207,10 +222,11 @@ arm(struct sweep *w, unsigned place)
 	while (i > r.first && w->memory[i - 1] + s->memory <= w->a->memory)
 		i--;
 	s->armed = w->edge[i];
-	sweep_add(w->memory, (struct range){ i, r.end }, s->memory);
+	take_stretches(w->memory, w->memory_by, (struct range){ i, r.end },
+		       s->memory, place);
 	if (i == r.first || s->runs)
 		return;
-	rivals_find(w, place, w->n, FORECAST_MEMORY, w->edge[i - 1]);
+	rivals_find(w, place, &w->memory_by[i - 1]);
 	forecast_why_late(w->scan, w->order[place]);
 }
 
@@ -224,20 +240,16 @@ volume_of(uint64_t rate, int64_t ns)
 	return bytes > INT64_MAX ? INT64_MAX : (uint64_t)bytes;
 }
 
-void
-sweep_add(uint64_t *to, struct range r, uint64_t more)
-{
-	for (unsigned i = r.first; i < r.end; i++)
-		to[i] += more;
-}
-
 static void
-take(struct sweep *w, struct forecast_scan *s)
+take(struct sweep *w, unsigned place)
 {
+	const struct forecast_scan *s = &w->scan[w->order[place]];
 	struct range r = sweep_range(w, begin_of(w, s), stop_of(w, s));
 
-	sweep_add(w->memory, r, s->memory);
-	sweep_add(w->rate, r, s->rate);
+	take_stretches(w->memory, w->memory_by, r, s->memory, place);
+	take_stretches(w->rate, w->rate_by, r, s->rate, place);
+	if (s->volume)
+		takers_add(&w->space_by, place);
 	if (w->left != FORECAST_ANY_SPACE)
 		w->left -= s->volume < w->left ? s->volume : w->left;
 }
@@ -267,7 +279,7 @@ decide(struct sweep *w, unsigned place)
 			 (w->a->speed && !fits_in(w, place, FORECAST_SPEED)) ||
 			 !fits_space(w, place)))
 		return;
-	take(w, s);
+	take(w, place);
 }
 
 /* ---- the whole ------------------------------------------------------- */
@@ -302,13 +314,20 @@ forecast(const struct forecast_args *args, struct forecast_scan *scan,
 			   .order = calloc(n + 1, sizeof *w.order),
 			   .edge = calloc(most, sizeof *w.edge),
 			   .memory = calloc(most, sizeof *w.memory),
-			   .rate = calloc(most, sizeof *w.rate) };
+			   .rate = calloc(most, sizeof *w.rate),
+			   .memory_by = calloc(most, sizeof *w.memory_by),
+			   .rate_by = calloc(most, sizeof *w.rate_by) };
 	uint64_t *by = calloc(most, sizeof *by);
-	int err = w.order && w.edge && w.memory && w.rate && by ? 0 : -ENOMEM;
+	int err = w.order && w.edge && w.memory && w.rate && w.memory_by &&
+			  w.rate_by && by
+		      ? 0
+		      : -ENOMEM;
 
 	if (!err)
 		run(&w, by, sum);
 	free(by);
+	free(w.rate_by);
+	free(w.memory_by);
 	free(w.rate);
 	free(w.memory);
 	free(w.edge);

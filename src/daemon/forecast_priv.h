@@ -8,6 +8,13 @@
 
 __extension__ typedef unsigned __int128 wide;
 
+/* Who has some of what there is: how many, and the first of them, by their
+ * place in the order. */
+struct takers {
+	unsigned n;
+	unsigned place[FORECAST_RIVALS];
+};
+
 struct sweep {
 	const struct forecast_args *a;
 	struct forecast_scan *scan;
@@ -15,8 +22,10 @@ struct sweep {
 	unsigned *order; /* in which they are taken in */
 	int64_t *edge;	 /* sorted, each once */
 	unsigned edges;
-	uint64_t *memory, *rate; /* from edge i to the next */
-	uint64_t left;		 /* of the space */
+	uint64_t *memory, *rate;	    /* from edge i to the next */
+	uint64_t left;			    /* of the space */
+	struct takers *memory_by, *rate_by; /* as memory and rate */
+	struct takers space_by;
 };
 
 /* Stretches: from `first` to before `end`. */

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/forecast_priv.h"
+
+/* How often a scan is looked at. */
+static unsigned looks;
+
+static void
+look(void)
+{
+	looks++;
+}
+
+#define begin_of(w, s) (look(), (begin_of)(w, s))
+#define stop_of(w, s)  (look(), (stop_of)(w, s))
+#define is_taken(s)    (look(), (is_taken)(s))
 #include "../../src/daemon/forecast.c"
 
 #include <stdio.h>
@@ -637,11 +651,46 @@ START_TEST(thousands)
 }
 END_TEST
 
-SUITE("forecast", nothing_at_all, one_that_fits, more_memory_than_there_is,
-      nobody_is_to_blame, memory_at_one_time, rivals_of_one_time, priority_wins,
-      what_runs_stays, one_after_the_other_shares, armed_a_little_late,
-      arming_refuses_nobody, disks_fill_in_time, space_is_kept_for_priority,
-      more_than_the_disks_hold, no_disk_is_no_verdict, disks_that_are_too_slow,
-      a_rate_that_is_not_known, a_recording_without_an_end, begun_already,
-      many_rivals_are_counted, long_names_are_cut, any_schedule_holds,
-      thousands)
+/* A schedule of a year for disks of a day: that none of the others has room is
+ * found out without comparing everybody with everybody. */
+START_TEST(many_that_are_refused)
+{
+	enum { MANY = 20000 };
+	struct forecast_scan *all = calloc(MANY, sizeof *all);
+	struct forecast_args a = {
+		.now = NOW, .memory = GIB, .space = 1000 * GB, .speed = 8 * GBPS
+	};
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		/* Two at a time: one of them has no memory, or no speed. */
+		all[i] = (struct forecast_scan){
+			.name = "x",
+			.arm = NOW + (int64_t)i / 2 * 60 * SEC,
+			.start = NOW + ((int64_t)i / 2 * 60 + 10) * SEC,
+			.stop = NOW + ((int64_t)i / 2 * 60 + 60) * SEC,
+			.memory = i % 3 ? GIB : GIB / 4,
+			.rate = 8 * GBPS,
+		};
+	}
+	looks = 0;
+	ck_assert_int_eq(forecast(&a, all, MANY, NULL), 0);
+	ck_assert_uint_le(looks, 100 * MANY);
+	for (unsigned i = 0; i < MANY; i++) {
+		refused += all[i].verdict == FORECAST_REFUSED;
+		ck_assert(all[i].verdict != FORECAST_REFUSED ||
+			  all[i].rivals > 0);
+	}
+	ck_assert_uint_ge(refused, MANY - 40);
+	free(all);
+}
+END_TEST
+
+SUITE("forecast", many_that_are_refused, nothing_at_all, one_that_fits,
+      more_memory_than_there_is, nobody_is_to_blame, memory_at_one_time,
+      rivals_of_one_time, priority_wins, what_runs_stays,
+      one_after_the_other_shares, armed_a_little_late, arming_refuses_nobody,
+      disks_fill_in_time, space_is_kept_for_priority, more_than_the_disks_hold,
+      no_disk_is_no_verdict, disks_that_are_too_slow, a_rate_that_is_not_known,
+      a_recording_without_an_end, begun_already, many_rivals_are_counted,
+      long_names_are_cut, any_schedule_holds, thousands)
