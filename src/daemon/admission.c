@@ -66,6 +66,8 @@ add(struct admission *a, struct scan *of)
 		a->room = room;
 	}
 	a->of[a->n] = of;
+	if (of)
+		of->asked = a->n + 1;
 	a->scan[a->n] = (struct forecast_scan){ 0 };
 	return &a->scan[a->n++];
 }
@@ -183,15 +185,32 @@ is_replaced(const struct scan *s, const char *file)
 	       s->state != SCAN_ARMED && s->state != SCAN_RUNNING;
 }
 
-/* One that would be there twice is refused by the schedule. */
+/* One that would be there twice is refused by the schedule.  `now` is by start;
+ * a file that was given is compared with itself. */
 static bool
-has_twin(const struct admission *a, const struct scan *s)
+has_twin(const struct admission *a, const struct scan_list *now,
+	 const struct scan_list *list, unsigned at)
 {
-	for (unsigned i = 0; i < a->n; i++) {
-		const struct scan *other = a->of[i];
+	const struct scan *s = list->scan[at];
+	unsigned from = 0, to = now->n;
 
-		if (other && other->start == s->start &&
-		    scan_is_entry(other, s))
+	while (from < to) {
+		unsigned i = from + (to - from) / 2;
+
+		if (now->scan[i]->start < s->start)
+			from = i + 1;
+		else
+			to = i;
+	}
+	for (; from < now->n && now->scan[from]->start == s->start; from++) {
+		if (admission_of(a, now->scan[from]) &&
+		    scan_is_entry(now->scan[from], s))
+			return true;
+	}
+	for (unsigned i = 0; i < at; i++) {
+		if (list->scan[i]->start == s->start &&
+		    admission_of(a, list->scan[i]) &&
+		    scan_is_entry(list->scan[i], s))
 			return true;
 	}
 	return false;
@@ -212,7 +231,7 @@ admission_make(struct admission *a, struct daemon *d, const char *file,
 			err = scan_add(a, d, now->scan[i], utc);
 	}
 	for (unsigned i = 0; list && i < list->n && !err; i++) {
-		if (!has_twin(a, list->scan[i]))
+		if (!has_twin(a, now, list, i))
 			err = scan_add(a, d, list->scan[i], utc);
 	}
 	return err ? err : forecast(&a->args, a->scan, a->n, &a->sum);
@@ -225,14 +244,12 @@ admission_clear(struct admission *a)
 	free(a->of);
 }
 
-bool
-admission_has(const struct admission *a, const struct scan *s)
+const struct forecast_scan *
+admission_of(const struct admission *a, const struct scan *s)
 {
-	for (unsigned i = 0; i < a->n; i++) {
-		if (a->of[i] == s)
-			return true;
-	}
-	return false;
+	return s->asked && s->asked <= a->n && a->of[s->asked - 1] == s
+		   ? &a->scan[s->asked - 1]
+		   : NULL;
 }
 
 /* ---- for the schedule ------------------------------------------------ */

@@ -34,8 +34,9 @@ int admission_make(struct admission *a, struct daemon *d, const char *file,
 		   const struct scan_list *list, int64_t utc);
 void admission_clear(struct admission *a);
 
-/* Is this one of those that are looked at? */
-bool admission_has(const struct admission *a, const struct scan *s);
+/* What the last admission that was made says of it; NULL: it was not asked. */
+const struct forecast_scan *admission_of(const struct admission *a,
+					 const struct scan *s);
 
 /* SCAN with CHECK, as verbs.h lists them. */
 json_t *admission_json(const struct admission *a, struct daemon *d,

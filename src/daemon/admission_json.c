@@ -106,14 +106,10 @@ json_t *
 admission_json(const struct admission *a, struct daemon *d,
 	       const struct scan *s, int64_t utc)
 {
-	json_t *json = scan_json(s, utc), *check = NULL;
+	const struct forecast_scan *f = admission_of(a, s);
+	json_t *check = f ? check_json(a, f) : check_none(d, s, utc);
+	json_t *json = scan_json(s, utc);
 
-	for (unsigned i = 0; i < a->n && !check; i++) {
-		if (a->of[i] == s)
-			check = check_json(a, &a->scan[i]);
-	}
-	if (!check)
-		check = check_none(d, s, utc);
 	json_object_update(json, check);
 	json_decref(check);
 	return json;

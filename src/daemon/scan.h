@@ -72,6 +72,8 @@ struct scan {
 	bool any_time;	    /* its data are of the past, and were asked for */
 	bool resume;	    /* ran when the daemon ended */
 	bool kept;	    /* while a file is merged: has its entry */
+	bool dropped;	    /* and is to be taken out of the list */
+	unsigned asked;	    /* its number in the last admission, from 1 */
 	unsigned tries;	    /* to arm it, in vain */
 	int64_t again;	    /* steady, of the next try */
 	int64_t begun;	    /* steady, when it began last */

