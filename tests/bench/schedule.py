@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Is what is scheduled on time?
 
-Three figures of a real spated with the writer `null` and a schedule folder:
+Four figures of a real spated with the writer `null` and a schedule folder:
 
   start   from the start of a scan to the arrival of the first packet in its
           first block, by the kernel's stamps, of many scans
@@ -10,6 +10,8 @@ Three figures of a real spated with the writer `null` and a schedule folder:
           that are in none of them, or in two
   idle    the share of a core that a daemon takes with many armed streams and
           many more entries, while nothing comes
+  many    how long a client waits while a file of very many entries comes, is
+          there, and goes
 """
 
 import argparse
@@ -264,12 +266,41 @@ def idle_run(a):
     return {"armed": armed, "entries": len(scans), "share": share}
 
 
+# ---- many -------------------------------------------------------------------
+
+
+def waits(b, seconds):
+    """The longest that a client waits in that time."""
+    longest, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        begin = time.monotonic()
+        b.daemon.ask("streams")
+        longest = max(longest, time.monotonic() - begin)
+        time.sleep(0.01)
+    return longest
+
+
+def many_run(a):
+    port = free_ports()
+    streams = f'''s : {{ {STREAM} payload = 1024; block = "64K"; rate = "1Gbps";
+                         listen = [ "127.0.0.1:{port}" ]; }};'''
+    with Bench(a, streams, 512) as b:
+        begin = time.time() + 86400
+        b.schedule([(f"many{i}", "s", begin + i * 60, begin + i * 60 + 50,
+                     "10s") for i in range(a.many)])
+        comes = waits(b, 15)
+        there = waits(b, 15)
+        os.unlink(os.path.join(b.folder, "bench.conf"))
+        goes = waits(b, 15)
+    return {"entries": a.many, "comes": comes, "there": there, "goes": goes}
+
+
 def main():
     p = argparse.ArgumentParser(prog="scripts/bench schedule",
                                 description=__doc__.split("\n", 1)[0])
     p.add_argument("--build", required=True, help=argparse.SUPPRESS)
     p.add_argument("--only", action="append",
-                   choices=["start", "edge", "idle"])
+                   choices=["start", "edge", "idle", "many"])
     p.add_argument("--scans", type=int, default=200)
     p.add_argument("--every", type=float, default=0.25, help="seconds")
     p.add_argument("--spacing", type=float, default=100,
@@ -278,13 +309,14 @@ def main():
     p.add_argument("--edge-rate", type=float, default=4e9)
     p.add_argument("--armed", type=int, default=432)
     p.add_argument("--entries", type=int, default=1000)
+    p.add_argument("--many", type=int, default=60000)
     p.add_argument("--idle-seconds", type=float, default=20)
     p.add_argument("--gen", type=str.split, default=[],
                    help="more options of spate gen, for edge")
     p.add_argument("--keep", action="store_true", help="the recordings")
     p.add_argument("--json", action="store_true")
     a = p.parse_args()
-    what = a.only or ["start", "edge", "idle"]
+    what = a.only or ["start", "edge", "idle", "many"]
     rows = [("", "measured", "wanted")]
 
     if "start" in what:
@@ -320,6 +352,14 @@ def main():
             print(json.dumps({"idle": r}), flush=True)
         rows += [(f"idle, {r['armed']} armed, {r['entries']} entries",
                   f"{100 * r['share']:.2f} % of a core", "< 1 %")]
+    if "many" in what:
+        r = many_run(a)
+        if a.json:
+            print(json.dumps({"many": r}), flush=True)
+        rows += [(f"a client waits while {r['entries']} come",
+                  f"{r['comes']:.2f} s", "< 2 s"),
+                 ("while they are there", f"{r['there']:.2f} s", "< 0.5 s"),
+                 ("while they go", f"{r['goes']:.2f} s", "< 2 s")]
     table("the schedule", rows, (42, 18, 8))
 
 
