@@ -178,13 +178,15 @@ etd_facts(struct send_state *s, struct send_facts *facts)
 	const struct bytes *b = &s->bytes;
 
 	*facts = (struct send_facts){
-		.packets = b->taken - b->packets,
-		.bytes = s->given.bytes,
+		.packets = b->taken - b->packets - s->there_packets,
+		.bytes = s->given.bytes - s->there_bytes,
 		.calls = b->line.calls,
 		.connections = s->file.state > ETD_CALLS,
 		.reconnects = s->reconnects,
 		.way = "etransfer, no checksum",
 	};
+	facts->there_packets = s->there_packets;
+	facts->there_bytes = s->there_bytes;
 	memcpy(facts->why, s->why, sizeof facts->why);
 	snprintf(facts->peer, sizeof facts->peer, "%s", s->file.talk.line.peer);
 }

@@ -31,6 +31,7 @@ struct send_state {
 	uint64_t skip; /* bytes that are there already */
 	uint64_t total;
 	uint64_t last_have;
+	uint64_t there_packets, there_bytes; /* taken, and there before */
 	unsigned stuck;
 	uint32_t back_run;
 	uint64_t back_first;

@@ -173,6 +173,8 @@ packets_skip(struct send_state *s, const struct send_run *run)
 		n = run->packets;
 	s->skip -= n * size;
 	s->bytes.taken += n;
+	s->there_packets += n;
+	s->there_bytes += n * size;
 	return (uint32_t)n;
 }
 
@@ -211,7 +213,10 @@ run_send(struct send_state *s, const struct send_run *run, uint64_t *taken)
 	if (at < run->packets && r.packets)
 		err = bytes_send(&s->bytes, &r, 1, &n);
 	s->left -= n * (r.head_bytes + r.data_bytes);
-	s->skip = n ? 0 : s->skip;
+	if (n) { /* of the first, a part was there */
+		s->there_bytes += s->skip;
+		s->skip = 0;
+	}
 	*taken = at + n;
 	if (given_add(&s->given, run, 0, (uint32_t)*taken))
 		return -ENOMEM;

@@ -49,14 +49,21 @@ time_show(char text[CELL], const json_t *send)
 static const char *
 bytes_show(char text[CELL], const json_t *send)
 {
-	char done[UNITS_TEXT], all[UNITS_TEXT];
+	uint64_t there = field_number(send, "there");
+	uint64_t total = field_number(send, "total");
+	char part[UNITS_TEXT];
+	size_t at;
 
-	units_show_bytes(done, field_number(send, "bytes"));
+	at = (size_t)snprintf(
+	    text, CELL, "%s",
+	    units_show_bytes(part, field_number(send, "bytes")));
 	if (field_known(send, "total"))
-		snprintf(text, CELL, "%s of %s", done,
-			 units_show_bytes(all, field_number(send, "total")));
-	else
-		snprintf(text, CELL, "%s", done);
+		at += (size_t)snprintf(
+		    text + at, CELL - at, " of %s",
+		    units_show_bytes(part, total > there ? total - there : 0));
+	if (there)
+		snprintf(text + at, CELL - at, ", %s there",
+			 units_show_bytes(part, there));
 	return text;
 }
 
@@ -152,7 +159,7 @@ static double
 share_of(const json_t *send)
 {
 	double total = field_real(send, "total"),
-	       done = field_real(send, "bytes");
+	       done = field_real(send, "bytes") + field_real(send, "there");
 
 	if (!field_known(send, "total") || field_known(send, "behind_s") ||
 	    total < 1)
@@ -253,6 +260,9 @@ sends_tell(const json_t *send)
 		printf(" in %s, %s", units_show_span(span, took),
 		       units_show_rate(rate, field_real(send, "bytes") * 8e9 /
 						 (double)took));
+	if (field_number(send, "there"))
+		printf("; %s were there already",
+		       units_show_bytes(bytes, field_number(send, "there")));
 	if (field_number(send, "missing"))
 		printf("; %" PRIu64 " packets of it were never received",
 		       field_number(send, "missing"));

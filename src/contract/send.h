@@ -94,6 +94,8 @@ struct send_facts {
 	const char *way; /* how, for people: "udp, trains of 7"; static */
 	char peer[96];	 /* whom it talks to; "": nobody yet */
 	char why[SEND_SENTENCE]; /* what is wrong now, or went wrong; "" */
+	/* Taken, and not sent, since the peer had them before. */
+	uint64_t there_packets, there_bytes;
 };
 
 enum {

@@ -89,7 +89,7 @@ behind_json(const struct daemon *d, const struct transfer *t)
 {
 	const struct source_facts *f = &t->facts.source;
 	const struct session *s = transfer_session(d, t->o.name);
-	uint64_t given = f->bytes_memory + f->bytes_disk;
+	uint64_t given = f->bytes_memory + f->bytes_disk + f->passed;
 
 	if (t->step != TRANSFER_RUNNING || !f->live || !s)
 		return json_null();
@@ -104,7 +104,8 @@ left_json(const struct transfer *t)
 
 	if (t->step != TRANSFER_RUNNING || f->source.live || !f->total)
 		return json_null();
-	return seconds((double)f->total - (double)f->bytes, f->rate);
+	return seconds((double)f->total - (double)f->bytes - (double)f->there,
+		       f->rate);
 }
 
 static const char *
@@ -139,13 +140,14 @@ counts_json(const struct daemon *d, const struct transfer *t)
 	const struct sender_facts *f = &t->facts;
 
 	return json_pack(
-	    "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:o,"
-	    " s:o}",
-	    "bytes", integer(f->bytes), "total", known(f->total), "packets",
-	    integer(f->packets), "missing", integer(f->missing), "unreadable",
-	    integer(f->unreadable), "dropped", integer(f->dropped), "lost",
-	    integer(f->send.lost), "refused", integer(f->send.refused),
-	    "from_memory", integer(f->source.bytes_memory), "from_disk",
+	    "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o,"
+	    " s:o, s:o}",
+	    "bytes", integer(f->bytes), "there", integer(f->there), "total",
+	    known(f->total), "packets", integer(f->packets), "missing",
+	    integer(f->missing), "unreadable", integer(f->unreadable),
+	    "dropped", integer(f->dropped), "lost", integer(f->send.lost),
+	    "refused", integer(f->send.refused), "from_memory",
+	    integer(f->source.bytes_memory), "from_disk",
 	    integer(f->source.bytes_disk), "rate",
 	    t->step == TRANSFER_RUNNING ? f->rate : 0.0, "asked_rate",
 	    rate_json(t->o.rate), "behind_s", behind_json(d, t), "left_s",

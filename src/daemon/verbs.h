@@ -140,8 +140,8 @@
  * SEND     {id, name (of a relay: the stream), kind:"send|copy|relay", to,
  *          state:"queued|connecting|sending|waiting|paused|finishing|done|
  *          stopped|failed", why: text or null, priority, queued, started,
- *          ended (TIME or null), bytes, total (or null), packets, and packets
- *          of it that were not sent: missing (never there), unreadable
+ *          ended (TIME or null), bytes (that went, now), there (that the peer
+ *          had before), total (or null), packets, and packets of it that were not sent: missing (never there), unreadable
  *          (damaged), dropped (nobody kept them), lost (on the way),
  *          refused (nobody listened); from_memory, from_disk (bytes), rate
  *          (bits/s, last second), asked_rate (bits/s, "data" or "free"),

@@ -56,6 +56,7 @@ struct copy_out {
 	unsigned lanes;	 /* that there are to be */
 	uint8_t *buffer; /* WIRE_PAYLOAD_MOST, for what is told and heard */
 	uint64_t told;	 /* numbers below are, in this attempt */
+	bool asked;	 /* what the peer wants, once */
 	uint8_t *left;	 /* by number: it cannot be read */
 	uint64_t left_n, left_room;
 

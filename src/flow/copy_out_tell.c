@@ -266,6 +266,16 @@ want_add(struct copy_out *c, const uint8_t *raw)
 	return copy_out_fail(c, "%s wants what was never told", c->a.to);
 }
 
+/* Whole pieces, but for the last one of a block. */
+static uint64_t
+want_bytes(const struct copy_want *w, const struct index_record *r)
+{
+	uint64_t from = (uint64_t)w->first * COPY_PIECE;
+	uint64_t to = from + (uint64_t)w->pieces * COPY_PIECE;
+
+	return (to < r->bytes ? to : r->bytes) - from;
+}
+
 static int
 wants_take(struct copy_out *c, const struct wire_frame *f)
 {
@@ -293,6 +303,26 @@ wants_hear(struct copy_out *c, struct wire_frame *f)
 	return err;
 }
 
+/* What it does not want of what it was told first, it had before. */
+static void
+there_look(struct copy_out *c)
+{
+	const struct recording_block *b;
+	uint64_t there = 0;
+	size_t n;
+
+	b = recording_blocks(c->rec, &n);
+	for (size_t i = 0; i < n && i < c->told; i++)
+		there +=
+		    b[i].record.kind == INDEX_BLOCK ? b[i].record.bytes : 0;
+	for (size_t i = 0; i < c->wants; i++)
+		there -= want_bytes(&c->want[i], &b[c->want[i].number].record);
+	c->asked = true;
+	pthread_mutex_lock(&c->lock);
+	c->facts.there = there;
+	pthread_mutex_unlock(&c->lock);
+}
+
 int
 copy_out_ask(struct copy_out *c)
 {
@@ -307,6 +337,8 @@ copy_out_ask(struct copy_out *c)
 	if (!err && f.type != WIRE_WANT)
 		err =
 		    copy_out_fail(c, "%s does not say what it wants", c->a.to);
+	if (!err && !c->asked)
+		there_look(c);
 	return err;
 }
 

@@ -91,7 +91,8 @@ struct sender_facts {
 	enum sender_state state;
 	bool wants_copy; /* FAILED, because the peer takes copies (-EXDEV) */
 	char why[SEND_SENTENCE]; /* of the state; may be empty */
-	uint64_t packets, bytes; /* that were handed to the plugin */
+	uint64_t packets, bytes; /* that went to the peer, some twice */
+	uint64_t there;	     /* bytes that it had before, and were not sent */
 	uint64_t total;	     /* bytes of data that it will be; 0: not known */
 	uint64_t missing;    /* packets that never were there */
 	uint64_t unreadable; /* that are damaged, or on a disk that is away */

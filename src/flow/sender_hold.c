@@ -136,6 +136,10 @@ sender_back(struct sender *s)
 		  : -ESPIPE;
 	sender_out(s);
 	s->source_done = s->source_done && err == -ESPIPE;
+	if (!err && !s->taken) {
+		s->source->ops->facts(s->source, &s->facts.source);
+		s->facts.there = s->facts.source.passed;
+	}
 	/* One that cannot go back goes on with what it has. */
 	if (err == -ESPIPE && !s->source_done)
 		return 0;

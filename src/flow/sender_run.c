@@ -221,7 +221,7 @@ is_nothing(const struct sender *s)
 	if (!c->from_ns && !c->to_ns && !c->from_byte && !c->to_byte &&
 	    !c->threads_n)
 		return false;
-	return !s->went_back && !f->packets && !f->bytes && !f->missing &&
+	return !s->went_back && !f->packets && !f->there && !f->missing &&
 	       !f->unreadable && !f->dropped && !f->send.lost;
 }
 

@@ -48,6 +48,20 @@ rate_look(struct sender *s)
 	s->seconds++;
 }
 
+/* What the peer had before was taken like all else, and did not go. */
+static void
+plugin_look(struct sender *s, struct sender_facts *f)
+{
+	uint64_t packets = f->send.there_packets, bytes = f->send.there_bytes;
+
+	s->args.ops->facts(s->plugin, &f->send);
+	packets = f->send.there_packets - packets;
+	bytes = f->send.there_bytes - bytes;
+	f->packets -= packets;
+	f->bytes -= bytes;
+	f->there += bytes;
+}
+
 static void
 gather(struct sender *s)
 {
@@ -57,7 +71,7 @@ gather(struct sender *s)
 	if (s->source)
 		s->source->ops->facts(s->source, &f->source);
 	if (s->plugin)
-		s->args.ops->facts(s->plugin, &f->send);
+		plugin_look(s, f);
 	/* When it is closed, what was counted stays. */
 	if (s->cut) {
 		cut_counts(s->cut, &counts);
@@ -83,11 +97,11 @@ sender_show(struct sender *s, enum sender_state state)
 	    s->facts.state == SENDER_CONNECTING)
 		s->facts.why[0] = '\0';
 	s->facts.state = state;
+	gather(s);
 	if (s->now >= s->show_at) {
 		rate_look(s);
 		s->show_at = s->now + SENDER_SHOW;
 	}
-	gather(s);
 	memcpy(words, &s->facts, sizeof s->facts);
 	atomic_store_explicit(&s->turn, turn + 1, memory_order_relaxed);
 	for (unsigned i = 0; i < SENDER_WORDS; i++)

@@ -67,6 +67,7 @@ struct source_facts {
 	uint64_t revoked;    /* blocks that were taken back */
 	uint64_t dropped;    /* packets that nobody kept (relay) */
 	uint64_t unreadable; /* packets in parcels with -EIO or -EBADMSG */
+	uint64_t passed; /* bytes that it went past, before any were given */
 };
 
 struct source_ops {

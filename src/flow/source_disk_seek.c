@@ -55,18 +55,22 @@ source_disk_seek(struct source *s, uint32_t run, uint64_t first)
 {
 	struct source_disk *d = source_disk_of(s);
 	int err = d->err ? d->err : source_disk_open(d);
-	uint64_t at = 0, i;
+	uint64_t at = 0, passed = 0, i;
 
 	if (err)
 		return err;
 	for (i = 0; i < d->end; i++) {
 		const struct recording_block *b = &d->rec->block[i];
 
-		if (b->record.kind == INDEX_BLOCK &&
-		    (d->a.sub < 0 || b->record.sub == d->a.sub) &&
-		    has_packet(d, b, run, first, &at))
+		if (b->record.kind != INDEX_BLOCK ||
+		    (d->a.sub >= 0 && b->record.sub != d->a.sub))
+			continue;
+		if (has_packet(d, b, run, first, &at))
 			break;
+		passed += i < d->range.first ? 0 : b->record.bytes;
 	}
 	go(d, i, i < d->end ? at : 0);
+	if (!d->facts.bytes_disk)
+		d->facts.passed = passed + d->at;
 	return 0;
 }

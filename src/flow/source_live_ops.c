@@ -41,6 +41,8 @@ live_seek_packet(struct source *source, uint32_t run, uint64_t first)
 	if (err)
 		return err;
 	s->disk->ops->facts(s->disk, &f);
+	if (!s->from_memory && !s->from_disk)
+		s->passed = f.passed;
 	live_goto(s, f.number);
 	s->disk_at = UINT64_MAX;
 	return 0;
@@ -60,7 +62,8 @@ live_facts(struct source *source, struct source_facts *f)
 				    .number = s->number,
 				    .total = atomic_load(&s->output->bytes),
 				    .revoked = tap.revoked + tap.skipped,
-				    .unreadable = disk.unreadable };
+				    .unreadable = disk.unreadable,
+				    .passed = s->passed };
 	f->live = !output_over(s->output, &f->end);
 }
 

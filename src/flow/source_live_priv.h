@@ -67,6 +67,7 @@ struct source_live {
 	uint64_t pasts;
 
 	uint64_t from_memory, from_disk;
+	uint64_t passed; /* see source_facts */
 };
 
 /* source_live.c: of source_ops. */

@@ -31,7 +31,8 @@ same_there a
 spate send a --to "$inbox_url" --wait --json >"$work/out"
 same "sent twice" "$(jq -r '[.kind, .state] | join(" ")' "$work/out")" \
 	"copy done"
-[ "$(jq .bytes "$work/out")" -lt 1000000 ] || fail "all of it was sent again"
+same "sent again" "$(jq .bytes "$work/out")" 0
+same "there" "$(jq .there "$work/out")" "$(jq .total "$work/out")"
 same_there a
 
 # ---- no part of one --------------------------------------------------------

@@ -87,6 +87,7 @@ spate record twice --stream t >/dev/null
 for n in 1 2 3; do
 	spate send a --to "$t" --wait >"$work/out"
 done
+grep -q "^a: all of it was at $t already" "$work/out" || fail "$(cat "$work/out")"
 spate stop twice >/dev/null
 like a twice
 
@@ -97,7 +98,13 @@ wait_for 20 is_moving "$id"
 spate stop "$id" >/dev/null
 before=$(sends "$id" .packets)
 [ "$before" -lt 20000 ] || fail "it was not stopped in the middle"
-spate send a --to "$t" --wait >"$work/out"
+spate send a --to "$t" --wait --json >"$work/out"
+# What went is told, and what had gone before.
+[ "$(jq .there "$work/out")" -gt 0 ] || fail "$(cat "$work/out")"
+same "sent, and there" "$(jq '.bytes + .there' "$work/out")" \
+	"$(jq .total "$work/out")"
+same "bytes of packets" "$(jq .bytes "$work/out")" \
+	"$(jq '.packets * 1024' "$work/out")"
 spate stop parts >/dev/null
 like a parts
 
@@ -174,4 +181,23 @@ read -r etd _ <"$work/ports"
 spate send a --to "etd://127.0.0.1:$etd/" --wait >"$work/out"
 cmp "$work/etd/a" "$work/a.bytes"
 refused "File exists" spate send a --to "etd://127.0.0.1:$etd/" --wait
+spated_stop
+
+# The end of a file that is there: that is sent, and is all that is told to
+# have been.
+settings+=('send : { etd : { mode = "resume"; }; };')
+conf_write "$(streams)"
+spated_start
+total=$(stat -c %s "$work/a.bytes")
+for rest in 1763 0; do
+	truncate -s $((total - rest)) "$work/etd/a"
+	spate send a --to "etd://127.0.0.1:$etd/" --wait --json >"$work/out"
+	cmp "$work/etd/a" "$work/a.bytes"
+	same "bytes sent" "$(jq .bytes "$work/out")" $rest
+	same "bytes there" "$(jq .there "$work/out")" $((total - rest))
+done
+truncate -s $((total - 1763)) "$work/etd/a"
+spate send a --to "etd://127.0.0.1:$etd/" --wait >"$work/out"
+grep -q "^a: 1.7 KiB sent to .*; .* MiB were there already" "$work/out" ||
+	fail "$(cat "$work/out")"
 spated_stop
