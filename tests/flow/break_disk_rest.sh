@@ -95,6 +95,7 @@ all_there()
 wait_for 30 all_there
 adds_up late
 same "unwritten of late" "$(unwritten_on_disks late)" 0
+same "lost of late" "$(info_disks late | jq .packets_lost)" 0
 same "at risk of late" "$(info_disks late | jq .packets_at_risk)" 0
 same "unwritten of late, as spate info has it" "$(drop late unwritten)" 0
 
@@ -117,3 +118,4 @@ same "packets of killed" "$(info_disks killed | jq .packets)" "$sent"
 same "datagrams of killed that are neither packets nor drops, recovered" \
 	"$(info_disks killed | sum_of)" 0
 same "unwritten of killed" "$(unwritten_on_disks killed)" 0
+same "lost of killed" "$(info_disks killed | jq .packets_lost)" 0
