@@ -43,6 +43,7 @@ sources_make(struct feed *f)
 	for (unsigned i = 0; i < in->sources; i++)
 		f->source[i].eye = (struct gate_eye){ .format = in->a.format,
 						      .shape = in->a.shape,
+						      .fps = &in->fps,
 						      .last = GATE_BEFORE };
 	return 0;
 }

@@ -12,6 +12,10 @@
  */
 #include "flow/gate.h"
 
+#include <stdatomic.h>
+
+#include "flow/learn.h"
+
 #define NEAR_ARRIVAL INT64_C(100000000)	 /* ns */
 #define NEAR_DATA    INT64_C(1000000000) /* ns */
 
@@ -31,6 +35,7 @@ data_time(const struct gate_eye *eye, const struct receive_packet *k,
 	  int64_t *ns)
 {
 	const struct format_shape *s = eye->shape;
+	struct format_shape known = { .fps = s->fps };
 	struct format_packet p;
 
 	if (!eye->format->parse || k->flags & (RECEIVE_FOREIGN | RECEIVE_CUT) ||
@@ -39,7 +44,12 @@ data_time(const struct gate_eye *eye, const struct receive_packet *k,
 	eye->format->parse(s, k->prefix, k->payload, &p);
 	if (!(p.has & FORMAT_TIME))
 		return false;
-	*ns = format_time_ns(s, &p);
+	if (!known.fps && eye->fps)
+		known.fps =
+		    atomic_load_explicit(eye->fps, memory_order_relaxed);
+	if (known.fps == LEARN_WAIT)
+		known.fps = 0;
+	*ns = format_time_ns(&known, &p);
 	return true;
 }
 

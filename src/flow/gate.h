@@ -40,6 +40,7 @@ struct gate_eye {
 	int64_t now;			  /* steady: of the pass */
 	const struct format_ops *format;  /* for the time of data; heaps */
 	const struct format_shape *shape; /* tell none */
+	const _Atomic uint32_t *fps;	  /* as in struct place_args; or NULL */
 	enum gate_side last; /* kept from batch to batch: at first BEFORE */
 };
 

@@ -238,6 +238,29 @@ START_TEST(parts_go_with_their_frame)
 }
 END_TEST
 
+/* Without frames per second a time is that of its second, until they are
+ * learned. */
+START_TEST(frames_per_second_may_be_learned)
+{
+	const struct format_shape bare = { .payload = sizeof(int64_t) };
+	const struct gate half = { .open = 1000 * S + S / 2,
+				   .close = 1060 * S,
+				   .data = true };
+	const int64_t ns[] = { 1000 * S + 499 * MS, 1000 * S + 500 * MS,
+			       1000 * S + 750 * MS };
+	_Atomic uint32_t fps = LEARN_WAIT;
+
+	eye_open();
+	eye.shape = &bare;
+	eye.fps = &fps;
+	split(&half, 3, ns);
+	ck_assert_int_eq(split(&half, 3, ns), GATE_BEFORE);
+	atomic_store(&fps, FPS);
+	ck_assert_int_eq(split(&half, 3, ns), GATE_MIXED);
+	sides_are("<==");
+}
+END_TEST
+
 START_TEST(what_is_no_packet_is_not_read)
 {
 	const int64_t ns[] = { 1030 * S, 0, 0, 0, 1030 * S };
@@ -296,5 +319,5 @@ SUITE("gate", an_edge_is_of_one_side, a_gate_without_edges_takes_all,
       a_boundary_is_to_the_nanosecond, each_packet_is_of_exactly_one,
       without_a_stamp_the_pass_counts, far_from_the_edges_two_looks_do,
       each_goes_by_its_own_time, parts_go_with_their_frame,
-      what_is_no_packet_is_not_read,
+      frames_per_second_may_be_learned, what_is_no_packet_is_not_read,
       a_slow_stream_may_pass_an_edge_in_one_batch, those_of_one_side_are_picked)
