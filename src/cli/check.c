@@ -22,6 +22,8 @@
 /* As the daemon has it, for recordings that do not say. */
 #define MAX_LOSS 0.01
 
+enum { REPEATS = 8 }; /* of a packet, that are no other cables' */
+
 struct check_args {
 	double max_loss; /* below 0: as the recording says */
 };
@@ -110,6 +112,25 @@ judge_loss(struct look *l, const struct recording_facts *f, json_t *line)
 	json_array_insert_new(l->wrong, 0, json_string(text));
 }
 
+/* Two cables or three bring a packet twice or three times.  Where each comes
+ * many times, it is not numbers of packets that are read. */
+static void
+judge_repeats(struct look *l, const struct recording_facts *f,
+	      const json_t *line)
+{
+	const json_t *drops = json_object_get(line, "drops");
+	uint64_t n = field_number(drops, "duplicate");
+	char text[160];
+
+	if (f->state == RECORDING_LIVE || n / REPEATS < f->packets || !n)
+		return;
+	snprintf(text, sizeof text,
+		 "%" PRIu64 " datagrams were dropped as duplicates of %" PRIu64
+		 " packets: is `sequence` of the stream right?",
+		 n, f->packets);
+	wrong(l, text);
+}
+
 /* Takes what was said. */
 static json_t *
 verdict(struct look *l, const struct recording *rec, const struct glance *g)
@@ -120,6 +141,7 @@ verdict(struct look *l, const struct recording *rec, const struct glance *g)
 
 	line = check_json(rec, g);
 	judge_loss(l, f, line);
+	judge_repeats(l, f, line);
 	json_object_set_new(line, "max_loss", json_real(limit(l, f)));
 	json_object_set_new(line, "ok",
 			    json_boolean(!json_array_size(l->wrong)));

@@ -18,6 +18,8 @@
 #include "base/log.h"
 #include "daemon/report.h"
 
+#define SECOND INT64_C(1000000000) /* ns */
+
 /* Its folders were not made yet: nothing waits for them any more. */
 static void
 session_cancel(struct session *s, const char *reason)
@@ -190,20 +192,23 @@ writing_look(struct session *s, int64_t now)
 	folders_sync(s);
 }
 
-/* At once: a disk may be mended, or the next scan be saved. */
+/* At once: a disk may be mended, or the next scan be saved.  Once a second; what
+ * is left at the end is in the last line. */
 static void
-no_buffer_tell(struct session *s, const struct counts *c)
+no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
 {
 	uint64_t n = c->drop[DROP_NO_BUFFER];
 
-	if (n > s->no_buffer)
-		log_line(LOG_WARN, s->name,
-			 "%" PRIu64
-			 " packets were dropped (no_buffer), %" PRIu64
-			 " in all: its %u blocks are full, as the disks are "
-			 "too slow, or one does not answer",
-			 n - s->no_buffer, n, stock_blocks(s->supply->stock));
+	if (n == s->no_buffer || now - s->no_buffer_at < SECOND)
+		return;
+	log_line(LOG_WARN, s->name,
+		 "%" PRIu64 " packets were dropped (no_buffer), %" PRIu64
+		 " in all: %u of its %u blocks are free; disks are too slow, "
+		 "or do not answer, or another recording has the memory",
+		 n - s->no_buffer, n, stock_home(s->supply->stock),
+		 stock_blocks(s->supply->stock));
 	s->no_buffer = n;
+	s->no_buffer_at = now;
 }
 
 static void
@@ -214,7 +219,7 @@ ended(struct session *s)
 	s->state = SESSION_ENDED;
 	supply_counts(s->supply, s->part, &c);
 	if (!s->cancelled)
-		no_buffer_tell(s, &c);
+		no_buffer_tell(s, &c, clock_steady());
 	if (!s->in->own)
 		stream_learned(s->stream, s->shape);
 	report_summary(s);
@@ -248,7 +253,7 @@ rate_sample(struct session *s, int64_t now)
 	s->rate = (double)bytes * 8 / seconds;
 	s->sampled = now;
 	s->sampled_bytes = c.bytes;
-	no_buffer_tell(s, &c);
+	no_buffer_tell(s, &c, now);
 	session_subs_sample(s, now);
 }
 

@@ -113,7 +113,8 @@ struct session {
 	int64_t sampled;
 	uint64_t sampled_bytes;
 	double rate;		 /* bits per second */
-	uint64_t no_buffer;	 /* dropped so, as the log was told last */
+	uint64_t no_buffer;	 /* dropped so, as the log was told last, */
+	int64_t no_buffer_at;	 /* and when; steady */
 	struct session_sub *sub; /* NULL: there is one */
 	struct kernel kernel;	 /* as it was when this began */
 	json_t *kernel_lost;	 /* until it ended; NULL before */

@@ -264,7 +264,8 @@ cubes_release(struct heaps *p)
 	for (struct block *b = w->closed; b; b = b->next)
 		skipped_note(p, b);
 	window_release(w, p->a.out, p->a.arg);
-	p->base.counts.outside = window_outside(w) * p->guess.pieces;
+	p->base.counts.outside =
+	    window_outside(w) * p->guess.pieces + p->cubes.starved;
 }
 
 static void

@@ -274,6 +274,7 @@ cubes_park(struct heaps *p, const struct receive_packet *k,
 	}
 	if (!c->parked && !candidate_begin(p, k->sender, head->value)) {
 		heaps_drop(p, c->window.running ? why : DROP_NO_BUFFER);
+		c->starved += !c->window.running;
 		return NULL;
 	}
 	if (slot >= c->window.slots) {

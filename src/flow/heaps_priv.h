@@ -85,6 +85,7 @@ struct rows {
 	struct heaps_candidate candidate;
 	struct bay *parked; /* its heaps; NULL: there is none */
 	struct steps steps;
+	uint64_t outside; /* as in the counts, once no block will tell of it */
 	/* The control heap that began a stream, last. */
 	uint64_t start;
 	uint32_t start_sender;
@@ -160,6 +161,7 @@ struct cubes {
 	struct heap *learner; /* what the run's step was learned of, while no
 				 other heap agrees with it */
 	uint32_t strangers;
+	uint64_t starved; /* pieces of before the first run: no memory */
 	int64_t parked_born;
 	uint64_t parked_count;
 	struct cube_side side;

@@ -77,6 +77,7 @@ block_out(struct heaps *p, struct bay *bay)
 		return;
 	}
 	skipped_note(p, b);
+	p->base.counts.outside = p->rows.outside;
 	b->run = p->run;
 	b->base = 0;
 	b->first = first_heap(b);
@@ -109,6 +110,13 @@ rows_close_all(struct heaps *p)
 {
 	while (p->rows.opens)
 		bay_close(p, p->rows.open[0]);
+}
+
+void
+rows_outside(struct heaps *p)
+{
+	p->rows.outside += steps_missing(&p->rows.steps) * p->guess.pieces;
+	p->base.counts.outside = p->rows.outside;
 }
 
 void
@@ -166,6 +174,18 @@ bay_for(struct heaps *p, const struct bay_want *want)
 	return bay;
 }
 
+/* A control heap is a packet, not as many as others; and before it is known
+ * how the sender counts, packets are counted. */
+static void
+heap_unplaced(struct heaps *p, const struct format_piece *piece,
+	      uint32_t sender)
+{
+	heaps_drop(p, DROP_NO_BUFFER);
+	if (piece->control != PIECE_DATA ||
+	    !steps_pass(&p->rows.steps, piece->heap, sender))
+		p->rows.outside++;
+}
+
 static struct heap *
 heap_begin(struct heaps *p, const struct receive_packet *k,
 	   const struct format_piece *piece, enum recent_answer known)
@@ -177,10 +197,8 @@ heap_begin(struct heaps *p, const struct receive_packet *k,
 	bay = known == RECENT_NOT ? bay_for(p, &want)
 				  : rows_echo(p, k, &want, known);
 	if (!bay) {
-		if (known == RECENT_NOT) {
-			heaps_drop(p, DROP_NO_BUFFER);
-			steps_pass(&p->rows.steps, piece->heap, k->sender);
-		}
+		if (known == RECENT_NOT)
+			heap_unplaced(p, piece, k->sender);
 		return NULL;
 	}
 	h = heaps_add(p, piece, k->sender);
@@ -307,6 +325,9 @@ rows_age(struct heaps *p)
 			rows_done(p, bay);
 		}
 	}
+	if (!r->opens)
+		p->base.counts.outside =
+		    r->outside + steps_untold(&r->steps) * p->guess.pieces;
 	if (r->ahead && !r->opens) {
 		rows_unused(p, r->ahead);
 		r->ahead = NULL;
@@ -318,8 +339,7 @@ rows_flush(struct heaps *p)
 {
 	rows_echo_settle(p, INT64_MAX);
 	rows_close_all(p);
-	p->base.counts.outside +=
-	    steps_missing(&p->rows.steps) * p->guess.pieces;
+	rows_outside(p);
 	if (p->rows.ahead)
 		rows_unused(p, p->rows.ahead);
 	p->rows.ahead = NULL;

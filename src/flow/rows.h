@@ -36,6 +36,10 @@ void rows_done(struct heaps *p, struct bay *bay);
 /* Closes all that is open. */
 void rows_close_all(struct heaps *p);
 
+/* Heaps that are missing, and that no block tells of any more: the last one is
+ * closed. */
+void rows_outside(struct heaps *p);
+
 /* The block was for nothing. */
 void rows_unused(struct heaps *p, struct block *b);
 

@@ -72,8 +72,7 @@ static void
 run_begin(struct heaps *p)
 {
 	rows_close_all(p);
-	p->base.counts.outside +=
-	    steps_missing(&p->rows.steps) * p->guess.pieces;
+	rows_outside(p);
 	recent_forget(&p->recent);
 	p->rows.steps = (struct steps){ .far = p->rows.steps.far };
 	p->run++;

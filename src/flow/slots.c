@@ -241,6 +241,8 @@ batch_finish(struct slots *p)
 	parking_release(&p->parking);
 	slots_release(p);
 	p->base.counts.outside = window_outside(&p->window);
+	if (!p->window.running)
+		p->base.counts.outside += p->starved;
 }
 
 void

@@ -39,6 +39,8 @@ struct slots {
 	unsigned agree, behind; /* packets that a candidate needs */
 	struct candidate candidate[CANDIDATES];
 	bool parked; /* some of them have packets */
+	/* Packets since a run began that could not be parked; the first. */
+	uint64_t starved, starved_from;
 	struct candidate_packet more[CANDIDATE_MORE]; /* for one of them */
 	struct candidate echo; /* one inside the window; see slots_run.c */
 	bool echoed;	       /* its memory is in use until the batch ends */

@@ -194,6 +194,28 @@ packet_unpark(struct slots *p, const struct candidate_packet *k, int64_t rel)
 	p->base.counts.moved++;
 }
 
+/*
+ * There was no memory for the first packets of a run: its numbers go back to
+ * the first of them.  That may have been garbage: where it is much farther away
+ * than so many packets, they are counted.  If it belongs behind the first that
+ * was parked, it is missing there.
+ */
+static void
+starved_count(struct slots *p, uint64_t base)
+{
+	int64_t ahead =
+	    sequence_distance(p->starved_from, base, p->a.shape->sequence_bits);
+	int64_t span = (int64_t)WINDOW_OPEN * p->slots;
+
+	if (!p->starved)
+		return;
+	if (ahead > 0 && (uint64_t)ahead / 2 <= p->starved)
+		p->window.outside += (uint64_t)ahead;
+	else if (ahead > 0 || ahead < -span)
+		p->window.outside += p->starved;
+	p->starved = 0;
+}
+
 static void
 run_begin(struct slots *p, struct candidate *c)
 {
@@ -206,10 +228,12 @@ run_begin(struct slots *p, struct candidate *c)
 	p->moved_on = true;
 	p->reached = 0;
 	any = candidate_base(c, p->parts, &base);
-	if (any)
+	if (any) {
 		window_begin(&p->window, (uint32_t)p->base.counts.runs++, base);
-	else
+		starved_count(p, base);
+	} else {
 		p->base.counts.drop[DROP_BEFORE_START] += c->n;
+	}
 	for (unsigned i = 0; i < c->n; i++) {
 		const struct candidate_packet *k = candidate_at(c, i);
 
@@ -365,6 +389,8 @@ slots_park(struct slots *p, const struct receive_packet *k,
 		bool late = packet_late(p, f->sequence);
 
 		p->base.counts.drop[late ? DROP_LATE : DROP_NO_BUFFER]++;
+		if (!late && !p->starved++)
+			p->starved_from = f->sequence;
 		return;
 	}
 	p->parked = true;
@@ -483,4 +509,7 @@ slots_runs_flush(struct slots *p)
 		candidate_dissolve(p, c);
 	}
 	slots_echo_settle(p, INT64_MAX);
+	if (!p->window.running)
+		p->window.outside += p->starved;
+	p->starved = 0;
 }

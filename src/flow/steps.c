@@ -101,24 +101,27 @@ steps_see(struct steps *s, uint64_t count, uint32_t sender)
 	}
 }
 
-void
+bool
 steps_pass(struct steps *s, uint64_t count, uint32_t sender)
 {
-	for (unsigned i = 0; i < s->n; i++) {
-		struct steps_sender *of = &s->of[i];
-		uint64_t by = count - of->highest;
+	struct steps_sender *of = s->of;
+	uint64_t by;
 
-		if (of->sender != sender || !of->came || !of->step ||
-		    count <= of->highest || by % of->step ||
-		    by / of->step > s->far)
-			continue;
+	while (of < s->of + s->n && of->sender != sender)
+		of++;
+	if (of == s->of + s->n || of->agree < STEPS_CERTAIN)
+		return false;
+	by = count - of->highest;
+	if (count > of->highest && by % of->step == 0 &&
+	    by / of->step <= s->far) {
 		of->highest = count;
 		of->passed = true;
 	}
+	return true;
 }
 
 static uint64_t
-sender_missing(struct steps_sender *s)
+sender_untold(const struct steps_sender *s)
 {
 	uint64_t all, missing;
 
@@ -126,19 +129,25 @@ sender_missing(struct steps_sender *s)
 		return 0;
 	all = (s->highest - s->first) / s->step + 1;
 	missing = all > s->came ? all - s->came : 0;
-	if (missing <= s->told)
-		return 0;
-	missing -= s->told;
-	s->told += missing;
-	return missing;
+	return missing > s->told ? missing - s->told : 0;
+}
+
+uint64_t
+steps_untold(const struct steps *s)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		n += sender_untold(&s->of[i]);
+	return n;
 }
 
 uint64_t
 steps_missing(struct steps *s)
 {
-	uint64_t n = 0;
+	uint64_t n = steps_untold(s);
 
 	for (unsigned i = 0; i < s->n; i++)
-		n += sender_missing(&s->of[i]);
+		s->of[i].told += sender_untold(&s->of[i]);
 	return n;
 }

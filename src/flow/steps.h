@@ -34,11 +34,13 @@ struct steps {
 /* A heap begins, that did not come before. */
 void steps_see(struct steps *s, uint64_t count, uint32_t sender);
 
-/* A piece of a heap came that there was no memory for.  Counts as a heap that
- * is missing, unless it begins yet; of a sender that is known. */
-void steps_pass(struct steps *s, uint64_t count, uint32_t sender);
+/* A piece of a heap came that there was no memory for.  The heap counts as
+ * missing, unless it begins yet.  False: how its sender counts is not known. */
+bool steps_pass(struct steps *s, uint64_t count, uint32_t sender);
 
 /* How many more heaps than was told before are missing now. */
 uint64_t steps_missing(struct steps *s);
+/* The same, and they are not told by that. */
+uint64_t steps_untold(const struct steps *s);
 
 #endif

@@ -114,3 +114,65 @@ spate verify scan >/dev/null
 grep -q 'scan: recorded .* lost' "$log"
 
 spated_stop
+
+# Heaps and cubes, several ports, packets without a number: all at once, in
+# recordings of one name.
+port_find 6
+settings=('memory = "16M";' 'reserve = "1M";' 'durable = "200ms";')
+small='block = "256K"; blocks = 12;'
+listen()
+{
+	printf 'listen = [ "127.0.0.1:%s" ]; %s' "$1" "$small"
+}
+conf_write "
+	rows : { $(listen "$port") format = \"spead\"; };
+	cubes : { $(listen $((port + 1))) format = \"spead\"; store = \"cube\";
+		item = 0x600A; payload = 20000; };
+	ports : { $(listen "$((port + 2))-$((port + 4))") format = \"raw\";
+		sequence = \"le64@0\"; prefix = 8; payload = 1024; };
+	plain : { $(listen $((port + 5))) format = \"raw\"; payload = 1024;
+		sequence = \"arrival\"; prefix = 0; };"
+spated_start
+spate record many --stream rows,cubes,ports,plain --quiet >&2
+gen_to()
+{
+	local name=$1 to=$2
+	shift 2
+
+	"$SPATE" gen --to "udp://127.0.0.1:$to" --rate 30Mbps --for 3s --json \
+		"$@" >"$work/$name.gen" &
+	gens+=($!)
+	at_end "kill $! 2>/dev/null"
+}
+gens=()
+heaps=(--format spead --packet 1472 --heap-bytes 20000)
+gen_to rows "$port" "${heaps[@]}"
+gen_to cubes $((port + 1)) "${heaps[@]}"
+gen_to ports "$((port + 2))-$((port + 4))" --format raw --payload 1024 \
+	--sequence le64@0
+gen_to plain $((port + 5)) --format raw --payload 1024 --prefix 0
+for name in rows cubes ports plain; do
+	wait_for 30 all_durable "many_ds$name" 1
+done
+freeze
+wait "${gens[@]}"
+sleep 0.5
+[ "$(info many_dsrows .packets_lost)" -gt 0 ] || fail "rows say nothing yet"
+xfs_freeze -u "$mnt/a"
+spate stop many >/dev/null
+for name in rows cubes ports plain; do
+	part=many_ds$name
+	sums "$part"
+	[ "$(info "$part" .drops.no_buffer)" -gt 0 ] || fail "$part: no stall"
+	lost=$(info "$part" .packets_lost)
+	same "packets lost of $part, as everybody says" \
+		"$(everywhere "$part" packets_lost | sort -u)" "$lost"
+	within "all of $part" \
+		"$(info "$part" '.datagrams - .drops.unstored')" \
+		"$(info "$part" '.packets + .packets_lost')" \
+		"$(jq .sent "$work/$name.gen")"
+	refused "were lost, more than max_loss" spate check "$part"
+done
+spate info many | grep -q "^many: 4 streams, .* lost $(spate info many --json |
+	jq -s 'map(.packets_lost) | add') of" || fail "$(spate info many)"
+spated_stop

@@ -126,3 +126,13 @@ first=$(find "$work"/disk?/good -name good.00000000)
 dd if=/dev/zero of="$first" bs=1032 seek=2 count=9 conv=notrunc status=none
 refused "are not vdif of its size" "$SPATE" check good \
 	--disks "${disks[0]}:${disks[1]}:${disks[2]}"
+
+# A counter that is none: one packet, and its duplicates.
+conf_write "$(stream_text 'format = "raw"; sequence = "le64@0"; prefix = 8;
+	payload = 1024;')"
+spated_start
+spate record same --stream s --quiet
+gen --format raw --payload 1024 --packets 100 --rate 10Mbps
+settle same 100
+spate stop same >/dev/null
+refused "99 datagrams were dropped as duplicates of 1 packets" spate check same

@@ -49,7 +49,8 @@ spate schedule ls --all >&2
 for name in first second; do
 	same "$name" "$(state $name)" "done"
 	within "packets of $name" 1000 "$(info $name .packets)" 4000
-	same "lost of $name" "$(info $name .packets_lost)" 0
+	same "lost of $name" "$(info $name .packets_lost)" \
+		"$(info $name '.drops.no_buffer // 0')"
 done
 for name in first second; do
 	same "datagrams of $name" "$(info $name .datagrams)" \

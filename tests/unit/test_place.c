@@ -207,6 +207,12 @@ START_TEST(no_free_block)
 	script(EIGHT "-0 8 9 10 11 12 | 7 13",
 	       "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 xxxx",
 	       "12 outside 2 late 1 no_buffer 2");
+	/* There is none before the run begins, or never. */
+	script("-0 | 0 1 2 3 4 5 6 | + 9 10 11 12 13", "0@9 0 xxxx, 0@9 4 x",
+	       "5 outside 9 no_buffer 7");
+	script("-0 | 9999 0 1 2 3 4 5 6 | + 9 10 11 12 13",
+	       "0@9 0 xxxx, 0@9 4 x", "5 outside 8 no_buffer 8");
+	script("-0 | 0 1 2 3 4 5 6", "", "0 outside 7 no_buffer 7");
 	/* Behind the last block, and before the first of the next run. */
 	script(EIGHT "-0 8 9 10 11 12 | 13 17 19 31",
 	       "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 xxxx",
