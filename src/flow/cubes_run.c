@@ -6,8 +6,9 @@
  * own, the candidate's, and so are those that agree with it: of the same
  * sender, at times that are slots of that block.  It is the next run when
  * HEAPS_AGREE pieces came, or a whole heap of HEAPS_WHOLE, or when a heap
- * agrees that lies behind the block; it is none as soon as a piece comes that
- * has its place where the run is.  Nothing has to be moved or sent again in
+ * agrees that lies behind the block; of heaps that are late, or were there,
+ * HEAPS_BEHIND pieces.  It is none as soon as a piece comes that has its place
+ * where the run is.  Nothing has to be moved or sent again in
  * either case; pieces of a candidate that is none are counted as what they
  * were when they came: `duplicate`, `late` or `out_of_window`.
  *
@@ -182,9 +183,10 @@ cubes_park_settle(struct heaps *p, int64_t since, bool end)
 }
 
 static bool
-candidate_begin(struct heaps *p, uint32_t sender, uint64_t value)
+candidate_begin(struct heaps *p, uint32_t sender, uint64_t value, enum drop why)
 {
 	struct cubes *c = &p->cubes;
+	bool behind = why == DROP_LATE || why == DROP_DUPLICATE;
 
 	c->parked = stock_take(p->a.stock, p->a.sub);
 	if (!c->parked)
@@ -192,6 +194,8 @@ candidate_begin(struct heaps *p, uint32_t sender, uint64_t value)
 	notes_begin(c->parked, HEAP_CUBE);
 	c->candidate =
 	    (struct heaps_candidate){ .sender = sender, .since = p->now };
+	c->candidate.need =
+	    behind ? candidate_behind(p, c->window.highest) : HEAPS_AGREE;
 	c->parked_ticks = (struct ticks){ .step = p->a.shape->time_step,
 					  .first = value,
 					  .value = value };
@@ -272,7 +276,7 @@ cubes_park(struct heaps *p, const struct receive_packet *k,
 		}
 		dissolve(p);
 	}
-	if (!c->parked && !candidate_begin(p, k->sender, head->value)) {
+	if (!c->parked && !candidate_begin(p, k->sender, head->value, why)) {
 		heaps_drop(p, c->window.running ? why : DROP_NO_BUFFER);
 		c->starved += !c->window.running;
 		return NULL;

@@ -18,9 +18,10 @@
  */
 enum {
 	HEAPS_LIVE = 8,
-	HEAPS_OPEN = 2,	  /* blocks */
-	HEAPS_AGREE = 32, /* pieces that make a run of a candidate */
-	HEAPS_WHOLE = 8,  /* or as many that are a whole heap */
+	HEAPS_OPEN = 2,	    /* blocks */
+	HEAPS_AGREE = 32,   /* pieces that make a run of a candidate */
+	HEAPS_WHOLE = 8,    /* or as many that are a whole heap */
+	HEAPS_BEHIND = 256, /* pieces, of one behind where the run is */
 };
 
 /* One that still gets pieces. */
@@ -68,6 +69,7 @@ struct guess {
 struct heaps_candidate {
 	uint32_t sender;
 	uint32_t pieces;
+	uint32_t need;		   /* of them, to be a run */
 	uint32_t drop[DROP_KINDS]; /* what they are if it is none */
 	uint64_t bytes;
 	bool whole;		    /* a heap of it is, */
@@ -288,7 +290,23 @@ void heaps_age(struct heaps *p);
 static inline bool
 candidate_sure(const struct heaps_candidate *c)
 {
-	return c->pieces >= HEAPS_AGREE || c->sure;
+	return c->pieces >= c->need || (c->sure && c->need == HEAPS_AGREE);
+}
+
+/*
+ * Pieces that it takes behind where the run is, which has so many heaps: a
+ * burst of late ones agrees as well as a counter that was restarted does, but
+ * then the run goes on.  A run that is short itself does not ask for more, or
+ * a counter that restarts would be back where it was before.
+ */
+static inline uint32_t
+candidate_behind(const struct heaps *p, uint64_t heaps)
+{
+	uint64_t most = heaps * p->guess.pieces / 4 * 3;
+
+	if (most >= HEAPS_BEHIND)
+		return HEAPS_BEHIND;
+	return most > HEAPS_AGREE ? (uint32_t)most : HEAPS_AGREE;
 }
 
 /* A piece of a candidate was taken; a heap of it is finished. */

@@ -8,7 +8,7 @@
  * new, and goes on in the run there is.)  Such heaps are laid in a block of
  * their own, the candidate's, until it shows what they are:
  *
- *   another run    when HEAPS_AGREE pieces, or a whole heap of HEAPS_WHOLE,
+ *   another run    when HEAPS_BEHIND pieces, or as many as fit in the block,
  *                  came without a piece of the same sender where the run is;
  *                  then the block is the first of the next run
  *   late           at the first such piece: those that were there already are
@@ -25,46 +25,6 @@
  * ends a stream says nothing: pieces may yet come that it overtook.
  */
 #include "flow/rows.h"
-
-static void
-candidate_begin(struct heaps *p, uint32_t sender)
-{
-	struct block *b = stock_take(p->a.stock, p->a.sub);
-
-	if (!b)
-		return;
-	p->rows.parked = rows_bay_new(p, b);
-	p->rows.candidate =
-	    (struct heaps_candidate){ .sender = sender, .since = p->now };
-}
-
-struct bay *
-rows_echo(struct heaps *p, const struct receive_packet *k,
-	  const struct bay_want *want, enum recent_answer known)
-{
-	struct rows *r = &p->rows;
-
-	if (!r->parked)
-		candidate_begin(p, k->sender);
-	if (r->parked && r->candidate.sender == k->sender) {
-		rows_endless_cut(p, r->parked);
-		if (bay_fits(r->parked, want))
-			return r->parked;
-	}
-	heaps_drop(p, known == RECENT_COMPLETE ? DROP_DUPLICATE : DROP_LATE);
-	return NULL;
-}
-
-void
-rows_echo_dissolve(struct heaps *p)
-{
-	struct rows *r = &p->rows;
-
-	heaps_parked_drop(p, &r->candidate);
-	rows_unused(p, r->parked->b);
-	r->parked->b = NULL;
-	r->parked = NULL;
-}
 
 /* ---- a run begins ---------------------------------------------------- */
 
@@ -116,6 +76,56 @@ candidate_win(struct heaps *p)
 	heaps_parked_take(p, &r->candidate);
 	r->open[0] = r->parked;
 	r->opens = 1;
+	r->parked = NULL;
+}
+
+/* ---- echoes ---------------------------------------------------------- */
+
+static void
+candidate_begin(struct heaps *p, uint32_t sender)
+{
+	struct block *b = stock_take(p->a.stock, p->a.sub);
+
+	if (!b)
+		return;
+	p->rows.parked = rows_bay_new(p, b);
+	p->rows.candidate = (struct heaps_candidate){ .sender = sender,
+						      .since = p->now,
+						      .need = candidate_behind(
+							  p, p->recent.n) };
+}
+
+struct bay *
+rows_echo(struct heaps *p, const struct receive_packet *k,
+	  const struct bay_want *want, enum recent_answer known)
+{
+	struct rows *r = &p->rows;
+
+	if (!r->parked)
+		candidate_begin(p, k->sender);
+	if (r->parked && r->candidate.sender == k->sender) {
+		rows_endless_cut(p, r->parked);
+		if (bay_fits(r->parked, want))
+			return r->parked;
+		/* Its block is full, and nobody opposed it. */
+		if (r->candidate.pieces >= HEAPS_AGREE) {
+			candidate_win(p);
+			p->again = true;
+			return NULL;
+		}
+	}
+	heaps_drop(p, known == RECENT_COMPLETE ? DROP_DUPLICATE : DROP_LATE);
+	return NULL;
+}
+
+void
+rows_echo_dissolve(struct heaps *p)
+{
+	struct rows *r = &p->rows;
+
+	heaps_parked_drop(p, &r->candidate);
+	rows_unused(p, r->parked->b);
+	r->parked->b = NULL;
 	r->parked = NULL;
 }
 

@@ -34,13 +34,44 @@ restart(unsigned heaps, uint64_t second, unsigned batch)
 
 START_TEST(a_sender_begins_anew)
 {
-	ck_assert_uint_eq(restart(2, 2, 16), 2);       /* all taken */
-	ck_assert_uint_eq(restart(10, 2, 16), 2);      /* in the window */
-	ck_assert_uint_eq(restart(40, 2, 16), 2);      /* before it */
+	ck_assert_uint_eq(restart(2, 2, 16), 2);  /* all taken */
+	ck_assert_uint_eq(restart(10, 2, 16), 2); /* in the window */
+	ck_assert_uint_eq(restart(5, 2, 16), 2);  /* soon */
+	ck_assert_uint_eq(restart(40, 2, 16), 2); /* before it */
+	ck_assert_uint_eq(restart(80, 30, 16), 2);
 	ck_assert_uint_eq(restart(40, 1 << 20, 1), 2); /* far ahead */
 	ck_assert_uint_eq(restart(40, UINT64_C(1) << 40, 1), 2);
 	ck_assert_uint_eq(restart(20, 22, 16), 1); /* on it goes */
 	ck_assert_uint_eq(restart(20, 40, 16), 1); /* after a gap */
+}
+END_TEST
+
+/* Whole heaps in a row that are late, or were there, and then the stream goes
+ * on: they begin no run. */
+START_TEST(a_burst_of_late_heaps_is_no_run)
+{
+	uint64_t late = 0;
+
+	cube_open(&by_count, 16);
+	for (unsigned count = 2; count <= 60; count++) {
+		if (count >= 10 && count < 14)
+			continue;
+		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
+		for (unsigned i = 10; i < 14 && count % 30 == 0; i++) {
+			struct sent *s = bench_cube(&bench, i, 884, 0);
+
+			flow_heap(&bench, s, MTU, 16);
+			late += bench_cuts(s, MTU);
+		}
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	flow_heap(&bench, bench_cube(&bench, 61, 884, 0), MTU, 16);
+	cube_end();
+	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(bench_drop(&bench, DROP_LATE), late);
+	ck_assert_uint_eq(bench_dropped(&bench), late);
+	bench_close(&bench);
 }
 END_TEST
 
@@ -314,7 +345,8 @@ START_TEST(many_items_alike)
 }
 END_TEST
 
-SUITE("cubes run", a_sender_begins_anew, garbage_begins_no_run,
-      a_wrong_step_is_left, little_is_something, items_of_another_length,
-      no_block_and_on_again, descriptors_and_controls_are_told,
-      descriptors_that_come_twice, many_items_alike)
+SUITE("cubes run", a_sender_begins_anew, a_burst_of_late_heaps_is_no_run,
+      garbage_begins_no_run, a_wrong_step_is_left, little_is_something,
+      items_of_another_length, no_block_and_on_again,
+      descriptors_and_controls_are_told, descriptors_that_come_twice,
+      many_items_alike)

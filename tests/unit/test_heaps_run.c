@@ -54,6 +54,32 @@ START_TEST(duplicates_of_finished_heaps)
 }
 END_TEST
 
+/* Whole heaps in a row come once more, all at once, and then the stream goes
+ * on: they begin no run. */
+START_TEST(a_burst_of_duplicates_is_no_run)
+{
+	struct sent *s[41];
+	const struct counts *c;
+	uint64_t twice = 0;
+
+	flow_open(&bench, 64, 40, 64);
+	for (unsigned count = 1; count <= 40; count++) {
+		s[count] = bench_heap(&bench, count, 30000, 17);
+		flow_heap(&bench, s[count], MTU, 64);
+		for (unsigned i = 8; i && count % 20 == 0 && count > i; i--) {
+			flow_heap(&bench, s[count - i], MTU, 64);
+			twice += bench_cuts(s[1], MTU);
+		}
+	}
+	flow_heap(&bench, bench_heap(&bench, 41, 30000, 17), MTU, 64);
+	c = flow_end(&bench);
+	ck_assert_uint_eq(bench_lost_all(&bench), 0);
+	ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE), twice);
+	ck_assert_uint_eq(c->runs, 1);
+	bench_close(&bench);
+}
+END_TEST
+
 /* The last packet comes twice, and nothing after it. */
 START_TEST(a_late_echo_is_no_run)
 {
@@ -281,6 +307,7 @@ START_TEST(empty_packets_and_heaps)
 END_TEST
 
 SUITE("heaps run", duplicates_are_dropped, duplicates_of_finished_heaps,
-      a_late_echo_is_no_run, a_sender_begins_anew, a_short_restart_costs_few,
+      a_burst_of_duplicates_is_no_run, a_late_echo_is_no_run,
+      a_sender_begins_anew, a_short_restart_costs_few,
       a_short_restart_at_the_end_is_one, a_start_that_came_twice_is_one,
       garbage_is_counted, heaps_as_large_as_a_block, empty_packets_and_heaps)
