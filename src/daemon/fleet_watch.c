@@ -6,10 +6,9 @@
  * when nobody takes them and a recording is to end.
  *
  * While blocks wait and no disk takes any, memory is a matter of seconds.  So
- * the disks that left are probed after 1, 1, 2 and 4 s and then every 5 s,
- * whatever the writers have in mind, and all of them at once: when what went
- * wrong was none of the disks (no descriptors were left), they come back
- * together.
+ * the disks that left are probed at once, after 1 s, and then every 2 s,
+ * whatever the writers have in mind, and all of them together: when what went
+ * wrong was none of the disks (no descriptors were left), they all come back.
  */
 #include "daemon/fleet.h"
 
@@ -18,7 +17,7 @@
 #include <string.h>
 
 #define SECOND	   INT64_C(1000000000)
-#define PROBE_MOST (5 * SECOND)
+#define PROBE_MOST (2 * SECOND)
 
 unsigned
 fleet_takers(const struct fleet *f)

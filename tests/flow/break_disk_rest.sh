@@ -99,6 +99,30 @@ same "lost of late" "$(info_disks late | jq .packets_lost)" 0
 same "at risk of late" "$(info_disks late | jq .packets_at_risk)" 0
 same "unwritten of late, as spate info has it" "$(drop late unwritten)" 0
 
+# ---- the only one does not answer when it is stopped, but soon -------------
+spated_stop
+disks=("$mnt/xfs")
+conf_write "$(raw_stream)"
+spated_start
+begin soon
+wait_for 10 has_state "$mnt/xfs" idle
+xfs_freeze -f "$mnt/xfs"
+send good:0:5120
+wait_for 30 came soon "$sent"
+"$SPATE" --socket "$socket" stop soon >/dev/null &
+stop_pid=$!
+wait_for 30 has_state "$mnt/xfs" hung
+xfs_freeze -u "$mnt/xfs"
+wait "$stop_pid"
+adds_up soon
+same "state of soon" "$(info soon .state)" complete
+same "lost of soon" "$(info soon .packets_lost)" 0
+same "unwritten of soon" "$(drop soon unwritten)" 0
+spated_stop
+disks=("$mnt/good" "$mnt/xfs")
+conf_write "$(raw_stream)"
+spated_start
+
 # ---- killed before there is, and recovered ---------------------------------
 # The disk answers to nobody: what the frozen call still wrote to the index is
 # taken back, as a power failure does.
