@@ -201,12 +201,15 @@ blocks_sum(struct slots *p)
 
 /* The index says when a block's packets are from, and the frame number of a
  * packet is a time only with the frames per second: so closed blocks wait for
- * these, where they are being learned, for WAITS at most and while there is
- * memory. */
+ * these, where they are being learned, for WAITS at most, and while half of
+ * the memory is free: disks may be slow just then. */
 static bool
 is_waiting(struct slots *p, uint32_t fps)
 {
-	if (fps != LEARN_WAIT || !stock_plenty(p->a.stock))
+	const struct stock *stock = p->a.stock;
+
+	if (fps != LEARN_WAIT || !stock_plenty(stock) ||
+	    2 * stock_home(stock) < stock_blocks(stock))
 		return false;
 	if (!p->waits_since)
 		p->waits_since = p->now;

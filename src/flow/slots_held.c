@@ -14,12 +14,13 @@
  *   held   |xxxxxxxxxxxx|xxxxxxxxxxxx|xxxx <- what comes lands here
  *           ^ from here they go to their slots
  *
- * Held packets take of the stock only what is left over (stock_plenty), beside
- * one block that the substream has a right to.  Where there is no more, or
- * nothing was learned in HELD_LONGEST, the oldest block goes out as it is: a
- * run of its own, in the order of arrival, with no hole that anybody could
- * know of.  The end of a recording does the same with all of them.  It is
- * logged, and no packet is lost for it.
+ * Held packets take of the stock only what is left over (stock_plenty), and no
+ * more than three quarters of it, beside one block that the substream has a
+ * right to: disks may be slow just then.  Where there is no more, or nothing
+ * was learned in HELD_LONGEST, the oldest block goes out as it is: a run of its
+ * own, in the order of arrival, with no hole that anybody could know of.  The
+ * end of a recording does the same with all of them.  It is logged, and no
+ * packet is lost for it.
  *
  * Sorting them in place was rejected: one lost packet shifts all behind it.
  * So was to place them in the order of arrival and leave it at that: the
@@ -61,11 +62,13 @@ has_learned(const struct slots *p)
 static struct held *
 held_add(struct slots *p)
 {
+	struct stock *stock = p->a.stock;
 	struct held *h = NULL;
 	struct block *b = NULL;
 
-	if (!p->held || stock_plenty(p->a.stock))
-		b = stock_take(p->a.stock, p->a.sub);
+	if (!p->held || (stock_plenty(stock) &&
+			 4 * stock_home(stock) > stock_blocks(stock)))
+		b = stock_take(stock, p->a.sub);
 	if (b)
 		h = malloc(sizeof *h + p->slots * sizeof h->arrived[0]);
 	if (!h) {
