@@ -94,8 +94,9 @@ run_put(struct send_state *s, const struct send_run *r)
 	if (!r->head_bytes && r->data_stride == r->data_bytes)
 		return put(s, r->data, (uint64_t)r->packets * r->data_bytes);
 	for (uint32_t i = 0; i < r->packets && !err; i++) {
-		err =
-		    put(s, r->head + (size_t)i * r->head_stride, r->head_bytes);
+		if (r->head_bytes)
+			err = put(s, r->head + (size_t)i * r->head_stride,
+				  r->head_bytes);
 		if (!err)
 			err = put(s, r->data + (size_t)i * r->data_stride,
 				  r->data_bytes);

@@ -40,7 +40,7 @@ struct runtime {
 	struct vsi v;
 	struct vsi_streams made;
 	struct vsi_facts_kept kept;
-	struct runtime *next; /* vsi_daemon::runtimes */
+	struct runtime *next; /* vsi_daemon::runtimes, or ::ended */
 };
 
 struct vsi_daemon {
@@ -48,6 +48,7 @@ struct vsi_daemon {
 	struct conf *conf; /* held: the server's texts are in it */
 	struct vsi_server *server;
 	struct runtime *runtimes; /* the last one has number 0 */
+	struct runtime *ended; /* one may end itself, in a command of its own */
 	uint32_t numbers;
 };
 
@@ -383,7 +384,7 @@ runtime_make(struct vsi_daemon *vsi, const char *name)
 
 /* Ends what it does. */
 static void
-runtime_free(struct vsi_daemon *vsi, struct runtime *t)
+runtime_end(struct vsi_daemon *vsi, struct runtime *t)
 {
 	struct runtime **at = &vsi->runtimes;
 
@@ -398,7 +399,19 @@ runtime_free(struct vsi_daemon *vsi, struct runtime *t)
 	}
 	vsi_finish(&t->v);
 	vsi_streams_clear(&t->made);
-	free(t);
+	t->next = vsi->ended;
+	vsi->ended = t;
+}
+
+static void
+ended_free(struct vsi_daemon *vsi)
+{
+	struct runtime *t;
+
+	while ((t = vsi->ended)) {
+		vsi->ended = t->next;
+		free(t);
+	}
 }
 
 static void
@@ -485,7 +498,7 @@ runtime_do(void *arg, const struct vsi_command *c, struct vsi_reply *r)
 				   "cannot delete the default runtime");
 			return;
 		}
-		runtime_free(vsi, t);
+		runtime_end(vsi, t);
 		t = runtime_of(vsi, c);
 	} else if (!t) {
 		t = runtime_new(vsi, c, r, &why);
@@ -507,8 +520,9 @@ gone(void *arg, uint32_t client)
 	for (t = vsi->runtimes; t; t = next) {
 		next = t->next;
 		if (t->owner == client)
-			runtime_free(vsi, t);
+			runtime_end(vsi, t);
 	}
+	ended_free(vsi);
 }
 
 /* ---- the server ------------------------------------------------------ */
@@ -516,7 +530,11 @@ gone(void *arg, uint32_t client)
 static bool
 command(void *arg, const struct vsi_command *c, struct vsi_reply *r)
 {
-	return vsi_command(&runtime_of(arg, c)->v, c, r);
+	struct vsi_daemon *vsi = arg;
+	bool done = vsi_command(&runtime_of(vsi, c)->v, c, r);
+
+	ended_free(vsi);
+	return done;
 }
 
 static void
@@ -587,7 +605,8 @@ vsi_daemon_close(struct vsi_daemon *vsi)
 		daemon_fds_remove(&vsi->d->fds, vsi_server_fd(vsi->server));
 	vsi_server_close(vsi->server);
 	while (vsi->runtimes)
-		runtime_free(vsi, vsi->runtimes);
+		runtime_end(vsi, vsi->runtimes);
+	ended_free(vsi);
 	conf_close(vsi->conf);
 	free(vsi);
 }
