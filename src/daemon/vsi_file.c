@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The folder that a name lies in is found by its text, and the rest is opened
- * beneath it by the kernel (openat2), which follows no link on the way: who
- * gives orders over the network chooses names, and who may write to the folder
- * may put links there.  The file that is written to is a regular one with one
- * name.
+ * beneath it without a link on the way (disk_open_at): who gives orders over the
+ * network chooses names, and who may write to the folder may put links there.
  *
  * A new file to which nothing was written is taken away again, as jive5ab does,
  * so that a copy that never began does not stand in the way of the next.
@@ -17,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -29,14 +26,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/module.h"
 #include "daemon/vsi_allow.h"
+#include "store/disk.h"
 #include "store/foreign_form.h"
 
 enum {
@@ -89,34 +85,19 @@ fail(struct vsi_file *f, const char *format, ...)
 }
 
 static int
-open_beneath(int at, const char *name, int flags)
-{
-	struct open_how how = {
-		.flags = (uint64_t)flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		.mode = flags & O_CREAT ? 0644 : 0,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-			   RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, at, name, &how, sizeof how);
-
-	return fd < 0 ? -errno : fd;
-}
-
-static int
 open_failed(struct vsi_file *f, int err)
 {
-	return fail(f, "%s - %s/%s",
-		    err == -ELOOP ? "a link is not followed" : strerror(-err),
-		    f->folder, f->name);
+	return fail(f, "%s - %s/%s", disk_why(err), f->folder, f->name);
 }
 
 /* The folder that it is in, beneath the one that the configuration names. */
 static int
 folder_open(struct vsi_file *f)
 {
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 	char path[sizeof f->name];
+	int root = open(f->folder, flags);
 	char *slash;
-	int root = open(f->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (root < 0)
 		return fail(f, "%s - %s", strerror(errno), f->folder);
@@ -128,42 +109,17 @@ folder_open(struct vsi_file *f)
 		return 0;
 	*slash = '\0';
 	f->base = f->name + (slash + 1 - path);
-	f->at =
-	    (int)syscall(SYS_openat2, root, path,
-			 &(struct open_how){
-			     .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-			     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-					RESOLVE_NO_MAGICLINKS },
-			 sizeof(struct open_how));
-	if (f->at < 0)
-		open_failed(f, -errno);
+	f->at = disk_open_at(root, path, flags, DISK_NO_LINKS);
 	close(root);
-	return f->at < 0 ? -1 : 0;
-}
-
-/* Is it one that may be written to, or read? */
-static int
-file_judge(struct vsi_file *f, bool writes)
-{
-	struct stat st;
-
-	if (fstat(f->fd, &st) < 0)
-		return open_failed(f, -errno);
-	if (!S_ISREG(st.st_mode))
-		return fail(f, "not a regular file - %s/%s", f->folder,
-			    f->name);
-	if (writes && st.st_nlink > 1)
-		return fail(f, "it has another name, too (a hard link) - %s/%s",
-			    f->folder, f->name);
-	f->size = (uint64_t)st.st_size;
-	return 0;
+	return f->at < 0 ? open_failed(f, f->at) : 0;
 }
 
 static int
 file_open(struct vsi_file *f)
 {
 	bool writes = f->what == VSI_FILE_OUT || f->what == VSI_FILE_TAKE;
-	int flags = writes ? O_WRONLY | O_CREAT | O_EXCL : O_RDONLY;
+	int again = f->mode == 'w' ? O_WRONLY | O_TRUNC : O_WRONLY;
+	off_t size;
 
 	if (!*f->name) {
 		f->fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -172,21 +128,18 @@ file_open(struct vsi_file *f)
 	}
 	if (folder_open(f) < 0)
 		return -1;
-	f->fd = open_beneath(f->at, f->base, flags);
+	f->fd = disk_open_at(f->at, f->base,
+			     writes ? O_WRONLY | O_CREAT | O_EXCL : O_RDONLY,
+			     DISK_NO_LINKS);
 	f->made = writes && f->fd >= 0;
 	if (f->fd == -EEXIST && f->mode != 'n')
-		f->fd = open_beneath(f->at, f->base, O_WRONLY);
+		f->fd = disk_open_at(f->at, f->base, again, DISK_NO_LINKS);
 	if (f->fd < 0)
 		return open_failed(f, f->fd);
-	if (file_judge(f, writes) < 0)
-		return -1;
-	if (writes && f->mode == 'w' && f->size) {
-		if (ftruncate(f->fd, 0) < 0)
-			return open_failed(f, -errno);
-		f->size = 0;
-	}
-	if (writes && lseek(f->fd, 0, SEEK_END) < 0)
+	size = lseek(f->fd, 0, SEEK_END);
+	if (size < 0)
 		return open_failed(f, -errno);
+	f->size = (uint64_t)size;
 	return 0;
 }
 
