@@ -64,3 +64,17 @@ crc32c_join(uint32_t shift, uint32_t first, uint32_t second)
 {
 	return multiply(shift, first) ^ second;
 }
+
+uint32_t
+crc32c_zeros(uint64_t bytes)
+{
+	uint32_t all = 0, piece = crc32c(0, "", 1), shift = X_TO_8;
+
+	for (; bytes; bytes >>= 1) {
+		if (bytes & 1)
+			all = crc32c_join(shift, all, piece);
+		piece = crc32c_join(shift, piece, piece);
+		shift = multiply(shift, shift);
+	}
+	return all;
+}

@@ -18,4 +18,7 @@ uint32_t crc32c(uint32_t crc, const void *data, uint64_t bytes);
 uint32_t crc32c_shift(uint64_t bytes);
 uint32_t crc32c_join(uint32_t shift, uint32_t first, uint32_t second);
 
+/* The checksum of so many zeros, in as many steps as their number has bits. */
+uint32_t crc32c_zeros(uint64_t bytes);
+
 #endif

@@ -14,7 +14,8 @@
  * chunks changed names.
  *
  * What the kernel keeps of a chunk in memory is dropped first, as far as it
- * lets: what is to be read is the disk.
+ * lets: what is to be read is the disk.  Holes are not read: that they are
+ * zeros is known, and the longest takes no time.
  */
 #include "config.h"
 
@@ -42,8 +43,28 @@ struct reading {
 	bool broken;	       /* some of it could not be read */
 	bool damaged;	       /* a quantum is not what its sum says */
 	bool right;	       /* and one at least is */
+	uint64_t data;	       /* the next byte that is no hole, as far as
+				  it was looked for; */
+	uint64_t looked;       /* from here on */
 	int fd;
 };
+
+/* Bytes of a hole from `at` on, of the block; 0: there is data. */
+static uint64_t
+hole_at(struct reading *r, uint64_t at)
+{
+	off_t found;
+
+	if (at < r->looked || at >= r->data) {
+		found = lseek(r->fd, (off_t)(r->b->at + at), SEEK_DATA);
+		if (found >= 0)
+			r->data = (uint64_t)found - r->b->at;
+		else /* or a file system that does not know */
+			r->data = errno == ENXIO ? UINT64_MAX : at;
+		r->looked = at;
+	}
+	return r->data - at;
+}
 
 static ssize_t
 piece_sum(struct reading *r, uint64_t at, uint64_t bytes, uint32_t *crc)
@@ -51,6 +72,12 @@ piece_sum(struct reading *r, uint64_t at, uint64_t bytes, uint32_t *crc)
 	uint64_t done = 0;
 
 	*crc = 0;
+	if (hole_at(r, at) >= bytes) {
+		*crc = crc32c_zeros(bytes);
+		done = bytes;
+		atomic_fetch_add_explicit(&r->p->check->done, bytes,
+					  memory_order_relaxed);
+	}
 	while (done < bytes) {
 		uint64_t left = bytes - done;
 		size_t ask = left < VERIFY_BUFFER ? left : VERIFY_BUFFER;
@@ -107,18 +134,22 @@ quantum_read(struct reading *r, uint32_t number, uint64_t at, uint64_t bytes)
 static void
 quanta_read(struct reading *r)
 {
-	uint64_t at = 0;
+	uint64_t at = 0, step;
 
-	for (uint32_t i = 0; at < r->bytes; i++, at += r->quantum) {
+	for (uint32_t i = 0; at < r->bytes; i++, at += step) {
 		uint64_t left = r->bytes - at;
 
-		if (left > r->quantum)
-			left = r->quantum;
-		if (at + left > r->there) {
+		step = r->quantum;
+		/* Without sums of quanta a hole is as good as one. */
+		if (!r->sums && hole_at(r, at) > step)
+			step = hole_at(r, at);
+		if (step > left)
+			step = left;
+		if (step > r->there - at) {
 			r->broken = true;
 			return;
 		}
-		quantum_read(r, i, at, left);
+		quantum_read(r, i, at, step);
 	}
 }
 

@@ -49,4 +49,18 @@ START_TEST(lengths_beyond_any_memory)
 }
 END_TEST
 
-SUITE("crc32c", as_the_rfc_has_it, two_pieces_join, lengths_beyond_any_memory)
+START_TEST(zeros)
+{
+	static const uint8_t zero[5000];
+
+	for (uint64_t n = 0; n < sizeof zero; n += n < 40 ? 1 : 331)
+		ck_assert_uint_eq(crc32c_zeros(n), crc32c(0, zero, n));
+	ck_assert_uint_eq(crc32c_zeros(UINT64_C(1) << 40),
+			  crc32c_join(crc32c_shift(UINT64_C(1) << 39),
+				      crc32c_zeros(UINT64_C(1) << 39),
+				      crc32c_zeros(UINT64_C(1) << 39)));
+}
+END_TEST
+
+SUITE("crc32c", as_the_rfc_has_it, two_pieces_join, lengths_beyond_any_memory,
+      zeros)
