@@ -54,6 +54,18 @@ index_pack(uint8_t raw[INDEX_BYTES], const struct index_record *r)
 	write_le32(raw + AT_CHECK, crc32c(0, raw, AT_CHECK));
 }
 
+/* From 1970 to 2116: so every difference of two times can be told, however
+ * absurd they are. */
+static int64_t
+read_time(const uint8_t *raw)
+{
+	int64_t ns = (int64_t)read_le64(raw);
+
+	if (ns < 0)
+		return 0;
+	return ns < INT64_MAX / 2 ? ns : INT64_MAX / 2;
+}
+
 int
 index_unpack(struct index_record *r, const uint8_t raw[INDEX_BYTES])
 {
@@ -65,8 +77,8 @@ index_unpack(struct index_record *r, const uint8_t raw[INDEX_BYTES])
 	*r = (struct index_record){
 		.number = read_le64(raw + AT_NUMBER),
 		.first = read_le64(raw + AT_FIRST),
-		.first_ns = (int64_t)read_le64(raw + AT_FIRST_NS),
-		.last_ns = (int64_t)read_le64(raw + AT_LAST_NS),
+		.first_ns = read_time(raw + AT_FIRST_NS),
+		.last_ns = read_time(raw + AT_LAST_NS),
 		.bytes = read_le64(raw + AT_BYTES),
 		.run = read_le32(raw + AT_RUN),
 		.present = read_le32(raw + AT_PRESENT),

@@ -13,7 +13,7 @@
 static const struct index_record full = {
 	.number = UINT64_C(0x0102030405060708),
 	.first = UINT64_MAX - 1,
-	.first_ns = -5,
+	.first_ns = 5,
 	.last_ns = INT64_C(1763632800123456789),
 	.bytes = UINT64_C(66822144),
 	.run = 0xa1b2c3d4,
@@ -93,6 +93,28 @@ START_TEST(there_and_back)
 	ck_assert_uint_eq(r.kind, full.kind);
 	ck_assert_uint_eq(r.flags, full.flags);
 	ck_assert_uint_eq(r.crc, full.crc);
+}
+END_TEST
+
+/* The difference of any two is one that can be told. */
+START_TEST(absurd_times)
+{
+	struct index_record absurd = full, r;
+	uint8_t raw[INDEX_BYTES];
+	int64_t span;
+
+	absurd.first_ns = INT64_MIN;
+	absurd.last_ns = INT64_MAX;
+	index_pack(raw, &absurd);
+	ck_assert_int_eq(index_unpack(&r, raw), 0);
+	ck_assert(!__builtin_sub_overflow(r.last_ns, r.first_ns, &span));
+	ck_assert_int_gt(span, 0);
+	ck_assert(!__builtin_sub_overflow(r.first_ns, r.last_ns, &span));
+	ck_assert(!__builtin_sub_overflow(r.first_ns, INT64_MAX, &span));
+	absurd.first_ns = -1;
+	index_pack(raw, &absurd);
+	ck_assert_int_eq(index_unpack(&r, raw), 0);
+	ck_assert_int_eq(r.first_ns, 0);
 }
 END_TEST
 
@@ -192,5 +214,5 @@ START_TEST(stops_at_damage)
 }
 END_TEST
 
-SUITE("index", known_sums, both_ways, there_and_back, every_bit_counts,
-      unknown_kinds, files, stops_at_damage)
+SUITE("index", known_sums, both_ways, there_and_back, absurd_times,
+      every_bit_counts, unknown_kinds, files, stops_at_damage)
