@@ -89,7 +89,8 @@ settle(struct view *v)
 	if (as == (v->stored == FILL_ZERO ? VIEW_ZERO : VIEW_INVALID) &&
 	    !v->rec->foreign)
 		as = VIEW_STORED; /* nothing has to be filled anew */
-	v->picks = as != VIEW_STORED;
+	/* What another recorder filled says nothing of its thread. */
+	v->picks = as != VIEW_STORED || (v->rec->foreign && view_threaded(v));
 	v->ranged = is_ranged(&v->choice);
 	v->take = v->payload - v->choice.strip;
 	v->whole = v->rec->shape.store == HEAP_ROW ||

@@ -35,6 +35,15 @@ struct heads {
 };
 
 static void
+take_hole(void *arg, uint64_t at, uint64_t count)
+{
+	struct heads *h = arg;
+
+	for (; count && at < h->n; at++, count--)
+		h->present[at / 64] &= ~(UINT64_C(1) << at % 64);
+}
+
+static void
 heads_read(struct recording *rec, const struct recording_block *b,
 	   struct heads *h, uint32_t most)
 {
@@ -51,6 +60,8 @@ heads_read(struct recording *rec, const struct recording_block *b,
 			break;
 		h->present[h->n / 64] |= UINT64_C(1) << h->n % 64;
 	}
+	if (rec->foreign) /* fill, of no thread */
+		recording_holes(rec, b->record.number, take_hole, h);
 }
 
 static bool

@@ -197,6 +197,17 @@ gap_is ,strip=32,fill=skip --fill skip --strip 32
 cmp "$work/expected" <("$python" "$here/fuse_ideal.py" \
 	"$work/gap_sg2.ideal" /dev/stdout 1032 --strip 32)
 
+# By thread, too: in its place is fill that says which thread it is of.
+fuse_start "$at" -o "disks=$(fuse_disks)"
+spate export --quiet --force gap_filled "$work/exported"
+for thread in 0 2; do
+	"$python" "$here/fuse_ideal.py" "$work/exported" "$work/expected" 1032 \
+		--ideal "$work/whole_filled.ideal" --thread $thread --fill invalid
+	[ -s "$work/expected" ]
+	cmp "$at/by-thread/gap_filled/$thread.vdif" "$work/expected"
+done
+fuse_stop "$at"
+
 # Of what nobody knows the format the counter is part of a packet: -o strip
 # is for that.
 make streamer counted --format raw --payload 8000 --counter le64 --pad \
