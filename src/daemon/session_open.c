@@ -234,8 +234,8 @@ disks_count(struct stream *stream, const struct session_host *host)
 	if (!stream->o.blocks && stream->disks < disks)
 		log_line(
 		    LOG_INFO, stream->name,
-		    "%u blocks, which is 2 for each of %u disks, and there "
-		    "are %u: `memory` has room for no more",
+		    "recorded with %u blocks, as on %u disks, and there are "
+		    "%u: `memory` has room for no more",
 		    stream->blocks, stream->disks, disks);
 }
 

@@ -67,6 +67,25 @@ explain(struct fault *fault, const char *name, const char *path, int err)
 	return err;
 }
 
+/* Files of Mark6 are in no folder that a mark could be put into. */
+static int
+nothing(const struct disks *disks, const char *name, struct fault *fault)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (disks->disk[i].fd < 0 ||
+		    !foreign_on(disks->disk[i].fd, name))
+			continue;
+		fault_set(fault, -ENOTSUP, "refused", "%s cannot be protected",
+			  name);
+		fault_why(fault, "it is Mark6's: a file on each disk, in no "
+				 "folder of its own");
+		return -ENOTSUP;
+	}
+	fault_set(fault, -ENOENT, "not-found", "no recording %.80s", name);
+	fault_hint(fault, "spate ls shows the recordings there are");
+	return -ENOENT;
+}
+
 int
 protect_set(const struct disks *disks, const char *name, bool on, json_t **done,
 	    struct fault *fault)
@@ -88,11 +107,8 @@ protect_set(const struct disks *disks, const char *name, bool on, json_t **done,
 		else if (!first)
 			first = explain(fault, name, disks->disk[i].path, err);
 	}
-	if (!first && !json_array_size(list)) {
-		first = fault_set(fault, -ENOENT, "not-found",
-				  "no recording %.80s", name);
-		fault_hint(fault, "spate ls shows the recordings there are");
-	}
+	if (!first && !json_array_size(list))
+		first = nothing(disks, name, fault);
 	if (first)
 		json_decref(list);
 	else

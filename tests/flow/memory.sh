@@ -83,3 +83,19 @@ within "KiB more after 20 recordings more" -100000 \
 	$(($(resident) - early)) 2048
 within "KiB beyond \`memory\`" 0 $(($(resident) - (33 << 10))) 24576
 spated_stop
+
+# Disks that join get blocks as far as there is room, and the log says how far.
+disks_make 3
+joining=("${disks[@]: -2}")
+disks=("${disks[-3]}")
+settings=('memory = "10M";' 'reserve = "1M";')
+conf_write "$(stream_text 'format = "raw"; payload = 1024; sequence = "le64@0";')"
+spated_start
+for disk in "${joining[@]}"; do
+	spate disks add "$disk" --force >/dev/null
+done
+spate record joined --stream s --quiet
+grep -q "s: recorded with 10 blocks, as on 2 disks, and there are 3" "$log" ||
+	fail "nothing is said of the disks that joined"
+spate stop joined --quiet >/dev/null
+spated_stop
