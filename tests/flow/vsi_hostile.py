@@ -103,7 +103,12 @@ def wrong():
                     "mode=VDIF_8000-512-16-999999999999", "net_port=0:0:0",
                     "net_protocol=udps:-1:-1:-1", "mtu=0x", "set_disks=/",
                     "scan_set=../../etc/passwd", "net_port=" + "1:" * 100,
-                    "datastream=add", "record=nthread:-1:99999999999999"):
+                    "datastream=add", "record=nthread:-1:99999999999999",
+                    "disk2file=../../etc/passwd:::w", "net2file=open:/etc/x,w",
+                    "file2net=connect:a@b/c:/etc/passwd",
+                    "vbs2net=connect:../../etc:127.0.0.1",
+                    "disk2net=connect:" + "h" * 300,
+                    "runtime=" + "x" * 99 + ":new", "runtime=a/b:transient"):
         reply = c.ask(command)
         code = int(reply.split("=", 1)[1].split()[0])
         assert code in (3, 4, 6, 7, 8), (command, reply)

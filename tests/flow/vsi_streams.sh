@@ -136,8 +136,8 @@ same layout "$(info sg_dss .layout)" mark6
 says '!record= 0 ;' 'record=mk6:0'
 
 # ---- what cannot be ----
-says '!mode= 8 : *;' 'mode=VLBA1_4-512-8-2'
-says '!net_protocol= 8 : *;' 'net_protocol=tcp'
+says '!mode= 4 : *;' 'mode=VLBA1_4-512-8-2'
+says '!net_protocol= 6 : *;' 'net_protocol=udt'
 says '!net_port= 8 : *;' 'net_port=999.1.1.1@70000'
 says '!mode= 0 ;' 'mode=VDIF_1000-16-1-2'
 says '!net_protocol= 0 ;' 'net_protocol=pudp'

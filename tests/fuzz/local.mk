@@ -126,8 +126,10 @@ endif
 
 # Commands of VSI-S: with what acts on them, and a recorder that is made up.
 noinst_PROGRAMS += tests/fuzz/fuzz_vsi
-tests_fuzz_fuzz_vsi_SOURCES = %D%/fuzz_vsi.c src/base/fault.c src/store/layout.c
+tests_fuzz_fuzz_vsi_SOURCES = %D%/fuzz_vsi.c src/base/fault.c src/base/text.c \
+	src/store/disk.c src/store/layout.c
 tests_fuzz_fuzz_vsi_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_vsi_LDADD = $(JANSSON_LIBS)
 
 # Options of a mount, and the time behind a file's name.
 if HAVE_FUSE
