@@ -255,8 +255,8 @@ gap_bytes(const struct output *o, const struct block *b)
 	return b->gap * (b->brought ? o->shape->payload : b->slot_bytes);
 }
 
-void
-output_written(struct output *o, struct block *b, unsigned disk)
+static void
+written_count(struct output *o, const struct block *b, unsigned disk)
 {
 	uint64_t bytes = block_bytes(b), gap = gap_bytes(o, b);
 
@@ -266,16 +266,41 @@ output_written(struct output *o, struct block *b, unsigned disk)
 	add(&o->bytes, bytes + gap);
 	add(&o->sub[b->sub].bytes, bytes + gap);
 	add(&o->chunks, 1);
+}
+
+void
+output_written(struct output *o, struct block *b, unsigned disk)
+{
+	written_count(o, b, disk);
 	account(o, b);
+}
+
+/* Under the lock; sign -1 takes it off again. */
+static void
+lost_count(struct output *o, const struct block *b, int64_t sign)
+{
+	uint64_t packets = (uint64_t)sign * b->filled;
+
+	add(&o->lost_packets, packets);
+	add(&o->sub[b->sub].lost_packets, packets);
+	output_run_change(o, b->sub, b->run, packets, 0);
+}
+
+void
+output_regain(struct output *o, struct block *b, unsigned disk)
+{
+	pthread_mutex_lock(&o->lock);
+	lost_count(o, b, -1);
+	written_count(o, b, disk);
+	pthread_mutex_unlock(&o->lock);
+	block_drop(b);
 }
 
 void
 output_lost(struct output *o, struct block *b)
 {
 	pthread_mutex_lock(&o->lock);
-	add(&o->lost_packets, b->filled);
-	add(&o->sub[b->sub].lost_packets, b->filled);
-	output_run_change(o, b->sub, b->run, b->filled, 0);
+	lost_count(o, b, 1);
 	pthread_mutex_unlock(&o->lock);
 	output_settle_lost(o, b->number, b->gap > 0);
 	if (b->brought)

@@ -198,6 +198,8 @@ void output_seal(struct output *o, struct block *b);
 /* The block is on this disk, or on none; it is dropped. */
 void output_written(struct output *o, struct block *b, unsigned disk);
 void output_lost(struct output *o, struct block *b);
+/* The block was lost, and is on this disk after all; it is dropped. */
+void output_regain(struct output *o, struct block *b, unsigned disk);
 
 /* A disk that was missing when the recording went on is there, with these
  * records of before.  Counted once.  Any writer. */

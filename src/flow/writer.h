@@ -137,8 +137,8 @@ bool writer_takes(struct writer *w);
 /* The blocks of a disk that hangs go to others; there are some that take. */
 void writer_relieve(struct writer *w);
 
-/* No disk answers and somebody waits for this output's end: blocks of it that
- * a hung disk has are lost. */
+/* No disk takes blocks and somebody waits for this output's end: blocks of it
+ * that a hung disk has are lost, unless it writes them after all. */
 void writer_abandon(struct writer *w, const struct output *o);
 
 #endif

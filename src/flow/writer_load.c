@@ -7,7 +7,8 @@
  * Two copies of a chunk make jive5ab refuse a recording.  So a chunk that
  * failed is removed before its block goes back to the queue; and one whose
  * block was given away while this thread was stuck is removed here, whatever
- * became of it, as soon as the thread is back.
+ * became of it, as soon as the thread is back.  One that was given up, since its
+ * recording ended and no disk answered, is the only one, and stays.
  */
 #include "flow/writer_priv.h"
 
@@ -29,27 +30,31 @@ remove_it(struct writer *w, struct load *l)
 		doom_add(w, &l->chunk);
 }
 
+enum claim { CLAIM_MINE, CLAIM_AWAY, CLAIM_GIVEN_UP };
+
 /*
- * Empties the load.  True: the block is this thread's to account for, and a
- * chunk that was written is the leaf's.  Under the lock, so that whoever
- * looks sees the block either here or in the leaf; nobody can give it away
- * any more.
+ * Empties the load.  MINE: the block is this thread's to account for; GIVEN_UP:
+ * it was counted as lost.  A chunk that was written is the leaf's then.  Under
+ * the lock, so that whoever looks sees the block either here or in the leaf;
+ * nobody can give it away any more.
  */
-static bool
+static enum claim
 claim(struct writer *w, struct load *l, bool written)
 {
-	bool mine;
+	enum claim claim;
 
 	pthread_mutex_lock(&w->lock);
-	mine = !l->away;
-	if (mine && written)
+	claim = l->given_up ? CLAIM_GIVEN_UP : CLAIM_MINE;
+	if (l->away)
+		claim = CLAIM_AWAY;
+	else if (written)
 		chunk_keep(&l->chunk);
 	l->b = NULL;
-	l->away = false;
+	l->away = l->given_up = false;
 	if (--w->loads == 0 && w->facts.state == WRITER_WRITING)
 		w->facts.state = WRITER_IDLE;
 	pthread_mutex_unlock(&w->lock);
-	return mine;
+	return claim;
 }
 
 static void
@@ -79,29 +84,33 @@ static void
 load_written(struct writer *w, struct load *l, struct block *b)
 {
 	uint64_t bytes = block_bytes(b);
+	enum claim is = claim(w, l, true);
 
-	if (claim(w, l, true)) {
-		count(w, l, bytes);
-		output_written(l->output, b, w->a.number);
-	} else {
+	if (is == CLAIM_AWAY) {
 		block_drop(b);
 		remove_it(w, l);
+		return;
 	}
+	count(w, l, bytes);
+	if (is == CLAIM_MINE)
+		output_written(l->output, b, w->a.number);
+	else
+		output_regain(l->output, b, w->a.number);
 }
 
 static void
 load_failed(struct writer *w, struct load *l, struct block *b, int err)
 {
-	bool mine;
+	enum claim is;
 
 	if (err == -ENOSPC)
 		w->need = block_bytes(b);
 	remove_it(w, l);
-	mine = claim(w, l, false);
+	is = claim(w, l, false);
 	/* -ECANCELED: of one that was given away, and nobody's fault. */
 	if (err != -ECANCELED)
 		writer_disk_leave(w, err, "write a chunk");
-	if (mine)
+	if (is == CLAIM_MINE)
 		give_back(w, l->output, b);
 	else
 		block_drop(b);

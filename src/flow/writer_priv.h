@@ -45,7 +45,8 @@ struct errand {
 /*
  * A load is a block that this disk has.  It is accounted for by who has the
  * claim to it, which is decided under the lock, once: by the thread, when it
- * empties the load, or by who gives it away before that.
+ * empties the load, or by who gives it away, or up, before that.  What was given
+ * up is lost, unless the thread writes it after all: nobody else has it.
  */
 struct load {
 	struct output *output; /* held */
@@ -58,6 +59,7 @@ struct load {
 	/* Another disk has it now.  Atomic for the flight, which looks at it
 	 * without the lock, to write no more than it must. */
 	atomic_bool away;
+	bool given_up;
 };
 
 struct doom;

@@ -70,17 +70,24 @@ writer_takes(struct writer *w)
 	return takes;
 }
 
-/* Takes the claim to those of an output (NULL: any) from the thread; returns
- * how many.  Under the lock. */
+/* A block that can be given away, or up. */
+static bool
+is_claimed(const struct load *l)
+{
+	return l->b && !l->away && !l->given_up;
+}
+
+/* Takes the claim to them from the thread; returns how many.  Under the
+ * lock. */
 static unsigned
-loads_take(struct writer *w, const struct output *o, struct block **b)
+loads_take(struct writer *w, struct block **b)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
 		struct load *l = &w->load[i];
 
-		if (!l->b || l->away || (o && l->b->session != o))
+		if (!is_claimed(l))
 			continue;
 		l->away = true;
 		block_hold(l->b);
@@ -98,7 +105,7 @@ writer_relieve(struct writer *w)
 
 	pthread_mutex_lock(&w->lock);
 	if (w->facts.state == WRITER_HUNG) {
-		n = loads_take(w, NULL, b);
+		n = loads_take(w, b);
 		t = w->taker;
 		w->taker = NULL;
 		w->facts.benched = false;
@@ -119,8 +126,16 @@ writer_abandon(struct writer *w, const struct output *o)
 	unsigned n = 0;
 
 	pthread_mutex_lock(&w->lock);
-	if (w->facts.state == WRITER_HUNG)
-		n = loads_take(w, o, b);
+	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+		struct load *l = &w->load[i];
+
+		if (w->facts.state != WRITER_HUNG || !is_claimed(l) ||
+		    l->b->session != o)
+			continue;
+		l->given_up = true;
+		block_hold(l->b);
+		b[n++] = l->b;
+	}
 	pthread_mutex_unlock(&w->lock);
 	for (unsigned i = 0; i < n; i++)
 		output_lost(b[i]->session, b[i]);
