@@ -278,7 +278,8 @@ tests_unit_test_sends_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_transfer_order
 TESTS += tests/unit/test_transfer_order
 tests_unit_test_transfer_order_SOURCES = %D%/test_transfer_order.c \
-	%D%/suite.h src/daemon/transfer_order.c src/daemon/setup_send.c
+	%D%/suite.h src/daemon/transfer_order.c src/daemon/transfer_file.c \
+	src/daemon/setup_send.c
 tests_unit_test_transfer_order_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_transfer_order_LDADD = $(UNIT_STORE)
 
