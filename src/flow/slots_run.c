@@ -414,12 +414,13 @@ bool
 slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 	   const struct format_packet *f)
 {
-	bool known = p->aim->run == p->window.run + 1ull;
-	bool goes_on = echo_goes_on(&p->echo, f->sequence);
+	bool known, goes_on;
 	int at;
 
 	if (rel >= p->window.highest || p->echoed)
 		return false;
+	known = p->aim->run == p->window.run + 1ull;
+	goes_on = echo_goes_on(&p->echo, f->sequence);
 	/* A source that is new may help with an echo, but begins none. */
 	if (known ? rel > p->aim->top : !goes_on)
 		return false;
