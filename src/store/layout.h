@@ -81,7 +81,7 @@ bool layout_extension_good(const char *extension);
 /* What the index is called until it is locked. */
 const char *layout_index_new(char *file, const char *name);
 const char *layout_meta(char *file, const char *name);
-/* What VLBI-streamer writes at the end, and finds recordings by. */
+/* The file that VLBI-streamer writes at the end, and finds recordings by. */
 const char *layout_cfg(char *file, const char *name);
 /* Checksums of pieces of blocks, and the mark that forbids rm. */
 const char *layout_sums(char *file, const char *name);

@@ -93,8 +93,8 @@ is_begun(const struct rescue *r, unsigned disk)
 	return locked;
 }
 
-/* A folder without one stands in for it in a dry run.  Who only looks goes by
- * what was seen when it was opened. */
+/* A folder without an index stands in for it in a dry run.  A look takes no
+ * lock, and goes by what was locked when the recording was opened. */
 int
 rescue_lock(struct rescue *r, unsigned disk)
 {

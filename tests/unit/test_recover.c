@@ -178,7 +178,7 @@ START_TEST(a_copy_with_links)
 }
 END_TEST
 
-/* It is known which recordings need to be recovered, and which are written. */
+/* Recordings that need to be recovered are known, and those being written. */
 START_TEST(needed)
 {
 	made_begin(&m);
@@ -195,7 +195,7 @@ START_TEST(needed)
 }
 END_TEST
 
-/* One of its indexes has no end, as after a disk that failed. */
+/* The index of a disk that failed has no end. */
 START_TEST(needed_by_one_disk)
 {
 	struct folder *last;
