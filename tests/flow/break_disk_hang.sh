@@ -141,7 +141,7 @@ is_failed()
 		--disks "$(disks_list)" | failed_is "$1")" "$says"
 	same "check" "$({ spate check "$1" --json --max-loss 1 || true; } |
 		failed_is "$1")" "$says"
-	spate info "$1" | grep -q "state *failed: no disk is left" ||
+	spate info "$1" | grep "state *failed: no disk is left" >&2 ||
 		fail "$(spate info "$1")"
 	refused "it failed: no disk is left" spate check "$1" --max-loss 1
 }

@@ -173,6 +173,6 @@ for name in rows cubes ports plain; do
 		"$(jq .sent "$work/$name.gen")"
 	refused "were lost, more than max_loss" spate check "$part"
 done
-spate info many | grep -q "^many: 4 streams, .* lost $(spate info many --json |
-	jq -s 'map(.packets_lost) | add') of" || fail "$(spate info many)"
+spate info many | grep "^many: 4 streams, .* lost $(spate info many --json |
+	jq -s 'map(.packets_lost) | add') of" >&2 || fail "$(spate info many)"
 spated_stop
