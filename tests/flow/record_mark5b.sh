@@ -35,3 +35,18 @@ learns()
 }
 learns "fps = 1600;" whole
 learns "" whole2
+
+# One that ends before anything is learned has its packets as they came.
+conf_write "$(stream_text 'format = "mark5b"; payload = 10016;')"
+spated_start
+spate record short --stream s
+gen --format mark5b --prefix 0 --payload 10016 --fps 1600 --rate 64Mbps \
+	--packets 300 --dump "$work/ideal"
+settle short 300
+spate stop short
+same packets "$(info short .packets)" 300
+spate export short "$work/short"
+cmp "$work/short" "$work/ideal"
+grep -q 'short: frames per second .* not learned yet (the end came first)' \
+	"$log" || fail "nothing was said of it"
+spated_stop
