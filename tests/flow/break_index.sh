@@ -169,6 +169,9 @@ limited()
 		--disks "$(disks_list)" >"$work/says" 2>&1 || status=$?
 	[ $status -le 1 ] ||
 		fail "'$*' ended with $status: $(tail -c 1000 "$work/says")"
+	# Sanitizers end with 1, as what failed does.
+	! grep -a "runtime error:\|Sanitizer:" "$work/says" >&2 ||
+		fail "'$*' does what is undefined"
 }
 
 limit=$((2 << 30))
