@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/shape.h"
 #include "base/units.h"
+#include "store/meta.h"
 #include "store/loss.h"
 
 /* What all reports of one session say. */
@@ -216,6 +217,8 @@ report_tail(struct session *s)
 	if (s->shape->store == HEAP_ROW) /* indexes do not tell the last heap */
 		json_object_set_new(end, "runs", runs_json(s));
 	report_from(s, end);
+	if (s->output->fps)
+		meta_learned(end, s->output->fps, s->output->shape);
 	return json_pack("{s:o}", "end", end);
 }
 

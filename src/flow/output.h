@@ -158,7 +158,8 @@ struct output {
 	const struct format_shape *learning; /* NULL: it is copied */
 	struct format_shape own;
 	uint32_t thread[OUTPUT_THREADS];
-	uint32_t fps; /* that blocks told, as the first of them; 0: none did */
+	uint32_t fps; /* that blocks told, as the first of them; 0: none did;
+			 constant when nothing more is put */
 	uint64_t next_number;
 	json_t *here; /* paths of disks whose records count already */
 	struct output_run *run;

@@ -88,26 +88,18 @@ with_sub(json_t *line, const struct block *b, unsigned subs)
 	return NULL;
 }
 
-/* Takes the line over. */
-static json_t *
-with_learned(json_t *line, const struct block *b,
-	     const struct format_shape *shape)
+int
+meta_learned(json_t *line, uint32_t fps, const struct format_shape *shape)
 {
-	json_t *threads;
+	json_t *threads = json_array();
 	int err = 0;
 
-	if (!line || !b->fps)
-		return line;
-	threads = json_array();
 	for (uint32_t i = 0; i < shape->threads_n && !err; i++)
 		err = json_array_append_new(threads,
 					    json_integer(shape->threads[i]));
-	err |= json_object_set_new(line, "fps", json_integer(b->fps));
+	err |= json_object_set_new(line, "fps", json_integer(fps));
 	err |= json_object_set_new(line, "threads", threads);
-	if (!err)
-		return line;
-	json_decref(line);
-	return NULL;
+	return err ? -ENOMEM : 0;
 }
 
 json_t *
@@ -119,7 +111,11 @@ meta_run(const struct block *b, unsigned subs, const struct format_shape *shape)
 	snprintf(text, sizeof text, "%" PRIu64, b->base);
 	line = json_pack("{s:I, s:s, s:o}", "run", (json_int_t)b->run, "base",
 			 text, "time", time_json(b->first_ns));
-	return with_sub(with_learned(line, b, shape), b, subs);
+	if (line && b->fps && meta_learned(line, b->fps, shape)) {
+		json_decref(line);
+		return NULL;
+	}
+	return with_sub(line, b, subs);
 }
 
 json_t *

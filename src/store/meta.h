@@ -83,6 +83,8 @@ json_t *meta_head(const struct meta_head *head);
 /* That b begins, or of which more was learned; `shape` has the threads. */
 json_t *meta_run(const struct block *b, unsigned subs,
 		 const struct format_shape *shape);
+/* Adds what was learned to a line.  0 or -ENOMEM. */
+int meta_learned(json_t *line, uint32_t fps, const struct format_shape *shape);
 json_t *meta_chunk(const struct block *b, unsigned subs); /* sealed */
 json_t *meta_holes(const struct block *b); /* NULL too: b has none */
 json_t *meta_cut(uint64_t bytes);

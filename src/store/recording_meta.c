@@ -187,8 +187,8 @@ add_descriptor(struct recording *rec, json_t *text)
 	return json_array_append(rec->described, text) ? -ENOMEM : 0;
 }
 
-/* Frames per second and threads, that a run's line has, or the end of a copy;
- * a new reference, or NULL. */
+/* Frames per second and threads, that a run's line has, and the end: of a copy
+ * that alone.  A new reference, or NULL. */
 static json_t *
 find_learned(json_t *object)
 {

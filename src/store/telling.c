@@ -308,21 +308,6 @@ line_add(char *text, const json_t *line)
 	return grown;
 }
 
-/* Lines of runs are not told: what was learned goes along with the end. */
-static char *
-tail_add(char *text, const struct recording *rec)
-{
-	static const char *const keys[] = { "fps", "threads" };
-	json_t *tail = json_deep_copy(rec->tail);
-
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		json_object_set(json_object_get(tail, "end"), keys[i],
-				json_object_get(rec->learned, keys[i]));
-	text = line_add(text, tail);
-	json_decref(tail);
-	return text;
-}
-
 bool
 telling_end(const struct telling *t, struct index_record *end, char **lines)
 {
@@ -335,7 +320,7 @@ telling_end(const struct telling *t, struct index_record *end, char **lines)
 	json_array_foreach(rec->resumed, i, line)
 		*lines = line_add(*lines, line);
 	if (rec->tail)
-		*lines = tail_add(*lines, rec);
+		*lines = line_add(*lines, rec->tail);
 	for (unsigned d = 0; d < rec->disks->n; d++) {
 		const struct recording_part *part = &rec->part[d];
 

@@ -81,7 +81,7 @@ done
 # Stations; frames per second are learned, for all of them at once, and what
 # comes until then is kept.
 conf_write "$(stream_text 'format = "vdif"; split = "station";
-	threads = [ 0 ]; stations = [ "Wz", "Ef" ];')"
+	blocks = 40; threads = [ 0 ]; stations = [ "Wz", "Ef" ];')"
 spated_start
 spate record u --stream s
 "$SPATE" gen --to "udp://127.0.0.1:$port" --format vdif --prefix 0 --fps 500 \
