@@ -24,7 +24,7 @@
 
 #define SECOND INT64_C(1000000000)
 enum {
-	BACKLOG = 64,
+	BACKLOG = 1024, /* while a crowd comes, the kernel drops no one */
 	PAUSE_NS = 200000000,
 	SAY_S = 60, /* that no descriptor is left */
 };

@@ -31,7 +31,7 @@ enum {
 	CLIENTS = 256,
 	OF_ONE = 64, /* clients of one user */
 	EVENTS = 32,
-	TURN = 16,	     /* requests of one client in one step */
+	TURN = 1,	     /* requests of one client in one step */
 	OUT_WAITS = 1 << 20, /* bytes: nothing more is read */
 	OPEN = 256,	     /* of one client that wait for their answer */
 };

@@ -260,6 +260,36 @@ START_TEST(shares)
 }
 END_TEST
 
+/* Nor do many who ask a lot keep somebody waiting who asks once. */
+START_TEST(a_crowd_shares)
+{
+	enum { CROWD = 40 };
+	int fd[CROWD], other;
+	char many[2000] = "";
+
+	for (int i = 0; i < 50; i++)
+		strcat(many, "{\"id\":1,\"do\":\"a\"}\n");
+	begin();
+	for (int i = 0; i < CROWD; i++)
+		fd[i] = client(true);
+	other = client(true);
+	heard(other);
+	for (int i = 0; i < CROWD; i++)
+		tell(fd[i], many);
+	tell(other, "{\"id\":2,\"do\":\"b\"}\n");
+	while (recv(other, many, sizeof many, MSG_DONTWAIT) < 0)
+		server_step(server);
+	ck_assert_uint_le(asked, 3 * CROWD);
+	step();
+	ck_assert_uint_eq(asked, 50 * CROWD + 1);
+	for (int i = 0; i < CROWD; i++)
+		close(fd[i]);
+	close(other);
+	step();
+	end();
+}
+END_TEST
+
 static bool
 is_answered(int fd)
 {
@@ -415,9 +445,13 @@ START_TEST(never_reads)
 	begin();
 	fd = client(true);
 	for (int i = 0; i < 10000; i++) {
+		before = asked;
 		if (send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) <
-		    0)
-			break;
+		    0) {
+			step();
+			if (asked == before)
+				break;
+		}
 		server_step(server);
 		ck_assert_uint_le(server->clients->out.bytes,
 				  OUT_WAITS + sizeof text);
@@ -553,6 +587,6 @@ START_TEST(taken)
 }
 END_TEST
 
-SUITE("server", answers, garbage, long_lines, shares,
+SUITE("server", answers, garbage, long_lines, shares, a_crowd_shares,
       silent_ones_lock_nobody_out, idle_ones_lock_nobody_out, users_share,
       no_descriptors, never_reads, too_many_open, gives_descriptors_once, taken)
