@@ -56,8 +56,10 @@ tests_fuzz_fuzz_datagram_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 noinst_PROGRAMS += tests/fuzz/fuzz_sg tests/fuzz/fuzz_foreign
 tests_fuzz_fuzz_sg_SOURCES = %D%/fuzz_sg.c
 tests_fuzz_fuzz_sg_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
-tests_fuzz_fuzz_foreign_SOURCES = %D%/fuzz_foreign.c
+tests_fuzz_fuzz_foreign_SOURCES = %D%/fuzz_foreign.c \
+	src/base/fault.c src/base/text.c src/store/disk.c src/store/layout.c
 tests_fuzz_fuzz_foreign_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_foreign_LDADD = $(JANSSON_LIBS)
 
 # Wire frames: with what reads them, and a world of its own around.
 noinst_PROGRAMS += tests/fuzz/fuzz_wire
@@ -86,7 +88,7 @@ tests_fuzz_fuzz_sums_LDADD = $(ISAL_LIBS)
 noinst_PROGRAMS += tests/fuzz/fuzz_conf
 tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
-	src/base/fault.c src/base/shape.c src/base/units.c
+	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c
 tests_fuzz_fuzz_conf_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_conf_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
@@ -94,19 +96,19 @@ tests_fuzz_fuzz_conf_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 noinst_PROGRAMS += tests/fuzz/fuzz_scan
 tests_fuzz_fuzz_scan_SOURCES = %D%/fuzz_scan.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
-	src/base/fault.c src/base/shape.c src/base/units.c \
-	src/daemon/scan.c src/daemon/scan_read.c src/store/layout.c
+	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
+	src/daemon/scan.c src/daemon/scan_read.c src/store/disk.c src/store/layout.c
 tests_fuzz_fuzz_scan_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
 # Schedules of other programs: with what reads them.
 FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
-	src/base/fault.c src/base/shape.c src/base/units.c \
+	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
 	src/cli/import_conf.c src/cli/import_file.c src/cli/import_scans.c \
 	src/cli/import_snap.c src/cli/import_snp.c src/cli/import_time.c \
 	src/cli/import_vex.c src/cli/import_words.c src/cli/suggest.c \
-	src/store/layout.c
+	src/store/disk.c src/store/layout.c
 noinst_PROGRAMS += tests/fuzz/fuzz_snp tests/fuzz/fuzz_vex
 tests_fuzz_fuzz_snp_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/import_noxml.c
 tests_fuzz_fuzz_snp_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_snp
@@ -135,9 +137,10 @@ tests_fuzz_fuzz_vsi_LDADD = $(JANSSON_LIBS)
 if HAVE_FUSE
 noinst_PROGRAMS += tests/fuzz/fuzz_mount
 tests_fuzz_fuzz_mount_SOURCES = %D%/fuzz_mount.c \
-	src/base/fault.c src/base/units.c
+	src/base/fault.c src/base/text.c src/base/units.c
 tests_fuzz_fuzz_mount_CPPFLAGS = $(SPATEFS_CPPFLAGS)
 tests_fuzz_fuzz_mount_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_mount_LDADD = $(JANSSON_LIBS)
 tests_fuzz_fuzz_mount_LDADD = $(FUSE_LIBS)
 endif
 
