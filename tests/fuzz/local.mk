@@ -140,8 +140,7 @@ tests_fuzz_fuzz_mount_SOURCES = %D%/fuzz_mount.c \
 	src/base/fault.c src/base/text.c src/base/units.c
 tests_fuzz_fuzz_mount_CPPFLAGS = $(SPATEFS_CPPFLAGS)
 tests_fuzz_fuzz_mount_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
-tests_fuzz_fuzz_mount_LDADD = $(JANSSON_LIBS)
-tests_fuzz_fuzz_mount_LDADD = $(FUSE_LIBS)
+tests_fuzz_fuzz_mount_LDADD = $(JANSSON_LIBS) $(FUSE_LIBS)
 endif
 
 endif
