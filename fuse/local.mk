@@ -3,19 +3,19 @@ FUSE_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 noinst_LIBRARIES += libfusetree.a
 libfusetree_a_CPPFLAGS = $(FUSE_CPPFLAGS)
 libfusetree_a_SOURCES = \
-	%D%/info.c %D%/info.h \
-	%D%/live.c %D%/live.h %D%/live_priv.h \
-	%D%/live_memory.c \
-	%D%/live_talk.c \
-	%D%/measure.c %D%/measure.h \
-	%D%/names.c %D%/names.h \
-	%D%/nodes.c %D%/nodes.h \
-	%D%/span.c %D%/span.h \
-	%D%/tree.c %D%/tree.h %D%/tree_priv.h \
-	%D%/tree_attr.c \
-	%D%/tree_child.c \
-	%D%/tree_dir.c \
-	%D%/tree_keep.c
+	%D%/tree/info.c %D%/tree/info.h \
+	%D%/live/live.c %D%/live/live.h %D%/live/live_priv.h \
+	%D%/live/live_memory.c \
+	%D%/live/live_talk.c \
+	%D%/tree/measure.c %D%/tree/measure.h \
+	%D%/tree/names.c %D%/tree/names.h \
+	%D%/tree/nodes.c %D%/tree/nodes.h \
+	%D%/tree/span.c %D%/tree/span.h \
+	%D%/tree/tree.c %D%/tree/tree.h %D%/tree/tree_priv.h \
+	%D%/tree/tree_attr.c \
+	%D%/tree/tree_child.c \
+	%D%/tree/tree_dir.c \
+	%D%/tree/tree_keep.c
 FUSE_TREE_LIBS = libfusetree.a $(STORE_LIBS)
 
 if HAVE_FUSE
@@ -27,10 +27,10 @@ spatefs_SOURCES = \
 	%D%/interrupt.c %D%/interrupt.h \
 	%D%/main.c \
 	%D%/ops.c %D%/ops_file.c %D%/ops.h \
-	%D%/options.c %D%/options.h \
+	%D%/tree/options.c %D%/tree/options.h \
 	%D%/point.c %D%/point.h \
 	%D%/session.c %D%/session.h \
-	%D%/source.c %D%/source.h \
+	%D%/tree/source.c %D%/tree/source.h \
 	%D%/uring.h \
 	%D%/user.c %D%/user.h
 if HAVE_FUSE_URING

@@ -25,15 +25,15 @@
 #include "base/ease.h"
 #include "base/log.h"
 #include "fuse/detach.h"
-#include "fuse/live.h"
+#include "fuse/live/live.h"
 #include "fuse/ops.h"
-#include "fuse/options.h"
+#include "fuse/tree/options.h"
 #include "fuse/point.h"
 #include "fuse/session.h"
-#include "fuse/source.h"
-#include "fuse/tree.h"
+#include "fuse/tree/source.h"
+#include "fuse/tree/tree.h"
 #include "fuse/user.h"
-#include "store/opened.h"
+#include "store/read/opened.h"
 
 enum { DONE = 0, FAILED = 1, USAGE = 2 };
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "fuse/interrupt.h"
-#include "fuse/tree.h"
+#include "fuse/tree/tree.h"
 
 static struct ops *
 ops_of(fuse_req_t req)

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/view.h"
+#include "store/view/view.h"
 
 struct opened_set;
 struct tree;

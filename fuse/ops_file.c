@@ -31,11 +31,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fuse/interrupt.h"
-#include "fuse/measure.h"
+#include "fuse/tree/measure.h"
 #include "fuse/ops.h"
-#include "fuse/tree.h"
-#include "store/opened.h"
-#include "store/reading.h"
+#include "fuse/tree/tree.h"
+#include "store/read/opened.h"
+#include "store/read/reading.h"
 
 enum { TELL_AGAIN_S = 10 };
 

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "store/disk.h"
+#include "store/disk/disk.h"
 
 enum { READ_AHEAD_KB = 4096 };
 

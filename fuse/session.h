@@ -3,7 +3,7 @@
 #define SPATE_FUSE_SESSION_H
 
 #include "base/fault.h"
-#include "fuse/options.h"
+#include "fuse/tree/options.h"
 #include "fuse/point.h"
 #include "fuse/user.h"
 

@@ -44,88 +44,88 @@ endif
 %C%_format_vdif_la_LDFLAGS = $(PLUGIN_FLAGS)
 # What plugins that read datagram sockets share.
 RECEIVE_SOCKETS = \
-	%D%/receive/address.c %D%/receive/address.h \
-	%D%/receive/allow.c %D%/receive/allow.h \
-	%D%/receive/endpoint.c %D%/receive/endpoint.h \
+	src/net/address.c src/net/address.h \
+	src/net/allow.c src/net/allow.h \
+	src/net/endpoint.c src/net/endpoint.h \
 	%D%/receive/packet.h \
-	%D%/receive/socket.c %D%/receive/socket.h \
-	%D%/receive/sockets.c %D%/receive/sockets.h \
-	%D%/receive/source.c %D%/receive/source.h \
-	%D%/receive/stamp.h \
-	%D%/receive/train.c %D%/receive/train.h
-%C%_receive_fanout_la_SOURCES = %D%/receive/fanout.c $(RECEIVE_SOCKETS) \
-	%D%/receive/datagram.c %D%/receive/datagram.h \
-	%D%/receive/ring.c %D%/receive/ring.h %D%/receive/ring_open.c \
-	%D%/receive/rings.c %D%/receive/rings.h
+	%D%/receive/udp/socket.c %D%/receive/udp/socket.h \
+	%D%/receive/udp/sockets.c %D%/receive/udp/sockets.h \
+	%D%/receive/udp/source.c %D%/receive/udp/source.h \
+	%D%/receive/udp/stamp.h \
+	%D%/receive/udp/train.c %D%/receive/udp/train.h
+%C%_receive_fanout_la_SOURCES = %D%/receive/udp/fanout.c $(RECEIVE_SOCKETS) \
+	%D%/receive/udp/datagram.c %D%/receive/udp/datagram.h \
+	%D%/receive/udp/ring.c %D%/receive/udp/ring.h %D%/receive/udp/ring_open.c \
+	%D%/receive/udp/rings.c %D%/receive/udp/rings.h
 %C%_receive_fanout_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_gen_la_SOURCES = %D%/receive/gen.c
 %C%_receive_gen_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_receive_tcp_la_SOURCES = %D%/receive/tcp.c \
-	%D%/receive/address.c %D%/receive/address.h \
-	%D%/receive/allow.c %D%/receive/allow.h \
-	%D%/receive/door.c %D%/receive/door.h \
-	%D%/receive/endpoint.c %D%/receive/endpoint.h \
-	%D%/receive/framed.c %D%/receive/framed.h \
-	%D%/receive/framed_greet.c \
-	%D%/receive/inlet.c %D%/receive/inlet.h \
+%C%_receive_tcp_la_SOURCES = %D%/receive/tcp/tcp.c \
+	src/net/address.c src/net/address.h \
+	src/net/allow.c src/net/allow.h \
+	%D%/receive/tcp/door.c %D%/receive/tcp/door.h \
+	src/net/endpoint.c src/net/endpoint.h \
+	%D%/receive/tcp/framed.c %D%/receive/tcp/framed.h \
+	%D%/receive/tcp/framed_greet.c \
+	%D%/receive/tcp/inlet.c %D%/receive/tcp/inlet.h \
 	%D%/receive/packet.h \
-	%D%/receive/peer.c %D%/receive/peer.h \
-	%D%/receive/plain.c %D%/receive/plain.h \
-	%D%/receive/told.c %D%/receive/told.h \
-	%D%/receive/transfer.c %D%/receive/transfer.h
+	%D%/receive/tcp/peer.c %D%/receive/tcp/peer.h \
+	%D%/receive/tcp/plain.c %D%/receive/tcp/plain.h \
+	%D%/receive/tcp/told.c %D%/receive/tcp/told.h \
+	%D%/receive/tcp/transfer.c %D%/receive/tcp/transfer.h
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_receive_ucx_la_SOURCES = %D%/receive/ucx.c \
-	%D%/receive/address.c %D%/receive/address.h \
-	%D%/receive/allow.c %D%/receive/allow.h \
-	%D%/receive/door.c %D%/receive/door.h \
-	%D%/receive/endpoint.c %D%/receive/endpoint.h \
-	%D%/receive/framed.c %D%/receive/framed.h \
-	%D%/receive/framed_greet.c \
-	%D%/receive/inlet.c %D%/receive/inlet.h \
+%C%_receive_ucx_la_SOURCES = %D%/ucx/receive.c \
+	src/net/address.c src/net/address.h \
+	src/net/allow.c src/net/allow.h \
+	%D%/receive/tcp/door.c %D%/receive/tcp/door.h \
+	src/net/endpoint.c src/net/endpoint.h \
+	%D%/receive/tcp/framed.c %D%/receive/tcp/framed.h \
+	%D%/receive/tcp/framed_greet.c \
+	%D%/receive/tcp/inlet.c %D%/receive/tcp/inlet.h \
 	%D%/receive/packet.h \
-	%D%/receive/peer.c %D%/receive/peer.h \
-	%D%/receive/told.c %D%/receive/told.h \
-	%D%/receive/transfer.c %D%/receive/transfer.h \
-	%D%/receive/ucx_fetch.c %D%/receive/ucx_fetch.h \
-	%D%/send/ucx_worker.c %D%/send/ucx_worker.h
+	%D%/receive/tcp/peer.c %D%/receive/tcp/peer.h \
+	%D%/receive/tcp/told.c %D%/receive/tcp/told.h \
+	%D%/receive/tcp/transfer.c %D%/receive/tcp/transfer.h \
+	%D%/ucx/fetch.c %D%/ucx/fetch.h \
+	%D%/ucx/worker.c %D%/ucx/worker.h
 %C%_receive_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_receive_udp_la_SOURCES = %D%/receive/udp.c $(RECEIVE_SOCKETS)
+%C%_receive_udp_la_SOURCES = %D%/receive/udp/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
 # What plugins that send to a host share.
 SEND_URL = \
-	%D%/receive/endpoint.c %D%/receive/endpoint.h \
-	%D%/send/resolve.c %D%/send/resolve.h \
-	%D%/send/url.c %D%/send/url.h
-%C%_send_etd_la_SOURCES = %D%/send/etd.c %D%/send/etd.h $(SEND_URL) \
-	%D%/send/etd_push.c \
-	%D%/send/bytes.c %D%/send/bytes.h \
-	%D%/send/zerocopy.c %D%/send/zerocopy.h \
-	%D%/send/etd_file.c %D%/send/etd_file.h \
-	%D%/send/given.c %D%/send/given.h \
-	%D%/send/line.c %D%/send/line.h \
-	%D%/send/talk.c %D%/send/talk.h
+	src/net/endpoint.c src/net/endpoint.h \
+	src/net/resolve.c src/net/resolve.h \
+	src/net/url.c src/net/url.h
+%C%_send_etd_la_SOURCES = %D%/send/etd/etd.c %D%/send/etd/etd.h $(SEND_URL) \
+	%D%/send/etd/etd_push.c \
+	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
+	%D%/send/tcp/zerocopy.c %D%/send/tcp/zerocopy.h \
+	%D%/send/etd/etd_file.c %D%/send/etd/etd_file.h \
+	%D%/send/tcp/given.c %D%/send/tcp/given.h \
+	%D%/send/tcp/line.c %D%/send/tcp/line.h \
+	%D%/send/tcp/talk.c %D%/send/tcp/talk.h
 %C%_send_etd_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_null_la_SOURCES = %D%/send/null.c
 %C%_send_null_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_send_ucx_la_SOURCES = %D%/send/ucx.c $(SEND_URL) \
-	%D%/send/channel.c %D%/send/channel.h \
-	%D%/send/framed.c %D%/send/framed.h \
-	%D%/send/line.c %D%/send/line.h \
-	%D%/send/ucx_frame.c \
-	%D%/send/ucx_way.c %D%/send/ucx_way.h \
-	%D%/send/ucx_worker.c %D%/send/ucx_worker.h
+%C%_send_ucx_la_SOURCES = %D%/ucx/send.c $(SEND_URL) \
+	%D%/send/tcp/channel.c %D%/send/tcp/channel.h \
+	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
+	%D%/send/tcp/line.c %D%/send/tcp/line.h \
+	%D%/ucx/frame.c \
+	%D%/ucx/way.c %D%/ucx/way.h \
+	%D%/ucx/worker.c %D%/ucx/worker.h
 %C%_send_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_udp_la_SOURCES = $(SEND_URL) \
-	%D%/send/udp.c %D%/send/udp.h %D%/send/udp_go.c %D%/send/udp_ports.c \
-	%D%/send/udp_qdisc.c %D%/send/udp_train.c
+	%D%/send/udp/udp.c %D%/send/udp/udp.h %D%/send/udp/udp_go.c %D%/send/udp/udp_ports.c \
+	%D%/send/udp/udp_qdisc.c %D%/send/udp/udp_train.c
 %C%_send_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_send_tcp_la_SOURCES = %D%/send/tcp.c $(SEND_URL) \
-	%D%/send/bytes.c %D%/send/bytes.h \
-	%D%/send/zerocopy.c %D%/send/zerocopy.h \
-	%D%/send/channel.c %D%/send/channel_frame.c %D%/send/channel.h \
-	%D%/send/framed.c %D%/send/framed.h \
-	%D%/send/line.c %D%/send/line.h \
-	%D%/send/plain.c %D%/send/plain.h
+%C%_send_tcp_la_SOURCES = %D%/send/tcp/tcp.c $(SEND_URL) \
+	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
+	%D%/send/tcp/zerocopy.c %D%/send/tcp/zerocopy.h \
+	%D%/send/tcp/channel.c %D%/send/tcp/channel_frame.c %D%/send/tcp/channel.h \
+	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
+	%D%/send/tcp/line.c %D%/send/tcp/line.h \
+	%D%/send/tcp/plain.c %D%/send/tcp/plain.h
 %C%_send_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_aio_la_SOURCES = %D%/write/aio.c
 %C%_write_aio_la_LIBADD = -laio

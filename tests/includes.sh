@@ -1,51 +1,98 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Which folder may include which:
-#
-#	plugins --> contract            daemon --> flow, store, base, contract
-#	base ---> contract              cli ----> store, base, contract
-#	store --> base, contract        fuse ---> store, base, contract
-#	flow ---> store, base, contract
-#
-# Plugins of several kinds share files: receive/ and send/ of plugins, too.
-#
-# Every folder may include itself, and nothing includes tests.
+# Which folder may include which.  A part of the program is a list of rooms,
+# lowest first: each may include itself, those before it, and the parts below.
+# Nothing includes tests, and nothing outside of this list may exist.
 
 set -euo pipefail
 cd "${BASH_SOURCE%/*}/.."
 
 faults=0
 looked=0
+rooms=()
 
-# FOLDER ALLOWED: includes of our own headers, as "folder/x.h" or <folder/x.h>.
-look()
+# room FOLDER ALLOWED...: what its files include, as "folder/x.h".
+room()
 {
-	local file line name
+	local folder=$1 file line name from allowed
+	shift
 
-	[ -d "$1" ] || return 0
+	rooms+=("$folder")
+	allowed=" $* ${folder#src/} "
+	allowed=${allowed// plugins\// }
 	while IFS=: read -r file line name; do
 		looked=$((looked + 1))
-		if [[ $name == config.h || $name =~ ^($2)/[a-z0-9_]+\.h$ ]]; then
-			continue
-		elif [[ $name != */* && -e ${file%/*}/$name ]]; then
+		from=${name%/*}
+		if [[ $name == config.h || " $allowed " == *" $from "* ]] ||
+			[[ $name != */* && -e $folder/$name ]]; then
 			continue
 		fi
-		echo "$file:$line: includes $name; $1 may include: ${2//|/, }"
+		echo "$file:$line: includes $name; $folder may include:$allowed"
 		faults=$((faults + 1))
-	done < <(grep -rHnE --include='*.[ch]' \
-		'^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(contract|base|store|flow|daemon|cli|fuse|plugins|tests)/)' \
-		"$1" | sed -E 's/^([^:]*:[0-9]+):[^"<]*["<]([^">]*).*/\1:\2/')
+	done < <(grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(contract|net|wire|base|control|store|flow|daemon|cli|fuse|plugins|tests)/)' \
+		"$folder"/*.[ch] |
+		sed -E 's/^([^:]*:[0-9]+):[^"<]*["<]([^">]*).*/\1:\2/')
 }
 
-look src/contract 'contract'
-look src/base 'base|contract'
-look src/store 'store|base|contract'
-look src/flow 'flow|store|base|contract'
-look src/daemon 'daemon|flow|store|base|contract'
-look src/cli 'cli|store|base|contract'
-look fuse 'fuse|store|base|contract'
-look plugins 'contract|receive|send'
+# part NAME BELOW ROOM...: BELOW are rooms, too; . is the folder itself.
+part()
+{
+	local name=$1 below=$2 one
+	shift 2
+
+	for one; do
+		one=$name/$one
+		one=${one%/.}
+		# shellcheck disable=SC2086
+		room "$one" $below
+		below+=" ${one#src/}"
+	done
+	listed=$below
+}
+
+# tangle NAME BELOW ROOM...: the same of rooms that have no floors yet.
+tangle()
+{
+	local name=$1 below=$2 one
+	shift 2
+
+	for one; do
+		below+=" ${name#src/}/$one"
+	done
+	for one; do
+		# shellcheck disable=SC2086
+		room "$name/$one" $below
+	done
+	listed=$below
+}
+
+part src/contract '' .
+part src/wire 'contract' .
+part src/net 'contract wire' .
+part src/base 'contract' .
+part src/control 'contract base' .
+part src/store 'contract wire net base control' \
+	disk record recording list view read write repair
+store=$listed
+tangle src/flow "$store" \
+	memory place slots heaps receive output write source send copy
+tangle src/daemon "$listed" \
+	main conf disks sessions schedule transfers requests vsi
+part src/cli "$store" show send . schedule disks gen
+part fuse "$store" live tree .
+part plugins/format 'contract' .
+part plugins/write 'contract' .
+part plugins/receive 'contract net wire' . udp tcp
+part plugins/send 'contract net wire' . tcp etd udp
+part plugins/ucx "contract net wire receive/tcp send/tcp" .
+
+while read -r folder; do
+	[[ " ${rooms[*]} " == *" $folder "* ]] || {
+		echo "$folder is no room of tests/includes.sh"
+		faults=$((faults + 1))
+	}
+done < <(find src plugins fuse -name '*.[ch]' -printf '%h\n' | sort -u)
 
 [ $looked -gt 50 ] || { echo "only $looked includes seen"; exit 1; }
 [ $faults -eq 0 ]

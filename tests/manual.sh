@@ -3,8 +3,8 @@
 #
 # What README.md and the manual pages repeat of the code is what the code says:
 #
-#   every drop of src/flow/counts.h is in both lists of drops, and no other
-#   the kinds of plugins are counted as there are folders of them
+#   every drop of src/flow/place/counts.h is in both lists of drops, and no other
+#   the kinds of plugins are counted as plugins are named
 #   replies of VSI-S come out of the page with all their blanks
 #   examples send a recording to an inbox, on port 2631, and a stream to 2630
 
@@ -29,7 +29,7 @@ $(diff <(echo "$2") <(echo "$3") || true)"
 # ---- drops --------------------------------------------------------------
 
 drops=$(sed -n '/^#define DROPS/,/^$/ s/^\tX([A-Z_]*, "\([a-z_]*\)".*/\1/p' \
-	src/flow/counts.h)
+	src/flow/place/counts.h)
 [ "$(wc -l <<<"$drops")" -gt 10 ] || fault "the drops of counts.h are not found"
 same "drops of the code, and of README.md" "$drops" \
 	"$(sed -n '/^| drop | why/,/^$/ s/^| `\([a-z_]*\)` .*/\1/p' README.md)"
@@ -39,8 +39,8 @@ same "drops of the code, and of spated(8)" "$drops" \
 # ---- kinds of plugins ---------------------------------------------------
 
 words=(none one two three four five six)
-kinds=("${words[$(find plugins -mindepth 1 -maxdepth 1 -type d -not -name '.*' |
-	wc -l)]}")
+kinds=("${words[$(grep -o '%D%/[a-z]*-[a-z0-9]*\.la' plugins/local.mk |
+	sed 's/-.*//' | sort -u | wc -l)]}")
 grep -q "all ${kinds[0]} kinds" README.md ||
 	fault "README.md: there are ${kinds[0]} kinds of plugins"
 

@@ -8,7 +8,7 @@
 
 /*
  * A secret is a line that two machines share, so that each can tell the other
- * from a stranger (contract/handshake.h).  It lies in a file of its own, which
+ * from a stranger (wire/handshake.h).  It lies in a file of its own, which
  * not everybody may read.
  */
 enum { SECRET_LEAST = 16, SECRET_MOST = 1024 };

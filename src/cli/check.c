@@ -12,12 +12,12 @@
 
 #include "base/units.h"
 #include "cli/check.h"
-#include "cli/cli.h"
-#include "cli/field.h"
-#include "cli/show.h"
-#include "cli/site.h"
-#include "store/glance.h"
-#include "store/loss.h"
+#include "cli/show/cli.h"
+#include "cli/show/field.h"
+#include "cli/show/show.h"
+#include "cli/show/site.h"
+#include "store/list/glance.h"
+#include "store/recording/loss.h"
 
 /* As the daemon has it, for recordings that do not say. */
 #define MAX_LOSS 0.01

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "store/glance.h"
+#include "store/list/glance.h"
 
 /*
  * A glance as JSON, and for people.

@@ -5,9 +5,9 @@
 
 #include "base/units.h"
 #include "cli/check.h"
-#include "cli/field.h"
-#include "cli/show.h"
-#include "cli/table.h"
+#include "cli/show/field.h"
+#include "cli/show/show.h"
+#include "cli/show/table.h"
 
 static json_t *
 number(uint64_t n)

@@ -17,8 +17,8 @@
 
 #include "base/units.h"
 #include "cli/export.h"
-#include "cli/site.h"
-#include "store/recover.h"
+#include "cli/show/site.h"
+#include "store/repair/recover.h"
 
 /* One substream on its way to a file. */
 struct copy {

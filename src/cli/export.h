@@ -2,10 +2,10 @@
 #ifndef SPATE_CLI_EXPORT_H
 #define SPATE_CLI_EXPORT_H
 
-#include "cli/cli.h"
-#include "cli/progress.h"
-#include "store/reader.h"
-#include "store/recording.h"
+#include "cli/show/cli.h"
+#include "cli/show/progress.h"
+#include "store/read/reader.h"
+#include "store/recording/recording.h"
 
 /* What the parts of `spate export` share. */
 

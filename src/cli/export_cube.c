@@ -9,7 +9,7 @@
  *
  * Both numbers are of the first and the last; times are absolute, channels
  * are substreams.  Files of times begin at multiples of --times-per-file.  A
- * span that is not the first (see store/cube.h) has its number in the name,
+ * span that is not the first (see store/read/cube.h) has its number in the name,
  * as <name>_r1_t0002-....
  *
  * What is not there is a hole in the file and reads as zeros; the map, which
@@ -23,8 +23,8 @@
 
 #include "cli/export.h"
 #include "cli/export_map.h"
-#include "store/cube.h"
-#include "store/write_whole.h"
+#include "store/read/cube.h"
+#include "store/disk/write_whole.h"
 
 /* One file and its map. */
 struct part {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "store/cube.h"
+#include "store/read/cube.h"
 
 /*
  * A presence map says what of a file of cubes is data.  It is one object of

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/field.h"
+#include "cli/show/cli.h"
+#include "cli/show/field.h"
 #include "cli/info.h"
-#include "cli/site.h"
-#include "cli/show.h"
-#include "store/loss.h"
+#include "cli/show/site.h"
+#include "cli/show/show.h"
+#include "store/recording/loss.h"
 
 struct info_args {
 	bool all;

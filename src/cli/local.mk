@@ -1,74 +1,74 @@
 bin_PROGRAMS += spate
 spate_SOURCES = \
-	%D%/args.c %D%/args.h \
-	%D%/await.c %D%/await.h \
+	%D%/show/args.c %D%/show/args.h \
+	%D%/show/await.c %D%/show/await.h \
 	%D%/check.c %D%/check.h %D%/check_show.c \
-	%D%/disk_try.c %D%/disk_try.h \
-	%D%/disks.c %D%/disks.h %D%/disks_order.c \
-	%D%/disks_test.c %D%/disks_test_show.c %D%/disks_test.h \
+	%D%/disks/disk_try.c %D%/disks/disk_try.h \
+	%D%/disks/disks.c %D%/disks/disks.h %D%/disks/disks_order.c \
+	%D%/disks/disks_test.c %D%/disks/disks_test_show.c %D%/disks/disks_test.h \
 	%D%/export.c %D%/export.h \
 	%D%/export_cube.c \
 	%D%/export_file.c \
 	%D%/export_map.c %D%/export_map.h \
-	%D%/follow.c %D%/follow.h \
-	%D%/gen.c %D%/gen_priv.h \
-	%D%/gen_dump.c \
-	%D%/gen_format.c %D%/gen_format.h \
-	%D%/gen_frames.c %D%/gen_frames.h \
-	%D%/gen_heaps.c %D%/gen_heaps.h \
-	%D%/gen_open.c \
-	%D%/gen_plan.c %D%/gen_plan.h %D%/mix.h \
-	%D%/gen_report.c \
-	%D%/gen_sender.c %D%/gen_sender.h \
-	%D%/gen_socket.c %D%/gen_socket.h \
-	%D%/gen_source.h \
-	%D%/gen_spead.c %D%/gen_spead.h \
-	%D%/gen_tcp.c %D%/gen_tcp.h \
-	%D%/gen_train.h \
-	%D%/gen_url.c %D%/gen_url.h \
+	%D%/show/follow.c %D%/show/follow.h \
+	%D%/gen/gen.c %D%/gen/gen_priv.h \
+	%D%/gen/gen_dump.c \
+	%D%/gen/gen_format.c %D%/gen/gen_format.h \
+	%D%/gen/gen_frames.c %D%/gen/gen_frames.h \
+	%D%/gen/gen_heaps.c %D%/gen/gen_heaps.h \
+	%D%/gen/gen_open.c \
+	%D%/gen/gen_plan.c %D%/gen/gen_plan.h %D%/gen/mix.h \
+	%D%/gen/gen_report.c \
+	%D%/gen/gen_sender.c %D%/gen/gen_sender.h \
+	%D%/gen/gen_socket.c %D%/gen/gen_socket.h \
+	%D%/gen/gen_source.h \
+	%D%/gen/gen_spead.c %D%/gen/gen_spead.h \
+	%D%/gen/gen_tcp.c %D%/gen/gen_tcp.h \
+	%D%/gen/gen_train.h \
+	%D%/gen/gen_url.c %D%/gen/gen_url.h \
 	%D%/info.c %D%/info.h \
-	%D%/import.c %D%/import.h \
-	%D%/import_conf.c \
-	%D%/import_file.c \
-	%D%/import_scans.c %D%/import_scans.h \
-	%D%/import_snap.c %D%/import_snap.h \
-	%D%/import_snp.c \
-	%D%/import_time.c %D%/import_time.h \
-	%D%/import_vex.c \
-	%D%/import_words.c %D%/import_words.h \
-	%D%/live.c %D%/live.h \
-	%D%/loss_show.c %D%/loss_show.h \
-	%D%/losses.c %D%/losses.h \
-	%D%/listing.c %D%/listing.h \
-	%D%/listing_show.c %D%/listing_show.h \
+	%D%/schedule/import.c %D%/schedule/import.h \
+	%D%/schedule/import_conf.c \
+	%D%/schedule/import_file.c \
+	%D%/schedule/import_scans.c %D%/schedule/import_scans.h \
+	%D%/schedule/import_snap.c %D%/schedule/import_snap.h \
+	%D%/schedule/import_snp.c \
+	%D%/schedule/import_time.c %D%/schedule/import_time.h \
+	%D%/schedule/import_vex.c \
+	%D%/schedule/import_words.c %D%/schedule/import_words.h \
+	%D%/show/live.c %D%/show/live.h \
+	%D%/show/loss_show.c %D%/show/loss_show.h \
+	%D%/show/losses.c %D%/show/losses.h \
+	%D%/show/listing.c %D%/show/listing.h \
+	%D%/show/listing_show.c %D%/show/listing_show.h \
 	%D%/ls.c \
-	%D%/main.c %D%/cli.h \
-	%D%/site.c %D%/site.h \
+	%D%/main.c %D%/show/cli.h \
+	%D%/show/site.c %D%/show/site.h \
 	%D%/mount.c \
 	%D%/probe.c \
-	%D%/progress.c %D%/progress.h \
+	%D%/show/progress.c %D%/show/progress.h \
 	%D%/protect.c \
 	%D%/record.c \
 	%D%/recover.c \
 	%D%/reload.c \
 	%D%/rm.c %D%/rm_each.c %D%/rm_each.h \
-	%D%/schedule.c %D%/schedule_add.c %D%/schedule.h \
-	%D%/schedule_show.c %D%/schedule_show.h \
-	%D%/send.c \
-	%D%/sends.c %D%/sends_follow.c %D%/sends_show.c %D%/sends.h \
-	%D%/show.c %D%/show_disks.c %D%/show.h %D%/field.h \
+	%D%/schedule/schedule.c %D%/schedule/schedule_add.c %D%/schedule/schedule.h \
+	%D%/schedule/schedule_show.c %D%/schedule/schedule_show.h \
+	%D%/send/send.c \
+	%D%/send/sends.c %D%/send/sends_follow.c %D%/send/sends_show.c %D%/send/sends.h \
+	%D%/show/show.c %D%/show_disks.c %D%/show/show.h %D%/show/field.h \
 	%D%/status.c \
 	%D%/stop.c \
 	%D%/streams.c \
-	%D%/subs.c %D%/subs.h \
-	%D%/suggest.c %D%/suggest.h \
-	%D%/table.c %D%/table.h \
-	%D%/terminal.c %D%/terminal.h \
+	%D%/show/subs.c %D%/show/subs.h \
+	%D%/show/suggest.c %D%/show/suggest.h \
+	%D%/show/table.c %D%/show/table.h \
+	%D%/show/terminal.c %D%/show/terminal.h \
 	%D%/verify.c
 # Schedules in XML need expat; without it they are refused by name.
 if HAVE_EXPAT
-spate_SOURCES += %D%/import_xml.c
+spate_SOURCES += %D%/schedule/import_xml.c
 else
-spate_SOURCES += %D%/import_noxml.c
+spate_SOURCES += %D%/schedule/import_noxml.c
 endif
 spate_LDADD = $(STORE_LIBS) $(EXPAT_LIBS)

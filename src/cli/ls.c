@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/listing.h"
-#include "cli/listing_show.h"
+#include "cli/show/cli.h"
+#include "cli/show/listing.h"
+#include "cli/show/listing_show.h"
 
 struct ls_args {
 	bool more, reverse;

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/ease.h"
-#include "cli/cli.h"
-#include "cli/suggest.h"
-#include "cli/terminal.h"
+#include "cli/show/cli.h"
+#include "cli/show/suggest.h"
+#include "cli/show/terminal.h"
 
 static const struct command *const commands[] = {
 	&command_record,  &command_stop,   &command_send,     &command_relay,

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "cli/site.h"
-#include "store/where.h"
+#include "cli/show/cli.h"
+#include "cli/show/site.h"
+#include "store/disk/where.h"
 
 struct mount_args {
 	struct args_texts options;

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/cli.h"
-#include "cli/field.h"
+#include "cli/show/cli.h"
+#include "cli/show/field.h"
 #include "cli/info.h"
-#include "cli/show.h"
-#include "cli/site.h"
-#include "cli/table.h"
+#include "cli/show/show.h"
+#include "cli/show/site.h"
+#include "cli/show/table.h"
 
 enum { NAMED = 12, SHOWN = 8 };
 

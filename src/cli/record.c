@@ -7,13 +7,13 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "cli/await.h"
-#include "cli/cli.h"
-#include "cli/field.h"
-#include "cli/follow.h"
+#include "cli/show/await.h"
+#include "cli/show/cli.h"
+#include "cli/show/field.h"
+#include "cli/show/follow.h"
 #include "cli/info.h"
-#include "cli/site.h"
-#include "store/layout.h"
+#include "cli/show/site.h"
+#include "store/disk/layout.h"
 
 struct record_args {
 	const char *streams, *send;

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/progress.h"
-#include "cli/site.h"
-#include "store/recording.h"
-#include "store/recover.h"
+#include "cli/show/cli.h"
+#include "cli/show/progress.h"
+#include "cli/show/site.h"
+#include "store/recording/recording.h"
+#include "store/repair/recover.h"
 
 struct recover_options {
 	bool dry_run;

@@ -2,9 +2,9 @@
 /* spate reload: has the daemon read its configuration again. */
 #include <stdio.h>
 
-#include "cli/cli.h"
-#include "cli/field.h"
-#include "cli/site.h"
+#include "cli/show/cli.h"
+#include "cli/show/field.h"
+#include "cli/show/site.h"
 
 static void
 print_each(const json_t *lines)

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "cli/field.h"
+#include "cli/show/field.h"
 #include "cli/rm_each.h"
-#include "cli/table.h"
+#include "cli/show/table.h"
 
 struct rm_args {
 	bool dry, yes, force;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "cli/rm_each.h"
-#include "cli/site.h"
-#include "store/protect.h"
-#include "store/removal.h"
+#include "cli/show/site.h"
+#include "store/repair/protect.h"
+#include "store/repair/removal.h"
 
 /* ---- who does it ----------------------------------------------------- */
 

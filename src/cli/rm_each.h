@@ -2,8 +2,8 @@
 #ifndef SPATE_CLI_RM_EACH_H
 #define SPATE_CLI_RM_EACH_H
 
-#include "cli/listing.h"
-#include "base/control.h"
+#include "cli/show/listing.h"
+#include "control/control.h"
 
 /*
  * Who removes: the daemon, with its rights, where there is one; else this

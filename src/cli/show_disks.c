@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "base/units.h"
-#include "cli/field.h"
-#include "cli/show.h"
-#include "cli/table.h"
+#include "cli/show/field.h"
+#include "cli/show/show.h"
+#include "cli/show/table.h"
 
 static void
 bytes_cell(struct table *t, const json_t *disk, const char *key,

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "cli/cli.h"
-#include "cli/field.h"
-#include "cli/sends.h"
-#include "cli/site.h"
-#include "cli/show.h"
-#include "cli/terminal.h"
+#include "cli/show/cli.h"
+#include "cli/show/field.h"
+#include "cli/send/sends.h"
+#include "cli/show/site.h"
+#include "cli/show/show.h"
+#include "cli/show/terminal.h"
 
 struct status_args {
 	bool watch;

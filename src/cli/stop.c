@@ -3,11 +3,11 @@
  * that has not begun is cancelled.  Or ends a transfer. */
 #include <stdio.h>
 
-#include "cli/cli.h"
-#include "cli/field.h"
+#include "cli/show/cli.h"
+#include "cli/show/field.h"
 #include "cli/info.h"
-#include "cli/sends.h"
-#include "cli/site.h"
+#include "cli/send/sends.h"
+#include "cli/show/site.h"
 
 static void
 print_cancelled(const struct cli *cli, const json_t *scans)

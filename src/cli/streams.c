@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/cli.h"
-#include "cli/field.h"
-#include "cli/site.h"
-#include "cli/table.h"
+#include "cli/show/cli.h"
+#include "cli/show/field.h"
+#include "cli/show/site.h"
+#include "cli/show/table.h"
 
 /* The first address, and how many others there are. */
 static void

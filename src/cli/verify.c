@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/cli.h"
-#include "cli/site.h"
-#include "cli/progress.h"
-#include "store/recover.h"
-#include "store/verify.h"
+#include "cli/show/cli.h"
+#include "cli/show/site.h"
+#include "cli/show/progress.h"
+#include "store/repair/recover.h"
+#include "store/repair/verify.h"
 
 struct check {
 	const struct cli *cli;

@@ -71,19 +71,19 @@ struct block {
 	int64_t last_ns;  /* the last packet, UTC */
 	void *session;	  /* whose block this is */
 	struct brought *brought; /* of a copy: its record and lines are there
-				    already (flow/brought.h), and so are
+				    already (flow/memory/brought.h), and so are
 				    `bytes` and `missing`; goes when it does */
 
-	uint32_t quantum;      /* bytes; 0: no checksums are taken */
-	uint32_t crc;	       /* sealed, with quanta: CRC32C of the data */
-	uint64_t summed;       /* where the receiver goes on, flow/quanta.h */
+	uint32_t quantum; /* bytes; 0: no checksums are taken */
+	uint32_t crc;	  /* sealed, with quanta: CRC32C of the data */
+	uint64_t summed;  /* where the receiver goes on, flow/memory/quanta.h */
 	struct block_sum *sum; /* of each quantum */
 
 	enum block_state state;	 /* written by the owner alone */
 	atomic_uint holders;	 /* counts down with acq_rel: whoever takes it
 				   to zero sees all reads of others done */
 	struct map_entry *shown; /* by which others see it; NULL: they do not
-				    (flow/map.h) */
+				    (flow/memory/map.h) */
 	struct stock *home;
 	uint16_t taker;	    /* the stock's own: the substream it counts for */
 	struct block *next; /* stock::free, or queue::head */

@@ -1,5 +1,8 @@
 # The contract is installed: a plugin can be built outside this tree.
 contractdir = $(includedir)/spate/contract
 contract_HEADERS = %D%/block.h %D%/bytes.h %D%/defaults.h %D%/format.h \
-	%D%/handshake.h %D%/log.h %D%/option.h %D%/plugin.h %D%/receive.h \
-	%D%/refuse.h %D%/send.h %D%/wire.h %D%/wire_copy.h %D%/write.h
+	%D%/log.h %D%/option.h %D%/plugin.h %D%/receive.h %D%/send.h \
+	%D%/write.h
+# The frames of spate's own TCP: its plugins, and nobody else's, include them.
+noinst_HEADERS += src/wire/handshake.h src/wire/refuse.h src/wire/wire.h \
+	src/wire/wire_copy.h

@@ -1,67 +1,67 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
-	%D%/admission.c %D%/admission_json.c %D%/admission.h \
-	%D%/chores.c %D%/chores.h \
-	%D%/crew.c %D%/crew.h \
-	%D%/fds.c %D%/fds.h \
-	%D%/fleet.c %D%/fleet_order.c %D%/fleet_space.c %D%/fleet_watch.c %D%/fleet.h \
-	%D%/daemon.c %D%/daemon_run.c %D%/daemon.h \
-	%D%/forecast.c %D%/forecast_sum.c %D%/forecast_why.c \
-	%D%/forecast.h %D%/forecast_priv.h %D%/forecast_why.h \
-	%D%/inbox.c %D%/inbox_greet.c %D%/inbox_show.c %D%/inbox_step.c %D%/inbox.h %D%/inbox_priv.h \
-	%D%/keeper.c %D%/keeper.h \
-	%D%/kernel.c %D%/kernel.h \
-	%D%/listener.c %D%/listener.h \
-	%D%/main.c \
-	%D%/mapping.c %D%/mapping.h \
-	%D%/node.c %D%/node.h \
-	%D%/options.c %D%/options.h \
-	%D%/notify.h \
-	%D%/order.c %D%/order.h %D%/order_name.c %D%/order_name.h \
-	%D%/probe.c %D%/probe.h \
-	%D%/relay.c %D%/relay.h \
-	%D%/reception.c %D%/reception.h \
-	%D%/reload.c \
-	%D%/report.c %D%/report_disk.c %D%/report_from.c %D%/report.h \
-	%D%/scan.c %D%/scan.h %D%/scan_read.c %D%/scan_read.h \
-	%D%/schedule.c %D%/schedule_edit.c %D%/schedule_folder.c %D%/schedule_merge.c \
-	%D%/schedule_state.c %D%/schedule_step.c %D%/schedule_vet.c \
-	%D%/schedule.h %D%/schedule_priv.h \
-	%D%/schedule_host.c %D%/schedule_host.h \
-	%D%/scout.c %D%/scout.h \
-	%D%/scribe.c %D%/scribe.h \
-	%D%/seek.c %D%/seek.h \
-	%D%/server.c %D%/server_out.c %D%/server_out.h \
-	%D%/server_socket.c %D%/server.h %D%/server_socket.h \
-	%D%/service.c %D%/service.h \
-	%D%/session.c %D%/session_open.c %D%/session_resume.c %D%/session.h \
-	%D%/setup.c %D%/setup_disks.c %D%/setup_print.c %D%/setup_reload.c \
-	%D%/setup_send.c %D%/setup_send.h \
-	%D%/setup_inbox.c %D%/setup_vsi.c %D%/setup.h \
-	%D%/stream.c %D%/stream.h \
-	%D%/transfer.c %D%/transfer_about.c %D%/transfer_check.c %D%/transfer_copy.c %D%/transfer_file.c %D%/transfer_json.c %D%/transfer_order.c \
-	%D%/transfer_run.c %D%/transfer_scan.c %D%/transfer_wait.c %D%/transfer.h %D%/transfer_order.h \
-	%D%/supply.c %D%/supply_feed.c %D%/supply_look.c %D%/supply.h \
-	%D%/stream_layout.c %D%/stream_plan.c %D%/stream_print.c \
-	%D%/stream_vary.c %D%/stream_vary.h \
-	%D%/verbs.c %D%/verbs_at.c %D%/verbs_chores.c %D%/verbs_disks.c %D%/verbs_list.c %D%/verbs_map.c %D%/verbs_probe.c \
-	%D%/verbs_schedule.c %D%/verbs_send.c %D%/verbs.h \
-	%D%/vsi.c %D%/vsi_about.c %D%/vsi_copy.c %D%/vsi_kept.c %D%/vsi_net.c %D%/vsi_record.c %D%/vsi_scan.c %D%/vsi.h \
-	%D%/vsi_allow.c %D%/vsi_allow.h \
-	%D%/vsi_client.c %D%/vsi_client.h \
-	%D%/vsi_daemon.c %D%/vsi_daemon.h \
-	%D%/vsi_file.c %D%/vsi_file.h \
-	%D%/vsi_facts.c %D%/vsi_facts.h \
-	%D%/vsi_label.c %D%/vsi_label.h \
-	%D%/vsi_line.c %D%/vsi_line.h \
-	%D%/vsi_mode.c %D%/vsi_mode.h \
-	%D%/vsi_server.c %D%/vsi_server.h \
-	%D%/vsi_streams.c %D%/vsi_streams.h
+	%D%/schedule/admission.c %D%/schedule/admission_json.c %D%/schedule/admission.h \
+	%D%/disks/chores.c %D%/disks/chores.h \
+	%D%/sessions/crew.c %D%/sessions/crew.h \
+	%D%/main/fds.c %D%/main/fds.h \
+	%D%/disks/fleet.c %D%/disks/fleet_order.c %D%/disks/fleet_space.c %D%/disks/fleet_watch.c %D%/disks/fleet.h \
+	%D%/main/daemon.c %D%/main/daemon_run.c %D%/main/daemon.h \
+	%D%/schedule/forecast.c %D%/schedule/forecast_sum.c %D%/schedule/forecast_why.c \
+	%D%/schedule/forecast.h %D%/schedule/forecast_priv.h %D%/schedule/forecast_why.h \
+	%D%/transfers/inbox.c %D%/transfers/inbox_greet.c %D%/transfers/inbox_show.c %D%/transfers/inbox_step.c %D%/transfers/inbox.h %D%/transfers/inbox_priv.h \
+	%D%/disks/keeper.c %D%/disks/keeper.h \
+	%D%/disks/kernel.c %D%/disks/kernel.h \
+	%D%/main/listener.c %D%/main/listener.h \
+	%D%/main/main.c \
+	%D%/sessions/mapping.c %D%/sessions/mapping.h \
+	%D%/disks/node.c %D%/disks/node.h \
+	%D%/main/options.c %D%/main/options.h \
+	%D%/main/notify.h \
+	%D%/sessions/order.c %D%/sessions/order.h %D%/sessions/order_name.c %D%/sessions/order_name.h \
+	%D%/sessions/probe.c %D%/sessions/probe.h \
+	%D%/transfers/relay.c %D%/transfers/relay.h \
+	%D%/sessions/reception.c %D%/sessions/reception.h \
+	%D%/conf/reload.c \
+	%D%/requests/report.c %D%/requests/report_disk.c %D%/requests/report_from.c %D%/requests/report.h \
+	%D%/schedule/scan.c %D%/schedule/scan.h %D%/schedule/scan_read.c %D%/schedule/scan_read.h \
+	%D%/schedule/schedule.c %D%/schedule/schedule_edit.c %D%/schedule/schedule_folder.c %D%/schedule/schedule_merge.c \
+	%D%/schedule/schedule_state.c %D%/schedule/schedule_step.c %D%/schedule/schedule_vet.c \
+	%D%/schedule/schedule.h %D%/schedule/schedule_priv.h \
+	%D%/schedule/schedule_host.c %D%/schedule/schedule_host.h \
+	%D%/disks/scout.c %D%/disks/scout.h \
+	%D%/schedule/scribe.c %D%/schedule/scribe.h \
+	%D%/disks/seek.c %D%/disks/seek.h \
+	%D%/requests/server.c %D%/requests/server_out.c %D%/requests/server_out.h \
+	%D%/requests/server_socket.c %D%/requests/server.h %D%/requests/server_socket.h \
+	%D%/main/service.c %D%/main/service.h \
+	%D%/sessions/session.c %D%/sessions/session_open.c %D%/sessions/session_resume.c %D%/sessions/session.h \
+	%D%/conf/setup.c %D%/conf/setup_disks.c %D%/conf/setup_print.c %D%/conf/setup_reload.c \
+	%D%/conf/setup_send.c %D%/conf/setup_send.h \
+	%D%/conf/setup_inbox.c %D%/conf/setup_vsi.c %D%/conf/setup.h \
+	%D%/conf/stream.c %D%/conf/stream.h \
+	%D%/transfers/transfer.c %D%/transfers/transfer_about.c %D%/transfers/transfer_check.c %D%/transfers/transfer_copy.c %D%/transfers/transfer_file.c %D%/transfers/transfer_json.c %D%/transfers/transfer_order.c \
+	%D%/transfers/transfer_run.c %D%/transfers/transfer_scan.c %D%/transfers/transfer_wait.c %D%/transfers/transfer.h %D%/transfers/transfer_order.h \
+	%D%/sessions/supply.c %D%/sessions/supply_feed.c %D%/sessions/supply_look.c %D%/sessions/supply.h \
+	%D%/conf/stream_layout.c %D%/conf/stream_plan.c %D%/conf/stream_print.c \
+	%D%/conf/stream_vary.c %D%/conf/stream_vary.h \
+	%D%/requests/verbs.c %D%/requests/verbs_at.c %D%/requests/verbs_chores.c %D%/requests/verbs_disks.c %D%/requests/verbs_list.c %D%/requests/verbs_map.c %D%/requests/verbs_probe.c \
+	%D%/requests/verbs_schedule.c %D%/requests/verbs_send.c %D%/requests/verbs.h \
+	%D%/vsi/vsi.c %D%/vsi/vsi_about.c %D%/vsi/vsi_copy.c %D%/vsi/vsi_kept.c %D%/vsi/vsi_net.c %D%/vsi/vsi_record.c %D%/vsi/vsi_scan.c %D%/vsi/vsi.h \
+	%D%/vsi/vsi_allow.c %D%/vsi/vsi_allow.h \
+	%D%/vsi/vsi_client.c %D%/vsi/vsi_client.h \
+	%D%/vsi/vsi_daemon.c %D%/vsi/vsi_daemon.h \
+	%D%/vsi/vsi_file.c %D%/vsi/vsi_file.h \
+	%D%/vsi/vsi_facts.c %D%/vsi/vsi_facts.h \
+	%D%/vsi/vsi_label.c %D%/vsi/vsi_label.h \
+	%D%/vsi/vsi_line.c %D%/vsi/vsi_line.h \
+	%D%/vsi/vsi_mode.c %D%/vsi/vsi_mode.h \
+	%D%/vsi/vsi_server.c %D%/vsi/vsi_server.h \
+	%D%/vsi/vsi_streams.c %D%/vsi/vsi_streams.h
 spated_LDADD = $(FLOW_LIBS)
 if HAVE_SYSTEMD
-spated_SOURCES += %D%/notify.c
+spated_SOURCES += %D%/main/notify.c
 spated_LDADD += $(SYSTEMD_LIBS)
 else
-spated_SOURCES += %D%/notify_none.c
+spated_SOURCES += %D%/main/notify_none.c
 endif
-EXTRA_DIST += %D%/notify.c %D%/notify_none.c
+EXTRA_DIST += %D%/main/notify.c %D%/main/notify_none.c

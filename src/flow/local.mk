@@ -1,82 +1,82 @@
 noinst_LIBRARIES += libflow.a
 libflow_a_SOURCES = \
-	%D%/aim.c %D%/aim.h \
-	%D%/arena.c %D%/arena.h \
-	%D%/arrival.c %D%/arrival.h \
-	%D%/backlog.c %D%/backlog.h \
-	%D%/bay.c %D%/bay.h \
-	%D%/brought.h \
-	%D%/candidate.c %D%/candidate.h \
-	%D%/beat.h \
-	%D%/choice.c %D%/choice.h \
-	%D%/chunk.c %D%/chunk.h \
-	%D%/copy_in.c %D%/copy_in_agree.c %D%/copy_in_look.c %D%/copy_in_make.c \
-	%D%/copy_in_serve.c %D%/copy_in.h \
-	%D%/copy_link.c %D%/copy_link.h \
-	%D%/copy_out.c %D%/copy_out_link.c %D%/copy_out_send.c \
-	%D%/copy_out_tell.c %D%/copy_out_try.c \
-	%D%/copy_out.h %D%/copy_out_priv.h \
-	%D%/counts.h \
-	%D%/cubes.c %D%/cubes.h %D%/cubes_aim.c %D%/cubes_early.c %D%/cubes_head.c \
-	%D%/cubes_place.c %D%/cubes_run.c %D%/cubes_side.c %D%/cubes_time.c \
-	%D%/cut.c %D%/cut.h %D%/cut_heaps.c %D%/cut_heaps.h %D%/cut_priv.h \
-	%D%/cut_fill.c %D%/cut_make.c %D%/cut_range.c %D%/cut_rows.c \
-	%D%/cut_slots.c %D%/cut_threads.c \
-	%D%/extents.c %D%/extents.h \
-	%D%/feed.c %D%/feed_take.c %D%/feed.h \
-	%D%/flight.c %D%/flight.h \
-	%D%/gate.c %D%/gate.h \
-	%D%/heaps.c %D%/heaps.h %D%/heaps_priv.h \
-	%D%/heaps_aim.c %D%/heaps_live.c \
-	%D%/intake.c %D%/intake.h \
-	%D%/intake_feed.c %D%/intake_learn.c %D%/intake_priv.h \
-	%D%/leaf.c %D%/leaf_record.c %D%/leaf_priv.h %D%/leaf.h \
-	%D%/ledger.c %D%/ledger_piece.c %D%/ledger.h %D%/ledger_priv.h \
-	%D%/learn.c %D%/learn.h \
-	%D%/map.c %D%/map.h \
-	%D%/memfile.c %D%/memfile.h \
-	%D%/moves.c %D%/moves.h \
-	%D%/output.c %D%/output.h %D%/output_priv.h \
-	%D%/output_resume.c %D%/output_runs.c %D%/output_tap.c \
-	%D%/output_told.c \
-	%D%/pace.c %D%/pace.h \
-	%D%/pacer.c %D%/pacer.h \
-	%D%/parking.c %D%/parking.h \
-	%D%/place.c %D%/place.h \
-	%D%/pool.c %D%/pool.h %D%/pool_priv.h \
-	%D%/quanta.c %D%/quanta.h \
-	%D%/queue.c %D%/queue.h \
-	%D%/ranges.c %D%/ranges.h \
-	%D%/recent.h \
-	%D%/rows.c %D%/rows.h %D%/rows_aim.c %D%/rows_items.c \
-	%D%/rows_lay.c %D%/rows_move.c %D%/rows_run.c \
-	%D%/sender.c %D%/sender.h %D%/sender_priv.h \
-	%D%/sender_give.c %D%/sender_hold.c %D%/sender_open.c \
-	%D%/sender_peer.c %D%/sender_run.c %D%/sender_show.c %D%/sender_wait.c \
-	%D%/source.h \
-	%D%/source_disk.c %D%/source_disk.h %D%/source_disk_priv.h \
-	%D%/source_disk_give.c %D%/source_disk_open.c %D%/source_disk_seek.c \
-	%D%/source_live.c %D%/source_live_give.c %D%/source_live_ops.c \
-	%D%/source_live.h %D%/source_live_priv.h %D%/source_relay.c \
-	%D%/source_relay.h %D%/source_relay_give.c %D%/source_relay_priv.h \
-	%D%/shifts.c %D%/shifts.h \
-	%D%/steps.c %D%/steps.h \
-	%D%/receiver.c %D%/receiver_thread.c %D%/receiver.h %D%/receiver_priv.h \
-	%D%/sample.c %D%/sample.h %D%/sample_hint.c %D%/sample_priv.h \
-	%D%/sample_heaps.c %D%/sample_heaps.h \
-	%D%/shared.c %D%/shared.h %D%/shared_priv.h \
-	%D%/shared_give.c %D%/shared_order.c %D%/shared_put.c \
-	%D%/slots.c %D%/slots.h %D%/slots_aim.c %D%/slots_held.c \
-	%D%/slots_priv.h %D%/slots_run.c \
-	%D%/spare.c %D%/spare.h \
-	%D%/split.c %D%/split.h \
-	%D%/settled.c %D%/settled.h \
-	%D%/shelf.c %D%/shelf.h \
-	%D%/stock.c %D%/tap.c %D%/tap.h %D%/tap_priv.h \
-	%D%/way.c %D%/way.h \
-	%D%/window.c %D%/window.h \
-	%D%/writer.c %D%/writer.h %D%/writer_priv.h \
-	%D%/writer_disk.c %D%/writer_doom.c %D%/writer_drop.c \
-	%D%/writer_errand.c \
-	%D%/writer_load.c %D%/writer_rank.c %D%/writer_watch.c
+	%D%/place/aim.c %D%/place/aim.h \
+	%D%/memory/arena.c %D%/memory/arena.h \
+	%D%/place/arrival.c %D%/place/arrival.h \
+	%D%/receive/backlog.c %D%/receive/backlog.h \
+	%D%/heaps/bay.c %D%/heaps/bay.h \
+	%D%/memory/brought.h \
+	%D%/slots/candidate.c %D%/slots/candidate.h \
+	%D%/memory/beat.h \
+	%D%/output/choice.c %D%/output/choice.h \
+	%D%/write/chunk.c %D%/write/chunk.h \
+	%D%/copy/copy_in.c %D%/copy/copy_in_agree.c %D%/copy/copy_in_look.c %D%/copy/copy_in_make.c \
+	%D%/copy/copy_in_serve.c %D%/copy/copy_in.h \
+	%D%/copy/copy_link.c %D%/copy/copy_link.h \
+	%D%/copy/copy_out.c %D%/copy/copy_out_link.c %D%/copy/copy_out_send.c \
+	%D%/copy/copy_out_tell.c %D%/copy/copy_out_try.c \
+	%D%/copy/copy_out.h %D%/copy/copy_out_priv.h \
+	%D%/place/counts.h \
+	%D%/heaps/cubes.c %D%/heaps/cubes.h %D%/heaps/cubes_aim.c %D%/heaps/cubes_early.c %D%/heaps/cubes_head.c \
+	%D%/heaps/cubes_place.c %D%/heaps/cubes_run.c %D%/heaps/cubes_side.c %D%/heaps/cubes_time.c \
+	%D%/send/cut.c %D%/send/cut.h %D%/send/cut_heaps.c %D%/send/cut_heaps.h %D%/send/cut_priv.h \
+	%D%/send/cut_fill.c %D%/send/cut_make.c %D%/send/cut_range.c %D%/send/cut_rows.c \
+	%D%/send/cut_slots.c %D%/send/cut_threads.c \
+	%D%/memory/extents.c %D%/memory/extents.h \
+	%D%/receive/feed.c %D%/receive/feed_take.c %D%/receive/feed.h \
+	%D%/output/flight.c %D%/output/flight.h \
+	%D%/place/gate.c %D%/place/gate.h \
+	%D%/heaps/heaps.c %D%/heaps/heaps.h %D%/heaps/heaps_priv.h \
+	%D%/heaps/heaps_aim.c %D%/heaps/heaps_live.c \
+	%D%/receive/intake.c %D%/receive/intake.h \
+	%D%/receive/intake_feed.c %D%/receive/intake_learn.c %D%/receive/intake_priv.h \
+	%D%/output/leaf.c %D%/memory/leaf_record.c %D%/memory/leaf_priv.h %D%/output/leaf.h \
+	%D%/copy/ledger.c %D%/copy/ledger_piece.c %D%/copy/ledger.h %D%/copy/ledger_priv.h \
+	%D%/place/learn.c %D%/place/learn.h \
+	%D%/memory/map.c %D%/memory/map.h \
+	%D%/memory/memfile.c %D%/memory/memfile.h \
+	%D%/place/moves.c %D%/place/moves.h \
+	%D%/output/output.c %D%/output/output.h %D%/output/output_priv.h \
+	%D%/output/output_resume.c %D%/output/output_runs.c %D%/output/output_tap.c \
+	%D%/output/output_told.c \
+	%D%/output/pace.c %D%/output/pace.h \
+	%D%/send/pacer.c %D%/send/pacer.h \
+	%D%/slots/parking.c %D%/slots/parking.h \
+	%D%/place/place.c %D%/place/place.h \
+	%D%/memory/pool.c %D%/memory/pool.h %D%/memory/pool_priv.h \
+	%D%/memory/quanta.c %D%/memory/quanta.h \
+	%D%/output/queue.c %D%/output/queue.h \
+	%D%/heaps/ranges.c %D%/heaps/ranges.h \
+	%D%/heaps/recent.h \
+	%D%/heaps/rows.c %D%/heaps/rows.h %D%/heaps/rows_aim.c %D%/heaps/rows_items.c \
+	%D%/heaps/rows_lay.c %D%/heaps/rows_move.c %D%/heaps/rows_run.c \
+	%D%/send/sender.c %D%/send/sender.h %D%/send/sender_priv.h \
+	%D%/send/sender_give.c %D%/send/sender_hold.c %D%/send/sender_open.c \
+	%D%/send/sender_peer.c %D%/send/sender_run.c %D%/send/sender_show.c %D%/send/sender_wait.c \
+	%D%/source/source.h \
+	%D%/source/source_disk.c %D%/source/source_disk.h %D%/source/source_disk_priv.h \
+	%D%/source/source_disk_give.c %D%/source/source_disk_open.c %D%/source/source_disk_seek.c \
+	%D%/source/source_live.c %D%/source/source_live_give.c %D%/source/source_live_ops.c \
+	%D%/source/source_live.h %D%/source/source_live_priv.h %D%/source/source_relay.c \
+	%D%/source/source_relay.h %D%/source/source_relay_give.c %D%/source/source_relay_priv.h \
+	%D%/place/shifts.c %D%/place/shifts.h \
+	%D%/heaps/steps.c %D%/heaps/steps.h \
+	%D%/receive/receiver.c %D%/receive/receiver_thread.c %D%/receive/receiver.h %D%/receive/receiver_priv.h \
+	%D%/receive/sample.c %D%/receive/sample.h %D%/receive/sample_hint.c %D%/receive/sample_priv.h \
+	%D%/receive/sample_heaps.c %D%/receive/sample_heaps.h \
+	%D%/slots/shared.c %D%/slots/shared.h %D%/slots/shared_priv.h \
+	%D%/slots/shared_give.c %D%/slots/shared_order.c %D%/slots/shared_put.c \
+	%D%/slots/slots.c %D%/slots/slots.h %D%/slots/slots_aim.c %D%/slots/slots_held.c \
+	%D%/slots/slots_priv.h %D%/slots/slots_run.c \
+	%D%/place/spare.c %D%/place/spare.h \
+	%D%/receive/split.c %D%/receive/split.h \
+	%D%/output/settled.c %D%/output/settled.h \
+	%D%/memory/shelf.c %D%/memory/shelf.h \
+	%D%/memory/stock.c %D%/memory/tap.c %D%/memory/tap.h %D%/memory/tap_priv.h \
+	%D%/output/way.c %D%/output/way.h \
+	%D%/place/window.c %D%/place/window.h \
+	%D%/write/writer.c %D%/write/writer.h %D%/write/writer_priv.h \
+	%D%/write/writer_disk.c %D%/write/writer_doom.c %D%/write/writer_drop.c \
+	%D%/write/writer_errand.c \
+	%D%/write/writer_load.c %D%/write/writer_rank.c %D%/write/writer_watch.c
 FLOW_LIBS = libflow.a $(STORE_LIBS)

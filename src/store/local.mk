@@ -1,118 +1,118 @@
 noinst_LIBRARIES += libstore.a
 libstore_a_SOURCES = \
-	%D%/adopt.c %D%/adopt.h \
-	%D%/catalogue.c %D%/catalogue.h \
-	%D%/catalogue_page.c \
-	%D%/catalogue_pass.c %D%/catalogue_priv.h \
-	%D%/copied.c %D%/copied.h \
-	%D%/cube.c %D%/cube.h \
-	%D%/disk.c %D%/disk.h \
-	%D%/entry.c %D%/entry.h %D%/entry_json.c %D%/entry_row.c \
-	%D%/entry_line.c %D%/entry_line.h \
-	%D%/entry_stamp.c %D%/entry_stamp.h \
-	%D%/fill.c %D%/fill.h \
-	%D%/fill_learn.c %D%/fill_priv.h \
-	%D%/folder.c %D%/folder.h %D%/folder_priv.h \
-	%D%/folder_data.c \
-	%D%/folder_place.c %D%/folder_reopen.c %D%/folder_resume.c \
-	%D%/folder_sums.c \
-	%D%/foreign.c %D%/foreign.h %D%/foreign_priv.h \
-	%D%/foreign_bytes.c \
-	%D%/foreign_cfg.c \
-	%D%/foreign_fill.c \
-	%D%/foreign_find.c \
-	%D%/foreign_form.c %D%/foreign_form.h \
-	%D%/foreign_learn.c \
-	%D%/foreign_rate.c \
-	%D%/foreign_sg.c \
-	%D%/foreign_single.c \
-	%D%/foreign_time.c \
-	%D%/geometry.c %D%/geometry.h \
-	%D%/glance.c %D%/glance.h %D%/glance_priv.h \
-	%D%/glance_read.c %D%/glance_second.c %D%/glance_time.c \
-	%D%/index.c %D%/index.h \
-	%D%/layout.c %D%/layout.h \
-	%D%/layout_map.c %D%/layout_map.h \
-	%D%/read_whole.h \
-	%D%/reader.c %D%/reader.h %D%/reader_priv.h \
-	%D%/reader_chunk.c \
-	%D%/reader_lane.c \
-	%D%/reader_piece.c \
-	%D%/reader_pool.c \
-	%D%/reader_sums.c \
-	%D%/reader_way.c \
-	%D%/reader_wish.c \
-	%D%/loss.c %D%/loss.h \
-	%D%/map_page.c %D%/map_page.h \
-	%D%/meta.c %D%/meta.h %D%/meta_heap.c \
-	%D%/notes.c %D%/notes.h %D%/notes_priv.h \
-	%D%/notes_cube.c %D%/notes_row.c \
-	%D%/recording.c %D%/recording.h \
-	%D%/recording_chunk.c \
-	%D%/recording_count.c \
-	%D%/recording_describe.c \
-	%D%/recording_fault.c \
-	%D%/recording_fill.c \
-	%D%/recording_hold.c \
-	%D%/recording_info.c \
-	%D%/recording_list.c \
-	%D%/recording_merge.c %D%/recording_priv.h \
-	%D%/recording_meta.c \
-	%D%/recording_place.c \
-	%D%/recording_range.c \
-	%D%/recording_read.c \
-	%D%/recording_remember.c \
-	%D%/recording_resumed.c \
-	%D%/protect.c %D%/protect.h \
-	%D%/resume.c %D%/resume.h %D%/resume_fits.c \
-	%D%/recover.c %D%/recover.h \
-	%D%/recover_chunk.c %D%/recover_priv.h \
-	%D%/recover_data.c \
-	%D%/recover_find.c \
-	%D%/recover_foreign.c \
-	%D%/recover_heads.c \
-	%D%/recover_heaps.c \
-	%D%/recover_index.c \
-	%D%/recover_place.c \
-	%D%/removal.c %D%/removal.h \
-	%D%/removal_lock.c %D%/removal_run.c %D%/removal_priv.h \
-	%D%/recover_sums.c \
-	%D%/recover_twins.c \
-	%D%/row.c %D%/row.h \
-	%D%/sg.c %D%/sg.h \
-	%D%/sums.c %D%/sums.h \
-	%D%/stride.c %D%/stride.h \
-	%D%/telling.c %D%/telling.h \
-	%D%/verify.c %D%/verify.h \
-	%D%/verify_chunk.c %D%/verify_priv.h \
-	%D%/verify_data.c \
-	%D%/verify_item.c \
-	%D%/verify_read.c \
-	%D%/verify_tell.c \
-	%D%/where.c %D%/where.h \
-	%D%/opened.c %D%/opened.h %D%/opened_priv.h \
-	%D%/opened_desk.c \
-	%D%/opened_get.c \
-	%D%/opened_look.c \
-	%D%/reading.c %D%/reading.h %D%/reading_priv.h \
-	%D%/reading_answer.c \
-	%D%/reading_desk.c \
-	%D%/reading_give.c \
-	%D%/trail.c %D%/trail.h \
-	%D%/view.c %D%/view.h %D%/view_priv.h \
-	%D%/view_fill.c \
-	%D%/view_find.c \
-	%D%/view_holes.c \
-	%D%/view_lay.c \
-	%D%/view_thread.c \
-	%D%/view_time.c \
-	%D%/view_turn.c \
-	%D%/write_whole.h
+	%D%/write/adopt.c %D%/write/adopt.h \
+	%D%/list/catalogue.c %D%/list/catalogue.h \
+	%D%/list/catalogue_page.c \
+	%D%/list/catalogue_pass.c %D%/list/catalogue_priv.h \
+	%D%/write/copied.c %D%/write/copied.h \
+	%D%/read/cube.c %D%/read/cube.h \
+	%D%/disk/disk.c %D%/disk/disk.h \
+	%D%/list/entry.c %D%/list/entry.h %D%/list/entry_json.c %D%/list/entry_row.c \
+	%D%/list/entry_line.c %D%/list/entry_line.h \
+	%D%/list/entry_stamp.c %D%/list/entry_stamp.h \
+	%D%/record/fill.c %D%/record/fill.h \
+	%D%/record/fill_learn.c %D%/record/fill_priv.h \
+	%D%/write/folder.c %D%/write/folder.h %D%/write/folder_priv.h \
+	%D%/write/folder_data.c \
+	%D%/write/folder_place.c %D%/write/folder_reopen.c %D%/write/folder_resume.c \
+	%D%/write/folder_sums.c \
+	%D%/recording/foreign.c %D%/recording/foreign.h %D%/recording/foreign_priv.h \
+	%D%/recording/foreign_bytes.c \
+	%D%/recording/foreign_cfg.c \
+	%D%/recording/foreign_fill.c \
+	%D%/recording/foreign_find.c \
+	%D%/record/foreign_form.c %D%/record/foreign_form.h \
+	%D%/recording/foreign_learn.c \
+	%D%/recording/foreign_rate.c \
+	%D%/recording/foreign_sg.c \
+	%D%/recording/foreign_single.c \
+	%D%/recording/foreign_time.c \
+	%D%/record/geometry.c %D%/record/geometry.h \
+	%D%/list/glance.c %D%/list/glance.h %D%/list/glance_priv.h \
+	%D%/list/glance_read.c %D%/list/glance_second.c %D%/list/glance_time.c \
+	%D%/record/index.c %D%/record/index.h \
+	%D%/disk/layout.c %D%/disk/layout.h \
+	%D%/disk/layout_map.c %D%/disk/layout_map.h \
+	%D%/disk/read_whole.h \
+	%D%/read/reader.c %D%/read/reader.h %D%/read/reader_priv.h \
+	%D%/read/reader_chunk.c \
+	%D%/read/reader_lane.c \
+	%D%/read/reader_piece.c \
+	%D%/read/reader_pool.c \
+	%D%/read/reader_sums.c \
+	%D%/read/reader_way.c \
+	%D%/read/reader_wish.c \
+	%D%/recording/loss.c %D%/recording/loss.h \
+	%D%/record/map_page.c %D%/record/map_page.h \
+	%D%/record/meta.c %D%/record/meta.h %D%/record/meta_heap.c \
+	%D%/record/notes.c %D%/record/notes.h %D%/record/notes_priv.h \
+	%D%/record/notes_cube.c %D%/record/notes_row.c \
+	%D%/recording/recording.c %D%/recording/recording.h \
+	%D%/recording/recording_chunk.c \
+	%D%/recording/recording_count.c \
+	%D%/recording/recording_describe.c \
+	%D%/recording/recording_fault.c \
+	%D%/recording/recording_fill.c \
+	%D%/recording/recording_hold.c \
+	%D%/recording/recording_info.c \
+	%D%/recording/recording_list.c \
+	%D%/recording/recording_merge.c %D%/recording/recording_priv.h \
+	%D%/recording/recording_meta.c \
+	%D%/recording/recording_place.c \
+	%D%/recording/recording_range.c \
+	%D%/recording/recording_read.c \
+	%D%/recording/recording_remember.c \
+	%D%/recording/recording_resumed.c \
+	%D%/repair/protect.c %D%/repair/protect.h \
+	%D%/write/resume.c %D%/write/resume.h %D%/write/resume_fits.c \
+	%D%/repair/recover.c %D%/repair/recover.h \
+	%D%/repair/recover_chunk.c %D%/repair/recover_priv.h \
+	%D%/repair/recover_data.c \
+	%D%/repair/recover_find.c \
+	%D%/repair/recover_foreign.c \
+	%D%/repair/recover_heads.c \
+	%D%/repair/recover_heaps.c \
+	%D%/repair/recover_index.c \
+	%D%/repair/recover_place.c \
+	%D%/repair/removal.c %D%/repair/removal.h \
+	%D%/repair/removal_lock.c %D%/repair/removal_run.c %D%/repair/removal_priv.h \
+	%D%/repair/recover_sums.c \
+	%D%/repair/recover_twins.c \
+	%D%/record/row.c %D%/record/row.h \
+	%D%/disk/sg.c %D%/disk/sg.h \
+	%D%/record/sums.c %D%/record/sums.h \
+	%D%/disk/stride.c %D%/disk/stride.h \
+	%D%/write/telling.c %D%/write/telling.h \
+	%D%/repair/verify.c %D%/repair/verify.h \
+	%D%/repair/verify_chunk.c %D%/repair/verify_priv.h \
+	%D%/repair/verify_data.c \
+	%D%/repair/verify_item.c \
+	%D%/repair/verify_read.c \
+	%D%/repair/verify_tell.c \
+	%D%/disk/where.c %D%/disk/where.h \
+	%D%/read/opened.c %D%/read/opened.h %D%/read/opened_priv.h \
+	%D%/read/opened_desk.c \
+	%D%/read/opened_get.c \
+	%D%/read/opened_look.c \
+	%D%/read/reading.c %D%/read/reading.h %D%/read/reading_priv.h \
+	%D%/read/reading_answer.c \
+	%D%/read/reading_desk.c \
+	%D%/read/reading_give.c \
+	%D%/read/trail.c %D%/read/trail.h \
+	%D%/view/view.c %D%/view/view.h %D%/view/view_priv.h \
+	%D%/view/view_fill.c \
+	%D%/view/view_find.c \
+	%D%/view/view_holes.c \
+	%D%/view/view_lay.c \
+	%D%/view/view_thread.c \
+	%D%/view/view_time.c \
+	%D%/view/view_turn.c \
+	%D%/disk/write_whole.h
 # How a reader's threads read.
 if HAVE_LIBURING
-libstore_a_SOURCES += %D%/reader_ring.c
+libstore_a_SOURCES += %D%/read/reader_ring.c
 else
-libstore_a_SOURCES += %D%/reader_noring.c
+libstore_a_SOURCES += %D%/read/reader_noring.c
 endif
-EXTRA_DIST += %D%/reader_ring.c %D%/reader_noring.c
+EXTRA_DIST += %D%/read/reader_ring.c %D%/read/reader_noring.c
 STORE_LIBS = libstore.a $(LIBURING_LIBS) $(BASE_LIBS)

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/conf.h"
 #include "base/module.h"
-#include "flow/sender.h"
+#include "flow/send/sender.h"
 
 enum {
 	BLOCK = 16 << 20,

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "flow/source_disk.h"
+#include "flow/source/source_disk.h"
 
 #define SECOND INT64_C(1000000000)
 

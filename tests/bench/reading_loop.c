@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/opened.h"
-#include "store/reading.h"
+#include "store/read/opened.h"
+#include "store/read/reading.h"
 
 struct file {
 	struct reading *rd;

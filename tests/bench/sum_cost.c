@@ -16,8 +16,8 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "flow/pool.h"
-#include "flow/quanta.h"
+#include "flow/memory/pool.h"
+#include "flow/memory/quanta.h"
 
 enum { SOURCE = 32 << 20, BLOCKS = 8 };
 enum mode { MODE_COPY, MODE_BATCH, MODE_SEAL };

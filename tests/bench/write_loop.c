@@ -28,10 +28,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/module.h"
-#include "flow/output.h"
-#include "flow/pool.h"
-#include "flow/writer.h"
-#include "store/meta.h"
+#include "flow/output/output.h"
+#include "flow/memory/pool.h"
+#include "flow/write/writer.h"
+#include "store/record/meta.h"
 #include "write_disks.h"
 
 enum { PAYLOAD = 8192, MOST = 64, FILES = 512 };

@@ -121,7 +121,7 @@ tests_contract_test_send_ucx_LDADD = $(BASE_LIBS) $(CHECK_LIBS)
 check_PROGRAMS += tests/contract/test_receive_ucx_bad
 TESTS += tests/contract/test_receive_ucx_bad
 tests_contract_test_receive_ucx_bad_SOURCES = %D%/test_receive_ucx_bad.c \
-	plugins/send/ucx_worker.c plugins/send/ucx_worker.h \
+	plugins/ucx/worker.c plugins/ucx/worker.h \
 	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
 tests_contract_test_receive_ucx_bad_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_ucx_bad_LDADD = $(BASE_LIBS) $(CHECK_LIBS)

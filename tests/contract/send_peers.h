@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
-#include "contract/wire.h"
+#include "wire/wire.h"
 #include "unit/suite.h"
 
 /*

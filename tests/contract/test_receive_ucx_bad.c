@@ -7,7 +7,7 @@
 #define FOUR	 "connections = 4;"
 
 #include "contract/spt1_bench.h"
-#include "send/ucx_worker.h"
+#include "ucx/worker.h"
 
 /* Of libucx's thread, where one is left at the end, the leak sanitizer dies. */
 static int leaks_unseen;

@@ -3,7 +3,7 @@
  * Peers that are no good, as sockets that say what they should not; and plain
  * bytes, which go to anybody.
  */
-#include "contract/refuse.h"
+#include "wire/refuse.h"
 #include "contract/send_tcp_bench.h"
 
 static int door, peer;

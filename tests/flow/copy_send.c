@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/secret.h"
-#include "flow/copy_out.h"
-#include "flow/source_disk.h"
+#include "flow/copy/copy_out.h"
+#include "flow/source/source_disk.h"
 
 static const char *const word[SENDER_STATES] = {
 	[SENDER_CONNECTING] = "connecting", [SENDER_SENDING] = "sending",

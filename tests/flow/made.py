@@ -8,7 +8,7 @@
             holes=[[1000, 500]])
     r.end()
 
-Index and metadata are as src/store/index.h and meta.h say.
+Index and metadata are as src/store/record/index.h and meta.h say.
 """
 import json
 import os

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/receive/address.c"
-#include "../../plugins/receive/allow.c"
-#include "../../plugins/receive/endpoint.c"
+#include "../../src/net/address.c"
+#include "../../src/net/allow.c"
+#include "../../src/net/endpoint.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

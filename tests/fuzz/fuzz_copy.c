@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "contract/wire_copy.h"
-#include "flow/brought.h"
-#include "flow/ledger.h"
-#include "flow/pool.h"
+#include "wire/wire_copy.h"
+#include "flow/memory/brought.h"
+#include "flow/copy/ledger.h"
+#include "flow/memory/pool.h"
 
 enum { BLOCKS = 4, MOST = 2 * COPY_PIECE + 100, QUANTA = 4 };
 

@@ -4,7 +4,7 @@
  * one, no longer than was asked for, out of the block's own data, each byte of
  * it once and in order; what is no packet is counted.
  */
-#include "flow/cut_heaps.h"
+#include "flow/send/cut_heaps.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "../../plugins/receive/datagram.c"
+#include "../../plugins/receive/udp/datagram.c"
 
 static void
 require(bool truth)

@@ -9,8 +9,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/contract/handshake.h"
-#include "../../src/contract/refuse.h"
+#include "../../src/wire/handshake.h"
+#include "../../src/wire/refuse.h"
 
 static void
 require(bool truth)

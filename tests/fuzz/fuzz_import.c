@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/conf.h"
-#include "cli/import_scans.h"
+#include "cli/schedule/import_scans.h"
 
 static void
 require(bool truth)

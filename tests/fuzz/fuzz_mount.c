@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../fuse/options.c"
-#include "../../fuse/span.c"
+#include "../../fuse/tree/options.c"
+#include "../../fuse/tree/span.c"
 
 static const int64_t BEGIN = INT64_C(1795255200000000000);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/scan_read.h"
-#include "store/layout.h"
+#include "daemon/schedule/scan_read.h"
+#include "store/disk/layout.h"
 
 static void
 require(bool truth)

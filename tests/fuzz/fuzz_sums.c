@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "../../src/base/crc32c.c"
-#include "../../src/store/sums.c"
+#include "../../src/store/record/sums.c"
 
 static void
 require(int truth)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/send/url.c"
+#include "../../src/net/url.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -9,17 +9,17 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "../../src/daemon/vsi_copy.c"
-#include "../../src/daemon/vsi_kept.c"
-#include "../../src/daemon/vsi_label.c"
-#include "../../src/daemon/vsi_line.c"
-#include "../../src/daemon/vsi_mode.c"
-#include "../../src/daemon/vsi_record.c"
-#include "../../src/daemon/vsi_scan.c"
-#include "../../src/daemon/vsi.c"
-#include "../../src/daemon/vsi_about.c"
-#include "../../src/daemon/vsi_net.c"
-#include "store/layout.h"
+#include "../../src/daemon/vsi/vsi_copy.c"
+#include "../../src/daemon/vsi/vsi_kept.c"
+#include "../../src/daemon/vsi/vsi_label.c"
+#include "../../src/daemon/vsi/vsi_line.c"
+#include "../../src/daemon/vsi/vsi_mode.c"
+#include "../../src/daemon/vsi/vsi_record.c"
+#include "../../src/daemon/vsi/vsi_scan.c"
+#include "../../src/daemon/vsi/vsi.c"
+#include "../../src/daemon/vsi/vsi_about.c"
+#include "../../src/daemon/vsi/vsi_net.c"
+#include "store/disk/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -25,11 +25,11 @@
 #include <poll.h>
 static int hung_up(void);
 #define poll(p, n, ms) ((void)(p), hung_up())
-#include "../../plugins/receive/framed.c"
-#include "../../plugins/receive/framed_greet.c"
-#include "../../plugins/receive/inlet.c"
-#include "../../plugins/receive/told.c"
-#include "../../plugins/receive/transfer.c"
+#include "../../plugins/receive/tcp/framed.c"
+#include "../../plugins/receive/tcp/framed_greet.c"
+#include "../../plugins/receive/tcp/inlet.c"
+#include "../../plugins/receive/tcp/told.c"
+#include "../../plugins/receive/tcp/transfer.c"
 
 enum { LINES = 4, PACKET = 16 };
 

@@ -39,7 +39,7 @@ tests_fuzz_fuzz_address_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 # Blocks of heaps, cut in datagrams.
 noinst_PROGRAMS += tests/fuzz/fuzz_cut_heaps
 tests_fuzz_fuzz_cut_heaps_SOURCES = %D%/fuzz_cut_heaps.c \
-	src/flow/cut_heaps.c
+	src/flow/send/cut_heaps.c
 tests_fuzz_fuzz_cut_heaps_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
 # URLs to send to.
@@ -57,7 +57,7 @@ noinst_PROGRAMS += tests/fuzz/fuzz_sg tests/fuzz/fuzz_foreign
 tests_fuzz_fuzz_sg_SOURCES = %D%/fuzz_sg.c
 tests_fuzz_fuzz_sg_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_foreign_SOURCES = %D%/fuzz_foreign.c \
-	src/base/fault.c src/base/text.c src/store/disk.c src/store/layout.c
+	src/base/fault.c src/base/text.c src/store/disk/disk.c src/store/disk/layout.c
 tests_fuzz_fuzz_foreign_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_foreign_LDADD = $(JANSSON_LIBS)
 
@@ -69,7 +69,7 @@ tests_fuzz_fuzz_wire_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 # Frames of copies: with the ledger that they are held against.
 noinst_PROGRAMS += tests/fuzz/fuzz_copy
 tests_fuzz_fuzz_copy_SOURCES = %D%/fuzz_copy.c \
-	src/flow/ledger.c src/flow/ledger_piece.c src/store/index.c
+	src/flow/copy/ledger.c src/flow/copy/ledger_piece.c src/store/record/index.c
 tests_fuzz_fuzz_copy_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_copy_LDADD = $(JANSSON_LIBS)
 
@@ -97,7 +97,7 @@ noinst_PROGRAMS += tests/fuzz/fuzz_scan
 tests_fuzz_fuzz_scan_SOURCES = %D%/fuzz_scan.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
 	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
-	src/daemon/scan.c src/daemon/scan_read.c src/store/disk.c src/store/layout.c
+	src/daemon/schedule/scan.c src/daemon/schedule/scan_read.c src/store/disk/disk.c src/store/disk/layout.c
 tests_fuzz_fuzz_scan_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
@@ -105,22 +105,22 @@ tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
 	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
-	src/cli/import_conf.c src/cli/import_file.c src/cli/import_scans.c \
-	src/cli/import_snap.c src/cli/import_snp.c src/cli/import_time.c \
-	src/cli/import_vex.c src/cli/import_words.c src/cli/suggest.c \
-	src/store/disk.c src/store/layout.c
+	src/cli/schedule/import_conf.c src/cli/schedule/import_file.c src/cli/schedule/import_scans.c \
+	src/cli/schedule/import_snap.c src/cli/schedule/import_snp.c src/cli/schedule/import_time.c \
+	src/cli/schedule/import_vex.c src/cli/schedule/import_words.c src/cli/show/suggest.c \
+	src/store/disk/disk.c src/store/disk/layout.c
 noinst_PROGRAMS += tests/fuzz/fuzz_snp tests/fuzz/fuzz_vex
-tests_fuzz_fuzz_snp_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/import_noxml.c
+tests_fuzz_fuzz_snp_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/schedule/import_noxml.c
 tests_fuzz_fuzz_snp_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_snp
 tests_fuzz_fuzz_snp_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_snp_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
-tests_fuzz_fuzz_vex_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/import_noxml.c
+tests_fuzz_fuzz_vex_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/schedule/import_noxml.c
 tests_fuzz_fuzz_vex_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_vex
 tests_fuzz_fuzz_vex_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_vex_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 if HAVE_EXPAT
 noinst_PROGRAMS += tests/fuzz/fuzz_xml
-tests_fuzz_fuzz_xml_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/import_xml.c
+tests_fuzz_fuzz_xml_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/schedule/import_xml.c
 tests_fuzz_fuzz_xml_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_xml
 tests_fuzz_fuzz_xml_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_xml_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(EXPAT_LIBS)
@@ -129,7 +129,7 @@ endif
 # Commands of VSI-S: with what acts on them, and a recorder that is made up.
 noinst_PROGRAMS += tests/fuzz/fuzz_vsi
 tests_fuzz_fuzz_vsi_SOURCES = %D%/fuzz_vsi.c src/base/fault.c src/base/text.c \
-	src/store/disk.c src/store/layout.c
+	src/store/disk/disk.c src/store/disk/layout.c
 tests_fuzz_fuzz_vsi_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_vsi_LDADD = $(JANSSON_LIBS)
 

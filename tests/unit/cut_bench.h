@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "flow/cut.h"
+#include "flow/send/cut.h"
 #include "unit/dice.h"
 #include "unit/fake_stream.h"
 

@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "fake_format.h"
 #include "fake_write.h"
-#include "flow/output.h"
-#include "flow/pool.h"
-#include "flow/writer.h"
+#include "flow/output/output.h"
+#include "flow/memory/pool.h"
+#include "flow/write/writer.h"
 #include "scratch.h"
 #include "suite.h"
 

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "store/map_page.h"
+#include "store/record/map_page.h"
 #include "unit/suite.h"
 
 /*

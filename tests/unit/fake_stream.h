@@ -2,7 +2,7 @@
 #ifndef SPATE_TESTS_FAKE_STREAM_H
 #define SPATE_TESTS_FAKE_STREAM_H
 
-#include "store/fill.h"
+#include "store/record/fill.h"
 #include "unit/fake_format.h"
 #include "unit/suite.h"
 

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "dice.h"
-#include "flow/feed.h"
-#include "flow/intake.h"
+#include "flow/receive/feed.h"
+#include "flow/receive/intake.h"
 #include "suite.h"
 
 enum {

@@ -3,7 +3,7 @@
 #define SPATE_TESTS_HEAP_CHECK_H
 
 #include "base/crc32c.h"
-#include "flow/quanta.h"
+#include "flow/memory/quanta.h"
 #include "heap_sent.h"
 
 /* What comes out, compared with what was sent, byte by byte. */

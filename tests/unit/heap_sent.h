@@ -7,9 +7,9 @@
 #include "../../plugins/format/spead_packet.c"
 
 #include "base/log.h"
-#include "flow/heaps_priv.h"
-#include "flow/place.h"
-#include "flow/spare.h"
+#include "flow/heaps/heaps_priv.h"
+#include "flow/place/place.h"
+#include "flow/place/spare.h"
 #include "suite.h"
 
 /*

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/import_scans.h"
+#include "cli/schedule/import_scans.h"
 #include "unit/suite.h"
 
 /* Schedules as text, and what was made of them. */

@@ -228,14 +228,14 @@ tests_unit_test_fill_learn_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_suggest
 TESTS += tests/unit/test_suggest
 tests_unit_test_suggest_SOURCES = %D%/test_suggest.c %D%/suite.h \
-	src/cli/suggest.c
+	src/cli/show/suggest.c
 tests_unit_test_suggest_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_suggest_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_args
 TESTS += tests/unit/test_args
 tests_unit_test_args_SOURCES = %D%/test_args.c %D%/suite.h \
-	src/cli/args.c src/cli/suggest.c
+	src/cli/show/args.c src/cli/show/suggest.c
 tests_unit_test_args_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_args_LDADD = $(UNIT_BASE)
 
@@ -249,7 +249,7 @@ if HAVE_FUSE
 check_PROGRAMS += tests/unit/test_spatefs_options
 TESTS += tests/unit/test_spatefs_options
 tests_unit_test_spatefs_options_SOURCES = %D%/test_spatefs_options.c \
-	%D%/suite.h fuse/options.c fuse/source.c
+	%D%/suite.h fuse/tree/options.c fuse/tree/source.c
 tests_unit_test_spatefs_options_CPPFLAGS = $(UNIT_CPPFLAGS) $(SPATEFS_CPPFLAGS)
 tests_unit_test_spatefs_options_LDADD = $(STORE_LIBS) $(FUSE_LIBS) $(UNIT_BASE)
 endif
@@ -257,45 +257,45 @@ endif
 check_PROGRAMS += tests/unit/test_table
 TESTS += tests/unit/test_table
 tests_unit_test_table_SOURCES = %D%/test_table.c %D%/suite.h \
-	src/cli/table.c
+	src/cli/show/table.c
 tests_unit_test_table_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_table_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_progress
 TESTS += tests/unit/test_progress
 tests_unit_test_progress_SOURCES = %D%/test_progress.c %D%/suite.h \
-	src/cli/progress.c src/cli/terminal.c
+	src/cli/show/progress.c src/cli/show/terminal.c
 tests_unit_test_progress_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_progress_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_sends
 TESTS += tests/unit/test_sends
 tests_unit_test_sends_SOURCES = %D%/test_sends.c %D%/suite.h \
-	src/cli/sends_show.c src/cli/table.c
+	src/cli/send/sends_show.c src/cli/show/table.c
 tests_unit_test_sends_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sends_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_transfer_order
 TESTS += tests/unit/test_transfer_order
 tests_unit_test_transfer_order_SOURCES = %D%/test_transfer_order.c \
-	%D%/suite.h src/daemon/transfer_order.c src/daemon/transfer_file.c \
-	src/daemon/setup_send.c
+	%D%/suite.h src/daemon/transfers/transfer_order.c src/daemon/transfers/transfer_file.c \
+	src/daemon/conf/setup_send.c
 tests_unit_test_transfer_order_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_transfer_order_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_transfer
 TESTS += tests/unit/test_transfer
 tests_unit_test_transfer_SOURCES = %D%/test_transfer.c %D%/suite.h \
-	src/daemon/transfer.c src/daemon/transfer_wait.c
+	src/daemon/transfers/transfer.c src/daemon/transfers/transfer_wait.c
 tests_unit_test_transfer_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_transfer_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_live
 TESTS += tests/unit/test_live
 tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
-	src/cli/live.c src/cli/loss_show.c src/cli/losses.c \
-	src/cli/subs.c src/cli/show.c \
-	src/cli/table.c
+	src/cli/show/live.c src/cli/show/loss_show.c src/cli/show/losses.c \
+	src/cli/show/subs.c src/cli/show/show.c \
+	src/cli/show/table.c
 tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_live_LDADD = $(UNIT_BASE)
 
@@ -319,11 +319,11 @@ tests_unit_test_fds_LDADD = $(CHECK_LIBS)
 
 # The schedule is a part of the daemon that needs none of the others.
 SCHEDULE_SOURCES = \
-	src/daemon/scan.c src/daemon/scan_read.c \
-	src/daemon/schedule.c src/daemon/schedule_edit.c \
-	src/daemon/schedule_folder.c src/daemon/schedule_merge.c \
-	src/daemon/schedule_state.c src/daemon/schedule_step.c \
-	src/daemon/schedule_vet.c src/daemon/scribe.c
+	src/daemon/schedule/scan.c src/daemon/schedule/scan_read.c \
+	src/daemon/schedule/schedule.c src/daemon/schedule/schedule_edit.c \
+	src/daemon/schedule/schedule_folder.c src/daemon/schedule/schedule_merge.c \
+	src/daemon/schedule/schedule_state.c src/daemon/schedule/schedule_step.c \
+	src/daemon/schedule/schedule_vet.c src/daemon/schedule/scribe.c
 
 check_PROGRAMS += tests/unit/test_schedule
 TESTS += tests/unit/test_schedule
@@ -369,7 +369,7 @@ tests_unit_test_seek_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_scan_read
 TESTS += tests/unit/test_scan_read
 tests_unit_test_scan_read_SOURCES = %D%/test_scan_read.c %D%/suite.h \
-	src/daemon/scan.c src/daemon/scan_read.c
+	src/daemon/schedule/scan.c src/daemon/schedule/scan_read.c
 tests_unit_test_scan_read_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_scan_read_LDADD = $(UNIT_STORE)
 
@@ -435,44 +435,44 @@ tests_unit_test_sample_LDADD = $(UNIT_FLOW)
 check_PROGRAMS += tests/unit/test_gen_frames
 TESTS += tests/unit/test_gen_frames
 tests_unit_test_gen_frames_SOURCES = %D%/test_gen_frames.c %D%/suite.h \
-	src/cli/gen_frames.c src/cli/gen_format.c
+	src/cli/gen/gen_frames.c src/cli/gen/gen_format.c
 tests_unit_test_gen_frames_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_frames_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_gen_heaps
 TESTS += tests/unit/test_gen_heaps
 tests_unit_test_gen_heaps_SOURCES = %D%/test_gen_heaps.c %D%/suite.h \
-	src/cli/gen_heaps.c src/cli/gen_spead.c
+	src/cli/gen/gen_heaps.c src/cli/gen/gen_spead.c
 tests_unit_test_gen_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_heaps_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_gen_socket
 TESTS += tests/unit/test_gen_socket
 tests_unit_test_gen_socket_SOURCES = %D%/test_gen_socket.c %D%/suite.h \
-	src/cli/gen_socket.c src/cli/gen_tcp.c src/cli/gen_url.c
+	src/cli/gen/gen_socket.c src/cli/gen/gen_tcp.c src/cli/gen/gen_url.c
 tests_unit_test_gen_socket_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_socket_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_gen_plan
 TESTS += tests/unit/test_gen_plan
 tests_unit_test_gen_plan_SOURCES = %D%/test_gen_plan.c %D%/suite.h \
-	src/cli/gen_plan.c
+	src/cli/gen/gen_plan.c
 tests_unit_test_gen_plan_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_show
 TESTS += tests/unit/test_show
 tests_unit_test_show_SOURCES = %D%/test_show.c %D%/suite.h \
-	src/cli/loss_show.c src/cli/losses.c src/cli/show.c \
-	src/cli/subs.c src/cli/table.c
+	src/cli/show/loss_show.c src/cli/show/losses.c src/cli/show/show.c \
+	src/cli/show/subs.c src/cli/show/table.c
 tests_unit_test_show_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_show_LDADD = $(UNIT_BASE)
 
 check_PROGRAMS += tests/unit/test_gen_sender
 TESTS += tests/unit/test_gen_sender
 tests_unit_test_gen_sender_SOURCES = %D%/test_gen_sender.c %D%/suite.h \
-	src/cli/gen_sender.c src/cli/gen_socket.c src/cli/gen_plan.c src/cli/gen_frames.c \
-	src/cli/gen_heaps.c src/cli/gen_spead.c src/cli/gen_tcp.c src/cli/gen_url.c
+	src/cli/gen/gen_sender.c src/cli/gen/gen_socket.c src/cli/gen/gen_plan.c src/cli/gen/gen_frames.c \
+	src/cli/gen/gen_heaps.c src/cli/gen/gen_spead.c src/cli/gen/gen_tcp.c src/cli/gen/gen_url.c
 tests_unit_test_gen_sender_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gen_sender_LDADD = $(UNIT_BASE)
 
@@ -856,9 +856,9 @@ tests_unit_test_url_LDADD = $(CHECK_LIBS)
 check_PROGRAMS += tests/unit/test_udp_timed
 TESTS += tests/unit/test_udp_timed
 tests_unit_test_udp_timed_SOURCES = %D%/test_udp_timed.c %D%/suite.h \
-	plugins/receive/endpoint.c plugins/send/resolve.c plugins/send/udp.c \
-	plugins/send/udp_go.c plugins/send/udp_ports.c \
-	plugins/send/udp_train.c plugins/send/url.c
+	src/net/endpoint.c src/net/resolve.c plugins/send/udp/udp.c \
+	plugins/send/udp/udp_go.c plugins/send/udp/udp_ports.c \
+	plugins/send/udp/udp_train.c src/net/url.c
 tests_unit_test_udp_timed_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_udp_timed_LDADD = $(CHECK_LIBS)
 
@@ -1125,7 +1125,7 @@ tests_unit_test_disk_try_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_disks_test
 TESTS += tests/unit/test_disks_test
 tests_unit_test_disks_test_SOURCES = %D%/test_disks_test.c %D%/suite.h \
-	src/cli/table.c
+	src/cli/show/table.c
 tests_unit_test_disks_test_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_disks_test_LDADD = $(UNIT_STORE)
 
@@ -1216,14 +1216,14 @@ tests_unit_test_receiver_many_LDADD = $(UNIT_FLOW)
 check_PROGRAMS += tests/unit/test_forecast
 TESTS += tests/unit/test_forecast
 tests_unit_test_forecast_SOURCES = %D%/test_forecast.c %D%/suite.h %D%/dice.h \
-	src/daemon/forecast_sum.c src/daemon/forecast_why.c
+	src/daemon/schedule/forecast_sum.c src/daemon/schedule/forecast_why.c
 tests_unit_test_forecast_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_forecast_LDADD = $(UNIT_BASE)
 
-IMPORT_SOURCES = src/cli/import_conf.c src/cli/import_file.c \
-	src/cli/import_scans.c src/cli/import_snap.c src/cli/import_snp.c \
-	src/cli/import_time.c src/cli/import_vex.c src/cli/import_words.c \
-	src/cli/suggest.c
+IMPORT_SOURCES = src/cli/schedule/import_conf.c src/cli/schedule/import_file.c \
+	src/cli/schedule/import_scans.c src/cli/schedule/import_snap.c src/cli/schedule/import_snp.c \
+	src/cli/schedule/import_time.c src/cli/schedule/import_vex.c src/cli/schedule/import_words.c \
+	src/cli/show/suggest.c
 
 check_PROGRAMS += tests/unit/test_import_time
 TESTS += tests/unit/test_import_time
@@ -1234,21 +1234,21 @@ tests_unit_test_import_time_LDADD = $(UNIT_BASE)
 check_PROGRAMS += tests/unit/test_import_scans
 TESTS += tests/unit/test_import_scans
 tests_unit_test_import_scans_SOURCES = %D%/test_import_scans.c %D%/suite.h \
-	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/import_noxml.c
+	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/schedule/import_noxml.c
 tests_unit_test_import_scans_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_import_scans_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_import_snp
 TESTS += tests/unit/test_import_snp
 tests_unit_test_import_snp_SOURCES = %D%/test_import_snp.c %D%/suite.h \
-	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/import_noxml.c
+	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/schedule/import_noxml.c
 tests_unit_test_import_snp_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_import_snp_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_import_vex
 TESTS += tests/unit/test_import_vex
 tests_unit_test_import_vex_SOURCES = %D%/test_import_vex.c %D%/suite.h \
-	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/import_noxml.c
+	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/schedule/import_noxml.c
 tests_unit_test_import_vex_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_import_vex_LDADD = $(UNIT_STORE)
 
@@ -1256,7 +1256,7 @@ if HAVE_EXPAT
 check_PROGRAMS += tests/unit/test_import_xml
 TESTS += tests/unit/test_import_xml
 tests_unit_test_import_xml_SOURCES = %D%/test_import_xml.c %D%/suite.h \
-	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/import_xml.c
+	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/schedule/import_xml.c
 tests_unit_test_import_xml_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_import_xml_LDADD = $(UNIT_STORE) $(EXPAT_LIBS)
 endif
@@ -1264,7 +1264,7 @@ endif
 check_PROGRAMS += tests/unit/test_schedule_show
 TESTS += tests/unit/test_schedule_show
 tests_unit_test_schedule_show_SOURCES = %D%/test_schedule_show.c %D%/suite.h \
-	src/cli/schedule_show.c src/cli/table.c
+	src/cli/schedule/schedule_show.c src/cli/show/table.c
 tests_unit_test_schedule_show_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_schedule_show_LDADD = $(UNIT_BASE)
 

@@ -9,10 +9,10 @@
 
 #include "base/crc32c.h"
 #include "base/module.h"
-#include "store/fill.h"
-#include "store/folder.h"
-#include "store/layout.h"
-#include "store/meta.h"
+#include "store/record/fill.h"
+#include "store/write/folder.h"
+#include "store/disk/layout.h"
+#include "store/record/meta.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

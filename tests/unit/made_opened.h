@@ -2,8 +2,8 @@
 #ifndef SPATE_TESTS_MADE_OPENED_H
 #define SPATE_TESTS_MADE_OPENED_H
 
-#include "store/opened.h"
-#include "store/reading.h"
+#include "store/read/opened.h"
+#include "store/read/reading.h"
 #include "unit/made.h"
 
 /* A made recording, opened as many threads read it. */

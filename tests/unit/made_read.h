@@ -2,7 +2,7 @@
 #ifndef SPATE_TESTS_MADE_READ_H
 #define SPATE_TESTS_MADE_READ_H
 
-#include "store/recording.h"
+#include "store/recording/recording.h"
 #include "unit/made.h"
 
 /* A made recording, opened and held against what was sent. */

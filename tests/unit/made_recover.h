@@ -4,9 +4,9 @@
 
 #include <fcntl.h>
 
-#include "store/recording.h"
-#include "store/recover.h"
-#include "store/verify.h"
+#include "store/recording/recording.h"
+#include "store/repair/recover.h"
+#include "store/repair/verify.h"
 #include "unit/made.h"
 
 /* A made recording, broken, recovered and looked at. */

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "daemon/schedule.h"
+#include "daemon/schedule/schedule.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 
 #include "contract/defaults.h"
-#include "store/recording.h"
-#include "store/view.h"
+#include "store/recording/recording.h"
+#include "store/view/view.h"
 #include "unit/dice.h"
 #include "unit/made.h"
 

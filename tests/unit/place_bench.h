@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "../../src/flow/slots.c"
-#include "../../src/flow/slots_held.c"
-#include "../../src/flow/place.c"
+#include "../../src/flow/slots/slots.c"
+#include "../../src/flow/slots/slots_held.c"
+#include "../../src/flow/place/place.c"
 
 #include "base/crc32c.h"
 #include "base/log.h"

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/conf.h"
 #include "base/log.h"
-#include "flow/receiver.h"
+#include "flow/receive/receiver.h"
 #include "suite.h"
 
 /*

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "flow/sender.h"
+#include "flow/send/sender.h"
 #include "unit/fake_stream.h"
 
 /*

@@ -8,8 +8,8 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "dice.h"
-#include "flow/quanta.h"
-#include "flow/shared.h"
+#include "flow/memory/quanta.h"
+#include "flow/slots/shared.h"
 #include "suite.h"
 
 /*

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "fake_format.h"
-#include "flow/output.h"
-#include "flow/pool.h"
+#include "flow/output/output.h"
+#include "flow/memory/pool.h"
 #include "suite.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../plugins/receive/address.c"
-#include "../../plugins/receive/endpoint.c"
+#include "../../src/net/address.c"
+#include "../../src/net/endpoint.c"
 
 #include "suite.h"
 

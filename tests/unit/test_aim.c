@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/aim.h"
+#include "flow/place/aim.h"
 
 #include "suite.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../plugins/receive/allow.c"
+#include "../../src/net/allow.c"
 
 #include "suite.h"
 

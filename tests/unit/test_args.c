@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cli/args.h"
+#include "cli/show/args.h"
 #include "unit/suite.h"
 
 struct values {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/flow/arrival.c"
+#include "../../src/flow/place/arrival.c"
 
 #include "suite.h"
 

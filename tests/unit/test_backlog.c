@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/flow/backlog.c"
+#include "../../src/flow/receive/backlog.c"
 
 #include <sched.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/candidate.h"
+#include "flow/slots/candidate.h"
 
 #include "suite.h"
 

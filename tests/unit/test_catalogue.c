@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "store/catalogue.h"
+#include "store/list/catalogue.h"
 #include "unit/made_list.h"
 #include "unit/suite.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/chunk.h"
+#include "flow/write/chunk.h"
 
 #include "disk_bench.h"
 

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/control.h"
+#include "control/control.h"
 #include "unit/suite.h"
 
 #define HELLO "{\"protocol\":1}\n"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/crew.c"
+#include "daemon/sessions/crew.c"
 #include "unit/suite.h"
 
 struct receiver {

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "store/cube.h"
+#include "store/read/cube.h"
 #include "unit/made_read.h"
 #include "unit/suite.h"
 

@@ -3,7 +3,7 @@
  * Heaps are stored as a recording has them, cut in packets, and put together
  * again from the packets alone, by what each says of itself.
  */
-#include "flow/cut_heaps.h"
+#include "flow/send/cut_heaps.h"
 
 #include <errno.h>
 #include <string.h>

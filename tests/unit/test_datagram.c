@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../plugins/receive/datagram.c"
+#include "../../plugins/receive/udp/datagram.c"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/disk.h"
+#include "store/disk/disk.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

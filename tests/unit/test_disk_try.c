@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/cli/disk_try.c"
+#include "../../src/cli/disks/disk_try.c"
 
 #include <sys/statvfs.h>
 

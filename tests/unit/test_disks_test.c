@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/cli/disks_test_show.c"
+#include "../../src/cli/disks/disks_test_show.c"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "store/entry.h"
-#include "store/recording.h"
+#include "store/list/entry.h"
+#include "store/recording/recording.h"
 #include "unit/made_list.h"
 #include "unit/suite.h"
 

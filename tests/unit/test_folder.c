@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/folder.h"
+#include "store/write/folder.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

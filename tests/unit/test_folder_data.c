@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/folder.h"
-#include "store/meta.h"
-#include "store/sg.h"
+#include "store/write/folder.h"
+#include "store/record/meta.h"
+#include "store/disk/sg.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

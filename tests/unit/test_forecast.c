@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/forecast_priv.h"
+#include "daemon/schedule/forecast_priv.h"
 
 /* How often a scan is looked at. */
 static unsigned looks;
@@ -13,7 +13,7 @@ look(void)
 #define begin_of(w, s) (look(), (begin_of)(w, s))
 #define stop_of(w, s)  (look(), (stop_of)(w, s))
 #define is_taken(s)    (look(), (is_taken)(s))
-#include "../../src/daemon/forecast.c"
+#include "../../src/daemon/schedule/forecast.c"
 
 #include <stdio.h>
 

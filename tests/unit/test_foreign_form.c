@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "contract/bytes.h"
-#include "store/foreign_form.h"
-#include "store/stride.h"
+#include "store/record/foreign_form.h"
+#include "store/disk/stride.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

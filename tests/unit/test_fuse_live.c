@@ -9,8 +9,8 @@
 #include <fcntl.h>
 
 #include "base/clock.h"
-#include "fuse/live.h"
-#include "store/recording.h"
+#include "fuse/live/live.h"
+#include "store/recording/recording.h"
 #include "unit/fake_spated.h"
 #include "unit/made_read.h"
 #include "unit/suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/flow/gate.c"
+#include "../../src/flow/place/gate.c"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/module.h"
-#include "cli/gen_heaps.h"
-#include "cli/gen_spead.h"
+#include "cli/gen/gen_heaps.h"
+#include "cli/gen/gen_spead.h"
 #include "unit/suite.h"
 
 enum { LARGE = 1 << 17, ITEMS = 8 };

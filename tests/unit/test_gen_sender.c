@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/module.h"
-#include "cli/gen_frames.h"
-#include "cli/gen_heaps.h"
-#include "cli/gen_sender.h"
+#include "cli/gen/gen_frames.h"
+#include "cli/gen/gen_heaps.h"
+#include "cli/gen/gen_sender.h"
 #include "unit/suite.h"
 
 enum { BYTES = 72, MOST = 400, PORTS = 3 };

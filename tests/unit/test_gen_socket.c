@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/gen_socket.h"
+#include "cli/gen/gen_socket.h"
 #include "unit/suite.h"
 
 enum { BYTES = 100, TRAINS = 10 };

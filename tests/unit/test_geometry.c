@@ -2,8 +2,8 @@
 /* Known payloads, and what holds for every geometry. */
 #include <errno.h>
 
-#include "store/geometry.h"
-#include "store/notes.h"
+#include "store/record/geometry.h"
+#include "store/record/notes.h"
 #include "unit/suite.h"
 
 START_TEST(known)

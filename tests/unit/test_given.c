@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which packet has which byte, of runs that differ. */
-#include "../../plugins/send/given.c"
+#include "../../plugins/send/tcp/given.c"
 
 #include "dice.h"
 #include "suite.h"

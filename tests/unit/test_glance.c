@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 
-#include "store/glance.h"
+#include "store/list/glance.h"
 #include "unit/made_row.h"
 #include "unit/suite.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "contract/handshake.h"
+#include "wire/handshake.h"
 
 #include "base/crc32c.h"
 #include "base/secret.h"
-#include "contract/refuse.h"
+#include "wire/refuse.h"
 #include "suite.h"
 
 /* A sender and a receiver, and what lies between them. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/cli/import_time.c"
+#include "../../src/cli/schedule/import_time.c"
 
 #include "base/units.h"
 #include "suite.h"

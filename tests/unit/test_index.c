@@ -3,7 +3,7 @@
  * Records to the byte, torn and damaged files, and the
  * check against one that is slow and plain.
  */
-#include "store/index.c"
+#include "store/record/index.c"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * An intake of many substreams, with a network that is made up: each source
  * brings what a test says, and blocks come home when it says so.
  */
-#include "flow/intake.h"
+#include "flow/receive/intake.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/kernel.c"
+#include "daemon/disks/kernel.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

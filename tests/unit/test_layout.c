@@ -2,7 +2,7 @@
 /* Names that are taken and refused, and file names there and back. */
 #include <string.h>
 
-#include "store/layout.h"
+#include "store/disk/layout.h"
 #include "unit/suite.h"
 
 #define LONG "a234567890123456789012345678901234567890123456789012345678901234"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/leaf.h"
+#include "flow/output/leaf.h"
 
 #include "base/crc32c.h"
 #include "disk_bench.h"
-#include "flow/quanta.h"
-#include "store/sums.h"
+#include "flow/memory/quanta.h"
+#include "store/record/sums.h"
 
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 4 };
 

@@ -3,7 +3,7 @@
  * A stream that learn.c watches: so many frames a second in so many threads,
  * of which a test leaves some out or holds some back.
  */
-#include "flow/learn.h"
+#include "flow/place/learn.h"
 
 #include "suite.h"
 

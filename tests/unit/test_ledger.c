@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/ledger.h"
+#include "flow/copy/ledger.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "flow/brought.h"
-#include "flow/pool.h"
+#include "flow/memory/brought.h"
+#include "flow/memory/pool.h"
 #include "suite.h"
 
 /* A block of two pieces and a bit, in a pool that has four of them. */

@@ -16,12 +16,12 @@
 #include "base/log.h"
 #include "base/module.h"
 #include "fake_write.h"
-#include "flow/sender.h"
-#include "flow/source_disk.h"
-#include "flow/source_live.h"
-#include "flow/writer.h"
+#include "flow/send/sender.h"
+#include "flow/source/source_disk.h"
+#include "flow/source/source_live.h"
+#include "flow/write/writer.h"
 #include "scratch.h"
-#include "store/meta.h"
+#include "store/record/meta.h"
 #include "suite.h"
 
 enum {

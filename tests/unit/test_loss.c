@@ -3,8 +3,8 @@
  * seconds. */
 #include "config.h"
 
-#include "flow/counts.h"
-#include "store/loss.h"
+#include "flow/place/counts.h"
+#include "store/recording/loss.h"
 #include "unit/made_read.h"
 #include "unit/suite.h"
 

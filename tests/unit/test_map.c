@@ -4,7 +4,7 @@
  * go while he copies: another process does so here, while its blocks are
  * used for others as fast as can be.
  */
-#include "flow/map.h"
+#include "flow/memory/map.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "flow/arena.h"
-#include "flow/tap.h"
-#include "store/map_page.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/tap.h"
+#include "store/record/map_page.h"
 #include "tapped.h"
 
 enum { ID = 7, ROUNDS = 4000, WRITERS = 2 };

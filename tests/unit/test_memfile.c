@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who is given a memfile reads what is in it, and cannot write by any means
  * that there are: as the user who made it (mostly root here), and as another. */
-#include "flow/memfile.h"
+#include "flow/memory/memfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

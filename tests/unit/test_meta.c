@@ -2,7 +2,7 @@
 /* The lines of the metadata as text: their keys are a promise to programs. */
 #include <string.h>
 
-#include "store/meta.h"
+#include "store/record/meta.h"
 #include "unit/suite.h"
 
 static void

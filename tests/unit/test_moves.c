@@ -5,7 +5,7 @@
  * are landings, some are slots elsewhere, some are where packets lie that
  * landed in no slot at all.
  */
-#include "flow/moves.h"
+#include "flow/place/moves.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* The cards of a machine that a scratch folder pretends to be. */
 #include <sys/stat.h>
 
-#include "daemon/node.c"
+#include "daemon/disks/node.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

@@ -3,7 +3,7 @@
  * What receivers hand on: blocks of many substreams, from several threads,
  * in one row of numbers, and the runs of each substream.
  */
-#include "flow/output.h"
+#include "flow/output/output.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "fake_format.h"
-#include "flow/pool.h"
+#include "flow/memory/pool.h"
 #include "suite.h"
 
 enum { SUBS = 12, SLOTS = 8, BLOCKS = 64, THREADS = 4, ROUNDS = 2000 };

@@ -5,8 +5,8 @@
  */
 #include "config.h"
 
-#include "flow/output.h"
-#include "flow/pool.h"
+#include "flow/output/output.h"
+#include "flow/memory/pool.h"
 #include "unit/made.h"
 #include "unit/suite.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/flow/pace.c"
+#include "../../src/flow/output/pace.c"
 
 #include "suite.h"
 

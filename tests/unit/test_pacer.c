@@ -3,8 +3,8 @@
  * A sender in simulated time: it sleeps as the pacer says, wakes late as dice
  * say, and every packet's time is noted, so that any second can be looked at.
  */
-#include "flow/pacer.h"
-#include "flow/sender.h"
+#include "flow/send/pacer.h"
+#include "flow/send/sender.h"
 #include "unit/dice.h"
 #include "unit/suite.h"
 

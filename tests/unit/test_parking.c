@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/parking.h"
+#include "flow/slots/parking.h"
 
 #include <string.h>
 

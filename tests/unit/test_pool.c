@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/pool.h"
+#include "flow/memory/pool.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
-#include "flow/arena.h"
+#include "flow/memory/arena.h"
 #include "suite.h"
 
 enum { MIB = 1 << 20, THREADS = 4, ROUNDS = 3000 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "cli/progress.h"
-#include "cli/terminal.h"
+#include "cli/show/progress.h"
+#include "cli/show/terminal.h"
 #include "unit/suite.h"
 
 #define SECOND INT64_C(1000000000)

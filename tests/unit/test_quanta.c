@@ -4,8 +4,8 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "dice.h"
-#include "flow/pool.h"
-#include "flow/quanta.h"
+#include "flow/memory/pool.h"
+#include "flow/memory/quanta.h"
 #include "suite.h"
 
 enum { SLOTS = 200, SLOT = 100, QUANTUM = 1024 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/flow/queue.c"
+#include "../../src/flow/output/queue.c"
 
 #include <sched.h>
 #include <string.h>

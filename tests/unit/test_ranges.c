@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges against a map of bytes. */
-#include "flow/ranges.h"
+#include "flow/heaps/ranges.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "unit/dice.h"
 #include "unit/made_read.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "unit/made_read.h"
 #include "unit/hang_fs.h"
 

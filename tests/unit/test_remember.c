@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "store/recording.h"
+#include "store/recording/recording.h"
 #include "unit/made_read.h"
 #include "unit/suite.h"
 

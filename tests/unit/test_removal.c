@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <sys/file.h>
 
-#include "store/entry.h"
-#include "store/protect.h"
-#include "store/recording.h"
-#include "store/removal.h"
+#include "store/list/entry.h"
+#include "store/repair/protect.h"
+#include "store/recording/recording.h"
+#include "store/repair/removal.h"
 #include "unit/made_list.h"
 #include "unit/suite.h"
 

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "store/adopt.h"
-#include "store/index.h"
-#include "store/protect.h"
-#include "store/recording_priv.h"
-#include "store/resume.h"
+#include "store/write/adopt.h"
+#include "store/record/index.h"
+#include "store/repair/protect.h"
+#include "store/recording/recording_priv.h"
+#include "store/write/resume.h"
 #include "unit/made_read.h"
 #include "unit/suite.h"
 

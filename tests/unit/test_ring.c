@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A ring whose kernel is us. */
-#include "../../plugins/receive/allow.c"
-#include "../../plugins/receive/datagram.c"
-#include "../../plugins/receive/endpoint.c"
-#include "../../plugins/receive/ring.c"
+#include "../../src/net/allow.c"
+#include "../../plugins/receive/udp/datagram.c"
+#include "../../src/net/endpoint.c"
+#include "../../plugins/receive/udp/ring.c"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/row.h"
+#include "store/record/row.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

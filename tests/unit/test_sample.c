@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "flow/sample.h"
+#include "flow/receive/sample.h"
 #include "unit/fake_format.h"
 #include "unit/suite.h"
 

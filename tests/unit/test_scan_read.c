@@ -2,8 +2,8 @@
 /* What files of the schedule say, and what of that cannot be. */
 #include <errno.h>
 
-#include "daemon/scan_read.h"
-#include "store/layout.h"
+#include "daemon/schedule/scan_read.h"
+#include "store/disk/layout.h"
 #include "unit/suite.h"
 
 #define TIMES "start = \"2026-11-20T10:00:00Z\"; duration = \"5m\"; "

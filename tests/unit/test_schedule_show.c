@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/schedule_show.h"
+#include "cli/schedule/schedule_show.h"
 #include "unit/suite.h"
 
 static struct cli cli;

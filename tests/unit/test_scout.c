@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is there, what comes and what goes; mounts are left to the flow
  * tests. */
-#include "../../src/daemon/scout.c"
+#include "../../src/daemon/disks/scout.c"
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 /* A file that is whole at any time, on a disk that fails at times. */
 #include <string.h>
 
-#include "daemon/scribe.c"
+#include "daemon/schedule/scribe.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

@@ -6,7 +6,7 @@
 static int seek_access(const char *path, int mode);
 
 #define access seek_access
-#include "daemon/seek.c"
+#include "daemon/disks/seek.c"
 #undef access
 
 #include "unit/suite.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/sends.h"
+#include "cli/send/sends.h"
 #include "unit/suite.h"
 
 void

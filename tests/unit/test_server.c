@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "daemon/listener.c"
-#include "daemon/server.c"
-#include "daemon/server_out.c"
-#include "daemon/server_socket.c"
-#include "daemon/vsi_allow.c"
+#include "daemon/main/listener.c"
+#include "daemon/requests/server.c"
+#include "daemon/requests/server_out.c"
+#include "daemon/requests/server_socket.c"
+#include "daemon/vsi/vsi_allow.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "contract/bytes.h"
-#include "store/sg.h"
+#include "store/disk/sg.h"
 #include "unit/suite.h"
 
 static const struct sg_header usual = {

@@ -4,7 +4,7 @@
  * to where it belongs.  Pieces of any length lie and belong anywhere in one
  * piece of memory, over each other as it comes.
  */
-#include "flow/shifts.h"
+#include "flow/place/shifts.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/show.h"
+#include "cli/show/show.h"
 #include "unit/suite.h"
 
 static char text[SHOW_PERCENT];

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "flow/source_disk.h"
-#include "store/removal.h"
+#include "flow/source/source_disk.h"
+#include "store/repair/removal.h"
 #include "unit/made_read.h"
 
 /* A source on disks, held against the recording's file and its frames. */

@@ -3,7 +3,7 @@
  * Everything of a recording that is being made, once and in order, wherever
  * it is just then; and memory goes back when the recorder wants it.
  */
-#include "flow/source_live.h"
+#include "flow/source/source_live.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What receivers put comes out again in its order, and no memory stays behind,
  * whichever end goes first. */
-#include "flow/source_relay.h"
+#include "flow/source/source_relay.h"
 
 #include <errno.h>
 #include <poll.h>

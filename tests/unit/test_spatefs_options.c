@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fuse/options.h"
-#include "fuse/source.h"
+#include "fuse/tree/options.h"
+#include "fuse/tree/source.h"
 #include "unit/suite.h"
 
 static struct options o;

@@ -3,14 +3,14 @@
  * One stream for several places.  A packet's bytes follow from its thread and
  * sequence, so that whatever comes out of a place is seen to be its own.
  */
-#include "flow/split.h"
+#include "flow/receive/split.h"
 
 #include <string.h>
 
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "dice.h"
-#include "flow/quanta.h"
+#include "flow/memory/quanta.h"
 #include "suite.h"
 
 enum {

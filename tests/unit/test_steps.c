@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Heaps that did not come, by the counts of those that did. */
-#include "flow/steps.h"
+#include "flow/heaps/steps.h"
 
 #include "dice.h"
 #include "suite.h"

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "dice.h"
-#include "flow/pool.h"
+#include "flow/memory/pool.h"
 #include "suite.h"
 
 enum { SUBS = 7, MOST = 40, ROUNDS = 20000 };

@@ -8,10 +8,10 @@
 #include "base/crc32c.h"
 #include "dice.h"
 #include "scratch.h"
-#include "store/disk.h"
-#include "store/folder.h"
-#include "store/layout.h"
-#include "store/sums.h"
+#include "store/disk/disk.h"
+#include "store/write/folder.h"
+#include "store/disk/layout.h"
+#include "store/record/sums.h"
 #include "suite.h"
 
 enum { QUANTUM = 4096, MOST = 5 * QUANTUM };

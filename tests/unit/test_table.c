@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/table.h"
+#include "cli/show/table.h"
 #include "unit/suite.h"
 
 static const struct table_column columns[] = {

@@ -3,7 +3,7 @@
  * What transfers have of a recording's memory: no more than nobody needs, and
  * never what somebody writes.
  */
-#include "flow/tap.h"
+#include "flow/memory/tap.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What was told, against a bit for each packet. */
-#include "../../plugins/receive/told.c"
+#include "../../plugins/receive/tcp/told.c"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/daemon.h"
-#include "daemon/transfer_order.h"
+#include "daemon/main/daemon.h"
+#include "daemon/transfers/transfer_order.h"
 #include "unit/suite.h"
 
 #define SECOND INT64_C(1000000000)

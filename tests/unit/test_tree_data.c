@@ -3,8 +3,8 @@
  * recording in its text. */
 #include "config.h"
 
-#include "store/loss.h"
-#include "store/recording.h"
+#include "store/recording/loss.h"
+#include "store/recording/recording.h"
 #include "unit/tree_bench.h"
 
 static struct tree_bench b;

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fuse/names.h"
-#include "fuse/nodes.h"
-#include "fuse/span.h"
+#include "fuse/tree/names.h"
+#include "fuse/tree/nodes.h"
+#include "fuse/tree/span.h"
 #include "unit/suite.h"
 
 static struct names *n;

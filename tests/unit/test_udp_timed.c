@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define udp_qdisc_timed qdisc_timed
-#include "../../plugins/send/udp_qdisc.c"
+#include "../../plugins/send/udp/udp_qdisc.c"
 #undef udp_qdisc_timed
 
 #include "suite.h"

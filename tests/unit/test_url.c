@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../plugins/receive/endpoint.c"
-#include "../../plugins/send/resolve.c"
-#include "../../plugins/send/url.c"
+#include "../../src/net/endpoint.c"
+#include "../../src/net/resolve.c"
+#include "../../src/net/url.c"
 
 #include "suite.h"
 

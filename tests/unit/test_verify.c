@@ -4,8 +4,8 @@
 
 #include <fcntl.h>
 
-#include "store/recording.h"
-#include "store/verify.h"
+#include "store/recording/recording.h"
+#include "store/repair/verify.h"
 #include "unit/made_row.h"
 #include "unit/suite.h"
 

@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "store/recording.h"
-#include "store/sums.h"
-#include "store/verify.h"
+#include "store/recording/recording.h"
+#include "store/record/sums.h"
+#include "store/repair/verify.h"
 #include "unit/made.h"
 #include "unit/suite.h"
 

@@ -2,16 +2,16 @@
 /* The commands, one by one, against a recorder that is only a struct. */
 #include "unit/vsi_bench.h"
 
-#include "daemon/vsi.c"
-#include "daemon/vsi_about.c"
-#include "daemon/vsi_copy.c"
-#include "daemon/vsi_kept.c"
-#include "daemon/vsi_label.c"
-#include "daemon/vsi_line.c"
-#include "daemon/vsi_mode.c"
-#include "daemon/vsi_net.c"
-#include "daemon/vsi_record.c"
-#include "daemon/vsi_scan.c"
+#include "daemon/vsi/vsi.c"
+#include "daemon/vsi/vsi_about.c"
+#include "daemon/vsi/vsi_copy.c"
+#include "daemon/vsi/vsi_kept.c"
+#include "daemon/vsi/vsi_label.c"
+#include "daemon/vsi/vsi_line.c"
+#include "daemon/vsi/vsi_mode.c"
+#include "daemon/vsi/vsi_net.c"
+#include "daemon/vsi/vsi_record.c"
+#include "daemon/vsi/vsi_scan.c"
 
 START_TEST(words)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The grammar of VSI-S: commands out of bytes, whatever pieces they come in. */
-#include "daemon/vsi_line.c"
+#include "daemon/vsi/vsi_line.c"
 #include "unit/suite.h"
 
 static struct vsi_lines lines;

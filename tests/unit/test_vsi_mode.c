@@ -2,9 +2,9 @@
 /* Modes, labels and networks: what is taken, and what is not. */
 #include <arpa/inet.h>
 
-#include "daemon/vsi_allow.c"
-#include "daemon/vsi_label.c"
-#include "daemon/vsi_mode.c"
+#include "daemon/vsi/vsi_allow.c"
+#include "daemon/vsi/vsi_label.c"
+#include "daemon/vsi/vsi_mode.c"
 #include "unit/suite.h"
 
 static struct vsi_mode m;

@@ -3,11 +3,11 @@
 #include <arpa/inet.h>
 #include <poll.h>
 
-#include "daemon/listener.c"
-#include "daemon/vsi_allow.c"
-#include "daemon/vsi_client.c"
-#include "daemon/vsi_line.c"
-#include "daemon/vsi_server.c"
+#include "daemon/main/listener.c"
+#include "daemon/vsi/vsi_allow.c"
+#include "daemon/vsi/vsi_client.c"
+#include "daemon/vsi/vsi_line.c"
+#include "daemon/vsi/vsi_server.c"
 #include "unit/suite.h"
 
 static struct vsi_server *server;

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/control.h"
-#include "store/where.h"
+#include "control/control.h"
+#include "store/disk/where.h"
 #include "unit/suite.h"
 
 static char folder[64], conf[96];

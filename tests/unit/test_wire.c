@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "contract/wire.h"
+#include "wire/wire.h"
 
 #include "base/crc32c.h"
 #include "suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "contract/wire_copy.h"
+#include "wire/wire_copy.h"
 
 #include <string.h>
 

@@ -4,16 +4,16 @@
  * Whatever a disk does, each block is a chunk on one disk that its index
  * names, or is counted as lost; and everything comes to an end.
  */
-#include "flow/writer.h"
+#include "flow/write/writer.h"
 
 #include <limits.h>
 #include <sched.h>
 
 #include "base/clock.h"
 #include "disk_bench.h"
-#include "store/meta.h"
-#include "store/recording.h"
-#include "store/recover.h"
+#include "store/record/meta.h"
+#include "store/recording/recording.h"
+#include "store/repair/recover.h"
 
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 12, PUT = 90 };
 

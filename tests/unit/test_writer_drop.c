@@ -3,7 +3,7 @@
  * A disk is taken away in mid-recording, and added again: what it has is
  * durable and named, and no block is lost or on two disks.
  */
-#include "../../src/flow/writer_drop.c"
+#include "../../src/flow/write/writer_drop.c"
 
 #include <sched.h>
 

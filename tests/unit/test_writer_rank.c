@@ -2,8 +2,8 @@
 /* What a writer tells of itself, as it comes and goes. */
 #include <pthread.h>
 
-#include "flow/queue.h"
-#include "flow/writer_priv.h"
+#include "flow/output/queue.h"
+#include "flow/write/writer_priv.h"
 #include "unit/suite.h"
 
 /* A disk that was slow, left and comes back is one among all others: nothing

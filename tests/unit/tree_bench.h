@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "fuse/measure.h"
-#include "fuse/tree.h"
-#include "store/opened.h"
+#include "fuse/tree/measure.h"
+#include "fuse/tree/tree.h"
+#include "store/read/opened.h"
 #include "unit/made_list.h"
 
 /* A tree over the disks of a made recording, as it would be mounted. */

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/vsi.h"
-#include "daemon/vsi_file.h"
+#include "daemon/vsi/vsi.h"
+#include "daemon/vsi/vsi_file.h"
 #include "unit/suite.h"
 
 static struct bench {

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The keeper alone waits for disks here.  It looks at them every second: the
+ * catalogue finds out what became of recordings, and statvfs how much space
+ * there is.  A disk that hangs holds it up; then all others go on with what is
+ * known, no one waits for it any more, and at the end it is left behind.
+ *
+ * Names are made of the catalogue by whoever needs them first when something
+ * has changed there, which it does while the first pass is still under way.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fuse/tree/tree_priv.h"
+
+enum { PAUSE_S = 1, END_S = 2 };
+
+static const int64_t ms = 1000000;
+static const int64_t names_least = 100 * 1000000; /* between two makings */
+static const int64_t look_most = 3 * INT64_C(1000000000);
+
+/* ---- space ----------------------------------------------------------- */
+
+/* Folders of one file system share it: it counts once. */
+static bool
+is_counted(const struct disks *disks, unsigned i)
+{
+	for (unsigned k = 0; k < i; k++) {
+		if (disks->disk[k].fd >= 0 &&
+		    disks->disk[k].id.device == disks->disk[i].id.device)
+			return true;
+	}
+	return false;
+}
+
+static void
+add_space(struct statvfs *sum, int fd)
+{
+	struct statvfs vfs;
+	fsblkcnt_t unit;
+
+	if (fstatvfs(fd, &vfs) < 0)
+		return;
+	unit = vfs.f_frsize ? vfs.f_frsize : vfs.f_bsize;
+	sum->f_blocks += vfs.f_blocks * unit / sum->f_frsize;
+	sum->f_bfree += vfs.f_bfree * unit / sum->f_frsize;
+	sum->f_bavail += vfs.f_bavail * unit / sum->f_frsize;
+	sum->f_files += vfs.f_files;
+	sum->f_ffree += vfs.f_ffree;
+	sum->f_favail += vfs.f_favail;
+}
+
+static struct statvfs
+find_space(struct disks *disks)
+{
+	struct statvfs sum = { .f_bsize = 4096,
+			       .f_frsize = 4096,
+			       .f_namemax = TREE_NAME - 1,
+			       .f_flag = ST_RDONLY | ST_NOSUID };
+
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (!disk_open(&disks->disk[i]) && !is_counted(disks, i))
+			add_space(&sum, disks->disk[i].fd);
+	}
+	for (unsigned i = 0; i < disks->n; i++)
+		disk_close(&disks->disk[i]);
+	return sum;
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+/* Until it is poked, or the pause is over; false: it is to end. */
+static bool
+pause_over(struct tree *t)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += PAUSE_S;
+	while (!t->poked && !t->stop) {
+		if (pthread_cond_timedwait(&t->poke, &t->lock, &until))
+			break;
+	}
+	t->poked = false;
+	return !t->stop;
+}
+
+/* What is not shown is said, once. */
+static void
+tell_unnamed(struct tree *t)
+{
+	struct catalogue_facts facts;
+
+	catalogue_facts(t->catalogue, &facts);
+	if (facts.unnamed > t->unnamed)
+		log_line(LOG_WARN, NULL,
+			 "%zu folders on the disks are not shown: their names "
+			 "have control characters, or are too long",
+			 facts.unnamed);
+	t->unnamed = facts.unnamed;
+}
+
+static void *
+keep(void *arg)
+{
+	struct tree *t = arg;
+	struct statvfs space;
+
+	pthread_setname_np(pthread_self(), "spate-keeper");
+	pthread_mutex_lock(&t->lock);
+	do {
+		t->pass_ns = clock_steady();
+		pthread_mutex_unlock(&t->lock);
+		space = find_space(&t->disks);
+		pthread_mutex_lock(&t->lock);
+		t->space = space;
+		pthread_mutex_unlock(&t->lock);
+		catalogue_pass(t->catalogue);
+		pthread_mutex_lock(&t->lock);
+		t->pass_ns = 0;
+		t->passes++;
+		pthread_cond_broadcast(&t->passed);
+		tell_unnamed(t);
+	} while (pause_over(t));
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+int
+tree_keep_start(struct tree *t)
+{
+	return -pthread_create(&t->keeper, NULL, keep, t);
+}
+
+bool
+tree_keep_stop(struct tree *t)
+{
+	struct timespec until;
+
+	catalogue_stop(t->catalogue);
+	pthread_mutex_lock(&t->lock);
+	t->stop = true;
+	pthread_cond_signal(&t->poke);
+	pthread_mutex_unlock(&t->lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += END_S;
+	if (!pthread_timedjoin_np(t->keeper, NULL, &until))
+		return true;
+	log_line(LOG_WARN, NULL,
+		 "a disk hangs: what looks for recordings is left behind");
+	pthread_detach(t->keeper);
+	return false;
+}
+
+/* ---- names ----------------------------------------------------------- */
+
+struct gather {
+	struct names_item *item;
+	size_t n, room;
+	bool failed;
+};
+
+static bool
+has_room(struct gather *g)
+{
+	size_t room = g->room ? 2 * g->room : 256;
+	struct names_item *grown;
+
+	if (g->n < g->room)
+		return true;
+	grown = realloc(g->item, room * sizeof *grown);
+	if (!grown)
+		return false;
+	g->item = grown;
+	g->room = room;
+	return true;
+}
+
+static void
+gather(void *arg, const struct entry *e)
+{
+	struct gather *g = arg;
+	struct record *r = NULL;
+
+	if (e->state == ENTRY_UNREAD || e->state == ENTRY_REMOVING)
+		return;
+	if (has_room(g))
+		r = record_make(e);
+	if (!r)
+		g->failed = true;
+	else
+		g->item[g->n++] = (struct names_item){ .record = r };
+}
+
+static bool
+are_same(const struct names *a, const struct names *b)
+{
+	for (size_t i = 0; a->n == b->n && i < a->n; i++) {
+		if (!record_same(a->item[i].record, b->item[i].record))
+			return false;
+	}
+	return a->n == b->n;
+}
+
+/* Without memory they stay as they were. */
+static void
+make_names(struct tree *t, uint64_t changes)
+{
+	struct gather g = { 0 };
+	struct names *made;
+
+	catalogue_each(t->catalogue, gather, &g);
+	t->names_ns = clock_steady();
+	if (names_make(&made, g.item, g.n))
+		return;
+	if (g.failed) {
+		names_drop(made);
+		return;
+	}
+	if (are_same(made, t->names))
+		made->made_ns = t->names->made_ns;
+	names_drop(t->names);
+	t->names = made;
+	t->changes = changes;
+}
+
+const struct names *
+tree_names(struct tree *t, bool sure)
+{
+	struct catalogue_facts facts;
+
+	if (!sure && clock_steady() - t->names_ns < names_least)
+		return t->names;
+	catalogue_facts(t->catalogue, &facts);
+	if (facts.changes != t->changes)
+		make_names(t, facts.changes);
+	return t->names;
+}
+
+/* ---- waiting --------------------------------------------------------- */
+
+static struct timespec
+time_of(int64_t ns)
+{
+	return (struct timespec){ ns / 1000000000, ns % 1000000000 };
+}
+
+void
+tree_wait_first(struct tree *t)
+{
+	struct timespec until = time_of(clock_steady() + t->patience_ns);
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->passes && !t->stop) {
+		if (pthread_cond_timedwait(&t->passed, &t->lock, &until))
+			break;
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* The disk that it is at does not answer. */
+static bool
+hangs(struct tree *t)
+{
+	bool is;
+
+	pthread_mutex_lock(&t->lock);
+	is = t->passes && t->pass_ns &&
+	     clock_steady() - t->pass_ns > t->patience_ns;
+	pthread_mutex_unlock(&t->lock);
+	return is;
+}
+
+static bool
+are_pending(struct tree *t, char name[][LAYOUT_FILE], unsigned n)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < n; i++)
+		any |= catalogue_pending(t->catalogue, name[i]);
+	return any;
+}
+
+static bool
+touch(struct tree *t, char name[][LAYOUT_FILE], unsigned n, bool again)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		bool known = catalogue_find(t->catalogue, name[i], NULL);
+
+		if (known && !again &&
+		    !catalogue_pending(t->catalogue, name[i]))
+			continue;
+		any |= !catalogue_touch(t->catalogue, name[i]);
+	}
+	return any;
+}
+
+void
+tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n, bool again)
+{
+	int64_t most = t->patience_ns < look_most ? t->patience_ns : look_most;
+	int64_t until = clock_steady() + most, nap = ms / 2;
+
+	if (hangs(t) || !touch(t, name, n, again))
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->poked = true;
+	pthread_cond_signal(&t->poke);
+	pthread_mutex_unlock(&t->lock);
+	while (are_pending(t, name, n) && clock_steady() < until) {
+		struct timespec rest = time_of(nap);
+
+		nanosleep(&rest, NULL);
+		nap = nap < 16 * ms ? 2 * nap : nap;
+	}
+}

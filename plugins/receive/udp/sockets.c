@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sources lie substream by substream, those of one substream one behind the
+ * other in the order of `listen`: what is read together lies together.
+ */
+#include "sockets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/address.h"
+#include "net/allow.h"
+#include "socket.h"
+#include "source.h"
+
+struct sockets {
+	int64_t keepalive; /* ns; 0: none */
+	struct allow allow;
+	struct address *address; /* one for each entry of `listen` */
+	unsigned addresses;
+	struct source *source;
+	unsigned sources;
+	int stamper; /* see stamps_keep */
+	struct reader reader;
+};
+
+/* ---- planning -------------------------------------------------------- */
+
+static int
+entry_check(const struct address *a, unsigned i, char *why, uint32_t why_bytes)
+{
+	for (unsigned k = 0; k < i; k++) {
+		if (!address_overlaps(&a[k], &a[i]))
+			continue;
+		snprintf(why, why_bytes,
+			 "listen: what comes in at '%s' is there twice: '%s' "
+			 "has it, too",
+			 a[i].text, a[k].text);
+		return -EINVAL;
+	}
+	if (address_subs(&a[i]) == address_subs(&a[0]))
+		return 0;
+	snprintf(why, why_bytes,
+		 "listen: '%s' is %u substreams and '%s' is %u; entries of one "
+		 "stream bring the same ones, others are streams of their own",
+		 a[0].text, address_subs(&a[0]), a[i].text,
+		 address_subs(&a[i]));
+	return -EINVAL;
+}
+
+int
+sockets_plan(const struct sockets_options *o, struct receive_plan *plan,
+	     char *why, uint32_t why_bytes)
+{
+	struct address *address = NULL;
+	struct allow allow = { 0 };
+	int err =
+	    addresses_make(&address, &o->listen, entry_check, why, why_bytes);
+
+	if (!err)
+		err = allow_parse(&allow, &o->allow, why, why_bytes);
+	if (!err)
+		*plan =
+		    (struct receive_plan){ .subs = address_subs(&address[0]),
+					   .threads = 1 };
+	allow_clear(&allow);
+	free(address);
+	return err;
+}
+
+/* ---- opening --------------------------------------------------------- */
+
+static int
+source_open(struct sockets *s, const struct address *a, unsigned sub,
+	    const struct sockets_options *o, const struct receive_args *args)
+{
+	struct source *src = &s->source[s->sources];
+	union endpoint at = address_at(a, sub);
+	int fd = socket_listen(a, sub, o->socket_buffer, args);
+
+	if (fd < 0)
+		return fd;
+	s->sources++;
+	source_begin(src, fd, o->gro);
+	src->sub = sub;
+	src->device = a->device[0] ? a->device : NULL;
+	src->address = a->text;
+	if (address_subs(a) > 1) {
+		endpoint_show(&at, src->shown);
+		src->address = src->shown;
+	}
+	return 0;
+}
+
+/* For all of them at once: a line for each of hundreds hides the others. */
+static void
+buffers_tell(const struct sockets *s, uint64_t want,
+	     const struct receive_args *args)
+{
+	uint64_t least = want;
+
+	for (unsigned i = 0; i < s->sources; i++) {
+		uint64_t got = socket_buffer(s->source[i].fd);
+
+		least = got < least ? got : least;
+	}
+	if (least == want || args->share)
+		return;
+	args->host->log(args->host->ctx, LOG_WARN,
+			"the socket buffer is %llu bytes instead of %llu; "
+			"'sysctl net.core.rmem_max=%llu' would allow it",
+			(unsigned long long)least, (unsigned long long)want,
+			(unsigned long long)want);
+}
+
+static int
+sources_open(struct sockets *s, const struct sockets_options *o,
+	     const struct receive_args *args)
+{
+	unsigned subs = address_subs(&s->address[0]);
+	unsigned shares = args->shares ? args->shares : 1;
+	int err = 0;
+
+	for (unsigned i = 0; i < s->addresses && !err; i++)
+		err =
+		    address_resolve(&s->address[i], args->why, args->why_bytes);
+	if (err)
+		return err;
+	s->source = calloc((subs / shares + 1) * (size_t)s->addresses + 1,
+			   sizeof *s->source);
+	if (!s->source)
+		return -ENOMEM;
+	for (unsigned sub = args->share; sub < subs; sub += shares) {
+		for (unsigned i = 0; i < s->addresses && !err; i++)
+			err = source_open(s, &s->address[i], sub, o, args);
+		if (err)
+			return err;
+	}
+	buffers_tell(s, o->socket_buffer, args);
+	return 0;
+}
+
+int
+sockets_open(struct sockets **sockets, const struct sockets_options *o,
+	     const struct receive_args *args)
+{
+	struct sockets *s = calloc(1, sizeof *s);
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->stamper = stamps_keep();
+	s->keepalive = o->keepalive;
+	s->addresses = o->listen.n;
+	err = addresses_make(&s->address, &o->listen, entry_check, args->why,
+			     args->why_bytes);
+	if (!err)
+		err = allow_parse(&s->allow, &o->allow, args->why,
+				  args->why_bytes);
+	if (!err)
+		err = reader_make(&s->reader, args, &s->allow);
+	if (!err)
+		err = sources_open(s, o, args);
+	if (err) {
+		sockets_close(s);
+		return err;
+	}
+	*sockets = s;
+	return 0;
+}
+
+void
+sockets_close(struct sockets *s)
+{
+	for (unsigned i = 0; i < s->sources; i++)
+		close(s->source[i].fd);
+	if (s->stamper >= 0)
+		close(s->stamper);
+	free(s->source);
+	free(s->address);
+	allow_clear(&s->allow);
+	reader_clear(&s->reader);
+	free(s);
+}
+
+/* ---- running --------------------------------------------------------- */
+
+unsigned
+sockets_sources(const struct sockets *s)
+{
+	return s->sources;
+}
+
+int
+sockets_fd(const struct sockets *s, unsigned source)
+{
+	return s->source[source].fd;
+}
+
+unsigned
+sockets_sub(const struct sockets *s, unsigned source)
+{
+	return s->source[source].sub;
+}
+
+int
+sockets_receive(struct sockets *s, unsigned source, struct receive_batch *b)
+{
+	return source_receive(&s->source[source], &s->reader, b);
+}
+
+/* A receiver that only listens is forgotten by the switches after minutes,
+ * and then its packets go to every port.  What it says does not matter, nor
+ * whether it arrives. */
+static void
+keep_alive(const struct sockets *s, struct source *src)
+{
+	static const char text[] = "spate is listening\n";
+	int64_t now;
+
+	if (!s->keepalive || src->sender.any.sa_family == AF_UNSPEC)
+		return;
+	now = s->reader.host.now(s->reader.host.ctx);
+	if (now - src->kept < s->keepalive && now >= src->kept)
+		return;
+	src->kept = now;
+	sendto(src->fd, text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+	       &src->sender.any, endpoint_bytes(&src->sender));
+}
+
+/* Called about once a second, so the keepalive is done here as well, and the
+ * kernel is asked who sends: once, with the next packet. */
+void
+sockets_counts(struct sockets *s, unsigned source,
+	       struct receive_counts *counts)
+{
+	struct source *src = &s->source[source];
+
+	keep_alive(s, src);
+	src->ask = true;
+	*counts = (struct receive_counts){ .datagrams = src->datagrams,
+					   .calls = src->reads,
+					   .overruns = source_overruns(src),
+					   .address = src->address,
+					   .device = src->device };
+	_Static_assert((int)ENDPOINT_TEXT <= (int)RECEIVE_SENDER, "it fits");
+	endpoint_show(&src->sender, counts->sender);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_RECEIVE_UDP_SOCKETS_H
+#define SPATE_RECEIVE_UDP_SOCKETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "contract/receive.h"
+
+/*
+ * Sockets are those of one stream: one for each substream of each entry of
+ * `listen`, or an instance's share of them.  Entries of one list bring the
+ * same substreams: what comes through the second NIC belongs where that of
+ * the first belongs.
+ *
+ * Functions are as receive_ops says of the callbacks with their names.
+ */
+struct sockets;
+
+struct sockets_options {
+	struct option_texts listen, allow;
+	uint64_t socket_buffer;
+	int64_t keepalive;
+	bool gro;
+};
+
+/* Their table, for a struct that has them as this member. */
+#define SOCKETS_AT(owner, member, word)                                        \
+	(offsetof(owner, member) + offsetof(struct sockets_options, word))
+#define SOCKETS_TABLE(owner, member)                                           \
+	{ .name = "listen",                                                    \
+	  .type = OPTION_TEXTS,                                                \
+	  .offset = SOCKETS_AT(owner, member, listen),                         \
+	  .help = "addresses to receive on: \"0.0.0.0:46227\", "               \
+		  "\"[::]:46227\", a multicast group; "                        \
+		  "\"eth2@0.0.0.0:46227\" through one interface, "             \
+		  "\"0.0.0.0:41000-41431\" for 432 substreams" },              \
+	    { .name = "allow",                                                 \
+	      .type = OPTION_TEXTS,                                            \
+	      .offset = SOCKETS_AT(owner, member, allow),                      \
+	      .help = "networks whose packets are taken: \"10.0.0.0/8\"; "     \
+		      "none: everyone's" },                                    \
+	    { .name = "socket_buffer",                                         \
+	      .type = OPTION_BYTES,                                            \
+	      .fallback = "32M",                                               \
+	      .offset = SOCKETS_AT(owner, member, socket_buffer),              \
+	      .min = 4096,                                                     \
+	      .max = 1u << 30,                                                 \
+	      .help = "kernel memory for packets that wait, per socket" },     \
+	    { .name = "keepalive",                                             \
+	      .type = OPTION_SPAN,                                             \
+	      .offset = SOCKETS_AT(owner, member, keepalive),                  \
+	      .help = "send the sender a short datagram this often, so that "  \
+		      "switches remember the way; none: never" },              \
+	{                                                                      \
+		.name = "gro", .type = OPTION_FLAG, .fallback = "true",        \
+		.offset = SOCKETS_AT(owner, member, gro),                      \
+		.help = "let the kernel hand over trains of packets"           \
+	}
+
+int sockets_plan(const struct sockets_options *o, struct receive_plan *plan,
+		 char *why, uint32_t why_bytes);
+int sockets_open(struct sockets **sockets, const struct sockets_options *o,
+		 const struct receive_args *args);
+unsigned sockets_sources(const struct sockets *s);
+int sockets_fd(const struct sockets *s, unsigned source);
+unsigned sockets_sub(const struct sockets *s, unsigned source);
+int sockets_receive(struct sockets *s, unsigned source,
+		    struct receive_batch *batch);
+void sockets_counts(struct sockets *s, unsigned source,
+		    struct receive_counts *counts);
+void sockets_close(struct sockets *s);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * UCX: wire frames (framed.h) whose payloads go by libucx, whatever it finds
+ * between the two machines: RDMA on InfiniBand or RoCE, shared memory on one
+ * host, TCP elsewhere.
+ *
+ * Each connection is a plain TCP one, which says hello, proves the secret,
+ * hears what the receiver has, and carries the headers of all frames in order;
+ * beside it a libucx worker of its own (ucx_way.h) carries their payloads, in
+ * active messages with the same header.  libucx's own listener alone was
+ * considered: it lets a stranger in before anything is proved, tells nobody why
+ * he is refused, and of shared memory never says that the peer is gone.  So it
+ * listens at a port of its own for one connection, once hello was said, and not
+ * at all where both ends are on one host (ucx_worker.h).
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "send/tcp/framed.h"
+#include "way.h"
+#include "net/url.h"
+
+struct options {
+	int64_t vanish;
+	uint64_t message;
+	uint32_t messages;
+	bool checksum;
+};
+
+static const struct option table[] = {
+	{ .name = "vanish",
+	  .type = OPTION_SPAN,
+	  .offset = offsetof(struct options, vanish),
+	  .fallback = "20s",
+	  .min = 1000000000,
+	  .max = INT64_C(3600000000000),
+	  .help = "a peer that answers nothing for so long is gone" },
+	{ .name = "message",
+	  .type = OPTION_BYTES,
+	  .offset = offsetof(struct options, message),
+	  .fallback = "512K",
+	  .min = 4096,
+	  .max = WIRE_PAYLOAD_MOST,
+	  .help = "bytes of a message, which carries whole packets" },
+	{ .name = "messages",
+	  .type = OPTION_COUNT,
+	  .offset = offsetof(struct options, messages),
+	  .fallback = "4",
+	  .min = 1,
+	  .max = WAY_MESSAGES,
+	  .help = "messages on their way at a time, per connection" },
+	{ .name = "checksum",
+	  .type = OPTION_FLAG,
+	  .offset = offsetof(struct options, checksum),
+	  .fallback = "true",
+	  .help = "the receiver checks every message; false: it trusts what "
+		  "is between" },
+	{ .name = NULL },
+};
+
+struct send_state {
+	struct framed framed;
+	struct way_args way;
+};
+
+static int
+ucx_check(const struct send_args *args)
+{
+	struct url url;
+	int err = url_read(&url, args->to, args->why, args->why_bytes);
+
+	if (err)
+		return err;
+	if (url.scheme != URL_UCX || args->plain) {
+		snprintf(args->why, args->why_bytes,
+			 args->plain ? "UCX carries spate's frames, and no "
+				       "plain bytes: tcp:// does"
+				     : "that is no address for UCX: "
+				       "ucx://HOST:PORT");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+state_open(struct send_state *s, const struct send_args *args,
+	   const struct line_args *to)
+{
+	const struct options *o = args->options;
+	struct send_args with = *args;
+	const struct framed_options framed = { .frame = o->message,
+					       .beside = &ucx_way,
+					       .beside_args = &s->way };
+	int err;
+
+	s->way.depth = o->messages;
+	s->way.checked = o->checksum;
+	s->way.in_place_ok = args->zerocopy_ok;
+	/* A connection more is a worker more; several are for paths that
+	 * limit each. */
+	if (!with.connections)
+		with.connections = 1;
+	err = ucx_library_open(&s->way.library, args->why, args->why_bytes);
+	if (!err)
+		err = framed_open(&s->framed, &with, &framed, to);
+	if (err)
+		ucx_library_close(&s->way.library);
+	return err;
+}
+
+static int
+ucx_open(struct send_state **state, const struct send_args *args)
+{
+	const struct options *o = args->options;
+	struct line_args to = { .vanish = o->vanish };
+	struct send_state *s;
+	struct url url;
+	int err = ucx_check(args);
+
+	if (!err)
+		err = url_read(&url, args->to, args->why, args->why_bytes);
+	if (!err)
+		err = resolve(&to.to, &url, args->why, args->why_bytes);
+	if (err)
+		return err;
+	memcpy(to.device, url.device, sizeof to.device);
+	s = calloc(1, sizeof *s);
+	if (!s)
+		return -ENOMEM;
+	err = state_open(s, args, &to);
+	*state = s;
+	if (err)
+		free(s);
+	return err;
+}
+
+static int
+ucx_send(struct send_state *s, const struct send_run *run, unsigned n,
+	 uint64_t *taken)
+{
+	return framed_send(&s->framed, run, n, taken);
+}
+
+static unsigned
+ucx_poll(struct send_state *s, struct pollfd *fd, unsigned most, int64_t *until)
+{
+	return framed_poll(&s->framed, fd, most, until);
+}
+
+static uint64_t
+ucx_release(struct send_state *s)
+{
+	return framed_release(&s->framed);
+}
+
+static void
+ucx_detach(struct send_state *s)
+{
+	framed_detach(&s->framed);
+}
+
+static int
+ucx_finish(struct send_state *s)
+{
+	return framed_finish(&s->framed);
+}
+
+static void
+ucx_facts(struct send_state *s, struct send_facts *facts)
+{
+	framed_facts(&s->framed, facts);
+}
+
+static void
+ucx_close(struct send_state *s)
+{
+	framed_close(&s->framed);
+	ucx_library_close(&s->way.library);
+	free(s);
+}
+
+static void
+ucx_back(struct send_state *s, uint32_t *run, uint64_t *first)
+{
+	*run = s->framed.next.run;
+	*first = s->framed.next.first;
+}
+
+SPATE_PLUGIN const struct send_ops spate_send = {
+	.head = { .abi = SPATE_ABI,
+		  .bytes = sizeof(struct send_ops),
+		  .name = "ucx",
+		  .help = "frames by libucx: RDMA, shared memory, or TCP",
+		  .options = table,
+		  .options_bytes = sizeof(struct options),
+		  .flags = SEND_BLOCKS | SEND_BARE },
+	.check = ucx_check,
+	.open = ucx_open,
+	.send = ucx_send,
+	.poll = ucx_poll,
+	.release = ucx_release,
+	.detach = ucx_detach,
+	.finish = ucx_finish,
+	.facts = ucx_facts,
+	.close = ucx_close,
+	.back = ucx_back,
+};

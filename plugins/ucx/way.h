@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_UCX_WAY_H
+#define SPATE_UCX_WAY_H
+
+#include "send/tcp/channel.h"
+#include "worker.h"
+
+/*
+ * A way brings the payloads of a channel's frames by UCX: each is one active
+ * message, one stretch of memory, which the receiver fetches when it has room
+ * (rendezvous).
+ *
+ * A message is FREE -> FILLS -> GOES -> FREE; they are used in turn.
+ */
+enum { WAY_MESSAGES = 16 };
+
+enum way_state { WAY_FREE, WAY_FILLS, WAY_GOES };
+
+struct way_message {
+	enum way_state state;
+	struct ucx_worker *worker;
+	bool in_place;	/* of packets where they lie */
+	uint64_t taken; /* packets that were taken before its first one */
+	uint32_t packets;
+	const uint8_t *data;
+	uint8_t *stage; /* memory of its own */
+	uint8_t header[UCX_HEADER];
+};
+
+struct way {
+	struct ucx_worker worker;
+	uint64_t token;
+	uint64_t number; /* of the next message */
+	struct way_message message[WAY_MESSAGES];
+	uint8_t *memory;
+	int64_t since; /* steady ns: it connects */
+};
+
+/* What all ways of a transfer share. */
+struct way_args {
+	struct ucx_library library;
+	unsigned depth;	  /* messages at a time, to WAY_MESSAGES */
+	bool checked;	  /* checksums are taken */
+	bool in_place_ok; /* memory of packets may be used for as long as it
+			     takes the peer */
+};
+
+extern const struct channel_beside ucx_way;
+
+/* The one that is to be filled. */
+static inline struct way_message *
+way_next(const struct channel *c)
+{
+	struct way *w = c->way;
+	const struct way_args *a = c->a->beside_args;
+
+	return &w->message[w->number % a->depth];
+}
+
+/* It goes; c->frame says what it is.  0 or -errno. */
+int way_send(struct channel *c, struct way_message *m);
+
+#endif

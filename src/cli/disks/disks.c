@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spate disks: as the daemon sees them; without one, how full they are.  And
+ * the orders for them, which are in disks_*.c.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/disks/disks.h"
+#include "cli/show/site.h"
+#include "cli/show/show.h"
+
+static json_t *
+look(const struct disk *disk)
+{
+	struct disk_space space;
+
+	if (disk->fd < 0 || disk_space(disk, &space) < 0)
+		return json_pack("{s:s s:s s:n s:n}", "path", disk->path,
+				 "state", "missing", "total", "free");
+	return json_pack("{s:s s:s s:I s:I}", "path", disk->path, "state",
+			 "idle", "total", (json_int_t)space.total, "free",
+			 (json_int_t)space.free);
+}
+
+static int
+offline(const struct cli *cli, json_t **result, struct fault *fault)
+{
+	json_t *list = json_array();
+	struct disks disks;
+	int err = site_disks(cli, &disks, fault);
+
+	if (err) {
+		json_decref(list);
+		return err;
+	}
+	for (unsigned i = 0; i < disks.n; i++)
+		json_array_append_new(list, look(&disks.disk[i]));
+	disks_clear(&disks);
+	*result = json_pack("{s:o}", "disks", list);
+	return 0;
+}
+
+static int
+list(const struct cli *cli)
+{
+	const json_t *disks, *disk, *space;
+	struct fault fault;
+	json_t *result = NULL;
+	size_t i;
+	int err = -ENOENT;
+
+	if (!cli->disks)
+		err = site_ask(cli, "disks", NULL, &result, &fault);
+	if (err)
+		err = offline(cli, &result, &fault);
+	if (err)
+		return cli_fail(&fault);
+	disks = json_object_get(result, "disks");
+	space = json_object_get(result, "space");
+	if (cli->json) {
+		json_array_foreach(disks, i, disk)
+			cli_print_json(disk);
+	} else {
+		show_disks(disks, 0, true);
+		show_space(space);
+	}
+	json_decref(result);
+	return CLI_DONE;
+}
+
+static int
+run(const struct cli *cli, const void *values, char **operand)
+{
+	const struct disks_args *args = values;
+	const char *what = operand[0];
+	struct fault fault;
+
+	if (!what)
+		return list(cli);
+	if (!strcmp(what, "add") && operand[1])
+		return disks_add(cli, args, operand + 1);
+	if (!strcmp(what, "drop") && operand[1])
+		return disks_drop(cli, operand + 1);
+	if (!strcmp(what, "test"))
+		return disks_test(cli, args, operand + 1);
+	if (!strcmp(what, "add") || !strcmp(what, "drop"))
+		fault_set(&fault, -EINVAL, "usage", "disks %s: which disk?",
+			  what);
+	else
+		fault_set(&fault, -EINVAL, "usage",
+			  "disks: there is no '%.40s'", what);
+	fault_hint(&fault, "spate disks [add PATH... | drop PATH... | test "
+			   "[PATH...]]");
+	return cli_fail(&fault);
+}
+
+static const struct args_option options[] = {
+	{ "force", 'f', ARGS_FLAG, offsetof(struct disks_args, force), NULL,
+	  "add: also a folder on the system's own disk; test: also while "
+	  "something is recorded" },
+	{ "size", 0, ARGS_BYTES, offsetof(struct disks_args, size), "SIZE",
+	  "test: of what is written to each disk; 1G" },
+	{ "writer", 0, ARGS_TEXT, offsetof(struct disks_args, writer), "NAME",
+	  "test: this write plugin; none: the first that works" },
+	{ .name = NULL },
+};
+
+static const struct disks_args defaults = { .size = UINT64_C(1) << 30 };
+
+const struct command command_disks = {
+	.name = "disks",
+	.operands = "[add PATH... | drop PATH... | test [PATH...]]",
+	.help = "List the disks, add one, let go of one, or test them",
+	.most = 257,
+	.options = options,
+	.defaults = &defaults,
+	.bytes = sizeof(struct disks_args),
+	.run = run,
+};

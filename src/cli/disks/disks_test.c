@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spate disks test: each disk on its own, which finds the slow one, then all
+ * at once, which finds what they share: a cable, a controller, the bus.
+ *
+ * The disks are measured by threads, and this one draws the bar.  A signal
+ * ends the process as it is: the files have no names.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "base/conf.h"
+#include "base/log.h"
+#include "base/module.h"
+#include "base/units.h"
+#include "cli/disks/disk_try.h"
+#include "cli/disks/disks.h"
+#include "cli/disks/disks_test.h"
+#include "cli/show/field.h"
+#include "cli/show/progress.h"
+#include "cli/show/site.h"
+#include "cli/show/table.h"
+
+struct runner {
+	struct disk_try try;
+	pthread_t thread;
+	bool begun; /* all together */
+	_Atomic bool over;
+};
+
+struct test {
+	const struct cli *cli;
+	struct tested *disk;
+	struct runner *runner;
+	unsigned n;
+	uint64_t bytes;
+	struct try_way way[TRY_WAYS];
+	struct conf *conf[TRY_WAYS]; /* texts of options are theirs */
+	unsigned ways;
+	_Atomic uint64_t done;
+	struct progress progress;
+};
+
+/* ---- the ways --------------------------------------------------------- */
+
+static int
+way_add(struct test *t, const char *name, struct fault *fault)
+{
+	struct try_way *way = &t->way[t->ways];
+	struct conf_part part;
+	int err = module_write(name, &way->ops, fault);
+
+	if (err)
+		return err;
+	way->options = calloc(1, way->ops->head.options_bytes + 1);
+	if (!way->options)
+		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	err = conf_open_text(&t->conf[t->ways], "", "spate", fault);
+	part = (struct conf_part){ way->ops->head.options, way->options };
+	if (!err)
+		err = conf_fill(t->conf[t->ways], NULL, &part, 1, NULL, fault);
+	t->ways++;
+	return err;
+}
+
+/* As the daemon prefers them; uring is not everywhere. */
+static int
+ways_load(struct test *t, const char *writer, struct fault *fault)
+{
+	int err;
+
+	if (writer)
+		return way_add(t, writer, fault);
+	way_add(t, "uring", fault);
+	err = way_add(t, "direct", fault);
+	return err ? err : way_add(t, "writev", fault);
+}
+
+/* ---- the disks --------------------------------------------------------- */
+
+static void
+room_check(struct test *t, struct tested *d)
+{
+	char left[UNITS_TEXT], need[UNITS_TEXT];
+	struct statvfs vfs;
+	uint64_t room;
+
+	if (statvfs(d->path, &vfs) < 0) {
+		snprintf(d->error, sizeof d->error, "%s", strerror(errno));
+		return;
+	}
+	room = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+	if (room >= t->bytes + t->bytes / 16)
+		return;
+	snprintf(d->error, sizeof d->error, "%s free, and %s are needed",
+		 units_show_bytes(left, room),
+		 units_show_bytes(need, t->bytes));
+}
+
+static int
+disk_add(struct test *t, const char *path)
+{
+	struct tested *grown = realloc(t->disk, (t->n + 1) * sizeof *t->disk);
+	struct tested *d;
+	struct stat st;
+
+	if (!grown)
+		return -ENOMEM;
+	t->disk = grown;
+	d = &t->disk[t->n++];
+	*d = (struct tested){ .path = strdup(path) };
+	if (!d->path)
+		return -ENOMEM;
+	if (stat(path, &st) < 0)
+		snprintf(d->error, sizeof d->error, "%s", strerror(errno));
+	else if (!S_ISDIR(st.st_mode))
+		snprintf(d->error, sizeof d->error, "no folder");
+	else
+		room_check(t, d);
+	d->device = *d->error ? 0 : st.st_dev;
+	return 0;
+}
+
+static int
+disks_take(struct test *t, char **path, struct fault *fault)
+{
+	struct disks disks;
+	int err = 0;
+
+	for (; *path && !err; path++)
+		err = disk_add(t, *path);
+	if (!err && !t->n) {
+		err = site_disks(t->cli, &disks, fault);
+		if (err)
+			return err;
+		for (unsigned i = 0; i < disks.n && !err; i++)
+			err = disk_add(t, disks.disk[i].path);
+		disks_clear(&disks);
+	}
+	if (err)
+		fault_set(fault, err, "no-memory", "no memory");
+	return err;
+}
+
+/* A daemon that does not answer records nothing. */
+static int
+idle_check(const struct cli *cli, struct fault *fault)
+{
+	struct fault none;
+	json_t *status;
+	size_t n;
+
+	if (site_ask(cli, "status", NULL, &status, &none))
+		return 0;
+	n = json_array_size(json_object_get(status, "recordings"));
+	json_decref(status);
+	if (!n)
+		return 0;
+	fault_set(fault, -EBUSY, "busy",
+		  "cannot test the disks: something is being recorded");
+	fault_why(fault, "a test takes all that they can do");
+	fault_hint(fault, "wait for its end, or test with --force");
+	return -EBUSY;
+}
+
+/* ---- measuring --------------------------------------------------------- */
+
+static void *
+run(void *arg)
+{
+	struct runner *r = arg;
+
+	disk_try(&r->try);
+	atomic_store(&r->over, true);
+	return NULL;
+}
+
+static void
+begin(struct test *t, unsigned i)
+{
+	struct runner *r = &t->runner[i];
+
+	r->try = (struct disk_try){ .path = t->disk[i].path,
+				    .bytes = t->bytes,
+				    .way = t->way,
+				    .ways = t->ways,
+				    .done = &t->done };
+	atomic_store(&r->over, false);
+	if (pthread_create(&r->thread, NULL, run, r))
+		abort(); /* with so few threads */
+}
+
+static void
+end(struct test *t, unsigned i, struct try_result *result)
+{
+	const struct timespec tenth = { .tv_nsec = 100000000 };
+	struct runner *r = &t->runner[i];
+	struct tested *d = &t->disk[i];
+
+	while (!atomic_load(&r->over)) {
+		progress_show(&t->progress, atomic_load(&t->done));
+		nanosleep(&tenth, NULL);
+	}
+	pthread_join(r->thread, NULL);
+	*result = r->try.result;
+	d->writer = r->try.writer;
+	if (r->try.err)
+		snprintf(d->error, sizeof d->error, "cannot %s: %s",
+			 r->try.doing,
+			 r->try.err == -EBADMSG ? "it is not what was written"
+						: strerror(-r->try.err));
+}
+
+static unsigned
+good_ones(const struct test *t)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->n; i++)
+		n += !*t->disk[i].error;
+	return n;
+}
+
+static void
+together(struct test *t)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		t->runner[i].begun = !*t->disk[i].error;
+		if (t->runner[i].begun)
+			begin(t, i);
+	}
+	for (unsigned i = 0; i < t->n; i++) {
+		if (t->runner[i].begun)
+			end(t, i, &t->disk[i].together);
+	}
+}
+
+static int
+measure(struct test *t)
+{
+	unsigned good = good_ones(t), rounds = good > 1 ? 2 : 1;
+
+	t->runner = calloc(t->n, sizeof *t->runner);
+	if (!t->runner)
+		return -ENOMEM;
+	t->progress = (struct progress){ .what = "disks test",
+					 .total = 2 * rounds * good * t->bytes,
+					 .bytes = true,
+					 .quiet = t->cli->quiet };
+	progress_start(&t->progress);
+	for (unsigned i = 0; i < t->n; i++) {
+		if (*t->disk[i].error)
+			continue;
+		begin(t, i);
+		end(t, i, &t->disk[i].alone);
+	}
+	if (rounds > 1 && good_ones(t) > 1)
+		together(t);
+	progress_hide(&t->progress);
+	tested_judge(t->disk, t->n);
+	return 0;
+}
+
+static void
+test_free(struct test *t)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		free(t->disk[i].path);
+	for (unsigned i = 0; i < t->ways; i++) {
+		free(t->way[i].options);
+		if (t->conf[i])
+			conf_close(t->conf[i]);
+	}
+	free(t->runner);
+	free(t->disk);
+}
+
+/* What was not measured is told in one line too. */
+static int
+status_of(const struct test *t)
+{
+	unsigned bad = t->n - good_ones(t);
+	struct fault fault;
+
+	if (!bad)
+		return CLI_DONE;
+	fault_set(&fault, -EIO, "bad-disk", "%u of %u disks failed", bad, t->n);
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct tested *d = &t->disk[i];
+
+		if (*d->error)
+			fault_why(&fault, "%s: %s", d->path, d->error);
+	}
+	return cli_fail(&fault);
+}
+
+int
+disks_test(const struct cli *cli, const struct disks_args *args, char **path)
+{
+	struct test t = { .cli = cli,
+			  .bytes = args->size / TRY_REQUEST * TRY_REQUEST };
+	struct fault fault;
+	int err = args->force ? 0 : idle_check(cli, &fault), status;
+
+	log_level_set(LOG_ERROR);
+	if (!err && t.bytes < TRY_REQUEST)
+		err = fault_set(&fault, -EINVAL, "usage",
+				"disks test: --size is at least 8M");
+	if (!err)
+		err = ways_load(&t, args->writer, &fault);
+	if (!err)
+		err = disks_take(&t, path, &fault);
+	if (!err && measure(&t))
+		err = fault_set(&fault, -ENOMEM, "no-memory", "no memory");
+	if (!err)
+		tested_show(t.disk, t.n, cli->json);
+	status = err ? cli_fail(&fault) : status_of(&t);
+	test_free(&t);
+	return status;
+}

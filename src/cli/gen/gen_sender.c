@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packets go out in bursts of a millisecond's worth, which are cut into
+ * trains.  A burst begins at the time that its first packet has in the ideal
+ * stream, counted from the start, so that errors of sleeping do not add up.
+ * Lost packets take their time too: the sender loses none, the network does.
+ *
+ * Who was kept from running catches up, but no more than a tenth of a
+ * second: what is later than that makes the stream late for good.  A longer
+ * catch-up is a burst that no switch and no receiver would be asked to bear.
+ *
+ * Whoever ends early ends all streams, each as soon as it can: one of heaps
+ * finishes what it has begun.
+ */
+#include "cli/gen/gen_sender.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define SECOND	 1000000000
+#define BURST	 (SECOND / 1000)
+#define CATCH_UP (SECOND / 10)
+
+static int64_t
+due_ns(const struct gen_sender *s, uint64_t packet)
+{
+	return s->start_ns + (int64_t)((double)packet * s->packet_ns);
+}
+
+static void
+wait_until(const struct gen_sender *s, int64_t ns)
+{
+	const struct timespec t = { ns / SECOND, ns % SECOND };
+
+	while (!*s->stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t,
+					    NULL) == EINTR)
+		;
+}
+
+static void
+burst_begin(struct gen_sender *s)
+{
+	int64_t due = due_ns(s, s->next);
+	int64_t late = clock_steady() - due;
+
+	if (late < 0)
+		wait_until(s, due);
+	else if (late > CATCH_UP)
+		s->start_ns += late;
+	s->burst_end = s->next + s->burst;
+}
+
+static bool
+burst_is_over(const struct gen_sender *s)
+{
+	return s->rate && s->next >= s->burst_end;
+}
+
+/* Datagrams lie in a ring: those of one train are less than it apart. */
+static bool
+fits(const struct gen_sender *s, uint64_t packet, uint64_t *low, uint64_t *high)
+{
+	uint64_t from = packet < *low ? packet : *low;
+	uint64_t to = packet > *high ? packet : *high;
+
+	if (to - from >= s->source->ready)
+		return false;
+	*low = from;
+	*high = to;
+	return true;
+}
+
+static bool
+packet_take(struct gen_sender *s, struct gen_port *port, uint64_t *packet)
+{
+	uint64_t before = port->plan.next;
+	bool more;
+
+	if (!port->waits) {
+		more = gen_plan_next(&port->plan, packet);
+		s->next += port->plan.next - before;
+		return more;
+	}
+	port->waits = false;
+	*packet = port->waiting;
+	return true;
+}
+
+/* Returns its bytes. */
+static uint64_t
+packet_add(struct gen_sender *s, uint64_t packet)
+{
+	struct gen_train *t = &s->train;
+	struct iovec *iov = t->iov + t->iovs;
+	unsigned pieces = s->source->ops->make(s->source, s->turn, packet, iov);
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < pieces; i++)
+		bytes += iov[i].iov_len;
+	t->number[t->n] = packet;
+	t->pieces[t->n++] = (uint8_t)pieces;
+	t->iovs += pieces;
+	return bytes;
+}
+
+/* Packets that a port sends in its turn. */
+static uint64_t
+turn_most(const struct gen_sender *s)
+{
+	uint64_t train = s->socket->train;
+
+	return s->rate && s->burst < train ? s->burst : train;
+}
+
+/* At least one packet, unless the port's plan has ended; returns their bytes.
+ * A shorter one is the last of a train: there the kernel takes it.  What the
+ * end of a burst cuts off goes with the next burst, in the same turn: else the
+ * same ports would always have the short end. */
+static uint64_t
+train_make(struct gen_sender *s)
+{
+	struct gen_port *port = &s->port[s->turn];
+	uint64_t packet, low = 0, high = 0, bytes = 0, one = s->source->most;
+	uint64_t most = turn_most(s);
+
+	s->train.n = s->train.iovs = 0;
+	while (s->taken < most && one == s->source->most &&
+	       packet_take(s, port, &packet)) {
+		if (!s->train.n)
+			low = high = packet;
+		if (!fits(s, packet, &low, &high)) {
+			port->waits = true;
+			port->waiting = packet;
+			break;
+		}
+		one = packet_add(s, packet);
+		bytes += one;
+		s->taken++;
+		if (burst_is_over(s) && one == s->source->most)
+			return bytes; /* and the turn goes on */
+	}
+	s->taken = most;
+	return bytes;
+}
+
+/* Whose turn is it after this one? */
+static void
+turn_pass(struct gen_sender *s, uint64_t heap)
+{
+	const struct gen_source_ops *ops = s->source->ops;
+	const struct gen_plan *plan = &s->port[s->turn].plan;
+
+	if (s->taken < turn_most(s))
+		return;
+	s->taken = 0;
+	if (s->by_heap && plan->next < plan->packets &&
+	    ops->heap(s->source, s->turn, plan->next) == heap)
+		return;
+	s->turn = (s->turn + 1) % s->ports;
+}
+
+static void
+start(struct gen_sender *s)
+{
+	double bits = 8.0 * s->source->mean;
+
+	s->bytes = s->next = s->burst_end = 0;
+	s->turn = s->taken = 0;
+	s->ending = false;
+	s->packet_ns = s->rate ? bits * SECOND / (double)s->rate : 0;
+	s->burst = s->rate ? (uint64_t)(BURST / s->packet_ns) : 0;
+	if (!s->burst)
+		s->burst = 1;
+	s->start_ns = clock_steady();
+}
+
+static void
+end_all(struct gen_sender *s)
+{
+	s->ending = true;
+	for (unsigned i = 0; i < s->ports; i++) {
+		struct gen_plan *plan = &s->port[i].plan;
+
+		if (plan->next < plan->packets)
+			gen_plan_end(plan, s->source->ops->end(s->source, i,
+							       plan->next + 1));
+	}
+}
+
+static bool
+is_over(const struct gen_sender *s, int64_t since)
+{
+	return *s->stop || (s->most_ns && clock_steady() - since >= s->most_ns);
+}
+
+static int
+train_send(struct gen_sender *s)
+{
+	const struct gen_source_ops *ops = s->source->ops;
+	const struct gen_plan *plan = &s->port[s->turn].plan;
+	uint64_t heap = ops->heap(s->source, s->turn, plan->next);
+	uint64_t bytes = train_make(s);
+	int err;
+
+	if (!bytes) {
+		s->turn = (s->turn + 1) % s->ports;
+		s->taken = 0;
+		return -ENODATA;
+	}
+	err = gen_socket_send(s->socket, s->turn, &s->train);
+	if (!err)
+		s->bytes += bytes;
+	turn_pass(s, heap);
+	return err;
+}
+
+int
+gen_sender_run(struct gen_sender *s)
+{
+	unsigned idle = 0; /* ports one after the other that have ended */
+	int64_t since;
+	int err = 0;
+
+	start(s);
+	since = s->start_ns;
+	while (!err && idle < s->ports) {
+		if (burst_is_over(s))
+			burst_begin(s);
+		err = train_send(s);
+		idle = err == -ENODATA ? idle + 1 : 0;
+		if (err == -ENODATA)
+			err = 0;
+		if (!s->ending && is_over(s, since))
+			end_all(s);
+	}
+	s->elapsed_ns = clock_steady() - since;
+	return err;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CLI_GEN_GEN_TRAIN_H
+#define SPATE_CLI_GEN_GEN_TRAIN_H
+
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "cli/gen/gen_source.h"
+
+/*
+ * A train is the datagrams that go out with one call.  All of them are
+ * gen_source::most bytes, but the last one.
+ */
+enum { GEN_TRAIN = 64 }; /* most datagrams of a train */
+
+struct gen_train {
+	struct iovec iov[GEN_TRAIN * GEN_PIECES];
+	uint8_t pieces[GEN_TRAIN];  /* of iov, for each datagram */
+	uint64_t number[GEN_TRAIN]; /* of each, as its plan counts */
+	unsigned n;		    /* datagrams */
+	unsigned iovs;
+};
+
+#endif

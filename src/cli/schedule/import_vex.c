@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads a VEX file, of revision 1.5 or 2.0: what both say of a recording is
+ * the same.
+ *
+ *   $GLOBAL    ref $EXPER = d21us;        which experiment it is
+ *   $EXPER     def d21us; exper_name = ...
+ *   $STATION   def Ap; ref $SITE = APEX;  codes, which matter with their case
+ *   $SITE      def APEX; site_ID = Ap;    another code that people know
+ *   $SCHED     scan No0001;
+ *                start = 2013y080d05h00m00s;
+ *                station = Ap: 0 sec: 240 sec: 0.000 GB: : : 1;
+ *              endscan;
+ *
+ * A station records from start + data_good to start + data_stop.  The drive
+ * at the end is 0 where it only looks at the source: nothing is recorded.
+ *
+ * Blocks come in any order, so scans are kept for whoever is called as the
+ * wanted station is, and what it is called is found in a first round.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/schedule/import_scans.h"
+#include "cli/schedule/import_time.h"
+#include "cli/schedule/import_words.h"
+
+enum { STATIONS = 256, PARTS = 8, FIRST_DRIVE = 6 };
+
+enum block { OTHER, GLOBAL, EXPER, STATION, SITE, SCHED };
+
+struct station {
+	char code[IMPORT_WORD], site[IMPORT_WORD];
+	bool scheduled;
+};
+
+/* One station= of a scan; start may come behind it. */
+struct part {
+	int64_t good, stop;
+	unsigned line;
+};
+
+struct scan {
+	bool open, started;
+	char name[IMPORT_WORD];
+	unsigned line;
+	int64_t start;
+	struct part part[PARTS];
+	unsigned parts;
+};
+
+struct vex {
+	struct words words;
+	struct import *im;
+	struct fault *fault;
+	bool looking; /* the first round */
+	enum block block;
+	char def[IMPORT_WORD];
+	char reference[IMPORT_WORD]; /* $GLOBAL's */
+	char experiment[IMPORT_WORD];
+	struct station station[STATIONS], site[STATIONS];
+	unsigned stations, sites;
+	const char *wanted; /* a code of $SCHED */
+	struct scan scan;
+	bool in_sched, any_scan;
+};
+
+static bool
+is(const char *a, const char *b)
+{
+	return strcasecmp(a, b) == 0;
+}
+
+static void
+keep(char *word, const char *text)
+{
+	snprintf(word, IMPORT_WORD, "%s", text);
+}
+
+/* "scan No0001" -> "No0001", if that is what the head begins with. */
+static const char *
+behind(const char *head, const char *keyword)
+{
+	size_t length = strlen(keyword);
+
+	return strncasecmp(head, keyword, length) == 0 && head[length] == ' '
+		   ? head + length + 1
+		   : NULL;
+}
+
+static int
+vex_fault(struct vex *v, unsigned line, const char *why)
+{
+	return import_fault(v->im, line, v->fault, "%s", why);
+}
+
+/* ---- what is defined --------------------------------------------------- */
+
+static struct station *
+station_of(struct vex *v, const char *code)
+{
+	struct station *s;
+
+	for (unsigned i = 0; i < v->stations; i++)
+		if (strcmp(v->station[i].code, code) == 0)
+			return &v->station[i];
+	if (v->stations == STATIONS)
+		return NULL;
+	s = &v->station[v->stations++];
+	keep(s->code, code);
+	return s;
+}
+
+static void
+on_define(struct vex *v)
+{
+	const struct words *w = &v->words;
+	const char *value = w->fields ? w->field[0] : "";
+	struct station *s;
+
+	if (v->block == GLOBAL && is(w->head, "ref $EXPER"))
+		keep(v->reference, value);
+	if (v->block == EXPER && is(w->head, "exper_name") &&
+	    (!*v->experiment || strcmp(v->def, v->reference) == 0))
+		keep(v->experiment, value);
+	if (v->block == STATION && is(w->head, "ref $SITE")) {
+		s = station_of(v, v->def);
+		if (s)
+			keep(s->site, value);
+	}
+	if (v->block == SITE && is(w->head, "site_ID") && v->sites < STATIONS) {
+		keep(v->site[v->sites].site, v->def);
+		keep(v->site[v->sites++].code, value);
+	}
+}
+
+/* A station that is asked for by its site's ID or name. */
+static const char *
+code_of_site(const struct vex *v, const char *wanted)
+{
+	const char *site = wanted;
+
+	for (unsigned i = 0; i < v->sites; i++)
+		if (strcmp(v->site[i].code, wanted) == 0)
+			site = v->site[i].site;
+	for (unsigned i = 0; i < v->stations; i++)
+		if (v->station[i].scheduled &&
+		    strcmp(v->station[i].site, site) == 0)
+			return v->station[i].code;
+	return NULL;
+}
+
+static int
+station_choose(struct vex *v)
+{
+	const char *has[STATIONS];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < v->stations; i++)
+		if (v->station[i].scheduled)
+			has[n++] = v->station[i].code;
+	for (unsigned i = 0; i < n && v->im->station; i++)
+		if (strcmp(has[i], v->im->station) == 0)
+			v->wanted = has[i];
+	if (!v->wanted && v->im->station)
+		v->wanted = code_of_site(v, v->im->station);
+	if (!v->im->station && n == 1)
+		v->wanted = has[0];
+	if (v->wanted || !v->any_scan)
+		return 0;
+	return import_station_fault(v->im, has, n, v->fault);
+}
+
+/* ---- the schedule ------------------------------------------------------ */
+
+static int
+part_add(struct vex *v, const struct part *part)
+{
+	struct scan *scan = &v->scan;
+	struct import_found found = {
+		.experiment = *v->experiment ? v->experiment : v->reference,
+		.station = v->wanted,
+		.scan = scan->name,
+		.line = part->line,
+	};
+
+	if (__builtin_add_overflow(scan->start, part->good, &found.start) ||
+	    __builtin_add_overflow(scan->start, part->stop, &found.stop)) {
+		import_leave_out(v->im, part->line,
+				 "scan %.60s is left out: its times make no "
+				 "sense",
+				 scan->name);
+		return 0;
+	}
+	return import_add(v->im, &found, v->fault);
+}
+
+static int
+scan_end(struct vex *v)
+{
+	struct scan *scan = &v->scan;
+	int err = 0;
+
+	scan->open = false;
+	if (v->looking || !scan->parts)
+		return 0;
+	if (!scan->started) {
+		import_leave_out(v->im, scan->line,
+				 "scan %.60s is left out: it has no start, as "
+				 "2013y080d05h00m00s",
+				 scan->name);
+		return 0;
+	}
+	for (unsigned i = 0; i < scan->parts && !err; i++)
+		err = part_add(v, &scan->part[i]);
+	return err;
+}
+
+/* One that cannot be read is as good as none. */
+static void
+on_start(struct vex *v)
+{
+	const struct words *w = &v->words;
+
+	v->scan.started =
+	    w->fields && !import_vex_time(w->field[0], &v->scan.start);
+}
+
+/* No drive is named in some files: then there is a recorder all the same. */
+static bool
+records(const struct words *w)
+{
+	bool named = false;
+
+	for (unsigned i = FIRST_DRIVE; i < w->fields; i++) {
+		named = named || *w->field[i];
+		if (*w->field[i] && strtol(w->field[i], NULL, 10) != 0)
+			return true;
+	}
+	return !named;
+}
+
+static int
+on_station(struct vex *v)
+{
+	const struct words *w = &v->words;
+	struct scan *scan = &v->scan;
+	struct part part = { .line = w->first };
+	struct station *s;
+	int64_t unit = 0;
+
+	if (!w->fields)
+		return 0;
+	if (v->looking) {
+		s = station_of(v, w->field[0]);
+		if (s)
+			s->scheduled = true;
+		return 0;
+	}
+	if (!v->wanted || strcmp(w->field[0], v->wanted) != 0 || !records(w))
+		return 0;
+	if (w->fields < 3 || import_vex_span(w->field[1], &unit, &part.good) ||
+	    import_vex_span(w->field[2], &unit, &part.stop)) {
+		import_leave_out(
+		    v->im, w->first,
+		    "scan %.60s is left out: it does not say from "
+		    "when to when data are good, as 0 sec: 240 sec",
+		    scan->name);
+		return 0;
+	}
+	if (scan->parts == PARTS)
+		import_leave_out(v->im, w->first,
+				 "one more recording of scan %.60s is left out",
+				 scan->name);
+	else
+		scan->part[scan->parts++] = part;
+	return 0;
+}
+
+static int
+on_sched(struct vex *v)
+{
+	const struct words *w = &v->words;
+	const char *name = behind(w->head, "scan");
+
+	if (name) {
+		if (v->scan.open)
+			return vex_fault(v, v->scan.line,
+					 "this scan is not ended by endscan");
+		memset(&v->scan, 0, sizeof v->scan);
+		keep(v->scan.name, name);
+		v->scan.line = w->first;
+		v->scan.open = v->any_scan = true;
+		return 0;
+	}
+	if (is(w->head, "endscan"))
+		return scan_end(v);
+	if (!v->scan.open)
+		return 0;
+	if (is(w->head, "start"))
+		on_start(v);
+	return is(w->head, "station") ? on_station(v) : 0;
+}
+
+/* ---- statements -------------------------------------------------------- */
+
+static int
+on_block(struct vex *v)
+{
+	static const struct {
+		const char *name;
+		enum block block;
+	} all[] = {
+		{ "$GLOBAL", GLOBAL },	 { "$EXPER", EXPER },
+		{ "$STATION", STATION }, { "$SITE", SITE },
+		{ "$SCHED", SCHED },
+	};
+
+	if (v->scan.open)
+		return vex_fault(v, v->scan.line,
+				 "this scan is not ended by endscan");
+	v->block = OTHER;
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+		if (is(v->words.head, all[i].name))
+			v->block = all[i].block;
+	v->in_sched = v->in_sched || v->block == SCHED;
+	return 0;
+}
+
+static int
+on_statement(struct vex *v)
+{
+	const struct words *w = &v->words;
+	const char *name;
+
+	if (*w->head == '$' && !w->fields)
+		return on_block(v);
+	if (v->block == SCHED)
+		return on_sched(v);
+	name = behind(w->head, "def");
+	if (name)
+		keep(v->def, name);
+	else if (v->looking)
+		on_define(v);
+	return 0;
+}
+
+static int
+round_read(struct vex *v, const char *text, size_t bytes)
+{
+	int got;
+
+	v->block = OTHER;
+	memset(&v->scan, 0, sizeof v->scan);
+	words_begin(&v->words, text, bytes);
+	while ((got = words_next(&v->words)) > 0) {
+		got = on_statement(v);
+		if (got)
+			return got;
+	}
+	if (got < 0)
+		return vex_fault(v, v->words.first, v->words.wrong);
+	if (v->scan.open)
+		return vex_fault(v, v->scan.line,
+				 "this scan is not ended by endscan");
+	if (!v->in_sched)
+		return vex_fault(v, 0, "it has no $SCHED block");
+	return 0;
+}
+
+int
+import_vex(struct import *im, const char *text, size_t bytes,
+	   struct fault *fault)
+{
+	struct vex *v = calloc(1, sizeof *v);
+	int err;
+
+	if (!v)
+		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	v->im = im;
+	v->fault = fault;
+	v->looking = true;
+	err = round_read(v, text, bytes);
+	if (!err)
+		err = station_choose(v);
+	v->looking = false;
+	if (!err && v->wanted)
+		err = round_read(v, text, bytes);
+	free(v);
+	return err;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options are read by getopt_long, from one flat table that is made of all
+ * sets.  Its own messages are not used: ours say what would work.
+ *
+ * contract/option.h cannot be included here: its struct option, a key of the
+ * configuration, has the name that getopt took long ago.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "cli/show/args.h"
+#include "cli/show/suggest.h"
+
+enum { LONG_BASE = 256 }; /* what getopt returns for the first option */
+
+struct flat {
+	struct option longs[ARGS_MOST + 1];
+	char shorts[2 * ARGS_MOST + 3];
+	const struct args_option *option[ARGS_MOST];
+	void *values[ARGS_MOST];
+	unsigned n;
+};
+
+static const char *const forms[] = {
+	[ARGS_COUNT] = "a whole number",
+	[ARGS_BYTES] = "a size, as 64M or 4096",
+	[ARGS_RATE] = "a rate, as 8Gbps or 500Mbps, or max",
+	[ARGS_SPAN] = "a span of time, as 30s, 250ms or 1m30s",
+	[ARGS_TIME] = "a time, as 2026-11-20T10:00:00Z, "
+		      "2026y324d10h00m00s, now or +30s",
+	[ARGS_WHEN] = "a time, as 2026-11-20T10:00:00Z, "
+		      "2026y324d10h00m00s, now or +30s; with @ before it of "
+		      "the data",
+	[ARGS_SHARE] = "a share from 0 to 1, as 0.01 or 1%",
+};
+
+static void
+flat_add(struct flat *f, const struct args_option *o, void *values)
+{
+	char *shorts = f->shorts + strlen(f->shorts);
+
+	assert(f->n < ARGS_MOST);
+	f->option[f->n] = o;
+	f->values[f->n] = values;
+	f->longs[f->n] = (struct option){
+		.name = o->name,
+		.has_arg =
+		    o->type == ARGS_FLAG ? no_argument : required_argument,
+		.val = LONG_BASE + (int)f->n,
+	};
+	f->n++;
+	if (!o->letter)
+		return;
+	*shorts++ = o->letter;
+	if (o->type != ARGS_FLAG)
+		*shorts = ':';
+}
+
+static void
+flat_make(struct flat *f, const struct args_set *sets, enum args_mode mode)
+{
+	memset(f, 0, sizeof *f);
+	strcpy(f->shorts, mode == ARGS_TO_OPERAND ? "+:" : ":");
+	for (; sets->options; sets++)
+		for (const struct args_option *o = sets->options; o->name; o++)
+			flat_add(f, o, sets->values);
+}
+
+/* The place of what getopt returned; f->n if it is none of ours. */
+static unsigned
+flat_find(const struct flat *f, int got)
+{
+	unsigned i;
+
+	if (got >= LONG_BASE)
+		return (unsigned)(got - LONG_BASE);
+	for (i = 0; i < f->n; i++)
+		if (f->option[i]->letter && f->option[i]->letter == got)
+			break;
+	return i;
+}
+
+static int
+count_read(const char *text, uint64_t *count)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	*count = strtoull(text, &end, 10);
+	return *end ? -EINVAL : -errno;
+}
+
+static int
+texts_add(struct args_texts *texts, const char *text)
+{
+	if (texts->n == ARGS_REPEATED)
+		return -ERANGE;
+	texts->text[texts->n++] = text;
+	return 0;
+}
+
+/* None at all would mean "without end" to whoever looks for 0. */
+static int
+span_read(const char *text, int64_t *ns)
+{
+	int err = units_span(text, ns);
+
+	return err ? err : *ns > 0 ? 0 : -EINVAL;
+}
+
+static int
+rate_read(const char *text, uint64_t *rate)
+{
+	int err;
+
+	if (strcmp(text, "max") == 0) {
+		*rate = 0;
+		return 0;
+	}
+	err = units_rate(text, rate);
+	return !err && !*rate ? -EINVAL : err;
+}
+
+static int
+when_read(const char *text, struct args_when *when)
+{
+	return units_time_data(text, clock_now(), &when->ns, &when->data);
+}
+
+static int
+value_read(const struct args_option *o, void *at, const char *text)
+{
+	switch (o->type) {
+	case ARGS_FLAG: *(bool *)at = true; break;
+	case ARGS_COUNT: return count_read(text, at);
+	case ARGS_BYTES: return units_bytes(text, at);
+	case ARGS_RATE: return rate_read(text, at);
+	case ARGS_SPAN: return span_read(text, at);
+	case ARGS_TIME: return units_time(text, clock_now(), at);
+	case ARGS_WHEN: return when_read(text, at);
+	case ARGS_SHARE: return units_share(text, at);
+	case ARGS_TEXT: *(const char **)at = text; break;
+	case ARGS_TEXTS: return texts_add(at, text);
+	}
+	return 0;
+}
+
+static int
+value_put(const struct args_option *o, void *values, const char *text,
+	  struct fault *fault)
+{
+	int err = value_read(o, (char *)values + o->offset, text);
+
+	if (!err)
+		return 0;
+	fault_set(fault, -EINVAL, "usage", "--%s %s", o->name, text);
+	if (o->type == ARGS_TEXTS)
+		fault_why(fault, "it can be given %d times", ARGS_REPEATED);
+	else if (err == -ERANGE)
+		fault_why(fault, "the number is too large");
+	else
+		fault_why(fault, "it takes %s", forms[o->type]);
+	return -EINVAL;
+}
+
+static int
+missing_value(const struct flat *f, struct fault *fault)
+{
+	const struct args_option *o = f->option[flat_find(f, optopt)];
+
+	fault_set(fault, -EINVAL, "usage", "--%s needs a value", o->name);
+	fault_hint(fault, "--%s %s: %s", o->name, o->value, o->help);
+	return -EINVAL;
+}
+
+/* getopt has gone past the word with an unknown long option, but not past
+ * one with an unknown letter that has more letters behind it. */
+static int
+unknown_option(const struct flat *f, char **argv, struct fault *fault)
+{
+	const char *names[ARGS_MOST], *word, *near;
+	char name[64] = "";
+
+	if (optopt && flat_find(f, optopt) < f->n) {
+		fault_set(fault, -EINVAL, "usage", "--%s takes no value",
+			  f->option[flat_find(f, optopt)]->name);
+		return -EINVAL;
+	}
+	if (optopt) {
+		fault_set(fault, -EINVAL, "usage", "unknown option -%c",
+			  optopt);
+		return -EINVAL;
+	}
+	word = argv[optind - 1] + strspn(argv[optind - 1], "-");
+	strncat(name, word,
+		strcspn(word, "=") < sizeof name - 1 ? strcspn(word, "=")
+						     : sizeof name - 1);
+	fault_set(fault, -EINVAL, "usage", "unknown option --%s", name);
+	for (unsigned i = 0; i < f->n; i++)
+		names[i] = f->option[i]->name;
+	near = suggest(name, names, f->n);
+	if (near)
+		fault_hint(fault, "did you mean --%s?", near);
+	return -EINVAL;
+}
+
+int
+args_parse(const struct args_set *sets, enum args_mode mode, int argc,
+	   char **argv, struct fault *fault)
+{
+	struct flat f;
+	int got, err = 0;
+
+	flat_make(&f, sets, mode);
+	optind = 0; /* makes glibc start anew */
+	opterr = 0;
+	while (!err) {
+		unsigned i;
+
+		got = getopt_long(argc, argv, f.shorts, f.longs, NULL);
+		if (got == -1)
+			return optind;
+		if (got == ':') {
+			err = missing_value(&f, fault);
+		} else if (got == '?') {
+			err = unknown_option(&f, argv, fault);
+		} else {
+			i = flat_find(&f, got);
+			err =
+			    value_put(f.option[i], f.values[i], optarg, fault);
+		}
+	}
+	return err;
+}
+
+/* "-c, --conf FILE", and how long that is. */
+static int
+option_show(const struct args_option *o, char *text, size_t bytes)
+{
+	char letter[8] = "    ";
+
+	if (o->letter)
+		snprintf(letter, sizeof letter, "-%c, ", o->letter);
+	return snprintf(text, bytes, "%s--%s%s%s", letter, o->name,
+			o->value ? " " : "", o->value ? o->value : "");
+}
+
+void
+args_help(const struct args_option *options, FILE *to)
+{
+	const struct args_option *o;
+	char text[80];
+	int width = 0;
+
+	for (o = options; o->name; o++) {
+		int length = option_show(o, text, sizeof text);
+
+		width = length > width ? length : width;
+	}
+	for (o = options; o->name; o++) {
+		option_show(o, text, sizeof text);
+		fprintf(to, "  %-*s  %s\n", width, text, o->help);
+	}
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_CLI_SHOW_ARGS_H
+#define SPATE_CLI_SHOW_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/fault.h"
+
+/*
+ * Args are the options of a command line.  A table names them, says of what
+ * type their values are and where in a struct these go; --help is printed
+ * from the same table.
+ */
+enum args_type {
+	ARGS_FLAG,  /* bool */
+	ARGS_COUNT, /* uint64_t */
+	ARGS_BYTES, /* uint64_t */
+	ARGS_RATE,  /* uint64_t, bits per second; "max" is 0 */
+	ARGS_SPAN,  /* int64_t, nanoseconds, more than 0 */
+	ARGS_TIME,  /* int64_t, nanoseconds since 1970 UTC */
+	ARGS_WHEN,  /* struct args_when: a time, or with '@' of the data */
+	ARGS_SHARE, /* double, 0 to 1 */
+	ARGS_TEXT,  /* const char * */
+	ARGS_TEXTS, /* struct args_texts: may be given again and again */
+};
+
+enum { ARGS_MOST = 48, ARGS_REPEATED = 32 };
+
+struct args_texts {
+	const char *text[ARGS_REPEATED];
+	unsigned n;
+};
+
+struct args_when {
+	int64_t ns; /* since 1970 UTC; 0: it was not given */
+	bool data;
+};
+
+/* A table ends with an option whose name is NULL. */
+struct args_option {
+	const char *name;
+	char letter; /* 0: only the long name */
+	enum args_type type;
+	size_t offset;
+	const char *value; /* what stands for it in --help: "TIME" */
+	const char *help;  /* one line, no full stop */
+};
+
+/* A table and the struct that it fills; options NULL ends a list of them. */
+struct args_set {
+	const struct args_option *options;
+	void *values;
+};
+
+enum args_mode { ARGS_ALL, ARGS_TO_OPERAND }; /* stop at the first one? */
+
+/*
+ * Fills the structs.  Returns the place of the first operand in argv, whose
+ * options were moved before all operands, or -EINVAL with a fault "usage".
+ * The texts are argv's.
+ */
+int args_parse(const struct args_set *sets, enum args_mode mode, int argc,
+	       char **argv, struct fault *fault);
+
+/* Prints a table as --help shows it. */
+void args_help(const struct args_option *options, FILE *to);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon answers a page at a time; names come in order, so what changes
+ * between two pages makes no name come twice. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/show/field.h"
+#include "cli/show/listing.h"
+#include "cli/show/site.h"
+#include "store/list/entry.h"
+#include "store/recording/recording.h"
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+}
+
+/* ---- the daemon's ---------------------------------------------------- */
+
+static json_t *
+request(const char *const *pattern, const char *after)
+{
+	json_t *list = json_array();
+
+	for (; *pattern; pattern++)
+		json_array_append_new(list, json_string(*pattern));
+	return json_pack("{s:o, s:s?}", "patterns", list, "after", after);
+}
+
+static int
+add(struct listing *l, const struct entry *e)
+{
+	struct entry *grown = l->entry;
+
+	/* Room doubles: whenever the number is a power of two, it is full. */
+	if (!(l->n & (l->n - 1)))
+		grown = realloc(grown, (2 * l->n + 1) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	l->entry = grown;
+	l->entry[l->n++] = *e;
+	return 0;
+}
+
+static int
+add_disk(struct listing *l, const char *path)
+{
+	struct disk *grown =
+	    realloc(l->disks.disk, (l->disks.n + 1) * sizeof *grown);
+
+	if (!grown)
+		return -ENOMEM;
+	l->disks.disk = grown;
+	grown[l->disks.n] = (struct disk){ .path = strdup(path), .fd = -1 };
+	if (!grown[l->disks.n].path)
+		return -ENOMEM;
+	l->disks.n++;
+	return 0;
+}
+
+static int
+take_rows(struct listing *l, const json_t *rows)
+{
+	const json_t *row;
+	struct entry e;
+	int err = 0;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		if (!err && !entry_from_row(&e, row))
+			err = add(l, &e);
+	}
+	return err;
+}
+
+/* Disks are only ever added. */
+static int
+take_disks(struct listing *l, const json_t *paths)
+{
+	int err = 0;
+
+	while (!err && l->disks.n < json_array_size(paths)) {
+		const char *path =
+		    json_string_value(json_array_get(paths, l->disks.n));
+
+		err = add_disk(l, path ? path : "?");
+	}
+	return err;
+}
+
+static void
+take_about(struct listing *l, const json_t *page)
+{
+	const json_t *space = json_object_get(page, "space");
+
+	l->listed = (unsigned)field_number(page, "listed");
+	l->recordings = field_number(page, "recordings_n");
+	l->unread = field_number(page, "unread");
+	l->free = field_number(space, "free");
+	l->rate = field_real(space, "rate");
+}
+
+static int
+ask_pages(struct listing *l, struct control *control,
+	  const char *const *pattern, struct fault *fault)
+{
+	char after[LAYOUT_FILE] = "";
+	json_t *page;
+	int err;
+
+	do {
+		err = control_ask(control, "ls",
+				  request(pattern, *after ? after : NULL),
+				  &page, fault);
+		if (err)
+			return err;
+		err = take_rows(l, json_object_get(page, "rows"));
+		if (!err)
+			err = take_disks(l, json_object_get(page, "disks"));
+		take_about(l, page);
+		snprintf(after, sizeof after, "%s", field_text(page, "more"));
+		json_decref(page);
+	} while (!err && *after);
+	return err ? no_memory(fault) : 0;
+}
+
+/* *asked: there is a daemon, and this is its answer. */
+static int
+ask(struct listing *l, const struct cli *cli, const char *const *pattern,
+    bool *asked, struct fault *fault)
+{
+	struct control *control;
+	int err;
+
+	*asked = !cli->disks && !site_connect(cli, &control, fault);
+	if (!*asked)
+		return 0;
+	err = ask_pages(l, control, pattern, fault);
+	control_close(control);
+	return err;
+}
+
+/* ---- the disks' own -------------------------------------------------- */
+
+static bool
+is_asked(const char *const *pattern, const char *name)
+{
+	if (!*pattern)
+		return true;
+	for (; *pattern; pattern++) {
+		if (!fnmatch(*pattern, name, 0))
+			return true;
+	}
+	return false;
+}
+
+static void
+add_space(struct listing *l, const struct disks *disks)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		struct disk_space space;
+		bool again = false;
+
+		for (unsigned k = 0; k < i; k++)
+			again |= disks->disk[k].fd >= 0 &&
+				 disks->disk[k].id.device ==
+				     disks->disk[i].id.device;
+		if (!again && !disk_space(&disks->disk[i], &space))
+			l->free += space.free;
+	}
+	l->listed = disks->n;
+}
+
+static int
+scan_disks(struct listing *l, const struct disks *disks,
+	   const char *const *pattern, struct fault *fault)
+{
+	char **names = NULL;
+	struct entry e;
+	size_t n = 0;
+	int err = recording_list(disks, &names, &n);
+
+	if (err) {
+		fault_set(fault, err, "io", "cannot list the disks");
+		fault_why(fault, "%s", strerror(-err));
+		return err;
+	}
+	for (size_t i = 0; i < n && !err; i++) {
+		if (is_asked(pattern, names[i]) &&
+		    !entry_read(&e, disks, names[i], false, NULL))
+			err = add(l, &e);
+	}
+	l->recordings = n;
+	free(names);
+	add_space(l, disks);
+	return err ? no_memory(fault) : 0;
+}
+
+static int
+scan(struct listing *l, const struct cli *cli, const char *const *pattern,
+     struct fault *fault)
+{
+	int err = site_disks(cli, &l->disks, fault);
+
+	return err ? err : scan_disks(l, &l->disks, pattern, fault);
+}
+
+/* ---------------------------------------------------------------------- */
+
+int
+listing_get(struct listing *l, const struct cli *cli,
+	    const char *const *pattern, struct fault *fault)
+{
+	bool asked;
+	int err;
+
+	*l = (struct listing){ 0 };
+	err = ask(l, cli, pattern, &asked, fault);
+	if (!asked)
+		err = scan(l, cli, pattern, fault);
+	if (err)
+		listing_clear(l);
+	return err;
+}
+
+void
+listing_clear(struct listing *l)
+{
+	free(l->entry);
+	disks_clear(&l->disks);
+	*l = (struct listing){ 0 };
+}
+
+void
+listing_warn(const struct listing *l, const struct cli *cli)
+{
+	if (cli->quiet)
+		return;
+	if (l->listed < l->disks.n)
+		fprintf(stderr,
+			"spate: still reading: of %u disks, names on %u are "
+			"known\n",
+			l->disks.n, l->listed);
+	else if (l->unread)
+		fprintf(stderr,
+			"spate: still reading: %" PRIu64 " of %" PRIu64
+			" recordings, the others are known by name\n",
+			l->recordings - l->unread, l->recordings);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The client's end of the control socket, and faults as JSON, which both
+ * ends need.
+ *
+ * The client blocks, but never on a daemon that does not answer: every
+ * exchange has one deadline, and both sending and reading poll until then.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "control/control.h"
+
+/* Every code that a fault may have, and what a caller gets for it. */
+static const struct {
+	const char *code;
+	int err;
+} codes[] = {
+	{ "internal", EIO },	 { "usage", EINVAL },	  { "exists", EEXIST },
+	{ "not-found", ENOENT }, { "no-memory", ENOMEM }, { "no-disk", ENOSPC },
+	{ "busy", EBUSY },	 { "bad-name", EINVAL },  { "io", EIO },
+	{ "conf", EINVAL },
+};
+
+static unsigned
+find_code(const char *code)
+{
+	for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
+		if (code && strcmp(code, codes[i].code) == 0)
+			return i;
+	return 0;
+}
+
+/* Text from files and cut text need not be UTF-8, which JSON must be. */
+static json_t *
+text_to_json(const char *text)
+{
+	char plain[sizeof((struct fault *)0)->what];
+	json_t *json = json_string(text);
+
+	if (json)
+		return json;
+	snprintf(plain, sizeof plain, "%s", text);
+	for (char *c = plain; *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	return json_string(plain);
+}
+
+json_t *
+control_fault(const struct fault *fault)
+{
+	return json_pack(
+	    "{s:s s:o s:o s:o}", "code", fault->code ? fault->code : "internal",
+	    "what", text_to_json(fault->what), "why", text_to_json(fault->why),
+	    "try", text_to_json(fault->hint));
+}
+
+static const char *
+text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+void
+control_fault_read(struct fault *fault, const json_t *error)
+{
+	const char *what = text_of(error, "what");
+	unsigned code = find_code(text_of(error, "code"));
+
+	fault_set(fault, 0, codes[code].code, "%s",
+		  *what ? what : "spated failed and did not say why");
+	fault_why(fault, "%s", text_of(error, "why"));
+	fault_hint(fault, "%s", text_of(error, "try"));
+}
+
+struct control {
+	int fd;
+	int wait_ms;   /* for one answer; negative: for ever */
+	json_int_t id; /* of the last request */
+	char *socket;
+	struct control_lines lines;
+	struct control_fds fds; /* that nobody has asked for yet */
+};
+
+static int64_t
+deadline_of(const struct control *c)
+{
+	if (c->wait_ms < 0)
+		return INT64_MAX;
+	return clock_steady() + (int64_t)c->wait_ms * 1000000;
+}
+
+static int
+wait_until(int fd, short events, int64_t deadline)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int64_t left;
+	int n;
+
+	do {
+		left = (deadline - clock_steady()) / 1000000 + 1;
+		if (left > INT_MAX)
+			left = INT_MAX;
+		n = left > 0 ? poll(&p, 1, left) : 0;
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return n ? 0 : -ETIMEDOUT;
+}
+
+/* Sends one object as a line. */
+static int
+send_line(struct control *c, const json_t *json, int64_t deadline)
+{
+	char *text = json_dumps(json, JSON_COMPACT);
+	size_t length, done = 0;
+	ssize_t sent;
+	int err = text ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	length = strlen(text);
+	text[length++] = '\n'; /* in place of its end */
+	while (done < length && !err) {
+		sent = send(c->fd, text + done, length - done,
+			    MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent >= 0)
+			done += sent;
+		else if (errno == EAGAIN)
+			err = wait_until(c->fd, POLLOUT, deadline);
+		else if (errno != EINTR)
+			err = -errno;
+	}
+	free(text);
+	return err;
+}
+
+/* Reads one object; the reference is the caller's. */
+static int
+read_line(struct control *c, json_t **json, int64_t deadline)
+{
+	char *line;
+	int got;
+
+	while (!(line = control_lines_next(&c->lines))) {
+		got = wait_until(c->fd, POLLIN, deadline);
+		if (got)
+			return got;
+		got = control_lines_read(&c->lines, c->fd);
+		if (got == 0)
+			return -ECONNRESET;
+		if (got < 0 && got != -EAGAIN)
+			return got;
+	}
+	*json = json_loads(line, 0, NULL);
+	if (json_is_object(*json))
+		return 0;
+	json_decref(*json);
+	return -EPROTO;
+}
+
+static int
+talk_fault(const struct control *c, int err, struct fault *fault)
+{
+	char span[24];
+
+	snprintf(span, sizeof span, "%d ms", c->wait_ms);
+	fault_set(fault, err, "io", "cannot talk to spated at %s", c->socket);
+	switch (err) {
+	case -ETIMEDOUT: fault_why(fault, "no answer within %s", span); break;
+	case -EPIPE:
+	case -ECONNRESET:
+		fault_why(fault, "it closed the connection");
+		fault_hint(fault, "its log says why it ended");
+		break;
+	case -EPROTO:
+		fault_why(fault, "what it says is not spate's protocol");
+		fault_hint(fault, "another socket is named with --socket");
+		break;
+	case -EMSGSIZE: fault_why(fault, "its answer is too long"); break;
+	default: fault_why(fault, "%s", strerror(-err)); break;
+	}
+	return err;
+}
+
+static int
+connect_fault(const char *path, int err, struct fault *fault)
+{
+	const char *hint =
+	    "start it with 'spated -c CONF' or name its socket with --socket";
+
+	fault_set(fault, err, "io", "cannot reach spated at %s", path);
+	switch (err) {
+	case -ENOENT: fault_why(fault, "no such file"); break;
+	case -ECONNREFUSED: fault_why(fault, "nobody listens there"); break;
+	case -ENAMETOOLONG: fault_why(fault, "the path is too long"); break;
+	case -EACCES:
+		fault_why(fault, "this user may not use it");
+		hint = "become a member of the group that the socket is for";
+		break;
+	default: fault_why(fault, "%s", strerror(-err)); break;
+	}
+	fault_hint(fault, "%s", hint);
+	return err;
+}
+
+/* Returns the connected socket or -errno. */
+static int
+connect_to(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd, err;
+
+	if (strlen(path) >= sizeof to.sun_path)
+		return -ENAMETOOLONG;
+	strcpy(to.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Each side says first which protocol it speaks. */
+static int
+greet(struct control *c, struct fault *fault)
+{
+	json_t *ours = json_pack("{s:i}", "protocol", CONTROL_PROTOCOL);
+	json_t *theirs = NULL;
+	int64_t deadline = deadline_of(c);
+	json_int_t protocol;
+	int err;
+
+	err = ours ? send_line(c, ours, deadline) : -ENOMEM;
+	json_decref(ours);
+	if (!err)
+		err = read_line(c, &theirs, deadline);
+	if (err)
+		return talk_fault(c, err, fault);
+	protocol = json_integer_value(json_object_get(theirs, "protocol"));
+	json_decref(theirs);
+	if (protocol == CONTROL_PROTOCOL)
+		return 0;
+	talk_fault(c, -EPROTO, fault);
+	if (protocol > 0)
+		fault_why(fault, "it speaks protocol %lld, and this program %d",
+			  (long long)protocol, CONTROL_PROTOCOL);
+	return -EPROTO;
+}
+
+int
+control_open(struct control **control, const char *socket, struct fault *fault)
+{
+	struct control *c = calloc(1, sizeof *c);
+	int err;
+
+	if (!c)
+		goto no_memory;
+	c->wait_ms = CONTROL_WAIT_MS;
+	c->lines.most = CONTROL_ANSWER;
+	c->lines.fds = &c->fds;
+	c->fd = -1;
+	c->socket = strdup(socket);
+	if (!c->socket)
+		goto no_memory;
+	c->fd = connect_to(socket);
+	err = c->fd < 0 ? connect_fault(socket, c->fd, fault) : greet(c, fault);
+	if (err)
+		control_close(c);
+	else
+		*control = c;
+	return err;
+no_memory:
+	control_close(c);
+	return fault_set(fault, -ENOMEM, "no-memory",
+			 "cannot reach spated: no memory");
+}
+
+void
+control_wait(struct control *c, int wait_ms)
+{
+	c->wait_ms = wait_ms;
+}
+
+/* Passes over events, and over answers that came too late to be waited for. */
+static int
+read_answer(struct control *c, json_t **answer, int64_t deadline)
+{
+	json_t *id;
+	int err;
+
+	for (;;) {
+		err = read_line(c, answer, deadline);
+		if (err)
+			return err;
+		id = json_object_get(*answer, "id");
+		if (json_is_integer(id) && json_integer_value(id) == c->id)
+			return 0;
+		json_decref(*answer);
+	}
+}
+
+int
+control_ask(struct control *c, const char *verb, json_t *request,
+	    json_t **result, struct fault *fault)
+{
+	int64_t deadline = deadline_of(c);
+	json_t *answer = NULL;
+	int err = -ENOMEM;
+
+	if (!request)
+		request = json_object();
+	if (json_object_set_new(request, "id", json_integer(++c->id)) == 0 &&
+	    json_object_set_new(request, "do", json_string(verb)) == 0)
+		err = send_line(c, request, deadline);
+	json_decref(request);
+	if (!err)
+		err = read_answer(c, &answer, deadline);
+	if (err)
+		return talk_fault(c, err, fault);
+	if (!json_is_true(json_object_get(answer, "ok"))) {
+		control_fault_read(fault, json_object_get(answer, "error"));
+		err = -codes[find_code(fault->code)].err;
+	} else if (result) {
+		*result = json_incref(json_object_get(answer, "result"));
+		if (!*result)
+			*result = json_object();
+	}
+	json_decref(answer);
+	return err;
+}
+
+static void
+fds_close(struct control *c)
+{
+	while (c->fds.n)
+		close(c->fds.fd[--c->fds.n]);
+}
+
+int
+control_ask_fds(struct control *c, const char *verb, json_t *request,
+		json_t **result, int *fd, unsigned n, struct fault *fault)
+{
+	int err = control_ask(c, verb, request, result, fault);
+	unsigned came = err || c->fds.n < n ? 0 : n;
+
+	for (unsigned i = 0; i < n; i++)
+		fd[i] = i < came ? c->fds.fd[i] : -1;
+	c->fds.n -= came;
+	for (unsigned i = 0; came && i < c->fds.n; i++)
+		c->fds.fd[i] = c->fds.fd[came + i];
+	return err;
+}
+
+int
+control_fd(const struct control *c)
+{
+	return c->fd;
+}
+
+void
+control_close(struct control *c)
+{
+	if (!c)
+		return;
+	if (c->fd >= 0)
+		close(c->fd);
+	control_lines_clear(&c->lines);
+	fds_close(c);
+	free(c->socket);
+	free(c);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The configuration is read again: by SIGHUP, or by somebody who waits for
+ * what comes of it.  Each thing that changed is a line, in the log and for
+ * who asked.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "daemon/schedule/schedule.h"
+#include "daemon/requests/verbs.h"
+
+static void
+log_each(const json_t *lines, enum log_level level)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(lines, i, line)
+		log_line(level, NULL, "%s", json_string_value(line));
+}
+
+/* What the setup says now, for who has it from there. */
+static void
+spread(struct daemon *d)
+{
+	d->host.durable = d->setup.durable;
+	fleet_reserve(&d->fleet, d->setup.o.reserve);
+	if (fleet_patterns(&d->fleet) < 0)
+		log_line(LOG_ERROR, NULL,
+			 "there is no memory to look for "
+			 "other disks");
+	schedule_changed(d->schedule);
+}
+
+static int
+reload(struct daemon *d, json_t *changes, json_t *restart, struct fault *fault)
+{
+	int err = setup_reload(&d->setup, fleet_writers(&d->fleet), changes,
+			       restart, fault);
+	char line[1024];
+
+	if (err) {
+		fault_line(fault, line, sizeof line);
+		log_line(LOG_ERROR, NULL, "all stays as it was: %s", line);
+		return err;
+	}
+	spread(d);
+	log_line(LOG_INFO, NULL, "%s was read again%s", d->setup.path,
+		 json_array_size(changes) + json_array_size(restart)
+		     ? ""
+		     : ": nothing has changed");
+	log_each(changes, LOG_INFO);
+	log_each(restart, LOG_WARN);
+	return 0;
+}
+
+int
+daemon_reload(struct daemon *d, json_t **result, struct fault *fault)
+{
+	json_t *changes = json_array(), *restart = json_array();
+	int err;
+
+	service_reloading(d);
+	err = changes && restart
+		  ? reload(d, changes, restart, fault)
+		  : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	service_reloaded(d);
+	if (!err && result) {
+		*result = json_pack("{s:s, s:O, s:O}", "conf", d->setup.path,
+				    "changes", changes, "restart", restart);
+	}
+	json_decref(changes);
+	json_decref(restart);
+	return err;
+}
+
+int
+verb_reload(struct daemon *d, struct server_ticket ticket,
+	    const json_t *request, struct fault *fault)
+{
+	json_t *result = NULL;
+	int err;
+
+	(void)request;
+	if (d->stopping)
+		return fault_set(fault, -ESHUTDOWN, "busy",
+				 "the daemon is stopping");
+	err = daemon_reload(d, &result, fault);
+	if (!err)
+		server_answer(d->server, ticket, result);
+	return err;
+}

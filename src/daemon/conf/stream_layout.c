@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a layout asks of a stream.
+ *
+ * Where all blocks of a disk share one file, that file is of use to others only
+ * if it is one sequence of packets: several substreams would lie in it mixed.
+ * Heaps in such a file would be of use too, but what a crash leaves of them
+ * cannot be told apart without files of their own.
+ *
+ * A Mark6 file is made of packets that readers tell from each other, so bytes
+ * without any header or number are refused there.
+ */
+#include <errno.h>
+
+#include "daemon/conf/stream.h"
+#include "store/disk/layout_map.h"
+
+static int
+refuse(const struct stream *s, const char *where, const char *why,
+       struct fault *fault)
+{
+	fault_set(fault, -EINVAL, "conf",
+		  "%s: stream %s cannot be recorded with layout = \"%s\"",
+		  where, s->name, s->o.layout);
+	fault_why(fault, "%s", why);
+	fault_hint(fault, "layout = \"vbs\" takes any stream");
+	return -EINVAL;
+}
+
+/* A .cfg tells the size of packets, and how many there are in all chunks. */
+static int
+cfg_check(const struct stream *s, const char *where, struct fault *fault)
+{
+	const char *why = s->layout != LAYOUT_VBS
+			      ? "that is beside chunks, of layout = \"vbs\""
+			  : s->shape.store != HEAP_NONE
+			      ? "its chunks are heaps, not packets of one size"
+			  : s->plan.subs > 1
+			      ? "it tells of one sequence of chunks, and each "
+				"substream is one"
+			      : NULL;
+
+	if (!s->o.vbs_cfg || !why)
+		return 0;
+	fault_set(fault, -EINVAL, "conf",
+		  "%s: stream %s cannot have vbs_cfg = true", where, s->name);
+	fault_why(fault, "%s", why);
+	fault_hint(fault, "leave vbs_cfg out");
+	return -EINVAL;
+}
+
+int
+stream_layout(struct stream *s, const char *where, struct fault *fault)
+{
+	if (!layout_parse(s->o.layout, &s->layout))
+		return refuse(s, where, "there is no such layout", fault);
+	if (cfg_check(s, where, fault))
+		return -EINVAL;
+	if (s->layout == LAYOUT_VBS)
+		return 0;
+	if (s->shape.store != HEAP_NONE)
+		return refuse(s, where, "it is made of heaps, not of packets",
+			      fault);
+	if (s->plan.subs > 1)
+		return refuse(s, where,
+			      "its substreams would lie mixed in one file; a "
+			      "stream for each port would do",
+			      fault);
+	if (s->layout == LAYOUT_MARK6 && !s->shape.header &&
+	    !s->plan.sequence && s->shape.sequence == SEQUENCE_ARRIVAL)
+		return refuse(s, where,
+			      "a Mark6 file is made of packets, and nothing in "
+			      "these bytes says what is one; layout = \"file\" "
+			      "would do",
+			      fault);
+	return 0;
+}
+
+int
+stream_layout_fit(struct stream *s, const char *where, struct fault *fault)
+{
+	uint64_t most = LAYOUT_SG_MOST - SG_BLOCK;
+	uint64_t bytes = s->o.block < most ? s->o.block : most;
+	uint64_t frame = (uint64_t)s->shape.payload * s->shape.parts;
+
+	if (bytes < frame)
+		bytes = frame;
+	if (bytes > most)
+		return refuse(s, where,
+			      "its blocks are at most 10000000 bytes, and no "
+			      "frame fits there",
+			      fault);
+	return geometry_frames(&s->geometry, s->shape.payload, s->shape.parts,
+			       bytes);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The group of the stream is copied, setting by setting, but for the keys that
+ * are to differ; those are added, and libconfig writes it all down:
+ *
+ *   dbbc3 : { format = "mark5b"; payload = 5008; listen = [ ... ]; ... };
+ *   name = "1v";
+ *
+ * Another name stands beside the group, since it may be none of libconfig's.
+ *
+ * To change the structs of the plugins would be shorter, but then nobody
+ * would look at the values; and texts have to live as long as the stream does,
+ * as they do in its configuration.
+ */
+#include "daemon/conf/stream_vary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What differs, on the way. */
+struct change {
+	const struct stream *s;
+	const struct stream_vary *v;
+	bool format, payload, prefix, legacy, layout, split, buffer, listen,
+	    name, receive;
+};
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+/* ---- what differs ---------------------------------------------------- */
+
+static const struct option *
+option_find(const struct option *o, const char *name)
+{
+	while (o && o->name && strcmp(o->name, name))
+		o++;
+	return o && o->name ? o : NULL;
+}
+
+static bool
+legacy_of(const struct stream *s)
+{
+	const struct option *o = option_find(s->format->head.options, "legacy");
+
+	return o && *(bool *)((char *)s->format_options + o->offset);
+}
+
+static uint64_t
+buffer_of(const struct stream *s, bool *has)
+{
+	const struct option *o =
+	    option_find(s->receive->head.options, "socket_buffer");
+
+	*has = o;
+	return o ? *(uint64_t *)((char *)s->receive_options + o->offset) : 0;
+}
+
+static bool
+listen_differs(const struct stream *s, const struct stream_vary *v)
+{
+	if (!v->listens)
+		return false;
+	if (v->listens != s->listen.n)
+		return true;
+	for (unsigned i = 0; i < v->listens; i++) {
+		if (strcmp(v->listen[i], s->listen.text[i]))
+			return true;
+	}
+	return false;
+}
+
+static void
+change_find(struct change *c)
+{
+	const struct stream_vary *v = c->v;
+	const struct stream *s = c->s;
+	bool has_buffer;
+
+	c->format = v->format && strcmp(v->format, s->o.format);
+	c->payload = v->payload && v->payload != s->o.payload;
+	c->prefix = v->prefix >= 0 && (uint32_t)v->prefix != s->o.prefix;
+	c->legacy = v->legacy >= 0 &&
+		    (v->legacy != legacy_of(s) || (c->format && v->legacy));
+	c->layout = v->layout && strcmp(v->layout, s->o.layout);
+	c->split = v->by_thread && s->split != SPLIT_THREAD;
+	c->buffer =
+	    v->buffer > buffer_of(s, &has_buffer) && has_buffer && !v->tcp;
+	c->listen = listen_differs(s, v);
+	c->name = v->name && strcmp(v->name, s->name);
+	c->receive = v->tcp && strcmp(s->o.receive, "tcp");
+}
+
+static bool
+is_any(const struct change *c)
+{
+	return c->format || c->payload || c->prefix || c->legacy || c->layout ||
+	       c->split || c->buffer || c->listen || c->name || c->receive;
+}
+
+/* ---- the copy -------------------------------------------------------- */
+
+/* Does this key of the stream go? */
+static bool
+is_left_out(const struct change *c, const char *key)
+{
+	static const struct {
+		const char *key;
+		unsigned offset; /* of the change that takes it away */
+	} table[] = {
+#define GOES(key, why) { key, offsetof(struct change, why) }
+		GOES("format", format),	  GOES("fps", format),
+		GOES("threads", format),  GOES("sequence", format),
+		GOES("split", format),	  GOES("stations", format),
+		GOES("payload", payload), GOES("fps", payload),
+		GOES("prefix", prefix),	  GOES("sequence", prefix),
+		GOES("legacy", legacy),	  GOES("layout", layout),
+		GOES("split", split),	  GOES("stations", split),
+		GOES("sequence", split),  GOES("socket_buffer", buffer),
+		GOES("listen", listen),	  GOES("receive", receive),
+#undef GOES
+	};
+
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		if (!strcmp(table[i].key, key) &&
+		    *((const bool *)c + table[i].offset))
+			return true;
+	}
+	if (c->receive && strcmp(key, "listen") &&
+	    option_find(c->s->receive->head.options, key))
+		return true;
+	return c->format && option_find(c->s->format->head.options, key);
+}
+
+/* A value, and what is in it: lists hold no groups with names. */
+static bool
+value_copy(config_setting_t *to, const config_setting_t *from)
+{
+	int type = config_setting_type(from);
+	config_setting_t *s =
+	    config_setting_add(to, config_setting_name(from), type);
+	bool good = s;
+
+	if (s && config_setting_is_scalar(from)) {
+		config_setting_set_format(s, config_setting_get_format(from));
+		if (type == CONFIG_TYPE_STRING)
+			config_setting_set_string(
+			    s, config_setting_get_string(from));
+		else if (type == CONFIG_TYPE_FLOAT)
+			config_setting_set_float(
+			    s, config_setting_get_float(from));
+		else if (type == CONFIG_TYPE_BOOL)
+			config_setting_set_bool(s,
+						config_setting_get_bool(from));
+		else if (type == CONFIG_TYPE_INT64)
+			config_setting_set_int64(
+			    s, config_setting_get_int64(from));
+		else
+			config_setting_set_int(s, config_setting_get_int(from));
+		return true;
+	}
+	for (int i = 0; good && i < config_setting_length(from); i++)
+		good = value_copy(s, config_setting_get_elem(from, i));
+	return good;
+}
+
+static bool
+group_copy(config_setting_t *to, const struct change *c)
+{
+	const config_setting_t *from = c->s->group;
+
+	for (int i = 0; i < config_setting_length(from); i++) {
+		const config_setting_t *one = config_setting_get_elem(from, i);
+
+		if (!is_left_out(c, config_setting_name(one)) &&
+		    !value_copy(to, one))
+			return false;
+	}
+	return true;
+}
+
+static bool
+text_add(config_setting_t *to, const char *key, const char *text)
+{
+	config_setting_t *s = config_setting_add(to, key, CONFIG_TYPE_STRING);
+
+	return s && config_setting_set_string(s, text);
+}
+
+static bool
+number_add(config_setting_t *to, const char *key, int64_t n)
+{
+	config_setting_t *s = config_setting_add(to, key, CONFIG_TYPE_INT64);
+
+	return s && config_setting_set_int64(s, n);
+}
+
+static bool
+flag_add(config_setting_t *to, const char *key, int is)
+{
+	config_setting_t *s = config_setting_add(to, key, CONFIG_TYPE_BOOL);
+
+	return s && config_setting_set_bool(s, is);
+}
+
+static bool
+listen_add(config_setting_t *to, const struct stream_vary *v)
+{
+	config_setting_t *list =
+	    config_setting_add(to, "listen", CONFIG_TYPE_ARRAY);
+	bool good = list;
+
+	for (unsigned i = 0; good && i < v->listens; i++)
+		good = text_add(list, NULL, v->listen[i]);
+	return good;
+}
+
+static bool
+tcp_add(config_setting_t *to, const struct stream_vary *v)
+{
+	config_setting_t *list;
+	bool good = text_add(to, "receive", "tcp");
+
+	if (!good || !v->allow || !v->allow->n)
+		return good;
+	list = config_setting_add(to, "allow", CONFIG_TYPE_ARRAY);
+	good = list;
+	for (unsigned i = 0; good && i < v->allow->n; i++)
+		good = text_add(list, NULL, v->allow->text[i]);
+	return good;
+}
+
+static bool
+changes_add(config_setting_t *to, const struct change *c)
+{
+	const struct stream_vary *v = c->v;
+
+	return (!c->format || text_add(to, "format", v->format)) &&
+	       (!c->payload || number_add(to, "payload", v->payload)) &&
+	       (!c->prefix || number_add(to, "prefix", v->prefix)) &&
+	       (!c->legacy || flag_add(to, "legacy", v->legacy)) &&
+	       (!c->layout || text_add(to, "layout", v->layout)) &&
+	       (!c->split || text_add(to, "split", "thread")) &&
+	       (!c->buffer ||
+		number_add(to, "socket_buffer", (int64_t)v->buffer)) &&
+	       (!c->listen || listen_add(to, v)) &&
+	       (!c->receive || tcp_add(to, v));
+}
+
+/* ---- the text -------------------------------------------------------- */
+
+static bool
+config_make(config_t *config, const struct change *c)
+{
+	config_setting_t *root, *group;
+
+	root = config_root_setting(config);
+	group = config_setting_add(root, c->s->name, CONFIG_TYPE_GROUP);
+	return group && group_copy(group, c) && changes_add(group, c) &&
+	       (!c->name || text_add(root, "name", c->v->name));
+}
+
+static char *
+config_text(const config_t *config)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	if (!f)
+		return NULL;
+	config_write(config, f);
+	fclose(f);
+	return text;
+}
+
+int
+stream_vary_text(char **text, const struct stream *s,
+		 const struct stream_vary *v, struct fault *fault)
+{
+	struct change c = { .s = s, .v = v };
+	config_t config;
+
+	*text = NULL;
+	change_find(&c);
+	if (!is_any(&c))
+		return 0;
+	if (c.listen && !option_find(s->receive->head.options, "listen")) {
+		fault_set(fault, -EINVAL, "conf",
+			  "stream %s has no ports: receive = \"%s\"", s->name,
+			  s->o.receive);
+		return -EINVAL;
+	}
+	config_init(&config);
+	if (config_make(&config, &c))
+		*text = config_text(&config);
+	config_destroy(&config);
+	return *text ? 0 : no_memory(fault);
+}
+
+int
+stream_vary_make(struct stream **stream, const char *text, unsigned disks,
+		 struct fault *fault)
+{
+	const config_setting_t *name;
+	struct conf *conf;
+	int err = conf_open_text(&conf, text, "VSI-S", fault);
+
+	if (err)
+		return err;
+	err = stream_make(stream, conf,
+			  config_setting_get_elem(conf_root(conf), 0), disks,
+			  fault);
+	name = config_setting_get_elem(conf_root(conf), 1);
+	if (!err && name)
+		(*stream)->name = config_setting_get_string(name);
+	conf_close(conf); /* the stream holds it */
+	return err;
+}
+
+uint16_t
+stream_vary_port(const char *listen, size_t *host)
+{
+	const char *colon = strrchr(listen, ':');
+	unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+
+	*host = colon ? (size_t)(colon - listen) : strlen(listen);
+	return port <= UINT16_MAX ? (uint16_t)port : 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel tells of mounts (POLLPRI on mountinfo), but not of a plain
+ * folder that is made, nor of what another program mounts elsewhere and this
+ * one sees by a link: hence also every few seconds.  mountinfo is not read,
+ * for what is said about its paths in store/disk/disk.c.
+ */
+#include "daemon/disks/scout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/disk/disk.h"
+
+/* A list that is held by the scout, and by a look that goes on with it: one
+ * that hangs may do so for ever.  Under the scout's lock. */
+struct patterns {
+	unsigned refs;
+	unsigned n;
+	char *text[];
+};
+
+struct scout {
+	void (*changed)(void *arg);
+	void *arg;
+	pthread_t thread;
+	int mounts, wake;	/* mountinfo; an eventfd */
+	struct scout_list seen; /* its own: what it told last */
+
+	pthread_mutex_t lock; /* over what is below */
+	struct patterns *patterns;
+	char *extra[SCOUT_EXTRA];
+	unsigned extras;
+	struct scout_list told; /* and not yet taken */
+	bool news, stop;
+};
+
+void
+scout_clear(struct scout_list *l)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		free(l->disk[i].path);
+	free(l->disk);
+	*l = (struct scout_list){ 0 };
+}
+
+/* ---- patterns -------------------------------------------------------- */
+
+static void
+patterns_drop(struct patterns *p)
+{
+	if (!p || --p->refs)
+		return;
+	for (unsigned i = 0; i < p->n; i++)
+		free(p->text[i]);
+	free(p);
+}
+
+static struct patterns *
+patterns_copy(const struct option_texts *from)
+{
+	struct patterns *p = calloc(1, sizeof *p + from->n * sizeof(char *));
+
+	if (!p)
+		return NULL;
+	p->refs = 1;
+	for (; p->n < from->n; p->n++) {
+		p->text[p->n] = strdup(from->text[p->n]);
+		if (p->text[p->n])
+			continue;
+		patterns_drop(p);
+		return NULL;
+	}
+	return p;
+}
+
+int
+scout_patterns(struct scout *s, const struct option_texts *patterns)
+{
+	struct patterns *new = patterns_copy(patterns);
+
+	if (!new)
+		return -ENOMEM;
+	pthread_mutex_lock(&s->lock);
+	patterns_drop(s->patterns);
+	s->patterns = new;
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->wake, 1);
+	return 0;
+}
+
+/* ---- looking --------------------------------------------------------- */
+
+static bool
+is_known(const struct scout_list *l, const char *path)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		if (!strcmp(l->disk[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_twin(const struct scout_list *l, const struct disk_id *id)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		if (l->disk[i].there && disk_same(&l->disk[i].id, id))
+			return true;
+	}
+	return false;
+}
+
+/* Takes its path over.  0 or -ENOMEM. */
+static int
+list_push(struct scout_list *l, const struct scout_disk *d)
+{
+	struct scout_disk *grown = realloc(l->disk, (l->n + 1) * sizeof *grown);
+
+	if (!grown)
+		return -ENOMEM;
+	l->disk = grown;
+	l->disk[l->n++] = *d;
+	return 0;
+}
+
+/* Of what a wildcard found, only what is mounted.  Without memory it is not
+ * there this time. */
+static void
+list_add(struct scout_list *l, const char *path, bool mount)
+{
+	struct scout_disk d = { .mount = mount };
+	size_t length = strlen(path);
+	char *copy = strdup(path);
+
+	if (!copy)
+		return;
+	while (length > 1 && copy[length - 1] == '/')
+		copy[--length] = '\0';
+	d.there = !disk_look(copy, mount, &d.id);
+	d.path = copy;
+	d.twin = d.there && has_twin(l, &d.id);
+	d.there &= !d.twin;
+	if (is_known(l, copy) || (mount && !d.there && !d.twin) ||
+	    list_push(l, &d) < 0)
+		free(copy);
+}
+
+static void
+list_match(struct scout_list *l, const char *pattern)
+{
+	glob_t found;
+
+	if (!disk_is_pattern(pattern)) {
+		list_add(l, pattern, false);
+		return;
+	}
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		list_add(l, found.gl_pathv[i], true);
+	globfree(&found);
+}
+
+static bool
+same(const struct scout_list *a, const struct scout_list *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (unsigned i = 0; i < a->n; i++) {
+		const struct scout_disk *x = &a->disk[i], *y = &b->disk[i];
+
+		if (strcmp(x->path, y->path) || x->there != y->there ||
+		    x->twin != y->twin || !disk_same(&x->id, &y->id))
+			return false;
+	}
+	return true;
+}
+
+static bool
+copy(struct scout_list *to, const struct scout_list *from)
+{
+	*to = (struct scout_list){ calloc(from->n + 1, sizeof *to->disk), 0 };
+	for (unsigned i = 0; to->disk && i < from->n; i++) {
+		to->disk[i] = from->disk[i];
+		to->disk[i].path = strdup(from->disk[i].path);
+		to->n += to->disk[i].path != NULL;
+		if (!to->disk[i].path)
+			break;
+	}
+	if (to->n == from->n)
+		return true;
+	scout_clear(to);
+	return false;
+}
+
+static void
+look(struct scout *s)
+{
+	struct scout_list now = { 0 }, told;
+	struct patterns *patterns;
+	char *extra[SCOUT_EXTRA];
+	unsigned extras;
+
+	pthread_mutex_lock(&s->lock);
+	patterns = s->patterns;
+	patterns->refs++;
+	extras = s->extras;
+	memcpy(extra, s->extra, extras * sizeof *extra);
+	pthread_mutex_unlock(&s->lock);
+	for (unsigned i = 0; i < patterns->n; i++)
+		list_match(&now, patterns->text[i]);
+	for (unsigned i = 0; i < extras; i++)
+		list_add(&now, extra[i], false);
+	pthread_mutex_lock(&s->lock);
+	patterns_drop(patterns);
+	pthread_mutex_unlock(&s->lock);
+	if (same(&now, &s->seen) || !copy(&told, &now)) {
+		scout_clear(&now);
+		return;
+	}
+	scout_clear(&s->seen);
+	s->seen = now;
+	pthread_mutex_lock(&s->lock);
+	scout_clear(&s->told);
+	s->told = told;
+	s->news = true;
+	pthread_mutex_unlock(&s->lock);
+	s->changed(s->arg);
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+static bool
+stopped(struct scout *s)
+{
+	bool stop;
+
+	pthread_mutex_lock(&s->lock);
+	stop = s->stop;
+	pthread_mutex_unlock(&s->lock);
+	return stop;
+}
+
+static void *
+run(void *arg)
+{
+	struct scout *s = arg;
+	struct pollfd fd[] = { { s->wake, POLLIN, 0 },
+			       { s->mounts, POLLPRI, 0 } };
+
+	pthread_setname_np(pthread_self(), "spate-scout");
+	while (!stopped(s)) {
+		eventfd_t n;
+
+		look(s);
+		poll(fd, 2, SCOUT_SECONDS * 1000);
+		eventfd_read(s->wake, &n);
+	}
+	return NULL;
+}
+
+static void
+scout_free(struct scout *s)
+{
+	if (s->wake >= 0)
+		close(s->wake);
+	if (s->mounts >= 0)
+		close(s->mounts);
+	for (unsigned i = 0; i < s->extras; i++)
+		free(s->extra[i]);
+	patterns_drop(s->patterns);
+	scout_clear(&s->seen);
+	scout_clear(&s->told);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+int
+scout_start(struct scout **scout, const struct option_texts *patterns,
+	    void (*changed)(void *arg), void *arg)
+{
+	struct scout *s = calloc(1, sizeof *s);
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->changed = changed;
+	s->arg = arg;
+	pthread_mutex_init(&s->lock, NULL);
+	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* Without it there are still the seconds. */
+	s->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	s->patterns = patterns_copy(patterns);
+	err = s->wake < 0 ? -errno : s->patterns ? 0 : -ENOMEM;
+	if (!err)
+		err = -pthread_create(&s->thread, NULL, run, s);
+	if (err)
+		scout_free(s);
+	else
+		*scout = s;
+	return err;
+}
+
+void
+scout_stop(struct scout *s)
+{
+	struct timespec until;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->wake, 1);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (pthread_timedjoin_np(s->thread, NULL, &until) == 0)
+		scout_free(s);
+	else
+		pthread_detach(s->thread); /* the process ends anyway */
+}
+
+void
+scout_add(struct scout *s, const char *path)
+{
+	char *copy_of = strdup(path);
+	bool known = !copy_of;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->extras && !known; i++)
+		known = !strcmp(s->extra[i], path);
+	if (!known && s->extras < SCOUT_EXTRA)
+		s->extra[s->extras++] = copy_of;
+	else
+		free(copy_of);
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->wake, 1);
+}
+
+bool
+scout_take(struct scout *s, struct scout_list *list)
+{
+	bool news;
+
+	pthread_mutex_lock(&s->lock);
+	news = s->news;
+	if (news) {
+		*list = s->told;
+		s->told = (struct scout_list){ 0 };
+		s->news = false;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return news;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An epoll set of the sockets and of a timer, so that the owner has one
+ * descriptor to wait for, also in a pause.
+ *
+ * A descriptor kept in reserve, closed to accept whoever comes and tell him to
+ * go, was considered: other threads take it first as soon as it is closed, and
+ * who comes had better wait in the kernel's queue until there is one again.
+ *
+ * Places are few, and counted anew whenever somebody comes.
+ */
+#include "daemon/main/listener.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/vsi/vsi_allow.h"
+
+#define SECOND INT64_C(1000000000)
+enum {
+	BACKLOG = 1024, /* while a crowd comes, the kernel drops no one */
+	PAUSE_NS = 200000000,
+	SAY_S = 60, /* that no descriptor is left */
+};
+
+/* ---- peers ------------------------------------------------------------- */
+
+static void
+peer_find(struct listener_peer *p, int fd)
+{
+	const struct sockaddr_in6 *six = (struct sockaddr_in6 *)&p->address;
+	const struct sockaddr_in *four = (struct sockaddr_in *)&p->address;
+	struct ucred who;
+	socklen_t length = sizeof who;
+
+	memset(p->key, 0, sizeof p->key);
+	p->trusted = false;
+	if (p->address.ss_family == AF_INET) {
+		memcpy(p->key, &four->sin_addr, sizeof four->sin_addr);
+	} else if (p->address.ss_family == AF_INET6) {
+		memcpy(p->key, &six->sin6_addr, 8);
+	} else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) ==
+		   0) {
+		memcpy(p->key, &who.uid, sizeof who.uid);
+		p->trusted = who.uid == 0 || who.uid == geteuid();
+	}
+}
+
+static bool
+is_same(const struct listener_place *p, const struct listener_place *q)
+{
+	return !memcmp(p->key, q->key, sizeof p->key);
+}
+
+/* ---- places ------------------------------------------------------------ */
+
+static unsigned
+count(const struct listener *l, const struct listener_place *of, bool proved)
+{
+	unsigned n = 0;
+
+	for (const struct listener_place *p = l->first; p; p = p->next)
+		n += p->proved == proved && (!of || is_same(p, of));
+	return n;
+}
+
+static bool
+may_go(const struct listener_place *p, const struct listener_place *whom)
+{
+	if (p->trusted && !whom->trusted)
+		return false;
+	return !p->busy || (whom->trusted && !p->trusted);
+}
+
+/* Is it p rather than q that goes? */
+static bool
+goes_before(const struct listener *l, const struct listener_place *p,
+	    const struct listener_place *q)
+{
+	unsigned of_p, of_q;
+
+	if (p->trusted != q->trusted)
+		return q->trusted;
+	if (p->busy != q->busy)
+		return q->busy;
+	if (is_same(p, q))
+		return p->heard < q->heard;
+	of_p = count(l, p, p->proved);
+	of_q = count(l, q, q->proved);
+	return of_p == of_q ? p->heard < q->heard : of_p > of_q;
+}
+
+/* NULL: nobody does. */
+static struct listener_place *
+who_goes(const struct listener *l, const struct listener_place *whom,
+	 bool proved, bool same)
+{
+	struct listener_place *found = NULL;
+
+	for (struct listener_place *p = l->first; p; p = p->next) {
+		if (p == whom || p->proved != proved || !may_go(p, whom) ||
+		    (same && !is_same(p, whom)))
+			continue;
+		if (!found || goes_before(l, p, found))
+			found = p;
+	}
+	return found;
+}
+
+/* For one more: `most` of all, `of_one` of its peer. */
+static int
+room_make(struct listener *l, const struct listener_place *whom, bool proved,
+	  unsigned most, unsigned of_one)
+{
+	bool own = count(l, whom, proved) >= of_one && !whom->trusted;
+	struct listener_place *out;
+
+	if (!own && count(l, NULL, proved) < most)
+		return 0;
+	out = who_goes(l, whom, proved, own);
+	if (!out)
+		return -EBUSY;
+	listener_leave(l, out);
+	l->rules.expel(l->rules.arg, out);
+	return 0;
+}
+
+int
+listener_enter(struct listener *l, struct listener_place *p,
+	       const struct listener_peer *from)
+{
+	int err;
+
+	*p = (struct listener_place){ .trusted = from->trusted,
+				      .heard = clock_steady() };
+	memcpy(p->key, from->key, sizeof p->key);
+	err = room_make(l, p, false, LISTENER_NEWCOMERS, LISTENER_OF_ONE);
+	if (err)
+		return err;
+	p->next = l->first;
+	p->entered = true;
+	l->first = p;
+	return 0;
+}
+
+int
+listener_prove(struct listener *l, struct listener_place *p)
+{
+	int err = p->entered
+		      ? room_make(l, p, true, l->rules.places, l->rules.of_one)
+		      : -EBUSY;
+
+	p->proved = !err;
+	return err;
+}
+
+void
+listener_leave(struct listener *l, struct listener_place *p)
+{
+	struct listener_place **at = &l->first;
+
+	if (!p->entered)
+		return;
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	p->entered = false;
+}
+
+/* ---- the pause --------------------------------------------------------- */
+
+static void
+sockets_watch(struct listener *l, bool on)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		struct epoll_event e = { .events = on ? EPOLLIN : 0 };
+
+		epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->fd[i], &e);
+	}
+}
+
+static void
+pause_begin(struct listener *l, int err)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = PAUSE_NS };
+	int64_t now = clock_steady();
+
+	if (!l->said || now - l->said > SAY_S * SECOND)
+		log_line(LOG_ERROR, NULL,
+			 "%s: whoever comes has to wait: %s; "
+			 "'ls /proc/$(pidof spated)/fd' shows what is open",
+			 l->rules.name, strerror(err));
+	l->said = now;
+	l->paused = true;
+	sockets_watch(l, false);
+	timerfd_settime(l->timer, 0, &soon, NULL);
+}
+
+/* False: it goes on. */
+static bool
+pause_is_over(struct listener *l)
+{
+	uint64_t n;
+
+	if (read(l->timer, &n, sizeof n) < 0)
+		return false;
+	l->paused = false;
+	sockets_watch(l, true);
+	return true;
+}
+
+/* ---- who comes --------------------------------------------------------- */
+
+int
+listener_accept(struct listener *l, struct listener_peer *from)
+{
+	if (l->paused && !pause_is_over(l))
+		return -1;
+	for (unsigned i = 0; i < l->n; i++) {
+		socklen_t length = sizeof from->address;
+		int fd = accept4(l->fd[l->turn++ % l->n],
+				 (struct sockaddr *)&from->address, &length,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			peer_find(from, fd);
+			return fd;
+		}
+		/* Not what the one who came did: that it left again. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+		    errno == ENOBUFS) {
+			pause_begin(l, errno);
+			return -1;
+		}
+	}
+	return -1;
+}
+
+int
+listener_fd(const struct listener *l)
+{
+	return l->epoll;
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+int
+listener_open(struct listener *l, const struct listener_rules *rules)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	*l = (struct listener){ .rules = *rules, .open = true };
+	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (l->timer < 0 || l->epoll < 0 ||
+	    epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->timer, &e) < 0)
+		return -errno;
+	return 0;
+}
+
+void
+listener_close(struct listener *l)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		close(l->fd[i]);
+	if (l->open && l->timer >= 0)
+		close(l->timer);
+	if (l->open && l->epoll >= 0)
+		close(l->epoll);
+	*l = (struct listener){ 0 };
+}
+
+int
+listener_add(struct listener *l, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int err = l->n < LISTENER_SOCKETS ? 0 : -E2BIG;
+
+	if (!err && listen(fd, BACKLOG) < 0)
+		err = -errno;
+	if (!err && epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) < 0)
+		err = -errno;
+	if (err)
+		close(fd);
+	else
+		l->fd[l->n++] = fd;
+	return err;
+}
+
+int
+listener_add_tcp(struct listener *l, const char *text)
+{
+	static const int one = 1;
+	struct sockaddr_storage address;
+	int length = vsi_address_parse(&address, text), fd, err;
+
+	if (length < 0)
+		return length;
+	fd = socket(address.ss_family,
+		    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof one);
+	if (address.ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+	if (bind(fd, (struct sockaddr *)&address, (socklen_t)length) == 0)
+		return listener_add(l, fd);
+	err = -errno;
+	close(fd);
+	return err;
+}

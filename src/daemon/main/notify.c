@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The service manager is systemd, or whoever speaks as it does. */
+#include "daemon/main/notify.h"
+
+#include <systemd/sd-daemon.h>
+
+void
+notify_say(const char *lines)
+{
+	sd_notify(0, lines);
+}
+
+int64_t
+notify_patience(void)
+{
+	uint64_t us;
+
+	if (sd_watchdog_enabled(0, &us) <= 0 || us > INT64_MAX / 1000)
+		return 0;
+	return (int64_t)us * 1000;
+}

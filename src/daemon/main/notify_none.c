@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Built without libsystemd: there is no service manager to talk to. */
+#include "daemon/main/notify.h"
+
+void
+notify_say(const char *lines)
+{
+	(void)lines;
+}
+
+int64_t
+notify_patience(void)
+{
+	return 0;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sign of life is worth something only if it means that data flow: it comes
+ * from the event loop, after a turn in which every receiver has got on too
+ * since the last look.  Disks are no part of it: one that hangs is normal
+ * life, and is dealt with by the others.
+ *
+ * A daemon that was stopped for a while (SIGSTOP, a suspended machine) and
+ * goes on finds that its receivers have not moved: that is no sign of life
+ * missed but the first look of many, and only what lasts is logged.
+ *
+ * To touch memory, and to write what is left at the end, may take longer than
+ * any unit can say beforehand.  So the time that the manager allows is
+ * extended as needed, and the unit's own need only be ordinary.
+ */
+#include "daemon/main/service.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "daemon/main/daemon.h"
+#include "daemon/main/notify.h"
+#include "daemon/schedule/schedule.h"
+
+enum {
+	LOOK = 1000000000,	/* ns, at most */
+	LOOK_LEAST = 250000000, /* receivers beat every tenth of a second */
+	SAY = 5,		/* looks between two lines */
+	STILL = 10,		/* looks: then it is said */
+	EXTEND_US = 60000000,
+};
+
+void
+service_open(struct service *s)
+{
+	int64_t patience = notify_patience();
+
+	*s = (struct service){ .look_ns = LOOK, .watched = patience > 0 };
+	if (s->watched && patience / 4 < s->look_ns)
+		s->look_ns = patience / 4;
+	if (s->look_ns < LOOK_LEAST)
+		s->look_ns = LOOK_LEAST;
+}
+
+/* Half a second for each GiB is usual: four times that, and a minute. */
+void
+service_memory(const struct service *s, uint64_t bytes)
+{
+	char text[UNITS_TEXT], lines[160];
+
+	(void)s;
+	snprintf(lines, sizeof lines,
+		 "STATUS=taking %s of memory\nEXTEND_TIMEOUT_USEC=%llu",
+		 units_show_bytes(text, bytes),
+		 (unsigned long long)(bytes >> 30) * 2000000 + EXTEND_US);
+	notify_say(lines);
+}
+
+/* ---- the line -------------------------------------------------------- */
+
+static unsigned
+recordings(const struct daemon *d)
+{
+	unsigned n = 0;
+
+	for (const struct session *s = d->sessions; s; s = s->next)
+		n++;
+	return n;
+}
+
+/* As "; next r4123 at 2026-11-20T10:00:00Z", the first one that waits. */
+static void
+next_make(const struct daemon *d, char *text, size_t bytes)
+{
+	const struct scan_list *list =
+	    d->schedule ? schedule_scans(d->schedule) : NULL;
+	char time[UNITS_TEXT];
+
+	*text = 0;
+	for (unsigned i = 0; list && i < list->n; i++) {
+		const struct scan *s = list->scan[i];
+
+		if (s->state != SCAN_WAITING && s->state != SCAN_ARMED)
+			continue;
+		units_show_time(time, s->start);
+		snprintf(text, bytes, "; next %s at %.19sZ", s->name, time);
+		return;
+	}
+}
+
+static void
+line_make(const struct daemon *d, char *line, size_t bytes)
+{
+	unsigned n = recordings(d);
+	const char *what = n == 1 ? "recording" : "recordings";
+	struct fleet_space space;
+	char text[UNITS_TEXT], next[SCAN_NAME + UNITS_TEXT];
+
+	if (d->service.stopping) {
+		snprintf(line, bytes, "stopping: %u %s to be flushed", n, what);
+		return;
+	}
+	fleet_space(&d->fleet, &space);
+	next_make(d, next, sizeof next);
+	snprintf(line, bytes, "%u %s, %s free on %u of %u disks%s", n, what,
+		 units_show_bytes(text, space.free), space.disks,
+		 fleet_writers(&d->fleet), next);
+}
+
+static void
+say(struct daemon *d, const char *first)
+{
+	struct service *s = &d->service;
+	char lines[sizeof s->line + 200];
+
+	line_make(d, s->line, sizeof s->line);
+	snprintf(lines, sizeof lines, "%sSTATUS=%s", first, s->line);
+	notify_say(lines);
+	s->said = clock_steady();
+}
+
+void
+service_ready(struct daemon *d)
+{
+	say(d, "READY=1\n");
+}
+
+/* The clock that systemd compares with. */
+static uint64_t
+monotonic_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+void
+service_reloading(struct daemon *d)
+{
+	char lines[80];
+
+	(void)d;
+	snprintf(lines, sizeof lines, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)monotonic_us());
+	notify_say(lines);
+}
+
+void
+service_reloaded(struct daemon *d)
+{
+	say(d, "READY=1\n");
+}
+
+static void
+stop_extend(struct daemon *d)
+{
+	char first[80];
+
+	snprintf(first, sizeof first, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%d\n",
+		 EXTEND_US);
+	say(d, first);
+}
+
+void
+service_stopping(struct daemon *d)
+{
+	d->service.stopping = true;
+	stop_extend(d);
+}
+
+/* ---- now and then ---------------------------------------------------- */
+
+static void
+look(struct daemon *d)
+{
+	struct service *s = &d->service;
+
+	if (crew_moves(&d->crew)) {
+		s->still = 0;
+		if (s->watched)
+			notify_say("WATCHDOG=1");
+		return;
+	}
+	if (++s->still == STILL)
+		log_line(LOG_ERROR, NULL, "a receiver does not get on%s",
+			 s->watched ? ": no more signs of life until it does"
+				    : "");
+}
+
+void
+service_step(struct daemon *d, int64_t now)
+{
+	struct service *s = &d->service;
+	char line[sizeof s->line];
+
+	if (now - s->looked < s->look_ns)
+		return;
+	s->looked = now;
+	look(d);
+	if (s->stopping) {
+		stop_extend(d);
+		return;
+	}
+	line_make(d, line, sizeof line);
+	if (strcmp(line, s->line) && now - s->said >= SAY * s->look_ns)
+		say(d, "");
+}

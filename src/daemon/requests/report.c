@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Totals of a session, from where they are kept:
+ *
+ *   datagrams, drops, reordered, unreadable   the receiver's counters
+ *   packets, bytes, chunks, unwritten         the writers', in the output
+ *   runs, packets_lost                        the blocks that were handed on,
+ *                                             and what no block tells of
+ *
+ * Once the session has ended, datagrams = packets + sum of drops.
+ */
+#include "daemon/requests/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/shape.h"
+#include "base/units.h"
+#include "store/record/meta.h"
+#include "store/recording/loss.h"
+
+/* What all reports of one session say. */
+struct totals {
+	struct counts c;
+	uint64_t packets, lost, risk, bytes, overruns;
+};
+
+json_t *
+report_time(int64_t ns)
+{
+	char text[UNITS_TEXT];
+
+	return ns ? json_string(units_show_time_ns(text, ns)) : json_null();
+}
+
+static json_t *
+integer(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+uint64_t
+report_run_lost(const struct output_run *r)
+{
+	if (r->told)
+		return r->missing;
+	return loss_between(r->first, r->last, r->packets);
+}
+
+uint64_t
+report_outside(struct session *s, unsigned sub)
+{
+	struct counts c;
+
+	if (s->sub)
+		supply_sub_counts(s->supply, sub, &c);
+	else
+		supply_counts(s->supply, s->part, &c);
+	return c.outside;
+}
+
+/* What the disks will tell: the data's own time, where it has one. */
+int64_t
+report_run_first(const struct output_run *r)
+{
+	return r->data_first_ns ? r->data_first_ns : r->first_ns;
+}
+
+int64_t
+report_run_last(const struct output_run *r)
+{
+	return r->data_last_ns ? r->data_last_ns : r->last_ns;
+}
+
+static void
+totals_take(struct session *s, struct totals *t)
+{
+	struct output *o = s->output;
+	struct output_counts out;
+
+	supply_counts(s->supply, s->part, &t->c);
+	output_counts(o, &out);
+	t->c.drop[DROP_UNWRITTEN] += out.lost;
+	t->packets = s->state >= SESSION_CLOSING
+			 ? out.packets
+			 : t->c.placed - out.lost + o->before;
+	t->c.datagrams += o->before; /* as many came, at least */
+	t->bytes = atomic_load(&o->bytes);
+	t->risk = out.risk;
+	t->overruns = supply_overruns(s->supply);
+	t->lost = t->c.outside;
+	pthread_mutex_lock(&o->lock);
+	for (unsigned i = 0; i < o->runs; i++)
+		t->lost += report_run_lost(&o->run[i]);
+	pthread_mutex_unlock(&o->lock);
+}
+
+static json_t *
+drops_json(const struct counts *c)
+{
+	static const char *const key[] = {
+#define X(name, word, help) word,
+		DROPS(X)
+#undef X
+	};
+	json_t *drops = json_object();
+
+	for (int i = 0; i < DROP_KINDS; i++)
+		json_object_set_new(drops, key[i], integer(c->drop[i]));
+	return drops;
+}
+
+static json_t *
+run_json(const struct output *o, const struct output_run *r, uint64_t lost)
+{
+	char base[24];
+	json_t *json;
+
+	snprintf(base, sizeof base, "%" PRIu64, r->base);
+	json = json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
+			 (json_int_t)r->run, "base", base, "first",
+			 (json_int_t)r->first, "last", (json_int_t)r->last,
+			 "packets", (json_int_t)r->packets, "packets_lost",
+			 (json_int_t)lost, "start",
+			 report_time(report_run_first(r)), "end",
+			 report_time(report_run_last(r)));
+	if (json && o->subs > 1)
+		json_object_set_new(json, "sub", json_integer(r->sub));
+	return json;
+}
+
+static json_t *
+runs_json(struct session *s)
+{
+	struct output *o = s->output;
+	uint64_t *outside = calloc(o->subs, sizeof *outside);
+	json_t *runs = json_array();
+
+	for (unsigned i = 0; outside && i < o->subs; i++)
+		outside[i] = report_outside(s, i);
+	pthread_mutex_lock(&o->lock);
+	for (unsigned i = 0; i < o->runs; i++) {
+		const struct output_run *r = &o->run[i];
+		uint64_t lost = report_run_lost(r);
+
+		if (outside && o->sub[r->sub].run == r)
+			lost += outside[r->sub];
+		json_array_append_new(runs, run_json(o, r, lost));
+	}
+	pthread_mutex_unlock(&o->lock);
+	free(outside);
+	return runs;
+}
+
+static json_t *
+disks_json(struct session *s)
+{
+	json_t *disks = json_array();
+
+	const struct fleet *fleet = s->host->fleet;
+
+	for (unsigned i = 0; i < fleet->n; i++) {
+		struct output_disk *d = &s->output->disk[i];
+
+		if (!fleet_writer(fleet, i) && !atomic_load(&d->chunks))
+			continue;
+		json_array_append_new(
+		    disks,
+		    json_pack("{s:s, s:I, s:I}", "path", fleet_path(fleet, i),
+			      "chunks", (json_int_t)atomic_load(&d->chunks),
+			      "bytes", (json_int_t)atomic_load(&d->bytes)));
+	}
+	return disks;
+}
+
+/* The counters, with the keys of recording_info. */
+static void
+counts_set(json_t *to, const struct totals *t)
+{
+	const struct counts *c = &t->c;
+
+	json_object_set_new(to, "datagrams", integer(c->datagrams));
+	json_object_set_new(to, "packets", integer(t->packets));
+	json_object_set_new(to, "packets_lost", integer(t->lost));
+	json_object_set_new(to, "packets_reordered", integer(c->reordered));
+	json_object_set_new(to, "packets_late", integer(c->drop[DROP_LATE]));
+	json_object_set_new(to, "packets_duplicate",
+			    integer(c->drop[DROP_DUPLICATE]));
+	json_object_set_new(to, "packets_unreadable", integer(c->unreadable));
+	json_object_set_new(to, "packets_moved", integer(c->moved));
+	json_object_set_new(to, "packets_at_risk", integer(t->risk));
+	json_object_set_new(to, "overruns", integer(t->overruns));
+	json_object_set_new(to, "heaps", integer(c->heaps));
+	json_object_set_new(to, "heaps_incomplete",
+			    integer(c->heaps_incomplete));
+	json_object_set_new(to, "drops", drops_json(c));
+}
+
+json_t *
+report_tail(struct session *s)
+{
+	struct totals t;
+	json_t *end;
+
+	totals_take(s, &t);
+	end = json_pack("{s:s, s:o, s:o, s:I}", "reason", s->reason, "start",
+			report_time(s->start_ns), "end", report_time(s->end_ns),
+			"bytes", (json_int_t)t.bytes);
+	json_object_set_new(end, "failed", json_boolean(s->failed));
+	counts_set(end, &t);
+	json_object_set_new(end, "chunks",
+			    integer(atomic_load(&s->output->chunks)));
+	if (s->shape->store == HEAP_ROW) /* indexes do not tell the last heap */
+		json_object_set_new(end, "runs", runs_json(s));
+	report_from(s, end);
+	if (s->output->fps)
+		meta_learned(end, s->output->fps, s->output->shape);
+	return json_pack("{s:o}", "end", end);
+}
+
+static const char *
+state_name(const struct session *s)
+{
+	if (s->cancelled)
+		return "cancelled";
+	if (s->state == SESSION_ENDED)
+		return s->failed ? "failed" : "complete";
+	if (s->state == SESSION_ARMED)
+		return "armed";
+	return s->state <= SESSION_RECORDING ? "recording" : "stopping";
+}
+
+static void
+live_set(json_t *to, struct session *s)
+{
+	int64_t now = clock_steady();
+	double left = (double)(s->stop_at - now) / 1e9;
+	double since = (double)(now - s->started) / 1e9;
+
+	json_object_set_new(to, "elapsed_s", json_real(since > 0 ? since : 0));
+	if (s->scan)
+		json_object_set_new(to, "scan", json_integer(s->scan));
+	json_object_set_new(to, "left_s",
+			    s->stop_at ? json_real(left > 0 ? left : 0)
+				       : json_null());
+	json_object_set_new(to, "stop_at",
+			    s->stop_at
+				? report_time(clock_now() + s->stop_at - now)
+				: json_null());
+	json_object_set_new(to, "rate", json_real(s->rate));
+	json_object_set_new(to, "learning",
+			    json_boolean(reception_learning(s->in)));
+	json_object_set_new(to, "blocks",
+			    json_pack("{s:i, s:i}", "total",
+				      (int)stock_blocks(s->supply->stock),
+				      "free",
+				      (int)stock_home(s->supply->stock)));
+}
+
+static json_t *
+store_json(const struct format_shape *shape)
+{
+	if (shape->store == HEAP_NONE)
+		return json_null();
+	return json_string(shape_store_show(shape->store));
+}
+
+/* What else the metadata of heaps has. */
+static void
+heaps_set(json_t *to, struct output *o)
+{
+	unsigned described, controls;
+
+	pthread_mutex_lock(&o->lock);
+	described = o->described_n;
+	controls = o->controls;
+	pthread_mutex_unlock(&o->lock);
+	json_object_set_new(to, "descriptors", integer(described));
+	json_object_set_new(to, "controls", integer(controls));
+	json_object_set_new(to, "left_out", integer(0));
+}
+
+/* Nothing is named where nothing is stored (the null writer). */
+static uint64_t
+gaps(struct output *o)
+{
+	uint64_t records = atomic_load(&o->records);
+	uint64_t chunks = atomic_load(&o->chunks);
+
+	return records > chunks ? records - chunks : 0;
+}
+
+/* All the times that it was. */
+static json_t *
+resumed_json(const struct output *o)
+{
+	json_t *list = json_array();
+
+	if (o->resumes)
+		json_array_extend(list, o->resumes);
+	return list;
+}
+
+json_t *
+report_info(struct session *s)
+{
+	struct output *o = s->output;
+	struct totals t;
+	json_t *info;
+
+	totals_take(s, &t);
+	info = json_pack(
+	    "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I}", "id", (int)s->id,
+	    "name", s->name, "state", state_name(s), "stream", s->stream->name,
+	    "format", s->stream->o.format, "start", report_time(s->start_ns),
+	    "end", report_time(s->end_ns), "bytes", (json_int_t)t.bytes,
+	    "payload", (json_int_t)s->shape->payload);
+	if (!info)
+		return NULL;
+	counts_set(info, &t);
+	json_object_set_new(info, "runs", runs_json(s));
+	json_object_set_new(info, "disks", disks_json(s));
+	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
+	json_object_set_new(info, "gaps", integer(gaps(o)));
+	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
+	json_object_set_new(info, "layout", json_string(s->stream->o.layout));
+	json_object_set_new(info, "absent", integer(atomic_load(&o->absent)));
+	json_object_set_new(info, "resumed", resumed_json(o));
+	json_object_set_new(info, "store", store_json(s->shape));
+	if (s->shape->store != HEAP_NONE)
+		heaps_set(info, o);
+	if (s->failed)
+		json_object_set_new(info, "why", json_string(s->reason));
+	else if (s->diskless && s->state != SESSION_ENDED)
+		json_object_set_new(info, "why",
+				    json_string("no disk takes blocks: they "
+						"wait in memory"));
+	report_from(s, info);
+	if (s->state != SESSION_ENDED)
+		live_set(info, s);
+	return info;
+}
+
+void
+report_entry(struct session *s, struct entry *e)
+{
+	struct totals t;
+
+	totals_take(s, &t);
+	*e = (struct entry){ .state = ENTRY_LIVE,
+			     .counted = true,
+			     .start_ns = s->start_ns,
+			     .end_ns = s->end_ns ? s->end_ns : clock_now(),
+			     .bytes = t.bytes,
+			     .packets = t.packets,
+			     .missing = t.lost,
+			     .absent = s->output->absent,
+			     .subs = s->stream->plan.subs };
+	snprintf(e->name, sizeof e->name, "%s", s->name);
+	snprintf(e->stream, sizeof e->stream, "%s", s->stream->name);
+	snprintf(e->format, sizeof e->format, "%s", s->stream->o.format);
+	snprintf(e->layout, sizeof e->layout, "%s", s->stream->o.layout);
+}
+
+json_t *
+report_stream(const struct stream *s)
+{
+	char sequence[SHAPE_SEQUENCE_TEXT];
+	json_t *listen = json_array();
+
+	for (unsigned i = 0; i < s->listen.n; i++)
+		json_array_append_new(listen, json_string(s->listen.text[i]));
+	return json_pack(
+	    "{s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:I, s:I, s:i, s:i, s:I, "
+	    "s:s, s:s, s:i, s:i, s:s?, s:s?, s:o}",
+	    "name", s->name, "receive", s->o.receive, "format", s->o.format,
+	    "listen", listen, "prefix", (int)s->shape.prefix, "payload",
+	    (int)s->shape.payload, "sequence",
+	    shape_sequence_show(&s->shape, sequence), "rate",
+	    (json_int_t)s->o.rate, "block_bytes",
+	    (json_int_t)s->geometry.block_bytes, "block_packets",
+	    (int)s->geometry.slots, "blocks", (int)s->blocks, "memory",
+	    (json_int_t)stream_memory(s), "layout", s->o.layout, "fill",
+	    s->o.fill, "subs", (int)s->plan.subs, "parts", (int)s->keys,
+	    "recording", supply_recording(s), "armed", supply_armed(s), "store",
+	    store_json(&s->shape));
+}
+
+json_t *
+report_memory(struct pool *pool)
+{
+	struct pool_facts f = pool_facts(pool);
+
+	return json_pack("{s:I, s:I, s:s, s:b, s:b}", "bytes",
+			 (json_int_t)f.bytes, "borrowed",
+			 (json_int_t)f.borrowed, "pages", f.pages, "locked",
+			 (int)f.locked, "shared", (int)f.shared);
+}
+
+void
+report_summary(struct session *s)
+{
+	char bytes[UNITS_TEXT];
+	char early[64] = "";
+	struct totals t;
+	uint64_t dropped = 0, missed;
+	enum log_level level = LOG_INFO;
+	json_t *drops;
+
+	totals_take(s, &t);
+	drops = drops_json(&t.c);
+	for (int i = 0; i < DROP_KINDS; i++)
+		dropped += i == DROP_BEFORE_START ? 0 : t.c.drop[i];
+	if (t.c.drop[DROP_BEFORE_START])
+		snprintf(early, sizeof early,
+			 "; %" PRIu64 " packets came before the start",
+			 t.c.drop[DROP_BEFORE_START]);
+	missed = loss_missed(drops, t.lost);
+	json_decref(drops);
+	if ((double)missed >
+	    s->stream->o.max_loss * (double)(t.packets + missed))
+		level = LOG_WARN;
+	log_line(s->failed ? LOG_ERROR : level, s->name,
+		 "%s (%s): %" PRIu64 " packets, %s; %" PRIu64 " lost, %" PRIu64
+		 " dropped, %" PRIu64 " overruns%s",
+		 s->failed ? "failed" : "recorded", s->reason, t.packets,
+		 units_show_bytes(bytes, t.bytes), t.lost, dropped, t.overruns,
+		 early);
+}

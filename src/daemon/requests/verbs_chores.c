@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `rm` and `protect` are answered when what was asked for is durable.  What
+ * this daemon records is refused at once: its folders may not be there yet.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/disks/chores.h"
+#include "daemon/requests/verbs.h"
+#include "store/recording/foreign.h"
+
+static int
+refuse_live(const struct daemon *d, const struct chore *c, struct fault *fault)
+{
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		if (strcmp(s->name, c->name))
+			continue;
+		fault_set(fault, -EBUSY, "busy", "%s is not removed", c->name);
+		fault_why(fault, "it is being recorded");
+		fault_hint(fault, "spate stop %s ends that", s->group);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+/* A transfer ends with what it sends, but nobody should find that out. */
+static int
+refuse_sent(struct daemon *d, const struct chore *c, struct fault *fault)
+{
+	struct transfer *t = NULL;
+
+	while ((t = transfer_of(d, c->name, t))) {
+		if (c->force) {
+			transfer_stop(d, t, "it was removed");
+			continue;
+		}
+		fault_set(fault, -EBUSY, "busy", "%s is not removed", c->name);
+		fault_why(fault, t->step == TRANSFER_RUNNING
+				     ? "it is being sent"
+				     : "it waits to be sent");
+		fault_hint(fault,
+			   "spate stop %u ends that; --force does so, and "
+			   "removes it",
+			   t->id);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int
+chore_begin(struct daemon *d, struct chore *c, const json_t *request,
+	    struct fault *fault)
+{
+	const char *name = json_string_value(json_object_get(request, "name"));
+
+	if (!name || strlen(name) >= sizeof c->name)
+		return fault_set(fault, -EINVAL, "usage",
+				 "`name` is missing, or too long");
+	strcpy(c->name, name);
+	if (c->kind == CHORE_REMOVE &&
+	    (refuse_live(d, c, fault) || refuse_sent(d, c, fault)))
+		return -EBUSY;
+	if (chores_add(d->chores, c, &d->fleet))
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	return 0;
+}
+
+int
+verb_rm(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	struct fault *fault)
+{
+	struct chore c = {
+		.kind = json_is_true(json_object_get(request, "look"))
+			    ? CHORE_LOOK
+			    : CHORE_REMOVE,
+		.force = json_is_true(json_object_get(request, "force")),
+		.ticket = ticket,
+	};
+
+	return chore_begin(d, &c, request, fault);
+}
+
+int
+verb_protect(struct daemon *d, struct server_ticket ticket,
+	     const json_t *request, struct fault *fault)
+{
+	struct chore c = {
+		.kind = json_is_true(json_object_get(request, "off"))
+			    ? CHORE_UNPROTECT
+			    : CHORE_PROTECT,
+		.ticket = ticket,
+	};
+
+	return chore_begin(d, &c, request, fault);
+}
+
+/* It may be wrong by what the daemon did not do: then it is looked at. */
+int
+verb_look(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	  struct fault *fault)
+{
+	const char *name = json_string_value(json_object_get(request, "name"));
+
+	if (!name || (!layout_folder_good(name) && !foreign_name_good(name)))
+		return fault_set(fault, -EINVAL, "usage",
+				 "`name` is missing, or none");
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		if (!strcmp(s->name, name))
+			goto out; /* it is looked at, at its end */
+	}
+	keeper_touch(d->keeper, name);
+out:
+	server_answer(d->server, ticket, json_object());
+	return 0;
+}
+
+static void
+chore_end(struct daemon *d, struct chore *c)
+{
+	if (!c->err && c->kind == CHORE_REMOVE) {
+		log_line(LOG_INFO, c->name, "removed, as was asked for");
+		catalogue_forget(keeper_catalogue(d->keeper), c->name);
+		daemon_forget(d, c->name);
+		keeper_poke(d->keeper);
+	} else if (c->kind != CHORE_LOOK) {
+		keeper_touch(d->keeper, c->name);
+	}
+	if (c->err)
+		server_refuse(d->server, c->ticket, &c->fault);
+	else
+		server_answer(d->server, c->ticket, json_incref(c->result));
+	chore_free(c);
+}
+
+void
+daemon_chores(struct daemon *d)
+{
+	struct chore *c;
+
+	while ((c = chores_take(d->chores)))
+		chore_end(d, c);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Disks: what they do, and orders that they come and go.  An order is answered
+ * when it is done: an added disk was tried by its writer, a dropped one has
+ * made all durable and closed what it had open.
+ */
+#include "daemon/requests/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "daemon/requests/report.h"
+
+#define PATIENCE INT64_C(30000000000)
+
+int
+verb_disks(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	   struct fault *fault)
+{
+	const struct option_texts *patterns = &d->setup.o.disks;
+	json_t *list = json_array();
+
+	(void)request;
+	(void)fault;
+	for (unsigned i = 0; i < patterns->n; i++)
+		json_array_append_new(list, json_string(patterns->text[i]));
+	server_answer(d->server, ticket,
+		      json_pack("{s:o, s:o, s:o, s:i}", "disks",
+				report_disks(&d->fleet), "space",
+				report_space(&d->fleet), "patterns", list,
+				"skipped", (int)d->setup.disks.skipped));
+	return 0;
+}
+
+static int
+waiter_add(struct daemon *d, struct server_ticket ticket, int number, bool drop)
+{
+	struct disk_waiter *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct disk_waiter){ .ticket = ticket,
+				   .number = (unsigned)number,
+				   .drop = drop,
+				   .until = clock_steady() + PATIENCE,
+				   .next = d->disk_waiters };
+	d->disk_waiters = w;
+	return 0;
+}
+
+int
+verb_disks_add(struct daemon *d, struct server_ticket ticket,
+	       const json_t *request, struct fault *fault)
+{
+	const char *path = json_string_value(json_object_get(request, "path"));
+	bool force = json_is_true(json_object_get(request, "force"));
+	int number = fleet_add(&d->fleet, path, force, fault);
+
+	return number < 0 ? number : waiter_add(d, ticket, number, false);
+}
+
+int
+verb_disks_drop(struct daemon *d, struct server_ticket ticket,
+		const json_t *request, struct fault *fault)
+{
+	const char *path = json_string_value(json_object_get(request, "path"));
+	int number = fleet_drop(&d->fleet, path, d->sessions != NULL, fault);
+
+	return number < 0 ? number : waiter_add(d, ticket, number, true);
+}
+
+static void
+drop_refuse(struct daemon *d, const struct disk_waiter *w, bool hangs)
+{
+	struct fault fault = { 0 };
+
+	fault_set(&fault, -ETIMEDOUT, "busy", "%s is still leaving",
+		  fleet_path(&d->fleet, w->number));
+	fault_why(&fault, "%s",
+		  hangs ? "it does not answer"
+			: "it has not finished what it was given");
+	fault_hint(&fault, "nothing new is written to it; 'spate disks' lists "
+			   "it until it may be unmounted");
+	server_refuse(d->server, w->ticket, &fault);
+}
+
+static bool
+drop_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
+{
+	const char *path = fleet_path(&d->fleet, w->number);
+	struct writer *of = d->fleet.disk[w->number].writer;
+	struct writer_facts f;
+
+	if (!of) {
+		server_answer(d->server, w->ticket,
+			      json_pack("{s:s, s:b}", "path", path,
+					"configured",
+					fleet_configured(&d->fleet, path)));
+		return true;
+	}
+	writer_facts(of, &f);
+	if (f.state != WRITER_HUNG && now < w->until)
+		return false;
+	drop_refuse(d, w, f.state == WRITER_HUNG);
+	return true;
+}
+
+static void
+add_refuse(struct daemon *d, const struct disk_waiter *w,
+	   const struct writer_facts *f)
+{
+	const char *path = fleet_path(&d->fleet, w->number);
+	struct fault fault = { 0 };
+
+	fault_set(&fault, -EIO, "bad-disk", "%s was added, but does not work",
+		  path);
+	fault_why(&fault, "%s", f->why);
+	fault_hint(&fault, "it is tried again now and then; 'spate disks drop "
+			   "PATH' forgets it");
+	server_refuse(d->server, w->ticket, &fault);
+}
+
+/* A writer that tried its disk says how it writes, or why it cannot. */
+static bool
+add_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
+{
+	const char *path = fleet_path(&d->fleet, w->number);
+	struct writer *of = fleet_writer(&d->fleet, w->number);
+	struct writer_facts f = { .why = "it was dropped meanwhile" };
+
+	if (of)
+		writer_facts(of, &f);
+	if (of && !f.way && f.state < WRITER_FULL && now < w->until)
+		return false;
+	if (!of || f.state >= WRITER_FULL)
+		add_refuse(d, w, &f);
+	else
+		server_answer(
+		    d->server, w->ticket,
+		    json_pack("{s:s, s:b, s:o}", "path", path, "configured",
+			      fleet_configured(&d->fleet, path), "disk",
+			      report_disk(&d->fleet, w->number)));
+	return true;
+}
+
+void
+daemon_disks(struct daemon *d, int64_t now)
+{
+	struct disk_waiter **at = &d->disk_waiters, *w;
+
+	while ((w = *at)) {
+		bool done =
+		    w->drop ? drop_answer(d, w, now) : add_answer(d, w, now);
+
+		if (!done) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		free(w);
+	}
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is typed is there before the schedule: it runs, and is not asked.
+ * What a stream stores in a second is exact where frames per second and
+ * threads are known, and else what the configuration calls its rate; a prefix
+ * is stored in neither.
+ *
+ * A scan by data time is taken as if data came when they were made; if that
+ * is over, as if they came now.
+ */
+#include "daemon/schedule/admission.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* ---- what there is --------------------------------------------------- */
+
+static uint64_t
+stored_rate(const struct stream *s)
+{
+	const struct format_shape *shape = &s->shape;
+	uint64_t packets = (uint64_t)shape->fps * shape->threads_n;
+
+	if (!packets || shape->store != HEAP_NONE)
+		return s->o.rate;
+	packets *= shape->parts ? shape->parts : 1;
+	return packets * shape->payload * 8;
+}
+
+static void
+args_make(struct forecast_args *args, const struct daemon *d, int64_t utc)
+{
+	struct fleet_space space;
+
+	fleet_space(&d->fleet, &space);
+	*args = (struct forecast_args){
+		.now = utc,
+		.memory = pool_facts(d->pool).bytes,
+		.space = space.disks && !space.untried ? space.free
+						       : FORECAST_ANY_SPACE,
+		.speed = (uint64_t)(fleet_speed(&d->fleet) * 8),
+	};
+}
+
+/* ---- who asks for it ------------------------------------------------- */
+
+static struct forecast_scan *
+add(struct admission *a, struct scan *of)
+{
+	if (a->n == a->room) {
+		unsigned room = a->room ? 2 * a->room : 64;
+		void *scan = realloc(a->scan, room * sizeof *a->scan), *ofs;
+
+		a->scan = scan ? scan : a->scan;
+		ofs = scan ? realloc(a->of, room * sizeof *a->of) : NULL;
+		if (!ofs)
+			return NULL;
+		a->of = ofs;
+		a->room = room;
+	}
+	a->of[a->n] = of;
+	if (of)
+		of->asked = a->n + 1;
+	a->scan[a->n] = (struct forecast_scan){ 0 };
+	return &a->scan[a->n++];
+}
+
+/* Parts of a split stream have one stock. */
+static bool
+is_typed(const struct daemon *d, const struct session *s)
+{
+	return !s->part && (!s->scan || !schedule_find(d->schedule, s->scan));
+}
+
+static int64_t
+session_stop_ns(const struct session *s, int64_t utc)
+{
+	if (!s->stop_at)
+		return FORECAST_OPEN;
+	return utc + (s->stop_at - clock_steady());
+}
+
+static int
+typed_add(struct admission *a, const struct daemon *d, int64_t utc)
+{
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		struct forecast_scan *f;
+
+		if (!is_typed(d, s))
+			continue;
+		f = add(a, NULL);
+		if (!f)
+			return -ENOMEM;
+		f->name = s->name;
+		f->runs = true;
+		f->start = f->arm = s->start_ns;
+		f->stop = session_stop_ns(s, utc);
+		f->memory = stream_memory(s->stream);
+		f->rate = stored_rate(s->stream);
+	}
+	return 0;
+}
+
+static void
+times_fill(struct forecast_scan *f, const struct scan *s, int64_t utc)
+{
+	int64_t shift = s->data && s->stop <= utc ? utc - s->start : 0;
+
+	f->start = s->start + shift;
+	f->stop = s->stop == INT64_MAX ? FORECAST_OPEN : s->stop + shift;
+	f->arm = f->start - s->arm - s->backlog;
+}
+
+/* A stream that is gone: the schedule says so itself. */
+static bool
+streams_fill(struct forecast_scan *f, struct daemon *d, const struct scan *s)
+{
+	bool known = true;
+
+	f->memory = f->rate = 0;
+	for (unsigned i = 0; i < s->streams; i++) {
+		const struct stream *stream =
+		    setup_stream(&d->setup, s->stream[i]);
+
+		if (!stream)
+			return false;
+		f->memory += stream_memory(stream);
+		f->rate += stored_rate(stream);
+		known &= stored_rate(stream) > 0;
+	}
+	f->passes = s->action != SCAN_RECORD;
+	if (!known || f->passes)
+		f->rate = 0;
+	return true;
+}
+
+static bool
+is_asked(const struct scan *s, int64_t utc)
+{
+	if (s->wrong || s->barred || s->gone)
+		return s->state == SCAN_RUNNING;
+	if (s->state == SCAN_ARMED || s->state == SCAN_RUNNING)
+		return true;
+	return (s->state == SCAN_WAITING || s->state == SCAN_REFUSED) &&
+	       (s->data || s->stop > utc);
+}
+
+static int
+scan_add(struct admission *a, struct daemon *d, struct scan *s, int64_t utc)
+{
+	struct forecast_scan *f;
+
+	if (!is_asked(s, utc))
+		return 0;
+	f = add(a, s);
+	if (!f)
+		return -ENOMEM;
+	f->name = s->name;
+	f->priority = s->priority;
+	f->runs = s->state == SCAN_ARMED || s->state == SCAN_RUNNING;
+	/* What is recorded comes first, and takes the memory of what is only
+	 * passed on (transfers_yield). */
+	if (s->action != SCAN_RECORD) {
+		f->priority = INT_MIN / 2 + s->priority;
+		f->runs = false;
+	}
+	times_fill(f, s, utc);
+	if (!streams_fill(f, d, s))
+		a->n--;
+	return 0;
+}
+
+/* What has begun goes on, whatever becomes of its file. */
+static bool
+is_replaced(const struct scan *s, const char *file)
+{
+	return file && s->file && !strcmp(s->file, file) &&
+	       s->state != SCAN_ARMED && s->state != SCAN_RUNNING;
+}
+
+/* One that would be there twice is refused by the schedule.  `now` is by start;
+ * a file that was given is compared with itself. */
+static bool
+has_twin(const struct admission *a, const struct scan_list *now,
+	 const struct scan_list *list, unsigned at)
+{
+	const struct scan *s = list->scan[at];
+	unsigned from = 0, to = now->n;
+
+	while (from < to) {
+		unsigned i = from + (to - from) / 2;
+
+		if (now->scan[i]->start < s->start)
+			from = i + 1;
+		else
+			to = i;
+	}
+	for (; from < now->n && now->scan[from]->start == s->start; from++) {
+		if (admission_of(a, now->scan[from]) &&
+		    scan_is_entry(now->scan[from], s))
+			return true;
+	}
+	for (unsigned i = 0; i < at; i++) {
+		if (list->scan[i]->start == s->start &&
+		    admission_of(a, list->scan[i]) &&
+		    scan_is_entry(list->scan[i], s))
+			return true;
+	}
+	return false;
+}
+
+int
+admission_make(struct admission *a, struct daemon *d, const char *file,
+	       const struct scan_list *list, int64_t utc)
+{
+	const struct scan_list *now = schedule_scans(d->schedule);
+	int err;
+
+	*a = (struct admission){ 0 };
+	args_make(&a->args, d, utc);
+	err = typed_add(a, d, utc);
+	for (unsigned i = 0; i < now->n && !err; i++) {
+		if (!is_replaced(now->scan[i], file))
+			err = scan_add(a, d, now->scan[i], utc);
+	}
+	for (unsigned i = 0; list && i < list->n && !err; i++) {
+		if (!has_twin(a, now, list, i))
+			err = scan_add(a, d, list->scan[i], utc);
+	}
+	return err ? err : forecast(&a->args, a->scan, a->n, &a->sum);
+}
+
+void
+admission_clear(struct admission *a)
+{
+	free(a->scan);
+	free(a->of);
+}
+
+const struct forecast_scan *
+admission_of(const struct admission *a, const struct scan *s)
+{
+	return s->asked && s->asked <= a->n && a->of[s->asked - 1] == s
+		   ? &a->scan[s->asked - 1]
+		   : NULL;
+}
+
+/* ---- for the schedule ------------------------------------------------ */
+
+static void
+tell(struct schedule *schedule, struct scan *s, const struct forecast_scan *f)
+{
+	size_t word = strcspn(f->why, ":") + 1;
+	int64_t latest;
+
+	if (f->runs)
+		return;
+	if (f->verdict == FORECAST_REFUSED) {
+		/* That its numbers are others now is no news for the log. */
+		if (s->state == SCAN_REFUSED && !strncmp(s->why, f->why, word))
+			snprintf(s->why, sizeof s->why, "%s", f->why);
+		else
+			schedule_refuse(schedule, s, f->why);
+		return;
+	}
+	schedule_accept(schedule, s);
+	/* A moment before its start it is there in any case, to count. */
+	latest = f->start - SECOND > f->arm ? f->start - SECOND : f->arm;
+	s->arm_at = f->armed < latest ? f->armed : latest;
+}
+
+/* Without memory for it all is accepted, and arming says what is missing. */
+void
+admission_decide(void *arg, struct schedule *s, int64_t utc)
+{
+	struct daemon *d = arg;
+	struct admission a;
+
+	if (!admission_make(&a, d, NULL, NULL, utc)) {
+		for (unsigned i = 0; i < a.n; i++)
+			if (a.of[i])
+				tell(s, a.of[i], &a.scan[i]);
+	}
+	admission_clear(&a);
+}
+
+void
+admission_watch(struct daemon *d, int64_t now)
+{
+	struct daemon_seen seen = { .looked = now, .told = d->seen.told };
+	struct fleet_space space;
+
+	if (now - d->seen.looked < SECOND)
+		return;
+	fleet_space(&d->fleet, &space);
+	seen.disks = space.disks;
+	seen.untried = space.untried;
+	for (const struct session *s = d->sessions; s; s = s->next)
+		seen.typed += is_typed(d, s) ? s->id : 0;
+	if (seen.disks != d->seen.disks || seen.untried != d->seen.untried ||
+	    seen.typed != d->seen.typed || now - seen.told >= 10 * SECOND) {
+		schedule_changed(d->schedule);
+		seen.told = now;
+	}
+	d->seen = seen;
+}

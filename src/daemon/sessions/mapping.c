@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Clients of one recording share one tap, however many they are: what they
+ * see is the same, and a tap more would be one more to look at for each block.
+ *
+ * What is not durable is hurried (output_hurry) while somebody looks: the floor
+ * would be up to `durable` behind else, which is more than the memory has.  A
+ * round costs every disk a moment, so there is one a second, whoever asks how
+ * often; and none while the recorder is short of memory, and so its disks
+ * have enough to do.
+ */
+#include "daemon/sessions/mapping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/main/daemon.h"
+#include "flow/memory/map.h"
+#include "flow/memory/tap.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* A connection that asked. */
+struct user {
+	uint64_t client;
+	int64_t until;	   /* steady */
+	struct user *next; /* mapping::users */
+};
+
+struct mapping {
+	unsigned id;
+	struct output *output; /* held */
+	struct tap *tap;       /* NULL: nobody can look into memory */
+	int64_t hurried;       /* steady */
+	struct user *users;
+	struct mapping *next; /* mappings::list */
+};
+
+void
+mappings_open(struct daemon *d)
+{
+	uint64_t bytes;
+	const void *arena = pool_arena(d->pool, &bytes);
+	int err = pool_arena_fd(d->pool) < 0
+		      ? 0
+		      : map_make(&d->mappings.map, arena, bytes);
+
+	if (err)
+		log_line(LOG_WARN, NULL,
+			 "no page for live readers: %s; they read from disk",
+			 strerror(-err));
+}
+
+static void
+users_free(struct mapping *m)
+{
+	struct user *u;
+
+	while ((u = m->users)) {
+		m->users = u->next;
+		free(u);
+	}
+}
+
+/* Takes it out of the list. */
+static void
+mapping_free(struct mapping **at)
+{
+	struct mapping *m = *at;
+
+	*at = m->next;
+	users_free(m);
+	tap_free(m->tap);
+	output_drop(m->output);
+	free(m);
+}
+
+static struct mapping **
+find(struct daemon *d, unsigned id)
+{
+	struct mapping **at = &d->mappings.list;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
+}
+
+void
+mapping_end(struct daemon *d, unsigned id)
+{
+	struct mapping **at = find(d, id);
+
+	if (*at)
+		mapping_free(at);
+}
+
+/* Every block is home by the time that the pool goes, and so then the map. */
+void
+mappings_close(struct daemon *d)
+{
+	while (d->mappings.list)
+		mapping_free(&d->mappings.list);
+}
+
+static void
+users_step(struct daemon *d, struct mapping *m, int64_t now)
+{
+	struct user **at = &m->users, *u;
+
+	while ((u = *at)) {
+		const struct server_ticket t = { .client = u->client };
+
+		if (now < u->until && server_waits(d->server, t)) {
+			at = &u->next;
+			continue;
+		}
+		*at = u->next;
+		free(u);
+	}
+}
+
+void
+mappings_step(struct daemon *d, int64_t now)
+{
+	struct mapping **at = &d->mappings.list;
+
+	if (now - d->mappings.stepped < SECOND)
+		return;
+	d->mappings.stepped = now;
+	while (*at) {
+		users_step(d, *at, now);
+		if ((*at)->users)
+			at = &(*at)->next;
+		else
+			mapping_free(at);
+	}
+}
+
+/* Adds it to the list. */
+static int
+mapping_make(struct daemon *d, const struct mapping_of *of)
+{
+	struct mapping *m = calloc(1, sizeof *m);
+	int err = 0;
+
+	if (!m)
+		return -ENOMEM;
+	if (d->mappings.map)
+		err = tap_make(&m->tap, of->output, of->stock);
+	if (err) {
+		free(m);
+		return err;
+	}
+	if (m->tap)
+		tap_show(m->tap, d->mappings.map, of->id);
+	m->id = of->id;
+	m->output = of->output;
+	output_hold(m->output);
+	m->next = d->mappings.list;
+	d->mappings.list = m;
+	return 0;
+}
+
+static int
+user_add(struct mapping *m, uint64_t client, int64_t until)
+{
+	struct user *u = m->users;
+
+	while (u && u->client != client)
+		u = u->next;
+	if (!u) {
+		u = calloc(1, sizeof *u);
+		if (!u)
+			return -ENOMEM;
+		u->client = client;
+		u->next = m->users;
+		m->users = u;
+	}
+	u->until = until;
+	return 0;
+}
+
+static void
+hurry(struct mapping *m, const struct stock *stock, int64_t now)
+{
+	if (now - m->hurried < SECOND || !stock_plenty(stock))
+		return;
+	m->hurried = now;
+	output_hurry(m->output, now);
+}
+
+int
+mapping_ask(struct daemon *d, const struct mapping_of *of,
+	    struct server_ticket ticket, int64_t now)
+{
+	struct mapping **at = find(d, of->id);
+	int err = *at ? 0 : mapping_make(d, of);
+
+	if (err)
+		return err;
+	at = find(d, of->id);
+	err = user_add(*at, ticket.client, now + MAPPING_PATIENCE);
+	if (!err)
+		hurry(*at, of->stock, now);
+	return err;
+}

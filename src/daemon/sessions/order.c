@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything that can refuse a recording is asked before anything begins:
+ * first what the request itself says, then memory and sockets of each of its
+ * streams.  What is left then cannot fail.
+ */
+#include "daemon/sessions/order_name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "daemon/requests/report.h"
+
+#define SECOND INT64_C(1000000000)
+
+static int
+usage(struct fault *fault, const char *what)
+{
+	return fault_set(fault, -EINVAL, "usage", "%s", what);
+}
+
+/* NULL where it is left out.  A number of seconds, say, is none of what we
+ * know, and passing over it would record for ever. */
+static int
+text_of(const json_t *request, const char *key, const char **text,
+	struct fault *fault)
+{
+	const json_t *value = json_object_get(request, key);
+
+	*text = json_string_value(value);
+	if (!value || *text || json_is_null(value))
+		return 0;
+	return fault_set(fault, -EINVAL, "usage", "`%s` has to be a text", key);
+}
+
+static int
+order_time(const json_t *request, struct order *o, struct fault *fault)
+{
+	const char *span, *until;
+	int64_t now = clock_now(), ns = 0;
+
+	if (text_of(request, "for", &span, fault) < 0 ||
+	    text_of(request, "until", &until, fault) < 0)
+		return -EINVAL;
+	if (span && until)
+		return usage(fault, "either `for` or `until`, not both");
+	if (span && units_span(span, &ns) < 0) {
+		fault_set(fault, -EINVAL, "usage", "'%s' is no span of time",
+			  span);
+		fault_hint(fault, "write it as 30s, 5m or 1h30m");
+		return -EINVAL;
+	}
+	if (until && units_time(until, now, &ns) < 0) {
+		fault_set(fault, -EINVAL, "usage", "'%s' is no time", until);
+		fault_hint(fault, "write it as 2026-11-20T10:00:00Z, "
+				  "2026y324d10h00m00s or +30s");
+		return -EINVAL;
+	}
+	if (until)
+		ns -= now;
+	if ((span || until) && ns <= 0)
+		return usage(fault, "that would be over before it begins");
+	if (ns > INT64_MAX / 2)
+		return usage(fault, "nobody can wait that long");
+	o->when.stop = span || until ? clock_steady() + ns : 0;
+	return 0;
+}
+
+int
+order_stream_unknown(struct daemon *d, const char *name, struct fault *fault)
+{
+	char names[256] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < d->setup.streams && at < sizeof names; i++)
+		at += (size_t)snprintf(names + at, sizeof names - at, "%s%s",
+				       i ? ", " : "", d->setup.stream[i]->name);
+	fault_set(fault, -ENOENT, "not-found", "there is no stream '%s'", name);
+	fault_hint(fault, "the configuration has %s", names);
+	return -ENOENT;
+}
+
+static int
+order_streams(struct daemon *d, const json_t *request, struct order *o,
+	      struct fault *fault)
+{
+	const json_t *list = json_object_get(request, "streams"), *item;
+	size_t i;
+
+	json_array_foreach(list, i, item) {
+		const char *name = json_string_value(item);
+		struct stream *s = name ? setup_stream(&d->setup, name) : NULL;
+
+		if (i >= sizeof o->stream / sizeof *o->stream)
+			return usage(fault, "too many streams");
+		if (!s)
+			return order_stream_unknown(d, name ? name : "?",
+						    fault);
+		for (unsigned k = 0; k < o->streams; k++) {
+			if (o->stream[k] == s)
+				return usage(fault, "the same stream twice");
+		}
+		o->stream[o->streams++] = s;
+	}
+	return o->streams ? 0
+			  : usage(fault, "which stream? `streams` is "
+					 "missing");
+}
+
+/* One that is only armed leaves its stream to others until it begins. */
+static int
+stream_free(struct daemon *d, const struct order *o,
+	    const struct stream *stream, struct fault *fault)
+{
+	if (o->flags & ORDER_SHARE)
+		return 0;
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		/* By name: it may be as it was before a reload. */
+		if (strcmp(s->stream->name, stream->name) ||
+		    s->state == SESSION_ARMED)
+			continue;
+		fault_set(fault, -EBUSY, "busy",
+			  "stream %s is being recorded already", stream->name);
+		fault_why(fault, "as %s", s->supply->name);
+		fault_hint(fault, "'spate stop %s' ends that", s->supply->name);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int
+disks_there(struct daemon *d, struct fault *fault)
+{
+	if (fleet_writers(&d->fleet))
+		return 0;
+	fault_set(fault, -ENODEV, "no-disk", "there is no disk to record on");
+	fault_why(fault, "%s",
+		  d->setup.no_disk.code ? d->setup.no_disk.what
+					: "no pattern of `disks` matched");
+	fault_hint(fault, "mount the disks: they join by themselves; or name a "
+			  "folder to 'spate disks add'");
+	return -ENODEV;
+}
+
+/* A scan that follows another one may begin before that has given its memory
+ * back: packets are counted from its start on, whether there is memory for them
+ * or not.  Else it waits for memory, and has no start before. */
+static bool
+memory_comes(const struct daemon *d, const struct order *o)
+{
+	int64_t begins = clock_steady();
+
+	if (!o->scan)
+		return false;
+	if (o->when.start > begins && !o->when.data)
+		begins = o->when.start;
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		const struct gate *g = &s->supply->gate;
+
+		if (s->supply->stopped ||
+		    (!g->data && g->close <= begins + SECOND))
+			return true;
+	}
+	return false;
+}
+
+/* Puts the parts of one stream before `list`. */
+static int
+stream_add(struct daemon *d, const struct order *o, unsigned i,
+	   struct session **list, struct fault *fault)
+{
+	struct session *first, **end = &first;
+	char name[SESSION_NAME];
+	struct session_args args = { .name = name,
+				     .when = o->when,
+				     .scan = o->scan,
+				     .later = memory_comes(d, o),
+				     .resume = o->flags & ORDER_RESUME };
+	int err;
+
+	order_base_name(o, i, name);
+	args.stream = o->stream[i];
+	err = session_open(&first, &d->host, &args, fault);
+	if (err)
+		return err;
+	for (; *end; end = &(*end)->next) {
+		snprintf((*end)->group, sizeof(*end)->group, "%.79s", o->name);
+		(*end)->send = o->send ? strdup(o->send) : NULL;
+	}
+	*end = *list;
+	*list = first;
+	return 0;
+}
+
+static void
+ids_give(struct daemon *d, struct session *list)
+{
+	for (; list; list = list->next) {
+		list->id = ++d->last_id;
+		daemon_forget(d, list->name);
+		if (list->state == SESSION_ARMED)
+			log_line(LOG_INFO, list->name, "armed, of stream %s",
+				 list->stream->name);
+		else
+			daemon_began(d, list);
+	}
+}
+
+/* With ORDER_RESUME, one of them at least has to be there. */
+static int
+check_resumed(const struct order *o, const struct session *list,
+	      struct fault *fault)
+{
+	if (!(o->flags & ORDER_RESUME))
+		return 0;
+	for (; list; list = list->next) {
+		if (list->output->resumed)
+			return 0;
+	}
+	fault_set(fault, -ENOENT, "not-found", "cannot go on with %s", o->name);
+	fault_why(fault, "no disk has a recording of that name");
+	fault_hint(fault, "record it without --resume");
+	return -ENOENT;
+}
+
+/* All of them or none: what can be refused comes before anything begins. */
+int
+order_begin(struct daemon *d, const struct order *o, struct fault *fault)
+{
+	struct session *new = NULL, **end = &new;
+	const struct supply *supply = NULL;
+	int err = 0;
+
+	for (unsigned i = 0; i < o->streams; i++)
+		daemon_probes(d, o->stream[i]);
+	for (unsigned i = o->streams; i-- && !err;)
+		err = stream_add(d, o, i, &new, fault);
+	if (!err)
+		err = check_resumed(o, new, fault);
+	if (err) {
+		session_drop(new);
+		if (err == -ENOMEM && transfers_yield(d))
+			fault_hint(fault, "what was relayed has ended, and "
+					  "gives its memory back: try again");
+		return err;
+	}
+	ids_give(d, new);
+	for (; *end; end = &(*end)->next) {
+		if ((*end)->supply != supply)
+			session_begin(*end);
+		supply = (*end)->supply;
+	}
+	*end = d->sessions;
+	d->sessions = new;
+	return 0;
+}
+
+int
+order_check(struct order *o, struct daemon *d, struct fault *fault)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < o->streams && !err; i++)
+		err = stream_free(d, o, o->stream[i], fault);
+	if (!err)
+		err = order_name(o, d, fault);
+	return err ? err : disks_there(d, fault);
+}
+
+int
+order_read(struct order *o, struct daemon *d, const json_t *request,
+	   struct fault *fault)
+{
+	const char *name;
+	int err;
+
+	*o = (struct order){ 0 };
+	err = text_of(request, "name", &name, fault);
+	if (!err && !name)
+		err = usage(fault, "`name` is missing");
+	if (!err)
+		err = order_streams(d, request, o, fault);
+	if (!err)
+		err = order_time(request, o, fault);
+	if (err)
+		return err;
+	snprintf(o->name, sizeof o->name, "%s", name);
+	if (json_is_true(json_object_get(request, "resume")))
+		o->flags |= ORDER_RESUME;
+	err = text_of(request, "send", &o->send, fault);
+	if (!err && o->send)
+		err = transfer_url_check(d, o->name, o->send, fault);
+	return err ? err : order_check(o, d, fault);
+}

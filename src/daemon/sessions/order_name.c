@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A name has to be free on every disk, and a disk may hang just when it is
+ * asked.  So disks are looked at by a thread (seek.h), for which nobody waits
+ * for long, and of those that do not answer the catalogue has to do: it is
+ * some seconds old at most, and knows what was recorded here.  Should it be
+ * wrong, that disk makes no second folder of a name, and takes no part.
+ */
+#include "daemon/sessions/order_name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/disks/seek.h"
+#include "store/disk/layout.h"
+
+void
+order_base_name(const struct order *o, unsigned i, char name[SESSION_NAME])
+{
+	if (o->streams == 1)
+		snprintf(name, SESSION_NAME, "%.79s", o->name);
+	else
+		snprintf(name, SESSION_NAME, "%.64s_ds%.70s", o->name,
+			 o->stream[i]->name);
+}
+
+static int
+taken(struct fault *fault, const char *name, const char *where)
+{
+	fault_set(fault, -EEXIST, "exists",
+		  "cannot record %s: the name is taken", name);
+	fault_why(fault, "%s", where);
+	fault_hint(fault, "choose another name, or move that recording away");
+	return -EEXIST;
+}
+
+/* One that was cancelled leaves nothing, and is about to go. */
+static bool
+is_recorded(const struct daemon *d, const char *name)
+{
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		if (!s->cancelled &&
+		    (!strcmp(s->name, name) || !strcmp(s->group, name)))
+			return true;
+	}
+	return false;
+}
+
+/* Those that answer, or should; the others' names are what is known of them. */
+static const char *
+disks_split(struct daemon *d, const char *name, struct seek_disks *disks)
+{
+	struct catalogue *known = keeper_catalogue(d->keeper);
+
+	disks->n = 0;
+	for (unsigned i = 0; i < d->fleet.n; i++) {
+		struct writer *w = fleet_writer(&d->fleet, i);
+		struct writer_facts f;
+
+		if (!w)
+			continue;
+		writer_facts(w, &f);
+		if (f.state != WRITER_HUNG)
+			disks->path[disks->n++] = fleet_path(&d->fleet, i);
+		else if (catalogue_has(known, name, fleet_path(&d->fleet, i)))
+			return fleet_path(&d->fleet, i);
+	}
+	return NULL;
+}
+
+const char *
+order_name_disk(struct daemon *d, const char *name)
+{
+	struct catalogue *known = keeper_catalogue(d->keeper);
+	struct seek_disks disks;
+	bool has[FLEET_MOST];
+	const char *hung = disks_split(d, name, &disks);
+	unsigned looked = hung ? 0 : seek_name(d->seek, &disks, name, has);
+
+	for (unsigned i = 0; i < disks.n && !hung; i++) {
+		if (i >= looked)
+			has[i] = catalogue_has(known, name, disks.path[i]);
+		if (has[i])
+			return disks.path[i];
+	}
+	return hung;
+}
+
+/* On no disk, and neither recorded nor copied: the folder may not be there yet.  What is
+ * there may be what is to go on; session_resume looks. */
+static int
+name_free(struct daemon *d, const struct order *o, const char *name,
+	  struct fault *fault)
+{
+	char where[4096];
+	const char *disk;
+
+	if (is_recorded(d, name))
+		return taken(fault, name, "it is being recorded");
+	if (inbox_has(d->inbox, name))
+		return taken(fault, name, "a copy of that name comes in");
+	disk = o->flags & ORDER_RESUME ? NULL : order_name_disk(d, name);
+	if (!disk)
+		return 0;
+	snprintf(where, sizeof where, "it is on %s", disk);
+	return taken(fault, name, where);
+}
+
+/* Of each part that a stream is split into. */
+static int
+parts_free(struct daemon *d, const struct order *o, const char *base,
+	   const struct stream *stream, struct fault *fault)
+{
+	char name[SESSION_NAME];
+	int err = name_free(d, o, base, fault);
+
+	for (unsigned i = 0; stream->split && i < stream->keys && !err; i++)
+		err =
+		    name_free(d, o, session_name(name, base, stream, i), fault);
+	return err;
+}
+
+/* Of each stream. */
+static int
+names_free(struct daemon *d, const struct order *o, struct fault *fault)
+{
+	char name[SESSION_NAME];
+	int err = 0;
+
+	for (unsigned i = 0; i < o->streams && !err; i++) {
+		order_base_name(o, i, name);
+		err = parts_free(d, o, name, o->stream[i], fault);
+	}
+	return err;
+}
+
+/* The first letter with which it is free, in the place of the last character
+ * where there is no room for one more. */
+static int
+name_letter(struct daemon *d, struct order *o, struct fault *fault)
+{
+	static const char letter[] = "abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t at = strlen(o->name);
+	char last;
+
+	if (at == LAYOUT_NAME)
+		at--;
+	last = o->name[at];
+	for (const char *c = letter; *c; c++) {
+		struct fault one = { 0 };
+
+		o->name[at] = *c;
+		o->name[at + 1] = '\0';
+		if (names_free(d, o, &one) != -EEXIST)
+			return 0;
+	}
+	o->name[at] = last;
+	fault_hint(fault,
+		   "all of %s, %sa ... %sZ are taken: choose another "
+		   "name",
+		   o->name, o->name, o->name);
+	return -EEXIST;
+}
+
+int
+order_name(struct order *o, struct daemon *d, struct fault *fault)
+{
+	const char *wrong = layout_name_fault(o->name);
+	int err;
+
+	if (wrong) {
+		fault_set(fault, -EINVAL, "bad-name",
+			  "cannot record under the name '%.80s'", o->name);
+		fault_why(fault, "%s", wrong);
+		fault_hint(fault, "a name is up to 64 of A-Z a-z 0-9 _ + -, "
+				  "as in r4123_wz_123-0456");
+		return -EINVAL;
+	}
+	err = names_free(d, o, fault);
+	if (err == -EEXIST && o->flags & ORDER_RENAME)
+		err = name_letter(d, o, fault);
+	return err;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sockets are what can be refused, share by share; the receivers that take
+ * from them are known when the first recording begins.
+ */
+#include "daemon/sessions/reception.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "flow/place/learn.h"
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+/* ---- opening --------------------------------------------------------- */
+
+/* Threads that learn, each by itself, could disagree. */
+static unsigned
+shares_of(const struct stream *stream, unsigned receivers)
+{
+	unsigned subs = stream->plan.subs;
+
+	if (stream->plan.threads > 1)
+		return stream->plan.threads;
+	if (stream->split || learn_needed(&stream->shape))
+		return 1;
+	return receivers < subs ? receivers : subs;
+}
+
+/* Of each part: its own thread, or its station's threads. */
+static int
+own_make(struct reception *in, int64_t around)
+{
+	const struct stream *stream = in->stream;
+
+	in->own = calloc(stream->keys, sizeof *in->own);
+	in->list = calloc(stream->keys, sizeof(struct format_shape *));
+	if (!in->own || !in->list)
+		return -ENOMEM;
+	for (unsigned i = 0; i < stream->keys; i++) {
+		struct format_shape *own = &in->own[i];
+
+		in->list[i] = own;
+		*own = stream->shape;
+		own->around = around;
+		own->rate /= stream->keys;
+		if (stream->split == SPLIT_THREAD) {
+			own->threads = &stream->key[i];
+			own->threads_n = 1;
+		}
+	}
+	return 0;
+}
+
+static int
+shares_make(struct reception *in, unsigned receivers)
+{
+	int64_t around = clock_now() / 1000000000;
+
+	in->shares = shares_of(in->stream, receivers);
+	in->share = calloc(in->shares, sizeof *in->share);
+	if (!in->share)
+		return -ENOMEM;
+	for (unsigned k = 0; k < in->shares; k++) {
+		in->share[k].shape = in->stream->shape;
+		in->share[k].shape.around = around;
+	}
+	return in->stream->split ? own_make(in, around) : 0;
+}
+
+static int
+share_open(struct reception *in, unsigned k, struct fault *fault)
+{
+	const struct stream *stream = in->stream;
+	struct reception_share *share = &in->share[k];
+	char why[320] = "";
+	struct receive_args args = { .host = &in->log,
+				     .options = stream->receive_options,
+				     .prefix = share->shape.prefix,
+				     .payload = stream->format->piece
+						    ? 0
+						    : share->shape.payload,
+				     .longest = stream_longest(stream),
+				     .senders = stream->format->piece != NULL,
+				     .share = k,
+				     .shares = in->shares,
+				     .format = stream->format,
+				     .shape = &share->shape,
+				     .reach = stream->geometry.slots,
+				     .why = why,
+				     .why_bytes = sizeof why };
+	int err = stream->receive->open(&share->state, &args);
+
+	if (!err)
+		return 0;
+	share->state = NULL;
+	fault_set(fault, err, err == -EADDRINUSE ? "busy" : "io",
+		  "cannot record stream %s", stream->name);
+	fault_why(fault, "%s", why[0] ? why : strerror(-err));
+	return err;
+}
+
+/* Which places an intake feeds: those of its own substreams; of packet rings,
+ * those of all substreams, which the other threads feed too; of a stream that
+ * is split, one for each part. */
+unsigned
+reception_places(const struct reception *in, unsigned k)
+{
+	const struct stream *stream = in->stream;
+
+	if (stream->split)
+		return stream->keys;
+	if (stream->plan.threads > 1)
+		return stream->plan.subs;
+	return (stream->plan.subs - k + in->shares - 1) / in->shares;
+}
+
+static int
+share_take(struct reception *in, unsigned k, struct fault *fault)
+{
+	static const enum intake_by by[] = {
+		[SPLIT_NONE] = INTAKE_SOURCE,
+		[SPLIT_THREAD] = INTAKE_THREAD,
+		[SPLIT_STATION] = INTAKE_STATION,
+	};
+	const struct stream *stream = in->stream;
+	bool rings = stream->plan.threads > 1;
+	struct intake_args args = { .name = in->name,
+				    .ops = stream->receive,
+				    .state = in->share[k].state,
+				    .format = stream->format,
+				    .shape = &in->share[k].shape,
+				    .slots = stream->geometry.slots,
+				    .places = reception_places(in, k),
+				    .rings = rings,
+				    .shares = rings ? 1 : in->shares,
+				    .late = stream->plan.late,
+				    .by = by[stream->split],
+				    .key = stream->key,
+				    .own = in->list };
+
+	if (intake_make(&in->share[k].intake, &args) < 0)
+		return no_memory(fault);
+	return 0;
+}
+
+static void
+reception_close(struct reception *in)
+{
+	for (unsigned k = 0; in->share && k < in->shares; k++) {
+		struct reception_share *share = &in->share[k];
+
+		if (share->member)
+			crew_remove(share->member, share->intake->sources);
+		intake_free(share->intake);
+		if (share->state)
+			in->stream->receive->close(share->state);
+	}
+	free(in->list);
+	free(in->own);
+	free(in->share);
+	stream_drop(in->stream);
+	free(in);
+}
+
+int
+reception_open(struct reception **reception, struct stream *stream,
+	       const char *name, unsigned receivers, struct fault *fault)
+{
+	struct reception *in = calloc(1, sizeof *in);
+	int err;
+
+	if (!in)
+		return no_memory(fault);
+	in->stream = stream_hold(stream);
+	in->users = 1;
+	snprintf(in->name, sizeof in->name, "%s", name);
+	in->log = log_host(in->name);
+	err = shares_make(in, receivers) < 0 ? no_memory(fault) : 0;
+	for (unsigned k = 0; k < in->shares && !err; k++)
+		err = share_open(in, k, fault);
+	for (unsigned k = 0; k < in->shares && !err; k++)
+		err = share_take(in, k, fault);
+	if (err) {
+		reception_close(in);
+		return err;
+	}
+	stream->reception = in;
+	*reception = in;
+	return 0;
+}
+
+void
+reception_hold(struct reception *in)
+{
+	in->users++;
+}
+
+void
+reception_put(struct reception *in)
+{
+	if (--in->users)
+		return;
+	in->stream->reception = NULL;
+	reception_close(in);
+}
+
+void
+reception_begin(struct reception *in, struct crew *crew)
+{
+	/* Threads that share the packets of one sequence have to be several. */
+	const void *group = in->stream->plan.threads > 1 ? in : NULL;
+
+	if (in->begun)
+		return;
+	in->begun = true;
+	for (unsigned k = 0; k < in->shares; k++)
+		in->share[k].member =
+		    crew_add(crew, group, in->share[k].intake->sources);
+}
+
+struct format_shape *
+reception_shape(struct reception *in, unsigned part)
+{
+	return in->own ? &in->own[part] : &in->share[0].shape;
+}
+
+bool
+reception_learning(struct reception *in)
+{
+	return atomic_load(&in->share[0].intake->learning);
+}
+
+unsigned
+reception_sources(const struct reception *in)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < in->shares; k++)
+		n += in->share[k].intake->sources;
+	return n;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a session is for a recording, without all that disks need: the supply
+ * gives its blocks to the source of a sender, and neither waits for the other.
+ */
+#include "daemon/transfers/relay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+struct relay {
+	const struct session_host *host;
+	struct supply *supply;
+	struct source_relay *source;
+	bool given; /* the source, to a sender */
+	bool ended; /* nothing more comes */
+};
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+/* Receivers. */
+static void
+block_out(void *arg, struct block *b)
+{
+	source_relay_put(arg, b);
+}
+
+static void
+changed(void *arg)
+{
+	const struct session_host *host = arg;
+
+	host->wake(host->arg);
+}
+
+/* The sender's thread. */
+static uint64_t
+dropped(void *arg)
+{
+	struct counts c;
+
+	supply_counts(arg, 0, &c);
+	return c.drop[DROP_NO_BUFFER];
+}
+
+static int
+refused(const struct relay_args *a, struct fault *fault)
+{
+	const struct stream *stream = a->stream;
+
+	if (a->when.data || a->when.backlog) {
+		fault_set(fault, -EINVAL, "usage",
+			  "stream %s can be relayed by the clock alone",
+			  stream->name);
+		fault_hint(fault, "leave out the '@' of the time");
+		return -EINVAL;
+	}
+	if (!stream->split)
+		return 0;
+	fault_set(fault, -EINVAL, "usage", "stream %s cannot be relayed",
+		  stream->name);
+	fault_why(fault, "it is split in %u parts, and a relay has one peer",
+		  stream->keys);
+	fault_hint(fault, "configure a stream of the same sources without "
+			  "`split`, or record it and send the parts");
+	return -EINVAL;
+}
+
+static int
+supply_make(struct relay *r, const struct relay_args *a, struct fault *fault)
+{
+	const struct session_host *host = r->host;
+	struct reception *in = a->stream->reception;
+	int err = 0;
+
+	if (in)
+		reception_hold(in);
+	else
+		err = reception_open(&in, a->stream, a->name, host->crew->n,
+				     fault);
+	if (err)
+		return err;
+	err = supply_open_passing(&r->supply, in, host->pool, a->name, fault);
+	reception_put(in); /* the supply has it */
+	return err;
+}
+
+static int
+source_make(struct relay *r, const struct relay_args *a, struct fault *fault)
+{
+	const struct stream *stream = a->stream;
+	struct source_relay_args args = {
+		.format = stream->format,
+		.shape = reception_shape(r->supply->in, 0),
+		.subs = stream->plan.subs,
+		.fill = stream->fill,
+		.start_ns = clock_now(),
+		.dropped = dropped,
+		.arg = r->supply,
+	};
+
+	if (a->when.start)
+		args.start_ns += a->when.start - clock_steady();
+	return source_relay_make(&r->source, &args) < 0 ? no_memory(fault) : 0;
+}
+
+/* What is on its way when it begins is of before. */
+static int
+feed_make_of(struct relay *r, const struct relay_args *a, struct fault *fault)
+{
+	int64_t now = clock_steady();
+	struct supply_args from = {
+		.gate = { .open = a->when.start ? a->when.start : now,
+			  .close = a->when.stop ? a->when.stop : INT64_MAX },
+		.lesser = true,
+		.changed = changed,
+		.arg = (void *)r->host,
+	};
+	struct supply_out out = { block_out, r->source };
+
+	return supply_feed(r->supply, &from, &out) < 0 ? no_memory(fault) : 0;
+}
+
+int
+relay_open(struct relay **relay, const struct session_host *host,
+	   const struct relay_args *args, struct fault *fault)
+{
+	struct relay *r;
+	int err = refused(args, fault);
+
+	if (err)
+		return err;
+	r = calloc(1, sizeof *r);
+	if (!r)
+		return no_memory(fault);
+	r->host = host;
+	err = supply_make(r, args, fault);
+	if (!err)
+		err = source_make(r, args, fault);
+	if (!err)
+		err = feed_make_of(r, args, fault);
+	if (err) {
+		relay_free(r);
+		return err;
+	}
+	*relay = r;
+	return 0;
+}
+
+struct source *
+relay_source(struct relay *r)
+{
+	r->given = true;
+	return source_relay_source(r->source);
+}
+
+void
+relay_begin(struct relay *r)
+{
+	supply_begin(r->supply, r->host->crew);
+}
+
+void
+relay_stop(struct relay *r, const char *why)
+{
+	supply_stop(r->supply, why);
+}
+
+void
+relay_stop_at(struct relay *r, int64_t at)
+{
+	struct gate gate = r->supply->gate;
+
+	if (r->supply->stopped)
+		return;
+	gate.close = at ? at : INT64_MAX;
+	supply_gate(r->supply, &gate);
+}
+
+/* Acquire, in supply_flushed: all blocks were put. */
+bool
+relay_step(struct relay *r, int64_t now)
+{
+	(void)now;
+	if (r->ended || !r->supply->begun || !supply_flushed(r->supply))
+		return r->ended;
+	r->ended = true;
+	source_relay_end(r->source);
+	return true;
+}
+
+/* Its source first, which counts in the supply. */
+void
+relay_free(struct relay *r)
+{
+	struct source *unused = NULL;
+
+	if (r->source) {
+		if (!r->given)
+			unused = source_relay_source(r->source);
+		source_relay_drop(r->source);
+	}
+	source_close(unused);
+	if (r->supply)
+		supply_put(r->supply);
+	free(r);
+}

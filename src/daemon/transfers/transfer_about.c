@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a peer is told of a recording, and the number by which it knows a
+ * transfer of it again: both follow from what the recording is, so that a
+ * transfer that is begun anew, by another daemon even, goes on where the peer
+ * says.
+ */
+#include "daemon/transfers/transfer.h"
+
+#include <string.h>
+
+#include "daemon/main/daemon.h"
+#include "daemon/requests/report.h"
+
+struct identity {
+	char stream[ENTRY_TEXT], format[ENTRY_TEXT];
+	int64_t start_ns;
+};
+
+static void
+of_session(struct identity *i, const struct session *s)
+{
+	snprintf(i->stream, sizeof i->stream, "%.79s", s->stream->name);
+	snprintf(i->format, sizeof i->format, "%.79s", s->stream->o.format);
+	i->start_ns = s->start_ns;
+}
+
+static void
+identify(struct daemon *d, const struct transfer_order *o, struct identity *i)
+{
+	const struct session *s =
+	    o->relay ? NULL : transfer_session(d, o->name);
+	struct stream *stream =
+	    o->relay ? setup_stream(&d->setup, o->name) : NULL;
+	struct entry e;
+
+	*i = (struct identity){ .start_ns = 0 };
+	if (s) {
+		of_session(i, s);
+	} else if (stream) {
+		snprintf(i->stream, sizeof i->stream, "%.79s", stream->name);
+		snprintf(i->format, sizeof i->format, "%.79s",
+			 stream->o.format);
+	} else if (catalogue_find(keeper_catalogue(d->keeper), o->name, &e)) {
+		memcpy(i->stream, e.stream, sizeof i->stream);
+		memcpy(i->format, e.format, sizeof i->format);
+		i->start_ns = e.start_ns;
+	}
+}
+
+/* FNV-1a. */
+static uint64_t
+mix(uint64_t hash, const void *data, size_t bytes)
+{
+	const uint8_t *at = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+uint64_t
+transfer_number(struct daemon *d, const struct transfer_order *o)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	struct identity i;
+
+	identify(d, o, &i);
+	if (!i.start_ns)
+		return 0;
+	hash = mix(hash, o->name, strlen(o->name) + 1);
+	hash = mix(hash, i.stream, strlen(i.stream) + 1);
+	hash = mix(hash, &i.start_ns, sizeof i.start_ns);
+	return hash ? hash : 1;
+}
+
+char *
+transfer_about(struct daemon *d, const struct transfer_order *o)
+{
+	struct identity i;
+	json_t *about;
+	char *text;
+
+	identify(d, o, &i);
+	about =
+	    json_pack("{s:s, s:s, s:s, s:o, s:b}", "name", o->name, "stream",
+		      i.stream, "format", i.format, "start",
+		      report_time(i.start_ns), "copy", transfer_is_whole(o));
+	text = json_dumps(about, JSON_COMPACT);
+	json_decref(about);
+	return text;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A transfer to an inbox is a copy.  What listens there is only known once it
+ * was asked, so a transfer begins as any other, and becomes one.
+ */
+#include <errno.h>
+
+#include "daemon/main/daemon.h"
+#include "flow/copy/copy_out.h"
+
+static void
+run_rate(void *run, uint64_t rate)
+{
+	copy_out_rate(run, rate);
+}
+
+static void
+run_pause(void *run, bool pause)
+{
+	copy_out_pause(run, pause);
+}
+
+static void
+run_stop(void *run)
+{
+	copy_out_stop(run);
+}
+
+static void
+run_facts(void *run, struct sender_facts *facts)
+{
+	copy_out_facts(run, facts);
+}
+
+static bool
+run_ended(void *run)
+{
+	return copy_out_ended(run);
+}
+
+static bool
+run_free(void *run)
+{
+	return copy_out_free(run);
+}
+
+static const struct transfer_ops copy_ops = {
+	.rate = run_rate,
+	.pause = run_pause,
+	.stop = run_stop,
+	.facts = run_facts,
+	.ended = run_ended,
+	.free = run_free,
+};
+
+static int
+copy_begin(struct daemon *d, struct transfer *t, struct source *source,
+	   struct fault *fault)
+{
+	const struct secret *secret = &t->send->secret;
+	const struct copy_out_args args = {
+		.name = t->o.name,
+		.to = t->o.to,
+		.as = t->o.as,
+		.disks = &t->disks,
+		.source = source,
+		.rate = t->o.rate,
+		.connections = t->o.connections,
+		.follow = t->o.follow,
+		.secret = secret->n ? secret->bytes : NULL,
+		.secret_bytes = secret->n,
+		.patience = t->o.patience,
+		.changed = d->host.wake,
+		.arg = d->host.arg,
+	};
+	struct copy_out *copy;
+	int err = copy_out_start(&copy, &args, fault);
+
+	if (err)
+		return err;
+	t->kind = TRANSFER_COPY;
+	t->ops = &copy_ops;
+	t->run = copy;
+	return 0;
+}
+
+int
+transfer_copy(struct daemon *d, struct transfer *t, struct fault *fault)
+{
+	struct source *source = NULL;
+	int err;
+
+	if (!transfer_is_whole(&t->o)) {
+		fault_set(fault, -ENOTSUP, "refused",
+			  "cannot send %s to %.200s", t->o.name, t->o.to);
+		fault_why(fault, "that is an inbox, which takes whole "
+				 "recordings alone");
+		return -ENOTSUP;
+	}
+	transfer_run_drop(t);
+	err = transfer_source(d, t, &source, fault);
+	if (!err)
+		err = copy_begin(d, t, source, fault);
+	if (!err && t->paused)
+		t->ops->pause(t->run, true);
+	return err;
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every key has one type, and another one is a mistake that is told: what was
+ * asked for and passed over would be sent all the same, and wrong.
+ */
+#include "daemon/transfers/transfer_order.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "store/disk/layout.h"
+
+enum {
+	URL_MOST = 1024,
+	CONNECTIONS_MOST = 64,
+	THREADS_MOST = 1024,
+	SUBS_MOST = 65535,
+	STRIP_MOST = 65535,
+	PACKET_LEAST = 512,
+	PACKET_MOST = 65000,
+};
+#define SPAN_MOST (365 * 86400 * INT64_C(1000000000))
+
+static int usage(struct fault *fault, const char *what, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int
+usage(struct fault *fault, const char *what, ...)
+{
+	char text[sizeof fault->what];
+	va_list args;
+
+	va_start(args, what);
+	vsnprintf(text, sizeof text, what, args);
+	va_end(args);
+	return fault_set(fault, -EINVAL, "usage", "%s", text);
+}
+
+/* ---- values ---------------------------------------------------------- */
+
+/* One request while it is read. */
+struct reading {
+	const json_t *request;
+	struct transfer_order *o;
+	struct fault *fault;
+};
+
+/* NULL: it was left out. */
+static const json_t *
+value_of(const struct reading *r, const char *key)
+{
+	const json_t *value = json_object_get(r->request, key);
+
+	return value && !json_is_null(value) ? value : NULL;
+}
+
+static int
+text_read(const struct reading *r, const char *key, const char **text)
+{
+	const json_t *value = value_of(r, key);
+
+	*text = json_string_value(value);
+	return !value || *text ? 0
+			       : usage(r->fault, "`%s` has to be a text", key);
+}
+
+static int
+flag_read(const struct reading *r, const char *key, bool *flag)
+{
+	const json_t *value = value_of(r, key);
+
+	if (!value)
+		return 0;
+	*flag = json_is_true(value);
+	return json_is_boolean(value)
+		   ? 0
+		   : usage(r->fault, "`%s` has to be true or false", key);
+}
+
+struct bounds {
+	long long least, most;
+};
+
+/* `n` stays as it is where it was left out. */
+static int
+number_read(const struct reading *r, const char *key, struct bounds b,
+	    long long *n)
+{
+	const json_t *value = value_of(r, key);
+
+	if (!value)
+		return 0;
+	*n = json_integer_value(value);
+	if (json_is_integer(value) && *n >= b.least && *n <= b.most)
+		return 0;
+	return usage(r->fault,
+		     "`%s` has to be a whole number from %lld to %lld", key,
+		     b.least, b.most);
+}
+
+static int
+span_read(const struct reading *r, const char *key, int64_t *ns)
+{
+	const char *text;
+	int err = text_read(r, key, &text);
+
+	if (err || !text)
+		return err;
+	if (units_span(text, ns) == 0 && *ns > 0 && *ns <= SPAN_MOST)
+		return 0;
+	usage(r->fault, "`%s`: '%.80s' is no span of time", key, text);
+	fault_hint(r->fault, "write it as 30s, 5m or 1h30m");
+	return -EINVAL;
+}
+
+/* ---- ranges ---------------------------------------------------------- */
+
+/* "A..B": either may be empty, not both. */
+static int
+range_split(const struct reading *r, const char *key, char half[2][80])
+{
+	const char *text, *dots;
+	int err = text_read(r, key, &text);
+	size_t n;
+
+	half[0][0] = half[1][0] = '\0';
+	if (err || !text)
+		return err;
+	dots = strstr(text, "..");
+	n = dots ? (size_t)(dots - text) : 0;
+	if (dots && n < 80 && strlen(dots + 2) < 80 && (n || dots[2])) {
+		memcpy(half[0], text, n);
+		half[0][n] = '\0';
+		strcpy(half[1], dots + 2);
+		return 1;
+	}
+	usage(r->fault, "`%s`: '%.80s' is no range", key, text);
+	fault_hint(r->fault, "write it as A..B, A.. or ..B");
+	return -EINVAL;
+}
+
+/* A time of the data: there is no now to count from. */
+static int
+time_read(const struct reading *r, const char *text, int64_t *ns)
+{
+	if (!*text)
+		return 0;
+	if (*text != '+' && strcmp(text, "now") &&
+	    units_time(text, 0, ns) == 0 && *ns > 0)
+		return 0;
+	usage(r->fault, "`range`: '%s' is no time", text);
+	fault_hint(r->fault,
+		   "write it as 2026-11-20T10:00:00Z or 2026y324d10h00m00s");
+	return -EINVAL;
+}
+
+static int
+range_read(const struct reading *r)
+{
+	struct send_choice *c = &r->o->choice;
+	char half[2][80];
+	int err = range_split(r, "range", half);
+
+	if (err <= 0)
+		return err;
+	err = time_read(r, half[0], &c->from_ns);
+	if (!err)
+		err = time_read(r, half[1], &c->to_ns);
+	if (!err && c->to_ns && c->to_ns <= c->from_ns)
+		err = usage(r->fault, "`range`: it ends before it begins");
+	return err;
+}
+
+static int
+bytes_read(const struct reading *r)
+{
+	struct send_choice *c = &r->o->choice;
+	char half[2][80];
+	int err = range_split(r, "bytes", half);
+
+	if (err <= 0)
+		return err;
+	if ((*half[0] && units_bytes(half[0], &c->from_byte) < 0) ||
+	    (*half[1] && units_bytes(half[1], &c->to_byte) < 0)) {
+		usage(r->fault, "`bytes`: '%s..%s' are no bytes of the file",
+		      half[0], half[1]);
+		fault_hint(r->fault, "write it as 0..64M or 1G..");
+		return -EINVAL;
+	}
+	if (*half[1] && c->to_byte <= c->from_byte)
+		return usage(r->fault, "`bytes`: it ends before it begins");
+	if (c->from_ns || c->to_ns)
+		return usage(r->fault, "either `range` or `bytes`, not both");
+	return 0;
+}
+
+/* ---- choices --------------------------------------------------------- */
+
+static int
+threads_read(const struct reading *r)
+{
+	const json_t *list = value_of(r, "threads"), *one;
+	size_t i, n = json_array_size(list);
+
+	if (!list)
+		return 0;
+	if (!n || n > THREADS_MOST)
+		return usage(r->fault, "`threads` has to be a list of numbers");
+	r->o->threads = calloc(n, sizeof *r->o->threads);
+	if (!r->o->threads)
+		return fault_set(r->fault, -ENOMEM, "no-memory",
+				 "out of memory");
+	json_array_foreach(list, i, one) {
+		json_int_t id = json_integer_value(one);
+
+		if (!json_is_integer(one) || id < 0 || id > 1023)
+			return usage(r->fault, "a thread is 0 to 1023");
+		r->o->threads[i] = (uint32_t)id;
+	}
+	r->o->choice.threads = r->o->threads;
+	r->o->choice.threads_n = (unsigned)n;
+	return 0;
+}
+
+static int
+strip_read(const struct reading *r)
+{
+	const char *word = json_string_value(value_of(r, "strip"));
+	long long n = 0;
+	int err;
+
+	if (word && !strcmp(word, "header")) {
+		r->o->choice.headers_off = true;
+		return 0;
+	}
+	err = number_read(r, "strip", (struct bounds){ 0, STRIP_MOST }, &n);
+	if (err && word)
+		return usage(r->fault, "`strip` is bytes, or \"header\"");
+	r->o->choice.strip = (uint32_t)n;
+	return err;
+}
+
+static int
+choice_read(const struct reading *r)
+{
+	struct send_choice *c = &r->o->choice;
+	long long sub = -1, packet = 0;
+	bool bare = false;
+	int err = r->o->relay ? 0 : range_read(r);
+
+	if (!err && !r->o->relay)
+		err = bytes_read(r);
+	if (!err)
+		err = threads_read(r);
+	if (!err)
+		err = strip_read(r);
+	if (!err)
+		err = number_read(r, "sub", (struct bounds){ 0, SUBS_MOST },
+				  &sub);
+	if (!err)
+		err = number_read(r, "packet",
+				  (struct bounds){ PACKET_LEAST, PACKET_MOST },
+				  &packet);
+	if (!err)
+		err = flag_read(r, "no_prefix", &bare);
+	c->sub = (int)sub;
+	c->packet = (uint32_t)packet;
+	c->prefix = bare ? SEND_PREFIX_NONE : SEND_PREFIX_MADE;
+	return err;
+}
+
+/* ---- how ------------------------------------------------------------- */
+
+static int
+rate_read(const struct reading *r)
+{
+	const char *text;
+	int err = text_read(r, "rate", &text);
+
+	if (err || !text || !setup_send_rate(text, &r->o->rate))
+		return err;
+	usage(r->fault, "'%.80s' is no rate", text);
+	fault_hint(r->fault, "write it as 8Gbps or 500Mbps; \"data\" is as "
+			     "fast as the data came, \"free\" as fast as it "
+			     "goes");
+	return -EINVAL;
+}
+
+static int
+how_read(const struct reading *r)
+{
+	struct transfer_order *o = r->o;
+	long long connections = 0, priority = 0;
+	int64_t span = 0;
+	int err = rate_read(r);
+
+	if (!err)
+		err = number_read(r, "connections",
+				  (struct bounds){ 1, CONNECTIONS_MOST },
+				  &connections);
+	if (!err)
+		err = number_read(r, "priority",
+				  (struct bounds){ -1000000, 1000000 },
+				  &priority);
+	if (!err)
+		err = flag_read(r, "plain", &o->plain);
+	if (!err)
+		err = span_read(r, "patience", &o->patience);
+	if (!err)
+		err = span_read(r, "for", &span);
+	o->connections = (unsigned)connections;
+	o->priority = (int)priority;
+	o->until = span ? clock_steady() + span : 0;
+	return err;
+}
+
+/* ---- what and where to ----------------------------------------------- */
+
+static int
+name_read(const struct reading *r)
+{
+	const char *key = r->o->relay ? "stream" : "name", *name;
+	int err = text_read(r, key, &name);
+
+	if (err)
+		return err;
+	if (!name || !*name)
+		return usage(r->fault, "`%s` is missing", key);
+	if (strlen(name) >= sizeof r->o->name || strchr(name, '/'))
+		return fault_set(r->fault, -ENOENT, "not-found",
+				 "there is no %s '%.80s'",
+				 r->o->relay ? "stream" : "recording", name);
+	strcpy(r->o->name, name);
+	return 0;
+}
+
+static int
+to_read(const struct reading *r)
+{
+	const char *to;
+	int err = text_read(r, "to", &to);
+
+	if (err)
+		return err;
+	if (!to || !*to || strlen(to) > URL_MOST) {
+		usage(r->fault, "send it where? `to` is missing, or no URL");
+		fault_hint(r->fault, "tcp://correlator:2631");
+		return -EINVAL;
+	}
+	r->o->to = strdup(to);
+	return r->o->to
+		   ? 0
+		   : fault_set(r->fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+/* The name that a copy gets where it goes. */
+static int
+as_read(const struct reading *r)
+{
+	const char *as;
+	int err = text_read(r, "as", &as);
+
+	if (err || !as)
+		return err;
+	if (!layout_folder_good(as))
+		return usage(r->fault, "no recording can be called '%.80s'",
+			     as);
+	r->o->as = strdup(as);
+	return r->o->as
+		   ? 0
+		   : fault_set(r->fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+void
+transfer_order_init(struct transfer_order *o, const struct setup_send *send)
+{
+	*o = (struct transfer_order){
+		.rate = send->rate,
+		.patience = send->o.patience,
+		.choice = { .sub = -1 },
+	};
+}
+
+int
+transfer_order_read(struct transfer_order *o, const json_t *request,
+		    const struct setup_send *send, struct fault *fault)
+{
+	const struct reading r = { request, o, fault };
+	bool relay = o->relay;
+	int err;
+
+	transfer_order_init(o, send);
+	o->relay = relay;
+	err = name_read(&r);
+	if (!err)
+		err = to_read(&r);
+	if (!err && !relay)
+		err = flag_read(&r, "follow", &o->follow);
+	if (!err && !relay)
+		err = as_read(&r);
+	if (!err)
+		err = how_read(&r);
+	if (!err)
+		err = choice_read(&r);
+	if (err)
+		transfer_order_clear(o);
+	return err;
+}
+
+void
+transfer_order_clear(struct transfer_order *o)
+{
+	free(o->to);
+	free(o->as);
+	free(o->threads);
+	transfer_file_free(o->file);
+	o->file = NULL;
+	o->to = o->as = NULL;
+	o->threads = NULL;
+	o->choice.threads = NULL;
+	o->choice.threads_n = 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the data of a transfer come from, and which thread sends them:
+ *
+ *   a recording on disks          source_disk   --+
+ *   one that is made here         source_live   --+-- sender, or copy_out where
+ *                                                 |   the peer has an inbox
+ *   a stream                      relay         --+-- sender
+ *
+ * Nothing of this touches a disk: sources do, in their sender's thread.
+ */
+#include "daemon/transfers/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/main/daemon.h"
+#include "daemon/sessions/order.h"
+#include "flow/source/source_disk.h"
+#include "flow/source/source_live.h"
+
+/* ---- a sender -------------------------------------------------------- */
+
+static void
+run_rate(void *run, uint64_t rate)
+{
+	sender_rate(run, rate);
+}
+
+static void
+run_pause(void *run, bool pause)
+{
+	sender_pause(run, pause);
+}
+
+static void
+run_stop(void *run)
+{
+	sender_stop(run);
+}
+
+static void
+run_facts(void *run, struct sender_facts *facts)
+{
+	sender_facts(run, facts);
+}
+
+static bool
+run_ended(void *run)
+{
+	return sender_ended(run);
+}
+
+static bool
+run_free(void *run)
+{
+	return sender_free(run);
+}
+
+static const struct transfer_ops sender_ops = {
+	.rate = run_rate,
+	.pause = run_pause,
+	.stop = run_stop,
+	.facts = run_facts,
+	.ended = run_ended,
+	.free = run_free,
+};
+
+/* ---- sources --------------------------------------------------------- */
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+static int
+disk_make(struct daemon *d, struct transfer *t, struct source **source,
+	  struct fault *fault)
+{
+	const struct send_choice *c = &t->o.choice;
+	struct source_disk_args args = {
+		.disks = &t->disks,
+		.name = t->o.name,
+		.memory = t->send->o.memory,
+		.verify = true,
+		.follow = t->o.follow,
+		.sub = c->sub,
+		.from_ns = c->from_ns,
+		.to_ns = c->to_ns,
+		.from_byte = c->from_byte,
+		.to_byte = c->to_byte,
+	};
+
+	disks_clear(&t->disks);
+	if (fleet_disks(&d->fleet, &t->disks) < 0 ||
+	    source_disk_make(source, &args) < 0)
+		return no_memory(fault);
+	return 0;
+}
+
+/* While it is received; after that its disks have all of it soon. */
+static int
+live_make(struct session *s, const struct transfer *t, struct source **source,
+	  struct fault *fault)
+{
+	const struct source_live_args args = {
+		.output = s->output,
+		.stock = s->supply->stock,
+		.disk = *source,
+		.start_ns = s->start_ns,
+		.sub = t->o.choice.sub,
+	};
+
+	*source = NULL;
+	return source_live_make(source, &args, fault);
+}
+
+int
+transfer_source(struct daemon *d, struct transfer *t, struct source **source,
+		struct fault *fault)
+{
+	struct session *s = transfer_session(d, t->o.name);
+	int err = disk_make(d, t, source, fault);
+
+	if (err || !s || s->state > SESSION_RECORDING)
+		return err;
+	return live_make(s, t, source, fault);
+}
+
+static int
+relay_make(struct daemon *d, struct transfer *t, struct source **source,
+	   struct fault *fault)
+{
+	const struct relay_args args = {
+		.stream = setup_stream(&d->setup, t->o.name),
+		.name = t->o.name,
+		.when = { .start = t->o.start, .stop = t->o.until },
+	};
+	int err;
+
+	if (!args.stream)
+		return order_stream_unknown(d, t->o.name, fault);
+	daemon_probes(d, args.stream);
+	err = relay_open(&t->relay, &d->host, &args, fault);
+	if (!err)
+		*source = relay_source(t->relay);
+	return err;
+}
+
+/* ---- beginning ------------------------------------------------------- */
+
+/* `way` NULL: to a file. */
+static int
+sender_begin(struct daemon *d, struct transfer *t,
+	     const struct setup_send_way *way, struct source *source,
+	     struct fault *fault)
+{
+	const struct secret *secret = &t->send->secret;
+	char *about = transfer_about(d, &t->o);
+	const struct sender_args args = {
+		.name = t->o.name,
+		.to = t->o.to,
+		.source = source,
+		.ops = way ? way->ops : &transfer_file_ops,
+		.options = way ? way->options : t->o.file,
+		.choice = t->o.choice,
+		.rate = t->o.rate,
+		.connections = t->o.connections,
+		.plain = t->o.plain,
+		.ordered = !t->o.relay,
+		.transfer = transfer_number(d, &t->o),
+		.about = about,
+		.secret = secret->n ? secret->bytes : NULL,
+		.secret_bytes = secret->n,
+		.patience = t->o.patience,
+		.changed = d->host.wake,
+		.arg = d->host.arg,
+	};
+	struct sender *sender;
+	int err = sender_start(&sender, &args, fault);
+
+	free(about);
+	if (err)
+		return err;
+	t->ops = &sender_ops;
+	t->run = sender;
+	return 0;
+}
+
+bool
+transfer_run_drop(struct transfer *t)
+{
+	if (t->run && !t->ops->free(t->run))
+		t->hangs = true;
+	t->run = NULL;
+	return !t->hangs;
+}
+
+int
+transfer_begin(struct daemon *d, struct transfer *t, struct fault *fault)
+{
+	const struct setup_send_way *way = NULL;
+	struct source *source = NULL;
+	int err;
+
+	t->send = setup_send_hold(d->setup.send);
+	if (!t->o.file)
+		way = setup_send_way(t->send, t->o.to, fault);
+	if (!way && !t->o.file)
+		return -EINVAL;
+	err = t->o.relay ? relay_make(d, t, &source, fault)
+			 : transfer_source(d, t, &source, fault);
+	if (!err)
+		err = sender_begin(d, t, way, source, fault);
+	if (!err && t->relay)
+		relay_begin(t->relay);
+	if (err && t->relay) {
+		relay_free(t->relay);
+		t->relay = NULL;
+	}
+	return err;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Who waits for transfers to have ended is answered with the last of them, and
+ * told how each did.  Whoever has gone meanwhile costs an answer to nobody. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/main/daemon.h"
+
+static void
+waiter_free(struct transfer_waiter *w)
+{
+	json_decref(w->sends);
+	free(w->id);
+	free(w);
+}
+
+int
+transfer_wait(struct daemon *d, struct server_ticket ticket, const unsigned *id,
+	      unsigned n)
+{
+	struct transfer_waiter *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct transfer_waiter){ .ticket = ticket,
+				       .id = calloc(n, sizeof *id),
+				       .n = n,
+				       .left = n,
+				       .sends = json_array() };
+	if (!w->id || !w->sends) {
+		waiter_free(w);
+		return -ENOMEM;
+	}
+	memcpy(w->id, id, n * sizeof *id);
+	w->next = d->transfers.waiters;
+	d->transfers.waiters = w;
+	return 0;
+}
+
+/* True when it has its answer. */
+static bool
+waiter_tell(struct daemon *d, struct transfer_waiter *w, struct transfer *t)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		if (w->id[i] != t->id)
+			continue;
+		w->id[i] = 0;
+		w->left--;
+		json_array_append_new(w->sends, transfer_json(d, t));
+	}
+	if (w->left)
+		return false;
+	server_answer(
+	    d->server, w->ticket,
+	    json_pack("{s:[], s:O}", "recordings", "sends", w->sends));
+	return true;
+}
+
+void
+transfer_waiters_tell(struct daemon *d, struct transfer *t)
+{
+	struct transfer_waiter **at = &d->transfers.waiters, *w;
+
+	while ((w = *at)) {
+		if (!waiter_tell(d, w, t)) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		waiter_free(w);
+	}
+}
+
+void
+transfer_waiters_clear(struct daemon *d)
+{
+	struct transfer_waiter *w;
+
+	while ((w = d->transfers.waiters)) {
+		d->transfers.waiters = w->next;
+		waiter_free(w);
+	}
+}

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What VSI-S orders is an order like any other: it shares streams with what
+ * the schedule records, is listed by `spate status`, and `spate stop` ends it.
+ *
+ * The streams are made when something is set, and kept: one that learned its
+ * frame rate, or is still being flushed, is the same one for the next scan.
+ * After the configuration was read again they are made anew, with the next
+ * recording.
+ */
+#include "daemon/vsi/vsi_daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/main/daemon.h"
+#include "daemon/sessions/order.h"
+#include "daemon/conf/stream_vary.h"
+#include "daemon/transfers/transfer_order.h"
+#include "daemon/vsi/vsi_facts.h"
+#include "daemon/vsi/vsi_server.h"
+#include "daemon/vsi/vsi_streams.h"
+
+enum { RUNTIMES = 32, RUNTIME_NAME = 32 };
+#define PATIENCE (10 * INT64_C(1000000000)) /* with a peer of m5copy's */
+#define NOTHING_LEFT                                                           \
+	"has nothing of what was chosen" /* flow/send/sender_run.c */
+
+/* Settings, and what is done with them, of all clients that chose it. */
+struct runtime {
+	struct vsi_daemon *of;
+	uint32_t number; /* another one for each; 0: is always there */
+	char name[RUNTIME_NAME];
+	uint32_t owner; /* the client with whom it goes; 0: nobody */
+	struct vsi v;
+	struct vsi_streams made;
+	struct vsi_facts_kept kept;
+	struct runtime *next; /* vsi_daemon::runtimes, or ::ended */
+};
+
+struct vsi_daemon {
+	struct daemon *d;
+	struct conf *conf; /* held: the server's texts are in it */
+	struct vsi_server *server;
+	struct runtime *runtimes; /* the last one has number 0 */
+	struct runtime *ended; /* one may end itself, in a command of its own */
+	uint32_t numbers;
+};
+
+/* ---- recording ------------------------------------------------------- */
+
+static int
+host_settle(void *arg, const struct vsi_settings *set, struct fault *fault)
+{
+	struct runtime *t = arg;
+	struct daemon *d = t->of->d;
+	struct vsi_streams made;
+	int err = vsi_streams_make(&made, &t->made, &d->setup, set,
+				   fleet_writers(&d->fleet), fault);
+
+	if (err)
+		return err;
+	vsi_streams_clear(&t->made);
+	t->made = made;
+	return 0;
+}
+
+/* Is there one that has ports and memory for moments only? */
+static bool
+is_ending(const struct daemon *d)
+{
+	for (const struct session *s = d->sessions; s; s = s->next) {
+		if (s->state > SESSION_RECORDING && s->state < SESSION_ENDED)
+			return true;
+	}
+	return false;
+}
+
+/* Who only looks at such a stream has its ports, for seconds. */
+static void
+probes_end(struct daemon *d)
+{
+	const struct option_texts *streams = &d->setup.vsi.streams;
+
+	for (unsigned i = 0; i < streams->n; i++) {
+		struct stream *s = setup_stream(&d->setup, streams->text[i]);
+
+		if (s)
+			daemon_probes(d, s);
+	}
+}
+
+static int
+host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
+{
+	struct runtime *t = arg;
+	struct daemon *d = t->of->d;
+	struct order o = { .flags = ORDER_SHARE };
+	int err = 0;
+
+	if (d->stopping)
+		return fault_set(fault, -ESHUTDOWN, "busy",
+				 "the daemon is stopping");
+	if (!t->made.n || t->made.conf != d->setup.conf)
+		err = host_settle(t, &t->v.set, fault);
+	if (err)
+		return err;
+	if (rename)
+		o.flags |= ORDER_RENAME;
+	o.streams = t->made.n;
+	memcpy(o.stream, t->made.stream, o.streams * sizeof *o.stream);
+	snprintf(o.name, sizeof o.name, "%s", name);
+	err = order_check(&o, d, fault);
+	if (!err)
+		probes_end(d);
+	if (!err)
+		err = order_begin(d, &o, fault);
+	if (!err) {
+		snprintf(name, VSI_NAME, "%s", o.name);
+		vsi_streams_tell(&t->made, name);
+	}
+	return (err == -EADDRINUSE || err == -ENOMEM) && is_ending(d) ? -EAGAIN
+								      : err;
+}
+
+static void
+host_stop(void *arg, const char *name)
+{
+	const struct runtime *t = arg;
+
+	for (struct session *s = t->of->d->sessions; s; s = s->next) {
+		if (!strcmp(s->group, name))
+			session_stop(s, "record=off");
+	}
+}
+
+static bool
+host_runs(void *arg, const char *name)
+{
+	const struct runtime *t = arg;
+
+	for (const struct session *s = t->of->d->sessions; s; s = s->next) {
+		if ((!strcmp(s->group, name) || !strcmp(s->name, name)) &&
+		    s->state <= SESSION_RECORDING)
+			return true;
+	}
+	return false;
+}
+
+static void
+host_facts(void *arg, const char *name, struct vsi_facts *f)
+{
+	struct runtime *t = arg;
+
+	vsi_facts_take(&t->kept, t->of->d, name, f);
+}
+
+/* ---- disks and streams ----------------------------------------------- */
+
+static void
+host_space(void *arg, struct vsi_space *s)
+{
+	const struct runtime *t = arg;
+	struct daemon *d = t->of->d;
+	struct catalogue_facts facts;
+	struct fleet_space space;
+
+	fleet_space(&d->fleet, &space);
+	catalogue_facts(keeper_catalogue(d->keeper), &facts);
+	*s = (struct vsi_space){ .total = space.total,
+				 .free = space.free,
+				 .disks = space.disks,
+				 .recordings = facts.recordings };
+	for (unsigned i = 0; i < t->made.n; i++)
+		s->rate += (double)t->made.stream[i]->o.rate;
+	if (s->rate <= 0)
+		s->rate = space.rate * 8;
+}
+
+static const char *
+host_disk(void *arg, unsigned n)
+{
+	const struct fleet *f = &((struct runtime *)arg)->of->d->fleet;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		if (fleet_writer(f, i) && n-- == 0)
+			return fleet_path(f, i);
+	}
+	return NULL;
+}
+
+/* Of the first stream. */
+static const char *
+host_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
+{
+	struct runtime *t = arg;
+	struct setup *setup = &t->of->d->setup;
+	struct stream *s = setup_stream(setup, setup->vsi.streams.text[0]);
+	size_t host;
+
+	*payload = s ? s->o.payload : 0;
+	*prefix = s ? s->o.prefix : 0;
+	*port =
+	    s && s->listen.n ? stream_vary_port(s->listen.text[0], &host) : 0;
+	return s ? s->o.format : "";
+}
+
+/* ---- sending --------------------------------------------------------- */
+
+static int
+order_make(struct transfer_order *o, struct daemon *d, const struct vsi_send *s)
+{
+	char to[600];
+
+	transfer_order_init(o, d->setup.send);
+	snprintf(o->name, sizeof o->name, "%s", s->name);
+	if (s->host)
+		snprintf(to, sizeof to, "tcp://%s:%u", s->host, s->port);
+	else
+		snprintf(to, sizeof to, "file:%s", s->path);
+	o->plain = s->plain;
+	o->choice.from_byte = s->from;
+	o->choice.to_byte = s->to;
+	o->patience = PATIENCE;
+	o->follow = true;
+	o->to = strdup(to);
+	if (!s->host)
+		o->file = transfer_file_make(s->fd);
+	if (o->to && (s->host || o->file))
+		return 0;
+	if (!s->host && !o->file)
+		close(s->fd);
+	transfer_order_clear(o);
+	return -ENOMEM;
+}
+
+static int
+host_send(void *arg, const struct vsi_send *s, unsigned *id,
+	  struct fault *fault)
+{
+	struct daemon *d = ((struct runtime *)arg)->of->d;
+	struct transfer_order o;
+	struct transfer *t;
+	int err = order_make(&o, d, s);
+
+	if (err)
+		return fault_set(fault, err, "no-memory", "out of memory");
+	err = transfer_add(d, &o, &t, fault);
+	if (!err)
+		*id = t->id;
+	return err;
+}
+
+/* One that is over is remembered as it was told then. */
+static void
+sent_before(struct vsi_sent *s, const struct daemon *d, unsigned id)
+{
+	json_t *json;
+	size_t i;
+
+	json_array_foreach(d->transfers.ended, i, json) {
+		const char *state, *why;
+
+		if (json_integer_value(json_object_get(json, "id")) != id)
+			continue;
+		state = json_string_value(json_object_get(json, "state"));
+		why = json_string_value(json_object_get(json, "why"));
+		s->bytes = (uint64_t)json_integer_value(
+		    json_object_get(json, "bytes"));
+		s->failed = !state || strcmp(state, "done");
+		s->nothing = why && strstr(why, NOTHING_LEFT);
+		snprintf(s->why, sizeof s->why, "%.300s", why ? why : "");
+	}
+}
+
+static void
+host_sent(void *arg, unsigned id, struct vsi_sent *s)
+{
+	struct daemon *d = ((struct runtime *)arg)->of->d;
+	struct transfer *t = transfer_find(d, id);
+
+	*s = (struct vsi_sent){ .runs = t };
+	if (!t) {
+		sent_before(s, d, id);
+		return;
+	}
+	if (t->step == TRANSFER_RUNNING)
+		t->ops->facts(t->run, &t->facts);
+	s->bytes = t->facts.bytes;
+}
+
+static void
+host_unsend(void *arg, unsigned id)
+{
+	struct daemon *d = ((struct runtime *)arg)->of->d;
+	struct transfer *t = transfer_find(d, id);
+
+	if (t)
+		transfer_stop(d, t, "it was ended over VSI-S");
+}
+
+static bool
+host_inbox(void *arg, uint16_t port)
+{
+	const struct option_texts *listen =
+	    &((struct runtime *)arg)->of->d->setup.inbox.listen;
+	size_t host;
+
+	for (unsigned i = 0; i < listen->n; i++) {
+		if (stream_vary_port(listen->text[i], &host) == port)
+			return true;
+	}
+	return false;
+}
+
+/* ---- runtimes -------------------------------------------------------- */
+
+/* jive5ab calls the first one "default", and takes "0" for it. */
+static struct runtime *
+runtime_named(struct vsi_daemon *vsi, const char *name)
+{
+	struct runtime *t = vsi->runtimes;
+
+	while (t && strcmp(t->name, strcmp(name, "0") ? name : "default"))
+		t = t->next;
+	return t;
+}
+
+static struct runtime *
+runtime_of(struct vsi_daemon *vsi, const struct vsi_command *c)
+{
+	struct runtime *t = vsi->runtimes;
+
+	while (t->next && t->number != *c->runtime)
+		t = t->next;
+	*c->runtime = t->number;
+	return t;
+}
+
+static void runtime_do(void *arg, const struct vsi_command *c,
+		       struct vsi_reply *r);
+
+/* The newest first; NULL without memory. */
+static struct runtime *
+runtime_make(struct vsi_daemon *vsi, const char *name)
+{
+	struct vsi_host host = {
+		.record = host_record,
+		.stop = host_stop,
+		.runs = host_runs,
+		.facts = host_facts,
+		.space = host_space,
+		.disk = host_disk,
+		.settle = host_settle,
+		.format = host_format,
+		.send = host_send,
+		.sent = host_sent,
+		.unsend = host_unsend,
+		.inbox = host_inbox,
+		.files = &vsi->d->setup.vsi.files,
+		.allow = &vsi->d->setup.vsi.allow,
+		.runtime = runtime_do,
+		.version = vsi->d->setup.vsi.version,
+	};
+	struct runtime *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return NULL;
+	host.arg = t;
+	t->of = vsi;
+	if (vsi->runtimes)
+		t->number = ++vsi->numbers;
+	snprintf(t->name, sizeof t->name, "%s", name);
+	vsi_init(&t->v, &host);
+	t->next = vsi->runtimes;
+	vsi->runtimes = t;
+	return t;
+}
+
+/* Ends what it does. */
+static void
+runtime_end(struct vsi_daemon *vsi, struct runtime *t)
+{
+	struct runtime **at = &vsi->runtimes;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	if (!vsi->d->stopping && vsi_is_on(&t->v)) {
+		log_line(LOG_WARN, "vsi",
+			 "runtime %s has gone: its recording %s is stopped",
+			 t->name, t->v.name);
+		host_stop(t, t->v.name);
+	}
+	vsi_finish(&t->v);
+	vsi_streams_clear(&t->made);
+	t->next = vsi->ended;
+	vsi->ended = t;
+}
+
+static void
+ended_free(struct vsi_daemon *vsi)
+{
+	struct runtime *t;
+
+	while ((t = vsi->ended)) {
+		vsi->ended = t->next;
+		free(t);
+	}
+}
+
+static void
+runtime_ask(struct vsi_daemon *vsi, const struct runtime *own,
+	    struct vsi_reply *r)
+{
+	unsigned n = 0;
+
+	for (const struct runtime *t = vsi->runtimes; t; t = t->next)
+		n++;
+	vsi_say(r, VSI_DONE, "%s : %u", own->name, n);
+	for (const struct runtime *t = vsi->runtimes; t; t = t->next) {
+		if (t != own)
+			vsi_more(r, "%s", t->name);
+	}
+}
+
+static bool
+runtime_name_good(const char *name)
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+
+	return length && !name[length] && length < RUNTIME_NAME;
+}
+
+static struct runtime *
+runtime_new(struct vsi_daemon *vsi, const struct vsi_command *c,
+	    struct vsi_reply *r, const char **why)
+{
+	const char *name = vsi_field(c, 0);
+	struct runtime *t;
+	unsigned n = 0;
+
+	(void)r;
+	for (t = vsi->runtimes; t; t = t->next)
+		n++;
+	*why = "a runtime's name has up to 31 letters, digits, '_', '-', '.'";
+	if (!runtime_name_good(name))
+		return NULL;
+	*why = "there are 32 runtimes already";
+	if (n == RUNTIMES)
+		return NULL;
+	*why = "out of memory";
+	t = runtime_make(vsi, name);
+	if (t && !strcmp(vsi_field(c, 1), "transient"))
+		t->owner = c->client;
+	return t;
+}
+
+/* runtime=NAME[:new|exists|transient|delete]; without, it is made where it is
+ * not there. */
+static void
+runtime_do(void *arg, const struct vsi_command *c, struct vsi_reply *r)
+{
+	struct runtime *own = arg, *t;
+	struct vsi_daemon *vsi = own->of;
+	const char *name = vsi_field(c, 0), *how = vsi_field(c, 1), *why;
+
+	if (c->query) {
+		runtime_ask(vsi, own, r);
+		return;
+	}
+	t = runtime_named(vsi, name);
+	if (*how && strcmp(how, "new") && strcmp(how, "exists") &&
+	    strcmp(how, "transient") && strcmp(how, "delete")) {
+		vsi_refuse(&own->v, c, r, VSI_PARAMETER,
+			   "a runtime is new, exists, transient or delete");
+		return;
+	}
+	if (t && (!strcmp(how, "new") || !strcmp(how, "transient"))) {
+		vsi_refuse(&own->v, c, r, VSI_CONFLICT,
+			   "'%.40s' already exists", name);
+		return;
+	}
+	if (!t && (!strcmp(how, "exists") || !strcmp(how, "delete"))) {
+		vsi_refuse(&own->v, c, r, VSI_CONFLICT, "'%.40s' doesn't exist",
+			   name);
+		return;
+	}
+	if (!strcmp(how, "delete")) {
+		if (!t->next) {
+			vsi_refuse(&own->v, c, r, VSI_CONFLICT,
+				   "cannot delete the default runtime");
+			return;
+		}
+		runtime_end(vsi, t);
+		t = runtime_of(vsi, c);
+	} else if (!t) {
+		t = runtime_new(vsi, c, r, &why);
+	}
+	if (!t) {
+		vsi_refuse(&own->v, c, r, VSI_CONFLICT, "%s", why);
+		return;
+	}
+	*c->runtime = t->number;
+	vsi_say(r, VSI_DONE, "%s", t->name);
+}
+
+static void
+gone(void *arg, uint32_t client)
+{
+	struct vsi_daemon *vsi = arg;
+	struct runtime *t, *next;
+
+	for (t = vsi->runtimes; t; t = next) {
+		next = t->next;
+		if (t->owner == client)
+			runtime_end(vsi, t);
+	}
+	ended_free(vsi);
+}
+
+/* ---- the server ------------------------------------------------------ */
+
+static bool
+command(void *arg, const struct vsi_command *c, struct vsi_reply *r)
+{
+	struct vsi_daemon *vsi = arg;
+	bool done = vsi_command(&runtime_of(vsi, c)->v, c, r);
+
+	ended_free(vsi);
+	return done;
+}
+
+static void
+ready(void *arg, short revents)
+{
+	struct vsi_daemon *vsi = arg;
+
+	(void)revents;
+	vsi_server_step(vsi->server);
+}
+
+static int
+listen_begin(struct vsi_daemon *vsi, struct fault *fault)
+{
+	const struct setup_vsi *o = &vsi->d->setup.vsi;
+	const struct vsi_server_args args = { .listen = o->listen,
+					      .allow = o->allow,
+					      .command = command,
+					      .gone = gone,
+					      .arg = vsi };
+	struct daemon_fd fd = { .events = POLLIN, .ready = ready, .arg = vsi };
+	int err = vsi_server_open(&vsi->server, &args, fault);
+
+	if (err)
+		return err;
+	fd.fd = vsi_server_fd(vsi->server);
+	if (daemon_fds_add(&vsi->d->fds, &fd) < 0)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	for (unsigned i = 0; i < o->listen.n; i++)
+		log_line(LOG_INFO, "vsi", "takes commands on %s",
+			 o->listen.text[i]);
+	return 0;
+}
+
+int
+vsi_daemon_open(struct vsi_daemon **out, struct daemon *d, struct fault *fault)
+{
+	struct vsi_daemon *vsi;
+	int err;
+
+	*out = NULL;
+	if (!d->setup.vsi.listen.n)
+		return 0;
+	vsi = calloc(1, sizeof *vsi);
+	if (!vsi)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	vsi->d = d;
+	vsi->conf = conf_hold(d->setup.conf);
+	err = runtime_make(vsi, "default")
+		  ? listen_begin(vsi, fault)
+		  : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	if (!err)
+		err = host_settle(vsi->runtimes, &vsi->runtimes->v.set, fault);
+	if (err) {
+		vsi_daemon_close(vsi);
+		return err;
+	}
+	*out = vsi;
+	return 0;
+}
+
+void
+vsi_daemon_close(struct vsi_daemon *vsi)
+{
+	if (!vsi)
+		return;
+	if (vsi->server)
+		daemon_fds_remove(&vsi->d->fds, vsi_server_fd(vsi->server));
+	vsi_server_close(vsi->server);
+	while (vsi->runtimes)
+		runtime_end(vsi, vsi->runtimes);
+	ended_free(vsi);
+	conf_close(vsi->conf);
+	free(vsi);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everybody takes turns.  What a client has sent beyond its share of a step
+ * waits for the next one, which `again` (an eventfd) makes come at once, after
+ * everybody else's.  A command that is put off is asked again by a timer.
+ *
+ * Who is not allowed in is told nothing.  That is in the log, but not more
+ * often than once a second: anybody can knock.
+ */
+#include "daemon/vsi/vsi_server.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/main/listener.h"
+#include "daemon/vsi/vsi_allow.h"
+
+enum {
+	EVENTS = 32,
+	ALL = VSI_CLIENTS + LISTENER_NEWCOMERS,
+	LATER_NS = 20000000, /* until a command that was put off is asked again
+			      */
+	IS_LISTENER = 1 << 20,
+	IS_AGAIN = 1 << 21,
+	IS_LATER = 1 << 22,
+};
+
+struct vsi_server {
+	struct vsi_server_args args;
+	struct listener listener;
+	int epoll, again, later;
+	uint32_t numbers;
+	int64_t refused; /* when that was logged last */
+	struct vsi_client *client[ALL];
+	struct vsi_reply reply; /* the one that is being made */
+};
+
+/* ---- clients --------------------------------------------------------- */
+
+static void
+client_close(struct vsi_server *s, unsigned i)
+{
+	uint32_t number = s->client[i]->number;
+
+	listener_leave(&s->listener, &s->client[i]->place);
+	vsi_client_free(s->client[i]);
+	s->client[i] = NULL;
+	if (s->args.gone)
+		s->args.gone(s->args.arg, number);
+}
+
+static void
+client_poll(struct vsi_server *s, unsigned i, int op, uint32_t events)
+{
+	struct vsi_client *c = s->client[i];
+	struct epoll_event e = { .events = events,
+				 .data.u64 = (uint64_t)c->number << 32 | i };
+
+	c->events = events;
+	epoll_ctl(s->epoll, op, c->fd, &e);
+}
+
+/* Who waits for something is not heard. */
+static void
+events_set(struct vsi_server *s, unsigned i)
+{
+	const struct vsi_client *c = s->client[i];
+	uint32_t events = c->wants_out ? EPOLLOUT : c->later ? 0 : EPOLLIN;
+
+	if (events != c->events)
+		client_poll(s, i, EPOLL_CTL_MOD, events);
+}
+
+static void
+say_refused(struct vsi_server *s, const struct sockaddr_storage *from,
+	    const char *why)
+{
+	int64_t now = clock_steady();
+	char peer[VSI_PEER];
+
+	if (!s->refused || now - s->refused > 1000000000)
+		log_line(LOG_WARN, "vsi", "refused %s: %s",
+			 vsi_peer(peer, (const struct sockaddr *)from), why);
+	s->refused = now;
+}
+
+static void
+cut_off(struct vsi_server *s, unsigned i, const char *why)
+{
+	struct sockaddr_storage from = { 0 };
+	socklen_t length = sizeof from;
+
+	getpeername(s->client[i]->fd, (struct sockaddr *)&from, &length);
+	say_refused(s, &from, why);
+	client_close(s, i);
+}
+
+static void
+client_turn(struct vsi_server *s, unsigned i)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = LATER_NS };
+	struct vsi_client *c = s->client[i];
+
+	if (!vsi_client_turn(c, s->args.command, s->args.arg, &s->reply)) {
+		if (c->http)
+			cut_off(s, i, "it speaks HTTP, as a browser does");
+		else
+			client_close(s, i);
+		return;
+	}
+	if (c->commands && !c->place.proved &&
+	    listener_prove(&s->listener, &c->place)) {
+		cut_off(s, i, "all places are taken by clients that are busy");
+		return;
+	}
+	if (c->later)
+		timerfd_settime(s->later, 0, &soon, NULL);
+	if (c->again && !c->wants_out)
+		eventfd_write(s->again, 1);
+	events_set(s, i);
+}
+
+static void
+client_flush(struct vsi_server *s, unsigned i)
+{
+	struct vsi_client *c = s->client[i];
+
+	if (!vsi_client_flush(c))
+		client_close(s, i);
+	else if (c->again && !c->wants_out)
+		client_turn(s, i);
+	else
+		events_set(s, i);
+}
+
+static void
+client_read(struct vsi_server *s, unsigned i)
+{
+	struct vsi_client *c = s->client[i];
+
+	if (!c->again && !vsi_client_read(c))
+		client_close(s, i);
+	else
+		client_turn(s, i);
+}
+
+static void
+client_event(struct vsi_server *s, const struct epoll_event *e)
+{
+	unsigned i = (uint32_t)e->data.u64;
+	const struct vsi_client *c = s->client[i];
+
+	if (!c || c->number != e->data.u64 >> 32)
+		return;
+	/* It has gone; what waits for its turn has nobody to tell. */
+	if (e->events & (EPOLLHUP | EPOLLERR))
+		client_close(s, i);
+	else if (e->events & EPOLLOUT)
+		client_flush(s, i);
+	else
+		client_read(s, i);
+}
+
+/* Those who were left with something; who does not read is left alone. */
+static void
+again_take(struct vsi_server *s)
+{
+	eventfd_t n;
+
+	eventfd_read(s->again, &n);
+	for (unsigned i = 0; i < ALL; i++) {
+		if (s->client[i] && s->client[i]->again &&
+		    !s->client[i]->wants_out)
+			client_turn(s, i);
+	}
+}
+
+/* Those whose command was put off. */
+static void
+later_take(struct vsi_server *s)
+{
+	uint64_t n;
+
+	if (read(s->later, &n, sizeof n) < 0)
+		return;
+	for (unsigned i = 0; i < ALL; i++) {
+		if (s->client[i] && s->client[i]->later)
+			client_turn(s, i);
+	}
+}
+
+/* ---- who comes in ---------------------------------------------------- */
+
+static void
+client_add(struct vsi_server *s, int fd, const struct listener_peer *from)
+{
+	static const int one = 1;
+	struct vsi_client *c = vsi_client_make(fd);
+	unsigned i = 0;
+
+	if (!c) {
+		close(fd);
+		return;
+	}
+	if (listener_enter(&s->listener, &c->place, from)) {
+		vsi_client_free(c);
+		return;
+	}
+	while (s->client[i])
+		i++;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	c->number = ++s->numbers;
+	s->client[i] = c;
+	client_poll(s, i, EPOLL_CTL_ADD, EPOLLIN);
+}
+
+static void
+clients_accept(struct vsi_server *s)
+{
+	struct listener_peer from;
+	int fd;
+
+	for (unsigned n = 0; n < LISTENER_TURN; n++) {
+		fd = listener_accept(&s->listener, &from);
+		if (fd < 0)
+			return;
+		if (vsi_allowed(&s->args.allow,
+				(struct sockaddr *)&from.address)) {
+			client_add(s, fd, &from);
+			continue;
+		}
+		say_refused(s, &from.address, "it is in no network of `allow`");
+		close(fd);
+	}
+}
+
+static void
+client_expel(void *arg, struct listener_place *p)
+{
+	struct vsi_server *s = arg;
+
+	for (unsigned i = 0; i < ALL; i++) {
+		if (s->client[i] && &s->client[i]->place == p)
+			client_close(s, i);
+	}
+}
+
+/* ---- steps ----------------------------------------------------------- */
+
+int
+vsi_server_fd(const struct vsi_server *s)
+{
+	return s->epoll;
+}
+
+void
+vsi_server_allow(struct vsi_server *s, const struct option_texts *allow)
+{
+	s->args.allow = *allow;
+}
+
+void
+vsi_server_step(struct vsi_server *s)
+{
+	struct epoll_event event[EVENTS];
+	int n = epoll_wait(s->epoll, event, EVENTS, 0);
+	bool again = false, later = false;
+
+	for (int i = 0; i < n; i++) {
+		uint32_t which = (uint32_t)event[i].data.u64;
+
+		if (which & IS_AGAIN)
+			again = true;
+		else if (which & IS_LATER)
+			later = true;
+		else if (which & IS_LISTENER)
+			clients_accept(s);
+		else
+			client_event(s, &event[i]);
+	}
+	if (again)
+		again_take(s);
+	if (later)
+		later_take(s);
+}
+
+/* ---- the sockets ----------------------------------------------------- */
+
+static int
+address_add(struct vsi_server *s, const char *text, struct fault *fault)
+{
+	int err = listener_add_tcp(&s->listener, text);
+
+	if (!err)
+		return 0;
+	fault_set(fault, err, err == -EADDRINUSE ? "busy" : "io",
+		  "cannot listen for VSI-S commands on %s", text);
+	fault_why(fault, "%s",
+		  err == -E2BIG ? "these are too many addresses"
+				: strerror(-err));
+	if (err == -EADDRINUSE)
+		fault_hint(fault, "stop the jive5ab or spated that has that "
+				  "port, or set vsi.listen to another");
+	return err;
+}
+
+static int
+set_make(struct vsi_server *s)
+{
+	const struct listener_rules rules = { .name = "vsi",
+					      .places = VSI_CLIENTS,
+					      .of_one = VSI_OF_ONE,
+					      .expel = client_expel,
+					      .arg = s };
+	struct epoll_event comes = { EPOLLIN, { .u64 = IS_LISTENER } };
+	struct epoll_event again = { EPOLLIN, { .u64 = IS_AGAIN } };
+	struct epoll_event later = { EPOLLIN, { .u64 = IS_LATER } };
+	int err = listener_open(&s->listener, &rules);
+
+	if (err)
+		return err;
+	s->again = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->later = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->again < 0 || s->later < 0 || s->epoll < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, listener_fd(&s->listener),
+		      &comes) < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->again, &again) < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->later, &later) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+vsi_server_open(struct vsi_server **server, const struct vsi_server_args *args,
+		struct fault *fault)
+{
+	struct vsi_server *s = calloc(1, sizeof *s);
+	int err;
+
+	if (!s)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	s->args = *args;
+	s->epoll = s->again = s->later = -1;
+	err = set_make(s);
+	if (err)
+		fault_set(fault, err, "io", "cannot listen for VSI-S commands");
+	for (unsigned i = 0; i < args->listen.n && !err; i++)
+		err = address_add(s, args->listen.text[i], fault);
+	if (err) {
+		vsi_server_close(s);
+		return err;
+	}
+	*server = s;
+	return 0;
+}
+
+void
+vsi_server_close(struct vsi_server *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < ALL; i++) {
+		if (s->client[i])
+			client_close(s, i);
+	}
+	listener_close(&s->listener);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	if (s->again >= 0)
+		close(s->again);
+	if (s->later >= 0)
+		close(s->later);
+	free(s);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is here of a recording that is about to come.  Nothing is believed by
+ * its name: blocks are read back and held against their checksums.  What an
+ * earlier copy left, and is not good, goes; of a recording that was made here,
+ * or is complete, not a byte is touched.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "flow/copy/copy_in.h"
+#include "store/write/copied.h"
+#include "store/recording/recording.h"
+#include "store/repair/verify.h"
+
+/* A look, while it lasts. */
+struct look {
+	struct copy_in *c;
+	struct recording *rec; /* NULL: there is none of the name */
+	bool keeps;	       /* what is there stays as it is */
+	bool elsewhere;	       /* it has another name, and is good */
+	uint64_t *bad;	       /* numbers of blocks that are not good */
+	size_t bads, room;
+	void (*told)(void *arg);
+	void *arg;
+};
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+static int
+taken(const struct copy_in *c, const char *why, struct fault *fault)
+{
+	fault_set(fault, -EEXIST, "exists", "cannot copy to %.80s", c->name);
+	fault_why(fault, "%s", why);
+	fault_hint(fault, "give the copy another name (--as)");
+	return -EEXIST;
+}
+
+/* ---- what is there ------------------------------------------------------ */
+
+static int
+disks_open(struct copy_in_disks *h, struct fault *fault)
+{
+	unsigned n = h->disks.n;
+
+	h->disks.n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct disk *disk = &h->disk[h->disks.n];
+
+		*disk = h->disk[i];
+		h->disks.n += disk_open(disk) == 0;
+	}
+	return h->disks.n ? 0
+			  : fault_set(fault, -ENODEV, "no-disk",
+				      "there is no disk to copy to");
+}
+
+/* Each disk alone: they may have different recordings of one name. */
+static int
+disk_check(const struct copy_in *c, unsigned i, const json_t *head,
+	   struct fault *fault)
+{
+	struct disks one = { .disk = &c->here->disks.disk[i], .n = 1 };
+	struct fault quiet = { 0 };
+	struct recording *rec;
+	bool same;
+
+	if (recording_open_by_index(&rec, &one, c->name, &quiet))
+		return 0; /* nothing, or the beginnings of something */
+	same = json_equal(recording_facts(rec)->head, head);
+	recording_close(rec);
+	return same ? 0
+		    : taken(c,
+			    "its disks have different recordings of that name",
+			    fault);
+}
+
+static int
+open_check(struct look *l, struct fault *fault)
+{
+	const struct recording_facts *f = recording_facts(l->rec);
+	struct copy_in *c = l->c;
+	int err = 0;
+
+	if (strcmp(f->made_by, "spate") != 0)
+		return taken(c, "another program's recording has that name",
+			     fault);
+	if (copied_identity(f->head) != c->identity)
+		return taken(c, "another recording has that name", fault);
+	if (f->state == RECORDING_LIVE) {
+		fault_set(fault, -EBUSY, "busy", "%.80s is being written here",
+			  c->name);
+		return -EBUSY;
+	}
+	l->keeps = f->state == RECORDING_COMPLETE ||
+		   !json_object_get(f->head, "copied");
+	for (unsigned i = 0; i < c->here->disks.n && !err; i++)
+		err = disk_check(c, i, f->head, fault);
+	return err;
+}
+
+static int
+look_open(struct look *l, struct fault *fault)
+{
+	struct fault none = { 0 };
+	int err =
+	    recording_open(&l->rec, &l->c->here->disks, l->c->name, &none);
+
+	/* Of folders that have nothing but their beginnings, writers see to. */
+	if (err == -ENOENT || err == -ENODATA) {
+		l->rec = NULL;
+		return 0;
+	}
+	if (err) {
+		l->rec = NULL;
+		*fault = none;
+		return err;
+	}
+	return open_check(l, fault);
+}
+
+/* ---- is it good --------------------------------------------------------- */
+
+static void
+bad_add(struct look *l, uint64_t number)
+{
+	uint64_t *grown = l->bad;
+
+	if (l->bads == l->room) {
+		size_t room = l->room ? 2 * l->room : 64;
+
+		grown = realloc(grown, room * sizeof *grown);
+		if (!grown)
+			return; /* its sender will find that it differs */
+		l->bad = grown;
+		l->room = room;
+	}
+	grown[l->bads++] = number;
+}
+
+static void
+found(void *arg, const struct verify_finding *f)
+{
+	struct look *l = arg;
+
+	switch (f->kind) {
+	case VERIFY_DAMAGED:
+	case VERIFY_UNREADABLE:
+	case VERIFY_MISSING:
+	case VERIFY_LENGTH:
+	case VERIFY_MISPLACED:
+	case VERIFY_DUPLICATE:
+	case VERIFY_INDEX:
+	case VERIFY_CONTENTS: break;
+	default: return;
+	}
+	log_line(LOG_WARN, l->c->name, "%s", f->sentence);
+	for (uint64_t n = f->number; f->chunks && n <= f->last_number; n++)
+		bad_add(l, n);
+}
+
+static void
+progress(void *arg, uint64_t done, uint64_t of)
+{
+	struct look *l = arg;
+
+	pthread_mutex_lock(&l->c->lock);
+	l->c->looked = done;
+	l->c->look_of = of;
+	pthread_mutex_unlock(&l->c->lock);
+	l->told(l->arg);
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int
+look_verify(struct look *l, struct fault *fault)
+{
+	const struct verify_hooks hooks = { found, progress, l };
+	struct verify_report report = { 0 };
+	int n = verify(l->rec, &l->c->here->disks, &hooks, &report);
+
+	if (n < 0) {
+		fault_set(fault, n, "io", "cannot read what is here of %.80s",
+			  l->c->name);
+		fault_why(fault, "%s", strerror(-n));
+		return n;
+	}
+	if (l->bads)
+		qsort(l->bad, l->bads, sizeof *l->bad, by_value);
+	return 0;
+}
+
+/* Under another name it will do if it is all there, and all good; else it is
+ * as if it were not. */
+static void
+look_elsewhere(struct look *l)
+{
+	const struct disks *disks = &l->c->here->disks;
+	const struct recording_facts *f;
+	struct fault none = { 0 };
+	char name[LAYOUT_FILE];
+
+	if (copied_find(disks, l->c->identity, name) ||
+	    recording_open(&l->rec, disks, name, &none)) {
+		l->rec = NULL;
+		return;
+	}
+	f = recording_facts(l->rec);
+	l->elsewhere = f->state == RECORDING_COMPLETE && !f->absent &&
+		       !look_verify(l, &none) && !l->bads;
+	l->keeps = l->elsewhere;
+	if (l->elsewhere) {
+		log_line(LOG_INFO, l->c->name, "is here already, as %s", name);
+		return;
+	}
+	recording_close(l->rec);
+	l->rec = NULL;
+	l->bads = 0;
+}
+
+/* ---- going on ----------------------------------------------------------- */
+
+static int
+look_mend(struct look *l, struct fault *fault)
+{
+	const struct disks *disks = &l->c->here->disks;
+	json_t *head = json_deep_copy(recording_facts(l->rec)->head);
+	const char *path = "";
+	int err = head ? 0 : -ENOMEM;
+
+	recording_close(l->rec);
+	l->rec = NULL;
+	for (unsigned i = 0; i < disks->n && !err; i++) {
+		err = copied_mend(&disks->disk[i], l->c->name, head, l->bad,
+				  l->bads);
+		if (err == -ENOENT)
+			err = 0;
+		else if (err)
+			path = disks->disk[i].path;
+	}
+	json_decref(head);
+	if (err) {
+		fault_set(fault, err, "io", "cannot go on with %.80s",
+			  l->c->name);
+		fault_why(fault, "%s/%.80s: %s", path, l->c->name,
+			  disk_why(err));
+		if (disk_hint(err))
+			fault_hint(fault, "%s", disk_hint(err));
+		return err;
+	}
+	err = recording_open_by_index(&l->rec, disks, l->c->name, fault);
+	return err == -ENOENT || err == -ENODATA ? 0 : err;
+}
+
+/* Is it among those that are not good? */
+static bool
+is_bad(const struct look *l, uint64_t number)
+{
+	return l->bads &&
+	       bsearch(&number, l->bad, l->bads, sizeof number, by_value);
+}
+
+static int
+look_list(struct look *l)
+{
+	const struct recording_block *b;
+	size_t n = 0;
+	int err = 0;
+
+	b = l->rec ? recording_blocks(l->rec, &n) : NULL;
+	for (size_t i = 0; i < n && !err; i++) {
+		if (b[i].record.kind == INDEX_BLOCK && b[i].disk >= 0 &&
+		    !is_bad(l, b[i].record.number))
+			err = ledger_there(l->c->ledger, &b[i].record);
+	}
+	return err;
+}
+
+static int
+look_make(struct look *l, struct fault *fault)
+{
+	struct ledger_args args;
+	struct copy_in *c = l->c;
+	int err = copy_in_ledger(c, &args, fault);
+
+	if (!err && look_list(l))
+		err = no_memory(fault);
+	if (err || l->keeps)
+		return err;
+	return copy_in_output(
+	    c, &args, l->rec ? recording_facts(l->rec)->head : NULL, fault);
+}
+
+int
+copy_in_look(struct copy_in *c, void (*told)(void *arg), void *arg,
+	     struct fault *fault)
+{
+	struct look l = { .c = c, .told = told, .arg = arg };
+	int err = disks_open(c->here, fault);
+
+	if (!err)
+		err = look_open(&l, fault);
+	if (!err && !l.rec && !c->as)
+		look_elsewhere(&l);
+	if (!err && l.rec && !l.elsewhere)
+		err = look_verify(&l, fault);
+	if (!err && l.rec && !l.keeps)
+		err = look_mend(&l, fault);
+	if (!err)
+		err = look_make(&l, fault);
+	if (l.rec)
+		recording_close(l.rec);
+	free(l.bad);
+	if (!err)
+		copy_in_move(c, l.keeps ? COPY_IN_THERE : COPY_IN_LOOKED);
+	return err;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is promised: once the block is sealed, heaps stand back to back, each
+ * behind a header with all its items.  A header that outgrows its room moves
+ * all that is behind it to the right, so the bytes are owed by the space that
+ * is still free, and whoever takes of that, be it for a heap or for a note,
+ * leaves them (bay_free).
+ */
+#include "flow/heaps/bay.h"
+
+#include <string.h>
+
+void
+bay_begin(struct bay *bay, struct block *b)
+{
+	notes_begin(b, HEAP_ROW);
+	*bay = (struct bay){ .b = b, .floor = notes_end(b) - b->notes };
+}
+
+uint64_t
+bay_most(const struct block *b)
+{
+	return notes_end(b) - sizeof(struct notes_head) - NOTES_PAGE;
+}
+
+static uint64_t
+note_bytes(const struct bay_want *want)
+{
+	return sizeof(struct note) + want->ranges * sizeof(struct range);
+}
+
+uint64_t
+bay_bytes(const struct bay_want *want)
+{
+	return want->room + want->length + note_bytes(want);
+}
+
+static void
+floor_lower(struct bay *bay, uint64_t bytes)
+{
+	bay->floor -= bytes;
+	bay->b->notes += (uint32_t)bytes;
+}
+
+struct note *
+bay_put(struct bay *bay, const struct bay_want *want)
+{
+	struct notes_head *h = notes_head(bay->b);
+	struct note *note;
+
+	floor_lower(bay, note_bytes(want));
+	note = (struct note *)(bay->b->data + bay->floor);
+	*note = (struct note){ .prev = h->last,
+			       .at = bay->front + want->room,
+			       .room = want->room,
+			       .items_room = want->items,
+			       .ranges_room = want->ranges };
+	if (h->last)
+		notes_at(bay->b, h->last)->next = bay->floor;
+	else
+		h->first = bay->floor;
+	h->last = bay->floor;
+	bay->front = note->at + want->length;
+	return note;
+}
+
+uint64_t
+bay_more_bytes(uint32_t n)
+{
+	return sizeof(struct note_items) + n * sizeof(uint64_t);
+}
+
+void
+bay_more(struct bay *bay, struct note *note, const uint64_t *item, uint32_t n)
+{
+	struct note_items *m;
+
+	floor_lower(bay, bay_more_bytes(n));
+	m = (struct note_items *)(bay->b->data + bay->floor);
+	m->next = note->more;
+	m->n = n;
+	memcpy(m->item, item, n * sizeof *item);
+	note->more = bay->floor;
+}

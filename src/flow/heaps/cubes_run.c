@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When a run of a cube begins: with evidence, the first one too.
+ *
+ * A heap that has no place in the run there is, is laid in a block of its
+ * own, the candidate's, and so are those that agree with it: of the same
+ * sender, at times that are slots of that block.  It is the next run when
+ * HEAPS_AGREE pieces came, or a whole heap of HEAPS_WHOLE, or when a heap
+ * agrees that lies behind the block; of heaps that are late, or were there,
+ * HEAPS_BEHIND pieces.  It is none as soon as a piece comes that has its place
+ * where the run is.  Nothing has to be moved or sent again in
+ * either case; pieces of a candidate that is none are counted as what they
+ * were when they came: `duplicate`, `late` or `out_of_window`.
+ *
+ * The step is not known before the second heap, so that any two agree.  Where
+ * one of two is a single packet and the other is enough for a run, the packet
+ * is dropped.
+ *
+ * Of heaps that do not agree with a candidate each takes the place of one
+ * that has no more pieces than such heaps came: so garbage before a stream
+ * begins costs as many pieces of it as there is garbage, and no run.
+ *
+ * At the end, and when nothing came for max_age, a candidate that has a whole
+ * heap is a run, as nobody said otherwise; where there was none before, any.
+ */
+#include "flow/heaps/cubes.h"
+
+#include <string.h>
+
+static void
+unused_add(struct heaps *p, struct block *b)
+{
+	struct window *w = &p->cubes.window;
+
+	b->next = w->unused;
+	w->unused = b;
+}
+
+static void
+dissolve(struct heaps *p)
+{
+	struct cubes *c = &p->cubes;
+
+	heaps_parked_drop(p, &c->candidate);
+	unused_add(p, c->parked);
+	c->parked = NULL;
+}
+
+void
+cubes_oppose(struct heaps *p)
+{
+	if (p->cubes.parked)
+		dissolve(p);
+}
+
+static void
+finish_all(struct heaps *p)
+{
+	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
+		if (h->live && !h->parked)
+			heaps_finish(p, h);
+	}
+}
+
+/* Not so much that it could not be a stray packet. */
+static bool
+is_weak(const struct heap *h)
+{
+	return h->live && h->parked && h->pieces == 1;
+}
+
+static void
+weak_drop(struct heaps *p, struct heap *h)
+{
+	struct heaps_candidate *c = &p->cubes.candidate;
+
+	c->pieces--;
+	c->bytes -= h->bytes;
+	heaps_drop(p, h->why);
+	notes_card(h->b, h->slot)->ranges = 0;
+	h->b->filled--;
+	heaps_remove(p, h);
+}
+
+/* The second heap becomes the first. */
+static void
+second_forward(struct heaps *p, struct heap *h)
+{
+	struct block *b = p->cubes.parked;
+	struct card *to = notes_card(b, 0), *from;
+
+	heaps_cut(p);
+	from = notes_card(b, p->cubes.second_slot);
+	memcpy(block_slot(b, 0), block_slot(b, p->cubes.second_slot),
+	       b->slot_bytes);
+	memcpy(to, from, notes_head(b)->card_bytes);
+	from->ranges = 0;
+	if (block_has(b, p->cubes.second_slot))
+		b->present[0] |= 1;
+	b->present[0] &= ~2ull;
+	if (!h->live || !h->parked)
+		return;
+	h->slot = 0;
+	h->rel = 0;
+	h->at = block_slot(b, 0);
+	h->ranges.at = to->range;
+}
+
+/* Two heaps, of which one is a stray packet, have no step. */
+static void
+step_doubt(struct heaps *p)
+{
+	struct cubes *c = &p->cubes;
+	struct ticks *t = &c->parked_ticks;
+
+	if (c->seconds != 1 || c->given)
+		return;
+	if (is_weak(c->second)) {
+		weak_drop(p, c->second);
+		t->value = t->first;
+	} else if (is_weak(c->begun)) {
+		weak_drop(p, c->begun);
+		second_forward(p, c->second);
+		t->first = t->value;
+	} else {
+		return;
+	}
+	c->parked->used = 1;
+	t->step = 0;
+	t->slot = 0;
+}
+
+/* A run that goes on with the step of the one before, as far as is known. */
+static void
+step_keep(struct ticks *t, const struct ticks *old)
+{
+	if (!t->step && old->step && (t->first - old->value) % old->step == 0)
+		t->step = old->step;
+}
+
+static void
+win(struct heaps *p)
+{
+	struct cubes *c = &p->cubes;
+	struct window *w = &c->window;
+
+	step_doubt(p);
+	finish_all(p);
+	window_end(w);
+	step_keep(&c->parked_ticks, &c->ticks);
+	c->ticks = c->parked_ticks;
+	c->learner = NULL;
+	c->count = c->parked_count;
+	window_begin(w, (uint32_t)p->base.counts.runs++, ticks_base(&c->ticks));
+	w->open[0] = c->parked;
+	w->born[0] = c->parked_born;
+	w->highest = c->parked->used;
+	p->base.counts.heaps += c->candidate.heaps;
+	p->base.counts.heaps_incomplete += c->candidate.incomplete;
+	heaps_parked_take(p, &c->candidate);
+	c->parked = NULL;
+}
+
+void
+cubes_park_judge(struct heaps *p)
+{
+	if (candidate_sure(&p->cubes.candidate))
+		win(p);
+}
+
+void
+cubes_park_settle(struct heaps *p, int64_t since, bool end)
+{
+	struct cubes *c = &p->cubes;
+	const struct heaps_candidate *is = &c->candidate;
+
+	if (!c->parked || is->since > since)
+		return;
+	if (is->whole || (!c->window.running && (end || is->pieces > 1)))
+		win(p);
+	else
+		dissolve(p);
+}
+
+static bool
+candidate_begin(struct heaps *p, uint32_t sender, uint64_t value, enum drop why)
+{
+	struct cubes *c = &p->cubes;
+	bool behind = why == DROP_LATE || why == DROP_DUPLICATE;
+
+	c->parked = stock_take(p->a.stock, p->a.sub);
+	if (!c->parked)
+		return false;
+	notes_begin(c->parked, HEAP_CUBE);
+	c->candidate =
+	    (struct heaps_candidate){ .sender = sender, .since = p->now };
+	c->candidate.need =
+	    behind ? candidate_behind(p, c->window.highest) : HEAPS_AGREE;
+	c->parked_ticks = (struct ticks){ .step = p->a.shape->time_step,
+					  .first = value,
+					  .value = value };
+	c->given = c->parked_ticks.step;
+	c->strangers = c->seconds = 0;
+	c->begun = NULL;
+	return true;
+}
+
+/* The step of the run there is, if it is one of these two's too. */
+static void
+step_inherit(struct cubes *c, uint64_t value)
+{
+	uint64_t by = value - c->parked_ticks.value;
+
+	if (!c->parked_ticks.step && by && c->ticks.step &&
+	    by % c->ticks.step == 0)
+		c->given = c->parked_ticks.step = c->ticks.step;
+}
+
+/* Does a heap agree with the candidate?  Then its slot there. */
+static bool
+agrees(struct heaps *p, uint32_t sender, uint64_t value, uint64_t *slot)
+{
+	struct cubes *c = &p->cubes;
+	struct ticks ticks;
+	int64_t rel;
+
+	if (sender != c->candidate.sender)
+		return false;
+	step_inherit(c, value);
+	ticks = c->parked_ticks;
+	if (!ticks_slot(&ticks, p->a.shape, value, &rel) || rel < 0 ||
+	    rel >= 2 * (int64_t)c->window.slots)
+		return false;
+	c->parked_ticks.step = ticks.step;
+	*slot = (uint64_t)rel;
+	return true;
+}
+
+static struct heap *
+park(struct heaps *p, const struct receive_packet *k,
+     const struct format_piece *piece, const struct cube_head *head,
+     uint32_t slot)
+{
+	struct cubes *c = &p->cubes;
+	struct heap *h = cubes_lay(p, k, piece, head, c->parked, slot);
+
+	h->parked = h->held = true;
+	h->rel = slot;
+	if (!c->begun) {
+		c->begun = h;
+	} else if (!c->seconds++) {
+		c->second = h;
+		c->second_slot = slot;
+	}
+	if (slot >= c->parked_ticks.slot) {
+		c->parked_ticks.slot = slot;
+		c->parked_ticks.value = head->value;
+		c->parked_count = piece->heap;
+	}
+	return h;
+}
+
+struct heap *
+cubes_park(struct heaps *p, const struct receive_packet *k,
+	   const struct format_piece *piece, const struct cube_head *head,
+	   enum drop why, bool *again)
+{
+	struct cubes *c = &p->cubes;
+	uint64_t slot = 0;
+	struct heap *h;
+
+	if (c->parked && !agrees(p, k->sender, head->value, &slot)) {
+		if (++c->strangers < c->candidate.pieces) {
+			heaps_drop(p, why);
+			return NULL;
+		}
+		dissolve(p);
+	}
+	if (!c->parked && !candidate_begin(p, k->sender, head->value, why)) {
+		heaps_drop(p, c->window.running ? why : DROP_NO_BUFFER);
+		c->starved += !c->window.running;
+		return NULL;
+	}
+	if (slot >= c->window.slots) {
+		win(p);
+		*again = true;
+		return NULL;
+	}
+	if (cubes_slot_taken(p, c->parked, (uint32_t)slot)) {
+		heaps_drop(p, DROP_DUPLICATE);
+		return NULL;
+	}
+	h = park(p, k, piece, head, (uint32_t)slot);
+	h->why = why;
+	return h;
+}

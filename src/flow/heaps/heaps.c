@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pieces of heaps, placed where they are stored.
+ *
+ * As with slots (slots.c) the kernel is handed the memory where the next
+ * packets belong, so that the bytes of a heap are copied once, headers are
+ * stripped on the way, and all that is left to do for a packet is to read its
+ * header, see that it is where it should be, and extend a range.  It is
+ * harder than with slots, because headers vary in length, and where a heap
+ * lies is not known before it begins; but within a heap all packets but the
+ * last are of one size, heaps follow each other in memory, and the next one
+ * is mostly like the one before.
+ *
+ * A batch is sorted in two passes.  The first reads headers in the order of
+ * arrival, and for each piece finds or makes its heap, accounts for its
+ * bytes, and notes down what has to move.  It writes to no memory that the
+ * kernel was handed.  The second moves (shifts.c): of a packet whose header
+ * was longer or shorter than expected all that is not in place; of one that
+ * came in another order all of it.  Only then do blocks leave.
+ *
+ *   expected   | header    | byte 8792 ... of heap 5
+ *   came       | header         | byte 8792 ...        moves left
+ *   came       | header | byte 8792 ...                two moves, right
+ *
+ * Where the first pass cannot but write to a block, because a heap has to be
+ * laid elsewhere or notes would grow into memory that a packet landed in, it
+ * first takes what is left of the batch out of the way (heaps_cut): a copy,
+ * in cases that are rare.
+ *
+ * The kernel is never handed memory of a heap that a piece came for: pieces
+ * are expected behind the last byte of the newest heap, and in heaps that
+ * have not begun.  What fills a hole is moved.
+ *
+ * A piece is refused as a whole or taken as a whole: a packet is placed, or
+ * counted in one drop.
+ */
+#include "flow/heaps/heaps_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int
+heaps_spare_make(struct heaps_spare **spare)
+{
+	struct heaps_spare *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return -ENOMEM;
+	s->shifts.aside = malloc(SHIFTS_ASIDE);
+	if (!s->shifts.aside) {
+		free(s);
+		return -ENOMEM;
+	}
+	*spare = s;
+	return 0;
+}
+
+void
+heaps_spare_free(struct heaps_spare *s)
+{
+	if (!s)
+		return;
+	free(s->shifts.aside);
+	free(s);
+}
+
+/* ---- a piece --------------------------------------------------------- */
+
+/* The first `bytes` of a packet in one piece. */
+static const void *
+head_gather(struct heaps *p, const struct receive_packet *k, uint32_t bytes)
+{
+	uint8_t *head = p->spare->head;
+
+	memcpy(head, k->prefix, k->prefix_bytes);
+	memcpy(head + k->prefix_bytes, k->payload, bytes - k->prefix_bytes);
+	return head;
+}
+
+static bool
+piece_read(struct heaps *p, const struct receive_packet *k,
+	   struct format_piece *piece)
+{
+	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
+	int n;
+
+	p->head = k->prefix;
+	n = p->a.format->piece(p->head, have, k->bytes, piece);
+	while (n > 0 && (uint32_t)n > have && (uint32_t)n <= k->bytes) {
+		have = (uint32_t)n;
+		p->head = head_gather(p, k, have);
+		n = p->a.format->piece(p->head, have, k->bytes, piece);
+	}
+	return n == 0;
+}
+
+/* Bytes off .. off + bytes of a heap lie at `from`: those of them that are
+ * stored go where they belong.  Returns how many moved. */
+static uint32_t
+bytes_put(struct heaps *p, const struct heap *h, uint8_t *from, uint64_t off,
+	  uint32_t bytes)
+{
+	uint64_t end = off + bytes, last = h->skip + h->keep;
+	uint8_t *to;
+
+	if (off < h->skip) {
+		from += h->skip - off < bytes ? h->skip - off : bytes;
+		off = h->skip;
+	}
+	if (end > last)
+		end = last;
+	if (off >= end)
+		return 0;
+	to = h->at + (off - h->skip);
+	if (to == from)
+		return 0;
+	shifts_add(&p->spare->shifts, from, to, (uint32_t)(end - off));
+	return (uint32_t)(end - off);
+}
+
+/* A header that is shorter than was expected leaves the piece in two. */
+static bool
+piece_put(struct heaps *p, const struct heap *h,
+	  const struct format_piece *piece)
+{
+	const struct receive_packet *k = heaps_packet(p);
+	uint32_t head = piece->header, lead = 0, moved = 0;
+	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
+
+	if (head < have) {
+		lead = have - head;
+		moved = bytes_put(p, h, k->prefix + head, piece->offset, lead);
+		head = have;
+	}
+	moved += bytes_put(p, h, k->payload + (head - have),
+			   piece->offset + lead, piece->bytes - lead);
+	return moved;
+}
+
+/* Takes the piece's bytes in, or only says what would come of it.  Of a
+ * packet without a byte of its heap only the first says anything. */
+static inline enum ranges_answer
+piece_account(struct heaps *p, struct heap *h, const struct format_piece *piece,
+	      bool take)
+{
+	uint32_t from = (uint32_t)piece->offset, to = from + piece->bytes;
+	enum ranges_answer answer;
+
+	if (!piece->bytes)
+		return h->pieces ? RANGES_DUPLICATE : RANGES_NEW;
+	do {
+		answer = take ? ranges_add(&h->ranges, from, to)
+			      : ranges_look(&h->ranges, from, to);
+	} while (answer == RANGES_FULL && p->kind->widen(p, h));
+	return answer;
+}
+
+static bool
+piece_refused(struct heaps *p, enum ranges_answer answer)
+{
+	switch (answer) {
+	case RANGES_DUPLICATE: heaps_drop(p, DROP_DUPLICATE); return true;
+	case RANGES_FULL: heaps_drop(p, DROP_FRAGMENTED); return true;
+	default: return false;
+	}
+}
+
+/* Did a heap begin where it was expected?  Then nothing that has yet to be
+ * looked at landed before it. */
+static bool
+began_in_place(const struct heaps *p, const struct heap *h,
+	       const struct format_piece *piece)
+{
+	const struct receive_packet *k = heaps_packet(p);
+
+	return k->prefix_bytes == piece->header && !piece->offset && !h->skip &&
+	       k->payload == h->at;
+}
+
+/* Of its bytes those that are stored. */
+static uint32_t
+piece_kept(const struct heap *h, const struct format_piece *piece)
+{
+	uint64_t from = piece->offset, to = from + piece->bytes;
+
+	if (from < h->skip)
+		from = h->skip;
+	if (to > h->skip + h->keep)
+		to = h->skip + h->keep;
+	return from < to ? (uint32_t)(to - from) : 0;
+}
+
+static void
+piece_taken(struct heaps *p, struct heap *h, const struct format_piece *piece)
+{
+	bool moved = piece_put(p, h, piece);
+	uint32_t kept = piece_kept(h, piece);
+
+	h->pieces++;
+	h->bytes += kept;
+	h->last = p->now;
+	heaps_learn(p, h, piece, heaps_packet(p)->bytes);
+	if (!h->held) {
+		p->base.counts.placed++;
+		p->base.counts.bytes += kept;
+		p->base.counts.moved += moved;
+	}
+	p->kind->taken(p, h, piece, kept);
+}
+
+static void
+piece_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
+{
+	uint64_t end = ranges_end(&h->ranges);
+
+	if (piece->length != h->length || piece->flavour != h->flavour) {
+		heaps_drop(p, DROP_MALFORMED);
+		return;
+	}
+	if (!p->kind->reach(p, h, piece))
+		return;
+	if (piece->items &&
+	    (piece_refused(p, piece_account(p, h, piece, false)) ||
+	     !p->kind->items(p, h, piece, began_in_place(p, h, piece))))
+		return;
+	if (piece_refused(p, piece_account(p, h, piece, true)))
+		return;
+	if (!h->parked && (piece->offset < end || h != p->newest))
+		p->base.counts.reordered++;
+	piece_taken(p, h, piece);
+}
+
+static void
+packet_take(struct heaps *p)
+{
+	const struct receive_packet *k = heaps_packet(p);
+	struct format_piece piece;
+	struct heap *h;
+
+	if (k->flags & RECEIVE_FOREIGN) {
+		heaps_drop(p, DROP_FOREIGN);
+		return;
+	}
+	if (k->flags & RECEIVE_CUT) {
+		heaps_drop(p, DROP_WRONG_SIZE);
+		return;
+	}
+	if (!k->bytes || !piece_read(p, k, &piece)) {
+		heaps_drop(p, DROP_MALFORMED);
+		return;
+	}
+	do {
+		p->again = false;
+		h = heaps_find(p, &piece, k->sender);
+		if (!h)
+			h = p->kind->begin(p, heaps_packet(p), &piece);
+		if (h)
+			piece_take(p, h, &piece);
+	} while (p->again);
+}
+
+/* ---- the batch ------------------------------------------------------- */
+
+static void
+packet_aside(struct heaps *p, struct receive_packet *k)
+{
+	struct shifts *s = &p->spare->shifts;
+	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
+
+	k->prefix = shifts_aside(s, k->prefix, have);
+	k->payload = shifts_aside(s, k->payload, k->bytes - have);
+}
+
+void
+heaps_cut(struct heaps *p)
+{
+	struct receive_packet *rest = p->spare->rest;
+
+	if (!p->cut && p->at < p->packets) {
+		unsigned n = p->packets - p->at;
+
+		memcpy(rest + p->at, p->packet + p->at, n * sizeof *rest);
+		for (unsigned i = p->at; i < p->packets; i++)
+			packet_aside(p, &rest[i]);
+		p->packet = rest;
+	}
+	p->cut = true;
+	p->batch++;
+	shifts_settle(&p->spare->shifts);
+}
+
+static void
+batch_start(struct heaps *p, const struct receive_packet *packet, unsigned n)
+{
+	shifts_start(&p->spare->shifts);
+	p->packet = packet;
+	p->packets = n;
+	p->at = 0;
+	p->cut = false;
+	p->batch++;
+}
+
+void
+heaps_again(struct heaps *p, const struct receive_packet *k)
+{
+	const struct receive_packet *packet;
+	unsigned at = p->at, packets = p->packets;
+	int64_t now_ns = p->now_ns;
+	struct format_piece piece;
+
+	heaps_cut(p);
+	packet = p->packet;
+	p->packet = k;
+	p->at = 0;
+	p->packets = 1;
+	p->now_ns = k->arrived;
+	packet_take(p);
+	shifts_settle(&p->spare->shifts);
+	p->packet = packet;
+	p->at = at;
+	p->packets = packets;
+	p->now_ns = now_ns;
+	if (at < packets) /* p->head is its own again */
+		piece_read(p, heaps_packet(p), &piece);
+}
+
+static void
+batch_finish(struct heaps *p)
+{
+	shifts_settle(&p->spare->shifts);
+	p->kind->release(p);
+}
+
+static void
+heaps_batch(struct place *place, struct aim *aim,
+	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
+	    int64_t now)
+{
+	struct heaps *p = (struct heaps *)place;
+
+	(void)aim;
+	p->now = now;
+	batch_start(p, packet, n);
+	for (; p->at < p->packets; p->at++) {
+		int64_t arrived = heaps_packet(p)->arrived;
+
+		p->now_ns = arrived ? arrived : now_ns;
+		p->base.counts.datagrams++;
+		packet_take(p);
+	}
+	batch_finish(p);
+}
+
+static unsigned
+heaps_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
+	  unsigned n)
+{
+	struct heaps *p = (struct heaps *)place;
+	unsigned aimed = 0;
+
+	(void)aim;
+	if (heaps_aim_can(p))
+		aimed = p->kind->aim(p, pair, n);
+	heaps_aim_away(p, pair, aimed, n);
+	return aimed;
+}
+
+static void
+heaps_place_age(struct place *place, int64_t now)
+{
+	struct heaps *p = (struct heaps *)place;
+
+	p->now = now;
+	batch_start(p, NULL, 0);
+	heaps_age(p);
+	p->kind->age(p);
+	batch_finish(p);
+}
+
+static void
+heaps_flush(struct place *place)
+{
+	struct heaps *p = (struct heaps *)place;
+
+	batch_start(p, NULL, 0);
+	p->kind->flush(p);
+	batch_finish(p);
+}
+
+static void
+heaps_free(struct place *place)
+{
+	free(place);
+}
+
+static const struct place_ops heaps_ops = {
+	.aim = heaps_aim,
+	.batch = heaps_batch,
+	.age = heaps_place_age,
+	.flush = heaps_flush,
+	.free = heaps_free,
+};
+
+int
+heaps_make(struct place **place, const struct place_args *args)
+{
+	struct heaps *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return -ENOMEM;
+	p->base.ops = &heaps_ops;
+	p->a = *args;
+	p->spare = args->spare->heaps;
+	p->kind = args->shape->store == HEAP_CUBE ? &cubes_kind : &rows_kind;
+	p->kind->make(p);
+	*place = &p->base;
+	return 0;
+}

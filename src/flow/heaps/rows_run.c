@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When a run of heaps begins, and what becomes of pieces that come too late.
+ *
+ * A heap is known to have been there by its count and its sender, and so is
+ * one of a sender that was started again: its counts begin anew, where they
+ * were not long ago.  (Longer ago is no matter: what is forgotten is taken as
+ * new, and goes on in the run there is.)  Such heaps are laid in a block of
+ * their own, the candidate's, until it shows what they are:
+ *
+ *   another run    when HEAPS_BEHIND pieces, or as many as fit in the block,
+ *                  came without a piece of the same sender where the run is;
+ *                  then the block is the first of the next run
+ *   late           at the first such piece: those that were there already are
+ *                  `duplicate`, of heaps that were incomplete `late`
+ *
+ * So a restart costs nothing, but where it is so short that the counter comes
+ * to where it was within fewer pieces than that: then those, at most
+ * HEAPS_AGREE - 1.  Late packets beside a healthy stream cost the stream
+ * nothing but a block for the time of a few packets, which is only taken
+ * where others have no need of it; without one they are dropped at once.
+ *
+ * The control heap that begins a stream is evidence enough, unless it came
+ * from the same sender within max_age: then it is a duplicate.  That which
+ * ends a stream says nothing: pieces may yet come that it overtook.
+ */
+#include "flow/heaps/rows.h"
+
+/* ---- a run begins ---------------------------------------------------- */
+
+static void
+run_begin(struct heaps *p)
+{
+	rows_close_all(p);
+	rows_outside(p);
+	recent_forget(&p->recent);
+	p->rows.steps = (struct steps){ .far = p->rows.steps.far };
+	p->run++;
+	p->base.counts.runs++;
+}
+
+static bool
+note_complete(const struct note *n)
+{
+	if (n->ranges > 1)
+		return false;
+	return !n->length ||
+	       (n->ranges && n->range[0].to - n->range[0].from == n->length);
+}
+
+/* Heaps of the candidate that are finished already. */
+static void
+finished_take(struct heaps *p, const struct block *b, uint32_t sender)
+{
+	const struct note *n = notes_at(b, notes_head(b)->first);
+
+	for (; n; n = notes_at(b, n->next)) {
+		bool complete = note_complete(n);
+
+		steps_see(&p->rows.steps, n->heap, sender);
+		if (!n->pieces)
+			continue;
+		p->base.counts.heaps++;
+		p->base.counts.heaps_incomplete += !complete;
+		recent_add(&p->recent, n->heap, sender, complete);
+	}
+}
+
+static void
+candidate_win(struct heaps *p)
+{
+	struct rows *r = &p->rows;
+
+	run_begin(p);
+	finished_take(p, r->parked->b, r->candidate.sender);
+	heaps_parked_take(p, &r->candidate);
+	r->open[0] = r->parked;
+	r->opens = 1;
+	r->parked = NULL;
+}
+
+/* ---- echoes ---------------------------------------------------------- */
+
+static void
+candidate_begin(struct heaps *p, uint32_t sender)
+{
+	struct block *b = stock_take(p->a.stock, p->a.sub);
+
+	if (!b)
+		return;
+	p->rows.parked = rows_bay_new(p, b);
+	p->rows.candidate = (struct heaps_candidate){ .sender = sender,
+						      .since = p->now,
+						      .need = candidate_behind(
+							  p, p->recent.n) };
+}
+
+struct bay *
+rows_echo(struct heaps *p, const struct receive_packet *k,
+	  const struct bay_want *want, enum recent_answer known)
+{
+	struct rows *r = &p->rows;
+
+	if (!r->parked)
+		candidate_begin(p, k->sender);
+	if (r->parked && r->candidate.sender == k->sender) {
+		rows_endless_cut(p, r->parked);
+		if (bay_fits(r->parked, want))
+			return r->parked;
+		/* Its block is full, and nobody opposed it. */
+		if (r->candidate.pieces >= HEAPS_AGREE) {
+			candidate_win(p);
+			p->again = true;
+			return NULL;
+		}
+	}
+	heaps_drop(p, known == RECENT_COMPLETE ? DROP_DUPLICATE : DROP_LATE);
+	return NULL;
+}
+
+void
+rows_echo_dissolve(struct heaps *p)
+{
+	struct rows *r = &p->rows;
+
+	heaps_parked_drop(p, &r->candidate);
+	rows_unused(p, r->parked->b);
+	r->parked->b = NULL;
+	r->parked = NULL;
+}
+
+void
+rows_echo_judge(struct heaps *p)
+{
+	if (candidate_sure(&p->rows.candidate))
+		candidate_win(p);
+}
+
+void
+rows_echo_settle(struct heaps *p, int64_t since)
+{
+	const struct heaps_candidate *c = &p->rows.candidate;
+
+	if (!p->rows.parked || c->since > since)
+		return;
+	if (c->whole)
+		candidate_win(p);
+	else
+		rows_echo_dissolve(p);
+}
+
+void
+rows_start(struct heaps *p, const struct format_piece *piece, uint32_t sender)
+{
+	struct rows *r = &p->rows;
+	bool same = r->start == piece->heap && r->start_sender == sender;
+
+	if (recent_find(&p->recent, piece->heap, sender) == RECENT_NOT) {
+		r->start = piece->heap;
+		r->start_sender = sender;
+		r->started = p->now;
+	} else if (same && p->now - r->started >= p->a.max_age) {
+		if (r->parked)
+			rows_echo_dissolve(p);
+		run_begin(p);
+		r->started = p->now;
+	}
+}

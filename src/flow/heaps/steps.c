@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A step is certain when it was seen STEPS_CERTAIN times without a count
+ * between.  Until then a heap may be the one that was lost: the first of
+ * 1 3 4 5 looks like a step of two, and is put right by the second.
+ *
+ * Heaps that begin in another order than they were sent are missing for a
+ * while; what was told too much is told less the next time.
+ */
+#include "flow/heaps/steps.h"
+
+#include <stddef.h>
+
+enum { STEPS_CERTAIN = 4 };
+
+static void
+restart(struct steps_sender *s, uint64_t count)
+{
+	s->first = s->highest = count;
+	s->came = 1;
+	s->told = 0;
+	s->passed = false;
+}
+
+static void
+learn(struct steps_sender *s, uint64_t by)
+{
+	if (!s->step || (by < s->step && s->step % by == 0)) {
+		s->step = by;
+		s->agree = 1;
+	} else if (by == s->step) {
+		s->agree++;
+	} else if (by % s->step) {
+		s->step = 0; /* counts something else */
+		s->agree = 0;
+	}
+}
+
+static void
+forward(struct steps_sender *s, uint64_t count, uint64_t far)
+{
+	uint64_t by = count - s->highest;
+
+	learn(s, by);
+	if (!s->step || by / s->step > far) {
+		restart(s, count);
+		return;
+	}
+	s->highest = count;
+	s->came++;
+	s->passed = false;
+}
+
+/* Late, or of a counter that was set back. */
+static void
+backward(struct steps_sender *s, uint64_t count, uint64_t far)
+{
+	uint64_t by = s->highest - count;
+
+	if (!s->step || by % s->step || by / s->step > far) {
+		restart(s, count);
+		return;
+	}
+	if (count < s->first)
+		s->first = count;
+	s->came++;
+}
+
+static struct steps_sender *
+sender_find(struct steps *s, uint32_t sender)
+{
+	struct steps_sender *oldest = &s->of[0];
+
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->of[i].sender == sender)
+			return &s->of[i];
+		if (s->of[i].seen < oldest->seen)
+			oldest = &s->of[i];
+	}
+	if (s->n < STEPS_SENDERS)
+		oldest = &s->of[s->n++];
+	*oldest = (struct steps_sender){ .sender = sender };
+	return oldest;
+}
+
+void
+steps_see(struct steps *s, uint64_t count, uint32_t sender)
+{
+	struct steps_sender *of = sender_find(s, sender);
+
+	of->seen = ++s->seen;
+	if (!of->came)
+		restart(of, count);
+	else if (count > of->highest)
+		forward(of, count, s->far);
+	else if (count < of->highest)
+		backward(of, count, s->far);
+	else if (of->passed) {
+		of->came++;
+		of->passed = false;
+	}
+}
+
+bool
+steps_pass(struct steps *s, uint64_t count, uint32_t sender)
+{
+	struct steps_sender *of = s->of;
+	uint64_t by;
+
+	while (of < s->of + s->n && of->sender != sender)
+		of++;
+	if (of == s->of + s->n || of->agree < STEPS_CERTAIN)
+		return false;
+	by = count - of->highest;
+	if (count > of->highest && by % of->step == 0 &&
+	    by / of->step <= s->far) {
+		of->highest = count;
+		of->passed = true;
+	}
+	return true;
+}
+
+static uint64_t
+sender_untold(const struct steps_sender *s)
+{
+	uint64_t all, missing;
+
+	if (s->agree < STEPS_CERTAIN)
+		return 0;
+	all = (s->highest - s->first) / s->step + 1;
+	missing = all > s->came ? all - s->came : 0;
+	return missing > s->told ? missing - s->told : 0;
+}
+
+uint64_t
+steps_untold(const struct steps *s)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		n += sender_untold(&s->of[i]);
+	return n;
+}
+
+uint64_t
+steps_missing(struct steps *s)
+{
+	uint64_t n = steps_untold(s);
+
+	for (unsigned i = 0; i < s->n; i++)
+		s->of[i].told += sender_untold(&s->of[i]);
+	return n;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* What the index says of a block, and the metadata before it. */
+#include "flow/memory/leaf_priv.h"
+
+#include "flow/memory/brought.h"
+
+/* Whose packets they are. */
+struct maker {
+	const struct format_ops *format;
+	const struct format_shape *shape;
+};
+
+/* The data's own time of a slot; false where it has no packet, or that no
+ * time. */
+static bool
+slot_time(const struct maker *m, const struct block *b, uint32_t slot,
+	  int64_t *ns)
+{
+	struct format_packet p;
+
+	if (!block_has(b, slot))
+		return false;
+	m->format->parse(m->shape, NULL, block_slot(b, slot), &p);
+	if (!(p.has & FORMAT_TIME))
+		return false;
+	*ns = format_time_ns(m->shape, &p);
+	return true;
+}
+
+/* The data's own times, where its format has them: a few packets tell. */
+static bool
+data_times(const struct maker *m, const struct block *b, int64_t *first,
+	   int64_t *last)
+{
+	uint32_t looks = 4 * m->shape->parts;
+	uint32_t at = 0, end = b->used;
+
+	while (at < end && looks && !slot_time(m, b, at, first))
+		looks -= block_has(b, at++);
+	if (at == end || !looks)
+		return false;
+	while (!slot_time(m, b, --end, last))
+		;
+	return true;
+}
+
+struct index_record
+block_record(const struct format_ops *format, const struct format_shape *shape,
+	     const struct block *b)
+{
+	struct format_shape known = *shape;
+	const struct maker m = { format, &known };
+	struct index_record r = { .number = b->number,
+				  .first = b->first,
+				  .first_ns = b->first_ns,
+				  .last_ns = b->last_ns,
+				  .bytes = block_bytes(b),
+				  .run = b->run,
+				  .present = b->filled,
+				  .missing = block_missing(b),
+				  .sub = b->sub,
+				  .kind = INDEX_BLOCK,
+				  .flags = b->quantum ? INDEX_SUMMED : 0,
+				  .crc = b->crc };
+
+	if (!known.fps)
+		known.fps = b->fps;
+	if (b->brought)
+		return b->brought->record;
+	if (!b->notes && data_times(&m, b, &r.first_ns, &r.last_ns))
+		r.flags |= INDEX_DATA_TIME;
+	return r;
+}
+
+struct index_record
+leaf_record(const struct output *o, const struct block *b)
+{
+	return block_record(o->format, o->shape, b);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A memfd has no name, but who has a descriptor of it finds it in /proc, and
+ * may open it anew: its inode is like any other's, and says 0777.  So there
+ * are two locks on it.  Its mode lets its owner read and nobody write, which
+ * root and the owner can get around.  And it is sealed: F_SEAL_FUTURE_WRITE
+ * (Linux 5.1) refuses every write and every writable mapping from then on, and
+ * leaves alone the one that there is, which is ours.
+ *
+ * Shrinking is sealed, too: a page that is gone is SIGBUS for whoever maps it.
+ */
+#include "flow/memory/memfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int SIZE = F_SEAL_SHRINK | F_SEAL_GROW;
+
+static bool
+seal(struct memfile *m, int fd)
+{
+	m->sealed = fcntl(fd, F_ADD_SEALS,
+			  SIZE | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0;
+	return m->sealed || fcntl(fd, F_ADD_SEALS, SIZE | F_SEAL_SEAL) == 0;
+}
+
+/* The descriptor that is given away is another one: what one may do with it
+ * goes along with it. */
+static int
+open_anew(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int
+make(struct memfile *m, int fd)
+{
+	if (ftruncate(fd, (off_t)m->bytes) < 0)
+		return -errno;
+	m->at = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (m->at == MAP_FAILED)
+		return -errno;
+	if (fchmod(fd, S_IRUSR) == 0 && seal(m, fd))
+		m->fd = open_anew(fd);
+	return 0;
+}
+
+int
+memfile_make(struct memfile *m, const char *name, uint64_t bytes, bool huge)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING |
+					(huge ? MFD_HUGETLB : 0));
+	int err;
+
+	*m = (struct memfile){ .at = MAP_FAILED, .bytes = bytes, .fd = -1 };
+	if (fd < 0)
+		return -errno;
+	err = make(m, fd);
+	close(fd);
+	if (err)
+		memfile_free(m);
+	return err;
+}
+
+void
+memfile_free(struct memfile *m)
+{
+	if (m->at != MAP_FAILED)
+		munmap(m->at, m->bytes);
+	if (m->fd >= 0)
+		close(m->fd);
+	m->at = MAP_FAILED;
+	m->fd = -1;
+}

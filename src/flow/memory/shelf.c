@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Who gets a place on the shelf, and how it is taken away; see tap.c. */
+#include "flow/memory/shelf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "flow/memory/map.h"
+#include "flow/memory/pool.h"
+#include "flow/memory/tap_priv.h"
+
+enum { PART = 4 }; /* of the stock */
+
+/* Receivers may have a real-time priority: who has the lock gets theirs while
+ * they wait for it. */
+static void
+lock_make(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+int
+shelf_make(struct shelf **shelf, unsigned blocks)
+{
+	unsigned most = blocks / PART;
+	struct shelf *s = calloc(1, sizeof *s + most * sizeof s->slot[0]);
+
+	if (!s)
+		return -ENOMEM;
+	lock_make(&s->lock);
+	s->most = most;
+	atomic_init(&s->holders, 1);
+	*shelf = s;
+	return 0;
+}
+
+void
+shelf_hold(struct shelf *s)
+{
+	atomic_fetch_add_explicit(&s->holders, 1, memory_order_relaxed);
+}
+
+void
+shelf_drop(struct shelf *s)
+{
+	if (!s || atomic_fetch_sub_explicit(&s->holders, 1,
+					    memory_order_acq_rel) != 1)
+		return;
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* ---- under the lock --------------------------------------------------- */
+
+static void
+held_add(struct shelf *s, int n)
+{
+	atomic_fetch_add_explicit(&s->held, (unsigned)n, memory_order_relaxed);
+}
+
+static uint64_t
+lowest(const struct block *b)
+{
+	return b->number - (b->gap > 0);
+}
+
+static bool
+is_wanted(const struct tap *t, const struct block *b)
+{
+	return t->output == b->session && b->number >= t->from;
+}
+
+struct shelf_slot *
+shelf_find(struct shelf *s, const struct output *o, uint64_t number)
+{
+	for (unsigned i = 0; i < s->most; i++) {
+		struct shelf_slot *slot = &s->slot[i];
+
+		if (slot->b && !slot->revoked && slot->b->session == o &&
+		    lowest(slot->b) <= number && number <= slot->b->number)
+			return slot;
+	}
+	return NULL;
+}
+
+/* In this order, so that who takes the block next finds the slot empty. */
+void
+shelf_empty(struct shelf *s, struct shelf_slot *slot)
+{
+	struct block *b = slot->b;
+
+	if (!slot->revoked)
+		held_add(s, -1);
+	slot->b = NULL;
+	block_drop(b);
+}
+
+static bool
+has_use(const struct shelf *s, const struct block *b)
+{
+	for (const struct tap *t = s->taps; t; t = t->next) {
+		if (is_wanted(t, b))
+			return true;
+	}
+	return false;
+}
+
+void
+shelf_sweep(struct shelf *s)
+{
+	for (unsigned i = 0; i < s->most; i++) {
+		struct shelf_slot *slot = &s->slot[i];
+
+		if (slot->b && !slot->reads && !has_use(s, slot->b))
+			shelf_empty(s, slot);
+	}
+}
+
+/* Readers are told; they keep it until they put it. */
+static void
+read_revoke(struct shelf *s, struct shelf_slot *slot)
+{
+	size_t i = (size_t)(slot - s->slot);
+
+	slot->revoked = true;
+	held_add(s, -1);
+	for (struct tap *t = s->taps; t; t = t->next) {
+		if (!t->read[i])
+			continue;
+		t->revoked++;
+		atomic_fetch_add_explicit(&t->wanted, t->read[i],
+					  memory_order_relaxed);
+		tap_poke(t);
+	}
+}
+
+static void
+slot_revoke(struct shelf *s, struct shelf_slot *slot)
+{
+	if (slot->reads) {
+		read_revoke(s, slot);
+		return;
+	}
+	for (struct tap *t = s->taps; t; t = t->next)
+		t->revoked += is_wanted(t, slot->b);
+	shelf_empty(s, slot);
+}
+
+/* An empty one, or that of the oldest that nobody reads; NULL: all are read. */
+static struct shelf_slot *
+slot_get(struct shelf *s)
+{
+	struct shelf_slot *oldest = NULL;
+
+	for (unsigned i = 0; i < s->most; i++) {
+		struct shelf_slot *slot = &s->slot[i];
+
+		if (!slot->b)
+			return slot;
+		if (!slot->reads && (!oldest || slot->since < oldest->since))
+			oldest = slot;
+	}
+	if (oldest)
+		slot_revoke(s, oldest);
+	return oldest;
+}
+
+/* Also where there is no room: the writer has it for a while. */
+static void
+show(const struct shelf *s, struct block *b)
+{
+	for (const struct tap *t = s->taps; t; t = t->next) {
+		if (t->map && is_wanted(t, b))
+			map_show(t->map, t->shown_as, b);
+	}
+}
+
+static void
+put(struct shelf *s, struct block *b)
+{
+	struct shelf_slot *slot =
+	    b->home && !stock_plenty(b->home) ? NULL : slot_get(s);
+
+	for (struct tap *t = s->taps; t; t = t->next) {
+		if (!is_wanted(t, b))
+			continue;
+		t->skipped += !slot;
+		if (t->end <= b->number)
+			t->end = b->number + 1;
+		if (slot)
+			tap_poke(t);
+	}
+	if (!slot)
+		return;
+	block_hold(b);
+	*slot = (struct shelf_slot){ .b = b, .since = s->turn++ };
+	held_add(s, 1);
+}
+
+/* ---- for all ---------------------------------------------------------- */
+
+void
+shelf_revoke(struct shelf *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->most; i++) {
+		if (s->slot[i].b && !s->slot[i].revoked)
+			slot_revoke(s, &s->slot[i]);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+void
+shelf_offer(struct shelf *s, struct block *b)
+{
+	pthread_mutex_lock(&s->lock);
+	if (has_use(s, b)) {
+		show(s, b);
+		put(s, b);
+	}
+	pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What transfers ask of an output: which numbers are settled, whether there
+ * will be more, and to be woken when that changes.  A writer tells of a whole
+ * round at once.
+ */
+#include "flow/output/output_priv.h"
+#include "flow/memory/tap_priv.h"
+
+/* Under the lock. */
+static void
+taps_poke(struct output *o)
+{
+	for (struct tap *t = o->taps; t; t = t->peer)
+		tap_poke(t);
+}
+
+void
+output_settle(struct output *o, const struct index_record *r, size_t n)
+{
+	pthread_mutex_lock(&o->tapping);
+	for (size_t i = 0; i < n; i++)
+		settled_add(&o->settled, r[i].number);
+	taps_poke(o);
+	pthread_mutex_unlock(&o->tapping);
+}
+
+void
+output_settle_lost(struct output *o, uint64_t number, bool gap)
+{
+	pthread_mutex_lock(&o->tapping);
+	settled_lose(&o->settled, number);
+	if (gap)
+		settled_lose(&o->settled, number - 1);
+	taps_poke(o);
+	pthread_mutex_unlock(&o->tapping);
+}
+
+bool
+output_is_lost(struct output *o, uint64_t number)
+{
+	bool lost;
+
+	pthread_mutex_lock(&o->tapping);
+	lost = settled_is_lost(&o->settled, number);
+	pthread_mutex_unlock(&o->tapping);
+	return lost || number < o->first_number;
+}
+
+uint64_t
+output_settled(struct output *o, uint64_t from)
+{
+	uint64_t end;
+
+	pthread_mutex_lock(&o->tapping);
+	end = settled_end(&o->settled, from);
+	pthread_mutex_unlock(&o->tapping);
+	return end;
+}
+
+unsigned
+output_floor(struct output *o, uint64_t from, uint64_t *floor,
+	     struct output_stretch *lost, unsigned room)
+{
+	const struct settled *s = &o->settled;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&o->tapping);
+	*floor = settled_end(s, 0);
+	from = settled_next(s, from, true);
+	for (; from < *floor && n < room; n++) {
+		lost[n].from = from;
+		lost[n].to = settled_next(s, from, false);
+		if (lost[n].to > *floor)
+			lost[n].to = *floor;
+		from = settled_next(s, lost[n].to, true);
+	}
+	if (from < *floor)
+		*floor = from;
+	pthread_mutex_unlock(&o->tapping);
+	return n;
+}
+
+void
+output_end(struct output *o)
+{
+	pthread_mutex_lock(&o->tapping);
+	o->over = true;
+	taps_poke(o);
+	pthread_mutex_unlock(&o->tapping);
+}
+
+/* In this order: what is over gets no more numbers. */
+bool
+output_over(struct output *o, uint64_t *end)
+{
+	bool over;
+
+	pthread_mutex_lock(&o->tapping);
+	over = o->over;
+	pthread_mutex_unlock(&o->tapping);
+	pthread_mutex_lock(&o->lock);
+	*end = o->next_number;
+	pthread_mutex_unlock(&o->lock);
+	return over;
+}
+
+void
+output_hurry(struct output *o, int64_t before)
+{
+	atomic_store_explicit(&o->hurry, before, memory_order_relaxed);
+}
+
+bool
+output_learned(struct output *o, struct format_shape *shape)
+{
+	bool learned;
+
+	pthread_mutex_lock(&o->lock);
+	learned = !o->learning;
+	if (learned)
+		*shape = o->own;
+	if (learned && !shape->fps)
+		shape->fps = o->fps;
+	pthread_mutex_unlock(&o->lock);
+	return learned;
+}
+
+void
+output_tap(struct output *o, struct tap *t)
+{
+	pthread_mutex_lock(&o->tapping);
+	t->peer = o->taps;
+	o->taps = t;
+	pthread_mutex_unlock(&o->tapping);
+}
+
+void
+output_untap(struct output *o, struct tap *t)
+{
+	struct tap **at;
+
+	pthread_mutex_lock(&o->tapping);
+	for (at = &o->taps; *at != t; at = &(*at)->peer)
+		;
+	*at = t->peer;
+	pthread_mutex_unlock(&o->tapping);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of a stream of heaps is worth a line of the metadata, on whichever
+ * disk: each description of an item once, and control heaps until there are
+ * so many that they are a flood.
+ */
+#include "flow/output/output.h"
+
+/* FNV-1a: two that differ are told apart by all but chance. */
+static uint64_t
+hash(const uint8_t *data, uint32_t bytes)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		h = (h ^ data[i]) * 0x100000001b3;
+	return h ? h : 1;
+}
+
+/* Where it is in the table, or would be; a half of that is always free. */
+static unsigned
+described_at(const struct output *o, uint64_t h)
+{
+	unsigned mask = 2 * OUTPUT_DESCRIBED - 1, i = (unsigned)h & mask;
+
+	while (o->described[i].hash && o->described[i].hash != h)
+		i = (i + 1) & mask;
+	return i;
+}
+
+bool
+output_described(struct output *o, const uint8_t *descriptor, uint32_t bytes,
+		 uint64_t number, const void *leaf)
+{
+	uint64_t h = hash(descriptor, bytes);
+	struct output_told *told;
+	bool added, again;
+
+	pthread_mutex_lock(&o->lock);
+	told = &o->described[described_at(o, h)];
+	added = !told->hash && o->described_n < OUTPUT_DESCRIBED;
+	again = told->hash && told->number == number && told->leaf != leaf;
+	if (added || again)
+		*told = (struct output_told){ h, number, leaf };
+	o->described_n += added;
+	pthread_mutex_unlock(&o->lock);
+	return added || again;
+}
+
+bool
+output_controlled(struct output *o)
+{
+	bool told;
+
+	pthread_mutex_lock(&o->lock);
+	told = o->controls < OUTPUT_CONTROLS;
+	o->controls += told;
+	pthread_mutex_unlock(&o->lock);
+	return told;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The speed follows the blocks with a quarter of each new one: after five
+ * blocks three quarters of it are theirs.  An average over a time would be
+ * worth nothing for a disk that gets a block every few seconds.
+ */
+#include "flow/output/pace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+pace_add(struct pace *p, uint64_t bytes, int64_t took, int64_t behind)
+{
+	double speed;
+
+	if (took < 1)
+		took = 1;
+	speed = (double)bytes * 1e9 / (double)(behind < 1 ? 1 : behind);
+	p->speed = p->n ? 0.75 * p->speed + 0.25 * speed : speed;
+	p->bytes = bytes;
+	p->took = took;
+	p->recent[p->n++ % PACE_BLOCKS] = took;
+	/* Never back to 0, which says that there were none. */
+	if (p->n == 2 * PACE_BLOCKS)
+		p->n = PACE_BLOCKS;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int64_t
+pace_p99(const struct pace *p)
+{
+	unsigned n = p->n < PACE_BLOCKS ? p->n : PACE_BLOCKS;
+	int64_t sorted[PACE_BLOCKS];
+
+	if (!n)
+		return 0;
+	memcpy(sorted, p->recent, n * sizeof *sorted);
+	qsort(sorted, n, sizeof *sorted, by_value);
+	return sorted[(n * 99 + 99) / 100 - 1];
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two lists under one lock.  A condition variable that all disks share would
+ * wake whichever thread the kernel likes, and a disk could get two blocks in
+ * a row while another idles; so every taker sleeps on its own, and a block
+ * is handed to the one that the choice falls on.
+ *
+ * The lock is taken once per block, some hundred times a second at most.
+ */
+#include "flow/output/queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "flow/memory/pool.h"
+
+struct taker {
+	struct queue *queue;
+	pthread_cond_t wake;
+
+	/* Under queue::lock. */
+	struct choice choice;
+	struct block *got; /* handed over, not yet fetched */
+	bool waiting;	   /* linked in queue::free */
+	bool poked;
+	struct taker *next; /* queue::free */
+};
+
+struct queue {
+	pthread_mutex_t lock;
+	/* All under the lock. */
+	struct block *head, **tail; /* blocks that wait */
+	struct taker *free, **last; /* disks that wait */
+	struct choices choices;
+	unsigned length, most;
+	bool ended; /* drain or abort */
+	bool aborted;
+};
+
+int
+queue_make(struct queue **queue, unsigned most)
+{
+	struct queue *q = calloc(1, sizeof *q);
+
+	if (!q)
+		return -ENOMEM;
+	pthread_mutex_init(&q->lock, NULL);
+	q->tail = &q->head;
+	q->last = &q->free;
+	q->most = most;
+	*queue = q;
+	return 0;
+}
+
+void
+queue_free(struct queue *q)
+{
+	if (!q)
+		return;
+	pthread_mutex_destroy(&q->lock);
+	free(q);
+}
+
+int
+taker_join(struct taker **taker, struct queue *q)
+{
+	struct taker *t = calloc(1, sizeof *t);
+	pthread_condattr_t attr;
+
+	if (!t)
+		return -ENOMEM;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	t->queue = q;
+	pthread_mutex_lock(&q->lock);
+	choice_join(&q->choices, &t->choice);
+	pthread_mutex_unlock(&q->lock);
+	*taker = t;
+	return 0;
+}
+
+static struct block *
+block_pop(struct queue *q)
+{
+	struct block *b = q->head;
+
+	if (!b)
+		return NULL;
+	q->head = b->next;
+	if (!q->head)
+		q->tail = &q->head;
+	b->next = NULL;
+	q->length--;
+	return b;
+}
+
+static void
+block_push(struct queue *q, struct block *b, bool first)
+{
+	b->next = first ? q->head : NULL;
+	if (first) {
+		q->head = b;
+		if (!b->next)
+			q->tail = &b->next;
+	} else {
+		*q->tail = b;
+		q->tail = &b->next;
+	}
+	q->length++;
+}
+
+static void
+taker_push(struct queue *q, struct taker *t)
+{
+	t->next = NULL;
+	t->waiting = true;
+	*q->last = t;
+	q->last = &t->next;
+}
+
+static void
+taker_unlink(struct queue *q, struct taker *t)
+{
+	struct taker **at;
+
+	for (at = &q->free; *at != t; at = &(*at)->next)
+		;
+	*at = t->next;
+	if (!t->next)
+		q->last = at;
+	t->waiting = false;
+}
+
+/* ---- the choice ------------------------------------------------------ */
+
+static struct choice_block
+as_choice(const struct block *b)
+{
+	struct choice_block c = { .now = clock_steady() };
+
+	/* Of one with notes it is not known before it is sealed. */
+	c.bytes = (uint64_t)(b->notes ? b->slots : b->used) * b->slot_bytes;
+	c.tight = b->home && stock_home(b->home) < stock_blocks(b->home) / 4;
+	return c;
+}
+
+static struct taker *
+taker_best(struct queue *q, const struct choice_block *b)
+{
+	struct taker *best = NULL;
+
+	for (struct taker *t = q->free; t; t = t->next) {
+		if (!q->ended && !choice_fit(&q->choices, &t->choice, b))
+			continue;
+		if (!best || choice_better(&t->choice, &best->choice, b))
+			best = t;
+	}
+	return best;
+}
+
+/* Hands on what waits, as far as there is somebody for it. */
+static void
+blocks_deal(struct queue *q)
+{
+	while (q->head && q->free) {
+		struct choice_block b = as_choice(q->head);
+		struct taker *t = taker_best(q, &b);
+
+		if (!t)
+			return;
+		choice_serve(&q->choices, &t->choice, &b);
+		taker_unlink(q, t);
+		t->got = block_pop(q);
+		pthread_cond_signal(&t->wake);
+	}
+}
+
+/* For who does not wait in the list: everybody there was asked before. */
+static struct block *
+block_for(struct queue *q, struct taker *t)
+{
+	struct choice_block b;
+
+	if (!q->head)
+		return NULL;
+	b = as_choice(q->head);
+	if (!q->ended && !choice_fit(&q->choices, &t->choice, &b))
+		return NULL;
+	choice_serve(&q->choices, &t->choice, &b);
+	return block_pop(q);
+}
+
+void
+taker_leave(struct taker *t)
+{
+	struct queue *q = t->queue;
+
+	pthread_mutex_lock(&q->lock);
+	choice_leave(&q->choices, &t->choice);
+	blocks_deal(q); /* who sits on the bench may be needed now */
+	pthread_mutex_unlock(&q->lock);
+	pthread_cond_destroy(&t->wake);
+	free(t);
+}
+
+bool
+taker_rank(struct taker *t, const struct choice_rank *rank)
+{
+	struct queue *q = t->queue;
+	int64_t now = clock_steady();
+	bool benched;
+
+	pthread_mutex_lock(&q->lock);
+	if (choice_rank(&q->choices, &t->choice, rank, now))
+		blocks_deal(q); /* others may be fit now */
+	benched = t->choice.benched;
+	pthread_mutex_unlock(&q->lock);
+	return benched;
+}
+
+/* ---- blocks ---------------------------------------------------------- */
+
+int
+queue_put(struct queue *q, struct block *b, bool first)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	if (q->aborted || (q->ended && !first)) {
+		err = -EPIPE;
+	} else if (q->length == q->most && !first) {
+		err = -ENOBUFS;
+	} else {
+		block_push(q, b, first);
+		blocks_deal(q);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+static int
+wait_until(struct taker *t, int64_t until)
+{
+	struct timespec at = { .tv_sec = until / 1000000000,
+			       .tv_nsec = until % 1000000000 };
+
+	return -pthread_cond_timedwait(&t->wake, &t->queue->lock, &at);
+}
+
+/* Under the lock: what a taker gets without waiting, or -EAGAIN. */
+static int
+take_now(struct taker *t, struct block **b)
+{
+	struct queue *q = t->queue;
+
+	*b = t->got ? t->got : t->waiting ? NULL : block_for(q, t);
+	t->got = NULL;
+	if (*b)
+		return 0;
+	if (t->poked) {
+		t->poked = false;
+		return -EINTR;
+	}
+	return q->ended ? -EPIPE : -EAGAIN;
+}
+
+int
+queue_take(struct taker *t, struct block **b, int64_t until)
+{
+	struct queue *q = t->queue;
+	bool late = until == 0;
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	while ((err = take_now(t, b)) == -EAGAIN && !late) {
+		if (!t->waiting)
+			taker_push(q, t);
+		late = wait_until(t, until) == -ETIMEDOUT;
+	}
+	if (t->waiting)
+		taker_unlink(q, t);
+	pthread_mutex_unlock(&q->lock);
+	return err == -EAGAIN ? -ETIMEDOUT : err;
+}
+
+void
+taker_poke(struct taker *t)
+{
+	pthread_mutex_lock(&t->queue->lock);
+	t->poked = true;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->queue->lock);
+}
+
+struct block *
+queue_rest(struct queue *q)
+{
+	struct block *b;
+
+	pthread_mutex_lock(&q->lock);
+	b = block_pop(q);
+	pthread_mutex_unlock(&q->lock);
+	return b;
+}
+
+static void
+queue_end(struct queue *q)
+{
+	q->ended = true;
+	for (struct taker *t = q->free; t; t = t->next)
+		pthread_cond_signal(&t->wake);
+}
+
+void
+queue_drain(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	queue_end(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+struct block *
+queue_abort(struct queue *q)
+{
+	struct block *left;
+
+	pthread_mutex_lock(&q->lock);
+	left = q->head;
+	q->head = NULL;
+	q->tail = &q->head;
+	q->length = 0;
+	q->aborted = true;
+	queue_end(q);
+	pthread_mutex_unlock(&q->lock);
+	return left;
+}
+
+unsigned
+queue_length(struct queue *q)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&q->lock);
+	n = q->length;
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What works is tried, and not asked for: a file system may know O_DIRECT and
+ * refuse it, a kernel may have io_uring and forbid it, and both may change
+ * with the next mount.  A probe is a page; a disk pays it when a recording
+ * begins.
+ *
+ * A plugin takes what descriptor it is given.  So where no way through the
+ * page cache is configured, the chosen one serves for such files too; it only
+ * knows nothing of dirty pages.
+ */
+#include "flow/output/way.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "store/record/geometry.h"
+
+void
+ways_init(struct ways *w, const struct ways_args *args)
+{
+	*w = (struct ways){ .a = *args, .host = log_host(args->disk) };
+}
+
+static void
+way_close(struct way *way)
+{
+	if (way->is)
+		way->is->ops->close(way->state);
+	*way = (struct way){ .is = NULL };
+}
+
+void
+ways_finish(struct ways *w)
+{
+	way_close(&w->beside);
+	way_close(&w->main);
+}
+
+static int
+way_open(struct ways *w, struct way *way, const struct writer_way *is)
+{
+	struct write_args args = { .host = &w->host,
+				   .options = is->options,
+				   .arena = w->a.arena,
+				   .arena_bytes = w->a.arena_bytes };
+	int err = is->ops->open(&way->state, &args);
+
+	if (err)
+		return err;
+	way->is = is;
+	flight_init(&way->flight, is->ops, way->state, 1, w->a.beat);
+	return 0;
+}
+
+static uint64_t
+direct_align(int fd)
+{
+	struct statx s;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &s) == 0 &&
+	    s.stx_mask & STATX_DIOALIGN && s.stx_dio_offset_align)
+		return s.stx_dio_offset_align;
+	return GEOMETRY_PAGE;
+}
+
+/* A file without a name; where the file system has none, one that loses it
+ * at once, also if only O_DIRECT was refused. */
+static int
+probe_open(const struct disk *disk, int flags)
+{
+	static const char name[] = ".spate-probe";
+	int fd;
+
+	flags |= O_WRONLY | O_CLOEXEC;
+	fd = openat(disk->fd, ".", O_TMPFILE | flags, 0600);
+	if (fd >= 0)
+		return fd;
+	if (errno != EOPNOTSUPP)
+		return -errno;
+	fd = disk_open_at(disk->fd, name, O_CREAT | flags, DISK_NO_LINKS);
+	unlinkat(disk->fd, name, 0);
+	return fd;
+}
+
+static int
+page_write(struct flight *f, int fd)
+{
+	struct flight_job job = { .fd = fd, .bytes = GEOMETRY_PAGE };
+	void *page;
+
+	if (posix_memalign(&page, GEOMETRY_PAGE, GEOMETRY_PAGE))
+		return -ENOMEM;
+	memset(page, 0, GEOMETRY_PAGE);
+	job.data = page;
+	flight_add(f, &job);
+	while (flight_push(f), !flight_done(f))
+		flight_wait(f);
+	free(page);
+	return job.err;
+}
+
+static int
+way_flags(const struct way *way)
+{
+	return way->is->ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
+}
+
+static int
+way_try(struct way *way, const struct disk *disk)
+{
+	const struct write_ops *ops = way->is->ops;
+	int flags = way_flags(way), err = 0, fd;
+
+	if (ops->head.flags & WRITE_NOTHING)
+		return 0;
+	fd = probe_open(disk, flags);
+	if (fd < 0)
+		return fd;
+	way->flight.align = flags ? direct_align(fd) : 1;
+	if (way->flight.align > GEOMETRY_PAGE)
+		err = -EINVAL; /* more than blocks are made of */
+	if (!err)
+		err = page_write(&way->flight, fd);
+	if (ops->finish)
+		ops->finish(way->state, fd);
+	close(fd);
+	return err;
+}
+
+/* The way that is taken, and why not the one before it. */
+static void
+tell(struct ways *w, int why)
+{
+	const struct writer_way *is = w->main.is;
+
+	if (w->told == is)
+		return;
+	w->told = is;
+	if (is == w->a.way)
+		log_line(LOG_INFO, w->a.disk, "writes with %s",
+			 is->ops->head.name);
+	else
+		log_line(LOG_WARN, w->a.disk,
+			 "writes with %s, since %s does not work here: %s",
+			 is->ops->head.name, is[-1].ops->head.name,
+			 why == -EINVAL ? "O_DIRECT is refused"
+					: strerror(-why));
+}
+
+/* The disk's fault, and not that of a way: through the page cache it would look
+ * well, until what is there is to be made durable. */
+static bool
+is_ill(int err)
+{
+	return err == -EIO || err == -EROFS || err == -ENOSPC || err == -EDQUOT;
+}
+
+int
+ways_probe(struct ways *w, const struct disk *disk)
+{
+	int err = w->main.is ? way_try(&w->main, disk) : -EINVAL, why = 0;
+
+	for (unsigned i = 0; err && !is_ill(err) && i < w->a.n; i++) {
+		way_close(&w->main);
+		why = err;
+		err = way_open(w, &w->main, &w->a.way[i]);
+		if (!err)
+			err = way_try(&w->main, disk);
+	}
+	if (err)
+		ways_finish(w);
+	else
+		tell(w, why);
+	return err;
+}
+
+int
+ways_flags(const struct ways *w)
+{
+	return way_flags(&w->main);
+}
+
+int
+ways_for(struct ways *w, bool direct, struct way **way)
+{
+	*way = &w->main;
+	if (direct || !ways_flags(w))
+		return 0;
+	*way = &w->beside;
+	for (unsigned i = 0; !w->beside.is && i < w->a.n; i++) {
+		const struct writer_way *is = &w->a.way[i];
+
+		if (!(is->ops->head.flags & (WRITE_DIRECT | WRITE_NOTHING)))
+			return way_open(w, &w->beside, is);
+	}
+	return w->beside.is ? 0 : way_open(w, &w->beside, w->main.is);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that wait are linked by `next`, and how long they have waited stands
+ * in an array beside: as many as the stock has can never be too few, so there
+ * is nothing that could be full.
+ *
+ * A block is as old as the moment it was put, which is not before its last
+ * packet: what is kept is rather too much than too little.
+ *
+ * The stock is for what comes in now.  A substream that has put a block needs
+ * one for the next in its window, and one that is aimed at; while it could not
+ * take as many, the oldest go home, whoever's they are.  So the memory that
+ * the stream was given is the limit, whatever `keep` says.
+ *
+ * The first block that leaves has no gap before it: what was lost, or went
+ * home, before a recording began is not missing in it.
+ */
+#include "flow/receive/backlog.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { ROOM = 2 }; /* blocks that a substream can take */
+
+enum backlog_state { WAITING, HELD, OPEN, DROPPED };
+
+struct backlog {
+	struct backlog_args a;
+	unsigned most; /* blocks there are */
+
+	pthread_mutex_t lock; /* over what is below */
+	enum backlog_state state;
+	struct block *oldest, **end;
+	int64_t *since; /* of each, steady: a ring */
+	unsigned first, length;
+	bool *begun;		 /* of each substream: a block of it went out */
+	uint64_t packets, bytes; /* in blocks that went home */
+	int64_t newest;		 /* when one was put last, steady */
+	int64_t crowded; /* the same of the last that went home for others; */
+	bool crowds;	 /* there was one */
+	int64_t kept;
+};
+
+int
+backlog_make(struct backlog **backlog, const struct backlog_args *args)
+{
+	struct backlog *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return -ENOMEM;
+	l->a = *args;
+	l->kept = args->keep;
+	l->most = stock_blocks(args->stock);
+	l->end = &l->oldest;
+	pthread_mutex_init(&l->lock, NULL);
+	l->since = calloc(l->most, sizeof *l->since);
+	l->begun = calloc(args->subs ? args->subs : 1, sizeof *l->begun);
+	if (!l->since || !l->begun) {
+		backlog_free(l);
+		return -ENOMEM;
+	}
+	*backlog = l;
+	return 0;
+}
+
+/* ---- under the lock --------------------------------------------------- */
+
+static struct block *
+oldest_take(struct backlog *l)
+{
+	struct block *b = l->oldest;
+
+	l->oldest = b->next;
+	if (!l->oldest)
+		l->end = &l->oldest;
+	b->next = NULL;
+	l->first = (l->first + 1) % l->most;
+	l->length--;
+	return b;
+}
+
+static void
+newest_add(struct backlog *l, struct block *b, int64_t now)
+{
+	b->next = NULL;
+	*l->end = b;
+	l->end = &b->next;
+	l->since[(l->first + l->length) % l->most] = now;
+	l->length++;
+}
+
+/* Unused.  Of heaps no bytes are told before a block is sealed. */
+static void
+go_home(struct backlog *l, struct block *b)
+{
+	l->packets += b->filled;
+	if (!b->notes)
+		l->bytes += (uint64_t)b->filled * b->slot_bytes;
+	block_seal(b);
+	block_drop(b);
+}
+
+static void
+go_out(struct backlog *l, struct block *b)
+{
+	if (!l->begun[b->sub])
+		b->gap = 0;
+	l->begun[b->sub] = true;
+	l->a.out(l->a.arg, b);
+}
+
+static bool
+is_old(const struct backlog *l, int64_t now)
+{
+	return l->length && now - l->since[l->first] >= l->a.keep;
+}
+
+static void
+old_go(struct backlog *l, int64_t now)
+{
+	while (l->state == WAITING && is_old(l, now))
+		go_home(l, oldest_take(l));
+}
+
+static void
+room_make(struct backlog *l, unsigned sub)
+{
+	while (l->state == WAITING && l->length &&
+	       stock_room(l->a.stock, sub) < ROOM) {
+		l->crowded = l->since[l->first];
+		l->crowds = true;
+		go_home(l, oldest_take(l));
+	}
+}
+
+static void
+state_set(struct backlog *l, enum backlog_state state)
+{
+	if (l->state >= state)
+		return;
+	if (l->state == WAITING && l->crowds &&
+	    l->newest - l->crowded < l->kept)
+		l->kept = l->newest - l->crowded;
+	l->state = state;
+	while (l->length && state == OPEN)
+		go_out(l, oldest_take(l));
+	while (l->length && state == DROPPED)
+		go_home(l, oldest_take(l));
+}
+
+/* ---- for all ---------------------------------------------------------- */
+
+void
+backlog_put(struct backlog *l, struct block *b, int64_t now)
+{
+	unsigned sub = b->sub;
+
+	pthread_mutex_lock(&l->lock);
+	l->newest = now;
+	switch (l->state) {
+	case OPEN: go_out(l, b); break;
+	case DROPPED: go_home(l, b); break;
+	default: newest_add(l, b, now); break;
+	}
+	old_go(l, now);
+	room_make(l, sub);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+backlog_age(struct backlog *l, int64_t now)
+{
+	pthread_mutex_lock(&l->lock);
+	old_go(l, now);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void
+state_move(struct backlog *l, enum backlog_state state)
+{
+	pthread_mutex_lock(&l->lock);
+	state_set(l, state);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+backlog_hold(struct backlog *l)
+{
+	state_move(l, HELD);
+}
+
+void
+backlog_open(struct backlog *l)
+{
+	state_move(l, OPEN);
+}
+
+void
+backlog_drop(struct backlog *l)
+{
+	state_move(l, DROPPED);
+}
+
+void
+backlog_free(struct backlog *l)
+{
+	if (!l)
+		return;
+	while (l->length)
+		go_home(l, oldest_take(l));
+	pthread_mutex_destroy(&l->lock);
+	free(l->since);
+	free(l->begun);
+	free(l);
+}
+
+int64_t
+backlog_kept(struct backlog *l)
+{
+	int64_t kept;
+
+	pthread_mutex_lock(&l->lock);
+	kept = l->kept;
+	pthread_mutex_unlock(&l->lock);
+	return kept;
+}
+
+unsigned
+backlog_length(struct backlog *l)
+{
+	unsigned length;
+
+	pthread_mutex_lock(&l->lock);
+	length = l->length;
+	pthread_mutex_unlock(&l->lock);
+	return length;
+}
+
+void
+backlog_counts(struct backlog *l, struct counts *c)
+{
+	pthread_mutex_lock(&l->lock);
+	c->placed -= l->packets;
+	c->bytes -= l->bytes;
+	c->drop[DROP_BEFORE_START] += l->packets;
+	pthread_mutex_unlock(&l->lock);
+}

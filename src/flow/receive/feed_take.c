@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a feed takes of each batch.  Mostly that is all of it, as it came:
+ * its gate is open, and no edge is near.  Else the packets that are its own
+ * are picked, and the places are told in which pairs they landed, or that
+ * they landed in none of theirs; then they copy, and write to nothing that
+ * another feed may still have to look at.  A packet that landed in the slots
+ * of the leading feed and is not its own is just not placed: the slot has no
+ * bit, so what is in it is rubbish, and the next packet may land there.
+ *
+ * Packets without a stamp came when the pass began, for all that is known.
+ * What of them was in a socket when a recording was ended is its own yet, as
+ * long as nobody else is there to take it.
+ *
+ * The clock of the data may be wrong in a packet, which must not end what
+ * others go on with: it takes some in a row, or some time without another.
+ */
+#include "flow/receive/feed.h"
+
+#include "flow/receive/intake.h"
+
+/* ns */
+#define AHEAD	   INT64_C(50000000)   /* a pass takes far less */
+#define SETTLE	   INT64_C(1000000)    /* from a stamp to the socket */
+#define GRACE	   INT64_C(10000000)   /* between two queues of a card */
+#define GRACE_DATA INT64_C(100000000)  /* between two packets of a stream */
+#define FLUSH	   INT64_C(1000000000) /* what is left then has lost */
+
+enum { BELIEVED = 8 };		       /* packets in a row */
+#define UNDISPUTED INT64_C(2000000000) /* ns */
+
+/* Packets that landed in none of the places' pairs. */
+static const int16_t feed_nowhere[RECEIVE_BATCH] = { [0 ... RECEIVE_BATCH - 1] =
+							 -1 };
+
+/* ---- the gate --------------------------------------------------------- */
+
+static bool
+is_void(const struct gate *g)
+{
+	return g->close <= g->open;
+}
+
+int64_t
+feed_ahead(const struct feed *f, int64_t now)
+{
+	const struct gate *g = &f->gate;
+
+	if (f->until || is_void(g))
+		return INT64_MAX;
+	if (g->data)
+		return f->opened ? 0 : INT64_MAX - 1;
+	if (now >= g->close)
+		return INT64_MAX;
+	return now >= g->open ? 0 : g->open - now;
+}
+
+static bool
+is_near(int64_t edge, int64_t now)
+{
+	return edge > now - ARRIVAL_OLD && edge < now + AHEAD;
+}
+
+bool
+feed_near(const struct feed *f, int64_t now)
+{
+	const struct gate *g = &f->gate;
+
+	if (g->data)
+		return false;
+	return f->until || is_near(g->open, now) || is_near(g->close, now);
+}
+
+bool
+feed_closes(const struct feed *f, int64_t now)
+{
+	if (is_void(&f->gate))
+		return true;
+	if (!f->gate.data)
+		return now >= f->gate.close;
+	for (unsigned i = 0; i < f->in->sources; i++) {
+		const struct feed_source *of = &f->source[i];
+
+		if (of->passed ||
+		    (of->after && now - of->after_at > UNDISPUTED))
+			return true;
+	}
+	return false;
+}
+
+/* Of a stamp, and of the data, how much later something may come that is of
+ * before. */
+static int64_t
+grace(const struct feed *f)
+{
+	return f->gate.data ? GRACE_DATA : GRACE;
+}
+
+void
+feed_close(struct feed *f, int64_t now)
+{
+	f->settled = now;
+	if (!f->gate.data && f->gate.close > 0)
+		f->settled = f->gate.close;
+	f->settled += f->in->a.late + (f->gate.data ? GRACE_DATA : SETTLE);
+	f->until = now + f->in->a.late + FLUSH;
+}
+
+/* One that can make its sender wait may itself wait for another one that comes
+ * after it: it is empty when a whole round brought nothing. */
+bool
+feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came)
+{
+	struct feed_source *of = &f->source[s->number];
+
+	if (of->passed && now >= of->passed + grace(f) + f->in->a.late)
+		of->drained = true;
+	if (s->waits)
+		return came > 0 && !of->drained;
+	if (came != INTAKE_MORE && now >= f->settled)
+		of->drained = true;
+	return !of->drained;
+}
+
+/* What waited at its end is its own, where nothing says when it came; but not
+ * what is behind something that was not. */
+static bool
+takes_rest(const struct feed *f, const struct feed_source *of,
+	   const struct receive_packet *packet, const struct feed_time *t)
+{
+	return t->alone && !of->passed && !of->drained && !f->gate.data &&
+	       !is_void(&f->gate) && !packet->arrived;
+}
+
+static void
+after_count(struct feed_source *of, unsigned n, int64_t now)
+{
+	if (!of->after)
+		of->after_at = now;
+	of->after += n;
+	if (of->after >= BELIEVED && !of->passed)
+		of->passed = now;
+}
+
+static enum gate_side
+sides_look(struct feed *f, struct intake_source *s,
+	   const struct receive_packet *packet, unsigned n,
+	   const struct feed_time *t, uint8_t *side)
+{
+	struct feed_source *of = &f->source[s->number];
+	enum gate_side all;
+
+	of->eye.arrival = f->in->arrival;
+	of->eye.now = t->at;
+	all = gate_split(&f->gate, &of->eye, packet, n, side);
+	if (all == GATE_AFTER && takes_rest(f, of, packet, t))
+		return GATE_IN;
+	if (all != GATE_AFTER)
+		of->after = 0;
+	else if (f->gate.data)
+		after_count(of, n, t->now);
+	else if (!of->passed)
+		of->passed = t->now;
+	return all;
+}
+
+/* ---- packets ---------------------------------------------------------- */
+
+unsigned
+feed_aim(struct feed *f, struct intake_source *s, struct receive_pair *pair,
+	 unsigned n)
+{
+	unsigned room;
+
+	f->spare->used = 0;
+	if (f->split)
+		room = split_aim(f->split, s->number, pair, n);
+	else
+		room = place_aim(f->place[s->place], &f->source[s->number].aim,
+				 pair, n);
+	/* What is not to be placed needs none. */
+	return f->opened || f->a.early ? room : n;
+}
+
+unsigned
+feed_room(struct feed *f, struct intake_source *s, unsigned n)
+{
+	struct receive_pair pair[RECEIVE_BATCH];
+
+	return f->opened ? feed_aim(f, s, pair, n) : n;
+}
+
+/* The place that is told of what has none. */
+static struct place *
+place_any(const struct feed *f, const struct intake_source *s)
+{
+	return f->place[f->split ? 0 : s->place];
+}
+
+static void
+split_put(struct feed *f, struct intake_source *s,
+	  const struct receive_packet *packet, unsigned n,
+	  const int16_t *landing, const struct feed_time *t)
+{
+	const struct split_batch b = { .source = s->number,
+				       .packet = packet,
+				       .packets = n,
+				       .landing = landing,
+				       .now_ns = t->utc,
+				       .now = t->now };
+	const uint16_t *place;
+	unsigned places;
+
+	place = split_batch(f->split, &b, &places);
+	while (places--)
+		feed_show(f, place[places]);
+}
+
+/* landing: the pair of each packet, -1 for none; NULL: as they come. */
+static void
+packets_put(struct feed *f, struct intake_source *s,
+	    const struct receive_packet *packet, unsigned n,
+	    const int16_t *landing, const struct feed_time *t)
+{
+	struct place *p;
+
+	if (f->split) {
+		split_put(f, s, packet, n, landing, t);
+		return;
+	}
+	p = f->place[s->place];
+	p->landing = landing;
+	place_batch(p, &f->source[s->number].aim, packet, n, t->utc, t->now);
+	p->landing = NULL;
+}
+
+static void
+gate_opened(struct feed *f)
+{
+	f->opened = true;
+	if (f->a.opened)
+		f->a.opened(f->a.arg);
+}
+
+/* Of a batch with an edge in it. */
+static void
+packets_pick(struct feed *f, struct intake_source *s,
+	     const struct receive_batch *b, const struct feed_time *t,
+	     uint8_t *side, bool leads)
+{
+	unsigned count[GATE_MIXED] = { 0 };
+	struct gate_picked own;
+
+	for (unsigned i = 0; i < b->packets; i++) {
+		count[side[i]]++;
+		if (f->a.early && side[i] == GATE_BEFORE)
+			side[i] = GATE_IN;
+	}
+	if (!f->a.early && count[GATE_BEFORE])
+		place_drop(place_any(f, s), DROP_BEFORE_START,
+			   count[GATE_BEFORE]);
+	if (count[GATE_IN] && !f->opened)
+		gate_opened(f);
+	gate_pick(&own, b->packet, side, b->packets, GATE_IN);
+	packets_put(f, s, own.packet, own.n, leads ? own.from : feed_nowhere,
+		    t);
+}
+
+/* Threads that share places wait for each other: also who has nothing for
+ * them tells that he has been here. */
+static void
+nothing_put(struct feed *f, struct intake_source *s, const struct feed_time *t,
+	    bool leads)
+{
+	if (leads || f->in->a.rings)
+		packets_put(f, s, NULL, 0, NULL, t);
+}
+
+void
+feed_take(struct feed *f, struct intake_source *s,
+	  const struct receive_batch *b, const struct feed_time *t, bool leads)
+{
+	const int16_t *landing = leads ? NULL : feed_nowhere;
+	uint8_t side[RECEIVE_BATCH];
+	enum gate_side all;
+
+	if (!b->packets) {
+		nothing_put(f, s, t, leads);
+		return;
+	}
+	all = sides_look(f, s, b->packet, b->packets, t, side);
+	if (all == GATE_IN && !f->opened)
+		gate_opened(f);
+	if (all == GATE_IN || (all == GATE_BEFORE && f->a.early)) {
+		packets_put(f, s, b->packet, b->packets, landing, t);
+	} else if (all == GATE_MIXED) {
+		packets_pick(f, s, b, t, side, leads);
+	} else {
+		if (all == GATE_BEFORE)
+			place_drop(place_any(f, s), DROP_BEFORE_START,
+				   b->packets);
+		nothing_put(f, s, t, leads);
+	}
+}
+
+void
+feed_expect(struct feed *f, struct intake_source *s, uint64_t sequence)
+{
+	place_expect(f->place[s->place], &f->source[s->number].aim, sequence);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One pass is: aim, receive, place, for as many batches as the receiver
+ * allows a source before the next source's turn.  While a stream is still
+ * learned, each packet is looked at before it goes to the places.
+ *
+ * Where several sources bring one stream, none of them may run ahead of the
+ * others by more than the window holds, or theirs would be late: a turn is at
+ * most its part of half a block.
+ *
+ * How much may wait in a socket is an eighth of its buffer: the kernel counts
+ * what a packet takes of its memory, up to twice its bytes and several hundred
+ * more, and a visit may come late.  More than HOLD is never worth waiting for.
+ */
+#include "flow/receive/intake_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+	LOOKS = 10, /* ticks in which every source is looked at once */
+	TURN = 16,  /* batches */
+	HOLD = 128 << 10,
+	OVERHEAD = 512, /* bytes of kernel memory beside a packet's own */
+};
+
+/* The place that a source feeds; -EINVAL where there is none, a bug. */
+static int
+source_place(const struct intake *in, struct intake_source *s)
+{
+	const struct receive_ops *ops = in->a.ops;
+	unsigned sub = ops->sub ? ops->sub(in->a.state, s->number) : 0;
+
+	if (in->a.by == INTAKE_SOURCE)
+		s->place = sub / (in->a.shares ? in->a.shares : 1);
+	return s->place < in->a.places ? 0 : -EINVAL;
+}
+
+static uint32_t
+source_hold(const struct intake_source *s)
+{
+	socklen_t length = sizeof(int);
+	int buffer;
+
+	if (getsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &buffer, &length) < 0 ||
+	    buffer <= 0 || buffer / 8 > HOLD)
+		return HOLD;
+	return (uint32_t)buffer / 8 + 1;
+}
+
+/* Of all sources of its place together: half a block. */
+static unsigned
+source_turn(const struct intake *in, const struct intake_source *s)
+{
+	unsigned beside = 0;
+	uint32_t turn;
+
+	for (unsigned i = 0; i < in->sources; i++)
+		beside += in->source[i].place == s->place;
+	if (beside < 2)
+		return TURN;
+	turn = in->a.slots / 2 / beside / RECEIVE_BATCH;
+	if (turn > TURN)
+		return TURN;
+	return turn ? turn : 1;
+}
+
+static void
+source_look(struct intake_source *s)
+{
+	struct intake *in = s->intake;
+	struct receive_counts c = { 0 };
+	uint64_t more;
+
+	in->a.ops->counts(in->a.state, s->number, &c);
+	more = c.overruns - s->counts.overruns;
+	atomic_fetch_add_explicit(&in->overruns, more, memory_order_relaxed);
+	for (struct feed *f = in->feeds; f; f = f->next)
+		atomic_fetch_add_explicit(&f->overruns, more,
+					  memory_order_relaxed);
+	pthread_mutex_lock(&in->lock);
+	s->counts = c;
+	pthread_mutex_unlock(&in->lock);
+}
+
+static int
+sources_make(struct intake *in)
+{
+	int err = 0;
+
+	in->sources = in->a.ops->sources(in->a.state);
+	in->source = calloc(in->sources + 1, sizeof *in->source);
+	if (!in->source)
+		return -ENOMEM;
+	for (unsigned i = 0; i < in->sources && !err; i++) {
+		struct intake_source *s = &in->source[i];
+
+		s->intake = in;
+		s->number = i;
+		s->fd = in->a.ops->fd(in->a.state, i);
+		s->want = RECEIVE_BATCH;
+		s->hold = source_hold(s);
+		source_look(s);
+		err = source_place(in, s);
+	}
+	in->left = in->sources;
+	for (unsigned i = 0; i < in->sources && !err; i++)
+		in->source[i].turn = source_turn(in, &in->source[i]);
+	return err;
+}
+
+int
+intake_make(struct intake **intake, const struct intake_args *args)
+{
+	struct intake *in = calloc(1, sizeof *in);
+	int err = -ENOMEM;
+
+	if (!in)
+		return err;
+	in->a = *args;
+	pthread_mutex_init(&in->lock, NULL);
+	err = sources_make(in);
+	if (!err)
+		err = intake_learn_make(in);
+	if (err) {
+		intake_free(in);
+		return err;
+	}
+	/* Hundreds with one source each take turns, too. */
+	if (in->sources)
+		in->tick = (unsigned)in->source[0].fd % LOOKS;
+	*intake = in;
+	return 0;
+}
+
+void
+intake_free(struct intake *in)
+{
+	if (!in)
+		return;
+	intake_learn_free(in);
+	free(in->source);
+	pthread_mutex_destroy(&in->lock);
+	free(in);
+}
+
+static void
+source_end(struct intake_source *s, int err)
+{
+	struct intake *in = s->intake;
+
+	s->ended = true;
+	in->left--;
+	if (err != -ENODATA)
+		log_line(LOG_ERROR, in->a.name,
+			 "source %u broke and is not read any more: %s",
+			 s->number, strerror(-err));
+}
+
+/* An open one that others come before gives way to the first of those. */
+static bool
+gives_way(const struct feed *lead, const struct feed *f, int64_t ahead)
+{
+	return lead->a.lesser && !f->a.lesser && ahead <= 0;
+}
+
+/*
+ * The one that packets should land with: the first that is open; else the one
+ * that opens next.  The others are told by copy.
+ */
+static struct feed *
+feed_leads(const struct intake *in, struct feed_time *t)
+{
+	struct feed *lead = in->feeds;
+	int64_t least = INT64_MAX;
+
+	t->alone = true;
+	t->near = false;
+	for (struct feed *f = in->feeds; f; f = f->next) {
+		int64_t ahead = feed_ahead(f, t->now);
+
+		t->alone &= ahead > 0;
+		t->near |= feed_near(f, t->now);
+		if (ahead < least || gives_way(lead, f, ahead)) {
+			lead = f;
+			least = ahead;
+		}
+	}
+	return lead;
+}
+
+/* A gate may close in the middle of a pass. */
+static void
+time_look(const struct intake *in, struct feed_time *t)
+{
+	t->at = clock_steady();
+	t->alone = true;
+	for (struct feed *f = in->feeds; f; f = f->next)
+		t->alone &= feed_ahead(f, t->at) > 0;
+}
+
+/* Whoever can make its sender wait does so for the feed that has the least
+ * room. */
+static unsigned
+pairs_aim(struct intake_source *s, struct feed *lead, struct receive_pair *pair,
+	  unsigned n)
+{
+	unsigned room = feed_aim(lead, s, pair, n), one;
+
+	if (!s->waits || !s->intake->feeds->next)
+		return room;
+	for (struct feed *f = s->intake->feeds; f; f = f->next) {
+		if (f == lead || (f->a.lesser && !lead->a.lesser))
+			continue;
+		one = feed_room(f, s, n);
+		if (one < room)
+			room = one;
+	}
+	return room;
+}
+
+static void
+packets_take(struct intake_source *s, struct feed *lead,
+	     struct receive_batch *b, const struct feed_time *t)
+{
+	struct intake *in = s->intake;
+
+	if (in->learns)
+		intake_learn(in, b);
+	for (struct feed *f = in->feeds; f; f = f->next) {
+		if (f != lead)
+			feed_take(f, s, b, t, false);
+	}
+	feed_take(lead, s, b, t, true);
+	for (struct feed *f = in->feeds; f && b->known; f = f->next)
+		feed_expect(f, s, b->next);
+}
+
+static uint64_t
+batch_bytes(const struct receive_batch *b)
+{
+	uint64_t bytes = (uint64_t)b->packets * OVERHEAD;
+
+	for (unsigned i = 0; i < b->packets; i++)
+		bytes += b->packet[i].bytes;
+	return bytes;
+}
+
+int
+intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
+	    int64_t now)
+{
+	struct intake *in = s->intake;
+	struct receive_pair pair[RECEIVE_BATCH];
+	struct receive_batch b; /* a plugin writes what it tells of */
+	struct feed_time t = { .utc = now_ns, .now = now, .at = now };
+	struct feed *lead = feed_leads(in, &t);
+	uint64_t bytes = 0;
+	bool more = true;
+	int err;
+
+	b.pair = pair;
+	if (batches > s->turn)
+		batches = s->turn;
+	while (more && batches--) {
+		b.pairs = s->want;
+		b.want = s->want;
+		b.packets = 0;
+		b.known = b.again = b.empty = false;
+		b.stamps = t.near;
+		b.room = pairs_aim(s, lead, pair, b.pairs);
+		err = in->a.ops->receive(in->a.state, s->number, &b);
+		if (err < 0) {
+			source_end(s, err);
+			return err;
+		}
+		more = (b.packets > 0 && !b.empty) || b.again;
+		bytes += batch_bytes(&b);
+		s->want = b.want;
+		s->waits |= b.known;
+		if (t.near)
+			time_look(in, &t);
+		packets_take(s, lead, &b, &t);
+	}
+	for (struct feed *f = in->feeds; f; f = f->next)
+		feed_show(f, s->place);
+	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
+}
+
+void
+intake_look(struct intake *in, unsigned n)
+{
+	while (n--) {
+		source_look(&in->source[in->look]);
+		in->look = (in->look + 1) % in->sources;
+	}
+}
+
+/* How many of its sources are, before that tick of a second. */
+static unsigned
+looked(const struct intake *in, unsigned tick)
+{
+	return in->sources * tick / LOOKS;
+}
+
+void
+intake_tick(struct intake *in, int64_t now)
+{
+	for (struct feed *f = in->feeds; f; f = f->next)
+		feed_age(f, now);
+	intake_look(in, looked(in, in->tick + 1) - looked(in, in->tick));
+	in->tick = (in->tick + 1) % LOOKS;
+}

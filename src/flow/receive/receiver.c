@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The receiver thread.
+ *
+ *   wait until a source is ready, or a tenth of a second
+ *   for each that is: some batches, so that a flood on one socket does not
+ *       starve the others
+ *   every tenth of a second: age blocks, show counters
+ *   what ends is drained, flushed, and gone
+ *   rest
+ *
+ * Fairness.  A pass gives every ready source its turn; with many of them a
+ * turn is shorter (BATCHES in all, at least one each), so that a pass takes
+ * about as long however many there are: some milliseconds at most, which the
+ * smallest socket buffer holds at a gigabit per second.  A flooded source only
+ * ever delays the others by its turn, and what does not fit into it is lost
+ * where it belongs, in its own socket.  One pass sees up to EVENTS sources;
+ * epoll hands out those that are left over first the next time.  Feeds
+ * that end are drained in turns too, beside those that go on.
+ *
+ * Rest.  When packets come one by one, waking for each of them costs more than
+ * the packet.  So after a pass that left every socket empty the thread sleeps
+ * before it looks again, and finds several at once.  The fullest socket says
+ * how long it may: at the rate of the pass before, no more than INTAKE_FULL
+ * may be in it by the next (an eighth of its buffer, so a visit that is late
+ * is no loss), and a rest at most doubles, since a sender may begin to send
+ * all of a sudden.  It is worth no more than twice what the visits take, and
+ * REST where they are few, REST_MOST in all: with one stream of 1 Gb/s the
+ * thread looks every 0.2 ms, and finds 25 kB; with 432 of 20 Mb/s a pass takes
+ * one or two milliseconds, it rests as long again, and each visit finds
+ * several packets where it found one or two, which saves half of the system
+ * calls.  Rests below REST_LEAST are not worth the two system calls and the
+ * timer.
+ *
+ * Both clocks are read once per pass (arrival.h), and one before a rest.  A
+ * gate's edge is compared with the stamps of packets; only near one the clock
+ * is read for each batch, because a pass may take longer than it is away.
+ */
+#include "flow/receive/receiver_priv.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "flow/memory/beat.h"
+
+enum {
+	BATCHES = 64,	     /* of one pass, if there are so many sources */
+	BATCHES_MOST = 16,   /* of one source */
+	DRAINED = 4,	     /* the same, of one that is at its end */
+	CLOSING_MS = 1,	     /* between two visits then, where nothing comes */
+	REST_LEAST = 50000,  /* ns */
+	REST = 200000,	     /* ns */
+	REST_MOST = 2000000, /* ns */
+	SLACK = 10000,	     /* ns that a rest may be longer */
+	TICK = 100000000,    /* ns */
+};
+
+/* ---- intakes ----------------------------------------------------------- */
+
+static void
+intake_add(struct receiver *r, struct intake *in)
+{
+	in->arrival = &r->arrival;
+	in->next = r->intakes;
+	r->intakes = in;
+	for (unsigned i = 0; i < in->sources; i++) {
+		struct epoll_event e = { .events = EPOLLIN,
+					 .data.ptr = &in->source[i] };
+
+		if (in->source[i].ended)
+			continue;
+		if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, in->source[i].fd, &e))
+			abort(); /* ours: the descriptor is open */
+	}
+}
+
+static void
+source_leave(struct receiver *r, struct intake_source *s)
+{
+	epoll_ctl(r->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+}
+
+static void
+intake_remove(struct receiver *r, struct intake *in)
+{
+	struct intake **at;
+
+	for (at = &r->intakes; *at != in; at = &(*at)->next)
+		;
+	*at = in->next;
+	for (unsigned i = 0; i < in->sources; i++)
+		source_leave(r, &in->source[i]);
+}
+
+/* ---- feeds ------------------------------------------------------------- */
+
+static void
+feed_add(struct receiver *r, struct feed *f)
+{
+	struct intake *in = f->in;
+	bool slept = !in->feeds;
+
+	intake_join(in, f);
+	if (slept)
+		intake_add(r, in);
+}
+
+static void
+feed_end(struct receiver *r, struct feed *f, int64_t now)
+{
+	struct intake *in = f->in;
+
+	intake_flush(in, f, now);
+	intake_leave(in, f);
+	if (!in->feeds)
+		intake_remove(r, in);
+	/* From then on the event loop may free both. */
+	f->a.done(f->a.arg);
+}
+
+/* Those at their end take what is in their sockets yet, a little at a time. */
+static void
+closing_pass(struct receiver *r, int64_t now)
+{
+	struct feed **at = &r->closing;
+
+	while (*at) {
+		struct feed *f = *at;
+
+		if (!intake_drain(f->in, f, DRAINED, now + r->arrival.offset,
+				  now)) {
+			at = &f->next_closing;
+			continue;
+		}
+		*at = f->next_closing;
+		feed_end(r, f, now);
+	}
+}
+
+static void
+closing_add(struct receiver *r, struct feed *f, int64_t now)
+{
+	feed_close(f, now);
+	f->next_closing = r->closing;
+	r->closing = f;
+}
+
+/* Begins the end of those whose gates have closed, and finds out when the next
+ * one does.  The data's own time is looked at with every tick. */
+static void
+closing_find(struct receiver *r, int64_t now)
+{
+	r->next_close = INT64_MAX;
+	for (struct intake *in = r->intakes; in; in = in->next) {
+		for (struct feed *f = in->feeds; f; f = f->next) {
+			if (!f->until && feed_closes(f, now))
+				closing_add(r, f, now);
+			else if (!f->until && !f->gate.data &&
+				 f->gate.close < r->next_close)
+				r->next_close = f->gate.close;
+		}
+	}
+}
+
+/* ---- orders ------------------------------------------------------------ */
+
+/* Only of those that are not at their end. */
+static void
+gates_take(struct receiver *r)
+{
+	for (struct intake *in = r->intakes; in; in = in->next) {
+		pthread_mutex_lock(&in->lock);
+		for (struct feed *f = in->feeds; f; f = f->next) {
+			if (!f->until)
+				f->gate = f->wanted;
+		}
+		pthread_mutex_unlock(&in->lock);
+	}
+}
+
+/* False when the thread is to end. */
+static bool
+orders_do(struct receiver *r, int64_t now)
+{
+	struct order *o, *next;
+	eventfd_t n;
+	bool stop;
+
+	eventfd_read(r->wake, &n);
+	pthread_mutex_lock(&r->lock);
+	o = r->orders;
+	r->orders = NULL;
+	r->orders_end = &r->orders;
+	stop = r->stop;
+	pthread_mutex_unlock(&r->lock);
+	for (; o; o = next) {
+		next = o->next;
+		feed_add(r, o->feed);
+		free(o);
+	}
+	gates_take(r);
+	closing_find(r, now);
+	return !stop;
+}
+
+static void
+tick(struct receiver *r, int64_t now)
+{
+	for (struct intake *in = r->intakes; in; in = in->next)
+		intake_tick(in, now);
+	r->next_tick = now + TICK;
+}
+
+static unsigned
+turn(int sources)
+{
+	int batches = BATCHES / (sources > 0 ? sources : 1);
+
+	if (batches > BATCHES_MOST)
+		return BATCHES_MOST;
+	return batches > 1 ? (unsigned)batches : 1;
+}
+
+/* The most that a source had: see intake_pass. */
+static int
+sources_pass(struct receiver *r, int n, int64_t now)
+{
+	int most = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct intake_source *s = r->event[i].data.ptr;
+		int came;
+
+		if (!s)
+			continue;
+		came = s->ended ? -ENODATA
+				: intake_pass(s, turn(n),
+					      now + r->arrival.offset, now);
+		if (came < 0)
+			source_leave(r, s);
+		if (came > most)
+			most = came;
+	}
+	return most;
+}
+
+static bool
+has_orders(const struct epoll_event *event, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (!event[i].data.ptr)
+			return true;
+	}
+	return false;
+}
+
+/* Until the fullest is as full as may be, had it begun when this pass did. */
+static int64_t
+rest_fits(const struct receiver *r, int most, int64_t since, int64_t took)
+{
+	int64_t fits = since * INTAKE_FULL / (most + 1) - took;
+	int64_t more = 2 * r->rest + REST_LEAST;
+
+	return fits < more ? fits : more;
+}
+
+/* Sleeps a while, after a pass that began at `now` and emptied all sockets;
+ * the fullest had `most`. */
+static void
+rest(struct receiver *r, int most, int64_t now)
+{
+	int64_t took = clock_steady() - now, longest = 2 * took, fits;
+	struct timespec time = { 0 };
+
+	if (longest < REST)
+		longest = REST;
+	if (longest > REST_MOST)
+		longest = REST_MOST;
+	fits = rest_fits(r, most, now - r->passed, took);
+	r->rest = fits < longest ? fits : longest;
+	if (r->rest < REST_LEAST) {
+		r->rest = 0;
+		return;
+	}
+	time.tv_nsec = r->rest;
+	nanosleep(&time, NULL);
+}
+
+/* As long as nothing has to be done, if nothing comes. */
+static int
+wait_ms(const struct receiver *r, int64_t now)
+{
+	int64_t left = r->next_close - now;
+
+	if (r->closing)
+		return CLOSING_MS;
+	if (left > TICK)
+		left = TICK;
+	return left > 0 ? (int)((left + 999999) / 1000000) : 0;
+}
+
+/* What is over, or is to begin, after all sources had their turn.  False when
+ * the thread is to end. */
+static bool
+feeds_pass(struct receiver *r, int n, int64_t now)
+{
+	bool ticks = now >= r->next_tick;
+
+	if (ticks)
+		tick(r, now);
+	if (ticks || now >= r->next_close)
+		closing_find(r, now);
+	closing_pass(r, now);
+	/* Last: the events of this pass are done with. */
+	return !has_orders(r->event, n) || orders_do(r, now);
+}
+
+void *
+receiver_run(void *arg)
+{
+	struct receiver *r = arg;
+	int64_t now = arrival_look(&r->arrival);
+	bool on = true;
+
+	pthread_setname_np(pthread_self(), "spate-receive");
+	prctl(PR_SET_TIMERSLACK, SLACK);
+	tick(r, now);
+	r->next_close = INT64_MAX;
+	while (on) {
+		int n = epoll_wait(r->epoll, r->event, RECEIVER_EVENTS,
+				   wait_ms(r, now));
+		int most;
+
+		now = arrival_look(&r->arrival);
+		beat_at(&r->beat, now);
+		most = sources_pass(r, n, now);
+		on = feeds_pass(r, n, now);
+		if (most == INTAKE_MORE || r->closing ||
+		    has_orders(r->event, n))
+			r->rest = 0;
+		else if (n > 0)
+			rest(r, most, now);
+		r->passed = now;
+	}
+	return NULL;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which place a packet is for is known only once it has landed.  But a sender
+ * sends its threads in turn, so that the next packets are for the same places,
+ * in the same order, as those one turn ago:
+ *
+ *   came   0 1 2 3 0 1 2 3 0 1 2 | 3 0 1 2 3 0 ...  expected
+ *              ^ one turn before |
+ *
+ * The length of a turn is the distance from the last packet with which the
+ * place changed back to when it changed to the same place before; so bursts
+ * are turns too (0 0 1 1 0 0).  Every place is asked for as many pairs as it
+ * is expected to get, and the pairs are handed to the kernel in the order of
+ * the turn.
+ *
+ *   pair of the call    0    1    2    3    4    5
+ *   place, its pair    3,0  0,0  1,0  2,0  3,1  0,1
+ *
+ * A packet that came out of turn lies in a slot that is another place's, which
+ * does not know of it and may move another packet there: so it is copied to
+ * scratch memory before any place sorts its part.
+ *
+ * What it costs, beside one place for all: the header is read twice, here and
+ * in the place, 10 ns each; each place sorts a batch of its own, some 50 ns,
+ * which its packets share.  A packet of 8 kB takes the kernel 1 us.  After a
+ * lost packet the rest of its batch is out of turn: two copies each.
+ */
+#include "flow/receive/split.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	HISTORY = 4096,			       /* packets, a power of two */
+	LONGEST = HISTORY - 2 * RECEIVE_BATCH, /* turn */
+	NOWHERE = UINT16_MAX,
+};
+
+/* What is known of one place while a call lasts. */
+struct part {
+	uint64_t began; /* one more than the packet at which the turn last
+			   came to it; 0: never */
+	uint16_t first; /* of its pairs, then of its packets */
+	uint16_t n;
+};
+
+struct split {
+	struct split_args a;
+	struct part *part;
+	struct aim *aim; /* sources x places */
+	uint8_t *scratch;
+
+	/* Places by key: open addressing. */
+	uint32_t mask;
+	uint16_t *slot;
+
+	uint64_t came; /* packets, in all */
+	uint64_t turn; /* packets; 0: not known */
+	uint16_t history[HISTORY];
+
+	/* Of one call: which place each pair is of, and which pair of those
+	 * that this place was asked for; the places that take part. */
+	uint16_t of[RECEIVE_BATCH], nth[RECEIVE_BATCH];
+	const uint8_t *payload[RECEIVE_BATCH]; /* of each pair */
+	unsigned pairs;
+	struct receive_pair own[RECEIVE_BATCH];
+	struct receive_packet packet[RECEIVE_BATCH];
+	int16_t landing[RECEIVE_BATCH];
+	uint16_t taking[RECEIVE_BATCH];
+	unsigned takings;
+};
+
+/* ---- places by key ----------------------------------------------------- */
+
+static uint32_t
+slot_of(const struct split *s, uint32_t key)
+{
+	uint32_t at = key * 0x9e3779b1u >> 16 & s->mask;
+
+	while (s->slot[at] != NOWHERE && s->a.key[s->slot[at]] != key)
+		at = (at + 1) & s->mask;
+	return at;
+}
+
+static int
+keys_make(struct split *s)
+{
+	uint32_t size = 16;
+
+	while (size < 2 * s->a.places)
+		size *= 2;
+	s->mask = size - 1;
+	s->slot = malloc(size * sizeof *s->slot);
+	if (!s->slot)
+		return -ENOMEM;
+	memset(s->slot, 0xff, size * sizeof *s->slot);
+	for (unsigned i = 0; i < s->a.places; i++)
+		s->slot[slot_of(s, s->a.key[i])] = (uint16_t)i;
+	return 0;
+}
+
+int
+split_make(struct split **split, const struct split_args *args)
+{
+	struct split *s = calloc(1, sizeof *s);
+	uint64_t scratch = (uint64_t)RECEIVE_BATCH * args->spare->slot_bytes;
+
+	if (!s)
+		return -ENOMEM;
+	s->a = *args;
+	s->part = calloc(args->places, sizeof *s->part);
+	s->aim =
+	    calloc((size_t)args->sources * args->places + 1, sizeof *s->aim);
+	s->scratch = malloc(scratch);
+	if (!s->part || !s->aim || !s->scratch || keys_make(s) < 0) {
+		split_free(s);
+		return -ENOMEM;
+	}
+	memset(s->scratch, 0, scratch);
+	*split = s;
+	return 0;
+}
+
+void
+split_free(struct split *s)
+{
+	if (!s)
+		return;
+	free(s->slot);
+	free(s->scratch);
+	free(s->aim);
+	free(s->part);
+	free(s);
+}
+
+/* ---- aiming ------------------------------------------------------------ */
+
+/* Where packet number i from now is expected to go. */
+static uint16_t
+expected(const struct split *s, unsigned i)
+{
+	if (!s->turn)
+		return 0;
+	return s->history[(s->came - s->turn + i % s->turn) % HISTORY];
+}
+
+/* A packet came for this place. */
+static void
+saw(struct split *s, uint16_t place)
+{
+	struct part *part = &s->part[place];
+	uint64_t now = s->came + 1, turn = now - part->began;
+
+	if (!s->turn || s->history[(s->came - 1) % HISTORY] != place) {
+		s->turn = part->began && turn <= LONGEST ? turn : 1;
+		part->began = now;
+	}
+	s->history[s->came++ % HISTORY] = place;
+}
+
+/* One more pair, or packet, of this place. */
+static uint16_t
+part_add(struct split *s, uint16_t place)
+{
+	struct part *part = &s->part[place];
+
+	if (part->n == 0)
+		s->taking[s->takings++] = place;
+	return part->n++;
+}
+
+/* Those of each place stand together. */
+static void
+parts_lay(struct split *s)
+{
+	uint16_t first = 0;
+
+	for (unsigned i = 0; i < s->takings; i++) {
+		struct part *part = &s->part[s->taking[i]];
+
+		part->first = first;
+		first = (uint16_t)(first + part->n);
+	}
+}
+
+static void
+parts_forget(struct split *s)
+{
+	for (unsigned i = 0; i < s->takings; i++)
+		s->part[s->taking[i]].n = 0;
+	s->takings = 0;
+}
+
+static struct aim *
+aim_of(struct split *s, unsigned source, uint16_t place)
+{
+	return &s->aim[(size_t)source * s->a.places + place];
+}
+
+unsigned
+split_aim(struct split *s, unsigned source, struct receive_pair *pair,
+	  unsigned n)
+{
+	unsigned room = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		s->of[i] = expected(s, i);
+		s->nth[i] = part_add(s, s->of[i]);
+	}
+	parts_lay(s);
+	for (unsigned i = 0; i < s->takings; i++) {
+		uint16_t place = s->taking[i];
+		const struct part *part = &s->part[place];
+
+		room += place_aim(s->a.place[place], aim_of(s, source, place),
+				  s->own + part->first, part->n);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		pair[i] = s->own[s->part[s->of[i]].first + s->nth[i]];
+		s->payload[i] = pair[i].payload;
+	}
+	s->pairs = n;
+	parts_forget(s);
+	return room;
+}
+
+/* ---- dealing out ------------------------------------------------------- */
+
+/* Its place; NOWHERE, and dropped, where there is none. */
+static uint16_t
+place_of(struct split *s, const struct receive_packet *k)
+{
+	const struct format_shape *shape = s->a.shape;
+	struct format_packet f;
+	enum drop why;
+	uint16_t place;
+
+	if (k->flags & RECEIVE_FOREIGN) {
+		why = DROP_FOREIGN;
+	} else if (k->flags & RECEIVE_CUT ||
+		   k->bytes != shape->prefix + shape->payload) {
+		why = DROP_WRONG_SIZE;
+	} else {
+		s->a.format->parse(shape, k->prefix, k->payload, &f);
+		why = DROP_UNREADABLE;
+		if (f.has & FORMAT_READABLE) {
+			why = DROP_UNSPLIT;
+			place = s->slot[slot_of(s, s->a.station ? f.station
+								: f.thread)];
+			if (place != NOWHERE)
+				return place;
+		}
+	}
+	place_drop(s->a.place[0], why, 1);
+	return NOWHERE;
+}
+
+/* Packet i goes to place of[i], there as number nth[i]. */
+static void
+packets_place(struct split *s, const struct split_batch *b, uint16_t *of,
+	      uint16_t *nth)
+{
+	for (unsigned i = 0; i < b->packets; i++) {
+		of[i] = place_of(s, &b->packet[i]);
+		if (of[i] == NOWHERE)
+			continue;
+		nth[i] = part_add(s, of[i]);
+		saw(s, of[i]);
+	}
+	parts_lay(s);
+}
+
+/* Hands it on, as if it had come to its place alone. */
+static void
+packet_hand(struct split *s, const struct split_batch *b, unsigned i,
+	    uint16_t place, unsigned to)
+{
+	const struct receive_packet *k = &b->packet[i];
+	int at = b->landing ? b->landing[i] : (int)i;
+	bool landed =
+	    at >= 0 && (unsigned)at < s->pairs && k->payload == s->payload[at];
+	uint8_t *aside = s->scratch + (uint64_t)i * s->a.spare->slot_bytes;
+
+	s->packet[to] = *k;
+	s->landing[to] = -1;
+	if (landed && s->of[at] == place) {
+		s->landing[to] = (int16_t)s->nth[at];
+	} else if (landed) {
+		memcpy(aside, k->payload, s->a.shape->payload);
+		s->packet[to].payload = aside;
+	}
+}
+
+/* A place that was not asked for pairs in this call still has those of an
+ * earlier one; but none of its packets is said to have landed there. */
+static void
+part_give(struct split *s, const struct split_batch *b, uint16_t number)
+{
+	struct part *part = &s->part[number];
+	struct place *place = s->a.place[number];
+
+	place->landing = s->landing + part->first;
+	place_batch(place, aim_of(s, b->source, number),
+		    s->packet + part->first, part->n, b->now_ns, b->now);
+	place->landing = NULL;
+}
+
+const uint16_t *
+split_batch(struct split *s, const struct split_batch *b, unsigned *places)
+{
+	uint16_t of[RECEIVE_BATCH], nth[RECEIVE_BATCH];
+
+	packets_place(s, b, of, nth);
+	for (unsigned i = 0; i < b->packets; i++) {
+		if (of[i] != NOWHERE)
+			packet_hand(s, b, i, of[i],
+				    s->part[of[i]].first + nth[i]);
+	}
+	for (unsigned i = 0; i < s->takings; i++)
+		part_give(s, b, s->taking[i]);
+	*places = s->takings;
+	parts_forget(s);
+	return s->taking;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Thirty-two packets that agree are no accident, and at a gigabit per second
+ * they take two milliseconds; until then they cost a copy each.  Both sides
+ * race to the same number: a sender that restarts sends nothing in the old
+ * window any more, so it wins; stray packets beside a healthy stream lose.
+ *
+ * Thirty-two late packets may come in a row before the stream goes on: a path
+ * that was held up is emptied at the speed of its link.  So candidates behind
+ * the head need several times as many, and each packet at the head makes
+ * their count begin again.
+ *
+ * There are several, because garbage that comes with a stream that begins
+ * agrees with nothing: with one alone it threw out, packet by packet, what
+ * the stream had parked, and as little as one in thirty kept the run from
+ * beginning at all.  Now garbage throws out other garbage, which is weaker.
+ */
+#include "flow/slots/candidate.h"
+
+#include <stddef.h>
+
+/* Unsigned, because the far side of a counter has no positive distance. */
+static uint64_t
+apart(uint64_t a, uint64_t b, unsigned bits)
+{
+	int64_t d = sequence_distance(a, b, bits);
+
+	return d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
+}
+
+enum candidate_answer
+candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		if (candidate_at(c, i)->sequence == sequence)
+			return CANDIDATE_DUPLICATE;
+	}
+	if (candidate_full(c))
+		return CANDIDATE_STRANGER;
+	if (c->n) {
+		if (apart(c->packet[0].sequence, sequence, c->bits) >= c->span)
+			return CANDIDATE_STRANGER;
+	} else {
+		c->rivals = c->quiet = 0;
+		c->since = now;
+	}
+	if (now < c->since)
+		c->since = now;
+	candidate_at(c, c->n++)->sequence = sequence;
+	return ++c->quiet >= c->need ? CANDIDATE_ENOUGH : CANDIDATE_PARKED;
+}
+
+/* Fewer packets are weaker, and of as many the older ones. */
+static bool
+is_weaker(const struct candidate *a, const struct candidate *b)
+{
+	return a->n < b->n || (a->n == b->n && a->order < b->order);
+}
+
+struct candidate *
+candidate_find(struct candidate *all, uint64_t sequence)
+{
+	for (struct candidate *c = all; c < all + CANDIDATES; c++) {
+		if (c->n &&
+		    apart(c->packet[0].sequence, sequence, c->bits) < c->span)
+			return c;
+	}
+	return NULL;
+}
+
+struct candidate *
+candidate_choose(struct candidate *all, uint64_t sequence)
+{
+	struct candidate *weakest = all, *found;
+	uint64_t order = 0;
+
+	found = candidate_find(all, sequence);
+	if (found)
+		return found;
+	for (struct candidate *c = all; c < all + CANDIDATES; c++) {
+		if (is_weaker(c, weakest))
+			weakest = c;
+		if (c->order > order)
+			order = c->order;
+	}
+	weakest->order = order + 1;
+	return weakest;
+}
+
+struct candidate *
+candidate_weakest(struct candidate *all, const struct candidate *c)
+{
+	struct candidate *weakest = NULL;
+
+	for (struct candidate *k = all; k < all + CANDIDATES; k++) {
+		if (k == c || !k->n || k->n > c->n + 1)
+			continue;
+		if (!weakest || is_weaker(k, weakest))
+			weakest = k;
+	}
+	return weakest;
+}
+
+bool
+candidate_rivals(struct candidate *c, unsigned n, int64_t now)
+{
+	if (!c->n || now < c->since)
+		return false;
+	c->rivals += n;
+	return c->rivals >= CANDIDATE_AGREE;
+}
+
+void
+candidate_ahead(struct candidate *c, int64_t at)
+{
+	if (c->n && c->behind && at >= c->since)
+		c->quiet = 0;
+}
+
+static bool
+begins_frame(const struct candidate_packet *p, uint32_t parts)
+{
+	return parts == 1 ||
+	       (p->part < 0 ? p->sequence % parts == 0 : p->part == 0);
+}
+
+bool
+candidate_base(struct candidate *c, uint32_t parts, uint64_t *base)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct candidate_packet *p = candidate_at(c, i);
+
+		if (!begins_frame(p, parts))
+			continue;
+		if (!any || sequence_distance(*base, p->sequence, c->bits) < 0)
+			*base = p->sequence;
+		any = true;
+	}
+	return any;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Predictive placement.
+ *
+ * Packets of a telescope are equal in size and come mostly in order.  So the
+ * kernel is handed the very slots in which the next packets belong, copies
+ * each payload there, and all that is left to do for a packet is to read its
+ * sequence, find that it is where it should be, and set a bit.  The payload
+ * is copied once, the network prefix is stripped on the way, and the block
+ * can be written with O_DIRECT from where it lies.
+ *
+ * A batch is sorted in two passes.  The first reads every header, in the
+ * order of arrival, and decides: a slot, a drop, or the parking place of the
+ * candidate.  It sets bits and counts, slides the window, closes blocks, but
+ * moves nothing, because a slot that a packet belongs in may hold another of
+ * the same batch that was not looked at yet.  The second pass moves the
+ * packets that are not where they belong (moves.c).  Only then do closed
+ * blocks leave, and blocks that were aimed at in vain go home: until then
+ * the memory of everything that landed stays as it was.
+ *
+ * The kernel is never handed a slot whose bit is set, so nothing that is in
+ * place is ever overwritten.  Where no block is free, packets land in spare
+ * memory: the socket is drained, the late packets among them still find
+ * their slots in the open blocks, the others are counted `no_buffer`.
+ *
+ * Candidates are parked by copy at once, in a block of their own (parking.c),
+ * and a new run starts in blocks that are fresh from the stock, so neither
+ * ever touches a slot that a packet of this batch may lie in.
+ *
+ * What a place has of its own is some 15 KiB, so that hundreds cost little; the
+ * rest is the intake's (spare.h), or borrowed from the stock.
+ */
+#include "flow/slots/slots_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/place/learn.h"
+#include "flow/memory/quanta.h"
+
+#define WAITS INT64_C(4000000000) /* ns; seconds of data may be two */
+
+/* Half of a small window is enough: a stream may begin with losses. */
+static unsigned
+agree(uint32_t slots)
+{
+	if (slots >= CANDIDATE_AGREE)
+		return CANDIDATE_AGREE;
+	return slots < 2 ? 2 : slots;
+}
+
+/* Behind the head: as many as a block and the parking have room for, which
+ * leaves some to candidates that garbage makes. */
+static unsigned
+agree_behind(uint32_t slots)
+{
+	unsigned need = slots / 4 * 3;
+
+	if (need > CANDIDATE_BEHIND)
+		return CANDIDATE_BEHIND;
+	return need > agree(slots) ? need : agree(slots);
+}
+
+static void
+candidate_set(const struct slots *p, struct candidate *c)
+{
+	c->span = (uint64_t)WINDOW_OPEN * p->slots;
+	c->bits = p->a.shape->sequence_bits;
+}
+
+/* ---- packets --------------------------------------------------------- */
+
+/* Formats without a sequence: packets count as they come. */
+static bool
+packet_follows(struct slots *p, struct format_packet *f)
+{
+	if (p->a.shape->sequence != SEQUENCE_ARRIVAL)
+		return false;
+	if (!p->window.running)
+		slots_run_arrival(p);
+	f->sequence = p->window.base + p->window.highest;
+	return true;
+}
+
+enum drop
+slots_read(const struct slots *p, const struct receive_packet *k,
+	   struct format_packet *f)
+{
+	if (k->flags & RECEIVE_FOREIGN)
+		return DROP_FOREIGN;
+	if (k->flags & RECEIVE_CUT || k->bytes != p->datagram)
+		return DROP_WRONG_SIZE;
+	p->a.format->parse(p->a.shape, k->prefix, k->payload, f);
+	if (k->flags & RECEIVE_SEQUENCE) {
+		f->has |= FORMAT_SEQUENCE;
+		f->sequence = k->sequence;
+	}
+	return f->has & FORMAT_SEQUENCE ? DROP_KINDS : DROP_UNREADABLE;
+}
+
+/* The pair that packet i of the batch lies in, if it is one in a block. */
+static int
+packet_landing(const struct slots *p, unsigned i,
+	       const struct receive_packet *k)
+{
+	int at = p->base.landing ? p->base.landing[i] : (int)i;
+
+	if (at < 0 || (unsigned)at >= p->keys ||
+	    k->payload != p->pair[at].payload)
+		return MOVES_NOWHERE;
+	return at;
+}
+
+/* The source learns what it may be expected to bring. */
+static void
+packet_saw(const struct slots *p, uint64_t rel)
+{
+	uint64_t run = p->window.run + 1ull;
+
+	if (p->aim->run != run)
+		aim_begin(p->aim, run, rel);
+	else
+		aim_saw(p->aim, rel);
+}
+
+static void
+packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
+{
+	struct format_packet f;
+	enum drop why = slots_read(p, k, &f);
+	uint64_t rel;
+	uint8_t *to;
+
+	if (why != DROP_KINDS &&
+	    (why != DROP_UNREADABLE || !packet_follows(p, &f))) {
+		p->base.counts.drop[why]++;
+		return;
+	}
+	if (!slots_near(p, f.sequence, &rel)) {
+		slots_park(p, k, &f);
+		return;
+	}
+	if (slots_echo(p, rel, k, &f))
+		return;
+	slots_oppose(p, 1, rel >= p->window.highest ? p->now : SLOTS_NEVER);
+	to = slots_give(p, rel, f.has & FORMAT_READABLE);
+	if (rel >= p->reached)
+		p->reached = rel + 1;
+	packet_saw(p, rel);
+	if (to && to != k->payload) {
+		int at = packet_landing(p, i, k);
+
+		p->base.counts.moved++;
+		if (p->moved_on)
+			moves_add_outside(p->moves, k->payload, at, to);
+		else
+			moves_add(p->moves, k->payload, at, to, rel);
+	}
+}
+
+/* ---- the batch ------------------------------------------------------- */
+
+static void
+batch_start(struct slots *p, int64_t now_ns, int64_t now)
+{
+	moves_start(p->moves, p->key, p->keys);
+	p->moved_on = false;
+	p->echoed = false;
+	p->reached = 0;
+	p->now_ns = p->pass_ns = now_ns;
+	p->now = now;
+}
+
+/* With blocks short, a substream's block with holes does not wait for late
+ * packets any longer than until the next is half full: the disk can have it
+ * before a third one is needed. */
+static bool
+is_pressed(const struct slots *p)
+{
+	const struct window *w = &p->window;
+
+	return w->highest - w->origin >= w->slots + w->slots / 2 &&
+	       stock_subs(w->stock) > 1 && stock_tight(w->stock);
+}
+
+/* Of what this batch brought, in the blocks that it closed and those that are
+ * open. */
+static void
+blocks_sum(struct slots *p)
+{
+	struct window *w = &p->window;
+
+	for (struct block *b = w->closed; b; b = b->next)
+		quanta_extend(b);
+	for (unsigned i = 0; i < WINDOW_OPEN; i++) {
+		if (w->open[i])
+			quanta_extend(w->open[i]);
+	}
+}
+
+/* The index says when a block's packets are from, and the frame number of a
+ * packet is a time only with the frames per second: so closed blocks wait for
+ * these, where they are being learned, for WAITS at most, and while half of
+ * the memory is free: disks may be slow just then. */
+static bool
+is_waiting(struct slots *p, uint32_t fps)
+{
+	const struct stock *stock = p->a.stock;
+
+	if (fps != LEARN_WAIT || !stock_plenty(stock) ||
+	    2 * stock_home(stock) < stock_blocks(stock))
+		return false;
+	if (!p->waits_since)
+		p->waits_since = p->now;
+	return p->now - p->waits_since < WAITS;
+}
+
+void
+slots_release(struct slots *p)
+{
+	struct window *w = &p->window;
+	uint32_t fps = 0;
+
+	if (w->closed && p->a.fps)
+		fps = atomic_load_explicit(p->a.fps, memory_order_relaxed);
+	if (w->closed && is_waiting(p, fps)) {
+		window_put_unused(w);
+		return;
+	}
+	for (struct block *b = w->closed; b; b = b->next)
+		b->fps = fps == LEARN_WAIT ? 0 : fps;
+	window_release(w, p->a.out, p->a.arg);
+}
+
+/* Everything is where it belongs: closed blocks may leave. */
+static void
+batch_finish(struct slots *p)
+{
+	moves_settle(p->moves);
+	if (!p->unsummed)
+		blocks_sum(p);
+	window_pass_on(&p->window, is_pressed(p));
+	parking_release(&p->parking);
+	slots_release(p);
+	p->base.counts.outside = window_outside(&p->window);
+	if (!p->window.running)
+		p->base.counts.outside += p->starved;
+}
+
+void
+slots_sort(struct slots *p, struct aim *aim,
+	   const struct receive_packet *packet, unsigned n)
+{
+	int64_t now_ns = p->pass_ns;
+
+	batch_start(p, now_ns, p->now);
+	p->aim = aim;
+	for (unsigned i = 0; i < n; i++) {
+		p->now_ns = packet[i].arrived ? packet[i].arrived : now_ns;
+		packet_place(p, i, &packet[i]);
+	}
+	p->aim = NULL;
+	p->now_ns = now_ns;
+	batch_finish(p);
+	if (p->reached) {
+		aim->next = p->reached;
+		aim->run = p->window.run + 1ull;
+		aim->away = false;
+	}
+}
+
+static void
+slots_batch(struct place *place, struct aim *aim,
+	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
+	    int64_t now)
+{
+	struct slots *p = (struct slots *)place;
+
+	p->base.counts.datagrams += n;
+	p->pass_ns = now_ns;
+	p->now = now;
+	if (slots_holds(p))
+		slots_held_batch(p, packet, n);
+	else
+		slots_sort(p, aim, packet, n);
+}
+
+void
+slots_rivals(struct slots *p, unsigned n, int64_t ahead, int64_t now)
+{
+	p->keys = 0;
+	batch_start(p, p->pass_ns, now);
+	slots_oppose(p, n, ahead);
+	batch_finish(p);
+}
+
+static bool
+oldest_aged(const struct slots *p, int64_t now)
+{
+	int64_t born;
+
+	return window_oldest(&p->window, &born) && now - born >= p->a.max_age;
+}
+
+static void
+slots_age(struct place *place, int64_t now)
+{
+	struct slots *p = (struct slots *)place;
+
+	p->keys = 0;
+	p->now = now;
+	slots_held_age(p);
+	batch_start(p, p->pass_ns, now);
+	if (oldest_aged(p, now))
+		slots_echo_settle(p, now - p->a.max_age / 4);
+	while (oldest_aged(p, now) && window_close_oldest(&p->window, now))
+		;
+	slots_runs_begin(p, now - p->a.max_age);
+	batch_finish(p);
+}
+
+static void
+slots_flush(struct place *place)
+{
+	struct slots *p = (struct slots *)place;
+
+	p->keys = 0;
+	p->waits_since = INT64_MIN / 2; /* no longer */
+	slots_held_flush(p);
+	batch_start(p, p->pass_ns, p->now);
+	slots_runs_flush(p);
+	window_end(&p->window);
+	batch_finish(p);
+}
+
+static void
+slots_free(struct place *place)
+{
+	struct slots *p = (struct slots *)place;
+
+	parking_finish(&p->parking);
+	free(p);
+}
+
+static const struct place_ops slots_ops = {
+	.aim = slots_aim,
+	.batch = slots_batch,
+	.age = slots_age,
+	.flush = slots_flush,
+	.free = slots_free,
+	.expect = slots_expect,
+};
+
+int
+slots_make(struct place **place, const struct place_args *args)
+{
+	struct slots *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return -ENOMEM;
+	p->base.ops = &slots_ops;
+	p->a = *args;
+	p->moves = &args->spare->moves;
+	p->slots = args->geometry->slots;
+	p->payload = args->geometry->payload;
+	p->parts = args->geometry->parts;
+	p->datagram = args->shape->prefix + p->payload;
+	p->max_gap = args->max_gap / p->payload;
+	window_init(&p->window, &(struct window){ .stock = args->stock,
+						  .sub = args->sub,
+						  .slots = p->slots,
+						  .parts = p->parts });
+	for (int i = 0; i < CANDIDATES; i++)
+		candidate_set(p, &p->candidate[i]);
+	candidate_set(p, &p->echo);
+	if (parking_init(&p->parking, args->stock, args->sub, p->slots) < 0) {
+		free(p);
+		return -ENOMEM;
+	}
+	p->agree = agree(p->slots);
+	p->behind = agree_behind(p->slots);
+	*place = &p->base;
+	return 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the next packets of a source should land: in the free slots of those
+ * sequences that its aim expects (aim.h), in ascending order, through all of
+ * the window; behind that, in spare memory.
+ */
+#include "flow/slots/slots_priv.h"
+
+/* Writes the pairs that are in blocks. */
+static void
+blocks_aim(struct slots *p, const struct aim *aim, struct receive_pair *pair,
+	   unsigned n, uint64_t rel)
+{
+	struct window *w = &p->window;
+	uint64_t first = w->origin + (w->gone ? p->slots : 0), slot;
+	struct block *b;
+	uint32_t at;
+
+	rel = aim_from(aim, rel > first ? rel : first, &at);
+	slot = rel - w->origin;
+	for (unsigned i = 0; p->keys < n; slot += aim_step(aim, &at)) {
+		if (slot >= p->slots) {
+			i += (unsigned)(slot / p->slots);
+			slot %= p->slots;
+		}
+		b = i < WINDOW_BLOCKS ? window_block(w, i) : NULL;
+		if (!b)
+			return;
+		if (block_has(b, (uint32_t)slot))
+			continue;
+		pair[p->keys].payload = block_slot(b, (uint32_t)slot);
+		p->key[p->keys++] = w->origin + i * (uint64_t)p->slots + slot;
+	}
+}
+
+/* Blocks that parked packets will take, before a run has its first. */
+static unsigned
+parking_needs(const struct slots *p)
+{
+	unsigned need = p->behind;
+
+	if (p->parking.block[0])
+		return 0;
+	return (need + p->slots - 1) / p->slots;
+}
+
+/* Where there is no slot to aim at yet: for packets of a run that is to
+ * begin, after those that are parked, or of a block behind a gap. */
+static unsigned
+room_ahead(const struct slots *p, unsigned n, bool gap, uint64_t off)
+{
+	unsigned blocks = stock_room(p->a.stock, p->a.sub), less = 0;
+	uint64_t room, taken = gap ? off % p->slots : p->slots;
+
+	if (!gap)
+		less = parking_needs(p);
+	if (blocks <= less ||
+	    (less && p->window.running && !stock_plenty(p->a.stock)))
+		return 0;
+	room = (uint64_t)(blocks - less) * p->slots;
+	if (room <= taken)
+		return 0;
+	return room - taken < n ? (unsigned)(room - taken) : n;
+}
+
+unsigned
+slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
+	  unsigned n)
+{
+	struct slots *p = (struct slots *)place;
+	const struct window *w = &p->window;
+	uint64_t rel = aim->run == w->run + 1ull ? aim->next : w->highest;
+	uint64_t off = rel > w->origin ? rel - w->origin : 0;
+	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
+	bool inside = w->running && !aim->away && off < end;
+	struct spare *spare = p->a.spare;
+	bool holds = slots_holds(p);
+	unsigned landing;
+
+	p->pair = pair;
+	p->key = spare->key + spare->used;
+	p->keys = 0;
+	if (inside && !holds)
+		blocks_aim(p, aim, pair, n, rel);
+	landing = holds ? slots_held_aim(p, pair, n) : p->keys;
+	for (unsigned i = 0; i < n; i++, spare->used++) {
+		if (i >= landing)
+			pair[i].payload = spare_slot(spare, spare->used);
+		pair[i].prefix = spare_prefix(spare, spare->used);
+		pair[i].prefix_bytes = p->a.shape->prefix;
+		pair[i].payload_bytes = p->payload;
+	}
+	if (holds)
+		return stock_room(p->a.stock, p->a.sub) ? n : landing;
+	if (inside)
+		return p->keys;
+	return room_ahead(p, n, w->running && !aim->away, off);
+}
+
+void
+slots_expect(struct place *place, struct aim *aim, uint64_t sequence)
+{
+	struct slots *p = (struct slots *)place;
+
+	aim->away = !slots_near(p, sequence, &aim->next);
+	aim->run = p->window.run + 1ull;
+}

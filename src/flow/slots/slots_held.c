@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What becomes of packets that come while their stream is still learned
+ * (learn.h): without frames per second and threads they have no sequence, so
+ * nobody knows their slots.
+ *
+ * They land in blocks of the stock, in the order in which they come, and are
+ * held there.  When all is learned they are sorted as if they came just now,
+ * some with each batch: four times as many as come, each by one copy, from the
+ * oldest on, while those that come are held behind them.  So a second of
+ * packets is caught up with in a third of a second, no batch waits for more
+ * than four others, and nothing is copied that comes after that.
+ *
+ *   held   |xxxxxxxxxxxx|xxxxxxxxxxxx|xxxx <- what comes lands here
+ *           ^ from here they go to their slots
+ *
+ * Held packets take of the stock only what is left over (stock_plenty), and no
+ * more than three quarters of it, beside one block that the substream has a
+ * right to: disks may be slow just then.  Where there is no more, or nothing
+ * was learned in HELD_LONGEST, the oldest block goes out as it is: a run of its
+ * own, in the order of arrival, with no hole that anybody could know of.  The
+ * end of a recording does the same with all of them.  It is logged, and no
+ * packet is lost for it.
+ *
+ * Sorting them in place was rejected: one lost packet shifts all behind it.
+ * So was to place them in the order of arrival and leave it at that: the
+ * first second of each new stream would have losses that nobody counts.
+ */
+#include "flow/slots/slots_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "flow/place/learn.h"
+
+#define HELD_LONGEST INT64_C(4000000000) /* ns */
+
+enum {
+	CATCH_UP = 4,
+	FIRST = 64, /* packets that say where a run begins */
+};
+
+/* A block of packets in the order in which they came. */
+struct held {
+	struct held *next;
+	struct block *b;   /* OPEN; a bit for each slot with a packet */
+	uint32_t at, end;  /* sorted up to; slots up to its last packet */
+	int64_t since;	   /* steady, of the first */
+	int64_t arrived[]; /* UTC, of each slot */
+};
+
+static bool
+has_learned(const struct slots *p)
+{
+	return !learn_needed(p->a.shape);
+}
+
+/* ---- blocks ------------------------------------------------------------ */
+
+/* Another one, the newest; NULL where there is none that can be spared. */
+static struct held *
+held_add(struct slots *p)
+{
+	struct stock *stock = p->a.stock;
+	struct held *h = NULL;
+	struct block *b = NULL;
+
+	if (!p->held || (stock_plenty(stock) &&
+			 4 * stock_home(stock) > stock_blocks(stock)))
+		b = stock_take(stock, p->a.sub);
+	if (b)
+		h = malloc(sizeof *h + p->slots * sizeof h->arrived[0]);
+	if (!h) {
+		if (b)
+			stock_put(b);
+		return NULL;
+	}
+	*h = (struct held){ .b = b, .since = p->now };
+	if (p->held)
+		p->held_last->next = h;
+	else
+		p->held = h;
+	p->held_last = h;
+	return h;
+}
+
+static struct block *
+held_remove(struct slots *p)
+{
+	struct held *h = p->held;
+	struct block *b = h->b;
+
+	p->held = h->next;
+	free(h);
+	return b;
+}
+
+/* Closes the holes that packets left which did not land in their turn. */
+static void
+compact(struct slots *p, struct held *h)
+{
+	struct block *b = h->b;
+	uint32_t to = 0;
+
+	b->first_ns = INT64_MAX;
+	b->last_ns = INT64_MIN;
+	for (uint32_t slot = 0; slot < h->end; slot++) {
+		if (!block_has(b, slot))
+			continue;
+		if (h->arrived[slot] < b->first_ns)
+			b->first_ns = h->arrived[slot];
+		if (h->arrived[slot] > b->last_ns)
+			b->last_ns = h->arrived[slot];
+		if (slot != to)
+			memcpy(block_slot(b, to), block_slot(b, slot),
+			       p->payload);
+		b->present[slot / 64] &= ~(1ull << slot % 64);
+		b->present[to / 64] |= 1ull << to % 64;
+		to++;
+	}
+	b->used = b->filled = to;
+}
+
+/* The oldest goes out in the order of arrival. */
+static void
+oldest_out(struct slots *p)
+{
+	struct block *b;
+
+	compact(p, p->held);
+	b = held_remove(p);
+	if (!b->filled) {
+		stock_put(b);
+		return;
+	}
+	if (!p->held_out)
+		p->held_run = (uint32_t)p->base.counts.runs++;
+	window_leave(&p->window, b, p->held_run, p->held_out);
+	p->held_out += b->filled;
+	p->base.counts.placed += b->filled;
+	p->base.counts.bytes += (uint64_t)b->filled * p->payload;
+}
+
+/* Says once that and why a stream is not in the order of its sequence. */
+static void
+out_say(struct slots *p, const char *why)
+{
+	const struct format_shape *s = p->a.shape;
+
+	if (!p->held_told)
+		log_line(LOG_WARN, p->a.name,
+			 "%s of the stream were not learned yet (%s): packets "
+			 "are stored in the order in which they came, and what "
+			 "is lost among them is not known; set %s",
+			 s->threads_n ? "frames per second"
+				      : "frames per second and threads",
+			 why, s->threads_n ? "`fps`" : "`fps` and `threads`");
+	p->held_told = true;
+}
+
+/* ---- packets ----------------------------------------------------------- */
+
+bool
+slots_holds(const struct slots *p)
+{
+	return p->held || !has_learned(p);
+}
+
+unsigned
+slots_held_aim(struct slots *p, struct receive_pair *pair, unsigned n)
+{
+	struct held *h = p->held ? p->held_last : NULL;
+	unsigned i = 0;
+
+	if (!h || h->end == p->slots)
+		h = held_add(p);
+
+	for (; h && i < n && h->end + i < p->slots; i++)
+		pair[i].payload = block_slot(h->b, h->end + i);
+	p->held_aimed = i;
+	return i;
+}
+
+/* A block with a free slot, from `slot` on; NULL: there is no memory. */
+static struct held *
+slot_find(struct slots *p, uint32_t *slot)
+{
+	struct held *h = p->held ? p->held_last : NULL;
+
+	while (h && *slot < p->slots && block_has(h->b, *slot))
+		++*slot;
+	if (h && *slot < p->slots)
+		return h;
+	h = held_add(p);
+	if (!h && has_learned(p)) {
+		slots_held_place(p, UINT64_MAX);
+		h = held_add(p);
+	}
+	while (!h && p->held) {
+		out_say(p, "no memory is left to hold more");
+		oldest_out(p);
+		h = held_add(p);
+	}
+	*slot = h ? 0 : p->slots;
+	return h;
+}
+
+/* Did it land where this batch was aimed at, from `first` on?  Then there. */
+static bool
+has_landed(const struct slots *p, uint32_t first,
+	   const struct receive_packet *k, uint32_t *slot)
+{
+	const uint8_t *from, *at = k->payload;
+
+	if (!p->held_aimed)
+		return false;
+	from = block_slot(p->held_last->b, first);
+	if (at < from || at >= from + (size_t)p->held_aimed * p->payload)
+		return false;
+	*slot = first + (uint32_t)((size_t)(at - from) / p->payload);
+	return true;
+}
+
+static void
+slot_set(struct slots *p, struct held *h, uint32_t slot, int64_t now_ns)
+{
+	if (!h->end)
+		h->since = p->now;
+	h->b->present[slot / 64] |= 1ull << slot % 64;
+	h->arrived[slot] = now_ns;
+	if (h->end <= slot)
+		h->end = slot + 1;
+}
+
+static int64_t
+arrival(const struct slots *p, const struct receive_packet *k)
+{
+	return k->arrived ? k->arrived : p->pass_ns;
+}
+
+/* What it is to be dropped for; DROP_KINDS: nothing.  Learning makes a sequence
+ * of nothing but a time. */
+static enum drop
+packet_check(const struct slots *p, const struct receive_packet *k)
+{
+	struct format_packet f;
+	enum drop why = slots_read(p, k, &f);
+
+	return why == DROP_UNREADABLE && f.has & FORMAT_TIME ? DROP_KINDS : why;
+}
+
+/* Those that landed where they were aimed at come first: for the others a
+ * block may have to leave. */
+static void
+packets_hold(struct slots *p, const struct receive_packet *packet, unsigned n)
+{
+	uint32_t first = p->held ? p->held_last->end : 0, slot;
+	uint32_t at = first;
+	unsigned beside[RECEIVE_BATCH], besides = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		enum drop why = packet_check(p, &packet[i]);
+
+		if (why != DROP_KINDS)
+			p->base.counts.drop[why]++;
+		else if (has_landed(p, first, &packet[i], &slot))
+			slot_set(p, p->held_last, slot, arrival(p, &packet[i]));
+		else
+			beside[besides++] = i;
+	}
+	for (unsigned i = 0; i < besides; i++) {
+		const struct receive_packet *k = &packet[beside[i]];
+		struct held *h = slot_find(p, &at);
+
+		if (!h) {
+			p->base.counts.drop[DROP_NO_BUFFER]++;
+			continue;
+		}
+		memcpy(block_slot(h->b, at), k->payload, p->payload);
+		p->base.counts.moved++;
+		slot_set(p, h, at, arrival(p, k));
+	}
+	p->held_aimed = 0;
+}
+
+/* ---- to their slots ---------------------------------------------------- */
+
+static struct receive_packet
+packet_at(const struct slots *p, const struct held *h, uint32_t slot)
+{
+	return (struct receive_packet){ .payload = block_slot(h->b, slot),
+					.bytes = p->datagram,
+					.arrived = h->arrived[slot] };
+}
+
+/* The sequences of the first packets. */
+static unsigned
+sequences_read(const struct slots *p, const struct held *h,
+	       uint64_t sequence[FIRST])
+{
+	struct format_packet f;
+	unsigned n = 0;
+
+	for (uint32_t slot = h->at; slot < h->end && n < FIRST; slot++) {
+		const struct receive_packet k = packet_at(p, h, slot);
+
+		if (block_has(h->b, slot) &&
+		    slots_read(p, &k, &f) == DROP_KINDS)
+			sequence[n++] = f.sequence;
+	}
+	return n;
+}
+
+/* Begins the run with the lowest sequence of those around which most of them
+ * are.  Else candidates have to find it, which takes a block to park them. */
+static void
+run_find(struct slots *p, const struct held *h)
+{
+	uint64_t sequence[FIRST], span = (uint64_t)WINDOW_OPEN * p->slots;
+	unsigned n = sequences_read(p, h, sequence);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t base = sequence[i];
+		unsigned near = 0;
+
+		for (unsigned k = 0; k < n; k++) {
+			if (sequence[k] - sequence[i] + span >= 2 * span)
+				continue;
+			if (sequence[k] < base)
+				base = sequence[k];
+			near++;
+		}
+		if (near > 1 && 2 * near > n) {
+			slots_run_from(p, base);
+			return;
+		}
+	}
+}
+
+/* Some of the oldest block. */
+static unsigned
+oldest_place(struct slots *p, uint64_t most)
+{
+	struct receive_packet packet[RECEIVE_BATCH];
+	struct held *h = p->held;
+	unsigned n = 0;
+
+	if (!p->window.running)
+		run_find(p, h);
+	for (; h->at < h->end && n < RECEIVE_BATCH && n < most; h->at++) {
+		if (block_has(h->b, h->at))
+			packet[n++] = packet_at(p, h, h->at);
+	}
+	slots_sort(p, &p->held_aim, packet, n);
+	if (h->at == h->end)
+		stock_put(held_remove(p));
+	return n;
+}
+
+void
+slots_held_place(struct slots *p, uint64_t most)
+{
+	const int16_t *landing = p->base.landing;
+	uint64_t n;
+
+	if (!has_learned(p))
+		return;
+	p->base.landing = NULL;
+	p->keys = 0;
+	p->held_out = 0;
+	for (; p->held && most; most -= n < most ? n : most)
+		n = oldest_place(p, most);
+	p->base.landing = landing;
+}
+
+/* Where memory is short, what has been held is what takes it. */
+void
+slots_held_batch(struct slots *p, const struct receive_packet *packet,
+		 unsigned n)
+{
+	packets_hold(p, packet, n);
+	if (stock_plenty(p->a.stock))
+		slots_held_place(p, (uint64_t)CATCH_UP * n);
+	else
+		slots_held_place(p, p->slots);
+	slots_release(p);
+}
+
+void
+slots_held_age(struct slots *p)
+{
+	p->held_aimed = 0;
+	slots_held_place(p, p->slots);
+	while (p->held && p->now - p->held->since >= HELD_LONGEST) {
+		if (p->held->end)
+			out_say(p, "that took more than 4 s");
+		oldest_out(p);
+	}
+}
+
+void
+slots_held_flush(struct slots *p)
+{
+	slots_held_place(p, UINT64_MAX);
+	while (p->held) {
+		if (p->held->end)
+			out_say(p, "the end came first");
+		oldest_out(p);
+	}
+}

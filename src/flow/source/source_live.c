@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the next block is from:
+ *
+ *   the tap has it                            memory
+ *   it is settled: durable, or lost           disk (or nobody has it)
+ *   it is not settled                         wait: it will be one of these
+ *   there is no such number, and no more      the end
+ *
+ * So it does not matter why the tap has it not: it was not sealed yet, there
+ * was no room, or it was revoked.  The recorder tells of each change by the
+ * tap's descriptor, so nothing is polled for.
+ *
+ * Memory of a recording is never kept while a disk is asked: that may take
+ * as long as it likes.  So what was given of the tap is asked back first.
+ *
+ * Catching up.  Blocks are durable a round of their disk after they were
+ * written (`durable`, 5 s or so), and the tap has the newest few of them,
+ * which may be less.  Who reads from disk would stay that far behind for ever.
+ * So rounds are asked for (output_hurry): with each the rest is shorter, until
+ * the tap has it.  A few of them, since each costs the recorder a little; who
+ * is not there by then is too slow, and tries again later.
+ *
+ * While the recorder is short of memory, its disks are, and a transfer that
+ * reads from them makes it worse: then it takes one block a second.
+ */
+#include "flow/source/source_live_priv.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define MS     INT64_C(1000000)
+#define SECOND (1000 * MS)
+
+#define PATIENCE (50 * MS)     /* before a round is asked for, and before */
+#define AGAIN	 (2 * MS)      /* the next one */
+#define REST	 (10 * SECOND) /* from one catching up to the next */
+enum { HURRIES = 8 };
+
+static struct source_live *
+live_of(struct source *source)
+{
+	return (struct source_live *)source;
+}
+
+/* ---- waiting ---------------------------------------------------------- */
+
+/* Wakes the next poll then, at the latest. */
+static void
+timer_set(struct source_live *s, int64_t at)
+{
+	struct itimerspec t = { .it_value = { .tv_sec = at / SECOND,
+					      .tv_nsec = at % SECOND } };
+
+	timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+static void
+timer_clear(struct source_live *s)
+{
+	uint64_t n;
+
+	if (read(s->timer, &n, sizeof n) < 0 && errno != EAGAIN)
+		timer_set(s, clock_steady() + SECOND);
+}
+
+/* The disk's descriptor may be another one once it is open. */
+static void
+watch(struct source_live *s, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	if (s->watched == fd)
+		return;
+	if (s->watched >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->watched, NULL);
+	s->watched = -1;
+	if (fd >= 0 && epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == 0)
+		s->watched = fd;
+}
+
+static void
+sleep_until(struct source_live *s, int64_t until)
+{
+	int64_t left = until - clock_steady();
+	struct pollfd p = { .fd = s->epoll, .events = POLLIN };
+
+	if (left > SECOND)
+		left = SECOND;
+	if (left > 0)
+		poll(&p, 1, (int)((left + MS - 1) / MS));
+}
+
+/* It was sealed, and is not here: a round would make it durable.  Counted
+ * anew when memory was reached, or after a rest. */
+static void
+hurry(struct source_live *s, int64_t now)
+{
+	struct tap_facts f;
+	int64_t patience;
+
+	tap_facts(s->tap, &f);
+	if (!s->waits)
+		s->waits = now;
+	if (now - s->hurried > REST)
+		s->hurries = 0;
+	patience = s->hurries ? AGAIN : PATIENCE;
+	if (f.end <= s->number || s->hurries == HURRIES)
+		return;
+	if (now - s->waits < patience) {
+		timer_set(s, s->waits + patience);
+		return;
+	}
+	/* Once for each wait. */
+	if (s->hurried > s->waits)
+		return;
+	output_hurry(s->output, now);
+	s->hurries++;
+	s->hurried = now;
+}
+
+/* ---- from disk -------------------------------------------------------- */
+
+static bool
+yields(struct source_live *s)
+{
+	int64_t now = clock_steady();
+
+	if (s->inside || !tap_short(s->tap) || now >= s->yields)
+		return false;
+	timer_set(s, now + PATIENCE < s->yields ? now + PATIENCE : s->yields);
+	return true;
+}
+
+static int
+disk_goto(struct source_live *s, uint64_t settled)
+{
+	const struct source_ops *ops = s->disk->ops;
+	int err = 0;
+
+	if (!s->inside && s->disk_at != s->number) {
+		err = ops->seek_number(s->disk, s->number);
+		s->told = 0;
+	}
+	if (err)
+		return err;
+	s->disk_at = s->number;
+	if (ops->settled && settled > s->told)
+		ops->settled(s->disk, settled);
+	s->told = settled;
+	return 0;
+}
+
+static void
+disk_gave(struct source_live *s, const struct parcel *p)
+{
+	const struct index_record *r = &p->record;
+
+	s->inside = p->at + p->bytes < r->bytes;
+	s->number = s->disk_at = r->number + !s->inside;
+	s->waits = 0;
+	s->yields = clock_steady() + SECOND;
+	tap_pass(s->tap, s->number);
+}
+
+/* No disk has any of these, and none will. */
+static int
+disk_lacks(struct source_live *s, uint64_t settled)
+{
+	if (settled <= s->number)
+		return -EAGAIN;
+	live_goto(s, settled);
+	s->disk_at = UINT64_MAX;
+	return -EINTR;
+}
+
+/* No disk has a folder yet, or none could make one.  What is of before the
+ * recording was resumed is there then. */
+static int
+no_folder(struct source_live *s, uint64_t settled, bool over)
+{
+	if (s->number >= s->output->first_number || over)
+		return disk_lacks(s, settled);
+	timer_set(s, clock_steady() + PATIENCE);
+	return -EAGAIN;
+}
+
+static int
+disk_next(struct source_live *s, struct parcel *p, uint64_t settled)
+{
+	int err;
+
+	if (s->reads) {
+		s->wants_back = true;
+		tap_poke(s->tap);
+		return -EAGAIN;
+	}
+	err = disk_goto(s, settled);
+	if (!err)
+		err = s->disk->ops->next(s->disk, p, 0);
+	watch(s, s->disk->ops->fd(s->disk));
+	if (err == -ETIMEDOUT) {
+		if (s->watched < 0)
+			timer_set(s, clock_steady() + PATIENCE);
+		return -EAGAIN;
+	}
+	if (err)
+		return err;
+	disk_gave(s, p);
+	live_give_disk(s, p);
+	return 0;
+}
+
+/* ---- from memory ------------------------------------------------------ */
+
+static int
+memory_next(struct source_live *s, struct parcel *p)
+{
+	struct block *b = tap_take(s->tap, s->number);
+	bool skip;
+
+	if (!b)
+		return -EAGAIN;
+	skip = s->sub >= 0 && b->sub != s->sub;
+	if (!skip && live_give_block(s, b, s->number, p)) {
+		s->reads++;
+		b = NULL;
+	}
+	if (!skip)
+		s->last = p->record.number;
+	s->fresh = !skip;
+	if (skip)
+		s->number = b->number + 1;
+	if (b)
+		tap_put(s->tap, b);
+	tap_pass(s->tap, s->number);
+	watch(s, -1);
+	s->waits = 0;
+	s->hurries = 0;
+	return skip ? -EINTR : 0;
+}
+
+/* ---- the next one ----------------------------------------------------- */
+
+static int
+held_give(struct source_live *s, struct parcel *p)
+{
+	*p = s->held;
+	s->holds = false;
+	live_give_disk(s, p);
+	return 0;
+}
+
+/* -EAGAIN: there is nothing yet; -EINTR: look again. */
+static int
+look(struct source_live *s, struct parcel *p)
+{
+	uint64_t settled, end;
+	bool over;
+	int err = -EAGAIN;
+
+	if (s->holds)
+		return held_give(s, p);
+	if (!s->inside)
+		err = memory_next(s, p);
+	if (err != -EAGAIN)
+		return err;
+	over = output_over(s->output, &end);
+	settled = output_settled(s->output, s->number);
+	if (s->number >= end && !s->inside)
+		return over ? -ENODATA : -EAGAIN;
+	if (settled <= s->number && !s->inside) {
+		watch(s, -1);
+		hurry(s, clock_steady());
+		return -EAGAIN;
+	}
+	if (!atomic_load(&s->output->folders))
+		return no_folder(s, settled, over);
+	if (!over && yields(s))
+		return -EAGAIN;
+	err = disk_next(s, p, settled);
+	return err == -ENODATA ? disk_lacks(s, settled) : err;
+}
+
+/* It is known by now what the data are.  Who has to be told, which he is by
+ * asking, opens a connection then, and a name may take long to be found: no
+ * memory is to be had meanwhile. */
+static bool
+is_news(struct source_live *s)
+{
+	bool was = s->shaped;
+
+	if (!was)
+		s->shaped = output_learned(s->output, &s->shape);
+	if (was || !s->shaped || s->about_told)
+		return false;
+	tap_poke(s->tap);
+	return true;
+}
+
+int
+live_next(struct source *source, struct parcel *p, int64_t until)
+{
+	struct source_live *s = live_of(source);
+	int err;
+
+	for (;;) {
+		tap_clear(s->tap);
+		timer_clear(s);
+		if (tap_wanted(s->tap) || (s->wants_back && s->reads))
+			return -ETIMEDOUT;
+		if (is_news(s))
+			return -ETIMEDOUT;
+		s->fresh = s->wants_back = s->gives_back = false;
+		err = look(s, p);
+		if (err == -EINTR)
+			continue;
+		if (err != -EAGAIN || clock_steady() >= until)
+			break;
+		if (s->wants_back)
+			break;
+		sleep_until(s, until);
+	}
+	return err == -EAGAIN ? -ETIMEDOUT : err;
+}
+
+/* With what is wanted back all goes, also the parcel that was not used up. */
+void
+live_put(struct source *source, struct parcel *p)
+{
+	struct source_live *s = live_of(source);
+	uint64_t number = p->record.number;
+
+	if (p->own) {
+		s->reads--;
+		s->gives_back |= tap_put(s->tap, p->own);
+	}
+	p->own = NULL;
+	if (s->gives_back && s->fresh && s->last == number)
+		live_goto(s, number);
+}
+
+bool
+live_wanted(struct source *source)
+{
+	struct source_live *s = live_of(source);
+
+	return tap_wanted(s->tap) || (s->wants_back && s->reads);
+}

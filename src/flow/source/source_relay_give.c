@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sender's thread seals, which is when slots without a packet are filled:
+ * no packet waits for that.
+ *
+ * The block that was given last is kept until the next one is, so that a
+ * transfer which has to go back a little can do so.  What is before it is gone.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "base/clock.h"
+#include "flow/memory/leaf_priv.h"
+#include "flow/source/source_relay_priv.h"
+#include "store/record/fill.h"
+#include "store/record/notes.h"
+
+#define MS INT64_C(1000000)
+
+static struct source_relay *
+relay_of(struct source *source)
+{
+	return (struct source_relay *)source;
+}
+
+static int
+take(struct source_relay *r)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&r->lock);
+	r->at = r->first;
+	if (r->at) {
+		r->first = r->at->next;
+		if (!r->first)
+			r->last = &r->first;
+		r->at->next = NULL;
+		r->facts.waits--;
+	} else {
+		err = r->ended ? -ENODATA : -ETIMEDOUT;
+	}
+	pthread_mutex_unlock(&r->lock);
+	r->gap_given = false;
+	return err;
+}
+
+/* What it needs is known with the first block. */
+static int
+fills_make(struct source_relay *r)
+{
+	if (r->fill)
+		return 0;
+	r->fill = calloc(r->a.subs, sizeof *r->fill);
+	for (unsigned i = 0; r->fill && i < r->a.subs; i++)
+		fill_init(&r->fill[i], r->a.fill, r->a.format, &r->shape);
+	return r->fill ? 0 : -ENOMEM;
+}
+
+static int
+seal(struct source_relay *r)
+{
+	struct block *b = r->at;
+	int err = fills_make(r);
+
+	if (err || b->state == BLOCK_SEALED)
+		return err;
+	if (b->notes)
+		notes_seal(b, r->a.format);
+	else
+		fill_block(&r->fill[b->sub], b);
+	block_seal(b);
+	return 0;
+}
+
+/* Rows have nothing where nothing came. */
+static uint32_t
+slot_bytes(const struct source_relay *r)
+{
+	return r->shape.store == HEAP_ROW ? 0 : r->shape.payload;
+}
+
+static void
+keep(struct source_relay *r, struct block *b, uint64_t offset)
+{
+	if (r->kept)
+		block_drop(r->kept);
+	r->kept = b;
+	r->kept_offset = offset;
+	if (b)
+		block_hold(b);
+}
+
+static void
+give(struct source_relay *r, struct parcel *p)
+{
+	struct block *b = r->at;
+	struct index_record record = block_record(r->a.format, &r->shape, b);
+
+	record.flags &= (uint8_t)~INDEX_SUMMED;
+	*p = (struct parcel){ .record = record,
+			      .base = b->base,
+			      .offset = r->offset[b->sub],
+			      .source = &r->head };
+	if (b->gap && !r->gap_given) {
+		p->record = index_gap(&record, (uint32_t)b->gap);
+		p->err = -ENODATA;
+		p->bytes = b->gap * slot_bytes(r);
+		r->gap_given = true;
+	} else {
+		keep(r, b, p->offset);
+		p->data = b->data;
+		p->bytes = block_bytes(b);
+		p->block = b;
+		p->own = b;
+		if (slot_bytes(r))
+			p->present = b->present;
+		r->bytes += p->bytes;
+		r->at = NULL;
+	}
+	r->offset[b->sub] += p->bytes;
+	r->number = p->record.number + 1;
+}
+
+static bool
+sleeps(struct source_relay *r, int64_t until)
+{
+	struct pollfd p = { .fd = r->fd, .events = POLLIN };
+	int64_t left = until - clock_steady();
+
+	if (left <= 0)
+		return false;
+	if (left > 1000 * MS)
+		left = 1000 * MS;
+	poll(&p, 1, (int)((left + MS - 1) / MS));
+	return true;
+}
+
+static int
+relay_next(struct source *source, struct parcel *p, int64_t until)
+{
+	struct source_relay *r = relay_of(source);
+	eventfd_t n;
+	int err;
+
+	do {
+		while (eventfd_read(r->fd, &n) < 0 && errno == EINTR)
+			;
+		err = r->at ? 0 : take(r);
+	} while (err == -ETIMEDOUT && sleeps(r, until));
+	if (!err)
+		err = seal(r);
+	if (!err)
+		give(r, p);
+	return err;
+}
+
+static void
+relay_put(struct source *source, struct parcel *p)
+{
+	(void)source;
+	if (p->own)
+		block_drop(p->own);
+	p->own = NULL;
+}
+
+/* Of what was given only the last block is still there. */
+static bool
+kept_again(struct source_relay *r)
+{
+	struct block *b = r->kept;
+
+	/* What waits is given after it. */
+	if (!b || r->at)
+		return false;
+	r->at = b;
+	r->kept = NULL; /* its hold is r->at's now */
+	r->gap_given = true;
+	r->offset[b->sub] = r->kept_offset;
+	return true;
+}
+
+static int
+relay_seek(struct source *source, uint32_t run, uint64_t first)
+{
+	struct source_relay *r = relay_of(source);
+	const struct block *b = r->kept;
+
+	if (b &&
+	    (run < b->run || (run == b->run && first < b->first + b->used)))
+		kept_again(r);
+	return 0;
+}
+
+static int
+relay_seek_number(struct source *source, uint64_t number)
+{
+	struct source_relay *r = relay_of(source);
+
+	if (r->kept && number <= r->kept->number)
+		kept_again(r);
+	return 0;
+}
+
+static bool
+relay_wanted(struct source *source)
+{
+	(void)source;
+	return false;
+}
+
+static int
+relay_fd(struct source *source)
+{
+	return relay_of(source)->fd;
+}
+
+static void
+relay_facts(struct source *source, struct source_facts *f)
+{
+	struct source_relay *r = relay_of(source);
+
+	*f = (struct source_facts){ .bytes_memory = r->bytes,
+				    .number = r->number,
+				    .total = r->bytes };
+	pthread_mutex_lock(&r->lock);
+	f->end = r->next_number;
+	f->live = !r->ended;
+	f->dropped = source_relay_lost(r);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static int
+relay_about(struct source *source, struct source_about *about)
+{
+	struct source_relay *r = relay_of(source);
+	bool learning;
+
+	pthread_mutex_lock(&r->lock);
+	learning = r->learning;
+	pthread_mutex_unlock(&r->lock);
+	if (learning)
+		return -EAGAIN;
+	*about = (struct source_about){ .format = r->a.format,
+					.shape = &r->shape,
+					.subs = r->a.subs,
+					.extension = r->a.format->extension,
+					.start_ns = r->a.start_ns,
+					.zero_fill = r->a.fill == FILL_ZERO ||
+						     r->shape.store,
+					.live = true };
+	return 0;
+}
+
+static void
+relay_close(struct source *source)
+{
+	struct source_relay *r = relay_of(source);
+	struct block *b, *next;
+
+	pthread_mutex_lock(&r->lock);
+	r->closed = true;
+	b = r->first;
+	r->first = NULL;
+	r->last = &r->first;
+	r->facts.waits = 0;
+	for (const struct block *i = b; i; i = i->next)
+		r->facts.unsent += i->filled;
+	pthread_mutex_unlock(&r->lock);
+	for (; b; b = next) {
+		next = b->next;
+		source_relay_go_home(b);
+	}
+	if (r->at)
+		source_relay_go_home(r->at);
+	r->at = NULL;
+	keep(r, NULL, 0);
+	source_relay_let_go(r);
+}
+
+const struct source_ops source_relay_ops = {
+	.next = relay_next,
+	.put = relay_put,
+	.seek = relay_seek,
+	.seek_number = relay_seek_number,
+	.wanted = relay_wanted,
+	.fd = relay_fd,
+	.facts = relay_facts,
+	.close = relay_close,
+	.about = relay_about,
+};

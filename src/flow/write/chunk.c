@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One block, one place.
+ *
+ *   create, reserve     the disk may refuse here, before any byte moves
+ *   announce            what the chunk alone would not tell after a crash
+ *   data                in requests, by flight.c
+ *   pad and truncate    only a block that closed early: O_DIRECT writes whole
+ *                       pages, so what follows the data in the block goes
+ *                       along and is cut off again
+ *   notes               holes and heaps, in the metadata
+ *
+ * Durability is the leaf's business, some seconds later.
+ */
+#include "flow/write/chunk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
+/* Where blocks have slots of any size, a page beyond the data is still
+ * inside the block: full blocks are whole pages. */
+static uint64_t
+padded(const struct chunk *c)
+{
+	uint64_t align = c->place.direct ? c->way->flight.align : 1;
+
+	return (c->place.bytes + align - 1) / align * align;
+}
+
+static int
+space_check(const struct disk *disk, uint64_t bytes)
+{
+	struct disk_space space;
+	int err = disk_space(disk, &space);
+
+	if (err)
+		return err;
+	return space.free < bytes ? -ENOSPC : 0;
+}
+
+static void
+fly(struct chunk *c)
+{
+	c->job = (struct flight_job){ .fd = c->nowhere ? -1 : c->place.fd,
+				      .data = c->b->data,
+				      .offset = c->place.offset,
+				      .away = c->away,
+				      .bytes = c->nowhere ? block_bytes(c->b)
+							  : padded(c) };
+	flight_add(&c->way->flight, &c->job);
+}
+
+int
+chunk_begin(struct chunk *c, struct ways *ways, const struct disk *disk)
+{
+	uint64_t bytes = block_bytes(c->b);
+	int err;
+
+	c->way = &ways->main;
+	c->nowhere = ways->main.is->ops->head.flags & WRITE_NOTHING;
+	if (c->nowhere) {
+		fly(c);
+		return 0;
+	}
+	err = space_check(disk, bytes);
+	if (!err)
+		err = folder_place(c->leaf->folder, c->b->number, bytes,
+				   ways_flags(ways), &c->place);
+	if (err)
+		return err;
+	err = ways_for(ways, c->place.direct, &c->way);
+	if (err) {
+		chunk_remove(c);
+		return err;
+	}
+	leaf_announce(c->leaf, c->b);
+	fly(c);
+	return 0;
+}
+
+static int
+data_end(struct chunk *c)
+{
+	const struct folder_place *p = &c->place;
+	int err = c->job.err;
+
+	if (!err && c->job.bytes != p->bytes &&
+	    ftruncate(p->fd, (off_t)(p->offset + p->bytes)) < 0)
+		err = -errno;
+	return err;
+}
+
+int
+chunk_end(struct chunk *c)
+{
+	const struct write_ops *ops = c->way->is->ops;
+	int err, finished = 0;
+
+	if (c->nowhere)
+		return c->job.err;
+	err = data_end(c);
+	/* Also of a file that is thrown away: its descriptor will be reused. */
+	if (ops->finish)
+		finished = ops->finish(c->way->state, c->place.fd);
+	err = err ? err : finished;
+	if (!err)
+		leaf_note(c->leaf, c->b);
+	return err;
+}
+
+void
+chunk_keep(struct chunk *c)
+{
+	if (!c->nowhere)
+		leaf_add(c->leaf, c->b, c->place.own ? c->place.fd : -1);
+}
+
+int
+chunk_remove(struct chunk *c)
+{
+	return c->nowhere ? 0 : folder_unplace(c->leaf->folder, &c->place);
+}
+
+struct chunk *
+chunk_of(struct flight_job *job)
+{
+	return (struct chunk *)((char *)job - offsetof(struct chunk, job));
+}

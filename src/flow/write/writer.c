@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A disk's thread.
+ *
+ * Whatever happens to a disk happens to this thread alone: a write that
+ * takes a second delays this disk's next block, and the queue gives the
+ * others more.  The thread does, in this order,
+ *
+ *   errands   begin and end a recording's folder here; a block that is
+ *             faster than its errand makes the folder itself
+ *   rounds    fdatasync the chunks, fsync the folder, name them in the
+ *             index; when the oldest is `durable` old, or at the end
+ *   blocks    writer_load.c takes them a step further, or waits for one
+ *
+ * A block goes home as soon as it is written: memory does not wait for a
+ * round.  What a round then fails to make durable is counted as at risk.
+ */
+#include "flow/write/writer_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* ---- rounds ---------------------------------------------------------- */
+
+static void
+round_do(struct writer *w, struct leaf *leaf)
+{
+	int err = leaf_sync(leaf);
+
+	if (err)
+		writer_disk_leave(w, err, "make it durable");
+}
+
+/* Chunks that wait for their round are open files. */
+static bool
+files_used_up(const struct writer *w)
+{
+	unsigned files = 0;
+
+	for (const struct leaf *l = w->leaves; l; l = l->next)
+		files += l->fds;
+	return files >= w->a.files;
+}
+
+int64_t
+writer_rounds(struct writer *w, int64_t now)
+{
+	int64_t next = clock_steady() + SECOND;
+
+	if (files_used_up(w))
+		now = INT64_MAX;
+	for (struct leaf *l = w->leaves; l; l = l->next) {
+		int64_t due = leaf_due(l);
+
+		if (due <= now)
+			round_do(w, l);
+		else if (due < next)
+			next = due;
+	}
+	return next;
+}
+
+/* ---- waiting --------------------------------------------------------- */
+
+void
+writer_busy(struct writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	beat_now(&w->beat);
+	w->busy = true;
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool
+writer_hangs(struct writer *w)
+{
+	bool hangs;
+
+	pthread_mutex_lock(&w->lock);
+	hangs = w->facts.state == WRITER_HUNG;
+	pthread_mutex_unlock(&w->lock);
+	return hangs;
+}
+
+/* From here on nobody takes this thread for hung, nor its place in the queue
+ * away.  NULL: it is too late for that. */
+static struct taker *
+idle(struct writer *w)
+{
+	struct taker *t = NULL;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->facts.state <= WRITER_WRITING) {
+		w->facts.state = WRITER_IDLE;
+		w->busy = false;
+		t = w->taker;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return t;
+}
+
+static void
+block_wait(struct writer *w, int64_t until)
+{
+	struct taker *t = idle(w);
+	struct block *b;
+	int err;
+
+	if (!t)
+		return;
+	writer_rank(w);
+	err = queue_take(t, &b, until);
+	if (err == 0)
+		load_take(w, b);
+	else
+		writer_busy(w);
+	if (err == -ETIMEDOUT)
+		writer_space_look(w);
+	w->ended |= err == -EPIPE;
+}
+
+static void
+look(struct writer *w)
+{
+	writer_disk_try(w);
+	if (!w->leaves)
+		disk_close(&w->disk);
+}
+
+/* While it is recorded to, errors tell.  Whoever asks has a reason to think that
+ * things have changed: it is not left alone for longer after that. */
+static void
+retry_do(struct writer *w)
+{
+	bool retry;
+
+	pthread_mutex_lock(&w->lock);
+	retry = w->retry;
+	w->retry = false;
+	pthread_mutex_unlock(&w->lock);
+	if (!retry || (w->leaves && !writer_disk_left(w)))
+		return;
+	w->tries = 0;
+	look(w);
+}
+
+/* Without a place in the queue there is nothing to do but errands, and to
+ * look at the disk now and then. */
+static void
+rest(struct writer *w)
+{
+	struct timespec at = { .tv_sec = w->try_at / SECOND,
+			       .tv_nsec = w->try_at % SECOND };
+	bool late = false;
+
+	pthread_mutex_lock(&w->lock);
+	w->busy = false;
+	while (!w->errands && !w->stop && !w->retry && !late)
+		late = pthread_cond_timedwait(&w->wake, &w->lock, &at) ==
+		       ETIMEDOUT;
+	pthread_mutex_unlock(&w->lock);
+	writer_busy(w);
+	if (late)
+		look(w);
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+/* The disk left, and nothing is on its way to it any more: a last round for
+ * what it has.  One that is full keeps its folders, for their end; the others
+ * are let go of, so that they can be unmounted. */
+static void
+leave(struct writer *w)
+{
+	bool full;
+
+	writer_rounds(w, INT64_MAX);
+	pthread_mutex_lock(&w->lock);
+	full = w->facts.state == WRITER_FULL;
+	pthread_mutex_unlock(&w->lock);
+	for (struct leaf *l = w->leaves; l && !full; l = l->next)
+		leaf_suspend(l);
+	if (!full || !w->leaves)
+		disk_close(&w->disk);
+	w->leaving = false;
+}
+
+/* What is on its way goes first when something is wrong: until then, folders
+ * and plugin stay as they are. */
+static void
+step(struct writer *w)
+{
+	int64_t next;
+
+	if (!w->loads && w->leaving)
+		leave(w);
+	if (!w->loads && writer_hangs(w))
+		writer_disk_return(w);
+	if (!w->leaving && !writer_hangs(w))
+		errands_do(w);
+	if (!w->leaving && !w->loads)
+		retry_do(w);
+	next = writer_rounds(w, clock_steady());
+	if (w->loads)
+		loads_step(w);
+	else if (w->leaving)
+		return;
+	else if (writer_disk_left(w))
+		rest(w);
+	else
+		block_wait(w, next);
+}
+
+static bool
+over(struct writer *w)
+{
+	bool over;
+
+	pthread_mutex_lock(&w->lock);
+	over = (w->stop || w->ended) && !w->errands && !w->loads;
+	pthread_mutex_unlock(&w->lock);
+	return over;
+}
+
+/* Folders of what is still being recorded get no end. */
+static void
+finish(struct writer *w)
+{
+	struct leaf *l;
+
+	writer_rounds(w, INT64_MAX);
+	while ((l = w->leaves)) {
+		pthread_mutex_lock(&w->lock);
+		w->leaves = l->next;
+		pthread_mutex_unlock(&w->lock);
+		leaf_close(l, NULL, NULL);
+	}
+	dooms_forget(w);
+	writer_queue_leave(w);
+	disk_close(&w->disk);
+	ways_finish(&w->ways);
+	pthread_mutex_lock(&w->lock);
+	w->finished = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	w->a.changed(w->a.arg);
+}
+
+static void *
+writer_run(void *arg)
+{
+	struct writer *w = arg;
+
+	pthread_setname_np(pthread_self(), "spate-write");
+	writer_busy(w);
+	writer_disk_try(w);
+	disk_close(&w->disk);
+	while (!over(w))
+		step(w);
+	finish(w);
+	return NULL;
+}
+
+static void
+writer_init(struct writer *w, const struct writer_args *args)
+{
+	struct ways_args ways = { .disk = args->disk->path,
+				  .way = args->way,
+				  .n = args->ways,
+				  .arena = args->arena,
+				  .arena_bytes = args->arena_bytes,
+				  .beat = &w->beat };
+	pthread_condattr_t attr;
+
+	w->a = *args;
+	w->disk = *args->disk;
+	w->disk.fd = -1;
+	w->queue = args->queue;
+	w->errands_end = &w->errands;
+	beat_now(&w->beat);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	ways_init(&w->ways, &ways);
+}
+
+static void
+writer_free(struct writer *w)
+{
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+int
+writer_start(struct writer **writer, const struct writer_args *args)
+{
+	struct writer *w = calloc(1, sizeof *w);
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	writer_init(w, args);
+	/* Here, and not on the thread: blocks may come before it has tried
+	 * its disk, and have somebody to wait for. */
+	err = taker_join(&w->taker, w->queue);
+	if (!err)
+		err = -pthread_create(&w->thread, NULL, writer_run, w);
+	if (err) {
+		writer_queue_leave(w);
+		writer_free(w);
+		return err;
+	}
+	*writer = w;
+	return 0;
+}
+
+/* A tenth of a second at most; has it finished? */
+static bool
+finish_wait(struct writer *w)
+{
+	int64_t until = clock_steady() + SECOND / 10;
+	struct timespec at = { .tv_sec = until / SECOND,
+			       .tv_nsec = until % SECOND };
+	bool finished;
+
+	pthread_mutex_lock(&w->lock);
+	if (!w->finished)
+		pthread_cond_timedwait(&w->wake, &w->lock, &at);
+	finished = w->finished;
+	pthread_mutex_unlock(&w->lock);
+	return finished;
+}
+
+bool
+writer_stop(struct writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->wake);
+	if (w->taker)
+		taker_poke(w->taker);
+	pthread_mutex_unlock(&w->lock);
+	while (!finish_wait(w)) {
+		writer_watch(w, clock_steady());
+		if (!writer_hangs(w))
+			continue;
+		pthread_detach(w->thread);
+		return false;
+	}
+	pthread_join(w->thread, NULL);
+	writer_free(w);
+	return true;
+}

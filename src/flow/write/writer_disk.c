@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a disk leaves, and comes back.
+ *
+ * A disk that fails takes no more blocks: it gives up its place in the queue,
+ * and the others take what it would have got.  It is probed after RETRY, and
+ * then after twice as long, and so on up to RETRY_MOST, until it has written
+ * a chunk again: each failure costs a block a detour, and a line of the log
+ * only where there is news.  One that is full or not mounted costs nothing to
+ * look at, and is looked at every RETRY.
+ */
+#include "flow/write/writer_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SECOND	   INT64_C(1000000000)
+#define RETRY	   (5 * SECOND)
+#define RETRY_MOST (60 * SECOND)
+
+void
+writer_facts(struct writer *w, struct writer_facts *facts)
+{
+	pthread_mutex_lock(&w->lock);
+	*facts = w->facts;
+	for (unsigned i = 0; i < FLIGHT_JOBS; i++)
+		facts->queued += w->load[i].b && !w->load[i].away;
+	if (facts->state == WRITER_HUNG)
+		facts->hung_ns = clock_steady() - w->hung_since;
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool
+writer_works(const struct writer_facts *f)
+{
+	return f->state < WRITER_FULL ||
+	       (f->state == WRITER_HUNG && f->hung_ns < WRITER_GONE);
+}
+
+const char *
+writer_path(const struct writer *w)
+{
+	return w->a.disk->path;
+}
+
+void
+writer_space_look(struct writer *w)
+{
+	bool closed = w->disk.fd < 0;
+	struct disk_space space = { 0, 0 };
+
+	if (closed)
+		disk_open(&w->disk);
+	disk_space(&w->disk, &space);
+	if (closed)
+		disk_close(&w->disk);
+	beat_now(&w->beat);
+	pthread_mutex_lock(&w->lock);
+	w->facts.space = space;
+	w->facts.device = w->disk.id.device;
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- the queue ------------------------------------------------------- */
+
+void
+writer_queue_leave(struct writer *w)
+{
+	struct taker *t;
+
+	pthread_mutex_lock(&w->lock);
+	t = w->taker;
+	w->taker = NULL;
+	w->facts.benched = false; /* a place anew is among all others */
+	pthread_mutex_unlock(&w->lock);
+	if (t)
+		taker_leave(t);
+}
+
+static int
+queue_join(struct writer *w)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&w->lock);
+	if (!w->taker)
+		err = taker_join(&w->taker, w->queue);
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+/* ---- leaving --------------------------------------------------------- */
+
+static bool
+has_left(enum writer_state state)
+{
+	return state >= WRITER_FULL && state != WRITER_HUNG;
+}
+
+bool
+writer_disk_left(struct writer *w)
+{
+	bool left;
+
+	pthread_mutex_lock(&w->lock);
+	left = has_left(w->facts.state);
+	pthread_mutex_unlock(&w->lock);
+	return left;
+}
+
+static enum writer_state
+state_after(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+	case -EDQUOT: return WRITER_FULL;
+	case -ENOENT:
+	case -ENODEV: return WRITER_MISSING;
+	default: return WRITER_FAILED;
+	}
+}
+
+static const char *
+error_text(int err)
+{
+	switch (err) {
+	case -ENOSPC: return "no space above the reserve";
+	case -ENODEV: return "nothing is mounted there";
+	case -EFBIG:
+		return "no file may be that long there (LimitFSIZE= or ulimit "
+		       "-f of spated, or its file system)";
+	case -ETIMEDOUT: return "it did not answer in time";
+	default: return disk_why(err);
+	}
+}
+
+/* Until when it is left alone. */
+static int64_t
+wait_for(struct writer *w, enum writer_state state)
+{
+	int64_t wait = RETRY;
+
+	if (state == WRITER_FAILED) {
+		wait <<= w->tries < 4 ? w->tries : 4;
+		w->tries++;
+	}
+	if (wait > RETRY_MOST)
+		wait = RETRY_MOST;
+	w->try_at = clock_steady() + wait;
+	return wait;
+}
+
+/* True: it says something else than before. */
+static bool
+why_set(struct writer *w, enum writer_state state, const char *why, bool again)
+{
+	bool news;
+
+	pthread_mutex_lock(&w->lock);
+	news = w->facts.state != state || strcmp(w->facts.why, why) != 0;
+	w->facts.state = state;
+	w->facts.errors += !again;
+	snprintf(w->facts.why, sizeof w->facts.why, "%s", why);
+	pthread_mutex_unlock(&w->lock);
+	return news;
+}
+
+/* `again`: it had left, and a probe says that it is not fit yet. */
+static void
+disk_leave(struct writer *w, int err, const char *doing, bool again)
+{
+	enum writer_state state = state_after(err);
+	int64_t wait = wait_for(w, state);
+	char why[sizeof w->facts.why];
+	bool news;
+
+	snprintf(why, sizeof why, "cannot %s: %s", doing, error_text(err));
+	news = why_set(w, state, why, again);
+	log_line(news ? LOG_ERROR : LOG_DEBUG, w->disk.path,
+		 "%s; the disk is left alone for %d s", why,
+		 (int)(wait / SECOND));
+	w->leaving = true;
+	writer_queue_leave(w);
+	w->a.changed(w->a.arg);
+}
+
+void
+writer_disk_leave(struct writer *w, int err, const char *doing)
+{
+	if (!writer_disk_left(w))
+		disk_leave(w, err, doing, false);
+}
+
+/* ---- coming back ----------------------------------------------------- */
+
+/* One that was full has to have room for more than one block. */
+static int
+room_check(struct writer *w)
+{
+	struct disk_space space;
+	int err = w->need ? disk_space(&w->disk, &space) : 0;
+
+	if (err || !w->need)
+		return err;
+	return space.free < 2 * w->need ? -ENOSPC : 0;
+}
+
+static int
+probe(struct writer *w, const char **doing)
+{
+	int err = 0;
+
+	*doing = "open the folder";
+	/* A folder that is open belongs to the disk that is. */
+	if (w->disk.fd < 0 || !w->leaves)
+		err = disk_open(&w->disk);
+	beat_now(&w->beat);
+	if (err)
+		return err;
+	*doing = "write to it";
+	err = room_check(w);
+	if (!err)
+		err = dooms_try(w);
+	if (!err)
+		err = ways_probe(&w->ways, &w->disk);
+	beat_now(&w->beat);
+	return err ? err : queue_join(w);
+}
+
+int
+writer_disk_try(struct writer *w)
+{
+	bool left = writer_disk_left(w);
+	const char *doing;
+	int err = probe(w, &doing);
+
+	if (err) {
+		disk_leave(w, err, doing, left);
+		return err;
+	}
+	if (left)
+		log_line(LOG_INFO, w->disk.path, "the disk takes blocks again");
+	w->need = 0;
+	pthread_mutex_lock(&w->lock);
+	if (w->facts.state != WRITER_HUNG)
+		w->facts.state = WRITER_IDLE;
+	w->facts.why[0] = 0;
+	w->facts.way = w->ways.main.is->ops->head.name;
+	pthread_mutex_unlock(&w->lock);
+	writer_space_look(w);
+	return 0;
+}
+
+/*
+ * What it had is written or removed by now.  Its rounds come first: what was
+ * at risk may be durable after all.  A disk that hung twice and wrote nothing
+ * in between is left alone for a while.
+ */
+void
+writer_disk_return(struct writer *w)
+{
+	int64_t hung;
+
+	pthread_mutex_lock(&w->lock);
+	hung = clock_steady() - w->hung_since;
+	w->facts.state = WRITER_IDLE;
+	w->facts.why[0] = 0;
+	beat_now(&w->beat);
+	pthread_mutex_unlock(&w->lock);
+	log_line(LOG_WARN, w->disk.path, "the disk answers again, after %d s",
+		 (int)(hung / SECOND));
+	writer_rounds(w, INT64_MAX);
+	if (writer_disk_left(w))
+		return;
+	if (w->tries++)
+		disk_leave(w, -ETIMEDOUT, "rely on it", false);
+	else if (!w->taker || w->doom)
+		writer_disk_try(w);
+}

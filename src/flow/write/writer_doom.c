@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chunks that have to go, because their blocks are on other disks, on a disk
+ * that failed to remove them.  They are kept in mind, and removed before the
+ * disk takes blocks again.  Only where each chunk is a file: of a file that
+ * all blocks share, what no record names is cut off when it is opened again.
+ */
+#include "flow/write/writer_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "store/disk/layout.h"
+
+struct doom {
+	char path[2 * LAYOUT_FILE]; /* on the disk */
+	struct doom *next;	    /* writer::doom */
+};
+
+void
+doom_add(struct writer *w, const struct chunk *c)
+{
+	char dir[LAYOUT_FILE], file[LAYOUT_FILE];
+	const char *name = c->leaf->output->name;
+	struct doom *d = calloc(1, sizeof *d);
+
+	layout_dir(dir, name, LAYOUT_VBS);
+	layout_chunk(file, name, c->place.number);
+	log_line(LOG_WARN, w->disk.path,
+		 "%s/%s cannot be removed now; it will be before the disk "
+		 "takes blocks again",
+		 dir, file);
+	if (!d)
+		return;
+	snprintf(d->path, sizeof d->path, "%s/%s", dir, file);
+	d->next = w->doom;
+	w->doom = d;
+}
+
+int
+dooms_try(struct writer *w)
+{
+	struct doom *d;
+
+	while ((d = w->doom)) {
+		if (unlinkat(w->disk.fd, d->path, 0) < 0 && errno != ENOENT &&
+		    errno != ENOTDIR)
+			return -errno;
+		w->doom = d->next;
+		free(d);
+	}
+	return 0;
+}
+
+void
+dooms_forget(struct writer *w)
+{
+	struct doom *d;
+
+	while ((d = w->doom)) {
+		log_line(LOG_ERROR, w->disk.path,
+			 "%s is on another disk as well, and could not be "
+			 "removed; remove it by hand",
+			 d->path);
+		w->doom = d->next;
+		free(d);
+	}
+}

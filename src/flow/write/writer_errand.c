@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Errands begin a recording on this disk, make what it has durable, and end it.
+ * They are done in order,
+ * between two blocks, and counted down on their output when they are done.
+ *
+ * Nobody waits for a disk that hangs: its errands are counted down by who
+ * finds that out, and those that come later at once.  The thread does them
+ * all the same when it is back, but for a begin that its end has overtaken.
+ */
+#include "flow/write/writer_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- folders --------------------------------------------------------- */
+
+static struct leaf *
+leaf_find(struct writer *w, const struct output *o)
+{
+	struct leaf *l = w->leaves;
+
+	while (l && l->output != o)
+		l = l->next;
+	return l;
+}
+
+static void
+leaf_link(struct writer *w, struct leaf *leaf)
+{
+	pthread_mutex_lock(&w->lock);
+	leaf->next = w->leaves;
+	w->leaves = leaf;
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void
+leaf_unlink(struct writer *w, struct leaf *leaf)
+{
+	struct leaf **at;
+
+	pthread_mutex_lock(&w->lock);
+	for (at = &w->leaves; *at != leaf; at = &(*at)->next)
+		;
+	*at = leaf->next;
+	pthread_mutex_unlock(&w->lock);
+}
+
+int
+writer_leaf(struct writer *w, struct output *o, struct leaf **leaf)
+{
+	int err = 0;
+
+	*leaf = leaf_find(w, o);
+	if (*leaf && (*leaf)->folder)
+		return 0;
+	if (w->disk.fd < 0)
+		err = disk_open(&w->disk);
+	if (err)
+		return err;
+	if (*leaf)
+		return leaf_resume(*leaf, &w->disk);
+	err = leaf_open(leaf, &w->disk, o, &w->beat);
+	if (!err)
+		leaf_link(w, *leaf);
+	return err;
+}
+
+static void
+folder_begin(struct writer *w, struct output *o)
+{
+	bool good = !writer_disk_left(w) && w->disk.fd >= 0;
+	struct leaf *leaf;
+	int err;
+
+	if (atomic_load_explicit(&o->ended, memory_order_acquire))
+		return;
+	if (!good && writer_disk_try(w) < 0)
+		return;
+	/* A block may have been faster than this errand. */
+	err = writer_leaf(w, o, &leaf);
+	if (err)
+		writer_disk_leave(w, err, "make the recording's folder");
+}
+
+static void
+output_round(struct writer *w, struct output *o)
+{
+	struct leaf *leaf = leaf_find(w, o);
+	int err = leaf ? leaf_sync(leaf) : 0;
+
+	if (err)
+		writer_disk_leave(w, err, "make it durable");
+}
+
+/* A disk that was dropped and added again may have got no block since; its
+ * folder wants an end all the same.  NULL: there is none, or none of this
+ * recording. */
+static struct leaf *
+leaf_seek(struct writer *w, struct output *o)
+{
+	struct leaf *leaf = NULL;
+
+	if (writer_disk_left(w) || (w->disk.fd < 0 && disk_open(&w->disk) < 0))
+		return NULL;
+	if (leaf_again(&leaf, &w->disk, o, &w->beat) < 0)
+		return NULL;
+	leaf_link(w, leaf);
+	return leaf;
+}
+
+static void
+folder_end(struct writer *w, struct errand *e)
+{
+	struct leaf *leaf = leaf_find(w, e->output);
+	int err = 0, closed;
+
+	if (!leaf)
+		leaf = leaf_seek(w, e->output);
+	if (!leaf)
+		goto out;
+	/* Of a disk that came back, and had no block since. */
+	if (!leaf->folder && !writer_disk_left(w))
+		err = writer_leaf(w, e->output, &leaf);
+	/* While it is linked: should the disk hang now, who watches tells what
+	 * is at risk. */
+	if (!err)
+		err = leaf_sync(leaf);
+	leaf_unlink(w, leaf);
+	if (leaf->folder)
+		closed =
+		    leaf_close(leaf, e->endless ? NULL : &e->record, e->tail);
+	else
+		closed = leaf_close(leaf, NULL, NULL);
+	err = err ? err : closed;
+	if (err)
+		writer_disk_leave(w, err, "close the recording");
+out:
+	if (!w->leaves)
+		disk_close(&w->disk); /* it may be unmounted now */
+}
+
+/* ---- errands --------------------------------------------------------- */
+
+static struct errand *
+errand_next(struct writer *w)
+{
+	struct errand *e;
+
+	pthread_mutex_lock(&w->lock);
+	e = w->errands;
+	if (e) {
+		w->errands = e->next;
+		if (!w->errands)
+			w->errands_end = &w->errands;
+	}
+	w->errand = e;
+	pthread_mutex_unlock(&w->lock);
+	return e;
+}
+
+/* Release: see output.h.  Under the lock. */
+static void
+errand_count(struct writer *w, struct errand *e)
+{
+	if (e->counted)
+		return;
+	e->counted = true;
+	atomic_fetch_sub_explicit(&e->output->errands, 1, memory_order_release);
+	w->a.changed(w->a.arg);
+}
+
+void
+errands_count(struct writer *w)
+{
+	if (w->errand)
+		errand_count(w, w->errand);
+	for (struct errand *e = w->errands; e; e = e->next)
+		errand_count(w, e);
+}
+
+static void
+errand_done(struct writer *w, struct errand *e)
+{
+	pthread_mutex_lock(&w->lock);
+	errand_count(w, e);
+	w->errand = NULL;
+	pthread_mutex_unlock(&w->lock);
+	output_drop(e->output);
+	json_decref(e->tail);
+	free(e);
+	beat_now(&w->beat);
+}
+
+void
+errands_do(struct writer *w)
+{
+	struct errand *e;
+
+	while (!writer_hangs(w) && (e = errand_next(w))) {
+		if (e->kind == ERRAND_BEGIN)
+			folder_begin(w, e->output);
+		else if (e->kind == ERRAND_SYNC)
+			output_round(w, e->output);
+		else
+			folder_end(w, e);
+		errand_done(w, e);
+	}
+}
+
+static int
+errand_post(struct writer *w, struct errand *e)
+{
+	output_hold(e->output);
+	pthread_mutex_lock(&w->lock);
+	*w->errands_end = e;
+	w->errands_end = &e->next;
+	if (w->facts.state == WRITER_HUNG)
+		errand_count(w, e);
+	pthread_cond_signal(&w->wake);
+	if (w->taker)
+		taker_poke(w->taker);
+	pthread_mutex_unlock(&w->lock);
+	return 0;
+}
+
+static int
+errand_make(struct writer *w, struct output *o, enum errand_kind kind)
+{
+	struct errand *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return -ENOMEM;
+	e->output = o;
+	e->kind = kind;
+	return errand_post(w, e);
+}
+
+int
+writer_begin(struct writer *w, struct output *o)
+{
+	return errand_make(w, o, ERRAND_BEGIN);
+}
+
+int
+writer_sync(struct writer *w, struct output *o)
+{
+	return errand_make(w, o, ERRAND_SYNC);
+}
+
+int
+writer_end(struct writer *w, struct output *o, const struct index_record *end,
+	   json_t *tail)
+{
+	struct errand *e = calloc(1, sizeof *e);
+
+	if (!e) {
+		json_decref(tail);
+		return -ENOMEM;
+	}
+	e->output = o;
+	e->kind = ERRAND_END;
+	e->endless = !end;
+	if (end)
+		e->record = *end;
+	e->tail = tail;
+	return errand_post(w, e);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks on their way to the disk: one, or two where the plugin queues and
+ * the first is on its way as a whole.  The second is never waited for, since
+ * one that waits in the queue means that no other disk is idle.
+ *
+ * Two copies of a chunk make jive5ab refuse a recording.  So a chunk that
+ * failed is removed before its block goes back to the queue; and one whose
+ * block was given away while this thread was stuck is removed here, whatever
+ * became of it, as soon as the thread is back.  One that was given up, since its
+ * recording ended and no disk answered, is the only one, and stays.
+ */
+#include "flow/write/writer_priv.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+/* ---- the end of a load ----------------------------------------------- */
+
+static void
+remove_it(struct writer *w, struct load *l)
+{
+	int err = l->begun ? chunk_remove(&l->chunk) : 0;
+
+	l->begun = false;
+	if (err && err != -ENOENT && l->chunk.place.own)
+		doom_add(w, &l->chunk);
+}
+
+enum claim { CLAIM_MINE, CLAIM_AWAY, CLAIM_GIVEN_UP };
+
+/*
+ * Empties the load.  MINE: the block is this thread's to account for; GIVEN_UP:
+ * it was counted as lost.  A chunk that was written is the leaf's then.  Under
+ * the lock, so that whoever looks sees the block either here or in the leaf;
+ * nobody can give it away any more.
+ */
+static enum claim
+claim(struct writer *w, struct load *l, bool written)
+{
+	enum claim claim;
+
+	pthread_mutex_lock(&w->lock);
+	claim = l->given_up ? CLAIM_GIVEN_UP : CLAIM_MINE;
+	if (l->away)
+		claim = CLAIM_AWAY;
+	else if (written)
+		chunk_keep(&l->chunk);
+	l->b = NULL;
+	l->away = l->given_up = false;
+	if (--w->loads == 0 && w->facts.state == WRITER_WRITING)
+		w->facts.state = WRITER_IDLE;
+	pthread_mutex_unlock(&w->lock);
+	return claim;
+}
+
+static void
+count(struct writer *w, const struct load *l, uint64_t bytes)
+{
+	int64_t now = clock_steady();
+
+	pthread_mutex_lock(&w->lock);
+	w->facts.written += bytes;
+	w->facts.chunks++;
+	pthread_mutex_unlock(&w->lock);
+	writer_took(w, bytes, now - l->since,
+		    now - (l->since > w->ended_ns ? l->since : w->ended_ns));
+	w->ended_ns = now;
+	w->tries = 0;
+}
+
+/* Another disk may have it, or this one when it is back. */
+static void
+give_back(struct writer *w, struct output *o, struct block *b)
+{
+	if (queue_put(w->queue, b, true) < 0)
+		output_lost(o, b);
+}
+
+static void
+load_written(struct writer *w, struct load *l, struct block *b)
+{
+	uint64_t bytes = block_bytes(b);
+	enum claim is = claim(w, l, true);
+
+	if (is == CLAIM_AWAY) {
+		block_drop(b);
+		remove_it(w, l);
+		return;
+	}
+	count(w, l, bytes);
+	if (is == CLAIM_MINE)
+		output_written(l->output, b, w->a.number);
+	else
+		output_regain(l->output, b, w->a.number);
+}
+
+static void
+load_failed(struct writer *w, struct load *l, struct block *b, int err)
+{
+	enum claim is;
+
+	if (err == -ENOSPC)
+		w->need = block_bytes(b);
+	remove_it(w, l);
+	is = claim(w, l, false);
+	/* -ECANCELED: of one that was given away, and nobody's fault. */
+	if (err != -ECANCELED)
+		writer_disk_leave(w, err, "write a chunk");
+	if (is == CLAIM_MINE)
+		give_back(w, l->output, b);
+	else
+		block_drop(b);
+}
+
+static void
+load_end(struct writer *w, struct load *l, int err)
+{
+	struct block *b = l->b; /* changed by this thread alone */
+	struct output *o = l->output;
+
+	if (err)
+		load_failed(w, l, b, err);
+	else
+		load_written(w, l, b);
+	output_drop(o);
+	writer_space_look(w);
+}
+
+/* ---- the beginning --------------------------------------------------- */
+
+static struct load *
+load_empty(struct writer *w)
+{
+	struct load *l = w->load;
+
+	while (l->b)
+		l++;
+	return l;
+}
+
+/* None where the block was faster than the errand, or the disk came back
+ * after this recording had begun. */
+static int
+load_begin(struct writer *w, struct load *l)
+{
+	int err = writer_leaf(w, l->output, &l->chunk.leaf);
+
+	if (!err)
+		err = chunk_begin(&l->chunk, &w->ways, &w->disk);
+	l->begun = !err;
+	return err;
+}
+
+void
+load_take(struct writer *w, struct block *b)
+{
+	struct load *l = load_empty(w);
+	int err;
+
+	l->output = b->session;
+	l->since = clock_steady();
+	l->begun = false;
+	output_hold(l->output);
+	output_seal(l->output, b);
+	l->chunk = (struct chunk){ .b = b, .away = &l->away };
+	w->loads++;
+	pthread_mutex_lock(&w->lock);
+	l->b = b;
+	l->away = false;
+	w->busy = true;
+	beat_now(&w->beat);
+	if (w->facts.state == WRITER_IDLE)
+		w->facts.state = WRITER_WRITING;
+	pthread_mutex_unlock(&w->lock);
+	err = load_begin(w, l);
+	beat_now(&w->beat);
+	if (err)
+		load_end(w, l, err);
+}
+
+/* ---- on the way ------------------------------------------------------ */
+
+/* One more, where that keeps the disk busy; but the record of a block that is
+ * to be durable at once comes before the next block is taken, and files that
+ * all blocks share take one at a time. */
+static bool
+has_room(struct writer *w)
+{
+	if (w->ended || w->leaving || !flight_hungry(&w->ways.main.flight))
+		return false;
+	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+		const struct load *l = &w->load[i];
+
+		if (l->b && (!l->output->durable || !l->begun ||
+			     l->chunk.way != &w->ways.main ||
+			     folder_serial(l->chunk.leaf->folder)))
+			return false;
+	}
+	return true;
+}
+
+/* The place in the queue may only be taken away from one that hangs, which
+ * takes nothing. */
+static void
+second_take(struct writer *w)
+{
+	struct taker *t = NULL;
+	struct block *b;
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->facts.state == WRITER_WRITING && !w->stop) {
+		t = w->taker;
+		w->busy = false;
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (!t)
+		return;
+	writer_rank(w);
+	err = queue_take(t, &b, 0);
+	if (err == 0)
+		load_take(w, b);
+	else
+		writer_busy(w);
+	w->ended |= err == -EPIPE;
+}
+
+static struct load *
+load_of(struct flight_job *job)
+{
+	struct chunk *c = chunk_of(job);
+
+	return (struct load *)((char *)c - offsetof(struct load, chunk));
+}
+
+static bool
+ends(struct writer *w, struct way *way)
+{
+	struct flight_job *job;
+	bool any = false;
+
+	if (!way->is)
+		return false;
+	flight_push(&way->flight);
+	while ((job = flight_done(&way->flight))) {
+		struct load *l = load_of(job);
+		int err = chunk_end(&l->chunk);
+
+		beat_now(&w->beat);
+		load_end(w, l, err);
+		any = true;
+	}
+	return any;
+}
+
+void
+loads_step(struct writer *w)
+{
+	bool any;
+
+	if (has_room(w))
+		second_take(w);
+	any = ends(w, &w->ways.beside);
+	any |= ends(w, &w->ways.main);
+	if (any || !w->loads)
+		return;
+	flight_wait(&w->ways.beside.flight);
+	flight_wait(&w->ways.main.flight);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A disk that does not answer, seen from outside: this is the event loop's
+ * thread, and never the disk's, which is stuck in some system call, be it a
+ * write, an open, an fsync or an unlink.
+ *
+ * What is decided here is decided under the writer's lock, and so is what its
+ * thread does about its blocks (claim() in writer_load.c): a block is either
+ * given away before the thread claims it, or not at all.
+ *
+ *   - A block that is given away is held once more, for the disk that gets
+ *     it; so it goes home when the old call has ended, too, and its memory is
+ *     not used again while a device may still read from it.
+ *   - Its place in the queue goes only when others take blocks: else what
+ *     comes waits in memory, and the disk may come back in time for it.
+ *   - What its folders have had since their last round is at risk.
+ *   - Nobody waits for its errands.
+ */
+#include "flow/write/writer_priv.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* Under the lock. */
+static void
+hang(struct writer *w, int64_t since)
+{
+	w->hung_since = since;
+	w->facts.state = WRITER_HUNG;
+	w->facts.errors++;
+	snprintf(w->facts.why, sizeof w->facts.why,
+		 "no answer for %d s; it may come back",
+		 (int)(WRITER_PATIENCE / SECOND));
+	for (struct leaf *l = w->leaves; l; l = l->next)
+		leaf_risk(l);
+	errands_count(w);
+}
+
+void
+writer_watch(struct writer *w, int64_t now)
+{
+	int64_t beat;
+	bool hangs;
+
+	pthread_mutex_lock(&w->lock);
+	beat = atomic_load_explicit(&w->beat.at, memory_order_relaxed);
+	hangs = w->busy && w->facts.state != WRITER_HUNG &&
+		now - beat > WRITER_PATIENCE;
+	if (hangs)
+		hang(w, beat);
+	pthread_mutex_unlock(&w->lock);
+	if (!hangs)
+		return;
+	log_line(LOG_ERROR, writer_path(w),
+		 "the disk does not answer; what it has is given to others");
+	w->a.changed(w->a.arg);
+}
+
+bool
+writer_takes(struct writer *w)
+{
+	bool takes;
+
+	pthread_mutex_lock(&w->lock);
+	takes = w->taker && w->facts.state != WRITER_HUNG;
+	pthread_mutex_unlock(&w->lock);
+	return takes;
+}
+
+/* A block that can be given away, or up. */
+static bool
+is_claimed(const struct load *l)
+{
+	return l->b && !l->away && !l->given_up;
+}
+
+/* Takes the claim to them from the thread; returns how many.  Under the
+ * lock. */
+static unsigned
+loads_take(struct writer *w, struct block **b)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+		struct load *l = &w->load[i];
+
+		if (!is_claimed(l))
+			continue;
+		l->away = true;
+		block_hold(l->b);
+		b[n++] = l->b;
+	}
+	return n;
+}
+
+void
+writer_relieve(struct writer *w)
+{
+	struct block *b[FLIGHT_JOBS];
+	struct taker *t = NULL;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->facts.state == WRITER_HUNG) {
+		n = loads_take(w, b);
+		t = w->taker;
+		w->taker = NULL;
+		w->facts.benched = false;
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (t)
+		taker_leave(t);
+	for (unsigned i = 0; i < n; i++) {
+		if (queue_put(w->queue, b[i], true) < 0)
+			output_lost(b[i]->session, b[i]);
+	}
+}
+
+void
+writer_abandon(struct writer *w, const struct output *o)
+{
+	struct block *b[FLIGHT_JOBS];
+	unsigned n = 0;
+
+	pthread_mutex_lock(&w->lock);
+	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+		struct load *l = &w->load[i];
+
+		if (w->facts.state != WRITER_HUNG || !is_claimed(l) ||
+		    l->b->session != o)
+			continue;
+		l->given_up = true;
+		block_hold(l->b);
+		b[n++] = l->b;
+	}
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < n; i++)
+		output_lost(b[i]->session, b[i]);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A mount point is told by the kernel (STATX_ATTR_MOUNT_ROOT, which sees
+ * bind mounts of the same file system too); where it does not know that
+ * attribute (before 5.8) the folder's device must differ from its parent's.
+ * /proc/self/mounts was rejected: its paths are those of another time, and
+ * a link to a mount point is not in it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "store/disk/disk.h"
+
+enum { RESERVE_PART = 100 }; /* 1 % */
+static const uint64_t reserve_least = UINT64_C(256) << 20;
+
+bool
+disk_is_pattern(const char *path)
+{
+	return strpbrk(path, "*?[");
+}
+
+bool
+disk_matches(const char *pattern, const char *path)
+{
+	size_t length = strlen(pattern);
+
+	if (disk_is_pattern(pattern))
+		return !fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD);
+	while (length > 1 && pattern[length - 1] == '/')
+		length--;
+	return !strncmp(pattern, path, length) && !path[length];
+}
+
+static bool
+is_root(const struct statx *sx, dev_t here, dev_t parent)
+{
+	if (sx->stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
+		return sx->stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	return here != parent;
+}
+
+static bool
+is_mounted(int fd)
+{
+	struct statx sx;
+	struct stat here, parent;
+
+	return !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &sx) &&
+	       !fstat(fd, &here) && !fstatat(fd, "..", &parent, 0) &&
+	       is_root(&sx, here.st_dev, parent.st_dev);
+}
+
+int
+disk_look(const char *path, bool mount, struct disk_id *id)
+{
+	char above[PATH_MAX];
+	struct stat here, parent;
+	struct statx sx;
+
+	snprintf(above, sizeof above, "%s/..", path);
+	if (stat(path, &here) < 0 || stat(above, &parent) < 0 ||
+	    statx(AT_FDCWD, path, 0, STATX_TYPE, &sx) < 0)
+		return -errno;
+	if (!S_ISDIR(here.st_mode))
+		return -ENOTDIR;
+	if (mount && !is_root(&sx, here.st_dev, parent.st_dev))
+		return -ENODEV;
+	*id = (struct disk_id){ here.st_dev, here.st_ino };
+	return 0;
+}
+
+void
+disk_close(struct disk *disk)
+{
+	if (disk->fd >= 0)
+		close(disk->fd);
+	disk->fd = -1;
+}
+
+static uint64_t
+reserve_of(const struct disk *disk, const struct statvfs *vfs)
+{
+	uint64_t part = (uint64_t)vfs->f_blocks * vfs->f_frsize / RESERVE_PART;
+
+	if (disk->reserve_asked)
+		return disk->reserve_asked;
+	return part < reserve_least ? reserve_least : part;
+}
+
+int
+disk_open(struct disk *disk)
+{
+	struct statvfs vfs;
+	struct stat st;
+	bool mounted;
+	int err = 0;
+
+	disk_close(disk);
+	disk->fd = open(disk->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (disk->fd < 0)
+		return -errno;
+	mounted = is_mounted(disk->fd);
+	if (disk->mount && !mounted)
+		err = -ENODEV;
+	else if (fstat(disk->fd, &st) < 0 || fstatvfs(disk->fd, &vfs) < 0)
+		err = -errno;
+	if (err) {
+		disk_close(disk);
+		return err;
+	}
+	disk->mount = mounted || disk->mount;
+	disk->id = (struct disk_id){ st.st_dev, st.st_ino };
+	disk->reserve = reserve_of(disk, &vfs);
+	return 0;
+}
+
+int
+disk_space(const struct disk *disk, struct disk_space *space)
+{
+	struct statvfs vfs;
+	uint64_t free_bytes;
+
+	if (disk->fd < 0)
+		return -ENODEV;
+	if (fstatvfs(disk->fd, &vfs) < 0)
+		return -errno;
+	free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+	space->total = (uint64_t)vfs.f_blocks * vfs.f_frsize;
+	space->free =
+	    free_bytes > disk->reserve ? free_bytes - disk->reserve : 0;
+	return 0;
+}
+
+/* ---- files below a disk ------------------------------------------------- */
+
+/* Is what a path names, below a folder that no link led to, a link? */
+static bool
+is_link(int at, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISLNK(st.st_mode);
+}
+
+/* One name of a path.  The kernel calls a link to a folder "no folder". */
+static int
+open_name(int at, const char *name, int flags)
+{
+	int fd = openat(at, name, flags | O_NOFOLLOW, 0644);
+
+	if (fd >= 0)
+		return fd;
+	return errno == ENOTDIR && is_link(at, name) ? -ELOOP : -errno;
+}
+
+/* Name by name, so that a link is none of them. */
+static int
+open_without_links(int at, const char *path, int flags)
+{
+	const char *slash;
+	char name[NAME_MAX + 1];
+	int dir = at, next;
+
+	while ((slash = strchr(path, '/'))) {
+		size_t length = (size_t)(slash - path);
+
+		next = -ENAMETOOLONG;
+		if (length < sizeof name) {
+			memcpy(name, path, length);
+			name[length] = '\0';
+			next = open_name(dir, name,
+					 O_PATH | O_DIRECTORY | O_CLOEXEC);
+		}
+		if (dir != at)
+			close(dir);
+		if (next < 0)
+			return next;
+		dir = next;
+		path = slash + 1;
+	}
+	next = open_name(dir, path, flags);
+	if (dir != at)
+		close(dir);
+	return next;
+}
+
+/* The kernel gives up, and wants to be asked again, where names change while
+ * it resolves "..". */
+static int
+open_with_links(int at, const char *path, int flags)
+{
+	enum { TRIES = 100 };
+	const struct open_how how = {
+		.flags = (uint64_t)flags,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = -1;
+
+	for (int i = 0; i < TRIES; i++) {
+		fd = (int)syscall(SYS_openat2, at, path, &how, sizeof how);
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		return open_without_links(at, path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/* May what was opened be used so?  0 or why not. */
+static int
+judge(int fd, int flags)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY;
+	struct stat st;
+
+	if (flags & O_DIRECTORY)
+		return 0;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
+	if (writes && st.st_nlink > 1)
+		return -EMLINK;
+	if (flags & O_TRUNC && ftruncate(fd, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+disk_open_at(int at, const char *path, int flags, enum disk_links links)
+{
+	int how = (flags & ~O_TRUNC) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int fd, err;
+
+	fd = links == DISK_LINKS ? open_with_links(at, path, how)
+				 : open_without_links(at, path, how);
+	if (fd < 0)
+		return fd;
+	err = judge(fd, flags);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+const char *
+disk_why(int err)
+{
+	switch (err) {
+	case -ELOOP: return "it is a link, or is reached by one";
+	case -EXDEV: return "it is a link that is absolute or leaves the disk";
+	case -EMLINK: return "it has another name (a hard link)";
+	case -EISDIR: return "it is a folder";
+	case -ENOTDIR: return "it is no folder";
+	case -ENXIO: /* nobody reads that pipe */
+	case -ESPIPE: return "it is no file";
+	default: return strerror(-err);
+	}
+}
+
+const char *
+disk_hint(int err)
+{
+	switch (err) {
+	case -ELOOP:
+		return "put the file or folder itself in its place; nothing is "
+		       "written through a link";
+	case -EXDEV:
+		return "make it a relative link to something on that disk, or "
+		       "look on the disk that it leads to (--disks)";
+	case -EMLINK:
+		return "give it a copy of its own, with cp; what has the other "
+		       "name would be changed, too";
+	case -EISDIR:
+	case -ESPIPE:
+	case -ENXIO: return "take it away";
+	default: return NULL;
+	}
+}
+
+/* ---- finding them ------------------------------------------------------- */
+
+static bool
+is_known(const struct disks *disks, const char *path)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (!strcmp(disks->disk[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/* By another name: blocks would go there twice as often, and a recording's
+ * folder cannot be made a second time. */
+static bool
+is_twin(const struct disks *disks, const struct disk *disk)
+{
+	for (unsigned i = 0; disk->fd >= 0 && i < disks->n; i++) {
+		if (disks->disk[i].fd >= 0 &&
+		    disk_same(&disks->disk[i].id, &disk->id))
+			return true;
+	}
+	return false;
+}
+
+/* Takes a path that counts.  0 or -errno; a path seen before is no error. */
+static int
+add(struct disks *disks, const char *path, bool must_be_mounted)
+{
+	struct disk disk = { .fd = -1, .mount = must_be_mounted };
+	struct disk *grown;
+	int err;
+	size_t length = strlen(path);
+
+	disk.path = strdup(path);
+	if (!disk.path)
+		return -ENOMEM;
+	while (length > 1 && disk.path[length - 1] == '/')
+		disk.path[--length] = '\0';
+	if (is_known(disks, disk.path))
+		goto skip;
+	err = disk_open(&disk);
+	disks->skipped += err == -ENODEV;
+	if (err && must_be_mounted)
+		goto skip; /* a file, or gone, or not mounted: no disk */
+	if (is_twin(disks, &disk)) {
+		disks->twins++;
+		goto skip;
+	}
+	grown = realloc(disks->disk, (disks->n + 1) * sizeof *grown);
+	if (!grown)
+		goto no_memory;
+	disks->disk = grown;
+	disks->disk[disks->n++] = disk;
+	return 0;
+skip:
+	disk_close(&disk);
+	free(disk.path);
+	return 0;
+no_memory:
+	disk_close(&disk);
+	free(disk.path);
+	return -ENOMEM;
+}
+
+static int
+add_matches(struct disks *disks, const char *pattern, size_t *matches)
+{
+	glob_t found;
+	int err = 0;
+
+	switch (glob(pattern, 0, NULL, &found)) {
+	case 0: break;
+	case GLOB_NOMATCH: return 0;
+	case GLOB_NOSPACE: return -ENOMEM;
+	default: return -EIO;
+	}
+	*matches = found.gl_pathc;
+	for (size_t i = 0; i < found.gl_pathc && !err; i++)
+		err = add(disks, found.gl_pathv[i], true);
+	globfree(&found);
+	return err;
+}
+
+/* Says what became of the last pattern, for when no disk was found. */
+static void
+explain(const struct disks *disks, const char *pattern, size_t matches,
+	struct fault *fault)
+{
+	fault_set(fault, 0, "no-disk", "no disk found");
+	if (!matches) {
+		fault_why(fault, "\"%s\" matches nothing", pattern);
+		fault_hint(fault, "name folders that exist, or mount disks "
+				  "where the pattern points");
+		return;
+	}
+	fault_why(fault,
+		  "\"%s\" matches %zu, and %u of what patterns match is not "
+		  "a mount point",
+		  pattern, matches, disks->skipped);
+	fault_hint(fault, "mount a disk there, or name the folder without a "
+			  "wildcard to use it as it is");
+}
+
+int
+disks_find(struct disks *disks, const struct option_texts *patterns,
+	   struct fault *fault)
+{
+	int err = 0;
+
+	*disks = (struct disks){ 0 };
+	if (!patterns->n)
+		fault_set(fault, 0, "no-disk", "no disks are configured");
+	for (unsigned i = 0; i < patterns->n && !err; i++) {
+		const char *pattern = patterns->text[i];
+		size_t matches = 0;
+
+		if (disk_is_pattern(pattern))
+			err = add_matches(disks, pattern, &matches);
+		else
+			err = add(disks, pattern, false);
+		if (err)
+			fault_set(fault, err, "io",
+				  "cannot look for disks at \"%s\": %s",
+				  pattern, strerror(-err));
+		else if (!disks->n)
+			explain(disks, pattern, matches, fault);
+	}
+	if (err)
+		disks_clear(disks);
+	return err;
+}
+
+void
+disks_clear(struct disks *disks)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (disks->disk[i].fd >= 0)
+			close(disks->disk[i].fd);
+		free(disks->disk[i].path);
+	}
+	free(disks->disk);
+	*disks = (struct disks){ 0 };
+}
+
+int
+disks_copy(struct disks *to, const struct disks *from)
+{
+	to->disk = calloc(from->n + 1, sizeof *to->disk);
+	if (!to->disk)
+		return -ENOMEM;
+	for (; to->n < from->n; to->n++) {
+		struct disk *disk = &to->disk[to->n];
+
+		disk->mount = from->disk[to->n].mount;
+		disk->fd = -1;
+		disk->path = strdup(from->disk[to->n].path);
+		if (!disk->path)
+			return -ENOMEM;
+	}
+	return 0;
+}

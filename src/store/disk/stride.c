@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One system call reads hundreds of packets: payloads land where they belong,
+ * and what stands between them in a place for rubbish.
+ */
+#include "config.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "store/disk/stride.h"
+
+enum { PACKETS = 256 };
+
+/* How much of `got` bytes of the file is data, of which the first `ahead` are
+ * the rest of a packet. */
+static size_t
+data_of(const struct stride *s, size_t got, size_t ahead)
+{
+	size_t packet = (size_t)s->prefix + s->payload, part;
+
+	if (got <= ahead)
+		return got;
+	got -= ahead;
+	part = got % packet;
+	return ahead + got / packet * s->payload +
+	       (part > s->prefix ? part - s->prefix : 0);
+}
+
+ssize_t
+stride_read(int fd, const struct stride *s, void *data, size_t bytes,
+	    uint64_t at)
+{
+	uint8_t rubbish[STRIDE_PREFIX], *to = data;
+	struct iovec v[2 * PACKETS];
+	uint64_t slot = at / s->payload;
+	uint32_t in = (uint32_t)(at % s->payload);
+	size_t done, ahead = s->payload - in < bytes ? s->payload - in : bytes;
+	uint64_t from = s->offset + slot * ((uint64_t)s->prefix + s->payload) +
+			s->prefix + in;
+	int n = 0;
+	ssize_t got;
+
+	if (!s->prefix)
+		return pread(fd, data, bytes, (off_t)(s->offset + at));
+	v[n++] = (struct iovec){ to, ahead };
+	for (done = ahead; done < bytes && n + 2 <= 2 * PACKETS;) {
+		size_t part =
+		    bytes - done < s->payload ? bytes - done : s->payload;
+
+		v[n++] = (struct iovec){ rubbish, s->prefix };
+		v[n++] = (struct iovec){ to + done, part };
+		done += part;
+	}
+	got = preadv(fd, v, n, (off_t)from);
+	return got <= 0 ? got : (ssize_t)data_of(s, (size_t)got, ahead);
+}

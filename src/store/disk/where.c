@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A configuration that was named must be readable; the usual one need not
+ * even be there.
+ */
+#include "store/disk/where.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/conf.h"
+#include "control/control.h"
+
+enum { PATTERNS = 256 };
+
+/* *conf stays NULL where none was named and the usual one is not there. */
+static int
+configuration(const char *path, struct conf **conf, struct fault *fault)
+{
+	*conf = NULL;
+	if (!path && access(SPATE_CONF, R_OK) < 0)
+		return 0;
+	return conf_open(conf, path ? path : SPATE_CONF, fault);
+}
+
+int
+where_socket(const char *path, char socket[WHERE_SOCKET], struct fault *fault)
+{
+	const char *text = CONTROL_SOCKET;
+	config_setting_t *group;
+	struct conf *conf;
+	int err = configuration(path, &conf, fault);
+
+	if (err)
+		return err;
+	if (conf) {
+		group = config_setting_get_member(conf_root(conf), "control");
+		if (group)
+			config_setting_lookup_string(group, "socket", &text);
+	}
+	if (snprintf(socket, WHERE_SOCKET, "%s", text) >= WHERE_SOCKET) {
+		err = -ENAMETOOLONG;
+		fault_set(fault, err, "conf",
+			  "the control socket's path is "
+			  "too long");
+	}
+	conf_close(conf);
+	return err;
+}
+
+int
+where_matched(const char *const *pattern, unsigned n, struct disks *disks,
+	      struct fault *fault)
+{
+	const struct option_texts patterns = { pattern, n };
+	int err = disks_find(disks, &patterns, fault);
+
+	return err ? err : disks->n ? 0 : -ENOENT;
+}
+
+int
+where_listed(const char *list, struct disks *disks, struct fault *fault)
+{
+	const char *pattern[PATTERNS];
+	char *text = strdup(list), *rest = text, *one;
+	unsigned n = 0;
+	int err;
+
+	if (!text)
+		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	while (n < PATTERNS && (one = strsep(&rest, ":")))
+		if (*one)
+			pattern[n++] = one;
+	err = where_matched(pattern, n, disks, fault);
+	free(text);
+	return err;
+}
+
+/* As spated reads them: a list of texts, or one alone. */
+static unsigned
+configured_patterns(const config_setting_t *list, const char **pattern)
+{
+	const char *text = list ? config_setting_get_string(list) : NULL;
+	unsigned n = 0;
+
+	if (text)
+		pattern[n++] = text;
+	for (int i = 0; list && i < config_setting_length(list); i++) {
+		text = config_setting_get_string_elem(list, i);
+		if (text && n < PATTERNS)
+			pattern[n++] = text;
+	}
+	return n;
+}
+
+int
+where_configured(const char *path, struct disks *disks, struct fault *fault)
+{
+	const char *pattern[PATTERNS];
+	struct conf *conf;
+	unsigned n;
+	int err = configuration(path, &conf, fault);
+
+	if (err || !conf)
+		return err ? err : -ENOENT;
+	n = configured_patterns(
+	    config_setting_get_member(conf_root(conf), "disks"), pattern);
+	err = where_matched(pattern, n, disks, fault);
+	conf_close(conf);
+	return err;
+}

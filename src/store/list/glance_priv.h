@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_LIST_GLANCE_PRIV_H
+#define SPATE_STORE_LIST_GLANCE_PRIV_H
+
+#include "store/list/glance.h"
+#include "store/recording/recording_priv.h"
+
+/* What the sources of a glance share. */
+
+/* Slots of one block that lie in a second; of heaps, the block. */
+struct glance_part {
+	const struct recording_block *b;
+	uint64_t from, to;
+};
+
+enum {
+	GLANCE_PARTS = 4096, /* of one second */
+	GLANCE_SLOTS = 4096, /* looked at at one place, at most */
+};
+
+/* A packet whose place and time are known. */
+struct glance_mark {
+	bool there;
+	uint32_t run;
+	uint16_t sub;
+	uint64_t sequence; /* relative to the run */
+	int64_t second;
+	uint32_t frame;
+};
+
+struct look {
+	struct recording *rec;
+	const struct glance_hooks *hooks;
+	struct glance *out;
+	const struct format_ops *format; /* NULL: it cannot be had */
+	uint8_t *data;			 /* LOOK bytes */
+	uint64_t *holes;		 /* a bit for each of GLANCE_SLOTS, */
+	uint64_t hole_from;		 /* from this slot of a block on */
+	size_t room;			 /* of data */
+	struct glance_part *part;
+	size_t parts;
+	struct glance_mark mark[GLANCE_SECONDS];
+};
+
+__attribute__((format(printf, 2, 3))) void
+glance_wrong(struct look *l, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void
+glance_remark(struct look *l, const char *format, ...);
+
+/* "first", "middle", "last". */
+const char *glance_name(unsigned second);
+
+/* Finds second i around a block: its parts, and what was lost of it. */
+void glance_find(struct look *l, unsigned i, size_t around);
+
+/* Reads packets of second i, whose parts are there. */
+void glance_read(struct look *l, unsigned i);
+
+/* Judges what the seconds say together. */
+void glance_threads(struct look *l);
+void glance_times(struct look *l);
+
+#endif

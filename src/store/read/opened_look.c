@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recording's thread does with it.
+ *
+ * Before it is opened each disk is tried alone, with just what will be read of
+ * it then: so that it is known which one hangs.  Where one does, the recording
+ * is opened without it.
+ *
+ * A folder that was removed, or that somebody made anew, is told from the one
+ * that is open by its inode.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/list/entry.h"
+#include "store/disk/layout.h"
+#include "store/read/opened_priv.h"
+#include "store/recording/recording_priv.h"
+
+#define FOREIGN_NS INT64_C(2000000000) /* as long as they are believed */
+
+static void
+take_facts(struct opened *op)
+{
+	const struct recording_facts *from = recording_facts(op->rec);
+	struct opened_facts *f = &op->facts;
+
+	*f = (struct opened_facts){
+		.name = op->name,
+		.state = from->state,
+		.store = from->store,
+		.subs = from->subs,
+		.payload = from->payload,
+		.begun_ns = entry_begun(from->head),
+		.start_ns = from->start_ns,
+		.end_ns = from->end_ns,
+		.bytes = from->bytes,
+		.chunks = from->chunks,
+		.removed = f->removed,
+	};
+	snprintf(f->extension, sizeof f->extension, "%s", from->extension);
+}
+
+/* ---- disks -------------------------------------------------------------------- */
+
+/* 0 or -errno. */
+static int
+touch(int dir, const char *file)
+{
+	int fd = disk_open_at(dir, file, O_RDONLY, DISK_NO_LINKS);
+	int err = 0;
+	char byte;
+
+	if (fd < 0)
+		return fd;
+	if (pread(fd, &byte, 1, 0) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* It is there, and cannot be had just now: no reason to show fill for it. */
+static bool
+is_refused(int err)
+{
+	return err && err != -ENOENT && err != -ENODEV && err != -ENOTDIR &&
+	       err != -EISDIR && err != -ELOOP && err != -EXDEV &&
+	       err != -ESPIPE;
+}
+
+/* What is read of a folder when it is opened.  0 or -errno. */
+static int
+try_folder(const struct opened *op, int disk)
+{
+	int dir = layout_dir_open(disk, op->name, DISK_LINKS), index, meta;
+	char file[LAYOUT_FILE];
+
+	if (dir < 0)
+		return dir;
+	index = touch(dir, layout_index(file, op->name));
+	meta = touch(dir, layout_meta(file, op->name));
+	close(dir);
+	return is_refused(index) ? index : meta;
+}
+
+static void
+try_begin(struct opened *op, unsigned disk)
+{
+	atomic_store_explicit(&op->trying, (int)disk, memory_order_relaxed);
+}
+
+/* Maybe after an hour, and nobody waits any more. */
+static void
+try_end(struct opened *op, unsigned disk)
+{
+	struct opened_set *set = op->set;
+
+	atomic_store_explicit(&op->trying, -1, memory_order_relaxed);
+	pthread_mutex_lock(&set->lock);
+	set->hangs[disk] = false;
+	pthread_mutex_unlock(&set->lock);
+}
+
+static void
+try_disk(struct opened *op, unsigned i)
+{
+	struct disk *disk = &op->disks.disk[i];
+	int err;
+
+	try_begin(op, i);
+	err = disk_open(disk);
+	if (!err && layout_folder_good(op->name))
+		err = try_folder(op, disk->fd);
+	try_end(op, i);
+	if (!is_refused(err))
+		return;
+	op->lame = true;
+	opened_tell(op, (int)i, err);
+}
+
+static bool
+is_hung(struct opened_set *set, unsigned disk)
+{
+	bool hangs;
+
+	pthread_mutex_lock(&set->lock);
+	hangs = set->hangs[disk];
+	pthread_mutex_unlock(&set->lock);
+	return hangs || reader_pool_hangs(set->pool, disk);
+}
+
+static void
+try_disks(struct opened *op)
+{
+	struct opened_set *set = op->set;
+
+	for (unsigned i = 0; i < op->disks.n; i++) {
+		if (is_hung(set, i))
+			op->lame = true;
+		else
+			try_disk(op, i);
+	}
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static int
+call_look(struct opened *op, struct recording *rec)
+{
+	const struct opened_hooks *h = &op->set->hooks;
+	bool closed;
+
+	pthread_mutex_lock(&op->set->lock);
+	closed = op->set->closed;
+	pthread_mutex_unlock(&op->set->lock);
+	if (!h->look || closed || recording_facts(rec)->state != RECORDING_LIVE)
+		return 0;
+	return h->look(h->arg, rec);
+}
+
+static int
+make_reader(struct opened *op, struct recording *rec, struct fault *fault)
+{
+	const struct reader_args a = { .pool = op->set->pool,
+				       .verify = op->set->verify };
+	struct reader *reader;
+	int err = reader_open(&reader, rec, &a);
+
+	if (err)
+		return fault_set(fault, err, "no-memory", "no memory");
+	pthread_mutex_lock(&op->lock);
+	op->rec = rec;
+	op->reader = reader;
+	take_facts(op);
+	pthread_mutex_unlock(&op->lock);
+	return 0;
+}
+
+static int
+open_it(struct opened *op, struct fault *fault)
+{
+	int64_t begun = clock_steady();
+	struct recording *rec;
+	int err;
+
+	try_disks(op);
+	err = recording_open(&rec, &op->disks, op->name, fault);
+	if (err == -ENOENT && op->lame) {
+		fault_why(fault, "a disk does not answer");
+		err = -ETIMEDOUT;
+	}
+	if (err)
+		return err;
+	err = recording_hold(rec, fault);
+	if (!err && (call_look(op, rec) || recording_refresh(rec)))
+		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	if (!err)
+		err = make_reader(op, rec, fault);
+	if (err)
+		recording_close(rec);
+	pthread_mutex_lock(&op->lock);
+	op->looked = begun;
+	op->cost = clock_steady() - begun;
+	pthread_mutex_unlock(&op->lock);
+	return err;
+}
+
+/* ---- the same, or another -------------------------------------------------------- */
+
+/* Is the folder on a disk what is open?  1, 0; -1: nobody knows. */
+static int
+is_same_on(struct opened *op, unsigned i)
+{
+	const struct recording_part *part = &op->rec->part[i];
+	char file[LAYOUT_FILE];
+	struct stat was, is;
+	int dir, same = 0;
+	bool new;
+
+	if (part->hangs || is_hung(op->set, i))
+		return -1;
+	try_begin(op, i);
+	new = opened_came(op, i);
+	if (new || part->dir < 0 || op->disks.disk[i].fd < 0) {
+		try_end(op, i);
+		return new ? 0 : -1;
+	}
+	dir = layout_dir_open(op->disks.disk[i].fd, op->name, DISK_LINKS);
+	if (dir >= 0)
+		touch(dir, layout_index(file, op->name));
+	if (dir >= 0 && !fstat(part->dir, &was) && !fstat(dir, &is))
+		same = was.st_dev == is.st_dev && was.st_ino == is.st_ino;
+	try_end(op, i);
+	if (dir >= 0)
+		close(dir);
+	return same;
+}
+
+static bool
+is_same(struct opened *op)
+{
+	reader_watch(op->reader);
+	for (unsigned i = 0; i < op->disks.n; i++) {
+		if (!is_same_on(op, i))
+			return false;
+	}
+	return !recording_is_removed(op->rec);
+}
+
+static bool
+is_alone(struct opened *op)
+{
+	bool alone;
+
+	pthread_mutex_lock(&op->set->lock);
+	alone = op->users == 1;
+	pthread_mutex_unlock(&op->set->lock);
+	return alone;
+}
+
+int
+opened_enter(struct opened *op, struct fault *fault)
+{
+	if (!op->rec)
+		return open_it(op, fault);
+	/* Others' recordings tell nothing of what became of them. */
+	if (is_alone(op) &&
+	    (op->lame ||
+	     (op->rec->foreign && clock_steady() - op->looked > FOREIGN_NS)))
+		return -ESTALE;
+	if (!op->rec->foreign && !is_same(op))
+		return -ESTALE;
+	if (!op->rec->foreign &&
+	    recording_facts(op->rec)->state != RECORDING_COMPLETE)
+		opened_look(op); /* else it is what it was */
+	return recording_hold(op->rec, fault);
+}
+
+void
+opened_leave(struct opened *op)
+{
+	if (op->rec)
+		recording_release(op->rec);
+	if (op->fresh)
+		recording_release(op->fresh);
+}
+
+void
+opened_finish(struct opened *op)
+{
+	reader_close(op->reader);
+	if (op->rec)
+		recording_close(op->rec);
+	if (op->fresh)
+		recording_close(op->fresh);
+}
+
+/* ---- looking again ------------------------------------------------------------------ */
+
+static int
+look_at_disks(struct opened *op)
+{
+	struct fault fault;
+	int err = 0;
+
+	reader_watch(op->reader);
+	if (!op->fresh)
+		err = recording_open(&op->fresh, &op->disks, op->name, &fault);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < op->disks.n; i++)
+		op->fresh->part[i].hangs = op->rec->part[i].hangs;
+	/* What was shown goes on being there. */
+	err = recording_remember_all(op->fresh, op->rec);
+	if (err >= 0)
+		err = call_look(op, op->fresh);
+	return err < 0 ? err : recording_refresh(op->fresh);
+}
+
+static void
+exchange(struct opened *op)
+{
+	pthread_mutex_lock(&op->lock);
+	op->exchanging = true;
+	while (op->lookers)
+		pthread_cond_wait(&op->done, &op->lock);
+	reader_exchange(op->reader, op->fresh);
+	take_facts(op);
+	op->exchanging = false;
+	pthread_cond_broadcast(&op->done);
+	pthread_mutex_unlock(&op->lock);
+}
+
+int
+opened_look(struct opened *op)
+{
+	int64_t begun = clock_steady();
+	int err = look_at_disks(op);
+	bool removed = err == -EIDRM || err == -ENOENT;
+
+	if (!err) {
+		exchange(op);
+		recording_hold(op->rec, NULL);
+		reading_refresh(op);
+	}
+	pthread_mutex_lock(&op->lock);
+	op->facts.removed |= removed;
+	op->looked = begun;
+	op->cost = clock_steady() - begun;
+	pthread_mutex_unlock(&op->lock);
+	return removed ? 0 : err;
+}
+
+struct look_job {
+	struct opened_job job;
+	int64_t asked;
+};
+
+static int
+run_look(struct opened *op, struct opened_job *job)
+{
+	/* Another may have asked for the same. */
+	return op->looked >= ((struct look_job *)job)->asked ? 0
+							     : opened_look(op);
+}
+
+int
+opened_refresh(struct opened *op, int64_t max_age_ns)
+{
+	enum { COST = 4 }; /* a look takes this part of the time at most */
+	int64_t now = clock_steady(), age;
+	struct look_job *l;
+	bool wanted;
+
+	pthread_mutex_lock(&op->lock);
+	age = op->cost * COST > max_age_ns ? op->cost * COST : max_age_ns;
+	wanted = op->facts.state == RECORDING_LIVE && !op->facts.removed &&
+		 now - op->looked >= age;
+	pthread_mutex_unlock(&op->lock);
+	if (!wanted)
+		return 0;
+	l = calloc(1, sizeof *l);
+	if (!l)
+		return -ENOMEM;
+	l->job.run = run_look;
+	l->asked = now;
+	return opened_do(op, &l->job);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A disk's thread with io_uring: it takes as many requests from the queue as
+ * may be in flight, tells the kernel of all of them in one call, and waits for
+ * the first one that is done in the same.  While it waits it takes no more,
+ * which costs nothing: there is a next one done soon, or the disk hangs.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <time.h>
+
+#include "store/read/reader_priv.h"
+
+struct ring {
+	struct io_uring u;
+	struct reader_lane *lane;
+	unsigned flying; /* that the kernel has */
+};
+
+bool
+reader_ring_can(void)
+{
+	struct io_uring u;
+
+	if (io_uring_queue_init(1, &u, 0))
+		return false;
+	io_uring_queue_exit(&u);
+	return true;
+}
+
+/* The first set of flags that the kernel knows. */
+static int
+ring_open(struct io_uring *u)
+{
+	static const unsigned flags[] = {
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+		IORING_SETUP_COOP_TASKRUN,
+		0,
+	};
+	int err = -EINVAL;
+
+	for (unsigned i = 0; i < 3 && err == -EINVAL; i++)
+		err = io_uring_queue_init(READER_DEPTH, u, flags[i]);
+	return err;
+}
+
+/* What is not for the kernel is done at once. */
+static void
+begin(struct ring *g, struct reader_request *q)
+{
+	int fd = reader_chunk_open(q->piece);
+	struct io_uring_sqe *sqe;
+
+	if (fd < 0) {
+		reader_request_done(q, 0);
+		return;
+	}
+	/* There is one: the ring has room for all that may fly. */
+	sqe = io_uring_get_sqe(&g->u);
+	io_uring_prep_read(sqe, fd, q->to, q->bytes, q->offset);
+	io_uring_sqe_set_data(sqe, q);
+	g->flying++;
+}
+
+/* Until one is done; the kernel may lack memory for a moment. */
+static void
+collect(struct ring *g)
+{
+	struct io_uring_cqe *cqe;
+	int err = io_uring_submit_and_wait(&g->u, 1);
+
+	if (err < 0 && err != -EINTR)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	while (!io_uring_peek_cqe(&g->u, &cqe)) {
+		struct reader_request *q = io_uring_cqe_get_data(cqe);
+		int got = cqe->res;
+
+		io_uring_cqe_seen(&g->u, cqe);
+		g->flying--;
+		reader_request_done(q, got);
+	}
+}
+
+/* Requests that may begin; waits for some where none is in flight.  Of none at
+ * all the pool stops. */
+static unsigned
+take(struct ring *g, struct reader_request **q)
+{
+	struct reader_lane *l = g->lane;
+	struct reader_pool *pool = l->pool;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&pool->lock);
+	while (!g->flying && !reader_lane_waits(l) && !pool->stop)
+		pthread_cond_wait(&l->work, &pool->lock);
+	while (n < READER_DEPTH && (q[n] = reader_lane_take(l)))
+		n++;
+	pthread_mutex_unlock(&pool->lock);
+	return n;
+}
+
+bool
+reader_ring_run(struct reader_lane *l)
+{
+	struct reader_request *q[READER_DEPTH];
+	struct ring g = { .lane = l };
+	unsigned n;
+
+	if (ring_open(&g.u))
+		return false;
+	while ((n = take(&g, q)) || g.flying) {
+		for (unsigned i = 0; i < n; i++)
+			begin(&g, q[i]);
+		if (g.flying)
+			collect(&g);
+	}
+	io_uring_queue_exit(&g.u);
+	return true;
+}

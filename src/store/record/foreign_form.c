@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A form is believed when the header of every packet in the first part of the
+ * data stands where it says, and they are not all the same header: what is
+ * the same throughout is fill, or no data at all.
+ *
+ * VDIF says its length itself.  Mark5B frames begin with a word of their own
+ * and are stored whole, or as the two halves in which they were sent.
+ */
+#include "contract/bytes.h"
+#include "store/record/fill.h"
+#include "store/record/foreign_form.h"
+
+enum {
+	HEADERS = 16, /* that are looked at */
+	LOOK = 16,    /* bytes of each */
+	PAGE = 4096,
+	STEP = 4, /* prefixes are multiples of that */
+	VDIF_HEADER = 32,
+	VDIF_UNIT = 8,
+	VDIF_LONGEST = 1 << 24,
+	MARK5B = 10016,
+	HALF = MARK5B / 2,
+};
+
+#define MARK5B_SYNC 0xabaddeedu
+#define LOW24	    0xffffffu
+
+/* Data that is looked through in steps of `packet` bytes. */
+struct look {
+	const uint8_t *data;
+	size_t bytes;
+	uint32_t packet;
+};
+
+/* How many whole packets are looked at.  One is enough where there is but one,
+ * and no more than what pads it to a page. */
+static unsigned
+packets(const struct look *l)
+{
+	size_t n = l->bytes / l->packet;
+
+	if (n == 1)
+		return l->bytes - l->packet < PAGE;
+	return n < HEADERS ? (unsigned)n : HEADERS;
+}
+
+static uint32_t
+vdif_bytes(const uint8_t *header)
+{
+	return (read_le32(header + 8) & LOW24) * VDIF_UNIT;
+}
+
+static bool
+is_vdif(const struct look *l, uint32_t prefix)
+{
+	const uint8_t *header = l->data + prefix, *first = header;
+	unsigned n = packets(l);
+	bool differ = n == 1;
+
+	for (unsigned i = 0; i < n; i++, header += l->packet) {
+		if (vdif_bytes(header) != l->packet - prefix)
+			return false;
+		differ |= memcmp(header, first, LOOK) != 0;
+	}
+	return n && differ;
+}
+
+static bool
+find_vdif(struct foreign_form *form, struct look *l, uint32_t packet)
+{
+	for (uint32_t k = 0; k <= FOREIGN_PREFIX; k += STEP) {
+		uint32_t frame = vdif_bytes(l->data + k);
+
+		l->packet = frame + k;
+		if (frame <= VDIF_HEADER || frame > VDIF_LONGEST ||
+		    (packet && l->packet != packet) || !is_vdif(l, k))
+			continue;
+		*form = (struct foreign_form){ "vdif", l->packet, k };
+		return true;
+	}
+	return false;
+}
+
+/* What jive5ab puts where a frame did not come. */
+static bool
+is_filler(const uint8_t *at)
+{
+	for (unsigned i = 0; i < LOOK; i += 4) {
+		if (read_le32(at + i) != FILL_PATTERN)
+			return false;
+	}
+	return true;
+}
+
+/* Do frames begin at `from`, every `step` bytes, each followed by `part` bytes
+ * of it? */
+static bool
+is_mark5b(const struct look *l, uint32_t from, uint32_t step, uint32_t part)
+{
+	unsigned n = 0;
+
+	for (size_t at = from; at + part <= l->bytes && n < HEADERS;
+	     at += step) {
+		if (is_filler(l->data + at))
+			continue;
+		if (read_le32(l->data + at) != MARK5B_SYNC)
+			return false;
+		n++;
+	}
+	return n > 1 || (n == 1 && l->bytes < step + PAGE);
+}
+
+static bool
+find_mark5b(struct foreign_form *form, const struct look *l, uint32_t packet)
+{
+	for (uint32_t k = 0; k <= FOREIGN_PREFIX; k += STEP) {
+		uint32_t half = HALF + k, whole = MARK5B + k;
+
+		*form = (struct foreign_form){ "mark5b", whole, k };
+		if ((!packet || packet == whole) &&
+		    is_mark5b(l, k, whole, MARK5B))
+			return true;
+		form->packet = half;
+		if ((!packet || packet == half) &&
+		    (is_mark5b(l, k, 2 * half, HALF) ||
+		     is_mark5b(l, k + half, 2 * half, HALF)))
+			return true;
+	}
+	return false;
+}
+
+bool
+foreign_form_find(struct foreign_form *form, const uint8_t *data, size_t bytes,
+		  uint32_t packet)
+{
+	struct look l = { data, bytes, 0 };
+
+	if (bytes < FOREIGN_PREFIX + VDIF_HEADER)
+		return false;
+	return find_vdif(form, &l, packet) || find_mark5b(form, &l, packet);
+}

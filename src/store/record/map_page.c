@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How somebody reads memory that its owner takes back without asking:
+ *
+ *   spated                              reader
+ *   entry is odd                        generation, acquire  (even: g)
+ *   what stands in it is written        what stands there is copied
+ *   generation + 1, release             fence, acquire
+ *   ...                                 generation, relaxed  (g again?)
+ *   generation + 1: the block goes home
+ *   the stock's lock: given, taken
+ *   its data are written anew
+ *
+ * The acquire load sees all that was written before the release store that
+ * made the entry even: what stands in it, and the block, which was sealed by
+ * then.  Where a byte of what came later was copied, that byte was written
+ * behind the store that made the generation odd, with a release (the stock's
+ * lock, and a fence where the memory is taken) between the two; the fence here
+ * is behind the copy; so the second load finds the odd one, or one that is
+ * newer still.  Generations count up to 2^64 and never come back.
+ *
+ * The copy itself may see torn words, of course.  So nothing of it is looked at
+ * before the second load said that it is whole, and what is needed to make it,
+ * where and how much, is checked against the arena first.
+ */
+#include "store/record/map_page.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(struct map_page) == 128, "as others have it");
+_Static_assert(sizeof(struct map_entry) == 128, "as others have it");
+
+/* Neighbours in number are nowhere near each other, or several recordings
+ * whose numbers go along with each other would be in each other's way. */
+uint32_t
+map_page_first(const struct map_page *p, uint64_t recording, uint64_t number)
+{
+	uint64_t h = (recording << 40 ^ number) * 0x9e3779b97f4a7c15;
+
+	return (uint32_t)(h >> 32) & (p->entries - 1);
+}
+
+bool
+map_page_good(const struct map_page *p, uint64_t page_bytes,
+	      uint64_t arena_bytes)
+{
+	uint64_t room;
+
+	if (page_bytes < sizeof *p ||
+	    memcmp(p->magic, MAP_PAGE_MAGIC, sizeof p->magic) != 0)
+		return false;
+	room = (page_bytes - sizeof *p) / sizeof p->entry[0];
+	return p->version == MAP_PAGE_VERSION && p->entries &&
+	       !(p->entries & (p->entries - 1)) && p->entries <= room &&
+	       p->arena_bytes <= arena_bytes;
+}
+
+/* False: it changed meanwhile, or says what cannot be. */
+static bool
+entry_read(const struct map_page *p, const struct map_entry *e,
+	   uint64_t generation, struct map_block *b)
+{
+	uint8_t raw[INDEX_BYTES];
+
+	*b = (struct map_block){ .entry = e,
+				 .generation = generation,
+				 .base = e->base,
+				 .at = e->at,
+				 .gap = e->gap };
+	memcpy(raw, e->record, sizeof raw);
+	return map_page_is(b) && index_unpack(&b->record, raw) == 0 &&
+	       b->record.bytes <= p->arena_bytes &&
+	       b->at <= p->arena_bytes - b->record.bytes;
+}
+
+static bool
+find(const struct map_page *p, uint64_t recording, uint64_t number,
+     struct map_block *b)
+{
+	uint32_t first = map_page_first(p, recording, number);
+
+	for (uint32_t i = 0; i < MAP_PAGE_PROBES; i++) {
+		const struct map_entry *e =
+		    &p->entry[(first + i) & (p->entries - 1)];
+		uint64_t g =
+		    atomic_load_explicit(&e->generation, memory_order_acquire);
+
+		if (!(g & 1) && e->recording == recording &&
+		    e->number == number && entry_read(p, e, g, b))
+			return true;
+	}
+	return false;
+}
+
+bool
+map_page_find(const struct map_page *p, uint64_t recording, uint64_t number,
+	      struct map_block *b)
+{
+	return find(p, recording, number, b) ||
+	       (find(p, recording, number + 1, b) && b->gap);
+}
+
+bool
+map_page_is(const struct map_block *b)
+{
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&b->entry->generation,
+				    memory_order_relaxed) == b->generation;
+}
+
+bool
+map_page_copy(const struct map_block *b, const void *arena, uint64_t from,
+	      uint64_t bytes, void *to)
+{
+	if (from > b->record.bytes || bytes > b->record.bytes - from)
+		return false;
+	memcpy(to, (const uint8_t *)arena + b->at + from, bytes);
+	return map_page_is(b);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Objects are made with json_pack, whose "o" takes a reference over even
+ * when it fails, so one NULL anywhere makes the whole line NULL and nothing
+ * leaks.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/shape.h"
+#include "base/units.h"
+#include "store/record/meta.h"
+
+static json_t *
+time_json(int64_t ns)
+{
+	char text[UNITS_TEXT];
+
+	return json_string(units_show_time_ns(text, ns));
+}
+
+static json_t *
+geometry_json(const struct geometry *g)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "payload",
+			 (json_int_t)g->payload, "parts", (json_int_t)g->parts,
+			 "quantum", (json_int_t)g->quantum, "slots",
+			 (json_int_t)g->slots, "block_bytes",
+			 (json_int_t)g->block_bytes);
+}
+
+static json_t *
+disks_json(const char *const *disks, unsigned n)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++) {
+		if (json_array_append_new(list, json_string(disks[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* What is not 1. */
+static int
+add_number(json_t *line, const char *key, unsigned n)
+{
+	return n > 1 ? json_object_set_new(line, key, json_integer(n)) : 0;
+}
+
+json_t *
+meta_head(const struct meta_head *head)
+{
+	json_t *line = json_pack(
+	    "{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, "
+	    "s:f}",
+	    "spate", 1, "software", PACKAGE_STRING, "name", head->name,
+	    "stream", head->stream, "format", head->format, "extension",
+	    head->extension, "layout", layout_word(head->layout), "fill",
+	    head->fill == FILL_ZERO ? "zero" : "invalid", "start",
+	    time_json(head->start_ns), "shape", shape_to_json(head->shape),
+	    "geometry", geometry_json(head->geometry), "disks",
+	    disks_json(head->disks, head->disks_n), "max_loss", head->max_loss);
+
+	if (line && !add_number(line, "subs", head->subs) &&
+	    !add_number(line, "channels_per_file", head->channels_per_file) &&
+	    (!head->vbs_cfg ||
+	     !json_object_set_new(line, "vbs_cfg", json_true())))
+		return line;
+	json_decref(line);
+	return NULL;
+}
+
+/* Takes the line over: NULL where there is none, or no memory. */
+static json_t *
+with_sub(json_t *line, const struct block *b, unsigned subs)
+{
+	if (!line || subs < 2 ||
+	    !json_object_set_new(line, "sub", json_integer(b->sub)))
+		return line;
+	json_decref(line);
+	return NULL;
+}
+
+int
+meta_learned(json_t *line, uint32_t fps, const struct format_shape *shape)
+{
+	json_t *threads = json_array();
+	int err = 0;
+
+	for (uint32_t i = 0; i < shape->threads_n && !err; i++)
+		err = json_array_append_new(threads,
+					    json_integer(shape->threads[i]));
+	err |= json_object_set_new(line, "fps", json_integer(fps));
+	err |= json_object_set_new(line, "threads", threads);
+	return err ? -ENOMEM : 0;
+}
+
+json_t *
+meta_run(const struct block *b, unsigned subs, const struct format_shape *shape)
+{
+	char text[24];
+	json_t *line;
+
+	snprintf(text, sizeof text, "%" PRIu64, b->base);
+	line = json_pack("{s:I, s:s, s:o}", "run", (json_int_t)b->run, "base",
+			 text, "time", time_json(b->first_ns));
+	if (line && b->fps && meta_learned(line, b->fps, shape)) {
+		json_decref(line);
+		return NULL;
+	}
+	return with_sub(line, b, subs);
+}
+
+json_t *
+meta_chunk(const struct block *b, unsigned subs)
+{
+	char first[24];
+
+	snprintf(first, sizeof first, "%" PRIu64, b->first);
+	return with_sub(json_pack("{s:I, s:I, s:s, s:I, s:I, s:I}", "chunk",
+				  (json_int_t)b->number, "run",
+				  (json_int_t)b->run, "first", first, "bytes",
+				  (json_int_t)block_bytes(b), "present",
+				  (json_int_t)b->filled, "missing",
+				  (json_int_t)block_missing(b)),
+			b, subs);
+}
+
+json_t *
+meta_holes(const struct block *b)
+{
+	json_t *holes = json_array();
+	uint32_t slot = 0, first;
+	int err = 0;
+
+	while (slot < b->used && !err) {
+		if (block_has(b, slot)) {
+			slot++;
+			continue;
+		}
+		first = slot;
+		while (slot < b->used && !block_has(b, slot))
+			slot++;
+		err = json_array_append_new(
+		    holes, json_pack("[I, I]", (json_int_t)first,
+				     (json_int_t)(slot - first)));
+	}
+	if (err || !json_array_size(holes)) {
+		json_decref(holes);
+		return NULL;
+	}
+	return json_pack("{s:I, s:o}", "block", (json_int_t)b->number, "holes",
+			 holes);
+}
+
+json_t *
+meta_cut(uint64_t bytes)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRIu64, bytes);
+	return json_pack("{s:s}", "cut", text);
+}
+
+json_t *
+meta_written(const struct index_record *r, uint64_t gap)
+{
+	char first[24];
+	json_t *line;
+
+	snprintf(first, sizeof first, "%" PRIu64, r->first);
+	line = json_pack(
+	    "{s:I, s:I, s:s, s:I, s:I, s:I, s:[o, o], s:i, s:I}", "written",
+	    (json_int_t)r->number, "run", (json_int_t)r->run, "first", first,
+	    "bytes", (json_int_t)r->bytes, "present", (json_int_t)r->present,
+	    "missing", (json_int_t)r->missing, "times", time_json(r->first_ns),
+	    time_json(r->last_ns), "flags", (int)r->flags, "crc",
+	    (json_int_t)r->crc);
+	if (line && r->sub)
+		json_object_set_new(line, "sub", json_integer(r->sub));
+	if (line && gap)
+		json_object_set_new(line, "gap", json_integer((json_int_t)gap));
+	return line;
+}
+
+/* A number that is there, or left out, and is not too large. */
+static bool
+read_number(const json_t *line, const char *key, uint64_t most, uint64_t *n)
+{
+	const json_t *value = json_object_get(line, key);
+	json_int_t is = json_integer_value(value);
+
+	if (is < 0 || (uint64_t)is > most)
+		return false;
+	*n = (uint64_t)is;
+	return !value || json_is_integer(value);
+}
+
+static bool
+read_time(const json_t *times, size_t i, int64_t *ns)
+{
+	const char *text = json_string_value(json_array_get(times, i));
+
+	return text && units_time(text, 0, ns) == 0;
+}
+
+int
+meta_read_written(const json_t *line, struct index_record *r, uint32_t *gap)
+{
+	const json_t *times = json_object_get(line, "times");
+	const char *first = json_string_value(json_object_get(line, "first"));
+	uint64_t run, present, missing, sub, flags, crc, before;
+
+	*r = (struct index_record){ .kind = INDEX_BLOCK };
+	if (!first || !json_is_integer(json_object_get(line, "written")) ||
+	    !read_number(line, "written", LAYOUT_CHUNKS, &r->number) ||
+	    !read_number(line, "bytes", INT64_MAX, &r->bytes) ||
+	    !read_number(line, "run", UINT32_MAX, &run) ||
+	    !read_number(line, "present", UINT32_MAX, &present) ||
+	    !read_number(line, "missing", UINT32_MAX, &missing) ||
+	    !read_number(line, "sub", UINT16_MAX, &sub) ||
+	    !read_number(line, "flags", UINT8_MAX, &flags) ||
+	    !read_number(line, "crc", UINT32_MAX, &crc) ||
+	    !read_number(line, "gap", UINT32_MAX, &before) ||
+	    !read_time(times, 0, &r->first_ns) ||
+	    !read_time(times, 1, &r->last_ns))
+		return -EBADMSG;
+	r->first = strtoull(first, NULL, 10);
+	r->run = (uint32_t)run;
+	r->present = (uint32_t)present;
+	r->missing = (uint32_t)missing;
+	r->sub = (uint16_t)sub;
+	r->flags = (uint8_t)flags;
+	r->crc = (uint32_t)crc;
+	*gap = (uint32_t)before;
+	return 0;
+}
+
+json_t *
+meta_error(const char *text, int64_t now_ns)
+{
+	return json_pack("{s:s, s:o}", "error", text, "time",
+			 time_json(now_ns));
+}
+
+uint64_t
+meta_most(const struct index_record *record, size_t records)
+{
+	enum { LINES = 64 << 10, HOLES_PART = 4, BLOCK_MOST = 1 << 30 };
+	/* Also of blocks that the index does not have yet. */
+	uint64_t most = UINT64_C(1) << 30;
+
+	for (size_t i = 0; i < records; i++)
+		most += LINES + (record[i].bytes < BLOCK_MOST ? record[i].bytes
+							      : BLOCK_MOST) /
+				    HOLES_PART;
+	return most;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A .cfg is libconfig's text, of which four numbers are of use.  They are
+ * looked for line by line: libconfig itself would open other files that such
+ * a text names (@include), and whoever may write a recording is not to be
+ * trusted with that.
+ *
+ *   packet_size = 5016L;
+ *
+ * We write one where it is asked for.  vbs_fs wants numbers of 64 bits, which
+ * end in L, and takes the first chunk that it finds for the length of all but
+ * the last.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/disk/disk.h"
+#include "store/record/foreign_form.h"
+#include "store/disk/layout.h"
+#include "store/disk/write_whole.h"
+
+#define BLANK " \t\r"
+
+/* A text that is not over at a 0. */
+struct line {
+	const char *at, *end;
+};
+
+static void
+skip(struct line *l, const char *letters)
+{
+	while (l->at < l->end && *l->at && strchr(letters, *l->at))
+		l->at++;
+}
+
+static bool
+take(struct line *l, const char *word)
+{
+	size_t length = strlen(word);
+
+	if ((size_t)(l->end - l->at) < length ||
+	    memcmp(l->at, word, length) != 0)
+		return false;
+	l->at += length;
+	return true;
+}
+
+static bool
+take_number(struct line *l, uint64_t *number)
+{
+	enum { DIGITS = 18 }; /* cannot overflow */
+	const char *from = l->at;
+
+	*number = 0;
+	while (l->at < l->end && *l->at >= '0' && *l->at <= '9')
+		*number = *number * 10 + (uint64_t)(*l->at++ - '0');
+	return l->at > from && l->at - from <= DIGITS;
+}
+
+/* "key = number" or "key : number", and whatever follows. */
+static void
+read_line(struct line l, const char *key, uint64_t *number)
+{
+	uint64_t value;
+
+	skip(&l, BLANK);
+	if (!take(&l, key))
+		return;
+	skip(&l, BLANK);
+	if (!take(&l, "=") && !take(&l, ":"))
+		return;
+	skip(&l, BLANK);
+	if (take_number(&l, &value))
+		*number = value;
+}
+
+bool
+foreign_cfg_read(struct foreign_cfg *cfg, const char *text, size_t bytes)
+{
+	enum { PACKET_MOST = 1 << 20 };
+	struct line l = { text, text }, all = { text, text + bytes };
+	uint64_t packet = 0;
+
+	*cfg = (struct foreign_cfg){ .there = false };
+	while (l.at < all.end) {
+		l.end = memchr(l.at, '\n', (size_t)(all.end - l.at));
+		if (!l.end)
+			l.end = all.end;
+		read_line(l, "packet_size", &packet);
+		read_line(l, "cumul", &cfg->files);
+		read_line(l, "total_packets", &cfg->packets);
+		l.at = l.end < all.end ? l.end + 1 : all.end;
+	}
+	if (packet <= PACKET_MOST)
+		cfg->packet = (uint32_t)packet;
+	cfg->there = cfg->packet || cfg->files || cfg->packets;
+	return cfg->there;
+}
+
+int
+foreign_cfg_write(int dir, const char *name, const struct foreign_cfg *cfg)
+{
+	char file[LAYOUT_FILE], text[200];
+	int fd, err;
+
+	snprintf(text, sizeof text,
+		 "packet_size = %" PRIu32 "L;\n"
+		 "cumul = %" PRIu64 "L;\n"
+		 "total_packets = %" PRIu64 "L;\n"
+		 "buf_division = 8;\n",
+		 cfg->packet, cfg->files, cfg->packets);
+	fd = disk_open_at(dir, layout_cfg(file, name),
+			  O_CREAT | O_WRONLY | O_TRUNC, DISK_NO_LINKS);
+	if (fd < 0)
+		return fd;
+	err = write_whole(fd, text, strlen(text), 0);
+	if (!err && fdatasync(fd) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}

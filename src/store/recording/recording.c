@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording is opened from what is on its disks and nothing else: there is
+ * no catalogue that could be wrong.  Each disk gives a part, its index and
+ * its metadata; recording_meta.c reads the latter, recording_merge.c makes
+ * one list of blocks of all, recording_place.c makes files of that and
+ * recording_count.c counts what was lost; recording_read.c reads bytes.
+ *
+ * A disk that is lost while a recording is open keeps the records that were
+ * read from it, so the visible end never goes back; its bytes are filled.
+ *
+ * Whoever writes holds a lock on every index.  It is asked for (and let go)
+ * before the index is read: an end record written in between is then seen,
+ * and a recording never looks interrupted that was closed just now.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/module.h"
+#include "base/shape.h"
+#include "contract/defaults.h"
+#include "store/recording/foreign.h"
+#include "store/recording/recording_priv.h"
+
+/* What is before the end record; what is behind it, nobody may write. */
+static void
+take_records(struct recording_part *part, struct index_record *records,
+	     size_t n)
+{
+	free(part->record);
+	part->record = records;
+	part->ended = false;
+	for (part->records = 0; part->records < n; part->records++) {
+		if (records[part->records].kind != INDEX_END)
+			continue;
+		part->ended = true;
+		part->end = records[part->records];
+		break;
+	}
+}
+
+/* Reads an index that has grown.  Trouble leaves the part as it was. */
+static int
+read_index(struct recording *rec, struct recording_part *part)
+{
+	struct index_record *records;
+	char file[LAYOUT_FILE];
+	struct stat st;
+	uint64_t torn;
+	bool was = part->locked;
+	size_t n;
+	int fd, err = 0;
+
+	fd = disk_open_at(part->dir, layout_index(file, rec->name), O_RDONLY,
+			  DISK_NO_LINKS);
+	part->locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+	rec->stale |= part->locked != was;
+	if (fd < 0)
+		return 0;
+	part->indexed = true;
+	if (!part->locked)
+		flock(fd, LOCK_UN);
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size == part->index_bytes)
+		goto out;
+	err = index_read(fd, &records, &n, &torn);
+	if (err == -EFBIG)
+		recording_refuse(rec, (unsigned)(part - rec->part), file,
+				 (uint64_t)st.st_size);
+	if (err)
+		goto out;
+	take_records(part, records, n);
+	rec->stale = true;
+	part->torn = torn;
+	part->index_bytes = n * INDEX_BYTES + torn;
+out:
+	close(fd);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* A removal that was begun: what is left of it is no recording any more. */
+static bool
+is_removed(const struct recording *rec, int dir)
+{
+	char file[LAYOUT_FILE];
+
+	return !faccessat(dir, layout_removing(file, rec->name), F_OK,
+			  AT_SYMLINK_NOFOLLOW);
+}
+
+/* Opens the folders that are there now.  The error when there is none. */
+static int
+find_parts(struct recording *rec)
+{
+	int err = -ENOENT;
+	bool found = false;
+
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		struct recording_part *part = &rec->part[i];
+		int disk = rec->disks->disk[i].fd;
+		int dir = part->dir;
+
+		if (dir < 0 && disk >= 0)
+			dir = layout_dir_open(disk, rec->name, DISK_LINKS);
+		if (part->dir < 0 && dir >= 0) {
+			part->dir = dir;
+			rec->stale = true;
+		}
+		if (dir >= 0 && !part->hangs && is_removed(rec, dir))
+			return -EIDRM;
+		if (dir >= 0)
+			found = true;
+		else if (disk >= 0 && dir != -ENOENT)
+			err = dir;
+	}
+	return found ? 0 : err;
+}
+
+/* Metadata may be damaged and still parse: nothing may be read or written
+ * outside a payload because of it. */
+static bool
+is_sane(const struct format_shape *s)
+{
+	enum { PAYLOAD_MAX = 1 << 30 }; /* as geometry.c has it */
+
+	return s->payload <= PAYLOAD_MAX && s->parts &&
+	       s->parts <= PAYLOAD_MAX && s->header <= s->payload &&
+	       s->prefix <= PAYLOAD_MAX && format_counter_end(s) <= s->payload;
+}
+
+int
+recording_format(const struct recording *rec, const struct format_ops **format,
+		 struct fault *fault)
+{
+	struct format_shape shape = rec->shape;
+	char why[256] = "";
+	int err = module_format(rec->facts.format, format, fault);
+
+	if (err || !(*format)->shape(&shape, why, sizeof why))
+		return err;
+	fault_set(fault, -ENODATA, "io", "the metadata of %s is damaged",
+		  rec->name);
+	fault_why(fault, "%s", why);
+	return -ENODATA;
+}
+
+/* How packets are stored, where it is not just the payloads. */
+static void
+read_stored(struct recording *rec)
+{
+	const json_t *how = json_object_get(rec->head, "stored");
+	json_int_t packet = json_integer_value(json_object_get(how, "packet"));
+	json_int_t before = json_integer_value(json_object_get(how, "prefix"));
+
+	if (before < 0 || before > STRIDE_PREFIX ||
+	    packet != before + rec->shape.payload)
+		return;
+	rec->stored = (uint32_t)packet;
+	rec->before = (uint32_t)before;
+}
+
+/* The shape and sizes that the head tells; -ENODATA without. */
+static int
+read_head(struct recording *rec)
+{
+	json_t *geometry = json_object_get(rec->head, "geometry");
+	json_t *slots = json_object_get(geometry, "slots");
+	int err;
+
+	if (rec->shape.payload)
+		return 0;
+	err = shape_from_json(&rec->shape, json_object_get(rec->head, "shape"));
+	if (err)
+		return err == -ENOMEM ? err : -ENODATA;
+	if (!is_sane(&rec->shape)) {
+		shape_clear(&rec->shape);
+		rec->shape.payload = 0;
+		return -ENODATA;
+	}
+	read_stored(rec);
+	if (!rec->foreign && layout_map_make(&rec->map, rec->name, rec->head)) {
+		shape_clear(&rec->shape);
+		rec->shape.payload = 0;
+		return -ENODATA;
+	}
+	rec->slots = (uint32_t)json_integer_value(slots);
+	if (!rec->slots)
+		rec->slots = rec->shape.parts;
+	return 0;
+}
+
+/* Makes a recording of what was read of it. */
+static int
+compose(struct recording *rec)
+{
+	int err = read_head(rec);
+
+	if (!err && shape_learned(&rec->shape, rec->learned) == -ENOMEM)
+		err = -ENOMEM; /* what is damaged is not known */
+	return err ? err : recording_merge(rec);
+}
+
+bool
+recording_hangs(const struct recording *rec)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].hangs)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_indexed(const struct recording *rec)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].indexed)
+			return true;
+	}
+	return false;
+}
+
+int
+recording_refresh(struct recording *rec)
+{
+	int err;
+
+	if (rec->foreign)
+		return 0; /* it is what it was when it was opened */
+	err = find_parts(rec);
+	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
+		if (rec->part[i].dir >= 0 && !rec->part[i].hangs)
+			err = read_index(rec, &rec->part[i]);
+	}
+	if (!err)
+		err = recording_meta(rec);
+	if (err || !rec->stale)
+		return err;
+	return compose(rec);
+}
+
+static struct recording *
+make(const struct disks *disks, const char *name)
+{
+	struct recording *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->part = calloc(disks->n + 1, sizeof *r->part);
+	if (!r->part) {
+		free(r);
+		return NULL;
+	}
+	r->disks = disks;
+	r->stale = true;
+	strcpy(r->name, name);
+	for (unsigned i = 0; i < RECORDING_OPEN; i++)
+		r->chunk[i].fd = -1;
+	for (unsigned i = 0; i < disks->n; i++)
+		r->part[i].dir = -1;
+	return r;
+}
+
+/* Nothing of ours is there, or no more than what recover put there before it
+ * was cut short. */
+static bool
+is_foreign(const struct recording *rec, int err)
+{
+	if (is_indexed(rec))
+		return false;
+	if (!err)
+		return strcmp(rec->facts.made_by, "spate") != 0;
+	return err == -ENOENT || err == -ENODATA || err == -ELOOP ||
+	       err == -EXDEV;
+}
+
+/* Says which of its folders is a link that is not followed. */
+static int
+explain(struct fault *fault, const struct disks *disks, const char *name,
+	int err, const char *refused)
+{
+	struct stat st;
+
+	recording_fault(fault, name, err);
+	if (err == -EFBIG) {
+		fault_why(fault, "%s", refused);
+		fault_hint(fault, "move it away: spate recover makes it anew "
+				  "from what another disk has");
+	}
+	for (unsigned i = 0; (err == -ELOOP || err == -EXDEV) && i < disks->n;
+	     i++) {
+		if (disks->disk[i].fd < 0 ||
+		    fstatat(disks->disk[i].fd, name, &st, AT_SYMLINK_NOFOLLOW) <
+			0 ||
+		    !S_ISLNK(st.st_mode))
+			continue;
+		fault_why(fault, "%s/%s: %s", disks->disk[i].path, name,
+			  disk_why(err));
+		break;
+	}
+	return err;
+}
+
+int
+recording_open_foreign(struct recording **rec, const struct disks *disks,
+		       const char *name)
+{
+	struct recording *r = make(disks, name);
+	int err = r ? foreign_open(r) : -ENOMEM;
+
+	if (!err)
+		err = compose(r);
+	if (!err)
+		*rec = r;
+	else if (r)
+		recording_close(r);
+	return err;
+}
+
+static int
+open_as(struct recording **rec, const struct disks *disks, const char *name,
+	bool by_index, struct fault *fault)
+{
+	bool ours = layout_folder_good(name);
+	struct recording *r;
+	int err = -ENOENT;
+
+	if (!ours && !foreign_name_good(name))
+		return recording_fault(fault, name, err);
+	r = make(disks, name);
+	if (!r)
+		return recording_fault(fault, name, -ENOMEM);
+	r->by_index = by_index;
+	if (ours)
+		err = recording_refresh(r);
+	else if (find_parts(r) == -EIDRM)
+		err = -EIDRM;
+	if (is_foreign(r, err)) {
+		int foreign = recording_open_foreign(rec, disks, name);
+
+		if (!foreign || foreign != -ENOENT) {
+			recording_close(r);
+			return foreign
+				   ? explain(fault, disks, name, foreign, "")
+				   : 0;
+		}
+	}
+	if (err) {
+		if (err == -ENODATA && *r->refused)
+			err = -EFBIG;
+		explain(fault, disks, name, err, r->refused);
+		recording_close(r);
+		return err;
+	}
+	*rec = r;
+	return 0;
+}
+
+int
+recording_open(struct recording **rec, const struct disks *disks,
+	       const char *name, struct fault *fault)
+{
+	return open_as(rec, disks, name, false, fault);
+}
+
+int
+recording_open_by_index(struct recording **rec, const struct disks *disks,
+			const char *name, struct fault *fault)
+{
+	return open_as(rec, disks, name, true, fault);
+}
+
+void
+recording_close(struct recording *rec)
+{
+	recording_read_finish(rec);
+	recording_release(rec);
+	for (unsigned i = 0; rec->part && i < rec->disks->n; i++) {
+		if (rec->part[i].dir >= 0)
+			close(rec->part[i].dir);
+		free(rec->part[i].record);
+	}
+	foreign_close(rec->foreign);
+	json_decref(rec->head);
+	json_decref(rec->tail);
+	json_decref(rec->resumed);
+	json_decref(rec->described);
+	json_decref(rec->learned);
+	if (rec->shape.payload)
+		shape_clear(&rec->shape);
+	free(rec->part);
+	free(rec->line);
+	free(rec->base);
+	free(rec->block);
+	free(rec->pending);
+	free(rec->duplicate);
+	free(rec->order);
+	free(rec->from);
+	free(rec->sub);
+	free(rec->run);
+	free(rec);
+}
+
+void
+recording_exchange(struct recording *a, struct recording *b)
+{
+	struct recording other;
+
+	recording_fill_finish(a);
+	recording_fill_finish(b);
+	other = *a;
+	*a = *b;
+	*b = other;
+	a->filled = b->filled = NULL;
+	a->facts.name = a->name;
+	b->facts.name = b->name;
+}
+
+const struct recording_facts *
+recording_facts(const struct recording *rec)
+{
+	return &rec->facts;
+}
+
+const struct recording_block *
+recording_blocks(const struct recording *rec, size_t *n)
+{
+	*n = rec->blocks;
+	return rec->block;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The metadata is read once, and of a live recording only what was added: a
+ * line counts when its newline is there.
+ *
+ * Lines with holes are most of it, and few are ever asked for.  They are not
+ * parsed but remembered by place: a line is known by its beginning, which is
+ * ours to promise (meta.c writes "block" first), and parsed when asked for.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "store/recording/foreign.h"
+#include "store/record/meta.h"
+#include "store/disk/read_whole.h"
+#include "store/recording/recording_priv.h"
+
+/* A piece of one disk's metadata, while it is read. */
+struct piece {
+	struct recording *rec;
+	unsigned disk;
+	uint64_t offset; /* of text in the file */
+	char *text;
+	size_t bytes;
+};
+
+static const char holes_begin[] = "{\"block\":";
+static const char chunk_begin[] = "{\"chunk\":";     /* for recover alone */
+static const char written_begin[] = "{\"written\":"; /* for adopt alone */
+
+static int
+add_line(struct piece *p, const char *line, size_t bytes)
+{
+	struct recording *rec = p->rec;
+	struct recording_line *grown = rec->line;
+
+	/* Room doubles: whenever the number is a power of two, it is full. */
+	if (!(rec->lines & (rec->lines - 1)))
+		grown = realloc(grown, (2 * rec->lines + 1) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	rec->line = grown;
+	rec->line[rec->lines++] = (struct recording_line){
+		.number = strtoull(line + sizeof holes_begin - 1, NULL, 10),
+		.offset = p->offset + (uint64_t)(line - p->text),
+		.bytes = bytes,
+		.disk = p->disk,
+	};
+	return 0;
+}
+
+/* Each disk tells it: sorted, and one of them dropped, when all are read. */
+static int
+add_base(struct recording *rec, const json_t *object)
+{
+	json_t *run = json_object_get(object, "run");
+	json_t *base = json_object_get(object, "base");
+	json_t *sub = json_object_get(object, "sub");
+	const char *time = json_string_value(json_object_get(object, "time"));
+	struct recording_base *grown = rec->base;
+	int64_t arrival;
+
+	if (!json_is_integer(run) || !json_is_string(base))
+		return 0;
+	if (!(rec->bases & (rec->bases - 1)))
+		grown = realloc(grown, (2 * rec->bases + 1) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	rec->base = grown;
+	if (!time || units_time(time, 0, &arrival))
+		arrival = 0;
+	rec->base[rec->bases++] = (struct recording_base){
+		.sub = (uint32_t)json_integer_value(sub),
+		.run = (uint32_t)json_integer_value(run),
+		.base = strtoull(json_string_value(base), NULL, 10),
+		.arrival_ns = arrival,
+	};
+	return 0;
+}
+
+static int
+by_run(const void *a, const void *b)
+{
+	const struct recording_base *x = a, *y = b;
+
+	if (x->sub != y->sub)
+		return x->sub < y->sub ? -1 : 1;
+	return x->run < y->run ? -1 : x->run > y->run;
+}
+
+/* Of what several disks say of a run, the one that began it comes first. */
+static int
+by_arrival(const void *a, const void *b)
+{
+	const struct recording_base *x = a, *y = b;
+	int order = by_run(a, b);
+
+	if (order)
+		return order;
+	return x->arrival_ns < y->arrival_ns ? -1
+					     : x->arrival_ns > y->arrival_ns;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const struct recording_line *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->disk < y->disk ? -1 : x->disk > y->disk;
+}
+
+static void
+sort(struct recording *rec)
+{
+	size_t kept = 0;
+
+	if (rec->lines)
+		qsort(rec->line, rec->lines, sizeof *rec->line, by_number);
+	if (!rec->bases)
+		return;
+	qsort(rec->base, rec->bases, sizeof *rec->base, by_arrival);
+	for (size_t i = 0; i < rec->bases; i++) {
+		if (!kept || by_run(&rec->base[kept - 1], &rec->base[i]))
+			rec->base[kept++] = rec->base[i];
+	}
+	rec->bases = kept;
+}
+
+static const struct recording_base *
+find_base(const struct recording *rec, unsigned sub, uint32_t run)
+{
+	const struct recording_base key = { .sub = sub, .run = run };
+
+	return rec->bases
+		   ? bsearch(&key, rec->base, rec->bases, sizeof key, by_run)
+		   : NULL;
+}
+
+uint64_t
+recording_base(const struct recording *rec, unsigned sub, uint32_t run)
+{
+	const struct recording_base *found = find_base(rec, sub, run);
+
+	return found ? found->base : 0;
+}
+
+int64_t
+recording_arrival(const struct recording *rec, unsigned sub, uint32_t run)
+{
+	const struct recording_base *found = find_base(rec, sub, run);
+
+	return found ? found->arrival_ns : 0;
+}
+
+static bool
+is_head(const json_t *object)
+{
+	return json_integer_value(json_object_get(object, "spate")) == 1 &&
+	       json_is_object(json_object_get(object, "shape"));
+}
+
+static int
+add_descriptor(struct recording *rec, json_t *text)
+{
+	const json_t *other;
+	size_t i;
+
+	if (!json_is_string(text))
+		return 0;
+	/* A disk that hung may have told it, too. */
+	json_array_foreach(rec->described, i, other) {
+		if (json_equal(other, text))
+			return 0;
+	}
+	rec->facts.descriptors++;
+	if (!rec->described)
+		rec->described = json_array();
+	return json_array_append(rec->described, text) ? -ENOMEM : 0;
+}
+
+/* Frames per second and threads, that a run's line has, and the end: of a copy
+ * that alone.  A new reference, or NULL. */
+static json_t *
+find_learned(json_t *object)
+{
+	json_t *end = json_object_get(object, "end");
+
+	if (json_object_get(object, "fps"))
+		return json_incref(object);
+	return json_object_get(end, "fps") ? json_incref(end) : NULL;
+}
+
+static int
+take_object(struct piece *p, json_t *object, bool first)
+{
+	struct recording *rec = p->rec;
+	int err;
+
+	if (first && !rec->head && is_head(object))
+		rec->head = json_incref(object);
+	if (!rec->tail && json_is_object(json_object_get(object, "end")))
+		rec->tail = json_incref(object);
+	rec->facts.controls +=
+	    json_is_string(json_object_get(object, "control"));
+	err = add_descriptor(rec, json_object_get(object, "descriptor"));
+	if (!rec->learned)
+		rec->learned = find_learned(object);
+	if (!err)
+		err = recording_resumed_line(rec, p->disk, object);
+	return err ? err : add_base(rec, object);
+}
+
+static bool
+begins(const char *line, size_t bytes, const char *with)
+{
+	size_t length = strlen(with);
+
+	return bytes > length && !memcmp(line, with, length);
+}
+
+static int
+take_line(struct piece *p, const char *line, size_t bytes)
+{
+	json_t *object;
+	int err;
+
+	if (begins(line, bytes, holes_begin))
+		return add_line(p, line, bytes);
+	if (begins(line, bytes, chunk_begin) ||
+	    begins(line, bytes, written_begin))
+		return 0;
+	object = json_loadb(line, bytes, 0, NULL);
+	if (!object)
+		return 0; /* torn: passed over */
+	err = take_object(p, object, !p->offset && line == p->text);
+	json_decref(object);
+	return err;
+}
+
+static int
+take_lines(struct piece *p)
+{
+	char *at = p->text, *end = p->text + p->bytes, *newline;
+	int err = 0;
+
+	while (!err && (newline = memchr(at, '\n', (size_t)(end - at)))) {
+		err = take_line(p, at, (size_t)(newline - at));
+		at = newline + 1;
+	}
+	p->rec->part[p->disk].meta_bytes = p->offset + (uint64_t)(at - p->text);
+	return err;
+}
+
+/* From p->offset up to the last whole line before `end`, a piece at a time, so
+ * that it takes no memory for what is long: a line is not. */
+static int
+read_pieces(struct piece *p, int fd, uint64_t end)
+{
+	enum { PIECE = 1 << 20, LINE_MOST = 256 << 20 };
+	size_t room = PIECE;
+	int err = 0;
+
+	while (!err && p->offset < end) {
+		uint64_t left = end - p->offset, from = p->offset;
+		char *grown = realloc(p->text, room + 1);
+		ssize_t got;
+
+		if (!grown)
+			return -ENOMEM;
+		p->text = grown;
+		got = read_whole(fd, p->text, left < room ? left : room, from);
+		if (got <= 0)
+			break;
+		p->bytes = (size_t)got;
+		p->text[p->bytes] = '\0';
+		err = take_lines(p);
+		p->offset = p->rec->part[p->disk].meta_bytes;
+		if (p->offset > from)
+			continue;
+		if ((size_t)got < room || room >= LINE_MOST)
+			break;
+		room *= 4;
+	}
+	return err;
+}
+
+/* Reads what is new on one disk; a file that is not there is no error. */
+static int
+read_part(struct recording *rec, unsigned disk)
+{
+	struct recording_part *part = &rec->part[disk];
+	struct piece p = { rec, disk, part->meta_bytes, NULL, 0 };
+	char file[LAYOUT_FILE];
+	struct stat st;
+	int fd, err = 0;
+
+	fd = disk_open_at(part->dir, layout_meta(file, rec->name), O_RDONLY,
+			  DISK_NO_LINKS);
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size <= p.offset)
+		goto out;
+	if ((uint64_t)st.st_size > meta_most(part->record, part->records)) {
+		recording_refuse(rec, disk, file, (uint64_t)st.st_size);
+		goto out;
+	}
+	rec->stale = true;
+	err = read_pieces(&p, fd, (uint64_t)st.st_size);
+	free(p.text);
+out:
+	close(fd);
+	return err;
+}
+
+int
+recording_meta(struct recording *rec)
+{
+	size_t lines = rec->lines, bases = rec->bases;
+	int err = 0;
+
+	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
+		if (rec->part[i].dir >= 0 && !rec->part[i].hangs)
+			err = read_part(rec, i);
+	}
+	if (rec->lines != lines || rec->bases != bases)
+		sort(rec);
+	return err;
+}
+
+static json_t *
+load_line(const struct recording *rec, const struct recording_line *line)
+{
+	char file[LAYOUT_FILE], *text = malloc(line->bytes);
+	json_t *object = NULL;
+	int fd;
+
+	if (!text)
+		return NULL;
+	fd =
+	    disk_open_at(rec->part[line->disk].dir,
+			 layout_meta(file, rec->name), O_RDONLY, DISK_NO_LINKS);
+	if (fd >= 0 && pread(fd, text, line->bytes, (off_t)line->offset) ==
+			   (ssize_t)line->bytes)
+		object = json_loadb(text, line->bytes, 0, NULL);
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return object;
+}
+
+/* The line of a block, on its disk; NULL: there is none that can be read. */
+static json_t *
+find_line(const struct recording *rec, const struct recording_block *b)
+{
+	struct recording_line key = { .number = b->record.number,
+				      .disk = (unsigned)b->disk };
+	const struct recording_line *found = NULL;
+
+	if (rec->lines && b->disk >= 0 && !rec->part[b->disk].hangs)
+		found =
+		    bsearch(&key, rec->line, rec->lines, sizeof key, by_number);
+	return found ? load_line(rec, found) : NULL;
+}
+
+static uint64_t
+pair_value(const json_t *pair, size_t i)
+{
+	json_int_t n = json_integer_value(json_array_get(pair, i));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+int
+recording_holes(struct recording *rec, uint64_t number,
+		void (*hole)(void *arg, uint64_t at, uint64_t count), void *arg)
+{
+	uint64_t unit = rec->shape.store == HEAP_NONE ? 1 : rec->shape.payload;
+	const struct recording_block *b;
+	json_t *line, *pair;
+	size_t i;
+
+	if (number >= rec->blocks)
+		return -ENOENT;
+	b = &rec->block[number];
+	if (!b->record.missing && rec->shape.store != HEAP_CUBE)
+		return 0; /* of a cube, how many are missing is estimated */
+	if (b->record.kind != INDEX_BLOCK) {
+		hole(arg, 0,
+		     rec->shape.store == HEAP_NONE ? b->record.missing
+						   : b->bytes);
+		return 0;
+	}
+	if (rec->foreign)
+		return foreign_holes(rec, number, hole, arg);
+	line = find_line(rec, b);
+	if (!line && recording_is_awaited(rec, number))
+		return -EAGAIN;
+	if (!line)
+		return b->record.missing ? -ENODATA : 0;
+	if (json_object_get(line, "unit"))
+		unit = 1; /* "byte" is the only one */
+	json_array_foreach(json_object_get(line, "holes"), i, pair)
+		hole(arg, pair_value(pair, 0) * unit,
+		     pair_value(pair, 1) * unit);
+	json_decref(line);
+	return 0;
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that no index names, in a file that all blocks of a disk share: they
+ * are behind the last one that the index has.
+ *
+ * Mark6's blocks say themselves which they are.  Of those in a plain file the
+ * writer's notes tell (meta.h): which blocks were begun after that one, in
+ * which order, and how long they were to be.
+ *
+ * A record's place follows from those before it, so every block that is there
+ * gets one, also one that another disk has; and nothing is left behind the
+ * last.  But where the notes are lost, too, data of a plain file may be there
+ * that nobody can place: that stays.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/disk/read_whole.h"
+#include "store/repair/recover_priv.h"
+#include "store/disk/write_whole.h"
+
+/* One disk's file. */
+struct tail {
+	struct rescue *r;
+	unsigned disk;
+	uint64_t bytes; /* of the file */
+	uint64_t from;	/* where the tail begins */
+	size_t first;	/* its first orphan */
+	int err;
+};
+
+static void
+add(struct tail *t, uint64_t number, const struct layout_spot *spot,
+    uint64_t bytes)
+{
+	struct rescue *r = t->r;
+	struct orphan *grown;
+	uint64_t left = t->bytes > spot->offset ? t->bytes - spot->offset : 0;
+
+	grown = realloc(r->orphan, (r->orphans + 1) * sizeof *grown);
+	if (!grown) {
+		t->err = -ENOMEM;
+		return;
+	}
+	r->orphan = grown;
+	r->orphan[r->orphans++] = (struct orphan){
+		.number = number,
+		.disk = t->disk,
+		.bytes = bytes < left ? bytes : left,
+		.at = spot->offset,
+		.start = spot->start,
+		.whole = bytes <= left,
+	};
+}
+
+/* ---- blocks that tell --------------------------------------------------- */
+
+static void
+find_told(struct tail *t)
+{
+	const struct recording *rec = t->r->rec;
+	int fd = rescue_data_open(t->r, t->disk, O_RDONLY);
+	uint64_t at = t->from, number, bytes;
+	uint8_t raw[SG_BLOCK];
+
+	while (
+	    !t->err && fd >= 0 && at < t->bytes &&
+	    read_whole(fd, raw, sizeof raw, at) == sizeof raw &&
+	    !layout_map_back(&rec->map, raw, t->bytes - at, &number, &bytes)) {
+		const struct index_record *note = rescue_noted(t->r, number);
+		struct layout_spot spot;
+
+		layout_map_spot(&rec->map, at, number, 0, &spot);
+		add(t, number, &spot,
+		    note && note->bytes < spot.room ? note->bytes : spot.room);
+		at = spot.end;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- blocks that do not ------------------------------------------------- */
+
+static uint64_t
+tail_end(const struct tail *t)
+{
+	const struct orphan *last;
+
+	if (t->r->orphans == t->first)
+		return t->from;
+	last = &t->r->orphan[t->r->orphans - 1];
+	return last->at + last->bytes;
+}
+
+static bool
+is_indexed(const struct tail *t, uint64_t number)
+{
+	const struct recording_part *part = &t->r->rec->part[t->disk];
+
+	for (size_t i = part->records; i--;) {
+		if (part->record[i].number == number)
+			return true;
+	}
+	return false;
+}
+
+/* The writer began this one. */
+static void
+take_chunk(struct tail *t, const json_t *line)
+{
+	uint64_t number = rescue_number(line, "chunk");
+	uint64_t bytes = rescue_number(line, "bytes");
+	struct layout_spot spot;
+
+	if (is_indexed(t, number)) {
+		/* What was noted before it is not there any more. */
+		t->r->orphans = t->first;
+		return;
+	}
+	layout_map_spot(&t->r->rec->map, tail_end(t), number, bytes, &spot);
+	if (spot.offset < t->bytes)
+		add(t, number, &spot, bytes);
+}
+
+/* And took it back. */
+static void
+take_cut(struct tail *t, const json_t *line)
+{
+	uint64_t bytes = rescue_number(line, "cut");
+
+	while (t->r->orphans > t->first && tail_end(t) > bytes)
+		t->r->orphans--;
+}
+
+static void
+take_line(struct tail *t, const char *text, size_t length)
+{
+	bool cut = !strncmp(text, "{\"cut\":", 7);
+	json_t *line = NULL;
+
+	if (cut || !strncmp(text, "{\"chunk\":", 9))
+		line = json_loadb(text, length, 0, NULL);
+	if (line && cut)
+		take_cut(t, line);
+	else if (line)
+		take_chunk(t, line);
+	json_decref(line);
+}
+
+static void
+find_noted(struct tail *t)
+{
+	char file[LAYOUT_FILE], *text = NULL;
+	size_t room = 0;
+	ssize_t length;
+	FILE *from;
+	int fd;
+
+	fd = rescue_open(t->r, t->disk, layout_meta(file, t->r->rec->name),
+			 O_RDONLY);
+	from = fd < 0 ? NULL : fdopen(fd, "r");
+	while (from && !t->err && (length = getline(&text, &room, from)) > 0)
+		take_line(t, text, (size_t)length);
+	free(text);
+	if (from)
+		fclose(from);
+	else if (fd >= 0)
+		close(fd);
+}
+
+/* ---- the file ----------------------------------------------------------- */
+
+int
+rescue_chunk_open(const struct rescue *r, unsigned disk, uint64_t number,
+		  int flags)
+{
+	struct layout_spot spot;
+
+	layout_map_spot(&r->rec->map, 0, number, 0, &spot);
+	return rescue_open(r, disk, spot.file, flags | O_NOFOLLOW);
+}
+
+int
+rescue_data_open(const struct rescue *r, unsigned disk, int flags)
+{
+	return rescue_chunk_open(r, disk, 0, flags);
+}
+
+/* Where the blocks that the index names end. */
+static uint64_t
+known_end(const struct rescue *r, unsigned disk)
+{
+	const struct recording_part *part = &r->rec->part[disk];
+	uint64_t end = layout_map_begin(&r->rec->map, NULL);
+
+	for (size_t i = 0; i < part->records; i++) {
+		struct recording_block b = { .record = part->record[i] };
+
+		if (b.record.kind == INDEX_BLOCK)
+			end = recording_block_at(r->rec, &b, end);
+	}
+	return end;
+}
+
+int
+rescue_data_find(struct rescue *r, unsigned disk)
+{
+	struct tail t = { .r = r, .disk = disk, .first = r->orphans };
+	int fd = rescue_data_open(r, disk, O_RDONLY);
+	struct stat st;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (fstat(fd, &st) == 0)
+		t.bytes = (uint64_t)st.st_size;
+	close(fd);
+	t.from = known_end(r, disk);
+	if (t.bytes <= t.from)
+		return 0;
+	if (r->rec->map.layout == LAYOUT_MARK6)
+		find_told(&t);
+	else
+		find_noted(&t);
+	return t.err;
+}
+
+/* Where all blocks end that are indexed now; and the last one that came to
+ * that. */
+static uint64_t
+taken_end(const struct rescue *r, unsigned disk, const struct orphan **last)
+{
+	uint64_t end = known_end(r, disk);
+	struct layout_spot spot;
+
+	for (size_t i = 0; i < r->orphans; i++) {
+		const struct orphan *o = &r->orphan[i];
+
+		if (o->disk != disk || !o->taken)
+			continue;
+		layout_map_spot(&r->rec->map, end, o->number, o->kept, &spot);
+		end = spot.end;
+		*last = o;
+	}
+	return end;
+}
+
+/* Mark6: the last block says that it has as much data as there are. */
+static int
+shorten(const struct rescue *r, int fd, const struct orphan *last,
+	uint64_t *end)
+{
+	struct layout_spot spot;
+
+	layout_map_spot(&r->rec->map, last->start, last->number, last->kept,
+			&spot);
+	if (!spot.prefix_bytes || last->kept >= spot.room)
+		return 0;
+	sg_block_write(spot.prefix, (uint32_t)last->number,
+		       (uint32_t)last->kept);
+	*end = spot.offset + last->kept;
+	return write_whole(fd, spot.prefix, spot.prefix_bytes, spot.start);
+}
+
+/* Where that ends of which index or notes tell. */
+static uint64_t
+told_end(const struct rescue *r, unsigned disk, uint64_t end)
+{
+	for (size_t i = 0; i < r->orphans; i++) {
+		const struct orphan *o = &r->orphan[i];
+
+		if (o->disk == disk && o->at + o->bytes > end)
+			end = o->at + o->bytes;
+	}
+	return end;
+}
+
+static bool
+has_data(int fd, uint64_t from)
+{
+	static const uint8_t zero[4096];
+	uint8_t page[sizeof zero];
+	ssize_t n;
+
+	while ((n = read_whole(fd, page, sizeof page, from)) > 0) {
+		if (memcmp(page, zero, (size_t)n))
+			return true;
+		from += (uint64_t)n;
+	}
+	return n < 0;
+}
+
+/* Is there a packet or more of which nobody says what it is?  A block of Mark6
+ * says so itself. */
+static bool
+is_untold(const struct rescue *r, unsigned disk, int fd, uint64_t end)
+{
+	uint64_t told = told_end(r, disk, end);
+	struct stat st;
+
+	if (r->rec->map.layout == LAYOUT_MARK6 || fstat(fd, &st) < 0 ||
+	    (uint64_t)st.st_size < told + r->rec->shape.payload ||
+	    !has_data(fd, told))
+		return false;
+	rescue_say(r,
+		   "%" PRIu64 " bytes on %s stay behind the last block: the "
+		   "notes of them are lost, so they are in no export",
+		   (uint64_t)st.st_size - told, r->disks->disk[disk].path);
+	return true;
+}
+
+/* A file that is shorter lost what the index names: that is read as fill, and
+ * stays.  Cutting to the length it has frees what was reserved behind. */
+static int
+cut(struct rescue *r, unsigned disk, int fd, uint64_t end)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if ((uint64_t)st.st_size < end)
+		return 0;
+	if ((uint64_t)st.st_size > end) {
+		r->report->cut += (uint64_t)st.st_size - end;
+		rescue_say(r,
+			   "cut %" PRIu64 " bytes on %s that are behind the "
+			   "last block",
+			   (uint64_t)st.st_size - end,
+			   r->disks->disk[disk].path);
+	}
+	if (r->dry)
+		return 0;
+	if (ftruncate(fd, (off_t)end) < 0 || fdatasync(fd) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+rescue_data_end(struct rescue *r, unsigned disk)
+{
+	const struct orphan *last = NULL;
+	uint64_t end = taken_end(r, disk, &last);
+	int fd, err = 0;
+
+	fd = rescue_data_open(r, disk, r->dry ? O_RDONLY : O_RDWR);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (last && !r->dry)
+		err = shorten(r, fd, last, &end);
+	if (!err && !is_untold(r, disk, fd, end))
+		err = cut(r, disk, fd, end);
+	close(fd);
+	return err;
+}

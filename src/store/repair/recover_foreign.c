@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What another program recorded gets an index and metadata beside its chunks,
+ * which say what was found out when it was opened: opening it again is then
+ * cheap, and nothing has to be guessed.  jive5ab does not look at them.
+ *
+ * Chunks are not touched, but where there are two of a number: jive5ab reads
+ * none of such a recording, so the second one is renamed.
+ *
+ * The index comes last, and under its own name when it is durable: until then
+ * it is as if nothing had been done.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "store/recording/foreign.h"
+#include "store/record/meta.h"
+#include "store/repair/recover_priv.h"
+
+static int
+cannot(const struct rescue *r, struct fault *fault, const char *why)
+{
+	const char *name = r->rec->name;
+
+	fault_set(fault, -ENOTSUP, "refused", "%s gets no index", name);
+	fault_why(fault, "%s", why);
+	fault_hint(fault,
+		   "it needs none: info, verify and export read it as it is");
+	return -ENOTSUP;
+}
+
+/* Scatter/gather files have a folder of ours beside them. */
+static int
+make_folders(struct rescue *r)
+{
+	char dir[LAYOUT_FILE];
+
+	layout_dir(dir, r->rec->name, LAYOUT_MARK6);
+	for (unsigned i = 0; i < r->disks->n && !r->dry; i++) {
+		struct recording_part *part = &r->rec->part[i];
+		int disk = r->disks->disk[i].fd, fd;
+
+		if (part->dir < 0)
+			continue;
+		if (mkdirat(disk, dir, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		fd = disk_open_at(disk, dir, O_RDONLY | O_DIRECTORY,
+				  DISK_NO_LINKS);
+		if (fd < 0) {
+			snprintf(r->refused, RESCUE_PATH, "%s/%s",
+				 r->disks->disk[i].path, dir);
+			return fd;
+		}
+		close(part->dir);
+		part->dir = fd;
+	}
+	return 0;
+}
+
+static int
+prepare(struct rescue *r, struct fault *fault)
+{
+	enum layout layout;
+	int err = 0;
+
+	if (!layout_folder_good(r->rec->name))
+		return cannot(r, fault,
+			      "its name is none of ours, which jive5ab can "
+			      "read, too");
+	if (!foreign_layout(r->rec, &layout))
+		return cannot(r, fault,
+			      "its blocks do not lie as an index of ours could "
+			      "say");
+	if (foreign_doubles(r->rec->foreign) > r->rec->facts.chunks / 2)
+		return cannot(r, fault,
+			      "most of its chunks are there twice: these may "
+			      "be two recordings of one name; leave disks out "
+			      "with --disks");
+	err = layout == LAYOUT_MARK6 ? make_folders(r) : rescue_folders(r);
+	return err ? rescue_explain(fault, r->rec->name, err) : 0;
+}
+
+/* ---- metadata ----------------------------------------------------------- */
+
+static json_t *
+make_run(const struct recording *rec)
+{
+	struct block begin = { .base = recording_base(rec, 0, 0),
+			       .first_ns = rec->facts.start_ns };
+
+	return meta_run(&begin, 1, &rec->shape);
+}
+
+static json_t *
+make_tail(const struct recording *rec)
+{
+	const struct recording_facts *f = &rec->facts;
+	char start[UNITS_TEXT], stop[UNITS_TEXT];
+
+	return json_pack("{s:{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:O}}", "end",
+			 "reason", "recovered", "start",
+			 units_show_time_ns(start, f->start_ns), "end",
+			 units_show_time_ns(stop, f->end_ns), "packets",
+			 (json_int_t)f->packets, "packets_lost",
+			 (json_int_t)f->missing, "bytes", (json_int_t)f->bytes,
+			 "chunks", (json_int_t)f->chunks, "notes", f->notes);
+}
+
+static int
+note(const struct rescue *r, unsigned disk, json_t *line)
+{
+	int err = line ? rescue_note(r, disk, line) : -ENOMEM;
+
+	json_decref(line);
+	return err;
+}
+
+/* ---- one disk ----------------------------------------------------------- */
+
+static int
+move_doubles(struct rescue *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < foreign_doubles(r->rec->foreign) && !err; i++) {
+		struct foreign_double d = foreign_double(r->rec->foreign, i);
+
+		err = rescue_aside(r, d.disk, d.number, d.kept);
+	}
+	return err;
+}
+
+static void
+hole_set(void *arg, uint64_t at, uint64_t count)
+{
+	struct block *b = arg;
+
+	for (; count--; at++)
+		b->present[at / 64] &= ~(UINT64_C(1) << at % 64);
+}
+
+/* Which slots of a block have fill. */
+static int
+note_holes(const struct rescue *r, unsigned disk, struct index_record *record)
+{
+	uint32_t slots = (uint32_t)(record->bytes / r->rec->shape.payload);
+	struct block b = { .number = record->number, .used = slots };
+	json_t *line = NULL;
+	int err = 0;
+
+	if (record->present == slots)
+		return 0;
+	if (!foreign_knows_holes(r->rec, record->number)) {
+		record->present = slots; /* readers take them all */
+		return 0;
+	}
+	b.present = malloc(((size_t)slots / 64 + 1) * sizeof *b.present);
+	if (!b.present)
+		return -ENOMEM;
+	memset(b.present, 0xff, ((size_t)slots / 64 + 1) * sizeof *b.present);
+	if (!foreign_holes(r->rec, record->number, hole_set, &b))
+		line = meta_holes(&b);
+	free(b.present);
+	if (line)
+		err = note(r, disk, line);
+	return err;
+}
+
+static int
+index_disk(struct rescue *r, unsigned disk)
+{
+	struct recording_part *part = &r->rec->part[disk];
+	struct index_record end = part->end;
+	int err;
+
+	part->meta_bytes = 0;
+	err = note(r, disk, make_run(r->rec));
+	for (size_t i = 0; i < part->records && !err; i++)
+		err = note_holes(r, disk, &part->record[i]);
+	if (!err)
+		err = note(r, disk, make_tail(r->rec));
+	if (!err)
+		err = rescue_rewrite(r, disk);
+	if (!err)
+		err = rescue_add(r, disk, &end);
+	if (err)
+		return err;
+	r->report->rebuilt += (unsigned)part->records;
+	r->report->closed = true;
+	rescue_say(r, "made an index of %zu chunks on %s", part->records,
+		   r->disks->disk[disk].path);
+	return 0;
+}
+
+/* Has it all indexes of ours that it can have? */
+static bool
+is_indexed(const struct rescue *r)
+{
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		const struct recording_part *part = &r->rec->part[i];
+
+		if (part->dir >= 0 && !part->ended)
+			return false;
+	}
+	return !r->rec->foreign;
+}
+
+/* A disk was not there when the others got theirs, or that was cut short: it
+ * is begun anew, as if none had one. */
+static int
+open_again(struct rescue *r, struct fault *fault)
+{
+	struct recording *again;
+	int err = recording_open_foreign(&again, r->disks, r->rec->name);
+
+	if (err)
+		return rescue_explain(fault, r->rec->name, err);
+	recording_close(r->rec);
+	r->rec = again;
+	return 0;
+}
+
+int
+rescue_foreign(struct rescue *r, struct fault *fault)
+{
+	const struct recording *rec;
+	int err = 0;
+
+	if (is_indexed(r)) {
+		r->report->packets = r->rec->facts.packets;
+		r->report->indexed = r->rec->facts.chunks;
+		return 0;
+	}
+	if (!r->rec->foreign)
+		err = open_again(r, fault);
+	if (!err)
+		err = prepare(r, fault);
+	if (err)
+		return err;
+	rec = r->rec;
+	r->index = malloc((r->disks->n + 1) * sizeof *r->index);
+	if (!r->index)
+		return rescue_explain(fault, rec->name, -ENOMEM);
+	memset(r->index, 0xff, r->disks->n * sizeof *r->index);
+	r->report->packets = rec->facts.packets;
+	err = move_doubles(r);
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		if (rec->part[i].dir >= 0)
+			err = index_disk(r, i);
+		if (r->args->progress)
+			r->args->progress(r->args->arg, i + 1, r->disks->n);
+	}
+	return err ? rescue_explain(fault, rec->name, err) : 0;
+}

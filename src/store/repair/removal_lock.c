@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whoever writes an index has a lock on it, alone; who reads a recording
+ * shares one with others.  So who gets a shared one knows that nobody writes,
+ * and who gets it for himself that nobody reads.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "store/repair/removal_priv.h"
+
+/* A look at the index takes its lock for a moment, too: that passes. */
+static bool
+lock(int fd, int how)
+{
+	enum { TRIES = 20, WAIT_US = 5000 };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!flock(fd, how | LOCK_NB))
+			return true;
+		usleep(WAIT_US);
+	}
+	return false;
+}
+
+/* The descriptor, where that is to be kept; else 0. */
+static int
+lock_file(struct removal *r, int dir, const char *index, bool keep)
+{
+	int fd = disk_open_at(dir, index, O_RDONLY, DISK_NO_LINKS);
+
+	if (fd < 0)
+		return 0;
+	if (!lock(fd, LOCK_SH))
+		r->facts.live = true;
+	else if (!lock(fd, LOCK_EX))
+		r->facts.read = true;
+	else if (keep)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+void
+removal_lock(struct removal *r, bool keep)
+{
+	char file[LAYOUT_FILE];
+
+	r->facts.live = r->facts.read = false;
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		struct removal_part *p = &r->part[i];
+
+		if (p->dir < 0)
+			continue;
+		layout_index(file, r->name);
+		p->lock[0] = lock_file(r, p->dir, file, keep);
+		layout_index_new(file, r->name);
+		p->lock[1] = lock_file(r, p->dir, file, keep);
+	}
+}
+
+void
+removal_unlock(struct removal *r)
+{
+	for (unsigned i = 0; i < 2 * r->disks->n; i++) {
+		int *fd = &r->part[i / 2].lock[i % 2];
+
+		if (*fd)
+			close(*fd);
+		*fd = 0;
+	}
+}

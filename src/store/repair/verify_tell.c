@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Items become findings: by kind, on each disk in the order of its blocks,
+ * and what lies next to its like is told with it: the quanta of a chunk that
+ * follow each other, and chunks of a disk from end to end.
+ *
+ * Which packets and times bytes are of follows from the record of their
+ * block: a block's packets are equal in size, and come at an even pace.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "store/repair/verify_priv.h"
+
+const char *
+verify_word(enum verify_kind kind)
+{
+	static const char *const word[] = {
+		[VERIFY_DAMAGED] = "damaged",
+		[VERIFY_UNREADABLE] = "unreadable",
+		[VERIFY_MISSING] = "missing",
+		[VERIFY_LENGTH] = "length",
+		[VERIFY_MISPLACED] = "misplaced",
+		[VERIFY_DUPLICATE] = "duplicate",
+		[VERIFY_UNINDEXED] = "unindexed",
+		[VERIFY_ABSENT] = "absent",
+		[VERIFY_INDEX] = "index",
+		[VERIFY_SUMS] = "checksums",
+		[VERIFY_UNSUMMED] = "unsummed",
+		[VERIFY_CONTENTS] = "contents",
+		[VERIFY_END] = "no-end",
+	};
+
+	return word[kind];
+}
+
+/* ---- what lies next to what ------------------------------------------ */
+
+static int
+by_kind(const void *a, const void *b)
+{
+	const struct verify_item *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool
+is_next(const struct verify_item *x, const struct verify_item *y)
+{
+	if (!x->b || !y->b || x->text || y->text || x->kind != y->kind ||
+	    x->kind == VERIFY_LENGTH || x->err != y->err)
+		return false;
+	if (x->b == y->b)
+		return x->at + x->bytes == y->at;
+	return y->place == x->place + 1 && !y->at &&
+	       x->at + x->bytes >= x->b->record.bytes;
+}
+
+/* ---- where ----------------------------------------------------------- */
+
+static uint64_t
+item_end(const struct verify_item *i)
+{
+	uint64_t end = i->at + i->bytes;
+
+	return end < i->b->record.bytes ? end : i->b->record.bytes;
+}
+
+/* When the packet in a slot came, or what its data is of. */
+static int64_t
+slot_time(const struct index_record *r, uint64_t slot, uint64_t slots)
+{
+	double share = slots > 1 ? (double)slot / (double)(slots - 1) : 0;
+
+	return r->first_ns +
+	       (int64_t)(share * (double)(r->last_ns - r->first_ns) + 0.5);
+}
+
+static void
+packets_set(const struct check *c, struct verify_finding *f,
+	    const struct verify_item *first, const struct verify_item *last)
+{
+	const struct index_record *a = &first->b->record, *b = &last->b->record;
+	uint32_t payload = c->rec->shape.payload;
+	uint64_t from = first->at / payload;
+	uint64_t to = item_end(last) ? (item_end(last) - 1) / payload : 0;
+
+	f->packets = a->run == b->run && a->sub == b->sub;
+	f->run = a->run;
+	f->first = a->first + from;
+	f->last = b->first + to;
+	f->first_ns = slot_time(a, from, a->bytes / payload);
+	f->last_ns = slot_time(b, to, b->bytes / payload);
+}
+
+/* Where the items from one to another are. */
+static void
+place_set(const struct check *c, struct verify_finding *f,
+	  const struct verify_item *first, const struct verify_item *last)
+{
+	const struct recording_block *a = first->b, *b = last->b;
+
+	f->at = first->at;
+	f->data_time = a->record.flags & INDEX_DATA_TIME;
+	f->first_ns = a->record.first_ns;
+	f->last_ns = b->record.last_ns;
+	f->filed = a->record.sub == b->record.sub && first->at < a->bytes &&
+		   first->at < item_end(first);
+	f->sub = a->record.sub;
+	f->offset = a->offset + first->at;
+	f->end =
+	    b->offset + (item_end(last) < b->bytes ? item_end(last) : b->bytes);
+	if (c->rec->shape.store != HEAP_ROW)
+		packets_set(c, f, first, last);
+}
+
+/* ---- words ----------------------------------------------------------- */
+
+enum { TEXT = 1024 };
+
+struct words {
+	char text[TEXT];
+	size_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+words_add(struct words *w, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	w->n += (size_t)vsnprintf(w->text + w->n, TEXT - w->n, format, args);
+	va_end(args);
+	if (w->n >= TEXT)
+		w->n = TEXT - 1;
+}
+
+/* ": bytes 0 to 99 of the recording, packets 0 to 7 of run 0, data
+ * time ... to ..." */
+static void
+words_place(struct words *w, const struct check *c,
+	    const struct verify_finding *f)
+{
+	char from[UNITS_TEXT], to[UNITS_TEXT];
+
+	if (!f->filed)
+		return;
+	words_add(w, ": %sbytes %" PRIu64 " to %" PRIu64 " of ",
+		  f->chunks > 1 ? "of " : "", f->offset, f->end - 1);
+	if (c->rec->facts.subs > 1)
+		words_add(w, "substream %u", f->sub);
+	else
+		words_add(w, "the recording");
+	if (f->packets)
+		words_add(w, ", %s %" PRIu64 " to %" PRIu64 " of run %" PRIu32,
+			  c->rec->shape.store == HEAP_CUBE ? "items"
+							   : "packets",
+			  f->first, f->last, f->run);
+	words_add(w, ", %s %s to %s", f->data_time ? "data time" : "arrived",
+		  units_show_time_ns(from, f->first_ns),
+		  units_show_time_ns(to, f->last_ns));
+}
+
+/* "chunk 3 on /mnt/disk0"; "7 chunks on /mnt/disk0, from 3 to 30," */
+static void
+words_chunks(struct words *w, const struct verify_finding *f)
+{
+	if (f->chunks == 1)
+		words_add(w, "chunk %" PRIu64 " on %s", f->number, f->disk);
+	else
+		words_add(w,
+			  "%u chunks on %s, from %" PRIu64 " to %" PRIu64 ",",
+			  f->chunks, f->disk, f->number, f->last_number);
+}
+
+static void
+words_bytes(struct words *w, const struct verify_finding *f)
+{
+	if (f->chunks == 1)
+		words_add(w, ", %" PRIu64 " bytes from byte %" PRIu64 " on,",
+			  f->bytes, f->at);
+	else
+		words_add(w,
+			  " %" PRIu64 " bytes from byte %" PRIu64
+			  " of the first on,",
+			  f->bytes, f->at);
+}
+
+static void
+words_length(struct words *w, const struct verify_item *i)
+{
+	words_add(w, " has %" PRIu64 " bytes, the index says %" PRIu64,
+		  i->there, i->b->record.bytes);
+}
+
+static void
+words_make(struct words *w, const struct check *c,
+	   const struct verify_finding *f, const struct verify_item *i)
+{
+	const char *are = f->chunks == 1 ? "is" : "are";
+
+	words_chunks(w, f);
+	switch (f->kind) {
+	case VERIFY_DAMAGED:
+		words_bytes(w, f);
+		words_add(w, " are damaged");
+		break;
+	case VERIFY_UNREADABLE:
+		words_bytes(w, f);
+		words_add(w, " cannot be read (%s)", strerror(-i->err));
+		break;
+	case VERIFY_MISSING:
+		words_add(w, " %s not there, though the index there names %s",
+			  are, f->chunks == 1 ? "it" : "them");
+		break;
+	case VERIFY_LENGTH: words_length(w, i); break;
+	case VERIFY_UNSUMMED:
+		words_add(w,
+			  " %s without checksums of pieces: damage is known "
+			  "by whole chunks",
+			  are);
+		return;
+	default: break;
+	}
+	words_place(w, c, f);
+}
+
+/* ---- telling --------------------------------------------------------- */
+
+static void
+tell(struct check *c, const struct verify_finding *f)
+{
+	if (c->hooks->found)
+		c->hooks->found(c->hooks->arg, f);
+	if (c->found < INT_MAX)
+		c->found++;
+}
+
+/* Items from one up to before another. */
+static void
+items_tell(struct verify_part *p, const struct verify_item *from,
+	   const struct verify_item *to)
+{
+	const struct verify_item *last = to - 1;
+	struct check *c = p->check;
+	struct verify_finding f = { .kind = from->kind,
+				    .chunks = from->chunks,
+				    .number = from->number,
+				    .last_number = last->last };
+	struct words w = { .n = 0 };
+
+	if (p->disk < c->disks->n)
+		f.disk = verify_path(p);
+	for (const struct verify_item *i = from; i < to; i++) {
+		f.bytes += i->bytes;
+		f.chunks += i > from && i->b != i[-1].b;
+	}
+	f.sentence = from->text;
+	if (from->b)
+		place_set(c, &f, from, last);
+	if (from->b && !from->text) {
+		words_make(&w, c, &f, from);
+		f.sentence = w.text;
+	}
+	tell(c, &f);
+}
+
+void
+verify_tell(struct check *c)
+{
+	for (unsigned i = 0; i <= c->disks->n; i++) {
+		struct verify_part *p = &c->part[i];
+		size_t from = 0, to;
+
+		if (p->items)
+			qsort(p->item, p->items, sizeof *p->item, by_kind);
+		for (; from < p->items; from = to) {
+			to = from + 1;
+			while (to < p->items &&
+			       is_next(&p->item[to - 1], &p->item[to]))
+				to++;
+			items_tell(p, &p->item[from], &p->item[to]);
+		}
+	}
+}

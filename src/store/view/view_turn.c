@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which slots are a thread's.
+ *
+ * Where the sequence is counted from time it is arithmetic.  Any other counter
+ * says nothing about threads; but senders send theirs in turn, so frames that
+ * are a cycle apart are of one thread.  The cycle is known, or learned, and
+ * which thread is where in it from the first packets of each run, for a counter
+ * that begins anew may do so anywhere.
+ *
+ * That a sender keeps its turns is a belief, so who reads checks the packets
+ * that he was led to: see view_check().  Looking for a thread's packets instead
+ * was rejected: every byte of all threads would have to be read to say how long
+ * the file is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/record/fill_priv.h"
+#include "store/view/view_priv.h"
+
+enum {
+	HEADER = 64,	       /* as much of a packet as is looked at */
+	MOST = 2 * FILL_CYCLE, /* packets of a block that are */
+	BLOCKS = 16,	       /* of a run that are, if need be */
+};
+
+/* Headers from the beginning of a block. */
+struct heads {
+	uint8_t *data;
+	uint64_t present[MOST / 64];
+	uint32_t bytes; /* of one */
+	uint32_t n;
+};
+
+static void
+take_hole(void *arg, uint64_t at, uint64_t count)
+{
+	struct heads *h = arg;
+
+	for (; count && at < h->n; at++, count--)
+		h->present[at / 64] &= ~(UINT64_C(1) << at % 64);
+}
+
+static void
+heads_read(struct recording *rec, const struct recording_block *b,
+	   struct heads *h, uint32_t most)
+{
+	uint64_t slots = b->bytes / rec->shape.payload;
+
+	if (most > slots)
+		most = (uint32_t)slots;
+	for (; h->n < most; h->n++) {
+		ssize_t got = recording_chunk_read(
+		    rec, b, h->data + (size_t)h->n * h->bytes, h->bytes,
+		    (uint64_t)h->n * rec->shape.payload);
+
+		if (got != (ssize_t)h->bytes)
+			break;
+		h->present[h->n / 64] |= UINT64_C(1) << h->n % 64;
+	}
+	if (rec->foreign) /* fill, of no thread */
+		recording_holes(rec, b->record.number, take_hole, h);
+}
+
+static bool
+heads_make(struct heads *h, const struct format_shape *shape)
+{
+	*h = (struct heads){ .bytes = view_head_bytes(shape) };
+	h->data = malloc((size_t)MOST * h->bytes);
+	return h->data;
+}
+
+/* As a block, for those who learn from blocks. */
+static struct block
+heads_block(struct heads *h, const struct recording *rec,
+	    const struct recording_block *b)
+{
+	return (struct block){
+		.data = h->data,
+		.present = h->present,
+		.slots = h->n,
+		.slot_bytes = h->bytes,
+		.used = h->n,
+		.filled = h->n,
+		.run = b->record.run,
+		.first = b->record.first,
+		.base = recording_base(rec, b->record.sub, b->record.run),
+	};
+}
+
+/* ---- one run ---------------------------------------------------------- */
+
+/* While it is looked at. */
+struct search {
+	struct view *v;
+	struct fill fill;
+	struct heads heads;
+	uint32_t cycle;		    /* 0: not known yet */
+	int32_t thread[FILL_CYCLE]; /* at each place of it; -1: not seen */
+};
+
+/* Known, or as packets say: few may be enough. */
+static void
+learn_cycle(struct search *q, const struct recording_block *b)
+{
+	const struct format_shape *shape = &q->v->rec->shape;
+	struct block some;
+
+	if (shape->threads_n && shape->threads_n <= FILL_CYCLE) {
+		q->cycle = shape->threads_n;
+		heads_read(q->v->rec, b, &q->heads, 2 * q->cycle);
+		return;
+	}
+	for (uint32_t most = MOST / 16; most <= MOST && !q->cycle; most *= 4) {
+		heads_read(q->v->rec, b, &q->heads, most);
+		if (!q->heads.n)
+			return;
+		some = heads_block(&q->heads, q->v->rec, b);
+		fill_learn(&q->fill, &some);
+		q->cycle = q->fill.settled ? q->fill.cycle : 0;
+	}
+}
+
+/* Which thread is where. */
+static void
+learn_places(struct search *q, const struct recording_block *b)
+{
+	struct block some = heads_block(&q->heads, q->v->rec, b);
+	struct format_packet p;
+
+	for (uint32_t i = 0; i < q->heads.n; i++) {
+		if (fill_good_at(&q->fill, &some, i, &p) &&
+		    p.has & FORMAT_VALID)
+			q->thread[(some.first + i) % q->cycle] =
+			    (int32_t)(p.thread & INT32_MAX);
+	}
+}
+
+static uint32_t
+listed(const struct format_shape *s, uint32_t thread)
+{
+	uint32_t i = 0;
+
+	while (i < s->threads_n && s->threads[i] != thread)
+		i++;
+	return i;
+}
+
+/* Where the list of threads has it, counted from one that was seen. */
+static bool
+place_by_list(const struct search *q, uint32_t *rest)
+{
+	const struct format_shape *s = &q->v->rec->shape;
+	uint32_t wanted, other;
+
+	if (!s->threads || s->threads_n != q->cycle)
+		return false;
+	wanted = listed(s, (uint32_t)q->v->choice.thread);
+	for (uint32_t i = 0; i < q->cycle; i++) {
+		if (q->thread[i] < 0)
+			continue;
+		other = listed(s, (uint32_t)q->thread[i]);
+		if (wanted == s->threads_n || other == s->threads_n)
+			return false;
+		*rest = (i + wanted + q->cycle - other) % q->cycle;
+		return q->thread[*rest] < 0;
+	}
+	return false;
+}
+
+/* Is it known by now where the thread is, or that it is nowhere? */
+static bool
+found(const struct search *q, struct view_turn *turn)
+{
+	uint32_t unseen = 0;
+
+	if (!q->cycle)
+		return false;
+	turn->cycle = q->cycle;
+	for (uint32_t i = 0; i < q->cycle; i++) {
+		unseen += q->thread[i] < 0;
+		if (q->thread[i] != q->v->choice.thread)
+			continue;
+		turn->rest = i;
+		turn->what = TURN_GOOD;
+		return true;
+	}
+	if (unseen)
+		return false;
+	turn->what = TURN_NONE;
+	return true;
+}
+
+/* Looks at blocks of a run, wherever in it the place is. */
+static void
+search_run(struct search *q, size_t place, struct view_turn *turn)
+{
+	struct recording *rec = q->v->rec;
+	size_t begin = rec->from[q->v->choice.sub];
+	size_t end = rec->from[q->v->choice.sub + 1];
+	unsigned looks = 0;
+
+	while (place > begin &&
+	       recording_at(rec, place - 1)->record.run == turn->run)
+		place--;
+	for (; place < end && looks < BLOCKS; place++) {
+		const struct recording_block *b = recording_at(rec, place);
+
+		if (b->record.run != turn->run)
+			break;
+		if (b->record.kind != INDEX_BLOCK || b->disk < 0)
+			continue;
+		looks++;
+		q->heads.n = 0;
+		memset(q->heads.present, 0, sizeof q->heads.present);
+		learn_cycle(q, b);
+		if (q->cycle)
+			learn_places(q, b);
+		if (found(q, turn))
+			return;
+	}
+	if (q->cycle && place_by_list(q, &turn->rest))
+		turn->what = TURN_GOOD;
+}
+
+/* By headers.  Where none can be read, the thread has its part of the run, but
+ * nobody knows which. */
+static void
+turn_learn(struct view *v, size_t place, struct view_turn *turn)
+{
+	const struct format_shape *shape = &v->rec->shape;
+	struct search q = { .v = v };
+
+	turn->what = TURN_LOST;
+	turn->rest = 0;
+	if (shape->threads_n)
+		turn->cycle = shape->threads_n;
+	if (!turn->cycle)
+		turn->cycle = 1;
+	if (!heads_make(&q.heads, shape))
+		return;
+	memset(q.thread, 0xff, sizeof q.thread);
+	fill_init(&q.fill, FILL_INVALID, v->format, shape);
+	fill_begin(&q.fill, turn->run, 0);
+	search_run(&q, place, turn);
+	fill_finish(&q.fill);
+	free(q.heads.data);
+}
+
+/* By arithmetic, where the sequence is counted from the threads. */
+static bool
+turn_count(const struct view *v, const struct index_record *r,
+	   struct view_turn *turn)
+{
+	const struct format_shape *s = &v->rec->shape;
+	uint64_t base = recording_base(v->rec, r->sub, r->run);
+	uint32_t place;
+
+	if (s->sequence != SEQUENCE_TIME || v->rec->foreign || !s->threads ||
+	    !s->threads_n || !base)
+		return false;
+	place = listed(s, (uint32_t)v->choice.thread);
+	turn->cycle = s->threads_n;
+	turn->what = place < s->threads_n ? TURN_GOOD : TURN_NONE;
+	turn->rest = (uint32_t)((place + s->threads_n - base % s->threads_n) %
+				s->threads_n);
+	return true;
+}
+
+void
+view_turn(struct view *v, size_t place)
+{
+	const struct index_record *r = &recording_at(v->rec, place)->record;
+	struct view_turn *turn = &v->turn;
+
+	if (turn->known && turn->run == r->run)
+		return;
+	turn->known = true;
+	turn->run = r->run;
+	if (!turn_count(v, r, turn))
+		turn_learn(v, place, turn);
+}
+
+/* ---- which there are -------------------------------------------------- */
+
+static int
+by_value(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+struct list {
+	uint32_t *thread;
+	unsigned n, most;
+};
+
+static void
+list_add(struct list *l, uint32_t thread)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		if (l->thread[i] == thread)
+			return;
+	}
+	if (l->n < l->most)
+		l->thread[l->n++] = thread;
+}
+
+/* Of the first block whose packets can be read. */
+static int
+list_read(struct recording *rec, unsigned sub, const struct format_ops *format,
+	  struct list *l)
+{
+	struct fill fill = { .format = format, .shape = &rec->shape };
+	struct format_packet p;
+	struct heads h;
+
+	if (!heads_make(&h, &rec->shape))
+		return -ENOMEM;
+	for (size_t i = rec->from[sub]; i < rec->from[sub + 1] && !l->n; i++) {
+		const struct recording_block *b = recording_at(rec, i);
+		struct block some;
+
+		if (b->record.kind != INDEX_BLOCK || b->disk < 0)
+			continue;
+		heads_read(rec, b, &h, MOST);
+		some = heads_block(&h, rec, b);
+		for (uint32_t k = 0; k < h.n; k++) {
+			if (fill_good_at(&fill, &some, k, &p) &&
+			    p.has & FORMAT_VALID)
+				list_add(l, p.thread);
+		}
+		h.n = 0;
+	}
+	free(h.data);
+	return 0;
+}
+
+int
+view_threads(struct recording *rec, unsigned sub, uint32_t *threads,
+	     unsigned most)
+{
+	const struct format_shape *s = &rec->shape;
+	struct list l = { .thread = threads, .most = most };
+	const struct format_ops *format;
+	struct fault fault;
+	int err;
+
+	if (s->store != HEAP_NONE || !s->header || s->parts != 1 ||
+	    sub >= rec->facts.subs)
+		return 0;
+	for (uint32_t i = 0; s->threads && i < s->threads_n; i++)
+		list_add(&l, s->threads[i]);
+	if (!l.n) {
+		err = recording_format(rec, &format, &fault);
+		if (!err)
+			err = list_read(rec, sub, format, &l);
+		if (err)
+			return err;
+	}
+	qsort(threads, l.n, sizeof *threads, by_value);
+	return (int)l.n;
+}

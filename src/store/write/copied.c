@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a copy has on a disk can all be had again: so what is not sure is
+ * removed, where a recording would keep it for recover.  Where every block has
+ * a file the index is made anew, without the bad ones; where they share one,
+ * it ends before the first bad one, since the place of a block follows from
+ * those before it.
+ */
+#include "config.h"
+
+#include "store/write/copied.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "store/disk/layout_map.h"
+#include "store/disk/read_whole.h"
+#include "store/recording/recording.h"
+#include "store/disk/write_whole.h"
+
+/* ---- the head ----------------------------------------------------------- */
+
+uint64_t
+copied_identity(const json_t *head)
+{
+	json_t *bare = json_copy((json_t *)head);
+	uint64_t hash = 0xcbf29ce484222325;
+	char *text;
+
+	json_object_del(bare, "name");
+	json_object_del(bare, "disks");
+	json_object_del(bare, "copied");
+	text = json_dumps(bare, JSON_COMPACT | JSON_SORT_KEYS);
+	for (const char *c = text; c && *c; c++) /* FNV-1a */
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+	free(text);
+	json_decref(bare);
+	return hash;
+}
+
+json_t *
+copied_head(const json_t *head, const struct copied *c)
+{
+	json_t *made = json_deep_copy(head), *disks = json_array();
+	const char *name = json_string_value(json_object_get(head, "name"));
+	char time[UNITS_TEXT];
+	json_t *copied = json_pack("{s:s, s:s, s:s}", "from", c->from, "name",
+				   name ? name : "", "time",
+				   units_show_time_ns(time, c->time_ns));
+
+	for (unsigned i = 0; i < c->disks_n; i++)
+		json_array_append_new(disks, json_string(c->disks[i]));
+	if (made && disks && copied &&
+	    !json_object_set_new(made, "name", json_string(c->name)) &&
+	    !json_object_set(made, "disks", disks) &&
+	    !json_object_set(made, "copied", copied)) {
+		json_decref(disks);
+		json_decref(copied);
+		return made;
+	}
+	json_decref(disks);
+	json_decref(copied);
+	json_decref(made);
+	return NULL;
+}
+
+/* ---- other names -------------------------------------------------------- */
+
+enum { HEAD_MOST = 1 << 20 };
+
+/* Is what a disk has of this name of that identity? */
+static bool
+is_it(const struct disk *disk, const char *name, uint64_t identity, char *text)
+{
+	char file[LAYOUT_FILE];
+	int dir =
+	    disk->fd < 0 ? -1 : layout_dir_open(disk->fd, name, DISK_NO_LINKS);
+	int fd = dir < 0 ? -1
+			 : disk_open_at(dir, layout_meta(file, name), O_RDONLY,
+					DISK_NO_LINKS);
+	ssize_t got = fd < 0 ? -1 : read_whole(fd, text, HEAD_MOST, 0);
+	json_t *head = NULL;
+	bool same;
+
+	if (got > 0)
+		head =
+		    json_loadb(text, (size_t)got, JSON_DISABLE_EOF_CHECK, NULL);
+	same = json_is_object(json_object_get(head, "shape")) &&
+	       copied_identity(head) == identity;
+	json_decref(head);
+	if (fd >= 0)
+		close(fd);
+	if (dir >= 0)
+		close(dir);
+	return same;
+}
+
+int
+copied_find(const struct disks *disks, uint64_t identity,
+	    char name[LAYOUT_FILE])
+{
+	char **names = NULL, *text = malloc(HEAD_MOST);
+	bool found = false;
+	size_t n = 0;
+	int err = text ? recording_list(disks, &names, &n) : -ENOMEM;
+
+	for (size_t i = 0; !err && i < n && !found; i++) {
+		for (unsigned d = 0; d < disks->n && !found; d++)
+			found =
+			    layout_folder_good(names[i]) &&
+			    is_it(&disks->disk[d], names[i], identity, text);
+		if (found)
+			strcpy(name, names[i]);
+	}
+	free(names);
+	free(text);
+	if (err)
+		return err;
+	return found ? 0 : -ENOENT;
+}
+
+/* ---- one disk ----------------------------------------------------------- */
+
+struct mend {
+	const char *name;
+	struct layout_map map;
+	int dir, index;
+	const uint64_t *bad;
+	size_t bads;
+	struct index_record *record;
+	size_t n;
+	bool dropped;
+};
+
+static int
+by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool
+is_bad(const struct mend *m, const struct index_record *r)
+{
+	return r->kind == INDEX_BLOCK && m->bads &&
+	       bsearch(&r->number, m->bad, m->bads, sizeof *m->bad, by_value);
+}
+
+/* A gap, and behind it the block that it is of? */
+static bool
+has_block(const struct mend *m, size_t i)
+{
+	const struct index_record *r = &m->record[i];
+
+	return r->kind == INDEX_GAP && i + 1 < m->n &&
+	       r[1].kind == INDEX_BLOCK && r[1].number == r->number + 1;
+}
+
+/* A gap is nothing without its block, which brings it again. */
+static bool
+is_kept(const struct mend *m, size_t i)
+{
+	const struct index_record *r = &m->record[i];
+
+	if (r->kind != INDEX_GAP)
+		return !is_bad(m, r);
+	return has_block(m, i) && !is_bad(m, r + 1);
+}
+
+static void
+records_drop(struct mend *m)
+{
+	bool shared = layout_map_shared(&m->map);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (is_kept(m, i))
+			m->record[kept++] = m->record[i];
+		else if (shared)
+			break;
+		else
+			i += has_block(m, i); /* and that, too */
+	}
+	m->dropped = kept < m->n;
+	m->n = kept;
+}
+
+static int
+index_write(const struct mend *m)
+{
+	char made[LAYOUT_FILE], file[LAYOUT_FILE];
+	uint8_t raw[INDEX_BYTES];
+	int fd, err = 0;
+
+	layout_index_new(made, m->name);
+	fd = disk_open_at(m->dir, made, O_CREAT | O_TRUNC | O_WRONLY,
+			  DISK_NO_LINKS);
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < m->n && !err; i++) {
+		index_pack(raw, &m->record[i]);
+		err = write_whole(fd, raw, sizeof raw, i * INDEX_BYTES);
+	}
+	if (!err && fdatasync(fd) < 0)
+		err = -errno;
+	close(fd);
+	if (!err &&
+	    renameat(m->dir, made, m->dir, layout_index(file, m->name)) < 0)
+		err = -errno;
+	if (err)
+		unlinkat(m->dir, made, 0);
+	else if (fsync(m->dir) < 0)
+		err = -errno;
+	return err;
+}
+
+/* Numbers of the blocks that it has, in their order. */
+static uint64_t *
+numbers_of(const struct mend *m, size_t *n)
+{
+	uint64_t *number = malloc(m->n * sizeof *number + 1);
+
+	*n = 0;
+	for (size_t i = 0; number && i < m->n; i++) {
+		if (m->record[i].kind == INDEX_BLOCK)
+			number[(*n)++] = m->record[i].number;
+	}
+	if (*n)
+		qsort(number, *n, sizeof *number, by_value);
+	return number;
+}
+
+static int
+chunks_drop(const struct mend *m)
+{
+	size_t n;
+	uint64_t *known = numbers_of(m, &n), number;
+	int fd =
+	    disk_open_at(m->dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int err = !known ? -ENOMEM : fd < 0 ? fd : dir ? 0 : -errno;
+	const struct dirent *e;
+
+	while (!err && dir && (e = readdir(dir))) {
+		if (layout_chunk_number(e->d_name, m->name, &number) &&
+		    !(n && bsearch(&number, known, n, sizeof number, by_value)))
+			unlinkat(m->dir, e->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	free(known);
+	return err;
+}
+
+static int
+mend(struct mend *m)
+{
+	char file[LAYOUT_FILE];
+	uint64_t torn;
+	int err;
+
+	m->index = disk_open_at(m->dir, layout_index(file, m->name), O_RDWR,
+				DISK_NO_LINKS);
+	if (m->index < 0)
+		return m->index == -ENOENT ? 0 : m->index;
+	if (flock(m->index, LOCK_EX | LOCK_NB) < 0)
+		return -EBUSY;
+	err = index_read(m->index, &m->record, &m->n, &torn);
+	if (err)
+		return err;
+	records_drop(m);
+	if (m->dropped)
+		err = index_write(m);
+	if (!err && !layout_map_shared(&m->map))
+		err = chunks_drop(m);
+	return err;
+}
+
+int
+copied_mend(const struct disk *disk, const char *name, const json_t *head,
+	    const uint64_t *bad, size_t n)
+{
+	struct mend m = {
+		.name = name, .bad = bad, .bads = n, .dir = -1, .index = -1
+	};
+	int err = layout_map_make(&m.map, name, head);
+
+	if (err)
+		return err;
+	m.dir = layout_dir_open(disk->fd, name, DISK_NO_LINKS);
+	if (m.dir < 0)
+		return m.dir;
+	err = mend(&m);
+	free(m.record);
+	if (m.index >= 0)
+		close(m.index);
+	close(m.dir);
+	return err;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What there is to go on with is told by what every disk's index and metadata
+ * say, and by the names of its chunks: one that was being written has a number
+ * and no record.  Of 10 000 chunks that is two megabytes.
+ *
+ * What the writers will adopt is found here, too, so that it counts in the
+ * totals from the beginning.
+ */
+#include "config.h"
+
+#include "store/write/resume.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "store/write/adopt.h"
+#include "store/record/meta.h"
+#include "store/disk/read_whole.h"
+#include "store/recording/recording_priv.h"
+
+static int
+refuse(struct fault *fault, int err, const char *name, const char *why)
+{
+	fault_set(fault, err, "refused", "cannot go on with %.80s", name);
+	fault_why(fault, "%s", why);
+	fault_hint(fault, "record under another name");
+	return err;
+}
+
+/* ---- may it be ---------------------------------------------------------- */
+
+static int
+check_state(const struct resume *r, struct fault *fault)
+{
+	const char *name = r->rec->name;
+	int err = 0;
+
+	if (strcmp(r->facts->made_by, "spate") != 0)
+		return refuse(fault, -EBADMSG, name,
+			      "another program recorded it");
+	if (r->facts->state == RECORDING_COMPLETE)
+		return refuse(fault, -EALREADY, name,
+			      r->facts->failed ? "it failed, and was ended"
+					       : "it is complete");
+	if (r->facts->state == RECORDING_LIVE)
+		err = refuse(fault, -EBUSY, name, "it is being recorded");
+	if (err)
+		fault->code = "busy"; /* which may pass */
+	return err;
+}
+
+static bool
+is_protected(const struct recording *rec, const struct recording_part *part)
+{
+	char file[LAYOUT_FILE];
+
+	return !faccessat(part->dir, layout_protect(file, rec->name), F_OK,
+			  AT_SYMLINK_NOFOLLOW);
+}
+
+/* ---- one disk ----------------------------------------------------------- */
+
+/* What is read of a disk's folder. */
+struct part_look {
+	struct resume *r;
+	struct recording_part *part;
+	char *text; /* the metadata */
+	size_t bytes;
+	bool chunks; /* it has a file of one */
+};
+
+static void
+see_time(struct resume *r, const struct stat *st)
+{
+	int64_t ns =
+	    (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+
+	if (ns > r->stopped_ns)
+		r->stopped_ns = ns;
+}
+
+static int
+read_meta(struct part_look *l)
+{
+	char file[LAYOUT_FILE];
+	struct stat st;
+	ssize_t got;
+	int fd, err = 0;
+
+	fd = disk_open_at(l->part->dir, layout_meta(file, l->r->rec->name),
+			  O_RDONLY, DISK_NO_LINKS);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (fstat(fd, &st) < 0)
+		err = -errno;
+	else if ((uint64_t)st.st_size >
+		 meta_most(l->part->record, l->part->records))
+		err = -EFBIG;
+	l->text = err ? NULL : malloc((size_t)st.st_size + 1);
+	if (!err && !l->text)
+		err = -ENOMEM;
+	if (!err) {
+		see_time(l->r, &st);
+		got = read_whole(fd, l->text, (size_t)st.st_size, 0);
+		l->bytes = got > 0 ? (size_t)got : 0;
+		err = got < 0 ? (int)got : 0;
+	}
+	close(fd);
+	return err;
+}
+
+/* The same recording as on the other disks?  One that was made when its
+ * daemon died may have no whole line. */
+static int
+check_head(const struct part_look *l)
+{
+	json_t *head;
+	int err = 0;
+
+	if (!l->part->indexed)
+		return 0;
+	head = json_loadb(l->text ? l->text : "", l->bytes,
+			  JSON_DISABLE_EOF_CHECK, NULL);
+	if (!head || !json_equal(head, l->r->rec->head))
+		err = -EBADMSG;
+	json_decref(head);
+	return err;
+}
+
+static void
+see_number(struct resume *r, uint64_t next)
+{
+	if (next > r->seen)
+		r->seen = next;
+}
+
+/* Chunks, whether they have a record or not. */
+static int
+read_names(struct part_look *l)
+{
+	int fd = disk_open_at(l->part->dir, ".", O_RDONLY | O_DIRECTORY,
+			      DISK_NO_LINKS);
+	const char *name = l->r->rec->name;
+	const struct dirent *e;
+	uint64_t number;
+	DIR *dir;
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		if (fd < 0)
+			return fd;
+		close(fd);
+		return -ENOMEM;
+	}
+	while ((e = readdir(dir))) {
+		if (!layout_chunk_number(e->d_name, name, &number))
+			continue;
+		l->chunks = true;
+		see_number(l->r, number + 1);
+	}
+	closedir(dir);
+	return 0;
+}
+
+static int
+take_adopted(struct part_look *l)
+{
+	struct recording_part *part = l->part;
+	const struct adopt_args args = { .dir = part->dir,
+					 .map = &l->r->rec->map,
+					 .text = l->text,
+					 .bytes = l->bytes,
+					 .record = part->record,
+					 .records = part->records,
+					 .below = LAYOUT_CHUNKS };
+	struct index_record *grown;
+	struct adopted more;
+	int err = adopt_find(&args, &more);
+
+	if (err)
+		return err;
+	see_number(l->r, more.next);
+	grown =
+	    realloc(part->record, (part->records + more.n + 1) * sizeof *grown);
+	if (grown) {
+		part->record = grown;
+		memcpy(grown + part->records, more.record,
+		       more.n * sizeof *grown);
+		part->records += more.n;
+	}
+	adopt_clear(&more);
+	return grown ? 0 : -ENOMEM;
+}
+
+static int
+look_part(struct resume *r, unsigned disk, struct fault *fault)
+{
+	struct part_look l = { .r = r, .part = &r->rec->part[disk] };
+	const char *path = r->rec->disks->disk[disk].path;
+	int err = read_meta(&l);
+
+	if (!err)
+		err = read_names(&l);
+	if (!err && is_protected(r->rec, l.part)) {
+		err = refuse(fault, -EPERM, r->rec->name, "it is protected");
+	} else if (!err && (check_head(&l) || (l.chunks && !l.part->indexed))) {
+		err = refuse(fault, -EBADMSG, r->rec->name, "");
+		fault_why(fault,
+			  "what is on %s is another recording of that name, "
+			  "or damaged",
+			  path);
+	} else if (!err) {
+		err = take_adopted(&l);
+	}
+	free(l.text);
+	if (err && !fault->code) {
+		fault_set(fault, err, "io", "cannot go on with %.80s",
+			  r->rec->name);
+		fault_why(fault, "%s: %s", path,
+			  err == -EFBIG ? r->rec->refused : disk_why(err));
+	}
+	return err;
+}
+
+/* ---- what that adds up to ----------------------------------------------- */
+
+static bool
+is_here(const struct recording *rec, const char *path)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].dir >= 0 &&
+		    !strcmp(rec->disks->disk[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/* Those that a line of the metadata names, and that have no folder here. */
+static unsigned
+count_missing(const struct recording *rec, const json_t *line)
+{
+	const json_t *disk;
+	unsigned n = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(line, "disks"), i, disk)
+		n += json_is_string(disk) &&
+		     !is_here(rec, json_string_value(disk));
+	return n;
+}
+
+static void
+see_missing(struct resume *r)
+{
+	size_t lines = json_array_size(r->rec->resumed);
+	const json_t *last = r->rec->head;
+
+	if (lines)
+		last = json_array_get(r->rec->resumed, lines - 1);
+	r->missing = count_missing(r->rec, last);
+}
+
+static void
+see_run(struct resume *r, unsigned sub, uint32_t run)
+{
+	if (sub < r->facts->subs && run >= r->run[sub])
+		r->run[sub] = run + 1;
+}
+
+/* Also of blocks that never reached a disk. */
+static int
+see_runs(struct resume *r)
+{
+	const struct recording *rec = r->rec;
+
+	r->run = calloc(r->facts->subs, sizeof *r->run);
+	if (!r->run)
+		return -ENOMEM;
+	for (size_t i = 0; i < rec->bases; i++)
+		see_run(r, rec->base[i].sub, rec->base[i].run);
+	for (unsigned i = 0; i < r->facts->runs; i++)
+		see_run(r, r->facts->run[i].sub, r->facts->run[i].run);
+	for (unsigned i = 0; i < r->facts->subs && r->missing; i++)
+		r->run[i] += RESUME_SPARE;
+	return 0;
+}
+
+static void
+see_numbers(struct resume *r)
+{
+	const struct recording *rec = r->rec;
+	size_t lines = json_array_size(rec->resumed);
+	const json_t *last;
+
+	/* What was passed over before is so again. */
+	last = lines ? json_array_get(rec->resumed, lines - 1) : NULL;
+	see_number(
+	    r, (uint64_t)json_integer_value(json_object_get(last, "number")));
+	r->next = r->seen + (uint64_t)RESUME_SPARE * r->missing;
+	for (unsigned i = 0; i < rec->disks->n; i++)
+		r->records += rec->part[i].records;
+}
+
+/* Numbers behind the last record are absent as soon as another one is behind
+ * them; recording_place.c says how long they are then. */
+static void
+see_tail(struct resume *r)
+{
+	const struct recording *rec = r->rec;
+	uint64_t tail = r->seen > rec->blocks ? r->seen - rec->blocks : 0;
+
+	for (uint64_t i = rec->blocks; i < r->seen; i++)
+		tail -= recording_unused(rec, i);
+	r->bytes = r->facts->bytes;
+	r->absent = r->facts->absent + tail;
+	if (r->facts->subs == 1 && rec->shape.store != HEAP_ROW)
+		r->bytes += tail * rec->slots * rec->shape.payload;
+}
+
+static int
+look(struct resume *r, struct fault *fault)
+{
+	struct recording *rec = r->rec;
+	int err = check_state(r, fault);
+
+	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
+		if (rec->part[i].dir >= 0)
+			err = look_part(r, i, fault);
+	}
+	if (err)
+		return err;
+	err = recording_merge(rec);
+	see_missing(r);
+	if (!err)
+		err = see_runs(r);
+	see_numbers(r);
+	see_tail(r);
+	if (!err && r->next >= LAYOUT_CHUNKS / 2)
+		return refuse(fault, -EFBIG, rec->name,
+			      "its chunks have no numbers left");
+	return err ? fault_set(fault, err, "no-memory",
+			       "cannot go on with %.80s: %s", rec->name,
+			       strerror(-err))
+		   : 0;
+}
+
+int
+resume_look(struct resume **resume, const struct disks *disks, const char *name,
+	    struct fault *fault)
+{
+	struct resume *r = calloc(1, sizeof *r);
+	int err;
+
+	*fault = (struct fault){ 0 };
+	if (!r)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	err = recording_open_by_index(&r->rec, disks, name, fault);
+	if (err && err != -ENOENT && err != -ENOMEM)
+		fault->code = "refused";
+	if (!err) {
+		r->facts = recording_facts(r->rec);
+		r->disks = disks;
+		r->at_ns = clock_now();
+		err = look(r, fault);
+	}
+	if (err)
+		resume_free(r);
+	else
+		*resume = r;
+	return err;
+}
+
+void
+resume_free(struct resume *r)
+{
+	if (r && r->rec)
+		recording_close(r->rec);
+	if (r)
+		free(r->run);
+	free(r);
+}

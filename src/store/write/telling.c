@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Of each disk the metadata is read once, and then what was added.  A line of
+ * holes names its block.  A descriptor or control heap belongs to the block
+ * whose "written" comes next: leaf_note() puts them in one go.
+ */
+#include "config.h"
+
+#include "store/write/telling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/disk/read_whole.h"
+#include "store/recording/recording_priv.h"
+
+/* A line, and where it is. */
+struct span {
+	uint64_t number, offset;
+	size_t bytes;
+	unsigned disk;
+};
+
+#define OPEN UINT64_MAX /* span::number: its block is not known yet */
+
+struct telling {
+	struct recording *rec;
+	uint64_t *seen; /* of each disk's metadata, bytes */
+	struct span *span;
+	size_t n, room;
+	size_t sorted; /* of them, from the first on */
+};
+
+int
+telling_make(struct telling **telling, struct recording *rec)
+{
+	struct telling *t = calloc(1, sizeof *t);
+
+	if (t)
+		t->seen = calloc(rec->disks->n + 1, sizeof *t->seen);
+	if (!t || !t->seen) {
+		free(t);
+		return -ENOMEM;
+	}
+	t->rec = rec;
+	*telling = t;
+	return telling_refresh(t);
+}
+
+void
+telling_free(struct telling *t)
+{
+	if (!t)
+		return;
+	free(t->seen);
+	free(t->span);
+	free(t);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static int
+add(struct telling *t, const struct span *s)
+{
+	struct span *grown = t->span;
+
+	if (t->n == t->room) {
+		size_t room = t->room ? 2 * t->room : 64;
+
+		grown = realloc(grown, room * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		t->span = grown;
+		t->room = room;
+	}
+	grown[t->n++] = *s;
+	return 0;
+}
+
+static bool
+begins(const char *line, size_t bytes, const char *with, uint64_t *number)
+{
+	size_t n = strlen(with);
+
+	if (bytes <= n || memcmp(line, with, n) != 0)
+		return false;
+	if (number)
+		*number = strtoull(line + n, NULL, 10);
+	return true;
+}
+
+/* Those that wait for their block, on this disk. */
+static void
+settle(struct telling *t, unsigned disk, uint64_t number)
+{
+	for (size_t i = t->n; i-- > t->sorted;) {
+		if (t->span[i].number == OPEN && t->span[i].disk == disk)
+			t->span[i].number = number;
+	}
+}
+
+static int
+take_line(struct telling *t, const char *line, struct span *s)
+{
+	uint64_t number;
+
+	if (begins(line, s->bytes, "{\"written\":", &number)) {
+		settle(t, s->disk, number);
+		return 0;
+	}
+	s->number = OPEN;
+	if (begins(line, s->bytes, "{\"block\":", &number))
+		s->number = number;
+	else if (!begins(line, s->bytes, "{\"descriptor\":", NULL) &&
+		 !begins(line, s->bytes, "{\"control\":", NULL))
+		return 0;
+	return add(t, s);
+}
+
+static int
+take_lines(struct telling *t, unsigned disk, const char *text, size_t bytes)
+{
+	const char *at = text, *end = text + bytes, *newline;
+	uint64_t from = t->seen[disk];
+	int err = 0;
+
+	while (!err && (newline = memchr(at, '\n', (size_t)(end - at)))) {
+		struct span s = { .offset = from + (uint64_t)(at - text),
+				  .bytes = (size_t)(newline - at) + 1,
+				  .disk = disk };
+
+		err = take_line(t, at, &s);
+		at = newline + 1;
+	}
+	t->seen[disk] = from + (uint64_t)(at - text);
+	return err;
+}
+
+static int
+meta_open(const struct telling *t, unsigned disk)
+{
+	char file[LAYOUT_FILE];
+
+	return disk_open_at(t->rec->part[disk].dir,
+			    layout_meta(file, t->rec->name), O_RDONLY,
+			    DISK_NO_LINKS);
+}
+
+/* A disk that is away tells nothing; nor do its blocks come. */
+static int
+read_disk(struct telling *t, unsigned disk)
+{
+	int fd = meta_open(t, disk), err = 0;
+	struct stat st;
+	char *text;
+	ssize_t got;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size <= t->seen[disk]) {
+		close(fd);
+		return 0;
+	}
+	text = malloc((size_t)st.st_size - t->seen[disk] + 1);
+	if (text) {
+		got = read_whole(fd, text, (size_t)st.st_size - t->seen[disk],
+				 t->seen[disk]);
+		if (got > 0) {
+			text[got] = '\0';
+			err = take_lines(t, disk, text, (size_t)got);
+		}
+	}
+	close(fd);
+	free(text);
+	return text ? err : -ENOMEM;
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->disk != y->disk)
+		return x->disk < y->disk ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+int
+telling_refresh(struct telling *t)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < t->rec->disks->n && !err; i++) {
+		if (t->rec->part[i].dir >= 0)
+			err = read_disk(t, i);
+	}
+	if (t->n)
+		qsort(t->span, t->n, sizeof *t->span, by_place);
+	/* What waits for its block is last. */
+	for (t->sorted = t->n;
+	     t->sorted && t->span[t->sorted - 1].number == OPEN;)
+		t->sorted--;
+	return err;
+}
+
+/* ---- a block ------------------------------------------------------------ */
+
+static size_t
+first_of(const struct telling *t, uint64_t number)
+{
+	size_t from = 0, to = t->sorted;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (t->span[mid].number < number)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static int
+load(const struct telling *t, const struct span *s, struct telling_block *b)
+{
+	char *grown = realloc(b->lines, b->bytes + s->bytes);
+	int fd, err = 0;
+
+	if (!grown)
+		return -ENOMEM;
+	b->lines = grown;
+	fd = meta_open(t, s->disk);
+	if (fd < 0)
+		return fd;
+	if (read_whole(fd, grown + b->bytes, s->bytes, s->offset) !=
+	    (ssize_t)s->bytes)
+		err = -EIO;
+	b->bytes += err ? 0 : s->bytes;
+	close(fd);
+	return err;
+}
+
+/* Those of the disk that has the block: another may have had it first, and
+ * given it back. */
+static int
+lines_of(struct telling *t, const struct recording_block *at,
+	 struct telling_block *b)
+{
+	uint64_t number = at->record.number;
+	int err = 0;
+
+	for (size_t i = first_of(t, number);
+	     !err && i < t->sorted && t->span[i].number == number; i++) {
+		if ((int)t->span[i].disk == at->disk)
+			err = load(t, &t->span[i], b);
+	}
+	return err;
+}
+
+int
+telling_block(struct telling *t, const struct index_record *r,
+	      struct telling_block *b)
+{
+	const struct recording *rec = t->rec;
+	const struct recording_block *at = &rec->block[r->number];
+	int err;
+
+	*b = (struct telling_block){
+		.base = recording_base(rec, r->sub, r->run),
+		.arrival_ns = recording_arrival(rec, r->sub, r->run),
+	};
+	if (r->number && at[-1].record.kind == INDEX_GAP)
+		b->gap = at[-1].record.missing;
+	err = lines_of(t, at, b);
+	if (err) {
+		free(b->lines);
+		b->lines = NULL;
+		b->bytes = 0;
+	}
+	return err;
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+/* Takes the text over; NULL without memory. */
+static char *
+line_add(char *text, const json_t *line)
+{
+	char *more = text ? json_dumps(line, JSON_COMPACT) : NULL;
+	char *grown = NULL;
+
+	if (more)
+		grown = realloc(text, strlen(text) + strlen(more) + 2);
+	if (grown) {
+		strcat(grown, more);
+		strcat(grown, "\n");
+	} else {
+		free(text);
+	}
+	free(more);
+	return grown;
+}
+
+bool
+telling_end(const struct telling *t, struct index_record *end, char **lines)
+{
+	const struct recording *rec = t->rec;
+	const json_t *line;
+	bool ended = false;
+	size_t i;
+
+	*lines = calloc(1, 1);
+	json_array_foreach(rec->resumed, i, line)
+		*lines = line_add(*lines, line);
+	if (rec->tail)
+		*lines = line_add(*lines, rec->tail);
+	for (unsigned d = 0; d < rec->disks->n; d++) {
+		const struct recording_part *part = &rec->part[d];
+
+		if (part->ended && (!ended || part->end.number > end->number))
+			*end = part->end;
+		ended |= part->ended;
+	}
+	return ended;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_WIRE_HANDSHAKE_H
+#define SPATE_WIRE_HANDSHAKE_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "wire/wire.h"
+
+/*
+ * A handshake is how the two ends of a connection prove to each other that
+ * they share a secret, behind the HELLO and before anything else (wire.h):
+ *
+ *   sender                          receiver
+ *   HELLO                     -->
+ *                             <--   CHALLENGE nonce R
+ *   PROOF nonce S, MAC "send" -->
+ *                             <--   PROOF nonce R, MAC "take"
+ *
+ *   MAC = HMAC-SHA256(secret, "spt1 " role '\0' | R | S | the first
+ *                     WIRE_HELLO_BYTES of the HELLO's payload)
+ *
+ * So a proof is good for one role, in one connection of one transfer, once.
+ * It says who is there when the connection begins, and nothing of what comes
+ * behind it: data are neither hidden nor protected.
+ *
+ *   begin -> hello -> { take }* until it is done
+ *
+ * It does no input and no output: `out` is what has to be sent.  Either end
+ * that has no secret is done at once, and refuses a peer that asks for one;
+ * the other way round too.
+ */
+typedef void handshake_hmac(const void *key, uint32_t key_bytes,
+			    const void *data, uint64_t bytes, uint8_t out[32]);
+
+struct handshake_args {
+	const uint8_t *secret; /* outlives it */
+	uint32_t secret_bytes; /* 0: there is none */
+	handshake_hmac *hmac;
+	wire_crc32c *crc32c;
+	bool sender;
+	uint8_t nonce[WIRE_NONCE]; /* by chance, another one each time */
+};
+
+enum handshake_state {
+	HANDSHAKE_GREETS, /* before the HELLO */
+	HANDSHAKE_WAITS,  /* for the peer's next frame */
+	HANDSHAKE_PROVED, /* a sender's proof is on its way */
+	HANDSHAKE_DONE,
+	HANDSHAKE_BROKEN,
+};
+
+struct handshake {
+	struct handshake_args a;
+	enum handshake_state state;
+	uint8_t challenge[WIRE_NONCE]; /* the receiver's */
+	uint8_t hello[WIRE_HELLO_BYTES];
+	uint8_t out[WIRE_HEADER + WIRE_PROOF_BYTES];
+	uint32_t out_bytes; /* 0: nothing has to be sent */
+	const char *why;    /* HANDSHAKE_BROKEN */
+};
+
+static inline void
+handshake_begin(struct handshake *h, const struct handshake_args *args)
+{
+	memset(h, 0, sizeof *h);
+	h->a = *args;
+}
+
+static inline void
+handshake_mac(const struct handshake *h, const char role[5],
+	      const uint8_t *sender, uint8_t mac[WIRE_MAC])
+{
+	uint8_t text[10 + 2 * WIRE_NONCE + WIRE_HELLO_BYTES];
+
+	memcpy(text, "spt1 ", 5);
+	memcpy(text + 5, role, 5);
+	memcpy(text + 10, h->challenge, WIRE_NONCE);
+	memcpy(text + 10 + WIRE_NONCE, sender, WIRE_NONCE);
+	memcpy(text + 10 + 2 * WIRE_NONCE, h->hello, WIRE_HELLO_BYTES);
+	h->a.hmac(h->a.secret, h->a.secret_bytes, text, sizeof text, mac);
+}
+
+/* A frame of that type with what lies in out behind the header. */
+static inline void
+handshake_out(struct handshake *h, uint16_t type, uint32_t bytes)
+{
+	struct wire_frame f = { .type = type, .payload_bytes = bytes };
+
+	f.payload_crc = h->a.crc32c(0, h->out + WIRE_HEADER, bytes);
+	wire_pack(&f, h->out, h->a.crc32c);
+	h->out_bytes = WIRE_HEADER + bytes;
+}
+
+/* The HELLO's payload, at least WIRE_HELLO_BYTES: that was sent, or came. */
+static inline void
+handshake_hello(struct handshake *h, const uint8_t *payload)
+{
+	memcpy(h->hello, payload, sizeof h->hello);
+	h->out_bytes = 0;
+	h->state = h->a.secret_bytes ? HANDSHAKE_WAITS : HANDSHAKE_DONE;
+	if (h->state == HANDSHAKE_DONE || h->a.sender)
+		return;
+	memcpy(h->challenge, h->a.nonce, WIRE_NONCE);
+	memcpy(h->out + WIRE_HEADER, h->a.nonce, WIRE_NONCE);
+	handshake_out(h, WIRE_CHALLENGE, WIRE_NONCE);
+}
+
+/* However they differ, it takes the same time. */
+static inline bool
+handshake_same(const uint8_t *a, const uint8_t *b)
+{
+	volatile uint8_t differ = 0;
+
+	for (unsigned i = 0; i < WIRE_MAC; i++)
+		differ |= a[i] ^ b[i];
+	return !differ;
+}
+
+static inline void
+handshake_break(struct handshake *h, const char *why)
+{
+	h->state = HANDSHAKE_BROKEN;
+	h->why = why;
+}
+
+static inline void
+handshake_prove(struct handshake *h, const char role[5], const uint8_t *sender)
+{
+	uint8_t *payload = h->out + WIRE_HEADER;
+
+	memcpy(payload, h->a.nonce, WIRE_NONCE);
+	handshake_mac(h, role, sender, payload + WIRE_NONCE);
+	handshake_out(h, WIRE_PROOF, WIRE_PROOF_BYTES);
+}
+
+static inline void
+handshake_proof(struct handshake *h, const uint8_t *payload)
+{
+	bool sender = h->a.sender;
+	uint8_t mac[WIRE_MAC];
+
+	handshake_mac(h, sender ? "take" : "send",
+		      sender ? h->a.nonce : payload, mac);
+	if (!handshake_same(mac, payload + WIRE_NONCE)) {
+		handshake_break(h, "a proof of another secret");
+		return;
+	}
+	h->state = HANDSHAKE_DONE;
+	if (!sender)
+		handshake_prove(h, "take", payload);
+}
+
+/*
+ * A whole frame came that is no HELLO.  True: it was part of the handshake,
+ * which may be BROKEN by it.  False: it is no concern of it, which is DONE;
+ * but for a REFUSE, which may come at any time.
+ */
+static inline bool
+handshake_take(struct handshake *h, const struct wire_frame *f,
+	       const uint8_t *payload)
+{
+	bool challenge = f->type == WIRE_CHALLENGE;
+
+	h->out_bytes = 0;
+	if (f->type == WIRE_REFUSE && h->a.sender)
+		return false;
+	if (challenge && h->a.sender && h->state == HANDSHAKE_WAITS) {
+		memcpy(h->challenge, payload, WIRE_NONCE);
+		handshake_prove(h, "send", h->a.nonce);
+		h->state = HANDSHAKE_PROVED;
+	} else if (challenge && h->a.sender && !h->a.secret_bytes) {
+		handshake_break(h, "a challenge, and there is no secret here");
+	} else if (f->type == WIRE_PROOF &&
+		   h->state ==
+		       (h->a.sender ? HANDSHAKE_PROVED : HANDSHAKE_WAITS)) {
+		handshake_proof(h, payload);
+	} else if (h->state == HANDSHAKE_DONE && !challenge &&
+		   f->type != WIRE_PROOF) {
+		return false;
+	} else {
+		handshake_break(h, h->state == HANDSHAKE_DONE
+				       ? "a challenge or proof out of place"
+				       : "no proof that it knows the secret");
+	}
+	return true;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_WIRE_REFUSE_H
+#define SPATE_WIRE_REFUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The payload of a REFUSE (wire.h): one JSON object of strings,
+ *
+ *   {"code":"busy","what":"another sender is connected","why":""}
+ *
+ * `code` is a word for programs: "secret", "busy", "size", "exists", "full",
+ * "bad", ...; `what` and `why` are for people.  Whoever reads it skips what it
+ * does not know, cuts what is too long, and takes nothing from it but text.
+ */
+enum { REFUSE_MOST = 1024 }; /* bytes of a payload, as it is made here */
+
+struct refuse {
+	char code[16];
+	char what[224];
+	char why[224];
+};
+
+/* Text in quotes; what cannot be in JSON becomes a blank.  Returns its end. */
+static inline char *
+refuse_text(char *to, const char *name, const char *text)
+{
+	to += sprintf(to, "\"%s\":\"", name);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			*to++ = '\\';
+		*to++ = (unsigned char)*text < ' ' ? ' ' : *text;
+	}
+	*to++ = '"';
+	return to;
+}
+
+/* Returns how many bytes it is. */
+static inline uint32_t
+refuse_pack(const struct refuse *r, uint8_t to[REFUSE_MOST])
+{
+	char *at = (char *)to;
+
+	*at++ = '{';
+	at = refuse_text(at, "code", r->code);
+	*at++ = ',';
+	at = refuse_text(at, "what", r->what);
+	*at++ = ',';
+	at = refuse_text(at, "why", r->why);
+	*at++ = '}';
+	return (uint32_t)(at - (char *)to);
+}
+
+/* Where a text ends that begins behind its quote at `at`: at the other one, or
+ * behind the last byte.  As much of it as fits is put into `to`, which may be NULL. */
+static inline const uint8_t *
+refuse_scan(const uint8_t *at, const uint8_t *end, char *to, size_t bytes)
+{
+	size_t n = 0;
+
+	for (; at < end && *at != '"'; at++) {
+		if (*at == '\\' && end - at > 1)
+			at++;
+		if (to && n + 1 < bytes)
+			to[n++] = *at < ' ' || *at == 127 ? ' ' : (char)*at;
+	}
+	if (to)
+		to[n] = '\0';
+	return at;
+}
+
+/* Where the value of that name goes; NULL: nowhere. */
+static inline char *
+refuse_field(struct refuse *r, const char *name, size_t *bytes)
+{
+	*bytes = strcmp(name, "code") ? sizeof r->what : sizeof r->code;
+	return !strcmp(name, "code")   ? r->code
+	       : !strcmp(name, "what") ? r->what
+	       : !strcmp(name, "why")  ? r->why
+				       : NULL;
+}
+
+/* Always text that ends, of whatever it was made; empty where it is missing. */
+static inline void
+refuse_unpack(struct refuse *r, const uint8_t *at, uint32_t bytes)
+{
+	const uint8_t *end = at + bytes;
+	char name[8] = "", *to;
+	bool value = false;
+	size_t room;
+
+	memset(r, 0, sizeof *r);
+	for (; at < end; at++) {
+		if (*at == ':') {
+			value = true;
+		} else if (*at == ',' || *at == '{') {
+			value = false;
+		} else if (*at == '"') {
+			to = value ? refuse_field(r, name, &room) : name;
+			if (!value)
+				room = sizeof name;
+			at = refuse_scan(at + 1, end, to, room);
+		}
+	}
+}
+
+#endif
