@@ -63,7 +63,7 @@ START_TEST(reasons)
 	    shown("{\"name\":\"r1\",\"state\":\"connecting\",\"bytes\":0,"
 		  "\"total\":null,\"why\":\"c\\u001b[2J is away\"}",
 		  80),
-	    "r1  0 B  connecting: c?[2J is away");
+	    "r1  0 B  connecting: c [2J is away");
 	ck_assert_str_eq(shown("{}", 80), "  0 B  ");
 	ck_assert_str_eq(shown("{\"name\":5,\"bytes\":[],\"total\":\"x\"}", 80),
 			 "  0 B  ");
