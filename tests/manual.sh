@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What README.md and the manual pages repeat of the code is what the code says:
+# What docs and the manual pages repeat of the code is what the code says:
 #
 #   every drop of src/flow/place/counts.h is in both lists of drops, and no other
 #   the kinds of plugins are counted as plugins are named
 #   replies of VSI-S come out of the page with all their blanks
 #   examples send a recording to an inbox, on port 2631, and a stream to 2630
+#   README.md has at most 200 lines
+#   links lead to a page that is there, and is distributed, and to a heading of it
+#   the glossary has at most 40 words
 
 set -euo pipefail
 cd "${BASH_SOURCE%/*}/.."
@@ -31,8 +34,8 @@ $(diff <(echo "$2") <(echo "$3") || true)"
 drops=$(sed -n '/^#define DROPS/,/^$/ s/^\tX([A-Z_]*, "\([a-z_]*\)".*/\1/p' \
 	src/flow/place/counts.h)
 [ "$(wc -l <<<"$drops")" -gt 10 ] || fault "the drops of counts.h are not found"
-same "drops of the code, and of README.md" "$drops" \
-	"$(sed -n '/^| drop | why/,/^$/ s/^| `\([a-z_]*\)` .*/\1/p' README.md)"
+same "drops of the code, and of docs/13-numbers.md" "$drops" \
+	"$(sed -n '/^| drop | why/,/^$/ s/^| `\([a-z_]*\)` .*/\1/p' docs/13-numbers.md)"
 same "drops of the code, and of spated(8)" "$drops" \
 	"$(sed -n '/^\.Va drops$/,/^\.El$/ s/^\.It Va //p' man/spated.8)"
 
@@ -41,8 +44,10 @@ same "drops of the code, and of spated(8)" "$drops" \
 words=(none one two three four five six)
 kinds=("${words[$(grep -o '%D%/[a-z]*-[a-z0-9]*\.la' plugins/local.mk |
 	sed 's/-.*//' | sort -u | wc -l)]}")
-grep -q "all ${kinds[0]} kinds" README.md ||
-	fault "README.md: there are ${kinds[0]} kinds of plugins"
+for page in docs/hacking.md docs/glossary.md; do
+	grep -q "of \(all \)*${kinds[0]} kinds" "$page" ||
+		fault "$page: there are ${kinds[0]} kinds of plugins"
+done
 
 # ---- replies of VSI-S ---------------------------------------------------
 
@@ -59,10 +64,38 @@ fi
 
 # ---- ports --------------------------------------------------------------
 
-! grep -nE '(--to|--send|send =|to =) .*tcp://[a-z]+:' README.md man/* conf/* |
+! grep -nE '(--to|--send|send =|to =) .*tcp://[a-z]+:' README.md docs/* man/* conf/* |
 	grep -vE ':2631|spate gen' ||
 	fault "an inbox, to which a recording is sent, listens on port 2631"
-! grep -nE 'TCP:[a-z]+:' README.md man/* conf/* | grep -v ':2630' ||
+! grep -nE 'TCP:[a-z]+:' README.md docs/* man/* conf/* | grep -v ':2630' ||
 	fault "a stream comes in on port 2630"
+
+# ---- pages --------------------------------------------------------------
+
+[ "$(wc -l <README.md)" -le 200 ] || fault "README.md is longer than 200 lines"
+[ "$(grep -c '^| .* | .* | .* |$' docs/glossary.md)" -le 41 ] ||
+	fault "docs/glossary.md has more than 40 words"
+
+# The headings of a page, as links name them.
+headings()
+{
+	sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' |
+		sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+for page in *.md docs/*.md; do
+	grep -qF "$page" Makefile.am || fault "$page: Makefile.am leaves it out"
+	while IFS= read -r link; do
+		to=${link%%#*}
+		to=${to:+${page%"${page##*/}"}$to}
+		to=${to:-$page}
+		[ -e "$to" ] || {
+			fault "$page: there is no $link"
+			continue
+		}
+		[[ $link != *'#'* ]] || headings "$to" | grep -qxF "${link#*#}" ||
+			fault "$page: there is no heading $link"
+	done < <(grep -oE '\]\([^):]+\)' "$page" | sed 's/^](//; s/)$//')
+done
 
 [ "$faults" -eq 0 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash source=tests/flow/functions.sh
 #
-# The plugins that README.md and spate-plugin(7) show are built as these say,
+# The plugins that docs/hacking.md and spate-plugin(7) show are built as these say,
 # out of the tree, and a recording is made with both:
 #
 #   spate gen --(tick)--> spated --(dsync)--> disk0, disk1
@@ -20,7 +20,7 @@ build()
 		-I"$work/include" -o "$plugins/$1.so" "$plugins/$1.c"
 }
 
-awk '/^```$/ { p = 0 } p; /^```c$/ { p = 1 }' "$top_srcdir/README.md" \
+awk '/^```$/ { p = 0 } p; /^```c$/ { p = 1 }' "$top_srcdir/docs/hacking.md" \
 	>"$plugins/format-tick.c"
 awk '/^\.Ed/ { p = 0 } /^\/\* write-dsync.c/ { p = 1 } p' \
 	"$top_srcdir/man/spate-plugin.7" | sed 's/\\e/\\/g' \

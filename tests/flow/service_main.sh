@@ -62,7 +62,7 @@ info()
 	spate info "$1" --json | jq -r "$2"
 }
 
-section "install, as README.md says"
+section "install, as docs/04-service.md says"
 if [ "$unit" != /usr/local/lib/systemd/system/spated.service ]; then
 	cp "$unit" /etc/systemd/system/
 fi
