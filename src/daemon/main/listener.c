@@ -185,8 +185,8 @@ sockets_watch(struct listener *l, bool on)
 	}
 }
 
-static void
-pause_begin(struct listener *l, int err)
+void
+listener_pause(struct listener *l, int err)
 {
 	const struct itimerspec soon = { .it_value.tv_nsec = PAUSE_NS };
 	int64_t now = clock_steady();
@@ -235,7 +235,7 @@ listener_accept(struct listener *l, struct listener_peer *from)
 		/* Not what the one who came did: that it left again. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		    errno == ENOBUFS) {
-			pause_begin(l, errno);
+			listener_pause(l, errno);
 			return -1;
 		}
 	}

@@ -95,6 +95,10 @@ int listener_fd(const struct listener *l);
 /* A descriptor, not blocking, and who that is; -1: nobody. */
 int listener_accept(struct listener *l, struct listener_peer *from);
 
+/* Accepts nobody for a moment, since the process lacks what a connection needs
+ * (`err`, as EMFILE); logged at most once a minute. */
+void listener_pause(struct listener *l, int err);
+
 /* It is a newcomer from here on, or has proved what it came for; others may
  * be thrown out.  0; -EBUSY: it cannot stay. */
 int listener_enter(struct listener *l, struct listener_place *p,

@@ -251,14 +251,20 @@ caller_take(struct inbox *in, int fd, const struct listener_peer *peer)
 	const struct sockaddr *from = (const struct sockaddr *)&peer->address;
 	const char *why = why_not(in, from);
 	char text[LINK_PEER];
+	int err;
 
 	link_peer(fd, text);
 	if (why) {
 		inbox_refused(in, text, why);
 		close(fd);
-	} else if (caller_make(in, fd, text, peer)) {
-		inbox_refused(in, text, "there is no thread for it");
+		return;
 	}
+	err = caller_make(in, fd, text, peer);
+	if (!err)
+		return;
+	inbox_refused(in, text, "there is no descriptor or thread for it");
+	if (err != -EBUSY)
+		listener_pause(&in->listener, -err);
 }
 
 static void
