@@ -38,6 +38,11 @@ bool cubes_guess_item(const struct heaps *p, const struct format_piece *piece,
 bool cubes_guess_time(const struct heaps *p, const struct format_piece *piece,
 		      struct cube_head *head);
 
+/* Notes where the item of such heaps lies, if the packet says so and none did
+ * before: while it waits, for packets of the heap before, whose head came
+ * before the start. */
+void cubes_item_learn(struct heaps *p, const struct format_piece *piece);
+
 /* Is the item as long as a slot?  Else counts why not. */
 bool cubes_item_check(struct heaps *p, const struct format_piece *piece,
 		      const struct cube_head *head);

@@ -118,6 +118,18 @@ item_wrong(struct heaps *p, const struct format_piece *piece, uint64_t bytes)
 	return false;
 }
 
+void
+cubes_item_learn(struct heaps *p, const struct format_piece *piece)
+{
+	struct cube_head head;
+
+	if (p->cubes.knowns)
+		return;
+	cubes_head(p, piece, &head);
+	if (head.item && head.bytes == p->a.shape->payload)
+		known_note(&p->cubes, piece->length, head.skip);
+}
+
 bool
 cubes_item_check(struct heaps *p, const struct format_piece *piece,
 		 const struct cube_head *head)

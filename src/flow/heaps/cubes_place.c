@@ -23,11 +23,17 @@ near(const struct heaps *p, int64_t rel)
 	return (uint64_t)rel - w->origin < far;
 }
 
+/* Why a heap without a slot of the run is dropped.  A time that is a guess, and
+ * lies before the first of the run, is of a heap whose first packets, with its
+ * time, came before the recording began. */
 static enum drop
-why_outside(const struct heaps *p, bool known, int64_t rel)
+why_outside(const struct heaps *p, const struct cube_head *head, bool known,
+	    int64_t rel)
 {
 	const struct window *w = &p->cubes.window;
 
+	if (w->running && !head->timed && (!known || rel < 0))
+		return DROP_UNTIMED;
 	if (!w->running || !known || rel < 0 || (uint64_t)rel >= w->origin)
 		return DROP_OUT_OF_WINDOW;
 	return DROP_LATE;
@@ -117,7 +123,7 @@ heap_place(struct heaps *p, const struct receive_packet *k,
 		if (w->running)
 			known =
 			    ticks_slot(&ticks, p->a.shape, head->value, &rel);
-		why = why_outside(p, known, rel);
+		why = why_outside(p, head, known, rel);
 		if (!known && step_unlearn(p))
 			continue;
 		if (known && near(p, rel)) {
