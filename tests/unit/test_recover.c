@@ -165,7 +165,6 @@ START_TEST(a_copy_with_links)
 	ck_assert_int_eq(
 	    copied_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1), -EMLINK);
 	index = strdup(made_path(&m, 0, MADE_NAME ".index"));
-	index = strdup(made_path(&m, 0, MADE_NAME ".index"));
 	ck_assert_int_eq(rename(index, made_path(&m, 0, "aside")), 0);
 	ck_assert_int_eq(symlink("aside", index), 0);
 	ck_assert_int_eq(
