@@ -9,6 +9,7 @@
  * namespace, so the kernel is told to accept its own addresses from outside.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -104,7 +105,11 @@ speaker6(const char *from, const char *group, const char *device)
 	    0);
 	inet_pton(AF_INET6, group, &at.sin6_addr);
 	at.sin6_port = htons(7148);
-	ck_assert_int_eq(connect(fd, (void *)&at, sizeof at), 0);
+	/* The address of a new interface is on trial for a moment. */
+	for (int i = 0; connect(fd, (void *)&at, sizeof at) < 0; i++) {
+		ck_assert_msg(i < 500, "%s", strerror(errno));
+		usleep(10000);
+	}
 	return fd;
 }
 

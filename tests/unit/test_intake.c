@@ -13,6 +13,12 @@
 #include "base/log.h"
 #include "suite.h"
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define ASAN_OF_CLANG
+#endif
+#endif
+
 enum {
 	PREFIX = 8,
 	PAYLOAD = 8000,
@@ -20,7 +26,8 @@ enum {
 	MOST = 432, /* substreams */
 	SHELF = 4000,
 	LATER = 10000000, /* ns: nothing is on its way to a socket any more */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||           \
+    defined(ASAN_OF_CLANG)
 	MEMORY = 1 << 30, /* sanitizers have much of their own */
 #else
 	MEMORY = 8 << 20,
