@@ -197,8 +197,12 @@ static inline void
 heard(int fd, uint32_t n, uint32_t head, uint32_t data)
 {
 	static uint8_t packet[LONGEST];
-	ssize_t got = recv(fd, packet, sizeof packet, 0);
+	struct pollfd come = { .fd = fd, .events = POLLIN };
+	ssize_t got;
 
+	poll(&come, 1,
+	     10000); /* between network namespaces it takes a moment */
+	got = recv(fd, packet, sizeof packet, 0);
 	ck_assert_int_eq(got, head + data);
 	for (uint32_t i = 0; i < head; i++)
 		ck_assert_uint_eq(packet[i], (uint8_t)(n + i));

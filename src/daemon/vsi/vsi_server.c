@@ -88,10 +88,11 @@ say_refused(struct vsi_server *s, const struct sockaddr_storage *from,
 	int64_t now = clock_steady();
 	char peer[VSI_PEER];
 
-	if (!s->refused || now - s->refused > 1000000000)
-		log_line(LOG_WARN, "vsi", "refused %s: %s",
-			 vsi_peer(peer, (const struct sockaddr *)from), why);
+	if (s->refused && now - s->refused <= 1000000000)
+		return;
 	s->refused = now;
+	log_line(LOG_WARN, "vsi", "refused %s: %s",
+		 vsi_peer(peer, (const struct sockaddr *)from), why);
 }
 
 static void
