@@ -11,10 +11,10 @@ struct map_entry;
 struct stock;
 
 /*
- * A block is the piece of memory that flows from the network to a disk:
- * `slots` places of `slot_bytes` each, one packet's payload in a slot, and a
- * bit for each slot that says whether its packet came.  A slot without its
- * bit holds rubbish until the writer fills it.
+ * A block is the piece of memory in which packets travel from the network to a
+ * disk: `slots` slots of `slot_bytes` each, one packet's payload in a slot, and
+ * one bit per slot that says whether its packet came.  A slot without its bit
+ * holds undefined bytes until the disk's writer thread fills it.
  *
  *          stock_take           block_close         block_seal
  *   FREE ------------> OPEN ----------------> CLOSED ----------> SEALED
@@ -22,12 +22,12 @@ struct stock;
  *    |   never used     |           last block_drop                 |
  *    +------------------+-------------------------------------------+
  *
- *   FREE    in its stock; nobody may look at it.
+ *   FREE    in its stock, the pool of blocks; nobody may look at it.
  *   OPEN    the receiver owns it: the kernel and the receiver write slots.
- *   CLOSED  the thread that was handed it owns it: a disk's writer, which
+ *   CLOSED  the thread it was handed to owns it: a disk's writer, which
  *           fills the slots without a packet.
  *   SEALED  never written again.  Any thread that holds it may read it; it
- *           goes home, and is FREE, when the last holder drops it.
+ *           returns to the pool, and is FREE, when its last holder drops it.
  *
  * A block has one owner at any moment until it is sealed; handing it on
  * (queue_put) ends the right to touch it.
@@ -35,58 +35,73 @@ struct stock;
 enum block_state { BLOCK_FREE, BLOCK_OPEN, BLOCK_CLOSED, BLOCK_SEALED };
 
 /*
- * Checksums are taken of a quantum of the data at a time, the last one being
- * what is left.  `crc` is CRC32C of the first `bytes` of it, which are not
- * written any more; in a sealed block that is all of them.
+ * Checksums are taken of one quantum (block::quantum bytes) of the data at a
+ * time; the last quantum of a block may be shorter.  `crc` is the CRC32C of the
+ * quantum's first `bytes` bytes, which nobody writes any more; in a sealed
+ * block `bytes` covers the whole quantum.
  */
-enum { BLOCK_QUANTUM = 1 << 20 }; /* as everybody has it, but tests */
+enum { BLOCK_QUANTUM = 1 << 20 }; /* bytes; only tests use another size */
 
 struct block_sum {
 	uint32_t crc, bytes;
 };
 
 struct block {
-	uint8_t *data;	   /* slots x slot_bytes, 4096-aligned */
-	uint64_t *present; /* a bit per slot */
+	uint8_t *data;	   /* slots x slot_bytes, aligned to 4096 */
+	uint64_t *present; /* one bit per slot */
 	uint32_t slots;
 	uint32_t slot_bytes;
-	uint32_t extra; /* bytes for notes, in pages behind the slots' */
+	uint32_t extra; /* bytes reserved for notes, in pages behind the
+			 * slots */
 
-	/* What the receiver knows; constant once closed. */
+	/* Set by the receiver; constant once the block is closed. */
 	uint32_t used;	  /* slots up to the end of the block's data */
-	uint32_t filled;  /* packets in it */
-	uint32_t notes;	  /* bytes at the very end of its memory that say how
-			    heaps lie in it; 0: its slots speak for themselves */
-	uint32_t missing; /* with notes, sealed: packets that should be here */
-	uint64_t bytes;	  /* with notes, sealed: of data */
+	uint32_t filled;  /* packets in the block */
+	uint32_t notes;	  /* bytes of notes at the very end of the block's
+			   * memory, which say how heaps lie in it; 0: no
+			   * notes, slot n holds packet first + n */
+	uint32_t missing; /* with notes, sealed: packets that should be here
+			   * and are not */
+	uint64_t bytes;	  /* with notes, sealed: bytes of data */
 	uint32_t run;
-	uint16_t sub;	  /* substream; 0 where there is one */
+	uint16_t sub;	  /* substream; 0 if the stream has only one */
 	uint64_t first;	  /* sequence of slot 0, relative to the run */
-	uint64_t base;	  /* absolute sequence of the run's slot 0 */
-	uint32_t fps;	  /* of a thread, if that was learned; else 0 */
-	uint64_t gap;	  /* slots before this block, of blocks without
-				   a packet: one index record without data */
-	uint64_t number;  /* of the chunk; the gap's record is number-1 */
-	int64_t first_ns; /* arrival of the first and */
-	int64_t last_ns;  /* the last packet, UTC */
-	void *session;	  /* whose block this is */
-	struct brought *brought; /* of a copy: its record and lines are there
-				    already (flow/memory/brought.h), and so are
-				    `bytes` and `missing`; goes when it does */
+	uint64_t base;	  /* absolute sequence of slot 0 of the run */
+	uint32_t fps;	  /* frames per second of one thread, as learned from
+			   * the packets; 0: unknown */
+	uint64_t gap;	  /* slots just before this block in blocks without
+			   * any packet, which are stored as one index record
+			   * without data */
+	uint64_t number;  /* of the chunk; the record of the gap before it
+			   * has number - 1 */
+	int64_t first_ns; /* arrival of the first packet, UTC ns */
+	int64_t last_ns;  /* arrival of the last packet, UTC ns */
+	void *session;	  /* the recording session that owns this block */
+	struct brought *brought; /* set if the block is part of a copy: its
+				  * index record and metadata lines
+				  * (flow/memory/brought.h), from which
+				  * `bytes` and `missing` come; freed with
+				  * the block */
 
-	uint32_t quantum; /* bytes; 0: no checksums are taken */
-	uint32_t crc;	  /* sealed, with quanta: CRC32C of the data */
-	uint64_t summed;  /* where the receiver goes on, flow/memory/quanta.h */
-	struct block_sum *sum; /* of each quantum */
+	uint32_t quantum;      /* bytes; 0: no checksums are taken */
+	uint32_t crc;	       /* sealed, if quantum is set: CRC32C of all
+				* the data */
+	uint64_t summed;       /* bytes that have their checksum; the
+				* receiver continues here
+				* (flow/memory/quanta.h) */
+	struct block_sum *sum; /* one per quantum */
 
-	enum block_state state;	 /* written by the owner alone */
-	atomic_uint holders;	 /* counts down with acq_rel: whoever takes it
-				   to zero sees all reads of others done */
-	struct map_entry *shown; /* by which others see it; NULL: they do not
-				    (flow/memory/map.h) */
+	enum block_state state;	 /* written by the block's owner alone */
+	atomic_uint holders;	 /* decremented with acq_rel: the thread that
+				  * takes it to zero sees that all other
+				  * holders have finished reading */
+	struct map_entry *shown; /* the block's entry in the map that other
+				  * processes read (flow/memory/map.h); NULL:
+				  * not shown to them */
 	struct stock *home;
-	uint16_t taker;	    /* the stock's own: the substream it counts for */
-	struct block *next; /* stock::free, or queue::head */
+	uint16_t taker;	    /* private to the stock: the substream that the
+			     * block is counted for */
+	struct block *next; /* links stock::free or queue::head */
 };
 
 static inline bool
@@ -101,7 +116,10 @@ block_slot(const struct block *b, uint32_t slot)
 	return b->data + (uint64_t)slot * b->slot_bytes;
 }
 
-/* Of data, from its beginning; of one with notes, once it is sealed. */
+/*
+ * Returns the bytes of data in the block, counted from its beginning.  A block
+ * with notes must be sealed.
+ */
 static inline uint64_t
 block_bytes(const struct block *b)
 {
@@ -109,7 +127,10 @@ block_bytes(const struct block *b)
 				      : (uint64_t)b->used * b->slot_bytes;
 }
 
-/* Of its data, the last one short; 0 where no checksums are taken. */
+/*
+ * Returns the number of quanta that the data fills, the last one perhaps in
+ * part; 0 if no checksums are taken.
+ */
 static inline uint32_t
 block_quanta(const struct block *b)
 {
@@ -118,17 +139,20 @@ block_quanta(const struct block *b)
 	return (uint32_t)((block_bytes(b) + b->quantum - 1) / b->quantum);
 }
 
-/* Packets that should be in it and are not. */
+/* Returns how many packets should be in the block and are not. */
 static inline uint32_t
 block_missing(const struct block *b)
 {
 	return b->notes || b->brought ? b->missing : b->used - b->filled;
 }
 
-/* Holds a sealed block once more.  Only a thread that holds it may call. */
+/* Adds a holder to a sealed block.  Only a thread that holds it may call. */
 void block_hold(struct block *b);
 
-/* Lets go; the last one sends the block home.  Any thread. */
+/*
+ * Drops one holder; the last drop returns the block to its pool.  Any thread
+ * may call.
+ */
 void block_drop(struct block *b);
 
 #endif

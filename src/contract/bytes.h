@@ -6,7 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Numbers at any address, in the byte order that their name says. */
+/*
+ * Read and write numbers at any address, aligned or not, in the byte order that
+ * the function's name says.
+ */
 
 #define BYTES_READ(name, type, swap)                                           \
 	static inline type name(const void *at)                                \

@@ -10,15 +10,21 @@
 #include "contract/format.h"
 
 /*
- * Defaults are what formats share in shape(): how to refuse one, where a
- * counter may stand, and how many frames a second a rate makes; and the
- * callbacks of formats that know a counter and nothing else.
+ * Helpers that format plugins share: for shape(), how to refuse a
+ * configuration, where a counter may stand, and how many frames per second a
+ * bit rate makes; and the callbacks of a format whose packets have a counter
+ * and nothing else.
  */
 
-/* Seconds from 1970 to 2000-01-01, from where formats count time. */
+/*
+ * Seconds from 1970-01-01 to 2000-01-01 UTC; VDIF and others count from 2000.
+ */
 #define FORMAT_Y2000 INT64_C(946684800)
 
-/* Puts a sentence into `why`; returns -EINVAL, for return statements. */
+/*
+ * Formats a sentence into `why` and returns -EINVAL, so that a caller can
+ * return it at once.
+ */
 static inline __attribute__((format(printf, 3, 4))) int
 format_refuse(char *why, uint32_t why_bytes, const char *sentence, ...)
 {
@@ -31,7 +37,10 @@ format_refuse(char *why, uint32_t why_bytes, const char *sentence, ...)
 	return -EINVAL;
 }
 
-/* Bytes of a plain counter; 0 where the sequence is of another kind. */
+/*
+ * Returns the bytes of a plain counter: 4 or 8; 0 if the sequence is of another
+ * kind.
+ */
 static inline uint32_t
 format_counter_bytes(const struct format_shape *s)
 {
@@ -44,7 +53,10 @@ format_counter_bytes(const struct format_shape *s)
 	}
 }
 
-/* Where a counter in the payload ends there; 0 where it is not in it. */
+/*
+ * Returns the offset in the payload of the first byte behind the counter; 0 if
+ * the counter is not in the payload.
+ */
 static inline uint32_t
 format_counter_end(const struct format_shape *s)
 {
@@ -55,8 +67,11 @@ format_counter_end(const struct format_shape *s)
 	return s->sequence_at - s->prefix + bytes;
 }
 
-/* Completes a sequence once its kind is chosen; 0, or refuses a counter that
- * is not wholly in the prefix or wholly in the payload. */
+/*
+ * Completes the shape's sequence once its kind is chosen.  Returns 0, or
+ * -EINVAL for a counter that is not wholly in the prefix or wholly in the
+ * payload.
+ */
 static inline int
 format_counter_settle(struct format_shape *s, char *why, uint32_t why_bytes)
 {
@@ -86,12 +101,13 @@ format_counter_settle(struct format_shape *s, char *why, uint32_t why_bytes)
 }
 
 /*
- * Frames per second of each thread.  Some people count the bits of the
- * samples, as in VDIF_8000-512, others those on the wire with the frame
- * headers: whichever makes whole frames is meant.  The wire is tried first:
- * its rates often divide by the samples of a frame too (8000 x 8032 bytes is
- * 8032 x 8000), while rates of samples, 2s and 5s only, do not divide by the
- * odd length of a frame with its header.  0 where neither makes whole frames.
+ * Returns the frames per second of each thread, or 0 if `rate` makes no whole
+ * number of them.  Some users give the bit rate of the samples, as in
+ * VDIF_8000-512, others the rate on the wire with frame headers: the one that
+ * makes whole frames is meant.  The wire is tried first: its rates often divide
+ * by the samples of a frame too (8000 x 8032 bytes is 8032 x 8000), while
+ * sample rates, products of 2s and 5s only, do not divide by the odd length of
+ * a frame with its header.
  */
 static inline uint32_t
 format_fps(uint64_t rate, uint32_t threads, uint32_t data, uint32_t frame)
@@ -109,7 +125,7 @@ format_fps(uint64_t rate, uint32_t threads, uint32_t data, uint32_t frame)
 
 /*
  * The callbacks of a format that knows a counter and nothing else.  A counter
- * within the payload makes a header of everything up to its end.
+ * within the payload makes everything up to the counter's end the header.
  */
 static inline void
 format_counted_parse(const struct format_shape *s, const void *prefix,

@@ -7,12 +7,12 @@
 
 /*
  * An option is one key of the configuration: its name, its type, where its
- * value goes, and what a person should know of it.  A table of options ends
+ * value goes, and what a user should know about it.  A table of options ends
  * with an entry whose name is NULL.
  *
- * The configuration fills a struct by its table: every value is checked, a
- * missing one is read from `fallback`, which is written as in the file.
- * Text and lists belong to the configuration and live as long as it does.
+ * The core fills a struct according to such a table: every value is checked,
+ * and a missing one is read from `fallback`, which is written as in the file.
+ * Texts and lists belong to the configuration and live as long as it does.
  */
 enum option_type {
 	OPTION_FLAG,   /* true, false               bool */
@@ -40,10 +40,11 @@ struct option_counts {
 struct option {
 	const char *name;
 	enum option_type type;
-	size_t offset;	      /* of the value in the struct that is filled */
-	const char *fallback; /* NULL: zero, NULL or an empty list */
+	size_t offset;	      /* of the value in the struct that is filled,
+			       * bytes */
+	const char *fallback; /* default; NULL: zero, NULL or an empty list */
 	const char *choices;  /* OPTION_CHOICE: "one|two|three" */
-	uint64_t min, max;    /* of a number; both 0: unbounded */
+	uint64_t min, max;    /* bounds of a number; both 0: unbounded */
 	const char *help;     /* one line, no full stop */
 };
 

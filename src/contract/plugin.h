@@ -13,24 +13,26 @@
  * of type struct receive_ops, write_ops, send_ops or format_ops.
  *
  * Every such struct begins with a struct plugin.  The loader refuses another
- * ABI number, copies the `bytes` that the plugin declares and zeroes the
- * rest, so that structs may grow at their end without a new number, and
- * names every mandatory callback that is missing.
+ * ABI number, copies the `bytes` that the plugin declares and zeroes the rest,
+ * so that structs may grow at their end without a new number.  It names every
+ * mandatory callback that is missing.
  *
- * The file is <kind>-<name>.so in $pkglibdir/plugins.  A plugin includes
- * headers of src/contract and nothing else of spate; it starts no threads of
- * its own, and is handed what it needs of the core as a struct host.
+ * The file is <kind>-<name>.so in $pkglibdir/plugins.  A plugin includes no
+ * header of spate's core but those of src/contract (the bundled ones share
+ * src/net and src/wire too); it starts no threads of its own, and gets what it
+ * needs of the core as a struct host.
  */
 #define SPATE_ABI 1
 
 struct plugin {
 	uint32_t abi;	  /* SPATE_ABI */
 	uint32_t bytes;	  /* sizeof the struct that this one begins */
-	const char *name; /* as in the file's name and configuration */
-	const char *help; /* one line for a person */
+	const char *name; /* as in the file name and the configuration */
+	const char *help; /* one line for users */
 	const struct option *options; /* NULL: none */
 	uint32_t options_bytes; /* sizeof the struct that the table fills */
-	uint32_t flags;		/* the kind's own flags */
+	uint32_t flags;		/* flags of the plugin's kind, such as
+				 * SEND_TIMED */
 };
 
 #define SPATE_PLUGIN __attribute__((visibility("default"), used))

@@ -8,35 +8,34 @@
 #include "contract/plugin.h"
 
 /*
- * A receive plugin takes datagrams from somewhere and lets them land where
- * the core expects them.
+ * A receive plugin takes datagrams from the network, or makes them, and lands
+ * them in memory that the core chose.
  *
- * Before each call the core writes down, in `pair`, where the next packets
- * should go, in the order in which it expects them: the first bytes of each
- * into its prefix, the rest into its payload.  The plugin lands packet i in
- * pair i where it can do so without a copy, and says in `packet` what came,
- * in the order of arrival.  A packet that is somewhere else is fine, except
- * in another pair: the core moves it.  Nothing writes to a pair after the
- * call.
+ * Before each call the core lists in `pair` where the next packets should go,
+ * in the order in which it expects them: the first bytes of each into its
+ * prefix, the rest into its payload.  The plugin lands packet i in pair i if it
+ * can do so without a copy, and lists in `packet` what came, in order of
+ * arrival.  A packet may lie elsewhere, though not in another packet's pair:
+ * the core then copies it.  Nothing writes to a pair after the call.
  *
- * A stream may be made of substreams: sequences of their own, such as the
- * ports of a range.  Every source brings packets of one of them.  The core
- * may open several instances of a plugin for one stream, each of which takes
- * its share of the sources and belongs to another receiver thread.
+ * A stream may consist of substreams: sequences of their own, such as the ports
+ * of a range.  Every source brings packets of one substream.  The core may open
+ * several instances of a plugin for one stream; each takes its share of the
+ * sources and belongs to another receiver thread.
  *
  *   plan -> open -> [ receive on source 0..n-1, whenever its fd polls
  *   readable ] -> close
  *
- * open and close are called by the event loop; receive and counts by one
- * receiver thread, the same for all sources of an instance.  Nothing blocks.
+ * The event loop calls open and close; one receiver thread, the same for all
+ * sources of an instance, calls receive and counts.  No callback blocks.
  */
-enum { RECEIVE_BATCH = 128 }; /* most pairs and packets of one call */
+enum { RECEIVE_BATCH = 128 }; /* most pairs and most packets of one call */
 
 /*
- * One piece of memory for each packet that is expected.  A packet that is as
- * long as its pair is as expected; one that is longer, up to receive_args::
- * longest, comes whole all the same, elsewhere.  Only the last one of a frame
- * or heap may be expected shorter than the others.
+ * A pair is memory for one expected packet.  A packet as long as its pair is as
+ * expected.  A longer one, up to receive_args::longest, is delivered whole as
+ * well, elsewhere.  Only the last packet of a frame or heap may be expected to
+ * be shorter than the others.
  */
 struct receive_pair {
 	uint8_t *prefix;
@@ -46,100 +45,116 @@ struct receive_pair {
 };
 
 enum {
-	RECEIVE_CUT = 1,      /* longer than `longest`: not whole */
-	RECEIVE_FOREIGN = 2,  /* of a sender that is not allowed */
-	RECEIVE_SEQUENCE = 4, /* `sequence` is known: it came beside the
-				    packet, and goes before the format's */
+	RECEIVE_CUT = 1,      /* longer than receive_args::longest; its end
+			       * is cut off */
+	RECEIVE_FOREIGN = 2,  /* from a sender that `allow` does not list */
+	RECEIVE_SEQUENCE = 4, /* `sequence` is valid: it came beside the
+			       * packet, and takes precedence over the
+			       * format's */
 };
 
 /*
  * One packet that came: prefix_bytes at prefix, the rest of its bytes at
- * payload.  Pointers stay good until the next receive().
+ * payload.  The pointers are valid until the next receive().
  *
- * `arrived` is when the kernel took it in, and not when it was read, where
- * the kernel says so: the source is a ring, or a socket of datagrams, and then
- * all packets of a train have one time.  Where it has a price for every packet
- * it is told only while receive_batch::stamps asks for it.
+ * `arrived` is the time at which the kernel took the packet in, not the time at
+ * which it was read, if the kernel tells: it does for packet rings and datagram
+ * sockets, where all packets of one train (merged by GRO) share one time.  A
+ * source for which time stamps cost something per packet gives them only while
+ * receive_batch::stamps is set.
  */
 struct receive_packet {
 	uint8_t *prefix;
 	uint8_t *payload;
 	uint32_t prefix_bytes;
-	uint32_t bytes;	   /* of the datagram, as far as it is here */
+	uint32_t bytes;	   /* bytes of the datagram, as far as they are here */
 	uint32_t flags;	   /* RECEIVE_ bits */
-	uint32_t sender;   /* differs between senders, as far as 32 bits can;
-			      0: not asked for, see receive_args::senders */
-	uint64_t sequence; /* with RECEIVE_SEQUENCE */
-	int64_t arrived;   /* UTC ns; see below; 0: not known */
+	uint32_t sender;   /* hash of the sender's address; 0: not asked for,
+			    * see receive_args::senders */
+	uint64_t sequence; /* valid with RECEIVE_SEQUENCE */
+	int64_t arrived;   /* UTC ns, see above; 0: unknown */
 };
 
 struct receive_batch {
 	const struct receive_pair *pair;
-	unsigned pairs; /* how many there are */
-	unsigned room;	/* of those, how many are in free blocks: a plugin
-			   that can make its sender wait takes no more */
-	unsigned want;	/* set by the plugin: pairs for next time */
+	unsigned pairs; /* number of pairs */
+	unsigned room;	/* the first `room` pairs are in free blocks: a
+			 * plugin that can make its sender wait takes no more
+			 * than these */
+	unsigned want;	/* set by the plugin: pairs that the next call should
+			 * offer */
 	/*
 	 * Set by a plugin that knows the sequence of a source's next packet,
-	 * which comes with RECEIVE_SEQUENCE: the next pairs are where that
-	 * packet and those behind it belong, and `room` is of them; it has to
-	 * be said in every call, because others may begin runs.  With
-	 * `again` it is called once more although it told nothing.
+	 * which will come with RECEIVE_SEQUENCE: `known` is true and `next` is
+	 * that sequence.  The next call's pairs are then the places of that
+	 * packet and those behind it, and `room` counts these.  Set it in every
+	 * call, because other sources may begin runs.  With `again` set the
+	 * plugin is called once more even if it delivered no packet.
 	 */
 	bool known, again;
 	uint64_t next;
-	bool stamps; /* set by the core: `arrived` is wanted, because the edge
-			of a recording is near.  It is true also of what came
-			before it was asked for */
-	bool empty;  /* set by a plugin that knows that nothing is left for
-		       now: it need not be asked to be sure */
+	bool stamps; /* set by the core: `arrived` is wanted, because the
+		      * start or end of a recording is near.  Packets that
+		      * came before this was set have a time too */
+	bool empty;  /* set by a plugin that knows that nothing is left to
+		      * read for now: the core need not call again to find
+		      * out */
 	struct receive_packet packet[RECEIVE_BATCH];
-	unsigned packets; /* set by the plugin */
+	unsigned packets; /* set by the plugin: number of entries in `packet` */
 };
 
 enum { RECEIVE_SENDER = 64 };
 
-/* Of one source, since it was opened. */
+/* Counters of one source since it was opened. */
 struct receive_counts {
 	uint64_t datagrams;  /* handed to the core */
-	uint64_t calls;	     /* system calls that brought some */
-	uint64_t overruns;   /* lost by the kernel before us; the kernel
-				   counts a train of packets as one */
-	const char *address; /* where it listens, as configured; NULL */
-	const char *device;  /* the interface it is bound to; NULL: any */
-	char sender[RECEIVE_SENDER]; /* of its last packet; "": not known */
+	uint64_t calls;	     /* system calls that brought at least one */
+	uint64_t overruns;   /* lost by the kernel because its buffer was
+			      * full; the kernel counts a merged train of
+			      * packets as one */
+	const char *address; /* where the source listens, as configured; or
+			      * NULL */
+	const char *device;  /* interface that the source is bound to; NULL:
+			      * any */
+	char sender[RECEIVE_SENDER]; /* address of the last packet's sender;
+				      * "": unknown */
 };
 
-/* What a stream with these options would be made of. */
+/* plan()'s answer: what a stream with these options consists of. */
 struct receive_plan {
 	unsigned subs;	  /* substreams, at least 1 */
-	unsigned threads; /* receiver threads that share the packets of every
-			     single substream; 1 but for packet rings */
-	bool sequence;	  /* all packets come with RECEIVE_SEQUENCE, and
-			     without prefix */
-	int64_t late;	  /* ns after which a packet that came can be received
-			     at the latest; 0: at once */
+	unsigned threads; /* receiver threads that share the packets of each
+			   * substream; 1, except for packet rings */
+	bool sequence;	  /* all packets come with RECEIVE_SEQUENCE and
+			   * without a prefix */
+	int64_t late;	  /* longest delay, ns, between a packet's arrival
+			   * and the call that can deliver it; 0: none */
 };
 
 struct receive_args {
 	const struct host *host;
-	const void *options; /* the plugin's own, filled by its table */
-	uint32_t prefix;     /* bytes of a datagram that are not stored */
-	uint32_t payload;    /* bytes that are; 0: datagrams differ in length,
-				as the pieces of heaps do */
-	uint32_t longest;    /* datagram that is to come whole */
+	const void *options; /* the plugin's own options, filled by its table */
+	uint32_t prefix;     /* bytes of each datagram that are not stored */
+	uint32_t payload;    /* bytes that are stored; 0: datagrams differ in
+			      * length, as the pieces of heaps do */
+	uint32_t longest;    /* bytes of the longest datagram that must come
+			      * whole */
 	bool senders;	     /* receive_packet::sender is wanted */
-	unsigned share;	     /* of the `shares` instances this is one: it */
-	unsigned shares;     /* takes substreams with sub % shares == share,
-				or where plan::threads is not 1, its share of
-				the packets of every one */
-	const struct format_ops *format;  /* for plugins that make */
-	const struct format_shape *shape; /* their packets */
-	uint32_t reach;	    /* packets: one that comes so many before another
-				   that it follows makes that one late; fewer
-				   are put in order.  0: not known */
-	char *why;	    /* where open() says, in a sentence, what is */
-	uint32_t why_bytes; /* wrong and what would do */
+	unsigned share;	     /* number of this instance, from 0 */
+	unsigned shares;     /* instances of this stream.  Each takes the
+			      * substreams with sub % shares == share; or, if
+			      * receive_plan::threads is not 1, its share of
+			      * the packets of every substream */
+	const struct format_ops *format;  /* for plugins that make their
+					   * packets */
+	const struct format_shape *shape; /* of the packets that are made */
+	uint32_t reach;	    /* reordering window in packets: a packet that
+			     * comes `reach` or more ahead of a missing one
+			     * makes that one late; packets closer than that
+			     * are put in order.  0: unknown */
+	char *why;	    /* for open()'s sentence on failure: what is
+			     * wrong and what would work */
+	uint32_t why_bytes; /* room in `why` */
 };
 
 struct receive_state;
@@ -149,20 +164,20 @@ struct format_shape;
 struct receive_ops {
 	struct plugin head;
 
-	/* Makes an instance with its sources.  0 or -errno with `why`. */
+	/* Makes an instance and opens its sources.  0, or -errno with `why`. */
 	int (*open)(struct receive_state **state,
 		    const struct receive_args *args);
 
-	/* How many sources there are: sockets, mostly. */
+	/* Returns the number of sources: sockets, mostly. */
 	unsigned (*sources)(const struct receive_state *state);
 
-	/* The descriptor of one source, to poll for reading. */
+	/* Returns the descriptor of one source, to be polled for reading. */
 	int (*fd)(const struct receive_state *state, unsigned source);
 
 	/*
-	 * Takes what has arrived, at most one batch.  0, with `packets`
-	 * nothing where nothing is there; -ENODATA when nothing will ever
-	 * come again; else -errno, and the source is polled no more.
+	 * Takes what has arrived, one batch at most.  Returns 0, with `packets`
+	 * 0 if nothing is there; -ENODATA if nothing will ever come again;
+	 * another -errno on failure, and the source is not polled any more.
 	 */
 	int (*receive)(struct receive_state *state, unsigned source,
 		       struct receive_batch *batch);
@@ -173,14 +188,16 @@ struct receive_ops {
 	void (*close)(struct receive_state *state);
 
 	/*
-	 * Checks options before anything is opened, and says what they make.
-	 * 0, or -EINVAL with a sentence in `why`.  NULL: one substream, one
+	 * Checks options before anything is opened, and fills in the plan.  0,
+	 * or -EINVAL with a sentence in `why`.  NULL: one substream, one
 	 * thread, nothing to check.
 	 */
 	int (*plan)(const void *options, struct receive_plan *plan, char *why,
 		    uint32_t why_bytes);
 
-	/* The substream that a source brings.  NULL: 0 for all. */
+	/*
+	 * Returns the substream that a source brings.  NULL: 0 for all sources.
+	 */
 	unsigned (*sub)(const struct receive_state *state, unsigned source);
 };
 

@@ -10,105 +10,119 @@
 struct pollfd;
 
 /*
- * A send plugin brings packets to somewhere else.
+ * A send plugin transports packets to another program or machine.
  *
- * The core's sender thread, one for each transfer, owns everything else: it
- * finds the packets, in memory or on disks, chooses among them, makes their
- * prefixes, and decides when they may go.
+ * The core's sender thread, one per transfer, does everything else: it finds
+ * the packets, in memory or on disks, selects them, makes their prefixes, and
+ * decides when they may go.
  *
  *   check -> open -> { send ... poll } -> finish -> close
  *
- * check is called by any thread, all others by the sender's thread.  Only
- * open may wait, for a name to be resolved, and no longer than that; a peer
- * that does not read, or does not answer, is waited for by the core, with
- * what poll says.
+ * Any thread may call check; the transfer's sender thread calls all others.
+ * Only open may block, for as long as resolving a name takes.  A peer that does
+ * not read or answer is waited for by the core, on the descriptors that poll
+ * gives.
  */
 
 /*
- * A run is packets in a row that are all alike: packet i is head_bytes at
- * head + i * head_stride, and behind them data_bytes at data + i *
- * data_stride.  They are numbered through, from `first`.
+ * A run is a row of packets of equal size: packet i is head_bytes at head + i *
+ * head_stride, followed by data_bytes at data + i * data_stride.  The packets
+ * are numbered consecutively from `first`.
  */
 struct send_run {
-	const uint8_t *head; /* NULL: head_bytes is 0 */
+	const uint8_t *head; /* NULL if head_bytes is 0 */
 	const uint8_t *data;
 	uint32_t head_bytes, head_stride;
 	uint32_t data_bytes, data_stride;
 	uint32_t packets; /* at least 1 */
 	uint16_t sub;	  /* substream */
 	uint32_t run;
-	uint64_t first;	 /* sequence, relative to the run */
-	int64_t time_ns; /* of the first packet, UTC; 0: not known */
-	int64_t due;	 /* steady (CLOCK_MONOTONIC) ns, when the first one is
-			    to go; 0: at once.  The core does not ask sooner
-			    than SEND_AHEAD before that */
-	int64_t every;	 /* ns from packet to packet; 0: all together */
+	uint64_t first;	 /* sequence of the first packet, relative to the run */
+	int64_t time_ns; /* time of the first packet, UTC ns; 0: unknown */
+	int64_t due;	 /* time at which the first packet is to leave,
+			  * CLOCK_MONOTONIC ns; 0: at once.  The core never
+			  * calls earlier than SEND_AHEAD before it */
+	int64_t every;	 /* ns from packet to packet; 0: all may leave
+			  * together */
 };
 
 enum {
-	SEND_RUNS = 256, /* most of one call */
+	SEND_RUNS = 256, /* most runs in one call */
 	SEND_SENTENCE = 320,
 };
 
-/* A plugin that can have packets sent at a time (SEND_TIMED) is given them so
- * much before; others when they are due. */
+/*
+ * A plugin that can have packets sent at a time (SEND_TIMED) gets them this
+ * long before they are due; other plugins get them when they are due.
+ */
 #define SEND_AHEAD INT64_C(2000000) /* ns */
 
 struct send_args {
 	const struct host *host;
-	const void *options;  /* the plugin's own, filled by its table */
-	const char *to;	      /* the URL, as it was given */
-	uint32_t head_bytes;  /* of most packets */
-	uint32_t data_bytes;  /* the same; 0: they differ */
-	unsigned subs;	      /* substreams that may come, at least 1 */
-	unsigned connections; /* that are wanted; 0: the plugin chooses */
-	bool plain;	   /* bytes and nothing else, where there is a choice */
-	bool ordered;	   /* nothing of it may be left out: what a broken
-				connection lost is asked for again */
-	uint64_t transfer; /* which one this is: the same when it is tried
-				again, never 0 */
-	bool zerocopy_ok;  /* the kernel may keep the memory for as long as a
-			      peer does not read (MSG_ZEROCOPY): it is not
-			      wanted back in the middle */
-	uint64_t rate;	   /* bits per second that are asked for; 0: any */
-	uint64_t total;	   /* bytes that it will be, all in all, as plain
-			      bytes; 0: not known, as of what still grows */
-	const char *name;  /* of what is sent, for the peer */
-	const char *about; /* JSON, for a peer that wants to know more */
-	const uint8_t *secret; /* shared with the peer; NULL: there is none */
+	const void *options;   /* the plugin's own options, filled by its
+				* table */
+	const char *to;	       /* the URL, as the user gave it */
+	uint32_t head_bytes;   /* head_bytes of most packets */
+	uint32_t data_bytes;   /* data_bytes of all packets; 0: they differ */
+	unsigned subs;	       /* substreams that may come, at least 1 */
+	unsigned connections;  /* wanted; 0: the plugin chooses */
+	bool plain;	       /* bytes alone, without framing, if there is a
+				* choice */
+	bool ordered;	       /* nothing may be left out: packets lost by a
+				* broken connection are asked for again with
+				* back() */
+	uint64_t transfer;     /* ID of the transfer: the same when it is
+				* tried again, never 0 */
+	bool zerocopy_ok;      /* MSG_ZEROCOPY is allowed: the kernel may
+				* keep memory for as long as a peer does not
+				* read; the core does not need it back
+				* earlier */
+	uint64_t rate;	       /* bits per second asked for; 0: no limit */
+	uint64_t total;	       /* size of the whole transfer as plain bytes;
+				* 0: unknown, as for a recording that still
+				* grows */
+	const char *name;      /* name of the recording, for the peer */
+	const char *about;     /* JSON with more about it, for a peer that
+				* wants to know */
+	const uint8_t *secret; /* secret shared with the peer; NULL: none */
 	uint32_t secret_bytes;
-	char *why; /* where check and open say, in a sentence, what is wrong */
-	uint32_t why_bytes; /* and what would do */
+	char *why; /* for the sentence of check and open: what is wrong and
+		    * what would work */
+	uint32_t why_bytes; /* room in `why` */
 };
 
-/* Since it was opened. */
+/* Counters of an instance since it was opened. */
 struct send_facts {
-	uint64_t packets;     /* that the kernel, or the peer, has */
-	uint64_t bytes;	      /* of them, heads and data */
-	uint64_t calls;	      /* that it took */
-	uint64_t refused;     /* packets that came back: nobody listens */
-	uint64_t lost;	      /* packets that were taken, and are not sent */
-	unsigned connections; /* that it has now */
+	uint64_t packets;     /* packets that the kernel, or the peer, has */
+	uint64_t bytes;	      /* bytes of these packets, heads and data */
+	uint64_t calls;	      /* system calls that these packets took */
+	uint64_t refused;     /* packets that were refused: nobody listens at
+			       * the other end */
+	uint64_t lost;	      /* packets that were taken and will not be sent */
+	unsigned connections; /* open connections */
 	unsigned reconnects;
 	uint64_t burst;	 /* most bytes that left together; 0: not known */
-	const char *way; /* how, for people: "udp, trains of 7"; static */
-	char peer[96];	 /* whom it talks to; "": nobody yet */
-	char why[SEND_SENTENCE]; /* what is wrong now, or went wrong; "" */
-	/* Taken, and not sent, since the peer had them before. */
+	const char *way; /* how packets go, for users: "udp, trains of 7";
+			  * static text */
+	char peer[96];	 /* address of the peer; "": no peer yet */
+	char why[SEND_SENTENCE]; /* what is wrong now, or went wrong last; or
+				  * "" */
+	/* Taken and not sent, because the peer had them already. */
 	uint64_t there_packets, there_bytes;
 };
 
 enum {
-	SEND_TIMED = 1,	 /* head.flags: it may; see send_ops::timed */
-	SEND_BLOCKS = 2, /* head.flags: it wants long runs of data that lie
-			    one behind the other, a block at best */
-	SEND_PLAIN = 4,	 /* head.flags: it sends bytes and knows no packets, as
-			    if `plain` were always asked for */
-	SEND_BARE = 8,	 /* head.flags: it tells the sequence of packets in its
-			    own way: they come without the prefix that was
-			    received with them */
-	SEND_UNHEARD = 16, /* head.flags: no receiver can make it wait, and what
-			      comes too fast is lost */
+	SEND_TIMED = 1,	   /* head.flags: it may be able to send at a given
+			    * time; see send_ops::timed */
+	SEND_BLOCKS = 2,   /* head.flags: it wants long runs of contiguous
+			    * data, a whole block if possible */
+	SEND_PLAIN = 4,	   /* head.flags: it sends bytes and knows no
+			    * packets, as if `plain` were always set */
+	SEND_BARE = 8,	   /* head.flags: it transmits the sequence of
+			    * packets in its own way, so they come without
+			    * the prefix that was received with them */
+	SEND_UNHEARD = 16, /* head.flags: no receiver can make it wait;
+			    * packets that come too fast are lost */
 };
 
 struct send_state;
@@ -116,64 +130,87 @@ struct send_state;
 struct send_ops {
 	struct plugin head;
 
-	/* Are the URL and the options such as it takes?  0; -EINVAL with
-	 * `why`.  Looks at nothing outside. */
+	/*
+	 * Checks the URL and the options, without looking at anything outside
+	 * of them.  0, or -EINVAL with `why`.
+	 */
 	int (*check)(const struct send_args *args);
 
-	/* 0 or -errno with `why`. */
+	/* Makes an instance.  0, or -errno with `why`. */
 	int (*open)(struct send_state **state, const struct send_args *args);
 
 	/*
 	 * Takes the first packets of these runs, as many as it can at once;
-	 * *taken says how many of all, and may be 0: then poll says what to
-	 * wait for.  What data points to stays as it is until release() has
-	 * told so; heads and runs are only good for this call.  With n 0 it
-	 * gets on with what it has: its connection, and what it took.
+	 * *taken says how many in all, and may be 0: then poll says what to
+	 * wait for.  The memory at `data` stays unchanged until release()
+	 * counts its packets; heads and runs are valid during the call only.
+	 * With n 0 the plugin continues what it has begun: connecting, or
+	 * sending packets it took.
 	 *
-	 * 0; -EAGAIN: nothing can be taken until it is connected (again), which
-	 * it sees to itself in later calls, one attempt in each: the core waits
-	 * longer and longer between them; -ERESTART: some that were taken did
-	 * not arrive, and back() says from where on they are wanted; -EXDEV:
-	 * the peer wants the recording as a copy (wire.h), not packets; else
-	 * -errno, with facts.why: it will not work any more.
+	 * Returns 0; -EAGAIN: nothing can be taken until it is connected
+	 * (again); it makes one attempt in each later call, and the core waits
+	 * longer and longer between calls; -ERESTART: some packets that were
+	 * taken did not arrive, and back() says from which on they are wanted;
+	 * -EXDEV: the peer wants the recording as a copy (wire.h), not as
+	 * packets; any other -errno, with facts.why: the instance is of no
+	 * further use.
 	 */
 	int (*send)(struct send_state *state, const struct send_run *run,
 		    unsigned n, uint64_t *taken);
 
 	/*
-	 * What to wait for until send, release or finish get on: at most `most`
-	 * descriptors; returns how many.  *until (steady ns) is brought forward
-	 * where it has to be called again by then.
+	 * Says what to wait for before send, release or finish can continue:
+	 * fills in at most `most` descriptors and returns how many.  Moves
+	 * *until (CLOCK_MONOTONIC ns) to an earlier time if it must be called
+	 * by then.
 	 */
 	unsigned (*poll)(struct send_state *state, struct pollfd *fd,
 			 unsigned most, int64_t *until);
 
-	/* Of all packets that were ever taken, how many of the first need
-	 * their memory no more. */
+	/*
+	 * Returns how many packets, counted from the first that was ever taken,
+	 * no longer need their memory.
+	 */
 	uint64_t (*release)(struct send_state *state);
 
-	/* The memory of what was taken is wanted: copies what is not gone yet.
-	 * After it release() tells all.  Never waits. */
+	/*
+	 * Gives up all memory of packets that were taken, by copying what is
+	 * not sent yet: afterwards release() counts all of them.  Never waits.
+	 */
 	void (*detach)(struct send_state *state);
 
-	/* All were given, and there are no more: sees them through.  0: the
-	 * peer has them, as far as it tells; -EAGAIN: wait (poll), and call
-	 * again; else as send. */
+	/*
+	 * Called when no more packets will come: sends the rest.  Returns 0
+	 * once the peer has all packets, as far as it tells; -EAGAIN: wait
+	 * (poll) and call again; else as send.
+	 */
 	int (*finish)(struct send_state *state);
 
 	void (*facts)(struct send_state *state, struct send_facts *facts);
 
-	/* Also in the middle; what was not sent is dropped. */
+	/*
+	 * Frees the instance, at any time; packets that were not sent are
+	 * dropped.
+	 */
 	void (*close)(struct send_state *state);
 
-	/* After -ERESTART: the first packet that is wanted.  What was taken
-	 * so far it has let go, as by detach.  NULL where that never comes. */
+	/*
+	 * After -ERESTART, says the first packet that is wanted.  The memory of
+	 * all packets taken so far is released, as by detach.  NULL if send
+	 * never returns -ERESTART.
+	 */
 	void (*back)(struct send_state *state, uint32_t *run, uint64_t *first);
 
-	/* Can it send at a time, over the way that it has?  NULL: never. */
+	/*
+	 * Tells whether it can send at a given time over the route it has.
+	 * NULL: never.
+	 */
 	bool (*timed)(struct send_state *state);
 
-	/* Another rate is asked for.  NULL: it does not care. */
+	/*
+	 * Sets another rate, bits per second.  NULL: the plugin ignores the
+	 * rate.
+	 */
 	void (*rate)(struct send_state *state, uint64_t bits);
 };
 
