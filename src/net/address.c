@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text is taken apart from its ends: the interface and the sender from
- * the front, the ports and the number of groups from the back.  What is left
- * is a number or a name; which of them is decided by its characters, so that
- * 10.0.0.256 is an error and not a host to be looked up.
+ * Parses from both ends: the interface and the sender are cut off at the front,
+ * the ports and the number of groups at the back.  The rest is a number or a
+ * name; its characters decide which, so that 10.0.0.256 is an error and not a
+ * host name to look up.
  */
 #include "address.h"
 
@@ -21,7 +21,7 @@ static const char *const letters = "abcdefghijklmnopqrstuvwxyz"
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "0123456789.-_";
 
-/* What is being taken apart: the part that is left, and who complains. */
+/* State of the parser: the text that is left, and where errors are written. */
 struct reading {
 	const char *text;
 	char left[384];
@@ -46,7 +46,10 @@ refuse(const struct reading *r, const char *what, ...)
 	return -EINVAL;
 }
 
-/* A number of decimal digits up to `most`; false where it is none. */
+/*
+ * Reads a decimal number of at most 5 digits; false if `text` is none or it is
+ * larger than `most`.
+ */
 static bool
 number_read(const char *text, uint32_t most, uint32_t *number)
 {
@@ -58,7 +61,10 @@ number_read(const char *text, uint32_t most, uint32_t *number)
 	return *number <= most;
 }
 
-/* Cuts off everything up to `mark`; NULL where there is none. */
+/*
+ * Cuts everything up to `mark` off `left` and copies it to `front`, without the
+ * mark.  NULL if there is no mark or no room.
+ */
 static char *
 front_cut(char *left, char mark, char *front, size_t front_bytes)
 {
@@ -72,7 +78,7 @@ front_cut(char *left, char mark, char *front, size_t front_bytes)
 	return front;
 }
 
-/* Takes "[" and "]" off, where both are there. */
+/* Removes an enclosing pair of "[" and "]". */
 static void
 brackets_drop(char *text)
 {
@@ -99,7 +105,7 @@ number_to_endpoint(const char *text, union endpoint *e)
 	return false;
 }
 
-/* ---- the parts ------------------------------------------------------- */
+/* ---- the parts of the text ------------------------------------------ */
 
 static int
 device_read(struct address *a, struct reading *r)
@@ -174,7 +180,7 @@ groups_read(struct address *a, struct reading *r)
 	return 0;
 }
 
-/* "fe80::1%eth2" names the interface in the IPv6 way. */
+/* Reads the interface as IPv6 writes it: "fe80::1%eth2". */
 static int
 scope_read(struct address *a, struct reading *r)
 {
@@ -224,7 +230,7 @@ host_read(struct address *a, struct reading *r, uint16_t port)
 	return 0;
 }
 
-/* What the parts have to do with each other. */
+/* Checks that the parts agree with each other. */
 static int
 parts_check(const struct address *a, const struct reading *r)
 {
@@ -300,7 +306,7 @@ addresses_make(struct address **address, const struct option_texts *listen,
 	return 0;
 }
 
-/* Is the first substream of b one of a? */
+/* Tells whether the first substream of b is one of the substreams of a. */
 static bool
 address_has(const struct address *a, const struct address *b)
 {

@@ -24,33 +24,50 @@
  *   239.2.1.150+7:7148            8 groups in a row, each a substream
  */
 struct address {
-	const char *text;	  /* as configured; not a copy */
+	const char *text;	  /* as configured; points into the
+				   * configuration */
 	char device[IF_NAMESIZE]; /* "": any interface */
-	char name[256];		  /* a host that has to be looked up; "" where
-				     `first` is complete */
-	union endpoint first;	  /* of the first substream */
-	union endpoint sender;	  /* whom alone a group is joined of; or none */
-	uint32_t groups, ports;	  /* one of them is 1 */
+	char name[256];		  /* host name that must be looked up; "" if
+				   * `first` is complete */
+	union endpoint first;	  /* where the first substream comes in */
+	union endpoint sender;	  /* the only sender that the group is joined
+				   * for (source-specific multicast); all
+				   * zero: any sender */
+	uint32_t groups, ports;	  /* number of groups and of ports; one of
+				   * the two is 1 */
 };
 
-/* Looks nothing up.  0, or -EINVAL with a sentence in `why`. */
+/*
+ * Parses one entry of `listen` without looking names up.  0, or -EINVAL with a
+ * sentence in `why`.
+ */
 int address_parse(struct address *a, const char *text, char *why,
 		  uint32_t why_bytes);
 
-/* What a plugin asks of entry i, a[i]; those before it are good.  0, or
- * -EINVAL with a sentence. */
+/*
+ * A plugin's own check of entry a[i]; all entries before it have passed.  0, or
+ * -EINVAL with a sentence in `why`.
+ */
 typedef int address_check(const struct address *a, unsigned i, char *why,
 			  uint32_t why_bytes);
 
-/* All of `listen`, at least one, in memory that the caller frees.  0, -ENOMEM,
- * or -EINVAL with a sentence. */
+/*
+ * Parses all entries of `listen`, at least one, into an array that the caller
+ * frees.  0, -ENOMEM, or -EINVAL with a sentence in `why`.
+ */
 int addresses_make(struct address **address, const struct option_texts *listen,
 		   address_check *check, char *why, uint32_t why_bytes);
 
-/* Would packets come in at both?  Port 0 is any free one, each time another. */
+/*
+ * Tells whether some packets would come in at both addresses.  Port 0 never
+ * overlaps: the kernel picks another free port each time.
+ */
 bool address_overlaps(const struct address *a, const struct address *b);
 
-/* Looks its name up, where it has one.  0, or -EINVAL with a sentence. */
+/*
+ * Looks up the host name, if the address has one; may wait for a name server.
+ * 0, or -EINVAL with a sentence in `why`.
+ */
 int address_resolve(struct address *a, char *why, uint32_t why_bytes);
 
 static inline uint32_t
@@ -59,7 +76,7 @@ address_subs(const struct address *a)
 	return a->groups * a->ports;
 }
 
-/* Where substream `sub` of it comes in. */
+/* Returns the endpoint at which substream `sub` comes in. */
 union endpoint address_at(const struct address *a, uint32_t sub);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IPv4 is compared as IPv4-mapped IPv6, so one comparison serves both, and a
- * dual-stack socket's ::ffff:10.1.2.3 is in 10.0.0.0/8.
+ * Compares IPv4 addresses as IPv4-mapped IPv6: one comparison serves both
+ * families, and ::ffff:10.1.2.3, as a dual-stack socket sees it, is in
+ * 10.0.0.0/8.
  */
 #include "allow.h"
 

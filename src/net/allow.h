@@ -9,11 +9,11 @@
 #include "endpoint.h"
 
 /*
- * An allow list is the networks whose packets a stream takes: "10.0.0.0/8",
- * "fd00::/8", or single addresses.  An empty one lets everybody in.
+ * An allow list names the networks whose packets a stream takes: "10.0.0.0/8",
+ * "fd00::/8", or single addresses.  An empty list allows every sender.
  */
 struct allow_network {
-	uint8_t address[16]; /* IPv4 is mapped into IPv6 */
+	uint8_t address[16]; /* an IPv4 address is mapped into IPv6 */
 	unsigned bits;
 };
 
@@ -22,12 +22,17 @@ struct allow {
 	unsigned n;
 };
 
-/* 0, -ENOMEM, or -EINVAL with a sentence in `why`. */
+/*
+ * Parses the list.  0, -ENOMEM, or -EINVAL with a sentence in `why`; call
+ * allow_clear() in either case.
+ */
 int allow_parse(struct allow *allow, const struct option_texts *texts,
 		char *why, uint32_t why_bytes);
 void allow_clear(struct allow *allow);
 
-/* Only of an endpoint that is one. */
+/*
+ * Tells whether a sender is allowed.  `from` must be an IPv4 or IPv6 endpoint.
+ */
 bool allow_has(const struct allow *allow, const union endpoint *from);
 
 #endif

@@ -81,14 +81,18 @@ endpoint_show(const union endpoint *e, char text[ENDPOINT_TEXT])
 		if (e->v6.sin6_scope_id &&
 		    if_indextoname(e->v6.sin6_scope_id, scope + 1))
 			scope[0] = '%';
-		/* The longest address has no scope: it always fits. */
+		/*
+		 * Cannot overflow: the longest textual addresses have no scope.
+		 */
 		snprintf(text, ENDPOINT_TEXT, "[%.39s%.16s]:%u", address, scope,
 			 endpoint_port(e));
 	}
 }
 
-/* Two rounds of multiplying and folding: neighbours, in address or port, end
- * far from each other. */
+/*
+ * Two rounds of multiplying and folding, so that neighbouring addresses and
+ * ports get very different hashes.
+ */
 uint32_t
 endpoint_mix(const union endpoint *e)
 {

@@ -9,8 +9,9 @@
 #include <sys/socket.h>
 
 /*
- * An endpoint is an address and a port, of either family, no larger than it
- * has to be: hundreds of sources keep one.  All zero: none.
+ * An endpoint is an IP address with a port, of either family.  It is smaller
+ * than struct sockaddr_storage, since hundreds of sources keep one each.  All
+ * zero means none.
  */
 union endpoint {
 	struct sockaddr any;
@@ -20,31 +21,35 @@ union endpoint {
 
 enum { ENDPOINT_TEXT = 64 };
 
-/* What bind() and sendto() want to know. */
+/* Returns the address length that bind() and sendto() expect. */
 static inline socklen_t
 endpoint_bytes(const union endpoint *e)
 {
 	return e->any.sa_family == AF_INET ? sizeof e->v4 : sizeof e->v6;
 }
 
-/* Is it a multicast group? */
+/* Tells whether the address is a multicast group. */
 bool endpoint_is_group(const union endpoint *e);
 
-/* The same family, address and port; two that are none, too. */
+/*
+ * Tells whether family, address and port are the same; two empty endpoints are.
+ */
 bool endpoint_same(const union endpoint *a, const union endpoint *b);
 
-/* In host order. */
+/* Returns the port in host byte order. */
 uint16_t endpoint_port(const union endpoint *e);
 void endpoint_port_set(union endpoint *e, uint16_t port);
 
-/* Makes it the n-th address after this one. */
+/* Adds n to the address; the port stays. */
 void endpoint_step(union endpoint *e, uint32_t n);
 
-/* "10.0.0.7:46227", "[fd00::7]:46227"; an IPv4 sender that an IPv6 socket saw
- * looks as such; "" for none. */
+/*
+ * Formats an endpoint as "10.0.0.7:46227" or "[fd00::7]:46227".  An IPv4-mapped
+ * IPv6 address is shown as IPv4, an empty endpoint as "".
+ */
 void endpoint_show(const union endpoint *e, char text[ENDPOINT_TEXT]);
 
-/* A number that differs between endpoints as far as 32 bits can; never 0. */
+/* Returns a 32-bit hash of address and port; never 0. */
 uint32_t endpoint_mix(const union endpoint *e);
 
 #endif

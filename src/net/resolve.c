@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A number is not looked up: so a machine without a name server sends, and is
- * told at once of a number that is none.  Whether an address is reached is
- * seen when it is connected to, and not asked before.
+ * Numeric addresses are never looked up: a machine without a name server can
+ * send, and a mistyped number is refused at once.  Whether the address can be
+ * reached shows when it is connected to.
  */
 #include "resolve.h"
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Made of digits and dots, or with a colon: no name server is asked. */
+/* Tells whether the host is numeric: only digits and dots, or with a colon. */
 static bool
 is_number(const char *host)
 {
@@ -54,7 +54,10 @@ unknown(const struct url *u, int err, char *why, uint32_t why_bytes)
 	return -EHOSTUNREACH;
 }
 
-/* An address of one link alone needs to know of which. */
+/*
+ * Completes a link-local IPv6 address, which is valid on one interface only,
+ * with the number of that interface.
+ */
 static void
 scope_set(union endpoint *e, unsigned device)
 {
@@ -88,7 +91,8 @@ resolve(struct resolved *found, const struct url *u, char *why,
 	uint32_t why_bytes)
 {
 	const struct addrinfo hints = {
-		.ai_socktype = SOCK_DGRAM, /* one answer for each address */
+		.ai_socktype = SOCK_DGRAM, /* any type: one answer per
+					    * address is enough */
 		.ai_flags = is_number(u->host) ? AI_NUMERICHOST : 0,
 	};
 	unsigned device = 0;

@@ -8,10 +8,10 @@
 #include "url.h"
 
 /*
- * Who is meant by a url: the addresses of its host, in the order in which they
- * should be tried, with its first port.
+ * The addresses of a URL's host, in the order in which they should be tried,
+ * each with the URL's first port.
  */
-enum { RESOLVED = 16 }; /* more than that nobody tries */
+enum { RESOLVED = 16 }; /* further addresses are dropped */
 
 struct resolved {
 	union endpoint at[RESOLVED];
@@ -19,10 +19,10 @@ struct resolved {
 };
 
 /*
- * Looks the host up, which may wait for a name server, and the interface.
- * 0; -EAGAIN: the name server did not answer, later it may; -EHOSTUNREACH:
- * there is no such host; -ENODEV: no such interface; both with a sentence for
- * people.
+ * Looks up the host, which may wait for a name server, and the interface.
+ * Returns 0; -EAGAIN: no name server answered, try again later; -EHOSTUNREACH:
+ * no such host; -ENODEV: no such interface.  Every failure comes with a
+ * sentence in `why`.
  */
 int resolve(struct resolved *found, const struct url *url, char *why,
 	    uint32_t why_bytes);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text is taken apart from the front (scheme, interface), and what is
- * left of it from the back (path, port, groups).  Whether the host is there
- * is not this file's question: resolve.c asks.
+ * Parses from both ends: the scheme and the interface at the front, then path,
+ * port and groups at the back.  resolve.c looks up the host.
  */
 #include "url.h"
 
@@ -24,7 +23,7 @@ static const char *const letters = "abcdefghijklmnopqrstuvwxyz"
 static const struct {
 	const char *name, *example;
 	uint16_t port;
-	bool range; /* of ports, and of groups */
+	bool range; /* several ports or several groups are possible */
 	bool path;
 } schemes[URL_SCHEMES] = {
 	[URL_UDP] = { .name = "udp",
@@ -45,7 +44,7 @@ static const struct {
 		      .path = true },
 };
 
-/* What is being taken apart: the part that is left, and who complains. */
+/* State of the parser: the text that is left, and where errors are written. */
 struct reading {
 	const char *text;
 	char left[1024];
@@ -69,7 +68,10 @@ refuse(const struct reading *r, const char *what, ...)
 	return -EINVAL;
 }
 
-/* A number of decimal digits up to `most`; false where it is none. */
+/*
+ * Reads a decimal number of at most 5 digits; false if `text` is none or it is
+ * larger than `most`.
+ */
 static bool
 number_read(const char *text, uint32_t most, uint32_t *number)
 {

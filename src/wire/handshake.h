@@ -8,8 +8,8 @@
 #include "wire/wire.h"
 
 /*
- * A handshake is how the two ends of a connection prove to each other that
- * they share a secret, behind the HELLO and before anything else (wire.h):
+ * The handshake proves to each end of a connection that the other one knows the
+ * shared secret; it follows the HELLO and precedes everything else (wire.h):
  *
  *   sender                          receiver
  *   HELLO                     -->
@@ -20,32 +20,33 @@
  *   MAC = HMAC-SHA256(secret, "spt1 " role '\0' | R | S | the first
  *                     WIRE_HELLO_BYTES of the HELLO's payload)
  *
- * So a proof is good for one role, in one connection of one transfer, once.
- * It says who is there when the connection begins, and nothing of what comes
- * behind it: data are neither hidden nor protected.
+ * So a proof is valid once: for one role, in one connection of one transfer.
+ * It authenticates the peer when the connection begins, and nothing after that:
+ * data are neither encrypted nor authenticated.
  *
- *   begin -> hello -> { take }* until it is done
+ *   handshake_begin -> handshake_hello -> { handshake_take }* until DONE
  *
- * It does no input and no output: `out` is what has to be sent.  Either end
- * that has no secret is done at once, and refuses a peer that asks for one;
- * the other way round too.
+ * The functions do no input or output: `out` holds the bytes to send next.  An
+ * end without a secret is done at once; it refuses a peer that asks for a
+ * proof, as an end with a secret refuses a peer that gives none.
  */
 typedef void handshake_hmac(const void *key, uint32_t key_bytes,
 			    const void *data, uint64_t bytes, uint8_t out[32]);
 
 struct handshake_args {
-	const uint8_t *secret; /* outlives it */
-	uint32_t secret_bytes; /* 0: there is none */
+	const uint8_t *secret; /* must outlive the handshake */
+	uint32_t secret_bytes; /* 0: no secret is configured */
 	handshake_hmac *hmac;
 	wire_crc32c *crc32c;
 	bool sender;
-	uint8_t nonce[WIRE_NONCE]; /* by chance, another one each time */
+	uint8_t nonce[WIRE_NONCE]; /* random, another one for each handshake */
 };
 
 enum handshake_state {
 	HANDSHAKE_GREETS, /* before the HELLO */
-	HANDSHAKE_WAITS,  /* for the peer's next frame */
-	HANDSHAKE_PROVED, /* a sender's proof is on its way */
+	HANDSHAKE_WAITS,  /* for the peer's next handshake frame */
+	HANDSHAKE_PROVED, /* sender only: its proof is sent, the receiver's
+			   * is awaited */
 	HANDSHAKE_DONE,
 	HANDSHAKE_BROKEN,
 };
@@ -53,11 +54,12 @@ enum handshake_state {
 struct handshake {
 	struct handshake_args a;
 	enum handshake_state state;
-	uint8_t challenge[WIRE_NONCE]; /* the receiver's */
+	uint8_t challenge[WIRE_NONCE]; /* the receiver's nonce, R */
 	uint8_t hello[WIRE_HELLO_BYTES];
 	uint8_t out[WIRE_HEADER + WIRE_PROOF_BYTES];
-	uint32_t out_bytes; /* 0: nothing has to be sent */
-	const char *why;    /* HANDSHAKE_BROKEN */
+	uint32_t out_bytes; /* bytes of `out` to send; 0: none */
+	const char *why;    /* set in HANDSHAKE_BROKEN: the reason, a static
+			     * text */
 };
 
 static inline void
@@ -81,7 +83,10 @@ handshake_mac(const struct handshake *h, const char role[5],
 	h->a.hmac(h->a.secret, h->a.secret_bytes, text, sizeof text, mac);
 }
 
-/* A frame of that type with what lies in out behind the header. */
+/*
+ * Completes the frame in `out`: writes the header before a payload that is
+ * already in place.
+ */
 static inline void
 handshake_out(struct handshake *h, uint16_t type, uint32_t bytes)
 {
@@ -92,7 +97,11 @@ handshake_out(struct handshake *h, uint16_t type, uint32_t bytes)
 	h->out_bytes = WIRE_HEADER + bytes;
 }
 
-/* The HELLO's payload, at least WIRE_HELLO_BYTES: that was sent, or came. */
+/*
+ * Starts the exchange with the payload of the HELLO that was sent or received,
+ * at least WIRE_HELLO_BYTES of it.  A receiver with a secret then has its
+ * CHALLENGE in `out`.
+ */
 static inline void
 handshake_hello(struct handshake *h, const uint8_t *payload)
 {
@@ -106,7 +115,7 @@ handshake_hello(struct handshake *h, const uint8_t *payload)
 	handshake_out(h, WIRE_CHALLENGE, WIRE_NONCE);
 }
 
-/* However they differ, it takes the same time. */
+/* Compares in constant time, so that timing tells an attacker nothing. */
 static inline bool
 handshake_same(const uint8_t *a, const uint8_t *b)
 {
@@ -152,9 +161,10 @@ handshake_proof(struct handshake *h, const uint8_t *payload)
 }
 
 /*
- * A whole frame came that is no HELLO.  True: it was part of the handshake,
- * which may be BROKEN by it.  False: it is no concern of it, which is DONE;
- * but for a REFUSE, which may come at any time.
+ * Handles a complete frame other than HELLO.  Returns true if the frame was
+ * part of the handshake, which may be BROKEN after it.  Returns false if the
+ * frame is for the caller: the handshake is DONE, or the frame is a REFUSE,
+ * which a sender may get at any time.
  */
 static inline bool
 handshake_take(struct handshake *h, const struct wire_frame *f,

@@ -8,15 +8,17 @@
 #include <string.h>
 
 /*
- * The payload of a REFUSE (wire.h): one JSON object of strings,
+ * A REFUSE (wire.h) has one JSON object of strings as its payload:
  *
  *   {"code":"busy","what":"another sender is connected","why":""}
  *
  * `code` is a word for programs: "secret", "busy", "size", "exists", "full",
- * "bad", ...; `what` and `why` are for people.  Whoever reads it skips what it
- * does not know, cuts what is too long, and takes nothing from it but text.
+ * "bad", ...; `what` and `why` are for people.  The reader skips keys it does
+ * not know, cuts text that is too long, and uses the rest as text only.
  */
-enum { REFUSE_MOST = 1024 }; /* bytes of a payload, as it is made here */
+enum {
+	REFUSE_MOST = 1024
+}; /* bytes; the largest payload that refuse_pack() makes */
 
 struct refuse {
 	char code[16];
@@ -24,7 +26,7 @@ struct refuse {
 	char why[224];
 };
 
-/* Text in quotes; what cannot be in JSON becomes a blank.  Returns its end. */
+/* Writes "name":"text"; control characters become blanks.  Returns the end. */
 static inline char *
 refuse_text(char *to, const char *name, const char *text)
 {
@@ -38,7 +40,7 @@ refuse_text(char *to, const char *name, const char *text)
 	return to;
 }
 
-/* Returns how many bytes it is. */
+/* Writes the payload; returns its length. */
 static inline uint32_t
 refuse_pack(const struct refuse *r, uint8_t to[REFUSE_MOST])
 {
@@ -54,8 +56,10 @@ refuse_pack(const struct refuse *r, uint8_t to[REFUSE_MOST])
 	return (uint32_t)(at - (char *)to);
 }
 
-/* Where a text ends that begins behind its quote at `at`: at the other one, or
- * behind the last byte.  As much of it as fits is put into `to`, which may be NULL. */
+/*
+ * Returns the end of a string whose first byte is at `at`: its closing quote,
+ * or `end`.  Copies as much of the string as fits to `to`, which may be NULL.
+ */
 static inline const uint8_t *
 refuse_scan(const uint8_t *at, const uint8_t *end, char *to, size_t bytes)
 {
@@ -72,7 +76,7 @@ refuse_scan(const uint8_t *at, const uint8_t *end, char *to, size_t bytes)
 	return at;
 }
 
-/* Where the value of that name goes; NULL: nowhere. */
+/* Returns the field for the value of that name, or NULL for an unknown name. */
 static inline char *
 refuse_field(struct refuse *r, const char *name, size_t *bytes)
 {
@@ -83,7 +87,10 @@ refuse_field(struct refuse *r, const char *name, size_t *bytes)
 				       : NULL;
 }
 
-/* Always text that ends, of whatever it was made; empty where it is missing. */
+/*
+ * Reads a payload from the network.  Any bytes are safe: each field ends up as
+ * terminated text, empty if it is missing.
+ */
 static inline void
 refuse_unpack(struct refuse *r, const uint8_t *at, uint32_t bytes)
 {

@@ -8,40 +8,40 @@
 #include "contract/bytes.h"
 
 /*
- * A wire frame is what spate's own TCP connections carry: a header, then its
- * payload.  Numbers are little-endian.
+ * A wire frame is the unit that spate's own TCP connections carry: a header,
+ * then its payload.  Numbers are little-endian.
  *
  *   byte  0  u32  magic: 'S' 'P' 'T' '1'
  *         4  u16  type: WIRE_HELLO ...
- *         6  u16  header bytes: 48 to 512; what is behind byte 47 is to be
- *                 skipped by whoever does not know it
+ *         6  u16  header bytes: 48 to 512; a reader skips the bytes behind
+ *                 byte 47 that it does not know
  *         8  u32  payload bytes, at most 4 MiB
- *        12  u32  packets in it
+ *        12  u32  packets in the payload
  *        16  u64  run, below 2^32
  *        24  u64  first sequence, that of the first packet: counts packets
  *                 and is relative to the run, below 2^47
- *        32  u64  time of the first packet, UTC, ns since 1970; 0: not known
+ *        32  u64  time of the first packet, UTC, ns since 1970; 0: unknown
  *        40  u32  CRC32C of the payload
  *        44  u32  CRC32C of bytes 0 to 43
  *
- * A transfer is what one sender sends, over one or more connections that it
- * may open at any time, and again when one breaks.  On each of them:
+ * A transfer is all that one sender sends, over one or more connections that it
+ * may open at any time, and again when one breaks.  Each connection carries:
  *
  *   sender    HELLO          [ PROOF ]          { DATA }* END
  *   receiver        [ CHALLENGE ]    [ PROOF ] HAVE           HAVE
  *
- * What is in brackets is there where a secret is shared (handshake.h).  Behind
- * an END the HAVE says where the receiver stands, once all before that is
- * kept.  In place of the first HAVE there may be WELCOME, when the receiver
- * takes copies of recordings, and not packets; and in place of any answer
- * REFUSE (refuse.h), and then the connection is closed.
+ * The frames in brackets are sent if a secret is shared (handshake.h).  The
+ * HAVE behind an END says what the receiver has, once everything before the END
+ * is stored.  In place of the first HAVE the receiver sends WELCOME if it takes
+ * copies of recordings instead of packets.  In place of any answer it may send
+ * REFUSE (refuse.h) and close the connection.
  *
- * A run is packets that are numbered through; another run has another number,
- * larger by one or more.  The frames of a transfer are dealt to its
- * connections in any way, but on each connection run and sequence only grow:
- * so what is missing on all of them is known to be lost, and a receiver may
- * hold back one connection for another that lags.  Where a connection has
- * nothing to send for long, DATA without packets says where the others are.
+ * A run is a row of packets that are numbered consecutively; a later run has a
+ * larger number.  The frames of a transfer may be dealt to its connections in
+ * any way, but on each connection run and sequence only grow: so a packet that
+ * all connections have passed is known to be lost, and a receiver may hold back
+ * one connection for another that lags.  A connection that has nothing to send
+ * for long sends DATA without packets to say how far the others are.
  */
 #define WIRE_MAGIC 0x31545053u
 
@@ -50,46 +50,50 @@ enum {
 	WIRE_HEADER_MOST = 512,
 	WIRE_PAYLOAD_MOST = 4 << 20,
 	WIRE_VERSION = 1,
-	WIRE_CONNECTIONS = 256, /* most of a transfer */
-	/* The port of tcp://host without one: a stream's.  What answers there
-	 * may be an inbox all the same, and then the copy goes there, too.
-	 * Examples of an inbox have 2631. */
+	WIRE_CONNECTIONS = 256, /* most connections of a transfer */
+	/*
+	 * Default port of a tcp:// URL: that of a stream.  If an inbox answers
+	 * there, the copy goes to it just as well.  The examples put an inbox
+	 * on 2631.
+	 */
 	WIRE_PORT = 2630,
 };
 
 enum wire_type {
-	WIRE_HELLO = 1, /* payload: struct wire_hello.  Time: when this sender
-			   began, the same on all its connections, where it
-			   sends again what the receiver has not got; 0: it
-			   does not.  The rest is 0 */
-	WIRE_HAVE = 2,	/* run, first: what is before that the receiver has
-			   already; both 0: nothing.  No payload */
+	WIRE_HELLO = 1, /* payload: struct wire_hello.  Time: when this
+			 * sender began, the same on all its connections, if
+			 * it sends again what the receiver lacks; 0: it
+			 * never sends again.  All other fields are 0 */
+	WIRE_HAVE = 2,	/* run, first: the receiver has everything before
+			 * that; both 0: nothing yet.  No payload */
 	WIRE_DATA = 3,	/* `packets` payloads, one behind the other; or none,
-			   and then no packet before `first` of `run` will
-			   come on this connection any more */
-	WIRE_END = 4,	/* the same, and this connection sends nothing more.
-			   No payload */
+			 * which says that no packet before `first` of `run`
+			 * will come on this connection any more */
+	WIRE_END = 4,	/* says the same as DATA without packets, and that
+			 * this connection sends nothing more.  No payload */
 	WIRE_CHALLENGE = 5, /* payload: the receiver's nonce */
-	WIRE_PROOF = 6,	    /* payload: a nonce, and what proves that the
-			       secret is known */
+	WIRE_PROOF = 6,	    /* payload: a nonce, and a MAC that proves
+			     * knowledge of the secret */
 	WIRE_WELCOME = 7,   /* payload: JSON, or none */
-	WIRE_REFUSE = 8,    /* payload: JSON, why */
-	WIRE_TYPES,	    /* one more than the last of these */
-	WIRE_BESIDE = 24,   /* before a HAVE: payloads of DATA do not come in
-			       this connection, but in a way of their own
-			       (ucx), and this payload says where to */
+	WIRE_REFUSE = 8,    /* payload: JSON with the reason (refuse.h) */
+	WIRE_TYPES,	    /* one more than the last type above */
+	WIRE_BESIDE = 24,   /* before a HAVE: payloads of DATA do not come
+			     * over this connection but over a channel of
+			     * their own (ucx); this payload says how to
+			     * reach it */
 };
 
 enum {
 	WIRE_NONCE = 32,
 	WIRE_MAC = 32,
 	WIRE_PROOF_BYTES = WIRE_NONCE + WIRE_MAC,
-	WIRE_ANSWER_MOST = 64 << 10, /* payload of WELCOME and REFUSE */
+	WIRE_ANSWER_MOST = 64 << 10, /* bytes; longest payload of WELCOME,
+				      * REFUSE and BESIDE */
 };
 
 struct wire_frame {
 	uint16_t type;
-	uint16_t header_bytes; /* pack: 0 is WIRE_HEADER */
+	uint16_t header_bytes; /* 0 for wire_pack() means WIRE_HEADER */
 	uint32_t payload_bytes;
 	uint32_t packets;
 	uint64_t run, first;
@@ -97,13 +101,13 @@ struct wire_frame {
 	uint32_t payload_crc;
 };
 
-/* As struct host has it. */
+/* CRC32C, as struct host offers it. */
 typedef uint32_t wire_crc32c(uint32_t crc, const void *data, uint64_t bytes);
 
 #define WIRE_RUNS      (UINT64_C(1) << 32)
 #define WIRE_SEQUENCES (UINT64_C(1) << 47)
 
-/* Writes the WIRE_HEADER bytes of a frame. */
+/* Writes the WIRE_HEADER bytes of a frame to `to`. */
 static inline void
 wire_pack(const struct wire_frame *f, uint8_t *to, wire_crc32c *crc)
 {
@@ -122,7 +126,10 @@ wire_pack(const struct wire_frame *f, uint8_t *to, wire_crc32c *crc)
 	write_le32(to + 44, crc(0, to, 44));
 }
 
-/* Can a frame of its type have such a payload?  NULL, or what is wrong. */
+/*
+ * Checks the payload's length against the frame's type.  NULL, or what is
+ * wrong.
+ */
 static inline const char *
 wire_check_payload(const struct wire_frame *f)
 {
@@ -154,7 +161,7 @@ wire_check_payload(const struct wire_frame *f)
 	}
 }
 
-/* What is wrong with a frame whose header is as it was sent; NULL: nothing. */
+/* Checks a frame whose header checksum was good.  NULL, or what is wrong. */
 static inline const char *
 wire_check(const struct wire_frame *f)
 {
@@ -193,7 +200,10 @@ wire_unpack(struct wire_frame *f, const uint8_t *at, wire_crc32c *crc)
 	return wire_check(f);
 }
 
-/* The same for DATA, once the HELLO has said how large packets are. */
+/*
+ * Checks the payload length of a DATA frame, once the HELLO has said how large
+ * packets are.  NULL, or what is wrong.
+ */
 static inline const char *
 wire_check_data(const struct wire_frame *f, uint32_t packet_bytes)
 {
@@ -208,9 +218,9 @@ wire_check_data(const struct wire_frame *f, uint32_t packet_bytes)
  *   byte  0  u32  version, 1
  *         4  u32  bytes of a packet: payload / packets of every DATA
  *         8  u32  connections that this transfer will have, 1 to 256
- *        12  u32  which of them this one is, from 0
- *        16  u64  transfer: a number drawn by chance, the same on all of its
- *                 connections and on no others; never 0
+ *        12  u32  index of this connection, from 0
+ *        16  u64  transfer: a random number, the same on all connections of
+ *                 the transfer and on no others; never 0
  *        24       JSON, about what is sent; may be missing
  */
 enum { WIRE_HELLO_BYTES = 24 };
@@ -230,7 +240,7 @@ wire_hello_pack(const struct wire_hello *h, uint8_t *to)
 	write_le64(to + 16, h->transfer);
 }
 
-/* NULL, or what is wrong with it. */
+/* Reads and checks the payload of a HELLO.  NULL, or what is wrong with it. */
 static inline const char *
 wire_hello_unpack(struct wire_hello *h, const uint8_t *at, uint32_t bytes)
 {

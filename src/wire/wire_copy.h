@@ -7,56 +7,64 @@
 #include "wire/wire.h"
 
 /*
- * A copy is a recording on its way from one spate to another, as it is: the
- * numbers, records and checksums of its blocks, the lines of its metadata, and
- * all bytes of every block.  Its frames are those of wire.h, with types of
- * their own; a HELLO whose JSON says {"copy":true,"name":..,["as":..]} and the
- * WELCOME that answers it begin each connection; then a STATE without payload
- * of the sender, which so comes for a copy, and not only to know.
+ * A copy transfers a recording unchanged from one spate to another: the
+ * numbers, index records and checksums of its blocks, the lines of its
+ * metadata, and all bytes of every block.  It uses the frame header of wire.h
+ * with types of its own.  Each connection begins with a HELLO whose JSON says
+ * {"copy":true,"name":..,["as":..]} and the WELCOME that answers it; then the
+ * sender's STATE without payload, which says that it comes to copy and not only
+ * to ask.
  *
- * On connection 0, and on it alone:
+ * Connection 0 alone carries the control frames:
  *
  *   sender    HEAD { INDEX }* ASK          { LEFT }*  AGREE        CLOSE
  *   receiver                      { WANT }*           { WANT }* AGREE  CLOSE
  *
- * and on all of them PIECE, in any order, of blocks that were wanted; on those
- * behind the first an ASK says that what was sent before it is all for the
- * AGREE with the same `run`.  INDEX
- * and ASK come again as a recording grows; pieces, and AGREE, until both have
- * the same blocks.  STATE says in between what the receiver is at.
+ * Every connection carries PIECEs of wanted blocks, in any order.  On
+ * connections other than 0 an ASK says that all pieces for the AGREE with the
+ * same `run` have been sent before it.  INDEX and ASK come again as a recording
+ * grows; pieces and AGREE come again until both ends have the same blocks.
+ * STATE reports in between what the receiver is doing.
  *
- * When one connection breaks the sender closes the others and begins anew,
- * which costs little: what has come is not wanted again.
+ * When one connection breaks, the sender closes the others and begins again,
+ * which costs little: the receiver does not ask again for pieces it has.
  *
- * A piece is COPY_PIECE bytes of a block, from a multiple of that on; the last
- * one of a block is what is left.
+ * A piece is COPY_PIECE bytes of a block, at a multiple of COPY_PIECE; the last
+ * piece of a block may be shorter.
  */
 enum { COPY_PIECE = 1 << 20 };
 
 enum wire_copy_type {
 	WIRE_HEAD = 9,	 /* payload: the first line of the metadata */
-	WIRE_INDEX = 10, /* `packets` of struct copy_told, one behind the other,
-			    each with its lines */
-	WIRE_ASK = 11,	 /* that is all, for now: what is wanted? */
-	WIRE_WANT = 12,	 /* `packets` of struct copy_want; without one: that is
-			    all.  first: bytes that are there already */
-	WIRE_PIECE = 13, /* first: the block's number; run: which of its pieces;
-			    the payload is its bytes */
-	WIRE_LEFT = 14,	 /* first: the number of a block that cannot be read */
-	WIRE_AGREE = 15, /* struct copy_digest: of the sender all that it told
-			    and did not leave; the receiver, which answers with
-			    WANT before its own: all that is durable */
-	WIRE_CLOSE = 16, /* both agree.  `packets` is 1 where the recording has
-			    its end: then its record is the first COPY_RECORD
-			    bytes; behind it lines for every disk.  The answer
-			    has none of that, and says that all is durable */
-	WIRE_STATE = 17, /* of the receiver, at any time: JSON {"state":..,
-			    "why":..}, "looking", "waiting", "ready" */
+	WIRE_INDEX = 10, /* payload: `packets` structs copy_told, one behind
+			  * the other, each with its metadata lines */
+	WIRE_ASK = 11,	 /* the index so far is complete: the receiver should
+			  * say what it wants */
+	WIRE_WANT = 12,	 /* payload: `packets` structs copy_want; without
+			  * any: the list is complete.  first: bytes that the
+			  * receiver has already */
+	WIRE_PIECE = 13, /* first: the block's number; run: index of the
+			  * piece in its block; payload: the piece's bytes */
+	WIRE_LEFT = 14,	 /* first: the number of a block that the sender
+			  * cannot read */
+	WIRE_AGREE = 15, /* payload: struct copy_digest.  From the sender: of
+			  * all blocks in its INDEX but those it LEFT.  From
+			  * the receiver, after its WANTs: of all blocks that
+			  * are durable there */
+	WIRE_CLOSE = 16, /* both digests agree.  `packets` is 1 if the
+			  * recording has ended: then the payload is its end
+			  * record, COPY_RECORD bytes, and metadata lines for
+			  * every disk.  The receiver's answer has no payload
+			  * and says that everything is durable */
+	WIRE_STATE = 17, /* from the receiver, at any time: JSON {"state":..,
+			  * "why":..}; state is "looking", "waiting" or
+			  * "ready" */
 	WIRE_COPY_TYPES,
 };
 
 enum {
-	COPY_RECORD = 64, /* as in the index, with its own checksum */
+	COPY_RECORD = 64, /* bytes; a record as in the index, with its own
+			   * checksum */
 	COPY_TOLD_BYTES = COPY_RECORD + 24,
 	COPY_WANT_BYTES = 16,
 	COPY_DIGEST_BYTES = 32,
@@ -64,14 +72,17 @@ enum {
 	COPY_STATE_MOST = 4096,
 };
 
-/* What is told of a block. */
+/* One entry of INDEX: what the sender says about a block. */
 struct copy_told {
-	const uint8_t *record; /* COPY_RECORD bytes, as they were */
-	uint64_t base;	       /* absolute sequence of its run's slot 0 */
-	int64_t arrival_ns;    /* of the first packet of its run; 0: unknown */
-	uint32_t gap;	       /* slots of the gap before it, which has the
-				  number before; 0: there is none */
-	uint32_t lines_bytes;  /* of its metadata, each with its newline */
+	const uint8_t *record; /* COPY_RECORD bytes, unchanged from the
+				* sender's index */
+	uint64_t base;	       /* absolute sequence of slot 0 of its run */
+	int64_t arrival_ns;    /* arrival of the first packet of its run, UTC
+				* ns; 0: unknown */
+	uint32_t gap;	       /* slots of the gap before the block, whose
+				* record has the number before; 0: no gap */
+	uint32_t lines_bytes;  /* bytes of its metadata lines, each ends with
+				* a newline */
 	const char *lines;
 };
 
@@ -123,7 +134,10 @@ wire_copy_check_payload(const struct wire_frame *f)
 	}
 }
 
-/* What is wrong with a frame whose header is as it was sent; NULL: nothing. */
+/*
+ * Checks a frame of wire.h or of a copy whose header checksum was good.  NULL,
+ * or what is wrong.
+ */
 static inline const char *
 wire_copy_check(const struct wire_frame *f)
 {
@@ -145,7 +159,10 @@ wire_copy_check(const struct wire_frame *f)
 	return wire_copy_check_payload(f);
 }
 
-/* As wire_unpack(), for either. */
+/*
+ * Reads the header of a frame of wire.h or of a copy, like wire_unpack().
+ * NULL, or what is wrong.
+ */
 static inline const char *
 wire_copy_unpack(struct wire_frame *f, const uint8_t *at, wire_crc32c *crc)
 {
@@ -166,8 +183,10 @@ wire_copy_unpack(struct wire_frame *f, const uint8_t *at, wire_crc32c *crc)
 	return wire_copy_check(f);
 }
 
-/* COPY_TOLD_BYTES, and the lines; at most what is left.  Returns how many, or
- * 0: there is no room. */
+/*
+ * Writes an entry of INDEX: COPY_TOLD_BYTES and its lines.  Returns the bytes
+ * written, or 0 if they are more than `left`.
+ */
 static inline uint32_t
 copy_told_pack(const struct copy_told *t, uint8_t *to, uint32_t left)
 {
@@ -184,8 +203,10 @@ copy_told_pack(const struct copy_told *t, uint8_t *to, uint32_t left)
 	return COPY_TOLD_BYTES + t->lines_bytes;
 }
 
-/* It points into what is at `at`.  How long it is, or 0: it is longer than
- * what is left. */
+/*
+ * Reads an entry of INDEX; `t` then points into the payload at `at`.  Returns
+ * the entry's length, or 0 if it is longer than `left`.
+ */
 static inline uint32_t
 copy_told_unpack(struct copy_told *t, const uint8_t *at, uint32_t left)
 {
@@ -239,7 +260,10 @@ copy_digest_unpack(struct copy_digest *d, const uint8_t *at)
 				   .crc = read_le32(at + 24) };
 }
 
-/* One more block, in the order of numbers. */
+/*
+ * Adds one block to the digest; blocks are added in ascending order of their
+ * numbers.
+ */
 static inline void
 copy_digest_add(struct copy_digest *d, uint64_t number, uint64_t bytes,
 		uint32_t crc, wire_crc32c *crc32c)
@@ -251,7 +275,7 @@ copy_digest_add(struct copy_digest *d, uint64_t number, uint64_t bytes,
 	write_le32(raw + 16, crc);
 	if (!d->blocks++)
 		d->hash = 0xcbf29ce484222325;
-	for (unsigned i = 0; i < sizeof raw; i++) /* FNV-1a */
+	for (unsigned i = 0; i < sizeof raw; i++) /* FNV-1a hash */
 		d->hash = (d->hash ^ raw[i]) * 0x100000001b3;
 	d->crc = crc32c(d->crc, raw, sizeof raw);
 	d->bytes += bytes;
