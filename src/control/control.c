@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client's end of the control socket, and faults as JSON, which both
- * ends need.
+ * The client's end of the control socket, and the conversion of faults to JSON,
+ * which both ends need.
  *
- * The client blocks, but never on a daemon that does not answer: every
+ * The client never blocks for ever on a daemon that does not answer: every
  * exchange has one deadline, and both sending and reading poll until then.
  */
 #include <errno.h>
@@ -19,7 +19,9 @@
 #include "base/clock.h"
 #include "control/control.h"
 
-/* Every code that a fault may have, and what a caller gets for it. */
+/*
+ * All codes that a fault may have, with the errno that a client's call returns.
+ */
 static const struct {
 	const char *code;
 	int err;
@@ -39,7 +41,10 @@ find_code(const char *code)
 	return 0;
 }
 
-/* Text from files and cut text need not be UTF-8, which JSON must be. */
+/*
+ * Replaces what is not UTF-8, which JSON demands: text from files, and text
+ * that was cut, need not be.
+ */
 static json_t *
 text_to_json(const char *text)
 {
@@ -87,10 +92,11 @@ control_fault_read(struct fault *fault, const json_t *error)
 struct control {
 	int fd;
 	int wait_ms;   /* for one answer; negative: for ever */
-	json_int_t id; /* of the last request */
+	json_int_t id; /* ID of the last request */
 	char *socket;
 	struct control_lines lines;
-	struct control_fds fds; /* that nobody has asked for yet */
+	struct control_fds fds; /* received, and not yet fetched by
+				 * control_ask_fds() */
 };
 
 static int64_t
@@ -119,7 +125,7 @@ wait_until(int fd, short events, int64_t deadline)
 	return n ? 0 : -ETIMEDOUT;
 }
 
-/* Sends one object as a line. */
+/* Sends one object as a line.  0, or -errno. */
 static int
 send_line(struct control *c, const json_t *json, int64_t deadline)
 {
@@ -131,7 +137,7 @@ send_line(struct control *c, const json_t *json, int64_t deadline)
 	if (err)
 		return err;
 	length = strlen(text);
-	text[length++] = '\n'; /* in place of its end */
+	text[length++] = '\n'; /* replaces the terminating NUL */
 	while (done < length && !err) {
 		sent = send(c->fd, text + done, length - done,
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -146,7 +152,10 @@ send_line(struct control *c, const json_t *json, int64_t deadline)
 	return err;
 }
 
-/* Reads one object; the reference is the caller's. */
+/*
+ * Reads one object into *json, a reference that the caller drops.  0, or
+ * -errno.
+ */
 static int
 read_line(struct control *c, json_t **json, int64_t deadline)
 {
@@ -215,7 +224,7 @@ connect_fault(const char *path, int err, struct fault *fault)
 	return err;
 }
 
-/* Returns the connected socket or -errno. */
+/* Connects to the unix socket at `path`.  Returns the socket, or -errno. */
 static int
 connect_to(const char *path)
 {
@@ -235,7 +244,7 @@ connect_to(const char *path)
 	return err;
 }
 
-/* Each side says first which protocol it speaks. */
+/* Exchanges the protocol's number: each side sends its own first. */
 static int
 greet(struct control *c, struct fault *fault)
 {
@@ -296,7 +305,7 @@ control_wait(struct control *c, int wait_ms)
 	c->wait_ms = wait_ms;
 }
 
-/* Passes over events, and over answers that came too late to be waited for. */
+/* Skips events, and late answers to requests whose wait is over. */
 static int
 read_answer(struct control *c, json_t **answer, int64_t deadline)
 {

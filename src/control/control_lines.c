@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines out of a stream of bytes.  What was read and not yet given back lies
- * from `start` to `used`; it is moved to the front before each read, so that
- * the buffer is never larger than the longest line.
+ * Splits a stream of bytes into lines.  Bytes that were read and not yet
+ * returned lie from `start` to `used`; they are moved to the front before each
+ * read, so that the buffer grows no larger than the longest line allows.
  */
 #include <errno.h>
 #include <stdlib.h>
