@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two clocks: the one that people share, which may be stepped, and one that
- * only ever goes on.  Both calls stay in the vDSO, but for a test that has
- * put clocks of its own in their place.
+ * Two clocks: civil time, which may be stepped, and steady time, which only
+ * goes forward.  Both calls stay in the vDSO (no system call), unless a test
+ * has put its own clocks in their place.
  */
 #include <stddef.h>
 #include <time.h>

@@ -4,15 +4,19 @@
 
 #include <stdint.h>
 
-/* Nanoseconds since 1970, UTC. */
+/* Returns nanoseconds since 1970, UTC (CLOCK_REALTIME); it may be stepped. */
 int64_t clock_now(void);
 
-/* Nanoseconds since some start; never steps.  For ages and timeouts. */
+/*
+ * Returns nanoseconds since an arbitrary start (CLOCK_MONOTONIC); it never
+ * steps back.  For ages and timeouts.
+ */
 int64_t clock_steady(void);
 
 /*
- * For tests: from now on both are read from `source`, which is borrowed; NULL
- * gives the kernel's back.  Not while other threads run.
+ * For tests: both functions read from `source` from now on, which must outlive
+ * its use; NULL restores the kernel's clocks.  Do not call it while other
+ * threads run.
  */
 struct clock_source {
 	int64_t (*now)(void *arg);

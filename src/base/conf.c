@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a configuration.  libconfig does the parsing, but two things of it
- * are caught before it sees the text:
+ * Opens a configuration.  libconfig parses it, but two of its habits must be
+ * caught before it sees the text:
  *
- *  - it cuts an integer without L to 32 bits and says nothing (1.5), so that
- *    memory = 8589934592 would mean 0;
- *  - @include of what is no file ends the process, in flex.  A configuration
- *    is one file here.
+ *  - an integer without L is cut to 32 bits without a message (libconfig
+ *    1.5), so that memory = 8589934592 would mean 0;
+ *  - @include of something that is no file ends the process, in flex.  A
+ *    configuration is one file here.
  *
- * So the text is read by ourselves, looked through by a scanner that knows
- * strings, comments, names and numbers, and then parsed from memory.
+ * So this file reads the text, checks it with a scanner that knows strings,
+ * comments, names and numbers, and lets libconfig parse it from memory.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ enum { FILE_MAX = 16 << 20 };
 #define DIGITS	   "0123456789"
 #define HEX_DIGITS DIGITS "abcdefABCDEF"
 
-/* A text while it is looked through. */
+/* A text and how far the scanner has come. */
 struct scan {
 	const char *name;
 	const char *text;
@@ -56,7 +56,7 @@ skip_string(struct scan *scan)
 		scan->at++;
 }
 
-/* Moves over a comment; false where none begins. */
+/* Skips a comment; false if none begins here. */
 static bool
 skip_comment(struct scan *scan)
 {
@@ -73,7 +73,10 @@ skip_comment(struct scan *scan)
 	return true;
 }
 
-/* Moves over the rest of a number with a point or an exponent. */
+/*
+ * Skips the rest of a number with a point or an exponent; false if the number
+ * is an integer.
+ */
 static bool
 skip_float(struct scan *scan)
 {
@@ -156,7 +159,7 @@ check_text(const char *name, const char *text, struct fault *fault)
 	return err;
 }
 
-/* Says what libconfig found wrong, and shows the line. */
+/* Turns libconfig's error into a fault that shows the line. */
 static int
 parse_fault(struct conf *conf, const char *text, struct fault *fault)
 {
@@ -205,7 +208,7 @@ no_memory:
 			 "cannot read %s: no memory", name);
 }
 
-/* The whole file as one text, malloc'ed; NULL with errno. */
+/* Returns the whole file as one malloc'ed text; NULL with errno on failure. */
 static char *
 read_file(const char *path)
 {

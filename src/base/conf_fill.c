@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Filling structs from a group of the configuration, by tables of options.
+ * Fills structs from a group of the configuration, by tables of options.
  *
- * A fallback goes the same way as a value of the file: it becomes a setting
- * of a small configuration of its own.  So there is one reader for each
- * type, and a fallback that is itself impossible is found by the first test
- * that uses the table.
+ * A fallback takes the same path as a value from the file: it becomes a setting
+ * of a small configuration of its own.  So there is one reader for each type,
+ * and a fallback that is itself invalid is found by the first test that uses
+ * the table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { KEY_MAX = 32, KEYS_MAX = 128 };
 
-/* Every key that a group may have. */
+/* All keys that a group may have. */
 struct keys {
 	const char *key[KEYS_MAX];
 	unsigned n;
@@ -52,7 +52,10 @@ least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* How many letters to add, drop or change (Levenshtein), row by row. */
+/*
+ * Returns how many letters to add, drop or change (Levenshtein distance),
+ * computed row by row.
+ */
 static unsigned
 distance(const char *a, const char *b)
 {
@@ -75,7 +78,10 @@ distance(const char *a, const char *b)
 	return row[length];
 }
 
-/* The key that was meant, most likely; NULL where none is near. */
+/*
+ * Returns the known key that the user most likely meant; NULL if none is
+ * similar.
+ */
 static const char *
 nearest_key(const struct keys *keys, const char *key)
 {
@@ -140,8 +146,9 @@ check_group(struct conf *conf, config_setting_t *group, const struct keys *keys,
 }
 
 /*
- * Fallbacks are written as in the file, but text needs no quotes.  What is
- * no text is left to libconfig, which knows true, false, points and lists.
+ * Tells whether a fallback is plain text to be taken as a string.  Fallbacks
+ * are written as in the file, except that text needs no quotes.  Anything else
+ * is left to libconfig, which parses booleans, fractions and lists.
  */
 static bool
 is_plain(const struct option *o)

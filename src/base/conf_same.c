@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether two configurations say the same in one place: how it is written,
- * and where, does not matter, and neither does the order of a group's keys.
+ * Compares two settings by value: spelling, place in the file and the order of
+ * a group's keys do not matter.
  */
 #include <string.h>
 

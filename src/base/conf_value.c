@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading one value of the configuration into its place.
+ * Reads one value of the configuration into its struct member.
  *
- * Whatever its type, a value that is refused is told in one form: where, the
- * key, what it was, and what it takes.
+ * Every refused value is reported in one form, whatever its type: file:line,
+ * the key, the value, and what the key accepts.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 enum { BILLION = 1000000000 };
 
-/* A sentence that grows, and is cut where its room ends. */
+/* A text that grows piece by piece, and is cut at the end of its buffer. */
 struct sentence {
 	char text[CONF_FORM];
 	size_t used;
@@ -72,7 +72,7 @@ say_setting(struct sentence *s, const config_setting_t *setting)
 	}
 }
 
-/* What an option takes: its form, and its bounds if it has some. */
+/* Says what an option accepts: its form, and its bounds if it has any. */
 static void
 say_form(struct sentence *s, const struct option *option)
 {
@@ -118,7 +118,10 @@ conf_form(char text[CONF_FORM], const struct option *option)
 	return memcpy(text, form.text, sizeof form.text);
 }
 
-/* The setting, which may be one of a list, cannot be the option's value. */
+/*
+ * Reports that the setting, perhaps one of a list, cannot be the option's
+ * value.
+ */
 static int
 refuse(const struct conf_value *v, const config_setting_t *setting)
 {
@@ -156,10 +159,13 @@ number_of_text(const char *text, enum option_type type, uint64_t *value)
 	}
 	if (text[strspn(text, "0123456789")])
 		return -EINVAL;
-	return units_bytes(text, value); /* digits alone */
+	return units_bytes(text, value); /* digits only, so no unit is read */
 }
 
-/* A bare number of a span is seconds, and may have a fraction. */
+/*
+ * Reads a number from a setting of any type.  A span without a unit is seconds,
+ * and may have a fraction.
+ */
 static int
 number_of_setting(const config_setting_t *s, enum option_type type,
 		  uint64_t *value)
@@ -250,7 +256,7 @@ read_choice(const struct conf_value *v, const char **choice)
 	return refuse(v, v->setting);
 }
 
-/* Room for a list, which lives as long as the configuration. */
+/* Allocates memory for a list that lives as long as the configuration. */
 static void *
 keep(struct conf *conf, unsigned n, size_t bytes)
 {
@@ -263,7 +269,9 @@ keep(struct conf *conf, unsigned n, size_t bytes)
 	return kept->data;
 }
 
-/* A list may be written as one value where it has just one. */
+/*
+ * Returns the length of a list; a list of one may be written as a bare value.
+ */
 static unsigned
 list_length(const config_setting_t *s)
 {
@@ -329,7 +337,7 @@ conf_value_read(const struct conf_value *v, void *out)
 		return err;
 	case OPTION_BYTES:
 	case OPTION_RATE:
-	case OPTION_SPAN: /* an int64_t, and never negative */
+	case OPTION_SPAN: /* an int64_t, never negative */
 		err = read_number(v, v->setting, &value);
 		if (!err)
 			*(uint64_t *)out = value;

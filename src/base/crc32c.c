@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ISA-L does it with what the processor has: 15 to 30 bytes a nanosecond.
+ * ISA-L computes CRC32C with the processor's instructions: 15 to 30 bytes per
+ * nanosecond.
  *
- * A checksum is the remainder of a polynomial over GF(2), its highest power
- * in the lowest bit.  To put n bytes behind it is to multiply it by x^8n, so
- * that is all that has to be known of their length: one word, from as many
- * squarings as n has bits.  A multiplication is 32 steps, and nobody joins
- * pieces so small that a table would pay.
+ * A checksum is the remainder of a polynomial over GF(2), with the highest
+ * power in the lowest bit.  Appending n bytes multiplies it by x^8n, so that
+ * power is all one needs to know of their length: one word, computed with as
+ * many squarings as n has bits.  A multiplication takes 32 steps; a table would
+ * not pay, since nobody joins pieces that small.
  */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>
 
-enum { MOST = 1 << 30 }; /* ISA-L counts in int */
+enum { MOST = 1 << 30 }; /* ISA-L takes an int */
 
-#define CASTAGNOLI 0x82f63b78u /* without x^32; reflected, as all here */
-#define ONE	   0x80000000u
-#define X_TO_8	   0x00800000u
+#define CASTAGNOLI                                                             \
+	0x82f63b78u /* without x^32; bits reversed, as in all polynomials
+		     * here */
+#define ONE    0x80000000u
+#define X_TO_8 0x00800000u
 
 uint32_t
 crc32c(uint32_t crc, const void *data, uint64_t bytes)

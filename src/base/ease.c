@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Idle, not the lowest of "best effort": mq-deadline, which disks get on most
- * machines, knows the classes only, and serves the idle one after at most
- * 10 s even where writes never end; and bfq would give the lowest of "best
- * effort" a fifth of the disk.
+ * Uses the idle class, not the lowest priority of "best effort": mq-deadline,
+ * the scheduler of disks on most machines, knows only classes, and serves the
+ * idle class after at most 10 s even if writes never end; and bfq would give
+ * the lowest "best effort" priority a fifth of the disk.
  *
- * Whether a disk has writes under way the kernel tells for every block
- * device, partitions too, as two numbers: requests of readers, and of
- * writers.  That costs some microseconds, so it is asked once for a chunk,
- * without asking the daemon: it may be another that writes.  A file system
- * without a block device (tmpfs, NFS) does not tell, and is read as usual.
+ * The kernel shows for every block device, partitions too, how many reads and
+ * writes are in flight.  Reading that file takes some microseconds, so callers
+ * do it once per chunk.  The daemon is not asked, since another program may be
+ * the one that writes.  A file system without a block device (tmpfs, NFS) shows
+ * nothing, and is read as usual.
  */
 #include "config.h"
 

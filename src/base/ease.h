@@ -5,27 +5,27 @@
 #include <stdbool.h>
 
 /*
- * Whoever reads a recording gives way to those who write one: a disk that
- * takes a stream must not seek for a reader.
+ * Makes readers of recordings give way to writers: a disk that records a stream
+ * must not seek for a reader.
  *
- * ease_process() puts the I/O of this thread, and of threads that it makes
- * from then on, behind that of all others (ioprio "idle").  Nothing is lost
- * where nobody writes.  It cannot fail in a way that matters.
+ * ease_process() puts the I/O of the calling thread, and of threads it starts
+ * later, behind everybody else's (ioprio "idle").  While nobody else uses the
+ * disk it costs nothing.  Errors are ignored: reading works without it.
  *
- * For readers only: what who is idle makes durable is waited for by others,
- * whose fsync shares the journal with it.
+ * Only for processes that just read: an fsync at idle priority holds the file
+ * system's journal, and every writer's fsync waits for it.
  */
 void ease_process(void);
 
 /*
- * Call it with a file that is about to be read.  Where its disk has writes
- * under way, the kernel reads no further than it is asked to, so a reader
- * that asks for one piece after the other has one request on that disk.
- * True when that is so.
+ * Call it for a file that is about to be read.  If its disk has writes in
+ * flight, turns off the kernel's read-ahead for the file, so that a reader that
+ * asks for one piece after the other has one request at a time on that disk.
+ * Returns true if it did.
  */
 bool ease_file(int fd);
 
-/* The same with another folder than /sys/dev/block, for tests. */
+/* The same, with another folder in place of /sys/dev/block, for tests. */
 bool ease_file_by(const char *sys, int fd);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults are written from text that may come from anywhere: a file, a peer,
- * another fault.  So every text is made in a buffer of its own first (a
- * caller may wrap what the same fault said before), shown cut where it does
- * not fit, and freed of control characters: a fault is one line.
+ * The texts of a fault may come from anywhere: a file, a peer, another fault.
+ * So every text is formatted into a local buffer first (the arguments may be
+ * texts of the same fault), cut with "..." if it does not fit, and freed of
+ * control characters: a fault is one line.
  */
 #include <stdarg.h>
 #include <stdio.h>

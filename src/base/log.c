@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A log line is put together on the stack and leaves in one write(2), so
- * that lines of many threads never mix:
+ * A log line is put together on the stack and leaves in one write(2), so that
+ * lines of different threads never mix:
  *
  *   2026-11-20T10:00:00.000Z warn  r4123_wz: the text
  *   <4>r4123_wz: the text                            to the journal
  *   r4123_wz: the text                               to syslog
  *
- * Whether stderr is the journal is looked up for every line: it costs a
+ * Whether stderr is the journal is checked for every line: it costs a
  * microsecond where lines are rare, and stays right after a redirection.
  *
- * A program that must not wait for whoever reads the log has a thread that
- * does (log_queue.c); in any other, and before that thread starts, the caller
+ * A program that must not wait for the log's reader starts a thread that does
+ * (log_queue.c); in other programs, and before that thread starts, the caller
  * writes.
  */
 #include <errno.h>
@@ -34,7 +34,7 @@
 
 static const struct {
 	const char *word;
-	int priority; /* syslog's */
+	int priority; /* as syslog(3) numbers them */
 } levels[] = {
 	[LOG_ERROR] = { "error", 3 },
 	[LOG_WARN] = { "warn", 4 },
@@ -43,8 +43,10 @@ static const struct {
 };
 
 static enum log_level most = LOG_INFO; /* constant once threads run */
-static _Atomic bool by_syslog;	       /* set once, seen some time */
-static _Atomic(log_sink *) sink;       /* set once; NULL: the caller writes */
+static _Atomic bool by_syslog;	       /* set once; threads may see it a
+					* little later */
+static _Atomic(log_sink *) sink;       /* set once, release pairs with
+					* acquire; NULL: the caller writes */
 
 void
 log_level_set(enum log_level level)
@@ -59,7 +61,10 @@ log_to_syslog(const char *name)
 	by_syslog = true;
 }
 
-/* systemd names the file that the journal reads: "device:inode". */
+/*
+ * Compares stderr with the file that systemd says the journal reads:
+ * "device:inode".
+ */
 static bool
 to_journal(void)
 {
@@ -106,14 +111,19 @@ log_compose(struct log_text *t, enum log_level level, const char *subject,
 	    head + vsnprintf(t->text + head, LOG_LINE - head, format, args);
 	if (length >= LOG_LINE)
 		length = LOG_LINE - 1;
-	/* Text of others must not look like a line of its own, nor be one that
-	 * a terminal obeys. */
+	/*
+	 * Foreign text must not look like a log line of its own, nor contain
+	 * control sequences that a terminal obeys.
+	 */
 	text_clean(t->text);
 	t->text[length] = t->to_system ? '\0' : '\n';
 	t->length = (unsigned)length + 1;
 }
 
-/* Somebody who shares our stderr may have made it O_NONBLOCK. */
+/*
+ * Waits and returns true if a write may be repeated: another process that
+ * shares our stderr may have made it O_NONBLOCK.
+ */
 static bool
 may_try_again(void)
 {
@@ -157,7 +167,7 @@ put_line(enum log_level level, const char *subject, const char *format,
 	struct log_text t;
 
 	log_compose(&t, level, subject, format, args);
-	/* There is nobody left to tell when stderr fails. */
+	/* A failure of stderr cannot be reported anywhere. */
 	if (to)
 		to(&t);
 	else

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that waits for whoever reads the log, so that nobody else does:
- * a receiver or the event loop that stops because a pager on the other end of
+ * One thread writes the log, so that no other thread waits for its reader: a
+ * receiver or the event loop that stops because a pager at the other end of
  * stderr was stopped loses an observation.
  *
  *   log_line -> queue of LINES -> this thread -> write(2) or syslog(3)
  *
- * Only a thread of its own never lets a caller wait, whatever stderr is.
+ * Nothing but a thread protects the callers for every kind of stderr.
  * O_NONBLOCK belongs to the open file, which the shell that started us shares:
- * its terminal would no longer block either.  poll(POLLOUT) before a write
- * says nothing of a file on a server that is away, of syslog(3), or of a
- * terminal that was stopped; and another process that writes to the same pipe
+ * its terminal would become non-blocking too.  poll(POLLOUT) before a write
+ * says nothing about a file on a server that is away, about syslog(3), or about
+ * a terminal that was stopped; and another process that writes to the same pipe
  * may fill it between the two calls.
  *
- * A line is handed over under a mutex that is held for a copy of one line; the
- * thread writes without it, from the queue itself: nobody touches the entry at
- * its head.  When the queue is full a line is dropped, and counted in the last
- * entry there is.  So the log says how many lines are missing, and where.
+ * A line is queued under a mutex that is held for the copy of one line.  The
+ * thread writes without the mutex, straight from the queue: no other thread
+ * touches the entry at its head.  When the queue is full a line is dropped and
+ * counted in the newest entry, so the log says how many lines are missing, and
+ * where.
  *
- * A process that is killed may lose what it logged in its last moment, some
- * ten microseconds while somebody reads.
+ * A process that is killed may lose what it logged in its last moment: some ten
+ * microseconds' worth while the reader keeps up.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -37,13 +38,13 @@ enum {
 
 struct entry {
 	struct log_text text;
-	unsigned missing; /* lines behind this one that were dropped */
+	unsigned missing; /* lines dropped right behind this one */
 };
 
 static struct {
-	pthread_mutex_t lock; /* over all that is below */
-	pthread_cond_t come;  /* a line came */
-	pthread_cond_t done;  /* the queue is empty */
+	pthread_mutex_t lock; /* protects all fields below */
+	pthread_cond_t come;  /* signalled when a line is queued */
+	pthread_cond_t done;  /* broadcast when the queue is empty */
 	struct entry *entry;
 	unsigned head, n;
 } queue = {
@@ -83,7 +84,7 @@ static int __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 	return log_write(&t);
 }
 
-/* The entry at the head, when there is one. */
+/* Waits for an entry at the head of the queue and returns it. */
 static const struct entry *
 wait_for_one(void)
 {
@@ -97,7 +98,7 @@ wait_for_one(void)
 	return e;
 }
 
-/* Takes the head out; how many lines are missing behind it. */
+/* Removes the head; returns how many lines are missing behind it. */
 static unsigned
 drop_head(void)
 {
@@ -123,7 +124,8 @@ note_empty(void)
 static void *
 run(void *arg)
 {
-	unsigned missing = 0; /* a log on a full disk loses lines, too */
+	unsigned missing = 0; /* lines that were dropped or could not be
+			       * written, as on a full disk */
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "spate-log");
@@ -153,7 +155,9 @@ log_queue_start(void)
 	queue.entry = calloc(LINES, sizeof *queue.entry);
 	if (!queue.entry)
 		return -ENOMEM;
-	/* Signals are for the threads that expect them. */
+	/*
+	 * The thread takes no signals: they are for threads that expect them.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&thread, NULL, run, NULL);

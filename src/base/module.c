@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loading plugins.  What a plugin exports is checked as a whole before it is
- * believed: its ABI number, its name, its callbacks, and that no option
- * would be written past the end of the struct that it declares.  Then it is
- * copied, so that a plugin built when the struct was shorter has zeroes where
- * it knew of nothing.
+ * Loads plugins.  What a plugin exports is checked as a whole before it is
+ * used: its ABI number, its name, its callbacks, and that no option would be
+ * written past the end of the struct that it declares.  Then its ops are
+ * copied, so that a plugin built when the struct was shorter has zeroes in the
+ * members it did not know.
  *
- * A loaded plugin is never unloaded: its tables and names are pointed to
- * from everywhere, and a process loads a handful.
+ * A plugin is never unloaded: pointers to its tables and names are kept in many
+ * places, and a process loads a handful.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,10 +29,12 @@ struct callback { /* or another pointer that must not be NULL */
 struct kind {
 	const char *name;
 	const char *symbol;
-	size_t bytes;		  /* of its ops */
-	struct callback must[10]; /* a NULL name ends it */
-	/* Where the first of these is there, all of them have to be, else
-	 * those of `plain`. */
+	size_t bytes;		  /* size of its ops struct */
+	struct callback must[10]; /* mandatory; a NULL name ends the list */
+	/*
+	 * If the first callback of `heaps` is present, all of `heaps` are
+	 * mandatory, else all of `plain`.
+	 */
 	struct callback heaps[6], plain[3];
 };
 
@@ -99,15 +101,15 @@ static const struct kind format_kind = {
 	},
 };
 
-/* A loaded plugin: our own copy of its ops. */
+/* A loaded plugin, with our copy of its ops. */
 struct module {
-	struct module *next; /* loaded */
+	struct module *next; /* links `loaded` */
 	const struct kind *kind;
 	_Alignas(max_align_t) unsigned char ops[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct module *loaded; /* under lock; only ever grows */
+static struct module *loaded; /* protected by `lock`; only grows */
 
 static int
 not_found(const struct kind *kind, const char *name, struct fault *fault)
@@ -148,7 +150,7 @@ value_bytes(enum option_type type)
 	return type < sizeof bytes / sizeof *bytes ? bytes[type] : SIZE_MAX;
 }
 
-/* Says in fault->why what is wrong with the plugin's options. */
+/* Checks the plugin's table of options.  0, or -EINVAL with fault->why. */
 static int
 check_options(const struct plugin *head, struct fault *fault)
 {
@@ -232,7 +234,10 @@ check_head(const struct plugin *head, const char *name, struct fault *fault)
 	return 0;
 }
 
-/* Checks what the plugin exports, and makes our copy of it. */
+/*
+ * Checks what the plugin exports, and makes our copy of it.  0, or -errno with
+ * fault->why.
+ */
 static int
 adopt(const struct kind *kind, const char *name, const struct plugin *head,
       struct module **module, struct fault *fault)

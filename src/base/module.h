@@ -11,16 +11,17 @@
 #include "contract/write.h"
 
 /*
- * Modules are plugins that were loaded.  Each is loaded once and stays until
- * the process ends, so the ops that are returned are good for ever.
+ * Modules are loaded plugins.  Each is loaded once and stays until the process
+ * ends, so the returned ops are valid for ever.
  *
- * They are looked for in $SPATE_PLUGINS (folders, split at ':') if it is
- * set; else beside the running program (plugins/.libs: a build tree); else
+ * The search goes through $SPATE_PLUGINS (folders separated by ':') if it is
+ * set; else beside the running program (plugins/.libs, in a build tree); else
  * in the folder of the installation.
  *
- * 0, or -errno with a fault that says which file, and what is wrong with it:
- * not there (and which names are), another ABI number, no such symbol, or
- * the mandatory callback that is missing.  Any thread; a lock inside.
+ * Each function returns 0, or -errno with a fault that names the file and says
+ * what is wrong with it: missing (and which names exist), another ABI number,
+ * no such symbol, or which mandatory callback is missing.  Any thread may call;
+ * a lock inside protects the list.
  */
 int module_receive(const char *name, const struct receive_ops **ops,
 		   struct fault *fault);
@@ -31,8 +32,10 @@ int module_send(const char *name, const struct send_ops **ops,
 int module_format(const char *name, const struct format_ops **ops,
 		  struct fault *fault);
 
-/* Writes the names of those that there are of a kind ("receive", "write",
- * "send" or "format"), as "direct, null", into `names`. */
+/*
+ * Writes the names of all available plugins of a kind ("receive", "write",
+ * "send" or "format") into `names`, as "direct, null".
+ */
 void module_names(const char *kind, char *names, size_t bytes);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folders of plugins.  A program in a build tree finds the plugins that
- * were built with it, and an installed one those of its installation, so
- * that two trees and an installation never mix on one machine.
+ * Finds the folders of plugins.  A program in a build tree uses the plugins
+ * that were built with it, an installed one those of its installation, so that
+ * two trees and an installation never mix on one machine.
  */
 #include <glob.h>
 #include <limits.h>
@@ -14,7 +14,10 @@
 
 #include "base/module_priv.h"
 
-/* The first of these folders, seen from the program's own, that is there. */
+/*
+ * Returns the first existing folder of these, relative to the program's own,
+ * malloc'ed; NULL if there is none.
+ */
 static char *
 folder_of_build(void)
 {
@@ -53,7 +56,7 @@ module_path(void)
 	return build ? build : strdup(SPATE_PLUGIN_DIR);
 }
 
-/* The folder at *path, which is moved on; NULL behind the last. */
+/* Returns the next non-empty folder and advances *path; NULL after the last. */
 static const char *
 next_folder(char **path)
 {
@@ -65,7 +68,9 @@ next_folder(char **path)
 	return folder;
 }
 
-/* Adds to `names` those that a folder has of a kind: "direct, null". */
+/*
+ * Appends to `names` the plugins of a kind that a folder has: "direct, null".
+ */
 static void
 list_names(const char *kind, const char *folder, char *names, size_t bytes)
 {
@@ -86,7 +91,10 @@ list_names(const char *kind, const char *folder, char *names, size_t bytes)
 	globfree(&found);
 }
 
-/* A name is a part of a file's name, and never leads elsewhere. */
+/*
+ * Tells whether a name can only be part of a file name, and not lead to another
+ * folder.
+ */
 static bool
 name_good(const char *name)
 {

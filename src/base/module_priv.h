@@ -5,17 +5,23 @@
 #include <stddef.h>
 
 /*
- * Where plugins lie: module_path.c knows the folders, module.c loads.
+ * Search for plugin files: module_path.c knows the folders, module.c loads.
  * `kind` is "receive", "write", "send" or "format".
  */
 
-/* The folders that are looked in, split at ':'; malloc'ed, or NULL. */
+/*
+ * Returns the folders that are searched, separated by ':'; malloc'ed, or NULL
+ * without memory.
+ */
 char *module_path(void);
 
-/* The file of a plugin, malloc'ed; NULL where no folder has it. */
+/* Returns the file of a plugin, malloc'ed; NULL if no folder has it. */
 char *module_path_find(const char *kind, const char *name);
 
-/* Writes the names that there are, as "direct, null", into `names`. */
+/*
+ * Writes the names of all available plugins of a kind into `names`, as "direct,
+ * null".
+ */
 void module_path_names(const char *kind, char *names, size_t bytes);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group may read the file, as root:spate 0640 needs, but change nothing in
- * it; everybody else may do neither.  What is looked at is the file that was
- * opened, not its name.
+ * The file's group may read it, as root:spate 0640 needs, but not write it; all
+ * others may do neither.  The check is made on the open descriptor, not on the
+ * name, so that the file cannot be exchanged in between.
  */
 #include "base/secret.h"
 
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Refuses before anything of it is read. */
+/* Checks type and mode before a byte of the file is read. */
 static int
 file_check(int fd, const char *file, struct fault *fault)
 {
@@ -129,8 +129,10 @@ hmac_sha256(const void *key, uint32_t key_bytes, const void *data,
 {
 	unsigned n = 32;
 
-	/* Rather no proof than one that says nothing: it fails only where
-	 * there is no memory, or no SHA-256. */
+	/*
+	 * Abort rather than send a proof without meaning.  HMAC fails only
+	 * without memory or without SHA-256.
+	 */
 	if (!HMAC(EVP_sha256(), key, (int)key_bytes, data, bytes, out, &n) ||
 	    n != 32)
 		abort();

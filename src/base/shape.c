@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shape is written as the configuration and the metadata name its parts.
- * JSON is read as text of others: every number is checked against the field
- * that it goes to, so that a damaged file is refused and never half read.
+ * A shape is written with the names that the configuration and the metadata
+ * use.  JSON is read as foreign text: every number is checked against the
+ * member it is read into, so that a damaged file is refused and never half
+ * read.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +19,7 @@ static const struct kind {
 	const char *name;
 	enum sequence_kind sequence;
 	unsigned bits;
-	bool placed; /* followed by '@' and the byte */
+	bool placed; /* the name is followed by '@' and the byte */
 } kinds[] = {
 	{ "default", SEQUENCE_DEFAULT, 64, false },
 	{ "arrival", SEQUENCE_ARRIVAL, 64, false },
@@ -111,7 +112,7 @@ shape_store_show(enum heap_store store)
 	return stores[store];
 }
 
-/* What only shapes with heaps have. */
+/* Adds the keys that only shapes with heaps have. */
 static int
 add_heaps(json_t *json, const struct format_shape *s)
 {
@@ -165,7 +166,7 @@ fail:
 	return NULL;
 }
 
-/* A missing number is zero; one that does not fit is an error. */
+/* Reads a number; a missing one is zero, one that does not fit is an error. */
 static int
 read_u32(uint32_t *value, const json_t *json)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Of names of others, some were written when there was no UTF-8. */
+/*
+ * Makes foreign text valid UTF-8 and free of control characters: file names may
+ * be older than UTF-8.
+ */
 #include "config.h"
 
 #include "base/text.h"
@@ -11,7 +14,10 @@
 
 static const char unknown[] = "\xef\xbf\xbd";
 
-/* The bytes of the character that they begin with; 0: it is none. */
+/*
+ * Returns the length of the character that begins here, at most 4; 0 if these
+ * bytes are not UTF-8.
+ */
 static size_t
 length_of(const unsigned char *c)
 {
@@ -24,10 +30,10 @@ length_of(const unsigned char *c)
 		return 0;
 	n = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
 	switch (c[0]) {
-	case 0xe0: least = 0xa0; break; /* else it would be shorter */
+	case 0xe0: least = 0xa0; break; /* overlong encodings */
 	case 0xed: most = 0x9f; break;	/* surrogates */
 	case 0xf0: least = 0x90; break;
-	case 0xf4: most = 0x8f; break; /* beyond U+10FFFF */
+	case 0xf4: most = 0x8f; break; /* above U+10FFFF */
 	default: break;
 	}
 	if (c[1] < least || c[1] > most)
@@ -39,8 +45,10 @@ length_of(const unsigned char *c)
 	return n;
 }
 
-/* The bytes of a control character that they begin with; 0: it is none.  Those
- * from U+0080 on, which a terminal obeys as well, have two. */
+/*
+ * Returns the length of the control character that begins here; 0 if none does.
+ * U+0080 to U+009F, which a terminal obeys as well, have two bytes.
+ */
 static size_t
 control_of(const unsigned char *c)
 {
@@ -61,7 +69,7 @@ text_clean(char *text)
 	return text;
 }
 
-/* Do they begin a character that has more bytes? */
+/* Tells whether the bytes are the beginning of a longer character. */
 static bool
 is_begun(const unsigned char *c, size_t bytes)
 {

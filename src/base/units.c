@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every unit is a number, maybe with a fraction, and a suffix that scales
- * it.  Numbers are read digit by digit into a whole part and billionths,
- * never through floating point, so "8G" is exact and no locale can change
- * the point.  Sizes and rates stay below 2^63: they end up in off_t and in
- * JSON, which have no more.
+ * Every quantity is a number, perhaps with a fraction, and a suffix that scales
+ * it.  Numbers are read digit by digit into a whole part and billionths, never
+ * through floating point, so "8G" is exact and no locale changes the point.
+ * Sizes and rates stay below 2^63: they end up in off_t and in JSON, which have
+ * no more.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ enum { BILLION = 1000000000 };
 struct number {
 	uint64_t whole;
 	uint32_t billionths;
-	bool fraction; /* there was a point */
+	bool fraction; /* the number has a point */
 };
 
 struct suffix {
@@ -29,7 +29,10 @@ struct suffix {
 	uint64_t scale;
 };
 
-/* "12" or "1.5" at *text, which is moved behind it; 0, -EINVAL, -ERANGE. */
+/*
+ * Reads "12" or "1.5" at *text and moves *text behind it.  0, -EINVAL or
+ * -ERANGE.
+ */
 static int
 read_number(const char **text, struct number *n)
 {
@@ -54,7 +57,10 @@ read_number(const char **text, struct number *n)
 	return 0;
 }
 
-/* The number times its scale, below 2^63; what is below one is dropped. */
+/*
+ * Multiplies a number with its scale, below 2^63; the fraction of the result is
+ * dropped.
+ */
 static int
 scale_number(const struct number *n, uint64_t scale, uint64_t *value)
 {
@@ -78,7 +84,10 @@ find_suffix(const struct suffix *all, const char *text, size_t length)
 	return NULL;
 }
 
-/* A number and a suffix that ends the text; a space between is allowed. */
+/*
+ * Reads a number and the suffix that ends the text; one space between is
+ * allowed.
+ */
 static int
 read_scaled(const char *text, const struct suffix *all, uint64_t *value)
 {
@@ -94,7 +103,7 @@ read_scaled(const char *text, const struct suffix *all, uint64_t *value)
 	return suffix ? scale_number(&n, suffix->scale, value) : -EINVAL;
 }
 
-/* The only one that is no whole number of anything. */
+/* Uses floating point: a share is the only quantity that is no whole number. */
 int
 units_share(const char *text, double *share)
 {
@@ -130,7 +139,10 @@ units_bytes(const char *text, uint64_t *bytes)
 	return read_scaled(text, all, bytes);
 }
 
-/* "G", "Gbps" and "Gb/s" are one rate; "GBps" is none, on purpose. */
+/*
+ * Accepts "G", "Gbps" and "Gb/s" as the same rate; "GBps" is refused on
+ * purpose.
+ */
 int
 units_rate(const char *text, uint64_t *bits_per_s)
 {
@@ -145,7 +157,7 @@ units_rate(const char *text, uint64_t *bits_per_s)
 	return read_scaled(text, all, bits_per_s);
 }
 
-/* Each unit once, the larger before the smaller: { "1h", "30m", "5s" }. */
+/* Reads a span in parts, "1h30m5s": each unit once, larger before smaller. */
 static int
 read_span_parts(const char *text, uint64_t *ns)
 {
@@ -176,7 +188,7 @@ read_span_parts(const char *text, uint64_t *ns)
 		err = scale_number(&n, suffix->scale, &part);
 		if (err)
 			return err;
-		*ns += part; /* both are below 2^63 */
+		*ns += part; /* cannot overflow: both are below 2^63 */
 		if (*ns > INT64_MAX)
 			return -ERANGE;
 		suffix++;
@@ -205,8 +217,8 @@ units_span(const char *text, int64_t *ns)
 }
 
 /*
- * Reads fields of fixed width as `form` shows them: a '0' stands for a digit
- * of the next field whenever another character was before it.
+ * Reads fields of fixed width as `form` shows them: each row of '0' stands for
+ * the digits of one field.  Returns the end of what was read, or NULL.
  */
 static const char *
 read_fields(const char *text, const char *form, int *field)
@@ -230,7 +242,10 @@ read_fields(const char *text, const char *form, int *field)
 	return text;
 }
 
-/* The fields must be those of a real day: 31 February is none. */
+/*
+ * Converts to seconds since 1970.  The fields must be those of a real day: 31
+ * February is -EINVAL.
+ */
 static int
 make_time(const struct tm *fields, bool by_month, int64_t *s)
 {
@@ -249,7 +264,10 @@ make_time(const struct tm *fields, bool by_month, int64_t *s)
 	return 0;
 }
 
-/* ISO 8601, where the Z may be left out, or VEX with its day of the year. */
+/*
+ * Reads an ISO 8601 time, whose Z may be left out, or a VEX time with its day
+ * of the year.
+ */
 static int
 read_date(const char *text, bool vex, int64_t *ns)
 {
@@ -264,13 +282,14 @@ read_date(const char *text, bool vex, int64_t *ns)
 	    text, vex ? "0000y000d00h00m00" : "0000-00-00T00:00:00", f);
 	if (!text)
 		return -EINVAL;
-	text--; /* the fraction belongs to the last digit */
+	text--; /* back to the last digit, which the fraction belongs to */
 	if (read_number(&text, &fraction) ||
 	    (strcmp(text, vex ? "s" : "Z") != 0 && (vex || *text)))
 		return -EINVAL;
 	tm.tm_year = f[0] - 1900;
 	tm.tm_mon = vex ? 0 : f[1] - 1;
-	tm.tm_mday = vex ? f[1] : f[2]; /* timegm() counts on from January */
+	tm.tm_mday = vex ? f[1] : f[2]; /* timegm() carries days over 31 into
+					 * later months */
 	tm.tm_hour = clock[0];
 	tm.tm_min = clock[1];
 	tm.tm_sec = clock[2];
@@ -306,7 +325,10 @@ units_time_data(const char *text, int64_t now_ns, int64_t *ns, bool *data)
 	return units_time(text + *data, now_ns, ns);
 }
 
-/* Never "1024.0 KiB": what would round up to the next unit is shown in it. */
+/*
+ * Never shows "1024.0 KiB": a value that would round up to the next unit is
+ * shown in that unit.
+ */
 const char *
 units_show_bytes(char *text, uint64_t bytes)
 {
