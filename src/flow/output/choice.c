@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stride scheduling: a block costs a disk bytes / space left of its account,
- * and whoever has spent least is served.  All disks then lose the same part
- * of their space in the same time, whatever their sizes, and nobody has to
- * compute when which will be full.  Always the one with the most space was
- * rejected: of three disks, the largest alone would do all the work until it
- * is level with the second.
+ * Stride scheduling: a block costs bytes / space left on a disk's account, and
+ * the disk that has spent least gets the next one.  All disks then lose the
+ * same part of their space in the same time, whatever their sizes, and nobody
+ * has to compute which will be full when.  Serving always the disk with the
+ * most space was rejected: of three disks, the largest alone would do all the
+ * work until it is level with the second.
  *
- * A disk that was busy, or away, is behind and gets what it missed, but no
- * more than CREDIT blocks of it: then its space counts, which says the rest.
+ * A disk that was busy, or away, is behind and gets what it missed, but no more
+ * than CREDIT blocks of it: its free space makes up for the rest.
  *
- * Speed does not enter the account: a disk that is busy is not asked, so a
- * faster one gets more where that is needed.  Only while memory is short the
- * much faster one goes first, whose block is home sooner.
+ * Speed does not enter the account: a busy disk is not asked, so a faster one
+ * gets more blocks where they are needed.  Only while memory is short a disk
+ * that is more than twice as fast goes first, because it frees its block
+ * sooner.
  */
 #include "flow/output/choice.h"
 
@@ -37,7 +38,7 @@ choice_leave(struct choices *all, struct choice *c)
 	*at = c->next;
 }
 
-/* Its part of the space that it shares. */
+/* Free bytes of a disk, divided by the number of disks that share them. */
 static double
 space(const struct choices *all, const struct choice *c)
 {
@@ -51,7 +52,8 @@ space(const struct choices *all, const struct choice *c)
 
 /* ---- the bench ------------------------------------------------------- */
 
-/* The speed that half of the others have; 0: there are none. */
+/* Returns a speed that about half of the other disks reach; 0: none is
+ * known. */
 static double
 median(const struct choices *all, const struct choice *of)
 {
@@ -78,7 +80,8 @@ is_slow(const struct choices *all, const struct choice *c)
 {
 	double speed = (double)c->rank.bytes * 1e9 / (double)c->rank.took;
 
-	/* Once it is, a short block does not make it fast. */
+	/* A benched disk stays slow after a short block, which takes under a
+	 * second on any disk. */
 	return (c->benched || c->rank.took > SECOND) &&
 	       speed * CHOICE_SLOW < median(all, c);
 }
@@ -99,7 +102,7 @@ choice_rank(struct choices *all, struct choice *c,
 	return c->benched != was;
 }
 
-/* On the bench, and it is not its time. */
+/* True if the disk rests on the bench until `retry`. */
 static bool
 sits(const struct choice *c, int64_t now)
 {
@@ -124,8 +127,8 @@ choice_fit(const struct choices *all, const struct choice *c,
 {
 	if (c->benched && !all_sit(all))
 		return !b->tight && !c->rank.flight;
-	/* Who is slow leaves a second block to those who will be idle before
-	 * it could be begun. */
+	/* A slow disk leaves its second block to the others: they will be idle
+	 * before it could begin with it. */
 	return !c->rank.flight || c->rank.speed * 2 > median(all, c);
 }
 
@@ -155,7 +158,8 @@ choice_serve(struct choices *all, struct choice *c,
 	double left = space(all, c);
 	double stride = c->known && left >= 1 ? (double)b->bytes / left : 0;
 
-	/* One try; what it takes decides. */
+	/* A benched disk gets one block per rest; how long that takes
+	 * decides. */
 	if (c->benched)
 		c->retry = b->now + CHOICE_RETRY;
 	if (c->pass < all->now - CREDIT * stride)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests go round: idle -> with the plugin -> idle, or -> ready where a
- * write was short or the plugin busy, and from there to the plugin again.
- * Two jobs share them, the older one first: the second begins when all of the
- * first is on its way, so that a disk with a queue never runs dry between two
- * files, and a block is still written as fast as the disk can.
+ * A request is idle, with the plugin, or ready.  Ready requests were written
+ * short or refused by a busy plugin, and are submitted again before new ones
+ * are cut.  Two jobs share the requests, the older one first: the second begins
+ * when all of the first is with the plugin, so that a disk with a queue never
+ * runs dry between two files and a block is still written as fast as the disk
+ * can.
  *
- * A request of a plugin that does not queue is 8 MiB: one system call each.
- * Where it queues they are 4 MiB: CPU s per GB with uring and blocks of 64 MiB
- * are 0.018 with 1, 0.011 with 2, 0.008 with 4 and 0.007 with 8 (ext4 on
- * virtio, Linux 6.18), and of sixteen of 8 MiB that a disk of 20 MB/s serves
- * side by side none would end for longer than a disk may be silent.
+ * A request is 8 MiB for a plugin that does not queue: one system call each.
+ * For one that queues it is 4 MiB.  CPU seconds per GB with uring and blocks of
+ * 64 MiB are 0.018 with 1 MiB, 0.011 with 2, 0.008 with 4 and 0.007 with 8
+ * (ext4 on virtio, Linux 6.18); but of sixteen requests of 8 MiB, which a disk
+ * of 20 MB/s serves side by side, none would end within the time that a disk
+ * may be silent.
  */
 #include "flow/output/flight.h"
 
@@ -61,8 +63,9 @@ request_free(struct flight *f, struct write_request *r)
 	f->idle[f->idles++] = r;
 }
 
-/* What a request achieved.  With O_DIRECT the rest of a short write has to
- * begin where a page does. */
+/* Takes the result of a request: the rest of a short write is submitted again.
+ * With O_DIRECT that rest has to begin at an aligned offset, so a few bytes are
+ * written twice. */
 static void
 request_done(struct flight *f, struct write_request *r)
 {
@@ -83,7 +86,7 @@ request_done(struct flight *f, struct write_request *r)
 		request_free(f, r);
 }
 
-/* Is more of it to be written? */
+/* True if more of the job's data should be written. */
 static bool
 wanted(struct flight_job *job)
 {
@@ -93,7 +96,8 @@ wanted(struct flight_job *job)
 	return !job->err;
 }
 
-/* The next piece of the oldest job that has one. */
+/* Makes a request of the next piece of the oldest job that has one left; NULL:
+ * there is none, or no request is idle. */
 static struct write_request *
 request_cut(struct flight *f)
 {
@@ -130,7 +134,7 @@ request_next(struct flight *f)
 	return request_cut(f);
 }
 
-/* False when the plugin is busy: then it has to give something back first. */
+/* False when the plugin is busy: it has to finish a request first. */
 static bool
 submit(struct flight *f, struct write_request *r)
 {
@@ -142,8 +146,9 @@ submit(struct flight *f, struct write_request *r)
 	default: break;
 	}
 	f->ready[f->readies++] = r;
+	/* Busy without a request queued: a bug of the plugin. */
 	if (!f->queued)
-		job->err = -EIO; /* busy with nothing: its bug */
+		job->err = -EIO;
 	return !f->queued;
 }
 
@@ -171,7 +176,8 @@ flight_wait(struct flight *f)
 		request_done(f, got[i]);
 }
 
-/* What an error left behind is let go of first. */
+/* True if the job is finished.  Requests of a failed job that wait to be
+ * submitted again are freed first. */
 static bool
 over(struct flight *f, struct flight_job *job)
 {

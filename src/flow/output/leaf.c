@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A round pays for durability once for many chunks.  Records reach the index
+ * A sync pays for durability once for many chunks.  Records reach the index
  * only after their chunks are on the disk, so the index never names what a
- * power cut could take back.  Between two rounds chunks are open files: 128
- * of them are a round of their own, long before descriptors run out.
+ * power cut could take back.  Between two syncs chunks are open files: 128 of
+ * them cause a sync of their own, long before descriptors run out.
  */
 #include "flow/memory/leaf_priv.h"
 
@@ -17,7 +17,8 @@
 #include "flow/memory/brought.h"
 #include "store/record/meta.h"
 
-/* The folder of a recording that is there. */
+/* Opens the recording's folder that is on the disk, and logs why if it cannot
+ * be written to. */
 static int
 folder_again(struct folder **folder, const struct disk *disk,
 	     const struct output *o)
@@ -40,18 +41,18 @@ folder_open(struct folder **folder, const struct disk *disk,
 
 	if (!again)
 		err = folder_create(folder, disk, o->name, o->head);
-	/* A disk that was dropped and added again, or a recording that was
-	 * interrupted. */
+	/* The folder is there: the disk was dropped and added again, or the
+	 * recording is continued after an interruption. */
 	if (err == -EEXIST)
 		err = folder_again(folder, disk, o);
-	/* There was nothing in it, and it is gone. */
+	/* The folder was empty and has been removed. */
 	if (err == -ENOENT && !again)
 		err = folder_create(folder, disk, o->name, o->head);
 	return err;
 }
 
-/* Without the line the recording is as good as before, but for what it would
- * have told. */
+/* Logs once that a line of the metadata was lost.  The recording is as good
+ * without it, except for what the line says. */
 static void
 note_failed(struct leaf *l, int err)
 {
@@ -63,7 +64,7 @@ note_failed(struct leaf *l, int err)
 	l->unnoted = true;
 }
 
-/* Other leaves may have it as well: it is not counted. */
+/* Writes a line that is owned by somebody else; NULL: memory ran out. */
 static void
 note_shared(struct leaf *l, const json_t *line)
 {
@@ -73,7 +74,7 @@ note_shared(struct leaf *l, const json_t *line)
 		note_failed(l, err);
 }
 
-/* Takes the line over. */
+/* Writes a line and drops it. */
 static void
 note(struct leaf *l, json_t *line)
 {
@@ -81,7 +82,8 @@ note(struct leaf *l, json_t *line)
 	json_decref(line);
 }
 
-/* What is here of before counts, and who reads on learns of it. */
+/* Counts the records of earlier processes that are on this disk, and writes the
+ * line which tells readers that the recording was continued. */
 static void
 resumed(struct leaf *l, const struct disk *disk)
 {
@@ -157,7 +159,7 @@ leaf_resume(struct leaf *l, const struct disk *disk)
 	return err;
 }
 
-/* A heap that is worth a line. */
+/* Arguments of heap_tell. */
 struct heap_teller {
 	struct leaf *leaf;
 	const struct block *b;
@@ -192,7 +194,8 @@ heaps_add(struct leaf *l, const struct block *b)
 	notes_tell(b, l->output->format, heap_tell, &t);
 }
 
-/* Told once, where the chunk is; again when the frames per second are known. */
+/* Writes the run's line if this disk does not have it yet, and again once the
+ * frames per second are known. */
 static void
 note_run(struct leaf *l, const struct block *b)
 {
@@ -216,7 +219,8 @@ leaf_announce(struct leaf *l, const struct block *b)
 	note(l, meta_chunk(b, subs));
 }
 
-/* Without its quanta a block can still be verified, as a whole. */
+/* A block whose checksums cannot be written can still be verified as a
+ * whole. */
 static void
 sums_add(struct leaf *l, const struct block *b)
 {
@@ -309,8 +313,9 @@ round_say(const struct leaf *l, int err)
 		 (unsigned long long)packets, l->fds, strerror(-err));
 }
 
-/* Of a folder that was removed nothing is there; of another failed round
- * nobody can tell. */
+/* Accounts for one record after a sync that returned `err`.  -ENOENT: the
+ * folder was removed, so its data is gone; after any other error nobody knows
+ * whether the data is on the disk. */
 static void
 record_settle(struct leaf *l, unsigned i, int err)
 {
@@ -326,7 +331,7 @@ record_settle(struct leaf *l, unsigned i, int err)
 	output_fate(l->output, r, err);
 }
 
-/* The round is over, one way or the other. */
+/* Accounts for all records after a sync, failed or not. */
 static void
 round_settle(struct leaf *l, int err)
 {

@@ -14,93 +14,106 @@
 #include "store/write/folder.h"
 
 /*
- * A leaf is one recording on one disk while it is written: its folder, and
- * the chunks that are written but not yet durable.
+ * A leaf is one recording on one disk while it is written: its folder, and the
+ * chunks that are written but not yet durable.  A sync (in the code a "round")
+ * makes them durable and names them in the index.
  *
- *   leaf_open --> { leaf_announce, leaf_note, leaf_add ... leaf_sync }* --> leaf_close
- *       ^                                      |
- *       +--- leaf_resume <--- leaf_suspend <---+   the disk was away meanwhile
+ *   leaf_open -> { leaf_announce, leaf_note, leaf_add ... leaf_sync }*
+ *       ^                                 |           -> leaf_close
+ *       +-- leaf_resume <- leaf_suspend <-+  the disk was away meanwhile
  *
- * The disk's thread only, but for leaf_risk: that is for who watches a disk
- * which does not answer, and so keeps its thread in one of these calls.
+ * Only the disk's thread calls these functions, except leaf_risk: the event
+ * loop calls that for a disk which does not answer and so keeps its thread
+ * inside one of the others.
  */
 enum {
-	LEAF_ROUND = 128, /* chunks that are a round */
-	/* That may wait for one: between two looks at what is due, all that
-	 * are on their way may arrive. */
+	LEAF_ROUND = 128, /* chunks that make a sync due at once */
+	/* Most chunks without a sync: all that are under way may still arrive
+	 * before the next look at what is due. */
 	LEAF_MOST = LEAF_ROUND + FLIGHT_JOBS - 1,
 };
 
 struct leaf {
-	struct output *output; /* held */
-	struct folder *folder; /* NULL: suspended */
-	struct leaf *next;     /* writer::leaves */
-	struct beat *beat;     /* of the disk, or NULL */
+	struct output *output; /* a reference is held */
+	struct folder *folder; /* NULL: leaf_suspend closed it */
+	struct leaf *next;     /* linked in writer::leaves */
+	struct beat *beat;     /* the disk's heartbeat, or NULL */
 
-	int fd[LEAF_MOST];
+	int fd[LEAF_MOST]; /* open files of chunks that are not yet durable */
 	unsigned fds;
-	int64_t since; /* the first of the round; steady */
+	/* Steady ns: when the first chunk since the last sync was added. */
+	int64_t since;
 
-	/* Changed by the disk's thread alone, which so may read them without;
-	 * `risked` by who watches, too. */
+	/* Protects the three fields below.  The disk's thread alone changes
+	 * records, and so reads them without it; `risked` is also changed by
+	 * leaf_risk. */
 	pthread_mutex_t lock;
-	struct index_record record[2 * LEAF_MOST]; /* gaps beside blocks */
+	/* Records of chunks that are not yet durable; the record of a gap may
+	 * stand before a chunk's. */
+	struct index_record record[2 * LEAF_MOST];
 	unsigned records;
-	unsigned risked; /* of them, from the first on, told as at risk */
+	/* How many of them, from the first on, were counted as at risk. */
+	unsigned risked;
 
-	bool unnoted;  /* a line of the metadata was lost, and told */
-	bool unsummed; /* the same of checksums */
-	/* Of each substream, the last run whose line is in the metadata: twice
-	 * one more than its number, plus one if that has frames per second. */
+	/* A line of the metadata could not be written, and that was logged. */
+	bool unnoted;
+	bool unsummed; /* checksums could not be written, and that was logged */
+	/* For each substream, the last run whose line is in the metadata: 2 *
+	 * (run + 1), plus 1 if the line has frames per second; 0: none. */
 	uint64_t *told;
 };
 
-/* Makes the folder.  0 or -errno. */
+/* Makes the recording's folder on the disk, or opens it where it is there.
+ * Holds the output.  0 or -errno. */
 int leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
 	      struct beat *beat);
 
-/* The same of a folder that is there; else -ENOENT. */
+/* Opens a folder that is there; -ENOENT where there is none. */
 int leaf_again(struct leaf **leaf, const struct disk *disk, struct output *o,
 	       struct beat *beat);
 
-/* Lets go of everything that is open, so that the disk can be unmounted; the
- * folder gets no end.  After a round. */
+/* Closes all files so that the disk can be unmounted; the folder gets no end
+ * record.  Call leaf_sync first. */
 void leaf_suspend(struct leaf *leaf);
 
-/* Goes on where it ended, or in a new folder where there is none (another
- * disk is mounted there now).  0 or -errno. */
+/* Opens the folder again and continues at its end, or makes a new folder where
+ * there is none (another disk is mounted there now).  0 or -errno. */
 int leaf_resume(struct leaf *leaf, const struct disk *disk);
 
 /*
- * Notes what a block is of, before its chunk is written: after a crash the
- * chunk alone would not tell its substream, nor a cube its place.  Only where
- * that is so, and where all blocks share a file.
+ * Writes a block's substream, run and place to the metadata before its chunk is
+ * written: after a crash the chunk alone would not tell them.  Does so only for
+ * recordings of several substreams or of heaps, and where all blocks share a
+ * file.
  */
 void leaf_announce(struct leaf *leaf, const struct block *b);
 
-/* Writes of a chunk that is written what is rare and worth reading, and its
- * checksums. */
+/* Writes a chunk's checksums, and the lines of the metadata about its run,
+ * missing packets and heaps, after its data is written. */
 void leaf_note(struct leaf *leaf, const struct block *b);
 
-/*
- * Takes a written chunk's descriptor over (-1: it has none of its own) and
- * makes the block's records part of the next round.  Memory only: it never
- * waits for the disk.
- */
+/* Adds a written block's index records to those of the next sync, and takes
+ * over the chunk's open file (fd -1: the chunk has no file of its own).  Never
+ * asks anything of the disk. */
 void leaf_add(struct leaf *leaf, const struct block *b, int fd);
 
-/* When the next round is due, steady; INT64_MAX: nothing waits. */
+/* Steady ns when the next sync is due; 0: now; INT64_MAX: nothing waits for
+ * one. */
 int64_t leaf_due(const struct leaf *leaf);
 
-/* The round.  0 or -errno; what could not be made durable is counted. */
+/* Makes all added chunks durable, then names them in the index.  0 or -errno;
+ * chunks that could not be made durable are counted as at risk, or as lost if
+ * the folder was removed. */
 int leaf_sync(struct leaf *leaf);
 
-/* The disk does not answer: what waits for a round is told as at risk, until
- * the round is over after all.  Any thread. */
+/* Counts all chunks that wait for a sync as at risk, because the disk does
+ * not answer.  The sync takes that back should it succeed after all.  Any
+ * thread. */
 void leaf_risk(struct leaf *leaf);
 
-/* A last round, the end record, the metadata's last line; of a suspended one
- * nothing.  Frees it. */
+/* Syncs, writes the end record and the metadata's last line, and frees the leaf
+ * and its hold of the output.  `end` NULL: no end is written.  Nothing is
+ * written to a suspended leaf.  0 or -errno. */
 int leaf_close(struct leaf *leaf, const struct index_record *end,
 	       const json_t *tail);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Once per block, so locks are fine: one over the numbers and runs, which the
- * receivers extend and the event loop shows, and one for each substream over
- * its fill, which learns from the blocks that pass and so wants to see them
- * one at a time.  Filling itself is done on the writers' threads, and a
- * receiver never waits for it: a block of 64 MiB that lost half its packets
+ * Everything here happens once per block, so locks are cheap enough: one over
+ * numbers and runs, which receivers extend and the event loop shows, and one
+ * for each substream over its fill, which learns from the blocks that pass and
+ * has to see them one at a time.  Filling is done on the writers' threads, and
+ * a receiver never waits for it: a block of 64 MiB that lost half its packets
  * takes ten milliseconds.
  */
 #include "flow/output/output_priv.h"
@@ -44,8 +44,9 @@ output_free(struct output *o)
 	free(o);
 }
 
-/* Its session may end, and the receiver's memory with it, while a writer
- * still looks.  A list too long to copy is the configuration's. */
+/* Copies the shape of the data, because the session may end, and the receiver's
+ * memory with it, while a writer still reads it.  A thread list too long to
+ * copy belongs to the configuration and outlives writers. */
 static void
 shape_copy(struct output *o, const struct format_shape *from)
 {
@@ -107,12 +108,13 @@ output_make(struct output **output, const struct output_args *a)
 		output_free(o);
 		return err;
 	}
-	o->freed = a->freed; /* of one that failed the caller's is left alone */
+	/* Set only now: after a failure the caller still owns what `freed`
+	 * would free. */
+	o->freed = a->freed;
 	*output = o;
 	return 0;
 }
 
-/* Relaxed: the caller holds it, so it cannot go meanwhile. */
 int
 output_head(struct output *o, const json_t *head)
 {
@@ -125,6 +127,7 @@ output_head(struct output *o, const json_t *head)
 	return 0;
 }
 
+/* Relaxed: the caller holds the output, so it cannot be freed meanwhile. */
 void
 output_hold(struct output *o)
 {
@@ -139,7 +142,8 @@ output_drop(struct output *o)
 		output_free(o);
 }
 
-/* Under the lock. */
+/* Gives a block its number, and its gap the number before; caller holds
+ * output::lock. */
 static void
 number(struct output *o, struct block *b)
 {
@@ -172,8 +176,8 @@ output_put(struct output *o, struct block *b)
 	}
 }
 
-/* O_DIRECT writes whole pages: what goes along behind the data of a short
- * block is zero, never a packet of long ago. */
+/* Clears the end of a short block's last page: O_DIRECT writes whole pages, and
+ * the bytes behind the data must not be an old packet. */
 static void
 page_clear(struct block *b)
 {
@@ -183,8 +187,8 @@ page_clear(struct block *b)
 	memset(b->data + end, 0, rest);
 }
 
-/* As if the packets behind its last were missing, too; but it goes on to end
- * where it ended. */
+/* Fills a block up to its last slot, as if the packets behind its last were
+ * missing too; block::used stays. */
 static void
 fill_whole(struct fill *fill, struct block *b)
 {
@@ -195,7 +199,7 @@ fill_whole(struct fill *fill, struct block *b)
 	b->used = used;
 }
 
-/* What a copy has behind the data of a block is not the data's. */
+/* Clears the slots behind the data of a copied block. */
 static void
 rest_clear(struct block *b)
 {
@@ -248,7 +252,7 @@ add(_Atomic uint64_t *to, uint64_t n)
 	atomic_fetch_add_explicit(to, n, memory_order_relaxed);
 }
 
-/* Of the gap before it, in its file. */
+/* Bytes that the gap before a block takes in its substream's file. */
 static uint64_t
 gap_bytes(const struct output *o, const struct block *b)
 {
@@ -275,7 +279,8 @@ output_written(struct output *o, struct block *b, unsigned disk)
 	account(o, b);
 }
 
-/* Under the lock; sign -1 takes it off again. */
+/* Adds a block to the lost packets, or with sign -1 takes it off again.  Caller
+ * holds output::lock. */
 static void
 lost_count(struct output *o, const struct block *b, int64_t sign)
 {
@@ -315,7 +320,8 @@ output_fate(struct output *o, const struct index_record *r, int err)
 		o->fate(o->fate_arg, r, err);
 }
 
-/* A gap has slots, and no bytes. */
+/* Bytes of a record in its substream's file; a gap's record counts slots
+ * only. */
 static uint64_t
 record_bytes(const struct output *o, const struct index_record *r)
 {
@@ -323,8 +329,12 @@ record_bytes(const struct output *o, const struct index_record *r)
 				    : r->bytes;
 }
 
-/* What output_written, and the leaf, counted; sign -1 takes it off again.  In
- * one go, since who sums up may look at any time (output_counts). */
+/*
+ * Adds a record to all totals that output_written and leaf_add changed, or with
+ * sign -1 takes it off again; lost packets change the other way, with `risk`
+ * packets at risk too.  All under the lock, so that output_counts never sees
+ * half of it.
+ */
 static void
 record_count(struct output *o, const struct index_record *r, int64_t sign,
 	     bool risk)

@@ -16,99 +16,115 @@
 #include "store/write/resume.h"
 
 /*
- * An output is one recording on its way to the disks: what the receiver
- * hands its blocks to, and what the writers of all disks share of it.
+ * An output is one recording on its way to the disks: receivers hand it their
+ * blocks, and the writers of all disks share it.
  *
- *   receivers  output_put        numbers a block and queues it; several, of
- *                                one recording, may at the same time
- *   writers    output_seal       fill, once, by the first that gets it
+ *   receivers  output_put        numbers a block and queues it; several may do
+ *                                so at the same time
+ *   writers    output_seal       fills missing packets, once: by the first
+ *                                writer that gets the block
  *              output_written    or output_lost: the block is accounted for
  *   event loop output_make, output_end, the counters
- *   transfers  taps (tap.h), and what is settled
+ *   transfers  taps (tap.h), and which numbers are durable or lost
  *
- * It lives as long as anybody holds it: the session that made it, and every
- * writer that has a folder, an errand or a block of it.  A disk that hangs
- * may keep its writer for hours, and the session does not wait for it; so all
- * that a writer reads of an output is the output's own.
+ * An output is counted by reference: the session that made it holds it, and so
+ * does every writer that has a folder, a job or a block of it.  A disk that
+ * hangs may keep its writer for hours and the session does not wait for that,
+ * so everything a writer reads through an output is the output's own copy.
  */
 
-/* One run of a substream's sequence, as far as blocks were handed on. */
+/* One run: a stretch of a substream's sequence numbers without a restart.
+ * Covers the blocks that were put so far. */
 struct output_run {
 	uint32_t run;
 	uint16_t sub;
-	uint64_t base;	      /* absolute sequence of its slot 0 */
-	uint64_t first, last; /* relative, of packets */
+	uint64_t base; /* absolute sequence of its slot 0 */
+	/* Sequences of the first and the last packet, relative to base. */
+	uint64_t first, last;
 	uint64_t packets;
-	bool told; /* `missing` are lost, as of heaps and of what was there
-		      before; else what is missing of the slots from first to
-		      last */
+	/* True: `missing` is counted explicitly (heaps, and runs of an earlier
+	 * process).  False: `missing` is not used, and every number between
+	 * first and last without a packet is missing. */
+	bool told;
 	uint64_t missing;
-	int64_t first_ns, last_ns;	     /* arrival */
-	int64_t data_first_ns, data_last_ns; /* of what is written; 0: its
-						 format does not tell */
+	/* UTC, of the first and last packet's arrival. */
+	int64_t first_ns, last_ns;
+	/* UTC by the data's own time stamps, of blocks that are on disk; 0:
+	 * none yet, or the format has no times. */
+	int64_t data_first_ns, data_last_ns;
 };
 
-/* What one disk has of it. */
+/* One disk's part of the recording: chunks written there, and their bytes. */
 struct output_disk {
 	_Atomic uint64_t chunks, bytes;
 };
 
-/* Runs beyond each substream's first one; more are counted, not listed, and
- * none of them takes the room of another substream's first. */
+/* Most runs that are listed beyond each substream's first; further ones are
+ * counted only.  The first run of a substream always has room. */
 enum { OUTPUT_RUNS = 1024 };
 
-/* Descriptors and control heaps; more are not told, or a flood of them would
- * be one of metadata. */
+/* Most item descriptions and control heaps that are written to the metadata: a
+ * flood of them must not become a flood of metadata. */
 enum { OUTPUT_DESCRIBED = 1024, OUTPUT_CONTROLS = 16384 };
 
-/* A sequence of its own, and what it is known by. */
+/* A substream: packets with a sequence numbering of their own. */
 struct output_sub {
-	pthread_mutex_t lock; /* over fill; never a receiver's */
+	pthread_mutex_t lock; /* protects fill; never taken by a receiver */
 	struct fill fill;
-	struct output_run *run; /* its newest, or NULL; output::lock */
-	_Atomic uint64_t bytes, lost_packets; /* as output's own */
-	uint32_t first_run;		      /* that this process makes */
-	_Atomic uint64_t before;	      /* packets of others' runs */
+	/* The newest run, or NULL; under output::lock. */
+	struct output_run *run;
+	/* Totals of this substream, as in struct output. */
+	_Atomic uint64_t bytes, lost_packets;
+	/* Number of the first run made by this process. */
+	uint32_t first_run;
+	/* Packets recorded by earlier processes. */
+	_Atomic uint64_t before;
 };
 
-/* What is made into an output; copied, but for `queue` and `format`, which
- * outlive all writers, and the shape's own arrays where they are too long. */
+/* Arguments of output_make, copied into the output.  Exceptions: `queue` and
+ * `format` outlive all writers, and a thread list of the shape that is longer
+ * than OUTPUT_THREADS is used in place. */
 struct output_args {
 	const char *name;
-	const json_t *head; /* the first line of the metadata */
+	const json_t *head; /* first line of the metadata */
 	struct queue *queue;
-	unsigned disks;	 /* writers, which count from 0 */
-	int64_t durable; /* ns between rounds; 0 every block */
+	unsigned disks;	 /* how many there are; they are numbered from 0 */
+	int64_t durable; /* ns between syncs of a disk; 0: after every block */
 	/* Called when the last block in flight is accounted for; any thread. */
 	void (*changed)(void *arg);
 	void *arg;
 	unsigned subs; /* substreams; 0 is 1 */
 	enum fill_kind fill;
-	bool whole; /* blocks are filled to their last slot, also those that
-		       closed early: their layout has them all of one length */
+	/* True: a block that closed early is filled up to its last slot too,
+	 * because the layout on disk wants all blocks of one length. */
+	bool whole;
 	const struct format_ops *format;
-	/* Its receiver may learn until it puts the first block, which is when
-	 * the copy is made that writers see. */
+	/* The receiver may change the shape until it puts the first block.  The
+	 * output copies it then, and writers see only the copy. */
 	const struct format_shape *shape;
 
-	/* Goes on with a recording that was interrupted; NULL: it is new.
-	 * `head` is that recording's, then. */
+	/* The recording to be continued after an interruption; NULL: a new
+	 * recording.  With `resume`, `head` is the old recording's first
+	 * line. */
 	const struct resume *resume;
-	const unsigned *resume_disk; /* the writer of each of its disks */
-	json_t *resume_line;	     /* for the metadata of each disk */
+	/* Writer number of each disk of `resume`. */
+	const unsigned *resume_disk;
+	json_t *resume_line; /* line for the metadata of each disk */
 
 	/*
-	 * Of a copy, whose blocks bring their numbers with them: 0, a block
-	 * with that record is durable; or -errno, it is on no disk, or nobody
-	 * can tell.  Any thread; NULL: nobody asks.  `freed` is called when
-	 * nobody can call `fate` any more.
+	 * For a recording that is copied from another machine, whose blocks
+	 * come with their record: called with err 0 when the block of that
+	 * record is durable here, with -errno when it is on no disk or nobody
+	 * can tell.  Any thread; NULL: not called.  `freed` is called once no
+	 * more calls of `fate` can come.
 	 */
 	void (*fate)(void *arg, const struct index_record *r, int err);
 	void (*freed)(void *arg);
 	void *fate_arg;
 };
 
-enum { OUTPUT_THREADS = 1024 }; /* as many have their list copied */
+/* Thread IDs for which a shape's list is copied. */
+enum { OUTPUT_THREADS = 1024 };
 
 struct output {
 	char *name;
@@ -124,145 +140,175 @@ struct output {
 	void (*fate)(void *arg, const struct index_record *r, int err);
 	void (*freed)(void *arg);
 	void *fate_arg;
-	/* Of a copy, for the metadata of each disk when it ends, or NULL;
-	 * written before errands that end it. */
+	/* Lines for the metadata of each disk at the end of a copied recording,
+	 * or NULL.  Written by the event loop before it posts the jobs that end
+	 * the recording. */
 	char *closing;
 
-	atomic_uint holders;   /* acq_rel: the last sees all that others did */
-	atomic_uint in_flight; /* put, not yet written or lost; the drop to
-				   zero (release) pairs with the event loop's
-				   acquire: it then sees all totals */
-	atomic_uint errands;   /* of writers, not yet done; the same pairing */
-	atomic_uint folders;   /* that were made */
-	atomic_bool ended;     /* set (release) before errands that end it: a
-				  begin that is late makes no folder */
+	/* References; acq_rel, so the thread that frees the output sees all
+	 * that others did. */
+	atomic_uint holders;
+	/* Blocks put and not yet written or lost.  The drop to zero
+	 * (release) pairs with the event loop's acquire load, which then
+	 * sees all totals. */
+	atomic_uint in_flight;
+	/* Jobs of writers not yet done; paired like in_flight. */
+	atomic_uint errands;
+	atomic_uint folders; /* folders made on disks so far */
+	/* Set (release) before the jobs that end the recording are posted;
+	 * pairs with the writers' acquire: a begin that comes late makes no
+	 * folder. */
+	atomic_bool ended;
 	_Atomic uint64_t packets, bytes, lost_packets, chunks;
-	_Atomic uint64_t risk_packets; /* of the lost: they may be there */
-	_Atomic uint64_t records;      /* of indexes, gaps too */
+	/* Part of lost_packets: they may be on disk, but that disk did not
+	 * confirm it. */
+	_Atomic uint64_t risk_packets;
+	_Atomic uint64_t records; /* index records, with those of gaps */
 
-	/* Of one that goes on: numbers below are not this process's, and what
-	 * the metadata of each disk says of it.  0 and NULL: it is new. */
+	/* The first number that this process gives; 0 in a new recording. */
 	uint64_t first_number;
-	json_t *resumed, *resumes;	 /* and what it says of all times */
-	uint64_t seen;			 /* numbers below may be of blocks */
-	_Atomic uint64_t before, absent; /* packets, and blocks, of others */
-	_Atomic int64_t hurry;		 /* steady; see output_hurry */
+	/* This continuation's line of the metadata, and a list of the lines of
+	 * all continuations.  NULL in a new recording. */
+	json_t *resumed, *resumes;
+	/* One more than the highest number of an earlier process that was found
+	 * on its disks. */
+	uint64_t seen;
+	/* Packets that earlier processes recorded, and blocks of theirs that
+	 * are on no disk seen so far. */
+	_Atomic uint64_t before, absent;
+	/* Steady ns; see output_hurry.  Relaxed: only a hint. */
+	_Atomic int64_t hurry;
 
 	const struct format_ops *format;
-	const struct format_shape *shape; /* the copy below */
-	struct output_sub *sub;		  /* each substream */
+	const struct format_shape *shape; /* points to `own` */
+	struct output_sub *sub;		  /* one per substream */
 
-	pthread_mutex_t lock; /* over what is below */
-	/* Written by the first output_put at the latest; read by who has a
-	 * block, which came by the queue. */
-	const struct format_shape *learning; /* NULL: it is copied */
+	pthread_mutex_t lock; /* protects the fields down to `controls` */
+	/* The receiver's shape, not copied yet; NULL once output_put has copied
+	 * it to `own`.  A writer reads `own` without the lock: its block came
+	 * through the queue after the copy. */
+	const struct format_shape *learning;
 	struct format_shape own;
 	uint32_t thread[OUTPUT_THREADS];
-	uint32_t fps; /* that blocks told, as the first of them; 0: none did;
-			 constant when nothing more is put */
+	/* Packets per second of a thread, from the first block that knew it; 0:
+	 * no block did.  Constant once nothing more is put. */
+	uint32_t fps;
 	uint64_t next_number;
-	json_t *here; /* paths of disks whose records count already */
+	json_t *here; /* paths of the disks whose old records are counted */
 	struct output_run *run;
-	unsigned runs, more; /* all; beyond the first of each substream */
+	/* Runs listed, and those of them beyond each substream's first. */
+	unsigned runs, more;
 	struct output_told {
-		uint64_t hash; /* 0: free */
+		uint64_t hash; /* FNV-1a of the description; 0: free entry */
 		uint64_t number;
-		const void *leaf;	   /* never looked into */
-	} described[2 * OUTPUT_DESCRIBED]; /* by their hashes */
+		/* Only compared, never dereferenced. */
+		const void *leaf;
+	} described[2 * OUTPUT_DESCRIBED]; /* open addressing by hash */
 	unsigned described_n;
 	unsigned controls;
 
-	pthread_mutex_t tapping; /* over what is below; of the two locks neither
-				    is held while the other is taken */
+	/* Protects the fields below.  Never held together with `lock`. */
+	pthread_mutex_t tapping;
 	struct tap *taps;
-	struct settled settled; /* numbers: on disk, or lost, for good */
+	struct settled settled; /* numbers that are durable, or lost for good */
 	bool over;
 };
 
-/* One that the caller holds.  0 or -ENOMEM. */
+/* Makes an output that the caller holds.  0 or -ENOMEM. */
 int output_make(struct output **output, const struct output_args *args);
 
-/* Another head, before anybody else has the output.  0 or -ENOMEM, and the
- * head that it had. */
+/* Replaces the first line of the metadata.  Only before any other thread has
+ * the output.  0, or -ENOMEM and the old line stays. */
 int output_head(struct output *o, const json_t *head);
 
-/* Any thread that has it by somebody's hold. */
+/* Adds or drops a reference.  Any thread that has the output through a
+ * reference.  The last drop frees it. */
 void output_hold(struct output *o);
 void output_drop(struct output *o);
 
-/* Takes a CLOSED block over.  Any receiver. */
+/* Numbers a CLOSED block and queues it for the disks; takes the block over.  A
+ * block that the queue refuses is counted as lost.  Any receiver. */
 void output_put(struct output *o, struct block *b);
 
-/* CLOSED -> SEALED, with every hole filled; nothing where it is sealed. */
+/* Fills every missing packet of a CLOSED block, takes its checksums and makes
+ * it SEALED.  Does nothing to a SEALED block.  The writer that owns it. */
 void output_seal(struct output *o, struct block *b);
 
-/* The block is on this disk, or on none; it is dropped. */
+/* Accounts for a block that is on disk number `disk`, or (lost) on no disk, and
+ * drops it.  Any thread that owns the block. */
 void output_written(struct output *o, struct block *b, unsigned disk);
 void output_lost(struct output *o, struct block *b);
-/* The block was lost, and is on this disk after all; it is dropped. */
+/* Accounts for a block that was counted as lost and is on this disk after all;
+ * drops it. */
 void output_regain(struct output *o, struct block *b, unsigned disk);
 
-/* A disk that was missing when the recording went on is there, with these
- * records of before.  Counted once.  Any writer. */
+/* Counts the old records of a disk that was missing when the recording was
+ * continued and has now appeared; each disk path once.  Any writer. */
 void output_found(struct output *o, const char *path,
 		  const struct index_record *record, size_t n);
 
-/* The data's own times of a block that is written.  Any writer. */
+/* Widens the run's data times by those of a block that is written.  Any
+ * writer. */
 void output_timed(struct output *o, const struct index_record *r);
 
-/* Tells what became of a block with such a record, where somebody asks. */
+/* Calls output_args::fate for a record, if it was given.  `err`: see there. */
 void output_fate(struct output *o, const struct index_record *r, int err);
 
 /*
- * Is this description of an item new to the recording?  It is that of a block,
- * told by a leaf: when another leaf comes with the same block, that was given
- * away, and what the first one wrote may be lost.  Any writer.
+ * True if this description of an item should be written to the metadata by this
+ * disk: no disk has it yet, or the disk (`leaf`) that wrote it had the same
+ * block `number` and gave it away, so that its metadata may be lost.  Any
+ * writer.
  */
 bool output_described(struct output *o, const uint8_t *descriptor,
 		      uint32_t bytes, uint64_t number, const void *leaf);
 
-/* Is one more control heap to be told?  Any writer. */
+/* True if one more control heap should be written to the metadata; counts it.
+ * Any writer. */
 bool output_controlled(struct output *o);
 
 /*
- * Of a block that was written but not made durable: it is gone (unwrite), or
- * nobody can tell (risk): its packets are taken for lost, and told as packets
- * at risk besides.  unrisk: it was made durable after all.
+ * Correct the totals for a record that was counted as written but not made
+ * durable.  unwrite: the data is gone.  risk: nobody can tell; its packets are
+ * counted as lost and as at risk.  unrisk: takes back a risk, the data is
+ * durable after all.  Any thread.
  */
 void output_unwrite(struct output *o, const struct index_record *r);
 void output_risk(struct output *o, const struct index_record *r);
 void output_unrisk(struct output *o, const struct index_record *r);
 
-/* What it has, and what it lost, as they belong together: a disk that answers
- * again may change both at any time.  Any thread. */
+/* Packets recorded, lost and at risk at one moment: these change together when
+ * a hung disk answers again.  Any thread. */
 struct output_counts {
 	uint64_t packets, lost, risk;
 };
 
 void output_counts(struct output *o, struct output_counts *c);
 
-/* These were made durable.  Any writer. */
+/* Marks the numbers of these records as durable and wakes the taps.  Any
+ * writer. */
 void output_settle(struct output *o, const struct index_record *r, size_t n);
 
-/* Nothing more will be put: every receiver is done, or none ever began.  What
- * was put may be on its way yet.  Again: nothing. */
+/* Declares that nothing more will be put, since every receiver is done or none
+ * ever started.  Blocks put before may still be in flight.  Calling it again
+ * does nothing. */
 void output_end(struct output *o);
 
-/*
- * One behind the last number of those in a row, from this one on, that are
- * settled: durable, lost, or on a disk that does not answer; itself where it
- * is not.  Any thread.
- */
+/* Returns one more than the last of the consecutive settled numbers that start
+ * at `from`; `from` itself if that is not settled.  Settled: durable, lost, or
+ * on a disk that does not answer.  Any thread. */
 uint64_t output_settled(struct output *o, uint64_t from);
 
-/* Was the number lost by this recorder, or is of before?  Else, if it is
- * settled, it is durable or on a disk that does not answer.  Any thread. */
+/* True if this recorder lost the number, or if an earlier process gave it.  A
+ * settled number for which it is false is durable or on a disk that does not
+ * answer.  Any thread. */
 bool output_is_lost(struct output *o, uint64_t number);
 
 /*
- * All numbers below *floor are settled; of these, from one on, the stretches
- * that were lost by this recorder, up to `room` of them.  Where there are more
- * the floor is that of what was told.  How many; any thread.
+ * Finds the lost stretches of numbers at or above `from` and below *floor, at
+ * most `room` of them, and returns how many it found.  *floor: all numbers
+ * below it are settled; lowered to the end of what was reported when `room` was
+ * too small.  Any thread.
  */
 struct output_stretch {
 	uint64_t from, to;
@@ -270,16 +316,17 @@ struct output_stretch {
 unsigned output_floor(struct output *o, uint64_t from, uint64_t *floor,
 		      struct output_stretch *lost, unsigned room);
 
-/* Has it ended?  *end: one behind the last number that it gave.  Any
- * thread. */
+/* True if output_end was called.  *end: one more than the last number given so
+ * far, final when true.  Any thread. */
 bool output_over(struct output *o, uint64_t *end);
 
-/* What was written before (steady) is wanted from disk: its rounds come as
- * soon as can be.  Each costs a disk a moment.  Any thread. */
+/* Asks every disk to sync as soon as possible if it has unsynced chunks from
+ * before this time (steady ns).  Each sync costs the disk a moment.  Any
+ * thread. */
 void output_hurry(struct output *o, int64_t before);
 
-/* A copy of its shape, which is good while the output is held; false: its
- * receiver still learns.  Any thread. */
+/* Copies the shape of the data to *shape, valid while the output is held.
+ * False: the receiver has not learned it yet.  Any thread. */
 bool output_learned(struct output *o, struct format_shape *shape);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording that goes on has what was there before in all its totals, so
- * that its last words are true of the whole; and its numbers and runs begin
- * above.  What the daemon that died had counted and did not write down (what
- * it dropped, or had in memory) nobody knows.
+ * A continued recording has the totals of its earlier part in all its own, so
+ * that its last lines are true of the whole; its numbers and runs begin above
+ * the old ones.  Packets that the earlier process dropped or had only in
+ * memory, and did not write down, are unknown.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +64,8 @@ take_disks(struct output *o, const struct output_args *a)
 	}
 }
 
-/* What was told need not be told again. */
+/* Marks the item descriptions that the metadata has, so that they are not
+ * written again. */
 static void
 take_described(struct output *o, const json_t *described)
 {
@@ -82,7 +83,7 @@ take_described(struct output *o, const json_t *described)
 	}
 }
 
-/* The disks that were looked at; others may come. */
+/* Paths of the disks that were looked at when the recording was continued. */
 static json_t *
 paths_here(const struct resume *r)
 {
@@ -132,8 +133,9 @@ add(_Atomic uint64_t *to, uint64_t n)
 	atomic_fetch_add_explicit(to, n, memory_order_relaxed);
 }
 
-/* What no disk had was counted as absent, and in a file of its own as so many
- * bytes of fill. */
+/* Adds a record on a disk that appeared late to the totals.  An absent number
+ * was counted as absent until now, and where the recording is one file, as a
+ * block of fill. */
 static void
 found(struct output *o, const struct index_record *r)
 {
@@ -151,7 +153,9 @@ found(struct output *o, const struct index_record *r)
 		add(&o->bytes, r->bytes);
 		add(&sub->bytes, r->bytes);
 	}
-	/* No run has them: as if they were gone, and came back. */
+	/* The run's totals lack this record.  Passing its packets as negative
+	 * losses adds them to `packets`; the sum added to `missing` is
+	 * r->missing. */
 	pthread_mutex_lock(&o->lock);
 	output_run_change(o, r->sub, r->run, -(uint64_t)r->present,
 			  (uint64_t)r->present + r->missing);

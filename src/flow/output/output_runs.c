@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runs of an output's substreams: extended by receivers as blocks are
- * handed on, corrected by writers when a block was lost, or its data told
- * more.  Once per block, under the output's lock.
+ * The runs of an output's substreams.  Receivers extend them as blocks are put,
+ * and writers correct them when a block was lost or its data gave a time.  Done
+ * once per block, under output::lock.
  *
- * Runs are numbered by their substream; the list has them in the order in
- * which they began.
+ * Runs are numbered per substream; the list has them in the order in which they
+ * began.
  */
 #include "flow/output/output_priv.h"
 #include "store/record/notes.h"
@@ -34,7 +34,7 @@ first_present(const struct block *b)
 	return slot;
 }
 
-/* A new one of this block; NULL where there is no room. */
+/* Starts a new run with its first block; NULL: the list is full. */
 static struct output_run *
 run_add(struct output *o, const struct block *b)
 {
@@ -70,7 +70,7 @@ output_run_extend(struct output *o, const struct block *b)
 	r->packets += b->filled;
 }
 
-/* NULL: it is one of those that are not listed.  Under the lock. */
+/* NULL: the run is not listed.  Caller holds output::lock. */
 static struct output_run *
 run_find(struct output *o, unsigned sub, uint32_t run)
 {
@@ -95,7 +95,7 @@ output_run_change(struct output *o, unsigned sub, uint32_t run, uint64_t gone,
 	r->missing += gone + missing;
 }
 
-/* Chunks reach the disks in any order. */
+/* Chunks reach the disks in any order, so both ends may move. */
 void
 output_timed(struct output *o, const struct index_record *r)
 {
@@ -110,8 +110,8 @@ output_timed(struct output *o, const struct index_record *r)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Of heaps it is not known before what is missing.  In a gap of a cube they
- * are as many for each heap as in the block behind it. */
+/* Sealing finds out what a block of heaps misses.  A gap in a recording of
+ * cubes counts as many packets per heap as the block behind it has. */
 void
 output_run_miss(struct output *o, const struct block *b)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What transfers ask of an output: which numbers are settled, whether there
- * will be more, and to be woken when that changes.  A writer tells of a whole
- * round at once.
- */
+/* Answers to transfers that follow a recording while it is made: which numbers
+ * are durable or lost, whether more will come, and a wake-up when that changes.
+ * A writer reports a whole sync at once. */
 #include "flow/output/output_priv.h"
 #include "flow/memory/tap_priv.h"
 
-/* Under the lock. */
+/* Wakes every tap; caller holds output::tapping. */
 static void
 taps_poke(struct output *o)
 {
@@ -90,7 +88,8 @@ output_end(struct output *o)
 	pthread_mutex_unlock(&o->tapping);
 }
 
-/* In this order: what is over gets no more numbers. */
+/* Reads `over` before next_number: after the end no number is added, so *end is
+ * final if `over` is true. */
 bool
 output_over(struct output *o, uint64_t *end)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What of a stream of heaps is worth a line of the metadata, on whichever
- * disk: each description of an item once, and control heaps until there are
- * so many that they are a flood.
- */
+/* Decides which facts about a stream of heaps are written to the metadata, on
+ * whichever disk: each description of an item once, and control heaps until
+ * there are OUTPUT_CONTROLS of them. */
 #include "flow/output/output.h"
 
-/* FNV-1a: two that differ are told apart by all but chance. */
+/* FNV-1a, 64 bits: two descriptions that differ have the same hash only by a
+ * rare accident, which costs one line of metadata. */
 static uint64_t
 hash(const uint8_t *data, uint32_t bytes)
 {
@@ -17,7 +16,8 @@ hash(const uint8_t *data, uint32_t bytes)
 	return h ? h : 1;
 }
 
-/* Where it is in the table, or would be; a half of that is always free. */
+/* Returns the entry that has the hash, or the free one where it belongs.  Half
+ * of the table is always free, so the search ends. */
 static unsigned
 described_at(const struct output *o, uint64_t h)
 {

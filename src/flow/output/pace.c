@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The speed follows the blocks with a quarter of each new one: after five
- * blocks three quarters of it are theirs.  An average over a time would be
- * worth nothing for a disk that gets a block every few seconds.
- */
+/* A new block moves the speed a quarter of the way to its own: after five
+ * blocks three quarters of the figure come from them.  An average over time
+ * would be worth nothing for a disk that gets a block every few seconds. */
 #include "flow/output/pace.h"
 
 #include <stdlib.h>
@@ -21,7 +19,7 @@ pace_add(struct pace *p, uint64_t bytes, int64_t took, int64_t behind)
 	p->bytes = bytes;
 	p->took = took;
 	p->recent[p->n++ % PACE_BLOCKS] = took;
-	/* Never back to 0, which says that there were none. */
+	/* n never returns to 0, which would say that there were no blocks. */
 	if (p->n == 2 * PACE_BLOCKS)
 		p->n = PACE_BLOCKS;
 }

@@ -4,24 +4,27 @@
 
 #include <stdint.h>
 
-/*
- * How fast a disk is of late, by what its blocks took.  The writer's thread.
- */
-enum { PACE_BLOCKS = 128 }; /* that the percentile is of */
+/* A pace is a disk's recent speed, computed from the time that its blocks took.
+ * Only the writer's thread uses it. */
+enum { PACE_BLOCKS = 128 }; /* blocks that the percentile is taken over */
 
 struct pace {
 	double speed;	/* bytes per second; 0: not known */
-	uint64_t bytes; /* of the last block, */
-	int64_t took;	/* and how long, in ns */
+	uint64_t bytes; /* of the last block */
+	int64_t took;	/* ns that the last block took */
 	int64_t recent[PACE_BLOCKS];
-	unsigned n; /* of blocks, ever */
+	/* Blocks added, set back before 2 * PACE_BLOCKS is reached; the next
+	 * one goes to recent[n % PACE_BLOCKS]. */
+	unsigned n;
 };
 
-/* `behind`: since the block before it was written, where that was on its way
- * when this one was taken: the disk had both. */
+/* Adds a written block that took `took` ns.  `behind`: ns since the block
+ * before it was written if the disk had both at once, else equal to `took`; the
+ * speed follows from that. */
 void pace_add(struct pace *pace, uint64_t bytes, int64_t took, int64_t behind);
 
-/* What 99 of 100 of the last blocks took at most; 0: there were none. */
+/* Returns the ns within which 99 of 100 of the last PACE_BLOCKS blocks were
+ * written; 0: there were none. */
 int64_t pace_p99(const struct pace *pace);
 
 #endif

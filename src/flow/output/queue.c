@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two lists under one lock.  A condition variable that all disks share would
- * wake whichever thread the kernel likes, and a disk could get two blocks in
- * a row while another idles; so every taker sleeps on its own, and a block
+ * Two lists under one lock.  With one condition variable for all disks the
+ * kernel would wake any of them, and a disk could get two blocks in a row while
+ * another idles; so every taker sleeps on a condition of its own, and a block
  * is handed to the one that the choice falls on.
  *
  * The lock is taken once per block, some hundred times a second at most.
@@ -23,20 +23,23 @@ struct taker {
 
 	/* Under queue::lock. */
 	struct choice choice;
-	struct block *got; /* handed over, not yet fetched */
-	bool waiting;	   /* linked in queue::free */
-	bool poked;
-	struct taker *next; /* queue::free */
+	/* Handed to this disk, not yet fetched by its thread. */
+	struct block *got;
+	bool waiting;	    /* linked in queue::free */
+	bool poked;	    /* the next wait returns -EINTR */
+	struct taker *next; /* linked in queue::free */
 };
 
 struct queue {
 	pthread_mutex_t lock;
-	/* All under the lock. */
-	struct block *head, **tail; /* blocks that wait */
-	struct taker *free, **last; /* disks that wait */
+	/* All fields below are under the lock. */
+	/* Blocks that wait for a disk, oldest first. */
+	struct block *head, **tail;
+	/* Disks that wait for a block, longest wait first. */
+	struct taker *free, **last;
 	struct choices choices;
 	unsigned length, most;
-	bool ended; /* drain or abort */
+	bool ended; /* by drain or abort */
 	bool aborted;
 };
 
@@ -143,12 +146,15 @@ as_choice(const struct block *b)
 {
 	struct choice_block c = { .now = clock_steady() };
 
-	/* Of one with notes it is not known before it is sealed. */
+	/* A block of heaps knows its bytes only once it is sealed; this is the
+	 * most. */
 	c.bytes = (uint64_t)(b->notes ? b->slots : b->used) * b->slot_bytes;
 	c.tight = b->home && stock_home(b->home) < stock_blocks(b->home) / 4;
 	return c;
 }
 
+/* Returns the waiting disk that gets block `b`; NULL: none is fit.  Once the
+ * queue is closed, every disk is fit. */
 static struct taker *
 taker_best(struct queue *q, const struct choice_block *b)
 {
@@ -163,7 +169,8 @@ taker_best(struct queue *q, const struct choice_block *b)
 	return best;
 }
 
-/* Hands on what waits, as far as there is somebody for it. */
+/* Hands blocks to waiting disks until one of both lists is empty or no disk is
+ * fit. */
 static void
 blocks_deal(struct queue *q)
 {
@@ -180,7 +187,8 @@ blocks_deal(struct queue *q)
 	}
 }
 
-/* For who does not wait in the list: everybody there was asked before. */
+/* Hands a block to a disk that does not wait.  Disks that wait were offered it
+ * before, and none was fit. */
 static struct block *
 block_for(struct queue *q, struct taker *t)
 {
@@ -202,7 +210,7 @@ taker_leave(struct taker *t)
 
 	pthread_mutex_lock(&q->lock);
 	choice_leave(&q->choices, &t->choice);
-	blocks_deal(q); /* who sits on the bench may be needed now */
+	blocks_deal(q); /* a benched disk may be needed now */
 	pthread_mutex_unlock(&q->lock);
 	pthread_cond_destroy(&t->wake);
 	free(t);
@@ -217,7 +225,7 @@ taker_rank(struct taker *t, const struct choice_rank *rank)
 
 	pthread_mutex_lock(&q->lock);
 	if (choice_rank(&q->choices, &t->choice, rank, now))
-		blocks_deal(q); /* others may be fit now */
+		blocks_deal(q); /* another disk may be fit now */
 	benched = t->choice.benched;
 	pthread_mutex_unlock(&q->lock);
 	return benched;
@@ -252,7 +260,8 @@ wait_until(struct taker *t, int64_t until)
 	return -pthread_cond_timedwait(&t->wake, &t->queue->lock, &at);
 }
 
-/* Under the lock: what a taker gets without waiting, or -EAGAIN. */
+/* Takes a block without waiting.  0, -EINTR, -EPIPE, or -EAGAIN: none now.
+ * Caller holds the lock. */
 static int
 take_now(struct taker *t, struct block **b)
 {

@@ -9,15 +9,16 @@
 #include "flow/output/choice.h"
 
 /*
- * A queue is where closed blocks meet free disks.  Blocks wait in the order
- * in which they came; of the disks that wait, choice.h says which one gets
- * the next, of equals the one that has waited longest.  Mostly at most one of
- * the two lists is not empty: only who sits on the bench lets a block wait.
+ * A queue is where closed blocks meet idle disks.  Blocks wait in the order in
+ * which they came; choice.h decides which waiting disk gets the next one, and
+ * of equal disks the one that has waited longest gets it.  Usually only one of
+ * the two lists has entries: blocks and disks wait at the same time only if all
+ * waiting disks are benched as slow.
  *
- * Where no disk takes any, blocks wait for one that comes back.
+ * Blocks for which no disk is left wait until a disk comes back.
  *
- * Bounded: `most` blocks may wait.  Many producers, a taker per disk.
- * Closing has two verbs:
+ * At most `most` blocks wait.  Many producers; each disk's writer is one taker.
+ * A queue closes in one of two ways:
  *
  *   drain   nothing more may be put; takers get what is left, then the end
  *   abort   nothing more may be put; takers get the end at once; what was
@@ -25,42 +26,49 @@
  */
 struct queue;
 
-/* A disk's place in the queue; owned by its writer thread. */
+/* A disk's place in the queue.  Its writer thread owns it; the event loop takes
+ * it away from a disk that hangs. */
 struct taker;
 
 int queue_make(struct queue **queue, unsigned most);
-void queue_free(struct queue *queue); /* no taker, no block */
+/* All takers have left, and no block waits. */
+void queue_free(struct queue *queue);
 
 int taker_join(struct taker **taker, struct queue *queue);
 
 void taker_leave(struct taker *taker);
 
-/* Tells what the choice goes by.  True: it sits on the bench. */
+/* Reports the disk's figures for the choice.  True if the disk is benched as
+ * slow. */
 bool taker_rank(struct taker *taker, const struct choice_rank *rank);
 
 /*
- * Puts a CLOSED block behind the others, or with `first` before them (one
- * that another disk failed to write).  Never waits.  0; -ENOBUFS when `most`
- * are there; -EPIPE after drain or abort, except with `first`, which drain
- * still takes.
+ * Puts a CLOSED block behind the waiting ones, or with `first` before them (a
+ * block that another disk failed to write; it may be SEALED).  Never waits, any
+ * thread.  0, and the queue or a disk owns the block; -ENOBUFS when `most`
+ * blocks wait already; -EPIPE after drain or abort.  With `first` a block is
+ * never refused except after abort.
  */
 int queue_put(struct queue *queue, struct block *b, bool first);
 
 /*
- * Waits for a block until `until` (clock_steady; 0: does not wait, and leaves
- * what waits to others where they are better off with it).  0;
- * -ETIMEDOUT; -EINTR after taker_poke(); -EPIPE at the end.
+ * Waits for a block until the time `until` (clock_steady).  With `until` 0 it
+ * does not wait, and takes a block only if the choice does not rather keep it
+ * for another disk.  0; -ETIMEDOUT; -EINTR after taker_poke(); -EPIPE when the
+ * queue is closed and has no block for this disk.
  */
 int queue_take(struct taker *taker, struct block **b, int64_t until);
 
-/* Makes a wait, or the next one, return -EINTR.  Any thread. */
+/* Makes the taker's wait, or its next one, return -EINTR.  Any thread. */
 void taker_poke(struct taker *taker);
 
-/* A block that was waiting, or NULL; for who gives up on it. */
+/* Takes a waiting block out of the queue, for a caller that gives up on it;
+ * NULL: none waits. */
 struct block *queue_rest(struct queue *queue);
 
 void queue_drain(struct queue *queue);
-struct block *queue_abort(struct queue *queue); /* linked by next */
+/* The blocks left, linked by block::next. */
+struct block *queue_abort(struct queue *queue);
 
 unsigned queue_length(struct queue *queue);
 

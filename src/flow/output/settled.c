@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring of bits, which is as long as the numbers are apart that are not
- * settled yet: what is in memory, and what waits for a round of its disk.  A
- * disk that hangs holds the floor back for a few seconds.
+ * The set is a ring of bits from the floor on, as long as the numbers that are
+ * not settled yet lie apart: blocks in memory, and chunks that wait for a sync
+ * of their disk.  A disk that hangs holds the floor back for a few seconds.
  *
- * Those that are lost are kept for good, a bit for each number from the first
- * loss on: a million blocks take 128 KiB.
+ * Lost numbers are kept for good, a bit for each number from 0 on, once there
+ * was a loss: a million blocks take 128 KiB.
  */
 #include "flow/output/settled.h"
 

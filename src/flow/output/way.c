@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What works is tried, and not asked for: a file system may know O_DIRECT and
- * refuse it, a kernel may have io_uring and forbid it, and both may change
- * with the next mount.  A probe is a page; a disk pays it when a recording
- * begins.
+ * The plugin is found by trying it, not by asking: a file system may know
+ * O_DIRECT and refuse it, a kernel may have io_uring and forbid it, and both
+ * may change with the next mount.  A try writes one page; a disk pays it when a
+ * recording begins.
  *
- * A plugin takes what descriptor it is given.  So where no way through the
- * page cache is configured, the chosen one serves for such files too; it only
- * knows nothing of dirty pages.
+ * A plugin writes to whatever descriptor it is given.  So where no plugin that
+ * writes through the page cache is configured, the chosen one writes such files
+ * too; it merely does nothing about dirty pages.
  */
 #include "flow/output/way.h"
 
@@ -69,8 +69,8 @@ direct_align(int fd)
 	return GEOMETRY_PAGE;
 }
 
-/* A file without a name; where the file system has none, one that loses it
- * at once, also if only O_DIRECT was refused. */
+/* Opens a file without a name; where the file system has none, a file that is
+ * unlinked at once, even if it could not be opened. */
 static int
 probe_open(const struct disk *disk, int flags)
 {
@@ -124,7 +124,7 @@ way_try(struct way *way, const struct disk *disk)
 		return fd;
 	way->flight.align = flags ? direct_align(fd) : 1;
 	if (way->flight.align > GEOMETRY_PAGE)
-		err = -EINVAL; /* more than blocks are made of */
+		err = -EINVAL; /* blocks are aligned to a page, no more */
 	if (!err)
 		err = page_write(&way->flight, fd);
 	if (ops->finish)
@@ -133,7 +133,8 @@ way_try(struct way *way, const struct disk *disk)
 	return err;
 }
 
-/* The way that is taken, and why not the one before it. */
+/* Logs which plugin is used, if that changed, and why (`why`, -errno) the one
+ * before it in the list is not. */
 static void
 tell(struct ways *w, int why)
 {
@@ -153,8 +154,9 @@ tell(struct ways *w, int why)
 					: strerror(-why));
 }
 
-/* The disk's fault, and not that of a way: through the page cache it would look
- * well, until what is there is to be made durable. */
+/* True for an error of the disk, not of the plugin.  Another plugin that
+ * goes through the page cache would hide it until the data has to be made
+ * durable. */
 static bool
 is_ill(int err)
 {
