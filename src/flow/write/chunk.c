@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One block, one place.
+ * One block is written to one place:
  *
- *   create, reserve     the disk may refuse here, before any byte moves
- *   announce            what the chunk alone would not tell after a crash
+ *   create, reserve     the disk may refuse here, before any byte is written
+ *   announce            facts that the chunk alone would not tell after a crash
  *   data                in requests, by flight.c
- *   pad and truncate    only a block that closed early: O_DIRECT writes whole
- *                       pages, so what follows the data in the block goes
- *                       along and is cut off again
- *   notes               holes and heaps, in the metadata
+ *   pad and truncate    only for a block that closed early: O_DIRECT writes
+ *                       whole pages, so the bytes behind the data are written
+ *                       too, and cut off again
+ *   notes               missing packets and heaps, in the metadata
  *
- * Durability is the leaf's business, some seconds later.
+ * Durability comes seconds later, with the leaf's sync.
  */
 #include "flow/write/chunk.h"
 
@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Where blocks have slots of any size, a page beyond the data is still
- * inside the block: full blocks are whole pages. */
+/* Bytes to be written, rounded up to the alignment of O_DIRECT.  They stay
+ * inside the block: its memory is whole pages. */
 static uint64_t
 padded(const struct chunk *c)
 {
@@ -101,7 +101,8 @@ chunk_end(struct chunk *c)
 	if (c->nowhere)
 		return c->job.err;
 	err = data_end(c);
-	/* Also of a file that is thrown away: its descriptor will be reused. */
+	/* Called after an error too: the next file may get the same descriptor
+	 * number. */
 	if (ops->finish)
 		finished = ops->finish(c->way->state, c->place.fd);
 	err = err ? err : finished;

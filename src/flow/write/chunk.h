@@ -11,43 +11,45 @@
 #include "store/write/folder.h"
 
 /*
- * A chunk is one sealed block on its way to its place on one disk.
+ * A chunk is one sealed block on its way to its place on one disk: a file of
+ * its own, or a stretch of a file that all blocks share.
  *
- *   chunk_begin --> (its data flies) --> chunk_end --> chunk_keep
- *        |                                  |
- *        +-- -errno: nothing is there       +--------> chunk_remove
+ *   chunk_begin --> (its data is written) --> chunk_end --> chunk_keep
+ *        |                                        |
+ *        +-- -errno: nothing is there             +-------> chunk_remove
  *
- * The disk's thread only; see flight.h for what flies.
+ * Only the disk's thread calls these functions.  A flight
+ * (flow/output/flight.h) writes the data.
  */
 struct chunk {
 	struct leaf *leaf;
 	const struct block *b;
-	const atomic_bool *away; /* as flight_job has it */
+	const atomic_bool *away; /* see flight_job::away */
 
-	/* Its own. */
+	/* Set by chunk_begin. */
 	struct way *way;
 	struct folder_place place;
-	bool nowhere; /* nothing is stored */
+	bool nowhere; /* the plugin stores nothing: no file is made */
 	struct flight_job job;
 };
 
-/*
- * Makes the place of a block and adds its data to a flight.  0; -ENOSPC when
- * the reserve would be touched; or -errno.  Nothing is there then.
- */
+/* Makes the place of a block on the disk and adds its data to a flight.  0;
+ * -ENOSPC when the block would touch the reserve; or -errno.  Nothing is left
+ * on the disk after an error. */
 int chunk_begin(struct chunk *c, struct ways *ways, const struct disk *disk);
 
-/* All of its data is written, or job.err is set: 0 or -errno.  What of it is
- * there stays until it is kept or removed. */
+/* Ends a chunk whose job the flight has returned: cuts padding off and writes
+ * its notes.  0 or -errno; either way the file stays until chunk_keep or
+ * chunk_remove. */
 int chunk_end(struct chunk *c);
 
-/* Hands it to the leaf.  Asks nothing of the disk. */
+/* Hands the chunk to the leaf, for the next sync.  Asks nothing of the disk. */
 void chunk_keep(struct chunk *c);
 
-/* Takes it away again.  0 or -errno: something of it may be left. */
+/* Removes the chunk.  0; -errno: some of it may be left on the disk. */
 int chunk_remove(struct chunk *c);
 
-/* That whose data flight_done gave back. */
+/* Returns the chunk that a job of flight_done belongs to. */
 struct chunk *chunk_of(struct flight_job *job);
 
 #endif

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk's thread.
+ * The thread of one disk.  Trouble with a disk delays this thread alone: a
+ * write that takes a second delays this disk's next block, and the queue gives
+ * the other disks more.  The thread does, in this order,
  *
- * Whatever happens to a disk happens to this thread alone: a write that
- * takes a second delays this disk's next block, and the queue gives the
- * others more.  The thread does, in this order,
+ *   errands   jobs: begin, sync or end a recording here; a block that arrives
+ *             before its begin makes the folder itself
+ *   rounds    syncs: fdatasync the chunks, fsync the folder, name them in the
+ *             index; when the oldest chunk is `durable` ns old, or at the end
+ *   blocks    moves those under way one step on, or waits for one
  *
- *   errands   begin and end a recording's folder here; a block that is
- *             faster than its errand makes the folder itself
- *   rounds    fdatasync the chunks, fsync the folder, name them in the
- *             index; when the oldest is `durable` old, or at the end
- *   blocks    writer_load.c takes them a step further, or waits for one
- *
- * A block goes home as soon as it is written: memory does not wait for a
- * round.  What a round then fails to make durable is counted as at risk.
+ * A block's memory is free as soon as the block is written; it does not wait
+ * for a sync.  Chunks that a sync then fails to make durable count as at risk.
  */
 #include "flow/write/writer_priv.h"
 
@@ -36,7 +34,8 @@ round_do(struct writer *w, struct leaf *leaf)
 		writer_disk_leave(w, err, "make it durable");
 }
 
-/* Chunks that wait for their round are open files. */
+/* True if as many chunks are open as may be; they stay open until their
+ * sync. */
 static bool
 files_used_up(const struct writer *w)
 {
@@ -87,8 +86,9 @@ writer_hangs(struct writer *w)
 	return hangs;
 }
 
-/* From here on nobody takes this thread for hung, nor its place in the queue
- * away.  NULL: it is too late for that. */
+/* Marks the thread as idle, so that the event loop does not take it for hung,
+ * and returns its place in the queue.  NULL: it has none, or is taken for hung
+ * already. */
 static struct taker *
 idle(struct writer *w)
 {
@@ -132,8 +132,12 @@ look(struct writer *w)
 		disk_close(&w->disk);
 }
 
-/* While it is recorded to, errors tell.  Whoever asks has a reason to think that
- * things have changed: it is not left alone for longer after that. */
+/*
+ * Probes the disk because the event loop asked for it.  Skipped while the disk
+ * is being recorded to: errors show then by themselves.  The caller has a
+ * reason to think that the disk has changed, so failures before no longer
+ * count.
+ */
 static void
 retry_do(struct writer *w)
 {
@@ -149,8 +153,8 @@ retry_do(struct writer *w)
 	look(w);
 }
 
-/* Without a place in the queue there is nothing to do but errands, and to
- * look at the disk now and then. */
+/* Waits without a place in the queue for a job, or for the time to probe the
+ * disk. */
 static void
 rest(struct writer *w)
 {
@@ -171,9 +175,9 @@ rest(struct writer *w)
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* The disk left, and nothing is on its way to it any more: a last round for
- * what it has.  One that is full keeps its folders, for their end; the others
- * are let go of, so that they can be unmounted. */
+/* Called when the disk has failed or is full and has no write in flight: syncs
+ * what it still holds.  A full disk keeps its folders open for their end
+ * record; otherwise they are closed, so that the disk can be unmounted. */
 static void
 leave(struct writer *w)
 {
@@ -190,8 +194,8 @@ leave(struct writer *w)
 	w->leaving = false;
 }
 
-/* What is on its way goes first when something is wrong: until then, folders
- * and plugin stay as they are. */
+/* Does one turn.  Loads are finished first when something is wrong: until then
+ * folders and plugin stay as they are. */
 static void
 step(struct writer *w)
 {
@@ -227,7 +231,7 @@ over(struct writer *w)
 	return over;
 }
 
-/* Folders of what is still being recorded get no end. */
+/* Ends the thread's work.  Folders of running recordings get no end record. */
 static void
 finish(struct writer *w)
 {
@@ -308,8 +312,8 @@ writer_start(struct writer **writer, const struct writer_args *args)
 	if (!w)
 		return -ENOMEM;
 	writer_init(w, args);
-	/* Here, and not on the thread: blocks may come before it has tried
-	 * its disk, and have somebody to wait for. */
+	/* Join the queue before the thread starts, so that a block that arrives
+	 * first already counts this disk as a taker. */
 	err = taker_join(&w->taker, w->queue);
 	if (!err)
 		err = -pthread_create(&w->thread, NULL, writer_run, w);
@@ -322,7 +326,8 @@ writer_start(struct writer **writer, const struct writer_args *args)
 	return 0;
 }
 
-/* A tenth of a second at most; has it finished? */
+/* Waits for the thread to finish, a tenth of a second at most; true if it
+ * has. */
 static bool
 finish_wait(struct writer *w)
 {

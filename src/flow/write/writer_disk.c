@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a disk leaves, and comes back.
+ * The disk leaves use, and comes back.
  *
  * A disk that fails takes no more blocks: it gives up its place in the queue,
- * and the others take what it would have got.  It is probed after RETRY, and
- * then after twice as long, and so on up to RETRY_MOST, until it has written
- * a chunk again: each failure costs a block a detour, and a line of the log
- * only where there is news.  One that is full or not mounted costs nothing to
- * look at, and is looked at every RETRY.
+ * and the other disks take its share.  It is probed after RETRY, then after
+ * twice as long, and so on up to RETRY_MOST, until it has written a chunk
+ * again: each failure costs a block a detour, and a line of the log only where
+ * the reason is a new one.  A disk that is full or not mounted costs nothing to
+ * probe, and is probed every RETRY.
  */
 #include "flow/write/writer_priv.h"
 
@@ -75,7 +75,8 @@ writer_queue_leave(struct writer *w)
 	pthread_mutex_lock(&w->lock);
 	t = w->taker;
 	w->taker = NULL;
-	w->facts.benched = false; /* a place anew is among all others */
+	/* The disk counts as fast until a block says otherwise. */
+	w->facts.benched = false;
 	pthread_mutex_unlock(&w->lock);
 	if (t)
 		taker_leave(t);
@@ -138,7 +139,7 @@ error_text(int err)
 	}
 }
 
-/* Until when it is left alone. */
+/* Sets when the disk is probed again, and returns how many ns from now. */
 static int64_t
 wait_for(struct writer *w, enum writer_state state)
 {
@@ -154,7 +155,8 @@ wait_for(struct writer *w, enum writer_state state)
 	return wait;
 }
 
-/* True: it says something else than before. */
+/* Sets state and reason; true if they differ from those before.  `again`: not
+ * counted as another error. */
 static bool
 why_set(struct writer *w, enum writer_state state, const char *why, bool again)
 {
@@ -169,7 +171,7 @@ why_set(struct writer *w, enum writer_state state, const char *why, bool again)
 	return news;
 }
 
-/* `again`: it had left, and a probe says that it is not fit yet. */
+/* `again`: the disk was out of use already, and a probe has failed. */
 static void
 disk_leave(struct writer *w, int err, const char *doing, bool again)
 {
@@ -197,7 +199,8 @@ writer_disk_leave(struct writer *w, int err, const char *doing)
 
 /* ---- coming back ----------------------------------------------------- */
 
-/* One that was full has to have room for more than one block. */
+/* Checks that a disk which was full has space for two blocks, so that it does
+ * not come back for a single one. */
 static int
 room_check(struct writer *w)
 {
@@ -215,7 +218,7 @@ probe(struct writer *w, const char **doing)
 	int err = 0;
 
 	*doing = "open the folder";
-	/* A folder that is open belongs to the disk that is. */
+	/* The disk stays open while it has open folders. */
 	if (w->disk.fd < 0 || !w->leaves)
 		err = disk_open(&w->disk);
 	beat_now(&w->beat);
@@ -256,9 +259,10 @@ writer_disk_try(struct writer *w)
 }
 
 /*
- * What it had is written or removed by now.  Its rounds come first: what was
- * at risk may be durable after all.  A disk that hung twice and wrote nothing
- * in between is left alone for a while.
+ * Called when the thread is back from a hung disk and its loads are written or
+ * removed.  The syncs come first: chunks at risk may be durable after all.  A
+ * disk that hangs twice without a chunk written in between is left alone for a
+ * while.
  */
 void
 writer_disk_return(struct writer *w)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks that have to go, because their blocks are on other disks, on a disk
- * that failed to remove them.  They are kept in mind, and removed before the
- * disk takes blocks again.  Only where each chunk is a file: of a file that
- * all blocks share, what no record names is cut off when it is opened again.
+ * Chunks that have to go because their blocks are on other disks, but which
+ * their own disk failed to remove.  They are removed before the disk takes
+ * blocks again.  Only for recordings with a file per chunk: a file that all
+ * blocks share is cut back to what its index names when it is opened again.
  */
 #include "flow/write/writer_priv.h"
 
@@ -18,8 +18,8 @@
 #include "store/disk/layout.h"
 
 struct doom {
-	char path[2 * LAYOUT_FILE]; /* on the disk */
-	struct doom *next;	    /* writer::doom */
+	char path[2 * LAYOUT_FILE]; /* relative to the disk's folder */
+	struct doom *next;	    /* linked in writer::doom */
 };
 
 void

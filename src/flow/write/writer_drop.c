@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Orders that a person's hands bring about: a disk is to be taken away, or is
- * there again.  The event loop's thread; nothing here waits. */
+/* Orders to the writer that follow from plugging disks: end, since the disk is
+ * to be taken away, or probe, since it may be there again.  Called on the event
+ * loop; nothing here waits. */
 #include "flow/write/writer_priv.h"
 
 static void

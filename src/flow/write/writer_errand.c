@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Errands begin a recording on this disk, make what it has durable, and end it.
- * They are done in order,
- * between two blocks, and counted down on their output when they are done.
+ * An errand is a job of the writer's thread: begin a recording on this disk,
+ * make its chunks durable, or end it.  Jobs are done in order, between two
+ * blocks, and each decrements its output's count when it is done.
  *
- * Nobody waits for a disk that hangs: its errands are counted down by who
- * finds that out, and those that come later at once.  The thread does them
- * all the same when it is back, but for a begin that its end has overtaken.
+ * Nobody waits for a disk that hangs: the event loop counts its jobs as done
+ * when it notices, and later ones at once.  The thread still does them when it
+ * is back, except for a begin whose end was posted in the meantime.
  */
 #include "flow/write/writer_priv.h"
 
@@ -77,7 +77,7 @@ folder_begin(struct writer *w, struct output *o)
 		return;
 	if (!good && writer_disk_try(w) < 0)
 		return;
-	/* A block may have been faster than this errand. */
+	/* A block may have made the folder before this job. */
 	err = writer_leaf(w, o, &leaf);
 	if (err)
 		writer_disk_leave(w, err, "make the recording's folder");
@@ -93,9 +93,9 @@ output_round(struct writer *w, struct output *o)
 		writer_disk_leave(w, err, "make it durable");
 }
 
-/* A disk that was dropped and added again may have got no block since; its
- * folder wants an end all the same.  NULL: there is none, or none of this
- * recording. */
+/* Opens the folder of a recording that this writer has no leaf of: a disk that
+ * was dropped and added again may have had no block since, and its folder needs
+ * an end record all the same.  NULL: there is no such folder. */
 static struct leaf *
 leaf_seek(struct writer *w, struct output *o)
 {
@@ -119,11 +119,11 @@ folder_end(struct writer *w, struct errand *e)
 		leaf = leaf_seek(w, e->output);
 	if (!leaf)
 		goto out;
-	/* Of a disk that came back, and had no block since. */
+	/* The disk came back and had no block of this recording since. */
 	if (!leaf->folder && !writer_disk_left(w))
 		err = writer_leaf(w, e->output, &leaf);
-	/* While it is linked: should the disk hang now, who watches tells what
-	 * is at risk. */
+	/* Synced while it is linked: should the disk hang now, the event loop
+	 * can count its chunks as at risk. */
 	if (!err)
 		err = leaf_sync(leaf);
 	leaf_unlink(w, leaf);
@@ -137,7 +137,7 @@ folder_end(struct writer *w, struct errand *e)
 		writer_disk_leave(w, err, "close the recording");
 out:
 	if (!w->leaves)
-		disk_close(&w->disk); /* it may be unmounted now */
+		disk_close(&w->disk); /* so that it can be unmounted */
 }
 
 /* ---- errands --------------------------------------------------------- */
@@ -159,7 +159,8 @@ errand_next(struct writer *w)
 	return e;
 }
 
-/* Release: see output.h.  Under the lock. */
+/* Decrements the output's count, once per job.  Release: pairs with the event
+ * loop's acquire, see output.h.  Caller holds the lock. */
 static void
 errand_count(struct writer *w, struct errand *e)
 {

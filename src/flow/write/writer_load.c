@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks on their way to the disk: one, or two where the plugin queues and
- * the first is on its way as a whole.  The second is never waited for, since
- * one that waits in the queue means that no other disk is idle.
+ * Blocks that are being written: one, or two where the plugin queues and all
+ * data of the first is with it.  The thread never waits for a second block: if
+ * one waits in the queue, no other disk is idle.
  *
  * Two copies of a chunk make jive5ab refuse a recording.  So a chunk that
- * failed is removed before its block goes back to the queue; and one whose
- * block was given away while this thread was stuck is removed here, whatever
- * became of it, as soon as the thread is back.  One that was given up, since its
- * recording ended and no disk answered, is the only one, and stays.
+ * failed is removed before its block goes back to the queue; and a chunk whose
+ * block was given away while this thread was stuck is removed by this thread
+ * when it is back, even if it was written well.  A chunk whose block was given
+ * up, since its recording ended and no disk answered, is the only copy, and
+ * stays.
  */
 #include "flow/write/writer_priv.h"
 
@@ -33,10 +34,11 @@ remove_it(struct writer *w, struct load *l)
 enum claim { CLAIM_MINE, CLAIM_AWAY, CLAIM_GIVEN_UP };
 
 /*
- * Empties the load.  MINE: the block is this thread's to account for; GIVEN_UP:
- * it was counted as lost.  A chunk that was written is the leaf's then.  Under
- * the lock, so that whoever looks sees the block either here or in the leaf;
- * nobody can give it away any more.
+ * Empties the load and says what its block has become.  MINE: this thread
+ * accounts for it; AWAY: another disk has it; GIVEN_UP: it was counted as lost.
+ * A written chunk that is not AWAY is added to the leaf under the same lock, so
+ * that the event loop sees the block either in the load or in the leaf, and can
+ * no longer give it away.
  */
 static enum claim
 claim(struct writer *w, struct load *l, bool written)
@@ -72,7 +74,8 @@ count(struct writer *w, const struct load *l, uint64_t bytes)
 	w->tries = 0;
 }
 
-/* Another disk may have it, or this one when it is back. */
+/* Returns the block to the queue: another disk may take it, or this one when it
+ * is back.  Lost if the queue was aborted. */
 static void
 give_back(struct writer *w, struct output *o, struct block *b)
 {
@@ -107,7 +110,7 @@ load_failed(struct writer *w, struct load *l, struct block *b, int err)
 		w->need = block_bytes(b);
 	remove_it(w, l);
 	is = claim(w, l, false);
-	/* -ECANCELED: of one that was given away, and nobody's fault. */
+	/* -ECANCELED: the block was given away; the disk did nothing wrong. */
 	if (err != -ECANCELED)
 		writer_disk_leave(w, err, "write a chunk");
 	if (is == CLAIM_MINE)
@@ -119,7 +122,8 @@ load_failed(struct writer *w, struct load *l, struct block *b, int err)
 static void
 load_end(struct writer *w, struct load *l, int err)
 {
-	struct block *b = l->b; /* changed by this thread alone */
+	/* Changed by this thread alone, so read without the lock. */
+	struct block *b = l->b;
 	struct output *o = l->output;
 
 	if (err)
@@ -142,8 +146,8 @@ load_empty(struct writer *w)
 	return l;
 }
 
-/* None where the block was faster than the errand, or the disk came back
- * after this recording had begun. */
+/* Begins the chunk.  The leaf may be missing: the block came before the begin
+ * job, or the disk came back after the recording had begun. */
 static int
 load_begin(struct writer *w, struct load *l)
 {
@@ -184,9 +188,9 @@ load_take(struct writer *w, struct block *b)
 
 /* ---- on the way ------------------------------------------------------ */
 
-/* One more, where that keeps the disk busy; but the record of a block that is
- * to be durable at once comes before the next block is taken, and files that
- * all blocks share take one at a time. */
+/* True if a second block would keep the disk busy.  Not if each block has to be
+ * durable before the next is taken (output::durable 0), and not with a file
+ * that all blocks share, which takes one at a time. */
 static bool
 has_room(struct writer *w)
 {
@@ -203,7 +207,8 @@ has_room(struct writer *w)
 	return true;
 }
 
-/* The place in the queue may only be taken away from one that hangs, which
+/* Takes a second block if one waits.  The place in the queue stays valid
+ * without the lock: it is taken away only in state HUNG, in which this function
  * takes nothing. */
 static void
 second_take(struct writer *w)

@@ -12,52 +12,58 @@
 #include "flow/write/writer.h"
 
 /*
- * What the parts of a writer share:
+ * The files of a writer:
  *
- *   writer.c         the thread, and what it does in which order
- *   writer_load.c    blocks on their way to the disk
- *   writer_errand.c  begin and end of recordings here
- *   writer_disk.c    how the disk leaves, and comes back
+ *   writer.c         the thread, and the order of what it does
+ *   writer_load.c    blocks that are being written
+ *   writer_errand.c  jobs: begin, sync and end of recordings here
+ *   writer_disk.c    the disk fails, and comes back
  *   writer_doom.c    chunks that could not be removed yet
- *   writer_rank.c    what it tells of itself
- *   writer_watch.c   what others do when the disk hangs; not on its thread
+ *   writer_rank.c    its figures, for the queue and for the status
+ *   writer_drop.c    orders to end, or to probe; on the event loop
+ *   writer_watch.c   a disk that hangs; on the event loop
  *
- * Lock order: writer::lock, leaf::lock, output::lock; queue and stock have
- * theirs inside.  None is ever held while the disk is asked for something.
+ * Lock order: writer::lock, leaf::lock, output::lock; the queue's and the
+ * pool's locks are taken last.  No lock is held during a call that may wait for
+ * the disk.
  */
 
-/* No answer for so long, and the disk hangs; for so long, and it is gone. */
+/* A disk without an answer for so many ns hangs; after WRITER_GONE it does not
+ * count as working any more. */
 #define WRITER_PATIENCE INT64_C(5000000000)
 #define WRITER_GONE	INT64_C(60000000000)
 
 enum errand_kind { ERRAND_BEGIN, ERRAND_SYNC, ERRAND_END };
 
 struct errand {
-	struct output *output; /* held */
+	struct output *output; /* a reference is held */
 	enum errand_kind kind;
-	bool counted; /* under writer::lock: nobody waits for it any more */
+	/* output->errands was decremented for it; under writer::lock. */
+	bool counted;
 	struct index_record record;
-	bool endless; /* there is no end to be written */
+	bool endless; /* no end record is to be written */
 	json_t *tail;
-	struct errand *next; /* writer::errands */
+	struct errand *next; /* linked in writer::errands */
 };
 
 /*
- * A load is a block that this disk has.  It is accounted for by who has the
- * claim to it, which is decided under the lock, once: by the thread, when it
- * empties the load, or by who gives it away, or up, before that.  What was given
- * up is lost, unless the thread writes it after all: nobody else has it.
+ * A load is a block that this disk has taken.  One thread accounts for it, the
+ * one that claims it first under the lock: the writer's thread when the block
+ * is written or has failed, or the event loop when it gives the block away to
+ * another disk, or up as lost.  A block that was given up exists nowhere else,
+ * so the thread still counts it as written if it succeeds.
  */
 struct load {
-	struct output *output; /* held */
+	struct output *output; /* a reference is held */
 	struct chunk chunk;
-	bool begun;    /* the chunk is */
-	int64_t since; /* steady */
+	bool begun;    /* chunk_begin succeeded */
+	int64_t since; /* steady ns: when it was taken */
 
 	/* Under writer::lock. */
-	struct block *b; /* sealed, and held; NULL: empty */
-	/* Another disk has it now.  Atomic for the flight, which looks at it
-	 * without the lock, to write no more than it must. */
+	/* Sealed; the load owns it.  NULL: the load is empty. */
+	struct block *b;
+	/* The block was given to another disk.  Atomic because the flight reads
+	 * it without the lock, to write no more than it must. */
 	atomic_bool away;
 	bool given_up;
 };
@@ -68,99 +74,113 @@ struct writer {
 	struct writer_args a;
 	struct queue *queue;
 	pthread_t thread;
-	struct beat beat; /* see beat.h */
+	struct beat beat; /* when the disk last answered; see beat.h */
 
-	/* The thread's own. */
-	struct disk disk; /* open while something is recorded */
+	/* Only the writer's thread uses these fields. */
+	struct disk disk; /* open while something is recorded, or probed */
 	struct ways ways;
-	unsigned loads; /* that are not empty */
-	bool ended;	/* the queue is */
-	bool leaving;	/* the disk left; its folders are still open */
-	unsigned tries; /* since it last wrote a chunk */
-	int64_t try_at; /* when it is probed again; steady */
+	unsigned loads; /* loads that are not empty */
+	bool ended;	/* the queue is closed and has no block left */
+	/* The disk has failed or is full; its folders are still open. */
+	bool leaving;
+	unsigned tries; /* errors and hangs since it last wrote a chunk */
+	int64_t try_at; /* steady ns: when it is probed again */
 	struct pace pace;
-	bool told;	  /* the queue knows its last block */
-	int64_t ended_ns; /* when the last one was written; steady */
-	uint64_t need;	  /* bytes that there was no room for */
+	bool told;	  /* the queue has the figures of the last block */
+	int64_t ended_ns; /* steady ns: when the last block was written */
+	/* Bytes of the block that found no space; 0: there was none. */
+	uint64_t need;
 	struct doom *doom;
 
-	pthread_mutex_t lock; /* over what is below */
-	pthread_cond_t wake;  /* while it has no place in the queue */
-	/* NULL: it has no place there.  The thread's own but for a HUNG one,
-	 * from which writer_relieve takes it. */
+	pthread_mutex_t lock; /* protects the fields below */
+	/* Waited on while the writer has no place in the queue. */
+	pthread_cond_t wake;
+	/* NULL: no place in the queue.  Changed by the thread alone, except
+	 * that writer_relieve takes it away in state HUNG. */
 	struct taker *taker;
 	struct leaf *leaves; /* changed by the thread alone */
-	struct errand *errands, **errands_end, *errand; /* errand: at work */
+	/* Jobs that wait, and the one being done. */
+	struct errand *errands, **errands_end, *errand;
 	struct load load[FLIGHT_JOBS];
-	bool busy; /* asks something of the disk, which may take long */
+	/* The thread asks something of the disk that may take long. */
+	bool busy;
 	bool stop, finished;
-	bool retry; /* the disk is to be tried now */
+	bool retry; /* the disk is to be probed now */
 	int64_t hung_since;
 	struct writer_facts facts;
 };
 
 /* ---- writer.c -------------------------------------------------------- */
 
-/* From here on the disk may be asked for something. */
+/* Declares that the disk may be asked for something from here on, so that the
+ * event loop watches the heartbeat. */
 void writer_busy(struct writer *w);
 bool writer_hangs(struct writer *w);
 
-/* Does the rounds that are due by now; returns when to ask again. */
+/* Syncs each recording that is due by `now` (steady ns; INT64_MAX: all).
+ * Returns when to call it again, at most a second from now. */
 int64_t writer_rounds(struct writer *w, int64_t now);
 
 /* ---- writer_load.c --------------------------------------------------- */
 
-/* A block from the queue; there is room for it. */
+/* Takes a block from the queue and begins to write it; there is room for it. */
 void load_take(struct writer *w, struct block *b);
 
-/* Takes what is on its way one step further; waits for the disk. */
+/* Moves the writes under way one step on: takes a second block if that helps,
+ * ends those that are finished, or waits for the disk. */
 void loads_step(struct writer *w);
 
 /* ---- writer_errand.c ------------------------------------------------- */
 
 void errands_do(struct writer *w);
-/* Nobody waits for those that are there any more; under the lock. */
+/* Decrements the outputs' count for all jobs that are posted, so that nobody
+ * waits for them.  Caller holds writer::lock. */
 void errands_count(struct writer *w);
 
-/* The recording's folder here, made or opened again where that is needed. */
+/* Returns the recording's leaf on this disk, made or opened again if needed.  0
+ * or -errno. */
 int writer_leaf(struct writer *w, struct output *o, struct leaf **leaf);
 
 /* ---- writer_disk.c --------------------------------------------------- */
 
-/* How much room there is, for others to know.  Asked here, because a disk
- * that hangs may hang this thread, and no other. */
+/* Looks up the disk's free space for the status.  Done on this thread because a
+ * disk that hangs would hang the caller. */
 void writer_space_look(struct writer *w);
 
-/* Is the disk fit to take blocks?  Then it has a place in the queue.  0 or
- * -errno; then it has left. */
+/* Probes the disk.  0: it may take blocks and has a place in the queue; -errno:
+ * it is in state MISSING, FAILED or FULL. */
 int writer_disk_try(struct writer *w);
 
-/* One line, where it is decided; the rest goes elsewhere.  Nothing where it
- * has left already. */
+/* Takes the disk out of use after an error: leaves the queue, logs one line,
+ * sets when to probe it again.  `doing` completes "cannot ...".  No effect if
+ * it is out of use already. */
 void writer_disk_leave(struct writer *w, int err, const char *doing);
 bool writer_disk_left(struct writer *w);
 
-/* The thread is back from a disk that hung. */
+/* Resumes work on the thread after a call into a hung disk has returned and its
+ * loads are finished. */
 void writer_disk_return(struct writer *w);
 
-/* Takes no more blocks; those that wait do so for others. */
+/* Gives up the disk's place in the queue, so that it takes no more blocks. */
 void writer_queue_leave(struct writer *w);
 
 /* ---- writer_rank.c --------------------------------------------------- */
 
-/* A block is written: it took so many nanoseconds, and followed the one
- * before after so many. */
+/* Takes the figures of a written block: it took `took` ns, and ended `behind`
+ * ns after the one before it if that was under way at the same time. */
 void writer_took(struct writer *w, uint64_t bytes, int64_t took,
 		 int64_t behind);
 
-/* Tells the queue how it stands; just before a block is taken. */
+/* Reports the disk's figures to the queue; called just before a block is
+ * taken. */
 void writer_rank(struct writer *w);
 
 /* ---- writer_doom.c --------------------------------------------------- */
 
-/* A chunk that is elsewhere, too, and could not be removed. */
+/* Remembers a chunk that could not be removed although its block is on another
+ * disk. */
 void doom_add(struct writer *w, const struct chunk *c);
-/* Removes them; 0 or -errno. */
+/* Removes all remembered chunks.  0 or -errno. */
 int dooms_try(struct writer *w);
 void dooms_forget(struct writer *w);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a writer tells of its disk: to the queue, whose choice goes by it, and
- * to whoever looks. */
+/* The figures of a disk, for the queue, whose choice depends on them, and for
+ * the status. */
 #include "base/log.h"
 #include "base/units.h"
 #include "flow/write/writer_priv.h"

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk that does not answer, seen from outside: this is the event loop's
- * thread, and never the disk's, which is stuck in some system call, be it a
+ * A disk that does not answer, seen from outside.  This code runs on the event
+ * loop, never on the disk's thread, which is stuck in some system call, be it a
  * write, an open, an fsync or an unlink.
  *
- * What is decided here is decided under the writer's lock, and so is what its
- * thread does about its blocks (claim() in writer_load.c): a block is either
- * given away before the thread claims it, or not at all.
+ * Decisions here are made under the writer's lock, and so are those of its
+ * thread about its blocks (claim() in writer_load.c): a block is either given
+ * away before the thread claims it, or not at all.
  *
- *   - A block that is given away is held once more, for the disk that gets
- *     it; so it goes home when the old call has ended, too, and its memory is
- *     not used again while a device may still read from it.
- *   - Its place in the queue goes only when others take blocks: else what
- *     comes waits in memory, and the disk may come back in time for it.
- *   - What its folders have had since their last round is at risk.
- *   - Nobody waits for its errands.
+ *   - A block that is given away gets another hold, for the disk that takes
+ *     it; so its memory is free only when the old call has ended too, and is
+ *     not reused while a device may still read from it.
+ *   - The disk's place in the queue is taken away only while other disks take
+ *     blocks: else new blocks wait in memory, and the disk may come back in
+ *     time.
+ *   - Its chunks since the last sync count as at risk.
+ *   - Nobody waits for its jobs.
  */
 #include "flow/write/writer_priv.h"
 
@@ -24,7 +25,8 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* Under the lock. */
+/* Puts the writer in state HUNG; `since`: steady ns of its last sign of life.
+ * Caller holds the lock. */
 static void
 hang(struct writer *w, int64_t since)
 {
@@ -70,15 +72,16 @@ writer_takes(struct writer *w)
 	return takes;
 }
 
-/* A block that can be given away, or up. */
+/* True if nobody has decided about the load's block yet, so that it can be
+ * given away or up. */
 static bool
 is_claimed(const struct load *l)
 {
 	return l->b && !l->away && !l->given_up;
 }
 
-/* Takes the claim to them from the thread; returns how many.  Under the
- * lock. */
+/* Marks all undecided blocks as given away and holds each once more for the
+ * caller; returns how many.  Caller holds the lock. */
 static unsigned
 loads_take(struct writer *w, struct block **b)
 {
