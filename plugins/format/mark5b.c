@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mark5b: Mark5B disk frames of 10016 bytes, a header of four little-endian
- * words and 10000 bytes of data.
+ * mark5b: Mark5B disk frames of 10016 bytes: a header of four little-endian
+ * words, then 10000 bytes of data.
  *
  *   word 0   0xABADDEED
  *        1   0-14 frame in the second, 15 test pattern, 16-31 user's
  *        2   BCD JJJSSSSS: day (MJD mod 1000) and second of the day
  *        3   16-31 BCD .SSSS of the second, 0-15 CRC of the 48 bits before
  *
- * FiLa10G and its kin send a frame as two datagrams, which begin with 4
- * bytes of nothing and a counter of 4 bytes:
+ * FiLa10G and related backends send a frame as two datagrams.  Each begins with
+ * a prefix: 4 bytes without meaning and a counter of 4 bytes.
  *
  *   part 0   prefix | 16 header, 4992 data
  *   part 1   prefix | 5008 data
  *
- * Which part a packet is shows in its first word: counters start anywhere,
- * so their parity says nothing.  Data that looks like the word comes by
- * chance once in 2^32 parts: about once a day at 4 Gb/s, and is one misread
- * header, not a lost packet.
+ * The first word of a packet tells which part it is, because only part 0 begins
+ * with the sync word.  The parity of the counter would not do: counters start
+ * anywhere.  Random data equals the sync word once in 2^32 parts, about once a
+ * day at 4 Gb/s; the effect is one misread header, not a lost packet.
  *
- * .SSSS is too coarse above 512 Mb/s and often 0, as is the CRC, so neither
- * is read; both are written, because some readers insist on the CRC.  The
- * header has no mark for invalid data: readers take a frame for invalid
- * whose 10000 bytes are all fill.
+ * parse() reads neither .SSSS, which is too coarse above 512 Mb/s and often 0,
+ * nor the CRC, which is often 0, too. stamp() writes both, because some readers
+ * insist on the CRC.  The header has no mark for invalid data: readers take a
+ * frame for invalid if all of its 10000 bytes are fill.
  */
 #include <string.h>
 
@@ -32,12 +32,14 @@ enum {
 	FRAME = 10016,
 	HALF = FRAME / 2,
 	HEADER = 16,
-	FRAME_NUMBERS = 1 << 15, /* that fit in word 1 */
+	FRAME_NUMBERS = 1 << 15, /* frame numbers that word 1 has room for */
 	DAY = 86400,
 	MJD_1970 = 40587,
 	MJD_CYCLE = 1000,
-	/* Where `around` is nonsense: the first frames were made in 2004,
-	 * and arithmetic must not overflow. */
+	/*
+	 * Range of `around`, in days (MJD).  The first Mark5B frames were made
+	 * in 2004; the upper end keeps the arithmetic from overflowing.
+	 */
 	MJD_FIRST = 53000 + MJD_CYCLE / 2,
 	MJD_LAST = 200000,
 };
@@ -69,7 +71,9 @@ bcd_read(uint32_t bcd, uint32_t *number)
 	return true;
 }
 
-/* CRC-16 of the time, highest bit first, from zero. */
+/*
+ * Returns the CRC-16 of the 48 bits of time, highest bit first, start value 0.
+ */
 static uint32_t
 crc_of(uint32_t word2, uint32_t fraction)
 {
@@ -84,7 +88,10 @@ crc_of(uint32_t word2, uint32_t fraction)
 	return crc;
 }
 
-/* The day within 500 of `around` that ends in these three digits. */
+/*
+ * Returns the MJD within 500 days of `around` whose last three digits are
+ * `day`.
+ */
 static int64_t
 mjd_read(uint32_t day, int64_t around)
 {
@@ -153,7 +160,11 @@ frame_check(const struct format_shape *s, char *why, uint32_t why_bytes)
 	return 0;
 }
 
-/* Halves of a frame carry no number of their own. */
+/*
+ * Chooses the sequence if the configuration names none: le32@4 in a prefix of 8
+ * bytes or more, else the time in the header.  Half frames need the counter,
+ * because the second half has no header.
+ */
 static int
 sequence_choose(struct format_shape *s, char *why, uint32_t why_bytes)
 {
@@ -200,7 +211,7 @@ sequence_check(const struct format_shape *s, char *why, uint32_t why_bytes)
 static int
 shape(struct format_shape *s, char *why, uint32_t why_bytes)
 {
-	static const uint32_t only = 0; /* thread; nothing to be learned */
+	static const uint32_t only = 0; /* a Mark5B stream has one thread, 0 */
 	int err;
 
 	if (!s->threads_n) {

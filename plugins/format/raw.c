@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * raw: packets of whose payload nothing is known.
+ * raw: packets with a payload of unknown content.
  *
- * The smallest honest format, and the one for traffic that spate has no
- * format for.  Unless the configuration says where a counter is, packets are
- * numbered as they arrive: nothing can be missing, and nothing is put back
- * into order.  A counter within the payload makes a header of everything up
- * to its end, so that fill can copy and step it.
+ * raw is the smallest honest format, and the one for traffic that spate has no
+ * format for.  Packets are numbered as they arrive, so none can be missing and
+ * none is reordered, unless the configuration says where a counter is.  A
+ * counter within the payload makes everything up to its end a header, so that
+ * fill can copy and count it on.
  */
 #include "contract/defaults.h"
 

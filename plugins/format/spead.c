@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spead: heaps of items, cut in packets; how those look is spead_packet.c's.
+ * spead: heaps of items, sent as several packets each. spead_packet.c reads and
+ * writes the packets; this file decides how a stream of heaps is stored.
  *
- * Here is what a stream of them is stored as.  A row of heaps needs to know
- * nothing: it measures its blocks by pages.  A cube is the same item of every
- * heap, so a slot is as large as the item, and needs to know which one that
- * is and what puts the heaps in order: their count, or an immediate item.
+ *   store = "heap"   whole heaps, one behind the other (HEAP_ROW)
+ *   store = "cube"   one item of each heap, in order of time (HEAP_CUBE)
+ *
+ * A row measures its blocks in pages and needs no further option.  A cube has
+ * slots as large as the item, so its options name that item and the item that
+ * counts time (the heap's own count by default).
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,8 +18,9 @@
 #include "spead_packet.h"
 
 enum {
-	ROW = 4096, /* of memory, by which blocks of heaps are measured */
-	ITEM_MOST = 0x7fff, /* of the flavour with the fewest */
+	ROW = 4096, /* bytes of memory: the unit of blocks of whole heaps */
+	/* largest id that all flavours can have: 15 bits (64-48) */
+	ITEM_MOST = 0x7fff,
 };
 
 struct spead_options {
@@ -42,7 +46,7 @@ static const struct option options[] = {
 	{ .name = NULL },
 };
 
-/* "0x600A" or "24586". */
+/* Reads an item id, "0x600A" or "24586", from 1 to ITEM_MOST. */
 static bool
 id_read(const char *text, uint32_t *id)
 {
@@ -56,8 +60,11 @@ id_read(const char *text, uint32_t *id)
 	       value <= ITEM_MOST;
 }
 
-/* An item that a little-endian machine sent as it lay in memory is told by
- * the type that it has there. */
+/*
+ * Reads the option `time` into time_item and time_swap: "count", an id, or
+ * le16@id and le32@id for a number that a little-endian sender did not swap to
+ * network order.
+ */
 static bool
 time_read(const char *text, struct format_shape *s)
 {
@@ -135,7 +142,10 @@ cube_settle(struct format_shape *s, const struct spead_options *o, char *why,
 	return cube_check(s, why, why_bytes);
 }
 
-/* Without options, a shape that is complete stays as it is. */
+/*
+ * Completes the shape.  Without options, as for a recording that is read back,
+ * a cube's item and time fields stay as they are.
+ */
 static int
 shape(struct format_shape *s, char *why, uint32_t why_bytes)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A packet is a header of 8 bytes, n items of 8 bytes, and a piece of the
- * heap; all numbers are big-endian.
+ * A SPEAD packet is a header of 8 bytes, n items of 8 bytes, and a piece of the
+ * heap.  All numbers are big-endian.
  *
  *   header   0x53 0x04 | bytes of an id | bytes of an address | 0 0 | n (u16)
  *   item     bit 63 immediate | id | value, or address in the heap
  *
- * The two widths add to 8 bytes: SPEAD-64-40 and 64-48 are what is used, and
- * the flavour here is the bits of an address.  The bit that makes an item
- * immediate is one of the id's.
+ * The two widths add up to 8 bytes; SPEAD-64-40 and SPEAD-64-48 are in use.
+ * `flavour` in this file is the number of address bits.  Bit 63 is the top bit
+ * of the id.
  *
  *   id 0  NULL: padding; with an address, the end of the item before it
  *      1  the heap's count          3  offset of the piece in the heap
  *      2  its length, if known      4  length of the piece
  *      6  stream control: 0 start, 1 reissue, 2 stop, 3 update
  *
- * Items 1 to 4 (immediate) are the packet's, and so is padding that is
- * immediate.  All others are the heap's, in the first packets of it or in
- * all.  What a receiver would have to guess at is refused: a packet without
- * 1, 3 and 4, one that has one of them twice with different values, or that
- * ends before or behind the end of its datagram.  Bytes 4 and 5 are not
- * looked at, as nobody does.
+ * Immediate items 1 to 4 and immediate padding belong to the packet.  All other
+ * items belong to the heap, and senders put them into its first packets or into
+ * all of them.  Packets that would have to be guessed at are refused: a packet
+ * without item 1, 3 or 4, one that has an item 1 to 4 or 6 twice with different
+ * values, and one that ends before or behind the end of its datagram.  Bytes 4
+ * and 5 are ignored, as other receivers do.
  */
 #include "spead_packet.h"
 
@@ -37,18 +37,19 @@ enum {
 
 enum { ID_NULL, ID_HEAP, ID_LENGTH, ID_OFFSET, ID_BYTES, ID_CONTROL = 6, IDS };
 
-#define BIT(id)	   (1u << (id))
-#define MANDATORY  (BIT(ID_HEAP) | BIT(ID_OFFSET) | BIT(ID_BYTES))
-#define OF_PACKET  (MANDATORY | BIT(ID_LENGTH) | BIT(ID_NULL))
-#define ONE_VALUE  (MANDATORY | BIT(ID_LENGTH) | BIT(ID_CONTROL))
-#define IMMEDIATE  (UINT64_C(1) << 63)
-#define EMPTY_HEAP 0x100 /* in a flavour: the sender says, length 0 */
+#define BIT(id)	  (1u << (id))
+#define MANDATORY (BIT(ID_HEAP) | BIT(ID_OFFSET) | BIT(ID_BYTES))
+#define OF_PACKET (MANDATORY | BIT(ID_LENGTH) | BIT(ID_NULL))
+#define ONE_VALUE (MANDATORY | BIT(ID_LENGTH) | BIT(ID_CONTROL))
+#define IMMEDIATE (UINT64_C(1) << 63)
+/* flag in a flavour: the sender says that the length is 0 */
+#define EMPTY_HEAP 0x100
 
-/* What the items say that have a meaning here. */
+/* The values of the items that are read here: ids below IDS. */
 struct known {
 	uint64_t value[IDS];
-	uint32_t seen; /* BIT() of each */
-	bool torn;     /* one of them has two values */
+	uint32_t seen; /* BIT() of each id that was there */
+	bool torn;     /* an id came twice, with different values */
 	uint32_t of_packet;
 };
 
@@ -67,7 +68,10 @@ low_mask(unsigned bits)
 	return (UINT64_C(1) << bits) - 1;
 }
 
-/* Whose id it is, if it is an immediate item; else a large number. */
+/*
+ * Returns the id of an immediate item; a number above all ids for an item with
+ * an address.
+ */
 static uint64_t
 id_immediate(uint64_t item, unsigned bits)
 {
@@ -101,7 +105,10 @@ control_of(const struct known *k)
 	return (uint16_t)(PIECE_START + k->value[ID_CONTROL]);
 }
 
-/* No sum here is too large: a value has at most 56 bits. */
+/*
+ * Checks that the mandatory items are there and that the piece lies within the
+ * heap.  The sums cannot overflow: a value has at most 56 bits.
+ */
 static bool
 is_sound(const struct known *k, uint32_t bytes, unsigned bits)
 {
@@ -115,8 +122,11 @@ is_sound(const struct known *k, uint32_t bytes, unsigned bits)
 	return k->value[ID_OFFSET] + bytes <= most;
 }
 
-/* Where the datagram ends is one of two witnesses; in a file, where it is not
- * known, the packet is believed. */
+/*
+ * Reads the items of a header that is complete.  The packet's length, item 4,
+ * has to agree with the length of the datagram; in a file (`bytes` 0) the item
+ * alone counts.
+ */
 static int
 whole_read(const uint8_t *head, uint32_t header, uint32_t bytes,
 	   struct format_piece *p)
@@ -189,7 +199,7 @@ spead_items(const void *head, const struct format_piece *p, uint64_t *item,
 	return n;
 }
 
-/* ---- heaps made into packets ------------------------------------------ */
+/* ---- making packets of heaps ------------------------------------------ */
 
 static bool
 has_length(const struct format_piece *p)
@@ -231,10 +241,10 @@ spead_wrap(const struct format_piece *p, const uint64_t *item, uint32_t items,
 }
 
 /*
- * Where does the item end that begins at `from`?  At the next one, or where
- * the heap does.  Of several that begin at the same byte, all but the last
- * are empty; padding there, which senders put behind the last one with an
- * address of 0, ends nothing.
+ * Returns where the item that begins at `from` ends: at the next item, or at
+ * the end of the heap.  Where several items begin at the same byte, all but the
+ * last are empty.  Padding at that byte ends nothing, because senders put
+ * padding with an address of 0 behind the last item.
  */
 static uint64_t
 item_end(const struct format_piece *p, const uint64_t *item, uint32_t items,

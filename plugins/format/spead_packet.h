@@ -5,8 +5,8 @@
 #include "contract/format.h"
 
 /*
- * A SPEAD packet carries a piece of a heap: what format.h asks of a format
- * with heaps, for SPEAD-64-8 to 64-56.
+ * Reads and writes SPEAD packets, SPEAD-64-8 to 64-56.  Each function is the
+ * callback of struct format_ops with the same name (contract/format.h).
  */
 int spead_piece(const void *head, uint32_t head_bytes, uint32_t bytes,
 		struct format_piece *p);

@@ -5,8 +5,8 @@
  *   byte 0   u64 big-endian, counts packets
  *        8   anything
  *
- * The counter is the start of the datagram: with prefix = 8 it is stripped,
- * with prefix = 0 it is stored with the rest, as a header of the payload.
+ * The datagram begins with the counter. prefix = 8 strips the counter; prefix =
+ * 0 stores it with the rest, as a header of the payload.
  */
 #include "contract/defaults.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * vdif: one VDIF frame in each packet, header included.  The header is eight
- * little-endian words, or the first four of them where it is `legacy`.
+ * little-endian words, or the first four of them if it is `legacy`.
  *
  *   word 0   0-29 seconds from the epoch, 30 legacy, 31 invalid
  *        1   0-23 frame in the second, of its thread; 24-29 epoch
@@ -10,21 +10,21 @@
  *        4   24-31 EDV, the kind of words 4 to 7
  *      6-7   EDV 2: a serial number of the packet, u64
  *
- * The epoch is a half-year since 2000 in six bits: it begins anew every 32
- * years, first in 2032, and whichever of these is nearest to the shape's
- * `around` is meant.  Leap seconds are not looked up: there has been none
- * since 2017, and senders take an epoch of the current half-year.
+ * The epoch is a half-year since 2000 in six bits, which wrap every 32 years,
+ * first in 2032; the epoch nearest to the shape's `around` is taken.  Leap
+ * seconds are not looked up: there has been none since 2017, and senders use
+ * the epoch of the current half-year.
  *
- * A header is believed when its length is the packet's.  That is the test
- * that matters: zeros, text and fill all fail it.  Whether it is legacy is
- * read from each header, because nothing here depends on it but EDV 2.
+ * A header is believed if its length field is the packet's length.  Zeros, text
+ * and fill all fail that test.  The legacy bit is read from each header,
+ * because only EDV 2 depends on it.
  *
  * SEQUENCE_TIME numbers the frames of all threads since 2000:
  *
- *   ((second - 2000) x fps + frame) x threads + place of thread in `threads`
+ *   ((second - 2000) x fps + frame) x threads + index of thread in `threads`
  *
- * A thread that is not in the list, or a frame number that fps does not
- * allow, gives no sequence: any number would be another frame's.
+ * A frame has no sequence if its thread is not in the list or its frame number
+ * is not below fps: any number would be that of another frame.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -35,11 +35,11 @@
 enum {
 	HEADER = 32,
 	LEGACY_HEADER = 16,
-	UNIT = 8,	/* of the length field, bytes */
-	SERIAL_AT = 24, /* of EDV 2 */
+	UNIT = 8,	/* bytes: unit of the length field */
+	SERIAL_AT = 24, /* byte of the serial number of EDV 2 */
 	VERSION = 1,
 	EPOCHS = 64,	     /* half-years before the field wraps */
-	HALVES = 3 * EPOCHS, /* to 2095, before a century without leap day */
+	HALVES = 3 * EPOCHS, /* half-years up to 2095; 2100 has no leap day */
 	DAY = 86400,
 };
 
@@ -50,10 +50,13 @@ enum {
 #define EPOCH_MASK	0x3fu
 #define THREAD_MASK	0x3ffu
 #define SYNC_EDV1	0xacabfeedu
-#define SUBVERSION_EDV2 0xa5ea5u /* ALMA's, which readers look for */
+#define SUBVERSION_EDV2 0xa5ea5u /* of ALMA; readers look for it */
 #define SIXTEEN_YEARS	(INT64_C(16) * 1461 / 4 * DAY)
 
-/* Of the headers that model() makes; none of it matters to a recording. */
+/*
+ * Options of the headers that model() makes.  They do not matter to a
+ * recording, except `legacy`.
+ */
 struct vdif_options {
 	const char *station;
 	uint32_t bits;
@@ -89,7 +92,10 @@ options_of(const struct format_shape *s)
 	return s->options ? s->options : &usual;
 }
 
-/* Two letters are their bytes, first one high; digits are a number. */
+/*
+ * Reads a station: two letters are two bytes, the first one high; digits are a
+ * number.
+ */
 static bool
 station_read(const char *text, uint32_t *station)
 {
@@ -106,7 +112,10 @@ station_read(const char *text, uint32_t *station)
 	return true;
 }
 
-/* UTC of the start of a half-year, counted from 2000; below HALVES. */
+/*
+ * Returns the UTC second at which a half-year begins; `half` counts from 2000
+ * and is below HALVES.
+ */
 static int64_t
 half_start(uint32_t half)
 {
@@ -118,7 +127,10 @@ half_start(uint32_t half)
 	return FORMAT_Y2000 + days * DAY;
 }
 
-/* The half-year that a second is in, or the nearest one there is. */
+/*
+ * Returns the half-year that a second is in; the first or last one for a second
+ * outside of all.
+ */
 static uint32_t
 half_of(int64_t second)
 {
@@ -129,7 +141,10 @@ half_of(int64_t second)
 	return half;
 }
 
-/* Which second is `seconds` from an epoch, of those 32 years apart? */
+/*
+ * Returns the UTC second that is `seconds` behind the start of an epoch, from
+ * the 32-year period nearest to `around`.
+ */
 static int64_t
 second_read(uint32_t epoch, uint32_t seconds, int64_t around)
 {
@@ -147,7 +162,10 @@ bits_write(void *word, uint32_t mask, uint32_t bits)
 	write_le32(word, (read_le32(word) & ~mask) | (bits & mask));
 }
 
-/* Is a second of this half-year's epoch one that is read as this one? */
+/*
+ * Tells whether a header with this half-year as its epoch would be read back as
+ * `second`.
+ */
 static bool
 reads_back(uint32_t half, int64_t second, int64_t around)
 {
@@ -159,7 +177,10 @@ reads_back(uint32_t half, int64_t second, int64_t around)
 	       second;
 }
 
-/* The header keeps its epoch, as the frames around it do, if it can. */
+/*
+ * Writes a UTC second.  The epoch of the header is kept if it can express the
+ * second, so that it stays the same as in the frames around.
+ */
 static void
 second_write(uint8_t *header, int64_t second, int64_t around)
 {
@@ -239,7 +260,10 @@ threads_check(const struct format_shape *s, char *why, uint32_t why_bytes)
 	return 0;
 }
 
-/* The counter of FiLa10G, DBBC3 and jive5ab is all 8 bytes of a prefix. */
+/*
+ * Settles where the sequence is.  The default with a prefix is le64@0: FiLa10G,
+ * DBBC3 and jive5ab send a prefix that is a counter of 8 bytes.
+ */
 static int
 sequence_settle(struct format_shape *s, char *why, uint32_t why_bytes)
 {
