@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libaio into files opened with O_DIRECT: for kernels where io_uring is
- * forbidden, with as many requests in flight, but each one's pages are looked
- * up and pinned anew.
+ * aio: libaio into files opened with O_DIRECT, for kernels where io_uring is
+ * forbidden.  It keeps as many requests in flight as uring.c, but the kernel
+ * looks up and pins the pages of each request.
  *
- * io_submit takes a batch in their order and stops at the first that it
- * refuses, which is then done, with that error.
+ * io_submit takes a batch in order and stops at the first request that it
+ * refuses.  That request is then done, with the error as its result.
  */
 #include <errno.h>
 #include <libaio.h>
@@ -23,14 +23,16 @@ struct write_state {
 	struct iocb iocb[DEPTH];
 	struct iocb *idle[DEPTH];
 	unsigned idles;
-	struct iocb *waiting[DEPTH]; /* for io_submit, in order */
+	struct iocb *waiting[DEPTH]; /* not given to io_submit yet, in order */
 	unsigned waitings;
-	struct iocb *refused[DEPTH]; /* done, with its request's result */
+	struct iocb *refused[DEPTH]; /* done, with an error in the request */
 	unsigned refuseds;
 };
 
-/* Once for all disks: they all have the same kernel.  The flag is all that
- * their threads share. */
+/*
+ * Logs once for all disks, because they share one kernel.  Writer threads share
+ * nothing but the flag.
+ */
 static void
 refusal_tell(const struct host *host, int err)
 {
@@ -84,7 +86,10 @@ waiting_drop(struct write_state *s, unsigned n)
 	memmove(s->waiting, s->waiting + n, s->waitings * sizeof *s->waiting);
 }
 
-/* -EAGAIN: the kernel has no room now, and takes the rest later. */
+/*
+ * Hands the waiting requests to the kernel.  On -EAGAIN the kernel has no room
+ * now, and a later call hands over the rest.
+ */
 static void
 aio_start(struct write_state *s)
 {
@@ -110,7 +115,11 @@ give_back(struct write_state *s, struct iocb *i)
 	return i->data;
 }
 
-/* What the kernel has; it has something, or gets it in a moment. */
+/*
+ * Takes finished requests from the kernel, at most n; returns how many.  Waits
+ * for the first one: without end, or for 1 ms while requests wait that the
+ * kernel has not taken.
+ */
 static unsigned
 collect(struct write_state *s, struct write_request **done, unsigned n)
 {

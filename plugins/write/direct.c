@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pwrite into files opened with O_DIRECT: the disk reads the block from
- * where the packets landed, and no page cache is between.  One request at a
- * time; disks work in parallel because each has a thread of its own.
+ * direct: pwrite into files opened with O_DIRECT.  The disk reads the block
+ * from where the packets landed, past the page cache.  One request is in flight
+ * at a time; disks work in parallel because each has a thread of its own.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ static int
 direct_open(struct write_state **state, const struct write_args *args)
 {
 	(void)args;
-	*state = NULL; /* it keeps nothing */
+	*state = NULL; /* no state is needed */
 	return 0;
 }
 

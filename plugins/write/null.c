@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest writer: everything is written, and nothing is stored.  It is
- * the ceiling that the others are measured against, and the first to read
- * when you write your own.
+ * null: the smallest write plugin.  Every request counts as written, and
+ * nothing is stored.  It is the ceiling that the others are measured against,
+ * and the first one to read before you write your own.
  */
 #include "contract/write.h"
 

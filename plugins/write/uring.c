@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_uring into files opened with O_DIRECT: many requests of a disk are in
- * flight, told to the kernel in one call for a batch, and it takes no copy.
+ * uring: io_uring into files opened with O_DIRECT.  Many requests of a disk are
+ * in flight; one system call hands a batch to the kernel, which copies no data.
  *
  *   submit   writes the request into the ring
  *   start    one system call for all of them
  *   reap     the same call, and waits
  *
- * One ring for each disk, used by its writer's thread alone: SINGLE_ISSUER
- * and DEFER_TASKRUN, where the kernel (6.1) has them, complete requests when
- * the thread comes for them, and never interrupt it.
+ * Each disk has one ring, used by its writer thread alone.  SINGLE_ISSUER and
+ * DEFER_TASKRUN, where the kernel has them (6.1), complete requests when the
+ * thread asks for them, and never interrupt it.
  *
- * The arena is registered in pieces of 1 GiB, the most that the kernel takes;
- * a request that crosses from one to the next is cut there, and its caller
- * goes on as after any short write.  Else the kernel would look up and pin
- * the pages of each request: requests of 4 MiB take 0.0065 CPU s per GB from
- * huge pages and 0.011 from small ones, and then 0.0087 and 0.033.
+ * The arena, which holds all blocks, is registered in pieces of 1 GiB, the most
+ * that the kernel takes.  A request that crosses from one piece to the next is
+ * cut there, and its caller goes on as after any short write.  Without
+ * registration the kernel looks up and pins the pages of each request: requests
+ * of 4 MiB from huge pages take 0.0065 CPU s per GB registered and 0.0087
+ * unregistered, from small pages 0.011 and 0.033.
  *
  * Tried and left out, on ext4, Linux 6.18:
  *
@@ -42,9 +43,9 @@ enum { DEPTH = 64, PIECE = 1 << 30 };
 struct write_state {
 	struct io_uring ring;
 	const struct host *host;
-	const uint8_t *arena; /* where it is registered */
-	size_t arena_bytes;   /* 0: it is not */
-	unsigned queued;      /* requests that are not given back */
+	const uint8_t *arena; /* the registered memory */
+	size_t arena_bytes;   /* 0: nothing is registered */
+	unsigned queued;      /* requests submitted and not yet given back */
 };
 
 /* ---- open ------------------------------------------------------------ */
@@ -63,8 +64,10 @@ sysctl_disabled(void)
 	return value;
 }
 
-/* Once for all disks: they all have the same kernel.  The flag is all that
- * their threads share. */
+/*
+ * Logs once for all disks, because they share one kernel.  Writer threads share
+ * nothing but the flag.
+ */
 static void
 refusal_tell(const struct host *host, int err)
 {
@@ -85,7 +88,7 @@ refusal_tell(const struct host *host, int err)
 			  strerror(-err), why);
 }
 
-/* The first set of flags that the kernel knows. */
+/* Opens the ring with the first set of flags that the kernel accepts. */
 static int
 ring_open(struct io_uring *ring)
 {
@@ -169,7 +172,9 @@ uring_open(struct write_state **state, const struct write_args *args)
 static void
 request_put(struct write_state *s, struct write_request *r)
 {
-	/* There is one: the ring has room for all that may be queued. */
+	/*
+	 * Never NULL: the ring has DEPTH entries, and at most DEPTH are queued.
+	 */
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&s->ring);
 	size_t at = (uintptr_t)r->data - (uintptr_t)s->arena;
 	bool known = at < s->arena_bytes && r->bytes <= s->arena_bytes - at;
@@ -197,7 +202,10 @@ uring_submit(struct write_state *s, struct write_request *r)
 static void
 uring_start(struct write_state *s)
 {
-	/* What it does not take stays in the ring for reap. */
+	/*
+	 * Requests that the kernel does not take now stay in the ring, and
+	 * reap() submits them again.
+	 */
 	io_uring_submit(&s->ring);
 }
 
@@ -208,9 +216,10 @@ pause_short(void)
 }
 
 /*
- * Until one is done.  The kernel may lack memory for a moment; any other
- * error is told by nobody's request, and the kernel may be reading any of
- * them: none is given back, and the disk counts as one that does not answer.
+ * Submits what the ring holds and waits until one request is done.  The kernel
+ * may lack memory for a moment.  Any other error is not tied to a request, and
+ * the kernel may still be reading from all of them: none is given back, and the
+ * disk counts as one that hangs.
  */
 static void
 wait(struct write_state *s)
@@ -221,7 +230,10 @@ wait(struct write_state *s)
 		pause_short();
 }
 
-/* Again, as pwrite is called again? */
+/*
+ * Queues a request again that ended with EINTR or EAGAIN, as pwrite would be
+ * called again; false: it is done.
+ */
 static bool
 again(struct write_state *s, struct write_request *r)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes through the page cache, for file systems that refuse O_DIRECT.
+ * writev: writes through the page cache, for file systems that refuse O_DIRECT.
  *
  * Left alone, the kernel would gather gigabytes of dirty pages and then stall
- * every writer at once.  So after each request its write-back is started, and
- * the one before it is waited for and dropped from the cache: at most two
- * requests of each disk are dirty, and nothing of a recording stays behind
- * to push useful pages out.
+ * every writer at once.  Each submit therefore starts write-back of its own
+ * request, then waits for the request before it and drops that from the cache.
+ * At most two requests of each disk are dirty, and a recording does not push
+ * useful pages out of the cache.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "contract/write.h"
 
 struct write_state {
-	int fd; /* whose last request is on its way; -1 */
+	int fd; /* file of the last request, under write-back; -1: none */
 	off_t offset, bytes;
 };
 
@@ -35,9 +35,9 @@ writev_open(struct write_state **state, const struct write_args *args)
 }
 
 /*
- * Waits for what was started.  File systems without sync_file_range work as
- * well, with more dirty pages; what a write-back really failed at, fdatasync
- * will tell.
+ * Waits for the write-back of the last request and drops its pages.  Errors are
+ * ignored here: file systems without sync_file_range only keep more dirty
+ * pages, and fdatasync reports a failed write-back.
  */
 static void
 settle(struct write_state *s)
