@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A telescope in a plugin: packets of the stream's format, made where they
- * would have landed, with loss, swaps and duplicates as asked for.  The same
- * seed makes the same packets, so a test knows what has to come out: data is
- * a pure function of seed and sequence (`pattern` below).
+ * gen: a telescope in a plugin.  It makes packets of the stream's format where
+ * they would have landed, with losses, swaps and duplicates as asked for.  Data
+ * is a pure function of seed and sequence (pattern_make()), so a test knows
+ * what has to come out.
  *
- * Paced by a timer that ticks every millisecond; without a rate it is always
- * readable and makes a whole batch per call.
+ * With a rate, a timer that ticks every millisecond paces it.  Without a rate
+ * the source is always readable and makes a whole batch per call.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -65,15 +65,20 @@ struct receive_state {
 	const struct format_shape *shape;
 	uint32_t prefix, payload, fps, threads;
 	int fd;
-	int64_t start;	   /* ns; of data time and of pacing */
-	uint64_t sequence; /* of the next packet, from 0 */
+	/* ns (UTC): time of the first packet, and start of pacing */
+	int64_t start;
+	uint64_t sequence; /* of the next packet, counted from 0 */
 	uint64_t told;	   /* packets handed to the core */
 	uint64_t random;
-	int64_t again;	  /* a sequence that still has to come; -1 */
+	/*
+	 * sequence to be sent next: a duplicate or the first of a swapped pair;
+	 * -1: none
+	 */
+	int64_t again;
 	uint8_t *pattern; /* PATTERNS payloads */
 };
 
-/* xorshift64*: small, good enough to lose packets by. */
+/* xorshift64*: small, and good enough to choose packets to lose. */
 static uint64_t
 random_next(uint64_t *state)
 {
@@ -216,7 +221,7 @@ at_end(const struct receive_state *s)
 	return s->o.packets && s->sequence >= s->o.packets;
 }
 
-/* Which packet comes next: the plan of losses, swaps and repeats. */
+/* Returns the sequence of the next packet, after losses, swaps and repeats. */
 static uint64_t
 packet_choose(struct receive_state *s)
 {
@@ -227,7 +232,10 @@ packet_choose(struct receive_state *s)
 		s->again = -1;
 		return n;
 	}
-	/* Its ends stay as they are, so that every loss can be seen. */
+	/*
+	 * The first and the last packet are never lost, so that every loss lies
+	 * between two packets and can be counted.
+	 */
 	while (s->sequence && s->sequence + 1 != s->o.packets &&
 	       chance(s, s->o.loss))
 		s->sequence++;
@@ -241,7 +249,7 @@ packet_choose(struct receive_state *s)
 	return n;
 }
 
-/* How many packets should have come by now. */
+/* Returns how many packets should have been made by now. */
 static uint64_t
 due(struct receive_state *s)
 {

@@ -7,21 +7,21 @@
 
 #include "contract/receive.h"
 
-/* What is said of a packet beside where it is. */
+/* Facts about a packet besides its place in memory. */
 struct packet_mark {
 	uint32_t flags; /* RECEIVE_ bits */
 	uint32_t sender;
-	int64_t arrived; /* UTC ns; 0: not known */
+	int64_t arrived; /* UTC ns; 0: unknown */
 };
 
-/* Bytes of the datagram that a pair is for. */
+/* Returns the length of the datagram that a pair is made for. */
 static inline uint32_t
 pair_bytes(const struct receive_pair *p)
 {
 	return p->prefix_bytes + p->payload_bytes;
 }
 
-/* Adds one packet to a batch, which has room for it. */
+/* Adds one packet to a batch that has room for it; `at` is where it lies. */
 static inline void
 packet_tell(struct receive_batch *b, const struct receive_pair *at,
 	    size_t bytes, struct packet_mark mark)
@@ -37,7 +37,10 @@ packet_tell(struct receive_batch *b, const struct receive_pair *at,
 	k->arrived = mark.arrived;
 }
 
-/* One that lies in a row, its first `prefix` bytes before the rest. */
+/*
+ * Adds one packet that lies in one piece at `row`; its first `prefix` bytes are
+ * the prefix.
+ */
 static inline void
 packet_tell_row(struct receive_batch *b, uint8_t *row, uint32_t prefix,
 		size_t bytes, struct packet_mark mark)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest sender: everything is taken at once, counted, and kept
- * nowhere.  It is the ceiling that the others are measured against, and the
- * first to read when you write your own.  It touches no byte of the data.
+ * null: the smallest send plugin.  Every packet is taken at once, counted, and
+ * thrown away; no byte of the data is touched.  It is the ceiling that the
+ * others are measured against, and the first one to read before you write your
+ * own.
  */
 #include <errno.h>
 #include <stdio.h>

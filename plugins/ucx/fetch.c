@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A payload goes straight to the slots that the core expects it in, where those
- * lie one behind the other, or else through memory of its own, from where the
- * core copies it.
+ * A payload goes straight to the slots where the core expects it, if they lie
+ * one behind the other; otherwise into memory of its own (`stage`), from which
+ * the core copies it.
  *
- * Straight is delicate: a fetch takes longer than a call, and nothing may write
- * to a pair after the call in which it was given.  Over sockets and shared
- * memory libucx only moves bytes while it is asked to (ucx_worker_go): so
- * before that is done, in every call, all that is on its way straight has to
- * lie in the pairs of this call, where it belongs.  If the core has thought
- * better of it (a recording ended, another began), libucx is not asked any
- * more: the worker is closed, the sender connects again, and sends what was
- * not told.  Adapters write when they like, so what comes by them goes through
- * memory of our own.
+ * The straight way is delicate: a fetch takes longer than a call, and nothing
+ * may write to a pair after the call in which it was given.  Over sockets and
+ * shared memory libucx moves bytes only in ucx_worker_go().  Before that
+ * function runs, every payload on its way straight must still lie where the
+ * pairs of this call expect it (straight_look()).  If the core now expects
+ * something else there (a recording ended, another began), ucx_worker_go() is
+ * not called any more: the worker is closed, the sender connects again, and
+ * sends again what the core did not get.  RDMA adapters write at any time, so
+ * their payloads always go through `stage`.
  *
- * That also bounds what is straight at a time to the pairs of a call.
+ * At any time, at most the pairs of one call can be on their way straight.
  */
 #include "fetch.h"
 
@@ -48,7 +48,7 @@ fetch_free(struct fetch *f)
 		free(f->message[i].stage);
 }
 
-/* ---- what comes ------------------------------------------------------ */
+/* ---- offers of libucx -------------------------------------------------- */
 
 static const char *
 offer_check(struct fetch *f, struct fetch_message *m, const uint8_t *header,
@@ -81,7 +81,10 @@ ways_look(struct fetch *f, const ucp_am_recv_param_t *param)
 	f->tame = ucx_worker_is_tame(&f->worker, param->reply_ep);
 }
 
-/* Who does not know the token has not said hello here. */
+/*
+ * Callback of libucx: a message is offered.  Messages with a wrong token are
+ * not of this connection's sender, and are ignored.
+ */
 static ucs_status_t
 offered(void *arg, const void *header, size_t header_bytes, void *data,
 	size_t bytes, const ucp_am_recv_param_t *param)
@@ -118,7 +121,7 @@ came(void *request, ucs_status_t status, size_t bytes, void *user_data)
 	m->fetch->library->ucp_request_free(request);
 }
 
-/* ---- who comes and goes ---------------------------------------------- */
+/* ---- senders ----------------------------------------------------------- */
 
 const char *
 fetch_join(struct fetch *f, uint8_t *to, uint32_t *bytes)
@@ -154,7 +157,7 @@ fetch_join(struct fetch *f, uint8_t *to, uint32_t *bytes)
 	    getsockname(f->peer->fd, (void *)&here, &size) < 0 ||
 	    ucx_worker_address(&f->worker, to + UCX_WHERE, &room))
 		return "libucx's worker does not work";
-	/* Who is near can do without. */
+	/* Failure is ignored: a sender on this host needs no listener. */
 	ucx_worker_listen(&f->worker, &here);
 	write_le64(to, f->token);
 	write_le16(to + UCX_PORT, f->worker.port);
@@ -173,7 +176,7 @@ fetch_leave(struct fetch *f)
 		f->message[i].state = FETCH_NONE;
 }
 
-/* ---- where it goes --------------------------------------------------- */
+/* ---- where a payload goes ---------------------------------------------- */
 
 static struct fetch_message *
 front(struct fetch *f)
@@ -181,8 +184,11 @@ front(struct fetch *f)
 	return &f->message[f->line->inlet.taken % FETCH_MESSAGES];
 }
 
-/* Where the core wants it, in this call; NULL: nowhere that would do.  The
- * first pair is for the packet that the line is to tell next. */
+/*
+ * Returns where the core expects a message's payload in this call; NULL:
+ * nowhere in one piece.  The first pair is for the packet that the line hands
+ * over next.
+ */
 static uint8_t *
 straight_at(const struct fetch *f, const struct fetch_message *m,
 	    const struct receive_batch *b)
@@ -197,7 +203,8 @@ straight_at(const struct fetch *f, const struct fetch_message *m,
 	    m->frame.run != k->run)
 		return NULL;
 	off = m->frame.first - skip;
-	if (m->frame.first < skip) { /* the first of it have been told */
+	/* the core has got the first packets of it */
+	if (m->frame.first < skip) {
 		if (m->frame.first != k->first)
 			return NULL;
 		n -= l->told;
@@ -214,8 +221,11 @@ straight_at(const struct fetch *f, const struct fetch_message *m,
 	return at - (m->frame.packets - n) * f->packet_bytes;
 }
 
-/* Is all that is straight still where the core wants it?  -EAGAIN: it has not
- * said yet; -EFAULT: no. */
+/*
+ * Checks that all payloads on their way straight are still where the core
+ * expects them.  Returns 0; -EAGAIN: the core has not placed its pairs yet;
+ * -EFAULT: they are elsewhere.
+ */
 static int
 straight_look(const struct fetch *f, const struct receive_batch *b)
 {
@@ -266,8 +276,10 @@ stage(struct fetch_message *m)
 	return m->stage;
 }
 
-/* One that is offered.  What is not the front waits for its turn where it could
- * go straight then. */
+/*
+ * Fetches a message that is offered.  A message that is not the first waits for
+ * its turn if it could go straight then.
+ */
 static void
 take(struct fetch *f, struct fetch_message *m, const struct receive_batch *b)
 {
@@ -286,8 +298,11 @@ take(struct fetch *f, struct fetch_message *m, const struct receive_batch *b)
 		get(f, m);
 }
 
-/* A message whose memory was let go while it was fetched may be anything;
- * whoever lets it go has closed the connection before. */
+/*
+ * Tells whether the sender has closed the connection.  If it took its memory
+ * back during a fetch, the payload may be anything; a sender does that only
+ * after it has closed the connection.
+ */
 static bool
 is_closed(const struct fetch *f)
 {
@@ -297,7 +312,10 @@ is_closed(const struct fetch *f)
 	       p.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
-/* The front, if it is here, is the payload of the inlet's frame. */
+/*
+ * Gives the first message to the inlet as the payload of its frame, if it is
+ * here.  Returns NULL, or what is wrong.
+ */
 static const char *
 front_give(struct fetch *f)
 {

@@ -6,14 +6,15 @@
 #include "ucx/worker.h"
 
 /*
- * A fetch gets the payloads of one connection's frames by UCX.  Each is an
- * active message that says what it is, and stays with its sender until it is
- * asked for: so a full pool makes the sender wait.
+ * Fetches the payloads of one connection's frames by UCX.  Each payload is an
+ * active message that announces itself and stays with its sender until it is
+ * asked for, so a full pool makes the sender wait.
  *
  *   NONE -> OFFERED -> COMES -> HERE -> NONE
  *
- * Messages are numbered; the one whose frame is first in the inlet is the
- * front.
+ * Messages are numbered.  The front is the message whose frame is first in the
+ * inlet.  The receiver thread calls all functions but fetch_make() and
+ * fetch_free().
  */
 enum { FETCH_MESSAGES = 16 };
 
@@ -24,26 +25,32 @@ struct fetch;
 struct fetch_message {
 	struct fetch *fetch;
 	enum fetch_state state;
-	void *offer; /* libucx's word for it */
+	void *offer; /* libucx's handle of the offer */
 	uint64_t bytes;
 	uint8_t header[UCX_HEADER];
-	struct wire_frame frame; /* what that says */
-	uint8_t *at;		 /* where it goes */
-	bool straight;		 /* and that is where the core wants it */
-	uint8_t *stage;		 /* memory of its own, made when first used */
+	struct wire_frame frame; /* the frame header in `header` */
+	uint8_t *at;		 /* where the payload goes */
+	/* `at` is where the core expects it, not `stage` */
+	bool straight;
+	/* memory of WIRE_PAYLOAD_MOST bytes, made when first used */
+	uint8_t *stage;
 };
 
 struct fetch {
 	struct ucx_library *library;
-	struct ucx_worker worker; /* open while somebody is connected */
+	struct ucx_worker worker; /* open while a sender is connected */
 	struct peer *peer;
 	struct framed_line *line;
 	uint32_t packet_bytes;
 	uint64_t token;
-	bool known, tame; /* what ways it has; see ucx_worker_is_tame */
-	const char *why;  /* what is wrong with its messages */
-	char text[160];	  /* why it could not be joined */
-	bool asked;	  /* there was room in this call */
+	/*
+	 * the connection's transports are known; tame: see ucx_worker_is_tame()
+	 */
+	bool known, tame;
+	/* what is wrong with the sender's messages; NULL: nothing */
+	const char *why;
+	char text[160]; /* why a sender could not join */
+	bool asked;	/* the core had room in this call */
 	struct fetch_message message[FETCH_MESSAGES];
 };
 
@@ -56,7 +63,7 @@ struct fetch_args {
 void fetch_make(struct fetch *f, const struct fetch_args *args);
 void fetch_free(struct fetch *f);
 
-/* As framed_beside has them. */
+/* The callbacks of framed_beside with these names. */
 const char *fetch_join(struct fetch *f, uint8_t *to, uint32_t *bytes);
 void fetch_leave(struct fetch *f);
 const char *fetch_look(struct fetch *f, const struct receive_batch *b);

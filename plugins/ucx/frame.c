@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame's payload is one stretch of memory, never a list of pieces: libucx
- * has no rendezvous for those that would not break them up (1.13, and half as
- * fast in later ones).  Packets that lie one behind the other go from there,
- * where that memory can wait (ucx_way.c); all else is copied into memory of the
- * message's own, which adapters know after its first use.
+ * The functions channel_begin() to channel_detach() of send/tcp/channel.h, for
+ * frames whose payloads go by UCX.
  *
- * The header goes through the connection too, where it keeps its place among
- * the frames that have no payload.
+ * A payload is one stretch of memory, never a list of pieces: libucx 1.13
+ * breaks up lists in its rendezvous protocol, and later versions are half as
+ * fast with them.  Packets that lie one behind the other are sent from there,
+ * if that memory can wait (way.c).  All others are copied into the message's
+ * own memory, which an adapter knows after its first use.
+ *
+ * The frame header also goes through the TCP connection, where it keeps its
+ * place among the frames without payload.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +20,7 @@
 
 enum {
 	IN_PLACE = 64 << 10
-}; /* bytes below which a copy costs less than a
-				 message of its own */
+}; /* bytes below which a copy costs less than a message of its own */
 
 void
 channel_begin(struct channel *c, struct place first, int64_t time_ns)
@@ -35,7 +37,7 @@ channel_begin(struct channel *c, struct place first, int64_t time_ns)
 	m->taken = c->taken;
 }
 
-/* Can n packets of a run go from where they are? */
+/* Tells whether n packets of a run can be sent from where they lie. */
 static bool
 lies_well(const struct channel *c, const struct send_run *run, uint32_t n)
 {
@@ -88,7 +90,7 @@ channel_add(struct channel *c, const struct send_run *run, uint32_t i,
 	return n;
 }
 
-/* Its header, behind those that went before. */
+/* Sends the frame header over the TCP connection. */
 static int
 header_send(struct channel *c, int64_t now)
 {
@@ -150,7 +152,10 @@ channel_end(struct channel *c, struct place at, int64_t now)
 	return err;
 }
 
-/* What lies elsewhere cannot be copied in time: see ucx_way.c. */
+/*
+ * Closes the channel if it sends packets from where they lie: they cannot be
+ * copied in time, see way.c.
+ */
 void
 channel_detach(struct channel *c)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UCX: wire frames of one sender (framed.h), whose payloads come by libucx
- * (ucx_fetch.h): by RDMA, by shared memory on one host, by TCP elsewhere.  A
- * source is a place for one connection, which is a plain TCP one with a worker
- * of libucx's beside it; see ucx/send.c.
+ * ucx: wire frames of one sender (framed.h), whose payloads come by libucx
+ * (fetch.h): by RDMA, by shared memory on one host, or by TCP.  A source has
+ * room for one connection: a plain TCP connection with a libucx worker beside
+ * it; see send.c.
  *
- * libucx trusts whoever reaches it: a message of its own may name any memory
- * of this process.  The secret keeps strangers from sending packets, but not
- * from libucx's ports, once a worker is open: only a network of which everybody
- * is trusted is good enough, and the manual says so.
+ * libucx trusts every machine that reaches its ports: one of its messages may
+ * name any memory of this process.  The secret keeps strangers from sending
+ * packets, but not from libucx's ports while a worker is open.  Only a network
+ * in which every machine is trusted is good enough, and the manual says so.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@
 #define SECOND INT64_C(1000000000)
 #define TICK   (SECOND / 20)
 
-enum { CONNECTIONS = 16 }; /* most of a transfer: each has a worker */
+enum { CONNECTIONS = 16 }; /* most of a transfer, because each has a worker */
 
 struct options {
 	struct door_options door;
@@ -73,13 +73,13 @@ struct receive_state {
 	struct host host;
 	int64_t stall;
 	struct door door;
-	int wake; /* always readable */
+	int wake; /* an eventfd that is always readable */
 	struct peer *peer;
 	unsigned peers;
 	struct framed framed;
 	struct ucx_library library;
-	struct fetch *fetch; /* of each peer */
-	int64_t ticked;	     /* when; 0: not yet */
+	struct fetch *fetch; /* one for each peer */
+	int64_t ticked;	     /* ns (host.now) of the last tick; 0: none yet */
 };
 
 static int
@@ -140,7 +140,7 @@ is_loopback(const union endpoint *e)
 		   : IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
 }
 
-/* Everybody can reach it, and nothing is asked. */
+/* Warns if any machine can connect and no secret is asked for. */
 static void
 warn_open(const struct receive_state *s, const struct options *o)
 {
@@ -155,7 +155,7 @@ warn_open(const struct receive_state *s, const struct options *o)
 	}
 }
 
-/* ---- what comes beside the frames ------------------------------------ */
+/* ---- payloads by UCX --------------------------------------------------- */
 
 static const char *
 beside_join(void *arg, unsigned source, uint8_t *to, uint32_t *bytes)
@@ -329,8 +329,10 @@ drop(struct receive_state *s, unsigned source)
 	framed_drop(&s->framed, source, LOG_WARN, why);
 }
 
-/* Time passes.  A clock that is set is no reason to cut anybody off, so no
- * step counts for more than a second. */
+/*
+ * Passes the time on, at most every TICK.  A step counts for one second at
+ * most, so that setting the clock cuts no sender off.
+ */
 static void
 tick(struct receive_state *s)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UCX: wire frames (framed.h) whose payloads go by libucx, whatever it finds
- * between the two machines: RDMA on InfiniBand or RoCE, shared memory on one
- * host, TCP elsewhere.
+ * ucx: wire frames (framed.h) whose payloads go by libucx, over the best
+ * transport between the two machines: RDMA on InfiniBand or RoCE, shared memory
+ * on one host, TCP elsewhere.
  *
- * Each connection is a plain TCP one, which says hello, proves the secret,
- * hears what the receiver has, and carries the headers of all frames in order;
- * beside it a libucx worker of its own (ucx_way.h) carries their payloads, in
- * active messages with the same header.  libucx's own listener alone was
- * considered: it lets a stranger in before anything is proved, tells nobody why
- * he is refused, and of shared memory never says that the peer is gone.  So it
- * listens at a port of its own for one connection, once hello was said, and not
- * at all where both ends are on one host (ucx_worker.h).
+ * Each connection is a plain TCP connection, which carries HELLO, the proof of
+ * the secret, HAVE, and the headers of all frames in order.  Beside it a libucx
+ * worker of its own (way.h) carries the payloads, in active messages with the
+ * same header.  A connection by libucx's listener alone was rejected: it
+ * accepts a stranger before anything is proved, does not tell a refused sender
+ * why, and over shared memory never says that the peer is gone.  So libucx
+ * listens at a port of its own for one connection, after HELLO, and not at all
+ * if both ends are on one host (worker.h).
  */
 #include <errno.h>
 #include <stddef.h>
@@ -99,8 +99,10 @@ state_open(struct send_state *s, const struct send_args *args,
 	s->way.depth = o->messages;
 	s->way.checked = o->checksum;
 	s->way.in_place_ok = args->zerocopy_ok;
-	/* A connection more is a worker more; several are for paths that
-	 * limit each. */
+	/*
+	 * Each connection costs a worker, so the default is one; more help only
+	 * where the path limits each connection.
+	 */
 	if (!with.connections)
 		with.connections = 1;
 	err = ucx_library_open(&s->way.library, args->why, args->why_bytes);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of a message is not fetched cannot be taken back: libucx cancels no
- * rendezvous, and a receiver that pulls (shared memory, RDMA) may do so at any
- * time until it knows better.  So memory that may be wanted back, a block of a
- * recording that is being made, is never shown to a receiver: it is copied
- * here, and gone (ucx_frame.c).  A receiver that stalls holds `messages` such
- * copies and nothing else.
+ * A message that the receiver has not fetched cannot be taken back: libucx
+ * cancels no rendezvous, and a receiver that pulls (shared memory, RDMA) may do
+ * so until it knows that the connection is closed.  Memory that may be wanted
+ * back, a block of a recording that is being made, is therefore never shown to
+ * a receiver: it is copied to `stage` (frame.c).  A receiver that stalls holds
+ * `messages` such copies and nothing else.
  *
- * Memory that waits for as long as it takes, a block read from disk, goes from
- * where it lies.  If it is wanted back all the same the connection is closed
- * first: the receiver sees that behind whatever it fetched too late, throws it
- * away, and asks for it again (wire.h); a checksum would tell it too.
+ * Memory that can wait for any time, a block read from disk, is sent from where
+ * it lies.  If it is wanted back all the same, the connection is closed first.
+ * The receiver then sees the close behind whatever it fetched too late, throws
+ * that away, and asks for it again (wire.h); a checksum would show it, too.
  */
 #include "way.h"
 
@@ -22,7 +22,7 @@
 
 #define WIRING INT64_C(15000000000) /* ns in which libucx has to connect */
 
-/* The way, if it is open. */
+/* Returns the channel's way if it is open, else NULL. */
 static struct way *
 way_of(const struct channel *c)
 {
@@ -44,7 +44,8 @@ way_close(struct channel *c)
 
 	if (!w)
 		return;
-	c->frame.packets = (uint32_t)ucx_way.waits(c); /* that are lost */
+	/* packets that may be lost, for framed.c to count */
+	c->frame.packets = (uint32_t)ucx_way.waits(c);
 	ucx_worker_close(&w->worker);
 	for (unsigned i = 0; i < WAY_MESSAGES; i++)
 		w->message[i].state = WAY_FREE;
@@ -109,15 +110,18 @@ way_open(struct channel *c, const uint8_t *where, uint32_t bytes)
 	w->number = 0;
 	w->since = 0;
 	((struct sockaddr_in *)&to.at)->sin_port =
-	    htons(read_le16(where + UCX_PORT)); /* as in sockaddr_in6 */
+	    /* sin_port and sin6_port have the same place */
+	    htons(read_le16(where + UCX_PORT));
 	err = ucx_worker_connect(&w->worker, &to);
 	if (err)
 		way_close(c);
 	return err;
 }
 
-/* A message that is on its way before it is connected could not be taken back
- * at all: see ucx_worker_close. */
+/*
+ * Tells whether a message may be begun.  Before the worker is connected none
+ * may: it could not be taken back at all, see ucx_worker_close().
+ */
 static bool
 way_is_free(const struct channel *c)
 {

@@ -6,11 +6,11 @@
 #include "worker.h"
 
 /*
- * A way brings the payloads of a channel's frames by UCX: each is one active
- * message, one stretch of memory, which the receiver fetches when it has room
- * (rendezvous).
+ * A way sends the payloads of a channel's frames by UCX.  Each payload is one
+ * active message, one stretch of memory, which the receiver fetches when it has
+ * room (rendezvous).
  *
- * A message is FREE -> FILLS -> GOES -> FREE; they are used in turn.
+ *   A message is FREE -> FILLS -> GOES -> FREE; they are used in turn.
  */
 enum { WAY_MESSAGES = 16 };
 
@@ -19,11 +19,11 @@ enum way_state { WAY_FREE, WAY_FILLS, WAY_GOES };
 struct way_message {
 	enum way_state state;
 	struct ucx_worker *worker;
-	bool in_place;	/* of packets where they lie */
+	bool in_place;	/* `data` is where the packets lie, not `stage` */
 	uint64_t taken; /* packets that were taken before its first one */
 	uint32_t packets;
 	const uint8_t *data;
-	uint8_t *stage; /* memory of its own */
+	uint8_t *stage; /* memory of its own, args->most bytes */
 	uint8_t header[UCX_HEADER];
 };
 
@@ -33,21 +33,24 @@ struct way {
 	uint64_t number; /* of the next message */
 	struct way_message message[WAY_MESSAGES];
 	uint8_t *memory;
-	int64_t since; /* steady ns: it connects */
+	int64_t since; /* steady ns: when it began to connect; 0: not yet */
 };
 
-/* What all ways of a transfer share. */
+/* Arguments that all ways of a transfer share. */
 struct way_args {
 	struct ucx_library library;
-	unsigned depth;	  /* messages at a time, to WAY_MESSAGES */
-	bool checked;	  /* checksums are taken */
-	bool in_place_ok; /* memory of packets may be used for as long as it
-			     takes the peer */
+	/* messages on their way at a time, at most WAY_MESSAGES */
+	unsigned depth;
+	bool checked; /* messages have checksums */
+	/*
+	 * the memory of packets may be used for as long as the receiver takes
+	 */
+	bool in_place_ok;
 };
 
 extern const struct channel_beside ucx_way;
 
-/* The one that is to be filled. */
+/* Returns the message that is to be filled next. */
 static inline struct way_message *
 way_next(const struct channel *c)
 {
@@ -57,7 +60,7 @@ way_next(const struct channel *c)
 	return &w->message[w->number % a->depth];
 }
 
-/* It goes; c->frame says what it is.  0 or -errno. */
+/* Sends a message whose frame header is c->frame.  Returns 0 or -errno. */
 int way_send(struct channel *c, struct way_message *m);
 
 #endif

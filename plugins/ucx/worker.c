@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A peer that is gone is seen on the TCP connection which every worker stands
- * beside, whether libucx says so or not.
+ * A peer that is gone is noticed on the TCP connection beside each worker,
+ * whether libucx reports it or not.
  *
- * A name of the environment (UCX_...) goes before what is set here.
+ * Variables of the environment (UCX_...) go before the settings made here.
  */
 #include "worker.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GO = 64 }; /* steps at once */
+enum { GO = 64 }; /* most steps of one ucx_worker_go() */
 
 /* ---- the library ----------------------------------------------------- */
 
@@ -28,7 +28,10 @@ library_load(struct ucx_library *u, char *why, uint32_t why_bytes)
 	};
 	char *at = (char *)u + offsetof(struct ucx_library, ucp_config_read);
 
-	/* It is never unloaded: it leaves threads and hooks behind. */
+	/*
+	 * The library is never unloaded, because it leaves threads and hooks
+	 * behind.
+	 */
 	u->object = dlopen("libucp.so.0", RTLD_NOW | RTLD_NODELETE);
 	if (!u->object) {
 		snprintf(why, why_bytes,
@@ -51,8 +54,10 @@ library_load(struct ucx_library *u, char *why, uint32_t why_bytes)
 	return 0;
 }
 
-/* What it says of errors is said by us, with a name; it would say it on
- * standard output, in between. */
+/*
+ * Silences libucx, which would write errors to standard output.  The plugin
+ * reports them itself, with the session's name.
+ */
 static void
 library_hush(const struct ucx_library *u)
 {
@@ -70,9 +75,11 @@ context_wish(const struct ucx_library *u, ucp_config_t *config,
 	static const struct {
 		const char *environment, *name, *value;
 	} wish[] = {
-		/* An estimate of the path's speed decides, and 1.13 takes
-		 * every interface that does not tell its own (lo, veth,
-		 * virtio) for 100 Mb/s. */
+		/*
+		 * The defaults depend on an estimate of the path's speed, and
+		 * libucx 1.13 takes every interface that does not report its
+		 * speed (lo, veth, virtio) for 100 Mb/s.
+		 */
 		{ "UCX_RNDV_THRESH", "RNDV_THRESH", "8192" },
 		{ "UCX_ZCOPY_THRESH", "ZCOPY_THRESH", "16384" },
 	};
@@ -214,7 +221,10 @@ ucx_worker_open(struct ucx_worker *w, struct ucx_library *u,
 	return -EIO;
 }
 
-/* Without it a worker is not destroyed whose messages are on their way. */
+/*
+ * Closes the endpoint by force.  Without it, libucx does not destroy a worker
+ * whose messages are on their way.
+ */
 static void
 connection_end(struct ucx_worker *w)
 {
@@ -377,7 +387,8 @@ ucx_worker_listen(struct ucx_worker *w, struct sockaddr_storage *at)
 
 	if (w->port)
 		return 0;
-	((struct sockaddr_in *)at)->sin_port = 0; /* as in sockaddr_in6 */
+	/* sin_port and sin6_port have the same place */
+	((struct sockaddr_in *)at)->sin_port = 0;
 	if (w->u->ucp_listener_create(w->worker, &params, &w->listener) !=
 	    UCS_OK)
 		return -EADDRNOTAVAIL;
@@ -402,7 +413,10 @@ ucx_worker_rest(struct ucx_worker *w)
 	return w->u->ucp_worker_arm(w->worker) == UCS_OK;
 }
 
-/* "lane[0]: cm rdmacm", which only connects, or "lane[1]:  0:tcp/lo.0 ..." */
+/*
+ * Reads a line of ucp_ep_print_info(): "lane[0]: cm rdmacm", which only
+ * connects, or "lane[1]:  0:tcp/lo.0 ..."
+ */
 static bool
 lane_is_tame(const char *at)
 {

@@ -9,11 +9,11 @@
 #include <ucp/api/ucp.h>
 
 /*
- * A worker is one end of a UCX connection, with the library behind it.
+ * A worker is one end of a UCX connection, together with the library behind it.
  *
  * The library is loaded when the first worker is wanted, and not with the
- * plugin: every daemon loads every plugin, and libucp, once it is there, puts
- * itself between a process and its memory and signals.
+ * plugin: every daemon loads every plugin, and libucp, once loaded, hooks into
+ * the memory management and the signals of the process.
  */
 #define UCX_CALLS(X)                                                           \
 	X(ucp_config_read)                                                     \
@@ -43,27 +43,35 @@
 	X(ucs_status_string)
 
 /*
- * How far a peer is.  UCX_NEAR: on this host, and by shared memory, which
- * libucx 1.13 only uses where nobody wants to be told of a peer that failed.
- * UCX_FAR: by anything, over a connection of libucx's own, because its other
- * way to connect ends this process when a peer goes away in the middle.
+ * Distance of a peer.  UCX_NEAR: on this host, by shared memory; libucx 1.13
+ * uses that only if no error handler for failed peers is set.  UCX_FAR: by any
+ * transport, over a connection made by libucx's listener, because its other way
+ * to connect ends this process if a peer goes away in the middle.
  */
 enum ucx_distance { UCX_FAR, UCX_NEAR };
 
 struct ucx_library {
 	void *object;
-	bool used;		  /* by a worker that was left behind */
-	ucp_context_h context[2]; /* UCX_FAR, UCX_NEAR; made when wanted */
+	/* a worker was left behind, and needs the contexts */
+	bool used;
+	/* UCX_FAR, UCX_NEAR; each is made when first wanted */
+	ucp_context_h context[2];
 #define UCX_CALL(name) __typeof__(&(name)) name;
 	UCX_CALLS(UCX_CALL)
 #undef UCX_CALL
 };
 
-/* 0; -ELIBACC: there is none here, -EIO: it does not work; with a sentence. */
+/*
+ * Loads the library.  Returns 0; -ELIBACC: it is not installed or too old;
+ * -EIO: it does not start; with a sentence in `why`.
+ */
 int ucx_library_open(struct ucx_library *u, char *why, uint32_t why_bytes);
 void ucx_library_close(struct ucx_library *u);
 
-/* Is a peer with that address near, and may shared memory be used? */
+/*
+ * Tells whether a peer is on this host, and the environment allows shared
+ * memory.
+ */
 bool ucx_is_near(const struct sockaddr_storage *here,
 		 const struct sockaddr_storage *there);
 
@@ -73,69 +81,85 @@ struct ucx_worker {
 	ucp_worker_h worker; /* NULL: there is none */
 	bool open;
 	ucp_listener_h listener;
-	uint16_t port; /* where that listens; 0: it does not */
-	ucp_ep_h ep;   /* its connection */
+	uint16_t port; /* port of `listener`; 0: it does not listen */
+	ucp_ep_h ep;   /* the connection to the peer */
 	int fd;
-	void *flush; /* asks whether it is connected */
-	bool wired;  /* it is; the caller's, of one that does not */
-	int err;     /* what its connection broke with */
+	void *flush; /* the request whose end shows that it is connected */
+	bool wired;  /* it is connected; a listening worker's owner sets it */
+	int err;     /* -errno of a broken connection; 0: none */
 };
 
 enum {
-	UCX_MESSAGES = 0x5a, /* the active message that carries packets */
-	/* The payload of a BESIDE: a token (u64), and behind it */
-	UCX_PORT = 8,	/* u16: where it listens, at the host that it is on */
+	UCX_MESSAGES = 0x5a, /* id of the active message that carries packets */
+	/* Payload of a BESIDE frame: a token (u64), then */
+	/*
+	 * u16: port where the worker listens, at the host of the TCP connection
+	 */
+	UCX_PORT = 8,
 	UCX_WHERE = 10, /* the worker's address */
-	/* The header of a message: a wire frame's, and then */
-	UCX_TOKEN = 48,	 /* u64: that of the connection that it belongs to */
-	UCX_NUMBER = 56, /* u64: which message of it, from 0 */
+	/* Header of a message: a wire frame's header, then */
+	UCX_TOKEN = 48,	 /* u64: token of the connection that it belongs to */
+	UCX_NUMBER = 56, /* u64: number of the message, from 0 */
 	UCX_FLAGS = 64,	 /* u64: UCX_CHECKED */
 	UCX_HEADER = 72,
-	UCX_CHECKED = 1, /* its checksum was taken */
+	UCX_CHECKED = 1, /* the frame header has a checksum of the payload */
 };
 
-/* 0 or -errno with a sentence. */
+/* Opens a worker.  Returns 0, or -errno with a sentence in `why`. */
 int ucx_worker_open(struct ucx_worker *w, struct ucx_library *u,
 		    enum ucx_distance distance, char *why, uint32_t why_bytes);
 
 /*
- * Ends the connection: nothing is sent or received after it, nor memory
- * touched; what was begun is told as ended, or not at all.
+ * Closes the connection.  Afterwards libucx sends and receives nothing for it
+ * and touches no memory; pending requests are reported as ended, or not at all.
  *
- * libucx 1.13 ends the whole process if a worker is destroyed whose connection
- * is still being made.  Such a one stays as it is, and the next ucx_worker_open
- * takes it again.
+ * libucx 1.13 ends the whole process if a worker is destroyed while its
+ * connection is being made.  Such a worker is kept, and the next
+ * ucx_worker_open() uses it again.
  */
 void ucx_worker_close(struct ucx_worker *w);
 
-/* For good; one that was never connected is left behind. */
+/* Closes a worker for good; one that was never connected is left behind. */
 void ucx_worker_free(struct ucx_worker *w);
 
-/* Where others find it; *bytes is how much room there is, and then how much
- * it takes. */
+/*
+ * Writes the address by which a peer on this host reaches the worker.  *bytes
+ * is the room at `to`, then the length.  Returns 0 or -errno.
+ */
 int ucx_worker_address(const struct ucx_worker *w, uint8_t *to,
 		       uint32_t *bytes);
 
-/* Where a worker is: a socket for UCX_FAR, its address for UCX_NEAR. */
+/*
+ * Address of a peer's worker: a socket's for UCX_FAR, libucx's own format
+ * for UCX_NEAR.
+ */
 struct ucx_where {
 	struct sockaddr_storage at;
 	const uint8_t *address;
 };
 
-/* One connection is taken, at a port of that address. */
+/*
+ * Listens at a free port of an address, for one connection.  Returns 0 or
+ * -errno.
+ */
 int ucx_worker_listen(struct ucx_worker *w, struct sockaddr_storage *at);
 
-/* Nothing may be sent before it is `wired`. */
+/*
+ * Begins to connect.  Returns 0 or -errno.  No message may be sent before
+ * `wired`.
+ */
 int ucx_worker_connect(struct ucx_worker *w, const struct ucx_where *where);
 
-/* Moves data, calls back.  False: nothing was to do. */
+/* Lets libucx move data and call back; false: it had nothing to do. */
 bool ucx_worker_go(struct ucx_worker *w);
 
-/* Before its descriptor is polled: false, there is more to do at once. */
+/* Prepares the descriptor to be polled; false: there is more to do at once. */
 bool ucx_worker_rest(struct ucx_worker *w);
 
-/* Is memory only touched while ucx_worker_go is called?  Adapters do so at any
- * time; sockets and shared memory do not. */
+/*
+ * Tells whether memory is touched only during ucx_worker_go().  Sockets and
+ * shared memory keep to that; RDMA adapters do not.
+ */
 bool ucx_worker_is_tame(const struct ucx_worker *w, ucp_ep_h ep);
 
 #endif

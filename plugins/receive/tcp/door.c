@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The buffer is set on the listening socket, before any connection is there:
- * how far its window can ever open is agreed on with the first packet.  Left
- * alone, the kernel lets it grow as the path needs it, which is better than
- * any number that fits all paths.
+ * The receive buffer is set on the listening socket, before any connection
+ * exists, because the largest window is agreed on with the first packet.  Left
+ * alone, the kernel lets the buffer grow as the path needs it, which is better
+ * than any number that fits all paths.
  */
 #include "door.h"
 
@@ -19,7 +19,10 @@
 enum {
 	BACKLOG = 64,
 	SAYS = 5,
-	/* A peer whose machine is gone is noticed after these seconds. */
+	/*
+	 * Seconds: a sender whose machine is gone is noticed after ALIVE_IDLE +
+	 * ALIVE_TRIES * ALIVE_EVERY, 25 s.
+	 */
 	ALIVE_IDLE = 10,
 	ALIVE_EVERY = 5,
 	ALIVE_TRIES = 3,
@@ -64,7 +67,7 @@ buffer_set(int fd, uint64_t bytes, const struct host *host)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof want);
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &length);
-	if (got / 2 < want) /* the kernel doubles it for its own needs */
+	if (got / 2 < want) /* the kernel doubles the size for its own needs */
 		host->log(host->ctx, LOG_WARN,
 			  "the socket buffer is %d bytes instead of %d; "
 			  "'sysctl net.core.rmem_max=%d' would allow it",
@@ -109,7 +112,7 @@ listener_open(struct door *d, const struct address *a, uint64_t buffer)
 	return err;
 }
 
-/* What a person can do about it. */
+/* Returns advice for a person, to be added to the error. */
 static const char *
 advice(int err)
 {
@@ -185,7 +188,7 @@ door_close(struct door *d)
 	allow_clear(&d->allow);
 }
 
-/* ---- who comes ------------------------------------------------------- */
+/* ---- accepting --------------------------------------------------------- */
 
 static void
 keep_alive(int fd)
@@ -215,7 +218,10 @@ may_say(struct door *d)
 	return false;
 }
 
-/* One of them; -EAGAIN: nobody is at this one. */
+/*
+ * Accepts from one listening socket.  Returns a descriptor, or -EAGAIN: no
+ * connection is waiting.
+ */
 static int
 accept_one(struct door *d, int fd, union endpoint *from)
 {

@@ -10,8 +10,9 @@
 #include "contract/receive.h"
 
 /*
- * A door is where the peers of one stream come in: sockets that listen, and a
- * list of who is allowed.
+ * A door is the set of listening sockets of one stream, with a list of networks
+ * that may connect.  Opened and closed by the event loop, used by one receiver
+ * thread.
  */
 enum { DOOR_LISTENERS = 16 };
 
@@ -21,31 +22,45 @@ struct door {
 	struct address address[DOOR_LISTENERS];
 	int fd[DOOR_LISTENERS];
 	unsigned n;
-	unsigned says;	 /* refusals that may be told before the next tick */
-	unsigned unsaid; /* that were not */
+	unsigned says;	 /* refusals that may be logged before the next tick */
+	unsigned unsaid; /* refusals that were not logged since the last tick */
 };
 
 struct door_options {
 	struct option_texts listen, allow;
-	uint64_t socket_buffer; /* of each connection; 0: the kernel's choice */
+	/* bytes, of each connection; 0: the kernel chooses */
+	uint64_t socket_buffer;
 };
 
-/* Would these options do?  Opens nothing. */
+/*
+ * Checks the options and opens nothing.  Returns 0, or -EINVAL with a sentence
+ * in `why`.
+ */
 int door_check(const struct door_options *o, char *why, uint32_t why_bytes);
 
-/* 0, or -errno with a sentence in args->why; then there is no door. */
+/*
+ * Opens the sockets.  Returns 0, or -errno with a sentence in args->why; then
+ * everything is closed again.
+ */
 int door_open(struct door *d, const struct door_options *o,
 	      const struct receive_args *args);
 void door_close(struct door *d);
 
-/* Who comes next and is allowed: a descriptor, not blocking; -1: nobody. */
+/*
+ * Accepts the next connection that is allowed; refuses those that are not.
+ * Returns a descriptor that does not block, owned by the caller, or -1: none is
+ * waiting.  *from is the peer's address.
+ */
 int door_accept(struct door *d, union endpoint *from);
 
-/* Turns away somebody who was let in by door_accept. */
+/* Closes a connection that door_accept() returned, and logs `why`. */
 void door_refuse(struct door *d, int fd, const union endpoint *from,
 		 const char *why);
 
-/* Now and then: a flood of strangers is no flood of log lines. */
+/*
+ * Allows SAYS more log lines and logs how many refusals were not logged, so
+ * that a flood of strangers does not flood the log.  Called every tick (50 ms).
+ */
 void door_tick(struct door *d);
 
 #endif

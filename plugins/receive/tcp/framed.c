@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame is told when it is whole and its checksum right, from where it was
- * read: the core copies its packets to their slots while they are in the
- * cache.  Reading frames into slots at once was considered: a frame that
- * comes in pieces would need its slots kept for it between two calls.
+ * A frame is handed over when it is whole and its checksum is right, from where
+ * it was read: the core copies its packets to their slots while they are in the
+ * cache.  Reading frames into slots directly was considered and rejected: a
+ * frame that comes in pieces would need its slots kept between two calls.
  *
- * A connection that has a whole frame which may not be told yet, because
- * others lag or the pool is full, is read no further: its sender waits.
+ * A connection with a whole frame that must wait, because other connections lag
+ * or the pool is full, is read no further, and TCP makes its sender wait.
  *
- *   read -> whole? -> new? -> aimed at it? -> may it be told? -> told
+ *   read -> whole? -> new? -> core placed pairs for it? -> may go? -> core
  */
 #include "framed.h"
 
@@ -58,7 +58,7 @@ framed_free(struct framed *f)
 	transfer_free(&f->transfer);
 }
 
-/* ---- who comes and goes ---------------------------------------------- */
+/* ---- connections ------------------------------------------------------- */
 
 static void
 line_seat(struct framed *f, unsigned i, int fd, const union endpoint *from)
@@ -128,7 +128,7 @@ line_end(struct framed *f, unsigned source, int err)
 	framed_drop(f, source, LOG_WARN, why);
 }
 
-/* Reads once; true when there may be more. */
+/* Reads once; returns true if there may be more to read. */
 static bool
 line_read(struct framed *f, unsigned source)
 {
@@ -150,7 +150,10 @@ line_read(struct framed *f, unsigned source)
 	return (uint32_t)got == room;
 }
 
-/* Where a frame begins is known before it is whole. */
+/*
+ * Handles the start of a frame, which is known before the frame is whole:
+ * checks its type and moves the seat.  Returns NULL, or what is wrong.
+ */
 static const char *
 frame_begin(struct framed *f, unsigned source, bool whole)
 {
@@ -175,7 +178,7 @@ frame_begin(struct framed *f, unsigned source, bool whole)
 	return why;
 }
 
-/* The core is to aim at the packet that comes next. */
+/* Asks the core to place its next pairs for the packet that comes next. */
 static void
 aim(struct framed_line *l, struct receive_batch *b)
 {
@@ -215,8 +218,10 @@ frame_finish(struct framed *f, unsigned source)
 	transfer_heard(&f->transfer, source);
 }
 
-/* What was told before a connection broke, or of the same transfer when it was
- * sent before. */
+/*
+ * Skips packets that were handed over before: before a connection broke, or
+ * when the same transfer was sent before.  Returns how many of n are left.
+ */
 static unsigned
 packets_skip(struct framed *f, unsigned source, unsigned n)
 {
@@ -260,7 +265,7 @@ data_tell(struct framed *f, unsigned source, struct receive_batch *b)
 	}
 }
 
-/* What the frame at the front asks for, as far as it is there. */
+/* Acts on the frame at the front, as far as it is here. */
 static void
 frame_do(struct framed *f, unsigned source, struct receive_batch *b)
 {
@@ -289,9 +294,11 @@ frame_do(struct framed *f, unsigned source, struct receive_batch *b)
 	}
 }
 
-/* What is left in the inlet; true when it does not need more bytes to go on.
- * The core is told again where to aim, even if nothing was told: others may
- * have begun the run that this packet is of. */
+/*
+ * Prepares the next call.  Returns true if it can go on without more bytes.
+ * The core is told in every call which packet comes next, even if none was
+ * handed over: another connection may have begun that packet's run.
+ */
 static bool
 look_ahead(struct framed *f, unsigned source, struct receive_batch *b)
 {
@@ -344,9 +351,12 @@ framed_receive(struct framed *f, unsigned source, struct receive_batch *b)
 	return 0;
 }
 
-/* A frame that waits for a hole to be filled hides the end of its connection,
- * which is not read any more.  Who has gone fills none, and sends the frame
- * again when he comes back. */
+/*
+ * Tells whether the sender of a waiting connection has closed it.  A connection
+ * whose frame waits for missing packets is not read, so its end would not be
+ * seen.  A sender that has gone does not send the missing packets; it sends
+ * this frame again when it comes back.
+ */
 static bool
 has_hung_up(const struct framed *f, unsigned source)
 {

@@ -13,54 +13,70 @@
 #include "transfer.h"
 
 /*
- * Wire frames over several connections, each at a source of its own: what
- * comes on them is one sequence, and the core is told it nearly in order.
+ * The receiving end of a transfer in wire frames (wire.h) over several
+ * connections, each at a source of its own.  All connections carry one
+ * sequence, and the core gets its packets nearly in order.  All functions but
+ * framed_make(), framed_secret() and framed_free() belong to the receiver
+ * thread.
  */
 struct framed_line { /* one connection */
 	struct inlet inlet;
-	uint32_t told; /* packets of the frame that is whole */
-	uint64_t next; /* position of the packet after them */
-	bool begun;    /* `next` is that of the inlet's frame */
-	bool greeted;  /* its HELLO has come, and it is who it says */
-	bool proves;   /* it came, and who it is will be proved */
+	/* packets of the current frame already handed to the core */
+	uint32_t told;
+	uint64_t next; /* position of the packet that is handed over next */
+	bool begun;    /* `next` belongs to the inlet's current frame */
+	/* HELLO has come and was accepted, with the secret if there is one */
+	bool greeted;
+	bool proves; /* HELLO has come; a PROOF of the secret is awaited */
 	struct transfer_hello hello;
 	struct handshake handshake;
-	int64_t age;  /* ns, until then */
-	bool blocked; /* its frame waits for what another is to bring */
-	bool aimed;   /* the core aims at */
-	uint64_t aim; /* that packet */
+	/* ns since the connection came; counted until it is greeted */
+	int64_t age;
+	/* its frame is whole and waits for packets of other connections */
+	bool blocked;
+	bool aimed;   /* the core's pairs are placed for packet `aim` */
+	uint64_t aim; /* position of that packet */
 };
 
 /*
- * Brings the payloads of DATA frames where they come in a way of their own
- * (ucx_fetch.h), each connection's in order.
+ * Callbacks for payloads of DATA frames that do not come in the TCP connection
+ * (plugins/ucx/fetch.h).  The payloads of each connection come in order.
  */
 struct framed_beside {
-	/* A connection is let in: what its sender has to know (the payload of
-	 * a BESIDE), at most *bytes.  NULL, or a sentence why it cannot be. */
+	/*
+	 * A connection was accepted: writes what its sender has to know (the
+	 * payload of a BESIDE frame) to `to`.  *bytes is the room there, then
+	 * the length.  Returns NULL, or a sentence why the connection cannot be
+	 * used.
+	 */
 	const char *(*join)(void *arg, unsigned source, uint8_t *to,
 			    uint32_t *bytes);
 	void (*leave)(void *arg, unsigned source);
-	/* Looks for the payload of the line's first frame (inlet.h), now that
-	 * the core has said where it should be.  NULL, or what is wrong. */
+	/*
+	 * Looks for the payload of the line's first frame (inlet.h), after the
+	 * core has placed its pairs.  Returns NULL, or what is wrong.
+	 */
 	const char *(*look)(void *arg, unsigned source,
 			    struct receive_batch *b);
-	/* The call ends.  True: there is more to do than its descriptor will
-	 * tell; *again: at once. */
+	/*
+	 * Called at the end of framed_receive().  Returns true if there is more
+	 * to do than the descriptor will show; *again: at once.
+	 */
 	bool (*rest)(void *arg, unsigned source, bool *again);
 };
 
 struct framed {
-	const struct framed_beside *beside; /* NULL: they come with it */
+	/* NULL: payloads come in the connection */
+	const struct framed_beside *beside;
 	void *beside_arg;
 	struct door *door;
-	struct peer *peer; /* of each line */
+	struct peer *peer; /* one for each line; the caller's */
 	struct framed_line *line;
 	unsigned lines;
 	struct transfer transfer;
 	uint32_t packet_bytes;
 	uint8_t secret[1024];
-	uint32_t secret_bytes; /* 0: everybody may send */
+	uint32_t secret_bytes; /* 0: no secret, every sender is accepted */
 };
 
 int framed_make(struct framed *f, struct door *door, struct peer *peer,
@@ -69,33 +85,43 @@ void framed_free(struct framed *f);
 
 int framed_receive(struct framed *f, unsigned source, struct receive_batch *b);
 
-/* Senders have to know the secret in this file; before anybody comes. */
+/*
+ * Reads the secret that senders have to know from a file.  Called before any
+ * connection is accepted.  Returns 0, or -errno with a sentence in args->why.
+ */
 int framed_secret(struct framed *f, const char *file,
 		  const struct receive_args *args);
 
-/* A HELLO or PROOF that is whole: framed_greet.c. */
+/* Handle a HELLO or a PROOF that is whole (framed_greet.c). */
 void framed_greet(struct framed *f, unsigned source);
 void framed_proof(struct framed *f, unsigned source);
 
-/* The receiver has everything before that. */
+/* Sends HAVE: the receiver has everything before `first` of `run`. */
 void framed_have(const struct framed *f, unsigned source, uint64_t run,
 		 uint64_t first);
 
-/* Tells somebody why he is cut off. */
+/*
+ * Sends REFUSE with a code of refuse.h and a sentence.  The caller closes fd.
+ */
 void framed_tell_why(const struct framed *f, int fd, const char *code,
 		     const char *why);
 
-/* The same, of a sender, and cuts it off. */
+/* Sends REFUSE to a sender and closes its connection. */
 void framed_refuse(struct framed *f, unsigned source, const char *code,
 		   const char *why);
-/* One that sent what it should not have. */
+/*
+ * Closes the connection of a sender that broke the protocol; `what` says how.
+ */
 void framed_broken(struct framed *f, unsigned source, const char *what);
 
-/* Ends a connection. */
+/* Closes a connection and logs why. */
 void framed_drop(struct framed *f, unsigned source, enum log_level level,
 		 const char *why);
 
-/* So much time has passed. */
+/*
+ * Called every tick: `ns` have passed since the last one.  Accepts connections
+ * and closes those that sent no HELLO in time.
+ */
 void framed_tick(struct framed *f, int64_t ns);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who says hello, and whether it is let in: the secret is asked for first, so
- * that a stranger learns nothing, and disturbs nobody.
+ * Accepts or refuses a sender that says HELLO.  The secret is asked for first,
+ * so that a stranger learns nothing and disturbs no transfer.
  *
- * Who is turned away is told why.  What it sent and nobody read would make the
- * kernel throw that answer away, so it is read before the connection is closed.
+ * A refused sender is told why.  Unread bytes in the socket would make the
+ * kernel reset the connection and throw that answer away, so they are read
+ * before the connection is closed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "framed.h"
 
 enum {
-	UNREAD = 1 << 20, /* bytes, at most, that are thrown away */
+	UNREAD = 1 << 20, /* bytes, at most, that are read and thrown away */
 	BESIDE_MOST = 3072,
 };
 
@@ -28,7 +29,10 @@ framed_secret(struct framed *f, const char *file,
 				  args->why_bytes);
 }
 
-/* An answer is small, and finds room; who does not listen to it will see. */
+/*
+ * Sends an answer.  It is small and fits into the socket's buffer; a sender
+ * that does not read it fails by itself.
+ */
 static void
 answer(int fd, const void *bytes, uint32_t n)
 {
@@ -50,7 +54,10 @@ framed_have(const struct framed *f, unsigned source, uint64_t run,
 	answer(f->peer[source].fd, bytes, sizeof bytes);
 }
 
-/* Where its payloads have to go, where that is not here.  NULL or why not. */
+/*
+ * Sends BESIDE if payloads come another way: where the sender has to put them.
+ * Returns NULL, or a sentence why not.
+ */
 static const char *
 beside_tell(struct framed *f, unsigned source)
 {
@@ -72,7 +79,7 @@ beside_tell(struct framed *f, unsigned source)
 	return NULL;
 }
 
-/* ---- who is turned away ---------------------------------------------- */
+/* ---- refusing ---------------------------------------------------------- */
 
 void
 framed_tell_why(const struct framed *f, int fd, const char *code,
@@ -99,7 +106,10 @@ void
 framed_refuse(struct framed *f, unsigned source, const char *code,
 	      const char *why)
 {
-	/* It may come back with fewer of them. */
+	/*
+	 * This refusal is no warning: the sender may come back with fewer
+	 * connections.
+	 */
 	bool usual = strcmp(code, "connections") == 0;
 	char line[160];
 
@@ -119,7 +129,7 @@ framed_broken(struct framed *f, unsigned source, const char *what)
 	framed_drop(f, source, LOG_WARN, why);
 }
 
-/* ---- who comes in ---------------------------------------------------- */
+/* ---- accepting --------------------------------------------------------- */
 
 static void
 join(struct framed *f, unsigned source)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Large frames are read to their end and no further than the next header, so
- * that each lies where the one before it lay, in memory that is in the cache;
- * of small frames many are read at once.  What is left over is moved to the
- * front: a header, or some of a small frame.
+ * that each lies where the one before it lay, in memory that is in the cache.
+ * Small frames are read many at once.  Bytes left over, a header or part of a
+ * small frame, move to the front.
  *
  *   start                                end
  *     | header | payload ... | header ... |
  *
- * The checksum is taken of bytes as they come, right after the kernel has
- * written them.
+ * The checksum is computed as bytes come, right after the kernel wrote them.
  */
 #include "inlet.h"
 
@@ -47,7 +46,7 @@ is_beside(const struct inlet *in)
 	return in->beside && in->frame.type == WIRE_DATA;
 }
 
-/* Of the first frame, those that come in the connection. */
+/* Returns the bytes of the first frame that come in the connection. */
 static uint32_t
 frame_bytes(const struct inlet *in)
 {
@@ -82,7 +81,10 @@ header_read(struct inlet *in)
 	const uint8_t *at = in->data + in->start;
 	uint32_t have = in->end - in->start;
 
-	/* Another protocol may wait for an answer, and send no more. */
+	/*
+	 * The magic is checked before the header is whole: a sender of another
+	 * protocol may send less than a header and wait for an answer.
+	 */
 	if (have >= sizeof(uint32_t) && read_le32(at) != WIRE_MAGIC)
 		in->why = "something that is no frame of spate's";
 	else if (have >= WIRE_HEADER)
@@ -91,7 +93,7 @@ header_read(struct inlet *in)
 	in->checked = in->crc = 0;
 }
 
-/* Of the part of the payload that is there. */
+/* Continues the checksum over the part of the payload that is here. */
 static void
 payload_check(struct inlet *in)
 {

@@ -8,21 +8,22 @@
 #include "wire/wire.h"
 
 /*
- * An inlet takes the bytes of one connection as they come, and gives back
- * wire frames that are whole and whose checksums are right:
+ * An inlet cuts the bytes of one connection into wire frames, and gives out
+ * frames that are whole and whose checksums are right:
  *
- *   { inlet_room -> bytes are read there -> inlet_came }* -> inlet_frame is
- *   INLET_WHOLE -> ... -> inlet_next
+ *   { inlet_room -> the caller reads there -> inlet_came }* -> inlet_frame
+ *   is INLET_WHOLE -> ... -> inlet_next
  *
- * Once it is INLET_BROKEN it stays so.  It does no input itself.
+ * Once inlet_frame() has said INLET_BROKEN it always does, until inlet_clear().
+ * The inlet reads no socket itself.
  *
- * With `beside` the payloads of DATA frames do not come in the connection: a
- * frame is whole when somebody says where its payload lies.
+ * With `beside`, payloads of DATA frames do not come in the connection: a frame
+ * is whole when the owner has set `payload` to where its payload lies.
  */
 enum inlet_state { INLET_PARTIAL, INLET_WHOLE, INLET_BROKEN };
 
 enum {
-	INLET_WINDOW = 256 << 10, /* read at once, where frames are small */
+	INLET_WINDOW = 256 << 10, /* bytes read at once when frames are small */
 	INLET_BYTES = WIRE_HEADER_MOST + WIRE_PAYLOAD_MOST + INLET_WINDOW,
 };
 
@@ -30,29 +31,38 @@ struct inlet {
 	wire_crc32c *crc32c;
 	uint8_t *data; /* INLET_BYTES */
 	uint32_t start, end;
-	struct wire_frame frame; /* the first in it, with `headed` */
+	/* the first frame in `data`; valid if `headed` */
+	struct wire_frame frame;
 	bool headed;
-	uint32_t checked, crc; /* bytes of its payload, and theirs */
-	const char *why;       /* INLET_BROKEN: what came */
-	bool beside;	       /* set by whoever brings the payloads, */
-	uint8_t *payload;      /* where the first frame's is; NULL: not here */
-	bool trusted;	       /* it has no checksum */
-	uint64_t taken;	       /* frames with one that are done with */
+	/*
+	 * payload bytes of that frame that were checked, and their CRC32C so
+	 * far
+	 */
+	uint32_t checked, crc;
+	const char *why; /* INLET_BROKEN: what came instead of a frame */
+	/* payloads of DATA come another way; set by the owner */
+	bool beside;
+	/* payload of the first frame, not in `data`; NULL: not there yet */
+	uint8_t *payload;
+	bool trusted;	/* that payload has no checksum */
+	uint64_t taken; /* frames with such a payload that are done */
 };
 
 int inlet_make(struct inlet *in, wire_crc32c *crc32c); /* 0 or -ENOMEM */
 void inlet_free(struct inlet *in);
-void inlet_clear(struct inlet *in); /* for another connection */
+void inlet_clear(struct inlet *in); /* for the next connection */
 
-/* Where the next bytes go, and how many of them; only while it is
- * INLET_PARTIAL. */
+/*
+ * Returns where the next bytes are to be read to, and how many fit.  Only in
+ * state INLET_PARTIAL.
+ */
 uint8_t *inlet_room(struct inlet *in, uint32_t *bytes);
 void inlet_came(struct inlet *in, uint32_t bytes);
 
-/* What there is to know of the frame that comes next. */
+/* Checks the first frame as far as it is here, and returns its state. */
 enum inlet_state inlet_frame(struct inlet *in);
 
-/* Of a whole one. */
+/* Returns the payload of a whole frame. */
 static inline uint8_t *
 inlet_payload(const struct inlet *in)
 {
@@ -61,7 +71,7 @@ inlet_payload(const struct inlet *in)
 	return in->data + in->start + in->frame.header_bytes;
 }
 
-/* Does the first frame wait for a payload beside? */
+/* Tells whether the first frame waits for a payload that comes another way. */
 static inline bool
 inlet_waits(const struct inlet *in)
 {
@@ -69,17 +79,20 @@ inlet_waits(const struct inlet *in)
 	       in->frame.payload_bytes && !in->payload;
 }
 
-/* Is there room for what inlet_room promises? */
+/*
+ * Tells whether inlet_room() may be called.  While a frame waits for its
+ * payload, the bytes behind it fill the memory.
+ */
 static inline bool
 inlet_has_room(const struct inlet *in)
 {
 	return !inlet_waits(in) || in->end - in->start <= INLET_WINDOW;
 }
 
-/* That one is done with: the next. */
+/* Removes the first frame. */
 void inlet_next(struct inlet *in);
 
-/* Between two frames? */
+/* Tells whether the connection is between two frames. */
 static inline bool
 inlet_is_empty(const struct inlet *in)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One read fills pair after pair.  The last packet of it is mostly not whole:
- * it cannot stay in its pair, which is ours for one call alone, so it is
- * copied away and put before what comes next: half a packet for each read of
- * up to 128.
+ * One read fills pair after pair.  The last packet of a read is mostly not
+ * whole.  It cannot stay in its pair, which the plugin may use for one call
+ * only, so rest_keep() copies it away and rest_put() puts it before the bytes
+ * that come next.  That copies half a packet on average for each read of up to
+ * 128 packets.
  *
  *   rest | read ............................|
  *   pair 0     | pair 1     | pair 2     | pair 3 -> rest
@@ -40,7 +41,7 @@ plain_free(struct plain *p)
 	free(p->rest);
 }
 
-/* ---- who is read ----------------------------------------------------- */
+/* ---- the connection ---------------------------------------------------- */
 
 static void
 next_seat(struct plain *p)
@@ -51,7 +52,10 @@ next_seat(struct plain *p)
 			   p->peer->name);
 }
 
-/* Nothing to be read, nor its end: it is connected, and stays so. */
+/*
+ * Tells whether a sender is connected and nothing can be read, not even the end
+ * of its connection.
+ */
 static bool
 is_silent(const struct peer *peer)
 {
@@ -61,8 +65,11 @@ is_silent(const struct peer *peer)
 	       errno == EAGAIN;
 }
 
-/* Is somebody there?  The end of the peer before may be still to be read: only
- * after that is it known whether there are two at once. */
+/*
+ * Looks for another sender.  The end of the present connection may still be
+ * unread; only when nothing is left to read are there really two senders, and
+ * the second is refused.
+ */
 static void
 door_look(struct plain *p)
 {
@@ -96,9 +103,12 @@ plain_drop(struct plain *p, const char *why)
 	peer_wake(p->peer, true);
 }
 
-/* ---- what comes ------------------------------------------------------ */
+/* ---- packets ----------------------------------------------------------- */
 
-/* `n` pairs from byte `rest_bytes` of the first on. */
+/*
+ * Fills p->iov with n pairs, from byte `rest_bytes` of the first on; returns
+ * the number of iovecs.
+ */
 static int
 pairs_aim(struct plain *p, const struct receive_pair *pair, unsigned n)
 {
@@ -131,7 +141,7 @@ rest_tell(struct plain *p, struct receive_batch *b)
 	p->rest_bytes = 0;
 }
 
-/* The beginning of a packet, between `rest` and its pair. */
+/* Copies the kept beginning of a packet into its pair. */
 static void
 rest_put(const struct plain *p, const struct receive_pair *pair)
 {
@@ -176,7 +186,7 @@ peer_end(struct plain *p, int err, struct receive_batch *b)
 		 broke ? strerror(-err) : "", tail);
 	peer_leave(p->peer, broke || half ? LOG_WARN : LOG_INFO, why);
 	rest_tell(p, b);
-	b->again = true; /* somebody may be waiting */
+	b->again = true; /* another sender may be waiting */
 }
 
 static void
@@ -206,7 +216,7 @@ int
 plain_receive(struct plain *p, struct receive_batch *b)
 {
 	if (p->peer->fd < 0)
-		rest_tell(p, b); /* of one that was dropped */
+		rest_tell(p, b); /* the rest of a connection that was dropped */
 	if (p->peer->fd < 0)
 		door_look(p);
 	if (p->peer->fd >= 0 && !b->packets)

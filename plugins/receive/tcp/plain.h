@@ -9,17 +9,23 @@
 #include "peer.h"
 
 /*
- * Plain bytes, one peer at a time: cut into packets of prefix + payload bytes
- * in the order of arrival, and read straight into their pairs.  Never more
- * than there is room for, so that a full pool makes the sender wait.
+ * Receives plain bytes from one sender at a time.  The bytes are cut into
+ * packets of prefix + payload bytes in the order of arrival, and read straight
+ * into their pairs.  No more is read than the core has room for, so that a full
+ * pool makes the sender wait.
  */
 struct plain {
 	struct door *door;
 	struct peer *peer;
-	uint32_t prefix, size; /* size: of a packet, prefix included */
-	uint8_t *rest;	       /* of a packet that has come in part */
+	uint32_t prefix, size; /* size: bytes of a packet, prefix included */
+	/* first bytes of a packet that has come in part */
+	uint8_t *rest;
 	uint32_t rest_bytes;
-	int next; /* who came while the peer was there; -1: nobody */
+	/*
+	 * descriptor of a sender that came while the peer was connected; -1:
+	 * none
+	 */
+	int next;
 	union endpoint next_from;
 	struct iovec iov[2 * RECEIVE_BATCH];
 };
@@ -30,10 +36,16 @@ void plain_free(struct plain *p);
 
 int plain_receive(struct plain *p, struct receive_batch *b);
 
-/* Ends the peer's connection, and tells what is left of a packet later. */
+/*
+ * Closes the connection; bytes left of a packet go to the core in the next
+ * call.
+ */
 void plain_drop(struct plain *p, const char *why);
 
-/* Somebody may be at the door, however busy the peer is. */
+/*
+ * Called every tick: accepts a connection even while the present sender keeps
+ * the source busy.
+ */
 void plain_tick(struct plain *p);
 
 #endif

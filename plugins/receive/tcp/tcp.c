@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TCP: plain bytes of one peer (plain.h), or wire frames of a sender with
- * several connections (framed.h).  A source is a place for one connection;
- * its descriptor is a set (peer.h), that of source 0 also has the sockets that
- * listen.
+ * tcp: plain bytes of one sender (plain.h), or wire frames of a sender with
+ * several connections (framed.h).  A source has room for one connection.  Its
+ * descriptor is an epoll set (peer.h); the set of source 0 also holds the
+ * listening sockets.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -81,13 +81,13 @@ struct receive_state {
 	struct host host;
 	int64_t stall;
 	struct door door;
-	int wake; /* always readable */
+	int wake; /* an eventfd that is always readable */
 	bool is_framed;
 	struct peer *peer;
 	unsigned peers;
 	struct plain plain;
 	struct framed framed;
-	int64_t ticked; /* when; 0: not yet */
+	int64_t ticked; /* ns (host.now) of the last tick; 0: none yet */
 };
 
 static bool
@@ -168,7 +168,7 @@ is_loopback(const union endpoint *e)
 		   : IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
 }
 
-/* Everybody can reach it, and nothing is asked. */
+/* Warns if any machine can connect and no secret is asked for. */
 static void
 warn_open(const struct receive_state *s, const struct options *o)
 {
@@ -309,8 +309,10 @@ drop(struct receive_state *s, unsigned source)
 		plain_drop(&s->plain, why);
 }
 
-/* Time passes.  A clock that is set is no reason to cut anybody off, so no
- * step counts for more than a second. */
+/*
+ * Passes the time on, at most every TICK.  A step counts for one second at
+ * most, so that setting the clock cuts no sender off.
+ */
 static void
 tick(struct receive_state *s)
 {

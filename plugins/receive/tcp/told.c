@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * There are about as many stretches as connections: each adds to the end of
- * its own, until that meets the next one.
+ * There are about as many ranges as connections: each connection extends its
+ * own range at the end, until the range meets the next one.
  */
 #include "told.h"
 
@@ -27,7 +27,7 @@ at_most(uint64_t n, unsigned most)
 	return n < most ? (unsigned)n : most;
 }
 
-/* The first stretch that ends behind `at`. */
+/* Returns the index of the first range that ends behind `at`. */
 static unsigned
 range_find(const struct told *t, uint64_t at)
 {

@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 /*
- * What of a transfer was told to the core: everything below `low` (or it will
- * never come), and stretches above it.  A sender that has lost a connection
- * sends again from `low` on, and no packet is told twice.
+ * Remembers which packets of a transfer were handed to the core: all below
+ * `low` (or they will never come), and ranges above it.  A sender that lost a
+ * connection sends again from `low` on, and no packet is handed over twice.
  *
- * Positions are as in transfer.h; those of one transfer are less than 2^63
+ * Positions are those of transfer.h; those of one transfer are less than 2^63
  * apart.
  */
 enum { TOLD_RANGES = 256 };
@@ -21,22 +21,31 @@ struct told_range {
 struct told {
 	uint64_t low;
 	unsigned n;
-	/* In order, apart from each other, above low. */
+	/* sorted, disjoint, above low */
 	struct told_range range[TOLD_RANGES];
 };
 
 void told_clear(struct told *t, uint64_t low);
 
-/* Of n packets from `at` on, how many of the first were told already; and
- * where the first was not, how many of the first were not. */
+/*
+ * For n packets from `at` on: told_already() returns how many of the first were
+ * handed over; if the first was not, told_not_yet() returns how many of the
+ * first were not.
+ */
 unsigned told_already(const struct told *t, uint64_t at, unsigned n);
 unsigned told_not_yet(const struct told *t, uint64_t at, unsigned n);
 
-/* They are now.  Where there are more stretches than can be kept some are
- * forgotten: then a packet may be told twice, and the core counts it. */
+/*
+ * Adds n packets.  If there are more ranges than can be kept, the lowest is
+ * forgotten; its packets may then be handed over twice, and the core counts
+ * them as duplicates.
+ */
 void told_add(struct told *t, uint64_t at, unsigned n);
 
-/* Nothing below `low` is awaited any more.  It never falls. */
+/*
+ * Raises `low`: no packet below it is awaited any more.  A smaller value is
+ * ignored.
+ */
 void told_rise(struct told *t, uint64_t low);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Positions of a run lie in a stretch of 2^48 of their own (or the multiple
- * of `parts` below that, so that a frame begins where the core expects it),
- * and runs follow each other: those of the next transfer come after those of
- * the last.  There are 65536 stretches, and then they are used again.
+ * Each run has a stretch of 2^48 positions of its own (or the multiple of
+ * `parts` below that, so that a frame begins where the core expects it).  Runs
+ * follow each other, and the runs of the next transfer come after those of the
+ * last.  There are 65536 stretches, which are then used again.
  *
- * A run begins with its first packet, and with no other: the core would take
- * whichever came first for the beginning.
+ * The first packet that the core gets of a run has to be the run's first: the
+ * core takes the first one for the beginning. transfer_may() therefore lets
+ * only the hindmost connection begin a run.
  */
 #include "transfer.h"
 
@@ -46,7 +47,7 @@ is_taken(const struct transfer *t)
 	return taken;
 }
 
-/* What its run 0 begins with. */
+/* Returns the position at which run 0 of the transfer begins. */
 static uint64_t
 beginning(const struct transfer *t)
 {
@@ -77,8 +78,10 @@ refuse(const struct transfer *t, const struct transfer_hello *h,
 	return NULL;
 }
 
-/* Another transfer, or the same by another sender, with connections of its
- * own. */
+/*
+ * Begins another transfer, or the same one from a sender that was started again
+ * and has new connections.
+ */
 static void
 transfer_begin(struct transfer *t, const struct transfer_hello *h)
 {
@@ -134,14 +137,20 @@ transfer_at(struct transfer *t, const struct wire_frame *f)
 	return (run & 0xffff) * t->stride + f->first;
 }
 
-/* Some are still to come, and may begin before the others. */
+/*
+ * Tells whether connections are still to come, which may begin before the
+ * others.
+ */
 static bool
 is_gathering(const struct transfer *t)
 {
 	return t->age < TRANSFER_PATIENCE && t->met < t->connections;
 }
 
-/* Where all connections stood is where nothing is missing. */
+/*
+ * Moves a connection, and raises `low` to the lowest position of all
+ * connections: nothing is missing below it.
+ */
 static void
 place_set(struct transfer *t, unsigned number, uint64_t at)
 {
@@ -178,7 +187,10 @@ transfer_have(const struct transfer *t, uint64_t *run, uint64_t *first)
 	*first = t->told.low % t->stride;
 }
 
-/* Waited for, although it is behind or nobody knows where. */
+/*
+ * Tells whether others wait for this seat, although it is behind or its
+ * position is not known.
+ */
 static bool
 is_awaited(const struct transfer_seat *s)
 {
@@ -187,8 +199,10 @@ is_awaited(const struct transfer_seat *s)
 		s->quiet < TRANSFER_PATIENCE);
 }
 
-/* How far it is ahead of the last that is awaited; UINT64_MAX where nobody
- * knows. */
+/*
+ * Returns how far a seat is ahead of the hindmost seat that others wait for;
+ * UINT64_MAX if a position is not known.
+ */
 static uint64_t
 lead_of(const struct transfer *t, unsigned seat)
 {
@@ -217,8 +231,11 @@ transfer_may(struct transfer *t, unsigned seat, unsigned n)
 
 	if (!n)
 		return n;
-	/* What is sent again after a connection broke may come much later, and
-	 * finds its place only if nothing was told that comes behind it. */
+	/*
+	 * A packet that is sent again after a connection broke may come much
+	 * later, and finds its place only if no packet behind it was handed
+	 * over.
+	 */
 	if (t->born)
 		return is_gathering(t) || t->seat[seat].at != t->told.low ? 0
 									  : n;

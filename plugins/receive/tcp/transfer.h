@@ -9,26 +9,31 @@
 #include "told.h"
 
 /*
- * A transfer is the connections of one sender, and the order between them: a
- * connection that is ahead waits for those that lag, so that no packet comes
- * too late to be put in order.  Nobody is waited for who has brought nothing
- * for a second: what is lost with a connection that died must not stop the
- * others.  But a sender that says who it is sends that again, whenever it comes
- * back: of those nobody goes ahead at all.
+ * A transfer is what one sender sends over one or more connections.  This
+ * module decides which connection may hand packets to the core, so that packets
+ * come nearly in order: a connection that is ahead waits for those that lag.  A
+ * connection that has brought nothing for a second (TRANSFER_PATIENCE) is not
+ * waited for, because packets that died with a connection must not stop the
+ * rest.
  *
- * Connections sit on seats, from 0.  Positions are sequences as the core
- * wants them, 64 bits in which every run of every transfer is far from all
- * others; in order on each seat.
+ * A sender that sends lost packets again gives the time at which it began
+ * (`born`).  With such a sender no connection goes ahead at all: only the
+ * packet at the lowest missing position may be handed over.
+ *
+ * A seat is a connection's index, from 0.  A position is a sequence as the core
+ * wants it: 64 bits, in which every run of every transfer is far from all
+ * others.  Positions grow on each seat.
  *
  *   join -> { stand -> may -> ... } -> leave
  *
- * It remembers what was told, so that the same transfer can go on after its
- * connections broke, or be started again, and tells nothing twice: transfer_have
- * is from where on packets are wanted.  That is the least place at which any of
- * its connections stood, those that have left included, because nobody knows
- * on which of them a packet was sent.
+ * The transfer remembers which packets were handed over, so that the same
+ * transfer can go on after its connections broke, or be started again, and
+ * hands over nothing twice. transfer_have() says from where on packets are
+ * wanted: the lowest position at which any of its connections stood, closed
+ * ones included, because nobody knows on which of them a packet was sent.
  *
- * It knows no sockets and no clock: time is what transfer_tick is told.
+ * The module uses no sockets and no clock: transfer_tick() tells it the time.
+ * One receiver thread calls all functions.
  */
 enum { TRANSFER_PATIENCE = 1000000000 }; /* ns */
 
@@ -40,8 +45,8 @@ enum seat_state {
 
 struct transfer_seat {
 	enum seat_state state;
-	bool ready;	 /* the packet that it stands at is here */
-	uint32_t number; /* of the connection */
+	bool ready;	 /* the packet at its position is here */
+	uint32_t number; /* of the connection, from the HELLO */
 	uint64_t at;
 	int64_t quiet; /* ns since it brought something */
 };
@@ -50,26 +55,31 @@ struct transfer {
 	struct transfer_seat *seat;
 	unsigned seats;
 	uint32_t packet_bytes;
-	uint32_t reach;	 /* packets; 0: whoever is ahead does not wait */
-	uint64_t stride; /* from run to run */
-	uint64_t run;	 /* the last that was told of, as positions have it */
+	/* packets that the core can put in order; 0: no connection waits */
+	uint32_t reach;
+	uint64_t stride; /* positions from run to run */
+	/* the run of the last packet handed over, as a position / stride */
+	uint64_t run;
 
-	uint64_t id; /* 0: none has begun */
+	uint64_t id; /* 0: no transfer has begun */
 	uint32_t connections;
-	uint32_t met; /* of those, how many have come at least once */
+	uint32_t met; /* connections that have come at least once */
 	bool known[WIRE_CONNECTIONS];
-	uint64_t place[WIRE_CONNECTIONS]; /* where each of them stood last */
-	uint64_t born; /* which sender of it this is; 0: it does not say */
+	/* position at which each connection stood last */
+	uint64_t place[WIRE_CONNECTIONS];
+	/* when its sender began, as in its HELLO; 0: lost packets stay lost */
+	uint64_t born;
 	struct told told;
-	uint64_t base;	/* what its run 0 counts as */
+	uint64_t base;	/* number that its run 0 has in positions */
 	uint64_t above; /* one more than any run so far */
-	int64_t age;	/* ns */
+	int64_t age;	/* ns since it began */
 };
 
 struct transfer_args {
 	unsigned seats;
 	uint32_t packet_bytes, reach;
-	uint32_t parts; /* packets of a frame: runs begin with a whole one */
+	/* packets of a format's frame: runs begin at a multiple of it */
+	uint32_t parts;
 };
 
 int transfer_make(struct transfer *t, const struct transfer_args *args);
@@ -77,42 +87,54 @@ void transfer_free(struct transfer *t);
 
 struct transfer_hello {
 	struct wire_hello wire;
-	uint64_t born; /* the frame's time; 0: what is lost stays so */
+	/* time of the HELLO frame; 0: lost packets are not sent again */
+	uint64_t born;
 };
 
 struct transfer_answer {
-	const char *why;  /* a sentence why it cannot join; NULL: it has */
-	const char *code; /* as in refuse.h */
-	int gone; /* another seat with the same number: its connection was
-		     replaced; -1: none */
+	/* a sentence why it cannot join; NULL: it has joined */
+	const char *why;
+	const char *code; /* the code, as in refuse.h */
+	/*
+	 * seat of an older connection with the same number, which this one
+	 * replaces; -1: none
+	 */
+	int gone;
 };
 
-/* A connection says hello. */
+/* Adds a connection whose HELLO has come. */
 struct transfer_answer transfer_join(struct transfer *t, unsigned seat,
 				     const struct transfer_hello *h);
 void transfer_leave(struct transfer *t, unsigned seat);
 
-/* Where a DATA or END frame begins. */
+/* Returns the position at which a DATA or END frame begins. */
 uint64_t transfer_at(struct transfer *t, const struct wire_frame *f);
 
-/* A seat stands at that packet now, which is here, or will come.  False: it
- * would be a step back. */
+/*
+ * Moves a seat to a position; `ready`: that packet is here.  Returns false if
+ * that would be a step back.
+ */
 bool transfer_stand(struct transfer *t, unsigned seat, uint64_t at, bool ready);
 
-/* From which run and sequence on packets are wanted; both 0: all. */
+/*
+ * Returns the run and sequence from which on packets are wanted; both 0: all.
+ */
 void transfer_have(const struct transfer *t, uint64_t *run, uint64_t *first);
 
-/* How many of the next n packets of that seat may be told now; they are. */
+/*
+ * Returns how many of the next n packets of a seat may be handed over now; the
+ * caller hands them over.
+ */
 unsigned transfer_may(struct transfer *t, unsigned seat, unsigned n);
 
-/* Bytes came. */
+/* Notes that bytes came on a seat. */
 static inline void
 transfer_heard(struct transfer *t, unsigned seat)
 {
 	t->seat[seat].quiet = 0;
 }
 
-/* So much time has passed. */
+/* Adds `ns` to the age of the transfer and to the silence of each seat. */
 void transfer_tick(struct transfer *t, int64_t ns);
 
 #endif

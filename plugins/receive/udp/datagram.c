@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every length is foreign: of the IP header, of the packet by IP, of the
- * datagram by UDP.  Each has to fit into the one before it; only what is
- * missing at the end, because less of the packet is here, is called cut.
- * What is behind the datagram is padding of short frames.
+ * No length is trusted: neither that of the IP header, nor that of the packet
+ * by IP, nor that of the datagram by UDP.  Each has to fit into the one before
+ * it.  If only the end is missing because not all of the packet is here, the
+ * datagram counts as cut.  Bytes behind the datagram are padding of short
+ * Ethernet frames.
  */
 #include "datagram.h"
 
@@ -20,7 +21,10 @@ enum {
 	IPV6_FRAGMENT = 44,
 };
 
-/* `header` bytes of IP are here, and it says that `bytes` follow. */
+/*
+ * Finds the datagram behind `header` bytes of IP; by the IP header, `bytes`
+ * follow.
+ */
 static int
 udp_find(struct datagram *d, uint32_t header, uint32_t bytes, uint32_t here)
 {
@@ -92,8 +96,10 @@ datagram_sender(const struct datagram *d, union endpoint *from)
 	}
 }
 
-/* The sum of 16-bit words, as they lie: the order of bytes does not matter to
- * it, as long as it is the same for all. */
+/*
+ * Adds up 16-bit words as they lie in memory.  The byte order does not matter
+ * to the sum as long as it is the same for all words.
+ */
 static uint64_t
 sum(uint64_t so_far, const uint8_t *at, uint32_t bytes)
 {
@@ -117,7 +123,8 @@ datagram_is_sound(const struct datagram *d)
 	uint64_t s;
 
 	if (!read_le16(d->udp + 6))
-		return v4; /* there is none */
+		/* the sender made no checksum; IPv6 does not allow that */
+		return v4;
 	s = sum(0, pseudo, sizeof pseudo);
 	s = v4 ? sum(s, d->ip + 12, 8) : sum(s, d->ip + 8, 32);
 	s = sum(s, d->udp, length);

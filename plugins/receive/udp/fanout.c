@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One logical stream that comes in several ways.
+ * fanout: one logical stream that comes in more than one way.
  *
- * Through several interfaces, addresses or ports: each entry of `listen` has
- * a socket of its own, bound to its interface, with counters of its own, and
- * all bring the same substreams, so that the core puts their packets back in
- * one order.  That is what sockets.h does for udp as well: a stream over two
- * NICs needs nothing else, and here it is so that both ways have one name.
+ * Without `rings`, it comes through several interfaces, addresses or ports:
+ * each entry of `listen` has a socket of its own, bound to its interface, with
+ * its own counters.  All entries bring the same substreams, and the core puts
+ * their packets back in one order.  The udp plugin does the same; it is here as
+ * well so that both ways have one name.
  *
- * Or through one interface that is too fast for one thread: `rings` threads
- * share its packets, each from a ring of its own (rings.h), and the core lets
- * them feed one place.
+ * With `rings`, one interface is too fast for one thread: `rings` threads share
+ * its packets, each from a packet ring of its own (rings.h), and the core lets
+ * them fill the same slots.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static const struct option table[] = {
 	{ .name = NULL },
 };
 
-/* One of the two. */
+/* Exactly one of the two is set. */
 struct receive_state {
 	struct sockets *sockets;
 	struct rings *rings;

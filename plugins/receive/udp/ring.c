@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a ring.
+ * Reads a packet ring.
  *
- * A packet lies in the ring with its headers; what is told is where its
+ * A packet lies in the ring with its headers; the core is told where its
  * datagram begins.  Packets may be longer than any wire allows: a sender that
- * segments (UDP_SEGMENT) on the other side of a veth, or a card that merges,
- * hands over whole trains of datagrams under one header.  The kernel says so
- * in a header of its own (PACKET_VNET_HDR), and they are told one by one.
+ * segments (UDP_SEGMENT) on the other side of a veth, or a card that merges
+ * packets, hands over a train of datagrams under one header.  PACKET_VNET_HDR
+ * gives the length of each, and they are reported one by one.
  *
- * Checksums are the card's affair, or that of the other side of a veth; only
- * where nobody has looked is the sum made here, as a socket would.
+ * The card, or the other side of a veth, usually checks checksums.  Where
+ * neither did, the sum is checked here, as a socket would do it.
  */
 #include "ring.h"
 
@@ -20,7 +20,7 @@
 
 #include "datagram.h"
 
-/* Since Linux 6.2; older ones do not hand such packets over at all. */
+/* Defined since Linux 6.2; older kernels do not hand such packets over. */
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
@@ -34,7 +34,11 @@ block_at(const struct ring *r, unsigned i)
 					     (uint64_t)i * RING_BLOCK);
 }
 
-/* Release: the kernel may write as soon as it sees this. */
+/*
+ * Gives blocks back whose packets were reported in the last call.  Release: the
+ * kernel may write into a block as soon as it sees the new status, so all reads
+ * from it come before.
+ */
 static void
 blocks_return(struct ring *r)
 {
@@ -53,8 +57,10 @@ block_leave(struct ring *r)
 	r->told++;
 }
 
-/* The packets of the next block; false when it is still the kernel's.
- * Acquire: pairs with the kernel's handing over. */
+/*
+ * Takes the next block; false: the kernel still has it.  Acquire: pairs with
+ * the kernel's store of TP_STATUS_USER, so that the packets are complete.
+ */
 static bool
 block_take(struct ring *r)
 {
@@ -119,7 +125,9 @@ segment_tell(struct ring *r, struct receive_batch *b)
 	r->train_bytes -= bytes;
 }
 
-/* The length of each datagram of a train; else that of the only one. */
+/*
+ * Returns the length of each datagram of a train, or that of a single datagram.
+ */
 static uint32_t
 segment_bytes(const struct tpacket3_hdr *head, const struct datagram *d)
 {
@@ -182,8 +190,11 @@ packet_next(struct ring *r, struct receive_batch *b)
 	packet_tell(r, head, b);
 }
 
-/* An interface that goes down is an error of the socket, which would be
- * polled for ever; when it comes up again the packets go on. */
+/*
+ * Clears the error that an interface leaves on the socket when it goes down: a
+ * socket with an error polls readable for ever.  Packets go on when the
+ * interface is up again.
+ */
 static void
 error_clear(struct ring *r)
 {
@@ -194,8 +205,10 @@ error_clear(struct ring *r)
 		say_once(r, &r->down, "the interface went down");
 }
 
-/* Packets that are left out cost time too: of a flood of them no call looks at
- * more than LOOKS. */
+/*
+ * Reports packets as receive_ops::receive does.  A call looks at LOOKS packets
+ * at most, because packets that are left out cost time, too.
+ */
 void
 ring_receive(struct ring *r, struct receive_batch *b)
 {
@@ -224,7 +237,7 @@ ring_receive(struct ring *r, struct receive_batch *b)
 		error_clear(r);
 }
 
-/* The kernel forgets what it has told. */
+/* Adds up drops: PACKET_STATISTICS is reset by each read. */
 uint64_t
 ring_overruns(struct ring *r)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a ring.  A packet socket sees everything from the moment it is
- * bound, so it begins with a filter that takes nothing, and gets its own when
- * it has joined its group: nothing comes twice.
+ * Opens a packet ring.  A packet socket sees every packet from the moment it is
+ * bound, so it begins with a filter that takes nothing, and gets its real
+ * filter after it has joined its group: no packet is seen twice.
  *
- * It is bound to one protocol and not to all of them: that is where IP gets
- * its packets as well, after VLAN tags are off, bonds and bridges had their
- * say, and without those that are sent.
+ * The socket is bound to one protocol, IPv4 or IPv6, and not to all.  There it
+ * sees what the IP layer sees: packets without VLAN tags, after bonds and
+ * bridges, and none that this machine sends.
  *
- * How a group shares packets (PACKET_FANOUT): at random.  By hash one stream,
- * which is one flow, would go to one ring.  In turns (LB) is as even, but
- * counts the packets of all streams on the interface together: of two streams
- * that alternate, two rings would each get one.  A ring that is full passes
- * its packets on to others (ROLLOVER).  Fragments are put together first.
+ * A group shares packets (PACKET_FANOUT) at random.  By hash, one stream, which
+ * is one flow, would go to one ring.  Round robin (LB) is as even, but counts
+ * the packets of all streams on the interface: if two streams alternate, two
+ * rings would each get one stream.  A ring that is full passes its packets on
+ * to others (ROLLOVER).  The kernel puts fragments together first (DEFRAG).
  */
 #include "ring.h"
 
@@ -33,7 +33,10 @@ enum { FRAME = 2048, PROGRAM = 64, IPV4 = 14, IPV6 = 14 };
 
 /* ---- the filter ------------------------------------------------------ */
 
-/* Loads and comparisons in a row, each of which may say no. */
+/*
+ * A BPF program of loads and comparisons in a row, each of which may reject the
+ * packet.
+ */
 struct program {
 	struct sock_filter code[PROGRAM];
 	unsigned short n;
@@ -57,7 +60,7 @@ must_be(struct program *p, uint32_t value)
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, value);
 }
 
-/* An address in the packet; none: any. */
+/* Compares an address in the packet; an address of zeros accepts any. */
 static void
 must_be_address(struct program *p, uint32_t at, const uint8_t *address,
 		unsigned bytes)
@@ -79,7 +82,10 @@ ipv4_filter(struct program *p, const struct address *a)
 
 	load(p, BPF_B, IPV4 + 9);
 	must_be(p, IPPROTO_UDP);
-	load(p, BPF_H, IPV4 + 6); /* fragments are as good as together */
+	/*
+	 * packets arrive whole or defragmented, so later fragments are rejected
+	 */
+	load(p, BPF_H, IPV4 + 6);
 	emit(p, BPF_ALU | BPF_AND | BPF_K, 0x1fff);
 	must_be(p, 0);
 	must_be_address(p, IPV4 + 16, (const uint8_t *)&to->v4.sin_addr, 4);
@@ -89,7 +95,10 @@ ipv4_filter(struct program *p, const struct address *a)
 	must_be(p, endpoint_port(to));
 }
 
-/* Of fragments only the first has a port. */
+/*
+ * IPv6 packets with a fragment header are rejected: only the first fragment has
+ * a port.
+ */
 static void
 ipv6_filter(struct program *p, const struct address *a)
 {
@@ -103,7 +112,10 @@ ipv6_filter(struct program *p, const struct address *a)
 	must_be(p, endpoint_port(to));
 }
 
-/* Every "no" goes to the last line. */
+/*
+ * Appends "accept" and "reject", and lets every failed comparison jump to
+ * "reject".
+ */
 static void
 program_end(struct program *p)
 {
@@ -142,8 +154,10 @@ ring_deafen(int fd)
 	return program_attach(fd, &p);
 }
 
-/* What is for us, or a group, or everybody: not what a card that hears all
- * (promiscuous) overheard. */
+/*
+ * Attaches the filter: packets to this host, to a group, or broadcast, and not
+ * those for other hosts that an interface in promiscuous mode overhears.
+ */
 static int
 filter_set(struct ring *r, const struct address *a)
 {
@@ -161,7 +175,9 @@ filter_set(struct ring *r, const struct address *a)
 
 /* ---- opening --------------------------------------------------------- */
 
-/* What is being opened, and what failed. */
+/*
+ * The state of opening a ring; `step` is the step that failed, for the error.
+ */
 struct opening {
 	struct ring *ring;
 	const struct ring_args *a;
@@ -240,13 +256,16 @@ device_bind(struct opening *o)
 	length = sizeof err;
 	if (getsockopt(o->ring->fd, SOL_SOCKET, SO_ERROR, &err, &length) == 0 &&
 	    err)
-		return -err; /* it is down */
+		return -err; /* the interface is down */
 	if (at.sll_hatype != ARPHRD_ETHER && at.sll_hatype != ARPHRD_LOOPBACK)
 		return -EAFNOSUPPORT;
 	return 0;
 }
 
-/* The kernel chooses a number that nobody has. */
+/*
+ * Joins the fanout group.  The first ring has the kernel choose a number that
+ * is not in use (UNIQUEID).
+ */
 static int
 group_join(struct opening *o)
 {

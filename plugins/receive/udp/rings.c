@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first instance makes a group for each entry, which the others join;
- * they are opened one after the other, by the same thread, so the groups wait
- * for them in a place that all of them know.
+ * The first instance of a stream makes a packet fanout group for each entry of
+ * `listen`, and the other instances join it.  The event loop opens the
+ * instances one after the other, so the numbers of the groups wait in a static
+ * variable.
  *
- * The first one also keeps the port: without a socket there the kernel would
- * tell the sender that nobody listens, switches would not learn of groups,
- * and another program could take it.  That socket hears nothing itself.
+ * The first instance also opens a socket on the port of each entry.  Without it
+ * the kernel would answer the sender that nobody listens, switches would not
+ * learn of multicast groups, and another program could take the port.  That
+ * socket receives nothing itself.
  */
 #include "rings.h"
 
@@ -24,14 +26,18 @@ enum { KEEPER_BUFFER = 4096, NICS_MOST = 16 };
 struct rings {
 	struct allow allow;
 	struct address *address; /* one for each entry of `listen` */
-	int *keeper;		 /* and of these; -1: none */
+	/* one socket for each entry, to keep its port; -1: none */
+	int *keeper;
 	struct ring *ring;
 	unsigned n;
 };
 
-/* The groups of the stream that is being opened; the event loop's. */
+/*
+ * Group numbers of the stream that is being opened.  Only the event loop uses
+ * them.
+ */
 static struct {
-	const void *options; /* whose they are */
+	const void *options; /* options of that stream, to recognise it by */
 	uint16_t id[NICS_MOST];
 } groups;
 
@@ -108,7 +114,7 @@ port_keep(struct rings *s, unsigned i, const struct receive_args *args)
 	if (fd < 0)
 		return fd;
 	s->keeper[i] = fd;
-	ring_deafen(fd); /* it would only fill its small buffer */
+	ring_deafen(fd); /* its small buffer would only fill up */
 	return 0;
 }
 
@@ -145,7 +151,10 @@ entries_open(struct rings *s, const struct rings_options *o,
 	if (!args->share)
 		groups.options = args->options;
 	else if (groups.options != args->options)
-		return -EINVAL; /* a bug: another stream came in between */
+		/*
+		 * a bug: the instances of another stream were opened in between
+		 */
+		return -EINVAL;
 	for (unsigned i = 0; i < n && !err; i++)
 		err = entry_open(s, i, o, args);
 	return err;

@@ -7,10 +7,11 @@
 #include "contract/receive.h"
 
 /*
- * Rings are those of one thread: one for each entry of `listen`, which shares
- * the packets of that interface with those of the stream's other threads.
+ * struct rings is the set of packet rings of one receiver thread: one ring for
+ * each entry of `listen`.  Each ring shares the packets of its interface with
+ * the rings of the stream's other threads.
  *
- * Functions are as receive_ops says of the callbacks with their names.
+ * The functions are the callbacks of receive_ops with the same names.
  */
 struct rings;
 
@@ -19,7 +20,7 @@ enum { RINGS_MOST = 64 };
 struct rings_options {
 	const struct option_texts *listen, *allow;
 	uint32_t threads;
-	uint64_t bytes; /* of each */
+	uint64_t bytes; /* memory of each ring */
 };
 
 int rings_plan(const struct rings_options *o, struct receive_plan *plan,

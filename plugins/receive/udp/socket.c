@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plain port is never shared: of two programs that read one, each loses
- * what the other gets, and neither notices.  Multicast groups may be shared,
- * there everybody gets everything.
+ * A unicast port is never shared: of two programs that read one port, each
+ * loses the packets that the other gets, and neither notices.  Multicast groups
+ * may be shared, because every member gets every packet.
  *
- * A socket gets what it asked for and no more: it is bound to its group, and
- * to its interface where it has one; and it does not want the groups that
- * other sockets of this machine have joined (IP_MULTICAST_ALL), or those of
- * one sender would bring all senders as soon as anybody joins them.
+ * A socket receives what it asked for and no more.  It is bound to its group,
+ * and to its interface if it has one.  IP_MULTICAST_ALL is off: otherwise a
+ * socket that joined a group for one sender would get the packets of all
+ * senders as soon as another socket of this machine joins the group without
+ * that restriction.
  */
 #include "socket.h"
 
@@ -20,13 +21,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What is being opened. */
+/* The state of opening one socket. */
 struct opening {
 	int fd;
 	const struct address *address;
 	union endpoint at;
-	unsigned device; /* its number; 0: any */
-	bool unbound;	 /* to its interface: that is what failed */
+	unsigned device; /* index of the interface; 0: any */
+	bool unbound;	 /* binding to the interface failed */
 };
 
 static int
@@ -50,7 +51,8 @@ socket_buffer(int fd)
 	int got = 0;
 
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &length);
-	return (uint64_t)got / 2; /* the kernel doubles it for its own needs */
+	/* the kernel doubles the size for its own needs */
+	return (uint64_t)got / 2;
 }
 
 static int
@@ -69,7 +71,10 @@ device_bind(struct opening *o)
 	return err;
 }
 
-/* Not what others have joined.  Refused by no kernel since 4.20. */
+/*
+ * Refuses groups that other sockets have joined.  Kernels since 4.20 know both
+ * options.
+ */
 static void
 groups_refuse(struct opening *o)
 {
@@ -125,7 +130,10 @@ opening_do(struct opening *o, uint64_t buffer)
 	return err || !group ? err : group_join(o);
 }
 
-/* What a person can do about it; "" where the error says it all. */
+/*
+ * Returns advice for a person, to be added to the error; "" if the error says
+ * it all.
+ */
 static const char *
 advice(const struct opening *o, int err)
 {

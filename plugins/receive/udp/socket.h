@@ -8,17 +8,15 @@
 #include "contract/receive.h"
 
 /*
- * A datagram socket that listens where one substream of an address comes in;
- * a multicast group is joined.  Its buffer is as large as asked for, or as
- * the system allows.
- *
- * Returns the descriptor, not blocking, or -errno with a sentence in
- * args->why.
+ * Opens a UDP socket for substream `sub` of an address, and joins the group if
+ * the address is multicast.  The receive buffer is as large as asked for, or as
+ * the system allows.  Returns a descriptor that does not block, owned by the
+ * caller, or -errno with a sentence in args->why.
  */
 int socket_listen(const struct address *a, uint32_t sub, uint64_t buffer_bytes,
 		  const struct receive_args *args);
 
-/* How many bytes its buffer was granted. */
+/* Returns the size of the receive buffer that the kernel granted, in bytes. */
 uint64_t socket_buffer(int fd);
 
 #endif

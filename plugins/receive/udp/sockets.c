@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sources lie substream by substream, those of one substream one behind the
- * other in the order of `listen`: what is read together lies together.
+ * Sources are ordered by substream, and within a substream by entry of
+ * `listen`: sources that are read together lie together in memory.
  */
 #include "sockets.h"
 
@@ -18,13 +18,14 @@
 #include "source.h"
 
 struct sockets {
-	int64_t keepalive; /* ns; 0: none */
+	int64_t keepalive; /* ns between keepalives; 0: none */
 	struct allow allow;
 	struct address *address; /* one for each entry of `listen` */
 	unsigned addresses;
 	struct source *source;
 	unsigned sources;
-	int stamper; /* see stamps_keep */
+	/* a socket that asks for stamps, see stamps_keep(); negative: none */
+	int stamper;
 	struct reader reader;
 };
 
@@ -96,7 +97,10 @@ source_open(struct sockets *s, const struct address *a, unsigned sub,
 	return 0;
 }
 
-/* For all of them at once: a line for each of hundreds hides the others. */
+/*
+ * Logs once for all sockets: a line for each of hundreds would hide other
+ * lines.
+ */
 static void
 buffers_tell(const struct sockets *s, uint64_t want,
 	     const struct receive_args *args)
@@ -213,9 +217,11 @@ sockets_receive(struct sockets *s, unsigned source, struct receive_batch *b)
 	return source_receive(&s->source[source], &s->reader, b);
 }
 
-/* A receiver that only listens is forgotten by the switches after minutes,
- * and then its packets go to every port.  What it says does not matter, nor
- * whether it arrives. */
+/*
+ * Sends the sender a short datagram if the last one is `keepalive` old.
+ * Switches forget a receiver that only listens after some minutes and then
+ * flood its packets to every port.  Neither the text nor its arrival matters.
+ */
 static void
 keep_alive(const struct sockets *s, struct source *src)
 {
@@ -232,8 +238,11 @@ keep_alive(const struct sockets *s, struct source *src)
 	       &src->sender.any, endpoint_bytes(&src->sender));
 }
 
-/* Called about once a second, so the keepalive is done here as well, and the
- * kernel is asked who sends: once, with the next packet. */
+/*
+ * Reports the counters of a source.  The core calls it about once a second, so
+ * it also sends keepalives and asks the source to note the sender of the next
+ * packet.
+ */
 void
 sockets_counts(struct sockets *s, unsigned source,
 	       struct receive_counts *counts)

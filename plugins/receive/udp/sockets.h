@@ -9,12 +9,12 @@
 #include "contract/receive.h"
 
 /*
- * Sockets are those of one stream: one for each substream of each entry of
- * `listen`, or an instance's share of them.  Entries of one list bring the
- * same substreams: what comes through the second NIC belongs where that of
- * the first belongs.
+ * struct sockets is the set of UDP sockets of one plugin instance: one for each
+ * substream of each entry of `listen`, or the instance's share of them.  All
+ * entries of a list bring the same substreams: packets through the second NIC
+ * belong to the same sequence as those through the first.
  *
- * Functions are as receive_ops says of the callbacks with their names.
+ * The functions are the callbacks of receive_ops with the same names.
  */
 struct sockets;
 
@@ -25,7 +25,10 @@ struct sockets_options {
 	bool gro;
 };
 
-/* Their table, for a struct that has them as this member. */
+/*
+ * Option table of struct sockets_options, for a plugin whose own options struct
+ * `owner` has it as `member`.
+ */
 #define SOCKETS_AT(owner, member, word)                                        \
 	(offsetof(owner, member) + offsetof(struct sockets_options, word))
 #define SOCKETS_TABLE(owner, member)                                           \

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UDP_GRO with several messages per call was tried and rejected: a short
- * train leaves holes in its message's pairs, a long one is cut.
+ * How a source changes its mode without losing the borders between packets.
  *
- * Trains that are in the socket when UDP_GRO is turned off come without
- * their segment size, and then nobody can tell one of three packets from a
- * single datagram that is too long.  So it is turned off when the socket is
- * empty, and if something was quicker, on again until the next time.
+ * UDP_GRO with several messages per call was tried and rejected: a short train
+ * leaves holes in its message's pairs, and a long one is cut.
+ *
+ * Trains that wait in the socket while UDP_GRO is turned off come without their
+ * segment size, and three packets cannot be told from one datagram that is too
+ * long.  Therefore UDP_GRO is turned off only when the socket is empty; if a
+ * packet came in between, it is turned on again until the next try.
  *
  * A flooded socket is never empty, and would stay in the slower mode exactly
- * when it matters.  After FORCE calls UDP_GRO is turned off all the same.
- * What is in the socket by then, at most the bytes that the kernel says it
- * holds, is looked at before it is taken (MSG_PEEK): the first thing longer
- * than a packet turns UDP_GRO on again, and is read with its segment size.
- * What is left is a train that is together as long as one packet, of packets
- * that are too short.  Where packets have several lengths that could be good
- * ones, so there nothing is forced.
+ * when it matters.  After FORCE calls UDP_GRO is turned off all the same, and
+ * the source is in mode DRAIN: it looks at each message before it reads it
+ * (MSG_PEEK), for as many bytes as the kernel says the socket holds.  The first
+ * message longer than a packet turns UDP_GRO on again, and is read with its
+ * segment size.  One case remains: a train of packets that are too short, which
+ * together are no longer than one packet.  Such packets could be good ones
+ * where packets differ in length, so there nothing is forced.
  */
 #include "source.h"
 
@@ -30,9 +32,9 @@
 
 enum {
 	SAMPLE = 64, /* trains that an average is taken over */
-	FORCE = 128, /* trains until a socket is left that is never empty */
+	FORCE = 128, /* calls on a socket that is never empty, until DRAIN */
 	LOOK = 256,  /* batches between two looks at the clock */
-	FEW = 8,     /* least messages of a batch */
+	FEW = 8,     /* fewest messages of a batch */
 };
 #define RETRY 10000000000 /* ns from BATCH to the next try of TRAIN */
 
@@ -92,7 +94,7 @@ source_begin(struct source *s, int fd, bool gro)
 	mode_set(s, s->gro ? SOURCE_TRAIN : SOURCE_BATCH);
 }
 
-/* Are trains worth a call each? */
+/* Counts a train, and sets `leave` when a sample averages under 2 packets. */
 static void
 train_weigh(struct source *s, unsigned packets)
 {
@@ -106,7 +108,7 @@ train_weigh(struct source *s, unsigned packets)
 		s->calls = 0;
 }
 
-/* The socket was empty a moment ago. */
+/* Leaves TRAIN for BATCH right after the socket was found empty. */
 static void
 leave_empty(struct source *s)
 {
@@ -131,7 +133,10 @@ leave_full(struct source *s)
 	s->drain = info[SK_MEMINFO_RMEM_ALLOC];
 }
 
-/* Looks at what comes next; back to trains if it may be one. */
+/*
+ * Looks at the next message in mode DRAIN; returns to TRAIN if it may be a
+ * train.  Returns 0 or -errno; -EAGAIN: the socket is empty.
+ */
 static int
 drain_look(struct source *s, const struct receive_batch *b)
 {
@@ -146,7 +151,10 @@ drain_look(struct source *s, const struct receive_batch *b)
 	return 0;
 }
 
-/* Every so often: would there be trains by now? */
+/*
+ * Goes back to TRAIN RETRY ns after BATCH began, in case trains are long by
+ * now.  The clock is read once in LOOK batches.
+ */
 static void
 batch_weigh(struct source *s, const struct reader *r)
 {
@@ -205,7 +213,10 @@ train_receive(struct source *s, struct reader *r, struct receive_batch *b)
 	return 0;
 }
 
-/* After a call that brought something, or nothing. */
+/*
+ * Leaves TRAIN or DRAIN if it is time to, after a call that read a train, or
+ * nothing (`empty`).
+ */
 static void
 train_leave(struct source *s, const struct reader *r, bool empty)
 {
@@ -236,8 +247,11 @@ message_aim(struct reader *r, const struct receive_pair *pair, unsigned i,
 	m->msg_controllen = stamped ? sizeof r->control[i] : 0;
 }
 
-/* What is longer than its pair goes on in spare memory, behind room for what
- * is in the pair. */
+/*
+ * Adds spare memory behind each pair for a message that is longer than the
+ * pair.  Room is left before it, so that message_tell_row() can copy the part
+ * in the pair there.
+ */
 static void
 spares_aim(struct reader *r, const struct receive_pair *pair, unsigned n)
 {
@@ -253,7 +267,10 @@ spares_aim(struct reader *r, const struct receive_pair *pair, unsigned n)
 	}
 }
 
-/* The kernel changes the lengths, so they are set each time. */
+/*
+ * Sets where the kernel writes the senders.  The kernel changes the lengths, so
+ * they are set each time.
+ */
 static void
 names_aim(struct reader *r, unsigned n, bool ask)
 {
@@ -280,7 +297,10 @@ messages_aim(const struct source *s, struct reader *r,
 	r->asked = ask;
 }
 
-/* Its beginning is in the pair: before what is in spare memory with it. */
+/*
+ * Reports a message that is longer than its pair: copies its first part from
+ * the pair to the front of the rest in spare memory.
+ */
 static void
 message_tell_row(struct reader *r, struct receive_batch *b, unsigned i,
 		 struct packet_mark mark)
@@ -312,7 +332,10 @@ message_tell(struct source *s, struct reader *r, struct receive_batch *b,
 		packet_tell(b, &b->pair[i], m->msg_len, mark);
 }
 
-/* Pairs cost time, even those that nothing comes for. */
+/*
+ * Returns how many messages to ask for next, after n of `most` came.  Each pair
+ * costs the core time, even if no packet comes for it.
+ */
 static uint16_t
 want_after(unsigned n, unsigned most)
 {
@@ -342,8 +365,11 @@ batch_receive(struct source *s, struct reader *r, struct receive_batch *b)
 
 /* ---- stamps ---------------------------------------------------------- */
 
-/* For a train one is nothing, for each message it is 0.1 us, 4 % of what it
- * costs to receive 8 kB (measured): so those are only told near an edge. */
+/*
+ * Turns stamps on or off.  They cost nothing for a train, but 0.1 us for each
+ * message of a batch, 4 % of the cost of receiving 8 kB (measured).  So batches
+ * have them only near the edge of a recording.
+ */
 static void
 stamps_set(struct source *s, bool on)
 {
@@ -379,7 +405,8 @@ source_receive(struct source *s, struct reader *r, struct receive_batch *b)
 	b->packets = 0;
 	b->empty = false;
 	stamps_set(s, s->mode != SOURCE_BATCH || b->stamps);
-	if (!train_rest(&r->train, b)) /* those first */
+	/* the rest of the last train comes first */
+	if (!train_rest(&r->train, b))
 		err = mode_receive(s, r, b);
 	b->want = s->mode == SOURCE_BATCH ? s->want : r->train.pairs;
 	s->datagrams += b->packets;

@@ -13,13 +13,13 @@
 #include "train.h"
 
 /*
- * A source is one datagram socket that packets are read from.
+ * A source is one UDP socket that packets are read from.
  *
- * It is in one of two modes, because the kernel has two good ways to hand
- * over many datagrams at once, and they exclude each other:
+ * The kernel has two good ways to hand over many datagrams at once, and they
+ * exclude each other, so a source is in one of two modes:
  *
- *   TRAIN  UDP_GRO is on: what a card or a segmenting sender delivered as
- *          one train of equal datagrams comes with one recvmsg (train.h)
+ *   TRAIN  UDP_GRO is on: equal datagrams that a card or a segmenting
+ *          sender delivered as one train come with one recvmsg (train.h)
  *   BATCH  UDP_GRO is off: recvmmsg, one pair per message.
  *
  *                 trains average under 2 packets,
@@ -30,50 +30,65 @@
  *      +---------------------------------------------+
  *                       after 10 s
  *
- * There may be hundreds of them, so a source is small; what is needed to
- * read one is in the reader that all of an instance share.
+ * An instance may have hundreds of sources, so a source is small; the buffers
+ * that one read needs are in struct reader, which all sources of an instance
+ * share.
  */
 enum source_mode { SOURCE_TRAIN, SOURCE_DRAIN, SOURCE_BATCH };
 
 struct source {
 	int fd;
 	enum source_mode mode;
-	bool gro;		  /* the kernel can, and may */
-	bool leave;		  /* trains are not worth it */
-	bool ask;		  /* who sends? */
-	bool stamped;		  /* SO_TIMESTAMPNS is on */
-	uint16_t want;		  /* messages of the next batch */
-	unsigned sub;		  /* the substream that it brings */
-	unsigned trains, carried; /* of the running sample */
-	unsigned calls;		  /* since the last look at the clock, or since
-			     `leave` */
-	int64_t drain;		  /* bytes that may hold trains */
-	int64_t retry;		  /* when to try TRAIN again; 0: not set */
+	/* UDP_GRO is allowed, and the kernel has it */
+	bool gro;
+	/* trains were too short: leave TRAIN at the next chance */
+	bool leave;
+	bool ask;      /* note the sender of the next packet */
+	bool stamped;  /* SO_TIMESTAMPNS is on */
+	uint16_t want; /* messages to ask for in the next batch */
+	unsigned sub;  /* substream that this source brings */
+	/* trains and their packets in the running sample */
+	unsigned trains, carried;
+	/*
+	 * BATCH: since the last look at the clock; TRAIN: since `leave` was set
+	 */
+	unsigned calls;
+	/* bytes left in the socket that may hold trains */
+	int64_t drain;
+	/* ns (host.now): when to try TRAIN again; 0: not set */
+	int64_t retry;
 	uint64_t datagrams, reads;
 
-	/* For people, and for keepalive: rarely looked at. */
-	union endpoint sender;	   /* of the last packet */
-	int64_t kept;		   /* when it was last told that we are here */
-	const char *device;	   /* NULL: any */
-	const char *address;	   /* of one substream: as configured */
-	char shown[ENDPOINT_TEXT]; /* else it points here */
+	/* Rarely used: for people, and for keepalive. */
+	/* of the last packet whose sender was noted */
+	union endpoint sender;
+	int64_t kept;	    /* ns: when the last keepalive was sent */
+	const char *device; /* interface it is bound to; NULL: any */
+	/* where it listens: as configured, or `shown` */
+	const char *address;
+	/* address and port of one substream of several */
+	char shown[ENDPOINT_TEXT];
 };
 
-enum { SOURCE_MESSAGES = 64 }; /* per recvmmsg */
+enum { SOURCE_MESSAGES = 64 }; /* messages per recvmmsg */
 
 /*
- * A reader is the memory that sources are read with, one call at a time: one
- * thread reads all sources of an instance.
+ * A reader holds the buffers that sources are read with.  One receiver thread
+ * reads all sources of an instance, one call at a time, so they share one
+ * reader.
  */
 struct reader {
 	struct host host;
 	const struct allow *allow;
-	bool ask;     /* who sends, for every packet */
-	bool asked;   /* in the last batch */
-	bool senders; /* the core wants to tell senders apart */
+	bool ask;     /* note the sender of every packet */
+	bool asked;   /* the last batch noted senders */
+	bool senders; /* the core wants receive_packet::sender */
 	uint32_t prefix, longest;
-	uint8_t *spare; /* for messages longer than their pair, `longest`
-			     bytes for each; NULL: they are cut */
+	/*
+	 * for messages longer than their pair: `longest` bytes for each
+	 * message; NULL: such messages are cut
+	 */
+	uint8_t *spare;
 	struct iovec iov[3 * SOURCE_MESSAGES];
 	struct mmsghdr message[SOURCE_MESSAGES];
 	uint8_t control[SOURCE_MESSAGES][STAMP_SPACE];
@@ -81,18 +96,24 @@ struct reader {
 	struct train train;
 };
 
-/* 0 or -ENOMEM; to be cleared in both cases. */
+/*
+ * Allocates the buffers.  Returns 0 or -ENOMEM; the caller calls reader_clear()
+ * in both cases.
+ */
 int reader_make(struct reader *r, const struct receive_args *args,
 		const struct allow *allow);
 void reader_clear(struct reader *r);
 
-/* Begins with a socket that was just opened; `gro`: trains may be tried. */
+/*
+ * Starts a source on a socket that was just opened.  `gro`: UDP_GRO may be
+ * used.
+ */
 void source_begin(struct source *s, int fd, bool gro);
 
-/* As receive_ops::receive. */
+/* Reads packets as receive_ops::receive does. */
 int source_receive(struct source *s, struct reader *r, struct receive_batch *b);
 
-/* Lost by the kernel, since the socket was opened. */
+/* Returns how many datagrams the kernel dropped since the socket was opened. */
 uint64_t source_overruns(const struct source *s);
 
 #endif

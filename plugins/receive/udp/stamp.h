@@ -10,27 +10,33 @@
 #include <time.h>
 
 /*
- * A stamp is when the kernel took a message in, from a driver or a sender on
- * this machine, and so before it waited in any socket.  It comes beside the
- * message, one for a train of datagrams.
+ * A stamp is the UTC time at which the kernel took a message in from a driver
+ * or a local sender, before the message waited in any socket.  The kernel
+ * passes it beside the message, one for a whole train of datagrams.
  *
- * The kernel stamps what comes in, for everybody, as long as any socket asks
- * for it; to be handed the stamps costs more, and can be turned on when they
- * are needed, for what already waits as well, if some other socket asked all
- * the time (stamps_keep).
+ * The kernel stamps all incoming packets of the machine while at least one
+ * socket asks for stamps.  Handing the stamps over costs more, so a source
+ * turns that on only when stamps are needed.  Messages that already wait in the
+ * socket then have their stamps, too, if another socket asked all the time:
+ * stamps_keep() opens that socket.
  */
 enum { STAMP_SPACE = CMSG_SPACE(sizeof(struct timespec)) };
 
-/* Stamps come with the messages of a socket.  Refused by no kernel that we
- * know of; then they are 0. */
+/*
+ * Turns stamps on or off for the messages of a socket.  No known kernel
+ * refuses; if one does, all stamps are 0.
+ */
 static inline void
 stamps_ask(int fd, int on)
 {
 	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
-/* A socket that nothing comes to, and that asks.  -errno: there is none, and
- * what waits when stamps are turned on has those of when it is read. */
+/*
+ * Opens a socket that nothing is sent to and that asks for stamps.  Returns the
+ * descriptor, owned by the caller, or -errno.  Without it, messages that wait
+ * when a source turns stamps on get the time at which they are read.
+ */
 static inline int
 stamps_keep(void)
 {
@@ -42,7 +48,7 @@ stamps_keep(void)
 	return fd;
 }
 
-/* Is it one?  Then UTC ns. */
+/* Tells whether a control message is a stamp, and then sets *ns (UTC). */
 static inline bool
 stamp_is(const struct cmsghdr *c, int64_t *ns)
 {
@@ -55,7 +61,10 @@ stamp_is(const struct cmsghdr *c, int64_t *ns)
 	return true;
 }
 
-/* Of a message that has nothing else beside it; 0: none. */
+/*
+ * Returns the stamp (UTC ns) of a message that has no other control message; 0:
+ * none.
+ */
 static inline int64_t
 stamp_of(const struct msghdr *m)
 {

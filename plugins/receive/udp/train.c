@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As long as the segments are of the expected size, packet i is in pair i
- * and there is nothing to do but to say so.  Any other train is sheared
- * across the pairs: it is put in a row again, in linear memory, and its
- * packets are told from there, one by one.
+ * If all segments have the expected size, packet i is in pair i, and only has
+ * to be reported.  Any other train is sheared across the pairs: gather() copies
+ * it into one row in linear memory, and its packets are reported from there.
  *
- * Pairs may differ in length, as the pieces of a heap do: the last is
- * shorter.  That fits a train as long as its shorter packet, which ends it,
- * is the one that was expected to be shorter: the pairs before it are alike.
+ * Pairs may differ in length, as the pieces of a heap do: the last one of a
+ * heap is shorter.  A train still fits if its last, shorter packet meets the
+ * pair that is shorter, and all pairs before it are alike.
  */
 #include "train.h"
 
@@ -42,7 +41,7 @@ train_clear(struct train *t)
 
 /* ---- reading --------------------------------------------------------- */
 
-/* How many pairs are as long as the first, up to one that is not. */
+/* Returns how many pairs from the first on have its length. */
 static unsigned
 pairs_alike(const struct receive_pair *pair, unsigned n)
 {
@@ -72,8 +71,10 @@ iovec_aim(struct train *t, const struct receive_batch *b)
 	return (unsigned)(v - t->iov);
 }
 
-/* What came beside it: when it came, and the length of each datagram but the
- * last; of one alone, its own. */
+/*
+ * Reads the control messages: the stamp, and the length of each datagram but
+ * the last.  A single datagram has no length there; its own is taken.
+ */
 static void
 beside_read(struct train *t, struct msghdr *m)
 {
@@ -110,7 +111,7 @@ train_read(struct train *t, int fd, union endpoint *from,
 	return 0;
 }
 
-/* ---- telling packets ------------------------------------------------- */
+/* ---- reporting packets ------------------------------------------------- */
 
 static struct packet_mark
 mark_of(const struct train *t, size_t bytes)
@@ -147,7 +148,7 @@ rest_keep(struct train *t, uint8_t *rest, size_t bytes)
 	t->rest_size = t->segment;
 }
 
-/* Out of the pairs, into a row. */
+/* Copies the train out of the pairs into one row. */
 static void
 gather(struct train *t)
 {
@@ -163,7 +164,7 @@ gather(struct train *t)
 	}
 }
 
-/* Is packet i in pair i, or in the overflow behind all pairs? */
+/* Tells whether packet i is in pair i, or in the overflow behind all pairs. */
 static bool
 is_expected(const struct train *t, const struct receive_batch *b)
 {
@@ -175,7 +176,10 @@ is_expected(const struct train *t, const struct receive_batch *b)
 		return false;
 	if (t->total <= like || t->alike == t->given)
 		return true;
-	/* One more, which is shorter, into the pair that is not alike. */
+	/*
+	 * One more packet, a shorter one, fits into the first pair that
+	 * differs.
+	 */
 	return t->total - like <= pair_bytes(&b->pair[t->alike]) &&
 	       t->total - like <= t->segment;
 }
@@ -194,7 +198,9 @@ tell_pairs(struct train *t, struct receive_batch *b)
 	rest_keep(t, t->overflow, left);
 }
 
-/* Ask for as many as hold a train, by the lengths of these. */
+/*
+ * Asks for as many pairs as hold a train, judged by the lengths of these pairs.
+ */
 static void
 pairs_adapt(struct train *t, const struct receive_batch *b)
 {
@@ -217,7 +223,8 @@ train_tell(struct train *t, struct receive_batch *b, struct packet_mark mark)
 	if (is_expected(t, b)) {
 		tell_pairs(t, b);
 	} else if (t->segment == t->total && t->total > t->longest) {
-		t->mark.flags |= RECEIVE_CUT; /* where it is does not matter */
+		/* its place does not matter: the core drops it */
+		t->mark.flags |= RECEIVE_CUT;
 		packet_tell(b, b->pair, t->total, t->mark);
 	} else {
 		gather(t);

@@ -15,35 +15,44 @@
 
 /*
  * A train is many datagrams of one size, the last perhaps shorter, that the
- * kernel hands over as one (UDP_GRO).  It is read into pair after pair
- * (prefix, slot), so that every payload lands in a slot of its own, and
- * behind the pairs into an overflow area as large as any train.
+ * kernel hands over as one message (UDP_GRO). train_read() reads it into pair
+ * after pair, so that every payload lands in a slot of its own; bytes behind
+ * the last pair go into an overflow area as large as any train.
  *
- * One thread; memory for one train at a time.
+ * struct train belongs to one thread and has memory for one train at a time.
  */
 enum { TRAIN_BYTES = 65536 }; /* more than any train */
 
 struct train {
-	uint32_t prefix;  /* of packets that are told in a row */
-	uint32_t longest; /* that is to come whole */
-	bool varies;	  /* are pairs of several lengths? */
-	unsigned pairs;	  /* that hold any train: how many are wanted */
+	/*
+	 * prefix bytes of packets that are reported out of `linear` or
+	 * `overflow`
+	 */
+	uint32_t prefix;
+	uint32_t longest; /* longest datagram that comes whole */
+	bool varies;	  /* pairs may differ in length */
+	unsigned pairs;	  /* pairs to ask for: as many as hold any train */
 	struct iovec iov[2 * RECEIVE_BATCH + 1];
 	uint8_t control[CMSG_SPACE(sizeof(int)) + STAMP_SPACE];
 	uint8_t *overflow, *linear; /* TRAIN_BYTES each */
 
-	/* Of the pairs that a train is read into. */
+	/* The pairs that the train is read into. */
 	unsigned given;
 	uint32_t first; /* bytes of pair 0 */
-	unsigned alike; /* leading pairs that have as many */
+	unsigned alike; /* leading pairs that are as long as pair 0 */
 
-	/* Of the train that was read. */
+	/*
+	 * The train that was read: bytes of all and of one datagram, and its
+	 * stamp.
+	 */
 	size_t total, segment;
 	int64_t arrived;
 
-	/* Packets in linear or overflow memory that did not fit the last
-	 * batch: told in the next one, whichever source it is of, because
-	 * then that memory is needed again. */
+	/*
+	 * Packets in linear or overflow memory that did not fit into the last
+	 * batch.  The next call reports them first, whichever source it is for,
+	 * because that memory is needed for the next train.
+	 */
 	uint8_t *rest;
 	size_t rest_bytes, rest_size;
 	struct packet_mark mark;
@@ -53,15 +62,19 @@ int train_make(struct train *t, const struct receive_args *args);
 void train_clear(struct train *t);
 
 /*
- * Reads one train from a socket; `from` is set when it is not NULL.  0 or
- * -errno.  Then its packets are told, all with the same mark and stamp.
+ * train_read() reads one train from a socket into the pairs of `b`, and sets
+ * *from unless it is NULL.  Returns 0 or -errno. train_tell() then adds its
+ * packets to `b`, all with the same mark and stamp.
  */
 int train_read(struct train *t, int fd, union endpoint *from,
 	       const struct receive_batch *b);
 void train_tell(struct train *t, struct receive_batch *b,
 		struct packet_mark mark);
 
-/* Packets that are told before anything is read again; false: none. */
+/*
+ * Adds the packets kept from the last train to `b`; false: there were none.
+ * Called before anything else is read.
+ */
 bool train_rest(struct train *t, struct receive_batch *b);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Datagrams from sockets, straight into their slots: sockets.h says which
- * sockets, source.h how one of them is read, train.h how many packets land
- * with one call.
+ * udp: datagrams from sockets, straight into their slots. sockets.h says which
+ * sockets there are, source.h how one of them is read, train.h how many packets
+ * land with one call.
  */
 #include <stddef.h>
 
@@ -18,7 +18,7 @@ static const struct option table[] = {
 	{ .name = NULL },
 };
 
-/* An instance is its sockets. */
+/* An instance of this plugin is a struct sockets and nothing else. */
 static struct sockets *
 sockets_of(const struct receive_state *state)
 {

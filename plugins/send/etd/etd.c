@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of an etransfer server, which correlators run: the bytes of a
- * recording's file, to a file there.
+ * etd: a client of an etransfer server, as correlators run it.  It sends the
+ * bytes of a recording as one file.
  *
- * A file is opened (etd_file.h), its bytes are sent over a connection of their
- * own behind "{ uuid:U, sz:N}", and it is closed.  N has to be said before: of
- * a recording that is complete it is what is missing, of others what there is
- * to send now, and then the file is opened again for more.  In the end it is
- * opened once more to see that it is as long as it should be.  There is no
- * checksum, and nobody proves who he is: that is how etransfer is made.
+ * A file is opened (etd_file.h), its bytes are sent over a second connection
+ * behind "{ uuid:U, sz:N}", and it is closed.  N has to be known before: for a
+ * complete recording it is all that is missing; for others it is what there is
+ * to send now, and the file is opened again for more.  At the end the file is
+ * opened once more to check its length.  The protocol has no checksum and no
+ * authentication.
  *
- * After a connection broke the server says how much it has (AlreadyHave), and
- * it goes on from there.
+ * After a connection broke, the server says how much it has (AlreadyHave), and
+ * the transfer goes on from there.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -146,7 +146,7 @@ etd_close(struct send_state *s)
 	free(s);
 }
 
-/* ---- around ---------------------------------------------------------- */
+/* ---- polling, memory, counters ----------------------------------------- */
 
 static unsigned
 etd_poll(struct send_state *s, struct pollfd *fd, unsigned most, int64_t *until)

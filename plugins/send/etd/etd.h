@@ -10,13 +10,13 @@
 #include "etd_file.h"
 #include "send/tcp/given.h"
 
-/* Where a transfer to an etransfer server stands. */
+/* The state of a transfer to an etransfer server. */
 enum etd_phase {
-	ETD_OPENS,   /* the file */
-	ETD_STANDS,  /* it is open, and nothing is on its way */
-	ETD_LOADS,   /* N bytes are */
-	ETD_CLOSING, /* the server has them; the file */
-	ETD_RESTS,   /* it is closed */
+	ETD_OPENS,   /* the file is being opened */
+	ETD_STANDS,  /* the file is open; no load is on its way */
+	ETD_LOADS,   /* a load of N bytes is on its way */
+	ETD_CLOSING, /* the server has the load; the file is being closed */
+	ETD_RESTS,   /* the file is closed */
 };
 
 struct send_state {
@@ -26,12 +26,14 @@ struct send_state {
 	struct given given;
 	bool ordered;
 	enum etd_phase phase;
-	bool checked;  /* the file is as long as what was given */
-	uint64_t left; /* of N, that were not given yet */
-	uint64_t skip; /* bytes that are there already */
+	bool checked;  /* the file was found to be as long as what was given */
+	uint64_t left; /* bytes of the load that were not given yet */
+	/* bytes of the next packets that the server has already */
+	uint64_t skip;
 	uint64_t total;
 	uint64_t last_have;
-	uint64_t there_packets, there_bytes; /* taken, and there before */
+	/* taken, and not sent because the server had them */
+	uint64_t there_packets, there_bytes;
 	unsigned stuck;
 	uint32_t back_run;
 	uint64_t back_first;
@@ -41,7 +43,7 @@ struct send_state {
 	char why[SEND_SENTENCE];
 };
 
-/* As send_ops has them: etd_push.c. */
+/* The callbacks of send_ops with these names, in etd_push.c. */
 int etd_send(struct send_state *s, const struct send_run *run, unsigned n,
 	     uint64_t *taken);
 int etd_finish(struct send_state *s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The server's answers are lines, and the last one of an answer is OK or ERR:
+ * The server answers in lines; the last line of an answer begins with OK or
+ * ERR:
  *
  *   write-file-Resume /data/x     AlreadyHave:4096
  *                                 UUID:3f2a...
@@ -9,10 +10,10 @@
  *                                 OK
  *   remove-uuid 3f2a...           OK
  *
- * Both are read generously: what is looked for is found behind an OK as well,
- * and an address anywhere in its line.  Where it is none that can be used (any
- * address, a name, another protocol) bytes go to the control connection's own
- * peer, and to the port that is usual.
+ * Answers are read generously: a value may stand behind an OK, and an address
+ * anywhere in its line.  If the address cannot be used (0.0.0.0, a name,
+ * another protocol), bytes go to the peer of the control connection, at
+ * data_port.
  */
 #include "etd_file.h"
 
@@ -24,7 +25,7 @@
 #include <string.h>
 
 #define SECOND	 INT64_C(1000000000)
-#define PATIENCE (30 * SECOND) /* for an answer */
+#define PATIENCE (30 * SECOND) /* ns to wait for an answer */
 
 void
 etd_file_make(struct etd_file *f, const struct line_args *to)
@@ -56,7 +57,7 @@ broken(struct etd_file *f, int err, const char *format, ...)
 	return err;
 }
 
-/* ---- what is asked --------------------------------------------------- */
+/* ---- questions --------------------------------------------------------- */
 
 static int
 asked(struct etd_file *f, int err, enum etd_state next, int64_t now)
@@ -80,9 +81,12 @@ name_ask(struct etd_file *f, int64_t now)
 		     ETD_NAMES, now);
 }
 
-/* ---- what is answered ------------------------------------------------ */
+/* ---- answers ----------------------------------------------------------- */
 
-/* The text behind `word` at the beginning of a line; NULL: it is not there. */
+/*
+ * Returns the text behind `word` at the beginning of a line; NULL: the line
+ * begins otherwise.
+ */
 static const char *
 behind(const char *line, const char *word)
 {
@@ -129,8 +133,10 @@ is_any(const union endpoint *e)
 		   : IN6_IS_ADDR_UNSPECIFIED(&e->v6.sin6_addr);
 }
 
-/* "<tcp/10.0.0.7:8008>", "tcp6://[fd00::7]:8008", ...: false where it is no
- * address of TCP.  Without a host that can be used, that of `e` stays. */
+/*
+ * Reads "<tcp/10.0.0.7:8008>", "tcp6://[fd00::7]:8008" and the like into *e;
+ * false: no address of TCP.  If the host cannot be used, the host of *e stays.
+ */
 static bool
 address_read(const char *text, union endpoint *e)
 {
@@ -164,7 +170,7 @@ static int
 address_line(struct etd_file *f, const char *line)
 {
 	if (*line && !address_read(line, &f->data))
-		return -EAGAIN; /* of UDT: another one may follow */
+		return -EAGAIN; /* an address of UDT: one of TCP may follow */
 	f->state = ETD_OPEN;
 	line_was_good(&f->talk.line);
 	return 0;

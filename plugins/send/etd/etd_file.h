@@ -9,9 +9,9 @@
 #include "send/tcp/talk.h"
 
 /*
- * A file of an etransfer server (facts: text lines on port 4004): it is
- * opened by its path, the server says how much of it there is already, gives
- * it a UUID, and says where its bytes may be sent to.
+ * A file on an etransfer server, over its text protocol on port 4004.  The
+ * client opens the file by its path; the server says how much of it exists,
+ * gives it a UUID, and says where its bytes may be sent to.
  *
  *   DOWN -> CALLS -> NAMES -> ASKS -> OPEN -> CLOSES -> SHUT -> NAMES ...
  *   (any of them, where the connection breaks: DOWN)
@@ -19,10 +19,10 @@
 enum etd_state {
 	ETD_DOWN,
 	ETD_CALLS,
-	ETD_NAMES,  /* write-file was asked */
-	ETD_ASKS,   /* data-channel-addr was asked */
+	ETD_NAMES,  /* write-file was sent */
+	ETD_ASKS,   /* data-channel-addr was sent */
 	ETD_OPEN,   /* bytes can be sent */
-	ETD_CLOSES, /* remove-uuid was asked */
+	ETD_CLOSES, /* remove-uuid was sent */
 	ETD_SHUT,
 };
 
@@ -32,14 +32,16 @@ struct etd_file {
 	struct talk talk;
 	enum etd_state state;
 	const char *path;
-	const char *mode; /* "New", "Resume" or "OverWrite", when first asked */
-	uint16_t data_port; /* where the server does not say */
-	bool existed;	    /* we have had it open: from now on it goes on */
-	uint64_t have;	    /* bytes that are there */
-	bool said;	    /* that was told */
+	/* of the first open: "New", "Resume" or "OverWrite" */
+	const char *mode;
+	uint16_t data_port; /* port for bytes, if the server names none */
+	/* this client had it open before: it is resumed from now on */
+	bool existed;
+	uint64_t have; /* bytes that the server has */
+	bool said;     /* the server has said `have` */
 	char uuid[ETD_UUID];
-	union endpoint data; /* where bytes go to */
-	int64_t asked;	     /* steady ns */
+	union endpoint data; /* address that bytes go to */
+	int64_t asked;	     /* steady ns of the last question */
 	char *why;
 	uint32_t why_bytes;
 };
@@ -47,9 +49,9 @@ struct etd_file {
 void etd_file_make(struct etd_file *f, const struct line_args *to);
 
 /*
- * Opens it, where it is not; or closes it, with `shut`.  0: it is OPEN, or
- * SHUT; -EAGAIN: not yet; -EACCES: the server does not want it, and will not
- * later; else -errno: it broke, and is DOWN.
+ * Opens the file, or closes it with `shut`.  Returns 0: it is OPEN, or SHUT;
+ * -EAGAIN: not yet; -EACCES: the server refuses it for good; else -errno: the
+ * connection broke, and the state is DOWN.
  */
 int etd_file_step(struct etd_file *f, bool shut, int64_t now);
 

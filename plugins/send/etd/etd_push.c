@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A load is N bytes over a connection of their own.  What is given is noted
- * (given.h), so that it can be said which packet is wanted when the server has
- * less than it was sent; where it has more, that is passed over.
+ * A load is N bytes over a connection of their own.  All packets that were
+ * given are remembered (given.h).  If the server has fewer bytes than were
+ * sent, they tell which packet it needs; if it has more, those are skipped.
  *
  *   OPENS -> STANDS -> LOADS -> CLOSING -> RESTS -> OPENS ...
  */
@@ -12,11 +12,15 @@
 
 #include "etd.h"
 
-enum { STUCK = 5 }; /* times that nothing of what was sent arrived */
+/* most times in a row that nothing of what was sent arrived */
+enum { STUCK = 5 };
 
-/* ---- where it stands ------------------------------------------------- */
+/* ---- phases ------------------------------------------------------------ */
 
-/* Both connections are down, and called again. */
+/*
+ * Closes both connections, to be opened again.  Returns -EAGAIN, or -errno if
+ * the transfer cannot go on.
+ */
 static int
 broken(struct send_state *s, int err, const char *what)
 {
@@ -37,7 +41,10 @@ broken(struct send_state *s, int err, const char *what)
 	return err ? err : -EPIPE;
 }
 
-/* The server has said how much it has.  0, -ERESTART or -errno. */
+/*
+ * Compares what the server has with what was given.  Returns 0, -ERESTART or
+ * -errno.
+ */
 static int
 place_look(struct send_state *s)
 {
@@ -71,7 +78,7 @@ place_look(struct send_state *s)
 	return -ERESTART;
 }
 
-/* The file: 0: it is open; else as send. */
+/* Opens the file.  Returns 0: it is open; else as send_ops::send. */
 static int
 file_open(struct send_state *s, int64_t now)
 {
@@ -86,7 +93,10 @@ file_open(struct send_state *s, int64_t now)
 	return -EAGAIN;
 }
 
-/* All bytes of a load were given.  0: the server has them. */
+/*
+ * Ends a load of which all bytes were given.  Returns 0: the server has them;
+ * else as send_ops::send.
+ */
 static int
 load_end(struct send_state *s, int64_t now)
 {
@@ -106,7 +116,10 @@ load_end(struct send_state *s, int64_t now)
 	return 0;
 }
 
-/* Sees the end of a load and of its file through.  0: it is closed. */
+/*
+ * Ends a load and closes its file.  Returns 0: it is closed; else as
+ * send_ops::send.
+ */
 static int
 load_close(struct send_state *s, int64_t now)
 {
@@ -126,7 +139,11 @@ load_close(struct send_state *s, int64_t now)
 
 /* ---- bytes ----------------------------------------------------------- */
 
-/* The connection for them is up, and was told what comes: `bytes` of them. */
+/*
+ * Opens the connection for bytes and announces a load: all that is missing if
+ * the total is known, else `bytes`.  Returns 0: the load has begun; else as
+ * send_ops::send.
+ */
 static int
 load_begin(struct send_state *s, uint64_t bytes, int64_t now)
 {
@@ -162,7 +179,10 @@ bytes_of(const struct send_run *run, unsigned n, uint64_t skip)
 	return bytes > skip ? bytes - skip : 0;
 }
 
-/* Those that are there already are taken, and not sent. */
+/*
+ * Takes packets that the server has already, without sending them; returns how
+ * many of a run.
+ */
 static uint32_t
 packets_skip(struct send_state *s, const struct send_run *run)
 {
@@ -178,8 +198,10 @@ packets_skip(struct send_state *s, const struct send_run *run)
 	return (uint32_t)n;
 }
 
-/* What is sent of a run, from packet `at` on: all of it that fits in this
- * load, or the rest of a packet whose beginning is there. */
+/*
+ * Returns the part of a run that is to be sent, from packet `at` on: all that
+ * fits in this load, or the rest of a packet whose beginning the server has.
+ */
 static struct send_run
 part_of(const struct send_state *s, const struct send_run *run, uint32_t at)
 {
@@ -201,7 +223,7 @@ part_of(const struct send_state *s, const struct send_run *run, uint32_t at)
 	return r;
 }
 
-/* As many packets of a run as there is room for. */
+/* Sends as many packets of a run as there is room for; *taken says how many. */
 static int
 run_send(struct send_state *s, const struct send_run *run, uint64_t *taken)
 {
@@ -213,7 +235,7 @@ run_send(struct send_state *s, const struct send_run *run, uint64_t *taken)
 	if (at < run->packets && r.packets)
 		err = bytes_send(&s->bytes, &r, 1, &n);
 	s->left -= n * (r.head_bytes + r.data_bytes);
-	if (n) { /* of the first, a part was there */
+	if (n) { /* the server had the beginning of the first packet */
 		s->there_bytes += s->skip;
 		s->skip = 0;
 	}
@@ -271,7 +293,10 @@ etd_send(struct send_state *s, const struct send_run *run, unsigned n,
 	return runs_send(s, run, n, taken);
 }
 
-/* It is open, and all were given: is it as long as they are? */
+/*
+ * Checks the length of the file, which is open: it must be what was given.
+ * Returns 0 or -EEXIST.
+ */
 static int
 length_check(struct send_state *s)
 {

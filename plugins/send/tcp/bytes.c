@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel gathers what lies in pieces, but small ones are copied together
- * first, as frames do (channel_frame.c).
+ * The kernel gathers the pieces of a load from where they lie.  Pieces under
+ * SMALL bytes are copied into `stage` first, as in frames (channel_frame.c).
  */
 #include "bytes.h"
 
@@ -64,7 +64,10 @@ piece_add(struct bytes *b, const uint8_t *at, uint32_t bytes, bool small)
 	b->load += bytes;
 }
 
-/* Packets of a run from packet i on; returns how many found room. */
+/*
+ * Adds packets of a run from packet i on to the load; returns how many found
+ * room.
+ */
 static uint32_t
 packets_add(struct bytes *b, const struct send_run *run, uint32_t i)
 {
@@ -96,7 +99,10 @@ packets_add(struct bytes *b, const struct send_run *run, uint32_t i)
 	return k;
 }
 
-/* Without a copy as long as the kernel has memory to note it. */
+/*
+ * Sends without a copy until the kernel has no memory to keep account of it,
+ * then with one.
+ */
 static int
 load_flush(struct bytes *b)
 {
@@ -175,8 +181,11 @@ bytes_detach(struct bytes *b)
 	b->detached = true;
 	if (b->zerocopy.count == b->zerocopy.calls)
 		return;
-	/* What the kernel has cannot be copied any more.  Nobody who may want
-	 * memory back lets it have some: zerocopy_ok. */
+	/*
+	 * Data that the kernel has without a copy cannot be copied any more.
+	 * Callers that may want memory back therefore do not allow it
+	 * (send_args::zerocopy_ok).
+	 */
 	bytes_drop(b, -EPIPE, true);
 	b->torn = true;
 }
@@ -195,7 +204,9 @@ bytes_hear(struct bytes *b)
 	return got;
 }
 
-/* Has the peer's kernel acknowledged the end? */
+/*
+ * Tells whether the peer's kernel has acknowledged the end of the stream (FIN).
+ */
 static bool
 end_arrived(const struct bytes *b)
 {
@@ -206,7 +217,7 @@ end_arrived(const struct bytes *b)
 	return t.tcpi_state == FIN_WAIT2 || t.tcpi_state == TIME_WAIT;
 }
 
-/* All bytes?  The end counts as one. */
+/* Tells whether all bytes are acknowledged; the FIN counts as one. */
 static bool
 all_arrived(const struct bytes *b)
 {
@@ -226,7 +237,7 @@ bytes_finish(struct bytes *b, int64_t now)
 		return -errno;
 	b->shut = true;
 	err = bytes_hear(b);
-	/* Who says no more may still have to hear. */
+	/* A peer that has closed its side may still be receiving. */
 	if (err == -ENODATA)
 		return all_arrived(b) ? 0 : -EAGAIN;
 	if (err)

@@ -10,50 +10,71 @@
 #include "zerocopy.h"
 
 /*
- * The bytes of runs in one connection, and nothing else: what they are is the
- * peer's to know.  When it breaks in the middle nobody can say where to go on.
+ * Sends the bytes of runs over one connection, and nothing else: no frames, no
+ * headers.  After a broken connection nobody can say which bytes the peer has.
  *
- * A load is what the line has at a time: its memory is free when all of it is
- * gone; and where it went without a copy, when the kernel says so.
+ * A load is the bytes that the line is given at a time.  The memory of a load
+ * may be reused when all of it is sent, or, if it was sent without a copy, when
+ * the kernel says that it is done with it.
  */
 enum { BYTES_LOAD = 1 << 20 };
 
 struct bytes {
 	struct line line;
 	uint64_t taken;	  /* packets */
-	uint64_t packets; /* of those, that are on their way */
-	uint64_t load;	  /* bytes of the load, as far as it was given */
+	uint64_t packets; /* packets of these in the present load */
+	uint64_t load;	  /* bytes in the present load */
 	uint64_t given;	  /* bytes of all loads */
-	uint8_t *stage;	  /* what is copied: heads, small pieces, at the end
-			     all that is not gone */
+	/*
+	 * memory for what is copied: heads, small pieces, and after detach all
+	 * that is not sent yet
+	 */
+	uint8_t *stage;
 	uint32_t staged, room;
 	bool detached;
 	struct zerocopy zerocopy;
-	bool as_it_lies; /* the load goes without a copy */
-	bool torn; /* memory was wanted back that the kernel had: nothing more
-		      can be sent */
-	bool shut; /* nothing more is sent */
-	int64_t ended; /* steady ns, when the peer's kernel had all */
+	bool as_it_lies; /* the present load goes without a copy */
+	/*
+	 * memory was wanted back that the kernel still had: the connection was
+	 * dropped
+	 */
+	bool torn;
+	bool shut; /* the connection was shut down for sending */
+	/* steady ns: when the peer's kernel had everything; 0: not yet */
+	int64_t ended;
 };
 
-/* `packet`: bytes of the longest one. */
+/*
+ * Makes the sender; `packet`: bytes of the longest packet.  Returns 0 or
+ * -ENOMEM.
+ */
 int bytes_make(struct bytes *b, const struct line_args *args, uint32_t packet);
 void bytes_free(struct bytes *b);
 
-/* Ends the connection; what the kernel has of it without a copy is thrown
- * away, because that memory will be another's. */
+/*
+ * Closes the connection.  If the kernel still has memory of it without a copy,
+ * the connection is reset, because that memory will get other contents.
+ */
 void bytes_drop(struct bytes *b, int err, bool reset);
 
-/* Of a line that is up: takes packets while it has room.  0 or -errno. */
+/*
+ * Sends, on a line that is up: takes packets while the socket has room, *taken
+ * says how many.  Returns 0 or -errno.
+ */
 int bytes_send(struct bytes *b, const struct send_run *run, unsigned n,
 	       uint64_t *taken);
 
-/* What the peer says is of no interest; 0, -ENODATA: it has closed, -errno. */
+/*
+ * Reads and ignores what the peer says.  Returns 0, -ENODATA: the peer has
+ * closed, or -errno.
+ */
 int bytes_hear(struct bytes *b);
 
-/* Shuts the connection down behind the last byte.  0: the peer has all, and
- * has closed, or its kernel has it, and nothing more came for ten seconds;
- * -EAGAIN, -errno. */
+/*
+ * Shuts the connection down behind the last byte.  Returns 0: the peer has
+ * everything and has closed, or its kernel has everything and the peer has not
+ * closed for ten seconds; -EAGAIN: not yet; else -errno.
+ */
 int bytes_finish(struct bytes *b, int64_t now);
 
 void bytes_detach(struct bytes *b);

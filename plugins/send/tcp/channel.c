@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An answer is small, and nobody is kept waiting for one: all that has come is
- * read at once, and every whole frame in it acted on.  One that is too long to
- * be of interest is known by its header.
+ * Answers are small and wait for nothing: all that has come is read at once,
+ * and every whole frame in it is acted on.  An answer that is too long to be of
+ * interest is recognised by its header.
  */
 #include "channel.h"
 
@@ -15,7 +15,7 @@
 #include "wire/refuse.h"
 
 #define SECOND	 INT64_C(1000000000)
-#define GREETING (15 * SECOND) /* in which a HELLO is answered */
+#define GREETING (15 * SECOND) /* time for the answer to HELLO */
 
 static void
 hello_make(struct channel *c)
@@ -68,8 +68,10 @@ channel_free(struct channel *c)
 void
 channel_drop(struct channel *c, int err)
 {
-	/* The connection first: a receiver that fetches memory later sees
-	 * that it is closed. */
+	/*
+	 * The TCP connection is closed first: a receiver that fetches the
+	 * memory later sees that the connection is closed, and drops the data.
+	 */
 	if (c->line.state != LINE_DOWN)
 		line_drop(&c->line, err, false);
 	if (c->a && c->a->beside)
@@ -139,8 +141,9 @@ refused(struct channel *c, const uint8_t *payload, uint32_t bytes)
 
 	refuse_unpack(&r, payload, bytes);
 	c->too_many = strcmp(r.code, "connections") == 0;
-	err = !strcmp(r.code, "busy")	  ? -EBUSY
-	      : !strcmp(r.code, "broken") ? -EPIPE /* on the way here */
+	err = !strcmp(r.code, "busy") ? -EBUSY
+	      /* the data were damaged on the way: connect again */
+	      : !strcmp(r.code, "broken") ? -EPIPE
 					  : -EACCES;
 	return broken(c, err, "refuses: %s%s%s",
 		      r.what[0] ? r.what : "it says not why",
@@ -210,7 +213,9 @@ answer_do(struct channel *c, const struct wire_frame *f, const uint8_t *payload)
 	}
 }
 
-/* The first whole frame of what came; *used 0: there is none. */
+/*
+ * Acts on the first whole frame in `in`; *used is its length, 0: there is none.
+ */
 static int
 answer_take(struct channel *c, uint32_t *used)
 {
@@ -279,8 +284,10 @@ channel_step(struct channel *c, int64_t now)
 	err = c->a->beside ? c->a->beside->step(c, now) : 0;
 	if (c->a->beside && channel_is_free(c))
 		line_was_good(&c->line);
-	/* Behind an END the receiver may be gone as soon as it has all, and
-	 * what it answered is still to come. */
+	/*
+	 * After END the receiver may close UCX as soon as it has everything,
+	 * before its answer came.  An error of UCX counts only before that.
+	 */
 	if (err && c->state == CHANNEL_OPEN)
 		return broken(c, err, "is gone: UCX says so");
 	if (line_is_dead(&c->line, now))

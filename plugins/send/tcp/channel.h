@@ -10,26 +10,28 @@
 #include "line.h"
 
 /*
- * A channel is one connection of a transfer (wire.h): it says hello, proves
- * that it knows the secret, hears what the receiver has already, and then
- * carries one frame after the other.
+ * A channel is one connection of a transfer (wire.h), at the sender's end.  It
+ * says HELLO, proves that it knows the secret, learns what the receiver has
+ * already, and then carries one frame after the other.
  *
  *   DOWN -> GREETS -> OPEN -> ENDS -> ENDED;  from all of them back to DOWN
+ *
+ * All functions belong to the sender thread, and none waits.
  */
 enum {
-	CHANNEL_IN = 4096,    /* bytes of an answer that are looked at */
-	CHANNEL_SMALL = 1024, /* pieces below are copied together */
+	CHANNEL_IN = 4096,    /* bytes of an answer that are read */
+	CHANNEL_SMALL = 1024, /* bytes: smaller pieces are copied into one */
 };
 
 enum channel_state {
 	CHANNEL_DOWN,
 	CHANNEL_GREETS,
 	CHANNEL_OPEN,
-	CHANNEL_ENDS,  /* END was given, and is to be answered */
-	CHANNEL_ENDED, /* it was: the receiver has all */
+	CHANNEL_ENDS,  /* END was sent; its answer is awaited */
+	CHANNEL_ENDED, /* the receiver has answered that it has everything */
 };
 
-/* A packet of a transfer, and how they follow each other. */
+/* The place of a packet in a transfer: its run and its sequence in the run. */
 struct place {
 	uint32_t run;
 	uint64_t first;
@@ -43,40 +45,48 @@ place_is_before(struct place a, struct place b)
 
 struct channel;
 
-/* Brings the payloads of DATA frames where they have a way of their own
- * (ucx_way.h), which channel_begin ... channel_detach go too then. */
+/*
+ * Callbacks for payloads of DATA frames that do not go over the TCP connection
+ * (plugins/ucx/way.h). channel_begin() to channel_detach() then use them, too.
+ */
 struct channel_beside {
-	/* The receiver says where to (BESIDE), before it says what it has.  0
-	 * or -errno. */
+	/*
+	 * The receiver has said where payloads go (the payload of BESIDE),
+	 * before its HAVE.  Returns 0 or -errno.
+	 */
 	int (*open)(struct channel *c, const uint8_t *where, uint32_t bytes);
 	void (*close)(struct channel *c); /* at any time */
 	void (*free)(struct channel *c);
 	bool (*is_open)(const struct channel *c);
 	bool (*is_free)(const struct channel *c);    /* for one more frame */
 	int (*step)(struct channel *c, int64_t now); /* 0 or -errno */
-	/* Of the packets that were taken, how many of the first are gone. */
+	/*
+	 * Returns how many of the first `taken` packets need their memory no
+	 * more.
+	 */
 	uint64_t (*release)(const struct channel *c, uint64_t taken);
 	uint64_t (*waits)(const struct channel *c); /* packets on their way */
 	unsigned (*poll)(const struct channel *c, struct pollfd *fd,
 			 int64_t *until);
-	const char *way; /* send_facts::way */
+	const char *way; /* text for send_facts::way */
 };
 
-/* What all channels of a transfer share. */
+/* Arguments that all channels of a transfer share. */
 struct channel_args {
-	const struct channel_beside *beside; /* NULL: with their frames */
+	/* NULL: payloads go with their frames */
+	const struct channel_beside *beside;
 	void *beside_args;
 	const struct host *host;
 	struct line_args line;
 	uint64_t transfer;
-	int64_t born; /* UTC ns: which of those who send it this one is;
-			 0: what is lost stays so */
+	/* UTC ns: when this sender began; 0: lost packets are not sent again */
+	int64_t born;
 	uint32_t packet_bytes;
 	uint32_t connections;
 	uint32_t most; /* bytes of a frame's payload */
 	const uint8_t *secret;
 	uint32_t secret_bytes;
-	const char *json; /* of the HELLO; "": none */
+	const char *json; /* text of the HELLO; "": none */
 	char *why;	  /* what is, or went, wrong */
 	uint32_t why_bytes;
 };
@@ -86,13 +96,18 @@ struct channel {
 	struct line line;
 	unsigned number;
 	enum channel_state state;
-	bool carried;	   /* DATA, since it is up; the caller's, when DOWN */
-	unsigned opened;   /* times; the caller's */
-	bool too_many;	   /* it was refused for the number of connections */
-	struct place told; /* the receiver knows that nothing before that will
-			      come on this one any more */
-	struct place have; /* what it answered */
-	int64_t spoke;	   /* steady ns, when it was given something */
+	/* has carried DATA since it was opened; cleared by the caller */
+	bool carried;
+	unsigned opened; /* how often it was opened; the caller's */
+	/* the receiver refused it because of the number of connections */
+	bool too_many;
+	/*
+	 * the receiver knows that nothing before this place will come on this
+	 * channel any more
+	 */
+	struct place told;
+	struct place have; /* the place in the receiver's last HAVE */
+	int64_t spoke;	   /* steady ns: when a frame was last sent */
 	struct handshake handshake;
 	uint8_t in[WIRE_HEADER_MOST + CHANNEL_IN];
 	uint32_t got;
@@ -101,11 +116,12 @@ struct channel {
 	/* The frame on its way. */
 	struct wire_frame frame;
 	uint8_t header[WIRE_HEADER];
-	uint64_t taken; /* packets that were taken before its first one */
-	uint8_t *stage; /* memory for what is copied: `most` bytes */
+	/* packets that were taken before the first of this frame */
+	uint64_t taken;
+	uint8_t *stage; /* memory for pieces that are copied: `most` bytes */
 	uint32_t staged;
-	bool detached; /* all of it is in memory of its own */
-	void *way;     /* of channel_beside; NULL: none */
+	bool detached; /* the rest of the frame was copied to `stage` */
+	void *way;     /* state of channel_beside; NULL: none */
 };
 
 int channel_make(struct channel *c, const struct channel_args *args,
@@ -113,17 +129,17 @@ int channel_make(struct channel *c, const struct channel_args *args,
 void channel_free(struct channel *c);
 
 /*
- * Calls, sends what is left, and hears what comes.  0; -EAGAIN: it is down,
- * and will be called again; -EXDEV: the receiver wants a copy; -EACCES or
- * -EPROTO: it will not do, whenever it is tried; else -errno: it broke.  It is
- * DOWN after all but 0, and `why` says so.
+ * Connects, sends what is left, and reads answers.  Returns 0; -EAGAIN: not
+ * connected, call again; -EXDEV: the receiver wants a copy of the recording;
+ * -EACCES or -EPROTO: it will never work; else -errno: the connection broke.
+ * After all but 0 the channel is DOWN, and `why` has a sentence.
  */
 int channel_step(struct channel *c, int64_t now);
 
-/* Ends the connection, without a word. */
+/* Closes the connection without sending anything. */
 void channel_drop(struct channel *c, int err);
 
-/* May it be given a frame? */
+/* Tells whether a frame may be begun. */
 static inline bool
 channel_is_free(const struct channel *c)
 {
@@ -132,21 +148,25 @@ channel_is_free(const struct channel *c)
 }
 
 /*
- * A frame: begin, add packets from packet i of a run on, which follow those
- * that were added (returns how many found room), and send what there is.
- * 0: it is with the kernel, or on its way; else as channel_step.
+ * Sending a frame: channel_begin(), then channel_add() for packets i to i + n
+ * of a run, which must follow the packets added before (returns how many found
+ * room), then channel_send(). channel_send() returns 0: the frame is sent or on
+ * its way; else as channel_step().
  */
 void channel_begin(struct channel *c, struct place first, int64_t time_ns);
 uint32_t channel_add(struct channel *c, const struct send_run *run, uint32_t i,
 		     uint32_t n);
 int channel_send(struct channel *c, int64_t now);
 
-/* Nothing before that place comes on this one any more (DATA without packets);
- * and, nothing at all (END). */
+/*
+ * channel_mark() says that nothing before `at` comes on this channel any more
+ * (DATA without packets); channel_end() says that nothing comes at all (END).
+ * Both return as channel_send().
+ */
 int channel_mark(struct channel *c, struct place at, int64_t now);
 int channel_end(struct channel *c, struct place at, int64_t now);
 
-/* The memory of packets is wanted: what is not gone yet is copied. */
+/* Copies what is not sent yet, because the memory of packets is wanted back. */
 void channel_detach(struct channel *c);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame is gathered by the kernel from where its packets lie: the header,
- * and then a piece for each stretch of packets that lie one behind the other.
- * Pieces that are smaller than CHANNEL_SMALL are copied behind one another
- * instead, because the kernel's work for a piece costs more than the bytes.
+ * The kernel gathers a frame from where its packets lie: the header, then one
+ * piece for each stretch of packets that lie one behind the other.  Pieces
+ * under CHANNEL_SMALL bytes are copied into one instead, because the kernel's
+ * work for a piece costs more than the bytes.
  *
- * The checksum goes ahead of the data, so it is taken of the whole frame
- * before its first byte is sent.  Frames are as large as stays in the cache
- * between the two.  CPU of the sender over loopback, s/GB, on a machine with
- * 1 MiB of L2 that did other work as well: 64K 0.150, 128K 0.140, 256K 0.165,
- * 512K 0.185, 1M 0.19; plain bytes, which have no checksum, 0.11.
+ * The checksum stands before the data, so it is computed over the whole frame
+ * before the first byte is sent.  A frame should therefore stay in the cache
+ * between the two.  CPU of the sender over loopback, s/GB, on a machine with 1
+ * MiB of L2 that did other work as well: 64K 0.150, 128K 0.140, 256K 0.165,
+ * 512K 0.185, 1M 0.19; plain bytes, without checksum, 0.11.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ piece_stage(struct channel *c, const uint8_t *at, uint32_t bytes)
 	piece_add(c, to, bytes);
 }
 
-/* One packet that does not lie where the one before it ends. */
+/* Adds one packet of a run whose packets do not lie one behind the other. */
 static void
 packet_add(struct channel *c, const struct send_run *run, uint32_t i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was broken is mended in framed_look, which every call begins with; then
- * frames are dealt, in framed_deal, and none of them waits.
+ * Every call begins with framed_look(), which opens broken channels again.
+ * Then the frames are dealt to channels that have room.  No function waits.
  */
 #include "framed.h"
 
@@ -13,10 +13,12 @@
 #include "wire/refuse.h"
 
 #define SECOND INT64_C(1000000000)
-#define LIVES  (5 * SECOND)   /* a receiver cuts off who is silent for long */
-#define MARK   (SECOND / 100) /* a channel without frames says where it is */
+/* a receiver closes a connection that is silent for long */
+#define LIVES (5 * SECOND)
+/* a channel without frames tells the receiver the place this often */
+#define MARK (SECOND / 100)
 
-enum { CHANNELS = 4 }; /* where nobody says how many */
+enum { CHANNELS = 4 }; /* if no number is asked for */
 
 /* ---- opening --------------------------------------------------------- */
 
@@ -35,7 +37,10 @@ json_make(struct framed *f, const struct send_args *args)
 	strcpy(end, "}");
 }
 
-/* Bytes of a packet; where frames cannot take them it is said why. */
+/*
+ * Returns the bytes of a packet.  If the packets cannot go in frames, f->unfit
+ * says why.
+ */
 static uint32_t
 packet_of(struct framed *f, const struct send_args *a)
 {
@@ -125,9 +130,9 @@ framed_close(struct framed *f)
 	channels_free(f);
 }
 
-/* ---- what breaks, and comes back ------------------------------------- */
+/* ---- broken channels --------------------------------------------------- */
 
-/* It carried packets that may not have arrived. */
+/* Handles a broken channel that carried packets which may not have arrived. */
 static void
 lose(struct framed *f, struct channel *broken)
 {
@@ -143,7 +148,7 @@ lose(struct framed *f, struct channel *broken)
 	}
 }
 
-/* Whatever it was that broke one. */
+/* Finds channels that broke, in whichever call it was. */
 static void
 losses_look(struct framed *f)
 {
@@ -155,7 +160,10 @@ losses_look(struct framed *f)
 	}
 }
 
-/* Half as many may be what it takes. */
+/*
+ * Starts over with half as many channels, after the receiver refused their
+ * number.
+ */
 static int
 fewer(struct framed *f)
 {
@@ -165,8 +173,10 @@ fewer(struct framed *f)
 	return channels_make(f, n) ? -ENOMEM : -EAGAIN;
 }
 
-/* It has just been opened; -ERESTART: the receiver has more, or less, than was
- * taken. */
+/*
+ * Handles a channel that was just opened.  Returns 0; -ERESTART: the receiver
+ * has more, or less, than was taken, and f->next is where to go on.
+ */
 static int
 opened(struct framed *f, struct channel *c, int64_t now)
 {
@@ -211,7 +221,7 @@ framed_look(struct framed *f, int64_t now)
 
 	losses_look(f);
 	for (unsigned i = 0; i < f->channels && !err; i++) {
-		/* The first one hears whether there may be so many. */
+		/* The first channel learns whether there may be so many. */
 		if (i && f->any && !f->channel[0].opened)
 			break;
 		if (f->channel[i].state != CHANNEL_ENDED)
@@ -238,7 +248,7 @@ turn_take(struct framed *f)
 	return NULL;
 }
 
-/* Where dealing is: packet `at` of the first of n runs. */
+/* The packets still to be dealt: from packet `at` of the first of n runs on. */
 struct deal {
 	const struct send_run *run;
 	unsigned n;
@@ -252,7 +262,7 @@ goes_on(const struct deal *d, struct place next)
 	       d->run->first + d->at == next.first;
 }
 
-/* As much of it as fits into one frame. */
+/* Fills one frame with as many packets as fit, and sends it. */
 static int
 frame_fill(struct framed *f, struct channel *c, struct deal *d, int64_t now)
 {
@@ -292,8 +302,11 @@ fits(struct framed *f, const struct send_run *run, unsigned n)
 	return true;
 }
 
-/* Who has had no frame for a while says where all are, so that nobody waits
- * for it; and now and then that it lives.  When, in steady ns. */
+/*
+ * Returns when (steady ns) a channel must say where the transfer is: after MARK
+ * if other channels are ahead, so that the receiver does not wait for this
+ * channel; after LIVES otherwise, so that the receiver keeps the connection.
+ */
 static int64_t
 mark_due(const struct framed *f, const struct channel *c)
 {
@@ -327,7 +340,7 @@ framed_send(struct framed *f, const struct send_run *run, unsigned n,
 		return -EINVAL;
 	while (!err && d.n && (c = turn_take(f))) {
 		if (frame_fill(f, c, &d, now))
-			break; /* which the next call sees to */
+			break; /* the next call handles the error */
 	}
 	if (!err)
 		marks_send(f, now);
@@ -353,7 +366,7 @@ framed_finish(struct framed *f)
 	return err ? err : left || !ended ? -EAGAIN : 0;
 }
 
-/* ---- around ---------------------------------------------------------- */
+/* ---- polling, memory, counters ----------------------------------------- */
 
 unsigned
 framed_poll(const struct framed *f, struct pollfd *fd, unsigned most,

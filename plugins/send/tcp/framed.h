@@ -9,19 +9,19 @@
 #include "contract/send.h"
 
 /*
- * A transfer in wire frames, over one channel or more.  Frames are dealt to
- * whichever channel has room, one at a time, so that on each of them places
- * only grow.
+ * Sends a transfer in wire frames over one or more channels.  Each frame goes
+ * to the next channel that has room, so that places only grow on each channel.
  *
- * When a channel breaks that has carried some of it, nobody knows which of
- * them arrived: all channels are called anew, the receiver says up to where it
- * has everything, and the transfer goes on from there (-ERESTART).  One that
- * is not `ordered` goes on from where it is, and counts what was lost.
+ * When a channel that carried packets breaks, nobody knows which of them
+ * arrived.  All channels are then opened again, the receiver says up to where
+ * it has everything, and the transfer goes on from there (-ERESTART).  A
+ * transfer that is not `ordered` goes on where it is, and counts the packets as
+ * lost.
  */
 enum { FRAMED_CHANNELS = 64 };
 
 struct framed_options {
-	uint64_t frame;			     /* bytes */
+	uint64_t frame;			     /* bytes of a frame's payload */
 	const struct channel_beside *beside; /* as in channel_args */
 	void *beside_args;
 };
@@ -31,25 +31,31 @@ struct framed {
 	struct channel *channel;
 	unsigned channels, turn;
 	bool ordered;
-	bool any;	   /* as many channels as the receiver takes */
-	bool begun;	   /* it is known what the receiver has */
-	struct place next; /* behind the last packet that was taken */
+	/*
+	 * no number was asked for: use as many channels as the receiver accepts
+	 */
+	bool any;
+	bool begun;	   /* the receiver has said what it has */
+	struct place next; /* place behind the last packet that was taken */
 	uint64_t taken;	   /* packets */
 	uint64_t lost;
 	unsigned reconnects;
 	char json[1024];
 	char why[SEND_SENTENCE];
-	char unfit[SEND_SENTENCE]; /* why it cannot go in frames; "": it can.
-				      Who takes copies takes it all the same,
-				      so that is asked first */
+	/*
+	 * why the packets cannot go in frames; "": they can.  The receiver is
+	 * asked first all the same, because an inbox takes such a recording as
+	 * a copy
+	 */
+	char unfit[SEND_SENTENCE];
 };
 
-/* 0 or -errno with args->why.  `to` is copied. */
+/* Makes the channels.  Returns 0, or -errno with args->why.  `to` is copied. */
 int framed_open(struct framed *f, const struct send_args *args,
 		const struct framed_options *o, const struct line_args *to);
 void framed_close(struct framed *f);
 
-/* As send_ops has them. */
+/* The callbacks of send_ops with these names. */
 int framed_send(struct framed *f, const struct send_run *run, unsigned n,
 		uint64_t *taken);
 unsigned framed_poll(const struct framed *f, struct pollfd *fd, unsigned most,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The buffer of the socket is left to the kernel, which lets it grow with the
- * path: a fixed size stops that, and is right for one path alone.
+ * The socket's buffer is left to the kernel, which lets it grow with the path;
+ * a fixed size stops that and is right for one path only.
  *
- * A peer that vanished is not seen by TCP_USER_TIMEOUT, which would also cut
- * off one that lives and takes nothing for a while, as a recorder does whose
- * disks lag: while its window is closed the kernel counts the time although
- * every probe is answered.  So the kernel is asked: what it sent again and
- * again, without any answer, for so long, goes to nobody.  Where nothing is on
- * its way keepalive does the same.
+ * TCP_USER_TIMEOUT is not used to notice a peer that vanished.  It would also
+ * cut off a peer that lives and takes nothing for a while, as a recorder with
+ * slow disks does: while the peer's window is closed, the kernel counts the
+ * time although every probe is answered. line_is_dead() asks the kernel instead
+ * (TCP_INFO): a peer is gone if data was sent again and again for `vanish` ns
+ * without any answer.  While no data is on its way, keepalive does the same.
  */
 #include "line.h"
 
@@ -23,9 +23,9 @@
 
 #define SECOND INT64_C(1000000000)
 #define LOOK   SECOND	     /* between looks at a silent peer */
-#define FIRST  (SECOND / 10) /* wait after the first failure, */
-#define LAST   (5 * SECOND)  /* and at most */
-#define HEARD  (10 * SECOND) /* in which a call is answered */
+#define FIRST  (SECOND / 10) /* wait after the first failure */
+#define LAST   (5 * SECOND)  /* longest wait */
+#define HEARD  (10 * SECOND) /* time for a connection attempt */
 
 int64_t
 line_now(void)

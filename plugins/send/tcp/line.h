@@ -11,13 +11,13 @@
 struct pollfd;
 
 /*
- * A line is one TCP connection to a peer, and comes back when it breaks.  It
- * never waits.
+ * A line is one TCP connection to a peer, which is opened again when it breaks.
+ * No function waits.
  *
  *   LINE_DOWN --call--> LINE_CALLING --call--> LINE_UP --drop--> LINE_DOWN
  *
- * What it sends are pieces of memory that stay where they are until they are
- * gone: whoever gives them sees to that.
+ * It sends pieces of memory from where they lie; the caller keeps them in place
+ * until they are sent.
  */
 enum {
 	LINE_PIECES = 260,
@@ -28,35 +28,42 @@ enum line_state { LINE_DOWN, LINE_CALLING, LINE_UP };
 struct line_args {
 	struct resolved to;
 	char device[IF_NAMESIZE]; /* "": any */
-	int64_t vanish; /* ns after which a peer that answers nothing is gone */
-	uint64_t buffer; /* of the socket; 0: as the kernel thinks best */
+	/* ns after which a peer that answers nothing counts as gone */
+	int64_t vanish;
+	/* bytes of the socket's buffer; 0: the kernel chooses */
+	uint64_t buffer;
 };
 
 struct line {
 	const struct line_args *a;
 	int fd;
 	enum line_state state;
-	unsigned next;	/* address that is tried next */
-	int64_t retry;	/* steady ns: not before that; 0: at once */
-	int64_t wait;	/* ns, between attempts */
-	int64_t since;	/* when it began to call, or was looked after */
-	uint64_t calls; /* of the kernel, that sent something */
-	uint64_t bytes; /* that it took, since it is up */
+	unsigned next; /* index of the address to try next */
+	int64_t retry; /* steady ns: no attempt before; 0: at once */
+	int64_t wait;  /* ns between attempts */
+	/* steady ns: when it began to connect, or was last checked */
+	int64_t since;
+	uint64_t calls; /* system calls that sent something */
+	uint64_t bytes; /* bytes that the kernel took since it is up */
 	struct iovec piece[LINE_PIECES];
-	unsigned first, pieces; /* of those, what is left */
+	/* pieces first to pieces - 1 are still to be sent */
+	unsigned first, pieces;
 	char peer[ENDPOINT_TEXT];
 	int err; /* why it is down; 0: it never was up */
 };
 
-int64_t line_now(void); /* steady ns */
+int64_t line_now(void); /* Returns the steady time (CLOCK_MONOTONIC) in ns. */
 
 void line_make(struct line *l, const struct line_args *args);
 
-/* Calls, or looks whether it was heard.  0: it is up; -EAGAIN: not yet, or
- * not again yet; else -errno: nobody answers, and it will be tried again. */
+/*
+ * Connects, or goes on connecting.  Returns 0: it is up; -EAGAIN: not yet, or
+ * too soon for another attempt; else -errno: the attempt failed, and a later
+ * call tries again.
+ */
 int line_call(struct line *l, int64_t now);
 
-/* Is anything left that it was given? */
+/* Tells whether pieces are left to be sent. */
 static inline bool
 line_is_busy(const struct line *l)
 {
@@ -76,23 +83,36 @@ line_give(struct line *l, const void *bytes, size_t n)
 	l->piece[l->pieces++] = (struct iovec){ (void *)bytes, n };
 }
 
-/* 0: all is gone; -EAGAIN: some is left; else -errno. */
+/*
+ * Sends pieces.  Returns 0: all are sent; -EAGAIN: some are left; else -errno.
+ */
 int line_flush(struct line *l, int flags);
 
-/* Bytes that came; 0: none; -ENODATA: it has ended; -errno. */
+/*
+ * Reads once.  Returns the bytes that came; 0: none; -ENODATA: the peer has
+ * closed; else -errno.
+ */
 int line_read(struct line *l, void *to, uint32_t bytes);
 
-/* Has the peer been silent for too long, though it was asked? */
+/*
+ * Tells whether the peer has been silent for `vanish` ns although it had data
+ * to acknowledge.
+ */
 bool line_is_dead(struct line *l, int64_t now);
 
-/* Ends it; the next call is not before some time has passed, which grows.
- * `reset`: what the kernel still has is thrown away. */
+/*
+ * Closes the connection.  The next attempt has to wait, longer each time.
+ * `reset`: bytes that the kernel still has are thrown away.
+ */
 void line_drop(struct line *l, int err, bool reset);
 
-/* It was good for something: the next wait is short again. */
+/* The connection worked: the next wait is short again. */
 void line_was_good(struct line *l);
 
-/* Adds it to what is polled; returns how many were added. */
+/*
+ * Adds the descriptor to `fd`; returns how many were added, 0 or 1.  Brings
+ * *until (steady ns) forward to when it must be called again.
+ */
 unsigned line_poll(const struct line *l, struct pollfd *fd, int64_t *until);
 
 #endif

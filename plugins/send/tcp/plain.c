@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As long as nothing was sent, a peer that is not there yet is called again.
- * After that a broken connection is the end: the peer may have any part of
- * what the kernel took, and would see the rest as another file.  Only a relay,
- * which cannot go back anyway, calls again and goes on with the next packet.
+ * As long as nothing was sent, a peer that does not answer is called again.
+ * After that a broken connection is the end: the peer may have any part of what
+ * the kernel took, and would see the rest as another file.  Only a relay, which
+ * cannot go back anyway, connects again and goes on with the next packet.
  */
 #include "plain.h"
 
@@ -39,7 +39,10 @@ plain_close(struct plain *p)
 	bytes_free(&p->bytes);
 }
 
-/* The connection is no more. */
+/*
+ * Handles a broken connection.  Returns -EAGAIN: it will be opened again; else
+ * -errno: this is the end.
+ */
 static int
 broken(struct plain *p, int err)
 {
@@ -60,7 +63,10 @@ broken(struct plain *p, int err)
 	return -EAGAIN;
 }
 
-/* 0: it is up; -EAGAIN; else -errno. */
+/*
+ * Connects if needed, and reads what the peer says.  Returns 0: the line is up;
+ * -EAGAIN; else -errno.
+ */
 static int
 look(struct plain *p, int64_t now)
 {

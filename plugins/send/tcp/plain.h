@@ -5,8 +5,9 @@
 #include "bytes.h"
 
 /*
- * Plain bytes to whoever listens: jive5ab's net2file, socat, `nc -l`, or a
- * stream of spate's with frames = "plain".
+ * Sends plain bytes to any listener: jive5ab's net2file, socat, `nc -l`, or a
+ * stream of spate's with frames = "plain".  The functions are the callbacks of
+ * send_ops.
  */
 struct plain {
 	struct line_args to;

@@ -31,7 +31,7 @@ talk_ask(struct talk *t, const char *format, ...)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* Between blanks. */
+/* Returns the text without blanks around it. */
 static char *
 trim(char *text)
 {

@@ -5,8 +5,8 @@
 #include "line.h"
 
 /*
- * A talk is lines of text over a connection: what is asked, and what is
- * answered.
+ * A talk is a dialogue of text lines over a connection: one line asks, lines
+ * answer.
  */
 enum { TALK_LINE = 2048 };
 
@@ -14,18 +14,24 @@ struct talk {
 	struct line line;
 	char out[TALK_LINE];
 	char in[TALK_LINE];
-	uint32_t got, used; /* used: of the line that was told last */
+	/* used: bytes of the line that talk_line() returned last */
+	uint32_t got, used;
 };
 
 void talk_make(struct talk *t, const struct line_args *args);
 
-/* Of a line that is up: sends one line, with its end.  0 or -errno. */
+/*
+ * Sends one line, and adds its newline; the connection must be up.  Returns 0
+ * or -errno.
+ */
 int talk_ask(struct talk *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The next line that came, without its end and blanks around, good until the
- * next call; NULL: none yet.  *err: 0, -ENODATA where the peer has closed, or
- * -errno. */
+/*
+ * Returns the next line that came, without its newline and surrounding blanks;
+ * valid until the next call.  NULL: none yet.  *err: 0, -ENODATA if the peer
+ * has closed, or -errno.
+ */
 char *talk_line(struct talk *t, int *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TCP: wire frames over several connections (framed.h) to another spate, or
- * plain bytes in one (plain.h) to anybody.
+ * tcp: wire frames over several connections (framed.h) to another spate, or
+ * plain bytes over one (plain.h) to any program.
  */
 #include <errno.h>
 #include <poll.h>

@@ -33,8 +33,10 @@ zerocopy_load(struct zerocopy *z, uint64_t taken)
 	z->load[i].taken = taken;
 }
 
-/* Calls from..to are done with.  They come in order, mostly; where they do
- * not, all of them being done is known by their number. */
+/*
+ * Notes that the calls from..to are done.  They mostly come in order; if not,
+ * their count tells when all are done.
+ */
 static void
 done(struct zerocopy *z, uint32_t from, uint32_t to)
 {

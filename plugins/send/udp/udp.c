@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * udp: packets as they were received, to a host or a group.
+ * udp: packets as they were received, to a host or a multicast group.
  *
- * Many packets of one size go out with one call, which the kernel cuts
- * (UDP_SEGMENT): one walk through its stack instead of many.  It has copied
- * what a call took by the time that the call returns, so memory is always free
- * at once, and nothing is ever detached.
+ * Many packets of one size go out with one call, which the kernel cuts into
+ * datagrams (UDP_SEGMENT): one pass through its network stack instead of many.
+ * The kernel has copied the packets when the call returns, so their memory is
+ * free at once, and detach has nothing to do.
  *
- * Where the interface's queue is fq, each train has the time at which it is to
- * leave; else the core gives packets when they are due.
+ * If the interface's queue is fq, each train carries the time at which it is to
+ * leave; otherwise the core hands packets over when they are due.
  */
 #include <errno.h>
 #include <poll.h>
@@ -96,7 +96,7 @@ udp_open(struct send_state **state, const struct send_args *args)
 	return 0;
 }
 
-/* ---- sending --------------------------------------------------------------- */
+/* ---- sending ----------------------------------------------------------- */
 
 static int
 sub_refuse(struct send_state *s, unsigned sub)
@@ -160,7 +160,10 @@ udp_detach(struct send_state *s)
 	(void)s;
 }
 
-/* What has come back by now; more may, and nobody waits for it. */
+/*
+ * Reads the ICMP answers that have come back by now.  More may come, but finish
+ * does not wait for them.
+ */
 static int
 udp_finish(struct send_state *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call may answer, and what becomes of it:
+ * Errors of a send call, and what is done about each:
  *
- *   all went
+ *   none           all packets went
  *   EAGAIN         the socket's buffer is full: wait until it is not
  *   ENOBUFS        the interface's queue dropped it: try again soon
  *   EIO, EINVAL,   the kernel does not cut packets of this size, over this
@@ -13,8 +13,8 @@
  *   ENETDOWN,      and others without an answer: there is no way now.  Some
  *   EPERM ...      links come back: try again later
  *
- * Nothing here ends a transfer: whether anybody listens to datagrams is not
- * for a sender to know.
+ * No error ends a transfer: a sender of datagrams cannot know whether they are
+ * received.
  */
 #include <time.h>
 
@@ -30,10 +30,12 @@
 #include "udp.h"
 
 enum {
-	SOON = 500000,	   /* ns */
-	LATER = 200000000, /* ns */
-	TRIES = 256,	   /* answers that one call reads */
-	HEADERS_V4 = 28,   /* bytes of IP and UDP */
+	SOON = 500000, /* ns until the next try after ENOBUFS */
+	/* ns until the next try when there is no way to the peer */
+	LATER = 200000000,
+	/* most answers that one call reads, and most tries of a train */
+	TRIES = 256,
+	HEADERS_V4 = 28, /* bytes of the IP and UDP headers */
 	HEADERS_V6 = 48,
 };
 
@@ -46,7 +48,7 @@ steady(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- what came back -------------------------------------------------------- */
+/* ---- ICMP answers ------------------------------------------------------ */
 
 static void
 answer_note(struct send_state *s, const struct sock_extended_err *e)
@@ -54,7 +56,7 @@ answer_note(struct send_state *s, const struct sock_extended_err *e)
 	if (e->ee_origin != SO_EE_ORIGIN_ICMP &&
 	    e->ee_origin != SO_EE_ORIGIN_ICMP6)
 		return;
-	if (e->ee_errno == EMSGSIZE) { /* of the way's MTU */
+	if (e->ee_errno == EMSGSIZE) { /* the MTU of the path */
 		s->mtu = e->ee_info;
 		return;
 	}
@@ -70,7 +72,7 @@ answer_note(struct send_state *s, const struct sock_extended_err *e)
 			 s->peer, strerror((int)e->ee_errno));
 }
 
-/* One of them; false: there are no more. */
+/* Reads one answer; false: there are no more. */
 static bool
 answer_read(struct send_state *s, int fd)
 {
@@ -98,11 +100,14 @@ udp_answers(struct send_state *s, int fd)
 
 	while (n < TRIES && answer_read(s, fd))
 		n++;
-	/* Errors that no answer explains any more. */
+	/* Reading SO_ERROR clears an error whose answer was read already. */
 	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &bytes);
 }
 
-/* Was the error one of an earlier packet? */
+/*
+ * Tells whether an error was an answer to an earlier packet, and counts it
+ * then.
+ */
 static bool
 is_answer(struct send_state *s, int fd, int err)
 {
@@ -115,11 +120,12 @@ is_answer(struct send_state *s, int fd, int err)
 		return false;
 	udp_answers(s, fd);
 	if (err == ECONNREFUSED && s->refused == before)
-		s->refused++; /* its answer did not fit in the queue */
+		/* its answer did not fit in the socket's error queue */
+		s->refused++;
 	return s->refused != before;
 }
 
-/* ---- what is said of it ----------------------------------------------------- */
+/* ---- warnings ---------------------------------------------------------- */
 
 static void
 no_way_now(struct send_state *s, int err)
@@ -147,7 +153,10 @@ too_large(struct send_state *s, uint32_t bytes)
 	s->told_size = true;
 }
 
-/* They arrive, as long as no fragment is lost; it is seldom what was meant. */
+/*
+ * Warns once if packets are longer than the MTU.  They arrive as long as no
+ * fragment is lost, but that is seldom intended.
+ */
 static void
 mtu_look(struct send_state *s, uint32_t bytes)
 {
@@ -166,7 +175,7 @@ mtu_look(struct send_state *s, uint32_t bytes)
 	s->host->log(s->host->ctx, LOG_WARN, "%s", s->why);
 }
 
-/* ---- the calls ---------------------------------------------------------------- */
+/* ---- system calls ------------------------------------------------------ */
 
 union control {
 	struct cmsghdr align;
@@ -211,7 +220,10 @@ call_cut(const struct send_state *s, int fd, const struct udp_train *t)
 	return sendmsg(fd, &m, 0) < 0 ? -1 : (int)t->n;
 }
 
-/* Those from packet `from` on, whose iovecs begin at `iov`. */
+/*
+ * Sends the packets from number `from` on, one datagram each.  Returns how many
+ * were sent, or -1 with errno.
+ */
 static int
 call_each(const struct send_state *s, int fd, const struct udp_train *t,
 	  unsigned from)
@@ -255,7 +267,7 @@ went(struct send_state *s, const struct udp_train *t, unsigned from, int n)
 		s->bytes += t->length[i];
 }
 
-/* After an error: 0: try again; else as udp_go. */
+/* Handles an error of a call.  Returns 0: try again; else as udp_go(). */
 static int
 mend(struct send_state *s, int fd, const struct udp_train *t, unsigned *done)
 {
@@ -294,7 +306,8 @@ udp_go(struct send_state *s, const struct udp_train *t, unsigned *done)
 			went(s, t, *done, n);
 			*done += (unsigned)n;
 		} else if (t->cut && cannot_cut(errno)) {
-			s->cut_not = t->size; /* and it is made again */
+			/* udp_train_make() makes the train again, uncut */
+			s->cut_not = t->size;
 			return 0;
 		} else {
 			err = mend(s, fd, t, done);

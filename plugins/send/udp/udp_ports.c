@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each port has a socket of its own, which is connected: that spares a look-up
- * of the route for each call, and brings back what hosts and routers answer.
- * Answers are asked for (IP_RECVERR), because then the kernel says, too, when
- * its own queue was full: without, it drops packets and says nothing.
+ * Each port has a socket of its own, which is connected: that spares a route
+ * lookup for each call, and brings back ICMP answers of hosts and routers.
+ * IP_RECVERR asks for these answers, because then the kernel also reports that
+ * its own queue was full; without it, it drops packets silently.
  */
 #include <errno.h>
 #include <linux/net_tstamp.h>
@@ -54,7 +54,7 @@ ports_wanted(const struct url *u, const struct send_args *args)
 	return url_ports(u) > args->subs ? url_ports(u) : args->subs;
 }
 
-/* Where a substream goes. */
+/* Returns the address that a substream is sent to. */
 static union endpoint
 endpoint_of(const union endpoint *first, const struct url *u, unsigned sub)
 {
@@ -69,7 +69,7 @@ endpoint_of(const union endpoint *first, const struct url *u, unsigned sub)
 
 /* ---- one socket ---------------------------------------------------------- */
 
-/* Only wishes: the system's limits hold. */
+/* Sets options that the system may limit; errors are ignored. */
 static void
 wishes_set(const struct send_state *s, int fd, bool v4)
 {
@@ -97,8 +97,10 @@ wishes_set(const struct send_state *s, int fd, bool v4)
 	}
 }
 
-/* A group is sent by an interface; to hosts the routes lead, but where they
- * are overruled. */
+/*
+ * Sets the interface: for a group, the one to send from; for a host, a binding
+ * that overrules the routes.
+ */
 static int
 device_set(const struct send_state *s, int fd, const union endpoint *to)
 {
@@ -141,7 +143,7 @@ port_open(const struct send_state *s, const union endpoint *to)
 	return err;
 }
 
-/* ---- the way -------------------------------------------------------------- */
+/* ---- the path to the peer ---------------------------------------------- */
 
 static void
 way_look(struct send_state *s)
@@ -181,7 +183,10 @@ open_refuse(const struct send_state *s, const struct send_args *args, int err)
 	return err;
 }
 
-/* The first of the host's addresses that there is a way to. */
+/*
+ * Opens the first port, at the first of the host's addresses that can be
+ * reached.
+ */
 static int
 first_open(struct send_state *s, const struct url *u,
 	   const struct send_args *args)

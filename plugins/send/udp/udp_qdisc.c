@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any socket can be told that its packets have times (SO_TXTIME); whether the
- * queue of an interface looks at them is another matter, and most do not.
- * So the kernel is asked, by rtnetlink: by which interface does it go, and is
- * its queue fq, or all of those of a card that has several?
+ * Finds out whether an interface sends packets at a given time.  SO_TXTIME can
+ * be set on any socket, but most queues ignore the times.  So rtnetlink is
+ * asked which interface the route uses, and whether its queue is fq, or all
+ * queues of a card with several.
  *
- * etf looks at times, too, but drops what is late, and what has none.
+ * etf obeys times, too, but drops packets that are late or have no time; it
+ * does not count.
  */
 #include <errno.h>
 #include <linux/pkt_sched.h>
@@ -38,7 +39,7 @@ ask(struct question *q)
 	return -EIO;
 }
 
-/* What is behind the fixed part of an answer. */
+/* Returns an attribute behind the fixed part of an answer; NULL: not there. */
 static const struct rtattr *
 attribute(const struct nlmsghdr *h, size_t fixed, unsigned short type)
 {
@@ -56,7 +57,7 @@ attribute(const struct nlmsghdr *h, size_t fixed, unsigned short type)
 	return NULL;
 }
 
-/* ---- which interface? --------------------------------------------------- */
+/* ---- the interface ----------------------------------------------------- */
 
 static unsigned
 route_device(const union endpoint *to)
@@ -99,13 +100,16 @@ route_device(const union endpoint *to)
 	return device;
 }
 
-/* ---- what queue has it? ------------------------------------------------- */
+/* ---- its queue --------------------------------------------------------- */
 
 struct queues {
 	unsigned fq, others;
 };
 
-/* Those that hand packets on to queues of their own do not count. */
+/*
+ * Counts a queue of the interface. mq, which only hands packets on to other
+ * queues, and the ingress hooks do not count.
+ */
 static void
 queue_count(struct queues *q, const struct nlmsghdr *h, unsigned device)
 {
@@ -122,7 +126,7 @@ queue_count(struct queues *q, const struct nlmsghdr *h, unsigned device)
 		q->others++;
 }
 
-/* One message of several answers; false: that was the last. */
+/* Reads one message of an answer; false: it was the last one. */
 static bool
 queues_read(struct queues *q, const uint8_t *answer, size_t bytes,
 	    unsigned device)

@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * A train as the kernel gets it:
+ *
  *   iovecs       head | data | head | data | head | data
  *   cut          `----- size ------''--- size -''- last -'
  *
  * The data of a recording lie one behind the other: without heads, a train is
  * one iovec.  With heads there are two for each packet, and the kernel walks
- * them one by one; short packets are copied to a row of their own first, where
- * that is cheaper.
+ * them one by one; so short packets are first copied into one row, where that
+ * is cheaper.
  */
 #include <string.h>
 
 #include "udp.h"
 
 /*
- * Packets with up to so many bytes of data are copied, larger ones gathered.
- * Cycles per byte of trains of packets with a prefix of 8 bytes, gathered and
- * copied, out of memory that is in no cache (scripts/bench zerocopy, medians
- * of 3, two cores of an AMD EPYC):
+ * Packets with at most this many bytes of data are copied, longer ones
+ * gathered.  Cycles per byte of trains of packets with a prefix of 8 bytes,
+ * gathered and copied, from memory that is in no cache (scripts/bench zerocopy,
+ * medians of 3, two cores of an AMD EPYC):
  *
  *   data      64         128        256        512        1024       2048
  *   loopback  4.63 2.82  2.41 1.60  1.40 0.99  0.88 0.69  0.63 0.58  0.48 0.52
  *   veth      5.42 3.38  2.64 1.97  1.62 1.11  0.99 0.78  0.69 0.70  0.61 0.58
  *
- * Above it is a few per cent this way or that, and copying takes a cache.
- * MSG_ZEROCOPY takes 17 pieces of memory at most, and costs more than either
- * over both, which copy all the same.
+ * Above that the difference is a few per cent either way, and copying fills the
+ * cache.  MSG_ZEROCOPY takes 17 pieces of memory at most, and costs more than
+ * either way over both interfaces, which copy all the same.
  */
 enum { COPY_MOST = 1024 };
 
-/* Packets that are to go at a time stay together for so long. */
+/*
+ * Packets with send times join one train if they are due within this time of
+ * its first packet.
+ */
 enum { TOGETHER = 100000 }; /* ns */
 
 static uint32_t
@@ -96,7 +101,7 @@ train_begin(const struct send_state *s, struct udp_train *t,
 	t->every = r->every;
 }
 
-/* Can packet i of this run follow those that are in it? */
+/* Tells whether packet i of a run can join the train. */
 static bool
 fits(const struct send_state *s, const struct udp_train *t,
      const struct send_run *r, uint32_t i)
