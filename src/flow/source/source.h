@@ -10,118 +10,134 @@
 #include "store/record/index.h"
 
 /*
- * A source is where a transfer's data come from: a recording on disks, one
- * that is being made (from memory, and from disks where the transfer lags), or
- * a stream that is only passed on.  It gives the blocks in the order of their
- * numbers, each as one parcel or more.
+ * A source is where a transfer's data come from: a recording on disks, a
+ * recording that is being made (from memory, and from disks where the transfer
+ * lags), or a stream that is only passed on.  It gives the blocks in the order
+ * of their numbers, each as one parcel or more.
  *
  *   { next -> use -> put }* -> close
  *
- * One thread, the sender's; what it has of other threads is its own affair.
+ * One thread, the sender's, makes all calls.  A source locks what it shares
+ * with other threads itself.
  */
 struct source;
 struct block;
 
-/* What its data are.  What it points to is the source's, until it is closed. */
+/* A description of the data.  All pointers belong to the source and are valid
+ * until it is closed. */
 struct source_about {
 	const struct format_ops *format;
-	const struct format_shape *shape; /* fps and threads as far as they are
-					     known; prefix as it was received */
+	/* Packets per second and thread IDs as far as they are known; the
+	 * prefix as it was received. */
+	const struct format_shape *shape;
 	unsigned subs;
 	const char *extension;
-	int64_t start_ns; /* of the recording, UTC; 0: not known */
-	bool zero_fill;	  /* FILL_ZERO is its fill, not FILL_INVALID */
-	bool live;	  /* its memory may be what a recording needs: the
-			     kernel is not to keep its pages */
+	int64_t start_ns; /* UTC ns, of the recording; 0: not known */
+	/* Fill is zeros (FILL_ZERO), not the format's mark for invalid data. */
+	bool zero_fill;
+	/* Its blocks are memory that a recording may need: the kernel must not
+	 * keep their pages. */
+	bool live;
 };
 
-/* A stretch of the data of one block. */
+/* A parcel is a stretch of the data of one block, or says that a stretch cannot
+ * be had. */
 struct parcel {
-	struct index_record record; /* of the block; crc only with its flag */
-	uint64_t base;		    /* absolute sequence of its run's slot 0 */
-	uint64_t at, bytes;	    /* of the block's data; whole slots, but of
-				   rows, where a parcel is a block.  Of a gap,
-				   or of a block that is not to be had, what it
-				   has in the recording's file */
-	uint64_t offset;	    /* of that in the file of its substream */
-	const uint8_t *data;	    /* NULL with `err`, and of a gap.  A slot
-				   without its bit holds the recording's fill */
-	const uint64_t *present; /* a bit per slot of the block, as of a block;
-				    NULL: all are there, or of rows */
-	int err; /* 0; -errno: these cannot be had: -EIO, -EBADMSG
-				    (a wrong checksum), -ENODATA (no packets:
-				    a gap, or a block that nobody has), -ENOBUFS
-				    (nobody kept them) */
+	/* Of the whole block; its crc is valid only with INDEX_SUMMED. */
+	struct index_record record;
+	uint64_t base; /* absolute sequence of its run's slot 0 */
+	/* The stretch, in bytes of the block's data: whole slots; of a block of
+	 * rows, the whole block.  Of a gap, or of a block that cannot be read,
+	 * the stretch that it has in the recording's file. */
+	uint64_t at, bytes;
+	uint64_t offset; /* of `at`, in the file of its substream */
+	/* NULL with `err`, and for a gap.  A slot without its bit in `present`
+	 * holds the recording's fill. */
+	const uint8_t *data;
+	/* A bit per slot of the block, from the block's first slot on.  NULL:
+	 * no packet is missing, or the block has rows. */
+	const uint64_t *present;
+	/* 0, or why there are no data.  -EIO: unreadable; -EBADMSG: wrong
+	 * checksum; -ENODATA: no packets (a gap, or a block that is on no
+	 * disk); -ENOBUFS: the packets were dropped for lack of memory. */
+	int err;
 	const struct block
-	    *block;	       /* it is in memory, with its notes; or NULL */
-	struct source *source; /* gives it, and wants it back */
-	void *own;	       /* the source's */
+	    *block; /* the block with its notes, if in memory; else NULL */
+	struct source *source; /* gave the parcel, and gets it back with put */
+	void *own;	       /* private to the source */
 };
 
 struct source_facts {
-	uint64_t bytes_memory, bytes_disk; /* that were given */
-	uint64_t number;		   /* of the next block */
-	uint64_t end;	     /* one more than the last that is known */
-	uint64_t total;	     /* bytes known to exist, of all blocks */
-	bool live;	     /* it still grows */
-	uint64_t revoked;    /* blocks that were taken back */
-	uint64_t dropped;    /* packets that nobody kept (relay) */
+	/* Given so far, from memory and from disk. */
+	uint64_t bytes_memory, bytes_disk;
+	uint64_t number;     /* number of the next block */
+	uint64_t end;	     /* one more than the highest number known */
+	uint64_t total;	     /* bytes of all blocks known so far */
+	bool live;	     /* the recording still grows */
+	uint64_t revoked;    /* blocks in memory that the recorder took back */
+	uint64_t dropped;    /* packets dropped for lack of memory (relay) */
 	uint64_t unreadable; /* packets in parcels with -EIO or -EBADMSG */
-	uint64_t passed; /* bytes that it went past, before any were given */
+	uint64_t passed;     /* bytes skipped by seek before any were given */
 };
 
 struct source_ops {
 	/*
-	 * The next parcel.  Waits until `until` (steady ns; 0: not at all).
-	 * 0; -ETIMEDOUT; -ENODATA: there are no more, and will be none;
-	 * -ENOENT: the recording was removed; else -errno.
+	 * Gives the next parcel.  Waits for it until `until` (steady ns; 0:
+	 * does not wait).  0; -ETIMEDOUT: none yet; -ENODATA: the end, there
+	 * will be no more; -ENOENT: the recording was removed; or another
+	 * -errno.
 	 */
 	int (*next)(struct source *s, struct parcel *p, int64_t until);
 
-	/* Done with it. */
+	/* Returns a parcel whose data are not used any more. */
 	void (*put)(struct source *s, struct parcel *p);
 
-	/* Goes to the parcel that has this packet, or the first behind it. */
+	/* Goes to the parcel that has this packet, or to the first one behind
+	 * it.  `first` is relative to the run.  0 or -errno. */
 	int (*seek)(struct source *s, uint32_t run, uint64_t first);
 
-	/* The same by the number of a block. */
+	/* Goes to the block with this number, or the first one behind it.  0 or
+	 * -errno. */
 	int (*seek_number)(struct source *s, uint64_t number);
 
-	/* Is the memory of a parcel that was given wanted back?  Then put has
-	 * to come soon (send_ops::detach); next gives that block again, from
-	 * disk, and what was sent of it is passed over.  Cheap: asked before
-	 * each call of a plugin. */
+	/*
+	 * True if the recorder wants the memory of a parcel that was given.
+	 * Then put has to come soon (send_ops::detach); next gives that block
+	 * again, from disk, and the sender skips what it has sent of it.
+	 * Cheap: asked before each call of a plugin.
+	 */
 	bool (*wanted)(struct source *s);
 
-	/* Polls readable when there is something new: a parcel, the end, or
-	 * `wanted`.  Read by next and wanted.  -1: there is never a wait. */
+	/* Descriptor that polls readable when there is news: a parcel, the end,
+	 * or `wanted`.  The functions next and wanted read it.  -1: next never
+	 * waits. */
 	int (*fd)(struct source *s);
 
 	void (*facts)(struct source *s, struct source_facts *f);
 	void (*close)(struct source *s);
 
-	/* What is wrong, after next or seek has said so; its code is NULL where
-	 * nobody knows more than the error.  NULL: never. */
+	/* Explains the last error of next or seek.  A fault whose code is
+	 * NULL says no more than the error.  NULL pointer: the source never
+	 * has one. */
 	const struct fault *(*fault)(const struct source *s);
 
-	/* What it gives.  0; -EAGAIN: nobody knows before the first next()
-	 * that returned 0 or -ENODATA. */
+	/* Describes the data.  0; -EAGAIN: not known before the first next()
+	 * that returns 0 or -ENODATA. */
 	int (*about)(struct source *s, struct source_about *about);
 
-	/*
-	 * The bytes that the recording's file has in place of a parcel with
-	 * `err`, from `at` of the parcel on; it may wait for a disk.  0 or
-	 * -errno.  NULL: whoever needs them makes fill.
-	 */
+	/* Copies the bytes that the recording's file has in place of a parcel
+	 * with `err`, from offset `at` in the parcel on.  May wait for a disk.
+	 * 0 or -errno.  NULL: the caller makes fill itself. */
 	int (*fill)(struct source *s, const struct parcel *p, uint64_t at,
 		    uint64_t bytes, uint8_t *data);
 
 	/*
-	 * For source_live.h, of disks: what is known of the recording's blocks
-	 * from the next one on, below the number `end`, is final.  They are on
-	 * disks, or never will be: who does not see one yet looks again, and
-	 * what is not there then is given as a parcel with -ENODATA, instead
-	 * of being waited for.  NULL: it never waits.
+	 * Tells a source on disks, for source_live.h, that all blocks with
+	 * numbers below `end`, from the next one on, are on disks or will never
+	 * be.  A block that the source does not see then makes it look at the
+	 * disks once more; if it is not there either, the source gives a parcel
+	 * with -ENODATA instead of waiting for it.  NULL: the source never
+	 * waits for blocks.
 	 */
 	void (*settled)(struct source *s, uint64_t end);
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a source on disks is, and what comes next.  Blocks are those of the
- * recording as it was when it was last looked at; of one that grows, that is
- * done again when all of them were given, and not more often than it pays.
+ * The position of a source on disks, and what comes next.  It knows the blocks
+ * that the recording had at its last look; when it has given all of them and
+ * the recording grows, it looks again, but not more often than is worth the
+ * cost.
  *
- * A transfer that waits sleeps on a timer, which two may set: the reader, for
- * data that come, and this, for the next look.
+ * A transfer that waits sleeps on a timer, which goes off for the reader's
+ * data, or for the next look.
  */
 #include "config.h"
 
@@ -21,11 +22,12 @@
 #include "store/recording/recording_priv.h"
 
 #define SECOND INT64_C(1000000000)
-#define LOOK   (SECOND / 5) /* between looks, at least */
+#define LOOK   (SECOND / 5) /* least ns between two looks */
 
-enum { LOOK_COST = 10 }; /* a look takes a part of the time, this one at most */
+/* A look may take at most one LOOK_COST-th of the time. */
+enum { LOOK_COST = 10 };
 
-/* ---- looking ---------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------- */
 
 static int
 removed(struct source_disk *d)
@@ -35,7 +37,8 @@ removed(struct source_disk *d)
 	return -ENOENT;
 }
 
-/* What was found; a live one is held from its end on. */
+/* Takes over what was found.  Of a growing recording, holding it protects it
+ * from removal from its current end on. */
 int
 source_disk_looked(struct source_disk *d)
 {
@@ -90,7 +93,8 @@ clear_timer(struct source_disk *d)
 		return;
 }
 
-/* More blocks are needed.  0: it was looked for them; -ETIMEDOUT; -errno. */
+/* Waits until the next look at the disks is due, and looks.  0; -ETIMEDOUT; or
+ * another -errno. */
 static int
 wait_look(struct source_disk *d, int64_t until)
 {
@@ -112,7 +116,7 @@ wait_look(struct source_disk *d, int64_t until)
 	return look(d);
 }
 
-/* ---- next --------------------------------------------------------------------- */
+/* ---- next -------------------------------------------------------------- */
 
 void
 source_disk_step(struct source_disk *d)
@@ -129,13 +133,13 @@ is_skipped(const struct source_disk *d)
 
 	if (k->kind == RECORDING_UNUSED)
 		return true;
-	if (k->kind == RECORDING_ABSENT) /* nobody knows of which */
+	if (k->kind == RECORDING_ABSENT) /* its substream is not known */
 		return d->a.sub >= 0 && d->rec->facts.subs > 1;
 	return d->a.sub >= 0 && k->sub != d->a.sub;
 }
 
-/* It was not there when it was looked for; but that may have been before it
- * was settled, of a block between others that were. */
+/* True if the block was absent at the last look, and a look since it became
+ * settled might find it. */
 static bool
 is_doubtful(const struct source_disk *d)
 {
@@ -143,7 +147,7 @@ is_doubtful(const struct source_disk *d)
 	       d->rec->block[d->number].record.kind == RECORDING_ABSENT;
 }
 
-/* A number that no disk will ever have. */
+/* Gives a parcel for a number that no disk will ever have. */
 static void
 give_settled(struct source_disk *d, struct parcel *p)
 {
@@ -153,7 +157,7 @@ give_settled(struct source_disk *d, struct parcel *p)
 	source_disk_step(d);
 }
 
-/* A chunk is not there: is it that all of it was removed? */
+/* True if a chunk is missing because the whole recording was removed. */
 static bool
 is_removed(struct source_disk *d, const struct parcel *p)
 {
@@ -175,8 +179,8 @@ next_block(struct source_disk *d, struct parcel *p, int64_t until)
 	return err;
 }
 
-/* All known blocks were given.  -EAGAIN: there may be more now; 0: a parcel
- * instead. */
+/* Goes on after the last known block.  0: *p says that a number is on no disk;
+ * -EAGAIN: there may be more now; -ENODATA: the end; or another -errno. */
 static int
 next_unknown(struct source_disk *d, struct parcel *p, int64_t until)
 {
@@ -185,7 +189,7 @@ next_unknown(struct source_disk *d, struct parcel *p, int64_t until)
 	if (d->range.over || (!d->growing && d->number >= d->settled))
 		return -ENODATA;
 	if (d->number < d->end)
-		d->number = d->end; /* it is not in the range */
+		d->number = d->end; /* the rest is outside of the range */
 	if (d->number < d->settled && d->looked) {
 		give_settled(d, p);
 		return 0;
@@ -224,7 +228,7 @@ disk_next(struct source *s, struct parcel *p, int64_t until)
 	return err;
 }
 
-/* ---- what it says of itself -------------------------------------------------------- */
+/* ---- what it says of itself -------------------------------------------- */
 
 static int
 disk_about(struct source *s, struct source_about *about)

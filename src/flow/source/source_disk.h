@@ -7,35 +7,35 @@
 #include "store/disk/disk.h"
 
 /*
- * A recording on disks as a source, whoever made it.  Blocks are given in the
- * order of their numbers, with what is known to be lost between them; all of
- * one as one parcel, or in several that hold whole slots.
+ * A source that reads a recording on disks, whoever made it.  It gives blocks
+ * in the order of their numbers, and parcels for what is known to be lost
+ * between them.  A block is one parcel, or several of whole slots.
  *
- * It is made without a look at any disk.  The first next(), seek or fill opens
- * the disks and the recording, and holds that, so that it is not removed.
+ * Making it touches no disk.  The first next(), seek or fill opens the disks
+ * and the recording, and protects that from removal until the source is closed.
  */
 struct source_disk_args {
-	const struct disks
-	    *disks;	  /* their paths are copied; need not be open */
-	const char *name; /* copied */
-	uint64_t memory;  /* to read ahead; 0: 64 MiB */
-	bool verify;	  /* checksums */
-	bool follow; /* a live one is given until it has ended; else as far as
-			it is recorded when it is opened */
-	int sub;     /* one substream alone; -1: all */
-	/* Blocks that have nothing of these are left out; what is given may be
-	 * more, by most of a block.  All 0: no bounds. */
+	const struct disks *disks; /* paths are copied; they need not be open */
+	const char *name;	   /* copied */
+	uint64_t memory;	   /* bytes for reading ahead; 0: 64 MiB */
+	bool verify;		   /* check the checksums */
+	/* Wait for more blocks of a recording that is being made until it ends;
+	 * else give what is recorded when it is opened. */
+	bool follow;
+	int sub; /* only this substream; -1: all */
+	/* Give only blocks that overlap this range; they may reach beyond it by
+	 * up to a block.  Times in UTC ns; all 0: no bounds. */
 	int64_t from_ns, to_ns;
-	uint64_t from_byte, to_byte; /* of a substream's file */
+	uint64_t from_byte, to_byte; /* offsets in a substream's file */
 	int64_t patience; /* ns that a disk may take to answer; 0: 10 s */
 };
 
-/* 0 or -ENOMEM. */
+/* Makes the source.  0 or -ENOMEM, or -errno without a descriptor. */
 int source_disk_make(struct source **source,
 		     const struct source_disk_args *args);
 
-/* What is wrong, when next() has said so, as a fault; its code is 0 where
- * nobody knows more than the error. */
+/* Explains an error that next() returned; code 0: no more is known than the
+ * error. */
 const struct fault *source_disk_fault(const struct source *s);
 
 #endif

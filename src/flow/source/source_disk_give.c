@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parcels of a block.  What the reader gives are pieces of bytes, and a slot
- * may begin in one and end in the next: its beginning is kept (tail), and
- * written before the next piece, into the head that the reader leaves free
- * there.
+ * Makes parcels of a block.  The reader gives pieces of bytes, and a slot may
+ * begin in one piece and end in the next: its beginning is copied to `tail`,
+ * and from there into the head that the reader leaves free in front of the next
+ * piece.
  *
  *   piece      |  slot  |  slot  |  sl|
  *                                  tail
@@ -12,7 +12,7 @@
  *                                  head
  *   parcels    `------ one -----' `-------- the next -------'
  *
- * A block of a row is one piece, and one parcel.
+ * A block of rows is one piece and one parcel.
  */
 #include "config.h"
 
@@ -23,7 +23,7 @@
 #include "flow/source/source_disk_priv.h"
 #include "store/recording/recording_priv.h"
 
-/* What a parcel holds. */
+/* The buffers that a parcel uses until it is put. */
 struct given {
 	struct reader_view view;
 	struct source_bits *bits;
@@ -44,10 +44,11 @@ source_disk_bits_put(struct source_bits *b)
 		free(b);
 }
 
-/* Of bytes in a cube, else of slots: one that lacks some of it is not there. */
+/* Context of take_hole.  Holes are counted in bytes for cubes, else in slots; a
+ * slot that lacks any byte counts as missing. */
 struct holes {
 	struct source_bits *bits;
-	uint32_t unit; /* bytes of a slot, or 1 */
+	uint32_t unit; /* bytes per slot in a cube, else 1 */
 };
 
 static void
@@ -79,14 +80,14 @@ make_bits(struct source_disk *d, const struct recording_block *b)
 	bits->number = b->record.number;
 	bits->slots = slots;
 	memset(bits->present, 0xff, bytes);
-	/* Where nobody knows which are missing, all are given: they hold fill,
-	 * which says itself that it is none. */
+	/* If the recording does not know which packets are missing, no bit is
+	 * cleared: the slots hold fill, which marks itself as invalid. */
 	recording_holes(d->rec, b->record.number, take_hole, &h);
 	return bits;
 }
 
-/* Those of the block, made when its first data has been read: its disk
- * answers then. */
+/* Loads the bits of the block.  Called when its first data have been read: its
+ * disk answers then. */
 static int
 ready_bits(struct source_disk *d, const struct recording_block *b)
 {
@@ -102,14 +103,15 @@ ready_bits(struct source_disk *d, const struct recording_block *b)
 	return d->bits ? 0 : -ENOMEM;
 }
 
-/* What the reader says; that a chunk ends too soon is no lack of packets. */
+/* Error of a view.  A chunk that ends too soon is an I/O error, not a lack of
+ * packets. */
 static int
 err_of(const struct reader_view *v)
 {
 	return v->err == -ENODATA ? -EIO : v->err;
 }
 
-/* ---- parcels -------------------------------------------------------------- */
+/* ---- parcels ----------------------------------------------------------- */
 
 static void
 fill_in(struct source_disk *d, const struct recording_block *b,
@@ -180,9 +182,9 @@ source_disk_put(struct source *s, struct parcel *p)
 	p->own = NULL;
 }
 
-/* ---- rows ------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------- */
 
-/* What is wrong with the block of a row that is not good as a whole. */
+/* Finds why a block of rows could not be read as a whole. */
 static int
 row_err(struct source_disk *d, const struct reader_view *v)
 {
@@ -207,7 +209,7 @@ give_row(struct source_disk *d, struct parcel *p, int64_t until)
 
 	if (d->at >= b->record.bytes)
 		return -EAGAIN;
-	if (d->at >= b->bytes) { /* behind its last whole packet */
+	if (d->at >= b->bytes) { /* bytes behind its last whole packet */
 		give_lost(d, p, b->record.bytes, -EIO);
 		return 0;
 	}
@@ -220,15 +222,17 @@ give_row(struct source_disk *d, struct parcel *p, int64_t until)
 			reader_put(d->reader, &v);
 		return err;
 	}
-	/* Where the next packet begins only the one before tells. */
+	/* Nothing of the block is given: only one packet's header tells where
+	 * the next begins. */
 	give_lost(d, p, b->bytes, row_err(d, &v));
 	reader_put(d->reader, &v);
 	return 0;
 }
 
-/* ---- slots ------------------------------------------------------------------ */
+/* ---- slots ------------------------------------------------------------- */
 
-/* A view that is good.  -EINTR: it has the end of no slot. */
+/* Makes a parcel of the whole slots of a good view.  0; -EINTR: no slot ends in
+ * it; or another -errno. */
 static int
 give_slots(struct source_disk *d, struct parcel *p, struct reader_view *v)
 {
@@ -280,10 +284,10 @@ give_data(struct source_disk *d, struct parcel *p, int64_t until)
 	return err;
 }
 
-/* ---- what is in no chunk ------------------------------------------------------ */
+/* ---- what is in no chunk ----------------------------------------------- */
 
-/* The block before this one in its substream's file, where something is lost
- * between them that has no number. */
+/* Returns the block before this one in its substream's file if there is a
+ * stretch without a number between them, *bytes long; else NULL. */
 static const struct recording_block *
 lost_before(const struct source_disk *d, uint64_t *bytes)
 {
@@ -302,7 +306,8 @@ lost_before(const struct source_disk *d, uint64_t *bytes)
 	return NULL;
 }
 
-/* It is as if the block before it went on. */
+/* Gives the stretch before the block as a parcel that continues the block
+ * before. */
 static bool
 give_stretch(struct source_disk *d, struct parcel *p)
 {
@@ -323,7 +328,8 @@ give_stretch(struct source_disk *d, struct parcel *p)
 	return true;
 }
 
-/* A block that has no data, or that nobody has. */
+/* Gives one parcel for a number without data: a gap, or a block that is on no
+ * disk. */
 static int
 give_nothing(struct source_disk *d, struct parcel *p)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a source on disks touches all of them, so it is done by the thread
- * that reads, when it does so for the first time.
+ * Opening a source on disks touches all of them, so the sender's thread does it
+ * at its first read.
  *
- * A piece of the reader is a parcel, mostly: some MiB, so that there are many
- * packets in it, and several on each disk within its memory; of a row it is
- * the longest block that can come.
+ * The reader's pieces become parcels.  A piece is some MiB, so that it has many
+ * packets and several pieces of each disk fit in memory; for rows it is the
+ * longest block that can come.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 #include "flow/source/source_disk_priv.h"
 #include "store/recording/recording_priv.h"
 
-enum { PIECE = 4 << 20, SLOTS = 8 /* in a piece, at least */ };
+enum { PIECE = 4 << 20, SLOTS = 8 /* least slots in a piece */ };
 
 static uint64_t
 row_bytes(const struct recording *rec)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Going elsewhere in a source on disks.  Blocks are looked through from the
- * first one: runs follow each other, but within a run sequences may begin
- * anew on another substream, so there is nothing to bisect by; it is done for
- * a broken connection, not for a packet.
+ * Seeking in a source on disks.  The blocks are searched from the first one on:
+ * runs follow each other, but within a run each substream has its own
+ * sequences, so there is nothing to bisect by.  A seek happens after a broken
+ * connection, not for each packet.
  */
 #include "config.h"
 
@@ -31,8 +31,9 @@ source_disk_seek_number(struct source *s, uint64_t number)
 	return err;
 }
 
-/* Where a block has the packet, or is behind it; false: it is before it.  Of a
- * row the parcel is the block; which heaps are in it only its first tells. */
+/* True if the block has the packet, at *at, or lies behind it; false: it lies
+ * before it.  A block of rows is one parcel, and only its first packet's
+ * sequence is known, so the next block decides. */
 static bool
 has_packet(const struct source_disk *d, const struct recording_block *b,
 	   uint32_t run, uint64_t first, uint64_t *at)

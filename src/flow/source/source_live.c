@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the next block is from:
+ * The source of the next block:
  *
  *   the tap has it                            memory
- *   it is settled: durable, or lost           disk (or nobody has it)
- *   it is not settled                         wait: it will be one of these
+ *   it is settled: durable, or lost           disk (or it is on none)
+ *   it is not settled                         wait: it will be one of the above
  *   there is no such number, and no more      the end
  *
- * So it does not matter why the tap has it not: it was not sealed yet, there
- * was no room, or it was revoked.  The recorder tells of each change by the
- * tap's descriptor, so nothing is polled for.
+ * So it does not matter why the tap lacks a block: not sealed yet, no room, or
+ * revoked.  The recorder signals each change through the tap's descriptor, so
+ * nothing is polled.
  *
- * Memory of a recording is never kept while a disk is asked: that may take
- * as long as it likes.  So what was given of the tap is asked back first.
+ * The source never keeps a recording's memory while it waits for a disk, which
+ * may take any time: it asks for all blocks of the tap to be put first.
  *
- * Catching up.  Blocks are durable a round of their disk after they were
- * written (`durable`, 5 s or so), and the tap has the newest few of them,
- * which may be less.  Who reads from disk would stay that far behind for ever.
- * So rounds are asked for (output_hurry): with each the rest is shorter, until
- * the tap has it.  A few of them, since each costs the recorder a little; who
- * is not there by then is too slow, and tries again later.
+ * Catching up.  A block is durable one sync after it was written (`durable`, 5
+ * s or so), and the tap has only the newest few blocks, which may span less.  A
+ * transfer that reads from disk would stay that far behind for ever.  So it
+ * asks the disks to sync (output_hurry): each time the distance shrinks, until
+ * the tap has the next block.  It asks only HURRIES times, since each sync
+ * costs the recorder a little; a transfer that is not there by then is too
+ * slow, and tries again after REST.
  *
- * While the recorder is short of memory, its disks are, and a transfer that
- * reads from them makes it worse: then it takes one block a second.
+ * When the recorder is short of memory, its disks are busy, and a transfer that
+ * reads from them makes that worse: then it reads one block a second.
  */
 #include "flow/source/source_live_priv.h"
 
@@ -37,8 +38,8 @@
 #define MS     INT64_C(1000000)
 #define SECOND (1000 * MS)
 
-#define PATIENCE (50 * MS)     /* before a round is asked for, and before */
-#define AGAIN	 (2 * MS)      /* the next one */
+#define PATIENCE (50 * MS)     /* wait before the first sync is asked for */
+#define AGAIN	 (2 * MS)      /* wait before the next one */
 #define REST	 (10 * SECOND) /* from one catching up to the next */
 enum { HURRIES = 8 };
 
@@ -50,7 +51,7 @@ live_of(struct source *source)
 
 /* ---- waiting ---------------------------------------------------------- */
 
-/* Wakes the next poll then, at the latest. */
+/* Makes the next poll return at this time (steady ns) at the latest. */
 static void
 timer_set(struct source_live *s, int64_t at)
 {
@@ -69,7 +70,8 @@ timer_clear(struct source_live *s)
 		timer_set(s, clock_steady() + SECOND);
 }
 
-/* The disk's descriptor may be another one once it is open. */
+/* Puts the disk source's descriptor into epoll; it may change when that source
+ * is opened. */
 static void
 watch(struct source_live *s, int fd)
 {
@@ -96,8 +98,9 @@ sleep_until(struct source_live *s, int64_t until)
 		poll(&p, 1, (int)((left + MS - 1) / MS));
 }
 
-/* It was sealed, and is not here: a round would make it durable.  Counted
- * anew when memory was reached, or after a rest. */
+/* Asks for a sync if the next block is sealed but neither in memory nor
+ * durable.  The count of syncs starts anew when memory was reached, or after
+ * REST. */
 static void
 hurry(struct source_live *s, int64_t now)
 {
@@ -116,7 +119,7 @@ hurry(struct source_live *s, int64_t now)
 		timer_set(s, s->waits + patience);
 		return;
 	}
-	/* Once for each wait. */
+	/* One sync for each wait. */
 	if (s->hurried > s->waits)
 		return;
 	output_hurry(s->output, now);
@@ -168,7 +171,7 @@ disk_gave(struct source_live *s, const struct parcel *p)
 	tap_pass(s->tap, s->number);
 }
 
-/* No disk has any of these, and none will. */
+/* Skips numbers that no disk has, and none will. */
 static int
 disk_lacks(struct source_live *s, uint64_t settled)
 {
@@ -179,8 +182,9 @@ disk_lacks(struct source_live *s, uint64_t settled)
 	return -EINTR;
 }
 
-/* No disk has a folder yet, or none could make one.  What is of before the
- * recording was resumed is there then. */
+/* Called while no disk has a folder of the recording.  Blocks from before the
+ * recording was continued exist once a folder is opened, so those are waited
+ * for. */
 static int
 no_folder(struct source_live *s, uint64_t settled, bool over)
 {
@@ -256,7 +260,8 @@ held_give(struct source_live *s, struct parcel *p)
 	return 0;
 }
 
-/* -EAGAIN: there is nothing yet; -EINTR: look again. */
+/* Looks once for the next parcel.  0; -EAGAIN: none yet; -EINTR: look again;
+ * -ENODATA: the end; or another -errno. */
 static int
 look(struct source_live *s, struct parcel *p)
 {
@@ -287,9 +292,9 @@ look(struct source_live *s, struct parcel *p)
 	return err == -ENODATA ? disk_lacks(s, settled) : err;
 }
 
-/* It is known by now what the data are.  Who has to be told, which he is by
- * asking, opens a connection then, and a name may take long to be found: no
- * memory is to be had meanwhile. */
+/* True once: when the shape of the data has become known.  The sender then asks
+ * about() and opens its connection, and looking up the peer's name may take
+ * long: no block may be kept in memory meanwhile. */
 static bool
 is_news(struct source_live *s)
 {
@@ -329,7 +334,8 @@ live_next(struct source *source, struct parcel *p, int64_t until)
 	return err == -EAGAIN ? -ETIMEDOUT : err;
 }
 
-/* With what is wanted back all goes, also the parcel that was not used up. */
+/* Puts a parcel.  When the recorder wanted memory back, the last parcel may be
+ * put before it was used up; the source then gives that block again. */
 void
 live_put(struct source *source, struct parcel *p)
 {

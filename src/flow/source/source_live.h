@@ -10,27 +10,27 @@
 #include "flow/source/source.h"
 
 /*
- * A recording that is being made here, from its first block to its last: each
- * from memory where the tap (tap.h) has it, else from disk.  A transfer that
- * lags, or came late, reads from disk until it has caught up, and then from
- * memory again.  What was given from memory and is not yet durable may be
- * lost by the recorder after all; what the recorder lost before it was given
- * is a parcel with -ENODATA.
+ * A source that gives a recording while this daemon makes it, from its first
+ * block to its last: each block from memory where the tap (tap.h) has it, else
+ * from disk.  A transfer that lags or starts late reads from disk until it has
+ * caught up, and then from memory.  A block given from memory before it is
+ * durable may still be lost by the recorder; a block that was lost before it
+ * was given is a parcel with -ENODATA.
  *
  * It ends when the output has ended (output_end) and everything was given.
  */
 struct source_live_args {
-	struct output *output; /* held as long as the source is there */
-	struct stock *stock;   /* of its blocks; needed for the call alone */
-	struct source *disk;   /* reads the same recording from disks, and
-				  knows source_ops::settled (source_disk.h,
-				  with `follow`).  Taken over, also on an
-				  error */
-	int64_t start_ns;      /* of the recording, UTC */
-	int sub;	       /* this substream alone; -1: all */
+	struct output *output; /* held as long as the source exists */
+	/* Pool of its blocks; used during the call only. */
+	struct stock *stock;
+	/* Reads the same recording from disks, and has source_ops::settled
+	 * (source_disk.h, with `follow`).  Taken over, also on an error. */
+	struct source *disk;
+	int64_t start_ns; /* of the recording, UTC ns */
+	int sub;	  /* only this substream; -1: all */
 };
 
-/* Touches no disk.  0, or -errno with a fault. */
+/* Makes the source without touching a disk.  0, or -errno with a fault. */
 int source_live_make(struct source **source,
 		     const struct source_live_args *args, struct fault *fault);
 

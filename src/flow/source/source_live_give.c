@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a parcel says besides its data.
+ * The facts in a parcel besides its data.
  *
- * Where a block lies in the file of its substream follows from all that is
- * before it, whether it was recorded or not: of a number that the recorder
- * lost nothing is known but what the next block of the run says, slots missing
- * between the two.  As a recording is read (recording.h), so it is sent: they
- * are a parcel without data, with the last number before that block.  Where
- * the recorder did not lose it, but the disk is away that has it, they are
- * packets that cannot be read.
+ * A block's offset in its substream's file depends on everything before it,
+ * recorded or not.  A number that the recorder lost is known only by the next
+ * block of the run, since slots are missing between the two.  They are sent as
+ * they would be read (recording.h): as a parcel without data, with the number
+ * just before that block.  If the recorder did not lose them but the disk that
+ * has them is away, they are packets that cannot be read.
  */
 #include <errno.h>
 
@@ -80,7 +79,7 @@ live_seek(struct source_live *s, uint32_t run, uint64_t first)
 
 /* ---- where it lies ---------------------------------------------------- */
 
-/* Bytes of a slot in the file, where slots are what counts; 0 of rows. */
+/* Bytes of a slot in the file; 0 for rows, which have no slots. */
 static uint32_t
 slot_bytes(const struct source_live *s)
 {
@@ -97,7 +96,8 @@ slots_of(const struct source_live *s, const struct parcel *p)
 	return slot_bytes(s) ? (p->at + p->bytes) / slot_bytes(s) : 0;
 }
 
-/* Packets that came, and cannot be had. */
+/* Turns a parcel of missing packets into one of packets that were recorded and
+ * cannot be read. */
 static void
 unreadable(struct parcel *p)
 {
@@ -106,7 +106,8 @@ unreadable(struct parcel *p)
 	p->record.missing = 0;
 }
 
-/* Nothing was given of slots between what was, and this; or *p is that. */
+/* Looks for slots of the run that were not given before this record.  False:
+ * there are none; true: *p is a parcel for them. */
 static bool
 hole(struct source_live *s, const struct index_record *r, uint64_t at,
      struct parcel *p)
@@ -137,7 +138,7 @@ given(struct source_live *s, const struct parcel *p)
 	const struct index_record *r = &p->record;
 	struct live_sub *sub = &s->of[r->sub];
 
-	/* Nobody knows whose it was. */
+	/* Its substream is not known. */
 	if (p->err && !p->bytes && r->kind != INDEX_GAP)
 		return;
 	past_add(s, p);
@@ -189,7 +190,7 @@ live_give_disk(struct source_live *s, struct parcel *p)
 	const struct index_record *r = &p->record;
 	struct parcel before;
 
-	/* No disk has it: was it lost, or is its disk gone? */
+	/* No disk has the block: it was lost, or its disk is gone. */
 	if (p->err == -ENODATA && r->kind == RECORDING_ABSENT &&
 	    !output_is_lost(s->output, r->number)) {
 		s->away = true;

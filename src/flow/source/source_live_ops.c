@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A live source from outside: how it is made, asked, and closed. */
+/* The functions of a live source that do not give data: how it is made,
+ * described, moved and closed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -27,7 +28,8 @@ live_seek_number(struct source *source, uint64_t number)
 	return 0;
 }
 
-/* From long ago: only the disk knows where. */
+/* Goes to a packet.  One that was given long ago is found by the disk
+ * source. */
 static int
 live_seek_packet(struct source *source, uint32_t run, uint64_t first)
 {
@@ -75,8 +77,8 @@ live_fault(const struct source *source)
 	return disk->ops->fault ? disk->ops->fault(disk) : NULL;
 }
 
-/* Of a recording in which nothing ever came its disks know what it would have
- * been, as soon as they are looked at. */
+/* Asks the disk source.  If the recording ended without a single block, its
+ * disks have to be looked at first to know what its data would have been. */
 static int
 disk_about(struct source_live *s, struct source_about *about)
 {

@@ -6,11 +6,14 @@
 #include "flow/memory/tap.h"
 
 /*
- * What the halves of a live source share: source_live.c decides where the next
- * block is from, source_live_give.c makes parcels and knows where they lie,
- * source_live_ops.c is what is asked besides.
+ * The files of a live source:
+ *
+ *   source_live.c       decides where the next block comes from
+ *   source_live_give.c  makes parcels, and knows where they lie in the file
+ *   source_live_ops.c   makes, describes, seeks and closes it
  */
-enum { LIVE_PAST = 1024 }; /* blocks that can be gone back to by heart */
+/* Last blocks that a seek finds without asking a disk. */
+enum { LIVE_PAST = 1024 };
 
 struct live_block {
 	uint64_t number, first, offset;
@@ -18,76 +21,86 @@ struct live_block {
 	uint16_t sub;
 };
 
-/* How far a substream was given. */
+/* How far a substream was given, and where in its file that is. */
 struct live_sub {
 	bool known;
 	uint32_t run;
-	uint64_t next;	 /* sequence behind the last slot */
-	uint64_t offset; /* in its file */
+	uint64_t next;	 /* relative sequence behind the last slot given */
+	uint64_t offset; /* bytes, in the substream's file */
 };
 
 struct source_live {
 	struct source head;
-	struct output *output; /* held */
+	struct output *output; /* a reference is held */
 	struct tap *tap;
 	struct source *disk;
 	int64_t start_ns;
 	int sub;
 	int epoll, timer;
-	int watched; /* the disk's descriptor in epoll; -1: none */
+	int watched; /* the descriptor of `disk` that is in epoll; -1: none */
 
 	struct format_shape shape;
 	bool shaped, about_told;
 
-	uint64_t number;  /* of the next block */
-	bool inside;	  /* of it, from disk: some of it was given */
-	unsigned reads;	  /* of the tap, not yet put */
-	bool wants_back;  /* they have to be, before a disk is asked */
-	uint64_t last;	  /* given, not from disk, and */
-	bool fresh;	  /* nothing was asked for since */
-	bool gives_back;  /* since then something was put that was wanted */
-	uint64_t disk_at; /* the number that the disk gives next */
-	uint64_t told;	  /* source_ops::settled */
+	uint64_t number; /* number of the next block */
+	/* The block is read from disk, and a part of it was given. */
+	bool inside;
+	unsigned reads; /* blocks taken from the tap and not yet put */
+	/* Blocks of the tap must be put before a disk is read. */
+	bool wants_back;
+	uint64_t last; /* number of the last parcel that came from memory */
+	bool fresh;    /* no other parcel was asked for since `last` */
+	/* Since `last`, a block was put that the recorder wants back. */
+	bool gives_back;
+	/* Number that `disk` gives next; UINT64_MAX: not known. */
+	uint64_t disk_at;
+	uint64_t told; /* what source_ops::settled of `disk` was told last */
 
-	/* From disk, behind a hole that is given first. */
+	/* A parcel from disk that waits until the hole before it was given. */
 	struct parcel held;
 	bool holds;
 
-	int64_t waits;	  /* steady: since when for `number`; 0: it does not */
-	unsigned hurries; /* rounds asked for, of this catching up */
-	int64_t hurried;  /* steady: the last of them */
-	int64_t yields;	  /* steady: no block from disk before, while the
-			     recorder is short of memory */
+	/* Steady ns since when it waits for `number`; 0: it does not wait. */
+	int64_t waits;
+	unsigned hurries; /* syncs asked for while catching up this time */
+	int64_t hurried;  /* steady ns: the last of these */
+	/* Steady ns: reads no block from disk before then while the recorder is
+	 * short of memory. */
+	int64_t yields;
 
-	bool away; /* a number that no disk has now is of a block that was
-		      written; nobody knows of which substream */
+	/* A number without a block was recorded, but its disk is gone.  Its
+	 * substream is not known, so the next hole is taken for it. */
+	bool away;
 
 	struct live_sub *of;
-	struct live_block past[LIVE_PAST]; /* ascending, the last pasts */
+	/* Given last, in ascending order; pasts of them in all. */
+	struct live_block past[LIVE_PAST];
 	uint64_t pasts;
 
 	uint64_t from_memory, from_disk;
 	uint64_t passed; /* see source_facts */
 };
 
-/* source_live.c: of source_ops. */
+/* In source_live.c, functions of source_ops. */
 int live_next(struct source *source, struct parcel *p, int64_t until);
 void live_put(struct source *source, struct parcel *p);
 bool live_wanted(struct source *source);
 
-/* A sealed block of the tap's, or the gap before it (`number`); true: it is
- * kept in the parcel, and has to be put. */
+/* Makes a parcel of a sealed block from the tap, or of the gap before it if
+ * `number` is the gap's.  True: the parcel keeps the block, which has to be
+ * put. */
 bool live_give_block(struct source_live *s, const struct block *b,
 		     uint64_t number, struct parcel *p);
 
-/* A parcel of the disk's; true: it is held, and *p is the hole before it. */
+/* Takes a parcel from disk.  True: the parcel is held, and *p was set to the
+ * hole before it. */
 bool live_give_disk(struct source_live *s, struct parcel *p);
 
-/* Goes back to the block with this packet.  False: that was given too long
+/* Goes back to the block with this packet.  False: the block was given too long
  * ago, or not at all. */
 bool live_seek(struct source_live *s, uint32_t run, uint64_t first);
 
-/* The next parcel is of this number. */
+/* Makes block `number` the next one. */
 void live_goto(struct source_live *s, uint64_t number);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A queue of blocks with two ends, which end at different times: the receiver
- * may be stopped while a peer still has to get what waits, and the peer may be
- * gone while receivers still put.  Whoever is left sends home what comes.
- */
+/* A queue of blocks whose two ends stop at different times: the receiver may
+ * stop while a peer still has to get the waiting blocks, and the peer may be
+ * gone while receivers still put.  The end that is left frees the blocks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +47,8 @@ source_relay_let_go(struct source_relay *r)
 
 /* ---- the feeding end -------------------------------------------------- */
 
-/* Under the lock; as output.c does. */
+/* Copies the shape with the first block, or at the end, like output.c.  Caller
+ * holds the lock. */
 static void
 shape_copy(struct source_relay *r)
 {
@@ -73,7 +72,7 @@ source_relay_go_home(struct block *b)
 	block_drop(b);
 }
 
-/* Under the lock. */
+/* Numbers a block and queues it; caller holds the lock. */
 static void
 put(struct source_relay *r, struct block *b)
 {

@@ -9,52 +9,56 @@
 #include "flow/source/source.h"
 
 /*
- * A stream that is passed on without being recorded.  Receivers put CLOSED
- * blocks; the sender's thread seals them and has them in the order in which
- * they were put, and each goes home when it was sent.  There is no disk: a
- * peer that is too slow keeps all of the stock, and what comes then finds no
- * room, as in a recording (no_buffer).
+ * A source for a stream that is passed on without being recorded.  Receivers
+ * put CLOSED blocks; the sender's thread takes them in that order and seals
+ * them, and each block is free when it was sent.  There is no disk: with a peer
+ * that is too slow all blocks are in use, and packets that arrive then are
+ * dropped and counted (no_buffer), as in a recording.
  *
- * It is held twice, by who feeds it and as a source, and lives until both
- * have let go.
+ * A relay has two holders, the stream that feeds it and the sender that reads
+ * it as a source, and is freed when both have let go.
  */
 struct source_relay;
 
 struct source_relay_args {
 	const struct format_ops *format;
-	/* Its receiver may learn until it puts the first block, which is when
-	 * the copy is made. */
+	/* The receiver may change the shape until it puts the first block; the
+	 * relay copies it then. */
 	const struct format_shape *shape;
 	unsigned subs; /* substreams; 0 is 1 */
 	enum fill_kind fill;
-	int64_t start_ns; /* UTC */
-	/* Packets that nobody kept so far, for source_facts; any thread;
-	 * asked until source_relay_drop.  NULL: not told. */
+	int64_t start_ns; /* UTC ns */
+	/* Returns the packets dropped for lack of memory so far, for
+	 * source_facts.  Any thread; not called after source_relay_drop.  NULL:
+	 * they are not reported. */
 	uint64_t (*dropped)(void *arg);
 	void *arg;
 };
 
-/* 0 or -ENOMEM; the caller has both holds. */
+/* Makes a relay; the caller owns both holds.  0 or -ENOMEM. */
 int source_relay_make(struct source_relay **relay,
 		      const struct source_relay_args *args);
 
-/* The other hold, for sender_start. */
+/* The relay as a source; its hold goes to sender_start. */
 struct source *source_relay_source(struct source_relay *r);
 
-/* Takes a CLOSED block over; where the source was closed it goes home.  Any
- * receiver. */
+/* Takes a CLOSED block over.  If the source is closed, the block is freed and
+ * its packets count as unsent.  Any receiver. */
 void source_relay_put(struct source_relay *r, struct block *b);
 
-/* Nothing more will be put: the source ends behind what waits. */
+/* Declares that nothing more will be put: the source ends when the waiting
+ * blocks are sent. */
 void source_relay_end(struct source_relay *r);
 
-/* Lets go of the feeding end, which has ended. */
+/* Gives up the feeder's hold, and ends the relay if source_relay_end was not
+ * called. */
 void source_relay_drop(struct source_relay *r);
 
 struct source_relay_facts {
-	unsigned waits;	 /* blocks that were put and are not sent */
-	uint64_t blocks; /* that were put */
-	uint64_t unsent; /* packets that came when the source was closed */
+	unsigned waits;	 /* blocks put and not yet taken by the sender */
+	uint64_t blocks; /* blocks put */
+	/* Packets of blocks that were dropped because the source was closed. */
+	uint64_t unsent;
 };
 void source_relay_facts(struct source_relay *r, struct source_relay_facts *f);
 

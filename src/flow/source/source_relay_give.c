@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sender's thread seals, which is when slots without a packet are filled:
- * no packet waits for that.
+ * The sender's end of a relay.  Its thread seals the blocks, which fills slots
+ * without a packet: no receiver waits for that.
  *
- * The block that was given last is kept until the next one is, so that a
- * transfer which has to go back a little can do so.  What is before it is gone.
+ * The block given last is kept until the next one is given, so that a transfer
+ * which has to go back a little can do so.  Blocks before it are gone.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,7 +46,7 @@ take(struct source_relay *r)
 	return err;
 }
 
-/* What it needs is known with the first block. */
+/* Made with the first block, when the shape of the data is known. */
 static int
 fills_make(struct source_relay *r)
 {
@@ -74,7 +74,7 @@ seal(struct source_relay *r)
 	return 0;
 }
 
-/* Rows have nothing where nothing came. */
+/* Bytes of a slot; 0 for rows, which have nothing in place of a lost packet. */
 static uint32_t
 slot_bytes(const struct source_relay *r)
 {
@@ -165,17 +165,17 @@ relay_put(struct source *source, struct parcel *p)
 	p->own = NULL;
 }
 
-/* Of what was given only the last block is still there. */
+/* Gives the kept block again; no earlier one is there any more. */
 static bool
 kept_again(struct source_relay *r)
 {
 	struct block *b = r->kept;
 
-	/* What waits is given after it. */
+	/* A block that waits in `at` comes after the kept one. */
 	if (!b || r->at)
 		return false;
 	r->at = b;
-	r->kept = NULL; /* its hold is r->at's now */
+	r->kept = NULL; /* r->at takes its hold over */
 	r->gap_given = true;
 	r->offset[b->sub] = r->kept_offset;
 	return true;
