@@ -2,43 +2,47 @@
 /*
  * The threads of spated, what each owns, and how each is told to stop:
  *
- *   event loop      this one: configuration, sessions, control socket.
- *                   SIGTERM or SIGINT: stops every session, waits for them,
- *                   then stops the others; SIGHUP: reads the configuration
- *                   again
+ *   event loop      main thread: configuration, sessions, control socket.
+ *                   SIGTERM and SIGINT stop every session, wait for them,
+ *                   then stop the other threads; SIGHUP reads the
+ *                   configuration again
  *   receivers (N)   sockets and open blocks of the sessions given to them;
- *                   orders by an eventfd: receiver_feed, receiver_look,
- *                   receiver_stop
- *   writers         a disk each, with its folders; blocks from the queue,
- *   (one per disk)  errands by a poke: writer_begin, writer_end, writer_stop;
- *                   one whose disk does not answer is left alone, at the end
- *                   too: then the process ends by _exit
- *   scout           looks which disks are there; told by a wake
+ *                   told by messages and an eventfd: receiver_feed,
+ *                   receiver_look, receiver_stop
+ *   writers         one disk each, with its folders; take blocks from the
+ *   (one per disk)  queue, and jobs (make or close a recording's folders)
+ *                   when woken: writer_begin, writer_end, writer_stop.
+ *                   A writer whose disk does not answer is left alone, also
+ *                   at the end: then _exit ends the process
+ *   scout           looks which disks are there; woken by an eventfd
  *
- *   keeper          the catalogue; reads disks, last of all, and hangs with
- *                   them; told by keeper_touch, ended by keeper_stop
- *   chores          removes recordings for clients; hangs with disks, too;
- *                   told by chores_add, ended by chores_stop
- *   seek (2)        looks for a name on the disks, and whether the schedule's
- *                   folder answers; hangs with them; told by seek_name,
- *                   ended by seek_stop
- *   scribe          writes the state of the schedule; hangs with its disk;
- *                   told by scribe_write, ended by scribe_stop
- *   senders (one    a transfer each: sockets, disks that are read, blocks
- *   per transfer)   that are lent to it; orders by an eventfd: sender_rate,
- *                   sender_pause, sender_stop; copies likewise (copy_out.h).
- *                   One that hangs with a disk is left alone
- *   callers         a connection each of copies that come in (inbox.h), with
- *                   blocks that they fill; hang with disks while they look
- *                   what is there; ended by an eventfd: inbox_stop
- *   probes          a look at a stream, for seconds; sockets of its own;
- *                   ended by an eventfd: probe_end
- *   log             writes the log's lines, and waits for whoever reads them
+ *   keeper          the catalogue; reads disks at the lowest priority, and
+ *                   hangs with them; keeper_touch, keeper_stop
+ *   chores          removes recordings for clients; hangs with disks;
+ *                   chores_add, chores_stop
+ *   seek (2)        one looks up names on disks, the other whether the
+ *                   schedule's folder answers; hang with them; seek_name,
+ *                   seek_folder, seek_stop
+ *   scribe          writes the state file of the schedule; hangs with its
+ *                   disk; scribe_write, scribe_stop
+ *   senders (one    sockets, disks that are read, and blocks that are lent
+ *   per transfer)   to the transfer; told by messages and an eventfd:
+ *                   sender_rate, sender_pause, sender_stop; outgoing copies
+ *                   likewise (copy_out.h).  A sender that hangs with a disk
+ *                   is left alone
+ *   callers         one connection of an incoming copy each (inbox.h), with
+ *                   the blocks it fills; hang with disks while they look
+ *                   what is there; inbox_stop by an eventfd
+ *   probes          look at a stream for seconds, with sockets of their own;
+ *                   probe_end by an eventfd
+ *   log             writes log lines, and waits for the reader of stderr
  *                   (base/log_queue.c); told by log_line; never ends
  *
- * What crosses between them is blocks (the queue, and home to their stock),
- * errands and orders, and counters that are atomic.  The event loop is woken
- * by an eventfd, looks at every session once, and never waits for a disk.
+ * Threads share blocks (through the queue, and back to their pool), jobs and
+ * messages, and atomic counters.  An eventfd wakes the event loop, which then
+ * looks at every session once and does not wait for a disk, except for two
+ * requests that name one: `disks-add` looks at its path, and `record` with
+ * `resume` reads what the disks have of that recording.
  */
 #include "daemon/main/daemon.h"
 
@@ -63,7 +67,7 @@
 
 enum { BLOCKS_QUEUED = 1 << 20 };
 
-/* Any thread. */
+/* Wakes the event loop; any thread. */
 static void
 wake(void *arg)
 {
@@ -72,14 +76,14 @@ wake(void *arg)
 	eventfd_write(d->wake, 1);
 }
 
-/* ---- what wakes the loop --------------------------------------------- */
+/* ---- events ---------------------------------------------------------- */
 
 static void
 hang_up(struct daemon *d)
 {
 	struct fault fault;
 
-	/* What is wrong is in the log; who wants to be told asks. */
+	/* The log has the fault; a client that wants it sends `reload`. */
 	if (!d->stopping)
 		daemon_reload(d, NULL, &fault);
 }
@@ -138,17 +142,20 @@ signals_open(struct daemon *d)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
-	/* Before any thread starts, so that all of them inherit it. */
+	/* Threads inherit the mask, so block before the first one starts. */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE is that file's error */
+	/* a write beyond RLIMIT_FSIZE is an error of that file */
+	signal(SIGXFSZ, SIG_IGN);
 	d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return d->signals < 0 ? -errno : 0;
 }
 
-/* Chunks stay open until their round, up to LEAF_ROUND of a recording on
- * each disk: more than the 1024 files that a process has by custom.  What
- * can be had is raised as far as it goes, and half of it is for chunks. */
+/* Returns how many chunk files all disks may hold open together, and raises
+ * the soft limit to the hard one.  A recording keeps up to LEAF_ROUND chunks
+ * per disk open until its next sync, more than the customary 1024 files per
+ * process.  Half of the limit is for chunks, half for sockets and other
+ * files. */
 static unsigned
 files_allow(void)
 {
@@ -203,7 +210,7 @@ threads_start(struct daemon *d, struct fault *fault)
 	return 0;
 }
 
-/* The first ones; other parts add theirs. */
+/* Adds the first three descriptors; other parts add theirs. */
 static int
 fds_add(struct daemon *d, struct fault *fault)
 {
@@ -249,7 +256,8 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 		return fault_set(fault, err, "internal", "cannot start: %s",
 				 strerror(-err));
 	err = setup_load(&d->setup, conf, fault);
-	/* The socket before the memory: the second daemon is told at once. */
+	/* Open the socket before the memory is taken, so that a second daemon
+	 * fails at once. */
 	if (!err)
 		err = server_open(&d->server, d->setup.control.socket,
 				  d->setup.control.group, &hooks, fault);

@@ -21,31 +21,33 @@
 #include "daemon/transfers/transfer.h"
 
 /*
- * The daemon: the configuration and everything that it made of it.  All of
- * it belongs to the event loop's thread; see daemon.c for the other threads.
+ * The daemon: the configuration and everything that was made of it.  All fields
+ * belong to the event loop's thread; daemon.c lists the other threads.
  */
-enum { DAEMON_ENDED = 64 }; /* recordings remembered after their end */
+enum { DAEMON_ENDED = 64 }; /* ended recordings that `list` shows */
 
-/* Somebody waits: for a recording to have begun, or to have ended. */
+/* A client that waits for a recording to begin or to end. */
 struct waiter {
 	struct server_ticket ticket;
-	char group[80];	     /* whose recordings */
-	bool stop;	     /* waits for the end */
+	char group[80];	     /* name of the recordings */
+	bool stop;	     /* true: waits for the end */
 	struct waiter *next; /* daemon::waiters */
 };
 
-/* Somebody waits for a disk: to have been tried, or to have left. */
+/* A client that waits until a disk has been tried, or has left. */
 struct disk_waiter {
 	struct server_ticket ticket;
 	unsigned number;
 	bool drop;
-	int64_t until;		  /* steady */
+	int64_t until;		  /* ns, steady: when it is told anyway */
 	struct disk_waiter *next; /* daemon::disk_waiters */
 };
 
-/* What the schedule's scans were admitted by, when that was last looked at. */
+/* Facts that the schedule's scans were last admitted by (admission.c).
+ * Admission runs again when one of the counts differs, and every ten seconds.
+ * `typed`: sum of the IDs of recordings that a client started. */
 struct daemon_seen {
-	int64_t looked, told; /* steady */
+	int64_t looked, told; /* ns, steady */
 	unsigned disks, untried, typed;
 };
 
@@ -56,27 +58,27 @@ struct daemon {
 	struct fleet fleet; /* the disks */
 	struct crew crew;   /* the receivers */
 	struct chores *chores;
-	struct keeper *keeper; /* of the catalogue */
-	struct seek *seek;     /* of names on disks */
-	struct seek *folder;   /* of the schedule */
+	struct keeper *keeper; /* thread that keeps the catalogue */
+	struct seek *seek;     /* looks up names on disks */
+	struct seek *folder;   /* looks whether the schedule's folder answers */
 	struct session_host host;
 	struct inbox *inbox; /* NULL: not configured */
 	struct server *server;
 	struct schedule *schedule;
 	struct daemon_seen seen;
 	struct vsi_daemon *vsi; /* NULL: not configured */
-	struct service service; /* as the service manager sees it */
+	struct service service; /* state told to systemd */
 
-	struct daemon_fds fds; /* what the loop waits for */
+	struct daemon_fds fds; /* descriptors that the loop polls */
 	int wake, signals;     /* eventfd, signalfd */
-	int clock;	       /* timerfd: says that UTC was set */
+	int clock;	       /* timerfd that fires when UTC is set */
 	bool stopping;
 	int64_t started;    /* steady */
 	int64_t started_ns; /* UTC */
 
-	struct session *sessions; /* those that run */
+	struct session *sessions; /* sessions that run */
 	unsigned last_id;
-	json_t *ended; /* INFO of the last, oldest first */
+	json_t *ended; /* `info` of ended recordings, oldest first */
 	struct waiter *waiters;
 	struct disk_waiter *disk_waiters;
 	struct probe *probes;
@@ -84,40 +86,48 @@ struct daemon {
 	struct mappings mappings;
 };
 
-/* 0 or -errno with a fault; daemon_finish in either case. */
+/* Starts everything that the file `conf` asks for.  Returns 0, or -errno with a
+ * fault.  The caller calls daemon_finish in either case. */
 int daemon_start(struct daemon *d, const char *conf, struct fault *fault);
 
-/* Until a signal ends it, and every recording is durable. */
+/* Runs the event loop until a signal has ended it and every recording is
+ * durable.  Returns 0, or -errno when the loop cannot wait. */
 int daemon_run(struct daemon *d);
-/* False: a disk does not answer, and its thread uses what is left; then only
- * _exit ends the process. */
+/* Stops all threads and frees what `d` holds, not `d`.  Returns false if a disk
+ * does not answer: its thread still uses memory, so only _exit may end the
+ * process. */
 bool daemon_finish(struct daemon *d);
 
-/* verbs.c: one request of a client. */
+/* Answers one request of a client, now or later (verbs.c). */
 void daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		const json_t *request);
 
-/* reload.c: reads the configuration again; 0 and, where it is not NULL, what
- * changed (verbs.h), or -errno with a fault, and all is as it was. */
+/* Reads the configuration again (reload.c).  Returns 0, and in *result (unless
+ * NULL) the changes as verbs.h describes them; or -errno with a fault, and
+ * nothing has changed. */
 int daemon_reload(struct daemon *d, json_t **result, struct fault *fault);
 
-/* verbs_probe.c: answers those whose probe is over; ends those of a stream
- * that is to be recorded, and of who does not wait any more. */
+/* Answers clients whose probe is over (verbs_probe.c).  Ends a probe early if
+ * its client has left, or if its stream is `wanted` (may be NULL) for a
+ * recording. */
 void daemon_probes(struct daemon *d, const struct stream *wanted);
 
-/* verbs_disks.c: answers those whose disk is where it should be. */
+/* Answers clients whose disk has been tried or has left (verbs_disks.c). */
 void daemon_disks(struct daemon *d, int64_t now);
 
-/* verbs_chores.c: answers those whose chore is done. */
+/* Answers clients whose chore is done (verbs_chores.c). */
 void daemon_chores(struct daemon *d);
 
-/* verbs.c: tells those who waited for this group, where it is time. */
+/* Answers clients that wait for recordings of `group` when their condition
+ * holds (verbs.c). */
 void daemon_tell(struct daemon *d, const char *group);
 
-/* It is being recorded from here on, and listed. */
+/* Adds a recording that has just begun to the catalogue, logs it, and starts
+ * its transfer if it has one. */
 void daemon_began(struct daemon *d, struct session *s);
 
-/* Forgets those of this name that have ended. */
+/* Removes ended recordings of this name from the list, so that the name is free
+ * for a new one. */
 void daemon_forget(struct daemon *d, const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A turn of the event loop: it waits until something is ready or due, which
- * calls whoever added it (fds.h), and then looks at everything that has a time
- * of its own.  A session that has ended leaves in its turn.
+ * One turn of the event loop: wait until a descriptor is ready or a time is
+ * due, call the owner of each ready descriptor (fds.h), then step everything
+ * that has a time of its own.  A session that has ended is freed in this turn.
  */
 #include "daemon/main/daemon.h"
 
@@ -15,7 +15,6 @@
 #include "daemon/requests/report.h"
 #include "daemon/schedule/schedule_host.h"
 
-/* One that left nothing on any disk leaves its name for another. */
 void
 daemon_forget(struct daemon *d, const char *name)
 {
@@ -40,7 +39,8 @@ daemon_began(struct daemon *d, struct session *s)
 		transfer_follow(d, s, s->send);
 }
 
-/* As it is counted here, until its disks were read. */
+/* Adds the ended recording to the catalogue with the counts of the session; the
+ * keeper replaces them when it has read the disks. */
 static void
 catalogue_ended(struct daemon *d, struct session *s)
 {
@@ -100,7 +100,8 @@ sessions_step(struct daemon *d, int64_t now)
 	}
 }
 
-/* Until the next thing that has a time, at most until the next look. */
+/* Returns ms until the next known time, at most until the service's next
+ * look. */
 static int
 wait_ms(const struct daemon *d)
 {

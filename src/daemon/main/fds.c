@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two lists of the same length: what poll(2) wants to see, and what is to be
- * called.  One that is removed leaves its place, with descriptor -1, until
- * the next wait, so that a call may remove any, also itself, while the list
- * is gone through.
+ * Two arrays of equal length: the pollfds for poll(2), and the functions to
+ * call.  A removed entry keeps its index with descriptor -1 until the next
+ * wait, so that a called function may remove any entry, its own too, while the
+ * array is walked.
  */
 #include "daemon/main/fds.h"
 

@@ -3,15 +3,15 @@
 #define SPATE_DAEMON_MAIN_FDS_H
 
 /*
- * What the event loop waits for: file descriptors, each with what is called
- * when something became of it.  The parts of the daemon add their own.  The
- * event loop's thread.
+ * File descriptors that the event loop polls, each with the function to call
+ * when it is ready.  Parts of the daemon add their own.  The event loop's
+ * thread only.
  */
 struct pollfd;
 
 struct daemon_fd {
 	int fd;
-	short events; /* of poll(2), as POLLIN */
+	short events; /* as of poll(2): POLLIN */
 	void (*ready)(void *arg, short revents);
 	void *arg;
 };
@@ -22,15 +22,15 @@ struct daemon_fds {
 	unsigned n, room;
 };
 
-/* 0 or -ENOMEM; `fd` stays the caller's. */
+/* Returns 0 or -ENOMEM.  The caller still owns `fd`. */
 int daemon_fds_add(struct daemon_fds *f, const struct daemon_fd *fd);
 
-/* Nothing more is called of it, also where it is ready already: before it is
- * closed.  One that was not added: nothing. */
+/* Ends the calls for `fd`, also if it is ready in this turn already.  Call it
+ * before close(fd).  An unknown `fd` is ignored. */
 void daemon_fds_remove(struct daemon_fds *f, int fd);
 
-/* Waits (-1: for ever), then calls those that are ready, which may add and
- * remove.  0 or -errno. */
+/* Waits up to timeout_ms (-1: for ever), then calls the function of each ready
+ * descriptor, which may add and remove any.  Returns 0 or -errno. */
 int daemon_fds_wait(struct daemon_fds *f, int timeout_ms);
 
 void daemon_fds_clear(struct daemon_fds *f);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An epoll set of the sockets and of a timer, so that the owner has one
- * descriptor to wait for, also in a pause.
+ * The listening sockets and a timer in one epoll set, so that the owner polls
+ * one descriptor, also during a pause.
  *
- * A descriptor kept in reserve, closed to accept whoever comes and tell him to
- * go, was considered: other threads take it first as soon as it is closed, and
- * who comes had better wait in the kernel's queue until there is one again.
+ * Rejected: a spare descriptor that is closed to accept one connection and send
+ * it away.  Another thread takes the freed number first, and a connection had
+ * better wait in the kernel's queue until there is a descriptor.
  *
- * Places are few, and counted anew whenever somebody comes.
+ * Places are few, so they are counted anew for each connection.
  */
 #include "daemon/main/listener.h"
 
@@ -24,9 +24,9 @@
 
 #define SECOND INT64_C(1000000000)
 enum {
-	BACKLOG = 1024, /* while a crowd comes, the kernel drops no one */
+	BACKLOG = 1024, /* room for a burst, so that the kernel drops none */
 	PAUSE_NS = 200000000,
-	SAY_S = 60, /* that no descriptor is left */
+	SAY_S = 60, /* between two lines that no descriptor is left */
 };
 
 /* ---- peers ------------------------------------------------------------- */
@@ -78,7 +78,7 @@ may_go(const struct listener_place *p, const struct listener_place *whom)
 	return !p->busy || (whom->trusted && !p->trusted);
 }
 
-/* Is it p rather than q that goes? */
+/* True if `p` has to go rather than `q`. */
 static bool
 goes_before(const struct listener *l, const struct listener_place *p,
 	    const struct listener_place *q)
@@ -96,7 +96,7 @@ goes_before(const struct listener *l, const struct listener_place *p,
 	return of_p == of_q ? p->heard < q->heard : of_p > of_q;
 }
 
-/* NULL: nobody does. */
+/* Returns the connection to close in favour of `whom`, or NULL: none may. */
 static struct listener_place *
 who_goes(const struct listener *l, const struct listener_place *whom,
 	 bool proved, bool same)
@@ -113,7 +113,8 @@ who_goes(const struct listener *l, const struct listener_place *whom,
 	return found;
 }
 
-/* For one more: `most` of all, `of_one` of its peer. */
+/* Makes room for one more: `most` in all, `of_one` of the peer.  Returns 0 or
+ * -EBUSY. */
 static int
 room_make(struct listener *l, const struct listener_place *whom, bool proved,
 	  unsigned most, unsigned of_one)
@@ -202,7 +203,7 @@ listener_pause(struct listener *l, int err)
 	timerfd_settime(l->timer, 0, &soon, NULL);
 }
 
-/* False: it goes on. */
+/* Returns false if the pause goes on. */
 static bool
 pause_is_over(struct listener *l)
 {
@@ -215,7 +216,7 @@ pause_is_over(struct listener *l)
 	return true;
 }
 
-/* ---- who comes --------------------------------------------------------- */
+/* ---- accepting ------------------------------------------------------- */
 
 int
 listener_accept(struct listener *l, struct listener_peer *from)
@@ -232,7 +233,7 @@ listener_accept(struct listener *l, struct listener_peer *from)
 			peer_find(from, fd);
 			return fd;
 		}
-		/* Not what the one who came did: that it left again. */
+		/* Any other error belongs to that connection: its peer left. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		    errno == ENOBUFS) {
 			listener_pause(l, errno);

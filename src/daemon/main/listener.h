@@ -7,59 +7,60 @@
 #include <sys/socket.h>
 
 /*
- * A listener is where connections to the daemon come in: those of the control
- * socket, of VSI-S and of the inbox.  It decides who may stay, so that nobody
- * locks out others by coming often and saying nothing:
+ * A listener accepts connections to the daemon: on the control socket, for
+ * VSI-S and for the inbox.  It decides which connections may stay, so that
+ * nobody locks others out by connecting often and saying nothing:
  *
  *   accept --> newcomer --listener_prove--> holds a place --> leaves
  *
- *   newcomer  has said nothing yet that proves what it came for.  There are
- *             LISTENER_NEWCOMERS of them, LISTENER_OF_ONE of the same peer
- *   place     `places` in all, `of_one` of the same peer
+ *   newcomer  has not yet sent anything that shows what it is for.
+ *             At most LISTENER_NEWCOMERS, LISTENER_OF_ONE of the same peer
+ *   place     at most `places`, `of_one` of the same peer
  *
- * Whoever comes to where all is taken has the oldest one thrown out: of its own
- * peer where that has too many, else of the peer that has most.  Among those
- * with a place the oldest is who was silent for longest, and nobody who is busy
- * is thrown out; where all are, the one who comes is refused.
+ * When a limit is reached, the oldest connection is closed: one of the same
+ * peer if that peer has too many, else one of the peer that has most.  Among
+ * connections with a place, the oldest is the one silent for longest.  A busy
+ * connection is never closed; if all are busy, the new one is refused.
  *
  * A peer is a user (control socket), an IPv4 address, or an IPv6 network of 64
- * bits.  Root and the daemon's own user are trusted on the control socket: no
- * other user throws out one of theirs, and for theirs anybody else goes.
+ * bits.  Root and the daemon's own user are trusted on the control socket:
+ * other users never push out a trusted connection, and a trusted newcomer
+ * pushes out any other, busy or not.
  *
- * While the process has no file descriptor left, the sockets are not listened
- * to for a moment at a time: whoever waits in the kernel's queue would wake
- * the event loop again and again.
+ * While the process has no file descriptor left, the sockets are not polled for
+ * PAUSE_NS (listener.c) at a time: else the connections in the kernel's queue
+ * would wake the event loop again and again.
  *
- * The event loop's thread; those with `place` may be called by others under a
- * lock of the owner's.
+ * The event loop's thread; listener_enter, listener_prove and listener_leave
+ * may be called by other threads under a lock of the owner.
  */
 enum {
 	LISTENER_SOCKETS = 16,
 	LISTENER_NEWCOMERS = 64,
 	LISTENER_OF_ONE = 32,
-	LISTENER_TURN = 16, /* should be accepted at a time, no more */
+	LISTENER_TURN = 16, /* connections to accept in one turn, at most */
 };
 
 struct listener_peer {
 	struct sockaddr_storage address;
-	uint8_t key[16]; /* the same one has the same */
+	uint8_t key[16]; /* equal for equal peers */
 	bool trusted;
 };
 
-/* Is part of a connection. */
+/* A connection's entry in the list; a field of the owner's connection. */
 struct listener_place {
 	struct listener_place *next; /* listener::first; newest first */
 	uint8_t key[16];
 	bool trusted, proved;
-	bool entered;  /* it is in the list */
-	bool busy;     /* the owner's: must not be thrown out */
-	int64_t heard; /* the owner's: steady, when it last said something */
+	bool entered;  /* is in the list */
+	bool busy;     /* set by the owner: must not be closed */
+	int64_t heard; /* ns, steady; set by the owner when the peer speaks */
 };
 
 struct listener_rules {
 	const char *name; /* for the log: "control socket" */
 	unsigned places, of_one;
-	/* Closes a connection, which has no place any more. */
+	/* Closes the connection of `p`, which is no longer in the list. */
 	void (*expel)(void *arg, struct listener_place *p);
 	void *arg;
 };
@@ -68,39 +69,41 @@ struct listener {
 	struct listener_rules rules;
 	bool open;
 	int epoll;
-	int timer; /* of the pause */
+	int timer; /* timerfd that ends the pause */
 	int fd[LISTENER_SOCKETS];
 	unsigned n, turn;
 	bool paused;
-	int64_t said; /* steady: no descriptor was left; 0: not lately */
+	int64_t said; /* ns, steady: last log line about descriptors; 0: none */
 	struct listener_place *first;
 };
 
-/* 0 or -errno; listener_close in either case, which does nothing for one that
- * is all zeros. */
+/* Returns 0 or -errno; call listener_close in either case.  Closing a zeroed
+ * listener does nothing. */
 int listener_open(struct listener *l, const struct listener_rules *rules);
 void listener_close(struct listener *l);
 
-/* Another socket, not blocking, which is the listener's from here on, also
- * where it fails.  0 or -errno. */
+/* Listens on a bound, non-blocking socket, which belongs to the listener from
+ * here on, also if this fails.  Returns 0 or -errno. */
 int listener_add(struct listener *l, int fd);
 
-/* Listens on "127.0.0.1:2620" or "[::1]:2620": as listener_add.  An address
- * whose interface comes up later will do.  [::] is IPv6 alone. */
+/* Binds "127.0.0.1:2620" or "[::1]:2620" and listens as listener_add does.  The
+ * address need not be up yet.  [::] means IPv6 only.  Returns 0 or -errno. */
 int listener_add_tcp(struct listener *l, const char *text);
 
-/* Readable when somebody comes. */
+/* The epoll set: readable when a connection waits or a pause ends. */
 int listener_fd(const struct listener *l);
 
-/* A descriptor, not blocking, and who that is; -1: nobody. */
+/* Returns a non-blocking descriptor, and in *from its peer; -1: none waits. */
 int listener_accept(struct listener *l, struct listener_peer *from);
 
 /* Accepts nobody for a moment, since the process lacks what a connection needs
- * (`err`, as EMFILE); logged at most once a minute. */
+ * (`err`, as EMFILE).  Logged at most once a minute. */
 void listener_pause(struct listener *l, int err);
 
-/* It is a newcomer from here on, or has proved what it came for; others may
- * be thrown out.  0; -EBUSY: it cannot stay. */
+/* listener_enter adds a newcomer, listener_prove gives it a place,
+ * listener_leave removes it (nothing if it is not in the list).  The first two
+ * may close another connection (rules.expel).  They return 0, or -EBUSY if this
+ * one cannot stay. */
 int listener_enter(struct listener *l, struct listener_place *p,
 		   const struct listener_peer *from);
 int listener_prove(struct listener *l, struct listener_place *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spated: the command line of the daemon.  What it does is in daemon.c. */
+/* spated: the command line of the daemon; daemon.c has the rest. */
 #include "config.h"
 
 #include <stdbool.h>
@@ -99,8 +99,8 @@ is(const char *word, const char *brief, const char *full)
 	return !strcmp(word, brief) || !strcmp(word, full);
 }
 
-/* -1: go on; else the exit status.  By hand: getopt_long's struct option is
- * not ours. */
+/* Returns -1 to go on, else the exit status.  Read by hand, because the `struct
+ * option` of getopt_long clashes with the contract's. */
 static int
 options_read(struct options *o, int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The service manager is systemd, or whoever speaks as it does. */
+/* Talks to systemd, or to any service manager that speaks its protocol. */
 #include "daemon/main/notify.h"
 
 #include <systemd/sd-daemon.h>

@@ -5,15 +5,15 @@
 #include <stdint.h>
 
 /*
- * The way to the service manager, if one started us: notify.c goes by
- * libsystemd, notify_none.c leads nowhere.  What is said, and when, is in
- * service.c.  The event loop's thread.
+ * Messages to the service manager that started this process, if one did:
+ * notify.c uses libsystemd, notify_none.c does nothing.  service.c decides what
+ * to send and when.  The event loop's thread.
  */
 
-/* Lines as of sd_notify(3).  Nobody to hear them is no error. */
+/* Sends lines as of sd_notify(3).  Does nothing without a service manager. */
 void notify_say(const char *lines);
 
-/* How long the manager waits for a sign of life, in ns; 0: it does not. */
+/* Returns the manager's watchdog period in ns; 0: it has none. */
 int64_t notify_patience(void);
 
 #endif

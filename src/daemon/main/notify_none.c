@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Built without libsystemd: there is no service manager to talk to. */
+/* Built without libsystemd: no messages to a service manager. */
 #include "daemon/main/notify.h"
 
 void

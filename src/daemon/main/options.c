@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of all keys is made from the tables that read them, plugins'
- * included, so it is never behind the program:
+ * Prints the list of all keys from the same tables that read them, those of
+ * plugins included, so the list is never out of date:
  *
  *   beside receive = "udp"
  *     listen         a list of texts, as [ "a", "b" ]
  *                    addresses to receive on: ...
  *
- * A key begins a line behind two spaces, and nothing else does.
+ * A key begins a line after two blanks, and no other line does.
  */
 #include "daemon/main/options.h"
 
@@ -34,7 +34,8 @@ table_print(const char *place, const struct option *o)
 	}
 }
 
-/* The head of a plugin's ops; NULL where it cannot be loaded. */
+/* Returns the head of a plugin's ops, or NULL (told on stderr) if it cannot be
+ * loaded. */
 static const struct plugin *
 plugin_load(const char *kind, const char *name)
 {
@@ -58,8 +59,8 @@ plugin_load(const char *kind, const char *name)
 	return NULL;
 }
 
-/* Their keys stand beside the key that chose the plugin, or in a group of its
- * name. */
+/* Prints the keys of all plugins of a kind: they stand beside the key that
+ * chose the plugin, or in a group of its name.  Returns an exit status. */
 static int
 plugins_print(const char *kind, const char *before, const char *after)
 {

@@ -3,8 +3,8 @@
 #define SPATE_DAEMON_MAIN_OPTIONS_H
 
 /*
- * Prints every key that a configuration may have, with those of all plugins
- * that are there; `spated --options`.  Returns the exit status: 1 where a
+ * Prints every key that a configuration may have, with the keys of all
+ * installed plugins (`spated --options`).  Returns the exit status: 1 if a
  * plugin cannot be loaded, which is told on stderr.
  */
 int options_print(void);

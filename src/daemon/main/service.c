@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sign of life is worth something only if it means that data flow: it comes
- * from the event loop, after a turn in which every receiver has got on too
- * since the last look.  Disks are no part of it: one that hangs is normal
- * life, and is dealt with by the others.
+ * The watchdog message (WATCHDOG=1) must mean that data flow.  The event loop
+ * sends it only if every receiver thread has made a turn since the last look.
+ * Disks do not count: a hung disk is normal life, and the other disks carry on.
  *
- * A daemon that was stopped for a while (SIGSTOP, a suspended machine) and
- * goes on finds that its receivers have not moved: that is no sign of life
- * missed but the first look of many, and only what lasts is logged.
+ * After the process was stopped for a while (SIGSTOP, a suspended machine) the
+ * first look finds that no receiver has moved.  Only STILL such looks in a row
+ * are logged.
  *
- * To touch memory, and to write what is left at the end, may take longer than
- * any unit can say beforehand.  So the time that the manager allows is
- * extended as needed, and the unit's own need only be ordinary.
+ * Taking memory at the start and writing the rest at the end may take longer
+ * than a unit file can know, so the daemon extends the manager's timeouts
+ * itself (EXTEND_TIMEOUT_USEC) and the unit keeps ordinary ones.
  */
 #include "daemon/main/service.h"
 
@@ -26,10 +25,10 @@
 #include "daemon/schedule/schedule.h"
 
 enum {
-	LOOK = 1000000000,	/* ns, at most */
-	LOOK_LEAST = 250000000, /* receivers beat every tenth of a second */
-	SAY = 5,		/* looks between two lines */
-	STILL = 10,		/* looks: then it is said */
+	LOOK = 1000000000,	/* ns between looks, at most */
+	LOOK_LEAST = 250000000, /* ns; receivers turn every tenth of a second */
+	SAY = 5,		/* looks between two status lines */
+	STILL = 10,		/* still looks in a row until it is logged */
 	EXTEND_US = 60000000,
 };
 
@@ -45,7 +44,8 @@ service_open(struct service *s)
 		s->look_ns = LOOK_LEAST;
 }
 
-/* Half a second for each GiB is usual: four times that, and a minute. */
+/* Extends the start timeout by 2 s per GiB and a minute; half a second per GiB
+ * is usual. */
 void
 service_memory(const struct service *s, uint64_t bytes)
 {
@@ -59,7 +59,7 @@ service_memory(const struct service *s, uint64_t bytes)
 	notify_say(lines);
 }
 
-/* ---- the line -------------------------------------------------------- */
+/* ---- the status line ------------------------------------------------- */
 
 static unsigned
 recordings(const struct daemon *d)
@@ -71,7 +71,7 @@ recordings(const struct daemon *d)
 	return n;
 }
 
-/* As "; next r4123 at 2026-11-20T10:00:00Z", the first one that waits. */
+/* Makes "; next r4123 at 2026-11-20T10:00:00Z" of the first scan that waits. */
 static void
 next_make(const struct daemon *d, char *text, size_t bytes)
 {
@@ -128,7 +128,7 @@ service_ready(struct daemon *d)
 	say(d, "READY=1\n");
 }
 
-/* The clock that systemd compares with. */
+/* CLOCK_MONOTONIC in us, as MONOTONIC_USEC= wants it. */
 static uint64_t
 monotonic_us(void)
 {
@@ -172,7 +172,7 @@ service_stopping(struct daemon *d)
 	stop_extend(d);
 }
 
-/* ---- now and then ---------------------------------------------------- */
+/* ---- looks ----------------------------------------------------------- */
 
 static void
 look(struct daemon *d)

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * The service is the daemon as the service manager sees it: that it is ready,
- * reloads or stops, a line of what it does, and a sign of life now and then.
+ * The daemon as the service manager sees it: ready, reloading or stopping, a
+ * status line, and a watchdog message as long as data flow.
  *
  *   service_open ... service_memory ... service_ready
  *       service_step, whenever the loop turns; service_reloading,
@@ -19,18 +19,18 @@
 struct daemon;
 
 struct service {
-	int64_t look_ns; /* between two looks: each may be a sign of life */
-	bool watched;	 /* somebody waits for those */
-	int64_t looked;	 /* steady */
-	unsigned still;	 /* looks in a row at which a receiver hung */
-	int64_t said;	 /* steady; when the line was said last */
+	int64_t look_ns; /* ns between looks at the receivers */
+	bool watched;	 /* the manager waits for watchdog messages */
+	int64_t looked;	 /* steady ns */
+	unsigned still;	 /* looks in a row at which a receiver stood still */
+	int64_t said;	 /* steady ns of the last status line */
 	bool stopping;
-	char line[256]; /* what is known of us */
+	char line[256]; /* last status line */
 };
 
 void service_open(struct service *s);
 
-/* So much memory is to be touched: that takes a while. */
+/* Tells the manager that taking `bytes` of memory will take a while. */
 void service_memory(const struct service *s, uint64_t bytes);
 
 void service_ready(struct daemon *d);
@@ -38,7 +38,8 @@ void service_reloading(struct daemon *d);
 void service_reloaded(struct daemon *d);
 void service_stopping(struct daemon *d);
 
-/* Says what is to be said by now. */
+/* Looks at the receivers and sends what is due: watchdog, status line, a longer
+ * timeout while stopping.  Cheap when nothing is due. */
 void service_step(struct daemon *d, int64_t now);
 
 #endif
