@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration is read again: by SIGHUP, or by somebody who waits for
- * what comes of it.  Each thing that changed is a line, in the log and for
- * who asked.
+ * Reloads the configuration, on SIGHUP or for a client (`spate reload`).  Every
+ * change is one line, in the log and in the client's answer.
  */
 #include <errno.h>
 
@@ -20,7 +19,7 @@ log_each(const json_t *lines, enum log_level level)
 		log_line(level, NULL, "%s", json_string_value(line));
 }
 
-/* What the setup says now, for who has it from there. */
+/* Hands the new values to the parts of the daemon that keep their own copy. */
 static void
 spread(struct daemon *d)
 {

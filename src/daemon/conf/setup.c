@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that can be wrong with a configuration is found here, before
- * the first packet: names of plugins, shapes that cannot be, blocks that do
- * not fit the memory.  Only what may change while the daemon runs is left to
- * later: whether disks are mounted, and ports free.
+ * Every fault that a configuration can have is found here, before the first
+ * packet: unknown plugins, shapes that cannot be, blocks that do not fit into
+ * the memory.  Only what may change while the daemon runs is checked later:
+ * whether disks are mounted, and ports free.
  */
 #include "daemon/conf/setup.h"
 
@@ -104,7 +104,8 @@ const struct option setup_control_options[] = {
 	{ .name = NULL },
 };
 
-/* Of the design, not built yet: said once, so that nobody relies on them. */
+/* Groups of the design that do nothing yet.  A warning says so, so that nobody
+ * relies on them. */
 static const char *const later[] = { "metrics", NULL };
 static const char *const groups[] = { "control", "streams", "metrics", "vsi",
 				      "send",	 "inbox",   NULL };
@@ -160,14 +161,14 @@ way_add(struct setup *c, const char *name, struct fault *fault)
 	return 0;
 }
 
-/* Each disk takes the first that works there. */
+/* Loads all write plugins; each disk uses the first that works on it. */
 static int
 ways_load_all(struct setup *c, struct fault *fault)
 {
 	char line[sizeof fault->what];
 	int err;
 
-	/* Optional: there is none where there was no liburing. */
+	/* Optional: not installed if it was built without liburing. */
 	if (way_add(c, "uring", fault) < 0) {
 		fault_line(fault, line, sizeof line);
 		log_line(LOG_INFO, NULL, "%s; going on without", line);
@@ -184,14 +185,15 @@ ways_load(struct setup *c, struct fault *fault)
 	const char *name = writer ? config_setting_get_string(writer) : NULL;
 	int err;
 
-	/* One that is no text is refused by root_read. */
+	/* root_read refuses a `writer` that is no string. */
 	if (!name)
 		return ways_load_all(c, fault);
 	err = way_add(c, name, fault);
 	return err ? conf_blame(c->conf, writer, err, fault) : 0;
 }
 
-/* The keys of a write plugin stand beside `writer`, so it is loaded first. */
+/* Reads the keys of the file's root.  The keys of a write plugin stand beside
+ * `writer`, so the plugins are loaded first. */
 static int
 root_read(struct setup *c, struct fault *fault)
 {
@@ -210,8 +212,8 @@ root_read(struct setup *c, struct fault *fault)
 	return conf_fill(c->conf, conf_root(c->conf), part, n, groups, fault);
 }
 
-/* The default of `memory`: all streams can be recorded at once, on the disks
- * that are there, as far as half of the machine's memory goes. */
+/* Returns the default of `memory` in bytes: enough to record all streams at
+ * once on the disks that are there, at most half of the machine's memory. */
 static uint64_t
 memory_default(const struct setup *c)
 {
@@ -246,8 +248,9 @@ memory_refuse(const struct setup *c, const struct stream *s,
 	return -ENOMEM;
 }
 
-/* Disks that were added are no reason not to start: what is configured goes on
- * with fewer blocks for each. */
+/* Makes the stream fit into `memory`.  Disks that were added must not keep the
+ * daemon from starting, so it goes on with fewer blocks per disk, and a
+ * warning. */
 static int
 memory_fit(const struct setup *c, struct stream *s, struct fault *fault)
 {
@@ -270,7 +273,8 @@ memory_fit(const struct setup *c, struct stream *s, struct fault *fault)
 	return 0;
 }
 
-/* Threads that share packets are of no use to each other on one thread. */
+/* Refuses a stream whose shared substream needs more receiver threads than
+ * there are: two of its receiver parts on one thread gain nothing. */
 static int
 receivers_check(const struct setup *c, const struct stream *s,
 		struct fault *fault)
@@ -317,7 +321,7 @@ streams_read(struct setup *c, unsigned disks, struct fault *fault)
 	return err;
 }
 
-/* All but the streams. */
+/* Reads all keys but the streams, `vsi` and `inbox`. */
 static int
 keys_read(struct setup *c, const char *path, struct fault *fault)
 {

@@ -12,39 +12,39 @@
 #include "store/disk/disk.h"
 
 /*
- * The setup is what the configuration says of the daemon, read and checked as
- * a whole.  When it is read again, what can change does: streams, disks, what
- * stays free on them, how soon all is durable.  The rest is as it was when the
- * daemon started.  The event loop's thread.
+ * The setup is the configuration of the daemon, read and checked as a whole.  A
+ * reload changes what can change while the daemon runs: streams, disks and the
+ * space kept free on them, `durable`, and sending.  Everything else stays as it
+ * was at the start.  The event loop's thread.
  */
 struct setup_options {
 	struct option_texts disks;
-	uint64_t reserve; /* 0: 1 %, at least 256 MiB */
+	uint64_t reserve; /* bytes per disk; 0: 1 %, at least 256 MiB */
 	uint64_t memory;
-	bool share;	      /* it, with live readers */
-	const char *schedule; /* a folder; NULL: none */
-	const char *state;    /* another; NULL: see schedule_host.c */
-	const char *writer;   /* NULL: the first that works */
+	bool share;	      /* `memory` is shared with live readers */
+	const char *schedule; /* folder of schedule files; NULL: none */
+	const char *state;    /* state folder; NULL: see schedule_host.c */
+	const char *writer;   /* write plugin; NULL: the first that works */
 	const char *durable;
 	uint32_t receivers;
-	uint32_t receiver_priority; /* SCHED_FIFO; 0: none */
+	uint32_t receiver_priority; /* of SCHED_FIFO; 0: ordinary scheduling */
 	struct option_counts receiver_cpus;
-	const char *memory_node; /* NULL: any */
+	const char *memory_node; /* as text; NULL: any */
 };
 
 struct setup_control {
 	const char *socket, *group;
 };
 
-/* Nothing listens: there is none. */
+/* The group `vsi`.  Without `listen` there is no VSI-S server. */
 struct setup_vsi {
 	struct option_texts listen, streams, allow, files;
-	const char *version; /* NULL: spate's own */
-	const char *only;    /* what `streams` is where it is left out */
+	const char *version; /* text of version?; NULL: spate's own */
+	const char *only;    /* the default of `streams`, which points here */
 };
 enum { SETUP_VSI_STREAMS = 64 };
 
-/* Nothing listens: there is none. */
+/* The group `inbox`.  Without `listen` there is no inbox. */
 struct setup_inbox {
 	struct option_texts listen, allow;
 	const char *secret_file; /* NULL: none */
@@ -53,63 +53,73 @@ struct setup_inbox {
 };
 
 struct setup {
-	struct conf *conf;  /* the one that was read last */
-	struct conf *first; /* what cannot change points into it */
+	struct conf *conf; /* the file as last read */
+	/* the file as read at the start; keys that cannot change point into
+	 * it */
+	struct conf *first;
 	const char *path;
 	struct setup_options o;
 	struct setup_control control;
 	struct setup_vsi vsi;
 	struct setup_inbox inbox;
 	struct setup_send_options send_options;
-	struct setup_send *send; /* held */
+	struct setup_send *send; /* a counted reference */
 	struct disks disks;
-	struct fault no_disk; /* why there are none, when there are none */
-	int64_t durable;      /* ns between rounds; 0 each block */
+	struct fault no_disk; /* why there are no disks, if there are none */
+	/* ns between two syncs; 0: each block at once; INT64_MAX / 2: at the
+	 * end */
+	int64_t durable;
 	struct writer_way way[WRITER_WAYS];
 	void *way_options[WRITER_WAYS];
 	unsigned ways;
-	struct stream **stream; /* held */
+	struct stream **stream; /* counted references */
 	unsigned streams;
 };
 
 extern const struct option setup_options[], setup_control_options[],
     setup_vsi_options[], setup_inbox_options[];
 
-/* 0 or -errno with a fault; setup_unload in either case. */
+/* Reads and checks the file `path`.  Returns 0, or -errno with a fault; call
+ * setup_unload in either case. */
 int setup_load(struct setup *c, const char *path, struct fault *fault);
 void setup_unload(struct setup *c);
 
 /*
- * setup_reload.c: reads it again.  What is the same stays, a stream too, with
- * what it has learned; what changed is told as lines for people, added to
- * `changes` and, where it takes a restart, to `restart`.  `disks`: how many
- * there are.  0; or -errno with a fault, and nothing has changed.
+ * Reads the configuration again (setup_reload.c).  An unchanged stream stays
+ * the same object, with all that it has learned.  Lines for people about what
+ * changed are added to `changes`, and about keys that need a restart to
+ * `restart`.  `disks`: number of disks now.  Returns 0; or -errno with a fault,
+ * and nothing has changed.
  */
 int setup_reload(struct setup *c, unsigned disks, json_t *changes,
 		 json_t *restart, struct fault *fault);
 
-/* For that: as setup_load, but no disk is looked for, and the streams fit what
- * this daemon has. */
+/* Reads a new setup for setup_reload.  As setup_load, but looks for no
+ * disks, and fits the streams into the memory and receivers that the daemon
+ * `now` has. */
 int setup_load_again(struct setup *c, const struct setup *now, unsigned disks,
 		     struct fault *fault);
 
-/* NULL: there is none.  Not held for the caller. */
+/* Returns the stream of that name, or NULL.  The caller gets no reference. */
 struct stream *setup_stream(struct setup *c, const char *name);
 
-/* The NUMA node that memory is to be on; NODE_ANY, with a line in the log
- * where one was asked for and cannot be told. */
+/* Returns the NUMA node for the memory, or NODE_ANY.  Logs a warning if a node
+ * was asked for and cannot be found. */
 int setup_node(const struct setup *c);
 
-/* setup_vsi.c: the group `vsi`; after the streams were read. */
+/* Reads the group `vsi` (setup_vsi.c), after the streams.  Returns 0, or -errno
+ * with a fault. */
 int setup_vsi_read(struct setup *c, struct fault *fault);
 
-/* setup_inbox.c: the group `inbox`. */
+/* Reads the group `inbox` (setup_inbox.c).  Returns 0, or -errno with a
+ * fault. */
 int setup_inbox_read(struct setup *c, struct fault *fault);
 
-/* What `spated -n` prints. */
+/* Prints the setup for `spated -n`. */
 void setup_print(const struct setup *c);
 
-/* setup_disks.c, for setup.c: what `disks` says, and what is there.  0 or
+/* Parts of setup_load (setup_disks.c): setup_disks_check checks the paths in
+ * `disks`, setup_disks_read finds the disks that are there.  They return 0, or
  * -errno with a fault. */
 int setup_disks_check(const struct setup *c, struct fault *fault);
 int setup_disks_read(struct setup *c, struct fault *fault);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The disks of the configuration.  What is not there yet is no error: it may
- * be mounted later.  What can never be a disk is one.
+ * The disks of the configuration.  A missing disk is no error, because it may
+ * be mounted later.  A path that can never be a disk is an error.
  */
 #include "daemon/conf/setup.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
-/* A path that is none would be waited for, for ever. */
+/* Refuses relative paths: the scout would wait for them for ever. */
 static int
 paths_check(const struct setup *c, struct fault *fault)
 {
@@ -37,7 +37,8 @@ setup_disks_check(const struct setup *c, struct fault *fault)
 	return -EINVAL;
 }
 
-/* One that is not there may come; one that is a file will not do. */
+/* Refuses files.  A path that does not exist is accepted, because a folder may
+ * appear there. */
 static int
 folders_check(const struct setup *c, struct fault *fault)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The group `inbox`: where copies of recordings come in, and from whom. */
+/* Reads the group `inbox`: where copies of recordings come in, and from
+ * whom. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

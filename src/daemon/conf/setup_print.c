@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A setup as `spated -n` prints it, and what else depends on the machine that
- * it is read on. */
+/* Prints a setup for `spated -n`, with what depends on the machine: NUMA node,
+ * free space. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration is read into a setup of its own, which is checked as the
- * first one was, and only when all of it is good does what can change move
- * over.  What was there before goes when nobody holds it any more: a stream
- * that is recorded stays what it was, for those recordings, and their socket
- * is theirs until they end.
+ * A reload reads the file into a new setup and checks it as at the start.  Only
+ * if all of it is good, the parts that can change move over.  The old parts are
+ * freed with their last reference: recordings that run keep their old stream
+ * and its sockets until they end.
  *
- * What cannot change is found by comparing files, not values: so no key has to
- * be known here, and one that is new is not forgotten.
+ * Keys that need a restart are found by comparing the two files, not values.
+ * So this code need not know them, and a new key cannot be forgotten.
  */
 #include "daemon/conf/setup.h"
 
@@ -16,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Those of the root that are taken over; all others take a restart. */
+/* Keys of the root that a reload takes over; every other key needs a
+ * restart. */
 static const char *const live[] = { "disks",	     "reserve",	    "durable",
 				    "streams",	     "max_sends",   "send_rate",
 				    "send_patience", "send_memory", "send",
@@ -44,7 +44,7 @@ is_live(const char *key)
 	return false;
 }
 
-/* ---- what takes a restart -------------------------------------------- */
+/* ---- keys that need a restart ---------------------------------------- */
 
 static void
 key_compare(struct setup *c, struct setup *new, const char *key,
@@ -83,7 +83,7 @@ keys_compare(struct setup *c, struct setup *new, json_t *restart)
 	}
 }
 
-/* ---- what does not --------------------------------------------------- */
+/* ---- keys that take effect now --------------------------------------- */
 
 static bool
 live_differs(struct setup *c, struct setup *new, const char *key)
@@ -92,8 +92,9 @@ live_differs(struct setup *c, struct setup *new, const char *key)
 			  config_setting_get_member(conf_root(new->conf), key));
 }
 
-/* One that is the same is the same: with what it learned, and with who
- * records it, so that others may share its socket. */
+/* Keeps the old stream object if its group did not change: it has learned its
+ * frame rate, and a recording may hold its sockets, which later recordings
+ * share. */
 static void
 stream_take(struct setup *c, struct stream **new, json_t *changes)
 {
@@ -132,8 +133,9 @@ streams_take(struct setup *c, struct setup *new, json_t *changes)
 	new->streams = n;
 }
 
-/* A transfer that runs keeps what it was begun with; a secret may be another
- * in the same file. */
+/* Takes the new options of sending for later transfers; a running transfer
+ * keeps its own.  Taken over even if no key changed, because the file with the
+ * secret may have. */
 static void
 send_take(struct setup *c, struct setup *new, json_t *changes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every send plugin that there is is loaded with the configuration: to do so
- * when a transfer begins would read a disk from the event loop, and a slip in
- * a plugin's keys would show only then.  One that cannot be loaded is missed
- * where it is asked for.
+ * All send plugins are loaded with the configuration.  Loading one when a
+ * transfer begins would read a disk from the event loop, and a mistake in its
+ * keys would show only then.  A plugin that cannot be loaded is reported when a
+ * URL asks for it.
  */
 #include "daemon/conf/setup_send.h"
 
@@ -165,7 +165,8 @@ names_list(const struct setup_send *s, char *names, size_t bytes)
 				       i ? ", " : "", s->way[i].ops->head.name);
 }
 
-/* A group of a plugin that is none is a slip. */
+/* Refuses a group in `send` that names no loaded plugin: it is a typing
+ * error. */
 static int
 groups_check(struct setup_send *s, struct fault *fault)
 {

@@ -9,16 +9,17 @@
 #include "contract/send.h"
 
 /*
- * What the configuration says of sending: which plugins there are, and what
- * each was told.  A transfer holds what it was begun with, so that the
- * configuration may change meanwhile.  The event loop's thread.
+ * The configuration of sending: the send plugins that are installed, and the
+ * options of each.  Each transfer holds a reference to the object it was begun
+ * with, so that the configuration may change meanwhile.  The event loop's
+ * thread.
  */
 enum { SETUP_SEND_WAYS = 16 };
 
 struct setup_send_options {
 	uint32_t max_sends;
 	uint64_t memory;
-	const char *rate; /* NULL: SETUP_SEND_USUAL */
+	const char *rate; /* as text; NULL: SETUP_SEND_USUAL */
 	int64_t patience;
 	const char *secret_file; /* NULL: none */
 };
@@ -30,38 +31,40 @@ struct setup_send_way {
 
 struct setup_send {
 	unsigned holders;
-	struct conf *conf; /* held: options point into it */
+	struct conf *conf; /* held, because the options point into it */
 	struct setup_send_options o;
-	uint64_t rate; /* of `rate`, as sender_rate() has it, or */
+	/* bits per second; SEND_RATE_DATA, SEND_RATE_FREE or
+	 * SETUP_SEND_USUAL */
+	uint64_t rate;
 	struct secret secret;
 	struct setup_send_way way[SETUP_SEND_WAYS];
 	unsigned ways;
 };
 
-/* Another rate: by the plugin, SEND_RATE_DATA of one whose receiver cannot
- * make it wait, and SEND_RATE_FREE of others. */
+/* No rate is configured, so the plugin decides: SEND_RATE_DATA if its receiver
+ * cannot slow it down (UDP), else SEND_RATE_FREE. */
 #define SETUP_SEND_USUAL (UINT64_MAX - 1)
 
 extern const struct option setup_send_options[];
 
-/* Of the file's root: `options` were filled from it.  0 or -errno with a
- * fault. */
+/* Makes *send, with one reference, from the file's root and the `options` read
+ * from it; loads all send plugins.  Returns 0, or -errno with a fault. */
 int setup_send_make(struct setup_send **send, struct conf *conf,
 		    const struct setup_send_options *options,
 		    struct fault *fault);
 struct setup_send *setup_send_hold(struct setup_send *send);
-void setup_send_drop(struct setup_send *send); /* NULL: nothing */
+void setup_send_drop(struct setup_send *send); /* NULL: does nothing */
 
 /*
- * The plugin of a URL, which is its scheme.  NULL with a fault.  With the
- * others there are, for who asks for one that is not.
+ * Returns the plugin named by the scheme of `url`, or NULL with a fault that
+ * lists the plugins there are.
  */
 const struct setup_send_way *setup_send_way(const struct setup_send *send,
 					    const char *url,
 					    struct fault *fault);
 
-/* "8Gbps", "data" (as fast as it came), "free"; as sender_rate() has it.  0
- * or -EINVAL. */
+/* Reads a rate: "8Gbps", "data" (as fast as the data came) or "free", into the
+ * form that sender_rate() takes.  Returns 0 or -EINVAL. */
 int setup_send_rate(const char *text, uint64_t *rate);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stream's group holds the keys of three tables at once: the stream's own,
- * the receive plugin's and the format's.  So it is read twice: first for the
- * names of the plugins, then, with their tables, for everything, and a key
- * that none of the three knows is an error.
+ * A stream's group holds the keys of three tables: the stream's own, the
+ * receive plugin's and the format plugin's.  So it is read twice: first for the
+ * names of the plugins, then for everything, with their tables.  A key that
+ * none of the three tables knows is an error.
  */
 #include "daemon/conf/stream.h"
 
@@ -114,7 +114,8 @@ const struct option stream_options[] = {
 	  .offset = AT(checksum),
 	  .fallback = "true",
 	  .help = "take CRC32C of all that is written, for spate verify" },
-	/* At most 2^31 slots of 8 bytes: an index record counts to 2^32. */
+	/* At most 2^31 slots of 8 bytes, since an index record counts slots in
+	 * 32 bits. */
 	{ .name = "max_gap",
 	  .type = OPTION_BYTES,
 	  .offset = AT(max_gap),
@@ -156,7 +157,7 @@ plugins_load(struct stream *s, struct conf *conf, config_setting_t *group,
 	receive = format;
 	name = format ? config_setting_get_string(format) : "vdif";
 	if (!name)
-		return 0; /* of a wrong type: conf_fill will say so */
+		return 0; /* wrong type, which conf_fill reports */
 	err = module_format(name, &s->format, fault);
 out:
 	return err && receive ? conf_blame(conf, receive, err, fault) : err;
@@ -194,7 +195,8 @@ no_memory:
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* The table has to allow for cubes, whose items are larger. */
+/* Refuses a payload above one datagram, except for cubes, whose items are
+ * larger.  The table of options cannot say this. */
 static int
 payload_check(struct stream *s, struct conf *conf, config_setting_t *group,
 	      struct fault *fault)
@@ -316,7 +318,7 @@ stream_learned(struct stream *s, const struct format_shape *shape)
 		return;
 	threads = malloc(bytes);
 	if (!threads)
-		return; /* it will be learned again */
+		return; /* learned again from the next recording */
 	memcpy(threads, shape->threads, bytes);
 	free(s->threads);
 	s->threads = threads;

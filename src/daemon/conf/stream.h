@@ -11,21 +11,21 @@
 #include "store/disk/layout.h"
 
 /*
- * A stream is what the configuration says of something that arrives: from
- * where, in which format, and how it is cut into blocks.  It is checked and
- * complete after stream_make, and does not change, except that frames per
- * second and threads that a recording learned are kept for the next one.
+ * A stream is a source of packets as the configuration describes it: where they
+ * arrive, in which format, and how they are cut into blocks.  It is complete
+ * after stream_make and does not change, but for frames per second and threads
+ * learned from one recording and kept for the next.
  *
- * A reload of the configuration may put another in its place, under the same
- * name, or none.  So whoever keeps a pointer to one over a turn of the event
- * loop holds it; who keeps its name asks setup_stream for it each time.  The
- * event loop's thread makes, holds and drops them.
+ * A reload of the configuration may replace a stream by another of the same
+ * name, or remove it.  So code that keeps a pointer beyond one turn of the
+ * event loop holds a reference, and code that keeps the name calls setup_stream
+ * each time.  The event loop's thread makes, holds and drops streams.
  */
 struct stream_options {
 	const char *receive, *format;
 	uint32_t prefix, payload;
 	uint64_t block;
-	uint32_t blocks; /* 0: by substreams and disks */
+	uint32_t blocks; /* 0: 2 x substreams + 2 x disks + 4 */
 	const char *sequence;
 	uint64_t rate;
 	uint32_t fps;
@@ -43,82 +43,91 @@ struct stream_options {
 
 enum stream_split { SPLIT_NONE, SPLIT_THREAD, SPLIT_STATION };
 enum {
-	STREAM_KEYS = 256,	 /* most parts of a split stream */
-	STREAM_DATAGRAM = 65507, /* bytes of any datagram, at most */
+	STREAM_KEYS = 256,	 /* parts of a split stream, at most */
+	STREAM_DATAGRAM = 65507, /* bytes of a datagram, at most */
 };
 
 struct reception;
 
 struct stream {
 	unsigned refs;
-	struct conf *conf;	 /* held: what is below points into it */
-	config_setting_t *group; /* of the configuration, that it is made of */
+	struct conf *conf;	 /* held, because all below points into it */
+	config_setting_t *group; /* the stream's group in `conf` */
 	const char *name;
 	struct stream_options o;
 	const struct receive_ops *receive;
 	const struct format_ops *format;
-	void *receive_options, *format_options; /* filled by their tables */
-	struct option_texts listen;		/* as configured, for people */
-	bool payload_told;			/* and not the default */
-	struct receive_plan plan;		/* its substreams */
-	enum stream_split split;		/* a recording for each key */
-	uint32_t *key;		   /* threads or stations, of a split */
-	unsigned keys;		   /* 1 where it is not split */
-	unsigned disks;		   /* that `blocks` were made for */
-	struct format_shape shape; /* of all keys together */
-	uint32_t *threads;	   /* learned; shape.threads points here */
+	/* made by the plugins' own tables */
+	void *receive_options, *format_options;
+	struct option_texts listen; /* addresses as configured, for people */
+	bool payload_told;	    /* `payload` is set, not the default */
+	/* number of substreams and of receiver threads */
+	struct receive_plan plan;
+	/* one recording per key: VDIF thread or station */
+	enum stream_split split;
+	uint32_t *key;	/* the VDIF threads or stations of a split */
+	unsigned keys;	/* number of keys; 1 without a split */
+	unsigned disks; /* number of disks that `blocks` is made for */
+	struct format_shape shape; /* packet layout; all keys have the same */
+	uint32_t *threads;	   /* learned list; shape.threads points here */
 	struct geometry geometry;
 	enum layout layout;
 	enum fill_kind fill;
 	uint32_t blocks;
-	struct reception *reception; /* that takes it in now, or NULL */
+	/* open input of its recordings now, or NULL */
+	struct reception *reception;
 };
 
-/* The keys of a stream that are not a plugin's; for `spated --help`. */
+/* The keys of a stream that belong to no plugin. */
 extern const struct option stream_options[];
 
-/* 0 and one that the caller holds, or -errno with a fault that has file:line
- * and the stream's name. */
+/* Makes *stream, with one reference, from a group of the configuration.
+ * `disks`: number of disks, for the default of `blocks`.  Returns 0, or -errno
+ * with a fault that has file:line and the stream's name. */
 int stream_make(struct stream **stream, struct conf *conf,
 		config_setting_t *group, unsigned disks, struct fault *fault);
 struct stream *stream_hold(struct stream *s);
-void stream_drop(struct stream *s); /* the last one's frees it */
+void stream_drop(struct stream *s); /* frees with the last reference */
 
-/* The second half of stream_make: what follows from the keys. */
+/* Derives shape, geometry and blocks from the keys; the second half of
+ * stream_make. */
 int stream_plan(struct stream *s, const char *where, unsigned disks,
 		struct fault *fault);
 
-/* Of that, its layout: whether it can be, and the geometry that it asks for. */
+/* Checks that the stream can be recorded in its layout; a part of
+ * stream_plan. */
 int stream_layout(struct stream *s, const char *where, struct fault *fault);
-/* The geometry of a layout in which all blocks are of one length. */
+/* Sets the geometry for LAYOUT_MARK6, whose blocks are all of one length.
+ * Returns 0, or -errno with a fault. */
 int stream_layout_fit(struct stream *s, const char *where, struct fault *fault);
 
-/* The blocks that a recording of it borrows. */
+/* Returns the number and size of the blocks that a recording borrows. */
 struct stock_args stream_stock(const struct stream *s);
 
-/* Bytes of memory that a recording of it borrows. */
+/* Returns the bytes of memory that a recording borrows. */
 uint64_t stream_memory(const struct stream *s);
 
-/* The longest datagram that is to come whole: pieces of heaps vary. */
+/* Returns the longest datagram, in bytes, that must be received whole.  Pieces
+ * of heaps vary in length, so for them it is any datagram. */
 uint32_t stream_longest(const struct stream *s);
 
-/* There are so many disks now: as many blocks more as they want and `room`
- * has memory for.  Nothing where the configuration says how many, or has seen
- * so many disks. */
+/* Adds 2 blocks for each disk beyond s->disks, while they fit into `room`
+ * bytes.  Does nothing if `blocks` is configured. */
 void stream_disks(struct stream *s, unsigned disks, uint64_t room);
-/* Fewer blocks, by 2 for each disk, until they fit in `room` or are those for
- * no disk.  Nothing where the configuration says how many. */
+/* Removes 2 blocks per disk until the stream fits into `room` bytes or has the
+ * blocks for no disk.  Does nothing if `blocks` is configured. */
 void stream_shrink(struct stream *s, uint64_t room);
 
-/* How many blocks that is: "876 blocks (2 x 432 substreams + ...)". */
+/* Writes the number of blocks for people: "876 blocks (2 x 432 substreams +
+ * ...)".  Returns `text`. */
 enum { STREAM_BLOCKS_TEXT = 96 };
 const char *stream_blocks_show(const struct stream *s,
 			       char text[STREAM_BLOCKS_TEXT]);
 
-/* What `spated -n` prints of it. */
+/* Prints the stream for `spated -n`. */
 void stream_print(const struct stream *s);
 
-/* Keeps what a recording learned. */
+/* Keeps the frames per second and the threads that a recording learned. */
 void stream_learned(struct stream *s, const struct format_shape *shape);
 
 #endif

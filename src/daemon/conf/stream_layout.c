@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a layout asks of a stream.
+ * Decides if a stream can be recorded in its layout (vbs, mark6, file).
  *
- * Where all blocks of a disk share one file, that file is of use to others only
- * if it is one sequence of packets: several substreams would lie in it mixed.
- * Heaps in such a file would be of use too, but what a crash leaves of them
- * cannot be told apart without files of their own.
+ * In the layouts mark6 and file all blocks on a disk share one file, which
+ * other programs can read only if it is one sequence of packets: several
+ * substreams would be mixed.  Heaps in one file would be useful, too, but after
+ * a crash they cannot be told apart without files of their own.
  *
- * A Mark6 file is made of packets that readers tell from each other, so bytes
- * without any header or number are refused there.
+ * Readers of a Mark6 file tell packets apart, so bytes without any header or
+ * number are refused there.
  */
 #include <errno.h>
 
@@ -27,7 +27,8 @@ refuse(const struct stream *s, const char *where, const char *why,
 	return -EINVAL;
 }
 
-/* A .cfg tells the size of packets, and how many there are in all chunks. */
+/* Checks vbs_cfg: a .cfg holds one packet size and one number of packets for
+ * all chunks. */
 static int
 cfg_check(const struct stream *s, const char *where, struct fault *fault)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What follows from a stream's keys, in the order in which it does:
+ * Derives a stream's plan from its keys, in this order:
  *
- *   listen           -> substreams   (the receive plugin knows)
- *   format           -> shape        (the format plugin does)
+ *   listen           -> substreams   (asks the receive plugin)
+ *   format           -> shape        (asks the format plugin)
  *   split            -> keys: a recording of its own for each
  *   layout, block, payload -> geometry  (stream_layout.c)
  *   substreams, keys, disks -> how many blocks of memory
  *
- * Keys that are good each alone may not go together: that is found here.
+ * Keys that are good alone but contradict each other are found here.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -27,7 +27,8 @@ no_memory(struct fault *fault)
 
 /* ---- substreams ------------------------------------------------------ */
 
-/* A receive plugin that can listen has to be told where. */
+/* Finds the option `listen` of the receive plugin, if it has one, and refuses
+ * an empty list. */
 static int
 listen_find(struct stream *s, const char *where, struct fault *fault)
 {
@@ -80,7 +81,7 @@ plan_make(struct stream *s, const char *where, struct fault *fault)
 
 /* ---- shape ----------------------------------------------------------- */
 
-/* What fits each key alone, but not together. */
+/* Checks limits that several keys share. */
 static int
 sizes_check(const struct stream *s, const char *where, struct fault *fault)
 {
@@ -102,7 +103,7 @@ sizes_check(const struct stream *s, const char *where, struct fault *fault)
 	return 0;
 }
 
-/* The default payload is that of a VDIF frame: no cube's. */
+/* Refuses a cube without `payload`: the default is that of a VDIF frame. */
 static int
 cube_check(const struct stream *s, const char *where, struct fault *fault)
 {
@@ -152,7 +153,8 @@ shape_make(struct stream *s, const char *where, struct fault *fault)
 
 /* ---- split ----------------------------------------------------------- */
 
-/* Two letters are their bytes, first one high, as VDIF has them. */
+/* Reads a station: a number, or two letters with the first in the high byte, as
+ * VDIF has them. */
 static bool
 station_read(const char *text, uint32_t *station)
 {
@@ -203,8 +205,8 @@ split_refuse(const struct stream *s, const char *where, const char *why,
 	return -EINVAL;
 }
 
-/* One recording per key counts by time, for which the threads are needed;
- * frames per second can be learned. */
+/* Refuses a split that cannot work.  Each part is ordered by the time in its
+ * frames, which needs the list of threads; frames per second can be learned. */
 static int
 split_check(const struct stream *s, const char *where, struct fault *fault)
 {
@@ -259,7 +261,7 @@ split_make(struct stream *s, const char *where, struct fault *fault)
 	return 0;
 }
 
-/* What needs the whole shape. */
+/* Checks that need the finished shape. */
 static int
 shape_check(const struct stream *s, const char *where, struct fault *fault)
 {
@@ -296,7 +298,8 @@ geometry_fit(struct stream *s, const char *where, struct fault *fault)
 	return err;
 }
 
-/* Two are open for each sequence, one is a candidate, and one is written. */
+/* Sets the number of blocks.  Each sequence has two open; one more waits as a
+ * candidate (the start of a possible new run), and one is being written. */
 static int
 blocks_fit(struct stream *s, const char *where, unsigned disks,
 	   struct fault *fault)
@@ -348,7 +351,8 @@ stream_shrink(struct stream *s, uint64_t room)
 	}
 }
 
-/* May several threads put packets of one sequence in the same blocks? */
+/* Checks that several receiver threads can put packets of one sequence into the
+ * same blocks (`rings` of the fanout plugin). */
 static int
 shared_fit(const struct stream *s, const char *where, struct fault *fault)
 {

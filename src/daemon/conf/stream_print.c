@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream as `spated -n` shows it: what was asked for, and what came of it. */
+/* Prints a stream for `spated -n`: the keys, and what was derived from them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -82,7 +82,7 @@ packet_print(const struct stream *s)
 	    g->slots, (unsigned long long)g->block_bytes, g->quantum);
 }
 
-/* What is on the disks, where that is not what it always was. */
+/* Prints the layout on disk, unless it is the default. */
 static void
 layout_print(const struct stream *s)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The group of the stream is copied, setting by setting, but for the keys that
- * are to differ; those are added, and libconfig writes it all down:
+ * Copies the stream's group setting by setting, without the keys that differ,
+ * adds those, and has libconfig write the text:
  *
  *   dbbc3 : { format = "mark5b"; payload = 5008; listen = [ ... ]; ... };
  *   name = "1v";
  *
- * Another name stands beside the group, since it may be none of libconfig's.
+ * A new name stands beside the group, because libconfig may not allow it as the
+ * name of a group.
  *
- * To change the structs of the plugins would be shorter, but then nobody
- * would look at the values; and texts have to live as long as the stream does,
- * as they do in its configuration.
+ * Rejected: changing the structs of the plugins.  It would be shorter, but the
+ * values would not be checked, and texts must live as long as the stream, as
+ * they do in its configuration.
  */
 #include "daemon/conf/stream_vary.h"
 
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What differs, on the way. */
+/* Flags of the keys that differ between `s` and `v`. */
 struct change {
 	const struct stream *s;
 	const struct stream_vary *v;
@@ -33,7 +34,7 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* ---- what differs ---------------------------------------------------- */
+/* ---- keys that differ ----------------------------------------------- */
 
 static const struct option *
 option_find(const struct option *o, const char *name)
@@ -105,13 +106,14 @@ is_any(const struct change *c)
 
 /* ---- the copy -------------------------------------------------------- */
 
-/* Does this key of the stream go? */
+/* True if the copy leaves out this key of the stream. */
 static bool
 is_left_out(const struct change *c, const char *key)
 {
 	static const struct {
 		const char *key;
-		unsigned offset; /* of the change that takes it away */
+		/* offset of the flag in struct change that removes the key */
+		unsigned offset;
 	} table[] = {
 #define GOES(key, why) { key, offsetof(struct change, why) }
 		GOES("format", format),	  GOES("fps", format),
@@ -137,7 +139,7 @@ is_left_out(const struct change *c, const char *key)
 	return c->format && option_find(c->s->format->head.options, key);
 }
 
-/* A value, and what is in it: lists hold no groups with names. */
+/* Copies a value with its elements.  Lists of a stream hold no named groups. */
 static bool
 value_copy(config_setting_t *to, const config_setting_t *from)
 {
@@ -319,7 +321,7 @@ stream_vary_make(struct stream **stream, const char *text, unsigned disks,
 	name = config_setting_get_elem(conf_root(conf), 1);
 	if (!err && name)
 		(*stream)->name = config_setting_get_string(name);
-	conf_close(conf); /* the stream holds it */
+	conf_close(conf); /* the stream holds its own reference */
 	return err;
 }
 
