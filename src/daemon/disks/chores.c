@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two lists: what is to be done, whose first is the one that is being done,
- * and what is done and waits for the event loop.
+ * Two lists, both under one lock: chores to do, the first of which is running,
+ * and finished chores that wait for the event loop.
  *
- * A rest as long as the work halves what removing takes from a disk that is
- * written: 64M chunks on ext4 and XFS take 1-3 ms each to unlink, so 100 GB
- * are gone in seconds all the same.
+ * A rest as long as the work halves the load that a removal puts on a disk that
+ * is also written.  Unlinking a 64M chunk takes 1-3 ms on ext4 and XFS, so 100
+ * GB are still gone in seconds.
  */
 #include "config.h"
 
@@ -32,8 +32,8 @@ struct chores {
 	atomic_bool stop;
 	pthread_t thread;
 	pthread_cond_t added;
-	pthread_mutex_t lock;	      /* over what is below */
-	struct chore *todo, *results; /* both: the oldest first */
+	pthread_mutex_t lock;	      /* over the two lists */
+	struct chore *todo, *results; /* oldest first */
 };
 
 void
@@ -78,7 +78,8 @@ do_chore(struct chores *all, struct chore *c)
 		disk_close(&c->disks.disk[i]);
 }
 
-/* The next; it stays in the list while it is done.  NULL: the end. */
+/* Waits for the next chore, which stays in the list while it is done.  Returns
+ * NULL at the end. */
 static struct chore *
 wait_next(struct chores *all)
 {
@@ -115,7 +116,8 @@ run(void *arg)
 		all->todo = c->next;
 		append(&all->results, c);
 		pthread_mutex_unlock(&all->lock);
-		if (!atomic_load(&all->stop)) /* else it may be gone */
+		/* after a stop the caller's `arg` may be gone */
+		if (!atomic_load(&all->stop))
 			all->done(all->arg);
 	}
 	return NULL;

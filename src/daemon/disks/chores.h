@@ -10,12 +10,12 @@
 #include "store/disk/layout.h"
 
 /*
- * Chores are what is done to recordings on the disks for a client: removals,
- * and marks of protection.  One thread does them, one after the other, after
- * everybody else's I/O and with a rest behind each file, so that a recording
- * does not notice.  Who asked need not stay: what was begun is ended.
+ * Chores are jobs on finished recordings that a client asked for: removal, and
+ * setting or clearing protection.  One thread does them one after the other, at
+ * the lowest priority and with a rest after each file, so that a recording does
+ * not notice.  A chore continues after its client disconnects.
  *
- * The event loop's thread calls these.
+ * The event loop's thread calls these functions.
  */
 struct chores;
 
@@ -26,28 +26,30 @@ struct chore {
 	char name[LAYOUT_FILE];
 	bool force;
 	struct server_ticket ticket;
-	struct disks disks; /* its own */
+	struct disks disks; /* own copy, with descriptors of its own */
 
-	/* When it is done. */
+	/* Results, valid when it is done. */
 	int err;
-	json_t *result; /* NULL: a fault */
+	json_t *result; /* NULL: see `fault` */
 	struct fault fault;
 	struct chore *next;
 };
 
-/* `done` is called when one is; from their thread.  0 or -errno. */
+/* Starts the thread.  `done` is called on that thread after each chore.
+ * Returns 0 or -errno. */
 int chores_start(struct chores **chores, void (*done)(void *arg), void *arg);
 
-/* The one that is being done is cut short, the others are not begun; a thread
- * that hangs on a disk is left behind. */
+/* Ends the thread: cuts short the current chore and drops the rest.  A thread
+ * that hangs on a disk is left behind after 2 s. */
 void chores_stop(struct chores *chores);
 
-/* Takes a copy of it, and the disks of the fleet that are there.  0 or
- * -ENOMEM. */
+/* Queues a copy of `chore`, with the disks of the fleet that answer.  Returns 0
+ * or -ENOMEM. */
 int chores_add(struct chores *chores, const struct chore *chore,
 	       const struct fleet *fleet);
 
-/* One that is done, in their order; NULL: none.  chore_free is the caller's. */
+/* Returns the next finished chore, in order, or NULL.  The caller frees it with
+ * chore_free. */
 struct chore *chores_take(struct chores *chores);
 void chore_free(struct chore *chore);
 

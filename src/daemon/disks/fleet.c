@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An array with room for all, and not one that grows: writers and recordings
- * keep what they know of a disk under its number, in arrays of the same
- * length, which then never have to move under them.
+ * A fixed array instead of one that grows: writers and recordings keep their
+ * own arrays by disk number, which then never move.
  *
- * What the scout sees is compared with what was seen before, not with what
- * the writers say: a disk that failed while it is there is their business, and
- * one that was dropped by hand stays so for as long as nobody takes it out.
+ * News from the scout is compared with its earlier news, not with the writers'
+ * state.  A disk that fails while it is there is its writer's business, and a
+ * disk that was dropped by hand stays dropped until it is taken out.
  */
 #include "daemon/disks/fleet.h"
 
@@ -17,7 +16,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Disks may come later: those that are there first leave files for them. */
+/* FLEET_SHARES: files are divided by at least 16 disks, so that the first disks
+ * leave some for disks that come later. */
 enum { FLEET_SHARES = 16, SECOND = 1000000000 };
 
 int
@@ -63,8 +63,8 @@ fleet_start(struct fleet *f, struct disks *disks, const struct fleet_args *args)
 	f->sampled[0] = clock_steady();
 	f->samples = 1;
 	for (unsigned i = 0; i < disks->n && !err; i++) {
-		/* Its writer opens it while it is needed: an open disk cannot
-		 * be unmounted. */
+		/* The writer opens the disk while it needs it, because an open
+		 * disk cannot be unmounted. */
 		disk_close(&disks->disk[i]);
 		err = fleet_enlist(f, i, &disks->disk[i]);
 	}
@@ -122,7 +122,7 @@ fleet_find(const struct fleet *f, const char *path)
 	return -1;
 }
 
-/* ---- what the scout sees --------------------------------------------- */
+/* ---- news from the scout --------------------------------------------- */
 
 static void
 join(struct fleet *f, unsigned i, const struct scout_disk *seen)
@@ -140,7 +140,8 @@ join(struct fleet *f, unsigned i, const struct scout_disk *seen)
 		log_line(LOG_INFO, seen->path, "takes part from now on");
 }
 
-/* It came up as another disk's folder, by a link or a second mount. */
+/* Drops a disk that came back as another disk's folder, by a link or a second
+ * mount. */
 static void
 twin_leave(struct fleet_disk *d)
 {
@@ -241,7 +242,7 @@ leave(struct fleet_disk *d)
 {
 	if (!d->leaving || !writer_dropped(d->writer))
 		return;
-	writer_stop(d->writer); /* it has ended */
+	writer_stop(d->writer); /* returns at once: the thread has ended */
 	d->writer = NULL;
 	d->leaving = false;
 	log_line(LOG_INFO, d->disk.path, "takes part no more");

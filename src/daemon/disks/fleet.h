@@ -10,10 +10,10 @@
 #include "store/disk/disk.h"
 
 /*
- * The fleet is all disks, each with its writer.  A disk is known by its
- * number, which stays its path's own for as long as the daemon runs, so that
- * what a recording has on it can be counted under that number: there is room
- * for FLEET_MOST from the beginning.  The event loop's thread.
+ * The fleet is all disks, each with its writer thread.  A disk's number belongs
+ * to its path for as long as the daemon runs, so that recordings can count per
+ * disk by number; hence an array of FLEET_MOST from the start.  The event
+ * loop's thread.
  *
  *             fleet_add, or              fleet_drop
  *             the scout saw it   +---------------------------+
@@ -29,143 +29,161 @@ struct fleet_args {
 	struct queue *queue;
 	const struct writer_way *way;
 	unsigned ways;
-	const void *arena; /* what blocks lie in, or NULL */
+	const void *arena; /* the memory of all blocks, or NULL */
 	uint64_t arena_bytes;
-	unsigned files;	  /* chunks that all may have open together */
-	uint64_t reserve; /* as the configuration says; 0: the usual */
+	unsigned files; /* chunk files that all disks together may hold open */
+	uint64_t reserve; /* bytes kept free per disk; 0: the default */
 	const struct option_texts *patterns;
-	void (*changed)(void *arg); /* as writer_args has it */
+	/* called when a job of a writer is done; any thread */
+	void (*changed)(void *arg);
 	void *arg;
 };
 
 struct fleet_disk {
 	struct disk disk;
-	struct writer *writer; /* NULL: it was dropped */
+	struct writer *writer; /* NULL: dropped */
 	bool leaving;
-	bool there;    /* as the scout saw it */
-	bool by_hand;  /* nothing but an order brings it back */
-	bool unwanted; /* leaves as soon as others take what is recorded */
+	bool there; /* the scout sees the disk */
+	/* added by hand: the scout does not bring it back after a drop */
+	bool by_hand;
+	/* no longer configured: leaves as soon as another disk takes blocks */
+	bool unwanted;
 
-	/* Bytes written, second by second. */
+	/* Bytes written so far, at each of the last 61 samples; a ring. */
 	uint64_t written[FLEET_MINUTE + 1];
-	double rate, minute; /* bytes per second, of the last one and minute */
-	double fastest;	     /* that it ever was; 0: not known */
+	/* bytes per second, over the last second and the last minute */
+	double rate, minute;
+	/* highest speed ever seen, bytes per second; 0: not known */
+	double fastest;
 };
 
 struct fleet {
 	struct fleet_args a;
 	struct fleet_disk disk[FLEET_MOST];
 	unsigned n;
-	unsigned files; /* of each */
+	unsigned files; /* chunk files that each disk may hold open */
 	struct scout *scout;
-	int64_t probe_at, probe_gap; /* while nobody takes blocks; steady, ns */
-	int64_t sampled[FLEET_MINUTE + 1]; /* when; steady */
+	/* next probe and its distance while no disk takes blocks; steady, ns */
+	int64_t probe_at, probe_gap;
+	/* steady ns of each sample; a ring */
+	int64_t sampled[FLEET_MINUTE + 1];
 	unsigned samples;
 };
 
-/* Starts a writer for each of these, and closes them.  0 or -errno;
- * fleet_stop in either case. */
+/* Starts the scout and a writer for each of `disks`, and closes their
+ * descriptors (writers open their own).  Returns 0 or -errno; call fleet_stop
+ * in either case. */
 int fleet_start(struct fleet *fleet, struct disks *disks,
 		const struct fleet_args *args);
 
-/* After every output has ended, and the queue was drained.  False: there are
- * disks that do not answer; their threads use the queue, the pool and what
- * the writers were started with for as long as the process lives. */
+/* Stops scout and writers, after every output has ended and the queue was
+ * drained.  Returns false if a disk does not answer: its thread uses the queue,
+ * the pool and the arguments of its writer for as long as the process lives. */
 bool fleet_stop(struct fleet *fleet);
 
-/* How many take part. */
+/* Returns how many disks take part. */
 unsigned fleet_writers(const struct fleet *fleet);
 
-/* Of number `i`; NULL: it was dropped, or is about to leave. */
+/* Returns the writer of disk `i`, or NULL if it was dropped or is leaving. */
 struct writer *fleet_writer(const struct fleet *fleet, unsigned i);
 const char *fleet_path(const struct fleet *fleet, unsigned i);
 
 /* ---- fleet_watch.c: disks that do not answer -------------------------- */
 
-/* Looks at all of them; done by fleet_step. */
+/* Looks at all disks, gives away the blocks of hung ones, and probes failed
+ * ones while no disk takes blocks.  fleet_step calls it once a second. */
 void fleet_watch(struct fleet *fleet, int64_t now);
 
-/* How many take blocks, and answer.  Without any, blocks wait in memory. */
+/* Returns how many disks take blocks and answer.  With none, blocks wait in
+ * memory. */
 unsigned fleet_takers(const struct fleet *fleet);
 
-/* Is one being let go of, which answers?  It does its last rounds by itself. */
+/* True if a disk that is leaving still answers: it will finish its last sync by
+ * itself. */
 bool fleet_leaves(const struct fleet *fleet);
 
-/* A copy of those that are there and answer, none of them open, for another
- * thread.  0 or -ENOMEM, and then the caller clears it as well. */
+/* Fills `disks` with copies of the disks that answer, not opened, for use by
+ * another thread.  Returns 0 or -ENOMEM; in either case the caller clears
+ * it. */
 int fleet_disks(const struct fleet *fleet, struct disks *disks);
 
-/* Is there one at least that works, or may answer again? */
+/* True if at least one disk works or may work again. */
 bool fleet_works(const struct fleet *fleet);
 
-/* None does, and this output is to end: what waits for them is lost. */
+/* Gives up the blocks of an output that is ending while no disk takes any: they
+ * count as lost. */
 void fleet_abandon(struct fleet *fleet, struct output *output);
 
-/* -1: there is none. */
+/* Returns the number of the disk with this path, or -1. */
 int fleet_find(const struct fleet *fleet, const char *path);
 
-/* Moves on what is on its way; whenever the event loop is woken. */
+/* Takes news from the scout, finishes drops, and once a second samples and
+ * watches the disks.  The event loop calls it every turn. */
 void fleet_step(struct fleet *fleet, int64_t now);
 
 /* ---- fleet_order.c --------------------------------------------------- */
 
 /*
- * A disk, by hand: it takes blocks as soon as its writer has tried it.  With
- * `force` also a folder of the system's own file system.  Its number; or
- * -errno with a fault.
+ * Adds a disk by hand.  It takes blocks as soon as its writer has tried it.
+ * `force` accepts a folder on the system's own file system.  Returns the disk's
+ * number, or -errno with a fault.
  */
 int fleet_add(struct fleet *fleet, const char *path, bool force,
 	      struct fault *fault);
 
 /*
- * Takes it away: done when its writer is NULL.  `recording`: then the last
- * one that takes blocks has to stay.  Its number; or -errno with a fault.
+ * Begins to remove a disk; it is done when the writer is NULL.  With
+ * `recording`, the last disk that takes blocks is refused.  Returns the disk's
+ * number, or -errno with a fault.
  */
 int fleet_drop(struct fleet *fleet, const char *path, bool recording,
 	       struct fault *fault);
 
-/* Is it one that the configuration will find when the daemon starts again? */
+/* True if the configured patterns match `path`, so that a restart finds the
+ * disk again. */
 bool fleet_configured(const struct fleet *fleet, const char *path);
 
 /*
- * The configuration has other patterns now, at the place where it had the
- * others: what they find joins by itself, and what they do not find any more
- * leaves, but for what was added by hand.  0 or -ENOMEM.
+ * Uses the configuration's new patterns, which stand where the old ones stood
+ * (fleet_args::patterns).  Disks that match join by themselves; disks that
+ * match no more leave, unless added by hand.  Returns 0 or -ENOMEM.
  */
 int fleet_patterns(struct fleet *fleet);
 
-/* Lets go of what is unwanted, where it may; whenever the loop turns. */
+/* Drops unwanted disks where possible.  The event loop calls it every turn. */
 void fleet_tidy(struct fleet *fleet, bool recording);
 
-/* Of each disk, from the next time that it is opened on. */
+/* Sets the bytes kept free on each disk; used from the next time a disk is
+ * opened. */
 void fleet_reserve(struct fleet *fleet, uint64_t reserve);
 
-/* For fleet.c and fleet_order.c: starts the writer of number `i`, or of a new
- * one (fleet->n).  0 or -errno. */
+/* Starts the writer of disk `i`, or of a new disk if i is fleet->n.  For
+ * fleet.c and fleet_order.c.  Returns 0 or -errno. */
 int fleet_enlist(struct fleet *fleet, unsigned i, const struct disk *disk);
 
 /* ---- fleet_space.c --------------------------------------------------- */
 
-/* Of all disks together; what several share is counted once. */
+/* Space of all disks together; a file system that several share counts once. */
 struct fleet_space {
-	unsigned disks;	  /* that take part */
-	unsigned untried; /* of these: it is not known yet what is free */
+	unsigned disks;	  /* disks that take part */
+	unsigned untried; /* of these, disks whose space is not known yet */
 	uint64_t total, free, written;
-	double rate;	 /* bytes per second, of the last minute */
+	double rate;	 /* bytes per second, over the last minute */
 	double forecast; /* seconds until all are full; < 0: not known */
 };
 
 void fleet_space(const struct fleet *fleet, struct fleet_space *space);
 
 /*
- * Bytes per second that all of them take, by the best that each has shown;
- * 0: one of them has not written enough (FLEET_SHOWN) to tell.
+ * Returns the bytes per second that all disks together can write, by the best
+ * that each has shown; 0 if one of them has written less than FLEET_SHOWN
+ * bytes.
  */
 #define FLEET_SHOWN (UINT64_C(1) << 30)
 double fleet_speed(const struct fleet *fleet);
 
-/* Seconds until this one is full, with all who share its space; < 0: nothing
- * was written of late. */
+/* Returns the seconds until disk `i` is full, counting all disks that share its
+ * space; < 0: nothing was written lately. */
 double fleet_forecast(const struct fleet *fleet, unsigned i);
 
 #endif

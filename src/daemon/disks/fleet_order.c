@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Disks that come and go by an order.  What is refused is what somebody did
- * not mean: a folder under a mount point where nothing is mounted, and one of
- * the system's own disk, both of which would fill that.
+ * Disks added and dropped by hand.  Two mistakes are refused because they would
+ * fill the system's disk: a mount point with nothing mounted, and a folder on
+ * the system's own disk.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -29,7 +29,8 @@ fleet_configured(const struct fleet *f, const char *path)
 	return false;
 }
 
-/* A pattern that would find it, if something was mounted there. */
+/* Returns a configured wildcard that would match `path` if something were
+ * mounted there, or NULL. */
 static const char *
 pattern_of(const struct fleet *f, const char *path)
 {
@@ -42,7 +43,7 @@ pattern_of(const struct fleet *f, const char *path)
 	return NULL;
 }
 
-/* The path of another disk that is the same folder, or NULL. */
+/* Returns the path of a disk that is the same folder, or NULL. */
 static const char *
 twin_of(const struct fleet *f, const struct disk *disk)
 {
@@ -106,7 +107,7 @@ known(const struct fleet *f, unsigned i, struct fault *fault)
 	return -EEXIST;
 }
 
-/* Without slashes at its end. */
+/* Copies `path` without slashes at its end. */
 static int
 path_take(char out[4096], const char *path, struct fault *fault)
 {
@@ -154,7 +155,7 @@ fleet_add(struct fleet *f, const char *named, bool force, struct fault *fault)
 	return i;
 }
 
-/* Is there another one that takes blocks? */
+/* True if a disk other than `but` works. */
 static bool
 others_work(const struct fleet *f, unsigned but)
 {
@@ -201,7 +202,7 @@ fleet_drop(struct fleet *f, const char *named, bool recording,
 	return i;
 }
 
-/* ---- another configuration ------------------------------------------- */
+/* ---- new patterns ---------------------------------------------------- */
 
 int
 fleet_patterns(struct fleet *f)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folders on one file system share its space: it is counted once, and all of
+ * Folders on one file system share its space, which is counted once, and all of
  * them fill it.
  *
- * All disks together are full when the last one is: blocks go to disks in
- * proportion to their space, so that is one moment for all of them, see
- * flow/output/choice.h.
+ * All disks get full at the same time, because blocks go to disks in proportion
+ * to their free space (flow/output/choice.h).  So one forecast serves for all
+ * together.
  */
 #include "daemon/disks/fleet.h"
 
@@ -17,14 +17,14 @@ facts_of(const struct fleet *f, unsigned i, struct writer_facts *facts)
 		writer_facts(f->disk[i].writer, facts);
 }
 
-/* Does it take part in what is free? */
+/* True if the disk's free space counts. */
 static bool
 counts(const struct writer_facts *facts)
 {
 	return facts->state <= WRITER_FULL;
 }
 
-/* Is there one before it on the same file system? */
+/* True if a disk before `i` is on the same file system and counts. */
 static bool
 is_counted(const struct fleet *f, unsigned i, dev_t device)
 {
@@ -61,9 +61,10 @@ fleet_space(const struct fleet *f, struct fleet_space *s)
 		s->forecast = (double)s->free / s->rate;
 }
 
-/* What one shows now and then is less than what it can: it had little to
- * write, or small blocks.  Folders that share a disk count as if each had its
- * own, since no recording should be refused by a guess. */
+/* The best speed each disk has shown, because an average is less than the disk
+ * can do: it had little to write, or small blocks.  Folders that share a disk
+ * count as if each had its own, since no recording should be refused by a
+ * guess. */
 double
 fleet_speed(const struct fleet *f)
 {

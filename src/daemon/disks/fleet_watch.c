@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Disks that do not answer, as the event loop sees them; writer_watch.c says
- * what is done about one.  Here is what takes a look at all of them: blocks
- * are given away only when there is somebody to take them, and given up only
- * when nobody takes them and a recording is to end.
+ * Disks that do not answer, as the event loop sees them; writer_watch.c handles
+ * a single one.  This file looks at all disks together: the blocks of a hung
+ * disk go to others only when another disk takes blocks, and are given up only
+ * when none does and a recording is to end.
  *
- * While blocks wait and no disk takes any, memory is a matter of seconds.  So
- * the disks that left are probed at once, after 1 s, and then every 2 s,
- * whatever the writers have in mind, and all of them together: when what went
- * wrong was none of the disks (no descriptors were left), they all come back.
+ * While blocks wait and no disk takes any, memory lasts for seconds.  So all
+ * failed disks are probed together, at once, after 1 s, and then every 2 s,
+ * whatever the writers' own timers say.  If the cause lay outside the disks (no
+ * descriptors were left), they all come back.
  */
 #include "daemon/disks/fleet.h"
 
@@ -92,8 +92,9 @@ fleet_works(const struct fleet *f)
 	return false;
 }
 
-/* Those of other recordings may wait on.  Whatever is put meanwhile stays
- * behind them. */
+/* Counts the queue's blocks of output `o` as lost, and puts blocks of other
+ * recordings back.  Looks at each block once: blocks put meanwhile are behind
+ * them. */
 static void
 waiting_lose(struct queue *queue, struct output *o)
 {
@@ -119,7 +120,7 @@ fleet_abandon(struct fleet *f, struct output *o)
 	}
 }
 
-/* One that hangs is as good as not there. */
+/* True if the disk takes part and does not hang. */
 static bool
 is_usable(const struct fleet *fleet, unsigned i)
 {

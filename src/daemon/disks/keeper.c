@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the thread and the event loop share is the catalogue, which has a lock
- * of its own, and two flags below another.
+ * The thread and the event loop share the catalogue, which has its own lock,
+ * and two flags under the lock here.
  *
- * A disk that hangs holds the thread up in the kernel, for as long as it
- * likes.  What is known is told all the same, and the daemon ends without
- * waiting for it: thread and catalogue are left to the end of the process.
+ * A hung disk holds the thread in the kernel for any length of time.  The
+ * catalogue still answers with what it knows, and the daemon ends without
+ * waiting: thread and catalogue are left to the end of the process.
  */
 #include "config.h"
 
@@ -25,16 +25,17 @@ enum { PAUSE_S = 10, END_S = 2, NICE = 19 };
 
 struct keeper {
 	struct catalogue *catalogue;
-	bool joined[FLEET_MOST]; /* as the fleet numbers them */
+	bool joined[FLEET_MOST]; /* by disk number: the catalogue knows it */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t poke;
-	bool poked, stop; /* lock */
+	bool poked, stop; /* under `lock` */
 };
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* Until it is poked, or the pause is over; false: it is to end. */
+/* Waits for a poke or the end of the pause.  Returns false if the thread is to
+ * end. */
 static bool
 pause_over(struct keeper *k)
 {

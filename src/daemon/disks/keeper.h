@@ -6,27 +6,28 @@
 #include "store/list/catalogue.h"
 
 /*
- * The keeper is the thread that keeps the catalogue: a pass at once, then one
- * every ten seconds and whenever it is poked.  It reads after everybody else,
- * and nobody waits for it.  The event loop's thread calls these.
+ * The keeper is the thread that keeps the catalogue of recordings up to date:
+ * one pass at the start, then one every ten seconds and when poked.  It reads
+ * disks at the lowest priority, and nobody waits for it.  The event loop's
+ * thread calls these functions.
  */
 struct keeper;
 
-/* 0 or -errno. */
+/* Starts the thread.  Returns 0 or -errno. */
 int keeper_start(struct keeper **keeper);
 
-/* A thread that hangs on a disk is left behind. */
+/* Ends the thread.  A thread that hangs on a disk is left behind after 2 s. */
 void keeper_stop(struct keeper *keeper);
 
 struct catalogue *keeper_catalogue(struct keeper *keeper);
 
-/* Once a second: which disks there are. */
+/* Tells the catalogue which disks joined or left; called every turn. */
 void keeper_step(struct keeper *keeper, const struct fleet *fleet);
 
-/* Folders were made: a pass now. */
+/* Asks for a pass now, because folders were made. */
 void keeper_poke(struct keeper *keeper);
 
-/* Something became of this recording. */
+/* Tells the catalogue that this recording changed, and asks for a pass. */
 void keeper_touch(struct keeper *keeper, const char *name);
 
 #endif

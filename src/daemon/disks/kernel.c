@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read from sysfs and procfs when somebody asks, not all the time: a machine
- * may have hundreds of interfaces.  An interface that came meanwhile counts
- * from nothing; one that was made anew may count less than before, which is
- * taken as from nothing too.
+ * Counters are read from sysfs and procfs when asked for, not all the time: a
+ * machine may have hundreds of interfaces.  A new interface counts from zero.
+ * An interface that was made anew may show less than before; it counts from
+ * zero, too.
  */
 #include "daemon/disks/kernel.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A test has others. */
+/* Variables, so that a test can set its own paths. */
 static const char *net = "/sys/class/net", *snmp = "/proc/net/snmp",
 		  *snmp6 = "/proc/net/snmp6";
 
@@ -72,7 +72,8 @@ devices_read(struct kernel *k)
 		closedir(dir);
 }
 
-/* Two lines, of names and of numbers; adds the number below `name`. */
+/* Returns the number that stands in line `numbers` where `name` stands in line
+ * `names`; 0 if it is not there. */
 static uint64_t
 column(const char *names, const char *numbers, const char *name)
 {

@@ -6,15 +6,16 @@
 #include <stdint.h>
 
 /*
- * What the kernel lost before anybody could count it, since some moment: in
- * the card or its driver, by interface, and of UDP, by protocol.  With the
- * overruns of our own sockets they tell where a packet died:
+ * Packets that the kernel lost before any program could count them, since a
+ * given moment: in the card or its driver, per interface, and in UDP, per
+ * protocol.  Together with the overruns of our own sockets they show where a
+ * packet was lost:
  *
  *   card    rx_missed_errors, rx_fifo_errors, rx_over_errors, rx_errors
  *   kernel  rx_dropped: no socket, no memory, or a filter
- *   socket  rcvbuf_errors: a buffer was full, of any program's socket
+ *   socket  rcvbuf_errors: the buffer of any program's socket was full
  *
- * They are the machine's, not a stream's, and never part of a sum.
+ * These counters are the machine's, not a stream's, and never part of a sum.
  */
 enum { KERNEL_DROPS = 5, KERNEL_NAME = 16 };
 
@@ -26,18 +27,21 @@ struct kernel_device {
 struct kernel {
 	struct kernel_device *device;
 	unsigned devices;
-	uint64_t in_errors, rcvbuf_errors; /* of UDP over IPv4 and IPv6 */
+	uint64_t in_errors, rcvbuf_errors; /* of UDP, IPv4 and IPv6 together */
 };
 
-/* Reads the counters; what cannot be read is 0.  kernel_clear frees them. */
+/* Reads the counters; one that cannot be read is 0.  Free with kernel_clear. */
 void kernel_look(struct kernel *k);
 void kernel_clear(struct kernel *k);
 
 /*
- * {"interfaces":[{"device":"eth2","rx_dropped":0,...}],
- *  "udp":{"in_errors":0,"rcvbuf_errors":0}}, as they grew since `then`.  Of
- * the devices of `bound` (`n`, none NULL); where there is none of all that
- * lost anything.  A new reference; NULL without memory.
+ * Returns, as a new reference, how far the counters grew since `then`:
+ *
+ *   {"interfaces":[{"device":"eth2","rx_dropped":0,...}],
+ *    "udp":{"in_errors":0,"rcvbuf_errors":0}}
+ *
+ * Lists the `n` devices of `bound`; with n = 0 every device that lost
+ * something.  Returns NULL without memory.
  */
 json_t *kernel_lost(const struct kernel *then, const char *const *bound,
 		    unsigned n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sysfs knows the node of each card: /sys/class/net/eth2/device/numa_node,
- * with -1 on machines that have only one.  Interfaces without a card, such as
- * a bridge or the loopback, have no such file.
+ * sysfs has the node of each card in /sys/class/net/eth2/device/numa_node; it
+ * is -1 on machines with one node.  Interfaces without a card, such as a bridge
+ * or the loopback, have no such file.
  */
 #include "daemon/disks/node.h"
 
@@ -12,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *net = "/sys/class/net"; /* a test has another */
+static const char *net = "/sys/class/net"; /* a variable for tests */
 
 enum { DEVICE = 16, NONE = -2 };
 
-/* NODE_ANY: the machine has one node; NONE: that is no card. */
+/* Returns the node of an interface; NODE_ANY: the machine has only one; NONE:
+ * not a network card. */
 static int
 device_node(const char *device)
 {
@@ -34,7 +35,7 @@ device_node(const char *device)
 	return node;
 }
 
-/* What nodes agree on: false once two differ. */
+/* Adds a node to the common one, *all.  Returns false if it differs. */
 static bool
 agree(int *all, int node)
 {
@@ -45,7 +46,7 @@ agree(int *all, int node)
 	return *all == node;
 }
 
-/* "eth2@0.0.0.0:46227": the interface; false where none is named. */
+/* Takes the interface from "eth2@0.0.0.0:46227"; false: none is named. */
 static bool
 listen_device(const char *listen, char device[DEVICE])
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel tells of mounts (POLLPRI on mountinfo), but not of a plain
- * folder that is made, nor of what another program mounts elsewhere and this
- * one sees by a link: hence also every few seconds.  mountinfo is not read,
- * for what is said about its paths in store/disk/disk.c.
+ * The kernel signals mounts (POLLPRI on mountinfo), but not a plain folder that
+ * is made, nor a mount that is seen only through a link.  Hence also a look
+ * every few seconds.  mountinfo itself is not read; store/disk/disk.c says why.
  */
 #include "daemon/disks/scout.h"
 
@@ -20,8 +19,8 @@
 
 #include "store/disk/disk.h"
 
-/* A list that is held by the scout, and by a look that goes on with it: one
- * that hangs may do so for ever.  Under the scout's lock. */
+/* Reference-counted list of patterns, under the scout's lock.  A look in
+ * progress keeps its own reference, because it may hang for ever. */
 struct patterns {
 	unsigned refs;
 	unsigned n;
@@ -32,14 +31,15 @@ struct scout {
 	void (*changed)(void *arg);
 	void *arg;
 	pthread_t thread;
-	int mounts, wake;	/* mountinfo; an eventfd */
-	struct scout_list seen; /* its own: what it told last */
+	int mounts, wake; /* descriptor of mountinfo; eventfd */
+	/* the thread's own: the list it last published */
+	struct scout_list seen;
 
-	pthread_mutex_t lock; /* over what is below */
+	pthread_mutex_t lock; /* over the fields below */
 	struct patterns *patterns;
 	char *extra[SCOUT_EXTRA];
 	unsigned extras;
-	struct scout_list told; /* and not yet taken */
+	struct scout_list told; /* published list that was not taken yet */
 	bool news, stop;
 };
 
@@ -119,7 +119,7 @@ has_twin(const struct scout_list *l, const struct disk_id *id)
 	return false;
 }
 
-/* Takes its path over.  0 or -ENOMEM. */
+/* Appends `d` and takes over its path.  Returns 0 or -ENOMEM. */
 static int
 list_push(struct scout_list *l, const struct scout_disk *d)
 {
@@ -132,8 +132,8 @@ list_push(struct scout_list *l, const struct scout_disk *d)
 	return 0;
 }
 
-/* Of what a wildcard found, only what is mounted.  Without memory it is not
- * there this time. */
+/* Looks at `path` and appends it.  A path found by a wildcard is skipped unless
+ * it is a mount point.  Without memory the path is missing this time. */
 static void
 list_add(struct scout_list *l, const char *path, bool mount)
 {
@@ -297,7 +297,7 @@ scout_start(struct scout **scout, const struct option_texts *patterns,
 	s->arg = arg;
 	pthread_mutex_init(&s->lock, NULL);
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	/* Without it there are still the seconds. */
+	/* Without mountinfo the timeout of poll still applies. */
 	s->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	s->patterns = patterns_copy(patterns);
 	err = s->wake < 0 ? -errno : s->patterns ? 0 : -ENOMEM;
@@ -326,7 +326,7 @@ scout_stop(struct scout *s)
 	if (pthread_timedjoin_np(s->thread, NULL, &until) == 0)
 		scout_free(s);
 	else
-		pthread_detach(s->thread); /* the process ends anyway */
+		pthread_detach(s->thread); /* the process is ending */
 }
 
 void

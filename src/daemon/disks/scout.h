@@ -8,18 +8,18 @@
 #include "store/disk/disk.h"
 
 /*
- * The scout is a thread that looks which disks are there: whenever something
- * is mounted or unmounted on this machine, and every SCOUT_SECONDS.  A path
- * that does not answer holds up the scout, and nobody else.
+ * The scout is a thread that looks which disks are there: whenever something is
+ * mounted or unmounted, and every SCOUT_SECONDS.  A path that does not answer
+ * holds up only the scout.
  */
 enum { SCOUT_SECONDS = 5, SCOUT_EXTRA = 256 };
 
 struct scout_disk {
 	char *path;
-	bool mount; /* found by a wildcard: a file system is mounted there */
+	bool mount; /* found by a wildcard, which only takes mount points */
 	bool there;
-	bool twin; /* its folder is in the list by another path; then it is
-		      not there */
+	/* same folder as another path in the list; `there` is then false */
+	bool twin;
 	struct disk_id id;
 };
 
@@ -30,22 +30,22 @@ struct scout_list {
 
 struct scout;
 
-/* `changed` is called, on its thread, when there is something new.  The
- * patterns are copied.  0 or -errno. */
+/* Starts the thread.  `changed` is called on it when scout_take has news.
+ * Copies the patterns.  Returns 0 or -errno. */
 int scout_start(struct scout **scout, const struct option_texts *patterns,
 		void (*changed)(void *arg), void *arg);
 
-/* Does not wait for a path that does not answer. */
+/* Ends the thread; leaves it behind if a path does not answer within 1 s. */
 void scout_stop(struct scout *scout);
 
-/* Others from now on.  0 or -ENOMEM: then it looks for those that it had. */
+/* Replaces the patterns.  Returns 0; or -ENOMEM, and the old ones stay. */
 int scout_patterns(struct scout *scout, const struct option_texts *patterns);
 
-/* One more path to look at. */
+/* Adds one more path to look at. */
 void scout_add(struct scout *scout, const char *path);
 
-/* True where something changed since the last time: the list is then all that
- * there is, and the caller's to clear. */
+/* Returns true if anything changed since the last call; *list is then the whole
+ * list, which the caller frees with scout_clear. */
 bool scout_take(struct scout *scout, struct scout_list *list);
 void scout_clear(struct scout_list *list);
 

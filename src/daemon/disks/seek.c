@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * There is one question at a time.  What is asked is the thread's as long as
- * it is busy, so that nothing of it has to be freed, or copied, where nobody
- * waits for the answer any more.  While it is stuck nothing else is asked:
- * threads that hang should not become more.
+ * One lookup at a time.  The thread owns the question while `busy`, so that
+ * nothing must be freed or copied when the caller has given up waiting.  While
+ * the thread is stuck no other lookup starts, so that hung threads do not pile
+ * up.
  */
 #include "daemon/disks/seek.h"
 
@@ -24,9 +24,9 @@ enum { PATIENCE_MS = 500, END_MS = 2000 };
 struct seek {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* of what is below */
+	pthread_cond_t changed; /* signals a change of any field below */
 
-	/* lock; what is asked is the thread's while `busy` */
+	/* Under `lock`; the thread owns the question while `busy`. */
 	bool busy, stop, ended;
 	char name[LAYOUT_FILE];
 	char *path[FLEET_MOST];
@@ -37,8 +37,8 @@ struct seek {
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* In whichever layout: its folder, and what else has its name.  Without a
- * name: is the disk there? */
+/* True if the disk has this name, in any layout.  With an empty name: true if
+ * the disk answers without an error. */
 static bool
 is_on_disk(const char *disk, const char *name)
 {
@@ -56,7 +56,7 @@ is_on_disk(const char *disk, const char *name)
 	return is;
 }
 
-/* Under the lock, but for the looks themselves. */
+/* Called with the lock held, which is released during each lookup. */
 static void
 look(struct seek *s)
 {
@@ -93,7 +93,7 @@ seek_run(void *arg)
 	return NULL;
 }
 
-/* ---- who asks -------------------------------------------------------- */
+/* ---- the caller ------------------------------------------------------ */
 
 static struct timespec
 in_ms(long ms)
@@ -110,7 +110,7 @@ in_ms(long ms)
 	return t;
 }
 
-/* Under the lock, while the thread has nothing to do. */
+/* Sets the question; call with the lock held, while the thread is idle. */
 static void
 ask(struct seek *s, const struct seek_disks *disks, const char *name)
 {
@@ -120,7 +120,8 @@ ask(struct seek *s, const struct seek_disks *disks, const char *name)
 	for (s->n = 0; s->n < disks->n; s->n++) {
 		s->path[s->n] = strdup(disks->path[s->n]);
 		if (!s->path[s->n])
-			break; /* the others are not looked at */
+			/* no memory: the remaining disks are not looked at */
+			break;
 	}
 	snprintf(s->name, sizeof s->name, "%s", name);
 	s->busy = true;

@@ -7,10 +7,10 @@
 #include "daemon/disks/fleet.h"
 
 /*
- * A seek looks on which disks a name is, or whether a folder answers at all,
- * by a thread of its own, which hangs with a disk; who asks waits for it half a
- * second at most.
- * One thread, the event loop's, calls these.
+ * A seek looks up which disks have a recording of a name, or whether a folder
+ * answers at all, on a thread of its own that may hang with a disk.  The caller
+ * waits half a second at most.  One thread, the event loop's, calls these
+ * functions.
  */
 struct seek;
 
@@ -19,23 +19,24 @@ struct seek_disks {
 	unsigned n;
 };
 
-/* 0 or -errno. */
+/* Starts the thread.  Returns 0 or -errno. */
 int seek_start(struct seek **seek);
 
-/* A thread that hangs is left behind.  NULL: nothing. */
+/* Ends the thread; leaves it behind if it hangs.  NULL: does nothing. */
 void seek_stop(struct seek *s);
 
 /*
- * Has each of the disks a recording of that name, in whichever layout, or
- * something else that is called so?  Returns how many were looked at, from
- * the first on: fewer, or none, where one of them does not answer, or has not
- * answered the last time yet.
+ * Sets has[i] if disk `i` has a recording of that name in any layout, or
+ * anything else of that name.  Returns how many disks were looked at, from the
+ * first on: fewer than all, or none, if one does not answer, or if the previous
+ * lookup is still stuck.
  */
 unsigned seek_name(struct seek *s, const struct seek_disks *disks,
 		   const char *name, bool has[FLEET_MOST]);
 
-/* Does a folder answer, be it with an error?  A server that is away may be
- * asked for names that are known here, but not for this. */
+/* True if the folder answers, even with an error.  A cached name may answer
+ * while its file server is away, so this asks with statvfs, which goes to the
+ * server. */
 bool seek_folder(struct seek *s, const char *path);
 
 #endif
