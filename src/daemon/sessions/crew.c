@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sources are a fair measure of work: the ports of one stream mostly bring
- * the same each.  Between streams they need not be, but nothing better is
- * known when one begins, and intakes do not move afterwards.
+ * Sources are a fair measure of load: the ports of one stream mostly bring the
+ * same rate.  Ports of different streams need not, but nothing better is known
+ * when a stream begins, and intakes do not move afterwards.
  */
 #include "daemon/sessions/crew.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Of all CPUs, dealt out in turn, what number `i` of `n` gets; of fewer than
- * there are receivers each serves several.  Returns how many. */
+/* Deals all CPUs out in turn: fills `cpu` with those of receiver `i` of `n`.
+ * With fewer CPUs than receivers, each CPU serves several.  Returns how many
+ * `cpu` has. */
 static unsigned
 cpus_deal(const struct option_counts *all, unsigned i, unsigned n,
 	  uint32_t *cpu)

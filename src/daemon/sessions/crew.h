@@ -8,35 +8,39 @@
 #include "flow/receive/receiver.h"
 
 /*
- * The crew is all receiver threads, and how much each has to do: whoever has
- * the fewest sources gets the next ones.  The event loop's thread.
+ * The crew is all receiver threads, with the load of each.  A new intake (the
+ * sockets that one thread reads) goes to the thread with the fewest sources.
+ * The event loop's thread.
  */
 struct crew_member {
 	struct receiver *receiver;
-	unsigned sources;  /* that it was given */
-	const void *group; /* whose intake it was given last */
-	int64_t beat;	   /* as crew_moves saw it last */
+	unsigned sources;  /* sources (sockets) given to it */
+	const void *group; /* group of the last intake given to it */
+	int64_t beat;	   /* turn counter at the last crew_moves */
 };
 
 struct crew {
 	struct crew_member *member;
 	unsigned n;
-	unsigned turn; /* who is asked first, among equals */
+	/* where the next search begins, so that equals take turns */
+	unsigned turn;
 };
 
-/* 0 or -errno; crew_stop in either case. */
+/* Starts the receiver threads.  Returns 0 or -errno; call crew_stop in either
+ * case. */
 int crew_start(struct crew *crew, const struct setup_options *options);
 void crew_stop(struct crew *crew); /* after every intake is done */
 
-/* Who is to have an intake of so many sources: the least busy of them.  The
- * intakes of one group, given one after the other, go to as many as there are;
- * NULL: of none. */
+/* Returns the receiver for an intake of `sources` sources: the one with the
+ * fewest.  Intakes of one `group`, added one after the other, go to different
+ * receivers as far as there are enough; NULL: no group. */
 struct crew_member *crew_add(struct crew *crew, const void *group,
 			     unsigned sources);
 void crew_remove(struct crew_member *member, unsigned sources);
 
-/* Has every receiver got on since this was asked last?  Ask no more often
- * than four times a second. */
+/* True if every receiver thread has made a turn since the last call.  Call
+ * it at most four times a second, since an idle receiver turns ten times a
+ * second. */
 bool crew_moves(struct crew *crew);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients of one recording share one tap, however many they are: what they
- * see is the same, and a tap more would be one more to look at for each block.
+ * All clients of one recording share one tap: they see the same, and every tap
+ * is one more to look at for each block.
  *
- * What is not durable is hurried (output_hurry) while somebody looks: the floor
- * would be up to `durable` behind else, which is more than the memory has.  A
- * round costs every disk a moment, so there is one a second, whoever asks how
- * often; and none while the recorder is short of memory, and so its disks
- * have enough to do.
+ * While a client looks, blocks are synced sooner (output_hurry).  Else the
+ * oldest block that is not durable would be up to `durable` (5 s) old, which is
+ * more than the memory holds.  A sync costs every disk a moment, so there is
+ * one a second, however often clients ask, and none while the recording is
+ * short of memory and its disks are busy enough.
  */
 #include "daemon/sessions/mapping.h"
 
@@ -22,18 +22,18 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* A connection that asked. */
+/* A client connection that asked for the mapping. */
 struct user {
 	uint64_t client;
-	int64_t until;	   /* steady */
+	int64_t until;	   /* ns, steady */
 	struct user *next; /* mapping::users */
 };
 
 struct mapping {
 	unsigned id;
 	struct output *output; /* held */
-	struct tap *tap;       /* NULL: nobody can look into memory */
-	int64_t hurried;       /* steady */
+	struct tap *tap;       /* NULL: memory cannot be shared */
+	int64_t hurried;       /* ns, steady: last output_hurry */
 	struct user *users;
 	struct mapping *next; /* mappings::list */
 };
@@ -64,7 +64,7 @@ users_free(struct mapping *m)
 	}
 }
 
-/* Takes it out of the list. */
+/* Removes *at from the list and frees it. */
 static void
 mapping_free(struct mapping **at)
 {
@@ -96,7 +96,8 @@ mapping_end(struct daemon *d, unsigned id)
 		mapping_free(at);
 }
 
-/* Every block is home by the time that the pool goes, and so then the map. */
+/* Keeps the map: daemon_finish frees it when every block is back in its
+ * pool. */
 void
 mappings_close(struct daemon *d)
 {
@@ -138,7 +139,7 @@ mappings_step(struct daemon *d, int64_t now)
 	}
 }
 
-/* Adds it to the list. */
+/* Makes a mapping and adds it to the list.  Returns 0 or -errno. */
 static int
 mapping_make(struct daemon *d, const struct mapping_of *of)
 {

@@ -8,12 +8,13 @@
 #include "daemon/requests/server.h"
 
 /*
- * A mapping is a recording that is read while it is made, by clients who look
- * into its memory (flow/memory/map.h).  It has a tap as long as somebody asks for it:
+ * A mapping is a recording being made that clients on this machine read from
+ * shared memory (flow/memory/map.h), such as a mount.  It has a tap (a reader's
+ * window on the recording's blocks) as long as clients ask for it:
  *
- *   mapping_ask --> MAPPED --> nobody asked for MAPPING_PATIENCE, or all who
- *                    ^  |      did have gone, or the recording has ended
- *                    +--+      --> its tap is freed, and it is gone
+ *   mapping_ask --> MAPPED --> no client asked for MAPPING_PATIENCE, all
+ *                    ^  |      clients left, or the recording has ended
+ *                    +--+      --> the tap is freed, the mapping removed
  *                mapping_ask
  *
  * The event loop's thread.
@@ -25,34 +26,38 @@ struct mapping;
 
 #define MAPPING_PATIENCE INT64_C(10000000000)
 
-/* All of them; where memory cannot be shared there is no map, and they are
- * without taps. */
+/* All mappings.  If memory cannot be shared, `map` is NULL and mappings have no
+ * taps. */
 struct mappings {
 	struct map *map;
 	struct mapping *list;
-	int64_t stepped; /* steady */
+	int64_t stepped; /* ns, steady */
 };
 
-/* What is mapped: by this ID, which no other has. */
+/* The recording to map; `id` is unique. */
 struct mapping_of {
 	unsigned id;
-	struct output *output; /* held by the caller, until mapping_end */
+	struct output *output; /* the caller holds it until mapping_end */
 	struct stock *stock;
-	bool copied; /* its numbers are those of another recorder */
+	bool copied; /* an incoming copy: packet numbers are the sender's */
 };
 
-/* Without a map there are only durable blocks; that is said in the log. */
+/* Makes the shared page.  Without it clients see only durable blocks, and a
+ * warning is logged. */
 void mappings_open(struct daemon *d);
 void mappings_close(struct daemon *d);
 
-/* Lets go of what nobody asks for, every second; whenever the loop turns. */
+/* Removes mappings without clients, once a second.  The event loop calls it
+ * every turn. */
 void mappings_step(struct daemon *d, int64_t now);
 
-/* Whoever has this ticket reads it for a while from now on.  0 or -errno. */
+/* Maps the recording for this client for MAPPING_PATIENCE.  Returns 0 or
+ * -errno. */
 int mapping_ask(struct daemon *d, const struct mapping_of *of,
 		struct server_ticket ticket, int64_t now);
 
-/* It ends, and its memory is wanted for others; also one that is not mapped. */
+/* Removes the mapping of a recording that ends, because its memory is needed;
+ * does nothing if it is not mapped. */
 void mapping_end(struct daemon *d, unsigned id);
 
 #endif

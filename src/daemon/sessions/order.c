@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that can refuse a recording is asked before anything begins:
- * first what the request itself says, then memory and sockets of each of its
- * streams.  What is left then cannot fail.
+ * Everything that can refuse a recording is checked before anything begins:
+ * first the request itself, then memory and sockets for each of its streams.
+ * After that nothing can fail.
  */
 #include "daemon/sessions/order_name.h"
 
@@ -23,8 +23,8 @@ usage(struct fault *fault, const char *what)
 	return fault_set(fault, -EINVAL, "usage", "%s", what);
 }
 
-/* NULL where it is left out.  A number of seconds, say, is none of what we
- * know, and passing over it would record for ever. */
+/* Returns a key's text, or NULL if the key is missing.  Any other type is
+ * refused: ignoring a `for` that is a number would record for ever. */
 static int
 text_of(const json_t *request, const char *key, const char **text,
 	struct fault *fault)
@@ -111,7 +111,8 @@ order_streams(struct daemon *d, const json_t *request, struct order *o,
 					 "missing");
 }
 
-/* One that is only armed leaves its stream to others until it begins. */
+/* Refuses a stream that is being recorded, unless it may be shared.  An armed
+ * recording leaves its stream to others until it begins. */
 static int
 stream_free(struct daemon *d, const struct order *o,
 	    const struct stream *stream, struct fault *fault)
@@ -119,7 +120,8 @@ stream_free(struct daemon *d, const struct order *o,
 	if (o->flags & ORDER_SHARE)
 		return 0;
 	for (const struct session *s = d->sessions; s; s = s->next) {
-		/* By name: it may be as it was before a reload. */
+		/* Compare names: after a reload the stream may be another
+		 * object. */
 		if (strcmp(s->stream->name, stream->name) ||
 		    s->state == SESSION_ARMED)
 			continue;
@@ -146,9 +148,10 @@ disks_there(struct daemon *d, struct fault *fault)
 	return -ENODEV;
 }
 
-/* A scan that follows another one may begin before that has given its memory
- * back: packets are counted from its start on, whether there is memory for them
- * or not.  Else it waits for memory, and has no start before. */
+/* True if a running recording gives its memory back by the start of this scan,
+ * or nearly so.  Then the scan is opened without memory: packets are counted
+ * from its start on, and dropped until the memory is there.  Else an order
+ * without memory is refused. */
 static bool
 memory_comes(const struct daemon *d, const struct order *o)
 {
@@ -168,7 +171,7 @@ memory_comes(const struct daemon *d, const struct order *o)
 	return false;
 }
 
-/* Puts the parts of one stream before `list`. */
+/* Opens the parts of stream `i` and puts them before `list`. */
 static int
 stream_add(struct daemon *d, const struct order *o, unsigned i,
 	   struct session **list, struct fault *fault)
@@ -210,7 +213,7 @@ ids_give(struct daemon *d, struct session *list)
 	}
 }
 
-/* With ORDER_RESUME, one of them at least has to be there. */
+/* Refuses an order with ORDER_RESUME if no disk has any of its recordings. */
 static int
 check_resumed(const struct order *o, const struct session *list,
 	      struct fault *fault)
@@ -227,7 +230,8 @@ check_resumed(const struct order *o, const struct session *list,
 	return -ENOENT;
 }
 
-/* All of them or none: what can be refused comes before anything begins. */
+/* Opens all streams before the first one begins, so that all are recorded or
+ * none. */
 int
 order_begin(struct daemon *d, const struct order *o, struct fault *fault)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A name has to be free on every disk, and a disk may hang just when it is
- * asked.  So disks are looked at by a thread (seek.h), for which nobody waits
- * for long, and of those that do not answer the catalogue has to do: it is
- * some seconds old at most, and knows what was recorded here.  Should it be
- * wrong, that disk makes no second folder of a name, and takes no part.
+ * A name must be free on every disk, and a disk may hang just when it is asked.
+ * So a thread looks at the disks (seek.h), with a time limit.  For disks that
+ * do not answer, the catalogue decides: it is a few seconds old at most, and
+ * knows what was recorded here.  Should it be wrong, that disk refuses to make
+ * a second folder of the name and takes no part.
  */
 #include "daemon/sessions/order_name.h"
 
@@ -35,7 +35,8 @@ taken(struct fault *fault, const char *name, const char *where)
 	return -EEXIST;
 }
 
-/* One that was cancelled leaves nothing, and is about to go. */
+/* True if a session uses the name.  A cancelled session leaves nothing on disk
+ * and is about to go. */
 static bool
 is_recorded(const struct daemon *d, const char *name)
 {
@@ -47,7 +48,8 @@ is_recorded(const struct daemon *d, const char *name)
 	return false;
 }
 
-/* Those that answer, or should; the others' names are what is known of them. */
+/* Lists the disks that do not hang.  Returns the path of a hung disk that has
+ * the name according to the catalogue, or NULL. */
 static const char *
 disks_split(struct daemon *d, const char *name, struct seek_disks *disks)
 {
@@ -87,8 +89,9 @@ order_name_disk(struct daemon *d, const char *name)
 	return hung;
 }
 
-/* On no disk, and neither recorded nor copied: the folder may not be there yet.  What is
- * there may be what is to go on; session_resume looks. */
+/* Checks that the name is on no disk, and is neither recorded nor copied now
+ * (then the folder may not be there yet).  With ORDER_RESUME the disks are not
+ * asked: session_resume looks at them. */
 static int
 name_free(struct daemon *d, const struct order *o, const char *name,
 	  struct fault *fault)
@@ -107,7 +110,7 @@ name_free(struct daemon *d, const struct order *o, const char *name,
 	return taken(fault, name, where);
 }
 
-/* Of each part that a stream is split into. */
+/* Checks `base` and the names of all parts of a split stream. */
 static int
 parts_free(struct daemon *d, const struct order *o, const char *base,
 	   const struct stream *stream, struct fault *fault)
@@ -121,7 +124,7 @@ parts_free(struct daemon *d, const struct order *o, const char *base,
 	return err;
 }
 
-/* Of each stream. */
+/* Checks the names of all streams. */
 static int
 names_free(struct daemon *d, const struct order *o, struct fault *fault)
 {
@@ -135,8 +138,8 @@ names_free(struct daemon *d, const struct order *o, struct fault *fault)
 	return err;
 }
 
-/* The first letter with which it is free, in the place of the last character
- * where there is no room for one more. */
+/* Appends the first letter that makes the name free; in a name of full length
+ * it replaces the last character. */
 static int
 name_letter(struct daemon *d, struct order *o, struct fault *fault)
 {

@@ -4,19 +4,22 @@
 
 #include "daemon/sessions/order.h"
 
-/* Names of what an order records.  The event loop's thread. */
+/* Names of the recordings of an order.  The event loop's thread. */
 
-/* Of its stream i, before that is split: <name>, or <name>_ds<stream>. */
+/* Writes the name of the recording of stream `i`, without the part of a split
+ * stream: <name>, or <name>_ds<stream> with several streams. */
 void order_base_name(const struct order *o, unsigned i,
 		     char name[SESSION_NAME]);
 
 /*
- * Is its name good, and free for all of its streams and their parts?  With
- * ORDER_RENAME it becomes one that is.  0 or -errno with a fault.
+ * Checks that the name is valid, and free for all streams and their parts.
+ * With ORDER_RENAME a taken name is changed to a free one.  Returns 0, or
+ * -errno with a fault.
  */
 int order_name(struct order *o, struct daemon *d, struct fault *fault);
 
-/* The first disk that has something of this name; NULL: none does. */
+/* Returns the path of the first disk that has anything of this name, or
+ * NULL. */
 const char *order_name_disk(struct daemon *d, const char *name);
 
 #endif

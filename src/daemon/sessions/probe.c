@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A probe opens the receive plugin as a recording would, except that it has
- * datagrams of any length come whole, and that nothing is kept: each call's
- * packets land in the same memory.
+ * A probe opens the receive plugin as a recording does, but accepts datagrams
+ * of any length and keeps nothing: every call receives into the same memory.
  *
- * Its thread owns the plugin's instance and the sample until it is over; the
- * event loop ends it with an eventfd, and joins it before it looks.
+ * The thread owns the plugin instance and the sample until `over`.  The event
+ * loop ends it by an eventfd, and joins it before it reads the result.
  */
 #include "daemon/sessions/probe.h"
 
@@ -31,15 +30,17 @@ struct probe_look {
 	struct receive_state *state;
 	struct sample *sample;
 	struct receive_pair pair[RECEIVE_BATCH];
-	uint8_t *memory;     /* of the pairs */
-	struct pollfd *poll; /* of each source, and the last: `stop` */
+	uint8_t *memory;     /* that the pairs point into */
+	struct pollfd *poll; /* one per source; the last is `stop` */
 	unsigned sources;
-	int stop;		     /* eventfd */
-	int64_t began, until, ended; /* steady */
+	int stop;		     /* eventfd, ends the thread */
+	int64_t began, until, ended; /* ns, steady */
 	void (*wake)(void *arg);
 	void *arg;
 	pthread_t thread;
-	atomic_bool over; /* release; the thread touches nothing after it */
+	/* stored with release as the thread's last write; pairs with
+	 * probe_over */
+	atomic_bool over;
 };
 
 /* ---- the thread ------------------------------------------------------ */
@@ -96,7 +97,8 @@ look_run(void *arg)
 
 /* ---- opening --------------------------------------------------------- */
 
-/* Pieces of heaps land whole behind each other's headers, which vary. */
+/* Makes the buffers for one call.  Heaps: the whole packet lands in the payload
+ * buffer, because the length of its header varies. */
 static int
 pairs_make(struct probe_look *l)
 {
@@ -236,7 +238,7 @@ probe_over(const struct probe *p)
 	return atomic_load_explicit(&p->look->over, memory_order_acquire);
 }
 
-/* ---- telling --------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------ */
 
 static json_t *
 sources_json(struct probe_look *l, uint64_t *overruns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sockets are what can be refused, share by share; the receivers that take
- * from them are known when the first recording begins.
+ * Opening can be refused, so all sockets are opened first, share by share.  The
+ * receiver threads are chosen when the first recording begins.
  */
 #include "daemon/sessions/reception.h"
 
@@ -22,7 +22,8 @@ no_memory(struct fault *fault)
 
 /* ---- opening --------------------------------------------------------- */
 
-/* Threads that learn, each by itself, could disagree. */
+/* Returns the number of shares.  A stream that is split or has values to learn
+ * gets one, because several threads could learn different values. */
 static unsigned
 shares_of(const struct stream *stream, unsigned receivers)
 {
@@ -35,7 +36,8 @@ shares_of(const struct stream *stream, unsigned receivers)
 	return receivers < subs ? receivers : subs;
 }
 
-/* Of each part: its own thread, or its station's threads. */
+/* Makes a shape for each part: of its one VDIF thread, or of its station with
+ * all threads. */
 static int
 own_make(struct reception *in, int64_t around)
 {
@@ -108,9 +110,6 @@ share_open(struct reception *in, unsigned k, struct fault *fault)
 	return err;
 }
 
-/* Which places an intake feeds: those of its own substreams; of packet rings,
- * those of all substreams, which the other threads feed too; of a stream that
- * is split, one for each part. */
 unsigned
 reception_places(const struct reception *in, unsigned k)
 {
@@ -216,7 +215,8 @@ reception_put(struct reception *in)
 void
 reception_begin(struct reception *in, struct crew *crew)
 {
-	/* Threads that share the packets of one sequence have to be several. */
+	/* Threads that share the packets of one sequence must be different
+	 * threads. */
 	const void *group = in->stream->plan.threads > 1 ? in : NULL;
 
 	if (in->begun)

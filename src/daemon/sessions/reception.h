@@ -11,63 +11,69 @@
 #include "flow/receive/intake.h"
 
 /*
- * A reception is a stream that comes in: its sockets, and the receiver threads
- * that take from them.  Who records it has a supply of it (supply.h).
+ * A reception is the open input of a stream: its sockets, and the receiver
+ * threads that read them.  Each recording of the stream has a supply
+ * (supply.h), which takes packets from it.
  *
  *   sockets --> share 0 (an intake on one receiver) --> feeds --> supplies
  *          \--> share 1 (on another)  ------------------^
  *
- * It has as many shares as there are receivers, at most as many as the stream
- * has substreams: share k takes the substreams k, k + shares, ...  Packet
- * rings are otherwise: every share takes some packets of all substreams.
+ * It has one share per receiver thread that reads it: at most one per
+ * substream.  Share k reads the substreams k, k + shares, ...  With packet
+ * rings instead, every share reads some packets of all substreams.
  *
- * The event loop's thread, but for what is in an intake.
+ * The event loop's thread, but for the inside of an intake.
  */
 struct supply;
 
 struct reception_share {
 	struct receive_state *state;
-	struct format_shape shape; /* its own, since it may learn */
+	/* own copy, because the thread may learn its values */
+	struct format_shape shape;
 	struct intake *intake;
-	struct crew_member *member; /* NULL: not begun */
+	/* the receiver that reads it; NULL: not begun */
+	struct crew_member *member;
 };
 
 struct reception {
-	struct stream *stream; /* held */
-	char name[160]; /* of the recording that opened it, for the log */
+	struct stream *stream; /* counted reference */
+	char name[160];	       /* recording that opened it, for the log */
 	struct host log;
 	struct reception_share *share;
 	unsigned shares;
-	struct format_shape *own;   /* of each part; NULL: not split */
-	struct format_shape **list; /* the same, for the intake */
-	unsigned users;		    /* who holds it */
-	struct supply *supplies;    /* in the order in which they came */
+	/* shapes of the parts of a split stream; else NULL */
+	struct format_shape *own;
+	struct format_shape **list; /* pointers to `own`, for the intake */
+	unsigned users;		    /* references */
+	struct supply *supplies;    /* in the order in which they were opened */
 	bool begun;
 };
 
 /*
- * Opens the stream's sockets, for `receivers` threads at most.  0 and one that
- * the caller holds, or -errno with a fault and nothing left behind.
+ * Opens the stream's sockets, for at most `receivers` threads.  Returns 0 and
+ * one reference, or -errno with a fault and nothing left behind.
  */
 int reception_open(struct reception **reception, struct stream *stream,
 		   const char *name, unsigned receivers, struct fault *fault);
 
-/* Its shares get a receiver each; again: nothing. */
+/* Gives each share to a receiver; a second call does nothing. */
 void reception_begin(struct reception *in, struct crew *crew);
 
-/* The last one's put closes everything. */
+/* Count references.  The last reception_put closes the sockets. */
 void reception_hold(struct reception *in);
 void reception_put(struct reception *in);
 
-/* The shape of a part's packets; of one that learns, when it has learned. */
+/* Returns the shape of a part's packets; a learned value is there when
+ * reception_learning is false. */
 struct format_shape *reception_shape(struct reception *in, unsigned part);
 bool reception_learning(struct reception *in);
 
-/* All sources, of every share. */
+/* Returns the number of sources of all shares. */
 unsigned reception_sources(const struct reception *in);
 
-/* The places that a share's packets go to: those of its substreams, of all
- * substreams, or of the parts. */
+/* Returns how many places (one per sequence of packets) an intake feeds: one
+ * per part of a split stream; with packet rings one per substream of the
+ * stream; else one per substream of the share. */
 unsigned reception_places(const struct reception *in, unsigned share);
 
 #endif

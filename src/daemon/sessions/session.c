@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a recording moves on: it ends in the order in which the data flows.
- * The receivers let go of the stream and close what is open; the last block
- * in flight reaches a disk; every disk makes what it has durable, or fails to,
- * or does not answer.  Then, and not before, the totals are known, and every
- * writer puts them at the end of its index.
+ * How a recording ends, in the order in which data flow: the receivers let go
+ * of the stream and close open blocks; the last block in flight reaches a disk;
+ * every disk syncs, or fails, or does not answer.  Only then the totals are
+ * known, and every writer puts them at the end of its index.
  *
- * The parts of a split stream have their packets from the same sockets, so
- * they stop together, whichever of them was told to.
+ * The parts of a split stream get their packets from the same sockets, so they
+ * all stop when one is stopped.
  */
 #include "daemon/sessions/session.h"
 
@@ -20,7 +19,7 @@
 
 #define SECOND INT64_C(1000000000) /* ns */
 
-/* Its folders were not made yet: nothing waits for them any more. */
+/* Ends an armed session: no folders exist, so there is nothing to wait for. */
 static void
 session_cancel(struct session *s, const char *reason)
 {
@@ -75,7 +74,8 @@ session_start_at(struct session *s, int64_t at)
 	supply_gate(s->supply, &gate);
 }
 
-/* Have all writers done their errand?  Acquire: see output.h. */
+/* True if all writers have done their job.  The acquire pairs with the writers'
+ * release (output.h). */
 static bool
 errands_done(struct session *s)
 {
@@ -93,7 +93,8 @@ folders_sync(struct session *s)
 		struct writer *w = fleet_writer(fleet, i);
 
 		if (w && writer_sync(w, s->output) < 0)
-			abort(); /* a few bytes, and no way back */
+			/* no memory for a few bytes, and no way back */
+			abort();
 	}
 }
 
@@ -111,23 +112,27 @@ folders_end(struct session *s)
 	json_t *tail = report_tail(s);
 
 	output_end(s->output);
-	/* Release: a begin that a hung disk gets to later makes no folder. */
+	/* Release: a hung disk that gets to its begin job later makes no
+	 * folder. */
 	atomic_store_explicit(&s->output->ended, true, memory_order_release);
 
-	/* One each: giving back a JSON value orders nothing between threads,
-	 * so the last of several might free what another still reads. */
+	/* A copy for each writer: the reference count of a JSON value orders
+	 * nothing between threads, so the last owner might free it while
+	 * another still reads. */
 	atomic_store(&s->output->errands, fleet_writers(fleet));
 	for (unsigned i = 0; i < fleet->n; i++) {
 		struct writer *w = fleet_writer(fleet, i);
 
 		if (w &&
 		    writer_end(w, s->output, &end, json_deep_copy(tail)) < 0)
-			abort(); /* a few bytes, and no way back */
+			/* no memory for a few bytes, and no way back */
+			abort();
 	}
 	json_decref(tail);
 }
 
-/* While it records.  Nobody is told more than once of it. */
+/* Logs once when no disk takes blocks any more, and once when disks do
+ * again. */
 static void
 disks_look(struct session *s)
 {
@@ -145,14 +150,16 @@ disks_look(struct session *s)
 }
 
 /*
- * One folder is enough to record; a disk that hangs is not waited for.  Where
- * no disk has one, who typed the order is there to hear of it.  A scan of the
- * schedule begins all the same: a disk may come back while it lasts.
+ * One folder is enough to record, and a hung disk is not waited for.  If no
+ * disk could make a folder, a client's order fails, since the client is there
+ * to see it.  A scan of the schedule begins all the same: a disk may come back
+ * while it lasts.
  */
 static void
 begin_look(struct session *s)
 {
-	bool done = errands_done(s); /* and so its folders are counted */
+	/* the folders of these disks are counted */
+	bool done = errands_done(s);
 
 	if (atomic_load(&s->output->folders) || (done && s->scan)) {
 		s->state = SESSION_RECORDING;
@@ -162,7 +169,8 @@ begin_look(struct session *s)
 	}
 }
 
-/* What waits for a disk is waited for, as long as it becomes less. */
+/* Waits until no block is in flight.  Gives the rest up if no disk takes blocks
+ * and their number has not changed for SESSION_PATIENCE. */
 static void
 writing_look(struct session *s, int64_t now)
 {
@@ -192,8 +200,8 @@ writing_look(struct session *s, int64_t now)
 	folders_sync(s);
 }
 
-/* At once: a disk may be mended, or the next scan be saved.  Once a second; what
- * is left at the end is in the last line. */
+/* Logs dropped packets at once, so that a disk can be mended or the next scan
+ * saved; at most once a second.  The line at the end has the rest. */
 static void
 no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
 {
@@ -257,7 +265,7 @@ rate_sample(struct session *s, int64_t now)
 	session_subs_sample(s, now);
 }
 
-/* By the clock, or by the data. */
+/* Begins when the start is due, by the clock or by the data. */
 static void
 armed_look(struct session *s, int64_t now)
 {
@@ -267,7 +275,8 @@ armed_look(struct session *s, int64_t now)
 		session_start(s);
 }
 
-/* Its gate closes by itself; other parts were stopped, perhaps. */
+/* Ends when its time is over, or when its supply has ended: the gate closed by
+ * itself, or another part was stopped. */
 static void
 end_look(struct session *s, int64_t now)
 {

@@ -15,31 +15,31 @@
 #include "flow/write/writer.h"
 
 /*
- * A session is a recording being made: of a stream, or of one part of a stream
- * that is split.  It owns everything that this takes, but for the reception
- * that feeds it, which the parts share, and sees it through.
+ * A session is a recording being made: of a stream, or of one part of a split
+ * stream.  It owns everything for that except its input, which the parts share,
+ * and moves the recording through its states.
  *
  *   ARMED --> BEGINNING --> RECORDING --> STOPPING --> WRITING
  *     |           |                         ^             |
- *     |           +- typed, and no disk ----+          SYNCING
+ *     |           +- a client's, no disk ---+          SYNCING
  *     |                                                   |
  *     +- cancelled ------------------------> ENDED <-- CLOSING
  *
- *   ARMED      its sockets are open and its memory is borrowed; its start is
- *              ahead, and nothing of it is on any disk
- *   BEGINNING  writers make their folders; the stream is received already
- *   RECORDING  disks take blocks; where none does, they wait in memory, and
- *              when that is full packets are dropped, until one does
+ *   ARMED      sockets are open and memory is borrowed; the start is ahead,
+ *              and nothing is on any disk
+ *   BEGINNING  writers make folders; packets are received already
+ *   RECORDING  disks take blocks.  While none does, blocks wait in memory;
+ *              when that is full, packets are dropped
  *   STOPPING   the receivers take what has arrived, and close its blocks
- *   WRITING    blocks are on their way to disks; those that no disk takes for
- *              SESSION_PATIENCE are lost
- *   SYNCING    writers do a last round: then each disk has said what became of
- *              its blocks, and the totals are known
- *   CLOSING    writers put them at the end of their indexes
+ *   WRITING    blocks are on their way to disks; those that no disk takes
+ *              for SESSION_PATIENCE are lost
+ *   SYNCING    writers sync a last time; then the fate of every block, and
+ *              so the totals, are known
+ *   CLOSING    writers put the totals at the end of their indexes
  *   ENDED      everything is durable; session_free may be called
  *
- * The event loop's thread owns it; what the receivers and the writers have of
- * it is in reception and output, and says so there.
+ * The event loop's thread owns it.  Receivers and writers use parts of supply
+ * and output, as those headers say.
  */
 enum session_state {
 	SESSION_ARMED,
@@ -52,7 +52,7 @@ enum session_state {
 	SESSION_ENDED,
 };
 
-/* What a session needs of the daemon; outlives it. */
+/* Parts of the daemon that a session uses; they outlive it. */
 struct session_host {
 	struct pool *pool;
 	struct crew *crew;
@@ -63,19 +63,19 @@ struct session_host {
 	void *arg;
 };
 
-/* When it begins and ends: by the steady clock, or with `data` by that of the
- * data, UTC. */
+/* Start and stop of a recording: times of the steady clock, or with `data` UTC
+ * times of the data. */
 struct session_when {
-	int64_t start;	 /* ns; 0: at once */
-	int64_t stop;	 /* ns; 0: by order */
-	int64_t backlog; /* ns that are kept from before the start */
+	int64_t start;	 /* ns; 0: now */
+	int64_t stop;	 /* ns; 0: none, until an order */
+	int64_t backlog; /* ns of data to keep from before the start */
 	bool data;
 };
 
-/* What is seen of a substream, once a second. */
+/* A substream, sampled once a second. */
 struct session_sub {
 	uint64_t datagrams;
-	int64_t last; /* steady, when they last grew; 0: never */
+	int64_t last; /* ns, steady: when the count last grew; 0: never */
 };
 
 enum { SESSION_NAME = 160 };
@@ -83,103 +83,111 @@ enum { SESSION_NAME = 160 };
 
 struct session {
 	const struct session_host *host;
-	struct stream *stream; /* the reception's, which holds it */
-	struct reception *in;  /* the supply's */
+	struct stream *stream; /* borrowed from `in` */
+	struct reception *in;  /* borrowed from `supply` */
 	struct supply *supply;
-	unsigned part; /* of the stream, where it is split */
+	unsigned part; /* number of the part of a split stream */
 	unsigned id;
-	unsigned scan;		 /* of the schedule; 0: typed */
-	char name[SESSION_NAME]; /* of the recording: its folder */
-	char group[80];		 /* as `record` was told */
-	char *send;		 /* where it is sent while it is made; NULL */
+	unsigned scan; /* number of the schedule's scan; 0: a client's order */
+	char name[SESSION_NAME]; /* name of the recording and of its folder */
+	char group[80];		 /* name that the client gave */
+	char *send; /* URL it is sent to while it is recorded, or NULL */
 	enum session_state state;
 	const char *reason; /* why it stopped; static text */
 	bool failed;
-	bool cancelled;	    /* before it began: it left nothing */
-	bool diskless;	    /* no disk takes blocks just now */
-	unsigned left;	    /* WRITING: blocks in flight, when last looked at */
-	int64_t left_since; /* they are as many since then; steady */
+	bool cancelled;	    /* stopped while ARMED: left nothing */
+	bool diskless;	    /* no disk takes blocks now */
+	unsigned left;	    /* WRITING: blocks in flight at the last look */
+	int64_t left_since; /* ns, steady: when `left` last changed */
 
-	struct format_shape *shape; /* in the reception */
+	struct format_shape *shape; /* owned by the reception */
 	json_t *head;
-	struct output *output; /* held; writers may hold it longer */
+	/* counted reference; writers may hold it longer */
+	struct output *output;
 
-	struct session_when when; /* as it was ordered */
-	int64_t start_ns, end_ns; /* UTC; end 0: runs */
-	int64_t started, stop_at; /* steady; stop_at 0: not by itself, or when
-				     the data says so */
+	struct session_when when; /* as ordered */
+	int64_t start_ns, end_ns; /* UTC ns; end_ns 0: still runs */
+	/* ns, steady; stop_at 0: no end by this clock */
+	int64_t started, stop_at;
 
-	/* The last second, for rates. */
+	/* Samples once a second, for the rate. */
 	int64_t sampled;
 	uint64_t sampled_bytes;
-	double rate;		 /* bits per second */
-	uint64_t no_buffer;	 /* dropped so, as the log was told last, */
-	int64_t no_buffer_at;	 /* and when; steady */
-	struct session_sub *sub; /* NULL: there is one */
-	struct kernel kernel;	 /* as it was when this began */
-	json_t *kernel_lost;	 /* until it ended; NULL before */
+	double rate;	      /* bits per second */
+	uint64_t no_buffer;   /* DROP_NO_BUFFER packets when last logged */
+	int64_t no_buffer_at; /* ns, steady, of that log line */
+	/* one per substream; NULL: there is only one */
+	struct session_sub *sub;
+	struct kernel kernel; /* the kernel's counters at the start */
+	/* growth of the kernel's counters; NULL until it has ended */
+	json_t *kernel_lost;
 
 	struct session *next; /* daemon::sessions */
 };
 
-/* The name of a part's recording: <base>, or <base>_ds<key>. */
+/* Writes the name of a part's recording: <base>, or <base>_ds<key> of a split
+ * stream.  Returns `name`. */
 const char *session_name(char name[SESSION_NAME], const char *base,
 			 const struct stream *stream, unsigned part);
 
 /*
- * Borrows memory and opens the stream's sockets.  0 and a list of its parts,
- * mostly one; or -errno with a fault, and nothing left behind.
+ * Borrows memory and opens the stream's sockets.  Returns 0 and a list of
+ * sessions, one per part; or -errno with a fault, and nothing left behind.
  */
 struct session_args {
 	struct stream *stream;
 	const char *name;
 	struct session_when when;
 	unsigned scan;
-	bool later;  /* see supply_open */
-	bool resume; /* an interrupted recording of the name goes on; a part
-			that no disk has begins anew */
+	bool later; /* see supply_open */
+	/* an interrupted recording of the name goes on; parts that are on no
+	 * disk begin anew */
+	bool resume;
 };
 int session_open(struct session **list, const struct session_host *host,
 		 const struct session_args *args, struct fault *fault);
 
-/* A list that was opened and is not to begin; NULL: nothing. */
+/* Frees a list that was opened and shall not begin; NULL: does nothing. */
 void session_drop(struct session *list);
 
-/* Packets are taken in from here on, and folders made when it is time: of all
- * the parts, which are together in the list.  It cannot fail but for a few
- * bytes of memory, which ends the daemon. */
+/* Starts all parts of one stream, which are neighbours in the list: packets are
+ * taken in from now on, and folders are made when the start is due.  Allocates
+ * a few bytes; if that fails the daemon aborts. */
 void session_begin(struct session *list);
 
-/* Orders it to stop, and the other parts with it; `reason` is static text.
- * One that is armed is cancelled, and leaves nothing.  Again: nothing. */
+/* Stops the recording and the other parts of its stream; `reason` is static
+ * text.  An armed recording is cancelled and leaves nothing.  A second call
+ * does nothing. */
 void session_stop(struct session *s, const char *reason);
 
-/* Ends it, and the other parts, then (as in session_when) instead of when it
- * was to end; one that has ended: nothing. */
+/* Moves the end, for all parts, to `at` (as session_when::stop).  Does nothing
+ * if it has ended. */
 void session_stop_at(struct session *s, int64_t at);
 
-/* The same with the start of one that is armed, and waits for no data. */
+/* Moves the start of an armed session that goes by the clock. */
 void session_start_at(struct session *s, int64_t at);
 
-/* Moves it on as far as it goes; call when woken, and every second. */
+/* Moves the session through its states as far as possible; call it when the
+ * event loop wakes, and every second. */
 void session_step(struct session *s, int64_t now);
 
-/* Looks which of its substreams brought something; done every second. */
+/* Notes which substreams received packets; session_step calls it every
+ * second. */
 void session_subs_sample(struct session *s, int64_t now);
 
-/* session_open.c, for session_step: makes the folders of one that is not armed
- * any more. */
+/* Has the folders made when the start is due; called by session_step
+ * (session_open.c). */
 void session_start(struct session *s);
 
 /*
- * session_resume.c: makes the output of one that goes on with what is on the
- * disks: s->head and s->start_ns become those of that recording.  0; -ENOENT:
- * no disk has it; or -errno; each with a fault.
+ * Makes the output of a recording that goes on from what the disks have
+ * (session_resume.c); s->head and s->start_ns become those of that recording.
+ * Returns 0; -ENOENT: no disk has it; or -errno; each with a fault.
  */
 int session_resume(struct session *s, struct output_args *args,
 		   struct fault *fault);
 
-/* ENDED only. */
+/* Frees a session that is ENDED or never began. */
 void session_free(struct session *s);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a recording begins: with the memory and the sockets, because those can
- * be refused, and only then it asks the writers for folders: from the first
- * packet on blocks are taken in, while the disks are still making their
- * folders, and an errand always comes before a block.
+ * A recording begins with memory and sockets, because those can be refused.
+ * Then it asks the writers for folders, and takes in blocks from the first
+ * packet on while the disks still make them: each writer does the begin job
+ * before any block.
  *
- * One that is armed is received already, but what it gives out waits until it
- * has begun.
+ * An armed recording is received already, but its blocks wait until it begins.
  *
- * A stream that is split makes a session of each part, all fed by the same
- * supply.
+ * A split stream makes one session per part, all fed by the same supply.
  */
 #include "daemon/sessions/session.h"
 
@@ -27,8 +25,8 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* A part's blocks are told from the others' by the stock alone: in its own
- * recording it is the only one. */
+/* Takes a finished block of a part; receiver threads.  `sub` tells parts apart
+ * only in the memory they share: in its recording a part is substream 0. */
 static void
 block_out(void *arg, struct block *b)
 {
@@ -131,7 +129,7 @@ session_name(char name[SESSION_NAME], const char *base,
 	return name;
 }
 
-/* When it is to begin and end; or began. */
+/* Sets start, end and first state. */
 static void
 times_set(struct session *s, int64_t now)
 {
@@ -153,7 +151,7 @@ times_set(struct session *s, int64_t now)
 	}
 }
 
-/* Takes part of the supply, which is the last one's to close. */
+/* Makes a session, with one more user of the supply. */
 static struct session *
 session_new(const struct session_host *host, struct supply *supply,
 	    const struct session_args *args, unsigned part)
@@ -177,7 +175,8 @@ session_new(const struct session_host *host, struct supply *supply,
 	return s;
 }
 
-/* Nothing that came before is of a recording that joins others. */
+/* Returns the time window of a recording.  A recording that joins others on an
+ * open stream takes only packets that arrive from now on. */
 static struct gate
 gate_of(const struct session_when *when, bool joins)
 {
@@ -223,7 +222,7 @@ sessions_make(struct session **list, const struct session_host *host,
 	return err ? no_memory(fault) : 0;
 }
 
-/* Some may have come since the configuration was read. */
+/* Borrows more blocks if disks have come since the configuration was read. */
 static void
 disks_count(struct stream *stream, const struct session_host *host)
 {
@@ -239,7 +238,8 @@ disks_count(struct stream *stream, const struct session_host *host)
 		    stream->blocks, stream->disks, disks);
 }
 
-/* Heaps have times of their own, which no header of a packet tells. */
+/* Refuses a start by the data's time if packet headers do not carry it; heaps
+ * have their times elsewhere. */
 static int
 when_check(const struct session_args *args, struct fault *fault)
 {
@@ -255,7 +255,8 @@ when_check(const struct session_args *args, struct fault *fault)
 	return -EINVAL;
 }
 
-/* The sockets may be there for another recording. */
+/* Returns a reference to the stream's open input; opens it if this is the only
+ * recording. */
 static int
 reception_take(struct reception **in, const struct session_host *host,
 	       const struct session_args *args, struct fault *fault)
@@ -285,7 +286,7 @@ session_open(struct session **list, const struct session_host *host,
 		return err;
 	err = supply_open(&supply, in, host->pool, args->name, args->later,
 			  fault);
-	reception_put(in); /* the supply has it */
+	reception_put(in); /* the supply holds its own reference */
 	if (err)
 		return err;
 	err = sessions_make(list, host, supply, args, fault);
@@ -298,7 +299,7 @@ session_open(struct session **list, const struct session_host *host,
 	return err;
 }
 
-/* Every writer gets its errand, also one whose disk is away just now. */
+/* Gives every writer the begin job, also one whose disk is away now. */
 static void
 folders_begin(struct session *s)
 {
@@ -309,12 +310,14 @@ folders_begin(struct session *s)
 		struct writer *w = fleet_writer(fleet, i);
 
 		if (w && writer_begin(w, s->output) < 0)
-			abort(); /* a few bytes, and others have begun */
+			/* no memory for a few bytes, and other writers have
+			 * begun */
+			abort();
 	}
 }
 
-/* What is told of it on the disks was not known before: when it began, what
- * was learned, which disks there are. */
+/* Makes the head of the metadata anew at the start: the time, what was learned,
+ * and the disks were not known before. */
 static void
 head_renew(struct session *s)
 {
@@ -336,7 +339,8 @@ session_start(struct session *s)
 	s->state = SESSION_BEGINNING;
 	if (s->when.data)
 		s->started = now;
-	if (!s->output->resumed) { /* else it began long ago */
+	/* a resumed recording keeps its first start */
+	if (!s->output->resumed) {
 		s->start_ns = clock_now() + s->started - now;
 		head_renew(s);
 	}
@@ -373,7 +377,8 @@ void
 session_free(struct session *s)
 {
 	if (s->output) {
-		output_end(s->output); /* it may never have begun */
+		/* closes an output that may never have begun */
+		output_end(s->output);
 		output_drop(s->output);
 	}
 	free(s->send);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a recording goes on that a daemon was killed at: what is on the disks is
- * looked at before anything of it is opened to be written, and what the stream
- * would record now must be the same.  A disk that does not answer just now is
- * one that is missing.
+ * Continues a recording during which a daemon was killed.  All of it on the
+ * disks is looked at before anything is opened for writing, and the stream must
+ * still record the same.  A disk that hangs now counts as missing.  Disks are
+ * read on the event loop's thread.
  */
 #include "daemon/sessions/session.h"
 
@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "store/write/resume.h"
 
-/* The disks that answer, and the writers they have. */
+/* The disks that answer, with their numbers in the fleet. */
 struct here {
 	struct disk disk[FLEET_MOST];
 	unsigned writer[FLEET_MOST];
@@ -37,7 +37,8 @@ here_find(const struct fleet *fleet)
 		writer_facts(w, &f);
 		if (f.state == WRITER_HUNG)
 			continue;
-		*disk = fleet->disk[i].disk; /* the path is borrowed */
+		/* the path is borrowed from the fleet */
+		*disk = fleet->disk[i].disk;
 		disk->fd = -1;
 		if (disk_open(disk))
 			continue;
@@ -111,7 +112,8 @@ output_open(struct session *s, const struct resume *r, struct output_args *args)
 		json_decref(head);
 		return err;
 	}
-	/* One each: the output is freed by whichever thread has it last. */
+	/* A copy each for session and output: any thread may free the output,
+	 * and releasing a JSON value orders nothing between threads. */
 	json_decref(s->head);
 	s->head = head;
 	s->start_ns = r->facts->start_ns;

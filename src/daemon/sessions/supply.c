@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be refused, memory, comes first.  Feeds are made when the sessions
- * are there that they go to, and joined to their receivers last, when nothing
- * can fail.
+ * Memory can be refused, so it is borrowed first.  Feeds are made when their
+ * sessions exist, and joined to their receivers last, when nothing can fail.
  */
 #include "daemon/sessions/supply.h"
 
@@ -44,7 +43,7 @@ supply_close(struct supply *s)
 		backlog_free(s->part[i].backlog);
 	if (s->stock)
 		stock_return(s->stock);
-	if (s->changed) /* some may wait for that memory */
+	if (s->changed) /* another recording may wait for that memory */
 		s->changed(s->arg);
 	free(s->part);
 	free(s->share);
@@ -179,7 +178,9 @@ supply_begin(struct supply *s, struct crew *crew)
 	for (unsigned k = 0; k < in->shares; k++) {
 		if (receiver_feed(in->share[k].member->receiver,
 				  s->share[k].feed) < 0)
-			abort(); /* a few bytes, and others have begun */
+			/* no memory for a few bytes, and other feeds have
+			 * begun */
+			abort();
 	}
 }
 
@@ -193,7 +194,8 @@ supply_gate(struct supply *s, const struct gate *gate)
 		receiver_look(s->in->share[k].member->receiver);
 }
 
-/* By arrival from now on: of the data nobody knows where it is. */
+/* Closes the gate now.  A gate by data time becomes one by arrival, since
+ * nobody knows which time the data have reached. */
 void
 supply_stop(struct supply *s, const char *why)
 {
@@ -224,7 +226,8 @@ supply_cancel(struct supply *s, const char *why)
 	supply_gate(s, &gate);
 }
 
-/* Less than was asked for is no error, but nothing to find out later. */
+/* Warns if less was kept from before the start than asked for; that is no
+ * error. */
 static void
 backlog_tell(const struct supply *s, struct backlog *b)
 {

@@ -12,22 +12,25 @@
 #include "flow/memory/pool.h"
 
 /*
- * A supply is what one recording has of a reception: memory of its own, and a
- * feed (flow/receive/feed.h) from each of its shares.  It goes to one session or,
- * where the stream is split, to one for each part.  Recordings that overlap
- * have one reception, and a supply each.
+ * A supply is one recording's share of a stream's open input (reception.h):
+ * memory of its own, and a feed (flow/receive/feed.h) from each share of the
+ * reception.  It feeds one session or, for a split stream, one session per
+ * part.  Overlapping recordings of a stream have one reception, and a supply
+ * each.
  *
  *   reception --+-- supply: stock, gate, feeds --> session(s)
  *               +-- supply                     --> session(s)
  *
- * It ends by itself when its gate has closed and all of its blocks are out.
+ * It ends by itself when its gate (time window) has closed and all of its
+ * blocks are out.
  *
- * The event loop's thread, but for what is in a feed.
+ * The event loop's thread, but for the inside of a feed.
  */
 
-/* Where the blocks of one part go. */
+/* The consumer of one part's blocks. */
 struct supply_out {
-	void (*out)(void *arg, struct block *b); /* receiver threads */
+	/* called by receiver threads; takes the block over */
+	void (*out)(void *arg, struct block *b);
 	void *arg;
 };
 
@@ -38,90 +41,100 @@ struct supply_share {
 
 struct supply_part {
 	struct supply_out out;
-	struct backlog *backlog; /* NULL: blocks go straight out */
+	/* blocks that wait; NULL: blocks go straight out */
+	struct backlog *backlog;
 };
 
 struct supply {
 	struct reception *in;
-	char name[160]; /* of its recording */
+	char name[160]; /* of the recording */
 	struct stock *stock;
 	struct gate gate;
-	int64_t keep;		    /* ns of what came before it opens */
-	struct supply_share *share; /* as many as the reception has */
-	struct supply_part *part;   /* as many as the stream has keys */
+	int64_t keep; /* ns of data to keep from before the gate opens */
+	struct supply_share *share; /* one per share of the reception */
+	struct supply_part *part;   /* one per key of the stream */
 	unsigned users;		    /* sessions that it feeds */
-	bool passing;		    /* it is not recorded */
+	bool passing;		    /* it is only relayed, not recorded */
 	bool begun;
-	const char *stopped; /* why; NULL: it runs */
+	const char *stopped; /* why it was stopped; NULL: it runs */
 	struct supply *next; /* reception::supplies */
 
-	atomic_bool opened; /* its gate: packets of its own came */
-	atomic_uint left;   /* shares that are not flushed; the last one's
-			       (release) pairs with supply_flushed */
-	void (*changed)(void *arg); /* of these; any thread */
+	/* set by a receiver thread when the gate has opened */
+	atomic_bool opened;
+	/* shares that are not flushed; the last share's decrement (release)
+	 * pairs with supply_flushed */
+	atomic_uint left;
+	/* called when `opened` or `left` changes; any thread */
+	void (*changed)(void *arg);
 	void *arg;
 };
 
 struct supply_args {
 	struct gate gate;
-	bool waits;	 /* blocks wait for supply_release */
-	bool lesser;	 /* see feed_args: it is not recorded */
-	int64_t backlog; /* ns of what came before the gate opens, that wait,
-			    too */
+	bool waits;  /* blocks wait for supply_release */
+	bool lesser; /* not recorded: gives way to recordings, see feed_args */
+	/* ns of data from before the gate opens that wait, too */
+	int64_t backlog;
 	void (*changed)(void *arg);
 	void *arg;
 };
 
-/* Borrows memory.  0, or -errno with a fault and nothing left behind.  The
- * supply holds the reception.  With `later` it takes packets also while others
- * still have that memory: until supply_fill they are dropped, and counted. */
+/* Borrows memory, and holds the reception.  With `later` it also succeeds while
+ * another recording still has that memory: packets are then dropped and counted
+ * until supply_fill gets it.  Returns 0, or -errno with a fault and nothing
+ * left behind. */
 int supply_open(struct supply **supply, struct reception *in, struct pool *pool,
 		const char *name, bool later, struct fault *fault);
-void supply_fill(struct supply *s); /* again: nothing */
-/* The same of one that is not recorded: no checksums are taken, and
- * supply_recording and supply_armed do not know it. */
+/* gets memory that was late; else does nothing */
+void supply_fill(struct supply *s);
+/* As supply_open for a stream that is only relayed: takes no checksums, and
+ * supply_recording and supply_armed ignore it. */
 int supply_open_passing(struct supply **supply, struct reception *in,
 			struct pool *pool, const char *name,
 			struct fault *fault);
 
-/* Makes its feeds, which give their blocks to `out`: one for each part.
- * 0 or -ENOMEM. */
+/* Makes the feeds, which give blocks to `out`, one entry per part.  Returns 0
+ * or -ENOMEM. */
 int supply_feed(struct supply *s, const struct supply_args *args,
 		const struct supply_out *out);
 
-/* Packets are taken in from here on.  It cannot fail but for a few bytes of
- * memory, which ends the daemon; again: nothing. */
+/* Joins the feeds to their receivers: packets are taken in from now on.
+ * Allocates a few bytes; if that fails the daemon aborts.  A second call does
+ * nothing. */
 void supply_begin(struct supply *s, struct crew *crew);
 
-/* Other times, of one that has not ended. */
+/* Sets another time window; not after it has ended. */
 void supply_gate(struct supply *s, const struct gate *gate);
 
-/* The blocks of a part go out from here on, and those that wait before them. */
+/* Lets a part's blocks go out, those that waited first. */
 void supply_release(struct supply *s, unsigned part);
-/* Lets go of what waits too long. */
+/* Frees waiting blocks of a part that are older than `keep`. */
 void supply_age(struct supply *s, unsigned part, int64_t now);
 
-/* Closes the gate now: takes what has arrived, and closes every block; again:
- * nothing.  Cancel: takes nothing, and nothing that waits goes out. */
+/* supply_stop closes the gate now: takes what has arrived, and closes every
+ * block; a second call does nothing.  supply_cancel takes nothing more and
+ * drops blocks that wait.  `why` is static text. */
 void supply_stop(struct supply *s, const char *why);
 void supply_cancel(struct supply *s, const char *why);
 bool supply_flushed(struct supply *s); /* acquire: all blocks are out */
 
-/* The last user's closes everything; all blocks are home. */
+/* Drops one session's use; the last one frees the supply.  All of its blocks
+ * must be back. */
 void supply_put(struct supply *s);
 
-/* The name of what a stream is recorded as, or armed for; the first of them.
- * NULL: it is not. */
+/* Return the name of the stream's first recording that runs, or that is armed;
+ * NULL: there is none. */
 const char *supply_recording(const struct stream *stream);
 const char *supply_armed(const struct stream *stream);
 
-/* What came for a part, and of that, what came of one substream. */
+/* Return the counts of a part, of one substream, and the overruns of all
+ * sockets. */
 void supply_counts(struct supply *s, unsigned part, struct counts *c);
 void supply_sub_counts(struct supply *s, unsigned sub, struct counts *c);
 uint64_t supply_overruns(struct supply *s);
 
-/* One of reception_sources, while the supply was there; `sub` is the substream
- * that it feeds. */
+/* Returns the counts of a source (0 ... reception_sources - 1) since the supply
+ * joined, and in *sub its substream. */
 void supply_look(struct supply *s, unsigned source,
 		 struct receive_counts *counts, unsigned *sub);
 

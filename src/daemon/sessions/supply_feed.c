@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which places a feed has: see reception_places.  Those that several threads
- * feed are handles of shared ones (flow/slots/shared.h).
+ * Makes the feeds of a supply, with the places of each (reception_places).  A
+ * place that several threads feed is shared (flow/slots/shared.h); each thread
+ * has a handle of it.
  */
 #include "daemon/sessions/supply.h"
 
@@ -11,7 +12,7 @@
 #include "base/clock.h"
 #include "flow/slots/shared.h"
 
-/* A share's last word. */
+/* Called by a receiver thread when its share has given out its last block. */
 static void
 share_done(void *arg)
 {
@@ -20,13 +21,14 @@ share_done(void *arg)
 	void (*changed)(void *arg) = s->changed;
 	void *to = s->arg;
 
-	/* From then on the event loop, when it wakes for whatever reason, may
-	 * free the supply. */
+	/* The event loop may free the supply as soon as the last share is done,
+	 * so copy first what is used after. */
 	if (atomic_fetch_sub_explicit(&s->left, 1, memory_order_acq_rel) == 1)
 		changed(to);
 }
 
-/* What waits now is of the recording, or of just before it. */
+/* Called by a receiver thread when the gate has opened: the backlog keeps what
+ * it has from now on. */
 static void
 share_opened(void *arg)
 {
@@ -41,7 +43,7 @@ share_opened(void *arg)
 		s->changed(s->arg);
 }
 
-/* Of a part that waits; receiver threads. */
+/* Takes a block of a part that waits; receiver threads. */
 static void
 block_wait(void *arg, struct block *b)
 {
@@ -60,13 +62,16 @@ part_wait(struct supply *s, struct supply_part *part, int64_t keep)
 				     .arg = part->out.arg };
 	int err = backlog_make(&part->backlog, &args);
 
-	/* Without a backlog nothing is placed before the gate opens. */
+	/* Without a backlog nothing arrives before the gate opens, so keep
+	 * everything. */
 	if (!err && !keep)
 		backlog_hold(part->backlog);
 	return err;
 }
 
-/* Parts of one stream count as substreams in the stock, for it to be fair. */
+/* Returns the arguments of place `i` of share `k`.  The parts of a split stream
+ * count as substreams in the stock, so that each gets its fair number of
+ * blocks. */
 static struct place_args
 place_of(struct supply *s, unsigned k, unsigned i)
 {
@@ -95,7 +100,8 @@ place_of(struct supply *s, unsigned k, unsigned i)
 	return place;
 }
 
-/* The handles of every share, of all substreams; see flow/slots/shared.h. */
+/* Makes the handles of all substreams for all shares: handle[k * subs + i] is
+ * share k's handle of substream i. */
 static int
 handles_make(struct supply *s, struct place **handle)
 {
@@ -140,7 +146,8 @@ share_feed(struct supply *s, unsigned k, const struct supply_args *from,
 	return err;
 }
 
-/* Every thread brings packets of every substream: they share its place. */
+/* Makes the feeds of packet rings: every thread brings packets of every
+ * substream, so they share the places. */
 static int
 shared_feed(struct supply *s, const struct supply_args *args)
 {
@@ -156,7 +163,7 @@ shared_feed(struct supply *s, const struct supply_args *args)
 		err = share_feed(s, k, args, handle + (size_t)k * subs);
 		k += !err;
 	}
-	/* Those before k are their feeds'. */
+	/* Feeds before k own their handles; free the rest. */
 	for (size_t i = (size_t)k * subs; i < (size_t)shares * subs; i++)
 		place_free(handle[i]);
 	free(handle);

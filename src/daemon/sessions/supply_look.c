@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What came, summed over the threads that took it in; while packets arrive
- * the numbers may be a batch apart. */
+/* Counters of a supply, summed over its receiver threads.  While packets arrive
+ * the numbers may be one batch apart. */
 #include "daemon/sessions/supply.h"
 
 static void
