@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Totals of a session, from where they are kept:
+ * Totals of a session come from three places:
  *
- *   datagrams, drops, reordered, unreadable   the receiver's counters
- *   packets, bytes, chunks, unwritten         the writers', in the output
- *   runs, packets_lost                        the blocks that were handed on,
- *                                             and what no block tells of
+ *   datagrams, drops, reordered, unreadable   counters of the receivers
+ *   packets, bytes, chunks, unwritten         counters of the writers, in the
+ *                                             output
+ *   runs, packets_lost                        numbers in the blocks, and losses
+ *                                             that no block accounts for
  *
  * Once the session has ended, datagrams = packets + sum of drops.
  */
@@ -23,7 +24,7 @@
 #include "store/record/meta.h"
 #include "store/recording/loss.h"
 
-/* What all reports of one session say. */
+/* Totals that all reports of a session share. */
 struct totals {
 	struct counts c;
 	uint64_t packets, lost, risk, bytes, overruns;
@@ -63,7 +64,6 @@ report_outside(struct session *s, unsigned sub)
 	return c.outside;
 }
 
-/* What the disks will tell: the data's own time, where it has one. */
 int64_t
 report_run_first(const struct output_run *r)
 {
@@ -88,7 +88,8 @@ totals_take(struct session *s, struct totals *t)
 	t->packets = s->state >= SESSION_CLOSING
 			 ? out.packets
 			 : t->c.placed - out.lost + o->before;
-	t->c.datagrams += o->before; /* as many came, at least */
+	/* A resumed recording received at least the packets it has. */
+	t->c.datagrams += o->before;
 	t->bytes = atomic_load(&o->bytes);
 	t->risk = out.risk;
 	t->overruns = supply_overruns(s->supply);
@@ -177,7 +178,7 @@ disks_json(struct session *s)
 	return disks;
 }
 
-/* The counters, with the keys of recording_info. */
+/* Sets the counters, with the keys of recording_info. */
 static void
 counts_set(json_t *to, const struct totals *t)
 {
@@ -214,7 +215,8 @@ report_tail(struct session *s)
 	counts_set(end, &t);
 	json_object_set_new(end, "chunks",
 			    integer(atomic_load(&s->output->chunks)));
-	if (s->shape->store == HEAP_ROW) /* indexes do not tell the last heap */
+	/* an index has no record of the end of the last heap */
+	if (s->shape->store == HEAP_ROW)
 		json_object_set_new(end, "runs", runs_json(s));
 	report_from(s, end);
 	if (s->output->fps)
@@ -269,7 +271,7 @@ store_json(const struct format_shape *shape)
 	return json_string(shape_store_show(shape->store));
 }
 
-/* What else the metadata of heaps has. */
+/* Sets the keys that only heaps have. */
 static void
 heaps_set(json_t *to, struct output *o)
 {
@@ -284,7 +286,8 @@ heaps_set(json_t *to, struct output *o)
 	json_object_set_new(to, "left_out", integer(0));
 }
 
-/* Nothing is named where nothing is stored (the null writer). */
+/* Returns the number of lost chunks: records without a chunk.  The null writer
+ * stores none, and then there are no gaps. */
 static uint64_t
 gaps(struct output *o)
 {
@@ -294,7 +297,7 @@ gaps(struct output *o)
 	return records > chunks ? records - chunks : 0;
 }
 
-/* All the times that it was. */
+/* Returns all interruptions after which the recording went on. */
 static json_t *
 resumed_json(const struct output *o)
 {

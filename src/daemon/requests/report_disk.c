@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemon says of its disks; the keys are in verbs.h. */
+/* Reports of disks; verbs.h has the keys. */
 #include <stdio.h>
 #include <sys/sysmacros.h>
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where packets came from, so that the one port of hundreds that is silent,
- * or the one interface of two that loses, is seen.
+ * Reports where a recording's packets came from, to show the one silent port of
+ * hundreds, or the one interface of two that loses packets.
  *
- *   kernel    what died before any socket; see kernel.h
- *   sources   one for each socket; those of a port range are summed for each
- *             interface instead, since every port is in
- *   subs      one for each substream
- *   silent    the substreams that bring nothing, by their port
+ *   kernel    losses before any socket; see kernel.h
+ *   sources   one entry per socket; with several substreams one entry per
+ *             interface, because every port is in `subs`
+ *   subs      one entry per substream
+ *   silent    substreams that bring nothing, by port
  *
- * A sender may take its time between two packets: one is called silent when
- * it has brought nothing at all, or nothing for QUIET while others did.
+ * A sender may pause between packets, so a substream is silent if it has
+ * brought nothing at all, or nothing for QUIET.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +19,19 @@
 #include "base/clock.h"
 #include "daemon/requests/report.h"
 
-enum { BOUND = 64 /* interfaces of one stream */ };
+enum { BOUND = 64 /* interfaces of a stream, at most */ };
 
 #define QUIET INT64_C(5000000000) /* ns */
 
-/* Of all sources that feed one substream, and all runs that it made. */
+/* Sums over all sources that feed one substream, and all of its runs. */
 struct origin {
-	char name[72]; /* the address of the first of them */
+	char name[72]; /* address of the first source */
 	uint64_t overruns;
 	char sender[RECEIVE_SENDER];
 	uint64_t lost;
 	unsigned runs;
 	int64_t first_ns, last_ns;
-	int64_t arrived_ns; /* its last packet */
+	int64_t arrived_ns; /* UTC ns of the last packet's arrival */
 };
 
 static json_t *
@@ -48,7 +48,8 @@ same(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-/* The entry that counts for such a source, made where there is none. */
+/* Returns the entry of the list that counts this source, and adds one if there
+ * is none. */
 static json_t *
 source_entry(json_t *list, const struct receive_counts *c, bool by_device)
 {
@@ -97,7 +98,8 @@ sources_json(struct supply *from)
 	return list;
 }
 
-/* The interfaces that sources are bound to, or all. */
+/* Returns the kernel's losses on the interfaces that the sources are bound to;
+ * without any, on all interfaces. */
 static json_t *
 kernel_json(struct session *s)
 {
@@ -117,8 +119,8 @@ kernel_json(struct session *s)
 	return kernel_lost(&s->kernel, bound, devices);
 }
 
-/* The machine's counters go on; what is told of a recording ends with it, and
- * is the same wherever it is told. */
+/* Sets the kernel's losses.  The machine's counters go on, so a recording's are
+ * kept when it ends, and every later report is the same. */
 static void
 kernel_set(struct session *s, json_t *to)
 {
@@ -171,7 +173,8 @@ runs_find(struct output *o, struct origin *list)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* The keys of recording_info, and what only the daemon knows. */
+/* Returns one substream, with the keys of recording_info and those that only
+ * the daemon knows. */
 static json_t *
 sub_json(struct session *s, unsigned i, const struct origin *o)
 {
@@ -198,7 +201,8 @@ sub_json(struct session *s, unsigned i, const struct origin *o)
 	    "arrived_end", report_time(o->arrived_ns));
 }
 
-/* "41007" of "0.0.0.0:41007": what tells one of a range from the others. */
+/* Returns the port of a substream's address, "41007" of "0.0.0.0:41007", or its
+ * number. */
 static json_t *
 sub_name(const struct origin *o, unsigned i)
 {
@@ -221,7 +225,7 @@ sub_silent(const struct session *s, unsigned i, int64_t now)
 	return s->state <= SESSION_RECORDING && now - sub->last > QUIET;
 }
 
-/* Of one alone nobody asks which. */
+/* Lists the silent substreams; none if there is only one. */
 static json_t *
 silent_json(struct session *s, const struct origin *list, int64_t now)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sockets are not blocking.  What a client does not take at once waits
- * (server_out.h), up to a limit: then it is cut off.  Long before that no more
- * is read from it.
+ * All sockets are non-blocking.  Output that a client does not read waits
+ * (server_out.h) up to a limit, and then the client is disconnected.  Long
+ * before that, no more requests are read from it.
  *
- * Everybody takes turns: what a client has asked beyond its share of a step
- * waits for the next one, which `again` (an eventfd) makes come at once.  So
- * a script that asks without end does not keep the event loop.
+ * Clients take turns: a request beyond a client's share of a step waits for the
+ * next step, which `again` (an eventfd) causes at once.  So a script that asks
+ * without end does not keep the event loop busy.
  */
 #include "config.h"
 
@@ -32,23 +32,23 @@ enum {
 	OF_ONE = 64, /* clients of one user */
 	EVENTS = 32,
 	TURN = 1,	     /* requests of one client in one step */
-	OUT_WAITS = 1 << 20, /* bytes: nothing more is read */
-	OPEN = 256,	     /* of one client that wait for their answer */
+	OUT_WAITS = 1 << 20, /* bytes of output: no more requests are read */
+	OPEN = 256,	     /* unanswered requests of one client */
 };
 
-/* What an event is of; clients have numbers above. */
+/* Epoll data of the server's own descriptors; clients have larger numbers. */
 enum { LISTENER, AGAIN };
 
 struct client {
 	struct listener_place place; /* proved: it has greeted */
 	uint64_t number;
 	int fd;
-	bool again;	/* it asked more than its share */
-	unsigned round; /* of its last turn */
+	bool again;	/* has more requests than its share */
+	unsigned round; /* step of its last turn */
 	struct control_lines in;
 	struct server_out out;
-	bool gave;	     /* descriptors, once */
-	unsigned open;	     /* requests that are not answered yet */
+	bool gave;	     /* descriptors were sent; only once */
+	unsigned open;	     /* unanswered requests */
 	struct client *next; /* server::clients */
 };
 
@@ -105,7 +105,7 @@ is_slow(const struct client *c)
 	return c->out.bytes - c->out.sent > OUT_WAITS;
 }
 
-/* Sends what waits; false when the client is gone. */
+/* Sends what waits.  Returns false if the client is gone. */
 static bool
 client_flush(struct server *s, struct client *c)
 {
@@ -122,7 +122,8 @@ client_flush(struct server *s, struct client *c)
 	return true;
 }
 
-/* Takes a text of JSON over; NULL is one that found no memory. */
+/* Sends a JSON text, which is freed; NULL (no memory) disconnects.  Returns
+ * false if the client is gone. */
 static bool
 client_put(struct server *s, struct client *c, char *text)
 {
@@ -145,7 +146,8 @@ client_send(struct server *s, struct client *c, json_t *line)
 	return client_put(s, c, text);
 }
 
-/* A client that waits for an answer, or maps our memory, is left alone. */
+/* Counts an answer.  A client is busy, and not pushed out by others, while it
+ * waits for an answer or maps our memory. */
 static void
 client_answered(struct client *c)
 {
@@ -235,7 +237,7 @@ greeting(struct server *s, struct client *c, const json_t *line)
 	return false;
 }
 
-/* False when the client is gone. */
+/* Handles one request.  Returns false if the client is gone. */
 static bool
 request(struct server *s, struct client *c, const json_t *line)
 {
@@ -272,7 +274,7 @@ line_take(struct server *s, struct client *c, const char *text)
 
 	if (!json_is_object(line)) {
 		json_decref(line);
-		client_close(s, c); /* it speaks something else */
+		client_close(s, c); /* not our protocol */
 		return false;
 	}
 	here = request(s, c, line);
@@ -280,7 +282,7 @@ line_take(struct server *s, struct client *c, const char *text)
 	return here;
 }
 
-/* Takes its share of what was read, while it takes the answers. */
+/* Handles a client's share of the lines read, while it reads its answers. */
 static void
 client_turn(struct server *s, struct client *c)
 {
@@ -313,7 +315,8 @@ client_read(struct server *s, struct client *c)
 		client_turn(s, c);
 }
 
-/* Whoever is left with something, once; a turn may end any client. */
+/* Gives each client with more requests one turn.  A turn may end any client, so
+ * start over at the head of the list each time. */
 static void
 again_take(struct server *s)
 {

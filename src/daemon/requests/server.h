@@ -9,52 +9,56 @@
 #include "base/fault.h"
 
 /*
- * The server is the daemon's end of the control socket: it takes requests
- * from its clients and sends their answers, now or later.  One thread: the
- * event loop's.  Nothing it does waits for a client; one that sends rubbish, or
- * does not read its answers, is told goodbye.  Users other than root and the
- * daemon's own have 64 connections each, and all of them have 256 (listener.h).
+ * The server is the daemon's end of the control socket: it takes requests from
+ * clients and sends the answers, at once or later.  It never waits for a
+ * client.  A client that sends anything but JSON, or does not read its answers,
+ * is disconnected.  Users other than root and the daemon's own have 64
+ * connections each; all together have 256 (listener.h).  The event loop's
+ * thread.
  */
 struct server;
 
-/* Where an answer goes; stays good when the client has gone. */
+/* Names a request.  It stays valid after the client has left; an answer then
+ * goes nowhere. */
 struct server_ticket {
 	uint64_t client;
 	json_int_t id;
 };
 
 struct server_hooks {
-	/* One request; answered by server_answer or server_refuse, once,
-	 * from within or at any later time.  `request` is borrowed. */
+	/* Called for each request.  It calls server_answer or server_refuse
+	 * exactly once, at once or later.  `request` is borrowed. */
 	void (*ask)(void *arg, struct server_ticket ticket, const char *verb,
 		    const json_t *request);
 	void *arg;
 };
 
 /*
- * Takes the socket; `group` (NULL: none) may use it.  -EADDRINUSE when
- * another daemon answers there.  0 or -errno with a fault.
+ * Listens on the socket `path`, open to the members of `group` (NULL: to nobody
+ * else).  Returns 0, or -errno with a fault; -EADDRINUSE if another daemon has
+ * it.
  */
 int server_open(struct server **server, const char *path, const char *group,
 		const struct server_hooks *hooks, struct fault *fault);
 void server_close(struct server *s);
 
-/* An epoll set: readable when there is something to do. */
+/* An epoll set: when it is readable, call server_step. */
 int server_fd(const struct server *s);
 void server_step(struct server *s);
 
-/* Is whoever asked still there? */
+/* True if the client is still connected. */
 bool server_waits(struct server *s, struct server_ticket t);
 
-/* `result` is taken over. */
+/* Answers with `result`, a reference that is taken over. */
 void server_answer(struct server *s, struct server_ticket t, json_t *result);
-/* The same of an object, and with it, the first time on a connection, these
- * descriptors, up to SERVER_FDS, which are borrowed and outlive the server;
- * "fds" in the result says whether they came along. */
+/* Answers with an object, and sends `n` (at most SERVER_FDS) descriptors with
+ * the first such answer of a connection.  They are borrowed and outlive the
+ * server.  Sets "fds" in the result: true if they came along. */
 enum { SERVER_FDS = 4 };
 void server_answer_fds(struct server *s, struct server_ticket t, json_t *result,
 		       const int *fd, unsigned n);
-/* The same of a JSON text, which is borrowed; NULL: there was no memory. */
+/* Answers with a JSON text, which is borrowed; NULL (no memory) disconnects the
+ * client. */
 void server_answer_text(struct server *s, struct server_ticket t,
 			const char *result);
 void server_refuse(struct server *s, struct server_ticket t,

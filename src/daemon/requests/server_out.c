@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A socket of bytes keeps descriptors with the byte that they were sent with,
- * and whoever reads that byte gets them.  So a line that has some is sent by a
- * call of its own, and what waits before it goes first.
+ * A stream socket keeps descriptors with the byte they were sent with; the read
+ * that takes this byte gets them.  So earlier bytes are sent first, and a line
+ * with descriptors begins a call of its own.
  */
 #include "daemon/requests/server_out.h"
 
@@ -13,7 +13,7 @@
 
 enum {
 	OUT_MOST = 16 << 20,
-	OUT_KEPT = 64 << 10, /* of what was once large */
+	OUT_KEPT = 64 << 10, /* a larger buffer is freed when it is empty */
 };
 
 void
@@ -29,7 +29,7 @@ server_out_clear(struct server_out *o)
 	server_out_init(o);
 }
 
-/* Room for so many bytes more; it doubles. */
+/* Makes room for `bytes` more, at least doubling.  Returns 0 or -errno. */
 static int
 grow(struct server_out *o, size_t bytes)
 {

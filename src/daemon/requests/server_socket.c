@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose socket it is, is settled by a lock on <socket>.lock: the socket file
- * itself survives a kill -9, and connecting to it to find out would race.
+ * A lock on <socket>.lock decides who owns the socket.  The socket file itself
+ * survives a kill -9, and a connection to find out would race.
  */
 #include "daemon/requests/server_socket.h"
 
@@ -17,7 +17,8 @@
 
 #include "base/log.h"
 
-/* Of a folder that is not there or not ours, or of a user who was here. */
+/* Says what to do if the lock file belongs to another user, or cannot be
+ * made. */
 static const char *
 lock_hint(const char *lock)
 {
@@ -78,7 +79,7 @@ socket_bind(struct server_socket *s)
 	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listen < 0)
 		return -errno;
-	unlink(s->path); /* of a daemon that is gone: we have the lock */
+	unlink(s->path); /* left by a daemon that is gone: we hold the lock */
 	mask = umask(0177);
 	if (bind(s->listen, (struct sockaddr *)&a, sizeof a) < 0)
 		err = -errno;

@@ -6,15 +6,16 @@
 
 #include "base/fault.h"
 
-/* The file on which the control socket listens, and the lock that says whose
- * it is. */
+/* The file of the control socket, and the lock that says which daemon owns
+ * it. */
 struct server_socket {
 	char path[sizeof((struct sockaddr_un *)0)->sun_path];
-	int lock, listen; /* -1 */
+	int lock, listen; /* descriptors; -1: none */
 };
 
-/* `group` (NULL: none) may use it.  -EADDRINUSE when another daemon answers
- * there.  0 or -errno with a fault, and nothing to close. */
+/* Takes the lock and binds the socket; `group` (NULL: none) may use it.
+ * Returns 0, or -errno with a fault and nothing to close; -EADDRINUSE if
+ * another daemon has it. */
 int server_socket_open(struct server_socket *s, const char *path,
 		       const char *group, struct fault *fault);
 void server_socket_close(struct server_socket *s);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What clients may ask; the page is verbs.h.
+ * Requests of clients; verbs.h lists them.
  *
  * `record` is answered when at least one disk has the recording's folder, so
  * that "yes" means that it is being written, and `stop` when everything is
- * durable.  Both leave a waiter behind, and daemon_tell looks at it whenever
- * a session moves.
+ * durable.  Both add a waiter, which daemon_tell checks whenever a session
+ * changes state.
  */
 #include "daemon/requests/verbs.h"
 
@@ -44,7 +44,7 @@ waiter_add(struct daemon *d, struct server_ticket ticket, const char *group,
 	d->waiters = w;
 }
 
-/* By the name of the recording, of the group, or by number. */
+/* True if the session has this name, group, or number. */
 static bool
 session_is(const struct session *s, const char *name)
 {
@@ -65,7 +65,8 @@ ended_is(const json_t *info, const char *name, const char *group_prefix)
 	       !strncmp(has, group_prefix, strlen(group_prefix));
 }
 
-/* The running ones of that name; then, with `ended`, those that ended. */
+/* Lists the running recordings of that name; with `ended` also those that have
+ * ended. */
 static json_t *
 infos(struct daemon *d, const char *name, bool ended)
 {
@@ -109,7 +110,7 @@ refuse_failed(struct daemon *d, const struct waiter *w)
 	server_refuse(d->server, w->ticket, &fault);
 }
 
-/* How far is the group that is waited for? */
+/* Progress of all sessions of a group. */
 struct progress {
 	bool any, beginning, failed;
 };
@@ -129,7 +130,7 @@ group_progress(const struct daemon *d, const char *group)
 	return p;
 }
 
-/* True when the waiter has its answer. */
+/* Returns true if the waiter got its answer. */
 static bool
 waiter_answer(struct daemon *d, const struct waiter *w)
 {
@@ -183,7 +184,8 @@ do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return err;
 }
 
-/* Also by the name that the schedule has for it, which was taken. */
+/* True if `name` means this session; also by its scan's name in the schedule,
+ * which may differ when that name was taken. */
 static bool
 is_meant(const struct daemon *d, const struct session *s, const char *name)
 {
@@ -207,7 +209,8 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		else
 			snprintf(group, sizeof group, "%s", s->group);
 	}
-	/* What runs comes before what waits, where a number is both. */
+	/* A number may name a recording, a transfer and a scan: recordings come
+	 * first, then transfers, incoming copies, and scans that wait. */
 	if (!group[0] && !scan[0] && name &&
 	    verb_stop_send(d, ticket, name) == 0)
 		return 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `record` with a time to come makes an entry of the schedule, and is answered
- * at once.  What can be refused now is: a name that is taken, a stream that
- * nobody knows, room that is not there; whether there are disks is seen when
- * it is armed.
+ * `record` with a start in the future adds a scan to the schedule and is
+ * answered at once.  A taken name, an unknown stream and missing room are
+ * refused now; missing disks only when the scan is armed.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +16,7 @@
 
 #define ARM	 (10 * INT64_C(1000000000))
 #define JUST_NOW INT64_C(1000000000)
-#define LONGEST	 (365 * 86400 * INT64_C(1000000000)) /* of a backlog */
+#define LONGEST	 (365 * 86400 * INT64_C(1000000000)) /* backlog, ns */
 
 static int
 usage(struct fault *fault, const char *what)
@@ -91,7 +90,7 @@ times_read(struct scan *s, const json_t *request, int64_t now,
 		return usage(fault, "a backlog is a year at most");
 	if (span >= 0 && __builtin_add_overflow(s->start, span, &s->stop))
 		return usage(fault, "nobody can wait that long");
-	/* A late one begins at once where its end is ahead. */
+	/* A start that is over is accepted if the end is ahead. */
 	if (!s->data && s->start < now - JUST_NOW &&
 	    ((!until && span < 0) || s->stop <= now))
 		return usage(fault, "the time of `at` is over");
@@ -100,7 +99,7 @@ times_read(struct scan *s, const json_t *request, int64_t now,
 		   : usage(fault, "that would be over before it begins");
 }
 
-/* The order that it will be, as far as it can be checked now. */
+/* Checks the future order as far as possible now. */
 static int
 order_try(struct daemon *d, const struct scan *s, struct order *o,
 	  struct fault *fault)
@@ -195,7 +194,7 @@ scan_of(struct daemon *d, struct scan *s, const json_t *request, int64_t utc,
 	    (!json_is_integer(priority) || most < 0 || most > INT_MAX))
 		return usage(fault, "`priority` has to be a whole number");
 	s->priority = (int)most;
-	/* One that is cut here is too long for a recording as well. */
+	/* A name cut here is too long for a recording, too. */
 	snprintf(s->name, sizeof s->name, "%s", name);
 	err = streams_read(s, request, fault);
 	if (!err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `rm` and `protect` are answered when what was asked for is durable.  What
- * this daemon records is refused at once: its folders may not be there yet.
+ * `rm` and `protect` are answered when the change is durable.  A recording that
+ * runs is refused at once: its folders may not be there yet.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ refuse_live(const struct daemon *d, const struct chore *c, struct fault *fault)
 	return 0;
 }
 
-/* A transfer ends with what it sends, but nobody should find that out. */
+/* Refuses to remove a recording that is being sent, or with `force` stops the
+ * transfer.  The transfer would end with its data, but only with an error. */
 static int
 refuse_sent(struct daemon *d, const struct chore *c, struct fault *fault)
 {
@@ -97,7 +98,8 @@ verb_protect(struct daemon *d, struct server_ticket ticket,
 	return chore_begin(d, &c, request, fault);
 }
 
-/* It may be wrong by what the daemon did not do: then it is looked at. */
+/* Handles `look`: another program changed the recording, so the catalogue reads
+ * it again. */
 int
 verb_look(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	  struct fault *fault)
@@ -109,7 +111,7 @@ verb_look(struct daemon *d, struct server_ticket ticket, const json_t *request,
 				 "`name` is missing, or none");
 	for (const struct session *s = d->sessions; s; s = s->next) {
 		if (!strcmp(s->name, name))
-			goto out; /* it is looked at, at its end */
+			goto out; /* it is read at its end anyway */
 	}
 	keeper_touch(d->keeper, name);
 out:

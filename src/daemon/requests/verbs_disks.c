@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Disks: what they do, and orders that they come and go.  An order is answered
- * when it is done: an added disk was tried by its writer, a dropped one has
- * made all durable and closed what it had open.
+ * Requests about disks.  `disks-add` is answered when the writer has tried the
+ * disk, `disks-drop` when everything is durable and closed; both after PATIENCE
+ * in any case.
  */
 #include "daemon/requests/verbs.h"
 
@@ -121,7 +121,8 @@ add_refuse(struct daemon *d, const struct disk_waiter *w,
 	server_refuse(d->server, w->ticket, &fault);
 }
 
-/* A writer that tried its disk says how it writes, or why it cannot. */
+/* Answers when the writer has tried the disk: then it knows its write plugin,
+ * or why it cannot write. */
 static bool
 add_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `ls` is answered from memory, a page at a time: neither a disk nor a client
- * with 10 000 recordings to be told of holds the event loop up.
+ * `ls` is answered from memory, one page at a time, so that neither a disk nor
+ * a client with 10 000 recordings holds up the event loop.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 
 enum { PATTERNS = 64, PAGE = 1000 };
 
-/* Those that run, as they are now. */
+/* Updates the catalogue with the counts of the sessions that run. */
 static void
 count_running(struct daemon *d)
 {
@@ -45,7 +45,8 @@ patterns_read(const json_t *request, const char *pattern[PATTERNS], unsigned *n,
 	return 0;
 }
 
-/* What the page does not say: how much of all that is. */
+/* Returns the other keys of the answer: totals, and the name where the next
+ * page begins. */
 static json_t *
 rest_json(struct daemon *d, const char *last)
 {

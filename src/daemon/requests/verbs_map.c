@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a client is told that reads a recording while it is made; the page is
- * verbs.h.  It asks again and again, so it is cheap: no disk, no list of
- * blocks, and of what is lost only what it was not told. */
+/* Answers clients that read a recording while it is made (`map`).  A client
+ * asks again and again, so the answer is cheap: no disk, no list of blocks, and
+ * only those losses that the client does not know yet. */
 #include "daemon/requests/verbs.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 enum { LOST_MOST = 1024 };
 
-/* A session, or a copy that comes in. */
+/* Finds the session or the incoming copy of that name. */
 static bool
 of_name(struct daemon *d, const char *name, struct mapping_of *of)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `probe` is answered when the look is over: after its time, or when the
- * stream is to be recorded, or the daemon ends.  Who has gone away meanwhile
- * does not keep the port.
+ * `probe` is answered when the probe is over: after its time, when the stream
+ * is to be recorded, or when the daemon ends.  If the client leaves, the probe
+ * ends and the port is free.
  *
- * A stream that is being recorded is not looked at again: its session knows.
+ * For a stream that is being recorded, the answer is what its session counts.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define SPAN_DEFAULT INT64_C(3000000000)
 #define SPAN_MOST    INT64_C(600000000000)
 
-/* What its sessions count, since it began. */
+/* Returns the counts of the stream's sessions. */
 static json_t *
 recorded_json(struct daemon *d, const struct stream *stream, const char *name)
 {
@@ -32,7 +32,9 @@ recorded_json(struct daemon *d, const struct stream *stream, const char *name)
 			 "recordings", list);
 }
 
-/* By its name: what is recorded may be a stream as it was before a reload. */
+/* Returns the name of the stream's recording that runs, else of one that is
+ * armed, or NULL.  Compares names: after a reload the stream may be another
+ * object. */
 static const char *
 recording_of(const struct daemon *d, const struct stream *stream)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The schedule: what is in it, and orders to change it.  A client names files
- * of the schedule's folder and says what stands in them, but it is this
- * daemon that writes them, with its own rights.
+ * Requests that list, check and change the schedule.  A client names files of
+ * the schedule's folder and sends their text; the daemon writes them, with its
+ * own rights.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ text_read(struct schedule_text *text, const json_t *request,
 	return 0;
 }
 
-/* What would be refused is no less so when it is only tried. */
+/* Checks a file without adding it; refuses what adding it would refuse. */
 static int
 dry_run(struct daemon *d, const struct schedule_text *text,
 	struct scan_list *list, struct fault *fault)
@@ -85,7 +85,7 @@ dry_run(struct daemon *d, const struct schedule_text *text,
 	return -EEXIST;
 }
 
-/* Those of a list that are of this file; NULL: all. */
+/* Returns the checks of a list's scans; only those of `file`, unless NULL. */
 static json_t *
 checks(const struct admission *a, struct daemon *d,
        const struct scan_list *list, const char *file)
@@ -102,7 +102,8 @@ checks(const struct admission *a, struct daemon *d,
 	return scans;
 }
 
-/* What would be, or has become, of a file's scans. */
+/* Answers with the scans of a file: as they are now, or with `dry` as they
+ * would be. */
 static int
 file_answer(struct daemon *d, struct server_ticket ticket,
 	    const struct schedule_text *text, const struct scan_list *dry,
@@ -173,7 +174,8 @@ by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Who is to be told of: what the forecast looked at, and what is wrong. */
+/* Lists the scans to report, by start: those in the forecast, those refused,
+ * and those of the new file. */
 static unsigned
 shown(const struct scan **scan, const struct admission *a,
       const struct scan_list *now, const struct schedule_text *text,
@@ -196,7 +198,7 @@ shown(const struct scan **scan, const struct admission *a,
 	return n;
 }
 
-/* All that is ahead, as it is, or with a file that is not there yet. */
+/* Answers with all scans ahead, as if the file were there. */
 static int
 check_answer(struct daemon *d, struct server_ticket ticket,
 	     const struct admission *a, const struct schedule_text *text,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `send` and `relay` are answered when the transfer is in the queue: what can
- * be seen to be wrong by then is refused, and what a disk or a peer has to say
- * is in its state.  `stop` of one, and `send` with `wait`, leave a waiter
- * behind that is answered at its end.
+ * `send` and `relay` are answered when the transfer is in the queue.  Faults
+ * that can be seen by then are refused; faults of a disk or the peer show in
+ * the transfer's state.  `stop` of a transfer, and `send` with `wait`, add a
+ * waiter that is answered when the transfer has ended.
  */
 #include <errno.h>
 #include <limits.h>
@@ -135,7 +135,7 @@ verb_sends(struct daemon *d, struct server_ticket ticket, const json_t *request,
 
 /* ---- orders ---------------------------------------------------------- */
 
-/* One that runs or waits. */
+/* Finds the transfer of a request, which must not have ended. */
 static int
 find(struct daemon *d, const json_t *request, struct transfer **t,
      struct fault *fault)
