@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mount point is told by the kernel (STATX_ATTR_MOUNT_ROOT, which sees
- * bind mounts of the same file system too); where it does not know that
- * attribute (before 5.8) the folder's device must differ from its parent's.
- * /proc/self/mounts was rejected: its paths are those of another time, and
- * a link to a mount point is not in it.
+ * The kernel says whether a folder is a mount point (STATX_ATTR_MOUNT_ROOT,
+ * which sees bind mounts of the same file system too).  A kernel before 5.8
+ * does not know that attribute: there the folder's device must differ from its
+ * parent's.  Reading /proc/self/mounts was rejected: its paths are as they were
+ * when the file systems were mounted, and it does not list links to a mount
+ * point.
  */
 #include "config.h"
 
@@ -147,7 +148,7 @@ disk_space(const struct disk *disk, struct disk_space *space)
 
 /* ---- files below a disk ------------------------------------------------- */
 
-/* Is what a path names, below a folder that no link led to, a link? */
+/* True if `name`, in a folder that was reached without links, is a link. */
 static bool
 is_link(int at, const char *name)
 {
@@ -157,7 +158,8 @@ is_link(int at, const char *name)
 	       S_ISLNK(st.st_mode);
 }
 
-/* One name of a path.  The kernel calls a link to a folder "no folder". */
+/* Opens one name of a path.  O_NOFOLLOW with O_DIRECTORY makes the kernel
+ * report a link as ENOTDIR; this returns -ELOOP for it. */
 static int
 open_name(int at, const char *name, int flags)
 {
@@ -168,7 +170,7 @@ open_name(int at, const char *name, int flags)
 	return errno == ENOTDIR && is_link(at, name) ? -ELOOP : -errno;
 }
 
-/* Name by name, so that a link is none of them. */
+/* Opens the path component by component, so that no component can be a link. */
 static int
 open_without_links(int at, const char *path, int flags)
 {
@@ -199,8 +201,8 @@ open_without_links(int at, const char *path, int flags)
 	return next;
 }
 
-/* The kernel gives up, and wants to be asked again, where names change while
- * it resolves "..". */
+/* Opens a path whose links may not leave `at`.  The kernel returns EAGAIN when
+ * a name changes while it resolves "..": try again, at most TRIES times. */
 static int
 open_with_links(int at, const char *path, int flags)
 {
@@ -221,7 +223,8 @@ open_with_links(int at, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* May what was opened be used so?  0 or why not. */
+/* Checks that an opened file is of a kind that may be used with `flags`, and
+ * truncates it if they ask for that.  0 or -errno. */
 static int
 judge(int fd, int flags)
 {
@@ -267,7 +270,7 @@ disk_why(int err)
 	case -EMLINK: return "it has another name (a hard link)";
 	case -EISDIR: return "it is a folder";
 	case -ENOTDIR: return "it is no folder";
-	case -ENXIO: /* nobody reads that pipe */
+	case -ENXIO: /* a pipe that nobody reads */
 	case -ESPIPE: return "it is no file";
 	default: return strerror(-err);
 	}
@@ -305,8 +308,9 @@ is_known(const struct disks *disks, const char *path)
 	return false;
 }
 
-/* By another name: blocks would go there twice as often, and a recording's
- * folder cannot be made a second time. */
+/* True if the list has this folder already under another path.  Two entries for
+ * one folder would get twice as many blocks, and a recording's folder cannot be
+ * made in it twice. */
 static bool
 is_twin(const struct disks *disks, const struct disk *disk)
 {
@@ -318,7 +322,8 @@ is_twin(const struct disks *disks, const struct disk *disk)
 	return false;
 }
 
-/* Takes a path that counts.  0 or -errno; a path seen before is no error. */
+/* Adds a path to the list unless it is there already or is not to be used.  0
+ * or -errno; a path that is skipped is no error. */
 static int
 add(struct disks *disks, const char *path, bool must_be_mounted)
 {
@@ -337,7 +342,7 @@ add(struct disks *disks, const char *path, bool must_be_mounted)
 	err = disk_open(&disk);
 	disks->skipped += err == -ENODEV;
 	if (err && must_be_mounted)
-		goto skip; /* a file, or gone, or not mounted: no disk */
+		goto skip; /* a file, gone or not mounted: no disk */
 	if (is_twin(disks, &disk)) {
 		disks->twins++;
 		goto skip;
@@ -377,7 +382,8 @@ add_matches(struct disks *disks, const char *pattern, size_t *matches)
 	return err;
 }
 
-/* Says what became of the last pattern, for when no disk was found. */
+/* Fills in `fault` with what the last pattern matched; used when no disk was
+ * found. */
 static void
 explain(const struct disks *disks, const char *pattern, size_t matches,
 	struct fault *fault)

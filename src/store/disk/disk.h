@@ -9,70 +9,74 @@
 #include "base/fault.h"
 #include "contract/option.h"
 
-/* One folder, whatever it is called: by a link, or mounted twice. */
+/* Identity of a folder, the same by every path that leads to it (links, bind
+ * mounts). */
 struct disk_id {
-	dev_t device; /* disks with the same share their space */
+	/* two disks with the same device share their free space */
+	dev_t device;
 	ino_t folder;
 };
 
 /*
- * A disk is a folder on a file system, best one of its own, that takes
- * chunks.  Disks are found from the patterns of the configuration: a match
- * of a wildcard counts only where a file system is mounted, because what is
- * behind an empty mount point is the system's own disk; a path without
- * wildcard may be any folder, but where it was a mount point once it has to
- * be one from then on.
+ * A disk is a folder that takes chunks, preferably on a file system of its own.
+ * Disks are found from the patterns of the configuration.  A match of a
+ * wildcard counts only where a file system is mounted, because an empty mount
+ * point belongs to the system's own disk.  A path without wildcard may be any
+ * folder; but if it was a mount point once, it must be one from then on.
  */
 struct disk {
 	char *path;
-	int fd;		   /* of the folder; -1 when it is not there */
-	struct disk_id id; /* as it was last looked at */
-	bool mount;	   /* found by a wildcard, or was a mount point
-				   when it was opened: counts only while a file
-				   system is mounted there */
-	uint64_t reserve;  /* bytes that stay free on the file system */
-	/* 0: 1 %, at least 256 MiB.  Of a disk that another thread has open it
-	 * may be set at any time, relaxed: it counts when that opens it next. */
+	int fd;		   /* of the folder; -1: not open */
+	struct disk_id id; /* as of the last disk_open() */
+	/* A file system must be mounted here: the path was found by a wildcard,
+	 * or was a mount point when it was opened. */
+	bool mount;
+	uint64_t reserve; /* bytes to leave free on the file system */
+	/* Configured reserve in bytes; 0: 1 % of the file system, at least 256
+	 * MiB.  Another thread may set it at any time with a relaxed store: the
+	 * thread that has the disk uses it from its next disk_open() on. */
 	_Atomic uint64_t reserve_asked;
 };
 
 struct disks {
 	struct disk *disk;
 	unsigned n;
-	unsigned skipped; /* wildcard matches that are not mounted */
-	unsigned twins;	  /* other paths of folders that are in the list */
+	unsigned skipped; /* wildcard matches where nothing is mounted */
+	unsigned twins;	  /* further paths of folders that are in the list */
 };
 
 struct disk_space {
 	uint64_t total, free;
-}; /* free: above the reserve */
+}; /* Bytes; `free` is what is left above the reserve. */
 
 /*
- * Expands the patterns, in their order, each folder once.  A path without
- * wildcard that is not there is kept with fd -1.  A pattern that matches
- * nothing that counts is not an error here: n may be 0 and `fault` then says
- * which pattern matched what.  0 or -errno.
+ * Expands the patterns in their order into a list of disks, each folder once;
+ * the caller frees it with disks_clear().  A path without wildcard that does
+ * not exist is kept with fd -1.  Finding no disk at all is no error here: n is
+ * then 0, and `fault` says which pattern matched what.  Returns 0 or -errno
+ * (with `fault` set, and an empty list).
  */
 int disks_find(struct disks *disks, const struct option_texts *patterns,
 	       struct fault *fault);
 void disks_clear(struct disks *disks);
 
-/* The same disks for another thread, none of them open; `to` is empty.  0 or
- * -ENOMEM; disks_clear() in either case. */
+/* Copies the list for another thread: paths and `mount` only, no disk is open.
+ * `to` must be empty.  0 or -ENOMEM; call disks_clear(to) in either case. */
 int disks_copy(struct disks *to, const struct disks *from);
 
 /*
- * Opens a disk, again where it is open.  -ENODEV where nothing is mounted any
- * more on a mount point; else 0 or -errno; then fd is -1.  An open disk cannot
- * be unmounted, so who does not record closes it.
+ * Opens a disk, or opens it again.  Returns 0; -ENODEV if nothing is mounted
+ * any more on a mount point; or another -errno; on failure fd is -1.  An open
+ * disk cannot be unmounted, so keep it open only while something is recorded to
+ * it.
  */
 int disk_open(struct disk *disk);
 void disk_close(struct disk *disk);
 
 /*
- * Is a disk there?  Asked by its path: nothing is opened, so that it can be
- * unmounted meanwhile.  0 and what it is; -ENODEV as disk_open says it; or
- * -errno.
+ * Checks by its path that a disk is there, without opening it, so that it can
+ * be unmounted meanwhile.  Returns 0 and its identity in *id; -ENODEV if
+ * `mount` is set and nothing is mounted; or another -errno.
  */
 int disk_look(const char *path, bool mount, struct disk_id *id);
 
@@ -82,43 +86,43 @@ disk_same(const struct disk_id *a, const struct disk_id *b)
 	return a->device == b->device && a->folder == b->folder;
 }
 
-/* Has it a wildcard? */
+/* True if the path has a wildcard. */
 bool disk_is_pattern(const char *path);
 
-/* Is this path one that the pattern would find, if a file system was mounted
- * there?  Of a path without wildcard: is it that? */
+/* True if the pattern would find this path with a file system mounted on it.  A
+ * pattern without wildcard finds itself alone. */
 bool disk_matches(const char *pattern, const char *path);
 
 /*
- * Opens a file, or with O_DIRECTORY a folder, below a disk: whatever is opened
- * there is opened by this.  Others than who runs us may write to a disk, so a
- * name may stand for something else from one moment to the next:
+ * Opens a file below a disk, or with O_DIRECTORY a folder.  Every open below a
+ * disk goes through this function.  Other users may write to a disk, so a name
+ * may mean another file from one moment to the next:
  *
- *   what is written to   is a regular file with no other name, and no link
- *                        leads to it.  O_TRUNC acts when that is known.
- *   what is read         is a regular file.  DISK_LINKS follows links, but
- *                        only to what lies below `at`, and not absolute ones;
- *                        where the kernel cannot promise that (openat2 is
- *                        missing, or forbidden) it follows none.
+ *   to write   only a regular file with no second name (hard link), on a path
+ *              without links.  O_TRUNC takes effect after that was checked.
+ *   to read    only a regular file.  DISK_LINKS follows relative links that
+ *              stay below `at`.  Where the kernel cannot guarantee that
+ *              (openat2 is missing or forbidden) no link is followed.
  *
- * `at` is the folder of the disk, or without DISK_LINKS that of a recording;
- * "../NAME" is a file beside that.  Files are made with mode 0644, and a pipe
- * is not waited for.  Returns the descriptor, or
- *   -ELOOP    the file, or a folder on the way, is a link
- *   -EXDEV    it is a link that leads out of `at`
- *   -EMLINK   it has another name
+ * `at` is the folder of the disk or, without DISK_LINKS, of a recording; then
+ * "../NAME" is a file beside that folder.  New files get mode 0644.  Opening a
+ * pipe does not block.  Returns the descriptor, which the caller closes, or
+ *   -ELOOP             the file, or a folder on its path, is a link
+ *   -EXDEV             a link leads out of `at`
+ *   -EMLINK            the file has a second name
  *   -EISDIR, -ESPIPE   it is a folder; a pipe, a socket or a device
  * or another -errno.
  */
 enum disk_links { DISK_NO_LINKS, DISK_LINKS };
 int disk_open_at(int at, const char *path, int flags, enum disk_links links);
 
-/* Says what such an error means: "it is a link"; and what would help, or
- * NULL. */
+/* Says what an error of disk_open_at() means ("it is a link ...").  disk_hint()
+ * says what would help, or returns NULL.  Both are static strings. */
 const char *disk_why(int err);
 const char *disk_hint(int err);
 
-/* 0 or -errno. */
+/* Asks the file system for its total bytes and the bytes above the reserve.  0,
+ * -ENODEV if the disk is not open, or another -errno. */
 int disk_space(const struct disk *disk, struct disk_space *space);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules for names are what jive5ab can read back: a '.' in a name makes
- * it refuse every chunk, "_ds" is its mark for one stream of several, and
- * digits only would be taken for an ID by our own commands.  Character
- * classes are spelled out: isalnum() depends on the locale.
+ * Names are restricted to what jive5ab can read back: it refuses every chunk of
+ * a name with a '.', and "_ds" is its mark for one stream of several.  Names of
+ * digits alone would be taken for an ID by our own commands.  Character classes
+ * are spelled out because isalnum() depends on the locale.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,8 @@
 #define NAME_CHARS ALNUM "_+-"
 
 static const char stream_mark[] = "_ds";
-static const char beside[] = ".spate"; /* a folder that a file has */
+/* suffix of a Mark6 recording's folder */
+static const char beside[] = ".spate";
 static const char *const words[LAYOUTS] = { "vbs", "mark6", "file" };
 
 const char *
@@ -111,8 +112,9 @@ layout_dir_name(const char *dir, char *name, enum layout *layout)
 	return layout_folder_good(name);
 }
 
-/* A link may lead to the disk itself, and what is beside that is none of the
- * disk's. */
+/* True if both descriptors are the same folder.  A recording's folder may be
+ * a link to the disk itself; "../NAME" would then be a file outside of the
+ * disk. */
 static bool
 is_same(int a, int b)
 {

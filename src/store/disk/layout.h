@@ -8,95 +8,101 @@
 #include "store/disk/disk.h"
 
 /*
- * Where a recording lies on each of its disks.  The folder is the same in all
- * layouts, but for its name:
+ * Names of the files and folders of a recording on each of its disks.  All
+ * layouts have a folder with
  *
  *   <disk>/<name>/<name>.index      64-byte records, one per block
- *   <disk>/<name>/<name>.meta.jsonl what is rare and worth reading
+ *   <disk>/<name>/<name>.meta.jsonl metadata: lines of JSON (meta.h)
  *   <disk>/<name>/<name>.sums       checksums
  *
- * and the data are
+ * and they differ in where the data is:
  *
- *   vbs    <disk>/<name>/<name>.%08u        a file for each block: as FlexBuff
+ *   vbs    <disk>/<name>/<name>.%08u        one file per block, as FlexBuff
  *                                           writes it and its tools read it
  *   mark6  <disk>/<name>                    one file per disk, scatter/gather
- *                                           version 2; the folder is beside
- *                                           it, <disk>/<name>.spate
- *   file   <disk>/<name>/<name>.<extension> one file per disk, nothing but
- *                                           data
+ *                                           version 2; the folder is beside it
+ *                                           and is called <disk>/<name>.spate
+ *   file   <disk>/<name>/<name>.<extension> one file per disk, data only
  *
- * This is the only place that knows these names; layout_map.h knows where in
- * a file a block is.
+ * No other file knows these names.  layout_map.h knows where in a file a block
+ * is.
  */
 enum layout { LAYOUT_VBS, LAYOUT_MARK6, LAYOUT_SINGLE };
 enum { LAYOUTS = 3 };
 
 enum {
-	LAYOUT_NAME = 64,  /* longest recording name */
+	LAYOUT_NAME = 64,  /* longest recording name, in bytes */
 	LAYOUT_FILE = 160, /* room for any file name below, with its 0 */
-	LAYOUT_CHUNKS = 100000000, /* numbers have eight digits */
-	LAYOUT_EXTENSION = 16,	   /* room for one, with its 0 */
+	LAYOUT_CHUNKS = 100000000, /* block numbers have eight digits */
+	LAYOUT_EXTENSION = 16,	   /* room for an extension, with its 0 */
 };
 
-/* As in the configuration and in metadata: "vbs", "mark6", "file". */
+/* Converts a layout to and from its word in the configuration and in metadata:
+ * "vbs", "mark6", "file".  layout_parse() returns false for any other word. */
 const char *layout_word(enum layout layout);
 bool layout_parse(const char *word, enum layout *layout);
 
-/* [A-Za-z0-9][A-Za-z0-9_+-]{0,63}, not digits only, without "_ds". */
+/* True if a recording may have this name: [A-Za-z0-9][A-Za-z0-9_+-]{0,63}, not
+ * digits only, without "_ds". */
 bool layout_name_good(const char *name);
-/* A sentence that says what is wrong with it; NULL for a good one. */
+/* Says in a sentence what is wrong with a name; NULL if it is good. */
 const char *layout_name_fault(const char *name);
 
 /*
- * A folder is called as its recording, or, where several streams were
- * recorded together, <name>_ds<stream> (up to LAYOUT_NAME for the stream).
- * What this refuses is never made into a path.
+ * True if a recording's folder may have this name: a recording's name or, where
+ * several streams are recorded together, <name>_ds<stream> (with at most
+ * LAYOUT_NAME bytes of stream).  No other name is ever made into a path.
  */
 bool layout_folder_good(const char *folder);
 
-/* What is on a disk: the folder with index and metadata of a recording, into
- * LAYOUT_FILE bytes. */
+/* Writes the name of a recording's folder on a disk into `file` (LAYOUT_FILE
+ * bytes) and returns `file`. */
 const char *layout_dir(char *file, const char *name, enum layout layout);
 /*
- * The other way: the name of the recording whose folder this may be, into
- * LAYOUT_FILE bytes; false where it is no recording's.  LAYOUT_SINGLE looks
- * like LAYOUT_VBS.
+ * The inverse of layout_dir(): writes the name of the recording whose folder
+ * `dir` may be into `name` (LAYOUT_FILE bytes).  False if no recording's folder
+ * has such a name.  *layout is never LAYOUT_SINGLE, whose folders look like
+ * those of LAYOUT_VBS.
  */
 bool layout_dir_name(const char *dir, char *name, enum layout *layout);
 
-/* Opens the folder of a recording on a disk, whose descriptor is given, by
- * whichever name it goes; links to it are for those who read.  The descriptor,
- * -ENOENT, or as disk_open_at(). */
+/* Opens the folder of a recording on the disk whose descriptor is given, in
+ * either form of its name.  Readers may pass DISK_LINKS.  Returns the
+ * descriptor, -ENOENT, or an error of disk_open_at(). */
 int layout_dir_open(int disk, const char *name, enum disk_links links);
 
-/* File names within the recording's folder, into LAYOUT_FILE bytes. */
+/* Names of files within the recording's folder.  Each function writes into
+ * LAYOUT_FILE bytes at `file` and returns `file`. */
 const char *layout_chunk(char *file, const char *name, uint64_t number);
 const char *layout_index(char *file, const char *name);
-/* The file with all data of a disk, seen from the folder ("../x"); of layout
- * vbs there is none. */
+/* The file with all data of a disk, relative to the recording's folder (for
+ * mark6 "../<name>").  Layout vbs has no such file. */
 const char *layout_data(char *file, const char *name, enum layout layout,
 			const char *extension);
-/* Is it one that makes a file name, and none of those above? */
+/* True if a data file may have this extension: letters and digits, not digits
+ * alone (as chunks have), and not the extension of another file of ours. */
 bool layout_extension_good(const char *extension);
-/* What the index is called until it is locked. */
+/* Temporary name of the index, until its writer holds the lock on it. */
 const char *layout_index_new(char *file, const char *name);
 const char *layout_meta(char *file, const char *name);
 /* The file that VLBI-streamer writes at the end, and finds recordings by. */
 const char *layout_cfg(char *file, const char *name);
-/* Checksums of pieces of blocks, and the mark that forbids rm. */
+/* Checksums of pieces of blocks; and the mark that forbids `rm`. */
 const char *layout_sums(char *file, const char *name);
 const char *layout_protect(char *file, const char *name);
-/* Stands there from before the first file is removed until after the last. */
+/* Marks a removal in progress: made before the first file of the recording is
+ * removed, and removed after the last. */
 const char *layout_removing(char *file, const char *name);
 
-/* What a second chunk of a number is called, which readers do not look at;
- * `n` below LAYOUT_ASIDES where others have that name. */
+/* The name under which a second chunk with the same number is set aside;
+ * readers ignore it.  `n` (below LAYOUT_ASIDES) makes further names where that
+ * one is taken. */
 enum { LAYOUT_ASIDES = 100 };
 const char *layout_aside(char *file, const char *name, uint64_t number,
 			 unsigned n);
 bool layout_is_aside(const char *file, const char *name);
 
-/* The other way: is this file a chunk of `name`, and which? */
+/* True if `file` is a chunk of recording `name`; *number is then its block. */
 bool layout_chunk_number(const char *file, const char *name, uint64_t *number);
 
 #endif

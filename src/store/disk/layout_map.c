@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mark6: what the strictest reader asks for, sg_access of difx: it does not
- * walk from block to block but computes where each packet is, from one length
- * that all blocks have; one short block may be at the end of a file.  So
+ * Mark6 files are written for their strictest reader, sg_access of DiFX.  It
+ * does not walk from block to block but computes where each packet is from one
+ * block length; only the last block of a file may be shorter.  So
  *
- *   - a block of memory is one block of the file, at most 10 000 000 bytes of
- *     whole frames, and all are of one length.  Several of them in one block of
- *     memory were rejected: it would save nothing (nothing is aligned there, so
- *     the page cache is between us and the disk anyhow), and every place would
- *     be a computation of two levels.
- *   - one that closes early in mid-recording (a new run, a pause) is written in
- *     full: its fill goes on to the end of the block, as frames that never
- *     came.  It is not in the index, so our own readers do not see it; others
- *     see frames marked invalid.  A short block there, which the format
- *     allows, makes sg_access give up on the file.
- *   - the last block of each file is cut to its data when the recording ends
+ *   - A block in memory is one block of the file: whole frames, at most
+ *     10 000 000 bytes, all blocks of one length.  Several blocks of the file
+ *     in one block in memory were rejected: nothing is aligned in such a file,
+ *     so the page cache is between us and the disk anyhow and nothing would be
+ *     saved, and every position would be computed in two levels.
+ *   - A block that closes early in mid-recording (a new run, a pause) is
+ *     written in full: fill goes on to its end, as frames that never came.
+ *     The index does not count that fill, so our own readers do not see it;
+ *     other readers see frames marked invalid.  The format allows a short
+ *     block there, but sg_access gives up on the file.
+ *   - The last block of each file is cut to its data when the recording ends
  *     (folder_place.c).
- *   - numbers are those of the recording's blocks: unique over the disks, in
- *     order of time, and ascending in each file, but for a block that another
- *     disk failed to write and gave back, which others sort again by number.
- *   - a stretch without any packet has a number of its own in the recording
- *     and no data, and so it has here: its number is missing in the files.
- *     Readers by time (sg_access, mark6gather) see the gap in the frames;
- *     those by number join what is before to what is behind, as jive5ab does
- *     with anything that is missing, or count one block as missing (mark6sg).
- *     Writing it as fill was rejected: it may be longer than all the data.
+ *   - Block numbers are those of the recording: unique over the disks, in
+ *     order of time, and ascending in each file.  The exception is a block
+ *     that another disk failed to write and gave back; readers sort by number.
+ *   - A stretch without any packet has a number of its own in the recording
+ *     and no data, so its number is missing in the files.  Readers by time
+ *     (sg_access, mark6gather) see the gap in the frames.  Readers by number
+ *     join what is before the gap to what is behind it (jive5ab, as with
+ *     anything that is missing), or count one missing block (mark6sg).
+ *     Writing the gap as fill was rejected: it may be longer than all data.
  *
- * The header of a block is written before its data, so that what a crash
- * leaves is a short block with the length that it should have had: readers
- * cut that, but a length of zero ends jive5ab.
+ * The header of a block is written before its data, so a crash leaves a short
+ * block whose header has the full length.  Readers cut such a block; a length
+ * of zero would end jive5ab.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ number_of(const json_t *head, const char *object, const char *key)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* How others call a format. */
+/* Mark6's number for a format. */
 static uint32_t
 packets_of(const char *format)
 {

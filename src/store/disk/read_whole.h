@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Up to `bytes` from `offset`: less only at the end of the file; -errno. */
+/* Reads `bytes` from `offset`, in as many calls as it takes.  Returns how many
+ * were read, fewer only at the end of the file; or -errno. */
 static inline ssize_t
 read_whole(int fd, void *data, size_t bytes, uint64_t offset)
 {

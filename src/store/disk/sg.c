@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lengths are checked before anything is added to them: a file may be
- * damaged, or be none at all that happens to begin with these four bytes.
- * Blocks are at most a GiB: the largest known are of 10 MB.
+ * Every length is checked before anything is added to it: the file may be
+ * damaged, or be some other file that happens to begin with these four bytes.
+ * A block has at most 1 GiB; the largest ones known have 10 MB.
  */
 #include <errno.h>
 

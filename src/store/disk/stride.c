@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One system call reads hundreds of packets: payloads land where they belong,
- * and what stands between them in a place for rubbish.
+ * One system call reads hundreds of packets: preadv() puts the payloads where
+ * they belong, and the bytes between them into a scratch buffer.
  */
 #include "config.h"
 
@@ -12,8 +12,8 @@
 
 enum { PACKETS = 256 };
 
-/* How much of `got` bytes of the file is data, of which the first `ahead` are
- * the rest of a packet. */
+/* How many of the `got` bytes read from the file are data.  The first `ahead`
+ * of them are the rest of a packet. */
 static size_t
 data_of(const struct stride *s, size_t got, size_t ahead)
 {

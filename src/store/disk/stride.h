@@ -5,17 +5,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { STRIDE_PREFIX = 4096 }; /* at most */
+enum { STRIDE_PREFIX = 4096 }; /* bytes, at most */
 
-/* Packets in a file that lie apart: before each are bytes that are not read. */
+/* Data in packets that lie apart in a file: before each payload is a prefix
+ * that is not part of the data. */
 struct stride {
 	uint64_t offset;  /* of the first packet's prefix in the file */
-	uint32_t prefix;  /* 0: the data is in one piece */
-	uint32_t payload; /* bytes of data behind it */
+	uint32_t prefix;  /* bytes; 0: the data is contiguous */
+	uint32_t payload; /* bytes of data behind each prefix */
 };
 
-/* Reads bytes of the data from `at` on, as pread(2): maybe fewer, 0 at the
- * end; -1 with errno. */
+/* Reads `bytes` of the data from position `at` of the data, like pread(2):
+ * maybe fewer; 0 at the end; -1 with errno. */
 ssize_t stride_read(int fd, const struct stride *s, void *data, size_t bytes,
 		    uint64_t at);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A configuration that was named must be readable; the usual one need not
- * even be there.
+ * A configuration file that was named must be readable; the default one need
+ * not exist.
  */
 #include "store/disk/where.h"
 
@@ -16,7 +16,8 @@
 
 enum { PATTERNS = 256 };
 
-/* *conf stays NULL where none was named and the usual one is not there. */
+/* Opens the configuration.  *conf stays NULL if none was named and the default
+ * one is not there.  0 or -errno with a fault. */
 static int
 configuration(const char *path, struct conf **conf, struct fault *fault)
 {
@@ -79,7 +80,7 @@ where_listed(const char *list, struct disks *disks, struct fault *fault)
 	return err;
 }
 
-/* As spated reads them: a list of texts, or one alone. */
+/* Collects the key `disks` as spated reads it: a list of texts, or one text. */
 static unsigned
 configured_patterns(const config_setting_t *list, const char **pattern)
 {

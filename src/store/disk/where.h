@@ -5,29 +5,31 @@
 #include "store/disk/disk.h"
 
 /*
- * Where recordings are, and the daemon's socket, for programs that are not
- * the daemon: as somebody says it, or as the daemon's configuration does.
+ * Finds the disks and the daemon's control socket for programs that are not the
+ * daemon: from a list that the user gives, or from the daemon's configuration.
  *
- * `conf` is that file; NULL: the usual one, which need not be there.  Of it
- * only these keys are looked at: whether the rest is right is for the daemon
- * to say.
+ * `conf` names the configuration file; NULL is the default one, which need not
+ * exist.  Only the keys `disks` and `control.socket` are read: whether the rest
+ * is right is for the daemon to say.
  */
 enum { WHERE_SOCKET = 256 };
 
-/* The usual socket where the configuration names none. */
+/* The control socket's path; the default one if the configuration names none.
+ * 0 or -errno with a fault. */
 int where_socket(const char *conf, char socket[WHERE_SOCKET],
 		 struct fault *fault);
 
-/* The disks of a list, "/mnt/disk0:/mnt/disk1".  -ENOENT: none; -errno, with
- * a fault. */
+/* The disks of a list like "/mnt/disk0:/mnt/disk1".  0; -ENOENT if there is
+ * none; or another -errno, with a fault. */
 int where_listed(const char *list, struct disks *disks, struct fault *fault);
 
-/* The disks of the configuration.  -ENOENT and no fault: there is no usual
- * one. */
+/* The disks of the configuration.  0; -ENOENT without a fault if the default
+ * configuration does not exist; else -errno with a fault. */
 int where_configured(const char *conf, struct disks *disks,
 		     struct fault *fault);
 
-/* The disks that match so many patterns; -ENOENT where none does. */
+/* The disks that `n` patterns match.  0; -ENOENT if none does; or another
+ * -errno, with a fault. */
 int where_matched(const char *const *pattern, unsigned n, struct disks *disks,
 		  struct fault *fault);
 

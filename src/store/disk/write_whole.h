@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* All of it, from `offset` on.  0 or -errno: then some of it may be there. */
+/* Writes all `bytes` at `offset`.  0 or -errno; after an error some of them may
+ * have been written. */
 static inline int
 write_whole(int fd, const void *data, size_t bytes, uint64_t offset)
 {
