@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header of a missing frame is that of another frame of its thread, some
- * cycles away: `frame` moves by the number of cycles, and carries into the
- * second every fps frames.  A slot that was filled serves as the neighbour
- * of the next, so a hole costs one header per slot however long it is.
+ * The header of a missing frame is made from the header of another frame of its
+ * thread, some cycles away: `frame` moves by the number of cycles, and carries
+ * into the second every fps frames.  A filled slot serves as the neighbour of
+ * the next one, so a hole costs one header per slot however long it is.
  *
  * Headers are looked for in this order: earlier in the block, later in the
- * block, what is remembered of the blocks before (a whole thread may be
- * gone), another thread's.  The last names the wrong thread, unless the
- * shape lists the threads, but it is of the right length and time and marked
- * invalid: a reader steps over it, and it would not over the bare pattern.
+ * block, remembered from the blocks before (a whole thread may be gone),
+ * another thread's.  A header of another thread names the wrong thread unless
+ * the shape lists the threads, but it has the right length and time and is
+ * marked invalid: a reader steps over such a frame, but not over the bare
+ * pattern.
  *
- * Making headers from the format's model() alone was rejected: the station,
- * the sample format and the epoch are the sender's, and are in no shape.
+ * Making headers from the format's model() alone was rejected: the station, the
+ * sample format and the epoch are the sender's choice and in no shape.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ pattern(uint8_t *payload, uint32_t bytes)
 	memcpy(payload + i, &word, bytes - i);
 }
 
-/* Where in the list of threads is this one?  threads_n: nowhere. */
+/* Index of a thread in the shape's list; threads_n if it is not listed. */
 static uint32_t
 thread_place(const struct format_shape *shape, uint32_t thread)
 {
@@ -88,7 +89,8 @@ thread_place(const struct format_shape *shape, uint32_t thread)
 	return i;
 }
 
-/* Makes p the packet that is `frames` behind it in the stream. */
+/* Turns p into the packet `frames` frames later in the stream (earlier if
+ * negative). */
 static void
 step(const struct fill *f, struct format_packet *p, int64_t frames)
 {
@@ -109,7 +111,8 @@ step(const struct fill *f, struct format_packet *p, int64_t frames)
 		number -= floor_div(number, f->fps) * f->fps;
 	}
 	if (number < 0)
-		p->has &= ~(uint32_t)FORMAT_TIME; /* nobody knows */
+		/* before the epoch: no valid time */
+		p->has &= ~(uint32_t)FORMAT_TIME;
 	p->frame = (uint32_t)number;
 }
 
@@ -142,7 +145,8 @@ fill_slot(const struct fill *fill, uint8_t *payload, uint64_t sequence,
 	fill->format->stamp(&timed, &p, NULL, payload);
 }
 
-/* The remembered header of a sequence's thread, or else of any; or NULL. */
+/* The remembered header of the thread that `sequence` belongs to, else that of
+ * any thread; NULL if there is none. */
 static const uint8_t *
 model_near(const struct fill *f, uint64_t sequence, uint64_t *near_sequence)
 {
@@ -167,11 +171,12 @@ fill_model(const struct fill *fill, uint8_t *payload, uint64_t sequence)
 	fill_slot(fill, payload, sequence, near, near_sequence);
 }
 
-/* One pass over a block: where each thread's last header was. */
+/* State of one pass over a block: where the last header of each thread was. */
 struct walk {
 	const struct fill *fill;
 	const struct block *b;
-	uint32_t last[FILL_CYCLE]; /* slot, by place in the cycle */
+	/* slot of the last header, by place in the cycle; NONE */
+	uint32_t last[FILL_CYCLE];
 };
 
 static uint32_t
@@ -181,7 +186,8 @@ place_of(const struct walk *w, uint32_t slot)
 			  fill_cycle(w->fill));
 }
 
-/* The next good header from `slot` on in steps of `stride`, or NONE. */
+/* The first slot with a good header among `slot`, `slot` + `stride`, ...; or
+ * NONE. */
 static uint32_t
 ahead(const struct walk *w, uint32_t slot, uint32_t stride)
 {
@@ -194,7 +200,7 @@ ahead(const struct walk *w, uint32_t slot, uint32_t stride)
 	return NONE;
 }
 
-/* Any good header, of whatever thread. */
+/* A slot with a good header of any thread; or NONE. */
 static uint32_t
 any_slot(const struct walk *w, uint32_t slot)
 {
@@ -209,7 +215,8 @@ any_slot(const struct walk *w, uint32_t slot)
 	return ahead(w, slot % parts, parts);
 }
 
-/* The header to step for the missing slot; NULL when there is none. */
+/* The header to step for a missing slot; NULL if no header is known at all.
+ * *sequence: the slot's sequence that the header was sent with. */
 static const uint8_t *
 near_slot(struct walk *w, uint32_t slot, uint64_t *sequence)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fill learns from packets: how many threads take turns, how many
- * frames each sends in a second, and what a header of each looks like.
+ * Learning for fill: how many threads take turns, how many frames each sends
+ * per second, and a header of each.
  *
- * All of it is arithmetic on a few headers of a block, at its two ends, so
- * it costs little even where nothing is ever missing.  Asking the format was
+ * All of this is arithmetic on a few headers at the two ends of a block, so it
+ * costs little even where nothing is ever missing.  Asking the format was
  * rejected: it sees one packet and has no state.  The configuration knows
- * better where it says anything; most do not.
+ * better where it says anything, but mostly it does not.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "store/record/fill_priv.h"
 
 /*
- * Frames of a block are counted from its first whole one; a block begins on
- * a part 0 in all but test cases.
+ * Number of frames in a block, and in *lead the slots before its first whole
+ * one.  Outside of tests a block begins with part 0 of a frame, so *lead is 0.
  */
 static uint32_t
 frames_in(const struct fill *f, const struct block *b, uint32_t *lead)
@@ -33,8 +33,8 @@ models_forget(struct fill *f)
 		f->model_sequence[i] = FILL_NONE;
 }
 
-/* Room for a model of each thread; false without memory: then those of other
- * blocks are not there to help, and that is all. */
+/* Makes room for a header of each thread.  False without memory: then headers
+ * of earlier blocks cannot help, nothing worse. */
 static bool
 models_make(struct fill *f)
 {
@@ -64,8 +64,9 @@ fill_begin(struct fill *fill, uint32_t run, uint64_t base)
 }
 
 /*
- * Is the same thread, and no other place's, at each place of this cycle, and
- * was at least one place seen twice?
+ * True if `cycle` explains the threads of `n` frames: each place of the cycle
+ * always has the same thread, no two places have the same one, and at least one
+ * place was seen twice.  A frame with a negative thread is unknown.
  */
 static bool
 cycle_fits(const int32_t *threads, uint32_t n, uint32_t cycle)
@@ -119,7 +120,8 @@ learn_cycle(struct fill *f, const struct block *b)
 	}
 }
 
-/* Two frames of one thread in different seconds give the frames in one. */
+/* Computes fps from this frame and the remembered one (f->second, f->frame),
+ * two frames of one thread in different seconds. */
 static void
 learn_fps_from(struct fill *f, uint64_t number, const struct format_packet *p)
 {
@@ -134,7 +136,8 @@ learn_fps_from(struct fill *f, uint64_t number, const struct format_packet *p)
 		f->fps = (uint32_t)(frames / seconds);
 		return;
 	}
-	/* The sender hiccuped in between, or one of them lies. */
+	/* The sender paused in between, or one of the times is wrong: start
+	 * over from this frame. */
 	f->timed_frame = number;
 	f->second = p->second;
 	f->frame = p->frame;
@@ -172,7 +175,8 @@ learn_fps(struct fill *f, const struct block *b)
 	}
 }
 
-/* Remembers a header of each thread, from the end of the block. */
+/* Remembers the last good header of each thread, from the block's last four
+ * cycles. */
 static void
 keep_models(struct fill *f, const struct block *b)
 {

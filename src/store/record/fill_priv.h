@@ -4,27 +4,28 @@
 
 #include "store/record/fill.h"
 
-/* What fill.c and fill_learn.c share. */
+/* Shared by fill.c and fill_learn.c. */
 
-/* Frames in a turn of all threads; one thread while nothing is known. */
+/* Frames in a turn of all threads; 1 while the number of threads is unknown. */
 static inline uint32_t
 fill_cycle(const struct fill *f)
 {
 	return f->cycle ? f->cycle : 1;
 }
 
-/* Is a header remembered for this place in the cycle? */
+/* True if a header is remembered for this place in the cycle. */
 static inline bool
 fill_has_model(const struct fill *f, uint64_t place)
 {
 	return place < f->models && f->model_sequence[place] != FILL_NONE;
 }
 
-/* Reads the header of a stored payload; is it one? */
+/* Parses the header of a stored payload into p.  False if it is not a readable
+ * header. */
 bool fill_parse(const struct fill *f, const uint8_t *payload,
 		struct format_packet *p);
 
-/* The same for a slot, which may be empty. */
+/* Like fill_parse(), for a slot, which may be empty. */
 static inline bool
 fill_good_at(const struct fill *f, const struct block *b, uint32_t slot,
 	     struct format_packet *p)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A form is believed when the header of every packet in the first part of the
- * data stands where it says, and they are not all the same header: what is
- * the same throughout is fill, or no data at all.
+ * A form is accepted if the header of every packet at the beginning of the data
+ * stands where the form says, and the headers are not all identical: bytes that
+ * repeat throughout are fill, or no data at all.
  *
- * VDIF says its length itself.  Mark5B frames begin with a word of their own
- * and are stored whole, or as the two halves in which they were sent.
+ * VDIF headers say the length of their frame.  Mark5B frames begin with a sync
+ * word and are stored whole, or as the two halves in which they were sent.
  */
 #include "contract/bytes.h"
 #include "store/record/fill.h"
 #include "store/record/foreign_form.h"
 
 enum {
-	HEADERS = 16, /* that are looked at */
-	LOOK = 16,    /* bytes of each */
+	HEADERS = 16, /* packets that are looked at */
+	LOOK = 16,    /* bytes of each header that are compared */
 	PAGE = 4096,
-	STEP = 4, /* prefixes are multiples of that */
+	STEP = 4, /* prefixes are multiples of this */
 	VDIF_HEADER = 32,
 	VDIF_UNIT = 8,
 	VDIF_LONGEST = 1 << 24,
@@ -26,15 +26,15 @@ enum {
 #define MARK5B_SYNC 0xabaddeedu
 #define LOW24	    0xffffffu
 
-/* Data that is looked through in steps of `packet` bytes. */
+/* Data that is walked in steps of `packet` bytes. */
 struct look {
 	const uint8_t *data;
 	size_t bytes;
 	uint32_t packet;
 };
 
-/* How many whole packets are looked at.  One is enough where there is but one,
- * and no more than what pads it to a page. */
+/* Number of whole packets to look at, at most HEADERS.  A single packet counts
+ * only if what follows it is no more than padding to a page; else 0. */
 static unsigned
 packets(const struct look *l)
 {
@@ -82,7 +82,7 @@ find_vdif(struct foreign_form *form, struct look *l, uint32_t packet)
 	return false;
 }
 
-/* What jive5ab puts where a frame did not come. */
+/* jive5ab writes this pattern where a frame did not come. */
 static bool
 is_filler(const uint8_t *at)
 {
@@ -93,8 +93,8 @@ is_filler(const uint8_t *at)
 	return true;
 }
 
-/* Do frames begin at `from`, every `step` bytes, each followed by `part` bytes
- * of it? */
+/* True if Mark5B frames begin at `from` and then every `step` bytes, with
+ * `part` bytes of the frame stored at each place.  Fill is passed over. */
 static bool
 is_mark5b(const struct look *l, uint32_t from, uint32_t step, uint32_t part)
 {

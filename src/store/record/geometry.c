@@ -7,14 +7,14 @@
  *   payload 8224 = 257 * 2^5          128
  *   payload 5008 = 313 * 2^4, parts 2 256
  *
- * Padding every packet to whole pages instead was rejected: it costs 2 % of
- * the disk for 8032, and nobody else could read the chunks.
+ * Padding every packet to whole pages was rejected: it costs 2 % of the disk
+ * for payload 8032, and no other program could read the chunks.
  */
 #include <errno.h>
 
 #include "store/record/geometry.h"
 
-/* ITEMS_MAX: of a block, so that their notes (notes.h) stay below 4 GiB too. */
+/* ITEMS_MAX keeps the notes of a block (notes.h) below 4 GiB, too. */
 enum { QUANTUM_MAX = 1 << 30, ITEMS_MAX = 1 << 24 };
 
 uint64_t

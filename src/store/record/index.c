@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records are packed by hand and not by a packed struct, so that the file is
- * the same on every machine and a record in memory may grow.
- *
- * The check is the CPU's own CRC32C where it has one.  Elsewhere a table of
- * 16 serves: it is used for 64 bytes per block, and a table of 256 would be
- * longer to read than to run.
+ * Records are packed byte by byte and not with a packed struct, so that the
+ * file is the same on every machine and a record in memory may grow.
  */
 #include "config.h"
 
@@ -54,8 +50,8 @@ index_pack(uint8_t raw[INDEX_BYTES], const struct index_record *r)
 	write_le32(raw + AT_CHECK, crc32c(0, raw, AT_CHECK));
 }
 
-/* From 1970 to 2116: so every difference of two times can be told, however
- * absurd they are. */
+/* Limits a time to 1970 .. 2116, so that the difference of any two times fits
+ * in 64 bits, however absurd they are. */
 static int64_t
 read_time(const uint8_t *raw)
 {

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How somebody reads memory that its owner takes back without asking:
+ * How a reader copies memory that its owner reuses without asking (a seqlock
+ * whose writers are spated):
  *
  *   spated                              reader
  *   entry is odd                        generation, acquire  (even: g)
- *   what stands in it is written        what stands there is copied
+ *   the entry's fields are written      fields and data are copied
  *   generation + 1, release             fence, acquire
  *   ...                                 generation, relaxed  (g again?)
- *   generation + 1: the block goes home
- *   the stock's lock: given, taken
- *   its data are written anew
+ *   generation + 1: the block is freed
+ *   the pool's lock: released, taken
+ *   its data is overwritten
  *
- * The acquire load sees all that was written before the release store that
- * made the entry even: what stands in it, and the block, which was sealed by
- * then.  Where a byte of what came later was copied, that byte was written
- * behind the store that made the generation odd, with a release (the stock's
- * lock, and a fence where the memory is taken) between the two; the fence here
- * is behind the copy; so the second load finds the odd one, or one that is
- * newer still.  Generations count up to 2^64 and never come back.
+ * The acquire load sees everything written before the release store that made
+ * the entry even: its fields, and the block, which was sealed by then.  If the
+ * copy has a byte of anything written later, that byte was written after the
+ * store that made the generation odd, with a release between the two (the
+ * pool's lock, and a fence where the memory is taken).  The fence here comes
+ * after the copy, so the second load finds the odd value or a newer one.
+ * Generations count up to 2^64 and never repeat.
  *
- * The copy itself may see torn words, of course.  So nothing of it is looked at
- * before the second load said that it is whole, and what is needed to make it,
- * where and how much, is checked against the arena first.
+ * The copy itself may have torn words.  So nothing of it is used before the
+ * second load says that it is whole, and the position and length of a copy are
+ * checked against the arena before it is made.
  */
 #include "store/record/map_page.h"
 
@@ -30,8 +31,8 @@
 _Static_assert(sizeof(struct map_page) == 128, "as others have it");
 _Static_assert(sizeof(struct map_entry) == 128, "as others have it");
 
-/* Neighbours in number are nowhere near each other, or several recordings
- * whose numbers go along with each other would be in each other's way. */
+/* Neighbours in number are hashed far apart; else several recordings whose
+ * numbers go up together would compete for the same entries. */
 uint32_t
 map_page_first(const struct map_page *p, uint64_t recording, uint64_t number)
 {
@@ -55,7 +56,8 @@ map_page_good(const struct map_page *p, uint64_t page_bytes,
 	       p->arena_bytes <= arena_bytes;
 }
 
-/* False: it changed meanwhile, or says what cannot be. */
+/* Reads an entry whose generation was even.  False if it changed meanwhile, or
+ * says what cannot be. */
 static bool
 entry_read(const struct map_page *p, const struct map_entry *e,
 	   uint64_t generation, struct map_block *b)

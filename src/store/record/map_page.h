@@ -10,46 +10,50 @@
 #include "store/record/index.h"
 
 /*
- * The map page is shared memory in which spated says which blocks of its arena
- * are of which recordings just now, for those who read a recording while it is
- * made (verb `map`).  They have page and arena read-only, wait for nobody, and
- * nobody waits for them: a block may go home while it is copied, and then the
- * copy is thrown away.
+ * The map page is shared memory in which spated publishes which blocks of its
+ * memory (the arena) hold which parts of which recordings right now, for
+ * programs that read a recording while it is made (verb `map` of the control
+ * socket).  Readers map page and arena read-only.  Neither side ever waits for
+ * the other: a block may be reused while a reader copies it; the copy is then
+ * discarded.
  *
  *   page  | head | entry | entry | ...        arena  |   block   | block | ...
  *                    `-- at -------------------------^
  *
- * The generation of an entry is odd while there is nothing, and while it
- * changes; it never has the same value again.  What was read between two looks
- * that found the same even one is true; see map_page.c.
+ * The generation of an entry is odd while the entry is empty or changes; no
+ * value ever comes twice.  A copy made between two loads of the same even
+ * generation is valid; map_page.c says why.
  *
- * Integers are the machine's own: both sides are on it.
+ * Integers are in the machine's own byte order: both sides run on it.
  */
 #define MAP_PAGE_MAGIC "spatemap"
 enum { MAP_PAGE_VERSION = 1, MAP_PAGE_PROBES = 16 };
 
 struct map_entry {
 	_Atomic uint64_t generation;
-	uint64_t recording; /* its ID, as `map` told it */
-	uint64_t number;    /* of the block */
-	uint64_t at;	    /* of its data in the arena */
-	uint64_t base;	    /* absolute sequence of the run's slot 0 */
-	uint32_t gap;	    /* slots before it of the number before, 0: none */
+	uint64_t recording; /* ID of the recording, from the reply to `map` */
+	uint64_t number;    /* of the block in its recording */
+	uint64_t at;	    /* offset of its data in the arena */
+	uint64_t base;	    /* absolute sequence of slot 0 of the run */
+	/* slots of the gap record before it (number - 1); 0: no gap */
+	uint32_t gap;
 	uint32_t spare;
-	uint8_t record[INDEX_BYTES]; /* as its index will have it */
+	/* its index record, as it will be on disk */
+	uint8_t record[INDEX_BYTES];
 	uint8_t rest[16];
 };
 
 struct map_page {
 	char magic[8];
 	uint32_t version;
-	uint32_t entries; /* a power of two */
+	uint32_t entries; /* number of entries, a power of two */
 	uint64_t arena_bytes;
 	uint8_t rest[104];
 	struct map_entry entry[];
 };
 
-/* A block that was found; good as long as map_page_is() says so. */
+/* A block that was found in the page; valid as long as map_page_is() returns
+ * true. */
 struct map_block {
 	const struct map_entry *entry;
 	uint64_t generation;
@@ -59,26 +63,29 @@ struct map_block {
 };
 
 /*
- * A block is in one of MAP_PAGE_PROBES entries, from this one on and around:
- * so nobody has to look at all.  Which one says nothing about its neighbours.
+ * The first of the MAP_PAGE_PROBES consecutive entries (modulo `entries`) in
+ * which a block may be, so that no reader has to search all.
  */
 uint32_t map_page_first(const struct map_page *p, uint64_t recording,
 			uint64_t number);
 
-/* Of a page that was mapped, and an arena: are they what they seem to be? */
+/* True if a mapped page is a map page of this version that fits into
+ * page_bytes, and its arena into arena_bytes. */
 bool map_page_good(const struct map_page *p, uint64_t page_bytes,
 		   uint64_t arena_bytes);
 
-/* The block with this number, or that comes with the gap which has it: then
- * b->record.number is one more.  False: it is not in memory. */
+/* Finds a block by its number, or by the number of the gap before it: then
+ * b->record.number is one more.  False if it is not in memory.  Any thread. */
 bool map_page_find(const struct map_page *p, uint64_t recording,
 		   uint64_t number, struct map_block *b);
 
-/* Is it still what was found?  Asked after its bytes were read. */
+/* True if the block is still the one that was found.  Call it after reading its
+ * bytes. */
 bool map_page_is(const struct map_block *b);
 
-/* Copies bytes of its data.  False: it is gone, `to` has rubbish, and a disk
- * has to be asked; also where it has not so many. */
+/* Copies bytes `from` .. `from` + `bytes` of the block's data.  False if the
+ * block has fewer, or was reused meanwhile: `to` then has rubbish, and the data
+ * must be read from disk. */
 bool map_page_copy(const struct map_block *b, const void *arena, uint64_t from,
 		   uint64_t bytes, void *to);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects are made with json_pack, whose "o" takes a reference over even
- * when it fails, so one NULL anywhere makes the whole line NULL and nothing
+ * Objects are made with json_pack, whose "o" takes over a reference even when
+ * json_pack fails, so a NULL anywhere makes the whole line NULL and nothing
  * leaks.
  */
 #include "config.h"
@@ -47,7 +47,7 @@ disks_json(const char *const *disks, unsigned n)
 	return list;
 }
 
-/* What is not 1. */
+/* Adds a number unless it is 0 or 1, the default. */
 static int
 add_number(json_t *line, const char *key, unsigned n)
 {
@@ -77,7 +77,8 @@ meta_head(const struct meta_head *head)
 	return NULL;
 }
 
-/* Takes the line over: NULL where there is none, or no memory. */
+/* Adds the substream to a line if there are several.  Takes over `line`;
+ * returns NULL if that is NULL, or without memory. */
 static json_t *
 with_sub(json_t *line, const struct block *b, unsigned subs)
 {
@@ -190,7 +191,8 @@ meta_written(const struct index_record *r, uint64_t gap)
 	return line;
 }
 
-/* A number that is there, or left out, and is not too large. */
+/* Reads an integer of at most `most`; 0 if the key is absent.  False if it is
+ * anything else. */
 static bool
 read_number(const json_t *line, const char *key, uint64_t most, uint64_t *n)
 {
@@ -254,7 +256,7 @@ uint64_t
 meta_most(const struct index_record *record, size_t records)
 {
 	enum { LINES = 64 << 10, HOLES_PART = 4, BLOCK_MOST = 1 << 30 };
-	/* Also of blocks that the index does not have yet. */
+	/* room for lines of blocks that the index does not have yet */
 	uint64_t most = UINT64_C(1) << 30;
 
 	for (size_t i = 0; i < records; i++)

@@ -15,8 +15,9 @@
 
 /*
  * The metadata of a recording is lines of JSON, one object each, in
- * <name>.meta.jsonl on every disk; numbers that need 64 bits are decimal
- * strings, times are ISO 8601 UTC with nine digits.
+ * <name>.meta.jsonl on every disk.  Numbers that need 64 bits are decimal
+ * strings; times are ISO 8601 UTC with nine digits.  Keys in [] are left out
+ * where they do not apply.
  *
  *   {"spate":1,"software":"spate 0.1.0","name":..,"stream":..,"format":..,
  *    "extension":..,"layout":"vbs","fill":"invalid","start":..,
@@ -25,44 +26,46 @@
  *    ["channels_per_file":4,]["vbs_cfg":true]}
  *                                                  always the first line
  *   {"run":0,["sub":3,]"base":"4812800702","time":..
- *    [,"fps":16000,"threads":[0]]}                 before its first block on
- *                                                  this disk; again, with what
- *                                                  was learned since
- *   {"block":12,"holes":[[4711,3],[5000,1]]}       first slot, count
+ *    [,"fps":16000,"threads":[0]]}                 before the first block of a
+ *                                                  run on this disk; again when
+ *                                                  fps and threads are learned
+ *   {"block":12,"holes":[[4711,3],[5000,1]]}       missing slots: first, count
  *   {"block":12,"holes":[[62,5000],[70000,1432]],"unit":"byte"}
- *                                                  of cubes: first, count
+ *                                                  missing bytes of a cube:
+ *                                                  first, count
  *   {"descriptor":"UwQC..","id":24586,["sub":3,]"heap":"2"}
- *                                                  of an item of heaps: the
- *                                                  packet that it is; once
+ *                                                  descriptor of item `id` of
+ *                                                  heaps: its packet in base64,
+ *                                                  once
  *   {"control":"stop","time":..,["sub":3,]"heap":"9"}   a control heap:
  *                                                  start, reissue, stop or
  *                                                  update
  *   {"chunk":12,["sub":3,]"run":0,"first":"640","bytes":8388608,
- *    "present":..,"missing":..}                    before a chunk is written,
- *                                                  where itself it would not
- *                                                  tell, or where all blocks
- *                                                  share a file: for recover
+ *    "present":..,"missing":..}                    for recover: before a chunk
+ *                                                  is written whose own bytes
+ *                                                  do not say this, or if all
+ *                                                  blocks share a file
  *   {"written":12,["sub":3,]"run":0,"first":"640","bytes":8388608,
  *    "present":..,"missing":..,"times":[..,..],"flags":..,"crc":..,
- *    ["gap":..]}                                  a chunk was written: all that
- *                                                  its record will say, which
- *                                                  the index has after the
- *                                                  next round; for who goes on
- *                                                  after a crash in between
+ *    ["gap":..]}                                   a chunk was written: the
+ *                                                  content of its index record,
+ *                                                  which follows with the next
+ *                                                  sync; for resuming after a
+ *                                                  crash in between
  *   {"resumed":"..","stopped":"..","seen":14,"number":14,"missing":0,
- *    "disks":[..]}                                  the daemon stopped at about
- *                                                  that time, and another went
- *                                                  on; see resume.h
- *   {"cut":"1048596"}                             the file that all blocks
- *                                                  share was cut to so many
- *                                                  bytes: chunks that were
- *                                                  noted and ended behind it
- *                                                  are not there; for recover
+ *    "disks":[..]}                                 the daemon stopped at about
+ *                                                  `stopped`, another one went
+ *                                                  on at `resumed`: resume.h
+ *   {"cut":"1048596"}                              for recover: the file that
+ *                                                  all blocks share was cut to
+ *                                                  so many bytes; a chunk that
+ *                                                  was noted before and ends
+ *                                                  behind that is not there
  *   {"error":"...","time":..}                      something about this disk
- *   {"end":{..}}                                   the totals, see session
+ *   {"end":{..}}                                   the recording's totals
  *
- * A line that does not parse (a torn tail) is passed over by readers, unless
- * it is the first.
+ * A reader skips a line that does not parse (a torn tail), unless it is the
+ * first one.
  */
 struct meta_head {
 	const char *name, *stream, *format, *extension;
@@ -71,43 +74,50 @@ struct meta_head {
 	int64_t start_ns;
 	const struct format_shape *shape;
 	const struct geometry *geometry;
-	unsigned subs, channels_per_file; /* 0 is 1, and 1 is left out */
-	double max_loss;		  /* that it may have */
-	bool vbs_cfg; /* NAME.cfg is written at the end, and else left out */
-	const char *const *disks; /* their paths */
+	/* 0 counts as 1; 1 is left out of the line */
+	unsigned subs, channels_per_file;
+	/* share of its packets that may be lost before `spate check` calls the
+	 * recording bad */
+	double max_loss;
+	bool vbs_cfg; /* NAME.cfg is written at the end; left out if not */
+	const char *const *disks; /* paths of the disks */
 	unsigned disks_n;
 };
 
-/* New references; NULL without memory. */
+/* Lines of metadata.  Each function returns a new reference, or NULL without
+ * memory. */
 json_t *meta_head(const struct meta_head *head);
-/* That b begins, or of which more was learned; `shape` has the threads. */
+/* The line of the run of block b, at its beginning or when more was learned;
+ * `shape` has the threads. */
 json_t *meta_run(const struct block *b, unsigned subs,
 		 const struct format_shape *shape);
-/* Adds what was learned to a line.  0 or -ENOMEM. */
+/* Adds fps and threads to a line.  0 or -ENOMEM. */
 int meta_learned(json_t *line, uint32_t fps, const struct format_shape *shape);
-json_t *meta_chunk(const struct block *b, unsigned subs); /* sealed */
-json_t *meta_holes(const struct block *b); /* NULL too: b has none */
+json_t *meta_chunk(const struct block *b, unsigned subs); /* b must be sealed */
+json_t *meta_holes(const struct block *b); /* NULL also if b has no holes */
 json_t *meta_cut(uint64_t bytes);
-/* r->sub is left out where it is 0, and so is the gap before the block. */
+/* The line of a written chunk.  r->sub and `gap`, the slots of the gap record
+ * before the block, are left out where they are 0. */
 json_t *meta_written(const struct index_record *r, uint64_t gap);
-/* The other way: 0, or -EBADMSG. */
+/* Reads such a line.  0, or -EBADMSG. */
 int meta_read_written(const json_t *line, struct index_record *r,
 		      uint32_t *gap);
 json_t *meta_error(const char *text, int64_t now_ns);
 
-/* Of a sealed block of a cube; NULL too: nothing is missing.  A list without
- * holes says that what is missing is nothing that is stored. */
+/* The holes of a sealed block of a cube; NULL also if nothing is missing.  An
+ * empty list of holes says that only packets are missing that would not have
+ * been stored. */
 json_t *meta_heap_holes(const struct block *b);
-/* The text of a descriptor back into the bytes that it was: *raw is malloc'ed.
- * 0, -EBADMSG, -ENOMEM. */
+/* Decodes the base64 text of a descriptor into the bytes of its packet; the
+ * caller frees *raw.  0, -EBADMSG or -ENOMEM. */
 int meta_read_descriptor(const char *text, uint8_t **raw, uint32_t *bytes);
 json_t *meta_heap_event(const struct block *b, unsigned subs,
 			const struct notes_event *e);
 
 /*
- * The most bytes that the metadata of a disk can have beside that index: its
- * lines tell of blocks, and holes take a quarter of the room of data at most.
- * More is not ours, or damaged, and is not read.
+ * Upper limit for the bytes of a disk's metadata, given its index: the lines
+ * tell of blocks, and holes take at most a quarter as much room as the data.  A
+ * larger file is damaged or not ours, and is not read.
  */
 uint64_t meta_most(const struct index_record *record, size_t records);
 

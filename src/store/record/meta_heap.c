@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What heaps leave in the metadata.  Descriptors are kept as the packets that
- * they are, so that a reader that knows them needs nothing of ours.
+ * Metadata lines of heaps.  A descriptor is kept as the packet that it is, so a
+ * reader that knows such packets needs nothing of ours.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is told of heaps beside the data: control heaps, and descriptors.  A
- * descriptor is an item that holds a whole packet, whose items describe
- * another item; it has come when its bytes are in the first range.
+ * Finds what is kept of heaps beside the data: control heaps and descriptors.
+ * A descriptor is an item that holds a whole packet, whose items describe
+ * another item.  It has arrived if its bytes are in the heap's first range.
  *
- * Those of rows are read from the sealed data, where they are like in any
- * file of packets.  A cube stores neither, so the receiver puts them into
- * side records.
+ * Those of rows are read from the sealed data, where they lie as in any file of
+ * packets.  A cube stores neither, so the receiver copies them into side
+ * records.
  */
 #include <string.h>
 
@@ -51,9 +51,9 @@ notes_span(const struct block *b)
 	return h->last ? notes_at(b, h->last)->heap - b->first : 0;
 }
 
-/* ---- telling --------------------------------------------------------- */
+/* ---- telling: calling back for what was found ------------------------ */
 
-/* Which calls `event` for what, while one heap is looked at. */
+/* The callback, and the event that is being filled in for one heap. */
 struct teller {
 	const struct format_ops *format;
 	void (*event)(void *arg, const struct notes_event *e);
@@ -61,7 +61,8 @@ struct teller {
 	struct notes_event e;
 };
 
-/* The id that a descriptor is of; false where it is no packet. */
+/* The id of the item that a descriptor describes, and in *bytes the length of
+ * its packet.  False if `data` is no packet, or describes nothing. */
 static bool
 described(const struct format_ops *f, const uint8_t *data, uint32_t *bytes,
 	  uint32_t *id)
@@ -85,8 +86,8 @@ described(const struct format_ops *f, const uint8_t *data, uint32_t *bytes,
 	return false;
 }
 
-/* One that begins the `bytes` at `data`, unless it is longer than `most`;
- * returns its length. */
+/* Calls back for a descriptor at the beginning of the `bytes` at `data`, unless
+ * it is none or longer than `most`.  Returns its length, or 0. */
 static uint32_t
 descriptor_tell(struct teller *t, const uint8_t *data, uint32_t bytes,
 		uint32_t most)
@@ -108,10 +109,11 @@ control_tell(struct teller *t, uint16_t control)
 }
 
 /*
- * The descriptors among a heap's items, of which the first p->bytes bytes are
- * at `data`.  Each says itself where it ends, so no other item has to be looked
- * at.  They may overlap, which no sender means: all of them together are no
- * longer than the heap.
+ * Calls back for the descriptors among a heap's items; the heap's first
+ * p->bytes bytes are at `data`.  Each descriptor says itself where it ends, so
+ * no other item has to be looked at.  Items that overlap, which no sender
+ * means, cannot multiply the work: all descriptors together are limited to the
+ * length of the heap.
  */
 static void
 items_tell(struct teller *t, const struct format_piece *p, const uint64_t *item,

@@ -10,82 +10,94 @@
 
 /*
  * Notes are what the receiver leaves for the writer at the end of a block's
- * memory: how the heaps in it lie, and what of them came.
+ * memory: where the heaps in it lie, and which of their bytes came.
  *
  *   row    | room, heap | room, heap | ... ->   free   <- ... note, note | head
  *          0                       front       floor                    end
  *
  *   cube   | slot | slot | ... | slot | to a page | side | card, card .. | head
  *
- * block::notes counts the bytes from the lowest note to the end.  A writer
- * seals such a block (notes_seal) where it would fill another.  Notes stay as
- * they are while the block is held, so that what is in them can be told
- * (notes_holes, notes_tell) after the data is written.
+ * A row is heaps as packets, one behind the other; the room before each heap is
+ * for its header.  A cube is one item of each heap, in slots of equal size,
+ * with one card (the slot's note) for each and side records for what the slots
+ * do not store.
+ *
+ * block::notes is the number of bytes from the lowest note to the end.  A
+ * writer seals such a block with notes_seal() where it would fill another one.
+ * Notes stay unchanged while the block is held, so notes_holes() and
+ * notes_tell() can be called after the data was written.
  */
 struct range {
-	uint32_t from, to; /* bytes of a heap */
+	uint32_t from, to; /* bytes of a heap, `to` excluded */
 };
 
 enum {
 	NOTES_RANGES = 1024, /* of one heap */
 	NOTES_ITEMS = 8192,  /* of one heap */
-	NOTES_PAGE = 4096,   /* kept free before the notes of a row: the last
-				page of data is written as a whole */
+	/* bytes kept free before the notes of a row, because the last page of
+	 * data is written whole */
+	NOTES_PAGE = 4096,
 };
 
-/* The last bytes of the memory. */
+/* The last bytes of the block's memory. */
 struct notes_head {
-	uint64_t first, last; /* notes of a row, by their offset in memory;
-				 0: none */
-	uint32_t skipped;     /* pieces of heaps of which nothing came */
-	uint64_t cards;	      /* of a cube: where they begin, */
-	uint32_t card_bytes;  /* and the bytes of each */
-	uint64_t side, sides; /* where the side records begin, and end */
+	/* row: first and last note, by offset in memory; 0: none */
+	uint64_t first, last;
+	/* missing packets of heaps of which nothing came */
+	uint32_t skipped;
+	uint64_t cards;	      /* cube: offset of the cards */
+	uint32_t card_bytes;  /* cube: bytes of a card */
+	uint64_t side, sides; /* offsets where the side records begin and end */
 };
 
-/* One heap of a row; its ranges stand behind it, its first items_room items
- * in its room, just before its data, the others where `more` says. */
+/* Note of one heap of a row.  Its ranges stand behind it.  Its first items_room
+ * items are in the room just before its data, further ones in the list at
+ * `more`. */
 struct note {
-	uint64_t next, prev; /* in the order of their heaps; 0: none */
-	uint64_t at;	     /* of byte 0 of the heap */
-	uint64_t sealed;     /* the same, as far as its first range goes, once
-				the block is sealed */
+	/* neighbours in the order of their heaps; 0: none */
+	uint64_t next, prev;
+	uint64_t at; /* offset in memory of byte 0 of the heap */
+	/* the same once the block is sealed; valid for the first range only */
+	uint64_t sealed;
 	uint64_t heap, length;
-	uint64_t more; /* of the last struct note_items; 0: none */
-	uint32_t room; /* bytes for the header, before `at` */
+	uint64_t more; /* the last struct note_items; 0: none */
+	uint32_t room; /* bytes reserved for the header, before `at` */
 	uint32_t items, items_room;
-	uint32_t pieces;  /* that came; 0: the heap is void */
-	uint32_t missing; /* that did not, as far as can be told */
+	uint32_t pieces;  /* packets that came; 0: the heap is to be ignored */
+	uint32_t missing; /* packets that did not come, as far as can be told */
 	uint32_t ranges, ranges_room;
 	uint16_t flavour, control;
 	struct range range[];
 };
 
 struct note_items {
-	uint64_t next; /* those that came before; 0: in the room */
+	/* the list before it; 0: the items before are in the room */
+	uint64_t next;
 	uint64_t n;
 	uint64_t item[];
 };
 
-/* One slot of a cube. */
+/* Note of one slot of a cube. */
 struct card {
-	uint32_t missing; /* pieces of its heap */
-	uint32_t ranges;  /* bytes of the slot that came; where its bit of
-			     `present` is set, all of them */
+	uint32_t missing; /* packets of its heap that did not come */
+	/* how many stretches of the slot's bytes came; not used if the slot's
+	 * bit of `present` is set: then all came */
+	uint32_t ranges;
 	struct range range[];
 };
 
-/* What is told beside the data: behind each lies its data. */
+/* Header of a side record of a cube: a descriptor, whose bytes follow, or a
+ * control heap. */
 struct side {
 	uint64_t heap;
-	uint32_t bytes; /* a nested packet; 0: a control heap */
+	uint32_t bytes; /* of the descriptor's packet; 0: a control heap */
 	uint16_t flavour, control;
 };
 
 /* Bytes that blocks of a cube need beside their slots. */
 uint32_t notes_cube_bytes(uint32_t slots, uint32_t slot_bytes);
 
-/* Where a block's memory ends. */
+/* Offset at which a block's memory ends. */
 uint64_t notes_end(const struct block *b);
 
 static inline struct notes_head *
@@ -109,45 +121,48 @@ notes_card(const struct block *b, uint32_t slot)
 			       (uint64_t)slot * h->card_bytes);
 }
 
-/* Begins the notes of an open block; b->notes is then not 0.  Of a row they
- * are a head; of a cube all there is room for, and every card empty. */
+/* Begins the notes of an open block; b->notes is not 0 from then on.  For a
+ * row only the head is written; for a cube all of the notes, with every card
+ * empty. */
 void notes_begin(struct block *b, enum heap_store store);
 
-/* Adds to the side records of a cube's block; false when they are full. */
+/* Adds a side record to a cube's block; false if there is no room. */
 bool notes_side(struct block *b, const struct side *side, const void *data);
 
-/* All items of a heap, those that came first before the others; at most
- * NOTES_ITEMS. */
+/* Collects all items of a heap, in the order in which they came, into `item`
+ * (room for NOTES_ITEMS). */
 void notes_items(const struct block *b, const struct note *note,
 		 uint64_t *item);
 
 /*
  * Makes the data of a CLOSED block what is stored: a row becomes packets back
- * to back, in a cube all that did not come becomes zero.  Sets bytes and
- * missing.  Its owner.
+ * to back; in a cube all bytes that did not come become zero.  Sets `bytes` and
+ * `missing`.  Called by the block's owner.
  */
 void notes_seal(struct block *b, const struct format_ops *format);
 
-/* How far the last heap in it is from the first: of a row by their counts. */
+/* Distance from the first heap in the block to the last: of a row by their
+ * counts, of a cube by their slots. */
 uint64_t notes_span(const struct block *b);
 
-/* Of a sealed block: what did not come, as bytes from the beginning of the
- * block.  Only cubes have holes; where they touch, they are told as one. */
+/* Calls back for each hole of a sealed block: missing bytes, as an offset in
+ * the block and a length.  Only cubes have holes.  Adjacent holes are reported
+ * as one. */
 void notes_holes(const struct block *b,
 		 void (*hole)(void *arg, uint64_t at, uint64_t bytes),
 		 void *arg);
 
-/* Something of a heap that is worth a line. */
+/* A control heap or a descriptor, as it gets a line in the metadata. */
 struct notes_event {
-	uint64_t heap;	  /* its count */
-	uint16_t control; /* PIECE_DATA: a descriptor */
-	uint32_t id;	  /* of the item that it describes */
+	uint64_t heap;	  /* number of the heap in its stream */
+	uint16_t control; /* PIECE_DATA: it is a descriptor */
+	uint32_t id;	  /* id of the item that the descriptor describes */
 	const uint8_t *descriptor;
 	uint32_t bytes;
 };
 
-/* Of a sealed block: its control heaps, and the descriptors that came whole;
- * repetitions too. */
+/* Calls back for the control heaps of a sealed block and the descriptors that
+ * came whole; also for repeated ones. */
 void notes_tell(const struct block *b, const struct format_ops *format,
 		void (*event)(void *arg, const struct notes_event *e),
 		void *arg);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cube is stored as it lies: one item of each heap, in the order of time.
- * What did not come is made zero when the block is sealed, and told as holes,
- * so that nothing of an earlier life of the memory is ever stored.
+ * A cube is stored as it lies in memory: one item of each heap, in the order of
+ * time.  Bytes that did not come are made zero when the block is sealed, and
+ * reported as holes, so nothing of an earlier use of the memory is ever stored.
  *
- * Cards stand behind the slots, one of a fixed size for each, because a slot
- * may get its heap in any order.  Behind the last slot memory is free up to
- * the next page, which is written with it.
+ * Cards stand behind the slots, one of a fixed size for each, because slots get
+ * their heaps in any order.  The memory from the last slot to the next page is
+ * free, and is written with it.
  */
 #include <string.h>
 
 #include "store/record/notes_priv.h"
 
 enum {
-	CARD_PIECE = 1024, /* as many bytes of a slot allow for one range */
-	CARD_LEAST = 4,	   /* ranges */
+	CARD_PIECE = 1024, /* bytes of a slot for each range of its card */
+	CARD_LEAST = 4,	   /* least ranges of a card */
 	SIDE_BYTES = 16 << 10,
 };
 
@@ -109,7 +109,7 @@ notes_cube_seal(struct block *b)
 	b->bytes = (uint64_t)b->used * b->slot_bytes;
 }
 
-/* Holes that touch, made one. */
+/* Joins holes that touch. */
 struct joint {
 	void (*hole)(void *arg, uint64_t at, uint64_t bytes);
 	void *arg;

@@ -5,8 +5,8 @@
 #include "store/record/notes.h"
 
 /*
- * What the files of notes share: notes.c has what both kinds of blocks do,
- * notes_row.c and notes_cube.c what only one does.
+ * Shared by the files of notes: notes.c has what rows and cubes have in common,
+ * notes_row.c and notes_cube.c what is special to each.
  */
 void notes_row_begin(struct block *b);
 void notes_row_seal(struct block *b, const struct format_ops *format);
@@ -20,7 +20,8 @@ notes_is_row(const struct block *b)
 	return notes_head(b)->cards == 0;
 }
 
-/* The packet that a range of a heap is, or without any its items alone. */
+/* The header fields of the packet that stores range `range` of a heap; a heap
+ * without ranges has one packet with its items alone. */
 void notes_piece(const struct note *note, uint32_t range,
 		 struct format_piece *piece);
 

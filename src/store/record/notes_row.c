@@ -5,17 +5,17 @@
  *   | room, heap | room, heap with holes  | room, heap |      free   | notes |
  *   | head, heap | head, range, head, range | head, heap |
  *
- * In good times each header is as long as its room, nothing moves, and all
- * there is to do is to write the headers.  A hole is wider than the header
- * that the range behind it needs, so behind one everything moves left; it
- * moves right only where a heap's items came in more packets than its room
- * was made for.  The receiver sees to it that there is space for all of it.
+ * Usually each header is as long as its room, nothing moves, and only the
+ * headers are written.  A hole is wider than the header that the range behind
+ * it needs, so everything behind a hole moves left.  Data moves right only
+ * where a heap's items came in more packets than its room was made for; the
+ * receiver keeps enough space free for that.
  *
- * Ranges keep their order, so what moves left and what moves right cannot
- * meet, and no range is copied twice: those that move left go first, the
- * leftmost before the others, then those that move right, rightmost first.
- * A header is written as soon as its range is in place.  The items in a room
- * outlive all that is written before their own range's turn, by the same
+ * Ranges keep their order, so data that moves left and data that moves right
+ * cannot meet, and no range is copied twice: those that move left go first,
+ * from left to right, then those that move right, from right to left.  A header
+ * is written as soon as its range is in place.  The items in a room survive
+ * everything that is written before the turn of their own range, by the same
  * argument: they lie just before it.
  */
 #include <assert.h>
@@ -23,13 +23,14 @@
 
 #include "store/record/notes_priv.h"
 
-/* Where the sealing is: a range, and where its packet goes. */
+/* The position of sealing: a range of a heap, and where its packet goes. */
 struct seal {
 	struct block *b;
 	const struct format_ops *format;
 	struct note *note;
 	uint32_t range;
-	uint64_t to; /* forwards: of its header; backwards: its end */
+	/* forwards: offset of the packet's header; backwards: of its end */
+	uint64_t to;
 };
 
 void
@@ -45,7 +46,7 @@ range_of(const struct note *note, uint32_t i)
 	return i < note->ranges ? note->range[i] : (struct range){ 0, 0 };
 }
 
-/* A heap of which only items came is a packet too. */
+/* A heap of which only items came is one packet, too. */
 static uint32_t
 packets_of(const struct note *note)
 {
@@ -101,7 +102,8 @@ notes_items(const struct block *b, const struct note *note, uint64_t *item)
 	       left * sizeof *item);
 }
 
-/* Data first: the header may go where the data is now. */
+/* Writes the packet of a range, with its data at `data`.  The data is moved
+ * before the header is written: the header may go where the data is now. */
 static void
 packet_put(struct seal *s, uint64_t data)
 {
@@ -122,7 +124,8 @@ packet_put(struct seal *s, uint64_t data)
 		note->sealed = data - r.from;
 }
 
-/* The next heap of which something came. */
+/* `note` itself or the next heap (backwards: the one before) of which something
+ * came; or NULL. */
 static struct note *
 note_real(const struct seal *s, struct note *note, bool back)
 {
@@ -157,8 +160,8 @@ data_from(const struct seal *s)
 	return s->note->at + range_of(s->note, s->range).from;
 }
 
-/* Those that stay where they are, or move left.  True when there are
- * others. */
+/* Writes the ranges that stay where they are or move left.  True if there are
+ * some that move right. */
 static bool
 leftwards(struct seal *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A header is read into a buffer that most fit in; the few with hundreds of
- * items say how much longer they are, and the buffer grows.
+ * A header is read into a buffer that is large enough for most.  Headers with
+ * hundreds of items say how much longer they are, and the buffer grows.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -43,7 +43,8 @@ grow(struct walk *w, uint32_t room)
 	return 0;
 }
 
-/* Reads the packet at a place.  0; -EBADMSG: it is none, or not whole. */
+/* Reads the packet at an offset.  0; -EBADMSG if there is none, or not a whole
+ * one. */
 static int
 look(struct walk *w, uint64_t at)
 {
@@ -70,14 +71,15 @@ look(struct walk *w, uint64_t at)
 	return w->piece.header + w->piece.bytes ? 0 : -EBADMSG;
 }
 
-/* As far as it says itself: a heap without a length may go on. */
+/* True if the packet is a whole heap, as far as it says itself: a heap without
+ * a length may go on. */
 static bool
 is_whole(const struct format_piece *p)
 {
 	return !p->offset && (!p->length || p->bytes == p->length);
 }
 
-/* Does a piece go on with the heap of the one before? */
+/* True if packet p continues the heap of the one before. */
 static bool
 goes_on(const struct format_piece *last, const struct format_piece *p)
 {

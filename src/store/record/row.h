@@ -7,27 +7,30 @@
 #include "contract/format.h"
 
 /*
- * A row is a chunk of heaps: packets of a heap format, one behind the other,
- * each as long as its own header says.  A whole heap is one packet; of an
- * incomplete one each stretch that came is one, and they stand together.
+ * A row is a chunk of heaps: packets of a heap format back to back, each as
+ * long as its own header says.  A whole heap is one packet.  An incomplete heap
+ * is one packet for each stretch of it that came, in a row.
  */
 struct row {
 	uint64_t packets;
 	uint64_t heaps, incomplete;
-	uint64_t first;	       /* count of the first heap, if there is one */
-	uint64_t bytes;	       /* of whole packets, from the beginning */
-	uint64_t contradicted; /* packets that say another length of their
-				  heap than the one before, or overlap it */
+	uint64_t first; /* number of the first heap, if there is one */
+	/* of whole packets, from the beginning of the file */
+	uint64_t bytes;
+	/* packets that give another length for their heap than the packet
+	 * before, or overlap it */
+	uint64_t contradicted;
 };
 
 /*
- * Walks the packets of an open file of `bytes`, up to its end or to what is
- * no whole packet: row->bytes says how far.  Reads headers only.  0 or -errno.
+ * Walks the packets of an open file of `bytes` bytes, to its end or to the
+ * first thing that is no whole packet; row->bytes says how far.  Reads headers
+ * only.  0 or -errno.
  */
 int row_look(const struct format_ops *format, int fd, uint64_t bytes,
 	     struct row *row);
 
-/* The same of the first packets, not more than `most`. */
+/* Like row_look(), for the first `most` packets. */
 int row_look_some(const struct format_ops *format, int fd, uint64_t bytes,
 		  uint64_t most, struct row *row);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file is read whole: at 4 bytes for each MiB of data it is 4 MB for a
- * TB on this disk.  All records are multiples of 4 bytes, so behind something
- * that is none the next is looked for at the next such place; it is known by
- * its magic, and believed for its checks.
+ * The file is read whole: it has 4 bytes for each MiB of data, so 4 MB for 1 TB
+ * on this disk.  All records are multiples of 4 bytes, so after damage the next
+ * record is looked for at every multiple of 4.  A record is recognised by its
+ * magic, and accepted if its checks are right.
  */
 #include "store/record/sums.h"
 
@@ -43,7 +43,7 @@ sums_pack(uint8_t *raw, const struct block *b)
 	write_le32(raw + check, crc32c(0, raw, check));
 }
 
-/* Do its quanta make up its bytes? */
+/* True if the number of quanta follows from the number of bytes. */
 static int
 is_sane(const struct sums *s)
 {
@@ -91,7 +91,8 @@ sums_unpack(struct sums *s, const uint8_t *raw, size_t left)
 
 /* ---- a whole file ---------------------------------------------------- */
 
-/* The later one last, where there are two. */
+/* Orders by number; of two records with one number the one later in the file
+ * comes last. */
 static int
 by_number(const void *a, const void *b)
 {

@@ -9,41 +9,42 @@
 #include "contract/bytes.h"
 
 /*
- * Sums are what the index has no room for: CRC32C of each quantum of a block's
- * data.  They are a file of little-endian records beside the index, one for
- * each block of this disk.  It is only ever appended to, and a block's record
- * is durable before the index names the block; so there may be one of a block
- * that it never named, and of two of a number the later one counts.
+ * Sums are the checksums that the index has no room for: CRC32C of each quantum
+ * of a block's data.  They are a file of little-endian records beside the
+ * index, one record per block of this disk.  The file is only ever appended to.
+ * A block's record is durable before the index names the block; so there may be
+ * records of blocks that the index never named.  Of two records with one number
+ * the later one counts.
  *
  *    0  u32 magic      SUMS_MAGIC
- *    4  u32 count      of the quanta
+ *    4  u32 count      number of quanta
  *    8  u64 number     of the block in the recording
  *   16  u64 bytes      length of its data
- *   24  u32 quantum    bytes of each quantum; the last is what is left
+ *   24  u32 quantum    bytes of each quantum; the last one is what is left
  *   28  u32 crc        CRC32C of all of the data, as in the index
  *   32  u32[count]     CRC32C of each quantum
- *       u32 check      CRC32C of all before
+ *       u32 check      CRC32C of everything before it
  *
- * A record is believed when its check is right, its count follows from its
- * lengths, and its `crc` from those of the quanta.  What is none is stepped
- * over, so that damage costs the records that it is in.
+ * A record is accepted if its check is right, its count follows from its
+ * lengths, and its `crc` from those of the quanta.  Anything else is skipped,
+ * so damage costs only the records that it is in.
  */
 #define SUMS_MAGIC 0x534d5553u /* "SUMS" */
 enum {
 	SUMS_HEAD = 32,
 	SUMS_CHECK = 4,
-	SUMS_QUANTUM = 512,  /* the shortest that is believed */
-	SUMS_MOST = 1 << 20, /* quanta of a block */
-	SUMS_FILE = 1 << 30, /* bytes: of 256 TiB on one disk */
+	SUMS_QUANTUM = 512,  /* shortest quantum that is accepted, in bytes */
+	SUMS_MOST = 1 << 20, /* most quanta of a block */
+	SUMS_FILE = 1 << 30, /* bytes: enough for 256 TiB on one disk */
 };
 
 struct sums {
 	uint64_t number, bytes;
 	uint32_t quantum, crc, count;
-	const uint8_t *raw; /* of the quanta, as in the file */
+	const uint8_t *raw; /* checksums of the quanta, as in the file */
 };
 
-/* That its record takes. */
+/* Bytes that a record with `count` quanta takes. */
 static inline size_t
 sums_bytes(uint32_t count)
 {
@@ -56,29 +57,30 @@ sums_at(const struct sums *s, uint32_t i)
 	return read_le32(s->raw + (size_t)i * sizeof(uint32_t));
 }
 
-/* The record of a sealed block with checksums: sums_bytes(block_quanta(b)). */
+/* Packs the record of a sealed block with checksums into
+ * sums_bytes(block_quanta(b)) bytes. */
 void sums_pack(uint8_t *raw, const struct block *b);
 
-/* What the record at `raw` says; it must outlive s.  How long it is, or 0 for
- * none within `left` bytes. */
+/* Unpacks the record at `raw`; `raw` must outlive s.  Returns the record's
+ * length, or 0 if there is no good record within `left` bytes. */
 size_t sums_unpack(struct sums *s, const uint8_t *raw, size_t left);
 
-/* All of a file, each number once, by number. */
+/* All records of a file: each number once, sorted by number. */
 struct sums_list {
 	struct sums *sums;
 	size_t n;
-	uint64_t end;	  /* of the last good record in the file */
-	uint64_t torn;	  /* bytes behind that */
-	uint64_t damaged; /* bytes before it that are no record */
+	uint64_t end;	  /* where the last good record ends in the file */
+	uint64_t torn;	  /* bytes behind `end` */
+	uint64_t damaged; /* bytes before `end` that are no record */
 	uint8_t *raw;
 };
 
-/* 0; -EFBIG: it has more bytes than SUMS_FILE; or -errno; then there is nothing
- * to clear. */
+/* Reads a whole file.  0; -EFBIG if it is larger than SUMS_FILE; or another
+ * -errno.  After an error there is nothing to clear. */
 int sums_read(int fd, struct sums_list *list);
 void sums_clear(struct sums_list *list);
 
-/* NULL: the file does not have it. */
+/* The record of a block; NULL if the file has none. */
 const struct sums *sums_find(const struct sums_list *list, uint64_t number);
 
 #endif
