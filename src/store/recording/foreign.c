@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A foreign recording becomes one of ours in memory:
+ * A foreign recording is turned into one of ours in memory:
  *
  *   find     its files, and the blocks in them (foreign_find.c, foreign_sg.c,
  *            foreign_single.c)
- *   settle   one of each number
+ *   settle   one block per number
  *   learn    format and lengths from the bytes (foreign_learn.c)
  *   time     sequences and times from the packets (foreign_time.c)
- *   make     records, as if indexes were there, and the head of a metadata
+ *   fill     the packets that another recorder made up (foreign_fill.c)
+ *   make     index records and the first line of metadata, in memory
  *
- * What all other readers know is records and a head: they work as they are.
- * Only where a block's bytes are is asked here.
+ * Readers know records and that line only, so they work unchanged.  They ask
+ * this code only where in a file a block's bytes are.
  */
 #include "config.h"
 
@@ -48,7 +49,7 @@ foreign_add(struct foreign *f, const struct foreign_piece *piece)
 {
 	struct foreign_piece *grown = f->piece;
 
-	/* Whenever the number is a power of two, it is full. */
+	/* The array is full whenever the number of pieces is a power of two. */
 	if (!(f->pieces & (f->pieces - 1)))
 		grown = realloc(grown, (2 * f->pieces + 1) * sizeof *grown);
 	if (!grown)
@@ -58,7 +59,7 @@ foreign_add(struct foreign *f, const struct foreign_piece *piece)
 	return 0;
 }
 
-/* ---- one of each number ------------------------------------------------- */
+/* ---- one block per number ------------------------------------------------ */
 
 static int
 by_number(const void *a, const void *b)
@@ -87,7 +88,7 @@ add_double(struct foreign *f, const struct foreign_piece *out,
 	return 0;
 }
 
-/* The longer one stays, or the first. */
+/* Keeps one piece of each number: the longest one, or the first of equals. */
 static int
 drop_doubles(const struct recording *rec, struct foreign *f)
 {
@@ -120,8 +121,9 @@ drop_doubles(const struct recording *rec, struct foreign *f)
 	return err;
 }
 
-/* Numbers up to some times as many as there are blocks can be: most disks may
- * be missing.  Those beyond are a lie, and follow on the one before. */
+/* Replaces impossible block numbers.  Numbers up to 40 times the number of
+ * blocks are plausible, since most disks may be missing.  A block with a higher
+ * one gets the number after that of the block before it. */
 static void
 correct_numbers(struct foreign *f)
 {
@@ -160,7 +162,7 @@ count_of(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Those of a piece that have data. */
+/* Packets of a piece that have data: neither lost nor fill. */
 static uint64_t
 packets_of(const struct foreign *f, const struct foreign_piece *p)
 {
@@ -216,7 +218,8 @@ make_parts(struct recording *rec, const struct foreign *f)
 	return 0;
 }
 
-/* How packets are stored, for who reads them with an index of ours. */
+/* Adds to the head how packets are stored, for readers of an index that
+ * `recover` makes of this recording. */
 static int
 add_origin(json_t *head, const struct foreign *f)
 {

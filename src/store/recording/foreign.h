@@ -11,81 +11,93 @@
 struct recording;
 
 /*
- * A foreign recording was made by another program, and has no index.  What
+ * A foreign recording was made by another program and has no index.  All that
  * is needed to read it is made up in memory when it is opened, from the names
  * and the bytes of its files; nothing is ever written to it.
  *
  *   jive5ab        <disk>/<rec>/<rec>.%08u, frames and nothing else
- *   VLBI-streamer  the same with <rec>.cfg, packets with their network header,
+ *   VLBI-streamer  the same with <rec>.cfg: packets with their network header,
  *                  the end of a chunk padded; or one file, <disk>/<rec>/<rec>
  *   Mark6          <disk>/<rec> or <disk>/data/<rec>: scatter/gather files
  *
- * Names may be any that are safe in a path and to print.
+ * Its name may be any that is safe in a path and to print.
  */
 struct foreign;
 
+/* True if the name is safe in a path and to print. */
 bool foreign_name_good(const char *name);
 
-/* How many folders of a disk have names that are not, but for hidden ones. */
+/* Number of folders on a disk whose names foreign_name_good() refuses, hidden
+ * ones not counted. */
 size_t foreign_unnamed(int disk);
 
-/* Where in a disk they may be, beside the disk's folder itself. */
+/* Folder of a disk that may have recordings, too, beside the disk's own
+ * folder. */
 #define FOREIGN_DATA "data"
 
-/* Is this one, by its name and its first bytes?  In that folder of a disk; on
- * a disk, wherever it may be. */
+/* foreign_is(): true if `name` in that folder of a disk is a foreign recording,
+ * by its name and first bytes.  foreign_on(): the same for all folders of the
+ * disk. */
 bool foreign_is(int disk, const char *folder, const char *name);
 bool foreign_on(int disk, const char *name);
 
-/* Of the file of that name on a disk, wherever it may be; false: there is
- * none. */
+/* Looks up the file with that name on a disk, in either folder.  False if there
+ * is none. */
 struct stat;
 bool foreign_stat(int disk, const char *name, struct stat *st);
 
 /*
  * Makes parts, head and base of a recording that has neither index nor
- * metadata.  0; -ENOENT: there is nothing that is known; -EBADMSG: there is,
- * without one whole packet; or -errno.
+ * metadata.  0; -ENOENT if there is no known kind of recording; -EBADMSG if
+ * there is one without a single whole packet; -ENOTSUP if several files of one
+ * recording cannot be put in order; or another -errno.
  */
 int foreign_open(struct recording *rec);
-void foreign_close(struct foreign *f); /* NULL: nothing */
+void foreign_close(struct foreign *f); /* NULL is allowed */
 
-/* Opens the file that a block is in: the descriptor, or -errno; and where in
- * it the first packet is. */
+/* Opens the file that a block is in.  Returns the descriptor, which the
+ * caller closes, or -errno; *offset is where the block's first packet is in
+ * the file. */
 int foreign_chunk(const struct recording *rec, uint64_t number,
 		  uint64_t *offset);
-/* The same by the file's path from the disk on, RECORDING_PATH bytes. */
+/* The same without opening: `file` gets the path relative to the disk
+ * (RECORDING_PATH bytes).  0 or -errno. */
 int foreign_where(const struct recording *rec, uint64_t number, char *file,
 		  uint64_t *offset);
-/* As recording_holes: slots of a block with what another recorder put where no
- * packet came.  -ENODATA: nobody looked which they are, or some that were lost
- * have no slots. */
+/* True if foreign_holes() can say which slots of the block have no packet. */
 bool foreign_knows_holes(const struct recording *rec, uint64_t number);
-/* How many are lost is an estimate, by what some of its packets are. */
+/* True if the number of lost packets is an estimate, from a part of the
+ * packets. */
 bool foreign_estimates(const struct foreign *f);
+/* Calls back for the slots of a block that another recorder filled where no
+ * packet came, like recording_holes().  -ENOENT if there is no such block;
+ * -ENODATA if the slots are not known, or some lost packets have no slot in the
+ * file. */
 int foreign_holes(const struct recording *rec, uint64_t number,
 		  void (*hole)(void *arg, uint64_t at, uint64_t count),
 		  void *arg);
 
-/* The bytes of data that can be there now, or -errno. */
+/* Bytes of the block's data that can be in its file as long as that is now; or
+ * -errno. */
 int64_t foreign_chunk_bytes(const struct recording *rec, uint64_t number);
 
 /*
- * The layout that an index of ours can describe it as: vbs where each block is
- * a file of its own, mark6 where all are where they should be in their files.
- * False: there is none.
+ * The layout with which an index of ours can describe this recording: vbs if
+ * each block is a file of its own, mark6 if all blocks are where our layout map
+ * expects them.  False if there is none.
  */
 bool foreign_layout(const struct recording *rec, enum layout *layout);
 
-/* Chunks that are not used, since another disk has one of the number. */
+/* A chunk that is not used, because there is another one with its number. */
 struct foreign_double {
 	uint64_t number; /* in the file's name */
+	/* the disk of this chunk, and of the one that is used */
 	unsigned disk, kept;
 };
 size_t foreign_doubles(const struct foreign *f);
 struct foreign_double foreign_double(const struct foreign *f, size_t i);
 
-/* Sentences about what is wrong with it; borrowed. */
+/* Sentences about what is wrong with the recording; a borrowed reference. */
 const json_t *foreign_notes(const struct foreign *f);
 
 #endif

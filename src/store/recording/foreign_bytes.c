@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the bytes of a block of a foreign recording are: pieces are sorted by
- * the number that theirs became.
+ * Finds the bytes of a block of a foreign recording.  Pieces are sorted by the
+ * number of the block that they became.
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ foreign_piece_find(const struct foreign *f, uint64_t number)
 	return NULL;
 }
 
-/* Its file, seen from its disk. */
+/* Path of a piece's file, relative to its disk. */
 static const char *
 path_of(const struct recording *rec, const struct foreign *f,
 	const struct foreign_piece *p, char path[RECORDING_PATH])
@@ -105,7 +105,8 @@ foreign_chunk_bytes(const struct recording *rec, uint64_t number)
 	return (int64_t)(there < p->bytes ? there : p->bytes);
 }
 
-/* In whole frames, one behind the other, none of them short but the last. */
+/* True if the blocks of a disk's file lie back to back under their own numbers,
+ * all of them full but the last, and the file is in the disk's own folder. */
 static bool
 is_regular(const struct recording *rec, const struct foreign *f, unsigned disk)
 {
@@ -124,14 +125,15 @@ is_regular(const struct recording *rec, const struct foreign *f, unsigned disk)
 		last = p->stored != f->full_bytes;
 		at += step;
 	}
-	/* Our folder goes beside the file, in the disk itself. */
+	/* Our folder goes beside the file, in the disk's own folder. */
 	return !fstat(rec->part[disk].dir, &here) &&
 	       !fstatat(rec->disks->disk[disk].fd, ".", &there, 0) &&
 	       here.st_ino == there.st_ino && here.st_dev == there.st_dev &&
 	       layout_dir(dir, rec->name, LAYOUT_MARK6);
 }
 
-/* Files of ours are not read by links. */
+/* True if a file of the recording is a symbolic link.  An index of ours cannot
+ * describe it: our own data files are opened without following links. */
 static bool
 has_links(const struct recording *rec, const struct foreign *f)
 {

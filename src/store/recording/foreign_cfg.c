@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A .cfg is libconfig's text, of which four numbers are of use.  They are
- * looked for line by line: libconfig itself would open other files that such
- * a text names (@include), and whoever may write a recording is not to be
- * trusted with that.
+ * A .cfg is text in libconfig's syntax, of which three numbers are used.  They
+ * are looked for line by line.  libconfig itself was rejected: it would open
+ * other files that the text names (@include), and whoever may write a recording
+ * must not be able to make us read those.
  *
  *   packet_size = 5016L;
  *
- * We write one where it is asked for.  vbs_fs wants numbers of 64 bits, which
- * end in L, and takes the first chunk that it finds for the length of all but
- * the last.
+ * We write a .cfg if the configuration asks for it.  vbs_fs expects 64-bit
+ * numbers, which end in L, and takes the first chunk that it finds for the
+ * length of all but the last.
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@
 
 #define BLANK " \t\r"
 
-/* A text that is not over at a 0. */
+/* A piece of text that does not end with a 0. */
 struct line {
 	const char *at, *end;
 };
@@ -54,7 +54,7 @@ take(struct line *l, const char *word)
 static bool
 take_number(struct line *l, uint64_t *number)
 {
-	enum { DIGITS = 18 }; /* cannot overflow */
+	enum { DIGITS = 18 }; /* cannot overflow 64 bits */
 	const char *from = l->at;
 
 	*number = 0;
@@ -63,7 +63,7 @@ take_number(struct line *l, uint64_t *number)
 	return l->at > from && l->at - from <= DIGITS;
 }
 
-/* "key = number" or "key : number", and whatever follows. */
+/* Reads "key = number" or "key : number"; the rest of the line is ignored. */
 static void
 read_line(struct line l, const char *key, uint64_t *number)
 {

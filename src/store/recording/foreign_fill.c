@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jive5ab writes a frame of its own where a packet did not come.  It is data to
- * nobody, and says so in its first bytes alone:
+ * jive5ab writes a frame of its own where a packet did not come.  Such a frame
+ * can be told from data by its first bytes alone:
  *
  *   VDIF    00000080 00000000 <length / 8> 00000000 44332211 44332211 ...
- *   Mark5B  44332211 44332211 ...; of a frame that came in two packets one
- *           half may be so
+ *   Mark5B  44332211 44332211 ...; if a frame came in two packets, one half of
+ *           it may be so
  *
- * No file counts them, so packets are looked at, 64 bytes of each.  That is a
- * page of every packet, and of a recording that is not in the page cache as
- * slow as reading it: after LOOK_NS what was seen is taken for the whole.  So
- * stretches are looked at in an order that is spread over all of it however
- * early it ends.  80,000 packets in the cache take 0.15 s.
+ * No file says how many there are, so the first 64 bytes of packets are read.
+ * That costs a page per packet, and for a recording that is not in the page
+ * cache it is as slow as reading all of it.  So the search ends after LOOK_NS,
+ * and the part that was seen is taken as typical for the whole: stretches are
+ * visited in an order that is spread over the whole recording however early the
+ * search ends.  80,000 packets in the cache take 0.15 s.
  */
 #include "config.h"
 
@@ -30,10 +31,10 @@
 #define LOOK_NS INT64_C(1000000000)
 
 enum {
-	HEAD = 64,	/* bytes of a packet */
+	HEAD = 64,	/* bytes of a packet that are looked at */
 	STRETCH = 64,	/* packets in a row that are looked at */
-	HALF = 5008,	/* of a Mark5B frame that is stored whole */
-	VDIF_MARK = 16, /* bytes of a header before the pattern */
+	HALF = 5008,	/* half of a Mark5B frame, in bytes */
+	VDIF_MARK = 16, /* bytes of a VDIF header before the pattern */
 };
 
 static bool
@@ -56,7 +57,8 @@ is_vdif_filler(const struct foreign *f, const uint8_t *head, size_t bytes)
 	       is_pattern(head + VDIF_MARK, bytes - VDIF_MARK);
 }
 
-/* Is it so at a place in a packet? */
+/* True if the bytes at an offset are fill; `begins` if a packet begins
+ * there. */
 static bool
 is_filler_at(const struct foreign *f, int fd, uint64_t at, bool begins)
 {
@@ -87,16 +89,16 @@ slots_of(const struct foreign *f, const struct foreign_piece *p)
 	return p->stored / f->form.packet;
 }
 
-/* While it is looked for. */
+/* State of the search. */
 struct search {
 	const struct recording *rec;
 	struct foreign *f;
-	int fd; /* of that piece; -1: none is open */
+	int fd; /* of `piece`; -1: no file is open */
 	size_t piece;
 	uint64_t looked, found;
 };
 
-/* The piece that has packet number n of all. */
+/* The piece that has packet number n of the whole recording. */
 static size_t
 piece_of(const struct foreign *f, uint64_t n)
 {
@@ -134,7 +136,7 @@ look_at(struct search *s, uint64_t n)
 	f->filler[n / 64] |= UINT64_C(1) << n % 64;
 }
 
-/* So that the kernel reads a stretch in one go. */
+/* Asks the kernel to read a whole stretch at once. */
 static void
 stretch_fetch(const struct search *s, uint64_t from)
 {
@@ -148,7 +150,9 @@ stretch_fetch(const struct search *s, uint64_t from)
 			      POSIX_FADV_WILLNEED);
 }
 
-/* Of all stretches each once, every one far from the one before. */
+/* Visits every stretch once, each far from the one before it, until the time is
+ * over.  The step is the golden ratio of the number of stretches, made coprime
+ * to it. */
 static void
 look_all(struct search *s, uint64_t packets)
 {
@@ -172,7 +176,8 @@ look_all(struct search *s, uint64_t packets)
 		close(s->fd);
 }
 
-/* Not all were seen: what was is the same part of each piece. */
+/* Estimates the fill of each piece where not all packets were looked at: the
+ * same fraction in each. */
 static void
 guess(struct foreign *f, const struct search *s)
 {

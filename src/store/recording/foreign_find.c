@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is there of a recording is found by name: a folder with its chunks, a
- * folder with a file called as itself, or a file with Mark6's first bytes.
- * Folders and chunks may be links to others of the same disk, as FlexBuff's
- * users make them; a link that leaves the disk is not followed, since who put
- * it there may not be allowed to read what it leads to, and we may.  Whatever
- * is no file is passed over, and a pipe is not waited for.
+ * The files of a recording are found by name: a folder with its chunks, a
+ * folder with a file of the folder's name, or a file that begins with Mark6's
+ * first bytes.  Folders and chunks may be links to others on the same disk, as
+ * FlexBuff's users make them.  A link that leaves the disk is not followed:
+ * whoever made it may not be allowed to read its target, but we may.  Anything
+ * but regular files is ignored, and opening a pipe does not block.
  */
 #include "config.h"
 
@@ -23,9 +23,9 @@
 
 enum { NAME_LONGEST = 128 };
 
-/* Where in a disk scatter/gather files are. */
+/* Folders of a disk that may have scatter/gather files. */
 static const char *const sg_folder[] = { ".", FOREIGN_DATA };
-/* Behind a scan's name. */
+/* Extensions that may follow a scan's name. */
 static const char *const sg_extension[] = { "", ".vdif", ".m5b", ".mk6" };
 
 bool
@@ -42,7 +42,7 @@ foreign_name_good(const char *name)
 	return true;
 }
 
-/* What a link of a disk leads to.  0 or -errno. */
+/* Stats the target of a link on a disk.  0 or -errno. */
 static int
 look_behind(int disk, const char *folder, const char *name, struct stat *st)
 {
@@ -59,8 +59,8 @@ look_behind(int disk, const char *folder, const char *name, struct stat *st)
 	return err;
 }
 
-/* The size of a file in a recording's folder, and when it was changed; false:
- * it is none. */
+/* Sets size and modification time of a file in a recording's folder.  False if
+ * it is no regular file. */
 static bool
 look_at(const struct recording *rec, struct foreign *f, const char *file,
 	struct foreign_piece *p)
@@ -139,6 +139,7 @@ read_cfg(const struct recording *rec, struct foreign *f, unsigned disk)
 	free(text);
 }
 
+/* State of listing the recording's folders. */
 struct folder_look {
 	struct recording *rec;
 	struct foreign *f;
@@ -181,7 +182,8 @@ take_folder(struct folder_look *l)
 	return err;
 }
 
-/* The whole file of each disk, for now. */
+/* Adds one piece per disk: its whole file, which foreign_single() cuts
+ * later. */
 static int
 add_singles(const struct recording *rec, struct foreign *f)
 {
@@ -245,7 +247,8 @@ is_sg(int disk, const char *folder, const char *file)
 	return is;
 }
 
-/* The first folder of a disk that has the file; NULL: none. */
+/* The first folder of a disk that has this scatter/gather file; NULL if none
+ * has. */
 static const char *
 sg_dir(int disk, const char *file)
 {
@@ -291,7 +294,8 @@ find_sg(struct recording *rec, struct foreign *f)
 	return -ENOENT;
 }
 
-/* Chunks are read; but who looks for the other should know. */
+/* Notes scatter/gather files of the same name on other disks: chunks are read
+ * instead, and the user should know. */
 static void
 note_files(const struct recording *rec, struct foreign *f)
 {
@@ -334,9 +338,11 @@ foreign_find(struct recording *rec, struct foreign *f)
 	return other == -ENOENT ? err : other;
 }
 
-/* ---- is there one? ------------------------------------------------------ */
+/* ---- is a disk's entry a recording?
+ * --------------------------------------- */
 
-/* Of a large folder that is something else not all is looked at. */
+/* True if a folder has a chunk, or a file with the folder's name.  Only the
+ * first ENTRIES entries are looked at: a large folder may be something else. */
 static bool
 has_chunk(int disk, const char *folder, const char *name)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form of packets is sought in the beginnings of some blocks, because the
- * first one may begin with fill or be damaged.  What a file says of its
- * packets' length is believed where the bytes agree, or nothing better is
- * known.
+ * The form of packets is sought at the beginning of several blocks, because the
+ * first block may begin with fill or be damaged.  The packet length that a file
+ * gives is used if the bytes agree with it, or if nothing better is known.
  *
- * Where nothing is known, the data is bytes: a unit that divides all chunks
- * is taken for a packet, so that all of it is read.
+ * If no form is found, the data is treated as plain bytes: a length that
+ * divides all chunks is taken for a packet, so that all of it is read.
  */
 #include "config.h"
 
@@ -93,10 +92,10 @@ find_form(const struct recording *rec, struct foreign *f)
 /* ---- lengths ------------------------------------------------------------ */
 
 /*
- * A VLBI-streamer pads a chunk to whole pages with what happens to follow in
- * its buffer: packets again, where these are shorter than a page.  So many
- * as fit in whole megabytes were meant to be in a chunk, and as many as are
- * left in the last one.
+ * Number of packets in a chunk without its padding.  VLBI-streamer pads a chunk
+ * to whole pages with what follows in its buffer: further packets, where those
+ * are shorter than a page.  As many packets as fit in whole megabytes were
+ * meant to be in a chunk, and the remaining ones in the last chunk.
  */
 static uint64_t
 unpadded(const struct foreign *f, const struct foreign_piece *p)
@@ -114,7 +113,8 @@ unpadded(const struct foreign *f, const struct foreign_piece *p)
 	return left < n && n - left <= PAGE / packet + 1 ? left : n;
 }
 
-/* Of the longest chunk: what was meant to be in it. */
+/* Bytes of packets that a full chunk was meant to have, from the longest
+ * chunk. */
 static uint64_t
 full_chunk(const struct foreign *f)
 {
@@ -130,8 +130,8 @@ full_chunk(const struct foreign *f)
 	return most / packet * packet;
 }
 
-/* To whole pages, as a VLBI-streamer does, which stores packets with what is
- * before them, mostly. */
+/* True if the chunk is padded to whole pages, as VLBI-streamer does; it mostly
+ * stores packets with the header before them. */
 static bool
 is_padded(const struct foreign *f, const struct foreign_piece *p)
 {
@@ -139,7 +139,7 @@ is_padded(const struct foreign *f, const struct foreign_piece *p)
 	       (f->cfg.there || f->form.prefix);
 }
 
-/* What is behind the last whole packet, if that is no padding. */
+/* Notes bytes behind the last whole packet, unless they are padding. */
 static void
 note_rest(struct foreign *f, const struct foreign_piece *p, uint64_t packets)
 {
@@ -173,9 +173,10 @@ measure(struct foreign *f)
 	f->pieces = kept;
 }
 
-/* ---- what was never written --------------------------------------------- */
+/* ---- chunks whose end was never written
+ * ----------------------------------- */
 
-/* Does a packet begin with nothing? */
+/* True if a packet begins with zeros only. */
 static bool
 is_blank(int fd, const struct foreign *f, const struct foreign_piece *p,
 	 uint64_t slot)
@@ -220,8 +221,9 @@ cut_blank(const struct recording *rec, struct foreign *f,
 	p->bytes = low * foreign_payload(f);
 }
 
-/* The page cache is written in any order: the last chunks may have their
- * length, and end in nothing. */
+/* Cuts zeros from the ends of the last chunks.  The page cache is written in
+ * any order, so after a power failure a chunk may have its length but end in
+ * zeros. */
 static void
 cut_blanks(const struct recording *rec, struct foreign *f)
 {
@@ -240,8 +242,8 @@ cut_blanks(const struct recording *rec, struct foreign *f)
 
 /* ---- shape -------------------------------------------------------------- */
 
-/* Do the counters of the first packets count?  At least half of the steps
- * must be small. */
+/* True if the counters of the first packets count: at least half of their steps
+ * must be positive and small. */
 static bool
 is_counting(struct glance *g)
 {
@@ -268,8 +270,8 @@ try_shape(struct glance *g, enum sequence_kind sequence, uint32_t at)
 	uint32_t prefix = f->form.prefix;
 	char why[256];
 
-	/* Halves of Mark5B frames were sent behind a counter, even where it
-	 * is not stored. */
+	/* Halves of Mark5B frames were sent behind an 8-byte counter, even
+	 * where the counter is not stored. */
 	if (!prefix && foreign_payload(f) == 5008)
 		prefix = 8;
 	f->shape = (struct format_shape){
@@ -301,7 +303,8 @@ find_counter(struct glance *g)
 	return false;
 }
 
-/* 0, or the format is none that is here: then packets are bytes. */
+/* Finds format and shape.  0; -ENOENT if the format's module is not installed:
+ * packets are then plain bytes. */
 static int
 find_shape(struct glance *g)
 {
@@ -350,7 +353,8 @@ foreign_learn(const struct recording *rec, struct foreign *f)
 	cut_blanks(rec, f);
 	if (!f->pieces)
 		return -EBADMSG;
-	/* Without a .cfg, packets with their headers tell who it was. */
+	/* Without a .cfg, packets stored with their header show that it was
+	 * VLBI-streamer. */
 	if (f->kind == FOREIGN_CHUNKS && f->form.prefix)
 		f->made_by = "VLBI-streamer";
 	if (f->shape.header)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sequences by time need the frames per second, and the threads.
+ * Sequences that are computed from times need the frames per second and the
+ * threads.
  *
- * Threads are those of the first packets, of more and more of them until each
- * came four times on average.  The frames per second show where a second
- * ends: that place is found by bisection, and the highest frame number around
- * it is the last of its second.  Two such places are looked at, because the
- * last frame may be missing at one.
+ * The threads are those of the first packets; more and more packets are looked
+ * at, until each thread came four times on average.  The frames per second show
+ * at the end of a second: that place is found by bisection, and the highest
+ * frame number around it is the last one of its second.  Two such places are
+ * looked at, because the last frame may be missing at one of them.
  */
 #include "config.h"
 
@@ -50,7 +51,7 @@ foreign_glance(struct glance *g, size_t piece, uint64_t slot,
 	return true;
 }
 
-/* Is it a frame's beginning, and not fill? */
+/* True if the packet begins a frame with a time, and is not fill. */
 static bool
 is_timed(const struct format_packet *p)
 {
@@ -59,7 +60,7 @@ is_timed(const struct format_packet *p)
 	return (p->has & all) == all;
 }
 
-/* The first such packet of a piece from `slot` on. */
+/* The first such packet of a piece among the LOOKS from `slot` on. */
 static bool
 timed_near(struct glance *g, size_t piece, uint64_t slot,
 	   struct format_packet *p)
@@ -114,8 +115,8 @@ is_after(struct glance *g, size_t piece, uint64_t slot, int64_t second)
 	return timed_near(g, piece, slot, &p) && p.second > second;
 }
 
-/* The first piece that begins after a second, from 1 on; or how many there
- * are. */
+/* The first piece, from index 1 on, that begins after a second; or the number
+ * of pieces. */
 static size_t
 piece_after(struct glance *g, int64_t second)
 {
@@ -150,8 +151,7 @@ slot_after(struct glance *g, size_t piece, int64_t second)
 	return low;
 }
 
-/* The highest frame number around a place; the packets before it may be in
- * the piece before. */
+/* The highest frame number among the packets of a piece around a slot. */
 static uint32_t
 highest_near(struct glance *g, size_t piece, uint64_t slot)
 {
@@ -169,7 +169,8 @@ highest_near(struct glance *g, size_t piece, uint64_t slot)
 	return highest;
 }
 
-/* Looks where a second ends; 0: it does not. */
+/* The frames per second, from the highest frame number at the end of a second;
+ * 0 if the recording ends within that second. */
 static uint32_t
 rate_at_end(struct glance *g, int64_t second)
 {
@@ -235,7 +236,7 @@ foreign_sequence(const struct foreign *f, const struct format_packet *p,
 	if (!is_timed(p) || !f->shape.fps || p->frame >= f->shape.fps ||
 	    !thread_place(f, p->thread, &place))
 		return false;
-	/* As the formats count. */
+	/* The same arithmetic as in the format plugins. */
 	frames = (uint64_t)(p->second - FORMAT_Y2000) * f->shape.fps + p->frame;
 	*sequence =
 	    (frames * f->shape.threads_n + place) * f->parts + p->part - slot;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The blocks of scatter/gather files are walked from header to header, since
- * their numbers are nowhere else.  A file may be of thousands of them, 10 MB
- * apart: what comes next on each disk is asked for ahead, and the disks are
- * walked in turn, so that they seek at the same time.
+ * their numbers are nowhere else.  A file may have thousands of them, 10 MB
+ * apart.  So the kernel is asked to read the next header of a disk ahead, and
+ * the disks are walked in turn, so that they seek at the same time.
  *
- * Where no block is, the file is damaged: a block is looked for where the
- * next ones would be if all are full; what is in between is left out.
+ * Where there is no block, the file is damaged: a block is then looked for
+ * where the next ones would be if all are full, and the bytes in between are
+ * left out.
  */
 #include "config.h"
 
@@ -25,10 +26,10 @@ struct walk {
 	struct foreign *f;
 	struct sg_header header;
 	uint64_t at, end;
-	uint64_t last; /* where the last block began */
+	uint64_t last; /* offset of the last block */
 	int64_t changed_ns;
 	unsigned disk;
-	int fd; /* -1: it is walked through */
+	int fd; /* -1: the walk has ended */
 };
 
 static const char *
@@ -87,7 +88,8 @@ read_block(const struct walk *w, uint64_t at, struct sg_block *b)
 	return sg_block_read(&w->header, raw, w->end - at, b);
 }
 
-/* Is a block there, and behind it another or the end? */
+/* True if there is a block at this offset, and behind it another one or the
+ * end. */
 static bool
 is_block(const struct walk *w, uint64_t at)
 {
@@ -99,8 +101,8 @@ is_block(const struct walk *w, uint64_t at)
 	       read_block(w, at + b.header + b.bytes, &next) != -EBADMSG;
 }
 
-/* Where the next block may be: from here, or from where the last one began,
- * whose length may have been wrong.  0: nowhere. */
+/* Offset of the next block: whole blocks away from here, or from the last
+ * block, whose length may have been wrong.  0 if none is found. */
 static uint64_t
 find_block(const struct walk *w)
 {
@@ -152,8 +154,8 @@ take_block(struct walk *w, const struct sg_block *b)
 	return foreign_add(w->f, &p);
 }
 
-/* Blocks of a few bytes are none that anybody makes, and would fill the
- * memory. */
+/* True if the file has very many very short blocks.  No program makes those,
+ * and they would fill the memory. */
 static bool
 is_flood(const struct walk *w)
 {
@@ -202,7 +204,8 @@ walk_all(struct walk *walk, unsigned n)
 	return err;
 }
 
-/* All files should say the same; the first one that can be is believed. */
+/* Takes the sizes from the first good file header.  The files should all agree;
+ * a difference is noted. */
 static void
 take_header(struct walk *w)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A VLBI-streamer that writes one file on each disk leaves no trace of which
- * pieces it wrote where, but in the packets: their sequences jump where what
- * follows went to another disk.  A stretch without a jump is found by
- * bisection, since sequences only grow; and then cut to pieces of a usual
- * size.  With one disk nothing has to be sorted.
+ * VLBI-streamer can write one file on each disk.  Which parts of the stream are
+ * in which file shows only in the packets: their sequences jump where the
+ * following packets went to another disk.  Since sequences only grow, the end
+ * of a stretch without a jump is found by bisection.  The stretches are cut
+ * into pieces of a usual size and sorted by sequence.  With one disk nothing
+ * has to be sorted.
  */
 #include "config.h"
 
@@ -15,10 +16,10 @@
 
 enum { PIECE = 64 << 20, STRETCHES = 1 << 20 };
 
-/* A file that is cut. */
+/* State of cutting. */
 struct cutter {
 	struct glance g;
-	struct foreign *f; /* whose pieces are whole files */
+	struct foreign *f; /* its pieces are the whole files */
 	struct foreign_piece *to;
 	size_t n, room;
 };
@@ -39,8 +40,8 @@ add(struct cutter *c, const struct foreign_piece *p)
 	return c->n <= STRETCHES ? 0 : -EFBIG;
 }
 
-/* Packets [from, to) of a file, in pieces; `first` is the sequence of its
- * packet 0 as those say, by which pieces are sorted. */
+/* Adds packets [from, to) of a file, as pieces.  `first` is the sequence that
+ * the file's packet 0 would have without jumps; pieces are sorted by it. */
 static int
 cut(struct cutter *c, const struct foreign_piece *file, uint64_t from,
     uint64_t to, uint64_t first)
@@ -72,7 +73,7 @@ first_at(struct cutter *c, size_t file, uint64_t slot, uint64_t *first)
 	       foreign_sequence(c->f, &p, slot, first);
 }
 
-/* Where the stretch ends that `from` is in. */
+/* End of the stretch without a jump that begins at `from`. */
 static uint64_t
 stretch_end(struct cutter *c, size_t file, uint64_t from, uint64_t end,
 	    uint64_t first)

@@ -2,15 +2,15 @@
 /*
  * The sequence of a piece's first packet says what is missing before it.
  *
- *   numbers follow     Packets between were lost, or nobody knows why: they
- *                      count as lost, and nothing is put in their place: in
- *                      the file that its own program makes there is nothing
- *                      either.
- *   numbers are left   Chunks are missing.  They are as long as the sequences
- *   out                say, if that can be, or else full ones.
+ *   block numbers follow    The packets in between count as lost, for whatever
+ *                           reason, and no slots are put in their place: the
+ *                           file that the recording's own program makes of the
+ *                           blocks has none either.
+ *   block numbers are       Chunks are missing.  They are as long as the
+ *   left out                sequences say, if that is plausible, else full.
  *
- * What goes backwards, or so far ahead that it cannot be a loss, is a sender
- * that began anew: counting goes on from there.
+ * A sequence that goes backwards, or so far ahead that it cannot be a loss,
+ * means that the sender started anew: counting goes on from there.
  */
 #include "config.h"
 
@@ -24,8 +24,9 @@ struct timing {
 	struct glance g;
 	struct foreign *f;
 	bool based;
-	uint64_t next, number; /* that would follow */
-	uint64_t full;	       /* packets of a full block */
+	/* expected sequence (relative) and block number of the next piece */
+	uint64_t next, number;
+	uint64_t full; /* packets of a full block */
 };
 
 static uint64_t
@@ -42,9 +43,9 @@ by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* As the packets at the beginning of a piece say: where threads take turns,
- * these may be out of order by some, and the middle one of several is
- * right. */
+/* Sequence of a piece's first packet, as the packets at its beginning say.  If
+ * threads take turns, packets may be slightly out of order; so the median of
+ * several is taken. */
 static bool
 sequence_at(struct timing *t, size_t piece, uint64_t *sequence)
 {
@@ -71,7 +72,8 @@ sequence_at(struct timing *t, size_t piece, uint64_t *sequence)
 	return true;
 }
 
-/* Counters of 32 bits wrap. */
+/* Extends a 32-bit counter to the 64-bit value that is nearest to the expected
+ * one. */
 static uint64_t
 unwrapped(const struct timing *t, uint64_t sequence)
 {
@@ -83,7 +85,8 @@ unwrapped(const struct timing *t, uint64_t sequence)
 	return near + (uint64_t)(int32_t)(uint32_t)(sequence - near);
 }
 
-/* How many packets are between the piece before and this one. */
+/* Number of packets between the piece before and this one; `absent` blocks are
+ * missing between them. */
 static uint64_t
 ahead_of(struct timing *t, size_t piece, uint64_t absent)
 {
@@ -100,7 +103,7 @@ ahead_of(struct timing *t, size_t piece, uint64_t absent)
 	ahead = sequence - t->f->base - t->next;
 	if (ahead < FAR + 4 * guess)
 		return ahead;
-	/* A little backwards are threads out of turn. */
+	/* a little backwards: threads out of turn */
 	if (-ahead > t->full)
 		t->f->base = sequence - t->next - guess;
 	return guess;
@@ -120,7 +123,7 @@ place(struct timing *t, size_t piece)
 	t->number = p->number + 1;
 }
 
-/* How far the last packet of all is ahead of its place; false: it does not
+/* How far the last packet of all is ahead of its place.  False if it does not
  * say. */
 static bool
 ahead_at_end(struct timing *t, uint64_t *ahead)
@@ -138,9 +141,9 @@ ahead_at_end(struct timing *t, uint64_t *ahead)
 }
 
 /*
- * What is missing in the last piece shows at its end.  There may also be
- * packets once more that were earlier in a VLBI-streamer's buffer, with which
- * it filled up a page; its .cfg would tell, but a crash leaves none.
+ * Finds what is missing in the last piece, by the sequence at its end.  Packets
+ * from earlier in VLBI-streamer's buffer, with which it fills up the last page,
+ * are cut off; a .cfg would tell their number, but a crash leaves none.
  */
 static void
 look_at_end(struct timing *t)
@@ -165,7 +168,7 @@ look_at_end(struct timing *t)
 
 /* ---- times -------------------------------------------------------------- */
 
-/* Nanoseconds that so many packets take. */
+/* Nanoseconds that so many packets last; 0 if the rate is unknown. */
 static int64_t
 span_of(const struct foreign *f, uint64_t packets)
 {

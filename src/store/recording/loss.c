@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Losses are found run by run, as they are counted (recording_count.c): holes
- * in blocks, gaps between them, and blocks that no disk has.  Each is a
- * stretch of slots; those that touch are one, so that what a dead cable cost
- * is told as one loss and not as a hole, three gaps and a hole.
+ * Losses are found run by run, in the way they are counted (recording_count.c):
+ * holes in blocks, gaps between blocks, and blocks that no disk has.  Each is a
+ * stretch of slots, and stretches that touch are joined: what a dead cable cost
+ * is reported as one loss and not as a hole, three gaps and a hole.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 #include "store/recording/loss.h"
 #include "store/recording/recording_priv.h"
 
-enum { LINES_MOST = 256 }; /* of holes, that are read */
+enum { LINES_MOST = 256 }; /* most blocks whose lines of holes are read */
 
 /* ---- how many -------------------------------------------------------- */
 
@@ -58,8 +58,8 @@ loss_is_wanted(const char *drop)
 	return !is_among(unwanted, drop);
 }
 
-/* Those with a number in a run are lost as well, as far as their run is
- * known. */
+/* Drops that have a sequence number in a run are part of `lost`, as far as
+ * their run is known: the larger of the two counts. */
 uint64_t
 loss_missed(const json_t *drops, uint64_t lost)
 {
@@ -80,29 +80,32 @@ loss_missed(const json_t *drops, uint64_t lost)
 
 /* ---- when ------------------------------------------------------------ */
 
-/* A stretch that grows while what follows touches it. */
+/* A stretch that grows while the next one touches it. */
 struct growing {
 	struct loss_stretch s;
-	uint64_t end; /* the slot behind it */
+	uint64_t end; /* first slot behind it */
 };
 
+/* State of the search. */
 struct find {
 	struct recording *rec;
 	struct loss_map *map;
-	uint32_t least; /* that a block has to have lost to be read */
-	unsigned left;	/* lines that may be read */
+	/* lost packets from which on a block's holes are read */
+	uint32_t least;
+	unsigned left; /* blocks whose holes may still be read */
 	struct growing growing;
-	uint64_t told, absent; /* of the substream: in stretches */
-	/* The run. */
+	/* packets of this substream in stretches so far */
+	uint64_t told, absent;
+	/* First and last block with data of the current run. */
 	const struct recording_block *first, *last;
-	/* The block whose holes are told. */
+	/* The block whose holes are being read. */
 	const struct recording_block *b;
 	uint64_t slots;
 };
 
 /* ---- columns --------------------------------------------------------- */
 
-/* Times are what an index says: farther apart, maybe, than 64 bits tell. */
+/* Times are as in an index: their difference may not fit in 64 bits. */
 static double
 from_to(int64_t from, int64_t to)
 {
@@ -126,8 +129,8 @@ column_of(const struct loss_map *map, int64_t ns)
 	return part < 1 ? (unsigned)(part * LOSS_COLUMNS) : LOSS_COLUMNS - 1;
 }
 
-/* Puts n into the columns from one time to another, evenly: `at` is where a
- * count stands in a column. */
+/* Distributes n evenly over the columns from one time to another; `at` is the
+ * offset of the counter within a column. */
 static void
 spread(struct loss_map *map, size_t at, uint64_t n, int64_t from, int64_t to)
 {
@@ -146,7 +149,7 @@ spread(struct loss_map *map, size_t at, uint64_t n, int64_t from, int64_t to)
 
 /* ---- stretches ------------------------------------------------------- */
 
-/* Takes its place among the worst. */
+/* Ends the growing stretch, and puts it into its place among the worst. */
 static void
 stretch_end(struct find *f)
 {
@@ -166,7 +169,7 @@ stretch_end(struct find *f)
 	f->growing.s.lost = 0;
 }
 
-/* Slots from..to of the run; `lost` packets. */
+/* Adds a stretch: slots from .. to of the run, with s->lost packets. */
 static void
 stretch_add(struct find *f, uint64_t from, uint64_t to,
 	    const struct loss_stretch *s)
@@ -203,8 +206,8 @@ slot_time(const struct find *f, uint64_t slot)
 	return between(r->first_ns, r->last_ns, part);
 }
 
-/* What is missing before a run's first packet or behind its last is not lost;
- * what another recorder filled is, wherever. */
+/* Adds a hole.  Slots before a run's first packet or behind its last are not
+ * lost; but what another recorder filled was lost wherever it is. */
 static void
 take_hole(void *arg, uint64_t at, uint64_t count)
 {
@@ -219,7 +222,8 @@ take_hole(void *arg, uint64_t at, uint64_t count)
 	stretch_add(f, r->first + at, r->first + at + count, &s);
 }
 
-/* Spread over the block: where it was lost is not known, or not asked. */
+/* Adds the loss of a block whose holes are not known or were not read, spread
+ * evenly over the block. */
 static void
 take_evenly(struct find *f)
 {
@@ -251,7 +255,7 @@ take_block(struct find *f, const struct recording_block *b)
 		take_evenly(f);
 }
 
-/* Between two blocks of a run nothing came, or nothing is here. */
+/* Adds a gap or an absent block between two blocks of a run. */
 static void
 take_between(struct find *f, const struct recording_block *b,
 	     const struct recording_block *before,
@@ -275,7 +279,8 @@ has_data(const struct recording *rec, size_t place)
 	return recording_at(rec, place)->record.kind == INDEX_BLOCK;
 }
 
-/* The blocks at from..to-1 of the order. */
+/* Adds the losses of one run: the blocks at positions from .. to-1 of the
+ * order. */
 static void
 find_run(struct find *f, size_t from, size_t to)
 {
@@ -306,8 +311,8 @@ find_run(struct find *f, size_t from, size_t to)
 	stretch_end(f);
 }
 
-/* What no index tells.  Blocks that are on no disk are told as absent, whether
- * they were written or lost. */
+/* Adds the losses that no index shows, at the end of the data.  Blocks that are
+ * on no disk are reported as absent, whether they were written or lost. */
 static void
 find_rest(struct find *f, unsigned sub)
 {
@@ -358,7 +363,7 @@ descending(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* Of how much loss on, blocks are among the LINES_MOST worst. */
+/* Finds how much a block must have lost to be among the LINES_MOST worst. */
 static int
 find_least(struct find *f)
 {
@@ -409,7 +414,7 @@ loss_find(struct recording *rec, struct loss_map *map)
 	return 0;
 }
 
-/* ---- told ------------------------------------------------------------ */
+/* ---- as JSON ---------------------------------------------------------- */
 
 static json_t *
 time_json(int64_t ns)

@@ -5,35 +5,35 @@
 #include "store/recording/recording.h"
 
 /*
- * How much a recording lost.
+ * Counting of losses.
  *
- *   datagram  came for it
+ *   datagram  a datagram that came for the recording
  *   packet    a datagram that is in a written block, each sequence number once
  *   drop      a datagram that is not, with its reason (flow/place/counts.h):
  *             datagrams = packets + drops
  *   lost      a sequence number from the first to the highest that came, of
  *             each run, that is in no written block
  *
- * So a number is lost whether nothing came with it, which is no drop, or its
+ * So a number is lost if nothing came with it (which is no drop), or if its
  * datagram was dropped here (late, no_buffer, unwritten); also behind the last
- * block that was written, and before the first.  Drops without a place in a
- * run (wrong_size, out_of_window ...) are not lost, and drops that
- * nobody wanted (duplicate, before_start ...) are neither: loss_missed() adds
- * up what a recording lacks of what there was.  Blocks that were written, and
- * are on a disk that is not here, are absent, not lost.
+ * written block and before the first.  Drops without a place in a run
+ * (wrong_size, out_of_window ...) are not lost.  Drops that nobody wanted
+ * (duplicate, before_start ...) are neither lost nor missed; loss_missed() adds
+ * up everything that was wanted and is not in the recording.  Blocks that were
+ * written, but to a disk that is not here, are absent, not lost.
  *
- * Heaps have no numbers for their packets: pieces are counted that should be
- * in a heap, and as many for each heap that is missing between others, or
- * that was dropped behind the last.
+ * Heaps do not number their packets.  The packets that should be in a heap are
+ * counted as lost, and as many for each heap that is missing between others, or
+ * was dropped behind the last one.
  *
- * The daemon counts so while it records, and its last line in the metadata
- * says what came out; readers believe that line (loss_told), which knows what
- * no index tells: blocks that no disk took, and what came behind the last
- * block.  Without it indexes are counted (recording_count.c), between the
- * first and the last packet of each run.
+ * The daemon counts in this way while it records, and writes the result into
+ * the last line of the metadata.  Readers use that line (loss_told()): it knows
+ * what no index shows, blocks that no disk took and packets behind the last
+ * block.  Without it the indexes are counted (recording_count.c), from the
+ * first to the last packet of each run.
  */
 
-/* Slots first..last without a packet. */
+/* Slots first..last without a packet, if `packets` of them have one. */
 static inline uint64_t
 loss_between(uint64_t first, uint64_t last, uint64_t packets)
 {
@@ -43,36 +43,37 @@ loss_between(uint64_t first, uint64_t last, uint64_t packets)
 }
 
 /*
- * Lost of a recording, or of a substream: as said in the end line, or in an
- * entry of its `subs`, less what was found since (packets that are here now,
- * and were not counted then), and not less than was counted in the indexes.
- * NULL, or one that does not say: what was counted.
+ * Lost packets of a recording or a substream.  `said` is the end line or an
+ * entry of its `subs`: its number counts, less the packets that were found
+ * since and were not counted then; but never less than `counted`, as counted in
+ * the indexes.  If `said` is NULL or has no numbers: `counted`.
  */
 uint64_t loss_told(const json_t *said, uint64_t packets, uint64_t counted);
 
-/* What a recording lacks of what there was to record: `lost`, and drops that
- * are not in there and that somebody wanted.  `drops` as told, or NULL. */
+/* Packets that were wanted and are not in the recording: `lost`, and the wanted
+ * drops that are not part of `lost`.  `drops` is the object of the end line, or
+ * NULL. */
 uint64_t loss_missed(const json_t *drops, uint64_t lost);
 
-/* Is a drop of this recorder, of packets that were wanted? */
+/* True if a drop with this reason lost a packet that was wanted. */
 bool loss_is_wanted(const char *drop);
 
 /*
- * When a recording lost packets: how many in each of LOSS_COLUMNS parts of
- * its length, and the longest stretches without any.
+ * A loss map says when a recording lost packets: how many in each of
+ * LOSS_COLUMNS parts of its length, and in which stretches it lost most.
  *
- * Indexes tell it, to a block; within a block the metadata does, which is
- * read of the blocks that lost most, and of others their loss is taken as
- * spread evenly.  So it costs little however much was lost.  What no index
- * tells was lost behind the last block, mostly, and is put there.  All `lost`
- * of a map are the packets_lost of the recording, but for those of blocks that
- * no disk took: they are absent.
+ * The indexes say it to a block.  Within a block the holes in the metadata say
+ * it: they are read for the blocks that lost most; in other blocks the loss is
+ * taken as spread evenly.  So the cost does not grow with the losses.  Losses
+ * that no index shows happened mostly behind the last block, and are put there.
+ * All `lost` of a map add up to the packets_lost of the recording, except for
+ * blocks that no disk took, which are absent.
  */
 enum { LOSS_COLUMNS = 60, LOSS_WORST = 10 };
 
 struct loss_column {
 	uint64_t packets, lost;
-	uint64_t absent; /* of blocks that are on none of the disks */
+	uint64_t absent; /* in blocks that are on none of the disks */
 };
 
 struct loss_stretch {
@@ -83,16 +84,18 @@ struct loss_stretch {
 };
 
 struct loss_map {
-	int64_t from_ns, to_ns; /* of the data; both 0: there is none */
+	/* UTC, ns, of the data; both 0: there is no data */
+	int64_t from_ns, to_ns;
 	struct loss_column column[LOSS_COLUMNS];
 	struct loss_stretch worst[LOSS_WORST]; /* the worst first */
 	unsigned worsts;
 };
 
-/* 0 or -ENOMEM. */
+/* Fills in the map.  0 or -ENOMEM. */
 int loss_find(struct recording *rec, struct loss_map *map);
 
-/* Sets "loss_map" and "loss_worst" in what recording_info() gave; 0, or -ENOMEM. */
+/* Sets "loss_map" and "loss_worst" in the JSON that recording_info() gave.  0
+ * or -ENOMEM. */
 int loss_tell(struct recording *rec, json_t *info);
 
 #endif

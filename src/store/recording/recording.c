@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording is opened from what is on its disks and nothing else: there is
- * no catalogue that could be wrong.  Each disk gives a part, its index and
- * its metadata; recording_meta.c reads the latter, recording_merge.c makes
- * one list of blocks of all, recording_place.c makes files of that and
- * recording_count.c counts what was lost; recording_read.c reads bytes.
+ * A recording is opened from what is on its disks and nothing else: there is no
+ * catalogue that could be wrong.  Each disk gives a part, which is its index
+ * and its metadata.  recording_meta.c reads the metadata, recording_merge.c
+ * merges the indexes into one list of blocks, recording_place.c lays these out
+ * in files, recording_count.c counts what was lost, and recording_read.c reads
+ * bytes.
  *
- * A disk that is lost while a recording is open keeps the records that were
- * read from it, so the visible end never goes back; its bytes are filled.
+ * If a disk is lost while a recording is open, the records that were read from
+ * it stay, so the visible end never goes back; the disk's bytes are filled.
  *
- * Whoever writes holds a lock on every index.  It is asked for (and let go)
- * before the index is read: an end record written in between is then seen,
- * and a recording never looks interrupted that was closed just now.
+ * A writer holds a lock on each of its indexes.  A reader tries the lock (and
+ * lets go of it) before it reads the index: so it sees an end record that is
+ * written in between, and a recording that was closed just now never looks
+ * interrupted.
  */
 #include "config.h"
 
@@ -29,7 +31,7 @@
 #include "store/recording/foreign.h"
 #include "store/recording/recording_priv.h"
 
-/* What is before the end record; what is behind it, nobody may write. */
+/* Takes the records before the end record; nobody may write behind that. */
 static void
 take_records(struct recording_part *part, struct index_record *records,
 	     size_t n)
@@ -46,7 +48,8 @@ take_records(struct recording_part *part, struct index_record *records,
 	}
 }
 
-/* Reads an index that has grown.  Trouble leaves the part as it was. */
+/* Reads an index whose length has changed.  After any error but -ENOMEM the
+ * part stays as it was and 0 is returned. */
 static int
 read_index(struct recording *rec, struct recording_part *part)
 {
@@ -84,7 +87,8 @@ out:
 	return err == -ENOMEM ? err : 0;
 }
 
-/* A removal that was begun: what is left of it is no recording any more. */
+/* True if the removal of the recording was begun: what is left is no recording
+ * any more. */
 static bool
 is_removed(const struct recording *rec, int dir)
 {
@@ -94,7 +98,8 @@ is_removed(const struct recording *rec, int dir)
 			  AT_SYMLINK_NOFOLLOW);
 }
 
-/* Opens the folders that are there now.  The error when there is none. */
+/* Opens the folders that are there now.  Returns the error if there is none;
+ * -EIDRM if the recording is being removed. */
 static int
 find_parts(struct recording *rec)
 {
@@ -122,12 +127,12 @@ find_parts(struct recording *rec)
 	return found ? 0 : err;
 }
 
-/* Metadata may be damaged and still parse: nothing may be read or written
- * outside a payload because of it. */
+/* Checks the numbers of a shape.  Metadata may be damaged and still parse, and
+ * must not make anybody read or write outside of a payload. */
 static bool
 is_sane(const struct format_shape *s)
 {
-	enum { PAYLOAD_MAX = 1 << 30 }; /* as geometry.c has it */
+	enum { PAYLOAD_MAX = 1 << 30 }; /* as in geometry.c */
 
 	return s->payload <= PAYLOAD_MAX && s->parts &&
 	       s->parts <= PAYLOAD_MAX && s->header <= s->payload &&
@@ -150,7 +155,7 @@ recording_format(const struct recording *rec, const struct format_ops **format,
 	return -ENODATA;
 }
 
-/* How packets are stored, where it is not just the payloads. */
+/* Reads how packets are stored, if there is more than their payloads. */
 static void
 read_stored(struct recording *rec)
 {
@@ -165,7 +170,8 @@ read_stored(struct recording *rec)
 	rec->before = (uint32_t)before;
 }
 
-/* The shape and sizes that the head tells; -ENODATA without. */
+/* Takes the shape and the sizes from the head.  0; -ENODATA if they are damaged
+ * or there is no head; -ENOMEM. */
 static int
 read_head(struct recording *rec)
 {
@@ -195,14 +201,14 @@ read_head(struct recording *rec)
 	return 0;
 }
 
-/* Makes a recording of what was read of it. */
+/* Makes the lists of blocks, files and runs from what was read. */
 static int
 compose(struct recording *rec)
 {
 	int err = read_head(rec);
 
 	if (!err && shape_learned(&rec->shape, rec->learned) == -ENOMEM)
-		err = -ENOMEM; /* what is damaged is not known */
+		err = -ENOMEM; /* what is damaged stays unknown */
 	return err ? err : recording_merge(rec);
 }
 
@@ -232,7 +238,8 @@ recording_refresh(struct recording *rec)
 	int err;
 
 	if (rec->foreign)
-		return 0; /* it is what it was when it was opened */
+		/* a foreign recording stays as it was when it was opened */
+		return 0;
 	err = find_parts(rec);
 	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
 		if (rec->part[i].dir >= 0 && !rec->part[i].hangs)
@@ -267,8 +274,8 @@ make(const struct disks *disks, const char *name)
 	return r;
 }
 
-/* Nothing of ours is there, or no more than what recover put there before it
- * was cut short. */
+/* True if no disk has an index or metadata of ours, or only what `recover` had
+ * put there before it was interrupted. */
 static bool
 is_foreign(const struct recording *rec, int err)
 {
@@ -280,7 +287,8 @@ is_foreign(const struct recording *rec, int err)
 	       err == -EXDEV;
 }
 
-/* Says which of its folders is a link that is not followed. */
+/* Sets the fault, with the file that was refused, or the folder that is a link
+ * which is not followed.  Returns err. */
 static int
 explain(struct fault *fault, const struct disks *disks, const char *name,
 	int err, const char *refused)

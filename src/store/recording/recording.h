@@ -14,240 +14,261 @@
 #include "store/disk/layout.h"
 
 /*
- * A recording, opened to be read: the indexes of all disks merged, and its
- * bytes as one file for each of its substreams (one, mostly).
+ * A recording, opened for reading: the indexes of all disks merged, and its
+ * bytes as one file for each substream (mostly there is one).
  *
- * A file is every block of its substream in the order of numbers.  What it
- * has where no data is depends on how the recording stores:
+ * A file is all blocks of its substream in the order of their numbers.  Where
+ * there is no data, the file depends on how the recording stores:
  *
- *   packets   fill for a stretch in which nothing arrived, or whose chunk
- *             cannot be read
- *   cubes     the same, with zeros as fill: a slot is the item of one heap,
- *             and its place in the file tells its time
- *   rows      nothing.  A row is heaps of any length, one after the other: a
- *             chunk that is not there is left out, one that is short ends
- *             with its last whole packet.  What it is about is looked at
- *             once, when its record is first seen.
+ *   packets   fill, where nothing arrived or a chunk cannot be read
+ *   cubes     the same, with zeros as fill: a slot is the item of one heap, and
+ *             its position in the file tells its time
+ *   rows      nothing.  A row is heaps of any length back to back: a chunk that
+ *             is missing is left out, and a short one ends with its last whole
+ *             packet.  How long it is, is looked up once, when its record is
+ *             first seen.
  *
- * So a place in the file follows from the index by arithmetic.  Bytes below
- * the visible end never change; it is the end of the longest prefix, of all
- * numbers, without an unknown block, and of a recording that has ended the
- * whole.
+ * So a position in the file follows from the index by arithmetic.  Bytes below
+ * the visible end never change.  In a live recording the visible end is where
+ * the first block would be that is unknown and may still come; in one that has
+ * ended it is the end of the file.
  *
- * Of a number whose record is on no disk nobody knows the substream.  Where
- * there is one, it is filled, up to the next block's sequence.  Where there
- * are several, it is in no file; but when two neighbours in a file are of one
- * run and the sequence of the second says that slots are missing between
- * them, these are filled.  What was lost so before the first block or behind
- * the last block of a run cannot be seen, and is not made up.
+ * If the record of a number is on no disk, its substream is unknown.  In a
+ * recording with one substream its place is filled, up to the sequence of the
+ * next block.  In a recording with several it is in no file; but if two
+ * neighbours in a file belong to one run, and the sequence of the second says
+ * that slots are missing between them, these are filled.  Such a loss before
+ * the first or behind the last block of a run cannot be seen, and is not made
+ * up.
  *
- * One thread at a time.
+ * Not thread-safe: one thread at a time.
  */
 struct recording;
 
 enum recording_state {
-	RECORDING_COMPLETE,    /* an end record on at least one disk; whether
-				  it failed, recording_facts::failed says */
-	RECORDING_LIVE,	       /* no end record, and its index is locked by
-				   the writer that is still at it */
-	RECORDING_INTERRUPTED, /* no end record and nobody writes it */
+	/* at least one disk has an end record; recording_facts::failed says
+	 * whether it failed */
+	RECORDING_COMPLETE,
+	/* no end record, and its index is locked by its writer */
+	RECORDING_LIVE,
+	RECORDING_INTERRUPTED, /* no end record, and nobody writes it */
 };
 
 /*
- * One block: its record, and where it is.  A number whose record is on no
- * disk gets one made up from its neighbours, of kind RECORDING_ABSENT; but one
- * that was passed over when the recording was resumed was never given to a
- * block, unless a disk says so: RECORDING_UNUSED, which is in no file.
+ * Further kinds of records.  A number whose record is on no disk gets a record
+ * of kind RECORDING_ABSENT, made up from its neighbours.  A number that was
+ * skipped when a daemon resumed the recording was never given to a block,
+ * unless a disk says so: RECORDING_UNUSED, which is in no file.
  */
 enum { RECORDING_ABSENT = 0, RECORDING_UNUSED = 4 };
 
+/* One block: its record, and where its data is. */
 struct recording_block {
 	struct index_record record;
 	uint64_t offset; /* of its first byte in its substream's file */
-	uint64_t bytes;	 /* that it has there; of a gap too */
-	uint64_t at;	 /* of its data in its disk's file */
-	int disk;	 /* in the disks given to open; -1: no chunk
-				   (a gap, or its disk is not there) */
-	bool remembered; /* in no index: see recording_remember() */
+	uint64_t bytes;	 /* in that file; also of a gap */
+	uint64_t at;	 /* offset of its data in the file on its disk */
+	/* index in the disks given to open; -1: no chunk (a gap, or its disk is
+	 * not there) */
+	int disk;
+	bool remembered; /* not in an index yet: see recording_remember() */
 };
 
-/* What counts in packets does so in pieces, where those are of heaps. */
+/* A run of a substream.  For heaps, `packets` and `missing` count the packets
+ * of heaps. */
 struct recording_run {
 	uint32_t run;
 	uint16_t sub;
-	uint64_t base;	      /* absolute sequence of its slot 0 */
-	uint64_t first, last; /* relative sequences with data; of rows the
-				 counts of the first heaps of its first and
-				 last block */
+	uint64_t base; /* absolute sequence of its slot 0 */
+	/* first and last relative sequence with data; for rows the heap counts
+	 * of the first heaps of the first and the last block */
+	uint64_t first, last;
 	uint64_t packets;
-	uint64_t missing; /* lost; see loss.h */
+	uint64_t missing; /* lost packets; see loss.h */
 	int64_t first_ns, last_ns;
 };
 
 struct recording_sub {
-	uint64_t bytes; /* of its file, to the visible end */
+	uint64_t bytes; /* bytes of its file, to the visible end */
 	uint64_t packets, missing;
 	unsigned chunks, gaps;
 	const struct recording_run *run;
 	unsigned runs;
-	int64_t first_ns, last_ns; /* 0: it has nothing */
+	int64_t first_ns, last_ns; /* 0: it has no data */
 };
 
 struct recording_facts {
 	enum recording_state state;
-	const char *reason; /* why it ended, of the end line; "" unknown */
-	bool failed;	    /* before it was to end */
+	const char *reason; /* why it ended, from the end line; "": unknown */
+	bool failed;	    /* it ended before its time */
 	const char *name, *stream, *format, *extension;
 	const char *layout;  /* "vbs", "mark6", "file" */
 	const char *made_by; /* "spate", "jive5ab", "VLBI-streamer", "Mark6" */
-	bool estimated;	     /* `missing`, by what some of its packets are */
-	const json_t *notes; /* what is wrong with another program's; NULL: it
-				is ours; borrowed */
+	/* `missing` is an estimate, from a part of the packets */
+	bool estimated;
+	/* what is wrong with another program's recording; NULL: it is ours;
+	 * borrowed */
+	const json_t *notes;
 	uint32_t payload;
 	enum heap_store store;
 	unsigned channels_per_file; /* of cubes, as configured */
-	int64_t start_ns, end_ns;   /* when it began and ended, UTC; the
-				   end of the last block while it runs */
-	uint64_t bytes;		    /* to the visible end, of all files */
-	uint64_t packets, missing;  /* of all runs; missing are lost, see
-				   loss.h */
+	/* when it began and ended, UTC; while it runs, end_ns is the end of the
+	 * last block */
+	int64_t start_ns, end_ns;
+	uint64_t bytes; /* of all files, to the visible end */
+	/* of all runs; missing are the lost ones, see loss.h */
+	uint64_t packets, missing;
 	unsigned chunks, gaps;
-	unsigned absent;	 /* numbers whose record is on no disk */
-	uint64_t left_out;	 /* of rows: bytes that records tell of and no
-				chunk gives */
+	unsigned absent; /* numbers whose record is on no disk */
+	/* of rows: bytes that are in the records but in no chunk */
+	uint64_t left_out;
 	uint64_t torn;		 /* bytes of torn index tails */
-	uint64_t descriptors;	 /* that the metadata keeps */
-	const json_t *described; /* they, as texts; borrowed */
-	uint64_t controls;     /* start, stop and reissue heaps that it tells */
-	const json_t *head;    /* first line of the metadata; borrowed */
-	const json_t *tail;    /* its end line, or NULL; borrowed */
-	const json_t *resumed; /* lines that say that another daemon went on,
-				  in their order; borrowed */
+	uint64_t descriptors;	 /* number of descriptors in the metadata */
+	const json_t *described; /* these descriptors in base64; borrowed */
+	/* start, stop and reissue heaps in the metadata */
+	uint64_t controls;
+	const json_t *head; /* first line of the metadata; borrowed */
+	const json_t *tail; /* end line of the metadata, or NULL; borrowed */
+	/* lines of daemons that resumed the recording, in order; borrowed */
+	const json_t *resumed;
 	const struct recording_run *run; /* by substream */
 	unsigned runs;
-	const struct recording_sub *sub; /* silent ones, too */
+	/* one per substream, also without data */
+	const struct recording_sub *sub;
 	unsigned subs;
 };
 
 /*
- * `disks` must outlive it.  -ENOENT when no disk has the folder, -ENODATA
- * when it is there without any readable metadata (recover may help), -EIDRM
- * when its removal was begun; else -errno; each with a fault.
+ * Opens a recording; `disks` must outlive it.  Returns 0; -ENOENT if no disk
+ * has its folder; -ENODATA if it is there without any readable metadata
+ * (`recover` may help); -EIDRM if its removal was begun; or another -errno;
+ * each with a fault.  Close it with recording_close().
  */
 int recording_open(struct recording **rec, const struct disks *disks,
 		   const char *name, struct fault *fault);
-/* The same for who looks at little of it: of rows, every chunk is taken to be
- * as long as its record says, and none is looked at. */
+/* The same for callers that read little of it: chunks of rows are assumed to be
+ * as long as their records say, and are not looked at. */
 int recording_open_by_index(struct recording **rec, const struct disks *disks,
 			    const char *name, struct fault *fault);
 void recording_close(struct recording *rec);
 
 const struct recording_facts *recording_facts(const struct recording *rec);
 
-/* By number, of all substreams. */
+/* All blocks of all substreams, by number; borrowed until the next refresh. */
 const struct recording_block *recording_blocks(const struct recording *rec,
 					       size_t *n);
 
-/* Chooses the substream that is read; at first that is 0.  Past the last
- * one is an empty file. */
+/* Chooses the substream to read; initially 0.  A number past the last substream
+ * is an empty file. */
 void recording_select(struct recording *rec, unsigned sub);
 
 /*
- * Reads bytes of the file: as many as there are up to the visible end, 0 at
- * it, or -errno.  A chunk that is missing or short is filled; *filled counts
- * such bytes up (NULL: nobody asks).  Of rows it is an error.
+ * Reads bytes of the selected file.  Returns how many there are up to the
+ * visible end, 0 at that end, or -errno.  Bytes of a missing or short chunk are
+ * filled, and added to *filled (unless NULL).  In rows such bytes are -EIO.
  */
 ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 		       uint64_t offset, uint64_t *filled);
 
-/* What is at an offset of the file: a block's chunk, or what no chunk has.  0;
- * -ENODATA from the end on. */
+/* Finds the block, or the stretch without a block, at an offset of the selected
+ * file.  0; -ENODATA at and behind the end. */
 struct recording_spot {
-	const struct recording_block *block; /* or that before a stretch */
-	uint64_t at, left; /* bytes: from its beginning; that are alike */
+	/* the block, or the one before the stretch */
+	const struct recording_block *block;
+	/* bytes from the beginning of the block; bytes left in the block or
+	 * stretch */
+	uint64_t at, left;
+	/* the offset is in a chunk's data, not in a gap or a stretch */
 	bool chunk;
 };
 int recording_find(const struct recording *rec, uint64_t offset,
 		   struct recording_spot *spot);
 
-/* As recording_read(), as if no chunk could be read: what it would fill.  Below the
- * visible end; 0 or -errno.  Of rows it is an error. */
+/* Like recording_read(), as if no chunk could be read: gives the fill.  The
+ * range must be below the visible end.  0 or -errno; -ENOTSUP for rows. */
 int recording_fill_bytes(struct recording *rec, void *data, size_t bytes,
 			 uint64_t offset);
 
 /*
- * Holds it until it is closed: who would remove it sees that it is being read.
- * Of a live one it does nothing, and may be called again after a refresh.  0;
- * -EIDRM where it is being removed, -EBUSY where somebody else is at it; with
- * a fault, unless that is NULL.
+ * Holds a shared lock on the indexes until the recording is closed or released,
+ * so that a removal sees that it is being read.  A live recording is locked by
+ * its writer, and this does nothing; call it again after a refresh.  0; -EIDRM
+ * if it is being removed; -EBUSY if another process has the lock; with a fault
+ * unless that is NULL.
  */
 int recording_hold(struct recording *rec, struct fault *fault);
 
-/* Does a disk hang, so that a refresh leaves it alone? */
+/* True if a disk hangs, so that a refresh leaves that disk alone. */
 bool recording_hangs(const struct recording *rec);
 
-/* Was it removed, or is about to be?  Looks at disks. */
+/* True if the recording was removed or is being removed.  Looks at the
+ * disks. */
 bool recording_is_removed(const struct recording *rec);
 
-/* Looks again: a live recording has grown.  It costs little where nothing is
- * new.  0 or -errno. */
+/* Reads what is new in a live recording.  Cheap if there is nothing new.  0 or
+ * -errno. */
 int recording_refresh(struct recording *rec);
 
-/* Somebody knows of a live one that what no disk has of the numbers below
- * `end` will not come any more; it counts from the next refresh on. */
+/* Declares that numbers below `end` of a live recording which no disk has will
+ * not come any more, as its writer knows.  Takes effect at the next refresh. */
 void recording_settle(struct recording *rec, uint64_t end);
 
 /*
- * Blocks, and gaps, of a live one that were seen in the memory of who writes
- * it.  From the next refresh on they count as there, until an index has them.
- * Whatever that says, and if none ever does: what was visible keeps its place
- * and length.  A block without a chunk is filled; of rows that is an error.
- * How many are new, or -ENOMEM.
+ * Remembers n records of blocks and gaps of a live recording that were seen in
+ * its writer's memory.  From the next refresh on they count as if an index had
+ * them.  Once visible they keep position and length, even if an index later
+ * says something else, or never has them.  A block without a chunk is filled;
+ * in rows reading it is an error.  Returns how many are new, or -ENOMEM.
  */
 int recording_remember(struct recording *rec, const struct index_record *r,
 		       size_t n);
-/* What another that has the same recording open remembers.  The same. */
+/* Remembers everything that another handle of the same recording shows or
+ * remembers.  Returns how many are new, or -ENOMEM. */
 int recording_remember_all(struct recording *rec,
 			   const struct recording *other);
-/* Is it in no index, and may come yet? */
+/* True if a block is remembered, in no index yet, and may still come there. */
 bool recording_is_awaited(const struct recording *rec, uint64_t number);
 
-/* The blocks that have something of some time, or of some bytes of a
- * substream's file: these, and perhaps more. */
+/* A range of time, or of bytes of a substream's file, and the blocks that have
+ * something of it (and perhaps a few more). */
 struct recording_range {
-	int64_t from_ns, to_ns;	     /* UTC; to 0: no end */
-	uint64_t from_byte, to_byte; /* the same */
-	int sub;		     /* -1: of all */
-	uint64_t first, end;	     /* numbers; set by: */
-	bool over; /* there are blocks behind it: no more will be in it */
+	int64_t from_ns, to_ns;	     /* UTC; to_ns 0: no end */
+	uint64_t from_byte, to_byte; /* to_byte 0: no end */
+	int sub;		     /* -1: all substreams */
+	uint64_t first, end;	     /* result: block numbers, `end` excluded */
+	/* result: blocks behind the range exist, so nothing more will be in
+	 * it */
+	bool over;
 };
+/* Sets first, end and over. */
 void recording_range(const struct recording *rec, struct recording_range *r);
 
 /*
- * What a block has no packet for, from the metadata: calls back for each
- * stretch, in slots, of heaps in bytes of the block.  0; -ENODATA where some
- * is missing and no line tells what; -EAGAIN of one that is awaited, as long as
- * no line does; or -errno.
+ * Calls back for each stretch of a block that has no packet, as the metadata
+ * says: in slots, for heaps in bytes of the block.  0; -ENODATA if packets are
+ * missing and no line says where; -EAGAIN if the block is awaited
+ * (recording_is_awaited()) and has no line yet; or another -errno.
  */
 int recording_holes(struct recording *rec, uint64_t number,
 		    void (*hole)(void *arg, uint64_t at, uint64_t count),
 		    void *arg);
 
-/* Does an end line say that the recording failed? */
+/* True if an end line says that the recording failed. */
 bool recording_failed(const json_t *tail);
 
-/* "complete", "failed", "recording" or "interrupted". */
+/* The state as text: "complete", "failed", "recording" or "interrupted". */
 const char *recording_state_show(const struct recording_facts *f);
 
-/* Everything `spate info` shows; a new reference, or NULL without memory. */
+/* Everything that `spate info` shows; a new reference, or NULL without
+ * memory. */
 json_t *recording_info(const struct recording *rec);
 
-/* The names on these disks, sorted, each once: *names is malloc'ed, with its
- * texts in one piece (free(*names)).  0 or -errno. */
+/* Lists the recordings on these disks, sorted, each once.  *names is malloc'ed
+ * together with its texts: free(*names).  0 or -errno. */
 int recording_list(const struct disks *disks, char ***names, size_t *n);
 
-/* The one that began or ended last: whose metadata was last written to.
- * -ENOENT where there is none; else 0 or -errno. */
+/* Name of the recording whose metadata was written last.  0; -ENOENT if there
+ * is none; or another -errno. */
 int recording_last(const struct disks *disks, char name[LAYOUT_FILE]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a block of a recording is, as its layout's map says; of another
- * program's, as that was made up (foreign.h).
+ * Finds the data of a block, by the recording's layout map; in another
+ * program's recording by what foreign_open() found (foreign.h).
  */
 #include "config.h"
 
@@ -78,7 +78,7 @@ recording_chunk_bytes(const struct recording *rec,
 	if (!layout_map_shared(&rec->map) && !rec->stored)
 		return st.st_size;
 	bytes = (uint64_t)st.st_size > b->at ? (uint64_t)st.st_size - b->at : 0;
-	if (rec->stored) /* what is behind them may be packets too */
+	if (rec->stored) /* the bytes behind may be packets, too */
 		bytes = bytes / rec->stored * rec->shape.payload;
 	return (int64_t)(bytes < b->record.bytes ? bytes : b->record.bytes);
 }

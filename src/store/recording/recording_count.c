@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was lost is counted from the records: slots without a packet between
- * the first packet of a run and the last.  Heaps come in pieces, and blocks
- * of them say how many are missing; a gap of cubes says only how many heaps
- * are, each of as many pieces as those of the block behind it have.
+ * Lost packets are counted from the records: slots without a packet between the
+ * first and the last packet of a run.  Blocks of heaps say how many packets are
+ * missing.  A gap of cubes says only how many heaps are missing; each is taken
+ * to have as many packets as those of the block behind it.
  *
  * The end line knows more than the records (loss.h).  What it says beyond them
- * counts with the newest run of its substream, as the daemon has it.
+ * is added to the newest run of its substream, as the daemon does.
  *
- * What was dropped stands in the daemon's last words.  Some of it comes back
- * after they were written: a disk answers again, or spate recover finds it.
+ * Drops are in the end line.  Some dropped packets come back after it was
+ * written: when a disk answers again, or `spate recover` finds them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "store/recording/loss.h"
 #include "store/recording/recording_priv.h"
 
-/* Holes at the very ends of a run are not between two packets: not lost. */
+/* Holes at the very ends of a run are not between two packets, so not lost. */
 struct edge {
 	uint32_t slots;
 	uint64_t leading, trailing;
@@ -39,23 +39,24 @@ edge_of(struct recording *rec, const struct index_record *r)
 {
 	struct edge e = { .slots = r->present + r->missing };
 
-	/* What another recorder filled was lost, also where it begins. */
+	/* a hole that another recorder filled was lost, also at the ends */
 	if (rec->shape.store != HEAP_NONE || rec->foreign)
 		return e;
 	recording_holes(rec, r->number, see_hole, &e);
 	if (e.leading + e.trailing > r->missing)
-		e.leading = e.trailing = 0; /* the metadata lies */
+		e.leading = e.trailing = 0; /* the metadata is wrong */
 	return e;
 }
 
-/* What a run is counted from. */
+/* Sums over the records of one run. */
 struct span {
 	const struct index_record *first, *last; /* with data */
-	uint64_t ahead; /* slots of gaps behind `last`, as it stands */
+	uint64_t ahead; /* slots of gaps behind `last` so far */
 	uint64_t packets, missing;
 };
 
-/* What a gap lacks, told by the block behind it: as the daemon does. */
+/* Packets that a gap of `gap` slots lacks, as the block behind it tells; the
+ * daemon computes it in the same way. */
 uint64_t
 recording_gap(const struct recording *rec, uint64_t gap,
 	      const struct index_record *r)
@@ -100,7 +101,7 @@ fill_run(struct recording *rec, struct recording_run *run, const struct span *s)
 	run->last_ns = s->last->last_ns;
 }
 
-/* One run: the blocks at from..to-1 of the order. */
+/* Counts one run: the blocks at from .. to-1 of the order. */
 static void
 count_run(struct recording *rec, struct recording_run *run, size_t from,
 	  size_t to)
@@ -120,7 +121,8 @@ count_run(struct recording *rec, struct recording_run *run, size_t from,
 		fill_run(rec, run, &span);
 }
 
-/* Room doubles: whenever the number is a power of two, it is full. */
+/* Adds a run.  The array doubles: it is full whenever the number is a power of
+ * two. */
 static struct recording_run *
 add_run(struct recording *rec)
 {
@@ -158,7 +160,8 @@ count_sub(struct recording *rec, unsigned sub)
 	return 0;
 }
 
-/* Of one alone it is the recording, also of before there was `subs`. */
+/* The end line of the only substream is that of the recording; also because old
+ * recordings have no `subs`. */
 const json_t *
 recording_said(const struct recording *rec, unsigned sub)
 {
@@ -181,7 +184,7 @@ correct(struct recording *rec, unsigned sub, struct recording_run *run)
 	s->missing = told;
 }
 
-/* What its runs say of a substream. */
+/* Sums up the runs of a substream. */
 static void
 sum(struct recording *rec, unsigned sub, struct recording_run *run)
 {
@@ -201,8 +204,8 @@ sum(struct recording *rec, unsigned sub, struct recording_run *run)
 	rec->facts.missing += s->missing;
 }
 
-/* A row's record tells the count of its first heap; of the last one, only the
- * daemon's last words do. */
+/* Sets the ends of runs of rows.  A row's record tells the count of its first
+ * heap; the count of the last heap is in the end line only. */
 static void
 row_ends(struct recording *rec)
 {
@@ -227,7 +230,7 @@ row_ends(struct recording *rec)
 	}
 }
 
-/* Takes up to `n` from a number of the last words; how much. */
+/* Takes up to n away from a number in the end line; returns how much. */
 static json_int_t
 take_back(json_t *from, const char *key, json_int_t n)
 {
@@ -240,9 +243,9 @@ take_back(json_t *from, const char *key, json_int_t n)
 	return n;
 }
 
-/* What the indexes have beyond the packets that the last words tell was dropped
- * as unwritten then, and is not now: so datagrams = packets + drops holds of
- * what is there. */
+/* Corrects the end line: packets that the indexes have beyond those it counted
+ * were dropped as unwritten then, and are back now.  So datagrams = packets +
+ * drops stays true. */
 static void
 drops_settle(const struct recording *rec)
 {

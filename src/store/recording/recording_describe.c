@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the metadata and the ends of indexes say of a recording as a whole. */
+/* Facts of a recording as a whole, from its metadata and its end records. */
 #include <string.h>
 
 #include "base/units.h"
@@ -35,8 +35,9 @@ state_of(const struct recording *rec)
 	return RECORDING_INTERRUPTED;
 }
 
-/* The disks end one after the other: one that was live stays so until the last
- * of them has, or else the last blocks of others would seem to be lost. */
+/* The state.  The disks end one after the other: a live recording stays live
+ * until its last disk has ended, or else the last blocks of the others would
+ * seem to be lost. */
 static enum recording_state
 state_now(const struct recording *rec)
 {
@@ -51,7 +52,7 @@ state_now(const struct recording *rec)
 	return state;
 }
 
-/* Of before there was `failed`, the reason tells. */
+/* Recordings from before there was `failed` tell it by the reason. */
 bool
 recording_failed(const json_t *tail)
 {

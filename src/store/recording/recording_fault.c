@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a recording cannot be opened, for people. */
+/* Errors of opening a recording, as sentences for people. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

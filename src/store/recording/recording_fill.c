@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fill for a block is made from headers that stand close to it: the end of
- * the last chunk before it in the run that can be read, else the beginning
- * of the next.  These few packets are read once for a block that is filled,
- * not once for a slot.
+ * Fill for a block is made from headers that are close to it: from the end of
+ * the last readable chunk before it in its run, else from the beginning of the
+ * next one.  These few packets are read once per filled block, not once per
+ * slot.
  *
- * The stretch behind a block that belongs to none (see recording_place.c) is
+ * A stretch behind a block that belongs to no block (recording_place.c) is
  * filled as if the block went on.
  */
 #include "config.h"
@@ -17,11 +17,12 @@
 #include "store/recording/recording_priv.h"
 
 enum {
-	LEARN_SLOTS = 256, /* read to know the headers around */
-	LEARN_BLOCKS = 64, /* looked at to find such a chunk */
+	LEARN_SLOTS = 256, /* slots that are read to learn from */
+	LEARN_BLOCKS = 64, /* blocks that are tried to find such a chunk */
 };
 
-/* Stands in where the format's plugin is not installed: all is pattern. */
+/* Stands in if the format's plugin is not installed: fill is then the
+ * pattern. */
 static void
 unknown_parse(const struct format_shape *shape, const void *prefix,
 	      const void *payload, struct format_packet *packet)
@@ -52,12 +53,14 @@ fill_ready(struct recording *rec)
 	return 0;
 }
 
+/* A few slots of a chunk, as a block to learn from. */
 struct some {
 	struct block *b;
-	uint64_t slot; /* of its first, in the chunk */
+	uint64_t slot; /* of its first slot in the chunk */
 };
 
-/* What another recorder put there says nothing. */
+/* Clears the bits of packets that another recorder made up: they teach
+ * nothing. */
 static void
 take_hole(void *arg, uint64_t at, uint64_t count)
 {
@@ -71,7 +74,8 @@ take_hole(void *arg, uint64_t at, uint64_t count)
 	}
 }
 
-/* Learns from the slots of a block from `slot` on; were there any? */
+/* Learns from the slots of a block from `slot` on.  False if there were
+ * none. */
 static bool
 learn(struct recording *rec, const struct recording_block *b, uint64_t slot)
 {
@@ -113,7 +117,8 @@ learn_end(struct recording *rec, const struct recording_block *b)
 	return learn(rec, b, from - from % rec->shape.parts);
 }
 
-/* Looks from a block outwards in its file, one way, for a chunk of its run. */
+/* Looks for a chunk of the block's run to learn from, in its file before (way
+ * -1) or behind it (way 1). */
 static bool
 learn_near(struct recording *rec, size_t place, int way)
 {
@@ -136,7 +141,8 @@ learn_near(struct recording *rec, size_t place, int way)
 	return false;
 }
 
-/* Frames per second take packets of two seconds: looked for once. */
+/* Learns the frames per second, which takes packets of two seconds.  Tried
+ * once. */
 static void
 learn_fps(struct recording *rec, const struct recording_block *b)
 {
@@ -167,7 +173,7 @@ fill_prepare(struct recording *rec, size_t place)
 	if (err || rec->filled == b)
 		return err;
 	fill_begin(&rec->fill, run, recording_base(rec, b->record.sub, run));
-	/* Its own beginning, where the chunk is only short, is nearest. */
+	/* If the block's chunk is only short, its own beginning is nearest. */
 	if (!learn(rec, b, 0) && !learn_near(rec, place, -1))
 		learn_near(rec, place, 1);
 	if (!rec->fill.fps && rec->fill.timed && !rec->fps_sought)

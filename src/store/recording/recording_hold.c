@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock is the kernel's: it goes with the process, whatever becomes of that.
+ * Holding a recording is a flock() on its indexes: the kernel releases it when
+ * the process ends, in whatever way.
  *
- * Who removes takes the lock for himself, marks, and lets go of it; who holds
- * takes it together with others, and looks for the mark then: so one of them
- * sees the other.  Of an index that is being written there is none to be had,
- * nor need: what is recorded is not removed.  Who asks again with each
- * refresh gets it at its end.
+ * A removal takes the exclusive lock, sets its mark, and releases the lock.  A
+ * reader takes the shared lock and then looks for the mark: so one of the two
+ * sees the other.  The index of a live recording is locked by its writer, and
+ * needs no lock of a reader: a live recording is not removed.  A reader that
+ * asks again after each refresh gets the lock when the recording has ended.
  */
 #include "config.h"
 
@@ -17,7 +18,8 @@
 
 #include "store/recording/recording_priv.h"
 
-/* Who looks at an index has its lock for a moment; ask again for a while. */
+/* Takes a shared lock.  Readers and `spate` commands lock an index for a
+ * moment, so try for a while (0.2 s), unless the recording is live. */
 static bool
 lock(int fd, bool live)
 {
@@ -45,7 +47,7 @@ hold_part(struct recording *rec, struct recording_part *part)
 	fd = disk_open_at(part->dir, layout_index(file, rec->name), O_RDONLY,
 			  DISK_NO_LINKS);
 	if (fd < 0)
-		return 0; /* it has none, or is taken away by now */
+		return 0; /* there is no index, or the disk is gone */
 	if (lock(fd, live)) {
 		part->held = fd;
 		return 0;
@@ -69,7 +71,7 @@ is_removed(const struct recording *rec)
 	return false;
 }
 
-/* Have all disks that had an index lost it? */
+/* True if all disks that had an index have lost it. */
 static bool
 is_lost(const struct recording *rec)
 {

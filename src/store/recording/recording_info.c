@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `spate info --json` prints.  What the indexes tell is told of every
- * recording; what only the daemon counted (late, duplicate, dropped ...) is
- * in the last line of the metadata, and null where that is not there yet, or
- * was lost: null says "unknown", 0 would be a lie.
+ * The JSON of `spate info --json`.  What the indexes tell is there for every
+ * recording.  What only the daemon counted (late, duplicate, dropped ...) is in
+ * the last line of the metadata, and null if that is not written yet or was
+ * lost: null says "unknown", 0 would be wrong.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ time_json(int64_t ns)
 	return json_string(units_show_time_ns(text, ns));
 }
 
-/* Where there is one substream, nobody is told of it. */
+/* A run.  The substream is left out if there is only one. */
 static json_t *
 run_json(const struct recording_facts *f, const struct recording_run *run)
 {
@@ -54,7 +54,7 @@ runs_json(const struct recording_facts *f)
 	return list;
 }
 
-/* Sets what the daemon alone knew of it; 0, or -1 without memory. */
+/* Adds what only the daemon knew of a substream.  0, or -1 without memory. */
 static int
 add_origin(json_t *sub, const json_t *was)
 {
@@ -140,7 +140,7 @@ disks_json(const struct recording *rec)
 	return list;
 }
 
-/* Sets what the daemon counted; 0, or -1 without memory. */
+/* Adds what the daemon counted.  0, or -1 without memory. */
 static int
 add_counts(json_t *info, const json_t *tail)
 {
@@ -172,7 +172,7 @@ add_counts(json_t *info, const json_t *tail)
 	return err;
 }
 
-/* Sets what not every reader asks for; 0, or -1 without memory. */
+/* Adds the less common facts.  0, or -1 without memory. */
 static int
 add_details(json_t *info, const struct recording *rec)
 {

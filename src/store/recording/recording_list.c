@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names of recordings: every folder with metadata or an index of
- * its own name, and what other programs made.
- * Names are gathered in one growing text first and become an array when all
- * are known, so there is one piece of memory to free.
+ * Lists recordings: every folder with metadata or an index of its own name, and
+ * recordings of other programs.  Names are collected in one growing text and
+ * become an array when all are known, so there is one piece of memory to free.
  */
 #include "config.h"
 
@@ -19,6 +18,7 @@
 #include "store/recording/foreign.h"
 #include "store/recording/recording_priv.h"
 
+/* Names that were found. */
 struct names {
 	char *text; /* each with its 0 */
 	size_t bytes, room, n;
@@ -52,7 +52,7 @@ has_file(int disk, const char *dir, const char *file)
 	return !faccessat(disk, path, F_OK, 0);
 }
 
-/* Is this folder one's?  Then its name is there, too. */
+/* True if the folder is a recording's; `name` is then its name. */
 static bool
 is_recording(int disk, const char *dir, char name[LAYOUT_FILE])
 {
@@ -64,7 +64,7 @@ is_recording(int disk, const char *dir, char name[LAYOUT_FILE])
 		has_file(disk, dir, layout_index(file, name)));
 }
 
-/* A folder that cannot be listed has no names. */
+/* Adds the names in a folder; none if it cannot be listed.  0 or -ENOMEM. */
 static int
 list_folder(struct names *names, int disk, const char *folder)
 {
@@ -105,7 +105,8 @@ by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* An array and its texts in one piece, each name once. */
+/* An array and its texts in one piece of memory, each name once; NULL without
+ * memory. */
 static char **
 pack(const struct names *names, size_t *n)
 {
@@ -149,7 +150,7 @@ recording_list(const struct disks *disks, char ***names, size_t *n)
 	return err;
 }
 
-/* When a file of a recording was last written to, of all disks; 0: never. */
+/* When the recording's metadata was last written, on any disk; 0: never. */
 static int64_t
 written(const struct disks *disks, const char *name)
 {

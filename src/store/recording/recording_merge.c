@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The indexes of all disks become one list of blocks, in which the place of
- * a block is its number:
+ * Merges the indexes of all disks into one list of blocks, whose position in
+ * the list is their number:
  *
  *   gather   all records, sorted by number
- *   settle   one record for each number; the others are duplicates
- *   spread   to their places, up to the visible end; the rest is pending
+ *   settle   one record per number; the others are duplicates
+ *   spread   to their positions, up to the visible end; the rest is pending
  *
- * What was remembered is one more list, which counts where no index has the
- * number.  Once visible it has a place that somebody may have read: then an
- * index that says something else of it is not believed.
+ * Remembered records (recording_remember.c) are one more list, used where no
+ * index has the number.  Once a remembered block is visible, somebody may have
+ * read it: if an index then says something else, the index is ignored.
  *
- * What they are in files is then for recording_place.c, and what that makes
- * of runs and losses for recording_count.c.
+ * recording_place.c then lays the blocks out in files, and recording_count.c
+ * counts runs and losses.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ by_number(const void *a, const void *b)
 	return x->disk - y->disk;
 }
 
-/* The records of one disk, each with where it is there. */
+/* Copies the records of one disk, each with the position of its data. */
 static size_t
 gather_part(const struct recording *rec, unsigned disk,
 	    struct recording_block *list)
@@ -62,15 +62,15 @@ gather_some(const struct recording_block *from, size_t n,
 	return got;
 }
 
-/* So many numbers somebody may have read. */
+/* How many numbers somebody may have read already. */
 static uint64_t
 shown(const struct recording *rec)
 {
 	return rec->shown > rec->blocks ? rec->shown : rec->blocks;
 }
 
-/* Nobody saw the rest of what is pending: where it will not come any more, it
- * never was. */
+/* Collects remembered records.  Pending ones that were never visible are left
+ * out once the recording is not live any more: they will not come. */
 static size_t
 gather_remembered(const struct recording *rec, struct recording_block *list)
 {
@@ -85,9 +85,9 @@ gather_remembered(const struct recording *rec, struct recording_block *list)
 }
 
 /*
- * Numbers come one after the other, and a disk is one of 256 at most; so
- * what is far beyond that for each record nobody wrote, and room is made for
- * no block of it.
+ * Upper limit for plausible numbers.  Numbers are given one after the other,
+ * and a recording has at most 256 disks, so a number far above 256 times the
+ * records is damaged; no memory is allocated for it.
  */
 static uint64_t
 believable(const struct recording *rec, size_t records)
@@ -97,7 +97,7 @@ believable(const struct recording *rec, size_t records)
 	return rec->foreign ? LAYOUT_CHUNKS : (records + FEW) * DISKS;
 }
 
-/* Leaves out, of a sorted list, what cannot be. */
+/* Removes implausible numbers from the end of a sorted list. */
 static size_t
 leave_out(const struct recording *rec, const struct recording_block *list,
 	  size_t n)
@@ -153,7 +153,7 @@ add_duplicate(struct recording *rec, const struct recording_block *b)
 	return 0;
 }
 
-/* Would it take another place than it was seen to have? */
+/* True if a record would move or change a block that somebody may have read. */
 static bool
 is_moved(const struct recording *rec, const struct recording_block *b,
 	 const struct recording_block *seen)
@@ -166,7 +166,8 @@ is_moved(const struct recording *rec, const struct recording_block *b,
 		(r->kind == INDEX_GAP && r->missing != s->missing));
 }
 
-/* Of several records of a number, the first whose chunk is whole stays. */
+/* Keeps one record per number: the first whose chunk is whole, else the
+ * first. */
 static int
 settle(struct recording *rec, struct recording_block *list, size_t *n)
 {
@@ -194,9 +195,9 @@ settle(struct recording *rec, struct recording_block *list, size_t *n)
 }
 
 /*
- * The end of the longest prefix in which every number is known, or will never
- * be; and in which the last is known: how much a stretch of others is, is
- * told by the block behind it.
+ * End of the longest prefix in which every number is known, or will never come.
+ * The last number in it is always a known one: the length of a stretch of
+ * missing numbers follows from the block behind it.
  */
 static uint64_t
 prefix(const struct recording *rec, const struct recording_block *list,
@@ -230,7 +231,7 @@ visible(const struct recording *rec, const struct recording_block *list,
 	return count > shown(rec) ? count : shown(rec);
 }
 
-/* Of a row it was looked at how much of a block is there; once is enough. */
+/* Keeps the length of a row's chunk that was looked up before. */
 static void
 keep_bytes(const struct recording *rec, struct recording_block *b)
 {
@@ -245,7 +246,7 @@ keep_bytes(const struct recording *rec, struct recording_block *b)
 		b->bytes = old->bytes;
 }
 
-/* The rest of the list. */
+/* Keeps the records behind the visible end as pending.  0 or -ENOMEM. */
 static int
 keep_pending(struct recording *rec, const struct recording_block *list,
 	     size_t n, uint64_t count)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The metadata is read once, and of a live recording only what was added: a
+ * Metadata is read once, and of a live recording only what was added since.  A
  * line counts when its newline is there.
  *
- * Lines with holes are most of it, and few are ever asked for.  They are not
- * parsed but remembered by place: a line is known by its beginning, which is
- * ours to promise (meta.c writes "block" first), and parsed when asked for.
+ * Most lines are holes, and few of those are ever needed.  So their positions
+ * are remembered, and they are parsed on demand.  They are recognised by their
+ * first bytes, which meta.c guarantees (it writes "block" first).
  */
 #include "config.h"
 
@@ -22,18 +22,20 @@
 #include "store/disk/read_whole.h"
 #include "store/recording/recording_priv.h"
 
-/* A piece of one disk's metadata, while it is read. */
+/* A piece of one disk's metadata while it is read. */
 struct piece {
 	struct recording *rec;
 	unsigned disk;
-	uint64_t offset; /* of text in the file */
+	uint64_t offset; /* of `text` in the file */
 	char *text;
 	size_t bytes;
 };
 
 static const char holes_begin[] = "{\"block\":";
-static const char chunk_begin[] = "{\"chunk\":";     /* for recover alone */
-static const char written_begin[] = "{\"written\":"; /* for adopt alone */
+/* used by `recover` only */
+static const char chunk_begin[] = "{\"chunk\":";
+/* used after a crash only (adopt.c) */
+static const char written_begin[] = "{\"written\":";
 
 static int
 add_line(struct piece *p, const char *line, size_t bytes)
@@ -41,7 +43,8 @@ add_line(struct piece *p, const char *line, size_t bytes)
 	struct recording *rec = p->rec;
 	struct recording_line *grown = rec->line;
 
-	/* Room doubles: whenever the number is a power of two, it is full. */
+	/* The array doubles: it is full whenever the number is a power of
+	 * two. */
 	if (!(rec->lines & (rec->lines - 1)))
 		grown = realloc(grown, (2 * rec->lines + 1) * sizeof *grown);
 	if (!grown)
@@ -56,7 +59,8 @@ add_line(struct piece *p, const char *line, size_t bytes)
 	return 0;
 }
 
-/* Each disk tells it: sorted, and one of them dropped, when all are read. */
+/* Adds the base of a run.  Every disk repeats this line; duplicates are removed
+ * after all disks are read. */
 static int
 add_base(struct recording *rec, const json_t *object)
 {
@@ -95,7 +99,8 @@ by_run(const void *a, const void *b)
 	return x->run < y->run ? -1 : x->run > y->run;
 }
 
-/* Of what several disks say of a run, the one that began it comes first. */
+/* Orders by run; of several disks' lines of one run, the earliest comes
+ * first. */
 static int
 by_arrival(const void *a, const void *b)
 {
@@ -176,7 +181,7 @@ add_descriptor(struct recording *rec, json_t *text)
 
 	if (!json_is_string(text))
 		return 0;
-	/* A disk that hung may have told it, too. */
+	/* a disk that hung may repeat it */
 	json_array_foreach(rec->described, i, other) {
 		if (json_equal(other, text))
 			return 0;
@@ -187,8 +192,9 @@ add_descriptor(struct recording *rec, json_t *text)
 	return json_array_append(rec->described, text) ? -ENOMEM : 0;
 }
 
-/* Frames per second and threads, that a run's line has, and the end: of a copy
- * that alone.  A new reference, or NULL. */
+/* Finds the line with frames per second and threads: that of a run, or the end
+ * line, which is the only one to have them in a copied recording.  A new
+ * reference, or NULL. */
 static json_t *
 find_learned(json_t *object)
 {
@@ -240,7 +246,7 @@ take_line(struct piece *p, const char *line, size_t bytes)
 		return 0;
 	object = json_loadb(line, bytes, 0, NULL);
 	if (!object)
-		return 0; /* torn: passed over */
+		return 0; /* torn: skipped */
 	err = take_object(p, object, !p->offset && line == p->text);
 	json_decref(object);
 	return err;
@@ -260,8 +266,9 @@ take_lines(struct piece *p)
 	return err;
 }
 
-/* From p->offset up to the last whole line before `end`, a piece at a time, so
- * that it takes no memory for what is long: a line is not. */
+/* Reads from p->offset to the last whole line before `end`, a piece at a time,
+ * so that long metadata takes little memory; the buffer grows only for a line
+ * that is longer. */
 static int
 read_pieces(struct piece *p, int fd, uint64_t end)
 {
@@ -293,7 +300,7 @@ read_pieces(struct piece *p, int fd, uint64_t end)
 	return err;
 }
 
-/* Reads what is new on one disk; a file that is not there is no error. */
+/* Reads what is new on one disk.  A missing file is no error.  0 or -ENOMEM. */
 static int
 read_part(struct recording *rec, unsigned disk)
 {
@@ -357,7 +364,8 @@ load_line(const struct recording *rec, const struct recording_line *line)
 	return object;
 }
 
-/* The line of a block, on its disk; NULL: there is none that can be read. */
+/* Parses the line of holes of a block, from the block's own disk; NULL if there
+ * is none that can be read. */
 static json_t *
 find_line(const struct recording *rec, const struct recording_block *b)
 {
@@ -407,7 +415,7 @@ recording_holes(struct recording *rec, uint64_t number,
 	if (!line)
 		return b->record.missing ? -ENODATA : 0;
 	if (json_object_get(line, "unit"))
-		unit = 1; /* "byte" is the only one */
+		unit = 1; /* "byte" is the only unit */
 	json_array_foreach(json_object_get(line, "holes"), i, pair)
 		hole(arg, pair_value(pair, 0) * unit,
 		     pair_value(pair, 1) * unit);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks come in the order of numbers, which all substreams share; files are
- * of one substream each:
+ * Blocks are numbered in one order that all substreams share; a file has the
+ * blocks of one substream:
  *
- *   infer    what stood in the numbers that no disk has (absent), where
- *            there is one substream
+ *   infer    what was in the numbers that no disk has (absent), if there is
+ *            only one substream
  *   sort     numbers by substream
  *   add up   the offsets of each file
  *
  * An absent stretch between two blocks of a run is as long as the sequences
- * say; at the end of a run nobody knows, and full blocks are assumed.
+ * say; at the end of a run that is unknown, and full blocks are assumed.
  *
- * A stretch that is missing from a file of several substreams has no number,
- * so it has no block either: it is the difference between the end of a block
- * and the offset of the next.
+ * In a recording of several substreams, a stretch that is missing from a file
+ * has no number, and so no block: it is the difference between the end of a
+ * block and the offset of the next.
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@
 #include "store/recording/recording_priv.h"
 #include "store/record/row.h"
 
-/* How many substreams there are: as many as were meant to be, or more. */
+/* Number of substreams: as configured, or more if records say so. */
 static unsigned
 count_subs(const struct recording *rec)
 {
@@ -43,14 +43,14 @@ count_subs(const struct recording *rec)
 	return (unsigned)n;
 }
 
-/* The sequence behind a block. */
+/* The sequence behind the last slot of a block. */
 static uint64_t
 end_sequence(const struct recording *rec, const struct recording_block *b)
 {
 	return b->record.first + b->bytes / rec->shape.payload;
 }
 
-/* How much of a row's chunk can be read: up to its last whole packet. */
+/* Bytes of a row's chunk that can be read: up to its last whole packet. */
 static uint64_t
 row_bytes(const struct recording *rec, const struct recording_block *b)
 {
@@ -92,7 +92,7 @@ measure(const struct recording *rec, struct recording_block *b)
 		b->bytes = row_bytes(rec, b);
 }
 
-/* How many slots the numbers from..to-1, which nobody has, held. */
+/* How many slots the absent numbers from .. to-1 held. */
 static uint64_t
 absent_slots(const struct recording *rec, size_t from, size_t to, uint32_t run,
 	     uint64_t first)
@@ -105,7 +105,8 @@ absent_slots(const struct recording *rec, size_t from, size_t to, uint32_t run,
 	return (uint64_t)(to - from) * rec->slots;
 }
 
-/* NULL: there is none. */
+/* The block before position i, skipping unused numbers; NULL if there is
+ * none. */
 static const struct recording_block *
 block_before(const struct recording *rec, size_t i)
 {
@@ -153,8 +154,8 @@ infer(struct recording *rec)
 	}
 }
 
-/* Is it in a file?  What is absent has a known place among one substream's
- * slots only. */
+/* True if the block is in a file.  An absent block has a known position only
+ * among the slots of a single substream. */
 static bool
 is_placed(const struct recording *rec, const struct recording_block *b)
 {
@@ -164,7 +165,8 @@ is_placed(const struct recording *rec, const struct recording_block *b)
 	       (rec->facts.subs == 1 && rec->shape.store != HEAP_ROW);
 }
 
-/* Numbers by substream: counted, then put where the counts say. */
+/* Sorts the numbers by substream: counts them, then puts them where the counts
+ * say. */
 static void
 sort(struct recording *rec)
 {
@@ -186,12 +188,12 @@ sort(struct recording *rec)
 			rec->order[from[rec->block[i].record.sub]++] =
 			    (uint32_t)i;
 	}
-	/* Each stands where the next begins now. */
+	/* Each entry is now where the next substream begins. */
 	memmove(from + 1, from, rec->facts.subs * sizeof *from);
 	from[0] = 0;
 }
 
-/* Bytes between a block and the next of its file. */
+/* Bytes between a block and the next one of its file. */
 static uint64_t
 between(const struct recording *rec, const struct recording_block *b,
 	const struct recording_block *next)

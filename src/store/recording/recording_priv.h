@@ -11,68 +11,73 @@
 #include "store/record/row.h"
 #include "store/disk/stride.h"
 
-/* What the sources of a recording, and those who check it, share. */
+/* Shared by the files of this room, and by verify and recover. */
 
-/* Its folder on one disk. */
+/* The part of a recording on one disk. */
 struct recording_part {
-	int dir;		     /* -1: not on this disk */
+	/* descriptor of its folder; -1: not on this disk */
+	int dir;
 	struct index_record *record; /* without the end record */
 	size_t records;
-	uint64_t index_bytes; /* as far as it was read */
+	uint64_t index_bytes; /* of the index that were read */
 	uint64_t torn;
-	uint64_t meta_bytes; /* as far as it was read, whole lines */
-	size_t beyond;	     /* records whose numbers cannot be */
-	uint64_t resumed;    /* the number from which on a daemon went on here
-				the last time; 0: none did */
-	bool indexed;	     /* there is an index */
+	/* of the metadata that were read, in whole lines */
+	uint64_t meta_bytes;
+	size_t beyond; /* records with implausible numbers, left out */
+	/* the number from which on a daemon last resumed here; 0: never */
+	uint64_t resumed;
+	bool indexed; /* there is an index */
 	bool ended;
-	bool locked; /* somebody writes */
-	/* Its disk does not answer: nothing of it is looked at.  Said by who
-	 * reads chunks, to whoever looks: of no order. */
+	bool locked; /* a writer holds the lock on the index */
+	/* The disk does not answer, so nothing on it is touched.  Set by the
+	 * thread that reads chunks, read by any thread that looks at the
+	 * recording; no ordering is needed, a late look only costs a delay. */
 	atomic_bool hangs;
-	int held; /* its index, with a lock of ours; 0: not */
-	/* Where a scatter/gather file of Mark6 is, seen from the disk. */
+	int held; /* descriptor of the index with our lock on it; 0: none */
+	/* Mark6: folder of the scatter/gather file, relative to the disk. */
 	const char *folder;
 	struct index_record end;
 };
 
-/* A line with the holes of one block, and where it is. */
+/* Position of a line with the holes of one block. */
 struct recording_line {
 	uint64_t number, offset;
 	size_t bytes;
 	unsigned disk;
 };
 
+/* The base of a run: the absolute sequence of its slot 0. */
 struct recording_base {
 	uint32_t sub, run;
 	uint64_t base;
-	int64_t arrival_ns; /* of its first packet; 0: unknown */
+	int64_t arrival_ns; /* arrival of its first packet; 0: unknown */
 };
 
-/* A number's other chunk, which is not used. */
+/* A second chunk with the same number, which is not used. */
 struct recording_duplicate {
 	uint64_t number;
 	unsigned disk;
 };
 
-enum { RECORDING_SUBS = 65536 }; /* there can be */
+enum { RECORDING_SUBS = 65536 }; /* most substreams */
 enum { RECORDING_PATH = 2 * LAYOUT_FILE };
 
-/* Notes in rec->refused that a file on a disk was too long to be right. */
+/* Notes in rec->refused that a file on a disk is implausibly long, and was not
+ * read. */
 void recording_refuse(struct recording *rec, unsigned disk, const char *file,
 		      uint64_t bytes);
 
-/* A block's bytes, until they are looked for. */
+/* `bytes` of a block whose length was not looked up yet. */
 #define RECORDING_UNSEEN UINT64_MAX
 
-/* An open chunk, at its number modulo RECORDING_OPEN; its disk's, where all
- * blocks share a file. */
+/* An open chunk, in the slot number % RECORDING_OPEN; if all blocks of a disk
+ * share a file, in the slot disk % RECORDING_OPEN. */
 enum { RECORDING_OPEN = 64 };
 
 struct recording_chunk {
 	uint64_t number;
 	int fd;		 /* -1: none */
-	uint64_t offset; /* of the block in it */
+	uint64_t offset; /* of the block in the file */
 };
 
 struct recording {
@@ -85,166 +90,180 @@ struct recording {
 	uint32_t slots; /* of a full block */
 	bool by_index;	/* rows are as long as the index says */
 	struct layout_map map;
-	struct foreign *foreign; /* another program's; NULL: ours */
-	uint32_t stored;	 /* bytes of a packet in a chunk, with what is
-				    before its payload; 0: the payload alone */
-	uint32_t before;	 /* that is before it */
-	/* A sentence about the last file that was too long to be right, and
-	 * was not read; "": none */
+	struct foreign *foreign; /* another program's recording; NULL: ours */
+	/* bytes of a packet in a chunk, with the bytes before its payload; 0:
+	 * payloads only */
+	uint32_t stored;
+	uint32_t before; /* the bytes before its payload */
+	/* A sentence about the last file that was implausibly long and not
+	 * read; "": none. */
 	char refused[RECORDING_PATH + 128];
-	uint64_t settled; /* as somebody said; see recording_settle() */
+	uint64_t settled; /* set by recording_settle() */
 
 	struct recording_line *line; /* by number, then disk */
 	size_t lines;
 	struct recording_base *base; /* by substream and run */
 	size_t bases;
 
+	/* Visible blocks; the number is the index. */
 	struct recording_block *block;
 	size_t blocks;
-	struct recording_block *pending; /* by number: behind these */
+	/* records behind the visible ones, by number */
+	struct recording_block *pending;
 	size_t pendings;
-	uint64_t shown; /* numbers that another one, which has the same open,
-			   was visible to */
-	bool stale;	/* there is more than they were made from */
+	/* how many numbers are visible in another handle of the same
+	 * recording */
+	uint64_t shown;
+	/* more was read than blocks, files and runs were made from */
+	bool stale;
 	struct recording_duplicate *duplicate;
 	size_t duplicates;
 	uint32_t *order; /* numbers, file by file */
-	size_t *from;	 /* in order: where each file begins, and the end */
+	/* index in `order` where each substream's file begins, and the end */
+	size_t *from;
 	struct recording_run *run;
 	struct recording_sub *sub;
 	struct recording_facts facts;
 
-	/* The reader's. */
+	/* State of reading. */
 	unsigned selected;
 	struct recording_chunk chunk[RECORDING_OPEN];
 	struct fill fill;
-	bool filling; /* fill is there */
+	bool filling; /* `fill` is initialised */
 	bool fps_sought;
-	const struct recording_block *filled; /* that it is ready for */
-	uint8_t *slot;			      /* one payload */
+	/* the block that `fill` is prepared for */
+	const struct recording_block *filled;
+	uint8_t *slot; /* one payload */
 };
 
-/* The block at a place in the order. */
+/* The block at a position of the order. */
 static inline struct recording_block *
 recording_at(const struct recording *rec, size_t place)
 {
 	return &rec->block[rec->order[place]];
 }
 
-/* Each becomes the other, but for the fill, which is made anew.  They are of
- * the same recording. */
+/* Swaps two handles of the same recording, except for the fill, which is made
+ * anew. */
 void recording_exchange(struct recording *a, struct recording *b);
 
-/* Says why it cannot be opened; returns err. */
+/* Sets the fault for an error of opening a recording; returns err. */
 int recording_fault(struct fault *fault, const char *name, int err);
 
-/* Opens what another program recorded, whatever of ours is beside it.  0,
- * -ENOENT, -errno. */
+/* Opens what another program recorded, even if files of ours are beside it.  0,
+ * -ENOENT or another -errno. */
 int recording_open_foreign(struct recording **rec, const struct disks *disks,
 			   const char *name);
 
 /* Reads what is new in the metadata of all disks.  0 or -ENOMEM. */
 int recording_meta(struct recording *rec);
 
-/* A line of the metadata of a disk, if it says that a daemon went on.  0 or
- * -ENOMEM. */
+/* Takes a line of a disk's metadata if it says that a daemon resumed the
+ * recording.  0 or -ENOMEM. */
 int recording_resumed_line(struct recording *rec, unsigned disk, json_t *line);
-/* Numbers below are settled, though a disk may still write: what no disk has
- * of them will not come any more. */
+/* The number below which everything is settled: what no disk has of it will not
+ * come any more, even while the recording is live. */
 uint64_t recording_settled(const struct recording *rec);
-/* Was the number passed over when somebody went on? */
+/* True if the number was skipped when a daemon resumed the recording. */
 bool recording_unused(const struct recording *rec, uint64_t number);
 
-/* The facts that its head tells, and its state. */
+/* Sets the facts that the head and the end line tell, and the state. */
 void recording_describe(struct recording *rec);
-/* When it began and ended. */
+/* Sets when the recording began and ended. */
 void recording_date(struct recording *rec);
-/* What the end records say, of whichever disks have one. */
+/* The end record with the highest number of all disks; false if none has
+ * one. */
 bool recording_end(const struct recording *rec, struct index_record *end);
 
-/* Makes blocks from the parts, and calls the two below.  0, -EBADMSG,
+/* Merges the parts into blocks, and calls the two below.  0, -EBADMSG or
  * -ENOMEM. */
 int recording_merge(struct recording *rec);
 
-/* Lays the blocks out in files, one for each substream.  0 or -ENOMEM. */
+/* Lays the blocks out in files, one per substream.  0; -EBADMSG if a file would
+ * be too long; -ENOMEM. */
 int recording_place(struct recording *rec);
 
-/* Counts the runs of each file, and what was lost of it.  0 or -ENOMEM. */
+/* Counts the runs of each file and what each lost.  0 or -ENOMEM. */
 int recording_count(struct recording *rec);
 
-/* What the end line says of a substream; NULL where there is none. */
+/* The end line's object for a substream; NULL if there is none. */
 const json_t *recording_said(const struct recording *rec, unsigned sub);
 
-/* The packets that `gap` slots had, told by the block behind them. */
+/* The number of packets that `gap` slots had, computed from the block behind
+ * them. */
 uint64_t recording_gap(const struct recording *rec, uint64_t gap,
 		       const struct index_record *r);
 
-/* Loads its format, which must agree to its shape.  0 or -errno. */
+/* Loads the recording's format, and checks that it accepts the shape.  0 or
+ * -errno with a fault. */
 int recording_format(const struct recording *rec,
 		     const struct format_ops **format, struct fault *fault);
 
-/* Absolute sequence of a run's slot 0; 0 where no disk tells. */
+/* Absolute sequence of slot 0 of a run; 0 if no disk says. */
 uint64_t recording_base(const struct recording *rec, unsigned sub,
 			uint32_t run);
 
-/* When the first packet of a run came; 0 where no disk tells. */
+/* Arrival of the first packet of a run, ns UTC; 0 if no disk says. */
 int64_t recording_arrival(const struct recording *rec, unsigned sub,
 			  uint32_t run);
 
-/* Looks at the first packets of a block of a row.  0 or -errno. */
+/* Looks at the first `most` packets of a block of a row.  0 or -errno. */
 int recording_row(struct recording *rec, const struct recording_block *b,
 		  const struct format_ops *format, uint64_t most,
 		  struct row *row);
 
-/* Says where a block of its disk is that starts at `start`, and returns where
- * the next one does. */
+/* Sets b->at for a block that starts at `start` in its disk's file; returns
+ * where the next block starts. */
 uint64_t recording_block_at(const struct recording *rec,
 			    struct recording_block *b, uint64_t start);
 
-/* How many bytes there are of a block: of a chunk its length, which may be
- * more than its record says; or -errno. */
+/* Bytes of a block that are on its disk; for a chunk file its length, which may
+ * be more than the record says; or -errno. */
 int64_t recording_chunk_bytes(const struct recording *rec,
 			      const struct recording_block *b);
 
-/* Where the data of a block are: a file in the folder of its disk's part; of
- * another program's recording, seen from the disk, and maybe by links. */
+/* Position of a block's data: a file relative to the folder of its disk's
+ * part; in another program's recording relative to the disk, possibly
+ * through links. */
 struct recording_where {
 	char file[RECORDING_PATH];
 	uint64_t offset;
 	enum disk_links links;
 };
-/* 0, or -ENOENT: on no disk. */
+/* Finds the data of a block.  0; -ENOENT if it is on no disk. */
 int recording_where(const struct recording *rec,
 		    const struct recording_block *b, struct recording_where *w);
 
-/* Opens the file that a block's data are in, from b->at on.  The descriptor
- * or -errno. */
+/* Opens the file with the data of a block, which begins at b->at.  Returns the
+ * descriptor, which the caller closes, or -errno. */
 int recording_chunk_open(const struct recording *rec,
 			 const struct recording_block *b);
 
-/* Is it an error that means: this chunk cannot be read, on this disk, today? */
+/* True if the error means that this chunk cannot be read on this disk for now,
+ * so that it is filled; false for errors of the system. */
 bool recording_lost_chunk(int err);
 
-/* Bytes of a block that its chunk gives, which may be fewer, or -errno. */
+/* Reads bytes of a block from its chunk.  Returns how many there are, maybe
+ * fewer; or -errno. */
 ssize_t recording_chunk_read(struct recording *rec,
 			     const struct recording_block *b, void *data,
 			     size_t bytes, uint64_t at);
 
-/* Fills bytes of the file from `at` on, of the block at a place or the
+/* Fills bytes from `at` on of the block at a position of the order, or of the
  * stretch behind it.  0 or -errno. */
 int recording_fill(struct recording *rec, size_t place, void *data,
 		   size_t bytes, uint64_t at);
 
-/* The same in another way than it was recorded with; not of heaps. */
+/* The same with another kind of fill than was recorded; not for heaps. */
 int recording_fill_as(struct recording *rec, size_t place, enum fill_kind kind,
 		      void *data, size_t bytes, uint64_t at);
-/* How holes are filled on disk. */
+/* The kind of fill that the recording has on disk. */
 enum fill_kind recording_fill_kind(const struct recording *rec);
 
 /* Undoes recording_hold(). */
 void recording_release(struct recording *rec);
 
-/* Closes chunks and forgets the fill. */
+/* Closes open chunks and frees the fill. */
 void recording_read_finish(struct recording *rec);
 void recording_fill_finish(struct recording *rec);
 

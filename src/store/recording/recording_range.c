@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which blocks a range is in.  All are looked at: there are few of them for
- * what is in them, and their times are nowhere sure to ascend: those of
- * substreams are not of one clock, what is absent has none, and a run may
- * begin before the one before it has ended.
+ * Finds the blocks of a range.  All blocks are looked at: there are few of them
+ * for the data they have, and their times need not ascend: substreams have
+ * clocks of their own, absent blocks have no time, and a run may begin before
+ * the one before it has ended.
  */
 #include "store/recording/recording_priv.h"
 
-enum { APART_S = 10 }; /* that substreams are apart, at most */
+enum { APART_S = 10 }; /* substreams are at most so far apart */
 
 static bool
 is_before(const struct recording_block *b, const struct recording_range *r)
@@ -25,7 +25,8 @@ is_behind(const struct recording_block *b, const struct recording_range *r)
 	       (r->to_byte && b->offset >= r->to_byte);
 }
 
-/* Far enough behind that nothing of it will come? */
+/* True if the block is so far behind the range that nothing more of it will
+ * come. */
 static bool
 is_over(const struct recording *rec, const struct recording_block *b,
 	const struct recording_range *r)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading is arithmetic: the block of an offset by bisection, the rest of a
- * chunk by pread, and fill for what no chunk gives.
+ * Reading is arithmetic: the block at an offset by bisection, then pread from
+ * its chunk, and fill for what the chunk does not give.
  *
- * Open chunks are kept at their number modulo 64: whoever reads in order
- * hits, whoever jumps opens a file for a jump, and there is no list to keep.
+ * Open chunks are kept in a table by number modulo RECORDING_OPEN: sequential
+ * readers hit it, a jump opens a file, and there is no list to maintain.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@ recording_lost_chunk(int err)
 	case ELOOP:
 	case EXDEV: /* a link that leaves the disk */
 	case EISDIR:
-	case ESPIPE: /* a pipe, in its place */
+	case ESPIPE: /* a pipe in its place */
 	case EIO:
 	case ETIMEDOUT: /* a disk that hangs */
 	case ENXIO:
@@ -37,7 +37,8 @@ recording_lost_chunk(int err)
 	}
 }
 
-/* By its number; by its disk, where all blocks of that share a file. */
+/* Key of a block's open file: its number; its disk, if all blocks of a disk
+ * share a file. */
 static uint64_t
 chunk_key(const struct recording *rec, const struct recording_block *b)
 {
@@ -111,7 +112,7 @@ recording_row(struct recording *rec, const struct recording_block *b,
 	return fd < 0 ? fd : row_look_some(format, fd, b->bytes, most, row);
 }
 
-/* The place in the order of the block of an offset below the file's end. */
+/* Position in the order of the block at an offset below the file's end. */
 static size_t
 find_place(const struct recording *rec, uint64_t offset)
 {
@@ -129,7 +130,7 @@ find_place(const struct recording *rec, uint64_t offset)
 	return low;
 }
 
-/* Reads within one block; all that was asked for, or -errno. */
+/* Reads within one block.  0 if all bytes were read or filled, or -errno. */
 static int
 read_block(struct recording *rec, size_t place, uint8_t *data, size_t bytes,
 	   uint64_t at, uint64_t *filled)
@@ -149,11 +150,13 @@ read_block(struct recording *rec, size_t place, uint8_t *data, size_t bytes,
 			      at + (uint64_t)got);
 }
 
-/* What an offset of the file is in. */
+/* The block, or stretch behind a block, at an offset of the file. */
 struct part {
 	size_t place;
-	uint64_t at, left; /* bytes: from the block's beginning; to its end */
-	bool block;	   /* not behind it */
+	/* bytes from the block's beginning; bytes to the end of block or
+	 * stretch */
+	uint64_t at, left;
+	bool block; /* in the block, not behind it */
 };
 
 static struct part
@@ -170,7 +173,8 @@ find_part(const struct recording *rec, uint64_t offset)
 	return (struct part){ place, at, end - at, at < b->bytes };
 }
 
-/* As much of a read as is in one part: its length, or -errno. */
+/* Reads as much as is in one block or stretch.  Returns its length, or
+ * -errno. */
 static ssize_t
 read_part(struct recording *rec, void *data, size_t bytes, uint64_t offset,
 	  uint64_t *filled)

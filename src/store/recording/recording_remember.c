@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A block is in an index some seconds after it is in memory, and who reads a
- * recording while it is made need not wait for that: what is remembered of it
- * is what its index will say.
+ * A block is in an index some seconds after it is in memory.  A reader of a
+ * live recording need not wait for that: it remembers the record that the index
+ * will have.
  *
- * It is kept among the blocks themselves.  What is not visible yet is pending,
- * by number, together with what indexes have of such numbers; the next merge
- * gathers it, as if it stood in one more index, the last to be believed.
+ * Remembered records are kept among the blocks.  Those that are not visible yet
+ * are pending, by number, together with records of indexes for such numbers.
+ * The next merge treats them like one more index, the last one to be believed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #include "store/recording/recording_priv.h"
 
-/* Where a number is among those pending, or would be. */
+/* Position of a number in the pending list, or where it would be inserted. */
 static size_t
 place_of(const struct recording *rec, uint64_t number)
 {
@@ -66,7 +66,7 @@ add(struct recording *rec, const struct index_record *r, size_t place)
 	return 1;
 }
 
-/* 1: it is new; 0; -ENOMEM. */
+/* Remembers one record.  1 if it is new, 0 if not, or -ENOMEM. */
 static int
 remember(struct recording *rec, const struct index_record *r)
 {
@@ -105,8 +105,9 @@ remember_of(struct recording *rec, const struct recording_block *b,
 	return new;
 }
 
-/* Of what it shows also what indexes have: a disk may hang by now; and whether
- * it is still recorded or not. */
+/* Takes from `other` also the visible blocks that it has from indexes, since
+ * their disk may hang by now, and whether or not the recording is still
+ * live. */
 int
 recording_remember_all(struct recording *rec, const struct recording *other)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the metadata says of daemons that went on with a recording after one
- * that was killed.  Each line is on every disk that took part from then on, and
- * is put there when the disk has records of all that it will ever have of the
- * numbers before.
+ * Lines in the metadata of daemons that resumed a recording after another one
+ * was killed.  Such a line is on every disk that takes part from then on.  It
+ * is written when the disk has records of all that it will ever have of earlier
+ * numbers.
  *
- * So in a recording that is being written, a number below may be missing for
- * good: a block that was on its way.  That is sure when every disk here has
- * the line, and no disk was missing; else readers wait, since bytes below the
- * visible end never change.
+ * So in a live recording a number below may be missing for good: a block that
+ * was in flight.  That is certain when every disk here has the line and no disk
+ * was missing at the time; else readers wait, since bytes below the visible end
+ * never change.
  */
 #include <errno.h>
 
@@ -22,7 +22,7 @@ number_of(const json_t *line, const char *key)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* In the order of their numbers; each is on many disks. */
+/* Adds a line in the order of the numbers, once: many disks have it. */
 static int
 add(struct recording *rec, json_t *line, uint64_t number)
 {
@@ -54,7 +54,8 @@ recording_resumed_line(struct recording *rec, unsigned disk, json_t *line)
 	return add(rec, line, number);
 }
 
-/* When somebody went on, with all disks. */
+/* The number from which on a daemon resumed with all disks; 0 if none did, or a
+ * disk was or is missing the line. */
 static uint64_t
 settled_before(const struct recording *rec)
 {
