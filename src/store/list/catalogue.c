@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries lie in an array by their names, each with its text as JSON: who
- * asks for all 10 000 of them gets them copied together, a page at a time,
- * and the lock is held for no longer than that takes.
+ * Entries are in an array sorted by name, each with its text as JSON.  A client
+ * that asks for all 10 000 of them gets these texts copied together, a page at
+ * a time, and the lock is held no longer than that takes.
  */
 #include "config.h"
 
@@ -214,9 +214,9 @@ catalogue_leave(struct catalogue *c, const char *path)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* ---- what is known --------------------------------------------------- */
+/* ---- entries of single recordings -------------------------------------- */
 
-/* What only the disks tell stays as it was seen there. */
+/* Keeps the fields that only a look at the disks can set. */
 static void
 keep_seen(struct entry *to, const struct entry *seen)
 {
@@ -280,7 +280,7 @@ catalogue_forget(struct catalogue *c, const char *name)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* A path stays as long as the catalogue. */
+/* A path stays valid as long as the catalogue. */
 const char *
 catalogue_path(struct catalogue *c, unsigned disk)
 {

@@ -5,95 +5,103 @@
 #include "store/list/entry.h"
 
 /*
- * A catalogue keeps an entry of every recording on some disks, and finds out
- * by itself what became of them:
+ * A catalogue keeps an entry for every recording on some disks, and notices by
+ * itself when they change:
  *
- *   a disk's folder has changed, or it came or went    its names are listed
- *                                                      again
- *   a name that is new there, or gone                  is read again
- *   one that is being recorded, or was not complete    as well, where its
- *                                                      folder has changed
- *   one that another took the place of, or that has    as well
+ *   a disk's folder changed, or a disk came or went     its names are listed
+ *   a name is new on a disk, or gone                    its entry is read
+ *   a recording is live or incomplete, and its folder   its entry is read
+ *   changed
+ *   a folder was replaced by one of the same name, or   its entry is read
  *   changed within the last minute
- *   one that was touched                               at once
+ *   catalogue_touch() was called                        its entry is read first
  *
- * What is done inside the folder of one that is complete for longer, by hand,
- * is not seen.  Nothing that a catalogue says is relied on: who removes or
- * opens a recording looks at the disks.
+ * Changes by hand in the folder of a recording that is complete for longer are
+ * not seen.  Nothing relies on a catalogue being right: opening or removing a
+ * recording looks at the disks.
  *
- * One thread, its keeper, reads disks and may wait for them; all others get
- * what is known, at once.
+ * One thread, the catalogue's keeper, calls catalogue_pass(), reads the disks
+ * and may have to wait for them.  All other threads get at once what is known.
  */
 struct catalogue;
 
 struct catalogue_facts {
-	unsigned disks, listed; /* whose names are known; of those that are
-				   not there that is so, too */
+	/* disks; those whose names were listed at least once, also if they were
+	 * not there */
+	unsigned disks, listed;
 	size_t recordings, unread;
-	size_t unnamed;	  /* folders whose names cannot be a recording's */
-	uint64_t changes; /* counts what becomes of entries that were read */
+	size_t unnamed;	  /* folders whose names no recording can have */
+	uint64_t changes; /* counts changes of entries that were read */
 	struct entry_work work;
 };
 
-/* What is asked for: names behind `after` that match a pattern. */
+/* Selects entries: names after `after` that match one of the patterns. */
 struct catalogue_query {
-	const char *after;	    /* NULL: from the first on */
-	const char *const *pattern; /* as fnmatch(3) has them; none: all */
+	const char *after;	    /* NULL: from the first name on */
+	const char *const *pattern; /* as in fnmatch(3); none: all names */
 	unsigned patterns;
-	size_t most; /* that many at a time */
+	size_t most; /* most entries in one page */
 };
 
+/* Makes an empty catalogue.  0 or -ENOMEM. */
 int catalogue_make(struct catalogue **c);
-/* After its keeper has ended. */
+/* Call it after the keeper has ended.  NULL is allowed. */
 void catalogue_free(struct catalogue *c);
 
 /* ---- any thread ------------------------------------------------------ */
 
-/* Takes a disk in (again); as `struct disk` has it.  0, -ENOMEM, -ENOSPC. */
+/* Adds a disk, or takes it back; `mount` as in struct disk.  0, -ENOMEM or
+ * -ENOSPC. */
 int catalogue_join(struct catalogue *c, const char *path, bool mount);
-/* It is closed with the entry that is being read, and what is on it forgotten
- * with the next pass. */
+/* Takes a disk away.  The keeper closes it after the entry that it is reading,
+ * and forgets what is on it in its next pass. */
 void catalogue_leave(struct catalogue *c, const char *path);
 
-/* Of one that is being recorded: what is known of it, from who does that.
- * Its disks are looked at all the same.  0 or -ENOMEM. */
+/* Sets the entry of a live recording as its session counts it; its disks are
+ * still looked at.  0 or -ENOMEM. */
 int catalogue_live(struct catalogue *c, const struct entry *e);
-/* Those that are being recorded are not counted: who wants that opens them.
- * Before the first pass. */
+/* Makes the catalogue leave out the counts of live recordings, for callers that
+ * open these themselves.  Call it before the first pass. */
 void catalogue_count_no_live(struct catalogue *c);
-/* Something became of it: the next pass reads it before all others. */
+/* Says that a recording changed: the next pass reads it before all others.  0
+ * or -ENOMEM. */
 int catalogue_touch(struct catalogue *c, const char *name);
-/* Is it still to be read? */
+/* True if the recording is still to be read. */
 bool catalogue_pending(struct catalogue *c, const char *name);
-/* It is on no disk any more. */
+/* Removes the entry of a recording that is on no disk any more. */
 void catalogue_forget(struct catalogue *c, const char *name);
 
-/* The paths of its disks, in their order; NULL behind the last. */
+/* Path of a disk, in the order in which they were added; NULL behind the last
+ * one. */
 const char *catalogue_path(struct catalogue *c, unsigned disk);
 
-/* By name; the lock is held: quick, and without the catalogue. */
+/* Calls `each` for all entries, by name.  The lock is held: `each` must be
+ * quick and must not call the catalogue. */
 void catalogue_each(struct catalogue *c,
 		    void (*each)(void *arg, const struct entry *e), void *arg);
 
+/* Copies the entry of a recording to *e (unless NULL).  False if there is
+ * none. */
 bool catalogue_find(struct catalogue *c, const char *name, struct entry *e);
-/* Is it on this disk, as far as is known? */
+/* True if the recording is on this disk, as far as is known. */
 bool catalogue_has(struct catalogue *c, const char *name, const char *path);
 void catalogue_facts(struct catalogue *c, struct catalogue_facts *f);
 
 /*
- * Entries as entry_row() has them, by name: the text of a JSON array,
- * malloc'ed, NULL without memory.  Where there are more, `last` (LAYOUT_FILE
- * bytes) is the name to go on after, else it is empty.
+ * Returns entries as a JSON array of entry_row() arrays, sorted by name;
+ * malloc'ed, NULL without memory.  `last` (LAYOUT_FILE bytes) is set to the
+ * name to continue after if there are more entries, else to "".
  */
 char *catalogue_page(struct catalogue *c, const struct catalogue_query *q,
 		     char *last);
 
-/* ---- its keeper ------------------------------------------------------ */
+/* ---- the keeper's thread ---------------------------------------------- */
 
-/* Looks at all disks, which are open no longer than that, and reads what has
- * to be read. */
+/* Makes one pass: looks at all disks, and reads every entry that has to be
+ * read.  The disks are open only during the pass, so that they can be
+ * unmounted. */
 void catalogue_pass(struct catalogue *c);
-/* Any thread: a pass ends after the entry that it is at. */
+/* Makes a pass end after the entry that it is reading.  Any thread. */
 void catalogue_stop(struct catalogue *c);
 
 #endif

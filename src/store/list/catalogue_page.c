@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A page is the texts of entries, put together while the lock is held. */
+/* Pages of entries, put together from their texts while the lock is held. */
 #include "config.h"
 
 #include <fnmatch.h>
@@ -19,7 +19,7 @@ is_asked(const struct catalogue_query *q, const char *name)
 	return !q->patterns;
 }
 
-/* Its text, or that of its name alone. */
+/* Writes the text of an entry; it is made here if only the name is known. */
 static void
 put_item(const struct item *item, FILE *to)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pass: which disks have changed, what are the names there now, and what is
- * to be read of that.
+ * A pass finds the disks that changed, lists the names on them, and reads the
+ * entries that are affected.
  *
- * A folder's time of change has the grain of a clock tick: what is made right
- * after it was listed may leave the same.  So one that changed a moment before
- * it was listed is listed again with the next pass.
+ * A folder's modification time has the grain of a clock tick: what is made
+ * right after the folder was listed may leave it the same.  So a folder that
+ * changed a moment before it was listed is listed again in the next pass.
  */
 #include "config.h"
 
@@ -20,11 +20,12 @@
 #include "store/recording/recording.h"
 
 enum {
-	SETTLED_S = 2, /* more than the grain of any file system */
-	RECENT_S = 60, /* for so long a complete one is looked at again */
+	SETTLED_S = 2, /* seconds; more than the grain of any file system */
+	/* seconds in which a complete recording is looked at again */
+	RECENT_S = 60,
 };
 
-/* The disks of this pass. */
+/* Opens the disks of this pass, and closes those that were taken away. */
 static void
 open_disks(struct catalogue *c, struct disks *disks)
 {
@@ -42,7 +43,8 @@ open_disks(struct catalogue *c, struct disks *disks)
 	}
 }
 
-/* An open disk cannot be unmounted. */
+/* Closes disks that were taken away during the pass: an open disk cannot be
+ * unmounted. */
 static void
 close_left(struct catalogue *c, const struct disks *disks)
 {
@@ -66,15 +68,16 @@ close_disks(struct disks *disks)
 
 /* ---- entries --------------------------------------------------------- */
 
-/* What a reading is of. */
+/* The entry that is being read, as it was when reading began. */
 struct reading {
 	char name[LAYOUT_FILE];
 	unsigned touched;
 	bool live;
 };
 
-/* The urgent ones first, which may be all that is asked for; then from the last
- * one on. */
+/* Chooses the next entry to read: urgent ones first (and only those with
+ * urgent_alone), then round-robin from the last one on.  False if there is
+ * none. */
 static bool
 take_stale(struct catalogue *c, struct reading *r, bool urgent_alone)
 {
@@ -102,8 +105,9 @@ out:
 	return found;
 }
 
-/* It may have been touched meanwhile, and is then read once more; or has
- * begun to be counted by another, who knows better. */
+/* Stores an entry that was read.  If it was touched meanwhile, it stays stale
+ * and is read once more.  If a session began to count it meanwhile, the
+ * session's counts are kept. */
 static void
 put_read(struct catalogue *c, const struct reading *r, const struct entry *e,
 	 int err)
@@ -137,7 +141,7 @@ out:
 	free(text);
 }
 
-/* Reads what is stale. */
+/* Reads the entries that are stale. */
 static void
 read_stale(struct catalogue *c, const struct disks *disks, bool urgent_alone)
 {
@@ -170,7 +174,8 @@ is_before(const struct timespec *a, const struct timespec *b)
 				      : a->tv_nsec < b->tv_nsec;
 }
 
-/* Is it as it was when it was listed?  Else it is noted as it is now. */
+/* True if the disk is as it was when it was last listed.  Notes how it is
+ * now. */
 static bool
 shelf_same(struct shelf *s, const struct disk *disk)
 {
@@ -221,7 +226,8 @@ is_among(char *const *names, size_t n, size_t *at, const char *name)
 	return *at < n && !strcmp(names[*at], name);
 }
 
-/* What is new on this disk, or gone from it, is to be read. */
+/* Marks recordings as stale that are new on this disk or gone from it.  0 or
+ * -ENOMEM.  The lock is held. */
 static int
 compare(struct catalogue *c, unsigned disk, char *const *names, size_t n)
 {
@@ -251,7 +257,7 @@ compare(struct catalogue *c, unsigned disk, char *const *names, size_t n)
 	return err;
 }
 
-/* The first of its disks; ENTRY_DISKS: it has none. */
+/* The first disk that has the recording; ENTRY_DISKS: none has. */
 static unsigned
 first_disk(const struct entry *e)
 {
@@ -263,8 +269,9 @@ first_disk(const struct entry *e)
 }
 
 /*
- * One that was removed and recorded anew since the last pass has its name on
- * the same disks.  The first of them tells: its folder there is another.
+ * Finds recordings that were removed and recorded anew under the same name
+ * since the last pass.  Their name is on the same disks, but the folder on the
+ * first of these is another one.
  */
 static void
 find_anew(struct catalogue *c, const struct disks *disks, unsigned disk,
@@ -309,7 +316,7 @@ list_disk(struct catalogue *c, struct disks *disks, unsigned i)
 		c->shelf[i].changed = (struct timespec){ 0 };
 }
 
-/* ---- what moves ------------------------------------------------------ */
+/* ---- recordings that are not final ------------------------------------- */
 
 static bool
 is_recent(const struct entry *e)
@@ -318,7 +325,8 @@ is_recent(const struct entry *e)
 	       RECENT_S * INT64_C(1000000000);
 }
 
-/* The next that moves without its disk's folder; false: no more. */
+/* The next recording that may change without a change of its disk's folder.
+ * False if there is no further one.  The lock is held. */
 static bool
 restless(struct catalogue *c, size_t *at, struct entry *e)
 {
@@ -334,7 +342,9 @@ restless(struct catalogue *c, size_t *at, struct entry *e)
 	return false;
 }
 
-/* The last file of another program's may grow without a sign. */
+/* True if the recording changed.  The last file of another program's recording
+ * may grow without changing its folder, so such recordings are read again while
+ * they are recent. */
 static bool
 has_moved(const struct disks *disks, const struct entry *e)
 {
@@ -343,7 +353,7 @@ has_moved(const struct disks *disks, const struct entry *e)
 	       entry_stamp(disks, e->name) != e->stamp;
 }
 
-/* Of what has not come to its end. */
+/* Looks again at recordings that are not final. */
 static void
 look_again(struct catalogue *c, const struct disks *disks)
 {

@@ -8,24 +8,27 @@
 
 #include "store/list/catalogue.h"
 
-/* What the sources of the catalogue share. */
+/* Shared by the files of the catalogue. */
 
+/* A recording in the catalogue. */
 struct item {
 	struct entry entry;
 	char *text;	  /* as JSON; NULL: not made yet */
-	unsigned touched; /* how often */
+	unsigned touched; /* how often it was touched */
 	bool stale;	  /* is to be read */
 	bool urgent;	  /* before others */
-	bool live;	  /* somebody else keeps count of it */
+	bool live;	  /* its session counts it */
 };
 
-/* What was seen of a disk; the keeper's. */
+/* State of a disk's folder when it was last listed.  Used by the keeper
+ * only. */
 struct shelf {
-	bool listed; /* once, at least */
+	bool listed; /* at least once */
 	bool there;
 	dev_t device;
 	ino_t inode;
-	struct timespec changed; /* 0: look again whatever it says */
+	/* modification time; 0: list it again in any case */
+	struct timespec changed;
 	size_t unnamed;
 };
 
@@ -33,31 +36,34 @@ struct catalogue {
 	atomic_bool stop;
 	bool no_live; /* set before the first pass */
 	struct shelf shelf[ENTRY_DISKS];
-	struct disk disk[ENTRY_DISKS]; /* a path stays; fd is the keeper's */
+	/* paths never change; fd is used by the keeper only */
+	struct disk disk[ENTRY_DISKS];
 
-	pthread_mutex_t lock; /* over what is below */
+	pthread_mutex_t lock; /* protects everything below */
 	unsigned disks;
+	/* disks that were taken away */
 	bool left[ENTRY_DISKS];
 	unsigned listed;
-	struct item **item; /* by name */
+	struct item **item; /* sorted by name */
 	size_t items, room;
 	size_t unread, urgent, unnamed;
-	size_t cursor; /* where the last stale one was */
+	size_t cursor; /* index of the last stale item that was read */
 	uint64_t changes;
 	struct entry_work work;
 };
 
-/* With the lock held.  The place of a name, or where it would be. */
+/* Index of a name, or where it would be inserted.  The lock is held, here and
+ * in the functions below. */
 size_t catalogue_place(const struct catalogue *c, const char *name, bool *is);
-/* Makes it where it is not there; NULL without memory. */
+/* Finds an item, or adds it; NULL without memory. */
 struct item *catalogue_item(struct catalogue *c, const char *name);
 void catalogue_drop(struct catalogue *c, const char *name);
 void catalogue_stale(struct catalogue *c, struct item *item, bool urgent);
-/* Sets entry and text, which is taken over. */
+/* Sets entry and text; takes over `text`. */
 void catalogue_set(struct catalogue *c, struct item *item,
 		   const struct entry *e, char *text);
 
-/* An entry as text; NULL without memory. */
+/* The entry_row() of an entry as text, malloc'ed; NULL without memory. */
 char *catalogue_text(const struct entry *e);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Of each disk three things are read, whatever the length of the recording:
- * the last 64 bytes of its index, and of one disk the first and the last line
- * of its metadata.  10 000 recordings of a night's scans are so read in a
- * second from memory, and from a spinning disk in minutes, in which their
- * names are known already.
+ * Three things are read of a recording, however long it is: from each disk the
+ * last 64 bytes of its index, and from one disk the first and the last line of
+ * the metadata.  In this way 10 000 recordings of a night's scans are read in a
+ * second from memory, and in minutes from a spinning disk; their names are
+ * known before that.
  *
- * A block that two disks have, and one that no disk has, add up to the right
- * number; that is believed here, and seen by `spate info`.
+ * A block that two disks have and one that no disk has add up to the right
+ * number of records.  That mistake is accepted here; `spate info` sees it.
  */
 #include "config.h"
 
@@ -30,14 +30,14 @@
 #include "store/disk/read_whole.h"
 #include "store/recording/recording.h"
 
-/* While one is read. */
+/* State of reading one entry. */
 struct look {
 	struct entry *entry;
 	const char *name;
 	bool ended;
 	struct index_record end;
 	uint64_t records; /* on all disks, without the end records */
-	bool locked;	  /* somebody writes */
+	bool locked;	  /* a writer holds the lock on an index */
 	bool indexed;	  /* there is an index */
 	json_t *head, *tail;
 };
@@ -50,8 +50,9 @@ has_file(int dir, const char *file)
 	return !faccessat(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Whoever writes holds a lock on it; asked for before its end is read, as a
- * recording that is closed just now has not been interrupted. */
+/* Reads the end of a disk's index.  A writer holds a lock on it; the lock is
+ * tried before the end is read, so that a recording that is closed just now
+ * does not look interrupted. */
 static void
 look_index(struct look *l, int dir)
 {
@@ -171,7 +172,8 @@ entry_begun(const json_t *head)
 	return !start || units_time(start, 0, &ns) ? 0 : ns;
 }
 
-/* What else is seen in a head is for recording_open to judge. */
+/* Takes what a list needs of the head; whether the rest is right is for
+ * recording_open() to judge. */
 static void
 take_form(struct entry *e, const json_t *head)
 {
@@ -210,8 +212,8 @@ take_failure(struct entry *e, bool failed, const char *reason)
 	snprintf(e->why, sizeof e->why, "%s", reason ? reason : "");
 }
 
-/* Are all records here, and each a chunk?  Then its totals are those that the
- * daemon wrote down. */
+/* Takes the totals that the daemon wrote into the end line.  False if they do
+ * not hold: records are missing here, or some are gaps. */
 static bool
 take_totals(struct look *l)
 {
@@ -266,7 +268,7 @@ take_facts(struct entry *e, const struct recording_facts *f)
 	e->subs = f->subs;
 }
 
-/* Every record of every disk. */
+/* Opens the recording, which reads every record of every disk. */
 static void
 look_whole(struct look *l, const struct disks *disks)
 {
@@ -313,7 +315,8 @@ add_up(struct look *l, const struct disks *disks, enum entry_live live,
 	look_whole(l, disks);
 }
 
-/* Neither index nor metadata: is it another program's? */
+/* Looks for another program's recording, if there is neither index nor
+ * metadata. */
 static bool
 find_foreign(struct look *l, const struct disks *disks)
 {
@@ -349,7 +352,7 @@ stamp_all(struct entry *e, const struct disks *disks, const char *name)
 	}
 }
 
-/* Some recorders' are no folder, but a file. */
+/* Reads another program's recording that is a file and not a folder. */
 static bool
 look_file(struct look *l, const struct disks *disks, struct entry_work *work)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keys are those of recording_info, where that has them; null is what
- * nobody knows (yet).
+ * The keys are those of recording_info() where both have them; null means
+ * unknown (yet).
  */
 #include "base/text.h"
 #include "base/units.h"

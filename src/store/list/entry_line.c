@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first and the last line of metadata, without what is between them: of a
- * night at 1 % loss that is hundreds of megabytes.
+ * Reads the first and the last line of metadata without the lines between: for
+ * a night with 1 % loss those are hundreds of megabytes.
  */
 #include "config.h"
 
@@ -43,7 +43,8 @@ entry_head(int fd)
 	return head;
 }
 
-/* The last line of these bytes, where they have all of it. */
+/* The last line of the text, if all of it is there; `all`: the text begins with
+ * the file. */
 static const char *
 last_line(const char *text, size_t bytes, bool all, size_t *length)
 {

@@ -6,8 +6,8 @@
 
 #include "store/list/entry.h"
 
-/* What an entry reads of an open file of metadata: its first line, and its
- * last where that tells the end.  NULL where it is not there, or not whole. */
+/* Parse the first line of an open metadata file, and its last line if that is
+ * the end line.  A new reference; NULL if the line is missing or torn. */
 json_t *entry_head(int fd);
 json_t *entry_tail(int fd);
 

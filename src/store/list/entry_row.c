@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys would be two thirds of the bytes, and more of the time. */
+/* Entries are arrays because keys would be two thirds of the bytes, and more of
+ * the time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ disks_show(char text[WORDS * HEX + 1], const uint64_t disk[WORDS])
 		at += (size_t)sprintf(text + at, "%016" PRIx64, disk[words]);
 }
 
-/* False: these are no bits. */
+/* Parses a bit mask in hex.  False if it is none. */
 static bool
 disks_read(const char *text, uint64_t disk[WORDS])
 {
@@ -64,7 +65,8 @@ disks_read(const char *text, uint64_t disk[WORDS])
 	return true;
 }
 
-/* Text from files, cut where it was too long, need not be UTF-8. */
+/* text_json() makes the text valid UTF-8: it comes from files, and may have
+ * been cut. */
 static int
 add_text(json_t *row, const char *text)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folder is changed when a file comes or goes, and not when one grows; the
- * file that is a whole recording has to tell that itself.
+ * A folder's modification time changes when a file comes or goes, but not when
+ * a file grows.  If a recording is one file, the length of that file is part of
+ * the stamp.
  */
 #include "config.h"
 

@@ -4,17 +4,18 @@
 
 #include "store/disk/disk.h"
 
-/* What tells that something became of a recording on one disk. */
+/* A number that changes when a recording changes on one disk. */
 struct stamp {
 	uint64_t stamp;
-	int64_t changed_ns; /* when that was */
+	int64_t changed_ns; /* modification time of folder or file */
 };
 
-/* Its folder there, for stamp_look() and to be closed; or -errno. */
+/* Opens the recording's folder on a disk, for stamp_look(); the caller closes
+ * it.  Returns the descriptor or -errno. */
 int stamp_dir(const struct disks *disks, unsigned disk, const char *name);
 
-/* Of that folder, or where there is none of the file that another program has
- * instead; false: it is not on this disk. */
+/* Makes the stamp of that folder or, if dir is negative, of the file that
+ * another program has instead.  False if the recording is not on this disk. */
 bool stamp_look(struct stamp *s, const struct disks *disks, unsigned disk,
 		const char *name, int dir);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three seconds are looked at, each around a block: the first one with data,
- * the one in the middle of all numbers, and the last.  Going by numbers and
- * not by time keeps a clock that leapt from hiding a second.  Little is read:
- * some packets at three places of each second, and the lengths of the chunks
- * they are in and of the last chunk of each disk, which is the one that a
- * disk that went away does not have.
+ * Three seconds are looked at, each around a block: the first block with data,
+ * the one in the middle of all numbers, and the last.  They are chosen by
+ * number and not by time, so that a clock that leapt cannot hide a second.
+ * Little is read: some packets at three places of each second, the lengths of
+ * the chunks these are in, and the length of the last chunk of each disk, which
+ * is the chunk that a disk that went away does not have.
  */
 #include "config.h"
 
@@ -19,9 +19,9 @@
 #include "store/list/glance_priv.h"
 
 enum {
-	LOOK_BYTES = 256 << 10, /* that are read at a place, if that is */
-	LOOK_ROUNDS = 2,	/* of all threads, and */
-	LOOK_MOST = 8 << 20,	/* not more than this */
+	LOOK_BYTES = 256 << 10, /* least bytes to read at a place */
+	LOOK_ROUNDS = 2,	/* rounds of all threads to read, but */
+	LOOK_MOST = 8 << 20,	/* at most so many bytes */
 };
 
 static void
@@ -115,7 +115,7 @@ has_data(const struct recording *rec, size_t i)
 	return rec->block[i].record.kind == INDEX_BLOCK;
 }
 
-/* The block with data nearest to a place; false: there is none at all. */
+/* The block with data nearest to a position.  False if no block has data. */
 static bool
 nearest(const struct recording *rec, size_t place, size_t *found)
 {

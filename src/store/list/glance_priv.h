@@ -5,9 +5,9 @@
 #include "store/list/glance.h"
 #include "store/recording/recording_priv.h"
 
-/* What the sources of a glance share. */
+/* Shared by the files of a glance. */
 
-/* Slots of one block that lie in a second; of heaps, the block. */
+/* Slots of one block that lie in a second; for heaps the whole block. */
 struct glance_part {
 	const struct recording_block *b;
 	uint64_t from, to;
@@ -15,10 +15,10 @@ struct glance_part {
 
 enum {
 	GLANCE_PARTS = 4096, /* of one second */
-	GLANCE_SLOTS = 4096, /* looked at at one place, at most */
+	GLANCE_SLOTS = 4096, /* most slots that are looked at in one place */
 };
 
-/* A packet whose place and time are known. */
+/* A packet whose position and time are known. */
 struct glance_mark {
 	bool there;
 	uint32_t run;
@@ -32,11 +32,12 @@ struct look {
 	struct recording *rec;
 	const struct glance_hooks *hooks;
 	struct glance *out;
-	const struct format_ops *format; /* NULL: it cannot be had */
-	uint8_t *data;			 /* LOOK bytes */
-	uint64_t *holes;		 /* a bit for each of GLANCE_SLOTS, */
-	uint64_t hole_from;		 /* from this slot of a block on */
-	size_t room;			 /* of data */
+	const struct format_ops *format; /* NULL: not installed */
+	uint8_t *data;			 /* `room` bytes */
+	/* a bit for each of GLANCE_SLOTS slots, */
+	uint64_t *holes;
+	uint64_t hole_from; /* from this slot of a block on */
+	size_t room;	    /* bytes of data */
 	struct glance_part *part;
 	size_t parts;
 	struct glance_mark mark[GLANCE_SECONDS];
@@ -47,16 +48,16 @@ glance_wrong(struct look *l, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void
 glance_remark(struct look *l, const char *format, ...);
 
-/* "first", "middle", "last". */
+/* Name of a second: "first", "middle" or "last". */
 const char *glance_name(unsigned second);
 
-/* Finds second i around a block: its parts, and what was lost of it. */
+/* Finds second i around a block: its parts, its packets, and what it lost. */
 void glance_find(struct look *l, unsigned i, size_t around);
 
-/* Reads packets of second i, whose parts are there. */
+/* Reads packets of second i, whose parts were found. */
 void glance_read(struct look *l, unsigned i);
 
-/* Judges what the seconds say together. */
+/* Check the threads and the times of the three seconds against each other. */
 void glance_threads(struct look *l);
 void glance_times(struct look *l);
 

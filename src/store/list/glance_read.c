@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets are read at the beginning, in the middle and at the end of a
- * second; of many substreams, of some, at one place each.  Places where the
- * index says that nothing came hold fill, which nobody is told of.
+ * Packets are read at the beginning, in the middle and at the end of a second;
+ * with several substreams at one place of each, of at most GLANCE_SUBS of them.
+ * Slots for which the metadata says that nothing came hold fill, and are
+ * skipped.
  *
  * Rows can be read from the beginning of a block only, since each packet says
- * where the next one is.  Items of cubes say nothing about themselves.
+ * where the next one is.  Items of cubes say nothing about themselves, so cubes
+ * are not read.
  */
 #include "config.h"
 
@@ -20,10 +22,10 @@
 
 enum { PLACES = 3, ROW_PACKETS = 64 };
 
-/* Packets that stand one behind the other. */
+/* Adjacent packets in a block. */
 struct place {
 	const struct recording_block *b;
-	uint64_t first; /* slot */
+	uint64_t first; /* first slot, in the block */
 	uint32_t slots;
 };
 
@@ -50,7 +52,8 @@ take_hole(void *arg, uint64_t at, uint64_t count)
 		    UINT64_C(1) << ((at - l->hole_from) % 64);
 }
 
-/* -ENODATA: nobody knows where they are. */
+/* Marks the slots of a place that are fill.  -ENODATA if the metadata does not
+ * say which are. */
 static int
 holes_find(struct look *l, const struct place *p)
 {
@@ -171,8 +174,8 @@ read_place(struct look *l, unsigned i, struct place *p)
 	}
 }
 
-/* Slots from a place on in the parts of a substream, as many as fit into one
- * block; whole frames. */
+/* Finds slots from position `at` on in a substream's parts of the second: whole
+ * frames, as many as fit into the buffer and are in one block. */
 static bool
 place_find(struct look *l, unsigned sub, uint64_t at, struct place *p)
 {
@@ -212,7 +215,7 @@ slots_of_sub(const struct look *l, unsigned sub)
 	return slots;
 }
 
-/* The last place ends where the second does. */
+/* Reads at several places; the last one ends where the second does. */
 static bool
 read_slots(struct look *l, unsigned i, unsigned sub, unsigned places)
 {
@@ -226,7 +229,7 @@ read_slots(struct look *l, unsigned i, unsigned sub, unsigned places)
 		uint64_t at = places > 1 ? span / (places - 1) * k : span / 2;
 
 		if (k && !span)
-			break; /* all of it was read */
+			break; /* all was read at the first place */
 		if (!place_find(l, sub, at, &p))
 			continue;
 		read_place(l, i, &p);

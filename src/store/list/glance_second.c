@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second is the slots of the blocks around one of them whose times lie in
- * it.  An index tells the times of a block's two ends, and between them
- * packets come evenly enough to find a place to look at, and what share of a
- * block counts.
+ * A second is the slots, of the blocks around a given one, whose times lie in
+ * it.  An index has the times of a block's two ends; between these packets come
+ * evenly enough to find a place to look at, and to say which share of a block
+ * counts.
  *
- * What is missing in a part of a block its holes say, which are a line of
- * metadata to be read; of very many such blocks the share has to do.
+ * The losses in a part of a block are counted from its holes, a line of
+ * metadata that has to be read.  Beyond LINES_MOST such blocks, losses are
+ * taken as spread evenly.
  */
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-enum { LINES_MOST = 256 }; /* of holes, that are read for a second */
+enum { LINES_MOST = 256 }; /* lines of holes that are read for a second */
 
 static uint64_t
 slots_of(const struct recording *rec, const struct recording_block *b)
@@ -24,7 +25,7 @@ slots_of(const struct recording *rec, const struct recording_block *b)
 		   : (uint64_t)b->record.present + b->record.missing;
 }
 
-/* The slot whose time that is. */
+/* The slot with this time. */
 static uint64_t
 slot_at(const struct recording_block *b, uint64_t slots, int64_t ns)
 {
@@ -39,6 +40,7 @@ slot_at(const struct recording_block *b, uint64_t slots, int64_t ns)
 	return (uint64_t)(part * (double)(slots - 1) + 0.5);
 }
 
+/* Counts the holes in a range of slots. */
 struct holes {
 	uint64_t from, to, missing;
 };
@@ -57,7 +59,7 @@ count_hole(void *arg, uint64_t at, uint64_t count)
 		h->missing += end - at;
 }
 
-/* What is missing in slots of a block. */
+/* Packets missing in the slots of a part. */
 static uint64_t
 missing_in(struct recording *rec, const struct recording_block *b,
 	   const struct glance_part *p, unsigned *lines)
@@ -94,7 +96,7 @@ take_block(struct look *l, struct glance_second *s,
 		l->part[l->parts++] = p;
 }
 
-/* False: it is not of this second. */
+/* Adds a block to the second.  False if it does not belong to it. */
 static bool
 take(struct look *l, struct glance_second *s, size_t i, unsigned *lines)
 {
@@ -102,7 +104,7 @@ take(struct look *l, struct glance_second *s, size_t i, unsigned *lines)
 	const struct index_record *r = &b->record;
 
 	if (r->kind == RECORDING_ABSENT || r->kind == RECORDING_UNUSED)
-		return true; /* nobody knows */
+		return true; /* unknown */
 	if (r->first_ns > s->to_ns || r->last_ns < s->from_ns)
 		return false;
 	if (r->kind == INDEX_GAP)
@@ -133,8 +135,8 @@ by_number(const void *a, const void *b)
 	return x->b < y->b ? -1 : x->b > y->b;
 }
 
-/* Blocks of substreams come in turns, so some that are not of this second may
- * stand between those that are. */
+/* Blocks of substreams take turns, so blocks of another time may stand between
+ * those of this second; the search ends after `patience` of them. */
 void
 glance_find(struct look *l, unsigned i, size_t around)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads: those that the configuration named are there in each second and
- * no others; where it named none, those of one second are in the others too.
+ * Threads: if the configuration names threads, each second must have these and
+ * no others; if not, every second must have the threads of the others.
  *
- * Times: the data's own time runs with that of the recorder, and evenly: two
- * packets of one run, far apart, tell by their numbers how many a second
- * there were.  A second's frames may not be known; then they follow from
- * these two as well, since so many packets of so many threads in so many
- * whole seconds leave a frame's time uncertain by less than one, which gets
- * smaller each time that it is put in.
+ * Times: the data's own time must run with the time of the recorder, and
+ * evenly.  Two packets of one run, far apart, say by their numbers how many
+ * packets there were per second.  If the frames per second are not known, they
+ * follow from these two packets as well, by iteration: so many packets of so
+ * many threads in so many whole seconds leave a frame's time uncertain by less
+ * than a second, and each round makes that smaller.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +20,8 @@
 
 #define SECOND INT64_C(1000000000)
 
-enum { ENOUGH = 4 }; /* looks for each thread, to call one absent */
+/* packets to look at per thread before one is called absent */
+enum { ENOUGH = 4 };
 
 static unsigned
 threads_in(const struct glance_second *s)
@@ -32,7 +33,7 @@ threads_in(const struct glance_second *s)
 	return n;
 }
 
-/* All threads of all seconds. */
+/* Collects the threads of all seconds; returns how many. */
 static unsigned
 threads_seen(const struct look *l, struct glance_second *all)
 {
@@ -131,7 +132,7 @@ take_offset(struct look *l, unsigned i, int64_t data, int64_t arrival)
 {
 	struct glance_second *s = &l->out->second[i];
 	char text[UNITS_TEXT];
-	/* Without frames per second, a time is cut to its second. */
+	/* without frames per second, a time is cut to its second */
 	int64_t low = l->rec->shape.fps ? -SECOND : -2 * SECOND;
 	int64_t off = data - arrival;
 
@@ -146,7 +147,8 @@ take_offset(struct look *l, unsigned i, int64_t data, int64_t arrival)
 		      text, off < 0 ? "behind" : "ahead of", glance_name(i));
 }
 
-/* The first block of the first run, and when its first packet came. */
+/* Compares the first block's time with the arrival of the run's first
+ * packet. */
 static void
 offset_first(struct look *l)
 {
@@ -165,7 +167,8 @@ offset_first(struct look *l)
 	}
 }
 
-/* When, as the daemon said, the last packet of a substream came. */
+/* Arrival of the last packet of a substream, as the end line says; 0:
+ * unknown. */
 static int64_t
 arrived_last(const struct recording *rec, unsigned sub)
 {
@@ -205,7 +208,7 @@ mark_time(const struct glance_mark *m, double fps)
 	return (double)m->second + (fps > 0 ? m->frame / fps : 0);
 }
 
-/* Packets a second from a to b; 0: they cannot tell. */
+/* Packets per second from a to b; 0 if they cannot tell. */
 static double
 rate_between(const struct look *l, const struct glance_mark *a,
 	     const struct glance_mark *b, unsigned threads, double *fps)
@@ -249,7 +252,8 @@ hold_even(struct look *l, double rate, double fps)
 		     text, late < 0 ? "behind" : "ahead of");
 }
 
-/* Rates are those of frames, or of what is in them without the headers. */
+/* Compares the rate with the configured one, which may count whole frames or
+ * only the data in them. */
 static void
 hold_rate(struct look *l)
 {
@@ -267,7 +271,8 @@ hold_rate(struct look *l)
 	glance_remark(l, "it came at %s, the stream's rate is %s", is, should);
 }
 
-/* Of slots without times of their own, by arrival: as even as a network is. */
+/* The rate by arrival, for packets without times of their own; only as even as
+ * the network is. */
 static double
 rate_arrived(const struct look *l)
 {
