@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be seen of a recording, and how long that is.
+ * Checks choices, and makes and frees views.
  *
- * By thread and without its losses would take the holes of every block to say
- * how long the file is, so that is refused: packets of a thread that are
- * missing are filled.  Heaps are shown as they are stored: a row has no packets
- * of one length, and in a cube the place of an item tells its time.
+ * The combination of one thread and VIEW_SKIP is refused: the length of such a
+ * file depends on the holes of every block, so missing packets of one thread
+ * are filled.  Rows and cubes are shown as they are stored: a row has no
+ * packets of one length, and in a cube the place of an item tells its time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ check(const struct view *v, struct fault *fault)
 	return view_threaded(v) ? check_thread(v, fault) : 0;
 }
 
-/* What follows from the choice. */
+/* Derives the view's flags from the choice. */
 static void
 settle(struct view *v)
 {
@@ -88,8 +88,9 @@ settle(struct view *v)
 	v->stored = recording_fill_kind(v->rec);
 	if (as == (v->stored == FILL_ZERO ? VIEW_ZERO : VIEW_INVALID) &&
 	    !v->rec->foreign)
-		as = VIEW_STORED; /* nothing has to be filled anew */
-	/* What another recorder filled says nothing of its thread. */
+		as = VIEW_STORED; /* the recording's own fill is already of
+				     this kind */
+	/* Fill written by another recorder carries no thread. */
 	v->picks = as != VIEW_STORED || (v->rec->foreign && view_threaded(v));
 	v->ranged = is_ranged(&v->choice);
 	v->take = v->payload - v->choice.strip;
@@ -98,7 +99,8 @@ settle(struct view *v)
 		    !view_threaded(v));
 }
 
-/* Without its plugin times go evenly, and threads cannot be told. */
+/* Finds the format plugin.  A view of a range can do without: times are then
+ * interpolated.  A view of one thread cannot. */
 static int
 find_format(struct view *v, struct fault *fault)
 {
@@ -114,8 +116,8 @@ find_format(struct view *v, struct fault *fault)
 	return view_threaded(v) ? err : 0;
 }
 
-/* Is there a thread of this number at all, and can it be told which packets
- * are its? */
+/* Refuses a view whose thread is not in the recording, or whose packets of the
+ * thread cannot be told from others. */
 static int
 check_turn(const struct view *v, struct fault *fault)
 {
@@ -221,7 +223,8 @@ view_size(const struct view_counts *c, const struct view_choice *choice,
 	}
 	if (is.fill != VIEW_SKIP) {
 		if (c->bytes % c->payload)
-			return -ENODATA; /* which blocks are not whole? */
+			return -ENODATA; /* a block that is cut short: length
+					    unknown here */
 		packets = c->bytes / c->payload;
 	}
 	*bytes = packets * (c->payload - is.strip);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Fill for a view is the recording's, of its packets and of them what the view
- * has: the recording makes it for a place in a block, and so fill for packets
- * that were stripped is made whole and then stripped.
- */
+/* Makes fill for a span.  The recording makes fill by position within a block,
+ * so fill for stripped packets is made whole and then stripped. */
 #include <errno.h>
 
 #include "store/view/view_priv.h"

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A byte of a view is found in two steps: its piece by bisection, and in that
- * its packet, which is so many packets from the piece's first.  Where holes
- * are left out, or are filled in another way than on disk, a span ends where
- * the next one begins or ends.
+ * Finds the span of an offset in two steps: its piece by bisection, then its
+ * packet within the piece by division.  If holes are left out or filled in
+ * another way than on disk, a span ends where a hole begins or ends.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "store/view/view_priv.h"
 
-/* The last piece that begins at an offset or before it. */
+/* Returns the last piece that begins at or before `offset`. */
 static const struct view_piece *
 find_piece(const struct view *v, uint64_t offset)
 {
@@ -33,8 +32,8 @@ piece_end(const struct view *v, const struct view_piece *p)
 	return p + 1 < v->piece + v->pieces ? p[1].offset : v->bytes;
 }
 
-/* Is it as far from the beginning as the block is now?  What was laid out
- * stays, but a disk that comes back may tell other lengths. */
+/* True if the block still lies where it was when the piece was laid out.
+ * Offsets never move, but a disk that comes back may tell other lengths. */
 static bool
 is_there(const struct view *v, const struct view_piece *p,
 	 const struct recording_block *b)
@@ -46,7 +45,7 @@ is_there(const struct view *v, const struct view_piece *p,
 	return p->offset / v->take * v->payload == b->offset;
 }
 
-/* What it is by now. */
+/* Returns the kind of a piece now: fill may have become data. */
 static enum view_kind
 kind_of(const struct view *v, const struct view_piece *p,
 	const struct recording_block *b, uint64_t at)
@@ -57,11 +56,12 @@ kind_of(const struct view *v, const struct view_piece *p,
 	return is_there(v, p, b) ? VIEW_DATA : VIEW_LOST;
 }
 
-/* While a span is made: its first packet, and how many follow on it, itself
- * too, all alike. */
+/* Working state of view_find(): the first packet, and how many packets of the
+ * same kind follow, the first included. */
 struct aim {
 	uint64_t slot, packets;
-	uint32_t passed; /* bytes of the first */
+	uint32_t passed; /* bytes of the first packet that lie before the
+			    offset */
 	enum view_kind kind;
 };
 
@@ -72,7 +72,7 @@ cut(struct aim *a, uint64_t packets)
 		a->packets = packets;
 }
 
-/* From packet `skip` of a piece on, without what lacks. */
+/* VIEW_SKIP: finds packet `skip` of a piece among those present. */
 static int
 aim_skip(struct view *v, const struct view_piece *p,
 	 const struct recording_block *b, uint64_t skip, struct aim *a)
@@ -97,7 +97,8 @@ aim_skip(struct view *v, const struct view_piece *p,
 	return 0;
 }
 
-/* The same with fill where it lacks.  What nobody can tell stays as it is. */
+/* Fill: cuts the span where a hole begins or ends.  If the holes are unknown,
+ * the block's bytes are shown as stored. */
 static int
 aim_fill(struct view *v, const struct view_piece *p,
 	 const struct recording_block *b, struct aim *a)
@@ -138,7 +139,7 @@ aim(struct view *v, const struct view_piece *p, uint64_t in, struct aim *a)
 					   : aim_fill(v, p, b, a);
 }
 
-/* Packets in a row that are whole are one piece. */
+/* Whole packets in a row make one span without steps. */
 static int
 span_packets(struct view *v, const struct view_piece *p, uint64_t in,
 	     struct view_span *s)
@@ -197,7 +198,7 @@ view_find(struct view *v, uint64_t offset, struct view_span *s)
 	return err;
 }
 
-/* ---- of a span alone -------------------------------------------------- */
+/* ---- spans ------------------------------------------------------------ */
 
 uint64_t
 view_reach(const struct view_span *s, uint64_t bytes)
@@ -228,7 +229,8 @@ view_pass(struct view_span *s, uint64_t bytes)
 	s->offset += moved;
 }
 
-/* The rest of the first packet, whole ones, and what is there of another. */
+/* Copies the rest of the first packet, whole packets, and the beginning of the
+ * last. */
 static size_t
 gather(const struct view_span *s, const uint8_t *from, uint64_t n, uint8_t *to,
        size_t most)

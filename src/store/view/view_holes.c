@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The holes of one block are kept, that of which bytes were asked for last:
- * whoever reads in order asks for the same again and again.  What the metadata
- * says of them has to agree with the record, by which sizes were reckoned.
+ * Keeps the holes of one block, the one that was read last, because sequential
+ * readers ask for the same block again and again.  The metadata must agree with
+ * the block's record, from which the length of the view was computed; if it
+ * does not, the holes count as unknown.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "store/view/view_priv.h"
 
-/* Room doubles: whenever it is full. */
 static struct view_hole *
 add(struct view *v)
 {
@@ -38,7 +38,7 @@ take(void *arg, uint64_t slot, uint64_t count)
 	if (!count || v->holes_err)
 		return;
 	if (slot < from || slot + count > UINT32_MAX) {
-		v->holes_err = -ENODATA; /* the metadata lies */
+		v->holes_err = -ENODATA; /* the metadata contradicts itself */
 		return;
 	}
 	hole = add(v);
@@ -79,8 +79,8 @@ view_holes(struct view *v, const struct recording_block *b)
 	return 0;
 }
 
-/* The last hole that begins at a slot or before it, by `before` where that is
- * asked for; NULL. */
+/* Returns the last hole whose slot (or `before` count, if `before` is set) is
+ * at most `key`; NULL if there is none. */
 static const struct view_hole *
 find(const struct view *v, uint64_t key, bool before)
 {
@@ -98,7 +98,7 @@ find(const struct view *v, uint64_t key, bool before)
 	return low ? &v->hole[low - 1] : NULL;
 }
 
-/* Where the holes behind one begin. */
+/* Returns the first slot of the hole behind h, or `slots` if there is none. */
 static uint64_t
 next_hole(const struct view *v, const struct view_hole *h, uint64_t slots)
 {
@@ -122,8 +122,8 @@ view_holes_before(const struct view *v, uint64_t slot)
 uint64_t
 view_holes_slot(const struct view *v, uint64_t n, uint64_t slots, uint64_t *end)
 {
-	/* Of several with the same number before them the last is found:
-	 * holes that touch. */
+	/* Holes that touch have the same `before`: find() gives the last of
+	 * them. */
 	const struct view_hole *h = find(v, n, true);
 
 	*end = next_hole(v, h, slots);

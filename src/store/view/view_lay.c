@@ -5,14 +5,16 @@
  *   blocks   | 0 |   gap   | 2 ...hole... | absent | 4 |
  *   view     | 0 |  (fill)  | 2            | (fill) | 4 |     a piece each
  *
- * A piece says where the block's first packet is in the view; those of a thread
- * are so many slots apart, and of what was skipped the metadata tells when it
- * is read.  The place of a byte is then found by bisection.
+ * A piece says where the block's first packet is in the view.  Packets of one
+ * thread are a fixed number of slots apart; holes that are left out are looked
+ * up in the metadata when the block is read.  The place of a byte is found by
+ * bisection over the pieces.
  *
- * What was laid out stays.  An index that comes later, with a disk, may say
- * more about what is behind; nothing is put in where somebody has read.  So,
- * while the recording grows, the view ends before a stretch whose length only
- * the next block tells, and before a block whose holes nobody can tell yet.
+ * Offsets never move.  The index of a disk that appears later may tell more
+ * about blocks that were laid out already, but nothing is inserted before bytes
+ * that a reader may have seen.  So, while the recording grows, the view ends
+ * before a stretch whose length only the next block tells, and before a block
+ * whose holes are not on record yet.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +39,8 @@ view_place(const struct view *v, uint64_t number)
 	return low;
 }
 
-/* Is a block in memory alone, and its holes with it? */
+/* True if a block is only in the writer's memory so far, and its holes matter
+ * to this view but are on record nowhere. */
 static bool
 is_secret(const struct view *v, const struct recording_block *b)
 {
@@ -45,8 +48,8 @@ is_secret(const struct view *v, const struct recording_block *b)
 	       view_present(v, b) < b->bytes / v->payload;
 }
 
-/* Where the last run begins, if none of its packets can be looked at yet to
- * see which thread is where; else its end. */
+/* Returns the position where the last run begins, if none of its packets can be
+ * read yet to learn which thread has which slot; else `end`. */
 static size_t
 without_secret_run(const struct view *v, size_t from, size_t end)
 {
@@ -66,8 +69,8 @@ without_secret_run(const struct view *v, size_t from, size_t end)
 	return i;
 }
 
-/* The end of the blocks, from a place on, of which it will always be true what
- * is known now. */
+/* Returns the end of the blocks, from a position on, whose place in the view
+ * can no longer change. */
 static size_t
 settled(const struct view *v, size_t from)
 {
@@ -88,7 +91,6 @@ settled(const struct view *v, size_t from)
 	return end;
 }
 
-/* Room doubles: whenever it is full. */
 static int
 add(struct view *v, const struct view_piece *piece, uint64_t bytes)
 {
@@ -110,7 +112,7 @@ add(struct view *v, const struct view_piece *piece, uint64_t bytes)
 	return 0;
 }
 
-/* Packets of a block in some of its slots. */
+/* Counts the packets of a block in slots [lo, hi). */
 static int
 count_present(struct view *v, const struct recording_block *b, uint64_t lo,
 	      uint64_t hi, uint64_t *n)
@@ -127,12 +129,14 @@ count_present(struct view *v, const struct recording_block *b, uint64_t lo,
 	err = view_holes(v, b);
 	if (!err)
 		*n = view_holes_before(v, hi) - view_holes_before(v, lo);
-	else if (*n > hi - lo) /* nobody can tell: they cannot be read */
+	else if (*n > hi - lo) /* holes unknown: these slots read as
+				  VIEW_LOST */
 		*n = hi - lo;
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Of a thread: the first of its slots from *lo on, and how many there are. */
+/* Moves *lo to the first slot of the thread and sets the distance to the next.
+ * Returns how many slots of the thread there are up to `hi`. */
 static uint64_t
 pick_thread(struct view *v, const struct view_stretch *s, uint64_t *lo,
 	    uint64_t hi, struct view_piece *piece)
@@ -151,7 +155,7 @@ pick_thread(struct view *v, const struct view_stretch *s, uint64_t *lo,
 	return *lo < hi ? (hi - *lo + turn->cycle - 1) / turn->cycle : 0;
 }
 
-/* A stretch of slots. */
+/* Lays out a stretch of packets. */
 static int
 lay_slots(struct view *v, const struct view_stretch *s)
 {
@@ -179,7 +183,7 @@ lay_slots(struct view *v, const struct view_stretch *s)
 	return err ? err : add(v, &piece, n * v->take);
 }
 
-/* A stretch of bytes; in a range, if some of it is. */
+/* Lays out a stretch of bytes; with a range, if any of it is in the range. */
 static int
 lay_bytes(struct view *v, const struct view_stretch *s)
 {
@@ -203,7 +207,8 @@ lay_stretch(struct view *v, const struct view_stretch *s)
 	return v->whole ? lay_bytes(v, s) : lay_slots(v, s);
 }
 
-/* A block, and what lacks between the one before it and it. */
+/* Lays out what is missing between the block before and this one, then the
+ * block. */
 static int
 lay_block(struct view *v, size_t place)
 {

@@ -7,45 +7,53 @@
 #include "store/view/view.h"
 
 /*
- * What the parts of a view share.
+ * Declarations shared by the files of a view.
  *
- *   view.c         choices, sizes, and how it begins and ends
- *   view_lay.c     pieces, one for each block that has something of it
- *   view_time.c    which slots of a stretch are in the range
- *   view_turn.c    which slots are of the thread
- *   view_thread.c  whether packets are
- *   view_holes.c   which slots have a packet
+ *   view.c         choices, sizes, making and freeing a view
+ *   view_lay.c     lays out pieces, one per block that has a part in the view
+ *   view_time.c    which slots of a stretch are in the range of time
+ *   view_turn.c    which slots belong to the thread
+ *   view_thread.c  checks that packets belong to the thread
+ *   view_holes.c   which slots of a block have a packet
  *   view_find.c    spans
- *   view_fill.c    fill for them
+ *   view_fill.c    fill for spans
  */
 
-/* A stretch of the recording's file, in the order of that: a block's data,
- * or what was never there. */
+/* A stretch of the recording's file, in file order: the data of one block, or
+ * bytes between blocks for which nothing was recorded. */
 struct view_stretch {
-	size_t place;			 /* in the order */
-	const struct recording_block *b; /* it, or the one before it */
-	uint64_t at, bytes;		 /* from that one's beginning */
+	size_t place;			 /* position in the substream's order
+					    of blocks */
+	const struct recording_block *b; /* the block, or the block before the
+					    stretch */
+	uint64_t at, bytes;		 /* bytes; `at` counts from the
+					    beginning of b */
 	bool data;
 };
 
-/* What a view has of a stretch. */
+/* The part of a stretch that the view shows. */
 struct view_piece {
-	uint64_t offset; /* in the view */
-	uint64_t at;	 /* of its first packet, from the block's beginning */
-	uint32_t number; /* of the block */
-	uint32_t every : 29; /* slots from one of its packets to the next */
+	uint64_t offset;     /* offset in the view */
+	uint64_t at;	     /* first packet, in bytes from the beginning of the
+			    block */
+	uint32_t number;     /* number of the block */
+	uint32_t every : 29; /* slots from one shown packet to the next */
 	uint32_t kind : 3;   /* enum view_kind */
 };
 
-/* Slots of a block without a packet; `before` it there are so many with. */
+/* A run of empty slots in a block; `before` counts the slots before it that
+ * have a packet. */
 struct view_hole {
 	uint32_t slot, count, before;
 };
 
-/* Where a run has the thread: in every slot whose sequence, divided by
- * `cycle`, leaves `rest`. */
+/*
+ * The slots that belong to the chosen thread in one run: those whose sequence
+ * modulo `cycle` is `rest`.  TURN_NONE: the run has no such thread; TURN_LOST:
+ * unknown which slots.
+ */
 struct view_turn {
-	bool known; /* of this run: */
+	bool known; /* valid for `run` */
 	uint32_t run;
 	uint32_t cycle, rest;
 	enum { TURN_GOOD, TURN_NONE, TURN_LOST } what;
@@ -55,36 +63,39 @@ struct view {
 	struct recording *rec;
 	struct view_choice choice;
 	const struct format_ops
-	    *format; /* of a thread, or a range; else NULL */
+	    *format; /* set for views of a thread or a range; else NULL */
 	uint32_t payload, take;
-	enum fill_kind stored; /* that holes are filled with on disks */
-	bool whole;	       /* nothing but stored bytes */
+	enum fill_kind stored; /* fill that the recording itself uses */
+	bool whole;	       /* the view is the recording's file, or of
+				  rows */
 	bool ranged;
-	bool picks; /* holes of a block are left out, or filled anew */
+	bool picks; /* holes inside blocks are left out or filled again */
 
 	struct view_piece *piece;
 	size_t pieces, room;
 	uint64_t bytes;
 
-	/* How far the recording was taken in. */
+	/* The last block that was laid out: */
 	bool begun;
-	uint64_t number; /* of the last block of it */
-	bool timed;	 /* there was one with data: */
-	uint64_t last;	 /* its number */
+	uint64_t number; /* number of that block */
+	bool timed;	 /* a block with data was laid out */
+	uint64_t last;	 /* number of the last block with data */
 	struct view_turn turn;
-	size_t ahead; /* while it is laid out: where there is one that is not
-			 taken in; 0: not looked for */
+	size_t ahead; /* while the view is laid out: position of the next block
+			 with data, as far as it was searched; 0: not searched
+			 yet */
 
-	/* Absolute sequences of the range's ends, where they tell time. */
+	/* Absolute sequences of the range's two ends, if `exact`: sequence
+	 * numbers follow from time. */
 	bool exact;
 	uint64_t from_sequence, to_sequence;
 
-	/* Of the block that was looked at last. */
+	/* Holes of the block that was asked for last. */
 	bool holed;
 	uint64_t holes_number;
 	struct view_hole *hole;
 	size_t holes, holes_room;
-	int holes_err; /* while they are told */
+	int holes_err; /* set by the callback that collects holes */
 };
 
 static inline bool
@@ -93,7 +104,7 @@ view_threaded(const struct view *v)
 	return v->choice.thread >= 0;
 }
 
-enum { VIEW_HEADER = 64 }; /* as much of a packet as is looked at */
+enum { VIEW_HEADER = 64 }; /* bytes of a packet that are read as its header */
 
 static inline uint32_t
 view_head_bytes(const struct format_shape *s)
@@ -101,7 +112,8 @@ view_head_bytes(const struct format_shape *s)
 	return s->payload < VIEW_HEADER ? s->payload : VIEW_HEADER;
 }
 
-/* The sequence, relative to the run, of what is so far from a block. */
+/* Returns the sequence, relative to the run, of the slot `at` bytes from the
+ * beginning of block b. */
 static inline uint64_t
 view_sequence(const struct view *v, const struct recording_block *b,
 	      uint64_t at)
@@ -109,8 +121,8 @@ view_sequence(const struct view *v, const struct recording_block *b,
 	return b->record.first + at / v->payload;
 }
 
-/* Slots of a block's data that have a packet; all of them where another
- * recorder's fill is among them and nobody knows where. */
+/* Returns how many slots of a block have a packet; all of them if some are
+ * another recorder's fill and it is unknown which. */
 static inline uint64_t
 view_present(const struct view *v, const struct recording_block *b)
 {
@@ -121,31 +133,35 @@ view_present(const struct view *v, const struct recording_block *b)
 	return b->record.present < slots ? b->record.present : slots;
 }
 
-/* Takes in what the recording has more than before.  0 or -errno. */
+/* Lays out what the recording has gained.  Returns 0 or -errno. */
 int view_lay(struct view *v);
 
-/* Finds the range's sequences. */
+/* Finds the sequences of the range's ends. */
 void view_range_begin(struct view *v);
-/* Narrows slots [*lo, *hi) of a stretch to what is in the range.  0, -ENOMEM. */
+/* Narrows slots [*lo, *hi) of a stretch to those in the range.  Returns 0 or
+ * -ENOMEM. */
 int view_range(struct view *v, const struct view_stretch *s, uint64_t *lo,
 	       uint64_t *hi);
 
-/* Finds v->turn of the run that the block at a place is of. */
+/* Sets v->turn for the run of the block at this position. */
 void view_turn(struct view *v, size_t place);
 
-/* Has v->hole be those of a block.  0; -ENODATA: nobody knows; -EAGAIN: nobody
- * knows yet; -ENOMEM. */
+/* Loads the holes of block b into v->hole.  Returns 0; -ENODATA if they are on
+ * record nowhere; -EAGAIN if they are not on record yet; -ENOMEM. */
 int view_holes(struct view *v, const struct recording_block *b);
-/* With these: slots before this one that have a packet; */
+/* Returns how many slots before `slot` have a packet.  This and the next two
+ * use the holes that view_holes() loaded. */
 uint64_t view_holes_before(const struct view *v, uint64_t slot);
-/* the slot of packet `n` of the block, and the end of those in a row; */
+/* Returns the slot of packet `n` of the block.  *end: the first slot behind it
+ * without a packet. */
 uint64_t view_holes_slot(const struct view *v, uint64_t n, uint64_t slots,
 			 uint64_t *end);
-/* is a slot without one, and up to which are they alike? */
+/* True if `slot` has no packet.  *end: first later slot where that changes. */
 bool view_holes_at(const struct view *v, uint64_t slot, uint64_t slots,
 		   uint64_t *end);
 
-/* The place in the order of the block of a number, or where it would be. */
+/* Returns the position of a block number in the substream's order of blocks, or
+ * the position that it would have. */
 size_t view_place(const struct view *v, uint64_t number);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * That a sender keeps its turns is a belief, so of a thread every packet is
- * checked that is shown.  What is wrong is refused rather than shown, and
- * rather than left out: all that is behind it would be in another place than
- * its size was reckoned with.
+ * Checks packets against the view's thread.  Which slots are a thread's is
+ * inferred from the order in which its sender sends threads, so every packet of
+ * a thread is checked before it is shown.  A wrong packet is an error.  It is
+ * not left out, because everything behind it would move and the length of the
+ * view, which was computed before, would be wrong.
  */
 #include <errno.h>
 
 #include "store/view/view_priv.h"
 
-/* Fill may name another thread, where there was no header of the right one. */
+/* Packets marked invalid pass: fill may carry another thread's number where no
+ * header of the right thread was known. */
 static bool
 is_other(const struct view *v, const uint8_t *payload)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a time is in the sequence.
+ * Finds which slots are in the range of time.
  *
- * Of a recording whose sequence is counted from its times (SEQUENCE_TIME) it is
- * exact: the format is asked for the sequence of the frame that a time begins
- * with, or would.  Else time goes evenly from the first to the last packet of
- * a block, and from that to the next block's first: which is right to the
- * packet for a sender that sends evenly, and where several threads take turns
- * within one time, to as many packets as there are threads.
+ * Exact, if the sequence is counted from packet times (SEQUENCE_TIME): the
+ * format plugin computes the sequence of the first frame at or after a time.
+ * Otherwise by interpolation: time is taken to pass evenly from the first to
+ * the last packet of a block, and from there to the first of the next block.
+ * That is right to the packet for a sender that sends evenly; if several
+ * threads take turns within one time, it is right to as many packets as there
+ * are threads.
  *
- * Both ends of a range are the same function of a time, so that of two ranges
- * that follow on each other each packet is in one.
+ * Both ends of a range are computed by the same function of time, so each
+ * packet is in exactly one of two adjacent ranges.
  */
 #include <errno.h>
 
@@ -20,7 +21,8 @@
 
 /* ---- by sequence ------------------------------------------------------ */
 
-/* The first sequence that is not before a time. */
+/* Computes the first sequence at or after a time.  False if no header of the
+ * format can say this time. */
 static bool
 sequence_at(const struct view *v, int64_t ns, uint64_t *sequence)
 {
@@ -47,8 +49,11 @@ sequence_at(const struct view *v, int64_t ns, uint64_t *sequence)
 	       is.second == p.second && is.frame == p.frame;
 }
 
-/* The same of any time: those that a header cannot say, as formats count
- * years anew one day, are before all data or behind them. */
+/*
+ * Computes the first sequence at or after any time.  A time that a header
+ * cannot say (formats restart their count of years some day) lies before all
+ * data or behind it.
+ */
 static uint64_t
 sequence_near(const struct view *v, int64_t ns, int64_t data_ns)
 {
@@ -75,7 +80,7 @@ view_range_begin(struct view *v)
 	v->to_sequence = sequence_near(v, v->choice.to_ns, data_ns);
 }
 
-/* The slot of a sequence, if it is in the stretch; else its end. */
+/* Returns the slot of a sequence, limited to the stretch. */
 static uint64_t
 slot_of(uint64_t sequence, uint64_t begin, uint64_t slots)
 {
@@ -84,15 +89,18 @@ slot_of(uint64_t sequence, uint64_t begin, uint64_t slots)
 	return sequence - begin < slots ? sequence - begin : slots;
 }
 
-/* ---- evenly ----------------------------------------------------------- */
+/* ---- by interpolation ------------------------------------------------- */
 
 struct line {
 	uint64_t sequence[2];
 	int64_t ns[2];
 };
 
-/* The first of the slots from sequence `begin` on that is not before a time,
- * and begins a frame.  Times are whole nanoseconds: one less is as good. */
+/*
+ * Returns the first slot, counted from sequence `begin`, at or after time `ns`
+ * that begins a frame.  The line is evaluated at ns - 1, as times are rounded
+ * to whole nanoseconds.
+ */
 static uint64_t
 slot_at(const struct view *v, const struct line *l, uint64_t begin,
 	uint64_t slots, int64_t ns)
@@ -126,7 +134,7 @@ narrow(const struct view *v, const struct line *l, uint64_t begin, uint64_t *lo,
 		*hi = slot_at(v, l, begin, slots, v->choice.to_ns);
 }
 
-/* From a block's first packet to its last. */
+/* The line from a block's first slot to its last. */
 static struct line
 line_of(const struct view *v, const struct recording_block *b)
 {
@@ -138,7 +146,8 @@ line_of(const struct view *v, const struct recording_block *b)
 	};
 }
 
-/* The same without the holes at its ends.  0 or -ENOMEM. */
+/* The line from a block's first packet to its last, without the holes at its
+ * two ends.  Returns 0 or -ENOMEM. */
 static int
 line_in(struct view *v, const struct recording_block *b, struct line *l)
 {
@@ -159,8 +168,11 @@ line_in(struct view *v, const struct recording_block *b, struct line *l)
 	return 0;
 }
 
-/* A line through one end of another, as steep as the shape says, or else that
- * is; where it is only one packet, of one thread. */
+/*
+ * A line through one end of line `l`.  Its slope is the packet rate of the
+ * format, if known, else that of `l`.  If `l` is a single packet and the number
+ * of threads is unknown, one thread is assumed.
+ */
 static struct line
 line_through(const struct view *v, const struct line *l, unsigned end)
 {
@@ -179,8 +191,8 @@ line_through(const struct view *v, const struct line *l, unsigned end)
 
 /* ---- a block's data --------------------------------------------------- */
 
-/* How long before its first packet a block may have begun, or have gone on
- * behind its last one: by as many slots as lack. */
+/* Returns by how many ns the slots of a block may extend beyond its first and
+ * last packet: at most as long as its missing slots take. */
 static int64_t
 margin(const struct view *v, const struct recording_block *b)
 {
@@ -191,7 +203,7 @@ margin(const struct view *v, const struct recording_block *b)
 	if (!missing || v->rec->shape.store != HEAP_NONE || span < 0)
 		return 0;
 	if (present < 2)
-		return INT64_MAX / 4; /* holes tell */
+		return INT64_MAX / 4; /* rate unknown: let the holes decide */
 	span = span * missing / (present - 1) + 1;
 	return span < INT64_MAX / 4 ? (int64_t)span : INT64_MAX / 4;
 }
@@ -208,7 +220,7 @@ range_data(struct view *v, const struct view_stretch *s, uint64_t *lo,
 	int err;
 
 	if (!s->b->record.first_ns)
-		return 0; /* nobody knows when it was */
+		return 0; /* time unknown: keep the whole block */
 	if ((to && first >= to) || last < from) {
 		*hi = *lo;
 		return 0;
@@ -225,9 +237,9 @@ range_data(struct view *v, const struct view_stretch *s, uint64_t *lo,
 	return 0;
 }
 
-/* ---- what was never there --------------------------------------------- */
+/* ---- stretches without data ------------------------------------------- */
 
-/* The block with data before it, in its run; NULL. */
+/* Returns the last block with data, if it is of the same run; else NULL. */
 static const struct recording_block *
 data_before(const struct view *v, uint32_t run)
 {
@@ -246,7 +258,8 @@ data_behind(struct view *v, const struct view_stretch *s, uint32_t run)
 	size_t end = rec->from[v->choice.sub + 1], i = s->place;
 	const struct recording_block *b;
 
-	/* Of many in a row the same one is behind. */
+	/* Start where the last search ended: many stretches in a row have the
+	 * same next block. */
 	if (v->ahead > i)
 		i = v->ahead;
 	while (i < end && recording_at(rec, i)->record.kind != INDEX_BLOCK)
@@ -256,7 +269,8 @@ data_behind(struct view *v, const struct view_stretch *s, uint32_t run)
 	return b && b->record.run == run && b->record.first_ns ? b : NULL;
 }
 
-/* Of the stretch between two blocks, or of what is beside one. */
+/* The line between blocks `a` and `z`, or through the one of them that exists,
+ * from its end that is next to the stretch. */
 static int
 line_beside(struct view *v, const struct recording_block *a,
 	    const struct recording_block *z, struct line *l)
@@ -282,7 +296,8 @@ line_beside(struct view *v, const struct recording_block *a,
 	return 0;
 }
 
-/* Between the last packet before it and the first behind it. */
+/* Range of a stretch without data: times are interpolated between the last
+ * packet before it and the first behind it. */
 static int
 range_none(struct view *v, const struct view_stretch *s, uint64_t *lo,
 	   uint64_t *hi)
@@ -292,7 +307,8 @@ range_none(struct view *v, const struct view_stretch *s, uint64_t *lo,
 	const struct recording_block *a = data_before(v, r->run);
 	const struct recording_block *z = data_behind(v, s, r->run);
 	struct line l = {
-		/* Of a gap that is alone, the record tells what is behind. */
+		/* A gap with no data beside it: its record tells the time of
+		 * the packet behind it. */
 		.sequence = { r->first + r->missing, r->first + r->missing },
 		.ns = { r->first_ns, r->first_ns },
 	};

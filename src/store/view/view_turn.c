@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which slots are a thread's.
+ * Finds which slots belong to a thread.
  *
- * Where the sequence is counted from time it is arithmetic.  Any other counter
- * says nothing about threads; but senders send theirs in turn, so frames that
- * are a cycle apart are of one thread.  The cycle is known, or learned, and
- * which thread is where in it from the first packets of each run, for a counter
- * that begins anew may do so anywhere.
+ * If the sequence is counted from time, this is arithmetic.  Any other counter
+ * says nothing about threads; but senders send their threads in turn, so frames
+ * that are one cycle apart are of one thread.  The cycle is known from the
+ * metadata or learned from packets, and the position of the thread in it is
+ * learned from the first packets of each run, because a counter that restarts
+ * may do so at any position.
  *
- * That a sender keeps its turns is a belief, so who reads checks the packets
- * that he was led to: see view_check().  Looking for a thread's packets instead
- * was rejected: every byte of all threads would have to be read to say how long
- * the file is.
+ * That a sender keeps this order is an assumption, so readers check every
+ * packet: see view_check().  Searching for a thread's packets was rejected:
+ * every byte of all threads would have to be read just to tell how long the
+ * file is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,16 +22,16 @@
 #include "store/view/view_priv.h"
 
 enum {
-	HEADER = 64,	       /* as much of a packet as is looked at */
-	MOST = 2 * FILL_CYCLE, /* packets of a block that are */
-	BLOCKS = 16,	       /* of a run that are, if need be */
+	HEADER = 64,	       /* bytes read of a packet */
+	MOST = 2 * FILL_CYCLE, /* packets read of a block, at most */
+	BLOCKS = 16,	       /* blocks looked at in a run, at most */
 };
 
-/* Headers from the beginning of a block. */
+/* Packet headers from the beginning of a block. */
 struct heads {
 	uint8_t *data;
 	uint64_t present[MOST / 64];
-	uint32_t bytes; /* of one */
+	uint32_t bytes; /* size of one header */
 	uint32_t n;
 };
 
@@ -60,7 +61,7 @@ heads_read(struct recording *rec, const struct recording_block *b,
 			break;
 		h->present[h->n / 64] |= UINT64_C(1) << h->n % 64;
 	}
-	if (rec->foreign) /* fill, of no thread */
+	if (rec->foreign) /* fill carries no thread */
 		recording_holes(rec, b->record.number, take_hole, h);
 }
 
@@ -72,7 +73,7 @@ heads_make(struct heads *h, const struct format_shape *shape)
 	return h->data;
 }
 
-/* As a block, for those who learn from blocks. */
+/* Presents the headers as a block, so that fill_learn() can learn from them. */
 static struct block
 heads_block(struct heads *h, const struct recording *rec,
 	    const struct recording_block *b)
@@ -92,16 +93,17 @@ heads_block(struct heads *h, const struct recording *rec,
 
 /* ---- one run ---------------------------------------------------------- */
 
-/* While it is looked at. */
+/* State of learning one run. */
 struct search {
 	struct view *v;
 	struct fill fill;
 	struct heads heads;
-	uint32_t cycle;		    /* 0: not known yet */
-	int32_t thread[FILL_CYCLE]; /* at each place of it; -1: not seen */
+	uint32_t cycle;		    /* frames; 0: not known yet */
+	int32_t thread[FILL_CYCLE]; /* by position in the cycle; -1: not seen */
 };
 
-/* Known, or as packets say: few may be enough. */
+/* Sets the cycle: from the metadata, or from packets.  It reads few packets
+ * first and more only if those do not settle it. */
 static void
 learn_cycle(struct search *q, const struct recording_block *b)
 {
@@ -123,7 +125,7 @@ learn_cycle(struct search *q, const struct recording_block *b)
 	}
 }
 
-/* Which thread is where. */
+/* Notes which thread is at which position of the cycle. */
 static void
 learn_places(struct search *q, const struct recording_block *b)
 {
@@ -148,7 +150,8 @@ listed(const struct format_shape *s, uint32_t thread)
 	return i;
 }
 
-/* Where the list of threads has it, counted from one that was seen. */
+/* Computes the thread's position from the metadata's list of threads, relative
+ * to a thread that was seen. */
 static bool
 place_by_list(const struct search *q, uint32_t *rest)
 {
@@ -170,7 +173,7 @@ place_by_list(const struct search *q, uint32_t *rest)
 	return false;
 }
 
-/* Is it known by now where the thread is, or that it is nowhere? */
+/* True if the thread's position is known, or that it has none. */
 static bool
 found(const struct search *q, struct view_turn *turn)
 {
@@ -193,7 +196,8 @@ found(const struct search *q, struct view_turn *turn)
 	return true;
 }
 
-/* Looks at blocks of a run, wherever in it the place is. */
+/* Looks at blocks of the run from its beginning, whatever `place` in it was
+ * asked for. */
 static void
 search_run(struct search *q, size_t place, struct view_turn *turn)
 {
@@ -225,8 +229,11 @@ search_run(struct search *q, size_t place, struct view_turn *turn)
 		turn->what = TURN_GOOD;
 }
 
-/* By headers.  Where none can be read, the thread has its part of the run, but
- * nobody knows which. */
+/*
+ * Learns the turn from packet headers.  If none can be read, the thread gets
+ * its share of the run's length, but which bytes are its is unknown
+ * (TURN_LOST).
+ */
 static void
 turn_learn(struct view *v, size_t place, struct view_turn *turn)
 {
@@ -249,7 +256,7 @@ turn_learn(struct view *v, size_t place, struct view_turn *turn)
 	free(q.heads.data);
 }
 
-/* By arithmetic, where the sequence is counted from the threads. */
+/* Computes the turn if the sequence is counted from time and threads. */
 static bool
 turn_count(const struct view *v, const struct index_record *r,
 	   struct view_turn *turn)
@@ -283,7 +290,7 @@ view_turn(struct view *v, size_t place)
 		turn_learn(v, place, turn);
 }
 
-/* ---- which there are -------------------------------------------------- */
+/* ---- list of threads -------------------------------------------------- */
 
 static int
 by_value(const void *a, const void *b)
@@ -309,7 +316,7 @@ list_add(struct list *l, uint32_t thread)
 		l->thread[l->n++] = thread;
 }
 
-/* Of the first block whose packets can be read. */
+/* Lists the threads in the first block whose packets can be read. */
 static int
 list_read(struct recording *rec, unsigned sub, const struct format_ops *format,
 	  struct list *l)
