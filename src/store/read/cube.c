@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The blocks of a channel are in the order of time, within its spans, so an
- * item is found by bisection.  What is missing of a block is read from the
- * metadata once, and kept for the channel until another block is asked for:
- * whoever goes through time, channel by channel, asks for each block once.
+ * The blocks of a channel are in order of time within each span, so an item is
+ * found by bisection.  The holes of a block are read from the metadata once and
+ * kept per channel until another block is asked for: a caller that goes through
+ * time, channel by channel, reads each block's holes once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,26 +13,28 @@
 
 struct cube_block {
 	size_t span;
-	uint64_t first; /* time */
+	uint64_t first; /* time of its first slot */
 	const struct recording_block *block;
 };
 
-/* What is missing of the block that was asked for last. */
+/* Holes of the block that was asked for last. */
 struct cube_holes {
 	const struct recording_block *block;
 	struct cube_range *range;
 	size_t n;
-	bool unknown, broken; /* no line; no memory */
+	bool unknown, broken; /* no line says what is missing; no memory */
 };
 
 struct cube {
 	struct recording *rec;
 	struct cube_block *block; /* channel by channel */
-	size_t *from;		  /* each channel's first, and the end */
+	size_t *from;		  /* index of each channel's first block, and
+				     the end */
 	struct cube_span *span;
 	size_t spans;
-	struct cube_holes *holes; /* of each channel */
-	struct cube_range *range; /* of the item that was asked for last */
+	struct cube_holes *holes; /* by channel */
+	struct cube_range *range; /* missing bytes of the item that was asked
+				     for last */
 };
 
 static uint64_t
@@ -60,7 +62,7 @@ widen(struct cube *cube, size_t span, uint64_t first, uint64_t last)
 	return 0;
 }
 
-/* The blocks of one channel, behind the `n` that there are. */
+/* Appends the blocks of a channel at index *n. */
 static int
 add_channel(struct cube *cube, unsigned channel, size_t *n)
 {
@@ -140,7 +142,8 @@ cube_spans(const struct cube *cube, size_t *n)
 	return cube->span;
 }
 
-/* The last block of a channel that does not begin behind a time; NULL. */
+/* Returns the last block of a channel in a span that begins at or before
+ * `time`; NULL if there is none. */
 static const struct cube_block *
 find(const struct cube *cube, size_t span, unsigned channel, uint64_t time)
 {
@@ -174,7 +177,7 @@ cube_any(const struct cube *cube, size_t span, uint64_t first, uint64_t last)
 	return false;
 }
 
-/* Room doubles: whenever the number is a power of two, it is full. */
+/* The array doubles when its length is a power of two. */
 static int
 add_range(struct cube_range **range, size_t *n, struct cube_range one)
 {
@@ -199,7 +202,7 @@ take_hole(void *arg, uint64_t at, uint64_t bytes)
 		h->broken = true;
 }
 
-/* Makes the holes those of a block. */
+/* Loads the holes of a block. */
 static int
 take_holes(struct cube *cube, struct cube_holes *h,
 	   const struct recording_block *b)
@@ -218,7 +221,7 @@ take_holes(struct cube *cube, struct cube_holes *h,
 	return err == -ENODATA ? 0 : h->broken ? -ENOMEM : err;
 }
 
-/* The holes of bytes from..to-1 of a block, as those of an item. */
+/* Sets `item->missing` to the holes in bytes [from, to) of a block. */
 static int
 cut(struct cube *cube, const struct cube_holes *h, uint64_t from, uint64_t to,
     struct cube_item *item)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set: a list, because few recordings are open at a time.  Of those that
- * nobody has any more some stay for some seconds, for who comes back; they
- * cost what their index takes, and no buffers, which others may have.
+ * The set is a list, because few recordings are open at a time.  A recording
+ * that nobody uses any more stays open for some seconds, in case it is opened
+ * again.  Idle, it costs what its index takes; its buffers are free for others.
  */
 #include "config.h"
 
@@ -20,11 +20,13 @@
 #define SECOND INT64_C(1000000000)
 
 enum { OPEN_MOST = 4096, PATIENCE_S = 10 };
-enum { SAY_MOST = 8 };		/* lines of a disk, */
-#define SAY_AGAIN (60 * SECOND) /* in so long */
+enum { SAY_MOST = 8 };		/* log lines about a disk, at most, */
+#define SAY_AGAIN (60 * SECOND) /* within this time */
 #define CACHE	  (UINT64_C(512) << 20)
 
-/* ---- the set ---------------------------------------------------------------- */
+/*
+ * ---- the set ----------------------------------------------------------------
+ */
 
 static void
 set_free(struct opened_set *set)
@@ -39,7 +41,7 @@ set_free(struct opened_set *set)
 	free(set);
 }
 
-/* Under its lock, which it unlocks. */
+/* Drops a reference.  Called under the set's lock, which it unlocks. */
 static void
 set_drop(struct opened_set *set)
 {
@@ -93,7 +95,7 @@ opened_make(struct opened_set **set, const struct opened_args *a)
 	return err;
 }
 
-/* Threads that no disk holds are gone then. */
+/* Waits up to half a second for threads that no disk holds. */
 void
 opened_free(struct opened_set *set)
 {
@@ -112,7 +114,8 @@ opened_free(struct opened_set *set)
 	set_drop(set);
 }
 
-/* ---- one of it ---------------------------------------------------------------- */
+/* ---- one recording
+ * ------------------------------------------------------------- */
 
 static void
 op_free(struct opened *op)
@@ -148,7 +151,7 @@ opened_create(struct opened_set *set, const char *name)
 	struct opened *op = calloc(1, sizeof *op);
 
 	if (!op ||
-	    set->open >= OPEN_MOST) { /* each left to a disk that hangs */
+	    set->open >= OPEN_MOST) { /* each stuck on a disk that hangs */
 		free(op);
 		return NULL;
 	}
@@ -174,7 +177,7 @@ opened_create(struct opened_set *set, const char *name)
 	return NULL;
 }
 
-/* How many lines of this disk there are by now, with this one. */
+/* Counts a log line about a disk.  Returns how many there are now. */
 static unsigned
 say(struct opened_set *set, int disk)
 {
@@ -210,7 +213,8 @@ opened_tell(struct opened *op, int disk, int err)
 	    lines == SAY_MOST ? "; of others the same is not said now" : "");
 }
 
-/* ---- what it is -------------------------------------------------------------------- */
+/* ---- facts
+ * ----------------------------------------------------------------------- */
 
 void
 opened_facts(struct opened *op, struct opened_facts *f)
@@ -235,7 +239,7 @@ opened_counts(struct opened_set *set, const char *name, struct opened_counts *c)
 		r = op->reader;
 		pthread_mutex_unlock(&op->lock);
 	}
-	if (op && r) { /* which is not closed while its set is locked */
+	if (op && r) { /* the reader is not closed while the set is locked */
 		reader_facts(r, &f);
 		c->disk_bytes = f.bytes;
 	}
@@ -252,7 +256,8 @@ opened_use(struct opened_set *set, struct opened_use *use)
 	reader_pool_facts(set->pool, &use->cache_bytes, &use->hang);
 }
 
-/* ---- disks that come ------------------------------------------------------------- */
+/* ---- disks that come back
+ * ------------------------------------------------------- */
 
 bool
 opened_came(const struct opened *op, unsigned i)

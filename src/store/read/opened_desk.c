@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording's own thread, and how others have it do what may wait for a
- * disk.  They wait no longer than they have patience: a job belongs to both,
- * so that a thread which comes back after an hour finds what it works with.
- * One that is known to be stuck is asked for nothing.
+ * The recording's own thread, and its queue of jobs: everything that may wait
+ * for a disk.  Callers wait no longer than `patience`.  A job belongs to both,
+ * so a thread that comes back after an hour finds its memory intact.  A thread
+ * that is known to be stuck gets no further jobs.
  *
- * When nobody has had the recording for some seconds the thread takes it out
- * of the set, closes it, and ends.
+ * When nobody has used the recording for some seconds, the thread takes it out
+ * of the set, closes it and ends.
  */
 #include "config.h"
 
@@ -93,7 +93,8 @@ opened_do(struct opened *op, struct opened_job *job)
 	return err;
 }
 
-/* ---- what others make up ------------------------------------------------------ */
+/* ---- jobs of callers
+ * ------------------------------------------------------------ */
 
 struct run_job {
 	struct opened_job job;
@@ -137,11 +138,13 @@ opened_run(struct opened *op, int (*run)(void *arg, struct recording *rec),
 	return opened_do(op, &j->job);
 }
 
-/* ---- the thread ------------------------------------------------------------- */
+/*
+ * ---- the thread -------------------------------------------------------------
+ */
 
 enum state { HAD, IDLE, OVER };
 
-/* Under the set's lock. */
+/* Takes the recording out of the set.  Under the set's lock. */
 static void
 unlink_it(struct opened *op)
 {
@@ -154,7 +157,8 @@ unlink_it(struct opened *op)
 	op->set->idle--;
 }
 
-/* Is it time to close it?  It is not found any more then. */
+/* Decides whether to close the recording.  If so (OVER), it is taken out of the
+ * set. */
 static enum state
 state_of(struct opened *op)
 {
@@ -174,7 +178,7 @@ state_of(struct opened *op)
 	return state;
 }
 
-/* Under the lock. */
+/* Takes the first job.  Under the lock. */
 static struct opened_job *
 take(struct opened *op)
 {
@@ -203,7 +207,7 @@ do_job(struct opened *op, struct opened_job *job)
 	opened_job_put(op, job);
 }
 
-/* The next job; NULL: there was none for a while. */
+/* Waits for the next job.  NULL: there was none for a while. */
 static struct opened_job *
 next_job(struct opened *op)
 {
@@ -236,7 +240,7 @@ run(void *arg)
 		if (state == IDLE)
 			opened_leave(op);
 	} while (state != OVER);
-	/* Who had it has asked for all that he ever will. */
+	/* Jobs still queued: their callers gave up waiting. */
 	while ((job = op->job)) {
 		op->job = job->next;
 		opened_job_put(op, job);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who gets a recording, and how long it stays when he has put it.
+ * Gets and puts recordings, and decides how long they stay open.
  *
- * A disk that hangs keeps the thread that opens a recording; whoever waits for
- * that is out of patience once, and knows then which disk it was.  From then
- * on recordings are opened without it, until it answers: what they have there
- * cannot be read, but the rest can.
+ * A disk that hangs holds the thread that opens a recording.  The caller runs
+ * out of patience once, and then knows which disk it was.  From then on
+ * recordings are opened without that disk until it answers: what they have
+ * there cannot be read, but the rest can.
  */
 #include "config.h"
 
@@ -27,7 +27,8 @@ opened_stir(struct opened *op)
 	pthread_mutex_unlock(&op->lock);
 }
 
-/* ---- finding ----------------------------------------------------------------- */
+/* ---- finding
+ * ----------------------------------------------------------------- */
 
 struct opened *
 opened_find(struct opened_set *set, const char *name)
@@ -63,7 +64,7 @@ find_or_make(struct opened_set *set, const char *name)
 	return op;
 }
 
-/* The name is free for another. */
+/* Takes the recording out of the set: its name is free for another. */
 static void
 forget(struct opened *op, bool removed)
 {
@@ -83,7 +84,8 @@ forget(struct opened *op, bool removed)
 	pthread_mutex_unlock(&op->lock);
 }
 
-/* ---- getting ------------------------------------------------------------------- */
+/* ---- getting
+ * ------------------------------------------------------------------- */
 
 struct enter_job {
 	struct opened_job job;
@@ -96,7 +98,8 @@ run_enter(struct opened *op, struct opened_job *job)
 	return opened_enter(op, &((struct enter_job *)job)->fault);
 }
 
-/* Whom is it waiting for? */
+/* Marks the disk that the recording's thread waits for as hanging.  True if it
+ * was not marked before. */
 static bool
 note_hang(struct opened *op)
 {
@@ -135,12 +138,12 @@ enter(struct opened *op, struct fault *fault)
 	}
 	opened_job_put(op, &e->job);
 	if (err == -ETIMEDOUT && note_hang(op))
-		err = -EAGAIN; /* without that one, then */
+		err = -EAGAIN; /* try again without that disk */
 	return err;
 }
 
-/* It failed.  One whose thread waits for a disk is of no use to those who come
- * next; they try the disks anew. */
+/* Drops a recording that failed to open.  One whose thread is stuck is useless
+ * to the next caller, who shall try the disks anew. */
 static void
 let_go(struct opened *op, int err)
 {
@@ -172,9 +175,10 @@ opened_get(struct opened_set *set, const char *name, struct opened **op,
 	return err == -EAGAIN || err == -ESTALE ? -ETIMEDOUT : err;
 }
 
-/* ---- putting -------------------------------------------------------------------- */
+/* ---- putting
+ * -------------------------------------------------------------------- */
 
-/* The one that was put longest ago is closed, where there are many. */
+/* Has the recording closed that was put longest ago. */
 static void
 close_oldest(struct opened_set *set)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording's thread does with it.
+ * Jobs of a recording's thread.  Before a recording is opened, each disk is
+ * tried alone, with just the files that opening will read: so it is known which
+ * disk hangs, and the recording is opened without it.
  *
- * Before it is opened each disk is tried alone, with just what will be read of
- * it then: so that it is known which one hangs.  Where one does, the recording
- * is opened without it.
- *
- * A folder that was removed, or that somebody made anew, is told from the one
- * that is open by its inode.
+ * A folder that was removed or made anew is told from the open one by its
+ * inode.
  */
 #include "config.h"
 
@@ -25,7 +23,9 @@
 #include "store/read/opened_priv.h"
 #include "store/recording/recording_priv.h"
 
-#define FOREIGN_NS INT64_C(2000000000) /* as long as they are believed */
+#define FOREIGN_NS                                                             \
+	INT64_C(2000000000) /* age up to which another recorder's
+					  recording is taken as unchanged */
 
 static void
 take_facts(struct opened *op)
@@ -49,9 +49,10 @@ take_facts(struct opened *op)
 	snprintf(f->extension, sizeof f->extension, "%s", from->extension);
 }
 
-/* ---- disks -------------------------------------------------------------------- */
+/* ---- disks
+ * -------------------------------------------------------------------- */
 
-/* 0 or -errno. */
+/* Reads the first byte of a file.  Returns 0 or -errno. */
 static int
 touch(int dir, const char *file)
 {
@@ -67,7 +68,8 @@ touch(int dir, const char *file)
 	return err;
 }
 
-/* It is there, and cannot be had just now: no reason to show fill for it. */
+/* True if the file exists but cannot be read at present, so that fill in its
+ * place would be wrong. */
 static bool
 is_refused(int err)
 {
@@ -76,7 +78,8 @@ is_refused(int err)
 	       err != -ESPIPE;
 }
 
-/* What is read of a folder when it is opened.  0 or -errno. */
+/* Reads from a folder what opening the recording will read.  Returns 0 or
+ * -errno. */
 static int
 try_folder(const struct opened *op, int disk)
 {
@@ -97,7 +100,8 @@ try_begin(struct opened *op, unsigned disk)
 	atomic_store_explicit(&op->trying, (int)disk, memory_order_relaxed);
 }
 
-/* Maybe after an hour, and nobody waits any more. */
+/* Marks the disk as answering.  This may be an hour later, when no caller waits
+ * any more. */
 static void
 try_end(struct opened *op, unsigned disk)
 {
@@ -150,7 +154,8 @@ try_disks(struct opened *op)
 	}
 }
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- opening
+ * ------------------------------------------------------------------ */
 
 static int
 call_look(struct opened *op, struct recording *rec)
@@ -213,9 +218,12 @@ open_it(struct opened *op, struct fault *fault)
 	return err;
 }
 
-/* ---- the same, or another -------------------------------------------------------- */
+/* ---- is it still the same?
+ * -------------------------------------------------------- */
 
-/* Is the folder on a disk what is open?  1, 0; -1: nobody knows. */
+/*
+ * Returns 1 if the folder on a disk is the open one, 0 if not, -1 if unknown.
+ */
 static int
 is_same_on(struct opened *op, unsigned i)
 {
@@ -271,7 +279,9 @@ opened_enter(struct opened *op, struct fault *fault)
 {
 	if (!op->rec)
 		return open_it(op, fault);
-	/* Others' recordings tell nothing of what became of them. */
+	/*
+	 * Another recorder's index is not ours to watch: reopen to see changes.
+	 */
 	if (is_alone(op) &&
 	    (op->lame ||
 	     (op->rec->foreign && clock_steady() - op->looked > FOREIGN_NS)))
@@ -280,7 +290,7 @@ opened_enter(struct opened *op, struct fault *fault)
 		return -ESTALE;
 	if (!op->rec->foreign &&
 	    recording_facts(op->rec)->state != RECORDING_COMPLETE)
-		opened_look(op); /* else it is what it was */
+		opened_look(op); /* on failure, what was seen before stays */
 	return recording_hold(op->rec, fault);
 }
 
@@ -303,7 +313,8 @@ opened_finish(struct opened *op)
 		recording_close(op->fresh);
 }
 
-/* ---- looking again ------------------------------------------------------------------ */
+/* ---- refreshing
+ * --------------------------------------------------------------------- */
 
 static int
 look_at_disks(struct opened *op)
@@ -318,7 +329,7 @@ look_at_disks(struct opened *op)
 		return err;
 	for (unsigned i = 0; i < op->disks.n; i++)
 		op->fresh->part[i].hangs = op->rec->part[i].hangs;
-	/* What was shown goes on being there. */
+	/* Blocks that were shown from memory stay visible. */
 	err = recording_remember_all(op->fresh, op->rec);
 	if (err >= 0)
 		err = call_look(op, op->fresh);
@@ -367,7 +378,8 @@ struct look_job {
 static int
 run_look(struct opened *op, struct opened_job *job)
 {
-	/* Another may have asked for the same. */
+	/* Skip it if another caller's refresh began after this one was asked
+	 * for. */
 	return op->looked >= ((struct look_job *)job)->asked ? 0
 							     : opened_look(op);
 }
@@ -375,7 +387,7 @@ run_look(struct opened *op, struct opened_job *job)
 int
 opened_refresh(struct opened *op, int64_t max_age_ns)
 {
-	enum { COST = 4 }; /* a look takes this part of the time at most */
+	enum { COST = 4 }; /* refreshing takes at most 1/COST of the time */
 	int64_t now = clock_steady(), age;
 	struct look_job *l;
 	bool wanted;

@@ -10,46 +10,47 @@
 #include "store/view/view.h"
 
 /*
- * What those share that open recordings and those that read them.
+ * Declarations shared by open recordings and the files read from them.
  *
  *   opened.c       the set
- *   opened_get.c   who gets one, and how long it stays
- *   opened_desk.c  its thread, and how others have it do something
- *   opened_look.c  what that thread does: opens it, looks again
- *   reading.c      an open file, and what is asked of it
- *   reading_desk.c its views
- *   reading_give.c what a request gets
- *   reading_answer.c  ... and where that is
+ *   opened_get.c   get and put: how long a recording stays open
+ *   opened_desk.c  the recording's thread and its queue of jobs
+ *   opened_look.c  jobs of that thread: open, refresh
+ *   reading.c      an open file and its requests
+ *   reading_desk.c the file's views
+ *   reading_give.c answers a request piece by piece
+ *   reading_answer.c  ... and the memory of the answer
  *
- * There are two of each recording that grows: `rec`, which all look at, and
- * `fresh`, which its thread looks at disks with.  When that is done, they
- * exchange what they are, which takes no longer than copying a struct: who
- * reads never waits for who looks, and the other way round.
+ * A recording that grows is held twice: `rec`, which everyone reads, and
+ * `fresh`, which its thread refreshes from disk.  Afterwards the two structs
+ * exchange their contents, which takes as long as copying a struct.  So readers
+ * never wait for a refresh, nor a refresh for readers.
  *
- * Order of locks: opened_set::lock, opened::lock, that of the pool.  Nobody
- * waits for a disk with any of them.
+ * Order of locks: opened_set::lock, opened::lock, the pool's lock.  No thread
+ * waits for a disk while it holds one of them.
  */
 struct opened_job;
 struct reading;
 
 struct opened_set {
-	struct disks disks; /* paths; nothing of it is open */
+	struct disks disks; /* paths only; nothing of it is open */
 	struct reader_pool *pool;
 	int64_t patience;
 	bool verify;
 	struct opened_hooks hooks;
 	pthread_mutex_t lock;
-	pthread_cond_t ended; /* a recording */
+	pthread_cond_t ended; /* signalled when a recording was freed */
 	/* ---- under the lock */
-	unsigned refs; /* recordings, and who made it */
+	unsigned refs; /* one per recording, and one of the maker */
 	bool closed;
 	struct opened *op;
 	unsigned open, idle;
-	bool *hangs; /* of each disk: somebody who opens waits for it */
-	struct opened_said *said; /* of each disk */
+	bool *hangs; /* by disk: a thread that opens a recording hangs there */
+	struct opened_said *said; /* log lines by disk */
 };
 
-/* What was said of a disk lately: many recordings may be on one that fails. */
+/* How many log lines were written about a disk lately.  Many recordings may lie
+ * on a disk that fails. */
 struct opened_said {
 	int64_t since; /* steady ns */
 	unsigned lines;
@@ -58,94 +59,122 @@ struct opened_said {
 struct opened {
 	struct opened_set *set;
 	char name[256];
-	struct disks disks; /* its own */
+	struct disks disks; /* copy of the set's disks, opened by its thread */
 
-	/* ---- its thread's; others look at `rec` while they are counted in
-	 * `lookers`, and only at what is no matter of disks */
+	/*
+	 * ---- owned by its thread; others use `rec` while they are counted in
+	 *  `lookers`, and only what needs no disk
+	 */
 	struct recording *rec, *fresh;
-	uint64_t turn; /* looks */
+	uint64_t turn; /* counts refreshes */
 
-	/* Set once, by the job that opens it, before anyone else looks. */
+	/*
+	 * Set once by the job that opens the recording, before others use it.
+	 */
 	struct reader *reader;
-	bool lame; /* it was opened without a disk that hangs or refuses */
+	bool lame; /* opened without a disk that hangs or refuses */
 
-	atomic_int trying; /* disk that its thread is at; -1: none.  Of no
-			      order: who is out of patience asks */
+	atomic_int trying; /* disk that the thread waits for now; -1: none.
+			      Relaxed: read only to name the disk after a
+			      timeout */
 
 	/* ---- under the set's lock */
 	struct opened *next; /* opened_set::op */
 	unsigned users;
 	bool linked;
-	int64_t idle_since; /* steady ns; 0: it is to be closed now */
+	int64_t idle_since; /* steady ns; 0: close it now */
 
 	pthread_mutex_t lock;
-	pthread_cond_t done; /* a job; a looker, a view that was busy */
+	pthread_cond_t done; /* signalled when a job is done, a looker left or
+				a view is free */
 	pthread_cond_t work;
 	/* ---- under its lock */
-	unsigned refs; /* users and readings; its thread */
-	bool stir;     /* its thread is to see if it is over */
+	unsigned refs; /* users, open files, and its thread */
+	bool stir;     /* asks its thread to check whether to close */
 	struct opened_job *job, **tail;
-	int64_t busy; /* steady ns since when the thread is at a job; 0 */
+	int64_t busy; /* steady ns when the running job began; 0: none */
 	unsigned lookers;
 	bool exchanging;
-	struct reading *reading; /* all of them */
+	struct reading *reading; /* list of its open files */
 	struct opened_facts facts;
 	struct opened_counts counts;
-	int64_t looked, cost; /* steady ns: when it began, ns that it took */
-	bool *told;	      /* of each disk: that it is trouble */
+	int64_t looked, cost; /* steady ns when the last refresh began; ns it
+				 took */
+	bool *told;	      /* by disk: trouble was logged */
 };
 
-/* ---- what its thread is to do --------------------------------------------- */
+/*
+ * ---- jobs of a recording's thread -----------------------------------------
+ */
 
-/* Belongs to who asks and to the thread; the last one frees it. */
+/* A job belongs to the caller and to the thread; the last one frees it. */
 struct opened_job {
 	struct opened_job *next; /* opened::job */
 	int (*run)(struct opened *op, struct opened_job *job);
-	void (*clear)(struct opened_job *job); /* and frees it; NULL: free() */
+	void (*clear)(struct opened_job *job); /* frees the job too; NULL:
+						  free() */
 	unsigned refs;
 	bool done;
 	int err;
 };
 
 int opened_start(struct opened *op);
-/* It is to see whether it is over. */
+/* Wakes the recording's thread, so that it checks whether to close. */
 void opened_stir(struct opened *op);
-/* Has it done, and waits as long as the patience: what it returned; or
- * -ETIMEDOUT, and it may still be done.  The caller's job is put. */
+/*
+ * Has the thread run a job.  Waits at most `patience`.  Returns what the job
+ * returned; or -ETIMEDOUT, and the job may still be run.  Takes over the
+ * caller's reference.
+ */
 int opened_do(struct opened *op, struct opened_job *job);
-/* The same, and the caller keeps his job. */
+/*
+ * Has the thread run a job, and waits, as opened_do(); but the caller keeps its
+ * reference: it sets refs to 1 before, and calls opened_job_put() afterwards.
+ */
 int opened_await(struct opened *op, struct opened_job *job);
 void opened_job_put(struct opened *op, struct opened_job *job);
 
-/* ---- its thread ------------------------------------------------------------ */
+/*
+ * ---- called by its thread ---------------------------------------------------
+ */
 
-/* Is there another file system on a disk by now, or one that was not there?  Of
- * the recording's thread; may wait for the disk. */
+/* True if a disk has another file system mounted by now, or if one that was
+ * missing has this recording now.  May wait for the disk. */
 bool opened_came(const struct opened *op, unsigned disk);
 
-/* Opens it, or finds that it is still the same; holds it.  -ESTALE: there is
- * another by that name now, or none. */
+/*
+ * Opens the recording, or checks that an open one is still current; holds it
+ * against removal.  Returns -ESTALE if the caller shall open it anew: its name
+ * is gone or is another recording now; or nobody else uses it and it was opened
+ * without a disk, or is another recorder's and was opened some time ago.
+ */
 int opened_enter(struct opened *op, struct fault *fault);
 int opened_look(struct opened *op);
-/* Nobody has it: who removes it need not wait. */
+/* Releases the hold that opened_enter() took, once nobody uses the recording: a
+ * removal need not wait. */
 void opened_leave(struct opened *op);
-/* What was open is closed. */
+/* Closes the reader and both copies of the recording. */
 void opened_finish(struct opened *op);
 
-/* ---- any thread -------------------------------------------------------------- */
+/* ---- any thread
+ * -------------------------------------------------------------- */
 
-/* A disk is trouble: says so once. */
+/* Logs that a disk is in trouble, once for each recording. */
 void opened_tell(struct opened *op, int disk, int err);
 void opened_drop(struct opened *op);
 
-/* ---- under the set's lock ------------------------------------------------------ */
+/* ---- under the set's lock
+ * ------------------------------------------------------ */
 
-/* With two references: of its thread, and the caller; NULL: no memory, or too
- * many are with disks that hang. */
+/*
+ * Makes a recording and starts its thread.  It has two references: the thread's
+ * and the caller's.  NULL: no memory, or too many recordings are stuck on disks
+ * that hang.
+ */
 struct opened *opened_create(struct opened_set *set, const char *name);
 struct opened *opened_find(struct opened_set *set, const char *name);
 
-/* All views take in what was seen; its thread. */
+/* Refreshes the views of all open files.  Called by the recording's thread. */
 void reading_refresh(struct opened *op);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A reader is what a pool knows of one recording: its folders, chunks and
- * pieces.  Those of its pieces that are in flight when it is closed belong to
- * their disk's threads, and the reader with them: the last one frees it.
+ * pieces.  If pieces are in flight when the reader is closed, the disks'
+ * threads own them and the reader; the last one frees it.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include "store/read/reader_priv.h"
 #include "store/recording/recording_priv.h"
 
-/* ---- the end ----------------------------------------------------------- */
+/* ---- close --------------------------------------------------------------- */
 
 static void
 reader_free(struct reader *r)
@@ -40,7 +40,7 @@ reader_leave(struct reader *r)
 		reader_free(r);
 }
 
-/* What nobody has put is put: the caller is done with it. */
+/* Drops all pieces, also those that the caller did not put. */
 static void
 drop_all(struct reader *r)
 {
@@ -77,7 +77,7 @@ reader_close(struct reader *r)
 	}
 }
 
-/* ---- the beginning ------------------------------------------------------ */
+/* ---- open ---------------------------------------------------------------- */
 
 static int
 make_parts(struct reader *r)
@@ -148,7 +148,8 @@ reader_open(struct reader **reader, struct recording *rec,
 	return err;
 }
 
-/* ---- what it is at --------------------------------------------------------- */
+/* ---- state
+ * ------------------------------------------------------------------- */
 
 void
 reader_watch(struct reader *r)

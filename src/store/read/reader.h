@@ -8,131 +8,140 @@
 #include "store/recording/recording.h"
 
 /*
- * A reader gives the data of a recording's blocks as fast as its disks can,
- * all of them at once: it reads ahead, past the page cache where a disk lets
- * it, into buffers that it has from the beginning.  A block is read in pieces,
- * a buffer each.
+ * A reader gives the data of a recording's blocks as fast as all its disks
+ * together can.  It reads ahead, past the page cache if the disk allows that,
+ * into buffers allocated once.  A block is read in pieces, one buffer each.
  *
- * A way is the order in which somebody reads.  Of one that is sure all buffers
- * are read ahead, any other is watched: what follows on what was read before
- * makes it look ahead, twice as far each time; whoever jumps gets what he asks
- * for, and no more.
+ * A way is a cursor: one sequence of reads.  A cursor marked `sure` reads ahead
+ * into every free buffer.  Any other starts without read-ahead: each request
+ * that continues the last one doubles it, a jump resets it to nothing.
  *
- * A disk that does not answer is waited for no longer than `patience`; then
- * all of its data is -ETIMEDOUT until it answers, and that of others is given
- * as ever.  Closing never waits for it: what its thread needs is left behind.
+ * A disk that does not answer is waited for no longer than `patience`.  Then
+ * all its data is -ETIMEDOUT until it answers; other disks' data is given as
+ * before.  Closing never waits for a disk: memory that its thread needs is
+ * freed by that thread.
  *
- * Any number of threads may get and put, also on one way.  They look at the
- * recording while they hold a lock, which reader_exchange() takes as well; who
- * refreshes it himself calls nothing else meanwhile.
+ * Any number of threads may get and put, also on one cursor.  They look at the
+ * recording under the pool's lock, which reader_exchange() takes too.  A caller
+ * that refreshes the recording itself makes sure that no other call is running.
  *
- * Readers may share a pool: its buffers, and its threads, one or a few for each
- * disk.  Any other has its own.  Of a shared pool each way that looks ahead may
- * have the same part; who has to wait for a buffer gets it before all who come
- * later, so nobody starves.
+ * Readers may share a pool of buffers and disk threads; a reader without one
+ * gets its own.  In a shared pool all cursors that read ahead may use equally
+ * many buffers.  Calls that wait for a buffer are served in order of arrival,
+ * so none starves.
  */
 struct reader;
 struct reader_pool;
 struct reader_piece;
 
 enum {
-	READER_REQUEST = 2 << 20, /* bytes that a disk is asked for at once */
-	READER_DEPTH = 4,	  /* of them on each disk */
-	READER_LEAST = 4,	  /* pieces that there are at least */
+	READER_REQUEST = 2 << 20, /* bytes of one request to a disk */
+	READER_DEPTH = 4,	  /* requests in flight on each disk */
+	READER_LEAST = 4,	  /* least number of pieces in a pool */
 };
 
 struct reader_pool_args {
-	unsigned disks; /* of each recording that is read by it: the same */
+	unsigned disks; /* number of disks; the same for each recording read
+			   through this pool */
 	uint64_t memory, piece;
 	uint32_t head;
-	int64_t patience; /* all as in: */
+	int64_t patience; /* all as in struct reader_args */
 };
 
 struct reader_args {
-	struct reader_pool *pool; /* then memory, piece, head and patience are
-				     its own; NULL: none is shared */
-	uint64_t memory;  /* of buffers, in bytes, if they are not fewer than
-			    READER_LEAST; 0: 64 MiB */
+	struct reader_pool *pool; /* shared pool, whose own memory, piece, head
+				     and patience apply; NULL: make one for
+				     this reader */
+	uint64_t memory;  /* bytes of buffers, at least READER_LEAST pieces; 0:
+			     64 MiB */
 	uint64_t piece;	  /* bytes; a piece may be a whole block.  Rounded up
-			    to requests; 0: one */
-	uint32_t head;	  /* bytes before each piece that are the caller's */
-	bool verify;	  /* what has a wrong checksum is -EBADMSG */
+			     to requests; 0: one request */
+	uint32_t head;	  /* bytes before each piece that the caller may
+			     write */
+	bool verify;	  /* check checksums: wrong data is -EBADMSG */
 	int64_t patience; /* ns; 0: ten seconds */
-	int timer;	  /* a timerfd of the caller, of CLOCK_MONOTONIC: goes
-			     off when there may be news after a -ETIMEDOUT of
-			     reader_get(); 0: there is none */
+	int timer;	  /* a timerfd of the caller, on CLOCK_MONOTONIC, which
+			     expires when reader_get() may be tried again after
+			     -ETIMEDOUT; 0: none */
 };
 
 int reader_pool_make(struct reader_pool **pool,
 		     const struct reader_pool_args *args);
-/* When all of its readers are closed. */
+/* Stops the pool's threads and frees it.  All its readers are closed before. */
 void reader_pool_leave(struct reader_pool *pool);
-/* Bytes of buffers that have something; disks that do not answer. */
+/* Returns the bytes of buffers that hold data, and the number of disks that do
+ * not answer. */
 void reader_pool_facts(struct reader_pool *pool, uint64_t *bytes,
 		       unsigned *hang);
 bool reader_pool_hangs(struct reader_pool *pool, unsigned disk);
 
-/* The recording must outlive it, and may be refreshed in between. */
+/* Opens a reader.  Returns 0 or -errno.  The recording must be closed after the
+ * reader, and may be refreshed in between. */
 int reader_open(struct reader **reader, struct recording *rec,
 		const struct reader_args *args);
-void reader_close(struct reader *r); /* NULL: nothing */
+void reader_close(struct reader *r); /* NULL is allowed */
 
 struct reader_way {
 	struct reader *reader;
-	int sub;      /* whose blocks come next; -1: all */
-	uint64_t end; /* number that is not read any more; UINT64_MAX */
-	bool sure;    /* it is read from the beginning to the end */
-	bool told;    /* reader_way_ahead() says how far it looks ahead */
+	int sub;      /* substream to read ahead in; -1: all */
+	uint64_t end; /* first block number not to read ahead; UINT64_MAX:
+			 none */
+	bool sure;    /* the caller reads from beginning to end */
+	bool told;    /* reader_way_ahead() sets the read-ahead */
 
-	/* The reader's, under its lock. */
+	/* Owned by the reader, under its lock. */
 	struct reader_way *next;       /* reader_pool::way */
-	uint64_t number, at;	       /* behind what was read last */
-	uint64_t next_number, next_at; /* it looks ahead from here */
-	unsigned window, ahead;	       /* pieces: that it may, that it has */
-	int64_t used;		       /* steady ns: when it was last */
+	uint64_t number, at;	       /* place behind what was read last */
+	uint64_t next_number, next_at; /* next place to read ahead */
+	unsigned window, ahead;	       /* pieces: allowed ahead, and read
+					  ahead */
+	int64_t used;		       /* steady ns of the last read */
 };
 
 void reader_way_begin(struct reader_way *w, struct reader *r, int sub);
-/* Its views are put; what it has looked ahead is dropped. */
+/* Drops what was read ahead.  The caller has put all views of this cursor. */
 void reader_way_end(struct reader_way *w);
-/* Of one that is told: so many bytes, if there is room.  0: whoever reads has
- * jumped, and gets what he asks for; what was looked ahead is dropped. */
+/* Sets the read-ahead of a `told` cursor to this many bytes, buffers
+ * permitting.  0: the caller jumped; what was read ahead is dropped. */
 void reader_way_ahead(struct reader_way *w, uint64_t bytes);
 
-/* A stretch of a block that is good as a whole, or bad. */
+/* A stretch of a block, lent to the caller until reader_put().  It is good as a
+ * whole or bad as a whole. */
 struct reader_view {
-	const uint8_t *data; /* NULL with err */
-	uint64_t at, bytes;  /* of the block's data */
-	int err; /* 0; -ENOENT: the chunk is not there; -ENODATA: it ends
-		    before this; -EIO, or what the disk says; -EBADMSG: a wrong
-		    checksum; -ETIMEDOUT: its disk does not answer */
+	const uint8_t *data; /* NULL if err */
+	uint64_t at, bytes;  /* position and length in the block's data */
+	int err; /* 0; -ENOENT: no such chunk; -ENODATA: the chunk ends before
+		    this; -EIO or another error of the disk; -EBADMSG: wrong
+		    checksum; -ETIMEDOUT: the disk does not answer */
 	struct reader_piece *piece;
 };
 
 /*
- * Gives the stretch that begins at a byte of a block: up to its end, the end
- * of a piece, or where it gets bad (or good).  Of its `bytes` from there the
- * caller needs at least some; 0: all.  Waits until `until` (steady ns; 0: not
- * at all).
+ * Gives the stretch that begins at byte `at` of a block.  The stretch ends at
+ * the end of the block or of a piece, or where good data turns bad or back.
+ * `bytes`: how many the caller needs from there; 0: all.  Waits until `until`
+ * (steady ns; 0: not at all).
  *
- * 0; -ETIMEDOUT: not yet; -ENODATA: the block has no data from there on.
- * What it gives is there until it is put.  `head` bytes before data, where
- * that is the beginning of a piece, may be written by the caller.
+ * Returns 0; -ETIMEDOUT: not there yet; -ENODATA: the block has no data from
+ * `at` on.  The stretch is the caller's until reader_put().  If it begins a
+ * piece, the caller may write the `head` bytes before it.
  */
 int reader_get(struct reader_way *w, uint64_t number, uint64_t at,
 	       uint64_t bytes, struct reader_view *v, int64_t until);
 void reader_put(struct reader *r, struct reader_view *v);
-/* Is it bad because this chunk cannot be read, on this disk, today? */
+/* True if the stretch is bad because this chunk cannot be read from this disk
+ * at present. */
 bool reader_lost(const struct reader_view *v);
 
-/* Has the recording, when it is refreshed, let disks alone that hang. */
+/* Marks disks that hang, so that the next refresh of the recording leaves them
+ * out. */
 void reader_watch(struct reader *r);
-/* Its recording becomes what `fresh`, the same looked at later, is; and that
- * what it was.  Nobody looks at the latter meanwhile. */
+/* Exchanges the contents of the reader's recording and of `fresh`, the same
+ * recording refreshed later.  No other thread uses `fresh` meanwhile. */
 void reader_exchange(struct reader *r, struct recording *fresh);
 
 struct reader_facts {
-	uint64_t bytes; /* that disks were asked for, since it was opened */
+	uint64_t bytes; /* requested from disks since it was opened */
 	unsigned hang;	/* disks that do not answer */
 };
 void reader_facts(struct reader *r, struct reader_facts *f);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a block, which the first of its disk's threads opens that comes
- * to it: twice, to be read past the page cache, and through it.  The latter is
- * for what the former cannot: file systems that have none of it, the end of
- * an odd file, packets that lie apart, and stretches around a broken sector,
- * of which the kernel tells only that there is one.
- *
- * A file that is in memory anyhow is read from there.
+ * The file of a block, opened by the first disk thread that needs it: once to
+ * be read past the page cache (O_DIRECT), and once through it.  Reads go
+ * through the page cache if O_DIRECT cannot: on file systems without it, at the
+ * end of a file of odd length, for packets that do not lie back to back, and
+ * around a broken sector, of which the kernel tells only that there is one.  A
+ * file that is mostly in the page cache already is read from there.
  */
 #include "config.h"
 
@@ -21,7 +20,9 @@
 #include "store/read/reader_priv.h"
 #include "store/recording/recording_priv.h"
 
-/* ---- the list of them ---------------------------------------------------- */
+/*
+ * ---- the list of chunks ----------------------------------------------------
+ */
 
 static struct reader_chunk *
 make(struct reader *r, const struct recording_block *b)
@@ -83,7 +84,7 @@ take_away(struct reader *r, struct reader_chunk *c)
 	free(c);
 }
 
-/* The one that was opened first, of those that no piece has. */
+/* Returns the chunk that was opened first among those that no piece uses. */
 static struct reader_chunk *
 oldest(const struct reader *r)
 {
@@ -96,8 +97,8 @@ oldest(const struct reader *r)
 	return found;
 }
 
-/* Who jumps comes back to it; unless there is trouble, which may be over
- * then. */
+/* Keeps a shared pool's chunk open for readers that jump; but not one with
+ * trouble, which may be over at the next opening. */
 void
 reader_chunk_put(struct reader *r, struct reader_chunk *c)
 {
@@ -127,7 +128,7 @@ reader_chunk_close(struct reader *r)
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* As in linux/mman.h, which older systems do not have whole. */
+/* As in linux/mman.h; older headers lack it. */
 struct cache_range {
 	uint64_t at, bytes;
 };
@@ -136,7 +137,8 @@ struct cache_pages {
 };
 enum { SYS_CACHESTAT = 451 };
 
-/* Most of it; since Linux 6.5 the kernel tells. */
+/* True if half of the chunk or more is in the page cache.  Needs cachestat() of
+ * Linux 6.5. */
 static bool
 is_cached(const struct reader_chunk *c)
 {
@@ -155,7 +157,7 @@ open_file(struct reader_piece *p, struct reader_chunk *c)
 	bool eased;
 
 	c->fd = disk_open_at(dir, c->file, O_RDONLY, c->links);
-	/* Something that is no file of it lies in its place. */
+	/* Something else lies in the chunk's place. */
 	if (c->fd == -EISDIR || c->fd == -ESPIPE || c->fd == -EXDEV)
 		c->fd = -ENOENT;
 	if (c->fd < 0)
@@ -189,10 +191,12 @@ reader_chunk_open(struct reader_piece *p)
 	return fd;
 }
 
-/* ---- reading through the page cache --------------------------------------- */
+/*
+ * ---- reading through the page cache ---------------------------------------
+ */
 
-/* Bytes of a request from `at` of it on: how many came, 0 at the end, or
- * -errno. */
+/* Reads bytes of a request from byte `at` of it on.  Returns how many, 0 at the
+ * end of the file, or -errno. */
 static ssize_t
 read_some(const struct reader_request *q, uint32_t at, uint32_t bytes)
 {
@@ -201,7 +205,7 @@ read_some(const struct reader_request *q, uint32_t at, uint32_t bytes)
 	uint64_t from = q->offset + at;
 	ssize_t got;
 
-	if (!c->prefix) /* its offset is the file's then */
+	if (!c->prefix) /* then q->offset counts from the file's beginning */
 		stride.offset = 0;
 	do
 		got = stride_read(c->fd, &stride, q->to + at, bytes, from);
@@ -221,8 +225,10 @@ tell_bad(struct reader_request *q, uint32_t at, uint32_t bytes, int err)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* Some of it cannot be read: in small steps, around that; but a disk may take
- * half a minute for each that fails. */
+/*
+ * Reads in small steps around what cannot be read.  It gives up after
+ * READER_FAILS steps that fail, because a disk may take half a minute for each.
+ */
 static void
 read_around(struct reader_request *q, uint32_t at, uint32_t end, int err)
 {

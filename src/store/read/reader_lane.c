@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk's threads take requests from its queues, first those that somebody
- * waits for, each queue in its order: one thread, which has many of them
- * in flight by io_uring, or where that cannot be some, each with one.  All
- * that may wait for the disk is theirs: opening a file, too.
+ * A disk's threads take requests from its two queues: `now` before `soon`, each
+ * in order.  With io_uring it is one thread with many requests in flight;
+ * without, several threads with one each.  They do everything that may wait for
+ * the disk, also opening files.
  */
 #include "config.h"
 
@@ -14,7 +14,9 @@
 #include "base/ease.h"
 #include "store/read/reader_priv.h"
 
-/* ---- the queue ------------------------------------------------------------- */
+/*
+ * ---- the queues ------------------------------------------------------------
+ */
 
 static void
 put_in(struct reader_queue *queue, struct reader_request *q)
@@ -92,7 +94,8 @@ reader_lane_take(struct reader_lane *l)
 	return q;
 }
 
-/* Buffers of what no thread has begun are wanted elsewhere. */
+/* Frees the buffers of requests that no thread has begun: other disks can use
+ * them. */
 static void
 drop_waiting(struct reader_lane *l)
 {
@@ -117,7 +120,9 @@ reader_lane_hangs(struct reader_lane *l, int64_t now)
 	return l->hangs;
 }
 
-/* ---- its threads ------------------------------------------------------------ */
+/*
+ * ---- the threads -----------------------------------------------------------
+ */
 
 static void
 wake(struct reader *r)
@@ -149,7 +154,7 @@ reader_request_done(struct reader_request *q, int64_t got)
 	l->beat = clock_steady();
 	l->hangs = false;
 	wake(p->reader);
-	reader_request_end(q); /* and maybe of its reader */
+	reader_request_end(q); /* may free the piece and its reader */
 	pthread_mutex_unlock(&pool->lock);
 }
 
@@ -173,7 +178,8 @@ run_pread(struct reader_lane *l)
 		got = fd < 0 ? 0 : pread(fd, q->to, q->bytes, (off_t)q->offset);
 		reader_request_done(q, got);
 		pthread_mutex_lock(&pool->lock);
-		/* Another may have waited for its room. */
+		/* Another thread may have waited because `flying` was at its
+		 * limit. */
 		pthread_cond_signal(&l->work);
 	}
 	pthread_mutex_unlock(&pool->lock);

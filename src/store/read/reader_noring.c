@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for reader_ring.c where there is no liburing. */
+/* Replaces reader_ring.c in builds without liburing. */
 #include "store/read/reader_priv.h"
 
 bool

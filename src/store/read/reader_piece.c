@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pieces are found by the block and the place in it where the grid has them;
- * there may be several of one place, of which none has what another has: one
- * who jumps asks for less than a whole one.
+ * Pieces are found by block and by cell of a fixed grid over the block.  One
+ * cell may have several pieces that do not overlap, because a reader that jumps
+ * asks for less than a whole cell.
  */
 #include "config.h"
 
@@ -99,13 +99,11 @@ reader_piece_drop(struct reader_piece *p)
 }
 
 /*
- * What to miss first: what was given, as often as it is long; what was read
- * ahead for somebody who does not come for it; what was given in part; and
- * last, what somebody is about to come to.  For what is only wanted soon, none
- * of the last two is missed, unless it was of no use for a while.
- *
- * Of those that are worth the same, it is what was longest ago, and of the
- * last, what is farthest ahead.
+ * Order in which pieces lose their buffers: GIVEN, read as often as they are
+ * long; IDLE, read ahead for a cursor that is no longer used; HALF, read in
+ * part; AHEAD, about to be read.  HALF counts as GIVEN when unused for OLD_MS.
+ * Read-ahead takes no buffer from HALF or AHEAD.  Among equals the one used
+ * longest ago goes first; of AHEAD the farthest one.
  */
 enum { GIVEN, IDLE, HALF, AHEAD, OLD_MS = 500 };
 
@@ -149,7 +147,7 @@ reader_piece_miss(struct reader_pool *pool, bool ahead)
 	return true;
 }
 
-/* Pages of the file, request after request. */
+/* Cuts a piece into requests for whole pages of the file. */
 static void
 cut_pages(struct reader_piece *p, uint64_t from)
 {
@@ -174,7 +172,8 @@ cut_pages(struct reader_piece *p, uint64_t from)
 	}
 }
 
-/* Packets with something before each: as stride_read() has them. */
+/* Cuts a piece whose packets have something before each, in the manner of
+ * stride_read(). */
 static void
 cut_stride(struct reader_piece *p)
 {
@@ -217,13 +216,13 @@ reader_piece_hurry(struct reader_piece *p)
 		return;
 	p->now = true;
 	waiting = reader_lane_unask(p->lane, p);
-	/* Threads have taken those before: from the first on. */
+	/* Threads have taken the first ones already. */
 	for (unsigned i = p->requests - waiting; i < p->requests; i++)
 		reader_lane_ask(p->lane, &p->request[i], true);
 }
 
-/* Its folder on a disk, as the disk's threads need it: of its own, because who
- * left a thread behind may have closed the other. */
+/* Duplicates the descriptor of a recording's folder on a disk for the disk's
+ * threads: a thread that was left behind may outlive the original. */
 static bool
 open_part(struct reader *r, int disk)
 {
@@ -282,7 +281,8 @@ reader_piece_ask(struct reader *r, const struct recording_block *b, uint64_t at,
 
 /* ---- good and bad ------------------------------------------------------- */
 
-/* Where there are too many of them, all is bad. */
+/* Notes that bytes of a piece are bad.  If there are more than READER_BADS
+ * stretches, the whole piece counts as bad. */
 void
 reader_piece_bad(struct reader_piece *p, uint64_t at, uint64_t bytes, int err)
 {

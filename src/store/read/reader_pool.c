@@ -2,21 +2,20 @@
 /*
  * A pool's memory and threads, and how they begin and end.
  *
- * The memory is cut into buffers of a piece, each with the caller's head
- * before it and a page behind it: pieces that do not begin with a page of
- * their file are read with all of the pages that they are in, so that they
- * can be read past the page cache, too.
+ * The memory is cut into one buffer per piece, each with the caller's head
+ * before it and a page behind it.  A piece that does not begin at a page of its
+ * file is read with all the pages that it touches, so that it too can be read
+ * past the page cache.
  *
- *   | head | page-aligned: skew, piece, rest of its last page | head | ...
+ * | head | page-aligned: skew, piece, rest of its last page | head | ...
  *
- * It all belongs to those who use it, who made it and the threads of disks:
- * the last one frees it.  So who leaves waits for threads no longer than for
- * a disk that is well.
+ * The pool belongs to its maker, its readers and the disks' threads; the last
+ * one frees it.  So the maker waits only briefly for threads: half a second.
  *
- * Who finds no buffer stands in a queue, and as long as somebody does nobody
- * else gets one, nor looks ahead.  What readers have in their views they give
- * back soon, and what a disk has in flight is bounded for all of them
- * together; so the queue moves, however little memory there is.
+ * Calls that find no buffer queue up.  While any waits, nobody else gets a
+ * buffer, and nothing is read ahead.  Callers give lent stretches back soon,
+ * and requests in flight are bounded over all disks; so the queue moves,
+ * however little memory there is.
  */
 #include "config.h"
 
@@ -100,7 +99,8 @@ size_pieces(struct reader_pool *pool, const struct reader_pool_args *a)
 	pool->memory_bytes = reader_up(pool->stride * pool->pieces, HUGE);
 }
 
-/* Pages are the kernel's until they are used: of a short recording, most. */
+/* Maps the buffers.  The kernel supplies a page at its first use, so a short
+ * recording costs little memory. */
 static int
 make_memory(struct reader_pool *pool)
 {
@@ -117,7 +117,7 @@ make_memory(struct reader_pool *pool)
 static int
 make_pieces(struct reader_pool *pool)
 {
-	/* One more: a piece need not begin with a page. */
+	/* One more, as a piece need not begin at a page. */
 	size_t each = pool->piece_bytes / pool->request_bytes + 1;
 
 	pool->piece = calloc(pool->pieces, sizeof *pool->piece);
@@ -191,7 +191,8 @@ reader_pool_make(struct reader_pool **pool, const struct reader_pool_args *a)
 	return err;
 }
 
-/* ---- what it is at --------------------------------------------------------- */
+/* ---- state
+ * ------------------------------------------------------------------- */
 
 void
 reader_pool_news(struct reader_pool *pool)

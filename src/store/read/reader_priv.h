@@ -10,96 +10,110 @@
 #include "store/record/sums.h"
 
 /*
- * What the parts of a reader share.
+ * Declarations shared by the files of a reader.
  *
- *   reader.c        a reader, and how it ends
- *   reader_pool.c   memory, threads, and how all of it ends
- *   reader_way.c    ways: what is wanted soon
- *   reader_wish.c   what is wanted now
+ *   reader.c        a reader: open and close
+ *   reader_pool.c   memory, threads, and how they end
+ *   reader_way.c    cursors: what to read ahead
+ *   reader_wish.c   reader_get(): what is wanted now
  *   reader_piece.c  pieces and their buffers
  *   reader_chunk.c  the file of a block, as a disk's threads see it
  *   reader_sums.c   checksums
- *   reader_lane.c   a disk's threads
- *   reader_ring.c   ... where they have io_uring
+ *   reader_lane.c   a disk's queues and threads
+ *   reader_ring.c   ... those threads with io_uring
  *
- * Callers alone look at recordings, each at his own.  Threads of disks see
- * requests, each for its piece's buffer, and chunks.
+ * Only callers look at recordings, each at its own.  A disk's threads see
+ * requests, each for a part of its piece's buffer, and chunks.
  *
  *            reader_get                 a thread takes it
  *   piece  ------------> request in lane::now ----------> in flight
  *     ^                    or lane::soon                     |
  *     +------- view <------- piece::left is 0 <--------------+
  *
- * There is one lock for all of a pool: who has no buffer may take that of
- * another reader, and nobody waits while he holds it.  It is taken some times
- * for each piece of 2 MiB, not for each packet.
+ * One lock covers the whole pool, because a call that lacks a buffer may take
+ * one from another reader.  No thread waits for a disk under it.  It is taken a
+ * few times for each piece of 2 MiB, not for each packet.
  */
 enum {
-	READER_PAGE = 4096, /* O_DIRECT: offset, length, memory */
+	READER_PAGE = 4096, /* alignment for O_DIRECT: offset, length, memory */
 	READER_BADS = 16,
 	READER_BUCKETS = 64,
-	READER_THREADS = 4,   /* of a disk, where there is no io_uring */
-	READER_EASED = 2,     /* requests, while somebody writes */
-	READER_STEP = 65536,  /* looked at alone where a disk has errors */
-	READER_FAILS = 4,     /* of those that fail, in a request: no more */
-	READER_ALIGN = 65536, /* of a piece for one who jumps */
-	READER_SPARE = 128,   /* chunks that are kept open, in a shared pool */
+	READER_THREADS = 4,   /* per disk, without io_uring */
+	READER_EASED = 2,     /* requests in flight on a disk that is being
+				 written */
+	READER_STEP = 65536,  /* bytes per read around a bad sector */
+	READER_FAILS = 4,     /* failed steps in a request before the rest is
+				 given up */
+	READER_ALIGN = 65536, /* alignment of a piece read after a jump */
+	READER_SPARE = 128,   /* chunks kept open without a user, in a shared
+				 pool */
 };
 
 struct reader_bad {
-	uint64_t at, bytes; /* of the block's data */
+	uint64_t at, bytes; /* position and length in the block's data */
 	int err;
 };
 
-/* The file of a block.  What is above the line does not change. */
+/* The file of a block, opened.  Members above the line do not change. */
 struct reader_chunk {
 	struct reader_chunk *next; /* reader::chunk */
-	unsigned users;		   /* pieces; under the pool's lock */
+	unsigned users;		   /* pieces that use it; under the pool's
+				      lock */
 	int disk;
 	struct index_record record;
-	char file[RECORDING_PATH]; /* in its lane's folder */
-	uint64_t offset;	   /* of its data in it */
-	enum disk_links links;	   /* to open it by */
+	char file[RECORDING_PATH]; /* relative to the recording's folder on the
+				      disk */
+	uint64_t offset;	   /* offset of the block's data in the file */
+	enum disk_links links;	   /* whether links may be followed to open
+				      it */
 	uint32_t prefix, payload;
 	/* ---- under its lock */
 	pthread_mutex_t lock;
 	bool opened;
-	int fd, direct; /* -errno; direct is -1 where that cannot be */
-	bool checked;	/* the sums below are set */
-	bool damaged;	/* all of it */
+	int fd, direct; /* descriptors or -errno; direct is -1 if O_DIRECT
+			   cannot be used */
+	bool checked;	/* the checksums below have been looked for */
+	bool damaged;	/* the checksum of the whole chunk is wrong */
 	uint32_t quantum;
 	uint32_t quanta;
-	uint32_t *sum; /* of each quantum; NULL: nobody knows */
+	uint32_t *sum; /* by quantum; NULL: unknown */
 };
 
-/* Some bytes of a file for some place in a buffer. */
+/* A read of some bytes of a file into a part of a buffer. */
 struct reader_request {
 	struct reader_request *next; /* lane::now, lane::soon */
 	struct reader_piece *piece;
-	uint64_t offset;     /* in the file; of strided data: in the data */
-	uint32_t bytes;	     /* all in pages, but of strided data */
-	uint32_t skip, want; /* of these, the piece's */
+	uint64_t offset;     /* offset in the file; of strided data: in the
+				data */
+	uint32_t bytes;	     /* whole pages, except of strided data */
+	uint32_t skip, want; /* the part of these bytes that belongs to the
+				piece */
 	uint8_t *to;
 };
 
 struct reader_piece {
-	struct reader_piece *next; /* in its bucket, or reader_pool::free */
-	struct reader *reader;	   /* whose it is; NULL: it is free */
+	struct reader_piece *next; /* next in its bucket, or
+				      reader_pool::free */
+	struct reader *reader;	   /* owner; NULL: free */
 	struct reader_lane *lane;
 	struct reader_chunk *chunk;
-	uint64_t number, at, bytes; /* of the block's data */
+	uint64_t number, at, bytes; /* block number; position and length in its
+				       data */
 	uint8_t *buffer, *data;
-	struct reader_request *request; /* as many as may be */
+	struct reader_request *request; /* array, long enough for a whole
+					   piece */
 	unsigned requests;
 	/* ---- under the lock */
-	struct reader_way *ahead; /* that looks ahead, and is not here yet */
-	unsigned unread;	  /* requests that are not read */
-	unsigned left;		  /* that are not done: nor checked */
-	unsigned users;		  /* views */
-	bool now;		  /* somebody waits for it */
-	bool known;		  /* it is in its bucket */
-	uint64_t given;		  /* bytes, as often as they were */
-	uint64_t used;		  /* reader_pool::turn, when it was last */
+	struct reader_way *ahead; /* cursor that read it ahead and has not
+				     reached it yet */
+	unsigned unread;	  /* requests not read yet */
+	unsigned left;		  /* requests not read and checked yet */
+	unsigned users;		  /* views lent, and calls that use it */
+	bool now;		  /* a caller waits for it */
+	bool known;		  /* listed in its bucket */
+	uint64_t given;		  /* bytes given to callers, repeats included */
+	uint64_t used;		  /* value of reader_pool::turn at its last
+				     use */
 	int64_t used_at;	  /* steady ns */
 	struct reader_bad bad[READER_BADS];
 	unsigned bads;
@@ -109,36 +123,36 @@ struct reader_queue {
 	struct reader_request *first, **tail;
 };
 
-/* A disk. */
+/* A disk: its queues and threads. */
 struct reader_lane {
 	struct reader_pool *pool;
 	pthread_cond_t work;
 	/* ---- under the lock */
 	struct reader_queue now, soon;
 	unsigned threads;
-	unsigned flying; /* requests that threads have */
-	unsigned depth;	 /* that they may have */
-	bool eased;	 /* somebody writes to it */
-	bool hangs;	 /* until one is done */
-	int64_t beat;	 /* steady ns: when one was done, or taken by threads
-			    that had none */
+	unsigned flying; /* requests taken by threads */
+	unsigned depth;	 /* most requests that threads may have taken */
+	bool eased;	 /* the disk is being written */
+	bool hangs;	 /* until a request is done */
+	int64_t beat;	 /* steady ns of last progress: a request was done, or
+			    taken when none was in flight */
 };
 
 /* A recording's folder on a disk. */
 struct reader_part {
-	int dir; /* of its own, where files are opened from; -1: not there, or
-		    not needed yet */
+	int dir; /* own descriptor, to open chunks from; -1: no folder, or not
+		    needed yet */
 	/* ---- under sums_lock */
 	pthread_mutex_t sums_lock;
 	struct sums_list sums;
-	int64_t sums_bytes; /* of its file, when it was read */
+	int64_t sums_bytes; /* size of the .sums file when it was read */
 };
 
 struct reader_wish;
 
 struct reader_pool {
 	bool shared;
-	bool ring; /* threads may have io_uring */
+	bool ring; /* threads may use io_uring */
 	uint64_t piece_bytes, request_bytes, head, stride;
 	int64_t patience;
 	uint8_t *memory;
@@ -149,46 +163,47 @@ struct reader_pool {
 	struct reader_lane *lane; /* one per disk */
 	unsigned lanes;
 	pthread_mutex_t lock;
-	pthread_cond_t ended; /* a thread */
+	pthread_cond_t ended; /* signalled when a thread ended */
 	/* ---- under the lock */
-	unsigned refs; /* threads, readers, and who made it */
+	unsigned refs; /* threads, readers, and the maker */
 	unsigned readers;
 	unsigned threads;
 	bool stop;
 	uint64_t turn;
 	struct reader_piece *free;
 	unsigned used;		  /* pieces that are not free */
-	unsigned spare;		  /* chunks that no piece has */
-	struct reader_way *way;	  /* all of them */
-	unsigned share;		  /* pieces that each may look ahead */
-	int64_t shared_at;	  /* steady ns: when that was found out */
-	struct reader_wish *wish; /* that lack a buffer; the oldest first */
+	unsigned spare;		  /* open chunks that no piece uses */
+	struct reader_way *way;	  /* list of all cursors */
+	unsigned share;		  /* pieces that each cursor may read ahead */
+	int64_t shared_at;	  /* steady ns when `share` was computed */
+	struct reader_wish *wish; /* calls that lack a buffer, oldest first */
 };
 
 struct reader {
 	struct reader_pool *pool;
-	struct recording *rec; /* callers */
+	struct recording *rec; /* used by callers only */
 	char name[LAYOUT_FILE];
 	bool verify;
-	int timer;		  /* 0: none */
+	int timer;		  /* duplicate of the caller's; 0: none */
 	struct reader_part *part; /* one per disk */
 	/* ---- under the lock */
-	unsigned refs; /* pieces, and who opened it */
+	unsigned refs; /* pieces, and the caller that opened it */
 	bool closed;
-	bool asked;	/* the caller waits at the timer */
-	uint64_t bytes; /* that were asked for */
+	bool asked;	/* the caller waits for the timer */
+	uint64_t bytes; /* requested from disks */
 	struct reader_piece *bucket[READER_BUCKETS];
 	struct reader_chunk *chunk;
-	struct reader_wish *waiting; /* for pieces, or buffers */
+	struct reader_wish *waiting; /* calls that wait for pieces or buffers */
 };
 
-/* One call of reader_get(). */
+/* One call of reader_get() that waits. */
 struct reader_wish {
 	struct reader_way *w;
 	struct reader_wish *next; /* reader_pool::wish */
-	bool queued;		  /* it is in there */
+	bool queued;		  /* listed in reader_pool::wish */
 	struct reader_wish *next_waiting;
-	const struct reader_piece *piece; /* that it waits for; NULL: none */
+	const struct reader_piece *piece; /* piece that it waits for; NULL:
+					     none */
 	pthread_cond_t news;
 };
 
@@ -206,92 +221,105 @@ reader_up(uint64_t n, uint64_t to)
 
 /* ---- pieces; under the lock ------------------------------------------- */
 
-/* The one that has this byte; NULL. */
+/* Returns the piece that holds this byte of a block, or NULL. */
 struct reader_piece *reader_piece_find(struct reader *r, uint64_t number,
 				       uint64_t at);
-/* Where the next one of the same place in the grid begins, or `end`. */
+/* Returns where the next piece begins that lies in the same cell of the grid,
+ * or `end` if there is none. */
 uint64_t reader_piece_next(struct reader *r, uint64_t number, uint64_t at,
 			   uint64_t end);
-/* Asks a disk for a stretch within one piece of the grid, for which there is a
- * buffer; NULL: there is no memory, or no such folder.  `now`: before what is
- * wanted soon. */
+/*
+ * Takes a free buffer, which must exist, and asks a disk for bytes [at, end) of
+ * a block, which lie within one cell of the grid.  `now`: goes before
+ * everything read ahead.  Returns NULL if there is no memory or no such folder.
+ */
 struct reader_piece *reader_piece_ask(struct reader *r,
 				      const struct recording_block *b,
 				      uint64_t at, uint64_t end, bool now);
-/* Somebody waits for it that was asked for soon. */
+/* Moves the waiting requests of a piece that was read ahead to the queue
+ * lane::now: a caller waits for it. */
 void reader_piece_hurry(struct reader_piece *p);
-/* Nobody will ask for it: it goes when its disk and its users let go. */
+/* Makes a piece unfindable.  Its buffer is freed when the disk and its users
+ * let go of it. */
 void reader_piece_drop(struct reader_piece *p);
-/* Gives a buffer back that can be missed, `ahead`: also one of what somebody
- * has not come to yet; false: there is none. */
+/* Frees the buffer of the piece least needed.  `ahead`: also one that was read
+ * ahead and is about to be used.  False if there is none. */
 bool reader_piece_miss(struct reader_pool *pool, bool ahead);
 void reader_piece_bad(struct reader_piece *p, uint64_t at, uint64_t bytes,
 		      int err);
-/* How far it is good, or bad, from a byte on; what is wrong with it. */
+/* Returns 0 or the error at byte `at` of a piece; *end: where that changes. */
 int reader_piece_stretch(const struct reader_piece *p, uint64_t at,
 			 uint64_t *end);
-/* A request is done. */
+/* Ends a request that was read and checked. */
 void reader_request_end(struct reader_request *q);
 
-/* ---- ways; under the lock ----------------------------------------------- */
+/* ---- cursors; under the lock -------------------------------------------- */
 
-/* Not read from for a while: what it has looked ahead may be taken. */
+/* True if a cursor was not used for a while: its read-ahead may be taken. */
 bool reader_way_idles(const struct reader_way *w, int64_t now);
 void reader_way_look(struct reader_way *w);
 void reader_way_drop(struct reader_way *w);
-/* Somebody reads: there, or on from there.  Has he jumped? */
+/* Notes that a caller reads at this place.  True if that is a jump. */
 bool reader_way_follow(struct reader_way *w, uint64_t number, uint64_t at);
-/* Where a piece of the grid ends. */
+/* Returns where the cell of the grid ends that holds byte `at`: pieces never
+ * cross cells. */
 uint64_t reader_grid_end(const struct reader *r,
 			 const struct recording_block *b, uint64_t at);
 
 /* ---- the pool; under the lock -------------------------------------------- */
 
-/* There may be a buffer for who waits for one. */
+/* Wakes the first call that waits for a buffer. */
 void reader_pool_news(struct reader_pool *pool);
-/* Something became of a piece: for who waits for that. */
+/* Wakes calls that wait for this piece. */
 void reader_piece_news(const struct reader_piece *p);
-/* Nobody reads: memory goes back to the kernel, if no disk is at it. */
+/* Gives the memory back to the kernel, unless a disk still uses some of it. */
 void reader_pool_rest(struct reader_pool *pool);
-/* Lets go of what is left; the last one frees it.  Unlocks it. */
+/* Drops a reference, and unlocks the pool.  The last one frees it. */
 void reader_pool_drop(struct reader_pool *pool);
-/* The same of a reader; but it unlocks nothing. */
+/* Drops a reference of a reader.  The last one frees it.  Leaves the pool
+ * locked. */
 void reader_leave(struct reader *r);
 
-/* ---- lanes; under the lock ---------------------------------------------- */
+/* ---- disks; under the lock ---------------------------------------------- */
 
-/* 0 or -errno. */
+/* Starts a disk's threads.  Returns 0 or -errno. */
 int reader_lane_start(struct reader_lane *l);
 void reader_lane_ask(struct reader_lane *l, struct reader_request *q, bool now);
-/* Takes those of a piece from the queues that no thread has; how many. */
+/* Removes the requests of a piece from the disk's queues.  Returns how many
+ * were removed; those that a thread has taken stay. */
 unsigned reader_lane_unask(struct reader_lane *l, const struct reader_piece *p);
-/* The next that a thread may begin; NULL. */
+/* Returns the next request that a thread may begin, or NULL. */
 struct reader_request *reader_lane_take(struct reader_lane *l);
 bool reader_lane_waits(const struct reader_lane *l);
-/* What waits for it is dropped when it begins to. */
+/* True if a disk does not answer.  Its waiting requests are dropped when that
+ * is found first. */
 bool reader_lane_hangs(struct reader_lane *l, int64_t now);
 
-/* ---- threads of disks, without the lock --------------------------------- */
+/* ---- disk threads, without the lock --------------------------------- */
 
-/* Opens a piece's file, if nobody did.  The descriptor to read pages from; or
- * -1: it is to be read by reader_chunk_rest() alone. */
+/* Opens the file of a piece, unless it is open.  Returns a descriptor to read
+ * whole pages from, or -1: only reader_chunk_rest() can read it. */
 int reader_chunk_open(struct reader_piece *p);
-/* `got` bytes of the request came, or -errno: reads what lacks. */
+/*
+ * Reads what is missing of a request of which `got` bytes were read, or -errno.
+ */
 void reader_chunk_rest(struct reader_request *q, int64_t got);
-/* Checks a piece whose requests are all done. */
+/* Checks a piece whose requests have all been read. */
 void reader_sums_check(struct reader_piece *p);
-/* Finds the sums of a chunk. */
+/* Finds the checksums of a chunk. */
 void reader_sums_find(struct reader *r, struct reader_chunk *c);
-/* Runs requests by io_uring until the reader stops; false: it cannot. */
+/* Serves a disk's requests by io_uring until the pool stops.  False: io_uring
+ * cannot be used. */
 bool reader_ring_run(struct reader_lane *l);
 bool reader_ring_can(void);
 void reader_request_done(struct reader_request *q, int64_t got);
 
-/* Chunks of the recording; under the lock.  NULL: no memory. */
+/* Gets the chunk of a block, with a reference; under the lock.  NULL: no
+ * memory. */
 struct reader_chunk *reader_chunk_get(struct reader *r,
 				      const struct recording_block *b);
 void reader_chunk_put(struct reader *r, struct reader_chunk *c);
-/* Those that are kept for nobody. */
+/* Closes the chunks that no piece uses. */
 void reader_chunk_close(struct reader *r);
 
 #endif

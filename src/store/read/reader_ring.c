@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk's thread with io_uring: it takes as many requests from the queue as
- * may be in flight, tells the kernel of all of them in one call, and waits for
- * the first one that is done in the same.  While it waits it takes no more,
- * which costs nothing: there is a next one done soon, or the disk hangs.
+ * A disk's thread with io_uring.  It takes as many requests from the queue as
+ * may be in flight, submits them in one call, and in the same call waits for
+ * the first that is done.  It takes no further requests while it waits.  That
+ * costs nothing: either one is done soon, or the disk hangs.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 struct ring {
 	struct io_uring u;
 	struct reader_lane *lane;
-	unsigned flying; /* that the kernel has */
+	unsigned flying; /* requests that the kernel has */
 };
 
 bool
@@ -30,7 +30,7 @@ reader_ring_can(void)
 	return true;
 }
 
-/* The first set of flags that the kernel knows. */
+/* Opens a ring with the best set of flags that the kernel knows. */
 static int
 ring_open(struct io_uring *u)
 {
@@ -46,7 +46,7 @@ ring_open(struct io_uring *u)
 	return err;
 }
 
-/* What is not for the kernel is done at once. */
+/* Submits a request.  One that io_uring cannot do is read here at once. */
 static void
 begin(struct ring *g, struct reader_request *q)
 {
@@ -57,14 +57,16 @@ begin(struct ring *g, struct reader_request *q)
 		reader_request_done(q, 0);
 		return;
 	}
-	/* There is one: the ring has room for all that may fly. */
+	/* Never NULL: the ring has READER_DEPTH entries, and no more are in
+	 * flight. */
 	sqe = io_uring_get_sqe(&g->u);
 	io_uring_prep_read(sqe, fd, q->to, q->bytes, q->offset);
 	io_uring_sqe_set_data(sqe, q);
 	g->flying++;
 }
 
-/* Until one is done; the kernel may lack memory for a moment. */
+/* Submits and waits until a request is done.  Sleeps 1 ms if the kernel lacks
+ * memory for the moment. */
 static void
 collect(struct ring *g)
 {
@@ -83,8 +85,8 @@ collect(struct ring *g)
 	}
 }
 
-/* Requests that may begin; waits for some where none is in flight.  Of none at
- * all the pool stops. */
+/* Takes requests that may begin; waits for one if none is in flight.  Returns
+ * their number; 0 with none in flight: the pool stops. */
 static unsigned
 take(struct ring *g, struct reader_request **q)
 {

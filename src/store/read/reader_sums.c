@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checksums of what is read, by the thread that read it.  Those of quanta are
- * believed where the index says the same of the whole block, or says nothing.
- * Where there are none that can be used, the block's own is all there is: it
- * is read once for that, before any of it is given.  That is rare: somebody
- * lost the .sums.
+ * Checks what was read, in the thread that read it.  The checksums of quanta
+ * (parts of a chunk, in the .sums file) are used if the index has the same
+ * checksum of the whole block, or none.  Without them only the checksum of the
+ * whole block is left: the whole chunk is read once before any of it is given.
+ * That is rare: the .sums file was lost.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include "base/crc32c.h"
 #include "store/read/reader_priv.h"
 
-/* Those of a live recording grow. */
+/* Reads the .sums file if it has changed size: it grows while recording. */
 static void
 load(struct reader *r, struct reader_part *part)
 {
@@ -64,7 +64,8 @@ is_usable(const struct reader *r, const struct reader_chunk *c,
 	return !(k->flags & INDEX_SUMMED) || s->crc == k->crc;
 }
 
-/* By the sum of all of it; what cannot be read is found when it is wanted. */
+/* True if the checksum of the whole chunk is wrong.  A chunk that cannot be
+ * read is not damaged; that error shows when the data is read. */
 static bool
 is_damaged(const struct reader_chunk *c)
 {
@@ -110,9 +111,11 @@ reader_sums_find(struct reader *r, struct reader_chunk *c)
 		c->damaged = is_damaged(c);
 }
 
-/* ---- quanta ---------------------------------------------------------------- */
+/*
+ * ---- quanta ----------------------------------------------------------------
+ */
 
-/* Was all of it read? */
+/* True if all these bytes of the piece were read. */
 static bool
 is_whole(const struct reader_piece *p, uint64_t at, uint64_t bytes)
 {

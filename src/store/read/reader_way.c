@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is wanted now goes before all that may be wanted soon.  Looking ahead
- * goes from block to block of the way as far as there are buffers, so as many
- * disks have something to do as blocks are in them; a disk that hangs gets
- * nothing more.
+ * Read-ahead.  What is wanted now goes before everything read ahead.
+ * Read-ahead goes from block to block along the cursor as far as buffers
+ * permit, so as many disks are busy as there are blocks in the window.  A disk
+ * that hangs gets no further requests.
  *
  *   read            wanted              next
  *   ... |  passed  |  view  |  ahead  |  not asked for yet ...
  *                            <------->
  *                              window
  *
- * Of a pool's buffers each way that looks ahead has the same part.  One that
- * is not read from for two seconds loses it, and what it looked ahead at is
- * then the first that is missed: a file that is open costs no memory.
+ * All cursors of a pool that read ahead get the same share of its buffers.  A
+ * cursor that is unused for two seconds loses its share, and what it read ahead
+ * is taken first when buffers are short: an open file that nobody reads costs
+ * no memory.
  */
 #include "config.h"
 
@@ -25,12 +26,14 @@
 
 enum {
 	IDLE_MS = 2000,
-	SHARE_MS = 50, /* how long a share is what it was found to be */
+	SHARE_MS = 50, /* a computed share is valid this long */
 };
 
 #define MS INT64_C(1000000)
 
-/* ---- how far ---------------------------------------------------------------- */
+/*
+ * ---- how far ----------------------------------------------------------------
+ */
 
 bool
 reader_way_idles(const struct reader_way *w, int64_t now)
@@ -44,7 +47,7 @@ looks_ahead(const struct reader_way *w, int64_t now)
 	return (w->window || w->sure) && !reader_way_idles(w, now);
 }
 
-/* Pieces that each way may have. */
+/* Returns how many pieces each cursor may read ahead. */
 static unsigned
 share(struct reader_pool *pool)
 {
@@ -65,13 +68,16 @@ window(const struct reader_way *w)
 {
 	unsigned most = share(w->reader->pool);
 
-	/* Others come a bit later for what this one has read. */
+	/* Keep a quarter for other threads that read the same file a little
+	 * behind this one. */
 	if (w->told)
 		most -= most / 4;
 	return w->sure || w->window > most ? most : w->window;
 }
 
-/* ---- looking ahead ---------------------------------------------------------- */
+/*
+ * ---- reading ahead ----------------------------------------------------------
+ */
 
 static bool
 is_on_way(const struct reader_way *w, const struct recording_block *b)
@@ -80,7 +86,8 @@ is_on_way(const struct reader_way *w, const struct recording_block *b)
 	       (w->sub < 0 || b->record.sub == w->sub);
 }
 
-/* The block that it looks ahead to, from its next place on; NULL: the end. */
+/* Moves the next place to read ahead to a block that has data there.  NULL: the
+ * end. */
 static const struct recording_block *
 next_block(struct reader_way *w)
 {
@@ -130,8 +137,11 @@ ask_ahead(struct reader_way *w, const struct recording_block *b, uint64_t *end)
 	return true;
 }
 
-/* Is it as far ahead of where it is read as it may be?  One who follows others
- * closely finds all of that read, and is to read nothing beyond. */
+/*
+ * True if the next place is as far ahead of the caller as it may be.  A cursor
+ * that closely follows another finds everything read already, and must not read
+ * on beyond it.
+ */
 static bool
 is_far(const struct reader_way *w, const struct recording_block *b,
        unsigned most)
@@ -174,9 +184,10 @@ reader_way_drop(struct reader_way *w)
 	}
 }
 
-/* ---- following a way ---------------------------------------------------------- */
+/* ---- following a cursor
+ * ----------------------------------------------------------- */
 
-/* Is it what comes behind that which was read last? */
+/* True if this place directly follows what was read last. */
 static bool
 is_next(const struct reader_way *w, uint64_t number, uint64_t at)
 {
@@ -194,8 +205,8 @@ is_next(const struct reader_way *w, uint64_t number, uint64_t at)
 	return true;
 }
 
-/* It looks ahead from where it is read: it may be behind that, or not know
- * yet. */
+/* Has read-ahead begin at the caller's place, if it was behind that or not
+ * begun. */
 static bool
 follow_told(struct reader_way *w, uint64_t number, uint64_t at)
 {
@@ -219,7 +230,7 @@ reader_way_follow(struct reader_way *w, uint64_t number, uint64_t at)
 	w->used = clock_steady();
 	if (w->told)
 		return follow_told(w, number, at);
-	/* A way that is sure is waited for again and again. */
+	/* A `sure` cursor asks again for what it waits for; that is no jump. */
 	jumped = !is_next(w, number, at);
 	if (!jumped && !w->sure)
 		w->window = w->window ? 2 * w->window : 1;
@@ -234,7 +245,8 @@ reader_way_follow(struct reader_way *w, uint64_t number, uint64_t at)
 	return jumped && !w->sure;
 }
 
-/* ---- what others call ------------------------------------------------------------ */
+/* ---- called from outside
+ * ------------------------------------------------------------- */
 
 void
 reader_way_begin(struct reader_way *w, struct reader *r, int sub)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is wanted now: it is there already, or is asked for before all that is
- * wanted soon, and waited for.  While somebody waits he holds nothing, and
- * nothing that he saw of the recording counts any more: it is looked up again.
- *
- * Who finds no buffer stands in the pool's queue, where only the first one may
- * take what others give back.
+ * reader_get(): gives what is wanted now.  If it is not in a buffer, it is
+ * requested before everything that is read ahead, and waited for.  A waiting
+ * call holds no buffer and keeps nothing that it saw of the recording: it looks
+ * the block up again afterwards.  A call that finds no buffer joins the pool's
+ * queue, and only the first of the queue may take a buffer that becomes free.
  */
 #include "config.h"
 
@@ -23,7 +22,7 @@
 
 /* One call of reader_get(). */
 struct wish {
-	struct reader_wish place; /* in the queue; the first member */
+	struct reader_wish place; /* queue entry; the first member */
 	const struct recording_block *b;
 	uint64_t number, at, bytes;
 	bool jumped;
@@ -31,7 +30,8 @@ struct wish {
 	int64_t until;
 };
 
-/* ---- the queue -------------------------------------------------------------------- */
+/* ---- the queue
+ * -------------------------------------------------------------------- */
 
 static void
 queue_up(struct wish *h)
@@ -59,10 +59,11 @@ step_out(struct wish *h)
 		link = &(*link)->next;
 	*link = h->place.next;
 	h->place.queued = false;
-	reader_pool_news(pool); /* the next one may find one, too */
+	reader_pool_news(pool); /* there may be a buffer for the next one,
+				   too */
 }
 
-/* Is there a buffer for it? */
+/* True if a buffer is free for this call; else it joins the queue. */
 static bool
 find_buffer(struct wish *h)
 {
@@ -75,7 +76,7 @@ find_buffer(struct wish *h)
 	return false;
 }
 
-/* Is there no hope for a buffer, but from a disk that hangs? */
+/* True if every buffer is held by a disk that hangs. */
 static bool
 is_stuck(struct reader_pool *pool, int64_t now)
 {
@@ -89,9 +90,11 @@ is_stuck(struct reader_pool *pool, int64_t now)
 	return true;
 }
 
-/* ---- asking for what is wanted now ---------------------------------------------- */
+/* ---- requesting what is wanted now
+ * -------------------------------------------------- */
 
-/* Of one who jumps no more than he needs, and what it takes to check it. */
+/* Requests a piece from its disk.  After a jump it is no longer than needed,
+ * rounded to pages or, with verify, to quanta of checksums. */
 static struct reader_piece *
 ask_now(struct wish *h)
 {
@@ -118,7 +121,8 @@ ask_now(struct wish *h)
 	return p;
 }
 
-/* All of the rest of a piece is bad. */
+/* Gives a bad stretch: up to the end of the piece, or of the block if it has no
+ * disk. */
 static int
 give_bad(struct wish *h, int err)
 {
@@ -164,7 +168,7 @@ give(struct wish *h, struct reader_piece *p)
 	return 0;
 }
 
-/* Its disk hangs, or all memory is with disks that do. */
+/* Gives up: the disk hangs, or all buffers are held by disks that do. */
 static int
 give_up(struct wish *h, struct reader_piece *p)
 {
@@ -175,7 +179,7 @@ give_up(struct wish *h, struct reader_piece *p)
 	return 0;
 }
 
-/* 0; -EAGAIN: not yet. */
+/* Returns 0, or -EAGAIN: not there yet. */
 static int
 get_piece(struct wish *h, int64_t now)
 {
@@ -193,7 +197,7 @@ get_piece(struct wish *h, int64_t now)
 			return give_bad(h, -ENOENT);
 	}
 	if (p)
-		p->users++; /* what is wanted is not missed for what may be */
+		p->users++; /* keeps read-ahead from taking its buffer */
 	if (!hangs)
 		reader_way_look(h->place.w);
 	if (p)
@@ -207,9 +211,10 @@ get_piece(struct wish *h, int64_t now)
 	return p || !is_stuck(pool, now) ? -EAGAIN : give_up(h, p);
 }
 
-/* ---- waiting ---------------------------------------------------------------------- */
+/* ---- waiting
+ * ---------------------------------------------------------------------- */
 
-/* When to look again by itself. */
+/* Returns the steady time at which to look again without any news. */
 static int64_t
 patience_end(const struct wish *h)
 {
@@ -238,7 +243,8 @@ set_timer(const struct wish *h)
 		timerfd_settime(r->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* The block, as it is now.  0; -ENODATA: it has no such data. */
+/* Looks the block up in the recording as it is now.  Returns 0, or -ENODATA: it
+ * has no such data. */
 static int
 find_block(struct wish *h)
 {
@@ -252,7 +258,7 @@ find_block(struct wish *h)
 	return 0;
 }
 
-/* 0; -EAGAIN; -ENODATA. */
+/* Returns 0, -EAGAIN or -ENODATA. */
 static int
 try(struct wish *h, int64_t now)
 {
@@ -263,7 +269,8 @@ try(struct wish *h, int64_t now)
 	return h->b->disk < 0 ? give_bad(h, -ENOENT) : get_piece(h, now);
 }
 
-/* Until there is news, or it is time to look again by itself. */
+/* Waits for news of piece `p` (or of a buffer, if NULL), or until it is time to
+ * look again. */
 static void
 wait_for(struct wish *h, const struct reader_piece *p)
 {
@@ -305,7 +312,8 @@ wait(struct wish *h)
 	return err;
 }
 
-/* ---- what others call ------------------------------------------------------------ */
+/* ---- called from outside
+ * ------------------------------------------------------------- */
 
 int
 reader_get(struct reader_way *w, uint64_t number, uint64_t at, uint64_t bytes,
@@ -339,7 +347,8 @@ reader_get(struct reader_way *w, uint64_t number, uint64_t at, uint64_t bytes,
 	return err;
 }
 
-/* Is somebody alone with the pool, he is done with what he has read. */
+/* True if the piece is not needed any more.  A pool with a single cursor drops
+ * a piece once all of it was given. */
 static bool
 is_done(const struct reader_pool *pool, const struct reader_piece *p)
 {

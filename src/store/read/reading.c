@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request finds its trail, which says how far to look ahead, and then
- * stretch after stretch: where it is in the recording, and what it gets there
- * (reading_give.c).
- *
- * The last stretch is remembered: one of a chunk is many requests long.
+ * A request finds its trail, which says how far to read ahead, and then span
+ * after span of the view: where its bytes are in the recording, and how to give
+ * them (reading_give.c).  The last span is remembered, because a span within a
+ * chunk serves many requests.
  */
 #include "config.h"
 
@@ -17,7 +16,7 @@
 #include "store/read/reading_priv.h"
 
 #define SECOND INT64_C(1000000000)
-#define LOOK   (SECOND / 5) /* between looks at one that grows */
+#define LOOK   (SECOND / 5) /* between refreshes of a recording that grows */
 
 void
 reading_drop(struct reading *rd)
@@ -36,7 +35,8 @@ reading_drop(struct reading *rd)
 	opened_drop(op);
 }
 
-/* ---- opening and closing ------------------------------------------------------------- */
+/* ---- opening and closing
+ * ------------------------------------------------------------- */
 
 static struct reading *
 make(struct opened *op, const struct view_choice *choice)
@@ -115,9 +115,10 @@ reading_bytes(struct reading *rd)
 	return bytes;
 }
 
-/* ---- reading -------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------- */
 
-/* The way of its trail, which looks ahead as far as that says. */
+/* Chooses the cursor of the request's trail, and sets its read-ahead. */
 static void
 follow(struct reading_request *q)
 {
@@ -129,7 +130,7 @@ follow(struct reading_request *q)
 	pthread_mutex_lock(&rd->op->lock);
 	i = trails_step(&rd->trails, q->offset, q->left);
 	ahead = trail_ahead(&rd->trails.trail[i]);
-	/* What is left out of each packet is read, too. */
+	/* The parts of packets that the view leaves out are read, too. */
 	if (rd->span.step)
 		ahead = ahead / rd->span.take * rd->span.step;
 	news = ahead != rd->ahead[i];
@@ -155,14 +156,16 @@ count(struct reading_request *q)
 	pthread_mutex_unlock(&q->rd->op->lock);
 }
 
-/* How much of it is there, by now. */
+/* Returns how many of these bytes exist; refreshes a recording that grows
+ * before it says that some do not. */
 static size_t
 clip(struct reading *rd, uint64_t offset, size_t bytes)
 {
 	uint64_t end = reading_bytes(rd);
 
 	if (end < offset || end - offset < bytes) {
-		opened_refresh(rd->op, LOOK); /* else it is as it was */
+		opened_refresh(rd->op, LOOK); /* on failure, what was seen
+						 before stays */
 		end = reading_bytes(rd);
 	}
 	if (end <= offset)

@@ -11,53 +11,59 @@
 struct opened;
 
 /*
- * A reading is a view of a recording that somebody has open as a file: any
- * number of threads read any bytes of it, at the same time.
- *
- * Those who read on, also if their requests come a little out of order, or
- * from several places at once, have what follows read ahead; those who jump
- * get what they ask for, and no more.
+ * A reading is an open file: a view of a recording that any number of threads
+ * read at any offset at the same time.  Sequential readers get read-ahead, also
+ * if their requests arrive a little out of order, or in several sequences at
+ * once.  Random readers get what they ask for, and no more.
  */
 struct reading;
 
-/* What of the choice is not for a recording of its kind is left out, as
- * view_settle() does.  0; as view_make(), or -ETIMEDOUT: a disk does not answer; with a fault.
- * `op` must not be put before it is closed. */
+/*
+ * Opens a file.  Parts of `choice` that do not apply to recordings of this kind
+ * are ignored, as by view_settle().  Returns 0; as view_make(); or -ETIMEDOUT
+ * if a disk does not answer; with a fault.  The caller puts `op` after
+ * reading_close().
+ */
 int reading_open(struct reading **rd, struct opened *op,
 		 const struct view_choice *choice, struct fault *fault);
-void reading_close(struct reading *rd); /* NULL: nothing */
+void reading_close(struct reading *rd); /* NULL is allowed */
 
-/* To the visible end, as last seen; see opened_refresh(). */
+/*
+ * Returns the length up to the visible end, as last seen; see opened_refresh().
+ */
 uint64_t reading_bytes(struct reading *rd);
 
-/* What was read, as pieces one after the other: in buffers of the cache, which
- * nobody else gets meanwhile, or in memory of its own.  Nothing is held but
- * these: send it, and be done with it soon. */
+/*
+ * The bytes of an answer, in pieces one after the other: in cache buffers,
+ * which are reserved until reading_done(), or in memory of its own.  Send them
+ * soon.
+ */
 enum { READING_PARTS = 32 };
 
 struct reading_answer {
 	struct iovec iov[READING_PARTS];
 	unsigned parts;
 	size_t bytes;
-	bool passing; /* some of it is fill for what an index has */
+	bool passing; /* some of it is fill for a chunk that the index names */
 
-	/* The reading's. */
+	/* Private to the reading. */
 	struct reader_view view[READING_PARTS];
 	unsigned views;
 	uint8_t *own;
 };
 
 /*
- * All bytes that there are from an offset on, `bytes` at most; none at the
- * visible end, for which one that grows is looked at again first.  0, and it
- * must be given to reading_done(); else there is nothing to be done:
+ * Reads up to `bytes` bytes at an offset; fewer only at the visible end, none
+ * behind it.  A growing recording is refreshed before its end is believed.
+ * Returns 0, and the caller passes the answer to reading_done(); or an error,
+ * and it need not:
  *
- * -EIO   some of it cannot be read: a disk refuses it, does not answer within
- *        the patience, or (verify) has something else than was recorded
+ * -EIO      some of it cannot be read: a disk refuses it, does not answer
+ *           within the patience, or (verify) its checksum is wrong
  * -ENOMEM
  *
- * What is gone for good is filled, as `spate export` does; with VIEW_INVALID
- * or VIEW_ZERO chosen what a disk refuses is, too.
+ * Data that is gone for good is filled, as `spate export` does; with
+ * VIEW_INVALID or VIEW_ZERO, data that a disk refuses is filled, too.
  */
 int reading_read(struct reading *rd, uint64_t offset, size_t bytes,
 		 struct reading_answer *a);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The answer to a request: what is in the reader's buffers, and what is its
- * own.
- *
- * Bytes that are the request's own stand where they are in the answer; so what
- * is in a buffer can become its own at any time.  It has to before the request
- * waits for a disk, or for another buffer: who waits holds none, else some who
- * all wait for one more might have them all.
+ * The answer to a request: bytes in the reader's buffers, and bytes in memory
+ * of its own.  The latter has room for the whole answer, with each byte in its
+ * place, so what is in buffers can be copied there at any time.  That is done
+ * before the request waits for a disk or for another buffer: a waiting request
+ * holds no buffer, or else several that wait for one more might hold them all.
  */
 #include "config.h"
 
@@ -35,7 +33,6 @@ reading_add(struct reading_request *q, const uint8_t *data, size_t bytes)
 	q->left -= bytes;
 }
 
-/* Where its next bytes are its own; NULL: no memory. */
 uint8_t *
 reading_own(struct reading_request *q)
 {
@@ -44,7 +41,6 @@ reading_own(struct reading_request *q)
 	return q->a->own ? q->a->own + q->a->bytes : NULL;
 }
 
-/* What it has becomes its own.  0 or -ENOMEM. */
 int
 reading_let_go(struct reading_request *q)
 {
@@ -84,7 +80,7 @@ reading_get(struct reading_request *q, uint64_t number, uint64_t at,
 	}
 	if (err != -ENODATA && err != -ETIMEDOUT)
 		return err;
-	/* The chunk is there, but not so much of it; or there is nothing. */
+	/* The chunk ends before this, or is missing, or its disk hangs. */
 	*v = (struct reader_view){ .at = at, .bytes = bytes, .err = err };
 	return 0;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reading's views, and who may look at them when: its recording's thread, or
- * one of those who read, while the recording is not exchanged.
- *
- * What the thread is asked for belongs to it as well: it may come back long
- * after whoever asked is gone.
+ * The views of an open file, and who may use them when: the recording's thread,
+ * or a reader while the recording is not being exchanged.  Jobs of that thread
+ * hold a reference of the file, because the thread may come back long after its
+ * caller has given up.
  */
 #include "config.h"
 
@@ -18,7 +17,8 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* ---- jobs --------------------------------------------------------------------- */
+/* ---- jobs
+ * --------------------------------------------------------------------- */
 
 struct reading_job {
 	struct opened_job job;
@@ -57,9 +57,11 @@ make_job(struct reading *rd, int (*run)(struct opened *, struct opened_job *),
 	return j;
 }
 
-/* ---- turns at the view ------------------------------------------------------------ */
+/* ---- using the view
+ * ----------------------------------------------------------------- */
 
-/* Under the lock.  0; -ETIMEDOUT. */
+/* Waits until the view is free.  `desk`: called by the recording's thread.
+ * Under opened::lock.  Returns 0 or -ETIMEDOUT. */
 static int
 take_view(struct reading *rd, bool desk)
 {
@@ -85,7 +87,8 @@ give_view(struct reading *rd, bool desk)
 	pthread_cond_broadcast(&rd->op->done);
 }
 
-/* ---- making, refreshing ------------------------------------------------------------ */
+/* ---- making, refreshing
+ * ------------------------------------------------------------ */
 
 static int
 run_make(struct opened *op, struct opened_job *job)
@@ -139,7 +142,8 @@ refresh_one(struct reading *rd)
 	pthread_mutex_unlock(&op->lock);
 }
 
-/* One that was not looked at in this turn; it may be closed meanwhile. */
+/* Returns the next file that was not refreshed in this turn, with a reference:
+ * it may be closed meanwhile. */
 static struct reading *
 next_of(struct opened *op, uint64_t turn)
 {
@@ -169,7 +173,8 @@ reading_refresh(struct opened *op)
 	}
 }
 
-/* ---- finding ---------------------------------------------------------------------- */
+/* ---- finding spans
+ * ---------------------------------------------------------------- */
 
 static int
 run_find(struct opened *op, struct opened_job *job)
@@ -256,9 +261,12 @@ reading_find(struct reading *rd, uint64_t offset, struct view_span *s)
 	return 0;
 }
 
-/* ---- of a stretch alone ---------------------------------------------------- */
+/*
+ * ---- spans ------------------------------------------------------------------
+ */
 
-/* The view stays as it is, but what it is of must not be exchanged. */
+/* Keeps the recording from being exchanged while a span is used.  The view
+ * itself does not change. */
 static void
 look_begin(struct opened *op)
 {
@@ -301,7 +309,8 @@ reading_check(struct reading *rd, const struct view_span *s, const void *data,
 	return good;
 }
 
-/* ---- filling ---------------------------------------------------------------------- */
+/* ---- filling
+ * ---------------------------------------------------------------------- */
 
 static int
 run_fill(struct opened *op, struct opened_job *job)
@@ -310,7 +319,8 @@ run_fill(struct opened *op, struct opened_job *job)
 	struct reading *rd = j->rd;
 	int err = 0;
 
-	reader_watch(op->reader); /* disks that hang are not learned from */
+	reader_watch(op->reader); /* keeps fill from being learned from disks
+				     that hang */
 	if (!rd->filler)
 		err = view_make(&rd->filler, op->rec, view_choice(rd->view),
 				&j->fault);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a request gets, piece after piece:
+ * Gives the bytes of a request, piece by piece:
  *
- *   in one piece in a chunk   the reader's buffer, as it is
- *   parts of packets          copied out of it
- *   from the daemon's memory  copied, and only that: it may go any moment
- *   fill                      made, in memory of its own
+ *   in one piece in a chunk   the reader's buffer, uncopied
+ *   parts of packets          copied out of that buffer
+ *   in the daemon's memory    copied first: they may vanish at any time
+ *   fill                      made in memory of the answer
  */
 #include "config.h"
 
@@ -21,7 +21,8 @@
 
 enum { RAW = 1 << 20 };
 
-/* ---- what cannot be read ------------------------------------------------------- */
+/* ---- what cannot be read
+ * ------------------------------------------------------- */
 
 static int
 fill(struct reading_request *q, const struct view_span *s, size_t bytes)
@@ -36,7 +37,8 @@ fill(struct reading_request *q, const struct view_span *s, size_t bytes)
 	return err;
 }
 
-/* A pipe, or a link to nowhere, in place of a chunk is none, either. */
+/* True if the error means that there is no chunk.  A pipe or a link to nowhere
+ * in its place counts as none. */
 static bool
 is_none(int err)
 {
@@ -44,15 +46,15 @@ is_none(int err)
 	       err == -ELOOP || err == -ESPIPE;
 }
 
-/* It was never there, or is not any more; of a recording that grows it may
- * come. */
+/* True if the chunk never existed or exists no more.  In a recording that grows
+ * it may still come, until one more refresh has not brought it. */
 static bool
 is_gone(const struct reading_request *q, uint64_t number, int err)
 {
 	return is_none(err) && !q->row && (!q->live || q->gone == number + 1);
 }
 
-/* Block's disk; -1: none. */
+/* Returns the disk of a block, or -1. */
 static int
 disk_of(struct reading_request *q, uint64_t number)
 {
@@ -78,8 +80,11 @@ is_awaited(struct reading_request *q, uint64_t number)
 	return awaited;
 }
 
-/* A block that was in memory a moment ago is on its way to a disk.  Where it
- * is not, it may just have come: so that is tried once more. */
+/*
+ * Waits for a block that was in memory a moment ago and is being written.  A
+ * block that was not announced may just have been written: it is tried once
+ * more.  True: try again.
+ */
 static bool
 comes_soon(struct reading_request *q, uint64_t number, int err)
 {
@@ -101,7 +106,8 @@ comes_soon(struct reading_request *q, uint64_t number, int err)
 	return true;
 }
 
-/* 0: there is fill in its place, or it is to be tried again. */
+/* Handles bytes that cannot be read.  Returns 0 if they were filled or shall be
+ * tried again; else the error. */
 static int
 give_bad(struct reading_request *q, const struct view_span *s, uint64_t bytes,
 	 int err)
@@ -123,7 +129,7 @@ give_bad(struct reading_request *q, const struct view_span *s, uint64_t bytes,
 	return fill(q, s, n);
 }
 
-/* Is it filled because a disk that hangs is not looked at? */
+/* True if the span is filled only because a disk that hangs is left out. */
 static bool
 is_unknown(struct reading_request *q, const struct view_span *s)
 {
@@ -138,7 +144,8 @@ is_unknown(struct reading_request *q, const struct view_span *s)
 	return unknown;
 }
 
-/* ---- from memory ------------------------------------------------------------------ */
+/* ---- from memory
+ * ------------------------------------------------------------------ */
 
 static bool
 copy_live(struct reading_request *q, uint64_t number, uint64_t at,
@@ -153,7 +160,8 @@ copy_live(struct reading_request *q, uint64_t number, uint64_t at,
 	return true;
 }
 
-/* ---- in one piece ------------------------------------------------------------------ */
+/* ---- in one piece
+ * ------------------------------------------------------------------ */
 
 static int
 give_view(struct reading_request *q, struct reader_view *v)
@@ -161,7 +169,7 @@ give_view(struct reading_request *q, struct reader_view *v)
 	struct reading_answer *a = q->a;
 	uint8_t *to;
 
-	/* One part is left for what is its own. */
+	/* Keep one part for the answer's own memory. */
 	if (a->views < READING_PARTS && a->parts < READING_PARTS - 1) {
 		a->view[a->views++] = *v;
 		reading_add(q, v->data, v->bytes);
@@ -196,9 +204,11 @@ give_plain(struct reading_request *q, const struct view_span *s, size_t bytes)
 	return give_bad(q, s, v.bytes < bytes ? v.bytes : bytes, v.err);
 }
 
-/* ---- parts of packets ---------------------------------------------------------------- */
+/* ---- parts of packets
+ * ---------------------------------------------------------------- */
 
-/* How many of the view's bytes are in so many of the block: one at least. */
+/* Returns the largest n such that n bytes of the view lie within the first
+ * `raw` bytes of the block; at least 1. */
 static uint64_t
 part_of(const struct view_span *s, uint64_t raw)
 {
@@ -227,7 +237,7 @@ give_copied(struct reading_request *q, const struct view_span *s,
 	return 0;
 }
 
-/* Straight from the reader's buffers. */
+/* Copies parts of packets straight from the reader's buffers. */
 static int
 give_parts(struct reading_request *q, const struct view_span *s, size_t bytes)
 {
@@ -243,8 +253,8 @@ give_parts(struct reading_request *q, const struct view_span *s, size_t bytes)
 	return v.err ? give_bad(q, s, part_of(s, v.bytes), v.err) : err;
 }
 
-/* Whole packets in a row, from the first one's beginning on: how many bytes;
- * *bad: what is wrong behind them. */
+/* Collects whole packets in q->raw, from the beginning of the span's first
+ * packet.  Returns how many bytes; *bad: the error behind them. */
 static int64_t
 collect(struct reading_request *q, const struct view_span *s, uint64_t want,
 	int *bad)
@@ -270,8 +280,11 @@ collect(struct reading_request *q, const struct view_span *s, uint64_t want,
 	return (int64_t)have;
 }
 
-/* By way of a place where packets are whole: of one thread, each header is
- * looked at. */
+/*
+ * Gives parts of packets by way of a copy of whole packets: with a view of one
+ * thread, to check their headers; while recording, as they may be in memory or
+ * on disk.
+ */
 static int
 give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
 {
@@ -308,7 +321,8 @@ give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
 			   bytes);
 }
 
-/* ---- all of it ------------------------------------------------------------------------- */
+/* ---- the request
+ * ----------------------------------------------------------------------- */
 
 static int
 give_data(struct reading_request *q, const struct view_span *s, size_t bytes)

@@ -7,78 +7,89 @@
 #include "store/read/trail.h"
 
 /*
- * A view is looked at by one thread at a time, for as long as arithmetic
- * takes.  One that may have to look into metadata is the recording's thread's
- * alone.  Fill always is, and has a view of its own: so who waits for fill
- * keeps nobody from reading.
+ * A view is used by one thread at a time, and only for as long as arithmetic
+ * takes.  A view that may have to read metadata is used by the recording's
+ * thread only.  Fill is always made by that thread, from a view of its own: so
+ * a caller that waits for fill delays no reader.
  */
 struct reading {
 	struct opened *op;
-	bool by_desk;	  /* its view may wait for a disk */
-	bool fills;	  /* also what a disk refuses */
-	atomic_bool told; /* that packets are of another thread */
+	bool by_desk;	  /* the view may wait for a disk: used by the
+			     recording's thread only */
+	bool fills;	  /* fill what a disk refuses to read */
+	atomic_bool told; /* logged: packets of another thread */
 	struct reader_way way[TRAILS];
 	struct view *view;
-	struct view *filler; /* the thread's; made when it is needed */
+	struct view *filler; /* owned by the recording's thread; made when
+				needed */
 
 	/* ---- under opened::lock */
 	struct reading *next; /* opened::reading */
-	uint64_t turn;	      /* opened::turn, when it was refreshed */
-	unsigned refs;	      /* who has it open, and jobs */
-	bool busy;	      /* somebody is at its view */
-	uint64_t bytes;	      /* it has */
+	uint64_t turn;	      /* opened::turn at its last refresh */
+	unsigned refs;	      /* the opener, and jobs */
+	bool busy;	      /* a thread uses its view */
+	uint64_t bytes;	      /* length of the view */
 	struct trails trails;
-	uint64_t ahead[TRAILS]; /* bytes, as its way was told */
-	struct view_span span;	/* that was found last, */
-	uint64_t span_at;	/* from this offset on */
+	uint64_t ahead[TRAILS]; /* read-ahead in bytes, as set for each
+				   cursor */
+	struct view_span span;	/* span found last, */
+	uint64_t span_at;	/* offset of that span in the view */
 };
 
 void reading_drop(struct reading *rd);
 
-/* Makes its view.  As reading_open(). */
+/* Makes its view.  Returns as reading_open(). */
 int reading_view(struct reading *rd, const struct view_choice *choice,
 		 struct fault *fault);
 
-/* As view_find().  -ETIMEDOUT: a disk does not answer. */
+/* As view_find(); -ETIMEDOUT if a disk does not answer. */
 int reading_find(struct reading *rd, uint64_t offset, struct view_span *s);
-/* As view_fill_bytes(); the same. */
+/* As view_fill_bytes(); -ETIMEDOUT if a disk does not answer. */
 int reading_fill(struct reading *rd, const struct view_span *s, void *to,
 		 size_t bytes);
 
-/* As view_want() and view_check(), by any thread. */
+/* As view_want() and view_check(); any thread. */
 uint64_t reading_want(struct reading *rd, const struct view_span *s,
 		      uint64_t bytes);
 int64_t reading_check(struct reading *rd, const struct view_span *s,
 		      const void *data, uint64_t n);
 
-/* A request. */
+/* A request: one call of reading_read(). */
 struct reading_request {
 	struct reading *rd;
 	struct reading_answer *a;
 	struct reader_way *way;
 	uint64_t offset;
-	size_t left, most; /* bytes: to come; that were asked for */
+	size_t left, most; /* bytes: still to give; asked for */
 	bool live, row;
-	int64_t until; /* what is not on a disk yet is waited for; 0: it was
-			   not tried */
-	uint64_t gone; /* one behind the number of what will not come */
-	uint8_t *raw;  /* packets of which parts are wanted */
+	int64_t until; /* steady ns until which to wait for blocks that are not
+			  on disk yet; 0: not waited yet */
+	uint64_t gone; /* number + 1 of the block that was tried again and did
+			  not come */
+	uint8_t *raw;  /* scratch for packets of which parts are wanted */
 	uint64_t raw_bytes;
 	struct opened_counts counts;
 };
 
-/* The next of its bytes: at its end. */
+/* Appends bytes to the answer. */
 void reading_add(struct reading_request *q, const uint8_t *data, size_t bytes);
-/* Where the next ones are its own; NULL: no memory. */
+/*
+ * Returns where the next bytes go in the answer's own memory; NULL: no memory.
+ */
 uint8_t *reading_own(struct reading_request *q);
-/* What it has in buffers becomes its own.  0 or -ENOMEM. */
+/* Copies what the answer has in cache buffers to its own memory, and puts the
+ * buffers.  Returns 0 or -ENOMEM. */
 int reading_let_go(struct reading_request *q);
-/* As reader_get(), but waits with no buffer of its answer, and as long as there
- * is patience; what is not there is bad. */
+/*
+ * As reader_get(), but holds none of the answer's buffers while it waits, and
+ * waits as long as the patience.  Bytes that are not there come back as a bad
+ * stretch.
+ */
 int reading_get(struct reading_request *q, uint64_t number, uint64_t at,
 		uint64_t bytes, struct reader_view *v);
 
-/* The next bytes of it.  0, and there are some more; -ENODATA: the end. */
+/* Gives the next bytes of the answer.  Returns 0 if there may be more; -ENODATA
+ * at the end. */
 int reading_give(struct reading_request *q);
 
 #endif

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel reads ahead of a file in requests of 128 KiB to 1 MiB, which
- * several threads take: they come in no strict order, but close together.  So
- * what counts is not what the last request was, but that all of a while make
- * up most of a stretch, at whose end they are.
+ * The kernel reads ahead of a file in requests of 128 KiB to 1 MiB, on several
+ * threads: the requests arrive in no strict order, but close together.  So a
+ * single request says little; what counts is that the requests of a while cover
+ * most of a stretch, and go on at its end.
  *
  *   low                          high
  *    |[3][1][2]   [4]    [6][5]   |
  *                   |<-- slack -->|<-- slack -->|
  *
- * A second request that goes on makes it a trail; then it is looked ahead
- * eight times as far as was read.  Twice would do for one disk; but a chunk of
- * 64 MiB is on one disk, so that a reader of many has to be far ahead before
- * all of them work.  Who stops after some MiB has cost not much more than
- * that.
+ * From the second request that goes on, eight times as much as was read is read
+ * ahead.  Twice would do for one disk; but a chunk of 64 MiB lies on one disk,
+ * so a reader of many disks has to be far ahead before all of them work.  A
+ * program that stops after some MiB has cost little more than that.
  */
 #include "store/read/trail.h"
 
@@ -28,7 +27,8 @@ apart(const struct trail *t, uint64_t offset)
 	return offset > t->high ? offset - t->high : t->high - offset;
 }
 
-/* Of what was long ago half is forgotten. */
+/* Forgets the older half of a long trail, so that it follows a change of
+ * pattern. */
 static void
 forget(struct trail *t)
 {
@@ -49,7 +49,7 @@ join(struct trail *t, uint64_t offset, uint64_t end)
 		t->high = end;
 	t->got += end - offset;
 	if (t->got > t->high - t->low)
-		t->got = t->high - t->low; /* what was read again */
+		t->got = t->high - t->low; /* bytes read again do not count */
 	if (t->high - t->low > TRAIL_MEMORY)
 		forget(t);
 }

@@ -5,19 +5,18 @@
 #include <stdint.h>
 
 /*
- * Trails tell who reads on from who jumps, by the requests alone: those of one
- * file, from any number of threads.
- *
- * A trail is a stretch of the file that requests fill, without leaving much of
- * it out; they may overtake each other.  A file has some of them, because a
- * program may read at several places in turn.
+ * Trails tell sequential readers from random ones, by the requests of one file
+ * alone, whichever threads they come from.  A trail is a stretch of the file
+ * that requests fill almost completely, in roughly ascending order.  A file has
+ * several, because a program may read at several places in turn.
  */
 enum { TRAILS = 4, TRAIL_SLACK = 4 << 20, TRAIL_MEMORY = 256 << 20 };
 
 struct trail {
-	uint64_t low, high;	   /* where requests began and ended, at most */
-	uint64_t got;		   /* bytes that were asked for in between */
-	unsigned requests, onward; /* of these, what went beyond all before */
+	uint64_t low, high;	   /* beginning and end of the stretch */
+	uint64_t got;		   /* bytes requested in it */
+	unsigned requests, onward; /* requests in it; those that went beyond
+				      all before */
 	uint64_t used;
 };
 
@@ -26,11 +25,12 @@ struct trails {
 	uint64_t turn;
 };
 
-/* Which one a request belongs to; another was forgotten for it, maybe. */
+/* Returns the trail that a request belongs to.  A new trail replaces the one
+ * used longest ago. */
 unsigned trails_step(struct trails *t, uint64_t offset, uint64_t bytes);
 
-/* How many bytes are to be read ahead on it: 0 as long as it is no more than
- * some jumps. */
+/* Returns how many bytes to read ahead on a trail; 0 while it may be only some
+ * jumps. */
 uint64_t trail_ahead(const struct trail *t);
 
 #endif
