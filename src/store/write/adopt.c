@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The metadata tells of each block that was written, in the order in which
- * they were.  Where each has a file of its own, its file must be there, as
- * long as it should be and without a hole: a power cut may have taken the
- * data and left the line.
- *
- * Where all share a file, a block's place follows from those before it, so
- * they are adopted one after the other, up to the first that is not whole.
- * The lines that tell which were begun and which were cut off again are read
- * as recover does (recover_data.c).
+ * The metadata names each block when its writing begins and when it was
+ * written.  If every block has a file of its own, that file must exist, be long
+ * enough and have no hole: a power cut may have taken the data and left the
+ * line.  If all share a file, a block's place follows from those before it, so
+ * blocks are adopted in order, up to the first that is not whole.  The lines
+ * "chunk" (begun) and "cut" (cut off again) are read as recover reads them
+ * (recover_data.c).
  */
 #include "config.h"
 
@@ -24,20 +22,20 @@
 
 #include "store/record/meta.h"
 
-/* A block that was begun, and maybe written. */
+/* A block whose writing was begun, and maybe ended. */
 struct begun {
 	struct index_record record;
 	uint32_t gap;
 	bool written;
-	uint64_t end; /* in the file that all share */
+	uint64_t end; /* offset behind it in the shared file */
 };
 
 struct look {
 	const struct adopt_args *a;
-	uint64_t *known; /* numbers of the index, sorted */
+	uint64_t *known; /* numbers in the index, sorted */
 	struct begun *begun;
 	size_t n;
-	uint64_t from; /* where those end that the index has */
+	uint64_t from; /* offset behind the index's blocks in the shared file */
 	uint64_t next;
 };
 
@@ -99,7 +97,7 @@ add(struct look *l, uint64_t number)
 {
 	struct begun *grown = l->begun;
 
-	/* Room doubles: whenever the number is a power of two, it is full. */
+	/* The array doubles when its length is a power of two. */
 	if (!(l->n & (l->n - 1)))
 		grown = realloc(grown, (2 * l->n + 1) * sizeof *grown);
 	if (!grown)
@@ -115,7 +113,7 @@ end_of(const struct look *l)
 	return l->n ? l->begun[l->n - 1].end : l->from;
 }
 
-/* {"chunk":..}: only where all share a file it matters. */
+/* Notes a {"chunk":..} line, which matters only in a shared file. */
 static int
 take_begun(struct look *l, const json_t *line, uint64_t number)
 {
@@ -168,7 +166,7 @@ take_cut(struct look *l, const json_t *line)
 		l->n--;
 }
 
-/* What stands behind `key`, or NULL where the line does not begin so. */
+/* Returns the text behind `key`, or NULL if the line does not begin with it. */
 static const char *
 behind(const char *line, size_t bytes, const char *key)
 {
@@ -195,7 +193,8 @@ take_line(struct look *l, const char *text, size_t bytes)
 		if (number < LAYOUT_CHUNKS && number >= l->next)
 			l->next = number + 1;
 		if (is_known(l, number)) {
-			/* Where all share a file, it is behind this now. */
+			/* The index has this block: blocks noted before it were
+			 * taken back. */
 			if (chunk && layout_map_shared(l->a->map))
 				l->n = 0;
 			return 0;
@@ -228,7 +227,7 @@ take_lines(struct look *l)
 
 /* ---- the data ----------------------------------------------------------- */
 
-/* Are these bytes of a file there, and not a hole? */
+/* True if the file has all these bytes, and no hole among them. */
 static bool
 is_there(int dir, const char *file, uint64_t from, uint64_t bytes)
 {

@@ -9,33 +9,33 @@
 #include "store/disk/layout_map.h"
 
 /*
- * To adopt is to give those blocks of a disk their records that a crash cut
- * short: they are whole, the metadata says all about them, and the round that
- * would have put them in the index never came.  No byte of theirs is read.
- *
- * What was on its way to the disk is not whole, and is left: recover can make
- * something of it.
+ * Finds blocks that lost their index records in a crash: the data is whole and
+ * the metadata describes it, but the sync round that would have added it to the
+ * index did not happen.  To adopt a block is to give it its record.  No data is
+ * read.  A block that was still being written is not whole and is left alone;
+ * `spate recover` may make something of it.
  */
 struct adopt_args {
 	int dir; /* the recording's folder */
 	const struct layout_map *map;
-	const char *text; /* the metadata */
+	const char *text; /* the metadata, its lines */
 	size_t bytes;
-	const struct index_record *record; /* that the index has */
+	const struct index_record *record; /* records that the index has */
 	size_t records;
-	uint64_t below; /* numbers from here on are somebody else's */
+	uint64_t below; /* blocks with this number or above are not adopted */
 };
 
 struct adopted {
 	struct index_record *record; /* malloc'ed; gaps too, to be appended in
 					this order */
 	size_t n;
-	uint64_t next; /* above all numbers that it or the metadata tell of */
+	uint64_t next; /* above every number in the index or the metadata */
 	uint64_t
-	    torn; /* the first that was begun and is not whole; else next */
+	    torn; /* number of the first block that was begun but is not whole;
+		     else next */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int adopt_find(const struct adopt_args *args, struct adopted *adopted);
 void adopt_clear(struct adopted *adopted);
 

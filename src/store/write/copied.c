@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a copy has on a disk can all be had again: so what is not sure is
- * removed, where a recording would keep it for recover.  Where every block has
- * a file the index is made anew, without the bad ones; where they share one,
- * it ends before the first bad one, since the place of a block follows from
- * those before it.
+ * Everything that a copy has on a disk can be sent again, so what is doubtful
+ * is removed; an original would keep it for recover.  If every block has a
+ * file, the index is written anew without the bad blocks.  If they share one,
+ * it is cut before the first bad block, because the place of a block follows
+ * from those before it.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@
 #include "store/recording/recording.h"
 #include "store/disk/write_whole.h"
 
-/* ---- the head ----------------------------------------------------------- */
+/* ---- the first line of the metadata ------------------------------------- */
 
 uint64_t
 copied_identity(const json_t *head)
@@ -75,7 +75,7 @@ copied_head(const json_t *head, const struct copied *c)
 
 enum { HEAD_MOST = 1 << 20 };
 
-/* Is what a disk has of this name of that identity? */
+/* True if a disk has a recording of this name with this identity. */
 static bool
 is_it(const struct disk *disk, const char *name, uint64_t identity, char *text)
 {
@@ -154,7 +154,7 @@ is_bad(const struct mend *m, const struct index_record *r)
 	       bsearch(&r->number, m->bad, m->bads, sizeof *m->bad, by_value);
 }
 
-/* A gap, and behind it the block that it is of? */
+/* True if record i is a gap that directly precedes its block. */
 static bool
 has_block(const struct mend *m, size_t i)
 {
@@ -164,7 +164,8 @@ has_block(const struct mend *m, size_t i)
 	       r[1].kind == INDEX_BLOCK && r[1].number == r->number + 1;
 }
 
-/* A gap is nothing without its block, which brings it again. */
+/* True if record i is kept.  A gap is dropped with its block, which brings it
+ * again. */
 static bool
 is_kept(const struct mend *m, size_t i)
 {
@@ -187,7 +188,7 @@ records_drop(struct mend *m)
 		else if (shared)
 			break;
 		else
-			i += has_block(m, i); /* and that, too */
+			i += has_block(m, i); /* drop its block too */
 	}
 	m->dropped = kept < m->n;
 	m->n = kept;
@@ -222,7 +223,7 @@ index_write(const struct mend *m)
 	return err;
 }
 
-/* Numbers of the blocks that it has, in their order. */
+/* Returns the numbers of its blocks, sorted; malloc'ed. */
 static uint64_t *
 numbers_of(const struct mend *m, size_t *n)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything goes through the descriptor of the recording's own folder, so a
- * disk that is mounted elsewhere, or a folder moved away, in mid-recording
- * never makes us write to another place.
+ * All files are opened relative to the descriptor of the recording's own
+ * folder.  So if a disk is mounted elsewhere or a folder is moved while
+ * recording, nothing is written to a wrong place.
  *
- * Who writes holds flock(LOCK_EX) on the index for as long as the recording
- * lives; a reader that can take LOCK_SH knows that nobody is at it.  The
- * index is made under another name, locked before there is metadata, and gets
- * its own name when all else is durable: who sees an index sees the metadata
- * too, and a lock; who sees metadata alone finds the lock on the other name.
+ * The writer holds flock(LOCK_EX) on the index as long as the recording is
+ * open; a reader that gets LOCK_SH knows that nobody writes.  The index is made
+ * under another name, locked before there is metadata, and renamed when all
+ * else is durable.  So a reader that sees an index also sees the metadata and a
+ * lock; one that sees only metadata finds the lock on the other name.
  *
- * A line or record that did not fit (a full disk) is cut off again: what
- * comes later must not stand behind half a record.
+ * A line or record that did not fit (a full disk) is cut off again: nothing may
+ * follow half a record.
  */
 #include "config.h"
 
@@ -28,7 +28,8 @@
 #include "store/record/foreign_form.h"
 #include "store/disk/layout.h"
 
-/* Where this fails too, readers stop at the half record. */
+/* Cuts off a partial append.  If that fails too, readers stop at the half
+ * record. */
 static int
 cut(struct tail *tail, int err)
 {
@@ -65,7 +66,7 @@ append_line(struct tail *tail, const json_t *line)
 	if (!text)
 		return -ENOMEM;
 	length = strlen(text);
-	text[length] = '\n'; /* in place of the 0 */
+	text[length] = '\n'; /* replaces the terminating 0 */
 	err = folder_append(tail, text, length + 1);
 	free(text);
 	return err;
@@ -167,7 +168,7 @@ folder_free(struct folder *f)
 	free(f);
 }
 
-/* Undoes a folder_create that failed; what it did not make is not there. */
+/* Undoes a folder_create() that failed, wherever it stopped. */
 static void
 remove_folder(struct folder *f)
 {
@@ -249,7 +250,7 @@ sync_sums(struct folder *folder)
 	return 0;
 }
 
-/* Metadata goes first: a block that is indexed has its holes on record. */
+/* Metadata before the index: the holes of an indexed block are on record. */
 static int
 sync_meta(struct folder *folder)
 {
@@ -283,7 +284,8 @@ folder_append_records(struct folder *folder, const struct index_record *records,
 	return err;
 }
 
-/* What is written to a folder that was removed goes with its descriptors. */
+/* Returns -ENOENT if the folder was removed: writes to its open files would
+ * vanish with the descriptors. */
 static int
 check_there(const struct folder *folder)
 {
@@ -326,7 +328,8 @@ folder_sync(struct folder *folder, const struct index_record *records,
 	return err;
 }
 
-/* Where it was asked for; `bytes` of the tail are those of all chunks. */
+/* Writes VLBI-streamer's .cfg file, if the stream is configured so.  The
+ * "bytes" of `tail` count all disks' chunks. */
 static int
 write_cfg(const struct folder *f, const struct index_record *end,
 	  const json_t *tail)

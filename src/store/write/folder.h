@@ -11,9 +11,9 @@
 #include "store/record/index.h"
 
 /*
- * A folder is the part of one recording on one disk while it is written:
- * its chunks, its index, its metadata.  It belongs to the disk's writer
- * thread.  The order of durability, for each round of blocks:
+ * A folder is the part of one recording on one disk while it is written: its
+ * chunks, its index, its metadata.  It is used by the disk's writer thread
+ * only.  The order of durability, for each sync round of blocks:
  *
  *   fdatasync every chunk; fsync the folder (the first time the disk too);
  *   append their records to the index, and fdatasync it
@@ -23,94 +23,101 @@
 struct folder;
 
 /*
- * Makes the folder (which must not exist: -EEXIST), its empty index, and
- * its metadata with `head` as the first line, and makes them durable.
- * 0 or -errno; what was made is removed on failure.
+ * Makes the folder with an empty index and with metadata whose first line is
+ * `head`, all durable.  Returns 0; -EEXIST if the folder exists; or -errno.  On
+ * failure nothing is left behind.
  */
 int folder_create(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);
 
 /*
- * Opens the folder of a recording that was written to here before and has no
- * end yet: the disk was away.  A torn index record or line of metadata is cut
- * off; what follows is appended.  `head` must be the first line that is there:
- * else it is another recording of the name.  Bytes of the disk that no index
- * record names stay where they have a file of their own, and go elsewhere.
- * 0; -ENOENT: it is not there (folder_create makes it); -EEXIST: another
- * recording; -EALREADY: it has its end; -EBUSY: somebody has it open, also an
- * older struct folder of this process, for longer than half a second; or
- * -errno.
+ * Opens the folder of a recording of this process whose disk was away.  A torn
+ * index record or line of metadata is cut off, and writing goes on behind it.
+ * `head` must equal the first line there: else it is another recording of the
+ * same name.  Blocks on the disk that no index record names stay if they have a
+ * file of their own, and are cut off otherwise.
+ *
+ * Returns 0; -ENOENT: no such folder, so call folder_create(); -EEXIST: another
+ * recording; -EALREADY: it has an end record; -EBUSY: another process, or an
+ * older struct folder of this one, kept it locked for half a second; or -errno.
  */
 int folder_reopen(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);
 
 /*
- * The same of a recording that another process wrote to, until it was killed:
- * blocks below that number, which are whole and not in the index, get their
- * records (adopt.h).  What was on its way to the disk stays where it has a
- * file of its own, and is set aside where not.  A folder in which there is
- * nothing yet but its beginnings is removed, and so not there.
+ * Opens the folder of a recording whose daemon was killed, as folder_reopen().
+ * Blocks with numbers below `below` that are whole but not in the index get
+ * their records (adopt.h).  A block that was being written stays if it has a
+ * file of its own, and is copied to a file aside otherwise.  A folder without
+ * an index, and with nothing in it but beginnings, is removed: -ENOENT.
  */
 int folder_resume(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head, uint64_t below);
 
-/* The records that folder_resume found or made, once: *record is the caller's
- * to free, and NULL where there are none. */
+/* Gives the records that folder_resume() found or made, once.  Returns how
+ * many; the caller frees *record, which is NULL if there are none. */
 size_t folder_found(struct folder *folder, struct index_record **record);
 
-/* Where the data of one block goes. */
+/* The file and offset for the data of one block. */
 struct folder_place {
 	int fd;
-	bool own;	 /* the block's own file: to be fdatasynced and closed
-			    by the caller; else the folder does both */
+	bool own;	 /* the block's own file, which the caller fdatasyncs
+			    and closes; else the folder does both */
 	bool direct;	 /* fd is O_DIRECT, and offset a multiple of a page */
-	uint64_t offset; /* of the data in the file */
+	uint64_t offset; /* offset of the data in the file */
 	uint64_t number;
-	uint64_t bytes; /* to be written: more than the data of a block that
-			   closed early, where blocks are all of one length */
+	uint64_t bytes; /* bytes to write: more than the data of a block that
+			   closed early if all blocks have the same length on
+			   disk */
 };
 
 /*
- * Makes the file of a block, or extends the one that all blocks share, with
- * `bytes` reserved where the file system can.  `flags`: O_DIRECT, where the
- * caller can write so; the place says whether he has to.  0 or -errno: then
- * nothing is there.
+ * Makes the file of a block, or extends the file that all blocks share, and
+ * reserves `bytes` if the file system can.  `flags`: O_DIRECT if the caller is
+ * able to write so; place->direct says whether it must.  Returns 0 or -errno:
+ * then nothing was made.
  */
 int folder_place(struct folder *folder, uint64_t number, uint64_t bytes,
 		 int flags, struct folder_place *place);
 
-/* Takes a place back: a block could not be written to it.  Closes a file of
- * its own.  0 or -errno: something of it may be left. */
+/* Takes a place back because the block could not be written.  Closes a file of
+ * its own.  Returns 0 or -errno: some of it may be left. */
 int folder_unplace(struct folder *folder, const struct folder_place *place);
 
-/* One block at a time may be on its way, since all share a file. */
+/* True if only one block at a time may be written, because all share a file. */
 bool folder_serial(const struct folder *folder);
 
-/* A new chunk, with `flags` beside O_CREAT | O_EXCL | O_WRONLY and `bytes`
- * reserved where the file system can.  Returns the descriptor or -errno. */
+/*
+ * Makes a new chunk, with `flags` beside O_CREAT | O_EXCL | O_WRONLY and
+ * `bytes` reserved if the file system can.  Returns the descriptor or -errno.
+ */
 int folder_chunk(struct folder *folder, uint64_t number, int flags,
 		 uint64_t bytes);
 
 /* Removes a chunk that could not be written. */
 void folder_unchunk(struct folder *folder, uint64_t number);
 
-/* Puts a line at the end of the metadata; durable with the next sync. */
+/* Appends a line to the metadata; durable with the next folder_sync(). */
 int folder_note(struct folder *folder, const json_t *line);
 
-/* The same with lines that are text already, each with its newline. */
+/* Appends lines of text to the metadata, each with its newline; durable with
+ * the next folder_sync(). */
 int folder_note_lines(struct folder *folder, const char *lines, size_t bytes);
 
-/* Keeps the checksums of a sealed block; durable with the next sync.  0, also
- * where none were taken, or -errno. */
+/* Appends the checksums of a sealed block; durable with the next folder_sync().
+ * Returns 0, also if the block has none, or -errno. */
 int folder_sum(struct folder *folder, const struct block *b);
 
-/* The rest of a round: the chunks of these records were just fdatasynced.
- * Records in the order of their numbers.  0 or -errno. */
+/*
+ * Ends a sync round: adds these records to the index, in ascending order of
+ * numbers.  The caller has fdatasynced chunks of their own.  Returns 0 or
+ * -errno.
+ */
 int folder_sync(struct folder *folder, const struct index_record *records,
 		unsigned n);
 
-/* Appends the end record and `tail` to the metadata, durably.  Either may
- * be NULL.  The folder is freed whatever is returned. */
+/* Appends `tail` to the metadata and the end record to the index, durably.
+ * Either may be NULL.  Frees the folder, whatever it returns. */
 int folder_close(struct folder *folder, const struct index_record *end,
 		 const json_t *tail);
 

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One file for all blocks of a disk.
- *
- * Blocks are placed one behind the other, so where one is follows from those
- * before it in the index, which then need not say it.  That holds only if the
- * file has no block that the index has not: what cannot be written, or made
- * durable, is cut off again, and a file that cannot be cut takes no more
+ * One file for all blocks of a disk.  Blocks lie one behind the other, so the
+ * place of a block follows from those before it in the index.  That holds only
+ * while the file has exactly the blocks of the index: what cannot be written or
+ * made durable is cut off again, and a file that cannot be cut takes no more
  * blocks.
  *
- * Space is reserved ahead in steps, beyond the end of the file: its extents
- * are long, and what it has at a crash is what was written.  Near the end of
- * the disk steps are as short as the blocks, so that they keep nothing from
+ * Space is reserved ahead in steps of 256 MiB, beyond the end of the file: so
+ * its extents are long, and after a crash its size is what was written.  Near
+ * the end of the disk only the block itself is reserved, to leave space to
  * others.
  *
- * With O_DIRECT as long as blocks end with a page; one that closed early
- * moves all behind it to the page cache.  Both are the same file: the kernel
- * drops the pages that a direct write covers.  For O_DIRECT the file is grown
- * by a whole block before that is written, as chunks are (folder_place.c).
+ * The file is written with O_DIRECT as long as blocks end at a page; after a
+ * block that closed early, everything goes through the page cache.  Both
+ * descriptors are of the same file: the kernel drops cached pages that a direct
+ * write covers.  For O_DIRECT the file is grown by a whole block before that is
+ * written, as chunks are (folder_place.c).
  */
 #include "config.h"
 
@@ -42,7 +41,7 @@ data_file(const struct folder *f, char file[LAYOUT_FILE])
 static int
 cut(struct folder *f, uint64_t bytes)
 {
-	f->reserved = bytes; /* what was behind goes, too */
+	f->reserved = bytes; /* truncating also drops reserved space */
 	return ftruncate(f->data, (off_t)bytes) < 0 ? -errno : 0;
 }
 
@@ -117,7 +116,8 @@ folder_data_reopen(struct folder *f, const struct index_record *records,
 	f->synced = f->end;
 	if (fstat(f->data, &st) < 0)
 		return -errno;
-	/* The disk lost what the index names: nothing may be put there. */
+	/* The disk lost data that the index names.  Writing more would hide
+	 * that. */
 	if ((uint64_t)st.st_size < f->end)
 		return -EIO;
 	err = aside ? folder_aside(f, f->end, *aside) : 0;
@@ -126,7 +126,7 @@ folder_data_reopen(struct folder *f, const struct index_record *records,
 
 /* ---- places ----------------------------------------------------------- */
 
-/* How far it is worth to reserve. */
+/* Returns the offset up to which to reserve. */
 static uint64_t
 step_end(const struct folder *f, uint64_t end)
 {
@@ -153,7 +153,8 @@ reserve(struct folder *f, uint64_t end)
 	return 0;
 }
 
-/* The file with O_DIRECT, where that is wanted and can be; else as it is. */
+/* Returns the O_DIRECT descriptor if the caller wants it and the place allows
+ * it; else the normal one. */
 static int
 fd_for(struct folder *f, const struct layout_spot *spot, int flags)
 {
@@ -169,7 +170,8 @@ fd_for(struct folder *f, const struct layout_spot *spot, int flags)
 	return f->undirect ? f->data : f->direct;
 }
 
-/* What a crash leaves of it is a hole; where it cannot be, writes do it. */
+/* Extends the file for a block.  After a crash, what was not written of it is a
+ * hole.  If the file system cannot, writes extend the file. */
 static void
 grow(struct folder *f, const struct layout_spot *spot)
 {
@@ -204,7 +206,8 @@ folder_data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 					.offset = spot.offset,
 					.number = number,
 					.bytes = spot.room };
-	/* Who writes whole pages cuts the last one, and all that is behind. */
+	/* The writer of whole pages truncates the last one, which drops
+	 * reserved space. */
 	if (spot.end % GEOMETRY_PAGE)
 		f->reserved = spot.end;
 	take(f, &spot, number, bytes);
@@ -217,7 +220,8 @@ folder_data_note(struct folder *f, uint64_t end)
 	json_t *line = f->data < 0 ? NULL : meta_cut(end);
 
 	if (line)
-		folder_note(f, line); /* or recover is less sure */
+		folder_note(f, line); /* on failure, recover has less to go
+					 by */
 	json_decref(line);
 }
 
@@ -253,10 +257,10 @@ folder_data_sync(struct folder *f)
 		return -EIO;
 	if (fdatasync(f->data) < 0 || fstat(f->data, &st) < 0)
 		return -errno;
-	return st.st_nlink ? 0 : -ENOENT; /* removed: it goes with us */
+	return st.st_nlink ? 0 : -ENOENT; /* removed: its data would vanish */
 }
 
-/* Where the blocks end that the index names, with these. */
+/* Returns the offset behind the index's blocks once these are added. */
 static uint64_t
 end_with(const struct folder *f, const struct index_record *records, unsigned n)
 {
@@ -280,7 +284,7 @@ folder_data_synced(struct folder *f, const struct index_record *records,
 	f->synced = end_with(f, records, n);
 }
 
-/* Not from under a block that is on its way. */
+/* Cuts only if no block behind these is being written. */
 void
 folder_data_rewind(struct folder *f, const struct index_record *records,
 		   unsigned n)
@@ -296,7 +300,7 @@ folder_data_rewind(struct folder *f, const struct index_record *records,
 
 /* ---- the end ---------------------------------------------------------- */
 
-/* Mark6: the last block has as much data as there are. */
+/* Mark6: the header of the last block tells its real length. */
 static int
 shorten(struct folder *f)
 {

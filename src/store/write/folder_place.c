@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where blocks go: each into a file of its own, or behind the others into one
- * that they share (folder_data.c).
+ * Places blocks: each in a file of its own, or in one file that they share
+ * (folder_data.c).
  *
- * A chunk is grown to its full size when it is made.  Writes that grow a file
- * go one after the other, whatever is in flight: ext4 and XFS lock the file for
- * each, and io_uring hands them to threads of the kernel.  With 8 requests of
- * 2M in flight, chunks of 64M, ext4 on NVMe, Linux 6.18, CPU s per GB: uring
- * 0.017 grown first, 0.037 with space reserved beyond the end
+ * A chunk is grown to its full size when it is made.  Writes that extend a file
+ * are serialised, however many are in flight: ext4 and XFS lock the file for
+ * each, and io_uring hands them to kernel threads.  Measured with 8 requests of
+ * 2M in flight, chunks of 64M, ext4 on NVMe, Linux 6.18, in CPU s per GB: uring
+ * 0.017 if grown first, 0.037 with space reserved beyond the end
  * (FALLOC_FL_KEEP_SIZE); pwrite, one at a time, 0.037 and 0.034.
  *
- * So after a crash the size of a chunk says nothing; what was never written
- * is a hole of the file (SEEK_HOLE), and recover takes it as such.
+ * So after a crash the size of a chunk says nothing; what was never written is
+ * a hole of the file (SEEK_HOLE), and recover treats it as missing.
  */
 #include "config.h"
 
@@ -50,7 +50,7 @@ folder_unchunk(struct folder *folder, uint64_t number)
 	unlinkat(folder->dir, layout_chunk(file, folder->map.name, number), 0);
 }
 
-/* A file of its own. */
+/* Places a block in a file of its own. */
 static int
 place_chunk(struct folder *folder, uint64_t number, uint64_t bytes, int flags,
 	    struct folder_place *place)

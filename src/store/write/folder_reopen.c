@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk that was away in mid-recording comes back with what was durable, and
- * maybe half of what was not.  Records and lines go on behind the last whole
- * ones, in the order in which they are written: the index needs no other.
+ * Opens the folder of a disk that was away while recording, or of a daemon that
+ * was killed.  It has all that was durable, and maybe half of what was not.
+ * Records and lines are appended behind the last whole ones; the index is in
+ * order of writing and needs no sorting.
  *
- * The index is locked before it is read, as one that is made is before it is
- * seen: nobody else can be at it.  The head comes next: of another recording of
- * the name nothing is cut off.
+ * The index is locked before it is read, so nobody else writes.  The first line
+ * of the metadata is compared next: nothing is cut off another recording of the
+ * same name.
  */
 #include "config.h"
 
@@ -38,7 +39,7 @@ cut_tail(struct tail *tail, uint64_t bytes)
 	return ftruncate(tail->fd, tail->bytes) < 0 ? -errno : 0;
 }
 
-/* An end record says that the recording is over. */
+/* Refuses a recording that has an end record. */
 static int
 look_at(const struct index_record *records, size_t n)
 {
@@ -49,8 +50,8 @@ look_at(const struct index_record *records, size_t n)
 	return 0;
 }
 
-/* Whoever lists recordings locks the index for a moment, to see whether
- * somebody else does. */
+/* Locks the index.  It tries for half a second, because programs that list
+ * recordings lock it for a moment to see whether it is being written. */
 static int
 lock_soon(int fd)
 {
@@ -76,18 +77,18 @@ lock_index(struct folder *f)
 	return err ? err : lock_soon(f->index.fd);
 }
 
-/* What a recording is opened again from. */
+/* State of opening a folder. */
 struct reopening {
 	struct folder *f;
 	const json_t *head;
-	uint64_t below; /* blocks below are adopted; 0: none */
-	char *text;	/* its metadata, whole lines */
+	uint64_t below; /* adopt blocks with numbers below; 0: none */
+	char *text;	/* the metadata, whole lines */
 	size_t bytes;
 	struct index_record *record;
 	size_t records;
 };
 
-/* Behind the records that are there; in the list, too. */
+/* Appends adopted records to the index on disk and to the list in memory. */
 static int
 append(struct reopening *o, const struct adopted *more)
 {
@@ -151,7 +152,7 @@ check_head(const char *text, size_t bytes, const json_t *head)
 	return err;
 }
 
-/* The end of the last whole line; 0: there is none. */
+/* Returns the offset behind the last whole line; 0 if there is none. */
 static uint64_t
 whole_lines(const char *text, size_t bytes)
 {

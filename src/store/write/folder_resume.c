@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a daemon left behind that was killed: blocks without a record, half a
- * block, half a folder.
- *
- * Nothing that came is written over.  A chunk that was on its way keeps its
- * file and its number.  Where blocks share a file it is in the way of the next
- * one: it is copied into a file that readers do not look at, and no more than
- * one block is ever on its way there.
+ * Cleans up after a daemon that was killed: blocks without an index record, a
+ * half-written block, a half-made folder.  Nothing that arrived is overwritten.
+ * A chunk that was being written keeps its file and its number.  If blocks
+ * share a file, the half-written block is in the way of the next one: it is
+ * copied to a file aside, which readers ignore.  There is at most one, because
+ * only one block at a time is written there.
  */
 #include "config.h"
 
@@ -24,7 +23,7 @@
 
 /* ---- blocks without a record -------------------------------------------- */
 
-/* A chunk as long as its record says, durably. */
+/* Cuts a chunk to the length in its record, and makes it durable. */
 static int
 settle(struct folder *f, const struct index_record *r)
 {
@@ -61,7 +60,7 @@ settle_shared(struct folder *f)
 	return err;
 }
 
-/* In the order of durability of a round. */
+/* Data, metadata and folder first, then the index: as in a sync round. */
 int
 folder_adopt(struct folder *f, const struct index_record *records, size_t n)
 {
@@ -121,7 +120,7 @@ folder_aside(struct folder *f, uint64_t end, uint64_t number)
 	uint8_t *piece;
 	int fd, err;
 
-	/* Space that was reserved, and nothing written to it. */
+	/* Only reserved space: nothing was written to it. */
 	if (lseek(f->data, (off_t)end, SEEK_DATA) < 0)
 		return errno == ENXIO ? 0 : -errno;
 	piece = malloc(PIECE);
@@ -137,7 +136,7 @@ folder_aside(struct folder *f, uint64_t end, uint64_t number)
 
 /* ---- half a folder ------------------------------------------------------ */
 
-/* Is it what a folder has before it has an index? */
+/* True if the entry is one that a folder has before it has an index. */
 static bool
 is_beginning(const struct folder *f, const char *entry)
 {
@@ -173,7 +172,7 @@ has_only_beginnings(const struct folder *f)
 	return only;
 }
 
-/* Empty, or not there. */
+/* Removes the shared file if it has no block.  True if it is gone. */
 static bool
 data_sweep(const struct folder *f)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checksums of a block are put beside the index as soon as it is written,
- * since its memory goes home then, and become durable with its round.  The
- * file is made with the first of them: a recording without checksums has none.
+ * The checksums of a block are appended to the .sums file as soon as the block
+ * is written, because its memory is freed then; they become durable with its
+ * sync round.  The file is made with the first checksums: a recording without
+ * any has none.
  */
 #include "config.h"
 
@@ -14,7 +15,7 @@
 #include "store/write/folder_priv.h"
 #include "store/record/sums.h"
 
-/* What a folder that is open again has, up to the last good record. */
+/* Opens the .sums file, and cuts off what is behind its last good record. */
 static int
 open_sums(struct folder *f)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What there is to go on with is told by what every disk's index and metadata
- * say, and by the names of its chunks: one that was being written has a number
- * and no record.  Of 10 000 chunks that is two megabytes.
- *
- * What the writers will adopt is found here, too, so that it counts in the
- * totals from the beginning.
+ * Finds what is there to resume from every disk's index and metadata, and from
+ * the names of its chunks: a chunk that was being written has a number but no
+ * record.  For 10 000 chunks that is two megabytes to read.  Blocks that the
+ * writers will adopt are found here too, so that totals count them from the
+ * beginning.
  */
 #include "config.h"
 
@@ -35,7 +34,7 @@ refuse(struct fault *fault, int err, const char *name, const char *why)
 	return err;
 }
 
-/* ---- may it be ---------------------------------------------------------- */
+/* ---- may it be resumed? ------------------------------------------------- */
 
 static int
 check_state(const struct resume *r, struct fault *fault)
@@ -53,7 +52,7 @@ check_state(const struct resume *r, struct fault *fault)
 	if (r->facts->state == RECORDING_LIVE)
 		err = refuse(fault, -EBUSY, name, "it is being recorded");
 	if (err)
-		fault->code = "busy"; /* which may pass */
+		fault->code = "busy"; /* temporary: worth trying again */
 	return err;
 }
 
@@ -68,13 +67,13 @@ is_protected(const struct recording *rec, const struct recording_part *part)
 
 /* ---- one disk ----------------------------------------------------------- */
 
-/* What is read of a disk's folder. */
+/* A disk's folder as it is read. */
 struct part_look {
 	struct resume *r;
 	struct recording_part *part;
 	char *text; /* the metadata */
 	size_t bytes;
-	bool chunks; /* it has a file of one */
+	bool chunks; /* has at least one chunk file */
 };
 
 static void
@@ -117,8 +116,11 @@ read_meta(struct part_look *l)
 	return err;
 }
 
-/* The same recording as on the other disks?  One that was made when its
- * daemon died may have no whole line. */
+/*
+ * Checks that this disk has the same recording as the others.  A folder without
+ * an index may have been interrupted before its first line was written:
+ * accepted.
+ */
 static int
 check_head(const struct part_look *l)
 {
@@ -142,7 +144,7 @@ see_number(struct resume *r, uint64_t next)
 		r->seen = next;
 }
 
-/* Chunks, whether they have a record or not. */
+/* Reads the numbers of all chunks, with or without a record. */
 static int
 read_names(struct part_look *l)
 {
@@ -230,7 +232,7 @@ look_part(struct resume *r, unsigned disk, struct fault *fault)
 	return err;
 }
 
-/* ---- what that adds up to ----------------------------------------------- */
+/* ---- totals ------------------------------------------------------------- */
 
 static bool
 is_here(const struct recording *rec, const char *path)
@@ -243,7 +245,9 @@ is_here(const struct recording *rec, const char *path)
 	return false;
 }
 
-/* Those that a line of the metadata names, and that have no folder here. */
+/*
+ * Counts the disks that a line of metadata names and that have no folder here.
+ */
 static unsigned
 count_missing(const struct recording *rec, const json_t *line)
 {
@@ -275,7 +279,8 @@ see_run(struct resume *r, unsigned sub, uint32_t run)
 		r->run[sub] = run + 1;
 }
 
-/* Also of blocks that never reached a disk. */
+/* Finds the first free run of each substream.  Runs are counted even if none of
+ * their blocks reached a disk. */
 static int
 see_runs(struct resume *r)
 {
@@ -300,7 +305,7 @@ see_numbers(struct resume *r)
 	size_t lines = json_array_size(rec->resumed);
 	const json_t *last;
 
-	/* What was passed over before is so again. */
+	/* Numbers that an earlier resume skipped stay unused. */
 	last = lines ? json_array_get(rec->resumed, lines - 1) : NULL;
 	see_number(
 	    r, (uint64_t)json_integer_value(json_object_get(last, "number")));
@@ -309,8 +314,8 @@ see_numbers(struct resume *r)
 		r->records += rec->part[i].records;
 }
 
-/* Numbers behind the last record are absent as soon as another one is behind
- * them; recording_place.c says how long they are then. */
+/* Counts numbers behind the last record as absent, which they become once a
+ * later number is used; recording_place.c says how long they are then. */
 static void
 see_tail(struct resume *r)
 {

@@ -11,51 +11,54 @@
 
 /*
  * To resume is to go on with a recording whose daemon was killed: under the
- * same name, in new runs, and with numbers above all that were ever given.
+ * same name, in new runs, and with block numbers above all that were ever
+ * given.
  *
- *   resume_look    may it be, and what is there; nothing is written, and no
- *                  data are read, however much there is
+ *   resume_look    may it be resumed, and what is there?  Writes nothing and
+ *                  reads no data, however much there is
  *   resume_fits    would the stream record the same?
  *   folder_resume  each disk's writer opens its folder again, and gives whole
  *                  blocks the records that they lack (adopt.h)
- *   resume_line    and puts this at the end of its metadata
+ *   resume_line    made once, and appended to the metadata of each disk
  *
- * A disk that was there before and is not now may have numbers that nobody
- * here knows; so RESUME_SPARE of them are passed over for each.
+ * A disk that was there before and is missing now may hold numbers that no
+ * other disk knows; RESUME_SPARE numbers are skipped for each such disk.
  */
 enum { RESUME_SPARE = 64 };
 
 struct resume {
-	struct recording *rec; /* with what will be adopted */
+	struct recording *rec; /* includes the blocks that will be adopted */
 	const struct recording_facts *facts;
-	const struct disks *disks; /* that were looked at */
-	uint64_t records;	   /* that it has, gaps too */
-	uint64_t bytes, absent;	   /* as recording_facts will have it, with what
-				   was on its way at the end */
-	uint64_t seen;		   /* above all numbers that are known */
-	uint64_t next;		   /* the first to be given */
-	uint32_t *run;		   /* the same of runs, by substream */
+	const struct disks *disks; /* the disks that were looked at; borrowed */
+	uint64_t records;	   /* number of records in the indexes, and
+				      adopted; gaps too */
+	uint64_t bytes, absent;	   /* as recording_facts() will count them,
+				      with the blocks that were being written
+				      at the end */
+	uint64_t seen;		   /* above all known numbers */
+	uint64_t next;		   /* number of the first new block */
+	uint32_t *run;		   /* first new run, by substream */
 	unsigned missing;	   /* disks that are not here */
-	int64_t at_ns, stopped_ns; /* now; about when it was killed */
+	int64_t at_ns, stopped_ns; /* now; about when the daemon was killed */
 };
 
 /*
- * 0; -ENOENT: no disk has it; -EALREADY: it is complete; -EBUSY: it is being
- * written; -EPERM: it is protected; -EBADMSG: a disk has another recording of
- * the name, or what is there is not fit to go on with; -errno; each with a
- * fault.
+ * Looks at a recording.  Returns 0; -ENOENT: no disk has it; -EALREADY: it is
+ * complete; -EBUSY: it is being written; -EPERM: it is protected; -EBADMSG: a
+ * disk has another recording of that name, or what is there is damaged; or
+ * -errno; each with a fault.
  */
 int resume_look(struct resume **resume, const struct disks *disks,
 		const char *name, struct fault *fault);
 void resume_free(struct resume *resume);
 
-/* Is it of the stream that begins with such a head?  0, or -EINVAL with a
- * fault that says what differs. */
+/* Checks that a stream whose metadata would begin with `head` records the same.
+ * Returns 0, or -EINVAL with a fault that says what differs. */
 int resume_fits(const struct resume *resume, const json_t *head,
 		struct fault *fault);
 
-/* A new reference; NULL without memory.  `disks`: the paths of those that it
- * goes on with. */
+/* Makes the line that says that the recording was resumed.  `disks`: paths of
+ * the disks used from now on.  Returns a new reference; NULL without memory. */
 json_t *resume_line(const struct resume *resume, json_t *disks);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording has one shape from beginning to end: its first line tells it,
- * and all that reads it goes by that.  So a stream that was configured in
- * another way since makes another recording.
+ * A recording has one shape from beginning to end: its first line states it,
+ * and all readers rely on it.  So a stream that has been configured otherwise
+ * since must record under another name.
  */
 #include "config.h"
 
@@ -30,7 +30,8 @@ same(const json_t *a, const json_t *b, const char *key)
 	return x == y || json_equal(x, y);
 }
 
-/* What is learned while it is recorded may not be known yet, of either. */
+/* True if both values are equal, or one is 0: values learned while recording
+ * may not be known yet. */
 static bool
 agree(const json_t *a, const json_t *b, const char *key)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Of each disk the metadata is read once, and then what was added.  A line of
- * holes names its block.  A descriptor or control heap belongs to the block
- * whose "written" comes next: leaf_note() puts them in one go.
+ * The metadata of each disk is read once, and afterwards what was added.  A
+ * line of holes names its block.  A descriptor or control heap belongs to the
+ * block whose "written" line comes next on that disk: leaf_note() writes them
+ * together.
  */
 #include "config.h"
 
@@ -18,21 +19,21 @@
 #include "store/disk/read_whole.h"
 #include "store/recording/recording_priv.h"
 
-/* A line, and where it is. */
+/* Position of a line, and its block. */
 struct span {
 	uint64_t number, offset;
 	size_t bytes;
 	unsigned disk;
 };
 
-#define OPEN UINT64_MAX /* span::number: its block is not known yet */
+#define OPEN UINT64_MAX /* span::number: block not known yet */
 
 struct telling {
 	struct recording *rec;
-	uint64_t *seen; /* of each disk's metadata, bytes */
+	uint64_t *seen; /* bytes read of each disk's metadata */
 	struct span *span;
 	size_t n, room;
-	size_t sorted; /* of them, from the first on */
+	size_t sorted; /* the first `sorted` of these n are in order */
 };
 
 int
@@ -93,7 +94,7 @@ begins(const char *line, size_t bytes, const char *with, uint64_t *number)
 	return true;
 }
 
-/* Those that wait for their block, on this disk. */
+/* Assigns a disk's lines that wait for their block to this one. */
 static void
 settle(struct telling *t, unsigned disk, uint64_t number)
 {
@@ -150,7 +151,8 @@ meta_open(const struct telling *t, unsigned disk)
 			    DISK_NO_LINKS);
 }
 
-/* A disk that is away tells nothing; nor do its blocks come. */
+/* A disk that is missing contributes no lines, and none of its blocks is
+ * copied. */
 static int
 read_disk(struct telling *t, unsigned disk)
 {
@@ -202,7 +204,7 @@ telling_refresh(struct telling *t)
 	}
 	if (t->n)
 		qsort(t->span, t->n, sizeof *t->span, by_place);
-	/* What waits for its block is last. */
+	/* Lines that wait for their block are sorted last. */
 	for (t->sorted = t->n;
 	     t->sorted && t->span[t->sorted - 1].number == OPEN;)
 		t->sorted--;
@@ -247,8 +249,8 @@ load(const struct telling *t, const struct span *s, struct telling_block *b)
 	return err;
 }
 
-/* Those of the disk that has the block: another may have had it first, and
- * given it back. */
+/* Takes only lines from the disk that has the block: another disk may have had
+ * it first and failed to write it. */
 static int
 lines_of(struct telling *t, const struct recording_block *at,
 	 struct telling_block *b)
@@ -289,7 +291,8 @@ telling_block(struct telling *t, const struct index_record *r,
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Takes the text over; NULL without memory. */
+/* Appends a line to a text, which it takes over.  Returns the new text; NULL
+ * without memory. */
 static char *
 line_add(char *text, const json_t *line)
 {

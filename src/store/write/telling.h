@@ -9,40 +9,42 @@
 #include "store/recording/recording.h"
 
 /*
- * A telling is what the metadata of a recording says of each of its blocks, to
- * the letter: the lines that a copy of it needs, on whichever disk it puts the
- * block.  Those are of its holes, and of descriptors and control heaps that
- * were first seen in it.
+ * The lines of metadata that belong to each block, byte for byte: a copy of the
+ * recording needs them on whichever disk it puts the block.  They are the lines
+ * of its holes, and of descriptors and control heaps first seen in it.  The
+ * latter do not name their block: it is the one whose "written" line follows
+ * them.
  *
- * Which block the latter are of is told by the line that says that the block
- * was written, behind them.  Lines are found by place, and read when they are
- * asked for.  One thread, that of the recording.
+ * Lines are indexed by offset and read when asked for.  Used by the recording's
+ * thread only.
  */
 struct telling;
 
-/* `rec` outlives it.  0 or -errno. */
+/* Returns 0 or -errno.  Free it before the recording is closed. */
 int telling_make(struct telling **telling, struct recording *rec);
-void telling_free(struct telling *t); /* NULL: nothing */
+void telling_free(struct telling *t); /* NULL is allowed */
 
-/* What was added, after recording_refresh().  0 or -errno. */
+/* Reads what was added, after recording_refresh().  Returns 0 or -errno. */
 int telling_refresh(struct telling *t);
 
 struct telling_block {
 	uint64_t base;	    /* absolute sequence of its run's slot 0 */
-	int64_t arrival_ns; /* of the first packet of its run; 0: unknown */
+	int64_t arrival_ns; /* arrival of the first packet of its run; 0:
+			       unknown */
 	uint32_t gap;	    /* slots before it without a packet */
 	char *lines;	    /* malloc'ed; NULL: none */
-	size_t bytes;	    /* of them, with newlines */
+	size_t bytes;	    /* length of `lines`, newlines included */
 };
 
-/* Of a block that the recording has.  0 or -errno. */
+/* Gives what belongs to a block of the recording.  The caller frees b->lines.
+ * Returns 0 or -errno. */
 int telling_block(struct telling *t, const struct index_record *r,
 		  struct telling_block *b);
 
 /*
- * How it ends: false where it has no end record.  *lines, malloc'ed, is what
- * each disk says besides: who went on with it, and its last line; NULL without
- * memory.
+ * Gives the end of the recording: its end record (false: none yet), and *lines,
+ * malloc'ed: the lines that every disk repeats, which say who resumed it and
+ * how it ended; NULL without memory.
  */
 bool telling_end(const struct telling *t, struct index_record *end,
 		 char **lines);
