@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mark is an empty file: what it says is that it is there. */
+/* Marks a recording as protected.  The mark is an empty file. */
 #include "config.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ explain(struct fault *fault, const char *name, const char *path, int err)
 	return err;
 }
 
-/* Files of Mark6 are in no folder that a mark could be put into. */
+/* Says why nothing was marked.  Mark6's files have no folder for a mark. */
 static int
 nothing(const struct disks *disks, const char *name, struct fault *fault)
 {

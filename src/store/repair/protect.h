@@ -9,10 +9,11 @@
 #include "store/disk/disk.h"
 
 /*
- * Protects a recording from removal, or no longer: a mark in its folder on
- * each disk, durably.  One of them is enough.  *done (a new reference) is
- * {name, protected, disks:[..]}.  0; -ENOENT where no disk has it; -EIDRM
- * where it is being removed; or -errno of the first disk that could not; each
+ * Protects a recording from removal, or ends that: it makes or removes a mark
+ * file in the recording's folder on each disk, durably.  A single mark
+ * protects.  *done, a new reference, is {name, protected, disks:[..]}.  Returns
+ * 0; -ENOENT: no disk has it; -ENOTSUP: it has no folder for a mark (Mark6);
+ * -EIDRM: it is being removed; or -errno of the first disk that failed; each
  * with a fault.
  */
 int protect_set(const struct disks *disks, const char *name, bool on,

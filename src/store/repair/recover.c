@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recover works in the order of durability of a recording that is written:
- * a chunk and its holes first, then its record, at last the ends.  So when
- * it is interrupted itself, the next one goes on where it stopped.
+ * Recover works in the same order of durability as the writer: first a chunk
+ * and its holes, then its record, at last the ends.  So if recover itself is
+ * interrupted, the next run goes on where it stopped.
  *
  *   lock     every index (a disk that lost its own gets an empty one)
  *   cut      what is behind the last good record of each
@@ -11,9 +11,10 @@
  *            recover_chunk.c, recover_heaps.c)
  *   close    every index, and every metadata
  *
- * Nothing that an index names is touched, and no chunk with a packet in it
- * is removed.  A chunk whose number another disk's index has is left where
- * it is: the writer gave up on it and wrote the block elsewhere.
+ * A chunk with a packet in it is never removed.  If two disks have a chunk file
+ * of the same number, because the writer gave up on one disk and wrote the
+ * block elsewhere, recover_twins.c keeps the better one and renames the other.
+ * In a file that all blocks of a disk share, both stay.
  */
 #include "config.h"
 
@@ -123,7 +124,7 @@ rebuild_all(struct rescue *r)
 	return err;
 }
 
-/* Files that all blocks of a disk share end with them. */
+/* Cuts the files that blocks share behind their last block. */
 static int
 end_all(struct rescue *r)
 {
@@ -138,7 +139,7 @@ end_all(struct rescue *r)
 	return err;
 }
 
-/* The end record: that of another disk, where there is one. */
+/* Makes the end record, or takes that of another disk if one has its end. */
 static struct index_record
 make_end(const struct rescue *r)
 {
@@ -179,7 +180,7 @@ make_tail(const struct rescue *r, const struct index_record *end)
 			 (json_int_t)r->report->packets);
 }
 
-/* NAME.cfg, where it was asked for. */
+/* Writes VLBI-streamer's .cfg file, if the recording has one. */
 static int
 write_cfg(const struct rescue *r, unsigned disk, const struct index_record *end)
 {
@@ -255,7 +256,7 @@ rescue_explain(struct fault *fault, const char *name, int err)
 	return err;
 }
 
-/* Something lies in the place of a file that is to be written. */
+/* Explains an error about something that lies in place of a file to write. */
 static int
 explain_refused(const struct rescue *r, struct fault *fault, int err)
 {
@@ -300,8 +301,11 @@ is_among(const struct disks *disks, const char *path)
 	return false;
 }
 
-/* A disk that failed, and is all that recover was given, has no lock while its
- * recording goes on elsewhere: the metadata names the disks that it began on. */
+/*
+ * True if a disk that recover was not given has the index locked.  If a disk
+ * fails and recover is given that disk alone, it finds no lock there, although
+ * the recording goes on elsewhere: the metadata names the other disks.
+ */
 static bool
 is_written_elsewhere(const struct rescue *r)
 {
@@ -342,7 +346,7 @@ rescue(struct rescue *r)
 	err = lock_all(r);
 	if (!err && is_written_elsewhere(r))
 		err = -EBUSY;
-	if (!err) /* it may have gone on until now */
+	if (!err) /* the index may have grown before it was locked */
 		err = recording_refresh(r->rec);
 	r->subs = r->rec->facts.subs;
 	if (!err)

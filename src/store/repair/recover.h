@@ -8,51 +8,57 @@
 #include "store/disk/disk.h"
 
 /*
- * Recover makes a recording whole that a crash left behind: it cuts torn
- * index tails, gives chunks that no index names a record made from their own
- * frames, cuts a chunk's torn last packet, and closes the indexes, so that
- * the recording reads as `complete`, and says what it did.  Of two chunks of
- * a number the better one stays, and the other gets another name.  A recording
- * that is being written is refused (-EBUSY).  Run twice, it does nothing more.
+ * Recover repairs a recording after a crash, until it reads as `complete`, and
+ * says what it did.  It cuts torn index tails; gives chunks that no index names
+ * a record made from their own frames; cuts the torn last packet of a chunk;
+ * and ends the indexes.  If two disks have a chunk of the same number, the
+ * better one stays and the other is renamed.
  *
- * One that another program made gets indexes and metadata of ours; its own
- * files stay as they are.
+ * A recording that is being written is refused (-EBUSY).  A second run changes
+ * nothing.  A recording of another program gets our index and metadata; its own
+ * files stay as they are, except that a second chunk of a number is renamed.
  */
 struct recover_report {
 	unsigned indexed;  /* chunks that an index already named */
 	unsigned rebuilt;  /* chunks that got their record back */
 	unsigned empty;	   /* chunks without one whole packet: removed */
-	unsigned unplaced; /* chunks whose substream nobody knows: left */
-	unsigned lost;	   /* named by an index, but not there */
+	unsigned unplaced; /* chunks of unknown substream: left alone */
+	unsigned lost;	   /* named by an index, but missing */
 	unsigned aside;	   /* second chunks of a number: renamed */
-	uint64_t torn;	   /* bytes of torn index tails cut off */
+	uint64_t torn;	   /* bytes of torn index and checksum tails cut off */
 	uint64_t cut;	   /* bytes of torn chunk tails cut off */
-	uint64_t packets;  /* in the recording now */
+	uint64_t packets;  /* packets in the recording now */
 	bool closed;	   /* end records were written */
 };
 
 struct recover_args {
-	bool dry_run; /* nothing is written, and all is told as if it were */
-	/* In a dry run: no chunk is read, and each that is in no index counts
-	 * as rebuilt; other programs' recordings are passed over. */
+	bool dry_run; /* write nothing, but report as if it were written */
+	/* With dry_run: read no chunk, and count every chunk in no index as
+	 * rebuilt; skip other programs' recordings. */
 	bool look;
-	/* Each thing done, and how far the bytes are looked through; or NULL. */
+	/* Called for each thing done, and with the bytes looked through so far.
+	 * Either may be NULL. */
 	void (*say)(void *arg, const char *sentence);
 	void (*progress)(void *arg, uint64_t done, uint64_t of);
 	void *arg;
 };
 
-/* Would it do anything to this one?  Looks, and writes nothing; of one that
- * is being written, false. */
+/*
+ * True if recover would change this recording.  It reads everything that
+ * recover reads, and writes nothing.  False if the recording is being written.
+ */
 bool recover_helps(const struct disks *disks, const char *name);
 
-/* Has it an index without an end, torn or missing, or a chunk in no index?
- * Reads indexes and lists folders, and takes no lock.  False of one that is
- * being written, of another program's, and of one that cannot be looked at; but
- * true of one that has no readable metadata. */
+/*
+ * True if an index has no end, is torn or missing, or if a chunk is in no
+ * index; also if no disk has readable metadata.  It only reads indexes and
+ * lists folders.  False if the recording is being written, is another
+ * program's, or cannot be read.
+ */
 bool recover_needed(const struct disks *disks, const char *name);
 
-/* 0 or -errno with a fault; -EBUSY while it is written, on whichever disk. */
+/* Repairs a recording.  `args` may be NULL.  Returns 0 or -errno with a fault;
+ * -EBUSY while it is being written on any disk. */
 int recover(const struct disks *disks, const char *name,
 	    const struct recover_args *args, struct recover_report *report,
 	    struct fault *fault);

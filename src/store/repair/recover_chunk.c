@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bare chunk is nothing but slots, so its record is made from what stands
- * in them.
+ * A chunk without a record is nothing but slots, so its record is made from
+ * their contents.
  *
- * present   The slots were all filled before they were written, so a slot is
- *           missing where it is fill (its data is the pattern throughout) or
- *           was never written (its header makes no sense, or a part of it is
- *           a hole of the file: a writer has several requests of a chunk in
- *           flight, and a crash leaves any of them out).  A frame that its
- *           sender marked invalid, with other data, came.  Fill "zero" shows
- *           only in formats with a header.
- * first     The packets' own counter where it is stored, else what
- *           recover_place.c says.
+ * present   The writer fills every slot before writing, so a slot is missing
+ *           if it is fill (its data is the pattern throughout), or if it was
+ *           never written (its header makes no sense, or a part of it is a
+ *           hole of the file: several requests of a chunk are in flight, and
+ *           a crash may lose any of them).  A frame that its sender marked
+ *           invalid, with other data, counts as present.  Fill "zero" is
+ *           recognised only in formats with a header.
+ * first     The packets' own counter if the format has one, else as
+ *           recover_place.c finds it.
  * times     The data's own, else those of the file.
  *
- * What is behind the last slot with a packet goes: the torn end of a write,
- * and the padding to whole pages of a block that closed early.
- *
- * Chunks of heaps are for recover_heaps.c.
+ * Everything behind the last slot with a packet is cut off: the torn end of a
+ * write, and the padding to whole pages of a block that closed early.  Chunks
+ * of heaps are handled by recover_heaps.c.
  */
 #include "config.h"
 
@@ -33,15 +32,16 @@
 #include "store/record/meta.h"
 #include "store/repair/recover_priv.h"
 
-/* A chunk while it is looked through. */
+/* State of looking through a chunk. */
 struct look {
 	struct rescue *r;
 	int fd;
-	uint64_t at;	/* of the first in the file */
+	uint64_t at;	/* offset of slot 0 in the file */
 	uint32_t slots; /* whole ones in the file */
-	uint32_t used;	/* up to the last with a packet */
+	uint32_t used;	/* slots up to the last with a packet */
 	uint32_t present_n;
-	uint64_t *present; /* before that is known: written at all */
+	uint64_t *present; /* one bit per slot; before it is read: wholly
+			      written */
 	uint8_t *payload;
 	bool timed, counted;
 	int64_t first_ns, last_ns;
@@ -108,7 +108,8 @@ take_packet(struct look *l, uint32_t slot, const struct format_packet *p)
 	}
 }
 
-/* All before the first is read; see rescue_is_written. */
+/* Finds the holes of all slots before any slot is read: see
+ * rescue_is_written(). */
 static void
 look_for_holes(struct look *l)
 {
@@ -146,7 +147,8 @@ look_through(struct look *l)
 	return 0;
 }
 
-/* The packets know better than their neighbours where they are. */
+/* Sets the first sequence from the packets, which know it better than the
+ * neighbouring blocks. */
 static void
 count(const struct look *l, struct index_record *record)
 {
@@ -155,7 +157,9 @@ count(const struct look *l, struct index_record *record)
 
 	if (!l->counted || !base)
 		return;
-	/* A counter of 32 bits wraps: the one nearest to the guess. */
+	/*
+	 * A counter of 32 bits wraps: take the value nearest to the estimate.
+	 */
 	if (rec->shape.sequence_bits == 32)
 		record->first +=
 		    (uint64_t)(int32_t)(uint32_t)(l->sequence - base -
@@ -164,7 +168,7 @@ count(const struct look *l, struct index_record *record)
 		record->first = l->sequence - base;
 }
 
-/* Where the block ends: behind whole frames. */
+/* Returns the end of the block in slots, rounded up to whole frames. */
 static uint32_t
 whole_frames(const struct look *l)
 {
@@ -202,8 +206,10 @@ rescue_cut(struct rescue *r, const struct orphan *o, int fd,
 	mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	if (!(record->flags & INDEX_DATA_TIME))
 		record->first_ns = record->last_ns = mtime;
-	/* Also where nothing is cut: it frees what was reserved behind. */
-	if (layout_map_shared(&r->rec->map)) /* cut when all are known */
+	/*
+	 * Truncate even to the same length: that frees space reserved behind.
+	 */
+	if (layout_map_shared(&r->rec->map)) /* cut once all blocks are known */
 		return r->dry || fdatasync(fd) == 0 ? 0 : -errno;
 	if (!r->dry &&
 	    (ftruncate(fd, (off_t)record->bytes) < 0 || fdatasync(fd) < 0))

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that no index names, in a file that all blocks of a disk share: they
- * are behind the last one that the index has.
+ * Finds blocks that no index names in a file that all blocks of a disk share.
+ * They lie behind the last indexed block.  Mark6's blocks have headers that
+ * name them.  For a plain file the writer's notes (meta.h) tell which blocks
+ * were begun behind that one, in which order, and how long they were to be.
  *
- * Mark6's blocks say themselves which they are.  Of those in a plain file the
- * writer's notes tell (meta.h): which blocks were begun after that one, in
- * which order, and how long they were to be.
- *
- * A record's place follows from those before it, so every block that is there
- * gets one, also one that another disk has; and nothing is left behind the
- * last.  But where the notes are lost, too, data of a plain file may be there
- * that nobody can place: that stays.
+ * The place of a block follows from those before it, so every block found gets
+ * a record, even if another disk has it too, and the file is cut behind the
+ * last.  But if the notes are lost, a plain file may have data that nobody can
+ * place: that is not cut off.
  */
 #include "config.h"
 
@@ -27,13 +25,13 @@
 #include "store/repair/recover_priv.h"
 #include "store/disk/write_whole.h"
 
-/* One disk's file. */
+/* The end of one disk's file. */
 struct tail {
 	struct rescue *r;
 	unsigned disk;
-	uint64_t bytes; /* of the file */
-	uint64_t from;	/* where the tail begins */
-	size_t first;	/* its first orphan */
+	uint64_t bytes; /* length of the file */
+	uint64_t from;	/* end of the indexed blocks */
+	size_t first;	/* index of its first orphan */
 	int err;
 };
 
@@ -61,7 +59,7 @@ add(struct tail *t, uint64_t number, const struct layout_spot *spot,
 	};
 }
 
-/* ---- blocks that tell --------------------------------------------------- */
+/* ---- Mark6: blocks with headers ----------------------------------------- */
 
 static void
 find_told(struct tail *t)
@@ -87,7 +85,7 @@ find_told(struct tail *t)
 		close(fd);
 }
 
-/* ---- blocks that do not ------------------------------------------------- */
+/* ---- a plain file: the writer's notes ------------------------------------ */
 
 static uint64_t
 tail_end(const struct tail *t)
@@ -112,7 +110,7 @@ is_indexed(const struct tail *t, uint64_t number)
 	return false;
 }
 
-/* The writer began this one. */
+/* Takes a note that the writer began a block. */
 static void
 take_chunk(struct tail *t, const json_t *line)
 {
@@ -121,7 +119,7 @@ take_chunk(struct tail *t, const json_t *line)
 	struct layout_spot spot;
 
 	if (is_indexed(t, number)) {
-		/* What was noted before it is not there any more. */
+		/* Blocks noted before an indexed one were taken back. */
 		t->r->orphans = t->first;
 		return;
 	}
@@ -130,7 +128,7 @@ take_chunk(struct tail *t, const json_t *line)
 		add(t, number, &spot, bytes);
 }
 
-/* And took it back. */
+/* Takes a note that the writer cut the file. */
 static void
 take_cut(struct tail *t, const json_t *line)
 {
@@ -194,7 +192,7 @@ rescue_data_open(const struct rescue *r, unsigned disk, int flags)
 	return rescue_chunk_open(r, disk, 0, flags);
 }
 
-/* Where the blocks that the index names end. */
+/* Returns the offset behind the indexed blocks. */
 static uint64_t
 known_end(const struct rescue *r, unsigned disk)
 {
@@ -232,8 +230,8 @@ rescue_data_find(struct rescue *r, unsigned disk)
 	return t.err;
 }
 
-/* Where all blocks end that are indexed now; and the last one that came to
- * that. */
+/* Returns the offset behind the blocks with a record now, found ones included.
+ * *last: the last one found. */
 static uint64_t
 taken_end(const struct rescue *r, unsigned disk, const struct orphan **last)
 {
@@ -252,7 +250,7 @@ taken_end(const struct rescue *r, unsigned disk, const struct orphan **last)
 	return end;
 }
 
-/* Mark6: the last block says that it has as much data as there are. */
+/* Mark6: has the header of the last block state its real length. */
 static int
 shorten(const struct rescue *r, int fd, const struct orphan *last,
 	uint64_t *end)
@@ -269,7 +267,7 @@ shorten(const struct rescue *r, int fd, const struct orphan *last,
 	return write_whole(fd, spot.prefix, spot.prefix_bytes, spot.start);
 }
 
-/* Where that ends of which index or notes tell. */
+/* Returns the offset behind everything that index or notes name. */
 static uint64_t
 told_end(const struct rescue *r, unsigned disk, uint64_t end)
 {
@@ -297,8 +295,8 @@ has_data(int fd, uint64_t from)
 	return n < 0;
 }
 
-/* Is there a packet or more of which nobody says what it is?  A block of Mark6
- * says so itself. */
+/* True if the file has data of a packet or more that nobody can place.  Never
+ * so for Mark6, whose blocks have headers. */
 static bool
 is_untold(const struct rescue *r, unsigned disk, int fd, uint64_t end)
 {
@@ -316,8 +314,11 @@ is_untold(const struct rescue *r, unsigned disk, int fd, uint64_t end)
 	return true;
 }
 
-/* A file that is shorter lost what the index names: that is read as fill, and
- * stays.  Cutting to the length it has frees what was reserved behind. */
+/*
+ * Cuts the file at `end`.  A shorter file lost indexed data, which reads as
+ * fill, and is left as it is.  Cutting a file to its own length frees space
+ * reserved behind.
+ */
 static int
 cut(struct rescue *r, unsigned disk, int fd, uint64_t end)
 {

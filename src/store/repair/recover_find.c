@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking stock before anything is rebuilt: what is behind the last good
- * record of an index goes, what the indexes name is counted, and the chunks
- * that they do not name are listed.
+ * Takes stock before anything is rebuilt: cuts what is behind the last good
+ * record of each index, counts the chunks that indexes name, and lists those
+ * that they do not name.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ rescue_know(struct rescue *r, const struct index_record *record)
 {
 	struct index_record *grown = r->known;
 
-	/* Room doubles: whenever the number is a power of two, it is full. */
+	/* The array doubles when its length is a power of two. */
 	if (!(r->knowns & (r->knowns - 1)))
 		grown = realloc(grown, (2 * r->knowns + 1) * sizeof *grown);
 	if (!grown)
@@ -54,7 +54,7 @@ rescue_know(struct rescue *r, const struct index_record *record)
 	return 0;
 }
 
-/* Takes the records of a disk, and misses those whose chunk is gone. */
+/* Takes the records of a disk, and reports chunks that are missing or short. */
 static int
 take_known(struct rescue *r, unsigned disk)
 {
@@ -103,7 +103,7 @@ find_record(const struct recording_part *part, uint64_t number)
 	return NULL;
 }
 
-/* Does a disk say that there is no chunk of this number? */
+/* True if an index says that nothing arrived under this number. */
 static bool
 is_gap(const struct rescue *r, uint64_t number)
 {
@@ -203,14 +203,15 @@ rescue_find(struct rescue *r)
 	if (err || r->args->look)
 		return err;
 	err = rescue_sums(r);
-	/* Where blocks share a file, each is where those before it end. */
+	/* Shared files are left out: removing a block would move those behind
+	 * it. */
 	if (!err && !layout_map_shared(&r->rec->map))
 		err = rescue_twins(r);
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->index[i] >= 0)
 			err = take_known(r, i);
 	}
-	/* And their records are in the order in which they lie there. */
+	/* Records of a shared file must stay in the order of its blocks. */
 	if (r->orphans && !layout_map_shared(&r->rec->map))
 		qsort(r->orphan, r->orphans, sizeof *r->orphan, by_number);
 	return err;

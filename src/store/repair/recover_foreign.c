@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What another program recorded gets an index and metadata beside its chunks,
- * which say what was found out when it was opened: opening it again is then
- * cheap, and nothing has to be guessed.  jive5ab does not look at them.
+ * Gives another program's recording our index and metadata beside its chunks.
+ * They say what was found when it was opened: opening it again is then cheap,
+ * and nothing has to be guessed.  jive5ab ignores these files.
  *
- * Chunks are not touched, but where there are two of a number: jive5ab reads
- * none of such a recording, so the second one is renamed.
- *
- * The index comes last, and under its own name when it is durable: until then
- * it is as if nothing had been done.
+ * Chunks are not touched, except that of two with the same number the second is
+ * renamed: jive5ab reads no recording that has such.  The index is written last
+ * and renamed when it is durable: until then the recording reads as before.
  */
 #include "config.h"
 
@@ -38,7 +36,7 @@ cannot(const struct rescue *r, struct fault *fault, const char *why)
 	return -ENOTSUP;
 }
 
-/* Scatter/gather files have a folder of ours beside them. */
+/* Makes a folder of ours beside Mark6's scatter/gather files. */
 static int
 make_folders(struct rescue *r)
 {
@@ -148,7 +146,7 @@ hole_set(void *arg, uint64_t at, uint64_t count)
 		b->present[at / 64] &= ~(UINT64_C(1) << at % 64);
 }
 
-/* Which slots of a block have fill. */
+/* Notes which slots of a block are fill. */
 static int
 note_holes(const struct rescue *r, unsigned disk, struct index_record *record)
 {
@@ -160,7 +158,7 @@ note_holes(const struct rescue *r, unsigned disk, struct index_record *record)
 	if (record->present == slots)
 		return 0;
 	if (!foreign_knows_holes(r->rec, record->number)) {
-		record->present = slots; /* readers take them all */
+		record->present = slots; /* readers take all slots as packets */
 		return 0;
 	}
 	b.present = malloc(((size_t)slots / 64 + 1) * sizeof *b.present);
@@ -201,7 +199,7 @@ index_disk(struct rescue *r, unsigned disk)
 	return 0;
 }
 
-/* Has it all indexes of ours that it can have? */
+/* True if every disk has a complete index of ours. */
 static bool
 is_indexed(const struct rescue *r)
 {
@@ -214,8 +212,11 @@ is_indexed(const struct rescue *r)
 	return !r->rec->foreign;
 }
 
-/* A disk was not there when the others got theirs, or that was cut short: it
- * is begun anew, as if none had one. */
+/*
+ * Opens the recording as the other program's again.  Some disks have our index
+ * and others not: they were missing then, or recover was interrupted.  So all
+ * are indexed anew.
+ */
 static int
 open_again(struct rescue *r, struct fault *fault)
 {

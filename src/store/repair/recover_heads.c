@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Disks may come from two machines, each with a recording of the name: what
- * is twice there is then no copy, and nothing may be done to either.  Each
- * metadata begins with the time at which its recording did, to a nanosecond.
+ * Disks may come from two machines, each with a recording of the same name.  A
+ * chunk found twice is then no copy, and neither may be touched.  The first
+ * line of each metadata has the start time to a nanosecond, which tells them
+ * apart.
  */
 #include "config.h"
 
@@ -37,7 +38,8 @@ read_head(const struct rescue *r, unsigned disk)
 	return head;
 }
 
-/* Of one without a readable head nobody knows. */
+/* True if a disk has another recording.  Unknown without a readable first line,
+ * which counts as the same. */
 static bool
 is_other(const struct rescue *r, unsigned disk)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks of heaps that no index names.
+ * Makes records of chunks of heaps that no index names.
  *
- * A row is packets behind each other: it ends with the last whole one before
- * anything that was never written.  In how many pieces its heaps came is
- * known from the note alone; without, a packet counts as one, and an
- * incomplete heap lacks one.
+ * A row is packets one behind the other: it ends with the last whole packet
+ * before anything that was never written.  The number of pieces of its heaps is
+ * known only from the writer's note; without one, a packet counts as one piece,
+ * and an incomplete heap lacks one.
  *
- * A cube is slots without a header.  One that is zero throughout is taken
- * for one that nothing came of, and those at the end are cut off, unless the
- * note says that the block was so long.
+ * A cube is slots without a header.  A slot that is all zeros counts as
+ * missing, and such slots at the end are cut off, unless the note says that the
+ * block was that long.
  */
 #include "config.h"
 
@@ -50,15 +50,15 @@ rescue_row(struct rescue *r, const struct orphan *o, int fd,
 	return rescue_cut(r, o, fd, record);
 }
 
-/* A chunk of a cube while it is looked through. */
+/* State of looking through a chunk of a cube. */
 struct look {
 	int fd;
 	uint32_t payload, slots;
-	uint32_t used;	/* up to the last slot that is not zero */
-	uint32_t zeros; /* before that */
+	uint32_t used;	/* slots up to the last that is not zero */
+	uint32_t zeros; /* zero slots before that */
 	json_t *holes;
 	uint8_t *slot;
-	bool *written; /* each slot, wholly */
+	bool *written; /* by slot: wholly written */
 };
 
 static bool
@@ -76,7 +76,7 @@ add_hole(struct look *l, uint32_t from, uint32_t to)
 				(json_int_t)(to - from) * l->payload));
 }
 
-/* Before anything is read; see rescue_is_written. */
+/* Finds holes before anything is read: see rescue_is_written(). */
 static int
 look_for_holes(struct look *l)
 {
@@ -113,7 +113,7 @@ look_through(struct look *l, uint32_t until)
 	return 0;
 }
 
-/* Pieces that make a heap, as those of another block of the substream. */
+/* Returns the pieces per heap, as in another block of the substream. */
 static uint32_t
 pieces_of(const struct rescue *r, const struct index_record *record)
 {
@@ -131,7 +131,9 @@ pieces_of(const struct rescue *r, const struct index_record *record)
 	return 1;
 }
 
-/* The line may be there already; nothing but this block's could. */
+/*
+ * Notes the missing items, unless the writer's line with them is there already.
+ */
 static int
 note_holes(struct rescue *r, const struct orphan *o, const struct look *l)
 {

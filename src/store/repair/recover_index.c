@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recover writes: lines of metadata, and indexes.  In a dry run it is
- * nothing; then an index is looked at through what was read of it.
- *
- * An index that loses records is written anew beside the old one, and takes
- * its place when it is durable and locked.
+ * Writes lines of metadata and indexes.  In a dry run nothing is written, and
+ * the index's own state in memory is used.  An index that loses records is
+ * written anew beside the old one, and replaces it once it is durable and
+ * locked.
  */
 #include "config.h"
 
@@ -30,14 +29,14 @@ put_line(int fd, const json_t *line, uint64_t *offset)
 	if (!text)
 		return -ENOMEM;
 	length = strlen(text);
-	text[length++] = '\n'; /* in place of the 0 */
+	text[length++] = '\n'; /* replaces the terminating 0 */
 	err = write_whole(fd, text, length, *offset);
 	*offset += length;
 	free(text);
 	return err;
 }
 
-/* meta_bytes ends at the last whole line; what is behind it was torn. */
+/* meta_bytes ends at the last whole line; a torn one behind it is cut off. */
 int
 rescue_note(const struct rescue *r, unsigned disk, const json_t *line)
 {
@@ -63,7 +62,8 @@ rescue_note(const struct rescue *r, unsigned disk, const json_t *line)
 	return err;
 }
 
-/* A reader asks for the lock for a moment only: ask again for a while. */
+/* Locks an index.  Tries for 200 ms, as readers hold the lock only for a
+ * moment. */
 static int
 lock(int fd)
 {
@@ -79,7 +79,8 @@ lock(int fd)
 	return -EBUSY;
 }
 
-/* Is a recording begun here, that has no index of that name yet? */
+/* True if a writer is just creating its folder: only the index's temporary name
+ * exists, and it is locked. */
 static bool
 is_begun(const struct rescue *r, unsigned disk)
 {
@@ -93,8 +94,11 @@ is_begun(const struct rescue *r, unsigned disk)
 	return locked;
 }
 
-/* A folder without an index stands in for it in a dry run.  A look takes no
- * lock, and goes by what was locked when the recording was opened. */
+/*
+ * Opens and locks the index.  In a dry run the folder stands in for a missing
+ * one.  With args->look nothing is locked: the lock state was seen when the
+ * recording was opened.
+ */
 int
 rescue_lock(struct rescue *r, unsigned disk)
 {
@@ -113,7 +117,7 @@ rescue_lock(struct rescue *r, unsigned disk)
 	return r->args->look ? 0 : lock(fd);
 }
 
-/* Behind the last record, where an end record may be: it comes again. */
+/* Overwrites an end record, which is written again at the end. */
 int
 rescue_add(struct rescue *r, unsigned disk, const struct index_record *record)
 {
@@ -139,7 +143,7 @@ rescue_add(struct rescue *r, unsigned disk, const struct index_record *record)
 	return err;
 }
 
-/* ---- an index anew ------------------------------------------------------ */
+/* ---- writing an index anew ---------------------------------------------- */
 
 static int
 write_records(int fd, const struct recording_part *part)

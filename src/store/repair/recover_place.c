@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a chunk without a record belongs.
+ * Finds where a chunk without a record belongs.
  *
- *   sub     What was noted of it; else, of several, the one that lacks slots
- *           between its blocks before and behind the number, if it is the only
- *           one.
- *   run     What was noted; else that of the substream's block before, and
- *           the first one where there is none.
- *   first   What was noted; else the end of the block before: chunks of a
- *           substream are numbered in the order of time.  Where there is one
- *           substream, full blocks are assumed for numbers in between that
- *           nobody has.  A gap that was not in an index yet is not seen so,
- *           but the times in the frames are right all the same.
+ *   sub     from the writer's note; else, of several substreams, the one that
+ *           lacks slots between its blocks before and behind the number, if
+ *           there is only one such
+ *   run     from the note; else that of the substream's block before, or run 0
+ *           if there is none
+ *   first   from the note; else the end of the block before, as chunks of a
+ *           substream are numbered in the order of time.  With a single
+ *           substream, numbers in between that no disk has are taken for full
+ *           blocks.  A gap that is not in an index yet is missed, but the
+ *           times in the frames are right all the same.
  *
- * Notes are lines of the metadata, {"chunk":12,"sub":3,...}: nobody needs
- * them but who comes here, so readers do not even parse them.
+ * Notes are lines of the metadata, {"chunk":12,"sub":3,...}.  Only recovery
+ * needs them, so readers do not parse them.
  */
 #include "config.h"
 
@@ -44,7 +44,7 @@ add_note(struct rescue *r, const json_t *line)
 {
 	struct index_record *grown = r->note;
 
-	/* Room doubles: whenever the number is a power of two, it is full. */
+	/* The array doubles when its length is a power of two. */
 	if (!(r->notes & (r->notes - 1)))
 		grown = realloc(grown, (2 * r->notes + 1) * sizeof *grown);
 	if (!grown)
@@ -143,7 +143,7 @@ rescue_noted(const struct rescue *r, uint64_t number)
 
 /* ---- neighbours --------------------------------------------------------- */
 
-/* The records of one substream next to a number, known or noted. */
+/* The blocks of one substream next to a number, known or noted. */
 struct neighbours {
 	const struct index_record *before, *behind;
 };
@@ -167,7 +167,7 @@ end_of(const struct rescue *r, const struct index_record *k)
 	return k->first + bytes / r->rec->shape.payload;
 }
 
-/* Is something missing between them that a chunk could be? */
+/* True if slots are missing between them: a chunk may fit there. */
 static bool
 has_hole(const struct rescue *r, const struct neighbours *n)
 {
@@ -175,7 +175,7 @@ has_hole(const struct rescue *r, const struct neighbours *n)
 	       end_of(r, n->before) < n->behind->first;
 }
 
-/* The one substream with a hole at a number; else -1. */
+/* Returns the only substream with a hole at a number; else -1. */
 static int
 find_hole(const struct rescue *r, const struct neighbours *n)
 {
@@ -226,7 +226,9 @@ rescue_place(const struct rescue *r, struct index_record *record)
 		take(&n[r->known[i].sub], &r->known[i], record->number);
 	for (size_t i = 0; i < r->notes; i++)
 		take(&n[r->note[i].sub], &r->note[i], record->number);
-	/* Rows of heaps count by what nobody here knows the step of. */
+	/*
+	 * Heaps of rows have counters with unknown steps: holes cannot be seen.
+	 */
 	if (r->subs > 1)
 		sub = r->rec->shape.store == HEAP_ROW ? -1 : find_hole(r, n);
 	if (sub >= 0) {

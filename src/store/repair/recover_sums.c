@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The checksum of a block is on its disk before its record is: where a crash
- * came in between, a bare chunk can be held against it.
- */
+/* The writer stores the checksums of a block before its record.  If a crash
+ * came in between, a chunk without a record can be checked against them. */
 #include "config.h"
 
 #include <errno.h>
@@ -16,7 +14,7 @@
 #include "store/disk/read_whole.h"
 #include "store/repair/recover_priv.h"
 
-/* What is behind the last record goes, as of an index. */
+/* Cuts what is behind the last record, as in an index. */
 static int
 cut_sums(struct rescue *r, unsigned disk, int fd)
 {
@@ -109,7 +107,7 @@ rescue_noted_sum(const struct rescue *r, unsigned disk, uint64_t number,
 	return s;
 }
 
-/* The checksums of a chunk as it is now. */
+/* Computes the checksums of a chunk as it is now. */
 static int
 sums_take(const struct rescue *r, const struct orphan *o, struct block *b)
 {
@@ -139,7 +137,7 @@ sums_take(const struct rescue *r, const struct orphan *o, struct block *b)
 	return err;
 }
 
-/* Behind the last record, durably. */
+/* Appends checksums to a disk's .sums file, durably. */
 static int
 sums_put(struct rescue *r, unsigned disk, const struct block *b)
 {
@@ -163,8 +161,8 @@ sums_put(struct rescue *r, unsigned disk, const struct block *b)
 	return err;
 }
 
-/* What the power cut took from a chunk is on record as missing now; of what is
- * left there are new checksums, which stand for the old ones. */
+/* Takes new checksums of a chunk that lost data in a power cut.  The lost part
+ * is on record as missing; the new checksums replace the old ones. */
 static int
 resum(struct rescue *r, const struct orphan *o, struct index_record *record)
 {
@@ -209,7 +207,7 @@ rescue_add_sum(struct rescue *r, const struct orphan *o,
 		   "chunk %" PRIu64 " on %s is not what was received: its "
 		   "checksum differs",
 		   o->number, r->disks->disk[o->disk].path);
-	/* Where nothing is missing it is damaged, and verify says where. */
+	/* A chunk that lacks nothing is damaged: verify says where. */
 	if (!r->dry && (record->missing || sum.bytes != record->bytes))
 		resum(r, o, record);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two disks may have a chunk of one number: one that a writer gave up, and
+ * Two disks may have a chunk of the same number: one that a writer gave up and
  * could not remove, and one that it wrote elsewhere.  jive5ab refuses such a
- * recording.  The better one stays:
+ * recording.  The better one stays, in this order:
  *
  *   named by an index, as long as that says, and with its checksum
  *   named by none, but with the checksum that an index has for the number
  *   the one of which more was written
  *
- * The other one is called <chunk>.aside, and no index names it any more.
+ * The other is renamed to <chunk>.aside, and dropped from its index.
  */
 #include "config.h"
 
@@ -21,12 +21,12 @@
 
 #include "store/repair/recover_priv.h"
 
-/* One of a number: a chunk, a record, or both. */
+/* One of several with the same number: a chunk, a record, or both. */
 struct twin {
 	uint64_t number;
 	unsigned disk;
-	bool there;			   /* the chunk is */
-	uint64_t bytes;			   /* of it that were written */
+	bool there;			   /* the chunk exists */
+	uint64_t bytes;			   /* written bytes of it */
 	const struct index_record *record; /* NULL: an orphan */
 };
 
@@ -40,7 +40,7 @@ by_number(const void *a, const void *b)
 	return x->disk < y->disk ? -1 : x->disk > y->disk;
 }
 
-/* Up to the first place that was never written. */
+/* Returns the offset of the first byte that was never written. */
 static uint64_t
 written(const struct rescue *r, unsigned disk, uint64_t number)
 {
@@ -108,7 +108,7 @@ has_sum_of(const struct rescue *r, const struct twin *t,
 	       rescue_has_sum(r, t->disk, t->number, &sum);
 }
 
-/* As its record says. */
+/* True if the chunk has the length and checksum in its record. */
 static bool
 is_whole(const struct rescue *r, const struct twin *t)
 {
@@ -119,7 +119,7 @@ is_whole(const struct rescue *r, const struct twin *t)
 	       has_sum_of(r, t, t->record);
 }
 
-/* An orphan that is as its checksum says, or as another's record. */
+/* True if an orphan has its own noted checksum, or that of another's record. */
 static bool
 is_right(const struct rescue *r, const struct twin *t, const struct twin *all,
 	 size_t n)
@@ -138,7 +138,7 @@ is_right(const struct rescue *r, const struct twin *t, const struct twin *all,
 	return false;
 }
 
-/* The first that is sure; else the one with most. */
+/* Returns the first that is certainly good; else the one with most data. */
 static const struct twin *
 choose(const struct rescue *r, struct twin *t, size_t n)
 {
@@ -160,7 +160,7 @@ choose(const struct rescue *r, struct twin *t, size_t n)
 	return best;
 }
 
-/* ---- the others go ------------------------------------------------------ */
+/* ---- renaming the others ----------------------------------------------- */
 
 int
 rescue_aside(struct rescue *r, unsigned disk, uint64_t number, unsigned kept)
@@ -185,7 +185,7 @@ rescue_aside(struct rescue *r, unsigned disk, uint64_t number, unsigned kept)
 	return 0;
 }
 
-/* Takes the number out of a list; where it was there, true. */
+/* Removes a number from a disk's records.  False if it was not there. */
 static bool
 forget_record(struct recording_part *part, uint64_t number)
 {
@@ -214,8 +214,8 @@ forget_orphan(struct rescue *r, const struct twin *t)
 	r->orphans = kept;
 }
 
-/* What is not the best: its name changes before its index does, so that a
- * recovery that is cut short finds one chunk, or no difference. */
+/* Gives up one of them.  Its chunk is renamed before its index changes, so an
+ * interrupted recovery leaves one chunk, or nothing changed. */
 static int
 let_go(struct rescue *r, const struct twin *t, const struct twin *best)
 {
@@ -235,7 +235,7 @@ let_go(struct rescue *r, const struct twin *t, const struct twin *best)
 	return rescue_rewrite(r, t->disk);
 }
 
-/* Records move in their lists when one is forgotten. */
+/* Finds its record again: records move in the list when one is dropped. */
 static void
 find_record(const struct rescue *r, struct twin *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What there is to remove, and whether that may be. */
+/* Looks what there is to remove, and whether that is allowed. */
 #include "config.h"
 
 #include <dirent.h>
@@ -16,11 +16,11 @@
 #include "store/recording/foreign.h"
 #include "store/repair/removal_priv.h"
 
-enum { BLOCK = 512 /* of st_blocks */ };
+enum { BLOCK = 512 /* bytes of one unit of st_blocks */ };
 
 /* ---- what is there --------------------------------------------------- */
 
-/* Of layouts in which blocks share a file: is it that? */
+/* True if this is the file that blocks share in some layouts. */
 static bool
 is_data(const struct removal *r, const char *file)
 {
@@ -110,7 +110,7 @@ removal_each(const struct removal *r, unsigned disk,
 		   : act(arg, part->dir, data);
 }
 
-/* Room that other names hold on to is not freed. */
+/* Returns the bytes freed by deleting a file: none if it has other names. */
 static uint64_t
 frees(int dir, const char *file)
 {
@@ -149,7 +149,7 @@ has_file(int dir, const char *file)
 
 /* ---- disks ----------------------------------------------------------- */
 
-/* By whichever name its folder goes. */
+/* Opens the recording's folder on a disk, under either form of its name. */
 static int
 open_part(struct removal *r, unsigned i)
 {
@@ -162,7 +162,7 @@ open_part(struct removal *r, unsigned i)
 		part->dir = disk_open_at(disk, part->at, O_RDONLY | O_DIRECTORY,
 					 DISK_NO_LINKS);
 		part->layout = looks[k];
-		/* Of mark6, what has the name itself is a file. */
+		/* -ENOTDIR: with Mark6, the recording's own name is a file. */
 		if (part->dir < 0 && part->dir != -ENOENT &&
 		    part->dir != -ENOTDIR)
 			err = part->dir;
@@ -180,7 +180,7 @@ is_there(const struct disks *disks, const char *path)
 	return false;
 }
 
-/* Of the first line of the metadata: disks, and how data lie there. */
+/* Takes the disks and the layout from the first line of the metadata. */
 static void
 take_head(struct removal *r, const json_t *head)
 {
@@ -197,7 +197,7 @@ take_head(struct removal *r, const json_t *head)
 	}
 }
 
-/* Of the first disk that has it. */
+/* Reads the metadata of the first disk that has it. */
 static void
 read_head(struct removal *r)
 {
@@ -269,8 +269,8 @@ is_foreign(const struct removal *r)
 	return false;
 }
 
-/* A folder that has a name which ours cannot have is another program's
- * recording, or none. */
+/* Refuses what is no recording: a folder whose name ours cannot have is another
+ * program's recording, or none. */
 static int
 check_there(const struct removal *r, struct fault *fault)
 {
@@ -348,7 +348,7 @@ removal_facts(const struct removal *r)
 	return &r->facts;
 }
 
-/* ---- may it be ------------------------------------------------------- */
+/* ---- is it allowed? -------------------------------------------------- */
 
 static int
 refuse(const struct removal *r, struct fault *fault, int err, const char *why)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whoever writes an index has a lock on it, alone; who reads a recording
- * shares one with others.  So who gets a shared one knows that nobody writes,
- * and who gets it for himself that nobody reads.
+ * A writer holds an exclusive lock on the index; readers hold shared ones.  So
+ * a shared lock that succeeds shows that nobody writes, and an exclusive one
+ * that nobody reads.
  */
 #include "config.h"
 
@@ -12,7 +12,7 @@
 
 #include "store/repair/removal_priv.h"
 
-/* A look at the index takes its lock for a moment, too: that passes. */
+/* Tries for 100 ms: programs that list recordings hold the lock briefly. */
 static bool
 lock(int fd, int how)
 {
@@ -26,7 +26,7 @@ lock(int fd, int how)
 	return false;
 }
 
-/* The descriptor, where that is to be kept; else 0. */
+/* Returns the locked descriptor if `keep` is set; else 0. */
 static int
 lock_file(struct removal *r, int dir, const char *index, bool keep)
 {

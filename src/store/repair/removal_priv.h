@@ -5,24 +5,27 @@
 #include "store/disk/layout_map.h"
 #include "store/repair/removal.h"
 
-/* What the sources of a removal share. */
+/* Declarations shared by the files of a removal. */
 
-/* In the order in which they go. */
+/* Kinds of files, in the order in which they are deleted. */
 enum removal_kind {
 	REMOVAL_INDEX,
-	REMOVAL_DATA, /* chunks, sums */
-	REMOVAL_META, /* metadata, marks but for the one of removal */
+	REMOVAL_DATA, /* chunks, checksums */
+	REMOVAL_META, /* metadata, and marks other than that of the removal */
 	REMOVAL_EXTRA,
-	REMOVAL_OTHER, /* a folder, say: stays */
+	REMOVAL_OTHER, /* a folder, for example: never deleted */
 	REMOVAL_MARK,
 };
 
 struct removal_part {
-	int dir;	      /* its folder; -1: not on this disk */
-	char at[LAYOUT_FILE]; /* how that is called */
-	enum layout layout;   /* MARK6, where its folder is called so */
-	bool marked;	      /* now, by us */
-	int lock[2];	      /* on its index and a new one; 0: none */
+	int dir;	      /* descriptor of its folder; -1: not on this
+				 disk */
+	char at[LAYOUT_FILE]; /* name of that folder */
+	enum layout layout;   /* MARK6 if the folder has Mark6's form of the
+				 name */
+	bool marked;	      /* by this removal */
+	int lock[2];	      /* descriptors of its index and a new index,
+				 locked; 0: none */
 };
 
 struct removal {
@@ -31,21 +34,21 @@ struct removal {
 	struct removal_part *part; /* one per disk */
 	struct removal_facts facts;
 	json_t *away;	       /* paths */
-	struct layout_map map; /* of its metadata, where that is there */
-	char extra[64];	       /* one of those, to name it */
-	uint64_t gone;	       /* bytes, so far */
+	struct layout_map map; /* from its metadata, if that can be read */
+	char extra[64];	       /* name of one file that is not ours */
+	uint64_t gone;	       /* bytes freed so far */
 };
 
 enum removal_kind removal_kind(const struct removal *r, int dir,
 			       const char *file);
 
-/* Calls back for each file of a disk, seen from its folder; stops when that is
- * not 0. */
+/* Calls act() for each file of the recording on a disk, named relative to its
+ * folder.  Stops at and returns the first result that is not 0. */
 int removal_each(const struct removal *r, unsigned disk,
 		 int (*act)(void *arg, int dir, const char *file), void *arg);
 
-/* Is somebody at its index?  Sets live or read.  With `keep` nobody is, from
- * then until removal_unlock(). */
+/* Tries to lock the indexes, and sets facts.live or facts.read if another
+ * process holds a lock.  `keep`: the locks are held until removal_unlock(). */
 void removal_lock(struct removal *r, bool keep);
 void removal_unlock(struct removal *r);
 

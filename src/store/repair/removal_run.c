@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why the order is what it is.  What makes a recording of a folder is, for
- * us, a folder without the mark; for a program that does not know the mark,
- * an index.  Both are settled on all disks before the first byte of data
- * goes, so there is no moment in which a part of the data is gone and a
- * recording is to be seen:
+ * Why this order.  To us, a folder is a recording if it has no mark; to a
+ * program that does not know the mark, if it has an index.  Marks and indexes
+ * are settled on all disks before the first data is deleted, so there is no
+ * moment in which data is missing and the rest still looks like a recording.
+ * If it is stopped
  *
- *   stopped while marking    all of it is there; it says "removing".  Who has
- *                            changed his mind removes the marks by hand
- *   stopped while indexes go a disk without mark has none to tell of; the
- *                            others have theirs, and the mark
- *   stopped later            the mark goes last, after the rest is durably
- *                            gone; then there is an empty folder at most
+ *   while marking       all data is there; it says "removing".  A user who
+ *                       changes his mind removes the marks by hand
+ *   while indexes go    a disk without a mark has no index either; the others
+ *                       have theirs, and the mark
+ *   later               the mark goes last, after the rest is durably gone;
+ *                       then an empty folder is left at most
  *
- * The mark goes from one disk when others still have theirs, and data: these
- * say what they are, and the one without mark has nothing.
+ * One disk may lose its mark while others still have theirs, and data: the
+ * marks there say what they are, and the disk without one has nothing.
  *
- * A file of terabytes takes a file system seconds to let go of, in which a
- * recording's writes wait: it is cut shorter in steps.  Not one with another
- * name elsewhere, whose data that would take.
+ * Deleting a file of terabytes keeps a file system busy for seconds, in which a
+ * recording's writes wait: so it is truncated in steps of 1 GiB first.  Not if
+ * the file has another name elsewhere, whose data would be lost.
  */
 #include "config.h"
 
@@ -37,11 +37,11 @@
 struct sweep {
 	struct removal *r;
 	const struct removal_pace *pace;
-	enum removal_kind kind; /* what goes now */
+	enum removal_kind kind; /* kind being deleted now */
 	bool force;
 };
 
-/* ---- at a pace ------------------------------------------------------- */
+/* ---- pace ------------------------------------------------------------ */
 
 static bool
 is_stopped(const struct removal_pace *pace)
@@ -49,7 +49,7 @@ is_stopped(const struct removal_pace *pace)
 	return pace && pace->stop && atomic_load(pace->stop);
 }
 
-/* As long again, times `rest`, as what was done since `began` took. */
+/* Sleeps `rest` times as long as the work since `began` took. */
 static void
 rest(const struct removal_pace *pace, int64_t began)
 {
@@ -114,7 +114,7 @@ sweep_file(void *arg, int dir, const char *file)
 	return 0;
 }
 
-/* What of one kind one disk has, durably. */
+/* Deletes the files of one kind on a disk, durably. */
 static int
 sweep(struct sweep *s, unsigned disk, enum removal_kind kind)
 {
@@ -178,7 +178,7 @@ mark_all(struct removal *r, struct fault *fault)
 
 /* ---------------------------------------------------------------------- */
 
-/* What a disk has left when its index is gone. */
+/* Deletes what is left on a disk after its index. */
 static int
 clear_disk(struct sweep *s, unsigned i)
 {
@@ -199,7 +199,7 @@ clear_disk(struct sweep *s, unsigned i)
 	return fsync(r->disks->disk[i].fd) < 0 ? -errno : 0;
 }
 
-/* On all disks, whatever becomes of one of them; the first error. */
+/* Runs act() on all disks, even if one fails.  Returns the first error. */
 static int
 on_each(struct sweep *s, int (*act)(struct sweep *s, unsigned disk),
 	struct fault *fault)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verify looks at lengths and names first: one stat for a chunk, one listing
- * for a disk.  At contents it looks where headers are in them to be followed
- * (verify_chunk.c), and where there are checksums (verify_read.c), on every
- * disk by a thread of its own.  Of a recording that is being written it does
- * not ask for what is not there yet: chunks on their way to the index, the
- * end.
- *
- * What is found is told at the end, when it is known what lies next to what.
+ * Verify looks at lengths and names first: one stat per chunk, one listing per
+ * disk.  It reads contents if they have headers that can be followed
+ * (verify_chunk.c), and if there are checksums (verify_read.c), with one thread
+ * per disk.  Of a recording that is being written it does not demand what
+ * cannot be there yet: chunks on their way to the index, and the end.  Findings
+ * are reported at the end, when it is known which of them are adjacent.
  */
 #include "config.h"
 
@@ -22,7 +20,7 @@
 
 #include "store/repair/verify_priv.h"
 
-/* Of the whole recording. */
+/* Returns the part for items that concern the whole recording. */
 static struct verify_part *
 part_none(struct check *c)
 {
@@ -31,7 +29,7 @@ part_none(struct check *c)
 
 /* ---- names and indexes ----------------------------------------------- */
 
-/* A stretch of numbers that no disk has; returns its last. */
+/* Reports a stretch of numbers that no disk has; returns its last. */
 static size_t
 absent_say(struct check *c, size_t from)
 {
@@ -63,7 +61,7 @@ check_absent(struct check *c)
 	}
 }
 
-/* What was seen of another program's recording when it was opened. */
+/* Reports what was noticed when another program's recording was opened. */
 static void
 check_notes(struct check *c)
 {
@@ -75,7 +73,7 @@ check_notes(struct check *c)
 			   json_string_value(note));
 }
 
-/* A disk whose folder is not looked into. */
+/* Reports disks whose folder is not read, because a link is in its place. */
 static void
 check_links(struct check *c)
 {
@@ -140,7 +138,7 @@ is_indexed(const struct recording *rec, unsigned disk, uint64_t number)
 	return false;
 }
 
-/* Chunks of a disk that are told together. */
+/* Chunks of a disk that are reported together. */
 struct several {
 	uint64_t first, last;
 	unsigned n;
@@ -186,7 +184,7 @@ orphans_say(struct verify_part *p, const struct several *s)
 	several_set(s, i);
 }
 
-/* Chunks that no index names: what a crash leaves. */
+/* Reports chunks that no index names, which a crash leaves. */
 static int
 check_orphans(struct verify_part *p)
 {
@@ -278,7 +276,9 @@ part_run(void *arg)
 	return NULL;
 }
 
-/* What there is on a disk beside chunks, and then its thread. */
+/*
+ * Checks everything on a disk except chunks, and starts its thread for those.
+ */
 static int
 part_start(struct verify_part *p)
 {
@@ -308,7 +308,7 @@ part_start(struct verify_part *p)
 	return err;
 }
 
-/* Shows how far they are until all have ended. */
+/* Reports progress until all threads have ended. */
 static void
 parts_wait(struct check *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be told of a chunk beyond its length: a row says itself where each
- * of its packets ends, and the last one has to end with the chunk.  A cube
- * says nothing, but its record and its holes have to fit to it.
+ * Checks of a chunk beyond its length.  A row tells where each of its packets
+ * ends, and the last must end with the chunk.  A cube has no headers, but its
+ * length must be whole items and its holes must lie within it.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ verify_begin(struct check *c)
 		   fault.why);
 }
 
-/* A row against its record. */
+/* Compares a row with its record. */
 static void
 hold(struct verify_part *p, const struct index_record *r, const struct row *row)
 {
@@ -87,7 +87,7 @@ check_row(struct verify_part *p, const struct recording_block *b)
 }
 
 struct holes {
-	uint64_t bytes; /* of the block */
+	uint64_t bytes; /* length of the block */
 	bool outside;
 };
 
@@ -138,8 +138,11 @@ look_into(struct verify_part *p, const struct recording_block *b)
 	}
 }
 
-/* A packet that says itself when or which it is, against the record.  Frames
- * per second may not have been known when that was made: to the second. */
+/*
+ * Compares a packet's own sequence and time with the record.  Times are
+ * compared to the second, because the frames per second may have been unknown
+ * when the record was made.
+ */
 static void
 hold_packet(struct verify_part *p, const struct recording_block *b,
 	    const struct format_packet *f)
@@ -174,7 +177,7 @@ hold_packet(struct verify_part *p, const struct recording_block *b,
 			   units_show_time_ns(is, ns));
 }
 
-/* Only of a block whose first packet is there. */
+/* Checks the first packet, if no packet of the block is missing. */
 static void
 check_first(struct verify_part *p, const struct recording_block *b)
 {
@@ -198,7 +201,7 @@ check_first(struct verify_part *p, const struct recording_block *b)
 	hold_packet(p, b, &f);
 }
 
-/* What is not there of it, if anything. */
+/* Reports a wrong length: the bytes that are missing, if any. */
 static void
 length_say(struct verify_part *p, const struct recording_block *b, size_t place,
 	   uint64_t there)
@@ -234,7 +237,7 @@ verify_chunk(struct verify_part *p, const struct recording_block *b,
 		check_first(p, b);
 }
 
-/* Rows count by steps of which nothing here knows. */
+/* Rows are skipped: their heaps count in steps that are unknown here. */
 void
 verify_order(struct check *c)
 {

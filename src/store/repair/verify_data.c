@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file that all blocks of a disk share, where the layout is so: does it
- * say of each block what the index does (others read it without the index),
- * and does it end where the index ends?
+ * Checks the file that all blocks of a disk share, in layouts that have one.
+ * The headers of blocks must say what the index says, because other programs
+ * read the file without the index; and the file must end where the index ends.
  */
 #include "config.h"
 
@@ -16,16 +16,16 @@
 #include "store/disk/read_whole.h"
 #include "store/repair/verify_priv.h"
 
-/* One disk's file. */
+/* State of checking one disk's file. */
 struct data_look {
 	struct verify_part *p;
 	const struct recording *rec;
 	int fd;
-	uint64_t bytes; /* of the file */
+	uint64_t bytes; /* length of the file */
 };
 
-/* Its header against its record, where it has one; what is short is told of
- * by the chunk's own length. */
+/* Compares the header of a block, if it has one, with its record.  A block that
+ * is cut short is reported by its length instead. */
 static void
 hold(const struct data_look *l, const struct recording_block *b, uint64_t start,
      uint64_t end)
@@ -56,7 +56,7 @@ hold(const struct data_look *l, const struct recording_block *b, uint64_t start,
 			   b->record.number, verify_path(l->p), number, bytes);
 }
 
-/* Goes through the index; returns where its last block ends. */
+/* Goes through the index; returns the offset behind its last block. */
 static uint64_t
 walk(const struct data_look *l)
 {
@@ -89,7 +89,7 @@ verify_data(struct verify_part *p)
 		return;
 	l.fd = recording_chunk_open(l.rec, &any);
 	if (l.fd < 0)
-		return; /* each of its blocks says so, if it has any */
+		return; /* reported for each of its blocks, if it has any */
 	if (fstat(l.fd, &st) == 0)
 		l.bytes = (uint64_t)st.st_size;
 	end = walk(&l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was found, disk by disk, while it is not told yet. */
+/* Keeps what was found, disk by disk, until it is reported. */
 #include "config.h"
 
 #include <errno.h>

@@ -10,32 +10,39 @@
 #include "store/repair/verify.h"
 
 /*
- * What the parts of verify share: verify.c looks at names and indexes and
- * starts a thread for each disk, verify_chunk.c looks at a chunk,
- * verify_read.c reads it back, verify_item.c keeps what was found, and
- * verify_tell.c tells it.
+ * Declarations shared by the files of verify.
+ *
+ *   verify.c        names and indexes; starts a thread for each disk
+ *   verify_chunk.c  checks one chunk
+ *   verify_data.c   checks the file that blocks share
+ *   verify_read.c   reads a chunk back against its checksums
+ *   verify_item.c   keeps what was found
+ *   verify_tell.c   turns that into findings
  */
 
-/* Something wrong. */
+/* One thing wrong. */
 struct verify_item {
 	enum verify_kind kind;
-	char *text; /* all of it; NULL: what follows says it */
-	const struct recording_block *b; /* NULL: of none */
-	size_t place;			 /* which of its disk's blocks */
-	uint64_t number, last;		 /* of the first and the last, */
-	unsigned chunks;		 /* of how many; 0: of none */
-	uint64_t at, bytes;		 /* of its data */
-	uint64_t there;			 /* LENGTH: bytes that there are */
-	int err;			 /* UNREADABLE: why */
+	char *text; /* sentence, malloc'ed; NULL: made from the members below */
+	const struct recording_block *b; /* NULL: not about one block */
+	size_t place;			 /* position among its disk's blocks */
+	uint64_t number, last;		 /* number of the first and of the last
+					    block */
+	unsigned chunks;		 /* 0: not about chunks */
+	uint64_t at, bytes;		 /* position and length in the block's
+					    data */
+	uint64_t there;			 /* LENGTH: bytes that the chunk has */
+	int err;			 /* UNREADABLE: -errno */
 };
 
-/* What is looked at on one disk, by one thread at a time. */
+/* State of one disk's check, used by one thread at a time. */
 struct verify_part {
 	struct check *check;
 	unsigned disk;
 	pthread_t thread;
 	bool started;
-	struct verify_item *item, spare; /* spare: without memory */
+	struct verify_item *item, spare; /* `spare` is written to when there is
+					    no memory for an item */
 	size_t items;
 	struct sums_list sums;
 	uint8_t *buffer;
@@ -48,49 +55,53 @@ struct check {
 	struct recording *rec;
 	const struct disks *disks;
 	const struct verify_hooks *hooks;
-	const struct format_ops *format; /* NULL: not installed */
-	struct verify_part *part;	 /* one per disk, and one of none */
-	_Atomic uint64_t done;		 /* bytes; */
-	uint64_t total;			 /* of so many */
+	const struct format_ops *format; /* NULL: its plugin is not installed */
+	struct verify_part *part;	 /* one per disk, and a last one for
+					    what concerns no single disk */
+	_Atomic uint64_t done;		 /* bytes; relaxed, for progress only */
+	uint64_t total;			 /* bytes that `done` will reach */
 	int found;
 
-	pthread_mutex_t lock; /* over what is below */
+	pthread_mutex_t lock; /* guards `running` */
 	pthread_cond_t ended;
 	unsigned running;
 };
 
 enum { VERIFY_BUFFER = 1 << 20 };
 
-/* A sentence that stands for itself. */
+/* Adds an item with a sentence of its own.  Never NULL, as verify_add(). */
 __attribute__((format(printf, 3, 4))) struct verify_item *
 verify_say(struct verify_part *p, enum verify_kind kind, const char *format,
 	   ...);
 
-/* Its like on the same disk become one finding.  All of a block's data, until
- * the caller says otherwise.  Never NULL; good until the next is added. */
+/*
+ * Adds an item about a block: all of its data, until the caller narrows that.
+ * Adjacent items of a kind on a disk become one finding.  Never NULL; valid
+ * until the next item is added.
+ */
 struct verify_item *verify_add(struct verify_part *p, enum verify_kind kind,
 			       const struct recording_block *b, size_t place);
 
-/* Takes back all of a kind but the first n items. */
+/* Removes all items of a kind from the n-th on. */
 void verify_take_back(struct verify_part *p, enum verify_kind kind, size_t n);
 
 void verify_items_free(struct check *c);
 
 const char *verify_path(const struct verify_part *p);
 
-/* Gets ready to look into chunks. */
+/* Finds the format plugin that is needed to look into chunks. */
 void verify_begin(struct check *c);
-/* At one, as far as its length lets. */
+/* Checks a chunk: length, contents, checksums. */
 void verify_chunk(struct verify_part *p, const struct recording_block *b,
 		  size_t place);
-/* At the file that all blocks of a disk share; nothing where there is none. */
+/* Checks the file that all blocks of a disk share, if the layout has one. */
 void verify_data(struct verify_part *p);
-/* At the sequences of all. */
+/* Checks that the sequences of all blocks ascend. */
 void verify_order(struct check *c);
 
 /* Reads the checksums of a disk. */
 void verify_sums(struct verify_part *p);
-/* Reads a block back, of which there are so many bytes. */
+/* Reads a block back, whose chunk has `there` bytes. */
 void verify_read(struct verify_part *p, const struct recording_block *b,
 		 size_t place, uint64_t there);
 

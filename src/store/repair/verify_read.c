@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading back.  There are up to three witnesses of a block: its data, the
- * checksums of its quanta in the disk's .sums, and the checksum of all of it
- * in the index.  (What the quanta say of themselves, sums.c has checked.)
+ * Reads blocks back.  There are up to three witnesses of a block: its data, the
+ * checksums of its quanta in the disk's .sums, and the checksum of the whole
+ * block in the index.  (sums.c has checked that a record of .sums is consistent
+ * in itself.)
  *
- *   quanta = index     what of the data differs is damaged: these quanta
+ *   quanta = index     data that differs is damaged: those quanta
  *   quanta = data      the index is wrong
  *   index = data       the quanta are wrong
- *   none               the data is damaged, and one of the others
+ *   none agree         the data is damaged, and one of the others wrong
  *   no quanta          the data is as the index says, or damaged somewhere
  *
- * Data that is all wrong and that of another block was put in its place: two
- * chunks changed names.
+ * If all of the data is wrong, and is that of another block, two chunks were
+ * exchanged.
  *
- * What the kernel keeps of a chunk in memory is dropped first, as far as it
- * lets: what is to be read is the disk.  Holes are not read: that they are
- * zeros is known, and the longest takes no time.
+ * Cached pages of a chunk are dropped first, as far as the kernel allows: the
+ * disk is to be read.  Holes are not read: they are known to be zeros, and the
+ * longest takes no time.
  */
 #include "config.h"
 
@@ -31,25 +32,25 @@
 #include "store/disk/read_whole.h"
 #include "store/repair/verify_priv.h"
 
-/* A block that is read back. */
+/* State of reading a block back. */
 struct reading {
 	struct verify_part *p;
 	const struct recording_block *b;
 	const struct sums *sums; /* NULL: none */
-	size_t place, items;	 /* items: before it */
-	uint64_t bytes;		 /* that should be there */
+	size_t place, items;	 /* place among its disk's blocks; items before
+				    it */
+	uint64_t bytes;		 /* bytes that should be there */
 	uint64_t there;
-	uint32_t quantum, crc; /* crc: of all of the data */
+	uint32_t quantum, crc; /* crc: of the data read so far */
 	bool broken;	       /* some of it could not be read */
-	bool damaged;	       /* a quantum is not what its sum says */
-	bool right;	       /* and one at least is */
-	uint64_t data;	       /* the next byte that is no hole, as far as
-				  it was looked for; */
-	uint64_t looked;       /* from here on */
+	bool damaged;	       /* a quantum has a wrong checksum */
+	bool right;	       /* a quantum has the right checksum */
+	uint64_t data;	       /* next byte that is no hole, */
+	uint64_t looked;       /* as searched from here on */
 	int fd;
 };
 
-/* Bytes of a hole from `at` on, of the block; 0: there is data. */
+/* Returns how many bytes from `at` on are a hole; 0: there is data. */
 static uint64_t
 hole_at(struct reading *r, uint64_t at)
 {
@@ -59,7 +60,7 @@ hole_at(struct reading *r, uint64_t at)
 		found = lseek(r->fd, (off_t)(r->b->at + at), SEEK_DATA);
 		if (found >= 0)
 			r->data = (uint64_t)found - r->b->at;
-		else /* or a file system that does not know */
+		else /* a file system without SEEK_DATA: no hole */
 			r->data = errno == ENXIO ? UINT64_MAX : at;
 		r->looked = at;
 	}
@@ -130,7 +131,7 @@ quantum_read(struct reading *r, uint32_t number, uint64_t at, uint64_t bytes)
 	}
 }
 
-/* All quanta that are there whole; a length that is wrong is known. */
+/* Reads all quanta that are whole; a wrong length was reported before. */
 static void
 quanta_read(struct reading *r)
 {
@@ -140,7 +141,8 @@ quanta_read(struct reading *r)
 		uint64_t left = r->bytes - at;
 
 		step = r->quantum;
-		/* Without sums of quanta a hole is as good as one. */
+		/* Without checksums of quanta, a whole hole is taken in one
+		 * step. */
 		if (!r->sums && hole_at(r, at) > step)
 			step = hole_at(r, at);
 		if (step > left)
@@ -155,7 +157,7 @@ quanta_read(struct reading *r)
 
 /* ---- judging --------------------------------------------------------- */
 
-/* Another block whose data this is; NULL: none, or this one too. */
+/* Returns another block with this checksum and length, or NULL. */
 static const struct recording_block *
 find_owner(const struct reading *r)
 {
@@ -172,7 +174,7 @@ find_owner(const struct reading *r)
 	return NULL;
 }
 
-/* None of its data is right. */
+/* Judges a block none of whose data is right. */
 static void
 judge_wrong(struct reading *r)
 {
@@ -229,7 +231,7 @@ judge(struct reading *r)
 		judge_wrong(r);
 }
 
-/* ---- a disk's -------------------------------------------------------- */
+/* ---- one disk -------------------------------------------------------- */
 
 void
 verify_sums(struct verify_part *p)

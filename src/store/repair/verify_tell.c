@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Items become findings: by kind, on each disk in the order of its blocks,
- * and what lies next to its like is told with it: the quanta of a chunk that
- * follow each other, and chunks of a disk from end to end.
+ * Turns items into findings: by kind, and on each disk in the order of its
+ * blocks.  Adjacent items of a kind become one finding: quanta of a chunk that
+ * follow each other, and chunks of a disk that are wrong from end to end.
  *
- * Which packets and times bytes are of follows from the record of their
- * block: a block's packets are equal in size, and come at an even pace.
+ * The packets and times of bytes follow from their block's record: the packets
+ * of a block are equal in size and taken to come at an even pace.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ verify_word(enum verify_kind kind)
 	return word[kind];
 }
 
-/* ---- what lies next to what ------------------------------------------ */
+/* ---- adjacent items -------------------------------------------------- */
 
 static int
 by_kind(const void *a, const void *b)
@@ -77,7 +77,7 @@ item_end(const struct verify_item *i)
 	return end < i->b->record.bytes ? end : i->b->record.bytes;
 }
 
-/* When the packet in a slot came, or what its data is of. */
+/* Returns the time of the packet in a slot: of arrival, or of its data. */
 static int64_t
 slot_time(const struct index_record *r, uint64_t slot, uint64_t slots)
 {
@@ -104,7 +104,7 @@ packets_set(const struct check *c, struct verify_finding *f,
 	f->last_ns = slot_time(b, to, b->bytes / payload);
 }
 
-/* Where the items from one to another are. */
+/* Sets the place of a finding that covers items `first` to `last`. */
 static void
 place_set(const struct check *c, struct verify_finding *f,
 	  const struct verify_item *first, const struct verify_item *last)
@@ -146,8 +146,8 @@ words_add(struct words *w, const char *format, ...)
 		w->n = TEXT - 1;
 }
 
-/* ": bytes 0 to 99 of the recording, packets 0 to 7 of run 0, data
- * time ... to ..." */
+/* Adds ": bytes 0 to 99 of the recording, packets 0 to 7 of run 0, data time
+ * ... to ...". */
 static void
 words_place(struct words *w, const struct check *c,
 	    const struct verify_finding *f)
@@ -172,7 +172,7 @@ words_place(struct words *w, const struct check *c,
 		  units_show_time_ns(to, f->last_ns));
 }
 
-/* "chunk 3 on /mnt/disk0"; "7 chunks on /mnt/disk0, from 3 to 30," */
+/* Adds "chunk 3 on /mnt/disk0" or "7 chunks on /mnt/disk0, from 3 to 30,". */
 static void
 words_chunks(struct words *w, const struct verify_finding *f)
 {
@@ -236,7 +236,7 @@ words_make(struct words *w, const struct check *c,
 	words_place(w, c, f);
 }
 
-/* ---- telling --------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------- */
 
 static void
 tell(struct check *c, const struct verify_finding *f)
@@ -247,7 +247,7 @@ tell(struct check *c, const struct verify_finding *f)
 		c->found++;
 }
 
-/* Items from one up to before another. */
+/* Reports items [from, to) as one finding. */
 static void
 items_tell(struct verify_part *p, const struct verify_item *from,
 	   const struct verify_item *to)
