@@ -9,7 +9,10 @@
 
 #include "base/log.h"
 
-/* One byte comes when it is ready; none, when it has ended. */
+/*
+ * Waits in the old process: a byte on the pipe means ready; its end means that
+ * the new process failed, whose exit status is taken over.
+ */
 static void __attribute__((noreturn)) wait_until_ready(int fd, pid_t pid)
 {
 	int status;

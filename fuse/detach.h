@@ -3,20 +3,25 @@
 #define SPATE_FUSE_DETACH_H
 
 /*
- * Goes into the background, and says how that went only when it is known:
- * whoever started the program waits until it is ready, or reads on their
- * terminal why it is not.
+ * Puts the program into the background.  The process that the user started
+ * waits until the mount is ready, or prints on their terminal why it is not,
+ * and ends with that status.
  */
 struct detach {
-	int fd; /* -1: not in the background */
+	int fd; /* pipe to the waiting process; -1: not in the background */
 };
 
-/* Before there are threads.  Returns in a new process, which is to call
- * detach_ready() or end; the old one ends with it, or with its status. */
+/*
+ * Forks; called before any thread exists.  Returns 0 in the new process, which
+ * has to call detach_ready() or end.  The old process ends with it.
+ */
 int detach_begin(struct detach *d);
 
-/* Leaves terminal and folder; the log goes to syslog from now on.  0 or
- * -errno. */
+/*
+ * Ends the waiting process with success, leaves terminal and working directory,
+ * and sends the log to syslog.  Returns 0 or -errno.  Does nothing in the
+ * foreground.
+ */
 int detach_ready(struct detach *d, const char *name);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel tells of any signal that reaches somebody who waits, not just of
- * those that kill, and it tells of the first one only.  EINTR from reading a
- * file is what programs with a timer do not expect, so it is given only to who
- * will never see it: whose thread has SIGKILL pending, into which the kernel
- * turns each signal that ends a process.  Who gets another signal first and
- * is killed later waits, at most as long as a disk is waited for.
+ * The kernel reports only the first signal that reaches a waiting program, and
+ * not only those that kill.  A program with a timer does not expect EINTR from
+ * reading a file, so EINTR is only returned to a program that will never see
+ * it: one whose thread has SIGKILL pending, into which the kernel turns each
+ * signal that ends a process.  A program that gets another signal first and is
+ * killed later waits, at most as long as a disk is waited for.
  *
- * libfuse calls back with the request locked: from the thread that took the
- * interruption, where the request may be answered; or from within watch(),
- * where it must not be, since its lock would be gone before it is unlocked.
+ * libfuse calls killed() with the request locked: either from the thread that
+ * took the interruption, where the request may be answered, or from within
+ * interrupt_watch(), where it must not be, because answering would free the
+ * lock before it is unlocked.
  *
  *   SETUP -- watch --> OPEN -- settle --> SETTLED
  *     |                 `----- killed --> ANSWERED, by killed()
@@ -25,7 +26,10 @@
 
 enum { SETUP, OPEN, SETTLED, ANSWERED, DOOMED };
 
-/* Of the thread alone, or of its process; in hex, the first signal in bit 0. */
+/*
+ * Reads SigPnd (signals pending for the thread) or ShdPnd (for its process): a
+ * mask in hex, signal 1 in bit 0.
+ */
 static bool
 has_kill(const char *line)
 {
@@ -54,7 +58,10 @@ is_dying(pid_t thread)
 	return dying;
 }
 
-/* `i` is not touched once its state is changed: it may be gone then. */
+/*
+ * Callback of libfuse.  `i` is not touched after its state has changed: its
+ * owner may have freed it.
+ */
 static void
 killed(fuse_req_t req, void *data)
 {
@@ -92,7 +99,7 @@ interrupt_settle(struct interrupt *i)
 
 	if (!atomic_compare_exchange_strong(&i->state, &was, SETTLED))
 		return false;
-	/* Waits for killed(), if that is looking just now. */
+	/* This call waits for a killed() that is running. */
 	fuse_req_interrupt_func(i->req, NULL, NULL);
 	return true;
 }

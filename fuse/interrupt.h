@@ -7,10 +7,10 @@
 #include <stdbool.h>
 
 /*
- * A program that is killed while it opens or reads a file is gone only when
- * its request was answered, and that may wait for a disk.  So somebody who is
- * being killed is answered at once, by another thread, and what was found for
- * them is dropped.
+ * Answers requests of programs that are being killed.  A killed program is gone
+ * only when its request was answered, and that may wait for a disk.  Another
+ * thread then answers the request at once with EINTR, and the result that the
+ * first thread finds is dropped.
  *
  *   watch -> OPEN --- settle ---> the caller answers
  *              \
@@ -21,11 +21,17 @@ struct interrupt {
 	_Atomic int state;
 };
 
-/* From now on it may be answered by another thread: false, it was, or is to be
- * as somebody was killed before; then it is not to be touched any more. */
+/*
+ * Begins: from now on another thread may answer the request.  Returns false if
+ * the program was killed before; the request is then answered, and must not be
+ * touched any more.
+ */
 bool interrupt_watch(struct interrupt *i, fuse_req_t req);
 
-/* Ends that.  True: the caller answers. */
+/*
+ * Ends it.  Returns true if the caller has to answer the request, false if it
+ * was answered.
+ */
 bool interrupt_settle(struct interrupt *i);
 
 #endif

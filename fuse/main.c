@@ -10,9 +10,10 @@
  *                                    live     what spated has   one
  *                                             in memory
  *
- * The order is that of rights: what only who started it may do comes first
- * (mounting, read-ahead, the configuration), then it becomes -o user=, and
- * only then are recordings looked at.
+ * The order of steps follows from rights.  Steps that need the rights of the
+ * user who started the program come first (mounting, read-ahead, the
+ * configuration); then it becomes the user of -o user=; only then are
+ * recordings looked at.
  */
 #include <config.h>
 
@@ -82,7 +83,7 @@ help(void)
 	      stdout);
 }
 
-/* All that needs the rights of who started it. */
+/* Does everything that needs the rights of the user who started the program. */
 static int
 mount_begin(struct mount *m, struct fault *fault)
 {
@@ -108,7 +109,7 @@ mount_begin(struct mount *m, struct fault *fault)
 	return err;
 }
 
-/* What reads recordings; the first threads are made here. */
+/* Makes the parts that read recordings.  The first threads begin here. */
 static int
 look_begin(struct mount *m)
 {
@@ -151,7 +152,10 @@ look_end(struct mount *m)
 	live_close(m->live);
 }
 
-/* One that is open could not be unmounted: who reads of it opens it. */
+/*
+ * Closes the disks, which a mount must not keep open: an open disk cannot be
+ * unmounted.  Readers open it again.
+ */
 static void
 let_disks_go(struct mount *m)
 {
@@ -182,9 +186,11 @@ serve(struct mount *m, struct fault *fault)
 	return err;
 }
 
-/* A recording that is open has three files or more on each disk, and a process
- * 1024 by custom: what can be had is raised as far as it goes.  A disk for which
- * there is none left would look like one that is not there. */
+/*
+ * Raises the limit of open files as far as allowed.  An open recording has
+ * three files or more on each disk, and the usual limit is 1024.  A disk whose
+ * files cannot be opened would look like a missing disk.
+ */
 static void
 files_allow(void)
 {

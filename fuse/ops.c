@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names, attributes and lists.
+ * Answers requests for names, attributes and lists.
  *
- * The kernel looks at modes by itself (default_permissions), and refuses all
- * that would change something before it asks anybody, as the mount is
- * read-only.  What has no answer here (xattr, locks, poll, ioctl) it takes as
- * not supported after it has asked once, and locks are its own affair.
+ * The kernel checks modes itself (default_permissions), and refuses all changes
+ * before it asks, because the mount is read-only.  For requests without a
+ * callback here (xattr, locks, poll, ioctl) it takes "not supported" as the
+ * answer after it has asked once; it handles locks alone.
  */
 #include "fuse/ops.h"
 
@@ -67,9 +67,9 @@ ops_finish(struct ops *ops)
 }
 
 /*
- * max_background is how many requests of read-ahead are under way for all
- * files together; beyond, readers wait for each other.  With 12, the
- * default, four readers of a file each had three of them.
+ * Sets limits when the kernel greets. max_background is the number of
+ * read-ahead requests under way for all files together; beyond it, readers wait
+ * for each other.  With 12, the default, four readers of a file each had three.
  */
 static void
 greet(void *data, struct fuse_conn_info *conn)
@@ -112,7 +112,7 @@ lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		entry = entry_of(&a);
 		known = fuse_reply_entry(req, &entry) != -ENOENT;
 	}
-	/* The kernel, which was not told of it, will not forget it. */
+	/* The kernel was not told of the node, and will not forget it. */
 	if (!err && !known)
 		tree_forget(tree, a.id, 1);
 }
@@ -132,7 +132,7 @@ forget_multi(fuse_req_t req, size_t n, struct fuse_forget_data *all)
 	fuse_reply_none(req);
 }
 
-/* An open file may have grown since the tree looked. */
+/* The tree may know a smaller size than the open file has. */
 static void
 getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
@@ -278,7 +278,9 @@ opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 	folder->handle.close = folder_close;
 	ops_handle_add(ops, &folder->handle);
 	fi->fh = (uintptr_t)folder;
-	/* It was interrupted: nobody will release it. */
+	/*
+	 * The request was interrupted: the kernel will not release the folder.
+	 */
 	if (fuse_reply_open(req, fi) == -ENOENT) {
 		ops_handle_remove(ops, &folder->handle);
 		folder_close(&folder->handle);

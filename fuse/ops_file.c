@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open files.
+ * Answers requests for open files.
  *
- * Data stay in the kernel's page cache, over many openings, as long as a
- * recording is what it was (its stamp), but not if there is fill among them for
- * what a disk refused; those of one that grows, and with -o direct_io those of
- * all, go past it, in requests as large as fuse has them.  Which stamp was opened last is kept for some thousand files, each in
- * a place that its id tells: two that share a place cost each other their
+ * Pages of a file stay in the kernel's page cache, over many openings, while
+ * the recording is unchanged (its stamp).  They are dropped if they contain
+ * fill for data that a disk refused.  Files that grow, and all files with -o
+ * direct_io, bypass the page cache, in requests as large as fuse has them.
+ *
+ * The stamp of the last opening is kept for OPS_STAMPS files, at an index that
+ * follows from the file's id.  Two files with one index cost each other their
  * cached pages, nothing more.
  *
- * A reply is one writev of what the reader has in its buffers (the kernel
- * copies it once, to where it is wanted).  Of 64 MiB that stay in memory, in
- * requests of 1 MiB with direct_io, on two cores that others use, too, with
- * libfuse 3.14 and Linux 6.18, processor time of this side per GB:
+ * A reply is one writev of the reader's buffers (the kernel copies it once, to
+ * where it is wanted).  For 64 MiB that stay in memory, in requests of 1 MiB
+ * with direct_io, on two cores that others use, too, with libfuse 3.14 and
+ * Linux 6.18, processor time of this side per GB:
  *
  *   fuse_reply_iov, one piece or eight   0.11 to 0.14 s     6.1 GB/s at best
  *   fuse_reply_data of memory            0.14 s             4.9
  *   fuse_reply_data of a memfd (splice)  0.87 s             0.6
  *
- * The second is the first with a copy of the list; splicing takes a pipe for
- * each thread and goes page by page through it, and what O_DIRECT has read is
- * in no file's page cache anyway.  Through the page cache, read ahead by
- * 4 MiB, the first costs 0.17 to 0.19 s, as its pages are made meanwhile.
+ * The second is the first with a copy of the list.  Splicing takes a pipe for
+ * each thread and goes page by page through it, and data read with O_DIRECT are
+ * in no file's page cache anyway.  Through the page cache, read ahead by 4 MiB,
+ * the first costs 0.17 to 0.19 s, because its pages are made meanwhile.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -40,9 +42,9 @@
 enum { TELL_AGAIN_S = 10 };
 
 /*
- * Text, or a reading: one of them.  A request that was answered is not over
- * yet, and who got the answer may close the file at once: each request holds
- * it.
+ * An open file: either text (.info) or a reading of data.  A program that got
+ * its answer may close the file while the request is still being finished, so
+ * each request counts as a holder.
  */
 struct file {
 	struct ops_handle handle;
@@ -65,7 +67,10 @@ ops_of(fuse_req_t req)
 	return fuse_req_userdata(req);
 }
 
-/* The last one sees all that the others did with it. */
+/*
+ * Drops a holder; the last one closes. acq_rel: the last holder sees everything
+ * that the others did with the file.
+ */
 static void
 file_drop(struct file *file)
 {
@@ -85,7 +90,7 @@ handle_close(struct ops_handle *h)
 	file_drop((struct file *)h);
 }
 
-/* Who tries it a thousand times has one line. */
+/* Logs a refusal, one line in TELL_AGAIN_S for the same file and error. */
 static void
 refusal_tell(struct ops *ops, const char *name, int err,
 	     const struct fault *fault)
@@ -107,8 +112,11 @@ refusal_tell(struct ops *ops, const char *name, int err,
 	log_line(LOG_WARN, name, "%s", line);
 }
 
-/* What programs that open files know of.  A recording without a readable
- * index, or whose disk does not answer, is there and cannot be read. */
+/*
+ * Returns an errno that programs expect from open(2).  A recording without a
+ * readable index, or whose disk does not answer, exists and cannot be read:
+ * EIO.
+ */
 static int
 err_for_opener(int err)
 {
@@ -129,7 +137,9 @@ data_open(struct ops *ops, struct file *file, const struct tree_file *what)
 	struct opened_facts facts;
 	int err = opened_get(ops->opened, what->name, &file->op, &fault);
 
-	/* Not another that was recorded by the same name since. */
+	/*
+	 * A later recording of the same name must not be opened in its place.
+	 */
 	if (!err) {
 		opened_facts(file->op, &facts);
 		err = facts.begun_ns == what->begun_ns ? 0 : -ESTALE;
@@ -143,8 +153,11 @@ data_open(struct ops *ops, struct file *file, const struct tree_file *what)
 	return err_for_opener(err);
 }
 
-/* May what the kernel has of it be kept?  It is asked when nothing can fail any
- * more, since the kernel forgets what it has when a file is open. */
+/*
+ * Tells whether the kernel may keep its cached pages of a file, and notes the
+ * stamp.  Called when nothing can fail any more, because the kernel drops or
+ * keeps its pages when the file is open.
+ */
 static bool
 is_same(struct ops *ops, fuse_ino_t id, uint64_t stamp)
 {
@@ -158,8 +171,10 @@ is_same(struct ops *ops, fuse_ino_t id, uint64_t stamp)
 	return same;
 }
 
-/* What the kernel has of it is not to be kept: who opens it next may be shown
- * what this one was not. */
+/*
+ * Makes the kernel drop its cached pages at the next opening: the next reader
+ * may get data where this one got fill or an error.
+ */
 static void
 stamp_forget(struct ops *ops, fuse_ino_t id)
 {
@@ -194,7 +209,10 @@ file_open(struct ops *ops, fuse_ino_t id, struct file *file,
 		fi->keep_cache = is_same(ops, id, what.stamp);
 	if (err != -ENOENT && err != -ESTALE)
 		return err;
-	/* The kernel looks a stale one up again, and there it is, or not. */
+	/*
+	 * After ESTALE the kernel looks the name up again, and finds the
+	 * recording or not.
+	 */
 	tree_doubt(ops->tree, id);
 	return -ESTALE;
 }
@@ -228,7 +246,7 @@ ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 	file->handle.close = handle_close;
 	ops_handle_add(ops, &file->handle);
 	fi->fh = (uintptr_t)file;
-	/* It was interrupted: nobody will release it. */
+	/* The request was interrupted: the kernel will not release the file. */
 	if (fuse_reply_open(req, fi) == -ENOENT) {
 		stamp_forget(ops, id);
 		ops_handle_remove(ops, &file->handle);

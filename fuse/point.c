@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is mounted where is read from /proc/self/mountinfo:
+ * Mounts are read from /proc/self/mountinfo:
  *
  *   36 25 0:52 / /recordings ro,nosuid - fuse.spatefs /etc/spate/spate.conf ro
  *         device point                   type
  *
- * A path with blanks has them as \040.  Of several mounts on one point the
- * last line is the one that is seen.
+ * Blanks in a path are written as \040.  Of several mounts on one point the
+ * last line is the visible one.
  *
- * The kernel reads 128 KiB ahead of whoever reads through the page cache, in
- * one request, until its /sys/class/bdi/<device>/read_ahead_kb says more.
- * With libfuse 3.14 on two cores, dd bs=4M of what the server has in memory:
- * 128 KiB 0.6 to 2.3 GB/s, 4096 KiB 4.1 GB/s.  It may be raised before the
- * kernel and the server have greeted each other, since that only lowers it to
- * what the server says (see ops_init).
+ * For reads through the page cache the kernel reads 128 KiB ahead in one
+ * request, until /sys/class/bdi/<device>/read_ahead_kb says more.  With libfuse
+ * 3.14 on two cores, dd bs=4M of data in the server's memory: 128 KiB 0.6 to
+ * 2.3 GB/s, 4096 KiB 4.1 GB/s.  The value may be raised before the kernel has
+ * greeted the server, because the greeting only lowers it to the server's
+ * maximum (greet() in ops.c).
  */
 #include "fuse/point.h"
 
@@ -46,7 +46,10 @@ folder_fault(const char *folder, int err, struct fault *fault)
 	return err;
 }
 
-/* A dead mount cannot be resolved, what it is in can. */
+/*
+ * Makes a path absolute, without links.  A dead mount cannot be resolved, but
+ * the folder that it is in can.
+ */
 static int
 resolve(const char *folder, char path[PATH_MAX])
 {
@@ -80,7 +83,7 @@ resolve(const char *folder, char path[PATH_MAX])
 	return 0;
 }
 
-/* \040 and the like, in place. */
+/* Replaces \040 and the like, in place. */
 static char *
 unescape(char *text)
 {
@@ -136,7 +139,10 @@ point_look(struct point *p)
 	return p->device[0] ? 0 : -ENOENT;
 }
 
-/* Of an ordinary user fusermount3 does it, if the mount is theirs. */
+/*
+ * Unmounts lazily.  Without the right to do it itself, it asks fusermount3,
+ * which unmounts an ordinary user's own mounts.
+ */
 static int
 take_away(const struct point *p)
 {
@@ -178,7 +184,7 @@ dead(struct point *p, struct fault *fault)
 	return -ENOTCONN;
 }
 
-/* Is `path` the same as `above`, or below it? */
+/* Tells whether `path` is `above`, or below it. */
 static bool
 is_in(const char *path, const char *above)
 {
@@ -188,7 +194,10 @@ is_in(const char *path, const char *above)
 	       (strncmp(path, above, n) == 0 && (!path[n] || path[n] == '/'));
 }
 
-/* Mounted over its own disks, or in one of them, it would look into itself. */
+/*
+ * Refuses a mount point above, on or below one of the disks: the mount would
+ * look into itself.
+ */
 static int
 disks_check(const struct point *p, const struct disks *disks,
 	    struct fault *fault)
@@ -220,7 +229,10 @@ busy(const struct point *p, struct fault *fault)
 	return -EBUSY;
 }
 
-/* Attributes may be remembered of one who died; this is asked each time. */
+/*
+ * Tells whether a mount's program has died. statvfs asks it each time, while
+ * attributes may be cached.
+ */
 static bool
 is_dead(const struct point *p)
 {
@@ -235,7 +247,7 @@ mounted_check(struct point *p, struct fault *fault)
 {
 	int err = 0;
 
-	/* Each that was killed while mounted over another left one. */
+	/* Each spatefs that was killed while mounted over another left one. */
 	for (int i = 0; i < 16 && !err; i++) {
 		err = point_look(p);
 		if (err)

@@ -10,30 +10,34 @@
 struct disks;
 
 /*
- * A point is the folder that something is mounted on, and what the kernel
- * tells of that without asking the file system itself, which may be dead.
+ * A point is the folder that spatefs is mounted on, with facts that the kernel
+ * knows without asking the file system itself, which may be dead.
  */
 struct point {
 	char path[PATH_MAX]; /* absolute, without links */
-	char device[32];     /* "0:52"; empty: nothing is mounted there */
+	char device[32];     /* "0:52"; "": nothing is mounted there */
 	char type[64];	     /* "fuse.spatefs" */
 };
 
 /*
- * Finds a folder on which to mount what is on some disks.  A mount that a
- * spatefs of before left behind there, which was killed, is taken away.
- *
- * 0; -ENOENT, -ENOTDIR: there is no such folder; -EBUSY: a spatefs is mounted
- * there; -EINVAL: it would hide the disks; or -errno; with a fault.
+ * Finds the folder to mount on.  If a spatefs that was killed left its mount
+ * there, that mount is removed.  Returns 0; -ENOENT or -ENOTDIR: no such
+ * folder; -EBUSY: a spatefs is mounted there; -EINVAL: the mount would hide the
+ * disks; or another -errno; with a fault.
  */
 int point_find(struct point *p, const char *folder, const struct disks *disks,
 	       struct fault *fault);
 
-/* Looks again.  0; -ENOENT: nothing is mounted there; or -errno. */
+/*
+ * Reads device and type again.  Returns 0; -ENOENT: nothing is mounted there;
+ * or -errno.
+ */
 int point_look(struct point *p);
 
-/* Has the kernel read ahead as far as one request may be, and says in the log
- * what root can do where it may not. */
+/*
+ * Makes the kernel read ahead as far as one request may be.  If it may not, it
+ * logs what root can do.
+ */
 void point_read_ahead(const struct point *p);
 
 #endif

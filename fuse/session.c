@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libfuse's loop is left by its main thread when a signal was caught there, so
- * signals are blocked in all others: they are from the moment on in which this
- * opens, and let in only for the time of the loop.
+ * libfuse's loop ends when its main thread catches a signal, so signals are
+ * blocked in all other threads: session_open() blocks them, and session_run()
+ * lets them in for the main thread while the loop runs.
  *
- * A thread of the loop answers one request at a time and may have to wait for
- * a disk to do so; no more of them are made than requests wait at once.
- * Those that are idle stay: making one costs more than keeping one, whose
- * buffer of a MiB nobody touches beyond its first page, as requests to read
- * are short.
+ * A thread of the loop answers one request at a time and may wait for a disk.
+ * No more threads are made than requests wait at once.  Idle threads are kept:
+ * making one costs more than keeping one, whose buffer of 1 MiB is not touched
+ * beyond its first page, because read requests are short.
  */
 #include "fuse/session.h"
 
@@ -27,11 +26,11 @@
 
 struct session {
 	struct fuse_session *fuse;
-	sigset_t outside; /* signals that were blocked before */
+	sigset_t outside; /* signals that were blocked before session_open() */
 	bool handles, mounted;
 };
 
-/* While it is mounted what libfuse says becomes a reason. */
+/* Last message of libfuse while it mounts, for the error of a failed mount. */
 static char last[200]; /* main thread, before there are others */
 
 static void
@@ -75,8 +74,11 @@ signals_block(sigset_t *outside)
 	pthread_sigmask(SIG_BLOCK, &set, outside);
 }
 
-/* Mounted as "source on /recordings type fuse.spatefs (ro,nosuid,nodev ...)".
- * The kernel checks modes, and refuses whatever would change something. */
+/*
+ * Builds libfuse's arguments, so that the mount is listed as "source on
+ * /recordings type fuse.spatefs (ro,nosuid,nodev ...)".  The kernel checks
+ * modes, and refuses all changes.
+ */
 static int
 arguments(struct fuse_args *args, const struct options *o)
 {

@@ -10,32 +10,38 @@
 struct ops;
 
 /*
- * A session is the conversation with the kernel about one mount: requests come
- * by /dev/fuse, many threads answer them, each by a file descriptor of its
- * own, until SIGTERM, SIGINT or SIGHUP, or until it is unmounted.
+ * A session is the connection to the kernel for one mount.  Requests come by
+ * /dev/fuse, and many threads answer them, each with a descriptor of its own,
+ * until SIGTERM, SIGINT or SIGHUP, or until the mount is removed.
  *
- *   open -> mount -> (threads of others) -> run -> close
+ *   open -> mount -> (other threads may begin) -> run -> close
  *
- * One thread, the main one, which made no other before mount: these must not
- * take its signals.
+ * The main thread calls all functions.  No other thread may exist before mount,
+ * because it would take the signals.
  */
 struct session;
 
-/* What libfuse says is in the log from now on.  0; -EINVAL; -ENOMEM; with a
- * fault.  `ops` must outlive it. */
+/*
+ * Makes a session; `ops` must outlive it. libfuse's messages go to the log from
+ * now on.  Returns 0; -EINVAL or -ENOMEM with a fault.
+ */
 int session_open(struct session **s, const struct options *o, struct ops *ops,
 		 struct fault *fault);
 
-/* Mounts, for that user; the program is still who it was.  0 or -errno, with
- * a fault. */
+/*
+ * Mounts for a user, and keeps the rights of the program.  Returns 0, or -errno
+ * with a fault.
+ */
 int session_mount(struct session *s, struct point *p, const struct user *u,
 		  struct fault *fault);
 
-/* Until its end; threads are those that requests need, up to `threads`.  0 or
- * -errno. */
+/*
+ * Answers requests until the session ends, with as many threads as requests
+ * need, at most `threads`.  Returns 0 or -errno.
+ */
 int session_run(struct session *s, unsigned threads);
 
-/* Unmounts, lazily where somebody is in it. */
-void session_close(struct session *s); /* NULL: nothing */
+/* Unmounts; lazily, if the mount is in use. */
+void session_close(struct session *s); /* may be NULL */
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* libfuse can; the kernel can since 6.14, if its administrator lets it. */
+/*
+ * For a libfuse that can do it.  Linux can since 6.14, if root has switched it
+ * on.
+ */
 #include "fuse/uring.h"
 
 #include <errno.h>

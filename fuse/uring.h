@@ -5,13 +5,13 @@
 struct fuse_args;
 
 /*
- * Asks libfuse to take requests from rings that the kernel shares, one for
- * each processor, and says in the log where that is not to be had: then they
- * come by /dev/fuse as ever.
+ * Asks libfuse to take requests from io_uring rings shared with the kernel, one
+ * for each processor.  If that is not possible, it logs why, and requests come
+ * by /dev/fuse.
  *
- * It is only done when somebody asks for it.  A ring has one thread, which
- * waits for a disk while other requests of its processor wait behind it; by
- * /dev/fuse another thread takes them.
+ * This is off by default: a ring has one thread, and while it waits for a disk,
+ * other requests of its processor wait behind it.  With /dev/fuse another
+ * thread takes them.
  */
 void uring_want(struct fuse_args *args);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel lets fusermount3 unmount for the user that the mount names as its
- * own (user_id), and libfuse writes the real user there.  So the real user is
- * changed before it is mounted, while the effective one, whose rights count,
- * is still root.
+ * The kernel lets fusermount3 unmount for the user whom the mount names as its
+ * owner (user_id), and libfuse writes the real user there.  So user_mounts()
+ * changes the real user before mounting, while the effective user, whose rights
+ * count, is still root.
  */
 #include "fuse/user.h"
 

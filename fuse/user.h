@@ -7,24 +7,29 @@
 #include "base/fault.h"
 
 /*
- * The user whose a mount is.  Root may mount for another, and be that one from
- * then on: nothing that reads recordings then has root's rights.
+ * The user who owns a mount.  Root may mount for another user and become that
+ * user afterwards, so that no code that reads recordings has root's rights.
  */
 struct user {
-	const char *name; /* NULL: who started it, and nothing changes */
+	/* NULL: the user who started the program; nothing changes */
+	const char *name;
 	uid_t uid;
 	gid_t gid;
 };
 
-/* name NULL: who started it.  0; -ENOENT; -EPERM: only root becomes another;
- * with a fault. */
+/*
+ * Looks a user up; name NULL: the user who started the program.  Returns 0;
+ * -ENOENT; -EPERM: only root can become another user; with a fault.
+ */
 int user_find(struct user *u, const char *name, struct fault *fault);
 
-/* Still has root's rights, but what is mounted now belongs to the user, who
- * can then unmount it.  0 or -errno. */
+/*
+ * Makes the next mount belong to the user, who can then unmount it; the program
+ * keeps root's rights.  Returns 0 or -errno.
+ */
 int user_mounts(const struct user *u);
 
-/* For good, in all threads.  0 or -errno. */
+/* Becomes the user for good, in all threads.  Returns 0 or -errno. */
 int user_become(const struct user *u);
 
 #endif

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A look at a recording that grows: what is in the daemon's memory from the
- * visible end on is remembered (store/recording/recording.h); below the daemon's floor,
- * what no index has was lost.
+ * Shows recordings that grow beyond their indexes.  Blocks in the daemon's
+ * memory behind the visible end are remembered in the recording
+ * (store/recording/recording.h).  Blocks below the daemon's floor that no index
+ * has were lost.
  *
  *   indexes    |########|##.#|
  *   memory              .    |  ###.####|
  *                       ^    floor      ^ the visible end
  *                       lost
  *
- * The order matters.  A block goes from memory to an index, never the other
- * way, and the floor is behind what is in an index: so indexes are read after
- * the page and the floor were.  What is in neither then is on its way: it was
- * written and is not durable yet.  Whoever wants just that has the daemon
- * asked, which has its disks make it durable, and looks again.
+ * The order of reading matters.  A block goes from memory to an index, never
+ * the other way, and the floor lies behind blocks that are in an index.  So the
+ * page of the shared memory and the floor are read first, then the indexes.  A
+ * block that is in neither is on its way: it was written and is not durable
+ * yet.  If a reader wants just that block, the daemon is asked (verb `map`),
+ * makes its disks sync, and the recording is looked at again.
  */
 #include "config.h"
 
@@ -30,8 +32,9 @@
 
 #define MS     INT64_C(1000000)
 #define SECOND (1000 * MS)
-#define MOMENT (200 * MS) /* for which the first answer is waited for */
-#define MISSED SECOND	  /* from one time that it is asked for to the next */
+#define MOMENT (200 * MS) /* longest wait for the daemon's first answer */
+/* least time between two requests for missed blocks */
+#define MISSED SECOND
 
 enum { BATCH = 64 };
 
@@ -53,7 +56,10 @@ live_wake(struct live *l)
 	eventfd_write(l->wake, 1);
 }
 
-/* Under the lock; NULL without memory. */
+/*
+ * Returns the name, added if it is new, and notes that it was wanted now.
+ * Called with the lock; NULL: no memory.
+ */
 static struct live_name *
 follow(struct live *l, const char *name)
 {
@@ -74,14 +80,17 @@ follow(struct live *l, const char *name)
 	return n;
 }
 
-/* What of a recording is known, and held, for a moment. */
+/*
+ * A short look at what the daemon knows of a recording.  It holds the memory
+ * until live_memory_put().
+ */
 struct glimpse {
-	struct live_memory *memory; /* NULL: nothing can be seen */
+	struct live_memory *memory; /* NULL: no shared memory */
 	uint64_t id, floor;
 	bool known;
 };
 
-/* Under the lock. */
+/* Called with the lock. */
 static struct glimpse
 glimpse_of(struct live *l, const struct live_name *n)
 {
@@ -96,7 +105,10 @@ glimpse_of(struct live *l, const struct live_name *n)
 	return g;
 }
 
-/* Waits for the first answer, if one is to be expected. */
+/*
+ * Follows a recording, and waits up to MOMENT for the daemon's first answer
+ * about it.
+ */
 static struct glimpse
 glimpse(struct live *l, const char *name)
 {
@@ -121,9 +133,9 @@ glimpse(struct live *l, const char *name)
 	return g;
 }
 
-/* ---- looking ------------------------------------------------------------------ */
+/* ---- a look at the index ----------------------------------------------- */
 
-/* What is remembered together. */
+/* Index records to be remembered with one call. */
 struct batch {
 	struct recording *rec;
 	struct index_record record[BATCH];
@@ -151,9 +163,11 @@ batch_add(struct batch *b, const struct map_block *found)
 		b->record[b->n++] = index_gap(&found->record, found->gap);
 }
 
-/* What is in memory from the visible end on.  There are as many entries as
- * blocks, or somewhat more: it takes less to look at each of them than to ask
- * for numbers that may be there. */
+/*
+ * Remembers the blocks in memory from the visible end on.  The page has as many
+ * entries as blocks, or a few more: looking at each entry takes less than
+ * asking for every number that may be there.
+ */
 static void
 see(const struct glimpse *g, struct batch *b)
 {
@@ -165,7 +179,10 @@ see(const struct glimpse *g, struct batch *b)
 		const struct map_entry *e = &page->entry[i];
 		struct map_block found;
 
-		/* Of what may change just now this is no more than a hint. */
+		/*
+		 * The entry may be changing just now; map_page_find() checks
+		 * it.
+		 */
 		if (e->recording == g->id && e->number >= blocks &&
 		    map_page_find(page, g->id, e->number, &found) &&
 		    found.record.number >= blocks)
@@ -174,8 +191,10 @@ see(const struct glimpse *g, struct batch *b)
 	batch_remember(b);
 }
 
-/* What is below the floor stays open while a disk hangs: its index may have
- * more than was read of it. */
+/*
+ * Gives blocks below the floor up as lost if no index has them; not while a
+ * disk hangs, because its index may have more than was read.
+ */
 static void
 settle(struct recording *rec, const struct glimpse *g)
 {
@@ -213,8 +232,10 @@ copy_block(const struct glimpse *g, uint64_t number, uint64_t at,
 	       map_page_copy(&b, g->memory->arena, at, bytes, to);
 }
 
-/* Somebody wants what is neither here nor, perhaps, durable.  Under the
- * lock. */
+/*
+ * Has the daemon asked at once, because a reader misses a block that is not
+ * below the floor.  Called with the lock.
+ */
 static void
 miss(struct live *l, struct live_name *n, uint64_t number)
 {
@@ -258,7 +279,7 @@ live_hooks(struct live *l)
 	return (struct opened_hooks){ .arg = l, .copy = copy, .look = look };
 }
 
-/* ---- the whole -------------------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------- */
 
 int
 live_open(struct live **live, const char *socket)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that talks to the daemon.  It may wait for an answer as long as
- * it likes: nobody waits for it, and it has no lock meanwhile.
+ * The thread that talks to the daemon.  It may wait for an answer for any time:
+ * no other thread waits for it, and it holds no lock meanwhile.
  *
- * A name is asked for every ASK while it is looked at, which keeps the
- * daemon's tap (MAPPING_PATIENCE there), and at once when somebody misses a
- * block.  One that nobody has looked at for FORGET is forgotten; without names
- * there is no connection.
+ * Each name is asked for every ASK while it is read, which keeps the daemon's
+ * side alive (MAPPING_PATIENCE in daemon/sessions/mapping.h), and at once when
+ * a reader misses a block.  A name that no reader wanted for FORGET is
+ * forgotten; without names there is no connection.
  *
- * A daemon that went away may be followed by one that wants the same huge
- * pages.  So a connection that hangs up is seen at once, and with it all that
- * was mapped is let go.
+ * A new daemon may want the huge pages of one that ended.  So the thread
+ * notices at once when the connection is closed, and unmaps the memory.
  */
 #include "config.h"
 
@@ -30,15 +29,15 @@
 #define SECOND (1000 * MS)
 #define ASK    (3 * SECOND)
 #define FORGET (15 * SECOND)
-#define RETRY  SECOND	     /* doubles, up to: */
-#define RARELY (10 * SECOND) /* where it cannot be connected to, */
-#define OLD    (60 * SECOND) /* and where it knows no such thing */
+#define RETRY  SECOND	     /* first pause; it doubles, up to */
+#define RARELY (10 * SECOND) /* this if the daemon cannot be reached */
+#define OLD    (60 * SECOND) /* and this if it does not know the verb */
 
 enum { ANSWER_MS = 5000 };
 
 /* ---- the connection --------------------------------------------------------- */
 
-/* Once for each reason; readers go on. */
+/* Logs an error, once for each reason; readers go on without the daemon. */
 static void
 say(struct live *l, int err, const struct fault *fault)
 {
@@ -73,7 +72,7 @@ disconnect(struct live *l, int64_t retry_ns)
 	live_memory_put(memory);
 }
 
-/* It could not be, or was of no use: the next time is later than the last. */
+/* Disconnects after an error, with a longer pause than the last time. */
 static void
 give_up(struct live *l, int err, const struct fault *fault)
 {
@@ -108,7 +107,7 @@ is_connected(struct live *l)
 
 /* ---- asking ------------------------------------------------------------------- */
 
-/* A question, and what came of it. */
+/* A request to the daemon, and its answer. */
 struct ask {
 	char name[256];
 	uint64_t floor;
@@ -147,7 +146,10 @@ share(struct live *l, struct ask *a)
 	live_memory_put(old);
 }
 
-/* Under the lock: it may be gone by now. */
+/*
+ * Takes an answer over.  Called with the lock; the name may be forgotten by
+ * now.
+ */
 static void
 answered(struct live *l, const struct ask *a)
 {
@@ -165,13 +167,16 @@ answered(struct live *l, const struct ask *a)
 	n->floor = number_of(a->result, "floor");
 }
 
-/* Is it about this recording alone that it said no? */
+/*
+ * Tells whether an error concerns this recording alone, so that the connection
+ * is good.
+ */
 static bool
 is_refused(int err)
 {
 	switch (-err) {
 	case 0:
-	case ENOENT: /* it is not made, or not any more */
+	case ENOENT: /* it is not being made, or no longer */
 	case EBUSY:
 	case EIO:
 	case ENOMEM:
@@ -206,9 +211,9 @@ ask(struct live *l, struct ask *a)
 	json_decref(a->result);
 }
 
-/* ---- what is to be done ---------------------------------------------------------- */
+/* ---- the thread -------------------------------------------------------- */
 
-/* Under the lock. */
+/* Forgets names that are not read any more.  Called with the lock. */
 static void
 forget(struct live *l, int64_t now)
 {
@@ -224,7 +229,7 @@ forget(struct live *l, int64_t now)
 	}
 }
 
-/* The one to be asked for first, and when; false: there is none. */
+/* Finds the name to be asked for first, and when; false: there is none. */
 static bool
 next(struct live *l, struct ask *a, int64_t *at)
 {
@@ -245,7 +250,7 @@ next(struct live *l, struct ask *a, int64_t *at)
 	return first != NULL;
 }
 
-/* Until then, or something becomes of it before. */
+/* Waits until a time, a wake-up, or the end of the connection. */
 static void
 wait(struct live *l, int64_t until)
 {
@@ -303,7 +308,7 @@ run(void *arg)
 	return NULL;
 }
 
-/* Signals are for others. */
+/* Starts the thread with all signals blocked: the main thread takes them. */
 int
 live_talk(struct live *l)
 {

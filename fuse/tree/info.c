@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Pretty, as people look at it with cat; tools read either. */
+/*
+ * Makes the text of .info files: indented JSON, because people read it with
+ * cat.
+ */
 #include "config.h"
 
 #include "fuse/tree/info.h"
@@ -31,9 +34,12 @@ info_counts(struct opened_set *set, const char *name, struct info_counts *c)
 	c->filled = counts.filled_bytes;
 }
 
-/* ---- what the recording says ----------------------------------------- */
+/* ---- facts of the recording -------------------------------------------- */
 
-/* Belongs to who asks, and to the recording's thread. */
+/*
+ * Shared by the caller and the recording's thread; the last of the two frees
+ * it.
+ */
 struct telling_job {
 	atomic_uint holders;
 	json_t *info;
@@ -44,7 +50,7 @@ drop(void *arg)
 {
 	struct telling_job *job = arg;
 
-	/* acq_rel: the last one frees what the other made. */
+	/* acq_rel: the last holder frees what the other one made. */
 	if (atomic_fetch_sub_explicit(&job->holders, 1, memory_order_acq_rel) !=
 	    1)
 		return;
@@ -88,7 +94,10 @@ ask(struct opened_set *set, const char *name, json_t **info,
 		if (err)
 			fault_why(fault, "%s", strerror(-err));
 	}
-	/* Done is done: the thread does nothing with it but drop it. */
+	/*
+	 * After opened_run() the thread only drops the job, so the result can
+	 * be taken.
+	 */
 	if (!err) {
 		*info = job->info;
 		job->info = NULL;
@@ -97,7 +106,7 @@ ask(struct opened_set *set, const char *name, json_t **info,
 	return err;
 }
 
-/* ---- what the mount says --------------------------------------------- */
+/* ---- facts of the mount ------------------------------------------------ */
 
 static const char *
 fill_show(enum view_fill fill)
@@ -171,8 +180,10 @@ print(json_t *info, const struct info_about *about, const struct info_counts *c,
 	return 0;
 }
 
-/* It was read when it was listed: what hinders now may be over soon, and is no
- * fault of the recording. */
+/*
+ * Tells whether an error may pass, although the recording was readable when it
+ * was listed: it is then no fault of the recording.
+ */
 static bool
 is_passing(const struct record *r, int err)
 {

@@ -10,32 +10,38 @@ struct record;
 struct view_choice;
 
 /*
- * An info is the text that .info/<name>.json has: all that `spate info --json`
- * says of a recording that is stored, and what the mount knows of it:
+ * An info is the text of .info/<name>.json: everything that `spate info --json`
+ * says of a stored recording, and what the mount adds:
  *
  *   "views":{"file":"r1.vdif","by_thread":"by-thread/r1","strip":0,
  *            "fill":"stored"},
  *   "read_from_disks":0,"read_from_memory":0,
  *   "unreadable_bytes":0,"filled_bytes":0
  *
- * Of one that cannot be opened it says what `spate ls --json` does, and why.
+ * For a recording that cannot be opened it has what `spate ls --json` says, and
+ * why.
  */
 struct info_counts {
 	uint64_t disks, memory, unreadable, filled; /* bytes */
 };
 
-/* What became of reading it; all 0 where nobody did lately. */
+/*
+ * Gets the counts of bytes that readers got since the recording was opened; all
+ * 0 if no reader had it open lately.
+ */
 void info_counts(struct opened_set *set, const char *name,
 		 struct info_counts *c);
 
 struct info_about {
 	struct record *record;
-	const struct view_choice *choice; /* as it is mounted */
-	char file[256];			  /* in the root; empty: none */
+	const struct view_choice *choice; /* strip and fill, as mounted */
+	char file[256];			  /* its file in the root; "": none */
 };
 
-/* Opens it for that: *text is malloc'ed.  0; -ENOENT; -EIO: its disks do not
- * answer; -ENOMEM. */
+/*
+ * Opens the recording and makes the text; the caller frees *text.  Returns 0;
+ * -ENOENT; -EIO: its disks do not answer; -ENOMEM.
+ */
 int info_text(struct opened_set *set, const struct info_about *about,
 	      const struct info_counts *c, char **text, uint64_t *bytes);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The very view that a reader gets is made, and asked how long it is: so both
- * agree, whatever is missing of it. */
+/*
+ * Makes the same view that a reader gets, and asks it for its length, so that
+ * both agree whatever is missing.
+ */
 #include "config.h"
 
 #include "fuse/tree/measure.h"
@@ -26,14 +28,17 @@ measure_choice(const struct view_choice *mounted, const struct tree_file *f,
 	c.thread = f->thread;
 	c.from_ns = f->from_ns;
 	c.to_ns = f->to_ns;
-	/* What one thread lost is in no index. */
+	/*
+	 * The index does not tell what a single thread lost, so a file of one
+	 * thread cannot leave losses out.
+	 */
 	if (c.thread >= 0 && c.fill == VIEW_SKIP)
 		c.fill = VIEW_STORED;
 	view_settle(&c, store);
 	return c;
 }
 
-/* What came of it, for who looked a name up. */
+/* Returns an errno for a lookup of the name. */
 static int
 say(int err, const struct tree_file *f)
 {
@@ -48,7 +53,10 @@ say(int err, const struct tree_file *f)
 	}
 }
 
-/* One that grows is looked at again. */
+/*
+ * Opens a recording, and looks again at one that grows if that was not done for
+ * 100 ms.
+ */
 static int
 get(struct opened_set *set, const struct tree_file *f, struct opened **op,
     struct opened_facts *facts)
@@ -96,7 +104,10 @@ measure_file(struct opened_set *set, const struct view_choice *mounted,
 
 /* ---- threads --------------------------------------------------------- */
 
-/* Belongs to who asks, and to the thread that looks for them. */
+/*
+ * Shared by the caller and the recording's thread; the last of the two frees
+ * it.
+ */
 struct search {
 	atomic_uint holders;
 	struct measured_thread *thread;
@@ -108,7 +119,7 @@ drop(void *arg)
 {
 	struct search *s = arg;
 
-	/* acq_rel: the last one frees what the other made. */
+	/* acq_rel: the last holder frees what the other one made. */
 	if (atomic_fetch_sub_explicit(&s->holders, 1, memory_order_acq_rel) !=
 	    1)
 		return;

@@ -7,27 +7,35 @@
 #include "store/view/view.h"
 
 /*
- * What only an open recording can tell.  It is opened for that, which takes as
- * long as its disks take, and no longer than the patience of the set; for some
- * seconds it stays open, for who asks next.
+ * Facts that only an open recording can tell.  The recording is opened for it,
+ * which waits for its disks, at most for the set's patience.  It stays open for
+ * some seconds, for the next request.
  */
 struct measured {
 	uint64_t bytes;
 	int64_t end_ns;
 };
 
-/* What is to be seen of a file, as it is mounted: strip and fill as far as
- * they fit it; who opens it asks for the same. */
+/*
+ * Returns how a file is shown: strip and fill as mounted, as far as they apply
+ * to it.  Readers of the file use the same choice.
+ */
 struct view_choice measure_choice(const struct view_choice *mounted,
 				  const struct tree_file *f,
 				  enum heap_store store);
 
-/* As long as a reader gets it now.  0; -ENOENT: it is not there; -ESTALE: it is
- * another recording by now; -EINVAL: there is nothing of that kind; -EIO. */
+/*
+ * Measures a file as a reader gets it now.  Returns 0; -ENOENT: it is not
+ * there; -ESTALE: another recording has its name by now; -EINVAL: it has no
+ * such thread or time; -EIO.
+ */
 int measure_file(struct opened_set *set, const struct view_choice *mounted,
 		 const struct tree_file *f, struct measured *m);
 
-/* The threads of all its substreams, in their order; malloc'ed. */
+/*
+ * Lists the VDIF threads of all substreams, sorted; the caller frees *list.
+ * Returns as measure_file().
+ */
 struct measured_thread {
 	unsigned sub, thread;
 };

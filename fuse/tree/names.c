@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of ours have no '.' in them, and so <name>.<ext> is never twice.  Those
- * of others may have, as Mark6 calls its recordings <scan>.vdif: nobody wants
- * to see that twice, and so it stands for itself unless somebody else is
- * called so by the rule.
+ * Names of spate's own recordings have no '.', so <name>.<ext> is always
+ * unique.  Names of other recorders' recordings may have one: Mark6 calls them
+ * <scan>.vdif.  The extension is then not repeated, unless another recording
+ * has that name by the rule.
  *
- * An inode number has the name's hash in its upper bits, and which file of the
- * recording it is in the lower ones.  36 bits of hash are the same for two of
- * 10 000 recordings once in 1400 collections: the later one by name then has
- * the next free number, so that it is the same after every mount.
+ * An inode number has a hash of the name in its upper bits, and the file within
+ * the recording in the lower ones.  With 36 bits of hash, two of 10 000
+ * recordings collide in one of 1400 collections; the later one by name then
+ * gets the next free number, so that numbers are the same after every mount.
  */
 #include "config.h"
 
@@ -30,8 +30,11 @@ enum {
 
 /* ---- records --------------------------------------------------------- */
 
-/* What it says may have been written by anybody.  A cube is of items alone: no
- * program for the format that they came in can read it. */
+/*
+ * Returns an extension that is safe to show: another program may have written
+ * it.  A cube holds items only, and no program for its format can read it, so
+ * it gets "dat".
+ */
 static const char *
 good_extension(const struct entry *e)
 {
@@ -62,7 +65,9 @@ record_make(const struct entry *e)
 		.end_ns = e->end_ns,
 		.bytes = e->bytes,
 		.packets = e->packets,
-		/* Another program's last file grows without a sign. */
+		/*
+		 * the last file of another recorder may grow with no other sign
+		 */
 		.stamp = e->stamp + e->bytes * 31,
 	};
 	strcpy(r->extension, good_extension(e));
@@ -77,7 +82,7 @@ record_hold(struct record *r)
 	return r;
 }
 
-/* acq_rel: whoever frees it sees what all others did with it before. */
+/* acq_rel: the holder that frees it sees all that the others did with it. */
 void
 record_drop(struct record *r)
 {
@@ -96,7 +101,7 @@ record_same(const struct record *a, const struct record *b)
 
 /* ---- hashes ---------------------------------------------------------- */
 
-/* FNV-1a, stirred so that all bits can be used. */
+/* FNV-1a, mixed so that all bits can be used. */
 static uint64_t
 hash(const char *text)
 {
@@ -108,7 +113,7 @@ hash(const char *text)
 	return h ^ h >> 33;
 }
 
-/* Where a file is, or would be. */
+/* Returns the slot of a file's name, or the free slot where it belongs. */
 static size_t
 slot_of(const struct names *n, const char *file)
 {
@@ -126,7 +131,7 @@ is_free(const struct names *n, const char *file)
 	       !n->slot[slot_of(n, file)];
 }
 
-/* ---- what each is called --------------------------------------------- */
+/* ---- choosing names ---------------------------------------------------- */
 
 enum rule { RULE_FILE, RULE_ITSELF, RULE_FOLDER, RULES };
 
@@ -204,13 +209,13 @@ names_ino(uint64_t ino, enum names_kind kind, uint64_t which)
 	       (which & ((UINT64_C(1) << KIND_SHIFT) - 1));
 }
 
-/* A set of numbers, which are not 0. */
+/* A set of numbers other than 0. */
 struct taken {
 	uint64_t *number;
 	size_t slots;
 };
 
-/* False: it is there already. */
+/* Adds a number; false: it was there already. */
 static bool
 take(struct taken *t, uint64_t number)
 {
@@ -236,7 +241,7 @@ number_all(struct names *n)
 	for (size_t i = 0; i < n->n; i++) {
 		uint64_t h = hash(n->item[i].record->name) & mask;
 
-		/* 0 is the root's and its folders'. */
+		/* 0 is taken by the root and its folders */
 		while (!h || !take(&t, h))
 			h = (h + 1) & mask;
 		n->item[i].ino = h << INO_SHIFT;
@@ -245,7 +250,7 @@ number_all(struct names *n)
 	return 0;
 }
 
-/* ---- all of them ----------------------------------------------------- */
+/* ---- making and freeing ------------------------------------------------ */
 
 static void
 free_names(struct names *n)

@@ -10,8 +10,8 @@
 #include "store/list/entry.h"
 
 /*
- * A record is what is known of a recording without opening it, once it was
- * read.  It never changes; who holds one may go on with it when it is gone.
+ * A record is what the catalogue knows of a recording without opening it.  It
+ * never changes, so a holder may use it when the recording is gone.
  */
 struct record {
 	atomic_uint holders;
@@ -29,60 +29,69 @@ struct record {
 
 struct record *record_make(const struct entry *e); /* NULL: no memory */
 struct record *record_hold(struct record *r);
-void record_drop(struct record *r); /* NULL: nothing */
+void record_drop(struct record *r); /* may be NULL */
 
-/* Is it one and the same recording, which may have grown since? */
+/*
+ * Tells whether both are the same recording, which may have grown in between.
+ */
 bool record_same(const struct record *a, const struct record *b);
 
 /*
- * Names are all recordings at one moment, and what each is called in the root
- * of the mount:
+ * Names are all recordings at one moment, with the name of each in the root of
+ * the mount:
  *
- *   <name>.<ext>   of one substream; <name> alone, where it ends in .<ext>
- *                  already and no other is called so
- *   <name>         the folder of one that has several
+ *   <name>.<ext>   a recording of one substream; <name> alone if it ends
+ *                  in .<ext> already and no other file has that name
+ *   <name>         the folder of a recording of several substreams
  *
- * Where even so two would be called the same, or one as a folder of ours, it
- * is <name>~2 for the second in the order of names.  All follows from which
- * recordings there are, not from the order in which they came.
+ * If two would still have one name, or one the name of a special folder, the
+ * second in the order of names gets <name>~2.  Names follow from which
+ * recordings there are, not from the order in which they appeared.
  *
- * Never changed once they are made; any thread.
+ * Names never change once they are made; any thread may read them.
  */
 struct names_item {
 	struct record *record;
-	char *file; /* in the root; NULL: it is not shown there */
+	char *file; /* its name in the root; NULL: not shown there */
 	uint64_t ino;
 };
 
 struct names {
 	atomic_uint holders;
-	struct names_item *item; /* by name */
+	struct names_item *item; /* sorted by the recording's name */
 	size_t n;
-	int64_t made_ns; /* UTC: when others were found than before */
+	int64_t made_ns; /* UTC: when the set of recordings last changed */
 
-	size_t *slot; /* items + 1, by hash of `file`; 0: free */
+	size_t *slot; /* hash table by `file`: index of an item + 1; 0: free */
 	size_t slots; /* a power of two */
 };
 
-/* Those folders, which no recording can be called. */
+/* Names of the special folders, which no recording can have. */
 #define NAMES_INFOS   ".info"
 #define NAMES_THREADS "by-thread"
 
-/* Takes over the records of `item`, sorted by name, which is taken over, too,
- * also on failure.  0 or -ENOMEM. */
+/*
+ * Makes names of `item`, which is sorted by name.  Takes over the array and its
+ * records, also on failure.  Returns 0 or -ENOMEM.
+ */
 int names_make(struct names **names, struct names_item *item, size_t n);
 struct names *names_hold(struct names *n);
-void names_drop(struct names *n); /* NULL: nothing */
+void names_drop(struct names *n); /* may be NULL */
 
-/* By the recording's name, or by that in the root; NULL: there is none. */
+/*
+ * Find an item by the recording's name, or by its name in the root; NULL: there
+ * is none.  The item belongs to the names.
+ */
 const struct names_item *names_find(const struct names *n, const char *name);
 const struct names_item *names_find_file(const struct names *n,
 					 const char *file);
 
-/* Of the file or folder that it makes: within `ino` of a recording there is
- * room for every one that it can have. */
+/*
+ * Returns the inode number of a file or folder of a recording.  `ino` of a
+ * recording leaves room for all that it can have.
+ */
 enum names_kind { NAMES_DATA, NAMES_THREAD, NAMES_OTHER, NAMES_RANGE };
-enum { NAMES_FOLDER, NAMES_BY_THREAD, NAMES_INFO }; /* of NAMES_OTHER */
+enum { NAMES_FOLDER, NAMES_BY_THREAD, NAMES_INFO }; /* `which` of NAMES_OTHER */
 uint64_t names_ino(uint64_t ino, enum names_kind kind, uint64_t which);
 
 #endif

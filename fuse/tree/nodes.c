@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Two tables of chains with one link each in every node: by id, and by what it
- * is.  They double when there are as many nodes as slots. */
+/*
+ * Two hash tables with chains, by id and by key; every node has a link for
+ * each.  The tables double when there are as many nodes as slots.
+ */
 #include "config.h"
 
 #include "fuse/tree/nodes.h"
@@ -109,7 +111,7 @@ link_in(struct nodes *n, struct node *node)
 	*key = node;
 }
 
-/* Without memory chains become longer, and that is all. */
+/* Doubles the tables.  Without memory the chains only become longer. */
 static void
 grow(struct nodes *n)
 {

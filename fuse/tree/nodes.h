@@ -6,42 +6,41 @@
 #include "fuse/tree/names.h"
 
 /*
- * Nodes are the files and folders that the kernel knows of: each has an id,
- * which is never given again, and is there as long as it is counted.
- *
- * Under the lock of the tree.
+ * Nodes are the files and folders that the kernel knows.  Each has an id, which
+ * is never used again, and lives while its count is not 0.  All functions need
+ * the lock of the tree.
  */
 enum node_kind {
 	NODE_ROOT,
 	NODE_INFOS,   /* .info */
 	NODE_THREADS, /* by-thread */
-	NODE_FOLDER,  /* of a recording's substreams */
-	NODE_BY,      /* of its threads */
+	NODE_FOLDER,  /* substreams of a recording */
+	NODE_BY,      /* threads of a recording */
 	NODE_INFO,
 	NODE_DATA,
-	NODE_THREAD, /* of its data */
+	NODE_THREAD, /* data of one thread */
 };
 
-/* What it is of its recording. */
+/* The file or folder of a recording that a node stands for. */
 struct node_key {
 	enum node_kind kind;
 	unsigned sub;
-	int thread;		/* -1 but of NODE_THREAD */
-	int64_t from_ns, to_ns; /* both 0: no span */
+	int thread;		/* -1, except for NODE_THREAD */
+	int64_t from_ns, to_ns; /* range of time; both 0: all */
 };
 
 struct node {
 	uint64_t id, count;
 	struct node_key key;
-	struct record *record; /* as last known; NULL: of no recording */
+	struct record *record; /* as last known; NULL: not of a recording */
 	uint64_t ino;
 
-	/* As it was measured last. */
+	/* The results of the last measurement. */
 	bool measured;
 	uint64_t bytes, stamp;
 	int64_t end_ns, measured_ns; /* steady */
-	char *text;		     /* of NODE_INFO; `bytes` of it */
-	struct info_counts counts;   /* that it says */
+	char *text;		     /* of a NODE_INFO; `bytes` long */
+	struct info_counts counts;   /* the counts that the text has */
 
 	struct node *next_id, *next_key; /* nodes::slot */
 };
@@ -53,12 +52,15 @@ void nodes_free(struct nodes *n);
 
 struct node *nodes_find(struct nodes *n, uint64_t id);
 
-/* Finds or makes it, with count as it is; NULL: no memory.  Holds the record.
- * One that counts nothing is to be freed with nodes_forget(.., 0). */
+/*
+ * Finds or makes a node; its count stays as it is.  NULL: no memory.  The node
+ * holds the record.  A node that was made and is not counted must be freed with
+ * nodes_forget(.., 0).
+ */
 struct node *nodes_get(struct nodes *n, const struct node_key *key,
 		       struct record *record);
 
-/* Counts down, and frees what has come to 0. */
+/* Lowers the count by `count`, and frees the node at 0. */
 void nodes_forget(struct nodes *n, struct node *node, uint64_t count);
 
 size_t nodes_count(const struct nodes *n);

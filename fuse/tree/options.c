@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libfuse takes the command line apart (-o a,b -oc, '\,' in values); what its
- * parts mean is in one table, from which --help is printed, too.
+ * libfuse splits the command line (-o a,b -oc, '\,' in values); one table says
+ * what its parts mean, and --help is printed from it.
  *
- * mount(8) gives a helper "rw" for every line of fstab that does not say "ro",
- * whether anybody asked for that or not.  So it is taken, and the mount is
- * read-only all the same, as the table of mounts shows.
+ * mount(8) passes "rw" for every line of fstab that does not say "ro", even if
+ * nobody asked for it.  So "rw" is accepted, and the mount is read-only all the
+ * same, as the table of mounts shows.
  */
 #include "fuse/tree/options.h"
 
@@ -29,8 +29,8 @@ enum type {
 	BYTES,	/* uint64_t */
 	COUNT,	/* uint64_t */
 	SPAN,	/* int64_t ns */
-	PASSED, /* to libfuse, as it is */
-	MEANT,	/* for others, or what is so anyway */
+	PASSED, /* passed on to libfuse */
+	MEANT,	/* accepted and ignored */
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -39,7 +39,7 @@ static const struct word {
 	const char *name;
 	enum type type;
 	size_t at;
-	const char *value, *help; /* help NULL: not for --help */
+	const char *value, *help; /* help NULL: not shown by --help */
 } words[] = {
 	{ "disks", TEXT, AT(disks), "A:B:...",
 	  "look on these disks; else as the configuration says" },
@@ -78,7 +78,7 @@ static const struct word {
 	{ NULL, FLAG, 0, NULL, NULL },
 };
 
-/* What mount(8) and fstab(5) know, and nothing here depends on. */
+/* Words of mount(8) and fstab(5) that are ignored. */
 static const char *const meant[] = {
 	"_netdev",	 "async",      "atime",	   "auto",
 	"comment",	 "defaults",   "dev",	   "default_permissions",
@@ -110,7 +110,7 @@ usage(struct fault *fault, const char *what, const char *word, const char *hint)
 	return -EINVAL;
 }
 
-/* Value ends a name, or there is none. */
+/* Tells whether an argument is this name, alone or with "=value". */
 static bool
 is(const char *arg, const char *name)
 {
@@ -230,7 +230,7 @@ word_take(struct options *o, const struct word *w, const char *arg,
 	return -EINVAL;
 }
 
-/* What is not behind -o. */
+/* Reads an option that does not follow -o. */
 static int
 letter_take(struct options *o, const char *arg, struct fault *fault)
 {
@@ -248,7 +248,10 @@ letter_take(struct options *o, const char *arg, struct fault *fault)
 	return 0;
 }
 
-/* "user" alone is fstab's: that any user may mount it. */
+/*
+ * Reads one option of -o.  "user" without a value is fstab's: any user may
+ * mount it.
+ */
 static int
 option_take(struct options *o, const char *arg, struct fault *fault)
 {
@@ -307,7 +310,9 @@ check(const struct options *o, struct fault *fault)
 	return 0;
 }
 
-/* What is wrong is said once, and by us. */
+/*
+ * Silences libfuse while it reads options: errors are reported once, as faults.
+ */
 static void
 silent(enum fuse_log_level level, const char *format, va_list args)
 {

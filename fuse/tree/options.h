@@ -10,13 +10,13 @@
 #include "store/view/view.h"
 
 /*
- * Options are the command line of spatefs:
+ * Options are the command line of spatefs,
  *
  *   spatefs [SOURCE] MOUNT [-f] [-d] [-o KEY[=VALUE],...]
  *
- * as people type it, and as mount(8) does for a line of fstab.  What a line of
- * fstab says to others (nofail, _netdev, x-...) is passed over; what is not
- * known to anybody is an error.
+ * as users type it, and as mount(8) passes it for a line of fstab.  Words of
+ * fstab for other programs (nofail, _netdev, x-...) are ignored; unknown words
+ * are an error.
  */
 struct options {
 	char *source, *point; /* NULL: not given */
@@ -26,14 +26,17 @@ struct options {
 	int64_t timeout;
 	bool allow_other, direct_io, verify, io_uring;
 	bool foreground, debug, help, version;
-	char *passed; /* to libfuse, "a,b=c", or NULL */
+	char *passed; /* for libfuse, "a,b=c"; NULL: none */
 };
 
-/* 0; -EINVAL or -ENOMEM, with a fault.  To be cleared in any case. */
+/*
+ * Reads the command line.  Returns 0; -EINVAL or -ENOMEM with a fault.  The
+ * caller calls options_clear() in any case.
+ */
 int options_read(struct options *o, int argc, char **argv, struct fault *fault);
 void options_clear(struct options *o);
 
-/* What -o takes, a line or two for each. */
+/* Prints the keys of -o, a line or two for each. */
 void options_help(FILE *to);
 
 #endif

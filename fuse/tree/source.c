@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 
-/* What the command line says, taken together. */
+/* Disks and configuration as the command line names them. */
 struct said {
 	const char *disks, *conf;
 };
@@ -47,7 +47,11 @@ read_source(struct said *s, const char *text, struct fault *fault)
 	return 0;
 }
 
-/* The folder that it is started in is left when it goes into the background. */
+/*
+ * Makes the paths of a list absolute, because the program leaves its working
+ * directory when it goes into the background.  The caller frees the list; NULL
+ * on failure.
+ */
 static char *
 absolute(const char *list)
 {
@@ -104,7 +108,7 @@ configured(struct disks *disks, const char *conf, struct fault *fault)
 	return err;
 }
 
-/* Is one there?  Those that are not may come. */
+/* Checks that at least one disk is there; others may come later. */
 static int
 any(const struct disks *disks, struct fault *fault)
 {
@@ -142,7 +146,10 @@ socket_set(struct source *s, const char *path, struct fault *fault)
 			       "-o socket=%.100s... is too long", path);
 }
 
-/* With disks that were named nothing depends on a configuration but that. */
+/*
+ * Finds the socket.  If disks are named, it is the only thing taken from a
+ * configuration.
+ */
 static int
 socket_find(struct source *s, const struct options *o, const struct said *said,
 	    struct fault *fault)

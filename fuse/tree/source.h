@@ -6,22 +6,25 @@
 #include "store/disk/where.h"
 
 /*
- * A source is where a mount has its recordings from: the disks, and the
- * daemon that may be writing to them.
+ * A source is where a mount has its recordings from: the disks, and the socket
+ * of the daemon that may be writing to them.
  *
  *   disks    -o disks=; else SOURCE, if that is a list of folders; else as a
  *            configuration says: -o conf=, SOURCE, or the usual one
  *   socket   -o socket=; else as that configuration says
  *
- * A SOURCE that is "none" or "spate" says nothing, for fstab.
+ * A SOURCE of "none" or "spate" counts as not given, for fstab.
  */
 struct source {
-	struct disks disks; /* by absolute paths */
+	struct disks disks; /* with absolute paths */
 	char socket[WHERE_SOCKET];
 };
 
-/* At least one disk is there; which are not is in the log.  0 or -errno, with
- * a fault; to be cleared in any case. */
+/*
+ * Finds disks and socket.  At least one disk has to be there; missing ones are
+ * logged.  Returns 0, or -errno with a fault.  The caller calls source_clear()
+ * in any case.
+ */
 int source_find(struct source *s, const struct options *o, struct fault *fault);
 void source_clear(struct source *s);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A time has no '@' in it, and a recording's name may: so the last one counts.
- * "now" is left out, since a name should be of the same bytes tomorrow. */
+/*
+ * A time contains no '@' and a recording's name may, so the last '@' counts.
+ * "now" is not accepted, because a name should mean the same bytes tomorrow.
+ */
 #include "config.h"
 
 #include "fuse/tree/span.h"

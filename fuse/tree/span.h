@@ -5,16 +5,18 @@
 #include <stdint.h>
 
 /*
- * A span of time is asked for behind the name of a file: T1..T2, of which one
- * may be left out.  Times are as people write them everywhere (base/units.h),
- * and +30s is counted from the beginning of the recording.
- *
- * 0; -EINVAL: it is none, or has nothing in it.  `to` 0: no end.
+ * Reads a range of time, T1..T2, as it stands behind the name of a file; one of
+ * the two may be left out.  Times are written as in base/units.h, and +30s
+ * counts from the beginning of the recording.  Returns 0; -EINVAL: it is no
+ * range, or an empty one.  `to` 0: no end.
  */
 int span_parse(const char *text, int64_t begin_ns, int64_t *from_ns,
 	       int64_t *to_ns);
 
-/* Where it begins in a file's name, behind the last '@'; NULL: nowhere. */
+/*
+ * Returns where the range begins in a file's name, behind the last '@'; NULL:
+ * there is none.
+ */
 const char *span_in(const char *file);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A name becomes a node, which the kernel calls by its id from then on.  What
- * a node is stays; what is known of it is renewed whenever somebody asks, from
- * the names as the keeper saw them last.
+ * A name becomes a node, and the kernel calls the node by its id from then on.
+ * What a node stands for stays; its record is updated at every request from the
+ * names as the keeper saw them last.
  *
- * An id is a count and no address or hash: when the kernel still has pages of
- * a recording that was removed, and another gets its name, both live side by
- * side.
+ * An id is a count, not an address or hash: if the kernel still has pages of a
+ * removed recording and another one gets its name, both exist side by side.
  */
 #include "config.h"
 
@@ -18,9 +17,12 @@
 
 #include "fuse/tree/tree_priv.h"
 
-/* ---- to begin and to end --------------------------------------------- */
+/* ---- making and freeing ------------------------------------------------ */
 
-/* Root and its folders count one more than the kernel knows of. */
+/*
+ * Makes the nodes of the root and its special folders.  Each keeps a count of
+ * one, so that the kernel never frees them.
+ */
 static int
 make_folders(struct tree *t)
 {
@@ -118,7 +120,7 @@ tree_free(struct tree *t)
 
 /* ---- names ----------------------------------------------------------- */
 
-/* With the lock. */
+/* Called with the lock. */
 static int
 find_child(struct tree *t, uint64_t parent, const char *name, bool sure,
 	   struct node **child)
@@ -146,8 +148,10 @@ find_child(struct tree *t, uint64_t parent, const char *name, bool sure,
 	return 0;
 }
 
-/* It may be a recording that nobody has seen yet, or that was seen since the
- * names were made. */
+/*
+ * Finds a name; if it is unknown, the keeper looks whether a recording has
+ * appeared since.  Called with the lock, which is released while it waits.
+ */
 static int
 find_or_look(struct tree *t, uint64_t parent, const char *name,
 	     struct node **child)
@@ -215,7 +219,7 @@ tree_forget(struct tree *t, uint64_t id, uint64_t n)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- what is in them ------------------------------------------------- */
+/* ---- contents ---------------------------------------------------------- */
 
 int
 tree_open(struct tree *t, uint64_t id, struct tree_file *f)
@@ -235,7 +239,10 @@ tree_open(struct tree *t, uint64_t id, struct tree_file *f)
 	return err;
 }
 
-/* With the lock.  A text that was dropped is made again. */
+/*
+ * Finds the text of an .info; one that was dropped is made again.  Called with
+ * the lock.
+ */
 static int
 find_text(struct tree *t, uint64_t id, struct node **found)
 {

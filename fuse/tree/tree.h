@@ -22,18 +22,20 @@ struct view_choice;
  *   by-thread/<name>/<thread>.vdif   of VDIF; of several substreams
  *   by-thread/<name>/<sub>_<thread>.vdif
  *
- * and, in no list, each file of data again with a range of time behind its
- * name, x.vdif@T1..T2, of which one may be left out.
+ * and, in no list, each file of data with a range of time behind its name,
+ * x.vdif@T1..T2, of which one time may be left out.
  *
- * What it shows it knows from a catalogue, which a thread of its own keeps.
- * No other thread waits for a disk for longer than `patience`.
+ * Names and sizes come from a catalogue (store/list), which a thread of the
+ * tree keeps up to date.  No other thread waits for a disk for longer than
+ * `patience_ns`.
  *
  *   lookup, dir_read -> id, counted ... get, open, text ... forget
  *
- * An id is never given twice.  What is gone keeps its id and what was last
- * known of it until it is forgotten; one recorded anew gets another id.
+ * An id is never used twice.  A file that is gone keeps its id and its last
+ * known facts until it is forgotten; a new recording of the same name gets
+ * another id.
  *
- * Any thread may call anything, but for make and free.
+ * Any thread may call all functions but tree_make() and tree_free().
  */
 struct tree;
 
@@ -41,61 +43,89 @@ enum { TREE_ROOT = 1 };
 
 struct tree_args {
 	const struct disks *disks;	  /* copied */
-	struct opened_set *opened;	  /* borrowed */
+	struct opened_set *opened;	  /* the caller's */
 	const struct view_choice *choice; /* strip and fill, as mounted */
 	int64_t patience_ns;
-	uid_t uid; /* whose the files are */
+	uid_t uid; /* owner of all files */
 	gid_t gid;
 };
 
 struct tree_attr {
 	uint64_t id;
 	struct stat st;
-	bool growing;	  /* open it with direct_io */
-	bool text;	  /* read with tree_text(); direct_io, too */
-	unsigned keep_ms; /* how long entry and attributes may be believed */
-	uint64_t stamp;	  /* what was read is stale when this differs */
+	bool growing; /* it grows: open it with direct_io */
+	bool text;    /* read it with tree_text(), with direct_io, too */
+	/* how long the kernel may cache name and attributes */
+	unsigned keep_ms;
+	uint64_t stamp; /* cached data are stale when this changes */
 };
 
-/* What an open file is of. */
+/* The part of a recording that an open file shows. */
 struct tree_file {
-	char name[256]; /* the recording's */
+	char name[256]; /* of the recording */
 	unsigned sub;
-	int thread;		/* -1: all */
-	int64_t from_ns, to_ns; /* both 0: all of it; to 0: to the end */
-	int64_t begun_ns; /* when it began: another is not the one looked up */
+	int thread; /* -1: all */
+	/* range of time; both 0: all; to 0: to the end */
+	int64_t from_ns, to_ns;
+	/*
+	 * when the recording began; one with another time is not the one that
+	 * was looked up
+	 */
+	int64_t begun_ns;
 	bool growing;
 	uint64_t stamp;
 };
 
-/* 0 or -errno; the first pass over the disks is then under way. */
+/*
+ * Makes the tree and starts its thread, whose first pass over the disks is then
+ * under way.  Returns 0 or -errno.
+ */
 int tree_make(struct tree **t, const struct tree_args *args);
-/* A thread that a disk holds up is left behind, with what it uses. */
+/*
+ * Frees the tree.  If a disk holds up its thread, the thread is left behind,
+ * with all that it uses.
+ */
 void tree_free(struct tree *t);
 
-/* Counts the id up by one.  0; -ENOENT; -ENAMETOOLONG; -EINVAL: a range that
- * is none; -EIO: it cannot be opened; -ENOMEM. */
+/*
+ * Finds a name in a folder, and raises the count of its id by one.  Returns 0;
+ * -ENOENT; -ENAMETOOLONG; -EINVAL: a bad range of time; -EIO: it cannot be
+ * opened; -ENOMEM.
+ */
 int tree_lookup(struct tree *t, uint64_t parent, const char *name,
 		struct tree_attr *a);
-/* As it is now.  0; -ESTALE: no such id; -ENOMEM. */
+/*
+ * Gets the present attributes.  Returns 0; -ESTALE: no such id; -ENOMEM; or as
+ * tree_lookup().
+ */
 int tree_get(struct tree *t, uint64_t id, struct tree_attr *a);
 void tree_forget(struct tree *t, uint64_t id, uint64_t n);
 
-/* 0; -ESTALE: no such id, or it is gone; -EISDIR. */
+/*
+ * Tells what to open for an id.  Returns 0; -ESTALE: no such id, or it is gone;
+ * -EISDIR.
+ */
 int tree_open(struct tree *t, uint64_t id, struct tree_file *f);
-/* What it was looked up as is not there any more, as who opened it has seen:
- * has it looked at again, at once. */
+/*
+ * Looks at a recording again at once, because an open found that it is gone or
+ * replaced.
+ */
 void tree_doubt(struct tree *t, uint64_t id);
-/* Of .info: as tree_get() measured it last; malloc'ed.  0 or -errno. */
+/*
+ * Returns the text of an .info file as tree_get() measured it last; the caller
+ * frees *text.  Returns 0 or -errno.
+ */
 int tree_text(struct tree *t, uint64_t id, char **text, size_t *bytes);
 
 /*
- * A list is as it was when it was opened.  `entry` is called for each from
- * `at` on (at first 0), with the place of the next, until it returns false:
- * that one was not taken.  `count`, as readdirplus wants it: attributes are
- * there and the id was counted up; but an id of 0 has only st_ino and type,
- * as "." and ".." and what would have to be opened for more.  Without it all
- * are so.
+ * A list of a folder, as it was when it was opened. tree_dir_read() calls
+ * `entry` for each entry from `at` on (0 at first), with the place of the next
+ * one, until `entry` returns false: that entry was not taken.
+ *
+ * With `count`, as readdirplus needs it, entries have all attributes and the
+ * count of their id was raised.  An entry with id 0 has only st_ino and type:
+ * "." and "..", and files that would have to be opened for more.  Without
+ * `count` all entries are like that.
  */
 struct tree_dir;
 
@@ -111,7 +141,7 @@ int tree_dir_read(struct tree_dir *dir, uint64_t at,
 		  const struct tree_entry *e);
 void tree_dir_close(struct tree_dir *dir);
 
-/* Of all disks together, each file system once, as of the last pass. */
+/* Sums up all disks, each file system once, as of the last pass. */
 void tree_statfs(struct tree *t, struct statvfs *vfs);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The size of a whole recording of one substream follows from its entry, and
- * so a list of 10 000 opens none of them.  All others are measured: opened, and
- * asked for as many bytes as a reader would get.  What was measured is believed
- * until the recording's stamp is another; of one that grows, for a moment.
+ * The size of a whole recording of one substream follows from its entry in the
+ * catalogue, so a list of 10 000 recordings opens none of them.  All other
+ * files are measured: opened, and asked for the number of bytes that a reader
+ * would get.  A measurement is valid until the recording's stamp changes; for a
+ * recording that grows, for GROWN_MS.
  *
- * A text is made anew where what it says may have changed, and its size is
- * that of the text which the next who opens it gets.
+ * An .info text is made anew when its content may have changed, and its size is
+ * that of the text that the next open gets.
  */
 #include "config.h"
 
@@ -19,10 +20,13 @@
 #include "fuse/tree/tree_priv.h"
 
 enum {
-	GROWN_MS = 100, /* how often one that grows is measured */
-	TOLD_MS = 1000, /* the same of its text */
-	KEEP_MS = 1000, /* how long the kernel believes what cannot change but
-			   by being removed */
+	GROWN_MS = 100, /* how often a file that grows is measured */
+	TOLD_MS = 1000, /* how often the text of a growing recording is made */
+	/*
+	 * how long the kernel may cache a file that does not grow: it can be
+	 * removed
+	 */
+	KEEP_MS = 1000,
 	IO_BYTES = 1 << 20,
 };
 
@@ -72,7 +76,10 @@ tree_renew(struct tree *t, struct node *node)
 
 /* ---- sizes ----------------------------------------------------------- */
 
-/* Of rows what chunks have counts, and not what their records say. */
+/*
+ * Tells the size of a file if it follows from the record.  For rows of heaps it
+ * does not: the chunks count, not what their records say.
+ */
 static bool
 size_known(const struct tree *t, const struct node *node, uint64_t *bytes)
 {
@@ -126,7 +133,7 @@ needs_measure(const struct tree *t, struct node *node)
 				 : node->stamp != node->record->stamp);
 }
 
-/* What a measuring brings; the text is its own. */
+/* The result of a measurement, and the text of an .info, which it owns. */
 struct result {
 	struct measured m;
 	char *text;
@@ -144,7 +151,10 @@ measure(const struct tree *t, const struct tree_file *f,
 	return info_text(t->opened, about, &r->counts, &r->text, &r->m.bytes);
 }
 
-/* Of 10 000 texts that somebody lists nobody reads most. */
+/*
+ * Frees the text of another node, so that TREE_TEXTS texts are kept: of 10 000
+ * listed texts hardly any is read.
+ */
 static void
 drop_text(struct tree *t, uint64_t id)
 {
@@ -177,7 +187,7 @@ keep(struct tree *t, struct node *node, const struct tree_file *f,
 	r->text = NULL;
 }
 
-/* What an info says of where its recording is shown. */
+/* Collects what an .info text needs to know of the tree. */
 static void
 info_begin(struct tree *t, const struct node *node, struct info_about *about)
 {
@@ -215,7 +225,7 @@ renew_size(struct tree *t, uint64_t id)
 	free(r.text);
 	if (!node)
 		return -ESTALE;
-	/* What is known of it is better than nothing. */
+	/* An older size is better than none. */
 	return node->measured ? 0 : err;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names are read as they are written, and no other way: 03 is no thread where
- * the list says 3, or one file would have two names.  So a number is read, its
- * name made, and both compared.
+ * Names are accepted only as a list writes them: 03 is no thread if the list
+ * says 3, or one file would have two names.  So a number is read, its name is
+ * made, and both are compared.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 
 enum { THREADS_MOST = 1024 };
 
-/* ---- what they are called -------------------------------------------- */
+/* ---- making names ------------------------------------------------------ */
 
 static int
 digits(const struct record *r)
@@ -77,7 +77,7 @@ tree_ino(const struct names *names, const struct node_key *key,
 	}
 }
 
-/* ---- which one it is ------------------------------------------------- */
+/* ---- reading names ----------------------------------------------------- */
 
 static int
 in_root(const struct names *names, const char *name, struct node_key *key,
@@ -179,7 +179,7 @@ whole_child(const struct names *names, const struct node_key *folder,
 	}
 }
 
-/* Only what has data has times. */
+/* Only files of data can have a range of time. */
 int
 tree_child(const struct names *names, const struct node_key *folder,
 	   struct record *record, const char *name, struct node_key *key,
@@ -198,7 +198,7 @@ tree_child(const struct names *names, const struct node_key *folder,
 	return span_parse(span, (*child)->start_ns, &key->from_ns, &key->to_ns);
 }
 
-/* ---- which it may be ------------------------------------------------- */
+/* ---- guessing recordings ----------------------------------------------- */
 
 static unsigned
 add_guess(char guess[2][LAYOUT_FILE], unsigned n, const char *name,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A list holds the names that were there when it was opened, so a place in it
- * stays the same entry however often the kernel comes back for more.  None of
- * them is opened for it: who wants the attributes of one that has to be
- * measured looks it up.  Only the threads of one recording have to be asked
- * for, when its folder is opened.
+ * stays the same entry however often the kernel reads it.  No recording is
+ * opened for a list: the kernel looks a name up if it wants attributes that
+ * must be measured.  Only the folder of a recording's threads opens it, to find
+ * the threads.
  */
 #include "config.h"
 
@@ -21,7 +21,7 @@ struct tree_dir {
 	uint64_t ino;
 	enum node_kind kind;
 	struct names *names;
-	struct record *record; /* NULL: of none */
+	struct record *record; /* NULL: the folder is not of a recording */
 	struct measured_thread *thread;
 	size_t threads;
 };
@@ -33,7 +33,7 @@ struct child {
 	struct record *record;
 };
 
-/* ---- what there is --------------------------------------------------- */
+/* ---- entries ----------------------------------------------------------- */
 
 static size_t
 count(const struct tree_dir *d)
@@ -98,7 +98,7 @@ named_child(const struct tree_dir *d, size_t at, struct child *c)
 	return item->file && item->record->vdif;
 }
 
-/* False: nothing is shown at this place. */
+/* Makes the entry at a place; false: nothing is shown there. */
 static bool
 child_at(const struct tree_dir *d, size_t at, struct child *c)
 {
@@ -112,7 +112,7 @@ child_at(const struct tree_dir *d, size_t at, struct child *c)
 	}
 }
 
-/* ---- one after the other --------------------------------------------- */
+/* ---- reading ----------------------------------------------------------- */
 
 static void
 bare_attr(const struct tree_dir *d, const struct child *c, struct tree_attr *a)
@@ -122,7 +122,10 @@ bare_attr(const struct tree_dir *d, const struct child *c, struct tree_attr *a)
 	a->st.st_mode = node_is_folder(c->key.kind) ? S_IFDIR : S_IFREG;
 }
 
-/* Counts its node up where attributes can be had without opening it. */
+/*
+ * Gets the attributes and raises the node's count, if they are known without
+ * opening the recording.
+ */
 static void
 count_attr(const struct tree_dir *d, const struct child *c, struct tree_attr *a)
 {
@@ -188,7 +191,7 @@ tree_dir_read(struct tree_dir *d, uint64_t at, const struct tree_entry *e)
 	return 0;
 }
 
-/* ---- to begin and to end --------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------- */
 
 static int
 find_threads(struct tree_dir *d, const struct tree_file *f)

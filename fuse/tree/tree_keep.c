@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper alone waits for disks here.  It looks at them every second: the
- * catalogue finds out what became of recordings, and statvfs how much space
- * there is.  A disk that hangs holds it up; then all others go on with what is
- * known, no one waits for it any more, and at the end it is left behind.
+ * The keeper is the only thread here that waits for disks.  Every second the
+ * catalogue finds out which recordings have changed, and statvfs tells how much
+ * space there is.  If a disk hangs, it holds up the keeper; the other threads
+ * go on with what is known and do not wait for it, and tree_free() leaves it
+ * behind.
  *
- * Names are made of the catalogue by whoever needs them first when something
- * has changed there, which it does while the first pass is still under way.
+ * Names are made from the catalogue by the first thread that needs them after a
+ * change, which works while the first pass is still under way.
  */
 #include "config.h"
 
@@ -22,12 +23,16 @@
 enum { PAUSE_S = 1, END_S = 2 };
 
 static const int64_t ms = 1000000;
-static const int64_t names_least = 100 * 1000000; /* between two makings */
+/* ns, least time between two makings */
+static const int64_t names_least = 100 * 1000000;
 static const int64_t look_most = 3 * INT64_C(1000000000);
 
 /* ---- space ----------------------------------------------------------- */
 
-/* Folders of one file system share it: it counts once. */
+/*
+ * Tells whether a disk before disk i is on the same file system, which counts
+ * once.
+ */
 static bool
 is_counted(const struct disks *disks, unsigned i)
 {
@@ -75,7 +80,7 @@ find_space(struct disks *disks)
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* Until it is poked, or the pause is over; false: it is to end. */
+/* Waits until the thread is poked or PAUSE_S are over; false: it has to end. */
 static bool
 pause_over(struct tree *t)
 {
@@ -91,7 +96,7 @@ pause_over(struct tree *t)
 	return !t->stop;
 }
 
-/* What is not shown is said, once. */
+/* Logs once that there are folders which are not shown. */
 static void
 tell_unnamed(struct tree *t)
 {
@@ -208,7 +213,7 @@ are_same(const struct names *a, const struct names *b)
 	return a->n == b->n;
 }
 
-/* Without memory they stay as they were. */
+/* Makes the names anew; without memory they stay as they were. */
 static void
 make_names(struct tree *t, uint64_t changes)
 {
@@ -264,7 +269,9 @@ tree_wait_first(struct tree *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* The disk that it is at does not answer. */
+/*
+ * Tells whether a pass takes longer than patience_ns: a disk does not answer.
+ */
 static bool
 hangs(struct tree *t)
 {

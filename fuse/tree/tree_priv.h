@@ -10,18 +10,21 @@
 #include "store/list/catalogue.h"
 #include "store/view/view.h"
 
-/* What the sources of the tree share:
+/*
+ * Declarations that the files of the tree share.
  *
  *   tree.c         ids: lookup, get, open, forget
  *   tree_attr.c    what a node's attributes are
  *   tree_child.c   which node a name is, and what names a folder has
  *   tree_dir.c     lists
  *   tree_keep.c    what is there: the thread that looks at disks
+ *
+ * `keeper` is that thread.
  */
 enum { TREE_TEXTS = 64 };
 
 struct tree {
-	struct disks disks; /* paths; the keeper's */
+	struct disks disks; /* used by the keeper alone */
 	struct opened_set *opened;
 	struct view_choice choice;
 	int64_t patience_ns;
@@ -30,72 +33,96 @@ struct tree {
 	struct catalogue *catalogue; /* has a lock of its own */
 	pthread_t keeper;
 
-	pthread_mutex_t lock; /* over what is below; never while a disk may be
-				 waited for.  The catalogue's is taken within */
+	/*
+	 * guards the fields below; never held while waiting for a disk.  The
+	 * catalogue's lock is taken inside it
+	 */
+	pthread_mutex_t lock;
 	pthread_cond_t poke, passed;
 	bool stop, poked;
-	size_t unnamed;	 /* folders that are not shown, as was said */
-	uint64_t passes; /* that have ended */
-	int64_t pass_ns; /* steady: when this one began; 0: none is on */
+	size_t unnamed;	 /* folders that are not shown, as last logged */
+	uint64_t passes; /* passes over the disks that have ended */
+	/* steady ns: when the present pass began; 0: none is under way */
+	int64_t pass_ns;
 	struct statvfs space;
-	struct names *names; /* what is there, when `changes` were so many */
+	struct names *names; /* recordings, as of `changes` of the catalogue */
 	uint64_t changes;
-	int64_t names_ns; /* steady: when they were made */
+	int64_t names_ns; /* steady ns: when names were made */
 	struct nodes *nodes;
-	uint64_t text[TREE_TEXTS]; /* ids of nodes that have one, in turn */
+	/* ids of nodes that have a text, used in turn */
+	uint64_t text[TREE_TEXTS];
 	unsigned texts;
 };
 
 /* ---- tree_keep.c ----------------------------------------------------- */
 
 int tree_keep_start(struct tree *t);
-/* False: the thread hangs, and with it all that it uses. */
+/*
+ * Stops the thread.  Returns false if it hangs: then all that it uses must
+ * stay.
+ */
 bool tree_keep_stop(struct tree *t);
 
-/* Of the lock's holder: the names as they are now, borrowed until it is given
- * back.  `sure`: whatever it costs. */
+/*
+ * Returns the present names; they belong to the tree, and are valid while the
+ * caller holds the lock.  `sure`: make them anew even if they are under 100 ms
+ * old.
+ */
 const struct names *tree_names(struct tree *t, bool sure);
 
-/* Without the lock.  Waits for the first pass, as long as patience lasts. */
+/*
+ * Waits for the first pass over the disks, at most patience_ns.  Called without
+ * the lock.
+ */
 void tree_wait_first(struct tree *t);
-/* Has recordings of these names read now, if they are not known, or `again`;
- * and waits for that, a moment. */
+/*
+ * Has the keeper read recordings of these names now, if they are unknown or
+ * `again`, and waits for it, at most 3 s.  Called without the lock.
+ */
 void tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n,
 	       bool again);
 
 /* ---- tree_attr.c ----------------------------------------------------- */
 
-/* As it is now; gives the lock back while it measures.  0; -ESTALE: it was
- * forgotten meanwhile; or as tree_lookup. */
+/*
+ * Gets a node's present attributes.  Called with the lock, which is released
+ * while it measures.  Returns 0; -ESTALE: it was forgotten meanwhile; or as
+ * tree_lookup().
+ */
 int tree_attr(struct tree *t, uint64_t id, struct tree_attr *a);
-/* The same of one whose size is known; false: it would have to be measured. */
+/* The same without measuring; false: the size would have to be measured. */
 bool tree_attr_known(struct tree *t, struct node *node, struct tree_attr *a);
-/* Before it is looked at: takes in what has become of its recording.  False:
- * that is gone. */
+/*
+ * Updates a node's record from the present names; false: the recording is gone.
+ */
 bool tree_renew(struct tree *t, struct node *node);
 
-/* Its recording and what of it, for who opens it. */
+/* Tells what a reader of a node opens. */
 void tree_file_of(const struct node *node, struct tree_file *f);
 
 bool node_is_folder(enum node_kind kind);
 
 /* ---- tree_child.c ---------------------------------------------------- */
 
-/* What a name is in a folder: key and record, borrowed.  0, -ENOENT, -ENOTDIR,
- * -EINVAL. */
+/*
+ * Finds a name in a folder; *key is the node's, *child its record, which
+ * belongs to the names.  Returns 0, -ENOENT, -ENOTDIR or -EINVAL.
+ */
 int tree_child(const struct names *names, const struct node_key *folder,
 	       struct record *record, const char *name, struct node_key *key,
 	       struct record **child);
 
-/* Which recordings a name that is not known may be of: how many of two. */
+/*
+ * Guesses of which recordings an unknown name may be; returns how many of two.
+ */
 unsigned tree_guess(enum node_kind folder, const char *name,
 		    char guess[2][LAYOUT_FILE]);
 
-/* The inode number of what a recording has. */
+/* Returns the inode number of a file or folder of a recording. */
 uint64_t tree_ino(const struct names *names, const struct node_key *key,
 		  const struct record *record);
 
-/* As they are called; TREE_NAME bytes. */
+/* Make the names of files into TREE_NAME bytes. */
 enum { TREE_NAME = 256 };
 void tree_name_sub(char name[TREE_NAME], const struct record *r, unsigned sub);
 void tree_name_thread(char name[TREE_NAME], const struct record *r,
