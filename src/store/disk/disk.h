@@ -26,8 +26,8 @@ struct disk_id {
  */
 struct disk {
 	char *path;
-	int fd;		   /* of the folder; -1: not open */
-	struct disk_id id; /* as of the last disk_open() */
+	int fd;		   /* descriptor of the folder; -1: not open */
+	struct disk_id id; /* identity, as of the last disk_open() */
 	/* A file system must be mounted here: the path was found by a wildcard,
 	 * or was a mount point when it was opened. */
 	bool mount;

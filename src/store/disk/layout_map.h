@@ -27,7 +27,7 @@ enum { LAYOUT_SG_MOST = 10000000 };
 
 struct layout_map {
 	enum layout layout;
-	char name[LAYOUT_FILE]; /* of the recording */
+	char name[LAYOUT_FILE]; /* the recording's name */
 	char extension[LAYOUT_EXTENSION];
 	struct sg_header sg; /* mark6: the header of every file */
 	/* vbs: bytes of a packet if NAME.cfg is written at the end, else 0 */
@@ -37,9 +37,9 @@ struct layout_map {
 /* The position of one block on a disk, in bytes. */
 struct layout_spot {
 	char file[LAYOUT_FILE]; /* relative to the recording's folder */
-	/* of the block in the file, its prefix included */
+	/* offset of the block in the file, its prefix included */
 	uint64_t start;
-	uint64_t offset; /* of its data in the file */
+	uint64_t offset; /* offset of its data in the file */
 	uint64_t room;	 /* bytes that its data takes, from `offset` */
 	uint64_t end;	 /* where the next block of this disk starts */
 	uint8_t prefix[SG_BLOCK];

@@ -27,7 +27,7 @@ enum { SG_VDIF = 0, SG_MARK5B = 1, SG_UNKNOWN = 2 };
 
 struct sg_header {
 	uint32_t version;
-	uint32_t block_bytes; /* of a full block, with its header */
+	uint32_t block_bytes; /* length of a full block, with its header */
 	uint32_t format;
 	uint32_t packet_bytes; /* 0: not said */
 };

@@ -10,7 +10,8 @@ enum { STRIDE_PREFIX = 4096 }; /* bytes, at most */
 /* Data in packets that lie apart in a file: before each payload is a prefix
  * that is not part of the data. */
 struct stride {
-	uint64_t offset;  /* of the first packet's prefix in the file */
+	/* position of the first packet's prefix in the file */
+	uint64_t offset;
 	uint32_t prefix;  /* bytes; 0: the data is contiguous */
 	uint32_t payload; /* bytes of data behind each prefix */
 };

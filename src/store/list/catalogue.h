@@ -37,8 +37,9 @@ struct catalogue_facts {
 
 /* Selects entries: names after `after` that match one of the patterns. */
 struct catalogue_query {
-	const char *after;	    /* NULL: from the first name on */
-	const char *const *pattern; /* as in fnmatch(3); none: all names */
+	const char *after; /* NULL: from the first name on */
+	/* patterns of fnmatch(3); none: all names */
+	const char *const *pattern;
 	unsigned patterns;
 	size_t most; /* most entries in one page */
 };

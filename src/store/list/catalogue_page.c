@@ -43,7 +43,8 @@ put_page(const struct catalogue *c, const struct catalogue_query *q, char *last,
 
 	if (q->after)
 		at = catalogue_place(c, q->after, &is);
-	*last = '\0'; /* it may be where `after` was */
+	/* only now: `after` may point to `last` */
+	*last = '\0';
 	for (at += is; at < c->items; at++) {
 		const struct item *item = c->item[at];
 

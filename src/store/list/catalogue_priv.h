@@ -13,17 +13,17 @@
 /* A recording in the catalogue. */
 struct item {
 	struct entry entry;
-	char *text;	  /* as JSON; NULL: not made yet */
+	char *text;	  /* entry_row() as text; NULL: not made yet */
 	unsigned touched; /* how often it was touched */
 	bool stale;	  /* is to be read */
-	bool urgent;	  /* before others */
-	bool live;	  /* its session counts it */
+	bool urgent;	  /* read this item before others */
+	bool live;	  /* live: its session counts it */
 };
 
 /* State of a disk's folder when it was last listed.  Used by the keeper
  * only. */
 struct shelf {
-	bool listed; /* at least once */
+	bool listed; /* the disk was listed at least once */
 	bool there;
 	dev_t device;
 	ino_t inode;

@@ -25,7 +25,7 @@ enum entry_state {
 	ENTRY_LIVE,
 	ENTRY_INTERRUPTED,
 	ENTRY_UNREADABLE,
-	ENTRY_REMOVING, /* its removal was begun and not finished */
+	ENTRY_REMOVING, /* removal was begun and not finished */
 	ENTRY_FAILED,	/* like COMPLETE, but it ended before its time */
 	ENTRY_STATES,
 };
@@ -37,10 +37,10 @@ struct entry {
 	enum entry_state state;
 	char stream[ENTRY_TEXT], format[ENTRY_TEXT], layout[ENTRY_TEXT];
 	char what[ENTRY_WHY];
-	char why[ENTRY_WHY]; /* of UNREADABLE and FAILED */
+	char why[ENTRY_WHY]; /* reason of UNREADABLE and FAILED */
 	bool counted;	     /* the fields below are known */
 	int64_t start_ns, end_ns;
-	uint64_t bytes; /* of all its files, as in `spate info` */
+	uint64_t bytes; /* length of all its files, as in `spate info` */
 	uint64_t packets, missing;
 	uint64_t absent; /* blocks whose record is on no disk */
 	unsigned subs;
@@ -52,7 +52,8 @@ struct entry {
 	int64_t changed_ns; /* when its folders last changed */
 
 	/* Not part of entry_row(), so unknown to clients of the daemon: */
-	/* from its head; differs if it was recorded anew under the same name */
+	/* start in its head; differs if it was recorded anew under the same
+	 * name */
 	int64_t begun_ns;
 	bool foreign;			  /* another program's */
 	char extension[LAYOUT_EXTENSION]; /* "": unknown */
@@ -73,7 +74,7 @@ entry_ended(const struct entry *e)
 /* Counts how much was read, for statistics. */
 struct entry_work {
 	uint64_t entries; /* entries that were read */
-	uint64_t whole;	  /* those for which every record was read */
+	uint64_t whole;	  /* entries for which every record was read */
 };
 
 static inline bool
@@ -85,7 +86,7 @@ entry_has(const struct entry *e, unsigned disk)
 /* Treatment of a live recording by entry_read(). */
 enum entry_live {
 	ENTRY_COUNT, /* count what is there */
-	ENTRY_TOLD,  /* its session counts it: mark it live, count nothing */
+	ENTRY_TOLD,  /* mark it live, count nothing: its session does */
 	/* count nothing if a writer holds its lock; for callers that open live
 	 * recordings themselves */
 	ENTRY_SKIP,

@@ -21,7 +21,7 @@
 enum {
 	LOOK_BYTES = 256 << 10, /* least bytes to read at a place */
 	LOOK_ROUNDS = 2,	/* rounds of all threads to read, but */
-	LOOK_MOST = 8 << 20,	/* at most so many bytes */
+	LOOK_MOST = 8 << 20,	/* bytes to read at a place, at most */
 };
 
 static void

@@ -19,13 +19,15 @@
 enum {
 	GLANCE_SECONDS = 3, /* first, middle, last */
 	GLANCE_THREADS = 1024,
-	GLANCE_STATIONS = 16, /* that are reported */
+	GLANCE_STATIONS = 16, /* most stations that are reported */
 	GLANCE_SUBS = 16,     /* most substreams that are read from */
 };
 
 struct glance_second {
-	int64_t from_ns, to_ns;	   /* as the indexes say */
-	uint64_t packets, missing; /* in this second, of all substreams */
+	/* begin and end, by the times in the indexes */
+	int64_t from_ns, to_ns;
+	/* counts of this second, over all substreams */
+	uint64_t packets, missing;
 	/* Counts of the packets that were read. */
 	uint64_t looked;
 	uint64_t unreadable; /* not of this format, or of another size */
@@ -49,7 +51,7 @@ struct glance {
 	unsigned looked;    /* substreams that were read from */
 	unsigned silent;    /* substreams without any data */
 	double rate;	    /* bits of payload per second; 0: unknown */
-	double rate_wanted; /* as configured; 0: not configured */
+	double rate_wanted; /* the configured rate; 0: none was configured */
 };
 
 /* Callbacks for sentences; each may be NULL. */

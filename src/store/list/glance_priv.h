@@ -14,7 +14,7 @@ struct glance_part {
 };
 
 enum {
-	GLANCE_PARTS = 4096, /* of one second */
+	GLANCE_PARTS = 4096, /* most parts of a second */
 	GLANCE_SLOTS = 4096, /* most slots that are looked at in one place */
 };
 
@@ -34,9 +34,9 @@ struct look {
 	struct glance *out;
 	const struct format_ops *format; /* NULL: not installed */
 	uint8_t *data;			 /* `room` bytes */
-	/* a bit for each of GLANCE_SLOTS slots, */
+	/* bits of GLANCE_SLOTS slots: the slot holds fill */
 	uint64_t *holes;
-	uint64_t hole_from; /* from this slot of a block on */
+	uint64_t hole_from; /* the slot of the block that bit 0 stands for */
 	size_t room;	    /* bytes of data */
 	struct glance_part *part;
 	size_t parts;

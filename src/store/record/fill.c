@@ -111,7 +111,7 @@ step(const struct fill *f, struct format_packet *p, int64_t frames)
 		number -= floor_div(number, f->fps) * f->fps;
 	}
 	if (number < 0)
-		/* before the epoch: no valid time */
+		/* the time is before the format's epoch: no valid time */
 		p->has &= ~(uint32_t)FORMAT_TIME;
 	p->frame = (uint32_t)number;
 }

@@ -32,13 +32,13 @@ enum { MAP_PAGE_VERSION = 1, MAP_PAGE_PROBES = 16 };
 struct map_entry {
 	_Atomic uint64_t generation;
 	uint64_t recording; /* ID of the recording, from the reply to `map` */
-	uint64_t number;    /* of the block in its recording */
+	uint64_t number;    /* number of the block in its recording */
 	uint64_t at;	    /* offset of its data in the arena */
 	uint64_t base;	    /* absolute sequence of slot 0 of the run */
 	/* slots of the gap record before it (number - 1); 0: no gap */
 	uint32_t gap;
 	uint32_t spare;
-	/* its index record, as it will be on disk */
+	/* the block's index record, as it will be on disk */
 	uint8_t record[INDEX_BYTES];
 	uint8_t rest[16];
 };

@@ -32,8 +32,8 @@ struct range {
 };
 
 enum {
-	NOTES_RANGES = 1024, /* of one heap */
-	NOTES_ITEMS = 8192,  /* of one heap */
+	NOTES_RANGES = 1024, /* most ranges of a heap */
+	NOTES_ITEMS = 8192,  /* most items of a heap */
 	/* bytes kept free before the notes of a row, because the last page of
 	 * data is written whole */
 	NOTES_PAGE = 4096,
@@ -90,7 +90,8 @@ struct card {
  * control heap. */
 struct side {
 	uint64_t heap;
-	uint32_t bytes; /* of the descriptor's packet; 0: a control heap */
+	/* length of the descriptor's packet; 0: a control heap */
+	uint32_t bytes;
 	uint16_t flavour, control;
 };
 

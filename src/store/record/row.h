@@ -15,7 +15,7 @@ struct row {
 	uint64_t packets;
 	uint64_t heaps, incomplete;
 	uint64_t first; /* number of the first heap, if there is one */
-	/* of whole packets, from the beginning of the file */
+	/* length of the whole packets, from the beginning of the file */
 	uint64_t bytes;
 	/* packets that give another length for their heap than the packet
 	 * before, or overlap it */

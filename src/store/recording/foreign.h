@@ -90,7 +90,7 @@ bool foreign_layout(const struct recording *rec, enum layout *layout);
 
 /* A chunk that is not used, because there is another one with its number. */
 struct foreign_double {
-	uint64_t number; /* in the file's name */
+	uint64_t number; /* number in the file's name */
 	/* the disk of this chunk, and of the one that is used */
 	unsigned disk, kept;
 };

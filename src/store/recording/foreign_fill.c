@@ -93,7 +93,7 @@ slots_of(const struct foreign *f, const struct foreign_piece *p)
 struct search {
 	const struct recording *rec;
 	struct foreign *f;
-	int fd; /* of `piece`; -1: no file is open */
+	int fd; /* descriptor of the file of `piece`; -1: no file is open */
 	size_t piece;
 	uint64_t looked, found;
 };

@@ -15,11 +15,12 @@ enum foreign_kind { FOREIGN_CHUNKS, FOREIGN_SINGLE, FOREIGN_SG };
 /* One block of a foreign recording: a chunk, a block of a scatter/gather file,
  * or a stretch of one large file. */
 struct foreign_piece {
-	uint64_t number; /* of the block */
+	uint64_t number; /* number of the block */
 	uint64_t file;	 /* number in the name of its file */
-	uint64_t offset; /* of its first packet in the file */
+	uint64_t offset; /* position of its first packet in the file */
 	uint64_t stored; /* bytes in the file, up to the next block */
-	uint64_t bytes;	 /* of data, in whole packets without their prefix */
+	/* length of its data, in whole packets without their prefix */
+	uint64_t bytes;
 	int64_t changed_ns;
 	unsigned disk;
 	/* Set by foreign_time(). */

@@ -73,7 +73,7 @@ enum { LOSS_COLUMNS = 60, LOSS_WORST = 10 };
 
 struct loss_column {
 	uint64_t packets, lost;
-	uint64_t absent; /* in blocks that are on none of the disks */
+	uint64_t absent; /* packets in blocks that are on none of the disks */
 };
 
 struct loss_stretch {

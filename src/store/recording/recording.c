@@ -132,7 +132,8 @@ find_parts(struct recording *rec)
 static bool
 is_sane(const struct format_shape *s)
 {
-	enum { PAYLOAD_MAX = 1 << 30 }; /* as in geometry.c */
+	/* bytes; the limit is that of geometry.c */
+	enum { PAYLOAD_MAX = 1 << 30 };
 
 	return s->payload <= PAYLOAD_MAX && s->parts &&
 	       s->parts <= PAYLOAD_MAX && s->header <= s->payload &&

@@ -65,9 +65,10 @@ enum { RECORDING_ABSENT = 0, RECORDING_UNUSED = 4 };
 /* One block: its record, and where its data is. */
 struct recording_block {
 	struct index_record record;
-	uint64_t offset; /* of its first byte in its substream's file */
-	uint64_t bytes;	 /* in that file; also of a gap */
-	uint64_t at;	 /* offset of its data in the file on its disk */
+	/* position of its first byte in its substream's file */
+	uint64_t offset;
+	uint64_t bytes; /* length in that file; also of a gap */
+	uint64_t at;	/* offset of its data in the file on its disk */
 	/* index in the disks given to open; -1: no chunk (a gap, or its disk is
 	 * not there) */
 	int disk;
@@ -100,7 +101,7 @@ struct recording_sub {
 struct recording_facts {
 	enum recording_state state;
 	const char *reason; /* why it ended, from the end line; "": unknown */
-	bool failed;	    /* it ended before its time */
+	bool failed;	    /* the recording ended before its time */
 	const char *name, *stream, *format, *extension;
 	const char *layout;  /* "vbs", "mark6", "file" */
 	const char *made_by; /* "spate", "jive5ab", "VLBI-streamer", "Mark6" */
@@ -111,16 +112,17 @@ struct recording_facts {
 	const json_t *notes;
 	uint32_t payload;
 	enum heap_store store;
-	unsigned channels_per_file; /* of cubes, as configured */
+	/* channels in a file of cubes, as configured */
+	unsigned channels_per_file;
 	/* when it began and ended, UTC; while it runs, end_ns is the end of the
 	 * last block */
 	int64_t start_ns, end_ns;
-	uint64_t bytes; /* of all files, to the visible end */
-	/* of all runs; missing are the lost ones, see loss.h */
+	uint64_t bytes; /* length of all files, to the visible end */
+	/* sums over all runs; missing are the lost ones, see loss.h */
 	uint64_t packets, missing;
 	unsigned chunks, gaps;
 	unsigned absent; /* numbers whose record is on no disk */
-	/* of rows: bytes that are in the records but in no chunk */
+	/* rows only: bytes that are in the records but in no chunk */
 	uint64_t left_out;
 	uint64_t torn;		 /* bytes of torn index tails */
 	uint64_t descriptors;	 /* number of descriptors in the metadata */
@@ -131,7 +133,7 @@ struct recording_facts {
 	const json_t *tail; /* end line of the metadata, or NULL; borrowed */
 	/* lines of daemons that resumed the recording, in order; borrowed */
 	const json_t *resumed;
-	const struct recording_run *run; /* by substream */
+	const struct recording_run *run; /* all runs, sorted by substream */
 	unsigned runs;
 	/* one per substream, also without data */
 	const struct recording_sub *sub;

@@ -50,7 +50,8 @@ edge_of(struct recording *rec, const struct index_record *r)
 
 /* Sums over the records of one run. */
 struct span {
-	const struct index_record *first, *last; /* with data */
+	/* first and last block with data */
+	const struct index_record *first, *last;
 	uint64_t ahead; /* slots of gaps behind `last` so far */
 	uint64_t packets, missing;
 };

@@ -56,7 +56,7 @@ fill_ready(struct recording *rec)
 /* A few slots of a chunk, as a block to learn from. */
 struct some {
 	struct block *b;
-	uint64_t slot; /* of its first slot in the chunk */
+	uint64_t slot; /* number of its first slot in the chunk */
 };
 
 /* Clears the bits of packets that another recorder made up: they teach

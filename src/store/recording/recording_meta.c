@@ -26,7 +26,7 @@
 struct piece {
 	struct recording *rec;
 	unsigned disk;
-	uint64_t offset; /* of `text` in the file */
+	uint64_t offset; /* position of `text` in the file */
 	char *text;
 	size_t bytes;
 };
@@ -400,7 +400,9 @@ recording_holes(struct recording *rec, uint64_t number,
 		return -ENOENT;
 	b = &rec->block[number];
 	if (!b->record.missing && rec->shape.store != HEAP_CUBE)
-		return 0; /* of a cube, how many are missing is estimated */
+		/* a cube's number of missing packets is an estimate, so 0 may
+		 * be wrong */
+		return 0;
 	if (b->record.kind != INDEX_BLOCK) {
 		hole(arg, 0,
 		     rec->shape.store == HEAP_NONE ? b->record.missing

@@ -19,9 +19,9 @@ struct recording_part {
 	int dir;
 	struct index_record *record; /* without the end record */
 	size_t records;
-	uint64_t index_bytes; /* of the index that were read */
+	uint64_t index_bytes; /* bytes of the index that were read */
 	uint64_t torn;
-	/* of the metadata that were read, in whole lines */
+	/* bytes of the metadata that were read, in whole lines */
 	uint64_t meta_bytes;
 	size_t beyond; /* records with implausible numbers, left out */
 	/* the number from which on a daemon last resumed here; 0: never */
@@ -77,7 +77,7 @@ enum { RECORDING_OPEN = 64 };
 struct recording_chunk {
 	uint64_t number;
 	int fd;		 /* -1: none */
-	uint64_t offset; /* of the block in the file */
+	uint64_t offset; /* position of the block in the file */
 };
 
 struct recording {
@@ -87,7 +87,7 @@ struct recording {
 	json_t *head, *tail, *resumed, *described;
 	json_t *learned; /* the first line with frames per second */
 	struct format_shape shape;
-	uint32_t slots; /* of a full block */
+	uint32_t slots; /* slots of a full block */
 	bool by_index;	/* rows are as long as the index says */
 	struct layout_map map;
 	struct foreign *foreign; /* another program's recording; NULL: ours */
@@ -100,9 +100,11 @@ struct recording {
 	char refused[RECORDING_PATH + 128];
 	uint64_t settled; /* set by recording_settle() */
 
-	struct recording_line *line; /* by number, then disk */
+	/* lines of holes, sorted by number, then disk */
+	struct recording_line *line;
 	size_t lines;
-	struct recording_base *base; /* by substream and run */
+	/* bases of runs, sorted by substream and run */
+	struct recording_base *base;
 	size_t bases;
 
 	/* Visible blocks; the number is the index. */

@@ -156,7 +156,7 @@ struct part {
 	/* bytes from the block's beginning; bytes to the end of block or
 	 * stretch */
 	uint64_t at, left;
-	bool block; /* in the block, not behind it */
+	bool block; /* the offset is in the block, not behind it */
 };
 
 static struct part
