@@ -5,13 +5,13 @@
  *   parcel   |====taken====|==window==|.............|     slots of a block
  *            0           mark        pos            hi
  *
- * The window is made anew when all of it was taken.  What a plugin did not
- * take stays in it, so that no head is made twice while a peer is slow; only
- * where the parcel goes away in the middle is the window dropped, and begun
+ * The window is made anew when all of it was taken.  Packets that a plugin did
+ * not take stay in it, so that no prefix is made twice while a peer is slow.
+ * Only if the parcel goes away in the middle is the window dropped, and begun
  * again behind `mark` when its block comes back.
  *
- * Counts of what is missing are taken when a parcel begins, of what lies
- * behind `told`: they would be taken twice where a block comes twice.
+ * Missing packets are counted when a parcel begins, but only behind `told`: a
+ * block that comes twice would be counted twice.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 /* ---- counting -------------------------------------------------------- */
 
-/* Slots of a stretch that would be sent if they were there. */
+/* Slots of a stretch whose packets would be sent if they were there. */
 static uint64_t
 wanted_of(const struct cut *c, uint64_t slot, uint64_t n)
 {
@@ -110,8 +110,8 @@ cut_bits(struct cut *c, uint32_t words)
 	return true;
 }
 
-/* The bits of the parcel's slots alone.  Without memory for them all slots
- * are taken to be there: fill is marked as such. */
+/* Shifts the block's bits so that bit 0 is the parcel's first slot.  Without
+ * memory for that all slots count as present: fill marks itself as invalid. */
 static void
 bits_take(struct cut *c)
 {
@@ -147,7 +147,8 @@ slots_begin(struct cut *c)
 	c->out = p->err ? 0 : c->slots;
 }
 
-/* Numbers of threads go on from what was taken before. */
+/* Sets the numbering of threads to the parcel's first slot, continuing behind
+ * what was taken. */
 static void
 number_begin(struct cut *c)
 {
@@ -211,7 +212,8 @@ cut_ended(const struct cut *c)
 {
 	int sub = c->choice->sub;
 
-	/* A silent substream has no parcel that could be beyond. */
+	/* A substream without packets has no parcel beyond the range either; so
+	 * many parcels in a row that are beyond it decide instead. */
 	if (c->past > 64 + 4 * c->subs)
 		return true;
 	for (unsigned i = 0; i < c->subs; i++)
@@ -222,7 +224,7 @@ cut_ended(const struct cut *c)
 
 /* ---- the window ------------------------------------------------------ */
 
-/* All of the parcel was taken. */
+/* Ends the parcel: all of it was taken. */
 static void
 parcel_end(struct cut *c)
 {
@@ -264,7 +266,7 @@ cut_look(struct cut *c, uint64_t released, const struct send_run **run,
 	return err;
 }
 
-/* Of run i of the window; it is made shorter by that. */
+/* Takes n packets of run i of the window, and shortens that run. */
 static void
 run_took(struct cut *c, unsigned i, uint32_t n)
 {
@@ -320,7 +322,8 @@ cut_back(struct cut *c, uint32_t run, uint64_t first, uint32_t *seek_run,
 		c->sub[i].past = false;
 	}
 	c->past = 0;
-	/* Numbers of threads are found by counting the run again. */
+	/* The new numbers of threads are found by counting from the run's
+	 * beginning. */
 	*seek_run = run;
 	*seek_first = c->threads ? 0 : first;
 }

@@ -11,17 +11,18 @@
 #include "flow/source/source.h"
 
 /*
- * A cut makes packets of parcels: it chooses among them, strips them, makes
- * their prefixes, and lays them out as runs for a send plugin.
+ * A cut makes packets of parcels: it chooses among them, leaves bytes out at
+ * their beginning, makes their prefixes, and lays them out as runs for a send
+ * plugin.  The sender's thread makes all calls.
  *
  *   { cut_begin -> { cut_look -> cut_took }* }*
  *
- * Packets that are not there are not sent; plain bytes have fill in their
- * place, because a hole would shift all that is behind it.  A choice of
- * threads numbers packets anew, so that those left out are no holes.
+ * Packets that are missing are not sent; plain bytes have fill in their place,
+ * because a hole would shift all bytes behind it.  A choice of threads numbers
+ * packets anew, so that those left out are no holes.
  *
- * What was taken once is passed over when its block comes again, as one does
- * whose memory was wanted back in the middle.
+ * A block may come twice, if its memory was wanted back in the middle.  Packets
+ * that were taken the first time are then skipped.
  */
 struct cut;
 
@@ -30,47 +31,51 @@ struct cut_args {
 	const struct format_shape *shape;
 	unsigned subs;
 	const struct send_choice *choice;
-	bool plain;	/* bytes of the file, fill included; no prefix */
-	bool bare;	/* packets, but no prefix */
-	bool zero_fill; /* as source_about has it */
-	char *why;	/* where -EINVAL is explained */
+	/* Bytes of the recording's file, with fill and without prefix. */
+	bool plain;
+	bool bare;	/* packets without prefix */
+	bool zero_fill; /* see source_about */
+	char *why;	/* buffer for a sentence that explains -EINVAL */
 	uint32_t why_bytes;
 };
 
 struct cut_counts {
-	uint64_t missing;    /* packets that are not there */
-	uint64_t unreadable; /* that cannot be had: damaged, disk away */
-	uint64_t dropped;    /* that nobody kept */
+	uint64_t missing; /* packets that were never received */
+	/* Packets that cannot be read: damaged, or their disk is away. */
+	uint64_t unreadable;
+	uint64_t dropped; /* packets dropped for lack of memory */
 };
 
-/* 0; -EINVAL: this cannot be chosen of such data; -ENOMEM.  What args points
- * to outlives it, but `why`. */
+/* Makes a cut.  0; -EINVAL: these data do not allow such a choice; -ENOMEM.
+ * All that args points to outlives the cut, except `why`. */
 int cut_make(struct cut **cut, const struct cut_args *args);
 void cut_free(struct cut *c);
 
-/* Of most packets; data 0: they differ. */
+/* Returns the sizes that most packets have; *data_bytes 0: they differ. */
 void cut_sizes(const struct cut *c, uint32_t *head_bytes, uint32_t *data_bytes);
 
-/* Goes on with this parcel, which stays until its last packet was taken or
- * the next cut_begin.  Its number is not below that of the one before. */
+/* Starts on a parcel, which stays valid until its last packet was taken or
+ * cut_begin is called again.  Block numbers never decrease, except after
+ * cut_back. */
 void cut_begin(struct cut *c, const struct parcel *p);
 
 /*
- * The next packets of it; *n 0: there are no more.  0; -EAGAIN: the memory
- * for fill is still in use: `released` packets of all that were taken need
- * theirs no more; -ENOMEM.
+ * Returns the next packets of the parcel, as *n runs; *n 0: none is left.  Runs
+ * stay valid until they are taken.  `released`: how many packets, of all that
+ * were taken, need their memory no more.  0; -EAGAIN: the memory for fill is
+ * still in use by packets that are not released; -ENOMEM.
  */
 int cut_look(struct cut *c, uint64_t released, const struct send_run **run,
 	     unsigned *n);
 
-/* The first so many of those were taken. */
+/* Takes the first `packets` packets of the runs that cut_look returned. */
 void cut_took(struct cut *c, uint64_t packets);
 
-/* Everything that comes now is beyond the range that was chosen. */
+/* True if every further packet lies beyond the chosen range. */
 bool cut_ended(const struct cut *c);
 
-/* Packets are wanted again from this one on: says where the source is to
- * seek to, and passes over what is before it. */
+/* Starts again from packet `first` of `run`: returns where the source has to
+ * seek to, and skips the packets before that one. */
 void cut_back(struct cut *c, uint32_t run, uint64_t first, uint32_t *seek_run,
 	      uint64_t *seek_first);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fill for plain bytes: what the recording's file has where no data are.  The
- * source reads it from there if it can; else headers are stepped from those
- * that were seen, as the recorder does.
+ * Fill for plain bytes: what the recording's file has in place of missing data.
+ * The source reads it from the file if it can; else headers are derived from
+ * those that were seen, as the recorder does it.
  *
- * There is one piece of memory for it, and what a plugin was given of that is
- * not to change: the next piece is made when all of the last was released.
+ * There is one piece of memory for fill.  A plugin may still have a part of it,
+ * so the next piece is made only when all packets of the last one were
+ * released.
  */
 #include <errno.h>
 #include <stdlib.h>

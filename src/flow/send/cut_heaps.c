@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * How a stored packet is sent:
+ *
  *   stored     | header, items |            data of the heap             |
  *   sent       | head, items | .... | head | ...... | head | ...... | head | .
  *               `----- packet -----' `-- packet --' `-- packet --' `------'
  *
- * Only heads are made here, in a piece of memory for as many as one call
- * gives; data stays where it is.  Packets behind each other with heads of one
- * length are a run: a heap has three at most, or a few more with very many
- * items.
+ * Only heads are made here, in memory for as many as one call gives; data stay
+ * where they are.  Consecutive packets with heads of one length form a run: a
+ * heap has three runs at most, or a few more if it has very many items.
  *
- * A heap that came in part is stored as a packet for each stretch; those are
- * cut in the same way, so the receiver sees the same holes.  Control heaps
- * and descriptors are heaps like others.
+ * A heap that came in part is stored as one packet per stretch; each is cut in
+ * the same way, so the receiver sees the same holes.  Control heaps and
+ * descriptors are cut like other heaps.
  */
 #include "flow/send/cut_heaps.h"
 
@@ -20,8 +21,8 @@
 #include <string.h>
 
 enum {
-	HEADS = 256 << 10, /* bytes of heads of one call: that is 6000 packets
-			      without items */
+	/* Bytes of heads of one call: enough for 6000 packets without items. */
+	HEADS = 256 << 10,
 	ITEM = 8,
 };
 
@@ -29,7 +30,7 @@ struct cut_heaps {
 	const struct format_ops *format;
 	uint32_t packet; /* bytes */
 	struct parcel parcel;
-	uint64_t at; /* in the parcel: of the next stored packet */
+	uint64_t at; /* offset of the next stored packet in the parcel */
 	uint64_t bad;
 
 	/* The stored packet that is being cut. */
@@ -39,9 +40,9 @@ struct cut_heaps {
 	uint64_t bytes_sent;
 	const uint8_t *data;
 
-	uint64_t *item; /* FORMAT_ITEMS */
+	uint64_t *item; /* array of FORMAT_ITEMS */
 	uint8_t *heads;
-	uint32_t used; /* bytes of them */
+	uint32_t used; /* bytes of heads in use */
 };
 
 int
@@ -96,8 +97,8 @@ cut_heaps_bad(const struct cut_heaps *c)
 
 /* ---- stored packets --------------------------------------------------- */
 
-/* Reads the header of what is stored at c->at; false where that is none, or
- * does not end within the parcel. */
+/* Reads the header of the stored packet at c->at; false: there is none, or the
+ * packet does not end within the parcel. */
 static bool
 piece_read(struct cut_heaps *c)
 {
@@ -118,7 +119,8 @@ piece_read(struct cut_heaps *c)
 	       (uint64_t)c->piece.header + c->piece.bytes <= left;
 }
 
-/* Nothing tells where the next one begins, so that is the parcel's end. */
+/* Starts on the next stored packet; false: none is left.  Behind a bad one
+ * nothing tells where the next begins, so it ends the parcel. */
 static bool
 piece_begin(struct cut_heaps *c)
 {
@@ -147,8 +149,8 @@ struct slice {
 	uint32_t items, head, data;
 };
 
-/* What goes into the next packet: items first, but one item's room is left
- * to data, while there is any: receivers want some in each. */
+/* Sizes of the next packet: as many items as fit, but leaving room for 8 bytes
+ * of data while there are any, since receivers expect data in each packet. */
 static struct slice
 slice_next(const struct cut_heaps *c)
 {
@@ -180,7 +182,8 @@ head_write(struct cut_heaps *c, const struct slice *s)
 	c->cutting = c->items_sent < c->items || c->bytes_sent < c->piece.bytes;
 }
 
-/* Packets of a block came evenly, as far as its record tells. */
+/* Estimates a packet's arrival, as if the packets of its block had come
+ * evenly. */
 static int64_t
 time_at(const struct cut_heaps *c, const uint8_t *data)
 {
@@ -208,7 +211,7 @@ run_begin(struct cut_heaps *c, struct send_run *run, const struct slice *s)
 	};
 }
 
-/* As many packets of what is being cut as are alike. */
+/* Makes a run of as many packets of equal size as there are. */
 static void
 run_cut(struct cut_heaps *c, struct send_run *run)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What can be chosen of which data, and the memory for it: all that a cut
- * needs while it runs is made here, but for fill, which most never need.
- */
+/* Checks which choice the data allow, and allocates all memory that a cut needs
+ * while it runs, except for fill, which few transfers need. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

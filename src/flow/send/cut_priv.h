@@ -6,34 +6,36 @@
 #include "flow/send/cut_heaps.h"
 #include "store/record/fill.h"
 
-/* What the parts of a cut share.  Slots are counted from the beginning of the
- * parcel, unless it is said otherwise. */
+/* Shared by the files cut*.c.  Slots are counted from the beginning of the
+ * parcel, unless a comment says otherwise. */
 
 enum {
-	CUT_HEADS = 1024,     /* most packets with a prefix in one window */
-	CUT_FILL = 4 << 20,   /* bytes of fill that are made at a time */
-	CUT_PIECE = 64 << 10, /* of plain bytes of rows */
+	/* Most packets with a made prefix in one window. */
+	CUT_HEADS = 1024,
+	CUT_FILL = 4 << 20, /* most bytes of fill made at a time */
+	/* Bytes of a packet when rows are sent as plain bytes. */
+	CUT_PIECE = 64 << 10,
 };
 
-/* Of a choice of threads: the packet `next` of a run, as it was recorded,
- * would get the number `count`. */
+/* New numbers of a chosen thread's packets: the recorded packet `next` of the
+ * run gets the number `count`, if it is chosen. */
 struct cut_number {
 	bool known;
 	uint32_t run;
 	uint64_t next, count;
 };
 
-/* A substream. */
+/* State of one substream. */
 struct cut_sub {
-	struct fill fill; /* knows the cycle of threads, and their headers */
-	int32_t *thread;  /* at each place of the cycle; -1: not seen */
-	struct cut_number built; /* behind the window */
-	struct cut_number took;	 /* behind what was taken */
+	struct fill fill; /* the cycle of threads, and their headers */
+	int32_t *thread;  /* thread at each place of the cycle; -1: not seen */
+	struct cut_number built; /* numbering behind the window */
+	struct cut_number took;	 /* numbering behind what was taken */
 	bool past;		 /* its last parcel was beyond the range */
 };
 
-/* How far something has come: in slots of the block; of rows in packets that
- * were made, or in bytes where they are plain. */
+/* A position: a block and the slots of it that are done.  For rows, packets
+ * made of it, or bytes if they are plain. */
 struct cut_mark {
 	uint64_t number, pos;
 };
@@ -46,32 +48,36 @@ struct cut {
 	bool plain, rows, threads, zero_fill;
 	uint32_t slot_bytes, head_bytes, strip;
 	struct cut_sub *sub;
-	struct cut_heaps *heaps; /* of rows that are not plain */
+	struct cut_heaps *heaps; /* for rows that are not plain; else NULL */
 
-	/* The parcel. */
+	/* The parcel being cut. */
 	struct parcel p;
 	struct cut_sub *s;
-	uint32_t skip;	     /* slots of the block before it */
-	uint32_t slots;	     /* in it */
-	uint64_t first;	     /* sequence of its slot 0 */
-	const uint64_t *has; /* a bit per slot; NULL: all are there */
-	uint64_t *bits;	     /* memory for that, where a copy is needed */
+	uint32_t skip;	     /* slots of the block before the parcel */
+	uint32_t slots;	     /* slots in the parcel */
+	uint64_t first;	     /* relative sequence of its slot 0 */
+	const uint64_t *has; /* a bit per slot; NULL: no packet is missing */
+	uint64_t *bits;	     /* memory for `has`, where a copy is needed */
 	uint32_t bits_words;
-	uint64_t lo, hi;     /* slots of it that are chosen; of rows bytes */
-	uint64_t from, to;   /* and bytes */
-	int64_t time, every; /* of slot 0, and from slot to slot; 0 */
-	uint64_t pos;	     /* what the window has come to */
+	/* Chosen slots: from lo up to hi; for rows bytes. */
+	uint64_t lo, hi;
+	uint64_t from, to; /* chosen bytes of the parcel: from up to `to` */
+	/* UTC ns of slot 0, and ns from slot to slot; 0: not known. */
+	int64_t time, every;
+	uint64_t pos; /* end of the window */
 	bool done;
 
-	/* Where slots are in memory: `data` is that of slot `in`; up to the
-	 * slot `out` they are there. */
+	/* Slots in memory: `data` points to slot `in`, and slots up to `out`
+	 * follow it. */
 	const uint8_t *data;
 	uint64_t in, out;
-	uint8_t *fill;	     /* CUT_FILL bytes, or one slot */
-	uint64_t fill_until; /* taken, when the last of it was */
+	uint8_t *fill; /* memory for fill: CUT_FILL bytes, or one slot */
+	/* Value of `taken` when the last packet with fill was taken. */
+	uint64_t fill_until;
 
-	/* The window: runs, and by run its first packet's position, and how
-	 * far it is to the next's. */
+	/* The window: run[run_at] up to run[runs - 1].  For each run, the
+	 * position of its first packet, and the distance from one packet's to
+	 * the next's. */
 	struct send_run run[SEND_RUNS];
 	uint64_t run_pos[SEND_RUNS];
 	uint32_t run_step[SEND_RUNS];
@@ -79,14 +85,15 @@ struct cut {
 	uint8_t *heads;
 	uint32_t heads_n;
 
-	uint64_t taken;	      /* packets, of all */
-	struct cut_mark mark; /* what is before it was taken */
-	struct cut_mark told; /* the same of what was counted */
-	bool back;	      /* passes over what is before: */
+	uint64_t taken;	      /* packets taken so far, of all parcels */
+	struct cut_mark mark; /* everything before it was taken */
+	struct cut_mark told; /* everything before it was counted */
+	/* cut_back was called, and packets before these are skipped: */
+	bool back;
 	uint32_t back_run;
 	uint64_t back_first;
 	unsigned past; /* parcels in a row that were beyond the range */
-	uint64_t bad;  /* bytes that heaps had */
+	uint64_t bad;  /* cut_heaps_bad when the last parcel ended */
 	struct cut_counts counts;
 };
 
@@ -102,7 +109,7 @@ cut_time(const struct cut *c, uint64_t slot)
 	return c->time ? c->time + (int64_t)slot * c->every : 0;
 }
 
-/* Bytes of a slot that are left out at its beginning. */
+/* Bytes left out at the beginning of a slot. */
 static inline uint32_t
 cut_strip(const struct cut *c, uint32_t slot)
 {
@@ -112,36 +119,38 @@ cut_strip(const struct cut *c, uint32_t slot)
 						   : c->strip;
 }
 
-/* cut.c: room for so many words of bits; false: there is no memory. */
+/* Makes room for so many words in `bits`; false: no memory.  In cut.c. */
 bool cut_bits(struct cut *c, uint32_t words);
 
-/* cut_range.c: which slots, and bytes, of the parcel are chosen; false: it is
- * beyond all that is. */
+/* Sets which slots and bytes of the parcel are chosen; false: the parcel lies
+ * beyond the range.  In cut_range.c. */
 bool cut_range(struct cut *c);
-/* Sets time and every. */
+/* Sets `time` and `every`. */
 void cut_clock(struct cut *c);
 
-/* cut_slots.c: adds to the window what fits of the slots in memory. */
+/* Adds the slots in memory to the window, as many as fit.  In cut_slots.c. */
 void cut_slots(struct cut *c);
-/* Slots from `slot` on, before `end`, up to one with another bit. */
+/* Returns the first slot after `slot` whose bit differs; at most `end`. */
 uint32_t cut_alike(const struct cut *c, uint32_t slot, uint32_t end);
 
-/* cut_rows.c: the same of rows. */
+/* The same for blocks of rows.  In cut_rows.c. */
 void cut_rows_begin(struct cut *c);
 void cut_rows(struct cut *c);
 
-/* cut_threads.c. */
-/* Learns from the parcel what threads there are. */
+/* The functions below are in cut_threads.c. */
+/* Learns the threads and their cycle from the parcel. */
 void cut_learn(struct cut *c);
-/* Is the slot of a thread that is wanted, or would it have been?  payload
- * NULL: it is not there.  Slots come in their order. */
+/* True if the slot's packet is of a chosen thread, or would have been
+ * (payload NULL: it is missing).  *number: its new number.  Slots have to
+ * come in order. */
 bool cut_thread(struct cut *c, uint32_t slot, const uint8_t *payload,
 		uint64_t *number);
-/* How many in a stretch of slots would have been of wanted threads. */
+/* Returns how many of these slots' packets would have been of chosen
+ * threads. */
 uint64_t cut_thread_count(const struct cut *c, uint64_t first, uint64_t slots);
 
-/* cut_fill.c: has fill for slots from `pos` on made, in memory.  0; -EAGAIN;
- * -ENOMEM. */
+/* Makes fill in memory for slots from `pos` on.  0; -EAGAIN: its memory is
+ * still in use; -ENOMEM.  In cut_fill.c. */
 int cut_fill(struct cut *c, uint64_t released);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which part of a parcel is in the range that was chosen.  Of a block that
- * lies wholly in it, or wholly outside, the record tells; of the two at its
- * ends each packet is asked for its time, where it has one, or else counted
- * from the times of the first and the last one.
+ * Finds the part of a parcel that lies in the chosen range.  A block that lies
+ * wholly in it or outside is decided by its record.  In the two blocks at the
+ * ends each packet's time is read from the packet, or, where it has none,
+ * interpolated between the times of the block's first and last packet.
  */
 #include "flow/send/cut_priv.h"
 
-/* Slots of the block before its first packet, and up to its last.  Of a cube
- * the record counts pieces of heaps, of which a slot has many. */
+/* Finds the slots of the block's first and last packet.  In a cube the record
+ * counts packets of heaps, many per slot, so the bits are used. */
 static void
 ends(const struct cut *c, uint32_t *first, uint32_t *last)
 {
@@ -27,7 +27,7 @@ ends(const struct cut *c, uint32_t *first, uint32_t *last)
 		--*last;
 }
 
-/* Packets are so far apart; 0: the shape does not say. */
+/* Ns from packet to packet; 0: the shape does not say. */
 static int64_t
 apart(const struct format_shape *s)
 {
@@ -51,7 +51,7 @@ cut_clock(struct cut *c)
 	c->every = apart(c->shape);
 	if (last > first && r->last_ns > r->first_ns)
 		c->every = (r->last_ns - r->first_ns) / (last - first);
-	/* Of a gap that is the time of the packet behind it. */
+	/* The times of a gap are those of the packet behind it. */
 	if (r->kind == INDEX_GAP)
 		first = r->missing;
 	c->time = r->first_ns + ((int64_t)c->skip - (int64_t)first) * c->every;
@@ -72,7 +72,7 @@ slot_time(const struct cut *c, uint32_t slot)
 	return cut_time(c, slot);
 }
 
-/* The first slot, from lo on, that is not before a time. */
+/* Returns the first slot from lo on that is not before a time. */
 static uint64_t
 slot_at(const struct cut *c, int64_t ns)
 {
@@ -91,7 +91,7 @@ by_time(struct cut *c)
 	int64_t begin = r->first_ns, end = r->last_ns;
 
 	if (!begin)
-		return true; /* nobody knows when it was */
+		return true; /* its time is not known: it is sent */
 	if (r->kind == INDEX_GAP)
 		begin = c->time;
 	if (to && begin >= to) {

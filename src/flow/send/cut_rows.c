@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Rows: a block of heaps of any length.  As packets they are made by
- * cut_heaps; positions count those then.  As plain bytes they are cut in
- * pieces of CUT_PIECE, for the sake of pace and of nothing else.
- */
+/* Cuts blocks of rows, whose heaps have any length.  As packets they are made
+ * by cut_heaps, and positions count packets.  As plain bytes they are cut into
+ * pieces of CUT_PIECE, for the pacer's sake only. */
 #include "flow/send/cut_priv.h"
 
 void
@@ -17,8 +15,8 @@ cut_rows_begin(struct cut *c)
 					  .run = c->p.record.run };
 	if (!c->heaps)
 		return;
-	/* From its first packet on: those that were taken are made again, and
-	 * passed over. */
+	/* The block is cut from its first packet on; packets that were taken
+	 * before are made again and skipped. */
 	b->count -= c->mark.number == c->p.record.number ? c->pos : 0;
 	b->next = 0;
 	cut_heaps_begin(c->heaps, &c->p);
@@ -46,7 +44,7 @@ bytes(struct cut *c)
 	c->pos += (uint64_t)piece * c->run[0].packets;
 }
 
-/* Describes runs that cut_heaps made; drops packets before `pos`. */
+/* Completes runs that cut_heaps made, and drops packets before `pos`. */
 static void
 describe(struct cut *c, unsigned n)
 {

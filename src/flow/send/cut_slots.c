@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slots become runs.  Where all are alike, a whole block is one run, and
- * finding that out costs a look at its bits, not at its packets.  Where only
- * every fourth one is wanted, the run has a stride.
+ * Turns slots into runs.  A block without missing packets is one run, and
+ * finding that out costs a look at its bits, not at its packets.  If only every
+ * fourth packet is chosen, the run has a stride.
  *
- * Packets of a run are numbered through, so a hole ends it; but where threads
- * are chosen, numbers are made anew and have none.
+ * Packets of a run are numbered consecutively, so a missing one ends it.  With
+ * a choice of threads the numbers are new and have no holes.
  */
 #include "flow/send/cut_priv.h"
 
@@ -29,7 +29,7 @@ cut_alike(const struct cut *c, uint32_t slot, uint32_t end)
 	return end;
 }
 
-/* The bytes of a slot that are sent. */
+/* Finds the bytes of a slot that are sent: *bytes from offset *at on. */
 static void
 extent(const struct cut *c, uint32_t slot, uint32_t *at, uint32_t *bytes)
 {
@@ -46,7 +46,7 @@ extent(const struct cut *c, uint32_t slot, uint32_t *at, uint32_t *bytes)
 	*bytes = end > begin + *at ? (uint32_t)(end - begin) - *at : 0;
 }
 
-/* How many slots from this one on have the same extent? */
+/* Returns how many slots, from this one on, have the same extent. */
 static uint32_t
 uniform(const struct cut *c, uint32_t slot, uint32_t end)
 {
@@ -60,7 +60,7 @@ uniform(const struct cut *c, uint32_t slot, uint32_t end)
 	return end > slot ? end - slot : 1;
 }
 
-/* Makes the prefixes of packets in a row. */
+/* Makes the prefixes of n consecutive packets; NULL: they have none. */
 static const uint8_t *
 heads_make(struct cut *c, uint64_t number, uint32_t n)
 {
@@ -77,7 +77,8 @@ heads_make(struct cut *c, uint64_t number, uint32_t n)
 	return first;
 }
 
-/* May this one go on with the last run, and at which stride? */
+/* True if packet `next` can be added to the last run; *step: slots from packet
+ * to packet. */
 static bool
 continues(const struct cut *c, const struct send_run *next, uint32_t slot,
 	  uint32_t *step)
@@ -132,7 +133,8 @@ add(struct cut *c, uint32_t slot, uint32_t n, uint64_t number)
 	c->run_step[c->runs++] = 1;
 }
 
-/* Passes over packets before the one that is wanted again; n gets smaller. */
+/* Returns how many of n packets from `number` on come before the one that a
+ * cut_back asked for, and are skipped. */
 static uint32_t
 pass_back(struct cut *c, uint64_t number, uint32_t n)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A choice of threads.  Each packet says of which thread it is; one that is
- * missing would have been of the thread that packets a cycle away are of, if
- * the threads take turns, and mostly they do.
+ * Sends chosen threads only.  Each packet says which thread it is of.  A
+ * missing packet would have been of the same thread as the packets a whole
+ * cycle away, if the threads take turns, and mostly they do.
  *
- * Packets are numbered anew by counting those of chosen threads in their run,
- * missing ones too: what was left out is no hole for the receiver, and what
- * was lost stays one.
+ * Packets get new numbers by counting those of chosen threads in their run,
+ * missing ones too: packets left out are no holes for the receiver, and lost
+ * ones still are.
  */
 #include <string.h>
 
@@ -29,7 +29,8 @@ cycle(const struct cut *c)
 	return f->settled ? f->cycle : 0;
 }
 
-/* Is the packet of this sequence one of a wanted thread, by its place? */
+/* True if the packet with this sequence is of a chosen thread, by its place in
+ * the cycle. */
 static bool
 wanted_at(const struct cut *c, uint64_t sequence)
 {
@@ -38,7 +39,8 @@ wanted_at(const struct cut *c, uint64_t sequence)
 	return n && n <= FILL_CYCLE && wanted(c, c->s->thread[sequence % n]);
 }
 
-/* Bits for learning, which wants to have them. */
+/* Returns the bits of the parcel, which learning needs, made if there are none;
+ * NULL: no memory. */
 static uint64_t *
 bits_of(struct cut *c)
 {
@@ -52,7 +54,7 @@ bits_of(struct cut *c)
 	return c->bits;
 }
 
-/* Which thread is at which place, as the first packets have it. */
+/* Notes the thread at each place of the cycle, from the first packets. */
 static void
 places_learn(struct cut *c)
 {

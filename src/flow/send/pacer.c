@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two lines in time, on which each packet takes its share: `next` runs at the
- * rate, `peak` at 5/4 of it.  A packet may go when both are behind.  The
- * distance between `next` and now is what is owed, and is cut at PACER_CATCH;
- * that between `peak` and now is what may leave together, cut at PACER_BURST.
- * So a thread that slept too long pays its debt in pieces that a switch has
- * room for, and one that slept much too long does not pay it.
+ * Two points in time, which each packet moves on by its share: `next` at the
+ * rate, `peak` at 5/4 of it.  A packet may go when both have passed.  The
+ * distance between `next` and now is what is owed, limited to PACER_CATCH; that
+ * between `peak` and now is what may leave together, limited to PACER_BURST.
+ * So a thread that slept too long makes up for it in bursts that a switch has
+ * room for, and a thread that slept much too long does not.
  *
  *        now - CATCH     now - BURST        now
  *   ----------+---------------+--------------+-------> time
  *             |<--- next: within here ------>|  + what is due later
  *                             |<--- peak --->|
  *
- * Nothing here spins.  A sleep of Linux ends some 5 us late where the thread
- * asks for that (PR_SET_TIMERSLACK), 60 us where it does not; packets are
- * looked at once in PACER_SLICE, and all that became due go together, so
- * such a delay changes the length of a burst by so much of the rate (10 us at
- * 8 Gb/s: one packet of 8 kB), and the mean not at all.  To spin would take a
- * whole core from the recording for that.
+ * Nothing here spins.  A sleep of Linux ends some 5 us late if the thread asks
+ * for that (PR_SET_TIMERSLACK), else 60 us.  Packets are looked at once in
+ * PACER_SLICE, and all that became due go together; so a late wake-up makes a
+ * burst longer by that much of the rate (10 us at 8 Gb/s: one packet of 8 kB),
+ * and does not change the mean.  Spinning would take a whole core from the
+ * recording for that.
  *
- * Times of packets are kept to 2^-32 ns: at 8 Gb/s a packet of 8 kB takes
- * 8000 ns and a little, which in whole ns is wrong by 1e-4, but one of 100
- * bytes at 10 Gb/s is wrong by 1 %.
+ * Times of packets are kept to 2^-32 ns: at 8 Gb/s a packet of 8 kB takes 8000
+ * ns and a fraction, which in whole ns is wrong by 1e-4, but a packet of 100
+ * bytes at 10 Gb/s would be wrong by 1 %.
  */
 #include "flow/send/pacer.h"
 #include "flow/send/sender.h"
 
-/* Times in ns and 2^-32 ns. */
+/* A time in units of 2^-32 ns. */
 typedef __int128 fine;
 
 static fine
@@ -35,7 +35,8 @@ fine_of(int64_t ns)
 	return (fine)ns * ((fine)1 << 32);
 }
 
-/* What one packet takes; 0: nothing, there is no rate. */
+/* The time that one packet takes; 0: the rate is unlimited, or not known
+ * yet. */
 static fine
 cost(const struct pacer *p, uint32_t bytes)
 {
@@ -74,7 +75,7 @@ next_set(struct pacer *p, int64_t ns)
 	p->part = 0;
 }
 
-/* Debts that are too old are forgotten. */
+/* Starts the two points at now, and limits how far they are behind. */
 static void
 settle(struct pacer *p, int64_t now)
 {
@@ -115,7 +116,7 @@ pacer_data(struct pacer *p, int64_t time_ns, int64_t every, bool alone,
 	next_set(p, due);
 }
 
-/* How many packets of a line fit before `until`. */
+/* Returns how many packets, `each` apart from `line` on, are due by `until`. */
 static uint64_t
 before(fine line, fine each, int64_t until)
 {
@@ -162,7 +163,7 @@ pacer_every(const struct pacer *p, uint32_t bytes)
 	return (int64_t)(each >> 32);
 }
 
-/* The bucket leaks 5/4 of what these packets have in the time they take. */
+/* Adds sent packets to the bucket, which leaks at 5/4 of their own rate. */
 static void
 count_burst(struct pacer *p, double bytes, double each_ns, uint32_t packets,
 	    int64_t now)

@@ -7,23 +7,23 @@
  *      ^                |                              |
  *      +----- put ------+<---------- release ----------+
  *
- * Nothing of it waits for a peer.  What may hang are disks, inside of calls of
- * the source, and a name server, inside of the plugin's open: `waits` tells
- * since when.  Then an order to stop is obeyed by the looks of it: whoever
- * asks is told that it has ended, lets go, and the thread ends by itself when
- * the call returns, with nobody looking.
+ * The thread never waits for a peer inside a call.  Disks may hang inside calls
+ * of the source, and a name server inside the plugin's open: `waits` has the
+ * time since when.  An order to stop is then obeyed in appearance: sender_ended
+ * is true, the owner lets go, and the thread frees everything when the call
+ * returns.
  *
  * Threads and fields (sender_priv.h):
  *
  *   the event loop   makes it; writes rate, pause and stop, then wake; reads
  *                    what is shown.  It owns nothing else.
- *   the thread       everything but that.  args.changed is called by it, once,
- *                    when all is closed, unless its owner has left.
- *   source           the thread's; closed by it.
+ *   the thread       everything else.  It calls args.changed once, when all is
+ *                    closed, unless its owner has left.
+ *   source           belongs to the thread, which closes it.
  *
  * Tried and rejected: a lock around the facts (a reader that loses its CPU
- * with it held would stop the stream), and a queue of orders (each of them is
- * a state, of which only the last one counts).
+ * while it holds the lock would stop the stream), and a queue of orders (each
+ * order is a state, and only the last one counts).
  */
 #include "flow/send/sender_priv.h"
 
@@ -34,7 +34,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* FNV-1a: the same choice, the same number. */
+/* FNV-1a: a hash that is the same for the same choice. */
 static uint64_t
 mix(uint64_t hash, const void *data, size_t bytes)
 {
@@ -45,8 +45,8 @@ mix(uint64_t hash, const void *data, size_t bytes)
 	return hash;
 }
 
-/* What is chosen is part of what is sent: packets of another choice have other
- * numbers, and must not be taken for these. */
+/* Makes the ID of the transfer.  The choice is a part of it: packets of another
+ * choice have other numbers, and the peer must not take them for these. */
 static uint64_t
 transfer_of(const struct sender_args *a)
 {
@@ -130,8 +130,8 @@ run(void *arg)
 	enum sender_state state = sender_run(s);
 	void (*changed)(void *arg) = s->args.changed;
 
-	/* Whoever has left does not want to know; who comes to free it from now
-	 * on waits for this thread to end. */
+	/* If the owner has left, nobody wants to know.  From here on
+	 * sender_free waits for this thread to end. */
 	if (atomic_exchange(&s->left, true)) {
 		destroy(s);
 		return NULL;
@@ -218,7 +218,7 @@ sender_ended(struct sender *s)
 bool
 sender_free(struct sender *s)
 {
-	/* It owns itself from here on, if it has not ended. */
+	/* A thread that has not ended frees the sender itself from here on. */
 	if (!atomic_exchange(&s->left, true)) {
 		pthread_detach(s->thread);
 		return false;

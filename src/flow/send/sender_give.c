@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Packets are offered to the plugin as runs that are copies of the cut's,
- * shortened to what the pacer lets go now.  The pacer is tried on a copy of
- * itself, too: what the plugin does not take did not go.
+ * shortened to what the pacer allows now.  The pacer is tried on a copy of
+ * itself too: packets that the plugin does not take did not go.
  *
  * One call gets a MiB, so that orders, and memory that is wanted back, never
- * wait for long: at 10 Gb/s that takes a copying kernel some 0.8 ms.  A plugin
- * that wants blocks gets so much at a time even when fewer bytes are due; the
- * pacer then lets it wait longer.
+ * wait for long: at 10 Gb/s a copying kernel takes some 0.8 ms for it.  A
+ * plugin that wants blocks (SEND_BLOCKS) gets a whole call's bytes even when
+ * fewer are due; the pacer then lets it wait longer.
  */
 #include <errno.h>
 
 #include "flow/send/sender_priv.h"
 
-/* What is offered in one call. */
+/* The packets offered in one call. */
 struct offer {
-	struct pacer pacer; /* behind it */
+	struct pacer pacer; /* its state after the offer */
 	unsigned runs;
 	uint64_t packets, bytes;
-	bool paced; /* there is more, but not yet */
+	bool paced; /* there are more packets, but they are not due yet */
 };
 
 static uint32_t
@@ -36,7 +36,7 @@ is_timed(const struct sender *s)
 	       ops->timed(s->plugin);
 }
 
-/* How many of a run may go. */
+/* Returns how many packets of a run may go now. */
 static uint32_t
 may(const struct sender *s, struct offer *o, const struct send_run *r,
     int64_t ahead)
@@ -82,7 +82,7 @@ offer_make(struct sender *s, struct offer *o, const struct send_run *run,
 	}
 }
 
-/* So many of the offer were taken. */
+/* Takes the first `packets` packets of the offer. */
 static void
 took(struct sender *s, const struct offer *o, const struct send_run *run,
      uint64_t packets)
@@ -147,7 +147,7 @@ sender_give(struct sender *s)
 	unsigned n;
 	int err = cut_look(s->cut, s->released, &run, &n);
 
-	if (err == -EAGAIN) /* memory for fill */
+	if (err == -EAGAIN) /* the memory for fill is in use */
 		return sender_press(s);
 	if (err)
 		return err;

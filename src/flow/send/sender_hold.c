@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parcels whose memory a plugin may still have, in the order in which they
- * were given: a ring, of which the newest one is being cut.  Each goes back to
- * the source as soon as the plugin has released the last of its packets; all
- * of them at once where the source wants its memory.
+ * were given: a ring, of which the newest one is being cut.  Each is put back
+ * to the source as soon as the plugin has released the last of its packets, and
+ * all of them at once if the source wants its memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,8 @@ put_first(struct sender *s)
 {
 	struct hold *h = hold_at(s, 0);
 
-	/* A source that reads ahead may do it here. */
+	/* A source that reads ahead may do so in this call, and wait for its
+	 * disk. */
 	sender_into(s);
 	source_put(&h->parcel);
 	sender_out(s);
@@ -44,7 +45,7 @@ put_released(struct sender *s)
 		put_first(s);
 }
 
-/* The recorder is short of memory, or somebody else is who goes before. */
+/* Puts all parcels because a recording needs the memory. */
 static int
 give_back(struct sender *s)
 {
@@ -140,7 +141,7 @@ sender_back(struct sender *s)
 		s->source->ops->facts(s->source, &s->facts.source);
 		s->facts.there = s->facts.source.passed;
 	}
-	/* One that cannot go back goes on with what it has. */
+	/* A source that cannot go back continues with what it has. */
 	if (err == -ESPIPE && !s->source_done)
 		return 0;
 	if (err)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What has to be known and made before anything can be sent: what the data
- * are, how they are cut, and the way to the peer.
- */
+/* Everything that is needed before packets can be sent: a description of the
+ * data, the cut, and the plugin's connection to the peer. */
 #include <errno.h>
 #include <string.h>
 
 #include "flow/send/sender_priv.h"
 
-/* What are the data?  Some sources know that only with the first parcel. */
+/* Asks the source what its data are.  Some sources know that only with their
+ * first parcel, which is then taken. */
 int
 sender_learn(struct sender *s)
 {
@@ -45,8 +44,8 @@ sender_uncut(struct sender *s)
 	return s->cut_err;
 }
 
-/* 0, also where it cannot be cut and the peer is to be asked whether it takes
- * copies; else -errno with `why`. */
+/* Makes the cut.  0, also if the data cannot be cut but a plugin without
+ * prefixes can ask its peer to take a copy instead; or -errno with `why`. */
 static int
 cut_open(struct sender *s)
 {
@@ -73,7 +72,7 @@ cut_open(struct sender *s)
 	return 0;
 }
 
-/* Bytes of all that will be sent as plain bytes; 0: nobody knows yet. */
+/* Bytes of the whole transfer, if it is plain bytes; 0: not known yet. */
 static uint64_t
 total_of(struct sender *s, bool plain)
 {
@@ -112,8 +111,8 @@ plugin_open(struct sender *s)
 	int err;
 
 	args.total = total_of(s, args.plain);
-	/* A peer that takes copies takes them of what cannot be cut, too: it
-	 * is asked with packets of any size. */
+	/* A peer that takes copies also takes them of data that cannot be cut.
+	 * It is asked with packets of any size. */
 	args.data_bytes = 1;
 	if (s->cut)
 		cut_sizes(s->cut, &args.head_bytes, &args.data_bytes);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a peer does, by what calls of the plugin say.
- */
+/* The state of the peer, as the plugin's calls report it. */
 #include <errno.h>
 #include <string.h>
 
@@ -33,7 +31,6 @@ sender_lost(struct sender *s)
 	return err;
 }
 
-/* What a call of the plugin said.  0, or -errno with `why`. */
 int
 sender_said(struct sender *s, int err)
 {
@@ -49,8 +46,6 @@ sender_said(struct sender *s, int err)
 	return err;
 }
 
-/* Lets the plugin get on with what it has: it may be without connection.
- * SENDER_STEP: it has one. */
 int
 sender_keep(struct sender *s)
 {

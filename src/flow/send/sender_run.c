@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The thread of a sender, from the first look at its source to the last
- * close.  Each round obeys orders, gives back what is not needed, and does one
- * step, which may end in a sleep.
- */
+/* The thread of a sender, from the first look at its source to the last close.
+ * Each round obeys orders, puts parcels that are not needed any more, and does
+ * one step, which may end in a sleep. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +12,10 @@
 #include "flow/send/sender_priv.h"
 
 enum {
-	SLACK = 1000,	    /* ns that a sleep may be late; usual are 50000 */
-	NICE = 5,	    /* receivers and writers go before */
-	HUNGRY = 200000000, /* ns without data, and it waits for more */
+	/* Ns that a sleep may end late; the default is 50000. */
+	SLACK = 1000,
+	NICE = 5,	    /* receivers and writers go first */
+	HUNGRY = 200000000, /* ns without data until the state is WAITING */
 };
 
 static void
@@ -42,7 +41,7 @@ rate_look(struct sender *s)
 		s->args.ops->rate(s->plugin, rate == SEND_RATE_DATA ? 0 : rate);
 }
 
-/* Orders, and what is to be given back.  0, -ECANCELED or -errno. */
+/* Obeys orders and puts parcels.  0; -ECANCELED: told to stop; or -errno. */
 static int
 round_begin(struct sender *s)
 {
@@ -62,7 +61,7 @@ connect_step(struct sender *s)
 		return err;
 	if (!s->cut)
 		return sender_uncut(s);
-	/* A parcel that was taken before anything could be cut. */
+	/* This parcel was taken before the cut was made. */
 	if (s->cutting)
 		cut_begin(s->cut, &s->hold[s->hold_first].parcel);
 	return SENDER_STEP;
@@ -127,7 +126,8 @@ send_step(struct sender *s)
 	return err && err != -ENODATA ? sender_said(s, err) : 0;
 }
 
-/* SENDER_STEP; 0: there is more to do; or -errno. */
+/* Sends the rest.  SENDER_STEP: the peer has all, or wants some again; 0: call
+ * again; or -errno. */
 static int
 finish_step(struct sender *s)
 {
@@ -153,7 +153,7 @@ finish_step(struct sender *s)
 
 /* ---- all of it ------------------------------------------------------- */
 
-/* Takes a step again and again, until it is done. */
+/* Repeats a step, with round_begin before it, until it is done. */
 static int
 steps(struct sender *s, int (*step)(struct sender *s))
 {
@@ -177,7 +177,7 @@ transfer(struct sender *s)
 	err = sender_open(s);
 	if (!err)
 		err = steps(s, connect_step);
-	/* In the end it may want some again. */
+	/* The peer may want packets again when it should have all. */
 	do {
 		s->again = false;
 		if (!err)
@@ -188,7 +188,7 @@ transfer(struct sender *s)
 	return err;
 }
 
-/* What did not arrive, in a sentence. */
+/* Says in a sentence what the peer did not get. */
 static void
 lacks_say(struct sender *s)
 {
@@ -210,8 +210,8 @@ lacks_say(struct sender *s)
 			 (unsigned long long)f->send.lost);
 }
 
-/* Was a part chosen that there is nothing of?  Nobody knows where the peer had
- * all of it before. */
+/* True if a part was chosen that the recording has nothing of.  Not known if
+ * the peer had all of it before. */
 static bool
 is_nothing(const struct sender *s)
 {
@@ -228,7 +228,7 @@ is_nothing(const struct sender *s)
 static void
 close_all(struct sender *s)
 {
-	/* The last look at both. */
+	/* Copy the facts of source and plugin a last time. */
 	s->show_at = 0;
 	sender_show(s, s->facts.state);
 	if (s->plugin)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a sender shows of itself.  The thread writes a copy of the facts some
- * ten times a second, word by word; a reader who meets it in the middle sees
- * `turn` odd, or changed, and reads again:
+ * The facts of a sender for the event loop.  The thread writes a copy of them
+ * some ten times a second, word by word.  A reader that comes in the middle
+ * sees `turn` odd, or changed, and reads again:
  *
  *   writer   turn + 1 | words (release)        | turn + 2 (release)
  *   reader   turn (acquire) | words (acquire)  | turn, the same and even
  *
- * A reader that has any word of a copy sees the odd turn before it, too.
+ * A reader that has any word of a copy also sees the odd turn written before
+ * it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ sender_went(struct sender *s, uint64_t bytes)
 	s->facts.bytes += bytes;
 }
 
-/* Bits per second since ten looks ago. */
+/* Computes bits per second since SENDER_SECOND copies ago. */
 static void
 rate_look(struct sender *s)
 {
@@ -48,7 +49,7 @@ rate_look(struct sender *s)
 	s->seconds++;
 }
 
-/* What the peer had before was taken like all else, and did not go. */
+/* Packets that the peer had already count as taken, but were not sent. */
 static void
 plugin_look(struct sender *s, struct sender_facts *f)
 {
@@ -72,7 +73,7 @@ gather(struct sender *s)
 		s->source->ops->facts(s->source, &f->source);
 	if (s->plugin)
 		plugin_look(s, f);
-	/* When it is closed, what was counted stays. */
+	/* After the cut is closed, the counts stay as they were. */
 	if (s->cut) {
 		cut_counts(s->cut, &counts);
 		f->missing = counts.missing;
@@ -110,7 +111,7 @@ sender_show(struct sender *s, enum sender_state state)
 	atomic_store_explicit(&s->turn, turn + 2, memory_order_release);
 }
 
-/* One try; false: it was being written. */
+/* Tries to read a copy; false: it was being written. */
 static bool
 read_once(struct sender *s, uint64_t *words)
 {

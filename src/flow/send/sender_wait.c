@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a sender sleeps.  What woke it is not looked at: orders, the source and
- * the plugin are asked in every round anyway, and are cheap to ask.
+ * The sleep of a sender.  The cause of a wake-up is not looked at: orders,
+ * source and plugin are asked in every round anyway, which is cheap.
  *
- * Descriptors that stay readable although nothing comes of it, as those of a
- * peer that refuses at once may, would make it spin; so after some rounds
- * without anything done it sleeps a little in each, and longer after more.
+ * Descriptors that stay readable although there is no news, as those of a peer
+ * that refuses at once may, would make the thread spin.  So after some rounds
+ * in which nothing was done it sleeps a little in each, and longer after more.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,13 +13,13 @@
 
 #include "flow/send/sender_priv.h"
 
-/* Rounds for nothing that are allowed, and the sleep behind them. */
+/* After so many rounds without a packet sent, each sleeps so many ns. */
 static const struct {
 	unsigned rounds;
 	int64_t ns;
 } naps[] = { { 1024, 10000000 }, { 64, 1000000 } };
 
-enum { SLEPT = 500000 }; /* ns; less was none */
+enum { SLEPT = 500000 }; /* ns; a shorter sleep counts as none */
 
 static int64_t
 nap(unsigned idle)
@@ -43,7 +43,7 @@ sleep_until(struct pollfd *fd, unsigned n, int64_t until)
 	ppoll(fd, n, &t, NULL);
 }
 
-/* Empties it: what was ordered is looked at behind this. */
+/* Empties the eventfd; orders are read after this, so none is missed. */
 static void
 wake_read(struct sender *s, const struct pollfd *fd)
 {
@@ -96,7 +96,8 @@ sender_away(struct sender *s)
 	until = now + s->back;
 	sender_show(s, SENDER_CONNECTING);
 	sender_wait(s, until, true);
-	/* Nothing came of it: the next attempt is later. */
+	/* The time ran out without a connection: wait longer before the next
+	 * attempt. */
 	if (clock_steady() >= until)
 		s->back = 2 * s->back < SENDER_BACK_MOST ? 2 * s->back
 							 : SENDER_BACK_MOST;

@@ -35,7 +35,7 @@ struct source_about {
 	int64_t start_ns; /* UTC ns, of the recording; 0: not known */
 	/* Fill is zeros (FILL_ZERO), not the format's mark for invalid data. */
 	bool zero_fill;
-	/* Its blocks are memory that a recording may need: the kernel must not
+	/* The data lie in memory that a recording may need: the kernel must not
 	 * keep their pages. */
 	bool live;
 };
@@ -43,7 +43,8 @@ struct source_about {
 /* A parcel is a stretch of the data of one block, or says that a stretch cannot
  * be had. */
 struct parcel {
-	/* Of the whole block; its crc is valid only with INDEX_SUMMED. */
+	/* Describes the whole block; its crc is valid only with
+	 * INDEX_SUMMED. */
 	struct index_record record;
 	uint64_t base; /* absolute sequence of its run's slot 0 */
 	/* The stretch, in bytes of the block's data: whole slots; of a block of

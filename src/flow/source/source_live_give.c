@@ -138,7 +138,7 @@ given(struct source_live *s, const struct parcel *p)
 	const struct index_record *r = &p->record;
 	struct live_sub *sub = &s->of[r->sub];
 
-	/* Its substream is not known. */
+	/* The substream of such a number is not known. */
 	if (p->err && !p->bytes && r->kind != INDEX_GAP)
 		return;
 	past_add(s, p);

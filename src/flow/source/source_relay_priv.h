@@ -28,7 +28,7 @@ struct source_relay {
 	uint64_t lost; /* a.dropped's last answer */
 
 	/* Only the sender's thread uses these fields. */
-	/* Of each substream; NULL: no block was sealed yet. */
+	/* One per substream; NULL: no block was sealed yet. */
 	struct fill *fill;
 	uint64_t *offset; /* of each substream: bytes given so far */
 	/* The block being given; its gap first.  NULL: take the next. */
