@@ -273,8 +273,8 @@ memory_fit(const struct setup *c, struct stream *s, struct fault *fault)
 	return 0;
 }
 
-/* Refuses a stream whose shared substream needs more receiver threads than
- * there are: two of its receiver parts on one thread gain nothing. */
+/* Refuses a stream whose packets are shared by more receiver threads than there
+ * are: two parts of it on one thread gain nothing. */
 static int
 receivers_check(const struct setup *c, const struct stream *s,
 		struct fault *fault)

@@ -32,6 +32,8 @@ struct setup_options {
 	const char *memory_node; /* as text; NULL: any */
 };
 
+/* The group `control`: path of the socket, and the Unix group that may use it
+ * (NULL: none). */
 struct setup_control {
 	const char *socket, *group;
 };
@@ -52,6 +54,7 @@ struct setup_inbox {
 	struct secret secret;
 };
 
+/* The whole configuration. */
 struct setup {
 	struct conf *conf; /* the file as last read */
 	/* the file as read at the start; keys that cannot change point into
@@ -82,6 +85,7 @@ extern const struct option setup_options[], setup_control_options[],
 /* Reads and checks the file `path`.  Returns 0, or -errno with a fault; call
  * setup_unload in either case. */
 int setup_load(struct setup *c, const char *path, struct fault *fault);
+/* Drops all references and frees what `c` holds, not `c`. */
 void setup_unload(struct setup *c);
 
 /*

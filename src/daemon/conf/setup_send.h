@@ -16,6 +16,7 @@
  */
 enum { SETUP_SEND_WAYS = 16 };
 
+/* Keys of sending in the file's root; filled by setup_send_options[]. */
 struct setup_send_options {
 	uint32_t max_sends;
 	uint64_t memory;
@@ -24,11 +25,13 @@ struct setup_send_options {
 	const char *secret_file; /* NULL: none */
 };
 
+/* A send plugin with its options. */
 struct setup_send_way {
 	const struct send_ops *ops;
 	void *options;
 };
 
+/* Everything about sending, counted by references. */
 struct setup_send {
 	unsigned holders;
 	struct conf *conf; /* held, because the options point into it */
@@ -52,6 +55,7 @@ extern const struct option setup_send_options[];
 int setup_send_make(struct setup_send **send, struct conf *conf,
 		    const struct setup_send_options *options,
 		    struct fault *fault);
+/* Adds a reference and returns `send`. */
 struct setup_send *setup_send_hold(struct setup_send *send);
 void setup_send_drop(struct setup_send *send); /* NULL: does nothing */
 

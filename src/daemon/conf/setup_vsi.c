@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The group `vsi`: who may order recordings as a Field System does, where,
- * and of which streams. */
+/* Reads the group `vsi`: who may order recordings as a Field System does, at
+ * which addresses, and of which streams. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -143,7 +143,8 @@ streams_check(struct setup *c, const config_setting_t *group,
 	return 0;
 }
 
-/* All of them are recorded at one time. */
+/* Refuses streams that do not fit into `memory` together, because record=on
+ * records all of them at once. */
 static int
 memory_check(struct setup *c, const config_setting_t *group,
 	     struct fault *fault)

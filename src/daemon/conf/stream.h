@@ -21,6 +21,8 @@
  * event loop holds a reference, and code that keeps the name calls setup_stream
  * each time.  The event loop's thread makes, holds and drops streams.
  */
+
+/* A stream's own keys; filled by stream_options[]. */
 struct stream_options {
 	const char *receive, *format;
 	uint32_t prefix, payload;
@@ -41,6 +43,7 @@ struct stream_options {
 	double max_loss;
 };
 
+/* The key by which a stream is split into recordings of their own. */
 enum stream_split { SPLIT_NONE, SPLIT_THREAD, SPLIT_STATION };
 enum {
 	STREAM_KEYS = 256,	 /* parts of a split stream, at most */
@@ -57,19 +60,20 @@ struct stream {
 	struct stream_options o;
 	const struct receive_ops *receive;
 	const struct format_ops *format;
-	/* made by the plugins' own tables */
+	/* structs filled by the plugins' tables of options */
 	void *receive_options, *format_options;
 	struct option_texts listen; /* addresses as configured, for people */
 	bool payload_told;	    /* `payload` is set, not the default */
-	/* number of substreams and of receiver threads */
+	/* from the plugin: substreams, receiver threads */
 	struct receive_plan plan;
 	/* one recording per key: VDIF thread or station */
 	enum stream_split split;
 	uint32_t *key;	/* the VDIF threads or stations of a split */
 	unsigned keys;	/* number of keys; 1 without a split */
 	unsigned disks; /* number of disks that `blocks` is made for */
-	struct format_shape shape; /* packet layout; all keys have the same */
-	uint32_t *threads;	   /* learned list; shape.threads points here */
+	/* packet layout, rate and threads of all keys together */
+	struct format_shape shape;
+	uint32_t *threads; /* learned list; shape.threads points here */
 	struct geometry geometry;
 	enum layout layout;
 	enum fill_kind fill;
@@ -86,6 +90,7 @@ extern const struct option stream_options[];
  * with a fault that has file:line and the stream's name. */
 int stream_make(struct stream **stream, struct conf *conf,
 		config_setting_t *group, unsigned disks, struct fault *fault);
+/* Adds a reference and returns `s`. */
 struct stream *stream_hold(struct stream *s);
 void stream_drop(struct stream *s); /* frees with the last reference */
 

@@ -11,6 +11,7 @@
  */
 enum { STREAM_VARY_LISTEN = 64 };
 
+/* The keys that may differ. */
 struct stream_vary {
 	const char *name;   /* NULL: unchanged */
 	const char *format; /* NULL: unchanged */

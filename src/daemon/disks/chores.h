@@ -12,13 +12,14 @@
 /*
  * Chores are jobs on finished recordings that a client asked for: removal, and
  * setting or clearing protection.  One thread does them one after the other, at
- * the lowest priority and with a rest after each file, so that a recording does
- * not notice.  A chore continues after its client disconnects.
+ * nice 19 and with a rest after each file, so that a recording does not notice.
+ * A chore continues after its client disconnects.
  *
  * The event loop's thread calls these functions.
  */
 struct chores;
 
+/* LOOK only says what REMOVE would remove. */
 enum chore_kind { CHORE_LOOK, CHORE_REMOVE, CHORE_PROTECT, CHORE_UNPROTECT };
 
 struct chore {

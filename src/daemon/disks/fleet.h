@@ -25,6 +25,7 @@
  */
 enum { FLEET_MOST = 256, FLEET_MINUTE = 60 };
 
+/* Arguments of fleet_start; all that they point to outlives the fleet. */
 struct fleet_args {
 	struct queue *queue;
 	const struct writer_way *way;
@@ -39,6 +40,7 @@ struct fleet_args {
 	void *arg;
 };
 
+/* One disk; its number is its index in fleet::disk. */
 struct fleet_disk {
 	struct disk disk;
 	struct writer *writer; /* NULL: dropped */
@@ -86,6 +88,7 @@ unsigned fleet_writers(const struct fleet *fleet);
 
 /* Returns the writer of disk `i`, or NULL if it was dropped or is leaving. */
 struct writer *fleet_writer(const struct fleet *fleet, unsigned i);
+/* Returns the path of disk `i`, also of a dropped one. */
 const char *fleet_path(const struct fleet *fleet, unsigned i);
 
 /* ---- fleet_watch.c: disks that do not answer -------------------------- */

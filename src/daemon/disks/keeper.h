@@ -19,6 +19,7 @@ int keeper_start(struct keeper **keeper);
 /* Ends the thread.  A thread that hangs on a disk is left behind after 2 s. */
 void keeper_stop(struct keeper *keeper);
 
+/* Returns the catalogue, which has its own lock; any thread. */
 struct catalogue *keeper_catalogue(struct keeper *keeper);
 
 /* Tells the catalogue which disks joined or left; called every turn. */

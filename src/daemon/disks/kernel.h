@@ -19,11 +19,13 @@
  */
 enum { KERNEL_DROPS = 5, KERNEL_NAME = 16 };
 
+/* Counters of one interface, in the order of kernel.c's drop_name. */
 struct kernel_device {
 	char name[KERNEL_NAME];
 	uint64_t drop[KERNEL_DROPS];
 };
 
+/* All counters at one moment. */
 struct kernel {
 	struct kernel_device *device;
 	unsigned devices;

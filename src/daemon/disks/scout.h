@@ -14,6 +14,7 @@
  */
 enum { SCOUT_SECONDS = 5, SCOUT_EXTRA = 256 };
 
+/* A path and what the scout found there. */
 struct scout_disk {
 	char *path;
 	bool mount; /* found by a wildcard, which only takes mount points */
@@ -47,6 +48,7 @@ void scout_add(struct scout *scout, const char *path);
 /* Returns true if anything changed since the last call; *list is then the whole
  * list, which the caller frees with scout_clear. */
 bool scout_take(struct scout *scout, struct scout_list *list);
+/* Frees the entries of a list. */
 void scout_clear(struct scout_list *list);
 
 #endif

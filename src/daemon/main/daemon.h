@@ -24,7 +24,9 @@
  * The daemon: the configuration and everything that was made of it.  All fields
  * belong to the event loop's thread; daemon.c lists the other threads.
  */
-enum { DAEMON_ENDED = 64 }; /* ended recordings that `list` shows */
+
+/* ended recordings that `info` still knows, at most */
+enum { DAEMON_ENDED = 64 };
 
 /* A client that waits for a recording to begin or to end. */
 struct waiter {
@@ -45,7 +47,7 @@ struct disk_waiter {
 
 /* Facts that the schedule's scans were last admitted by (admission.c).
  * Admission runs again when one of the counts differs, and every ten seconds.
- * `typed`: sum of the IDs of recordings that a client started. */
+ * `typed`: sum of the IDs of recordings that no scan of the schedule made. */
 struct daemon_seen {
 	int64_t looked, told; /* ns, steady */
 	unsigned disks, untried, typed;
@@ -73,8 +75,8 @@ struct daemon {
 	int wake, signals;     /* eventfd, signalfd */
 	int clock;	       /* timerfd that fires when UTC is set */
 	bool stopping;
-	int64_t started;    /* steady */
-	int64_t started_ns; /* UTC */
+	int64_t started;    /* ns, steady */
+	int64_t started_ns; /* ns, UTC */
 
 	struct session *sessions; /* sessions that run */
 	unsigned last_id;
@@ -126,8 +128,8 @@ void daemon_tell(struct daemon *d, const char *group);
  * its transfer if it has one. */
 void daemon_began(struct daemon *d, struct session *s);
 
-/* Removes ended recordings of this name from the list, so that the name is free
- * for a new one. */
+/* Removes recordings of this name from daemon::ended, because a new recording
+ * has the name now, or the old one was removed. */
 void daemon_forget(struct daemon *d, const char *name);
 
 #endif

@@ -9,6 +9,7 @@
  */
 struct pollfd;
 
+/* One descriptor, borrowed, with the function to call. */
 struct daemon_fd {
 	int fd;
 	short events; /* as of poll(2): POLLIN */
@@ -16,6 +17,7 @@ struct daemon_fd {
 	void *arg;
 };
 
+/* The descriptors of the loop, in two arrays of `n` entries each. */
 struct daemon_fds {
 	struct pollfd *poll;
 	struct daemon_fd *fd;
@@ -33,6 +35,7 @@ void daemon_fds_remove(struct daemon_fds *f, int fd);
  * descriptor, which may add and remove any.  Returns 0 or -errno. */
 int daemon_fds_wait(struct daemon_fds *f, int timeout_ms);
 
+/* Frees the arrays; closes nothing. */
 void daemon_fds_clear(struct daemon_fds *f);
 
 #endif

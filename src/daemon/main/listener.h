@@ -20,12 +20,12 @@
  * When a limit is reached, the oldest connection is closed: one of the same
  * peer if that peer has too many, else one of the peer that has most.  Among
  * connections with a place, the oldest is the one silent for longest.  A busy
- * connection is never closed; if all are busy, the new one is refused.
+ * connection stays; if all are busy, the new one is refused.
  *
  * A peer is a user (control socket), an IPv4 address, or an IPv6 network of 64
- * bits.  Root and the daemon's own user are trusted on the control socket:
- * other users never push out a trusted connection, and a trusted newcomer
- * pushes out any other, busy or not.
+ * bits.  Root and the daemon's own user are trusted on the control socket: a
+ * trusted connection is never closed for another user's, and takes the place of
+ * any other user's, even of a busy one.
  *
  * While the process has no file descriptor left, the sockets are not polled for
  * PAUSE_NS (listener.c) at a time: else the connections in the kernel's queue
@@ -41,6 +41,7 @@ enum {
 	LISTENER_TURN = 16, /* connections to accept in one turn, at most */
 };
 
+/* The other end of a connection. */
 struct listener_peer {
 	struct sockaddr_storage address;
 	uint8_t key[16]; /* equal for equal peers */
@@ -57,6 +58,7 @@ struct listener_place {
 	int64_t heard; /* ns, steady; set by the owner when the peer speaks */
 };
 
+/* Limits and callback, set by the owner. */
 struct listener_rules {
 	const char *name; /* for the log: "control socket" */
 	unsigned places, of_one;
@@ -80,6 +82,7 @@ struct listener {
 /* Returns 0 or -errno; call listener_close in either case.  Closing a zeroed
  * listener does nothing. */
 int listener_open(struct listener *l, const struct listener_rules *rules);
+/* Closes the sockets.  The owner closes its connections before. */
 void listener_close(struct listener *l);
 
 /* Listens on a bound, non-blocking socket, which belongs to the listener from

@@ -28,11 +28,14 @@ struct service {
 	char line[256]; /* last status line */
 };
 
+/* Reads the manager's watchdog period. */
 void service_open(struct service *s);
 
 /* Tells the manager that taking `bytes` of memory will take a while. */
 void service_memory(const struct service *s, uint64_t bytes);
 
+/* Tell the manager that the daemon is ready, reloads its configuration, has
+ * done so, or stops.  Without a manager they do nothing. */
 void service_ready(struct daemon *d);
 void service_reloading(struct daemon *d);
 void service_reloaded(struct daemon *d);

@@ -11,8 +11,8 @@
 /*
  * The server is the daemon's end of the control socket: it takes requests from
  * clients and sends the answers, at once or later.  It never waits for a
- * client.  A client that sends anything but JSON, or does not read its answers,
- * is disconnected.  Users other than root and the daemon's own have 64
+ * client.  A client that sends anything but JSON objects, or does not read its
+ * answers, is disconnected.  Users other than root and the daemon's own have 64
  * connections each; all together have 256 (listener.h).  The event loop's
  * thread.
  */
@@ -40,6 +40,7 @@ struct server_hooks {
  */
 int server_open(struct server **server, const char *path, const char *group,
 		const struct server_hooks *hooks, struct fault *fault);
+/* Disconnects all clients and removes the socket. */
 void server_close(struct server *s);
 
 /* An epoll set: when it is readable, call server_step. */
@@ -61,6 +62,7 @@ void server_answer_fds(struct server *s, struct server_ticket t, json_t *result,
  * client. */
 void server_answer_text(struct server *s, struct server_ticket t,
 			const char *result);
+/* Answers with an error. */
 void server_refuse(struct server *s, struct server_ticket t,
 		   const struct fault *fault);
 

@@ -16,7 +16,7 @@ struct crew_member {
 	struct receiver *receiver;
 	unsigned sources;  /* sources (sockets) given to it */
 	const void *group; /* group of the last intake given to it */
-	int64_t beat;	   /* turn counter at the last crew_moves */
+	int64_t beat;	   /* its last pass, as crew_moves saw it; ns, steady */
 };
 
 struct crew {
@@ -36,6 +36,7 @@ void crew_stop(struct crew *crew); /* after every intake is done */
  * receivers as far as there are enough; NULL: no group. */
 struct crew_member *crew_add(struct crew *crew, const void *group,
 			     unsigned sources);
+/* Takes the load of an intake, which is done, off its receiver. */
 void crew_remove(struct crew_member *member, unsigned sources);
 
 /* True if every receiver thread has made a turn since the last call.  Call

@@ -45,6 +45,7 @@ struct mapping_of {
 /* Makes the shared page.  Without it clients see only durable blocks, and a
  * warning is logged. */
 void mappings_open(struct daemon *d);
+/* Removes all mappings; the map itself stays until daemon_finish. */
 void mappings_close(struct daemon *d);
 
 /* Removes mappings without clients, once a second.  The event loop calls it

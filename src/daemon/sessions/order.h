@@ -21,6 +21,7 @@ enum order_flag {
 	ORDER_RESUME = 4,
 };
 
+/* A request to record, with its streams (borrowed from the setup). */
 struct order {
 	/* of the recording; order_check may change it with ORDER_RENAME */
 	char name[128];

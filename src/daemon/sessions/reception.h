@@ -26,6 +26,8 @@
  */
 struct supply;
 
+/* The part of the input that one receiver thread reads: its instance of the
+ * receive plugin, and the intake around it. */
 struct reception_share {
 	struct receive_state *state;
 	/* own copy, because the thread may learn its values */
@@ -66,6 +68,7 @@ void reception_put(struct reception *in);
 /* Returns the shape of a part's packets; a learned value is there when
  * reception_learning is false. */
 struct format_shape *reception_shape(struct reception *in, unsigned part);
+/* True while a receiver still learns the stream's frame rate or threads. */
 bool reception_learning(struct reception *in);
 
 /* Returns the number of sources of all shares. */

@@ -29,16 +29,19 @@
 
 /* The consumer of one part's blocks. */
 struct supply_out {
-	/* called by receiver threads; takes the block over */
+	/* Takes a block over.  Called by receiver threads, and by
+	 * supply_release (event loop) for blocks that waited. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;
 };
 
+/* The feed from one share of the reception. */
 struct supply_share {
 	struct feed *feed;
 	struct supply *supply;
 };
 
+/* A part of a split stream, or the whole stream, and where its blocks go. */
 struct supply_part {
 	struct supply_out out;
 	/* blocks that wait; NULL: blocks go straight out */
@@ -69,6 +72,7 @@ struct supply {
 	void *arg;
 };
 
+/* Arguments of supply_feed. */
 struct supply_args {
 	struct gate gate;
 	bool waits;  /* blocks wait for supply_release */
