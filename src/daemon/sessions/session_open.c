@@ -25,8 +25,8 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* Takes a finished block of a part; see supply_out for the threads.  `sub` tells
- * parts apart only in the memory they share: in its recording a part is
+/* Takes a finished block of a part; see supply_out for the threads.  `sub`
+ * tells parts apart only in the memory they share: in its recording a part is
  * substream 0. */
 static void
 block_out(void *arg, struct block *b)
