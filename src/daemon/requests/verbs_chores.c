@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `rm` and `protect` are answered when the change is durable.  A recording that
- * runs is refused at once: its folders may not be there yet.
+ * `rm` and `protect` are answered when the change is durable.  `rm` of a
+ * recording that runs is refused at once: its folders may not be there yet.
  */
 #include <errno.h>
 #include <stdio.h>

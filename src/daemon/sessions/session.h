@@ -90,7 +90,7 @@ struct session {
 	unsigned id;
 	unsigned scan; /* number of the schedule's scan; 0: a client's order */
 	char name[SESSION_NAME]; /* name of the recording and of its folder */
-	char group[80];		 /* name that the client gave */
+	char group[80];		 /* name of the order, for all its recordings */
 	char *send; /* URL it is sent to while it is recorded, or NULL */
 	enum session_state state;
 	const char *reason; /* why it stopped; static text */
