@@ -50,6 +50,7 @@ struct cube_item {
 int cube_open(struct cube **cube, struct recording *rec);
 void cube_close(struct cube *cube);
 
+/* Returns the spans, *n of them; valid until cube_close(). */
 const struct cube_span *cube_spans(const struct cube *cube, size_t *n);
 
 /* True if any channel has a block with these times, both included. */

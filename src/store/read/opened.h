@@ -56,6 +56,7 @@ struct opened_args {
 	struct opened_hooks hooks;
 };
 
+/* Makes a set.  Returns 0 or -errno. */
 int opened_make(struct opened_set **set, const struct opened_args *args);
 /* Frees the set.  All recordings have been put before.  Never waits for a disk:
  * memory that a stuck thread needs is freed by that thread. */
@@ -68,6 +69,8 @@ void opened_free(struct opened_set *set); /* NULL is allowed */
  */
 int opened_get(struct opened_set *set, const char *name, struct opened **op,
 	       struct fault *fault);
+
+/* Gives a recording back.  Files opened on it are closed before. */
 void opened_put(struct opened *op);
 
 /*
@@ -92,6 +95,8 @@ struct opened_facts {
 	unsigned chunks;
 	bool removed; /* the name is gone, or is another recording now */
 };
+
+/* Copies what was known at the last refresh. */
 void opened_facts(struct opened *op, struct opened_facts *f);
 
 /*

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recording's own thread, and its queue of jobs: everything that may wait
- * for a disk.  Callers wait no longer than `patience`.  A job belongs to both,
- * so a thread that comes back after an hour finds its memory intact.  A thread
- * that is known to be stuck gets no further jobs.
+ * The recording's own thread and its queue of jobs (its "desk"): everything
+ * that may wait for a disk.  Callers wait no longer than `patience`.  A job
+ * belongs to both, so a thread that comes back after an hour finds its memory
+ * intact.  A thread that is known to be stuck gets no further jobs.
  *
- * When nobody has used the recording for some seconds, the thread takes it out
- * of the set, closes it and ends.
+ * When the recording has been idle for some seconds, the thread takes it out of
+ * the set, closes it and ends.
  */
 #include "config.h"
 

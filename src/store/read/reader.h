@@ -65,6 +65,7 @@ struct reader_args {
 			     -ETIMEDOUT; 0: none */
 };
 
+/* Makes a pool for readers to share.  Returns 0 or -errno. */
 int reader_pool_make(struct reader_pool **pool,
 		     const struct reader_pool_args *args);
 /* Stops the pool's threads and frees it.  All its readers are closed before. */
@@ -73,6 +74,8 @@ void reader_pool_leave(struct reader_pool *pool);
  * not answer. */
 void reader_pool_facts(struct reader_pool *pool, uint64_t *bytes,
 		       unsigned *hang);
+
+/* True if a disk does not answer. */
 bool reader_pool_hangs(struct reader_pool *pool, unsigned disk);
 
 /* Opens a reader.  Returns 0 or -errno.  The recording must be closed after the
@@ -98,6 +101,7 @@ struct reader_way {
 	int64_t used;		       /* steady ns of the last read */
 };
 
+/* Begins a cursor over a substream (-1: all).  The caller owns *w. */
 void reader_way_begin(struct reader_way *w, struct reader *r, int sub);
 /* Drops what was read ahead.  The caller has put all views of this cursor. */
 void reader_way_end(struct reader_way *w);
@@ -128,6 +132,8 @@ struct reader_view {
  */
 int reader_get(struct reader_way *w, uint64_t number, uint64_t at,
 	       uint64_t bytes, struct reader_view *v, int64_t until);
+
+/* Gives a stretch back; its data must not be used any more. */
 void reader_put(struct reader *r, struct reader_view *v);
 /* True if the stretch is bad because this chunk cannot be read from this disk
  * at present. */

@@ -67,6 +67,8 @@ struct reading_answer {
  */
 int reading_read(struct reading *rd, uint64_t offset, size_t bytes,
 		 struct reading_answer *a);
+
+/* Frees an answer: its bytes must not be used any more. */
 void reading_done(struct reading *rd, struct reading_answer *a);
 
 #endif

@@ -22,7 +22,7 @@ struct orphan {
 	uint64_t kept;	/* with this many bytes */
 };
 
-/* A recording under recovery, whose indexes are locked by us. */
+/* A recording under recovery.  Its indexes are locked by this process. */
 struct rescue {
 	struct recording *rec;
 	const struct disks *disks;

@@ -54,6 +54,8 @@ struct removal_pace {
  */
 int removal_open(struct removal **removal, const struct disks *disks,
 		 const char *name, struct fault *fault);
+
+/* Frees it.  Nothing is changed on disk. */
 void removal_close(struct removal *r);
 
 const struct removal_facts *removal_facts(const struct removal *r);

@@ -60,7 +60,8 @@ hole_at(struct reading *r, uint64_t at)
 		found = lseek(r->fd, (off_t)(r->b->at + at), SEEK_DATA);
 		if (found >= 0)
 			r->data = (uint64_t)found - r->b->at;
-		else /* a file system without SEEK_DATA: no hole */
+		else /* ENXIO: a hole to the end; else SEEK_DATA is not
+			supported */
 			r->data = errno == ENXIO ? UINT64_MAX : at;
 		r->looked = at;
 	}

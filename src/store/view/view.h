@@ -63,6 +63,7 @@ int view_make(struct view **view, struct recording *rec,
 	      const struct view_choice *choice, struct fault *fault);
 void view_free(struct view *v); /* NULL is allowed */
 
+/* Returns the choice that the view was made with. */
 const struct view_choice *view_choice(const struct view *v);
 
 /* Appends what recording_refresh() found.  Returns 0 or -errno; after an error

@@ -78,7 +78,7 @@ struct view {
 	/* The last block that was laid out: */
 	bool begun;
 	uint64_t number; /* number of that block */
-	bool timed;	 /* a block with data was laid out */
+	bool timed;	 /* true: a block with data was laid out */
 	uint64_t last;	 /* number of the last block with data */
 	struct view_turn turn;
 	size_t ahead; /* while the view is laid out: position of the next block

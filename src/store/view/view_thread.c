@@ -10,8 +10,11 @@
 
 #include "store/view/view_priv.h"
 
-/* Packets marked invalid pass: fill may carry another thread's number where no
- * header of the right thread was known. */
+/*
+ * True if the packet is certainly of another thread.  Unreadable packets and
+ * those marked invalid pass: fill may carry another thread's number where no
+ * header of the right thread was known.
+ */
 static bool
 is_other(const struct view *v, const uint8_t *payload)
 {

@@ -35,7 +35,8 @@ struct adopted {
 		     else next */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Finds the blocks to adopt; the caller ends with adopt_clear().  Returns 0 or
+ * -ENOMEM. */
 int adopt_find(const struct adopt_args *args, struct adopted *adopted);
 void adopt_clear(struct adopted *adopted);
 

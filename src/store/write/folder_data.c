@@ -284,7 +284,8 @@ folder_data_synced(struct folder *f, const struct index_record *records,
 	f->synced = end_with(f, records, n);
 }
 
-/* Cuts only if no block behind these is being written. */
+/* Cuts only if no block behind these is being written; else the file takes no
+ * more blocks. */
 void
 folder_data_rewind(struct folder *f, const struct index_record *records,
 		   unsigned n)

@@ -20,7 +20,11 @@
  */
 struct telling;
 
-/* Returns 0 or -errno.  Free it before the recording is closed. */
+/*
+ * Reads the metadata of all disks.  Free the result before the recording is
+ * closed.  Returns 0 or -errno; after an error *telling may be set, and must be
+ * freed then.
+ */
 int telling_make(struct telling **telling, struct recording *rec);
 void telling_free(struct telling *t); /* NULL is allowed */
 
