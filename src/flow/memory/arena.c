@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What matters is that the kernel never has to zero a page while packets
- * arrive: touching costs about half a second per GiB, and is done once, here.
+ * The memory of the pool, mapped and touched once when the daemon starts:
+ * touching costs about half a second per GiB, and the kernel must never have to
+ * zero a page while packets arrive.
  *
- * Huge pages: a memfd of reserved hugetlb pages where the system has enough
- * of them, else anonymous memory with transparent huge pages asked for.
- * Small pages would cost a TLB miss for about every second packet.
+ * Pages are huge: a memfd of reserved hugetlb pages where the system has enough
+ * of them, else anonymous memory with transparent huge pages requested.  Small
+ * pages would cost a TLB miss for about every second packet.
  *
- * Those who read live (map.h) can be given a memfd, and nothing else.  One
- * without reserved pages the kernel mostly makes of small ones, since few
- * systems allow transparent ones there (shmem_enabled); so that has to be asked
- * for.  *Measured* over loopback at 2 Gb/s: 0.33 CPU s/GB as it is, 0.38 in a
- * memfd of small pages, 0.32 in one of transparent ones, and the same again
- * with somebody who reads all of it (scripts/bench record --live 2e9).
+ * Only a memfd can be shared with live readers (map.h).  The kernel backs a
+ * memfd without reserved pages mostly with small pages, since few systems allow
+ * transparent ones there (shmem_enabled); so sharing has to be requested.
+ * *Measured* over loopback at 2 Gb/s: 0.33 CPU s/GB in anonymous memory, 0.38
+ * in a memfd of small pages, 0.32 in a memfd of transparent huge pages, and the
+ * same again with a program that reads all of it (scripts/bench record --live
+ * 2e9).
  */
 #include "flow/memory/arena.h"
 
@@ -30,7 +32,8 @@
 
 enum { PAGE = 4096, NODES = 1024 };
 
-/* Where the kernel has a word for it, one call; else a byte of each page. */
+/* Touches every page: one madvise() call, or where the kernel does not know it
+ * (before Linux 5.14) a write to each page. */
 static int
 touch(uint8_t *at, uint64_t bytes)
 {
@@ -43,9 +46,9 @@ touch(uint8_t *at, uint64_t bytes)
 	return 0;
 }
 
-/* Before it is touched, since that is when pages are given.  Preferred, not
- * bound: a node that is full is no reason to have no memory.  By hand, so that
- * libnuma is not needed. */
+/* Asks for memory of one NUMA node.  Call it before the first touch, which is
+ * when the kernel allocates pages.  MPOL_PREFERRED, not MPOL_BIND: a full node
+ * is no reason to fail.  The raw system call spares us libnuma. */
 static void
 near(const struct arena *a, int node)
 {
@@ -69,12 +72,14 @@ static int
 ready(const struct arena *a, int node)
 {
 	near(a, node);
-	/* Of no use in a core dump, and larger than what takes those. */
+	/* A core dump has no use for the packets, and no disk for so many GiB
+	 * of them. */
 	madvise(a->at, a->bytes, MADV_DONTDUMP);
 	return touch(a->at, a->bytes);
 }
 
-/* Says the system that files in memory may have huge pages? */
+/* True if the system gives files in memory (memfd, tmpfs) transparent huge
+ * pages. */
 static bool
 files_huge(void)
 {
@@ -114,7 +119,8 @@ file_tell(const struct arena *a, bool share)
 			 "programs of this user, could write to it");
 }
 
-/* Of reserved pages where there are enough, else if it is asked for. */
+/* Maps the arena as a memfd: of reserved huge pages if there are enough, else
+ * of ordinary pages if `share` asks for it.  False if neither worked. */
 static bool
 map_file(struct arena *a, bool share)
 {

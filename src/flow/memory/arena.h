@@ -7,26 +7,27 @@
 
 #include "flow/memory/memfile.h"
 
-/* An arena is the memory of a pool: in one piece, touched, and of the largest
- * pages that are to be had. */
+/* An arena is the memory of a pool: one mapping, touched when it is made, in
+ * the largest pages that the system gives. */
 struct arena {
 	uint8_t *at;
 	uint64_t bytes;
 	const char *pages;   /* "hugetlb", "transparent" or "small" */
 	bool locked;	     /* cannot be swapped out */
-	struct memfile file; /* of what it is, where others can be given it:
-				then its descriptor is not -1 */
+	struct memfile file; /* the memfd behind it; file.fd is -1 where the
+				arena cannot be shared */
 };
 
-/* How it is to be; what cannot be had is one line of the log. */
+/* Wishes for an arena.  A wish that the system refuses is one line of the log,
+ * not an error. */
 struct arena_way {
-	int node;   /* NUMA node where there is room; -1: on any */
-	bool share; /* others can be given it even if there are no reserved
-		       huge pages */
+	int node;   /* preferred NUMA node; -1: any */
+	bool share; /* back it by a memfd, so that live readers can map it, even
+		       without reserved huge pages */
 };
 
-/* `bytes` is a multiple of ARENA_PAGE.  0 or -errno, and nothing is left; logs
- * one line on what it got. */
+/* Makes an arena of `bytes`, a multiple of ARENA_PAGE, and logs one line about
+ * it.  Returns 0, or -errno with nothing allocated. */
 enum { ARENA_PAGE = 2 << 20 };
 int arena_make(struct arena *a, uint64_t bytes, const struct arena_way *way);
 void arena_free(struct arena *a);

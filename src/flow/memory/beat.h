@@ -8,12 +8,11 @@
 #include "base/clock.h"
 
 /*
- * A beat is the last sign of life of a disk: when (clock_steady) something
- * that it was asked for was done.  The disk's thread sets it after each call
- * that might not have come back; whoever watches reads it.  Relaxed: it is
- * only a time, and what is decided by it is decided under the writer's lock.
- *
- * A receiver has one too: of its last pass.
+ * A beat (heartbeat) is the steady time, in ns, at which a thread last finished
+ * a step.  A disk's writer thread sets it after each call that might have hung;
+ * writer_watch.c reads it to find disks that hang.  A receiver thread sets its
+ * own with each pass.  Relaxed: the value is only a time, and decisions about
+ * it are made under the writer's lock.
  */
 struct beat {
 	_Atomic int64_t at;

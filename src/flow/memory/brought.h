@@ -8,19 +8,20 @@
 #include "store/record/index.h"
 
 /*
- * What was brought with a block of a copy: all that its disk is to say of it,
- * as it was said where it comes from.  Such a block has no holes to be filled,
- * no times to be looked up and no number to be given; block::bytes, filled,
- * missing, run, sub, first, gap and base are those of the record, and first_ns
- * is when the first packet of its run came.  Its checksums were taken when it
- * came, and are those of the record.
+ * The index record and metadata lines of a block that was copied from another
+ * host: everything the disk will say about it, exactly as the origin said it.
+ * A block with a record like this gets no fill, no times and no number of its
+ * own; block::bytes, filled, missing, run, sub, first, gap and base are those
+ * of the record, and first_ns is when the first packet of its run arrived.  Its
+ * checksums were computed when it arrived here and agree with the record.
  *
- * One piece of malloc(3), which goes with the block.
+ * One malloc(3) allocation, owned by the block and freed with it.
  */
 struct brought {
 	struct index_record record;
 	uint32_t lines_bytes;
-	char lines[]; /* of the metadata, each with its newline */
+	/* of metadata, each with its newline; lines_bytes in all */
+	char lines[];
 };
 
 #endif

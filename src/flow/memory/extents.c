@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams come and go at the pace of people, so the list is short and a
- * search through it costs nothing.  One extent for a stock was tried first:
- * after some recordings of different lengths a third one was refused though
- * two thirds of the memory were free, in pieces.
+ * Streams come and go at the pace of people, so the list is short and a linear
+ * search costs nothing.  One extent per stock was tried first: after some
+ * recordings of different lengths a third one was refused although two thirds
+ * of the memory were free, in fragments.
  */
 #include "flow/memory/extents.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The free bytes from `from` up to an extent, or to the end. */
+/* Free bytes from `from` up to extent `to`, or to the end of the arena if that
+ * is NULL. */
 static uint64_t
 gap(const struct extents *e, const uint8_t *from, const struct extent *to)
 {
@@ -74,8 +75,8 @@ extents_take(struct extents *e, struct stock *stock, unsigned n, uint64_t bytes,
 	return 0;
 }
 
-/* What is behind the piece becomes an extent of its own, which goes where
- * nothing is; and so does what is before it. */
+/* Splits the extent: the bytes behind the piece become an extent of their own,
+ * the bytes before it keep the old one.  An empty part gets none. */
 int
 extents_cut(struct extents *e, const uint8_t *piece, uint64_t bytes)
 {

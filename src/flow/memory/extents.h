@@ -7,12 +7,12 @@
 struct stock;
 
 /*
- * Extents say which pieces of an arena are taken, and by which stock.  They
- * stand in the order of their addresses; what is between them is free.
+ * Extents record which pieces of an arena belong to which stock, in a list
+ * ordered by address; the gaps between them are free.
  *
- * A stock takes the first gaps that hold a block or more of it, so blocks
- * that fit into what is free are never refused because it lies in pieces.
- * Its owner locks.
+ * A stock takes the first gaps that hold at least one block, so free memory
+ * that is fragmented still serves every request that fits in it.  The owner of
+ * the list locks.
  */
 struct extent {
 	uint8_t *data;
@@ -27,21 +27,21 @@ struct extents {
 	struct extent *list;
 };
 
-/* How many pieces of so many bytes fit into what is free. */
+/* Number of pieces of `bytes` that fit into the free gaps. */
 uint64_t extents_room(const struct extents *e, uint64_t bytes);
 
 /*
- * Takes n pieces for a stock, and tells each: `place` is called with its
- * number and address.  0; or -ENOMEM, and then nothing was taken.
+ * Takes n pieces for a stock and calls `place` with the index and address of
+ * each.  Returns 0, or -ENOMEM with nothing taken.
  */
 int extents_take(struct extents *e, struct stock *stock, unsigned n,
 		 uint64_t bytes,
 		 void (*place)(struct stock *stock, unsigned i, uint8_t *at));
 
-/* One piece that was taken is free again.  0; or -ENOMEM, and it is not. */
+/* Frees one piece of an extent.  Returns 0, or -ENOMEM with nothing freed. */
 int extents_cut(struct extents *e, const uint8_t *at, uint64_t bytes);
 
-/* All that a stock has is free again. */
+/* Frees all extents of a stock. */
 void extents_give(struct extents *e, const struct stock *stock);
 
 #endif

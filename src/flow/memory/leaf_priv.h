@@ -4,7 +4,8 @@
 
 #include "flow/output/leaf.h"
 
-/* What leaf.c has of leaf_record.c: the record of a sealed block. */
+/* The index record of a sealed block, made by leaf_record.c for leaf.c (the
+ * disk's index) and map.c (live readers). */
 struct index_record leaf_record(const struct output *o, const struct block *b);
 struct index_record block_record(const struct format_ops *format,
 				 const struct format_shape *shape,

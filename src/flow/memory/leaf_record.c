@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What the index says of a block, and the metadata before it. */
+/* Makes the index record of a sealed block: number, times, sizes, checksum. */
 #include "flow/memory/leaf_priv.h"
 
 #include "flow/memory/brought.h"
 
-/* Whose packets they are. */
+/* The format that parses the packets, and the shape of their stream. */
 struct maker {
 	const struct format_ops *format;
 	const struct format_shape *shape;
 };
 
-/* The data's own time of a slot; false where it has no packet, or that no
- * time. */
+/* Finds the time that the packet in a slot carries.  False if the slot has no
+ * packet, or its packet no time. */
 static bool
 slot_time(const struct maker *m, const struct block *b, uint32_t slot,
 	  int64_t *ns)
@@ -27,7 +27,9 @@ slot_time(const struct maker *m, const struct block *b, uint32_t slot,
 	return true;
 }
 
-/* The data's own times, where its format has them: a few packets tell. */
+/* Finds the times of the first and the last packet of a block, if its format
+ * carries times.  A few slots decide: after four frames without a time the
+ * search ends. */
 static bool
 data_times(const struct maker *m, const struct block *b, int64_t *first,
 	   int64_t *last)

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a map: what is written into it, and when.  Why a reader can rely
- * on it is argued in store/record/map_page.c; this is the other half:
+ * The page of a map: what is written into it, and when. store/record/map_page.c
+ * argues why a reader can rely on it; this is the writer's half:
  *
- *   sealer    map_show    what stands in the entry, then generation + 1
+ *   writer    map_show    fills the entry, then generation + 1
  *                         (release): even
- *   anybody   map_hide    generation + 1 (release): odd.  The block is not home
- *                         yet, so nobody else touches it
- *             go_home     the stock's lock is given: a release
- *   receiver  stock_take  the stock's lock is taken, a fence (release), and
- *                         then the memory is written anew
+ *   last      map_hide    generation + 1 (release): odd.  The block is not
+ *   holder                free yet, so no other thread touches it
+ *             go_home     the stock's lock is released
+ *   receiver  stock_take  the stock's lock is taken, then a release fence,
+ *                         and then the memory is written anew
  *
- * So whatever somebody writes into the block, the odd generation was stored
- * before it, with a release between the two.  The same holds of an entry that
- * is used again: who takes it has loaded the odd generation (acquire), and has
- * a fence (release) before what he writes.
+ * So the odd generation is stored before anything new is written into the
+ * block, with a release between the two.  The same holds for an entry that is
+ * reused: the thread that takes it has loaded the odd generation (acquire), and
+ * issues a release fence before it writes the fields.
  *
- * It costs a store for each block that is shown, under no lock, and nothing for
- * others, or for packets.  To show one takes a lock, so that two sealers do not
- * take the same entry; only for recordings that somebody looks at.
+ * The cost is one store per shown block, under no lock, and nothing per packet.
+ * Showing a block takes a lock, so that two writers do not take the same entry;
+ * that happens only for recordings that have a live reader.
  *
- * Entries are plenty, and taken by hash, so it hardly ever happens that there is
- * none; then the block is not shown, and read from disk.
+ * Entries are plenty and found by hash, so running out is rare; a block without
+ * an entry is not shown, and live readers take it from disk.
  */
 #include "flow/memory/map.h"
 
@@ -35,13 +35,18 @@
 #include "flow/memory/memfile.h"
 #include "store/record/map_page.h"
 
-enum { LEAST = 1 << 10, MOST = 1 << 15, EACH = 1 << 20 /* of the arena */ };
+enum {
+	LEAST = 1 << 10,
+	MOST = 1 << 15,
+	EACH = 1 << 20 /* bytes of arena per entry */
+};
 
 struct map {
 	struct memfile file;
-	struct map_page *page; /* of the file */
+	struct map_page *page; /* file.at */
 	const uint8_t *arena;
-	pthread_mutex_t lock; /* over who takes an entry */
+	pthread_mutex_t lock; /* serializes map_show; entries are emptied
+				 without it */
 };
 
 static uint32_t
@@ -54,7 +59,7 @@ entries_of(uint64_t arena_bytes)
 	return n;
 }
 
-/* Which also touches all of it. */
+/* Writes the head and all generations, which touches every page. */
 static void
 page_fill(struct map_page *p, uint32_t entries, uint64_t arena_bytes)
 {
@@ -87,7 +92,8 @@ map_make(struct map **map, const void *arena, uint64_t bytes)
 	}
 	m->page = m->file.at;
 	page_fill(m->page, entries, bytes);
-	/* Like the arena; one that may not be locked is seldom swapped. */
+	/* Locked like the arena.  Failing is harmless: a page in constant use
+	 * is seldom swapped. */
 	mlock(m->page, size);
 	*map = m;
 	return 0;
@@ -115,7 +121,8 @@ map_bytes(const struct map *m)
 	return m->file.bytes;
 }
 
-/* Under the lock; NULL: there is none. */
+/* Finds a free entry for this block.  NULL: all its probes are taken.  Call
+ * under the lock. */
 static struct map_entry *
 entry_take(struct map *m, uint64_t recording, uint64_t number)
 {

@@ -8,34 +8,37 @@
 #include "contract/block.h"
 
 /*
- * A map shows which blocks are in the arena to others, who have that memory to
- * read (memfile.h): what they see is store/record/map_page.h.
+ * A map publishes which blocks are in the arena to other processes that read a
+ * recording while it is made (live readers, such as spatefs).  They map the
+ * arena read-only (memfile.h) and find blocks by store/record/map_page.h.
  *
  *   SEALED ---- map_show ----> shown ---- it goes home: map_hide ----> FREE
  *
- * A block is shown if a tap of its recording says so (tap_show), and then until
- * it goes home, be it that the tap keeps it longer or not at all.  Nobody waits
- * for those who look.
+ * A block is shown if a tap of its recording asks for it (tap_show), and stays
+ * shown until it returns to its stock, whether or not the tap keeps it.  The
+ * recorder never waits for live readers.
  */
 struct map;
 
-/* Of this arena.  0, or -errno: its page cannot be shared. */
+/* Makes the page for an arena of `bytes`.  Returns 0 or -errno: the page cannot
+ * be shared. */
 int map_make(struct map **map, const void *arena, uint64_t bytes);
 
-/* Every block is home. */
+/* Frees the map.  Every block must be back in its stock. */
 void map_free(struct map *m);
 
-/* The page for others, who can only read it; the map's. */
+/* Read-only descriptor of the page, to give to a live reader; the map owns
+ * it. */
 int map_fd(const struct map *m);
 uint64_t map_bytes(const struct map *m);
 
-/* A sealed block that the caller holds, of the recording that others know by
- * this ID.  Not again one that is shown; not where there is no entry for it.
- * One thread at a time for a block. */
+/* Shows a sealed block that the caller holds; `recording` is the ID by which
+ * live readers know its recording.  Nothing happens if the block is shown
+ * already, or if no entry is free.  One thread at a time per block. */
 void map_show(struct map *m, uint64_t recording, struct block *b);
 
-/* Nobody sees it any more, and who copies just now will find out.  Its last
- * holder; before it is anybody else's. */
+/* Hides a block; a reader that copies it just now notices afterwards.  The last
+ * holder calls it, before the block returns to its stock. */
 void map_hide(struct block *b);
 
 #endif

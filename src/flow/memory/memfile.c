@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A memfd has no name, but who has a descriptor of it finds it in /proc, and
- * may open it anew: its inode is like any other's, and says 0777.  So there
- * are two locks on it.  Its mode lets its owner read and nobody write, which
- * root and the owner can get around.  And it is sealed: F_SEAL_FUTURE_WRITE
- * (Linux 5.1) refuses every write and every writable mapping from then on, and
- * leaves alone the one that there is, which is ours.
+ * A memfd has no name, but a process with a descriptor of it finds it in /proc
+ * and may open it anew: its inode says mode 0777 like any other's.  So two
+ * locks guard it.  Its mode lets the owner read and nobody write, which root
+ * and the owner can get around.  And it is sealed: F_SEAL_FUTURE_WRITE (Linux
+ * 5.1) refuses every later write and writable mapping, but leaves our own,
+ * which exists already.
  *
- * Shrinking is sealed, too: a page that is gone is SIGBUS for whoever maps it.
+ * Shrinking is sealed, too: touching a page that is cut off raises SIGBUS in
+ * every process that maps it.
  */
 #include "flow/memory/memfile.h"
 
@@ -28,8 +29,8 @@ seal(struct memfile *m, int fd)
 	return m->sealed || fcntl(fd, F_ADD_SEALS, SIZE | F_SEAL_SEAL) == 0;
 }
 
-/* The descriptor that is given away is another one: what one may do with it
- * goes along with it. */
+/* Opens a second, read-only descriptor to give away: access rights travel with
+ * a descriptor, and fd may write. */
 static int
 open_anew(int fd)
 {

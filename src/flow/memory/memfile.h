@@ -6,20 +6,22 @@
 #include <stdint.h>
 
 /*
- * A memfile is memory of this process that others may be given to read, and by
- * no means to write: not by the descriptor that they get, not by opening
- * what it is of anew, not by making it shorter; not even by root.
+ * A memfile is memory of this process that other processes may map to read, but
+ * never to write: neither through the descriptor they get, nor by opening the
+ * file anew through /proc, nor by truncating it; not even as root.
  */
 struct memfile {
 	void *at;
 	uint64_t bytes;
-	int fd;	     /* to be given away: for reading alone; -1: it cannot be */
-	bool sealed; /* false: the kernel cannot; then root, and who runs as
-			the same user, could write */
+	int fd;	     /* read-only, to give away; -1: this memory cannot be given
+			away */
+	bool sealed; /* false: the kernel lacks F_SEAL_FUTURE_WRITE, so root and
+			processes of the same user could write */
 };
 
-/* `name` is for people; `huge`: of reserved huge pages.  Not touched.  0 or
- * -errno, and nothing is left. */
+/* Makes a memfile of `bytes`, mapped but not touched.  `name` is shown in
+ * /proc; `huge` asks for reserved huge pages.  Returns 0, or -errno with
+ * nothing left behind. */
 int memfile_make(struct memfile *m, const char *name, uint64_t bytes,
 		 bool huge);
 void memfile_free(struct memfile *m);

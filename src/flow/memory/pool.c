@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arena, and the stocks in it.
+ * The arena, and the stocks in it. extents.c knows which stock has which piece;
+ * arena.c allocates the memory itself.
  *
  *   arena  |stock A: b0 b1 b2 ...|  free  |stock B: b0 b1|     free      |
- *
- * extents.c knows who has what; the memory itself is arena.c's.
  */
 #include "flow/memory/pool_priv.h"
 
@@ -23,9 +22,9 @@ enum { PAGE = 4096 };
 
 struct pool {
 	struct arena arena;
-	uint64_t limit; /* of it that may be borrowed */
+	uint64_t limit; /* bytes that may be borrowed */
 
-	pthread_mutex_t lock; /* over what is below */
+	pthread_mutex_t lock; /* guards the fields below */
 	struct extents extents;
 	struct stock *stocks;
 	uint64_t borrowed;
@@ -37,7 +36,8 @@ round_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* What the kernel gave may be too much for the machine; say it in time. */
+/* Linux grants more memory than the machine has and kills the daemon later;
+ * refuse in time. */
 int
 pool_fits(uint64_t bytes, struct fault *fault)
 {
@@ -145,7 +145,7 @@ block_need(const struct stock_args *args)
 	return pool_need(&one);
 }
 
-/* Blocks of this kind that would fit now. */
+/* Number of such blocks that would fit now. */
 static uint64_t
 room_for(const struct pool *p, const struct stock_args *args)
 {
@@ -169,7 +169,8 @@ stock_link(struct pool *p, struct stock *s)
 	return 0;
 }
 
-/* ", 1.2 GiB of them r1's, 300 MiB r2's": as many as fit. */
+/* Writes "; r1 has 1.2 GiB, r2 has 300 MiB": as many stocks as fit in the
+ * text. */
 static void
 show_borrowers(const struct pool *p, char *text, size_t room)
 {
@@ -183,7 +184,7 @@ show_borrowers(const struct pool *p, char *text, size_t room)
 				       units_show_bytes(bytes, s->bytes));
 }
 
-/* Under the lock. */
+/* Explains why a stock was refused.  Call under the lock. */
 static int
 borrow_fault(const struct pool *p, const struct stock *s, struct fault *fault)
 {

@@ -7,8 +7,8 @@
 #include "flow/memory/pool.h"
 
 /*
- * What the two halves of a pool share: pool.c has the arena and its extents,
- * stock.c the blocks of one of them.
+ * A stock, shared by the two halves of a pool: pool.c has the arena and its
+ * extents, stock.c the blocks of one stock.
  */
 struct stock {
 	struct pool *pool;
@@ -16,35 +16,38 @@ struct stock {
 	char who[80];
 	uint64_t bytes;
 	struct stock *next; /* pool::stocks */
-	bool filled;	    /* it has its memory; the event loop's */
+	bool filled;	    /* has its memory; event loop only */
 
-	pthread_mutex_t lock; /* over what is below */
+	pthread_mutex_t lock; /* guards the fields below */
 	struct block *free;
-	atomic_uint home; /* length of free; read without the lock */
-	atomic_uint need; /* the same */
-	unsigned each;	  /* blocks that a substream has a right to */
-	uint32_t *held;	  /* of each substream: blocks that are not home */
-	bool leaving;	  /* returned; goes with its last block */
+	atomic_uint home; /* blocks that are free: length of `free`; read
+			     without the lock */
+	atomic_uint need; /* free blocks that are promised to substreams; read
+			     without the lock */
+	unsigned each;	  /* guaranteed blocks per substream */
+	uint32_t *held;	  /* per substream: blocks that are not free */
+	bool leaving;	  /* returned by its owner; freed with its last block */
 
-	struct shelf *shelf; /* held */
+	struct shelf *shelf; /* counted reference */
 	uint64_t *bits;
 	struct block_sum *sum;
-	uint32_t quanta; /* of a block's memory */
+	uint32_t quanta; /* checksums per block */
 	struct block block[];
 };
 
-/* One without memory for its data yet.  0 or -ENOMEM. */
+/* Makes a stock without memory for its data.  Returns 0 or -ENOMEM. */
 int stock_new(struct stock **stock, struct pool *pool,
 	      const struct stock_args *args);
-/* Where a block's data is; of all of them, and then they can be filled in. */
+/* Sets the address of block i.  After all blocks have theirs, stock_fill makes
+ * them free to be taken. */
 void stock_place(struct stock *s, unsigned i, uint8_t *at);
 void stock_fill(struct stock *s);
 void stock_free(struct stock *s);
 
-/* The memory of these of its blocks is free again: nobody will take them. */
+/* Frees the memory of these free blocks, which no thread will take any more. */
 void pool_cut(struct stock *s, struct block *home);
 
-/* All of its memory is free again, and the stock with it; any thread. */
+/* Frees the stock and all of its memory; any thread. */
 void pool_take_back(struct stock *s);
 
 #endif

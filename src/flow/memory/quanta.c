@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A checksum needs its bytes in order, and packets mostly come so.  What is in
- * a slot with its bit set never changes, so all that follows in one piece is
- * taken in after each batch: it was copied there just now.  Where a packet is
- * missing this stops, and waits: a packet out of order comes a moment later.
- * Only when a good part of another quantum is there does it go on with that
- * one, and never comes back; the writer sums up what was left behind, from
- * memory, each quantum from where it was left.
+ * A checksum needs its bytes in order, and packets mostly arrive so.  A slot
+ * with its bit set never changes, so after each batch everything that follows
+ * in one piece is summed: it was copied there just now.  At a missing packet
+ * the sum stops and waits, since a packet out of order comes a moment later.
+ * Only when a good part of the next quantum is there does the receiver go on
+ * with that one, and it never comes back; the writer sums what was left behind,
+ * from memory, each quantum from where it stopped.
  *
- * A block that ends early may end before what was summed of its last quantum
- * (window.c moves the packets of half a frame on): that one begins anew.
+ * A block that closes early may end before the last byte summed (window.c moves
+ * the packets of an incomplete frame to the next block): quantum_finish starts
+ * that quantum again.
  */
 #include "flow/memory/quanta.h"
 
@@ -29,7 +30,7 @@ sum(struct block *b, uint64_t from, uint64_t to)
 	}
 }
 
-/* One behind the last slot of those that are all there from this one on. */
+/* Returns the first slot from this one on without a packet, or b->used. */
 static uint32_t
 run_end(const struct block *b, uint32_t slot)
 {
@@ -55,7 +56,8 @@ run_take(struct block *b)
 	b->summed = end;
 }
 
-/* A quarter of a quantum is still in a cache of the second level. */
+/* A quarter of a quantum still fits in a second-level cache: only then is the
+ * quantum with the missing packet left behind. */
 void
 quanta_extend(struct block *b)
 {

@@ -5,22 +5,23 @@
 #include "contract/block.h"
 
 /*
- * Quanta are the pieces of a block that checksums are taken of (block.h): by
- * the receiver as far as packets came in order, right after they came, while
- * their bytes are in its cache; the rest by the writer that seals the block.
+ * Quanta are the pieces of a block that each have a checksum (block.h).  The
+ * receiver sums packets that arrived in order right after they came, while
+ * their bytes are in its cache; the writer that seals the block sums the rest.
  *
  *   block_sum  |=======|=======|===....|=======|==.....|
- *                                ^ a packet is missing: left behind
- *                                                 ^ summed
+ *                                 ^ a packet is missing: left to the writer
+ *                                                  ^ block::summed
  *
- * Nothing where no checksums are taken.
+ * Both functions do nothing for a block without checksums.
  */
 
-/* Takes in what is in its place, and stays there.  Whoever owns it, OPEN or
- * just closed. */
+/* Sums the packets that follow in one piece on block::summed.  Only the owner
+ * of the block may call, while it is OPEN or just CLOSED. */
 void quanta_extend(struct block *b);
 
-/* All the rest, and the checksum of the whole.  The data is complete. */
+/* Sums all the rest, and makes the checksum of the whole block.  Its data must
+ * be complete. */
 void quanta_seal(struct block *b);
 
 #endif

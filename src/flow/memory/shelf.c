@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who gets a place on the shelf, and how it is taken away; see tap.c. */
+/* Keeps sealed blocks for taps and takes them back; tap.c explains the
+ * rules. */
 #include "flow/memory/shelf.h"
 
 #include <errno.h>
@@ -9,10 +10,10 @@
 #include "flow/memory/pool.h"
 #include "flow/memory/tap_priv.h"
 
-enum { PART = 4 }; /* of the stock */
+enum { PART = 4 }; /* the shelf has at most a quarter of the stock */
 
-/* Receivers may have a real-time priority: who has the lock gets theirs while
- * they wait for it. */
+/* Priority inheritance: a receiver may have a real-time priority, and lends it
+ * to the thread that has the lock while it waits for it. */
 static void
 lock_make(pthread_mutex_t *lock)
 {
@@ -88,7 +89,8 @@ shelf_find(struct shelf *s, const struct output *o, uint64_t number)
 	return NULL;
 }
 
-/* In this order, so that who takes the block next finds the slot empty. */
+/* The slot is emptied before the drop: after it another thread may own the
+ * block already. */
 void
 shelf_empty(struct shelf *s, struct shelf_slot *slot)
 {
@@ -121,7 +123,8 @@ shelf_sweep(struct shelf *s)
 	}
 }
 
-/* Readers are told; they keep it until they put it. */
+/* Revokes a block that is being read.  Its readers are told, and keep it until
+ * they put it. */
 static void
 read_revoke(struct shelf *s, struct shelf_slot *slot)
 {
@@ -151,7 +154,8 @@ slot_revoke(struct shelf *s, struct shelf_slot *slot)
 	shelf_empty(s, slot);
 }
 
-/* An empty one, or that of the oldest that nobody reads; NULL: all are read. */
+/* Finds an empty slot, or frees that of the oldest block that nobody reads.
+ * NULL: all are being read. */
 static struct shelf_slot *
 slot_get(struct shelf *s)
 {
@@ -170,7 +174,8 @@ slot_get(struct shelf *s)
 	return oldest;
 }
 
-/* Also where there is no room: the writer has it for a while. */
+/* Shows the block to live readers, also where the shelf has no room for it: the
+ * writer still holds it for a while. */
 static void
 show(const struct shelf *s, struct block *b)
 {

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The blocks of one stock: who may take one, and how they come home.
+ * The blocks of one stock: which substream may take one, and how they return.
  *
- * Substreams that share a stock must not starve each other, be it that one is
- * flooded, or that the disks are slow.  So each has a right to STOCK_EACH
- * blocks, and `need` is how many of those it does not have just now:
+ * Substreams that share a stock must not starve each other when one is flooded
+ * or the disks are slow.  So each is guaranteed STOCK_EACH blocks (fewer in a
+ * small stock), and `need` is how many of the guaranteed ones are not taken
+ * now; `home` is the number of free blocks:
  *
  *   need = sum over substreams of max(0, STOCK_EACH - held)
  *   home >= need, always
  *
- * Whoever has less than his right takes one: both go down.  Whoever has it
- * takes one only while home > need.  One that comes home makes home larger
- * by one, and need by at most one.  So the right is never refused, and needs
- * no search.  Held is what is not home: a substream whose blocks wait for
- * slow disks has used its right up, and what is left is for the others.
+ * A substream below its guarantee takes a block: home and need both fall by
+ * one.  A substream at its guarantee takes one only while home > need.  A block
+ * that returns raises home by one, and need by at most one.  So a guaranteed
+ * block is never refused, and finding out needs no search.  `held` counts all
+ * blocks that are not free: a substream whose blocks wait for slow disks has
+ * used up its guarantee, and what is left is for the others.
  */
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +27,7 @@
 #include "flow/memory/pool_priv.h"
 #include "flow/memory/shelf.h"
 
-/* That a block's memory may have. */
+/* Number of checksums that a block needs, for all of its memory. */
 static uint32_t
 quanta(const struct stock_args *args)
 {
@@ -86,8 +88,8 @@ stock_place(struct stock *s, unsigned i, uint8_t *at)
 	s->block[i].data = at;
 }
 
-/* Before that the numbers are those of a stock of no blocks, of which nobody
- * has a right to any. */
+/* Makes the blocks free to be taken, once all have their memory.  Until then
+ * the stock counts as one of no blocks, with nothing guaranteed. */
 void
 stock_fill(struct stock *s)
 {
@@ -146,7 +148,8 @@ stock_home(const struct stock *s)
 	return atomic_load_explicit(&s->home, memory_order_relaxed);
 }
 
-/* Blocks that nobody has a right to.  Both numbers may be a moment old. */
+/* Number of free blocks that are not guaranteed to a substream.  Both atomics
+ * may be a moment old. */
 static unsigned
 left_over(const struct stock *s)
 {
@@ -180,7 +183,8 @@ stock_room(struct stock *s, unsigned sub)
 	return held < s->each ? room + s->each - held : room;
 }
 
-/* Under the lock; NULL where there is none, or none for it. */
+/* Takes a block off the free list.  NULL: none is free, or none that this
+ * substream may have.  Call under the lock. */
 static struct block *
 block_out(struct stock *s, unsigned sub)
 {
@@ -207,8 +211,8 @@ block_get(struct stock *s, unsigned sub)
 	return b;
 }
 
-/* What is lent goes home before it is missed, since who reads it takes a
- * moment to put it. */
+/* Takes a block, and takes lent blocks back before they are missed, since their
+ * readers need a moment to put them. */
 static struct block *
 block_or_lent(struct stock *s, unsigned sub)
 {
@@ -231,7 +235,8 @@ stock_take(struct stock *s, unsigned sub)
 	b = block_or_lent(s, sub);
 	if (!b)
 		return NULL;
-	/* Whoever sees what is written now also sees that it was hidden. */
+	/* Release fence: a live reader that sees anything written from here on
+	 * also sees the odd generation that map_hide stored (map.c). */
 	atomic_thread_fence(memory_order_release);
 	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
 	memset(b->sum, 0, s->quanta * sizeof *b->sum);
@@ -248,7 +253,8 @@ stock_take(struct stock *s, unsigned sub)
 	return b;
 }
 
-/* The lock orders all use of the block before whoever takes it next. */
+/* Returns a block to its stock.  The lock orders all earlier use of the block
+ * before the next taker's. */
 static void
 go_home(struct block *b)
 {
@@ -272,7 +278,8 @@ go_home(struct block *b)
 		pool_take_back(s);
 }
 
-/* Nobody takes of it any more: those that are home, unless all are. */
+/* Takes the free blocks out of a stock that is leaving; NULL if all blocks are
+ * free, when pool_take_back frees everything at once. */
 static struct block *
 leftovers(struct stock *s)
 {
@@ -297,8 +304,8 @@ stock_return(struct stock *s)
 		return;
 	}
 	pool_cut(s, leftovers(s));
-	/* Also because who saw the last block home may be faster than who
-	 * brought it. */
+	/* Also waits for a thread that returns the last block: it may still
+	 * have the lock when we see all blocks free. */
 	pthread_mutex_lock(&s->lock);
 	s->leaving = true;
 	all = stock_home(s) == s->a.blocks;
@@ -326,7 +333,8 @@ block_seal(struct block *b)
 	b->state = BLOCK_SEALED;
 }
 
-/* Relaxed: the caller holds it, so it cannot go home meanwhile. */
+/* Relaxed: the caller holds the block, so it cannot return to its stock
+ * meanwhile. */
 void
 block_hold(struct block *b)
 {

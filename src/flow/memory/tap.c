@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recording always wins: what a transfer has of a recording's memory, it
- * has because nobody needs it just now.
+ * The recording always wins: a reader gets memory of a recording only while the
+ * recorder does not need it.
  *
  *   receiver   stock_take: a block that is wanted and few are left
  *                 |                                  +-> shelf_revoke
@@ -9,37 +9,38 @@
  *                 |                                  ^ tap_take, tap_put
  *              writes it, drops it                   sender's thread
  *
- * Who owns what.  A sealed block is never written again, and has a hold for
- * each who reads it: the writer that has it (two, of one that was given away
- * from a disk that hangs), and the shelf.  Taps and what they give away have
- * no holds of their own, but reads of a slot of the shelf; so a block is held
- * by transfers once, however many there are, and counts once against the
- * quarter.  Nothing of the block itself is changed by them: `next` is the
- * queue's, of a block that a disk gave back, and `state` the last holder's.
- * Who drops it last, writer or shelf, sends it home.
  *
- * While a block is being written as well, the writer drops its hold when it
- * is done, as ever; what becomes of its chunk (a disk that fails, a round
- * that does, an unwrite) changes nothing in memory.  A block that is given
- * back is sealed, and so is not offered again by the next writer.
+ * Ownership.  A sealed block is never written again, and has one hold for the
+ * writer that has it (two, if a hung disk's block was also given to another
+ * disk) and one for the shelf.  Taps count reads of a slot of the shelf and
+ * have no holds of their own; so a block is held by readers once, however many
+ * there are, and counts once against the quarter.  Readers change nothing in
+ * the block itself: `next` is the queue's, for a block that a disk gave back,
+ * and `state` the last holder's.  The last to drop it, writer or shelf, returns
+ * it to its stock.
+ *
+ * The writer drops its hold as ever when its write is done; what becomes of the
+ * chunk (a failed disk, a failed sync, an unwrite) changes nothing in memory.
+ * A block that a disk gave back is sealed already, and so is not offered again
+ * by the next writer.
  *
  * Memory order.  The writer that sealed a block offers it under shelf::lock,
- * and tap_take finds it under the same; so a reader sees all of it.  What a
- * reader read is over when it puts, under the lock again, and the drop is
- * acq_rel (block.h) and the stock's own lock behind it: who gets the block
- * next writes after that.  `held` and `wanted` are hints that are read without
- * the lock: one that is seen late costs one block more.
+ * and tap_take finds it under the same lock; so a reader sees all of it.  A
+ * reader is done before it puts, under the lock again; then come the drop,
+ * which is acq_rel (block.h), and the stock's own lock; so the next user of the
+ * block writes after that.  `held` and `wanted` are hints that are read without
+ * the lock: seeing one late costs one block more.
  *
- * Locks.  output::tapping, then shelf::lock, then the stock's and the pool's
- * inside block_drop.  None is held while anybody waits for anything; a reader
- * that the recorder waits for has its priority (shelf.c).
+ * Locks.  Order: output::tapping, then shelf::lock, then the stock's and the
+ * pool's inside block_drop.  None is held while its thread waits for anything;
+ * a reader that the recorder waits for inherits its priority (shelf.c).
  *
  * Only sealed blocks are offered, and so none that waits in the queue for a
- * slow disk.  To seal it earlier is not worth it: while disks keep up, a block
- * is with a writer, and sealed, as soon as it is closed; and when they do not,
- * blocks pile up in the queue, memory gets short, and there is nothing to be
- * had for transfers anyway.  It would take a lock about who fills a block,
- * which a writer then would wait for.
+ * slow disk.  Sealing earlier is not worth it: while disks keep up, a block is
+ * with a writer, and sealed, as soon as it is closed; when they do not, blocks
+ * pile up in the queue, memory gets short, and nothing is left to lend anyway.
+ * It would also take a lock around the fill of a block, which a writer would
+ * then wait for.
  */
 #include "flow/memory/tap.h"
 
@@ -134,7 +135,8 @@ tap_take(struct tap *t, uint64_t number)
 	return b;
 }
 
-/* Under the lock. */
+/* Ends one read of a slot. True if the slot was revoked. Call under the
+ * lock. */
 static bool
 put(struct tap *t, struct shelf_slot *slot)
 {
@@ -220,7 +222,8 @@ tap_clear(struct tap *t)
 		;
 }
 
-/* It fails only where it is readable for long. */
+/* Fails only when the counter is full, and then the descriptor is readable
+ * anyway. */
 void
 tap_poke(struct tap *t)
 {

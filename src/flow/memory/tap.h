@@ -9,9 +9,10 @@
 #include "flow/output/output.h"
 
 /*
- * A tap lets one transfer have the blocks of a recording that is being made,
- * while they are in memory anyway.  It gets each of them when it is sealed,
- * and keeps it until it is passed, or until the recorder wants it back:
+ * A tap gives one reader (a sending session, or the map for live readers) the
+ * blocks of a recording that is being made, while they are in memory anyway.  A
+ * block is HELD for it when it is sealed, until the reader passes its number or
+ * the recorder wants the block back:
  *
  *   sealed --> HELD --- tap_take --> READ --- tap_put --> dropped
  *               |                     |
@@ -19,58 +20,64 @@
  *               v                     v its fd readable, until it is put
  *             dropped               READ
  *
- * All taps of a stock together have at most a quarter of its blocks: for one
- * more, the oldest that nobody reads is revoked.  When the stock is about to
- * be short, all are.  What was revoked is on disks soon, if it is not yet.
+ * All taps of a stock together have at most a quarter of its blocks; to make
+ * room for one more, the oldest that nobody reads is revoked.  When the stock
+ * is about to run short, all are.  A revoked block is on a disk already, or
+ * soon.
  *
- * One thread takes, puts and passes; see tap.c for what others do.
+ * One thread takes, puts and passes; tap.c says which other threads are
+ * involved.
  */
 struct tap;
 
-/* The blocks of this output, which are all of one stock.  0 or -errno. */
+/* Makes a tap for the blocks of an output, which all come from `stock`.
+ * Returns 0 or -errno. */
 int tap_make(struct tap **tap, struct output *o, struct stock *stock);
 
-/* Everything was put. */
+/* Frees a tap.  Every block was put. */
 void tap_free(struct tap *t);
 
-/* The block with this number, or that comes with the gap which has it; NULL:
- * it is not here.  Put once for each time that it was taken. */
+/* Takes the block with this number, or the one that brings the gap with this
+ * number.  NULL: it is not in memory, or was revoked.  Put it once for each
+ * take. */
 struct block *tap_take(struct tap *t, uint64_t number);
-/* True: it was wanted back. */
+/* Returns true if the recorder had asked for the block back. */
 bool tap_put(struct tap *t, struct block *b);
 
-/* Blocks below this number are not wanted, and those from it on are. */
+/* Says that blocks below this number are not wanted, and blocks from it on
+ * are. */
 void tap_pass(struct tap *t, uint64_t number);
 
-/* Others may look at what it has, and gets, by this map, and know its recording
- * by this ID. */
+/* Shows blocks that the tap has or gets to live readers, through this map;
+ * `recording` is the ID by which they know the recording. */
 struct map;
 void tap_show(struct tap *t, struct map *map, uint64_t recording);
 
-/* Blocks that are read are wanted back: they have to be put soon, within a
+/* True if a block that is being read is wanted back: put it within a
  * millisecond or so. */
 bool tap_wanted(const struct tap *t);
 
-/* The recorder is short of memory: its disks have enough to do.  A hint. */
+/* True if the recorder is short of memory, so its disks have enough to do.  A
+ * hint. */
 bool tap_short(const struct tap *t);
 
 /*
- * Polls readable when there is a block more, when one was made durable or was
- * lost, when the output has ended, and with tap_wanted(), until it is cleared.
- * Clear it before looking at any of these.
+ * An eventfd that polls readable when a block arrives, when one was made
+ * durable or lost, when the output ends, and when tap_wanted() becomes true;
+ * until it is cleared.  Clear it before looking at any of these.
  */
 int tap_fd(const struct tap *t);
 void tap_clear(struct tap *t);
-/* Makes it readable. */
+/* Makes tap_fd readable; any thread. */
 void tap_poke(struct tap *t);
 
 struct tap_facts {
-	unsigned held;	  /* now, read or not */
-	unsigned read;	  /* of these */
-	uint64_t end;	  /* one behind the highest number that was sealed
-			     since it was there */
-	uint64_t revoked; /* blocks; counted up, as: */
-	uint64_t skipped; /* that were sealed when there was no room */
+	unsigned held;	  /* blocks held now, read or not */
+	unsigned read;	  /* of these, blocks being read */
+	uint64_t end;	  /* one more than the highest number sealed since the
+			     tap exists */
+	uint64_t revoked; /* total of wanted blocks that were taken back */
+	uint64_t skipped; /* total of wanted blocks not kept for lack of room */
 };
 void tap_facts(struct tap *t, struct tap_facts *f);
 
