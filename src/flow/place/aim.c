@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pattern is learned from its seams: so many packets in a row, then a step.
- * One lost packet makes a seam too, but hardly three alike in a row, and one
- * wrong pattern costs no more than copies: so a pattern is believed when the
- * same seam came AIM_SURE times, and until another one did, or until far more
- * packets in a row came than it allows (the other sockets went silent).
+ * A pattern is learned from its seams: a number of packets in a row, then a
+ * step.  A lost packet makes a seam too, but hardly three equal ones in a row,
+ * and a wrong pattern costs no more than copies.  So a pattern is believed when
+ * the same seam came AIM_SURE times, until another seam did so, or until far
+ * more packets in a row came than it allows (the other sockets went silent).
  *
- * Where in the pattern the source is follows from the phase, not from what
- * came last, so that a loss shifts nothing.
+ * The position in the pattern follows from the phase, not from the newest
+ * packet, so a loss shifts nothing.
  *
  * Sources without any pattern (packets dealt out by a hash) never get one, or
- * lose it soon; then they are expected to bring every packet, most of which
- * land beside their slots and are copied: as without all this.
+ * lose it soon.  They are then expected to bring every packet; most of those
+ * land beside their slots and are copied, as they would be without predictions.
  */
 #include "flow/place/aim.h"
 
 enum {
-	NEAR = 256,	/* back by less is a swap, by more another beginning */
-	FAR = 1u << 20, /* a step is no farther */
-	LONG = 8,	/* packets in a row that no short burst has */
+	NEAR = 256,	/* a smaller step back is reordering, a larger one a new
+			   beginning */
+	FAR = 1u << 20, /* steps farther than this are no seam */
+	LONG = 8,	/* more packets in a row than this end a pattern of
+			   short bursts */
 };
 
 void
@@ -29,7 +31,7 @@ aim_begin(struct aim *a, uint64_t run, uint64_t top)
 	};
 }
 
-/* A seam: `step` behind the last of a burst begins another, at rel. */
+/* Ends a burst: after `step`, another one begins at `rel`. */
 static void
 seam(struct aim *a, uint64_t rel, uint32_t step)
 {

@@ -6,46 +6,51 @@
 #include <stdint.h>
 
 /*
- * An aim is what one source is expected to bring next to one place.  A source
- * that is the only one of its stream brings every packet; where several bring
- * one stream, each has a pattern: bursts of so many packets in a row, which
- * come again every `cycle` packets.
+ * An aim is the prediction which packets one source will bring next to one
+ * place.  A source that is the only one of its stream brings every packet.
+ * Where several sources share a stream, each has a pattern: bursts of `burst`
+ * packets in a row, which repeat every `cycle` packets.
  *
  *   two sockets in turn     0 . 2 . 4 . 6 .      burst 1, cycle 2
  *   bursts of two of three  0 1 . . . . 6 7      burst 2, cycle 6
  *
- * Zero to begin with.  Sequences are relative to a run; the receiver's
- * thread only.
+ * A zeroed aim is valid.  Sequences are relative to a run.  Only the receiver
+ * thread may use an aim.
  */
-enum { AIM_SURE = 3 }; /* times that a pattern has to come in a row */
+enum { AIM_SURE = 3 }; /* repetitions in a row that prove a pattern */
 
 struct aim {
-	uint64_t next; /* the first to aim at */
-	uint64_t run;  /* one more than the number of that run; 0: none */
-	uint64_t top;  /* the highest that this source brought of it */
-	bool away;     /* far from the run: it will begin another */
+	uint64_t next; /* first sequence to aim at */
+	uint64_t run;  /* number of the run plus 1; 0: no run yet */
+	/* Highest sequence that this source brought in the run. */
+	uint64_t top;
+	/* The source is far from the run: it will begin another. */
+	bool away;
 
-	uint32_t burst, cycle; /* burst 0: every packet */
-	uint64_t phase;	       /* of a burst's first, modulo cycle */
+	uint32_t burst, cycle; /* packets; burst 0: no pattern, every packet */
+	uint64_t phase;	       /* sequence of a burst's first packet, modulo
+				  cycle */
 
-	/* What it is learned from. */
-	uint64_t last; /* that came */
+	/* State of the learning. */
+	uint64_t last; /* sequence of the newest packet */
 	uint32_t at;   /* packets in a row up to that one */
 	uint32_t was_at, was_step;
-	uint32_t sure; /* times that this was so in a row */
+	uint32_t sure; /* repetitions of that burst length (was_at) and step
+			  (was_step) in a row */
 };
 
-/* Another run, in which the source brought `top` so far. */
+/* Starts again for another run, in which the source brought `top` so far. */
 void aim_begin(struct aim *a, uint64_t run, uint64_t top);
 
-/* That packet of the run came. */
+/* Learns from a packet of the run: `rel` is its sequence. */
 void aim_saw(struct aim *a, uint64_t rel);
 
-/* The first from `rel` on that the source is expected to bring; *at: how many
- * of its burst are before it. */
+/* Returns the first sequence from `rel` on that the source is expected to
+ * bring; *at is how many packets of its burst precede that one. */
 uint64_t aim_from(const struct aim *a, uint64_t rel, uint32_t *at);
 
-/* From there on: how far it is to the next. */
+/* Returns the distance from there to the next expected sequence, and moves
+ * *at. */
 static inline uint32_t
 aim_step(const struct aim *a, uint32_t *at)
 {

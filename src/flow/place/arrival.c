@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Both clocks are read with every pass, some 50 ns, so that a step is known
- * before anything that was stamped after it is looked at.  UTC is read between
- * two readings of the steady clock, because a thread may be held up in
- * between: how far these two are apart is how wrong the offset may be, and
- * nothing within that is news.  Offsets that move on by less than STEP are a
- * clock that is slewed, at most 0.5 ms a second.
+ * Both clocks are read in every pass, which takes some 50 ns, so that a step is
+ * known before any packet stamped after it is looked at.  UTC is read between
+ * two readings of the steady clock, because the thread may be held up in
+ * between: the distance of these two is the possible error of the offset, and a
+ * change within it is ignored.  Offset changes below STEP are a clock that is
+ * slewed, at most 0.5 ms a second.
  *
- * Which offset a stamp is turned with.  With D the step, noticed at S:
+ * Choice of the offset for a stamp, with D the step, noticed at S:
  *
- *   forward  turned with the new offset, what came before the step is D too
- *            early, and so before S, where the old one was right
- *   back     turned with the new offset, what came before the step is D too
- *            late, mostly in the future, and right with the old one
+ *   forward  with the new offset, a stamp from before the step comes out D
+ *            too early, and so before S: the old offset is right
+ *   back     with the new offset, a stamp from before the step comes out D
+ *            too late, mostly in the future: the old offset is right
  *
- * A clock that goes back has two moments of the same name, which nobody can
- * tell apart once both have passed; packets that waited in a socket for as
- * long as the step are turned wrong, and those that waited when it was stepped
- * back by less than FUTURE.  A leap second is a step back by one.
+ * A clock that is set back has two moments of the same name, which nobody can
+ * tell apart once both have passed.  Packets that waited in a socket for as
+ * long as the step get a wrong time, and so do those that waited while it was
+ * set back by less than FUTURE.  A leap second is a step back by one second.
  *
- * A stamp that fits neither is of a step during this very pass.
+ * A stamp that fits neither offset comes from a step during this very pass.
  */
 #include "flow/place/arrival.h"
 
 #include "base/clock.h"
 
 enum {
-	LOOKS = 3,	/* until one was not held up */
-	HELD = 5000,	/* ns */
-	STEP = 1000000, /* ns */
-	/* That a pass, which began at `now`, may go on receiving. */
+	LOOKS = 3,	/* attempts to read the clocks without being held up */
+	HELD = 5000,	/* ns between the readings that count as held up */
+	STEP = 1000000, /* ns of change that count as a step */
+	/* Time that one pass, which began at `now`, may go on receiving. */
 	FUTURE = 500000000, /* ns */
 };
 
@@ -70,8 +70,8 @@ is_possible(int64_t at, int64_t now)
 	return at <= now + FUTURE && at >= now - ARRIVAL_OLD;
 }
 
-/* Was it stamped before the last step?  `at` and `was`: when, turned with the
- * offsets of after and before it. */
+/* True if a packet was stamped before the last step.  `at` and `was` are its
+ * steady time by the offsets after and before the step. */
 static bool
 is_before_step(const struct arrival *a, int64_t at, int64_t was, int64_t now)
 {

@@ -6,39 +6,42 @@
 #include <stdint.h>
 
 /*
- * Arrival is when packets came, on the steady clock.  The kernel stamps them
- * in UTC, which people and time servers step; a gate that opened on the steady
- * clock must not close, nor open again, because of that.
+ * An arrival clock turns the kernel's UTC time stamps of packets into steady
+ * time.  People and time servers step UTC; a gate (gate.h) that opened on the
+ * steady clock must not close or open again because of that.
  *
- * It knows how far UTC is ahead of the steady clock, how far it was before the
- * last step, and when that was noticed: what was stamped before a step and is
- * read after it is turned with the offset of its time.
+ * The clock knows how far UTC is ahead of steady time, how far it was before
+ * the last step, and when the step was noticed: a stamp from before a step that
+ * is read after it is converted with the old offset.
  *
- * One thread, the receiver; arrival_look() reads the clocks, all else is pure.
+ * Only the receiver thread calls; arrival_look() reads the clocks, the others
+ * are pure.
  */
-#define ARRIVAL_OLD INT64_C(10000000000) /* ns: no socket holds it so long */
+/* ns; no socket holds a packet longer. */
+#define ARRIVAL_OLD INT64_C(10000000000)
 
 struct arrival {
-	int64_t offset;	 /* UTC minus steady */
-	int64_t before;	 /* the same before the last step */
-	int64_t stepped; /* steady, when that was noticed; 0: never */
-	bool known;	 /* offset is */
+	int64_t offset;	 /* ns, UTC minus steady */
+	int64_t before;	 /* ns, the offset before the last step */
+	int64_t stepped; /* steady ns when the step was noticed; 0: never */
+	bool known;	 /* `offset` was measured */
 };
 
 /*
- * Looks at both clocks: with every pass, before it reads anything.  Returns
- * steady ns, the time of the pass.
+ * Reads both clocks; call it at the start of each pass, before any packet is
+ * read.  Returns the time of the pass, steady ns.
  */
 int64_t arrival_look(struct arrival *a);
 
-/* UTC was `utc` at some time from `steady` to `steady` + `within` ns. */
+/* Records that UTC was `utc` at some time from `steady` to `steady` + `within`;
+ * all in ns. */
 void arrival_set(struct arrival *a, int64_t utc, int64_t steady,
 		 int64_t within);
 
 /*
- * Steady ns of a stamp (UTC ns; 0: there is none) that a pass at `now` reads.
- * That is `now` itself where the stamp cannot be true: of the future, or too
- * old by far.
+ * Converts a stamp (UTC ns; 0: none) that is read in a pass at `now` into
+ * steady ns.  Returns `now` where the stamp cannot be true: in the future, or
+ * older than ARRIVAL_OLD.
  */
 int64_t arrival_time(const struct arrival *a, int64_t stamp, int64_t now);
 

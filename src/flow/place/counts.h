@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * Counts say what became of every packet of a session: each datagram that
- * was handed to the core is either in a slot or in exactly one drop,
+ * Counts record what became of every packet of a session.  Each datagram that
+ * was handed to the core is either in a slot or in exactly one drop:
  *
- *   datagrams = packets + sum of drops
+ *
  */
 #define DROPS(X)                                                               \
 	X(FOREIGN, "foreign", "sender not in `allow`")                         \
@@ -36,20 +36,24 @@ enum drop {
 	    DROP_KINDS
 };
 
-/* The receiver thread's own; plain, because it is one thread's. */
+/* Counts of one place; plain integers, because only the receiver thread uses
+ * them. */
 struct counts {
 	uint64_t datagrams;
-	uint64_t placed;	   /* in slots of blocks handed on or open */
-	uint64_t bytes;		   /* of them that are stored */
-	uint64_t heaps;		   /* that blocks were closed with */
-	uint64_t heaps_incomplete; /* of those, with pieces missing */
-	uint64_t reordered;  /* placed behind a packet that is after them */
-	uint64_t unreadable; /* placed, but their frame header is not sane */
-	uint64_t moved;	     /* placed by copy */
+	uint64_t placed; /* packets in slots of blocks that are open or were
+			    handed on */
+	uint64_t bytes;	 /* bytes of the placed packets that are stored */
+	uint64_t heaps;	 /* heaps in closed blocks */
+	/* Heaps in closed blocks with pieces missing. */
+	uint64_t heaps_incomplete;
+	uint64_t reordered;  /* placed packets that came after one with a higher
+				sequence */
+	uint64_t unreadable; /* placed packets whose frame header is not sane */
+	uint64_t moved;	     /* packets placed by copy */
 	uint64_t runs;
-	/* Lost, and in no block that was handed on: before the first block of
-	 * a run, or behind its last, up to the highest that came.  Falls when
-	 * a block is handed on that tells of it. */
+	/* Packets lost in no block: before the first block of a run, or behind
+	 * its last one, up to the highest sequence that came.  Falls when a
+	 * block that accounts for them is handed on. */
 	uint64_t outside;
 	uint64_t drop[DROP_KINDS];
 };
@@ -57,8 +61,9 @@ struct counts {
 enum { COUNTS = sizeof(struct counts) / sizeof(uint64_t) };
 
 /*
- * The same for other threads to look at.  Relaxed, each by itself: while
- * packets arrive the sums may be a batch apart; after the end they agree.
+ * A copy of the counts for other threads, which the receiver thread updates.
+ * Relaxed, each number by itself: while packets arrive the sums may be a batch
+ * apart; after the end they agree.
  */
 struct counts_shown {
 	_Atomic uint64_t n[COUNTS];

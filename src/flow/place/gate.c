@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Packets of one source come in the order of their stamps but for what the
- * queues of a card shift, and in the order of their data but for what the
- * network shifts: far less than NEAR in both cases.  So where the first and
- * the last of a batch are on one side, and farther than that from both edges,
- * those between them are there as well.
+ * queues of a network card shift, and in the order of their data but for what
+ * the network shifts: far less than NEAR in both cases.  So if the first and
+ * the last packet of a batch are on one side, and farther than NEAR from both
+ * edges, so are all between them.
  *
- * A batch is some packets and not a time: with a packet now and then its first
- * and last may be far apart, with an edge between them, and then they are on
- * two sides.
+ * A batch is a number of packets, not a time: if packets are rare, its first
+ * and last may be far apart with an edge between them; then they are on two
+ * sides, and each packet is looked at.
  */
 #include "flow/place/gate.h"
 
@@ -29,7 +29,7 @@ is_near(int64_t edge, int64_t ns, int64_t near)
 	return off >= -near && off <= near;
 }
 
-/* UTC ns of its data; false where it tells no time. */
+/* Finds the time of a packet's data, UTC ns.  False if it tells none. */
 static bool
 data_time(const struct gate_eye *eye, const struct receive_packet *k,
 	  int64_t *ns)
@@ -63,7 +63,8 @@ packet_time(const struct gate *g, const struct gate_eye *eye,
 	return true;
 }
 
-/* Its side, and whether that may not be its neighbours'. */
+/* Returns the side of a packet, or GATE_MIXED if it tells no time.  *near is
+ * true if its neighbours may be on another side. */
 static enum gate_side
 packet_side(const struct gate *g, const struct gate_eye *eye,
 	    const struct receive_packet *k, bool *near)
@@ -77,8 +78,9 @@ packet_side(const struct gate *g, const struct gate_eye *eye,
 	return gate_side(g, ns);
 }
 
-/* The first and the last that tell a time, if they are of one mind; else
- * GATE_MIXED.  Where none tells any, all go with what came before. */
+/* Returns the side of the first and the last packet that tell a time, if they
+ * agree; else GATE_MIXED.  If no packet tells a time, all join the packet
+ * before the batch. */
 static enum gate_side
 ends_look(const struct gate *g, struct gate_eye *eye,
 	  const struct receive_packet *packet, unsigned n)
@@ -91,7 +93,8 @@ ends_look(const struct gate *g, struct gate_eye *eye,
 		first = packet_side(g, eye, &packet[i++], &near);
 	if (first == GATE_MIXED)
 		return eye->last;
-	/* Those before it are of the packet before. */
+	/* Packets without a time at the head of the batch join the batch
+	 * before, which may be on another side. */
 	if (near || (i > 1 && first != eye->last))
 		return GATE_MIXED;
 	while (n-- > i && last == GATE_MIXED)

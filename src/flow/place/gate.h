@@ -10,20 +10,21 @@
 #include "flow/place/arrival.h"
 
 /*
- * A gate is when a recording takes packets: those of [open, close), by when
- * they arrived, or by the time of the data in them.  So a packet at the
- * boundary of two recordings that follow each other is of exactly one.
+ * A gate is the time window of a recording: it takes packets of [open, close),
+ * judged by arrival or by the time of the data in them.  So a packet at the
+ * boundary of two consecutive recordings belongs to exactly one.
  *
  *        BEFORE     | open       IN        close |      AFTER
  *
- * Pure; any thread.
+ * Functions are pure; any thread may call.
  */
 enum gate_side { GATE_BEFORE, GATE_IN, GATE_AFTER, GATE_MIXED };
 
 struct gate {
-	int64_t open;  /* INT64_MIN: at once */
-	int64_t close; /* INT64_MAX: by order */
-	bool data;     /* UTC ns of the data; else steady ns of arrival */
+	int64_t open;  /* ns; INT64_MIN: at once */
+	int64_t close; /* ns; INT64_MAX: when told to stop */
+	/* true: UTC of the data; false: steady time of arrival. */
+	bool data;
 };
 
 static inline enum gate_side
@@ -34,37 +35,38 @@ gate_side(const struct gate *g, int64_t ns)
 	return ns >= g->open ? GATE_IN : GATE_BEFORE;
 }
 
-/* How packets of one source are looked at through one gate. */
+/* State to judge packets of one source by one gate. */
 struct gate_eye {
-	const struct arrival *arrival;	  /* for arrival; */
-	int64_t now;			  /* steady: of the pass */
-	const struct format_ops *format;  /* for the time of data; heaps */
-	const struct format_shape *shape; /* tell none */
-	const _Atomic uint32_t *fps;	  /* as in struct place_args; or NULL */
-	enum gate_side last; /* kept from batch to batch: at first BEFORE */
+	const struct arrival *arrival;	 /* used if the gate goes by arrival */
+	int64_t now;			 /* steady ns of the pass */
+	const struct format_ops *format; /* with `shape`, used if the gate goes
+					    by data; heaps tell no time */
+	const struct format_shape *shape;
+	const _Atomic uint32_t *fps; /* as in struct place_args; or NULL */
+	enum gate_side last; /* side of the newest packet; at first BEFORE */
 };
 
 /*
- * The side of all packets of a batch (n > 0), or GATE_MIXED, and then
- * side[i], an enum gate_side, is that of each.
+ * Judges a batch of n > 0 packets.  Returns their common side, or GATE_MIXED
+ * with side[i] the enum gate_side of packet i.
  *
- * Only near the edges of a gate each packet is looked at: the first and the
- * last speak for a batch that is far from both.  With data time a packet that
- * tells none (a later part of a frame, or garbage) goes with the one before
- * it, of its source.
+ * Only near the edges of a gate is each packet looked at; elsewhere the first
+ * and the last speak for the batch.  With data time, a packet that tells none
+ * (a later part of a frame, or garbage) joins the packet before it from the
+ * same source.
  */
 enum gate_side gate_split(const struct gate *g, struct gate_eye *eye,
 			  const struct receive_packet *packet, unsigned n,
 			  uint8_t *side);
 
-/* Those of a batch that are on one side. */
+/* The packets of a batch that are on one side of a gate. */
 struct gate_picked {
 	unsigned n;
 	struct receive_packet packet[RECEIVE_BATCH];
-	int16_t from[RECEIVE_BATCH]; /* where each was in the batch */
+	int16_t from[RECEIVE_BATCH]; /* index of each in the batch */
 };
 
-/* Copies them, in their order. */
+/* Copies the packets whose side is `which`, in their order. */
 void gate_pick(struct gate_picked *to, const struct receive_packet *packet,
 	       const uint8_t *side, unsigned n, enum gate_side which);
 

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Frames per second.  When the next second has begun for good, the highest
- * frame of the one before it is believed if the frames up to it came in a row,
- * frame 0 followed, and the rate that they make is a whole number of Mb/s, as
- * rates of receivers are.  A loss that ends a second early hardly makes such a
- * rate: with frames of 8000 bytes one in 125 does.  Any other rate takes two
+ * frame of the second before is believed if the frames up to it came in a row,
+ * frame 0 followed, and the data rate they make is a whole number of Mb/s, as
+ * real rates are.  A loss that ends a second early hardly ever makes such a
+ * rate: with frames of 8000 bytes in one case of 125.  Any other rate takes two
  * seconds that agree.
  *
- * The row is also what keeps a stream that is dealt out to several receivers
- * from learning from its half: every other frame makes no row.
+ * The row also keeps a receiver that gets only part of a stream from learning
+ * from its part: every other frame makes no row.
  *
- * Threads are those that came while the busiest of them brought an eighth of a
- * second, which is more than they are apart.  Their order is that in which
- * they come within one frame: a thread's packets, counted as all come, are
- * `threads` apart from frame to frame, and what is left is its place.
+ * Threads are all that came while the busiest of them brought an eighth of a
+ * second, which is more than threads are apart.  Their order is that of arrival
+ * within one frame: a thread's packets, counted among all packets, are
+ * `threads` apart from frame to frame, and the remainder is its place.
  *
- * Garbage: a packet of any other time is passed over, and only many in a row
- * are a clock that was set.  One with a wrong frame number spoils a second, one
- * packet makes no thread.
+ * Garbage: a packet with any other time is passed over, and only many in a row
+ * mean that the clock was set.  A wrong frame number spoils one second, and a
+ * single packet makes no thread.
  */
 #include "flow/place/learn.h"
 
 #include <string.h>
 
 enum {
-	ROW = 2,	 /* frames, that end a second */
-	BEGUN = 64,	 /* packets that begin the next one, at most; */
-	BEGUN_PART = 16, /* else this part of a second */
+	ROW = 2,    /* frames in a row that must end a second */
+	BEGUN = 64, /* packets that prove the next second has begun, at most */
+	/* Or 1/16 of the frames in a second, if that is fewer. */
+	BEGUN_PART = 16,
 	THREADS_PART = 8,
-	THREADS_LEAST = 8, /* packets of a thread */
+	THREADS_LEAST = 8, /* packets of a thread before it counts as enough */
 	STRAYS = 64,
-	UNTIMED = 4096,	 /* packets, without any that tells a time */
-	MOST = 1 << 24,	 /* packets to look at */
-	ROUND = 1000000, /* bits per second */
+	UNTIMED = 4096,	 /* packets without any that tells a time */
+	MOST = 1 << 24,	 /* packets to look at before giving up */
+	ROUND = 1000000, /* bits per second; believed rates are multiples */
 };
 
 bool
@@ -60,7 +61,8 @@ learn_start(struct learn *l, const struct format_shape *s)
 
 /* ---- frames per second ------------------------------------------------ */
 
-/* A frame of a second: is it the last of a row? */
+/* Records a frame of a second: raises its highest frame and the length of the
+ * row. */
 static void
 frame_saw(uint32_t *highest, uint32_t *row, uint32_t frame)
 {
@@ -87,7 +89,8 @@ second_begin(struct learn *l, const struct format_packet *p)
 	next_forget(l);
 }
 
-/* The second is over, and what it says about all of them. */
+/* Ends the watched second: believes its frame count if it qualifies, and goes
+ * on with the next one. */
 static void
 second_end(struct learn *l)
 {
@@ -106,8 +109,8 @@ second_end(struct learn *l)
 	next_forget(l);
 }
 
-/* Has the next second begun for good: not by one wrong packet, and with time
- * for the last ones of this one? */
+/* True if the next second has begun for good: not by one wrong packet, and with
+ * time for the last packets of this second. */
 static bool
 next_begun(const struct learn *l)
 {
@@ -156,15 +159,15 @@ thread_find(struct learn *l, uint32_t thread)
 	return &l->seen[i];
 }
 
-/* Which of its frames since 1970 that packet is. */
+/* Number of a thread's newest frame since 1970. */
 static int64_t
 frame_of(const struct learn *l, const struct learn_thread *t)
 {
 	return t->second * l->fps + t->frame;
 }
 
-/* Which place it has in a turn of n threads, but for what all have.  Garbage
- * may be any time away. */
+/* Position of a thread in a turn of n threads, plus a constant common to all.
+ * Garbage may make it any number. */
 static int64_t
 place_of(const struct learn *l, const struct learn_thread *t, uint32_t n)
 {
@@ -173,7 +176,7 @@ place_of(const struct learn *l, const struct learn_thread *t, uint32_t n)
 	return (int64_t)(t->at - frames * n);
 }
 
-/* By insertion: they are few, and once. */
+/* Sorts by insertion: threads are few, and it happens once. */
 static void
 threads_order(struct learn *l)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A parallel copy.  Every move has one source and one target, no target is
- * named twice, and no source lies in two places; so following "the packet
- * that has to leave my target first" gives a chain, which ends at a free
- * slot or comes back to where it began.
+ * named twice, and no source lies in two places; so following "the packet that
+ * has to leave my target first" gives a chain, which ends at a free slot or
+ * comes back to its beginning.
  *
  *   one packet lost      slots   10 11 12 13 14       a chain, copied from
  *                        landed  10 12 13 14          its end: 14, 13, 12
@@ -11,9 +11,9 @@
  *   two packets swapped  slots   10 11 12 13          a ring of two: 12 waits
  *                        landed  10 12 11 13          in the scratch slot
  *
- * Chains are copied back to front, so each packet is copied once; a ring
- * costs one copy more.  Sorting by copying the whole batch aside first was
- * rejected: it doubles the cost of the commonest case, one lost packet.
+ * Chains are copied back to front, so each packet is copied once; a ring costs
+ * one copy more.  Copying the whole batch aside first was rejected: it doubles
+ * the cost of the commonest case, one lost packet.
  */
 #include "flow/place/moves.h"
 
@@ -65,7 +65,7 @@ moves_add_outside(struct moves *m, uint8_t *from, int at, uint8_t *to)
 	add(m, from, at, to, MOVES_NOWHERE);
 }
 
-/* The move that has to happen before this one, or NULL. */
+/* Returns the move that has to happen before this one, or NULL. */
 static struct move *
 before(struct moves *m, const struct move *v)
 {
@@ -78,7 +78,7 @@ static void
 copy(struct moves *m, struct move *v)
 {
 	memcpy(v->to, v->from, m->bytes);
-	v->to = NULL; /* done */
+	v->to = NULL; /* NULL marks a move that is done */
 }
 
 static void

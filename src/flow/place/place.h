@@ -14,16 +14,16 @@
 #include "store/record/geometry.h"
 
 /*
- * A place is where the packets of one sequence, or the heaps of one
- * substream, find where in a block they belong.  It is asked where the next
- * packets should land, and told which came:
+ * A place puts the packets of one sequence, or the heaps of one substream,
+ * where they belong in a block.  A receiver asks it where the next packets
+ * should land, and tells it which packets came:
  *
  *   place_aim -> the plugin's receive() -> place_batch -> place_aim ...
  *
- * There are two kinds: slots.h, for packets that are equal in size and carry
- * a sequence, and heaps.h, for pieces of heaps.
+ * Two kinds exist: slots.h, for packets of equal size that carry a sequence,
+ * and heaps.h, for packets that are pieces of heaps.
  *
- * One thread, which owns all of it: the receiver.
+ * Only the receiver thread may call.
  */
 struct place;
 struct spare;
@@ -33,16 +33,19 @@ struct place_args {
 	const struct format_shape *shape;
 	const struct geometry *geometry;
 	struct stock *stock;
-	struct spare *spare; /* shared with the other places of its intake;
-				outlives it */
-	/* As struct intake has it: frames per second that are learned while
-	 * packets are placed.  NULL: the shape says, or nobody knows. */
+	struct spare *spare; /* scratch memory, shared with the other places of
+				the intake; outlives the place */
+	/* Frames per second, learned while packets are placed: 0, LEARN_WAIT or
+	 * the value, see struct intake.  NULL: the shape has the value, or
+	 * nothing can learn it. */
 	const _Atomic uint32_t *fps;
-	uint16_t sub;	  /* substream: goes into its blocks */
-	uint64_t max_gap; /* bytes */
-	int64_t max_age;  /* ns */
-	const char *name; /* of the recording, for the log */
-	/* Takes a CLOSED block over; called on the receiver thread. */
+	uint16_t sub;	  /* substream number that its blocks get */
+	uint64_t max_gap; /* bytes; a packet farther ahead waits as a candidate
+			     for a new run */
+	int64_t max_age;  /* ns; an open block closes when its first packet is
+			     this old */
+	const char *name; /* name of the recording, for the log */
+	/* Takes over a CLOSED block; called on the receiver thread. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;
 };
@@ -56,29 +59,31 @@ struct place_ops {
 	void (*age)(struct place *p, int64_t now);
 	void (*flush)(struct place *p);
 	void (*free)(struct place *p);
-	/* NULL: the kind has no use for it. */
+	/* Optional: NULL where the kind of place has no use for it. */
 	void (*expect)(struct place *p, struct aim *aim, uint64_t sequence);
 };
 
-struct place { /* begins that of its kind */
+struct place { /* first member of each kind's own struct */
 	const struct place_ops *ops;
 	struct counts counts;
-	/* NULL: packet i of a batch is in pair i, if it is in any.  Else set
-	 * for each batch: the pair of each packet, -1 for none. */
+	/* NULL: packet i of a batch landed in pair i, if in any.  Else the
+	 * index of the pair that each packet of the batch landed in, -1 for
+	 * none; set by the receiver (feed_take.c, split.c) around each
+	 * batch. */
 	const int16_t *landing;
 };
 
-/* Bytes that blocks of such a place need beside their slots, for notes. */
+/* Bytes that a block of such a place needs behind its slots, for notes. */
 uint32_t place_extra(const struct format_shape *shape,
 		     const struct geometry *geometry);
 
-/* The spare memory that places of this kind need. */
+/* Makes the scratch memory for places of this kind.  Returns 0 or -ENOMEM. */
 int place_spare(struct spare **spare, const struct place_args *args);
 
-/* Of the kind that the shape asks for.  0 or -ENOMEM. */
+/* Makes a place of the kind that the shape asks for.  Returns 0 or -ENOMEM. */
 int place_make(struct place **place, const struct place_args *args);
 
-/* After place_flush; NULL is none. */
+/* Frees a place, after place_flush.  NULL is allowed. */
 static inline void
 place_free(struct place *p)
 {
@@ -86,8 +91,8 @@ place_free(struct place *p)
 		p->ops->free(p);
 }
 
-/* Writes n pairs: where the next packets of this source should land.
- * Returns how many of them are in free blocks, and not in spare memory. */
+/* Writes n pairs: where the next packets of a source should land.  Returns how
+ * many of them are in free slots of blocks; the rest are in scratch memory. */
 static inline unsigned
 place_aim(struct place *p, const struct aim *aim, struct receive_pair *pair,
 	  unsigned n)
@@ -96,8 +101,8 @@ place_aim(struct place *p, const struct aim *aim, struct receive_pair *pair,
 }
 
 /*
- * Takes in what came: `packet` of a receive() that was given the pairs of
- * the place_aim just before.  now_ns: UTC; now: steady.
+ * Takes in a batch: the packets of a receive() that was given the pairs of the
+ * last place_aim.  now_ns is UTC, now is steady, both in ns.
  */
 static inline void
 place_batch(struct place *p, struct aim *aim,
@@ -107,7 +112,8 @@ place_batch(struct place *p, struct aim *aim,
 	p->ops->batch(p, aim, packet, n, now_ns, now);
 }
 
-/* The source's plugin knows the (absolute) sequence of its next packet. */
+/* Tells the absolute sequence of the source's next packet, which its plugin
+ * knows. */
 static inline void
 place_expect(struct place *p, struct aim *aim, uint64_t sequence)
 {
@@ -115,14 +121,14 @@ place_expect(struct place *p, struct aim *aim, uint64_t sequence)
 		p->ops->expect(p, aim, sequence);
 }
 
-/* Closes what is too old; call every tenth of a second or so. */
+/* Closes blocks that are too old; call it about every tenth of a second. */
 static inline void
 place_age(struct place *p, int64_t now)
 {
 	p->ops->age(p, now);
 }
 
-/* The end: closes everything. */
+/* Closes all blocks, at the end of the recording. */
 static inline void
 place_flush(struct place *p)
 {
@@ -135,7 +141,7 @@ place_counts(const struct place *p)
 	return &p->counts;
 }
 
-/* For drops that are decided before a packet gets here. */
+/* Counts n packets that were dropped before they reached the place. */
 static inline void
 place_drop(struct place *p, enum drop why, uint64_t n)
 {

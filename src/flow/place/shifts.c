@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shift has to wait for those whose bytes lie in its target.  Followed
- * depth first that is an order in which every byte is copied once, as in the
- * commonest case, where a packet was lost and all behind it landed one place
- * too early: the last goes first.  Who waits for itself in the end has its
- * bytes copied aside.
+ * A shift has to wait for the shifts whose source bytes lie in its target.
+ * Followed depth first, this order copies every byte once, also in the
+ * commonest case: a packet was lost and all behind it landed one place too
+ * early; the last one goes first.  A shift that turns out to wait for itself
+ * has its bytes copied aside.
  *
  *   pieces  A B C D E        A lost: B lies in A's place, C in B's ...
  *   landed  B C D E          E -> 4, then D -> 3, C -> 2, B -> 1
  *
- * Sources lie apart, so that sorted by address those in a target stand side
- * by side, and a binary search finds the first.  They are in order already
- * but for what was reordered or came in a piece of memory of its own.
+ * Sources do not overlap, so sorted by address those in a target stand side by
+ * side, and a binary search finds the first.  They are nearly sorted already:
+ * only reordered pieces, and pieces that came in memory of their own, are not.
  */
 #include "flow/place/shifts.h"
 
@@ -53,7 +53,7 @@ sort(struct shifts *s)
 	}
 }
 
-/* The first whose bytes end behind `at`. */
+/* Index of the first shift whose source ends behind `at`. */
 static unsigned
 find(const struct shifts *s, const uint8_t *at)
 {
@@ -71,7 +71,8 @@ find(const struct shifts *s, const uint8_t *at)
 	return low;
 }
 
-/* At most as deep as there are shifts. */
+/* Moves one shift, after those that lie in its target.  Recursion is at most as
+ * deep as there are shifts. */
 static void
 settle(struct shifts *s, struct shift *v)
 {

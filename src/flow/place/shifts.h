@@ -7,35 +7,35 @@
 #include "contract/receive.h"
 
 /*
- * Shifts bring the bytes of one batch that did not land where they belong to
- * where they do, although other bytes may lie there that have yet to move
- * themselves.  They are what moves.h is for packets of one size: here each
- * has a length of its own, and may overlap several others.
+ * Shifts move the bytes of one batch that did not land where they belong,
+ * although other bytes may lie there that have to move themselves.  They do for
+ * heaps what moves.h does for packets of one size: each shift has its own
+ * length and may overlap several others.
  *
- * No two of a batch have a source byte in common, nor a target byte.
+ * No two shifts of a batch share a source byte or a target byte.
  */
 enum {
 	SHIFTS = 3 * RECEIVE_BATCH, /* a piece may lie in two places, and have
 				       items */
-	SHIFTS_ASIDE = RECEIVE_BATCH << 16, /* bytes: all that a batch can be */
+	SHIFTS_ASIDE = RECEIVE_BATCH << 16, /* bytes; a batch is never longer */
 };
 
 struct shift {
 	uint8_t *from, *to;
-	const uint8_t *lay; /* where it was before any was settled */
+	const uint8_t *lay; /* source address before any shift was settled */
 	uint32_t bytes;
 	uint32_t state;
 };
 
 struct shifts {
 	struct shift shift[SHIFTS];
-	struct shift *order[SHIFTS]; /* by `lay` */
+	struct shift *order[SHIFTS]; /* sorted by `lay` */
 	unsigned n;
 	uint8_t *aside; /* SHIFTS_ASIDE bytes, touched only as they are used */
 	uint64_t used;
 };
 
-/* A new batch. */
+/* Starts a batch. */
 static inline void
 shifts_start(struct shifts *s)
 {
@@ -45,10 +45,12 @@ shifts_start(struct shifts *s)
 
 void shifts_add(struct shifts *s, uint8_t *from, uint8_t *to, uint32_t bytes);
 
-/* Copies bytes aside, for as long as the batch lasts; no byte twice. */
+/* Copies bytes aside for the duration of the batch, and returns the copy.  No
+ * byte may be copied aside twice. */
 uint8_t *shifts_aside(struct shifts *s, const uint8_t *from, uint32_t bytes);
 
-/* All are where they belong; there may be others afterwards. */
+/* Moves all bytes to where they belong.  More shifts may be added
+ * afterwards. */
 void shifts_settle(struct shifts *s);
 
 #endif

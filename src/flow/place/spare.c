@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One piece, touched when it is made: no page of it is missing when the
+ * One allocation, touched when it is made: no page of it is missing when the
  * first packet comes.
  */
 #include "flow/place/spare.h"
@@ -11,9 +11,9 @@
 
 #include "flow/heaps/heaps.h"
 
-/* Of heaps, whose packets differ in size: pairs that have no place in a block
- * are as long as a jumbo frame can be, and headers mostly shorter than that.
- * What is longer comes whole in memory of the plugin's. */
+/* Sizes for heaps, whose packets differ in length: a discard slot holds a jumbo
+ * frame, a prefix more than the usual header.  A packet that exceeds them
+ * arrives in memory of the receive plugin instead. */
 enum { HEAPS_SLOT = 9216, HEAPS_PREFIX = 256 };
 
 int

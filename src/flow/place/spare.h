@@ -8,38 +8,38 @@
 #include "flow/place/moves.h"
 
 /*
- * Spare memory is what the kernel is handed beside the slots of blocks: room
- * for the prefixes of one call, and for packets that have no block to land
- * in; and what is needed to sort one batch.  Nothing in it lasts longer than
- * from an aim to the batch that follows, so that all places of an intake
- * share one, however many they are.
+ * Spare memory is the scratch memory of an intake: buffers for what the kernel
+ * delivers beside the slots of blocks (prefixes, and packets without a block to
+ * land in), and working arrays to sort one batch.  Nothing in it outlives the
+ * batch, so all places of an intake share one, however many there are.
  *
- * The thread of the intake only.
+ * Only the thread of the intake may use it.
  */
 struct heaps_spare;
 
 struct spare {
 	uint32_t slot_bytes, prefix_bytes;
-	uint8_t *discard; /* RECEIVE_BATCH slots */
+	uint8_t *discard; /* RECEIVE_BATCH slots for packets without a block */
 	uint8_t *prefix;  /* RECEIVE_BATCH prefixes */
 
-	/* How many of both, and of the keys, the aims of this call took; who
-	 * is about to aim for another call makes it 0. */
+	/* Discard slots, prefixes and keys that the aims of this receive call
+	 * use.  Set it to 0 before aiming for another call. */
 	unsigned used;
 	uint64_t key[RECEIVE_BATCH];
 
 	struct moves moves;
-	struct heaps_spare *heaps; /* NULL: places are not of heaps */
+	struct heaps_spare *heaps; /* NULL: the places are slots, not heaps */
 	uint8_t *memory;
 };
 
-/* 0 or -ENOMEM. */
+/* Make scratch memory, for slots of these sizes or for heaps.  Return 0 or
+ * -ENOMEM. */
 int spare_make(struct spare **spare, uint32_t slot_bytes,
 	       uint32_t prefix_bytes);
 int spare_make_heaps(struct spare **spare);
-void spare_free(struct spare *s); /* NULL: nothing */
+void spare_free(struct spare *s); /* NULL is allowed */
 
-/* Pair number n of a call lies in spare memory. */
+/* Address of discard slot n. */
 static inline uint8_t *
 spare_slot(const struct spare *s, unsigned n)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory is taken as late as possible: a block that no packet comes for, in
- * the middle of a long gap, costs none.
+ * Memory is taken as late as possible: a block in the middle of a long gap, for
+ * which no packet comes, costs none.
  *
  * A full block need not wait for the window to move on: hundreds of substreams
  * that all cross into the next block at the same moment would need a third
- * block each, of which there are but a few.  With two, the full one is being
- * written while the other fills.
+ * block each, and there are only a few to spare.  With two, the full one is
+ * being written while the other fills.
  *
- * A block that is closed by its age may end with its last packet, and then
- * the origin moves to right behind it: so a stream that pauses, or is slow,
- * leaves short blocks and no holes.
+ * A block that is closed because of its age may end with its last packet, and
+ * then the origin moves to right behind it: so a stream that pauses, or is
+ * slow, leaves short blocks and no holes.
  */
 #include "flow/place/window.h"
 
@@ -80,7 +80,7 @@ closed_add(struct window *w, struct block *b)
 	w->closed_end = &b->next;
 }
 
-/* Slots before the first packet.  Heaps begin where their block does. */
+/* Number of slots before the first packet.  A block of heaps has none. */
 static uint32_t
 leading(const struct block *b)
 {
@@ -91,8 +91,9 @@ leading(const struct block *b)
 	return slot;
 }
 
-/* With packets, after `used` slots.  A run begins with a packet that came, so
- * what is before those of its first block was lost here. */
+/* Closes open[0], which has packets, with `used` slots.  A run begins with a
+ * packet that came, so missing slots before its first block were lost here and
+ * count as outside. */
 static void
 leave(struct window *w, struct block *b, uint32_t used)
 {
@@ -117,7 +118,8 @@ window_leave(struct window *w, struct block *b, uint32_t run, uint64_t first)
 	closed_add(w, b);
 }
 
-/* Closes the first block after `used` slots; an empty one becomes a gap. */
+/* Closes the first block after `used` slots.  A block without packets becomes a
+ * gap. */
 static void
 first_close(struct window *w, uint32_t used)
 {
@@ -156,8 +158,8 @@ window_forward(struct window *w, uint64_t off)
 	w->origin += blocks * w->slots;
 }
 
-/* Moves the packets from slot `from` on into a new block, whose slot 0 is
- * that one; NULL where there is none, and they stay. */
+/* Moves the packets from slot `from` on into slot 0 and up of a new block.
+ * NULL: no block is free, and they stay. */
 static struct block *
 tail_take(struct window *w, struct block *b, uint32_t from)
 {
@@ -181,7 +183,8 @@ tail_take(struct window *w, struct block *b, uint32_t from)
 	return next;
 }
 
-/* What was only aimed at goes back: it is of a place that moves now. */
+/* Closes the first block short.  open[1] and open[2] have no packets and go
+ * back: their slots stand for other sequences now. */
 static void
 first_close_short(struct window *w, struct block *tail, uint32_t used)
 {
@@ -200,7 +203,7 @@ whole_frames(const struct window *w, uint32_t slots)
 	return (slots + w->parts - 1) / w->parts * w->parts;
 }
 
-/* By its age, while more may come. */
+/* Closes the first block because of its age, while the run goes on. */
 static bool
 first_age(struct window *w, int64_t now)
 {
@@ -208,7 +211,7 @@ first_age(struct window *w, int64_t now)
 	uint32_t parts = b->used % w->parts;
 
 	if (parts == b->used)
-		return false; /* one frame, and not the whole of it */
+		return false; /* a single, incomplete frame stays open */
 	if (parts)
 		tail = tail_take(w, b, b->used - parts);
 	if (tail)
@@ -239,8 +242,9 @@ window_oldest(const struct window *w, int64_t *born)
 	return false;
 }
 
-/* Behind the last packet nothing was lost.  But the last packets may be in no
- * block. */
+/* Counts packets behind the last stored one: they came, or others after them,
+ * but no block had room.  Nothing is known to be lost behind the highest
+ * packet. */
 static void
 tail_count(struct window *w)
 {
