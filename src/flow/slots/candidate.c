@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Thirty-two packets that agree are no accident, and at a gigabit per second
- * they take two milliseconds; until then they cost a copy each.  Both sides
- * race to the same number: a sender that restarts sends nothing in the old
- * window any more, so it wins; stray packets beside a healthy stream lose.
+ * they take two milliseconds; until then they cost a copy each.  Candidate and
+ * current run race to the same number: a sender that restarted sends nothing
+ * into the old window any more, so its candidate wins; stray packets beside a
+ * healthy run lose.
  *
- * Thirty-two late packets may come in a row before the stream goes on: a path
- * that was held up is emptied at the speed of its link.  So candidates behind
- * the head need several times as many, and each packet at the head makes
- * their count begin again.
+ * Thirty-two late packets may come in a row before the run goes on: a path that
+ * was held up empties at the speed of its link.  So candidates behind the head
+ * need several times as many, and each packet at the head makes their count
+ * begin again.
  *
- * There are several, because garbage that comes with a stream that begins
- * agrees with nothing: with one alone it threw out, packet by packet, what
- * the stream had parked, and as little as one in thirty kept the run from
- * beginning at all.  Now garbage throws out other garbage, which is weaker.
+ * Several candidates exist, because garbage mixed into the beginning of a
+ * stream agrees with nothing: with only one candidate it threw out, packet by
+ * packet, what the stream had parked, and as little as one in thirty kept the
+ * run from beginning at all.  Now garbage throws out other garbage, which is
+ * weaker.
  */
 #include "flow/slots/candidate.h"
 
 #include <stddef.h>
 
-/* Unsigned, because the far side of a counter has no positive distance. */
+/* Absolute distance; unsigned, because the far side of a counter has no
+ * positive signed distance. */
 static uint64_t
 apart(uint64_t a, uint64_t b, unsigned bits)
 {
@@ -50,7 +53,8 @@ candidate_add(struct candidate *c, uint64_t sequence, int64_t now)
 	return ++c->quiet >= c->need ? CANDIDATE_ENOUGH : CANDIDATE_PARKED;
 }
 
-/* Fewer packets are weaker, and of as many the older ones. */
+/* Compares strength: a candidate with fewer packets is weaker, and of two with
+ * as many the older one. */
 static bool
 is_weaker(const struct candidate *a, const struct candidate *b)
 {

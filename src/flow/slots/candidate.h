@@ -6,49 +6,52 @@
 #include <stdint.h>
 
 /*
- * A candidate is a run that may be about to begin: packets whose sequence is
- * far from where the stream is are parked here, by copy, until enough of
- * them agree with each other (the counter was restarted: the next run) or
- * until as many packets arrived where the stream still is (garbage, or late).
+ * A candidate is a run that may be about to begin.  Packets whose sequence is
+ * far from the current run are parked here, by copy, until enough of them agree
+ * with each other (the counter restarted: the next run), or until as many
+ * packets arrived for the current run (the parked ones were garbage, or late).
  *
- * Packets behind the stream's head need more to be a run: a burst of late ones
- * agrees as well as a restarted counter does.  The difference is what comes
- * next.  A stream goes on at its head, and after a restart nothing does.
+ * A candidate behind the run's head (its highest sequence) needs more packets:
+ * a burst of late packets agrees with itself as well as a restarted counter
+ * does.  The difference is what follows: a healthy run goes on at its head,
+ * after a restart nothing does.
  */
 enum {
+	/* packets that make a run ahead of the head */
 	CANDIDATE_AGREE = 32,
-	CANDIDATE_BEHIND = 256, /* behind the head, where there is room */
-	CANDIDATE_MORE = 288,	/* that one of them may have beside 32; some
-				   may come in turn with the head */
+	CANDIDATE_BEHIND = 256, /* or behind it, if blocks hold that many */
+	CANDIDATE_MORE = 288,	/* packets that one long candidate may have
+				   beyond 32; some may come interleaved with
+				   packets at the head */
 	CANDIDATES = 8,		/* at a time: garbage makes some of its own */
 };
 
 struct candidate_packet {
 	uint64_t sequence;
 	int64_t arrived; /* UTC ns */
-	int32_t part;	 /* -1 where the format did not see it */
-	uint16_t at;	 /* its place in the parking */
+	int32_t part;	 /* part of its frame; -1: the format does not tell */
+	uint16_t at;	 /* place in the parking */
 	bool readable;
 };
 
 struct candidate {
 	struct candidate_packet packet[CANDIDATE_AGREE];
 	struct candidate_packet
-	    *more; /* CANDIDATE_MORE behind those; or NULL */
+	    *more; /* CANDIDATE_MORE packets beyond those; or NULL */
 	unsigned n;
-	unsigned quiet;	 /* packets since the stream last went on at its
-			    head; n if it did not */
-	unsigned need;	 /* how many that has to be */
-	bool behind;	 /* the stream's head, when it was begun */
-	uint64_t span;	 /* how near to the first they have to be */
-	unsigned bits;	 /* of the counter: differences wrap there */
-	unsigned rivals; /* packets that came in the stream's window */
-	int64_t since;	 /* when the first came, steady clock; several threads
-			    may bring them in another order */
-	uint64_t order;	 /* the larger, the later it was begun */
+	unsigned quiet;	 /* packets since the run last went on at its head; n if
+			    it did not */
+	unsigned need;	 /* a run begins when `quiet` reaches it */
+	bool behind;	 /* was behind the run's head when it began */
+	uint64_t span;	 /* largest distance to its first packet */
+	unsigned bits;	 /* width of the counter: 32, or 64 */
+	unsigned rivals; /* packets that came for the current run meanwhile */
+	int64_t since;	 /* steady ns of the first packet; several threads may
+			    bring packets in another order */
+	uint64_t order;	 /* rank by age: higher began later */
 };
 
-/* b - a, as a counter of so many bits sees it. */
+/* b - a for a counter of 32 or 64 bits. */
 static inline int64_t
 sequence_distance(uint64_t a, uint64_t b, unsigned bits)
 {
@@ -69,38 +72,40 @@ candidate_full(const struct candidate *c)
 }
 
 enum candidate_answer {
-	CANDIDATE_PARKED,    /* it is packet[n-1] now: the rest of that is
-				   for the caller to fill */
+	CANDIDATE_PARKED,    /* parked as packet n-1; the caller fills in the
+				rest */
 	CANDIDATE_ENOUGH,    /* the same, and they are enough: a run */
-	CANDIDATE_DUPLICATE, /* that one is here already */
-	CANDIDATE_STRANGER,  /* does not agree with those that are here, or
-				   they are too many: nothing was done */
+	CANDIDATE_DUPLICATE, /* its sequence is parked here already */
+	CANDIDATE_STRANGER,  /* disagrees with the packets here, or the
+				candidate is full: nothing was done */
 };
 
+/* Parks a sequence that came at `now` (steady ns). */
 enum candidate_answer candidate_add(struct candidate *c, uint64_t sequence,
 				    int64_t now);
 
-/* Of CANDIDATES the one to add that packet to: one that it agrees with, else
- * one to begin anew: an empty one, or the weakest, whose packets have to go. */
+/* Chooses the candidate to add a packet to: the one it agrees with, else an
+ * empty one, else the weakest, whose packets the caller has to drop. */
 struct candidate *candidate_choose(struct candidate *all, uint64_t sequence);
 
-/* Of CANDIDATES the weakest that has packets, other than c, and is not stronger
- * than c would be with one more; NULL. */
+/* Returns the weakest candidate with packets, other than c, that is not
+ * stronger than c with one more packet would be.  NULL: none. */
 struct candidate *candidate_weakest(struct candidate *all,
 				    const struct candidate *c);
 
-/* n packets came where the stream is, by `now`; true when the candidate has
- * lost.  What came before it says nothing about it. */
+/* Tells a candidate that n packets of the current run came by `now`, steady ns;
+ * earlier ones do not count.  True: the candidate has lost. */
 bool candidate_rivals(struct candidate *c, unsigned n, int64_t now);
 
-/* The stream went on at its head at that moment. */
+/* Tells a candidate that the run went on at its head at that time, steady
+ * ns. */
 void candidate_ahead(struct candidate *c, int64_t at);
 
-/* Of CANDIDATES the one that a packet agrees with; NULL. */
+/* Returns the candidate that a packet agrees with, or NULL. */
 struct candidate *candidate_find(struct candidate *all, uint64_t sequence);
 
-/* The sequence that a run of these would begin with: the lowest, or the
- * lowest that is the first part of a frame.  False where there is none. */
+/* Finds the sequence that a run of these packets begins with: the lowest that
+ * is the first part of a frame.  False: there is none. */
 bool candidate_base(struct candidate *c, uint32_t parts, uint64_t *base);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A block's presence bits say which of its slots are taken, and `filled` how
- * many; nobody else looks at it before it goes home.
+ * many; no other code looks at them before the block returns to the stock.
  *
- * Beyond what its substream has a right to (stock.c) a block is borrowed only
- * where a few are left over: packets of the stream itself need them more.
+ * A block beyond the guaranteed ones (stock.c) is borrowed only while the stock
+ * has plenty: packets of the current run need it more.
  */
 #include "flow/slots/parking.h"
 
@@ -34,7 +34,7 @@ parking_finish(struct parking *p)
 	free(p->block);
 }
 
-/* A free slot of a block, or -1. */
+/* Takes a free slot of a block; -1: none. */
 static int
 slot_take(struct block *b, uint32_t slots)
 {

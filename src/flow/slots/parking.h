@@ -8,45 +8,47 @@
 #include "flow/memory/pool.h"
 
 /*
- * A parking is where the packets of candidates wait: slots of a block that
- * is borrowed from the stock for as long as any waits there.  So it costs a
- * substream nothing while all is well, and hundreds of them nothing that was
- * not theirs when they all begin at once.
+ * A parking keeps the packets of candidates: slots of blocks that are borrowed
+ * from the stock for as long as a packet waits there.  So a substream without
+ * candidates pays nothing, and hundreds that begin at once use only blocks they
+ * are guaranteed anyway.
  *
- * Blocks of few slots make a parking of several.  The receiver's thread only.
+ * If blocks have few slots, a parking uses several.  Only the receiver thread
+ * may call.
  */
 enum {
-	PARKING_LEAST = 64, /* places there are, however small blocks are */
-	PARKING_MOST = 544, /* and however large */
+	PARKING_LEAST = 64, /* places, however small blocks are */
+	PARKING_MOST = 544, /* places, however large blocks are */
 };
 
 struct parking {
 	struct stock *stock;
 	unsigned sub;
-	uint32_t slots;	      /* of a block that are used */
-	unsigned n;	      /* blocks that there may be */
-	struct block **block; /* n of them; NULL: none, as yet */
-	bool leaving;	      /* some places are about to be free */
-	uint64_t left[(PARKING_MOST + 63) / 64]; /* these */
+	uint32_t slots;	      /* slots used per block */
+	unsigned n;	      /* blocks at most */
+	struct block **block; /* n blocks; NULL: not borrowed */
+	bool leaving;	      /* `left` has a bit set */
+	uint64_t left[(PARKING_MOST + 63) / 64]; /* places to free at the end of
+						    the batch */
 };
 
-/* 0 or -ENOMEM. */
+/* Prepares a parking; no block is borrowed yet.  Returns 0 or -ENOMEM. */
 int parking_init(struct parking *p, struct stock *stock, unsigned sub,
 		 uint32_t slots);
-void parking_finish(struct parking *p); /* nothing waits */
+void parking_finish(struct parking *p); /* every place must be free */
 
-/* A place; -1 where there is none.  A substream that has no blocks yet may
- * use those that it has a right to: `eager`. */
+/* Takes a place.  -1: none is free.  With `eager`, the first block may be one
+ * that the substream is guaranteed, because it has no other use for it yet. */
 int parking_take(struct parking *p, bool eager);
 
 uint8_t *parking_slot(const struct parking *p, unsigned at);
 
-/* The place is free: at once, or when the batch that is being sorted is over,
- * because its memory is still to be copied from. */
+/* Free a place: at once (put), or at the end of the batch (leave), because its
+ * packet is still to be copied. */
 void parking_put(struct parking *p, unsigned at);
 void parking_leave(struct parking *p, unsigned at);
 
-/* The batch is over: blocks where nothing waits go home. */
+/* Ends a batch: frees the places that are left, and returns empty blocks. */
 void parking_release(struct parking *p);
 
 #endif

@@ -2,25 +2,25 @@
 /*
  * Several threads, one window.
  *
- * Nearly every packet has a slot in a block that is open already.  For those
- * the threads need nothing of each other: whoever sets the presence bit of a
- * slot owns its bytes, and copies its packet there.  That is done with the
- * gate held for reading: while anybody is inside, the window stays where it
- * is, and no block leaves it.  What a thread found is added to the blocks
- * when it comes out, once per batch.
+ * Nearly every packet has a slot in a block that is open already.  For those,
+ * threads need nothing from each other: the thread that sets the presence bit
+ * of a slot owns its bytes, and copies its packet there.  It holds the gate for
+ * reading meanwhile: while any reader is inside, the window stays where it is
+ * and no block leaves it.  A thread adds its sums to the blocks when it leaves
+ * the gate, once per batch.
  *
- * All else is rare: the first packet of a block, one that moves the window,
- * a run that may begin, a duplicate that may be an echo, age, the end.  It is
- * left to slots.c, which does not know about threads, and is called with the
- * gate held for writing, when nobody is inside.  So it finds all sums in
- * place, and may close what it wants.
+ * All else is rare: the first packet of a block, one that moves the window, a
+ * run that may begin, a duplicate that may be an echo, age, the end.  It is
+ * left to slots.c, which knows nothing of threads, and is called with the gate
+ * held for writing, when no other thread is inside.  So slots.c finds all sums
+ * complete, and may close any block.
  *
  *   batch -> [read: slots, by bit and copy] -> [write: what is left]
  *
- * Handing the sums over by atomics was rejected: a block that is closed while
- * others copy into it is neither full nor empty, and all that slots.c knows
- * about its blocks would have to become a guess.  The wait at the gate is one
- * batch of the others', once per block.
+ * Adding up by atomics was rejected: a block that is closed while other threads
+ * copy into it is neither full nor empty, and all that slots.c knows about its
+ * blocks would become a guess.  The wait at the gate is one batch of the other
+ * threads, once per block.
  */
 #include "flow/slots/shared_priv.h"
 
@@ -31,7 +31,8 @@
 
 #include "flow/place/learn.h"
 
-#define STEP INT64_C(20000000) /* ns: more than threads differ by */
+/* ns; clock readings of threads differ by less. */
+#define STEP INT64_C(20000000)
 
 int
 shared_check(const struct format_shape *shape, uint32_t slots, unsigned threads,
@@ -72,8 +73,8 @@ shared_aim(struct place *place, const struct aim *aim,
 	return n;
 }
 
-/* UTC is the same for all, and stays so unless it is stepped: then it is what
- * the latest pass of any thread says. */
+/* Keeps one UTC offset for all threads.  It changes only if UTC is stepped:
+ * then the newest pass of any thread sets it. */
 static void
 arrival_follow(struct shared *s, int64_t now_ns, int64_t now)
 {
@@ -164,7 +165,7 @@ all_free(struct shared *s)
 	free(s);
 }
 
-/* The event loop frees them all; the last one takes the rest along. */
+/* The event loop frees all handles; the last one frees the rest. */
 static void
 shared_free(struct place *place)
 {
@@ -182,7 +183,8 @@ static const struct place_ops shared_ops = {
 	.free = shared_free,
 };
 
-/* Whoever wants to write comes first: the others would never let him. */
+/* Writers come first: a steady flow of readers would otherwise keep them out
+ * forever. */
 static void
 locks_make(struct shared *s)
 {
@@ -244,7 +246,7 @@ shared_make(struct place **handle, unsigned threads,
 		return err;
 	}
 	s->slots = (struct slots *)place;
-	/* Whoever has the gate would keep all others waiting. */
+	/* A checksum under the gate would keep all other threads waiting. */
 	s->slots->unsummed = true;
 	for (unsigned i = 0; i < threads; i++)
 		handle[i] = &s->handle[i].base;

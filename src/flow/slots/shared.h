@@ -7,35 +7,35 @@
 #include "flow/place/place.h"
 
 /*
- * A shared place is one place that several receiver threads feed at once:
- * each has a handle, which is a place to its intake, and what they bring goes
- * into the same blocks.
+ * A shared place is one place that several receiver threads feed at once.  Each
+ * thread has a handle, which looks like a place to its intake, and packets of
+ * all go into the same blocks.
  *
  *   shared_make -> handle[0] -> intake, receiver  \
  *                  handle[1] -> intake, receiver   > one window, one output
  *                  ...                            /
  *
- * Between making and freeing, a handle belongs to one thread.  Each counts
- * what it took in; the sums over all of them agree, once all are flushed.
- * Blocks are handed out one at a time, by whichever thread closes them, and
- * the last handle that is flushed closes the rest.
+ * Between making and freeing, a handle belongs to one thread.  Each counts the
+ * packets that it took in; after all are flushed the sums agree.  Blocks are
+ * handed out one at a time, by the thread that closes them, and the last handle
+ * to be flushed closes the rest.
  *
- * Packets have to carry a sequence, and the time at which they came
- * (receive_packet::arrived) where their order is to outlive the threads'.
+ * Packets have to carry a sequence, and their time of arrival
+ * (receive_packet::arrived) where order across threads matters.
  */
-enum { SHARED_SLOTS = 64 }; /* least in a block, per thread */
+enum { SHARED_SLOTS = 64 }; /* least slots in a block, per thread */
 
-/* Can streams of this shape be shared, in blocks of so many slots?  0, or
- * -EINVAL and a sentence. */
+/* Checks that streams of this shape can be shared, in blocks of so many slots.
+ * Returns 0, or -EINVAL and a sentence in `why`. */
 int shared_check(const struct format_shape *shape, uint32_t slots,
 		 unsigned threads, char *why, uint32_t why_bytes);
 
-/* Fills handle[0..threads-1]; place_free each.  0 or -ENOMEM. */
+/* Fills handle[0..threads-1]; place_free each.  Returns 0 or -ENOMEM. */
 int shared_make(struct place **handle, unsigned threads,
 		const struct place_args *args);
 
-/* How long a thread waits for the others before a block is closed, or a run
- * begun, ns; for tests. */
+/* Sets how long, in ns, a thread waits for the other threads before a block is
+ * closed or a run begun; for tests. */
 void shared_patience(struct place *handle, int64_t ns);
 
 #endif

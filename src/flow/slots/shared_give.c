@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets that have no slot yet, or may have none: the first of a block, one
- * that moves the window, one of a run that may begin, a duplicate that may be
- * an echo.  slots.c decides about them, as if there were one thread, with the
- * gate held for writing.
+ * Packets without an open slot: the first of a block, one that moves the
+ * window, one of a run that may begin, a duplicate that may be an echo.
+ * slots.c decides about them as if there were one thread, with the gate held
+ * for writing.
  *
- * What the order of arrival decides waits for the others first.  And what
- * came before the last such decision, and has no slot now, is late: parked
- * with its like it would look like a counter that jumped back.
+ * A decision that depends on the order of arrival waits for the other threads
+ * first.  A packet that came before the last such decision and has no slot now
+ * is late: parked with others like it, it would look like a counter that jumped
+ * back.
  */
 #include "flow/slots/shared_priv.h"
 
-/* What there is to know about a packet. */
+/* Facts about a packet that shared_give decides by. */
 struct look {
-	bool reads; /* it says where it belongs; else what follows is unset */
+	bool reads; /* carries a sequence; else the fields below are unset, but
+		       for at and since */
 	bool near;
 	uint64_t sequence, rel;
-	int64_t at;    /* when it came */
-	int64_t since; /* if it turns something: what came when did */
+	int64_t at;    /* steady ns of arrival */
+	int64_t since; /* steady ns; if the packet moves the window or begins a
+			  run, when the first packet of that came */
 };
 
 static void
@@ -43,7 +46,7 @@ packet_late(const struct shared *s, const struct look *l)
 	       (l->at < s->began || (!l->near && l->at < s->turned));
 }
 
-/* Would the window move, or a run begin, with this packet? */
+/* True if this packet would move the window or begin a run.  Sets l->since. */
 static bool
 packet_turns(struct slots *p, struct look *l)
 {
@@ -65,7 +68,7 @@ packet_turns(struct slots *p, struct look *l)
 	return true;
 }
 
-/* Ahead of all that this thread brought: that is no echo. */
+/* Ends the echo if the packet is ahead of all that this thread brought. */
 static void
 echo_end(struct handle *h, const struct look *l)
 {
@@ -76,7 +79,8 @@ echo_end(struct handle *h, const struct look *l)
 		slots_rivals(p, 0, l->at, at);
 }
 
-/* Other threads may have placed what came after it before it was parked. */
+/* Notes a rival for a candidate: another thread may have placed packets that
+ * came after this one before it was parked. */
 static void
 rivals_recall(struct shared *s, const struct look *l)
 {
@@ -88,7 +92,8 @@ rivals_recall(struct shared *s, const struct look *l)
 		c->rivals = 1;
 }
 
-/* By packets of several threads, of which we know how far we are ourselves. */
+/* Sets aim and times for a run that packets of several threads began; only our
+ * own position in it is known. */
 static void
 run_begun(struct handle *h, const struct look *l)
 {
@@ -117,7 +122,8 @@ packet_give(struct handle *h, const struct receive_packet *k,
 		    l->at == SHARED_NEVER ? h->now : l->at);
 	rivals_recall(s, l);
 	h->starved |= c->drop[DROP_NO_BUFFER] != was.drop[DROP_NO_BUFFER];
-	/* Behind what another thread brought is no other order. */
+	/* A packet behind those of other threads is not out of order by
+	 * itself. */
 	c->reordered = was.reordered + (behind && c->placed != was.placed);
 	if (c->runs != was.runs)
 		run_begun(h, l);
@@ -128,7 +134,7 @@ packet_give(struct handle *h, const struct receive_packet *k,
 	shared_turned(s);
 }
 
-/* What this thread placed speaks against candidates. */
+/* Tells candidates about the packets that this thread placed. */
 static void
 rivals_give(struct handle *h)
 {

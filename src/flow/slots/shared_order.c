@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads see the stream in different moments: one that was not run for
- * a while brings packets that came long before those of the others.  Before
- * anything is decided for good, all others have to have passed the moment at
- * which the packet came that makes it so.  Each tells, batch by batch, how
- * far it is; who waits has told as well, up to the packet that it waits for,
- * so of several that wait the one with the earliest packet always goes on.
+ * Threads see the stream at different moments: one that was not scheduled for a
+ * while brings packets that came long before those of the others.  Before a
+ * final decision, all other threads must have passed the arrival time of the
+ * packet that causes it.  Each thread publishes, batch by batch, how far it is;
+ * a waiting thread has done so too, up to the packet that it waits for, so of
+ * several that wait the one with the earliest packet always goes on.
  *
- * A thread may have nothing to tell, because nothing comes, or because it
- * died: patience ends, and then it is not waited for until it comes again.
+ * A thread may publish nothing, because no packet comes or because it died:
+ * when patience ends it is not waited for until it publishes again.
  */
 #include "flow/slots/shared_priv.h"
 
 #include <time.h>
 
-/* Not behind: one on our own thread, which would wait for itself. */
+/* True if another thread is behind `since`.  A handle on our own thread never
+ * counts: waiting for it would be waiting for ourselves. */
 static bool
 others_behind(const struct handle *h, int64_t since)
 {

@@ -9,18 +9,19 @@
 #include "flow/slots/slots_priv.h"
 
 /*
- * What the parts of a shared place share: shared.c makes it and is the place
- * to its intakes, shared_put.c puts packets into slots that are open,
- * shared_give.c gives slots.c the others, and shared_order.c knows who has to
- * be waited for.
+ * A shared place, as its four parts share it: shared.c makes it and implements
+ * the place, shared_put.c puts packets into open slots, shared_give.c passes
+ * the other packets to slots.c, and shared_order.c makes threads wait for each
+ * other.
  */
 #define SHARED_PATIENCE 100000000ll /* ns */
-#define SHARED_SILENCE	60000000ll  /* ns: an empty ring has nothing older */
-#define SHARED_NEVER	INT64_MAX   /* of a packet that does not say when */
+#define SHARED_SILENCE	60000000ll  /* ns; an empty ring has no older packet */
+#define SHARED_NEVER	INT64_MAX   /* time of a packet without a stamp */
 
 struct shared;
 
-/* What a thread put into one of the open blocks, not yet added to it. */
+/* Packets that a thread put into one of the open blocks and has not yet added
+ * to the block's own sums. */
 struct tally {
 	uint32_t filled, used;
 	int64_t first_ns, last_ns; /* arrival, UTC */
@@ -31,25 +32,30 @@ struct handle {
 	struct shared *shared;
 	struct spare *spare;
 
-	/* The batch. */
-	struct aim *aim; /* of its source */
+	/* State of one batch; the thread's own. */
+	struct aim *aim; /* aim of the batch's source */
 	int64_t now_ns, now;
-	struct arrival arrival; /* the shared one, for this batch */
-	const struct receive_packet *left[RECEIVE_BATCH]; /* for slots.c */
+	struct arrival arrival; /* copy of shared::arrival for this batch */
+	/* Packets for slots.c. */
+	const struct receive_packet *left[RECEIVE_BATCH];
 	unsigned lefts;
-	unsigned sure; /* of those, the first ones that are no echo */
+	unsigned sure; /* number of the first of them that cannot be an echo */
 	struct tally tally[WINDOW_OPEN];
-	uint64_t highest;  /* one behind, as the window counts */
-	unsigned placed;   /* packets that slots.c has to hear of */
-	int64_t placed_at; /* when the last of them came */
-	int64_t ahead_at;  /* and the last that was ahead of the others here */
-	bool starved;	   /* there was no memory for a block */
+	uint64_t highest; /* one more than the highest sequence, as
+			     window::highest */
+	/* Packets placed that slots.c still has to hear of. */
+	unsigned placed;
+	int64_t placed_at; /* steady ns at which the last of them came */
+	int64_t ahead_at;  /* steady ns of the last packet above all others of
+			      this thread */
+	bool starved;	   /* no block could be taken in this batch */
 
-	/* Under shared::lock. */
+	/* Guarded by shared::lock. */
 	pthread_t thread;
-	bool begun;	/* `thread` is known */
-	bool lapsed;	/* was waited for in vain */
-	int64_t passed; /* all that came before this was taken in */
+	bool begun;  /* `thread` is set */
+	bool lapsed; /* did not come in time; not waited for until it does */
+	/* Steady ns: packets that came before were all taken in. */
+	int64_t passed;
 };
 
 struct shared {
@@ -57,28 +63,33 @@ struct shared {
 	struct spare *spare;
 	unsigned threads;
 
-	pthread_rwlock_t gate; /* over the window and what is in it, but: */
-	struct counts taken;   /* of slots', those that handles have */
-	int64_t turned;	       /* when what moved the window last came */
-	int64_t began;	       /* and what the run began with */
+	/* Guards the window and its blocks.  Held for reading, a thread may set
+	 * presence bits and fill slots; held for writing, it may do anything.
+	 * The fields below it are used by its writers only. */
+	pthread_rwlock_t gate;
+	struct counts taken; /* the part of slots' counts that handles have */
+	int64_t turned;	     /* steady ns of the packet that last moved the
+				window */
+	int64_t began;	     /* steady ns of the packet that began the run */
 
-	/* For readers of the gate: the blocks' sums, the window's highest,
-	 * `newest`; for all: what is below. */
+	/* Guards the sums of open blocks, window::highest and `newest` among
+	 * threads that hold the gate for reading, and for all threads the
+	 * fields below. */
 	pthread_mutex_t lock;
-	int64_t newest; /* when the last packet came that has a slot */
+	int64_t newest; /* steady ns of the newest packet in a slot */
 	pthread_cond_t progress;
 	int64_t patience;
-	struct arrival arrival; /* one for all, and what it was set by: */
-	int64_t looked;		/* the steady time of a pass */
+	struct arrival arrival; /* UTC offset, one for all threads */
+	int64_t looked;		/* steady ns of the pass that set it */
 	unsigned waiting;
-	uint64_t turns; /* of the window, and runs */
+	uint64_t turns; /* moves of the window, and new runs */
 	unsigned flushed, freed;
 
 	struct handle handle[];
 };
 
-/* When a packet came: on the steady clock, and the same for all threads,
- * whose own ideas of UTC differ by as much as a pass takes. */
+/* Returns when a packet came, steady ns; the same for all threads, whose own
+ * offsets to UTC differ by as much as a pass takes. */
 static inline int64_t
 packet_at(const struct handle *h, const struct receive_packet *k)
 {
@@ -89,39 +100,42 @@ packet_at(const struct handle *h, const struct receive_packet *k)
 
 /* ---- shared_order.c -------------------------------------------------- */
 
-/* All that came before that moment was taken in by this handle. */
+/* Records that this handle has taken in all packets that came before `at`
+ * (steady ns). */
 void shared_pass(struct handle *h, int64_t at);
 
-/* Is another handle behind, and to be waited for? */
+/* True if another handle has not passed `since` yet, and is to be waited
+ * for. */
 bool shared_behind(struct handle *h, int64_t since);
 
-/* Waits until none is, or the window is not what it was, or for as long as
- * patience lasts.  `at`: up to there we have passed ourselves. */
+/* Waits until no handle is behind `since`, or the window moved, or patience
+ * ends.  `at`: the time up to which the caller has passed itself. */
 void shared_wait(struct handle *h, int64_t at, int64_t since);
 
-/* The window moved, or a run began. */
+/* Wakes waiting threads: the window moved, or a run began. */
 void shared_turned(struct shared *s);
 
 /* ---- shared_put.c ---------------------------------------------------- */
 
 /*
- * Puts packets into their slots, with the gate held for reading.  Returns how
- * many it got through; those it could do nothing with are in `left`, and if
- * there are any they go to slots.c before it is called again.
+ * Puts packets into open slots, with the gate held for reading.  Returns how
+ * many it went through; packets it could not place are in `left`, and go to
+ * slots.c before the next call.
  */
 unsigned shared_put(struct handle *h, const struct receive_packet *packet,
 		    unsigned n);
 
-/* One behind the highest that this thread brought of the run; where it brought
- * none, nothing is ahead of an echo on its word alone. */
+/* One more than the highest sequence that this thread brought of the run.  If
+ * it brought none: UINT64_MAX during an echo, so that its word alone ends no
+ * echo, else 0. */
 uint64_t shared_top(const struct handle *h);
 
 /* ---- shared_give.c --------------------------------------------------- */
 
-/* Gives slots.c what is left, with the gate held for writing. */
+/* Passes the packets in `left` to slots.c, with the gate held for writing. */
 void shared_give(struct handle *h);
 
-/* Counts go to the handle of the thread that caused them. */
+/* Moves new counts of slots.c to the handle whose thread caused them. */
 void shared_counts(struct handle *h);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets that have a slot: nearly all of them.  While the gate is held for
- * reading the window and its blocks stay as they are, but for the presence
- * bits, and each packet is a parse, an atomic bit and a copy.  What a batch
- * put into a block is added to it once, before the gate is left.
+ * Packets that have an open slot: nearly all of them.  While the gate is held
+ * for reading, the window and its blocks stay as they are, but for presence
+ * bits, and each packet takes a parse, an atomic bit and a copy.  The sums of a
+ * batch are added to each block once, before the gate is left.
  */
 #include "flow/slots/shared_priv.h"
 
@@ -11,12 +11,13 @@
 
 enum way {
 	WAY_DONE,  /* in its slot, or dropped */
-	WAY_LEFT,  /* for slots.c, when there is time */
-	WAY_FIRST, /* the same before anything else: more will follow it */
+	WAY_LEFT,  /* for slots.c, at the end of the batch */
+	WAY_FIRST, /* for slots.c at once: packets that follow depend on it */
 };
 
-/* Whoever sets it owns the slot.  Relaxed, because nobody but the owner looks
- * at the bytes until the gate was held for writing, which orders them. */
+/* Sets a presence bit; true: the caller set it, and owns the slot.  Relaxed,
+ * because only the owner touches the bytes until a thread has held the gate for
+ * writing, which orders them. */
 static bool
 bit_take(struct block *b, uint32_t slot)
 {
@@ -37,8 +38,9 @@ shared_top(const struct handle *h)
 	return h->shared->slots->echo.n ? UINT64_MAX : 0;
 }
 
-/* Goes on ahead of all that this thread brought: what it left before that is
- * no echo. */
+/* Moves this thread's top to a packet that is ahead of all it brought.  Packets
+ * it left for slots.c before that cannot be an echo.  False if the packet is
+ * not ahead. */
 static bool
 packet_ahead(struct handle *h, uint64_t rel, int64_t at)
 {
@@ -69,7 +71,7 @@ packet_count(struct handle *h, uint64_t rel, const struct receive_packet *k)
 		h->placed_at = at;
 	if (rel >= h->highest)
 		h->highest = rel + 1;
-	/* Of its own packets a thread knows in which order they came. */
+	/* A thread knows the order of its own packets only. */
 	c->reordered += !packet_ahead(h, rel, at);
 }
 
@@ -108,7 +110,7 @@ slot_put(struct handle *h, uint64_t rel, const struct receive_packet *k,
 		return WAY_LEFT;
 	if (!b)
 		return WAY_FIRST;
-	/* In the middle of an echo it may be of the other pass. */
+	/* During an echo it may belong to the new pass. */
 	behind = rel < shared_top(h);
 	if (!sure && behind && (h->lefts || p->echo.n))
 		return WAY_LEFT;
@@ -124,7 +126,8 @@ slot_put(struct handle *h, uint64_t rel, const struct receive_packet *k,
 	return WAY_DONE;
 }
 
-/* `sure`: this thread went on ahead since, so it is no echo. */
+/* Places or drops a packet.  `sure`: this thread went on ahead since, so the
+ * packet is no echo. */
 static enum way
 packet_put(struct handle *h, const struct receive_packet *k, bool sure)
 {
@@ -201,13 +204,15 @@ gate_leave(struct handle *h)
 	    h->placed_at > s->newest)
 		s->newest = h->placed_at;
 	pthread_mutex_unlock(&s->lock);
-	/* Who is not opposed need not hear of it. */
+	/* Without candidates or an echo, nothing needs to hear of placed
+	 * packets. */
 	if (!s->slots->parked && !s->slots->echo.n)
 		h->placed = 0;
 	pthread_rwlock_unlock(&s->gate);
 }
 
-/* Of those that were left, the ones that were overtaken are no echo. */
+/* Places the left packets after which this thread went on ahead: they are no
+ * echo.  The rest stay in `left`. */
 static void
 left_settle(struct handle *h)
 {

@@ -3,32 +3,31 @@
  * Predictive placement.
  *
  * Packets of a telescope are equal in size and come mostly in order.  So the
- * kernel is handed the very slots in which the next packets belong, copies
- * each payload there, and all that is left to do for a packet is to read its
- * sequence, find that it is where it should be, and set a bit.  The payload
- * is copied once, the network prefix is stripped on the way, and the block
- * can be written with O_DIRECT from where it lies.
+ * kernel is given the very slots in which the next packets belong and copies
+ * each payload there; all that is left to do per packet is to read its
+ * sequence, see that it is in the right slot, and set a bit.  The payload is
+ * copied once, the network prefix is stripped on the way, and the block can be
+ * written with O_DIRECT from where it is.
  *
- * A batch is sorted in two passes.  The first reads every header, in the
- * order of arrival, and decides: a slot, a drop, or the parking place of the
- * candidate.  It sets bits and counts, slides the window, closes blocks, but
- * moves nothing, because a slot that a packet belongs in may hold another of
- * the same batch that was not looked at yet.  The second pass moves the
- * packets that are not where they belong (moves.c).  Only then do closed
- * blocks leave, and blocks that were aimed at in vain go home: until then
- * the memory of everything that landed stays as it was.
+ * A batch is sorted in two passes.  The first reads every header, in the order
+ * of arrival, and decides: a slot, a drop, or parking as a candidate.  It sets
+ * bits and counts, slides the window and closes blocks, but moves no payload,
+ * because a slot that a packet belongs in may hold another packet of the same
+ * batch that was not looked at yet.  The second pass moves the packets that are
+ * not where they belong (moves.c).  Only then do closed blocks leave, and do
+ * unused blocks go back: until then everything that landed stays in place.
  *
- * The kernel is never handed a slot whose bit is set, so nothing that is in
- * place is ever overwritten.  Where no block is free, packets land in spare
- * memory: the socket is drained, the late packets among them still find
- * their slots in the open blocks, the others are counted `no_buffer`.
+ * The kernel is never given a slot whose bit is set, so no packet in place is
+ * ever overwritten.  If no block is free, packets land in spare memory: the
+ * socket is drained, late packets among them still find their slots in the open
+ * blocks, and the others are counted as `no_buffer`.
  *
  * Candidates are parked by copy at once, in a block of their own (parking.c),
- * and a new run starts in blocks that are fresh from the stock, so neither
- * ever touches a slot that a packet of this batch may lie in.
+ * and a new run starts in fresh blocks from the stock; neither ever touches a
+ * slot that a packet of this batch may lie in.
  *
- * What a place has of its own is some 15 KiB, so that hundreds cost little; the
- * rest is the intake's (spare.h), or borrowed from the stock.
+ * A place has some 15 KiB of its own, so hundreds cost little; the rest is the
+ * intake's (spare.h) or borrowed from the stock.
  */
 #include "flow/slots/slots_priv.h"
 
@@ -39,9 +38,12 @@
 #include "flow/place/learn.h"
 #include "flow/memory/quanta.h"
 
-#define WAITS INT64_C(4000000000) /* ns; seconds of data may be two */
+#define WAITS                                                                  \
+	INT64_C(4000000000) /* ns; the format may need two seconds of data to
+			       learn */
 
-/* Half of a small window is enough: a stream may begin with losses. */
+/* Packets that a candidate needs ahead of the head: fewer for small blocks,
+ * since a stream may begin with losses. */
 static unsigned
 agree(uint32_t slots)
 {
@@ -50,8 +52,9 @@ agree(uint32_t slots)
 	return slots < 2 ? 2 : slots;
 }
 
-/* Behind the head: as many as a block and the parking have room for, which
- * leaves some to candidates that garbage makes. */
+/* Packets that a candidate needs behind the head: at most what three quarters
+ * of a block hold, which leaves parking places for candidates made of
+ * garbage. */
 static unsigned
 agree_behind(uint32_t slots)
 {
@@ -71,7 +74,8 @@ candidate_set(const struct slots *p, struct candidate *c)
 
 /* ---- packets --------------------------------------------------------- */
 
-/* Formats without a sequence: packets count as they come. */
+/* Gives packets of formats without a sequence the next one.  False for other
+ * formats. */
 static bool
 packet_follows(struct slots *p, struct format_packet *f)
 {
@@ -99,7 +103,8 @@ slots_read(const struct slots *p, const struct receive_packet *k,
 	return f->has & FORMAT_SEQUENCE ? DROP_KINDS : DROP_UNREADABLE;
 }
 
-/* The pair that packet i of the batch lies in, if it is one in a block. */
+/* Index of the pair that packet i of the batch landed in; MOVES_NOWHERE if it
+ * landed outside of the blocks. */
 static int
 packet_landing(const struct slots *p, unsigned i,
 	       const struct receive_packet *k)
@@ -112,7 +117,7 @@ packet_landing(const struct slots *p, unsigned i,
 	return at;
 }
 
-/* The source learns what it may be expected to bring. */
+/* Teaches the source's aim that this packet came. */
 static void
 packet_saw(const struct slots *p, uint64_t rel)
 {
@@ -172,9 +177,12 @@ batch_start(struct slots *p, int64_t now_ns, int64_t now)
 	p->now = now;
 }
 
-/* With blocks short, a substream's block with holes does not wait for late
- * packets any longer than until the next is half full: the disk can have it
- * before a third one is needed. */
+/*
+ * True if an incomplete first block should leave early.  When free blocks are
+ * short and substreams share them, a block with holes waits for late packets
+ * only until the next block is half full: the disk then has it before a third
+ * block is needed.
+ */
 static bool
 is_pressed(const struct slots *p)
 {
@@ -184,8 +192,8 @@ is_pressed(const struct slots *p)
 	       stock_subs(w->stock) > 1 && stock_tight(w->stock);
 }
 
-/* Of what this batch brought, in the blocks that it closed and those that are
- * open. */
+/* Computes checksums for the packets of this batch, in the blocks it closed and
+ * in the open ones. */
 static void
 blocks_sum(struct slots *p)
 {
@@ -199,10 +207,13 @@ blocks_sum(struct slots *p)
 	}
 }
 
-/* The index says when a block's packets are from, and the frame number of a
- * packet is a time only with the frames per second: so closed blocks wait for
- * these, where they are being learned, for WAITS at most, and while half of
- * the memory is free: disks may be slow just then. */
+/*
+ * True if closed blocks should wait for the frames per second.  The index
+ * stores the time span of each block, and a frame number becomes a time only
+ * with the frames per second.  While those are being learned, blocks wait, for
+ * WAITS ns at most and only while half of the stock is free, since disks may be
+ * slow just then.
+ */
 static bool
 is_waiting(struct slots *p, uint32_t fps)
 {
@@ -233,7 +244,7 @@ slots_release(struct slots *p)
 	window_release(w, p->a.out, p->a.arg);
 }
 
-/* Everything is where it belongs: closed blocks may leave. */
+/* Ends a batch: copies misplaced packets, then lets closed blocks leave. */
 static void
 batch_finish(struct slots *p)
 {
@@ -326,7 +337,7 @@ slots_flush(struct place *place)
 	struct slots *p = (struct slots *)place;
 
 	p->keys = 0;
-	p->waits_since = INT64_MIN / 2; /* no longer */
+	p->waits_since = INT64_MIN / 2; /* wait no longer */
 	slots_held_flush(p);
 	batch_start(p, p->pass_ns, p->now);
 	slots_runs_flush(p);

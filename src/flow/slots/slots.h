@@ -5,22 +5,24 @@
 #include "flow/place/place.h"
 
 /*
- * Slots are the place of packets that are equal in size: each has a slot of
- * its own, which follows from its sequence, in the two open blocks of the
- * window (window.h):
+ * A place for packets of equal size.  Each packet has a slot of its own, which
+ * follows from its sequence, in the two open blocks of the window (window.h):
  *
  *        origin          +slots          +2 slots         +3 slots
  *          | open          | open          | ahead            |
  *   late   |  xxx x xxxxxxx|xx.x           |                  |  gap, or
  *          |               |    ^ highest  |                  |  candidate
  *
- * A packet in `ahead` closes the first block and moves everything one on.  A
- * step forward of up to max_gap is a gap.  What is farther, or before the
- * origin, waits as a candidate for the next run.  A block also closes when
- * its first packet is max_age old, then perhaps short; the origin moves
- * behind its last packet.
+ * A packet in `ahead` closes the first block and moves the window one block on.
+ * A step forward of up to max_gap slots becomes a gap.  A packet farther ahead,
+ * or before the origin, waits as a candidate for the next run.  A block also
+ * closes when its first packet is max_age old, perhaps short; the origin then
+ * moves to behind its last packet.
  *
- * At the end a candidate without rivals becomes a run.
+ * At the end of the recording, a candidate that nothing contradicts becomes a
+ * run.
+ *
+ * Returns 0 or -ENOMEM.
  */
 int slots_make(struct place **place, const struct place_args *args);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the next packets of a source should land: in the free slots of those
- * sequences that its aim expects (aim.h), in ascending order, through all of
- * the window; behind that, in spare memory.
+ * Predicts where the next packets of a source should land: in free slots of the
+ * sequences that its aim expects (aim.h), ascending through the whole window,
+ * and behind that in spare memory.
  */
 #include "flow/slots/slots_priv.h"
 
-/* Writes the pairs that are in blocks. */
+/* Writes the pairs that point into blocks; p->keys is their number. */
 static void
 blocks_aim(struct slots *p, const struct aim *aim, struct receive_pair *pair,
 	   unsigned n, uint64_t rel)
@@ -33,7 +33,8 @@ blocks_aim(struct slots *p, const struct aim *aim, struct receive_pair *pair,
 	}
 }
 
-/* Blocks that parked packets will take, before a run has its first. */
+/* Number of blocks that parked packets will take before a run has its first
+ * block. */
 static unsigned
 parking_needs(const struct slots *p)
 {
@@ -44,8 +45,9 @@ parking_needs(const struct slots *p)
 	return (need + p->slots - 1) / p->slots;
 }
 
-/* Where there is no slot to aim at yet: for packets of a run that is to
- * begin, after those that are parked, or of a block behind a gap. */
+/* Number of packets, up to n, for which blocks will be free although there is
+ * no slot to aim at yet: packets of a run that is about to begin, after the
+ * parked ones, or of a block behind a gap. */
 static unsigned
 room_ahead(const struct slots *p, unsigned n, bool gap, uint64_t off)
 {

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of packets that come while their stream is still learned
- * (learn.h): without frames per second and threads they have no sequence, so
- * nobody knows their slots.
+ * Holds packets while their stream is still being learned (learn.h): without
+ * frames per second and threads they have no sequence, so their slots are
+ * unknown.
  *
- * They land in blocks of the stock, in the order in which they come, and are
- * held there.  When all is learned they are sorted as if they came just now,
- * some with each batch: four times as many as come, each by one copy, from the
- * oldest on, while those that come are held behind them.  So a second of
- * packets is caught up with in a third of a second, no batch waits for more
- * than four others, and nothing is copied that comes after that.
+ * Packets land in blocks of the stock, in the order of arrival, and stay there.
+ * When all is learned they are sorted as if they came just now, oldest first,
+ * four times as many per batch as arrive, each by one copy, while new packets
+ * are held behind them.  So a second of packets is caught up with in a third of
+ * a second, no batch takes longer than four others, and nothing is copied after
+ * that.
  *
- *   held   |xxxxxxxxxxxx|xxxxxxxxxxxx|xxxx <- what comes lands here
- *           ^ from here they go to their slots
+ *   held   |xxxxxxxxxxxx|xxxxxxxxxxxx|xxxx <- new packets land here
+ *            ^ sorting into slots goes on here
  *
- * Held packets take of the stock only what is left over (stock_plenty), and no
- * more than three quarters of it, beside one block that the substream has a
- * right to: disks may be slow just then.  Where there is no more, or nothing
- * was learned in HELD_LONGEST, the oldest block goes out as it is: a run of its
- * own, in the order of arrival, with no hole that anybody could know of.  The
- * end of a recording does the same with all of them.  It is logged, and no
- * packet is lost for it.
+ * Held packets take no more than one guaranteed block and what is left over in
+ * the stock (stock_plenty), up to three quarters of it: disks may be slow just
+ * then.  If no block can be had, or nothing was learned within HELD_LONGEST,
+ * the oldest block leaves unsorted: a run of its own, in the order of arrival,
+ * in which losses are invisible.  The end of a recording does the same with all
+ * held blocks.  A log line says so, and no packet is lost.
  *
- * Sorting them in place was rejected: one lost packet shifts all behind it.
- * So was to place them in the order of arrival and leave it at that: the
- * first second of each new stream would have losses that nobody counts.
+ * Sorting in place was rejected: one lost packet shifts all behind it.  So was
+ * placing packets in the order of arrival for good: the first second of each
+ * new stream would have losses that nobody counts.
  */
 #include "flow/slots/slots_priv.h"
 
@@ -38,16 +37,17 @@
 
 enum {
 	CATCH_UP = 4,
-	FIRST = 64, /* packets that say where a run begins */
+	FIRST = 64, /* packets that are read to find where the run begins */
 };
 
-/* A block of packets in the order in which they came. */
+/* A block of packets in the order of arrival. */
 struct held {
 	struct held *next;
 	struct block *b;   /* OPEN; a bit for each slot with a packet */
-	uint32_t at, end;  /* sorted up to; slots up to its last packet */
-	int64_t since;	   /* steady, of the first */
-	int64_t arrived[]; /* UTC, of each slot */
+	uint32_t at, end;  /* first slot not sorted yet; one more than the last
+			      used slot */
+	int64_t since;	   /* steady ns, arrival of the first packet */
+	int64_t arrived[]; /* UTC ns, per slot */
 };
 
 static bool
@@ -58,7 +58,8 @@ has_learned(const struct slots *p)
 
 /* ---- blocks ------------------------------------------------------------ */
 
-/* Another one, the newest; NULL where there is none that can be spared. */
+/* Takes another block for held packets, as the newest.  NULL: none can be
+ * spared. */
 static struct held *
 held_add(struct slots *p)
 {
@@ -96,7 +97,8 @@ held_remove(struct slots *p)
 	return b;
 }
 
-/* Closes the holes that packets left which did not land in their turn. */
+/* Closes the holes left by packets that landed elsewhere, and sets the block's
+ * times. */
 static void
 compact(struct slots *p, struct held *h)
 {
@@ -122,7 +124,7 @@ compact(struct slots *p, struct held *h)
 	b->used = b->filled = to;
 }
 
-/* The oldest goes out in the order of arrival. */
+/* Sends the oldest block out in the order of arrival. */
 static void
 oldest_out(struct slots *p)
 {
@@ -142,7 +144,7 @@ oldest_out(struct slots *p)
 	p->base.counts.bytes += (uint64_t)b->filled * p->payload;
 }
 
-/* Says once that and why a stream is not in the order of its sequence. */
+/* Logs, once per place, that and why packets are stored unsorted. */
 static void
 out_say(struct slots *p, const char *why)
 {
@@ -182,7 +184,8 @@ slots_held_aim(struct slots *p, struct receive_pair *pair, unsigned n)
 	return i;
 }
 
-/* A block with a free slot, from `slot` on; NULL: there is no memory. */
+/* Finds a block with a free slot, from *slot on; takes a new one, or sends the
+ * oldest out, if needed.  NULL: there is no memory. */
 static struct held *
 slot_find(struct slots *p, uint32_t *slot)
 {
@@ -206,7 +209,8 @@ slot_find(struct slots *p, uint32_t *slot)
 	return h;
 }
 
-/* Did it land where this batch was aimed at, from `first` on?  Then there. */
+/* True if the packet landed in a held block, where this batch was aimed at from
+ * slot `first` on; *slot is the slot. */
 static bool
 has_landed(const struct slots *p, uint32_t first,
 	   const struct receive_packet *k, uint32_t *slot)
@@ -239,8 +243,8 @@ arrival(const struct slots *p, const struct receive_packet *k)
 	return k->arrived ? k->arrived : p->pass_ns;
 }
 
-/* What it is to be dropped for; DROP_KINDS: nothing.  Learning makes a sequence
- * of nothing but a time. */
+/* Returns the reason to drop the packet, or DROP_KINDS.  A packet without a
+ * sequence is kept if it has a time: learning turns that into a sequence. */
 static enum drop
 packet_check(const struct slots *p, const struct receive_packet *k)
 {
@@ -250,8 +254,8 @@ packet_check(const struct slots *p, const struct receive_packet *k)
 	return why == DROP_UNREADABLE && f.has & FORMAT_TIME ? DROP_KINDS : why;
 }
 
-/* Those that landed where they were aimed at come first: for the others a
- * block may have to leave. */
+/* Holds the packets of a batch.  Packets that landed in held blocks are marked
+ * first, since a place for the others may cost the oldest block. */
 static void
 packets_hold(struct slots *p, const struct receive_packet *packet, unsigned n)
 {
@@ -294,7 +298,7 @@ packet_at(const struct slots *p, const struct held *h, uint32_t slot)
 					.arrived = h->arrived[slot] };
 }
 
-/* The sequences of the first packets. */
+/* Reads the sequences of the first held packets.  Returns their number. */
 static unsigned
 sequences_read(const struct slots *p, const struct held *h,
 	       uint64_t sequence[FIRST])
@@ -312,8 +316,9 @@ sequences_read(const struct slots *p, const struct held *h,
 	return n;
 }
 
-/* Begins the run with the lowest sequence of those around which most of them
- * are.  Else candidates have to find it, which takes a block to park them. */
+/* Begins the run at the lowest sequence of the group that has more than half of
+ * the first packets.  Without such a group, candidates have to find the run,
+ * which takes a block to park them. */
 static void
 run_find(struct slots *p, const struct held *h)
 {
@@ -338,7 +343,8 @@ run_find(struct slots *p, const struct held *h)
 	}
 }
 
-/* Some of the oldest block. */
+/* Sorts up to a batch of packets from the oldest block.  Returns their
+ * number. */
 static unsigned
 oldest_place(struct slots *p, uint64_t most)
 {
@@ -374,7 +380,8 @@ slots_held_place(struct slots *p, uint64_t most)
 	p->base.landing = landing;
 }
 
-/* Where memory is short, what has been held is what takes it. */
+/* With memory short, a whole block's worth is sorted at once: held packets are
+ * what takes the memory. */
 void
 slots_held_batch(struct slots *p, const struct receive_packet *packet,
 		 unsigned n)

@@ -10,61 +10,71 @@
 #include "flow/place/window.h"
 
 /*
- * What the parts of slots share: slots_aim.c says where packets should land,
- * slots.c sorts batches, slots_run.c knows when a run begins, slots_held.c holds
- * packets that have no sequence before their stream is learned.
+ * The state of a slots place, shared by its four parts: slots_aim.c predicts
+ * where packets should land, slots.c sorts batches, slots_run.c decides when a
+ * run begins, slots_held.c holds packets that have no sequence until their
+ * stream is learned.
  */
 struct held;
 
 struct slots {
 	struct place base;
 	struct place_args a;
-	uint32_t slots, payload, parts; /* per block; bytes; per frame */
-	uint32_t datagram;		/* bytes: prefix + payload */
+	uint32_t slots, payload, parts; /* slots per block; payload bytes;
+					   packets per frame */
+	uint32_t datagram;		/* bytes of prefix and payload */
 	uint64_t max_gap;		/* slots */
 
-	struct window window; /* and the run that it is of */
+	struct window window; /* the open blocks and their run */
 
-	/* The batch. */
-	struct aim *aim; /* its source's; NULL: none, but age, or the end */
+	/* State of one batch. */
+	struct aim *aim; /* aim of the batch's source; NULL: not in a batch */
 	const struct receive_pair *pair;
-	uint64_t *key; /* sequences of the landings, in the spare memory */
+	uint64_t *key; /* sequences of the landings; lies in the spare memory */
 	unsigned keys;
-	bool moved_on;	      /* a run began: the keys mean nothing */
-	uint64_t reached;     /* one behind the highest of this batch */
-	int64_t pass_ns, now; /* when it was received: UTC; steady */
-	int64_t now_ns;	      /* the same of the packet, if that is known */
-	struct moves *moves;  /* the spare memory's */
+	bool moved_on;	      /* a run began in this batch: keys are of the old
+				 run */
+	uint64_t reached;     /* one more than the highest sequence of this
+				 batch */
+	int64_t pass_ns, now; /* time of the batch: UTC ns; steady ns */
+	int64_t now_ns;	      /* UTC ns of the packet that is being sorted */
+	struct moves *moves;  /* lies in the spare memory */
 
-	unsigned agree, behind; /* packets that a candidate needs */
+	unsigned agree, behind; /* packets that a candidate needs: ahead of the
+				   head; behind it */
 	struct candidate candidate[CANDIDATES];
-	bool parked; /* some of them have packets */
-	/* Packets since a run began that could not be parked; the first. */
+	bool parked; /* some candidate has packets */
+	/* Packets since the last run that could not be parked for lack of
+	 * memory, and the sequence of the first of them. */
 	uint64_t starved, starved_from;
-	struct candidate_packet more[CANDIDATE_MORE]; /* for one of them */
-	struct candidate echo; /* one inside the window; see slots_run.c */
-	bool echoed;	       /* its memory is in use until the batch ends */
-	bool unsummed; /* checksums are left to whoever seals the blocks */
+	/* Lent to one long candidate. */
+	struct candidate_packet more[CANDIDATE_MORE];
+	/* Candidate inside the window; see slots_run.c. */
+	struct candidate echo;
+	bool echoed;   /* echo packets are copied at the end of the batch */
+	bool unsummed; /* leave checksums to the thread that seals the block */
 	struct parking parking;
 
-	/* Packets that are held, by block. */
-	struct held *held, *held_last; /* the oldest, the newest; NULL: none */
-	unsigned held_aimed; /* slots behind those that the batch lands in */
-	struct aim held_aim; /* of who brings them to their slots */
-	uint64_t held_out;   /* packets that went out as they came: of the */
-	uint32_t held_run;   /* run that is, if there are any */
+	/* Blocks of packets that wait until the stream is learned. */
+	struct held *held, *held_last; /* oldest and newest; NULL: none */
+	unsigned held_aimed; /* slots that this batch was aimed at, behind
+				held_last->end */
+	struct aim held_aim; /* aim for packets that are taken out of held
+				blocks */
+	uint64_t held_out;   /* packets that left unsorted, in run held_run */
+	uint32_t held_run;   /* valid if held_out is not 0 */
 	bool held_told;
 
-	int64_t waits_since; /* steady: closed blocks wait to be told the frames
-				per second since then; 0: none did yet */
+	int64_t waits_since; /* steady ns since closed blocks wait for the
+				frames per second; 0: none waited yet */
 };
 
 unsigned slots_aim(struct place *place, const struct aim *aim,
 		   struct receive_pair *pair, unsigned n);
 void slots_expect(struct place *place, struct aim *aim, uint64_t sequence);
 
-/* Relative to the run, which has come to `highest`; false when it is too far
- * from all that is expected. */
+/* Computes the sequence relative to the run, whose packets have reached
+ * `highest`.  False if it is before the window or more than max_gap ahead. */
 static inline bool
 slots_near_to(const struct slots *p, uint64_t highest, uint64_t sequence,
 	      uint64_t *rel)
@@ -85,73 +95,82 @@ slots_near(const struct slots *p, uint64_t sequence, uint64_t *rel)
 }
 
 /*
- * A look at a packet, which changes nothing: DROP_KINDS and what it says,
- * where it carries a sequence, else what it is to be dropped for.
+ * Checks and parses a packet; changes nothing.  Returns DROP_KINDS with the
+ * parsed packet in f if it carries a sequence, else the reason to drop it.
  */
 enum drop slots_read(const struct slots *p, const struct receive_packet *k,
 		     struct format_packet *f);
 
-/* The same as slots_oppose, between batches. */
+/* Runs slots_oppose outside of a batch, as a batch of its own; now is steady
+ * ns. */
 void slots_rivals(struct slots *p, unsigned n, int64_t ahead, int64_t now);
 
 /*
- * Gives a packet the slot of its sequence, which is not before the origin;
- * the window moves on where it has to.  Returns where its payload has to be,
- * or NULL when it was dropped.
+ * Claims the slot for a sequence that is not before the origin, and moves the
+ * window on if needed.  Returns the address where the payload belongs, or NULL
+ * if the packet was dropped (and counted).
  */
 uint8_t *slots_give(struct slots *p, uint64_t rel, bool readable);
 
-/* Sorts packets of one source, which were counted, as one batch. */
+/* Sorts packets of one source as one batch.  The caller has counted them as
+ * datagrams. */
 void slots_sort(struct slots *p, struct aim *aim,
 		const struct receive_packet *packet, unsigned n);
 
-/* Closed blocks leave, and those that were never used go home. */
+/* Hands closed blocks on and returns unused ones to the stock, unless closed
+ * ones wait for the frames per second. */
 void slots_release(struct slots *p);
 
-/* Do batches go to be held now?  Then packets land in the first pairs of those
- * that this aims, whose number it returns. */
+/* slots_holds is true while batches are held.  Then slots_held_aim aims the
+ * first pairs at held blocks, and returns their number. */
 bool slots_holds(const struct slots *p);
 unsigned slots_held_aim(struct slots *p, struct receive_pair *pair, unsigned n);
 
-/* Holds a batch, and sorts some of what is held, if that is known. */
+/* Holds a batch; when the stream is learned, also sorts some of the packets
+ * that are held. */
 void slots_held_batch(struct slots *p, const struct receive_packet *packet,
 		      unsigned n);
 
-/* Sorts at most so many. */
+/* Sorts up to `most` held packets, once the stream is learned. */
 void slots_held_place(struct slots *p, uint64_t most);
 
-/* Lets go of what was held too long; of all. */
+/* Stop holding: packets that were held too long; all packets, at the end. */
 void slots_held_age(struct slots *p);
 void slots_held_flush(struct slots *p);
 
-/* A run begins with this sequence. */
+/* Begins a run at this absolute sequence. */
 void slots_run_from(struct slots *p, uint64_t base);
 
-/* Formats without a sequence: packets follow each other. */
+/* Begins a run for formats without a sequence, whose packets count as they
+ * come. */
 void slots_run_arrival(struct slots *p);
 
-/* Parks a packet that is far from where the stream is. */
+/* Parks a packet that is far from the window, as a candidate. */
 void slots_park(struct slots *p, const struct receive_packet *k,
 		const struct format_packet *f);
 
-/* Parks one that is in the window, but may be of a counter that restarted
- * there.  False: it is not. */
+/* Parks a packet that is inside the window, but may come from a counter that
+ * restarted there.  False: it does not look like that, and was not parked. */
 bool slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 		const struct format_packet *f);
 
-/* n packets of the stream came; `ahead`: when the last of them that is ahead of
- * all others did, or SLOTS_NEVER. */
+/* Tells candidates and the echo that n packets of the current run came.
+ * `ahead` is the steady time at which the last of them came that had the
+ * highest sequence so far, or SLOTS_NEVER. */
 #define SLOTS_NEVER INT64_MIN
 void slots_oppose(struct slots *p, unsigned n, int64_t ahead);
 
-/* The window is about to move: the echo is a run, if it began by then and is
- * long enough, or its packets are duplicates, or late ones. */
+/* Decides about the echo before the window moves: it becomes a run if it is
+ * long enough and began by `since` (steady ns), else its packets are duplicates
+ * or late. */
 void slots_echo_settle(struct slots *p, int64_t since);
 
-/* Begins the runs of candidates that nobody opposed since then. */
+/* Begins a run for each unopposed candidate that began by `since` (steady
+ * ns). */
 void slots_runs_begin(struct slots *p, int64_t since);
 
-/* The end: a last candidate may be the recording, the others are dropped. */
+/* Decides at the end: a last candidate may become a run, the others are
+ * dropped. */
 void slots_runs_flush(struct slots *p);
 
 #endif

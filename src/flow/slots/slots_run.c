@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a run begins, and what becomes of packets that would not fit into
- * the one there is.
+ * Decides when a run begins, and handles packets that do not fit into the
+ * current one.
  *
- * A counter that restarts, or jumps, comes as packets far from the window:
- * they are parked as candidates (candidate.c).  But it may also restart
- * where the window still is, in the first blocks of a recording.  Then its
- * packets find their slots taken, one after the other, while no packet comes
- * ahead of those that were there: an echo.  A few hundred in a row are the
- * next run; a single packet that goes on where the stream was proves them to
- * be duplicates, of a second cable, and they are counted as such.  A packet that
- * falls into a hole of the run in the middle of an echo is parked with it,
- * because it may be of the other pass, and finds its hole if it was not.
+ * A counter that restarts or jumps shows as packets far from the window: they
+ * are parked as candidates (candidate.c).  But it may also restart inside the
+ * window, in the first blocks of a recording.  Then its packets find their
+ * slots taken, one after the other, while none comes ahead of the old ones: an
+ * echo.  A few hundred in a row are the next run.  A single packet that
+ * continues the old run at its head proves them duplicates, of a second cable,
+ * and they are counted as such.  A packet that falls into a hole of the run
+ * during an echo is parked with it, because it may be of the new pass, and goes
+ * into its hole if it was not.
  *
- * A source that brings what another one brought before is no echo (two cables
- * with the same packets): only one that goes back behind what it brought
- * itself.  Nor is it a restarted counter, however far it lags behind the
- * others: what has no slot any more is late.
+ * A source that repeats what another source brought is no echo (two cables with
+ * the same packets); only a source that goes back behind what it brought itself
+ * is.  Nor is a source that merely lags far behind the others a restarted
+ * counter: its packets that have no slot any more are late.
  */
 #include <string.h>
 
 #include "flow/slots/slots_priv.h"
 
-/* Of a block that was closed?  Counted from here: the base may be more than
- * half a counter away. */
+/* True if the sequence is in a block that was closed.  The distance is taken
+ * from the origin: the run's base may be more than half a counter away. */
 static bool
 packet_late(const struct slots *p, uint64_t sequence)
 {
@@ -47,7 +47,7 @@ candidate_dissolve(struct slots *p, struct candidate *c)
 	c->n = 0;
 }
 
-/* Of the first block, which has left already. */
+/* Counts a packet of the first block, which has left the window already. */
 static void
 gone_drop(struct slots *p)
 {
@@ -104,7 +104,8 @@ slots_give(struct slots *p, uint64_t rel, bool readable)
 	return slot_give(p, rel, readable);
 }
 
-/* One that was parked came before those of this batch. */
+/* Gives a parked packet its slot, with its own time of arrival: it came before
+ * this batch. */
 static uint8_t *
 parked_give(struct slots *p, uint64_t rel, const struct candidate_packet *k)
 {
@@ -119,7 +120,7 @@ parked_give(struct slots *p, uint64_t rel, const struct candidate_packet *k)
 
 /* ---- echoes ---------------------------------------------------------- */
 
-/* Relative to the run; only of sequences near the window. */
+/* Sequence relative to the run; valid only near the window. */
 static uint64_t
 relative(const struct slots *p, uint64_t sequence)
 {
@@ -144,7 +145,8 @@ slot_taken(const struct slots *p, uint64_t rel)
 	return b && block_has(b, (uint32_t)(off % p->slots));
 }
 
-/* Some had fallen into holes of the run: those are simply late. */
+/* Ends an echo that is no run: its packets are duplicates, late, or fill holes
+ * of the run. */
 static void
 echo_dissolve(struct slots *p)
 {
@@ -155,14 +157,16 @@ echo_dissolve(struct slots *p)
 		uint64_t rel = relative(p, k->sequence);
 		uint8_t *to = NULL, *from;
 
-		/* With several threads, the window may have moved on. */
+		/* With several receiver threads, the window may have moved
+		 * on. */
 		if (packet_late(p, k->sequence))
 			p->base.counts.drop[DROP_LATE]++;
 		else
 			to = parked_give(p, rel, k);
 		parking_leave(&p->parking, k->at);
 		if (!to)
-			continue; /* mostly counted as a duplicate */
+			continue; /* counted by slots_give, mostly as a
+				     duplicate */
 		p->echoed = true;
 		from = parking_slot(&p->parking, k->at);
 		p->base.counts.moved++;
@@ -176,7 +180,7 @@ echo_dissolve(struct slots *p)
 
 /* ---- runs ------------------------------------------------------------ */
 
-/* A parked packet goes to its slot, as if it had come just now. */
+/* Copies a parked packet into its slot of the run, as if it came just now. */
 static void
 packet_unpark(struct slots *p, const struct candidate_packet *k, int64_t rel)
 {
@@ -195,10 +199,11 @@ packet_unpark(struct slots *p, const struct candidate_packet *k, int64_t rel)
 }
 
 /*
- * There was no memory for the first packets of a run: its numbers go back to
- * the first of them.  That may have been garbage: where it is much farther away
- * than so many packets, they are counted.  If it belongs behind the first that
- * was parked, it is missing there.
+ * Counts packets of the new run that were lost because there was no memory to
+ * park them.  The gap from the first of them to the run's base is lost, unless
+ * that first packet was garbage: if it is much farther away than the number of
+ * such packets, only their number counts.  If it belongs behind the base, it
+ * shows as missing there.
  */
 static void
 starved_count(struct slots *p, uint64_t base)
@@ -260,7 +265,8 @@ slots_echo_settle(struct slots *p, int64_t since)
 		echo_dissolve(p);
 }
 
-/* A place to park in; candidates that are weaker go, where there is none. */
+/* Finds a place to park a packet of candidate c; drops weaker candidates if
+ * none is free.  -1: none. */
 static int
 parking_find(struct slots *p, const struct candidate *c)
 {
@@ -285,9 +291,9 @@ packet_park(struct slots *p, struct candidate_packet *to, unsigned at,
 	memcpy(parking_slot(&p->parking, at), k->payload, p->payload);
 }
 
-/* Packets that a candidate behind the head needs.  A run that is short itself
- * does not ask for more, or a counter that restarts would be back at its head
- * before. */
+/* Number of packets that a candidate behind the head needs.  After a short run
+ * it needs fewer: a restarted counter would otherwise be back at the head
+ * before it had enough. */
 static unsigned
 need_behind(const struct slots *p)
 {
@@ -298,7 +304,7 @@ need_behind(const struct slots *p)
 	return most > p->agree ? (unsigned)most : p->agree;
 }
 
-/* There is room for one long candidate; the latest has it. */
+/* Lends p->more, which only one long candidate can have, to the newest. */
 static void
 more_give(struct slots *p, struct candidate *c)
 {
@@ -315,7 +321,7 @@ more_give(struct slots *p, struct candidate *c)
 	c->more = p->more;
 }
 
-/* The first packet of a candidate decides how many it needs. */
+/* Adds a packet to a candidate.  The first packet decides how many it needs. */
 static enum candidate_answer
 packet_add(struct slots *p, struct candidate *c, uint64_t sequence)
 {
@@ -332,7 +338,7 @@ packet_add(struct slots *p, struct candidate *c, uint64_t sequence)
 	return candidate_add(c, sequence, p->now);
 }
 
-/* Into the place `at`, and what follows from candidate_add's answer. */
+/* Parks a packet at place `at`, and acts on candidate_add's answer. */
 static void
 park(struct slots *p, struct candidate *c, unsigned at,
      const struct receive_packet *k, const struct format_packet *f)
@@ -356,8 +362,8 @@ park(struct slots *p, struct candidate *c, unsigned at,
 		run_begin(p, c);
 }
 
-/* Late, and ahead of all that its source brought of the run so far, and no part
- * of a candidate? */
+/* True if a late packet is simply that of a slow source: ahead of all that this
+ * source brought of the run, and not part of a candidate. */
 static bool
 source_lags(struct slots *p, uint64_t sequence)
 {
@@ -397,7 +403,7 @@ slots_park(struct slots *p, const struct receive_packet *k,
 	park(p, c, (unsigned)at, k, f);
 }
 
-/* Behind the last that was parked, and near? */
+/* True if the sequence follows closely on the last packet of the echo. */
 static bool
 echo_goes_on(struct candidate *c, uint64_t sequence)
 {
@@ -421,7 +427,8 @@ slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 		return false;
 	known = p->aim->run == p->window.run + 1ull;
 	goes_on = echo_goes_on(&p->echo, f->sequence);
-	/* A source that is new may help with an echo, but begins none. */
+	/* A source that is new in this run may extend an echo, but cannot begin
+	 * one. */
 	if (known ? rel > p->aim->top : !goes_on)
 		return false;
 	if (!slot_taken(p, rel) && !goes_on)
@@ -463,9 +470,10 @@ slots_run_arrival(struct slots *p)
 }
 
 /*
- * Nobody contradicts it, and it is more than one packet; or enough agree since
- * somebody did.  Of a run that ends this moment, as `end` says, nobody knows
- * whether it would have gone on: a few packets behind its head are late.
+ * True if a candidate may become a run: nothing contradicts it and it has more
+ * than one packet, or enough packets agree since the run last went on.  At the
+ * end of the recording (`end`), a few packets behind the head are late: nobody
+ * knows whether they would have gone on.
  */
 static bool
 candidate_unopposed(const struct slots *p, const struct candidate *c, bool end)
@@ -475,7 +483,7 @@ candidate_unopposed(const struct slots *p, const struct candidate *c, bool end)
 	return c->quiet >= p->agree;
 }
 
-/* Those that began by `since`, in that order. */
+/* Begins the runs in the order in which their candidates began. */
 void
 slots_runs_begin(struct slots *p, int64_t since)
 {
@@ -504,7 +512,7 @@ slots_runs_flush(struct slots *p)
 	for (int i = 0; i < CANDIDATES; i++) {
 		struct candidate *c = &p->candidate[i];
 
-		/* Where nothing else came, a single packet is the recording. */
+		/* If nothing else came, a single packet is the recording. */
 		if (c->n && !p->window.running)
 			run_begin(p, c);
 		candidate_dissolve(p, c);
