@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is promised: once the block is sealed, heaps stand back to back, each
+ * Invariant: once the block is sealed, heaps fit into it back to back, each
  * behind a header with all its items.  A header that outgrows its room moves
- * all that is behind it to the right, so the bytes are owed by the space that
- * is still free, and whoever takes of that, be it for a heap or for a note,
- * leaves them (bay_free).
+ * everything behind it to the right, so those bytes are owed by the free space:
+ * bay_free() subtracts them before a heap or a note may take any.
  */
 #include "flow/heaps/bay.h"
 

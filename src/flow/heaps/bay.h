@@ -8,41 +8,44 @@
 #include "store/record/notes.h"
 
 /*
- * A bay is an open block of a row, into which heaps are laid one after the
- * other, with the room that their headers will need before them; their notes
- * grow towards them from the end of its memory (store/record/notes.h).
+ * A bay is an open block of a row.  Heaps are laid into it one after the other,
+ * each with room before it for the header it will need; their notes grow
+ * towards them from the end of the block's memory (store/record/notes.h).
  */
 struct heap;
 
 struct bay {
-	struct block *b; /* NULL: it is not in use */
-	uint64_t front;	 /* behind the last heap */
-	uint64_t floor;	 /* where the notes begin */
+	struct block *b; /* NULL: the bay is not in use */
+	uint64_t front;	 /* offset behind the last heap */
+	uint64_t floor;	 /* offset where the notes begin */
 	uint64_t owed;	 /* bytes by which headers will outgrow their rooms */
-	struct heap *endless; /* the last one, where it may still grow */
+	struct heap *endless; /* the last heap, if its length is unknown and it
+				 may still grow */
 	unsigned live;	      /* heaps that are not finished */
 	bool full;	      /* takes no more heaps */
 	bool closing;
-	int64_t born, last; /* its first and its last piece; steady */
-	uint64_t aimed;	    /* behind all that the kernel was handed of it */
+	/* Steady ns, arrival of its first and newest piece. */
+	int64_t born, last;
+	uint64_t aimed; /* end of the memory that the kernel was given */
 };
 
-/* What a heap needs. */
+/* Memory that a heap needs. */
 struct bay_want {
 	uint64_t length;
-	uint32_t room;	/* of the header */
-	uint32_t items; /* of those in it */
+	uint32_t room;	/* bytes for the header */
+	uint32_t items; /* item pointers that this header has room for */
 	uint32_t ranges;
 };
 
+/* Makes a bay of an OPEN block. */
 void bay_begin(struct bay *bay, struct block *b);
 
-/* Bytes that a heap may need, all in all, in a block that is empty. */
+/* Bytes that one heap can have in an empty block, with header and notes. */
 uint64_t bay_most(const struct block *b);
 
 uint64_t bay_bytes(const struct bay_want *want);
 
-/* Between the heaps and the notes, beyond what is promised. */
+/* Free bytes between heaps and notes, less the bytes owed. */
 static inline uint64_t
 bay_free(const struct bay *bay)
 {
@@ -57,10 +60,11 @@ bay_fits(const struct bay *bay, const struct bay_want *want)
 	return bay_bytes(want) <= bay_free(bay);
 }
 
-/* Lays a heap, which fits, behind the others. */
+/* Lays a heap behind the others.  The caller has checked that it fits. */
 struct note *bay_put(struct bay *bay, const struct bay_want *want);
 
-/* Notes down more items than the room is for, which fit (bay_more_bytes). */
+/* Notes down items that exceed the heap's room; they take bay_more_bytes(n),
+ * which the caller has checked. */
 void bay_more(struct bay *bay, struct note *note, const uint64_t *item,
 	      uint32_t n);
 uint64_t bay_more_bytes(uint32_t n);

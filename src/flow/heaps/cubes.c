@@ -2,17 +2,17 @@
 /*
  * One item of each heap, in the order of time.
  *
- * A heap's time names a slot, and its slot is where the bytes of its item go
- * (window.h):
+ * A heap's time determines its slot, and the bytes of its item go into that
+ * slot (window.h):
  *
  *   heap    | other items |        the item        | other items |
  *           0            skip                skip + keep       length
  *   slot                  |        payload         |
  *
- * The bytes of other items are accounted for, so that a heap is known to be
- * whole, and are stored nowhere.  A slot's bit is set when its item is whole;
- * of others the card in the notes says which bytes came (store/record/notes.h), and
- * the writer makes the rest zero.
+ * Bytes of other items are accounted for, so that a complete heap is
+ * recognized, but not stored.  A slot's bit is set when its item is complete;
+ * for other slots the card in the notes says which bytes came
+ * (store/record/notes.h), and the writer fills the rest with zeros.
  */
 #include "flow/heaps/cubes.h"
 
@@ -95,7 +95,7 @@ cubes_widen(struct heaps *p, struct heap *h)
 {
 	(void)p;
 	(void)h;
-	return false; /* a card is as large as it is */
+	return false; /* the size of a card is fixed */
 }
 
 static void
@@ -129,7 +129,7 @@ cubes_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 		cubes_side_tell(p, b);
 }
 
-/* The ranges of a heap become those of its slot. */
+/* Converts the ranges of a heap into ranges of its slot. */
 static void
 card_finish(struct heap *h, struct card *card)
 {
@@ -197,7 +197,8 @@ block_live(const struct heaps *p, const struct block *b)
 	return false;
 }
 
-/* With the newest block, before it may close. */
+/* Writes controls and descriptors into the newest block, before it may
+ * close. */
 static void
 side_tell(struct heaps *p)
 {
@@ -240,7 +241,7 @@ cubes_flush(struct heaps *p)
 	window_end(&p->cubes.window);
 }
 
-/* Slots of which nothing came were heaps too. */
+/* Counts slots without any piece as lost heaps. */
 static void
 skipped_note(const struct heaps *p, struct block *b)
 {

@@ -5,25 +5,25 @@
 #include "flow/heaps/heaps_priv.h"
 
 /*
- * What the parts of a cube share.
+ * Functions that the parts of a cube share.
  *
  *   cubes.c       slots of the window, and the heaps that have them
- *   cubes_place.c which slot a heap has
- *   cubes_time.c  and when that is known
- *   cubes_head.c  what the items of a packet say: which bytes are stored, and
- *                 when the heap is from
- *   cubes_early.c what waits until that is known
- *   cubes_aim.c   where the next pieces will land
- *   cubes_run.c   when a run begins
- *   cubes_side.c  what is told beside the data: controls and descriptors
+ *   cubes_place.c finds the slot of a heap
+ *   cubes_time.c  corrects it when the heap's time becomes known
+ *   cubes_head.c  reads the items of a packet: the bytes to store, and the time
+ *   cubes_early.c keeps packets until these are known
+ *   cubes_aim.c   predicts where the next pieces will land
+ *   cubes_run.c   decides when a run begins
+ *   cubes_side.c  keeps what is stored beside the data: controls, descriptors
  */
 
-/* What is known of a heap when a piece of it comes. */
+/* Facts about a heap, read from one of its packets. */
 struct cube_head {
-	bool item;	      /* it is among these items: */
-	bool timed;	      /* the same, or the heap's count tells */
-	uint64_t skip, bytes; /* where the item is in the heap, and how long */
-	uint64_t value;	      /* time */
+	bool item;  /* the packet's items include the one to store */
+	bool timed; /* `value` is known: from an item, or the heap's count */
+	/* Offset of the item in the heap, and its length. */
+	uint64_t skip, bytes;
+	uint64_t value; /* the heap's time */
 };
 
 /* ---- cubes_head.c ---------------------------------------------------- */
@@ -31,39 +31,41 @@ struct cube_head {
 void cubes_head(struct heaps *p, const struct format_piece *piece,
 		struct cube_head *head);
 
-/* As of the heaps before, where a heap is as long as one of them.  False: it
- * cannot be told. */
+/* Guess the same from earlier heaps: the item from one of the same length, the
+ * time from counts.  False: it cannot be guessed. */
 bool cubes_guess_item(const struct heaps *p, const struct format_piece *piece,
 		      struct cube_head *head);
 bool cubes_guess_time(const struct heaps *p, const struct format_piece *piece,
 		      struct cube_head *head);
 
-/* Notes where the item of such heaps lies, if the packet says so and none did
- * before: while it waits, for packets of the heap before, whose head came
- * before the start. */
+/* Notes where the item of such heaps lies, if this packet says so and none did
+ * before.  Called for packets that wait, so that pieces of the heap before,
+ * whose head came before the start, find their place. */
 void cubes_item_learn(struct heaps *p, const struct format_piece *piece);
 
-/* Is the item as long as a slot?  Else counts why not. */
+/* Checks that the item is as long as a slot.  False: it is not, and the piece
+ * was counted as dropped. */
 bool cubes_item_check(struct heaps *p, const struct format_piece *piece,
 		      const struct cube_head *head);
 
-/* The slot of that time, which may be before 0; false: there is none.  Of the
- * second time there is, the difference is the step. */
+/* Finds the slot of a time; *rel may be negative.  False: the time is not that
+ * of a slot.  If the step is not known, this time sets it. */
 bool ticks_slot(struct ticks *t, const struct format_shape *shape,
 		uint64_t value, int64_t *rel);
 
-/* Slot 0 as an index of all times. */
+/* Number of slot 0, counted from time 0. */
 uint64_t ticks_base(const struct ticks *t);
 
 /* ---- cubes.c --------------------------------------------------------- */
 
-/* A block of the window, with notes; NULL without memory. */
+/* Returns block i of the window, prepared for notes.  NULL: no block is
+ * free. */
 struct block *cubes_block(struct heaps *p, unsigned i);
 
 bool cubes_slot_taken(const struct heaps *p, const struct block *b,
 		      uint32_t slot);
 
-/* Nothing came for a heap's slot. */
+/* Clears a heap's slot, as if nothing had come for it. */
 static inline void
 cubes_slot_clear(struct heap *h)
 {
@@ -71,13 +73,13 @@ cubes_slot_clear(struct heap *h)
 	h->b->filled -= h->pieces;
 }
 
-/* Makes a heap live that has this slot. */
+/* Makes a live heap with this slot. */
 struct heap *cubes_lay(struct heaps *p, const struct receive_packet *k,
 		       const struct format_piece *piece,
 		       const struct cube_head *head, struct block *b,
 		       uint32_t slot);
 
-/* Moves the window so that a slot so far behind its origin is in it. */
+/* Moves the window so that the slot `off` behind its origin is in it. */
 void cubes_reach_out(struct heaps *p, uint64_t off);
 
 /* ---- cubes_place.c: heaps_kind::begin -------------------------------- */
@@ -87,11 +89,11 @@ struct heap *cubes_begin(struct heaps *p, const struct receive_packet *k,
 
 /* ---- cubes_time.c ---------------------------------------------------- */
 
-/* The newest heap is what times are measured from. */
+/* Takes the newest heap as the one that times are measured from. */
 void cubes_ticks(struct heaps *p, const struct format_piece *piece,
 		 uint64_t value, uint64_t rel);
 
-/* All that came of a heap was for nothing. */
+/* Forgets a heap and counts all of its pieces as dropped. */
 void cubes_undo(struct heaps *p, struct heap *h, enum drop why);
 
 /* heaps_kind::items */
@@ -100,14 +102,15 @@ bool cubes_items(struct heaps *p, struct heap *h,
 
 /* ---- cubes_early.c --------------------------------------------------- */
 
-/* The packet that is looked at waits.  False: it cannot, or did for long. */
+/* Makes the current packet wait.  False: it cannot wait, or has waited long
+ * enough. */
 bool cubes_wait(struct heaps *p, const struct format_piece *piece);
 
-/* The same while nothing is known of the stream yet, of whatever comes; true
- * with heaps::again: it has to be looked at again. */
+/* Makes any packet wait while nothing is known about the stream yet.  True: it
+ * waits, or, with heaps::again set, has to be looked at again. */
 bool cubes_begin_wait(struct heaps *p, const struct format_piece *piece);
 
-/* Looks at those that wait, if more is known than before, or for the last
+/* Tries the waiting packets again if more is known now, or if it is the last
  * time. */
 void cubes_early_try(struct heaps *p, bool last);
 
@@ -117,9 +120,10 @@ unsigned cubes_aim(struct heaps *p, struct receive_pair *pair, unsigned n);
 
 /* ---- cubes_run.c ----------------------------------------------------- */
 
-/* A heap that has no place in the run there is: parks it with a candidate for
- * another.  NULL and `again`: that is the run now, so look again; NULL: it is
- * counted, as `why`. */
+/* Parks a heap that has no place in the current run, with a candidate for the
+ * next.  NULL with *again: that candidate is the run now, so look at the heap
+ * again.  NULL without: the piece was counted as dropped, for the reason
+ * `why`. */
 struct heap *cubes_park(struct heaps *p, const struct receive_packet *k,
 			const struct format_piece *piece,
 			const struct cube_head *head, enum drop why,
@@ -127,24 +131,25 @@ struct heap *cubes_park(struct heaps *p, const struct receive_packet *k,
 
 void cubes_park_judge(struct heaps *p);
 
-/* A piece came where the run is. */
+/* Drops the candidate: a piece came for the current run. */
 void cubes_oppose(struct heaps *p);
 
-/* Unopposed since then, it is the next run; else it is none. */
+/* Decides about a candidate that began by `since` (steady ns): a run, or none.
+ * `end`: the recording ends. */
 void cubes_park_settle(struct heaps *p, int64_t since, bool end);
 
 /* ---- cubes_side.c ---------------------------------------------------- */
 
-/* The packet's items: is there something to collect? */
+/* Looks among a packet's items for descriptors to collect. */
 void cubes_side_items(struct heaps *p, const struct format_piece *piece,
 		      const uint64_t *item, uint32_t n);
 
-/* A piece came, of a heap that is stored or not. */
+/* Collects descriptors from a piece, whether its heap is stored or not. */
 void cubes_side_piece(struct heaps *p, const struct format_piece *piece);
 
 void cubes_side_control(struct heaps *p, const struct format_piece *piece);
 
-/* There is a block that it can be told with. */
+/* Writes controls and descriptors into the notes of this block. */
 void cubes_side_tell(struct heaps *p, struct block *b);
 
 #endif

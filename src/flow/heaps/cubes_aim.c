@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the next pieces of a cube will land: in what is left of the newest
+ * Predicts where the next pieces of a cube will land: in the rest of the newest
  * heap's slot, and in the slots behind it.
  */
 #include "flow/heaps/cubes.h"
 
-/* The slot at `off` behind the window's origin, if it is free. */
+/* Address of the slot `off` behind the window's origin.  NULL: it is taken, or
+ * there is no memory. */
 static uint8_t *
 slot_at(struct heaps *p, uint64_t off)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets that come before it is known where they belong wait as they are, in
- * a block that is borrowed for that.
+ * Packets that come before their slot is known wait, unchanged, in a block that
+ * is borrowed for them.
  *
- * At the beginning all do, until there are as many as make a run.  They are
- * looked at by heap and offset then, as they were sent, so that neither the
- * first slot nor the step of time depends on the order in which they came.
- * Later those do that overtake the time of their heap, or say nothing of which
- * bytes of it are stored, where nothing is known to guess that by.  They are
- * looked at again whenever the time of a heap became known; and for the last
- * time, when they waited for max_age, or at the end, as if they did not wait.
+ * At the beginning all packets wait, until there are enough to make a run.
+ * They are then sorted by heap and offset, as they were sent, so that neither
+ * the first slot nor the step of time depends on the order of arrival.  Later,
+ * a packet waits if it overtook the one with its heap's time, or if it does not
+ * tell which bytes of the heap are stored and nothing is known to guess that
+ * by.  Waiting packets are tried again whenever the time of a heap became
+ * known; and a last time, when they waited for max_age or at the end, without
+ * waiting any more.
  *
- * Where blocks are short, or this one is full, none waits; and a piece that is
- * there already may be of a sender that begins anew, and ends the waiting.
+ * If blocks are short, or the block is full, no packet waits.  A piece that
+ * waits already and comes again may be from a sender that restarted; it ends
+ * the waiting.
  */
 #include "flow/heaps/cubes.h"
 
@@ -20,14 +22,14 @@
 #include <string.h>
 
 enum {
-	MOST = 2 * HEAPS_AGREE, /* that wait */
-	SPARE = 3, /* blocks: one for them, and two for the window */
+	MOST = 2 * HEAPS_AGREE, /* packets that may wait */
+	SPARE = 3, /* free blocks required: one for them, two for the window */
 };
 
 struct cube_wait {
 	struct receive_packet packet;
 	uint64_t heap, offset;
-	bool stays; /* it was looked at in vain */
+	bool stays; /* it was tried, and waits on */
 };
 
 static bool
@@ -81,7 +83,7 @@ cubes_wait(struct heaps *p, const struct format_piece *piece)
 	return true;
 }
 
-/* By heap, then by offset; those of one are in the order in which they came. */
+/* Order by heap, then by offset, then by arrival. */
 static int
 by_place(const void *a, const void *b)
 {

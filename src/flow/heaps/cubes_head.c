@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the items of a heap say: where the one that is stored lies, and when
- * the heap is from.  They are in its first packet, or its first ones; until
- * that comes, both are guessed from the heaps before.
+ * Reads from the items of a heap which bytes are stored, and the heap's time.
+ * They are in its first packet or packets; until these come, both are guessed
+ * from earlier heaps.
  *
- * Where the item lies is only believed of a heap that is as long as one in
- * which it lay there: the first heap of a stream may have descriptors, and
- * the others none.  The time is believed where counts went on by the same
- * step as times did; it is put right, or the heap given up, when it is known.
+ * The position of the item is guessed only for a heap that is as long as one in
+ * which the item lay there: the first heap of a stream may have descriptors,
+ * and the others none.  The time is guessed if counts went on by the same step
+ * as times did; when the real time comes, the guess is corrected or the heap
+ * given up.
  *
- * The step of time is given, or it is the difference between the first two
- * heaps of a run.  Where one was lost between them it is too large, and heaps
- * come that are between its slots: they begin another run, with a step of
- * their own.  Immediate items may be rounded, so a time is that of the slot
- * that it is nearest to, by less than a quarter of a step; and as it is
- * measured from the newest heap, what is lost to rounding does not add up.
+ * The step of time is configured, or it is the difference between the first two
+ * heaps of a run.  If a heap was lost between them the step is too large, and
+ * heaps come that lie between its slots: they begin another run, with a step of
+ * their own.  Immediate items may be rounded, so a time belongs to the nearest
+ * slot, if that is less than a quarter of a step away; and as it is measured
+ * from the newest heap, rounding errors do not add up.
  */
 #include "flow/heaps/cubes.h"
 
@@ -60,7 +61,7 @@ cubes_head(struct heaps *p, const struct format_piece *piece,
 			head->value = format_heap_time(shape, one.value);
 		}
 	}
-	if (head->item) { /* once: it looks at all of them */
+	if (head->item) { /* once only: item() walks through all items */
 		f->item(piece, item, n, at, &one);
 		head->skip = one.value;
 		head->bytes = one.bytes;
@@ -136,7 +137,8 @@ cubes_item_check(struct heaps *p, const struct format_piece *piece,
 {
 	uint64_t payload = p->a.shape->payload;
 
-	/* Of the last item of a heap without length it is not known. */
+	/* The format cannot tell the length of the last item in a heap of
+	 * unknown length. */
 	if (head->bytes != payload && (head->bytes || piece->length))
 		return item_wrong(p, piece, head->bytes);
 	if (head->skip > UINT32_MAX - payload || piece->length > UINT32_MAX) {

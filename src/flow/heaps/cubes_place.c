@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What names a slot that a block has behind the window moves the window on,
- * up to max_gap.  What is farther, before it, between two slots, or names one
- * that is taken, is parked with a candidate for another run (cubes_run.c).
+ * A heap whose slot is behind the window moves the window on, by up to max_gap.
+ * A heap whose slot is farther away, before the window, between two slots or
+ * taken is parked with a candidate for another run (cubes_run.c).
  *
- * The second heap of a run says what the step is.  If that was a single
- * packet, and the next heap is between its slots, it was a stray one: it is
- * taken back.
+ * The second heap of a run sets the step.  If that was a single packet, and the
+ * next heap lies between its slots, it was a stray one: it is taken back.
  */
 #include "flow/heaps/cubes.h"
 
-/* Is it one that the window reaches? */
+/* True if the window reaches this slot. */
 static bool
 near(const struct heaps *p, int64_t rel)
 {
@@ -39,7 +38,7 @@ why_outside(const struct heaps *p, const struct cube_head *head, bool known,
 	return DROP_LATE;
 }
 
-/* Lays a heap in slot `rel` of the run. */
+/* Lays a heap in slot `rel` of the run, and moves the window if needed. */
 static struct heap *
 slot_give(struct heaps *p, const struct receive_packet *k,
 	  const struct format_piece *piece, const struct cube_head *head,
@@ -69,8 +68,9 @@ slot_give(struct heaps *p, const struct receive_packet *k,
 	return h;
 }
 
-/* The second heap of a run said what its step is, and another one is between
- * its slots: if it was but a packet, it was a stray one. */
+/* Takes back the heap that set the step of the run, because another heap lies
+ * between its slots.  False: it has more than one packet, and so is no stray
+ * one. */
 static bool
 step_unlearn(struct heaps *p)
 {
@@ -87,7 +87,7 @@ step_unlearn(struct heaps *p)
 	return true;
 }
 
-/* As slot_give, where this may be the heap that says what the step is. */
+/* Lays a heap as slot_give does, if it may be the one that sets the step. */
 static struct heap *
 step_give(struct heaps *p, const struct receive_packet *k,
 	  const struct format_piece *piece, const struct cube_head *head,
@@ -104,7 +104,7 @@ step_give(struct heaps *p, const struct receive_packet *k,
 	return h;
 }
 
-/* Of the run there is, or parked. */
+/* Finds the slot of a heap in the current run, or parks it. */
 static struct heap *
 heap_place(struct heaps *p, const struct receive_packet *k,
 	   const struct format_piece *piece, const struct cube_head *head)

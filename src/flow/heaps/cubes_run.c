@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a run of a cube begins: with evidence, the first one too.
+ * Decides when a run of a cube begins; each run, also the first, needs
+ * evidence.
  *
- * A heap that has no place in the run there is, is laid in a block of its
- * own, the candidate's, and so are those that agree with it: of the same
- * sender, at times that are slots of that block.  It is the next run when
- * HEAPS_AGREE pieces came, or a whole heap of HEAPS_WHOLE, or when a heap
- * agrees that lies behind the block; of heaps that are late, or were there,
- * HEAPS_BEHIND pieces.  It is none as soon as a piece comes that has its place
- * where the run is.  Nothing has to be moved or sent again in
- * either case; pieces of a candidate that is none are counted as what they
+ * A heap that has no place in the current run is laid in a block of its own,
+ * the candidate's, and so are heaps that agree with it: from the same sender,
+ * at times that are slots of that block.  The candidate becomes the next run
+ * when HEAPS_AGREE pieces came, or a complete heap of HEAPS_WHOLE pieces, or
+ * when a heap agrees that lies behind the block; heaps that may be late or
+ * duplicate need up to HEAPS_BEHIND pieces.  It is dropped as soon as a piece
+ * comes that has its place in the current run.  Nothing has to be moved or sent
+ * again in either case; pieces of a dropped candidate are counted as what they
  * were when they came: `duplicate`, `late` or `out_of_window`.
  *
- * The step is not known before the second heap, so that any two agree.  Where
- * one of two is a single packet and the other is enough for a run, the packet
+ * The step is not known before the second heap, so any two heaps agree.  If one
+ * of the two is a single packet and the other is enough for a run, the packet
  * is dropped.
  *
- * Of heaps that do not agree with a candidate each takes the place of one
- * that has no more pieces than such heaps came: so garbage before a stream
- * begins costs as many pieces of it as there is garbage, and no run.
+ * A heap that does not agree with the candidate replaces it once as many such
+ * pieces came as the candidate has: so garbage before a stream begins costs as
+ * many pieces as there is garbage, and no run.
  *
- * At the end, and when nothing came for max_age, a candidate that has a whole
- * heap is a run, as nobody said otherwise; where there was none before, any.
+ * At the end, and when no piece came for max_age, a candidate with a complete
+ * heap becomes a run, as nothing contradicted it; if there was no run before,
+ * any candidate does.
  */
 #include "flow/heaps/cubes.h"
 
@@ -62,7 +64,7 @@ finish_all(struct heaps *p)
 	}
 }
 
-/* Not so much that it could not be a stray packet. */
+/* True if the heap is a single packet, and so may be a stray one. */
 static bool
 is_weak(const struct heap *h)
 {
@@ -82,7 +84,7 @@ weak_drop(struct heaps *p, struct heap *h)
 	heaps_remove(p, h);
 }
 
-/* The second heap becomes the first. */
+/* Moves the candidate's second heap into slot 0, where it becomes the first. */
 static void
 second_forward(struct heaps *p, struct heap *h)
 {
@@ -106,7 +108,8 @@ second_forward(struct heaps *p, struct heap *h)
 	h->ranges.at = to->range;
 }
 
-/* Two heaps, of which one is a stray packet, have no step. */
+/* Drops a stray packet of the candidate's first two heaps, and with it the step
+ * that they set. */
 static void
 step_doubt(struct heaps *p)
 {
@@ -130,7 +133,7 @@ step_doubt(struct heaps *p)
 	t->slot = 0;
 }
 
-/* A run that goes on with the step of the one before, as far as is known. */
+/* Gives a new run the step of the run before, if its times fit that. */
 static void
 step_keep(struct ticks *t, const struct ticks *old)
 {
@@ -205,7 +208,8 @@ candidate_begin(struct heaps *p, uint32_t sender, uint64_t value, enum drop why)
 	return true;
 }
 
-/* The step of the run there is, if it is one of these two's too. */
+/* Takes the step of the current run for the candidate, if it fits between its
+ * heaps. */
 static void
 step_inherit(struct cubes *c, uint64_t value)
 {
@@ -216,7 +220,7 @@ step_inherit(struct cubes *c, uint64_t value)
 		c->given = c->parked_ticks.step = c->ticks.step;
 }
 
-/* Does a heap agree with the candidate?  Then its slot there. */
+/* True if a heap agrees with the candidate; *slot is its slot there. */
 static bool
 agrees(struct heaps *p, uint32_t sender, uint64_t value, uint64_t *slot)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a cube does not store, but tells: the control heaps of its stream, and
- * the descriptors of the first heap that has any and came whole so far.
+ * Records what a cube tells beside its data: the control heaps of the stream,
+ * and the descriptors of the first heap that has any and of which they all
+ * came.
  *
- * Descriptors are bytes of a heap like others, and may come in several
- * packets, of heaps that are stored or not.  They are put together in a
- * buffer of the substream, and go into the side records of the next block of
- * which something came.  A heap of which one of those packets is lost is
- * given up for the next one that has descriptors; once they are told they are
- * told, until a control heap says that others will come.
+ * Descriptors are bytes of a heap like others, and may come in several packets,
+ * of heaps that are stored or not.  They are collected in a buffer of the
+ * substream, and go into the side records of the next block that got a piece.
+ * A heap that lost one of those packets is given up for the next one that has
+ * descriptors.  Once written, descriptors are not collected again until a
+ * control heap announces new ones.
  */
 #include <string.h>
 
@@ -50,7 +51,8 @@ cubes_side_items(struct heaps *p, const struct format_piece *piece,
 {
 	struct cube_side *s = &p->cubes.side;
 	struct format_item one;
-	unsigned looks = 0; /* each is one at all items */
+	/* descriptors; finding each walks through all items. */
+	unsigned looks = 0;
 
 	if (s->done || s->ready)
 		return;
@@ -67,7 +69,7 @@ cubes_side_items(struct heaps *p, const struct format_piece *piece,
 		s->busy = false;
 }
 
-/* Bytes off .. off + bytes of the heap lie at `from`. */
+/* Collects bytes off .. off + bytes of the heap, which lie at `from`. */
 static void
 collect(struct cube_side *s, const uint8_t *from, uint64_t off, uint32_t bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where time is an item, pieces that come before it are laid by guess, and
- * are counted when it is known: if the guess was right or can be made right
- * by a copy.  Else, or if it never comes, they are `untimed` and their slot
- * is free again.
+ * If the time of a heap is one of its items, pieces that come before it are
+ * laid by a guess, and are counted when the time is known: if the guess was
+ * right, or a copy can correct it.  Else, or if the time never comes, they are
+ * `untimed` and their slot is free again.
  */
 #include "flow/heaps/cubes.h"
 
@@ -28,7 +28,7 @@ cubes_ticks(struct heaps *p, const struct format_piece *piece, uint64_t value,
 void
 cubes_undo(struct heaps *p, struct heap *h, enum drop why)
 {
-	heaps_cut(p); /* before others get the slot */
+	heaps_cut(p); /* before another heap gets the slot */
 	cubes_slot_clear(h);
 	if (h->parked) {
 		struct heaps_candidate *c = &p->cubes.candidate;
@@ -44,7 +44,7 @@ cubes_undo(struct heaps *p, struct heap *h, enum drop why)
 	heaps_remove(p, h);
 }
 
-/* Now it is known when the heap is from. */
+/* Counts the pieces of a heap whose time became known. */
 static void
 heap_timed(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	   uint64_t value)
@@ -56,7 +56,8 @@ heap_timed(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	cubes_ticks(p, piece, value, h->rel);
 }
 
-/* It was laid in a wrong slot: into the right one, if that is free. */
+/* Moves a heap that was laid in a wrong slot into the right one.  False: that
+ * is taken or outside of the window. */
 static bool
 heap_move(struct heaps *p, struct heap *h, uint64_t rel)
 {
@@ -121,7 +122,7 @@ cubes_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
 
 	(void)in_place;
 	if (first)
-		return true; /* just looked at */
+		return true; /* cubes_begin looked at the first packet */
 	cubes_head(p, piece, &head);
 	if (head.item && !cubes_item_check(p, piece, &head))
 		return false;

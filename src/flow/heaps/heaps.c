@@ -2,37 +2,36 @@
 /*
  * Pieces of heaps, placed where they are stored.
  *
- * As with slots (slots.c) the kernel is handed the memory where the next
- * packets belong, so that the bytes of a heap are copied once, headers are
- * stripped on the way, and all that is left to do for a packet is to read its
- * header, see that it is where it should be, and extend a range.  It is
- * harder than with slots, because headers vary in length, and where a heap
- * lies is not known before it begins; but within a heap all packets but the
- * last are of one size, heaps follow each other in memory, and the next one
- * is mostly like the one before.
+ * As with slots (slots.c), the kernel is given the memory where the next
+ * packets belong, so that the bytes of a heap are copied once and headers are
+ * stripped on the way; all that is left to do per packet is to read its header,
+ * see that it is in the right place, and extend a range.  It is harder than
+ * with slots, because headers vary in length, and the address of a heap is not
+ * known before it begins.  But within a heap all packets but the last have one
+ * size, heaps follow each other in memory, and the next one is mostly like the
+ * one before.
  *
  * A batch is sorted in two passes.  The first reads headers in the order of
- * arrival, and for each piece finds or makes its heap, accounts for its
- * bytes, and notes down what has to move.  It writes to no memory that the
- * kernel was handed.  The second moves (shifts.c): of a packet whose header
- * was longer or shorter than expected all that is not in place; of one that
- * came in another order all of it.  Only then do blocks leave.
+ * arrival, finds or makes the heap of each piece, accounts for its bytes, and
+ * notes down what has to move.  It writes to no memory that the kernel was
+ * given.  The second pass moves (shifts.c): of a packet whose header was longer
+ * or shorter than expected, all that is not in place; of a packet out of order,
+ * everything.  Only then do blocks leave.
  *
  *   expected   | header    | byte 8792 ... of heap 5
  *   came       | header         | byte 8792 ...        moves left
  *   came       | header | byte 8792 ...                two moves, right
  *
- * Where the first pass cannot but write to a block, because a heap has to be
- * laid elsewhere or notes would grow into memory that a packet landed in, it
- * first takes what is left of the batch out of the way (heaps_cut): a copy,
- * in cases that are rare.
+ * Sometimes the first pass has to write to a block, because a heap must be laid
+ * elsewhere or notes would grow into memory that a packet landed in.  It then
+ * first copies the rest of the batch out of the way (heaps_cut), which is rare.
  *
- * The kernel is never handed memory of a heap that a piece came for: pieces
- * are expected behind the last byte of the newest heap, and in heaps that
- * have not begun.  What fills a hole is moved.
+ * The kernel is never given memory of a heap for which a piece came already:
+ * pieces are expected behind the last byte of the newest heap, and in heaps
+ * that have not begun.  A piece that fills a hole is moved.
  *
- * A piece is refused as a whole or taken as a whole: a packet is placed, or
- * counted in one drop.
+ * A piece is refused or taken as a whole: a packet is either placed, or counted
+ * in one drop.
  */
 #include "flow/heaps/heaps_priv.h"
 
@@ -67,7 +66,8 @@ heaps_spare_free(struct heaps_spare *s)
 
 /* ---- a piece --------------------------------------------------------- */
 
-/* The first `bytes` of a packet in one piece. */
+/* Copies the first `bytes` of a packet together, from its prefix and payload
+ * buffers. */
 static const void *
 head_gather(struct heaps *p, const struct receive_packet *k, uint32_t bytes)
 {
@@ -95,8 +95,8 @@ piece_read(struct heaps *p, const struct receive_packet *k,
 	return n == 0;
 }
 
-/* Bytes off .. off + bytes of a heap lie at `from`: those of them that are
- * stored go where they belong.  Returns how many moved. */
+/* Notes moves for bytes off .. off + bytes of a heap, which lie at `from`:
+ * those that are stored and not in place.  Returns how many bytes will move. */
 static uint32_t
 bytes_put(struct heaps *p, const struct heap *h, uint8_t *from, uint64_t off,
 	  uint32_t bytes)
@@ -119,7 +119,8 @@ bytes_put(struct heaps *p, const struct heap *h, uint8_t *from, uint64_t off,
 	return (uint32_t)(end - off);
 }
 
-/* A header that is shorter than was expected leaves the piece in two. */
+/* Notes moves for a piece.  If the header was shorter than expected, the piece
+ * lies in two parts.  True if any byte moves. */
 static bool
 piece_put(struct heaps *p, const struct heap *h,
 	  const struct format_piece *piece)
@@ -138,8 +139,9 @@ piece_put(struct heaps *p, const struct heap *h,
 	return moved;
 }
 
-/* Takes the piece's bytes in, or only says what would come of it.  Of a
- * packet without a byte of its heap only the first says anything. */
+/* Adds the piece's bytes to the heap's ranges, or, without `take`, only says
+ * what the answer would be.  Packets without heap bytes are new only as the
+ * first of their heap. */
 static inline enum ranges_answer
 piece_account(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	      bool take)
@@ -166,8 +168,8 @@ piece_refused(struct heaps *p, enum ranges_answer answer)
 	}
 }
 
-/* Did a heap begin where it was expected?  Then nothing that has yet to be
- * looked at landed before it. */
+/* True if the heap began exactly where expected: then no packet that is still
+ * to be looked at landed before it. */
 static bool
 began_in_place(const struct heaps *p, const struct heap *h,
 	       const struct format_piece *piece)
@@ -178,7 +180,7 @@ began_in_place(const struct heaps *p, const struct heap *h,
 	       k->payload == h->at;
 }
 
-/* Of its bytes those that are stored. */
+/* Number of the piece's bytes that are stored. */
 static uint32_t
 piece_kept(const struct heap *h, const struct format_piece *piece)
 {
@@ -321,7 +323,7 @@ heaps_again(struct heaps *p, const struct receive_packet *k)
 	p->at = at;
 	p->packets = packets;
 	p->now_ns = now_ns;
-	if (at < packets) /* p->head is its own again */
+	if (at < packets) /* heaps_again left p->head at another packet */
 		piece_read(p, heaps_packet(p), &piece);
 }
 

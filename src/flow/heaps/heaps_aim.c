@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Aiming at heaps.  All packets of a heap but the last are of one size; what
- * differs is how much of it is header, and that is the same from heap to
- * heap.  So a pair is a piece of scratch memory as long as the header will
- * be, and the place in the block where the bytes behind it belong:
+ * Aiming at heaps.  All packets of a heap but the last have one size; only the
+ * length of the header differs within a heap, in the same way from heap to
+ * heap.  So a pair is scratch memory as long as the header will be, and the
+ * address in the block where the bytes behind it belong:
  *
  *   first of a heap    | header and items    | bytes 0 ...
  *   the others         | header | bytes ...
  *   of a cube, first   | header and items, other items' bytes | the item ...
  *
- * The last one is shorter, as what is left of the heap, and behind it comes
- * the first one of the next heap.  What would end in the middle of its pair's
- * place, because another item follows the stored one, is not aimed at: the
- * kernel would write beyond.
+ * The last packet is shorter, as long as the rest of the heap, and behind it
+ * comes the first packet of the next heap.  A packet whose bytes would end in
+ * the middle of its pair's memory, because another item follows the stored one,
+ * is not aimed at: the kernel would write beyond.
  */
 #include "flow/heaps/heaps_priv.h"
 
@@ -25,7 +25,7 @@ heaps_aim_can(const struct heaps *p)
 			    (g->datagram > g->later && g->datagram > g->first));
 }
 
-/* For a packet of so many bytes that has no place yet. */
+/* Aims pair i at spare memory, for a packet of `bytes`. */
 static void
 pair_away(struct heaps *p, struct receive_pair *pair, unsigned i,
 	  uint64_t bytes)
@@ -55,7 +55,8 @@ heaps_aim_away(struct heaps *p, struct receive_pair *pair, unsigned i,
 		pair_away(p, pair, i++, bytes);
 }
 
-/* A packet with bytes off..off + bytes of a heap. */
+/* Aims pair i at its final place, for a packet with bytes off .. off + bytes of
+ * a heap; at spare memory if it cannot land there whole. */
 static void
 pair_set(struct heaps *p, const struct spot *spot, struct receive_pair *pair,
 	 unsigned i, uint32_t header, uint64_t off, uint64_t bytes)

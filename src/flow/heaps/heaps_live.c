@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of live heaps is short and is searched from the heap that got
- * the last piece: in a stream where one heap follows the other that is one
- * compare.  A heap is known by its count *and* its sender, so that two
- * senders that count alike do not mix.
+ * The table of live heaps is short, and is searched from the heap that got the
+ * last piece: if heaps come one after the other, that is one comparison.  A
+ * heap is identified by its count *and* its sender, so that two senders that
+ * count alike do not mix.
  *
- * Complete heaps leave at once; the others make room for newer ones, the
- * oldest first.
+ * Complete heaps leave at once; the others make room for newer ones, oldest
+ * first.
  */
 #include <string.h>
 

@@ -12,69 +12,78 @@
 #include "flow/place/window.h"
 
 /*
- * What the halves of heaps share: heaps.c sorts batches, heaps_aim.c says
- * where the next pieces should land, and each kind of store (rows.c, cube.c)
- * gives heaps their memory.
+ * State and functions that the parts of heaps share: heaps.c sorts batches,
+ * heaps_live.c has the table of live heaps, heaps_aim.c predicts where the next
+ * pieces should land, and each kind of store (rows.c, cubes.c) gives heaps
+ * their memory.
  */
 enum {
 	HEAPS_LIVE = 8,
-	HEAPS_OPEN = 2,	    /* blocks */
-	HEAPS_AGREE = 32,   /* pieces that make a run of a candidate */
-	HEAPS_WHOLE = 8,    /* or as many that are a whole heap */
-	HEAPS_BEHIND = 256, /* pieces, of one behind where the run is */
+	HEAPS_OPEN = 2,	    /* open blocks */
+	HEAPS_AGREE = 32,   /* pieces that make a candidate a run */
+	HEAPS_WHOLE = 8,    /* or pieces of one complete heap */
+	HEAPS_BEHIND = 256, /* pieces a candidate needs behind the run's head */
 };
 
-/* One that still gets pieces. */
+/* A live heap: it may still get pieces. */
 struct heap {
 	bool live;
-	bool parked;   /* of a candidate; */
-	enum drop why; /* then, what its pieces are if that is none */
-	bool held;     /* its pieces are not counted yet */
+	bool parked; /* belongs to a candidate */
+	/* Reason to drop its pieces if the candidate is no run. */
+	enum drop why;
+	bool held; /* its pieces are not counted as placed yet */
 	uint16_t flavour, control;
 	uint32_t sender;
 	uint64_t count, length;
 	struct ranges ranges;
-	/* Which of its bytes are stored, and where the first of them is. */
+	/* Bytes of the heap before the stored part, bytes of that part, and the
+	 * address of its first byte. */
 	uint64_t skip, keep;
 	uint8_t *at;
 	uint32_t pieces, items;
-	uint64_t bytes; /* in them */
-	int64_t last;	/* piece; steady */
-	uint64_t order; /* of beginning */
+	uint64_t bytes; /* stored bytes that came */
+	int64_t last;	/* steady ns, arrival of its newest piece */
+	uint64_t order; /* rank by age: higher began later */
 
-	/* Of a row. */
+	/* Rows only. */
 	struct bay *bay;
 	struct note *note;
-	uint32_t moves;	     /* to other bays */
-	uint64_t items_late; /* heaps::batch in which items were noted down
-				that are written at its end */
+	uint32_t moves;	     /* times it was moved to another bay */
+	uint64_t items_late; /* heaps::batch in which items were noted down that
+				are written at its end */
 
-	/* Of a cube. */
+	/* Cubes only. */
 	struct block *b;
 	uint32_t slot;
-	uint64_t rel; /* that slot, of the run */
+	uint64_t rel; /* that slot as an index in the run */
 };
 
-/* What heaps of this stream are like, as far as they are alike. */
+/* Predictions: sizes of the next heap, as far as recent heaps agree. */
 struct guess {
-	uint64_t length;       /* of a heap; 0: not known */
-	uint32_t datagram;     /* of all but the last of a heap */
-	uint32_t first, later; /* headers */
-	uint32_t first_items;  /* in the first */
-	uint32_t items, room;  /* of a whole heap, stored */
-	uint32_t pieces;       /* of a whole heap */
+	uint64_t length;       /* bytes of a heap; 0: not known */
+	uint32_t datagram;     /* bytes of each datagram but a heap's last */
+	uint32_t first, later; /* header bytes of its first packet, of later
+				  ones */
+	uint32_t first_items;  /* item pointers in the first packet */
+	uint32_t items, room;  /* item pointers of a whole heap; header bytes
+				  when stored */
+	uint32_t pieces;       /* packets of a whole heap */
 };
 
-/* Heaps of a run that may be about to begin; see rows_run.c, cubes_run.c. */
+/* A candidate: heaps of a run that may be about to begin.  See rows_run.c and
+ * cubes_run.c. */
 struct heaps_candidate {
 	uint32_t sender;
 	uint32_t pieces;
-	uint32_t need;		   /* of them, to be a run */
-	uint32_t drop[DROP_KINDS]; /* what they are if it is none */
+	uint32_t need;		   /* pieces that make it a run */
+	uint32_t drop[DROP_KINDS]; /* its pieces by the reason to drop them, if
+				      it is no run */
 	uint64_t bytes;
-	bool whole;		    /* a heap of it is, */
-	bool sure;		    /* of as many pieces as make it a run */
-	uint32_t heaps, incomplete; /* of a cube: that are finished */
+	bool whole;		    /* one of its heaps is complete, with more
+				       than one piece */
+	bool sure;		    /* one is complete, with HEAPS_WHOLE pieces
+				       or more */
+	uint32_t heaps, incomplete; /* finished heaps; cubes only */
 	int64_t since;
 };
 
@@ -82,50 +91,55 @@ struct rows {
 	struct bay bay[HEAPS_OPEN + 1];
 	struct bay *open[HEAPS_OPEN];
 	unsigned opens;
-	struct block *ahead; /* aimed at, to be opened next */
+	struct block *ahead; /* block that was aimed at, to be opened next */
 	uint64_t ahead_aimed;
 	struct heaps_candidate candidate;
-	struct bay *parked; /* its heaps; NULL: there is none */
+	/* Holds the candidate's heaps; NULL: no candidate. */
+	struct bay *parked;
 	struct steps steps;
-	uint64_t outside; /* as in the counts, once no block will tell of it */
-	/* The control heap that began a stream, last. */
+	uint64_t outside; /* lost pieces that no block accounts for, as in
+			     struct counts */
+	/* The newest control heap that began a stream: count, sender, and
+	 * steady ns of arrival. */
 	uint64_t start;
 	uint32_t start_sender;
 	int64_t started;
 	struct block *closed, **closed_end, *unused;
 };
 
-/* Which slot a time is. */
+/* Conversion of heap times into slots. */
 struct ticks {
-	uint64_t step;	      /* from slot to slot; 0: not known */
-	uint64_t first;	      /* of slot 0 */
-	uint64_t value, slot; /* of the newest there was */
+	uint64_t step;	      /* time from slot to slot; 0: not known */
+	uint64_t first;	      /* time of slot 0 */
+	uint64_t value, slot; /* time and slot of the newest heap */
 };
 
 enum {
-	CUBES_KNOWN = 2, /* lengths of heaps */
+	CUBES_KNOWN = 2, /* lengths of heaps for which the item's position is
+			    known */
 	CUBES_CONTROLS = 8,
 	CUBES_DESCRIPTORS = 32,
-	CUBES_SIDE = 8 << 10, /* bytes of descriptors, */
-	CUBES_RANGES = 16,    /* and ranges that they come in */
+	CUBES_SIDE = 8 << 10, /* bytes of descriptors */
+	CUBES_RANGES = 16,    /* ranges of them that may come apart */
 };
 
-/* Where the item is in a heap of that length. */
+/* Position of the stored item in heaps of one length. */
 struct cube_known {
 	uint64_t length, skip;
 	bool any;
 };
 
-/* Descriptors on their way from a heap to the notes of a block. */
+/* Descriptors and control heaps on their way into the notes of a block. */
 struct cube_side {
 	struct side control[CUBES_CONTROLS];
 	unsigned controls;
 
-	bool busy, ready, done; /* collecting; all there; told */
+	bool busy, ready, done; /* being collected; all came; written */
 	uint64_t count;
 	uint32_t sender;
-	uint64_t from, to;  /* bytes of the heap */
-	struct ranges came; /* of them */
+	uint64_t from, to;  /* bytes of the heap from the first to the last
+			       descriptor */
+	struct ranges came; /* ranges of them that came */
 	struct range range[CUBES_RANGES];
 	uint64_t at[CUBES_DESCRIPTORS];
 	uint32_t bytes[CUBES_DESCRIPTORS];
@@ -133,37 +147,42 @@ struct cube_side {
 	uint8_t data[CUBES_SIDE];
 };
 
-/* Packets that wait until it is known where they belong. */
+/* Packets that wait until their slot is known. */
 struct cube_early {
-	struct block *b; /* in which they lie, behind the list of them; NULL:
-			    there are none */
+	struct block *b; /* block that holds their list and behind it the
+			    packets; NULL: no packet waits */
 	uint64_t used;	 /* bytes of it */
 	unsigned n;
-	bool news;     /* a heap's time became known since they were tried */
+	bool news;     /* the time of a heap became known since the last try */
 	bool last;     /* they are tried for the last time */
-	int64_t since; /* when the first came; steady */
-	struct cube_wait *tried; /* the one that is looked at again; or NULL */
+	int64_t since; /* steady ns of arrival of the first */
+	struct cube_wait *tried; /* the one that is being tried; or NULL */
 };
 
 struct cubes {
 	struct window window;
 	struct cube_early early;
 	struct ticks ticks;
-	/* Of the newest heap, to guess times by. */
+	/* Count of the newest heap, and counts per slot, to guess times by. */
 	uint64_t count, count_step;
 	struct cube_known known[CUBES_KNOWN];
 	unsigned knowns;
 	struct heaps_candidate candidate;
-	struct block *parked; /* its slots; NULL: there is none */
+	struct block *parked; /* block with the candidate's heaps; NULL: no
+				 candidate */
 	struct ticks parked_ticks;
-	uint64_t given;		     /* its step, if it need not be learned */
-	struct heap *begun, *second; /* what it was learned of, */
+	uint64_t given;		     /* the candidate's step, if it need not be
+					learned; else 0 */
+	struct heap *begun, *second; /* first two heaps of the candidate, which
+					set its step */
 	uint32_t second_slot;
-	uint32_t seconds;     /* and heaps since, with that */
-	struct heap *learner; /* what the run's step was learned of, while no
-				 other heap agrees with it */
+	uint32_t seconds;     /* heaps parked after the first */
+	struct heap *learner; /* heap from which the run's step was learned,
+				 until another heap agrees with it */
+	/* Pieces that did not agree with the candidate. */
 	uint32_t strangers;
-	uint64_t starved; /* pieces of before the first run: no memory */
+	/* Pieces lost for lack of memory before the first run. */
+	uint64_t starved;
 	int64_t parked_born;
 	uint64_t parked_count;
 	struct cube_side side;
@@ -173,25 +192,28 @@ struct heaps;
 
 struct heaps_kind {
 	void (*make)(struct heaps *p);
-	/* The first piece of a heap that is not live: makes it so, or counts
-	 * why not. */
+	/* Begins a heap that is not live, with its first piece.  Returns it, or
+	 * NULL if the piece was counted as dropped. */
 	struct heap *(*begin)(struct heaps *p, const struct receive_packet *k,
 			      const struct format_piece *piece);
-	/* Is there room for these bytes?  Else counts why not.  The packets of
-	 * the batch may lie elsewhere afterwards. */
+	/* Makes room for the bytes of a piece.  False: there is none, and the
+	 * piece was counted as dropped.  The remaining packets of the batch may
+	 * lie elsewhere afterwards. */
 	bool (*reach)(struct heaps *p, struct heap *h,
 		      const struct format_piece *piece);
-	/* Takes in items, which are not the first time here or are; else
-	 * counts why not. */
+	/* Takes in the items of a piece, first ones or repeated ones.  False:
+	 * they do not fit, and the piece was counted as dropped. */
 	bool (*items)(struct heaps *p, struct heap *h,
 		      const struct format_piece *piece, bool in_place);
-	/* Its pieces are so small and out of order that there is no room for
-	 * the headers that they need if no others come: makes some. */
+	/* Makes room for the headers of an incomplete heap whose pieces are so
+	 * small and scattered that the holes cannot hold them.  False: there is
+	 * none. */
 	bool (*widen)(struct heaps *p, struct heap *h);
-	/* A piece was taken, of which so many bytes are stored. */
+	/* Accounts for a piece that was taken, of which `kept` bytes are
+	 * stored. */
 	void (*taken)(struct heaps *p, struct heap *h,
 		      const struct format_piece *piece, uint32_t kept);
-	/* It is not live any more. */
+	/* Ends a heap, which is no longer live. */
 	void (*finish)(struct heaps *p, struct heap *h, bool complete);
 	unsigned (*aim)(struct heaps *p, struct receive_pair *pair, unsigned n);
 	void (*age)(struct heaps *p);
@@ -204,22 +226,23 @@ struct heaps {
 	struct place_args a;
 	const struct heaps_kind *kind;
 	struct heap live[HEAPS_LIVE];
-	struct heap *current; /* the one that got the last piece */
-	struct heap *newest;  /* of those that are not parked */
+	struct heap *current; /* heap that got the last piece */
+	struct heap *newest;  /* newest heap of the run */
 	uint64_t order;
 	struct guess guess;
 	struct recent recent;
 
-	/* The batch. */
+	/* State of one batch. */
 	struct heaps_spare *spare;
 	const struct receive_packet *packet;
 	unsigned at, packets;
-	const void *head; /* of the piece that is looked at, whole */
-	bool cut;	  /* what is left of it was copied aside */
-	bool again;	  /* its heap was given up, not the piece */
-	uint64_t batch;	  /* its number */
-	int64_t now_ns;	  /* UTC, of the packet */
-	int64_t now;	  /* steady, of the batch */
+	const void *head; /* header of the packet that is looked at, in one
+			     piece */
+	bool cut;	  /* the rest of the batch was copied aside */
+	bool again;	  /* look at this packet again: its heap was given up */
+	uint64_t batch;	  /* number of the batch */
+	int64_t now_ns;	  /* UTC ns, arrival of the packet */
+	int64_t now;	  /* steady ns, time of the batch */
 
 	uint32_t run;
 	union {
@@ -228,7 +251,7 @@ struct heaps {
 	};
 };
 
-/* Shared by the places of an intake, for the time of one batch. */
+/* Scratch memory of the places of an intake, valid for one batch. */
 struct heaps_spare {
 	struct shifts shifts;
 	struct receive_packet rest[RECEIVE_BATCH];
@@ -242,14 +265,14 @@ extern const struct heaps_kind rows_kind, cubes_kind;
 /* ---- heaps.c --------------------------------------------------------- */
 
 /*
- * Settles what is sorted so far, and takes the packets that are not out of
- * the memory they landed in: for what writes to blocks in the middle of a
- * batch.
+ * Moves everything that is sorted so far, and copies the remaining packets of
+ * the batch out of the memory they landed in.  Call it before writing to a
+ * block in the middle of a batch.
  */
 void heaps_cut(struct heaps *p);
 
-/* Looks once more at a packet that was counted when it came, and lies in
- * nobody's memory.  What is left of the batch is out of the way then. */
+/* Sorts a packet again that was counted when it came, and lies in memory that
+ * no heap has.  Copies the remaining packets of the batch aside first. */
 void heaps_again(struct heaps *p, const struct receive_packet *k);
 
 static inline void
@@ -258,7 +281,7 @@ heaps_drop(struct heaps *p, enum drop why)
 	p->base.counts.drop[why]++;
 }
 
-/* The payload of the packet that is looked at is where it belongs? */
+/* The packet that is being looked at. */
 static inline const struct receive_packet *
 heaps_packet(const struct heaps *p)
 {
@@ -270,7 +293,8 @@ heaps_packet(const struct heaps *p)
 struct heap *heaps_find(struct heaps *p, const struct format_piece *piece,
 			uint32_t sender);
 
-/* A live heap without memory; the oldest may have to be finished for it. */
+/* Makes a live heap without memory; the oldest may have to be finished for
+ * it. */
 struct heap *heaps_add(struct heaps *p, const struct format_piece *piece,
 		       uint32_t sender);
 
@@ -280,11 +304,12 @@ bool heap_complete(const struct heap *h);
 /* Forgets a heap of which nothing is kept. */
 void heaps_remove(struct heaps *p, struct heap *h);
 
-/* Learns from a piece what the next ones will be like. */
+/* Learns from a piece what the next ones will look like.  `datagram`: its bytes
+ * with the header. */
 void heaps_learn(struct heaps *p, const struct heap *h,
 		 const struct format_piece *piece, uint32_t datagram);
 
-/* Finishes those that got nothing for max_age. */
+/* Finishes heaps that got no piece for max_age. */
 void heaps_age(struct heaps *p);
 
 static inline bool
@@ -294,10 +319,10 @@ candidate_sure(const struct heaps_candidate *c)
 }
 
 /*
- * Pieces that it takes behind where the run is, which has so many heaps: a
- * burst of late ones agrees as well as a counter that was restarted does, but
- * then the run goes on.  A run that is short itself does not ask for more, or
- * a counter that restarts would be back where it was before.
+ * Number of pieces that a candidate needs behind the head of a run with that
+ * many heaps.  A burst of late pieces agrees with itself as well as a restarted
+ * counter does, but then the run goes on.  A short run asks for fewer: a
+ * restarted counter would otherwise be past the head before it had enough.
  */
 static inline uint32_t
 candidate_behind(const struct heaps *p, uint64_t heaps)
@@ -309,35 +334,37 @@ candidate_behind(const struct heaps *p, uint64_t heaps)
 	return most > HEAPS_AGREE ? (uint32_t)most : HEAPS_AGREE;
 }
 
-/* A piece of a candidate was taken; a heap of it is finished. */
+/* Account for a piece that a candidate took, and for a heap of it that is
+ * finished. */
 void heaps_parked_taken(struct heaps_candidate *c, const struct heap *h,
 			uint32_t bytes);
 void heaps_parked_finish(struct heaps_candidate *c, const struct heap *h,
 			 bool complete);
 
-/* It is none: its heaps are gone, its pieces dropped.  Or a run: they are
- * placed. */
+/* End a candidate.  Dropped: its heaps are forgotten, its pieces counted as
+ * drops.  Taken: it is a run, and its pieces count as placed. */
 void heaps_parked_drop(struct heaps *p, const struct heaps_candidate *c);
 void heaps_parked_take(struct heaps *p, const struct heaps_candidate *c);
 
 /* ---- heaps_aim.c ----------------------------------------------------- */
 
-/* Where the stored bytes of a heap go. */
+/* Memory for the stored part of a heap: `keep` bytes after the first `skip` of
+ * the heap. */
 struct spot {
 	uint8_t *at;
 	uint64_t skip, keep;
 };
 
-/* Aims at a heap from byte `from` on; returns how many pairs, of n from the
- * i-th on, it wrote. */
+/* Aims pairs i to n-1 at a heap of `length` bytes, from byte `from` on.
+ * Returns how many it wrote. */
 unsigned heaps_aim_at(struct heaps *p, const struct spot *spot, uint64_t from,
 		      uint64_t length, struct receive_pair *pair, unsigned i,
 		      unsigned n);
 
-/* Is enough known to do so? */
+/* True if enough is known about datagrams to aim. */
 bool heaps_aim_can(const struct heaps *p);
 
-/* Aims the pairs from the i-th on at spare memory. */
+/* Aims pairs i to n-1 at spare memory. */
 void heaps_aim_away(struct heaps *p, struct receive_pair *pair, unsigned i,
 		    unsigned n);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The range that grew last is looked at first: where two pieces changed
- * places, or two parts of a heap come in turns, that is still most of the
- * time the right one.  Else a binary search, and a move of what is behind.
+ * The range that grew last is tried first: if two pieces changed places, or two
+ * parts of a heap come in turns, it is still mostly the right one.  Else a
+ * binary search finds the range, and a memmove makes room.
  */
 #include "flow/heaps/ranges.h"
 
 #include <string.h>
 
-/* The first that ends at `from` or behind it. */
+/* Index of the first range that ends at `from` or behind it. */
 static uint32_t
 search(const struct ranges *r, uint32_t from)
 {
@@ -33,7 +33,7 @@ find(const struct ranges *r, uint32_t from)
 	return search(r, from);
 }
 
-/* Would the headers of n ranges fit between them? */
+/* True if the headers of n ranges fit into the holes that remain. */
 static bool
 fits(const struct ranges *r, uint32_t n, uint32_t from, uint32_t to)
 {
@@ -61,8 +61,8 @@ close_up(struct ranges *r, uint32_t i)
 	memmove(r->at + i, r->at + i + 1, (r->n - i) * sizeof *r->at);
 }
 
-/* Where bytes go in: at range i, which ends before them, or before it; and
- * they may reach the next one. */
+/* Position of new bytes: `before`: range i ends where they begin; else they go
+ * before range i.  `behind`: they end where the next range begins. */
 struct gap {
 	uint32_t i;
 	bool before, behind;
@@ -123,7 +123,7 @@ ranges_missing(const struct ranges *r, uint32_t piece)
 	uint64_t at = 0, n = 0;
 
 	if (!piece)
-		piece = UINT32_MAX; /* one for each hole */
+		piece = UINT32_MAX; /* one per hole */
 	for (uint32_t i = 0; i < r->n; i++) {
 		n += (r->at[i].from - at + piece - 1) / piece;
 		at = r->at[i].to;

@@ -8,44 +8,44 @@
 #include "store/record/notes.h"
 
 /*
- * Ranges are the bytes of a heap that have come: sorted, apart, and at most
- * `most` of them.  They lie in the notes of the heap's block.
+ * Ranges are the bytes of a heap that came: sorted, apart from each other, at
+ * most `most`.  They lie in the notes of the heap's block.
  *
- * A heap that stays incomplete is stored as a packet for each of its ranges.
- * So that it fits where it lies, what lies between them has to hold the
- * headers of all but the first, `header` bytes each, or there has to be room
- * beside.
+ * An incomplete heap is stored as one packet per range.  So that these fit, the
+ * holes must hold the headers of all ranges but the first, `header` bytes each,
+ * or there must be room beside the heap.
  */
 struct ranges {
 	struct range *at;
 	uint32_t n, most;
-	uint32_t last;	 /* the one that grew last */
-	uint32_t header; /* bytes */
-	uint32_t beside; /* bytes of those that are kept elsewhere */
-	uint64_t length; /* of the heap; 0: not known */
-	uint64_t bytes;	 /* in all of them */
+	uint32_t last;	 /* index of the range that grew last */
+	uint32_t header; /* bytes of one header */
+	/* Header bytes for which there is room beside the heap. */
+	uint32_t beside;
+	uint64_t length; /* bytes of the heap; 0: not known */
+	uint64_t bytes;	 /* sum over all ranges */
 };
 
 enum ranges_answer {
 	RANGES_NEW,
-	RANGES_DUPLICATE, /* some of it was there; nothing was done */
-	RANGES_FULL,	  /* there would be too many; nothing was done */
+	RANGES_DUPLICATE, /* some of the bytes came before; nothing changed */
+	RANGES_FULL,	  /* there would be too many ranges; nothing changed */
 };
 
-/* What ranges_add would answer. */
+/* Returns what ranges_add would, and changes nothing. */
 enum ranges_answer ranges_look(const struct ranges *r, uint32_t from,
 			       uint32_t to);
 
 enum ranges_answer ranges_insert(struct ranges *r, uint32_t from, uint32_t to);
 
-/* One behind the last byte that came. */
+/* Returns one more than the last byte that came. */
 static inline uint64_t
 ranges_end(const struct ranges *r)
 {
 	return r->n ? r->at[r->n - 1].to : 0;
 }
 
-/* Takes in bytes from..to, which are some.  In order this is one compare. */
+/* Adds bytes from .. to, at least one.  In order, this is one comparison. */
 static inline enum ranges_answer
 ranges_add(struct ranges *r, uint32_t from, uint32_t to)
 {
@@ -57,8 +57,8 @@ ranges_add(struct ranges *r, uint32_t from, uint32_t to)
 	return ranges_insert(r, from, to);
 }
 
-/* How many pieces of so many bytes would fill the holes.  Without a known
- * length, those before the last byte. */
+/* Number of pieces of `piece` bytes that would fill the holes (0: one per
+ * hole).  If the length is not known, only holes before the last byte count. */
 uint64_t ranges_missing(const struct ranges *r, uint32_t piece);
 
 #endif

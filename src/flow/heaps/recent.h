@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * Recent are the heaps that were finished last, so that a piece that comes
- * too late is not taken for the beginning of another heap.  Exactly the last
- * RECENT of them: a counter that begins anew overtakes, as it goes, what is
- * forgotten.
+ * Recent are the heaps that were finished last, so that a piece that comes too
+ * late is not taken for a new heap.  Exactly the last RECENT heaps are
+ * remembered: each new heap replaces the oldest, so a counter that restarts
+ * finds old heaps forgotten by the time it reaches their counts.
  */
 enum { RECENT = 256 };
 
@@ -17,7 +17,7 @@ struct recent {
 	uint64_t count[RECENT];
 	uint32_t sender[RECENT];
 	bool complete[RECENT];
-	uint64_t most; /* the largest count there was */
+	uint64_t most; /* largest count since recent_forget */
 	unsigned n, next;
 };
 
@@ -45,7 +45,8 @@ recent_add(struct recent *r, uint64_t count, uint32_t sender, bool complete)
 		r->most = count;
 }
 
-/* Of a count that only grows it is known without a look. */
+/* Looks a heap up.  A count above all others, as from a counter that only
+ * grows, needs no search. */
 static inline enum recent_answer
 recent_find(const struct recent *r, uint64_t count, uint32_t sender)
 {

@@ -2,21 +2,21 @@
 /*
  * Heaps in a row.
  *
- * A heap gets its memory when its first piece comes: behind the heap before
- * it in the newest of two open blocks, or at the beginning of another, with
- * room before it for the header that it will have when it is stored.  So a
- * block in which all came is already what is stored, but for the headers
- * that the writer puts into the rooms (store/record/notes_row.c).
+ * A heap gets its memory when its first piece comes: behind the previous heap
+ * in the newer of two open blocks, or at the beginning of a new one, with room
+ * before it for the header it will have when it is stored.  So a block in which
+ * everything came is already what is stored, but for the headers, which the
+ * writer puts into the rooms (store/record/notes_row.c).
  *
  *   open[0]  | heap | heap | heap ...  | notes |     full: no heap begins here
  *   open[1]  | heap | he ..                | n |     the newest
  *
- * A block that takes no more heaps closes with the last of them; when a third
- * is needed the older one closes as it is, and its heaps are finished.
+ * A full block closes when its last heap is finished; when a third block is
+ * needed, the older one closes as it is, and its heaps are finished.
  *
- * What is estimated: pieces that are missing in a heap are its holes by the
- * size of a piece; heaps that are missing altogether are counts that were
- * left out (steps.h), at the pieces of the last heap that was whole.
+ * Losses are estimates: the pieces missing in a heap are its holes divided by
+ * the size of a piece; heaps missing altogether are counts that were left out
+ * (steps.h), each with as many pieces as the last complete heap.
  */
 #include "flow/heaps/rows.h"
 
@@ -46,7 +46,7 @@ rows_newest(const struct heaps *p)
 	return p->rows.opens ? p->rows.open[p->rows.opens - 1] : NULL;
 }
 
-/* Heaps that were lost whole are counted with the block in which that shows. */
+/* Counts heaps that were lost whole in the block that is closed next. */
 static void
 skipped_note(struct heaps *p, struct block *b)
 {
@@ -88,7 +88,7 @@ block_out(struct heaps *p, struct bay *bay)
 	r->closed_end = &b->next;
 }
 
-/* Finishes its heaps, and closes it. */
+/* Finishes all heaps of a bay, and closes it. */
 static void
 bay_close(struct heaps *p, struct bay *bay)
 {
@@ -126,7 +126,6 @@ rows_done(struct heaps *p, struct bay *bay)
 		bay_close(p, bay);
 }
 
-/* Memory for the next block to open. */
 struct block *
 rows_ahead(struct heaps *p)
 {
@@ -174,8 +173,8 @@ bay_for(struct heaps *p, const struct bay_want *want)
 	return bay;
 }
 
-/* A control heap is a packet, not as many as others; and before it is known
- * how the sender counts, packets are counted. */
+/* Counts a piece without memory.  A control heap is one packet, unlike others;
+ * and before the sender's step is certain, single packets are counted. */
 static void
 heap_unplaced(struct heaps *p, const struct format_piece *piece,
 	      uint32_t sender)

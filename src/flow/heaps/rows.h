@@ -5,68 +5,72 @@
 #include "flow/heaps/heaps_priv.h"
 
 /*
- * What the parts of a row share.
+ * Functions that the parts of a row share.
  *
  *   rows.c        bays, open and closed, and the heaps in them
- *   rows_lay.c    where a heap goes
- *   rows_move.c   and when that has not enough room
- *   rows_items.c  its items
- *   rows_aim.c    where the next ones will land
- *   rows_run.c    when a run begins
+ *   rows_lay.c    chooses the memory of a heap
+ *   rows_move.c   moves a heap whose memory is too small
+ *   rows_items.c  keeps the items of heaps
+ *   rows_aim.c    predicts where the next pieces will land
+ *   rows_run.c    decides when a run begins
  */
 
 /* ---- rows.c ---------------------------------------------------------- */
 
-/* A bay that is not in use, begun with this block. */
+/* Begins an unused bay with this block. */
 struct bay *rows_bay_new(struct heaps *p, struct block *b);
 
-/* The bay in which the next heap goes, if it has room; NULL: none is open. */
+/* Returns the bay where the next heap goes, if it has room.  NULL: none is
+ * open. */
 struct bay *rows_newest(const struct heaps *p);
 
-/* Memory for the next one; NULL when there is none. */
+/* Returns the block to open next, and takes it from the stock if needed.  NULL:
+ * none is free. */
 struct block *rows_ahead(struct heaps *p);
 
-/* The next one; the oldest closes, where there were two.  NULL without
- * memory. */
+/* Opens the next bay; if two are open, the older one closes.  NULL: no block is
+ * free. */
 struct bay *rows_open(struct heaps *p);
 
-/* Closes a bay that takes no more heaps, if all of its own are finished. */
+/* Closes a full bay if all of its heaps are finished. */
 void rows_done(struct heaps *p, struct bay *bay);
 
-/* Closes all that is open. */
+/* Closes all open bays. */
 void rows_close_all(struct heaps *p);
 
-/* Heaps that are missing, and that no block tells of any more: the last one is
- * closed. */
+/* Counts the missing heaps that no further block accounts for.  Call it when
+ * the last block is closed. */
 void rows_outside(struct heaps *p);
 
-/* The block was for nothing. */
+/* Puts an unused block aside; it returns to the stock with the batch. */
 void rows_unused(struct heaps *p, struct block *b);
 
 /* ---- rows_lay.c ------------------------------------------------------ */
 
-/* What a heap needs of which this is the first piece that came. */
+/* Memory that a heap needs, judged by the first piece of it that came. */
 struct bay_want rows_want(const struct heaps *p,
 			  const struct format_piece *piece);
 
-/* Ranges that a heap of so many bytes should be allowed. */
+/* Number of ranges that a heap of so many bytes may have. */
 uint32_t rows_ranges(const struct heaps *p, uint64_t length);
 
-/* What a heap may need, all in all, so that a block has room for it. */
+/* Bytes that a heap may need, with header and notes, to fit into a block. */
 uint64_t rows_most(const struct heaps *p);
 
-/* Says, once, that there is one that needs more. */
+/* Logs, once, that a heap does not fit into any block. */
 void rows_large(struct heaps *p, const struct format_piece *piece,
 		const struct bay_want *want);
 
-/* Before notes grow by so many bytes, where packets may have landed. */
+/* Call it before notes grow by so many bytes: packets of the batch may have
+ * landed there. */
 void rows_guard(struct heaps *p, const struct bay *bay, uint64_t bytes);
 
-/* Gives a heap its memory; it fits. */
+/* Gives a heap its memory; the caller has checked that it fits. */
 void rows_lay(struct heaps *p, struct heap *h, struct bay *bay,
 	      const struct bay_want *want, const struct format_piece *piece);
 
-/* A heap without length, if it is the last, gets no more: others follow. */
+/* Ends the growth of the bay's last heap, if its length is unknown: another
+ * heap follows. */
 void rows_endless_cut(struct heaps *p, struct bay *bay);
 
 /* heaps_kind::reach */
@@ -75,8 +79,8 @@ bool rows_reach(struct heaps *p, struct heap *h,
 
 /* ---- rows_move.c ----------------------------------------------------- */
 
-/* Lays a heap anew, so that there is room for this piece and so many more
- * items.  False: there is none, and it stays where it is. */
+/* Lays a heap elsewhere, with room for this piece and `more` items.  False:
+ * there is no room, and the heap stays where it is. */
 bool rows_move(struct heaps *p, struct heap *h,
 	       const struct format_piece *piece, uint32_t more);
 
@@ -91,28 +95,32 @@ unsigned rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n);
 
 /* ---- rows_run.c ------------------------------------------------------ */
 
-/* The memory for a heap that was finished lately, or seems so: of a candidate
- * for the next run.  NULL, counted: there is none. */
+/* Returns the candidate's bay, for a heap that was finished recently and comes
+ * again.  NULL: there is no memory, and the piece was counted as dropped; or
+ * heaps::again is set. */
 struct bay *rows_echo(struct heaps *p, const struct receive_packet *k,
 		      const struct bay_want *want, enum recent_answer known);
 
-/* Is it a run by now? */
+/* Turns the candidate into a run if it has enough pieces. */
 void rows_echo_judge(struct heaps *p);
 
-/* A piece of this sender came where the run is: does that oppose it? */
+/* True if a piece of this sender for the current run contradicts the
+ * candidate. */
 static inline bool
 rows_opposed(const struct heaps *p, uint32_t sender)
 {
 	return p->rows.parked && p->rows.candidate.sender == sender;
 }
 
-/* The candidate is none: its pieces came too late. */
+/* Drops the candidate: its pieces came too late. */
 void rows_echo_dissolve(struct heaps *p);
 
-/* Unopposed since then, it is the next run; else it is none. */
+/* Decides about a candidate that began by `since` (steady ns): it becomes a run
+ * if a heap of it is complete, else it is dropped. */
 void rows_echo_settle(struct heaps *p, int64_t since);
 
-/* A stream begins, by a control heap: anew? */
+/* Handles the control heap that begins a stream: it begins a new run if it
+ * comes again. */
 void rows_start(struct heaps *p, const struct format_piece *piece,
 		uint32_t sender);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the next pieces of a row will land: in what is left of the newest
- * heap, and in heaps like it behind, each at the place that it would be given
- * if it came so.
+ * Predicts where the next pieces of a row will land: in the rest of the newest
+ * heap, and behind it in heaps like it, each at the address that it would get
+ * if it came next.
  */
 #include "flow/heaps/rows.h"
 
-/* Where the next heap would be laid, and those behind it. */
+/* Memory where the next heaps would be laid. */
 struct outlook {
 	struct block *b;
-	uint64_t front, floor; /* of what is free */
-	bool last;	       /* there is no block behind this one */
+	uint64_t front, floor; /* limits of the free bytes */
+	bool last;	       /* no further block follows */
 };
 
 static bool
@@ -38,7 +38,7 @@ outlook_begin(struct heaps *p, struct outlook *o)
 	return true;
 }
 
-/* All that is handed out is remembered, by how far it goes. */
+/* Remembers how far the memory given to the kernel reaches. */
 static void
 aimed_note(struct heaps *p, const struct outlook *o)
 {
@@ -50,7 +50,7 @@ aimed_note(struct heaps *p, const struct outlook *o)
 		p->rows.ahead_aimed = o->front;
 }
 
-/* The next heaps, each as the one before. */
+/* Aims at the next heaps, each like the one before. */
 static unsigned
 aim_next(struct heaps *p, const struct bay_want *want,
 	 struct receive_pair *pair, unsigned i, unsigned n)
@@ -77,7 +77,7 @@ aim_next(struct heaps *p, const struct bay_want *want,
 	return i - begin;
 }
 
-/* What is left of the newest heap. */
+/* Aims at the rest of the newest heap. */
 static unsigned
 aim_newest(struct heaps *p, const struct heap *h, struct receive_pair *pair,
 	   unsigned n)

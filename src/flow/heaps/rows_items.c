@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Items of a heap are kept until it is stored, when all of them go into its
- * header.  Those of its first packet fit in the room that this will need, and
- * wait there; others, of later packets, are noted down beside the heap's note.
- * A sender may repeat all of them in every packet: those are recognised.
+ * header.  Items of the first packet fit into the room for that header, and
+ * wait there; items of later packets are noted down beside the heap's note.  A
+ * sender may repeat all items in every packet: repeated ones are recognized.
  */
 #include "flow/heaps/rows.h"
 
@@ -15,7 +15,8 @@ room_of(const struct heap *h)
 	return h->at - (uint64_t)h->note->items_room * sizeof(uint64_t);
 }
 
-/* Are those n items among the heap's, as where a sender repeats them? */
+/* True if those n items are the heap's first items already: a sender may repeat
+ * them. */
 static bool
 items_known(struct heaps *p, const struct heap *h, const uint64_t *item,
 	    uint32_t n)
@@ -29,8 +30,8 @@ items_known(struct heaps *p, const struct heap *h, const uint64_t *item,
 	return memcmp(room_of(h), item, bytes) == 0;
 }
 
-/* Into the room: now, or, where a packet may lie there that is neither in place
- * nor out of the way, with the batch. */
+/* Puts items into the room: now, or, if a packet may lie there that is neither
+ * in place nor copied aside, at the end of the batch. */
 static void
 items_room(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n,
 	   bool in_place)
@@ -47,7 +48,7 @@ items_room(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n,
 	h->items_late = p->batch;
 }
 
-/* Bytes by which a header outgrows its room with n items. */
+/* Bytes by which a header with n items outgrows its room. */
 static uint64_t
 outgrown(const struct heap *h, uint32_t n)
 {
@@ -71,7 +72,7 @@ items_more(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n)
 	return true;
 }
 
-/* How many of them fit in the room. */
+/* Number of these items that fit into the room. */
 static uint32_t
 items_fit(const struct heap *h, uint32_t n)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a heap is laid, and how much it is given.
+ * Chooses the memory of a heap, and how much it gets.
  *
- * Its length is in every packet; how long its header will be when it is
- * stored is known from its first, and if another one came first, the heap
- * before it tells.
+ * Every packet tells the heap's length.  The length of its header when stored
+ * is known from its first packet; if another packet comes first, the previous
+ * heap is the guide.
  *
- * A heap without a length has the rest of its block.  When the next one
- * begins it is cut to what came and SLACK packets more, for those that are
- * late.  When it comes to the end of the block, and others lie before it, it
- * is moved to the next one (rows_move.c).
+ * A heap of unknown length has the rest of its block.  When the next heap
+ * begins, it is cut to what came plus SLACK packets, for late ones.  When it
+ * reaches the end of the block, and other heaps lie before it, it moves to the
+ * next block (rows_move.c).
  */
 #include "flow/heaps/rows.h"
 
@@ -21,11 +21,11 @@
 enum { LARGE_TEXT = 64 };
 
 enum {
-	PIECE = 1024, /* bytes of a heap that allow for a range, where the
-			 size of pieces is not known */
+	PIECE = 1024, /* bytes of a heap per range, if the size of pieces is not
+			 known */
 	SLACK = 4,    /* packets */
-	MORE = 3,     /* times the items of a packet that has little else */
-	ENDLESS = 64 << 10, /* bytes that a heap without length needs */
+	MORE = 3,     /* items expected per item of a packet with little else */
+	ENDLESS = 64 << 10, /* bytes assumed for a heap of unknown length */
 };
 
 uint32_t
@@ -40,7 +40,7 @@ rows_ranges(const struct heaps *p, uint64_t length)
 	return n < NOTES_RANGES ? (uint32_t)n : NOTES_RANGES;
 }
 
-/* Before any item of it is known, a heap is like the one before. */
+/* Until an item of a heap is known, the previous heap is the guide. */
 struct bay_want
 rows_want(const struct heaps *p, const struct format_piece *piece)
 {
@@ -53,7 +53,8 @@ rows_want(const struct heaps *p, const struct format_piece *piece)
 	    g->items > w.items)
 		w.items = g->items;
 	if (piece->bytes < piece->header && piece->bytes < piece->length)
-		w.items += MORE * piece->items; /* the next one has others */
+		w.items += MORE * piece->items; /* the next packet has other
+						   items */
 	if (w.items > NOTES_ITEMS)
 		w.items = NOTES_ITEMS;
 	w.room = p->a.format->wrap_bytes(piece, w.items);
@@ -66,7 +67,6 @@ rows_want(const struct heaps *p, const struct format_piece *piece)
 	return w;
 }
 
-/* Bytes of a heap, all in all, that a block has room for. */
 uint64_t
 rows_most(const struct heaps *p)
 {
@@ -74,7 +74,7 @@ rows_most(const struct heaps *p)
 	       sizeof(struct notes_head);
 }
 
-/* For people: which `block` would do, in whole MiB. */
+/* Names, for people, a `block` that is large enough, in whole MiB. */
 static void
 would_do(char text[LARGE_TEXT], uint64_t bytes)
 {
@@ -106,7 +106,6 @@ rows_large(struct heaps *p, const struct format_piece *piece,
 		 (unsigned long long)piece->heap, heap, is, would);
 }
 
-/* Before memory is written that packets may have landed in. */
 void
 rows_guard(struct heaps *p, const struct bay *bay, uint64_t bytes)
 {
@@ -114,7 +113,6 @@ rows_guard(struct heaps *p, const struct bay *bay, uint64_t bytes)
 		heaps_cut(p);
 }
 
-/* Makes a heap's memory its own. */
 void
 rows_lay(struct heaps *p, struct heap *h, struct bay *bay,
 	 const struct bay_want *want, const struct format_piece *piece)

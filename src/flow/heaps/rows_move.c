@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A heap that was laid where it has not enough room: without a length at the
- * end of a block, or with more items than can be known of its first packet.
- * It is laid anew, with what has come of it, in a block that has room; what
- * it leaves is void, and nothing of it is stored.  A copy, which a heap of
- * the usual kind never costs, and none costs more than MOVES_MOST times.
+ * Moves a heap that turned out to need more room than it was given: one of
+ * unknown length at the end of a block, or one with more items than its first
+ * packet showed.  It is laid anew, with everything that came, in a block that
+ * has room; its old note is void, and nothing of it is stored.  This costs a
+ * copy, which ordinary heaps never need, and at most MOVES_MOST times per heap.
  */
 #include "flow/heaps/rows.h"
 
@@ -12,7 +12,7 @@
 
 enum { MOVES_MOST = 3 };
 
-/* What it needs now, with so many more items. */
+/* Memory that the heap needs now, with `more` items. */
 static struct bay_want
 want_now(const struct heaps *p, const struct heap *h,
 	 const struct format_piece *piece, uint32_t more)
@@ -28,7 +28,8 @@ want_now(const struct heaps *p, const struct heap *h,
 	return w;
 }
 
-/* A bay with room, that may be opened for it without closing its own. */
+/* Finds another bay with room, or opens one if that does not close the heap's
+ * own.  NULL: there is none. */
 static struct bay *
 bay_elsewhere(struct heaps *p, const struct heap *h,
 	      const struct bay_want *want)

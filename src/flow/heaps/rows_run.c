@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a run of heaps begins, and what becomes of pieces that come too late.
+ * Decides when a run of heaps begins, and handles pieces that come too late.
  *
- * A heap is known to have been there by its count and its sender, and so is
- * one of a sender that was started again: its counts begin anew, where they
- * were not long ago.  (Longer ago is no matter: what is forgotten is taken as
- * new, and goes on in the run there is.)  Such heaps are laid in a block of
- * their own, the candidate's, until it shows what they are:
+ * A heap that comes again is recognized by its count and its sender.  So are
+ * heaps of a sender that was restarted, if its counter begins anew at counts
+ * that were used recently.  (Counts used long ago do not matter: they are
+ * forgotten, and taken as new heaps of the current run.)  Such heaps are laid
+ * in a block of their own, the candidate's, until it shows what they are:
  *
- *   another run    when HEAPS_BEHIND pieces, or as many as fit in the block,
- *                  came without a piece of the same sender where the run is;
- *                  then the block is the first of the next run
- *   late           at the first such piece: those that were there already are
- *                  `duplicate`, of heaps that were incomplete `late`
+ *   another run    if HEAPS_BEHIND pieces, or as many as fit in the block, came
+ *                  without a piece of the same sender for the current run; then
+ *                  the block is the first one of the next run
+ *   late           at the first such piece: pieces of heaps that were complete
+ *                  count as `duplicate`, of incomplete heaps as `late`
  *
- * So a restart costs nothing, but where it is so short that the counter comes
- * to where it was within fewer pieces than that: then those, at most
- * HEAPS_AGREE - 1.  Late packets beside a healthy stream cost the stream
- * nothing but a block for the time of a few packets, which is only taken
- * where others have no need of it; without one they are dropped at once.
+ * So a restart costs nothing, unless it is so short that the counter is back at
+ * its old value within fewer pieces than that: then those are lost, at most
+ * HEAPS_AGREE - 1.  Late packets beside a healthy stream cost it nothing but a
+ * block for the time of a few packets, and only a block that others do not
+ * need; without one they are dropped at once.
  *
- * The control heap that begins a stream is evidence enough, unless it came
- * from the same sender within max_age: then it is a duplicate.  That which
- * ends a stream says nothing: pieces may yet come that it overtook.
+ * The control heap that begins a stream is evidence enough for a new run,
+ * unless the same one came from the same sender within max_age: then it is a
+ * duplicate.  The control heap that ends a stream decides nothing: it may have
+ * overtaken pieces.
  */
 #include "flow/heaps/rows.h"
 
@@ -48,7 +49,7 @@ note_complete(const struct note *n)
 	       (n->ranges && n->range[0].to - n->range[0].from == n->length);
 }
 
-/* Heaps of the candidate that are finished already. */
+/* Counts the heaps of the candidate that are finished already. */
 static void
 finished_take(struct heaps *p, const struct block *b, uint32_t sender)
 {
@@ -107,7 +108,8 @@ rows_echo(struct heaps *p, const struct receive_packet *k,
 		rows_endless_cut(p, r->parked);
 		if (bay_fits(r->parked, want))
 			return r->parked;
-		/* Its block is full, and nobody opposed it. */
+		/* The candidate's block is full, and nothing contradicted
+		 * it. */
 		if (r->candidate.pieces >= HEAPS_AGREE) {
 			candidate_win(p);
 			p->again = true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A step is certain when it was seen STEPS_CERTAIN times without a count
- * between.  Until then a heap may be the one that was lost: the first of
- * 1 3 4 5 looks like a step of two, and is put right by the second.
+ * between.  Before that, a lost heap can mislead: the first difference of 1 3 4
+ * 5 looks like a step of two, and the second corrects it.
  *
- * Heaps that begin in another order than they were sent are missing for a
- * while; what was told too much is told less the next time.
+ * Heaps that begin out of order are missing for a while; if too many were
+ * reported, fewer are reported the next time.
  */
 #include "flow/heaps/steps.h"
 
@@ -31,7 +31,8 @@ learn(struct steps_sender *s, uint64_t by)
 	} else if (by == s->step) {
 		s->agree++;
 	} else if (by % s->step) {
-		s->step = 0; /* counts something else */
+		s->step = 0; /* not a multiple: the counter counts something
+				else */
 		s->agree = 0;
 	}
 }
@@ -51,7 +52,8 @@ forward(struct steps_sender *s, uint64_t count, uint64_t far)
 	s->passed = false;
 }
 
-/* Late, or of a counter that was set back. */
+/* Records a count below the highest: a late heap, or a counter that was set
+ * back. */
 static void
 backward(struct steps_sender *s, uint64_t count, uint64_t far)
 {
