@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that wait are linked by `next`, and how long they have waited stands
- * in an array beside: as many as the stock has can never be too few, so there
- * is nothing that could be full.
+ * Waiting blocks are linked by `next`; the time when each was put stands in a
+ * ring beside them.  The ring has as many entries as the stock has blocks, so
+ * it is never full.
  *
- * A block is as old as the moment it was put, which is not before its last
- * packet: what is kept is rather too much than too little.
+ * A block's age counts from the moment it was put, which is not before its last
+ * packet: rather too much is kept than too little.
  *
- * The stock is for what comes in now.  A substream that has put a block needs
- * one for the next in its window, and one that is aimed at; while it could not
- * take as many, the oldest go home, whoever's they are.  So the memory that
- * the stream was given is the limit, whatever `keep` says.
+ * The stock is for packets that come now.  A substream that has put a block
+ * needs one for the next in its window, and one to aim at; while it could not
+ * take that many, the oldest blocks go back, whichever substream they are from.
+ * So the memory that the stream was given is the limit, whatever `keep` says.
  *
- * The first block that leaves has no gap before it: what was lost, or went
- * home, before a recording began is not missing in it.
+ * The first block that leaves has no gap before it: packets that were lost, or
+ * went back, before a recording began are not missing in it.
  */
 #include "flow/receive/backlog.h"
 
@@ -21,24 +21,26 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { ROOM = 2 }; /* blocks that a substream can take */
+enum { ROOM = 2 }; /* blocks that a substream must be able to take */
 
 enum backlog_state { WAITING, HELD, OPEN, DROPPED };
 
 struct backlog {
 	struct backlog_args a;
-	unsigned most; /* blocks there are */
+	unsigned most; /* blocks of the stock */
 
-	pthread_mutex_t lock; /* over what is below */
+	pthread_mutex_t lock; /* guards the fields below */
 	enum backlog_state state;
 	struct block *oldest, **end;
-	int64_t *since; /* of each, steady: a ring */
+	int64_t *since; /* ring: steady ns when each was put */
 	unsigned first, length;
-	bool *begun;		 /* of each substream: a block of it went out */
-	uint64_t packets, bytes; /* in blocks that went home */
-	int64_t newest;		 /* when one was put last, steady */
-	int64_t crowded; /* the same of the last that went home for others; */
-	bool crowds;	 /* there was one */
+	bool *begun; /* per substream: a block of it went out */
+	/* Packets and bytes in blocks that went back. */
+	uint64_t packets, bytes;
+	int64_t newest;	 /* steady ns when the newest was put */
+	int64_t crowded; /* steady ns when the newest block was put that went
+			    back for lack of room */
+	bool crowds;	 /* `crowded` is set */
 	int64_t kept;
 };
 
@@ -90,7 +92,8 @@ newest_add(struct backlog *l, struct block *b, int64_t now)
 	l->length++;
 }
 
-/* Unused.  Of heaps no bytes are told before a block is sealed. */
+/* Returns a block unused.  The bytes of heaps are not known before a block is
+ * sealed, and not counted. */
 static void
 go_home(struct backlog *l, struct block *b)
 {

@@ -9,64 +9,66 @@
 #include "flow/memory/pool.h"
 
 /*
- * A backlog is the memory of what came before a recording was to begin.  The
- * closed blocks of an armed feed wait in it, the oldest first, until there is
- * a recording that they can go to:
+ * A backlog keeps what came before a recording began.  The closed blocks of an
+ * armed feed wait in it, oldest first, until there is a recording that they can
+ * go to:
  *
  *   WAITING   put -> [ oldest ... newest ]
  *                        |
- *                        +--> home, unused: older than `keep`, or the stock
- *                             gets short
- *   HELD      the gate has opened: none goes home any more
- *   OPEN      there are folders: all that wait go out, in their order, and
- *             what is put passes straight through
- *   DROPPED   there will be none: all go home, what is put as well
+ *                        +--> back to the stock: older than `keep`, or the
+ *                             stock gets short
+ *   HELD      the gate has opened: no block goes back any more
+ *   OPEN      the recording has folders: waiting blocks go out, in order, and
+ *             blocks that are put pass straight through
+ *   DROPPED   there will be no recording: all blocks go back to the stock
  *
- * Blocks are kept whole, so a recording begins with up to a block more than
- * it asked for, and with less where the stock is too small.
+ * Only whole blocks are kept, so a recording begins with up to a block more
+ * than it asked for, and with less if the stock is too small.
  *
- * Packets of a block that went home were counted as placed, and are in fact
- * before_start: backlog_counts() puts that right.
+ * Packets of a block that went back were counted as placed, but in fact came
+ * before the start: backlog_counts() corrects that.
  *
- * Any thread may call; a lock, once per block.
+ * Any thread may call; a lock is taken once per block.
  */
 struct backlog;
 
 struct backlog_args {
-	int64_t keep;	     /* ns; 0: nothing is kept while it is WAITING */
-	struct stock *stock; /* of all its blocks */
+	int64_t keep;	     /* ns to keep a block while WAITING; 0: none is
+				kept */
+	struct stock *stock; /* stock of all its blocks */
 	unsigned subs;	     /* substreams; 0 is 1 */
-	/* Takes a CLOSED block over, as place_args::out; called with the
+	/* Takes over a CLOSED block, as place_args::out does; called with the
 	 * backlog's lock held. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;
 };
 
-/* 0 or -ENOMEM. */
+/* Makes a backlog in state WAITING.  Returns 0 or -ENOMEM. */
 int backlog_make(struct backlog **backlog, const struct backlog_args *args);
 
-/* What waits yet goes home; NULL is none. */
+/* Returns waiting blocks to the stock and frees the backlog.  NULL is
+ * allowed. */
 void backlog_free(struct backlog *backlog);
 
-/* Takes a CLOSED block over.  now: steady. */
+/* Takes over a CLOSED block.  now: steady ns. */
 void backlog_put(struct backlog *backlog, struct block *b, int64_t now);
 
-/* Lets go of what is too old; call every tenth of a second or so. */
+/* Returns blocks that are too old; call it about every tenth of a second. */
 void backlog_age(struct backlog *backlog, int64_t now);
 
-/* The moves of its state; each only forward, again: nothing. */
+/* Change the state.  States only move forward; a move back does nothing. */
 void backlog_hold(struct backlog *backlog);
 void backlog_open(struct backlog *backlog);
 void backlog_drop(struct backlog *backlog);
 
-/* ns that blocks were kept for when they were held: `keep`, or less where the
- * stock was too small for that.  Nothing is known before: `keep`. */
+/* Time in ns for which blocks were kept when they were held: `keep`, or less if
+ * the stock was too small for that.  Before that: `keep`. */
 int64_t backlog_kept(struct backlog *backlog);
 
-/* Blocks that wait. */
+/* Number of waiting blocks; for tests. */
 unsigned backlog_length(struct backlog *backlog);
 
-/* Corrects what the places of the feed have counted together. */
+/* Corrects the sum of the counts of the feed's places. */
 void backlog_counts(struct backlog *backlog, struct counts *counts);
 
 #endif

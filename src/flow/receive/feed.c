@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a feed is made and looked at; what it takes of each batch is in
- * feed_take.c. */
+/* Makes feeds and shows their counters; feed_take.c has what a feed takes of
+ * each batch. */
 #include "flow/receive/feed.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ feed_make(struct feed **feed, struct intake *in, const struct feed_args *args)
 	if (args->ready)
 		memcpy(f->place, args->ready,
 		       in->a.places * sizeof(struct place *));
-	f->a.place = NULL; /* was the caller's, for a while */
+	f->a.place = NULL; /* belonged to the caller */
 	f->a.ready = NULL;
 	*feed = f;
 	return 0;
@@ -148,7 +148,8 @@ feed_show(struct feed *f, unsigned place)
 	counts_show(&f->shown[place], place_counts(f->place[place]));
 }
 
-/* Nothing was placed yet: hundreds that are armed should cost little. */
+/* True if nothing was placed yet: hundreds of armed feeds should cost
+ * little. */
 static bool
 is_empty(const struct feed *f)
 {

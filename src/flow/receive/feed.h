@@ -16,8 +16,9 @@
 
 /*
  * A feed is one user of an intake: the places where its packets go, and the
- * gate that says which are its own.  Several feeds of one intake each get all
- * packets that their gates take, from the same sockets:
+ * gate that decides which packets are its own.  Several feeds of one intake
+ * each get all packets that their gates take, from the same sockets:
+ *
  *
  *                      +-- leading feed: packets land in its slots
  *   source -> intake --+-- feed: copies them into its own
@@ -26,48 +27,51 @@
  *   feed_make -> receiver_feed -> its gate opens ... closes -> done ->
  *   feed_free
  *
- * It ends by itself when its gate has closed and each source was emptied of
- * what came before that, while the intake goes on for the others.
+ * A feed ends by itself when its gate has closed and each source was emptied of
+ * what came before that; the intake goes on for the other feeds.
  *
- * The event loop makes and frees it; between receiver_feed and the call of
- * `done` it belongs to the receiver thread, except for what says otherwise.
+ * The event loop makes and frees a feed.  Between receiver_feed and the call of
+ * `done` it belongs to the receiver thread, except where noted.
  */
 struct intake;
 struct intake_source;
 
-/* What it has of each source. */
+/* State that a feed keeps for each source. */
 struct feed_source {
 	struct aim aim;
 	struct gate_eye eye;
-	int64_t passed;	    /* steady: when a batch came that was all behind the
-			       gate; 0: never */
-	unsigned drainings; /* batches, at the end */
-	bool drained;	    /* at the end: nothing of it is left */
-	unsigned after;	  /* packets in a row whose data are behind the gate */
-	int64_t after_at; /* steady, when the first of these came */
+	int64_t passed;	    /* steady ns when a batch came that was all behind
+			       the gate; 0: never */
+	unsigned drainings; /* batches taken at the end */
+	/* At the end: nothing that it should take is left. */
+	bool drained;
+	/* Packets in a row whose data time is behind the gate. */
+	unsigned after;
+	int64_t after_at; /* steady ns when the first of these came */
 
-	/* What it had told when the feed came, and when it left;
-	 * intake::lock. */
+	/* The source's totals when the feed joined and when it left.  Guarded
+	 * by intake::lock. */
 	uint64_t datagrams, datagrams_end;
 	uint64_t overruns, overruns_end;
 };
 
 struct feed_args {
-	const char *name; /* of the recording, for the log; stays */
-	/* Of each place of the intake; needed while it is made.  They differ
-	 * in sub or, by thread or station, in out, arg, stock and shape.
-	 * `spare` is left to the feed. */
+	const char *name; /* name of the recording, for the log; not copied */
+	/* One per place of the intake; read only by feed_make.  They differ in
+	 * sub, or, by thread or station, in out, arg, stock and shape.  The
+	 * feed sets `spare` itself. */
 	const struct place_args *place;
-	struct place **ready; /* NULL, or all of them, made already: taken
-				 over, once nothing can fail any more */
+	struct place **ready; /* NULL; or all places, made already: taken over
+				 if feed_make succeeds */
 	struct gate gate;
-	bool early;  /* packets from before the gate opens are placed, too */
-	bool lesser; /* others come first: packets land with them, and nobody
-			waits for its room */
-	/* The gate has opened: a packet was let through.  Once, at most, and
-	 * before that packet is in any block; NULL: nobody asks. */
+	bool early;  /* also place packets from before the gate opens */
+	bool lesser; /* a relay, not a recording: packets land in another feed's
+			slots, and no sender waits for its room */
+	/* Tells that the gate has opened: called at most once, before the first
+	 * packet is in any block.  NULL: not needed. */
 	void (*opened)(void *arg);
-	/* Everything is out; the last call on the receiver thread. */
+	/* Tells that everything is handed on; the last call on the receiver
+	 * thread. */
 	void (*done)(void *arg);
 	void *arg;
 };
@@ -77,94 +81,98 @@ enum feed_state { FEED_MADE, FEED_JOINED, FEED_LEFT };
 struct feed {
 	struct feed_args a;
 	struct intake *in;
-	struct place **place; /* as many as the intake says */
+	struct place **place; /* intake_args::places of them */
 	struct spare *spare;
-	struct split *split; /* NULL: a source's packets go to its place */
+	struct split *split; /* NULL: all packets of a source go to one place */
 	struct feed_source *source;
 	struct gate gate;
 	bool opened;
-	int64_t until;	   /* the end of the end; 0: it has not begun */
-	int64_t settled;   /* by then all that had come can be received */
+	int64_t until;	   /* steady ns, deadline of the end; 0: not ending */
+	int64_t settled;   /* steady ns when all that came before can be
+			      received */
 	struct feed *next; /* intake::feeds */
 	struct feed *next_closing; /* receiver::closing */
 
-	/* intake::lock */
+	/* Guarded by intake::lock. */
 	enum feed_state state;
-	struct gate wanted; /* as it was ordered */
+	struct gate wanted; /* the gate last ordered */
 
-	/* Any thread may read; see counts.h. */
-	struct counts_shown *shown; /* of each place */
-	_Atomic uint64_t overruns;  /* of all sources, while it was there */
+	/* Any thread may read these; see counts.h. */
+	struct counts_shown *shown; /* per place */
+	_Atomic uint64_t overruns;  /* of all sources, while it was joined */
 };
 
-/* 0 or -ENOMEM.  Any time, also while the intake runs. */
+/* Makes a feed; the intake may be running.  Returns 0 or -ENOMEM.  Event
+ * loop. */
 int feed_make(struct feed **feed, struct intake *in,
 	      const struct feed_args *args);
-void feed_free(struct feed *f); /* NULL: nothing */
+void feed_free(struct feed *f); /* NULL is allowed */
 
-/* Another gate from now on, as far as it is not too late; the receiver has to
- * be told, see receiver_look.  One that closes before it opens takes nothing
- * any more, and ends at once.  The event loop. */
+/* Orders another gate, which counts from now on as far as it is not too late;
+ * call receiver_look afterwards.  A gate that closes before it opens takes
+ * nothing more, and ends the feed at once.  Event loop. */
 void feed_order(struct feed *f, const struct gate *gate);
 
-/* What a source brought since the feed came, up to a second ago.  Any
- * thread. */
+/* Counts of a source since the feed joined, up to a second old.  Any thread. */
 struct feed_view {
 	struct receive_counts counts;
-	unsigned place; /* 0 where the header decides */
+	unsigned place; /* the place it feeds; 0 where the header decides */
 };
 void feed_look(struct feed *f, unsigned source, struct feed_view *view);
 
 /* ---- the receiver thread ---------------------------------------------- */
 
-/* Is it the one that packets should land with, now?  Else, how long until it
- * is; INT64_MAX: it has closed. */
+/* Returns how long, in ns, until packets should land in this feed's slots: 0 if
+ * its gate is open, INT64_MAX if it has closed. */
 int64_t feed_ahead(const struct feed *f, int64_t now);
 
-/* Could a packet that comes now be near an edge of its gate? */
+/* True if a packet that comes now could be near an edge of the gate. */
 bool feed_near(const struct feed *f, int64_t now);
 
-/* Where the next packets should land, of the feed that leads. */
+/* Aims the pairs of the next call, for the feed that leads.  Returns the number
+ * of pairs with room, see place_aim. */
 unsigned feed_aim(struct feed *f, struct intake_source *s,
 		  struct receive_pair *pair, unsigned n);
 
-/* When a batch was received. */
+/* Time of a batch. */
 struct feed_time {
-	int64_t utc; /* of the pass */
-	int64_t now; /* the same, steady */
-	int64_t at;  /* steady: not before any packet of it */
-	bool near;   /* to an edge of some feed's gate */
+	int64_t utc; /* UTC ns of the pass */
+	int64_t now; /* steady ns of the pass */
+	int64_t at;  /* steady ns; every packet of the batch came by then */
+	bool near;   /* near an edge of some feed's gate */
 	bool alone;  /* no other feed is open */
 };
 
 /*
- * Takes of a batch what is its own.  `leads`: it was aimed with this feed,
- * which then has to be the last one that gets it, since it may move what
- * landed; the others only read.
+ * Takes its own packets of a batch.  `leads`: pairs were aimed for this feed,
+ * which then must be the last to get the batch, since it may move what landed;
+ * other feeds only read.
  */
 void feed_take(struct feed *f, struct intake_source *s,
 	       const struct receive_batch *b, const struct feed_time *t,
 	       bool leads);
 
-/* The source's plugin knows the (absolute) sequence of its next packet. */
+/* Tells the absolute sequence of the source's next packet, which its plugin
+ * knows. */
 void feed_expect(struct feed *f, struct intake_source *s, uint64_t sequence);
 
-/* How many of n pairs would be in free blocks, of one that does not lead. */
+/* Number of n pairs that would be in free blocks, for a feed that does not
+ * lead. */
 unsigned feed_room(struct feed *f, struct intake_source *s, unsigned n);
 
-/* Closes what is too old; shows the counters. */
+/* Close blocks that are too old; publish the counters. */
 void feed_age(struct feed *f, int64_t now);
 void feed_show(struct feed *f, unsigned place);
 
-/* Has its gate closed?  Then its end begins. */
+/* True if the gate has closed: then feed_close begins the end. */
 bool feed_closes(const struct feed *f, int64_t now);
 void feed_close(struct feed *f, int64_t now);
 
-/* At the end: may the source have something of it yet, after a visit at `now`
- * in which so much came (see intake_pass)? */
+/* At the end: true if the source may still have packets of this feed, after a
+ * visit at `now` with the result `came` (see intake_pass). */
 bool feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came);
 
-/* The end of the end: closes every block. */
+/* Closes every block, as the last step. */
 void feed_flush(struct feed *f, int64_t now);
 
 #endif

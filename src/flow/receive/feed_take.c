@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a feed takes of each batch.  Mostly that is all of it, as it came:
- * its gate is open, and no edge is near.  Else the packets that are its own
- * are picked, and the places are told in which pairs they landed, or that
- * they landed in none of theirs; then they copy, and write to nothing that
- * another feed may still have to look at.  A packet that landed in the slots
- * of the leading feed and is not its own is just not placed: the slot has no
- * bit, so what is in it is rubbish, and the next packet may land there.
+ * Decides which packets of a batch a feed takes.  Mostly that is all of them,
+ * as they came: the gate is open, and no edge is near.  Else its own packets
+ * are picked, and the places are told in which pairs they landed, or that they
+ * landed in none; then places copy, and write to no memory that another feed
+ * still has to read.  A packet that landed in slots of the leading feed but is
+ * not its own is simply not placed: the slot's bit stays clear, and the next
+ * packet may land there.
  *
- * Packets without a stamp came when the pass began, for all that is known.
- * What of them was in a socket when a recording was ended is its own yet, as
- * long as nobody else is there to take it.
+ * A packet without a stamp counts as if it came when the pass began.  Those
+ * that were in a socket when the recording was stopped still belong to it,
+ * unless another feed is open to take them.
  *
- * The clock of the data may be wrong in a packet, which must not end what
- * others go on with: it takes some in a row, or some time without another.
+ * The data time of a single packet may be wrong, and must not end a recording:
+ * a gate by data time closes only after BELIEVED packets in a row, or after
+ * UNDISPUTED without a contradiction.
  */
 #include "flow/receive/feed.h"
 
 #include "flow/receive/intake.h"
 
-/* ns */
-#define AHEAD	   INT64_C(50000000)   /* a pass takes far less */
-#define SETTLE	   INT64_C(1000000)    /* from a stamp to the socket */
-#define GRACE	   INT64_C(10000000)   /* between two queues of a card */
-#define GRACE_DATA INT64_C(100000000)  /* between two packets of a stream */
-#define FLUSH	   INT64_C(1000000000) /* what is left then has lost */
+/*
+ * Times in ns.  AHEAD: longer than a pass takes.  SETTLE: from a packet's stamp
+ * until it is in its socket.  GRACE: between two queues of a network card.
+ * GRACE_DATA: between two packets of a stream, by data time.  FLUSH: from the
+ * end of a feed until packets that are left are given up.
+ */
+#define AHEAD	   INT64_C(50000000)
+#define SETTLE	   INT64_C(1000000)
+#define GRACE	   INT64_C(10000000)
+#define GRACE_DATA INT64_C(100000000)
+#define FLUSH	   INT64_C(1000000000)
 
-enum { BELIEVED = 8 };		       /* packets in a row */
+enum { BELIEVED = 8 };		       /* packets in a row behind the gate */
 #define UNDISPUTED INT64_C(2000000000) /* ns */
 
-/* Packets that landed in none of the places' pairs. */
+/* Landings of packets that are in none of the places' pairs. */
 static const int16_t feed_nowhere[RECEIVE_BATCH] = { [0 ... RECEIVE_BATCH - 1] =
 							 -1 };
 
@@ -88,8 +94,7 @@ feed_closes(const struct feed *f, int64_t now)
 	return false;
 }
 
-/* Of a stamp, and of the data, how much later something may come that is of
- * before. */
+/* How much later, in ns, a packet may come that is from before the edge. */
 static int64_t
 grace(const struct feed *f)
 {
@@ -106,8 +111,8 @@ feed_close(struct feed *f, int64_t now)
 	f->until = now + f->in->a.late + FLUSH;
 }
 
-/* One that can make its sender wait may itself wait for another one that comes
- * after it: it is empty when a whole round brought nothing. */
+/* A source that can make its sender wait may itself wait for a source behind
+ * it: it counts as empty only when a whole round brought nothing. */
 bool
 feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came)
 {
@@ -122,8 +127,8 @@ feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came)
 	return !of->drained;
 }
 
-/* What waited at its end is its own, where nothing says when it came; but not
- * what is behind something that was not. */
+/* True if packets without a stamp that waited at the end belong to this feed.
+ * They do not if a packet before them came after the gate closed. */
 static bool
 takes_rest(const struct feed *f, const struct feed_source *of,
 	   const struct receive_packet *packet, const struct feed_time *t)
@@ -178,7 +183,7 @@ feed_aim(struct feed *f, struct intake_source *s, struct receive_pair *pair,
 	else
 		room = place_aim(f->place[s->place], &f->source[s->number].aim,
 				 pair, n);
-	/* What is not to be placed needs none. */
+	/* packets that will not be placed need no room */
 	return f->opened || f->a.early ? room : n;
 }
 
@@ -190,7 +195,7 @@ feed_room(struct feed *f, struct intake_source *s, unsigned n)
 	return f->opened ? feed_aim(f, s, pair, n) : n;
 }
 
-/* The place that is told of what has none. */
+/* The place whose counts get packets that have no place. */
 static struct place *
 place_any(const struct feed *f, const struct intake_source *s)
 {
@@ -216,7 +221,8 @@ split_put(struct feed *f, struct intake_source *s,
 		feed_show(f, place[places]);
 }
 
-/* landing: the pair of each packet, -1 for none; NULL: as they come. */
+/* landing: the pair of each packet, -1 for none; NULL: packet i is in pair
+ * i. */
 static void
 packets_put(struct feed *f, struct intake_source *s,
 	    const struct receive_packet *packet, unsigned n,
@@ -242,7 +248,7 @@ gate_opened(struct feed *f)
 		f->a.opened(f->a.arg);
 }
 
-/* Of a batch with an edge in it. */
+/* Takes its own packets of a batch with an edge in it. */
 static void
 packets_pick(struct feed *f, struct intake_source *s,
 	     const struct receive_batch *b, const struct feed_time *t,
@@ -266,8 +272,8 @@ packets_pick(struct feed *f, struct intake_source *s,
 		    t);
 }
 
-/* Threads that share places wait for each other: also who has nothing for
- * them tells that he has been here. */
+/* Tells the places of an empty batch.  Threads that share places wait for each
+ * other, so a thread without packets must show that it passed, too. */
 static void
 nothing_put(struct feed *f, struct intake_source *s, const struct feed_time *t,
 	    bool leads)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One pass is: aim, receive, place, for as many batches as the receiver
- * allows a source before the next source's turn.  While a stream is still
- * learned, each packet is looked at before it goes to the places.
+ * A pass over a source is: aim, receive, place, for as many batches as the
+ * receiver allows before the next source's turn.  While the stream is being
+ * learned, each packet is also read before it goes to the places.
  *
- * Where several sources bring one stream, none of them may run ahead of the
- * others by more than the window holds, or theirs would be late: a turn is at
- * most its part of half a block.
+ * If several sources bring one stream, none may run ahead of the others by more
+ * than the window holds, or the packets of the others would be late: all their
+ * turns together are at most half a block.
  *
- * How much may wait in a socket is an eighth of its buffer: the kernel counts
- * what a packet takes of its memory, up to twice its bytes and several hundred
- * more, and a visit may come late.  More than HOLD is never worth waiting for.
+ * An eighth of a socket's buffer may wait between visits: the kernel charges up
+ * to twice a packet's bytes and several hundred more, and a visit may come
+ * late.  Waiting for more than HOLD is never worth it.
  */
 #include "flow/receive/intake_priv.h"
 
@@ -22,13 +22,14 @@
 #include "base/log.h"
 
 enum {
-	LOOKS = 10, /* ticks in which every source is looked at once */
+	LOOKS = 10, /* ticks in which every source is read once */
 	TURN = 16,  /* batches */
 	HOLD = 128 << 10,
-	OVERHEAD = 512, /* bytes of kernel memory beside a packet's own */
+	OVERHEAD = 512, /* bytes of kernel memory per packet beside its data */
 };
 
-/* The place that a source feeds; -EINVAL where there is none, a bug. */
+/* Sets the place that a source feeds.  -EINVAL: there is none, which is a
+ * bug. */
 static int
 source_place(const struct intake *in, struct intake_source *s)
 {
@@ -52,7 +53,8 @@ source_hold(const struct intake_source *s)
 	return (uint32_t)buffer / 8 + 1;
 }
 
-/* Of all sources of its place together: half a block. */
+/* Number of batches a source may have in a row: half a block for all sources of
+ * its place together. */
 static unsigned
 source_turn(const struct intake *in, const struct intake_source *s)
 {
@@ -130,7 +132,7 @@ intake_make(struct intake **intake, const struct intake_args *args)
 		intake_free(in);
 		return err;
 	}
-	/* Hundreds with one source each take turns, too. */
+	/* Hundreds of intakes with one source each take turns, too. */
 	if (in->sources)
 		in->tick = (unsigned)in->source[0].fd % LOOKS;
 	*intake = in;
@@ -161,7 +163,8 @@ source_end(struct intake_source *s, int err)
 			 s->number, strerror(-err));
 }
 
-/* An open one that others come before gives way to the first of those. */
+/* True if the open feed f, a recording, replaces a relay as the leading
+ * feed. */
 static bool
 gives_way(const struct feed *lead, const struct feed *f, int64_t ahead)
 {
@@ -169,8 +172,8 @@ gives_way(const struct feed *lead, const struct feed *f, int64_t ahead)
 }
 
 /*
- * The one that packets should land with: the first that is open; else the one
- * that opens next.  The others are told by copy.
+ * Chooses the feed that packets should land with: the first that is open, else
+ * the one that opens next.  The other feeds copy.
  */
 static struct feed *
 feed_leads(const struct intake *in, struct feed_time *t)
@@ -193,7 +196,7 @@ feed_leads(const struct intake *in, struct feed_time *t)
 	return lead;
 }
 
-/* A gate may close in the middle of a pass. */
+/* Reads the clock again: a gate may close in the middle of a pass. */
 static void
 time_look(const struct intake *in, struct feed_time *t)
 {
@@ -203,8 +206,8 @@ time_look(const struct intake *in, struct feed_time *t)
 		t->alone &= feed_ahead(f, t->at) > 0;
 }
 
-/* Whoever can make its sender wait does so for the feed that has the least
- * room. */
+/* Aims at the leading feed, and returns the room.  A source that can make its
+ * sender wait gets the room of the feed that has the least. */
 static unsigned
 pairs_aim(struct intake_source *s, struct feed *lead, struct receive_pair *pair,
 	  unsigned n)
@@ -256,7 +259,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 {
 	struct intake *in = s->intake;
 	struct receive_pair pair[RECEIVE_BATCH];
-	struct receive_batch b; /* a plugin writes what it tells of */
+	struct receive_batch b; /* the plugin sets the rest */
 	struct feed_time t = { .utc = now_ns, .now = now, .at = now };
 	struct feed *lead = feed_leads(in, &t);
 	uint64_t bytes = 0;
@@ -300,7 +303,7 @@ intake_look(struct intake *in, unsigned n)
 	}
 }
 
-/* How many of its sources are, before that tick of a second. */
+/* Number of sources that are read before this tick of a second. */
 static unsigned
 looked(const struct intake *in, unsigned tick)
 {

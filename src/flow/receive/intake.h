@@ -14,111 +14,121 @@
 #include "flow/place/learn.h"
 
 /*
- * An intake is an instance of a receive plugin, and the feeds that its packets
- * go to (feed.h): each to its places, by the source that brings them (a place
- * for each substream), or by what their headers say (a stream that is split).
+ * An intake is an instance of a receive plugin with its sources, and the feeds
+ * that its packets go to (feed.h).  Packets go to a feed's places by the source
+ * that brings them (one place per substream), or by what their headers say (a
+ * stream that is split).
  *
- * The event loop makes and frees it; while it has feeds it belongs to one
- * receiver thread, except for what says otherwise.
+ * The event loop makes and frees an intake; while it has feeds it belongs to
+ * one receiver thread, except where noted.
  */
 struct intake;
 
-/* What decides which place a packet belongs to. */
+/* The rule that decides to which place a packet goes. */
 enum intake_by {
-	INTAKE_SOURCE,	/* its source's substream */
+	INTAKE_SOURCE,	/* substream of its source */
 	INTAKE_THREAD,	/* the thread in its header */
 	INTAKE_STATION, /* the station in its header */
 };
 
 struct intake_source {
 	struct intake *intake;
-	unsigned number; /* as the plugin counts */
-	unsigned place;	 /* INTAKE_SOURCE: the one that it feeds */
+	unsigned number; /* number of the source in the plugin */
+	unsigned place;	 /* INTAKE_SOURCE: the place it feeds */
 	int fd;
-	unsigned want; /* pairs for the next call */
-	unsigned turn; /* batches that it may have in a row */
-	uint32_t hold; /* bytes that should wait for a visit at most */
+	unsigned want; /* pairs for the next receive call */
+	unsigned turn; /* batches it may have in a row */
+	uint32_t hold; /* bytes that may wait between two visits */
 	bool ended;
 	bool waits;		      /* it can make its sender wait */
-	struct receive_counts counts; /* intake::lock */
+	struct receive_counts counts; /* guarded by intake::lock */
 };
 
 struct intake_args {
-	const char *name; /* for the log; stays */
+	const char *name; /* for the log; not copied */
 	const struct receive_ops *ops;
 	struct receive_state *state;
 	const struct format_ops *format;
-	/* This intake's own: what is learned is written here, and so into the
-	 * places that use it too. */
+	/* The intake's own copy: learned values are written into it, and so
+	 * reach the places that use it. */
 	struct format_shape *shape;
-	uint32_t slots;	 /* of a block */
-	unsigned places; /* of each feed */
-	bool rings;	 /* they are shared with other intakes */
+	uint32_t slots;	 /* slots of a block */
+	unsigned places; /* places of each feed */
+	/* Places are shared with other intakes, see shared.h. */
+	bool rings;
 	/* INTAKE_SOURCE: source s feeds place sub(s) / shares. */
 	unsigned shares;
-	int64_t late; /* as in receive_plan */
+	int64_t late; /* receive_plan::late, ns */
 	enum intake_by by;
-	/* By thread or station: of each place; what is no place's is dropped,
-	 * as all that cannot be told, in the counts of place 0. */
+	/* INTAKE_THREAD and INTAKE_STATION: the thread or station of each
+	 * place.  Packets of others, or unreadable ones, are dropped in the
+	 * counts of place 0. */
 	const uint32_t *key;
-	/* The same: the shapes of the places, which learn with `shape`. */
+	/* Likewise: the shapes of the places, which get learned values along
+	 * with `shape`. */
 	struct format_shape *const *own;
 };
 
 struct intake {
 	struct intake_args a;
-	struct learn *learn; /* NULL: there was nothing to learn */
-	bool learns;	     /* there still is */
+	struct learn *learn; /* NULL: nothing had to be learned */
+	bool learns;	     /* learning goes on */
 	struct intake_source *source;
-	unsigned sources; /* constant: any thread may read */
+	unsigned sources; /* constant; any thread may read */
 	unsigned left;	  /* sources that have not ended */
-	unsigned look;	  /* the source to look at next */
-	unsigned tick;	  /* of the second in which all are */
-	bool used;	  /* it had feeds before */
-	/* In the order in which they came; none: it sleeps. */
+	unsigned look;	  /* source whose counts are read next */
+	unsigned tick;	  /* tick in the current second, 0 to LOOKS - 1 */
+	bool used;	  /* it has had a feed */
+	/* Feeds in the order in which they joined; NULL: no source is
+	 * polled. */
 	struct feed *feeds;
 	const struct arrival *arrival; /* the receiver's */
 	struct intake *next;	       /* receiver::intakes */
 
-	/* Any thread may read. */
-	_Atomic uint64_t overruns; /* of all sources, at the last look */
-	atomic_bool learning;	   /* what packets need for a sequence */
-	_Atomic uint32_t fps;	   /* that were learned, or LEARN_WAIT; 0: none
-				      will be.  Relaxed: a number alone */
+	/* Any thread may read these. */
+	_Atomic uint64_t overruns; /* sum of all sources, when last read */
+	atomic_bool learning;	   /* packets have no sequence until something
+				      is learned */
+	_Atomic uint32_t fps;	   /* learned frames per second; LEARN_WAIT: not
+				      yet; 0: none will be.  Relaxed: no other
+				      data depend on it */
 
-	pthread_mutex_t lock; /* over what other threads see of sources, and
-				 what is ordered of feeds */
+	pthread_mutex_t lock; /* guards counts of sources, and state and ordered
+				 gates of feeds */
 };
 
+/* Makes an intake; the plugin instance must outlive it.  Returns 0 or
+ * -errno. */
 int intake_make(struct intake **intake, const struct intake_args *args);
 void intake_free(struct intake *in);
 
 enum { INTAKE_FULL = 1024, INTAKE_MORE = INT_MAX };
 
 /*
- * Takes at most `batches` batches from a source.  Returns how much came before
- * it was empty, INTAKE_FULL being as much as may wait without danger,
- * INTAKE_MORE when it was not empty yet, or -errno when the source has ended.
+ * Takes at most `batches` batches from a source.  Returns how full the source
+ * was before it was empty, in 1/INTAKE_FULL of what may wait without danger;
+ * INTAKE_MORE if it is not empty yet; or -errno if it has ended.  now_ns is
+ * UTC, now is steady.
  */
 int intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		int64_t now);
 
-/* Ages blocks; shows the counters.  A tenth of a second apart. */
+/* Ages blocks and publishes counters; call it every tenth of a second. */
 void intake_tick(struct intake *in, int64_t now);
 
-/* Another feed; one that ends leaves. */
+/* A feed joins; an ended feed leaves. */
 void intake_join(struct intake *in, struct feed *f);
 void intake_leave(struct intake *in, struct feed *f);
 
 /*
- * The end of a feed, which others should not have to wait for: takes at most
- * `batches` more of each source, for all feeds.  True when all has been taken
- * that had arrived before its gate closed.
+ * Ends a feed without making other feeds wait: takes at most `batches` more of
+ * each source, for all feeds.  True when everything was taken that came before
+ * its gate closed, or time is up.
  */
 bool intake_drain(struct intake *in, struct feed *f, unsigned batches,
 		  int64_t now_ns, int64_t now);
 
-/* After that: closes every block. */
+/* Closes every block of the feed, after intake_drain. */
 void intake_flush(struct intake *in, struct feed *f, int64_t now);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How feeds come to an intake and leave it: what its sources had told by then
- * is none of theirs, and what had arrived before their gates closed is.
+ * Lets feeds join an intake and leave it.  Packets that its sources had counted
+ * before are none of theirs; packets that came before their gates closed are.
  */
 #include "base/log.h"
 #include "flow/receive/intake_priv.h"
 
-/* What a socket may still hold when the recording stops; see intake_drain. */
+/* Batches that a socket may still hold when a recording stops; see
+ * intake_drain. */
 enum { FLUSH_BATCHES = 4096 };
 
-/* What the first one did not see was for nobody. */
+/* Appends a feed.  For the first one, sources count from zero: what they
+ * counted before it was for nobody else. */
 void
 intake_join(struct intake *in, struct feed *f)
 {
@@ -48,7 +50,8 @@ intake_leave(struct intake *in, struct feed *f)
 	*at = f->next;
 }
 
-/* True when something may be left in it. */
+/* Takes packets from a source at the end of a feed.  True if more may be
+ * left. */
 static bool
 source_drain(struct intake_source *s, struct feed *f, unsigned batches,
 	     int64_t now_ns, int64_t now)
@@ -64,9 +67,9 @@ source_drain(struct intake_source *s, struct feed *f, unsigned batches,
 	return feed_waits(f, s, now, came);
 }
 
-/* What is nothing any more of one is so of all that ended with it, or before:
- * two that end at one time get the same.  Of one that ends later more may be
- * waiting. */
+/* Marks the sources of all feeds that end with this one, or ended before, as
+ * drained, so that two feeds that end at the same time get the same packets.  A
+ * feed that ends later may have more waiting. */
 static void
 feeds_drained(struct intake *in, const struct feed *by, int64_t now)
 {
@@ -81,9 +84,9 @@ feeds_drained(struct intake *in, const struct feed *by, int64_t now)
 }
 
 /*
- * What arrived before the gate closed belongs to the recording, and the kernel
- * may still have it.  A sender that goes on could keep us here for ever, so
- * the end is also what a socket can hold, or a second.
+ * Packets that came before the gate closed belong to the recording, and the
+ * kernel may still have them.  A sender that goes on could keep us here
+ * forever, so the end is limited to what a socket can hold, and to a second.
  */
 bool
 intake_drain(struct intake *in, struct feed *f, unsigned batches,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What packets of a stream teach an intake before it can place them; learn.h
- * says what, and how.  Once for all of its places.
+ * Learns from the packets of a stream before an intake can place them, once for
+ * all of its places; learn.h says what, and how.
  */
 #include "flow/receive/intake_priv.h"
 
@@ -11,7 +11,8 @@
 
 #include "base/log.h"
 
-/* Threads that share the packets of one stream would each learn of a part. */
+/* Nothing but a missing sequence is learned if threads share the packets of one
+ * stream: each would see only a part. */
 int
 intake_learn_make(struct intake *in)
 {
@@ -40,7 +41,8 @@ intake_learn_free(struct intake *in)
 	free(in->learn);
 }
 
-/* The learned threads stay in `learn`, which lives as long as the intake. */
+/* Writes what was learned into the shapes.  The list of threads stays in
+ * `learn`, which lives as long as the intake. */
 static void
 shape_learned(struct intake *in)
 {
@@ -60,8 +62,9 @@ shape_learned(struct intake *in)
 		 shape->threads_n, shape->threads_n == 1 ? "" : "s");
 }
 
-/* Where a counter gives the sequence the shape stays as it is: other threads
- * look at it, and blocks tell the frames per second (slots_release). */
+/* Ends learning.  If a counter gives the sequence, the shape stays as it is,
+ * because other threads read it, and blocks carry the frames per second instead
+ * (slots_release). */
 static void
 learned(struct intake *in)
 {
@@ -74,7 +77,7 @@ learned(struct intake *in)
 	atomic_store_explicit(&in->fps, in->learn->fps, memory_order_relaxed);
 }
 
-/* Packets that need a sequence are looked at for ever. */
+/* Stops learning; not for packets that have no sequence without it. */
 static void
 give_up(struct intake *in)
 {
@@ -84,7 +87,7 @@ give_up(struct intake *in)
 	atomic_store_explicit(&in->fps, 0, memory_order_relaxed);
 }
 
-/* True when that was the last thing there was to learn. */
+/* True if this packet was the last one needed. */
 static bool
 packet_learn(struct intake *in, const struct receive_packet *k)
 {

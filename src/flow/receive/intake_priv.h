@@ -5,17 +5,17 @@
 #include "flow/receive/intake.h"
 
 /*
- * What the parts of an intake share: intake.c takes packets in, intake_learn.c
- * learns what they do not say of themselves, and intake_feed.c lets feeds come
- * and go.
+ * Functions that the parts of an intake share: intake.c takes packets in,
+ * intake_learn.c learns what packets do not tell, and intake_feed.c lets feeds
+ * join and leave.
  */
 
-/* Looks at the counts of so many of its sources, from where it was.  A system
- * call each, so hundreds of sources take turns: each is looked at once a
- * second.  The receiver thread. */
+/* Reads the counts of the next n sources.  Each costs a system call, so
+ * hundreds of sources take turns: each is read once a second.  Receiver
+ * thread. */
 void intake_look(struct intake *in, unsigned n);
 
-/* 0 or -ENOMEM. */
+/* Prepares learning, if this stream needs any.  Returns 0 or -ENOMEM. */
 int intake_learn_make(struct intake *in);
 void intake_learn_free(struct intake *in);
 

@@ -1,40 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The receiver thread.
+ * The receiver thread, in a loop:
  *
  *   wait until a source is ready, or a tenth of a second
- *   for each that is: some batches, so that a flood on one socket does not
- *       starve the others
- *   every tenth of a second: age blocks, show counters
- *   what ends is drained, flushed, and gone
+ *   for each ready source: some batches, so that a flood on one socket does
+ *       not starve the others
+ *   every tenth of a second: age blocks, publish counters
+ *   drain feeds that end, flush them, and tell their owners
  *   rest
  *
- * Fairness.  A pass gives every ready source its turn; with many of them a
+ * Fairness.  A pass gives every ready source its turn.  With many of them a
  * turn is shorter (BATCHES in all, at least one each), so that a pass takes
  * about as long however many there are: some milliseconds at most, which the
- * smallest socket buffer holds at a gigabit per second.  A flooded source only
- * ever delays the others by its turn, and what does not fit into it is lost
- * where it belongs, in its own socket.  One pass sees up to EVENTS sources;
- * epoll hands out those that are left over first the next time.  Feeds
- * that end are drained in turns too, beside those that go on.
+ * smallest socket buffer holds at a gigabit per second.  A flooded source
+ * delays the others only by its turn, and what exceeds that is lost where it
+ * belongs, in its own socket.  One pass sees up to RECEIVER_EVENTS sources;
+ * epoll reports the remaining ones first the next time.  Feeds that end are
+ * drained in turns too, beside those that go on.
  *
- * Rest.  When packets come one by one, waking for each of them costs more than
- * the packet.  So after a pass that left every socket empty the thread sleeps
- * before it looks again, and finds several at once.  The fullest socket says
- * how long it may: at the rate of the pass before, no more than INTAKE_FULL
- * may be in it by the next (an eighth of its buffer, so a visit that is late
- * is no loss), and a rest at most doubles, since a sender may begin to send
- * all of a sudden.  It is worth no more than twice what the visits take, and
- * REST where they are few, REST_MOST in all: with one stream of 1 Gb/s the
- * thread looks every 0.2 ms, and finds 25 kB; with 432 of 20 Mb/s a pass takes
- * one or two milliseconds, it rests as long again, and each visit finds
- * several packets where it found one or two, which saves half of the system
- * calls.  Rests below REST_LEAST are not worth the two system calls and the
- * timer.
+ * Rest.  When packets come one by one, waking up for each costs more than the
+ * packet.  So after a pass that left every socket empty the thread sleeps
+ * before it looks again, and then finds several at once.  The fullest socket
+ * limits the sleep: at the rate of the pass before, no more than INTAKE_FULL
+ * may be in it by the next (an eighth of its buffer, so a late visit loses
+ * nothing), and a rest at most doubles, since a sender may start at any moment.
+ * A rest is at most twice as long as the visits took, or REST if they took
+ * less, and never above REST_MOST.  With one stream of 1 Gb/s the thread looks
+ * every 0.2 ms and finds 25 kB; with 432 of 20 Mb/s a pass takes one or two
+ * milliseconds, the thread rests as long again, and each visit finds several
+ * packets instead of one or two, which saves half of the system calls.  Rests
+ * below REST_LEAST are not worth the two system calls and the timer.
  *
- * Both clocks are read once per pass (arrival.h), and one before a rest.  A
- * gate's edge is compared with the stamps of packets; only near one the clock
- * is read for each batch, because a pass may take longer than it is away.
+ * Both clocks are read once per pass (arrival.h), and one again before a rest.
+ * A gate's edge is compared with the stamps of packets; only near an edge is
+ * the clock read for each batch, because a pass may last beyond it.
  */
 #include "flow/receive/receiver_priv.h"
 
@@ -50,14 +49,16 @@
 #include "flow/memory/beat.h"
 
 enum {
-	BATCHES = 64,	     /* of one pass, if there are so many sources */
-	BATCHES_MOST = 16,   /* of one source */
-	DRAINED = 4,	     /* the same, of one that is at its end */
-	CLOSING_MS = 1,	     /* between two visits then, where nothing comes */
+	BATCHES = 64,	   /* batches of one pass, if there are that many
+			      sources */
+	BATCHES_MOST = 16, /* batches of one source */
+	DRAINED = 4,	   /* batches of a source whose feed ends */
+	/* Between two visits at the end, if nothing comes. */
+	CLOSING_MS = 1,
 	REST_LEAST = 50000,  /* ns */
 	REST = 200000,	     /* ns */
 	REST_MOST = 2000000, /* ns */
-	SLACK = 10000,	     /* ns that a rest may be longer */
+	SLACK = 10000,	     /* ns that a rest may last longer */
 	TICK = 100000000,    /* ns */
 };
 
@@ -76,7 +77,7 @@ intake_add(struct receiver *r, struct intake *in)
 		if (in->source[i].ended)
 			continue;
 		if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, in->source[i].fd, &e))
-			abort(); /* ours: the descriptor is open */
+			abort(); /* a bug: the descriptor is open */
 	}
 }
 
@@ -120,11 +121,11 @@ feed_end(struct receiver *r, struct feed *f, int64_t now)
 	intake_leave(in, f);
 	if (!in->feeds)
 		intake_remove(r, in);
-	/* From then on the event loop may free both. */
+	/* After this call the event loop may free feed and intake. */
 	f->a.done(f->a.arg);
 }
 
-/* Those at their end take what is in their sockets yet, a little at a time. */
+/* Takes what is left in the sockets for feeds that end, a little at a time. */
 static void
 closing_pass(struct receiver *r, int64_t now)
 {
@@ -151,8 +152,8 @@ closing_add(struct receiver *r, struct feed *f, int64_t now)
 	r->closing = f;
 }
 
-/* Begins the end of those whose gates have closed, and finds out when the next
- * one does.  The data's own time is looked at with every tick. */
+/* Begins the end of feeds whose gates have closed, and finds when the next gate
+ * closes.  Gates by data time are checked with every tick. */
 static void
 closing_find(struct receiver *r, int64_t now)
 {
@@ -170,7 +171,7 @@ closing_find(struct receiver *r, int64_t now)
 
 /* ---- orders ------------------------------------------------------------ */
 
-/* Only of those that are not at their end. */
+/* Applies ordered gates, but not to feeds that are ending. */
 static void
 gates_take(struct receiver *r)
 {
@@ -184,7 +185,7 @@ gates_take(struct receiver *r)
 	}
 }
 
-/* False when the thread is to end. */
+/* Takes new feeds and gates.  False: the thread has to stop. */
 static bool
 orders_do(struct receiver *r, int64_t now)
 {
@@ -227,7 +228,8 @@ turn(int sources)
 	return batches > 1 ? (unsigned)batches : 1;
 }
 
-/* The most that a source had: see intake_pass. */
+/* Gives each ready source its turn.  Returns the highest result of
+ * intake_pass. */
 static int
 sources_pass(struct receiver *r, int n, int64_t now)
 {
@@ -260,7 +262,7 @@ has_orders(const struct epoll_event *event, int n)
 	return false;
 }
 
-/* Until the fullest is as full as may be, had it begun when this pass did. */
+/* Time until the fullest socket is as full as it may be, in ns. */
 static int64_t
 rest_fits(const struct receiver *r, int most, int64_t since, int64_t took)
 {
@@ -270,8 +272,8 @@ rest_fits(const struct receiver *r, int most, int64_t since, int64_t took)
 	return fits < more ? fits : more;
 }
 
-/* Sleeps a while, after a pass that began at `now` and emptied all sockets;
- * the fullest had `most`. */
+/* Sleeps after a pass that began at `now` and emptied all sockets; `most` is
+ * how full the fullest one was. */
 static void
 rest(struct receiver *r, int most, int64_t now)
 {
@@ -292,7 +294,7 @@ rest(struct receiver *r, int most, int64_t now)
 	nanosleep(&time, NULL);
 }
 
-/* As long as nothing has to be done, if nothing comes. */
+/* Timeout of the next epoll_wait, in ms. */
 static int
 wait_ms(const struct receiver *r, int64_t now)
 {
@@ -305,8 +307,8 @@ wait_ms(const struct receiver *r, int64_t now)
 	return left > 0 ? (int)((left + 999999) / 1000000) : 0;
 }
 
-/* What is over, or is to begin, after all sources had their turn.  False when
- * the thread is to end. */
+/* Ends and begins feeds, after all sources had their turn.  False: the thread
+ * has to stop. */
 static bool
 feeds_pass(struct receiver *r, int n, int64_t now)
 {
@@ -317,7 +319,8 @@ feeds_pass(struct receiver *r, int n, int64_t now)
 	if (ticks || now >= r->next_close)
 		closing_find(r, now);
 	closing_pass(r, now);
-	/* Last: the events of this pass are done with. */
+	/* Comes last, because it may free sources that this pass has events
+	 * of. */
 	return !has_orders(r->event, n) || orders_do(r, now);
 }
 

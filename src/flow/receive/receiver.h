@@ -7,39 +7,40 @@
 #include "flow/receive/intake.h"
 
 /*
- * A receiver is a thread that takes packets from many sources: an epoll set
- * over them, and a bounded number of batches for each that is ready, in turn.
- * All sources of one intake are on one receiver.
+ * A receiver is a thread that takes packets from many sources: an epoll set,
+ * and a bounded number of batches for each ready source, in turn.  All sources
+ * of one intake are on one receiver.
  */
 struct receiver;
 
-/* How its thread runs; all zero: like any other. */
+/* Scheduling of its thread; all zero: the default. */
 struct receiver_args {
 	int priority;	     /* SCHED_FIFO, 1 to 99; 0: none */
-	const uint32_t *cpu; /* that it may run on; NULL: on all */
+	const uint32_t *cpu; /* numbers of the CPUs it may run on; NULL: all */
 	unsigned cpus;
 };
 
-/* What of `args` (NULL: nothing) the system refuses is one line of the log;
- * the receiver runs without.  0 or -errno. */
+/* Starts the thread.  Anything in `args` that the system refuses is one line of
+ * the log, and the receiver runs without it; NULL is allowed.  Returns 0 or
+ * -errno. */
 int receiver_start(struct receiver **receiver,
 		   const struct receiver_args *args);
-void receiver_stop(struct receiver *r); /* after every feed is done */
+void receiver_stop(struct receiver *r); /* every feed must be done */
 
 /*
- * Orders for the thread; never wait.  A feed gets packets from here on; the
- * sources of its intake join with its first feed, and leave with its last.
- * All feeds of one intake go to one receiver.  When a feed's gate has closed
- * what had arrived is taken in yet, while the others go on; then it is
- * flushed, and its `done` is called.  0 or -ENOMEM.
+ * Gives a feed to the thread, and does not wait.  The sources of its intake are
+ * polled from the first feed to the last; all feeds of one intake go to one
+ * receiver.  After the feed's gate has closed, packets that had come are still
+ * taken in, while other feeds go on; then the feed is flushed, and `done` is
+ * called.  Returns 0 or -ENOMEM.
  */
 int receiver_feed(struct receiver *r, struct feed *f);
 
-/* Gates were ordered, see feed_order. */
+/* Tells the thread that gates were ordered, see feed_order. */
 void receiver_look(struct receiver *r);
 
-/* When its last pass began (clock_steady): at least every tenth of a second,
- * with nothing to do too, as long as the thread gets anywhere.  Any thread. */
+/* Returns when its last pass began, steady ns: at most a tenth of a second ago,
+ * also when idle, unless the thread hangs.  Any thread. */
 int64_t receiver_beat(const struct receiver *r);
 
 #endif

@@ -10,10 +10,10 @@
 #include "flow/receive/receiver.h"
 
 /*
- * What the halves of a receiver share: receiver.c is what its thread does,
- * receiver_thread.c what others do with the thread.
+ * A receiver, as its two halves share it: receiver.c runs on the thread,
+ * receiver_thread.c has what other threads call.
  */
-enum { RECEIVER_EVENTS = 512 }; /* of one pass */
+enum { RECEIVER_EVENTS = 512 }; /* of one epoll_wait */
 
 struct order {
 	struct feed *feed;
@@ -24,24 +24,24 @@ struct receiver {
 	pthread_t thread;
 	int epoll, wake;
 
-	/* The thread's own. */
-	struct intake *intakes; /* that have feeds */
-	struct feed *closing;	/* at their end */
-	int64_t next_close;	/* of all the others' gates */
+	/* Used by the thread alone. */
+	struct intake *intakes; /* intakes that have feeds */
+	struct feed *closing;	/* feeds that are ending */
+	int64_t next_close;	/* steady ns, when the next gate closes */
 	struct arrival arrival;
 	int64_t next_tick;
-	int64_t passed; /* when the last pass began */
-	int64_t rest;	/* the last, ns */
+	int64_t passed; /* steady ns, start of the last pass */
+	int64_t rest;	/* ns of the last rest */
 	struct epoll_event event[RECEIVER_EVENTS];
 
-	struct beat beat; /* see beat.h: set here, read by whoever watches */
+	struct beat beat; /* set by the thread, read by the event loop */
 
-	pthread_mutex_t lock; /* over what is below */
+	pthread_mutex_t lock; /* guards the fields below */
 	struct order *orders, **orders_end;
 	bool stop;
 };
 
-/* The thread. */
+/* Main function of the thread. */
 void *receiver_run(void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A receiver's thread: how it is started, told and stopped, on which CPUs it
- * runs and with which priority.  What the system refuses is said, and done
+ * Starts, tells and stops a receiver's thread, and sets its CPUs and priority.
+ * If the system refuses one of these, a log line says so, and the thread runs
  * without.
  */
 #include "flow/receive/receiver_priv.h"
@@ -48,7 +48,7 @@ refused(const char *what, int err, const char *help)
 {
 	static const char *said;
 
-	/* Once, not for each of them; the event loop's thread. */
+	/* Logs a refusal once, not for each receiver.  Event loop. */
 	if (said == what)
 		return;
 	said = what;

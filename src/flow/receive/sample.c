@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A packet that is as long as the configuration says is read by the format;
- * of one that is not, the first bytes of the first of its length are kept,
- * for a guess at what it may be (sample_hint.c).
+ * A packet that is as long as configured is parsed by the format.  Of other
+ * lengths, the first bytes of one packet each are kept, to guess what it may be
+ * (sample_hint.c).
  *
- * Loss is what is missing between the lowest and the highest number that
- * came.  A step of more than FAR is a counter that began anew.
+ * Loss is what is missing between the lowest and the highest number that came.
+ * A step of more than FAR is a counter that restarted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +52,7 @@ sample_free(struct sample *s)
 
 /* ---- looking --------------------------------------------------------- */
 
-/* The beginning of a packet, whose parts may lie apart. */
+/* Copies the first bytes of a packet, from its prefix and payload buffers. */
 static uint32_t
 head_copy(uint8_t head[SAMPLE_HEAD], const struct receive_packet *k)
 {
@@ -240,8 +240,8 @@ sizes_json(struct sample *s)
 	return list;
 }
 
-/* Of one thread, by what was configured, or else by the highest frame, once
- * seconds were seen to end. */
+/* Frames per second of a thread: as configured, else from the highest frame
+ * number, once a second was seen to end.  0: not known. */
 static uint32_t
 fps_of(const struct sample *s)
 {
@@ -282,7 +282,8 @@ trails_json(const struct sample *s, uint32_t fps)
 	return list;
 }
 
-/* By a counter where there is one, else by time; null: by neither. */
+/* Counts losses by the counter if there is one, else by time; null: by
+ * neither. */
 static json_t *
 lost_json(const struct sample *s, uint32_t fps)
 {

@@ -9,10 +9,10 @@
 #include "contract/receive.h"
 
 /*
- * A sample is a look at packets that are not recorded: how long they are,
- * what their headers say, and what is missing between them.  It takes every
- * packet as it is, also those that a recording would drop, because why it
- * would is what the one who looks wants to know.
+ * A sample looks at packets that are not recorded: how long they are, what
+ * their headers say, and what is missing between them.  It takes every packet,
+ * also those that a recording would drop, because the user wants to know why it
+ * would.
  *
  * One thread at a time.
  */
@@ -20,37 +20,38 @@ struct sample;
 
 struct sample_args {
 	const struct format_ops *format;
-	const struct format_shape *shape; /* of the stream; outlives it */
+	const struct format_shape *shape; /* not copied */
 	unsigned subs;
 };
 
-/* 0 or -ENOMEM. */
+/* Makes a sample.  Returns 0 or -ENOMEM. */
 int sample_make(struct sample **sample, const struct sample_args *args);
-void sample_free(struct sample *s); /* NULL: nothing */
+void sample_free(struct sample *s); /* NULL is allowed */
 
-/* Takes one in; `now_ns` UTC. */
+/* Takes a packet in; now_ns is UTC. */
 void sample_packet(struct sample *s, unsigned sub,
 		   const struct receive_packet *packet, int64_t now_ns);
 
 /*
- * What was seen in `span` ns, as an object:
+ * Returns what was seen in `span` ns, as a JSON object:
  *
  *   datagrams, bytes, rate (bits/s), foreign, cut
  *   sizes      [{bytes, datagrams}..], the most frequent first
- *   senders    how many
- *   silent     how many substreams brought nothing
+ *   senders    number of senders
+ *   silent     number of substreams that brought nothing
  *   lost       packets, or bytes of heaps; null: not known
- *   restarts   of a sequence
+ *   restarts   number of restarts of a sequence
  *   threads    [{sub, thread, station, frames, lost}..] of formats with time
  *   fps        of a thread; 0: not known
  *   invalid    frames that the sender calls so
+ *   invalid    number of frames that the sender marks invalid
  *   ahead_s    data time - UTC of the last frame; null: it has none
  *   heaps      {complete, incomplete, bytes, lengths:[{bytes, heaps}..],
  *              items:[{id, immediate, bytes, value}..], control, flavour,
  *              malformed}; null: the format has none
- *   hints      [text..]: what comes, and is not as the configuration says
+ *   hints      [text..]: differences from the configuration
  *
- * A new reference; NULL without memory.
+ * The caller owns the reference.  NULL: no memory.
  */
 json_t *sample_json(struct sample *s, int64_t span);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Heaps are followed in a table of those that came last, by substream and
- * count.  What one lacks is lost when EDGE others of its substream began
- * after it, or when its row of the table is needed; the first of each
- * substream may lack what came before the look, which is nobody's fault.
+ * A hash table, by substream and count, follows the newest heaps.  Bytes that a
+ * heap lacks are lost when EDGE others of its substream began after it, or when
+ * its entry is needed for another heap.  The first heap of each substream does
+ * not count, since it may have begun before the sample.
  */
 #include "flow/receive/sample_heaps.h"
 
@@ -16,25 +16,25 @@ enum {
 	ITEMS = 64,
 	LENGTHS = 8,
 	PIECE_ITEMS = 256,
-	EDGE = 2, /* heaps of one substream that may be on their way */
+	EDGE = 2, /* heaps of one substream that may be incomplete yet */
 };
 
 struct heap {
 	uint64_t count, length, bytes;
-	uint64_t nth; /* of its substream, from 1; 0: not used */
+	uint64_t nth; /* index in its substream, from 1; 0: unused entry */
 	uint32_t sub;
 };
 
 struct item {
 	struct format_item i;
-	uint64_t heaps; /* headers with it, in fact */
+	uint64_t heaps; /* number of headers that had it */
 };
 
 struct length {
 	uint64_t bytes, heaps;
 };
 
-/* How heaps ended. */
+/* Numbers of heaps that ended, and bytes lost. */
 struct ends {
 	uint64_t complete, incomplete, lost;
 };
@@ -42,8 +42,8 @@ struct ends {
 struct sample_heaps {
 	const struct format_ops *format;
 	struct heap heap[FOLLOWED];
-	uint64_t *began;   /* heaps of each substream */
-	struct ends ended; /* of those that are not in the table any more */
+	uint64_t *began;   /* per substream: heaps that began */
+	struct ends ended; /* heaps that left the table */
 	uint64_t pieces, malformed, control, bytes;
 	struct length length[LENGTHS];
 	unsigned lengths;
@@ -94,7 +94,7 @@ item_add(struct sample_heaps *h, const struct format_item *i)
 	h->item[n].heaps++;
 }
 
-/* Only the first piece of a heap is sure to have them all. */
+/* Looks at a first piece: only that is sure to have all items. */
 static void
 items_look(struct sample_heaps *h, const uint8_t *head,
 	   const struct format_piece *piece)
@@ -128,7 +128,7 @@ static void
 heap_over(struct ends *e, const struct heap *heap)
 {
 	if (heap->nth < 2)
-		return; /* none, or the first */
+		return; /* an unused entry, or the first heap */
 	if (!heap->length || heap->bytes >= heap->length) {
 		e->complete++;
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What somebody who sees nothing recorded wants to be told.  A packet whose
- * length is not the configured one is tried with other prefixes: where the
- * format then finds a header that agrees with its length, that is what the
- * configuration should say.
+ * Makes hints for a user who sees nothing recorded.  If the length of packets
+ * is not the configured one, other prefixes are tried: if the format then finds
+ * a header that agrees with the length, that is what the configuration should
+ * say.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ expected_of(const struct sample *s)
 	return 0;
 }
 
-/* Does the format find a header behind so many bytes, of that length? */
+/* True if the format finds a header behind `prefix` bytes that agrees with the
+ * length. */
 static bool
 fits(const struct sample *s, const struct sample_size *size, uint32_t prefix)
 {

@@ -7,36 +7,36 @@
 #include "flow/receive/sample.h"
 #include "flow/receive/sample_heaps.h"
 
-/* What the files of a sample share. */
+/* State that the files of a sample share. */
 enum {
-	SAMPLE_SIZES = 16,   /* of datagrams, that are told apart */
-	SAMPLE_HEAD = 256,   /* bytes kept of one of each */
-	SAMPLE_SENDERS = 16, /* that are told apart */
+	SAMPLE_SIZES = 16,   /* lengths of datagrams that are told apart */
+	SAMPLE_HEAD = 256,   /* bytes kept of one datagram of each length */
+	SAMPLE_SENDERS = 16, /* senders that are told apart */
 	SAMPLE_TRAILS = 1024,
 };
 
 struct sample_size {
 	uint32_t bytes;
-	uint32_t kept; /* of the first */
+	uint32_t kept; /* bytes kept, of the first datagram */
 	uint64_t datagrams;
 	uint8_t head[SAMPLE_HEAD];
 };
 
-/* Of one substream: a counter that should grow by one. */
+/* One substream: a counter that should grow by one. */
 struct sample_line {
-	uint64_t datagrams, seen; /* seen: with a sequence */
-	uint64_t first, last;	  /* since it began, or began anew */
-	uint64_t span;		  /* of those before */
+	uint64_t datagrams, seen; /* all; those with a sequence */
+	uint64_t first, last;	  /* sequences since the last restart */
+	uint64_t span;		  /* length of the sequences before that */
 	unsigned restarts;
 };
 
-/* Of one thread of one station: frames that should grow by one. */
+/* One thread of one station: frames that should grow by one. */
 struct sample_trail {
 	uint32_t sub, thread, station;
 	uint64_t frames;
-	int64_t second; /* of the first frame and */
+	int64_t second; /* of the first frame, with `frame` */
 	uint32_t frame;
-	int64_t last_second; /* of the last in time */
+	int64_t last_second; /* of the newest by time, with last_frame */
 	uint32_t last_frame;
 };
 
@@ -47,17 +47,18 @@ struct sample {
 	unsigned sizes;
 	uint32_t sender[SAMPLE_SENDERS];
 	unsigned senders;
-	struct sample_line *line; /* of each substream */
+	struct sample_line *line; /* per substream */
 	struct sample_trail *trail;
-	unsigned trails, at;	      /* at: the last that was met */
-	uint32_t highest;	      /* frame in any second */
-	int64_t time_second, time_ns; /* of the last with time; its arrival */
+	unsigned trails, at;	      /* at: the one found last */
+	uint32_t highest;	      /* highest frame number in any second */
+	int64_t time_second, time_ns; /* of the newest packet with a time; its
+					 arrival, UTC ns */
 	uint32_t time_frame;
 	bool timed;
-	struct sample_heaps *heaps; /* NULL: the format has none */
+	struct sample_heaps *heaps; /* NULL: the format has no heaps */
 };
 
-/* sample_hint.c: sentences for those who wonder why nothing is recorded. */
+/* Makes hints for users who wonder why nothing is recorded (sample_hint.c). */
 json_t *sample_hints(const struct sample *s);
 
 #endif

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which place a packet is for is known only once it has landed.  But a sender
- * sends its threads in turn, so that the next packets are for the same places,
- * in the same order, as those one turn ago:
+ * The place of a packet is known only once it has landed.  But a sender sends
+ * its threads in turn, so the next packets are for the same places, in the same
+ * order, as those one turn ago:
  *
  *   came   0 1 2 3 0 1 2 3 0 1 2 | 3 0 1 2 3 0 ...  expected
  *              ^ one turn before |
  *
  * The length of a turn is the distance from the last packet with which the
- * place changed back to when it changed to the same place before; so bursts
- * are turns too (0 0 1 1 0 0).  Every place is asked for as many pairs as it
- * is expected to get, and the pairs are handed to the kernel in the order of
- * the turn.
+ * place changed back to the previous change to the same place; so bursts are
+ * turns too (0 0 1 1 0 0).  Every place is asked for as many pairs as it is
+ * expected to need, and the pairs are given to the kernel in the order of the
+ * turn.
  *
  *   pair of the call    0    1    2    3    4    5
  *   place, its pair    3,0  0,0  1,0  2,0  3,1  0,1
  *
- * A packet that came out of turn lies in a slot that is another place's, which
- * does not know of it and may move another packet there: so it is copied to
- * scratch memory before any place sorts its part.
+ * A packet that came out of turn lies in a slot of another place, which does
+ * not know of it and may move another packet there: so it is copied to scratch
+ * memory before any place sorts its part.
  *
- * What it costs, beside one place for all: the header is read twice, here and
- * in the place, 10 ns each; each place sorts a batch of its own, some 50 ns,
- * which its packets share.  A packet of 8 kB takes the kernel 1 us.  After a
- * lost packet the rest of its batch is out of turn: two copies each.
+ * Cost, compared with one place for all: the header is read twice, here and in
+ * the place, 10 ns each; each place sorts a batch of its own, some 50 ns,
+ * shared by its packets.  A packet of 8 kB takes the kernel 1 us.  After a lost
+ * packet the rest of its batch is out of turn: two copies each.
  */
 #include "flow/receive/split.h"
 
@@ -33,15 +33,15 @@
 
 enum {
 	HISTORY = 4096,			       /* packets, a power of two */
-	LONGEST = HISTORY - 2 * RECEIVE_BATCH, /* turn */
+	LONGEST = HISTORY - 2 * RECEIVE_BATCH, /* longest turn, in packets */
 	NOWHERE = UINT16_MAX,
 };
 
-/* What is known of one place while a call lasts. */
+/* State of one place during a call. */
 struct part {
-	uint64_t began; /* one more than the packet at which the turn last
-			   came to it; 0: never */
-	uint16_t first; /* of its pairs, then of its packets */
+	uint64_t began; /* number, from 1, of the packet with which the turn
+			   last came to it; 0: none did */
+	uint16_t first; /* first of its pairs, later of its packets */
 	uint16_t n;
 };
 
@@ -51,18 +51,19 @@ struct split {
 	struct aim *aim; /* sources x places */
 	uint8_t *scratch;
 
-	/* Places by key: open addressing. */
+	/* Hash table of places by key, with open addressing. */
 	uint32_t mask;
 	uint16_t *slot;
 
-	uint64_t came; /* packets, in all */
-	uint64_t turn; /* packets; 0: not known */
+	uint64_t came; /* packets in all */
+	uint64_t turn; /* length in packets; 0: not known */
 	uint16_t history[HISTORY];
 
-	/* Of one call: which place each pair is of, and which pair of those
-	 * that this place was asked for; the places that take part. */
+	/* State of one call: the place of each pair, the pair's index among
+	 * that place's pairs, and the places that take part. */
 	uint16_t of[RECEIVE_BATCH], nth[RECEIVE_BATCH];
-	const uint8_t *payload[RECEIVE_BATCH]; /* of each pair */
+	/* Payload address of each pair. */
+	const uint8_t *payload[RECEIVE_BATCH];
 	unsigned pairs;
 	struct receive_pair own[RECEIVE_BATCH];
 	struct receive_packet packet[RECEIVE_BATCH];
@@ -136,7 +137,7 @@ split_free(struct split *s)
 
 /* ---- aiming ------------------------------------------------------------ */
 
-/* Where packet number i from now is expected to go. */
+/* Place that packet number i from now is expected for. */
 static uint16_t
 expected(const struct split *s, unsigned i)
 {
@@ -145,7 +146,7 @@ expected(const struct split *s, unsigned i)
 	return s->history[(s->came - s->turn + i % s->turn) % HISTORY];
 }
 
-/* A packet came for this place. */
+/* Records that a packet came for this place. */
 static void
 saw(struct split *s, uint16_t place)
 {
@@ -159,7 +160,7 @@ saw(struct split *s, uint16_t place)
 	s->history[s->came++ % HISTORY] = place;
 }
 
-/* One more pair, or packet, of this place. */
+/* Counts one more pair, or packet, of this place.  Returns its index. */
 static uint16_t
 part_add(struct split *s, uint16_t place)
 {
@@ -170,7 +171,7 @@ part_add(struct split *s, uint16_t place)
 	return part->n++;
 }
 
-/* Those of each place stand together. */
+/* Gives each place a contiguous range. */
 static void
 parts_lay(struct split *s)
 {
@@ -227,7 +228,8 @@ split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 
 /* ---- dealing out ------------------------------------------------------- */
 
-/* Its place; NOWHERE, and dropped, where there is none. */
+/* Returns the place of a packet; NOWHERE: it has none, and was counted as
+ * dropped. */
 static uint16_t
 place_of(struct split *s, const struct receive_packet *k)
 {
@@ -256,7 +258,7 @@ place_of(struct split *s, const struct receive_packet *k)
 	return NOWHERE;
 }
 
-/* Packet i goes to place of[i], there as number nth[i]. */
+/* Sorts packet i into place of[i], as number nth[i]. */
 static void
 packets_place(struct split *s, const struct split_batch *b, uint16_t *of,
 	      uint16_t *nth)
@@ -271,7 +273,7 @@ packets_place(struct split *s, const struct split_batch *b, uint16_t *of,
 	parts_lay(s);
 }
 
-/* Hands it on, as if it had come to its place alone. */
+/* Hands a packet to its place, as if it had come there alone. */
 static void
 packet_hand(struct split *s, const struct split_batch *b, unsigned i,
 	    uint16_t place, unsigned to)
@@ -292,8 +294,9 @@ packet_hand(struct split *s, const struct split_batch *b, unsigned i,
 	}
 }
 
-/* A place that was not asked for pairs in this call still has those of an
- * earlier one; but none of its packets is said to have landed there. */
+/* Gives a place its packets.  If it was not asked for pairs in this call it
+ * still has those of an earlier one, but no packet is said to have landed
+ * there. */
 static void
 part_give(struct split *s, const struct split_batch *b, uint16_t number)
 {

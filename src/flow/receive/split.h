@@ -10,35 +10,37 @@
 
 /*
  * A split deals the packets of one source out to places by what their headers
- * say: the thread, or the station.  It takes the place's part towards the
- * intake: it is asked where packets should land, and told which came.
+ * say: the thread, or the station.  Towards the intake it acts as a place: it
+ * is asked where packets should land, and told which came.
  *
- * What is no place's is dropped in the counts of the first, `unsplit`, and so
- * is what is of wrong size, or cannot be read.
+ * Packets that belong to no place are dropped in the counts of the first place,
+ * as `unsplit`.  Packets of a wrong size, or that cannot be read, are counted
+ * there, too, as `wrong_size` or `unreadable`.
  *
- * The thread of the intake only.
+ * Only the thread of the intake may call.
  */
 struct split;
 
 struct split_args {
 	const struct format_ops *format;
-	const struct format_shape *shape; /* of the packets of all places */
-	bool station;			  /* else by thread */
-	const uint32_t *key;		  /* of each place */
+	const struct format_shape *shape; /* shape of all packets */
+	bool station;			  /* by station; else by thread */
+	const uint32_t *key;		  /* station or thread of each place */
 	struct place *const *place;
 	unsigned places, sources;
-	struct spare *spare; /* that the places share */
+	struct spare *spare; /* scratch memory that the places share */
 };
 
-/* The arrays belong to the caller, and stay.  0 or -ENOMEM. */
+/* Makes a split; the arrays belong to the caller, and must outlive it.  Returns
+ * 0 or -ENOMEM. */
 int split_make(struct split **split, const struct split_args *args);
-void split_free(struct split *s); /* NULL: nothing */
+void split_free(struct split *s); /* NULL is allowed */
 
-/* As place_aim, for a source. */
+/* Aims pairs for a source, as place_aim does. */
 unsigned split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 		   unsigned n);
 
-/* Of one source; `landing` as in struct place. */
+/* A batch of one source; `landing` as in struct place. */
 struct split_batch {
 	unsigned source;
 	const struct receive_packet *packet;
@@ -47,7 +49,8 @@ struct split_batch {
 	int64_t now_ns, now;
 };
 
-/* As place_batch.  Returns which places got packets, and how many they are. */
+/* Sorts a batch, as place_batch does.  Returns an array of the places that got
+ * packets, and its length in *places. */
 const uint16_t *split_batch(struct split *s, const struct split_batch *b,
 			    unsigned *places);
 
