@@ -15,11 +15,9 @@
 
 enum { MOST = 1 << 30 }; /* ISA-L takes an int */
 
-#define CASTAGNOLI                                                             \
-	0x82f63b78u /* without x^32; bits reversed, as in all polynomials
-		     * here */
-#define ONE    0x80000000u
-#define X_TO_8 0x00800000u
+#define CASTAGNOLI 0x82f63b78u /* without x^32; bits reversed */
+#define ONE	   0x80000000u
+#define X_TO_8	   0x00800000u
 
 uint32_t
 crc32c(uint32_t crc, const void *data, uint64_t bytes)

@@ -33,8 +33,7 @@ enum { UNITS_TEXT = 40 };
 const char *units_show_bytes(char *text, uint64_t bytes);
 const char *units_show_rate(char *text, double bits_per_s);
 const char *units_show_span(char *text, int64_t ns);
-const char *units_show_time(char *text, int64_t ns); /* with milliseconds */
-const char *units_show_time_ns(char *text,
-			       int64_t ns); /* with all nine digits */
+const char *units_show_time(char *text, int64_t ns);	/* with milliseconds */
+const char *units_show_time_ns(char *text, int64_t ns); /* with nine digits */
 
 #endif

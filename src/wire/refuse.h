@@ -16,9 +16,7 @@
  * "bad", ...; `what` and `why` are for people.  The reader skips keys it does
  * not know, cuts text that is too long, and uses the rest as text only.
  */
-enum {
-	REFUSE_MOST = 1024
-}; /* bytes; the largest payload that refuse_pack() makes */
+enum { REFUSE_MOST = 1024 }; /* bytes that refuse_pack() makes at most */
 
 struct refuse {
 	char code[16];
