@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is typed is there before the schedule: it runs, and is not asked.
- * What a stream stores in a second is exact where frames per second and
- * threads are known, and else what the configuration calls its rate; a prefix
- * is stored in neither.
+ * Recordings started by command take precedence over the schedule: they run
+ * already, so they are counted and never refused.  The bytes that a stream
+ * stores per second are exact if its frames per second and threads are known,
+ * and else come from `rate` of the configuration; neither counts the prefix,
+ * which is not stored.
  *
- * A scan by data time is taken as if data came when they were made; if that
- * is over, as if they came now.
+ * A scan by data time is forecast as if its data arrived when they were made;
+ * if that time is over, as if they arrived from now on.
  */
 #include "daemon/schedule/admission.h"
 
@@ -20,7 +21,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* ---- what there is --------------------------------------------------- */
+/* ---- what the daemon has ------------------------------------------- */
 
 static uint64_t
 stored_rate(const struct stream *s)
@@ -49,7 +50,7 @@ args_make(struct forecast_args *args, const struct daemon *d, int64_t utc)
 	};
 }
 
-/* ---- who asks for it ------------------------------------------------- */
+/* ---- what asks for it ---------------------------------------------- */
 
 static struct forecast_scan *
 add(struct admission *a, struct scan *of)
@@ -72,7 +73,10 @@ add(struct admission *a, struct scan *of)
 	return &a->scan[a->n++];
 }
 
-/* Parts of a split stream have one stock. */
+/*
+ * Tells whether a session was started by command.  The parts of a split stream
+ * share one pool of blocks, so only the first counts.
+ */
 static bool
 is_typed(const struct daemon *d, const struct session *s)
 {
@@ -118,7 +122,10 @@ times_fill(struct forecast_scan *f, const struct scan *s, int64_t utc)
 	f->arm = f->start - s->arm - s->backlog;
 }
 
-/* A stream that is gone: the schedule says so itself. */
+/*
+ * Sums up memory and rate of the scan's streams.  False if a stream does not
+ * exist any more, which the schedule reports itself.
+ */
 static bool
 streams_fill(struct forecast_scan *f, struct daemon *d, const struct scan *s)
 {
@@ -165,8 +172,10 @@ scan_add(struct admission *a, struct daemon *d, struct scan *s, int64_t utc)
 	f->name = s->name;
 	f->priority = s->priority;
 	f->runs = s->state == SCAN_ARMED || s->state == SCAN_RUNNING;
-	/* What is recorded comes first, and takes the memory of what is only
-	 * passed on (transfers_yield). */
+	/*
+	 * Recording takes precedence over relaying, and takes the memory of
+	 * what is only relayed (transfers_yield).
+	 */
 	if (s->action != SCAN_RECORD) {
 		f->priority = INT_MIN / 2 + s->priority;
 		f->runs = false;
@@ -177,7 +186,10 @@ scan_add(struct admission *a, struct daemon *d, struct scan *s, int64_t utc)
 	return 0;
 }
 
-/* What has begun goes on, whatever becomes of its file. */
+/*
+ * Tells whether the new version of the file replaces this scan.  A scan that
+ * has begun continues, whatever becomes of its file.
+ */
 static bool
 is_replaced(const struct scan *s, const char *file)
 {
@@ -185,8 +197,11 @@ is_replaced(const struct scan *s, const char *file)
 	       s->state != SCAN_ARMED && s->state != SCAN_RUNNING;
 }
 
-/* One that would be there twice is refused by the schedule.  `now` is by start;
- * a file that was given is compared with itself. */
+/*
+ * Tells whether the same scan is already counted; the schedule refuses such a
+ * duplicate.  `now` is sorted by start; a new list is also compared with
+ * itself.
+ */
 static bool
 has_twin(const struct admission *a, const struct scan_list *now,
 	 const struct scan_list *list, unsigned at)
@@ -252,7 +267,7 @@ admission_of(const struct admission *a, const struct scan *s)
 		   : NULL;
 }
 
-/* ---- for the schedule ------------------------------------------------ */
+/* ---- the schedule's hook -------------------------------------------- */
 
 static void
 tell(struct schedule *schedule, struct scan *s, const struct forecast_scan *f)
@@ -263,7 +278,10 @@ tell(struct schedule *schedule, struct scan *s, const struct forecast_scan *f)
 	if (f->runs)
 		return;
 	if (f->verdict == FORECAST_REFUSED) {
-		/* That its numbers are others now is no news for the log. */
+		/*
+		 * A refusal for the same reason with other numbers is not
+		 * logged again.
+		 */
 		if (s->state == SCAN_REFUSED && !strncmp(s->why, f->why, word))
 			snprintf(s->why, sizeof s->why, "%s", f->why);
 		else
@@ -271,12 +289,18 @@ tell(struct schedule *schedule, struct scan *s, const struct forecast_scan *f)
 		return;
 	}
 	schedule_accept(schedule, s);
-	/* A moment before its start it is there in any case, to count. */
+	/*
+	 * Arm at least a second before the start, with whatever memory there
+	 * is: so the sockets are open and lost packets are counted.
+	 */
 	latest = f->start - SECOND > f->arm ? f->start - SECOND : f->arm;
 	s->arm_at = f->armed < latest ? f->armed : latest;
 }
 
-/* Without memory for it all is accepted, and arming says what is missing. */
+/*
+ * If the forecast itself has no memory, every scan keeps its state, and arming
+ * reports what is missing.
+ */
 void
 admission_decide(void *arg, struct schedule *s, int64_t utc)
 {

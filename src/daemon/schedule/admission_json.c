@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a forecast says of each scan, and of all, with the keys of verbs.h. */
+/*
+ * Shows the forecast of each scan, and of all together, as JSON with the keys
+ * of verbs.h.
+ */
 #include "daemon/schedule/admission.h"
 
 #include <stdio.h>
@@ -16,7 +19,7 @@ static json_t *
 conflicts_json(const struct admission *a, const struct forecast_scan *f)
 {
 	static const char *const word[] = {
-		[FORECAST_NONE] = "memory", /* while it should be armed */
+		[FORECAST_NONE] = "memory", /* only its arming is delayed */
 		[FORECAST_MEMORY] = "memory",
 		[FORECAST_SPEED] = "speed",
 		[FORECAST_SPACE] = "space",
@@ -63,7 +66,10 @@ is_over(const struct scan *s, int64_t utc)
 	}
 }
 
-/* One that the schedule has seen says it itself, mostly. */
+/*
+ * Returns why the forecast left a scan out.  A scan that the schedule has seen
+ * mostly carries the reason itself.
+ */
 static const char *
 barred(struct daemon *d, const struct scan *s, int64_t utc,
        char text[FORECAST_WHY])
@@ -81,7 +87,10 @@ barred(struct daemon *d, const struct scan *s, int64_t utc,
 			       : "the same scan is there already";
 }
 
-/* What a file called a stream may have been cut within a character. */
+/*
+ * Makes JSON of a sentence that may end within a UTF-8 character, since a
+ * stream's name was cut in it.
+ */
 static json_t *
 text_json(const char *text)
 {
@@ -90,7 +99,7 @@ text_json(const char *text)
 	return json ? json : json_string("there is no such stream");
 }
 
-/* One that is not asked. */
+/* Shows a scan that the forecast left out. */
 static json_t *
 check_none(struct daemon *d, const struct scan *s, int64_t utc)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All times at which something begins or ends are edges; between two of them
- * nothing changes, so that a number for each such stretch is all that has to
+ * Every time at which something begins or ends is an edge.  Between two edges
+ * demand is constant, so one number per stretch between them is all that has to
  * be kept:
  *
  *   edge      0      1        2     3            4
  *   memory    |  m0  |   m1   |  m2 |     m3     |
  *
- * A scan looks at the stretches that it covers, and adds itself to them when
- * it is taken in: the numbers, and its name among the first few that have some
- * of them, so that whoever is refused is told of those without asking
- * everybody.  A thousand scans have at most three thousand edges, and one
- * covers few of them.
+ * A scan looks at the stretches that it covers, and when it is admitted adds
+ * itself to them: its numbers, and its place among the first few users of each,
+ * so that a refused scan can name its rivals without a search.  A thousand
+ * scans have at most three thousand edges, and one scan covers few of them.
  */
 #include "daemon/schedule/forecast_priv.h"
 
@@ -74,7 +73,7 @@ sweep_range(const struct sweep *w, int64_t from, int64_t to)
 	return (struct range){ sweep_edge(w, from), sweep_edge(w, to) };
 }
 
-/* ---- the order ------------------------------------------------------- */
+/* ---- the order of precedence ---------------------------------------- */
 
 static int
 by_right(const void *a, const void *b, void *arg)
@@ -92,9 +91,12 @@ by_right(const void *a, const void *b, void *arg)
 	return (i > k) - (i < k);
 }
 
-/* ---- who is in the way ----------------------------------------------- */
+/* ---- rivals ------------------------------------------------------------- */
 
-/* In the order, whenever it is taken in: what is armed early comes last. */
+/*
+ * Adds a user, sorted by precedence and not by when it was added: early arming
+ * is decided last.
+ */
 static void
 takers_add(struct takers *t, unsigned place)
 {
@@ -119,7 +121,7 @@ rivals_find(struct sweep *w, unsigned place, const struct takers *t)
 		s->rival[i] = w->order[t->place[i]];
 }
 
-/* ---- what is taken --------------------------------------------------- */
+/* ---- taking ----------------------------------------------------------- */
 
 void
 sweep_add(uint64_t *to, struct range r, uint64_t more)
@@ -139,8 +141,10 @@ take_stretches(uint64_t *to, struct takers *by, struct range r, uint64_t more,
 
 /* ---- does it fit? ---------------------------------------------------- */
 
-/* The first stretch where so much more is too much; range.end if there is
- * none. */
+/*
+ * Returns the first stretch in which `more` would exceed `most`; range.end if
+ * there is none.
+ */
 static unsigned
 first_full(const uint64_t *used, struct range r, uint64_t more, uint64_t most)
 {
@@ -151,7 +155,7 @@ first_full(const uint64_t *used, struct range r, uint64_t more, uint64_t most)
 	return i;
 }
 
-/* Where it is too much by itself nobody else is to blame. */
+/* Refuses a scan.  If it is too large even alone, no rivals are named. */
 static void
 refuse(struct sweep *w, unsigned place, enum forecast_lack lack,
        const struct forecast_want *want, const struct takers *by)
@@ -166,7 +170,7 @@ refuse(struct sweep *w, unsigned place, enum forecast_lack lack,
 	forecast_why(w->scan, of, want);
 }
 
-/* Of memory or speed: true, or it is refused. */
+/* Tells whether memory or speed suffices; if not, the scan is refused. */
 static bool
 fits_in(struct sweep *w, unsigned place, enum forecast_lack lack)
 {
@@ -209,9 +213,11 @@ fits_space(struct sweep *w, unsigned place)
 	return false;
 }
 
-/* As early as it was asked for, or when memory comes back before its start.
- * Of what is left when all have the time that they record in: to be ready
- * early is worth nobody's recording. */
+/*
+ * Arms a scan as early as it asked for, or when memory is free again before its
+ * start.  Runs after all scans have their recording time, since being armed
+ * early is not worth another scan's recording.
+ */
 static void
 arm(struct sweep *w, unsigned place)
 {
@@ -230,7 +236,7 @@ arm(struct sweep *w, unsigned place)
 	forecast_why_late(w->scan, w->order[place]);
 }
 
-/* ---- taking in ------------------------------------------------------- */
+/* ---- admitting --------------------------------------------------------- */
 
 static uint64_t
 volume_of(uint64_t rate, int64_t ns)
@@ -282,7 +288,7 @@ decide(struct sweep *w, unsigned place)
 	take(w, place);
 }
 
-/* ---- the whole ------------------------------------------------------- */
+/* ---- all scans --------------------------------------------------------- */
 
 static void
 run(struct sweep *w, uint64_t *by, struct forecast_sum *sum)

@@ -4,12 +4,14 @@
 
 #include "daemon/schedule/forecast.h"
 
-#define BITS_NS (UINT64_C(8000000000)) /* a byte is so much of bit/s * ns */
+#define BITS_NS (UINT64_C(8000000000)) /* bit/s * ns that make a byte */
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Who has some of what there is: how many, and the first of them, by their
- * place in the order. */
+/*
+ * Users of a resource: their number, and the first of them by their place in
+ * the order of precedence.
+ */
 struct takers {
 	unsigned n;
 	unsigned place[FORECAST_RIVALS];
@@ -19,16 +21,18 @@ struct sweep {
 	const struct forecast_args *a;
 	struct forecast_scan *scan;
 	unsigned n;
-	unsigned *order; /* in which they are taken in */
-	int64_t *edge;	 /* sorted, each once */
+	unsigned *order; /* indices of scans, by precedence */
+	int64_t *edge;	 /* sorted, without duplicates */
 	unsigned edges;
-	uint64_t *memory, *rate;	    /* from edge i to the next */
-	uint64_t left;			    /* of the space */
-	struct takers *memory_by, *rate_by; /* as memory and rate */
+	uint64_t *memory, *rate;	    /* in use between edge i and i +
+					     * 1 */
+	uint64_t left;			    /* free bytes that are left on
+					     * the disks */
+	struct takers *memory_by, *rate_by; /* users in the same stretches */
 	struct takers space_by;
 };
 
-/* Stretches: from `first` to before `end`. */
+/* Stretches from `first` up to, not including, `end`. */
 struct range {
 	unsigned first, end;
 };
@@ -57,13 +61,15 @@ is_taken(const struct forecast_scan *s)
 	return s->verdict != FORECAST_REFUSED;
 }
 
-/* forecast.c: of a time that is an edge. */
+/* forecast.c.  `time` must be an edge. */
 unsigned sweep_edge(const struct sweep *w, int64_t time);
 struct range sweep_range(const struct sweep *w, int64_t from, int64_t to);
 void sweep_add(uint64_t *to, struct range r, uint64_t more);
 
-/* forecast_sum.c: what only all of them together say; `by` has room for a
- * number for each edge. */
+/*
+ * forecast_sum.c: computes what only all scans together say; `by` has room for
+ * one number per edge.
+ */
 void sweep_sum(struct sweep *w, uint64_t *by, struct forecast_sum *sum);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* When disks are full, and what the most is that is asked for at one time. */
+/* Computes when the disks are full, and the highest demand at one time. */
 #include "daemon/schedule/forecast_priv.h"
 
-/* What is written by each edge goes to `by`; in bytes. */
+/* Computes the bytes written until each edge. */
 static void
 written(const struct sweep *w, uint64_t *by)
 {
@@ -48,7 +48,10 @@ peaks(const struct sweep *w, struct forecast_sum *sum)
 	}
 }
 
-/* With those, too, that were refused because of it. */
+/*
+ * Returns when the disks are full, counting also the scans that were refused
+ * for lack of space.
+ */
 static int64_t
 full_at(struct sweep *w, uint64_t *by)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reason names who has what a scan lacks, and why those come first: an
- * observer who reads it knows which priority to change, or whom to talk to.
+ * The reason names which scans have what a refused scan lacks, and why they
+ * take precedence: an observer who reads it knows which priority to change, or
+ * whom to talk to.
  */
 #include "daemon/schedule/forecast_why.h"
 
@@ -41,7 +42,7 @@ time_text(char text[TIME_TEXT], int64_t ns, const char *form)
 	strftime(text, TIME_TEXT, form, &tm);
 }
 
-/* The date once, where it is one. */
+/* Adds both times; the date only once if it is the same. */
 static void
 add_times(struct forecast_scan *s, const struct forecast_want *want)
 {
@@ -69,7 +70,7 @@ add_rival(struct forecast_scan *s, const struct forecast_scan *r)
 		    r->start < s->start ? "earlier" : "of the same time");
 }
 
-/* "a (runs), b (earlier) and 3 more" */
+/* Adds "a (runs), b (earlier) and 3 more". */
 static void
 add_rivals(struct forecast_scan *scan, unsigned of)
 {

@@ -4,18 +4,20 @@
 
 #include "daemon/schedule/forecast.h"
 
-/* What a scan lacks, for the sentence that says so. */
+/* The numbers for the sentence that says what a scan lacks. */
 struct forecast_want {
-	int64_t from, to;   /* when it does; from == to: at no special time */
-	uint64_t all, has;  /* what would be asked for, and what there is */
-	uint64_t own, most; /* its part of that, and what it could have alone */
+	int64_t from, to;   /* when it lacks that; from == to: at no
+			     * particular time */
+	uint64_t all, has;  /* total demand, and how much there is */
+	uint64_t own, most; /* this scan's part of the demand, and the most
+			     * it could have alone */
 };
 
-/* Writes `why` of a scan that is refused; its lack and rivals are set. */
+/* Writes `why` of a refused scan, whose `lack` and `rivals` are set. */
 void forecast_why(struct forecast_scan *scan, unsigned of,
 		  const struct forecast_want *want);
 
-/* The same of one that is armed late. */
+/* Writes `why` of a scan that is armed late. */
 void forecast_why_late(struct forecast_scan *scan, unsigned of);
 
 #endif

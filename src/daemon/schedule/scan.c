@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A scan alone: its words, its memory, and how it is told. */
+/* One scan by itself: its words, its memory, and its JSON. */
 #include "daemon/schedule/scan.h"
 
 #include <ctype.h>
@@ -161,7 +161,10 @@ scan_name_mend(char good[SCAN_NAME], const char *name)
 
 	while (*from && !isalnum((unsigned char)*from))
 		from++;
-	/* Also where only the first of it are digits, and there is an end. */
+	/*
+	 * A name needs a letter: prefix digits alone, also if the name is cut
+	 * after digits.
+	 */
 	if (strspn(from, "0123456789") >= strnlen(from, LAYOUT_NAME) && *from)
 		n = (size_t)snprintf(good, SCAN_NAME, "scan-");
 	for (; *from && n < LAYOUT_NAME; from++)
@@ -172,7 +175,7 @@ scan_name_mend(char good[SCAN_NAME], const char *name)
 	return strcmp(good, name) != 0;
 }
 
-/* Seconds until something comes of it; null where nothing will. */
+/* Returns the seconds until its start or stop; null if nothing is to come. */
 static json_t *
 next_json(const struct scan *s, int64_t utc)
 {
@@ -192,7 +195,9 @@ time_json(int64_t ns)
 			       : json_string(units_show_time_ns(text, ns));
 }
 
-/* A sentence that was cut within a character is cut before it. */
+/*
+ * Makes JSON of a sentence, without a UTF-8 character that was cut at its end.
+ */
 static json_t *
 text_json(const char *text)
 {

@@ -9,8 +9,8 @@
 #include "base/fault.h"
 
 /*
- * A scan is one entry of the schedule: what is to be done with which streams,
- * from when to when.
+ * A scan is one entry of the schedule: what is done with which streams, from
+ * when to when.
  *
  *   WAITING --> ARMED --> RUNNING --> DONE
  *      |  ^-------+--------' |
@@ -18,14 +18,14 @@
  *      +--> MISSED   its end came before it could begin
  *      +--> REFUSED  it does not fit, or cannot be done; WAITING again when
  *      |             that has changed
- *      +--> CANCELLED  also of what is armed, or ran
+ *      +--> CANCELLED  from ARMED and RUNNING, too
  *
- *   ARMED    sockets are open, and packets are received and passed over; what
- *            is sent waits in its queue
- *   RUNNING  it has begun; its end is a steady time from here on, which a
+ *   ARMED    sockets are open, packets are received and discarded; a
+ *            transfer waits in its queue
+ *   RUNNING  it has begun; from here on its end is a steady time, which a
  *            stepped clock does not move
  *
- * The words in JSON are those of the enums in lower case.
+ * In JSON the enums appear as lower-case words.
  */
 enum scan_action { SCAN_RECORD, SCAN_SEND, SCAN_RELAY };
 enum scan_state {
@@ -42,44 +42,53 @@ enum { SCAN_ACTIONS = SCAN_RELAY + 1, SCAN_STATES = SCAN_REFUSED + 1 };
 enum { SCAN_NAME = 80, SCAN_WHY = 400, SCAN_STREAMS = 256 };
 
 struct scan {
-	unsigned id;	      /* of the daemon's; 0: not in the schedule */
-	char name[SCAN_NAME]; /* of the recording, also of one that is sent */
+	unsigned id;	      /* number in the daemon's schedule; 0: not in a
+			       * schedule */
+	char name[SCAN_NAME]; /* name of the recording to make or to send */
 	enum scan_action action;
-	char **stream; /* NULL where there are none */
+	char **stream; /* names; NULL if it has none */
 	unsigned streams;
-	int64_t start, stop; /* UTC ns, of the data with `data`; stop INT64_MAX:
-				when it is told */
+	int64_t start, stop; /* UTC ns, by the data's own clock if `data`;
+			      * stop INT64_MAX: when it is stopped */
 	bool data;
-	int64_t backlog; /* ns kept from before the start */
-	int64_t arm;	 /* ns before the start that it is armed */
+	int64_t backlog; /* ns before the start that are recorded, too */
+	int64_t arm;	 /* ns before the start when it is armed */
 	int priority;
 	char *to, *send; /* URLs; NULL: none */
-	char *file;	 /* in the schedule's folder; NULL: it was typed */
+	char *file;	 /* file name in the schedule's folder; NULL: entered
+			  * by command */
 	unsigned line;
 
 	enum scan_state state;
-	char why[SCAN_WHY]; /* of the state, or a note; may be empty */
-	char
-	    recording[SCAN_NAME]; /* the name that it really has; empty: none */
+	char why[SCAN_WHY]; /* reason for the state, or a note; may be empty */
+	char recording[SCAN_NAME]; /* the name that the recording really got;
+				    * empty: none yet */
 
-	int64_t arm_at; /* UTC; start - arm, or later, as `admit` says */
+	int64_t arm_at; /* UTC ns; start - arm - backlog, or later if `admit`
+			 * put it off */
 
-	/* The schedule's own. */
-	bool gone;	    /* its file is there no more, or does not have it */
-	bool taken;	    /* cancelled because of that: it may come back */
-	bool wrong;	    /* what the file says cannot be: why says what */
-	bool barred;	    /* it cannot be done as things are */
-	bool any_time;	    /* its data are of the past, and were asked for */
-	bool resume;	    /* ran when the daemon ended */
-	bool kept;	    /* while a file is merged: has its entry */
-	bool dropped;	    /* and is to be taken out of the list */
+	/* Private to the schedule. */
+	bool gone;	    /* its file is removed, or no longer lists it */
+	bool taken;	    /* cancelled because of that: WAITING again if it
+			     * comes back */
+	bool wrong;	    /* the file's entry is invalid: `why` says how */
+	bool barred;	    /* it cannot be done now: unknown stream or URL,
+			     * or a duplicate */
+	bool any_time;	    /* data time that was over when it was added: any
+			     * arrival time is right */
+	bool resume;	    /* was running when the daemon ended */
+	bool kept;	    /* during a merge: matched with an entry of the
+			     * file */
+	bool dropped;	    /* to be removed from the list by
+			     * schedule_dropped() */
 	unsigned asked;	    /* its number in the last admission, from 1 */
-	unsigned tries;	    /* to arm it, in vain */
-	int64_t again;	    /* steady, of the next try */
-	int64_t begun;	    /* steady, when it began last */
-	int64_t pause;	    /* ns that the last try was put off, after it */
-	int64_t over;	    /* UTC, since when nothing comes of it; 0 */
-	int64_t begin, end; /* steady, as armed; end INT64_MAX: none */
+	unsigned tries;	    /* failed attempts to arm it */
+	int64_t again;	    /* steady ns, when to try again */
+	int64_t begun;	    /* steady ns, when it last began */
+	int64_t pause;	    /* ns between the last failure and the next try */
+	int64_t over;	    /* UTC ns, since when it is over; 0: it is not */
+	int64_t begin, end; /* steady ns, as it was armed; end INT64_MAX:
+			     * none */
 };
 
 struct scan_list {
@@ -87,16 +96,19 @@ struct scan_list {
 	unsigned n, room;
 };
 
-/* NULL: no memory. */
+/* Returns an empty scan; NULL without memory. */
 struct scan *scan_new(void);
 void scan_free(struct scan *s);
 
-/* 0 or -ENOMEM, then `s` is the caller's still. */
+/*
+ * Appends a scan, which the list then owns.  0, or -ENOMEM, and the caller
+ * still owns it.
+ */
 int scan_list_add(struct scan_list *list, struct scan *s);
-/* Frees the scans, too. */
+/* Frees the list and its scans. */
 void scan_list_clear(struct scan_list *list);
 
-/* 0 or -ENOMEM. */
+/* Appends the name of a stream.  0 or -ENOMEM. */
 int scan_stream_add(struct scan *s, const char *stream);
 
 const char *scan_action_word(enum scan_action action);
@@ -104,17 +116,25 @@ const char *scan_state_word(enum scan_state state);
 bool scan_action_parse(const char *word, enum scan_action *action);
 bool scan_state_parse(const char *word, enum scan_state *state);
 
-/* Do both say the same is done, whenever that is: one recording may be sent to
- * several places, and be recorded before. */
+/*
+ * Tells whether both entries do the same, whatever their times: action, name
+ * and URL are equal.  One recording may be recorded, and be sent to several
+ * places.
+ */
 bool scan_is_entry(const struct scan *a, const struct scan *b);
 
-/* WAITING, ARMED or RUNNING: something is to come of it. */
+/*
+ * Tells whether the scan is WAITING, ARMED or RUNNING, so that something will
+ * still come of it.
+ */
 bool scan_is_ahead(const struct scan *s);
-/* WAITING or REFUSED, where only room can be what it lacks. */
+/* Tells whether the scan is WAITING, or REFUSED for lack of room only. */
 bool scan_is_candidate(const struct scan *s);
 
-/* What is to be known of each action: whether it takes streams, and a URL to
- * send to. */
+/*
+ * Describes an action: whether it takes streams, and whether it needs a URL to
+ * send to.
+ */
 struct scan_kind {
 	const char *word;
 	bool streams, to;
@@ -123,13 +143,12 @@ struct scan_kind {
 extern const struct scan_kind scan_kinds[SCAN_ACTIONS];
 
 /*
- * Makes a name that a recording may have of one that came from elsewhere:
- * other characters become '-'.  True where that changed it; an empty `good`
- * where nothing is left of it.
+ * Turns a foreign name into one that a recording may have: other characters
+ * become '-'.  True if that changed it; `good` is empty if nothing is left.
  */
 bool scan_name_mend(char good[SCAN_NAME], const char *name);
 
-/* SCAN of verbs.h, as it is at `utc`. */
+/* Returns SCAN of verbs.h; `utc` is the present, for times to go. */
 json_t *scan_json(const struct scan *s, int64_t utc);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A schedule file is read as a whole, and each of its scans by itself: a slip
- * in one of a thousand entries must not cost a station its weekend, while a
- * text that ends in the middle of a group is one that somebody is writing.
+ * A schedule file is parsed as a whole, but each of its scans is checked by
+ * itself: a slip in one of a thousand entries must not cost a station its
+ * weekend, while a text that ends in the middle of a group is a file that is
+ * still being written.
  *
- * Times in files are absolute.  "+30s" would be another time each time the
- * file is read.
+ * Times in files are absolute.  "+30s" would be another time each time the file
+ * is read.
  */
 #include "daemon/schedule/scan_read.h"
 
@@ -19,11 +20,11 @@
 #define SECOND INT64_C(1000000000)
 #define YEAR   (365 * 86400 * SECOND)
 
-/* What a group says. */
+/* The values of a group, as written. */
 struct said {
 	const char *name, *action, *stream, *start, *stop, *send, *to;
 	struct option_texts streams;
-	int64_t duration, arm, backlog; /* duration -1: none */
+	int64_t duration, arm, backlog; /* ns; duration -1: none given */
 	uint32_t priority;
 };
 
@@ -105,7 +106,7 @@ no_memory(struct fault *fault)
 
 /* ---- names ----------------------------------------------------------- */
 
-/* Of one that cannot be read as well: something to call it by. */
+/* Finds a name to show for a scan that could not be read. */
 static void
 name_guess(struct reading *r)
 {
@@ -177,7 +178,7 @@ stop_take(struct reading *r)
 	bool data;
 	int err;
 
-	/* What is sent ends by itself. */
+	/* Sending a recording ends by itself. */
 	if (!r->said.stop && r->said.duration < 0 && s->action == SCAN_SEND)
 		return 0;
 	if (!r->said.stop == (r->said.duration < 0))
@@ -366,7 +367,7 @@ no_scan(struct conf *conf, config_setting_t *s, struct fault *fault)
 	return -EINVAL;
 }
 
-/* A group is a scan; a list has groups. */
+/* Adds a group as a scan, or the groups of a list. */
 static int
 setting_add(struct scan_list *list, struct conf *conf, config_setting_t *s,
 	    const char *file, struct fault *fault)

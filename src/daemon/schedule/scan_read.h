@@ -7,15 +7,15 @@
 
 /*
  * Reads the text of a schedule file: groups, each a scan, and lists of such
- * groups.  -EINVAL with a fault where it cannot be parsed: then nothing of it
- * counts.  A scan that is wrong by itself is in the list all the same, REFUSED
- * and `wrong`, with file:line and the reason in `why`; the others do not
- * suffer for it.  Pure.  Any thread.
+ * groups.  Returns 0, or -EINVAL with a fault if the file cannot be parsed;
+ * then no scan of it counts.  A scan that is invalid by itself is put into the
+ * list as well, REFUSED and `wrong`, with file:line and the reason in `why`,
+ * and does not affect the others.  Pure; any thread may call.
  */
 int scan_read(struct scan_list *list, const char *file, const char *text,
 	      struct fault *fault);
 
-/* The keys of a scan. */
+/* The keys of a scan; ends with a NULL name. */
 extern const struct option scan_options[];
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One list of all scans, by start.  It is gone through only when something is
- * due, and then as a whole: a thousand entries are a few microseconds, while a
- * wake-up less is what an idle daemon wants.  Between, `next` says when.
+ * The schedule is one list of scans, sorted by start.  It is gone through only
+ * when something is due, and then as a whole: a thousand entries take a few
+ * microseconds, and an idle daemon should wake up rarely.  `next` says when
+ * something is due.
  *
- * What ended, or was taken away, stays in the list for a day: it is what a
- * person asks for on Monday, and how an entry is known again that an editor
- * took away and brought back.
+ * Scans that ended or were removed stay in the list for a day: people ask for
+ * them on Monday, and an entry that an editor removed and brought back is
+ * recognised by them.
  */
 #include "daemon/schedule/schedule_priv.h"
 
@@ -43,7 +44,10 @@ schedule_sort(struct schedule *s)
 	s->sorted = true;
 }
 
-/* Takes it over; NULL: no memory, and it is the caller's still. */
+/*
+ * Adds a scan, which the list then owns, and numbers it.  NULL without memory,
+ * and the caller still owns it.
+ */
 struct scan *
 schedule_enter(struct schedule *s, struct scan *scan)
 {
@@ -80,7 +84,10 @@ schedule_folder(const struct schedule *s)
 
 /* ---- states ---------------------------------------------------------- */
 
-/* One that waits because it could not begin may lose its data just now. */
+/*
+ * A scan that waits because it could not begin may be losing data now: a
+ * warning.
+ */
 static enum log_level
 level_of(const struct scan *scan)
 {
@@ -93,7 +100,10 @@ level_of(const struct scan *scan)
 	}
 }
 
-/* Nothing but their number is of interest where these are many. */
+/*
+ * Tells whether a scan in this state is worth only a number in the log when
+ * many change at once.
+ */
 static bool
 is_counted(const struct scan *scan)
 {
@@ -106,7 +116,10 @@ is_counted(const struct scan *scan)
 	}
 }
 
-/* What a session says itself, with its stream or its packets. */
+/*
+ * Tells whether the scan's session logs this change itself, with its stream and
+ * packets.
+ */
 static bool
 is_said(const struct scan *scan)
 {
@@ -195,7 +208,7 @@ schedule_began(struct schedule *s, unsigned id, struct schedule_now now)
 	s->next = 0;
 }
 
-/* Memory or a stream may be what they wait for. */
+/* Lets waiting scans try to arm at once: memory or a stream has become free. */
 static void
 try_again(struct schedule *s, int64_t steady)
 {
@@ -207,8 +220,10 @@ try_again(struct schedule *s, int64_t steady)
 	}
 }
 
-/* Until a recording that failed is begun again: longer where that failed at
- * once, time after time, since each makes folders and lines in the log. */
+/*
+ * Returns the pause before a failed recording is started again.  It doubles
+ * while attempts fail soon, since each makes folders and log lines.
+ */
 static int64_t
 pause_of(struct scan *scan, int64_t steady)
 {
@@ -220,8 +235,10 @@ pause_of(struct scan *scan, int64_t steady)
 	return scan->pause;
 }
 
-/* A transfer without an end of its own has had all the patience that was
- * asked for. */
+/*
+ * Tells whether a failed scan is not tried again: a transfer without an end has
+ * used up the patience that was asked for.
+ */
 static bool
 is_given_up(const struct scan *scan)
 {

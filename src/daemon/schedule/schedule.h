@@ -6,61 +6,84 @@
 #include "daemon/schedule/scan.h"
 
 /*
- * The schedule is all scans that are to come, those of the files in its folder
- * and those that were typed, and what became of them.  It arms each in time
- * and tells it to end; everything that really happens is behind the hooks.
+ * The schedule holds all scans to come, those of the files in its folder and
+ * those entered by command, and what became of past ones.  It arms each scan in
+ * time and stops it at its end; whatever really happens is done by its hooks.
  *
  *   folder --> files --> scans --> hooks: arm, stop ...
  *                          ^------ schedule_began, schedule_ended
  *
- * It reads no clock: each call gets UTC and steady time.  What waits follows
- * UTC, what runs keeps its steady end.  The event loop's thread.
+ * It reads no clock: each call gets UTC and steady time.  A waiting scan
+ * follows UTC, a running one keeps its steady end.  Only the event loop's
+ * thread uses it.
  */
 struct schedule;
 
-/* Steady ns; with `data` start and stop are UTC ns of the data's clock. */
+/*
+ * Times for a hook: steady ns; if `data`, start and stop are UTC ns by the
+ * data's own clock.
+ */
 struct schedule_when {
 	int64_t start; /* 0: at once */
-	int64_t stop;  /* INT64_MAX: when it is told */
+	int64_t stop;  /* INT64_MAX: when it is stopped */
 	bool data;
 	int64_t backlog;
 };
 
-/* `scan` is borrowed; hooks call nothing of the schedule's but what is said. */
+/*
+ * The daemon's side of the schedule.  Hooks borrow `scan`, and call no function
+ * of the schedule except where it is said.
+ */
 struct schedule_hooks {
 	/*
-	 * Arms it: it begins by itself at its start.  0 (1: it has begun) and
-	 * the name that it was given in scan->recording; schedule_began and
-	 * schedule_ended follow.
-	 * Or -errno with a fault; what may pass is tried again.  With
-	 * scan->resume it goes on with scan->recording, where it can.
+	 * Arms a scan: it will begin by itself at its start.  Returns 0, or 1
+	 * if it has begun already, and puts the recording's name into
+	 * scan->recording; schedule_began() and schedule_ended() are called
+	 * later.  Or -errno with a fault; the schedule tries again after errors
+	 * that may pass.  With scan->resume set it continues the recording
+	 * scan->recording, if that is possible.
 	 */
 	int (*arm)(void *arg, struct scan *scan,
 		   const struct schedule_when *when, struct fault *fault);
-	/* Ends what is armed or runs; schedule_ended may follow, or not.
-	 * `why` is static text. */
+	/*
+	 * Ends an armed or running scan; schedule_ended() may follow or not.
+	 * `why` is static text.
+	 */
 	void (*stop)(void *arg, struct scan *scan, const char *why);
-	/* Other steady times from here on, of what is armed. */
+	/* Changes the steady times of an armed scan. */
 	void (*move)(void *arg, struct scan *scan,
 		     const struct schedule_when *when);
-	/* Another end, of what is armed or runs; as in schedule_when. */
+	/*
+	 * Changes the end of an armed or running scan; times as in
+	 * schedule_when.
+	 */
 	void (*stop_at)(void *arg, struct scan *scan, int64_t stop);
-	/* NULL, or static or borrowed text: there is no such stream. */
+	/*
+	 * Returns NULL, or a text that says that there is no such stream;
+	 * static or borrowed.
+	 */
 	const char *(*stream_fault)(void *arg, const char *stream);
-	/* The same of a URL to send to.  NULL: all are good. */
+	/* Checks a URL to send to in the same way.  NULL: all URLs are good. */
 	const char *(*url_fault)(void *arg, const char *url);
-	/* Something changed: says schedule_refuse or schedule_accept of what
-	 * is WAITING or REFUSED, and may put off its arm_at up to its start.  NULL: everything is accepted. */
+	/*
+	 * Called after changes: calls schedule_refuse() or schedule_accept()
+	 * for each WAITING or REFUSED scan, and may put off its arm_at up to
+	 * its start.  NULL: every scan is accepted.
+	 */
 	void (*admit)(void *arg, struct schedule *s, int64_t utc);
-	/* Does the folder answer at all?  A call to one that does not would not
-	 * come back for as long as that lasts.  NULL: it does. */
+	/*
+	 * Tells whether the folder's file system answers: a system call on one
+	 * that does not would block the event loop.  NULL: it always does.
+	 */
 	bool (*answers)(void *arg, const char *folder);
 	void *arg;
 };
 
 struct schedule_args {
-	const char *folder; /* NULL: none; need not be there yet */
-	const char *state;  /* folder of the state file; NULL: none is kept */
+	const char *folder; /* of schedule files; NULL: none; may appear
+			     * later */
+	const char *state;  /* folder of the state file; NULL: no state is
+			     * kept */
 	const struct schedule_hooks *hooks; /* copied */
 };
 
@@ -68,48 +91,68 @@ struct schedule_now {
 	int64_t utc, steady;
 };
 
-/* 0 or -errno with a fault.  Reads the folder and the state; nothing is armed
- * before the first step. */
+/*
+ * Reads the folder and the state; arms nothing before the first step.  0, or
+ * -errno with a fault.
+ */
 int schedule_open(struct schedule **schedule, const struct schedule_args *args,
 		  struct schedule_now now, struct fault *fault);
-/* Keeps the state: what runs now goes on after the next start.  NULL: ok. */
+/*
+ * Writes the state, so that running scans continue after the next start of the
+ * daemon, and frees the schedule.  NULL is allowed.
+ */
 void schedule_close(struct schedule *s);
 
-/* inotify: readable when the folder has changed; -1: there is no folder. */
+/*
+ * Returns the inotify descriptor, to poll for reading: then call
+ * schedule_look().  -1: there is no folder.
+ */
 int schedule_fd(const struct schedule *s);
 void schedule_look(struct schedule *s, struct schedule_now now);
 
-/* Does what is due.  To be called at schedule_next, and when the clock was
- * stepped; more often costs nothing. */
+/*
+ * Does everything that is due.  Call it at schedule_next(), and when the clock
+ * was stepped; calling it more often costs nothing.
+ */
 void schedule_step(struct schedule *s, struct schedule_now now);
-int64_t schedule_next(const struct schedule *s); /* steady */
+int64_t schedule_next(const struct schedule *s); /* steady ns */
 
-/* What became of one that was armed; `id` that is unknown: nothing. */
+/*
+ * Reports that an armed scan has begun, or has ended.  An unknown `id` is
+ * ignored.
+ */
 void schedule_began(struct schedule *s, unsigned id, struct schedule_now now);
 void schedule_ended(struct schedule *s, unsigned id, bool failed,
 		    const char *why, struct schedule_now now);
 
 /* ---- for verbs, VSI-S and forecasts ---------------------------------- */
 
-/* All of them, by start; good until the next call that takes `now`. */
+/*
+ * Returns all scans, sorted by start; valid until the next call that takes
+ * `now`.
+ */
 const struct scan_list *schedule_scans(const struct schedule *s);
 struct scan *schedule_find(const struct schedule *s, unsigned id);
 const char *schedule_folder(const struct schedule *s); /* NULL: none */
 
-/* {folder, scans:[SCAN...], files:[{file, error, scans_n}...]}; without `all`
- * only what is ahead, and what ended in the last day. */
+/*
+ * Returns {folder, scans:[SCAN...], files:[{file, error, scans_n}...]}; without
+ * `all` only scans to come and those that ended in the last day.
+ */
 json_t *schedule_json(const struct schedule *s, bool all, int64_t utc);
 
-/* Another entry, as it was typed.  Its id, and it is taken over; or -errno with
- * a fault. */
+/*
+ * Adds a scan entered by command.  Returns its id and takes it over; or -errno
+ * with a fault.
+ */
 int schedule_add(struct schedule *s, struct scan *scan, struct schedule_now now,
 		 struct fault *fault);
 
 /*
- * A file of the folder.  check: what its scans would be, into `list`, which is
- * the caller's then; nothing changes.  add: writes it into the folder, with
- * `replace` over one that is there, and acts on it at once; its scans are
- * those whose `file` is its name.  0 or -errno with a fault.
+ * A file for the folder.  schedule_check_text() only parses it into `list`,
+ * which the caller frees; nothing changes.  schedule_add_text() writes it into
+ * the folder, over an existing one if `replace`, and acts on it at once.  0, or
+ * -errno with a fault.
  */
 struct schedule_text {
 	const char *file; /* "x.conf" */
@@ -124,18 +167,24 @@ int schedule_add_text(struct schedule *s, const struct schedule_text *text,
 		      struct schedule_now now, struct fault *fault);
 
 /*
- * Cancels an entry by ID or NAME (all that are ahead of it), which stops it
- * where it runs; or takes a FILE.conf out of the folder, with its scans.
- * 0 and [SCAN...] of those, or -errno with a fault.
+ * Cancels scans by ID or by NAME (all of that name that are to come), and stops
+ * them if they run; or removes FILE.conf from the folder, with its scans.  0
+ * with [SCAN...] of these, or -errno with a fault.
  */
 int schedule_remove(struct schedule *s, const char *which, json_t **removed,
 		    struct schedule_now now, struct fault *fault);
 
-/* For `admit`: waits again, or is refused because of `why`. */
+/*
+ * For `admit`: makes a refused scan WAITING again, or refuses a scan because of
+ * `why`.
+ */
 void schedule_accept(struct schedule *s, struct scan *scan);
 void schedule_refuse(struct schedule *s, struct scan *scan, const char *why);
 
-/* Streams, disks or memory changed: looks at all of it anew. */
+/*
+ * Tells the schedule that streams, disks or memory changed: it checks all scans
+ * again in its next step.
+ */
 void schedule_changed(struct schedule *s);
 
 #endif

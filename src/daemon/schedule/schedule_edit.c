@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a person changes by hand: an entry that was typed, a file put into the
- * folder, an entry or a file taken out.
+ * Changes made by hand: an entry added by command, a file put into the folder,
+ * an entry or a file removed.
  *
- * An entry that was cancelled stays in its file, which belongs to whoever
- * wrote it, and is remembered as cancelled.
+ * A cancelled entry stays in its file, which belongs to the user who wrote it,
+ * and is remembered as cancelled.
  */
 #include "daemon/schedule/schedule_priv.h"
 
@@ -22,7 +22,7 @@
 #include "store/disk/disk.h"
 #include "store/disk/write_whole.h"
 
-/* ---- one that was typed ---------------------------------------------- */
+/* ---- an entry by command -------------------------------------------- */
 
 static void
 forget(struct schedule *s, struct scan *scan)
@@ -129,8 +129,10 @@ no_folder(struct fault *fault)
 	return -ENOTSUP;
 }
 
-/* Beside under a hidden name, made durable, and then renamed: whoever looks
- * at the folder sees the whole of it. */
+/*
+ * Writes under a hidden name, makes it durable, and renames: a reader of the
+ * folder never sees half a file.
+ */
 static int
 put_file(int dir, const struct schedule_text *text)
 {
@@ -180,7 +182,8 @@ schedule_add_text(struct schedule *s, const struct schedule_text *text,
 		close(dir);
 	if (err)
 		return folder_fault(s, text->file, err, fault);
-	schedule_hear(s, now); /* of what was just done, which is read once */
+	schedule_hear(s, now); /* consume the events of our own write, so
+				* that the file is read once */
 	f = schedule_file_add(s, text->file);
 	if (f)
 		f->told = true;

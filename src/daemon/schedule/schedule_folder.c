@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder is looked at when inotify says that something was closed, moved
- * or removed there, and every ten seconds, since inotify sees nothing of what
- * other machines do to a folder of NFS.  One whose server is away is asked by
- * somebody else whether it answers, before anything here touches it.
+ * The folder is read when inotify reports that a file was closed, moved or
+ * removed there, and every ten seconds, since inotify does not see what other
+ * machines do in a folder on NFS.  A folder whose server may be away is tested
+ * by another thread (the `answers` hook) before anything here touches it.
  *
- * Half a file may well be one that can be parsed: scans that are whole, and
- * the rest not there yet.  So a file that somebody writes is left alone until
- * it is closed, and one that inotify said nothing of until it has not been
- * changed for two seconds.  And a file that is not there may be one that an
- * editor is about to bring back: it is missed after a second.
+ * Half a file may parse well, with the scans that are written so far.  So a
+ * file that is being written is left alone until it is closed; and a file that
+ * inotify said nothing about until it has not changed for two seconds.  A file
+ * that disappears may be about to be brought back by an editor: it counts as
+ * removed after a second.
  */
 #include "daemon/schedule/schedule_priv.h"
 
@@ -77,8 +77,10 @@ schedule_file_drop(struct schedule *s, const char *name)
 	*f = s->file[--s->files];
 }
 
-/* Not what editors and transfers leave beside it: .x.conf.swp, x.conf~,
- * #x.conf#, x.conf.tmp. */
+/*
+ * Tells whether the file is a schedule, and not what editors and file transfers
+ * leave beside it: .x.conf.swp, x.conf~, #x.conf#, x.conf.tmp.
+ */
 static bool
 is_ours(const char *name)
 {
@@ -124,7 +126,10 @@ file_read(struct schedule *s, struct schedule_file *f, struct schedule_now now)
 	}
 	if (err) {
 		file_fault(s, f, &fault);
-		/* That it may be read is nothing that its times tell. */
+		/*
+		 * Read it again even if size and times stay: permissions may
+		 * change.
+		 */
 		if (err != -EINVAL)
 			f->inode = 0;
 		return;
@@ -137,7 +142,10 @@ file_read(struct schedule *s, struct schedule_file *f, struct schedule_now now)
 	schedule_merge(s, name, &list, now);
 }
 
-/* How long until it may be read; 0: it was, or need not be. */
+/*
+ * Reads a file if it changed.  Returns the ns until it may be read; 0: it was
+ * read, or need not be.
+ */
 static int64_t
 file_look(struct schedule *s, struct schedule_file *f, const struct stat *st,
 	  struct schedule_now now, bool all)
@@ -185,7 +193,7 @@ see(struct schedule *s, DIR *dir)
 	}
 }
 
-/* How long until it is missed. */
+/* Drops a file that is missing for long enough; returns the ns until then. */
 static int64_t
 file_miss(struct schedule *s, struct schedule_file *f, struct schedule_now now,
 	  bool all)
@@ -219,7 +227,10 @@ files_look(struct schedule *s, int dir, struct schedule_now now, bool all)
 		if (w && w < wait)
 			wait = w;
 	}
-	/* After all that are there, which may have taken scans of these. */
+	/*
+	 * Missing files come last, because an existing file may have taken over
+	 * their scans.
+	 */
 	for (unsigned i = s->files; i--;) {
 		int64_t w = 0;
 
@@ -239,7 +250,10 @@ watch(struct schedule *s)
 					     WATCHED | IN_ONLYDIR);
 }
 
-/* A folder that is away, or whose server is, takes no scan away. */
+/*
+ * Reports it once.  A folder that is missing, or whose server is away, removes
+ * no scans.
+ */
 static void
 cannot_read(struct schedule *s, int err)
 {
@@ -311,7 +325,7 @@ event_take(struct schedule *s, const struct inotify_event *e, int64_t steady)
 	f->modified = f->told ? 0 : steady;
 }
 
-/* False: there was nothing. */
+/* Handles all queued events; false if there were none. */
 static bool
 events_take(struct schedule *s, int64_t steady)
 {
@@ -348,7 +362,9 @@ schedule_look(struct schedule *s, struct schedule_now now)
 	schedule_step(s, now);
 }
 
-/* The configuration has no folder any more: nor are there its files. */
+/*
+ * Removes the scans of all files: the configuration names no folder any more.
+ */
 static void
 files_forget(struct schedule *s, int64_t utc)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A scan becomes an order, and its sessions carry its number.  They begin and
- * end by their gates, in the receivers' threads; here only their states are
- * passed on.  A scan of several streams has begun with the first of its
- * sessions, and is over with the last.
+ * A scan becomes an order, and its sessions carry its number.  Sessions begin
+ * and end by their time windows, in the receiver threads; this file only passes
+ * their states on.  A scan of several streams has begun when the first of its
+ * sessions has, and is over with the last.
  *
- * When the daemon is stopped the sessions end, and the scans do not: as their
- * state says that they run, the next daemon goes on with them.
+ * When the daemon is stopped the sessions end and the scans do not: the state
+ * file says that they run, so the next daemon continues them.
  */
 #include "daemon/schedule/schedule_host.h"
 
@@ -78,7 +78,10 @@ order_of(struct daemon *d, const struct scan *scan,
 	return order_check(o, d, fault);
 }
 
-/* Not one that it had before, and that is about to go. */
+/*
+ * Tells whether a session of the scan records.  A session from an earlier
+ * attempt, which is about to go, does not count.
+ */
 static bool
 has_begun(const struct daemon *d, unsigned scan)
 {
@@ -90,8 +93,10 @@ has_begun(const struct daemon *d, unsigned scan)
 	return false;
 }
 
-/* What was interrupted cannot go on, and never will: it is complete, say, or
- * protected.  Rather than nothing, the rest gets a name of its own. */
+/*
+ * Tells whether the interrupted recording can never be continued, because it is
+ * complete, say, or protected.  The rest is then recorded under a new name.
+ */
 static bool
 resume_refused(const struct scan *scan, const struct fault *fault)
 {
@@ -218,7 +223,7 @@ answers(void *arg, const char *folder)
 	return seek_folder(d->folder, folder);
 }
 
-/* ---- what became of it ----------------------------------------------- */
+/* ---- reports from sessions ------------------------------------------- */
 
 void
 schedule_host_began(struct daemon *d, const struct session *s)
@@ -267,7 +272,10 @@ folder_take(void *arg, short revents)
 	schedule_look(d->schedule, schedule_host_now());
 }
 
-/* Never comes by itself: it is readable when the clock was set. */
+/*
+ * Sets the timer to a time that never comes: its descriptor becomes readable
+ * only when the clock is set (ECANCELED).
+ */
 static void
 clock_watch(int fd)
 {
@@ -308,7 +316,10 @@ fds_add(struct daemon *d)
 	return err;
 }
 
-/* As the configuration says; else as systemd; else beside the files. */
+/*
+ * Returns the folder of the state file: from the configuration, else from
+ * systemd, else in the schedule's folder; malloc'ed.
+ */
 static char *
 state_folder(const struct daemon *d)
 {

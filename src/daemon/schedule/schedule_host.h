@@ -6,23 +6,34 @@
 #include "daemon/schedule/schedule.h"
 
 /*
- * What the schedule's hooks are in the daemon: orders and sessions.  The event
- * loop's thread.
+ * The schedule's hooks in the daemon: they turn scans into orders (requests to
+ * record) and sessions.  Only the event loop's thread uses it.
  */
 
-/* Both clocks at one moment: one that was stepped in between is read again. */
+/*
+ * Returns both clocks for the same moment, by reading them until no
+ * interruption lies between.
+ */
 struct schedule_now schedule_host_now(void);
 
-/* Opens d->schedule, and has the loop look at its folder and at the clock.  0
- * or -errno with a fault. */
+/*
+ * Opens d->schedule, and adds its folder and a clock watch to the event loop.
+ * 0, or -errno with a fault.
+ */
 int schedule_host_open(struct daemon *d, struct fault *fault);
 void schedule_host_close(struct daemon *d);
 
-/* Each turn of the loop, and when it is to turn next (steady). */
+/*
+ * Called in each turn of the event loop; and returns when the loop must turn
+ * next (steady ns).
+ */
 void schedule_host_step(struct daemon *d);
 int64_t schedule_host_next(const struct daemon *d);
 
-/* A session of it has begun, or ended and is still in d->sessions. */
+/*
+ * Called when a session of a scan has begun; and when it has ended, while it is
+ * still in d->sessions.
+ */
 void schedule_host_began(struct daemon *d, const struct session *s);
 void schedule_host_ended(struct daemon *d, const struct session *s);
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file was read again: which of its entries are those that are known?
+ * Merges a file that was read again: matches its entries with known scans.
  *
- *   same name and start               it is this one, from whichever file that
- *                                     is not there any more, too
- *   same file and name, not over yet  it is this one, moved to another time
- *   else                              it is a new one
+ *   same name and start               the same scan, also if it was in another
+ *                                     file that is gone
+ *   same file and name, not over yet  the same scan, moved to another time
+ *   else                              a new scan
  *
- * An entry may stand in two files.  One of them is refused as the twin of the
- * other, and takes what is armed or runs over when that is taken away.
+ * An entry may stand in two files.  One of them is refused as the duplicate of
+ * the other, and takes over the armed or running scan when that one is removed.
  *
- * What runs is taken for the same only if it can become what the file says:
- * another end is given to it; other streams are another recording.
+ * A running scan matches only if it can become what the file says: it can be
+ * given another end; other streams would be another recording.
  *
- * What is known is sorted by name and start once for a file, and what has its
- * entry is skipped: a file of 60,000 that takes the place of another one is
- * merged in some ten milliseconds.  What is taken out is marked, and goes when
- * all of the file is done.
+ * Known scans are sorted by name and start once per file, and matched ones are
+ * skipped: a file of 60,000 entries that replaces another one is merged in some
+ * ten milliseconds.  Scans that leave the list are marked, and removed together
+ * at the end.
  */
 #include "daemon/schedule/schedule_priv.h"
 
@@ -27,7 +27,7 @@
 
 #include "base/log.h"
 
-/* ---- which is which -------------------------------------------------- */
+/* ---- matching ---------------------------------------------------------- */
 
 static bool
 same_text(const char *a, const char *b)
@@ -47,7 +47,7 @@ same_streams(const struct scan *a, const struct scan *b)
 	return true;
 }
 
-/* But for its times and its priority. */
+/* Compares everything except times and priority. */
 static bool
 same_kind(const struct scan *a, const struct scan *b)
 {
@@ -69,7 +69,10 @@ same(const struct scan *a, const struct scan *b)
 	       same_text(a->send, b->send);
 }
 
-/* Its file is the one that is merged, or is not there. */
+/*
+ * Tells whether a known scan can be matched: its file is the one being merged,
+ * or is gone.
+ */
 static bool
 is_free(const struct schedule *s, const struct scan *old, const char *file)
 {
@@ -98,13 +101,16 @@ is_of(const struct scan *scan, const char *file)
 	return scan->file && !scan->gone && !strcmp(scan->file, file);
 }
 
-/* One that was there before, with what it is found by: its start may be another
- * one by the time that it is compared with others. */
+/*
+ * A known scan with the name and start that it is found by: a merge may change
+ * the scan's own start before later comparisons.
+ */
 struct known {
 	const char *name;
 	int64_t start;
 	struct scan *scan;
-	unsigned next; /* at or before the next one without an entry */
+	unsigned next; /* index of an unmatched scan, or of a step on the way
+			* to it */
 };
 
 struct known_list {
@@ -146,7 +152,10 @@ known_make(struct known_list *k, struct schedule *s)
 	return 0;
 }
 
-/* The first one without an entry, from i on. */
+/*
+ * Returns the index of the first unmatched scan from i on, and shortens the
+ * paths on the way.
+ */
 static unsigned
 known_free(struct known_list *k, unsigned i)
 {
@@ -163,7 +172,10 @@ known_free(struct known_list *k, unsigned i)
 	return end;
 }
 
-/* The first one without an entry that has this name, and starts no earlier. */
+/*
+ * Returns the index of the first unmatched scan with this name and a start no
+ * earlier.
+ */
 static unsigned
 known_find(struct known_list *k, const char *name, int64_t start)
 {
@@ -187,7 +199,10 @@ known_has(const struct known_list *k, unsigned i, const char *name)
 	return i < k->n && !strcmp(k->known[i].name, name);
 }
 
-/* Rather its file's own than one that another file left behind. */
+/*
+ * Finds the scan with the same name and start; prefers one of the same file
+ * over one that another file left behind.
+ */
 static struct scan *
 find_same(const struct schedule *s, struct known_list *k, const char *file,
 	  const struct scan *new, int64_t utc)
@@ -228,7 +243,7 @@ find_moved(struct known_list *k, const char *file, const struct scan *new,
 	return NULL;
 }
 
-/* ---- what becomes of it ---------------------------------------------- */
+/* ---- applying --------------------------------------------------------- */
 
 static void
 swap(char **a, char **b)
@@ -265,7 +280,7 @@ take_over(struct scan *old, struct scan *new)
 	old->taken = false;
 }
 
-/* Its steady end goes on by as much as the schedule says. */
+/* Moves the steady end of a scan by as much as its stop in the file moved. */
 static void
 prolong(struct schedule *s, struct scan *scan, int64_t was)
 {
@@ -315,7 +330,7 @@ static void
 update(struct schedule *s, struct scan *old, struct scan *new, int64_t utc)
 {
 	bool news = !same(old, new) || old->wrong || new->wrong || old->gone;
-	const struct scan was = *old; /* its texts are `new`'s from here on */
+	const struct scan was = *old; /* take_over() gives its texts to `new` */
 
 	take_over(old, new);
 	old->kept = true;
@@ -332,7 +347,10 @@ update(struct schedule *s, struct scan *old, struct scan *new, int64_t utc)
 	old->again = 0;
 }
 
-/* An entry that cannot be leaves alone what it was. */
+/*
+ * Tells whether the new entry is invalid while the scan is armed or runs: then
+ * the scan continues as it was.
+ */
 static bool
 is_slip(struct schedule *s, const struct scan *old, const struct scan *new)
 {
@@ -380,7 +398,7 @@ enter(struct schedule *s, struct scan *new, int64_t utc)
 	return over;
 }
 
-/* It is in the list until schedule_dropped(). */
+/* Marks a scan for removal by schedule_dropped(). */
 static void
 drop(struct schedule *s, struct scan *scan)
 {
@@ -405,7 +423,10 @@ schedule_dropped(struct schedule *s)
 	s->dropped = false;
 }
 
-/* What stands in its own file twice goes with that. */
+/*
+ * Tells whether the scans are in different files; a duplicate in the same file
+ * goes with it.
+ */
 static bool
 is_in_another(const struct scan *other, const struct scan *scan)
 {
@@ -478,7 +499,9 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 		scan_list_clear(list);
 		return;
 	}
-	/* First those that are certain, so that none is taken from them. */
+	/*
+	 * Match the certain ones first, so that none is taken as a moved one.
+	 */
 	for (unsigned i = 0; i < list->n; i++) {
 		old = find_same(s, &known, file, list->scan[i], now.utc);
 		if (!old)
@@ -510,7 +533,9 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	s->next = 0;
 }
 
-/* Or is to go on, when the daemon has been away. */
+/*
+ * Tells whether the scan runs, or is to be continued after the daemon was away.
+ */
 static bool
 is_running(const struct scan *scan)
 {

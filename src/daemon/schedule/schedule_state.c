@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state file is all that the schedule knows, as one JSON object: scans as
- * they were last read, so that a file that is damaged while the daemon is
- * down keeps its last good version, too, and what became of each.
+ * The state file holds all that the schedule knows, as one JSON object: scans
+ * as they were last read, so that a file that is damaged while the daemon is
+ * down keeps its last good version, and what became of each.
  *
- * What it says does not have to be new: a scan that is `armed` there may have
- * begun, and is found to be late then, with a recording that can go on.
+ * The file may be a little behind: a scan that is `armed` there may have begun,
+ * and is then found to be late, with a recording that can be continued.
  */
 #include "daemon/schedule/schedule_priv.h"
 
@@ -43,7 +43,7 @@ scan_pack(const struct scan *scan)
 	    scan->any_time, "tries", (int)scan->tries);
 }
 
-/* A text that grows. */
+/* A text buffer that grows. */
 struct growing {
 	char *text;
 	size_t used, room;
@@ -91,8 +91,10 @@ scan_write(struct growing *g, const struct scan *scan)
 	return good;
 }
 
-/* Each scan is made and forgotten by itself: as one tree of JSON, 60,000 of
- * them took four times as long, most of it to free the tree. */
+/*
+ * Each scan is converted and freed by itself: as one JSON tree, 60,000 scans
+ * took four times as long, most of it for freeing the tree.
+ */
 static char *
 state_text(const struct schedule *s)
 {
@@ -175,7 +177,7 @@ scan_fill(struct scan *scan, const json_t *from)
 	word_copy(from, "recording", scan->recording, sizeof scan->recording);
 }
 
-/* A file that was damaged by hand says what nobody can count with. */
+/* Checks a scan's numbers: a file edited by hand may contain any. */
 static bool
 is_sane(const struct scan *scan)
 {
@@ -186,8 +188,11 @@ is_sane(const struct scan *scan)
 	       scan->arm <= year && scan->backlog >= 0 && scan->backlog <= year;
 }
 
-/* What ran when the daemon ended is to go on; and what was armed and should
- * have begun meanwhile may have, before that was written. */
+/*
+ * Makes an armed or running scan of the last daemon WAITING.  It resumes its
+ * recording if it was running, or if it was armed and its start has passed:
+ * then it may have begun after the file was written.
+ */
 static void
 scan_wake(struct scan *scan, int64_t utc)
 {
@@ -234,7 +239,7 @@ by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* A file that was damaged by hand may have two of one number. */
+/* Drops scans with duplicate IDs, which a file edited by hand may contain. */
 static void
 twice_drop(struct schedule *s)
 {
@@ -274,7 +279,7 @@ state_take(struct schedule *s, const json_t *all, int64_t utc)
 	twice_drop(s);
 }
 
-/* One that cannot be read is put aside: somebody may want to see it. */
+/* Renames an unreadable state file, so that it can be inspected. */
 static void
 put_aside(const struct schedule *s, const char *path, const char *why)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is due.  A scan that waits is compared with UTC, anew each time, so a
- * clock that is stepped makes it wait longer or shorter.  What is armed gets
- * new steady times then.  What runs has the steady end that it had when it
- * began, and is not looked at: its session ends by itself.
+ * Does what is due.  A waiting scan is compared with UTC anew each time, so
+ * after a step of the clock it waits longer or shorter.  An armed scan gets new
+ * steady times then.  A running scan keeps the steady end it had when it began:
+ * its session ends by itself.
  *
  * A scan whose start has passed is begun at once while its end is ahead, as
- * Mark6 does, and never after it.
+ * Mark6 does, and never after its end.
  */
 #include "daemon/schedule/schedule_priv.h"
 
@@ -18,11 +18,13 @@
 #include "base/units.h"
 
 enum {
-	STEP_NS = 1000000,   /* a smaller one is how the clocks were read */
-	SLEW_NS = 500000000, /* a clock is slewed by less while a scan runs */
+	STEP_NS = 1000000,   /* smaller differences come from reading the
+			      * clocks */
+	SLEW_NS = 500000000, /* the clock is slewed by less than this while a
+			      * scan runs */
 	DAY_S = 86400,
 };
-/* How much later than UTC the data's own clock may be. */
+/* How late after its stop, by UTC, a scan by data time still waits for data. */
 #define DATA_LATE (60 * SCHEDULE_SECOND)
 
 static int64_t
@@ -39,7 +41,10 @@ end_utc(const struct scan *scan)
 	return scan->data ? scan->stop + DATA_LATE : scan->stop;
 }
 
-/* In steady time, as the clocks are now; of data as it is. */
+/*
+ * Converts the scan's times to steady time by the present clocks; data times
+ * stay as they are.
+ */
 static struct schedule_when
 when_of(const struct schedule *s, const struct scan *scan)
 {
@@ -57,10 +62,11 @@ when_of(const struct schedule *s, const struct scan *scan)
 }
 
 /*
- * Scans that follow each other have one edge, or packets would be in both, or
- * in none.  What another one has is taken, where it is the same time: what is
- * armed was turned into steady time a little before or after, and the clock is
- * slewed meanwhile; what runs keeps its end, though it began hours ago.
+ * Returns the steady time of an edge of a scan.  Scans that follow each other
+ * must share one edge, or packets would be in both or in none.  So the steady
+ * time that another scan already uses for the same UTC time is taken: an armed
+ * scan was converted a little earlier or later, while the clock is slewed; a
+ * running one keeps its end, though it may have begun hours ago.
  */
 static int64_t
 edge_of(const struct schedule *s, const struct scan *scan, int64_t utc,
@@ -96,7 +102,10 @@ when_with(const struct schedule *s, const struct scan *scan)
 
 /* ---- one scan -------------------------------------------------------- */
 
-/* No disk yet, no memory just now, a stream that is busy: these pass. */
+/*
+ * Tells whether an error may pass: no disk yet, no memory just now, a busy
+ * stream.
+ */
 static bool
 may_pass(int err)
 {
@@ -131,8 +140,10 @@ arm(struct schedule *s, struct scan *scan, struct schedule_now now)
 
 	scan->begin = when.start;
 	scan->end = scan->data ? INT64_MAX : when.stop;
-	/* One that is late by a moment keeps its start: what arrived before it
-	 * belongs to the scan before. */
+	/*
+	 * A scan that is late by less than a second keeps its start: packets
+	 * that arrived before it belong to the scan before.
+	 */
 	if (!scan->data && late >= SCHEDULE_SECOND)
 		when.start = 0;
 	err = s->hooks.arm(s->hooks.arg, scan, &when, &fault);
@@ -174,9 +185,9 @@ waiting(struct schedule *s, struct scan *scan, struct schedule_now now)
 }
 
 /*
- * Its times in steady time may be others by now.  Where they are not it is
- * over by itself: that it began is known only when the receivers have said so,
- * and one of a millisecond is over by then.
+ * Handles an armed scan: its steady times change if the clock was stepped.  If
+ * they did not, its session ends by itself at its stop: the receivers report
+ * its begin later, and a scan of a millisecond is over by then.
  */
 static void
 armed(struct schedule *s, struct scan *scan, struct schedule_now now)
@@ -206,7 +217,10 @@ armed(struct schedule *s, struct scan *scan, struct schedule_now now)
 	}
 }
 
-/* Of data that do not come any more, nobody says that they are over. */
+/*
+ * Stops a scan by data time whose data do not come any more, so that no packet
+ * ends it.
+ */
 static void
 running(struct schedule *s, struct scan *scan, struct schedule_now now)
 {
@@ -214,8 +228,10 @@ running(struct schedule *s, struct scan *scan, struct schedule_now now)
 		s->hooks.stop(s->hooks.arg, scan, "no data of its end came");
 }
 
-/* A clock that was wrong may have made it so.  Of data that were too late for
- * it nothing will come, before its start at the earliest. */
+/*
+ * Makes a missed scan WAITING again if the clock was set back.  A scan by data
+ * time must not have started yet, since earlier data will not come again.
+ */
 static void
 missed(struct schedule *s, struct scan *scan, struct schedule_now now)
 {
@@ -239,9 +255,9 @@ one(struct schedule *s, struct scan *scan, struct schedule_now now)
 	}
 }
 
-/* ---- all of them ----------------------------------------------------- */
+/* ---- all scans --------------------------------------------------------- */
 
-/* Steady: when something of it is due. */
+/* Returns the steady ns at which something of the scan is due. */
 static int64_t
 next_of(const struct schedule *s, const struct scan *scan)
 {
@@ -259,7 +275,10 @@ next_of(const struct schedule *s, const struct scan *scan)
 	}
 }
 
-/* Of what is over nobody asks after a day, unless its file is still there. */
+/*
+ * Tells whether a scan is forgotten: over for a day, and its file does not list
+ * it any more.
+ */
 static bool
 is_old(struct scan *scan, int64_t utc)
 {
@@ -308,8 +327,10 @@ schedule_due(struct schedule *s, struct schedule_now now)
 		schedule_state_write(s);
 }
 
-/* A machine that begins with a wrong clock takes what was interrupted for
- * over. */
+/*
+ * Revives interrupted scans: a machine that starts with a wrong clock takes
+ * them for over.
+ */
 static void
 set_back(struct schedule *s, int64_t utc)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which scans cannot be done is decided when they come, and again when
- * anything changes, so that a person hears of it on Friday.  First comes what
- * a scan cannot be by itself: one of an unknown stream, or one that is there
- * twice; whether there is room for all the others is for `admit` to say.
+ * Checks which scans cannot be done when they are added, and again when
+ * anything changes, so that an observer learns of it on Friday.  This file
+ * checks what is wrong with a scan by itself: an unknown stream, or a
+ * duplicate.  The hook `admit` decides whether there is room for all others.
  */
 #include "daemon/schedule/schedule_priv.h"
 
@@ -35,8 +35,9 @@ is_twin(const struct scan *other, const struct scan *scan)
 }
 
 /*
- * One that is the same: before it in the list, where it is decided by now, or
- * after it and begun.  Also one whose file is gone, and that goes on.
+ * Finds the duplicate of a scan: earlier in the list, where it is decided
+ * already, or later and begun.  A scan that continues though its file is gone
+ * counts, too.
  */
 static const struct scan *
 twin_of(const struct schedule *s, unsigned at)
@@ -57,7 +58,7 @@ twin_of(const struct schedule *s, unsigned at)
 	return NULL;
 }
 
-/* `why` of one that is not refused is left alone: it may be a note. */
+/* Refuses a scan.  The `why` of other scans is left alone: it may be a note. */
 static bool bar(struct scan *scan, const char *why, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -74,8 +75,10 @@ bar(struct scan *scan, const char *why, ...)
 	return true;
 }
 
-/* Not of `send`: what is to be recorded is, and the log says that it goes
- * nowhere. */
+/*
+ * Checks the URL `to`.  A bad `send` does not matter: the recording is made,
+ * and the log says that it is not sent.
+ */
 static const char *
 url_fault(const struct schedule *s, const struct scan *scan)
 {
@@ -115,7 +118,10 @@ bar_twin(const struct schedule *s, unsigned at)
 	return twin && bar(scan, "scan %u is the same", twin->id);
 }
 
-/* Its state is set once, so that the log has a line only where it is news. */
+/*
+ * Checks one scan.  Its state is set only once, so that the log has a line only
+ * if it is new.
+ */
 static void
 vet_one(struct schedule *s, unsigned at)
 {

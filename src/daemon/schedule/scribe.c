@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * There is one text that waits and one that is being written.  A disk that is
- * full, or a folder that may not be written, is tried again every 10 seconds
- * and said once: what is kept is of use only if it is kept at last.
+ * One text waits while one is being written.  If the disk is full or the folder
+ * may not be written, it is tried again every 10 seconds and logged once.
  */
 #include "daemon/schedule/scribe.h"
 
@@ -23,12 +22,12 @@ enum { AGAIN_S = 10, END_S = 10 };
 
 struct scribe {
 	char *folder, *file, *beside;
-	int said; /* the thread's: the last error */
+	int said; /* private to the thread: the last error, which is logged */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t poke;
-	char *text;	  /* lock: waits; NULL: nothing does */
-	bool stop, ended; /* lock */
+	char *text;	  /* under lock: the text that waits; NULL: none */
+	bool stop, ended; /* under lock */
 };
 
 /* ---- the file -------------------------------------------------------- */
@@ -90,7 +89,7 @@ say(struct scribe *s, int err)
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* The text that waits, where one does; NULL and true at the end. */
+/* Waits for a text; NULL with *stop true at the end. */
 static char *
 take(struct scribe *s, bool *stop)
 {
@@ -106,7 +105,10 @@ take(struct scribe *s, bool *stop)
 	return text;
 }
 
-/* It waits again, unless there is a newer one by now. */
+/*
+ * Waits, then queues the text again, unless a newer one has come or the thread
+ * has to stop.
+ */
 static void
 put_back(struct scribe *s, char *text)
 {
@@ -152,7 +154,7 @@ scribe_run(void *arg)
 	return NULL;
 }
 
-/* ---- who calls ------------------------------------------------------- */
+/* ---- the caller's side ------------------------------------------------- */
 
 void
 scribe_write(struct scribe *s, char *text)
@@ -181,7 +183,7 @@ scribe_free(struct scribe *s)
 	free(s);
 }
 
-/* False: not in this time. */
+/* Tells the thread to stop, and waits; false if it has not ended in time. */
 static bool
 has_ended(struct scribe *s)
 {

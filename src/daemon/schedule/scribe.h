@@ -5,21 +5,27 @@
 #include <stdbool.h>
 
 /*
- * The scribe keeps a text in a file, which is whole at any time: it is written
- * beside, made durable, and renamed.  That takes as long as the disk likes, so
- * a thread does it; of texts that come meanwhile, the last one is written.
- * One thread calls these.
+ * The scribe, a thread that writes the state file, keeps a text in a file that
+ * is complete at any time: the text is written beside it, made durable, and
+ * renamed.  That takes as long as the disk likes, hence the thread; of several
+ * texts that come meanwhile, only the last is written.  One thread calls these
+ * functions.
  */
 struct scribe;
 
-/* The folder is made when there is something to write.  0 or -errno. */
+/*
+ * Starts the thread.  The folder is made when there is something to write.  0
+ * or -errno.
+ */
 int scribe_start(struct scribe **scribe, const char *folder, const char *file);
 
-/* `text` is taken over; NULL: nothing. */
+/* Queues a text, and takes it over; NULL is ignored. */
 void scribe_write(struct scribe *s, char *text);
 
-/* Writes what is left, and ends.  False: the disk does not answer, and what
- * the thread has is left to it.  NULL: true. */
+/*
+ * Writes a text that is still queued, and ends the thread.  False if the disk
+ * does not answer: the thread and its memory are left behind.  NULL: true.
+ */
 bool scribe_stop(struct scribe *s);
 
 #endif
