@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection has a thread of its own: what it says is read as fast as disks
- * take it, and waits with it.  Who has not proved that he knows the secret has
- * ten seconds, a few kilobytes, and nothing else: no place among `connections`
- * (listener.h).
+ * Each connection has a thread of its own: it reads as fast as the disks take
+ * the data, and waits when they do.  A peer that has not proved yet that it
+ * knows the secret gets ten seconds, a few kilobytes of memory, and no place
+ * among the `connections` (listener.h).
  *
- * It is let in twice: WELCOME says that copies are taken here, which is all
- * that a sender of packets wanted to know; and only with its next frame does a
- * connection take part in a copy.
+ * A connection is admitted in two steps: WELCOME says that copies are taken
+ * here, which is all that a sender of packets wants to know; only the next
+ * frame of the sender makes the connection part of a copy.
  */
 #include "daemon/transfers/inbox_priv.h"
 
@@ -28,9 +28,12 @@
 #define SECOND INT64_C(1000000000)
 enum { GREET_S = 10, END_S = 2 };
 
-/* ---- a copy ---------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------ */
 
-/* Under the lock.  NULL: there are too many, or no memory. */
+/*
+ * Finds or makes the copy of that name; call under the lock.  NULL: there are
+ * too many, or no memory.
+ */
 static struct copy_in *
 copy_find(struct inbox *in, const struct inbox_caller *who,
 	  const struct inbox_greeting *g)
@@ -83,7 +86,7 @@ serve(struct inbox_caller *c, struct fault *fault)
 
 	c->link.link.by = clock_steady() + GREET_S * SECOND;
 	err = inbox_greet(c, &g, fault);
-	/* Its next word says that it came for a copy. */
+	/* Only a STATE frame says that the sender came to copy. */
 	if (!err)
 		err = link_frame(&c->link.link, &f, INT64_MAX, &why);
 	if (err)
@@ -115,7 +118,7 @@ caller_run(void *arg)
 	struct fault fault = { 0 };
 
 	if (serve(c, &fault) && fault.code) {
-		/* Of a copy its own lines say it. */
+		/* The failure of a copy is logged by serve(). */
 		if (!c->let_in)
 			inbox_refused(in, c->from, fault.what);
 		inbox_refuse(c, &fault);
@@ -127,7 +130,7 @@ caller_run(void *arg)
 	return NULL;
 }
 
-/* ---- callers --------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------- */
 
 static void
 place_leave(struct inbox *in, struct inbox_caller *c)
@@ -196,7 +199,10 @@ inbox_prove(struct inbox_caller *c, struct fault *fault)
 		   : 0;
 }
 
-/* Under the lock.  Its thread ends, and is reaped like any other. */
+/*
+ * Makes a connection's thread end; it is then reaped like any other.  Called by
+ * the listener, under the lock.
+ */
 static void
 caller_expel(void *arg, struct listener_place *p)
 {
@@ -229,7 +235,7 @@ callers_reap(struct inbox *in)
 	}
 }
 
-/* NULL: it may come. */
+/* Returns why a connection is refused; NULL: it is accepted. */
 static const char *
 why_not(const struct inbox *in, const struct sockaddr *from)
 {
@@ -239,7 +245,7 @@ why_not(const struct inbox *in, const struct sockaddr *from)
 		return "the inbox is being closed";
 	if (conf->allow.n && !vsi_allowed(&conf->allow, from))
 		return "it is not in `allow`";
-	/* Also threads that were told to end, and have not yet. */
+	/* callers_n includes threads that were told to end and have not yet. */
 	return in->callers_n >= conf->connections + 2 * LISTENER_NEWCOMERS
 		   ? "too many others come"
 		   : NULL;
@@ -393,7 +399,7 @@ inbox_close(struct inbox *in)
 	callers_reap(in);
 	listener_close(&in->listener);
 	if (in->callers || in->copies)
-		return false; /* a thread that reads a disk */
+		return false; /* a thread is still reading a disk */
 	secret_clear(&in->secret);
 	pthread_mutex_destroy(&in->lock);
 	free(in);

@@ -9,45 +9,65 @@
 #include "base/fault.h"
 
 /*
- * The inbox is where copies of recordings come in that other spates send
- * (wire/wire_copy.h): it listens, and has a thread for each connection.
- * The event loop's thread.
+ * The inbox receives copies of recordings from other spates (wire/wire_copy.h):
+ * it listens, and runs one thread per connection.  Only the event loop's thread
+ * calls these functions.
  */
 struct daemon;
 struct inbox;
 
-/* Listens, where the configuration has it; else *inbox is NULL, which all
- * below take for one where nothing ever comes.  0 or -errno with a fault. */
+/*
+ * Opens the inbox and listens if the configuration has one; else *inbox is
+ * NULL, which all functions below accept.  0, or -errno with a fault;
+ * inbox_close() frees it in either case.
+ */
 int inbox_open(struct inbox **inbox, struct daemon *d, struct fault *fault);
 
-/* Moves on what is there; whenever the loop turns. */
+/*
+ * Advances all copies; called in each turn of the event loop.  `now` is steady
+ * ns.
+ */
 void inbox_step(struct inbox *inbox, int64_t now);
 
-/* Takes nothing more, and ends what is on its way as interrupted; inbox_busy()
- * is false when that is done, but for threads that look at disks for longer
- * than a moment. */
+/*
+ * Accepts nothing more, and ends all copies as interrupted.  inbox_busy() turns
+ * false when that is done; it waits only briefly for threads that are still
+ * looking at disks.
+ */
 void inbox_stop(struct inbox *inbox);
 bool inbox_busy(const struct inbox *inbox);
 
-/* Is it on its way here?  Also one whose folder is not made yet. */
+/*
+ * Tells whether a copy of that name is coming in, even if its folder is not
+ * made yet.
+ */
 bool inbox_has(const struct inbox *inbox, const char *name);
 
-/* One whose blocks come in; good until mapping_end.  False: there is none. */
+/*
+ * Finds the copy of that name whose blocks come in, for daemon/sessions'
+ * mapping (shared memory for mounts); valid until mapping_end().  False: there
+ * is none.
+ */
 struct mapping_of;
 bool inbox_find(struct inbox *inbox, const char *name, struct mapping_of *of);
 
-/* Ends one, of that name or number, as interrupted.  0; -ENOENT: there is
- * none. */
+/*
+ * Ends the copy of that name or number, as interrupted.  0, or -ENOENT: there
+ * is none.
+ */
 int inbox_end(struct inbox *inbox, const char *name);
 
 /*
- * What comes in just now: an array of {"id","name","from","state","why",
- * "stream","format","bytes","total","there","chunks","rate","connections",
- * "start"}.  A new reference.
+ * Returns the copies that come in now: an array of {"id", "name", "from",
+ * "state", "why", "stream", "format", "bytes", "total", "there", "chunks",
+ * "told", "packets", "rate", "connections", "start"}.  A new reference.
  */
 json_t *inbox_json(const struct inbox *inbox);
 
-/* False: a thread of it hangs with a disk, and has to be left alone. */
+/*
+ * Frees the inbox.  False if one of its threads hangs with a disk: then the
+ * inbox is left behind.
+ */
 bool inbox_close(struct inbox *inbox);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said on a connection before it is let in, and when it is not: its
- * HELLO, the proof that it knows the secret, WELCOME or REFUSE. */
+/*
+ * The start of a connection: HELLO, the proof of the secret, WELCOME; or
+ * REFUSE.
+ */
 #include "daemon/transfers/inbox_priv.h"
 
 #include <errno.h>
@@ -21,7 +23,10 @@ enum { LINGER_S = 2, HELLO_MOST = 64 << 10 };
 
 /* ---- refusing -------------------------------------------------------- */
 
-/* What it still sends is read, or the kernel would drop our last word. */
+/*
+ * Reads and drops what the peer still sends: closing a socket with unread data
+ * would make the kernel discard our REFUSE.
+ */
 static void
 linger(const struct copy_link *l)
 {
@@ -103,7 +108,7 @@ handshake_send(const struct inbox_caller *c, struct handshake *h)
 		return 0;
 	why = wire_copy_unpack(&f, h->out, crc32c);
 	if (why)
-		return -EINVAL; /* it makes its own frames */
+		return -EINVAL; /* cannot happen: handshake.h made the frame */
 	return link_send(&c->link.link, &f, h->out + WIRE_HEADER,
 			 h->out_bytes - WIRE_HEADER);
 }
@@ -145,7 +150,7 @@ prove(const struct inbox_caller *c, const uint8_t *hello, struct fault *fault)
 	return handshake_send(c, &h);
 }
 
-/* Its HELLO, up to our WELCOME. */
+/* Reads the HELLO, checks the proof, and sends WELCOME. */
 int
 inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
 	    struct fault *fault)
@@ -166,7 +171,10 @@ inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
 	err = link_read(&c->link.link, payload, f.payload_bytes, INT64_MAX);
 	if (!err && crc32c(0, payload, f.payload_bytes) != f.payload_crc)
 		err = copy_in_lie(fault, "a hello with a wrong checksum");
-	/* Who is no friend learns nothing of what is wrong with the rest. */
+	/*
+	 * Check the proof before the rest of the HELLO: a stranger learns
+	 * nothing about it.
+	 */
 	if (!err && f.payload_bytes < WIRE_HELLO_BYTES)
 		err = copy_in_lie(fault, "a hello that is too short");
 	if (!err)

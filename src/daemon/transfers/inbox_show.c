@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What others ask of an inbox: the event loop's thread, which alone takes
- * copies out of its list. */
+/*
+ * Questions of the rest of the daemon to the inbox, on the event loop's thread,
+ * which alone takes copies out of the list.
+ */
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "daemon/transfers/inbox_priv.h"
 
-/* Of what has folders here the end is waited for; of threads that look at what
- * is there only for a moment: to read all of it again may take hours. */
+/*
+ * Tells whether shutdown waits for a copy: yes if its folders are on these
+ * disks; no while its thread only looks at what is there, since reading all of
+ * it again may take hours.
+ */
 static bool
 is_awaited(struct copy_in *c)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the event loop does for copies that come in: it knows the disks and
- * their writers.  It never waits for a connection, and where a copy has to
- * wait for it, that is until its next turn.
+ * The event loop's work for incoming copies: it knows the disks and their
+ * writer threads.  It never waits for a connection's thread: a copy that has to
+ * wait is looked at again in the next turn.
  *
- * A copy whose sender does not come back for a minute is closed without an
- * end, as interrupted: it goes on when the sender does.
+ * A copy whose sender does not come back for a minute is closed as interrupted,
+ * without an end record; it continues when the sender does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,10 @@
 
 /* ---- disks ----------------------------------------------------------- */
 
-/* They are opened by the thread that looks at them: that may take long. */
+/*
+ * Lists the disks for a copy.  The connection's thread opens them, since that
+ * may take long.
+ */
 static struct copy_in_disks *
 here_find(const struct fleet *fleet)
 {
@@ -38,7 +41,8 @@ here_find(const struct fleet *fleet)
 		writer_facts(w, &f);
 		if (f.state == WRITER_HUNG)
 			continue;
-		*disk = fleet->disk[i].disk; /* the path is borrowed */
+		*disk = fleet->disk[i].disk; /* its path is borrowed from the
+					      * fleet */
 		disk->fd = -1;
 		h->disks.n++;
 	}
@@ -95,7 +99,8 @@ folders_begin(struct inbox *in, struct copy_in *c)
 		struct writer *w = fleet_writer(fleet, i);
 
 		if (w && writer_begin(w, c->output) < 0)
-			abort(); /* a few bytes, and others have begun */
+			abort(); /* out of a few bytes of memory, while other
+				  * disks have begun */
 	}
 }
 
@@ -109,7 +114,8 @@ errands_done(const struct copy_in *c)
 static void
 begin_look(struct inbox *in, struct copy_in *c)
 {
-	bool done = errands_done(c); /* and so its folders are counted */
+	bool done = errands_done(c); /* read before `folders`: all writers
+				      * are counted then */
 	struct fault fault = { 0 };
 
 	if (atomic_load(&c->output->folders)) {
@@ -123,7 +129,7 @@ begin_look(struct inbox *in, struct copy_in *c)
 	}
 }
 
-/* ---- the end --------------------------------------------------------- */
+/* ---- the end of a copy ------------------------------------------------ */
 
 static void
 folders_end(struct inbox *in, struct copy_in *c)
@@ -156,20 +162,23 @@ closing_look(struct inbox *in, struct copy_in *c)
 		copy_in_move(c, COPY_IN_CLOSED);
 }
 
-/* Nobody is there, and nobody is to come. */
+/*
+ * Tells whether a copy has ended: no connection is left, and none is to be
+ * expected.
+ */
 static bool
 is_over(const struct copy_in *c, int64_t now)
 {
 	bool there = c->state >= COPY_IN_THERE;
 
-	/* Begun is begun: the writers make folders. */
+	/* The disks' writers are making folders: wait for them. */
 	if (c->links || c->state == COPY_IN_LOOKED ||
 	    c->state == COPY_IN_BEGINNING)
 		return false;
 	return c->stopping || there || now - c->idle > PATIENCE;
 }
 
-/* One whose folders were made is closed; any other is gone. */
+/* Closes a copy whose folders were made; drops any other. */
 static void
 give_up(struct copy_in *c, bool stopped)
 {
@@ -205,7 +214,7 @@ over(struct inbox *in, struct copy_in *c)
 	}
 }
 
-/* ---- a turn ---------------------------------------------------------- */
+/* ---- a turn of the event loop ----------------------------------------- */
 
 static void
 full_look(struct inbox *in, struct copy_in *c)
@@ -258,7 +267,7 @@ copy_step(struct inbox *in, struct copy_in *c, int64_t now)
 	pthread_mutex_lock(&c->lock);
 	stopped = c->stopping;
 	end = state < COPY_IN_CLOSING && c->state == state && is_over(c, now);
-	c->stopping |= end; /* nobody comes in any more */
+	c->stopping |= end; /* no connection may join any more */
 	pthread_mutex_unlock(&c->lock);
 	if (end)
 		give_up(c, stopped);
@@ -307,7 +316,10 @@ inbox_step(struct inbox *in, int64_t now)
 	if (!in)
 		return;
 	inbox_callers_step(in);
-	/* Callers put others before it, and nobody else takes any away. */
+	/*
+	 * The list may be walked without the lock: connections add in front
+	 * only, and only this thread removes.
+	 */
 	pthread_mutex_lock(&in->lock);
 	c = in->copies;
 	pthread_mutex_unlock(&in->lock);
@@ -344,7 +356,7 @@ inbox_find(struct inbox *in, const char *name, struct mapping_of *of)
 int
 inbox_end(struct inbox *in, const char *name)
 {
-	/* No name is digits alone. */
+	/* A name has at least one character that is no digit. */
 	bool number = !name[strspn(name, "0123456789")];
 	unsigned long id = number ? strtoul(name, NULL, 10) : 0;
 	struct copy_in *c;

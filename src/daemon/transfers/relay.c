@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a session is for a recording, without all that disks need: the supply
- * gives its blocks to the source of a sender, and neither waits for the other.
+ * A relay is what a session is for a recording, without the part for disks: the
+ * supply hands its blocks to the source of a sender, and neither waits for the
+ * other.
  */
 #include "daemon/transfers/relay.h"
 
@@ -14,8 +15,8 @@ struct relay {
 	const struct session_host *host;
 	struct supply *supply;
 	struct source_relay *source;
-	bool given; /* the source, to a sender */
-	bool ended; /* nothing more comes */
+	bool given; /* the source was given to a sender */
+	bool ended; /* no more blocks will come */
 };
 
 static int
@@ -24,7 +25,7 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* Receivers. */
+/* Called by receiver threads. */
 static void
 block_out(void *arg, struct block *b)
 {
@@ -39,7 +40,7 @@ changed(void *arg)
 	host->wake(host->arg);
 }
 
-/* The sender's thread. */
+/* Called by the sender's thread. */
 static uint64_t
 dropped(void *arg)
 {
@@ -87,7 +88,7 @@ supply_make(struct relay *r, const struct relay_args *a, struct fault *fault)
 	if (err)
 		return err;
 	err = supply_open_passing(&r->supply, in, host->pool, a->name, fault);
-	reception_put(in); /* the supply has it */
+	reception_put(in); /* the supply holds it now */
 	return err;
 }
 
@@ -110,7 +111,10 @@ source_make(struct relay *r, const struct relay_args *a, struct fault *fault)
 	return source_relay_make(&r->source, &args) < 0 ? no_memory(fault) : 0;
 }
 
-/* What is on its way when it begins is of before. */
+/*
+ * Makes the relay's feed.  Without a start time, packets received before now
+ * are left out.
+ */
 static int
 feed_make_of(struct relay *r, const struct relay_args *a, struct fault *fault)
 {
@@ -183,7 +187,10 @@ relay_stop_at(struct relay *r, int64_t at)
 	supply_gate(r->supply, &gate);
 }
 
-/* Acquire, in supply_flushed: all blocks were put. */
+/*
+ * Ends the source once all blocks are in it: supply_flushed() reads with
+ * acquire what the receivers released.
+ */
 bool
 relay_step(struct relay *r, int64_t now)
 {
@@ -195,7 +202,7 @@ relay_step(struct relay *r, int64_t now)
 	return true;
 }
 
-/* Its source first, which counts in the supply. */
+/* Drop the source first: its counters are in the supply. */
 void
 relay_free(struct relay *r)
 {

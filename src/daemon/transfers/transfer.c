@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue is the list of all transfers that did not end, in the order in
- * which they came.  There are a few of them, so whose turn it is is looked for
- * anew each time.
+ * The queue is the list of all transfers that have not ended, in the order in
+ * which they came.  There are few of them, so the next one is searched each
+ * time.
  *
- * A relay has no disk that could wait for it: it begins at once, and has no
- * turn.  One that is paused has no turn, and takes none from others: when it goes on
- * there may be one more than `max_sends`, which is better than a pause that
- * nobody can end.
+ * A relay has no disk where its data could wait: it begins at once, and needs
+ * no turn.  A paused transfer holds no turn: when it is resumed there may be
+ * one more than `max_sends`, which is better than a pause that cannot be ended.
  *
- * A thread that hangs with a disk keeps what it was given: that is put aside,
- * and freed by nobody.
+ * A thread that hangs with a disk keeps what it was given: the transfer is put
+ * aside and never freed.
  */
 #include "daemon/transfers/transfer.h"
 
@@ -106,7 +105,7 @@ transfer_add(struct daemon *d, struct transfer_order *o,
 	return 0;
 }
 
-/* ---- going ----------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------ */
 
 static void
 ended_remember(struct daemon *d, struct transfer *t)
@@ -116,7 +115,7 @@ ended_remember(struct daemon *d, struct transfer *t)
 		json_array_remove(d->transfers.ended, 0);
 }
 
-/* A warning where not all of it arrived. */
+/* Logs the end; a warning if not everything was sent. */
 static void
 end_log(const struct transfer *t)
 {
@@ -134,7 +133,10 @@ end_log(const struct transfer *t)
 		 (unsigned long long)f->packets, (unsigned long long)gone);
 }
 
-/* Out of the list; its thread is gone, but for one that hangs. */
+/*
+ * Takes a transfer out of the list and frees it; one whose thread hangs is put
+ * aside instead.
+ */
 static void
 transfer_end(struct daemon *d, struct transfer *t)
 {
@@ -157,7 +159,10 @@ transfer_end(struct daemon *d, struct transfer *t)
 	d->transfers.hung = t;
 }
 
-/* Whoever stopped it, and why, comes before what the thread has to say. */
+/*
+ * Sets the reason.  Why a transfer was stopped takes precedence over what its
+ * thread reports.
+ */
 static void
 why_set(struct transfer *t, const char *why)
 {
@@ -212,8 +217,10 @@ fail(struct daemon *d, struct transfer *t, const struct fault *fault)
 	transfer_end(d, t);
 }
 
-/* Back into the queue: whoever records it wants it sent, and the peer may
- * come back. */
+/*
+ * Puts a failed transfer back into the queue while its recording goes on: the
+ * peer may come back.
+ */
 static bool
 try_again(struct daemon *d, struct transfer *t, int64_t now)
 {
@@ -298,7 +305,10 @@ over(struct daemon *d, struct transfer *t, int64_t now)
 		transfer_end(d, t);
 }
 
-/* A relay ends by itself: what came until then is sent. */
+/*
+ * Tells whether a transfer's time is over.  A running relay is not stopped
+ * here: it takes in packets until its time, and sends them all.
+ */
 static bool
 is_late(const struct transfer *t, int64_t now)
 {
@@ -320,7 +330,8 @@ step_one(struct daemon *d, struct transfer *t, int64_t now)
 		begin(d, t);
 	else if (t->step == TRANSFER_QUEUED || !t->ops->ended(t->run))
 		return;
-	else if (fed) /* what takes packets in goes before its memory does */
+	else if (fed) /* it still takes in packets: stop before its memory is
+		       * freed */
 		relay_stop(t->relay, "nobody sends it");
 	else
 		over(d, t, now);
@@ -389,7 +400,10 @@ transfers_wait(const struct daemon *d, int64_t now)
 	return d->transfers.list && now < d->transfers.stop_by;
 }
 
-/* What hangs is left as it is, to the end of the process. */
+/*
+ * Frees what has ended.  Transfers whose thread hangs stay until the process
+ * ends.
+ */
 bool
 transfers_finish(struct daemon *d)
 {

@@ -14,8 +14,8 @@
 #include "flow/send/sender.h"
 
 /*
- * A transfer is something that is sent, or waits to be: a recording, all of
- * it or a part, or a stream that is only passed on.
+ * A transfer is something that is sent, or waits to be: a recording or a part
+ * of one, or a stream that is relayed without being recorded.
  *
  *   QUEUED --> RUNNING --> ENDED
  *     ^  |        |          ^
@@ -23,40 +23,44 @@
  *     +-----------+
  *       tried again; or paused before its turn
  *
- *   QUEUED   waits for its turn: of those that wait the highest priority is
- *            next, and among equals who came first
- *   RUNNING  a thread of its own does it (sender.h, copy_out.h)
- *   ENDED    done, stopped or failed; it is remembered for a while
+ *   QUEUED   waits for its turn: highest priority first, then oldest first
+ *   RUNNING  a thread of its own sends it (sender.h, copy_out.h)
+ *   ENDED    done, stopped or failed; remembered for a while
  *
- * The event loop's thread owns all of them, and waits for none: whatever
- * touches a disk, a name or a peer is done by their threads.
+ * The event loop's thread owns all transfers and never blocks for one: whatever
+ * touches a disk, a name server or a peer is done by their threads.
  */
 enum transfer_kind { TRANSFER_SEND, TRANSFER_COPY, TRANSFER_RELAY };
 enum transfer_step { TRANSFER_QUEUED, TRANSFER_RUNNING, TRANSFER_ENDED };
 
-/* What is to be sent, and how. */
+/* A request to send: what, where to, and how. */
 struct transfer_order {
-	char name[SESSION_NAME]; /* of the recording; of a relay, the stream */
+	char name[SESSION_NAME]; /* name of the recording; of a relay, the
+				  * stream's name */
 	char *to;		 /* URL */
-	char *as; /* the name that a copy gets there; NULL: its own */
+	char *as; /* name that the copy gets at the receiver; NULL: its own */
 	bool relay;
-	bool follow; /* what is still recorded is sent to its end */
-	struct transfer_file *file; /* written to, in place of being sent;
-				       NULL: none */
+	bool follow; /* a recording that still grows is sent to its end */
+	struct transfer_file *file; /* write to this file instead of sending;
+				     * NULL: send */
 	bool plain;
-	unsigned connections; /* 0: as the plugin likes */
-	uint64_t rate;	      /* as of sender_rate() */
+	unsigned connections; /* 0: the plugin chooses */
+	uint64_t rate;	      /* as sender_rate() takes it */
 	int priority;
 	int64_t patience; /* ns that a peer may be away */
-	int64_t start;	  /* steady, of a relay: not before that; 0 */
-	int64_t until;	  /* steady, when it is stopped; 0: never */
-	unsigned scan;	  /* of the schedule: it is that scan; 0: typed */
-	bool keep;	  /* tried again for as long as it is recorded */
+	int64_t start;	  /* relay: steady ns when it begins; 0: at once */
+	int64_t until;	  /* steady ns when it is stopped; 0: never */
+	unsigned scan;	  /* ID of the scan that this transfer carries out;
+			   * 0: requested by command */
+	bool keep;	  /* try again for as long as the recording lasts */
 	struct send_choice choice;
-	uint32_t *threads; /* what choice.threads points to */
+	uint32_t *threads; /* memory of choice.threads */
 };
 
-/* The thread that does it, whichever kind it is. */
+/*
+ * The thread's functions: those of a sender or of a copy; `run` is the struct
+ * sender or struct copy_out.
+ */
 struct transfer_ops {
 	void (*rate)(void *run, uint64_t rate);
 	void (*pause)(void *run, bool pause);
@@ -72,150 +76,191 @@ struct transfer {
 	struct transfer_order o;
 	enum transfer_step step;
 
-	/* QUEUED */
-	bool paused; /* has no turn until it is resumed */
+	/* while QUEUED */
+	bool paused; /* gets no turn until it is resumed */
 	unsigned tries;
-	int64_t again; /* steady, not before that */
+	int64_t again; /* steady ns, not before that */
 
-	/* RUNNING */
-	bool begun; /* the schedule knows */
+	/* while RUNNING */
+	bool begun; /* the schedule was told that it has begun */
 	const struct transfer_ops *ops;
 	void *run;
-	bool hangs; /* its thread was left to itself, with what it has */
-	struct disks disks;	 /* its own */
-	struct setup_send *send; /* held: the plugin's options */
-	struct relay *relay;	 /* of a relay: where its data come from */
+	bool hangs; /* its thread hangs with a disk and was left behind */
+	struct disks disks;	 /* the transfer's own descriptors */
+	struct setup_send *send; /* held, for the plugin's options */
+	struct relay *relay;	 /* source of the packets, if this is a
+				  * relay; else NULL */
 
-	/* UTC; 0: not yet */
+	/* UTC ns; 0: not yet */
 	int64_t queued_ns, started_ns, ended_ns;
-	const char *stop_why;	   /* who ended it; static, NULL: nobody */
-	char why[SEND_SENTENCE];   /* while it is queued, and at its end */
-	struct sender_facts facts; /* as they were last seen */
-	struct transfer *next;	   /* transfers::list, or ::hung */
+	const char *stop_why;	   /* why it was stopped; static text; NULL:
+				    * it was not */
+	char why[SEND_SENTENCE];   /* reason while it is queued, and at its
+				    * end */
+	struct sender_facts facts; /* as of the last look */
+	struct transfer *next;	   /* links transfers::list or
+				    * transfers::hung */
 };
 
-/* Somebody waits for some to have ended. */
+/* A client that waits for transfers to end. */
 struct transfer_waiter {
 	struct server_ticket ticket;
-	unsigned *id; /* 0: that has */
+	unsigned *id; /* 0: that one has ended */
 	unsigned n, left;
-	json_t *sends;		      /* SEND of those that have */
-	struct transfer_waiter *next; /* transfers::waiters */
+	json_t *sends;		      /* SEND (verbs.h) of those that have
+				       * ended */
+	struct transfer_waiter *next; /* links transfers::waiters */
 };
 
 struct transfers {
-	struct transfer *list; /* those that did not end, oldest first */
-	struct transfer *hung; /* those whose thread did not, with a disk */
-	json_t *ended;	       /* SEND of the last, oldest first */
+	struct transfer *list; /* transfers that have not ended, oldest first */
+	struct transfer *hung; /* transfers whose thread hangs with a disk */
+	json_t *ended;	       /* SEND of the last ones that ended, oldest
+				* first */
 	struct transfer_waiter *waiters;
-	int64_t stop_by; /* steady, when the daemon ends without them; 0 */
+	int64_t stop_by; /* steady ns, when the daemon stops waiting for
+			  * them; 0 */
 };
 
 struct daemon;
 struct scan;
 struct schedule_when;
 
-/* ---- transfer.c: all of them ------------------------------------------ */
+/* ---- transfer.c: the queue ---------------------------------------------- */
 
-/* 0 and it is in the queue, with an id; or -errno with a fault.  The order is
- * taken over, also on an error. */
+/*
+ * Queues a transfer and gives it an id.  0, or -errno with a fault.  Takes over
+ * the contents of the order, even on an error.
+ */
 int transfer_add(struct daemon *d, struct transfer_order *o,
 		 struct transfer **transfer, struct fault *fault);
 
-/* `why` is static text; again: nothing. */
+/* Stops a transfer; `why` is static text.  A second call does nothing. */
 void transfer_stop(struct daemon *d, struct transfer *t, const char *why);
 void transfer_pause(struct daemon *d, struct transfer *t, bool pause);
 void transfer_rate(struct transfer *t, uint64_t rate);
 
-/* By number, or the first behind `after` of that name; NULL: none. */
+/*
+ * Finds a transfer by number; or the first one of a recording's name behind
+ * `after` (NULL: from the start).  NULL: none.
+ */
 struct transfer *transfer_find(const struct daemon *d, unsigned id);
 struct transfer *transfer_of(const struct daemon *d, const char *name,
 			     const struct transfer *after);
 
-/* Each turn of the loop: begins those whose turn it is, and lets go of those
- * that have ended. */
+/*
+ * Begins transfers whose turn has come, and ends those whose thread has ended;
+ * called in each turn of the event loop.  `now` is steady ns.
+ */
 void transfers_step(struct daemon *d, int64_t now);
-/* Those that take a turn from others. */
+/* Returns how many run and count against `max_sends`. */
 unsigned transfers_running(const struct daemon *d);
-/* When that is due next (steady). */
+/* Returns when transfers_step() must be called next (steady ns). */
 int64_t transfers_next(const struct daemon *d);
 
-/* A recording has no memory: ends all relays.  False: there are none. */
+/*
+ * Stops all relays, because a recording lacks memory.  False: there are none.
+ */
 bool transfers_yield(struct daemon *d);
 
-/* Ends all of them: the daemon ends, and waits for them a moment. */
+/*
+ * Stops all transfers, as the daemon ends; transfers_wait() tells whether to
+ * wait for them a little longer.
+ */
 void transfers_stop(struct daemon *d, int64_t now);
 bool transfers_wait(const struct daemon *d, int64_t now);
-/* False: a thread hangs with a disk, and uses what is left of the daemon. */
+/*
+ * Frees all transfers.  False if a thread hangs with a disk: it still uses
+ * parts of the daemon, which must not be freed.
+ */
 bool transfers_finish(struct daemon *d);
 
 /* ---- transfer_wait.c --------------------------------------------------- */
 
-/* Answers when all of these have ended; 0 or -ENOMEM. */
+/*
+ * Answers the client of `ticket` when all these transfers have ended.  0 or
+ * -ENOMEM.
+ */
 int transfer_wait(struct daemon *d, struct server_ticket ticket,
 		  const unsigned *id, unsigned n);
 
-/* One has ended. */
+/* Tells all waiters that a transfer has ended. */
 void transfer_waiters_tell(struct daemon *d, struct transfer *t);
 void transfer_waiters_clear(struct daemon *d);
 
 /* ---- transfer_check.c ------------------------------------------------- */
 
-/* Can it be sent, as things are?  0; or -errno with a fault. */
+/* Checks whether it can be sent as things are.  0, or -errno with a fault. */
 int transfer_check(struct daemon *d, const struct transfer_order *o,
 		   struct fault *fault);
 
-/* Is there a way to this URL, and what of it can be seen to be wrong? */
+/*
+ * Checks whether a plugin takes this URL, as far as can be seen without trying.
+ * 0, or -errno with a fault.
+ */
 int transfer_url_check(struct daemon *d, const char *name, const char *url,
 		       struct fault *fault);
 
-/* Is it all of a recording, as an inbox takes it? */
+/* Tells whether it is a whole recording, which an inbox takes. */
 bool transfer_is_whole(const struct transfer_order *o);
 
-/* The session that makes that recording; NULL: none. */
+/* Returns the session that makes this recording; NULL: none. */
 struct session *transfer_session(const struct daemon *d, const char *name);
 
 /* ---- transfer_about.c -------------------------------------------------- */
 
-/* The same for the same recording, whenever it is sent; 0: nobody knows it
- * well enough yet, or a relay. */
+/*
+ * Returns a number that identifies the recording to a peer, the same whenever
+ * it is sent; 0 for a relay, or if too little is known yet.
+ */
 uint64_t transfer_number(struct daemon *d, const struct transfer_order *o);
-/* As send_args has it; malloc'ed, NULL without memory. */
+/* Returns JSON for send_args::about; malloc'ed, NULL without memory. */
 char *transfer_about(struct daemon *d, const struct transfer_order *o);
 
 /* ---- transfer_run.c --------------------------------------------------- */
 
-/* Starts its thread.  0 or -errno with a fault. */
+/* Starts the transfer's thread.  0, or -errno with a fault. */
 int transfer_begin(struct daemon *d, struct transfer *t, struct fault *fault);
-/* Lets go of a thread that has ended, where there is one.  False: it hangs. */
+/*
+ * Frees the thread, which has ended; a transfer without one is fine.  False: it
+ * hangs.
+ */
 bool transfer_run_drop(struct transfer *t);
 
-/* For transfer_copy.c: where the data of a recording come from. */
+/*
+ * For transfer_copy.c: makes the source of a recording's data.  0, or -errno
+ * with a fault.
+ */
 int transfer_source(struct daemon *d, struct transfer *t,
 		    struct source **source, struct fault *fault);
 
 /* ---- transfer_file.c --------------------------------------------------- */
 
-/* Takes the descriptor over, and frees it with the order; NULL without memory,
- * then it does not. */
+/*
+ * Takes over the descriptor, to be closed with the order.  NULL without memory,
+ * and the descriptor stays the caller's.
+ */
 struct transfer_file *transfer_file_make(int fd);
-void transfer_file_free(struct transfer_file *file); /* NULL: nothing */
+void transfer_file_free(struct transfer_file *file); /* NULL is allowed */
 extern const struct send_ops transfer_file_ops;	     /* options: the file */
 
 /* ---- transfer_copy.c -------------------------------------------------- */
 
-/* Its thread has ended because the peer wants a copy: begins that.  -ENOTSUP
- * with a fault where it was not asked for all of it. */
+/*
+ * Continues as a copy, when the sender has ended because its peer is an inbox.
+ * 0; -ENOTSUP with a fault if less than the whole recording was asked for; or
+ * another -errno.
+ */
 int transfer_copy(struct daemon *d, struct transfer *t, struct fault *fault);
 
 /* ---- transfer_json.c -------------------------------------------------- */
 
-/* SEND of verbs.h, as it is now. */
+/* Returns SEND of verbs.h, with present numbers. */
 json_t *transfer_json(const struct daemon *d, struct transfer *t);
-/* Those that wait or run. */
+/* Returns the transfers that wait or run. */
 json_t *transfers_json(const struct daemon *d);
 
-/* ---- transfer_scan.c: the schedule's ---------------------------------- */
+/* ---- transfer_scan.c: for the schedule --------------------------------- */
 
 int transfer_scan_arm(struct daemon *d, struct scan *scan,
 		      const struct schedule_when *when, struct fault *fault);
@@ -225,11 +270,14 @@ void transfer_scan_move(struct daemon *d, const struct scan *scan,
 			const struct schedule_when *when);
 void transfer_scan_stop_at(struct daemon *d, const struct scan *scan,
 			   int64_t at);
-/* It runs, and its time has come. */
+/*
+ * Tells the schedule that a transfer has begun: it runs, and its start has
+ * come.
+ */
 void transfer_scan_began(struct daemon *d, struct transfer *t, int64_t now);
-/* It has ended, and is in the list still. */
+/* Tells the schedule that a transfer has ended; it is still in the list. */
 void transfer_scan_ended(struct daemon *d, const struct transfer *t);
-/* A recording began that is to be sent. */
+/* Queues the sending of a recording that has just begun. */
 void transfer_follow(struct daemon *d, const struct session *s, const char *to);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a peer is told of a recording, and the number by which it knows a
- * transfer of it again: both follow from what the recording is, so that a
- * transfer that is begun anew, by another daemon even, goes on where the peer
- * says.
+ * The text about a recording that its peer is told, and the number by which it
+ * recognises the transfer: both depend only on the recording, so a transfer
+ * that is started again, even by another daemon, continues where the peer says.
  */
 #include "daemon/transfers/transfer.h"
 
@@ -48,7 +47,7 @@ identify(struct daemon *d, const struct transfer_order *o, struct identity *i)
 	}
 }
 
-/* FNV-1a. */
+/* FNV-1a hash. */
 static uint64_t
 mix(uint64_t hash, const void *data, size_t bytes)
 {

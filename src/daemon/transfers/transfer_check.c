@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether there is such a recording is asked of what is being recorded, then
- * of the catalogue, and only where that does not know it of the disks, by a
- * thread (seek.h): a recording that was copied there a second ago is one.
+ * Checks a request.  Whether the recording exists is asked of the sessions
+ * first, then of the catalogue, and only if that does not know it of the disks,
+ * by another thread (seek.h, name_lookup): so a recording that was copied there
+ * a second ago is found.
  */
 #include "daemon/transfers/transfer.h"
 
@@ -27,7 +28,7 @@ transfer_session(const struct daemon *d, const char *name)
 	return NULL;
 }
 
-/* ---- the recording --------------------------------------------------- */
+/* ---- the recording ---------------------------------------------------- */
 
 static int
 not_now(const struct transfer_order *o, struct fault *fault, const char *why)
@@ -75,7 +76,10 @@ not_there(struct daemon *d, const struct transfer_order *o, struct fault *fault)
 	return -ENOENT;
 }
 
-/* Several streams recorded under one name are recordings of their own. */
+/*
+ * Finds a part of the name: several streams recorded under one name are
+ * separate recordings, NAME_dsSTREAM.
+ */
 static bool
 part_find(struct daemon *d, const char *name, char part[LAYOUT_FILE])
 {
@@ -120,13 +124,13 @@ recording_check(struct daemon *d, const struct transfer_order *o,
 	}
 	if (e.state == ENTRY_REMOVING)
 		return not_now(o, fault, "it is being removed");
-	/* By somebody else: of ours that is known above. */
+	/* Another program records it: our own recordings were found above. */
 	if (e.state == ENTRY_LIVE && !o->follow && !e.end_ns)
 		return recorded_now(o, fault);
 	return 0;
 }
 
-/* ---- the way --------------------------------------------------------- */
+/* ---- the destination -------------------------------------------------- */
 
 static bool
 is_chosen(const struct send_choice *c)

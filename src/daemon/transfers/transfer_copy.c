@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A transfer to an inbox is a copy.  What listens there is only known once it
- * was asked, so a transfer begins as any other, and becomes one.
+ * A transfer to an inbox is a copy.  Only the peer's answer tells what listens
+ * there, so a copy begins as an ordinary transfer and is turned into a copy
+ * here.
  */
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file as the receiver of a transfer: what would be sent as plain bytes is
- * written.  It is no plugin, because what it writes to was opened by somebody
- * who knew that it may be (vsi_file.h), and no URL may say so.  A disk that
- * hangs is waited for by the sender's thread alone.
+ * A send plugin inside the core that writes plain bytes to a file.  It is no
+ * loadable plugin, because the file was opened by code that had checked that it
+ * may be written (vsi_file.h), and no URL may name one.  A disk that hangs
+ * blocks the sender's thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct transfer_file {
 };
 
 struct send_state {
-	int fd; /* the order's */
+	int fd; /* belongs to the order */
 	uint64_t packets, bytes, calls;
 	char why[SEND_SENTENCE];
 };
@@ -144,7 +144,7 @@ file_detach(struct send_state *s)
 	(void)s;
 }
 
-/* It is there when it is durable; a device has nothing to make so. */
+/* Makes the file durable; a device that cannot be synced (EINVAL) is fine. */
 static int
 file_finish(struct send_state *s)
 {

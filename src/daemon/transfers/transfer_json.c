@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A transfer as verbs.h has it (SEND).  What nobody knows is null: how much
- * there is of a recording whose index was not read yet, how long it takes
- * while nothing moves.
+ * Shows a transfer as SEND of verbs.h.  Unknown values are null: the size of a
+ * recording whose index was not read yet, or the time left while nothing moves.
  */
 #include "daemon/transfers/transfer.h"
 
@@ -24,7 +23,7 @@ static const char *const states[SENDER_STATES] = {
 	[SENDER_STOPPED] = "stopped",	    [SENDER_FAILED] = "failed",
 };
 
-/* Its peer takes copies, and it becomes one in a moment. */
+/* Tells whether the peer has asked for a copy, which starts in a moment. */
 static bool
 is_copied(const struct transfer *t)
 {
@@ -48,14 +47,16 @@ integer(uint64_t n)
 	return json_integer((json_int_t)n);
 }
 
-/* 0: nobody knows. */
+/* Shows 0, which means unknown, as null. */
 static json_t *
 known(uint64_t n)
 {
 	return n ? integer(n) : json_null();
 }
 
-/* A sentence that was cut within a character is cut before it. */
+/*
+ * Makes JSON of a sentence, without a UTF-8 character that was cut at its end.
+ */
 static json_t *
 text(const char *of)
 {
@@ -83,7 +84,7 @@ seconds(double bytes, double bits_per_s)
 	return json_real(bytes > 0 ? bytes * 8 / bits_per_s : 0);
 }
 
-/* How long it takes to record what was not sent yet. */
+/* Returns seconds: how long it takes to record what is not sent yet. */
 static json_t *
 behind_json(const struct daemon *d, const struct transfer *t)
 {
@@ -96,7 +97,7 @@ behind_json(const struct daemon *d, const struct transfer *t)
 	return seconds((double)f->total - (double)given, s->rate);
 }
 
-/* Of what grows nobody knows. */
+/* Returns seconds until the end; null while the recording grows. */
 static json_t *
 left_json(const struct transfer *t)
 {
@@ -122,7 +123,7 @@ why_of(const struct transfer *t)
 	return f->why[0] ? f->why : f->send.why;
 }
 
-/* What it was sent with, and what became of that. */
+/* Shows the plugin's counters. */
 static json_t *
 way_json(const struct sender_facts *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every key has one type, and another one is a mistake that is told: what was
- * asked for and passed over would be sent all the same, and wrong.
+ * Every key has one type, and another type is an error: a request that was only
+ * partly understood would send the wrong data.
  */
 #include "daemon/transfers/transfer_order.h"
 
@@ -43,14 +43,14 @@ usage(struct fault *fault, const char *what, ...)
 
 /* ---- values ---------------------------------------------------------- */
 
-/* One request while it is read. */
+/* A request while it is read. */
 struct reading {
 	const json_t *request;
 	struct transfer_order *o;
 	struct fault *fault;
 };
 
-/* NULL: it was left out. */
+/* Returns the value of a key; NULL if it is missing or null. */
 static const json_t *
 value_of(const struct reading *r, const char *key)
 {
@@ -86,7 +86,7 @@ struct bounds {
 	long long least, most;
 };
 
-/* `n` stays as it is where it was left out. */
+/* Reads a whole number; leaves `n` as it is if the key is missing. */
 static int
 number_read(const struct reading *r, const char *key, struct bounds b,
 	    long long *n)
@@ -120,7 +120,10 @@ span_read(const struct reading *r, const char *key, int64_t *ns)
 
 /* ---- ranges ---------------------------------------------------------- */
 
-/* "A..B": either may be empty, not both. */
+/*
+ * Splits "A..B"; either may be empty, not both.  1; 0 if the key is missing; or
+ * -EINVAL.
+ */
 static int
 range_split(const struct reading *r, const char *key, char half[2][80])
 {
@@ -144,7 +147,7 @@ range_split(const struct reading *r, const char *key, char half[2][80])
 	return -EINVAL;
 }
 
-/* A time of the data: there is no now to count from. */
+/* Reads an absolute time of the data; "now" and "+30s" are refused. */
 static int
 time_read(const struct reading *r, const char *text, int64_t *ns)
 {
@@ -358,7 +361,7 @@ to_read(const struct reading *r)
 		   : fault_set(r->fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* The name that a copy gets where it goes. */
+/* Reads the name that a copy gets at the receiver. */
 static int
 as_read(const struct reading *r)
 {

@@ -5,19 +5,19 @@
 #include "daemon/transfers/transfer.h"
 
 /*
- * Reads what `send` and `relay` ask for (verbs.h), as far as it can be seen
- * without looking at anything else; `relay` is set before.  What is left out
- * is as the setup has it.  0; or -errno with a fault, and `o` has nothing to
- * be freed.
+ * Reads the arguments of `send` or `relay` (verbs.h), as far as they can be
+ * checked by themselves; the caller sets o->relay before.  Missing keys get the
+ * configuration's values.  0; or -errno with a fault, and `o` holds nothing to
+ * free.
  */
 int transfer_order_read(struct transfer_order *o, const json_t *request,
 			const struct setup_send *send, struct fault *fault);
 
-/* All that is not asked for. */
+/* Sets all members to what an empty request means. */
 void transfer_order_init(struct transfer_order *o,
 			 const struct setup_send *send);
 
-/* Frees what it has. */
+/* Frees the members, not `o`. */
 void transfer_order_clear(struct transfer_order *o);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the data of a transfer come from, and which thread sends them:
+ * Chooses the source of a transfer's data, and the thread that sends them:
  *
  *   a recording on disks          source_disk   --+
- *   one that is made here         source_live   --+-- sender, or copy_out where
- *                                                 |   the peer has an inbox
+ *   one that is made here now     source_live   --+-- sender; or copy_out if
+ *                                                 |   the peer is an inbox
  *   a stream                      relay         --+-- sender
  *
- * Nothing of this touches a disk: sources do, in their sender's thread.
+ * Nothing here touches a disk: sources do, in their sender's thread.
  */
 #include "daemon/transfers/transfer.h"
 
@@ -100,7 +100,11 @@ disk_make(struct daemon *d, struct transfer *t, struct source **source,
 	return 0;
 }
 
-/* While it is received; after that its disks have all of it soon. */
+/*
+ * Makes the source for a recording that still receives: blocks come from
+ * memory, and from its disks through *source.  After its end the disks alone
+ * will soon have all of it.
+ */
 static int
 live_make(struct session *s, const struct transfer *t, struct source **source,
 	  struct fault *fault)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the schedule has sent: a recording from a time on, a stream from a time
- * to a time, and recordings while they are made.
+ * Transfers for the schedule: sending a recording from a time on, relaying a
+ * stream from a time to a time, and sending a recording while it is made.
  *
- * The first two are transfers that carry the scan's number, and its end is
- * theirs.  As with what is recorded, the scan of a transfer that ends with the
- * daemon goes on with the next one: from the beginning, where the receiver
- * does not know what it has.
+ * The first two are transfers that carry the scan's number, and their end is
+ * its end.  If the daemon ends first, the next one continues such a scan: from
+ * the beginning, unless the receiver knows what it has.
  *
- * The last belongs to its recording: it is begun with it, and again when that
- * goes on, and does not change what becomes of the scan.
+ * The third belongs to its recording: it begins with it, and again when the
+ * recording is resumed, and does not affect the scan's state.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,8 +44,10 @@ order_of(struct daemon *d, const struct scan *scan,
 	return o->to ? 0 : no_memory(fault);
 }
 
-/* A name that is not there yet may be recorded by then; one that is taken for
- * granted to be wrong would be gone for good. */
+/*
+ * Turns "no such recording" into an error that may pass if the scan has an end:
+ * the recording may be made by then.  A final failure could not be taken back.
+ */
 static int
 may_come(const struct scan *scan, int err)
 {
@@ -82,7 +83,10 @@ transfer_scan_began(struct daemon *d, struct transfer *t, int64_t now)
 	schedule_began(d->schedule, t->o.scan, schedule_host_now());
 }
 
-/* A relay that is armed keeps its start: its gate is set. */
+/*
+ * Changes the times of queued transfers.  A relay that runs keeps its start,
+ * which its receivers have already.
+ */
 void
 transfer_scan_move(struct daemon *d, const struct scan *scan,
 		   const struct schedule_when *when)
@@ -128,7 +132,7 @@ transfer_scan_ended(struct daemon *d, const struct transfer *t)
 
 	if (!t->o.scan || d->stopping)
 		return;
-	/* It may be so short that nobody looked meanwhile. */
+	/* A short transfer may have ended before it was seen running. */
 	if (!t->begun && t->facts.state == SENDER_DONE)
 		schedule_began(d->schedule, t->o.scan, schedule_host_now());
 	schedule_ended(d->schedule, t->o.scan, failed || waited(t),

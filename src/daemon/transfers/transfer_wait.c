@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waits for transfers to have ended is answered with the last of them, and
- * told how each did.  Whoever has gone meanwhile costs an answer to nobody. */
+/*
+ * Answers clients that wait for transfers, when the last of theirs has ended,
+ * with what became of each.  If a client has gone, the answer is dropped.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,7 @@ transfer_wait(struct daemon *d, struct server_ticket ticket, const unsigned *id,
 	return 0;
 }
 
-/* True when it has its answer. */
+/* Records the end of a transfer; true when the waiter was answered. */
 static bool
 waiter_tell(struct daemon *d, struct transfer_waiter *w, struct transfer *t)
 {
