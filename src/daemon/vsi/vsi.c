@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands, each with what is the same for many of them: some only ask,
- * and some that set things wait for the end of a recording, as jive5ab has
- * it.  The table has all that jive5ab knows on any machine: those that have no
- * meaning here are told from words that nobody knows (code 2, not 7).
+ * The table of commands, with rules that many share: some exist as query only,
+ * and some that set things must wait for the end of a recording, as in jive5ab.
+ * The table has all keywords that jive5ab knows on any machine: those that mean
+ * nothing here are answered with code 2, unknown words with code 7.
  *
- * Whoever is allowed to may send rubbish in thousands; of that no more than
- * LOG_MOST lines a second are logged.
+ * An allowed client may send garbage by the thousand; no more than LOG_MOST
+ * lines per second are logged.
  */
 #include "daemon/vsi/vsi.h"
 
@@ -27,17 +27,17 @@ enum { LOG_MOST = 10, SECOND = 1000000000 };
 #define MARK5  "there are no boards or disk packs of a Mark 5"
 
 enum rule {
-	ASKS = 1, /* there is no such command, only the query */
-	IDLE = 2, /* the command waits for the end of a recording */
+	ASKS = 1, /* exists as a query only */
+	IDLE = 2, /* the command is refused during a recording */
 };
 
 static const struct {
 	const char *keyword;
-	vsi_act *act; /* NULL: not done here */
+	vsi_act *act; /* NULL: not implemented here */
 	unsigned rules;
-	const char *instead; /* what does that, or why nothing does */
+	const char *instead; /* what to use instead, or why there is nothing */
 } table[] = {
-	/* The recorder. */
+	/* The recorder itself. */
 	{ "version", vsi_do_version, ASKS, NULL },
 	{ "dts_id", vsi_do_dts_id, ASKS, NULL },
 	{ "os_rev", vsi_do_os_rev, ASKS, NULL },
@@ -45,7 +45,7 @@ static const struct {
 	{ "error", vsi_do_error, ASKS, NULL },
 	{ "runtime", vsi_do_runtime, 0, NULL },
 	{ "echo", vsi_do_echo, 0, NULL },
-	/* What is received, and how. */
+	/* Settings of what is received, and how. */
 	{ "mode", vsi_do_mode, IDLE, NULL },
 	{ "net_protocol", vsi_do_net_protocol, IDLE, NULL },
 	{ "net_port", vsi_do_net_port, IDLE, NULL },
@@ -84,7 +84,7 @@ static const struct {
 	{ "vbs2net", vsi_do_vbs2net, 0, NULL },
 	{ "net2vbs", vsi_do_net2vbs, 0, NULL },
 	{ "reset", vsi_do_reset, 0, NULL },
-	/* Not done here. */
+	/* Not implemented here. */
 	{ "disk2etransfer", NULL, 0, "'spate send --to etd://' does it" },
 	{ "net2mem", NULL, 0, "a mount shows what is being recorded" },
 	{ "mem2net", NULL, 0, "'spate send --follow' does it" },
@@ -125,7 +125,7 @@ static const struct {
 	{ "spill2file", NULL, 0, CORNER },
 	{ "debug", NULL, 0, NULL },
 	{ "dbglev", NULL, 0, NULL },
-	/* Of disk packs and boards of a Mark 5. */
+	/* For disk packs and boards of a Mark 5. */
 	{ "1pps_source", NULL, 0, MARK5 },
 	{ "bank_info", NULL, 0, MARK5 },
 	{ "bank_set", NULL, 0, MARK5 },
@@ -184,7 +184,7 @@ vsi_init(struct vsi *v, const struct vsi_host *host)
 			   .task = "none" };
 }
 
-/* ---- what all of them say -------------------------------------------- */
+/* ---- replies and errors ------------------------------------------------ */
 
 void
 vsi_log(struct vsi *v, const char *format, ...)
@@ -221,7 +221,7 @@ vsi_clean(char *text)
 	}
 }
 
-/* The command as it came, as far as that is of interest. */
+/* Writes the command as it came, cut at the end of the buffer. */
 static void
 command_show(char *text, size_t bytes, const struct vsi_command *c)
 {
@@ -260,7 +260,7 @@ vsi_refuse_fault(struct vsi *v, const struct vsi_command *c,
 	vsi_refuse(v, c, r, code, "%s", line);
 }
 
-/* The oldest goes where there are too many: the last tell more. */
+/* Drops the oldest error if the list is full: the newest ones tell more. */
 void
 vsi_error_add(struct vsi *v, int number, const char *text)
 {
@@ -310,7 +310,7 @@ vsi_listed(const struct vsi *v, uint64_t n)
 	return v->list[(n - 1) % VSI_RECORDINGS];
 }
 
-/* ---- words ----------------------------------------------------------- */
+/* ---- texts and numbers ----------------------------------------------- */
 
 const char *
 vsi_time(char text[VSI_TIME], int64_t ns)

@@ -12,120 +12,142 @@
 #include "daemon/vsi/vsi_mode.h"
 
 /*
- * A vsi is a recorder as a Field System sees it: what jive5ab is on a
- * FlexBuff.  It answers commands, and keeps what was set by them; what they do
- * is the host's.  The settings belong to all clients alike, and last until the
- * daemon ends.
+ * A vsi is one recorder as a Field System sees it: what jive5ab is on a
+ * FlexBuff.  It answers commands of VSI-S and keeps the settings they make;
+ * struct vsi_host carries the commands out.  All clients share the settings,
+ * which last until the daemon ends.
  */
 enum {
 	VSI_PORTS = 64,
 	VSI_NAME = 128,
-	VSI_RECORDINGS = 256, /* remembered by name */
+	VSI_RECORDINGS = 256, /* recordings whose names are remembered */
 	VSI_ERRORS = 16,
 	VSI_TEXT = 320,
-	VSI_TRIES = 250, /* of a command that is put off */
+	VSI_TRIES = 250, /* most tries of a command that is put off, 20 ms
+			  * apart */
 };
 
-/* One of `net_port=`. */
+/* One port of `net_port=`. */
 struct vsi_port {
-	char host[64]; /* "": as configured */
+	char host[64]; /* "": where the stream is configured to listen */
 	uint16_t port;
-	char suffix[32]; /* of the recording's name; "" */
+	char suffix[32]; /* suffix of the recording's name; or "" */
 };
 
-/* What a stream is to be like, where it differs from the configuration. */
+/* Settings that replace those of a stream's configuration. */
 struct vsi_settings {
 	struct vsi_mode mode;
 	char protocol[12]; /* "": as configured */
-	int prefix;	   /* bytes; -1: as configured */
-	uint64_t buffer;   /* of sockets; 0 */
+	int prefix;	   /* bytes before the data; -1: as configured */
+	uint64_t buffer;   /* bytes of the sockets' buffers; 0: as configured */
 	struct vsi_port port[VSI_PORTS];
 	unsigned ports; /* 0: as configured */
-	int sg;		/* written as Mark 6 does: 1, 0; -1 */
-	bool by_thread; /* a recording for each */
+	int sg;		/* 1: write files as Mark 6 does, 0: do not; -1: as
+			 * configured */
+	bool by_thread; /* make one recording per thread */
 };
 
-/* Of a recording, all of its parts together. */
+/* Facts of a recording, all of its parts together. */
 struct vsi_facts {
 	bool known, failed;
-	bool unread; /* there is one, and no more is known yet */
+	bool unread; /* the recording exists, but its index was not read yet */
 	uint64_t received, lost, reordered, dropped; /* packets */
-	uint64_t bytes;				     /* on disks */
-	uint32_t payload; /* of a packet; 0: not known */
-	double rate;	  /* bits per second, the last; 0 */
-	double queue;	  /* share of its blocks that wait for disks */
+	uint64_t bytes;				     /* bytes on disks */
+	uint32_t payload; /* bytes of a packet; 0: unknown */
+	double rate;	  /* bits per second, most recently; 0: unknown */
+	double queue;	  /* share of its blocks that wait for disks, 0 to 1 */
 	int64_t start_ns, end_ns;
 	char format[16];
-	char why[VSI_TEXT]; /* it failed */
+	char why[VSI_TEXT]; /* why it failed */
 };
 
 struct vsi_space {
 	uint64_t total, free;
 	unsigned disks;
 	uint64_t recordings;
-	double rate; /* bits per second, of the streams; 0: not known */
+	double rate; /* bits per second of the streams together; 0: unknown */
 };
 
-/* A recording, or a part of it, that is to go somewhere. */
+/* A request to send a recording, or a part of it. */
 struct vsi_send {
 	const char *name; /* of the recording */
-	const char *host; /* NULL: to the file */
+	const char *host; /* NULL: write to the file `fd` */
 	uint16_t port;
-	bool plain;	   /* the bytes of its file; else a copy of all */
-	uint64_t from, to; /* bytes; to 0: to its end */
-	int fd;		   /* of the file, taken over; also on an error */
-	const char *path;  /* to be told */
+	bool plain;	   /* true: the bytes of its file; false: a copy of
+			    * the whole recording */
+	uint64_t from, to; /* bytes; `to` 0: to its end */
+	int fd;		   /* descriptor of the file; taken over, also on an
+			    * error */
+	const char *path;  /* path of the file, for messages */
 };
 
-/* What became of it. */
+/* How far a transfer is, or how it ended. */
 struct vsi_sent {
 	bool runs, failed;
-	bool nothing; /* because there was nothing in that range */
+	bool nothing; /* it failed because there was nothing in that range */
 	uint64_t bytes;
-	char why[VSI_TEXT]; /* it failed */
+	char why[VSI_TEXT]; /* why it failed */
 };
 
-/* What a vsi needs of the daemon.  Nothing here waits. */
+/* Functions of the daemon for a vsi.  None of them blocks. */
 struct vsi_host {
-	/* Begins one, under `name`, which it may change where it is taken and
-	 * `rename` allows that.  0 or -errno with a fault; -EAGAIN: the last
-	 * one still has its ports, for moments. */
+	/*
+	 * Begins a recording named `name`; may change the name if it is taken
+	 * and `rename` allows it.  0, or -errno with a fault; -EAGAIN: the last
+	 * recording will hold its ports for a moment.
+	 */
 	int (*record)(void *arg, char name[VSI_NAME], bool rename,
 		      struct fault *fault);
 	void (*stop)(void *arg, const char *name);
-	bool (*runs)(void *arg, const char *name); /* and is not stopping */
-	/* What runs, has ended, or lies on disks. */
+	bool (*runs)(void *arg, const char *name); /* it takes in packets */
+	/*
+	 * Gets the facts of a recording that runs, has ended, or lies on disks.
+	 */
 	void (*facts)(void *arg, const char *name, struct vsi_facts *f);
 	void (*space)(void *arg, struct vsi_space *s);
-	const char *(*disk)(void *arg, unsigned i); /* NULL: not there */
-	/* Would these settings do?  0 or -errno with a fault. */
+	const char *(*disk)(void *arg, unsigned i); /* NULL: no more disks */
+	/*
+	 * Checks whether streams can be made with these settings.  0, or -errno
+	 * with a fault.
+	 */
 	int (*settle)(void *arg, const struct vsi_settings *s,
 		      struct fault *fault);
-	/* What the configuration has: "vdif", bytes of a frame, of the prefix,
-	 * and the first port. */
+	/*
+	 * Returns the configured format, as "vdif", and bytes of a frame, of
+	 * the prefix, and the first port.
+	 */
 	const char *(*format)(void *arg, uint32_t *payload, uint32_t *prefix,
 			      uint16_t *port);
-	/* Begins to send; 0 and the number that the two others want, or -errno
-	 * with a fault. */
+	/*
+	 * Begins to send; 0 with the number that sent() and unsend() take, or
+	 * -errno with a fault.
+	 */
 	int (*send)(void *arg, const struct vsi_send *s, unsigned *id,
 		    struct fault *fault);
 	void (*sent)(void *arg, unsigned id, struct vsi_sent *s);
 	void (*unsend)(void *arg, unsigned id);
-	/* Do copies come in on this port? */
+	/* Tells whether copies come in on this port. */
 	bool (*inbox)(void *arg, uint16_t port);
-	/* Folders below which files may be read and written, and networks that
-	 * data for them may come from. */
+	/*
+	 * folders below which files may be read and written; networks that data
+	 * for files may come from
+	 */
 	const struct option_texts *files, *allow;
-	/* Which runtime the client's commands are for. */
+	/*
+	 * Handles runtime=: chooses the runtime that the client's commands are
+	 * for.
+	 */
 	void (*runtime)(void *arg, const struct vsi_command *c,
 			struct vsi_reply *r);
-	/* "jive5ab 3.1.0": program and version that version? tells; NULL: its
-	 * own. */
+	/*
+	 * "jive5ab 3.1.0": program and version that version? shows; NULL:
+	 * spate's own.
+	 */
 	const char *version;
 	void *arg;
 };
 
-/* Something that went wrong and was not asked for yet. */
+/* An error that error? has not shown yet. */
 struct vsi_error {
 	int number;
 	char text[VSI_TEXT];
@@ -143,74 +165,84 @@ enum vsi_copying {
 	VSI_NET2VBS,
 };
 
-/* The copy that was ordered last, until another one is or it is ended. */
+/* The copy that was ordered last, until it is ended or replaced by another. */
 struct vsi_copy {
 	enum vsi_copying what;
-	char host[128]; /* of this, or the last one */
+	char host[128]; /* of this copy, or the last one */
 	char path[512], mode[8];
 	char scan[VSI_NAME];
-	bool on;   /* and the bytes are to go */
-	bool seen; /* that it did was told */
+	bool on;   /* the copy's bytes are under way */
+	bool seen; /* a query has shown it active */
 	uint64_t from, to, total;
-	unsigned id;		/* of what is sent; 0 */
-	struct vsi_file *file;	/* or NULL */
-	struct vsi_file *check; /* of file_check?; or NULL */
+	unsigned id;		/* number of the transfer; 0: none */
+	struct vsi_file *file;	/* the copy's file; or NULL */
+	struct vsi_file *check; /* the file of file_check?; or NULL */
 };
 
 struct vsi {
 	struct vsi_host host;
 	struct vsi_settings set;
-	/* These are kept to be told, and change nothing here. */
+	/* Values that are only stored and shown. */
 	uint64_t workbuf;
 	uint32_t blocks, mtu, readers, writers;
 	bool rename;
-	int64_t ipd_ns; /* between packets; -1: as computed */
+	int64_t ipd_ns; /* ns between packets; -1: computed by the sender */
 	int32_t ack;
-	char task[16]; /* "none" */
+	char task[16]; /* "none" if no task is set */
 	char itcp[64];
 
-	bool on;			     /* record=on, and no off yet */
-	char name[VSI_NAME];		     /* of the last recording; "" */
-	uint64_t recordings;		     /* since it began */
-	char list[VSI_RECORDINGS][VSI_NAME]; /* number n at (n - 1) % size */
+	bool on;			     /* record=on was given, and no
+					      * record=off yet */
+	char name[VSI_NAME];		     /* of the last recording; or "" */
+	uint64_t recordings;		     /* number of recordings since
+					      * the start */
+	char list[VSI_RECORDINGS][VSI_NAME]; /* ring: number n is at (n - 1)
+					      * % VSI_RECORDINGS */
 
-	char scan[VSI_NAME]; /* scan_set; "" */
+	char scan[VSI_NAME]; /* chosen by scan_set=; or "" */
 	char search[VSI_NAME];
-	uint64_t scan_at; /* its number; 0: not of this session */
+	uint64_t scan_at; /* number of the chosen scan; 0: not of this
+			   * session */
 	int64_t scan_start, scan_end;
 
 	struct vsi_error error[VSI_ERRORS];
 	unsigned errors;
 
 	int64_t log_second;
-	unsigned log_lines; /* in that second */
+	unsigned log_lines; /* lines logged in that second */
 
 	struct vsi_copy copy;
 
-	bool later; /* this command is to be asked again */
+	bool later; /* the command is put off: the client's turn asks again */
 };
 
 void vsi_init(struct vsi *v, const struct vsi_host *host);
-/* Ends what it copies. */
+/* Ends a copy that is going on. */
 void vsi_finish(struct vsi *v);
 
-/* One command; the reply is begun, and ended by who asked.  False: not yet;
- * ask again in a moment, with one more in c->tries. */
+/*
+ * Carries out one command and fills in the reply; the caller has begun the
+ * reply and ends it.  False: the command is put off; call again in a moment,
+ * with c->tries incremented.
+ */
 bool vsi_command(struct vsi *v, const struct vsi_command *c,
 		 struct vsi_reply *r);
 
-/* ---- for the commands ------------------------------------------------ */
+/* ---- shared by the commands -------------------------------------------- */
 
 typedef void vsi_act(struct vsi *v, const struct vsi_command *c,
 		     struct vsi_reply *r);
 
-/* Is it recording?  One that ended by itself becomes an error. */
+/*
+ * Tells whether it is recording.  A recording that ended by itself is added to
+ * the errors.
+ */
 bool vsi_is_on(struct vsi *v);
 
-/* What error? will tell. */
+/* Adds an error for error? to show. */
 void vsi_error_add(struct vsi *v, int number, const char *text);
 
-/* A refusal: code, a sentence, and a line in the log. */
+/* Refuses a command: reply code, sentence, and a line in the log. */
 void vsi_refuse(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 		enum vsi_code code, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -218,35 +250,46 @@ void vsi_refuse_fault(struct vsi *v, const struct vsi_command *c,
 		      struct vsi_reply *r, enum vsi_code code,
 		      const struct fault *fault);
 
-/* A line in the log, unless there were many in this second. */
+/* Logs a line, unless there were too many in this second. */
 void vsi_log(struct vsi *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Without the characters that a reply is cut at. */
+/*
+ * Replaces ':' and ';', which separate a reply's fields, and what cannot be
+ * printed.
+ */
 void vsi_clean(char *text);
 
-/* "VDIF" of "vdif". */
+/* Returns "VDIF" for "vdif". */
 const char *vsi_format_name(const char *format);
 
-/* "2026y325d10h00m00.0000s" */
+/* Formats UTC ns as "2026y325d10h00m00.0000s". */
 enum { VSI_TIME = 40 };
 const char *vsi_time(char text[VSI_TIME], int64_t ns);
 
-/* Digits, or "0x..."; of bytes also "32M" or "128k".  At most `most`. */
+/*
+ * Reads digits or "0x..."; vsi_bytes() also "32M" or "128k".  False for
+ * anything else, or more than `most`.
+ */
 bool vsi_number(const char *text, uint64_t most, uint64_t *number);
 bool vsi_bytes(const char *text, uint64_t most, uint64_t *bytes);
 
-/* Number n of the recordings since it began; NULL: forgotten, or none. */
+/*
+ * Returns the name of recording number n since the start; NULL: forgotten, or
+ * none.
+ */
 const char *vsi_listed(const struct vsi *v, uint64_t n);
 
-/* "MHz" of a track, as `mode` told it; 0. */
+/* Returns the MHz (Mb/s) of one track, from `mode=`; 0: unknown. */
 double vsi_track_mhz(const struct vsi *v);
 
 /* vsi_copy.c */
 vsi_act vsi_do_disk2file, vsi_do_disk2net, vsi_do_file2net, vsi_do_file_check,
     vsi_do_net2disk, vsi_do_net2file, vsi_do_net2vbs, vsi_do_reset,
     vsi_do_vbs2net;
-/* "disk2net", of one that runs; NULL: there is none. */
+/*
+ * Returns the name of the copy that runs or failed, as "disk2net"; NULL: none.
+ */
 const char *vsi_copy_runs(struct vsi *v, struct vsi_sent *now);
 /* vsi_kept.c */
 vsi_act vsi_do_ack, vsi_do_bufsize, vsi_do_clock_set, vsi_do_constraints,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the recorder is, how it is, and its disks. */
+/* Commands that describe the recorder, its state, and its disks. */
 #include "config.h"
 
 #include <fnmatch.h>
@@ -26,9 +26,11 @@ host_name(char name[64])
 	name[strcspn(name, ".")] = '\0';
 }
 
-/* Program, version, word size, kind of build, and where, when and with what it
- * was built, as m5copy looks for them: the first word has to begin with
- * "jive5". */
+/*
+ * Shows program, version, word size, kind of build, and where, when and with
+ * what it was built, as m5copy parses them: it demands that the first word
+ * begins with "jive5".
+ */
 void
 vsi_do_version(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -55,8 +57,10 @@ vsi_do_dts_id(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	(void)v;
 	(void)c;
 	host_name(name);
-	/* System, date of the software, medium, serial number, inputs,
-	 * outputs, revisions of commands, inputs and outputs. */
+	/*
+	 * Fields: system, date of the software, medium, serial number, inputs,
+	 * outputs, revisions of commands, inputs and outputs.
+	 */
 	vsi_say(r, VSI_DONE, "- : spate %s : 1 : %s : 0 : 0 : - : - : -",
 		PACKAGE_VERSION, name);
 }
@@ -99,7 +103,7 @@ vsi_do_status(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 			 v->error[0].text, vsi_time(at, v->error[0].first));
 }
 
-/* Tells the oldest, and forgets it. */
+/* Shows the oldest error, and forgets it. */
 void
 vsi_do_error(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -136,7 +140,10 @@ vsi_do_dir_info(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		(unsigned long long)s.total);
 }
 
-/* The rate that `mode` told, or else that of the streams. */
+/*
+ * Shows how long the free space lasts, at the rate that `mode` set, else at
+ * that of the streams.
+ */
 void
 vsi_do_rtime(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -163,7 +170,10 @@ vsi_do_rtime(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		vsi_more(r, "<unknown> Mbps");
 }
 
-/* A folder, a pattern, or what jive5ab calls a group of disks. */
+/*
+ * Tells whether a disk matches a folder, a pattern, or what jive5ab calls a
+ * group of disks.
+ */
 static bool
 disk_matches(const char *path, const char *pattern)
 {

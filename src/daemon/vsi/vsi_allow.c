@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All addresses are compared as IPv6, where IPv4 is ::ffff:a.b.c.d; so a
- * client that comes in by either is known by the same network.
+ * All addresses are compared as IPv6, with IPv4 as ::ffff:a.b.c.d, so that a
+ * client that comes in by either family matches the same network.
  */
 #include "daemon/vsi/vsi_allow.h"
 
@@ -23,7 +23,7 @@ map(uint8_t to[16], const struct in_addr *from)
 	memcpy(to + 12, from, 4);
 }
 
-/* "8", at most `most`. */
+/* Reads a number of digits, at most `most`. */
 static bool
 bits_read(const char *text, unsigned most, unsigned *bits)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A command is taken only where the longest reply has room.  So whoever does
- * not read is not answered, and not read from either: its orders wait in the
- * kernel, and then with itself.
+ * A command is taken only if the longest reply would fit.  So a client that
+ * does not read its replies is not read from either: its commands wait in the
+ * kernel, and then in the client.
  */
 #include "daemon/vsi/vsi_client.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-enum { METHOD = 8 }; /* bytes of the longest method of HTTP, and a blank */
+enum { METHOD = 8 }; /* bytes of the longest HTTP method with its blank */
 
 struct vsi_client *
 vsi_client_make(int fd)
@@ -80,7 +80,7 @@ vsi_client_flush(struct vsi_client *c)
 
 /* ---- commands -------------------------------------------------------- */
 
-/* Only where has_room(). */
+/* Appends to `out`; has_room() must be true. */
 static void
 put(struct vsi_client *c, const char *text, size_t bytes)
 {
@@ -94,7 +94,7 @@ has_room(const struct vsi_client *c)
 	return c->bytes + VSI_REPLY + sizeof "\r\n" <= VSI_OUT;
 }
 
-/* Of c->command. */
+/* Answers c->command. */
 static void
 act(struct vsi_client *c, vsi_answer *answer, void *arg, struct vsi_reply *r)
 {
@@ -128,9 +128,11 @@ newline_put(struct vsi_client *c)
 		put(c, "\n", 1);
 }
 
-/* A web page can have the browser of an operator send whatever it likes to any
- * port; a browser begins with the method, in capitals.  No keyword of VSI-S is
- * one of these words. */
+/*
+ * Tells whether the client speaks HTTP: a web page can make the browser of an
+ * operator send anything to any port.  A browser begins with a method in
+ * capitals; none of these words is a keyword of VSI-S.
+ */
 static bool
 is_http(const struct vsi_lines *l)
 {
@@ -149,7 +151,7 @@ is_http(const struct vsi_lines *l)
 	return false;
 }
 
-/* False: there is no whole command. */
+/* Handles the next command; false if there is no whole one. */
 static bool
 take(struct vsi_client *c, vsi_answer *answer, void *arg, struct vsi_reply *r)
 {

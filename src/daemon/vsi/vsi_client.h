@@ -8,50 +8,58 @@
 #include "daemon/vsi/vsi_line.h"
 
 /*
- * One who sends commands of VSI-S, and is told what became of them, in their
- * order.  Nothing here waits; what it holds is bounded, see vsi_server.h.
+ * A client's connection: it sends commands of VSI-S and gets their replies in
+ * the same order.  No function blocks; the memory per client is bounded, see
+ * vsi_server.h.
  */
 enum {
 	VSI_OUT = 4 * VSI_REPLY,
-	VSI_TURN = 8, /* commands in one turn */
+	VSI_TURN = 8, /* most commands in one turn */
 };
 
-/* The reply to a command, begun and not ended.  False: not yet; then it is
- * asked again later, with one more in c->tries. */
+/*
+ * Answers a command: fills in the reply, which is begun and not ended.  False:
+ * the command is put off, and asked again later with c->tries incremented.
+ */
 typedef bool vsi_answer(void *arg, const struct vsi_command *c,
 			struct vsi_reply *r);
 
 struct vsi_client {
-	struct listener_place place; /* proved: it sent a command */
+	struct listener_place place; /* proved: it sent a valid command */
 	int fd;
-	uint32_t number;  /* another one for every client */
+	uint32_t number;  /* a different one for each client */
 	uint32_t runtime; /* see vsi_command */
-	uint32_t events;  /* that are waited for */
-	bool wants_out;	  /* it does not read */
-	bool again;	  /* it sent more than its share */
+	uint32_t events;  /* epoll events that are waited for */
+	bool wants_out;	  /* replies wait, because the client does not read */
+	bool again;	  /* it sent more than its share of a turn */
 	bool later;	  /* its command was put off */
-	bool begun;	  /* its first word was looked at */
-	bool commands;	  /* it sent one that can be read */
-	bool http;	  /* it speaks that: it is to be cut off */
+	bool begun;	  /* its first word was checked for HTTP */
+	bool commands;	  /* it sent at least one valid command */
+	bool http;	  /* it speaks HTTP: cut it off */
 	struct vsi_lines in;
-	struct vsi_command command; /* its fields are in `in` */
+	struct vsi_command command; /* its fields point into `in` */
 	char *out;
-	size_t bytes; /* that wait in it */
+	size_t bytes; /* bytes in `out` that wait to be sent */
 };
 
-/* Takes the descriptor over; NULL without memory, then it does not. */
+/*
+ * Takes over the descriptor.  NULL without memory, and the descriptor stays the
+ * caller's.
+ */
 struct vsi_client *vsi_client_make(int fd);
-void vsi_client_free(struct vsi_client *c); /* closes it */
+void vsi_client_free(struct vsi_client *c); /* also closes the descriptor */
 
-/* Reads once.  False: it has gone. */
+/* Reads once from the socket.  False: the client has gone. */
 bool vsi_client_read(struct vsi_client *c);
 
-/* Takes its share of what was read, and sends the replies (which are made in
- * `r`).  False: it has gone. */
+/*
+ * Handles the client's share of commands and sends the replies, using `r` as a
+ * buffer.  False: the client has gone, or has to be cut off.
+ */
 bool vsi_client_turn(struct vsi_client *c, vsi_answer *answer, void *arg,
 		     struct vsi_reply *r);
 
-/* Sends what waits.  False: it has gone. */
+/* Sends waiting replies.  False: the client has gone. */
 bool vsi_client_flush(struct vsi_client *c);
 
 #endif

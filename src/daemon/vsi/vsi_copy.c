@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies as m5copy orders them: one program is told where to send to, the other
- * what to do with what comes, and both are asked how far they are.
+ * Copies as m5copy orders them: it tells one program where to send to, the
+ * other what to do with the data, and asks both how far they are.
  *
  *   disk2net, disk2file, vbs2net   recordings, by ordinary transfers
  *   file2net, net2file             files, by a thread of their own (vsi_file.h)
- *   net2disk                       record=on of what comes over TCP
- *   net2vbs                        the inbox, where it listens on that port
+ *   net2disk                       record=on for data that come over TCP
+ *   net2vbs                        the inbox, if it listens on that port
  *
- * One at a time in each runtime; `record` goes on beside those that only read.
- * A transfer begins with `on`, when it is known which bytes are wanted; until
- * then it calls itself connected.  One that failed says so, with code 4, to
- * whoever asks how far it is: m5copy takes "inactive" for success.
+ * Each runtime has one copy at a time; `record` may go on beside copies that
+ * only read.  A transfer begins with `on`, when the wanted bytes are known;
+ * until then it is shown as connected.  A failed copy is shown with code 4:
+ * m5copy takes "inactive" for success.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,9 +31,12 @@ static const char *const copy_words[] = {
 	[VSI_VBS2NET] = "vbs2net",   [VSI_NET2VBS] = "net2vbs",
 };
 
-/* ---- how it goes ----------------------------------------------------- */
+/* ---- progress --------------------------------------------------------- */
 
-/* Bytes that came or went so far; `runs` until it has ended by itself. */
+/*
+ * Gets the bytes that came or went so far; `runs` is true until it has ended by
+ * itself.
+ */
 static void
 copy_look(struct vsi *v, struct vsi_sent *now)
 {
@@ -46,7 +49,7 @@ copy_look(struct vsi *v, struct vsi_sent *now)
 	};
 	if (c->id) {
 		v->host.sent(v->host.arg, c->id, now);
-		/* One that is resumed may have been complete. */
+		/* A resumed copy may have been complete already. */
 		if (now->nothing && c->from && c->from >= c->total)
 			now->failed = false;
 	} else if (c->file) {
@@ -65,7 +68,7 @@ vsi_copy_runs(struct vsi *v, struct vsi_sent *now)
 	return now->runs || now->failed ? copy_words[v->copy.what] : NULL;
 }
 
-/* Forgets it, and ends what of it still runs. */
+/* Forgets the copy, and ends it if it runs. */
 static void
 copy_end(struct vsi *v)
 {
@@ -89,7 +92,7 @@ vsi_finish(struct vsi *v)
 	v->copy.check = NULL;
 }
 
-/* May this one begin?  Else it is refused. */
+/* Tells whether a new copy may begin; if not, the command is refused. */
 static bool
 may_begin(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -111,9 +114,9 @@ is_doing(const struct vsi *v, enum vsi_copying what)
 	return v->copy.what == what;
 }
 
-/* ---- words ----------------------------------------------------------- */
+/* ---- arguments -------------------------------------------------------- */
 
-/* The recording that scan_set chose, or that is made now. */
+/* Takes the recording that scan_set= chose, or the one being made now. */
 static bool
 scan_take(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -136,7 +139,7 @@ scan_take(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	return true;
 }
 
-/* What becomes part of a URL. */
+/* Takes a host name or IPv4 address, which becomes part of a URL. */
 static bool
 host_take(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	  const char *host)
@@ -145,7 +148,7 @@ host_take(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
 
 	if (!*host && v->copy.host[0])
-		return true; /* the last one */
+		return true; /* keep that of the last copy */
 	if (!*host || host[good] || good >= sizeof v->copy.host) {
 		vsi_refuse(v, c, r, VSI_PARAMETER,
 			   "'%.60s' is no name or IPv4 address of a host",
@@ -173,8 +176,10 @@ port_of(const struct vsi *v)
 	return v->set.ports ? v->set.port[0].port : DATA_PORT;
 }
 
-/* A byte of the data: "100"; with `from`, "+100" is so many behind that.  A
- * blank one stays. */
+/*
+ * Reads a byte number: "100"; or "+100", if `from` is not NULL, for that many
+ * behind *from.  An empty text leaves *byte as it is.
+ */
 static bool
 byte_read(const char *text, const uint64_t *from, uint64_t *byte)
 {
@@ -204,7 +209,10 @@ send_begin(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	return false;
 }
 
-/* Of one that sends: state, host, where it began, is and ends. */
+/*
+ * Answers a query of a copy that sends: state, host, first byte, present byte,
+ * end.
+ */
 static void
 net_ask(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	enum vsi_copying what)
@@ -239,7 +247,10 @@ net_ask(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 		copy->total = at;
 	else if (at > copy->total)
 		copy->total = at;
-	/* "inactive" at once means to m5copy that the other had all before. */
+	/*
+	 * The first answer is "active" if anything was sent: m5copy takes
+	 * "inactive" at once to mean that the receiver had everything before.
+	 */
 	goes = now.runs || (!copy->seen && now.bytes);
 	copy->seen = true;
 	vsi_say(r, VSI_DONE, "%s : %s : %llu : %llu : %llu",
@@ -248,12 +259,12 @@ net_ask(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 		(unsigned long long)(copy->to ? copy->to : copy->total));
 }
 
-/* Ends it, whichever of them it is. */
+/* Ends the copy of that kind. */
 static void
 disconnect(struct vsi *v, struct vsi_reply *r, enum vsi_copying what)
 {
 	if (!is_doing(v, what)) {
-		/* m5copy ends everything twice: no line in the log. */
+		/* m5copy ends everything twice, so this is not logged. */
 		vsi_say(r, VSI_CONFLICT, "Not doing %s", copy_words[what]);
 		return;
 	}
@@ -268,7 +279,10 @@ does_not_apply(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		   vsi_field(c, 0), c->keyword);
 }
 
-/* Which bytes: those that scan_set chose, unless it is said here. */
+/*
+ * Takes the wanted bytes: those of this command, else those that scan_set
+ * chose.
+ */
 static bool
 range_take(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	   bool relative)
@@ -278,11 +292,14 @@ range_take(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 
 	if (!strcmp(v->scan, copy->scan)) {
 		start = (uint64_t)v->scan_start;
-		/* The last byte that there is says nothing: it may grow. */
+		/*
+		 * An end at the last byte means no limit, since the recording
+		 * may grow.
+		 */
 		if (v->scan_end && (uint64_t)v->scan_end < bytes)
 			stop = (uint64_t)v->scan_end;
 	}
-	/* One that is being recorded goes as far as it is now. */
+	/* A recording that is being made is sent up to its present size. */
 	if (v->host.runs(v->host.arg, copy->scan)) {
 		if (!bytes) {
 			vsi_refuse(v, c, r, VSI_BUSY,
@@ -303,7 +320,7 @@ range_take(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	return false;
 }
 
-/* Where the other end has all of it, that is where it ends. */
+/* Makes the range empty if the receiver has everything already. */
 static void
 nothing_left(struct vsi_copy *copy)
 {
@@ -360,7 +377,7 @@ vsi_do_disk2net(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	}
 }
 
-/* All of a recording, as another spate's inbox takes it. */
+/* Copies a whole recording to the inbox of another spate. */
 static void
 vbs2net_connect(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -394,7 +411,7 @@ vbs2net_connect(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	vsi_say(r, VSI_DONE, NULL);
 }
 
-/* How many threads is spate's own affair. */
+/* Answers nthread, which spate does not need. */
 static bool
 is_nthread(const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -421,7 +438,10 @@ vsi_do_vbs2net(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		does_not_apply(v, c, r);
 }
 
-/* Copies come in by the inbox; this only says whether they will. */
+/*
+ * Copies come in through the inbox; this only checks that it listens on the
+ * port.
+ */
 static void
 net2vbs_open(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -458,8 +478,11 @@ vsi_do_net2vbs(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 
 /* ---- files ----------------------------------------------------------- */
 
-/* Its thread is opening the file: the command is to be asked again.  False: it
- * has, or that takes too long, or failed; then it is refused, and over. */
+/*
+ * Checks a file that is being opened by its thread.  True: the command is put
+ * off; or opening failed or took too long, and the command is refused and the
+ * copy ended.  False: the file is open.
+ */
 static bool
 opening(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	struct vsi_file **file, struct vsi_file_facts *f)
@@ -500,7 +523,7 @@ file_begin(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	return false;
 }
 
-/* "n", "w", "a", and of disk2file "resume". */
+/* Takes the open mode: "n", "w", "a", and for disk2file "resume". */
 static bool
 mode_take(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	  const char *mode)
@@ -546,7 +569,7 @@ disk2file_ask(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		copy->mode);
 }
 
-/* The file is there: the recording goes into it. */
+/* Begins to write the recording into the opened file; `has` is its size. */
 static void
 disk2file_go(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 	     uint64_t has)
@@ -636,7 +659,10 @@ file2net_connect(struct vsi *v, const struct vsi_command *c,
 		vsi_say(r, VSI_DONE, NULL);
 }
 
-/* "-100" is so many before the end. */
+/*
+ * Reads a byte number as byte_read() does, or "-100" for that many before the
+ * end.
+ */
 static bool
 file_byte_read(const char *text, uint64_t size, const uint64_t *from,
 	       uint64_t *byte)
@@ -697,7 +723,7 @@ vsi_do_file2net(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		does_not_apply(v, c, r);
 }
 
-/* FILE[,MODE] */
+/* Handles net2file=open:...:FILE[,MODE]. */
 static void
 net2file_open(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -725,8 +751,10 @@ net2file_open(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		vsi_say(r, VSI_DONE, "%llu", (unsigned long long)f.size);
 }
 
-/* Also when the connection has ended the count is told, until it is closed, so
- * that m5copy can compare it with what was sent. */
+/*
+ * The byte count is shown after the connection has ended too, until close, so
+ * that m5copy can compare it with what was sent.
+ */
 void
 vsi_do_net2file(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -756,10 +784,12 @@ vsi_do_net2file(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		copy_end(v);
 }
 
-/* ---- what is in a file ----------------------------------------------- */
+/* ---- the data in a file ------------------------------------------------ */
 
-/* Format, tracks, begin, seconds, Mb/s of a track, bytes missing and of VDIF
- * the length of a frame; "?" where it is nothing that is known. */
+/*
+ * Shows format, tracks, begin, seconds, Mb/s of a track, bytes missing, and for
+ * VDIF the bytes of a frame; "?" for unknown data.
+ */
 static void
 file_say(struct vsi_reply *r, const struct vsi_file_data *d)
 {
@@ -782,7 +812,7 @@ file_say(struct vsi_reply *r, const struct vsi_file_data *d)
 		vsi_more(r, "%u", d->packet);
 }
 
-/* file_check ? [strict] : [bytes] : FILE */
+/* Handles file_check ? [strict] : [bytes] : FILE. */
 void
 vsi_do_file_check(struct vsi *v, const struct vsi_command *c,
 		  struct vsi_reply *r)
@@ -819,9 +849,9 @@ vsi_do_file_check(struct vsi *v, const struct vsi_command *c,
 	*file = NULL;
 }
 
-/* ---- recording, and ending ------------------------------------------- */
+/* ---- recording, and reset ---------------------------------------------- */
 
-/* record=on and off of what comes over TCP, by other words. */
+/* Does what record=on and record=off do, for data that come over TCP. */
 void
 vsi_do_net2disk(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What VSI-S orders is an order like any other: it shares streams with what
- * the schedule records, is listed by `spate status`, and `spate stop` ends it.
+ * A recording ordered over VSI-S is an ordinary order: it shares streams with
+ * scans of the schedule, `spate status` lists it, and `spate stop` ends it.
  *
- * The streams are made when something is set, and kept: one that learned its
- * frame rate, or is still being flushed, is the same one for the next scan.
- * After the configuration was read again they are made anew, with the next
+ * The streams are made when a setting changes, and kept: so a stream that has
+ * learned its frame rate, or that is still being flushed, serves the next scan
+ * too.  After the configuration was read again they are made anew with the next
  * recording.
  */
 #include "daemon/vsi/vsi_daemon.h"
@@ -28,28 +28,34 @@
 #include "daemon/vsi/vsi_streams.h"
 
 enum { RUNTIMES = 32, RUNTIME_NAME = 32 };
-#define PATIENCE (10 * INT64_C(1000000000)) /* with a peer of m5copy's */
+#define PATIENCE (10 * INT64_C(1000000000)) /* for a peer of m5copy to appear */
 #define NOTHING_LEFT                                                           \
-	"has nothing of what was chosen" /* flow/send/sender_run.c */
+	"has nothing of what was chosen" /* a text of flow/send/sender_run.c */
 
-/* Settings, and what is done with them, of all clients that chose it. */
+/*
+ * A runtime, as in jive5ab: settings and the jobs made with them, shared by all
+ * clients that chose it.
+ */
 struct runtime {
 	struct vsi_daemon *of;
-	uint32_t number; /* another one for each; 0: is always there */
+	uint32_t number; /* a different one for each; 0: the default runtime */
 	char name[RUNTIME_NAME];
-	uint32_t owner; /* the client with whom it goes; 0: nobody */
+	uint32_t owner; /* client that it ends with ("transient"); 0: none */
 	struct vsi v;
 	struct vsi_streams made;
 	struct vsi_facts_kept kept;
-	struct runtime *next; /* vsi_daemon::runtimes, or ::ended */
+	struct runtime *next; /* links vsi_daemon::runtimes or
+			       * vsi_daemon::ended */
 };
 
 struct vsi_daemon {
 	struct daemon *d;
-	struct conf *conf; /* held: the server's texts are in it */
+	struct conf *conf; /* held: the server points to its texts */
 	struct vsi_server *server;
-	struct runtime *runtimes; /* the last one has number 0 */
-	struct runtime *ended; /* one may end itself, in a command of its own */
+	struct runtime *runtimes; /* newest first; the last one is the
+				   * default runtime, number 0 */
+	struct runtime *ended;	  /* to be freed after the command: a runtime
+				   * may delete itself */
 	uint32_t numbers;
 };
 
@@ -71,7 +77,9 @@ host_settle(void *arg, const struct vsi_settings *set, struct fault *fault)
 	return 0;
 }
 
-/* Is there one that has ports and memory for moments only? */
+/*
+ * Tells whether a session is ending, which frees ports and memory in a moment.
+ */
 static bool
 is_ending(const struct daemon *d)
 {
@@ -82,7 +90,10 @@ is_ending(const struct daemon *d)
 	return false;
 }
 
-/* Who only looks at such a stream has its ports, for seconds. */
+/*
+ * Ends probes (`spate probe`) of the VSI-S streams, which hold their ports for
+ * seconds.
+ */
 static void
 probes_end(struct daemon *d)
 {
@@ -195,7 +206,7 @@ host_disk(void *arg, unsigned n)
 	return NULL;
 }
 
-/* Of the first stream. */
+/* Describes the first stream. */
 static const char *
 host_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 {
@@ -257,7 +268,7 @@ host_send(void *arg, const struct vsi_send *s, unsigned *id,
 	return err;
 }
 
-/* One that is over is remembered as it was told then. */
+/* Finds an ended transfer in the list of remembered ones. */
 static void
 sent_before(struct vsi_sent *s, const struct daemon *d, unsigned id)
 {
@@ -321,7 +332,7 @@ host_inbox(void *arg, uint16_t port)
 
 /* ---- runtimes -------------------------------------------------------- */
 
-/* jive5ab calls the first one "default", and takes "0" for it. */
+/* Finds a runtime by name; jive5ab calls the first one "default", or "0". */
 static struct runtime *
 runtime_named(struct vsi_daemon *vsi, const char *name)
 {
@@ -346,7 +357,7 @@ runtime_of(struct vsi_daemon *vsi, const struct vsi_command *c)
 static void runtime_do(void *arg, const struct vsi_command *c,
 		       struct vsi_reply *r);
 
-/* The newest first; NULL without memory. */
+/* Adds a runtime in front of the list; NULL without memory. */
 static struct runtime *
 runtime_make(struct vsi_daemon *vsi, const char *name)
 {
@@ -383,7 +394,7 @@ runtime_make(struct vsi_daemon *vsi, const char *name)
 	return t;
 }
 
-/* Ends what it does. */
+/* Ends a runtime and what it does; ended_free() frees it later. */
 static void
 runtime_end(struct vsi_daemon *vsi, struct runtime *t)
 {
@@ -463,8 +474,10 @@ runtime_new(struct vsi_daemon *vsi, const struct vsi_command *c,
 	return t;
 }
 
-/* runtime=NAME[:new|exists|transient|delete]; without, it is made where it is
- * not there. */
+/*
+ * Handles runtime=NAME[:new|exists|transient|delete]; without the second field
+ * the runtime is made if it does not exist.
+ */
 static void
 runtime_do(void *arg, const struct vsi_command *c, struct vsi_reply *r)
 {

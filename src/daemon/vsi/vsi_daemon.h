@@ -5,16 +5,19 @@
 #include "base/fault.h"
 
 /*
- * The VSI-S part of the daemon: the vsi and its server, with the daemon as
- * their host.  There where `vsi` is configured.  The event loop's thread.
+ * The VSI-S part of the daemon: the server for commands, and the recorders
+ * (vsi) that answer them, with the daemon as their host.  It exists if `vsi` is
+ * configured.  Only the event loop's thread uses it.
  */
 struct daemon;
 struct vsi_daemon;
 
-/* Listens, and adds itself to what the event loop waits for; *vsi stays NULL
- * where none is configured.  0 or -errno with a fault. */
+/*
+ * Listens, and adds itself to the event loop; *vsi stays NULL if none is
+ * configured.  0, or -errno with a fault.
+ */
 int vsi_daemon_open(struct vsi_daemon **vsi, struct daemon *d,
 		    struct fault *fault);
-void vsi_daemon_close(struct vsi_daemon *vsi); /* NULL: nothing */
+void vsi_daemon_close(struct vsi_daemon *vsi); /* NULL is allowed */
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The numbers are those of `spate info`: the same JSON is taken apart here, of
- * what runs and of what has ended.
+ * The numbers are those of `spate info`: this file reads the same JSON, of
+ * sessions that run and of those that have ended.
  *
- * A recording of several streams has parts, NAME_ds<stream>.  What follows
- * "_ds" is no more than that: names are refused that have it in them.
+ * A recording of several streams has parts, NAME_ds<stream>.  "_ds" always
+ * begins a part, since names that contain it are refused.
  */
 #include "daemon/vsi/vsi_facts.h"
 
@@ -50,7 +50,7 @@ time_of(const json_t *of, const char *key)
 	return text && units_time(text, 0, &ns) == 0 ? ns : 0;
 }
 
-/* The data's own time where it is known, else when it came. */
+/* Takes the data's own times if they are known, else the times of arrival. */
 static void
 runs_add(struct vsi_facts *f, const json_t *info)
 {
@@ -76,7 +76,7 @@ info_add(struct vsi_facts *f, const json_t *info)
 	f->lost += number(info, "packets_lost");
 	f->reordered += number(info, "packets_reordered");
 	json_object_foreach((json_t *)drops, key, drop) {
-		if (strcmp(key, "before_start")) /* was not asked for */
+		if (strcmp(key, "before_start")) /* not asked for */
 			f->dropped += (uint64_t)json_integer_value(drop);
 	}
 	f->bytes += number(info, "bytes");
@@ -90,7 +90,7 @@ info_add(struct vsi_facts *f, const json_t *info)
 	runs_add(f, info);
 }
 
-/* Is it this recording, or a part of it? */
+/* Tells whether `has` is the recording `name` or a part of it. */
 static bool
 is_of(const char *has, const char *name)
 {

@@ -6,14 +6,14 @@
 #include "daemon/vsi/vsi.h"
 
 /*
- * What is known of a recording, all of its parts together, wherever that is
- * known: of what runs, of what ended since the daemon began, and else from the
- * catalogue.  What was told a moment ago is told again, so that who asks all
- * the time costs little.
+ * Facts of a recording, all of its parts together, from where they are known: a
+ * running session, the list of recordings that ended since the daemon began,
+ * else the catalogue.  The last answer is kept for a tenth of a second, so that
+ * frequent queries cost little.
  */
 struct vsi_facts_kept {
 	char name[VSI_NAME];
-	int64_t until; /* steady */
+	int64_t until; /* steady ns */
 	struct vsi_facts f;
 };
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder that a name lies in is found by its text, and the rest is opened
- * beneath it without a link on the way (disk_open_at): who gives orders over the
- * network chooses names, and who may write to the folder may put links there.
+ * The folder that a name lies in is found by comparing text; the rest of the
+ * path is opened beneath it without following links (disk_open_at): clients of
+ * the network choose names, and users who may write to the folder may put links
+ * there.
  *
- * A new file to which nothing was written is taken away again, as jive5ab does,
- * so that a copy that never began does not stand in the way of the next.
+ * A new file to which nothing was written is removed, as jive5ab does, so that
+ * a copy that never began does not block the next one.
  *
- * Threads: `from`, `to` are written by the event loop before `go` (release);
- * size, why and data by the thread before `state` (release), and read by others
- * behind it (acquire).  `left` says who frees it: whoever comes second.
+ * Threads: the event loop writes `from` and `to` before `go` (release).  The
+ * thread writes size, why and data before `state` (release); the event loop
+ * reads `state` (acquire) before them.  The second of both to set `left` frees
+ * the struct.
  */
 #include "daemon/vsi/vsi_file.h"
 
@@ -38,34 +40,35 @@
 enum {
 	ALLOW_MOST = 64,
 	PIECE = 1 << 20, /* bytes copied at a time */
-	PATIENCE = 10,	 /* seconds for a peer to be there */
+	PATIENCE = 10,	 /* seconds to wait for a peer */
 };
 #define SECOND INT64_C(1000000000)
 
 struct vsi_file {
 	enum vsi_file_what what;
-	char folder[512], name[512]; /* name "": /dev/null */
+	char folder[512], name[512]; /* name "" stands for /dev/null */
 	char mode;
 	char host[256];
 	uint16_t port;
 	char *allow_text[ALLOW_MOST];
 	struct option_texts allow;
 	pthread_t thread;
-	int wake; /* eventfd: go and stop */
+	int wake; /* eventfd, written for go and stop */
 	uint64_t from, to;
 	atomic_bool go, stop, left;
 
-	/* The thread's. */
-	int fd, at;	  /* the file, and the folder that it is in; -1 */
-	const char *base; /* its name there */
-	bool made;	  /* by this thread */
-	int listen, peer; /* -1 */
+	/* Private to the thread until `state` says otherwise. */
+	int fd, at;	  /* the file, and its folder; -1: not open */
+	const char *base; /* file name within `at` */
+	bool made;	  /* this thread created the file */
+	int listen, peer; /* sockets; -1: none */
 	uint64_t size;
 	char why[320];
 	struct vsi_file_data data;
 
 	_Atomic uint64_t bytes;
-	_Atomic int state; /* enum vsi_file_state */
+	_Atomic int state; /* enum vsi_file_state; release here, acquire in
+			    * vsi_file_facts() */
 };
 
 /* ---- the file -------------------------------------------------------- */
@@ -90,7 +93,7 @@ open_failed(struct vsi_file *f, int err)
 	return fail(f, "%s - %s/%s", disk_why(err), f->folder, f->name);
 }
 
-/* The folder that it is in, beneath the one that the configuration names. */
+/* Opens the file's folder, beneath the one that the configuration names. */
 static int
 folder_open(struct vsi_file *f)
 {
@@ -143,9 +146,9 @@ file_open(struct vsi_file *f)
 	return 0;
 }
 
-/* ---- what is in it --------------------------------------------------- */
+/* ---- the data in it ---------------------------------------------------- */
 
-/* Reads packet `n`, and what its header says. */
+/* Reads packet `n` and its header; false if it has no time. */
 static bool
 packet_read(struct vsi_file *f, const struct format_ops *ops,
 	    const struct format_shape *shape, uint64_t n, uint8_t *data,
@@ -159,7 +162,7 @@ packet_read(struct vsi_file *f, const struct format_ops *ops,
 	return p->has & FORMAT_TIME;
 }
 
-/* Threads among the first packets, as many as differ. */
+/* Counts the different threads among the first packets; at least 1. */
 static unsigned
 threads_count(struct vsi_file *f, const struct format_ops *ops,
 	      const struct format_shape *shape, uint64_t packets, uint8_t *data)
@@ -180,8 +183,10 @@ threads_count(struct vsi_file *f, const struct format_ops *ops,
 	return n ? n : 1;
 }
 
-/* The rate is what lies between the first packet and the last: whole seconds
- * have all of their frames, of every thread. */
+/*
+ * Computes the rate from first and last packet: every whole second between them
+ * has all its frames, of every thread.
+ */
 static void
 rate_find(struct vsi_file *f, const struct format_packet *first,
 	  const struct format_packet *last, uint64_t packets, unsigned threads)
@@ -216,7 +221,7 @@ frames_look(struct vsi_file *f, uint8_t *data)
 	if (module_format(d->format, &ops, &fault) < 0 ||
 	    !packet_read(f, ops, &shape, 0, data, &first))
 		return;
-	/* VDIF: the length of the header, channels and bits of a sample. */
+	/* VDIF: legacy header, and bits of a sample of all channels. */
 	if (!strcmp(d->format, "vdif")) {
 		d->legacy = data[3] >> 6 & 1;
 		d->tracks =
@@ -253,8 +258,10 @@ file_look(struct vsi_file *f)
 
 /* ---- the peer -------------------------------------------------------- */
 
-/* Waits for one descriptor, or for an order.  False: it is to stop, or `until`
- * (steady; 0: never) is over. */
+/*
+ * Waits for an event on fd, or for `go` if fd is negative.  False: the thread
+ * has to stop, or `until` (steady ns; 0: never) has passed.
+ */
 static bool
 wait_for(struct vsi_file *f, int fd, short events, int64_t until)
 {
@@ -322,7 +329,7 @@ peer_accept(struct vsi_file *f)
 	return 0;
 }
 
-/* One try; the error. */
+/* Tries to connect to one address.  0, or a positive errno. */
 static int
 peer_try(struct vsi_file *f, const struct addrinfo *to, int64_t until)
 {
@@ -348,7 +355,7 @@ peer_try(struct vsi_file *f, const struct addrinfo *to, int64_t until)
 	return err;
 }
 
-/* Who is to take it may only be about to listen. */
+/* Repeats for some seconds: the receiver may not listen yet. */
 static int
 peer_connect(struct vsi_file *f)
 {
@@ -396,7 +403,7 @@ file_write(struct vsi_file *f, const uint8_t *data, size_t bytes)
 	return 0;
 }
 
-/* To the end of the connection; then it is made durable. */
+/* Receives to the end of the connection, then makes the file durable. */
 static int
 take(struct vsi_file *f)
 {
@@ -417,14 +424,17 @@ take(struct vsi_file *f)
 				   strerror(errno));
 	}
 	free(data);
-	/* Also of one that was stopped: its count was told. */
+	/* Sync even if it was stopped: the client was told the byte count. */
 	if (*f->name && fdatasync(f->fd) < 0 && !err)
 		err =
 		    fail(f, "%s - %s/%s", strerror(errno), f->folder, f->name);
 	return err;
 }
 
-/* The peer closes when it has all, or its kernel has it. */
+/*
+ * Waits until the peer closes, which shows that it, or its kernel, has
+ * everything.
+ */
 static int
 give_end(struct vsi_file *f)
 {
@@ -507,7 +517,7 @@ close_one(int *fd)
 	*fd = -1;
 }
 
-/* Only its file stays, of OUT that went well. */
+/* Closes everything, except the file of a successful OUT. */
 static void
 run_end(struct vsi_file *f, int err)
 {
@@ -544,9 +554,12 @@ thread(void *arg)
 	return NULL;
 }
 
-/* ---- for others ------------------------------------------------------ */
+/* ---- the event loop's side --------------------------------------------- */
 
-/* Into folder and name; false: it is in none of them, or no such name. */
+/*
+ * Splits a path into folder and name; false if it is in none of the folders, or
+ * contains "..".
+ */
 static bool
 place(struct vsi_file *f, const struct vsi_file_args *args)
 {

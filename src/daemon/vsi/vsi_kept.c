@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands of jive5ab that set or tell what spate has no use for.  They are
- * answered in jive5ab's shape, since programs that send them give up on a
- * refusal; what they set is remembered and told, and changes nothing else.
+ * Commands of jive5ab that set or show things spate has no use for.  They are
+ * answered in jive5ab's form, since programs that send them give up when
+ * refused; settings are remembered, shown, and have no effect.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,9 @@
 
 #include "daemon/vsi/vsi.h"
 
-/* The first field; NULL, and refused, where there is none. */
+/*
+ * Returns the first field; if there is none, NULL, and the command is refused.
+ */
 static const char *
 argument(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -35,7 +37,9 @@ whole_number(const char *text, int64_t least, int64_t most, int64_t *number)
 
 /* ---- the network ----------------------------------------------------- */
 
-/* Microseconds, or with an 'n' nanoseconds; -1 leaves it to the program. */
+/*
+ * Reads microseconds, or nanoseconds with an 'n'; -1 leaves it to the sender.
+ */
 static bool
 ipd_read(const char *text, int64_t *ns)
 {
@@ -99,7 +103,7 @@ vsi_do_itcp_id(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 
 /* ---- the data -------------------------------------------------------- */
 
-/* All channels are kept: a mask that drops some is not done here. */
+/* Accepts only masks that keep all channels. */
 void
 vsi_do_trackmask(struct vsi *v, const struct vsi_command *c,
 		 struct vsi_reply *r)
@@ -136,7 +140,7 @@ vsi_track_mhz(const struct vsi *v)
 	return m->tracks ? m->mbps / m->tracks : 0;
 }
 
-/* Also play_rate. */
+/* Handles play_rate, too. */
 void
 vsi_do_clock_set(struct vsi *v, const struct vsi_command *c,
 		 struct vsi_reply *r)
@@ -213,7 +217,10 @@ vsi_do_task_id(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	vsi_say(r, VSI_DONE, NULL);
 }
 
-/* Of the medium; a recording is protected by its own command. */
+/*
+ * Protects the medium in jive5ab; here recordings are protected one by one,
+ * with `spate protect`.
+ */
 void
 vsi_do_protect(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -254,7 +261,7 @@ vsi_do_group_def(struct vsi *v, const struct vsi_command *c,
 			   name);
 }
 
-/* Commands are not printed anywhere. */
+/* Does nothing: commands are not printed. */
 void
 vsi_do_echo(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A name has to be one that every reader of FlexBuffs takes: '.' breaks
- * jive5ab's own, and "_ds" begins the name of a datastream there.
+ * A name must be one that every reader of FlexBuff recordings accepts: '.'
+ * breaks jive5ab's own, and "_ds" begins the name of a datastream there.
  */
 #include "daemon/vsi/vsi_label.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the ASCII range, whatever the locale says. */
+/* Compares with ASCII ranges, independent of the locale. */
 static int
 is_good(char c)
 {
@@ -27,7 +27,7 @@ vsi_label_name(char *name, const char *label)
 		return "must provide a scan name";
 	if (length > VSI_LABEL)
 		return "a scan label has at most 50 characters";
-	/* A name begins with a letter or digit, and is no number. */
+	/* A name begins with a letter or digit, and is not digits only. */
 	snprintf(name, VSI_LABEL + 3, "%s%s",
 		 strspn(label, "0123456789") == length || !is_good(*label) ||
 			 strchr("_+-", *label)

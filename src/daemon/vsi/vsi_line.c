@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A command ends at ';' or at the end of its line, so no more than one has to
- * be kept.  Its reply is due when its line ends, or when nothing more is there
- * to be read: some clients send no newline at all, and wait.
+ * A command ends at ';' or at the end of its line, so only one has to be kept.
+ * The newline of a reply is due when the line of its commands ends, or when
+ * nothing more is there to be read: some clients send no newline at all, and
+ * wait.
  *
- * A command that is too long is passed over up to its end, so that what comes
- * behind it is understood.
+ * A command that is too long is skipped up to its end, so that the next one is
+ * understood.
  */
 #include "daemon/vsi/vsi_line.h"
 
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- commands out of bytes ------------------------------------------- */
+/* ---- splitting bytes into commands -------------------------------------- */
 
 char *
 vsi_lines_room(struct vsi_lines *l, size_t *bytes)
@@ -38,7 +39,7 @@ is_white(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Where the command ends; NULL: not here. */
+/* Returns the end of the command; NULL if it is not in these bytes. */
 static const char *
 end_find(const char *from, size_t bytes)
 {
@@ -57,7 +58,10 @@ text_take(struct vsi_lines *l, size_t bytes)
 	for (size_t i = 0; i < bytes; i++) {
 		char c = l->data[l->start + i];
 
-		/* No C string would show what comes behind it. */
+		/*
+		 * A NUL would hide the rest of the text: make it unprintable
+		 * instead.
+		 */
 		if (!is_white(c))
 			l->text[n++] = c ? c : '\1';
 	}
@@ -72,7 +76,10 @@ line_end(struct vsi_lines *l)
 	return VSI_END_LINE;
 }
 
-/* Nothing whole is left: all of it that may be thrown away is. */
+/*
+ * Handles bytes without a whole command: drops what can be dropped, and notices
+ * the end of a line and a command that is too long.
+ */
 static enum vsi_end
 rest_look(struct vsi_lines *l)
 {

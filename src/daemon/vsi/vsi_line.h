@@ -13,8 +13,8 @@
  *   keyword ? field : field ... ;      ->  !keyword? code : field ... ;
  *
  * Several commands may stand in one line; the last one needs no ';'.  White
- * space means nothing, not even within a word.  A keyword may be written in
- * capitals.  Pure: bytes in, commands out, and text.
+ * space is ignored, even within a word.  Keywords may be written in capitals.
+ * Pure: bytes in, commands and reply texts out.
  */
 enum {
 	VSI_COMMAND = 4096, /* bytes of the longest command */
@@ -23,11 +23,11 @@ enum {
 	VSI_REPLY = 32768, /* bytes of the longest reply */
 };
 
-/* The codes of a reply. */
+/* Codes of a reply. */
 enum vsi_code {
 	VSI_DONE = 0,
 	VSI_BEGUN = 1,
-	VSI_NEVER = 2, /* not implemented, or not of this recorder */
+	VSI_NEVER = 2, /* not implemented, or not for this recorder */
 	VSI_SYNTAX = 3,
 	VSI_FAILED = 4,
 	VSI_BUSY = 5,
@@ -37,69 +37,72 @@ enum vsi_code {
 };
 
 struct vsi_command {
-	char keyword[VSI_KEYWORD + 1]; /* in small letters */
+	char keyword[VSI_KEYWORD + 1]; /* in lower case */
 	bool query;
 	const char *field[VSI_FIELDS];
 	unsigned fields;
 	unsigned tries;	   /* how often it was put off */
-	uint32_t client;   /* who sent it */
-	uint32_t *runtime; /* the client's: its number, 0 the one that is
-			      always there */
+	uint32_t client;   /* number of the client that sent it */
+	uint32_t *runtime; /* number of the client's runtime; 0: the default
+			    * one */
 };
 
-/* ---- commands out of bytes ------------------------------------------- */
+/* ---- splitting bytes into commands -------------------------------------- */
 
-/* Why vsi_lines_next() came back. */
+/* Results of vsi_lines_next(). */
 enum vsi_end {
-	VSI_END_NONE, /* there is no whole command; read more */
+	VSI_END_NONE, /* no whole command is left; read more */
 	VSI_END_COMMAND,
-	VSI_END_LONG, /* one that was too long was passed over */
-	VSI_END_LINE, /* of a line in which something was asked */
+	VSI_END_LONG, /* a command that was too long was skipped */
+	VSI_END_LINE, /* a line ended that had a command in it */
 };
 
 struct vsi_lines {
 	char data[VSI_COMMAND];
 	size_t used, start;
-	bool skip;  /* to the end of a command that is too long */
-	bool asked; /* in this line */
-	bool ended; /* it did, with a newline */
-	bool crlf;  /* so ended the last line */
+	bool skip;  /* skipping the rest of a command that is too long */
+	bool asked; /* this line had a command */
+	bool ended; /* this line has ended, with a newline */
+	bool crlf;  /* the last line ended with "\r\n" */
 	char text[VSI_COMMAND];
 };
 
-/* Where to read to, and how much: never nothing after VSI_END_NONE. */
+/*
+ * Returns where to read to, and how much room there is: always some after
+ * VSI_END_NONE.
+ */
 char *vsi_lines_room(struct vsi_lines *l, size_t *bytes);
 void vsi_lines_add(struct vsi_lines *l, size_t bytes);
 
-/* The next command is in l->text, without white space. */
+/* Finds the next command and puts it into l->text, without white space. */
 enum vsi_end vsi_lines_next(struct vsi_lines *l);
 
 /*
- * Cuts it up, in place.  0; or the code of a fault, with a sentence in `why`:
- * the keyword is then empty where nothing can be said about it.
+ * Splits the text in place.  Returns 0; or a reply code, with a sentence in
+ * `why`; the keyword is then empty if it could not be read.
  */
 int vsi_command_parse(struct vsi_command *c, char *text, const char **why);
 
-/* A field, or "" where it was left out. */
+/* Returns a field, or "" if it is missing. */
 const char *vsi_field(const struct vsi_command *c, unsigned i);
 
 /* ---- replies --------------------------------------------------------- */
 
-/* A text that ends where it is full. */
+/* A reply being written; what does not fit is cut off. */
 struct vsi_reply {
 	char text[VSI_REPLY];
 	size_t used;
 };
 
-/* "!keyword= " */
+/* Begins a reply: "!keyword= ". */
 void vsi_reply_begin(struct vsi_reply *r, const struct vsi_command *c);
-/* "code", and the first field unless `format` is NULL. */
+/* Writes the code, and the first field unless `format` is NULL. */
 void vsi_say(struct vsi_reply *r, enum vsi_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* One more field. */
+/* Adds a field. */
 void vsi_more(struct vsi_reply *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* More of the same field. */
+/* Adds to the last field. */
 void vsi_text(struct vsi_reply *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void vsi_reply_end(struct vsi_reply *r);

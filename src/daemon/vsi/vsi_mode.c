@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a Field System sends is made by rule, so nothing is guessed here: a
- * mode is of one of the forms, to its last character, or it is refused.
+ * A Field System composes modes by rule, so nothing is guessed here: a mode has
+ * one of the forms, to its last character, or it is refused.
  */
 #include "daemon/vsi/vsi_mode.h"
 
@@ -17,10 +17,10 @@ enum {
 	VDIF_LEGACY = 16,
 	MARK5B_HEADER = 16,
 	MARK5B_DATA = 10000,
-	MASK_CLOCK = 32, /* MHz, of a Mark 5B's sampler */
+	MASK_CLOCK = 32, /* MHz, sampling rate of a Mark 5B */
 };
 
-/* Digits up to `end`, which is passed over; at most `most`. */
+/* Reads digits, at most `most`, up to the character `end`, and skips it. */
 static bool
 count_take(const char **text, char end, uint32_t most, uint32_t *number)
 {
@@ -41,7 +41,7 @@ count_take(const char **text, char end, uint32_t most, uint32_t *number)
 	return true;
 }
 
-/* "512-16-2", with what may follow. */
+/* Reads "512-16-2", and the decimation that may follow. */
 static bool
 rate_take(struct vsi_mode *m, const char *text)
 {
@@ -108,7 +108,7 @@ word_parse(struct vsi_mode *m, const char *text, const char **why)
 	return -EINVAL;
 }
 
-/* A mask of bit streams that are recorded, of 32 or 64. */
+/* Parses a mask of the bit streams that are recorded, 32 or 64. */
 static int
 mask_parse(struct vsi_mode *m, const char *mask, const char *decimation,
 	   const char **why)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is received, and how.  Each command makes new settings out of those
- * there are and asks the host whether a stream can be made of them; only then
- * they are kept.  So what is refused changes nothing, and record=on finds no
- * setting that cannot be.
+ * Settings of what is received, and how.  Each command makes new settings from
+ * the present ones and asks the host whether streams can be made with them;
+ * only then are they kept.  So a refused command changes nothing, and record=on
+ * never finds impossible settings.
  *
- * The sizes of blocks and their number (the last two of net_protocol) and the
- * MTU are kept to be told: memory and chunks are the configuration's, and a
- * datagram of any length is taken.
+ * Size and number of blocks (the last two fields of net_protocol) and the MTU
+ * are only stored and shown: memory and chunks are set in the configuration,
+ * and datagrams of any length are received.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { MTU_MOST = 9000, MTU_LEAST = 64, IP_UDP = 28 };
 
-/* Keeps them, or says why not. */
+/* Keeps the settings, or refuses the command with the reason. */
 static bool
 settle(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
        const struct vsi_settings *set)
@@ -35,7 +35,7 @@ settle(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 
 /* ---- mode ------------------------------------------------------------ */
 
-/* Blank is what is not known. */
+/* Shows the mode; unknown fields are empty. */
 static void
 mode_ask(struct vsi *v, struct vsi_reply *r)
 {
@@ -78,7 +78,7 @@ vsi_do_mode(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 
 /* ---- net_protocol ---------------------------------------------------- */
 
-/* Bytes before the data of each datagram; -1: not a protocol of ours. */
+/* Returns the bytes before the data of each datagram; -1: unknown protocol. */
 static int
 prefix_of(const char *protocol)
 {
@@ -110,7 +110,7 @@ protocol_ask(struct vsi *v, struct vsi_reply *r)
 		(unsigned long long)v->workbuf, v->blocks);
 }
 
-/* 0, or the code of a refusal. */
+/* Returns 0, or the code of a refusal with its reason in `why`. */
 static int
 protocol_read(struct vsi *v, const struct vsi_command *c,
 	      struct vsi_settings *set, const char **why)
@@ -127,7 +127,7 @@ protocol_read(struct vsi *v, const struct vsi_command *c,
 		set->prefix = prefix_of(name);
 		if (set->prefix < 0)
 			return VSI_CONFLICT;
-		/* What "udp" means is told, as jive5ab does. */
+		/* jive5ab shows udps after net_protocol=udp. */
 		snprintf(set->protocol, sizeof set->protocol, "%s",
 			 strcmp(name, "udp") ? name : "udps");
 	}
@@ -187,7 +187,7 @@ port_ask(struct vsi *v, struct vsi_reply *r)
 	}
 }
 
-/* What makes the end of a recording's name. */
+/* Reads the suffix of a recording's name. */
 static bool
 suffix_read(struct vsi_port *p, const char *text)
 {
@@ -200,7 +200,7 @@ suffix_read(struct vsi_port *p, const char *text)
 	return true;
 }
 
-/* [host@]port[=suffix]; port 0 is the configuration's. */
+/* Reads [host@]port[=suffix]; port 0 means the configured one. */
 static bool
 port_read(struct vsi_port *p, const char *field)
 {
@@ -231,7 +231,10 @@ port_read(struct vsi_port *p, const char *field)
 	return true;
 }
 
-/* Two recordings cannot have one name, nor two sockets one port. */
+/*
+ * Tells whether a port or a suffix is given twice: two recordings cannot have
+ * the same name, nor two sockets the same port.
+ */
 static bool
 is_twice(const struct vsi_settings *set)
 {
@@ -304,8 +307,10 @@ vsi_do_net_port(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 
 /* ---- mtu ------------------------------------------------------------- */
 
-/* A frame that does not fit is received all the same; but where the network
- * has no larger packets either, nothing will come. */
+/*
+ * Logs a packet size above the MTU.  Such packets are received all the same;
+ * but if the network cannot carry them either, nothing will come.
+ */
 static void
 mtu_look(struct vsi *v)
 {
@@ -314,7 +319,7 @@ mtu_look(struct vsi *v)
 
 	v->host.format(v->host.arg, &payload, &prefix, &port);
 	if (v->set.mode.format == VSI_MARK5B)
-		frame = frame / 2; /* which comes in halves */
+		frame = frame / 2; /* a Mark5B frame is sent in two halves */
 	if (!frame)
 		frame = payload;
 	if (v->set.prefix >= 0)
@@ -380,7 +385,10 @@ vsi_do_datastream(struct vsi *v, const struct vsi_command *c,
 		datastream_add(v, c, r);
 	} else if (!strcmp(what, "clear") || !strcmp(what, "reset") ||
 		   !strcmp(what, "remove")) {
-		/* reset forgets what was seen, clear and remove what is. */
+		/*
+		 * In jive5ab reset forgets the threads seen, clear and remove
+		 * the rule.
+		 */
 		if (*what != 'r' || what[2] == 'm')
 			set.by_thread = false;
 		settle(v, c, r, &set);

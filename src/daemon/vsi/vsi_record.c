@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record=on answers when everything that can be refused was asked, as `spate
- * record` does, but does not wait for the folders: a Field System goes on with
- * its schedule.  What goes wrong then is told by status? and error?.
+ * record=on answers when everything that can be refused has been checked, as
+ * `spate record` does, but does not wait for the folders: a Field System goes
+ * on with its schedule.  Later failures are shown by status? and error?.
  *
- * record=off answers that it was begun: the rest is written within moments.
- * Where the next scan needs what the last one still has, record=on is put off
- * until then.
+ * record=off answers that stopping has begun: the rest is written within
+ * moments.  If the next scan needs ports or memory that the last one still
+ * holds, record=on is put off until they are free.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ record_on(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		vsi_say(r, VSI_DONE, NULL);
 }
 
-/* A later scan_check? is of this one. */
+/* Stops the recording, and makes it the scan of the next scan_check?. */
 static void
 record_off(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -106,7 +106,7 @@ record_off(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	vsi_say(r, VSI_BEGUN, NULL);
 }
 
-/* How many threads read and write is not asked here; they are remembered. */
+/* Remembers numbers of threads, which have no effect here. */
 static void
 record_threads(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
@@ -209,7 +209,7 @@ vsi_do_record(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	vsi_refuse(v, c, r, VSI_NEVER, "record takes on, off, nthread or mk6");
 }
 
-/* ---- how it goes ----------------------------------------------------- */
+/* ---- progress --------------------------------------------------------- */
 
 static double
 percent(uint64_t part, const struct vsi_facts *f)
@@ -219,7 +219,10 @@ percent(uint64_t part, const struct vsi_facts *f)
 	return all ? (double)part * 100 / (double)all : 0;
 }
 
-/* One letter of evlbi's format.  What is not counted here is nothing. */
+/*
+ * Replaces one letter of evlbi's format; counters that spate does not have are
+ * 0.
+ */
 static void
 evlbi_letter(struct vsi_reply *r, char letter, const struct vsi_facts *f)
 {
@@ -283,7 +286,10 @@ vsi_do_evlbi(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	}
 }
 
-/* Of a copy: m5copy looks so how far vbs2net is, and whether it has ended. */
+/*
+ * Shows the progress of a copy: m5copy asks here how far vbs2net is, and
+ * whether it has ended.
+ */
 static void
 tstat_copy(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scan that scan_check? is about: the last one that was recorded, or
- * another that scan_set= named.  It may have been recorded by anybody.
+ * scan_set= and scan_check?: the scan that scan_check? is about is the last one
+ * recorded, or another that scan_set= named, however it was recorded.
  *
- * jive5ab reads a piece of the scan to check it, which takes its time and its
- * disks.  Here everything was counted while it was recorded, so what is told
- * is of the whole scan, at once; where nothing was counted, blanks.
+ * jive5ab reads a piece of the scan to check it, which takes time and disk
+ * bandwidth.  Here everything was counted during recording, so the answer is
+ * immediate and covers the whole scan; what was not counted is left empty.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { END_BYTES = 1000000, PAST_BYTES = 65536 };
 
 /* ---- scan_set -------------------------------------------------------- */
 
-/* The first one that is remembered. */
+/* Returns the number of the first remembered recording. */
 static uint64_t
 first(const struct vsi *v)
 {
@@ -26,7 +26,7 @@ first(const struct vsi *v)
 		   : 1;
 }
 
-/* The next one, around the end; 0 where there is none. */
+/* Returns the next number, wrapping around; 0 if there are no recordings. */
 static uint64_t
 neighbour(const struct vsi *v, uint64_t n, int step)
 {
@@ -37,7 +37,9 @@ neighbour(const struct vsi *v, uint64_t n, int step)
 	return n > first(v) && n <= v->recordings ? n - 1 : v->recordings;
 }
 
-/* The first behind number `after` that has the text in its name. */
+/*
+ * Returns the first recording behind number `after` with the text in its name.
+ */
 static uint64_t
 search(const struct vsi *v, const char *text, uint64_t after)
 {
@@ -51,7 +53,10 @@ search(const struct vsi *v, const char *text, uint64_t after)
 	return 0;
 }
 
-/* Which is meant: its number, or 0 and a name.  False: none, with why. */
+/*
+ * Chooses a scan: its number; or 0, if the word may be a name.  False, with
+ * `why`, if nothing can be meant.
+ */
 static bool
 scan_choose(struct vsi *v, const char *word, uint64_t *n, const char **why)
 {
@@ -77,8 +82,7 @@ scan_choose(struct vsi *v, const char *word, uint64_t *n, const char **why)
 	return true;
 }
 
-/* Where to begin or end, in bytes: "+100", "-100", or a letter; only kept to
- * be told. */
+/* Reads where to begin or end, in bytes: "+100", "-100", or a letter. */
 static bool
 pointer_read(const char *word, int64_t from, int64_t length, int64_t *at)
 {
@@ -169,7 +173,10 @@ format_say(struct vsi *v, struct vsi_reply *r, const struct vsi_facts *f)
 		vsi_more(r, "%s", "");
 }
 
-/* Of a track, where their number is known, else of all that came. */
+/*
+ * Returns the Mb/s of one track if `mode` gave their number, else of everything
+ * received.
+ */
 static double
 rate_of(const struct vsi *v, const struct vsi_facts *f)
 {
@@ -190,7 +197,7 @@ check_say(struct vsi *v, struct vsi_reply *r, const struct vsi_facts *f)
 	format_say(v, r, f);
 	vsi_more(r, "%s", vsi_time(start, f->start_ns));
 	vsi_more(r, "%.4fs", (double)(f->end_ns - f->start_ns) / 1e9);
-	/* m5copy takes whole numbers alone. */
+	/* m5copy understands whole numbers only. */
 	vsi_more(r, v->set.mode.tracks ? "%.6gMbps" : "%.0fMbps",
 		 rate_of(v, f));
 	vsi_more(r, "%llu", (unsigned long long)f->lost * f->payload);

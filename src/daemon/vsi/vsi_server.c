@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everybody takes turns.  What a client has sent beyond its share of a step
- * waits for the next one, which `again` (an eventfd) makes come at once, after
- * everybody else's.  A command that is put off is asked again by a timer.
+ * Clients take turns.  Commands beyond a client's share of a step wait for the
+ * next step, which `again` (an eventfd) causes at once, after all other
+ * clients.  A command that was put off is asked again by a timer.
  *
- * Who is not allowed in is told nothing.  That is in the log, but not more
- * often than once a second: anybody can knock.
+ * A client that is not allowed gets no answer.  The log says so, at most once a
+ * second, since anybody can knock.
  */
 #include "daemon/vsi/vsi_server.h"
 
@@ -28,8 +28,8 @@
 enum {
 	EVENTS = 32,
 	ALL = VSI_CLIENTS + LISTENER_NEWCOMERS,
-	LATER_NS = 20000000, /* until a command that was put off is asked again
-			      */
+	LATER_NS = 20000000, /* until a command that was put off is asked
+			      * again */
 	IS_LISTENER = 1 << 20,
 	IS_AGAIN = 1 << 21,
 	IS_LATER = 1 << 22,
@@ -40,9 +40,9 @@ struct vsi_server {
 	struct listener listener;
 	int epoll, again, later;
 	uint32_t numbers;
-	int64_t refused; /* when that was logged last */
+	int64_t refused; /* steady ns of the last refusal */
 	struct vsi_client *client[ALL];
-	struct vsi_reply reply; /* the one that is being made */
+	struct vsi_reply reply; /* buffer for the reply in the making */
 };
 
 /* ---- clients --------------------------------------------------------- */
@@ -70,7 +70,7 @@ client_poll(struct vsi_server *s, unsigned i, int op, uint32_t events)
 	epoll_ctl(s->epoll, op, c->fd, &e);
 }
 
-/* Who waits for something is not heard. */
+/* Does not listen to a client that waits for something. */
 static void
 events_set(struct vsi_server *s, unsigned i)
 {
@@ -163,7 +163,10 @@ client_event(struct vsi_server *s, const struct epoll_event *e)
 
 	if (!c || c->number != e->data.u64 >> 32)
 		return;
-	/* It has gone; what waits for its turn has nobody to tell. */
+	/*
+	 * The client has gone, and so nobody would read the replies to its
+	 * commands.
+	 */
 	if (e->events & (EPOLLHUP | EPOLLERR))
 		client_close(s, i);
 	else if (e->events & EPOLLOUT)
@@ -172,7 +175,7 @@ client_event(struct vsi_server *s, const struct epoll_event *e)
 		client_read(s, i);
 }
 
-/* Those who were left with something; who does not read is left alone. */
+/* Serves clients with commands left over, except those that do not read. */
 static void
 again_take(struct vsi_server *s)
 {
@@ -186,7 +189,7 @@ again_take(struct vsi_server *s)
 	}
 }
 
-/* Those whose command was put off. */
+/* Serves clients whose command was put off. */
 static void
 later_take(struct vsi_server *s)
 {
@@ -200,7 +203,7 @@ later_take(struct vsi_server *s)
 	}
 }
 
-/* ---- who comes in ---------------------------------------------------- */
+/* ---- new clients ----------------------------------------------------- */
 
 static void
 client_add(struct vsi_server *s, int fd, const struct listener_peer *from)

@@ -7,16 +7,17 @@
 #include "daemon/vsi/vsi_client.h"
 
 /*
- * The sockets on which commands of VSI-S come in, and those who send them.
- * One thread: the event loop's.  Nothing it does waits for a client, and each
- * of them gets a small share of a step, whatever it sends:
+ * The sockets for commands of VSI-S, and the clients.  It runs on the event
+ * loop's thread and never waits for a client.  Each client gets a small share
+ * of a step, and bounded memory, whatever it sends:
  *
- *   in    one command of VSI_COMMAND bytes; a longer one is passed over
- *   out   at most VSI_OUT bytes; one that does not read is not read from
- *   many  VSI_CLIENTS that have sent a command, VSI_OF_ONE of one address, and
- *         a few that have not: further ones put others out (listener.h)
+ *   in    one command of VSI_COMMAND bytes; a longer one is skipped
+ *   out   at most VSI_OUT bytes; a client that does not read its replies
+ *         is not read from
+ *   many  VSI_CLIENTS that have sent a command, VSI_OF_ONE of one address,
+ *         and a few that have not: further ones displace others (listener.h)
  *
- * Whoever begins with a word of HTTP is cut off.
+ * A client whose first word is HTTP is cut off.
  */
 struct vsi_server;
 
@@ -26,23 +27,32 @@ enum {
 };
 
 struct vsi_server_args {
-	struct option_texts listen; /* every one is an address */
-	struct option_texts allow;  /* and a network */
-	vsi_answer *command; /* everything else of a client waits for it */
-	/* This client (vsi_command) has gone.  NULL: nobody wants to know. */
+	struct option_texts listen; /* addresses, each already checked */
+	struct option_texts allow;  /* networks, each already checked */
+	vsi_answer *command;	    /* answers a command; later commands of
+				     * that client wait for it */
+	/* Called when a client (vsi_command::client) has gone.  May be NULL. */
 	void (*gone)(void *arg, uint32_t client);
 	void *arg;
 };
 
-/* 0 or -errno with a fault.  The texts must outlive it. */
+/*
+ * Opens the sockets.  0, or -errno with a fault.  The texts must outlive the
+ * server.
+ */
 int vsi_server_open(struct vsi_server **server,
 		    const struct vsi_server_args *args, struct fault *fault);
-void vsi_server_close(struct vsi_server *s); /* NULL: nothing */
+void vsi_server_close(struct vsi_server *s); /* NULL is allowed */
 
-/* Others than before may come in from here on; they must outlive it. */
+/*
+ * Replaces the allow list for new clients; its texts must outlive the server.
+ */
 void vsi_server_allow(struct vsi_server *s, const struct option_texts *allow);
 
-/* An epoll set: readable when there is something to do. */
+/*
+ * Returns an epoll descriptor: readable when vsi_server_step() has something to
+ * do.
+ */
 int vsi_server_fd(const struct vsi_server *s);
 void vsi_server_step(struct vsi_server *s);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How ports become streams:
+ * Turns ports into streams:
  *
- *   none                     the streams of `vsi.streams`, where they listen
+ *   none                     the streams of `vsi.streams`, as configured
  *   as many as streams       one each, in this order
  *   several, of one stream   with suffixes, a stream for each, and so a
  *                            recording NAME_ds<suffix>, as jive5ab makes it;
  *                            without, all of them in one recording
  *
- * A port without a host is looked for where the stream listens, be that one
- * address, an interface or a multicast group: only the port is another.
+ * A port without a host is received where the stream listens, be that an
+ * address, an interface or a multicast group: only the port changes.
  *
- * With TCP it is one port, one recording, and the bytes as they come: that is
- * how m5copy brings files and recordings (format "raw").
+ * With TCP it is one port, one recording, and bytes as they come: so m5copy
+ * transfers files and recordings (format "raw").
  */
 #include "daemon/vsi/vsi_streams.h"
 
@@ -27,7 +27,7 @@
 
 enum { MARK5B_HALF = 5008, TCP_PORT = 2630 };
 
-/* One that is to be made. */
+/* Parameters of one stream to be made. */
 struct make {
 	struct stream *base;
 	const struct vsi_settings *set;
@@ -47,8 +47,10 @@ is_group(const char *host)
 	return first >= 224 && first < 240;
 }
 
-/* TCP has no groups, and its ports are taken on all addresses; else a group is
- * joined on the interface that the stream is received on. */
+/*
+ * Writes the `listen` entry.  TCP knows no groups, and listens on all addresses
+ * unless a host is given; else a group is joined on the stream's interface.
+ */
 static void
 listen_show(char text[128], const struct vsi_port *p, const char *base,
 	    bool tcp)
@@ -85,7 +87,9 @@ mode_take(struct stream_vary *v, const struct vsi_settings *set,
 		v->payload = vsi_mode_frame(&set->mode);
 		v->legacy = set->mode.legacy;
 	}
-	/* Whole frames are as good as halves, where it has them. */
+	/*
+	 * A stream configured as mark5b keeps its size, whole frames or halves.
+	 */
 	if (set->mode.format == VSI_MARK5B) {
 		v->format = "mark5b";
 		if (strcmp(base->o.format, "mark5b"))
@@ -99,9 +103,11 @@ is_tcp(const struct vsi_settings *set)
 	return !strcmp(set->protocol, "tcp");
 }
 
-/* Bytes that are copied: all of them are kept, in their order, whatever times
- * and threads they have.  Packets are frames where the mode tells of them, else
- * as long as the stream's, since those are likely. */
+/*
+ * Sets up a stream of bytes over TCP: all bytes are kept in order, whatever
+ * times and threads they contain.  The packet size is the frame of the mode,
+ * else that of the configured stream, which is likely.
+ */
 static void
 tcp_take(struct stream_vary *v, const struct vsi_settings *set)
 {
@@ -220,7 +226,7 @@ streams_add(struct vsi_streams *s, const struct vsi_streams *was,
 	return err;
 }
 
-/* All of them at one time. */
+/* Checks that memory and receivers suffice for all streams at the same time. */
 static int
 room_check(const struct vsi_streams *s, const struct setup *setup,
 	   struct fault *fault)
