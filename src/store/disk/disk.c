@@ -296,7 +296,7 @@ disk_hint(int err)
 	}
 }
 
-/* ---- finding them ------------------------------------------------------- */
+/* ---- finding disks ------------------------------------------------------ */
 
 static bool
 is_known(const struct disks *disks, const char *path)

@@ -38,6 +38,7 @@ struct disk {
 	_Atomic uint64_t reserve_asked;
 };
 
+/* The disks that were found, in the order of the patterns. */
 struct disks {
 	struct disk *disk;
 	unsigned n;
@@ -58,6 +59,7 @@ struct disk_space {
  */
 int disks_find(struct disks *disks, const struct option_texts *patterns,
 	       struct fault *fault);
+/* Closes the disks and frees the list, which is then empty. */
 void disks_clear(struct disks *disks);
 
 /* Copies the list for another thread: paths and `mount` only, no disk is open.
@@ -67,8 +69,8 @@ int disks_copy(struct disks *to, const struct disks *from);
 /*
  * Opens a disk, or opens it again.  Returns 0; -ENODEV if nothing is mounted
  * any more on a mount point; or another -errno; on failure fd is -1.  An open
- * disk cannot be unmounted, so keep it open only while something is recorded to
- * it.
+ * disk cannot be unmounted, so a caller that does not record closes it again
+ * soon.
  */
 int disk_open(struct disk *disk);
 void disk_close(struct disk *disk);
@@ -80,6 +82,7 @@ void disk_close(struct disk *disk);
  */
 int disk_look(const char *path, bool mount, struct disk_id *id);
 
+/* True if both are the same folder. */
 static inline bool
 disk_same(const struct disk_id *a, const struct disk_id *b)
 {

@@ -25,6 +25,7 @@
 /* mark6: most bytes of a block, with its header */
 enum { LAYOUT_SG_MOST = 10000000 };
 
+/* The map of one recording, the same for all of its disks. */
 struct layout_map {
 	enum layout layout;
 	char name[LAYOUT_FILE]; /* the recording's name */

@@ -25,6 +25,7 @@
 enum { SG_HEADER = 20, SG_BLOCK = 8, SG_BLOCK_1 = 4 };
 enum { SG_VDIF = 0, SG_MARK5B = 1, SG_UNKNOWN = 2 };
 
+/* The header of a file. */
 struct sg_header {
 	uint32_t version;
 	uint32_t block_bytes; /* length of a full block, with its header */
@@ -32,6 +33,7 @@ struct sg_header {
 	uint32_t packet_bytes; /* 0: not said */
 };
 
+/* The header of a block. */
 struct sg_block {
 	uint32_t number;
 	uint32_t header; /* bytes before the data */

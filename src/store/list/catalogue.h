@@ -25,6 +25,7 @@
  */
 struct catalogue;
 
+/* Totals of a catalogue. */
 struct catalogue_facts {
 	/* disks; those whose names were listed at least once, also if they were
 	 * not there */
@@ -86,6 +87,7 @@ void catalogue_each(struct catalogue *c,
 bool catalogue_find(struct catalogue *c, const char *name, struct entry *e);
 /* True if the recording is on this disk, as far as is known. */
 bool catalogue_has(struct catalogue *c, const char *name, const char *path);
+/* Sets the totals as they are now. */
 void catalogue_facts(struct catalogue *c, struct catalogue_facts *f);
 
 /*

@@ -17,7 +17,7 @@ struct item {
 	unsigned touched; /* how often it was touched */
 	bool stale;	  /* is to be read */
 	bool urgent;	  /* read this item before others */
-	bool live;	  /* live: its session counts it */
+	bool live;	  /* the recording is live; its session counts it */
 };
 
 /* State of a disk's folder when it was last listed.  Used by the keeper
@@ -57,7 +57,9 @@ struct catalogue {
 size_t catalogue_place(const struct catalogue *c, const char *name, bool *is);
 /* Finds an item, or adds it; NULL without memory. */
 struct item *catalogue_item(struct catalogue *c, const char *name);
+/* Removes an item, if there is one of that name. */
 void catalogue_drop(struct catalogue *c, const char *name);
+/* Marks an item to be read; urgent ones are read first. */
 void catalogue_stale(struct catalogue *c, struct item *item, bool urgent);
 /* Sets entry and text; takes over `text`. */
 void catalogue_set(struct catalogue *c, struct item *item,

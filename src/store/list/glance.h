@@ -23,6 +23,7 @@ enum {
 	GLANCE_SUBS = 16,     /* most substreams that are read from */
 };
 
+/* What was seen in one second. */
 struct glance_second {
 	/* begin and end, by the times in the indexes */
 	int64_t from_ns, to_ns;
@@ -35,7 +36,7 @@ struct glance_second {
 	/* their time is before that of the packet before */
 	uint64_t backwards;
 	uint64_t invalid;    /* marked invalid by the sender */
-	uint64_t incomplete; /* heaps */
+	uint64_t incomplete; /* heaps that lack packets */
 	uint64_t thread[GLANCE_THREADS / 64];
 	uint32_t station[GLANCE_STATIONS];
 	unsigned stations;
@@ -45,6 +46,7 @@ struct glance_second {
 	int64_t offset_ns;
 };
 
+/* The result of a glance. */
 struct glance {
 	struct glance_second second[GLANCE_SECONDS];
 	bool data_time;	    /* the indexes have the data's own times */

@@ -28,6 +28,7 @@ struct glance_mark {
 	uint32_t frame;
 };
 
+/* State of a glance. */
 struct look {
 	struct recording *rec;
 	const struct glance_hooks *hooks;

@@ -111,7 +111,7 @@ step(const struct fill *f, struct format_packet *p, int64_t frames)
 		number -= floor_div(number, f->fps) * f->fps;
 	}
 	if (number < 0)
-		/* the time is before the format's epoch: no valid time */
+		/* in an earlier second, and fps is unknown: no time */
 		p->has &= ~(uint32_t)FORMAT_TIME;
 	p->frame = (uint32_t)number;
 }
@@ -216,7 +216,7 @@ any_slot(const struct walk *w, uint32_t slot)
 }
 
 /* The header to step for a missing slot; NULL if no header is known at all.
- * *sequence: the slot's sequence that the header was sent with. */
+ * *sequence: the sequence of the slot that has it. */
 static const uint8_t *
 near_slot(struct walk *w, uint32_t slot, uint64_t *sequence)
 {

@@ -41,6 +41,7 @@ enum {
 	INDEX_RECOVERED = 4, /* made by `recover`, from the chunk alone */
 };
 
+/* A record in memory; the fields are those of the file. */
 struct index_record {
 	uint64_t number, first;
 	int64_t first_ns, last_ns;
@@ -66,6 +67,7 @@ index_gap(const struct index_record *block, uint32_t slots)
 				      .flags = block->flags & INDEX_DATA_TIME };
 }
 
+/* Packs a record and its check into `raw`. */
 void index_pack(uint8_t raw[INDEX_BYTES], const struct index_record *r);
 
 /* Unpacks a record.  0; -EBADMSG if the check is wrong or the kind unknown. */

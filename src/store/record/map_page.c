@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a reader copies memory that its owner reuses without asking (a seqlock
- * whose writers are spated):
+ * How a reader copies memory that its owner reuses without asking: a seqlock
+ * that only spated writes.
  *
  *   spated                              reader
  *   entry is odd                        generation, acquire  (even: g)

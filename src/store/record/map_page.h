@@ -29,6 +29,8 @@
 #define MAP_PAGE_MAGIC "spatemap"
 enum { MAP_PAGE_VERSION = 1, MAP_PAGE_PROBES = 16 };
 
+/* One published block, or none; 128 bytes, also for programs of other
+ * versions. */
 struct map_entry {
 	_Atomic uint64_t generation;
 	uint64_t recording; /* ID of the recording, from the reply to `map` */

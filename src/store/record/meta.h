@@ -102,6 +102,7 @@ json_t *meta_written(const struct index_record *r, uint64_t gap);
 /* Reads such a line.  0, or -EBADMSG. */
 int meta_read_written(const json_t *line, struct index_record *r,
 		      uint32_t *gap);
+/* The line of an error of this disk. */
 json_t *meta_error(const char *text, int64_t now_ns);
 
 /* The holes of a sealed block of a cube; NULL also if nothing is missing.  An
@@ -111,6 +112,7 @@ json_t *meta_heap_holes(const struct block *b);
 /* Decodes the base64 text of a descriptor into the bytes of its packet; the
  * caller frees *raw.  0, -EBADMSG or -ENOMEM. */
 int meta_read_descriptor(const char *text, uint8_t **raw, uint32_t *bytes);
+/* The line of a control heap or a descriptor in a sealed block. */
 json_t *meta_heap_event(const struct block *b, unsigned subs,
 			const struct notes_event *e);
 

@@ -18,7 +18,8 @@
  *   cube   | slot | slot | ... | slot | to a page | side | card, card .. | head
  *
  * A row is heaps as packets, one behind the other; the room before each heap is
- * for its header.  A cube is one item of each heap, in slots of equal size,
+ * for its header.  Heaps are added at the front, their notes at the floor, until
+ * the two meet.  A cube is one item of each heap, in slots of equal size,
  * with one card (the slot's note) for each and side records for what the slots
  * do not store.
  *
@@ -70,6 +71,7 @@ struct note {
 	struct range range[];
 };
 
+/* Items of a heap that did not fit into its room. */
 struct note_items {
 	/* the list before it; 0: the items before are in the room */
 	uint64_t next;
@@ -101,18 +103,21 @@ uint32_t notes_cube_bytes(uint32_t slots, uint32_t slot_bytes);
 /* Offset at which a block's memory ends. */
 uint64_t notes_end(const struct block *b);
 
+/* The head of a block's notes. */
 static inline struct notes_head *
 notes_head(const struct block *b)
 {
 	return (struct notes_head *)(b->data + notes_end(b)) - 1;
 }
 
+/* The note at an offset in the block's memory; NULL for 0. */
 static inline struct note *
 notes_at(const struct block *b, uint64_t at)
 {
 	return at ? (struct note *)(b->data + at) : NULL;
 }
 
+/* The card of a slot in a cube's block. */
 static inline struct card *
 notes_card(const struct block *b, uint32_t slot)
 {

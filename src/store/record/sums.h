@@ -38,6 +38,7 @@ enum {
 	SUMS_FILE = 1 << 30, /* bytes: enough for 256 TiB on one disk */
 };
 
+/* One record; the fields are those of the file. */
 struct sums {
 	uint64_t number, bytes;
 	uint32_t quantum, crc, count;
@@ -51,6 +52,7 @@ sums_bytes(uint32_t count)
 	return SUMS_HEAD + (size_t)count * sizeof(uint32_t) + SUMS_CHECK;
 }
 
+/* Checksum of quantum i. */
 static inline uint32_t
 sums_at(const struct sums *s, uint32_t i)
 {

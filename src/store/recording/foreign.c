@@ -218,8 +218,9 @@ make_parts(struct recording *rec, const struct foreign *f)
 	return 0;
 }
 
-/* Adds to the head how packets are stored, for readers of an index that
- * `recover` makes of this recording. */
+/* Adds to the head how packets are stored and which program stored them, as
+ * readers need both, also after `recover` wrote that head into metadata of
+ * ours. */
 static int
 add_origin(json_t *head, const struct foreign *f)
 {

@@ -144,7 +144,7 @@ struct folder_look {
 	struct recording *rec;
 	struct foreign *f;
 	unsigned disk;
-	size_t chunks, singles; /* on all disks */
+	size_t chunks, singles; /* files found so far, on all disks */
 };
 
 static int

@@ -303,8 +303,8 @@ find_counter(struct glance *g)
 	return false;
 }
 
-/* Finds format and shape.  0; -ENOENT if the format's module is not installed:
- * packets are then plain bytes. */
+/* Finds format and shape.  0; -ENOENT if the format's module is not installed
+ * or accepts no shape: packets are then plain bytes. */
 static int
 find_shape(struct glance *g)
 {

@@ -34,6 +34,7 @@ struct foreign_piece {
 	uint64_t filled; /* packets of it that are fill */
 };
 
+/* What was found of a foreign recording; lives as long as the recording. */
 struct foreign {
 	enum foreign_kind kind;
 	const char *made_by;
@@ -69,6 +70,7 @@ struct glance {
 /* Reads and parses the header of a packet.  False if it cannot be read. */
 bool foreign_glance(struct glance *g, size_t piece, uint64_t slot,
 		    struct format_packet *p);
+/* Closes the cursor's file. */
 void foreign_glance_end(struct glance *g);
 
 /* Computes from packet `slot` of a piece the absolute sequence of the piece's
@@ -121,6 +123,7 @@ int foreign_single(const struct recording *rec, struct foreign *f);
 int foreign_piece_open(const struct recording *rec, const struct foreign *f,
 		       const struct foreign_piece *piece);
 
+/* Bytes of data in a packet, without its prefix. */
 static inline uint32_t
 foreign_payload(const struct foreign *f)
 {

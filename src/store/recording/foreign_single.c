@@ -19,7 +19,7 @@ enum { PIECE = 64 << 20, STRETCHES = 1 << 20 };
 /* State of cutting. */
 struct cutter {
 	struct glance g;
-	struct foreign *f; /* the recording, whose pieces are whole files yet */
+	struct foreign *f; /* before the cut, its pieces are whole files */
 	struct foreign_piece *to;
 	size_t n, room;
 };

@@ -22,9 +22,9 @@
  * up everything that was wanted and is not in the recording.  Blocks that were
  * written, but to a disk that is not here, are absent, not lost.
  *
- * Heaps do not number their packets.  The packets that should be in a heap are
- * counted as lost, and as many for each heap that is missing between others, or
- * was dropped behind the last one.
+ * Heaps do not number their packets.  Lost are the packets that a heap lacks,
+ * and as many packets as a heap has for each heap that is missing between
+ * others, or was dropped behind the last one.
  *
  * The daemon counts in this way while it records, and writes the result into
  * the last line of the metadata.  Readers use that line (loss_told()): it knows
@@ -71,11 +71,13 @@ bool loss_is_wanted(const char *drop);
  */
 enum { LOSS_COLUMNS = 60, LOSS_WORST = 10 };
 
+/* Packets in one part of the recording's length. */
 struct loss_column {
 	uint64_t packets, lost;
 	uint64_t absent; /* packets in blocks that are on none of the disks */
 };
 
+/* Slots that are next to each other and have no packet. */
 struct loss_stretch {
 	int64_t from_ns, to_ns;
 	uint64_t lost;

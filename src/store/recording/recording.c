@@ -209,7 +209,7 @@ compose(struct recording *rec)
 	int err = read_head(rec);
 
 	if (!err && shape_learned(&rec->shape, rec->learned) == -ENOMEM)
-		err = -ENOMEM; /* what is damaged stays unknown */
+		err = -ENOMEM; /* other errors leave it unknown */
 	return err ? err : recording_merge(rec);
 }
 

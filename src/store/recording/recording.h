@@ -89,6 +89,7 @@ struct recording_run {
 	int64_t first_ns, last_ns;
 };
 
+/* One substream, and its file. */
 struct recording_sub {
 	uint64_t bytes; /* bytes of its file, to the visible end */
 	uint64_t packets, missing;
@@ -98,6 +99,7 @@ struct recording_sub {
 	int64_t first_ns, last_ns; /* 0: it has no data */
 };
 
+/* Everything that is known of a recording as a whole. */
 struct recording_facts {
 	enum recording_state state;
 	const char *reason; /* why it ended, from the end line; "": unknown */
@@ -154,6 +156,7 @@ int recording_open_by_index(struct recording **rec, const struct disks *disks,
 			    const char *name, struct fault *fault);
 void recording_close(struct recording *rec);
 
+/* The facts of the recording; borrowed, and updated by a refresh. */
 const struct recording_facts *recording_facts(const struct recording *rec);
 
 /* All blocks of all substreams, by number; borrowed until the next refresh. */

@@ -20,7 +20,7 @@
 
 /* Names that were found. */
 struct names {
-	char *text; /* each with its 0 */
+	char *text; /* names, each with its terminating 0 */
 	size_t bytes, room, n;
 };
 

@@ -94,7 +94,7 @@ struct recording {
 	/* bytes of a packet in a chunk, with the bytes before its payload; 0:
 	 * payloads only */
 	uint32_t stored;
-	uint32_t before; /* the bytes before its payload */
+	uint32_t before; /* bytes of a stored packet before its payload */
 	/* A sentence about the last file that was implausibly long and not
 	 * read; "": none. */
 	char refused[RECORDING_PATH + 128];

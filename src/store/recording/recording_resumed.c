@@ -54,8 +54,8 @@ recording_resumed_line(struct recording *rec, unsigned disk, json_t *line)
 	return add(rec, line, number);
 }
 
-/* The number from which on a daemon resumed with all disks; 0 if none did, or a
- * disk was or is missing the line. */
+/* The number from which on a daemon last resumed with all disks.  0 if none
+ * did, a disk was missing then, or a disk lacks its line. */
 static uint64_t
 settled_before(const struct recording *rec)
 {
