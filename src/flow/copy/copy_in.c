@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The states of a copy that comes in.  Threads of its connections wait for the
- * event loop, which never waits for them: it is woken, looks, and goes on.
- */
+/* The states of a copy that comes in.  The threads of its connections wait for
+ * the event loop; the event loop never waits for them, but is woken, acts on
+ * the state and goes on. */
 #include "flow/copy/copy_in.h"
 
 #include <errno.h>
@@ -39,7 +38,8 @@ here_free(struct copy_in_disks *h)
 	free(h);
 }
 
-/* Blocks that are on their way home keep the stock. */
+/* Blocks that writers still hold keep the pool's memory until they are
+ * dropped. */
 void
 copy_in_free(struct copy_in *c)
 {

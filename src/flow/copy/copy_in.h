@@ -17,7 +17,7 @@
 
 /*
  * A copy that comes in is a recording that another spate sends, from its first
- * connection until it is durable here.  Threads of its connections and the
+ * connection until it is durable here.  The threads of its connections and the
  * event loop move it on in turn:
  *
  *   GREETED --HEAD--> ASKED --loop--> LOOKING --> LOOKED --loop--> BEGINNING
@@ -29,14 +29,15 @@
  *                                        +--> CLOSED <--- loop --- CLOSING
  *   any of them --> FAILED, with a fault
  *
- *   GREETED    a peer has said its name, and not yet what it is
- *   ASKED      the event loop says which disks there are
- *   LOOKING    a connection's thread reads what is here of it
- *   LOOKED     the event loop lets the writers make, or open, its folders
+ *   GREETED    a peer has said its name, and not yet what it sends
+ *   ASKED      waits for the event loop to say which disks there are
+ *   LOOKING    a connection's thread reads what these disks have of it
+ *   LOOKED     waits for the event loop to post the begin to the writers
+ *   BEGINNING  the writers make, or open, its folders
  *   TAKING     blocks come, and go to disks
  *   THERE      all of it is here, complete: nothing is written
- *   CLOSING    the event loop has the writers close the folders: with the end
- *              that the sender told, or without one: as interrupted
+ *   CLOSING    the writers close the folders, with the end that the sender
+ *              told, or without one, as of an interrupted recording
  */
 enum copy_in_state {
 	COPY_IN_GREETED,
@@ -53,143 +54,151 @@ enum copy_in_state {
 
 enum { COPY_IN_LINKS = 16, COPY_IN_DISKS = 256 };
 
-/* What it needs of the daemon; outlives it. */
+/* Services of the daemon; they outlive the copy. */
 struct copy_in_host {
 	struct pool *pool;
 	struct queue *queue;
-	int64_t durable;
+	int64_t durable;	 /* ns between syncs, see output_args */
 	unsigned disks;		 /* most writers there can be */
-	void (*wake)(void *arg); /* the event loop; any thread */
+	void (*wake)(void *arg); /* wakes the event loop; any thread */
 	void *arg;
 };
 
-/* The disks that answer. */
+/* Disks that are there and answer. */
 struct copy_in_disks {
 	struct disk disk[COPY_IN_DISKS];
 	struct disks disks;
 };
 
-/* One connection, on the stack of its thread. */
+/* One connection; lives on the stack of its thread. */
 struct copy_in_link {
 	struct copy_link link;
-	unsigned number;  /* among those of the transfer */
-	unsigned flushed; /* the AGREE for which all of it came */
-	uint8_t *buffer;  /* WIRE_PAYLOAD_MOST; of number 0 */
+	unsigned number; /* 0 to copy_in::connections - 1 */
+	/* Round of the last ASK: all pieces sent before that AGREE have
+	 * come. */
+	unsigned flushed;
+	/* WIRE_PAYLOAD_MOST bytes, for frames of connection 0. */
+	uint8_t *buffer;
 	bool said_full;
 };
 
 struct copy_in {
 	const struct copy_in_host *host;
 	unsigned id;
-	char name[LAYOUT_FILE]; /* that it gets here */
+	char name[LAYOUT_FILE]; /* the name of the recording here */
 	char from[LINK_PEER];
-	bool as;	  /* the sender asked for that name */
-	int64_t start_ns; /* UTC */
+	bool as;	  /* the sender asked for that name (--as) */
+	int64_t start_ns; /* UTC ns, when its first connection came */
 
-	pthread_mutex_t lock; /* over what is below */
-	pthread_cond_t moved; /* its state, its links */
+	pthread_mutex_t lock; /* protects the fields down to look_of */
+	pthread_cond_t moved; /* signalled when state or links change */
 	enum copy_in_state state;
-	struct fault fault; /* FAILED */
+	struct fault fault; /* why, in state FAILED */
 	uint64_t transfer, attempt;
-	unsigned connections; /* that the transfer has */
+	/* Connections of the transfer, as its sender says. */
+	unsigned connections;
 	struct copy_in_link *link[COPY_IN_LINKS];
 	unsigned links;
-	bool gone;     /* one of this attempt's is */
-	int64_t idle;  /* steady, since when there are none; 0: there are */
-	bool full;     /* no disk takes anything just now */
-	bool stopping; /* by order: nothing more is taken */
-	bool ended;    /* CLOSING: the sender told its end */
-	bool whole;    /* CLOSED: with that end, which is durable */
+	bool gone; /* a connection of this attempt has ended */
+	/* Steady ns since when it has no connection; 0: it has one. */
+	int64_t idle;
+	bool full;     /* no disk takes blocks just now */
+	bool stopping; /* ordered to stop: takes nothing more */
+	/* The sender told the recording's end; from CLOSING on. */
+	bool ended;
+	/* In CLOSED: everything that the sender has is durable here. */
+	bool whole;
 	struct index_record end;
-	json_t *head;	   /* of the copy; from LOOKED on it is constant */
-	json_t *told_head; /* as the sender told it */
+	/* First line of the copy's metadata; constant from LOOKED on. */
+	json_t *head;
+	json_t *told_head; /* the same line as the sender told it */
 	uint64_t identity;
 	struct copy_in_disks *here;
-	uint64_t looked, look_of; /* bytes, LOOKING */
+	uint64_t looked, look_of; /* bytes read and to be read, in LOOKING */
 
-	/* From LOOKED on. */
+	/* Made in LOOKING and constant then; stock and output stay NULL in
+	 * THERE. */
 	struct ledger *ledger;
 	struct stock *stock;
 	struct output *output;
-	struct format_shape shape; /* the output's */
-	uint32_t *threads;	   /* of the shape */
+	struct format_shape shape; /* shape of the data, for the output */
+	uint32_t *threads;	   /* thread list of the shape */
 
-	uint64_t sampled_bytes; /* the event loop's */
+	uint64_t sampled_bytes; /* used by the event loop only, for `rate` */
 	int64_t sampled;
 	double rate;
-	struct copy_in *next; /* inbox::copies */
+	struct copy_in *next; /* linked in inbox::copies */
 };
 
-/* 0 or -ENOMEM. */
+/* Makes a copy in state GREETED.  0 or -ENOMEM. */
 int copy_in_make(struct copy_in **copy, const struct copy_in_host *host,
 		 const char *name, const char *from);
-/* It has no links, and ended. */
+/* Frees a copy that has no connections and is CLOSED or FAILED. */
 void copy_in_free(struct copy_in *c);
 
 /* ---- any thread ----------------------------------------------------- */
 
-/* Its state. */
+/* Returns the state. */
 enum copy_in_state copy_in_is(struct copy_in *c);
 
-/* A state that it gets into; the other threads, and the loop, are told. */
+/* Changes the state, unless it is CLOSED or FAILED, and wakes the waiting
+ * threads and the event loop. */
 void copy_in_move(struct copy_in *c, enum copy_in_state state);
-/* The same for FAILED. */
+/* Does the same with FAILED. */
 void copy_in_fail(struct copy_in *c, const struct fault *fault);
 
-/* All links are told to stop. */
+/* Tells the threads of all connections to stop. */
 void copy_in_cut(struct copy_in *c);
 
 /* ---- threads of connections ----------------------------------------- */
 
-/* What a HELLO said. */
+/* Numbers from a connection's HELLO. */
 struct copy_in_hello {
 	uint64_t transfer, attempt;
 	unsigned connections, connection;
 };
 
-/*
- * Lets a connection in, which takes the place of those of an attempt before
- * it.  0; or -EBUSY with a fault: another transfer has the name, or it cannot
- * be just now.
- */
+/* Lets a connection in.  Connections of an earlier attempt are told to stop,
+ * and waited for.  0, or -EBUSY with a fault: another transfer has the name, or
+ * the copy takes no connections just now. */
 int copy_in_attach(struct copy_in *c, struct copy_in_link *l,
 		   const struct copy_in_hello *hello, struct fault *fault);
 void copy_in_detach(struct copy_in *c, struct copy_in_link *l);
 
-/*
- * One that was let in: does what its sender says until it
- * ends.  0; or -errno with a fault that the sender is to be told, where that
- * has a code.
- */
+/* Handles the frames of a connection that was let in, until it ends.  0; or
+ * -errno, with a fault to be told to the sender if its code is not NULL. */
 int copy_in_serve(struct copy_in *c, struct copy_in_link *l,
 		  struct fault *fault);
 
-/* copy_in_agree.c, for copy_in_serve.c: the frames by which both ends come to
- * their end, with the payload in l->buffer. */
+/* For copy_in_serve.c: handle ASK, AGREE and CLOSE, by which both ends come to
+ * an end; the payload is in l->buffer.  In copy_in_agree.c. */
 int copy_in_want(struct copy_in *c, struct copy_in_link *l);
 int copy_in_agree(struct copy_in *c, struct copy_in_link *l,
 		  const struct wire_frame *f, struct fault *fault);
 int copy_in_close(struct copy_in *c, struct copy_in_link *l,
 		  const struct wire_frame *f, struct fault *fault);
 
-/* Waits until it is behind LOOKED, or until it is CLOSED.  0; -ECANCELED; or
- * with a fault, FAILED. */
+/* Waits until the state is `least` or a later one.  0; -ECANCELED or
+ * -ECONNRESET; or in state FAILED -EIO with the fault. */
 int copy_in_await(struct copy_in *c, struct copy_in_link *l,
 		  enum copy_in_state least, struct fault *fault);
 
-/* Tells the sender what has changed: "waiting", while there is no room. */
+/* Tells the sender when disks have become full, or take blocks again;
+ * connection 0 only. */
 int copy_in_state(struct copy_in *c, struct copy_in_link *l);
 
-/* A lie, or damage on the way. */
+/* Makes a fault of a frame that is wrong, by intent or damage; returns
+ * -EBADMSG. */
 int copy_in_lie(struct fault *fault, const char *why);
 
-/* copy_in_look.c: LOOKING to LOOKED or THERE.  `told` is called now and then.
- * 0 or -errno with a fault. */
+/* Reads what the disks have of the recording, and moves the state from LOOKING
+ * to LOOKED or THERE.  Calls `told` now and then.  0 or -errno with a fault. */
 int copy_in_look(struct copy_in *c, void (*told)(void *arg), void *arg,
 		 struct fault *fault);
 
-/* copy_in_make.c: an empty ledger, by what was told; and where blocks go, with
- * the head of what is here, or NULL.  0 or -errno with a fault. */
+/* Make an empty ledger for what the sender told, and the output with its
+ * memory; `head`: first line of what is here, or NULL.  0 or -errno with a
+ * fault. */
 int copy_in_ledger(struct copy_in *c, struct ledger_args *args,
 		   struct fault *fault);
 int copy_in_output(struct copy_in *c, const struct ledger_args *args,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How both ends come to an end: the receiver says what it wants until it has
- * the same blocks, durable, and then puts the end to the recording.  It looks
- * at the disks once more before it says that all is there: a folder that could
- * not be closed says so nowhere else.
+ * The end of a copy.  The receiver says what it wants until it has the same
+ * blocks as the sender, durable, and then ends the recording here.  It looks at
+ * the disks once more before it says that all is there: that is the only way to
+ * learn of a folder that could not be closed.
  */
 #include "flow/copy/copy_in.h"
 
@@ -41,7 +41,7 @@ copy_in_want(struct copy_in *c, struct copy_in_link *l)
 	int err = 0;
 
 	ledger_facts(c->ledger, &facts);
-	/* Of what is complete nothing is taken. */
+	/* Nothing is taken in state THERE, so nothing is wanted. */
 	while (!err && copy_in_is(c) == COPY_IN_TAKING &&
 	       (n = ledger_wants(c->ledger, &at, w, WANTS)))
 		err = wants_send(l, w, n, facts.there_bytes);
@@ -50,8 +50,8 @@ copy_in_want(struct copy_in *c, struct copy_in_link *l)
 
 /* ---- agreeing ----------------------------------------------------------- */
 
-/* Of all connections, what was sent before the AGREE has come.  -ECONNRESET:
- * one of them is gone. */
+/* 0: on all connections, everything that was sent before this AGREE has come;
+ * -EAGAIN: not yet; -ECONNRESET: a connection has ended. */
 static int
 flushed(struct copy_in *c, unsigned round)
 {
@@ -70,7 +70,8 @@ flushed(struct copy_in *c, unsigned round)
 	return err;
 }
 
-/* ... and is durable, or on no disk. */
+/* 0: in addition no block is on its way to a disk any more; each is durable, or
+ * on no disk. */
 static int
 settled(struct copy_in *c, unsigned round)
 {
@@ -138,7 +139,8 @@ copy_in_agree(struct copy_in *c, struct copy_in_link *l,
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Lines for every disk: how it ended, and who went on with it. */
+/* True if these are lines that every disk repeats: how the recording ended, and
+ * who resumed it. */
 static bool
 closing_good(const char *at, size_t bytes)
 {
@@ -178,7 +180,8 @@ close_check(struct copy_in *c, const struct copy_in_link *l,
 	return 0;
 }
 
-/* What the disks say, when all is closed. */
+/* Compares what the disks have, when all folders are closed, with the
+ * ledger. */
 static int
 look_back(struct copy_in *c, struct fault *fault)
 {
@@ -233,7 +236,7 @@ end_make(struct copy_in *c, struct copy_in_link *l, const struct wire_frame *f,
 	return 0;
 }
 
-/* Nothing was written, and nothing is to be. */
+/* Ends a copy in state THERE: nothing was written, and nothing is to be. */
 static void
 there_end(struct copy_in *c, const struct wire_frame *f)
 {

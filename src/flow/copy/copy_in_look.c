@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is here of a recording that is about to come.  Nothing is believed by
- * its name: blocks are read back and held against their checksums.  What an
- * earlier copy left, and is not good, goes; of a recording that was made here,
- * or is complete, not a byte is touched.
+ * Finds what is here of a recording that is about to be copied.  No block
+ * counts by its name: blocks are read back and compared with their checksums.
+ * Damaged blocks of an earlier copy are removed.  A recording that was made
+ * here, or is complete, is not changed by a byte.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,13 +15,14 @@
 #include "store/recording/recording.h"
 #include "store/repair/verify.h"
 
-/* A look, while it lasts. */
+/* State of the search. */
 struct look {
 	struct copy_in *c;
-	struct recording *rec; /* NULL: there is none of the name */
-	bool keeps;	       /* what is there stays as it is */
-	bool elsewhere;	       /* it has another name, and is good */
-	uint64_t *bad;	       /* numbers of blocks that are not good */
+	struct recording *rec; /* NULL: no recording has the name */
+	bool keeps;	       /* the recording here must stay as it is */
+	/* The recording is here under another name, and good. */
+	bool elsewhere;
+	uint64_t *bad; /* sorted numbers of damaged blocks */
 	size_t bads, room;
 	void (*told)(void *arg);
 	void *arg;
@@ -61,7 +62,7 @@ disks_open(struct copy_in_disks *h, struct fault *fault)
 				      "there is no disk to copy to");
 }
 
-/* Each disk alone: they may have different recordings of one name. */
+/* Checks each disk alone: two may have different recordings of one name. */
 static int
 disk_check(const struct copy_in *c, unsigned i, const json_t *head,
 	   struct fault *fault)
@@ -72,7 +73,7 @@ disk_check(const struct copy_in *c, unsigned i, const json_t *head,
 	bool same;
 
 	if (recording_open_by_index(&rec, &one, c->name, &quiet))
-		return 0; /* nothing, or the beginnings of something */
+		return 0; /* nothing, or a folder without records yet */
 	same = json_equal(recording_facts(rec)->head, head);
 	recording_close(rec);
 	return same ? 0
@@ -112,7 +113,8 @@ look_open(struct look *l, struct fault *fault)
 	int err =
 	    recording_open(&l->rec, &l->c->here->disks, l->c->name, &none);
 
-	/* Of folders that have nothing but their beginnings, writers see to. */
+	/* Folders without records are left to the writers, which make them
+	 * again. */
 	if (err == -ENOENT || err == -ENODATA) {
 		l->rec = NULL;
 		return 0;
@@ -136,8 +138,10 @@ bad_add(struct look *l, uint64_t number)
 		size_t room = l->room ? 2 * l->room : 64;
 
 		grown = realloc(grown, room * sizeof *grown);
+		/* The block counts as good, and the sender finds the
+		 * difference. */
 		if (!grown)
-			return; /* its sender will find that it differs */
+			return;
 		l->bad = grown;
 		l->room = room;
 	}
@@ -203,8 +207,8 @@ look_verify(struct look *l, struct fault *fault)
 	return 0;
 }
 
-/* Under another name it will do if it is all there, and all good; else it is
- * as if it were not. */
+/* Looks for the recording under another name.  There it counts only if it is
+ * complete and all of it is good. */
 static void
 look_elsewhere(struct look *l)
 {
@@ -265,7 +269,7 @@ look_mend(struct look *l, struct fault *fault)
 	return err == -ENOENT || err == -ENODATA ? 0 : err;
 }
 
-/* Is it among those that are not good? */
+/* True if the block is damaged. */
 static bool
 is_bad(const struct look *l, uint64_t number)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a copy that comes in takes: a list of its blocks, memory for those that
- * are on their way, and where they go. */
+/* Makes what a copy that comes in needs: a ledger of its blocks, memory for
+ * those on their way, and an output. */
 #include "flow/copy/copy_in.h"
 
 #include <errno.h>
@@ -31,7 +31,8 @@ number_of(const json_t *head, const char *object, const char *key)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* What is told may be damaged, or a lie. */
+/* Checks the first line of the metadata, which may be damaged or forged, and
+ * takes shape and sizes from it. */
 static int
 head_take(struct copy_in *c, struct ledger_args *args, struct fault *fault)
 {
@@ -55,8 +56,8 @@ head_take(struct copy_in *c, struct ledger_args *args, struct fault *fault)
 	return 0;
 }
 
-/* A quarter of what is free, so that what is to be recorded has the rest; but
- * less than a few blocks do not do. */
+/* Borrows at most a quarter of the free memory, so that recordings have the
+ * rest; but never less than BLOCKS_LEAST blocks. */
 static int
 stock_borrow(struct copy_in *c, uint64_t block, struct fault *fault)
 {
@@ -110,7 +111,7 @@ output_open(struct copy_in *c, unsigned subs, struct fault *fault)
 	if (err)
 		return err;
 	args.whole = layout && !strcmp(layout, layout_word(LAYOUT_MARK6));
-	/* Its rounds are what both ends wait for in the end. */
+	/* Both ends wait for these syncs at the end. */
 	if (args.durable > INT64_C(1000000000))
 		args.durable = INT64_C(1000000000);
 	err = output_make(&c->output, &args);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes on a connection of a copy, one frame after the other.  Pieces are
- * read straight into the block that they are of, and their checksum is taken
- * while they are in the cache.  Where there is no block free, or no disk that
- * takes any, the connection is not read: so TCP holds the sender up.
+ * Handles the frames of a connection, one after the other.  Pieces are read
+ * straight into their block, and their checksum is computed while they are in
+ * the CPU's cache.  While no block is free, or no disk takes blocks, the
+ * connection is not read: so TCP holds the sender up.
  */
 #include "flow/copy/copy_in.h"
 
@@ -57,8 +57,9 @@ is_newer(const struct copy_in *c, const struct copy_in_hello *h)
 	return c->transfer != h->transfer || h->attempt > c->attempt;
 }
 
-/* Those of an attempt that is over leave.  Under the lock, which is let go
- * meanwhile: all may be otherwise behind it. */
+/* Tells connections of an earlier attempt to stop, and waits until they have.
+ * Caller holds the lock, which is released meanwhile: the state may have
+ * changed afterwards. */
 static int
 kick(struct copy_in *c, const struct copy_in_link *l,
      const struct copy_in_hello *h, struct fault *fault)
@@ -119,7 +120,8 @@ copy_in_attach(struct copy_in *c, struct copy_in_link *l,
 void
 copy_in_detach(struct copy_in *c, struct copy_in_link *l)
 {
-	/* Without a link, and the lock, it may be freed. */
+	/* Without its last link the copy may be freed when the lock is
+	 * released. */
 	const struct copy_in_host *host = c->host;
 
 	pthread_mutex_lock(&c->lock);
@@ -268,12 +270,13 @@ looks(void *arg)
 {
 	struct copy_in_link *l = arg;
 
-	/* It is no matter if nobody hears it. */
+	/* An error shows again with the next frame. */
 	if (say(l, "looking", "it reads what it has already"))
 		return;
 }
 
-/* The first one: makes it what it is. */
+/* Acts on the first HEAD of the copy: asks for the disks and reads what they
+ * have. */
 static int
 head_first(struct copy_in *c, struct copy_in_link *l, struct fault *fault)
 {
@@ -347,7 +350,7 @@ index_take(struct copy_in *c, const struct copy_in_link *l,
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* Of connection 0. */
+/* Handles a control frame, which only connection 0 has. */
 static int
 control_take(struct copy_in *c, struct copy_in_link *l,
 	     const struct wire_frame *f, struct fault *fault)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets do not block, so that the eventfd is always heard. */
+/* Sockets are non-blocking, and every wait polls the eventfd too, so that an
+ * order to stop is always seen. */
 #include "flow/copy/copy_link.h"
 
 #include <arpa/inet.h>
@@ -34,8 +35,9 @@ link_tune(int fd, bool sends)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* Who has no room answers to each question whether he has some; so what was
- * sent and not acknowledged, or some questions without an answer, tell. */
+/* True if the peer is gone.  A peer without room answers each probe of its
+ * window; so a peer is gone when data stay unacknowledged, or several probes
+ * unanswered. */
 bool
 link_gone(int fd)
 {

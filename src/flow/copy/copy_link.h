@@ -9,50 +9,53 @@
 #include "wire/wire_copy.h"
 
 /*
- * A link is one connection of a copy, to a thread that does nothing else: it
- * waits for the peer, and for an eventfd that tells it to stop.
+ * A link is one connection of a copy.  The calls below block their thread until
+ * the peer has sent or taken something, or an eventfd tells it to stop.
  *
- * Calls return 0; -ECANCELED when they are to stop; -ECONNRESET when the peer
- * is gone; -ETIMEDOUT at `until` (steady ns; INT64_MAX: never); else -errno.
- * A peer that vanishes is noticed by the kernel, which asks it (link_tune).
+ * They return 0; -ECANCELED when told to stop; -ECONNRESET when the peer is
+ * gone; -ETIMEDOUT at `until` (steady ns; INT64_MAX: never); or another -errno.
+ * The kernel notices a peer that vanishes, by keepalives (link_tune).
  */
 struct copy_link {
-	int fd;	    /* does not block */
-	int stop;   /* an eventfd */
-	int64_t by; /* steady ns: it has time until then, whatever is asked of
-		       it below; 0: it has as much as it likes */
+	int fd;	  /* non-blocking socket */
+	int stop; /* eventfd; readable: stop */
+	/* Steady ns: a limit on every read and write, whatever `until` says; 0:
+	 * no limit. */
+	int64_t by;
 };
 
 /*
- * Sets what every socket of a copy has: a peer that does not answer for half a
- * minute is gone.  Of who sends pieces the kernel would say so, too, when the
- * peer has no room for as long, so it has to ask link_gone() now and then; and
- * when it goes, killed or not, what it has sent and the peer did not read goes
- * with it, so that the peer knows at once.
+ * Sets the options of a copy's socket: a peer that does not answer for half a
+ * minute is gone.  A sender of pieces (`sends`) cannot leave that to
+ * TCP_USER_TIMEOUT, which would also end a connection whose peer merely has no
+ * room for so long; it calls link_gone() now and then.  And when it closes or
+ * dies, data that the peer did not read is discarded (SO_LINGER 0), so that the
+ * peer notices at once.
  */
 void link_tune(int fd, bool sends);
 bool link_gone(int fd);
 
 int link_read(const struct copy_link *l, void *to, size_t bytes, int64_t until);
 
-/* The header of a frame; -EBADMSG and a sentence where it is none.  Whole or
- * not at all: -ETIMEDOUT only before its first byte. */
+/* Reads the header of a frame.  -EBADMSG with a sentence: it is not valid.
+ * -ETIMEDOUT only before its first byte, so a frame is read whole or not at
+ * all. */
 int link_frame(const struct copy_link *l, struct wire_frame *f, int64_t until,
 	       const char **why);
 
-/* The payload of one, with its checksum right; -EBADMSG else. */
+/* Reads the payload of a frame; -EBADMSG: its checksum is wrong. */
 int link_payload(const struct copy_link *l, const struct wire_frame *f,
 		 void *to);
 
-/* A frame, whose lengths and checksums are made here. */
+/* Sends a frame; sets its lengths and checksums. */
 int link_send(const struct copy_link *l, const struct wire_frame *frame,
 	      const void *payload, uint32_t bytes);
 
-/* Waits, as long as it is not to stop and the peer is there.  0, -ECANCELED or
- * -ECONNRESET. */
+/* Waits for so many milliseconds.  0; -ECANCELED: told to stop; -ECONNRESET:
+ * the peer is gone. */
 int link_pause(const struct copy_link *l, int ms);
 
-/* "10.1.2.3" or "fd00::1". */
+/* Writes the peer's address as text: "10.1.2.3" or "fd00::1". */
 enum { LINK_PEER = 64 };
 void link_peer(int fd, char text[LINK_PEER]);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The thread of a copy that goes out tries, and when a connection breaks tries
- * again, sooner at first; what has arrived is not sent again.  It gives up when
- * nothing got through for as long as it has patience.
- */
+/* The thread of a copy that goes out makes attempts.  When a connection breaks
+ * it tries again, first soon and then less often; blocks that have arrived are
+ * not sent again.  It gives up when nothing got through for `patience`. */
 #include "flow/copy/copy_out_priv.h"
 
 #include <errno.h>
@@ -72,8 +70,9 @@ recording_take(struct copy_out *c)
 	int err;
 
 	for (unsigned i = 0; i < c->disks.n; i++) {
+		/* Other disks may have the recording. */
 		if (disk_open(&c->disks.disk[i]))
-			c->disks.disk[i].fd = -1; /* others may have it */
+			c->disks.disk[i].fd = -1;
 	}
 	err = recording_open_by_index(&c->rec, &c->disks, c->a.name, &fault);
 	if (!err)
@@ -97,7 +96,7 @@ recording_take(struct copy_out *c)
 	return err ? copy_out_fail(c, "%s", strerror(-err)) : 0;
 }
 
-/* Of what was tried again and again in vain. */
+/* True while the peer may still be away. */
 static bool
 is_patient(const struct copy_out *c)
 {
@@ -124,7 +123,8 @@ tries(struct copy_out *c)
 		if (wait > AGAIN_MOST_MS)
 			wait = AGAIN_MOST_MS;
 		pthread_mutex_lock(&c->lock);
-		c->facts.state = SENDER_CONNECTING; /* why is said */
+		/* `why` was set by the attempt. */
+		c->facts.state = SENDER_CONNECTING;
 		c->facts.send.reconnects++;
 		pthread_mutex_unlock(&c->lock);
 		err = link_pause(&nobody, wait);
@@ -137,7 +137,7 @@ tries(struct copy_out *c)
 	return -EPROTO;
 }
 
-/* What of it could not be read is its last word. */
+/* Sets state DONE, with how many blocks could not be read. */
 static void
 done(struct copy_out *c)
 {
@@ -150,7 +150,7 @@ done(struct copy_out *c)
 	copy_out_say(c, SENDER_DONE, why);
 }
 
-/* Whoever failed has said why, or there is but its number. */
+/* Sets state FAILED, unless copy_out_fail did that with a better reason. */
 static void
 failed(struct copy_out *c, int err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a copy comes to its connections: a name is looked up, each address is
- * tried, a HELLO is said and the secret proved. */
+/* Makes connections: looks up the name, tries each address, says HELLO and
+ * proves the secret. */
 #include "flow/copy/copy_out_priv.h"
 
 #include <errno.h>
@@ -184,7 +184,7 @@ hello_send(struct copy_out *c, unsigned i, uint8_t hello[WIRE_HELLO_BYTES])
 	return link_send(&c->lane[i].link, &f, c->buffer, (uint32_t)n);
 }
 
-/* The handshake's own frame. */
+/* Sends the frame that the handshake has made, if any. */
 static int
 shake(const struct copy_lane *l, const struct handshake *h)
 {
@@ -197,7 +197,7 @@ shake(const struct copy_lane *l, const struct handshake *h)
 	return link_send(&l->link, &f, h->out + WIRE_HEADER, f.payload_bytes);
 }
 
-/* Frames until it is welcome. */
+/* Handles frames until WELCOME. */
 static int
 greeted(struct copy_out *c, struct copy_lane *l, struct handshake *h)
 {

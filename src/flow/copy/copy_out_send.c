@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How blocks leave.  A piece is copied out of what the source gives into the
- * buffer of a connection that has nothing to do, where its checksum is taken;
- * so a source's memory is held no longer than that takes, and while all
- * connections are busy it is given back as soon as it is wanted.
+ * Sends the blocks.  A piece is copied out of what the source gives into the
+ * buffer of an idle connection, and its checksum is computed there.  So the
+ * source's memory is held no longer than that takes, and is returned when it is
+ * wanted even while all connections are busy.
  *
- * One thread serves all connections: none of them blocks.
+ * One thread serves all connections, which are non-blocking.
  */
 #include "flow/copy/copy_out_priv.h"
 
@@ -18,7 +18,7 @@
 #include "base/log.h"
 
 #define SECOND INT64_C(1000000000)
-#define CATCH  INT64_C(5000000) /* ns of the rate that are made good */
+#define CATCH  INT64_C(5000000) /* ns of the rate that are made up for */
 enum { WAIT_MS = 50, NAP_MS = 2 };
 
 void
@@ -70,7 +70,7 @@ parcel_has(const struct copy_out *c, uint64_t number, uint64_t at)
 	       at < p->at + p->bytes;
 }
 
-/* Is it behind what is looked for, so that there is none? */
+/* True if the parcel lies behind that byte, so that no parcel has it. */
 static bool
 parcel_passed(const struct copy_out *c, uint64_t number, uint64_t at)
 {
@@ -80,8 +80,8 @@ parcel_passed(const struct copy_out *c, uint64_t number, uint64_t at)
 	       (p->record.number == number && p->at > at);
 }
 
-/* 0: the parcel has that byte; -ETIMEDOUT: not yet; -ENODATA: none has it;
- * or -errno: it cannot be read. */
+/* Gets the parcel that has byte `at` of a block.  0; -ETIMEDOUT: not yet;
+ * -ENODATA: no parcel has it; -errno: it cannot be read. */
 static int
 parcel_find(struct copy_out *c, uint64_t number, uint64_t at, int64_t until)
 {
@@ -147,7 +147,8 @@ fill_begin(struct copy_out *c, struct copy_lane *l)
 	return true;
 }
 
-/* Puts together what there is.  0: it is whole; -ETIMEDOUT: not yet. */
+/* Copies what there is of the piece.  0: it is whole; -ETIMEDOUT: not yet; or
+ * another -errno. */
 static int
 fill_go(struct copy_out *c, int64_t until)
 {
@@ -170,8 +171,8 @@ fill_go(struct copy_out *c, int64_t until)
 	return 0;
 }
 
-/* The checksum of the block as far as its pieces went one after the other;
- * false: at its end that is not the one on record. */
+/* Computes the checksum of the block while its pieces go in order.  False: the
+ * block is complete, and its checksum differs from the record's. */
 static bool
 crc_go(struct copy_out *c, uint32_t crc)
 {
@@ -225,7 +226,8 @@ counts_go(struct copy_out *c)
 		c->due += (int64_t)((double)f->bytes * 8e9 / (double)rate);
 }
 
-/* It is whole: on its way. */
+/* Hands a whole piece to its connection; a block with a wrong checksum is left
+ * out. */
 static void
 fill_end(struct copy_out *c)
 {
@@ -290,7 +292,8 @@ lane_push(struct copy_out *c, struct copy_lane *l)
 	return 0;
 }
 
-/* Only a REFUSE comes on the others, and then the end. */
+/* Handles a frame on a connection other than 0: only a REFUSE may come there,
+ * and ends the attempt. */
 static int
 lane_hear(struct copy_out *c, struct copy_lane *l)
 {
@@ -306,7 +309,8 @@ lane_hear(struct copy_out *c, struct copy_lane *l)
 		   : copy_out_refused(c, c->buffer, f.payload_bytes);
 }
 
-/* Waits until there is something to do, and does what lanes want. */
+/* Waits until a connection can be written to or has a frame, and handles
+ * both. */
 static int
 lanes_wait(struct copy_out *c, int ms)
 {
@@ -336,7 +340,8 @@ lanes_wait(struct copy_out *c, int ms)
 	return err;
 }
 
-/* Once a second: is everybody there, and patience left? */
+/* Once a second: checks that all peers are there, and that there is patience
+ * left. */
 static int
 lanes_look(struct copy_out *c)
 {
@@ -367,7 +372,8 @@ is_paused(struct copy_out *c)
 	return pause;
 }
 
-/* The next piece, as far as it goes.  True: there was something to do. */
+/* Fills and sends a piece, as far as possible now.  *busy: there was something
+ * to do. */
 static int
 piece_go(struct copy_out *c, bool *busy)
 {
@@ -396,7 +402,8 @@ piece_go(struct copy_out *c, bool *busy)
 	return 0;
 }
 
-/* The recorder wants its memory: it is read from disk, then. */
+/* Returns the source's memory if the recorder wants it; the block is read from
+ * disk then. */
 static void
 wanted_look(struct copy_out *c)
 {

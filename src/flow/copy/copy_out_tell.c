@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a copy tells of its recording, and what the other end says to that.
- * Connection 0 alone; while pieces leave it is listened to in between.
- */
+/* The control frames of a copy: what it says about its recording, and what the
+ * receiver answers.  They use connection 0, which is read in between while
+ * pieces are sent. */
 #include "flow/copy/copy_out_priv.h"
 
 #include <errno.h>
@@ -28,7 +27,8 @@ tell(struct copy_out *c, const struct wire_frame *f, const void *payload,
 
 /* ---- hearing ------------------------------------------------------------ */
 
-/* It has no room, or it has some again. */
+/* Takes the receiver's STATE: it looks what it has, has no room, or is
+ * ready. */
 static void
 state_take(struct copy_out *c, uint32_t bytes)
 {
@@ -47,7 +47,7 @@ state_take(struct copy_out *c, uint32_t bytes)
 	json_decref(told);
 }
 
-/* *heard is false where it was about its state. */
+/* Takes a frame; *heard is false if it was a STATE. */
 static int
 frame_take(struct copy_out *c, struct wire_frame *f, bool *heard)
 {
@@ -141,7 +141,7 @@ copy_out_head(struct copy_out *c)
 	return err;
 }
 
-/* What a frame of INDEX is made of. */
+/* An INDEX frame that is being put together in c->buffer. */
 struct index_frame {
 	uint32_t bytes, n;
 };
@@ -166,7 +166,7 @@ block_tell(struct copy_out *c, struct index_frame *to,
 	uint32_t n;
 	int err = telling_block(c->telling, r, &b);
 
-	/* Without its lines it is still the block. */
+	/* The block is copied even if its lines of metadata cannot be read. */
 	if (err)
 		log_line(LOG_WARN, c->a.name,
 			 "what the metadata says of chunk %llu cannot be "
@@ -266,7 +266,7 @@ want_add(struct copy_out *c, const uint8_t *raw)
 	return copy_out_fail(c, "%s wants what was never told", c->a.to);
 }
 
-/* Whole pieces, but for the last one of a block. */
+/* Bytes of wanted pieces; the last one of a block may be shorter. */
 static uint64_t
 want_bytes(const struct copy_want *w, const struct index_record *r)
 {
@@ -288,7 +288,8 @@ wants_take(struct copy_out *c, const struct wire_frame *f)
 	return err;
 }
 
-/* Up to the one that says that this is all, or what comes behind that. */
+/* Reads WANT frames into c->want, up to the empty one that ends the list, or to
+ * a frame of another type. */
 static int
 wants_hear(struct copy_out *c, struct wire_frame *f)
 {
@@ -303,7 +304,7 @@ wants_hear(struct copy_out *c, struct wire_frame *f)
 	return err;
 }
 
-/* What it does not want of what it was told first, it had before. */
+/* Counts as already there what the peer did not want of the first index. */
 static void
 there_look(struct copy_out *c)
 {
@@ -360,7 +361,8 @@ digest(const struct copy_out *c, struct copy_digest *d)
 	}
 }
 
-/* On every connection, behind all that was sent there. */
+/* Sends an ASK on every other connection, behind all pieces that were sent
+ * there. */
 static int
 flush(struct copy_out *c, unsigned round)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One attempt: what is there is told, what is wanted is sent, and again, as
- * long as the recording grows; then both ends compare what they have, and what
- * differs is sent once more.  Bounded: when three times nothing was gained, it
- * will not be.
+ * One attempt tells what the recording has and sends what the peer wants, again
+ * and again as long as the recording grows.  Then both ends compare what they
+ * have, and blocks that differ are sent once more.  The attempt fails when
+ * three rounds of that have gained nothing.
  */
 #include "flow/copy/copy_out_priv.h"
 
@@ -18,7 +18,8 @@ is_live(const struct copy_out *c)
 	return recording_facts(c->rec)->state == RECORDING_LIVE;
 }
 
-/* 0, whether it grew or not; the connection is listened to meanwhile. */
+/* Waits a little, listening to the connection, and refreshes the recording.  0,
+ * whether it grew or not; or an error of the attempt. */
 static int
 grow(struct copy_out *c)
 {
@@ -41,7 +42,7 @@ grow(struct copy_out *c)
 	return err ? copy_out_fail(c, "%s: %s", c->a.name, strerror(-err)) : 0;
 }
 
-/* Everything up to the end of a recording. */
+/* Sends everything up to the end of the recording. */
 static int
 follow(struct copy_out *c)
 {
@@ -59,7 +60,7 @@ follow(struct copy_out *c)
 	return err;
 }
 
-/* Until both have the same. */
+/* Sends what the peer lacks until both ends have the same. */
 static int
 agree(struct copy_out *c)
 {

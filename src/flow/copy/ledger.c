@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A list by number, mostly made at its end, and searched by halves.  What is
- * told again, on a connection that came back, has to be what was told before:
- * else it is another recording.
- */
+/* A sorted list, mostly extended at its end, searched by bisection.  A block
+ * that is told again, on a new connection, has to be the same as before: else
+ * it is another recording. */
 #include "flow/copy/ledger_priv.h"
 
 #include <errno.h>
@@ -63,7 +61,7 @@ ledger_drop(struct ledger *l)
 
 /* ---- the list ----------------------------------------------------------- */
 
-/* Where the number is, or would be. */
+/* Returns the index of the number's entry, or where it would be inserted. */
 static size_t
 place_of(const struct ledger *l, uint64_t number)
 {
@@ -157,7 +155,7 @@ begins(const char *line, size_t bytes, const char *with)
 	return bytes > n && !memcmp(line, with, n);
 }
 
-/* Is it one that says something of this block, and nothing else? */
+/* True if a line says something of this block, and nothing else. */
 static bool
 line_good(const char *line, size_t bytes, uint64_t number)
 {

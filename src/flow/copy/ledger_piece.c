@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the pieces of a block become it.  They come over several connections, in
- * any order, and land where they belong; a piece is a quantum of the block, so
- * that the checksum which came with it, and was found right while its bytes
- * were in the cache, is the one that is kept.
+ * Pieces become blocks.  They come over several connections, in any order, and
+ * are read to their place in the block.  A piece is a quantum, the unit of a
+ * block's checksums; so the checksum that came with it, and was verified while
+ * its bytes were in the CPU's cache, is the one that is kept.
  */
 #include "flow/copy/ledger_priv.h"
 
@@ -27,7 +27,8 @@ piece_bytes(const struct ledger_entry *e, uint32_t piece)
 
 /* ---- wanted ------------------------------------------------------------- */
 
-/* Its next stretch from a piece on; false: there is none. */
+/* Finds the next stretch of wanted pieces, from a piece on; false: there is
+ * none. */
 static bool
 stretch(const struct ledger_entry *e, uint32_t from, struct copy_want *w)
 {
@@ -61,8 +62,8 @@ ledger_wants(struct ledger *l, size_t *at, struct copy_want *want,
 		if (e->leaves)
 			continue;
 
-		/* A block at a time: there is room for all of its stretches,
-		 * or for what a frame may have. */
+		/* All stretches of a block go into one list, except of a block
+		 * with more of them than fit. */
 		if (n && most - n < ledger_pieces(e))
 			break;
 		while (n < most && stretch(e, from, &want[n]))
@@ -140,7 +141,7 @@ is_whole(const struct ledger_entry *e)
 	       !memchr(e->piece, PIECE_COMES, ledger_pieces(e));
 }
 
-/* The checksum of the block from those of its pieces. */
+/* Joins the checksums of the pieces to that of the block. */
 static uint32_t
 sum(const struct ledger_entry *e)
 {
@@ -185,12 +186,12 @@ dress(struct block *b, const struct ledger_entry *e)
 	b->last_ns = r->last_ns;
 	b->used = 0;
 	b->summed = r->bytes;
-	/* Where none were taken none are kept. */
+	/* A recording without checksums is copied without them. */
 	b->quantum = r->flags & INDEX_SUMMED ? BLOCK_QUANTUM : 0;
 	block_close(b);
 }
 
-/* All of it came. */
+/* Ends a block whose pieces have all come. */
 static int
 complete(struct ledger *l, struct ledger_entry *e, struct block **whole)
 {
@@ -225,7 +226,7 @@ ledger_landed(struct ledger *l, const struct ledger_piece *p,
 
 	*whole = NULL;
 	pthread_mutex_lock(&l->lock);
-	e = ledger_find(l, p->number); /* it cannot have gone meanwhile */
+	e = ledger_find(l, p->number); /* an entry never goes away */
 	e->piece[p->piece] = crc ? PIECE_CAME : PIECE_NONE;
 	if (crc) {
 		e->b->sum[p->piece] = (struct block_sum){ *crc, p->bytes };

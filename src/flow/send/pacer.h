@@ -32,9 +32,9 @@ struct pacer {
 	uint64_t part; /* a fraction of it in 2^-32 ns */
 	int64_t peak;  /* the same at 5/4 of the rate: limits bursts */
 	bool begun;
-	/* The clock of the data, for SEND_RATE_DATA. */
-	/* It runs 1/16 faster, for a recording that still grows: the transfer
-	 * would otherwise stay as far behind as it once fell. */
+	/* The clock of the data, for SEND_RATE_DATA.  `brisk`: it runs 1/16
+	 * faster, for a recording that still grows: the transfer would
+	 * otherwise stay as far behind as it once fell. */
 	bool brisk;
 	bool anchored;
 	int64_t anchor; /* steady ns of the data's time 0 */
