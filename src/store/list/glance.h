@@ -23,7 +23,7 @@ enum {
 	GLANCE_SUBS = 16,     /* most substreams that are read from */
 };
 
-/* What was seen in one second. */
+/* Counts and findings of one second. */
 struct glance_second {
 	/* begin and end, by the times in the indexes */
 	int64_t from_ns, to_ns;

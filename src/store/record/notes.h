@@ -18,10 +18,10 @@
  *   cube   | slot | slot | ... | slot | to a page | side | card, card .. | head
  *
  * A row is heaps as packets, one behind the other; the room before each heap is
- * for its header.  Heaps are added at the front, their notes at the floor, until
- * the two meet.  A cube is one item of each heap, in slots of equal size,
- * with one card (the slot's note) for each and side records for what the slots
- * do not store.
+ * for its header.  Heaps are added at the front and notes at the floor, until
+ * the two meet.  A cube is one item of each heap, in slots of equal size, with
+ * one card (the slot's note) for each, and side records for what the slots do
+ * not store.
  *
  * block::notes is the number of bytes from the lowest note to the end.  A
  * writer seals such a block with notes_seal() where it would fill another one.

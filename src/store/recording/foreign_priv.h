@@ -34,7 +34,7 @@ struct foreign_piece {
 	uint64_t filled; /* packets of it that are fill */
 };
 
-/* What was found of a foreign recording; lives as long as the recording. */
+/* Everything found of a foreign recording; freed when that is closed. */
 struct foreign {
 	enum foreign_kind kind;
 	const char *made_by;

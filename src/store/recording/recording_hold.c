@@ -18,8 +18,8 @@
 
 #include "store/recording/recording_priv.h"
 
-/* Takes a shared lock.  Readers and `spate` commands lock an index for a
- * moment, so try for a while (0.2 s), unless the recording is live. */
+/* Takes a shared lock.  A removal has the exclusive lock for a moment only, so
+ * try for a while (0.2 s), unless the recording is live. */
 static bool
 lock(int fd, bool live)
 {
