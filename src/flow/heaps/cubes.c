@@ -11,8 +11,8 @@
  *
  * Bytes of other items are accounted for, so that a complete heap is
  * recognized, but not stored.  A slot's bit is set when its item is complete;
- * for other slots the card in the notes says which bytes came
- * (store/record/notes.h), and the writer fills the rest with zeros.
+ * for other slots the slot's card, in the notes of the block, says which bytes
+ * came (store/record/notes.h), and the writer fills the rest with zeros.
  */
 #include "flow/heaps/cubes.h"
 

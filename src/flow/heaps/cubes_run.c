@@ -22,8 +22,8 @@
  * many pieces as there is garbage, and no run.
  *
  * At the end, and when no piece came for max_age, a candidate with a complete
- * heap becomes a run, as nothing contradicted it; if there was no run before,
- * any candidate does.
+ * heap becomes a run, as nothing contradicted it; if no run goes on, several
+ * pieces are enough, and at the end a single one.
  */
 #include "flow/heaps/cubes.h"
 

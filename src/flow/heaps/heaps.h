@@ -11,8 +11,9 @@
  *
  *   row    heaps lie one after the other as they come, in two open blocks
  *          (bay.h); a block closes when it is full and its heaps are finished
- *   cube   a slot holds one item of a heap; the heap's count or time decides
- *          which slot, in the two open blocks of a window (window.h)
+ *   cube   a slot holds one item of a heap; the heap's count (the number that
+ *          its sender gave it) or time decides which slot, in the two open
+ *          blocks of a window (window.h)
  *
  * A few heaps are live at a time, which means they may still get pieces.  A
  * heap is finished when it is complete, when HEAPS_LIVE newer ones have begun,

@@ -120,7 +120,7 @@ void rows_echo_dissolve(struct heaps *p);
 void rows_echo_settle(struct heaps *p, int64_t since);
 
 /* Handles the control heap that begins a stream: it begins a new run if it
- * comes again. */
+ * comes again after max_age. */
 void rows_start(struct heaps *p, const struct format_piece *piece,
 		uint32_t sender);
 

@@ -20,8 +20,7 @@
 struct brought {
 	struct index_record record;
 	uint32_t lines_bytes;
-	/* of metadata, each with its newline; lines_bytes in all */
-	char lines[];
+	char lines[]; /* metadata lines, each with its newline */
 };
 
 #endif

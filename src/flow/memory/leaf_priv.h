@@ -4,8 +4,9 @@
 
 #include "flow/output/leaf.h"
 
-/* The index record of a sealed block, made by leaf_record.c for leaf.c (the
- * disk's index) and map.c (live readers). */
+/* Make the index record of a sealed block (leaf_record.c), for leaf.c, which
+ * writes a recording's folder on one disk, and for map.c, which shows blocks to
+ * live readers. */
 struct index_record leaf_record(const struct output *o, const struct block *b);
 struct index_record block_record(const struct format_ops *format,
 				 const struct format_shape *shape,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a map: what is written into it, and when. store/record/map_page.c
- * argues why a reader can rely on it; this is the writer's half:
+ * The page of a map: what is written into it, and when.
+ * store/record/map_page.c argues why a reader can rely on it; this is the
+ * writer's half:
  *
  *   writer    map_show    fills the entry, then generation + 1
  *                         (release): even

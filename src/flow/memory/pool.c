@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arena, and the stocks in it. extents.c knows which stock has which piece;
- * arena.c allocates the memory itself.
+ * The arena, and the stocks in it.  extents.c knows which stock has which
+ * piece; arena.c allocates the memory itself.
  *
  *   arena  |stock A: b0 b1 b2 ...|  free  |stock B: b0 b1|     free      |
  */

@@ -47,14 +47,14 @@ struct pool_facts pool_facts(struct pool *pool);
 const void *pool_arena(const struct pool *pool, uint64_t *bytes);
 
 /* Read-only descriptor of the arena (memfile.h), to give to live readers; the
- * pool owns it. -1: this memory cannot be shared. */
+ * pool owns it.  -1: this memory cannot be shared. */
 int pool_arena_fd(const struct pool *pool);
 
 struct stock_args {
 	unsigned blocks;
 	uint32_t slots, slot_bytes; /* of each block */
-	/* substreams that share the stock; 0 is 1 */
-	unsigned subs;
+	unsigned subs;		    /* substreams, such as the ports of a
+				       stream, that share it; 0 is 1 */
 	uint32_t extra;	  /* bytes per block for notes, see place_extra */
 	uint32_t quantum; /* bytes per checksum; 0: no checksums */
 	const char *who;  /* name of the borrower, for error texts; copied; or
@@ -73,7 +73,7 @@ int pool_borrow(struct pool *pool, struct stock **stock,
 
 /*
  * Borrows a stock without its memory yet: no block can be taken until pool_fill
- * succeeds. -ENOMEM and a fault if `memory` could never hold it.  Event loop
+ * succeeds.  -ENOMEM and a fault if `memory` could never hold it.  Event loop
  * only; pool_fill may fail for as long as other stocks have the memory.
  */
 int pool_borrow_later(struct pool *pool, struct stock **stock,
@@ -107,7 +107,7 @@ struct block *stock_take(struct stock *stock, unsigned sub);
 unsigned stock_room(struct stock *stock, unsigned sub);
 
 /* stock_tight: no free block is left beyond those guaranteed, so a substream
- * that has its STOCK_EACH would be refused. stock_plenty: enough are left for
+ * that has its STOCK_EACH would be refused.  stock_plenty: enough are left for
  * optional uses, such as lending to taps. */
 bool stock_tight(const struct stock *stock);
 bool stock_plenty(const struct stock *stock);

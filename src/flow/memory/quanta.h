@@ -16,8 +16,8 @@
  * Both functions do nothing for a block without checksums.
  */
 
-/* Sums the packets that follow in one piece on block::summed.  Only the owner
- * of the block may call, while it is OPEN or just CLOSED. */
+/* Sums the packets that follow block::summed without a gap.  Only the owner of
+ * the block may call, while it is OPEN or just CLOSED. */
 void quanta_extend(struct block *b);
 
 /* Sums all the rest, and makes the checksum of the whole block.  Its data must

@@ -32,7 +32,7 @@ struct shelf {
 	atomic_bool is_short; /* the stock was short of blocks at the last take
 				 or return; a hint, read without the lock */
 
-	/* guards the fields below, and fields in each tap */
+	/* Guards the fields below, and fields in each tap. */
 	pthread_mutex_t lock;
 	struct tap *taps;
 	uint64_t turn;

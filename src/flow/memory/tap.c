@@ -135,7 +135,7 @@ tap_take(struct tap *t, uint64_t number)
 	return b;
 }
 
-/* Ends one read of a slot. True if the slot was revoked. Call under the
+/* Ends one read of a slot.  True if the slot was revoked.  Call under the
  * lock. */
 static bool
 put(struct tap *t, struct shelf_slot *slot)

@@ -40,8 +40,8 @@ struct place_args {
 	 * nothing can learn it. */
 	const _Atomic uint32_t *fps;
 	uint16_t sub;	  /* substream number that its blocks get */
-	uint64_t max_gap; /* bytes; a packet farther ahead waits as a candidate
-			     for a new run */
+	uint64_t max_gap; /* bytes; a packet farther ahead is taken for another
+			     run's */
 	int64_t max_age;  /* ns; an open block closes when its first packet is
 			     this old */
 	const char *name; /* name of the recording, for the log */
@@ -91,8 +91,9 @@ place_free(struct place *p)
 		p->ops->free(p);
 }
 
-/* Writes n pairs: where the next packets of a source should land.  Returns how
- * many of them are in free slots of blocks; the rest are in scratch memory. */
+/* Writes n pairs (struct receive_pair: the memory for one packet), where the
+ * next packets of a source should land.  Returns how many of them are in free
+ * slots of blocks; the rest are in scratch memory. */
 static inline unsigned
 place_aim(struct place *p, const struct aim *aim, struct receive_pair *pair,
 	  unsigned n)

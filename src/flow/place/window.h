@@ -9,9 +9,10 @@
 #include "flow/memory/pool.h"
 
 /*
- * A window is the part of a run in which packets can still be placed: two open
- * blocks, and perhaps a third so that the kernel has memory for packets that
- * come after them.
+ * A run is a stretch of a sequence in which the sender's counter did not
+ * restart or jump.  A window is the part of the current run in which packets
+ * can still be placed: two open blocks, and perhaps a third so that the kernel
+ * has memory for packets that come after them.
  *
  *        origin          +slots          +2 slots         +3 slots
  *          | open[0]       | open[1]       | open[2]: ahead   |

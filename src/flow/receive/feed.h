@@ -15,7 +15,7 @@
 #include "flow/receive/split.h"
 
 /*
- * A feed is one user of an intake: the places where its packets go, and the
+ * A feed is a subscriber to an intake: the places where its packets go, and the
  * gate that decides which packets are its own.  Several feeds of one intake
  * each get all packets that their gates take, from the same sockets:
  *

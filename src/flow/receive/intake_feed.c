@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets feeds join an intake and leave it.  Packets that its sources had counted
- * before are none of theirs; packets that came before their gates closed are.
+ * Lets feeds join an intake and leave it.  Packets that the sources counted
+ * before a feed joined are not the feed's; packets that came before its gate
+ * closed are.
  */
 #include "base/log.h"
 #include "flow/receive/intake_priv.h"

@@ -48,7 +48,8 @@ refused(const char *what, int err, const char *help)
 {
 	static const char *said;
 
-	/* Logs a refusal once, not for each receiver.  Event loop. */
+	/* Does not repeat the last refusal for the next receiver.  Event
+	 * loop. */
 	if (said == what)
 		return;
 	said = what;

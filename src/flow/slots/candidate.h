@@ -17,7 +17,7 @@
  * after a restart nothing does.
  */
 enum {
-	/* packets that make a run ahead of the head */
+	/* Packets that make a run ahead of the head */
 	CANDIDATE_AGREE = 32,
 	CANDIDATE_BEHIND = 256, /* or behind it, if blocks hold that many */
 	CANDIDATE_MORE = 288,	/* packets that one long candidate may have
@@ -43,7 +43,7 @@ struct candidate {
 			    it did not */
 	unsigned need;	 /* a run begins when `quiet` reaches it */
 	bool behind;	 /* was behind the run's head when it began */
-	uint64_t span;	 /* largest distance to its first packet */
+	uint64_t span;	 /* its packets are nearer than this to the first */
 	unsigned bits;	 /* width of the counter: 32, or 64 */
 	unsigned rivals; /* packets that came for the current run meanwhile */
 	int64_t since;	 /* steady ns of the first packet; several threads may

@@ -39,7 +39,7 @@ struct handle {
 	/* Packets for slots.c. */
 	const struct receive_packet *left[RECEIVE_BATCH];
 	unsigned lefts;
-	unsigned sure; /* number of the first of them that cannot be an echo */
+	unsigned sure; /* leading packets of `left` that cannot be an echo */
 	struct tally tally[WINDOW_OPEN];
 	uint64_t highest; /* one more than the highest sequence, as
 			     window::highest */
