@@ -60,20 +60,21 @@ struct block {
 	uint32_t notes;	  /* bytes of notes at the very end of the block's
 			   * memory, which say how heaps lie in it; 0: no
 			   * notes, slot n holds packet first + n */
-	uint32_t missing; /* with notes, sealed: packets that should be here
-			   * and are not */
-	uint64_t bytes;	  /* with notes, sealed: bytes of data */
+	uint32_t missing; /* packets that should be here and are not; set
+			   * when a block with notes is sealed */
+	uint64_t bytes;	  /* bytes of data; set when a block with notes is
+			   * sealed */
 	uint32_t run;
 	uint16_t sub;	  /* substream; 0 if the stream has only one */
 	uint64_t first;	  /* sequence of slot 0, relative to the run */
 	uint64_t base;	  /* absolute sequence of slot 0 of the run */
 	uint32_t fps;	  /* frames per second of one thread, as learned from
 			   * the packets; 0: unknown */
-	uint64_t gap;	  /* slots just before this block in blocks without
-			   * any packet, which are stored as one index record
+	uint64_t gap;	  /* slots in blocks without any packet just before
+			   * this one; the index keeps them as one record
 			   * without data */
-	uint64_t number;  /* of the chunk; the record of the gap before it
-			   * has number - 1 */
+	uint64_t number;  /* number of the chunk; the record of the gap
+			   * before it has number - 1 */
 	int64_t first_ns; /* arrival of the first packet, UTC ns */
 	int64_t last_ns;  /* arrival of the last packet, UTC ns */
 	void *session;	  /* the recording session that owns this block */

@@ -29,7 +29,8 @@ enum sequence_kind {
 	SEQUENCE_LE64,
 	SEQUENCE_BE32,
 	SEQUENCE_BE64,
-	SEQUENCE_EDV2, /* VDIF header words 6 and 7, a little-endian u64 */
+	SEQUENCE_EDV2, /* a little-endian u64 in words 6 and 7 of the VDIF
+			* header */
 	SEQUENCE_TIME, /* computed from second, frame and thread */
 };
 
@@ -62,7 +63,9 @@ struct format_shape {
 	const void *options;	 /* the plugin's own options, filled by its
 				  * table */
 
-	/* Only formats whose packets are pieces of heaps; set by shape(). */
+	/*
+	 * Members for heaps, which shape() sets if packets are pieces of heaps.
+	 */
 	enum heap_store store;
 	uint32_t item;	    /* HEAP_CUBE: ID of the item that is stored */
 	uint32_t time_item; /* HEAP_CUBE: ID of the immediate item that
@@ -110,12 +113,12 @@ enum { FORMAT_ITEMS = 65531 };
 struct format_item {
 	uint32_t id; /* UINT32_MAX: that or larger */
 	bool immediate;
-	uint64_t value; /* immediate: the value; else the offset in the heap,
-			 * which may be beyond its end */
-	uint64_t bytes; /* not immediate: the item's length; 0 if it is
-			 * empty, beyond the heap, or the last one of a heap
-			 * without a length.  If bytes is not 0 and the heap
-			 * has a length, value + bytes <= length */
+	uint64_t value; /* value of an immediate item; else its offset in the
+			 * heap, which may be beyond the end */
+	uint64_t bytes; /* length of an item that is not immediate; 0 if it
+			 * is empty, beyond the heap, or the last one of a
+			 * heap without a length.  If bytes is not 0 and the
+			 * heap has a length, value + bytes <= length */
 };
 
 enum {
@@ -130,9 +133,9 @@ enum {
 struct format_packet {
 	uint32_t has;	   /* FORMAT_ bits */
 	uint64_t sequence; /* counts packets, not frames */
-	int64_t second;	   /* of the frame's first sample: seconds since
-			    * 1970, UTC */
-	uint32_t frame;	   /* number of the frame in that second, counted per
+	int64_t second;	   /* seconds since 1970, UTC, of the frame's first
+			    * sample */
+	uint32_t frame;	   /* number of the frame in its second, counted per
 			    * thread */
 	uint32_t part;	   /* number of the datagram in its frame, from 0 */
 	uint32_t thread;

@@ -40,8 +40,8 @@ struct option_counts {
 struct option {
 	const char *name;
 	enum option_type type;
-	size_t offset;	      /* of the value in the struct that is filled,
-			       * bytes */
+	size_t offset;	      /* bytes from the start of the filled struct to
+			       * the value */
 	const char *fallback; /* default; NULL: zero, NULL or an empty list */
 	const char *choices;  /* OPTION_CHOICE: "one|two|three" */
 	uint64_t min, max;    /* bounds of a number; both 0: unbounded */

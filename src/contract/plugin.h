@@ -27,7 +27,7 @@
 struct plugin {
 	uint32_t abi;	  /* SPATE_ABI */
 	uint32_t bytes;	  /* sizeof the struct that this one begins */
-	const char *name; /* as in the file name and the configuration */
+	const char *name; /* name in the file name and in the configuration */
 	const char *help; /* one line for users */
 	const struct option *options; /* NULL: none */
 	uint32_t options_bytes; /* sizeof the struct that the table fills */

@@ -112,8 +112,8 @@ struct receive_counts {
 	uint64_t overruns;   /* lost by the kernel because its buffer was
 			      * full; the kernel counts a merged train of
 			      * packets as one */
-	const char *address; /* where the source listens, as configured; or
-			      * NULL */
+	const char *address; /* address that the source listens on, as
+			      * configured; or NULL */
 	const char *device;  /* interface that the source is bound to; NULL:
 			      * any */
 	char sender[RECEIVE_SENDER]; /* address of the last packet's sender;
@@ -145,16 +145,17 @@ struct receive_args {
 			      * substreams with sub % shares == share; or, if
 			      * receive_plan::threads is not 1, its share of
 			      * the packets of every substream */
-	const struct format_ops *format;  /* for plugins that make their
-					   * packets */
-	const struct format_shape *shape; /* of the packets that are made */
+	const struct format_ops *format;  /* format, for plugins that make
+					   * their packets */
+	const struct format_shape *shape; /* shape of the packets that such a
+					   * plugin makes */
 	uint32_t reach;	    /* reordering window in packets: a packet that
 			     * comes `reach` or more ahead of a missing one
 			     * makes that one late; packets closer than that
 			     * are put in order.  0: unknown */
-	char *why;	    /* for open()'s sentence on failure: what is
+	char *why;	    /* room for open()'s sentence on failure: what is
 			     * wrong and what would work */
-	uint32_t why_bytes; /* room in `why` */
+	uint32_t why_bytes; /* bytes that `why` has room for */
 };
 
 struct receive_state;

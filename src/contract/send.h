@@ -62,13 +62,14 @@ struct send_args {
 	const void *options;   /* the plugin's own options, filled by its
 				* table */
 	const char *to;	       /* the URL, as the user gave it */
-	uint32_t head_bytes;   /* head_bytes of most packets */
-	uint32_t data_bytes;   /* data_bytes of all packets; 0: they differ */
+	uint32_t head_bytes;   /* send_run::head_bytes of most packets */
+	uint32_t data_bytes;   /* send_run::data_bytes of all packets; 0:
+				* they differ */
 	unsigned subs;	       /* substreams that may come, at least 1 */
-	unsigned connections;  /* wanted; 0: the plugin chooses */
-	bool plain;	       /* bytes alone, without framing, if there is a
-				* choice */
-	bool ordered;	       /* nothing may be left out: packets lost by a
+	unsigned connections;  /* number wanted; 0: the plugin chooses */
+	bool plain;	       /* send bytes alone, without framing, if there
+				* is a choice */
+	bool ordered;	       /* every packet must arrive: those lost by a
 				* broken connection are asked for again with
 				* back() */
 	uint64_t transfer;     /* ID of the transfer: the same when it is
@@ -86,14 +87,15 @@ struct send_args {
 				* wants to know */
 	const uint8_t *secret; /* secret shared with the peer; NULL: none */
 	uint32_t secret_bytes;
-	char *why; /* for the sentence of check and open: what is wrong and
-		    * what would work */
-	uint32_t why_bytes; /* room in `why` */
+	char *why; /* room for a sentence of check and open: what is wrong
+		    * and what would work */
+	uint32_t why_bytes; /* bytes that `why` has room for */
 };
 
 /* Counters of an instance since it was opened. */
 struct send_facts {
-	uint64_t packets;     /* packets that the kernel, or the peer, has */
+	uint64_t packets;     /* packets handed to the kernel, or received by
+			       * the peer */
 	uint64_t bytes;	      /* bytes of these packets, heads and data */
 	uint64_t calls;	      /* system calls that these packets took */
 	uint64_t refused;     /* packets that were refused: nobody listens at
@@ -101,12 +103,12 @@ struct send_facts {
 	uint64_t lost;	      /* packets that were taken and will not be sent */
 	unsigned connections; /* open connections */
 	unsigned reconnects;
-	uint64_t burst;	 /* most bytes that left together; 0: not known */
+	uint64_t burst;	 /* most bytes that left together; 0: unknown */
 	const char *way; /* how packets go, for users: "udp, trains of 7";
 			  * static text */
 	char peer[96];	 /* address of the peer; "": no peer yet */
-	char why[SEND_SENTENCE]; /* what is wrong now, or went wrong last; or
-				  * "" */
+	char why[SEND_SENTENCE]; /* present or last trouble, in a sentence;
+				  * or "" */
 	/* Taken and not sent, because the peer had them already. */
 	uint64_t there_packets, there_bytes;
 };

@@ -33,16 +33,15 @@ struct write_request {
 	int fd;
 	const void *data;
 	size_t bytes;
-	uint64_t offset; /* in the file, bytes */
+	uint64_t offset; /* byte in the file */
 	int64_t result;	 /* bytes written, maybe fewer than asked for; or
 			  * -errno */
 	void *tag;	 /* private to the caller */
 };
 
 enum {
-	WRITE_DIRECT = 1,  /* files are opened with O_DIRECT: the core aligns
-			    * memory, offset and bytes */
-	WRITE_NOTHING = 2, /* nothing is stored: the core creates no files */
+	WRITE_DIRECT = 1,  /* wants files opened with O_DIRECT: the core */
+	WRITE_NOTHING = 2, /* stores nothing: the core creates no files */
 };
 
 struct write_args {
