@@ -34,7 +34,7 @@
 
 static const struct {
 	const char *word;
-	int priority; /* as syslog(3) numbers them */
+	int priority; /* priority of syslog(3) */
 } levels[] = {
 	[LOG_ERROR] = { "error", 3 },
 	[LOG_WARN] = { "warn", 4 },
@@ -106,7 +106,7 @@ log_compose(struct log_text *t, enum log_level level, const char *subject,
 	head = put_head(t->text, level, subject);
 	if (head >= LOG_LINE / 2)
 		head = LOG_LINE / 2 - 1;
-	errno = saved; /* for %m */
+	errno = saved; /* %m needs errno */
 	length =
 	    head + vsnprintf(t->text + head, LOG_LINE - head, format, args);
 	if (length >= LOG_LINE)

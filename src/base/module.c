@@ -21,7 +21,7 @@
 #include "base/module.h"
 #include "base/module_priv.h"
 
-struct callback { /* or another pointer that must not be NULL */
+struct callback { /* A callback, or another pointer, that must not be NULL. */
 	const char *name;
 	size_t offset;
 };

@@ -91,7 +91,7 @@ control_fault_read(struct fault *fault, const json_t *error)
 
 struct control {
 	int fd;
-	int wait_ms;   /* for one answer; negative: for ever */
+	int wait_ms;   /* patience for one answer; negative: for ever */
 	json_int_t id; /* ID of the last request */
 	char *socket;
 	struct control_lines lines;

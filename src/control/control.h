@@ -46,8 +46,8 @@ struct control_lines {
 	size_t used, start, room;
 	size_t most;		 /* bytes of the longest line; 0:
 				  * CONTROL_LINE */
-	struct control_fds *fds; /* where received descriptors are put; NULL:
-				  * none are accepted */
+	struct control_fds *fds; /* received descriptors go here; NULL: none
+				  * are accepted */
 };
 
 /*

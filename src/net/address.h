@@ -24,12 +24,12 @@
  *   239.2.1.150+7:7148            8 groups in a row, each a substream
  */
 struct address {
-	const char *text;	  /* as configured; points into the
+	const char *text;	  /* text as configured; points into the
 				   * configuration */
 	char device[IF_NAMESIZE]; /* "": any interface */
 	char name[256];		  /* host name that must be looked up; "" if
 				   * `first` is complete */
-	union endpoint first;	  /* where the first substream comes in */
+	union endpoint first;	  /* endpoint of the first substream */
 	union endpoint sender;	  /* the only sender that the group is joined
 				   * for (source-specific multicast); all
 				   * zero: any sender */

@@ -43,8 +43,8 @@ struct handshake_args {
 };
 
 enum handshake_state {
-	HANDSHAKE_GREETS, /* before the HELLO */
-	HANDSHAKE_WAITS,  /* for the peer's next handshake frame */
+	HANDSHAKE_GREETS, /* the HELLO has not been sent or received */
+	HANDSHAKE_WAITS,  /* waiting for the peer's next handshake frame */
 	HANDSHAKE_PROVED, /* sender only: its proof is sent, the receiver's
 			   * is awaited */
 	HANDSHAKE_DONE,

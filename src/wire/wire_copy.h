@@ -58,7 +58,8 @@ enum wire_copy_type {
 			  * and says that everything is durable */
 	WIRE_STATE = 17, /* from the receiver, at any time: JSON {"state":..,
 			  * "why":..}; state is "looking", "waiting" or
-			  * "ready" */
+			  * "ready".  From the sender, at the start: no
+			  * payload */
 	WIRE_COPY_TYPES,
 };
 
