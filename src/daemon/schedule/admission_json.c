@@ -19,7 +19,8 @@ static json_t *
 conflicts_json(const struct admission *a, const struct forecast_scan *f)
 {
 	static const char *const word[] = {
-		[FORECAST_NONE] = "memory", /* only its arming is delayed */
+		[FORECAST_NONE] = "memory", /* not refused: its arming is
+					     * delayed */
 		[FORECAST_MEMORY] = "memory",
 		[FORECAST_SPEED] = "speed",
 		[FORECAST_SPACE] = "space",

@@ -54,8 +54,9 @@ struct forecast_scan {
 	const char *name;
 	int priority;
 	bool runs;	 /* has begun: cannot be refused */
-	int64_t arm;	 /* when its memory should be taken */
-	int64_t start;	 /* of the data; now if earlier */
+	int64_t arm;	 /* time from which it should have its memory */
+	int64_t start;	 /* start of the data; a time before `now` counts as
+			  * `now` */
 	int64_t stop;	 /* end of the data, or FORECAST_OPEN */
 	uint64_t memory; /* bytes, for all its streams together */
 	uint64_t rate;	 /* bits per second that are stored; 0: unknown */

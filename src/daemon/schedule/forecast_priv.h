@@ -24,8 +24,8 @@ struct sweep {
 	unsigned *order; /* indices of scans, by precedence */
 	int64_t *edge;	 /* sorted, without duplicates */
 	unsigned edges;
-	uint64_t *memory, *rate;	    /* in use between edge i and i +
-					     * 1 */
+	uint64_t *memory, *rate;	    /* amount in use between edge i
+					     * and i + 1 */
 	uint64_t left;			    /* free bytes that are left on
 					     * the disks */
 	struct takers *memory_by, *rate_by; /* users in the same stretches */

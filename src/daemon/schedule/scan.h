@@ -46,7 +46,7 @@ struct scan {
 			       * schedule */
 	char name[SCAN_NAME]; /* name of the recording to make or to send */
 	enum scan_action action;
-	char **stream; /* names; NULL if it has none */
+	char **stream; /* names of streams; NULL if it has none */
 	unsigned streams;
 	int64_t start, stop; /* UTC ns, by the data's own clock if `data`;
 			      * stop INT64_MAX: when it is stopped */
@@ -54,7 +54,7 @@ struct scan {
 	int64_t backlog; /* ns before the start that are recorded, too */
 	int64_t arm;	 /* ns before the start when it is armed */
 	int priority;
-	char *to, *send; /* URLs; NULL: none */
+	char *to, *send; /* `to` and `send` of the file, URLs; NULL: none */
 	char *file;	 /* file name in the schedule's folder; NULL: entered
 			  * by command */
 	unsigned line;
@@ -68,20 +68,21 @@ struct scan {
 			 * put it off */
 
 	/* Private to the schedule. */
-	bool gone;	    /* its file is removed, or no longer lists it */
+	bool gone;	    /* the scan's file is removed, or no longer lists
+			     * it */
 	bool taken;	    /* cancelled because of that: WAITING again if it
 			     * comes back */
 	bool wrong;	    /* the file's entry is invalid: `why` says how */
-	bool barred;	    /* it cannot be done now: unknown stream or URL,
-			     * or a duplicate */
+	bool barred;	    /* cannot be done now: unknown stream or URL, or
+			     * a duplicate */
 	bool any_time;	    /* data time that was over when it was added: any
 			     * arrival time is right */
 	bool resume;	    /* was running when the daemon ended */
-	bool kept;	    /* during a merge: matched with an entry of the
-			     * file */
+	bool kept;	    /* matched with an entry of the file, during a
+			     * merge */
 	bool dropped;	    /* to be removed from the list by
 			     * schedule_dropped() */
-	unsigned asked;	    /* its number in the last admission, from 1 */
+	unsigned asked;	    /* number in the last admission, from 1 */
 	unsigned tries;	    /* failed attempts to arm it */
 	int64_t again;	    /* steady ns, when to try again */
 	int64_t begun;	    /* steady ns, when it last began */
@@ -118,8 +119,8 @@ bool scan_state_parse(const char *word, enum scan_state *state);
 
 /*
  * Tells whether both entries do the same, whatever their times: action, name
- * and URL are equal.  One recording may be recorded, and be sent to several
- * places.
+ * and URL are equal.  So recording a scan, and sending it to each of several
+ * places, are different entries.
  */
 bool scan_is_entry(const struct scan *a, const struct scan *b);
 

@@ -80,8 +80,8 @@ struct schedule_hooks {
 };
 
 struct schedule_args {
-	const char *folder; /* of schedule files; NULL: none; may appear
-			     * later */
+	const char *folder; /* folder of schedule files; NULL: none; it may
+			     * appear later */
 	const char *state;  /* folder of the state file; NULL: no state is
 			     * kept */
 	const struct schedule_hooks *hooks; /* copied */

@@ -35,7 +35,7 @@ struct inbox {
 	struct daemon *d;
 	struct copy_in_host host;
 	struct secret secret;
-	struct listener listener;     /* its places are under the lock */
+	struct listener listener;     /* the list of places is under the lock */
 	struct inbox_caller *callers; /* private to the event loop */
 	unsigned callers_n;
 	bool stopping;

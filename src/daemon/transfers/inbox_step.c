@@ -41,7 +41,7 @@ here_find(const struct fleet *fleet)
 		writer_facts(w, &f);
 		if (f.state == WRITER_HUNG)
 			continue;
-		*disk = fleet->disk[i].disk; /* its path is borrowed from the
+		*disk = fleet->disk[i].disk; /* the path is borrowed from the
 					      * fleet */
 		disk->fd = -1;
 		h->disks.n++;

@@ -25,7 +25,7 @@ struct relay;
 
 struct relay_args {
 	struct stream *stream;
-	const char *name; /* of the transfer, for messages; copied */
+	const char *name; /* name of the transfer, for messages; copied */
 	/*
 	 * Start and stop as for a recording; backlog and data time are refused.
 	 */

@@ -44,8 +44,9 @@ struct transfer_order {
 	struct transfer_file *file; /* write to this file instead of sending;
 				     * NULL: send */
 	bool plain;
-	unsigned connections; /* 0: the plugin chooses */
-	uint64_t rate;	      /* as sender_rate() takes it */
+	unsigned connections; /* number wanted; 0: the plugin chooses */
+	uint64_t rate;	      /* bits per second, SEND_RATE_DATA or
+			       * SEND_RATE_FREE */
 	int priority;
 	int64_t patience; /* ns that a peer may be away */
 	int64_t start;	  /* relay: steady ns when it begins; 0: at once */
@@ -85,19 +86,19 @@ struct transfer {
 	bool begun; /* the schedule was told that it has begun */
 	const struct transfer_ops *ops;
 	void *run;
-	bool hangs; /* its thread hangs with a disk and was left behind */
-	struct disks disks;	 /* the transfer's own descriptors */
+	bool hangs;	    /* thread hangs with a disk, and was left behind */
+	struct disks disks; /* the transfer's own descriptors */
 	struct setup_send *send; /* held, for the plugin's options */
 	struct relay *relay;	 /* source of the packets, if this is a
 				  * relay; else NULL */
 
-	/* UTC ns; 0: not yet */
+	/* times in UTC ns; 0: not yet */
 	int64_t queued_ns, started_ns, ended_ns;
 	const char *stop_why;	   /* why it was stopped; static text; NULL:
 				    * it was not */
 	char why[SEND_SENTENCE];   /* reason while it is queued, and at its
 				    * end */
-	struct sender_facts facts; /* as of the last look */
+	struct sender_facts facts; /* facts at the last look */
 	struct transfer *next;	   /* links transfers::list or
 				    * transfers::hung */
 };

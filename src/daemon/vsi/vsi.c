@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of commands, with rules that many share: some exist as query only,
- * and some that set things must wait for the end of a recording, as in jive5ab.
- * The table has all keywords that jive5ab knows on any machine: those that mean
+ * and some that set things are refused during a recording, as in jive5ab.  The
+ * table has all keywords that jive5ab knows on any machine: those that mean
  * nothing here are answered with code 2, unknown words with code 7.
  *
  * An allowed client may send garbage by the thousand; no more than LOG_MOST
@@ -35,7 +35,7 @@ static const struct {
 	const char *keyword;
 	vsi_act *act; /* NULL: not implemented here */
 	unsigned rules;
-	const char *instead; /* what to use instead, or why there is nothing */
+	const char *instead; /* replacement, or why there is none */
 } table[] = {
 	/* The recorder itself. */
 	{ "version", vsi_do_version, ASKS, NULL },
@@ -84,7 +84,7 @@ static const struct {
 	{ "vbs2net", vsi_do_vbs2net, 0, NULL },
 	{ "net2vbs", vsi_do_net2vbs, 0, NULL },
 	{ "reset", vsi_do_reset, 0, NULL },
-	/* Not implemented here. */
+	/* Keywords that are not implemented here. */
 	{ "disk2etransfer", NULL, 0, "'spate send --to etd://' does it" },
 	{ "net2mem", NULL, 0, "a mount shows what is being recorded" },
 	{ "mem2net", NULL, 0, "'spate send --follow' does it" },
@@ -125,7 +125,7 @@ static const struct {
 	{ "spill2file", NULL, 0, CORNER },
 	{ "debug", NULL, 0, NULL },
 	{ "dbglev", NULL, 0, NULL },
-	/* For disk packs and boards of a Mark 5. */
+	/* Keywords for disk packs and boards of a Mark 5. */
 	{ "1pps_source", NULL, 0, MARK5 },
 	{ "bank_info", NULL, 0, MARK5 },
 	{ "bank_set", NULL, 0, MARK5 },

@@ -70,7 +70,7 @@ struct vsi_space {
 
 /* A request to send a recording, or a part of it. */
 struct vsi_send {
-	const char *name; /* of the recording */
+	const char *name; /* name of the recording */
 	const char *host; /* NULL: write to the file `fd` */
 	uint16_t port;
 	bool plain;	   /* true: the bytes of its file; false: a copy of
@@ -84,7 +84,7 @@ struct vsi_send {
 /* How far a transfer is, or how it ended. */
 struct vsi_sent {
 	bool runs, failed;
-	bool nothing; /* it failed because there was nothing in that range */
+	bool nothing; /* failed because there was nothing in that range */
 	uint64_t bytes;
 	char why[VSI_TEXT]; /* why it failed */
 };
@@ -99,7 +99,7 @@ struct vsi_host {
 	int (*record)(void *arg, char name[VSI_NAME], bool rename,
 		      struct fault *fault);
 	void (*stop)(void *arg, const char *name);
-	bool (*runs)(void *arg, const char *name); /* it takes in packets */
+	bool (*runs)(void *arg, const char *name); /* packets are taken in */
 	/*
 	 * Gets the facts of a recording that runs, has ended, or lies on disks.
 	 */
@@ -168,7 +168,7 @@ enum vsi_copying {
 /* The copy that was ordered last, until it is ended or replaced by another. */
 struct vsi_copy {
 	enum vsi_copying what;
-	char host[128]; /* of this copy, or the last one */
+	char host[128]; /* host of this copy, or of the last one */
 	char path[512], mode[8];
 	char scan[VSI_NAME];
 	bool on;   /* the copy's bytes are under way */
@@ -193,7 +193,8 @@ struct vsi {
 
 	bool on;			     /* record=on was given, and no
 					      * record=off yet */
-	char name[VSI_NAME];		     /* of the last recording; or "" */
+	char name[VSI_NAME];		     /* name of the last recording;
+					      * or "" */
 	uint64_t recordings;		     /* number of recordings since
 					      * the start */
 	char list[VSI_RECORDINGS][VSI_NAME]; /* ring: number n is at (n - 1)
@@ -283,7 +284,7 @@ const char *vsi_listed(const struct vsi *v, uint64_t n);
 /* Returns the MHz (Mb/s) of one track, from `mode=`; 0: unknown. */
 double vsi_track_mhz(const struct vsi *v);
 
-/* vsi_copy.c */
+/* vsi_copy.c: copies */
 vsi_act vsi_do_disk2file, vsi_do_disk2net, vsi_do_file2net, vsi_do_file_check,
     vsi_do_net2disk, vsi_do_net2file, vsi_do_net2vbs, vsi_do_reset,
     vsi_do_vbs2net;
@@ -291,20 +292,20 @@ vsi_act vsi_do_disk2file, vsi_do_disk2net, vsi_do_file2net, vsi_do_file_check,
  * Returns the name of the copy that runs or failed, as "disk2net"; NULL: none.
  */
 const char *vsi_copy_runs(struct vsi *v, struct vsi_sent *now);
-/* vsi_kept.c */
+/* vsi_kept.c: commands without effect */
 vsi_act vsi_do_ack, vsi_do_bufsize, vsi_do_clock_set, vsi_do_constraints,
     vsi_do_echo, vsi_do_group_def, vsi_do_ipd, vsi_do_itcp_id, vsi_do_memstat,
     vsi_do_protect, vsi_do_task_id, vsi_do_trackmask, vsi_do_transfermode;
-/* vsi_about.c */
+/* vsi_about.c: the recorder and its disks */
 vsi_act vsi_do_version, vsi_do_dts_id, vsi_do_os_rev, vsi_do_runtime,
     vsi_do_error, vsi_do_status, vsi_do_set_disks, vsi_do_dir_info,
     vsi_do_rtime;
-/* vsi_net.c */
+/* vsi_net.c: what is received */
 vsi_act vsi_do_mode, vsi_do_net_protocol, vsi_do_net_port, vsi_do_mtu,
     vsi_do_datastream;
-/* vsi_record.c */
+/* vsi_record.c: recording */
 vsi_act vsi_do_record, vsi_do_evlbi, vsi_do_tstat;
-/* vsi_scan.c */
+/* vsi_scan.c: the chosen scan */
 vsi_act vsi_do_scan_set, vsi_do_scan_check;
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAPPED = 96 }; /* bits before the IPv4 address */
+enum { MAPPED = 96 }; /* bits before a mapped IPv4 address */
 
 static void
 map(uint8_t to[16], const struct in_addr *from)

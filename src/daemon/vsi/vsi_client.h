@@ -28,16 +28,16 @@ struct vsi_client {
 	struct listener_place place; /* proved: it sent a valid command */
 	int fd;
 	uint32_t number;  /* a different one for each client */
-	uint32_t runtime; /* see vsi_command */
+	uint32_t runtime; /* number of its runtime, see vsi_command */
 	uint32_t events;  /* epoll events that are waited for */
 	bool wants_out;	  /* replies wait, because the client does not read */
-	bool again;	  /* it sent more than its share of a turn */
-	bool later;	  /* its command was put off */
-	bool begun;	  /* its first word was checked for HTTP */
-	bool commands;	  /* it sent at least one valid command */
-	bool http;	  /* it speaks HTTP: cut it off */
+	bool again;	  /* sent more than its share of a turn */
+	bool later;	  /* a command of it was put off */
+	bool begun;	  /* first word was checked for HTTP */
+	bool commands;	  /* sent at least one valid command */
+	bool http;	  /* speaks HTTP: cut it off */
 	struct vsi_lines in;
-	struct vsi_command command; /* its fields point into `in` */
+	struct vsi_command command; /* command whose fields point into `in` */
 	char *out;
 	size_t bytes; /* bytes in `out` that wait to be sent */
 };
@@ -47,7 +47,7 @@ struct vsi_client {
  * caller's.
  */
 struct vsi_client *vsi_client_make(int fd);
-void vsi_client_free(struct vsi_client *c); /* also closes the descriptor */
+void vsi_client_free(struct vsi_client *c); /* closes the descriptor */
 
 /* Reads once from the socket.  False: the client has gone. */
 bool vsi_client_read(struct vsi_client *c);

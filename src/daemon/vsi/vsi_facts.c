@@ -76,7 +76,7 @@ info_add(struct vsi_facts *f, const json_t *info)
 	f->lost += number(info, "packets_lost");
 	f->reordered += number(info, "packets_reordered");
 	json_object_foreach((json_t *)drops, key, drop) {
-		if (strcmp(key, "before_start")) /* not asked for */
+		if (strcmp(key, "before_start")) /* wanted by nobody */
 			f->dropped += (uint64_t)json_integer_value(drop);
 	}
 	f->bytes += number(info, "bytes");

@@ -65,7 +65,7 @@ struct vsi_file_data {
 	bool legacy;	  /* VDIF headers of 16 bytes */
 	uint32_t packet;  /* bytes of a frame */
 	uint32_t tracks;  /* bits of one sample of all channels; 0: unknown */
-	double mbps;	  /* of the data without headers; 0: unknown */
+	double mbps;	  /* Mb/s of the data without headers; 0: unknown */
 	int64_t start_ns; /* UTC ns; 0: unknown */
 	double seconds;
 };

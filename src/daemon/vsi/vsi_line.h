@@ -27,7 +27,8 @@ enum {
 enum vsi_code {
 	VSI_DONE = 0,
 	VSI_BEGUN = 1,
-	VSI_NEVER = 2, /* not implemented, or not for this recorder */
+	VSI_NEVER = 2, /* command is not implemented, or not for this
+			* recorder */
 	VSI_SYNTAX = 3,
 	VSI_FAILED = 4,
 	VSI_BUSY = 5,
@@ -37,7 +38,7 @@ enum vsi_code {
 };
 
 struct vsi_command {
-	char keyword[VSI_KEYWORD + 1]; /* in lower case */
+	char keyword[VSI_KEYWORD + 1]; /* keyword in lower case */
 	bool query;
 	const char *field[VSI_FIELDS];
 	unsigned fields;

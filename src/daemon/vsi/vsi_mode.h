@@ -22,7 +22,7 @@ enum { VSI_MODE_TEXT = 64 };
 
 struct vsi_mode {
 	enum vsi_format format;
-	char text[VSI_MODE_TEXT]; /* as it was set; "ext", or "" */
+	char text[VSI_MODE_TEXT]; /* mode as it was set; "ext", or "" */
 	bool legacy, complex;
 	uint32_t payload; /* VDIF: bytes of data in a frame, without the
 			   * header */
