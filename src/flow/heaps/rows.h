@@ -57,7 +57,7 @@ uint32_t rows_ranges(const struct heaps *p, uint64_t length);
 /* Bytes that a heap may need, with header and notes, to fit into a block. */
 uint64_t rows_most(const struct heaps *p);
 
-/* Logs, once, that a heap does not fit into any block. */
+/* Logs, once per feed, that a heap does not fit into any block. */
 void rows_large(struct heaps *p, const struct format_piece *piece,
 		const struct bay_want *want);
 

@@ -6,7 +6,7 @@
 
 /* Make the index record of a sealed block (leaf_record.c), for leaf.c, which
  * writes a recording's folder on one disk, and for map.c, which shows blocks to
- * live readers. */
+ * live readers.  block_record() serves blocks without an output, too. */
 struct index_record leaf_record(const struct output *o, const struct block *b);
 struct index_record block_record(const struct format_ops *format,
 				 const struct format_shape *shape,

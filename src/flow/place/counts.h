@@ -40,12 +40,12 @@ enum drop {
  * them. */
 struct counts {
 	uint64_t datagrams;
-	uint64_t placed; /* packets in slots of blocks that are open or were
-			    handed on */
-	uint64_t bytes;	 /* bytes of the placed packets that are stored */
-	uint64_t heaps;	 /* heaps in closed blocks */
-	/* Heaps in closed blocks with pieces missing. */
-	uint64_t heaps_incomplete;
+	uint64_t placed;	   /* packets in slots of blocks that are open
+				      or were handed on */
+	uint64_t bytes;		   /* bytes of the placed packets that are
+				      stored */
+	uint64_t heaps;		   /* finished heaps */
+	uint64_t heaps_incomplete; /* finished heaps with pieces missing */
 	uint64_t reordered;  /* placed packets that came after one with a higher
 				sequence */
 	uint64_t unreadable; /* placed packets whose frame header is not sane */

@@ -17,7 +17,7 @@
  * its headers into times.
  *
  * Frames per second are the highest frame number of a second, plus one, seen
- * when the next second begins.  That takes about a second if nothing is lost
+ * when the next second begins.  That takes at most a second if nothing is lost
  * just then.  Threads are known after an eighth of a second.
  */
 enum { LEARN_THREADS = 1024 };

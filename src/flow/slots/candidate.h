@@ -39,8 +39,8 @@ struct candidate {
 	struct candidate_packet
 	    *more; /* CANDIDATE_MORE packets beyond those; or NULL */
 	unsigned n;
-	unsigned quiet;	 /* packets since the run last went on at its head; n if
-			    it did not */
+	unsigned quiet;	 /* its packets since the current run last went on at
+			    its head; n if it did not */
 	unsigned need;	 /* a run begins when `quiet` reaches it */
 	bool behind;	 /* was behind the run's head when it began */
 	uint64_t span;	 /* its packets are nearer than this to the first */
