@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options are read by getopt_long, from one flat table that is made of all
- * sets.  Its own messages are not used: ours say what would work.
+ * Options are read by getopt_long from one flat table made of all sets.  Its
+ * messages are not used: the faults made here say what would work.
  *
  * contract/option.h cannot be included here: its struct option, a key of the
- * configuration, has the name that getopt took long ago.
+ * configuration, has the name of getopt's.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "cli/show/args.h"
 #include "cli/show/suggest.h"
 
-enum { LONG_BASE = 256 }; /* what getopt returns for the first option */
+enum { LONG_BASE = 256 }; /* getopt's value of the first option */
 
 struct flat {
 	struct option longs[ARGS_MOST + 1];
@@ -74,7 +74,7 @@ flat_make(struct flat *f, const struct args_set *sets, enum args_mode mode)
 			flat_add(f, o, sets->values);
 }
 
-/* The place of what getopt returned; f->n if it is none of ours. */
+/* Returns the index of the option that getopt returned; f->n: unknown. */
 static unsigned
 flat_find(const struct flat *f, int got)
 {
@@ -109,7 +109,7 @@ texts_add(struct args_texts *texts, const char *text)
 	return 0;
 }
 
-/* None at all would mean "without end" to whoever looks for 0. */
+/* Refuses a span of 0, because 0 stands for "without end". */
 static int
 span_read(const char *text, int64_t *ns)
 {
@@ -183,8 +183,11 @@ missing_value(const struct flat *f, struct fault *fault)
 	return -EINVAL;
 }
 
-/* getopt has gone past the word with an unknown long option, but not past
- * one with an unknown letter that has more letters behind it. */
+/*
+ * Reports an unknown option. getopt has gone past a word with an unknown long
+ * option, but not past a word with an unknown letter and more letters behind
+ * it.
+ */
 static int
 unknown_option(const struct flat *f, char **argv, struct fault *fault)
 {
@@ -222,7 +225,7 @@ args_parse(const struct args_set *sets, enum args_mode mode, int argc,
 	int got, err = 0;
 
 	flat_make(&f, sets, mode);
-	optind = 0; /* makes glibc start anew */
+	optind = 0; /* makes glibc start over */
 	opterr = 0;
 	while (!err) {
 		unsigned i;
@@ -243,7 +246,7 @@ args_parse(const struct args_set *sets, enum args_mode mode, int argc,
 	return err;
 }
 
-/* "-c, --conf FILE", and how long that is. */
+/* Writes "-c, --conf FILE"; returns its length. */
 static int
 option_show(const struct args_option *o, char *text, size_t bytes)
 {

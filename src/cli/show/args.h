@@ -10,9 +10,8 @@
 #include "base/fault.h"
 
 /*
- * Args are the options of a command line.  A table names them, says of what
- * type their values are and where in a struct these go; --help is printed
- * from the same table.
+ * Parses the options of a command line.  A table names the options, their types
+ * and their places in a struct; --help is printed from the same table.
  */
 enum args_type {
 	ARGS_FLAG,  /* bool */
@@ -21,10 +20,11 @@ enum args_type {
 	ARGS_RATE,  /* uint64_t, bits per second; "max" is 0 */
 	ARGS_SPAN,  /* int64_t, nanoseconds, more than 0 */
 	ARGS_TIME,  /* int64_t, nanoseconds since 1970 UTC */
-	ARGS_WHEN,  /* struct args_when: a time, or with '@' of the data */
+	/* struct args_when: a time; with '@' before it, a time of the data */
+	ARGS_WHEN,
 	ARGS_SHARE, /* double, 0 to 1 */
 	ARGS_TEXT,  /* const char * */
-	ARGS_TEXTS, /* struct args_texts: may be given again and again */
+	ARGS_TEXTS, /* struct args_texts: may be given more than once */
 };
 
 enum { ARGS_MOST = 48, ARGS_REPEATED = 32 };
@@ -35,7 +35,7 @@ struct args_texts {
 };
 
 struct args_when {
-	int64_t ns; /* since 1970 UTC; 0: it was not given */
+	int64_t ns; /* since 1970 UTC; 0: not given */
 	bool data;
 };
 
@@ -45,22 +45,25 @@ struct args_option {
 	char letter; /* 0: only the long name */
 	enum args_type type;
 	size_t offset;
-	const char *value; /* what stands for it in --help: "TIME" */
+	const char *value; /* name of the value in --help: "TIME" */
 	const char *help;  /* one line, no full stop */
 };
 
-/* A table and the struct that it fills; options NULL ends a list of them. */
+/*
+ * A table and the struct that it fills; a list of sets ends with options NULL.
+ */
 struct args_set {
 	const struct args_option *options;
 	void *values;
 };
 
-enum args_mode { ARGS_ALL, ARGS_TO_OPERAND }; /* stop at the first one? */
+/* whether parsing stops at the first operand */
+enum args_mode { ARGS_ALL, ARGS_TO_OPERAND };
 
 /*
- * Fills the structs.  Returns the place of the first operand in argv, whose
- * options were moved before all operands, or -EINVAL with a fault "usage".
- * The texts are argv's.
+ * Fills the structs of all sets.  Options are moved before operands in argv.
+ * Returns the index of the first operand, or -EINVAL with a fault "usage".
+ * Texts point into argv.
  */
 int args_parse(const struct args_set *sets, enum args_mode mode, int argc,
 	       char **argv, struct fault *fault);

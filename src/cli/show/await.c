@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As in follow.c: the daemon is asked twice a second, sleeping is waiting for
- * a signal, and a lost terminal leaves the scan in the schedule.
+ * Asks the daemon twice a second and waits for a signal in between, as follow.c
+ * does.  A lost terminal ends this program and leaves the scan in the schedule.
  */
 #include "cli/show/await.h"
 
@@ -70,7 +70,7 @@ cancel(struct await *a, const json_t *scan, struct fault *fault)
 			 field_text(scan, "name"));
 }
 
-/* The scan as it is now; the caller's. */
+/* Gets the scan as it is now; the caller drops it. */
 static int
 ask(struct await *a, json_int_t id, json_t **scan, struct fault *fault)
 {
@@ -93,7 +93,10 @@ is_ahead(const json_t *scan)
 	return !strcmp(state, "waiting") || !strcmp(state, "armed");
 }
 
-/* Its recordings; or why there are none. */
+/*
+ * Gets the recordings of a scan that has begun, or the reason why there are
+ * none.
+ */
 static int
 begun(struct await *a, const json_t *scan, struct fault *fault)
 {

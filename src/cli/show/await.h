@@ -6,23 +6,27 @@
 #include "cli/show/cli.h"
 
 /*
- * To await a scan of the schedule is to show how long it has to wait until it
- * has begun.  An interrupt cancels it.
+ * Waits until a scan of the schedule has begun, and shows how long that will
+ * take.  SIGINT or SIGTERM cancels the scan.
  */
 struct await {
 	const struct cli *cli;
 	struct control *control;
 
-	/* Filled when it has begun; `started` is the caller's. */
+	/* Filled when the scan has begun; the caller drops `started`. */
 	char recording[80];
-	json_t *started; /* [{id, name, stream}...] of its recordings */
+	json_t *started; /* [{id, name, stream}...] of the scan's recordings */
 
-	/* Its own. */
+	/* Used by await_run() alone. */
 	bool terminal;
-	int64_t next_ns; /* of plain lines */
+	/* steady ns of the next line when stdout is no terminal */
+	int64_t next_ns;
 };
 
-/* After follow_prepare().  0 or -errno with a fault: it will not begin. */
+/*
+ * Runs; follow_prepare() must have been called.  Returns 0, or -errno with a
+ * fault: the scan will not begin.
+ */
 int await_run(struct await *a, const json_t *scan, struct fault *fault);
 
 #endif

@@ -10,35 +10,38 @@
 #include "cli/show/args.h"
 
 /*
- * The command line is a table of commands.  Each is one constant struct in a
- * file of its own; main() finds it by its name, fills a struct with its
+ * The command line is a table of commands.  Each command is one constant struct
+ * in a file of its own. main() finds it by its name, fills a struct with its
  * options, and calls it.
  *
- * Results go to stdout, everything else to stderr.  An exit status of 1
- * comes with one line on stderr that says what failed, why, and what would
- * work.
+ * Results go to stdout, everything else to stderr.  An exit status of 1 comes
+ * with one line on stderr that says what failed, why, and what would work.
  */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-/* The options that every command has. */
+/* Options that every command has. */
 struct cli {
 	const char *socket; /* NULL: as the configuration says */
 	const char *conf;
-	const char *disks; /* "/a:/b", or NULL */
+	const char *disks; /* "/a:/b"; NULL: not given */
 	bool json, quiet, help, version;
 };
 
 struct command {
 	const char *name;
-	const char *operands;		   /* as the usage line shows them */
-	const char *help;		   /* one line, no full stop */
-	unsigned least, most;		   /* operands there may be */
-	bool eased;			   /* reads recordings: gives way to
-					       those who write */
+	const char *operands; /* as the usage line shows them */
+	const char *help;     /* one line, no full stop */
+	unsigned least, most; /* number of operands allowed */
+	/* reads recordings: its I/O gives way to writers (base/ease.h) */
+	bool eased;
 	const struct args_option *options; /* NULL: none of its own */
-	const void *defaults; /* the struct that options fill, preset */
-	size_t bytes;	      /* of that struct */
-	/* `values` is that struct; operands end with NULL.  Returns CLI_. */
+	/* preset values of the struct that options fill */
+	const void *defaults;
+	size_t bytes; /* of that struct */
+	/*
+	 * Runs the command; `values` is the struct of options, and a NULL
+	 * follows the last operand.  Returns CLI_...
+	 */
 	int (*run)(const struct cli *cli, const void *values, char **operand);
 };
 
@@ -67,7 +70,10 @@ extern const struct command command_stop;
 extern const struct command command_streams;
 extern const struct command command_verify;
 
-/* Prints the fault's line; CLI_USAGE for code "usage", else CLI_FAILED. */
+/*
+ * Prints the fault as one line on stderr.  Returns CLI_USAGE for code "usage",
+ * else CLI_FAILED.
+ */
 int cli_fail(const struct fault *fault);
 
 /* Prints one object as a line on stdout. */

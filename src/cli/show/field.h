@@ -10,8 +10,8 @@
 #include "base/units.h"
 
 /*
- * Fields of a JSON object, for people who read it leniently: what is not
- * there is nothing.  Whole numbers may be text, as large ones are.
+ * Read fields of a JSON object leniently: a missing field is "", 0 or false.
+ * Whole numbers may be text, because large ones are sent as text.
  */
 
 static inline const char *
@@ -40,7 +40,7 @@ field_real(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* Is it there, and not null? */
+/* Tells whether a field is there and not null. */
 static inline bool
 field_known(const json_t *object, const char *key)
 {
@@ -49,7 +49,7 @@ field_known(const json_t *object, const char *key)
 	return value && !json_is_null(value);
 }
 
-/* Nanoseconds since 1970; 0 where it is no time. */
+/* Returns ns since 1970; 0 if the field is no time. */
 static inline int64_t
 field_time(const json_t *object, const char *key)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon is asked twice a second, and sleeping is waiting for a signal:
- * SIGINT and SIGTERM are blocked and taken by sigtimedwait, so there is no
- * handler, and no moment at which one could be missed.
+ * Asks the daemon twice a second and waits for a signal in between: SIGINT and
+ * SIGTERM are blocked and taken by sigtimedwait, so there is no signal handler,
+ * and no signal can be missed.
  *
- * SIGHUP is left alone: a lost terminal ends this program and not the
- * recording, which is the daemon's.
+ * SIGHUP is left alone: a lost terminal ends this program, not the recording,
+ * which is the daemon's.
  */
 #include <errno.h>
 #include <signal.h>
@@ -41,8 +41,10 @@ follow_prepare(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* True if one came within half a second.  Those that come after it end this
- * program: signals are released then. */
+/*
+ * Waits half a second; returns true if a signal came.  After the first signal
+ * it never does: signals then end the program (signals_release()).
+ */
 static bool
 is_interrupted(const struct follow *f)
 {
@@ -57,7 +59,7 @@ is_interrupted(const struct follow *f)
 	return sigtimedwait(&set, NULL, &half) > 0;
 }
 
-/* From now on a signal ends this program, as it does any other. */
+/* Unblocks the signals: the next one ends this program. */
 static void
 signals_release(void)
 {
@@ -79,8 +81,10 @@ info_of(const json_t *infos, const char *name)
 	return NULL;
 }
 
-/* In the order in which they were named; without an older recording whose
- * name begins as ours. */
+/*
+ * Asks for the followed recordings, in the order in which they were started.
+ * An older recording whose name begins the same is left out.
+ */
 static int
 ask(struct follow *f, const char *verb, json_t **infos, struct fault *fault)
 {
@@ -138,7 +142,10 @@ draw(const struct follow *f, const json_t *infos, const json_t *disks)
 	fflush(stdout);
 }
 
-/* The line is a comfort: what fails here is told by the next info. */
+/*
+ * Shows the progress line.  A failure to get the disks is ignored; the next
+ * request for the recordings reports it.
+ */
 static void
 show(struct follow *f, const json_t *infos)
 {
@@ -174,7 +181,7 @@ stop(struct follow *f, struct fault *fault)
 	err = ask(f, "stop", &infos, fault);
 	if (!err)
 		json_decref(infos);
-	/* It may have ended by itself in this moment. */
+	/* the recordings may have ended by themselves just now */
 	return err == -ENOENT ? 0 : err;
 }
 

@@ -6,25 +6,31 @@
 #include "cli/show/cli.h"
 
 /*
- * To follow recordings is to show how they go until all of them have ended.
- * An interrupt stops them; the next one ends this program.
+ * Shows the progress of recordings until all have ended.  The first SIGINT or
+ * SIGTERM stops the recordings, the next one ends this program.
  */
 struct follow {
 	const struct cli *cli;
 	struct control *control;
-	const char *name;      /* as it was typed: of all of them */
+	const char *name;      /* as typed: common name of all of them */
 	const json_t *started; /* [{id, name, stream}...] */
 
-	/* Its own. */
+	/* Used by follow_run() alone. */
 	bool terminal, stopping;
-	int64_t next_ns; /* of plain lines */
+	/* steady ns of the next line when stdout is no terminal */
+	int64_t next_ns;
 };
 
-/* Blocks the signals that follow_run() takes: before recording starts. */
+/*
+ * Blocks the signals that follow_run() waits for; called before recording
+ * starts.
+ */
 void follow_prepare(void);
 
-/* With the fields down to `started` set.  *ended: the last INFO of each, the
- * caller's.  0 or -errno. */
+/*
+ * Runs; the fields down to `started` must be set.  *ended gets the last INFO of
+ * each recording, owned by the caller.  Returns 0 or -errno with a fault.
+ */
 int follow_run(struct follow *f, json_t **ended, struct fault *fault);
 
 #endif

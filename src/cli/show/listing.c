@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon answers a page at a time; names come in order, so what changes
- * between two pages makes no name come twice. */
+/*
+ * The daemon answers in pages, sorted by name, so a change between two pages
+ * makes no name appear twice.
+ */
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -20,7 +22,7 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "no memory");
 }
 
-/* ---- the daemon's ---------------------------------------------------- */
+/* ---- recordings of the daemon ------------------------------------------ */
 
 static json_t *
 request(const char *const *pattern, const char *after)
@@ -37,7 +39,7 @@ add(struct listing *l, const struct entry *e)
 {
 	struct entry *grown = l->entry;
 
-	/* Room doubles: whenever the number is a power of two, it is full. */
+	/* Room doubles: whenever n is a power of two, all room is in use. */
 	if (!(l->n & (l->n - 1)))
 		grown = realloc(grown, (2 * l->n + 1) * sizeof *grown);
 	if (!grown)
@@ -78,7 +80,7 @@ take_rows(struct listing *l, const json_t *rows)
 	return err;
 }
 
-/* Disks are only ever added. */
+/* Adds the paths that are new in this page; the daemon only ever appends. */
 static int
 take_disks(struct listing *l, const json_t *paths)
 {
@@ -129,7 +131,7 @@ ask_pages(struct listing *l, struct control *control,
 	return err ? no_memory(fault) : 0;
 }
 
-/* *asked: there is a daemon, and this is its answer. */
+/* Asks the daemon; *asked: there is one, and the return value is its answer. */
 static int
 ask(struct listing *l, const struct cli *cli, const char *const *pattern,
     bool *asked, struct fault *fault)
@@ -145,7 +147,7 @@ ask(struct listing *l, const struct cli *cli, const char *const *pattern,
 	return err;
 }
 
-/* ---- the disks' own -------------------------------------------------- */
+/* ---- recordings on the disks ------------------------------------------- */
 
 static bool
 is_asked(const char *const *pattern, const char *name)
@@ -210,7 +212,7 @@ scan(struct listing *l, const struct cli *cli, const char *const *pattern,
 	return err ? err : scan_disks(l, &l->disks, pattern, fault);
 }
 
-/* ---------------------------------------------------------------------- */
+/* ---- the listing ------------------------------------------------------ */
 
 int
 listing_get(struct listing *l, const struct cli *cli,

@@ -6,26 +6,30 @@
 #include "store/list/entry.h"
 
 /*
- * A listing is the recordings that match some patterns: what the daemon knows
- * of them, at once; without one, or with --disks, what is read from the disks
- * now.
+ * A listing is the list of recordings that match some patterns: from the
+ * daemon, at once; without a daemon, or with --disks, read from the disks.
  */
 struct listing {
-	struct entry *entry; /* by name */
+	struct entry *entry; /* sorted by name */
 	size_t n;
-	struct disks disks;	     /* their paths, by the bits of entries */
-	unsigned listed;	     /* of them: names are known */
-	uint64_t recordings, unread; /* in all, matching or not */
+	/* paths only; an entry's bits are indexes into it */
+	struct disks disks;
+	unsigned listed; /* disks whose names are known */
+	/* in all, matching or not; those known only by name */
+	uint64_t recordings, unread;
 	uint64_t free;
-	double rate; /* bytes per second that are being written */
+	double rate; /* bytes per second being written now */
 };
 
-/* No patterns: all.  0 or -errno with a fault. */
+/*
+ * Fills a listing; no patterns: all recordings.  Returns 0, or -errno with a
+ * fault.
+ */
 int listing_get(struct listing *l, const struct cli *cli,
 		const char *const *pattern, struct fault *fault);
 void listing_clear(struct listing *l);
 
-/* Where the daemon has not read everything yet, a line on stderr says so. */
+/* Prints a line on stderr if the daemon has not read everything yet. */
 void listing_warn(const struct listing *l, const struct cli *cli);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A cell is empty where nobody knows what belongs there. */
+/* An unknown value leaves its cell empty. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -4,10 +4,13 @@
 
 #include "cli/show/listing.h"
 
-/* Its entries as a table on stdout; nothing where there are none. */
+/* Prints the entries as a table on stdout; nothing if there are none. */
 void listing_table(const struct listing *l, bool more);
 
-/* A line: how many, how large, how much is free, and for how long. */
+/*
+ * Prints one line: number and size of all, free space, and time until the disks
+ * are full.
+ */
 void listing_total(const struct listing *l);
 
 #endif

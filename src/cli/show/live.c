@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What matters most stands first: a narrow terminal cuts the end off.
+ * The most important numbers come first, because a narrow terminal cuts the end
+ * off.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "cli/show/subs.h"
 
 struct sum {
-	double left_s; /* of the one that takes longest; negative: no end */
+	double left_s; /* the longest of all; negative: no end is set */
 	double elapsed_s;
 	double rate;
 	uint64_t packets, lost, heaps, blocks, free;
@@ -45,7 +46,7 @@ sum_make(struct sum *s, const json_t *infos)
 	}
 }
 
-/* Whole seconds, down to "0s". */
+/* Writes whole seconds, down to "0s". */
 static const char *
 span(char text[UNITS_TEXT], double seconds)
 {
@@ -79,7 +80,7 @@ disks_add(const json_t *disks, char *line, size_t bytes, size_t at)
 	}
 }
 
-/* What only some streams have: heaps, and substreams that are silent. */
+/* Adds what only some streams have: heaps, and silent substreams. */
 static size_t
 rest_add(const struct sum *s, char *line, size_t bytes, size_t at)
 {

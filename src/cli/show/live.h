@@ -6,12 +6,12 @@
 #include <stddef.h>
 
 /*
- * The live line says in one line how recordings go:
+ * Writes the progress of recordings in one line:
  *
  *   8s left  1.00 Gb/s  31250 packets  0 lost  buffers 3/12  disk0 31.2 MiB/s
  *
- * infos and disks are arrays of INFO and DISK; several recordings are summed
- * up.  At most `bytes` - 1 letters.
+ * infos and disks are arrays of INFO and DISK (daemon/requests/verbs.h);
+ * several recordings are added up.  `bytes` is the size of `line`.
  */
 void live_line(const json_t *infos, const json_t *disks, char *line,
 	       size_t bytes);

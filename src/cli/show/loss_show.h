@@ -4,8 +4,10 @@
 
 #include <jansson.h>
 
-/* Prints when packets of an INFO were lost, in at most eight lines: a bar
- * over its length, and the worst of it.  Nothing where nothing was lost. */
+/*
+ * Prints when packets of a recording were lost, in at most eight lines: a bar
+ * over its length and the worst parts.  Prints nothing if none were lost.
+ */
 void loss_show(const json_t *info);
 
 #endif

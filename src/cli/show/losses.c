@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each loss has a place, and what is said of it names the place, because what
- * helps is different: a larger ring for the card, a larger buffer or more
- * receivers for the socket.
+ * Each loss is shown with its place, because the remedy differs: a larger ring
+ * for the card, a larger buffer or more receivers for the socket.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@ struct place {
 	char where[80], what[SAID];
 };
 
-/* "12 rx_missed_errors, 3 rx_dropped"; false where there is nothing. */
+/* Writes "12 rx_missed_errors, 3 rx_dropped"; false: no losses. */
 static bool
 card_say(struct place *p, const json_t *card)
 {

@@ -7,16 +7,18 @@
 #include "cli/show/table.h"
 
 /*
- * Losses are packets that died before spate could count them: in the network
- * card, or in the kernel (daemon/disks/kernel.h), or in the buffer of one of our
- * sockets.  They are shown beside the counts, never in them.
+ * Losses before spate could count a packet: in the network card, in the kernel
+ * (daemon/disks/kernel.h), or in the buffer of a spate socket.  They are shown
+ * beside the counts of a recording, never added to them.
  */
 
-/* Rows of two cells: one for each card that lost, each socket, and for all
- * of UDP; nothing where nothing was lost. */
+/*
+ * Adds rows of two cells to a table: one for each card with losses, one for UDP
+ * of all programs, one for each socket; none if there were no losses.
+ */
 void losses_rows(struct table *t, const json_t *info);
 
-/* The same of a running recording, in lines.  On stdout. */
+/* Prints the same as lines on stdout, for a running recording. */
 void losses_lines(const json_t *info, unsigned indent);
 
 #endif

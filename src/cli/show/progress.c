@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- *   export r4123  [=========>          ]  47 %  1.2 GiB/s  12s left
+ * A line is "export r4123  [=========>          ]  47 %  1.2 GiB/s  12s left".
  *
- * The bar takes what the words leave of the line.  The time left follows
- * from the mean since the start: over long work it is the steadier guess.
+ * The bar takes the width that the words leave.  The time left follows from the
+ * mean rate since the start, which is the steadier guess for long work.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define SECOND INT64_C(1000000000)
 
 enum {
-	BAR_LEAST = 8, /* shorter ones say nothing */
+	BAR_LEAST = 8, /* a shorter bar is left out */
 	BAR_MOST = 40,
 	WORDS = 120,
 };
@@ -40,7 +40,7 @@ share(const struct progress *p, uint64_t done)
 	return (double)done / (double)p->total;
 }
 
-/* " 47 %  1.2 GiB/s  12s left" */
+/* Writes " 47 %  1.2 GiB/s  12s left". */
 static void
 words(const struct progress *p, uint64_t done, int64_t elapsed_ns,
       char text[WORDS])
@@ -64,7 +64,7 @@ words(const struct progress *p, uint64_t done, int64_t elapsed_ns,
 	}
 }
 
-/* "[=====>   ]" of n letters. */
+/* Writes "[=====>   ]", n characters wide. */
 static void
 bar(char *to, size_t n, double filled)
 {

@@ -7,29 +7,29 @@
 #include <stdint.h>
 
 /*
- * Progress tells somebody who waits how far long work is, on stderr: a bar
- * that is redrawn where that is a terminal, else a line every ten seconds.
+ * Shows on stderr how far long work is: a bar that is redrawn on a terminal,
+ * else a line every ten seconds.
  */
 struct progress {
 	const char *what; /* "export r4123" */
 	uint64_t total;
-	bool bytes; /* what is counted; else things */
-	bool quiet; /* says nothing at all */
+	bool bytes; /* `total` counts bytes, not things */
+	bool quiet; /* shows nothing */
 
-	/* Its own. */
+	/* Used by the functions below alone. */
 	bool terminal;
-	bool drawn; /* a bar stands in the terminal's line */
+	bool drawn; /* a bar stands in the terminal's current line */
 	int64_t start_ns, next_ns;
 };
 
-/* With the fields down to `quiet` set. */
+/* Starts; the fields down to `quiet` must be set. */
 void progress_start(struct progress *p);
-/* Cheap: draws only when it is time. */
+/* Draws if it is time to; cheap otherwise. */
 void progress_show(struct progress *p, uint64_t done);
-/* Clears the bar: another line may be printed now. */
+/* Clears the bar, so that another line may be printed. */
 void progress_hide(struct progress *p);
 
-/* The text of a bar: at most `width` letters and a 0. */
+/* Writes the text of a bar: at most `width` characters and a 0. */
 void progress_line(const struct progress *p, uint64_t done, int64_t elapsed_ns,
 		   char *line, size_t width);
 

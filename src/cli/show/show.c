@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is zero is left out, except the one number that everybody looks for:
- * the packets that were lost.
+ * Numbers that are 0 are left out, except the packets lost, which everybody
+ * looks for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "cli/show/subs.h"
 #include "cli/show/table.h"
 
-#define BEFORE_START "before_start" /* of the drops */
+#define BEFORE_START "before_start" /* a key of `drops` */
 
 static const struct table_column pair[] = { { NULL, false }, { NULL, false } };
 
@@ -68,8 +68,10 @@ lost_row(struct table *t, const json_t *info)
 		   lost, all, show_percent(percent, lost, all));
 }
 
-/* Counters that only the daemon keeps; of an interrupted recording they are
- * not known, and nothing is said. */
+/*
+ * Adds rows for counters that only the daemon keeps; they are unknown for an
+ * interrupted recording, and no row is added.
+ */
 static void
 counter_rows(struct table *t, const json_t *info)
 {
@@ -92,7 +94,10 @@ counter_rows(struct table *t, const json_t *info)
 	}
 }
 
-/* Nobody asked for those: they came while it was armed. */
+/*
+ * Adds a row for packets that came while the recording was armed, before its
+ * start.
+ */
 static void
 early_row(struct table *t, const json_t *info)
 {
@@ -143,7 +148,10 @@ drops_row(struct table *t, const json_t *info)
 	table_cell(t, "%s", text);
 }
 
-/* Where another program made it, and what is wrong with it. */
+/*
+ * Adds rows for the program that made the recording, if it was not spate, and
+ * for damage found in it.
+ */
 static void
 origin_rows(struct table *t, const json_t *info)
 {
@@ -193,7 +201,7 @@ time_rows(struct table *t, const json_t *info)
 	}
 }
 
-/* Each time that a daemon was killed, and another went on. */
+/* Adds a row for each time that a daemon was killed and another resumed. */
 static void
 resumed_rows(struct table *t, const json_t *info)
 {
@@ -253,7 +261,7 @@ heap_rows(struct table *t, const json_t *info)
 	}
 }
 
-/* What a reader has to do without. */
+/* Adds rows for data that a reader does not get. */
 static void
 absent_rows(struct table *t, const json_t *info)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is not on the command line the daemon says, or its configuration. */
+/*
+ * Facts that are not on the command line are asked of the daemon, or read from
+ * its configuration.
+ */
 #include <errno.h>
 #include <stdio.h>
 
@@ -57,7 +60,7 @@ daemon_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 	return err;
 }
 
-/* Is one there?  Those that are not are told, once. */
+/* Tells whether one disk is there, and then names missing ones on stderr. */
 static bool
 is_any_there(const struct cli *cli, const struct disks *disks)
 {
@@ -74,7 +77,10 @@ is_any_there(const struct cli *cli, const struct disks *disks)
 	return any;
 }
 
-/* Neither daemon nor configuration: `fault` says why not the former. */
+/*
+ * Makes the fault for "neither daemon nor configuration"; on entry `fault` says
+ * why there is no daemon.
+ */
 static int
 nowhere(const struct cli *cli, struct fault *fault)
 {

@@ -7,25 +7,29 @@
 #include "store/disk/disk.h"
 
 /*
- * A site is where a command finds what it works on: the daemon's socket,
- * and the disks.
+ * Finds what a command works on: the daemon's socket and the disks.
  *
  *   socket   --socket; else as the configuration says; else the usual one
  *   disks    --disks; else as the daemon says, if it answers; else the
  *            configuration
  *
- * The configuration is -c FILE or the one that spated reads by itself.  Only
- * these keys of it are looked at: whether the rest is right is for the
- * daemon to say.
+ * The configuration is -c FILE or the one that spated reads by default.  Only
+ * these keys of it are read; the daemon checks the rest.
  */
 int site_connect(const struct cli *cli, struct control **control,
 		 struct fault *fault);
 
-/* Connects, asks once, and takes `request` over, as control_ask() does. */
+/*
+ * Connects, sends one request and takes it over, as control_ask() does.
+ * Returns 0, or -errno with a fault.
+ */
 int site_ask(const struct cli *cli, const char *verb, json_t *request,
 	     json_t **result, struct fault *fault);
 
-/* At least one of them is there.  Says on stderr which ones are not. */
+/*
+ * Finds the disks, of which at least one has to be there; names missing ones on
+ * stderr.  Returns 0, or -errno with a fault.
+ */
 int site_disks(const struct cli *cli, struct disks *disks, struct fault *fault);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Of 432 substreams that are alike nobody wants a page: those that lost most
- * are shown, and before them those that nothing came from.
+ * Hundreds of substreams would fill a page, so only those that lost most are
+ * shown, silent ones first.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +14,7 @@
 
 enum { WORST = 10, NAMED = 12 };
 
-/* The daemon knows better: it says which, and means those that fell silent,
- * too. */
+/* The daemon's list is preferred: it also has substreams that fell silent. */
 size_t
 subs_silent(const json_t *info, size_t *n)
 {
@@ -31,7 +30,7 @@ subs_silent(const json_t *info, size_t *n)
 	return silent;
 }
 
-/* ": 41007, 41012 ..." */
+/* Writes ": 41007, 41012 ...". */
 static const char *
 silent_names(char *text, size_t bytes, const json_t *info)
 {
@@ -121,7 +120,7 @@ share_lost(const json_t *sub)
 	uint64_t packets = field_number(sub, "packets");
 
 	if (!packets)
-		return 2; /* nothing is worse */
+		return 2; /* above any share: nothing is worse */
 	return (double)lost / (double)(packets + lost);
 }
 
@@ -159,7 +158,7 @@ sub_row(struct table *t, const json_t *sub, bool from)
 	table_cell(t, "%s", end ? units_show_time(text, end) : "");
 }
 
-/* Where they come from is known while it is recorded, and just after. */
+/* Addresses are known only while a recording runs, and just after. */
 static struct table *
 subs_table(bool from)
 {

@@ -8,23 +8,29 @@
 #include "cli/show/table.h"
 
 /*
- * What an INFO says of substreams and runs.  One substream with one run is
- * the rule, and nothing is said of that.
+ * Print what an INFO says of substreams and runs.  One substream with one run
+ * is the usual case, and nothing is printed then.
  */
 
-/* How many there are, how many of them are silent or began anew: rows of two
- * cells. */
+/*
+ * Adds rows of two cells to a table: how many substreams there are, how many
+ * are silent, how many began another run.
+ */
 void subs_rows(struct table *t, const json_t *info);
 
-/* A table of them, the worst first, and only those unless `all`; and one of
- * runs.  On stdout. */
+/*
+ * Prints a table of substreams on stdout, sorted by loss and only the worst,
+ * unless `all`; and one of runs.
+ */
 void subs_show(const json_t *info, bool all);
 
-/* A line that names those of a running recording that bring nothing, by
- * their ports; none where there are none.  On stdout. */
+/*
+ * Prints a line that names the silent substreams of a running recording by
+ * their ports; nothing if there are none.
+ */
 void subs_silent_line(const json_t *info, unsigned indent);
 
-/* How many of them have no packet, of how many. */
+/* Returns the number of silent substreams; *n gets the number of all. */
 size_t subs_silent(const json_t *info, size_t *n);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How near two words are is the number of letters to insert, remove or
- * exchange, with two neighbours that changed places as one: what fingers do.
- * A third of the word may be wrong, and one letter always.  A word that a
- * name begins with is near too: "stat" is "status".
+ * The distance of two words is the number of letters to insert, remove or
+ * exchange; swapping two neighbours counts as one, because that is what fingers
+ * do.  A third of the word may be wrong, and one letter always.  A word that a
+ * name begins with is near, too: "stat" means "status".
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* The optimal string alignment distance, row by row. */
+/* Returns the optimal string alignment distance, computed row by row. */
 static unsigned
 distance(const char *a, const char *b)
 {

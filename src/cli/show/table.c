@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cells are kept as text until all are known, because a column's width is.
- * Two blanks stand between columns; a line has none at its end.
+ * Cells are kept as text until the table is printed, because a column's width
+ * depends on all of them.  Two blanks stand between columns; a line has none at
+ * its end.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@ struct table {
 	unsigned columns;
 	char **cell; /* row by row */
 	size_t n, room;
-	bool broken; /* a cell found no memory */
+	bool broken; /* there was no memory for a cell */
 };
 
 struct table *
@@ -88,7 +89,9 @@ width_of(const struct table *t, unsigned column)
 	return (int)width;
 }
 
-/* The gap before a cell is put off until something follows it. */
+/*
+ * Prints a row.  The gap before a cell is printed only when a cell follows it.
+ */
 static void
 put_row(const struct table *t, const int *width, const char *const *text,
 	FILE *to)

@@ -6,25 +6,27 @@
 #include <stdio.h>
 
 /*
- * A table is text in columns that line up: each is as wide as what stands
- * in it.  Cells are added one after the other, row by row.
+ * A table is text in columns as wide as their widest cell.  Cells are added one
+ * after the other, row by row.
  */
 struct table_column {
-	const char *title; /* of none or all columns: NULL, no titles */
-	bool right;	   /* aligned: numbers */
+	const char *title; /* NULL in all columns: no line of titles */
+	bool right;	   /* aligned right: numbers */
 };
 
 struct table;
 
-/* NULL without memory, which the functions below bear. */
+/* Returns NULL without memory; the functions below accept NULL. */
 struct table *table_open(const struct table_column *columns, unsigned n);
 void table_close(struct table *table);
 
 void table_cell(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints it, with `indent` blanks before each line.  0, or -ENOMEM if any
- * of it is missing. */
+/*
+ * Prints the table with `indent` blanks before each line.  Returns 0, or
+ * -ENOMEM if part of it is missing.
+ */
 int table_print(const struct table *table, unsigned indent, FILE *to);
 
 #endif

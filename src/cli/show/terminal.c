@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Printing is guarded where it leaves us rather than where a name is printed:
- * there are hundreds of the latter, and one that was forgotten would be
+ * Output is cleaned where it leaves the program, not where a name is printed:
+ * there are hundreds of such places, and one that was forgotten would be
  * enough.
  */
 #include "config.h"
@@ -16,7 +16,8 @@
 
 struct guard {
 	int fd;
-	char held[TEXT_CHARACTER]; /* the beginning of a character */
+	/* first bytes of a character that is not complete yet */
+	char held[TEXT_CHARACTER];
 	size_t held_bytes;
 };
 
