@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate gen: test traffic, with losses that are known.
+ * spate gen: sends test traffic with known losses.
  *
- * The plan of a port says which packet is next, frames or heaps make it, a
- * train carries some of them to the kernel.  What was sent, and what was lost
- * on the way to the socket on purpose, is counted by the plans and printed at
- * the end.
+ * The plan of each port says which packet is next, frames or heaps make it, and
+ * a train of packets goes to the kernel with one call.  The plans count what
+ * was sent and what was left out on purpose; the sums are printed at the end.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +12,8 @@
 #include "cli/gen/gen_priv.h"
 #include "wire/wire.h"
 
-#define GRACE INT64_C(1000000000) /* in which who was held up may catch up */
+/* ns for a sender that was held up to catch up */
+#define GRACE INT64_C(1000000000)
 
 static volatile sig_atomic_t stop;
 

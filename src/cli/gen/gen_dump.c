@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording should be: everything that the plan of a port has numbered,
- * as if nothing had been lost.
+ * Writes what a recording should contain: all packets that a port's plan
+ * numbered, as if none had been lost.
  *
  *   frames         their payloads
  *   heaps          each as one packet with all its items
@@ -29,7 +29,7 @@ frame_dump(struct gen *g, unsigned port, uint64_t packet, FILE *to)
 	return put(to, datagram + s->prefix, s->payload);
 }
 
-/* What is in a packet behind its first `skip` bytes. */
+/* Writes a packet without its first `skip` bytes. */
 static bool
 rest_dump(struct gen *g, unsigned port, uint64_t packet, size_t skip, FILE *to)
 {
@@ -88,7 +88,7 @@ port_dump(struct gen *g, unsigned port, const char *file)
 	return err;
 }
 
-/* One port's is `file`; of a range they are file.0, file.1 ... */
+/* Writes `file` for a single port; file.0, file.1 ... for a range. */
 int
 gen_dump(struct gen *g, struct fault *fault)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plugin's own options are given as `-o key=value` and checked by its
- * table, as those of a stream in the configuration are: they are written as
- * a piece of configuration and read by the same code.
+ * Options of the format plugin are given as `-o key=value`.  They are written
+ * as a piece of configuration and read by the same code as a stream's
+ * configuration, so the plugin's table checks them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum { THREADS_MOST = 1024, WHY = 320 };
 
-#define USUAL_RATE 1000000000u /* for frame numbers where no rate is given */
+#define USUAL_RATE 1000000000u /* for frame numbers if no rate is given */
 
 static int
 threads_refuse(const char *text, struct fault *fault)
@@ -30,7 +30,7 @@ threads_refuse(const char *text, struct fault *fault)
 	return -EINVAL;
 }
 
-/* "4" or "4-7" at *text, which it moves on. */
+/* Reads "4" or "4-7" at *text, and moves *text behind it. */
 static int
 range_read(const char **text, unsigned long *from, unsigned long *to)
 {
@@ -97,7 +97,10 @@ value_write(FILE *to, const char *value, bool quoted)
 	putc('"', to);
 }
 
-/* One word of letters is a key or a bare value: nothing else gets past. */
+/*
+ * Tells whether a text is a key or a bare value; anything else could change the
+ * piece of configuration.
+ */
 static bool
 is_word(const char *text, size_t length)
 {
@@ -182,7 +185,10 @@ shape_complete(struct gen_format *f, struct fault *fault)
 	return err;
 }
 
-/* A rate that makes no whole frames a second makes the next fewer ones. */
+/*
+ * Sets fps if it is still unknown: the rate divided by the size of a frame,
+ * rounded down.
+ */
 static int
 fps_choose(struct gen_format *f, struct fault *fault)
 {

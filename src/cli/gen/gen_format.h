@@ -9,28 +9,30 @@ struct conf;
 struct args_texts;
 
 /*
- * A gen_format is a format plugin with a shape that says everything a
- * generator needs: threads, and frames per second.
+ * A gen_format is a format plugin with a shape that has everything a generator
+ * needs: threads, and frames per second.
  */
 struct gen_format {
 	const struct format_ops *ops;
 	struct format_shape shape;
 	uint32_t *threads;
-	void *options;	   /* the plugin's own */
-	struct conf *conf; /* that their texts belong to */
+	void *options;	   /* the plugin's own options */
+	struct conf *conf; /* owns the texts of the options */
 };
 
-/* What was asked for; texts as in the configuration, NULL: default. */
+/* The options that were given; texts as in the configuration, NULL: default. */
 struct gen_wish {
 	const char *format, *sequence, *threads;
 	const struct args_texts *options; /* "key=value" */
 	uint32_t prefix, payload, fps;
-	uint32_t heap;	/* bytes of data in each, of formats with heaps */
+	uint32_t heap;	/* heap formats: bytes of data in each heap */
 	uint64_t rate;	/* 0: any */
-	int64_t around; /* UTC second of the data */
+	int64_t around; /* UTC second near the data */
 };
 
-/* 0 or -errno. */
+/*
+ * Loads the plugin and completes the shape.  Returns 0, or -errno with a fault.
+ */
 int gen_format_open(struct gen_format *f, const struct gen_wish *wish,
 		    struct fault *fault);
 void gen_format_close(struct gen_format *f);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Data is noise, made once for 64 packets, about half a MiB: it stays in the
- * processor's second cache, and sending costs the kernel's copy alone.
+ * processor's second-level cache, so that sending costs little more than the
+ * kernel's copy.
  *
  *   datagram   prefix | header | noise of packet % 64 ... | mark
  *
- * The mark, 8 bytes, makes each packet's data its own, so that a recording
- * in which two packets changed places cannot pass for the right one.
- * It is another one for every port; port 0's is what it always was.
+ * The mark, 8 bytes, makes the data of each packet unique, so that a recording
+ * in which two packets changed places differs from the right one.  Every port
+ * has other marks; those of port 0 are the same as without a range of ports.
  */
 #include <errno.h>
 #include <stdlib.h>

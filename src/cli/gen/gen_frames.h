@@ -8,11 +8,10 @@
 #include "contract/format.h"
 
 /*
- * Frames are the datagrams of ideal streams whose packets are all alike.  A
- * few of them lie ready, with their data, and only header, prefix and the
- * last 8 bytes are written anew for each packet.
- *
- * The streams of all ports have the same headers, but different data.
+ * Makes datagrams of ideal streams whose packets are all alike.  Some datagrams
+ * lie ready with their data; only header, prefix and the last 8 bytes are
+ * written for each packet.  The streams of all ports have the same headers and
+ * different data.
  */
 struct gen_frames {
 	struct gen_source source;
@@ -20,20 +19,25 @@ struct gen_frames {
 	const struct format_shape *shape;
 	uint64_t seed;
 	uint64_t first; /* sequence of packet 0 */
-	int64_t second; /* of packet 0, UTC, and */
+	int64_t second; /* UTC second of packet 0 */
 	uint32_t frame; /* its frame in that second */
 	uint8_t *data;	/* source.ready datagrams */
 };
 
-/* `f` with the fields down to `frame` set, shape with fps and threads.
- * 0 or -ENOMEM. */
+/*
+ * Makes the ready datagrams.  The fields down to `frame` must be set, and the
+ * shape must have fps and threads.  Returns 0 or -ENOMEM.
+ */
 int gen_frames_init(struct gen_frames *f);
 void gen_frames_finish(struct gen_frames *f);
 
-/* The datagram of a port's packet, source.most bytes. */
+/*
+ * Returns the datagram of a port's packet, source.most bytes, valid as
+ * gen_source::ready says.
+ */
 uint8_t *gen_frames_make(struct gen_frames *f, unsigned port, uint64_t packet);
 
-/* The sequence that a receiver reads from it. */
+/* Returns the sequence that a receiver reads from a packet. */
 uint64_t gen_frames_sequence(struct gen_frames *f, uint64_t packet);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What differs from packet to packet is little, and lies together:
+ * The parts that differ from packet to packet are few, and lie together:
  *
  *   head    header | descriptors, in first packets | mark, 8 bytes
  *   noise   ... the rest of the packet, out of half a MiB for all of them
  *
- * so that a train costs a few words per packet, and the kernel's copy.  The
- * mark, the first 8 bytes of noise in each packet, makes it its own; it is
- * shorter where the packet ends earlier.
+ * A train therefore costs a few words for each packet, and the kernel's copy.
+ * The mark, the first 8 bytes of noise in each packet, makes the packet unique;
+ * it is shorter if the packet ends earlier.
  */
 #include "cli/gen/gen_heaps.h"
 
@@ -45,7 +45,10 @@ kind_cut(const struct gen_heaps *h, struct gen_heap *k)
 	return 0;
 }
 
-/* As spead2 has them: one byte of padding, that an item of none begins at. */
+/*
+ * Makes the control heap as spead2 does: one byte of padding, at which a NULL
+ * item begins.
+ */
 static int
 control_make(struct gen_heaps *h)
 {
@@ -91,7 +94,10 @@ data_make(const struct gen_heaps *h, struct gen_heap *k, bool described)
 	if (described)
 		describe(h, k, &of_data);
 	if (described && k->front_bytes % 2 == 0) {
-		/* Let data be at an odd address: nothing may count on others */
+		/*
+		 * puts data at an odd address: receivers must not rely on an
+		 * even one
+		 */
 		of_data.text = "Noise whose every packet is different";
 		k->front_bytes = before;
 		k->items--;
@@ -103,7 +109,7 @@ data_make(const struct gen_heaps *h, struct gen_heap *k, bool described)
 	return kind_cut(h, k);
 }
 
-/* ---- which packet is of which heap ------------------------------------- */
+/* ---- packets and heaps ------------------------------------------------- */
 
 static void
 locate(const struct gen_heaps *h, unsigned port, uint64_t packet,
@@ -177,7 +183,10 @@ gen_heaps_plan(struct gen_heaps *h, unsigned port, uint64_t packets)
 	h->total[port] = packets;
 }
 
-/* With the heap that the packet before `least` is of, and the stop heap. */
+/*
+ * Ends a port's stream behind the heap that packet least - 1 belongs to, and
+ * the stop heap.
+ */
 static uint64_t
 end(struct gen_source *s, unsigned port, uint64_t least)
 {
@@ -232,7 +241,10 @@ mark_of(const struct gen_heaps *h, unsigned port, uint64_t packet)
 	return mix64(mix64(h->seed) ^ (uint64_t)port << 48 ^ packet);
 }
 
-/* What lies in the heap before the noise, as far as it is in this packet. */
+/*
+ * Copies the bytes of the heap before the noise that fall into this packet;
+ * returns how many.
+ */
 static uint32_t
 front_copy(const struct gen_piece *p, uint8_t *to)
 {
@@ -274,7 +286,7 @@ make(struct gen_source *s, unsigned port, uint64_t packet, struct iovec *piece)
 
 static const struct gen_source_ops ops = { make, heap, end };
 
-/* ---- begin and end ----------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------- */
 
 static void
 noise_make(struct gen_heaps *h)
@@ -287,7 +299,10 @@ noise_make(struct gen_heaps *h)
 	}
 }
 
-/* On average of plain heaps: what comes at the ends is little. */
+/*
+ * Returns the mean bytes of a datagram of plain heaps; control heaps and
+ * descriptors matter little.
+ */
 static double
 mean_bytes(const struct gen_heaps *h)
 {

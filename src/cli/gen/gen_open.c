@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what was asked for to something that can be sent.  Which options have
- * a meaning depends on whether the format has heaps, and that is known when
- * its plugin is loaded.
+ * Turns the options into plans, a source of packets and a socket.  Which
+ * options have a meaning depends on whether the format has heaps, which is
+ * known when its plugin is loaded.
  *
- * The rate is that of all ports together, packets and heaps are those of each
- * port.
+ * The rate is that of all ports together; packets and heaps are counted for
+ * each port.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ no_memory(struct fault *fault)
 
 /* ---- plans ------------------------------------------------------------- */
 
-/* Packets of `bytes` that fit in the time; UINT64_MAX where there is none. */
+/* Returns how many packets of `bytes` fit in the time; UINT64_MAX: no limit. */
 static uint64_t
 fitting(const struct gen *g, double bytes)
 {
@@ -46,7 +46,10 @@ fitting(const struct gen *g, double bytes)
 	return n < 1 ? 1 : n < 0x1p63 ? (uint64_t)n : UINT64_MAX;
 }
 
-/* The end is known by a number, by rate and time, or when it comes. */
+/*
+ * Returns the packets of each port: limited by a number, by rate and time, or
+ * not at all.
+ */
 static uint64_t
 packets_planned(const struct gen *g)
 {
@@ -141,7 +144,8 @@ heaps_make(struct gen *g, unsigned ports, struct fault *fault)
 
 	g->heaps = (struct gen_heaps){
 		.bits = (unsigned)a->flavour,
-		.packet = (uint32_t)a->packet / 8 * 8, /* as spead2 does */
+		/* rounded down, as spead2 does */
+		.packet = (uint32_t)a->packet / 8 * 8,
 		.bytes = a->heap_bytes,
 		.describe = describe_read(a->descriptors),
 		.start = is_one_of(a->control, "start", "both"),
@@ -162,7 +166,7 @@ heaps_make(struct gen *g, unsigned ports, struct fault *fault)
 	return err ? no_memory(fault) : 0;
 }
 
-/* ---- all of it --------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------- */
 
 static int
 format_open(struct gen *g, int64_t start, struct fault *fault)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fate of a packet is drawn from a hash of (seed, kind of fate, packet):
- * there is no generator whose state would tie one fate to another, so a
- * stream with loss and one with loss and swaps lose the same packets.
+ * Each event of a packet is drawn from a hash of (seed, kind of event,
+ * packet).  A generator with state would tie one kind of event to another; this
+ * way a stream with loss and one with loss and swaps lose the same packets.
  *
- * One packet at a time is held back.  A draw to hold another one meanwhile
- * is void, so that `swapped` counts packets that each came late by exactly
- * the number of packets that overtook them.
+ * One packet at a time is held back.  A draw that would hold another one
+ * meanwhile has no effect, so `swapped` counts packets that each came late by
+ * exactly the number of packets that overtook them.
  */
 #include <stddef.h>
 
@@ -61,7 +61,10 @@ send(struct gen_plan *p, uint64_t *packet, uint64_t which)
 	return true;
 }
 
-/* It cannot wait any longer: all have passed, or the guard begins. */
+/*
+ * Tells whether the held packet must go now: enough packets have passed it, or
+ * the guarded end begins.
+ */
 static bool
 is_due(const struct gen_plan *p)
 {
@@ -86,7 +89,7 @@ hold(struct gen_plan *p, uint64_t packet)
 	    1 + (uint32_t)(draw(p, DISTANCE, packet) % p->chances.displace);
 }
 
-/* Whether this packet is sent now, as far as its fate goes. */
+/* Tells whether this packet is sent now, and counts what happens to it. */
 static bool
 is_sent(struct gen_plan *p, uint64_t packet)
 {

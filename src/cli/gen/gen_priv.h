@@ -9,7 +9,7 @@
 #include "cli/gen/gen_sender.h"
 
 /*
- * What the parts of `spate gen` share:
+ * Declarations that the files of `spate gen` share.
  *
  *   plan -> frames or heaps -> train -> socket         one plan for each port
  */
@@ -22,7 +22,7 @@ struct gen_args {
 	double loss, reorder, duplicate;
 	struct args_texts options;
 
-	/* Of formats with heaps. */
+	/* Options of formats with heaps. */
 	uint64_t heaps, heap_bytes, packet, flavour, step, time, time_step;
 	const char *descriptors, *control, *turn;
 };
@@ -31,24 +31,29 @@ struct gen {
 	const struct gen_args *args;
 	struct gen_format format;
 	bool of_heaps;
-	struct gen_frames frames; /* or */
+	struct gen_frames frames; /* used if the format has no heaps */
 	struct gen_heaps heaps;
-	struct gen_source *source; /* is the one of the two */
+	struct gen_source *source; /* one of these two */
 	struct gen_socket socket;
 	struct gen_port *port;
 	struct gen_sender sender;
 };
 
-/* 0 or -errno. */
+/*
+ * Makes everything that is needed to send.  Returns 0, or -errno with a fault.
+ */
 int gen_open(struct gen *g, struct fault *fault);
 void gen_close(struct gen *g);
 
-/* Writes what a recording of each port should be.  0 or -errno. */
+/*
+ * Writes what a recording of each port should contain.  Returns 0, or -errno
+ * with a fault.
+ */
 int gen_dump(struct gen *g, struct fault *fault);
 
 void gen_report(const struct cli *cli, struct gen *g);
 
-/* Says that the command line is wrong; returns -EINVAL. */
+/* Makes a fault about the command line; returns -EINVAL. */
 int gen_refuse(struct fault *fault, const char *what, const char *hint);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What was sent, and what was not on purpose: the sums of all ports. */
+/*
+ * Prints what was sent, and what was left out on purpose: the sums of all
+ * ports.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,10 +13,10 @@
 
 struct sums {
 	uint64_t packets, sent, lost, swapped, duplicated, heaps;
-	uint64_t first, last; /* sequence or count of port 0 */
+	uint64_t first, last; /* sequences, or counts of heaps, of port 0 */
 };
 
-/* Heaps that carry data, as far as the plan got. */
+/* Returns how many heaps with data a port has sent, as far as its plan got. */
 static uint64_t
 heaps_of(const struct gen *g, unsigned port, uint64_t packets)
 {
@@ -66,7 +69,7 @@ rate(const struct gen *g)
 				    : 0;
 }
 
-/* Sequences are text: they may be larger than JSON's readers can count. */
+/* Sequences are printed as text: they may be too large for readers of JSON. */
 static void
 print_json(const struct gen *g, const struct sums *s)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets go out in bursts of a millisecond's worth, which are cut into
- * trains.  A burst begins at the time that its first packet has in the ideal
- * stream, counted from the start, so that errors of sleeping do not add up.
- * Lost packets take their time too: the sender loses none, the network does.
+ * Packets go out in bursts of a millisecond's worth, which are cut into trains.
+ * A burst begins at the time that its first packet has in the ideal stream,
+ * counted from the start, so that errors of sleeping do not add up.  Packets
+ * left out on purpose take their time, too: the network loses them, not the
+ * sender.
  *
- * Who was kept from running catches up, but no more than a tenth of a
- * second: what is later than that makes the stream late for good.  A longer
- * catch-up is a burst that no switch and no receiver would be asked to bear.
+ * A sender that was kept from running catches up at most a tenth of a second;
+ * anything later than that delays the rest of the stream.  A longer catch-up
+ * would be a burst that no switch or receiver has to bear in reality.
  *
- * Whoever ends early ends all streams, each as soon as it can: one of heaps
- * finishes what it has begun.
+ * When the time is over, or on a signal, all streams end as soon as they can: a
+ * stream of heaps finishes the heap that it has begun.
  */
 #include "cli/gen/gen_sender.h"
 
@@ -58,7 +59,10 @@ burst_is_over(const struct gen_sender *s)
 	return s->rate && s->next >= s->burst_end;
 }
 
-/* Datagrams lie in a ring: those of one train are less than it apart. */
+/*
+ * Tells whether a packet can join the train: ready datagrams lie in a ring, so
+ * the packets of a train must be less than source->ready apart.
+ */
 static bool
 fits(const struct gen_sender *s, uint64_t packet, uint64_t *low, uint64_t *high)
 {
@@ -88,7 +92,7 @@ packet_take(struct gen_sender *s, struct gen_port *port, uint64_t *packet)
 	return true;
 }
 
-/* Returns its bytes. */
+/* Adds a packet to the train; returns its bytes. */
 static uint64_t
 packet_add(struct gen_sender *s, uint64_t packet)
 {
@@ -105,7 +109,7 @@ packet_add(struct gen_sender *s, uint64_t packet)
 	return bytes;
 }
 
-/* Packets that a port sends in its turn. */
+/* Returns how many packets a port sends in its turn. */
 static uint64_t
 turn_most(const struct gen_sender *s)
 {
@@ -114,10 +118,13 @@ turn_most(const struct gen_sender *s)
 	return s->rate && s->burst < train ? s->burst : train;
 }
 
-/* At least one packet, unless the port's plan has ended; returns their bytes.
- * A shorter one is the last of a train: there the kernel takes it.  What the
- * end of a burst cuts off goes with the next burst, in the same turn: else the
- * same ports would always have the short end. */
+/*
+ * Makes a train of at least one packet, unless the port's plan has ended;
+ * returns its bytes.  A shorter packet ends a train, because the kernel takes
+ * it only there.  If the end of a burst cuts a train, the rest goes with the
+ * next burst in the same turn; otherwise the same ports would always get short
+ * trains.
+ */
 static uint64_t
 train_make(struct gen_sender *s)
 {
@@ -139,13 +146,16 @@ train_make(struct gen_sender *s)
 		bytes += one;
 		s->taken++;
 		if (burst_is_over(s) && one == s->source->most)
-			return bytes; /* and the turn goes on */
+			return bytes; /* the turn goes on in the next burst */
 	}
 	s->taken = most;
 	return bytes;
 }
 
-/* Whose turn is it after this one? */
+/*
+ * Passes the turn to the next port, unless this one is not done: with by_heap,
+ * not before its heap ends.
+ */
 static void
 turn_pass(struct gen_sender *s, uint64_t heap)
 {
@@ -219,7 +229,7 @@ train_send(struct gen_sender *s)
 int
 gen_sender_run(struct gen_sender *s)
 {
-	unsigned idle = 0; /* ports one after the other that have ended */
+	unsigned idle = 0; /* ports in a row whose plans have ended */
 	int64_t since;
 	int err = 0;
 

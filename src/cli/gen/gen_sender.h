@@ -9,18 +9,17 @@
 #include "cli/gen/gen_socket.h"
 #include "cli/gen/gen_source.h"
 
-/* A port is where one of the streams goes, each by a plan of its own. */
+/* A port is the destination of one stream, with a plan of its own. */
 struct gen_port {
 	struct gen_plan plan;
-	uint64_t waiting; /* a packet that did not fit in the last train */
-	bool waits;	  /* is there one? */
+	uint64_t waiting; /* a packet that did not fit into the last train */
+	bool waits;	  /* `waiting` is valid */
 };
 
 /*
- * A gen_sender sends the packets of plans at a steady rate, on the caller's
- * thread.  The ports take turns, by trains or by heaps.  It waits by
- * sleeping, never by spinning: it may share a small machine with the receiver
- * that it feeds.
+ * Sends the packets of plans at a steady rate, on the caller's thread.  Ports
+ * take turns, by train or by heap.  It waits by sleeping, never by spinning: it
+ * may share a small machine with the receiver.
  */
 struct gen_sender {
 	struct gen_port *port;
@@ -29,26 +28,26 @@ struct gen_sender {
 	struct gen_socket *socket;
 	bool by_heap;
 	uint64_t rate;	 /* bits of datagrams per second; 0: no limit */
-	int64_t most_ns; /* ends after this time; 0: with the plan */
-	const volatile sig_atomic_t *stop; /* ends when it is set */
+	int64_t most_ns; /* ns after which it ends; 0: with the plans */
+	const volatile sig_atomic_t *stop; /* it ends when this is set */
 
-	/* What came of it. */
+	/* The result. */
 	uint64_t bytes;
 	int64_t elapsed_ns;
 
-	/* Its own. */
-	unsigned turn;	    /* port */
-	uint64_t taken;	    /* packets of this turn's train, cut by a burst */
-	uint64_t next;	    /* packets of all plans that were looked at */
-	uint64_t burst_end; /* those before this one may go now */
+	/* Used by gen_sender_run() alone. */
+	unsigned turn;	    /* the port whose turn it is */
+	uint64_t taken;	    /* packets already sent in this turn */
+	uint64_t next;	    /* packets of all plans so far */
+	uint64_t burst_end; /* packets before this one may go now */
 	uint64_t burst;
-	int64_t start_ns; /* when the first is due, by the steady clock */
-	double packet_ns; /* between packets; 0 without rate */
+	int64_t start_ns; /* steady ns: when packet 0 is due */
+	double packet_ns; /* ns between packets; 0 without a rate */
 	bool ending;
 	struct gen_train train;
 };
 
-/* Sends until all plans have ended.  0 or -errno. */
+/* Sends until all plans have ended.  Returns 0 or -errno. */
 int gen_sender_run(struct gen_sender *s);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The socket is connected, which spares a look-up of the route for each
- * call.  The price is that the answers of a host where nobody listens come
- * back as errors of a later send, which then has sent nothing: those are
- * counted and the train is sent again.  There is at most one such error for
- * each datagram that went out, so this ends.
+ * The socket is connected, which spares a route lookup for each call.  In
+ * return, ICMP answers of a host where no program listens appear as errors of a
+ * later send, which then has sent nothing: they are counted and the train is
+ * sent again.  There is at most one such error for each datagram, so this ends.
  *
- * A kernel or network card that cannot cut a train refuses the first one;
+ * If the kernel or network card cannot cut a train, it refuses the first one;
  * from then on sendmmsg is used.
  *
- * A range of ports has a socket for each of them: their senders' ports differ
+ * A range of ports has a socket for each port.  Their sending ports differ,
  * too, as those of many machines would, and nothing has to be looked up.
  */
 #include <errno.h>
@@ -24,13 +23,16 @@
 #include "cli/gen/gen_url.h"
 
 enum {
-	LARGEST = 65507, /* an IPv4 datagram's payload */
+	LARGEST = 65507, /* bytes: payload of the longest IPv4 datagram */
 	BUFFER = 4 << 20,
 };
 
 /* ---- opening --------------------------------------------------------- */
 
-/* Only wishes: the system's limits hold, old kernels cannot cut. */
+/*
+ * Sets options; errors are ignored: the system limits the buffer, and old
+ * kernels cannot cut.
+ */
 static void
 port_tune(struct gen_socket *s, int fd, uint32_t bytes)
 {
@@ -42,7 +44,10 @@ port_tune(struct gen_socket *s, int fd, uint32_t bytes)
 		s->segments = false;
 }
 
-/* Trains of one datagram are none: then many go out with one call. */
+/*
+ * Chooses the length of trains.  If only one datagram fits into a train,
+ * datagrams are sent uncut, many with one call.
+ */
 static void
 train_choose(struct gen_socket *s, const struct gen_to *to)
 {
@@ -119,7 +124,7 @@ cannot_cut(int err)
 	       err == EOPNOTSUPP;
 }
 
-/* May this be tried again?  Counts what is no reason to stop. */
+/* Tells whether an error is no reason to stop, and counts it. */
 static bool
 passes(struct gen_socket *s, int err)
 {

@@ -10,38 +10,37 @@
 #include "cli/gen/gen_train.h"
 
 /*
- * A gen_socket sends trains of datagrams to one port, or to each of a range,
- * from a socket for each.  The kernel cuts a train into datagrams, with
- * UDP_SEGMENT, where it can: one system call and one walk through its stack
- * instead of many.
+ * Sends trains of datagrams to one port, or to each port of a range through a
+ * socket of its own.  The kernel cuts a train into datagrams (UDP_SEGMENT) if
+ * it can: one system call and one pass through its stack instead of many.
  */
 struct gen_socket {
-	struct gen_tcp *tcp; /* or */
-	int *fd;	     /* of each port */
+	struct gen_tcp *tcp; /* over TCP; NULL: over UDP */
+	int *fd;	     /* one for each port */
 	unsigned ports;
-	bool segments;	  /* the kernel cuts */
-	unsigned train;	  /* datagrams that are sent at a time */
-	uint64_t refused; /* times that nobody was listening there */
+	bool segments;	  /* the kernel cuts trains */
+	unsigned train;	  /* datagrams sent at a time */
+	uint64_t refused; /* times that no program was listening */
 };
 
 struct gen_to {
-	const char *url;  /* see gen_url.h */
-	uint32_t bytes;	  /* of a datagram */
-	unsigned segment; /* most datagrams that the kernel is to cut; 0 or 1:
-			     none */
+	const char *url; /* see gen_url.h */
+	uint32_t bytes;	 /* of a datagram */
+	/* most datagrams that the kernel may cut from a train; 0 or 1: none */
+	unsigned segment;
 	struct gen_tcp_args tcp;
 };
 
-/* 0 or -errno. */
+/* Opens the sockets.  Returns 0, or -errno with a fault. */
 int gen_socket_open(struct gen_socket *s, const struct gen_to *to,
 		    struct fault *fault);
 void gen_socket_close(struct gen_socket *s);
 
-/* Sends at most s->train datagrams to a port.  0 or -errno. */
+/* Sends at most s->train datagrams to a port.  Returns 0 or -errno. */
 int gen_socket_send(struct gen_socket *s, unsigned port,
 		    struct gen_train *train);
 
-/* That was all.  Over TCP it waits until the receiver has taken it. */
+/* Ends; over TCP it waits until the receiver has taken everything. */
 int gen_socket_end(struct gen_socket *s);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A descriptor tells the name, the text, the shape and the type of an item.
- * Each dimension of the shape is a byte (0: fixed) and an address, each field
- * of the type a letter and as many bytes as leave room for an address in 9.
- * Bytes are told in numpy's manner too, as spead2 does: then the type is
- * empty.
+ * Writes SPEAD descriptors: name, text, shape and type of an item.  Each
+ * dimension of the shape is a byte (0: fixed) and an address; each field of the
+ * type is a letter and a number of bits, in 9 bytes minus those of an address.
+ * Items of bytes have the description of numpy, too, as spead2 does; their type
+ * is empty.
  */
 #include "cli/gen/gen_spead.h"
 
@@ -28,7 +28,7 @@ spead_header(uint8_t *to, const struct spead_packet *p, const uint64_t *item,
 	return SPEAD_HEADER + 8 * n;
 }
 
-/* What is being put together. */
+/* A descriptor that is being made. */
 struct draft {
 	unsigned bits;
 	uint8_t data[SPEAD_DESCRIPTOR];
@@ -45,7 +45,9 @@ add(struct draft *d, uint32_t id, const void *data, size_t bytes)
 	d->bytes += (uint32_t)bytes;
 }
 
-/* The last `width` bytes of a number, behind one byte. */
+/*
+ * Writes one byte and the last `width` bytes of a number; returns the length.
+ */
 static uint32_t
 element(uint8_t *to, uint8_t first, uint64_t value, unsigned width)
 {

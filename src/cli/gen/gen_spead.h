@@ -8,14 +8,17 @@
 #include "contract/bytes.h"
 
 /*
- * SPEAD as a sender writes it.  The format plugin is not asked on purpose:
- * what one of the two does wrong, the other one shows.
+ * Writes SPEAD packets without the format plugin on purpose: an error in one of
+ * the two shows in the other.
  */
 enum {
-	SPEAD_HEADER = 8 + 4 * 8, /* bytes, of a packet without items */
-	SPEAD_DESCRIPTOR = 512,	  /* no descriptor of ours is longer */
-	SPEAD_DESCRIBE = 5,	  /* id of an item that is one */
-	SPEAD_CONTROL = 6,	  /* start: 0, stop: 2 */
+	/* bytes of a packet header without heap items */
+	SPEAD_HEADER = 8 + 4 * 8,
+	/* bytes: longer than any descriptor made here */
+	SPEAD_DESCRIPTOR = 512,
+	SPEAD_DESCRIBE = 5, /* item id of a descriptor */
+	/* item id of stream control; start: 0, stop: 2 */
+	SPEAD_CONTROL = 6,
 };
 
 struct spead_packet {
@@ -23,7 +26,7 @@ struct spead_packet {
 	uint64_t heap, length, offset, bytes;
 };
 
-/* One item as it is on the wire, in the machine's byte order. */
+/* Return an item as on the wire, but in the machine's byte order. */
 static inline uint64_t
 spead_value(unsigned bits, uint32_t id, uint64_t value)
 {
@@ -37,11 +40,11 @@ spead_address(unsigned bits, uint32_t id, uint64_t address)
 	return (uint64_t)id << bits | address;
 }
 
-/* Writes a header with n items, SPEAD_HEADER + 8 n bytes; returns that. */
+/* Writes a header with n items; returns its length, SPEAD_HEADER + 8 n. */
 uint32_t spead_header(uint8_t *to, const struct spead_packet *packet,
 		      const uint64_t *item, unsigned n);
 
-/* Writes those fields of a header anew in which packets of a heap differ. */
+/* Writes again the fields of a header in which packets of a heap differ. */
 static inline void
 spead_header_move(uint8_t *header, const struct spead_packet *p)
 {
@@ -53,10 +56,10 @@ spead_header_move(uint8_t *header, const struct spead_packet *p)
 struct spead_descriptor {
 	uint32_t id;
 	const char *name, *text;
-	uint64_t length; /* so many bytes; 0: one number of `bits` */
+	uint64_t length; /* bytes of the item; 0: one number of `bits` */
 };
 
-/* Writes a descriptor, which is a packet itself; returns its length. */
+/* Writes a descriptor, which is a whole packet; returns its length. */
 uint32_t spead_descriptor(uint8_t *to, unsigned bits,
 			  const struct spead_descriptor *d);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections take turns strictly, and a send waits: so the slowest sets the
- * pace, and what arrives is never farther out of order than what buffers on
- * the way can hold.
+ * Connections take turns strictly, and a send blocks.  So the slowest
+ * connection sets the pace, and packets are out of order by no more than the
+ * buffers on the way hold.
  *
- * A train becomes one frame, or several where packets were left out on
- * purpose: those of a frame follow each other.
+ * A train becomes one frame, or several if packets were left out on purpose,
+ * because the packets of a frame have consecutive sequences.
  */
 #include "cli/gen/gen_tcp.h"
 
@@ -22,14 +22,14 @@
 #include "base/crc32c.h"
 #include "wire/wire.h"
 
-enum { ANSWER = 10 }; /* seconds in which a receiver says that it is one */
+enum { ANSWER = 10 }; /* seconds for the receiver's first answer */
 
 struct gen_tcp {
 	struct gen_tcp_args a;
 	unsigned opened, broken, turn;
 	unsigned interrupts;
 	uint64_t next; /* sequence behind the last frame */
-	int fd[];      /* -1: broken */
+	int fd[];      /* -1: the connection broke */
 };
 
 /* ---- bytes ----------------------------------------------------------- */
@@ -48,8 +48,10 @@ iov_skip(struct msghdr *m, size_t bytes)
 	m->msg_iov->iov_len -= bytes;
 }
 
-/* All of it; what is interrupted once goes on, or half a frame would be
- * sent.  Whoever asks twice means it. */
+/*
+ * Sends everything.  The first interrupt is ignored, so that no half frame is
+ * sent; the second one ends it.
+ */
 static int
 send_all(struct gen_tcp *t, int fd, struct iovec *iov, unsigned n)
 {
@@ -197,7 +199,7 @@ gen_tcp_close(struct gen_tcp *t)
 
 /* ---- sending --------------------------------------------------------- */
 
-/* The connection whose turn it is; -1: none is left. */
+/* Returns the descriptor of the next connection; -1: all have broken. */
 static int
 turn_take(struct gen_tcp *t)
 {
@@ -218,7 +220,7 @@ connection_break(struct gen_tcp *t, int err)
 	return t->broken < t->opened && err != -EINTR ? 0 : err;
 }
 
-/* n packets from packet i of the train on, which follow each other. */
+/* Sends n consecutive packets from packet i of the train on, as one frame. */
 static int
 packets_send(struct gen_tcp *t, const struct gen_train *train, unsigned i,
 	     unsigned n)
@@ -275,7 +277,7 @@ gen_tcp_send(struct gen_tcp *t, const struct gen_train *train)
 
 /* ---- the end --------------------------------------------------------- */
 
-/* Until the receiver closes: then it has read all. */
+/* Waits until the receiver closes: it has then read everything. */
 static int
 closed_wait(struct gen_tcp *t, int fd)
 {

@@ -10,32 +10,40 @@
 #include "cli/gen/gen_url.h"
 
 /*
- * A gen_tcp sends trains over TCP: as plain bytes, or each as a wire frame
- * (wire/wire.h), dealt to its connections in turn.  A connection that
- * breaks is left out from then on, and what was on it is lost.
+ * Sends trains over TCP: as plain bytes, or as wire frames (wire/wire.h), which
+ * its connections carry in turn.  A connection that breaks is left out from
+ * then on, and its data is lost.
  */
 struct gen_tcp;
 
 struct gen_tcp_args {
 	bool framed;
 	unsigned connections;
-	uint32_t prefix, payload; /* bytes of a packet; frames leave the prefix
-				     out */
+	/* bytes of a packet; frames leave the prefix out */
+	uint32_t prefix, payload;
 };
 
-/* 0 or -errno.  Frames: the receiver has said that it takes them. */
+/*
+ * Connects; with frames, waits until the receiver has accepted them.  Returns
+ * 0, or -errno with a fault.
+ */
 int gen_tcp_open(struct gen_tcp **tcp, const struct gen_url *url,
 		 const struct gen_tcp_args *args, struct fault *fault);
-void gen_tcp_close(struct gen_tcp *t); /* NULL is none */
+void gen_tcp_close(struct gen_tcp *t); /* may be NULL */
 
-/* 0; -errno when no connection is left, or when it is interrupted for the
- * second time. */
+/*
+ * Sends a train.  Returns 0; -errno if no connection is left, or at the second
+ * interrupt.
+ */
 int gen_tcp_send(struct gen_tcp *t, const struct gen_train *train);
 
-/* Waits until the receiver has closed, because it has taken everything. */
+/*
+ * Waits until the receiver has taken everything and closed.  Returns 0 or
+ * -errno.
+ */
 int gen_tcp_end(struct gen_tcp *t);
 
-/* How many connections broke. */
+/* Returns how many connections broke. */
 unsigned gen_tcp_broken(const struct gen_tcp *t);
 
 #endif

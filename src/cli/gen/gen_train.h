@@ -8,15 +8,15 @@
 #include "cli/gen/gen_source.h"
 
 /*
- * A train is the datagrams that go out with one call.  All of them are
- * gen_source::most bytes, but the last one.
+ * A train is the datagrams that go out with one call.  All have
+ * gen_source::most bytes, except that the last may be shorter.
  */
 enum { GEN_TRAIN = 64 }; /* most datagrams of a train */
 
 struct gen_train {
 	struct iovec iov[GEN_TRAIN * GEN_PIECES];
-	uint8_t pieces[GEN_TRAIN];  /* of iov, for each datagram */
-	uint64_t number[GEN_TRAIN]; /* of each, as its plan counts */
+	uint8_t pieces[GEN_TRAIN];  /* pieces of iov, for each datagram */
+	uint64_t number[GEN_TRAIN]; /* of each datagram, as its plan counts */
 	unsigned n;		    /* datagrams */
 	unsigned iovs;
 };

@@ -21,7 +21,7 @@ refuse(const struct gen_url *u, struct fault *fault)
 	return -EINVAL;
 }
 
-/* "46227" or "41000-41431", from 1 to 65535. */
+/* Reads "46227" or "41000-41431", from 1 to 65535. */
 static bool
 ports_read(const char *text, struct gen_url *u)
 {
@@ -79,7 +79,7 @@ connect_refuse(const struct gen_url *u, const char *why, int err,
 	return err;
 }
 
-/* The first of the host's addresses that there is a way to. */
+/* Connects to the first of the host's addresses that can be reached. */
 static int
 address_connect(const struct addrinfo *at)
 {

@@ -7,8 +7,8 @@
 #include "base/fault.h"
 
 /*
- * A gen_url is where test traffic goes: "udp://host:port", a range of ports
- * as "udp://host:41000-41431", or "tcp://host:port"; an IPv6 address stands in
+ * The destination of test traffic: "udp://host:port", a range of ports as
+ * "udp://host:41000-41431", or "tcp://host:port".  An IPv6 address stands in
  * brackets.
  */
 enum { GEN_HOST = 256 };
@@ -17,13 +17,13 @@ struct gen_url {
 	const char *text;
 	bool tcp;
 	char host[GEN_HOST];
-	unsigned first, last; /* port */
+	unsigned first, last; /* range of ports */
 };
 
-/* 0, or -EINVAL with a fault. */
+/* Reads a URL.  Returns 0, or -EINVAL with a fault. */
 int gen_url_read(struct gen_url *u, const char *text, struct fault *fault);
 
-/* A socket that is connected to a port, or -errno with a fault. */
+/* Returns a socket connected to a port, or -errno with a fault. */
 int gen_url_connect(const struct gen_url *u, unsigned port,
 		    struct fault *fault);
 

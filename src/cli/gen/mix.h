@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/* A hash of one word whose bits are all good: the finish of splitmix64. */
+/*
+ * Returns a hash of one word, all bits of which are well mixed: the last step
+ * of splitmix64.
+ */
 static inline uint64_t
 mix64(uint64_t x)
 {
