@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate schedule import: reads a schedule of another program, writes it as
- * one of spate's, and has the daemon add that.  What was noted on the way is
- * told on stderr, before anything is added.
+ * spate schedule import: reads another program's schedule, writes it as one of
+ * spate's, and has the daemon add that.  Notes made while reading are printed
+ * on stderr before anything is added.
  */
 #include <errno.h>
 #include <limits.h>
@@ -57,7 +57,9 @@ notes_tell(const struct cli *cli, const struct import *im)
 			im->file);
 }
 
-/* The others are in the schedule now; whoever wanted all of them must know. */
+/*
+ * Fails because some scans were left out; the others are in the schedule now.
+ */
 static int
 left_out_fail(const struct cli *cli, const struct import *im)
 {
@@ -71,7 +73,10 @@ left_out_fail(const struct cli *cli, const struct import *im)
 	return cli_fail(&fault);
 }
 
-/* As the daemon would say them, without what only it knows. */
+/*
+ * Returns a scan as the daemon would show it, without what only the daemon
+ * knows.
+ */
 static json_t *
 scan_json(const struct import_scan *scan, const struct schedule_args *args)
 {
@@ -110,7 +115,7 @@ show(const struct cli *cli, const struct schedule_args *args,
 	json_decref(scans);
 }
 
-/* Only to show them, scans need no daemon. */
+/* Tells whether the daemon answers; --dry-run works without one. */
 static bool
 is_daemon_there(const struct cli *cli, struct fault *fault)
 {
@@ -122,7 +127,10 @@ is_daemon_there(const struct cli *cli, struct fault *fault)
 	return true;
 }
 
-/* With what JSON puts before each of these, as long as a line may be? */
+/*
+ * Checks that the text fits into one line of the control socket, escaped for
+ * JSON.
+ */
 static int
 length_check(const struct import *im, const char *text, struct fault *fault)
 {

@@ -4,8 +4,10 @@
 
 #include "cli/schedule/schedule.h"
 
-/* spate schedule import: the scans of another program's schedule file become
- * a file of the schedule folder.  CLI_. */
+/*
+ * Imports the scans of another program's schedule file into the schedule
+ * folder.  Returns CLI_...
+ */
 int cli_import(const struct cli *cli, const struct schedule_args *args,
 	       const char *path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes scans as the schedule's folder has them: one line each, so that a
- * person can take one out, or change it.
+ * Writes scans as files of the schedule folder have them: one line each, so
+ * that a user can remove or change one.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ string_print(FILE *f, const char *text, size_t length)
 	putc('"', f);
 }
 
-/* Behind a '#' nothing may end the line. */
+/* Prints text for a comment: no character of it may end the line. */
 static void
 comment_print(FILE *f, const char *text)
 {
@@ -55,14 +55,14 @@ streams_print(FILE *f, const char *list)
 	fputs(" ];", f);
 }
 
-/* Whole seconds, as nearly all are, without their fraction. */
+/* Prints a time; whole seconds, the usual case, without a fraction. */
 static void
 time_print(FILE *f, int64_t ns)
 {
 	char text[UNITS_TEXT], *end;
 
 	units_show_time_ns(text, ns);
-	end = text + strlen(text) - 1; /* the Z */
+	end = text + strlen(text) - 1; /* the Z at the end */
 	while (end[-1] == '0')
 		end--;
 	if (end[-1] == '.')
@@ -126,7 +126,10 @@ import_conf(const struct import *im, const struct import_order *order)
 	return text;
 }
 
-/* "/a/r4123wz.snp" -> "r4123wz.conf", which the folder does not hide. */
+/*
+ * Makes the file's name: "/a/r4123wz.snp" becomes "r4123wz.conf".  The name
+ * never begins with '.' or '#', which the folder ignores.
+ */
 char *
 import_conf_name(const char *path)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a file is, its content says: extensions are what people make of them.
- * A few files that are near a schedule, and are none, get told what would
- * work instead.
+ * Recognises a schedule by its content, because users change extensions.  Some
+ * files that are close to a schedule get a hint what would work instead.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +27,7 @@ holds(const char *text, size_t bytes, const char *word)
 	return false;
 }
 
-/* The first line that is no comment of VEX; blanks before it do not count. */
+/* Returns the first text that is neither blank nor a comment of VEX. */
 static const char *
 vex_first(const char *text)
 {
@@ -77,7 +76,7 @@ import_text(struct import *im, const char *text, size_t bytes,
 	int err;
 
 	if (look >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-		text += 3; /* some editors' byte order mark */
+		text += 3; /* byte order mark that some editors write */
 		bytes -= 3;
 		look -= 3;
 	}
@@ -97,7 +96,7 @@ import_text(struct import *im, const char *text, size_t bytes,
 	return err ? err : import_finish(im, fault);
 }
 
-/* The whole of it, with a 0 behind; at most IMPORT_BYTES. */
+/* Reads the whole file, and puts a 0 behind it; at most IMPORT_BYTES. */
 static int
 read_whole(int fd, char **text, size_t *bytes)
 {

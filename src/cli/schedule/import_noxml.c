@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for import_xml.c where there was no libexpat. */
+/* Replaces import_xml.c if libexpat was not found by configure. */
 #include <errno.h>
 
 #include "cli/schedule/import_scans.h"

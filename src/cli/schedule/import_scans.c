@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names are made as the Field System makes them, <experiment>_<station>_
- * <scan> in lower case, so that a recording is called the same whichever
- * file its schedule came from.
+ * Names of scans are made as the Field System makes them,
+ * <experiment>_<station>_<scan> in lower case, so that a recording has the same
+ * name whichever file its schedule came from.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum { NOTE = 512, RAW = 3 * IMPORT_WORD, ROUNDS = 8 };
 
-/* Of those up to `most` are kept. */
+/* Keeps a note if fewer than `most` are kept. */
 static void
 note(struct import *im, unsigned line, unsigned most, const char *format,
      va_list args)
@@ -31,7 +31,9 @@ note(struct import *im, unsigned line, unsigned most, const char *format,
 	at = line ? snprintf(text, sizeof text, "%.200s:%u: ", im->file, line)
 		  : snprintf(text, sizeof text, "%.200s: ", im->file);
 	vsnprintf(text + at, sizeof text - (size_t)at, format, args);
-	/* The file's words may hold anything: a note is one line of text. */
+	/*
+	 * Words of the file may contain any bytes; a note is one line of text.
+	 */
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = ' ';
@@ -78,7 +80,10 @@ import_fault(const struct import *im, unsigned line, struct fault *fault,
 	return -EINVAL;
 }
 
-/* Two stations may differ in case only; who mistypes one mostly does so. */
+/*
+ * Returns the station that was probably meant.  Mistyped ones mostly differ in
+ * case, although two stations may, too.
+ */
 static const char *
 station_near(const char *wanted, const char *const *has, unsigned n)
 {
@@ -129,7 +134,7 @@ raw_append(char *raw, const char *part)
 		 IMPORT_WORD - 1, part);
 }
 
-/* Returns whether anything had to be changed but for the case. */
+/* Makes a valid name; returns true if more than the case had to change. */
 static bool
 name_make(char *name, const char *raw)
 {
@@ -211,7 +216,7 @@ list_grow(struct import *im, struct fault *fault)
 	return 0;
 }
 
-/* Without one that is wanted, all scans must be of the same one. */
+/* If no station was asked for, all scans must be of one station. */
 static int
 station_check(const struct import *im, const struct import_found *found,
 	      struct fault *fault)
@@ -283,7 +288,7 @@ by_name(const void *a, const void *b)
 	return order ? order : by_start(*x, *y);
 }
 
-/* "x" becomes "x-2": a letter behind it could be the next scan's name. */
+/* Renames "x" to "x-2"; a letter could make it the name of the next scan. */
 static void
 name_count(struct import *im, struct import_scan *scan, unsigned n)
 {
@@ -299,8 +304,11 @@ name_count(struct import *im, struct import_scan *scan, unsigned n)
 		    scan->name);
 }
 
-/* Once more, where the name that a scan got was that of a third one.  Names
- * that are the same for all that are told apart by the daemon. */
+/*
+ * Makes names unique; returns true if they were.  Called again otherwise,
+ * because a new name may be that of a third scan.  Names that stay equal are
+ * refused by the daemon.
+ */
 static bool
 names_differ(struct import *im, struct import_scan **scan)
 {

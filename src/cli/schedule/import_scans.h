@@ -10,18 +10,21 @@
 #include "store/disk/layout.h"
 
 /*
- * An import is the scans of one station that a foreign schedule asks for.
- * Readers add what they find; here it gets its name and is checked.
+ * An import is the list of scans of one station that another program's schedule
+ * asks for.  The readers of the file formats add the scans they find; here a
+ * scan is checked and gets its name.
  *
- * A scan that cannot be is left out and the rest goes on: one bad scan must
- * not cost a weekend.  Everything of that sort becomes a note, "file:line:
- * what, and what was done".  A fault is what makes the whole file useless.
+ * A scan that cannot be recorded is left out, and the rest goes on: one bad
+ * scan must not cost a weekend of observing.  Each such case becomes a note,
+ * "file:line: what, and what was done".  A fault means that the whole file is
+ * useless.
  */
 enum {
-	IMPORT_BYTES = 256 << 20, /* no schedule is larger */
+	IMPORT_BYTES = 256 << 20, /* bytes: no schedule is larger */
 	IMPORT_SCANS = 20000,
-	IMPORT_NOTES = 24, /* kept; half of them for what is left out */
-	IMPORT_WORD = 128, /* room for a name as the file has it */
+	/* notes kept; half of them are reserved for scans left out */
+	IMPORT_NOTES = 24,
+	IMPORT_WORD = 128, /* bytes of a name, as the file has it */
 };
 
 struct import_scan {
@@ -31,65 +34,76 @@ struct import_scan {
 };
 
 struct import {
-	const char *file;    /* as messages call it */
-	const char *station; /* whose scans; NULL: there is only one */
+	const char *file;    /* name of the file in messages */
+	const char *station; /* the wanted station; NULL: the only one */
 	struct import_scan *scan;
 	unsigned n, room;
 	char experiment[IMPORT_WORD], code[IMPORT_WORD]; /* of the last scan */
 	char *note[IMPORT_NOTES];
-	unsigned kept, notes; /* the latter with those that are not kept */
-	unsigned left_out;    /* scans */
-	unsigned renamed;     /* for what a name cannot have */
+	unsigned kept, notes; /* notes kept, and notes in all */
+	unsigned left_out;    /* scans left out */
+	/* scans whose name had characters that a recording cannot have */
+	unsigned renamed;
 };
 
-/* A scan as a reader finds it; texts may be empty. */
+/* A scan as a reader found it; texts may be empty. */
 struct import_found {
 	const char *experiment, *station, *scan;
 	int64_t start, stop;
 	unsigned line;
 };
 
-/* 0, -ENOMEM or -E2BIG with a fault; a scan that is left out is no error. */
+/*
+ * Adds a scan.  Returns 0, also if the scan is left out; -ENOMEM or -E2BIG with
+ * a fault.
+ */
 int import_add(struct import *im, const struct import_found *found,
 	       struct fault *fault);
-/* In order of time, names made unique, overlaps noted; a fault "not-found"
- * where nothing is left. */
+/*
+ * Sorts the scans by time, makes names unique and notes overlaps.  Returns 0,
+ * or -ENOENT with a fault "not-found" if no scan is left.
+ */
 int import_finish(struct import *im, struct fault *fault);
 void import_clear(struct import *im);
 
 void import_note(struct import *im, unsigned line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Notes it, and counts a scan that is left out. */
+/* Adds a note, and counts a scan that is left out. */
 void import_leave_out(struct import *im, unsigned line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A fault "conf" about a line of the file; returns -EINVAL. */
+/*
+ * Makes a fault "conf" about a line of the file (0: the whole file); returns
+ * -EINVAL.
+ */
 int import_fault(const struct import *im, unsigned line, struct fault *fault,
 		 const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* A fault "not-found": the file is of these stations only. */
+/* Makes a fault that says which stations the file has; returns -ENOENT. */
 int import_station_fault(const struct import *im, const char *const *has,
 			 unsigned n, struct fault *fault);
 
 /*
- * Reads what is in memory, whichever form it has, and finishes; `text` ends
- * with a 0 behind its `bytes`.
+ * Reads a schedule of any known format from memory, and finishes the import; a
+ * 0 must follow the `bytes`.
  */
 int import_text(struct import *im, const char *text, size_t bytes,
 		struct fault *fault);
 int import_file(struct import *im, const char *path, struct fault *fault);
 
-/* What every scan of the file is to do. */
+/* Properties that all imported scans get. */
 struct import_order {
 	const char *streams; /* "S[,S...]" */
-	const char *send;    /* a URL, or NULL */
-	int priority;	     /* 0: none is said */
+	const char *send;    /* a URL; NULL: none */
+	int priority;	     /* 0: none */
 };
 
-/* The file for the schedule's folder, and what it is called there; the caller
- * frees both.  NULL without memory. */
+/*
+ * Make the text of the file for the schedule folder, and its name.  The caller
+ * frees both; NULL: no memory.
+ */
 char *import_conf(const struct import *im, const struct import_order *order);
 char *import_conf_name(const char *path);
 
-/* The forms. */
+/* Readers of the formats. */
 int import_snp(struct import *im, const char *text, size_t bytes,
 	       struct fault *fault);
 int import_vex(struct import *im, const char *text, size_t bytes,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The Field System takes commands in upper and lower case, and so does this.
- */
+/* Commands are compared without case, as the Field System does. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +7,10 @@
 
 #include "cli/schedule/import_snap.h"
 
-/* Blanks mean nothing but in comments: they are taken out. */
+/*
+ * Copies a line without blanks, which mean nothing in SNAP; those in a comment
+ * stay.
+ */
 void
 snap_line(char *line, const char *text, size_t length)
 {

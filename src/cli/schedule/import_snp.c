@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads a SNAP schedule as the Field System would run it: commands take no
- * time, lines with ! wait, and a recording lasts from what switches the
- * recorder on to what switches it off.
+ * time, lines with ! wait, and a recording lasts from the command that switches
+ * the recorder on to the one that switches it off.
  *
- * What switches it differs between stations, so the file is read twice, and
- * the first time shows which of these it has; the first one there is counts:
+ * Stations switch the recorder in different ways, so the file is read twice.
+ * The first reading finds which of these the file has; the first one in this
+ * list counts:
  *
  *   recorder    disk_record=on/off, mk5=record=on/off, mk6=..., fb=...
- *   data valid  data_valid=on/off: a file for a recorder that somebody else
- *               switches
- *   procedures  midob to postob: what is in between records, says the .prc
+ *   data valid  data_valid=on/off: a file for a recorder that another
+ *               program switches
+ *   procedures  midob to postob: the .prc records in between
  *
- * A recorder that is not switched off before the next scan_name= has two
- * meanings.  If that scan switches it on again, the "off" was forgotten, and
- * the recording ended with the last wait of its own scan.  If not, the
- * station records on between the scans: then each has its own recording, and
- * they follow each other without a gap, so that nothing is lost and a scan
- * is still found by its name.
+ * A recorder that is not switched off before the next scan_name= can mean two
+ * things.  If the next scan switches it on again, the "off" was forgotten, and
+ * the recording ended with the last wait of its own scan.  If not, the station
+ * records on between the scans: then each scan gets a recording, and they
+ * follow each other without a gap, so that nothing is lost and a scan is found
+ * by its name.
  *
- * The lengths in scan_name= are only trusted where the file has no wait.
+ * The length in scan_name= is used only if nothing is waited for.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,12 +32,12 @@
 
 enum { FIELDS = 5 };
 
-/* Any length that scan_name= can give fits behind it. */
+/* Latest time to which any length of scan_name= can be added. */
 #define LATEST (INT64_MAX - IMPORT_SECOND * IMPORT_SECOND)
 
 struct scan {
 	char name[IMPORT_WORD], experiment[IMPORT_WORD], station[IMPORT_WORD];
-	int64_t length; /* as scan_name= says; 0 none */
+	int64_t length; /* ns, as scan_name= says; 0: none */
 	unsigned line;
 };
 
@@ -44,26 +45,31 @@ struct snp {
 	struct import *im;
 	struct fault *fault;
 	unsigned line;
-	bool looking;	     /* the first time: only for the kind */
-	enum snap_kind kind; /* of what switches the recorder */
-	/* The header's comment, for what scan_name= leaves out. */
+	bool looking;	     /* first reading: finds only the kind of switch */
+	enum snap_kind kind; /* kind of command that switches the recorder */
+	/*
+	 * From the comment at the top, used where scan_name= leaves things out.
+	 */
 	struct scan header;
 	struct import_now now;
-	int64_t waited; /* the last absolute wait, 0 none */
-	int64_t mark;	/* what "!*" remembers */
+	int64_t waited; /* ns of the last absolute wait; 0: none */
+	int64_t mark;	/* ns that "!*" remembered */
 	struct scan scan;
 	bool running;
-	bool inherited; /* it runs since before this scan */
-	bool on_known;	/* `on` is a time */
+	bool inherited; /* the recorder runs since before this scan */
+	bool on_known;	/* `on` is valid */
 	int64_t on;
 	unsigned on_line;
-	bool told_on;		   /* that it records on between scans */
-	char station[IMPORT_WORD]; /* another one that was found */
+	/* a note was made that it records on between scans */
+	bool told_on;
+	char station[IMPORT_WORD]; /* another station that was found */
 };
 
 /* ---- recordings -------------------------------------------------------- */
 
-/* A recording that began under no scan_name= is called by its time. */
+/*
+ * Returns the name of a recording; without a scan_name=, one made of its time.
+ */
 static const char *
 scan_name(const struct snp *s, char *text)
 {
@@ -187,8 +193,10 @@ wait_until(struct snp *s, int64_t ns)
 {
 	char text[UNITS_TEXT];
 
-	/* One that is over by then is no wait, unless the schedule itself
-	 * goes back, as where two were glued together. */
+	/*
+	 * A time that has passed is no wait, unless the schedule goes back, as
+	 * where two schedules were joined.
+	 */
 	if (s->waited && ns < s->waited) {
 		import_note(s->im, s->line, "the time goes back here, to %s",
 			    units_show_time(text, ns));
@@ -213,7 +221,7 @@ wait_span(struct snp *s, int64_t from, const char *text)
 	return err;
 }
 
-/* "!...": a bare one waits for somebody to type something. */
+/* Handles "!..."; a bare "!" waits for the operator. */
 static void
 on_wait(struct snp *s, const char *text)
 {
@@ -256,7 +264,7 @@ on_switch(struct snp *s, enum snap_kind kind, bool on)
 	return 0;
 }
 
-/* drudg begins with: " r4123     2015 WETTZELL  V Wz */
+/* Reads the first comment of drudg: " r4123     2015 WETTZELL  V Wz" */
 static void
 on_comment(struct snp *s, const char *text)
 {

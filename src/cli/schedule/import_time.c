@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers are read digit by digit, whole part and billionths, never through
- * floating point, so that a start is exact to the nanosecond.
+ * Numbers are read digit by digit, whole part and billionths, never as floating
+ * point, so that a start is exact to the nanosecond.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ is_leap(int64_t year)
 	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* Days from 1970 to the first one of a year. */
+/* Returns the days from 1970 to the first day of a year. */
 static int64_t
 days_before(int64_t year)
 {
@@ -50,7 +50,7 @@ import_day_of(int64_t ns, int *year, int *day)
 	*day = (int)(days - days_before(*year)) + 1;
 }
 
-/* At most `most` digits at *c, which is moved behind them. */
+/* Reads at most `most` digits at *c, and moves *c behind them. */
 static int
 read_digits(const char **c, int most, int64_t *value)
 {
@@ -61,7 +61,10 @@ read_digits(const char **c, int most, int64_t *value)
 	return n && !isdigit((unsigned char)**c) ? 0 : -EINVAL;
 }
 
-/* "12" or "1.5" times the unit: nine digits and nine billionths. */
+/*
+ * Reads "12" or "1.5", times the unit in ns: up to nine digits before and after
+ * the point.
+ */
 static int
 read_scaled(const char **c, int64_t unit, int64_t *ns)
 {
@@ -104,7 +107,7 @@ import_vex_time(const char *c, int64_t *ns)
 	return import_date(f[0], f[1], clock, ns);
 }
 
-/* Nanoseconds of one; 0 for what is no unit of time. */
+/* Returns the ns of a unit of time; 0: it is none. */
 static int64_t
 vex_unit(const char *name)
 {
@@ -155,7 +158,7 @@ import_seconds(const char *c, int64_t *ns)
 	return read_scaled(&c, IMPORT_SECOND, ns) || *c ? -EINVAL : 0;
 }
 
-/* A text of digits, cut into numbers of these widths. */
+/* Reads n numbers of fixed widths from a string of digits. */
 static int
 cut_digits(const char **c, const int *width, int n, int64_t *value)
 {
@@ -196,7 +199,7 @@ snap_unit(char letter)
 	}
 }
 
-/* Each unit once, the larger before the smaller. */
+/* Reads "1m30s": each unit once, larger ones first. */
 int
 import_snap_span(const char *c, int64_t *ns)
 {
@@ -216,7 +219,9 @@ import_snap_span(const char *c, int64_t *ns)
 	return 0;
 }
 
-/* What a time of day, and maybe a day, mean after `now`. */
+/*
+ * Returns the next time after `now` with this time of day, and maybe this day.
+ */
 static int
 snap_next(int64_t year, int64_t day, int64_t clock,
 	  const struct import_now *now, int64_t *ns)
@@ -239,7 +244,7 @@ snap_next(int64_t year, int64_t day, int64_t clock,
 	return 0;
 }
 
-/* "2015079123000", "079123000", "123000". */
+/* Reads "2015079123000", "079123000" or "123000". */
 static int
 snap_digits(const char *c, const struct import_now *now, int64_t *ns)
 {
@@ -276,7 +281,7 @@ import_snap_time(const char *text, const struct import_now *now, int64_t *ns)
 	if (*c || read_clock(f[n - 1], minute, second, &clock))
 		return -EINVAL;
 	if ((n > 1 && !f[n - 2]) || (n > 2 && !f[0]))
-		return -EINVAL; /* neither a day nor a year is 0 */
+		return -EINVAL; /* days and years are never 0 */
 	return snap_next(n == 3 ? f[0] : 0, n > 1 ? f[n - 2] : 0, clock, now,
 			 ns);
 }

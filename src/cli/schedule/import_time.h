@@ -6,21 +6,26 @@
 #include <stdint.h>
 
 /*
- * Times as schedules write them: by the day of the year, in UTC.  All return
- * 0 or -EINVAL, and take the whole text.
+ * Read times as schedules write them: by day of the year, in UTC.  All
+ * functions read the whole text, and return 0 or -EINVAL.
  */
 #define IMPORT_SECOND INT64_C(1000000000)
 #define IMPORT_DAY    (86400 * IMPORT_SECOND)
 
-/* Day 1 is the 1st of January; ns_of_day may be a leap second, and 24 h. */
+/*
+ * Makes UTC ns of a date; day 1 is January 1st. ns_of_day may be up to 24 h and
+ * a leap second.
+ */
 int import_date(int64_t year, int64_t day, int64_t ns_of_day, int64_t *ns);
-/* The year and the day that a time is in. */
+/* Returns year and day of a time. */
 void import_day_of(int64_t ns, int *year, int *day);
 
-/* VEX: "2013y080d05h00m00.5s"; what is left out at the end is 0. */
+/* VEX: "2013y080d05h00m00.5s"; parts left out at the end are 0. */
 int import_vex_time(const char *text, int64_t *ns);
-/* VEX: "240 sec", "4 min", "-1.5 sec"; *unit is that of a bare number, and
- * becomes the one that is read (0: none so far, seconds). */
+/*
+ * VEX: "240 sec", "4 min", "-1.5 sec".  *unit is the unit of a number without
+ * one (0: seconds), and gets the unit that was read.
+ */
 int import_vex_span(const char *text, int64_t *unit, int64_t *ns);
 
 /* Mark6: "2016099050000", and a length in seconds. */
@@ -29,9 +34,11 @@ int import_seconds(const char *text, int64_t *ns);
 
 /* SNAP, behind "!+": "2s", "1m30s", "2". */
 int import_snap_span(const char *text, int64_t *ns);
-/* SNAP, behind "!": "2015.079.12:30:00", and with less in front the next
- * time after `now`: "079.12:30:00", "12:30:00"; also without points.  Where
- * no `now` is known, `year` (0: neither) has to do. */
+/*
+ * SNAP, behind "!": "2015.079.12:30:00"; with parts left out in front, the next
+ * such time after `now`: "079.12:30:00", "12:30:00"; also without points.  If
+ * `now` is not known, `year` is used (0: neither is known).
+ */
 struct import_now {
 	bool known;
 	int64_t ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a VEX file, of revision 1.5 or 2.0: what both say of a recording is
- * the same.
+ * Reads a VEX file, of revision 1.5 or 2.0: both describe a recording in the
+ * same way.
  *
  *   $GLOBAL    ref $EXPER = d21us;        which experiment it is
  *   $EXPER     def d21us; exper_name = ...
@@ -12,11 +12,11 @@
  *                station = Ap: 0 sec: 240 sec: 0.000 GB: : : 1;
  *              endscan;
  *
- * A station records from start + data_good to start + data_stop.  The drive
- * at the end is 0 where it only looks at the source: nothing is recorded.
+ * A station records from start + data_good to start + data_stop.  The drive,
+ * the last field, is 0 if the station does not record.
  *
- * Blocks come in any order, so scans are kept for whoever is called as the
- * wanted station is, and what it is called is found in a first round.
+ * Blocks come in any order, so the file is read twice: the first round finds
+ * the stations and chooses the wanted one, the second adds its scans.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ struct station {
 	bool scheduled;
 };
 
-/* One station= of a scan; start may come behind it. */
+/* One station= of a scan; start= may follow it. */
 struct part {
 	int64_t good, stop;
 	unsigned line;
@@ -56,14 +56,14 @@ struct vex {
 	struct words words;
 	struct import *im;
 	struct fault *fault;
-	bool looking; /* the first round */
+	bool looking; /* this is the first round */
 	enum block block;
 	char def[IMPORT_WORD];
-	char reference[IMPORT_WORD]; /* $GLOBAL's */
+	char reference[IMPORT_WORD]; /* the experiment that $GLOBAL names */
 	char experiment[IMPORT_WORD];
 	struct station station[STATIONS], site[STATIONS];
 	unsigned stations, sites;
-	const char *wanted; /* a code of $SCHED */
+	const char *wanted; /* the station's code in $SCHED */
 	struct scan scan;
 	bool in_sched, any_scan;
 };
@@ -80,7 +80,10 @@ keep(char *word, const char *text)
 	snprintf(word, IMPORT_WORD, "%s", text);
 }
 
-/* "scan No0001" -> "No0001", if that is what the head begins with. */
+/*
+ * Returns "No0001" for "scan No0001"; NULL if the head does not begin with the
+ * keyword.
+ */
 static const char *
 behind(const char *head, const char *keyword)
 {
@@ -97,7 +100,7 @@ vex_fault(struct vex *v, unsigned line, const char *why)
 	return import_fault(v->im, line, v->fault, "%s", why);
 }
 
-/* ---- what is defined --------------------------------------------------- */
+/* ---- definitions ------------------------------------------------------- */
 
 static struct station *
 station_of(struct vex *v, const char *code)
@@ -137,7 +140,10 @@ on_define(struct vex *v)
 	}
 }
 
-/* A station that is asked for by its site's ID or name. */
+/*
+ * Returns the code of a station that is named by the ID or the name of its
+ * site.
+ */
 static const char *
 code_of_site(const struct vex *v, const char *wanted)
 {
@@ -219,7 +225,7 @@ scan_end(struct vex *v)
 	return err;
 }
 
-/* One that cannot be read is as good as none. */
+/* Reads a start; one that cannot be read counts as missing. */
 static void
 on_start(struct vex *v)
 {
@@ -229,7 +235,10 @@ on_start(struct vex *v)
 	    w->fields && !import_vex_time(w->field[0], &v->scan.start);
 }
 
-/* No drive is named in some files: then there is a recorder all the same. */
+/*
+ * Tells whether a station records.  Files without any drive have a recorder all
+ * the same.
+ */
 static bool
 records(const struct words *w)
 {

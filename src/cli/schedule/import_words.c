@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A statement is copied once, into its own buffer, where its fields end with
- * a 0 each; what a file has too much of is an error, not more memory.
+ * A statement is copied once, into the buffer `text`, where each field ends
+ * with a 0.  A statement that is too long is an error, and takes no more
+ * memory.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ wrong(struct words *w, unsigned line, const char *why)
 	return -EINVAL;
 }
 
-/* The next character that is no comment's, or -1. */
+/* Returns the next character outside of comments; -1: the end. */
 static int
 next(struct words *w)
 {
@@ -43,7 +44,10 @@ next(struct words *w)
 	return (unsigned char)*w->at++;
 }
 
-/* What stands between the quotes goes behind n; -EINVAL without a second. */
+/*
+ * Copies a string up to its closing quote behind text[*n]; -EINVAL if there is
+ * none.
+ */
 static int
 string_copy(struct words *w, size_t *n)
 {
@@ -73,7 +77,7 @@ trimmed(char *from, char *to)
 	return from;
 }
 
-/* What began at `from` is whole: the head, or a field. */
+/* Takes text[from..n] as the head, or as the next field. */
 static void
 part_end(struct words *w, size_t from, size_t n)
 {
@@ -85,7 +89,9 @@ part_end(struct words *w, size_t from, size_t n)
 		w->field[w->fields++] = part;
 }
 
-/* A blank that says nothing: before anything, or behind another one. */
+/*
+ * Tells whether a blank is at the beginning of a part, or follows another one.
+ */
 static bool
 is_idle(const struct words *w, size_t from, size_t n, int c)
 {
@@ -122,7 +128,7 @@ statement_copy(struct words *w)
 	return 0;
 }
 
-/* To where "end_literal" begins; what is before it may be anything. */
+/* Skips literal text up to "end_literal"; it may contain anything. */
 static int
 literal_skip(struct words *w)
 {
@@ -138,7 +144,7 @@ literal_skip(struct words *w)
 	return 0;
 }
 
-/* Skips blanks and comments; 0 where nothing is left. */
+/* Skips blanks and comments; 0: the end. */
 static int
 first_find(struct words *w)
 {

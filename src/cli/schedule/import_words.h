@@ -5,30 +5,33 @@
 #include <stddef.h>
 
 /*
- * Words are the statements of a VEX file, one after the other:
+ * Reads the statements of a VEX file, one after the other:
  *
  *   $SCHED;   def Ef;   start=2013y080d05h00m00s;   station=Ap: 0 sec: 1 min;
  *
  * A statement is a head and, behind '=', fields between ':'.  Comments, from
  * '*' to the end of the line, and literal text are skipped.  A field that
- * begins with '"' is a string, in which none of these characters count; one
- * further on does not begin one: a declination has seconds of arc.
+ * begins with '"' is a string, in which these characters have no meaning.  A
+ * '"' further on does not begin a string: a declination has seconds of arc.
  */
 enum { WORDS_FIELDS = 16, WORDS_STATEMENT = 1 << 16 };
 
 struct words {
-	const char *at, *end; /* what is still to be read */
+	const char *at, *end; /* text still to be read */
 	unsigned line;
-	/* The statement, without blanks around each. */
+	/* The statement; its parts have no blanks around them. */
 	char *head, *field[WORDS_FIELDS];
-	unsigned fields;   /* of those that are kept */
-	unsigned first;	   /* its line */
-	const char *wrong; /* why there is none */
+	unsigned fields;   /* fields kept */
+	unsigned first;	   /* first line of the statement */
+	const char *wrong; /* why there is no statement */
 	char text[WORDS_STATEMENT];
 };
 
 void words_begin(struct words *w, const char *text, size_t bytes);
-/* 1, 0 at the end, or -EINVAL with `wrong` and `first`. */
+/*
+ * Reads a statement.  Returns 1; 0 at the end; -EINVAL with `wrong` and
+ * `first`.
+ */
 int words_next(struct words *w);
 
 #endif

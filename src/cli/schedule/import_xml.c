@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the scans of a Mark6's control program, as EHT's stations have them:
+ * Reads the scans of a Mark6's control program, as EHT stations have them:
  *
  *   <experiment name="e18c21" station="Ax" ...>
  *     <scan experiment="e18c21" source="M87" station_code="Ax"
  *           start_time="2018110223800" duration="300" scan_name="110-2238"/>
  *
- * Only attributes matter, and none of them needs a document type: a file
- * that declares one, and with it entities that grow, is refused.
+ * Only attributes are read, which need no document type.  A file that declares
+ * one is refused, because it could define entities that grow without bound.
  */
 #include <errno.h>
 #include <expat.h>
@@ -26,10 +26,12 @@ struct xml {
 	struct fault *fault;
 	int err;
 	int depth;
-	bool dump; /* <SCHED>: the other XML that VEX files become */
+	bool dump; /* <SCHED> was seen: a VEX file dumped as XML */
 	bool any;
-	char experiment[IMPORT_WORD], station[IMPORT_WORD]; /* the root's */
-	char other[STATIONS][IMPORT_WORD]; /* stations that were not wanted */
+	/* of the root element */
+	char experiment[IMPORT_WORD], station[IMPORT_WORD];
+	/* stations that were found and not wanted */
+	char other[STATIONS][IMPORT_WORD];
 	unsigned others;
 };
 
@@ -55,7 +57,7 @@ attribute(const char **list, const char *name)
 	return "";
 }
 
-/* Only so much of a word is of use, and no more is ever kept. */
+/* Copies a word, cut to IMPORT_WORD bytes. */
 static void
 keep(char *word, const char *text)
 {

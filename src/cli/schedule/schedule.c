@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate schedule: what is to be recorded and when, as the daemon has it, and
- * the orders for that, which are in schedule_*.c and import.c.
+ * spate schedule: lists what will be recorded and when, as the daemon has it.
+ * The subcommands are in schedule_*.c and import.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,10 @@
 #include "cli/schedule/schedule_show.h"
 #include "cli/show/site.h"
 
-/* On stderr, since with --json each line of stdout is a scan. */
+/*
+ * Reports files with errors on stderr, because with --json each line of stdout
+ * is a scan.
+ */
 static void
 files_warn(const json_t *files)
 {

@@ -8,28 +8,32 @@
 
 #include "cli/show/cli.h"
 
-/* What `spate schedule` and its orders share. */
+/* Declarations that `spate schedule` and its subcommands share. */
 struct schedule_args {
-	bool all;	/* ls: also what is over */
-	bool dry;	/* add, import: only say what would be */
-	bool replace;	/* add, import: a file that is there already */
-	const char *as; /* add, import: the file's name in the folder */
+	bool all;	/* ls: also scans that are over */
+	bool dry;	/* add, import: only show what would happen */
+	bool replace;	/* add, import: replace a file of the same name */
+	const char *as; /* add, import: name of the file in the folder */
 
-	/* import */
+	/* Options of import. */
 	const char *station, *streams, *send;
 	uint64_t priority;
 };
 
-/* schedule_add.c: what a file says; a text that is too long, or no text, is
- * refused.  Caller frees.  0 or -errno with a fault. */
+/*
+ * Reads a schedule file (schedule_add.c); refuses one that is too long or no
+ * text.  The caller frees *text.  Returns 0, or -errno with a fault.
+ */
 int schedule_read(const char *path, char **text, struct fault *fault);
 
-/* Has the daemon add a text under this name, and prints what became of it.
- * CLI_. */
+/*
+ * Has the daemon add a text under a file name, and prints the scans.  Returns
+ * CLI_...
+ */
 int schedule_send(const struct cli *cli, const struct schedule_args *args,
 		  const char *file, const char *text);
 
-/* Each returns CLI_. */
+/* The subcommands; each returns CLI_... */
 int schedule_add(const struct cli *cli, const struct schedule_args *args,
 		 char **path);
 int schedule_rm(const struct cli *cli, char **which);

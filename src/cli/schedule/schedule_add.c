@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate schedule add, rm and check.  What a file says is for the daemon to
- * read: here it is only looked whether it can be sent at all.  Of several
- * each is told on its own, whatever becomes of the others.
+ * spate schedule add, rm and check.  The daemon reads the content of a file;
+ * here it is only checked that the file can be sent.  Each of several files is
+ * handled and reported on its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,9 @@
 #include "cli/schedule/schedule_show.h"
 #include "cli/show/site.h"
 
-/* As JSON on one line it may grow by half; see CONTROL_LINE. */
+/*
+ * Bytes of a file.  As JSON on one line it may grow by half; see CONTROL_LINE.
+ */
 enum { TEXT_MOST = 640 << 10 };
 
 static int
@@ -41,7 +43,10 @@ too_long(const char *path, struct fault *fault)
 	return -EFBIG;
 }
 
-/* All of it, and a 0 behind; -EFBIG where there is more. */
+/*
+ * Reads the whole file, and puts a 0 behind it.  Returns -EFBIG if it is too
+ * long, -EILSEQ if it contains a 0.
+ */
 static int
 read_whole(int fd, char *text)
 {
@@ -93,7 +98,7 @@ name_missing(const char *path, struct fault *fault)
 	return -EINVAL;
 }
 
-/* NULL with a fault. */
+/* Returns the file's name in the folder; NULL with a fault. */
 static const char *
 name_of(const struct schedule_args *args, const char *path, struct fault *fault)
 {
@@ -109,7 +114,7 @@ name_of(const struct schedule_args *args, const char *path, struct fault *fault)
 	return NULL;
 }
 
-/* After the table: one line that says that something does not fit. */
+/* Fails with one line behind the table if scans were refused. */
 static int
 refused_fail(const json_t *scans)
 {
@@ -130,7 +135,10 @@ refused_fail(const json_t *scans)
 	return cli_fail(&fault);
 }
 
-/* A request that cannot be made would be one without arguments. */
+/*
+ * Reports text that is no UTF-8: json_pack() fails on it, and NULL would be
+ * sent as a request without arguments.
+ */
 static int
 not_utf8(const char *file, struct fault *fault)
 {
@@ -259,7 +267,10 @@ schedule_rm(const struct cli *cli, char **which)
 	return status;
 }
 
-/* Without a file: as it is.  With one: as it would be. */
+/*
+ * Makes the request: without a file the schedule as it is, with one as it would
+ * be.
+ */
 static json_t *
 check_request(const char *path, struct fault *fault)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A column is a title and a function that makes its cells, for one table or
- * both; one in which nothing would stand is left out.  What stands in a file
- * of the schedule may get here by a reason: so texts are cut, and cleaned of
- * what would make a terminal do something.
+ * both.  A column without any content is left out.  Texts from a schedule file
+ * may appear here, so they are cut and cleaned of control characters.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +41,7 @@ cell_name(char text[CELL], const json_t *scan)
 	return text_of(text, scan, "name");
 }
 
-/* Schedules are made of whole seconds: nobody wants to read ".000". */
+/* Schedules are made of whole seconds, so ".000" is left out. */
 static const char *
 cell_start(char text[CELL], const json_t *scan)
 {
@@ -83,7 +82,7 @@ cell_streams(char text[CELL], const json_t *scan)
 	return text_clean(text);
 }
 
-/* Where it is sent: by its action, or while it is recorded. */
+/* Writes where a scan is sent: by its action, or while it is recorded. */
 static const char *
 cell_to(char text[CELL], const json_t *scan)
 {
@@ -112,7 +111,7 @@ cell_state(char text[CELL], const json_t *scan)
 	return text_of(text, scan, "state");
 }
 
-/* "2d 04h" where hours say little. */
+/* Writes "2d 04h" for spans of two days and more. */
 static const char *
 span_words(char text[UNITS_TEXT], int64_t ns)
 {
@@ -132,7 +131,7 @@ cell_next(char text[CELL], const json_t *scan)
 
 	if (!field_known(scan, "next_s"))
 		return "";
-	/* A fraction of a second that is left is no news. */
+	/* Rounded: fractions of a second do not matter here. */
 	span_words(span, s < 1e9 ? (int64_t)(s + 0.5) * SECOND : INT64_MAX);
 	snprintf(text, CELL, "%s %s", runs ? "ends in" : "in", span);
 	return text;
@@ -170,7 +169,7 @@ cell_verdict(char text[CELL], const json_t *scan)
 	return text_of(text, scan, "verdict");
 }
 
-/* Under which name it really is, before anything else. */
+/* Writes the real name of the recording, if it differs, and the reason. */
 static const char *
 cell_why(char text[CELL], const json_t *scan)
 {

@@ -9,24 +9,28 @@
 #include "cli/show/cli.h"
 
 /*
- * Scans as a table for people, on stdout, or with --json as an object per
- * line.  SCAN and CHECK are as daemon/requests/verbs.h lists them; what an object does
- * not have stays empty, and a column that no scan has anything for is left
- * out.
+ * Prints scans as a table on stdout, or with --json as one object per line.
+ * SCAN and CHECK are objects as daemon/requests/verbs.h lists them.  Missing
+ * values stay empty, and a column without any value is left out.
  */
 enum schedule_columns {
-	SCHEDULE_STATE, /* what became of each, and when it comes */
-	SCHEDULE_CHECK, /* what each wants, and whether that is there */
+	SCHEDULE_STATE, /* the state of each scan, and when it comes */
+	SCHEDULE_CHECK, /* what each scan needs, and whether that is there */
 };
 
 void schedule_show(const struct cli *cli, const json_t *scans,
 		   enum schedule_columns columns);
 
-/* A line below: of a schedule-ls, how many there are and what is next. */
+/*
+ * Prints a line below the table of schedule-ls: how many scans there are and
+ * which is next.
+ */
 void schedule_show_next(const json_t *result);
 
-/* Lines below, with --json the last object: of a schedule-check, the whole
- * schedule against disks and memory. */
+/*
+ * Prints lines below the table of schedule-check, or the last object with
+ * --json: the whole schedule compared with disks and memory.
+ */
 void schedule_show_sum(const struct cli *cli, const json_t *result);
 
 #endif
