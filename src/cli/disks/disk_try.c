@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sequential, because that is what recording is.  The time of writing ends
- * when all is durable, so that neither a cache of the kernel nor one of the
- * disk counts as speed; before reading, what the kernel has cached is dropped.
- * Each page begins with its own place, and is looked at when it is read: a
- * disk that loses or swaps data is found here, and not in an experiment.
+ * Measures sequential speed, because recording is sequential.  The time of
+ * writing ends when all data is durable, so neither the kernel's cache nor the
+ * disk's counts as speed.  Before reading, the kernel's cache of the file is
+ * dropped.
+ *
+ * Each page begins with its own offset, which is checked when it is read: a
+ * disk that loses or swaps data is found here, and not in an observation.
  */
 #include "config.h"
 
@@ -22,11 +24,11 @@
 
 enum { PAGE = 4096 };
 
-/* The memory of one request, and what it is for. */
+/* The memory of one request, and its state. */
 struct slot {
 	struct write_request request;
 	uint8_t *data;
-	uint64_t at; /* in the file */
+	uint64_t at; /* offset in the file */
 	int64_t since;
 };
 
@@ -39,7 +41,7 @@ struct job {
 	struct slot slot[TRY_FLIGHT];
 	struct slot *idle[TRY_FLIGHT];
 	unsigned idles;
-	int64_t *took; /* of each request */
+	int64_t *took; /* ns that each request took */
 	unsigned n;
 	uint64_t next;
 	int err;
@@ -106,7 +108,10 @@ request_done(struct job *j, struct write_request *r)
 	j->idle[j->idles++] = s;
 }
 
-/* One whose request was written short, or was not taken. */
+/*
+ * Returns a slot whose request was written in part or was not taken; NULL:
+ * none.
+ */
 static struct slot *
 slot_again(struct job *j)
 {
@@ -141,7 +146,7 @@ slot_next(struct job *j)
 	return s;
 }
 
-/* Waits for at least one of those that are queued. */
+/* Waits for at least one of the queued requests. */
 static void
 reap(struct job *j, unsigned *queued)
 {
@@ -173,7 +178,10 @@ write_all(struct job *j)
 		default:
 			j->idle[j->idles++] = s;
 			if (!queued)
-				return -EIO; /* busy with nothing */
+				/*
+				 * the plugin is busy although nothing is queued
+				 */
+				return -EIO;
 			reap(j, &queued);
 		}
 	}
@@ -241,7 +249,10 @@ measure_read(struct job *j)
 
 /* ---- the file -------------------------------------------------------- */
 
-/* Where the file system makes none without a name, one that loses it. */
+/*
+ * Opens a file without a name; if the file system has no O_TMPFILE, a file that
+ * is unlinked at once.
+ */
 static int
 file_open(const char *path, int flags)
 {
@@ -260,7 +271,7 @@ file_open(const char *path, int flags)
 	return fd;
 }
 
-/* The first page tells whether the way works here. */
+/* Writes the first page to see whether a write plugin works here. */
 static int
 way_works(struct job *j)
 {
@@ -322,7 +333,7 @@ job_run(struct job *j)
 		err = way_open(j, &j->t->way[i]);
 	if (err)
 		return err;
-	/* As the daemon makes chunks: of their full size. */
+	/* Reserves the full size, as the daemon does for chunks. */
 	if (fallocate(j->fd, 0, 0, (off_t)j->t->bytes) < 0 &&
 	    errno != EOPNOTSUPP)
 		err = -errno;

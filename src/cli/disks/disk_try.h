@@ -9,13 +9,13 @@
 #include "contract/write.h"
 
 /*
- * A try is one disk being measured: a file is written as the daemon does, by
- * a write plugin in requests of 8 MiB, and read back.  The file has no name,
- * so nothing is left of it however the try ends.
+ * A try measures one disk: it writes a file as the daemon does, through a write
+ * plugin in requests of 8 MiB, and reads it back.  The file has no name, so
+ * nothing is left however the try ends.
  */
 enum { TRY_REQUEST = 8 << 20, TRY_FLIGHT = 4, TRY_WAYS = 4 };
 
-/* A plugin, and its options. */
+/* A write plugin and its options. */
 struct try_way {
 	const struct write_ops *ops;
 	void *options;
@@ -23,25 +23,27 @@ struct try_way {
 
 struct try_result {
 	double write, read;	      /* bytes per second */
-	int64_t write_p50, write_p99; /* ns of a request */
+	int64_t write_p50, write_p99; /* ns that one request took */
 	int64_t read_p50, read_p99;
 };
 
 struct disk_try {
 	const char *path;
-	uint64_t bytes;		   /* whole requests */
-	const struct try_way *way; /* in the order of preference */
+	/* bytes to write; a multiple of TRY_REQUEST */
+	uint64_t bytes;
+	const struct try_way *way; /* plugins, the preferred one first */
 	unsigned ways;
-	_Atomic uint64_t *done; /* bytes of all tries, for who watches */
+	/* bytes done by all tries, for the progress bar */
+	_Atomic uint64_t *done;
 
-	/* What came of it. */
-	const char *writer; /* the plugin that worked */
+	/* The result. */
+	const char *writer; /* name of the plugin that worked */
 	struct try_result result;
-	int err;	   /* -errno, */
-	const char *doing; /* at what */
+	int err;	   /* 0 or -errno */
+	const char *doing; /* what failed */
 };
 
-/* Measures; sets err where it cannot.  Takes as long as it takes. */
+/* Measures a disk; sets err on failure.  Takes as long as the disk does. */
 void disk_try(struct disk_try *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate disks: as the daemon sees them; without one, how full they are.  And
- * the orders for them, which are in disks_*.c.
+ * spate disks: lists the disks as the daemon sees them; without a daemon, how
+ * full they are.  The subcommands are in disks_*.c.
  */
 #include <errno.h>
 #include <string.h>

@@ -7,19 +7,22 @@
 
 #include "cli/show/cli.h"
 
-/* What `spate disks` and its orders share. */
+/* Declarations that `spate disks` and its subcommands share. */
 struct disks_args {
 	bool force;
-	uint64_t size;	    /* of what test writes to each */
-	const char *writer; /* NULL: the first that works */
+	uint64_t size;	    /* bytes that test writes to each disk */
+	const char *writer; /* NULL: the first plugin that works */
 };
 
-/* disks_order.c: all of the operands; CLI_. */
+/* Add or drop all disks named in `path` (disks_order.c).  Return CLI_... */
 int disks_add(const struct cli *cli, const struct disks_args *args,
 	      char **path);
 int disks_drop(const struct cli *cli, char **path);
 
-/* disks_test.c: these, or all; CLI_FAILED also where one fails. */
+/*
+ * Tests the disks named in `path`, or all (disks_test.c).  Returns CLI_FAILED
+ * if one of them fails.
+ */
 int disks_test(const struct cli *cli, const struct disks_args *args,
 	       char **path);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate disks add and drop.  Of several each is told on its own, and those
- * that can be done are, whatever becomes of the others: who drops a whole
- * module of disks does not want to be left in the middle.
+ * spate disks add and drop.  Each disk is handled and reported on its own, so
+ * that one failure does not stop the others: a user who drops a whole module of
+ * disks is not left in the middle.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,10 @@
 #include "cli/show/field.h"
 #include "cli/show/site.h"
 
-/* As the daemon wants it, which is elsewhere; NULL without memory. */
+/*
+ * Makes a path absolute, because the daemon has another working directory.  The
+ * caller frees it; NULL: no memory.
+ */
 static char *
 absolute(const char *path)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate disks test: each disk on its own, which finds the slow one, then all
- * at once, which finds what they share: a cable, a controller, the bus.
+ * spate disks test: measures each disk on its own, which finds the slow one,
+ * then all at once, which finds the limit of what they share: a cable, a
+ * controller, the bus.
  *
- * The disks are measured by threads, and this one draws the bar.  A signal
- * ends the process as it is: the files have no names.
+ * Threads measure the disks, and the main thread draws the bar.  A signal
+ * simply ends the process: the files have no names.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +31,7 @@
 struct runner {
 	struct disk_try try;
 	pthread_t thread;
-	bool begun; /* all together */
+	bool begun; /* measured together with the others */
 	_Atomic bool over;
 };
 
@@ -41,13 +42,13 @@ struct test {
 	unsigned n;
 	uint64_t bytes;
 	struct try_way way[TRY_WAYS];
-	struct conf *conf[TRY_WAYS]; /* texts of options are theirs */
+	struct conf *conf[TRY_WAYS]; /* own the texts of the options */
 	unsigned ways;
 	_Atomic uint64_t done;
 	struct progress progress;
 };
 
-/* ---- the ways --------------------------------------------------------- */
+/* ---- write plugins ----------------------------------------------------- */
 
 static int
 way_add(struct test *t, const char *name, struct fault *fault)
@@ -69,7 +70,10 @@ way_add(struct test *t, const char *name, struct fault *fault)
 	return err;
 }
 
-/* As the daemon prefers them; uring is not everywhere. */
+/*
+ * Loads the write plugins in the daemon's order of preference; uring may be
+ * missing.
+ */
 static int
 ways_load(struct test *t, const char *writer, struct fault *fault)
 {
@@ -148,7 +152,10 @@ disks_take(struct test *t, char **path, struct fault *fault)
 	return err;
 }
 
-/* A daemon that does not answer records nothing. */
+/*
+ * Refuses to test while the daemon records.  A daemon that does not answer is
+ * taken not to record.
+ */
 static int
 idle_check(const struct cli *cli, struct fault *fault)
 {
@@ -193,7 +200,7 @@ begin(struct test *t, unsigned i)
 				    .done = &t->done };
 	atomic_store(&r->over, false);
 	if (pthread_create(&r->thread, NULL, run, r))
-		abort(); /* with so few threads */
+		abort(); /* cannot happen with so few threads */
 }
 
 static void
@@ -281,7 +288,10 @@ test_free(struct test *t)
 	free(t->disk);
 }
 
-/* What was not measured is told in one line too. */
+/*
+ * Returns the exit status; disks that failed are also reported in one line on
+ * stderr.
+ */
 static int
 status_of(const struct test *t)
 {

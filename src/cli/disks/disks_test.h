@@ -7,21 +7,23 @@
 
 #include "cli/disks/disk_try.h"
 
-/* A disk, and what became of its test. */
+/* A disk and the result of its test. */
 struct tested {
 	char *path;
-	dev_t device; /* 0: not known */
+	dev_t device; /* 0: unknown */
 	const char *writer;
-	struct try_result alone, together; /* together: 0 where it was alone */
-	char error[160];		   /* "": none */
-	bool slow;  /* alone, it is much slower than half of the others */
-	int shares; /* the file system, with this one before it; or -1 */
+	/* together: 0 if it was measured alone only */
+	struct try_result alone, together;
+	char error[160]; /* "": none */
+	bool slow;	 /* alone, it is much slower than the median of all */
+	/* index of an earlier disk on the same file system; -1: none */
+	int shares;
 };
 
-/* Sets `slow` and `shares` of all. */
+/* Sets `slow` and `shares` of all disks. */
 void tested_judge(struct tested *disk, unsigned n);
 
-/* A table and its sum, or a line of JSON each. */
+/* Prints a table and its sum, or a JSON line for each disk. */
 void tested_show(const struct tested *disk, unsigned n, bool json);
 
 #endif

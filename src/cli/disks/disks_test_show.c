@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk is slow that does less than SLOW percent of what the median does:
- * disks of one make differ by a tenth or two, and a failing one by half and
+ * A disk is slow if it has less than SLOW percent of the median speed.  Disks
+ * of one model differ by 10 or 20 %, and a failing one is slower by half or
  * more.
  */
 #include <stdio.h>
@@ -15,7 +15,10 @@ enum { SLOW = 70 };
 
 /* ---- judging ---------------------------------------------------------- */
 
-/* At least half of those that worked are as fast as this. */
+/*
+ * Returns the median speed of the disks that worked: the highest speed that at
+ * least half of them reach.
+ */
 static double
 median(const struct tested *disk, unsigned n, bool read)
 {
