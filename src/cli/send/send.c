@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* spate send and relay: have the daemon send a recording, or pass on a stream,
- * and wait for the end with --wait. */
+/*
+ * spate send and relay: have the daemon send a recording, or pass a stream on,
+ * and wait for the end with --wait.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +55,10 @@ span_put(json_t *request, const char *key, int64_t ns)
 		json_object_set_new(request, key, json_string(text));
 }
 
-/* A number where it is one; what else it is, the daemon says. */
+/*
+ * Returns a JSON number if the text is one, else a string, which the daemon
+ * checks.
+ */
 static json_t *
 word(const char *text)
 {
@@ -123,7 +128,10 @@ print_begun(const struct cli *cli, const json_t *sends)
 	}
 }
 
-/* All of them, one after the other; the first that did not arrive is told. */
+/*
+ * Follows all transfers, one after the other; the fault is that of the first
+ * that failed.
+ */
 static int
 follow_all(const struct cli *cli, struct control *control, const json_t *sends,
 	   struct fault *fault)

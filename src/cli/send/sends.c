@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spate sends, rate, pause and resume: what is sent, and orders to it. */
+/* spate sends, rate, pause and resume: list transfers, and change them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ order_one(struct control *control, const char *verb, uint64_t id,
 	return 0;
 }
 
-/* By a name: every transfer of it. */
+/* Gives an order to all transfers of a name, or to one by its number. */
 static int
 order_all(struct control *control, const char *verb, char **operand,
 	  json_t *done, struct fault *fault)

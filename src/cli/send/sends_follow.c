@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon is asked twice a second, as follow.c does for recordings: a
- * signal is waited for in between, and a lost terminal ends this program and
- * not the transfer.
+ * Asks the daemon twice a second and waits for a signal in between, as follow.c
+ * does for recordings.  A lost terminal ends this program and not the transfer.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +25,8 @@ struct following {
 	struct control *control;
 	uint64_t id;
 	bool terminal, stopping;
-	int64_t next_ns; /* of plain lines */
+	/* steady ns of the next line when stderr is no terminal */
+	int64_t next_ns;
 };
 
 void
@@ -78,7 +78,7 @@ erase(const struct following *f)
 		terminal_do(stderr, ERASE_LINE);
 }
 
-/* True if a signal came within half a second. */
+/* Waits half a second; returns true if a signal came. */
 static bool
 is_interrupted(const struct following *f)
 {
@@ -113,7 +113,7 @@ stop(struct following *f, struct fault *fault)
 	snprintf(id, sizeof id, "%llu", (unsigned long long)f->id);
 	err = control_ask(f->control, "stop", json_pack("{s:s}", "name", id),
 			  NULL, fault);
-	/* It may have ended by itself in this moment. */
+	/* the transfer may have ended by itself just now */
 	return err == -ENOENT ? 0 : err;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is the same for all, and what is nothing, is left out: a priority that
- * nobody gave, a reason where all is well.
+ * Values that are 0, not given, or the same for all are left out, such as
+ * priorities, or reasons where all is well.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ seconds_show(char text[UNITS_TEXT], double seconds)
 	return units_show_span(text, (int64_t)(seconds + 0.5) * SECOND);
 }
 
-/* "12s left", "2s behind", or nothing. */
+/* Writes "12s left", "2s behind" or "". */
 static const char *
 time_show(char text[CELL], const json_t *send)
 {
@@ -139,7 +139,7 @@ sends_print(const struct cli *cli, const json_t *sends)
 
 /* ---- a line ---------------------------------------------------------- */
 
-/* "[=====>   ]" of n letters. */
+/* Writes "[=====>   ]", n characters wide. */
 static void
 bar(char *to, size_t n, double filled)
 {
@@ -154,7 +154,7 @@ bar(char *to, size_t n, double filled)
 	to[n] = '\0';
 }
 
-/* Negative: nobody knows, or it grows. */
+/* Returns the share that is sent; negative: the total is unknown or grows. */
 static double
 share_of(const json_t *send)
 {
@@ -176,7 +176,7 @@ is_moving(const json_t *send)
 	       !strcmp(state, "finishing");
 }
 
-/* What is behind the bar. */
+/* Writes the words behind the bar. */
 static void
 words(const json_t *send, char text[CELL])
 {
@@ -232,7 +232,7 @@ sends_ended(const json_t *send)
 	       !strcmp(state, "failed");
 }
 
-/* A peer that is spate says what it has. */
+/* Tells whether the receiver had everything before. */
 static bool
 was_there(const json_t *send)
 {
@@ -269,7 +269,10 @@ sends_tell(const json_t *send)
 	putchar('\n');
 }
 
-/* "12 unreadable, 3 lost"; what was never there cannot arrive. */
+/*
+ * Writes "12 unreadable, 3 lost"; returns its length.  Packets that were never
+ * received are not counted.
+ */
 static size_t
 not_sent(const json_t *send, char text[CELL])
 {
