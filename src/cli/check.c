@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate check: a glance at a scan that has just been recorded, so it has to
- * be quick, and its exit status says whether the scan is good.  Of several
- * streams that were recorded together it looks at all.
+ * spate check: a quick look at a scan that has just been recorded.  It takes
+ * about a second, and its exit status says whether the scan is good.  Several
+ * streams that were recorded together are all checked.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,22 +19,23 @@
 #include "store/list/glance.h"
 #include "store/recording/loss.h"
 
-/* As the daemon has it, for recordings that do not say. */
+/* The daemon's default, for recordings that do not have their own. */
 #define MAX_LOSS 0.01
 
-enum { REPEATS = 8 }; /* of a packet, that are no other cables' */
+/* copies of each packet that redundant cables could explain */
+enum { REPEATS = 8 };
 
 struct check_args {
-	double max_loss; /* below 0: as the recording says */
+	double max_loss; /* negative: as the recording says */
 };
 
 struct look {
 	const struct cli *cli;
 	const struct check_args *args;
 	const struct disks *disks;
-	json_t *wrong, *remarks; /* of the recording that is looked at */
-	unsigned bad;		 /* recordings */
-	char why[160];		 /* of the first of these */
+	json_t *wrong, *remarks; /* of the recording being checked */
+	unsigned bad;		 /* recordings found bad */
+	char why[160];		 /* what is wrong with the first of them */
 };
 
 static void
@@ -63,8 +64,11 @@ limit(const struct look *l, const struct recording_facts *f)
 	return json_is_number(told) ? json_number_value(told) : MAX_LOSS;
 }
 
-/* Drops of one that runs only the daemon knows, and of what was lost more than
- * the disks.  A new reference, or NULL where it does not say. */
+/*
+ * Asks the daemon for the counts of a running recording: the disks know neither
+ * its drops nor all of its losses.  Returns a new reference, or NULL if the
+ * daemon does not say.
+ */
 static json_t *
 ask_counts(const struct look *l, const struct recording_facts *f)
 {
@@ -84,7 +88,7 @@ ask_counts(const struct look *l, const struct recording_facts *f)
 	return counts;
 }
 
-/* What it lacks is held against max_loss, whoever lost it. */
+/* Compares lost and dropped packets with max_loss, wherever they were lost. */
 static void
 judge_loss(struct look *l, const struct recording_facts *f, json_t *line)
 {
@@ -112,8 +116,11 @@ judge_loss(struct look *l, const struct recording_facts *f, json_t *line)
 	json_array_insert_new(l->wrong, 0, json_string(text));
 }
 
-/* Two cables or three bring a packet twice or three times.  Where each comes
- * many times, it is not numbers of packets that are read. */
+/*
+ * Reports packets that came many times.  Two or three cables bring a packet
+ * twice or three times; more means that the numbers read are not packet
+ * numbers.
+ */
 static void
 judge_repeats(struct look *l, const struct recording_facts *f,
 	      const json_t *line)
@@ -131,7 +138,7 @@ judge_repeats(struct look *l, const struct recording_facts *f,
 	wrong(l, text);
 }
 
-/* Takes what was said. */
+/* Makes the line of a recording; takes l->wrong and l->remarks over. */
 static json_t *
 verdict(struct look *l, const struct recording *rec, const struct glance *g)
 {
@@ -153,8 +160,10 @@ verdict(struct look *l, const struct recording *rec, const struct glance *g)
 	return line;
 }
 
-/* Readers of a recording that runs wait for what a disk has that does not
- * answer: what can be looked at is good, and nothing comes behind it. */
+/*
+ * Reports hung disks of a running recording: readers wait for the data that
+ * such a disk has, so what can be read is good, and nothing follows behind it.
+ */
 static void
 judge_disks(struct look *l, const struct recording_facts *f)
 {
@@ -205,7 +214,7 @@ check_one(struct look *l, const char *name, struct fault *fault)
 	return err;
 }
 
-/* Several streams of one name are recorded as <name>_ds<stream>. */
+/* Checks the recordings <name>_ds<stream> of several streams. */
 static int
 check_streams(struct look *l, const char *name, struct fault *fault)
 {
@@ -230,7 +239,7 @@ check_streams(struct look *l, const char *name, struct fault *fault)
 	return err;
 }
 
-/* The last one, with those that were recorded together with it. */
+/* Checks the last recording, with those that were recorded together with it. */
 static int
 check_last(struct look *l, struct fault *fault)
 {

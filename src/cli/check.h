@@ -7,7 +7,7 @@
 #include "store/list/glance.h"
 
 /*
- * A glance as JSON, and for people.
+ * Makes JSON of a quick check, and prints that for people.
  *
  *   {name, state, why, stream, format, start, end, bytes, packets,
  *    packets_lost, packets_missed (those, and drops that were wanted), drops,
@@ -17,7 +17,7 @@
  *    heaps_incomplete, threads:[], stations:[], offset_s}], max_loss, ok,
  *    wrong:[], remarks:[]}
  *
- * What is not known is null.
+ * Unknown values are null.
  */
 json_t *check_json(const struct recording *rec, const struct glance *g);
 

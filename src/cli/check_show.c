@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A glance as JSON, and that as a table. */
+/* Makes JSON of a quick check, and a table of that JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -110,7 +110,7 @@ check_json(const struct recording *rec, const struct glance *g)
 
 /* ---- for people ------------------------------------------------------ */
 
-/* "0-3,8": of what is sorted. */
+/* Adds a cell "0-3,8" for a sorted list. */
 static void
 threads_cell(struct table *t, const json_t *list)
 {

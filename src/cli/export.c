@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate export: a recording as files, as any reader would see it: one, or
- * one for each substream in a folder; cubes of several substreams are put
- * together by export_cube.c.
+ * spate export: writes a recording as files, as a mount would show it: one
+ * file, or one for each substream in a folder. export_cube.c puts cubes of
+ * several substreams together.
  *
- * Stretches in which nothing arrived are filled and no reason to complain.
- * Fill in place of a chunk that cannot be read is: the file is kept, but the
- * command fails, because somebody may be about to delete the recording.
+ * Gaps in which no packet arrived are filled, and are no error.  Fill in place
+ * of a chunk that cannot be read is: the file is kept, but the command fails,
+ * because the user may be about to delete the recording.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,19 +20,22 @@
 #include "cli/show/site.h"
 #include "store/repair/recover.h"
 
-/* One substream on its way to a file. */
+/* The state of one substream on its way to a file. */
 struct copy {
 	struct exporter *e;
 	struct export_file *file;
 	struct reader_way way;
 	unsigned sub;
-	uint64_t at;	  /* read up to */
-	uint64_t written; /* which is less where heaps were left out */
+	uint64_t at; /* bytes of the substream that were read */
+	/* bytes written; fewer than `at` if heaps were left out */
+	uint64_t written;
 	uint64_t filled;
 };
 
-/* The block of the row that cannot be read goes, with what was written of it
- * already: half a heap would cost a reader all that follow. */
+/*
+ * Leaves out a block of heaps that cannot be read, and truncates what was
+ * written of it: half a heap would make all that follow unreadable.
+ */
 static int
 leave_out(struct copy *c, struct fault *fault)
 {
@@ -80,7 +83,7 @@ copy_bytes(struct copy *c, const void *data, uint64_t bytes,
 	return 0;
 }
 
-/* In place of what no chunk gives. */
+/* Writes fill where no chunk has data. */
 static int
 copy_fill(struct copy *c, uint64_t bytes, struct fault *fault)
 {
@@ -127,7 +130,7 @@ copy_piece(struct copy *c, bool *over, struct fault *fault)
 			  : copy_fill(c, spot.left, fault);
 }
 
-/* Bytes that stand for a stretch without packets, below the end. */
+/* Returns the bytes up to c->at that stand for stretches without packets. */
 static uint64_t
 gap_bytes(const struct copy *c)
 {
@@ -156,7 +159,7 @@ tell_sub(const struct copy *c)
 	export_tell(e, line);
 }
 
-/* The whole of a substream. */
+/* Exports a whole substream into a file. */
 static int
 export_sub(struct exporter *e, unsigned sub, const char *path,
 	   struct fault *fault)
@@ -242,8 +245,10 @@ print(const struct exporter *e, bool folder)
 		    : "");
 }
 
-/* What the disks do not have any more; fill hides some of it.  0 or
- * -ENODATA. */
+/*
+ * Checks whether data is missing that the disks should have; fill hides some of
+ * it.  Returns 0, or -ENODATA with a fault.
+ */
 static int
 lack_check(const struct exporter *e, struct fault *fault)
 {
@@ -270,7 +275,10 @@ lack_check(const struct exporter *e, struct fault *fault)
 	return -ENODATA;
 }
 
-/* Cubes make files of several channels; all others are as substreams are. */
+/*
+ * Tells whether several channels go into one file; all other recordings give
+ * one file for each substream.
+ */
 static bool
 is_cube(const struct exporter *e)
 {
@@ -308,7 +316,7 @@ sub_check(const struct exporter *e, unsigned long *sub, struct fault *fault)
 	return -ENOENT;
 }
 
-/* Is what was asked for something that this recording can give? */
+/* Checks that the options fit this recording. */
 static int
 args_check(const struct exporter *e, struct fault *fault)
 {
@@ -398,7 +406,10 @@ run(const struct cli *cli, const void *values, char **operand)
 			err = export_all(&e, &fault);
 		recording_close(e.rec);
 	}
-	/* Not while it is held: that would be in its way. */
+	/*
+	 * asked after the recording was closed, because holding it would be in
+	 * the way
+	 */
 	if (err == -ENODATA && recover_helps(&disks, operand[0]))
 		fault_hint(&fault,
 			   "spate recover %s finds what reached the disks",

@@ -7,13 +7,13 @@
 #include "store/read/reader.h"
 #include "store/recording/recording.h"
 
-/* What the parts of `spate export` share. */
+/* Declarations that the files of `spate export` share. */
 
 enum { EXPORT_PIECE = 8 << 20, EXPORT_PATH = 4096 };
 
 struct export_args {
 	bool force;
-	const char *sub;			    /* NULL: all of them */
+	const char *sub;			    /* NULL: all substreams */
 	uint64_t channels_per_file, times_per_file; /* 0: not given */
 };
 
@@ -21,13 +21,16 @@ struct exporter {
 	const struct cli *cli;
 	const struct export_args *args;
 	struct recording *rec;
-	struct reader *reader; /* of rec; cubes have none */
-	const char *file;      /* as it was named; "-": standard output */
+	struct reader *reader; /* of rec; NULL for cubes */
+	const char *file;      /* as typed; "-": standard output */
 	char *piece;	       /* EXPORT_PIECE bytes */
-	uint64_t read;	       /* of all files, for progress */
+	uint64_t read;	       /* of all files, for the progress bar */
 	uint64_t bytes;	       /* written, of all files */
-	uint64_t filled; /* in place of chunks that cannot be read, or left
-			      out for them */
+	/*
+	 * fill in place of chunks that cannot be read, or bytes left out for
+	 * them
+	 */
+	uint64_t filled;
 	unsigned files;
 	struct progress progress;
 };
@@ -36,28 +39,39 @@ struct exporter {
 struct export_file {
 	const char *path;
 	int fd;
-	bool created; /* it is ours to remove */
+	bool created; /* export made it, and may remove it */
 };
 
-/* What is there already: a pipe, a device or an empty file can be written to,
- * a file with something in it only by force. */
+/*
+ * Opens a file to be written.  A pipe, a device or an empty file may exist
+ * already; a file with content only with `force`.  Returns 0, or -errno with a
+ * fault.
+ */
 int export_open(struct export_file *f, const char *path, bool force,
 		struct fault *fault);
-/* Makes it durable; what is not a file cannot be. */
+/*
+ * Makes the file durable and closes it; a pipe cannot be made durable.  Returns
+ * 0, or -errno with a fault.
+ */
 int export_close(struct export_file *f, struct fault *fault);
-/* Closes and removes it, if it was not there before. */
+/* Closes the file, and removes it if export made it. */
 void export_drop(struct export_file *f);
-/* Explains a failure to write it. */
+/* Makes a fault of a failed write; returns err. */
 int export_fault(const char *path, int err, struct fault *fault);
-/* Makes a folder, which by force may be there and not empty. */
+/*
+ * Makes a folder; with `force` it may exist and have content.  Returns 0, or
+ * -errno with a fault.
+ */
 int export_folder(const char *path, bool force, struct fault *fault);
 int export_put(int fd, const void *data, size_t bytes);
 
-/* Tells of a file that is done, with --json; takes `line` over. */
+/* Prints a line about a finished file with --json; takes `line` over. */
 void export_tell(const struct exporter *e, json_t *line);
 
-/* Files of channels by time in the folder e->file, each with its map of what
- * is there. */
+/*
+ * Exports a cube: files of several channels by time in the folder e->file, each
+ * with a map of what is there.
+ */
 int export_cube(struct exporter *e, struct fault *fault);
 
 #endif

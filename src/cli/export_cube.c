@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cubes of several channels go to files as the pipelines behind a correlator
- * read them:
+ * Cubes of several channels are written as pipelines behind a correlator read
+ * them:
  *
  *   <name>_t0002-0009_c0000-0003.dat            for each time, for each
  *                                               channel: one item
  *   <name>_t0002-0009_c0000-0003.presence.json  what of it is there
  *
- * Both numbers are of the first and the last; times are absolute, channels
- * are substreams.  Files of times begin at multiples of --times-per-file.  A
- * span that is not the first (see store/read/cube.h) has its number in the name,
- * as <name>_r1_t0002-....
+ * Both pairs of numbers are the first and the last; times are absolute,
+ * channels are substreams.  Files of times begin at multiples of
+ * --times-per-file.  A span that is not the first (see store/read/cube.h) has
+ * its number in the name, as <name>_r1_t0002-....
  *
- * What is not there is a hole in the file and reads as zeros; the map, which
- * export_map.c writes, tells it from zeros that were sent.
+ * Missing items are holes in the file and read as zeros; the map, which
+ * export_map.c writes, tells them from zeros that were sent.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@ struct part {
 	struct exporter *e;
 	struct cube *cube;
 	size_t span;
-	uint64_t t0, t1; /* both included */
+	uint64_t t0, t1; /* first and last time, both included */
 	unsigned c0, c1;
 	char path[EXPORT_PATH], map_path[EXPORT_PATH];
 	struct export_file file, map_file;
@@ -47,8 +47,10 @@ item_bytes(const struct part *p)
 
 /* ---- the items ---------------------------------------------------------- */
 
-/* Copies an item to a place in the file; *lacking counts what could not be
- * read of it. */
+/*
+ * Copies an item to a place in the file; *lacking counts the bytes that could
+ * not be read.
+ */
 static int
 copy_item(struct part *p, uint64_t from, uint64_t to, uint64_t *lacking,
 	  struct fault *fault)
@@ -160,7 +162,7 @@ part_open(struct part *p, struct fault *fault)
 	return fault_set(fault, err, "no-memory", "no memory");
 }
 
-/* What the map says of all of the file. */
+/* Returns the facts that both the map and the --json line have. */
 static json_t *
 part_json(const struct part *p)
 {
@@ -240,7 +242,7 @@ part_write(struct part *p, struct fault *fault)
 	return err;
 }
 
-/* All channels of some times. */
+/* Writes the files of all channels for times t0 to t1. */
 static int
 write_times(struct part *p, unsigned channels, uint64_t last_time,
 	    struct fault *fault)
@@ -261,8 +263,10 @@ write_times(struct part *p, unsigned channels, uint64_t last_time,
 	return err;
 }
 
-/* Files of times begin at multiples of their number; those of which nothing
- * is there are left out. */
+/*
+ * Writes the files of a span.  Each begins at a multiple of --times-per-file; a
+ * file without any data is left out.
+ */
 static int
 write_span(struct part *p, const struct cube_span *span, unsigned channels,
 	   struct fault *fault)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The files that export writes: never over somebody's data by mistake, and
- * gone again when they could not be finished. */
+/*
+ * Writes the files of an export.  A file with content is never overwritten
+ * without --force, and a file that cannot be finished is removed.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +79,7 @@ export_put(int fd, const void *data, size_t bytes)
 	return 0;
 }
 
-/* A full disk may say so only now. */
+/* A full disk may report an error only here. */
 int
 export_close(struct export_file *f, struct fault *fault)
 {
@@ -110,7 +112,7 @@ is_empty(const char *path)
 	unsigned n = 0;
 
 	if (!dir)
-		return true; /* whoever writes there hears why not */
+		return true; /* writing into the folder will report the error */
 	while ((entry = readdir(dir)))
 		n += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
 	closedir(dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The map is written as the file is: what stands in memory is a number for a
- * channel, however long the recording.
+ * The map is written while the file is written.  Memory holds one number for
+ * each channel, however long the recording is.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -51,7 +51,7 @@ entry(struct export_map *m, unsigned channel, uint64_t first, uint64_t last)
 	m->between = ",\n ";
 }
 
-/* A stretch of absent items has ended before a time. */
+/* Writes the stretch of absent items that ended before `time`. */
 static void
 present(struct export_map *m, unsigned channel, uint64_t time)
 {
@@ -74,7 +74,10 @@ map_absent(struct export_map *m, unsigned channel, uint64_t time)
 		*since = time;
 }
 
-/* The ranges of an item, of which its end may be another one. */
+/*
+ * Writes the missing ranges of an item; `lacking` bytes at its end are one
+ * more.
+ */
 static void
 ranges(struct export_map *m, const struct cube_item *item, uint64_t lacking)
 {
@@ -127,7 +130,7 @@ map_end(struct export_map *m, uint64_t last, json_t *head)
 		map_drop(m);
 		return -ENOMEM;
 	}
-	fprintf(m->to, "],\n %s\n", text + 1); /* without its { */
+	fprintf(m->to, "],\n %s\n", text + 1); /* without the opening brace */
 	free(text);
 	if (ferror(m->to))
 		err = -EIO;

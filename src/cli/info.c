@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate info: the daemon knows more of what runs than the disks do, and the
- * disks know everything that ever ran: so it is asked first, and they are
- * read if it does not know the name.
+ * spate info: asks the daemon first, which knows more about running recordings
+ * than the disks do; the disks are read if the daemon does not know the name.
  *
- * When packets were lost only the disks tell.  While it is recorded they are
- * left alone, and one that hangs cannot keep info from answering.
+ * Only the disks know when packets were lost.  While a recording runs they are
+ * not read, so a hung disk cannot keep info from answering.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,8 +39,10 @@ add_stored(json_t *infos, const struct disks *disks, const char *name,
 	return err;
 }
 
-/* Disks that answered again, or were recovered, have more than the daemon knew
- * of when the recording ended. */
+/*
+ * Updates an ended recording: disks that answered again, or were recovered, may
+ * have more than the daemon knew when it ended.
+ */
 static void
 take_newer(json_t *info, const struct recording *rec)
 {
@@ -54,7 +55,10 @@ take_newer(json_t *info, const struct recording *rec)
 	json_decref(now);
 }
 
-/* To what the daemon says of one that has ended; as far as can be told. */
+/*
+ * Adds when packets were lost to what the daemon says of ended recordings;
+ * failures are ignored.
+ */
 static void
 add_losses(const struct cli *cli, const json_t *infos)
 {
@@ -82,7 +86,7 @@ add_losses(const struct cli *cli, const json_t *infos)
 	disks_clear(&disks);
 }
 
-/* Several streams of one name are recorded as <name>_ds<stream>. */
+/* Adds the recordings <name>_ds<stream> of several streams. */
 static int
 add_streams(json_t *infos, const struct disks *disks, const char *name,
 	    struct fault *fault)

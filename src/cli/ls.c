@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate ls: what is on the disks.  A recording that cannot be read is listed
- * too: it is why somebody looks.
+ * spate ls: lists the recordings on the disks.  Recordings that cannot be read
+ * are listed, too, because users look for them.
  */
 #include "config.h"
 
@@ -83,7 +83,7 @@ static const struct key keys[] = {
 	{ "length", by_length }, { "size", by_size },	{ "loss", by_loss },
 };
 
-/* Equals stay in the order of their names. */
+/* Compares entries; equal ones stay in the order of their names. */
 static int
 compare(const void *a, const void *b, void *key)
 {
@@ -126,7 +126,7 @@ order(struct listing *l, const struct ls_args *args, struct fault *fault)
 	return -EINVAL;
 }
 
-/* ---------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------- */
 
 static int
 none_found(const struct listing *l, const char *const *pattern,

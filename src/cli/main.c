@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate: a table of commands.  The options of all commands may stand before
- * or behind the command's name, so they are parsed twice: up to the name,
- * and again together with the command's own.
+ * spate: a table of commands.  Global options may stand before or behind the
+ * command's name, so the command line is parsed twice: up to the name, and
+ * again together with the command's own options.
  */
 #include <config.h>
 
@@ -89,7 +89,7 @@ help_one(const struct command *command)
 	args_help(globals, stdout);
 }
 
-/* Prints what --version or --help asked for. */
+/* Prints what --version or --help asks for. */
 static int
 told(const struct cli *cli, const struct command *command)
 {
@@ -195,10 +195,11 @@ main(int argc, char **argv)
 	struct fault fault;
 	int status;
 
-	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE is that file's error */
+	/* a write past RLIMIT_FSIZE then fails with EFBIG */
+	signal(SIGXFSZ, SIG_IGN);
 	terminal_guard();
 	status = run(&cli, argc, argv);
-	/* What was printed has arrived only now: a full disk shows here. */
+	/* A full disk under stdout shows only here. */
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
 	fault_set(&fault, -EIO, "io", "cannot write to standard output");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate mount: spatefs, which shows every recording as a file, with the disks
- * and the socket that the other commands use.  Becomes that program: what it
- * says, and its exit status, are the command's.
+ * spate mount: replaces this process by spatefs, which shows every recording as
+ * a file, with the disks and the socket that the other commands use.  Messages
+ * and exit status are those of spatefs.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,7 @@ struct mount_args {
 	bool foreground;
 };
 
-/* The words of spatefs's command line, and the texts that are made for it. */
+/* The command line of spatefs, and the texts made for it. */
 struct words {
 	/* spatefs -f -o DISKS -o SOCKET ... -- FOLDER, and NULL */
 	const char *word[2 * ARGS_REPEATED + 9];
@@ -28,7 +28,9 @@ struct words {
 	char *disks, *socket;
 };
 
-/* Behind "KEY=", a comma would end the value. */
+/*
+ * Returns "KEY=value" with commas and backslashes escaped; the caller frees it.
+ */
 static char *
 escaped(const char *key, const char *value)
 {
@@ -116,7 +118,7 @@ option_word(struct words *w, const char *text)
 	w->word[w->n++] = text;
 }
 
-/* What the user says comes last, and wins. */
+/* Makes the command line; the user's options come last, and win. */
 static int
 words_make(struct words *w, const struct cli *cli, const struct mount_args *a,
 	   const char *folder, struct fault *fault)
@@ -139,7 +141,10 @@ words_make(struct words *w, const struct cli *cli, const struct mount_args *a,
 	return 0;
 }
 
-/* That of the same build or installation, else whichever there is. */
+/*
+ * Starts the spatefs beside this program, else the one in PATH.  Returns only
+ * on failure, with errno.
+ */
 static void
 become(const struct words *w)
 {

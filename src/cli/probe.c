@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spate probe: a look at a stream, without recording it. */
+/* spate probe: looks at the packets of a stream without recording it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,10 @@ struct probe_args {
 
 static const struct table_column pair[] = { { NULL, false }, { NULL, false } };
 
-/* Sources may be hundreds: the first senders, and how many others. */
+/*
+ * Adds a row with the first sender and the number of all; there may be
+ * hundreds.
+ */
 static void
 from_row(struct table *t, const json_t *seen)
 {
@@ -122,7 +125,7 @@ time_row(struct table *t, const json_t *seen)
 	number_row(t, seen, "fps", "frames/s");
 }
 
-/* By the ports of those sources that brought nothing. */
+/* Adds a row with the ports of sources that brought nothing. */
 static void
 silent_row(struct table *t, const json_t *seen)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spate protect: what is protected is not removed, by nobody's pattern. */
+/* spate protect: keeps recordings from being removed, also by patterns. */
 #include <stdio.h>
 
 #include "cli/rm_each.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* spate record: has the daemon record streams, and waits for the end with
- * --wait. */
+/*
+ * spate record: has the daemon record streams, and waits for the end with
+ * --wait.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +50,7 @@ times_check(const struct record_args *a, struct fault *fault)
 	return -EINVAL;
 }
 
-/* The daemon checks all of it; this saves the way there. */
+/* Checks the arguments without the daemon, which checks all of them again. */
 static int
 args_check(const struct record_args *a, const char *name, struct fault *fault)
 {
@@ -80,7 +82,7 @@ streams_of(const char *list)
 	return streams;
 }
 
-/* Spans go as nanoseconds with their unit: nothing is rounded. */
+/* Spans are sent in nanoseconds, so nothing is rounded. */
 static void
 span_put(json_t *request, const char *key, int64_t ns)
 {
@@ -148,7 +150,10 @@ print_started(const struct cli *cli, const struct record_args *a,
 	}
 }
 
-/* Lost packets are told and are no failure: this is what recording is. */
+/*
+ * Returns an error if a recording did not end well.  Lost packets are shown and
+ * are no error.
+ */
 static int
 ended_check(const json_t *infos, struct fault *fault)
 {
@@ -197,7 +202,10 @@ follow_to_end(struct follow *f, struct fault *fault)
 	return err;
 }
 
-/* It begins later: that is waited for first. */
+/*
+ * Handles a recording that begins later: waits for its start first, with
+ * --wait.
+ */
 static int
 record_at(struct follow *f, const struct record_args *args, const json_t *scan,
 	  struct fault *fault)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* spate recover: makes recordings whole that a crash left behind; without a
- * name, all that need it and are not being recorded. */
+/*
+ * spate recover: repairs recordings that a crash left incomplete.  Without a
+ * name it repairs all that need it and are not being recorded.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +83,10 @@ print_text(const char *name, const struct recover_report *r, bool dry_run)
 	putchar('\n');
 }
 
-/* The daemon's list of it is out of date; where there is none, no matter. */
+/*
+ * Has the daemon read the recording again; without a daemon nothing needs to be
+ * told.
+ */
 static void
 tell_daemon(const struct cli *cli, const char *name)
 {

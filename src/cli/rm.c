@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate rm: looks at everything first, shows it where more than what was
- * named may go, and then removes one after the other.  What may not go is
- * said, and keeps nothing else from it.
+ * spate rm: removes recordings, one after the other.  With a pattern, or to
+ * show what would happen, it looks at all of them first.  A recording that
+ * cannot be removed is reported, and the others are removed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +26,7 @@ is_set(const json_t *facts, const char *key)
 	return json_is_true(json_object_get(facts, key));
 }
 
-/* Why it will stay; NULL: it will not. */
+/* Returns why a recording will not be removed; NULL: it will. */
 static const char *
 obstacle(const json_t *facts, bool force)
 {
@@ -43,7 +43,10 @@ obstacle(const json_t *facts, bool force)
 	return NULL;
 }
 
-/* What is there of each; of what cannot be looked at, why. */
+/*
+ * Looks at each recording; one that cannot be looked at gets the reason as
+ * "why".
+ */
 static json_t *
 look(struct remover *r, const json_t *names)
 {
@@ -67,7 +70,7 @@ look(struct remover *r, const json_t *names)
 	return all;
 }
 
-/* How many would go, and what that frees. */
+/* Returns how many would be removed; *bytes is what that frees. */
 static size_t
 count(const json_t *all, bool force, uint64_t *bytes)
 {
@@ -141,7 +144,9 @@ dry(const struct cli *cli, const json_t *all, bool force)
 	return CLI_DONE;
 }
 
-/* A pattern may mean more than who typed it thinks. */
+/*
+ * Asks for confirmation, because a pattern may match more than its user thinks.
+ */
 static int
 confirm(const struct cli *cli, const json_t *all, bool force,
 	struct fault *fault)

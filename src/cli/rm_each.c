@@ -8,7 +8,7 @@
 #include "store/repair/protect.h"
 #include "store/repair/removal.h"
 
-/* ---- who does it ----------------------------------------------------- */
+/* ---- removing ---------------------------------------------------------- */
 
 int
 remover_open(struct remover *r, const struct cli *cli, struct fault *fault)
@@ -81,7 +81,7 @@ remover_protect(struct remover *r, const char *name, bool on, json_t **done,
 			   done, fault);
 }
 
-/* ---- what is meant --------------------------------------------------- */
+/* ---- finding recordings ------------------------------------------------ */
 
 static bool
 is_pattern(const char *operand)

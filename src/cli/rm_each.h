@@ -6,33 +6,37 @@
 #include "control/control.h"
 
 /*
- * Who removes: the daemon, with its rights, where there is one; else this
- * process.
+ * Removes recordings: the daemon does it, with its rights; without a daemon
+ * this process does.
  */
 struct remover {
-	struct control *control; /* NULL: this process */
+	struct control *control; /* NULL: there is no daemon */
 	struct disks disks;
 };
 
 int remover_open(struct remover *r, const struct cli *cli, struct fault *fault);
 void remover_close(struct remover *r);
 
-/* What would be removed, as removal_json() says; a new reference. */
+/*
+ * Gets what a removal would remove, as removal_json() says; the caller drops
+ * *facts.  Returns 0, or -errno with a fault.
+ */
 int remover_look(struct remover *r, const char *name, json_t **facts,
 		 struct fault *fault);
-/* Removes it, and says what that was. */
+/* Removes a recording; *facts gets what was removed. */
 int remover_remove(struct remover *r, const char *name, bool force,
 		   json_t **facts, struct fault *fault);
 
-/* Protects it, or not any more. */
+/* Protects a recording, or ends its protection. */
 int remover_protect(struct remover *r, const char *name, bool on, json_t **done,
 		    struct fault *fault);
 
 /*
- * The recordings that these names and patterns mean: a name means itself and,
- * where there is none of that name, its streams <name>_ds<stream>.  A name
- * that nobody knows (yet) is kept: who looks will say so.  *patterns: there is
- * one among them.  A new array of names; NULL with a fault.
+ * Returns the names that operands stand for, as a new array; NULL with a fault.
+ * A pattern stands for all that match.  A name stands for itself, or, if there
+ * is no recording of that name, for its streams <name>_ds<stream>. An unknown
+ * name is kept; removing it will report that.  *patterns: an operand was a
+ * pattern.
  */
 json_t *names_meant(const struct cli *cli, char **operand, bool *patterns,
 		    struct fault *fault);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is not known stays empty: without a daemon that is most of it. */
+/*
+ * Unknown values leave their cells empty; without a daemon that is most of
+ * them.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* spate status: the daemon, what it records, and its disks; once, or anew
- * every second. */
+/*
+ * spate status: prints the daemon, its recordings and its disks, once or every
+ * second.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@ print_memory(const json_t *memory)
 							       : "not locked");
 }
 
-/* Copies that other spates send here. */
+/* Prints copies that other spates are sending to this one. */
 static void
 print_inbox(const json_t *inbox)
 {
@@ -81,7 +83,7 @@ print(const json_t *status)
 	show_space(json_object_get(status, "space"));
 }
 
-/* Watches until a signal ends it, or the daemon does. */
+/* Prints the status; with --watch until a signal or the end of the daemon. */
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* spate stop: ends a recording, and waits until all of it is on the disks; one
- * that has not begun is cancelled.  Or ends a transfer. */
+/*
+ * spate stop: ends a recording and waits until all of it is on the disks;
+ * cancels a recording that has not begun; or ends a transfer.
+ */
 #include <stdio.h>
 
 #include "cli/show/cli.h"

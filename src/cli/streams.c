@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spate streams: what the daemon is configured to receive. */
+/* spate streams: lists the streams that the daemon is configured to receive. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cli/show/site.h"
 #include "cli/show/table.h"
 
-/* The first address, and how many others there are. */
+/* Adds a cell with the first address and the number of others. */
 static void
 listen_cell(struct table *t, const json_t *stream)
 {
@@ -24,7 +24,9 @@ listen_cell(struct table *t, const json_t *stream)
 		table_cell(t, "%s", first ? first : "");
 }
 
-/* What a stream brings: packets of one size, or heaps. */
+/*
+ * Adds a cell with what the stream consists of: packets of one size, or heaps.
+ */
 static void
 packet_cell(struct table *t, const json_t *stream)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spate verify: reads a recording back and holds it against its indexes and
- * checksums.  Anything wrong is a line, and makes it fail.  Of a name that
- * several streams share, or the parts of a split one, each is a recording.
+ * spate verify: reads a recording back and compares it with its indexes and
+ * checksums.  Each error is a line, and makes the command fail.  A name that
+ * several streams share stands for all of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,12 +20,15 @@
 struct check {
 	const struct cli *cli;
 	const struct disks *disks;
-	const char *name; /* of what is being looked at */
+	const char *name; /* of the recording being read */
 	bool part;	  /* it is one of several */
 	struct progress progress;
 	unsigned parts, broken;
 	uint64_t wrong;
-	/* Parts that recover helps: how many, counted up to 2, and the last. */
+	/*
+	 * Recordings that recover could repair: how many, up to 2, and the name
+	 * of the last.
+	 */
 	unsigned mends;
 	char mend[LAYOUT_FILE];
 };
@@ -178,7 +181,8 @@ check_one(struct check *c, const char *name, struct fault *fault)
 
 	if (wrong < 0)
 		return wrong;
-	wrong = recording_hold(rec, fault); /* nobody removes it meanwhile */
+	/* keeps it from being removed meanwhile */
+	wrong = recording_hold(rec, fault);
 	if (wrong < 0) {
 		recording_close(rec);
 		return wrong;
@@ -216,7 +220,10 @@ is_part(const char *name, const char *base)
 	       !strncmp(name + length, "_ds", 3);
 }
 
-/* `missing` says what it is without parts, too. */
+/*
+ * Verifies the recordings <base>_ds<stream>. If there are none, `fault` keeps
+ * what it said before.
+ */
 static int
 check_parts(struct check *c, const char *base, struct fault *fault)
 {
