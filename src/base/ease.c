@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Uses the idle class, not the lowest priority of "best effort": mq-deadline,
- * the scheduler of disks on most machines, knows only classes, and serves the
- * idle class after at most 10 s even if writes never end; and bfq would give
- * the lowest "best effort" priority a fifth of the disk.
+ * The idle class is used, not the lowest priority of "best effort":
+ * mq-deadline, the scheduler of disks on most machines, knows only classes, and
+ * serves the idle class after at most 10 s even if writes never end; and bfq
+ * would give the lowest "best effort" priority a fifth of the disk.
  *
  * The kernel shows for every block device, partitions too, how many reads and
  * writes are in flight.  Reading that file takes some microseconds, so callers

@@ -114,17 +114,17 @@ struct send_facts {
 };
 
 enum {
-	SEND_TIMED = 1,	   /* head.flags: it may be able to send at a given
-			    * time; see send_ops::timed */
-	SEND_BLOCKS = 2,   /* head.flags: it wants long runs of contiguous
-			    * data, a whole block if possible */
-	SEND_PLAIN = 4,	   /* head.flags: it sends bytes and knows no
+	SEND_TIMED = 1,	   /* head.flags: the plugin may be able to send
+			    * packets at a given time; see send_ops::timed */
+	SEND_BLOCKS = 2,   /* head.flags: the plugin wants long runs of
+			    * contiguous data, a whole block if possible */
+	SEND_PLAIN = 4,	   /* head.flags: the plugin sends bytes and knows no
 			    * packets, as if `plain` were always set */
-	SEND_BARE = 8,	   /* head.flags: it transmits the sequence of
-			    * packets in its own way, so they come without
+	SEND_BARE = 8,	   /* head.flags: the plugin transmits the sequence
+			    * of packets in its own way, so they come without
 			    * the prefix that was received with them */
-	SEND_UNHEARD = 16, /* head.flags: no receiver can make it wait;
-			    * packets that come too fast are lost */
+	SEND_UNHEARD = 16, /* head.flags: no receiver can make the plugin
+			    * wait; packets that come too fast are lost */
 };
 
 struct send_state;
@@ -204,8 +204,8 @@ struct send_ops {
 	void (*back)(struct send_state *state, uint32_t *run, uint64_t *first);
 
 	/*
-	 * Tells whether it can send at a given time over the route it has.
-	 * NULL: never.
+	 * Tells whether the plugin can send packets at a given time
+	 * (send_run::due) over the route that it uses.  NULL: never.
 	 */
 	bool (*timed)(struct send_state *state);
 
