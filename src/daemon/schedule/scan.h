@@ -49,7 +49,7 @@ struct scan {
 	char **stream; /* names of streams; NULL if it has none */
 	unsigned streams;
 	int64_t start, stop; /* UTC ns, by the data's own clock if `data`;
-			      * stop INT64_MAX: when it is stopped */
+			      * stop INT64_MAX: no end of its own */
 	bool data;
 	int64_t backlog; /* ns before the start that are recorded, too */
 	int64_t arm;	 /* ns before the start when it is armed */

@@ -25,7 +25,7 @@ struct schedule;
  */
 struct schedule_when {
 	int64_t start; /* 0: at once */
-	int64_t stop;  /* INT64_MAX: when it is stopped */
+	int64_t stop;  /* INT64_MAX: no end of its own */
 	bool data;
 	int64_t backlog;
 };

@@ -356,7 +356,10 @@ inbox_find(struct inbox *in, const char *name, struct mapping_of *of)
 int
 inbox_end(struct inbox *in, const char *name)
 {
-	/* A name has at least one character that is no digit. */
+	/*
+	 * A recording's name has at least one character that is no digit, so
+	 * digits alone are a number.
+	 */
 	bool number = !name[strspn(name, "0123456789")];
 	unsigned long id = number ? strtoul(name, NULL, 10) : 0;
 	struct copy_in *c;

@@ -330,8 +330,8 @@ step_one(struct daemon *d, struct transfer *t, int64_t now)
 		begin(d, t);
 	else if (t->step == TRANSFER_QUEUED || !t->ops->ended(t->run))
 		return;
-	else if (fed) /* it still takes in packets: stop before its memory is
-		       * freed */
+	else if (fed) /* the relay still takes in packets: stop it before its
+		       * memory is freed */
 		relay_stop(t->relay, "nobody sends it");
 	else
 		over(d, t, now);

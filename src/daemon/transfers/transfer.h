@@ -191,7 +191,10 @@ void transfer_waiters_clear(struct daemon *d);
 
 /* ---- transfer_check.c ------------------------------------------------- */
 
-/* Checks whether it can be sent as things are.  0, or -errno with a fault. */
+/*
+ * Checks whether the order can be carried out as things are.  0, or -errno with
+ * a fault.
+ */
 int transfer_check(struct daemon *d, const struct transfer_order *o,
 		   struct fault *fault);
 
@@ -202,7 +205,10 @@ int transfer_check(struct daemon *d, const struct transfer_order *o,
 int transfer_url_check(struct daemon *d, const char *name, const char *url,
 		       struct fault *fault);
 
-/* Tells whether it is a whole recording, which an inbox takes. */
+/*
+ * Tells whether the order asks for a whole recording, which is what an inbox
+ * takes.
+ */
 bool transfer_is_whole(const struct transfer_order *o);
 
 /* Returns the session that makes this recording; NULL: none. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks a request.  Whether the recording exists is asked of the sessions
- * first, then of the catalogue, and only if that does not know it of the disks,
- * by another thread (seek.h, name_lookup): so a recording that was copied there
- * a second ago is found.
+ * Checks a request.  The sessions are asked first whether the recording exists,
+ * then the catalogue, and only if that does not know it the disks, by the
+ * thread that looks up names (seek.h): so a recording that was copied there a
+ * second ago is found.
  */
 #include "daemon/transfers/transfer.h"
 
