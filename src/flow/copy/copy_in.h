@@ -91,7 +91,7 @@ struct copy_in {
 	int64_t start_ns; /* UTC ns, when its first connection came */
 
 	pthread_mutex_t lock; /* protects the fields down to look_of */
-	pthread_cond_t moved; /* signalled when state or links change */
+	pthread_cond_t moved; /* signalled on changes; no thread waits on it */
 	enum copy_in_state state;
 	struct fault fault; /* why, in state FAILED */
 	uint64_t transfer, attempt;
@@ -141,8 +141,8 @@ void copy_in_free(struct copy_in *c);
 /* Returns the state. */
 enum copy_in_state copy_in_is(struct copy_in *c);
 
-/* Changes the state, unless it is CLOSED or FAILED, and wakes the waiting
- * threads and the event loop. */
+/* Changes the state, unless it is CLOSED or FAILED, and wakes the event loop.
+ * Threads of connections find the new state by polling (copy_in_await). */
 void copy_in_move(struct copy_in *c, enum copy_in_state state);
 /* Does the same with FAILED. */
 void copy_in_fail(struct copy_in *c, const struct fault *fault);

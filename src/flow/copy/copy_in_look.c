@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds what is here of a recording that is about to be copied.  No block
- * counts by its name: blocks are read back and compared with their checksums.
- * Damaged blocks of an earlier copy are removed.  A recording that was made
- * here, or is complete, is not changed by a byte.
+ * Finds what is here of a recording that is about to be copied.  A block counts
+ * only after it was read back and agreed with its checksum.  Damaged blocks of
+ * an earlier copy are removed.  A recording that was made here, or is complete,
+ * is not changed by a byte.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -25,9 +25,9 @@
  * The event loop makes all calls; copy_out_free waits for the thread to end.
  */
 struct copy_out_args {
-	const char *name; /* URL tcp://host[:port]; copied */
+	const char *name; /* name of the recording; copied */
 	const char *to;	  /* URL of the inbox, tcp://host[:port]; copied */
-	const char *as;	  /* name that it gets there; NULL: its own */
+	const char *as;	  /* name that the copy gets there; NULL: the same */
 	/* Disks that have the recording; they outlive the copy. */
 	const struct disks *disks;
 	/* Gives its blocks; taken over, also on an error.  Used: seek_number,
@@ -43,7 +43,8 @@ struct copy_out_args {
 	uint32_t secret_bytes;
 	/* Ns that the peer may be away, or full; 0: a minute. */
 	int64_t patience;
-	void (*changed)(void *arg); /* see sender_args */
+	/* Called when the copy has ended; on its thread. */
+	void (*changed)(void *arg);
 	void *arg;
 };
 

@@ -32,7 +32,7 @@ struct copy_lane {
 
 /* The piece that is being copied out of the source. */
 struct copy_fill {
-	struct copy_lane *lane; /* NULL: none */
+	struct copy_lane *lane; /* gets the piece; NULL: there is no piece */
 	uint64_t number;
 	uint32_t piece, bytes, have;
 };
@@ -73,9 +73,11 @@ struct copy_out {
 	/* Number that the source was last moved to; UINT64_MAX: none. */
 	uint64_t sought;
 	struct copy_fill fill;
-	uint32_t crc;	    /* CRC32C of the block being sent, over its first */
-	uint64_t crc_bytes; /* crc_bytes bytes; 0 where it is not known */
-	int64_t due;	    /* steady ns: when the next piece may go */
+	/* CRC32C of the first crc_bytes bytes of the block being sent;
+	 * crc_bytes 0: not known. */
+	uint32_t crc;
+	uint64_t crc_bytes;
+	int64_t due; /* steady ns: when the next piece may go */
 
 	/* Steady ns: when the peer last took or sent something. */
 	int64_t contact;

@@ -46,10 +46,10 @@ struct choice_rank {
 struct choice {
 	struct choice_rank rank;
 	bool known;  /* false: no figures reported yet */
-	double pass; /* what it has spent: sum of bytes / free space */
+	double pass; /* its account: sum of bytes / free space */
 	bool benched;
 	int64_t retry;	     /* steady ns: end of its rest on the bench */
-	struct choice *next; /* choices::all */
+	struct choice *next; /* linked in choices::all */
 };
 
 struct choices {

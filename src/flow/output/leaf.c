@@ -64,7 +64,7 @@ note_failed(struct leaf *l, int err)
 	l->unnoted = true;
 }
 
-/* Writes a line that is owned by somebody else; NULL: memory ran out. */
+/* Writes a line that the caller keeps; NULL: memory ran out. */
 static void
 note_shared(struct leaf *l, const json_t *line)
 {

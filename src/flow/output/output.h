@@ -198,6 +198,7 @@ struct output {
 	struct output_run *run;
 	/* Runs listed, and those of them beyond each substream's first. */
 	unsigned runs, more;
+	/* Item descriptions that the metadata has on some disk. */
 	struct output_told {
 		uint64_t hash; /* FNV-1a of the description; 0: free entry */
 		uint64_t number;

@@ -28,7 +28,7 @@ enum {
 
 struct cut_heaps {
 	const struct format_ops *format;
-	uint32_t packet; /* bytes */
+	uint32_t packet; /* bytes of a datagram that is sent */
 	struct parcel parcel;
 	uint64_t at; /* offset of the next stored packet in the parcel */
 	uint64_t bad;

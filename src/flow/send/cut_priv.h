@@ -88,7 +88,8 @@ struct cut {
 	uint64_t taken;	      /* packets taken so far, of all parcels */
 	struct cut_mark mark; /* everything before it was taken */
 	struct cut_mark told; /* everything before it was counted */
-	/* cut_back was called, and packets before these are skipped: */
+	/* Set by cut_back: packets before number back_first of run back_run are
+	 * skipped. */
 	bool back;
 	uint32_t back_run;
 	uint64_t back_first;

@@ -28,9 +28,12 @@ enum {
 struct pacer {
 	/* Bits per second; or SEND_RATE_FREE or SEND_RATE_DATA. */
 	uint64_t rate;
-	int64_t next;  /* steady ns when the next packet is due, and */
-	uint64_t part; /* a fraction of it in 2^-32 ns */
-	int64_t peak;  /* the same at 5/4 of the rate: limits bursts */
+	/* Steady ns when the next packet is due at the rate, with a fraction in
+	 * 2^-32 ns; and when it is due at 5/4 of the rate, which limits
+	 * bursts. */
+	int64_t next;
+	uint64_t part;
+	int64_t peak;
 	bool begun;
 	/* The clock of the data, for SEND_RATE_DATA.  `brisk`: it runs 1/16
 	 * faster, for a recording that still grows: the transfer would

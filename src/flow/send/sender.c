@@ -130,7 +130,7 @@ run(void *arg)
 	enum sender_state state = sender_run(s);
 	void (*changed)(void *arg) = s->args.changed;
 
-	/* If the owner has left, nobody wants to know.  From here on
+	/* If the owner has left, `changed` is not called.  From here on
 	 * sender_free waits for this thread to end. */
 	if (atomic_exchange(&s->left, true)) {
 		destroy(s);

@@ -38,9 +38,8 @@ struct hold {
 enum { SENDER_WORDS = (sizeof(struct sender_facts) + 7) / 8 };
 
 struct sender {
-	/* Constant once started. */
-	/* All it points to is copied, except source, ops, options, format and
-	 * shape. */
+	/* Constant once started.  Everything that args points to is copied,
+	 * except source, ops, options, format and shape. */
 	struct sender_args args;
 	pthread_t thread;
 	int wake; /* eventfd that ends the thread's sleep */
@@ -78,10 +77,10 @@ struct sender {
 	bool paused;
 	int64_t now; /* steady ns when this round began */
 
-	/* Ring of parcels; the newest one is being cut. */
+	/* Ring of parcels; with `cutting` the newest one is being cut. */
 	struct hold hold[SENDER_HOLDS];
 	unsigned hold_first, holds;
-	bool cutting;	  /* if this is true */
+	bool cutting;
 	bool source_done; /* the source has no more */
 	uint64_t taken, released;
 	struct send_run offer[SEND_RUNS];

@@ -71,12 +71,12 @@ struct parcel {
 struct source_facts {
 	/* Given so far, from memory and from disk. */
 	uint64_t bytes_memory, bytes_disk;
-	uint64_t number;     /* number of the next block */
-	uint64_t end;	     /* one more than the highest number known */
-	uint64_t total;	     /* bytes of all blocks known so far */
-	bool live;	     /* the recording still grows */
-	uint64_t revoked;    /* blocks in memory that the recorder took back */
-	uint64_t dropped;    /* packets dropped for lack of memory (relay) */
+	uint64_t number;  /* number of the next block */
+	uint64_t end;	  /* one more than the highest number known */
+	uint64_t total;	  /* bytes of all blocks known so far */
+	bool live;	  /* the recording still grows */
+	uint64_t revoked; /* blocks that the recorder did not leave in memory */
+	uint64_t dropped; /* packets dropped for lack of memory (relay) */
 	uint64_t unreadable; /* packets in parcels with -EIO or -EBADMSG */
 	uint64_t passed;     /* bytes skipped by seek before any were given */
 };
