@@ -24,7 +24,7 @@
  *                                        |                            |
  *                                      THERE                        TAKING
  *                                        |                            |
- *                                        |       CLOSE, or nobody came back
+ *                                        |       CLOSE, or no link came back
  *                                        |                            |
  *                                        +--> CLOSED <--- loop --- CLOSING
  *   any of them --> FAILED, with a fault

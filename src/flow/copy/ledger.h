@@ -14,7 +14,7 @@
  * A ledger is what the receiver of a copy knows of each block: what the sender
  * told about it, and where it is.
  *
- *              ledger_lend      last piece     output_put     its sync
+ *             ledger_lend       last piece       sync
  *   WANTED ----------------> COMING -----> WRITING -----> DURABLE
  *     ^                                       |              ^
  *     +---- no disk has it (ledger_settled) --+              |

@@ -109,7 +109,8 @@ struct output_args {
 	const struct resume *resume;
 	/* Writer number of each disk of `resume`. */
 	const unsigned *resume_disk;
-	json_t *resume_line; /* line for the metadata of each disk */
+	/* A line for each disk's metadata that says it was continued. */
+	json_t *resume_line;
 
 	/*
 	 * For a recording that is copied from another machine, whose blocks

@@ -70,7 +70,8 @@ output_run_extend(struct output *o, const struct block *b)
 	r->packets += b->filled;
 }
 
-/* NULL: the run is not listed.  Caller holds output::lock. */
+/* Finds a run in the list; NULL: the run is not listed.  Caller holds
+ * output::lock. */
 static struct output_run *
 run_find(struct output *o, unsigned sub, uint32_t run)
 {

@@ -75,7 +75,8 @@ void cut_took(struct cut *c, uint64_t packets);
 bool cut_ended(const struct cut *c);
 
 /* Starts again from packet `first` of `run`: returns where the source has to
- * seek to, and skips the packets before that one. */
+ * seek to, and skips the packets before that one.  A block of rows is sent
+ * again from its first packet on. */
 void cut_back(struct cut *c, uint32_t run, uint64_t first, uint32_t *seek_run,
 	      uint64_t *seek_first);
 

@@ -37,8 +37,8 @@ removed(struct source_disk *d)
 	return -ENOENT;
 }
 
-/* Takes over what was found.  Of a growing recording, holding it protects it
- * from removal from its current end on. */
+/* Takes over what was found, and protects the recording from removal; while it
+ * grows its writer's lock does that, and recording_hold does nothing. */
 int
 source_disk_looked(struct source_disk *d)
 {
