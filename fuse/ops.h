@@ -47,6 +47,7 @@ struct ops {
 	} told; /* the last refusal that was logged; guarded by lock */
 };
 
+/* Prepares an empty struct; the caller then sets tree and opened. */
 void ops_init(struct ops *ops);
 /*
  * Closes files and folders that the kernel did not, because it was unmounted
@@ -56,6 +57,7 @@ void ops_finish(struct ops *ops);
 
 extern const struct fuse_lowlevel_ops ops_table;
 
+/* Add a handle to the list of open ones, or remove it.  Any thread. */
 void ops_handle_add(struct ops *ops, struct ops_handle *h);
 void ops_handle_remove(struct ops *ops, struct ops_handle *h);
 

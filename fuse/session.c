@@ -31,7 +31,7 @@ struct session {
 };
 
 /* Last message of libfuse while it mounts, for the error of a failed mount. */
-static char last[200]; /* main thread, before there are others */
+static char last[200]; /* used by the main thread, before others exist */
 
 static void
 fuse_says(enum fuse_log_level level, const char *format, va_list args)

@@ -38,7 +38,7 @@
 
 enum { BATCH = 64 };
 
-/* ---- names ------------------------------------------------------------------ */
+/* ---- names ---------------------------------------------------------- */
 
 struct live_name *
 live_find(struct live *l, const char *name)
@@ -219,7 +219,7 @@ look(void *arg, struct recording *rec)
 	return b.err;
 }
 
-/* ---- copying -------------------------------------------------------------------- */
+/* ---- copying -------------------------------------------------------- */
 
 static bool
 copy_block(const struct glimpse *g, uint64_t number, uint64_t at,

@@ -42,6 +42,8 @@ struct live_facts {
 	/* times that bytes were not in memory, or no longer */
 	uint64_t missed;
 };
+
+/* Copies the counters.  Any thread. */
 void live_facts(struct live *l, struct live_facts *f);
 
 #endif

@@ -55,7 +55,7 @@ struct live {
 	pthread_mutex_t lock; /* held for a moment only, never while waiting */
 	/* signalled at an answer, and at the thread's end */
 	pthread_cond_t news;
-	/* ---- under the lock ---------------------------------------------------- */
+	/* ---- under the lock ----------------------------------------- */
 	unsigned refs; /* holders: the opener and the thread */
 	bool running, closing;
 	struct live_name *names;
@@ -64,7 +64,7 @@ struct live {
 	int64_t retry_ns; /* steady ns: no connection before */
 	struct live_facts facts;
 
-	/* ---- used by the thread alone ------------------------------------------ */
+	/* ---- used by the thread alone ------------------------------- */
 	struct control *control;
 	int64_t pause_ns; /* ns until the next attempt */
 	int said;	  /* the error that was logged last */
@@ -72,6 +72,8 @@ struct live {
 
 /* Called with the lock. */
 struct live_name *live_find(struct live *l, const char *name);
+
+/* Wakes the thread.  With or without the lock. */
 void live_wake(struct live *l);
 void live_drop(struct live *l); /* called without the lock */
 

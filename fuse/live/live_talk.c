@@ -29,13 +29,13 @@
 #define SECOND (1000 * MS)
 #define ASK    (3 * SECOND)
 #define FORGET (15 * SECOND)
-#define RETRY  SECOND	     /* first pause; it doubles, up to */
-#define RARELY (10 * SECOND) /* this if the daemon cannot be reached */
-#define OLD    (60 * SECOND) /* and this if it does not know the verb */
+#define RETRY  SECOND	     /* first pause, which doubles each time */
+#define RARELY (10 * SECOND) /* longest pause if the daemon cannot be reached */
+#define OLD    (60 * SECOND) /* longest pause if it does not know the verb */
 
 enum { ANSWER_MS = 5000 };
 
-/* ---- the connection --------------------------------------------------------- */
+/* ---- the connection ------------------------------------------------- */
 
 /* Logs an error, once for each reason; readers go on without the daemon. */
 static void
@@ -105,7 +105,7 @@ is_connected(struct live *l)
 	return true;
 }
 
-/* ---- asking ------------------------------------------------------------------- */
+/* ---- asking --------------------------------------------------------- */
 
 /* A request to the daemon, and its answer. */
 struct ask {
@@ -176,7 +176,7 @@ is_refused(int err)
 {
 	switch (-err) {
 	case 0:
-	case ENOENT: /* it is not being made, or no longer */
+	case ENOENT: /* not being recorded, or no longer */
 	case EBUSY:
 	case EIO:
 	case ENOMEM:

@@ -35,7 +35,7 @@ void info_counts(struct opened_set *set, const char *name,
 struct info_about {
 	struct record *record;
 	const struct view_choice *choice; /* strip and fill, as mounted */
-	char file[256];			  /* its file in the root; "": none */
+	char file[256];			  /* file in the root; "": none */
 };
 
 /*

@@ -17,7 +17,8 @@ struct record {
 	atomic_uint holders;
 	enum entry_state state;
 	bool foreign, vdif, counted;
-	char extension[LAYOUT_EXTENSION]; /* of its files, without the dot */
+	char extension
+	    [LAYOUT_EXTENSION]; /* extension of its files, without the dot */
 	enum heap_store store;
 	uint32_t payload;
 	unsigned subs;
@@ -52,7 +53,7 @@ bool record_same(const struct record *a, const struct record *b);
  */
 struct names_item {
 	struct record *record;
-	char *file; /* its name in the root; NULL: not shown there */
+	char *file; /* name in the root; NULL: not shown there */
 	uint64_t ino;
 };
 

@@ -38,11 +38,11 @@ struct node {
 	/* The results of the last measurement. */
 	bool measured;
 	uint64_t bytes, stamp;
-	int64_t end_ns, measured_ns; /* steady */
-	char *text;		     /* of a NODE_INFO; `bytes` long */
+	int64_t end_ns, measured_ns; /* measured_ns: steady */
+	char *text;		     /* text of a NODE_INFO; `bytes` long */
 	struct info_counts counts;   /* the counts that the text has */
 
-	struct node *next_id, *next_key; /* nodes::slot */
+	struct node *next_id, *next_key; /* nodes::by_id, by_key */
 };
 
 struct nodes;
@@ -50,6 +50,7 @@ struct nodes;
 struct nodes *nodes_make(void); /* NULL: no memory */
 void nodes_free(struct nodes *n);
 
+/* Returns the node of an id; NULL: there is none. */
 struct node *nodes_find(struct nodes *n, uint64_t id);
 
 /*

@@ -53,7 +53,7 @@ struct tree_args {
 struct tree_attr {
 	uint64_t id;
 	struct stat st;
-	bool growing; /* it grows: open it with direct_io */
+	bool growing; /* still recorded: open with direct_io */
 	bool text;    /* read it with tree_text(), with direct_io, too */
 	/* how long the kernel may cache name and attributes */
 	unsigned keep_ms;
@@ -62,7 +62,7 @@ struct tree_attr {
 
 /* The part of a recording that an open file shows. */
 struct tree_file {
-	char name[256]; /* of the recording */
+	char name[256]; /* recording's name */
 	unsigned sub;
 	int thread; /* -1: all */
 	/* range of time; both 0: all; to 0: to the end */
@@ -99,6 +99,8 @@ int tree_lookup(struct tree *t, uint64_t parent, const char *name,
  * tree_lookup().
  */
 int tree_get(struct tree *t, uint64_t id, struct tree_attr *a);
+
+/* Lowers the count of an id by n, and frees its node at 0. */
 void tree_forget(struct tree *t, uint64_t id, uint64_t n);
 
 /*
@@ -136,6 +138,10 @@ struct tree_entry {
 	bool count;
 };
 
+/*
+ * Opens the list of a folder.  Returns 0; -ESTALE: no such id, or it is gone;
+ * -ENOTDIR; -ENOMEM; for a folder of threads also as measure_threads().
+ */
 int tree_dir_open(struct tree *t, uint64_t id, struct tree_dir **dir);
 int tree_dir_read(struct tree_dir *dir, uint64_t at,
 		  const struct tree_entry *e);

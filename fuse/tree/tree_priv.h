@@ -56,6 +56,7 @@ struct tree {
 
 /* ---- tree_keep.c ----------------------------------------------------- */
 
+/* Starts the keeper.  Returns 0 or -errno. */
 int tree_keep_start(struct tree *t);
 /*
  * Stops the thread.  Returns false if it hangs: then all that it uses must

@@ -50,7 +50,7 @@ enum {
 #define EPOCH_MASK	0x3fu
 #define THREAD_MASK	0x3ffu
 #define SYNC_EDV1	0xacabfeedu
-#define SUBVERSION_EDV2 0xa5ea5u /* of ALMA; readers look for it */
+#define SUBVERSION_EDV2 0xa5ea5u /* ALMA's; readers look for it */
 #define SIXTEEN_YEARS	(INT64_C(16) * 1461 / 4 * DAY)
 
 /*

@@ -67,7 +67,7 @@ struct receive_state {
 	int fd;
 	/* ns (UTC): time of the first packet, and start of pacing */
 	int64_t start;
-	uint64_t sequence; /* of the next packet, counted from 0 */
+	uint64_t sequence; /* next packet, counted from 0 */
 	uint64_t told;	   /* packets handed to the core */
 	uint64_t random;
 	/*

@@ -29,7 +29,7 @@ struct fetch_message {
 	uint64_t bytes;
 	uint8_t header[UCX_HEADER];
 	struct wire_frame frame; /* the frame header in `header` */
-	uint8_t *at;		 /* where the payload goes */
+	uint8_t *at;		 /* destination of the payload */
 	/* `at` is where the core expects it, not `stage` */
 	bool straight;
 	/* memory of WIRE_PAYLOAD_MOST bytes, made when first used */
@@ -47,7 +47,7 @@ struct fetch {
 	 * the connection's transports are known; tame: see ucx_worker_is_tame()
 	 */
 	bool known, tame;
-	/* what is wrong with the sender's messages; NULL: nothing */
+	/* error in the sender's messages; NULL: none */
 	const char *why;
 	char text[160]; /* why a sender could not join */
 	bool asked;	/* the core had room in this call */
@@ -60,6 +60,7 @@ struct fetch_args {
 	unsigned source;
 };
 
+/* Prepares a source's fetch, and has its inlet expect payloads from it. */
 void fetch_make(struct fetch *f, const struct fetch_args *args);
 void fetch_free(struct fetch *f);
 

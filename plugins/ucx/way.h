@@ -30,7 +30,7 @@ struct way_message {
 struct way {
 	struct ucx_worker worker;
 	uint64_t token;
-	uint64_t number; /* of the next message */
+	uint64_t number; /* number of the next message */
 	struct way_message message[WAY_MESSAGES];
 	uint8_t *memory;
 	int64_t since; /* steady ns: when it began to connect; 0: not yet */

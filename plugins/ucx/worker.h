@@ -66,6 +66,8 @@ struct ucx_library {
  * -EIO: it does not start; with a sentence in `why`.
  */
 int ucx_library_open(struct ucx_library *u, char *why, uint32_t why_bytes);
+
+/* Frees the contexts, unless a worker was left behind, which needs them. */
 void ucx_library_close(struct ucx_library *u);
 
 /*
@@ -85,7 +87,7 @@ struct ucx_worker {
 	ucp_ep_h ep;   /* the connection to the peer */
 	int fd;
 	void *flush; /* the request whose end shows that it is connected */
-	bool wired;  /* it is connected; a listening worker's owner sets it */
+	bool wired;  /* connected; the owner of a listening worker sets it */
 	int err;     /* -errno of a broken connection; 0: none */
 };
 

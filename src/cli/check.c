@@ -33,9 +33,9 @@ struct look {
 	const struct cli *cli;
 	const struct check_args *args;
 	const struct disks *disks;
-	json_t *wrong, *remarks; /* of the recording being checked */
+	json_t *wrong, *remarks; /* sentences about the present recording */
 	unsigned bad;		 /* recordings found bad */
-	char why[160];		 /* what is wrong with the first of them */
+	char why[160];		 /* first error of the first of them */
 };
 
 static void

@@ -21,10 +21,10 @@ struct exporter {
 	const struct cli *cli;
 	const struct export_args *args;
 	struct recording *rec;
-	struct reader *reader; /* of rec; NULL for cubes */
+	struct reader *reader; /* reads rec; NULL for cubes */
 	const char *file;      /* as typed; "-": standard output */
 	char *piece;	       /* EXPORT_PIECE bytes */
-	uint64_t read;	       /* of all files, for the progress bar */
+	uint64_t read;	       /* read of all files, for the progress bar */
 	uint64_t bytes;	       /* written, of all files */
 	/*
 	 * fill in place of chunks that cannot be read, or bytes left out for
@@ -63,6 +63,8 @@ int export_fault(const char *path, int err, struct fault *fault);
  * -errno with a fault.
  */
 int export_folder(const char *path, bool force, struct fault *fault);
+
+/* Writes all bytes.  Returns 0 or -errno. */
 int export_put(int fd, const void *data, size_t bytes);
 
 /* Prints a line about a finished file with --json; takes `line` over. */

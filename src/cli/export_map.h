@@ -58,6 +58,8 @@ void map_item(struct export_map *m, unsigned channel, uint64_t time,
  * takes it over.  Returns 0 or -errno.
  */
 int map_end(struct export_map *m, uint64_t last, json_t *head);
+
+/* Closes an unfinished map and frees its memory. */
 void map_drop(struct export_map *m);
 
 #endif

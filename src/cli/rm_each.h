@@ -14,6 +14,10 @@ struct remover {
 	struct disks disks;
 };
 
+/*
+ * Connects to the daemon, or else finds the disks.  Returns 0, or -errno with a
+ * fault; the caller calls remover_close() in either case.
+ */
 int remover_open(struct remover *r, const struct cli *cli, struct fault *fault);
 void remover_close(struct remover *r);
 

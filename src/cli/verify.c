@@ -20,8 +20,8 @@
 struct check {
 	const struct cli *cli;
 	const struct disks *disks;
-	const char *name; /* of the recording being read */
-	bool part;	  /* it is one of several */
+	const char *name; /* recording being read */
+	bool part;	  /* one of several recordings */
 	struct progress progress;
 	unsigned parts, broken;
 	uint64_t wrong;

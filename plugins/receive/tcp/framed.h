@@ -32,7 +32,7 @@ struct framed_line { /* one connection */
 	struct handshake handshake;
 	/* ns since the connection came; counted until it is greeted */
 	int64_t age;
-	/* its frame is whole and waits for packets of other connections */
+	/* the frame is whole and waits for other connections */
 	bool blocked;
 	bool aimed;   /* the core's pairs are placed for packet `aim` */
 	uint64_t aim; /* position of that packet */
@@ -79,10 +79,15 @@ struct framed {
 	uint32_t secret_bytes; /* 0: no secret, every sender is accepted */
 };
 
+/*
+ * Prepares `lines` connections.  Returns 0 or -ENOMEM; the caller calls
+ * framed_free() in either case.  `door` and `peer` must outlive it.
+ */
 int framed_make(struct framed *f, struct door *door, struct peer *peer,
 		unsigned lines, const struct receive_args *args);
 void framed_free(struct framed *f);
 
+/* Receives packets of a source, as receive_ops::receive. */
 int framed_receive(struct framed *f, unsigned source, struct receive_batch *b);
 
 /*

@@ -44,7 +44,7 @@ struct inlet {
 	bool beside;
 	/* payload of the first frame, not in `data`; NULL: not there yet */
 	uint8_t *payload;
-	bool trusted;	/* that payload has no checksum */
+	bool trusted;	/* `payload` has no checksum */
 	uint64_t taken; /* frames with such a payload that are done */
 };
 
@@ -57,6 +57,8 @@ void inlet_clear(struct inlet *in); /* for the next connection */
  * state INLET_PARTIAL.
  */
 uint8_t *inlet_room(struct inlet *in, uint32_t *bytes);
+
+/* Notes that the caller has read so many bytes to inlet_room(). */
 void inlet_came(struct inlet *in, uint32_t bytes);
 
 /* Checks the first frame as far as it is here, and returns its state. */

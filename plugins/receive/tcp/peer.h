@@ -23,7 +23,7 @@ struct peer {
 	bool woken;
 	int fd; /* -1: no sender is connected */
 	union endpoint from;
-	/* of the present or last sender; "": there was none */
+	/* present or last sender; "": there was none */
 	char name[ENDPOINT_TEXT];
 	/* since the last tick the receiver could not take more */
 	bool held;
@@ -32,6 +32,7 @@ struct peer {
 	struct receive_counts counts;
 };
 
+/* Makes the source's descriptor, without a sender.  Returns 0 or -errno. */
 int peer_make(struct peer *p, const struct host *host, int wake);
 void peer_free(struct peer *p);
 

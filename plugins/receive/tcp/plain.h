@@ -30,10 +30,15 @@ struct plain {
 	struct iovec iov[2 * RECEIVE_BATCH];
 };
 
+/*
+ * Prepares for one sender at a time.  Returns 0 or -ENOMEM; the caller calls
+ * plain_free() in either case.  `door` and `peer` must outlive it.
+ */
 int plain_make(struct plain *p, struct door *door, struct peer *peer,
 	       const struct receive_args *args);
 void plain_free(struct plain *p);
 
+/* Receives packets, as receive_ops::receive. */
 int plain_receive(struct plain *p, struct receive_batch *b);
 
 /*

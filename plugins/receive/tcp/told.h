@@ -25,6 +25,7 @@ struct told {
 	struct told_range range[TOLD_RANGES];
 };
 
+/* Forgets everything and begins at `low`. */
 void told_clear(struct told *t, uint64_t low);
 
 /*

@@ -39,14 +39,14 @@ enum { TRANSFER_PATIENCE = 1000000000 }; /* ns */
 
 enum seat_state {
 	SEAT_FREE,
-	SEAT_JOINED, /* its position is not known yet */
+	SEAT_JOINED, /* position not known yet */
 	SEAT_STANDS,
 };
 
 struct transfer_seat {
 	enum seat_state state;
 	bool ready;	 /* the packet at its position is here */
-	uint32_t number; /* of the connection, from the HELLO */
+	uint32_t number; /* connection's number, from its HELLO */
 	uint64_t at;
 	int64_t quiet; /* ns since it brought something */
 };
@@ -82,6 +82,7 @@ struct transfer_args {
 	uint32_t parts;
 };
 
+/* Makes an empty transfer.  Returns 0 or -ENOMEM. */
 int transfer_make(struct transfer *t, const struct transfer_args *args);
 void transfer_free(struct transfer *t);
 
@@ -105,6 +106,8 @@ struct transfer_answer {
 /* Adds a connection whose HELLO has come. */
 struct transfer_answer transfer_join(struct transfer *t, unsigned seat,
 				     const struct transfer_hello *h);
+
+/* Frees a seat whose connection was closed. */
 void transfer_leave(struct transfer *t, unsigned seat);
 
 /* Returns the position at which a DATA or END frame begins. */

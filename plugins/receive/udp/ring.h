@@ -54,14 +54,14 @@ struct ring {
 	/* already logged: fragments, wrong checksums, interface down */
 	bool fragments, unsound, down;
 	bool ask;	       /* note the sender of the next packet */
-	union endpoint sender; /* of the last packet whose sender was noted */
+	union endpoint sender; /* sender that was noted last */
 	uint64_t datagrams, calls, overruns;
 };
 
 struct ring_args {
 	const struct address *address; /* with its interface */
 	uint64_t bytes;		       /* memory of the ring */
-	/* this ring makes the group; the others of the group join */
+	/* true: makes the group; false: joins it */
 	bool first;
 	/* number of the group: set by the first ring, read by the others */
 	uint16_t *group;

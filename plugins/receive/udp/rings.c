@@ -114,7 +114,7 @@ port_keep(struct rings *s, unsigned i, const struct receive_args *args)
 	if (fd < 0)
 		return fd;
 	s->keeper[i] = fd;
-	ring_deafen(fd); /* its small buffer would only fill up */
+	ring_deafen(fd); /* packets would only fill the small buffer */
 	return 0;
 }
 

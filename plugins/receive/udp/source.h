@@ -60,11 +60,11 @@ struct source {
 	uint64_t datagrams, reads;
 
 	/* Rarely used: for people, and for keepalive. */
-	/* of the last packet whose sender was noted */
+	/* sender that was noted last */
 	union endpoint sender;
 	int64_t kept;	    /* ns: when the last keepalive was sent */
 	const char *device; /* interface it is bound to; NULL: any */
-	/* where it listens: as configured, or `shown` */
+	/* listening address: as configured, or `shown` */
 	const char *address;
 	/* address and port of one substream of several */
 	char shown[ENDPOINT_TEXT];

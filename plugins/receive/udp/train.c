@@ -223,7 +223,7 @@ train_tell(struct train *t, struct receive_batch *b, struct packet_mark mark)
 	if (is_expected(t, b)) {
 		tell_pairs(t, b);
 	} else if (t->segment == t->total && t->total > t->longest) {
-		/* its place does not matter: the core drops it */
+		/* a cut packet may be anywhere: the core drops it */
 		t->mark.flags |= RECEIVE_CUT;
 		packet_tell(b, b->pair, t->total, t->mark);
 	} else {

@@ -58,6 +58,10 @@ struct train {
 	struct packet_mark mark;
 };
 
+/*
+ * Allocates the memory.  Returns 0 or -ENOMEM; the caller calls train_clear()
+ * in both cases.
+ */
 int train_make(struct train *t, const struct receive_args *args);
 void train_clear(struct train *t);
 

@@ -32,10 +32,10 @@ struct etd_file {
 	struct talk talk;
 	enum etd_state state;
 	const char *path;
-	/* of the first open: "New", "Resume" or "OverWrite" */
+	/* first open: "New", "Resume" or "OverWrite" */
 	const char *mode;
 	uint16_t data_port; /* port for bytes, if the server names none */
-	/* this client had it open before: it is resumed from now on */
+	/* opened before by this client: resume from now on */
 	bool existed;
 	uint64_t have; /* bytes that the server has */
 	bool said;     /* the server has said `have` */
@@ -46,6 +46,10 @@ struct etd_file {
 	uint32_t why_bytes;
 };
 
+/*
+ * Prepares an unconnected file; the caller then sets path, mode, data_port and
+ * why.  `to` must outlive it.
+ */
 void etd_file_make(struct etd_file *f, const struct line_args *to);
 
 /*
@@ -55,6 +59,7 @@ void etd_file_make(struct etd_file *f, const struct line_args *to);
  */
 int etd_file_step(struct etd_file *f, bool shut, int64_t now);
 
+/* Closes the connection. */
 void etd_file_drop(struct etd_file *f);
 
 #endif

@@ -77,8 +77,13 @@ int bytes_hear(struct bytes *b);
  */
 int bytes_finish(struct bytes *b, int64_t now);
 
+/*
+ * Copies what is not sent yet, because the memory of packets is wanted back.
+ * If the kernel has some of it without a copy, the connection is closed.
+ */
 void bytes_detach(struct bytes *b);
 
+/* Returns how many of the first packets need their memory no more. */
 static inline uint64_t
 bytes_release(const struct bytes *b)
 {

@@ -37,6 +37,7 @@ struct place {
 	uint64_t first;
 };
 
+/* Tells whether place a comes before place b. */
 static inline bool
 place_is_before(struct place a, struct place b)
 {
@@ -87,7 +88,7 @@ struct channel_args {
 	const uint8_t *secret;
 	uint32_t secret_bytes;
 	const char *json; /* text of the HELLO; "": none */
-	char *why;	  /* what is, or went, wrong */
+	char *why;	  /* sentence: last error */
 	uint32_t why_bytes;
 };
 
@@ -124,6 +125,10 @@ struct channel {
 	void *way;     /* state of channel_beside; NULL: none */
 };
 
+/*
+ * Prepares an unconnected channel; `args` must outlive it.  Returns 0 or
+ * -ENOMEM; the caller calls channel_free() in either case.
+ */
 int channel_make(struct channel *c, const struct channel_args *args,
 		 unsigned number);
 void channel_free(struct channel *c);

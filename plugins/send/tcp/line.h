@@ -54,6 +54,7 @@ struct line {
 
 int64_t line_now(void); /* Returns the steady time (CLOCK_MONOTONIC) in ns. */
 
+/* Prepares an unconnected line; `args` must outlive it. */
 void line_make(struct line *l, const struct line_args *args);
 
 /*
@@ -70,6 +71,10 @@ line_is_busy(const struct line *l)
 	return l->first < l->pieces;
 }
 
+/*
+ * Appends memory to be sent, of which the caller has checked that it finds room
+ * in `piece`.  Adjacent pieces become one.
+ */
 static inline void
 line_give(struct line *l, const void *bytes, size_t n)
 {

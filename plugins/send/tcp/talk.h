@@ -18,6 +18,7 @@ struct talk {
 	uint32_t got, used;
 };
 
+/* Prepares an unconnected talk; `args` must outlive it. */
 void talk_make(struct talk *t, const struct line_args *args);
 
 /*

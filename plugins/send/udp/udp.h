@@ -94,7 +94,7 @@ bool udp_qdisc_timed(const union endpoint *to, unsigned device);
 struct udp_cursor {
 	const struct send_run *run;
 	unsigned runs;
-	uint32_t packet; /* of the first run */
+	uint32_t packet; /* index in the first run */
 };
 
 /*

@@ -120,7 +120,7 @@ is_answer(struct send_state *s, int fd, int err)
 		return false;
 	udp_answers(s, fd);
 	if (err == ECONNREFUSED && s->refused == before)
-		/* its answer did not fit in the socket's error queue */
+		/* the answer did not fit in the socket's error queue */
 		s->refused++;
 	return s->refused != before;
 }

@@ -40,7 +40,7 @@ struct disk_try {
 	const char *writer; /* name of the plugin that worked */
 	struct try_result result;
 	int err;	   /* 0 or -errno */
-	const char *doing; /* what failed */
+	const char *doing; /* step that failed */
 };
 
 /* Measures a disk; sets err on failure.  Takes as long as the disk does. */

@@ -20,7 +20,7 @@ struct gen_frames {
 	uint64_t seed;
 	uint64_t first; /* sequence of packet 0 */
 	int64_t second; /* UTC second of packet 0 */
-	uint32_t frame; /* its frame in that second */
+	uint32_t frame; /* frame of packet 0 in that second */
 	uint8_t *data;	/* source.ready datagrams */
 };
 

@@ -39,9 +39,9 @@ struct gen_heap {
 
 struct gen_heaps {
 	struct gen_source source;
-	unsigned bits;	 /* of an address, the flavour: 40 or 48 */
+	unsigned bits;	 /* bits of an address, the flavour: 40 or 48 */
 	uint32_t packet; /* bytes of a datagram */
-	uint64_t bytes;	 /* of noise in each heap */
+	uint64_t bytes;	 /* noise in each heap */
 	enum gen_describe describe;
 	bool start, stop; /* whether control heaps are sent */
 	uint64_t seed;
@@ -86,6 +86,7 @@ struct gen_piece {
 	bool data; /* not of a control heap */
 };
 
+/* Finds the place of a port's packet. */
 void gen_heaps_find(const struct gen_heaps *h, unsigned port, uint64_t packet,
 		    struct gen_piece *piece);
 

@@ -33,7 +33,7 @@ struct gen {
 	bool of_heaps;
 	struct gen_frames frames; /* used if the format has no heaps */
 	struct gen_heaps heaps;
-	struct gen_source *source; /* one of these two */
+	struct gen_source *source; /* one of the two above */
 	struct gen_socket socket;
 	struct gen_port *port;
 	struct gen_sender sender;
@@ -51,6 +51,7 @@ void gen_close(struct gen *g);
  */
 int gen_dump(struct gen *g, struct fault *fault);
 
+/* Prints what was sent, or one JSON line with --json. */
 void gen_report(const struct cli *cli, struct gen *g);
 
 /* Makes a fault about the command line; returns -EINVAL. */

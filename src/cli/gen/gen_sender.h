@@ -29,7 +29,7 @@ struct gen_sender {
 	bool by_heap;
 	uint64_t rate;	 /* bits of datagrams per second; 0: no limit */
 	int64_t most_ns; /* ns after which it ends; 0: with the plans */
-	const volatile sig_atomic_t *stop; /* it ends when this is set */
+	const volatile sig_atomic_t *stop; /* set by a signal: end soon */
 
 	/* The result. */
 	uint64_t bytes;

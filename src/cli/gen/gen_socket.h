@@ -25,7 +25,7 @@ struct gen_socket {
 
 struct gen_to {
 	const char *url; /* see gen_url.h */
-	uint32_t bytes;	 /* of a datagram */
+	uint32_t bytes;	 /* length of a datagram */
 	/* most datagrams that the kernel may cut from a train; 0 or 1: none */
 	unsigned segment;
 	struct gen_tcp_args tcp;

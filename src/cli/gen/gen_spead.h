@@ -22,7 +22,7 @@ enum {
 };
 
 struct spead_packet {
-	unsigned bits; /* of an address: 40 or 48 */
+	unsigned bits; /* bits of an address: 40 or 48 */
 	uint64_t heap, length, offset, bytes;
 };
 

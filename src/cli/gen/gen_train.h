@@ -16,7 +16,7 @@ enum { GEN_TRAIN = 64 }; /* most datagrams of a train */
 struct gen_train {
 	struct iovec iov[GEN_TRAIN * GEN_PIECES];
 	uint8_t pieces[GEN_TRAIN];  /* pieces of iov, for each datagram */
-	uint64_t number[GEN_TRAIN]; /* of each datagram, as its plan counts */
+	uint64_t number[GEN_TRAIN]; /* number of each datagram in its plan */
 	unsigned n;		    /* datagrams */
 	unsigned iovs;
 };

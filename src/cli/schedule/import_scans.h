@@ -38,7 +38,8 @@ struct import {
 	const char *station; /* the wanted station; NULL: the only one */
 	struct import_scan *scan;
 	unsigned n, room;
-	char experiment[IMPORT_WORD], code[IMPORT_WORD]; /* of the last scan */
+	char experiment[IMPORT_WORD],
+	    code[IMPORT_WORD]; /* from the last scan */
 	char *note[IMPORT_NOTES];
 	unsigned kept, notes; /* notes kept, and notes in all */
 	unsigned left_out;    /* scans left out */
@@ -64,8 +65,11 @@ int import_add(struct import *im, const struct import_found *found,
  * or -ENOENT with a fault "not-found" if no scan is left.
  */
 int import_finish(struct import *im, struct fault *fault);
+
+/* Frees the scans and notes. */
 void import_clear(struct import *im);
 
+/* Adds a note about a line of the file (0: the whole file). */
 void import_note(struct import *im, unsigned line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Adds a note, and counts a scan that is left out. */
@@ -87,6 +91,8 @@ int import_station_fault(const struct import *im, const char *const *has,
  */
 int import_text(struct import *im, const char *text, size_t bytes,
 		struct fault *fault);
+
+/* Reads a file, "-" for standard input, and does the same. */
 int import_file(struct import *im, const char *path, struct fault *fault);
 
 /* Properties that all imported scans get. */

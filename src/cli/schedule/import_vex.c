@@ -56,7 +56,7 @@ struct vex {
 	struct words words;
 	struct import *im;
 	struct fault *fault;
-	bool looking; /* this is the first round */
+	bool looking; /* first round */
 	enum block block;
 	char def[IMPORT_WORD];
 	char reference[IMPORT_WORD]; /* the experiment that $GLOBAL names */

@@ -27,6 +27,7 @@ struct words {
 	char text[WORDS_STATEMENT];
 };
 
+/* Begins with a text, which must outlive `w`. */
 void words_begin(struct words *w, const char *text, size_t bytes);
 /*
  * Reads a statement.  Returns 1; 0 at the end; -EINVAL with `wrong` and

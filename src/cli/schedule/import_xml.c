@@ -28,7 +28,7 @@ struct xml {
 	int depth;
 	bool dump; /* <SCHED> was seen: a VEX file dumped as XML */
 	bool any;
-	/* of the root element */
+	/* attributes of the root element */
 	char experiment[IMPORT_WORD], station[IMPORT_WORD];
 	/* stations that were found and not wanted */
 	char other[STATIONS][IMPORT_WORD];

@@ -15,7 +15,7 @@
  */
 enum schedule_columns {
 	SCHEDULE_STATE, /* the state of each scan, and when it comes */
-	SCHEDULE_CHECK, /* what each scan needs, and whether that is there */
+	SCHEDULE_CHECK, /* needs of each scan, and whether they are met */
 };
 
 void schedule_show(const struct cli *cli, const json_t *scans,

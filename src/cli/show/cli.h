@@ -29,7 +29,7 @@ struct cli {
 
 struct command {
 	const char *name;
-	const char *operands; /* as the usage line shows them */
+	const char *operands; /* text of the usage line */
 	const char *help;     /* one line, no full stop */
 	unsigned least, most; /* number of operands allowed */
 	/* reads recordings: its I/O gives way to writers (base/ease.h) */
@@ -37,7 +37,7 @@ struct command {
 	const struct args_option *options; /* NULL: none of its own */
 	/* preset values of the struct that options fill */
 	const void *defaults;
-	size_t bytes; /* of that struct */
+	size_t bytes; /* size of that struct */
 	/*
 	 * Runs the command; `values` is the struct of options, and a NULL
 	 * follows the last operand.  Returns CLI_...

@@ -19,7 +19,7 @@ struct table {
 	unsigned columns;
 	char **cell; /* row by row */
 	size_t n, room;
-	bool broken; /* there was no memory for a cell */
+	bool broken; /* no memory for a cell */
 };
 
 struct table *

@@ -20,6 +20,7 @@ struct table;
 struct table *table_open(const struct table_column *columns, unsigned n);
 void table_close(struct table *table);
 
+/* Adds the next cell. */
 void table_cell(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -19,6 +19,8 @@ void terminal_guard(void);
  */
 #define ERASE_LINE   "\r\033[K"
 #define CLEAR_SCREEN "\033[H\033[J"
+
+/* Sends a control sequence, after flushing what was printed to `to`. */
 void terminal_do(FILE *to, const char *sequence);
 
 /* Returns the width of the terminal at fd; 80 if it is unknown. */
