@@ -138,8 +138,7 @@ bad_add(struct look *l, uint64_t number)
 		size_t room = l->room ? 2 * l->room : 64;
 
 		grown = realloc(grown, room * sizeof *grown);
-		/* The block counts as good, and the sender finds the
-		 * difference. */
+		/* Without memory a damaged block counts as good. */
 		if (!grown)
 			return;
 		l->bad = grown;
