@@ -1,4 +1,4 @@
-# What a mount shows needs no libfuse, and is tested without.
+# libfusetree.a, the names and sizes of a mount, is tested without libfuse.
 FUSE_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 noinst_LIBRARIES += libfusetree.a
 libfusetree_a_CPPFLAGS = $(FUSE_CPPFLAGS)

@@ -1,4 +1,4 @@
-# A plugin is one .c and becomes <kind>-<name>.so in $pkglibdir/plugins.
+# Each plugin becomes <kind>-<name>.so in $pkglibdir/plugins.
 pluginsdir = $(pkglibdir)/plugins
 PLUGIN_FLAGS = -module -avoid-version -shared $(SPATE_SANITIZE)
 
@@ -20,7 +20,7 @@ plugins_LTLIBRARIES = \
 	%D%/write-null.la \
 	%D%/write-writev.la
 
-# Those of optional libraries.
+# Plugins that need optional libraries.
 if HAVE_LIBURING
 plugins_LTLIBRARIES += %D%/write-uring.la
 endif
@@ -42,7 +42,7 @@ endif
 %C%_format_udpmon_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_vdif_la_SOURCES = %D%/format/vdif.c
 %C%_format_vdif_la_LDFLAGS = $(PLUGIN_FLAGS)
-# What plugins that read datagram sockets share.
+# Files shared by plugins that read datagram sockets.
 RECEIVE_SOCKETS = \
 	src/net/address.c src/net/address.h \
 	src/net/allow.c src/net/allow.h \
@@ -91,7 +91,7 @@ RECEIVE_SOCKETS = \
 %C%_receive_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
-# What plugins that send to a host share.
+# Files shared by plugins that send to a host.
 SEND_URL = \
 	src/net/endpoint.c src/net/endpoint.h \
 	src/net/resolve.c src/net/resolve.h \
@@ -141,8 +141,8 @@ SEND_URL = \
 %C%_write_writev_la_SOURCES = %D%/write/writev.c
 %C%_write_writev_la_LDFLAGS = $(PLUGIN_FLAGS)
 
-# Nobody links with a plugin: libtool's own file is not installed, and so
-# libtool cannot uninstall.  Plugins of others lie in the same folder.
+# No program links with a plugin, so libtool's .la files are not installed, and
+# libtool cannot uninstall the plugins.  The folder may hold other plugins, too.
 PLUGINS_NAMES = for la in $(plugins_LTLIBRARIES); do \
 	name=$(DESTDIR)$(pluginsdir)/`basename $$la .la`;
 install-data-hook:
