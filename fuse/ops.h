@@ -24,8 +24,8 @@ enum { OPS_STAMPS = 4096, OPS_READ_AHEAD = 4 << 20 };
 
 /* An open file or folder; the first member of struct file and struct folder. */
 struct ops_handle {
-	struct ops_handle *next, *before; /* ops::handles */
-	void (*close)(struct ops_handle *h);
+	struct ops_handle *next, *before;    /* ops::handles */
+	void (*close)(struct ops_handle *h); /* frees the file or folder */
 };
 
 struct ops {

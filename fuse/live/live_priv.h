@@ -65,9 +65,9 @@ struct live {
 	struct live_facts facts;
 
 	/* ---- used by the thread alone ------------------------------- */
-	struct control *control;
-	int64_t pause_ns; /* ns until the next attempt */
-	int said;	  /* the error that was logged last */
+	struct control *control; /* connection to the daemon; NULL: none */
+	int64_t pause_ns;	 /* ns until the next attempt */
+	int said;		 /* the error that was logged last */
 };
 
 /* Called with the lock. */

@@ -16,15 +16,16 @@
 struct record {
 	atomic_uint holders;
 	enum entry_state state;
+	/* made by another program; of VDIF; its size is known */
 	bool foreign, vdif, counted;
 	char extension
 	    [LAYOUT_EXTENSION]; /* extension of its files, without the dot */
 	enum heap_store store;
 	uint32_t payload;
-	unsigned subs;
+	unsigned subs; /* substreams */
 	int64_t begun_ns, start_ns, end_ns;
 	uint64_t bytes, packets;
-	uint64_t stamp;
+	uint64_t stamp; /* changes whenever the recording does */
 	char name[];
 };
 

@@ -30,7 +30,7 @@ struct node_key {
 };
 
 struct node {
-	uint64_t id, count;
+	uint64_t id, count; /* count: how often the kernel was told of it */
 	struct node_key key;
 	struct record *record; /* as last known; NULL: not of a recording */
 	uint64_t ino;

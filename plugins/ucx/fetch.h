@@ -42,6 +42,7 @@ struct fetch {
 	struct peer *peer;
 	struct framed_line *line;
 	uint32_t packet_bytes;
+	/* random number that the sender puts into its messages */
 	uint64_t token;
 	/*
 	 * the connection's transports are known; tame: see ucx_worker_is_tame()

@@ -29,7 +29,7 @@ struct way_message {
 
 struct way {
 	struct ucx_worker worker;
-	uint64_t token;
+	uint64_t token;	 /* the receiver's, for every message */
 	uint64_t number; /* number of the next message */
 	struct way_message message[WAY_MESSAGES];
 	uint8_t *memory;

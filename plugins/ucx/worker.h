@@ -81,14 +81,14 @@ struct ucx_worker {
 	struct ucx_library *u;
 	enum ucx_distance distance;
 	ucp_worker_h worker; /* NULL: there is none */
-	bool open;
+	bool open; /* in use; a worker that is kept for later is not */
 	ucp_listener_h listener;
 	uint16_t port; /* port of `listener`; 0: it does not listen */
 	ucp_ep_h ep;   /* the connection to the peer */
-	int fd;
-	void *flush; /* the request whose end shows that it is connected */
-	bool wired;  /* connected; the owner of a listening worker sets it */
-	int err;     /* -errno of a broken connection; 0: none */
+	int fd;	       /* polls readable when libucx has work */
+	void *flush;   /* the request whose end shows that it is connected */
+	bool wired;    /* connected; the owner of a listening worker sets it */
+	int err;       /* -errno of a broken connection; 0: none */
 };
 
 enum {

@@ -29,8 +29,8 @@ enum {
 
 struct inlet {
 	wire_crc32c *crc32c;
-	uint8_t *data; /* INLET_BYTES */
-	uint32_t start, end;
+	uint8_t *data;	     /* INLET_BYTES */
+	uint32_t start, end; /* bytes of `data` that are not used up */
 	/* the first frame in `data`; valid if `headed` */
 	struct wire_frame frame;
 	bool headed;

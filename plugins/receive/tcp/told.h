@@ -15,7 +15,7 @@
 enum { TOLD_RANGES = 256 };
 
 struct told_range {
-	uint64_t from, to;
+	uint64_t from, to; /* `to` is behind the last position */
 };
 
 struct told {

@@ -64,7 +64,7 @@ struct transfer {
 	uint64_t id; /* 0: no transfer has begun */
 	uint32_t connections;
 	uint32_t met; /* connections that have come at least once */
-	bool known[WIRE_CONNECTIONS];
+	bool known[WIRE_CONNECTIONS]; /* connections that have come */
 	/* position at which each connection stood last */
 	uint64_t place[WIRE_CONNECTIONS];
 	/* when its sender began, as in its HELLO; 0: lost packets stay lost */

@@ -39,8 +39,8 @@ struct ring {
 	unsigned at; /* index of the block that is read now or next */
 	/* blocks before `at` whose packets were all reported, to be returned */
 	unsigned told;
-	uint8_t *packet;
-	unsigned left; /* packets left in the block, from `packet` on */
+	uint8_t *packet; /* packet that is read next */
+	unsigned left;	 /* packets left in the block, from `packet` on */
 
 	/* The rest of a packet that is a train of datagrams. */
 	uint8_t *segment;

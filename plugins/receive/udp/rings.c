@@ -28,7 +28,7 @@ struct rings {
 	struct address *address; /* one for each entry of `listen` */
 	/* one socket for each entry, to keep its port; -1: none */
 	int *keeper;
-	struct ring *ring;
+	struct ring *ring; /* one for each entry */
 	unsigned n;
 };
 

@@ -30,16 +30,17 @@ struct send_state {
 	uint64_t left; /* bytes of the load that were not given yet */
 	/* bytes of the next packets that the server has already */
 	uint64_t skip;
-	uint64_t total;
+	uint64_t total; /* bytes of the whole recording; 0: unknown */
+	/* bytes that the server had when it was asked last */
 	uint64_t last_have;
 	/* taken, and not sent because the server had them */
 	uint64_t there_packets, there_bytes;
-	unsigned stuck;
-	uint32_t back_run;
+	unsigned stuck;	   /* times in a row that last_have did not grow */
+	uint32_t back_run; /* after -ERESTART: packet that is wanted */
 	uint64_t back_first;
 	unsigned reconnects;
-	char head[ETD_UUID + 64];
-	char path[1024];
+	char head[ETD_UUID + 64]; /* text before the bytes of a load */
+	char path[1024];	  /* file on the server */
 	char why[SEND_SENTENCE];
 };
 

@@ -59,7 +59,8 @@ struct channel_beside {
 	void (*close)(struct channel *c); /* at any time */
 	void (*free)(struct channel *c);
 	bool (*is_open)(const struct channel *c);
-	bool (*is_free)(const struct channel *c);    /* for one more frame */
+	/* Tells whether one more frame may begin. */
+	bool (*is_free)(const struct channel *c);
 	int (*step)(struct channel *c, int64_t now); /* 0 or -errno */
 	/*
 	 * Returns how many of the first `taken` packets need their memory no
@@ -111,8 +112,8 @@ struct channel {
 	int64_t spoke;	   /* steady ns: when a frame was last sent */
 	struct handshake handshake;
 	uint8_t in[WIRE_HEADER_MOST + CHANNEL_IN];
-	uint32_t got;
-	uint8_t *hello;
+	uint32_t got;	/* bytes in `in` */
+	uint8_t *hello; /* the HELLO frame */
 	uint32_t hello_bytes;
 	/* The frame on its way. */
 	struct wire_frame frame;

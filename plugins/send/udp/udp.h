@@ -22,7 +22,7 @@
 enum {
 	/* bytes: the longest IPv4 datagram, and the most for one call */
 	UDP_LARGEST = 65507,
-	UDP_TRAIN = 64, /* packets of a train */
+	UDP_TRAIN = 64, /* most packets of a train */
 };
 
 struct udp_options {
@@ -58,8 +58,8 @@ struct send_state {
 	int64_t again; /* steady ns: nothing is sent before; 0: at once */
 
 	uint8_t *stage; /* UDP_LARGEST bytes, to copy short packets into */
-	bool told_mtu, told_size;
-	int told_error;
+	bool told_mtu, told_size; /* these warnings were logged */
+	int told_error; /* errno that was logged last; 0: packets went since */
 	char peer[ENDPOINT_TEXT];
 	char why[SEND_SENTENCE];
 };

@@ -40,10 +40,10 @@ struct gen_sender {
 	uint64_t taken;	    /* packets already sent in this turn */
 	uint64_t next;	    /* packets of all plans so far */
 	uint64_t burst_end; /* packets before this one may go now */
-	uint64_t burst;
-	int64_t start_ns; /* steady ns: when packet 0 is due */
-	double packet_ns; /* ns between packets; 0 without a rate */
-	bool ending;
+	uint64_t burst;	    /* packets of a burst */
+	int64_t start_ns;   /* steady ns: when packet 0 is due */
+	double packet_ns;   /* ns between packets; 0 without a rate */
+	bool ending;	    /* the plans were told to end */
 	struct gen_train train;
 };
 

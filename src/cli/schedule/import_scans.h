@@ -37,7 +37,7 @@ struct import {
 	const char *file;    /* name of the file in messages */
 	const char *station; /* the wanted station; NULL: the only one */
 	struct import_scan *scan;
-	unsigned n, room;
+	unsigned n, room; /* scans, and room for scans */
 	char experiment[IMPORT_WORD],
 	    code[IMPORT_WORD]; /* from the last scan */
 	char *note[IMPORT_NOTES];

@@ -58,7 +58,7 @@ struct snp {
 	bool running;
 	bool inherited; /* the recorder runs since before this scan */
 	bool on_known;	/* `on` is valid */
-	int64_t on;
+	int64_t on;	/* ns: when the recorder was switched on */
 	unsigned on_line;
 	/* a note was made that it records on between scans */
 	bool told_on;

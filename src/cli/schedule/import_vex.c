@@ -65,7 +65,7 @@ struct vex {
 	unsigned stations, sites;
 	const char *wanted; /* the station's code in $SCHED */
 	struct scan scan;
-	bool in_sched, any_scan;
+	bool in_sched, any_scan; /* a $SCHED block, or a scan, was seen */
 };
 
 static bool

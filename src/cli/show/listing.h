@@ -17,8 +17,8 @@ struct listing {
 	unsigned listed; /* disks whose names are known */
 	/* in all, matching or not; those known only by name */
 	uint64_t recordings, unread;
-	uint64_t free;
-	double rate; /* bytes per second being written now */
+	uint64_t free; /* bytes free on all disks */
+	double rate;   /* bytes per second being written now */
 };
 
 /*
