@@ -110,7 +110,6 @@ entry_add(struct vsi_facts *f, const struct entry *e)
 	if (e->state == ENTRY_FAILED) {
 		f->failed = true;
 		snprintf(f->why, sizeof f->why, "%s", e->why);
-		vsi_clean(f->why);
 	}
 	f->received += e->packets;
 	f->lost += e->missing;

@@ -191,7 +191,7 @@ rate_of(const struct vsi *v, const struct vsi_facts *f)
 static void
 check_say(struct vsi *v, struct vsi_reply *r, const struct vsi_facts *f)
 {
-	char start[VSI_TIME];
+	char start[VSI_TIME], why[VSI_TEXT];
 
 	vsi_say(r, VSI_DONE, "%s : %s", "?", v->scan);
 	format_say(v, r, f);
@@ -203,8 +203,11 @@ check_say(struct vsi *v, struct vsi_reply *r, const struct vsi_facts *f)
 	vsi_more(r, "%llu", (unsigned long long)f->lost * f->payload);
 	if (!strcmp(f->format, "vdif"))
 		vsi_more(r, "%u", f->payload);
-	if (f->failed)
-		vsi_more(r, "failed - %s", f->why);
+	if (f->failed) {
+		strcpy(why, f->why);
+		vsi_clean(why);
+		vsi_more(r, "failed - %s", why);
+	}
 }
 
 static void
