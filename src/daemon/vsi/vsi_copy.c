@@ -243,9 +243,7 @@ net_ask(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r,
 		return;
 	}
 	at = copy->from + now.bytes;
-	if (!now.runs && !copy->to)
-		copy->total = at;
-	else if (at > copy->total)
+	if ((!now.runs && !copy->to) || at > copy->total)
 		copy->total = at;
 	/*
 	 * The first answer is "active" if anything was sent: m5copy takes
@@ -759,28 +757,27 @@ void
 vsi_do_net2file(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
 	const char *what = vsi_field(c, 0);
+	bool ends =
+	    !c->query && (!strcmp(what, "close") || !strcmp(what, "stop"));
 	struct vsi_sent now;
+	bool doing;
 
 	copy_look(v, &now);
-	if (c->query && is_doing(v, VSI_NET2FILE) && now.failed)
+	doing = is_doing(v, VSI_NET2FILE);
+	if (!c->query && !strcmp(what, "open"))
+		net2file_open(v, c, r);
+	else if (!c->query && !ends)
+		does_not_apply(v, c, r);
+	else if (!c->query && !doing)
+		vsi_say(r, VSI_CONFLICT, "Not doing net2file yet");
+	else if (doing && now.failed)
 		vsi_refuse(v, c, r, VSI_FAILED, "%s", now.why);
 	else if (c->query)
-		vsi_say(r, VSI_DONE, "%s : %llu",
-			is_doing(v, VSI_NET2FILE) ? "active" : "inactive",
-			(unsigned long long)(is_doing(v, VSI_NET2FILE)
-						 ? now.bytes
-						 : 0));
-	else if (!strcmp(what, "open"))
-		net2file_open(v, c, r);
-	else if (strcmp(what, "close") && strcmp(what, "stop"))
-		does_not_apply(v, c, r);
-	else if (!is_doing(v, VSI_NET2FILE))
-		vsi_say(r, VSI_CONFLICT, "Not doing net2file yet");
-	else if (now.failed)
-		vsi_refuse(v, c, r, VSI_FAILED, "%s", now.why);
+		vsi_say(r, VSI_DONE, "%s : %llu", doing ? "active" : "inactive",
+			(unsigned long long)(doing ? now.bytes : 0));
 	else
 		vsi_say(r, VSI_DONE, NULL);
-	if (!c->query && strcmp(what, "open") && is_doing(v, VSI_NET2FILE))
+	if (ends && doing)
 		copy_end(v);
 }
 

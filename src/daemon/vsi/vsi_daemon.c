@@ -483,7 +483,8 @@ runtime_do(void *arg, const struct vsi_command *c, struct vsi_reply *r)
 {
 	struct runtime *own = arg, *t;
 	struct vsi_daemon *vsi = own->of;
-	const char *name = vsi_field(c, 0), *how = vsi_field(c, 1), *why;
+	const char *name = vsi_field(c, 0), *how = vsi_field(c, 1);
+	const char *why = "";
 
 	if (c->query) {
 		runtime_ask(vsi, own, r);
