@@ -27,6 +27,7 @@ FLOW_TESTS = \
 	%D%/ports.sh \
 	%D%/split.sh \
 	%D%/info_agrees.sh \
+	%D%/old_recordings.sh \
 	%D%/check.sh \
 	%D%/memory.sh \
 	%D%/layouts.sh \
