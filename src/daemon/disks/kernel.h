@@ -15,7 +15,7 @@
  *   kernel  rx_dropped: no socket, no memory, or a filter
  *   socket  rcvbuf_errors: the buffer of any program's socket was full
  *
- * These counters are the machine's, not a stream's, and never part of a sum.
+ * The counters are the machine's, not a stream's, and never part of a sum.
  */
 enum { KERNEL_DROPS = 5, KERNEL_NAME = 16 };
 

@@ -304,7 +304,7 @@ stock_return(struct stock *s)
 		return;
 	}
 	pool_cut(s, leftovers(s));
-	/* Also waits for a thread that returns the last block: it may still
+	/* Waits also for a thread that returns the last block: it may still
 	 * have the lock when we see all blocks free. */
 	pthread_mutex_lock(&s->lock);
 	s->leaving = true;

@@ -7,7 +7,7 @@
 
 /*
  * The set of a recording's numbers that are settled: durable, or lost for good.
- * They become settled nearly in order, so all but a few lie below a floor.
+ * Numbers become settled nearly in order, so all but a few lie below a floor.
  *
  *   ...########|.##.#......
  *              ^ floor: the first number that is not settled

@@ -4,7 +4,7 @@
  * The source reads it from the file if it can; else headers are derived from
  * those that were seen, as the recorder does it.
  *
- * There is one piece of memory for fill.  A plugin may still have a part of it,
+ * One piece of memory holds the fill.  A plugin may still have a part of it,
  * so the next piece is made only when all packets of the last one were
  * released.
  */
