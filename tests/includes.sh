@@ -78,7 +78,7 @@ store=$listed
 tangle src/flow "$store" \
 	memory place slots heaps receive output write source send copy
 tangle src/daemon "$listed" \
-	main conf disks sessions schedule transfers requests vsi
+	loop conf disks sessions transfers schedule requests vsi main
 part src/cli "$store" show send . schedule disks gen
 part fuse "$store" live tree .
 part plugins/format 'contract' .

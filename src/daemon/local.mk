@@ -3,26 +3,26 @@ spated_SOURCES = \
 	%D%/schedule/admission.c %D%/schedule/admission_json.c %D%/schedule/admission.h \
 	%D%/disks/chores.c %D%/disks/chores.h \
 	%D%/sessions/crew.c %D%/sessions/crew.h \
-	%D%/main/fds.c %D%/main/fds.h \
+	%D%/loop/fds.c %D%/loop/fds.h \
 	%D%/disks/fleet.c %D%/disks/fleet_order.c %D%/disks/fleet_space.c %D%/disks/fleet_watch.c %D%/disks/fleet.h \
 	%D%/main/daemon.c %D%/main/daemon_run.c %D%/main/daemon.h \
 	%D%/schedule/forecast.c %D%/schedule/forecast_sum.c %D%/schedule/forecast_why.c \
 	%D%/schedule/forecast.h %D%/schedule/forecast_priv.h %D%/schedule/forecast_why.h \
 	%D%/transfers/inbox.c %D%/transfers/inbox_greet.c %D%/transfers/inbox_show.c %D%/transfers/inbox_step.c %D%/transfers/inbox.h %D%/transfers/inbox_priv.h \
 	%D%/disks/keeper.c %D%/disks/keeper.h \
-	%D%/disks/kernel.c %D%/disks/kernel.h \
-	%D%/main/listener.c %D%/main/listener.h \
+	%D%/sessions/kernel.c %D%/sessions/kernel.h \
+	%D%/loop/listener.c %D%/loop/listener.h \
 	%D%/main/main.c \
 	%D%/sessions/mapping.c %D%/sessions/mapping.h \
-	%D%/disks/node.c %D%/disks/node.h \
+	%D%/conf/node.c %D%/conf/node.h \
 	%D%/main/options.c %D%/main/options.h \
-	%D%/main/notify.h \
+	%D%/requests/notify.h \
 	%D%/sessions/order.c %D%/sessions/order.h %D%/sessions/order_name.c %D%/sessions/order_name.h \
 	%D%/sessions/probe.c %D%/sessions/probe.h \
 	%D%/transfers/relay.c %D%/transfers/relay.h \
 	%D%/sessions/reception.c %D%/sessions/reception.h \
-	%D%/conf/reload.c \
-	%D%/requests/report.c %D%/requests/report_disk.c %D%/requests/report_from.c %D%/requests/report.h \
+	%D%/requests/reload.c \
+	%D%/sessions/report.c %D%/sessions/report_disk.c %D%/sessions/report_from.c %D%/sessions/report.h \
 	%D%/schedule/scan.c %D%/schedule/scan.h %D%/schedule/scan_read.c %D%/schedule/scan_read.h \
 	%D%/schedule/schedule.c %D%/schedule/schedule_edit.c %D%/schedule/schedule_folder.c %D%/schedule/schedule_merge.c \
 	%D%/schedule/schedule_state.c %D%/schedule/schedule_step.c %D%/schedule/schedule_vet.c \
@@ -31,9 +31,9 @@ spated_SOURCES = \
 	%D%/disks/scout.c %D%/disks/scout.h \
 	%D%/schedule/scribe.c %D%/schedule/scribe.h \
 	%D%/disks/seek.c %D%/disks/seek.h \
-	%D%/requests/server.c %D%/requests/server_out.c %D%/requests/server_out.h \
-	%D%/requests/server_socket.c %D%/requests/server.h %D%/requests/server_socket.h \
-	%D%/main/service.c %D%/main/service.h \
+	%D%/loop/server.c %D%/loop/server_out.c %D%/loop/server_out.h \
+	%D%/loop/server_socket.c %D%/loop/server.h %D%/loop/server_socket.h \
+	%D%/requests/service.c %D%/requests/service.h \
 	%D%/sessions/session.c %D%/sessions/session_open.c %D%/sessions/session_resume.c %D%/sessions/session.h \
 	%D%/conf/setup.c %D%/conf/setup_disks.c %D%/conf/setup_print.c %D%/conf/setup_reload.c \
 	%D%/conf/setup_send.c %D%/conf/setup_send.h \
@@ -47,7 +47,7 @@ spated_SOURCES = \
 	%D%/requests/verbs.c %D%/requests/verbs_at.c %D%/requests/verbs_chores.c %D%/requests/verbs_disks.c %D%/requests/verbs_list.c %D%/requests/verbs_map.c %D%/requests/verbs_probe.c \
 	%D%/requests/verbs_schedule.c %D%/requests/verbs_send.c %D%/requests/verbs.h \
 	%D%/vsi/vsi.c %D%/vsi/vsi_about.c %D%/vsi/vsi_copy.c %D%/vsi/vsi_kept.c %D%/vsi/vsi_net.c %D%/vsi/vsi_record.c %D%/vsi/vsi_scan.c %D%/vsi/vsi.h \
-	%D%/vsi/vsi_allow.c %D%/vsi/vsi_allow.h \
+	%D%/loop/vsi_allow.c %D%/loop/vsi_allow.h \
 	%D%/vsi/vsi_client.c %D%/vsi/vsi_client.h \
 	%D%/vsi/vsi_daemon.c %D%/vsi/vsi_daemon.h \
 	%D%/vsi/vsi_file.c %D%/vsi/vsi_file.h \
@@ -59,9 +59,9 @@ spated_SOURCES = \
 	%D%/vsi/vsi_streams.c %D%/vsi/vsi_streams.h
 spated_LDADD = $(FLOW_LIBS)
 if HAVE_SYSTEMD
-spated_SOURCES += %D%/main/notify.c
+spated_SOURCES += %D%/requests/notify.c
 spated_LDADD += $(SYSTEMD_LIBS)
 else
-spated_SOURCES += %D%/main/notify_none.c
+spated_SOURCES += %D%/requests/notify_none.c
 endif
-EXTRA_DIST += %D%/main/notify.c %D%/main/notify_none.c
+EXTRA_DIST += %D%/requests/notify.c %D%/requests/notify_none.c

@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "daemon/main/fds.c"
+#include "daemon/loop/fds.c"
 #include "unit/suite.h"
 
 enum { MANY = 100 };

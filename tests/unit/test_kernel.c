@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/disks/kernel.c"
+#include "daemon/sessions/kernel.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

@@ -2,7 +2,7 @@
 /* The cards of a machine that a scratch folder pretends to be. */
 #include <sys/stat.h>
 
-#include "daemon/disks/node.c"
+#include "daemon/conf/node.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "daemon/main/listener.c"
-#include "daemon/requests/server.c"
-#include "daemon/requests/server_out.c"
-#include "daemon/requests/server_socket.c"
-#include "daemon/vsi/vsi_allow.c"
+#include "daemon/loop/listener.c"
+#include "daemon/loop/server.c"
+#include "daemon/loop/server_out.c"
+#include "daemon/loop/server_socket.c"
+#include "daemon/loop/vsi_allow.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

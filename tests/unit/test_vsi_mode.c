@@ -2,7 +2,7 @@
 /* Modes, labels and networks: what is taken, and what is not. */
 #include <arpa/inet.h>
 
-#include "daemon/vsi/vsi_allow.c"
+#include "daemon/loop/vsi_allow.c"
 #include "daemon/vsi/vsi_label.c"
 #include "daemon/vsi/vsi_mode.c"
 #include "unit/suite.h"

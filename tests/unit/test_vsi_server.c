@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <poll.h>
 
-#include "daemon/main/listener.c"
-#include "daemon/vsi/vsi_allow.c"
+#include "daemon/loop/listener.c"
+#include "daemon/loop/vsi_allow.c"
 #include "daemon/vsi/vsi_client.c"
 #include "daemon/vsi/vsi_line.c"
 #include "daemon/vsi/vsi_server.c"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/conf/setup.h"
-#include "daemon/vsi/vsi_allow.h"
+#include "daemon/loop/vsi_allow.h"
 
 #define AT(member) offsetof(struct setup_inbox, member)
 

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "daemon/disks/node.h"
+#include "daemon/conf/node.h"
 #include "daemon/conf/setup.h"
 
 static int

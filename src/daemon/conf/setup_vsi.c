@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "daemon/conf/setup.h"
-#include "daemon/vsi/vsi_allow.h"
+#include "daemon/loop/vsi_allow.h"
 
 #define AT(member) offsetof(struct setup_vsi, member)
 

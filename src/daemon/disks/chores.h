@@ -6,7 +6,7 @@
 
 #include "base/fault.h"
 #include "daemon/disks/fleet.h"
-#include "daemon/requests/server.h"
+#include "daemon/loop/server.h"
 #include "store/disk/layout.h"
 
 /*

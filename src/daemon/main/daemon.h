@@ -6,7 +6,7 @@
 
 #include "daemon/disks/chores.h"
 #include "daemon/sessions/crew.h"
-#include "daemon/main/fds.h"
+#include "daemon/loop/fds.h"
 #include "daemon/disks/fleet.h"
 #include "daemon/transfers/inbox.h"
 #include "daemon/disks/keeper.h"
@@ -15,8 +15,8 @@
 #include "daemon/schedule/schedule.h"
 #include "daemon/disks/seek.h"
 #include "daemon/conf/setup.h"
-#include "daemon/requests/server.h"
-#include "daemon/main/service.h"
+#include "daemon/loop/server.h"
+#include "daemon/requests/service.h"
 #include "daemon/sessions/session.h"
 #include "daemon/transfers/transfer.h"
 

@@ -21,7 +21,7 @@
 #include "base/units.h"
 #include "daemon/main/daemon.h"
 #include "daemon/sessions/order.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 /* ---- waiting --------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 #define PATIENCE INT64_C(30000000000)
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 #include "daemon/requests/verbs.h"
 
 enum { PATTERNS = 64, PAGE = 1000 };

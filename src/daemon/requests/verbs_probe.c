@@ -11,7 +11,7 @@
 
 #include "base/units.h"
 #include "daemon/sessions/order.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 #include "daemon/requests/verbs.h"
 
 #define SPAN_DEFAULT INT64_C(3000000000)

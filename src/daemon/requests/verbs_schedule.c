@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "daemon/schedule/admission.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 #include "daemon/schedule/schedule_host.h"
 #include "daemon/requests/verbs.h"
 

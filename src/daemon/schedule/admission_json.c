@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 static const char *const verdict_word[] = {
 	[FORECAST_OK] = "ok",

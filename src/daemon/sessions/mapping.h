@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/requests/server.h"
+#include "daemon/loop/server.h"
 
 /*
  * A mapping is a recording being made that clients on this machine read from

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/fault.h"
-#include "daemon/requests/server.h"
+#include "daemon/loop/server.h"
 #include "daemon/conf/stream.h"
 
 /*

@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "daemon/disks/fleet.h"
-#include "daemon/disks/kernel.h"
+#include "daemon/sessions/kernel.h"
 #include "daemon/sessions/supply.h"
 #include "flow/output/output.h"
 #include "flow/write/writer.h"

@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/main/daemon.h"
-#include "daemon/vsi/vsi_allow.h"
+#include "daemon/loop/vsi_allow.h"
 
 #define SECOND INT64_C(1000000000)
 enum { GREET_S = 10, END_S = 2 };

@@ -6,7 +6,7 @@
 
 #include "base/secret.h"
 #include "daemon/transfers/inbox.h"
-#include "daemon/main/listener.h"
+#include "daemon/loop/listener.h"
 #include "flow/copy/copy_in.h"
 
 /*

@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 #include "daemon/transfers/relay.h"
-#include "daemon/requests/server.h"
+#include "daemon/loop/server.h"
 #include "daemon/sessions/session.h"
 #include "daemon/conf/setup_send.h"
 #include "flow/send/sender.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "daemon/main/daemon.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 struct identity {
 	char stream[ENTRY_TEXT], format[ENTRY_TEXT];

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/main/daemon.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 static const char *const kinds[] = {
 	[TRANSFER_SEND] = "send",

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "daemon/main/listener.h"
+#include "daemon/loop/listener.h"
 #include "daemon/vsi/vsi_line.h"
 
 /*

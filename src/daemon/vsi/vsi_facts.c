@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 enum { KEEP = 100000000 };
 

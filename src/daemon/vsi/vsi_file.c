@@ -33,7 +33,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/module.h"
-#include "daemon/vsi/vsi_allow.h"
+#include "daemon/loop/vsi_allow.h"
 #include "store/disk/disk.h"
 #include "store/record/foreign_form.h"
 

@@ -22,8 +22,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/main/listener.h"
-#include "daemon/vsi/vsi_allow.h"
+#include "daemon/loop/listener.h"
+#include "daemon/loop/vsi_allow.h"
 
 enum {
 	EVENTS = 32,

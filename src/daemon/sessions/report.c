@@ -10,7 +10,7 @@
  *
  * Once the session has ended, datagrams = packets + sum of drops.
  */
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

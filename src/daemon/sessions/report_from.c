@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 enum { BOUND = 64 /* interfaces of a stream, at most */ };
 

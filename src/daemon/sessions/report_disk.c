@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/sysmacros.h>
 
-#include "daemon/requests/report.h"
+#include "daemon/sessions/report.h"
 
 static const char *
 state_name(const struct fleet_disk *d, const struct writer_facts *f)

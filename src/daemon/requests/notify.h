@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_MAIN_NOTIFY_H
-#define SPATE_DAEMON_MAIN_NOTIFY_H
+#ifndef SPATE_DAEMON_REQUESTS_NOTIFY_H
+#define SPATE_DAEMON_REQUESTS_NOTIFY_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Built without libsystemd: no messages to a service manager. */
-#include "daemon/main/notify.h"
+#include "daemon/requests/notify.h"
 
 void
 notify_say(const char *lines)

@@ -5,7 +5,7 @@
  * An interface that was made anew may show less than before; it counts from
  * zero, too.
  */
-#include "daemon/disks/kernel.h"
+#include "daemon/sessions/kernel.h"
 
 #include <dirent.h>
 #include <inttypes.h>

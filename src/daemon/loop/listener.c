@@ -9,7 +9,7 @@
  *
  * Places are few, so they are counted anew for each connection.
  */
-#include "daemon/main/listener.h"
+#include "daemon/loop/listener.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/vsi/vsi_allow.h"
+#include "daemon/loop/vsi_allow.h"
 
 #define SECOND INT64_C(1000000000)
 enum {

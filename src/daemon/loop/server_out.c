@@ -4,7 +4,7 @@
  * that takes this byte gets them.  So earlier bytes are sent first, and a line
  * with descriptors begins a call of its own.
  */
-#include "daemon/requests/server_out.h"
+#include "daemon/loop/server_out.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_VSI_VSI_ALLOW_H
-#define SPATE_DAEMON_VSI_VSI_ALLOW_H
+#ifndef SPATE_DAEMON_LOOP_VSI_ALLOW_H
+#define SPATE_DAEMON_LOOP_VSI_ALLOW_H
 
 #include <stdbool.h>
 #include <stdint.h>

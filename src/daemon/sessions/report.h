@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_REQUESTS_REPORT_H
-#define SPATE_DAEMON_REQUESTS_REPORT_H
+#ifndef SPATE_DAEMON_SESSIONS_REPORT_H
+#define SPATE_DAEMON_SESSIONS_REPORT_H
 
 #include <jansson.h>
 

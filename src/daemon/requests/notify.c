@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Talks to systemd, or to any service manager that speaks its protocol. */
-#include "daemon/main/notify.h"
+#include "daemon/requests/notify.h"
 
 #include <systemd/sd-daemon.h>
 

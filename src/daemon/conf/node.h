@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_DISKS_NODE_H
-#define SPATE_DAEMON_DISKS_NODE_H
+#ifndef SPATE_DAEMON_CONF_NODE_H
+#define SPATE_DAEMON_CONF_NODE_H
 
 #include <stdint.h>
 

@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include "daemon/requests/server.h"
+#include "daemon/loop/server.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,9 +23,9 @@
 
 #include "base/clock.h"
 #include "control/control.h"
-#include "daemon/main/listener.h"
-#include "daemon/requests/server_out.h"
-#include "daemon/requests/server_socket.h"
+#include "daemon/loop/listener.h"
+#include "daemon/loop/server_out.h"
+#include "daemon/loop/server_socket.h"
 
 enum {
 	CLIENTS = 256,

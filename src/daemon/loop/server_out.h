@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_REQUESTS_SERVER_OUT_H
-#define SPATE_DAEMON_REQUESTS_SERVER_OUT_H
+#ifndef SPATE_DAEMON_LOOP_SERVER_OUT_H
+#define SPATE_DAEMON_LOOP_SERVER_OUT_H
 
 #include <stddef.h>
 
-#include "daemon/requests/server.h"
+#include "daemon/loop/server.h"
 
 /*
  * Output for a client of the control socket that was not sent yet: lines, and

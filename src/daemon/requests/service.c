@@ -12,7 +12,7 @@
  * than a unit file can know, so the daemon extends the manager's timeouts
  * itself (EXTEND_TIMEOUT_USEC) and the unit keeps ordinary ones.
  */
-#include "daemon/main/service.h"
+#include "daemon/requests/service.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "daemon/main/daemon.h"
-#include "daemon/main/notify.h"
+#include "daemon/requests/notify.h"
 #include "daemon/schedule/schedule.h"
 
 enum {

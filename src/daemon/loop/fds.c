@@ -5,7 +5,7 @@
  * wait, so that a called function may remove any entry, its own too, while the
  * array is walked.
  */
-#include "daemon/main/fds.h"
+#include "daemon/loop/fds.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_REQUESTS_SERVER_H
-#define SPATE_DAEMON_REQUESTS_SERVER_H
+#ifndef SPATE_DAEMON_LOOP_SERVER_H
+#define SPATE_DAEMON_LOOP_SERVER_H
 
 #include <jansson.h>
 #include <stdbool.h>

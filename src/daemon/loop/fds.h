@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_MAIN_FDS_H
-#define SPATE_DAEMON_MAIN_FDS_H
+#ifndef SPATE_DAEMON_LOOP_FDS_H
+#define SPATE_DAEMON_LOOP_FDS_H
 
 /*
  * File descriptors that the event loop polls, each with the function to call

@@ -3,7 +3,7 @@
  * A lock on <socket>.lock decides who owns the socket.  The socket file itself
  * survives a kill -9, and a connection to find out would race.
  */
-#include "daemon/requests/server_socket.h"
+#include "daemon/loop/server_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

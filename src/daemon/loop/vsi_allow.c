@@ -3,7 +3,7 @@
  * All addresses are compared as IPv6, with IPv4 as ::ffff:a.b.c.d, so that a
  * client that comes in by either family matches the same network.
  */
-#include "daemon/vsi/vsi_allow.h"
+#include "daemon/loop/vsi_allow.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -4,7 +4,7 @@
  * is -1 on machines with one node.  Interfaces without a card, such as a bridge
  * or the loopback, have no such file.
  */
-#include "daemon/disks/node.h"
+#include "daemon/conf/node.h"
 
 #include <dirent.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_MAIN_SERVICE_H
-#define SPATE_DAEMON_MAIN_SERVICE_H
+#ifndef SPATE_DAEMON_REQUESTS_SERVICE_H
+#define SPATE_DAEMON_REQUESTS_SERVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
