@@ -1,5 +1,6 @@
-bin_PROGRAMS += spate
-spate_SOURCES = \
+# libcli.a is everything but main(), for the unit tests.
+noinst_LIBRARIES += libcli.a
+libcli_a_SOURCES = \
 	%D%/show/args.c %D%/show/args.h \
 	%D%/show/await.c %D%/show/await.h \
 	%D%/check.c %D%/check.h %D%/check_show.c \
@@ -42,7 +43,7 @@ spate_SOURCES = \
 	%D%/show/listing.c %D%/show/listing.h \
 	%D%/show/listing_show.c %D%/show/listing_show.h \
 	%D%/ls.c \
-	%D%/main.c %D%/show/cli.h \
+	%D%/show/cli.h \
 	%D%/show/site.c %D%/show/site.h \
 	%D%/mount.c \
 	%D%/probe.c \
@@ -67,8 +68,12 @@ spate_SOURCES = \
 	%D%/verify.c
 # Schedules in XML need expat; without it they are refused by name.
 if HAVE_EXPAT
-spate_SOURCES += %D%/schedule/import_xml.c
+libcli_a_SOURCES += %D%/schedule/import_xml.c
 else
-spate_SOURCES += %D%/schedule/import_noxml.c
+libcli_a_SOURCES += %D%/schedule/import_noxml.c
 endif
-spate_LDADD = $(STORE_LIBS) $(EXPAT_LIBS)
+CLI_LIBS = libcli.a $(STORE_LIBS) $(EXPAT_LIBS)
+
+bin_PROGRAMS += spate
+spate_SOURCES = %D%/main.c
+spate_LDADD = $(CLI_LIBS)

@@ -1,6 +1,7 @@
 # One program per source file, linked with what it tests; Check's own macros.
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/tests
 UNIT_BASE = $(BASE_LIBS) $(CHECK_LIBS)
+UNIT_CLI = $(CLI_LIBS) $(CHECK_LIBS)
 UNIT_STORE = $(STORE_LIBS) $(CHECK_LIBS)
 UNIT_FLOW = $(FLOW_LIBS) $(CHECK_LIBS)
 
@@ -227,17 +228,15 @@ tests_unit_test_fill_learn_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_suggest
 TESTS += tests/unit/test_suggest
-tests_unit_test_suggest_SOURCES = %D%/test_suggest.c %D%/suite.h \
-	src/cli/show/suggest.c
+tests_unit_test_suggest_SOURCES = %D%/test_suggest.c %D%/suite.h
 tests_unit_test_suggest_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_suggest_LDADD = $(UNIT_BASE)
+tests_unit_test_suggest_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_args
 TESTS += tests/unit/test_args
-tests_unit_test_args_SOURCES = %D%/test_args.c %D%/suite.h \
-	src/cli/show/args.c src/cli/show/suggest.c
+tests_unit_test_args_SOURCES = %D%/test_args.c %D%/suite.h
 tests_unit_test_args_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_args_LDADD = $(UNIT_BASE)
+tests_unit_test_args_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_where
 TESTS += tests/unit/test_where
@@ -256,24 +255,21 @@ endif
 
 check_PROGRAMS += tests/unit/test_table
 TESTS += tests/unit/test_table
-tests_unit_test_table_SOURCES = %D%/test_table.c %D%/suite.h \
-	src/cli/show/table.c
+tests_unit_test_table_SOURCES = %D%/test_table.c %D%/suite.h
 tests_unit_test_table_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_table_LDADD = $(UNIT_BASE)
+tests_unit_test_table_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_progress
 TESTS += tests/unit/test_progress
-tests_unit_test_progress_SOURCES = %D%/test_progress.c %D%/suite.h \
-	src/cli/show/progress.c src/cli/show/terminal.c
+tests_unit_test_progress_SOURCES = %D%/test_progress.c %D%/suite.h
 tests_unit_test_progress_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_progress_LDADD = $(UNIT_BASE)
+tests_unit_test_progress_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_sends
 TESTS += tests/unit/test_sends
-tests_unit_test_sends_SOURCES = %D%/test_sends.c %D%/suite.h \
-	src/cli/send/sends_show.c src/cli/show/table.c
+tests_unit_test_sends_SOURCES = %D%/test_sends.c %D%/suite.h
 tests_unit_test_sends_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_sends_LDADD = $(UNIT_BASE)
+tests_unit_test_sends_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_transfer_order
 TESTS += tests/unit/test_transfer_order
@@ -292,12 +288,9 @@ tests_unit_test_transfer_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_live
 TESTS += tests/unit/test_live
-tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h \
-	src/cli/show/live.c src/cli/show/loss_show.c src/cli/show/losses.c \
-	src/cli/show/subs.c src/cli/show/show.c \
-	src/cli/show/table.c
+tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h
 tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_live_LDADD = $(UNIT_BASE)
+tests_unit_test_live_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_crew
 TESTS += tests/unit/test_crew
@@ -434,47 +427,39 @@ tests_unit_test_sample_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_gen_frames
 TESTS += tests/unit/test_gen_frames
-tests_unit_test_gen_frames_SOURCES = %D%/test_gen_frames.c %D%/suite.h \
-	src/cli/gen/gen_frames.c src/cli/gen/gen_format.c
+tests_unit_test_gen_frames_SOURCES = %D%/test_gen_frames.c %D%/suite.h
 tests_unit_test_gen_frames_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_gen_frames_LDADD = $(UNIT_BASE)
+tests_unit_test_gen_frames_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_gen_heaps
 TESTS += tests/unit/test_gen_heaps
-tests_unit_test_gen_heaps_SOURCES = %D%/test_gen_heaps.c %D%/suite.h \
-	src/cli/gen/gen_heaps.c src/cli/gen/gen_spead.c
+tests_unit_test_gen_heaps_SOURCES = %D%/test_gen_heaps.c %D%/suite.h
 tests_unit_test_gen_heaps_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_gen_heaps_LDADD = $(UNIT_BASE)
+tests_unit_test_gen_heaps_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_gen_socket
 TESTS += tests/unit/test_gen_socket
-tests_unit_test_gen_socket_SOURCES = %D%/test_gen_socket.c %D%/suite.h \
-	src/cli/gen/gen_socket.c src/cli/gen/gen_tcp.c src/cli/gen/gen_url.c
+tests_unit_test_gen_socket_SOURCES = %D%/test_gen_socket.c %D%/suite.h
 tests_unit_test_gen_socket_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_gen_socket_LDADD = $(UNIT_BASE)
+tests_unit_test_gen_socket_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_gen_plan
 TESTS += tests/unit/test_gen_plan
-tests_unit_test_gen_plan_SOURCES = %D%/test_gen_plan.c %D%/suite.h \
-	src/cli/gen/gen_plan.c
+tests_unit_test_gen_plan_SOURCES = %D%/test_gen_plan.c %D%/suite.h
 tests_unit_test_gen_plan_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_gen_plan_LDADD = $(UNIT_BASE)
+tests_unit_test_gen_plan_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_show
 TESTS += tests/unit/test_show
-tests_unit_test_show_SOURCES = %D%/test_show.c %D%/suite.h \
-	src/cli/show/loss_show.c src/cli/show/losses.c src/cli/show/show.c \
-	src/cli/show/subs.c src/cli/show/table.c
+tests_unit_test_show_SOURCES = %D%/test_show.c %D%/suite.h
 tests_unit_test_show_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_show_LDADD = $(UNIT_BASE)
+tests_unit_test_show_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_gen_sender
 TESTS += tests/unit/test_gen_sender
-tests_unit_test_gen_sender_SOURCES = %D%/test_gen_sender.c %D%/suite.h \
-	src/cli/gen/gen_sender.c src/cli/gen/gen_socket.c src/cli/gen/gen_plan.c src/cli/gen/gen_frames.c \
-	src/cli/gen/gen_heaps.c src/cli/gen/gen_spead.c src/cli/gen/gen_tcp.c src/cli/gen/gen_url.c
+tests_unit_test_gen_sender_SOURCES = %D%/test_gen_sender.c %D%/suite.h
 tests_unit_test_gen_sender_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_gen_sender_LDADD = $(UNIT_BASE)
+tests_unit_test_gen_sender_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_recording
 TESTS += tests/unit/test_recording
@@ -1120,14 +1105,13 @@ TESTS += tests/unit/test_disk_try
 tests_unit_test_disk_try_SOURCES = %D%/test_disk_try.c %D%/suite.h \
 	%D%/fake_write.h %D%/dice.h %D%/scratch.h
 tests_unit_test_disk_try_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_disk_try_LDADD = $(UNIT_STORE)
+tests_unit_test_disk_try_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_disks_test
 TESTS += tests/unit/test_disks_test
-tests_unit_test_disks_test_SOURCES = %D%/test_disks_test.c %D%/suite.h \
-	src/cli/show/table.c
+tests_unit_test_disks_test_SOURCES = %D%/test_disks_test.c %D%/suite.h
 tests_unit_test_disks_test_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_disks_test_LDADD = $(UNIT_STORE)
+tests_unit_test_disks_test_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_scout
 TESTS += tests/unit/test_scout
@@ -1220,53 +1204,47 @@ tests_unit_test_forecast_SOURCES = %D%/test_forecast.c %D%/suite.h %D%/dice.h \
 tests_unit_test_forecast_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_forecast_LDADD = $(UNIT_BASE)
 
-IMPORT_SOURCES = src/cli/schedule/import_conf.c src/cli/schedule/import_file.c \
-	src/cli/schedule/import_scans.c src/cli/schedule/import_snap.c src/cli/schedule/import_snp.c \
-	src/cli/schedule/import_time.c src/cli/schedule/import_vex.c src/cli/schedule/import_words.c \
-	src/cli/show/suggest.c
-
 check_PROGRAMS += tests/unit/test_import_time
 TESTS += tests/unit/test_import_time
 tests_unit_test_import_time_SOURCES = %D%/test_import_time.c %D%/suite.h
 tests_unit_test_import_time_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_import_time_LDADD = $(UNIT_BASE)
+tests_unit_test_import_time_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_import_scans
 TESTS += tests/unit/test_import_scans
 tests_unit_test_import_scans_SOURCES = %D%/test_import_scans.c %D%/suite.h \
-	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/schedule/import_noxml.c
+	%D%/import_bench.h src/cli/schedule/import_noxml.c
 tests_unit_test_import_scans_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_import_scans_LDADD = $(UNIT_STORE)
+tests_unit_test_import_scans_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_import_snp
 TESTS += tests/unit/test_import_snp
 tests_unit_test_import_snp_SOURCES = %D%/test_import_snp.c %D%/suite.h \
-	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/schedule/import_noxml.c
+	%D%/import_bench.h src/cli/schedule/import_noxml.c
 tests_unit_test_import_snp_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_import_snp_LDADD = $(UNIT_STORE)
+tests_unit_test_import_snp_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_import_vex
 TESTS += tests/unit/test_import_vex
 tests_unit_test_import_vex_SOURCES = %D%/test_import_vex.c %D%/suite.h \
-	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/schedule/import_noxml.c
+	%D%/import_bench.h src/cli/schedule/import_noxml.c
 tests_unit_test_import_vex_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_import_vex_LDADD = $(UNIT_STORE)
+tests_unit_test_import_vex_LDADD = $(UNIT_CLI)
 
 if HAVE_EXPAT
 check_PROGRAMS += tests/unit/test_import_xml
 TESTS += tests/unit/test_import_xml
 tests_unit_test_import_xml_SOURCES = %D%/test_import_xml.c %D%/suite.h \
-	%D%/import_bench.h $(IMPORT_SOURCES) src/cli/schedule/import_xml.c
+	%D%/import_bench.h
 tests_unit_test_import_xml_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_import_xml_LDADD = $(UNIT_STORE) $(EXPAT_LIBS)
+tests_unit_test_import_xml_LDADD = $(UNIT_CLI)
 endif
 
 check_PROGRAMS += tests/unit/test_schedule_show
 TESTS += tests/unit/test_schedule_show
-tests_unit_test_schedule_show_SOURCES = %D%/test_schedule_show.c %D%/suite.h \
-	src/cli/schedule/schedule_show.c src/cli/show/table.c
+tests_unit_test_schedule_show_SOURCES = %D%/test_schedule_show.c %D%/suite.h
 tests_unit_test_schedule_show_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_schedule_show_LDADD = $(UNIT_BASE)
+tests_unit_test_schedule_show_LDADD = $(UNIT_CLI)
 
 check_PROGRAMS += tests/unit/test_vsi_line
 TESTS += tests/unit/test_vsi_line
