@@ -77,7 +77,7 @@ part src/store 'contract wire net base control' \
 store=$listed
 tangle src/flow "$store" \
 	memory place slots heaps receive output write source send copy
-tangle src/daemon "$listed" \
+part src/daemon "$listed" \
 	loop conf disks sessions transfers schedule requests vsi main
 part src/cli "$store" show send . schedule disks gen
 part fuse "$store" live tree .

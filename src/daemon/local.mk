@@ -5,7 +5,7 @@ spated_SOURCES = \
 	%D%/sessions/crew.c %D%/sessions/crew.h \
 	%D%/loop/fds.c %D%/loop/fds.h \
 	%D%/disks/fleet.c %D%/disks/fleet_order.c %D%/disks/fleet_space.c %D%/disks/fleet_watch.c %D%/disks/fleet.h \
-	%D%/main/daemon.c %D%/main/daemon_run.c %D%/main/daemon.h \
+	%D%/main/daemon.c %D%/main/daemon_run.c %D%/main/daemon.h %D%/requests/daemon.h %D%/sessions/recorder.h \
 	%D%/schedule/forecast.c %D%/schedule/forecast_sum.c %D%/schedule/forecast_why.c \
 	%D%/schedule/forecast.h %D%/schedule/forecast_priv.h %D%/schedule/forecast_why.h \
 	%D%/transfers/inbox.c %D%/transfers/inbox_greet.c %D%/transfers/inbox_show.c %D%/transfers/inbox_step.c %D%/transfers/inbox.h %D%/transfers/inbox_priv.h \
@@ -40,7 +40,7 @@ spated_SOURCES = \
 	%D%/conf/setup_inbox.c %D%/conf/setup_vsi.c %D%/conf/setup.h \
 	%D%/conf/stream.c %D%/conf/stream.h \
 	%D%/transfers/transfer.c %D%/transfers/transfer_about.c %D%/transfers/transfer_check.c %D%/transfers/transfer_copy.c %D%/transfers/transfer_file.c %D%/transfers/transfer_json.c %D%/transfers/transfer_order.c \
-	%D%/transfers/transfer_run.c %D%/transfers/transfer_scan.c %D%/transfers/transfer_wait.c %D%/transfers/transfer.h %D%/transfers/transfer_order.h \
+	%D%/transfers/transfer_run.c %D%/transfers/transfer_wait.c %D%/transfers/transfer.h %D%/transfers/transfer_order.h \
 	%D%/sessions/supply.c %D%/sessions/supply_feed.c %D%/sessions/supply_look.c %D%/sessions/supply.h \
 	%D%/conf/stream_layout.c %D%/conf/stream_plan.c %D%/conf/stream_print.c \
 	%D%/conf/stream_vary.c %D%/conf/stream_vary.h \

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/main/daemon.h"
+#include "daemon/transfers/transfer.h"
 #include "daemon/transfers/transfer_order.h"
 #include "unit/suite.h"
 
@@ -21,7 +21,8 @@ struct made {
 };
 
 static struct made made[TRANSFERS];
-static struct daemon d;
+static struct recorder recorder;
+static struct transfers all;
 static struct setup_send send_setup;
 static struct session session;
 static bool is_recorded, hangs;
@@ -84,7 +85,7 @@ static const struct transfer_ops made_ops = {
 };
 
 int
-transfer_check(struct daemon *of, const struct transfer_order *o,
+transfer_check(struct transfers *of, const struct transfer_order *o,
 	       struct fault *fault)
 {
 	(void)of;
@@ -94,7 +95,7 @@ transfer_check(struct daemon *of, const struct transfer_order *o,
 }
 
 int
-transfer_begin(struct daemon *of, struct transfer *t, struct fault *fault)
+transfer_begin(struct transfers *of, struct transfer *t, struct fault *fault)
 {
 	(void)of;
 	(void)fault;
@@ -114,7 +115,7 @@ transfer_run_drop(struct transfer *t)
 }
 
 int
-transfer_copy(struct daemon *of, struct transfer *t, struct fault *fault)
+transfer_copy(struct transfers *of, struct transfer *t, struct fault *fault)
 {
 	copies++;
 	made[t->id].wants_copy = made[t->id].ended = false;
@@ -122,33 +123,39 @@ transfer_copy(struct daemon *of, struct transfer *t, struct fault *fault)
 }
 
 struct session *
-transfer_session(const struct daemon *of, const char *name)
+transfer_session(const struct transfers *of, const char *name)
 {
 	(void)of;
 	return is_recorded && !strcmp(name, "live") ? &session : NULL;
 }
 
 json_t *
-transfer_json(const struct daemon *of, struct transfer *t)
+transfer_json(const struct transfers *of, struct transfer *t)
 {
 	(void)of;
 	return json_pack("{s:i, s:i, s:s}", "id", (int)t->id, "state",
 			 (int)t->facts.state, "why", t->why);
 }
 
-void
-transfer_scan_began(struct daemon *of, struct transfer *t, int64_t at)
+static void
+scan_began(void *arg, const struct transfer *t)
 {
-	(void)of;
+	(void)arg;
 	(void)t;
-	(void)at;
+}
+
+static void
+scan_ended(void *arg, const struct transfer *t)
+{
+	(void)arg;
+	scans_ended += t->o.scan;
 }
 
 void
-transfer_scan_ended(struct daemon *of, const struct transfer *t)
+transfer_order_init(struct transfer_order *o, const struct setup_send *send)
 {
-	(void)of;
-	scans_ended += t->o.scan;
+	(void)send;
+	*o = (struct transfer_order){ 0 };
 }
 
 void
@@ -219,10 +226,12 @@ static void
 setup(unsigned most)
 {
 	memset(made, 0, sizeof made);
-	d = (struct daemon){ .host.wake = wake };
+	recorder = (struct recorder){ .host.wake = wake };
 	send_setup = (struct setup_send){ .o.max_sends = most };
-	d.setup.send = &send_setup;
-	d.transfers.ended = json_array();
+	recorder.setup.send = &send_setup;
+	all = (struct transfers){ .r = &recorder,
+				  .hooks = { scan_began, scan_ended, NULL },
+				  .ended = json_array() };
 	is_recorded = hangs = false;
 	scans_ended = copies = 0;
 }
@@ -235,14 +244,14 @@ add(const char *name, int priority)
 	struct transfer *t = NULL;
 
 	strcpy(o.name, name);
-	ck_assert_int_eq(transfer_add(&d, &o, &t, &fault), 0);
+	ck_assert_int_eq(transfer_add(&all, &o, &t, &fault), 0);
 	return t;
 }
 
 static void
 step(void)
 {
-	transfers_step(&d, now);
+	transfers_step(&all, now);
 }
 
 static void
@@ -270,8 +279,8 @@ are_running(const char *ids)
 static void
 says(const char *why)
 {
-	json_t *last = json_array_get(d.transfers.ended,
-				      json_array_size(d.transfers.ended) - 1);
+	json_t *last =
+	    json_array_get(all.ended, json_array_size(all.ended) - 1);
 
 	ck_assert_str_eq(json_string_value(json_object_get(last, "why")), why);
 }
@@ -286,7 +295,7 @@ START_TEST(queue)
 	add("e", 5);
 	step();
 	are_running("4 5");
-	ck_assert_uint_eq(transfers_running(&d), 2);
+	ck_assert_uint_eq(transfers_running(&all), 2);
 	end(4, SENDER_DONE);
 	are_running("1 5");
 	end(5, SENDER_FAILED);
@@ -296,12 +305,12 @@ START_TEST(queue)
 	send_setup.o.max_sends = 3;
 	step();
 	are_running("1 2 3");
-	ck_assert_uint_eq(json_array_size(d.transfers.ended), 2);
-	transfers_stop(&d, now);
+	ck_assert_uint_eq(json_array_size(all.ended), 2);
+	transfers_stop(&all, now);
 	step();
 	are_running("");
-	ck_assert(!transfers_wait(&d, now));
-	ck_assert(transfers_finish(&d));
+	ck_assert(!transfers_wait(&all, now));
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 
@@ -312,24 +321,24 @@ START_TEST(pauses)
 	setup(1);
 	a = add("a", 0);
 	b = add("b", 0);
-	transfer_pause(&d, a, true);
+	transfer_pause(&all, a, true);
 	step();
 	are_running("2");
-	transfer_pause(&d, b, true);
+	transfer_pause(&all, b, true);
 	ck_assert(made[2].paused);
-	transfer_pause(&d, a, false);
+	transfer_pause(&all, a, false);
 	step();
 	are_running("1 2");
 	transfer_rate(a, 77);
 	ck_assert_uint_eq(made[1].rate, 77);
-	transfer_stop(&d, b, "by hand");
-	transfer_stop(&d, b, "again");
+	transfer_stop(&all, b, "by hand");
+	transfer_stop(&all, b, "again");
 	step();
 	says("by hand");
 	are_running("1");
 	end(1, SENDER_DONE);
-	ck_assert_ptr_null(d.transfers.list);
-	ck_assert(transfers_finish(&d));
+	ck_assert_ptr_null(all.list);
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 
@@ -342,15 +351,15 @@ START_TEST(stopped_in_the_queue)
 	b = add("b", 0);
 	step();
 	b->o.scan = 7;
-	transfer_stop(&d, b, "by hand");
+	transfer_stop(&all, b, "by hand");
 	step();
 	says("by hand");
 	ck_assert_uint_eq(scans_ended, 7);
 	ck_assert(!made[2].begun);
-	ck_assert_ptr_nonnull(transfer_find(&d, 1));
-	ck_assert_ptr_null(transfer_find(&d, 2));
+	ck_assert_ptr_nonnull(transfer_find(&all, 1));
+	ck_assert_ptr_null(transfer_find(&all, 2));
 	end(1, SENDER_DONE);
-	ck_assert(transfers_finish(&d));
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 
@@ -362,12 +371,12 @@ START_TEST(time_is_over)
 	a = add("a", 0);
 	a->o.until = now + SECOND;
 	step();
-	transfers_step(&d, now + SECOND - 1);
+	transfers_step(&all, now + SECOND - 1);
 	are_running("1");
-	transfers_step(&d, now + SECOND);
-	transfers_step(&d, now + SECOND);
+	transfers_step(&all, now + SECOND);
+	transfers_step(&all, now + SECOND);
 	says("its time was over");
-	ck_assert(transfers_finish(&d));
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 
@@ -381,16 +390,16 @@ START_TEST(waited_for)
 	add("b", 0);
 	add("c", 0);
 	ck_assert_int_eq(
-	    transfer_wait(&d, ticket, (const unsigned[]){ 1, 3 }, 2), 0);
-	ck_assert_int_eq(transfer_wait(&d, ticket, (const unsigned[]){ 9 }, 1),
-			 0);
+	    transfer_wait(&all, ticket, (const unsigned[]){ 1, 3 }, 2), 0);
+	ck_assert_int_eq(
+	    transfer_wait(&all, ticket, (const unsigned[]){ 9 }, 1), 0);
 	step();
 	end(2, SENDER_DONE);
 	end(3, SENDER_DONE);
 	ck_assert_uint_eq(answered, 0);
 	end(1, SENDER_FAILED);
 	ck_assert_uint_eq(answered, 2);
-	ck_assert(transfers_finish(&d));
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 
@@ -406,8 +415,8 @@ START_TEST(gone_at_its_turn)
 	strcpy(b->o.name, "gone");
 	end(1, SENDER_DONE);
 	says("it is gone");
-	ck_assert_ptr_null(d.transfers.list);
-	ck_assert(transfers_finish(&d));
+	ck_assert_ptr_null(all.list);
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 
@@ -425,16 +434,16 @@ START_TEST(tried_again)
 	ck_assert_int_eq(t->step, TRANSFER_QUEUED);
 	ck_assert_str_eq(t->why, "nobody there");
 	are_running("");
-	transfers_step(&d, t->again - 1);
+	transfers_step(&all, t->again - 1);
 	are_running("");
-	transfers_step(&d, t->again);
+	transfers_step(&all, t->again);
 	are_running("1");
 	/* It is recorded no more. */
 	session.state = SESSION_STOPPING;
 	end(1, SENDER_FAILED);
-	ck_assert_ptr_null(d.transfers.list);
+	ck_assert_ptr_null(all.list);
 	says("nobody there");
-	ck_assert(transfers_finish(&d));
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 
@@ -448,8 +457,8 @@ START_TEST(copied)
 	ck_assert_uint_eq(copies, 1);
 	are_running("1");
 	end(1, SENDER_DONE);
-	ck_assert_ptr_null(d.transfers.list);
-	ck_assert(transfers_finish(&d));
+	ck_assert_ptr_null(all.list);
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 
@@ -465,9 +474,9 @@ START_TEST(hung)
 	are_running("2");
 	hangs = false;
 	end(2, SENDER_DONE);
-	ck_assert(!transfers_finish(&d));
-	free(d.transfers.hung->o.to);
-	free(d.transfers.hung);
+	ck_assert(!transfers_finish(&all));
+	free(all.hung->o.to);
+	free(all.hung);
 }
 END_TEST
 
@@ -487,12 +496,12 @@ START_TEST(the_usual_rate_is_the_ways)
 		struct transfer_order o = { .to = strdup(to[i]),
 					    .rate = asked[i] };
 
-		ck_assert_int_eq(transfer_add(&d, &o, &t, &fault), 0);
+		ck_assert_int_eq(transfer_add(&all, &o, &t, &fault), 0);
 		ck_assert_uint_eq(t->o.rate, rate[i]);
 	}
-	transfers_stop(&d, now);
+	transfers_stop(&all, now);
 	step();
-	ck_assert(transfers_finish(&d));
+	ck_assert(transfers_finish(&all));
 }
 END_TEST
 

@@ -404,3 +404,18 @@ setup_stream(struct setup *c, const char *name)
 	}
 	return NULL;
 }
+
+int
+setup_stream_unknown(const struct setup *c, const char *name,
+		     struct fault *fault)
+{
+	char names[256] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < c->streams && at < sizeof names; i++)
+		at += (size_t)snprintf(names + at, sizeof names - at, "%s%s",
+				       i ? ", " : "", c->stream[i]->name);
+	fault_set(fault, -ENOENT, "not-found", "there is no stream '%s'", name);
+	fault_hint(fault, "the configuration has %s", names);
+	return -ENOENT;
+}

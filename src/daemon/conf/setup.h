@@ -107,6 +107,10 @@ int setup_load_again(struct setup *c, const struct setup *now, unsigned disks,
 /* Returns the stream of that name, or NULL.  The caller gets no reference. */
 struct stream *setup_stream(struct setup *c, const char *name);
 
+/* Returns -ENOENT with a fault that lists the streams there are. */
+int setup_stream_unknown(const struct setup *c, const char *name,
+			 struct fault *fault);
+
 /* Returns the NUMA node for the memory, or NODE_ANY.  Logs a warning if a node
  * was asked for and cannot be found. */
 int setup_node(const struct setup *c);

@@ -59,7 +59,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/schedule/schedule_host.h"
+#include "daemon/sessions/report.h"
 #include "daemon/vsi/vsi_daemon.h"
 #include "flow/memory/arena.h"
 #include "flow/output/leaf.h"
@@ -73,7 +73,7 @@ wake(void *arg)
 {
 	const struct daemon *d = arg;
 
-	eventfd_write(d->wake, 1);
+	eventfd_write(d->r.wake, 1);
 }
 
 /* ---- events ---------------------------------------------------------- */
@@ -84,7 +84,7 @@ hang_up(struct daemon *d)
 	struct fault fault;
 
 	/* The log has the fault; a client that wants it sends `reload`. */
-	if (!d->stopping)
+	if (!d->r.stopping)
 		daemon_reload(d, NULL, &fault);
 }
 
@@ -103,11 +103,11 @@ signals_take(void *arg, short revents)
 	}
 	log_line(LOG_INFO, NULL, "%s: stopping%s",
 		 strsignal((int)info.ssi_signo),
-		 d->sessions ? " what is being recorded" : "");
-	d->stopping = true;
-	for (struct session *s = d->sessions; s; s = s->next)
+		 d->r.sessions ? " what is being recorded" : "");
+	d->r.stopping = true;
+	for (struct session *s = d->r.sessions; s; s = s->next)
 		session_stop(s, "the daemon was stopped");
-	transfers_stop(d, clock_steady());
+	transfers_stop(&d->transfers, clock_steady());
 	inbox_stop(d->inbox);
 	service_stopping(d);
 }
@@ -119,7 +119,7 @@ wake_take(void *arg, short revents)
 	eventfd_t n;
 
 	(void)revents;
-	eventfd_read(d->wake, &n);
+	eventfd_read(d->r.wake, &n);
 }
 
 static void
@@ -128,7 +128,40 @@ server_take(void *arg, short revents)
 	struct daemon *d = arg;
 
 	(void)revents;
-	server_step(d->server);
+	server_step(d->r.server);
+}
+
+/* ---- answers for the recorder ---------------------------------------- */
+
+static bool
+comes(void *arg, const char *name)
+{
+	const struct daemon *d = arg;
+
+	return inbox_has(d->inbox, name);
+}
+
+static bool
+yield(void *arg)
+{
+	struct daemon *d = arg;
+
+	return transfers_yield(&d->transfers);
+}
+
+/* Adds a recording that has just begun to the catalogue, logs it, and starts
+ * its transfer if it has one. */
+static void
+began(void *arg, struct session *s)
+{
+	struct daemon *d = arg;
+	struct entry e;
+
+	report_entry(s, &e);
+	catalogue_live(keeper_catalogue(d->r.keeper), &e);
+	log_line(LOG_INFO, s->name, "recording stream %s", s->stream->name);
+	if (s->send)
+		transfer_follow(&d->transfers, s, s->send);
 }
 
 /* ---- starting -------------------------------------------------------- */
@@ -172,41 +205,41 @@ files_allow(void)
 static int
 threads_start(struct daemon *d, struct fault *fault)
 {
-	struct fleet_args args = { .way = d->setup.way,
-				   .ways = d->setup.ways,
+	struct fleet_args args = { .way = d->r.setup.way,
+				   .ways = d->r.setup.ways,
 				   .files = files_allow(),
-				   .reserve = d->setup.o.reserve,
-				   .patterns = &d->setup.o.disks,
+				   .reserve = d->r.setup.o.reserve,
+				   .patterns = &d->r.setup.o.disks,
 				   .changed = wake,
 				   .arg = d };
-	int err = queue_make(&d->queue, BLOCKS_QUEUED);
+	int err = queue_make(&d->r.queue, BLOCKS_QUEUED);
 
-	args.queue = d->queue;
-	args.arena = pool_arena(d->pool, &args.arena_bytes);
+	args.queue = d->r.queue;
+	args.arena = pool_arena(d->r.pool, &args.arena_bytes);
 	if (!err)
-		err = fleet_start(&d->fleet, &d->setup.disks, &args);
+		err = fleet_start(&d->r.fleet, &d->r.setup.disks, &args);
 	if (!err)
-		err = crew_start(&d->crew, &d->setup.o);
+		err = crew_start(&d->r.crew, &d->r.setup.o);
 	if (!err)
-		err = keeper_start(&d->keeper);
+		err = keeper_start(&d->r.keeper);
 	if (!err)
 		err = chores_start(&d->chores, wake, d);
 	if (!err)
-		err = seek_start(&d->seek);
+		err = seek_start(&d->r.seek);
 	if (!err)
-		err = seek_start(&d->folder);
+		err = seek_start(&d->host.folder);
 	if (err) {
 		fault_set(fault, err, "internal", "cannot start its threads");
 		fault_why(fault, "%s", strerror(-err));
 		return err;
 	}
-	d->host = (struct session_host){ .pool = d->pool,
-					 .crew = &d->crew,
-					 .queue = d->queue,
-					 .fleet = &d->fleet,
-					 .durable = d->setup.durable,
-					 .wake = wake,
-					 .arg = d };
+	d->r.host = (struct session_host){ .pool = d->r.pool,
+					   .crew = &d->r.crew,
+					   .queue = d->r.queue,
+					   .fleet = &d->r.fleet,
+					   .durable = d->r.setup.durable,
+					   .wake = wake,
+					   .arg = d };
 	return 0;
 }
 
@@ -215,13 +248,13 @@ static int
 fds_add(struct daemon *d, struct fault *fault)
 {
 	const struct daemon_fd own[] = {
-		{ d->wake, POLLIN, wake_take, d },
+		{ d->r.wake, POLLIN, wake_take, d },
 		{ d->signals, POLLIN, signals_take, d },
-		{ server_fd(d->server), POLLIN, server_take, d },
+		{ server_fd(d->r.server), POLLIN, server_take, d },
 	};
 
 	for (unsigned i = 0; i < sizeof own / sizeof *own; i++) {
-		if (daemon_fds_add(&d->fds, &own[i]) < 0)
+		if (daemon_fds_add(&d->r.fds, &own[i]) < 0)
 			return fault_set(fault, -ENOMEM, "no-memory",
 					 "out of memory");
 	}
@@ -231,10 +264,10 @@ fds_add(struct daemon *d, struct fault *fault)
 static int
 memory_make(struct daemon *d, struct fault *fault)
 {
-	const struct arena_way way = { .node = setup_node(&d->setup),
-				       .share = d->setup.o.share };
+	const struct arena_way way = { .node = setup_node(&d->r.setup),
+				       .share = d->r.setup.o.share };
 
-	return pool_make_way(&d->pool, d->setup.o.memory, &way, fault);
+	return pool_make_way(&d->r.pool, d->r.setup.o.memory, &way, fault);
 }
 
 int
@@ -243,38 +276,44 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	const struct server_hooks hooks = { daemon_ask, d };
 	int err;
 
-	*d = (struct daemon){ .signals = -1, .wake = -1, .clock = -1 };
+	*d = (struct daemon){
+		.r = { .hooks = { comes, yield, began, d }, .wake = -1 },
+		.transfers.r = &d->r,
+		.host = { .r = &d->r, .transfers = &d->transfers, .clock = -1 },
+		.signals = -1,
+	};
 	service_open(&d->service);
 	d->started = clock_steady();
 	d->started_ns = clock_now();
-	d->ended = json_array();
+	d->r.ended = json_array();
 	d->transfers.ended = json_array();
-	d->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = d->wake < 0 || !d->ended || !d->transfers.ended ? -ENOMEM
-							      : signals_open(d);
+	d->r.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = d->r.wake < 0 || !d->r.ended || !d->transfers.ended
+		  ? -ENOMEM
+		  : signals_open(d);
 	if (err)
 		return fault_set(fault, err, "internal", "cannot start: %s",
 				 strerror(-err));
-	err = setup_load(&d->setup, conf, fault);
+	err = setup_load(&d->r.setup, conf, fault);
 	/* Open the socket before the memory is taken, so that a second daemon
 	 * fails at once. */
 	if (!err)
-		err = server_open(&d->server, d->setup.control.socket,
-				  d->setup.control.group, &hooks, fault);
+		err = server_open(&d->r.server, d->r.setup.control.socket,
+				  d->r.setup.control.group, &hooks, fault);
 	if (!err)
-		service_memory(&d->service, d->setup.o.memory);
+		service_memory(&d->service, d->r.setup.o.memory);
 	if (!err)
 		err = memory_make(d, fault);
 	if (!err)
-		mappings_open(d);
+		mappings_open(&d->r);
 	if (!err)
 		err = threads_start(d, fault);
 	if (!err)
 		err = fds_add(d, fault);
 	if (!err)
-		err = schedule_host_open(d, fault);
+		err = schedule_host_open(&d->host, fault);
 	if (!err)
-		err = inbox_open(&d->inbox, d, fault);
+		err = inbox_open(&d->inbox, &d->r, fault);
 	return err ? err : vsi_daemon_open(&d->vsi, d, fault);
 }
 
@@ -285,12 +324,12 @@ daemon_finish(struct daemon *d)
 	struct waiter *w;
 	bool sent, left;
 
-	d->stopping = true;
-	schedule_host_close(d);
-	daemon_probes(d, NULL);
-	server_close(d->server);
+	d->r.stopping = true;
+	schedule_host_close(&d->host);
+	probes_step(&d->r, NULL);
+	server_close(d->r.server);
 	vsi_daemon_close(d->vsi);
-	mappings_close(d);
+	mappings_close(&d->r);
 	while ((w = d->waiters)) {
 		d->waiters = w->next;
 		free(w);
@@ -299,26 +338,26 @@ daemon_finish(struct daemon *d)
 		d->disk_waiters = dw->next;
 		free(dw);
 	}
-	sent = transfers_finish(d);
-	crew_stop(&d->crew);
+	sent = transfers_finish(&d->transfers);
+	crew_stop(&d->r.crew);
 	left = !inbox_close(d->inbox);
 	chores_stop(d->chores);
-	seek_stop(d->seek);
-	seek_stop(d->folder);
-	keeper_stop(d->keeper);
-	if (d->queue)
-		queue_drain(d->queue);
-	if (!fleet_stop(&d->fleet) || !sent || left)
+	seek_stop(d->r.seek);
+	seek_stop(d->host.folder);
+	keeper_stop(d->r.keeper);
+	if (d->r.queue)
+		queue_drain(d->r.queue);
+	if (!fleet_stop(&d->r.fleet) || !sent || left)
 		return false;
-	queue_free(d->queue);
-	map_free(d->mappings.map);
-	pool_free(d->pool);
-	setup_unload(&d->setup);
-	json_decref(d->ended);
-	daemon_fds_clear(&d->fds);
+	queue_free(d->r.queue);
+	map_free(d->r.mappings.map);
+	pool_free(d->r.pool);
+	setup_unload(&d->r.setup);
+	json_decref(d->r.ended);
+	daemon_fds_clear(&d->r.fds);
 	if (d->signals >= 0)
 		close(d->signals);
-	if (d->wake >= 0)
-		close(d->wake);
+	if (d->r.wake >= 0)
+		close(d->r.wake);
 	return true;
 }

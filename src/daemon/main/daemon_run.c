@@ -15,30 +15,6 @@
 #include "daemon/sessions/report.h"
 #include "daemon/schedule/schedule_host.h"
 
-void
-daemon_forget(struct daemon *d, const char *name)
-{
-	for (size_t i = json_array_size(d->ended); i--;) {
-		const json_t *was =
-		    json_object_get(json_array_get(d->ended, i), "name");
-
-		if (!strcmp(json_string_value(was), name))
-			json_array_remove(d->ended, i);
-	}
-}
-
-void
-daemon_began(struct daemon *d, struct session *s)
-{
-	struct entry e;
-
-	report_entry(s, &e);
-	catalogue_live(keeper_catalogue(d->keeper), &e);
-	log_line(LOG_INFO, s->name, "recording stream %s", s->stream->name);
-	if (s->send)
-		transfer_follow(d, s, s->send);
-}
-
 /* Adds the ended recording to the catalogue with the counts of the session; the
  * keeper replaces them when it has read the disks. */
 static void
@@ -50,26 +26,26 @@ catalogue_ended(struct daemon *d, struct session *s)
 	e.state = s->failed ? ENTRY_FAILED : ENTRY_COMPLETE;
 	if (s->failed)
 		snprintf(e.why, sizeof e.why, "%s", s->reason);
-	catalogue_live(keeper_catalogue(d->keeper), &e);
-	keeper_touch(d->keeper, s->name);
+	catalogue_live(keeper_catalogue(d->r.keeper), &e);
+	keeper_touch(d->r.keeper, s->name);
 }
 
 static void
 session_end(struct daemon *d, struct session *s)
 {
-	struct session **at = &d->sessions;
+	struct session **at = &d->r.sessions;
 	char group[sizeof s->group];
 
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
 	if (!s->cancelled)
-		json_array_append_new(d->ended, report_info(s));
-	if (json_array_size(d->ended) > DAEMON_ENDED)
-		json_array_remove(d->ended, 0);
+		json_array_append_new(d->r.ended, report_info(s));
+	if (json_array_size(d->r.ended) > RECORDER_ENDED)
+		json_array_remove(d->r.ended, 0);
 	memcpy(group, s->group, sizeof group);
-	schedule_host_ended(d, s);
-	mapping_end(d, s->id);
+	schedule_host_ended(&d->host, s);
+	mapping_end(&d->r, s->id);
 	if (!s->cancelled)
 		catalogue_ended(d, s);
 	session_free(s);
@@ -81,18 +57,18 @@ sessions_step(struct daemon *d, int64_t now)
 {
 	struct session *s, *next;
 
-	for (s = d->sessions; s; s = next) {
+	for (s = d->r.sessions; s; s = next) {
 		enum session_state before = s->state;
 
 		next = s->next;
 		session_step(s, now);
 		if (before == SESSION_ARMED && s->state != before &&
 		    !s->cancelled) {
-			daemon_began(d, s);
-			schedule_host_began(d, s);
+			d->r.hooks.began(d, s);
+			schedule_host_began(&d->host, s);
 		}
 		if (s->state != before && s->state == SESSION_RECORDING)
-			keeper_poke(d->keeper);
+			keeper_poke(d->r.keeper);
 		if (s->state == SESSION_ENDED)
 			session_end(d, s);
 		else if (s->state != before)
@@ -107,11 +83,11 @@ wait_ms(const struct daemon *d)
 {
 	int64_t now = clock_steady(), next = now + d->service.look_ns;
 
-	if (schedule_host_next(d) < next)
-		next = schedule_host_next(d);
-	if (transfers_next(d) < next)
-		next = transfers_next(d);
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	if (schedule_host_next(&d->host) < next)
+		next = schedule_host_next(&d->host);
+	if (transfers_next(&d->transfers) < next)
+		next = transfers_next(&d->transfers);
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (s->state == SESSION_ARMED && !s->when.data &&
 		    s->when.start < next)
 			next = s->when.start;
@@ -126,12 +102,13 @@ int
 daemon_run(struct daemon *d)
 {
 	log_line(LOG_INFO, NULL, "ready on %s: %u disks, %u streams",
-		 d->setup.control.socket, fleet_writers(&d->fleet),
-		 d->setup.streams);
+		 d->r.setup.control.socket, fleet_writers(&d->r.fleet),
+		 d->r.setup.streams);
 	service_ready(d);
-	while (!d->stopping || d->sessions || d->probes ||
-	       transfers_wait(d, clock_steady()) || inbox_busy(d->inbox)) {
-		int err = daemon_fds_wait(&d->fds, wait_ms(d));
+	while (!d->r.stopping || d->r.sessions || d->r.probes ||
+	       transfers_wait(&d->transfers, clock_steady()) ||
+	       inbox_busy(d->inbox)) {
+		int err = daemon_fds_wait(&d->r.fds, wait_ms(d));
 		int64_t now = clock_steady();
 
 		if (err) {
@@ -141,18 +118,18 @@ daemon_run(struct daemon *d)
 			return err;
 		}
 		service_step(d, now);
-		schedule_host_step(d);
+		schedule_host_step(&d->host);
 		sessions_step(d, now);
-		transfers_step(d, now);
+		transfers_step(&d->transfers, now);
 		inbox_step(d->inbox, now);
-		mappings_step(d, now);
-		fleet_tidy(&d->fleet,
-			   d->sessions != NULL || inbox_busy(d->inbox));
-		fleet_step(&d->fleet, now);
-		admission_watch(d, now);
+		mappings_step(&d->r, now);
+		fleet_tidy(&d->r.fleet,
+			   d->r.sessions != NULL || inbox_busy(d->inbox));
+		fleet_step(&d->r.fleet, now);
+		admission_watch(&d->host, now);
 		daemon_disks(d, now);
-		keeper_step(d->keeper, &d->fleet);
-		daemon_probes(d, NULL);
+		keeper_step(d->r.keeper, &d->r.fleet);
+		probes_step(&d->r, NULL);
 		daemon_chores(d);
 	}
 	return 0;

@@ -23,19 +23,19 @@ log_each(const json_t *lines, enum log_level level)
 static void
 spread(struct daemon *d)
 {
-	d->host.durable = d->setup.durable;
-	fleet_reserve(&d->fleet, d->setup.o.reserve);
-	if (fleet_patterns(&d->fleet) < 0)
+	d->r.host.durable = d->r.setup.durable;
+	fleet_reserve(&d->r.fleet, d->r.setup.o.reserve);
+	if (fleet_patterns(&d->r.fleet) < 0)
 		log_line(LOG_ERROR, NULL,
 			 "there is no memory to look for "
 			 "other disks");
-	schedule_changed(d->schedule);
+	schedule_changed(d->host.schedule);
 }
 
 static int
 reload(struct daemon *d, json_t *changes, json_t *restart, struct fault *fault)
 {
-	int err = setup_reload(&d->setup, fleet_writers(&d->fleet), changes,
+	int err = setup_reload(&d->r.setup, fleet_writers(&d->r.fleet), changes,
 			       restart, fault);
 	char line[1024];
 
@@ -45,7 +45,7 @@ reload(struct daemon *d, json_t *changes, json_t *restart, struct fault *fault)
 		return err;
 	}
 	spread(d);
-	log_line(LOG_INFO, NULL, "%s was read again%s", d->setup.path,
+	log_line(LOG_INFO, NULL, "%s was read again%s", d->r.setup.path,
 		 json_array_size(changes) + json_array_size(restart)
 		     ? ""
 		     : ": nothing has changed");
@@ -66,7 +66,7 @@ daemon_reload(struct daemon *d, json_t **result, struct fault *fault)
 		  : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	service_reloaded(d);
 	if (!err && result) {
-		*result = json_pack("{s:s, s:O, s:O}", "conf", d->setup.path,
+		*result = json_pack("{s:s, s:O, s:O}", "conf", d->r.setup.path,
 				    "changes", changes, "restart", restart);
 	}
 	json_decref(changes);
@@ -82,11 +82,11 @@ verb_reload(struct daemon *d, struct server_ticket ticket,
 	int err;
 
 	(void)request;
-	if (d->stopping)
+	if (d->r.stopping)
 		return fault_set(fault, -ESHUTDOWN, "busy",
 				 "the daemon is stopping");
 	err = daemon_reload(d, &result, fault);
 	if (!err)
-		server_answer(d->server, ticket, result);
+		server_answer(d->r.server, ticket, result);
 	return err;
 }

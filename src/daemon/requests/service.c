@@ -20,7 +20,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "daemon/main/daemon.h"
+#include "daemon/requests/daemon.h"
 #include "daemon/requests/notify.h"
 #include "daemon/schedule/schedule.h"
 
@@ -66,7 +66,7 @@ recordings(const struct daemon *d)
 {
 	unsigned n = 0;
 
-	for (const struct session *s = d->sessions; s; s = s->next)
+	for (const struct session *s = d->r.sessions; s; s = s->next)
 		n++;
 	return n;
 }
@@ -76,7 +76,7 @@ static void
 next_make(const struct daemon *d, char *text, size_t bytes)
 {
 	const struct scan_list *list =
-	    d->schedule ? schedule_scans(d->schedule) : NULL;
+	    d->host.schedule ? schedule_scans(d->host.schedule) : NULL;
 	char time[UNITS_TEXT];
 
 	*text = 0;
@@ -103,11 +103,11 @@ line_make(const struct daemon *d, char *line, size_t bytes)
 		snprintf(line, bytes, "stopping: %u %s to be flushed", n, what);
 		return;
 	}
-	fleet_space(&d->fleet, &space);
+	fleet_space(&d->r.fleet, &space);
 	next_make(d, next, sizeof next);
 	snprintf(line, bytes, "%u %s, %s free on %u of %u disks%s", n, what,
 		 units_show_bytes(text, space.free), space.disks,
-		 fleet_writers(&d->fleet), next);
+		 fleet_writers(&d->r.fleet), next);
 }
 
 static void
@@ -179,7 +179,7 @@ look(struct daemon *d)
 {
 	struct service *s = &d->service;
 
-	if (crew_moves(&d->crew)) {
+	if (crew_moves(&d->r.crew)) {
 		s->still = 0;
 		if (s->watched)
 			notify_say("WATCHDOG=1");

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "daemon/main/daemon.h"
+#include "daemon/requests/daemon.h"
 #include "daemon/sessions/order.h"
 #include "daemon/sessions/report.h"
 
@@ -34,7 +34,7 @@ waiter_add(struct daemon *d, struct server_ticket ticket, const char *group,
 
 	if (!w) {
 		fault_set(&fault, -ENOMEM, "no-memory", "out of memory");
-		server_refuse(d->server, ticket, &fault);
+		server_refuse(d->r.server, ticket, &fault);
 		return;
 	}
 	w->ticket = ticket;
@@ -74,12 +74,12 @@ infos(struct daemon *d, const char *name, bool ended)
 	char prefix[96];
 	size_t i;
 
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = d->r.sessions; s; s = s->next) {
 		if (session_is(s, name))
 			json_array_append_new(list, report_info(s));
 	}
 	snprintf(prefix, sizeof prefix, "%.79s_ds", name);
-	json_array_foreach(d->ended, i, info) {
+	json_array_foreach(d->r.ended, i, info) {
 		if (ended && ended_is(info, name, prefix))
 			json_array_append(list, info);
 	}
@@ -95,8 +95,8 @@ refuse_failed(struct daemon *d, const struct waiter *w)
 
 	fault_set(&fault, -EIO, "no-disk",
 		  "cannot record %s: no disk could take it", w->group);
-	for (unsigned i = 0; i < d->fleet.n && at < sizeof why; i++) {
-		struct writer *of = fleet_writer(&d->fleet, i);
+	for (unsigned i = 0; i < d->r.fleet.n && at < sizeof why; i++) {
+		struct writer *of = fleet_writer(&d->r.fleet, i);
 		struct writer_facts f;
 
 		if (!of)
@@ -107,7 +107,7 @@ refuse_failed(struct daemon *d, const struct waiter *w)
 	}
 	fault_why(&fault, "%s", why);
 	fault_hint(&fault, "'spate disks' shows them");
-	server_refuse(d->server, w->ticket, &fault);
+	server_refuse(d->r.server, w->ticket, &fault);
 }
 
 /* Progress of all sessions of a group. */
@@ -120,7 +120,7 @@ group_progress(const struct daemon *d, const char *group)
 {
 	struct progress p = { 0 };
 
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (strcmp(s->group, group))
 			continue;
 		p.any = true;
@@ -141,7 +141,7 @@ waiter_answer(struct daemon *d, const struct waiter *w)
 	if (!w->stop && (p.failed || !p.any))
 		refuse_failed(d, w);
 	else
-		server_answer(d->server, w->ticket,
+		server_answer(d->r.server, w->ticket,
 			      json_pack("{s:o}", "recordings",
 					infos(d, w->group, w->stop)));
 	return true;
@@ -171,14 +171,18 @@ do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	struct order o;
 	int err;
 
-	if (d->stopping)
+	if (d->r.stopping)
 		return fault_set(fault, -ESHUTDOWN, "busy",
 				 "the daemon is stopping");
 	if (json_object_get(request, "at"))
 		return verb_record_at(d, ticket, request, fault);
-	err = order_read(&o, d, request, fault);
+	err = order_read(&o, &d->r, request, fault);
+	if (!err && o.send)
+		err = transfer_url_check(&d->transfers, o.name, o.send, fault);
 	if (!err)
-		err = order_begin(d, &o, fault);
+		err = order_check(&o, &d->r, fault);
+	if (!err)
+		err = order_begin(&d->r, &o, fault);
 	if (!err)
 		waiter_add(d, ticket, o.name, false);
 	return err;
@@ -189,7 +193,7 @@ do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
 static bool
 is_meant(const struct daemon *d, const struct session *s, const char *name)
 {
-	const struct scan *scan = schedule_find(d->schedule, s->scan);
+	const struct scan *scan = schedule_find(d->host.schedule, s->scan);
 
 	return session_is(s, name) || (scan && !strcmp(scan->name, name));
 }
@@ -201,7 +205,7 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	const char *name = json_string_value(json_object_get(request, "name"));
 	char group[80] = "", scan[16] = "";
 
-	for (struct session *s = d->sessions; name && s; s = s->next) {
+	for (struct session *s = d->r.sessions; name && s; s = s->next) {
 		if (!is_meant(d, s, name))
 			continue;
 		if (s->state == SESSION_ARMED)
@@ -215,7 +219,7 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	    verb_stop_send(d, ticket, name) == 0)
 		return 0;
 	if (!group[0] && !scan[0] && name && inbox_end(d->inbox, name) == 0) {
-		server_answer(d->server, ticket,
+		server_answer(d->r.server, ticket,
 			      json_pack("{s:[]}", "recordings"));
 		return 0;
 	}
@@ -231,7 +235,7 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		return -ENOENT;
 	}
 	/* Streams that were started together stop together. */
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = d->r.sessions; s; s = s->next) {
 		if (!strcmp(s->group, group))
 			session_stop(s, "stop");
 	}
@@ -252,7 +256,7 @@ do_info(struct daemon *d, struct server_ticket ticket, const json_t *request,
 				 "the daemon does not know '%.80s'",
 				 name ? name : "");
 	}
-	server_answer(d->server, ticket,
+	server_answer(d->r.server, ticket,
 		      json_pack("{s:o}", "recordings", list));
 	return 0;
 }
@@ -265,9 +269,10 @@ do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
 
 	(void)request;
 	(void)fault;
-	for (unsigned i = 0; i < d->setup.streams; i++)
-		json_array_append_new(list, report_stream(d->setup.stream[i]));
-	server_answer(d->server, ticket, json_pack("{s:o}", "streams", list));
+	for (unsigned i = 0; i < d->r.setup.streams; i++)
+		json_array_append_new(list,
+				      report_stream(d->r.setup.stream[i]));
+	server_answer(d->r.server, ticket, json_pack("{s:o}", "streams", list));
 	return 0;
 }
 
@@ -280,20 +285,21 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 
 	(void)request;
 	(void)fault;
-	for (struct session *s = d->sessions; s; s = s->next)
+	for (struct session *s = d->r.sessions; s; s = s->next)
 		json_array_append_new(list, report_info(s));
 	server_answer(
-	    d->server, ticket,
+	    d->r.server, ticket,
 	    json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:i, s:o, s:o, s:o,"
 		      " s:i, s:o}",
 		      "version", PACKAGE_VERSION, "pid", (int)getpid(),
 		      "started", units_show_time_ns(text, d->started_ns),
 		      "uptime_s", (double)(clock_steady() - d->started) / 1e9,
-		      "memory", report_memory(d->pool), "recordings", list,
-		      "disks", report_disks(&d->fleet), "streams_n",
-		      (int)d->setup.streams, "space", report_space(&d->fleet),
-		      "catalogue", verb_ls_facts(d), "sends", transfers_json(d),
-		      "sends_n", (int)transfers_running(d), "inbox",
+		      "memory", report_memory(d->r.pool), "recordings", list,
+		      "disks", report_disks(&d->r.fleet), "streams_n",
+		      (int)d->r.setup.streams, "space",
+		      report_space(&d->r.fleet), "catalogue", verb_ls_facts(d),
+		      "sends", transfers_json(&d->transfers), "sends_n",
+		      (int)transfers_running(&d->transfers), "inbox",
 		      inbox_json(d->inbox)));
 	return 0;
 }
@@ -341,10 +347,10 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		if (strcmp(table[i].verb, verb))
 			continue;
 		if (table[i].act(d, ticket, request, &fault) < 0)
-			server_refuse(d->server, ticket, &fault);
+			server_refuse(d->r.server, ticket, &fault);
 		return;
 	}
 	fault_set(&fault, -ENOTSUP, "usage",
 		  "this spated does not know '%.80s'", verb);
-	server_refuse(d->server, ticket, &fault);
+	server_refuse(d->r.server, ticket, &fault);
 }

@@ -2,7 +2,7 @@
 #ifndef SPATE_DAEMON_REQUESTS_VERBS_H
 #define SPATE_DAEMON_REQUESTS_VERBS_H
 
-#include "daemon/main/daemon.h"
+#include "daemon/requests/daemon.h"
 
 /*
  * Requests of the control socket, and their answers (control/control.h has the

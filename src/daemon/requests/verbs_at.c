@@ -107,21 +107,22 @@ order_try(struct daemon *d, const struct scan *s, struct order *o,
 	int err;
 
 	for (unsigned i = 0; i < s->streams; i++) {
-		o->stream[i] = setup_stream(&d->setup, s->stream[i]);
+		o->stream[i] = setup_stream(&d->r.setup, s->stream[i]);
 		if (!o->stream[i])
-			return order_stream_unknown(d, s->stream[i], fault);
+			return setup_stream_unknown(&d->r.setup, s->stream[i],
+						    fault);
 	}
 	o->streams = s->streams;
 	o->flags = ORDER_SHARE;
 	snprintf(o->name, sizeof o->name, "%s", s->name);
-	err = order_check(o, d, fault);
+	err = order_check(o, &d->r, fault);
 	return err == -ENODEV ? 0 : err; /* disks may come */
 }
 
 static int
 name_free(struct daemon *d, const struct scan *s, struct fault *fault)
 {
-	const struct scan_list *all = schedule_scans(d->schedule);
+	const struct scan_list *all = schedule_scans(d->host.schedule);
 	struct order o = { 0 };
 
 	for (unsigned i = 0; i < all->n; i++) {
@@ -175,7 +176,7 @@ send_read(struct daemon *d, struct scan *s, const json_t *request,
 		return usage(fault, "`send` has to be a text");
 	s->send = strdup(url);
 	return s->send
-		   ? transfer_url_check(d, s->name, url, fault)
+		   ? transfer_url_check(&d->transfers, s->name, url, fault)
 		   : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
@@ -214,13 +215,13 @@ verb_record_at(struct daemon *d, struct server_ticket ticket,
 		   : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 
 	if (!id)
-		id = schedule_add(d->schedule, s, now, fault);
+		id = schedule_add(d->host.schedule, s, now, fault);
 	if (id < 0) {
 		scan_free(s);
 		return id;
 	}
-	s = schedule_find(d->schedule, (unsigned)id);
-	server_answer(d->server, ticket,
+	s = schedule_find(d->host.schedule, (unsigned)id);
+	server_answer(d->r.server, ticket,
 		      json_pack("{s:[], s:o*}", "recordings", "scan",
 				s ? scan_json(s, now.utc) : NULL));
 	return 0;
@@ -231,15 +232,16 @@ verb_scan(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	  struct fault *fault)
 {
 	json_int_t id = json_integer_value(json_object_get(request, "scan"));
-	const struct scan *s = id > 0 && id <= UINT_MAX
-				   ? schedule_find(d->schedule, (unsigned)id)
-				   : NULL;
+	const struct scan *s =
+	    id > 0 && id <= UINT_MAX
+		? schedule_find(d->host.schedule, (unsigned)id)
+		: NULL;
 
 	if (!s)
 		return fault_set(fault, -ENOENT, "not-found",
 				 "the schedule has no such scan");
 	server_answer(
-	    d->server, ticket,
+	    d->r.server, ticket,
 	    json_pack("{s:o}", "scan", scan_json(s, schedule_host_now().utc)));
 	return 0;
 }
@@ -259,17 +261,17 @@ int
 verb_stop_waiting(struct daemon *d, struct server_ticket ticket,
 		  const char *which)
 {
-	const struct scan_list *all = schedule_scans(d->schedule);
+	const struct scan_list *all = schedule_scans(d->host.schedule);
 	struct fault fault = { 0 };
 	json_t *removed;
 	bool any = false;
 
 	for (unsigned i = 0; i < all->n; i++)
 		any |= is_waiting(all->scan[i], which);
-	if (!any || schedule_remove(d->schedule, which, &removed,
+	if (!any || schedule_remove(d->host.schedule, which, &removed,
 				    schedule_host_now(), &fault) < 0)
 		return -ENOENT;
-	server_answer(d->server, ticket,
+	server_answer(d->r.server, ticket,
 		      json_pack("{s:[], s:o}", "recordings", "scans", removed));
 	return 0;
 }

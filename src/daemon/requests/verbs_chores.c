@@ -15,7 +15,7 @@
 static int
 refuse_live(const struct daemon *d, const struct chore *c, struct fault *fault)
 {
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (strcmp(s->name, c->name))
 			continue;
 		fault_set(fault, -EBUSY, "busy", "%s is not removed", c->name);
@@ -33,9 +33,9 @@ refuse_sent(struct daemon *d, const struct chore *c, struct fault *fault)
 {
 	struct transfer *t = NULL;
 
-	while ((t = transfer_of(d, c->name, t))) {
+	while ((t = transfer_of(&d->transfers, c->name, t))) {
 		if (c->force) {
-			transfer_stop(d, t, "it was removed");
+			transfer_stop(&d->transfers, t, "it was removed");
 			continue;
 		}
 		fault_set(fault, -EBUSY, "busy", "%s is not removed", c->name);
@@ -64,7 +64,7 @@ chore_begin(struct daemon *d, struct chore *c, const json_t *request,
 	if (c->kind == CHORE_REMOVE &&
 	    (refuse_live(d, c, fault) || refuse_sent(d, c, fault)))
 		return -EBUSY;
-	if (chores_add(d->chores, c, &d->fleet))
+	if (chores_add(d->chores, c, &d->r.fleet))
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	return 0;
 }
@@ -109,13 +109,13 @@ verb_look(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (!name || (!layout_folder_good(name) && !foreign_name_good(name)))
 		return fault_set(fault, -EINVAL, "usage",
 				 "`name` is missing, or none");
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (!strcmp(s->name, name))
 			goto out; /* it is read at its end anyway */
 	}
-	keeper_touch(d->keeper, name);
+	keeper_touch(d->r.keeper, name);
 out:
-	server_answer(d->server, ticket, json_object());
+	server_answer(d->r.server, ticket, json_object());
 	return 0;
 }
 
@@ -124,16 +124,16 @@ chore_end(struct daemon *d, struct chore *c)
 {
 	if (!c->err && c->kind == CHORE_REMOVE) {
 		log_line(LOG_INFO, c->name, "removed, as was asked for");
-		catalogue_forget(keeper_catalogue(d->keeper), c->name);
-		daemon_forget(d, c->name);
-		keeper_poke(d->keeper);
+		catalogue_forget(keeper_catalogue(d->r.keeper), c->name);
+		recorder_forget(&d->r, c->name);
+		keeper_poke(d->r.keeper);
 	} else if (c->kind != CHORE_LOOK) {
-		keeper_touch(d->keeper, c->name);
+		keeper_touch(d->r.keeper, c->name);
 	}
 	if (c->err)
-		server_refuse(d->server, c->ticket, &c->fault);
+		server_refuse(d->r.server, c->ticket, &c->fault);
 	else
-		server_answer(d->server, c->ticket, json_incref(c->result));
+		server_answer(d->r.server, c->ticket, json_incref(c->result));
 	chore_free(c);
 }
 

@@ -18,18 +18,18 @@ int
 verb_disks(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	   struct fault *fault)
 {
-	const struct option_texts *patterns = &d->setup.o.disks;
+	const struct option_texts *patterns = &d->r.setup.o.disks;
 	json_t *list = json_array();
 
 	(void)request;
 	(void)fault;
 	for (unsigned i = 0; i < patterns->n; i++)
 		json_array_append_new(list, json_string(patterns->text[i]));
-	server_answer(d->server, ticket,
+	server_answer(d->r.server, ticket,
 		      json_pack("{s:o, s:o, s:o, s:i}", "disks",
-				report_disks(&d->fleet), "space",
-				report_space(&d->fleet), "patterns", list,
-				"skipped", (int)d->setup.disks.skipped));
+				report_disks(&d->r.fleet), "space",
+				report_space(&d->r.fleet), "patterns", list,
+				"skipped", (int)d->r.setup.disks.skipped));
 	return 0;
 }
 
@@ -55,7 +55,7 @@ verb_disks_add(struct daemon *d, struct server_ticket ticket,
 {
 	const char *path = json_string_value(json_object_get(request, "path"));
 	bool force = json_is_true(json_object_get(request, "force"));
-	int number = fleet_add(&d->fleet, path, force, fault);
+	int number = fleet_add(&d->r.fleet, path, force, fault);
 
 	return number < 0 ? number : waiter_add(d, ticket, number, false);
 }
@@ -65,7 +65,8 @@ verb_disks_drop(struct daemon *d, struct server_ticket ticket,
 		const json_t *request, struct fault *fault)
 {
 	const char *path = json_string_value(json_object_get(request, "path"));
-	int number = fleet_drop(&d->fleet, path, d->sessions != NULL, fault);
+	int number =
+	    fleet_drop(&d->r.fleet, path, d->r.sessions != NULL, fault);
 
 	return number < 0 ? number : waiter_add(d, ticket, number, true);
 }
@@ -76,27 +77,27 @@ drop_refuse(struct daemon *d, const struct disk_waiter *w, bool hangs)
 	struct fault fault = { 0 };
 
 	fault_set(&fault, -ETIMEDOUT, "busy", "%s is still leaving",
-		  fleet_path(&d->fleet, w->number));
+		  fleet_path(&d->r.fleet, w->number));
 	fault_why(&fault, "%s",
 		  hangs ? "it does not answer"
 			: "it has not finished what it was given");
 	fault_hint(&fault, "nothing new is written to it; 'spate disks' lists "
 			   "it until it may be unmounted");
-	server_refuse(d->server, w->ticket, &fault);
+	server_refuse(d->r.server, w->ticket, &fault);
 }
 
 static bool
 drop_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
 {
-	const char *path = fleet_path(&d->fleet, w->number);
-	struct writer *of = d->fleet.disk[w->number].writer;
+	const char *path = fleet_path(&d->r.fleet, w->number);
+	struct writer *of = d->r.fleet.disk[w->number].writer;
 	struct writer_facts f;
 
 	if (!of) {
-		server_answer(d->server, w->ticket,
+		server_answer(d->r.server, w->ticket,
 			      json_pack("{s:s, s:b}", "path", path,
 					"configured",
-					fleet_configured(&d->fleet, path)));
+					fleet_configured(&d->r.fleet, path)));
 		return true;
 	}
 	writer_facts(of, &f);
@@ -110,7 +111,7 @@ static void
 add_refuse(struct daemon *d, const struct disk_waiter *w,
 	   const struct writer_facts *f)
 {
-	const char *path = fleet_path(&d->fleet, w->number);
+	const char *path = fleet_path(&d->r.fleet, w->number);
 	struct fault fault = { 0 };
 
 	fault_set(&fault, -EIO, "bad-disk", "%s was added, but does not work",
@@ -118,7 +119,7 @@ add_refuse(struct daemon *d, const struct disk_waiter *w,
 	fault_why(&fault, "%s", f->why);
 	fault_hint(&fault, "it is tried again now and then; 'spate disks drop "
 			   "PATH' forgets it");
-	server_refuse(d->server, w->ticket, &fault);
+	server_refuse(d->r.server, w->ticket, &fault);
 }
 
 /* Answers when the writer has tried the disk: then it knows its write plugin,
@@ -126,8 +127,8 @@ add_refuse(struct daemon *d, const struct disk_waiter *w,
 static bool
 add_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
 {
-	const char *path = fleet_path(&d->fleet, w->number);
-	struct writer *of = fleet_writer(&d->fleet, w->number);
+	const char *path = fleet_path(&d->r.fleet, w->number);
+	struct writer *of = fleet_writer(&d->r.fleet, w->number);
 	struct writer_facts f = { .why = "it was dropped meanwhile" };
 
 	if (of)
@@ -138,10 +139,10 @@ add_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
 		add_refuse(d, w, &f);
 	else
 		server_answer(
-		    d->server, w->ticket,
+		    d->r.server, w->ticket,
 		    json_pack("{s:s, s:b, s:o}", "path", path, "configured",
-			      fleet_configured(&d->fleet, path), "disk",
-			      report_disk(&d->fleet, w->number)));
+			      fleet_configured(&d->r.fleet, path), "disk",
+			      report_disk(&d->r.fleet, w->number)));
 	return true;
 }
 

@@ -20,9 +20,9 @@ count_running(struct daemon *d)
 {
 	struct entry e;
 
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = d->r.sessions; s; s = s->next) {
 		report_entry(s, &e);
-		catalogue_live(keeper_catalogue(d->keeper), &e);
+		catalogue_live(keeper_catalogue(d->r.keeper), &e);
 	}
 }
 
@@ -50,7 +50,7 @@ patterns_read(const json_t *request, const char *pattern[PATTERNS], unsigned *n,
 static json_t *
 rest_json(struct daemon *d, const char *last)
 {
-	struct catalogue *c = keeper_catalogue(d->keeper);
+	struct catalogue *c = keeper_catalogue(d->r.keeper);
 	json_t *paths = json_array();
 	struct catalogue_facts f;
 
@@ -61,7 +61,7 @@ rest_json(struct daemon *d, const char *last)
 	    "{s:s?, s:o, s:i, s:I, s:I, s:o}", "more", *last ? last : NULL,
 	    "disks", paths, "listed", (int)f.listed, "recordings_n",
 	    (json_int_t)f.recordings, "unread", (json_int_t)f.unread, "space",
-	    report_space(&d->fleet));
+	    report_space(&d->r.fleet));
 }
 
 static void
@@ -75,7 +75,7 @@ page_answer(struct daemon *d, struct server_ticket ticket, const char *page,
 	if (!page || !tail ||
 	    asprintf(&text, "{\"rows\":%s,%s", page, tail + 1) < 0)
 		text = NULL;
-	server_answer_text(d->server, ticket, text);
+	server_answer_text(d->r.server, ticket, text);
 	json_decref(rest);
 	free(tail);
 	free(text);
@@ -86,7 +86,7 @@ verb_ls_facts(struct daemon *d)
 {
 	struct catalogue_facts f;
 
-	catalogue_facts(keeper_catalogue(d->keeper), &f);
+	catalogue_facts(keeper_catalogue(d->r.keeper), &f);
 	return json_pack(
 	    "{s:i, s:i, s:I, s:I, s:I, s:I}", "disks", (int)f.disks, "listed",
 	    (int)f.listed, "recordings", (json_int_t)f.recordings, "unread",
@@ -111,7 +111,7 @@ verb_ls(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (err)
 		return err;
 	count_running(d);
-	page = catalogue_page(keeper_catalogue(d->keeper), &q, last);
+	page = catalogue_page(keeper_catalogue(d->r.keeper), &q, last);
 	page_answer(d, ticket, page, last);
 	free(page);
 	return 0;

@@ -18,7 +18,7 @@ enum { LOST_MOST = 1024 };
 static bool
 of_name(struct daemon *d, const char *name, struct mapping_of *of)
 {
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (strcmp(s->name, name) != 0 || s->state == SESSION_ARMED ||
 		    s->state == SESSION_ENDED || s->cancelled)
 			continue;
@@ -55,21 +55,21 @@ static void
 answer(struct daemon *d, struct server_ticket ticket,
        const struct mapping_of *of, json_t *result)
 {
-	const struct map *map = d->mappings.map;
+	const struct map *map = d->r.mappings.map;
 	int fd[2] = { -1, -1 };
 	uint64_t bytes;
 
 	json_object_set_new(result, "recording", json_integer(of->id));
 	if (map) {
-		pool_arena(d->pool, &bytes);
-		fd[0] = pool_arena_fd(d->pool);
+		pool_arena(d->r.pool, &bytes);
+		fd[0] = pool_arena_fd(d->r.pool);
 		fd[1] = map_fd(map);
 		json_object_set_new(result, "arena_bytes",
 				    json_integer((json_int_t)bytes));
 		json_object_set_new(result, "page_bytes",
 				    json_integer((json_int_t)map_bytes(map)));
 	}
-	server_answer_fds(d->server, ticket, result, fd, map ? 2 : 0);
+	server_answer_fds(d->r.server, ticket, result, fd, map ? 2 : 0);
 }
 
 int
@@ -89,7 +89,7 @@ verb_map(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (!of_name(d, name, &of))
 		return fault_set(fault, -ENOENT, "not-found",
 				 "'%.80s' is not being recorded", name);
-	err = mapping_ask(d, &of, ticket, clock_steady());
+	err = mapping_ask(&d->r, &of, ticket, clock_steady());
 	if (err)
 		return fault_set(fault, err, "no-memory",
 				 "cannot follow '%.80s': %s", name,

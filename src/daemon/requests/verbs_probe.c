@@ -23,7 +23,7 @@ recorded_json(struct daemon *d, const struct stream *stream, const char *name)
 {
 	json_t *list = json_array();
 
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = d->r.sessions; s; s = s->next) {
 		if (!strcmp(s->stream->name, stream->name))
 			json_array_append_new(list, report_info(s));
 	}
@@ -40,7 +40,7 @@ recording_of(const struct daemon *d, const struct stream *stream)
 {
 	const char *armed = NULL;
 
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (strcmp(s->stream->name, stream->name))
 			continue;
 		if (s->state != SESSION_ARMED)
@@ -73,7 +73,7 @@ static int
 probed_already(const struct daemon *d, const struct stream *stream,
 	       struct fault *fault)
 {
-	for (const struct probe *p = d->probes; p; p = p->next) {
+	for (const struct probe *p = d->r.probes; p; p = p->next) {
 		if (strcmp(p->stream->name, stream->name))
 			continue;
 		fault_set(fault, -EBUSY, "busy",
@@ -90,7 +90,7 @@ verb_probe(struct daemon *d, struct server_ticket ticket, const json_t *request,
 {
 	const char *name =
 	    json_string_value(json_object_get(request, "stream"));
-	struct stream *stream = name ? setup_stream(&d->setup, name) : NULL;
+	struct stream *stream = name ? setup_stream(&d->r.setup, name) : NULL;
 	const char *recording;
 	struct probe *p;
 	int64_t span;
@@ -99,45 +99,22 @@ verb_probe(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (err)
 		return err;
 	if (!stream)
-		return order_stream_unknown(d, name ? name : "?", fault);
+		return setup_stream_unknown(&d->r.setup, name ? name : "?",
+					    fault);
 	recording = recording_of(d, stream);
 	if (recording) {
-		server_answer(d->server, ticket,
+		server_answer(d->r.server, ticket,
 			      recorded_json(d, stream, recording));
 		return 0;
 	}
 	err = probed_already(d, stream, fault);
 	if (!err)
-		err = probe_begin(&p, stream, span, d->host.wake, d->host.arg,
-				  fault);
+		err = probe_begin(&p, stream, span, d->r.host.wake,
+				  d->r.host.arg, fault);
 	if (err)
 		return err;
 	p->ticket = ticket;
-	p->next = d->probes;
-	d->probes = p;
+	p->next = d->r.probes;
+	d->r.probes = p;
 	return 0;
-}
-
-static bool
-is_wanted(const struct probe *p, const struct stream *wanted)
-{
-	return wanted && !strcmp(p->stream->name, wanted->name);
-}
-
-void
-daemon_probes(struct daemon *d, const struct stream *wanted)
-{
-	struct probe **at = &d->probes, *p;
-
-	while ((p = *at)) {
-		struct server_ticket ticket = p->ticket;
-
-		if (!probe_over(p) && !is_wanted(p, wanted) && !d->stopping &&
-		    server_waits(d->server, ticket)) {
-			at = &p->next;
-			continue;
-		}
-		*at = p->next;
-		server_answer(d->server, ticket, probe_end(p));
-	}
 }

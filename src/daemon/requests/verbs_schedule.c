@@ -28,12 +28,12 @@ verb_schedule_ls(struct daemon *d, struct server_ticket ticket,
 {
 	bool all = json_is_true(json_object_get(request, "all"));
 	int64_t utc = clock_now();
-	json_t *answer = schedule_json(d->schedule, all, utc);
+	json_t *answer = schedule_json(d->host.schedule, all, utc);
 
 	if (!answer)
 		return no_memory(fault);
 	json_object_set_new(answer, "now", report_time(utc));
-	server_answer(d->server, ticket, answer);
+	server_answer(d->r.server, ticket, answer);
 	return 0;
 }
 
@@ -70,13 +70,13 @@ static int
 dry_run(struct daemon *d, const struct schedule_text *text,
 	struct scan_list *list, struct fault *fault)
 {
-	const char *folder = schedule_folder(d->schedule);
-	int err = schedule_check_text(d->schedule, text, list, fault);
+	const char *folder = schedule_folder(d->host.schedule);
+	int err = schedule_check_text(d->host.schedule, text, list, fault);
 	char path[4096];
 
 	snprintf(path, sizeof path, "%s/%s", folder ? folder : "", text->file);
 	if (err || !folder || text->replace ||
-	    !seek_folder(d->folder, folder) || access(path, F_OK) < 0)
+	    !seek_folder(d->host.folder, folder) || access(path, F_OK) < 0)
 		return err;
 	fault_set(fault, -EEXIST, "exists", "%s would not be added",
 		  text->file);
@@ -97,7 +97,7 @@ checks(const struct admission *a, struct daemon *d,
 
 		if (!s->gone && (!file || (s->file && !strcmp(s->file, file))))
 			json_array_append_new(
-			    scans, admission_json(a, d, s, a->args.now));
+			    scans, admission_json(a, &d->host, s, a->args.now));
 	}
 	return scans;
 }
@@ -109,14 +109,15 @@ file_answer(struct daemon *d, struct server_ticket ticket,
 	    const struct schedule_text *text, const struct scan_list *dry,
 	    struct fault *fault)
 {
-	const struct scan_list *list = dry ? dry : schedule_scans(d->schedule);
+	const struct scan_list *list =
+	    dry ? dry : schedule_scans(d->host.schedule);
 	struct admission a;
-	int err =
-	    admission_make(&a, d, dry ? text->file : NULL, dry, clock_now());
+	int err = admission_make(&a, &d->host, dry ? text->file : NULL, dry,
+				 clock_now());
 
 	if (!err)
 		server_answer(
-		    d->server, ticket,
+		    d->r.server, ticket,
 		    json_pack("{s:s, s:o}", "file", text->file, "scans",
 			      checks(&a, d, list, dry ? NULL : text->file)));
 	admission_clear(&a);
@@ -137,8 +138,8 @@ verb_schedule_add(struct daemon *d, struct server_ticket ticket,
 	if (dry)
 		err = dry_run(d, &text, &list, fault);
 	else
-		err = schedule_add_text(d->schedule, &text, schedule_host_now(),
-					fault);
+		err = schedule_add_text(d->host.schedule, &text,
+					schedule_host_now(), fault);
 	if (!err)
 		err = file_answer(d, ticket, &text, dry ? &list : NULL, fault);
 	scan_list_clear(&list);
@@ -157,10 +158,10 @@ verb_schedule_rm(struct daemon *d, struct server_ticket ticket,
 	if (!which)
 		return fault_set(fault, -EINVAL, "usage",
 				 "`which` is missing, or no text");
-	err = schedule_remove(d->schedule, which, &removed, schedule_host_now(),
-			      fault);
+	err = schedule_remove(d->host.schedule, which, &removed,
+			      schedule_host_now(), fault);
 	if (!err)
-		server_answer(d->server, ticket,
+		server_answer(d->r.server, ticket,
 			      json_pack("{s:o}", "removed", removed));
 	return err;
 }
@@ -204,9 +205,9 @@ check_answer(struct daemon *d, struct server_ticket ticket,
 	     const struct admission *a, const struct schedule_text *text,
 	     const struct scan_list *list)
 {
-	const struct scan_list *now = schedule_scans(d->schedule);
+	const struct scan_list *now = schedule_scans(d->host.schedule);
 	const struct scan **scan = calloc(now->n + list->n + 1, sizeof *scan);
-	json_t *answer = admission_sum(a, d), *scans = json_array();
+	json_t *answer = admission_sum(a, &d->host), *scans = json_array();
 	unsigned n;
 
 	if (!scan) {
@@ -217,9 +218,9 @@ check_answer(struct daemon *d, struct server_ticket ticket,
 	n = shown(scan, a, now, text, list);
 	for (unsigned i = 0; i < n; i++)
 		json_array_append_new(
-		    scans, admission_json(a, d, scan[i], a->args.now));
+		    scans, admission_json(a, &d->host, scan[i], a->args.now));
 	json_object_set_new(answer, "scans", scans);
-	server_answer(d->server, ticket, answer);
+	server_answer(d->r.server, ticket, answer);
 	free(scan);
 	return 0;
 }
@@ -237,10 +238,11 @@ verb_schedule_check(struct daemon *d, struct server_ticket ticket,
 		err = text_read(&text, request, fault);
 	text.replace = true;
 	if (!err && text.text)
-		err = schedule_check_text(d->schedule, &text, &list, fault);
+		err =
+		    schedule_check_text(d->host.schedule, &text, &list, fault);
 	if (err)
 		return err;
-	err = admission_make(&a, d, text.file, &list, clock_now());
+	err = admission_make(&a, &d->host, text.file, &list, clock_now());
 	if (!err)
 		err = check_answer(d, ticket, &a, &text, &list);
 	admission_clear(&a);

@@ -23,7 +23,7 @@ static int
 wait_add(struct daemon *d, struct server_ticket ticket, const unsigned *id,
 	 unsigned n, struct fault *fault)
 {
-	return transfer_wait(d, ticket, id, n)
+	return transfer_wait(&d->transfers, ticket, id, n)
 		   ? fault_set(fault, -ENOMEM, "no-memory", "out of memory")
 		   : 0;
 }
@@ -36,16 +36,16 @@ begin(struct daemon *d, struct server_ticket ticket, const json_t *request,
 {
 	bool wait = json_is_true(json_object_get(request, "wait"));
 	struct transfer *t;
-	int err = transfer_order_read(o, request, d->setup.send, fault);
+	int err = transfer_order_read(o, request, d->r.setup.send, fault);
 
 	if (!err)
-		err = transfer_add(d, o, &t, fault);
+		err = transfer_add(&d->transfers, o, &t, fault);
 	if (!err && wait)
 		return wait_add(d, ticket, &t->id, 1, fault);
 	if (!err)
-		server_answer(
-		    d->server, ticket,
-		    json_pack("{s:[o]}", "sends", transfer_json(d, t)));
+		server_answer(d->r.server, ticket,
+			      json_pack("{s:[o]}", "sends",
+					transfer_json(&d->transfers, t)));
 	return err;
 }
 
@@ -104,12 +104,13 @@ static int
 one_answer(struct daemon *d, struct server_ticket ticket, unsigned id,
 	   struct fault *fault)
 {
-	struct transfer *t = transfer_find(d, id);
-	json_t *send = t ? transfer_json(d, t) : json_incref(ended_find(d, id));
+	struct transfer *t = transfer_find(&d->transfers, id);
+	json_t *send = t ? transfer_json(&d->transfers, t)
+			 : json_incref(ended_find(d, id));
 
 	if (!send)
 		return not_found(fault, id);
-	server_answer(d->server, ticket, json_pack("{s:[o]}", "sends", send));
+	server_answer(d->r.server, ticket, json_pack("{s:[o]}", "sends", send));
 	return 0;
 }
 
@@ -128,8 +129,8 @@ verb_sends(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		   ? json_copy(d->transfers.ended)
 		   : json_array();
 	for (struct transfer *t = d->transfers.list; t; t = t->next)
-		json_array_append_new(list, transfer_json(d, t));
-	server_answer(d->server, ticket, json_pack("{s:o}", "sends", list));
+		json_array_append_new(list, transfer_json(&d->transfers, t));
+	server_answer(d->r.server, ticket, json_pack("{s:o}", "sends", list));
 	return 0;
 }
 
@@ -144,7 +145,7 @@ find(struct daemon *d, const json_t *request, struct transfer **t,
 
 	if (!id)
 		return usage(fault, "`send` has to be a number");
-	*t = transfer_find(d, id);
+	*t = transfer_find(&d->transfers, id);
 	if (*t)
 		return 0;
 	if (!ended_find(d, id))
@@ -185,7 +186,7 @@ pause_set(struct daemon *d, struct server_ticket ticket, const json_t *request,
 
 	if (err)
 		return err;
-	transfer_pause(d, t, pause);
+	transfer_pause(&d->transfers, t, pause);
 	return one_answer(d, ticket, t->id, fault);
 }
 
@@ -208,7 +209,7 @@ verb_resume_send(struct daemon *d, struct server_ticket ticket,
 static bool
 is_meant(const struct daemon *d, const struct transfer *t, const char *which)
 {
-	const struct scan *scan = schedule_find(d->schedule, t->o.scan);
+	const struct scan *scan = schedule_find(d->host.schedule, t->o.scan);
 	char *end;
 	unsigned long id = strtoul(which, &end, 10);
 
@@ -233,13 +234,13 @@ verb_stop_send(struct daemon *d, struct server_ticket ticket, const char *which)
 	for (struct transfer *t = d->transfers.list; t; t = t->next) {
 		if (!is_meant(d, t, which))
 			continue;
-		transfer_stop(d, t, "stopped by hand");
+		transfer_stop(&d->transfers, t, "stopped by hand");
 		if (id)
 			id[n++] = t->id;
 	}
 	fault_set(&fault, -ENOMEM, "no-memory", "out of memory");
-	if (!id || transfer_wait(d, ticket, id, n))
-		server_refuse(d->server, ticket, &fault);
+	if (!id || transfer_wait(&d->transfers, ticket, id, n))
+		server_refuse(d->r.server, ticket, &fault);
 	free(id);
 	return 0;
 }

@@ -36,17 +36,18 @@ stored_rate(const struct stream *s)
 }
 
 static void
-args_make(struct forecast_args *args, const struct daemon *d, int64_t utc)
+args_make(struct forecast_args *args, const struct schedule_host *h,
+	  int64_t utc)
 {
 	struct fleet_space space;
 
-	fleet_space(&d->fleet, &space);
+	fleet_space(&h->r->fleet, &space);
 	*args = (struct forecast_args){
 		.now = utc,
-		.memory = pool_facts(d->pool).bytes,
+		.memory = pool_facts(h->r->pool).bytes,
 		.space = space.disks && !space.untried ? space.free
 						       : FORECAST_ANY_SPACE,
-		.speed = (uint64_t)(fleet_speed(&d->fleet) * 8),
+		.speed = (uint64_t)(fleet_speed(&h->r->fleet) * 8),
 	};
 }
 
@@ -78,9 +79,9 @@ add(struct admission *a, struct scan *of)
  * share one pool of blocks, so only the first counts.
  */
 static bool
-is_typed(const struct daemon *d, const struct session *s)
+is_typed(const struct schedule_host *h, const struct session *s)
 {
-	return !s->part && (!s->scan || !schedule_find(d->schedule, s->scan));
+	return !s->part && (!s->scan || !schedule_find(h->schedule, s->scan));
 }
 
 static int64_t
@@ -92,12 +93,12 @@ session_stop_ns(const struct session *s, int64_t utc)
 }
 
 static int
-typed_add(struct admission *a, const struct daemon *d, int64_t utc)
+typed_add(struct admission *a, const struct schedule_host *h, int64_t utc)
 {
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = h->r->sessions; s; s = s->next) {
 		struct forecast_scan *f;
 
-		if (!is_typed(d, s))
+		if (!is_typed(h, s))
 			continue;
 		f = add(a, NULL);
 		if (!f)
@@ -127,14 +128,15 @@ times_fill(struct forecast_scan *f, const struct scan *s, int64_t utc)
  * exist any more, which the schedule reports itself.
  */
 static bool
-streams_fill(struct forecast_scan *f, struct daemon *d, const struct scan *s)
+streams_fill(struct forecast_scan *f, struct schedule_host *h,
+	     const struct scan *s)
 {
 	bool known = true;
 
 	f->memory = f->rate = 0;
 	for (unsigned i = 0; i < s->streams; i++) {
 		const struct stream *stream =
-		    setup_stream(&d->setup, s->stream[i]);
+		    setup_stream(&h->r->setup, s->stream[i]);
 
 		if (!stream)
 			return false;
@@ -160,7 +162,8 @@ is_asked(const struct scan *s, int64_t utc)
 }
 
 static int
-scan_add(struct admission *a, struct daemon *d, struct scan *s, int64_t utc)
+scan_add(struct admission *a, struct schedule_host *h, struct scan *s,
+	 int64_t utc)
 {
 	struct forecast_scan *f;
 
@@ -181,7 +184,7 @@ scan_add(struct admission *a, struct daemon *d, struct scan *s, int64_t utc)
 		f->runs = false;
 	}
 	times_fill(f, s, utc);
-	if (!streams_fill(f, d, s))
+	if (!streams_fill(f, h, s))
 		a->n--;
 	return 0;
 }
@@ -232,22 +235,22 @@ has_twin(const struct admission *a, const struct scan_list *now,
 }
 
 int
-admission_make(struct admission *a, struct daemon *d, const char *file,
+admission_make(struct admission *a, struct schedule_host *h, const char *file,
 	       const struct scan_list *list, int64_t utc)
 {
-	const struct scan_list *now = schedule_scans(d->schedule);
+	const struct scan_list *now = schedule_scans(h->schedule);
 	int err;
 
 	*a = (struct admission){ 0 };
-	args_make(&a->args, d, utc);
-	err = typed_add(a, d, utc);
+	args_make(&a->args, h, utc);
+	err = typed_add(a, h, utc);
 	for (unsigned i = 0; i < now->n && !err; i++) {
 		if (!is_replaced(now->scan[i], file))
-			err = scan_add(a, d, now->scan[i], utc);
+			err = scan_add(a, h, now->scan[i], utc);
 	}
 	for (unsigned i = 0; list && i < list->n && !err; i++) {
 		if (!has_twin(a, now, list, i))
-			err = scan_add(a, d, list->scan[i], utc);
+			err = scan_add(a, h, list->scan[i], utc);
 	}
 	return err ? err : forecast(&a->args, a->scan, a->n, &a->sum);
 }
@@ -304,10 +307,10 @@ tell(struct schedule *schedule, struct scan *s, const struct forecast_scan *f)
 void
 admission_decide(void *arg, struct schedule *s, int64_t utc)
 {
-	struct daemon *d = arg;
+	struct schedule_host *h = arg;
 	struct admission a;
 
-	if (!admission_make(&a, d, NULL, NULL, utc)) {
+	if (!admission_make(&a, h, NULL, NULL, utc)) {
 		for (unsigned i = 0; i < a.n; i++)
 			if (a.of[i])
 				tell(s, a.of[i], &a.scan[i]);
@@ -316,22 +319,22 @@ admission_decide(void *arg, struct schedule *s, int64_t utc)
 }
 
 void
-admission_watch(struct daemon *d, int64_t now)
+admission_watch(struct schedule_host *h, int64_t now)
 {
-	struct daemon_seen seen = { .looked = now, .told = d->seen.told };
+	struct schedule_seen seen = { .looked = now, .told = h->seen.told };
 	struct fleet_space space;
 
-	if (now - d->seen.looked < SECOND)
+	if (now - h->seen.looked < SECOND)
 		return;
-	fleet_space(&d->fleet, &space);
+	fleet_space(&h->r->fleet, &space);
 	seen.disks = space.disks;
 	seen.untried = space.untried;
-	for (const struct session *s = d->sessions; s; s = s->next)
-		seen.typed += is_typed(d, s) ? s->id : 0;
-	if (seen.disks != d->seen.disks || seen.untried != d->seen.untried ||
-	    seen.typed != d->seen.typed || now - seen.told >= 10 * SECOND) {
-		schedule_changed(d->schedule);
+	for (const struct session *s = h->r->sessions; s; s = s->next)
+		seen.typed += is_typed(h, s) ? s->id : 0;
+	if (seen.disks != h->seen.disks || seen.untried != h->seen.untried ||
+	    seen.typed != h->seen.typed || now - seen.told >= 10 * SECOND) {
+		schedule_changed(h->schedule);
 		seen.told = now;
 	}
-	d->seen = seen;
+	h->seen = seen;
 }

@@ -72,11 +72,11 @@ is_over(const struct scan *s, int64_t utc)
  * mostly carries the reason itself.
  */
 static const char *
-barred(struct daemon *d, const struct scan *s, int64_t utc,
+barred(struct schedule_host *h, const struct scan *s, int64_t utc,
        char text[FORECAST_WHY])
 {
 	for (unsigned i = 0; i < s->streams && !s->why[0]; i++) {
-		if (setup_stream(&d->setup, s->stream[i]))
+		if (setup_stream(&h->r->setup, s->stream[i]))
 			continue;
 		snprintf(text, FORECAST_WHY, "there is no stream '%.80s'",
 			 s->stream[i]);
@@ -102,22 +102,22 @@ text_json(const char *text)
 
 /* Shows a scan that the forecast left out. */
 static json_t *
-check_none(struct daemon *d, const struct scan *s, int64_t utc)
+check_none(struct schedule_host *h, const struct scan *s, int64_t utc)
 {
 	char text[FORECAST_WHY];
 
 	return json_pack("{s:n, s:n, s:n, s:b, s:[], s:s, s:o?}", "volume",
 			 "memory", "free_after", "fits", false, "conflicts",
 			 "verdict", is_over(s, utc) ? "over" : "refused",
-			 "reason", text_json(barred(d, s, utc, text)));
+			 "reason", text_json(barred(h, s, utc, text)));
 }
 
 json_t *
-admission_json(const struct admission *a, struct daemon *d,
+admission_json(const struct admission *a, struct schedule_host *h,
 	       const struct scan *s, int64_t utc)
 {
 	const struct forecast_scan *f = admission_of(a, s);
-	json_t *check = f ? check_json(a, f) : check_none(d, s, utc);
+	json_t *check = f ? check_json(a, f) : check_none(h, s, utc);
 	json_t *json = scan_json(s, utc);
 
 	json_object_update(json, check);
@@ -126,7 +126,7 @@ admission_json(const struct admission *a, struct daemon *d,
 }
 
 json_t *
-admission_sum(const struct admission *a, const struct daemon *d)
+admission_sum(const struct admission *a, const struct schedule_host *h)
 {
 	const struct forecast_sum *s = &a->sum;
 
@@ -138,5 +138,5 @@ admission_sum(const struct admission *a, const struct daemon *d)
 	    (json_int_t)s->memory, "peak_at", report_time(s->memory_at), "rate",
 	    "speed", bytes(a->args.speed, a->args.speed), "peak",
 	    (json_int_t)s->rate, "peak_at", report_time(s->rate_at), "disks",
-	    report_space(&d->fleet));
+	    report_space(&h->r->fleet));
 }

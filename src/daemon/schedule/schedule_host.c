@@ -7,6 +7,13 @@
  *
  * When the daemon is stopped the sessions end and the scans do not: the state
  * file says that they run, so the next daemon continues them.
+ *
+ * Sending a recording from a time on, and relaying a stream from a time to a
+ * time, are transfers that carry the scan's number; their end is its end.  If
+ * the daemon ends first, the next one continues such a scan: from the
+ * beginning, unless the receiver knows what it has.  Sending a recording while
+ * it is made belongs to its recording (transfer_follow), and does not affect
+ * the scan's state.
  */
 #include "daemon/schedule/schedule_host.h"
 
@@ -22,6 +29,7 @@
 #include "base/log.h"
 #include "daemon/schedule/admission.h"
 #include "daemon/sessions/order.h"
+#include "daemon/transfers/transfer_order.h"
 
 enum { NEAR_NS = 50000, TRIES = 8 };
 
@@ -43,6 +51,97 @@ schedule_host_now(void)
 	return best;
 }
 
+/* ---- sending and relaying --------------------------------------------- */
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
+
+static int
+send_order(struct schedule_host *h, const struct scan *scan,
+	   const struct schedule_when *when, struct transfer_order *o,
+	   struct fault *fault)
+{
+	transfer_order_init(o, h->r->setup.send);
+	o->relay = scan->action == SCAN_RELAY;
+	o->follow = true;
+	o->priority = scan->priority;
+	o->scan = scan->id;
+	o->start = when->start;
+	o->until = when->stop == INT64_MAX ? 0 : when->stop;
+	snprintf(o->name, sizeof o->name, "%s",
+		 o->relay ? scan->stream[0] : scan->name);
+	o->to = strdup(scan->to);
+	return o->to ? 0 : no_memory(fault);
+}
+
+/*
+ * Turns "no such recording" into an error that may pass if the scan has an end:
+ * the recording may be made by then.  A final failure could not be taken back.
+ */
+static int
+may_come(const struct scan *scan, int err)
+{
+	return err == -ENOENT && scan->action == SCAN_SEND &&
+		       scan->stop != INT64_MAX
+		   ? -EAGAIN
+		   : err;
+}
+
+static int
+send_arm(struct schedule_host *h, struct scan *scan,
+	 const struct schedule_when *when, struct fault *fault)
+{
+	struct transfer_order o;
+	struct transfer *t;
+	int err = send_order(h, scan, when, &o, fault);
+
+	if (!err)
+		err = transfer_add(h->transfers, &o, &t, fault);
+	if (err)
+		return may_come(scan, err);
+	snprintf(scan->recording, sizeof scan->recording, "%s", scan->name);
+	return 0;
+}
+
+static void
+send_stop_at(struct schedule_host *h, const struct scan *scan, int64_t at)
+{
+	for (struct transfer *t = h->transfers->list; t; t = t->next) {
+		if (t->o.scan != scan->id)
+			continue;
+		t->o.until = at == INT64_MAX ? 0 : at;
+		if (t->relay)
+			relay_stop_at(t->relay, t->o.until);
+	}
+}
+
+/*
+ * Changes the times of queued transfers.  A relay that runs keeps its start,
+ * which its receivers have already.
+ */
+static void
+send_move(struct schedule_host *h, const struct scan *scan,
+	  const struct schedule_when *when)
+{
+	for (struct transfer *t = h->transfers->list; t; t = t->next) {
+		if (t->o.scan == scan->id && t->step == TRANSFER_QUEUED)
+			t->o.start = when->start;
+	}
+	send_stop_at(h, scan, when->stop);
+}
+
+static void
+send_stop(struct schedule_host *h, const struct scan *scan, const char *why)
+{
+	for (struct transfer *t = h->transfers->list; t; t = t->next) {
+		if (t->o.scan == scan->id)
+			transfer_stop(h->transfers, t, why);
+	}
+}
+
 /* ---- hooks ----------------------------------------------------------- */
 
 static struct session_when
@@ -57,7 +156,7 @@ when_of(const struct schedule_when *when)
 }
 
 static int
-order_of(struct daemon *d, const struct scan *scan,
+order_of(struct schedule_host *h, const struct scan *scan,
 	 const struct schedule_when *when, struct order *o, struct fault *fault)
 {
 	*o = (struct order){ .when = when_of(when),
@@ -70,12 +169,13 @@ order_of(struct daemon *d, const struct scan *scan,
 	snprintf(o->name, sizeof o->name, "%s",
 		 scan->resume ? scan->recording : scan->name);
 	for (unsigned i = 0; i < scan->streams; i++) {
-		o->stream[i] = setup_stream(&d->setup, scan->stream[i]);
+		o->stream[i] = setup_stream(&h->r->setup, scan->stream[i]);
 		if (!o->stream[i])
-			return order_stream_unknown(d, scan->stream[i], fault);
+			return setup_stream_unknown(&h->r->setup,
+						    scan->stream[i], fault);
 	}
 	o->streams = scan->streams;
-	return order_check(o, d, fault);
+	return order_check(o, h->r, fault);
 }
 
 /*
@@ -83,9 +183,9 @@ order_of(struct daemon *d, const struct scan *scan,
  * attempt, which is about to go, does not count.
  */
 static bool
-has_begun(const struct daemon *d, unsigned scan)
+has_begun(const struct schedule_host *h, unsigned scan)
 {
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = h->r->sessions; s; s = s->next) {
 		if (s->scan == scan && s->state > SESSION_ARMED &&
 		    s->state <= SESSION_RECORDING)
 			return true;
@@ -112,92 +212,92 @@ resume_refused(const struct scan *scan, const struct fault *fault)
 }
 
 static int
-order(struct daemon *d, struct scan *scan, const struct schedule_when *when,
-      struct order *o, struct fault *fault)
+order(struct schedule_host *h, struct scan *scan,
+      const struct schedule_when *when, struct order *o, struct fault *fault)
 {
-	int err = order_of(d, scan, when, o, fault);
+	int err = order_of(h, scan, when, o, fault);
 
 	if (!err)
-		err = order_begin(d, o, fault);
+		err = order_begin(h->r, o, fault);
 	if (!err || !resume_refused(scan, fault))
 		return err;
 	scan->resume = false;
-	err = order_of(d, scan, when, o, fault);
-	return err ? err : order_begin(d, o, fault);
+	err = order_of(h, scan, when, o, fault);
+	return err ? err : order_begin(h->r, o, fault);
 }
 
 static int
 arm(void *arg, struct scan *scan, const struct schedule_when *when,
     struct fault *fault)
 {
-	struct daemon *d = arg;
+	struct schedule_host *h = arg;
 	struct order *o;
 	int err;
 
-	if (d->stopping)
+	if (h->r->stopping)
 		return fault_set(fault, -ESHUTDOWN, "busy",
 				 "the daemon is stopping");
 	if (scan->action != SCAN_RECORD)
-		return transfer_scan_arm(d, scan, when, fault);
+		return send_arm(h, scan, when, fault);
 	o = calloc(1, sizeof *o);
 	if (!o)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	err = order(d, scan, when, o, fault);
+	err = order(h, scan, when, o, fault);
 	if (!err)
 		snprintf(scan->recording, sizeof scan->recording, "%.79s",
 			 o->name);
 	free(o);
-	return err ? err : has_begun(d, scan->id);
+	return err ? err : has_begun(h, scan->id);
 }
 
 static void
 stop(void *arg, struct scan *scan, const char *why)
 {
-	struct daemon *d = arg;
+	struct schedule_host *h = arg;
 
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = h->r->sessions; s; s = s->next) {
 		if (s->scan == scan->id)
 			session_stop(s, why);
 	}
-	transfer_scan_stop(d, scan, why);
+	send_stop(h, scan, why);
 }
 
 static void
 stop_at(void *arg, struct scan *scan, int64_t at)
 {
-	struct daemon *d = arg;
+	struct schedule_host *h = arg;
 
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = h->r->sessions; s; s = s->next) {
 		if (s->scan == scan->id)
 			session_stop_at(s, at == INT64_MAX ? 0 : at);
 	}
-	transfer_scan_stop_at(d, scan, at);
+	send_stop_at(h, scan, at);
 }
 
 static void
 move(void *arg, struct scan *scan, const struct schedule_when *when)
 {
-	struct daemon *d = arg;
+	struct schedule_host *h = arg;
 
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = h->r->sessions; s; s = s->next) {
 		if (s->scan != scan->id)
 			continue;
 		session_start_at(s, when->start);
 		session_stop_at(s, when_of(when).stop);
 	}
-	transfer_scan_move(d, scan, when);
+	send_move(h, scan, when);
 }
 
 static const char *
 stream_fault(void *arg, const char *stream)
 {
-	struct daemon *d = arg;
+	struct schedule_host *h = arg;
 	struct fault fault = { 0 };
 	static char line[sizeof fault];
 
-	if (setup_stream(&d->setup, stream))
+	if (setup_stream(&h->r->setup, stream))
 		return NULL;
-	order_stream_unknown(d, stream, &fault);
+	setup_stream_unknown(&h->r->setup, stream, &fault);
 	fault_line(&fault, line, sizeof line);
 	return line;
 }
@@ -205,11 +305,11 @@ stream_fault(void *arg, const char *stream)
 static const char *
 url_fault(void *arg, const char *url)
 {
-	const struct daemon *d = arg;
+	const struct schedule_host *h = arg;
 	struct fault fault = { 0 };
 	static char line[sizeof fault];
 
-	if (setup_send_way(d->setup.send, url, &fault))
+	if (setup_send_way(h->r->setup.send, url, &fault))
 		return NULL;
 	fault_line(&fault, line, sizeof line);
 	return line;
@@ -218,58 +318,89 @@ url_fault(void *arg, const char *url)
 static bool
 answers(void *arg, const char *folder)
 {
-	const struct daemon *d = arg;
+	const struct schedule_host *h = arg;
 
-	return seek_folder(d->folder, folder);
+	return seek_folder(h->folder, folder);
 }
 
 /* ---- reports from sessions ------------------------------------------- */
 
 void
-schedule_host_began(struct daemon *d, const struct session *s)
+schedule_host_began(struct schedule_host *h, const struct session *s)
 {
-	if (s->scan && !s->cancelled && !d->stopping)
-		schedule_began(d->schedule, s->scan, schedule_host_now());
+	if (s->scan && !s->cancelled && !h->r->stopping)
+		schedule_began(h->schedule, s->scan, schedule_host_now());
 }
 
 void
-schedule_host_ended(struct daemon *d, const struct session *s)
+schedule_host_ended(struct schedule_host *h, const struct session *s)
 {
 	const char *why = s->reason ? s->reason : "";
 
-	if (!s->scan || d->stopping)
+	if (!s->scan || h->r->stopping)
 		return;
-	for (const struct session *of = d->sessions; of; of = of->next) {
+	for (const struct session *of = h->r->sessions; of; of = of->next) {
 		if (of != s && of->scan == s->scan)
 			return;
 	}
-	schedule_ended(d->schedule, s->scan, s->failed,
+	schedule_ended(h->schedule, s->scan, s->failed,
 		       strcmp(why, "stop") ? why : "stopped by hand",
+		       schedule_host_now());
+}
+
+/* ---- reports from transfers ------------------------------------------ */
+
+static void
+send_began(void *arg, const struct transfer *t)
+{
+	const struct schedule_host *h = arg;
+
+	schedule_began(h->schedule, t->o.scan, schedule_host_now());
+}
+
+static bool
+waited(const struct transfer *t)
+{
+	return !t->started_ns && t->o.until && clock_steady() >= t->o.until;
+}
+
+static void
+send_ended(void *arg, const struct transfer *t)
+{
+	const struct schedule_host *h = arg;
+	bool failed = t->facts.state == SENDER_FAILED;
+
+	/* A short transfer may have ended before it was seen running. */
+	if (!t->begun && t->facts.state == SENDER_DONE)
+		schedule_began(h->schedule, t->o.scan, schedule_host_now());
+	schedule_ended(h->schedule, t->o.scan, failed || waited(t),
+		       waited(t) ? "it waited for its turn until its end"
+				 : t->why,
 		       schedule_host_now());
 }
 
 /* ---- the loop -------------------------------------------------------- */
 
 void
-schedule_host_step(struct daemon *d)
+schedule_host_step(struct schedule_host *h)
 {
-	if (!d->stopping)
-		schedule_step(d->schedule, schedule_host_now());
+	if (!h->r->stopping)
+		schedule_step(h->schedule, schedule_host_now());
 }
 
 int64_t
-schedule_host_next(const struct daemon *d)
+schedule_host_next(const struct schedule_host *h)
 {
-	return d->stopping ? INT64_MAX : schedule_next(d->schedule);
+	return h->r->stopping ? INT64_MAX : schedule_next(h->schedule);
 }
 
 static void
 folder_take(void *arg, short revents)
 {
-	struct daemon *d = arg;
+	struct schedule_host *h = arg;
 
 	(void)revents;
-	schedule_look(d->schedule, schedule_host_now());
+	schedule_look(h->schedule, schedule_host_now());
 }
 
 /*
@@ -288,31 +419,31 @@ clock_watch(int fd)
 static void
 clock_take(void *arg, short revents)
 {
-	struct daemon *d = arg;
+	struct schedule_host *h = arg;
 	uint64_t n;
 
 	(void)revents;
-	if (read(d->clock, &n, sizeof n) < 0 && errno == ECANCELED)
-		clock_watch(d->clock);
-	schedule_host_step(d);
+	if (read(h->clock, &n, sizeof n) < 0 && errno == ECANCELED)
+		clock_watch(h->clock);
+	schedule_host_step(h);
 }
 
 static int
-fds_add(struct daemon *d)
+fds_add(struct schedule_host *h)
 {
-	struct daemon_fd folder = { schedule_fd(d->schedule), POLLIN,
-				    folder_take, d };
-	struct daemon_fd clock = { -1, POLLIN, clock_take, d };
+	struct daemon_fd folder = { schedule_fd(h->schedule), POLLIN,
+				    folder_take, h };
+	struct daemon_fd clock = { -1, POLLIN, clock_take, h };
 	int err = 0;
 
-	d->clock = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	clock.fd = d->clock;
-	if (d->clock >= 0) {
-		clock_watch(d->clock);
-		err = daemon_fds_add(&d->fds, &clock);
+	h->clock = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	clock.fd = h->clock;
+	if (h->clock >= 0) {
+		clock_watch(h->clock);
+		err = daemon_fds_add(&h->r->fds, &clock);
 	}
 	if (!err && folder.fd >= 0)
-		err = daemon_fds_add(&d->fds, &folder);
+		err = daemon_fds_add(&h->r->fds, &folder);
 	return err;
 }
 
@@ -321,23 +452,24 @@ fds_add(struct daemon *d)
  * systemd, else in the schedule's folder; malloc'ed.
  */
 static char *
-state_folder(const struct daemon *d)
+state_folder(const struct schedule_host *h)
 {
-	const char *given = d->setup.o.state, *all = getenv("STATE_DIRECTORY");
+	const char *given = h->r->setup.o.state,
+		   *all = getenv("STATE_DIRECTORY");
 	char *folder = NULL;
 
 	if (given)
 		return strdup(given);
 	if (all && *all)
 		return strndup(all, strcspn(all, ":"));
-	if (d->setup.o.schedule &&
-	    asprintf(&folder, "%s/.spate-state", d->setup.o.schedule) < 0)
+	if (h->r->setup.o.schedule &&
+	    asprintf(&folder, "%s/.spate-state", h->r->setup.o.schedule) < 0)
 		return NULL;
 	return folder;
 }
 
 int
-schedule_host_open(struct daemon *d, struct fault *fault)
+schedule_host_open(struct schedule_host *h, struct fault *fault)
 {
 	const struct schedule_hooks hooks = {
 		.arm = arm,
@@ -348,28 +480,30 @@ schedule_host_open(struct daemon *d, struct fault *fault)
 		.url_fault = url_fault,
 		.admit = admission_decide,
 		.answers = answers,
-		.arg = d,
+		.arg = h,
 	};
-	char *state = state_folder(d);
-	struct schedule_args args = { .folder = d->setup.o.schedule,
+	char *state = state_folder(h);
+	struct schedule_args args = { .folder = h->r->setup.o.schedule,
 				      .state = state,
 				      .hooks = &hooks };
 	int err;
 
-	err = schedule_open(&d->schedule, &args, schedule_host_now(), fault);
+	h->transfers->hooks =
+	    (struct transfers_hooks){ send_began, send_ended, h };
+	err = schedule_open(&h->schedule, &args, schedule_host_now(), fault);
 	free(state);
 	if (err)
 		return err;
-	err = fds_add(d);
+	err = fds_add(h);
 	return err ? fault_set(fault, err, "no-memory", "out of memory") : 0;
 }
 
 void
-schedule_host_close(struct daemon *d)
+schedule_host_close(struct schedule_host *h)
 {
-	if (d->schedule)
-		schedule_close(d->schedule);
-	d->schedule = NULL;
-	if (d->clock >= 0)
-		close(d->clock);
+	if (h->schedule)
+		schedule_close(h->schedule);
+	h->schedule = NULL;
+	if (h->clock >= 0)
+		close(h->clock);
 }

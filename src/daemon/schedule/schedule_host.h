@@ -2,13 +2,32 @@
 #ifndef SPATE_DAEMON_SCHEDULE_SCHEDULE_HOST_H
 #define SPATE_DAEMON_SCHEDULE_SCHEDULE_HOST_H
 
-#include "daemon/main/daemon.h"
+#include "daemon/disks/seek.h"
 #include "daemon/schedule/schedule.h"
+#include "daemon/transfers/transfer.h"
 
 /*
- * The schedule's hooks in the daemon: they turn scans into orders (requests to
- * record) and sessions.  Only the event loop's thread uses it.
+ * The host of the schedule turns its scans into orders (requests to record),
+ * sessions and transfers, and tells it what became of them.  Only the event
+ * loop's thread uses it.
  */
+
+/* Facts that the schedule's scans were last admitted by (admission.c).
+ * Admission runs again when one of the counts differs, and every ten seconds.
+ * `typed`: sum of the IDs of recordings that no scan of the schedule made. */
+struct schedule_seen {
+	int64_t looked, told; /* ns, steady */
+	unsigned disks, untried, typed;
+};
+
+struct schedule_host {
+	struct recorder *r;
+	struct transfers *transfers;
+	struct schedule *schedule;
+	struct seek *folder; /* looks whether the schedule's folder answers */
+	int clock;	     /* timerfd that fires when UTC is set */
+	struct schedule_seen seen;
+};
 
 /*
  * Returns both clocks for the same moment, by reading them until no
@@ -17,24 +36,24 @@
 struct schedule_now schedule_host_now(void);
 
 /*
- * Opens d->schedule, and adds its folder and a clock watch to the event loop.
+ * Opens h->schedule, and adds its folder and a clock watch to the event loop.
  * 0, or -errno with a fault.
  */
-int schedule_host_open(struct daemon *d, struct fault *fault);
-void schedule_host_close(struct daemon *d);
+int schedule_host_open(struct schedule_host *h, struct fault *fault);
+void schedule_host_close(struct schedule_host *h);
 
 /*
  * Called in each turn of the event loop; and returns when the loop must turn
  * next (steady ns).
  */
-void schedule_host_step(struct daemon *d);
-int64_t schedule_host_next(const struct daemon *d);
+void schedule_host_step(struct schedule_host *h);
+int64_t schedule_host_next(const struct schedule_host *h);
 
 /*
  * Called when a session of a scan has begun; and when it has ended, while it is
- * still in d->sessions.
+ * still in h->r->sessions.
  */
-void schedule_host_began(struct daemon *d, const struct session *s);
-void schedule_host_ended(struct daemon *d, const struct session *s);
+void schedule_host_began(struct schedule_host *h, const struct session *s);
+void schedule_host_ended(struct schedule_host *h, const struct session *s);
 
 #endif

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "daemon/main/daemon.h"
+#include "daemon/sessions/recorder.h"
 #include "flow/memory/map.h"
 #include "flow/memory/tap.h"
 
@@ -39,13 +39,13 @@ struct mapping {
 };
 
 void
-mappings_open(struct daemon *d)
+mappings_open(struct recorder *r)
 {
 	uint64_t bytes;
-	const void *arena = pool_arena(d->pool, &bytes);
-	int err = pool_arena_fd(d->pool) < 0
+	const void *arena = pool_arena(r->pool, &bytes);
+	int err = pool_arena_fd(r->pool) < 0
 		      ? 0
-		      : map_make(&d->mappings.map, arena, bytes);
+		      : map_make(&r->mappings.map, arena, bytes);
 
 	if (err)
 		log_line(LOG_WARN, NULL,
@@ -78,9 +78,9 @@ mapping_free(struct mapping **at)
 }
 
 static struct mapping **
-find(struct daemon *d, unsigned id)
+find(struct recorder *r, unsigned id)
 {
-	struct mapping **at = &d->mappings.list;
+	struct mapping **at = &r->mappings.list;
 
 	while (*at && (*at)->id != id)
 		at = &(*at)->next;
@@ -88,9 +88,9 @@ find(struct daemon *d, unsigned id)
 }
 
 void
-mapping_end(struct daemon *d, unsigned id)
+mapping_end(struct recorder *r, unsigned id)
 {
-	struct mapping **at = find(d, id);
+	struct mapping **at = find(r, id);
 
 	if (*at)
 		mapping_free(at);
@@ -99,21 +99,21 @@ mapping_end(struct daemon *d, unsigned id)
 /* Keeps the map: daemon_finish frees it when every block is back in its
  * pool. */
 void
-mappings_close(struct daemon *d)
+mappings_close(struct recorder *r)
 {
-	while (d->mappings.list)
-		mapping_free(&d->mappings.list);
+	while (r->mappings.list)
+		mapping_free(&r->mappings.list);
 }
 
 static void
-users_step(struct daemon *d, struct mapping *m, int64_t now)
+users_step(struct recorder *r, struct mapping *m, int64_t now)
 {
 	struct user **at = &m->users, *u;
 
 	while ((u = *at)) {
 		const struct server_ticket t = { .client = u->client };
 
-		if (now < u->until && server_waits(d->server, t)) {
+		if (now < u->until && server_waits(r->server, t)) {
 			at = &u->next;
 			continue;
 		}
@@ -123,15 +123,15 @@ users_step(struct daemon *d, struct mapping *m, int64_t now)
 }
 
 void
-mappings_step(struct daemon *d, int64_t now)
+mappings_step(struct recorder *r, int64_t now)
 {
-	struct mapping **at = &d->mappings.list;
+	struct mapping **at = &r->mappings.list;
 
-	if (now - d->mappings.stepped < SECOND)
+	if (now - r->mappings.stepped < SECOND)
 		return;
-	d->mappings.stepped = now;
+	r->mappings.stepped = now;
 	while (*at) {
-		users_step(d, *at, now);
+		users_step(r, *at, now);
 		if ((*at)->users)
 			at = &(*at)->next;
 		else
@@ -141,26 +141,26 @@ mappings_step(struct daemon *d, int64_t now)
 
 /* Makes a mapping and adds it to the list.  Returns 0 or -errno. */
 static int
-mapping_make(struct daemon *d, const struct mapping_of *of)
+mapping_make(struct recorder *r, const struct mapping_of *of)
 {
 	struct mapping *m = calloc(1, sizeof *m);
 	int err = 0;
 
 	if (!m)
 		return -ENOMEM;
-	if (d->mappings.map)
+	if (r->mappings.map)
 		err = tap_make(&m->tap, of->output, of->stock);
 	if (err) {
 		free(m);
 		return err;
 	}
 	if (m->tap)
-		tap_show(m->tap, d->mappings.map, of->id);
+		tap_show(m->tap, r->mappings.map, of->id);
 	m->id = of->id;
 	m->output = of->output;
 	output_hold(m->output);
-	m->next = d->mappings.list;
-	d->mappings.list = m;
+	m->next = r->mappings.list;
+	r->mappings.list = m;
 	return 0;
 }
 
@@ -193,15 +193,15 @@ hurry(struct mapping *m, const struct stock *stock, int64_t now)
 }
 
 int
-mapping_ask(struct daemon *d, const struct mapping_of *of,
+mapping_ask(struct recorder *r, const struct mapping_of *of,
 	    struct server_ticket ticket, int64_t now)
 {
-	struct mapping **at = find(d, of->id);
-	int err = *at ? 0 : mapping_make(d, of);
+	struct mapping **at = find(r, of->id);
+	int err = *at ? 0 : mapping_make(r, of);
 
 	if (err)
 		return err;
-	at = find(d, of->id);
+	at = find(r, of->id);
 	err = user_add(*at, ticket.client, now + MAPPING_PATIENCE);
 	if (!err)
 		hurry(*at, of->stock, now);

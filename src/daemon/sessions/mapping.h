@@ -19,7 +19,7 @@
  *
  * The event loop's thread.
  */
-struct daemon;
+struct recorder;
 struct output;
 struct stock;
 struct mapping;
@@ -44,21 +44,21 @@ struct mapping_of {
 
 /* Makes the shared page.  Without it clients see only durable blocks, and a
  * warning is logged. */
-void mappings_open(struct daemon *d);
+void mappings_open(struct recorder *r);
 /* Removes all mappings; the map itself stays until daemon_finish. */
-void mappings_close(struct daemon *d);
+void mappings_close(struct recorder *r);
 
 /* Removes mappings without clients, once a second.  The event loop calls it
  * every turn. */
-void mappings_step(struct daemon *d, int64_t now);
+void mappings_step(struct recorder *r, int64_t now);
 
 /* Maps the recording for this client for MAPPING_PATIENCE.  Returns 0 or
  * -errno. */
-int mapping_ask(struct daemon *d, const struct mapping_of *of,
+int mapping_ask(struct recorder *r, const struct mapping_of *of,
 		struct server_ticket ticket, int64_t now);
 
 /* Removes the mapping of a recording that ends, because its memory is needed;
  * does nothing if it is not mapped. */
-void mapping_end(struct daemon *d, unsigned id);
+void mapping_end(struct recorder *r, unsigned id);
 
 #endif

@@ -70,22 +70,8 @@ order_time(const json_t *request, struct order *o, struct fault *fault)
 	return 0;
 }
 
-int
-order_stream_unknown(struct daemon *d, const char *name, struct fault *fault)
-{
-	char names[256] = "";
-	size_t at = 0;
-
-	for (unsigned i = 0; i < d->setup.streams && at < sizeof names; i++)
-		at += (size_t)snprintf(names + at, sizeof names - at, "%s%s",
-				       i ? ", " : "", d->setup.stream[i]->name);
-	fault_set(fault, -ENOENT, "not-found", "there is no stream '%s'", name);
-	fault_hint(fault, "the configuration has %s", names);
-	return -ENOENT;
-}
-
 static int
-order_streams(struct daemon *d, const json_t *request, struct order *o,
+order_streams(struct recorder *r, const json_t *request, struct order *o,
 	      struct fault *fault)
 {
 	const json_t *list = json_object_get(request, "streams"), *item;
@@ -93,13 +79,13 @@ order_streams(struct daemon *d, const json_t *request, struct order *o,
 
 	json_array_foreach(list, i, item) {
 		const char *name = json_string_value(item);
-		struct stream *s = name ? setup_stream(&d->setup, name) : NULL;
+		struct stream *s = name ? setup_stream(&r->setup, name) : NULL;
 
 		if (i >= sizeof o->stream / sizeof *o->stream)
 			return usage(fault, "too many streams");
 		if (!s)
-			return order_stream_unknown(d, name ? name : "?",
-						    fault);
+			return setup_stream_unknown(&r->setup,
+						    name ? name : "?", fault);
 		for (unsigned k = 0; k < o->streams; k++) {
 			if (o->stream[k] == s)
 				return usage(fault, "the same stream twice");
@@ -111,15 +97,27 @@ order_streams(struct daemon *d, const json_t *request, struct order *o,
 					 "missing");
 }
 
+void
+recorder_forget(struct recorder *r, const char *name)
+{
+	for (size_t i = json_array_size(r->ended); i--;) {
+		const json_t *was =
+		    json_object_get(json_array_get(r->ended, i), "name");
+
+		if (!strcmp(json_string_value(was), name))
+			json_array_remove(r->ended, i);
+	}
+}
+
 /* Refuses a stream that is being recorded, unless it may be shared.  An armed
  * recording leaves its stream to others until it begins. */
 static int
-stream_free(struct daemon *d, const struct order *o,
+stream_free(struct recorder *r, const struct order *o,
 	    const struct stream *stream, struct fault *fault)
 {
 	if (o->flags & ORDER_SHARE)
 		return 0;
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = r->sessions; s; s = s->next) {
 		/* Compare names: after a reload the stream may be another
 		 * object. */
 		if (strcmp(s->stream->name, stream->name) ||
@@ -135,13 +133,13 @@ stream_free(struct daemon *d, const struct order *o,
 }
 
 static int
-disks_there(struct daemon *d, struct fault *fault)
+disks_there(struct recorder *r, struct fault *fault)
 {
-	if (fleet_writers(&d->fleet))
+	if (fleet_writers(&r->fleet))
 		return 0;
 	fault_set(fault, -ENODEV, "no-disk", "there is no disk to record on");
 	fault_why(fault, "%s",
-		  d->setup.no_disk.code ? d->setup.no_disk.what
+		  r->setup.no_disk.code ? r->setup.no_disk.what
 					: "no pattern of `disks` matched");
 	fault_hint(fault, "mount the disks: they join by themselves; or name a "
 			  "folder to 'spate disks add'");
@@ -153,7 +151,7 @@ disks_there(struct daemon *d, struct fault *fault)
  * from its start on, and dropped until the memory is there.  Else an order
  * without memory is refused. */
 static bool
-memory_comes(const struct daemon *d, const struct order *o)
+memory_comes(const struct recorder *r, const struct order *o)
 {
 	int64_t begins = clock_steady();
 
@@ -161,7 +159,7 @@ memory_comes(const struct daemon *d, const struct order *o)
 		return false;
 	if (o->when.start > begins && !o->when.data)
 		begins = o->when.start;
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = r->sessions; s; s = s->next) {
 		const struct gate *g = &s->supply->gate;
 
 		if (s->supply->stopped ||
@@ -173,7 +171,7 @@ memory_comes(const struct daemon *d, const struct order *o)
 
 /* Opens the parts of stream `i` and puts them before `list`. */
 static int
-stream_add(struct daemon *d, const struct order *o, unsigned i,
+stream_add(struct recorder *r, const struct order *o, unsigned i,
 	   struct session **list, struct fault *fault)
 {
 	struct session *first, **end = &first;
@@ -181,13 +179,13 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 	struct session_args args = { .name = name,
 				     .when = o->when,
 				     .scan = o->scan,
-				     .later = memory_comes(d, o),
+				     .later = memory_comes(r, o),
 				     .resume = o->flags & ORDER_RESUME };
 	int err;
 
 	order_base_name(o, i, name);
 	args.stream = o->stream[i];
-	err = session_open(&first, &d->host, &args, fault);
+	err = session_open(&first, &r->host, &args, fault);
 	if (err)
 		return err;
 	for (; *end; end = &(*end)->next) {
@@ -200,16 +198,16 @@ stream_add(struct daemon *d, const struct order *o, unsigned i,
 }
 
 static void
-ids_give(struct daemon *d, struct session *list)
+ids_give(struct recorder *r, struct session *list)
 {
 	for (; list; list = list->next) {
-		list->id = ++d->last_id;
-		daemon_forget(d, list->name);
+		list->id = ++r->last_id;
+		recorder_forget(r, list->name);
 		if (list->state == SESSION_ARMED)
 			log_line(LOG_INFO, list->name, "armed, of stream %s",
 				 list->stream->name);
 		else
-			daemon_began(d, list);
+			r->hooks.began(r->hooks.arg, list);
 	}
 }
 
@@ -233,50 +231,50 @@ check_resumed(const struct order *o, const struct session *list,
 /* Opens all streams before the first one begins, so that all are recorded or
  * none. */
 int
-order_begin(struct daemon *d, const struct order *o, struct fault *fault)
+order_begin(struct recorder *r, const struct order *o, struct fault *fault)
 {
 	struct session *new = NULL, **end = &new;
 	const struct supply *supply = NULL;
 	int err = 0;
 
 	for (unsigned i = 0; i < o->streams; i++)
-		daemon_probes(d, o->stream[i]);
+		probes_step(r, o->stream[i]);
 	for (unsigned i = o->streams; i-- && !err;)
-		err = stream_add(d, o, i, &new, fault);
+		err = stream_add(r, o, i, &new, fault);
 	if (!err)
 		err = check_resumed(o, new, fault);
 	if (err) {
 		session_drop(new);
-		if (err == -ENOMEM && transfers_yield(d))
+		if (err == -ENOMEM && r->hooks.yield(r->hooks.arg))
 			fault_hint(fault, "what was relayed has ended, and "
 					  "gives its memory back: try again");
 		return err;
 	}
-	ids_give(d, new);
+	ids_give(r, new);
 	for (; *end; end = &(*end)->next) {
 		if ((*end)->supply != supply)
 			session_begin(*end);
 		supply = (*end)->supply;
 	}
-	*end = d->sessions;
-	d->sessions = new;
+	*end = r->sessions;
+	r->sessions = new;
 	return 0;
 }
 
 int
-order_check(struct order *o, struct daemon *d, struct fault *fault)
+order_check(struct order *o, struct recorder *r, struct fault *fault)
 {
 	int err = 0;
 
 	for (unsigned i = 0; i < o->streams && !err; i++)
-		err = stream_free(d, o, o->stream[i], fault);
+		err = stream_free(r, o, o->stream[i], fault);
 	if (!err)
-		err = order_name(o, d, fault);
-	return err ? err : disks_there(d, fault);
+		err = order_name(o, r, fault);
+	return err ? err : disks_there(r, fault);
 }
 
 int
-order_read(struct order *o, struct daemon *d, const json_t *request,
+order_read(struct order *o, struct recorder *r, const json_t *request,
 	   struct fault *fault)
 {
 	const char *name;
@@ -287,7 +285,7 @@ order_read(struct order *o, struct daemon *d, const json_t *request,
 	if (!err && !name)
 		err = usage(fault, "`name` is missing");
 	if (!err)
-		err = order_streams(d, request, o, fault);
+		err = order_streams(r, request, o, fault);
 	if (!err)
 		err = order_time(request, o, fault);
 	if (err)
@@ -295,8 +293,5 @@ order_read(struct order *o, struct daemon *d, const json_t *request,
 	snprintf(o->name, sizeof o->name, "%s", name);
 	if (json_is_true(json_object_get(request, "resume")))
 		o->flags |= ORDER_RESUME;
-	err = text_of(request, "send", &o->send, fault);
-	if (!err && o->send)
-		err = transfer_url_check(d, o->name, o->send, fault);
-	return err ? err : order_check(o, d, fault);
+	return text_of(request, "send", &o->send, fault);
 }

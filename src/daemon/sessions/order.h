@@ -2,7 +2,7 @@
 #ifndef SPATE_DAEMON_SESSIONS_ORDER_H
 #define SPATE_DAEMON_SESSIONS_ORDER_H
 
-#include "daemon/main/daemon.h"
+#include "daemon/sessions/recorder.h"
 
 /*
  * An order is a request to record, by `spate record` or by the schedule.  A
@@ -35,20 +35,17 @@ struct order {
 	const char *send;
 };
 
-/* Reads and checks the request `record`.  Returns 0, or -errno with a fault. */
-int order_read(struct order *o, struct daemon *d, const json_t *request,
+/* Reads the request `record`, for order_check.  Returns 0, or -errno with a
+ * fault. */
+int order_read(struct order *o, struct recorder *r, const json_t *request,
 	       struct fault *fault);
 
 /* Checks an order that the caller filled in.  Returns 0, or -errno with a
  * fault. */
-int order_check(struct order *o, struct daemon *d, struct fault *fault);
+int order_check(struct order *o, struct recorder *r, struct fault *fault);
 
 /* Begins a session for each stream, all or none.  Returns 0, or -errno with a
  * fault. */
-int order_begin(struct daemon *d, const struct order *o, struct fault *fault);
-
-/* Returns -ENOENT with a fault that lists the streams there are. */
-int order_stream_unknown(struct daemon *d, const char *name,
-			 struct fault *fault);
+int order_begin(struct recorder *r, const struct order *o, struct fault *fault);
 
 #endif

@@ -38,9 +38,9 @@ taken(struct fault *fault, const char *name, const char *where)
 /* True if a session uses the name.  A cancelled session leaves nothing on disk
  * and is about to go. */
 static bool
-is_recorded(const struct daemon *d, const char *name)
+is_recorded(const struct recorder *r, const char *name)
 {
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = r->sessions; s; s = s->next) {
 		if (!s->cancelled &&
 		    (!strcmp(s->name, name) || !strcmp(s->group, name)))
 			return true;
@@ -51,34 +51,34 @@ is_recorded(const struct daemon *d, const char *name)
 /* Lists the disks that do not hang.  Returns the path of a hung disk that has
  * the name according to the catalogue, or NULL. */
 static const char *
-disks_split(struct daemon *d, const char *name, struct seek_disks *disks)
+disks_split(struct recorder *r, const char *name, struct seek_disks *disks)
 {
-	struct catalogue *known = keeper_catalogue(d->keeper);
+	struct catalogue *known = keeper_catalogue(r->keeper);
 
 	disks->n = 0;
-	for (unsigned i = 0; i < d->fleet.n; i++) {
-		struct writer *w = fleet_writer(&d->fleet, i);
+	for (unsigned i = 0; i < r->fleet.n; i++) {
+		struct writer *w = fleet_writer(&r->fleet, i);
 		struct writer_facts f;
 
 		if (!w)
 			continue;
 		writer_facts(w, &f);
 		if (f.state != WRITER_HUNG)
-			disks->path[disks->n++] = fleet_path(&d->fleet, i);
-		else if (catalogue_has(known, name, fleet_path(&d->fleet, i)))
-			return fleet_path(&d->fleet, i);
+			disks->path[disks->n++] = fleet_path(&r->fleet, i);
+		else if (catalogue_has(known, name, fleet_path(&r->fleet, i)))
+			return fleet_path(&r->fleet, i);
 	}
 	return NULL;
 }
 
 const char *
-order_name_disk(struct daemon *d, const char *name)
+order_name_disk(struct recorder *r, const char *name)
 {
-	struct catalogue *known = keeper_catalogue(d->keeper);
+	struct catalogue *known = keeper_catalogue(r->keeper);
 	struct seek_disks disks;
 	bool has[FLEET_MOST];
-	const char *hung = disks_split(d, name, &disks);
-	unsigned looked = hung ? 0 : seek_name(d->seek, &disks, name, has);
+	const char *hung = disks_split(r, name, &disks);
+	unsigned looked = hung ? 0 : seek_name(r->seek, &disks, name, has);
 
 	for (unsigned i = 0; i < disks.n && !hung; i++) {
 		if (i >= looked)
@@ -93,17 +93,17 @@ order_name_disk(struct daemon *d, const char *name)
  * (then the folder may not be there yet).  With ORDER_RESUME the disks are not
  * asked: session_resume looks at them. */
 static int
-name_free(struct daemon *d, const struct order *o, const char *name,
+name_free(struct recorder *r, const struct order *o, const char *name,
 	  struct fault *fault)
 {
 	char where[4096];
 	const char *disk;
 
-	if (is_recorded(d, name))
+	if (is_recorded(r, name))
 		return taken(fault, name, "it is being recorded");
-	if (inbox_has(d->inbox, name))
+	if (r->hooks.comes(r->hooks.arg, name))
 		return taken(fault, name, "a copy of that name comes in");
-	disk = o->flags & ORDER_RESUME ? NULL : order_name_disk(d, name);
+	disk = o->flags & ORDER_RESUME ? NULL : order_name_disk(r, name);
 	if (!disk)
 		return 0;
 	snprintf(where, sizeof where, "it is on %s", disk);
@@ -112,28 +112,28 @@ name_free(struct daemon *d, const struct order *o, const char *name,
 
 /* Checks `base` and the names of all parts of a split stream. */
 static int
-parts_free(struct daemon *d, const struct order *o, const char *base,
+parts_free(struct recorder *r, const struct order *o, const char *base,
 	   const struct stream *stream, struct fault *fault)
 {
 	char name[SESSION_NAME];
-	int err = name_free(d, o, base, fault);
+	int err = name_free(r, o, base, fault);
 
 	for (unsigned i = 0; stream->split && i < stream->keys && !err; i++)
 		err =
-		    name_free(d, o, session_name(name, base, stream, i), fault);
+		    name_free(r, o, session_name(name, base, stream, i), fault);
 	return err;
 }
 
 /* Checks the names of all streams. */
 static int
-names_free(struct daemon *d, const struct order *o, struct fault *fault)
+names_free(struct recorder *r, const struct order *o, struct fault *fault)
 {
 	char name[SESSION_NAME];
 	int err = 0;
 
 	for (unsigned i = 0; i < o->streams && !err; i++) {
 		order_base_name(o, i, name);
-		err = parts_free(d, o, name, o->stream[i], fault);
+		err = parts_free(r, o, name, o->stream[i], fault);
 	}
 	return err;
 }
@@ -141,7 +141,7 @@ names_free(struct daemon *d, const struct order *o, struct fault *fault)
 /* Appends the first letter that makes the name free; in a name of full length
  * it replaces the last character. */
 static int
-name_letter(struct daemon *d, struct order *o, struct fault *fault)
+name_letter(struct recorder *r, struct order *o, struct fault *fault)
 {
 	static const char letter[] = "abcdefghijklmnopqrstuvwxyz"
 				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -156,7 +156,7 @@ name_letter(struct daemon *d, struct order *o, struct fault *fault)
 
 		o->name[at] = *c;
 		o->name[at + 1] = '\0';
-		if (names_free(d, o, &one) != -EEXIST)
+		if (names_free(r, o, &one) != -EEXIST)
 			return 0;
 	}
 	o->name[at] = last;
@@ -168,7 +168,7 @@ name_letter(struct daemon *d, struct order *o, struct fault *fault)
 }
 
 int
-order_name(struct order *o, struct daemon *d, struct fault *fault)
+order_name(struct order *o, struct recorder *r, struct fault *fault)
 {
 	const char *wrong = layout_name_fault(o->name);
 	int err;
@@ -181,8 +181,8 @@ order_name(struct order *o, struct daemon *d, struct fault *fault)
 				  "as in r4123_wz_123-0456");
 		return -EINVAL;
 	}
-	err = names_free(d, o, fault);
+	err = names_free(r, o, fault);
 	if (err == -EEXIST && o->flags & ORDER_RENAME)
-		err = name_letter(d, o, fault);
+		err = name_letter(r, o, fault);
 	return err;
 }

@@ -16,10 +16,10 @@ void order_base_name(const struct order *o, unsigned i,
  * With ORDER_RENAME a taken name is changed to a free one.  Returns 0, or
  * -errno with a fault.
  */
-int order_name(struct order *o, struct daemon *d, struct fault *fault);
+int order_name(struct order *o, struct recorder *r, struct fault *fault);
 
 /* Returns the path of the first disk that has anything of this name, or
  * NULL. */
-const char *order_name_disk(struct daemon *d, const char *name);
+const char *order_name_disk(struct recorder *r, const char *name);
 
 #endif

@@ -6,7 +6,7 @@
  * The thread owns the plugin instance and the sample until `over`.  The event
  * loop ends it by an eventfd, and joins it before it reads the result.
  */
-#include "daemon/sessions/probe.h"
+#include "daemon/sessions/recorder.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -296,4 +296,28 @@ probe_end(struct probe *p)
 	look_free(l);
 	free(p);
 	return seen;
+}
+
+static bool
+is_wanted(const struct probe *p, const struct stream *wanted)
+{
+	return wanted && !strcmp(p->stream->name, wanted->name);
+}
+
+void
+probes_step(struct recorder *r, const struct stream *wanted)
+{
+	struct probe **at = &r->probes, *p;
+
+	while ((p = *at)) {
+		struct server_ticket ticket = p->ticket;
+
+		if (!probe_over(p) && !is_wanted(p, wanted) && !r->stopping &&
+		    server_waits(r->server, ticket)) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		server_answer(r->server, ticket, probe_end(p));
+	}
 }

@@ -16,11 +16,13 @@
  *
  * The event loop's thread, except for `wake`.
  */
+struct recorder;
+
 struct probe {
 	struct stream *stream;	     /* `look` holds the reference */
 	struct server_ticket ticket; /* the client that waits for the result */
 	struct probe_look *look;
-	struct probe *next; /* daemon::probes */
+	struct probe *next; /* recorder::probes */
 };
 
 /*
@@ -37,5 +39,10 @@ bool probe_over(const struct probe *p);
 /* Ends the probe, early if need be, and frees it.  Returns the result as
  * verbs.h describes PROBE; NULL without memory. */
 json_t *probe_end(struct probe *p);
+
+/* Answers clients whose probe is over.  Ends a probe early if its client has
+ * left, if the daemon stops, or if its stream is `wanted` (may be NULL) for a
+ * recording. */
+void probes_step(struct recorder *r, const struct stream *wanted);
 
 #endif

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/main/daemon.h"
+#include "daemon/sessions/recorder.h"
 #include "daemon/loop/vsi_allow.h"
 
 #define SECOND INT64_C(1000000000)
@@ -239,7 +239,7 @@ callers_reap(struct inbox *in)
 static const char *
 why_not(const struct inbox *in, const struct sockaddr *from)
 {
-	const struct setup_inbox *conf = &in->d->setup.inbox;
+	const struct setup_inbox *conf = &in->r->setup.inbox;
 
 	if (in->stopping)
 		return "the inbox is being closed";
@@ -315,8 +315,8 @@ listener_make(struct inbox *in, struct fault *fault)
 {
 	const struct listener_rules rules = {
 		.name = "inbox",
-		.places = in->d->setup.inbox.connections,
-		.of_one = in->d->setup.inbox.connections,
+		.places = in->r->setup.inbox.connections,
+		.of_one = in->r->setup.inbox.connections,
 		.expel = caller_expel,
 	};
 	int err = listener_open(&in->listener, &rules);
@@ -329,7 +329,7 @@ listener_make(struct inbox *in, struct fault *fault)
 			.arg = in,
 		};
 
-		err = daemon_fds_add(&in->d->fds, &entry);
+		err = daemon_fds_add(&in->r->fds, &entry);
 	}
 	return err ? fault_set(fault, err, "io", "cannot listen for copies: %s",
 			       strerror(-err))
@@ -339,15 +339,15 @@ listener_make(struct inbox *in, struct fault *fault)
 static void
 in_wake(void *arg)
 {
-	const struct daemon *d = arg;
+	const struct recorder *r = arg;
 
-	eventfd_write(d->wake, 1);
+	eventfd_write(r->wake, 1);
 }
 
 int
-inbox_open(struct inbox **inbox, struct daemon *d, struct fault *fault)
+inbox_open(struct inbox **inbox, struct recorder *r, struct fault *fault)
 {
-	const struct setup_inbox *conf = &d->setup.inbox;
+	const struct setup_inbox *conf = &r->setup.inbox;
 	struct inbox *in;
 	int err;
 
@@ -357,14 +357,14 @@ inbox_open(struct inbox **inbox, struct daemon *d, struct fault *fault)
 	in = calloc(1, sizeof *in);
 	if (!in)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	in->d = d;
+	in->r = r;
 	in->secret = conf->secret;
-	in->host = (struct copy_in_host){ .pool = d->pool,
-					  .queue = d->queue,
-					  .durable = d->setup.durable,
+	in->host = (struct copy_in_host){ .pool = r->pool,
+					  .queue = r->queue,
+					  .durable = r->setup.durable,
 					  .disks = FLEET_MOST,
 					  .wake = in_wake,
-					  .arg = d };
+					  .arg = r };
 	pthread_mutex_init(&in->lock, NULL);
 	err = listener_make(in, fault);
 	for (unsigned i = 0; i < conf->listen.n && !err; i++)
@@ -395,7 +395,7 @@ inbox_close(struct inbox *in)
 		return true;
 	inbox_stop(in);
 	if (in->listener.open)
-		daemon_fds_remove(&in->d->fds, listener_fd(&in->listener));
+		daemon_fds_remove(&in->r->fds, listener_fd(&in->listener));
 	callers_reap(in);
 	listener_close(&in->listener);
 	if (in->callers || in->copies)

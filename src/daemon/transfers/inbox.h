@@ -13,7 +13,7 @@
  * it listens, and runs one thread per connection.  Only the event loop's thread
  * calls these functions.
  */
-struct daemon;
+struct recorder;
 struct inbox;
 
 /*
@@ -21,7 +21,7 @@ struct inbox;
  * NULL, which all functions below accept.  0, or -errno with a fault;
  * inbox_close() frees it in either case.
  */
-int inbox_open(struct inbox **inbox, struct daemon *d, struct fault *fault);
+int inbox_open(struct inbox **inbox, struct recorder *r, struct fault *fault);
 
 /*
  * Advances all copies; called in each turn of the event loop.  `now` is steady

@@ -32,7 +32,7 @@ struct inbox_caller {
 };
 
 struct inbox {
-	struct daemon *d;
+	struct recorder *r;
 	struct copy_in_host host;
 	struct secret secret;
 	struct listener listener;     /* the list of places is under the lock */

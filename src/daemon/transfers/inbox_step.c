@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "daemon/main/daemon.h"
+#include "daemon/sessions/recorder.h"
 #include "daemon/transfers/inbox_priv.h"
 
 #define SECOND	 INT64_C(1000000000)
@@ -52,9 +52,9 @@ here_find(const struct fleet *fleet)
 }
 
 static bool
-is_recorded(const struct daemon *d, const char *name)
+is_recorded(const struct recorder *r, const char *name)
 {
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = r->sessions; s; s = s->next) {
 		if (!strcmp(s->name, name))
 			return true;
 	}
@@ -66,7 +66,7 @@ asked(struct inbox *in, struct copy_in *c)
 {
 	struct fault fault = { 0 };
 
-	if (is_recorded(in->d, c->name)) {
+	if (is_recorded(in->r, c->name)) {
 		fault_set(&fault, -EEXIST, "exists", "cannot copy to %.80s",
 			  c->name);
 		fault_why(&fault, "a recording of that name is being made");
@@ -74,7 +74,7 @@ asked(struct inbox *in, struct copy_in *c)
 		copy_in_fail(c, &fault);
 		return;
 	}
-	c->here = here_find(&in->d->fleet);
+	c->here = here_find(&in->r->fleet);
 	if (!c->here || !c->here->disks.n) {
 		fault_set(&fault, -ENODEV, "no-disk",
 			  "there is no disk to copy to");
@@ -82,7 +82,7 @@ asked(struct inbox *in, struct copy_in *c)
 		return;
 	}
 	if (!c->id)
-		c->id = ++in->d->last_id;
+		c->id = ++in->r->last_id;
 	copy_in_move(c, COPY_IN_LOOKING);
 }
 
@@ -91,7 +91,7 @@ asked(struct inbox *in, struct copy_in *c)
 static void
 folders_begin(struct inbox *in, struct copy_in *c)
 {
-	struct fleet *fleet = &in->d->fleet;
+	struct fleet *fleet = &in->r->fleet;
 
 	copy_in_move(c, COPY_IN_BEGINNING);
 	atomic_store(&c->output->errands, fleet_writers(fleet));
@@ -121,7 +121,7 @@ begin_look(struct inbox *in, struct copy_in *c)
 	if (atomic_load(&c->output->folders)) {
 		log_line(LOG_INFO, c->name, "a copy comes in from %s", c->from);
 		copy_in_move(c, COPY_IN_TAKING);
-		keeper_poke(in->d->keeper);
+		keeper_poke(in->r->keeper);
 	} else if (done) {
 		fault_set(&fault, -ENODEV, "no-disk",
 			  "no disk could take %.80s", c->name);
@@ -134,7 +134,7 @@ begin_look(struct inbox *in, struct copy_in *c)
 static void
 folders_end(struct inbox *in, struct copy_in *c)
 {
-	struct fleet *fleet = &in->d->fleet;
+	struct fleet *fleet = &in->r->fleet;
 
 	atomic_store_explicit(&c->output->ended, true, memory_order_release);
 	atomic_store(&c->output->errands, fleet_writers(fleet));
@@ -152,8 +152,8 @@ closing_look(struct inbox *in, struct copy_in *c)
 {
 	bool ended = atomic_load(&c->output->ended);
 
-	if (!ended && fleet_takers(&in->d->fleet) == 0)
-		fleet_abandon(&in->d->fleet, c->output);
+	if (!ended && fleet_takers(&in->r->fleet) == 0)
+		fleet_abandon(&in->r->fleet, c->output);
 	if (!ended && errands_done(c) &&
 	    atomic_load_explicit(&c->output->in_flight, memory_order_acquire) ==
 		0)
@@ -209,8 +209,8 @@ over(struct inbox *in, struct copy_in *c)
 			 f.left ? "; some could not be read there" : "");
 	}
 	if (c->output) {
-		keeper_touch(in->d->keeper, c->name);
-		keeper_poke(in->d->keeper);
+		keeper_touch(in->r->keeper, c->name);
+		keeper_poke(in->r->keeper);
 	}
 }
 
@@ -219,7 +219,7 @@ over(struct inbox *in, struct copy_in *c)
 static void
 full_look(struct inbox *in, struct copy_in *c)
 {
-	bool full = fleet_takers(&in->d->fleet) == 0;
+	bool full = fleet_takers(&in->r->fleet) == 0;
 
 	pthread_mutex_lock(&c->lock);
 	if (full != c->full)
@@ -302,7 +302,7 @@ copies_free(struct inbox *in)
 	pthread_mutex_unlock(&in->lock);
 	while ((c = ended)) {
 		ended = c->next;
-		mapping_end(in->d, c->id);
+		mapping_end(in->r, c->id);
 		over(in, c);
 		copy_in_free(c);
 	}

@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "daemon/main/daemon.h"
 #include "daemon/transfers/transfer_order.h"
 
 #define AGAIN_NS (10 * INT64_C(1000000000))
@@ -30,9 +29,9 @@
 /* ---- looking --------------------------------------------------------- */
 
 struct transfer *
-transfer_find(const struct daemon *d, unsigned id)
+transfer_find(const struct transfers *all, unsigned id)
 {
-	struct transfer *t = d->transfers.list;
+	struct transfer *t = all->list;
 
 	while (t && t->id != id)
 		t = t->next;
@@ -40,10 +39,10 @@ transfer_find(const struct daemon *d, unsigned id)
 }
 
 struct transfer *
-transfer_of(const struct daemon *d, const char *name,
+transfer_of(const struct transfers *all, const char *name,
 	    const struct transfer *after)
 {
-	struct transfer *t = after ? after->next : d->transfers.list;
+	struct transfer *t = after ? after->next : all->list;
 
 	while (t && (t->o.relay || strcmp(t->o.name, name) != 0))
 		t = t->next;
@@ -64,22 +63,22 @@ transfer_free(struct transfer *t)
 }
 
 static uint64_t
-rate_usual(const struct daemon *d, const char *url)
+rate_usual(const struct transfers *all, const char *url)
 {
 	struct fault fault = { 0 };
 	const struct setup_send_way *way =
-	    setup_send_way(d->setup.send, url, &fault);
+	    setup_send_way(all->r->setup.send, url, &fault);
 
 	return way && way->ops->head.flags & SEND_UNHEARD ? SEND_RATE_DATA
 							  : SEND_RATE_FREE;
 }
 
 int
-transfer_add(struct daemon *d, struct transfer_order *o,
+transfer_add(struct transfers *all, struct transfer_order *o,
 	     struct transfer **transfer, struct fault *fault)
 {
-	struct transfer **end = &d->transfers.list, *t = NULL;
-	int err = transfer_check(d, o, fault);
+	struct transfer **end = &all->list, *t = NULL;
+	int err = transfer_check(all, o, fault);
 
 	if (!err) {
 		t = calloc(1, sizeof *t);
@@ -94,25 +93,46 @@ transfer_add(struct daemon *d, struct transfer_order *o,
 	t->o = *o;
 	*o = (struct transfer_order){ 0 };
 	if (t->o.rate == SETUP_SEND_USUAL)
-		t->o.rate = rate_usual(d, t->o.to);
+		t->o.rate = rate_usual(all, t->o.to);
 	t->kind = t->o.relay ? TRANSFER_RELAY : TRANSFER_SEND;
-	t->id = ++d->last_id;
+	t->id = ++all->r->last_id;
 	t->queued_ns = clock_now();
 	while (*end)
 		end = &(*end)->next;
 	*end = *transfer = t;
-	d->host.wake(d->host.arg);
+	all->r->host.wake(all->r->host.arg);
 	return 0;
+}
+
+void
+transfer_follow(struct transfers *all, const struct session *s, const char *to)
+{
+	struct fault fault = { 0 };
+	struct transfer_order o;
+	struct transfer *t;
+	char line[sizeof fault];
+	int err;
+
+	transfer_order_init(&o, all->r->setup.send);
+	o.follow = o.keep = true;
+	snprintf(o.name, sizeof o.name, "%s", s->name);
+	o.to = strdup(to);
+	err = o.to ? transfer_add(all, &o, &t, &fault)
+		   : fault_set(&fault, -ENOMEM, "no-memory", "out of memory");
+	if (!err)
+		return;
+	fault_line(&fault, line, sizeof line);
+	log_line(LOG_ERROR, s->name, "is recorded, and not sent: %s", line);
 }
 
 /* ---- ending ------------------------------------------------------------ */
 
 static void
-ended_remember(struct daemon *d, struct transfer *t)
+ended_remember(struct transfers *all, struct transfer *t)
 {
-	json_array_append_new(d->transfers.ended, transfer_json(d, t));
-	if (json_array_size(d->transfers.ended) > DAEMON_ENDED)
-		json_array_remove(d->transfers.ended, 0);
+	json_array_append_new(all->ended, transfer_json(all, t));
+	if (json_array_size(all->ended) > RECORDER_ENDED)
+		json_array_remove(all->ended, 0);
 }
 
 /* Logs the end; a warning if not everything was sent. */
@@ -138,16 +158,17 @@ end_log(const struct transfer *t)
  * aside instead.
  */
 static void
-transfer_end(struct daemon *d, struct transfer *t)
+transfer_end(struct transfers *all, struct transfer *t)
 {
-	struct transfer **at = &d->transfers.list;
+	struct transfer **at = &all->list;
 
 	t->step = TRANSFER_ENDED;
 	t->ended_ns = clock_now();
 	end_log(t);
-	ended_remember(d, t);
-	transfer_waiters_tell(d, t);
-	transfer_scan_ended(d, t);
+	ended_remember(all, t);
+	transfer_waiters_tell(all, t);
+	if (t->o.scan && !all->r->stopping)
+		all->hooks.ended(all->hooks.arg, t);
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
@@ -155,8 +176,8 @@ transfer_end(struct daemon *d, struct transfer *t)
 		transfer_free(t);
 		return;
 	}
-	t->next = d->transfers.hung;
-	d->transfers.hung = t;
+	t->next = all->hung;
+	all->hung = t;
 }
 
 /*
@@ -171,7 +192,7 @@ why_set(struct transfer *t, const char *why)
 }
 
 void
-transfer_stop(struct daemon *d, struct transfer *t, const char *why)
+transfer_stop(struct transfers *all, struct transfer *t, const char *why)
 {
 	if (t->stop_why)
 		return;
@@ -184,16 +205,16 @@ transfer_stop(struct daemon *d, struct transfer *t, const char *why)
 	}
 	t->facts.state = SENDER_STOPPED;
 	why_set(t, why);
-	d->host.wake(d->host.arg);
+	all->r->host.wake(all->r->host.arg);
 }
 
 void
-transfer_pause(struct daemon *d, struct transfer *t, bool pause)
+transfer_pause(struct transfers *all, struct transfer *t, bool pause)
 {
 	t->paused = pause;
 	if (t->step == TRANSFER_RUNNING)
 		t->ops->pause(t->run, pause);
-	d->host.wake(d->host.arg);
+	all->r->host.wake(all->r->host.arg);
 }
 
 void
@@ -207,14 +228,14 @@ transfer_rate(struct transfer *t, uint64_t rate)
 /* ---- its turn -------------------------------------------------------- */
 
 static void
-fail(struct daemon *d, struct transfer *t, const struct fault *fault)
+fail(struct transfers *all, struct transfer *t, const struct fault *fault)
 {
 	char line[sizeof *fault];
 
 	fault_line(fault, line, sizeof line);
 	why_set(t, line);
 	t->facts.state = SENDER_FAILED;
-	transfer_end(d, t);
+	transfer_end(all, t);
 }
 
 /*
@@ -222,11 +243,11 @@ fail(struct daemon *d, struct transfer *t, const struct fault *fault)
  * peer may come back.
  */
 static bool
-try_again(struct daemon *d, struct transfer *t, int64_t now)
+try_again(struct transfers *all, struct transfer *t, int64_t now)
 {
-	const struct session *s = transfer_session(d, t->o.name);
+	const struct session *s = transfer_session(all, t->o.name);
 
-	if (!t->o.keep || t->stop_why || d->stopping || !s ||
+	if (!t->o.keep || t->stop_why || all->r->stopping || !s ||
 	    s->state > SESSION_RECORDING || !transfer_run_drop(t))
 		return false;
 	t->step = TRANSFER_QUEUED;
@@ -242,15 +263,15 @@ try_again(struct daemon *d, struct transfer *t, int64_t now)
 }
 
 static void
-begin(struct daemon *d, struct transfer *t)
+begin(struct transfers *all, struct transfer *t)
 {
 	struct fault fault = { 0 };
-	int err = transfer_check(d, &t->o, &fault);
+	int err = transfer_check(all, &t->o, &fault);
 
 	if (!err)
-		err = transfer_begin(d, t, &fault);
+		err = transfer_begin(all, t, &fault);
 	if (err) {
-		fail(d, t, &fault);
+		fail(all, t, &fault);
 		return;
 	}
 	t->step = TRANSFER_RUNNING;
@@ -266,11 +287,11 @@ is_before(const struct transfer *t, const struct transfer *other)
 }
 
 static struct transfer *
-next_of(const struct daemon *d, int64_t now)
+next_of(const struct transfers *all, int64_t now)
 {
 	struct transfer *best = NULL;
 
-	for (struct transfer *t = d->transfers.list; t; t = t->next) {
+	for (struct transfer *t = all->list; t; t = t->next) {
 		if (t->step == TRANSFER_QUEUED && !t->paused && !t->o.relay &&
 		    t->again <= now && is_before(t, best))
 			best = t;
@@ -279,30 +300,30 @@ next_of(const struct daemon *d, int64_t now)
 }
 
 unsigned
-transfers_running(const struct daemon *d)
+transfers_running(const struct transfers *all)
 {
 	unsigned n = 0;
 
-	for (const struct transfer *t = d->transfers.list; t; t = t->next)
+	for (const struct transfer *t = all->list; t; t = t->next)
 		n += t->step == TRANSFER_RUNNING && !t->paused && !t->o.relay;
 	return n;
 }
 
 static void
-over(struct daemon *d, struct transfer *t, int64_t now)
+over(struct transfers *all, struct transfer *t, int64_t now)
 {
 	struct fault fault = { 0 };
 
 	t->ops->facts(t->run, &t->facts);
-	if (t->facts.wants_copy && !t->stop_why && !d->stopping) {
-		if (transfer_copy(d, t, &fault) == 0)
+	if (t->facts.wants_copy && !t->stop_why && !all->r->stopping) {
+		if (transfer_copy(all, t, &fault) == 0)
 			return;
-		fail(d, t, &fault);
+		fail(all, t, &fault);
 		return;
 	}
 	why_set(t, t->stop_why ? t->stop_why : t->facts.why);
-	if (t->facts.state != SENDER_FAILED || !try_again(d, t, now))
-		transfer_end(d, t);
+	if (t->facts.state != SENDER_FAILED || !try_again(all, t, now))
+		transfer_end(all, t);
 }
 
 /*
@@ -316,48 +337,59 @@ is_late(const struct transfer *t, int64_t now)
 	       (!t->o.relay || t->step == TRANSFER_QUEUED);
 }
 
+/* Reports that the transfer of a scan has begun, once. */
 static void
-step_one(struct daemon *d, struct transfer *t, int64_t now)
+scan_began(struct transfers *all, struct transfer *t, int64_t now)
+{
+	if (!t->o.scan || t->begun || t->step != TRANSFER_RUNNING ||
+	    now < t->o.start || all->r->stopping)
+		return;
+	t->begun = true;
+	all->hooks.began(all->hooks.arg, t);
+}
+
+static void
+step_one(struct transfers *all, struct transfer *t, int64_t now)
 {
 	bool fed = t->relay && !relay_step(t->relay, now);
 
 	if (is_late(t, now))
-		transfer_stop(d, t, "its time was over");
-	transfer_scan_began(d, t, now);
+		transfer_stop(all, t, "its time was over");
+	scan_began(all, t, now);
 	if (t->step == TRANSFER_QUEUED && t->stop_why)
-		transfer_end(d, t);
-	else if (t->step == TRANSFER_QUEUED && t->o.relay && !d->stopping)
-		begin(d, t);
+		transfer_end(all, t);
+	else if (t->step == TRANSFER_QUEUED && t->o.relay && !all->r->stopping)
+		begin(all, t);
 	else if (t->step == TRANSFER_QUEUED || !t->ops->ended(t->run))
 		return;
 	else if (fed) /* the relay still takes in packets: stop it before its
 		       * memory is freed */
 		relay_stop(t->relay, "nobody sends it");
 	else
-		over(d, t, now);
+		over(all, t, now);
 }
 
 void
-transfers_step(struct daemon *d, int64_t now)
+transfers_step(struct transfers *all, int64_t now)
 {
 	struct transfer *t, *next;
 
-	for (t = d->transfers.list; t; t = next) {
+	for (t = all->list; t; t = next) {
 		next = t->next;
-		step_one(d, t, now);
+		step_one(all, t, now);
 	}
-	while (!d->stopping &&
-	       transfers_running(d) < d->setup.send->o.max_sends &&
-	       (t = next_of(d, now)))
-		begin(d, t);
+	while (!all->r->stopping &&
+	       transfers_running(all) < all->r->setup.send->o.max_sends &&
+	       (t = next_of(all, now)))
+		begin(all, t);
 }
 
 int64_t
-transfers_next(const struct daemon *d)
+transfers_next(const struct transfers *all)
 {
 	int64_t next = INT64_MAX, now = clock_steady();
 
-	for (const struct transfer *t = d->transfers.list; t; t = t->next) {
+	for (const struct transfer *t = all->list; t; t = t->next) {
 		if (t->o.until > now && t->o.until < next)
 			next = t->o.until;
 		if (t->o.scan && !t->begun && t->o.start > now &&
@@ -371,14 +403,14 @@ transfers_next(const struct daemon *d)
 }
 
 bool
-transfers_yield(struct daemon *d)
+transfers_yield(struct transfers *all)
 {
 	bool any = false;
 
-	for (struct transfer *t = d->transfers.list; t; t = t->next) {
+	for (struct transfer *t = all->list; t; t = t->next) {
 		if (!t->relay)
 			continue;
-		transfer_stop(d, t, "its memory is needed for a recording");
+		transfer_stop(all, t, "its memory is needed for a recording");
 		any = true;
 	}
 	return any;
@@ -387,17 +419,17 @@ transfers_yield(struct daemon *d)
 /* ---- the end --------------------------------------------------------- */
 
 void
-transfers_stop(struct daemon *d, int64_t now)
+transfers_stop(struct transfers *all, int64_t now)
 {
-	d->transfers.stop_by = now + END_NS;
-	for (struct transfer *t = d->transfers.list; t; t = t->next)
-		transfer_stop(d, t, "the daemon was stopped");
+	all->stop_by = now + END_NS;
+	for (struct transfer *t = all->list; t; t = t->next)
+		transfer_stop(all, t, "the daemon was stopped");
 }
 
 bool
-transfers_wait(const struct daemon *d, int64_t now)
+transfers_wait(const struct transfers *all, int64_t now)
 {
-	return d->transfers.list && now < d->transfers.stop_by;
+	return all->list && now < all->stop_by;
 }
 
 /*
@@ -405,21 +437,21 @@ transfers_wait(const struct daemon *d, int64_t now)
  * ends.
  */
 bool
-transfers_finish(struct daemon *d)
+transfers_finish(struct transfers *all)
 {
 	struct transfer *t;
 
-	while ((t = d->transfers.list)) {
-		d->transfers.list = t->next;
+	while ((t = all->list)) {
+		all->list = t->next;
 		if (t->run && (t->relay || !t->ops->ended(t->run))) {
-			t->next = d->transfers.hung;
-			d->transfers.hung = t;
+			t->next = all->hung;
+			all->hung = t;
 			continue;
 		}
 		if (transfer_run_drop(t))
 			transfer_free(t);
 	}
-	transfer_waiters_clear(d);
-	json_decref(d->transfers.ended);
-	return !d->transfers.hung;
+	transfer_waiters_clear(all);
+	json_decref(all->ended);
+	return !all->hung;
 }

@@ -8,9 +8,7 @@
 
 #include "base/fault.h"
 #include "daemon/transfers/relay.h"
-#include "daemon/loop/server.h"
-#include "daemon/sessions/session.h"
-#include "daemon/conf/setup_send.h"
+#include "daemon/sessions/recorder.h"
 #include "flow/send/sender.h"
 
 /*
@@ -113,7 +111,18 @@ struct transfer_waiter {
 	struct transfer_waiter *next; /* links transfers::waiters */
 };
 
+/* Called for transfers that carry out a scan of the schedule. */
+struct transfers_hooks {
+	/* The transfer runs, and its start has come. */
+	void (*began)(void *arg, const struct transfer *t);
+	/* The transfer has ended; it is still in the list. */
+	void (*ended)(void *arg, const struct transfer *t);
+	void *arg;
+};
+
 struct transfers {
+	struct recorder *r;
+	struct transfers_hooks hooks;
 	struct transfer *list; /* transfers that have not ended, oldest first */
 	struct transfer *hung; /* transfers whose thread hangs with a disk */
 	json_t *ended;	       /* SEND of the last ones that ended, oldest
@@ -123,58 +132,58 @@ struct transfers {
 			  * them; 0 */
 };
 
-struct daemon;
-struct scan;
-struct schedule_when;
-
 /* ---- transfer.c: the queue ---------------------------------------------- */
 
 /*
  * Queues a transfer and gives it an id.  0, or -errno with a fault.  Takes over
  * the contents of the order, even on an error.
  */
-int transfer_add(struct daemon *d, struct transfer_order *o,
+int transfer_add(struct transfers *all, struct transfer_order *o,
 		 struct transfer **transfer, struct fault *fault);
 
 /* Stops a transfer; `why` is static text.  A second call does nothing. */
-void transfer_stop(struct daemon *d, struct transfer *t, const char *why);
-void transfer_pause(struct daemon *d, struct transfer *t, bool pause);
+void transfer_stop(struct transfers *all, struct transfer *t, const char *why);
+void transfer_pause(struct transfers *all, struct transfer *t, bool pause);
 void transfer_rate(struct transfer *t, uint64_t rate);
+
+/* Queues the sending of a recording that has just begun. */
+void transfer_follow(struct transfers *all, const struct session *s,
+		     const char *to);
 
 /*
  * Finds a transfer by number; or the first one of a recording's name behind
  * `after` (NULL: from the start).  NULL: none.
  */
-struct transfer *transfer_find(const struct daemon *d, unsigned id);
-struct transfer *transfer_of(const struct daemon *d, const char *name,
+struct transfer *transfer_find(const struct transfers *all, unsigned id);
+struct transfer *transfer_of(const struct transfers *all, const char *name,
 			     const struct transfer *after);
 
 /*
  * Begins transfers whose turn has come, and ends those whose thread has ended;
  * called in each turn of the event loop.  `now` is steady ns.
  */
-void transfers_step(struct daemon *d, int64_t now);
+void transfers_step(struct transfers *all, int64_t now);
 /* Returns how many run and count against `max_sends`. */
-unsigned transfers_running(const struct daemon *d);
+unsigned transfers_running(const struct transfers *all);
 /* Returns when transfers_step() must be called next (steady ns). */
-int64_t transfers_next(const struct daemon *d);
+int64_t transfers_next(const struct transfers *all);
 
 /*
  * Stops all relays, because a recording lacks memory.  False: there are none.
  */
-bool transfers_yield(struct daemon *d);
+bool transfers_yield(struct transfers *all);
 
 /*
  * Stops all transfers, as the daemon ends; transfers_wait() tells whether to
  * wait for them a little longer.
  */
-void transfers_stop(struct daemon *d, int64_t now);
-bool transfers_wait(const struct daemon *d, int64_t now);
+void transfers_stop(struct transfers *all, int64_t now);
+bool transfers_wait(const struct transfers *all, int64_t now);
 /*
  * Frees all transfers.  False if a thread hangs with a disk: it still uses
  * parts of the daemon, which must not be freed.
  */
-bool transfers_finish(struct daemon *d);
+bool transfers_finish(struct transfers *all);
 
 /* ---- transfer_wait.c --------------------------------------------------- */
 
@@ -182,12 +191,12 @@ bool transfers_finish(struct daemon *d);
  * Answers the client of `ticket` when all these transfers have ended.  0 or
  * -ENOMEM.
  */
-int transfer_wait(struct daemon *d, struct server_ticket ticket,
+int transfer_wait(struct transfers *all, struct server_ticket ticket,
 		  const unsigned *id, unsigned n);
 
 /* Tells all waiters that a transfer has ended. */
-void transfer_waiters_tell(struct daemon *d, struct transfer *t);
-void transfer_waiters_clear(struct daemon *d);
+void transfer_waiters_tell(struct transfers *all, struct transfer *t);
+void transfer_waiters_clear(struct transfers *all);
 
 /* ---- transfer_check.c ------------------------------------------------- */
 
@@ -195,14 +204,14 @@ void transfer_waiters_clear(struct daemon *d);
  * Checks whether the order can be carried out as things are.  0, or -errno with
  * a fault.
  */
-int transfer_check(struct daemon *d, const struct transfer_order *o,
+int transfer_check(struct transfers *all, const struct transfer_order *o,
 		   struct fault *fault);
 
 /*
  * Checks whether a plugin takes this URL, as far as can be seen without trying.
  * 0, or -errno with a fault.
  */
-int transfer_url_check(struct daemon *d, const char *name, const char *url,
+int transfer_url_check(struct transfers *all, const char *name, const char *url,
 		       struct fault *fault);
 
 /*
@@ -212,7 +221,7 @@ int transfer_url_check(struct daemon *d, const char *name, const char *url,
 bool transfer_is_whole(const struct transfer_order *o);
 
 /* Returns the session that makes this recording; NULL: none. */
-struct session *transfer_session(const struct daemon *d, const char *name);
+struct session *transfer_session(const struct transfers *all, const char *name);
 
 /* ---- transfer_about.c -------------------------------------------------- */
 
@@ -220,14 +229,15 @@ struct session *transfer_session(const struct daemon *d, const char *name);
  * Returns a number that identifies the recording to a peer, the same whenever
  * it is sent; 0 for a relay, or if too little is known yet.
  */
-uint64_t transfer_number(struct daemon *d, const struct transfer_order *o);
+uint64_t transfer_number(struct transfers *all, const struct transfer_order *o);
 /* Returns JSON for send_args::about; malloc'ed, NULL without memory. */
-char *transfer_about(struct daemon *d, const struct transfer_order *o);
+char *transfer_about(struct transfers *all, const struct transfer_order *o);
 
 /* ---- transfer_run.c --------------------------------------------------- */
 
 /* Starts the transfer's thread.  0, or -errno with a fault. */
-int transfer_begin(struct daemon *d, struct transfer *t, struct fault *fault);
+int transfer_begin(struct transfers *all, struct transfer *t,
+		   struct fault *fault);
 /*
  * Frees the thread, which has ended; a transfer without one is fine.  False: it
  * hangs.
@@ -238,7 +248,7 @@ bool transfer_run_drop(struct transfer *t);
  * For transfer_copy.c: makes the source of a recording's data.  0, or -errno
  * with a fault.
  */
-int transfer_source(struct daemon *d, struct transfer *t,
+int transfer_source(struct transfers *all, struct transfer *t,
 		    struct source **source, struct fault *fault);
 
 /* ---- transfer_file.c --------------------------------------------------- */
@@ -258,33 +268,14 @@ extern const struct send_ops transfer_file_ops;	     /* options: the file */
  * 0; -ENOTSUP with a fault if less than the whole recording was asked for; or
  * another -errno.
  */
-int transfer_copy(struct daemon *d, struct transfer *t, struct fault *fault);
+int transfer_copy(struct transfers *all, struct transfer *t,
+		  struct fault *fault);
 
 /* ---- transfer_json.c -------------------------------------------------- */
 
 /* Returns SEND of verbs.h, with present numbers. */
-json_t *transfer_json(const struct daemon *d, struct transfer *t);
+json_t *transfer_json(const struct transfers *all, struct transfer *t);
 /* Returns the transfers that wait or run. */
-json_t *transfers_json(const struct daemon *d);
-
-/* ---- transfer_scan.c: for the schedule --------------------------------- */
-
-int transfer_scan_arm(struct daemon *d, struct scan *scan,
-		      const struct schedule_when *when, struct fault *fault);
-void transfer_scan_stop(struct daemon *d, const struct scan *scan,
-			const char *why);
-void transfer_scan_move(struct daemon *d, const struct scan *scan,
-			const struct schedule_when *when);
-void transfer_scan_stop_at(struct daemon *d, const struct scan *scan,
-			   int64_t at);
-/*
- * Tells the schedule that a transfer has begun: it runs, and its start has
- * come.
- */
-void transfer_scan_began(struct daemon *d, struct transfer *t, int64_t now);
-/* Tells the schedule that a transfer has ended; it is still in the list. */
-void transfer_scan_ended(struct daemon *d, const struct transfer *t);
-/* Queues the sending of a recording that has just begun. */
-void transfer_follow(struct daemon *d, const struct session *s, const char *to);
+json_t *transfers_json(const struct transfers *all);
 
 #endif

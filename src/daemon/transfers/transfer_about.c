@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "daemon/main/daemon.h"
 #include "daemon/sessions/report.h"
 
 struct identity {
@@ -25,12 +24,13 @@ of_session(struct identity *i, const struct session *s)
 }
 
 static void
-identify(struct daemon *d, const struct transfer_order *o, struct identity *i)
+identify(struct transfers *all, const struct transfer_order *o,
+	 struct identity *i)
 {
 	const struct session *s =
-	    o->relay ? NULL : transfer_session(d, o->name);
+	    o->relay ? NULL : transfer_session(all, o->name);
 	struct stream *stream =
-	    o->relay ? setup_stream(&d->setup, o->name) : NULL;
+	    o->relay ? setup_stream(&all->r->setup, o->name) : NULL;
 	struct entry e;
 
 	*i = (struct identity){ .start_ns = 0 };
@@ -40,7 +40,8 @@ identify(struct daemon *d, const struct transfer_order *o, struct identity *i)
 		snprintf(i->stream, sizeof i->stream, "%.79s", stream->name);
 		snprintf(i->format, sizeof i->format, "%.79s",
 			 stream->o.format);
-	} else if (catalogue_find(keeper_catalogue(d->keeper), o->name, &e)) {
+	} else if (catalogue_find(keeper_catalogue(all->r->keeper), o->name,
+				  &e)) {
 		memcpy(i->stream, e.stream, sizeof i->stream);
 		memcpy(i->format, e.format, sizeof i->format);
 		i->start_ns = e.start_ns;
@@ -59,12 +60,12 @@ mix(uint64_t hash, const void *data, size_t bytes)
 }
 
 uint64_t
-transfer_number(struct daemon *d, const struct transfer_order *o)
+transfer_number(struct transfers *all, const struct transfer_order *o)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 	struct identity i;
 
-	identify(d, o, &i);
+	identify(all, o, &i);
 	if (!i.start_ns)
 		return 0;
 	hash = mix(hash, o->name, strlen(o->name) + 1);
@@ -74,13 +75,13 @@ transfer_number(struct daemon *d, const struct transfer_order *o)
 }
 
 char *
-transfer_about(struct daemon *d, const struct transfer_order *o)
+transfer_about(struct transfers *all, const struct transfer_order *o)
 {
 	struct identity i;
 	json_t *about;
 	char *text;
 
-	identify(d, o, &i);
+	identify(all, o, &i);
 	about =
 	    json_pack("{s:s, s:s, s:s, s:o, s:b}", "name", o->name, "stream",
 		      i.stream, "format", i.format, "start",

@@ -12,15 +12,14 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "daemon/main/daemon.h"
 #include "daemon/sessions/order_name.h"
 #include "daemon/transfers/transfer_order.h"
 #include "store/recording/foreign.h"
 
 struct session *
-transfer_session(const struct daemon *d, const char *name)
+transfer_session(const struct transfers *all, const char *name)
 {
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = all->r->sessions; s; s = s->next) {
 		if (s->state != SESSION_ARMED && !s->cancelled &&
 		    !strcmp(s->name, name))
 			return s;
@@ -60,9 +59,10 @@ parts_there(const struct transfer_order *o, const char *part,
 }
 
 static int
-not_there(struct daemon *d, const struct transfer_order *o, struct fault *fault)
+not_there(struct transfers *all, const struct transfer_order *o,
+	  struct fault *fault)
 {
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = all->r->sessions; s; s = s->next) {
 		if (!strcmp(s->group, o->name) && strcmp(s->name, o->name))
 			return parts_there(o, s->name, fault);
 		if (s->state == SESSION_ARMED && !strcmp(s->name, o->name))
@@ -81,7 +81,7 @@ not_there(struct daemon *d, const struct transfer_order *o, struct fault *fault)
  * separate recordings, NAME_dsSTREAM.
  */
 static bool
-part_find(struct daemon *d, const char *name, char part[LAYOUT_FILE])
+part_find(struct transfers *all, const char *name, char part[LAYOUT_FILE])
 {
 	char pattern[LAYOUT_FILE + 8];
 	const char *patterns[1] = { pattern };
@@ -93,7 +93,7 @@ part_find(struct daemon *d, const char *name, char part[LAYOUT_FILE])
 	const char *first;
 
 	snprintf(pattern, sizeof pattern, "%.200s_ds*", name);
-	text = catalogue_page(keeper_catalogue(d->keeper), &query, part);
+	text = catalogue_page(keeper_catalogue(all->r->keeper), &query, part);
 	rows = text ? json_loads(text, 0, NULL) : NULL;
 	first = json_string_value(json_array_get(json_array_get(rows, 0), 0));
 	snprintf(part, LAYOUT_FILE, "%s", first ? first : "");
@@ -103,10 +103,10 @@ part_find(struct daemon *d, const char *name, char part[LAYOUT_FILE])
 }
 
 static int
-recording_check(struct daemon *d, const struct transfer_order *o,
+recording_check(struct transfers *all, const struct transfer_order *o,
 		struct fault *fault)
 {
-	const struct session *s = transfer_session(d, o->name);
+	const struct session *s = transfer_session(all, o->name);
 	char part[LAYOUT_FILE];
 	struct entry e;
 
@@ -115,12 +115,13 @@ recording_check(struct daemon *d, const struct transfer_order *o,
 			   ? 0
 			   : recorded_now(o, fault);
 	if (!layout_folder_good(o->name) && !foreign_name_good(o->name))
-		return not_there(d, o, fault);
-	if (!catalogue_find(keeper_catalogue(d->keeper), o->name, &e)) {
-		if (order_name_disk(d, o->name))
+		return not_there(all, o, fault);
+	if (!catalogue_find(keeper_catalogue(all->r->keeper), o->name, &e)) {
+		if (order_name_disk(all->r, o->name))
 			return 0;
-		return part_find(d, o->name, part) ? parts_there(o, part, fault)
-						   : not_there(d, o, fault);
+		return part_find(all, o->name, part)
+			   ? parts_there(o, part, fault)
+			   : not_there(all, o, fault);
 	}
 	if (e.state == ENTRY_REMOVING)
 		return not_now(o, fault, "it is being removed");
@@ -147,9 +148,10 @@ transfer_is_whole(const struct transfer_order *o)
 }
 
 static int
-way_check(struct daemon *d, const struct transfer_order *o, struct fault *fault)
+way_check(struct transfers *all, const struct transfer_order *o,
+	  struct fault *fault)
 {
-	const struct setup_send *send = d->setup.send;
+	const struct setup_send *send = all->r->setup.send;
 	const struct setup_send_way *way =
 	    o->file ? NULL : setup_send_way(send, o->to, fault);
 	struct host host = log_host(o->name);
@@ -185,34 +187,34 @@ way_check(struct daemon *d, const struct transfer_order *o, struct fault *fault)
 }
 
 int
-transfer_url_check(struct daemon *d, const char *name, const char *url,
+transfer_url_check(struct transfers *all, const char *name, const char *url,
 		   struct fault *fault)
 {
 	struct transfer_order o;
 	int err;
 
-	transfer_order_init(&o, d->setup.send);
+	transfer_order_init(&o, all->r->setup.send);
 	snprintf(o.name, sizeof o.name, "%.100s", name);
 	o.to = strdup(url);
-	err = o.to ? way_check(d, &o, fault)
+	err = o.to ? way_check(all, &o, fault)
 		   : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	transfer_order_clear(&o);
 	return err;
 }
 
 int
-transfer_check(struct daemon *d, const struct transfer_order *o,
+transfer_check(struct transfers *all, const struct transfer_order *o,
 	       struct fault *fault)
 {
 	int err;
 
-	if (d->stopping)
+	if (all->r->stopping)
 		return fault_set(fault, -ESHUTDOWN, "busy",
 				 "the daemon is stopping");
-	err = way_check(d, o, fault);
+	err = way_check(all, o, fault);
 	if (err || !o->relay)
-		return err ? err : recording_check(d, o, fault);
-	return setup_stream(&d->setup, o->name)
+		return err ? err : recording_check(all, o, fault);
+	return setup_stream(&all->r->setup, o->name)
 		   ? 0
-		   : order_stream_unknown(d, o->name, fault);
+		   : setup_stream_unknown(&all->r->setup, o->name, fault);
 }

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "daemon/main/daemon.h"
+#include "daemon/transfers/transfer.h"
 #include "flow/copy/copy_out.h"
 
 static void
@@ -55,7 +55,7 @@ static const struct transfer_ops copy_ops = {
 };
 
 static int
-copy_begin(struct daemon *d, struct transfer *t, struct source *source,
+copy_begin(struct transfers *all, struct transfer *t, struct source *source,
 	   struct fault *fault)
 {
 	const struct secret *secret = &t->send->secret;
@@ -71,8 +71,8 @@ copy_begin(struct daemon *d, struct transfer *t, struct source *source,
 		.secret = secret->n ? secret->bytes : NULL,
 		.secret_bytes = secret->n,
 		.patience = t->o.patience,
-		.changed = d->host.wake,
-		.arg = d->host.arg,
+		.changed = all->r->host.wake,
+		.arg = all->r->host.arg,
 	};
 	struct copy_out *copy;
 	int err = copy_out_start(&copy, &args, fault);
@@ -86,7 +86,7 @@ copy_begin(struct daemon *d, struct transfer *t, struct source *source,
 }
 
 int
-transfer_copy(struct daemon *d, struct transfer *t, struct fault *fault)
+transfer_copy(struct transfers *all, struct transfer *t, struct fault *fault)
 {
 	struct source *source = NULL;
 	int err;
@@ -99,9 +99,9 @@ transfer_copy(struct daemon *d, struct transfer *t, struct fault *fault)
 		return -ENOTSUP;
 	}
 	transfer_run_drop(t);
-	err = transfer_source(d, t, &source, fault);
+	err = transfer_source(all, t, &source, fault);
 	if (!err)
-		err = copy_begin(d, t, source, fault);
+		err = copy_begin(all, t, source, fault);
 	if (!err && t->paused)
 		t->ops->pause(t->run, true);
 	return err;

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "daemon/main/daemon.h"
 #include "daemon/sessions/report.h"
 
 static const char *const kinds[] = {
@@ -86,10 +85,10 @@ seconds(double bytes, double bits_per_s)
 
 /* Returns seconds: how long it takes to record what is not sent yet. */
 static json_t *
-behind_json(const struct daemon *d, const struct transfer *t)
+behind_json(const struct transfers *all, const struct transfer *t)
 {
 	const struct source_facts *f = &t->facts.source;
-	const struct session *s = transfer_session(d, t->o.name);
+	const struct session *s = transfer_session(all, t->o.name);
 	uint64_t given = f->bytes_memory + f->bytes_disk + f->passed;
 
 	if (t->step != TRANSFER_RUNNING || !f->live || !s)
@@ -136,7 +135,7 @@ way_json(const struct sender_facts *f)
 }
 
 static json_t *
-counts_json(const struct daemon *d, const struct transfer *t)
+counts_json(const struct transfers *all, const struct transfer *t)
 {
 	const struct sender_facts *f = &t->facts;
 
@@ -151,12 +150,12 @@ counts_json(const struct daemon *d, const struct transfer *t)
 	    integer(f->source.bytes_memory), "from_disk",
 	    integer(f->source.bytes_disk), "rate",
 	    t->step == TRANSFER_RUNNING ? f->rate : 0.0, "asked_rate",
-	    rate_json(t->o.rate), "behind_s", behind_json(d, t), "left_s",
+	    rate_json(t->o.rate), "behind_s", behind_json(all, t), "left_s",
 	    left_json(t));
 }
 
 json_t *
-transfer_json(const struct daemon *d, struct transfer *t)
+transfer_json(const struct transfers *all, struct transfer *t)
 {
 	json_t *json, *counts, *way;
 
@@ -169,7 +168,7 @@ transfer_json(const struct daemon *d, struct transfer *t)
 			 t->o.priority, "queued", report_time(t->queued_ns),
 			 "started", report_time(t->started_ns), "ended",
 			 report_time(t->ended_ns));
-	counts = counts_json(d, t);
+	counts = counts_json(all, t);
 	way = way_json(&t->facts);
 	json_object_update(json, counts);
 	json_object_update(json, way);
@@ -181,11 +180,11 @@ transfer_json(const struct daemon *d, struct transfer *t)
 }
 
 json_t *
-transfers_json(const struct daemon *d)
+transfers_json(const struct transfers *all)
 {
 	json_t *list = json_array();
 
-	for (struct transfer *t = d->transfers.list; t; t = t->next)
-		json_array_append_new(list, transfer_json(d, t));
+	for (struct transfer *t = all->list; t; t = t->next)
+		json_array_append_new(list, transfer_json(all, t));
 	return list;
 }

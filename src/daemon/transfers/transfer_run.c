@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/main/daemon.h"
 #include "daemon/sessions/order.h"
 #include "flow/source/source_disk.h"
 #include "flow/source/source_live.h"
@@ -76,7 +75,7 @@ no_memory(struct fault *fault)
 }
 
 static int
-disk_make(struct daemon *d, struct transfer *t, struct source **source,
+disk_make(struct transfers *all, struct transfer *t, struct source **source,
 	  struct fault *fault)
 {
 	const struct send_choice *c = &t->o.choice;
@@ -94,7 +93,7 @@ disk_make(struct daemon *d, struct transfer *t, struct source **source,
 	};
 
 	disks_clear(&t->disks);
-	if (fleet_disks(&d->fleet, &t->disks) < 0 ||
+	if (fleet_disks(&all->r->fleet, &t->disks) < 0 ||
 	    source_disk_make(source, &args) < 0)
 		return no_memory(fault);
 	return 0;
@@ -122,11 +121,11 @@ live_make(struct session *s, const struct transfer *t, struct source **source,
 }
 
 int
-transfer_source(struct daemon *d, struct transfer *t, struct source **source,
-		struct fault *fault)
+transfer_source(struct transfers *all, struct transfer *t,
+		struct source **source, struct fault *fault)
 {
-	struct session *s = transfer_session(d, t->o.name);
-	int err = disk_make(d, t, source, fault);
+	struct session *s = transfer_session(all, t->o.name);
+	int err = disk_make(all, t, source, fault);
 
 	if (err || !s || s->state > SESSION_RECORDING)
 		return err;
@@ -134,20 +133,20 @@ transfer_source(struct daemon *d, struct transfer *t, struct source **source,
 }
 
 static int
-relay_make(struct daemon *d, struct transfer *t, struct source **source,
+relay_make(struct transfers *all, struct transfer *t, struct source **source,
 	   struct fault *fault)
 {
 	const struct relay_args args = {
-		.stream = setup_stream(&d->setup, t->o.name),
+		.stream = setup_stream(&all->r->setup, t->o.name),
 		.name = t->o.name,
 		.when = { .start = t->o.start, .stop = t->o.until },
 	};
 	int err;
 
 	if (!args.stream)
-		return order_stream_unknown(d, t->o.name, fault);
-	daemon_probes(d, args.stream);
-	err = relay_open(&t->relay, &d->host, &args, fault);
+		return setup_stream_unknown(&all->r->setup, t->o.name, fault);
+	probes_step(all->r, args.stream);
+	err = relay_open(&t->relay, &all->r->host, &args, fault);
 	if (!err)
 		*source = relay_source(t->relay);
 	return err;
@@ -157,12 +156,12 @@ relay_make(struct daemon *d, struct transfer *t, struct source **source,
 
 /* `way` NULL: to a file. */
 static int
-sender_begin(struct daemon *d, struct transfer *t,
+sender_begin(struct transfers *all, struct transfer *t,
 	     const struct setup_send_way *way, struct source *source,
 	     struct fault *fault)
 {
 	const struct secret *secret = &t->send->secret;
-	char *about = transfer_about(d, &t->o);
+	char *about = transfer_about(all, &t->o);
 	const struct sender_args args = {
 		.name = t->o.name,
 		.to = t->o.to,
@@ -174,13 +173,13 @@ sender_begin(struct daemon *d, struct transfer *t,
 		.connections = t->o.connections,
 		.plain = t->o.plain,
 		.ordered = !t->o.relay,
-		.transfer = transfer_number(d, &t->o),
+		.transfer = transfer_number(all, &t->o),
 		.about = about,
 		.secret = secret->n ? secret->bytes : NULL,
 		.secret_bytes = secret->n,
 		.patience = t->o.patience,
-		.changed = d->host.wake,
-		.arg = d->host.arg,
+		.changed = all->r->host.wake,
+		.arg = all->r->host.arg,
 	};
 	struct sender *sender;
 	int err = sender_start(&sender, &args, fault);
@@ -203,21 +202,21 @@ transfer_run_drop(struct transfer *t)
 }
 
 int
-transfer_begin(struct daemon *d, struct transfer *t, struct fault *fault)
+transfer_begin(struct transfers *all, struct transfer *t, struct fault *fault)
 {
 	const struct setup_send_way *way = NULL;
 	struct source *source = NULL;
 	int err;
 
-	t->send = setup_send_hold(d->setup.send);
+	t->send = setup_send_hold(all->r->setup.send);
 	if (!t->o.file)
 		way = setup_send_way(t->send, t->o.to, fault);
 	if (!way && !t->o.file)
 		return -EINVAL;
-	err = t->o.relay ? relay_make(d, t, &source, fault)
-			 : transfer_source(d, t, &source, fault);
+	err = t->o.relay ? relay_make(all, t, &source, fault)
+			 : transfer_source(all, t, &source, fault);
 	if (!err)
-		err = sender_begin(d, t, way, source, fault);
+		err = sender_begin(all, t, way, source, fault);
 	if (!err && t->relay)
 		relay_begin(t->relay);
 	if (err && t->relay) {

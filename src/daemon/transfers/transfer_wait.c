@@ -3,11 +3,11 @@
  * Answers clients that wait for transfers, when the last of theirs has ended,
  * with what became of each.  If a client has gone, the answer is dropped.
  */
+#include "daemon/transfers/transfer.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "daemon/main/daemon.h"
 
 static void
 waiter_free(struct transfer_waiter *w)
@@ -18,8 +18,8 @@ waiter_free(struct transfer_waiter *w)
 }
 
 int
-transfer_wait(struct daemon *d, struct server_ticket ticket, const unsigned *id,
-	      unsigned n)
+transfer_wait(struct transfers *all, struct server_ticket ticket,
+	      const unsigned *id, unsigned n)
 {
 	struct transfer_waiter *w = calloc(1, sizeof *w);
 
@@ -35,37 +35,38 @@ transfer_wait(struct daemon *d, struct server_ticket ticket, const unsigned *id,
 		return -ENOMEM;
 	}
 	memcpy(w->id, id, n * sizeof *id);
-	w->next = d->transfers.waiters;
-	d->transfers.waiters = w;
+	w->next = all->waiters;
+	all->waiters = w;
 	return 0;
 }
 
 /* Records the end of a transfer; true when the waiter was answered. */
 static bool
-waiter_tell(struct daemon *d, struct transfer_waiter *w, struct transfer *t)
+waiter_tell(struct transfers *all, struct transfer_waiter *w,
+	    struct transfer *t)
 {
 	for (unsigned i = 0; i < w->n; i++) {
 		if (w->id[i] != t->id)
 			continue;
 		w->id[i] = 0;
 		w->left--;
-		json_array_append_new(w->sends, transfer_json(d, t));
+		json_array_append_new(w->sends, transfer_json(all, t));
 	}
 	if (w->left)
 		return false;
 	server_answer(
-	    d->server, w->ticket,
+	    all->r->server, w->ticket,
 	    json_pack("{s:[], s:O}", "recordings", "sends", w->sends));
 	return true;
 }
 
 void
-transfer_waiters_tell(struct daemon *d, struct transfer *t)
+transfer_waiters_tell(struct transfers *all, struct transfer *t)
 {
-	struct transfer_waiter **at = &d->transfers.waiters, *w;
+	struct transfer_waiter **at = &all->waiters, *w;
 
 	while ((w = *at)) {
-		if (!waiter_tell(d, w, t)) {
+		if (!waiter_tell(all, w, t)) {
 			at = &w->next;
 			continue;
 		}
@@ -75,12 +76,12 @@ transfer_waiters_tell(struct daemon *d, struct transfer *t)
 }
 
 void
-transfer_waiters_clear(struct daemon *d)
+transfer_waiters_clear(struct transfers *all)
 {
 	struct transfer_waiter *w;
 
-	while ((w = d->transfers.waiters)) {
-		d->transfers.waiters = w->next;
+	while ((w = all->waiters)) {
+		all->waiters = w->next;
 		waiter_free(w);
 	}
 }

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/main/daemon.h"
+#include "daemon/requests/daemon.h"
 #include "daemon/sessions/order.h"
 #include "daemon/conf/stream_vary.h"
 #include "daemon/transfers/transfer_order.h"
@@ -67,8 +67,8 @@ host_settle(void *arg, const struct vsi_settings *set, struct fault *fault)
 	struct runtime *t = arg;
 	struct daemon *d = t->of->d;
 	struct vsi_streams made;
-	int err = vsi_streams_make(&made, &t->made, &d->setup, set,
-				   fleet_writers(&d->fleet), fault);
+	int err = vsi_streams_make(&made, &t->made, &d->r.setup, set,
+				   fleet_writers(&d->r.fleet), fault);
 
 	if (err)
 		return err;
@@ -83,7 +83,7 @@ host_settle(void *arg, const struct vsi_settings *set, struct fault *fault)
 static bool
 is_ending(const struct daemon *d)
 {
-	for (const struct session *s = d->sessions; s; s = s->next) {
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (s->state > SESSION_RECORDING && s->state < SESSION_ENDED)
 			return true;
 	}
@@ -97,13 +97,13 @@ is_ending(const struct daemon *d)
 static void
 probes_end(struct daemon *d)
 {
-	const struct option_texts *streams = &d->setup.vsi.streams;
+	const struct option_texts *streams = &d->r.setup.vsi.streams;
 
 	for (unsigned i = 0; i < streams->n; i++) {
-		struct stream *s = setup_stream(&d->setup, streams->text[i]);
+		struct stream *s = setup_stream(&d->r.setup, streams->text[i]);
 
 		if (s)
-			daemon_probes(d, s);
+			probes_step(&d->r, s);
 	}
 }
 
@@ -115,10 +115,10 @@ host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
 	struct order o = { .flags = ORDER_SHARE };
 	int err = 0;
 
-	if (d->stopping)
+	if (d->r.stopping)
 		return fault_set(fault, -ESHUTDOWN, "busy",
 				 "the daemon is stopping");
-	if (!t->made.n || t->made.conf != d->setup.conf)
+	if (!t->made.n || t->made.conf != d->r.setup.conf)
 		err = host_settle(t, &t->v.set, fault);
 	if (err)
 		return err;
@@ -127,11 +127,11 @@ host_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
 	o.streams = t->made.n;
 	memcpy(o.stream, t->made.stream, o.streams * sizeof *o.stream);
 	snprintf(o.name, sizeof o.name, "%s", name);
-	err = order_check(&o, d, fault);
+	err = order_check(&o, &d->r, fault);
 	if (!err)
 		probes_end(d);
 	if (!err)
-		err = order_begin(d, &o, fault);
+		err = order_begin(&d->r, &o, fault);
 	if (!err) {
 		snprintf(name, VSI_NAME, "%s", o.name);
 		vsi_streams_tell(&t->made, name);
@@ -145,7 +145,7 @@ host_stop(void *arg, const char *name)
 {
 	const struct runtime *t = arg;
 
-	for (struct session *s = t->of->d->sessions; s; s = s->next) {
+	for (struct session *s = t->of->d->r.sessions; s; s = s->next) {
 		if (!strcmp(s->group, name))
 			session_stop(s, "record=off");
 	}
@@ -156,7 +156,7 @@ host_runs(void *arg, const char *name)
 {
 	const struct runtime *t = arg;
 
-	for (const struct session *s = t->of->d->sessions; s; s = s->next) {
+	for (const struct session *s = t->of->d->r.sessions; s; s = s->next) {
 		if ((!strcmp(s->group, name) || !strcmp(s->name, name)) &&
 		    s->state <= SESSION_RECORDING)
 			return true;
@@ -182,8 +182,8 @@ host_space(void *arg, struct vsi_space *s)
 	struct catalogue_facts facts;
 	struct fleet_space space;
 
-	fleet_space(&d->fleet, &space);
-	catalogue_facts(keeper_catalogue(d->keeper), &facts);
+	fleet_space(&d->r.fleet, &space);
+	catalogue_facts(keeper_catalogue(d->r.keeper), &facts);
 	*s = (struct vsi_space){ .total = space.total,
 				 .free = space.free,
 				 .disks = space.disks,
@@ -197,7 +197,7 @@ host_space(void *arg, struct vsi_space *s)
 static const char *
 host_disk(void *arg, unsigned n)
 {
-	const struct fleet *f = &((struct runtime *)arg)->of->d->fleet;
+	const struct fleet *f = &((struct runtime *)arg)->of->d->r.fleet;
 
 	for (unsigned i = 0; i < f->n; i++) {
 		if (fleet_writer(f, i) && n-- == 0)
@@ -211,7 +211,7 @@ static const char *
 host_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
 {
 	struct runtime *t = arg;
-	struct setup *setup = &t->of->d->setup;
+	struct setup *setup = &t->of->d->r.setup;
 	struct stream *s = setup_stream(setup, setup->vsi.streams.text[0]);
 	size_t host;
 
@@ -229,7 +229,7 @@ order_make(struct transfer_order *o, struct daemon *d, const struct vsi_send *s)
 {
 	char to[600];
 
-	transfer_order_init(o, d->setup.send);
+	transfer_order_init(o, d->r.setup.send);
 	snprintf(o->name, sizeof o->name, "%s", s->name);
 	if (s->host)
 		snprintf(to, sizeof to, "tcp://%s:%u", s->host, s->port);
@@ -262,7 +262,7 @@ host_send(void *arg, const struct vsi_send *s, unsigned *id,
 
 	if (err)
 		return fault_set(fault, err, "no-memory", "out of memory");
-	err = transfer_add(d, &o, &t, fault);
+	err = transfer_add(&d->transfers, &o, &t, fault);
 	if (!err)
 		*id = t->id;
 	return err;
@@ -294,7 +294,7 @@ static void
 host_sent(void *arg, unsigned id, struct vsi_sent *s)
 {
 	struct daemon *d = ((struct runtime *)arg)->of->d;
-	struct transfer *t = transfer_find(d, id);
+	struct transfer *t = transfer_find(&d->transfers, id);
 
 	*s = (struct vsi_sent){ .runs = t };
 	if (!t) {
@@ -310,17 +310,17 @@ static void
 host_unsend(void *arg, unsigned id)
 {
 	struct daemon *d = ((struct runtime *)arg)->of->d;
-	struct transfer *t = transfer_find(d, id);
+	struct transfer *t = transfer_find(&d->transfers, id);
 
 	if (t)
-		transfer_stop(d, t, "it was ended over VSI-S");
+		transfer_stop(&d->transfers, t, "it was ended over VSI-S");
 }
 
 static bool
 host_inbox(void *arg, uint16_t port)
 {
 	const struct option_texts *listen =
-	    &((struct runtime *)arg)->of->d->setup.inbox.listen;
+	    &((struct runtime *)arg)->of->d->r.setup.inbox.listen;
 	size_t host;
 
 	for (unsigned i = 0; i < listen->n; i++) {
@@ -374,10 +374,10 @@ runtime_make(struct vsi_daemon *vsi, const char *name)
 		.sent = host_sent,
 		.unsend = host_unsend,
 		.inbox = host_inbox,
-		.files = &vsi->d->setup.vsi.files,
-		.allow = &vsi->d->setup.vsi.allow,
+		.files = &vsi->d->r.setup.vsi.files,
+		.allow = &vsi->d->r.setup.vsi.allow,
 		.runtime = runtime_do,
-		.version = vsi->d->setup.vsi.version,
+		.version = vsi->d->r.setup.vsi.version,
 	};
 	struct runtime *t = calloc(1, sizeof *t);
 
@@ -403,7 +403,7 @@ runtime_end(struct vsi_daemon *vsi, struct runtime *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
-	if (!vsi->d->stopping && vsi_is_on(&t->v)) {
+	if (!vsi->d->r.stopping && vsi_is_on(&t->v)) {
 		log_line(LOG_WARN, "vsi",
 			 "runtime %s has gone: its recording %s is stopped",
 			 t->name, t->v.name);
@@ -564,7 +564,7 @@ ready(void *arg, short revents)
 static int
 listen_begin(struct vsi_daemon *vsi, struct fault *fault)
 {
-	const struct setup_vsi *o = &vsi->d->setup.vsi;
+	const struct setup_vsi *o = &vsi->d->r.setup.vsi;
 	const struct vsi_server_args args = { .listen = o->listen,
 					      .allow = o->allow,
 					      .command = command,
@@ -576,7 +576,7 @@ listen_begin(struct vsi_daemon *vsi, struct fault *fault)
 	if (err)
 		return err;
 	fd.fd = vsi_server_fd(vsi->server);
-	if (daemon_fds_add(&vsi->d->fds, &fd) < 0)
+	if (daemon_fds_add(&vsi->d->r.fds, &fd) < 0)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	for (unsigned i = 0; i < o->listen.n; i++)
 		log_line(LOG_INFO, "vsi", "takes commands on %s",
@@ -591,13 +591,13 @@ vsi_daemon_open(struct vsi_daemon **out, struct daemon *d, struct fault *fault)
 	int err;
 
 	*out = NULL;
-	if (!d->setup.vsi.listen.n)
+	if (!d->r.setup.vsi.listen.n)
 		return 0;
 	vsi = calloc(1, sizeof *vsi);
 	if (!vsi)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	vsi->d = d;
-	vsi->conf = conf_hold(d->setup.conf);
+	vsi->conf = conf_hold(d->r.setup.conf);
 	err = runtime_make(vsi, "default")
 		  ? listen_begin(vsi, fault)
 		  : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
@@ -617,7 +617,7 @@ vsi_daemon_close(struct vsi_daemon *vsi)
 	if (!vsi)
 		return;
 	if (vsi->server)
-		daemon_fds_remove(&vsi->d->fds, vsi_server_fd(vsi->server));
+		daemon_fds_remove(&vsi->d->r.fds, vsi_server_fd(vsi->server));
 	vsi_server_close(vsi->server);
 	while (vsi->runtimes)
 		runtime_end(vsi, vsi->runtimes);

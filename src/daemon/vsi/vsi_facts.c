@@ -123,8 +123,8 @@ entry_add(struct vsi_facts *f, const struct entry *e)
 static void
 catalogue_add(struct vsi_facts *f, struct daemon *d, const char *name)
 {
-	struct catalogue *c = keeper_catalogue(d->keeper);
-	const struct option_texts *streams = &d->setup.vsi.streams;
+	struct catalogue *c = keeper_catalogue(d->r.keeper);
+	const struct option_texts *streams = &d->r.setup.vsi.streams;
 	char part[SESSION_NAME];
 	struct entry e;
 
@@ -151,14 +151,14 @@ vsi_facts_take(struct vsi_facts_kept *kept, struct daemon *d, const char *name,
 		return;
 	}
 	*f = (struct vsi_facts){ .known = false };
-	for (struct session *s = d->sessions; s; s = s->next) {
+	for (struct session *s = d->r.sessions; s; s = s->next) {
 		if (strcmp(s->group, name) && !is_of(s->name, name))
 			continue;
 		info = report_info(s);
 		info_add(f, info);
 		json_decref(info);
 	}
-	json_array_foreach(d->ended, i, info) {
+	json_array_foreach(d->r.ended, i, info) {
 		if (is_of(json_string_value(json_object_get(info, "name")),
 			  name))
 			info_add(f, info);

@@ -2,7 +2,7 @@
 #ifndef SPATE_DAEMON_VSI_VSI_FACTS_H
 #define SPATE_DAEMON_VSI_VSI_FACTS_H
 
-#include "daemon/main/daemon.h"
+#include "daemon/requests/daemon.h"
 #include "daemon/vsi/vsi.h"
 
 /*

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_DAEMON_REQUESTS_DAEMON_H
+#define SPATE_DAEMON_REQUESTS_DAEMON_H
+
+#include "daemon/disks/chores.h"
+#include "daemon/requests/service.h"
+#include "daemon/schedule/schedule_host.h"
+#include "daemon/sessions/recorder.h"
+#include "daemon/transfers/inbox.h"
+#include "daemon/transfers/transfer.h"
+
+/*
+ * The daemon: the recorder, and all that gives it orders.  All fields belong to
+ * the event loop's thread; main/daemon.c lists the other threads.
+ */
+
+/* A client that waits for a recording to begin or to end. */
+struct waiter {
+	struct server_ticket ticket;
+	char group[80];	     /* name of the recordings */
+	bool stop;	     /* true: waits for the end */
+	struct waiter *next; /* daemon::waiters */
+};
+
+/* A client that waits until a disk has been tried, or has left. */
+struct disk_waiter {
+	struct server_ticket ticket;
+	unsigned number;
+	bool drop;
+	int64_t until;		  /* ns, steady: when it is told anyway */
+	struct disk_waiter *next; /* daemon::disk_waiters */
+};
+
+struct daemon {
+	struct recorder r;
+	struct transfers transfers;
+	struct inbox *inbox; /* NULL: not configured */
+	struct schedule_host host;
+	struct chores *chores;
+	struct vsi_daemon *vsi; /* NULL: not configured */
+	struct service service; /* state told to systemd */
+
+	int signals;	    /* signalfd */
+	int64_t started;    /* ns, steady */
+	int64_t started_ns; /* ns, UTC */
+
+	struct waiter *waiters;
+	struct disk_waiter *disk_waiters;
+};
+
+/* Answers one request of a client, now or later (verbs.c). */
+void daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
+		const json_t *request);
+
+/* Reads the configuration again (reload.c).  Returns 0, and in *result (unless
+ * NULL) the changes as verbs.h describes them; or -errno with a fault, and
+ * nothing has changed. */
+int daemon_reload(struct daemon *d, json_t **result, struct fault *fault);
+
+/* Answers clients whose disk has been tried or has left (verbs_disks.c). */
+void daemon_disks(struct daemon *d, int64_t now);
+
+/* Answers clients whose chore is done (verbs_chores.c). */
+void daemon_chores(struct daemon *d);
+
+/* Answers clients that wait for recordings of `group` when their condition
+ * holds (verbs.c). */
+void daemon_tell(struct daemon *d, const char *group);
+
+#endif

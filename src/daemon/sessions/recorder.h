@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_DAEMON_SESSIONS_RECORDER_H
+#define SPATE_DAEMON_SESSIONS_RECORDER_H
+
+#include <stdbool.h>
+
+#include "daemon/conf/setup.h"
+#include "daemon/disks/fleet.h"
+#include "daemon/disks/keeper.h"
+#include "daemon/disks/seek.h"
+#include "daemon/loop/fds.h"
+#include "daemon/loop/server.h"
+#include "daemon/sessions/crew.h"
+#include "daemon/sessions/mapping.h"
+#include "daemon/sessions/probe.h"
+#include "daemon/sessions/session.h"
+
+/*
+ * The recorder is the part of the daemon that records: the configuration,
+ * memory, disks, receivers, and the sessions that use them.  Transfers, the
+ * schedule and clients' requests stand on it.  All fields belong to the event
+ * loop's thread.
+ */
+
+/* ended recordings that `info` still knows, at most */
+enum { RECORDER_ENDED = 64 };
+
+/* Answers of the parts above to questions of the recorder. */
+struct recorder_hooks {
+	/* True if a copy of that name is coming in. */
+	bool (*comes)(void *arg, const char *name);
+	/* Ends relays, because a recording lacks memory; false: there are
+	 * none. */
+	bool (*yield)(void *arg);
+	/* Called when a recording has just begun. */
+	void (*began)(void *arg, struct session *s);
+	void *arg;
+};
+
+struct recorder {
+	struct recorder_hooks hooks;
+	struct setup setup;
+	struct pool *pool;
+	struct queue *queue;
+	struct fleet fleet;    /* the disks */
+	struct crew crew;      /* the receivers */
+	struct keeper *keeper; /* thread that keeps the catalogue */
+	struct seek *seek;     /* looks up names on disks */
+	struct session_host host;
+	struct server *server; /* control socket */
+	struct daemon_fds fds; /* descriptors that the loop polls */
+	int wake;	       /* eventfd */
+	bool stopping;	       /* the daemon ends */
+
+	struct session *sessions; /* sessions that run */
+	unsigned last_id;
+	json_t *ended; /* `info` of ended recordings, oldest first */
+	struct probe *probes;
+	struct mappings mappings;
+};
+
+/* Removes recordings of this name from recorder::ended, because a new recording
+ * has the name now, or the old one was removed. */
+void recorder_forget(struct recorder *r, const char *name);
+
+#endif
