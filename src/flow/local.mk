@@ -8,7 +8,7 @@ libflow_a_SOURCES = \
 	%D%/memory/brought.h \
 	%D%/slots/candidate.c %D%/slots/candidate.h \
 	%D%/memory/beat.h \
-	%D%/output/choice.c %D%/output/choice.h \
+	%D%/output/disk_choice.c %D%/output/disk_choice.h \
 	%D%/write/chunk.c %D%/write/chunk.h \
 	%D%/copy/copy_in.c %D%/copy/copy_in_agree.c %D%/copy/copy_in_look.c %D%/copy/copy_in_make.c \
 	%D%/copy/copy_in_serve.c %D%/copy/copy_in.h \
@@ -24,13 +24,13 @@ libflow_a_SOURCES = \
 	%D%/send/cut_slots.c %D%/send/cut_threads.c \
 	%D%/memory/extents.c %D%/memory/extents.h \
 	%D%/receive/feed.c %D%/receive/feed_take.c %D%/receive/feed.h \
-	%D%/output/flight.c %D%/output/flight.h \
+	%D%/write/writes_in_flight.c %D%/write/writes_in_flight.h \
 	%D%/place/gate.c %D%/place/gate.h \
 	%D%/heaps/heaps.c %D%/heaps/heaps.h %D%/heaps/heaps_priv.h \
 	%D%/heaps/heaps_aim.c %D%/heaps/heaps_live.c \
 	%D%/receive/intake.c %D%/receive/intake.h \
 	%D%/receive/intake_feed.c %D%/receive/intake_learn.c %D%/receive/intake_priv.h \
-	%D%/output/leaf.c %D%/memory/leaf_record.c %D%/memory/leaf_priv.h %D%/output/leaf.h \
+	%D%/write/disk_recording.c %D%/memory/leaf_record.c %D%/memory/leaf_priv.h %D%/write/disk_recording.h \
 	%D%/copy/ledger.c %D%/copy/ledger_piece.c %D%/copy/ledger.h %D%/copy/ledger_priv.h \
 	%D%/place/learn.c %D%/place/learn.h \
 	%D%/memory/map.c %D%/memory/map.h \
@@ -39,7 +39,7 @@ libflow_a_SOURCES = \
 	%D%/output/output.c %D%/output/output.h %D%/output/output_priv.h \
 	%D%/output/output_resume.c %D%/output/output_runs.c %D%/output/output_tap.c \
 	%D%/output/output_told.c \
-	%D%/output/pace.c %D%/output/pace.h \
+	%D%/write/disk_speed.c %D%/write/disk_speed.h \
 	%D%/send/pacer.c %D%/send/pacer.h \
 	%D%/slots/parking.c %D%/slots/parking.h \
 	%D%/place/place.c %D%/place/place.h \
@@ -70,10 +70,10 @@ libflow_a_SOURCES = \
 	%D%/slots/slots_priv.h %D%/slots/slots_run.c \
 	%D%/place/spare.c %D%/place/spare.h \
 	%D%/receive/split.c %D%/receive/split.h \
-	%D%/output/settled.c %D%/output/settled.h \
+	%D%/output/durable_set.c %D%/output/durable_set.h \
 	%D%/memory/shelf.c %D%/memory/shelf.h \
 	%D%/memory/stock.c %D%/memory/tap.c %D%/memory/tap.h %D%/memory/tap_priv.h \
-	%D%/output/way.c %D%/output/way.h \
+	%D%/write/disk_plugin.c %D%/write/disk_plugin.h \
 	%D%/place/window.c %D%/place/window.h \
 	%D%/write/writer.c %D%/write/writer.h %D%/write/writer_priv.h \
 	%D%/write/writer_disk.c %D%/write/writer_doom.c %D%/write/writer_drop.c \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/flow/output/choice.c"
+#include "../../src/flow/output/disk_choice.c"
 
 #include <stdlib.h>
 #include <string.h>

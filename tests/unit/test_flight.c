@@ -3,7 +3,7 @@
  * Two pieces of memory on their way into two files through a plugin with
  * whims: each arrives whole, or ends by its own error alone.
  */
-#include "flow/output/flight.h"
+#include "flow/write/writes_in_flight.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/output/leaf.h"
+#include "flow/write/disk_recording.h"
 
 #include "base/crc32c.h"
 #include "disk_bench.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/flow/output/pace.c"
+#include "../../src/flow/write/disk_speed.c"
 
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers that are settled in nearly any order, against a plain array. */
-#include "flow/output/settled.h"
+#include "flow/output/durable_set.h"
 
 #include "dice.h"
 #include "suite.h"

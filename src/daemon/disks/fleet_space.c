@@ -4,7 +4,7 @@
  * them fill it.
  *
  * All disks get full at the same time, because blocks go to disks in proportion
- * to their free space (flow/output/choice.h).  So one forecast serves for all
+ * to their free space (flow/output/disk_choice.h).  So one forecast serves for all
  * together.
  */
 #include "daemon/disks/fleet.h"

@@ -62,7 +62,7 @@
 #include "daemon/sessions/report.h"
 #include "daemon/vsi/vsi_daemon.h"
 #include "flow/memory/arena.h"
-#include "flow/output/leaf.h"
+#include "flow/write/disk_recording.h"
 #include "flow/memory/map.h"
 
 enum { BLOCKS_QUEUED = 1 << 20 };

@@ -10,7 +10,7 @@
 
 #include "contract/block.h"
 #include "flow/output/queue.h"
-#include "flow/output/settled.h"
+#include "flow/output/durable_set.h"
 #include "store/record/fill.h"
 #include "store/record/index.h"
 #include "store/write/resume.h"

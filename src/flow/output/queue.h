@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 #include "contract/block.h"
-#include "flow/output/choice.h"
+#include "flow/output/disk_choice.h"
 
 /*
  * A queue is where closed blocks meet idle disks.  Blocks wait in the order in
- * which they came; choice.h decides which waiting disk gets the next one, and
+ * which they came; disk_choice.h decides which waiting disk gets the next one, and
  * of equal disks the one that has waited longest gets it.  Usually only one of
  * the two lists has entries: blocks and disks wait at the same time only if all
  * waiting disks are benched as slow.

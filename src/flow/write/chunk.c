@@ -4,7 +4,7 @@
  *
  *   create, reserve     the disk may refuse here, before any byte is written
  *   announce            facts that the chunk alone would not tell after a crash
- *   data                in requests, by flight.c
+ *   data                in requests, by writes_in_flight.c
  *   pad and truncate    only for a block that closed early: O_DIRECT writes
  *                       whole pages, so the bytes behind the data are written
  *                       too, and cut off again

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "contract/block.h"
-#include "flow/output/leaf.h"
-#include "flow/output/way.h"
+#include "flow/write/disk_recording.h"
+#include "flow/write/disk_plugin.h"
 #include "store/disk/disk.h"
 #include "store/write/folder.h"
 
@@ -19,7 +19,7 @@
  *        +-- -errno: nothing is there             +-------> chunk_remove
  *
  * Only the disk's thread calls these functions.  A flight
- * (flow/output/flight.h) writes the data.
+ * (flow/write/writes_in_flight.h) writes the data.
  */
 struct chunk {
 	struct leaf *leaf;

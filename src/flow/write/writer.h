@@ -10,7 +10,7 @@
 #include "contract/write.h"
 #include "flow/output/output.h"
 #include "flow/output/queue.h"
-#include "flow/output/way.h"
+#include "flow/write/disk_plugin.h"
 #include "store/disk/disk.h"
 #include "store/record/index.h"
 
@@ -76,7 +76,7 @@ struct writer_facts {
 	/* Ns that the last block took, and within which 99 of 100 did. */
 	int64_t latency, latency_p99;
 	double speed; /* bytes per second, while it writes */
-	bool benched; /* slow: other disks get its blocks, see choice.h */
+	bool benched; /* slow: other disks get its blocks, see disk_choice.h */
 };
 
 struct writer_args {

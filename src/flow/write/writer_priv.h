@@ -6,9 +6,9 @@
 
 #include "flow/memory/beat.h"
 #include "flow/write/chunk.h"
-#include "flow/output/leaf.h"
-#include "flow/output/pace.h"
-#include "flow/output/way.h"
+#include "flow/write/disk_recording.h"
+#include "flow/write/disk_speed.h"
+#include "flow/write/disk_plugin.h"
 #include "flow/write/writer.h"
 
 /*

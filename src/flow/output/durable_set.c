@@ -7,7 +7,7 @@
  * Lost numbers are kept for good, a bit for each number from 0 on, once there
  * was a loss: a million blocks take 128 KiB.
  */
-#include "flow/output/settled.h"
+#include "flow/output/durable_set.h"
 
 #include <stdlib.h>
 #include <string.h>

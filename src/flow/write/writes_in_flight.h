@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_OUTPUT_FLIGHT_H
-#define SPATE_FLOW_OUTPUT_FLIGHT_H
+#ifndef SPATE_FLOW_WRITE_WRITES_IN_FLIGHT_H
+#define SPATE_FLOW_WRITE_WRITES_IN_FLIGHT_H
 
 #include <stdbool.h>
 #include <stdint.h>

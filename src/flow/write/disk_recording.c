@@ -5,7 +5,7 @@
  * power cut could take back.  Between two syncs chunks are open files: 128 of
  * them cause a sync of their own, long before descriptors run out.
  */
-#include "flow/memory/leaf_priv.h"
+#include "flow/write/disk_recording.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "flow/memory/brought.h"
+#include "flow/memory/leaf_priv.h"
 #include "store/record/meta.h"
 
 /* Opens the recording's folder that is on the disk, and logs why if it cannot

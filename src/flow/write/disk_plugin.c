@@ -9,7 +9,7 @@
  * writes through the page cache is configured, the chosen one writes such files
  * too; it merely does nothing about dirty pages.
  */
-#include "flow/output/way.h"
+#include "flow/write/disk_plugin.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* A new block moves the speed a quarter of the way to its own: after five
  * blocks three quarters of the figure come from them.  An average over time
  * would be worth nothing for a disk that gets a block every few seconds. */
-#include "flow/output/pace.h"
+#include "flow/write/disk_speed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_OUTPUT_LEAF_H
-#define SPATE_FLOW_OUTPUT_LEAF_H
+#ifndef SPATE_FLOW_WRITE_DISK_RECORDING_H
+#define SPATE_FLOW_WRITE_DISK_RECORDING_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "contract/block.h"
 #include "flow/memory/beat.h"
-#include "flow/output/flight.h"
+#include "flow/write/writes_in_flight.h"
 #include "flow/output/output.h"
 #include "store/disk/disk.h"
 #include "store/write/folder.h"

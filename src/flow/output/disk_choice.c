@@ -15,7 +15,7 @@
  * that is more than twice as fast goes first, because it frees its block
  * sooner.
  */
-#include "flow/output/choice.h"
+#include "flow/output/disk_choice.h"
 
 #include <stddef.h>
 

@@ -14,7 +14,7 @@
  * of 20 MB/s serves side by side, none would end within the time that a disk
  * may be silent.
  */
-#include "flow/output/flight.h"
+#include "flow/write/writes_in_flight.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_OUTPUT_PACE_H
-#define SPATE_FLOW_OUTPUT_PACE_H
+#ifndef SPATE_FLOW_WRITE_DISK_SPEED_H
+#define SPATE_FLOW_WRITE_DISK_SPEED_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_OUTPUT_WAY_H
-#define SPATE_FLOW_OUTPUT_WAY_H
+#ifndef SPATE_FLOW_WRITE_DISK_PLUGIN_H
+#define SPATE_FLOW_WRITE_DISK_PLUGIN_H
 
 #include "contract/write.h"
-#include "flow/output/flight.h"
+#include "flow/write/writes_in_flight.h"
 #include "store/disk/disk.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_OUTPUT_SETTLED_H
-#define SPATE_FLOW_OUTPUT_SETTLED_H
+#ifndef SPATE_FLOW_OUTPUT_DURABLE_SET_H
+#define SPATE_FLOW_OUTPUT_DURABLE_SET_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_OUTPUT_CHOICE_H
-#define SPATE_FLOW_OUTPUT_CHOICE_H
+#ifndef SPATE_FLOW_OUTPUT_DISK_CHOICE_H
+#define SPATE_FLOW_OUTPUT_DISK_CHOICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
