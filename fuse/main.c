@@ -129,7 +129,7 @@ look_begin(struct mount *m)
 	int err = log_queue_start();
 
 	if (err)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "a log that nobody reads can stop this mount: %s",
 			 strerror(-err));
 	err = live_open(&m->live, m->source.socket);
@@ -174,7 +174,7 @@ serve(struct mount *m, struct fault *fault)
 	if (err)
 		return fault_set(fault, err, "internal", "cannot begin: %s",
 				 strerror(-err));
-	log_line(LOG_INFO, m->point.path, "shows what is on %u disks",
+	log_line(LEVEL_INFO, m->point.path, "shows what is on %u disks",
 		 m->source.disks.n);
 	err = session_run(m->session, (unsigned)m->o.threads);
 	if (err) {
@@ -248,7 +248,7 @@ main(int argc, char **argv)
 	} else if (m->o.version) {
 		puts("spatefs " PACKAGE_VERSION);
 	} else {
-		log_level_set(m->o.debug ? LOG_DEBUG : LOG_INFO);
+		log_level_set(m->o.debug ? LEVEL_DEBUG : LEVEL_INFO);
 		status = run(m);
 	}
 	options_clear(&m->o);

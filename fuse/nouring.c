@@ -9,6 +9,6 @@ void
 uring_want(struct fuse_args *args)
 {
 	(void)args;
-	log_line(LOG_WARN, NULL,
+	log_line(LEVEL_WARN, NULL,
 		 "no io_uring: libfuse does not know it (3.18 does)");
 }

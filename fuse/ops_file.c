@@ -109,7 +109,7 @@ refusal_tell(struct ops *ops, const char *name, int err,
 	if (again || !fault->code)
 		return;
 	fault_line(fault, line, sizeof line);
-	log_line(LOG_WARN, name, "%s", line);
+	log_line(LEVEL_WARN, name, "%s", line);
 }
 
 /*

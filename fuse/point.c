@@ -171,7 +171,7 @@ dead(struct point *p, struct fault *fault)
 	bool ours = strcmp(p->type, "fuse.spatefs") == 0;
 
 	if (ours && take_away(p) == 0) {
-		log_line(LOG_WARN, p->path,
+		log_line(LEVEL_WARN, p->path,
 			 "took away the mount that a spatefs left behind, "
 			 "which was killed");
 		return 0;
@@ -298,7 +298,7 @@ point_read_ahead(const struct point *p)
 	if (fd >= 0)
 		close(fd);
 	if (err)
-		log_line(LOG_INFO, p->path,
+		log_line(LEVEL_INFO, p->path,
 			 "requests are 128 KiB each, which is slow; as root: "
 			 "echo %d >%s",
 			 READ_AHEAD_KB, path);

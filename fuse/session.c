@@ -42,11 +42,11 @@ fuse_says(enum fuse_log_level level, const char *format, va_list args)
 	while (n > 0 && n < (int)sizeof text && text[n - 1] == '\n')
 		text[--n] = '\0';
 	if (level >= FUSE_LOG_DEBUG)
-		log_line(LOG_DEBUG, NULL, "%s", text);
+		log_line(LEVEL_DEBUG, NULL, "%s", text);
 	else if (level >= FUSE_LOG_NOTICE)
-		log_line(LOG_INFO, NULL, "%s", text);
+		log_line(LEVEL_INFO, NULL, "%s", text);
 	else
-		log_line(LOG_WARN, NULL, "%s", text);
+		log_line(LEVEL_WARN, NULL, "%s", text);
 }
 
 static void
@@ -187,7 +187,7 @@ session_run(struct session *s, unsigned threads)
 	signals_block(&s->outside);
 	fuse_loop_cfg_destroy(config);
 	if (status > 0)
-		log_line(LOG_INFO, NULL, "ends: %s", strsignal(status));
+		log_line(LEVEL_INFO, NULL, "ends: %s", strsignal(status));
 	return status < 0 ? status : 0;
 }
 

@@ -23,13 +23,13 @@ uring_want(struct fuse_args *args)
 	if (file)
 		fclose(file);
 	if (on == EOF)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "no io_uring: the kernel does not know it for fuse "
 			 "(Linux 6.14 does)");
 	else if (on != 'Y')
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "no io_uring: it is switched off; as root: "
 			 "echo 1 >" SWITCH);
 	else if (fuse_opt_add_arg(args, "-oio_uring") < 0)
-		log_line(LOG_WARN, NULL, "no io_uring: no memory");
+		log_line(LEVEL_WARN, NULL, "no io_uring: no memory");
 }

@@ -45,12 +45,12 @@ say(struct live *l, int err, const struct fault *fault)
 		return;
 	l->said = err;
 	if (err)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "%s%s%s; recordings that are being made are followed "
 			 "by their indexes",
 			 fault->what, *fault->why ? ": " : "", fault->why);
 	else
-		log_line(LOG_INFO, NULL, "following spated at %s", l->socket);
+		log_line(LEVEL_INFO, NULL, "following spated at %s", l->socket);
 }
 
 static void
@@ -133,7 +133,7 @@ share(struct live *l, struct ask *a)
 		return;
 	err = live_memory_map(&memory, a->fd[0], a->fd[1]);
 	if (err) {
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "the memory of spated at %s cannot be used: %s; what "
 			 "it records is read from disks",
 			 l->socket, strerror(-err));

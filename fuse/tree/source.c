@@ -118,7 +118,7 @@ any(const struct disks *disks, struct fault *fault)
 		there += disks->disk[i].fd >= 0;
 	for (unsigned i = 0; i < disks->n && there; i++)
 		if (disks->disk[i].fd < 0)
-			log_line(LOG_WARN, disks->disk[i].path,
+			log_line(LEVEL_WARN, disks->disk[i].path,
 				 "is not there: what is on it looks missing");
 	if (there)
 		return 0;

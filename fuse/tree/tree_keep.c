@@ -104,7 +104,7 @@ tell_unnamed(struct tree *t)
 
 	catalogue_facts(t->catalogue, &facts);
 	if (facts.unnamed > t->unnamed)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "%zu folders on the disks are not shown: their names "
 			 "have control characters, or are too long",
 			 facts.unnamed);
@@ -157,7 +157,7 @@ tree_keep_stop(struct tree *t)
 	until.tv_sec += END_S;
 	if (!pthread_timedjoin_np(t->keeper, NULL, &until))
 		return true;
-	log_line(LOG_WARN, NULL,
+	log_line(LEVEL_WARN, NULL,
 		 "a disk hangs: what looks for recordings is left behind");
 	pthread_detach(t->keeper);
 	return false;

@@ -32,7 +32,7 @@ struct spead_options {
 
 #define OF(member) offsetof(struct spead_options, member)
 
-static const struct option options[] = {
+static const struct option_key options[] = {
 	{ "store", OPTION_CHOICE, OF(store), "heap", "heap|cube",
 	  .help = "whole heaps in a row, or one item of each as a cube" },
 	{ "item", OPTION_COUNT, OF(item), .max = ITEM_MOST,

@@ -70,7 +70,7 @@ static const struct vdif_options usual = { "Sp", .bits = 2, .channels = 1 };
 
 #define OF(member) offsetof(struct vdif_options, member)
 
-static const struct option options[] = {
+static const struct option_key options[] = {
 	{ "station", OPTION_TEXT, OF(station), "Sp",
 	  .help = "two letters or a number, in headers made here" },
 	{ "bits", OPTION_COUNT, OF(bits), "2", .min = 1, .max = 32,

@@ -34,7 +34,7 @@ struct options {
 		.offset = offsetof(struct options, word), .help = text         \
 	}
 
-static const struct option table[] = {
+static const struct option_key table[] = {
 	{ .name = "gen_rate",
 	  .type = OPTION_RATE,
 	  .offset = offsetof(struct options, rate),

@@ -38,7 +38,7 @@ struct options {
 	int64_t stall;
 };
 
-static const struct option table[] = {
+static const struct option_key table[] = {
 	{ .name = "listen",
 	  .type = OPTION_TEXTS,
 	  .offset = offsetof(struct options, door.listen),
@@ -147,7 +147,7 @@ warn_open(const struct receive_state *s, const struct options *o)
 	for (unsigned i = 0; i < s->door.n && !o->door.allow.n; i++) {
 		if (is_loopback(&s->door.address[i].first))
 			continue;
-		s->host.log(s->host.ctx, LOG_WARN,
+		s->host.log(s->host.ctx, LEVEL_WARN,
 			    "whoever reaches %s can send: secret_file or "
 			    "`allow` would ask who it is",
 			    s->door.address[i].text);
@@ -326,7 +326,7 @@ drop(struct receive_state *s, unsigned source)
 
 	snprintf(why, sizeof why, "has been silent for %lld s, and is cut off",
 		 (long long)((s->peer[source].quiet + SECOND / 2) / SECOND));
-	framed_drop(&s->framed, source, LOG_WARN, why);
+	framed_drop(&s->framed, source, LEVEL_WARN, why);
 }
 
 /*

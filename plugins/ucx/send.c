@@ -30,7 +30,7 @@ struct options {
 	bool checksum;
 };
 
-static const struct option table[] = {
+static const struct option_key table[] = {
 	{ .name = "vanish",
 	  .type = OPTION_SPAN,
 	  .offset = offsetof(struct options, vanish),

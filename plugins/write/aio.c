@@ -39,7 +39,7 @@ refusal_tell(const struct host *host, int err)
 	static atomic_flag told = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&told))
-		host->log(host->ctx, LOG_WARN, "libaio is refused: %s%s",
+		host->log(host->ctx, LEVEL_WARN, "libaio is refused: %s%s",
 			  strerror(-err),
 			  err == -EAGAIN ? " (sysctl fs.aio-max-nr)" : "");
 }

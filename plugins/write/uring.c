@@ -83,7 +83,7 @@ refusal_tell(const struct host *host, int err)
 	else if (err == -EPERM)
 		why = "a seccomp filter, as containers have";
 	if (!atomic_flag_test_and_set(&told))
-		host->log(host->ctx, LOG_WARN,
+		host->log(host->ctx, LEVEL_WARN,
 			  "io_uring is refused: %s (%s); writing another way",
 			  strerror(-err), why);
 }
@@ -113,7 +113,7 @@ limit_tell(const struct write_state *s, size_t bytes, int err)
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (!atomic_flag_test_and_set(&told))
 		s->host->log(
-		    s->host->ctx, LOG_WARN,
+		    s->host->ctx, LEVEL_WARN,
 		    "memory is not registered with io_uring: %s; the limit "
 		    "for locked memory (RLIMIT_MEMLOCK) is %llu MiB and each "
 		    "disk takes %zu; raise it by LimitMEMLOCK=infinity in the "

@@ -55,8 +55,9 @@ bool conf_same(const config_setting_t *a, const config_setting_t *b);
 
 /* One struct to fill, and the options that belong in it. */
 struct conf_part {
-	const struct option *options; /* ends with a NULL name; NULL: none */
-	void *out;		      /* zeroed by the caller, or preset */
+	const struct option_key
+	    *options; /* ends with a NULL name; NULL: none */
+	void *out;    /* zeroed by the caller, or preset */
 };
 
 /*
@@ -75,6 +76,6 @@ int conf_fill(struct conf *conf, config_setting_t *group,
  * least 4.0 KiB".  Returns `text`.
  */
 enum { CONF_FORM = 280 };
-const char *conf_form(char text[CONF_FORM], const struct option *option);
+const char *conf_form(char text[CONF_FORM], const struct option_key *option);
 
 #endif

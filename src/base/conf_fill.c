@@ -26,7 +26,7 @@ static void
 collect_keys(struct keys *keys, const struct conf_part *parts, unsigned n,
 	     const char *const *known)
 {
-	const struct option *o;
+	const struct option_key *o;
 
 	for (unsigned i = 0; i < n; i++)
 		for (o = parts[i].options; o && o->name; o++)
@@ -151,14 +151,14 @@ check_group(struct conf *conf, config_setting_t *group, const struct keys *keys,
  * is left to libconfig, which parses booleans, fractions and lists.
  */
 static bool
-is_plain(const struct option *o)
+is_plain(const struct option_key *o)
 {
 	return o->type != OPTION_FLAG && o->type != OPTION_SHARE &&
 	       !strchr("\"[(", o->fallback[0]);
 }
 
 static const config_setting_t *
-fallback_setting(struct conf *conf, const struct option *option)
+fallback_setting(struct conf *conf, const struct option_key *option)
 {
 	struct conf_fallback *f = calloc(1, sizeof *f);
 	config_setting_t *setting;
@@ -185,7 +185,7 @@ fallback_setting(struct conf *conf, const struct option *option)
 
 static int
 fill_option(struct conf *conf, config_setting_t *group,
-	    const struct option *option, void *out, struct fault *fault)
+	    const struct option_key *option, void *out, struct fault *fault)
 {
 	struct conf_value value = { .conf = conf,
 				    .option = option,
@@ -211,7 +211,7 @@ conf_fill(struct conf *conf, config_setting_t *group,
 	  const struct conf_part *parts, unsigned n, const char *const *known,
 	  struct fault *fault)
 {
-	const struct option *o;
+	const struct option_key *o;
 	struct keys keys = { .n = 0 };
 	int err = 0;
 

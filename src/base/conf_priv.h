@@ -31,7 +31,7 @@ struct conf_fallback {
 /* One setting, and the option that it is read for. */
 struct conf_value {
 	struct conf *conf;
-	const struct option *option;
+	const struct option_key *option;
 	const config_setting_t *setting;
 	bool fallback; /* the setting is the option's fallback, not from the
 			* file */

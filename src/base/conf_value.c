@@ -74,7 +74,7 @@ say_setting(struct sentence *s, const config_setting_t *setting)
 
 /* Says what an option accepts: its form, and its bounds if it has any. */
 static void
-say_form(struct sentence *s, const struct option *option)
+say_form(struct sentence *s, const struct option_key *option)
 {
 	static const char *const forms[] = {
 		[OPTION_FLAG] = "true or false",
@@ -110,7 +110,7 @@ say_form(struct sentence *s, const struct option *option)
 }
 
 const char *
-conf_form(char text[CONF_FORM], const struct option *option)
+conf_form(char text[CONF_FORM], const struct option_key *option)
 {
 	struct sentence form = { .used = 0 };
 
@@ -199,7 +199,7 @@ static int
 read_number(const struct conf_value *v, const config_setting_t *s,
 	    uint64_t *value)
 {
-	const struct option *o = v->option;
+	const struct option_key *o = v->option;
 	const bool small = o->type == OPTION_COUNT || o->type == OPTION_COUNTS;
 
 	if (number_of_setting(s, o->type, value) || *value < o->min ||

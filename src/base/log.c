@@ -36,16 +36,16 @@ static const struct {
 	const char *word;
 	int priority; /* priority of syslog(3) */
 } levels[] = {
-	[LOG_ERROR] = { "error", 3 },
-	[LOG_WARN] = { "warn", 4 },
-	[LOG_INFO] = { "info", 6 },
-	[LOG_DEBUG] = { "debug", 7 },
+	[LEVEL_ERROR] = { "error", 3 },
+	[LEVEL_WARN] = { "warn", 4 },
+	[LEVEL_INFO] = { "info", 6 },
+	[LEVEL_DEBUG] = { "debug", 7 },
 };
 
-static enum log_level most = LOG_INFO; /* constant once threads run */
-static _Atomic bool by_syslog;	       /* set once; threads may see it a
+static enum log_level most = LEVEL_INFO; /* constant once threads run */
+static _Atomic bool by_syslog;		 /* set once; threads may see it a
 					* little later */
-static _Atomic(log_sink *) sink;       /* set once, release pairs with
+static _Atomic(log_sink *) sink;	 /* set once, release pairs with
 					* acquire; NULL: the caller writes */
 
 void

@@ -79,7 +79,7 @@ static int __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	log_compose(&t, LOG_WARN, NULL, format, args);
+	log_compose(&t, LEVEL_WARN, NULL, format, args);
 	va_end(args);
 	return log_write(&t);
 }

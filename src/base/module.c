@@ -154,7 +154,7 @@ value_bytes(enum option_type type)
 static int
 check_options(const struct plugin *head, struct fault *fault)
 {
-	for (const struct option *o = head->options; o && o->name; o++) {
+	for (const struct option_key *o = head->options; o && o->name; o++) {
 		size_t bytes = value_bytes(o->type);
 
 		if (bytes == SIZE_MAX ||

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_level { LEVEL_ERROR, LEVEL_WARN, LEVEL_INFO, LEVEL_DEBUG };
 
 /*
  * The services of the core for a plugin.  The struct outlives every instance

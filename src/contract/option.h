@@ -37,7 +37,7 @@ struct option_counts {
 	unsigned n;
 };
 
-struct option {
+struct option_key {
 	const char *name;
 	enum option_type type;
 	size_t offset;	      /* bytes from the start of the filled struct to

@@ -29,7 +29,7 @@ struct plugin {
 	uint32_t bytes;	  /* sizeof the struct that this one begins */
 	const char *name; /* name in the file name and in the configuration */
 	const char *help; /* one line for users */
-	const struct option *options; /* NULL: none */
+	const struct option_key *options; /* NULL: none */
 	uint32_t options_bytes; /* sizeof the struct that the table fills */
 	uint32_t flags;		/* flags of the plugin's kind, such as
 				 * SEND_TIMED */

@@ -109,7 +109,7 @@ main(int argc, char **argv)
 	struct fault fault;
 	double best[3] = { 1e9, 1e9, 1e9 };
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	b.bytes = argument(argc, argv, 4, 4) * 1000000000;
 	args.slots = b.slots = (uint32_t)(block / b.packet);
 	b.source = malloc(SOURCE);

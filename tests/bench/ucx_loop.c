@@ -53,7 +53,7 @@ say(void *ctx, enum log_level level, const char *format, ...)
 	va_list args;
 
 	(void)ctx;
-	if (level > LOG_WARN && !getenv("UCX_LOOP_LOG"))
+	if (level > LEVEL_WARN && !getenv("UCX_LOOP_LOG"))
 		return;
 	va_start(args, format);
 	vfprintf(stderr, format, args);

@@ -338,7 +338,7 @@ main(int argc, char **argv)
 				"[-t MIB] [-c] [-k MIB] [-r MIB] FOLDER..\n");
 		return 2;
 	}
-	log_level_set(LOG_WARN);
+	log_level_set(LEVEL_WARN);
 	blocks_open(&l, &geometry);
 	way_open(&l);
 	output_open(&l, &geometry);

@@ -418,7 +418,8 @@ check_ops(const struct format_ops *ops, const char *file)
 		ck_assert_ptr_nonnull(ops->parse);
 		ck_assert_ptr_nonnull(ops->stamp);
 	}
-	for (const struct option *o = ops->head.options; o && o->name; o++) {
+	for (const struct option_key *o = ops->head.options; o && o->name;
+	     o++) {
 		ck_assert_uint_lt(o->offset, ops->head.options_bytes);
 		ck_assert_ptr_nonnull(o->help);
 	}

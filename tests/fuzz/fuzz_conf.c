@@ -31,7 +31,7 @@ struct all {
 /* Keys are short: the fuzzer has to find them. */
 #define AT(key, field) .name = key, .offset = offsetof(struct all, field)
 
-static const struct option options[] = {
+static const struct option_key options[] = {
 	{ AT("f", flag), .type = OPTION_FLAG, .fallback = "true" },
 	{ AT("c", count), .type = OPTION_COUNT, .min = 1, .max = 64 },
 	{ AT("b", bytes), .type = OPTION_BYTES, .fallback = "64M" },

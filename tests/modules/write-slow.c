@@ -34,7 +34,7 @@ struct slow_options {
 	uint32_t queue;
 };
 
-static const struct option options[] = {
+static const struct option_key options[] = {
 	{ .name = "slow_disk",
 	  .type = OPTION_TEXT,
 	  .offset = offsetof(struct slow_options, disk),

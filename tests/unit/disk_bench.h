@@ -70,7 +70,7 @@ disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 	struct output_args output;
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	memset(b, 0, sizeof *b);
 	scratch_make(&b->scratch);
 	disk_bench_disks(b);

@@ -289,7 +289,7 @@ net_open(enum kind kind, unsigned subs)
 				    .shares = 1 };
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	clock_replace(&clock);
 	now = BEGIN;
 	net = (struct receive_state){ .sources = subs, .stamps = true };

@@ -58,7 +58,7 @@ bench_make(struct bench *b, unsigned blocks)
 				    .quantum = 1000 };
 	struct fault fault;
 
-	log_level_set(LOG_ERROR + 1);
+	log_level_set(LEVEL_ERROR + 1);
 	ck_assert_int_eq(pool_make(&b->pool, pool_need(&stock), &fault), 0);
 	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &stock, &fault), 0);
 	ck_assert_int_eq(place_spare(&b->spare, &args), 0);

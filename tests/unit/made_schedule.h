@@ -160,7 +160,7 @@ made_new(bool with_folder, bool with_state)
 {
 	struct made *m = calloc(1, sizeof *m);
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	m->now = (struct schedule_now){ TEN, STEADY0 };
 	m->streams = "s,t";
 	m->with_folder = with_folder;

@@ -278,7 +278,7 @@ bench_open(struct bench *b, const struct bench_args *a)
 	struct stock_args blocks;
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	memset(b, 0, sizeof *b);
 	b->geometry =
 	    (struct geometry){ .payload = a->payload,

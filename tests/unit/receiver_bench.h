@@ -210,7 +210,7 @@ pool_open(void)
 {
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, MOST * pool_need(&blocks), &fault),
 			 0);
 }

@@ -145,7 +145,7 @@ bench_open(unsigned threads, uint32_t slots, uint32_t parts)
 				   .arg = b };
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	b->geometry = (struct geometry){ .payload = PAYLOAD,
 					 .parts = parts,
 					 .quantum = slots,

@@ -59,7 +59,7 @@ all_open(void)
 				   .quantum = BLOCK_QUANTUM };
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);

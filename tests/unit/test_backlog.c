@@ -49,7 +49,7 @@ begin(unsigned blocks, unsigned subs, int64_t keep)
 	};
 	struct backlog_args args = b;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 16 * MIB, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &s, &fault), 0);
 	args.stock = stock;

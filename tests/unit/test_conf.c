@@ -213,7 +213,7 @@ START_TEST(held)
 END_TEST
 
 static void
-check_form(const struct option *option, const char *want)
+check_form(const struct option_key *option, const char *want)
 {
 	char text[CONF_FORM];
 
@@ -222,13 +222,14 @@ check_form(const struct option *option, const char *want)
 
 START_TEST(forms)
 {
-	check_form(&(struct option){ .type = OPTION_FLAG }, "true or false");
-	check_form(&(struct option){ .type = OPTION_COUNT, .max = 7 },
+	check_form(&(struct option_key){ .type = OPTION_FLAG },
+		   "true or false");
+	check_form(&(struct option_key){ .type = OPTION_COUNT, .max = 7 },
 		   "a whole number, at most 7");
-	check_form(&(struct option){ .type = OPTION_BYTES, .min = 4096 },
+	check_form(&(struct option_key){ .type = OPTION_BYTES, .min = 4096 },
 		   "a size, as \"64M\" or 67108864, at least 4.0 KiB");
 	check_form(
-	    &(struct option){ .type = OPTION_CHOICE, .choices = "one|two" },
+	    &(struct option_key){ .type = OPTION_CHOICE, .choices = "one|two" },
 	    "one of one, two");
 }
 END_TEST

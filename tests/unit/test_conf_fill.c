@@ -23,7 +23,7 @@ struct all {
 
 #define AT(field) .name = #field, .offset = offsetof(struct all, field)
 
-static const struct option all_options[] = {
+static const struct option_key all_options[] = {
 	{ AT(flag), .type = OPTION_FLAG },
 	{ AT(count), .type = OPTION_COUNT, .min = 1, .max = 64 },
 	{ AT(bytes), .type = OPTION_BYTES, .min = 4096 },
@@ -217,11 +217,11 @@ END_TEST
 
 START_TEST(parts_and_known_keys)
 {
-	static const struct option one[] = {
+	static const struct option_key one[] = {
 		{ .name = "one", .type = OPTION_COUNT },
 		{ .name = NULL },
 	};
-	static const struct option two[] = {
+	static const struct option_key two[] = {
 		{ .name = "two", .type = OPTION_COUNT },
 		{ .name = NULL },
 	};
@@ -246,7 +246,7 @@ END_TEST
 
 #define WITH(text) .fallback = text
 
-static const struct option fallbacks[] = {
+static const struct option_key fallbacks[] = {
 	{ AT(flag), .type = OPTION_FLAG, WITH("true") },
 	{ AT(count), .type = OPTION_COUNT, WITH("3000000000") },
 	{ AT(bytes), .type = OPTION_BYTES, WITH("64M") },
@@ -314,7 +314,7 @@ END_TEST
 
 START_TEST(broken_fallbacks)
 {
-	static const struct option bad[][2] = {
+	static const struct option_key bad[][2] = {
 		{ { AT(count), .type = OPTION_COUNT, WITH("many") } },
 		{ { AT(flag), .type = OPTION_FLAG, WITH("maybe") } },
 		{ { AT(counts), .type = OPTION_COUNTS, WITH("[ 1") } },

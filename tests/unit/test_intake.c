@@ -184,7 +184,7 @@ pool_open(unsigned subs, unsigned blocks)
 				   .subs = subs };
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, pool_need(&args), &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
 	slow = false;

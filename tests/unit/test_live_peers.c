@@ -306,7 +306,7 @@ begin(int64_t durable)
 	struct fault fault;
 	char why[256];
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	disks_open();
 	ck_assert_int_eq(pool_make(&pool, pool_need(&args), &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);

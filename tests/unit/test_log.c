@@ -21,7 +21,7 @@ start(void)
 	ck_assert_int_eq(pipe(ends), 0);
 	ck_assert_int_eq(dup2(ends[WRITE_END], STDERR_FILENO), STDERR_FILENO);
 	unsetenv("JOURNAL_STREAM");
-	log_level_set(LOG_INFO);
+	log_level_set(LEVEL_INFO);
 }
 
 /* One read: a line is one write. */
@@ -41,13 +41,13 @@ START_TEST(a_line)
 	const char *text;
 
 	start();
-	log_line(LOG_WARN, "r4123", "disk %d is %s", 3, "slow");
+	log_line(LEVEL_WARN, "r4123", "disk %d is %s", 3, "slow");
 	text = written();
 	/* 2026-11-20T10:00:00.000Z and a space are before the level */
 	ck_assert_int_eq(text[10], 'T');
 	ck_assert_int_eq(text[23], 'Z');
 	ck_assert_str_eq(text + 24, " warn  r4123: disk 3 is slow\n");
-	log_line(LOG_ERROR, NULL, "no subject");
+	log_line(LEVEL_ERROR, NULL, "no subject");
 	ck_assert_str_eq(written() + 24, " error no subject\n");
 }
 END_TEST
@@ -55,15 +55,15 @@ END_TEST
 START_TEST(levels)
 {
 	start();
-	log_line(LOG_DEBUG, NULL, "unseen");
-	log_line(LOG_INFO, NULL, "seen");
+	log_line(LEVEL_DEBUG, NULL, "unseen");
+	log_line(LEVEL_INFO, NULL, "seen");
 	ck_assert_str_eq(written() + 24, " info  seen\n");
-	log_level_set(LOG_ERROR);
-	log_line(LOG_WARN, NULL, "unseen");
-	log_line(LOG_ERROR, NULL, "seen");
+	log_level_set(LEVEL_ERROR);
+	log_line(LEVEL_WARN, NULL, "unseen");
+	log_line(LEVEL_ERROR, NULL, "seen");
 	ck_assert_str_eq(written() + 24, " error seen\n");
-	log_level_set(LOG_DEBUG);
-	log_line(LOG_DEBUG, NULL, "seen");
+	log_level_set(LEVEL_DEBUG);
+	log_line(LEVEL_DEBUG, NULL, "seen");
 	ck_assert_str_eq(written() + 24, " debug seen\n");
 }
 END_TEST
@@ -78,11 +78,11 @@ START_TEST(the_journal)
 	snprintf(name, sizeof name, "%llu:%llu", (unsigned long long)st.st_dev,
 		 (unsigned long long)st.st_ino);
 	setenv("JOURNAL_STREAM", name, 1);
-	log_line(LOG_WARN, "r4123", "text");
+	log_line(LEVEL_WARN, "r4123", "text");
 	ck_assert_str_eq(written(), "<4>r4123: text\n");
 	/* A journal that stderr no longer goes to is none. */
 	setenv("JOURNAL_STREAM", "1:1", 1);
-	log_line(LOG_WARN, "r4123", "text");
+	log_line(LEVEL_WARN, "r4123", "text");
 	ck_assert_str_eq(written() + 24, " warn  r4123: text\n");
 }
 END_TEST
@@ -95,13 +95,13 @@ START_TEST(long_and_foreign_text)
 	start();
 	memset(many, 'x', sizeof many);
 	many[sizeof many - 1] = '\0';
-	log_line(LOG_INFO, NULL, "%s", many);
+	log_line(LEVEL_INFO, NULL, "%s", many);
 	text = written();
 	ck_assert_uint_eq(strlen(text), 1024);
 	ck_assert_int_eq(text[1023], '\n');
-	log_line(LOG_INFO, many, "%s", "behind a long subject");
+	log_line(LEVEL_INFO, many, "%s", "behind a long subject");
 	ck_assert_ptr_nonnull(strstr(written(), "behind a long subject\n"));
-	log_line(LOG_INFO, NULL, "a\nb\x1b[2J");
+	log_line(LEVEL_INFO, NULL, "a\nb\x1b[2J");
 	ck_assert_str_eq(written() + 24, " info  a b [2J\n");
 }
 END_TEST
@@ -110,11 +110,11 @@ START_TEST(errno_is_kept)
 {
 	start();
 	errno = ENOSPC;
-	log_line(LOG_INFO, NULL, "%m");
+	log_line(LEVEL_INFO, NULL, "%m");
 	ck_assert_int_eq(errno, ENOSPC);
 	ck_assert_str_eq(written() + 24, " info  No space left on device\n");
 	close(STDERR_FILENO);
-	log_line(LOG_INFO, NULL, "nobody reads this");
+	log_line(LEVEL_INFO, NULL, "nobody reads this");
 	ck_assert_int_eq(errno, ENOSPC);
 }
 END_TEST
@@ -125,10 +125,10 @@ START_TEST(a_host)
 	int64_t before, now;
 
 	start();
-	h.log(h.ctx, LOG_INFO, "%d", 7);
+	h.log(h.ctx, LEVEL_INFO, "%d", 7);
 	ck_assert_str_eq(written() + 24, " info  a-stream: 7\n");
-	h.log(h.ctx, LOG_DEBUG, "unseen");
-	h.log(h.ctx, LOG_ERROR, "seen");
+	h.log(h.ctx, LEVEL_DEBUG, "unseen");
+	h.log(h.ctx, LEVEL_ERROR, "seen");
 	ck_assert_str_eq(written() + 24, " error a-stream: seen\n");
 	before = clock_now();
 	now = h.now(h.ctx);
@@ -158,7 +158,7 @@ START_TEST(nobody_reads)
 	ck_assert_int_eq(log_queue_start(), 0);
 	errno = ENOSPC;
 	for (unsigned i = 0; i < MANY; i++)
-		log_line(LOG_INFO, "r4123", "number %u of many lines", i);
+		log_line(LEVEL_INFO, "r4123", "number %u of many lines", i);
 	ck_assert_int_eq(errno, ENOSPC);
 	ck_assert_int_eq(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
 	/* Every line is here, in its place, or counted there. */
@@ -179,7 +179,7 @@ START_TEST(nobody_reads)
 	ck_assert_uint_eq(there + missing, MANY);
 	ck_assert_uint_gt(missing, 0);
 	log_queue_flush();
-	log_line(LOG_INFO, NULL, "flows again");
+	log_line(LEVEL_INFO, NULL, "flows again");
 	ck_assert_ptr_nonnull(fgets(line, sizeof line, reader));
 	ck_assert_str_eq(line + 24, " info  flows again\n");
 }
@@ -196,7 +196,7 @@ START_TEST(not_blocking)
 	ck_assert_int_eq(fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(log_queue_start(), 0);
 	for (unsigned i = 0; i < 200; i++)
-		log_line(LOG_INFO, NULL, "number %u of many lines", i);
+		log_line(LEVEL_INFO, NULL, "number %u of many lines", i);
 	reader = fdopen(ends[READ_END], "r");
 	for (unsigned i = 0; i < 200; i++) {
 		unsigned number;

@@ -46,7 +46,7 @@ begin(void)
 	uint64_t bytes;
 	const void *own;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make_way(&pool, 2 << 20, &way, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);

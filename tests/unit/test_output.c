@@ -40,7 +40,7 @@ output_open(unsigned subs)
 	struct fault fault;
 	json_t *head;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);

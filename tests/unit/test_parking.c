@@ -20,7 +20,7 @@ parking_open(uint32_t slots)
 	};
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
 	ck_assert_int_eq(parking_init(&parking, stock, 1, slots), 0);

@@ -19,7 +19,7 @@ static struct fault fault;
 static void
 open_pool(uint64_t bytes)
 {
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, bytes, &fault), 0);
 }
 
@@ -69,7 +69,7 @@ START_TEST(is_shared_when_asked)
 	uint64_t bytes;
 	uint8_t *at;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make_way(&pool, 3 * MIB, &way, &fault), 0);
 	ck_assert(pool_facts(pool).shared);
 	pool_arena(pool, &bytes);

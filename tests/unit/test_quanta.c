@@ -24,7 +24,7 @@ begin(uint32_t quantum)
 	struct dice dice = { 3 };
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 1 << 20, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
 	b = stock_take(stock, 0);

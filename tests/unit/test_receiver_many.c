@@ -118,7 +118,7 @@ START_TEST(a_thread_runs_where_it_is_told)
 	cpu_set_t set;
 	int thread, policy;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(receiver_start(&r, &args), 0);
 	do
 		thread = thread_find("spate-receive");

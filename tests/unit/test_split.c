@@ -110,7 +110,7 @@ split_open(unsigned n, bool station)
 				   .sources = 1 };
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &blocks, &fault), 0);
 	ck_assert_int_eq(spare_make(&spare, PAYLOAD, PREFIX), 0);

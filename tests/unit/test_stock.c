@@ -22,7 +22,7 @@ stock_open(unsigned blocks, unsigned subs)
 	struct stock_args args = { blocks, 4, 64, subs, 0, 0, NULL };
 	struct fault fault;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
 }

@@ -68,7 +68,7 @@ buffer_set(int fd, uint64_t bytes, const struct host *host)
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof want);
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &length);
 	if (got / 2 < want) /* the kernel doubles the size for its own needs */
-		host->log(host->ctx, LOG_WARN,
+		host->log(host->ctx, LEVEL_WARN,
 			  "the socket buffer is %d bytes instead of %d; "
 			  "'sysctl net.core.rmem_max=%d' would allow it",
 			  got / 2, want, want);
@@ -235,7 +235,7 @@ accept_one(struct door *d, int fd, union endpoint *from)
 	if (peer >= 0)
 		return peer;
 	if (errno != EAGAIN && may_say(d))
-		d->host.log(d->host.ctx, LOG_WARN,
+		d->host.log(d->host.ctx, LEVEL_WARN,
 			    "a connection could not be accepted: %s",
 			    strerror(errno));
 	return -EAGAIN;
@@ -266,14 +266,14 @@ door_refuse(struct door *d, int fd, const union endpoint *from, const char *why)
 	if (!may_say(d))
 		return;
 	endpoint_show(from, text);
-	d->host.log(d->host.ctx, LOG_WARN, "%s is refused: %s", text, why);
+	d->host.log(d->host.ctx, LEVEL_WARN, "%s is refused: %s", text, why);
 }
 
 void
 door_tick(struct door *d)
 {
 	if (d->unsaid)
-		d->host.log(d->host.ctx, LOG_WARN,
+		d->host.log(d->host.ctx, LEVEL_WARN,
 			    "%u more connections are refused", d->unsaid);
 	d->says = SAYS;
 	d->unsaid = 0;

@@ -125,7 +125,7 @@ line_end(struct framed *f, unsigned source, int err)
 			     : " in the middle of a frame",
 			 err == -ENODATA ? "" : ": ",
 			 err == -ENODATA ? "" : strerror(-err));
-	framed_drop(f, source, LOG_WARN, why);
+	framed_drop(f, source, LEVEL_WARN, why);
 }
 
 /* Reads once; returns true if there may be more to read. */
@@ -288,7 +288,7 @@ frame_do(struct framed *f, unsigned source, struct receive_batch *b)
 	} else if (l->inlet.frame.type == WIRE_END) {
 		framed_have(f, source, l->inlet.frame.run,
 			    l->inlet.frame.first);
-		framed_drop(f, source, LOG_INFO, "has sent everything");
+		framed_drop(f, source, LEVEL_INFO, "has sent everything");
 	} else {
 		data_tell(f, source, b);
 	}
@@ -377,13 +377,13 @@ framed_tick(struct framed *f, int64_t ns)
 		if (f->peer[i].fd < 0)
 			continue;
 		if (l->greeted && has_hung_up(f, i))
-			framed_drop(f, i, LOG_WARN,
+			framed_drop(f, i, LEVEL_WARN,
 				    "has gone, with what comes behind a hole");
 		if (l->greeted || f->peer[i].fd < 0)
 			continue;
 		l->age += ns;
 		if (l->age >= GREETING)
-			framed_drop(f, i, LOG_WARN,
+			framed_drop(f, i, LEVEL_WARN,
 				    "has sent no hello, and is cut off");
 	}
 }

@@ -115,7 +115,7 @@ framed_refuse(struct framed *f, unsigned source, const char *code,
 
 	framed_tell_why(f, f->peer[source].fd, code, why);
 	snprintf(line, sizeof line, "is refused: %s", why);
-	framed_drop(f, source, usual ? LOG_INFO : LOG_WARN, line);
+	framed_drop(f, source, usual ? LEVEL_INFO : LEVEL_WARN, line);
 }
 
 void
@@ -126,7 +126,7 @@ framed_broken(struct framed *f, unsigned source, const char *what)
 	snprintf(why, sizeof why, "sent %s, and is cut off", what);
 	if (f->line[source].greeted)
 		framed_tell_why(f, f->peer[source].fd, "broken", what);
-	framed_drop(f, source, LOG_WARN, why);
+	framed_drop(f, source, LEVEL_WARN, why);
 }
 
 /* ---- accepting --------------------------------------------------------- */
@@ -147,7 +147,7 @@ join(struct framed *f, unsigned source)
 	}
 	l->greeted = true;
 	if (a.gone >= 0)
-		framed_drop(f, (unsigned)a.gone, LOG_WARN,
+		framed_drop(f, (unsigned)a.gone, LEVEL_WARN,
 			    "is cut off: it has connected again");
 	a.why = beside_tell(f, source);
 	if (a.why) {
@@ -156,8 +156,9 @@ join(struct framed *f, unsigned source)
 	}
 	transfer_have(&f->transfer, &run, &first);
 	framed_have(f, source, run, first);
-	peer->host->log(peer->host->ctx, LOG_INFO, "%s is connected, %u of %u",
-			peer->name, l->hello.wire.connection + 1,
+	peer->host->log(peer->host->ctx, LEVEL_INFO,
+			"%s is connected, %u of %u", peer->name,
+			l->hello.wire.connection + 1,
 			l->hello.wire.connections);
 	inlet_next(&l->inlet);
 }

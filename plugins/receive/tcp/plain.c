@@ -48,7 +48,7 @@ next_seat(struct plain *p)
 {
 	peer_seat(p->peer, p->next, &p->next_from);
 	p->next = -1;
-	p->peer->host->log(p->peer->host->ctx, LOG_INFO, "%s is connected",
+	p->peer->host->log(p->peer->host->ctx, LEVEL_INFO, "%s is connected",
 			   p->peer->name);
 }
 
@@ -99,7 +99,7 @@ plain_tick(struct plain *p)
 void
 plain_drop(struct plain *p, const char *why)
 {
-	peer_leave(p->peer, LOG_WARN, why);
+	peer_leave(p->peer, LEVEL_WARN, why);
 	peer_wake(p->peer, true);
 }
 
@@ -184,7 +184,7 @@ peer_end(struct plain *p, int err, struct receive_batch *b)
 			 p->rest_bytes, p->size);
 	snprintf(why, sizeof why, "has ended%s%s%s", broke ? ": " : "",
 		 broke ? strerror(-err) : "", tail);
-	peer_leave(p->peer, broke || half ? LOG_WARN : LOG_INFO, why);
+	peer_leave(p->peer, broke || half ? LEVEL_WARN : LEVEL_INFO, why);
 	rest_tell(p, b);
 	b->again = true; /* another sender may be waiting */
 }

@@ -28,7 +28,7 @@ struct options {
 	uint64_t ring;
 };
 
-static const struct option table[] = {
+static const struct option_key table[] = {
 	SOCKETS_TABLE(struct options, sockets),
 	{ .name = "rings",
 	  .type = OPTION_COUNT,

@@ -84,7 +84,7 @@ static void
 say_once(struct ring *r, bool *said, const char *what)
 {
 	if (!*said)
-		r->host.log(r->host.ctx, LOG_WARN, "%s", what);
+		r->host.log(r->host.ctx, LEVEL_WARN, "%s", what);
 	*said = true;
 }
 

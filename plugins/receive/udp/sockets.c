@@ -114,7 +114,7 @@ buffers_tell(const struct sockets *s, uint64_t want,
 	}
 	if (least == want || args->share)
 		return;
-	args->host->log(args->host->ctx, LOG_WARN,
+	args->host->log(args->host->ctx, LEVEL_WARN,
 			"the socket buffer is %llu bytes instead of %llu; "
 			"'sysctl net.core.rmem_max=%llu' would allow it",
 			(unsigned long long)least, (unsigned long long)want,

@@ -13,7 +13,7 @@ struct options {
 	struct sockets_options sockets;
 };
 
-static const struct option table[] = {
+static const struct option_key table[] = {
 	SOCKETS_TABLE(struct options, sockets),
 	{ .name = NULL },
 };

@@ -30,7 +30,7 @@ struct options {
 	uint32_t data_port;
 };
 
-static const struct option table[] = {
+static const struct option_key table[] = {
 	{ .name = "mode",
 	  .type = OPTION_CHOICE,
 	  .offset = offsetof(struct options, mode),

@@ -20,7 +20,7 @@ struct options {
 	const char *zerocopy;
 };
 
-static const struct option table[] = {
+static const struct option_key table[] = {
 	{ .name = "vanish",
 	  .type = OPTION_SPAN,
 	  .offset = offsetof(struct options, vanish),

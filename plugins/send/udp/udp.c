@@ -21,7 +21,7 @@
 
 #define OF(member) offsetof(struct udp_options, member)
 
-static const struct option options[] = {
+static const struct option_key options[] = {
 	{ "socket_buffer", OPTION_BYTES, OF(socket_buffer), "4M", NULL, 65536,
 	  INT32_MAX, "asked of the kernel for each port that is sent to" },
 	{ "ttl", OPTION_COUNT, OF(ttl), "0", .max = 255,

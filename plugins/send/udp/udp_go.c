@@ -136,7 +136,7 @@ no_way_now(struct send_state *s, int err)
 		     ? ", which is what a firewall of this machine says"
 		     : "; it is tried again");
 	if (s->told_error != err)
-		s->host->log(s->host->ctx, LOG_WARN, "%s", s->why);
+		s->host->log(s->host->ctx, LEVEL_WARN, "%s", s->why);
 	s->told_error = err;
 	s->again = steady() + LATER;
 }
@@ -149,7 +149,7 @@ too_large(struct send_state *s, uint32_t bytes)
 		 "left out",
 		 bytes, s->peer);
 	if (!s->told_size)
-		s->host->log(s->host->ctx, LOG_WARN, "%s", s->why);
+		s->host->log(s->host->ctx, LEVEL_WARN, "%s", s->why);
 	s->told_size = true;
 }
 
@@ -172,7 +172,7 @@ mtu_look(struct send_state *s, uint32_t bytes)
 		 "%s in one piece: they travel as fragments, and are lost with "
 		 "any of them; a larger MTU on the way would do",
 		 bytes, s->mtu, s->peer);
-	s->host->log(s->host->ctx, LOG_WARN, "%s", s->why);
+	s->host->log(s->host->ctx, LEVEL_WARN, "%s", s->why);
 }
 
 /* ---- system calls ------------------------------------------------------ */

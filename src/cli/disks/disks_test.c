@@ -318,7 +318,7 @@ disks_test(const struct cli *cli, const struct disks_args *args, char **path)
 	struct fault fault;
 	int err = args->force ? 0 : idle_check(cli, &fault), status;
 
-	log_level_set(LOG_ERROR);
+	log_level_set(LEVEL_ERROR);
 	if (!err && t.bytes < TRY_REQUEST)
 		err = fault_set(&fault, -EINVAL, "usage",
 				"disks test: --size is at least 8M");

@@ -70,7 +70,7 @@ threads_read(struct gen_format *f, const char *list, struct fault *fault)
 }
 
 static bool
-is_quoted(const struct option *options, const char *key, size_t length)
+is_quoted(const struct option_key *options, const char *key, size_t length)
 {
 	for (; options && options->name; options++)
 		if (strlen(options->name) == length &&
@@ -111,7 +111,7 @@ is_word(const char *text, size_t length)
 }
 
 static int
-option_write(FILE *to, const struct option *options, const char *text,
+option_write(FILE *to, const struct option_key *options, const char *text,
 	     struct fault *fault)
 {
 	const char *value = strchr(text, '=');
@@ -131,7 +131,7 @@ option_write(FILE *to, const struct option *options, const char *text,
 }
 
 static int
-options_text(char **text, const struct option *options,
+options_text(char **text, const struct option_key *options,
 	     const struct args_texts *given, struct fault *fault)
 {
 	size_t bytes;

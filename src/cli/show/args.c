@@ -2,9 +2,6 @@
 /*
  * Options are read by getopt_long from one flat table made of all sets.  Its
  * messages are not used: the faults made here say what would work.
- *
- * contract/option.h cannot be included here: its struct option, a key of the
- * configuration, has the name of getopt's.
  */
 #include <assert.h>
 #include <errno.h>

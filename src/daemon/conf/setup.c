@@ -20,7 +20,7 @@
 
 #define AT(member) offsetof(struct setup_options, member)
 
-const struct option setup_options[] = {
+const struct option_key setup_options[] = {
 	{ .name = "disks",
 	  .type = OPTION_TEXTS,
 	  .offset = AT(disks),
@@ -91,7 +91,7 @@ const struct option setup_options[] = {
 	{ .name = NULL },
 };
 
-const struct option setup_control_options[] = {
+const struct option_key setup_control_options[] = {
 	{ .name = "socket",
 	  .type = OPTION_TEXT,
 	  .offset = offsetof(struct setup_control, socket),
@@ -119,7 +119,7 @@ later_say(struct setup *c)
 		config_setting_t *s = config_setting_get_member(root, later[i]);
 
 		if (s)
-			log_line(LOG_WARN, NULL,
+			log_line(LEVEL_WARN, NULL,
 				 "%s: `%s` does nothing in this version",
 				 conf_where(c->conf, s), later[i]);
 	}
@@ -171,7 +171,7 @@ ways_load_all(struct setup *c, struct fault *fault)
 	/* Optional: not installed if it was built without liburing. */
 	if (way_add(c, "uring", fault) < 0) {
 		fault_line(fault, line, sizeof line);
-		log_line(LOG_INFO, NULL, "%s; going on without", line);
+		log_line(LEVEL_INFO, NULL, "%s; going on without", line);
 	}
 	err = way_add(c, "direct", fault);
 	return err ? err : way_add(c, "writev", fault);
@@ -264,7 +264,7 @@ memory_fit(const struct setup *c, struct stream *s, struct fault *fault)
 		stream_disks(s, disks, UINT64_MAX);
 		return memory_refuse(c, s, fault);
 	}
-	log_line(LOG_WARN, NULL,
+	log_line(LEVEL_WARN, NULL,
 		 "%s: stream %s has %u of the %u blocks that it would use on "
 		 "%u disks, as that is what `memory` has room for: "
 		 "memory = \"%lluM\";",

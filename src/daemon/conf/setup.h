@@ -79,7 +79,7 @@ struct setup {
 	unsigned streams;
 };
 
-extern const struct option setup_options[], setup_control_options[],
+extern const struct option_key setup_options[], setup_control_options[],
     setup_vsi_options[], setup_inbox_options[];
 
 /* Reads and checks the file `path`.  Returns 0, or -errno with a fault; call

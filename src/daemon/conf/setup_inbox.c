@@ -12,7 +12,7 @@
 
 #define AT(member) offsetof(struct setup_inbox, member)
 
-const struct option setup_inbox_options[] = {
+const struct option_key setup_inbox_options[] = {
 	{ .name = "listen",
 	  .type = OPTION_TEXTS,
 	  .offset = AT(listen),

@@ -35,7 +35,7 @@ setup_node(const struct setup *c)
 	int node = node_of(c, why);
 
 	if (why[0])
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "memory_node = \"%s\": %s; memory is on any node",
 			 c->o.memory_node, why);
 	return node;

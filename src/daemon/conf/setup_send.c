@@ -19,7 +19,7 @@
 
 #define AT(member) offsetof(struct setup_send_options, member)
 
-const struct option setup_send_options[] = {
+const struct option_key setup_send_options[] = {
 	{ .name = "max_sends",
 	  .type = OPTION_COUNT,
 	  .offset = AT(max_sends),
@@ -125,7 +125,7 @@ way_add(struct setup_send *s, const char *name, struct fault *fault)
 	if (group && err != -E2BIG)
 		return conf_blame(s->conf, group, err, fault);
 	fault_line(fault, line, sizeof line);
-	log_line(LOG_INFO, NULL, "%s; going on without", line);
+	log_line(LEVEL_INFO, NULL, "%s; going on without", line);
 	return 0;
 }
 

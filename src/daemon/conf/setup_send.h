@@ -48,7 +48,7 @@ struct setup_send {
  * cannot slow it down (UDP), else SEND_RATE_FREE. */
 #define SETUP_SEND_USUAL (UINT64_MAX - 1)
 
-extern const struct option setup_send_options[];
+extern const struct option_key setup_send_options[];
 
 /* Makes *send, with one reference, from the file's root and the `options` read
  * from it; loads all send plugins.  Returns 0, or -errno with a fault. */

@@ -11,7 +11,7 @@
 
 #define AT(member) offsetof(struct setup_vsi, member)
 
-const struct option setup_vsi_options[] = {
+const struct option_key setup_vsi_options[] = {
 	{ .name = "listen",
 	  .type = OPTION_TEXTS,
 	  .offset = AT(listen),

@@ -16,7 +16,7 @@
 
 #define AT(member) offsetof(struct stream_options, member)
 
-const struct option stream_options[] = {
+const struct option_key stream_options[] = {
 	{ .name = "receive",
 	  .type = OPTION_TEXT,
 	  .offset = AT(receive),

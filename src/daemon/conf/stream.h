@@ -83,7 +83,7 @@ struct stream {
 };
 
 /* The keys of a stream that belong to no plugin. */
-extern const struct option stream_options[];
+extern const struct option_key stream_options[];
 
 /* Makes *stream, with one reference, from a group of the configuration.
  * `disks`: number of disks, for the default of `blocks`.  Returns 0, or -errno

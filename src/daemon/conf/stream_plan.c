@@ -32,7 +32,7 @@ no_memory(struct fault *fault)
 static int
 listen_find(struct stream *s, const char *where, struct fault *fault)
 {
-	const struct option *o = s->receive->head.options;
+	const struct option_key *o = s->receive->head.options;
 
 	while (o && o->name &&
 	       (strcmp(o->name, "listen") || o->type != OPTION_TEXTS))

@@ -36,8 +36,8 @@ no_memory(struct fault *fault)
 
 /* ---- keys that differ ----------------------------------------------- */
 
-static const struct option *
-option_find(const struct option *o, const char *name)
+static const struct option_key *
+option_find(const struct option_key *o, const char *name)
 {
 	while (o && o->name && strcmp(o->name, name))
 		o++;
@@ -47,7 +47,8 @@ option_find(const struct option *o, const char *name)
 static bool
 legacy_of(const struct stream *s)
 {
-	const struct option *o = option_find(s->format->head.options, "legacy");
+	const struct option_key *o =
+	    option_find(s->format->head.options, "legacy");
 
 	return o && *(bool *)((char *)s->format_options + o->offset);
 }
@@ -55,7 +56,7 @@ legacy_of(const struct stream *s)
 static uint64_t
 buffer_of(const struct stream *s, bool *has)
 {
-	const struct option *o =
+	const struct option_key *o =
 	    option_find(s->receive->head.options, "socket_buffer");
 
 	*has = o;

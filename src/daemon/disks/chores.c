@@ -183,7 +183,7 @@ chores_stop(struct chores *all)
 		free_chores(all);
 		return;
 	}
-	log_line(LOG_WARN, NULL,
+	log_line(LEVEL_WARN, NULL,
 		 "a disk hangs: what removes recordings is left behind");
 	pthread_detach(all->thread);
 }

@@ -134,10 +134,10 @@ join(struct fleet *f, unsigned i, const struct scout_disk *seen)
 	int err = fleet_enlist(f, i, &disk);
 
 	if (err)
-		log_line(LOG_ERROR, seen->path, "cannot take part: %s",
+		log_line(LEVEL_ERROR, seen->path, "cannot take part: %s",
 			 strerror(-err));
 	else
-		log_line(LOG_INFO, seen->path, "takes part from now on");
+		log_line(LEVEL_INFO, seen->path, "takes part from now on");
 }
 
 /* Drops a disk that came back as another disk's folder, by a link or a second
@@ -145,7 +145,7 @@ join(struct fleet *f, unsigned i, const struct scout_disk *seen)
 static void
 twin_leave(struct fleet_disk *d)
 {
-	log_line(LOG_WARN, d->disk.path,
+	log_line(LEVEL_WARN, d->disk.path,
 		 "it is the folder of another disk: it counts once");
 	writer_drop(d->writer);
 	d->leaving = true;
@@ -245,7 +245,7 @@ leave(struct fleet_disk *d)
 	writer_stop(d->writer); /* returns at once: the thread has ended */
 	d->writer = NULL;
 	d->leaving = false;
-	log_line(LOG_INFO, d->disk.path, "takes part no more");
+	log_line(LEVEL_INFO, d->disk.path, "takes part no more");
 }
 
 void

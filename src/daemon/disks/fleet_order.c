@@ -151,7 +151,7 @@ fleet_add(struct fleet *f, const char *named, bool force, struct fault *fault)
 		f->disk[i].by_hand = true;
 		scout_add(f->scout, path);
 	}
-	log_line(LOG_INFO, path, "added");
+	log_line(LEVEL_INFO, path, "added");
 	return i;
 }
 

@@ -129,7 +129,7 @@ keeper_stop(struct keeper *k)
 		free_keeper(k);
 		return;
 	}
-	log_line(LOG_WARN, NULL,
+	log_line(LEVEL_WARN, NULL,
 		 "a disk hangs: what reads recordings is left behind");
 	pthread_detach(k->thread);
 }

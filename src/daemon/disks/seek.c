@@ -146,7 +146,7 @@ seek_name(struct seek *s, const struct seek_disks *disks, const char *name,
 		looked = s->looked;
 		memcpy(has, s->has, looked * sizeof *has);
 		if (s->busy)
-			log_line(LOG_WARN, s->path[looked],
+			log_line(LEVEL_WARN, s->path[looked],
 				 "the disk does not answer; what was known of "
 				 "it has to do");
 	}

@@ -193,7 +193,7 @@ listener_pause(struct listener *l, int err)
 	int64_t now = clock_steady();
 
 	if (!l->said || now - l->said > SAY_S * SECOND)
-		log_line(LOG_ERROR, NULL,
+		log_line(LEVEL_ERROR, NULL,
 			 "%s: whoever comes has to wait: %s; "
 			 "'ls /proc/$(pidof spated)/fd' shows what is open",
 			 l->rules.name, strerror(err));

@@ -62,7 +62,7 @@ group_allow(const struct server_socket *s, const char *group)
 	if (g && chown(s->path, (uid_t)-1, g->gr_gid) == 0 &&
 	    chmod(s->path, 0660) == 0)
 		return;
-	log_line(LOG_WARN, NULL, "%s is for this user alone: %s", s->path,
+	log_line(LEVEL_WARN, NULL, "%s is for this user alone: %s", s->path,
 		 g ? "only root or a member can give it to its group"
 		   : "there is no group of that name");
 }

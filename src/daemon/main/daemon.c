@@ -101,7 +101,7 @@ signals_take(void *arg, short revents)
 		hang_up(d);
 		return;
 	}
-	log_line(LOG_INFO, NULL, "%s: stopping%s",
+	log_line(LEVEL_INFO, NULL, "%s: stopping%s",
 		 strsignal((int)info.ssi_signo),
 		 d->r.sessions ? " what is being recorded" : "");
 	d->r.stopping = true;
@@ -159,7 +159,7 @@ began(void *arg, struct session *s)
 
 	report_entry(s, &e);
 	catalogue_live(keeper_catalogue(d->r.keeper), &e);
-	log_line(LOG_INFO, s->name, "recording stream %s", s->stream->name);
+	log_line(LEVEL_INFO, s->name, "recording stream %s", s->stream->name);
 	if (s->send)
 		transfer_follow(&d->transfers, s, s->send);
 }

@@ -101,7 +101,7 @@ wait_ms(const struct daemon *d)
 int
 daemon_run(struct daemon *d)
 {
-	log_line(LOG_INFO, NULL, "ready on %s: %u disks, %u streams",
+	log_line(LEVEL_INFO, NULL, "ready on %s: %u disks, %u streams",
 		 d->r.setup.control.socket, fleet_writers(&d->r.fleet),
 		 d->r.setup.streams);
 	service_ready(d);
@@ -112,7 +112,7 @@ daemon_run(struct daemon *d)
 		int64_t now = clock_steady();
 
 		if (err) {
-			log_line(LOG_ERROR, NULL,
+			log_line(LEVEL_ERROR, NULL,
 				 "the event loop cannot wait: %s",
 				 strerror(-err));
 			return err;

@@ -72,7 +72,7 @@ run(const char *conf)
 		return 1;
 	err = log_queue_start();
 	if (err)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "a log that nobody reads can stop this daemon: %s",
 			 strerror(-err));
 	err = daemon_start(d, conf, &fault);
@@ -83,7 +83,7 @@ run(const char *conf)
 		err = daemon_run(d);
 	}
 	if (!daemon_finish(d)) {
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "ends without a disk that does not answer");
 		log_queue_flush();
 		_exit(err ? 1 : 0);
@@ -138,6 +138,6 @@ main(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	log_level_set(o.verbose ? LOG_DEBUG : LOG_INFO);
+	log_level_set(o.verbose ? LEVEL_DEBUG : LEVEL_INFO);
 	return o.check ? check(o.conf) : run(o.conf);
 }

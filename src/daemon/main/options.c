@@ -19,7 +19,7 @@
 #include "daemon/conf/setup.h"
 
 static void
-table_print(const char *place, const struct option *o)
+table_print(const char *place, const struct option_key *o)
 {
 	char form[CONF_FORM];
 

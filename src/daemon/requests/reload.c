@@ -26,7 +26,7 @@ spread(struct daemon *d)
 	d->r.host.durable = d->r.setup.durable;
 	fleet_reserve(&d->r.fleet, d->r.setup.o.reserve);
 	if (fleet_patterns(&d->r.fleet) < 0)
-		log_line(LOG_ERROR, NULL,
+		log_line(LEVEL_ERROR, NULL,
 			 "there is no memory to look for "
 			 "other disks");
 	schedule_changed(d->host.schedule);
@@ -41,16 +41,16 @@ reload(struct daemon *d, json_t *changes, json_t *restart, struct fault *fault)
 
 	if (err) {
 		fault_line(fault, line, sizeof line);
-		log_line(LOG_ERROR, NULL, "all stays as it was: %s", line);
+		log_line(LEVEL_ERROR, NULL, "all stays as it was: %s", line);
 		return err;
 	}
 	spread(d);
-	log_line(LOG_INFO, NULL, "%s was read again%s", d->r.setup.path,
+	log_line(LEVEL_INFO, NULL, "%s was read again%s", d->r.setup.path,
 		 json_array_size(changes) + json_array_size(restart)
 		     ? ""
 		     : ": nothing has changed");
-	log_each(changes, LOG_INFO);
-	log_each(restart, LOG_WARN);
+	log_each(changes, LEVEL_INFO);
+	log_each(restart, LEVEL_WARN);
 	return 0;
 }
 

@@ -186,7 +186,7 @@ look(struct daemon *d)
 		return;
 	}
 	if (++s->still == STILL)
-		log_line(LOG_ERROR, NULL, "a receiver does not get on%s",
+		log_line(LEVEL_ERROR, NULL, "a receiver does not get on%s",
 			 s->watched ? ": no more signs of life until it does"
 				    : "");
 }

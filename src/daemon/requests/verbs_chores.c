@@ -123,7 +123,7 @@ static void
 chore_end(struct daemon *d, struct chore *c)
 {
 	if (!c->err && c->kind == CHORE_REMOVE) {
-		log_line(LOG_INFO, c->name, "removed, as was asked for");
+		log_line(LEVEL_INFO, c->name, "removed, as was asked for");
 		catalogue_forget(keeper_catalogue(d->r.keeper), c->name);
 		recorder_forget(&d->r, c->name);
 		keeper_poke(d->r.keeper);

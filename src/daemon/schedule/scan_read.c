@@ -30,7 +30,7 @@ struct said {
 
 #define AT(member) offsetof(struct said, member)
 
-const struct option scan_options[] = {
+const struct option_key scan_options[] = {
 	{ .name = "name",
 	  .type = OPTION_TEXT,
 	  .offset = AT(name),

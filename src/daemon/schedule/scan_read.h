@@ -16,6 +16,6 @@ int scan_read(struct scan_list *list, const char *file, const char *text,
 	      struct fault *fault);
 
 /* The keys of a scan; ends with a NULL name. */
-extern const struct option scan_options[];
+extern const struct option_key scan_options[];
 
 #endif

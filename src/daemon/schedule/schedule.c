@@ -92,11 +92,11 @@ static enum log_level
 level_of(const struct scan *scan)
 {
 	switch (scan->state) {
-	case SCAN_WAITING: return scan->tries ? LOG_WARN : LOG_INFO;
+	case SCAN_WAITING: return scan->tries ? LEVEL_WARN : LEVEL_INFO;
 	case SCAN_FAILED:
 	case SCAN_MISSED:
-	case SCAN_REFUSED: return LOG_WARN;
-	default: return LOG_INFO;
+	case SCAN_REFUSED: return LEVEL_WARN;
+	default: return LEVEL_INFO;
 	}
 }
 

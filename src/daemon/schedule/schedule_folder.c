@@ -102,7 +102,7 @@ file_fault(struct schedule *s, struct schedule_file *f,
 
 	fault_line(fault, line, sizeof line);
 	if (strncmp(f->error, line, sizeof f->error - 1))
-		log_line(LOG_ERROR, NULL, "%s%s", line,
+		log_line(LEVEL_ERROR, NULL, "%s%s", line,
 			 f->read ? "; its last good version goes on" : "");
 	snprintf(f->error, sizeof f->error, "%.*s", SCHEDULE_FAULT - 1, line);
 	s->dirty = true;
@@ -135,10 +135,10 @@ file_read(struct schedule *s, struct schedule_file *f, struct schedule_now now)
 		return;
 	}
 	if (f->error[0])
-		log_line(LOG_INFO, NULL, "%s is good again", name);
+		log_line(LEVEL_INFO, NULL, "%s is good again", name);
 	f->error[0] = '\0';
 	f->read = true;
-	log_line(LOG_INFO, NULL, "%s: %u scans", name, list.n);
+	log_line(LEVEL_INFO, NULL, "%s: %u scans", name, list.n);
 	schedule_merge(s, name, &list, now);
 }
 
@@ -258,7 +258,7 @@ static void
 cannot_read(struct schedule *s, int err)
 {
 	if (!s->no_folder)
-		log_line(LOG_ERROR, NULL,
+		log_line(LEVEL_ERROR, NULL,
 			 "cannot read the schedule's folder %s: %s; it is "
 			 "tried again",
 			 s->folder, strerror(err));
@@ -290,7 +290,7 @@ schedule_folder_look(struct schedule *s, struct schedule_now now, bool all)
 		return;
 	}
 	if (s->no_folder)
-		log_line(LOG_INFO, NULL, "the schedule's folder %s is there",
+		log_line(LEVEL_INFO, NULL, "the schedule's folder %s is there",
 			 s->folder);
 	s->no_folder = false;
 	for (unsigned i = 0; i < s->files; i++)
@@ -387,7 +387,7 @@ schedule_folder_open(struct schedule *s, struct schedule_now now)
 	}
 	s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (s->inotify < 0)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "no inotify (%s): the schedule's folder is looked at "
 			 "every 10 s",
 			 strerror(errno));

@@ -207,7 +207,7 @@ resume_refused(const struct scan *scan, const struct fault *fault)
 	     strcmp(fault->code, "not-found")))
 		return false;
 	fault_line(fault, why, sizeof why);
-	log_line(LOG_WARN, scan->name, "%s", why);
+	log_line(LEVEL_WARN, scan->name, "%s", why);
 	return true;
 }
 

@@ -293,7 +293,7 @@ prolong(struct schedule *s, struct scan *scan, int64_t was)
 						    : scan->stop - s->offset;
 	else
 		scan->end += scan->stop - was;
-	log_line(LOG_INFO, scan->name, "has another end");
+	log_line(LEVEL_INFO, scan->name, "has another end");
 	s->hooks.stop_at(s->hooks.arg, scan, scan->end);
 	if (scan->data)
 		scan->end = INT64_MAX;
@@ -359,7 +359,7 @@ is_slip(struct schedule *s, const struct scan *old, const struct scan *new)
 	if (!new->wrong ||
 	    (old->state != SCAN_ARMED && old->state != SCAN_RUNNING))
 		return false;
-	log_line(LOG_WARN, old->name, "goes on as it was: %s", new->why);
+	log_line(LEVEL_WARN, old->name, "goes on as it was: %s", new->why);
 	if (f)
 		snprintf(f->error, sizeof f->error, "%s", new->why);
 	return true;
@@ -392,7 +392,7 @@ enter(struct schedule *s, struct scan *new, int64_t utc)
 	if (new->wrong)
 		schedule_tell(s, new);
 	else if (new->why[0] && !over)
-		log_line(LOG_WARN, new->name, "%s", new->why);
+		log_line(LEVEL_WARN, new->name, "%s", new->why);
 	if (!schedule_enter(s, new))
 		scan_free(new);
 	return over;
@@ -458,7 +458,7 @@ schedule_inherit(struct schedule *s, struct scan *scan, int64_t utc)
 		heir = heir_of(s, scan);
 	if (!heir)
 		return false;
-	log_line(LOG_INFO, scan->name, "goes on as %s says", heir->file);
+	log_line(LEVEL_INFO, scan->name, "goes on as %s says", heir->file);
 	update(s, scan, heir, utc);
 	drop(s, heir);
 	return true;
@@ -493,8 +493,8 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	struct scan *old;
 
 	if (known_make(&known, s)) {
-		log_line(LOG_ERROR, NULL, "%s is left as it was: out of memory",
-			 file);
+		log_line(LEVEL_ERROR, NULL,
+			 "%s is left as it was: out of memory", file);
 		schedule_many_end(s, many);
 		scan_list_clear(list);
 		return;
@@ -527,7 +527,7 @@ schedule_merge(struct schedule *s, const char *file, struct scan_list *list,
 	list->n = 0;
 	scan_list_clear(list);
 	if (over)
-		log_line(LOG_INFO, NULL, "%s: %u of its scans are over", file,
+		log_line(LEVEL_INFO, NULL, "%s: %u of its scans are over", file,
 			 over);
 	schedule_many_end(s, many);
 	s->next = 0;
@@ -560,7 +560,7 @@ schedule_lose(struct schedule *s, const char *file, int64_t utc)
 		if (schedule_inherit(s, scan, utc))
 			continue;
 		scan->gone = true;
-		log_line(LOG_WARN, scan->name,
+		log_line(LEVEL_WARN, scan->name,
 			 "%s was removed; what runs goes on to its end", file);
 	}
 	schedule_dropped(s);

@@ -286,7 +286,7 @@ put_aside(const struct schedule *s, const char *path, const char *why)
 	char aside[PATH_MAX];
 
 	snprintf(aside, sizeof aside, "%s/" FILE_NAME ".bad", s->state);
-	log_line(LOG_ERROR, NULL,
+	log_line(LEVEL_ERROR, NULL,
 		 "%s cannot be read (%s); it is " FILE_NAME ".bad now, and "
 		 "the schedule begins anew",
 		 path, why);

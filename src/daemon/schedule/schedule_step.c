@@ -353,7 +353,7 @@ clock_look(struct schedule *s, struct schedule_now now)
 	s->offset = offset;
 	if (step > -STEP_NS && step < STEP_NS)
 		return;
-	log_line(LOG_WARN, NULL, "the clock was set %s by %s",
+	log_line(LEVEL_WARN, NULL, "the clock was set %s by %s",
 		 step < 0 ? "back" : "forward",
 		 units_show_span(text, step < 0 ? -step : step));
 	if (step < 0)

@@ -78,11 +78,11 @@ static void
 say(struct scribe *s, int err)
 {
 	if (err && err != s->said)
-		log_line(LOG_ERROR, NULL,
+		log_line(LEVEL_ERROR, NULL,
 			 "cannot write %s/%s: %s; it is tried again", s->folder,
 			 s->file, strerror(-err));
 	if (!err && s->said)
-		log_line(LOG_INFO, NULL, "%s/%s is written again", s->folder,
+		log_line(LEVEL_INFO, NULL, "%s/%s is written again", s->folder,
 			 s->file);
 	s->said = err;
 }
@@ -210,7 +210,7 @@ scribe_stop(struct scribe *s)
 	if (!s)
 		return true;
 	if (!has_ended(s)) {
-		log_line(LOG_WARN, NULL, "%s/%s: its disk does not answer",
+		log_line(LEVEL_WARN, NULL, "%s/%s: its disk does not answer",
 			 s->folder, s->file);
 		return false;
 	}

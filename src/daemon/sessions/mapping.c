@@ -48,7 +48,7 @@ mappings_open(struct recorder *r)
 		      : map_make(&r->mappings.map, arena, bytes);
 
 	if (err)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "no page for live readers: %s; they read from disk",
 			 strerror(-err));
 }

@@ -204,7 +204,7 @@ ids_give(struct recorder *r, struct session *list)
 		list->id = ++r->last_id;
 		recorder_forget(r, list->name);
 		if (list->state == SESSION_ARMED)
-			log_line(LOG_INFO, list->name, "armed, of stream %s",
+			log_line(LEVEL_INFO, list->name, "armed, of stream %s",
 				 list->stream->name);
 		else
 			r->hooks.began(r->hooks.arg, list);

@@ -411,7 +411,7 @@ report_summary(struct session *s)
 	char early[64] = "";
 	struct totals t;
 	uint64_t dropped = 0, missed;
-	enum log_level level = LOG_INFO;
+	enum log_level level = LEVEL_INFO;
 	json_t *drops;
 
 	totals_take(s, &t);
@@ -426,8 +426,8 @@ report_summary(struct session *s)
 	json_decref(drops);
 	if ((double)missed >
 	    s->stream->o.max_loss * (double)(t.packets + missed))
-		level = LOG_WARN;
-	log_line(s->failed ? LOG_ERROR : level, s->name,
+		level = LEVEL_WARN;
+	log_line(s->failed ? LEVEL_ERROR : level, s->name,
 		 "%s (%s): %" PRIu64 " packets, %s; %" PRIu64 " lost, %" PRIu64
 		 " dropped, %" PRIu64 " overruns%s",
 		 s->failed ? "failed" : "recorded", s->reason, t.packets,

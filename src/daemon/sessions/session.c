@@ -28,7 +28,7 @@ session_cancel(struct session *s, const char *reason)
 	s->cancelled = true;
 	supply_cancel(s->supply, reason);
 	s->end_ns = clock_now();
-	log_line(LOG_INFO, s->name, "cancelled (%s) before it began", reason);
+	log_line(LEVEL_INFO, s->name, "cancelled (%s) before it began", reason);
 }
 
 void
@@ -140,12 +140,12 @@ disks_look(struct session *s)
 	bool none = fleet_takers(s->host->fleet) == 0;
 
 	if (none && !s->diskless)
-		log_line(LOG_ERROR, s->name,
+		log_line(LEVEL_ERROR, s->name,
 			 "no disk takes blocks: they wait in memory, which has "
 			 "room for %u more of %u",
 			 stock_home(stock), stock_blocks(stock));
 	if (!none && s->diskless)
-		log_line(LOG_WARN, s->name, "disks take blocks again");
+		log_line(LEVEL_WARN, s->name, "disks take blocks again");
 	s->diskless = none;
 }
 
@@ -183,7 +183,7 @@ writing_look(struct session *s, int64_t now)
 	}
 	if (left && !fleet_takers(s->host->fleet) &&
 	    now - s->left_since >= SESSION_PATIENCE) {
-		log_line(LOG_ERROR, s->name,
+		log_line(LEVEL_ERROR, s->name,
 			 "no disk takes its last %u blocks: they are lost",
 			 left);
 		if (!fleet_works(s->host->fleet)) {
@@ -209,7 +209,7 @@ no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
 
 	if (n == s->no_buffer || now - s->no_buffer_at < SECOND)
 		return;
-	log_line(LOG_WARN, s->name,
+	log_line(LEVEL_WARN, s->name,
 		 "%" PRIu64 " packets were dropped (no_buffer), %" PRIu64
 		 " in all: %u of its %u blocks are free; disks are too slow, "
 		 "or do not answer, or another recording has the memory",

@@ -233,7 +233,7 @@ disks_count(struct stream *stream, const struct session_host *host)
 	stream_disks(stream, disks, f.bytes - f.borrowed);
 	if (!stream->o.blocks && stream->disks < disks)
 		log_line(
-		    LOG_INFO, stream->name,
+		    LEVEL_INFO, stream->name,
 		    "recorded with %u blocks, as on %u disks, and there are "
 		    "%u: `memory` has room for no more",
 		    stream->blocks, stream->disks, disks);

@@ -75,7 +75,7 @@ say(const struct session *s, const struct resume *r)
 {
 	char bytes[UNITS_TEXT], span[UNITS_TEXT];
 
-	log_line(LOG_WARN, s->name,
+	log_line(LEVEL_WARN, s->name,
 		 "goes on, %s after it was interrupted: %u chunks, %s, %" PRIu64
 		 " packets are there%s",
 		 units_show_span(span, r->at_ns - r->stopped_ns),
@@ -84,7 +84,7 @@ say(const struct session *s, const struct resume *r)
 		 r->missing ? "; not all of its disks are" : "");
 	if (!r->absent)
 		return;
-	log_line(LOG_WARN, s->name,
+	log_line(LEVEL_WARN, s->name,
 		 "%" PRIu64 " chunks %s; when it has ended, spate recover %s "
 		 "gets what can be got of them",
 		 r->absent,

@@ -93,7 +93,7 @@ supply_open(struct supply **supply, struct reception *in, struct pool *pool,
 	blocks.who = name;
 	err = open_with(supply, in, pool, blocks, later, fault);
 	if (!err && !stock_filled((*supply)->stock))
-		log_line(LOG_WARN, name,
+		log_line(LEVEL_WARN, name,
 			 "another recording still has the memory for it: what "
 			 "arrives after its start, and before that one has "
 			 "ended, is dropped (no_buffer)");
@@ -105,7 +105,7 @@ supply_fill(struct supply *s)
 {
 	if (stock_filled(s->stock) || pool_fill(s->stock) < 0)
 		return;
-	log_line(LOG_INFO, s->name, "has its memory now");
+	log_line(LEVEL_INFO, s->name, "has its memory now");
 }
 
 int
@@ -236,7 +236,7 @@ backlog_tell(const struct supply *s, struct backlog *b)
 
 	if (ns >= s->keep)
 		return;
-	log_line(LOG_WARN, s->name,
+	log_line(LEVEL_WARN, s->name,
 		 "of the %s before its start there are only %s: `blocks` of "
 		 "stream %s hold no more, a larger number would",
 		 units_show_span(keep, s->keep), units_show_span(kept, ns),

@@ -103,7 +103,7 @@ serve(struct inbox_caller *c, struct fault *fault)
 	if (g.hello.connection || c->link.buffer)
 		err = copy_in_serve(copy, &c->link, fault);
 	if (fault->code)
-		log_line(LOG_WARN, g.name, "from %s: %s%s%s", c->from,
+		log_line(LEVEL_WARN, g.name, "from %s: %s%s%s", c->from,
 			 fault->what, *fault->why ? ": " : "", fault->why);
 	copy_in_detach(copy, &c->link);
 	free(c->link.buffer);

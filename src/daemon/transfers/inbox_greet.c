@@ -205,9 +205,9 @@ inbox_refused(struct inbox *in, const char *from, const char *why)
 	in->unsaid = say ? 0 : in->unsaid + 1;
 	pthread_mutex_unlock(&in->lock);
 	if (unsaid)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "inbox: %u more connections were refused", unsaid);
 	if (say)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "inbox: a connection of %s is refused: %s", from, why);
 }

@@ -119,7 +119,8 @@ begin_look(struct inbox *in, struct copy_in *c)
 	struct fault fault = { 0 };
 
 	if (atomic_load(&c->output->folders)) {
-		log_line(LOG_INFO, c->name, "a copy comes in from %s", c->from);
+		log_line(LEVEL_INFO, c->name, "a copy comes in from %s",
+			 c->from);
 		copy_in_move(c, COPY_IN_TAKING);
 		keeper_poke(in->r->keeper);
 	} else if (done) {
@@ -185,7 +186,7 @@ give_up(struct copy_in *c, bool stopped)
 	bool wrote = c->state == COPY_IN_TAKING;
 
 	if (wrote)
-		log_line(LOG_WARN, c->name,
+		log_line(LEVEL_WARN, c->name,
 			 stopped ? "the copy was stopped: it is interrupted"
 				 : "the sender does not come back: the "
 				   "copy is interrupted");
@@ -200,7 +201,7 @@ over(struct inbox *in, struct copy_in *c)
 
 	if (c->ledger && c->whole) {
 		ledger_facts(c->ledger, &f);
-		log_line(f.left ? LOG_WARN : LOG_INFO, c->name,
+		log_line(f.left ? LEVEL_WARN : LEVEL_INFO, c->name,
 			 "%s: %llu chunks, %s, from %s; %llu were here%s",
 			 c->ended ? "copied" : "as far as it goes",
 			 (unsigned long long)f.durable,
@@ -223,7 +224,7 @@ full_look(struct inbox *in, struct copy_in *c)
 
 	pthread_mutex_lock(&c->lock);
 	if (full != c->full)
-		log_line(LOG_WARN, c->name,
+		log_line(LEVEL_WARN, c->name,
 			 full ? "no disk takes any more: the sender waits"
 			      : "the copy goes on");
 	c->full = full;

@@ -122,7 +122,7 @@ transfer_follow(struct transfers *all, const struct session *s, const char *to)
 	if (!err)
 		return;
 	fault_line(&fault, line, sizeof line);
-	log_line(LOG_ERROR, s->name, "is recorded, and not sent: %s", line);
+	log_line(LEVEL_ERROR, s->name, "is recorded, and not sent: %s", line);
 }
 
 /* ---- ending ------------------------------------------------------------ */
@@ -146,7 +146,7 @@ end_log(const struct transfer *t)
 							: "could not be sent";
 	char bytes[UNITS_TEXT];
 
-	log_line(f->state == SENDER_FAILED || gone ? LOG_WARN : LOG_INFO,
+	log_line(f->state == SENDER_FAILED || gone ? LEVEL_WARN : LEVEL_INFO,
 		 t->o.name, "%s to %s%s%s (%s, %llu packets; %llu not sent)",
 		 what, t->o.to, t->why[0] ? ": " : "", t->why,
 		 units_show_bytes(bytes, f->bytes),
@@ -257,7 +257,7 @@ try_again(struct transfers *all, struct transfer *t, int64_t now)
 	disks_clear(&t->disks);
 	setup_send_drop(t->send);
 	t->send = NULL;
-	log_line(LOG_WARN, t->o.name,
+	log_line(LEVEL_WARN, t->o.name,
 		 "cannot be sent to %s: %s; is tried again", t->o.to, t->why);
 	return true;
 }
@@ -277,7 +277,7 @@ begin(struct transfers *all, struct transfer *t)
 	t->step = TRANSFER_RUNNING;
 	t->started_ns = clock_now();
 	t->why[0] = '\0';
-	log_line(LOG_INFO, t->o.name, "is sent to %s", t->o.to);
+	log_line(LEVEL_INFO, t->o.name, "is sent to %s", t->o.to);
 }
 
 static bool

@@ -195,7 +195,7 @@ vsi_log(struct vsi *v, const char *format, ...)
 
 	if (second != v->log_second) {
 		if (v->log_lines > LOG_MOST)
-			log_line(LOG_WARN, "vsi", "%u more lines like that",
+			log_line(LEVEL_WARN, "vsi", "%u more lines like that",
 				 v->log_lines - LOG_MOST);
 		v->log_lines = 0;
 	}
@@ -205,7 +205,7 @@ vsi_log(struct vsi *v, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	log_line(LOG_WARN, "vsi", "%s", text);
+	log_line(LEVEL_WARN, "vsi", "%s", text);
 }
 
 void

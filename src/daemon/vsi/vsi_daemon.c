@@ -404,7 +404,7 @@ runtime_end(struct vsi_daemon *vsi, struct runtime *t)
 		at = &(*at)->next;
 	*at = t->next;
 	if (!vsi->d->r.stopping && vsi_is_on(&t->v)) {
-		log_line(LOG_WARN, "vsi",
+		log_line(LEVEL_WARN, "vsi",
 			 "runtime %s has gone: its recording %s is stopped",
 			 t->name, t->v.name);
 		host_stop(t, t->v.name);
@@ -579,7 +579,7 @@ listen_begin(struct vsi_daemon *vsi, struct fault *fault)
 	if (daemon_fds_add(&vsi->d->r.fds, &fd) < 0)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	for (unsigned i = 0; i < o->listen.n; i++)
-		log_line(LOG_INFO, "vsi", "takes commands on %s",
+		log_line(LEVEL_INFO, "vsi", "takes commands on %s",
 			 o->listen.text[i]);
 	return 0;
 }

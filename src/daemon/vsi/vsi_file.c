@@ -317,7 +317,7 @@ peer_accept(struct vsi_file *f)
 		if (f->peer < 0 ||
 		    vsi_allowed(&f->allow, (struct sockaddr *)&from))
 			continue;
-		log_line(LOG_WARN, "vsi",
+		log_line(LEVEL_WARN, "vsi",
 			 "refused the data of %s for %s: it is in no network "
 			 "of `allow`",
 			 vsi_peer(text, (struct sockaddr *)&from), f->name);

@@ -91,7 +91,7 @@ say_refused(struct vsi_server *s, const struct sockaddr_storage *from,
 	if (s->refused && now - s->refused <= 1000000000)
 		return;
 	s->refused = now;
-	log_line(LOG_WARN, "vsi", "refused %s: %s",
+	log_line(LEVEL_WARN, "vsi", "refused %s: %s",
 		 vsi_peer(peer, (const struct sockaddr *)from), why);
 }
 

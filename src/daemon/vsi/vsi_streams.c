@@ -284,7 +284,7 @@ vsi_streams_tell(const struct vsi_streams *list, const char *name)
 
 		if (!list->text[i])
 			continue;
-		log_line(LOG_INFO, name,
+		log_line(LEVEL_INFO, name,
 			 "stream %s is as VSI-S set it: %s, %u + %u bytes, "
 			 "layout %s, from %s%s",
 			 s->name, s->o.format, s->o.prefix, s->o.payload,

@@ -163,7 +163,7 @@ found(void *arg, const struct verify_finding *f)
 	case VERIFY_CONTENTS: break;
 	default: return;
 	}
-	log_line(LOG_WARN, l->c->name, "%s", f->sentence);
+	log_line(LEVEL_WARN, l->c->name, "%s", f->sentence);
 	for (uint64_t n = f->number; f->chunks && n <= f->last_number; n++)
 		bad_add(l, n);
 }
@@ -226,7 +226,8 @@ look_elsewhere(struct look *l)
 		       !look_verify(l, &none) && !l->bads;
 	l->keeps = l->elsewhere;
 	if (l->elsewhere) {
-		log_line(LOG_INFO, l->c->name, "is here already, as %s", name);
+		log_line(LEVEL_INFO, l->c->name, "is here already, as %s",
+			 name);
 		return;
 	}
 	recording_close(l->rec);

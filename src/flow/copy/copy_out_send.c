@@ -39,7 +39,7 @@ copy_out_leave(struct copy_out *c, uint64_t number, int err)
 	b = recording_blocks(c->rec, &n);
 	if (c->left[number])
 		return 0;
-	log_line(LOG_WARN, c->a.name, "chunk %llu is not copied: %s",
+	log_line(LEVEL_WARN, c->a.name, "chunk %llu is not copied: %s",
 		 (unsigned long long)number,
 		 err == -EBADMSG ? "its checksum is wrong" : strerror(-err));
 	c->left[number] = 1;

@@ -168,7 +168,7 @@ block_tell(struct copy_out *c, struct index_frame *to,
 
 	/* The block is copied even if its lines of metadata cannot be read. */
 	if (err)
-		log_line(LOG_WARN, c->a.name,
+		log_line(LEVEL_WARN, c->a.name,
 			 "what the metadata says of chunk %llu cannot be "
 			 "read: %s",
 			 (unsigned long long)r->number, strerror(-err));

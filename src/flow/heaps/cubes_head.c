@@ -107,7 +107,7 @@ item_wrong(struct heaps *p, const struct format_piece *piece, uint64_t bytes)
 	if (!p->spare->told_item) {
 		p->spare->told_item = true;
 		log_line(
-		    LOG_ERROR, p->a.name,
+		    LEVEL_ERROR, p->a.name,
 		    "item 0x%X of heap %llu has %llu bytes, and a slot of "
 		    "the cube %u: its packets are dropped, as those of all "
 		    "such heaps; payload = %lluL would do",

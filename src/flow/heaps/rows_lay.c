@@ -100,7 +100,7 @@ rows_large(struct heaps *p, const struct format_piece *piece,
 	would_do(would, bay_bytes(want));
 	units_show_bytes(heap, want->length);
 	units_show_bytes(is, p->a.geometry->block_bytes);
-	log_line(LOG_ERROR, p->a.name,
+	log_line(LEVEL_ERROR, p->a.name,
 		 "heap %llu has %s and does not fit in a block of %s: its "
 		 "packets are dropped, as those of all such heaps; %s",
 		 (unsigned long long)piece->heap, heap, is, would);

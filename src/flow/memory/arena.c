@@ -63,7 +63,7 @@ near(const struct arena *a, int node)
 			    NODES + 1ul, 0) == 0)
 			return;
 	}
-	log_line(LOG_WARN, NULL,
+	log_line(LEVEL_WARN, NULL,
 		 "memory cannot be on NUMA node %d: %s; going on without", node,
 		 errno == EINVAL ? "there is no such node" : strerror(errno));
 }
@@ -111,10 +111,10 @@ file_tell(const struct arena *a, bool share)
 {
 	if (share && a->file.fd < 0)
 		log_line(
-		    LOG_WARN, NULL,
+		    LEVEL_WARN, NULL,
 		    "memory cannot be shared: live readers read from disk");
 	if (a->file.fd >= 0 && !a->file.sealed)
-		log_line(LOG_WARN, NULL,
+		log_line(LEVEL_WARN, NULL,
 			 "memory that is shared cannot be sealed: root, and "
 			 "programs of this user, could write to it");
 }
@@ -160,7 +160,7 @@ lock(struct arena *a)
 	if (a->locked)
 		return;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	log_line(LOG_WARN, NULL,
+	log_line(LEVEL_WARN, NULL,
 		 "memory is not locked: the limit for locked memory "
 		 "(RLIMIT_MEMLOCK) is %s, it would take %s; going on",
 		 units_show_bytes(is, limit.rlim_cur),
@@ -180,7 +180,7 @@ arena_make(struct arena *a, uint64_t bytes, const struct arena_way *way)
 		return err;
 	}
 	lock(a);
-	log_line(LOG_INFO, NULL, "memory: %s in %s pages%s%s",
+	log_line(LEVEL_INFO, NULL, "memory: %s in %s pages%s%s",
 		 units_show_bytes(text, a->bytes), a->pages,
 		 a->locked ? ", locked" : "",
 		 a->file.fd >= 0 ? ", shared with live readers" : "");

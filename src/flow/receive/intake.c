@@ -158,7 +158,7 @@ source_end(struct intake_source *s, int err)
 	s->ended = true;
 	in->left--;
 	if (err != -ENODATA)
-		log_line(LOG_ERROR, in->a.name,
+		log_line(LEVEL_ERROR, in->a.name,
 			 "source %u broke and is not read any more: %s",
 			 s->number, strerror(-err));
 }

@@ -102,7 +102,7 @@ intake_drain(struct intake *in, struct feed *f, unsigned batches,
 	if (!more)
 		feeds_drained(in, f, now);
 	if (more && now >= f->until)
-		log_line(LOG_WARN, f->a.name,
+		log_line(LEVEL_WARN, f->a.name,
 			 "the end came faster than its sockets could be "
 			 "emptied: what they still hold is not recorded, and "
 			 "not counted");

@@ -57,7 +57,7 @@ shape_learned(struct intake *in)
 	for (unsigned i = 0; in->a.own && i < in->a.places; i++)
 		in->a.own[i]->fps = l->fps;
 	atomic_store_explicit(&in->learning, false, memory_order_release);
-	log_line(LOG_INFO, in->a.name,
+	log_line(LEVEL_INFO, in->a.name,
 		 "learned %u frames per second and %u thread%s", shape->fps,
 		 shape->threads_n, shape->threads_n == 1 ? "" : "s");
 }
@@ -72,7 +72,7 @@ learned(struct intake *in)
 	if (learn_needed(in->a.shape))
 		shape_learned(in);
 	else
-		log_line(LOG_INFO, in->a.name, "learned %u frames per second",
+		log_line(LEVEL_INFO, in->a.name, "learned %u frames per second",
 			 in->learn->fps);
 	atomic_store_explicit(&in->fps, in->learn->fps, memory_order_relaxed);
 }

@@ -53,7 +53,7 @@ refused(const char *what, int err, const char *help)
 	if (said == what)
 		return;
 	said = what;
-	log_line(LOG_WARN, NULL,
+	log_line(LEVEL_WARN, NULL,
 		 "receivers cannot %s: %s; %s; going on without", what,
 		 strerror(err), help);
 }

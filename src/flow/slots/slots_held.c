@@ -151,7 +151,7 @@ out_say(struct slots *p, const char *why)
 	const struct format_shape *s = p->a.shape;
 
 	if (!p->held_told)
-		log_line(LOG_WARN, p->a.name,
+		log_line(LEVEL_WARN, p->a.name,
 			 "%s of the stream were not learned yet (%s): packets "
 			 "are stored in the order in which they came, and what "
 			 "is lost among them is not known; set %s",

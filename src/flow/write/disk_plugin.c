@@ -144,10 +144,10 @@ tell(struct ways *w, int why)
 		return;
 	w->told = is;
 	if (is == w->a.way)
-		log_line(LOG_INFO, w->a.disk, "writes with %s",
+		log_line(LEVEL_INFO, w->a.disk, "writes with %s",
 			 is->ops->head.name);
 	else
-		log_line(LOG_WARN, w->a.disk,
+		log_line(LEVEL_WARN, w->a.disk,
 			 "writes with %s, since %s does not work here: %s",
 			 is->ops->head.name, is[-1].ops->head.name,
 			 why == -EINVAL ? "O_DIRECT is refused"

@@ -28,7 +28,7 @@ folder_again(struct folder **folder, const struct disk *disk,
 	    folder_resume(folder, disk, o->name, o->head, o->first_number);
 
 	if (disk_hint(err))
-		log_line(LOG_ERROR, o->name,
+		log_line(LEVEL_ERROR, o->name,
 			 "%s/%s cannot be written to, or a file in it: %s; %s",
 			 disk->path, o->name, disk_why(err), disk_hint(err));
 	return err;
@@ -58,7 +58,7 @@ static void
 note_failed(struct leaf *l, int err)
 {
 	if (!l->unnoted)
-		log_line(LOG_WARN, l->output->name,
+		log_line(LEVEL_WARN, l->output->name,
 			 "the metadata cannot be written to: %s; runs and "
 			 "holes will be missing there",
 			 strerror(-err));
@@ -228,7 +228,7 @@ sums_add(struct leaf *l, const struct block *b)
 	int err = folder_sum(l->folder, b);
 
 	if (err && !l->unsummed)
-		log_line(LOG_WARN, l->output->name,
+		log_line(LEVEL_WARN, l->output->name,
 			 "the checksums cannot be written: %s; damage will be "
 			 "known by whole chunks there",
 			 disk_why(err));
@@ -309,7 +309,7 @@ round_say(const struct leaf *l, int err)
 
 	for (unsigned i = 0; i < l->records; i++)
 		packets += l->record[i].present;
-	log_line(LOG_ERROR, l->output->name,
+	log_line(LEVEL_ERROR, l->output->name,
 		 "%llu packets in %u chunks could not be made durable: %s",
 		 (unsigned long long)packets, l->fds, strerror(-err));
 }

@@ -182,7 +182,7 @@ disk_leave(struct writer *w, int err, const char *doing, bool again)
 
 	snprintf(why, sizeof why, "cannot %s: %s", doing, error_text(err));
 	news = why_set(w, state, why, again);
-	log_line(news ? LOG_ERROR : LOG_DEBUG, w->disk.path,
+	log_line(news ? LEVEL_ERROR : LEVEL_DEBUG, w->disk.path,
 		 "%s; the disk is left alone for %d s", why,
 		 (int)(wait / SECOND));
 	w->leaving = true;
@@ -246,7 +246,8 @@ writer_disk_try(struct writer *w)
 		return err;
 	}
 	if (left)
-		log_line(LOG_INFO, w->disk.path, "the disk takes blocks again");
+		log_line(LEVEL_INFO, w->disk.path,
+			 "the disk takes blocks again");
 	w->need = 0;
 	pthread_mutex_lock(&w->lock);
 	if (w->facts.state != WRITER_HUNG)
@@ -275,7 +276,7 @@ writer_disk_return(struct writer *w)
 	w->facts.why[0] = 0;
 	beat_now(&w->beat);
 	pthread_mutex_unlock(&w->lock);
-	log_line(LOG_WARN, w->disk.path, "the disk answers again, after %d s",
+	log_line(LEVEL_WARN, w->disk.path, "the disk answers again, after %d s",
 		 (int)(hung / SECOND));
 	writer_rounds(w, INT64_MAX);
 	if (writer_disk_left(w))

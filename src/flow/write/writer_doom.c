@@ -31,7 +31,7 @@ doom_add(struct writer *w, const struct chunk *c)
 
 	layout_dir(dir, name, LAYOUT_VBS);
 	layout_chunk(file, name, c->place.number);
-	log_line(LOG_WARN, w->disk.path,
+	log_line(LEVEL_WARN, w->disk.path,
 		 "%s/%s cannot be removed now; it will be before the disk "
 		 "takes blocks again",
 		 dir, file);
@@ -63,7 +63,7 @@ dooms_forget(struct writer *w)
 	struct doom *d;
 
 	while ((d = w->doom)) {
-		log_line(LOG_ERROR, w->disk.path,
+		log_line(LEVEL_ERROR, w->disk.path,
 			 "%s is on another disk as well, and could not be "
 			 "removed; remove it by hand",
 			 d->path);

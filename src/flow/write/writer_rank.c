@@ -28,12 +28,12 @@ bench_log(const struct writer *w, bool benched)
 	units_show_bytes(bytes, w->pace.bytes);
 	units_show_span(span, w->pace.took);
 	if (benched)
-		log_line(LOG_WARN, w->disk.path,
+		log_line(LEVEL_WARN, w->disk.path,
 			 "slow: %s took %s, much longer than on the other "
 			 "disks; it gets blocks only when no other is idle",
 			 bytes, span);
 	else
-		log_line(LOG_INFO, w->disk.path,
+		log_line(LEVEL_INFO, w->disk.path,
 			 "not slow any more: %s took %s", bytes, span);
 }
 

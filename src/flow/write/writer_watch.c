@@ -56,7 +56,7 @@ writer_watch(struct writer *w, int64_t now)
 	pthread_mutex_unlock(&w->lock);
 	if (!hangs)
 		return;
-	log_line(LOG_ERROR, writer_path(w),
+	log_line(LEVEL_ERROR, writer_path(w),
 		 "the disk does not answer; what it has is given to others");
 	w->a.changed(w->a.arg);
 }

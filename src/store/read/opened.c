@@ -207,7 +207,7 @@ opened_tell(struct opened *op, int disk, int err)
 	if (lines > SAY_MOST)
 		return;
 	log_line(
-	    LOG_WARN, op->name, "%s: %s; what it has there cannot be read%s",
+	    LEVEL_WARN, op->name, "%s: %s; what it has there cannot be read%s",
 	    op->disks.disk[disk].path,
 	    err == -ETIMEDOUT ? "the disk does not answer" : strerror(-err),
 	    lines == SAY_MOST ? "; of others the same is not said now" : "");

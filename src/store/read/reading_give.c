@@ -307,7 +307,7 @@ give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
 	good = reading_check(q->rd, s, q->raw, (uint64_t)have);
 	if (good == -EBADMSG) {
 		if (!atomic_exchange(&q->rd->told, true))
-			log_line(LOG_WARN, q->rd->op->name,
+			log_line(LEVEL_WARN, q->rd->op->name,
 				 "block %llu has packets of another thread "
 				 "where those of this one should be: such are "
 				 "not shown",

@@ -2,7 +2,7 @@
 /* Has an option that lies outside of its options. */
 #include "dummy.h"
 
-static const struct option options[] = {
+static const struct option_key options[] = {
 	{ .name = "near", .type = OPTION_COUNT, .offset = 0 },
 	{ .name = "far", .type = OPTION_BYTES, .offset = 4 },
 	{ .name = NULL },

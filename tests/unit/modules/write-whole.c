@@ -7,7 +7,7 @@ struct options {
 	const char *how;
 };
 
-static const struct option options[] = {
+static const struct option_key options[] = {
 	{ .name = "depth",
 	  .type = OPTION_COUNT,
 	  .offset = offsetof(struct options, depth),
