@@ -103,7 +103,7 @@ refusal_tell(struct ops *ops, const char *name, int err,
 	again = ops->told.err == err && now < ops->told.until &&
 		strncmp(ops->told.name, name, sizeof ops->told.name - 1) == 0;
 	ops->told.err = err;
-	ops->told.until = now + TELL_AGAIN_S * INT64_C(1000000000);
+	ops->told.until = now + TELL_AGAIN_S * NS_SECOND;
 	snprintf(ops->told.name, sizeof ops->told.name, "%.63s", name);
 	pthread_mutex_unlock(&ops->lock);
 	if (again || !fault->code)

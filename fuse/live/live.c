@@ -30,11 +30,9 @@
 #include "fuse/live/live_priv.h"
 #include "store/recording/recording.h"
 
-#define MS     INT64_C(1000000)
-#define SECOND (1000 * MS)
-#define MOMENT (200 * MS) /* longest wait for the daemon's first answer */
+#define MOMENT (200 * NS_MS) /* longest wait for the daemon's first answer */
 /* least time between two requests for missed blocks */
-#define MISSED SECOND
+#define MISSED NS_SECOND
 
 enum { BATCH = 64 };
 
@@ -113,8 +111,8 @@ static struct glimpse
 glimpse(struct live *l, const char *name)
 {
 	int64_t until = clock_steady() + MOMENT;
-	const struct timespec at = { .tv_sec = until / SECOND,
-				     .tv_nsec = until % SECOND };
+	const struct timespec at = { .tv_sec = until / NS_SECOND,
+				     .tv_nsec = until % NS_SECOND };
 	struct live_name *n;
 	struct glimpse g;
 	int err = 0;
@@ -333,9 +331,9 @@ live_drop(struct live *l)
 void
 live_close(struct live *l)
 {
-	int64_t until = clock_steady() + SECOND;
-	const struct timespec at = { .tv_sec = until / SECOND,
-				     .tv_nsec = until % SECOND };
+	int64_t until = clock_steady() + NS_SECOND;
+	const struct timespec at = { .tv_sec = until / NS_SECOND,
+				     .tv_nsec = until % NS_SECOND };
 	int err = 0;
 
 	if (!l)

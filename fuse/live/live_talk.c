@@ -25,13 +25,11 @@
 #include "base/log.h"
 #include "fuse/live/live_priv.h"
 
-#define MS     INT64_C(1000000)
-#define SECOND (1000 * MS)
-#define ASK    (3 * SECOND)
-#define FORGET (15 * SECOND)
-#define RETRY  SECOND	     /* first pause, which doubles each time */
-#define RARELY (10 * SECOND) /* longest pause if the daemon cannot be reached */
-#define OLD    (60 * SECOND) /* longest pause if it does not know the verb */
+#define ASK    (3 * NS_SECOND)
+#define FORGET (15 * NS_SECOND)
+#define RETRY  NS_SECOND	/* first pause, which doubles each time */
+#define RARELY (10 * NS_SECOND) /* longest pause of an unreachable daemon */
+#define OLD    (60 * NS_SECOND) /* longest pause if it does not know the verb */
 
 enum { ANSWER_MS = 5000 };
 
@@ -259,11 +257,11 @@ wait(struct live *l, int64_t until)
 		{ .fd = l->control ? control_fd(l->control) : -1,
 		  .events = POLLRDHUP },
 	};
-	int64_t left = (until - clock_steady() + MS - 1) / MS;
+	int64_t left = (until - clock_steady() + NS_MS - 1) / NS_MS;
 	eventfd_t n;
 
-	if (left > FORGET / MS)
-		left = FORGET / MS;
+	if (left > FORGET / NS_MS)
+		left = FORGET / NS_MS;
 	poll(p, 2, left > 0 ? (int)left : 0);
 	eventfd_read(l->wake, &n);
 	if (p[1].revents)

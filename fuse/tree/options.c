@@ -7,6 +7,7 @@
  * nobody asked for it.  So "rw" is accepted, and the mount is read-only all the
  * same, as the table of mounts shows.
  */
+#include "base/clock.h"
 #include "fuse/tree/options.h"
 
 #include <errno.h>
@@ -19,8 +20,7 @@
 
 #include "base/units.h"
 
-#define SECOND	     INT64_C(1000000000)
-#define TIMEOUT_MOST (86400 * SECOND)
+#define TIMEOUT_MOST (86400 * NS_SECOND)
 
 enum type {
 	FLAG,	/* bool */
@@ -331,7 +331,7 @@ options_read(struct options *o, int argc, char **argv, struct fault *fault)
 	*o = (struct options){
 		.cache = 512 << 20,
 		.threads = 64,
-		.timeout = 10 * SECOND,
+		.timeout = 10 * NS_SECOND,
 	};
 	*fault = (struct fault){ .code = NULL };
 	fuse_set_log_func(silent);

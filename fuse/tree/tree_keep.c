@@ -25,7 +25,7 @@ enum { PAUSE_S = 1, END_S = 2 };
 static const int64_t ms = 1000000;
 /* ns, least time between two makings */
 static const int64_t names_least = 100 * 1000000;
-static const int64_t look_most = 3 * INT64_C(1000000000);
+static const int64_t look_most = 3 * NS_SECOND;
 
 /* ---- space ----------------------------------------------------------- */
 

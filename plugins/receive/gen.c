@@ -203,7 +203,7 @@ packet_make(struct receive_state *s, uint64_t n, const struct receive_pair *at)
 	struct format_packet p = {
 		.has = FORMAT_SEQUENCE | FORMAT_TIME | FORMAT_VALID,
 		.sequence = s->o.first + n,
-		.second = s->start / 1000000000 + (int64_t)(frame / s->fps),
+		.second = s->start / NS_SECOND + (int64_t)(frame / s->fps),
 		.frame = (uint32_t)(frame % s->fps),
 		.part = (uint32_t)(n % s->shape->parts),
 		.thread = s->shape->threads_n ? s->shape->threads[thread] : 0,

@@ -26,8 +26,7 @@
 #include "receive/tcp/framed.h"
 #include "fetch.h"
 
-#define SECOND INT64_C(1000000000)
-#define TICK   (SECOND / 20)
+#define TICK (NS_SECOND / 20)
 
 enum { CONNECTIONS = 16 }; /* most of a transfer, because each has a worker */
 
@@ -324,8 +323,9 @@ drop(struct receive_state *s, unsigned source)
 {
 	char why[64];
 
-	snprintf(why, sizeof why, "has been silent for %lld s, and is cut off",
-		 (long long)((s->peer[source].quiet + SECOND / 2) / SECOND));
+	snprintf(
+	    why, sizeof why, "has been silent for %lld s, and is cut off",
+	    (long long)((s->peer[source].quiet + NS_SECOND / 2) / NS_SECOND));
 	framed_drop(&s->framed, source, LEVEL_WARN, why);
 }
 
@@ -341,7 +341,7 @@ tick(struct receive_state *s)
 	if (ns >= 0 && ns < TICK)
 		return;
 	s->ticked = now;
-	ns = ns < 0 ? 0 : ns > SECOND ? SECOND : ns;
+	ns = ns < 0 ? 0 : ns > NS_SECOND ? NS_SECOND : ns;
 	door_tick(&s->door);
 	for (unsigned i = 0; i < s->peers; i++) {
 		if (peer_tick(&s->peer[i], ns, s->stall))

@@ -17,7 +17,7 @@ read_clock(clockid_t id)
 	struct timespec t;
 
 	clock_gettime(id, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return (int64_t)t.tv_sec * NS_SECOND + t.tv_nsec;
 }
 
 int64_t

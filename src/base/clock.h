@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "contract/log.h" /* NS_SECOND */
+
 /* Returns nanoseconds since 1970, UTC (CLOCK_REALTIME); it may be stepped. */
 int64_t clock_now(void);
 

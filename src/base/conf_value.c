@@ -13,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/conf_priv.h"
 #include "base/units.h"
-
-enum { BILLION = 1000000000 };
 
 /* A text that grows piece by piece, and is cut at the end of its buffer. */
 struct sentence {
@@ -178,12 +177,12 @@ number_of_setting(const config_setting_t *s, enum option_type type,
 	case CONFIG_TYPE_INT:
 	case CONFIG_TYPE_INT64:
 		number = config_setting_get_int64(s);
-		if (number < 0 || (span && number > INT64_MAX / BILLION))
+		if (number < 0 || (span && number > INT64_MAX / NS_SECOND))
 			return -ERANGE;
-		*value = number * (span ? BILLION : 1);
+		*value = number * (span ? NS_SECOND : 1);
 		return 0;
 	case CONFIG_TYPE_FLOAT:
-		real = config_setting_get_float(s) * BILLION;
+		real = config_setting_get_float(s) * NS_SECOND;
 		if (!span || !(real >= 0 && real < (double)INT64_MAX))
 			return -EINVAL;
 		*value = real;

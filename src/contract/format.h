@@ -304,10 +304,10 @@ format_heap_time(const struct format_shape *s, uint64_t value)
 static inline int64_t
 format_time_ns(const struct format_shape *s, const struct format_packet *p)
 {
-	int64_t ns = p->second * 1000000000;
+	int64_t ns = p->second * NS_SECOND;
 
 	if (s->fps)
-		ns += (int64_t)p->frame * 1000000000 / s->fps;
+		ns += (int64_t)p->frame * NS_SECOND / s->fps;
 	return ns;
 }
 

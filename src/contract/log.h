@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+/* Times and spans are in nanoseconds, in every room and in every callback. */
+#define NS_SECOND INT64_C(1000000000)
+#define NS_MS	  INT64_C(1000000)
+
 enum log_level { LEVEL_ERROR, LEVEL_WARN, LEVEL_INFO, LEVEL_DEBUG };
 
 /*

@@ -71,17 +71,17 @@ START_TEST(vex_spans_have_units)
 	int64_t unit = 0, ns;
 
 	ck_assert_int_eq(import_vex_span("240", &unit, &ns), 0);
-	ck_assert_int_eq(ns, 240 * IMPORT_SECOND);
+	ck_assert_int_eq(ns, 240 * NS_SECOND);
 	unit = 0;
 	ck_assert_int_eq(import_vex_span("4 min", &unit, &ns), 0);
-	ck_assert_int_eq(ns, 240 * IMPORT_SECOND);
+	ck_assert_int_eq(ns, 240 * NS_SECOND);
 	/* The unit of the first is that of those behind it. */
 	ck_assert_int_eq(import_vex_span("5", &unit, &ns), 0);
-	ck_assert_int_eq(ns, 300 * IMPORT_SECOND);
+	ck_assert_int_eq(ns, 300 * NS_SECOND);
 	ck_assert_int_eq(import_vex_span("-1.5 sec", &unit, &ns), 0);
 	ck_assert_int_eq(ns, -1500000000);
 	ck_assert_int_eq(import_vex_span("0.25hr", &unit, &ns), 0);
-	ck_assert_int_eq(ns, 900 * IMPORT_SECOND);
+	ck_assert_int_eq(ns, 900 * NS_SECOND);
 	ck_assert_int_eq(import_vex_span("12 GB", &unit, &ns), -EINVAL);
 	ck_assert_int_eq(import_vex_span("", &unit, &ns), -EINVAL);
 	ck_assert_int_eq(import_vex_span("1.2.3 sec", &unit, &ns), -EINVAL);
@@ -96,13 +96,13 @@ START_TEST(snap_waits)
 	int64_t ns;
 
 	ck_assert_int_eq(import_snap_span("2s", &ns), 0);
-	ck_assert_int_eq(ns, 2 * IMPORT_SECOND);
+	ck_assert_int_eq(ns, 2 * NS_SECOND);
 	ck_assert_int_eq(import_snap_span("1m30s", &ns), 0);
-	ck_assert_int_eq(ns, 90 * IMPORT_SECOND);
+	ck_assert_int_eq(ns, 90 * NS_SECOND);
 	ck_assert_int_eq(import_snap_span("1h2m3.5s", &ns), 0);
 	ck_assert_int_eq(ns, 3723500000000);
 	ck_assert_int_eq(import_snap_span("5", &ns), 0);
-	ck_assert_int_eq(ns, 5 * IMPORT_SECOND);
+	ck_assert_int_eq(ns, 5 * NS_SECOND);
 	ck_assert_int_eq(import_snap_span("", &ns), -EINVAL);
 	ck_assert_int_eq(import_snap_span("s", &ns), -EINVAL);
 	ck_assert_int_eq(import_snap_span("1s1m", &ns), -EINVAL);
@@ -172,7 +172,7 @@ START_TEST(mark6_times)
 	ck_assert_int_eq(import_mark6_time("", &ns), -EINVAL);
 	ck_assert_int_eq(import_mark6_time("2016399050000", &ns), -EINVAL);
 	ck_assert_int_eq(import_seconds("300", &ns), 0);
-	ck_assert_int_eq(ns, 300 * IMPORT_SECOND);
+	ck_assert_int_eq(ns, 300 * NS_SECOND);
 	ck_assert_int_eq(import_seconds("-3", &ns), -EINVAL);
 	ck_assert_int_eq(import_seconds("3 s", &ns), -EINVAL);
 }

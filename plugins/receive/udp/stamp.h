@@ -57,7 +57,7 @@ stamp_is(const struct cmsghdr *c, int64_t *ns)
 	if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS)
 		return false;
 	memcpy(&t, CMSG_DATA(c), sizeof t);
-	*ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	*ns = (int64_t)t.tv_sec * NS_SECOND + t.tv_nsec;
 	return true;
 }
 

@@ -24,8 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND	 INT64_C(1000000000)
-#define PATIENCE (30 * SECOND) /* ns to wait for an answer */
+#define PATIENCE (30 * NS_SECOND) /* ns to wait for an answer */
 
 void
 etd_file_make(struct etd_file *f, const struct line_args *to)

@@ -14,8 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define SECOND INT64_C(1000000000)
-#define LINGER (10 * SECOND)
+#define LINGER (10 * NS_SECOND)
 
 enum { SMALL = 1024, LARGE = 32 << 10, FIN_WAIT2 = 5, TIME_WAIT = 6 };
 

@@ -14,8 +14,7 @@
 
 #include "wire/refuse.h"
 
-#define SECOND	 INT64_C(1000000000)
-#define GREETING (15 * SECOND) /* time for the answer to HELLO */
+#define GREETING (15 * NS_SECOND) /* time for the answer to HELLO */
 
 static void
 hello_make(struct channel *c)

@@ -12,11 +12,10 @@
 
 #include "wire/refuse.h"
 
-#define SECOND INT64_C(1000000000)
 /* a receiver closes a connection that is silent for long */
-#define LIVES (5 * SECOND)
+#define LIVES (5 * NS_SECOND)
 /* a channel without frames tells the receiver the place this often */
-#define MARK (SECOND / 100)
+#define MARK (NS_SECOND / 100)
 
 enum { CHANNELS = 4 }; /* if no number is asked for */
 

@@ -21,11 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND INT64_C(1000000000)
-#define LOOK   SECOND	     /* between looks at a silent peer */
-#define FIRST  (SECOND / 10) /* wait after the first failure */
-#define LAST   (5 * SECOND)  /* longest wait */
-#define HEARD  (10 * SECOND) /* time for a connection attempt */
+#include "contract/log.h"
+
+#define LOOK  NS_SECOND	       /* between looks at a silent peer */
+#define FIRST (NS_SECOND / 10) /* wait after the first failure */
+#define LAST  (5 * NS_SECOND)  /* longest wait */
+#define HEARD (10 * NS_SECOND) /* time for a connection attempt */
 
 int64_t
 line_now(void)
@@ -33,7 +34,7 @@ line_now(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * SECOND + t.tv_nsec;
+	return t.tv_sec * NS_SECOND + t.tv_nsec;
 }
 
 void
@@ -48,7 +49,7 @@ line_make(struct line *l, const struct line_args *args)
 static void
 options_set(const struct line *l, int fd)
 {
-	int seconds = (int)(l->a->vanish / SECOND);
+	int seconds = (int)(l->a->vanish / NS_SECOND);
 	int idle = seconds > 2 ? seconds / 2 : 1;
 	int every = seconds > 6 ? seconds / 6 : 1;
 	const struct {
@@ -220,7 +221,7 @@ line_is_dead(struct line *l, int64_t now)
 	if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &t, &length) < 0)
 		return false;
 	return t.tcpi_retransmits + t.tcpi_probes >= 2 &&
-	       t.tcpi_last_ack_recv * (SECOND / 1000) >= l->a->vanish;
+	       t.tcpi_last_ack_recv * (NS_SECOND / 1000) >= l->a->vanish;
 }
 
 unsigned

@@ -45,7 +45,7 @@ steady(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return (int64_t)t.tv_sec * NS_SECOND + t.tv_nsec;
 }
 
 /* ---- ICMP answers ------------------------------------------------------ */

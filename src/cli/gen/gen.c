@@ -9,11 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/gen/gen_priv.h"
 #include "wire/wire.h"
 
 /* ns for a sender that was held up to catch up */
-#define GRACE INT64_C(1000000000)
+#define GRACE NS_SECOND
 
 static volatile sig_atomic_t stop;
 

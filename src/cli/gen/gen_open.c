@@ -14,8 +14,6 @@
 #include "base/clock.h"
 #include "cli/gen/gen_priv.h"
 
-#define SECOND INT64_C(1000000000)
-
 int
 gen_refuse(struct fault *fault, const char *what, const char *hint)
 {
@@ -41,7 +39,7 @@ fitting(const struct gen *g, double bytes)
 
 	if (!a->run_ns || !a->rate)
 		return UINT64_MAX;
-	n = (double)a->rate * (double)a->run_ns / SECOND / 8 / bytes /
+	n = (double)a->rate * (double)a->run_ns / NS_SECOND / 8 / bytes /
 	    g->socket.ports;
 	return n < 1 ? 1 : n < 0x1p63 ? (uint64_t)n : UINT64_MAX;
 }
@@ -98,7 +96,7 @@ start_ns(const struct gen_args *a)
 {
 	if (a->start_ns)
 		return a->start_ns;
-	return (clock_now() / SECOND + 1) * SECOND;
+	return (clock_now() / NS_SECOND + 1) * NS_SECOND;
 }
 
 static int
@@ -115,8 +113,9 @@ frames_make(struct gen *g, int64_t start, struct fault *fault)
 		.shape = s,
 		.seed = g->args->seed,
 		.first = g->args->first,
-		.second = start / SECOND,
-		.frame = (uint32_t)((double)(start % SECOND) * s->fps / SECOND),
+		.second = start / NS_SECOND,
+		.frame = (uint32_t)((double)(start % NS_SECOND) * s->fps /
+				    NS_SECOND),
 	};
 	g->source = &g->frames.source;
 	return gen_frames_init(&g->frames) < 0 ? no_memory(fault) : 0;
@@ -182,7 +181,7 @@ format_open(struct gen *g, int64_t start, struct fault *fault)
 		.heap = (uint32_t)a->heap_bytes,
 		.fps = (uint32_t)a->fps,
 		.rate = a->rate,
-		.around = start / SECOND,
+		.around = start / NS_SECOND,
 	};
 	int err = gen_format_open(&g->format, &wish, fault);
 

@@ -6,10 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/gen/gen_priv.h"
-
-#define SECOND INT64_C(1000000000)
 
 struct sums {
 	uint64_t packets, sent, lost, swapped, duplicated, heaps;
@@ -59,7 +58,7 @@ sum(struct gen *g, struct sums *s)
 static double
 seconds(const struct gen *g)
 {
-	return (double)g->sender.elapsed_ns / SECOND;
+	return (double)g->sender.elapsed_ns / NS_SECOND;
 }
 
 static double

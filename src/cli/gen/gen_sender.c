@@ -20,9 +20,8 @@
 
 #include "base/clock.h"
 
-#define SECOND	 1000000000
-#define BURST	 (SECOND / 1000)
-#define CATCH_UP (SECOND / 10)
+#define BURST	 (NS_SECOND / 1000)
+#define CATCH_UP (NS_SECOND / 10)
 
 static int64_t
 due_ns(const struct gen_sender *s, uint64_t packet)
@@ -33,7 +32,7 @@ due_ns(const struct gen_sender *s, uint64_t packet)
 static void
 wait_until(const struct gen_sender *s, int64_t ns)
 {
-	const struct timespec t = { ns / SECOND, ns % SECOND };
+	const struct timespec t = { ns / NS_SECOND, ns % NS_SECOND };
 
 	while (!*s->stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t,
 					    NULL) == EINTR)
@@ -179,7 +178,7 @@ start(struct gen_sender *s)
 	s->bytes = s->next = s->burst_end = 0;
 	s->turn = s->taken = 0;
 	s->ending = false;
-	s->packet_ns = s->rate ? bits * SECOND / (double)s->rate : 0;
+	s->packet_ns = s->rate ? bits * NS_SECOND / (double)s->rate : 0;
 	s->burst = s->rate ? (uint64_t)(BURST / s->packet_ns) : 0;
 	if (!s->burst)
 		s->burst = 1;

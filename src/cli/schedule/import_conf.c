@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/schedule/import_scans.h"
 #include "cli/schedule/import_time.h"
@@ -80,11 +81,11 @@ scan_print(FILE *f, const struct import_scan *scan,
 	streams_print(f, order->streams);
 	fputs(" start = ", f);
 	time_print(f, scan->start);
-	if (length % IMPORT_SECOND)
+	if (length % NS_SECOND)
 		fprintf(f, "; duration = \"%lldns\";", (long long)length);
 	else
 		fprintf(f, "; duration = \"%llds\";",
-			(long long)(length / IMPORT_SECOND));
+			(long long)(length / NS_SECOND));
 	if (order->priority)
 		fprintf(f, " priority = %d;", order->priority);
 	if (order->send) {

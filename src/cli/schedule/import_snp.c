@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/schedule/import_snap.h"
 #include "cli/schedule/import_time.h"
@@ -33,7 +34,7 @@
 enum { FIELDS = 5 };
 
 /* Latest time to which any length of scan_name= can be added. */
-#define LATEST (INT64_MAX - IMPORT_SECOND * IMPORT_SECOND)
+#define LATEST (INT64_MAX - NS_SECOND * NS_SECOND)
 
 struct scan {
 	char name[IMPORT_WORD], experiment[IMPORT_WORD], station[IMPORT_WORD];
@@ -73,7 +74,7 @@ struct snp {
 static const char *
 scan_name(const struct snp *s, char *text)
 {
-	int64_t minute = s->on % IMPORT_DAY / (60 * IMPORT_SECOND);
+	int64_t minute = s->on % IMPORT_DAY / (60 * NS_SECOND);
 	int year, day;
 
 	if (*s->scan.name)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "cli/schedule/import_time.h"
 
 enum { YEAR_FIRST = 1970, YEAR_LAST = 2199, HALF_A_YEAR = 183 };
@@ -33,7 +34,7 @@ import_date(int64_t year, int64_t day, int64_t ns_of_day, int64_t *ns)
 {
 	if (year < YEAR_FIRST || year > YEAR_LAST || day < 1 ||
 	    day > 365 + is_leap(year) || ns_of_day < 0 ||
-	    ns_of_day > IMPORT_DAY + IMPORT_SECOND)
+	    ns_of_day > IMPORT_DAY + NS_SECOND)
 		return -EINVAL;
 	*ns = (days_before(year) + day - 1) * IMPORT_DAY + ns_of_day;
 	return 0;
@@ -68,14 +69,14 @@ read_digits(const char **c, int most, int64_t *value)
 static int
 read_scaled(const char **c, int64_t unit, int64_t *ns)
 {
-	int64_t whole, part = 0, place = IMPORT_SECOND / 10;
+	int64_t whole, part = 0, place = NS_SECOND / 10;
 
 	if (read_digits(c, 9, &whole))
 		return -EINVAL;
 	if (**c == '.')
 		for (++*c; isdigit((unsigned char)**c); ++*c, place /= 10)
 			part += place * (**c - '0');
-	part = (int64_t)((__int128)part * unit / IMPORT_SECOND);
+	part = (int64_t)((__int128)part * unit / NS_SECOND);
 	if (__builtin_mul_overflow(whole, unit, ns) ||
 	    __builtin_add_overflow(*ns, part, ns))
 		return -EINVAL;
@@ -85,9 +86,9 @@ read_scaled(const char **c, int64_t unit, int64_t *ns)
 static int
 read_clock(int64_t hour, int64_t minute, int64_t second_ns, int64_t *ns)
 {
-	if (hour > 24 || minute > 59 || second_ns >= 61 * IMPORT_SECOND)
+	if (hour > 24 || minute > 59 || second_ns >= 61 * NS_SECOND)
 		return -EINVAL;
-	*ns = (hour * 60 + minute) * 60 * IMPORT_SECOND + second_ns;
+	*ns = (hour * 60 + minute) * 60 * NS_SECOND + second_ns;
 	return 0;
 }
 
@@ -100,7 +101,7 @@ import_vex_time(const char *c, int64_t *ns)
 	for (int i = 0; i < 4 && *c; i++)
 		if (read_digits(&c, 4, &f[i]) || *c++ != letter[i])
 			return -EINVAL;
-	if (*c && (read_scaled(&c, IMPORT_SECOND, &second) || *c++ != 's'))
+	if (*c && (read_scaled(&c, NS_SECOND, &second) || *c++ != 's'))
 		return -EINVAL;
 	if (*c || read_clock(f[2], f[3], second, &clock))
 		return -EINVAL;
@@ -115,16 +116,11 @@ vex_unit(const char *name)
 		const char *name;
 		int64_t ns;
 	} all[] = {
-		{ "sec", IMPORT_SECOND },
-		{ "s", IMPORT_SECOND },
-		{ "min", 60 * IMPORT_SECOND },
-		{ "m", 60 * IMPORT_SECOND },
-		{ "hr", 3600 * IMPORT_SECOND },
-		{ "h", 3600 * IMPORT_SECOND },
-		{ "msec", 1000000 },
-		{ "ms", 1000000 },
-		{ "usec", 1000 },
-		{ "us", 1000 },
+		{ "sec", NS_SECOND },	    { "s", NS_SECOND },
+		{ "min", 60 * NS_SECOND },  { "m", 60 * NS_SECOND },
+		{ "hr", 3600 * NS_SECOND }, { "h", 3600 * NS_SECOND },
+		{ "msec", 1000000 },	    { "ms", 1000000 },
+		{ "usec", 1000 },	    { "us", 1000 },
 	};
 
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
@@ -143,7 +139,7 @@ import_vex_span(const char *c, int64_t *unit, int64_t *ns)
 	c += negative || *c == '+';
 	name = c + strspn(c, "0123456789.");
 	name += strspn(name, " \t");
-	one = *name ? vex_unit(name) : *unit ? *unit : IMPORT_SECOND;
+	one = *name ? vex_unit(name) : *unit ? *unit : NS_SECOND;
 	if (!one || read_scaled(&c, one, ns) || c + strspn(c, " \t") != name)
 		return -EINVAL;
 	*unit = one;
@@ -155,7 +151,7 @@ import_vex_span(const char *c, int64_t *unit, int64_t *ns)
 int
 import_seconds(const char *c, int64_t *ns)
 {
-	return read_scaled(&c, IMPORT_SECOND, ns) || *c ? -EINVAL : 0;
+	return read_scaled(&c, NS_SECOND, ns) || *c ? -EINVAL : 0;
 }
 
 /* Reads n numbers of fixed widths from a string of digits. */
@@ -180,7 +176,7 @@ import_mark6_time(const char *c, int64_t *ns)
 	int64_t f[4], second, clock;
 
 	if (cut_digits(&c, width, 4, f) ||
-	    read_scaled(&c, IMPORT_SECOND, &second) || *c ||
+	    read_scaled(&c, NS_SECOND, &second) || *c ||
 	    read_clock(f[2], f[3], second, &clock))
 		return -EINVAL;
 	return import_date(f[0], f[1], clock, ns);
@@ -191,10 +187,10 @@ snap_unit(char letter)
 {
 	switch (letter) {
 	case 'd': return IMPORT_DAY;
-	case 'h': return 3600 * IMPORT_SECOND;
-	case 'm': return 60 * IMPORT_SECOND;
+	case 'h': return 3600 * NS_SECOND;
+	case 'm': return 60 * NS_SECOND;
 	case 's':
-	case '\0': return IMPORT_SECOND;
+	case '\0': return NS_SECOND;
 	default: return 0;
 	}
 }
@@ -255,7 +251,7 @@ snap_digits(const char *c, const struct import_now *now, int64_t *ns)
 
 	if ((first == 2 && digits != 6) ||
 	    cut_digits(&c, width + first, 4 - first, f + first) ||
-	    read_scaled(&c, IMPORT_SECOND, &second) || *c ||
+	    read_scaled(&c, NS_SECOND, &second) || *c ||
 	    read_clock(f[2], f[3], second, &clock))
 		return -EINVAL;
 	return snap_next(f[0], first == 2 ? 0 : f[1], clock, now, ns);
@@ -276,7 +272,7 @@ import_snap_time(const char *text, const struct import_now *now, int64_t *ns)
 	} while (*c++ == '.');
 	if (c[-1] != ':' || read_digits(&c, 2, &minute))
 		return -EINVAL;
-	if (*c == ':' && (c++, read_scaled(&c, IMPORT_SECOND, &second)))
+	if (*c == ':' && (c++, read_scaled(&c, NS_SECOND, &second)))
 		return -EINVAL;
 	if (*c || read_clock(f[n - 1], minute, second, &clock))
 		return -EINVAL;

@@ -5,12 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 /*
  * Read times as schedules write them: by day of the year, in UTC.  All
  * functions read the whole text, and return 0 or -EINVAL.
  */
-#define IMPORT_SECOND INT64_C(1000000000)
-#define IMPORT_DAY    (86400 * IMPORT_SECOND)
+#define IMPORT_DAY (86400 * NS_SECOND)
 
 /*
  * Makes UTC ns of a date; day 1 is January 1st. ns_of_day may be up to 24 h and

@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "base/text.h"
 #include "cli/show/field.h"
 #include "cli/schedule/schedule_show.h"
 #include "cli/show/table.h"
 
-#define SECOND INT64_C(1000000000)
-#define DAY    (24 * 3600 * SECOND)
+#define DAY (24 * 3600 * NS_SECOND)
 
 enum { CELL = 512 };
 
@@ -118,7 +118,7 @@ span_words(char text[UNITS_TEXT], int64_t ns)
 	if (ns < 2 * DAY)
 		return units_show_span(text, ns);
 	snprintf(text, UNITS_TEXT, "%dd %02dh", (int)(ns / DAY),
-		 (int)(ns % DAY / (3600 * SECOND)));
+		 (int)(ns % DAY / (3600 * NS_SECOND)));
 	return text;
 }
 
@@ -132,7 +132,7 @@ cell_next(char text[CELL], const json_t *scan)
 	if (!field_known(scan, "next_s"))
 		return "";
 	/* Rounded: fractions of a second do not matter here. */
-	span_words(span, s < 1e9 ? (int64_t)(s + 0.5) * SECOND : INT64_MAX);
+	span_words(span, s < 1e9 ? (int64_t)(s + 0.5) * NS_SECOND : INT64_MAX);
 	snprintf(text, CELL, "%s %s", runs ? "ends in" : "in", span);
 	return text;
 }

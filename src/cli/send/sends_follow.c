@@ -16,8 +16,6 @@
 #include "cli/send/sends.h"
 #include "cli/show/terminal.h"
 
-#define SECOND INT64_C(1000000000)
-
 enum { LINE = 400 };
 
 struct following {
@@ -62,7 +60,7 @@ show(struct following *f, const json_t *send)
 
 	if (f->cli->json || f->cli->quiet || (!f->terminal && now < f->next_ns))
 		return;
-	f->next_ns = now + 10 * SECOND;
+	f->next_ns = now + 10 * NS_SECOND;
 	if (!f->terminal || width > sizeof line)
 		width = sizeof line;
 	sends_line(send, line, width);
@@ -82,7 +80,7 @@ erase(const struct following *f)
 static bool
 is_interrupted(const struct following *f)
 {
-	const struct timespec half = { .tv_nsec = SECOND / 2 };
+	const struct timespec half = { .tv_nsec = NS_SECOND / 2 };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -125,7 +123,7 @@ sends_follow(const struct cli *cli, struct control *control, const json_t *send,
 			       .control = control,
 			       .id = field_number(send, "id"),
 			       .terminal = isatty(STDERR_FILENO),
-			       .next_ns = clock_steady() + 10 * SECOND };
+			       .next_ns = clock_steady() + 10 * NS_SECOND };
 	int err;
 
 	for (;;) {

@@ -8,13 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "base/text.h"
 #include "cli/show/field.h"
 #include "cli/send/sends.h"
 #include "cli/show/table.h"
-
-#define SECOND INT64_C(1000000000)
 
 enum { CELL = 400, BAR_LEAST = 8, BAR_MOST = 40 };
 
@@ -25,7 +24,7 @@ seconds_show(char text[UNITS_TEXT], double seconds)
 		return strcpy(text, "1s");
 	if (seconds > 1e8)
 		return strcpy(text, "years");
-	return units_show_span(text, (int64_t)(seconds + 0.5) * SECOND);
+	return units_show_span(text, (int64_t)(seconds + 0.5) * NS_SECOND);
 }
 
 /* Writes "12s left", "2s behind" or "". */

@@ -16,12 +16,10 @@
 #include "cli/show/field.h"
 #include "cli/show/terminal.h"
 
-#define SECOND INT64_C(1000000000)
-
 static bool
 is_interrupted(void)
 {
-	const struct timespec half = { .tv_nsec = SECOND / 2 };
+	const struct timespec half = { .tv_nsec = NS_SECOND / 2 };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -40,7 +38,7 @@ show(struct await *a, const json_t *scan)
 	if (a->cli->json ||
 	    (!a->terminal && (a->cli->quiet || now < a->next_ns)))
 		return;
-	a->next_ns = now + 60 * SECOND;
+	a->next_ns = now + 60 * NS_SECOND;
 	if (a->terminal)
 		terminal_do(stdout, ERASE_LINE);
 	printf("%s %s for %s, in %s%s%s", field_text(scan, "name"),

@@ -20,8 +20,6 @@
 #include "cli/show/progress.h"
 #include "cli/show/terminal.h"
 
-#define SECOND INT64_C(1000000000)
-
 enum { LINE = 512 };
 
 static void
@@ -48,7 +46,7 @@ follow_prepare(void)
 static bool
 is_interrupted(const struct follow *f)
 {
-	const struct timespec half = { .tv_nsec = SECOND / 2 };
+	const struct timespec half = { .tv_nsec = NS_SECOND / 2 };
 	sigset_t set;
 
 	signals(&set);
@@ -156,7 +154,7 @@ show(struct follow *f, const json_t *infos)
 	if (f->cli->json ||
 	    (!f->terminal && (f->cli->quiet || now < f->next_ns)))
 		return;
-	f->next_ns = now + 5 * SECOND;
+	f->next_ns = now + 5 * NS_SECOND;
 	if (control_ask(f->control, "disks", NULL, &result, &fault) < 0)
 		return;
 	draw(f, infos, json_object_get(result, "disks"));
@@ -192,7 +190,7 @@ follow_run(struct follow *f, json_t **ended, struct fault *fault)
 	int err;
 
 	f->terminal = isatty(STDOUT_FILENO);
-	f->next_ns = clock_steady() + 5 * SECOND;
+	f->next_ns = clock_steady() + 5 * NS_SECOND;
 	for (;;) {
 		err = ask(f, "info", &infos, fault);
 		if (err || !is_any_running(infos))

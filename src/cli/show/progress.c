@@ -15,8 +15,6 @@
 #include "cli/show/progress.h"
 #include "cli/show/terminal.h"
 
-#define SECOND INT64_C(1000000000)
-
 enum {
 	BAR_LEAST = 8, /* a shorter bar is left out */
 	BAR_MOST = 40,
@@ -29,7 +27,8 @@ progress_start(struct progress *p)
 	p->terminal = isatty(STDERR_FILENO);
 	p->drawn = false;
 	p->start_ns = clock_steady();
-	p->next_ns = p->start_ns + (p->terminal ? SECOND / 5 : 10 * SECOND);
+	p->next_ns =
+	    p->start_ns + (p->terminal ? NS_SECOND / 5 : 10 * NS_SECOND);
 }
 
 static double
@@ -46,7 +45,7 @@ words(const struct progress *p, uint64_t done, int64_t elapsed_ns,
       char text[WORDS])
 {
 	double rate =
-	    elapsed_ns > 0 ? (double)done * SECOND / (double)elapsed_ns : 0;
+	    elapsed_ns > 0 ? (double)done * NS_SECOND / (double)elapsed_ns : 0;
 	char part[UNITS_TEXT];
 	int n;
 
@@ -59,8 +58,8 @@ words(const struct progress *p, uint64_t done, int64_t elapsed_ns,
 
 		if (left < 1e6)
 			snprintf(text + n, (size_t)(WORDS - n), "  %s left",
-				 units_show_span(part,
-						 ((int64_t)left + 1) * SECOND));
+				 units_show_span(part, ((int64_t)left + 1) *
+							   NS_SECOND));
 	}
 }
 
@@ -119,12 +118,12 @@ progress_show(struct progress *p, uint64_t done)
 	if (p->terminal) {
 		draw(p, done, now - p->start_ns);
 		p->drawn = true;
-		p->next_ns = now + SECOND / 5;
+		p->next_ns = now + NS_SECOND / 5;
 		return;
 	}
 	words(p, done, now - p->start_ns, text);
 	fprintf(stderr, "%s %s\n", p->what, text);
-	p->next_ns = now + 10 * SECOND;
+	p->next_ns = now + 10 * NS_SECOND;
 }
 
 void

@@ -18,7 +18,7 @@
 
 /* FLEET_SHARES: files are divided by at least 16 disks, so that the first disks
  * leave some for disks that come later. */
-enum { FLEET_SHARES = 16, SECOND = 1000000000 };
+enum { FLEET_SHARES = 16 };
 
 int
 fleet_enlist(struct fleet *f, unsigned i, const struct disk *disk)
@@ -226,7 +226,7 @@ disk_sample(struct fleet *f, struct fleet_disk *d)
 static void
 sample(struct fleet *f, int64_t now)
 {
-	if (now - f->sampled[(f->samples - 1) % (FLEET_MINUTE + 1)] < SECOND)
+	if (now - f->sampled[(f->samples - 1) % (FLEET_MINUTE + 1)] < NS_SECOND)
 		return;
 	fleet_watch(f, now);
 	f->sampled[f->samples % (FLEET_MINUTE + 1)] = now;

@@ -10,14 +10,14 @@
  * whatever the writers' own timers say.  If the cause lay outside the disks (no
  * descriptors were left), they all come back.
  */
+#include "base/clock.h"
 #include "daemon/disks/fleet.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND	   INT64_C(1000000000)
-#define PROBE_MOST (2 * SECOND)
+#define PROBE_MOST (2 * NS_SECOND)
 
 unsigned
 fleet_takers(const struct fleet *f)
@@ -53,7 +53,7 @@ left_probe(struct fleet *f, int64_t now)
 		if (fleet_writer(f, i))
 			writer_retry(fleet_writer(f, i));
 	}
-	f->probe_gap = f->probe_gap ? 2 * f->probe_gap : SECOND;
+	f->probe_gap = f->probe_gap ? 2 * f->probe_gap : NS_SECOND;
 	if (f->probe_gap > PROBE_MOST)
 		f->probe_gap = PROBE_MOST;
 	f->probe_at = now + f->probe_gap;

@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "daemon/loop/vsi_allow.h"
 
-#define SECOND INT64_C(1000000000)
 enum {
 	BACKLOG = 1024, /* room for a burst, so that the kernel drops none */
 	PAUSE_NS = 200000000,
@@ -192,7 +191,7 @@ listener_pause(struct listener *l, int err)
 	const struct itimerspec soon = { .it_value.tv_nsec = PAUSE_NS };
 	int64_t now = clock_steady();
 
-	if (!l->said || now - l->said > SAY_S * SECOND)
+	if (!l->said || now - l->said > SAY_S * NS_SECOND)
 		log_line(LEVEL_ERROR, NULL,
 			 "%s: whoever comes has to wait: %s; "
 			 "'ls /proc/$(pidof spated)/fd' shows what is open",

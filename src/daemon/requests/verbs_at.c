@@ -9,14 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "daemon/sessions/order.h"
 #include "daemon/schedule/schedule_host.h"
 #include "daemon/requests/verbs.h"
 
-#define ARM	 (10 * INT64_C(1000000000))
-#define JUST_NOW INT64_C(1000000000)
-#define LONGEST	 (365 * 86400 * INT64_C(1000000000)) /* backlog, ns */
+#define ARM	 (10 * NS_SECOND)
+#define JUST_NOW NS_SECOND
+#define LONGEST	 (365 * 86400 * NS_SECOND) /* backlog, ns */
 
 static int
 usage(struct fault *fault, const char *what)

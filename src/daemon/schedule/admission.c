@@ -19,8 +19,6 @@
 
 #include "base/clock.h"
 
-#define SECOND INT64_C(1000000000)
-
 /* ---- what the daemon has ------------------------------------------- */
 
 static uint64_t
@@ -296,7 +294,7 @@ tell(struct schedule *schedule, struct scan *s, const struct forecast_scan *f)
 	 * Arm at least a second before the start, with whatever memory there
 	 * is: so the sockets are open and lost packets are counted.
 	 */
-	latest = f->start - SECOND > f->arm ? f->start - SECOND : f->arm;
+	latest = f->start - NS_SECOND > f->arm ? f->start - NS_SECOND : f->arm;
 	s->arm_at = f->armed < latest ? f->armed : latest;
 }
 
@@ -324,7 +322,7 @@ admission_watch(struct schedule_host *h, int64_t now)
 	struct schedule_seen seen = { .looked = now, .told = h->seen.told };
 	struct fleet_space space;
 
-	if (now - h->seen.looked < SECOND)
+	if (now - h->seen.looked < NS_SECOND)
 		return;
 	fleet_space(&h->r->fleet, &space);
 	seen.disks = space.disks;
@@ -332,7 +330,7 @@ admission_watch(struct schedule_host *h, int64_t now)
 	for (const struct session *s = h->r->sessions; s; s = s->next)
 		seen.typed += is_typed(h, s) ? s->id : 0;
 	if (seen.disks != h->seen.disks || seen.untried != h->seen.untried ||
-	    seen.typed != h->seen.typed || now - seen.told >= 10 * SECOND) {
+	    seen.typed != h->seen.typed || now - seen.told >= 10 * NS_SECOND) {
 		schedule_changed(h->schedule);
 		seen.told = now;
 	}

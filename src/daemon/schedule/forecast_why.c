@@ -4,6 +4,7 @@
  * take precedence: an observer who reads it knows which priority to change, or
  * whom to talk to.
  */
+#include "base/clock.h"
 #include "daemon/schedule/forecast_why.h"
 
 #include <inttypes.h>
@@ -15,8 +16,6 @@
 #include "base/units.h"
 
 enum { NAMED = 3, TIME_TEXT = 64 };
-
-#define SECOND INT64_C(1000000000)
 
 static void add(struct forecast_scan *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -35,7 +34,7 @@ add(struct forecast_scan *s, const char *format, ...)
 static void
 time_text(char text[TIME_TEXT], int64_t ns, const char *form)
 {
-	time_t second = (time_t)(ns / SECOND);
+	time_t second = (time_t)(ns / NS_SECOND);
 	struct tm tm;
 
 	gmtime_r(&second, &tm);
@@ -47,7 +46,7 @@ static void
 add_times(struct forecast_scan *s, const struct forecast_want *want)
 {
 	bool same =
-	    want->from / (86400 * SECOND) == want->to / (86400 * SECOND);
+	    want->from / (86400 * NS_SECOND) == want->to / (86400 * NS_SECOND);
 	char from[TIME_TEXT], to[TIME_TEXT];
 
 	time_text(from, want->from, "%Y-%m-%dT%H:%M:%SZ");

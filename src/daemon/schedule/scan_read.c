@@ -8,6 +8,7 @@
  * Times in files are absolute.  "+30s" would be another time each time the file
  * is read.
  */
+#include "base/clock.h"
 #include "daemon/schedule/scan_read.h"
 
 #include <errno.h>
@@ -17,8 +18,7 @@
 
 #include "base/units.h"
 
-#define SECOND INT64_C(1000000000)
-#define YEAR   (365 * 86400 * SECOND)
+#define YEAR (365 * 86400 * NS_SECOND)
 
 /* The values of a group, as written. */
 struct said {
@@ -72,7 +72,7 @@ const struct option_key scan_options[] = {
 	  .type = OPTION_SPAN,
 	  .offset = AT(arm),
 	  .fallback = "10s",
-	  .max = 3600 * SECOND,
+	  .max = 3600 * NS_SECOND,
 	  .help = "how long before its start it opens its sockets" },
 	{ .name = "backlog",
 	  .type = OPTION_SPAN,

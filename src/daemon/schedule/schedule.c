@@ -9,6 +9,7 @@
  * them on Monday, and an entry that an editor removed and brought back is
  * recognised by them.
  */
+#include "base/clock.h"
 #include "daemon/schedule/schedule_priv.h"
 
 #include <errno.h>
@@ -19,8 +20,8 @@
 
 #include "base/log.h"
 
-#define LONG_ENOUGH (60 * SCHEDULE_SECOND)
-#define PAUSE_MOST  (10 * SCHEDULE_SECOND)
+#define LONG_ENOUGH (60 * NS_SECOND)
+#define PAUSE_MOST  (10 * NS_SECOND)
 
 /* ---- the list -------------------------------------------------------- */
 
@@ -229,7 +230,7 @@ pause_of(struct scan *scan, int64_t steady)
 {
 	if (steady - scan->begun > LONG_ENOUGH)
 		scan->pause = 0;
-	scan->pause = scan->pause ? 2 * scan->pause : SCHEDULE_SECOND;
+	scan->pause = scan->pause ? 2 * scan->pause : NS_SECOND;
 	if (scan->pause > PAUSE_MOST)
 		scan->pause = PAUSE_MOST;
 	return scan->pause;

@@ -6,6 +6,7 @@
  * A cancelled entry stays in its file, which belongs to the user who wrote it,
  * and is remembered as cancelled.
  */
+#include "base/clock.h"
 #include "daemon/schedule/schedule_priv.h"
 
 #include <ctype.h>
@@ -303,7 +304,7 @@ is_shown(const struct scan *scan, bool all, int64_t utc)
 		return true;
 	if (scan->state == SCAN_CANCELLED || scan->gone)
 		return false;
-	return scan->wrong || utc - end < 86400 * SCHEDULE_SECOND;
+	return scan->wrong || utc - end < 86400 * NS_SECOND;
 }
 
 static unsigned

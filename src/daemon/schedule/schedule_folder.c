@@ -11,6 +11,7 @@
  * that disappears may be about to be brought back by an editor: it counts as
  * removed after a second.
  */
+#include "base/clock.h"
 #include "daemon/schedule/schedule_priv.h"
 
 #include <dirent.h>
@@ -27,9 +28,9 @@
 #include "base/log.h"
 #include "daemon/schedule/scan_read.h"
 
-#define LOOK	(10 * SCHEDULE_SECOND)
-#define SETTLED (2 * SCHEDULE_SECOND)
-#define SOON	(SCHEDULE_SECOND / 4)
+#define LOOK	(10 * NS_SECOND)
+#define SETTLED (2 * NS_SECOND)
+#define SOON	(NS_SECOND / 4)
 #define WATCHED                                                                \
 	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |            \
 	 IN_MODIFY | IN_CREATE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
@@ -150,8 +151,8 @@ static int64_t
 file_look(struct schedule *s, struct schedule_file *f, const struct stat *st,
 	  struct schedule_now now, bool all)
 {
-	int64_t age = now.utc - (st->st_mtim.tv_sec * SCHEDULE_SECOND +
-				 st->st_mtim.tv_nsec);
+	int64_t age =
+	    now.utc - (st->st_mtim.tv_sec * NS_SECOND + st->st_mtim.tv_nsec);
 
 	if (!all && f->modified && now.steady - f->modified < LOOK)
 		return LOOK;
@@ -202,8 +203,8 @@ file_miss(struct schedule *s, struct schedule_file *f, struct schedule_now now,
 
 	if (!f->missing)
 		f->missing = now.steady;
-	if (!all && now.steady - f->missing < SCHEDULE_SECOND)
-		return SCHEDULE_SECOND - (now.steady - f->missing);
+	if (!all && now.steady - f->missing < NS_SECOND)
+		return NS_SECOND - (now.steady - f->missing);
 	snprintf(name, sizeof name, "%s", f->name);
 	schedule_file_drop(s, name);
 	schedule_lose(s, name, now.utc);

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "daemon/schedule/schedule.h"
 #include "daemon/schedule/scribe.h"
 
@@ -19,7 +20,6 @@
  *   schedule_state.c   the state file
  */
 enum { SCHEDULE_FAULT = 640, SCHEDULE_TOLD = 5 };
-#define SCHEDULE_SECOND INT64_C(1000000000)
 
 /* A file of the folder, as it was last read. */
 struct schedule_file {

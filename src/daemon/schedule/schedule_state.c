@@ -7,6 +7,7 @@
  * The file may be a little behind: a scan that is `armed` there may have begun,
  * and is then found to be late, with a recording that can be continued.
  */
+#include "base/clock.h"
 #include "daemon/schedule/schedule_priv.h"
 
 #include <limits.h>
@@ -181,7 +182,7 @@ scan_fill(struct scan *scan, const json_t *from)
 static bool
 is_sane(const struct scan *scan)
 {
-	const int64_t year = 365 * 86400 * SCHEDULE_SECOND;
+	const int64_t year = 365 * 86400 * NS_SECOND;
 
 	return scan->id && scan->name[0] && scan->start >= 0 &&
 	       scan->stop > scan->start && scan->arm >= 0 &&

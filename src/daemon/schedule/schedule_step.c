@@ -8,6 +8,7 @@
  * A scan whose start has passed is begun at once while its end is ahead, as
  * Mark6 does, and never after its end.
  */
+#include "base/clock.h"
 #include "daemon/schedule/schedule_priv.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ enum {
 	DAY_S = 86400,
 };
 /* How late after its stop, by UTC, a scan by data time still waits for data. */
-#define DATA_LATE (60 * SCHEDULE_SECOND)
+#define DATA_LATE (60 * NS_SECOND)
 
 static int64_t
 least(int64_t a, int64_t b)
@@ -121,7 +122,7 @@ arm_failed(struct schedule *s, struct scan *scan, int err,
 
 	fault_line(fault, why, sizeof why);
 	scan->tries++;
-	scan->again = now.steady + SCHEDULE_SECOND;
+	scan->again = now.steady + NS_SECOND;
 	if (may_pass(err))
 		schedule_set(s, scan, SCAN_WAITING, "%.*s; is tried again",
 			     SCAN_WHY - 32, why);
@@ -144,7 +145,7 @@ arm(struct schedule *s, struct scan *scan, struct schedule_now now)
 	 * A scan that is late by less than a second keeps its start: packets
 	 * that arrived before it belong to the scan before.
 	 */
-	if (!scan->data && late >= SCHEDULE_SECOND)
+	if (!scan->data && late >= NS_SECOND)
 		when.start = 0;
 	err = s->hooks.arm(s->hooks.arg, scan, &when, &fault);
 	if (err < 0) {
@@ -155,7 +156,7 @@ arm(struct schedule *s, struct scan *scan, struct schedule_now now)
 	if (scan->resume)
 		schedule_set(s, scan, SCAN_ARMED, "goes on with %s",
 			     scan->recording);
-	else if (!scan->data && late > SCHEDULE_SECOND / 10)
+	else if (!scan->data && late > NS_SECOND / 10)
 		schedule_set(s, scan, SCAN_ARMED, "begins late, by %s",
 			     units_show_span(text, late));
 	else
@@ -194,9 +195,9 @@ armed(struct schedule *s, struct scan *scan, struct schedule_now now)
 {
 	struct schedule_when when = when_of(s, scan);
 	bool over = now.utc >= end_utc(scan) &&
-		    (scan->data || when.stop < scan->end - SCHEDULE_SECOND);
+		    (scan->data || when.stop < scan->end - NS_SECOND);
 
-	if (over || now.utc < scan->arm_at - SCHEDULE_SECOND) {
+	if (over || now.utc < scan->arm_at - NS_SECOND) {
 		s->hooks.stop(s->hooks.arg, scan, "time");
 		if (over)
 			schedule_set(s, scan, SCAN_MISSED, "%s",
@@ -286,7 +287,7 @@ is_old(struct scan *scan, int64_t utc)
 		return false;
 	if (!scan->over)
 		scan->over = utc;
-	return utc - scan->over > DAY_S * SCHEDULE_SECOND;
+	return utc - scan->over > DAY_S * NS_SECOND;
 }
 
 static void

@@ -9,6 +9,7 @@
  * one a second, however often clients ask, and none while the recording is
  * short of memory and its disks are busy enough.
  */
+#include "base/clock.h"
 #include "daemon/sessions/mapping.h"
 
 #include <errno.h>
@@ -19,8 +20,6 @@
 #include "daemon/sessions/recorder.h"
 #include "flow/memory/map.h"
 #include "flow/memory/tap.h"
-
-#define SECOND INT64_C(1000000000)
 
 /* A client connection that asked for the mapping. */
 struct user {
@@ -127,7 +126,7 @@ mappings_step(struct recorder *r, int64_t now)
 {
 	struct mapping **at = &r->mappings.list;
 
-	if (now - r->mappings.stepped < SECOND)
+	if (now - r->mappings.stepped < NS_SECOND)
 		return;
 	r->mappings.stepped = now;
 	while (*at) {
@@ -186,7 +185,7 @@ user_add(struct mapping *m, uint64_t client, int64_t until)
 static void
 hurry(struct mapping *m, const struct stock *stock, int64_t now)
 {
-	if (now - m->hurried < SECOND || !stock_plenty(stock))
+	if (now - m->hurried < NS_SECOND || !stock_plenty(stock))
 		return;
 	m->hurried = now;
 	output_hurry(m->output, now);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "daemon/loop/server.h"
 
 /*
@@ -24,7 +25,7 @@ struct output;
 struct stock;
 struct mapping;
 
-#define MAPPING_PATIENCE INT64_C(10000000000)
+#define MAPPING_PATIENCE (10 * NS_SECOND)
 
 /* All mappings.  If memory cannot be shared, `map` is NULL and mappings have no
  * taps. */

@@ -15,8 +15,6 @@
 #include "base/units.h"
 #include "daemon/sessions/report.h"
 
-#define SECOND INT64_C(1000000000)
-
 static int
 usage(struct fault *fault, const char *what)
 {
@@ -163,7 +161,7 @@ memory_comes(const struct recorder *r, const struct order *o)
 		const struct gate *g = &s->supply->gate;
 
 		if (s->supply->stopped ||
-		    (!g->data && g->close <= begins + SECOND))
+		    (!g->data && g->close <= begins + NS_SECOND))
 			return true;
 	}
 	return false;

@@ -17,8 +17,6 @@
 #include "base/log.h"
 #include "daemon/sessions/report.h"
 
-#define SECOND INT64_C(1000000000) /* ns */
-
 /* Ends an armed session: no folders exist, so there is nothing to wait for. */
 static void
 session_cancel(struct session *s, const char *reason)
@@ -207,7 +205,7 @@ no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
 {
 	uint64_t n = c->drop[DROP_NO_BUFFER];
 
-	if (n == s->no_buffer || now - s->no_buffer_at < SECOND)
+	if (n == s->no_buffer || now - s->no_buffer_at < NS_SECOND)
 		return;
 	log_line(LEVEL_WARN, s->name,
 		 "%" PRIu64 " packets were dropped (no_buffer), %" PRIu64

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "daemon/disks/fleet.h"
 #include "daemon/sessions/kernel.h"
@@ -79,7 +80,7 @@ struct session_sub {
 };
 
 enum { SESSION_NAME = 160 };
-#define SESSION_PATIENCE INT64_C(10000000000) /* ns */
+#define SESSION_PATIENCE (10 * NS_SECOND) /* ns */
 
 struct session {
 	const struct session_host *host;

@@ -25,7 +25,6 @@
 #include "daemon/sessions/recorder.h"
 #include "daemon/loop/vsi_allow.h"
 
-#define SECOND INT64_C(1000000000)
 enum { GREET_S = 10, END_S = 2 };
 
 /* ---- copies ------------------------------------------------------------ */
@@ -84,7 +83,7 @@ serve(struct inbox_caller *c, struct fault *fault)
 	const char *why = "nothing that is known here";
 	int err;
 
-	c->link.link.by = clock_steady() + GREET_S * SECOND;
+	c->link.link.by = clock_steady() + GREET_S * NS_SECOND;
 	err = inbox_greet(c, &g, fault);
 	/* Only a STATE frame says that the sender came to copy. */
 	if (!err)
@@ -379,7 +378,7 @@ inbox_stop(struct inbox *in)
 	if (!in || in->stopping)
 		return;
 	in->stopping = true;
-	in->stop_by = clock_steady() + END_S * SECOND;
+	in->stop_by = clock_steady() + END_S * NS_SECOND;
 	for (struct inbox_caller *c = in->callers; c; c = c->next)
 		eventfd_write(c->link.link.stop, 1);
 	pthread_mutex_lock(&in->lock);

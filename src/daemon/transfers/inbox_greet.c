@@ -18,7 +18,6 @@
 #include "wire/handshake.h"
 #include "wire/refuse.h"
 
-#define SECOND INT64_C(1000000000)
 enum { LINGER_S = 2, HELLO_MOST = 64 << 10 };
 
 /* ---- refusing -------------------------------------------------------- */
@@ -50,7 +49,7 @@ inbox_refuse(struct inbox_caller *c, const struct fault *fault)
 		 fault->what);
 	snprintf(r.why, sizeof r.why, "%.*s%s%.*s", 160, fault->why,
 		 *fault->why && *fault->hint ? "; " : "", 60, fault->hint);
-	c->link.link.by = clock_steady() + LINGER_S * SECOND;
+	c->link.link.by = clock_steady() + LINGER_S * NS_SECOND;
 	if (!link_send(&c->link.link, &f, text, refuse_pack(&r, text)))
 		linger(&c->link.link);
 }
@@ -197,7 +196,7 @@ inbox_refused(struct inbox *in, const char *from, const char *why)
 	bool say;
 
 	pthread_mutex_lock(&in->lock);
-	say = now - in->said >= SECOND;
+	say = now - in->said >= NS_SECOND;
 	if (say) {
 		unsaid = in->unsaid;
 		in->said = now;

@@ -17,8 +17,7 @@
 #include "daemon/sessions/recorder.h"
 #include "daemon/transfers/inbox_priv.h"
 
-#define SECOND	 INT64_C(1000000000)
-#define PATIENCE (60 * SECOND)
+#define PATIENCE (60 * NS_SECOND)
 
 /* ---- disks ----------------------------------------------------------- */
 

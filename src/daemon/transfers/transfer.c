@@ -23,8 +23,8 @@
 #include "base/units.h"
 #include "daemon/transfers/transfer_order.h"
 
-#define AGAIN_NS (10 * INT64_C(1000000000))
-#define END_NS	 (2 * INT64_C(1000000000))
+#define AGAIN_NS (10 * NS_SECOND)
+#define END_NS	 (2 * NS_SECOND)
 
 /* ---- looking --------------------------------------------------------- */
 

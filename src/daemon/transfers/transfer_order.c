@@ -24,7 +24,7 @@ enum {
 	PACKET_LEAST = 512,
 	PACKET_MOST = 65000,
 };
-#define SPAN_MOST (365 * 86400 * INT64_C(1000000000))
+#define SPAN_MOST (365 * 86400 * NS_SECOND)
 
 static int usage(struct fault *fault, const char *what, ...)
     __attribute__((format(printf, 2, 3)));

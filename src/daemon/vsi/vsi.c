@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { LOG_MOST = 10, SECOND = 1000000000 };
+enum { LOG_MOST = 10 };
 
 #define CORNER "channels are not taken apart here"
 #define MARK5  "there are no boards or disk packs of a Mark 5"
@@ -189,7 +189,7 @@ vsi_init(struct vsi *v, const struct vsi_host *host)
 void
 vsi_log(struct vsi *v, const char *format, ...)
 {
-	int64_t second = clock_steady() / SECOND;
+	int64_t second = clock_steady() / NS_SECOND;
 	char text[2 * VSI_TEXT];
 	va_list args;
 
@@ -315,13 +315,13 @@ vsi_listed(const struct vsi *v, uint64_t n)
 const char *
 vsi_time(char text[VSI_TIME], int64_t ns)
 {
-	time_t second = ns / SECOND;
+	time_t second = ns / NS_SECOND;
 	struct tm tm;
 
 	gmtime_r(&second, &tm);
 	snprintf(text, VSI_TIME, "%04dy%03dd%02dh%02dm%02d.%04ds",
 		 (tm.tm_year + 1900) % 10000, tm.tm_yday + 1, tm.tm_hour,
-		 tm.tm_min, tm.tm_sec, (int)(ns % SECOND / 100000));
+		 tm.tm_min, tm.tm_sec, (int)(ns % NS_SECOND / 100000));
 	return text;
 }
 

@@ -28,7 +28,7 @@
 #include "daemon/vsi/vsi_streams.h"
 
 enum { RUNTIMES = 32, RUNTIME_NAME = 32 };
-#define PATIENCE (10 * INT64_C(1000000000)) /* for m5copy to connect */
+#define PATIENCE (10 * NS_SECOND) /* for m5copy to connect */
 #define NOTHING_LEFT                                                           \
 	"has nothing of what was chosen" /* a text of flow/send/sender_run.c */
 

@@ -42,7 +42,6 @@ enum {
 	PIECE = 1 << 20, /* bytes copied at a time */
 	PATIENCE = 10,	 /* seconds to wait for a peer */
 };
-#define SECOND INT64_C(1000000000)
 
 struct vsi_file {
 	enum vsi_file_what what;
@@ -196,7 +195,7 @@ rate_find(struct vsi_file *f, const struct format_packet *first,
 	uint32_t header =
 	    !strcmp(f->data.format, "vdif") && !f->data.legacy ? 32 : 16;
 
-	f->data.start_ns = first->second * SECOND;
+	f->data.start_ns = first->second * NS_SECOND;
 	if (seconds < 1)
 		return;
 	each = ((double)(packets - threads) - ends) / seconds;
@@ -360,7 +359,7 @@ static int
 peer_connect(struct vsi_file *f)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	int64_t until = clock_steady() + PATIENCE * SECOND;
+	int64_t until = clock_steady() + PATIENCE * NS_SECOND;
 	struct addrinfo *list = NULL;
 	char port[8];
 	int err;
@@ -438,7 +437,7 @@ take(struct vsi_file *f)
 static int
 give_end(struct vsi_file *f)
 {
-	int64_t until = clock_steady() + PATIENCE * SECOND;
+	int64_t until = clock_steady() + PATIENCE * NS_SECOND;
 	char any[64];
 	ssize_t n = 1;
 

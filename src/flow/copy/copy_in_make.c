@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes what a copy that comes in needs: a ledger of its blocks, memory for
  * those on their way, and an output. */
+#include "base/clock.h"
 #include "flow/copy/copy_in.h"
 
 #include <errno.h>
@@ -112,8 +113,8 @@ output_open(struct copy_in *c, unsigned subs, struct fault *fault)
 		return err;
 	args.whole = layout && !strcmp(layout, layout_word(LAYOUT_MARK6));
 	/* Both ends wait for these syncs at the end. */
-	if (args.durable > INT64_C(1000000000))
-		args.durable = INT64_C(1000000000);
+	if (args.durable > NS_SECOND)
+		args.durable = NS_SECOND;
 	err = output_make(&c->output, &args);
 	if (err)
 		return no_memory(fault);

@@ -16,7 +16,6 @@
 #include "base/crc32c.h"
 #include "store/write/copied.h"
 
-#define SECOND INT64_C(1000000000)
 enum { KICK_TRIES = 500, KICK_MS = 10 };
 
 int
@@ -406,7 +405,8 @@ copy_in_serve(struct copy_in *c, struct copy_in_link *l, struct fault *fault)
 	int err = 0;
 
 	while (!err) {
-		err = link_frame(&l->link, &f, clock_steady() + SECOND, &why);
+		err =
+		    link_frame(&l->link, &f, clock_steady() + NS_SECOND, &why);
 		if (err == -ETIMEDOUT)
 			err = copy_in_state(c, l);
 		else if (err == -EBADMSG)

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define SECOND INT64_C(1000000000)
 enum { AGAIN_MS = 250, AGAIN_MOST_MS = 5000 };
 
 /* ---- what is said ------------------------------------------------------- */
@@ -235,7 +234,7 @@ args_take(struct copy_out *c, const struct copy_out_args *a)
 		memcpy(c->secret, a->secret, a->secret_bytes);
 	c->a.secret = NULL;
 	if (!c->a.patience)
-		c->a.patience = COPY_OUT_PATIENCE_S * SECOND;
+		c->a.patience = COPY_OUT_PATIENCE_S * NS_SECOND;
 	c->lanes = a->connections ? a->connections : 1;
 	if (c->lanes > COPY_OUT_LANES)
 		c->lanes = COPY_OUT_LANES;

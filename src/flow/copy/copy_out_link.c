@@ -19,7 +19,6 @@
 #include "wire/handshake.h"
 #include "wire/refuse.h"
 
-#define SECOND INT64_C(1000000000)
 enum { CONNECT_S = 10, ANSWER_S = 20 };
 
 /* ---- the URL ------------------------------------------------------------ */
@@ -201,7 +200,7 @@ shake(const struct copy_lane *l, const struct handshake *h)
 static int
 greeted(struct copy_out *c, struct copy_lane *l, struct handshake *h)
 {
-	int64_t until = clock_steady() + ANSWER_S * SECOND;
+	int64_t until = clock_steady() + ANSWER_S * NS_SECOND;
 	struct wire_frame f;
 	const char *why;
 	int err;

@@ -17,8 +17,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 
-#define SECOND INT64_C(1000000000)
-#define CATCH  INT64_C(5000000) /* ns of the rate that are made up for */
+#define CATCH INT64_C(5000000) /* ns of the rate that are made up for */
 enum { WAIT_MS = 50, NAP_MS = 2 };
 
 void
@@ -299,7 +298,7 @@ lane_hear(struct copy_out *c, struct copy_lane *l)
 {
 	struct wire_frame f;
 	const char *why;
-	int err = link_frame(&l->link, &f, clock_steady() + SECOND, &why);
+	int err = link_frame(&l->link, &f, clock_steady() + NS_SECOND, &why);
 
 	if (!err && f.type == WIRE_REFUSE)
 		err = link_payload(&l->link, &f, c->buffer);
@@ -347,7 +346,7 @@ lanes_look(struct copy_out *c)
 {
 	int64_t now = clock_steady();
 
-	if (now - c->lanes_looked < SECOND)
+	if (now - c->lanes_looked < NS_SECOND)
 		return 0;
 	c->lanes_looked = now;
 	for (unsigned i = 0; i < c->lanes; i++) {
@@ -384,7 +383,7 @@ piece_go(struct copy_out *c, bool *busy)
 	if (!c->fill.lane && (!l || is_paused(c) || clock_steady() < c->due ||
 			      c->waiting || !fill_begin(c, l)))
 		return 0;
-	err = fill_go(c, lanes_busy(c) ? 0 : clock_steady() + SECOND / 50);
+	err = fill_go(c, lanes_busy(c) ? 0 : clock_steady() + NS_SECOND / 50);
 	if (err == -ETIMEDOUT)
 		return 0;
 	*busy = true;

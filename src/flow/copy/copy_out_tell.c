@@ -14,8 +14,6 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 
-#define SECOND INT64_C(1000000000)
-
 static int
 tell(struct copy_out *c, const struct wire_frame *f, const void *payload,
      uint32_t bytes)
@@ -82,8 +80,8 @@ copy_out_hear(struct copy_out *c, struct wire_frame *f)
 	int err;
 
 	while (!heard) {
-		err = link_frame(&c->lane[0].link, f, clock_steady() + SECOND,
-				 &why);
+		err = link_frame(&c->lane[0].link, f,
+				 clock_steady() + NS_SECOND, &why);
 		if (err == -ETIMEDOUT && !link_gone(c->lane[0].link.fd))
 			err = patience_check(c);
 		else if (err == -EBADMSG)

@@ -15,11 +15,12 @@
  * that is more than twice as fast goes first, because it frees its block
  * sooner.
  */
+#include "base/clock.h"
 #include "flow/output/disk_choice.h"
 
 #include <stddef.h>
 
-enum { CREDIT = 4, SECOND = 1000000000 };
+enum { CREDIT = 4 };
 
 void
 choice_join(struct choices *all, struct choice *c)
@@ -82,7 +83,7 @@ is_slow(const struct choices *all, const struct choice *c)
 
 	/* A benched disk stays slow after a short block, which takes under a
 	 * second on any disk. */
-	return (c->benched || c->rank.took > SECOND) &&
+	return (c->benched || c->rank.took > NS_SECOND) &&
 	       speed * CHOICE_SLOW < median(all, c);
 }
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 /*
  * The choice decides which disk gets the next block.  Each disk has an account
  * of the blocks it was given, each counted as its part of the space that the
@@ -26,7 +28,7 @@
  * Nothing here takes a lock or reads a clock: the queue does both.
  */
 enum { CHOICE_SLOW = 4 };
-#define CHOICE_RETRY INT64_C(10000000000)
+#define CHOICE_RETRY (10 * NS_SECOND)
 
 /* A disk's own figures, reported just before it asks for a block. */
 struct choice_rank {

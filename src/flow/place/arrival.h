@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 /*
  * An arrival clock turns the kernel's UTC time stamps of packets into steady
  * time.  People and time servers step UTC; a gate (gate.h) that opened on the
@@ -18,7 +20,7 @@
  * are pure.
  */
 /* ns; no socket holds a packet longer. */
-#define ARRIVAL_OLD INT64_C(10000000000)
+#define ARRIVAL_OLD (10 * NS_SECOND)
 
 struct arrival {
 	int64_t offset;	 /* ns, UTC minus steady */

@@ -10,14 +10,15 @@
  * and last may be far apart with an edge between them; then they are on two
  * sides, and each packet is looked at.
  */
+#include "base/clock.h"
 #include "flow/place/gate.h"
 
 #include <stdatomic.h>
 
 #include "flow/place/learn.h"
 
-#define NEAR_ARRIVAL INT64_C(100000000)	 /* ns */
-#define NEAR_DATA    INT64_C(1000000000) /* ns */
+#define NEAR_ARRIVAL INT64_C(100000000) /* ns */
+#define NEAR_DATA    NS_SECOND		/* ns */
 
 static bool
 is_near(int64_t edge, int64_t ns, int64_t near)

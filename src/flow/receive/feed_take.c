@@ -16,6 +16,7 @@
  * a gate by data time closes only after BELIEVED packets in a row, or after
  * UNDISPUTED without a contradiction.
  */
+#include "base/clock.h"
 #include "flow/receive/feed.h"
 
 #include "flow/receive/intake.h"
@@ -30,7 +31,7 @@
 #define SETTLE	   INT64_C(1000000)
 #define GRACE	   INT64_C(10000000)
 #define GRACE_DATA INT64_C(100000000)
-#define FLUSH	   INT64_C(1000000000)
+#define FLUSH	   NS_SECOND
 
 enum { BELIEVED = 8 };		       /* packets in a row behind the gate */
 #define UNDISPUTED INT64_C(2000000000) /* ns */

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 /*
  * A pacer says when packets may go, so that they keep a rate, or the intervals
  * of the data's own time stamps.  It reads no clock: the caller passes the
@@ -22,7 +24,7 @@ enum {
 	PACER_CATCH = 5000000, /* ns of the rate that are made up for */
 };
 #define PACER_JUMP                                                             \
-	INT64_C(10000000000) /* a longer step of the data's time, in
+	(10 * NS_SECOND) /* a longer step of the data's time, in
 			      * ns, is skipped and not waited for */
 
 struct pacer {

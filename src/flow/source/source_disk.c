@@ -21,8 +21,7 @@
 #include "flow/source/source_disk_priv.h"
 #include "store/recording/recording_priv.h"
 
-#define SECOND INT64_C(1000000000)
-#define LOOK   (SECOND / 5) /* least ns between two looks */
+#define LOOK (NS_SECOND / 5) /* least ns between two looks */
 
 /* A look may take at most one LOOK_COST-th of the time. */
 enum { LOOK_COST = 10 };
@@ -78,8 +77,8 @@ look(struct source_disk *d)
 static void
 set_timer(struct source_disk *d, int64_t at)
 {
-	const struct itimerspec when = { .it_value = { at / SECOND,
-						       at % SECOND } };
+	const struct itimerspec when = { .it_value = { at / NS_SECOND,
+						       at % NS_SECOND } };
 
 	timerfd_settime(d->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
@@ -109,7 +108,8 @@ wait_look(struct source_disk *d, int64_t until)
 			return -ETIMEDOUT;
 		wait = (until < d->next_look ? until : d->next_look) - now;
 		ppoll(&fd, 1,
-		      &(struct timespec){ wait / SECOND, wait % SECOND }, NULL);
+		      &(struct timespec){ wait / NS_SECOND, wait % NS_SECOND },
+		      NULL);
 		clear_timer(d);
 		now = clock_steady();
 	}

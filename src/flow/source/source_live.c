@@ -35,12 +35,9 @@
 
 #include "base/clock.h"
 
-#define MS     INT64_C(1000000)
-#define SECOND (1000 * MS)
-
-#define PATIENCE (50 * MS)     /* wait before the first sync is asked for */
-#define AGAIN	 (2 * MS)      /* wait before the next one */
-#define REST	 (10 * SECOND) /* from one catching up to the next */
+#define PATIENCE (50 * NS_MS)	  /* wait before the first sync is asked for */
+#define AGAIN	 (2 * NS_MS)	  /* wait before the next one */
+#define REST	 (10 * NS_SECOND) /* from one catching up to the next */
 enum { HURRIES = 8 };
 
 static struct source_live *
@@ -55,8 +52,8 @@ live_of(struct source *source)
 static void
 timer_set(struct source_live *s, int64_t at)
 {
-	struct itimerspec t = { .it_value = { .tv_sec = at / SECOND,
-					      .tv_nsec = at % SECOND } };
+	struct itimerspec t = { .it_value = { .tv_sec = at / NS_SECOND,
+					      .tv_nsec = at % NS_SECOND } };
 
 	timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &t, NULL);
 }
@@ -67,7 +64,7 @@ timer_clear(struct source_live *s)
 	uint64_t n;
 
 	if (read(s->timer, &n, sizeof n) < 0 && errno != EAGAIN)
-		timer_set(s, clock_steady() + SECOND);
+		timer_set(s, clock_steady() + NS_SECOND);
 }
 
 /* Puts the disk source's descriptor into epoll; it may change when that source
@@ -92,10 +89,10 @@ sleep_until(struct source_live *s, int64_t until)
 	int64_t left = until - clock_steady();
 	struct pollfd p = { .fd = s->epoll, .events = POLLIN };
 
-	if (left > SECOND)
-		left = SECOND;
+	if (left > NS_SECOND)
+		left = NS_SECOND;
 	if (left > 0)
-		poll(&p, 1, (int)((left + MS - 1) / MS));
+		poll(&p, 1, (int)((left + NS_MS - 1) / NS_MS));
 }
 
 /* Asks for a sync if the next block is sealed but neither in memory nor
@@ -167,7 +164,7 @@ disk_gave(struct source_live *s, const struct parcel *p)
 	s->inside = p->at + p->bytes < r->bytes;
 	s->number = s->disk_at = r->number + !s->inside;
 	s->waits = 0;
-	s->yields = clock_steady() + SECOND;
+	s->yields = clock_steady() + NS_SECOND;
 	tap_pass(s->tap, s->number);
 }
 

@@ -17,8 +17,6 @@
 #include "store/record/fill.h"
 #include "store/record/notes.h"
 
-#define MS INT64_C(1000000)
-
 static struct source_relay *
 relay_of(struct source *source)
 {
@@ -131,9 +129,9 @@ sleeps(struct source_relay *r, int64_t until)
 
 	if (left <= 0)
 		return false;
-	if (left > 1000 * MS)
-		left = 1000 * MS;
-	poll(&p, 1, (int)((left + MS - 1) / MS));
+	if (left > 1000 * NS_MS)
+		left = 1000 * NS_MS;
+	poll(&p, 1, (int)((left + NS_MS - 1) / NS_MS));
 	return true;
 }
 

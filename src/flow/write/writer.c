@@ -21,8 +21,6 @@
 
 #include "base/clock.h"
 
-#define SECOND INT64_C(1000000000)
-
 /* ---- rounds ---------------------------------------------------------- */
 
 static void
@@ -49,7 +47,7 @@ files_used_up(const struct writer *w)
 int64_t
 writer_rounds(struct writer *w, int64_t now)
 {
-	int64_t next = clock_steady() + SECOND;
+	int64_t next = clock_steady() + NS_SECOND;
 
 	if (files_used_up(w))
 		now = INT64_MAX;
@@ -158,8 +156,8 @@ retry_do(struct writer *w)
 static void
 rest(struct writer *w)
 {
-	struct timespec at = { .tv_sec = w->try_at / SECOND,
-			       .tv_nsec = w->try_at % SECOND };
+	struct timespec at = { .tv_sec = w->try_at / NS_SECOND,
+			       .tv_nsec = w->try_at % NS_SECOND };
 	bool late = false;
 
 	pthread_mutex_lock(&w->lock);
@@ -331,9 +329,9 @@ writer_start(struct writer **writer, const struct writer_args *args)
 static bool
 finish_wait(struct writer *w)
 {
-	int64_t until = clock_steady() + SECOND / 10;
-	struct timespec at = { .tv_sec = until / SECOND,
-			       .tv_nsec = until % SECOND };
+	int64_t until = clock_steady() + NS_SECOND / 10;
+	struct timespec at = { .tv_sec = until / NS_SECOND,
+			       .tv_nsec = until % NS_SECOND };
 	bool finished;
 
 	pthread_mutex_lock(&w->lock);

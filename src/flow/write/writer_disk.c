@@ -18,9 +18,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define SECOND	   INT64_C(1000000000)
-#define RETRY	   (5 * SECOND)
-#define RETRY_MOST (60 * SECOND)
+#define RETRY	   (5 * NS_SECOND)
+#define RETRY_MOST (60 * NS_SECOND)
 
 void
 writer_facts(struct writer *w, struct writer_facts *facts)
@@ -184,7 +183,7 @@ disk_leave(struct writer *w, int err, const char *doing, bool again)
 	news = why_set(w, state, why, again);
 	log_line(news ? LEVEL_ERROR : LEVEL_DEBUG, w->disk.path,
 		 "%s; the disk is left alone for %d s", why,
-		 (int)(wait / SECOND));
+		 (int)(wait / NS_SECOND));
 	w->leaving = true;
 	writer_queue_leave(w);
 	w->a.changed(w->a.arg);
@@ -277,7 +276,7 @@ writer_disk_return(struct writer *w)
 	beat_now(&w->beat);
 	pthread_mutex_unlock(&w->lock);
 	log_line(LEVEL_WARN, w->disk.path, "the disk answers again, after %d s",
-		 (int)(hung / SECOND));
+		 (int)(hung / NS_SECOND));
 	writer_rounds(w, INT64_MAX);
 	if (writer_disk_left(w))
 		return;

@@ -17,13 +17,12 @@
  *   - Its chunks since the last sync count as at risk.
  *   - Nobody waits for its jobs.
  */
+#include "base/clock.h"
 #include "flow/write/writer_priv.h"
 
 #include <stdio.h>
 
 #include "base/log.h"
-
-#define SECOND INT64_C(1000000000)
 
 /* Puts the writer in state HUNG; `since`: steady ns of its last sign of life.
  * Caller holds the lock. */
@@ -35,7 +34,7 @@ hang(struct writer *w, int64_t since)
 	w->facts.errors++;
 	snprintf(w->facts.why, sizeof w->facts.why,
 		 "no answer for %d s; it may come back",
-		 (int)(WRITER_PATIENCE / SECOND));
+		 (int)(WRITER_PATIENCE / NS_SECOND));
 	for (struct leaf *l = w->leaves; l; l = l->next)
 		leaf_risk(l);
 	errands_count(w);

@@ -321,8 +321,7 @@ list_disk(struct catalogue *c, struct disks *disks, unsigned i)
 static bool
 is_recent(const struct entry *e)
 {
-	return llabs(clock_now() - e->changed_ns) <
-	       RECENT_S * INT64_C(1000000000);
+	return llabs(clock_now() - e->changed_ns) < RECENT_S * NS_SECOND;
 }
 
 /* The next recording that may change without a change of its disk's folder.

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/list/entry.h"
 #include "store/list/entry_stamp.h"
 #include "store/recording/foreign.h"
@@ -32,8 +33,7 @@ stamp_look(struct stamp *s, const struct disks *disks, unsigned disk,
 	if (dir >= 0 ? fstat(dir, &st) < 0
 		     : fd < 0 || !foreign_stat(fd, name, &st))
 		return false;
-	s->changed_ns =
-	    st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+	s->changed_ns = st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
 	s->stamp = (uint64_t)s->changed_ns + st.st_ino;
 	if (S_ISREG(st.st_mode))
 		s->stamp += (uint64_t)st.st_size;

@@ -11,9 +11,8 @@
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "store/list/glance_priv.h"
-
-#define SECOND INT64_C(1000000000)
 
 enum { LINES_MOST = 256 }; /* lines of holes that are read for a second */
 
@@ -121,10 +120,10 @@ date(struct glance_second *s, unsigned i, const struct index_record *r)
 
 	switch (i) {
 	case 0: s->from_ns = r->first_ns; break;
-	case 1: s->from_ns = middle - SECOND / 2; break;
-	default: s->from_ns = r->last_ns - SECOND;
+	case 1: s->from_ns = middle - NS_SECOND / 2; break;
+	default: s->from_ns = r->last_ns - NS_SECOND;
 	}
-	s->to_ns = s->from_ns + SECOND;
+	s->to_ns = s->from_ns + NS_SECOND;
 }
 
 static int

@@ -15,10 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "store/list/glance_priv.h"
-
-#define SECOND INT64_C(1000000000)
 
 /* packets to look at per thread before one is called absent */
 enum { ENOUGH = 4 };
@@ -133,12 +132,12 @@ take_offset(struct look *l, unsigned i, int64_t data, int64_t arrival)
 	struct glance_second *s = &l->out->second[i];
 	char text[UNITS_TEXT];
 	/* without frames per second, a time is cut to its second */
-	int64_t low = l->rec->shape.fps ? -SECOND : -2 * SECOND;
+	int64_t low = l->rec->shape.fps ? -NS_SECOND : -2 * NS_SECOND;
 	int64_t off = data - arrival;
 
 	s->timed = true;
 	s->offset_ns = off;
-	if (off >= low && off <= SECOND)
+	if (off >= low && off <= NS_SECOND)
 		return;
 	units_show_span(text, off < 0 ? -off : off);
 	glance_remark(l,

@@ -17,11 +17,9 @@
 #include "store/read/opened_priv.h"
 #include "store/recording/recording_priv.h"
 
-#define SECOND INT64_C(1000000000)
-
 enum { OPEN_MOST = 4096, PATIENCE_S = 10 };
-enum { SAY_MOST = 8 };		/* log lines about a disk, at most, */
-#define SAY_AGAIN (60 * SECOND) /* within this time */
+enum { SAY_MOST = 8 };		   /* log lines about a disk, at most, */
+#define SAY_AGAIN (60 * NS_SECOND) /* within this time */
 #define CACHE	  (UINT64_C(512) << 20)
 
 /*
@@ -77,7 +75,7 @@ opened_make(struct opened_set **set, const struct opened_args *a)
 	if (!s)
 		return -ENOMEM;
 	s->refs = 1;
-	s->patience = a->patience ? a->patience : PATIENCE_S * SECOND;
+	s->patience = a->patience ? a->patience : PATIENCE_S * NS_SECOND;
 	s->verify = a->verify;
 	s->hooks = a->hooks;
 	pool.patience = s->patience;
@@ -99,8 +97,8 @@ opened_make(struct opened_set **set, const struct opened_args *a)
 void
 opened_free(struct opened_set *set)
 {
-	int64_t until = clock_steady() + SECOND / 2;
-	struct timespec at = { until / SECOND, until % SECOND };
+	int64_t until = clock_steady() + NS_SECOND / 2;
+	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
 	int err = 0;
 
 	if (!set)

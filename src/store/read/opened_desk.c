@@ -18,15 +18,13 @@
 #include "base/ease.h"
 #include "store/read/opened_priv.h"
 
-#define SECOND INT64_C(1000000000)
-
 enum { IDLE_S = 5 };
 
 static struct timespec
 timespec_of(int64_t ns)
 {
-	return (struct timespec){ .tv_sec = ns / SECOND,
-				  .tv_nsec = ns % SECOND };
+	return (struct timespec){ .tv_sec = ns / NS_SECOND,
+				  .tv_nsec = ns % NS_SECOND };
 }
 
 /* ---- jobs ---------------------------------------------------------------- */
@@ -170,7 +168,7 @@ state_of(struct opened *op)
 	if (!op->users)
 		state = IDLE;
 	if (!op->users && (set->closed || !op->linked ||
-			   now - op->idle_since >= IDLE_S * SECOND))
+			   now - op->idle_since >= IDLE_S * NS_SECOND))
 		state = OVER;
 	if (state == OVER && op->linked)
 		unlink_it(op);
@@ -212,7 +210,7 @@ static struct opened_job *
 next_job(struct opened *op)
 {
 	const struct timespec at =
-	    timespec_of(clock_steady() + IDLE_S * SECOND);
+	    timespec_of(clock_steady() + IDLE_S * NS_SECOND);
 	struct opened_job *job;
 	int err = 0;
 

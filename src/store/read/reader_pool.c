@@ -27,8 +27,6 @@
 #include "base/clock.h"
 #include "store/read/reader_priv.h"
 
-#define SECOND INT64_C(1000000000)
-
 enum { MEMORY = 64 << 20, PATIENCE_S = 10, HUGE = 2 << 20 };
 
 /* ---- the end ----------------------------------------------------------- */
@@ -68,9 +66,9 @@ reader_pool_rest(struct reader_pool *pool)
 void
 reader_pool_leave(struct reader_pool *pool)
 {
-	int64_t until = clock_steady() + SECOND / 2;
-	struct timespec at = { .tv_sec = until / SECOND,
-			       .tv_nsec = until % SECOND };
+	int64_t until = clock_steady() + NS_SECOND / 2;
+	struct timespec at = { .tv_sec = until / NS_SECOND,
+			       .tv_nsec = until % NS_SECOND };
 	int err = 0;
 
 	pthread_mutex_lock(&pool->lock);
@@ -171,7 +169,7 @@ reader_pool_make(struct reader_pool **pool, const struct reader_pool_args *a)
 		return -ENOMEM;
 	p->shared = true;
 	p->refs = 1;
-	p->patience = a->patience ? a->patience : PATIENCE_S * SECOND;
+	p->patience = a->patience ? a->patience : PATIENCE_S * NS_SECOND;
 	p->ring = reader_ring_can();
 	pthread_condattr_init(&steady);
 	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);

@@ -29,8 +29,6 @@ enum {
 	SHARE_MS = 50, /* a computed share is valid this long */
 };
 
-#define MS INT64_C(1000000)
-
 /*
  * ---- how far ----------------------------------------------------------------
  */
@@ -38,7 +36,7 @@ enum {
 bool
 reader_way_idles(const struct reader_way *w, int64_t now)
 {
-	return now - w->used > IDLE_MS * MS;
+	return now - w->used > IDLE_MS * NS_MS;
 }
 
 static bool
@@ -54,7 +52,7 @@ share(struct reader_pool *pool)
 	int64_t now = clock_steady();
 	unsigned n = 0;
 
-	if (pool->share && now - pool->shared_at < SHARE_MS * MS)
+	if (pool->share && now - pool->shared_at < SHARE_MS * NS_MS)
 		return pool->share;
 	for (struct reader_way *w = pool->way; w; w = w->next)
 		n += looks_ahead(w, now);

@@ -18,8 +18,6 @@
 #include "store/read/reader_priv.h"
 #include "store/recording/recording_priv.h"
 
-#define SECOND INT64_C(1000000000)
-
 /* One call of reader_get(). */
 struct wish {
 	struct reader_wish place; /* queue entry; the first member */
@@ -227,8 +225,8 @@ patience_end(const struct wish *h)
 static struct timespec
 timespec_of(int64_t ns)
 {
-	return (struct timespec){ .tv_sec = ns / SECOND,
-				  .tv_nsec = ns % SECOND };
+	return (struct timespec){ .tv_sec = ns / NS_SECOND,
+				  .tv_nsec = ns % NS_SECOND };
 }
 
 static void

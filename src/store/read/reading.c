@@ -15,8 +15,7 @@
 #include "base/clock.h"
 #include "store/read/reading_priv.h"
 
-#define SECOND INT64_C(1000000000)
-#define LOOK   (SECOND / 5) /* between refreshes of a recording that grows */
+#define LOOK (NS_SECOND / 5) /* between refreshes of a recording that grows */
 
 void
 reading_drop(struct reading *rd)

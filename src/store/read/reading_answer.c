@@ -15,8 +15,6 @@
 #include "base/clock.h"
 #include "store/read/reading_priv.h"
 
-#define SECOND INT64_C(1000000000)
-
 void
 reading_add(struct reading_request *q, const uint8_t *data, size_t bytes)
 {
@@ -69,7 +67,7 @@ int
 reading_get(struct reading_request *q, uint64_t number, uint64_t at,
 	    uint64_t bytes, struct reader_view *v)
 {
-	int64_t until = clock_steady() + q->rd->op->set->patience + SECOND;
+	int64_t until = clock_steady() + q->rd->op->set->patience + NS_SECOND;
 	int err =
 	    reader_get(q->way, number, at, bytes, v, q->a->views ? 0 : until);
 

@@ -15,8 +15,6 @@
 #include "base/clock.h"
 #include "store/read/reading_priv.h"
 
-#define SECOND INT64_C(1000000000)
-
 /* ---- jobs
  * --------------------------------------------------------------------- */
 
@@ -67,7 +65,7 @@ take_view(struct reading *rd, bool desk)
 {
 	struct opened *op = rd->op;
 	int64_t until = clock_steady() + op->set->patience;
-	struct timespec at = { until / SECOND, until % SECOND };
+	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
 	int err = 0;
 
 	while (!err && (rd->busy || (op->exchanging && !desk)))

@@ -28,7 +28,7 @@
 #include "store/recording/foreign_priv.h"
 #include "store/record/geometry.h"
 
-#define LOOK_NS INT64_C(1000000000)
+#define LOOK_NS NS_SECOND
 
 enum {
 	HEAD = 64,	/* bytes of a packet that are looked at */

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/recording/foreign_priv.h"
 #include "store/disk/read_whole.h"
 
@@ -81,7 +82,7 @@ look_at(const struct recording *rec, struct foreign *f, const char *file,
 		return false;
 	p->stored = (uint64_t)st.st_size;
 	p->changed_ns =
-	    (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	    (int64_t)st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
 	return true;
 }
 

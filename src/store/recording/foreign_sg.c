@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/recording/foreign_priv.h"
 #include "store/disk/read_whole.h"
 
@@ -63,7 +64,7 @@ walk_begin(struct walk *w)
 	w->at = w->last = SG_HEADER;
 	w->end = (uint64_t)st.st_size;
 	w->changed_ns =
-	    (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	    (int64_t)st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/recording/foreign.h"
 #include "store/recording/recording_priv.h"
 
@@ -163,8 +164,8 @@ written(const struct disks *disks, const char *name)
 		if (disks->disk[i].fd < 0 ||
 		    fstatat(disks->disk[i].fd, path, &st, 0) < 0)
 			continue;
-		ns = (int64_t)st.st_mtim.tv_sec * 1000000000 +
-		     st.st_mtim.tv_nsec;
+		ns =
+		    (int64_t)st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
 		last = ns > last ? ns : last;
 	}
 	return last;

@@ -5,6 +5,7 @@
  * clocks of their own, absent blocks have no time, and a run may begin before
  * the one before it has ended.
  */
+#include "base/clock.h"
 #include "store/recording/recording_priv.h"
 
 enum { APART_S = 10 }; /* substreams are at most so far apart */
@@ -31,7 +32,7 @@ static bool
 is_over(const struct recording *rec, const struct recording_block *b,
 	const struct recording_range *r)
 {
-	int64_t apart = rec->facts.subs > 1 ? APART_S * INT64_C(1000000000) : 0;
+	int64_t apart = rec->facts.subs > 1 ? APART_S * NS_SECOND : 0;
 
 	return (r->to_ns && b->record.first_ns >= r->to_ns + apart) ||
 	       (r->to_byte && rec->facts.subs == 1 && b->offset >= r->to_byte);

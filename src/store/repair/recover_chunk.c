@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/ease.h"
 #include "store/record/meta.h"
 #include "store/repair/recover_priv.h"
@@ -203,7 +204,7 @@ rescue_cut(struct rescue *r, const struct orphan *o, int fd,
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	mtime = (int64_t)st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
 	if (!(record->flags & INDEX_DATA_TIME))
 		record->first_ns = record->last_ns = mtime;
 	/*

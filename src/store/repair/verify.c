@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/repair/verify_priv.h"
 
 /* Returns the part for items that concern the whole recording. */
@@ -312,15 +313,15 @@ part_start(struct verify_part *p)
 static void
 parts_wait(struct check *c)
 {
-	enum { TURN = 200000000, SECOND = 1000000000 };
+	enum { TURN = 200000000 };
 	struct timespec t;
 
 	pthread_mutex_lock(&c->lock);
 	while (c->running) {
 		clock_gettime(CLOCK_REALTIME, &t);
 		t.tv_nsec += TURN;
-		t.tv_sec += t.tv_nsec / SECOND;
-		t.tv_nsec %= SECOND;
+		t.tv_sec += t.tv_nsec / NS_SECOND;
+		t.tv_nsec %= NS_SECOND;
 		pthread_cond_timedwait(&c->ended, &c->lock, &t);
 		if (c->hooks->progress)
 			c->hooks->progress(c->hooks->arg, atomic_load(&c->done),

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "store/disk/read_whole.h"
 #include "store/record/row.h"
@@ -147,7 +148,6 @@ static void
 hold_packet(struct verify_part *p, const struct recording_block *b,
 	    const struct format_packet *f)
 {
-	enum { SECOND = 1000000000 };
 	const struct recording *rec = p->check->rec;
 	const struct index_record *r = &b->record;
 	uint64_t base = recording_base(rec, r->sub, r->run);
@@ -168,7 +168,7 @@ hold_packet(struct verify_part *p, const struct recording_block *b,
 	if (!(f->has & FORMAT_TIME) || !(r->flags & INDEX_DATA_TIME))
 		return;
 	ns = format_time_ns(&rec->shape, f);
-	if (ns > r->first_ns + SECOND || ns < r->first_ns - SECOND)
+	if (ns > r->first_ns + NS_SECOND || ns < r->first_ns - NS_SECOND)
 		verify_say(p, VERIFY_INDEX,
 			   "the index on %s says that chunk %" PRIu64
 			   " begins at %s, its data says %s",

@@ -15,9 +15,10 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "store/view/view_priv.h"
 
-#define SECOND_NS INT64_C(1000000000)
+#define SECOND_NS NS_SECOND
 
 /* ---- by sequence ------------------------------------------------------ */
 

@@ -80,7 +80,7 @@ static void
 see_time(struct resume *r, const struct stat *st)
 {
 	int64_t ns =
-	    (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	    (int64_t)st->st_mtim.tv_sec * NS_SECOND + st->st_mtim.tv_nsec;
 
 	if (ns > r->stopped_ns)
 		r->stopped_ns = ns;
