@@ -1,82 +1,145 @@
 noinst_LIBRARIES += libflow.a
 libflow_a_SOURCES = \
-	%D%/place/aim.c %D%/place/aim.h \
 	%D%/memory/arena.c %D%/memory/arena.h \
-	%D%/place/arrival.c %D%/place/arrival.h \
-	%D%/receive/backlog.c %D%/receive/backlog.h \
-	%D%/heaps/bay.c %D%/heaps/bay.h \
-	%D%/memory/brought.h \
-	%D%/slots/candidate.c %D%/slots/candidate.h \
 	%D%/memory/beat.h \
-	%D%/output/disk_choice.c %D%/output/disk_choice.h \
-	%D%/write/chunk.c %D%/write/chunk.h \
-	%D%/copy/copy_in.c %D%/copy/copy_in_agree.c %D%/copy/copy_in_look.c %D%/copy/copy_in_make.c \
-	%D%/copy/copy_in_serve.c %D%/copy/copy_in.h \
-	%D%/copy/copy_link.c %D%/copy/copy_link.h \
-	%D%/copy/copy_out.c %D%/copy/copy_out_link.c %D%/copy/copy_out_send.c \
-	%D%/copy/copy_out_tell.c %D%/copy/copy_out_try.c \
-	%D%/copy/copy_out.h %D%/copy/copy_out_priv.h \
-	%D%/place/counts.h \
-	%D%/heaps/cubes.c %D%/heaps/cubes.h %D%/heaps/cubes_aim.c %D%/heaps/cubes_early.c %D%/heaps/cubes_head.c \
-	%D%/heaps/cubes_place.c %D%/heaps/cubes_run.c %D%/heaps/cubes_side.c %D%/heaps/cubes_time.c \
-	%D%/send/cut.c %D%/send/cut.h %D%/send/cut_heaps.c %D%/send/cut_heaps.h %D%/send/cut_priv.h \
-	%D%/send/cut_fill.c %D%/send/cut_make.c %D%/send/cut_range.c %D%/send/cut_rows.c \
-	%D%/send/cut_slots.c %D%/send/cut_threads.c \
+	%D%/memory/block_record.c %D%/memory/block_record.h \
+	%D%/memory/brought.h \
 	%D%/memory/extents.c %D%/memory/extents.h \
-	%D%/receive/feed.c %D%/receive/feed_take.c %D%/receive/feed.h \
-	%D%/write/writes_in_flight.c %D%/write/writes_in_flight.h \
-	%D%/place/gate.c %D%/place/gate.h \
-	%D%/heaps/heaps.c %D%/heaps/heaps.h %D%/heaps/heaps_priv.h \
-	%D%/heaps/heaps_aim.c %D%/heaps/heaps_live.c \
-	%D%/receive/intake.c %D%/receive/intake.h \
-	%D%/receive/intake_feed.c %D%/receive/intake_learn.c %D%/receive/intake_priv.h \
-	%D%/write/disk_recording.c %D%/memory/leaf_record.c %D%/memory/leaf_priv.h %D%/write/disk_recording.h \
-	%D%/copy/ledger.c %D%/copy/ledger_piece.c %D%/copy/ledger.h %D%/copy/ledger_priv.h \
-	%D%/place/learn.c %D%/place/learn.h \
 	%D%/memory/map.c %D%/memory/map.h \
 	%D%/memory/memfile.c %D%/memory/memfile.h \
-	%D%/place/moves.c %D%/place/moves.h \
-	%D%/output/output.c %D%/output/output.h %D%/output/output_priv.h \
-	%D%/output/output_resume.c %D%/output/output_runs.c %D%/output/output_tap.c \
-	%D%/output/output_told.c \
-	%D%/write/disk_speed.c %D%/write/disk_speed.h \
-	%D%/send/pacer.c %D%/send/pacer.h \
-	%D%/slots/parking.c %D%/slots/parking.h \
-	%D%/place/place.c %D%/place/place.h \
-	%D%/memory/pool.c %D%/memory/pool.h %D%/memory/pool_priv.h \
+	%D%/memory/pool.c %D%/memory/pool.h \
+	%D%/memory/pool_priv.h \
 	%D%/memory/quanta.c %D%/memory/quanta.h \
-	%D%/output/queue.c %D%/output/queue.h \
+	%D%/memory/shelf.c %D%/memory/shelf.h \
+	%D%/memory/stock.c \
+	%D%/memory/tap.c %D%/memory/tap.h \
+	%D%/place/aim.c %D%/place/aim.h \
+	%D%/place/arrival.c %D%/place/arrival.h \
+	%D%/place/counts.h \
+	%D%/place/gate.c %D%/place/gate.h \
+	%D%/place/learn.c %D%/place/learn.h \
+	%D%/place/moves.c %D%/place/moves.h \
+	%D%/place/place.c %D%/place/place.h \
+	%D%/place/shifts.c %D%/place/shifts.h \
+	%D%/place/spare.c %D%/place/spare.h \
+	%D%/place/window.c %D%/place/window.h \
+	%D%/slots/candidate.c %D%/slots/candidate.h \
+	%D%/slots/parking.c %D%/slots/parking.h \
+	%D%/slots/shared.c %D%/slots/shared.h \
+	%D%/slots/shared_give.c \
+	%D%/slots/shared_order.c \
+	%D%/slots/shared_priv.h \
+	%D%/slots/shared_put.c \
+	%D%/slots/slots.c %D%/slots/slots.h \
+	%D%/slots/slots_aim.c \
+	%D%/slots/slots_held.c \
+	%D%/slots/slots_priv.h \
+	%D%/slots/slots_run.c \
+	%D%/heaps/bay.c %D%/heaps/bay.h \
+	%D%/heaps/cubes.c %D%/heaps/cubes.h \
+	%D%/heaps/cubes_aim.c \
+	%D%/heaps/cubes_early.c \
+	%D%/heaps/cubes_head.c \
+	%D%/heaps/cubes_place.c \
+	%D%/heaps/cubes_run.c \
+	%D%/heaps/cubes_side.c \
+	%D%/heaps/cubes_time.c \
+	%D%/heaps/heaps.c %D%/heaps/heaps.h \
+	%D%/heaps/heaps_aim.c \
+	%D%/heaps/heaps_live.c \
+	%D%/heaps/heaps_priv.h \
 	%D%/heaps/ranges.c %D%/heaps/ranges.h \
 	%D%/heaps/recent.h \
-	%D%/heaps/rows.c %D%/heaps/rows.h %D%/heaps/rows_aim.c %D%/heaps/rows_items.c \
-	%D%/heaps/rows_lay.c %D%/heaps/rows_move.c %D%/heaps/rows_run.c \
-	%D%/send/sender.c %D%/send/sender.h %D%/send/sender_priv.h \
-	%D%/send/sender_give.c %D%/send/sender_hold.c %D%/send/sender_open.c \
-	%D%/send/sender_peer.c %D%/send/sender_run.c %D%/send/sender_show.c %D%/send/sender_wait.c \
-	%D%/source/source.h \
-	%D%/source/source_disk.c %D%/source/source_disk.h %D%/source/source_disk_priv.h \
-	%D%/source/source_disk_give.c %D%/source/source_disk_open.c %D%/source/source_disk_seek.c \
-	%D%/source/source_live.c %D%/source/source_live_give.c %D%/source/source_live_ops.c \
-	%D%/source/source_live.h %D%/source/source_live_priv.h %D%/source/source_relay.c \
-	%D%/source/source_relay.h %D%/source/source_relay_give.c %D%/source/source_relay_priv.h \
-	%D%/place/shifts.c %D%/place/shifts.h \
+	%D%/heaps/rows.c %D%/heaps/rows.h \
+	%D%/heaps/rows_aim.c \
+	%D%/heaps/rows_items.c \
+	%D%/heaps/rows_lay.c \
+	%D%/heaps/rows_move.c \
+	%D%/heaps/rows_run.c \
 	%D%/heaps/steps.c %D%/heaps/steps.h \
-	%D%/receive/receiver.c %D%/receive/receiver_thread.c %D%/receive/receiver.h %D%/receive/receiver_priv.h \
-	%D%/receive/sample.c %D%/receive/sample.h %D%/receive/sample_hint.c %D%/receive/sample_priv.h \
+	%D%/receive/backlog.c %D%/receive/backlog.h \
+	%D%/receive/feed.c %D%/receive/feed.h \
+	%D%/receive/feed_take.c \
+	%D%/receive/intake.c %D%/receive/intake.h \
+	%D%/receive/intake_feed.c \
+	%D%/receive/intake_learn.c \
+	%D%/receive/intake_priv.h \
+	%D%/receive/receiver.c %D%/receive/receiver.h \
+	%D%/receive/receiver_priv.h \
+	%D%/receive/receiver_thread.c \
+	%D%/receive/sample.c %D%/receive/sample.h \
 	%D%/receive/sample_heaps.c %D%/receive/sample_heaps.h \
-	%D%/slots/shared.c %D%/slots/shared.h %D%/slots/shared_priv.h \
-	%D%/slots/shared_give.c %D%/slots/shared_order.c %D%/slots/shared_put.c \
-	%D%/slots/slots.c %D%/slots/slots.h %D%/slots/slots_aim.c %D%/slots/slots_held.c \
-	%D%/slots/slots_priv.h %D%/slots/slots_run.c \
-	%D%/place/spare.c %D%/place/spare.h \
+	%D%/receive/sample_hint.c \
+	%D%/receive/sample_priv.h \
 	%D%/receive/split.c %D%/receive/split.h \
+	%D%/output/disk_choice.c %D%/output/disk_choice.h \
 	%D%/output/durable_set.c %D%/output/durable_set.h \
-	%D%/memory/shelf.c %D%/memory/shelf.h \
-	%D%/memory/stock.c %D%/memory/tap.c %D%/memory/tap.h %D%/memory/tap_priv.h \
+	%D%/output/output.c %D%/output/output.h \
+	%D%/output/output_priv.h \
+	%D%/output/output_resume.c \
+	%D%/output/output_runs.c \
+	%D%/output/output_tap.c \
+	%D%/output/output_told.c \
+	%D%/output/queue.c %D%/output/queue.h \
+	%D%/write/chunk.c %D%/write/chunk.h \
 	%D%/write/disk_plugin.c %D%/write/disk_plugin.h \
-	%D%/place/window.c %D%/place/window.h \
-	%D%/write/writer.c %D%/write/writer.h %D%/write/writer_priv.h \
-	%D%/write/writer_disk.c %D%/write/writer_doom.c %D%/write/writer_drop.c \
+	%D%/write/disk_recording.c %D%/write/disk_recording.h \
+	%D%/write/disk_speed.c %D%/write/disk_speed.h \
+	%D%/write/writer.c %D%/write/writer.h \
+	%D%/write/writer_disk.c \
+	%D%/write/writer_doom.c \
+	%D%/write/writer_drop.c \
 	%D%/write/writer_errand.c \
-	%D%/write/writer_load.c %D%/write/writer_rank.c %D%/write/writer_watch.c
+	%D%/write/writer_load.c \
+	%D%/write/writer_priv.h \
+	%D%/write/writer_rank.c \
+	%D%/write/writer_watch.c \
+	%D%/write/writes_in_flight.c %D%/write/writes_in_flight.h \
+	%D%/source/source.h \
+	%D%/source/source_disk.c %D%/source/source_disk.h \
+	%D%/source/source_disk_give.c \
+	%D%/source/source_disk_open.c \
+	%D%/source/source_disk_priv.h \
+	%D%/source/source_disk_seek.c \
+	%D%/source/source_live.c %D%/source/source_live.h \
+	%D%/source/source_live_give.c \
+	%D%/source/source_live_ops.c \
+	%D%/source/source_live_priv.h \
+	%D%/source/source_relay.c %D%/source/source_relay.h \
+	%D%/source/source_relay_give.c \
+	%D%/source/source_relay_priv.h \
+	%D%/send/cut.c %D%/send/cut.h \
+	%D%/send/cut_fill.c \
+	%D%/send/cut_heaps.c %D%/send/cut_heaps.h \
+	%D%/send/cut_make.c \
+	%D%/send/cut_priv.h \
+	%D%/send/cut_range.c \
+	%D%/send/cut_rows.c \
+	%D%/send/cut_slots.c \
+	%D%/send/cut_threads.c \
+	%D%/send/pacer.c %D%/send/pacer.h \
+	%D%/send/sender.c %D%/send/sender.h \
+	%D%/send/sender_give.c \
+	%D%/send/sender_hold.c \
+	%D%/send/sender_open.c \
+	%D%/send/sender_peer.c \
+	%D%/send/sender_priv.h \
+	%D%/send/sender_run.c \
+	%D%/send/sender_show.c \
+	%D%/send/sender_wait.c \
+	%D%/copy/copy_in.c %D%/copy/copy_in.h \
+	%D%/copy/copy_in_agree.c \
+	%D%/copy/copy_in_look.c \
+	%D%/copy/copy_in_make.c \
+	%D%/copy/copy_in_serve.c \
+	%D%/copy/copy_link.c %D%/copy/copy_link.h \
+	%D%/copy/copy_out.c %D%/copy/copy_out.h \
+	%D%/copy/copy_out_link.c \
+	%D%/copy/copy_out_priv.h \
+	%D%/copy/copy_out_send.c \
+	%D%/copy/copy_out_tell.c \
+	%D%/copy/copy_out_try.c \
+	%D%/copy/ledger.c %D%/copy/ledger.h \
+	%D%/copy/ledger_piece.c \
+	%D%/copy/ledger_priv.h
 FLOW_LIBS = libflow.a $(STORE_LIBS)

@@ -108,8 +108,8 @@ START_TEST(what_is_tapped_is_seen)
 	ck_assert(put(output, 0));
 	output_written(output, seal(), 0);
 	ck_assert_uint_eq(shown(), 0);
-	ck_assert_int_eq(tap_make(&tap, output, stock), 0);
-	ck_assert_int_eq(tap_make(&again, output, stock), 0);
+	ck_assert_int_eq(output_tap_open(output, stock, &tap), 0);
+	ck_assert_int_eq(output_tap_open(output, stock, &again), 0);
 	ck_assert(put(output, 0));
 	block = seal();
 	/* Also what it has already, and what others show as well. */
@@ -130,9 +130,9 @@ START_TEST(what_is_tapped_is_seen)
 	ck_assert(!map_page_find(page, ID + 1, 3, &b));
 	/* The recorder wants them back. */
 	ck_assert(map_page_find(page, ID, 3, &b));
-	tap_free(tap);
+	output_tap_close(output, tap);
 	ck_assert(map_page_is(&b));
-	tap_free(again);
+	output_tap_close(output, again);
 	ck_assert(!map_page_is(&b));
 	ck_assert(!map_page_find(page, ID, 3, &b));
 	end();
@@ -147,7 +147,7 @@ START_TEST(also_what_no_tap_can_keep)
 	unsigned n = 0;
 
 	begin();
-	ck_assert_int_eq(tap_make(&tap, output, stock), 0);
+	ck_assert_int_eq(output_tap_open(output, stock, &tap), 0);
 	tap_show(tap, map, ID);
 	while (put(output, 0))
 		b[n++] = seal();
@@ -157,7 +157,7 @@ START_TEST(also_what_no_tap_can_keep)
 		is_there(i, (uint64_t)i * SLOTS, 0);
 	for (unsigned i = 0; i < n; i++)
 		output_written(output, b[i], 0);
-	tap_free(tap);
+	output_tap_close(output, tap);
 	end();
 }
 END_TEST
@@ -297,7 +297,7 @@ START_TEST(a_torn_copy_is_found_out)
 
 	ck_assert(f != MAP_FAILED);
 	begin();
-	ck_assert_int_eq(tap_make(&tap, output, stock), 0);
+	ck_assert_int_eq(output_tap_open(output, stock, &tap), 0);
 	tap_show(tap, map, ID);
 	pid = fork();
 	if (!pid) {
@@ -311,7 +311,7 @@ START_TEST(a_torn_copy_is_found_out)
 	ck_assert_uint_eq(f->wrong, 0);
 	ck_assert_uint_gt(f->whole, 0);
 	ck_assert_uint_gt(f->torn, 0);
-	tap_free(tap);
+	output_tap_close(output, tap);
 	end();
 	munmap(f, sizeof *f);
 }

@@ -50,7 +50,7 @@ tap_new(struct output *o)
 {
 	struct tap *t;
 
-	ck_assert_int_eq(tap_make(&t, o, stock), 0);
+	ck_assert_int_eq(output_tap_open(o, stock, &t), 0);
 	return t;
 }
 
@@ -86,7 +86,7 @@ START_TEST(a_block_is_read_and_written_at_once)
 	ck_assert_uint_eq(facts(t).held, 0);
 	output_written(output, b, 0);
 	ck_assert_uint_eq(stock_home(stock), BLOCKS);
-	tap_free(t);
+	output_tap_close(output, t);
 	all_close();
 }
 END_TEST
@@ -106,7 +106,7 @@ START_TEST(a_gap_comes_with_its_block)
 	tap_put(t, b);
 	output_written(output, b, 0);
 	tap_pass(t, 2);
-	tap_free(t);
+	output_tap_close(output, t);
 	all_close();
 }
 END_TEST
@@ -139,10 +139,10 @@ START_TEST(taps_have_a_quarter)
 	ck_assert_uint_eq(stock_home(stock), BLOCKS - QUARTER);
 	ck_assert_uint_eq(facts(t).skipped, 1);
 	tap_put(t, b[0]);
-	tap_free(t);
+	output_tap_close(output, t);
 	for (unsigned i = 1; i < QUARTER; i++)
 		tap_put(u, b[i]);
-	tap_free(u);
+	output_tap_close(output, u);
 	all_close();
 }
 END_TEST
@@ -175,7 +175,7 @@ START_TEST(the_recorder_gets_all_but_what_is_read)
 	ck_assert_ptr_nonnull(taken[n++]);
 	while (n--)
 		stock_put(taken[n]);
-	tap_free(t);
+	output_tap_close(output, t);
 	all_close();
 }
 END_TEST
@@ -198,7 +198,7 @@ START_TEST(nothing_is_kept_while_it_is_short)
 	output_written(output, b, 0);
 	while (n--)
 		stock_put(taken[n]);
-	tap_free(t);
+	output_tap_close(output, t);
 	all_close();
 }
 END_TEST
@@ -224,7 +224,7 @@ START_TEST(a_block_is_given_to_another_disk)
 	tap_put(t, b);
 	ck_assert_uint_eq(stock_home(stock), BLOCKS - 1);
 	block_drop(b); /* the first is back */
-	tap_free(t);
+	output_tap_close(output, t);
 	all_close();
 }
 END_TEST
@@ -248,7 +248,7 @@ START_TEST(a_tap_outlives_the_rest)
 	tap_put(t, b);
 	tap_pass(t, 1);
 	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
-	tap_free(t);
+	output_tap_close(output, t);
 	pool_free(pool);
 }
 END_TEST
@@ -266,7 +266,7 @@ START_TEST(outputs_are_told_apart)
 	ck_assert_ptr_null(tap_take(t, 0));
 	ck_assert(!rings(t));
 	ck_assert_uint_eq(stock_home(stock), BLOCKS);
-	tap_free(t);
+	output_tap_close(output, t);
 	output_drop(other);
 	all_close();
 }
@@ -309,7 +309,7 @@ START_TEST(it_is_known_what_is_settled)
 	output_end(output);
 	ck_assert(rings(t));
 	ck_assert(output_over(output, &end));
-	tap_free(t);
+	output_tap_close(output, t);
 	all_close();
 }
 END_TEST
@@ -404,7 +404,7 @@ START_TEST(many_threads)
 	for (unsigned i = 0; i < 3; i++) {
 		pthread_join(thread[i], NULL);
 		ck_assert_uint_gt(reader[i].blocks, 0);
-		tap_free(reader[i].tap);
+		output_tap_close(output, reader[i].tap);
 	}
 	ck_assert_uint_eq(output_settled(output, 0), MANY);
 	taker_leave(other);

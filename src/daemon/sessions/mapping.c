@@ -71,7 +71,7 @@ mapping_free(struct mapping **at)
 
 	*at = m->next;
 	users_free(m);
-	tap_free(m->tap);
+	output_tap_close(m->output, m->tap);
 	output_drop(m->output);
 	free(m);
 }
@@ -148,7 +148,7 @@ mapping_make(struct recorder *r, const struct mapping_of *of)
 	if (!m)
 		return -ENOMEM;
 	if (r->mappings.map)
-		err = tap_make(&m->tap, of->output, of->stock);
+		err = output_tap_open(of->output, of->stock, &m->tap);
 	if (err) {
 		free(m);
 		return err;

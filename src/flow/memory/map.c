@@ -32,7 +32,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "flow/memory/leaf_priv.h"
 #include "flow/memory/memfile.h"
 #include "store/record/map_page.h"
 
@@ -141,14 +140,13 @@ entry_take(struct map *m, uint64_t recording, uint64_t number)
 }
 
 void
-map_show(struct map *m, uint64_t recording, struct block *b)
+map_show(struct map *m, uint64_t recording, struct block *b,
+	 const struct index_record *r)
 {
-	struct index_record r;
 	struct map_entry *e;
 
 	if (b->shown)
 		return;
-	r = leaf_record(b->session, b);
 	pthread_mutex_lock(&m->lock);
 	e = entry_take(m, recording, b->number);
 	if (e) {
@@ -158,7 +156,7 @@ map_show(struct map *m, uint64_t recording, struct block *b)
 		e->at = (uint64_t)(b->data - m->arena);
 		e->base = b->base;
 		e->gap = (uint32_t)b->gap;
-		index_pack(e->record, &r);
+		index_pack(e->record, r);
 		atomic_fetch_add_explicit(&e->generation, 1,
 					  memory_order_release);
 	}

@@ -33,9 +33,12 @@ int map_fd(const struct map *m);
 uint64_t map_bytes(const struct map *m);
 
 /* Shows a sealed block that the caller holds; `recording` is the ID by which
- * live readers know its recording.  Nothing happens if the block is shown
- * already, or if no entry is free.  One thread at a time per block. */
-void map_show(struct map *m, uint64_t recording, struct block *b);
+ * live readers know its recording, and `r` the block's index record.  Does
+ * nothing if the block is shown already, or if no entry is free.  One thread at
+ * a time per block. */
+struct index_record;
+void map_show(struct map *m, uint64_t recording, struct block *b,
+	      const struct index_record *r);
 
 /* Hides a block; a reader that copies it just now notices afterwards.  The last
  * holder calls it, before the block returns to its stock. */

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "flow/memory/block_record.h"
 #include "flow/memory/map.h"
 #include "flow/memory/pool.h"
-#include "flow/memory/tap_priv.h"
 
 enum { PART = 4 }; /* the shelf has at most a quarter of the stock */
 
@@ -73,16 +73,16 @@ lowest(const struct block *b)
 static bool
 is_wanted(const struct tap *t, const struct block *b)
 {
-	return t->output == b->session && b->number >= t->from;
+	return t->of.session == b->session && b->number >= t->from;
 }
 
 struct shelf_slot *
-shelf_find(struct shelf *s, const struct output *o, uint64_t number)
+shelf_find(struct shelf *s, const void *session, uint64_t number)
 {
 	for (unsigned i = 0; i < s->most; i++) {
 		struct shelf_slot *slot = &s->slot[i];
 
-		if (slot->b && !slot->revoked && slot->b->session == o &&
+		if (slot->b && !slot->revoked && slot->b->session == session &&
 		    lowest(slot->b) <= number && number <= slot->b->number)
 			return slot;
 	}
@@ -174,6 +174,17 @@ slot_get(struct shelf *s)
 	return oldest;
 }
 
+void
+shelf_show(const struct tap *t, struct block *b)
+{
+	struct index_record r;
+
+	if (b->shown)
+		return;
+	r = block_record(t->of.format, t->of.shape, b);
+	map_show(t->map, t->shown_as, b, &r);
+}
+
 /* Shows the block to live readers, also where the shelf has no room for it: the
  * writer still holds it for a while. */
 static void
@@ -181,7 +192,7 @@ show(const struct shelf *s, struct block *b)
 {
 	for (const struct tap *t = s->taps; t; t = t->next) {
 		if (t->map && is_wanted(t, b))
-			map_show(t->map, t->shown_as, b);
+			shelf_show(t, b);
 	}
 }
 

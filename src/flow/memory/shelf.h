@@ -8,14 +8,12 @@
 #include <stdint.h>
 
 #include "contract/block.h"
+#include "flow/memory/tap.h"
 
 /*
  * A shelf has the blocks of one stock that are lent to taps, for all taps
  * together; tap.c has the rules.  The stock and each tap hold a reference.
  */
-struct tap;
-struct output;
-
 struct shelf_slot {
 	struct block *b; /* the shelf's one hold on it; NULL: empty slot */
 	uint64_t since;	 /* shelf::turn when it was offered: a lower one is
@@ -64,15 +62,39 @@ shelf_tell(struct shelf *s, bool is_short)
  * thread that keeps the stock alive. */
 void shelf_revoke(struct shelf *s);
 
-/* Offers a sealed block that the caller holds to the taps of its output.  The
+/* Offers a sealed block that the caller holds to the taps of its recording.  The
  * shelf keeps it only if that does not make the recorder short. */
 void shelf_offer(struct shelf *s, struct block *b);
+
+/* A tap, as tap.c and shelf.c share it. */
+struct tap {
+	struct shelf *shelf; /* counted reference */
+	struct tap_of of;
+	int fd;
+	struct tap *peer; /* output::taps */
+
+	/* guarded by shelf::lock */
+	struct tap *next;   /* shelf::taps */
+	uint64_t from;	    /* blocks with lower numbers are not wanted */
+	uint64_t end;	    /* see tap_facts */
+	unsigned reads;	    /* sum of read[] */
+	uint64_t revoked;   /* wanted blocks that were taken back */
+	uint64_t skipped;   /* wanted blocks that were not kept */
+	struct map *map;    /* shows its blocks to live readers; NULL: none */
+	uint64_t shown_as;  /* the recording's ID in that map */
+	atomic_uint wanted; /* reads of revoked slots; written under the lock */
+	uint16_t read[];    /* per slot of the shelf: takes not yet put */
+};
+
+/* Shows a block of the tap's recording to live readers.  Call under the
+ * lock. */
+void shelf_show(const struct tap *t, struct block *b);
 
 /* ---- under the lock: for tap.c ---------------------------------------- */
 
 /* Finds the slot whose block has this number, or brings the gap with it.  NULL:
  * none, or it was revoked. */
-struct shelf_slot *shelf_find(struct shelf *s, const struct output *o,
+struct shelf_slot *shelf_find(struct shelf *s, const void *session,
 			      uint64_t number);
 
 /* Drops all blocks that no tap wants any more. */

@@ -50,9 +50,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "flow/memory/map.h"
 #include "flow/memory/pool.h"
-#include "flow/memory/tap_priv.h"
+#include "flow/memory/shelf.h"
 
 static void
 link_in(struct tap *t)
@@ -81,7 +80,7 @@ link_out(struct tap *t)
 }
 
 int
-tap_make(struct tap **tap, struct output *o, struct stock *stock)
+tap_make(struct tap **tap, const struct tap_of *of, struct stock *stock)
 {
 	struct shelf *s = stock_shelf(stock);
 	struct tap *t = calloc(1, sizeof *t + s->most * sizeof t->read[0]);
@@ -94,11 +93,9 @@ tap_make(struct tap **tap, struct output *o, struct stock *stock)
 		return -errno;
 	}
 	t->shelf = s;
-	t->output = o;
+	t->of = *of;
 	shelf_hold(s);
-	output_hold(o);
 	link_in(t);
-	output_tap(o, t);
 	*tap = t;
 	return 0;
 }
@@ -108,12 +105,16 @@ tap_free(struct tap *t)
 {
 	if (!t)
 		return;
-	output_untap(t->output, t);
 	link_out(t);
 	shelf_drop(t->shelf);
-	output_drop(t->output);
 	close(t->fd);
 	free(t);
+}
+
+struct tap **
+tap_peer(struct tap *t)
+{
+	return &t->peer;
 }
 
 struct block *
@@ -124,7 +125,7 @@ tap_take(struct tap *t, uint64_t number)
 	struct block *b = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	slot = shelf_find(s, t->output, number);
+	slot = shelf_find(s, t->of.session, number);
 	if (slot) {
 		b = slot->b;
 		slot->reads++;
@@ -189,8 +190,8 @@ tap_show(struct tap *t, struct map *map, uint64_t recording)
 	t->map = map;
 	t->shown_as = recording;
 	for (unsigned i = 0; i < s->most; i++) {
-		if (s->slot[i].b && s->slot[i].b->session == t->output)
-			map_show(map, recording, s->slot[i].b);
+		if (s->slot[i].b && s->slot[i].b->session == t->of.session)
+			shelf_show(t, s->slot[i].b);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -242,6 +243,7 @@ tap_facts(struct tap *t, struct tap_facts *f)
 				 .revoked = t->revoked,
 				 .skipped = t->skipped };
 	for (unsigned i = 0; i < s->most; i++)
-		f->held += s->slot[i].b && s->slot[i].b->session == t->output;
+		f->held +=
+		    s->slot[i].b && s->slot[i].b->session == t->of.session;
 	pthread_mutex_unlock(&s->lock);
 }

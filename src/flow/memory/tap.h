@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "contract/block.h"
-#include "flow/output/output.h"
+#include "contract/format.h"
 
 /*
  * A tap gives one reader (a sending session, or the map for live readers) the
@@ -30,12 +30,25 @@
  */
 struct tap;
 
-/* Makes a tap for the blocks of an output, which all come from `stock`.
- * Returns 0 or -errno. */
-int tap_make(struct tap **tap, struct output *o, struct stock *stock);
+struct stock;
+
+/* The recording whose blocks a tap gives; all of them come from `stock`.  Format
+ * and shape make the blocks' index records, and outlive the tap. */
+struct tap_of {
+	const void *session; /* as block::session */
+	const struct format_ops *format;
+	const struct format_shape *shape;
+};
+
+/* Makes a tap; output_tap_open() makes those of an output.  Returns 0 or
+ * -errno. */
+int tap_make(struct tap **tap, const struct tap_of *of, struct stock *stock);
 
 /* Frees a tap.  Every block was put. */
 void tap_free(struct tap *t);
+
+/* The next tap in the list of whoever made it (output::taps), for him to set. */
+struct tap **tap_peer(struct tap *t);
 
 /* Takes the block with this number, or the one that brings the gap with this
  * number.  NULL: it is not in memory, or was revoked.  Put it once for each

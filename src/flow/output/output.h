@@ -291,6 +291,14 @@ void output_counts(struct output *o, struct output_counts *c);
  * writer. */
 void output_settle(struct output *o, const struct index_record *r, size_t n);
 
+/* Opens a tap (tap.h) for the blocks of an output, which all come from `stock`,
+ * and closes it (NULL is allowed).  An open tap holds the output, which pokes
+ * it.  0 or -errno.  Any thread. */
+struct stock;
+struct tap;
+int output_tap_open(struct output *o, struct stock *stock, struct tap **tap);
+void output_tap_close(struct output *o, struct tap *t);
+
 /* Declares that nothing more will be put, since every receiver is done or none
  * ever started.  Blocks put before may still be in flight.  Calling it again
  * does nothing. */

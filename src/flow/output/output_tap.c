@@ -3,13 +3,13 @@
  * are durable or lost, whether more will come, and a wake-up when that changes.
  * A writer reports a whole sync at once. */
 #include "flow/output/output_priv.h"
-#include "flow/memory/tap_priv.h"
+#include "flow/memory/tap.h"
 
 /* Wakes every tap; caller holds output::tapping. */
 static void
 taps_poke(struct output *o)
 {
-	for (struct tap *t = o->taps; t; t = t->peer)
+	for (struct tap *t = o->taps; t; t = *tap_peer(t))
 		tap_poke(t);
 }
 
@@ -125,23 +125,38 @@ output_learned(struct output *o, struct format_shape *shape)
 	return learned;
 }
 
-void
-output_tap(struct output *o, struct tap *t)
+int
+output_tap_open(struct output *o, struct stock *stock, struct tap **tap)
 {
+	const struct tap_of of = { .session = o,
+				   .format = o->format,
+				   .shape = o->shape };
+	struct tap *t;
+	int err = tap_make(&t, &of, stock);
+
+	if (err)
+		return err;
+	output_hold(o);
 	pthread_mutex_lock(&o->tapping);
-	t->peer = o->taps;
+	*tap_peer(t) = o->taps;
 	o->taps = t;
 	pthread_mutex_unlock(&o->tapping);
+	*tap = t;
+	return 0;
 }
 
 void
-output_untap(struct output *o, struct tap *t)
+output_tap_close(struct output *o, struct tap *t)
 {
 	struct tap **at;
 
+	if (!t)
+		return;
 	pthread_mutex_lock(&o->tapping);
-	for (at = &o->taps; *at != t; at = &(*at)->peer)
+	for (at = &o->taps; *at != t; at = tap_peer(*at))
 		;
-	*at = t->peer;
+	*at = *tap_peer(t);
 	pthread_mutex_unlock(&o->tapping);
+	tap_free(t);
+	output_drop(o);
 }

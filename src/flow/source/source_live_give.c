@@ -11,7 +11,7 @@
  */
 #include <errno.h>
 
-#include "flow/memory/leaf_priv.h"
+#include "flow/memory/block_record.h"
 #include "flow/source/source_live_priv.h"
 #include "store/recording/recording.h"
 
@@ -154,7 +154,8 @@ bool
 live_give_block(struct source_live *s, const struct block *b, uint64_t number,
 		struct parcel *p)
 {
-	struct index_record r = leaf_record(s->output, b);
+	struct index_record r =
+	    block_record(s->output->format, s->output->shape, b);
 	bool gap = number < b->number;
 
 	if (gap)

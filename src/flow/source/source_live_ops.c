@@ -125,7 +125,7 @@ live_close(struct source *source)
 	if (s->holds)
 		source_put(&s->held);
 	source_close(s->disk);
-	tap_free(s->tap);
+	output_tap_close(s->output, s->tap);
 	output_drop(s->output);
 	if (s->timer >= 0)
 		close(s->timer);
@@ -191,7 +191,7 @@ source_live_make(struct source **source, const struct source_live_args *a,
 	s->epoll = s->timer = s->watched = -1;
 	s->disk_at = UINT64_MAX;
 	s->of = calloc(s->output->subs, sizeof *s->of);
-	err = s->of ? tap_make(&s->tap, s->output, a->stock) : -ENOMEM;
+	err = s->of ? output_tap_open(s->output, a->stock, &s->tap) : -ENOMEM;
 	if (!err)
 		err = fds_make(s);
 	if (err) {

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
-#include "flow/memory/leaf_priv.h"
+#include "flow/memory/block_record.h"
 #include "flow/source/source_relay_priv.h"
 #include "store/record/fill.h"
 #include "store/record/notes.h"

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "flow/memory/block_record.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "flow/memory/brought.h"
-#include "flow/memory/leaf_priv.h"
 #include "store/record/meta.h"
 
 /* Opens the recording's folder that is on the disk, and logs why if it cannot
@@ -247,7 +247,8 @@ lines_add(struct leaf *l, const struct brought *from)
 void
 leaf_note(struct leaf *l, const struct block *b)
 {
-	struct index_record r = leaf_record(l->output, b);
+	struct index_record r =
+	    block_record(l->output->format, l->output->shape, b);
 
 	sums_add(l, b);
 	note_run(l, b);
@@ -263,7 +264,9 @@ leaf_note(struct leaf *l, const struct block *b)
 static void
 records_add(struct leaf *l, const struct block *b)
 {
-	struct index_record r = leaf_record(l->output, b), gap;
+	struct index_record r = block_record(l->output->format,
+					     l->output->shape, b),
+			    gap;
 
 	if (r.flags & INDEX_DATA_TIME)
 		output_timed(l->output, &r);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the index record of a sealed block: number, times, sizes, checksum. */
-#include "flow/memory/leaf_priv.h"
+#include "flow/memory/block_record.h"
 
 #include "flow/memory/brought.h"
 
@@ -72,10 +71,4 @@ block_record(const struct format_ops *format, const struct format_shape *shape,
 	if (!b->notes && data_times(&m, b, &r.first_ns, &r.last_ns))
 		r.flags |= INDEX_DATA_TIME;
 	return r;
-}
-
-struct index_record
-leaf_record(const struct output *o, const struct block *b)
-{
-	return block_record(o->format, o->shape, b);
 }
