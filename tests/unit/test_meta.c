@@ -112,12 +112,4 @@ START_TEST(holes)
 }
 END_TEST
 
-START_TEST(error)
-{
-	line_is(meta_error("no \"space\"", 0),
-		"{\"error\":\"no \\\"space\\\"\","
-		"\"time\":\"1970-01-01T00:00:00.000000000Z\"}");
-}
-END_TEST
-
-SUITE("meta", head, run, holes, error)
+SUITE("meta", head, run, holes)

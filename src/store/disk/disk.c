@@ -7,8 +7,6 @@
  * when the file systems were mounted, and it does not list links to a mount
  * point.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>

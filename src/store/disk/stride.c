@@ -3,8 +3,6 @@
  * One system call reads hundreds of packets: preadv() puts the payloads where
  * they belong, and the bytes between them into a scratch buffer.
  */
-#include "config.h"
-
 #include <sys/uio.h>
 #include <unistd.h>
 

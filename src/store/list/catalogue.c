@@ -4,8 +4,6 @@
  * that asks for all 10 000 of them gets these texts copied together, a page at
  * a time, and the lock is held no longer than that takes.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages of entries, put together from their texts while the lock is held. */
-#include "config.h"
-
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>

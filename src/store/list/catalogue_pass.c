@@ -7,8 +7,6 @@
  * right after the folder was listed may leave it the same.  So a folder that
  * changed a moment before it was listed is listed again in the next pass.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

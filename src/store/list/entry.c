@@ -9,8 +9,6 @@
  * A block that two disks have and one that no disk has add up to the right
  * number of records.  That mistake is accepted here; `spate info` sees it.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

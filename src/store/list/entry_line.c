@@ -3,8 +3,6 @@
  * Reads the first and the last line of metadata without the lines between: for
  * a night with 1 % loss those are hundreds of megabytes.
  */
-#include "config.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

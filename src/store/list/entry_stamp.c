@@ -4,8 +4,6 @@
  * a file grows.  If a recording is one file, the length of that file is part of
  * the stamp.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -7,8 +7,6 @@
  * the chunks these are in, and the length of the last chunk of each disk, which
  * is the chunk that a disk that went away does not have.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

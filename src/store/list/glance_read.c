@@ -9,8 +9,6 @@
  * where the next one is.  Items of cubes say nothing about themselves, so cubes
  * are not read.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -3,8 +3,6 @@
  * Records are packed byte by byte and not with a packed struct, so that the
  * file is the same on every machine and a record in memory may grow.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

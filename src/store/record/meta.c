@@ -245,13 +245,6 @@ meta_read_written(const json_t *line, struct index_record *r, uint32_t *gap)
 	return 0;
 }
 
-json_t *
-meta_error(const char *text, int64_t now_ns)
-{
-	return json_pack("{s:s, s:o}", "error", text, "time",
-			 time_json(now_ns));
-}
-
 uint64_t
 meta_most(const struct index_record *record, size_t records)
 {

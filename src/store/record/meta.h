@@ -61,7 +61,6 @@
  *                                                  so many bytes; a chunk that
  *                                                  was noted before and ends
  *                                                  behind that is not there
- *   {"error":"...","time":..}                      something about this disk
  *   {"end":{..}}                                   the recording's totals
  *
  * A reader skips a line that does not parse (a torn tail), unless it is the
@@ -102,8 +101,6 @@ json_t *meta_written(const struct index_record *r, uint64_t gap);
 /* Reads such a line.  0, or -EBADMSG. */
 int meta_read_written(const json_t *line, struct index_record *r,
 		      uint32_t *gap);
-/* The line of an error of this disk. */
-json_t *meta_error(const char *text, int64_t now_ns);
 
 /* The holes of a sealed block of a cube; NULL also if nothing is missing.  An
  * empty list of holes says that only packets are missing that would not have

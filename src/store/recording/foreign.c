@@ -13,8 +13,6 @@
  * Readers know records and that line only, so they work unchanged.  They ask
  * this code only where in a file a block's bytes are.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

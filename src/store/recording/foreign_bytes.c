@@ -3,8 +3,6 @@
  * Finds the bytes of a block of a foreign recording.  Pieces are sorted by the
  * number of the block that they became.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

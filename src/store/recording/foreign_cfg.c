@@ -11,8 +11,6 @@
  * numbers, which end in L, and takes the first chunk that it finds for the
  * length of all but the last.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

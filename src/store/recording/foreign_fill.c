@@ -14,8 +14,6 @@
  * visited in an order that is spread over the whole recording however early the
  * search ends.  80,000 packets in the cache take 0.15 s.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

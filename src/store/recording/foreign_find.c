@@ -7,8 +7,6 @@
  * whoever made it may not be allowed to read its target, but we may.  Anything
  * but regular files is ignored, and opening a pipe does not block.
  */
-#include "config.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

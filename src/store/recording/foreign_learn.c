@@ -7,8 +7,6 @@
  * If no form is found, the data is treated as plain bytes: a length that
  * divides all chunks is taken for a packet, so that all of it is read.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,8 +9,6 @@
  * frame number around it is the last one of its second.  Two such places are
  * looked at, because the last frame may be missing at one of them.
  */
-#include "config.h"
-
 #include <unistd.h>
 
 #include "contract/defaults.h"

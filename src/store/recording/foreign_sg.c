@@ -9,8 +9,6 @@
  * where the next ones would be if all are full, and the bytes in between are
  * left out.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -7,8 +7,6 @@
  * into pieces of a usual size and sorted by sequence.  With one disk nothing
  * has to be sorted.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 

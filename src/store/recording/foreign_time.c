@@ -12,8 +12,6 @@
  * A sequence that goes backwards, or so far ahead that it cannot be a loss,
  * means that the sender started anew: counting goes on from there.
  */
-#include "config.h"
-
 #include <stdlib.h>
 
 #include "store/recording/foreign_priv.h"

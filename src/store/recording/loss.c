@@ -5,8 +5,6 @@
  * stretch of slots, and stretches that touch are joined: what a dead cable cost
  * is reported as one loss and not as a hole, three gaps and a hole.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,6 @@
  * written in between, and a recording that was closed just now never looks
  * interrupted.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -3,8 +3,6 @@
  * Finds the data of a block, by the recording's layout map; in another
  * program's recording by what foreign_open() found (foreign.h).
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

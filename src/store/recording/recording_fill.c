@@ -8,8 +8,6 @@
  * A stretch behind a block that belongs to no block (recording_place.c) is
  * filled as if the block went on.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,6 @@
  * needs no lock of a reader: a live recording is not removed.  A reader that
  * asks again after each refresh gets the lock when the recording has ended.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>

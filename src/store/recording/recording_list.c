@@ -4,8 +4,6 @@
  * recordings of other programs.  Names are collected in one growing text and
  * become an array when all are known, so there is one piece of memory to free.
  */
-#include "config.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

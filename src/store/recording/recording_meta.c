@@ -7,8 +7,6 @@
  * are remembered, and they are parsed on demand.  They are recognised by their
  * first bytes, which meta.c guarantees (it writes "block" first).
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

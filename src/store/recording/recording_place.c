@@ -15,8 +15,6 @@
  * has no number, and so no block: it is the difference between the end of a
  * block and the offset of the next.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -6,8 +6,6 @@
  * Open chunks are kept in a table by number modulo RECORDING_OPEN: sequential
  * readers hit it, a jump opens a file, and there is no list to maintain.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
