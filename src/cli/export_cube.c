@@ -24,7 +24,7 @@
 #include "cli/export.h"
 #include "cli/export_map.h"
 #include "store/read/cube.h"
-#include "store/disk/write_whole.h"
+#include "store/disk/file.h"
 
 /* One file and its map. */
 struct part {

@@ -32,8 +32,6 @@ libstore_a_SOURCES = \
 	%D%/list/glance_read.c %D%/list/glance_second.c %D%/list/glance_time.c \
 	%D%/record/index.c %D%/record/index.h \
 	%D%/disk/layout.c %D%/disk/layout.h \
-	%D%/disk/layout_map.c %D%/disk/layout_map.h \
-	%D%/disk/read_whole.h \
 	%D%/read/reader.c %D%/read/reader.h %D%/read/reader_priv.h \
 	%D%/read/reader_chunk.c \
 	%D%/read/reader_lane.c \
@@ -81,7 +79,7 @@ libstore_a_SOURCES = \
 	%D%/record/row.c %D%/record/row.h \
 	%D%/disk/sg.c %D%/disk/sg.h \
 	%D%/record/sums.c %D%/record/sums.h \
-	%D%/disk/stride.c %D%/disk/stride.h \
+	%D%/disk/file.c %D%/disk/file.h \
 	%D%/write/telling.c %D%/write/telling.h \
 	%D%/repair/verify.c %D%/repair/verify.h \
 	%D%/repair/verify_chunk.c %D%/repair/verify_priv.h \
@@ -106,8 +104,7 @@ libstore_a_SOURCES = \
 	%D%/view/view_lay.c \
 	%D%/view/view_thread.c \
 	%D%/view/view_time.c \
-	%D%/view/view_turn.c \
-	%D%/disk/write_whole.h
+	%D%/view/view_turn.c
 # How a reader's threads read.
 if HAVE_LIBURING
 libstore_a_SOURCES += %D%/read/reader_ring.c

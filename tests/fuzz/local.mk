@@ -57,7 +57,7 @@ noinst_PROGRAMS += tests/fuzz/fuzz_sg tests/fuzz/fuzz_foreign
 tests_fuzz_fuzz_sg_SOURCES = %D%/fuzz_sg.c
 tests_fuzz_fuzz_sg_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_foreign_SOURCES = %D%/fuzz_foreign.c \
-	src/base/fault.c src/base/text.c src/store/disk/disk.c src/store/disk/layout.c
+	src/base/fault.c src/base/text.c src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c
 tests_fuzz_fuzz_foreign_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_foreign_LDADD = $(JANSSON_LIBS)
 
@@ -97,7 +97,7 @@ noinst_PROGRAMS += tests/fuzz/fuzz_scan
 tests_fuzz_fuzz_scan_SOURCES = %D%/fuzz_scan.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
 	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
-	src/daemon/schedule/scan.c src/daemon/schedule/scan_read.c src/store/disk/disk.c src/store/disk/layout.c
+	src/daemon/schedule/scan.c src/daemon/schedule/scan_read.c src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c
 tests_fuzz_fuzz_scan_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
@@ -108,7 +108,7 @@ FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
 	src/cli/schedule/import_conf.c src/cli/schedule/import_file.c src/cli/schedule/import_scans.c \
 	src/cli/schedule/import_snap.c src/cli/schedule/import_snp.c src/cli/schedule/import_time.c \
 	src/cli/schedule/import_vex.c src/cli/schedule/import_words.c src/cli/show/suggest.c \
-	src/store/disk/disk.c src/store/disk/layout.c
+	src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c
 noinst_PROGRAMS += tests/fuzz/fuzz_snp tests/fuzz/fuzz_vex
 tests_fuzz_fuzz_snp_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/schedule/import_noxml.c
 tests_fuzz_fuzz_snp_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_snp
@@ -129,7 +129,7 @@ endif
 # Commands of VSI-S: with what acts on them, and a recorder that is made up.
 noinst_PROGRAMS += tests/fuzz/fuzz_vsi
 tests_fuzz_fuzz_vsi_SOURCES = %D%/fuzz_vsi.c src/base/fault.c src/base/text.c \
-	src/store/disk/disk.c src/store/disk/layout.c
+	src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c
 tests_fuzz_fuzz_vsi_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_vsi_LDADD = $(JANSSON_LIBS)
 

@@ -9,7 +9,7 @@
 
 #include "contract/bytes.h"
 #include "store/record/foreign_form.h"
-#include "store/disk/stride.h"
+#include "store/disk/file.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

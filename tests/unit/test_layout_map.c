@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/disk/layout_map.h"
+#include "store/disk/layout.h"
 #include "unit/suite.h"
 
 static void

@@ -10,7 +10,7 @@
 #include "store/write/folder.h"
 #include "store/record/meta.h"
 #include "store/disk/sg.h"
-#include "store/disk/write_whole.h"
+#include "store/disk/file.h"
 #include "unit/hang_fs.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"

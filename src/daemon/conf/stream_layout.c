@@ -13,7 +13,7 @@
 #include <errno.h>
 
 #include "daemon/conf/stream.h"
-#include "store/disk/layout_map.h"
+#include "store/disk/layout.h"
 
 static int
 refuse(const struct stream *s, const char *where, const char *why,

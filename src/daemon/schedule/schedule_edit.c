@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "daemon/schedule/scan_read.h"
 #include "store/disk/disk.h"
-#include "store/disk/write_whole.h"
+#include "store/disk/file.h"
 
 /* ---- an entry by command -------------------------------------------- */
 

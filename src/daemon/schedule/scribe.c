@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "store/disk/write_whole.h"
+#include "store/disk/file.h"
 
 enum { AGAIN_S = 10, END_S = 10 };
 

@@ -13,7 +13,7 @@
 #include "base/shape.h"
 #include "store/write/copied.h"
 #include "store/record/geometry.h"
-#include "store/disk/layout_map.h"
+#include "store/disk/layout.h"
 
 enum { BLOCKS_LEAST = 3, SUBS_MOST = 65536 };
 

@@ -25,7 +25,7 @@
 #include "store/recording/foreign.h"
 #include "store/record/index.h"
 #include "store/recording/loss.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/recording/recording.h"
 
 /* State of reading one entry. */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "store/list/entry_line.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 
 enum { HEAD_FIRST = 8 << 10, TAIL_FIRST = 4 << 10, LINE_MOST = 16 << 20 };
 

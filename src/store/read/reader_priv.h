@@ -6,7 +6,7 @@
 
 #include "store/read/reader.h"
 #include "store/recording/recording_priv.h"
-#include "store/disk/stride.h"
+#include "store/disk/file.h"
 #include "store/record/sums.h"
 
 /*

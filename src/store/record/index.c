@@ -12,7 +12,7 @@
 #include "base/crc32c.h"
 #include "contract/bytes.h"
 #include "store/record/index.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 
 enum {
 	AT_NUMBER = 0,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "base/ease.h"
 #include "store/record/row.h"
 

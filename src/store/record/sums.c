@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/crc32c.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 
 enum {
 	AT_MAGIC = 0,

@@ -21,7 +21,7 @@
 #include "store/disk/disk.h"
 #include "store/record/foreign_form.h"
 #include "store/disk/layout.h"
-#include "store/disk/write_whole.h"
+#include "store/disk/file.h"
 
 #define BLANK " \t\r"
 

@@ -16,7 +16,7 @@
 #include "base/module.h"
 #include "store/recording/foreign_priv.h"
 #include "store/record/geometry.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 
 enum { PAGE = 4096, MEGA = 1 << 20 };
 

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "store/recording/foreign_priv.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 
 struct walk {
 	struct recording *rec;

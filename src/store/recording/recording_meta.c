@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "store/recording/foreign.h"
 #include "store/record/meta.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/recording/recording_priv.h"
 
 /* A piece of one disk's metadata while it is read. */

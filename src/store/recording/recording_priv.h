@@ -6,10 +6,10 @@
 
 #include "contract/format.h"
 #include "store/record/fill.h"
-#include "store/disk/layout_map.h"
+#include "store/disk/layout.h"
 #include "store/recording/recording.h"
 #include "store/record/row.h"
-#include "store/disk/stride.h"
+#include "store/disk/file.h"
 
 /* Shared by the files of this room, and by verify and recover. */
 

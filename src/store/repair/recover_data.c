@@ -21,9 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/repair/recover_priv.h"
-#include "store/disk/write_whole.h"
 
 /* The end of one disk's file. */
 struct tail {

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/repair/recover_priv.h"
 #include "store/record/row.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "store/repair/recover_priv.h"
-#include "store/disk/write_whole.h"
+#include "store/disk/file.h"
 
 static int
 put_line(int fd, const json_t *line, uint64_t *offset)

@@ -11,7 +11,7 @@
 
 #include "base/crc32c.h"
 #include "base/ease.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/repair/recover_priv.h"
 
 /* Cuts what is behind the last record, as in an index. */

@@ -2,7 +2,7 @@
 #ifndef SPATE_STORE_REPAIR_REMOVAL_PRIV_H
 #define SPATE_STORE_REPAIR_REMOVAL_PRIV_H
 
-#include "store/disk/layout_map.h"
+#include "store/disk/layout.h"
 #include "store/repair/removal.h"
 
 /* Declarations shared by the files of a removal. */

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/record/row.h"
 #include "store/repair/verify_priv.h"
 

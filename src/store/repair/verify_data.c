@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/repair/verify_priv.h"
 
 /* State of checking one disk's file. */

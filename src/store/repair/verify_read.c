@@ -29,7 +29,7 @@
 
 #include "base/crc32c.h"
 #include "base/ease.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/repair/verify_priv.h"
 
 /* State of reading a block back. */

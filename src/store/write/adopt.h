@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "store/record/index.h"
-#include "store/disk/layout_map.h"
+#include "store/disk/layout.h"
 
 /*
  * Finds blocks that lost their index records in a crash: the data is whole and

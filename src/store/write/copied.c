@@ -20,10 +20,9 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "store/disk/layout_map.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/layout.h"
+#include "store/disk/file.h"
 #include "store/recording/recording.h"
-#include "store/disk/write_whole.h"
 
 /* ---- the first line of the metadata ------------------------------------- */
 

@@ -28,7 +28,7 @@
 #include "store/write/folder_priv.h"
 #include "store/record/geometry.h"
 #include "store/record/meta.h"
-#include "store/disk/write_whole.h"
+#include "store/disk/file.h"
 
 enum { STEP = 256 << 20, STEPS_FREE = 4 };
 

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "store/write/folder.h"
-#include "store/disk/layout_map.h"
+#include "store/disk/layout.h"
 
 /*
  * Declarations shared by the files of a folder.

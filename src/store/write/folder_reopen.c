@@ -23,7 +23,7 @@
 #include "store/write/adopt.h"
 #include "store/write/folder_priv.h"
 #include "store/record/meta.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 
 static int
 open_tail(const struct folder *f, struct tail *tail, const char *file)

@@ -18,8 +18,7 @@
 #include <unistd.h>
 
 #include "store/write/folder_priv.h"
-#include "store/disk/read_whole.h"
-#include "store/disk/write_whole.h"
+#include "store/disk/file.h"
 
 /* ---- blocks without a record -------------------------------------------- */
 

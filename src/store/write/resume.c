@@ -22,7 +22,7 @@
 #include "base/units.h"
 #include "store/write/adopt.h"
 #include "store/record/meta.h"
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/recording/recording_priv.h"
 
 static int

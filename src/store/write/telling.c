@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/disk/read_whole.h"
+#include "store/disk/file.h"
 #include "store/recording/recording_priv.h"
 
 /* Position of a line, and its block. */

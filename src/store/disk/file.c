@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "store/disk/stride.h"
+#include "store/disk/file.h"
 
 enum { PACKETS = 256 };
 
