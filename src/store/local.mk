@@ -11,7 +11,6 @@ libstore_a_SOURCES = \
 	%D%/list/entry_line.c %D%/list/entry_line.h \
 	%D%/list/entry_stamp.c %D%/list/entry_stamp.h \
 	%D%/record/fill.c %D%/record/fill.h \
-	%D%/record/fill_learn.c %D%/record/fill_priv.h \
 	%D%/write/folder.c %D%/write/folder.h %D%/write/folder_priv.h \
 	%D%/write/folder_data.c \
 	%D%/write/folder_place.c %D%/write/folder_reopen.c %D%/write/folder_resume.c \
@@ -42,9 +41,8 @@ libstore_a_SOURCES = \
 	%D%/read/reader_wish.c \
 	%D%/recording/loss.c %D%/recording/loss.h \
 	%D%/record/map_page.c %D%/record/map_page.h \
-	%D%/record/meta.c %D%/record/meta.h %D%/record/meta_heap.c \
-	%D%/record/notes.c %D%/record/notes.h %D%/record/notes_priv.h \
-	%D%/record/notes_cube.c %D%/record/notes_row.c \
+	%D%/record/meta.c %D%/record/meta.h \
+	%D%/record/notes.c %D%/record/notes.h \
 	%D%/recording/recording.c %D%/recording/recording.h \
 	%D%/recording/recording_chunk.c \
 	%D%/recording/recording_count.c \

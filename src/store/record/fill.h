@@ -77,6 +77,11 @@ void fill_learn(struct fill *fill, const struct block *b);
  */
 void fill_block(struct fill *fill, struct block *b);
 
+/* Parses the header of a slot of a block into p.  False if the slot is empty or
+ * its header is not readable. */
+bool fill_good_at(const struct fill *fill, const struct block *b, uint32_t slot,
+		  struct format_packet *p);
+
 /* True if fill_slot() can step the header of this payload. */
 bool fill_near(const struct fill *fill, const uint8_t *payload);
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/record/fill_priv.h"
+#include "store/record/fill.h"
 #include "store/view/view_priv.h"
 
 enum {
