@@ -142,11 +142,12 @@ read_on killed before
 read_on killed slow 2e6
 send_begin 1500
 wait_for 60 has before 4000000
-spated_kill
-# What was in memory alone is gone: it is not there, or filled; but nobody is
-# told of an error, and what was read was what was sent.
-wait "$sender" || true
 n=$(stat -c %s "$work/before")
+spated_kill
+# What was read before is what was sent.  What was in memory alone is gone now:
+# it is not there, or filled, if its size was told already; but nobody is told
+# of an error.
+wait "$sender" || true
 cmp -n "$n" "$work/before" "$work/ideal"
 for pid in "${!pids[@]}"; do
 	echo 0 >"$work/${pids[pid]}.end"
@@ -155,7 +156,20 @@ for pid in "${!pids[@]}"; do
 		"$(cut -d' ' -f2 "$work/${pids[pid]}.said")" 0
 done
 pids=()
-timeout 60 cat "$mnt/killed.vdif" >/dev/null
+timeout 60 cat "$mnt/killed.vdif" >"$work/after"
+"$python" - "$work/before" "$work/ideal" "$work/after" <<'END' ||
+import sys
+read, sent, there = (open(name, "rb").read() for name in sys.argv[1:])
+for i, byte in enumerate(read):
+    if byte not in (sent[i], there[i] if i < len(there) else sent[i]):
+        sys.exit(f"byte {i} was not sent, and is no fill")
+fill = bytes.fromhex("44332211") * 2008
+for at in range(0, len(there), 8032):
+    frame = there[at : at + 8032]
+    if frame not in (sent[at : at + 8032], fill) and frame[3] < 0x80:
+        sys.exit(f"the frame at {at} was not sent, and is no fill")
+END
+	fail "what was read of the one that was killed is not true"
 
 # ---- no memory --------------------------------------------------------------------
 
