@@ -6,6 +6,7 @@
  * the last byte, wherever it came from.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -318,6 +319,26 @@ begin(int64_t durable)
 	output_open(durable);
 }
 
+/* One turn of a wait that began at `since`.  Whoever waits for this long waits
+ * for ever, and the test says for what. */
+static void
+turn(int64_t since, const char *what)
+{
+	struct sender_facts f = { 0 };
+
+	sched_yield();
+	if (clock_steady() - since < 600 * NS_SECOND)
+		return;
+	if (peer[0].sender)
+		sender_facts(peer[0].sender, &f);
+	ck_abort_msg("waits for %s: %" PRIu64 " packets recorded, %u blocks in "
+		     "flight, %u at home; the first peer has %llu, state %d, "
+		     "%" PRIu64 " bytes from memory, %" PRIu64 " from disks",
+		     what, packets, atomic_load(&output->in_flight),
+		     stock_home(stock), atomic_load(&peer[0].next), f.state,
+		     f.source.bytes_memory, f.source.bytes_disk);
+}
+
 /*
  * So many more blocks of whole packets.  The recorder itself has no more than
  * `own` of the stock at a time, so there is always one for it.
@@ -328,15 +349,16 @@ record(unsigned n, unsigned own)
 	uint64_t next = packets;
 
 	while (n--) {
+		int64_t since = clock_steady();
 		struct block *b;
 
 		while (atomic_load_explicit(&output->in_flight,
 					    memory_order_acquire) >= own)
-			sched_yield();
+			turn(since, "disks");
 		b = stock_take(stock, 0);
 		while (!b) {
 			missed++;
-			sched_yield();
+			turn(since, "a block");
 			b = stock_take(stock, 0);
 		}
 		for (unsigned i = 0; i < SLOTS; i++)
@@ -357,9 +379,10 @@ static void
 record_end(void)
 {
 	struct index_record record = { .kind = INDEX_END };
+	int64_t since = clock_steady();
 
 	while (atomic_load_explicit(&output->in_flight, memory_order_acquire))
-		sched_yield();
+		turn(since, "the last blocks to be written");
 	output_end(output);
 	record.number = atomic_load(&output->records);
 	record.first = atomic_load(&output->packets);
@@ -369,7 +392,7 @@ record_end(void)
 					    json_pack("{s:i}", "end", 1)),
 				 0);
 	while (atomic_load(&output->errands))
-		sched_yield();
+		turn(since, "the ends on disks");
 }
 
 /* ---- sending ---------------------------------------------------------- */
@@ -411,8 +434,12 @@ look(struct peer *p)
 static void
 wait_for(struct peer *p, uint64_t least)
 {
-	while (atomic_load(&p->next) < least && !sender_ended(p->sender))
+	int64_t since = clock_steady();
+
+	while (atomic_load(&p->next) < least && !sender_ended(p->sender)) {
 		usleep(1000);
+		turn(since, "a peer");
+	}
 	ck_assert_msg(atomic_load(&p->next) >= least, "%s", look(p).why);
 }
 
@@ -427,10 +454,12 @@ go_on(struct peer *p)
 static struct sender_facts
 send_end(struct peer *p, enum sender_state state)
 {
+	int64_t since = clock_steady();
 	struct sender_facts f;
 
 	do {
 		usleep(1000);
+		turn(since, "the end of a send");
 		f = look(p);
 	} while (f.state < SENDER_DONE);
 	ck_assert_msg(f.state == state, "state %d: %s", f.state, f.why);
@@ -523,8 +552,9 @@ END_TEST
  * though disks tell of blocks only when the recording ends. */
 START_TEST(a_peer_that_catches_up)
 {
+	useconds_t pause = 5000;
 	struct sender_facts f;
-	uint64_t memory;
+	uint64_t memory, was;
 
 	begin(INT64_MAX / 2);
 	send_begin(&peer[0]);
@@ -534,11 +564,19 @@ START_TEST(a_peer_that_catches_up)
 	go_on(&peer[0]);
 	wait_for(&peer[0], PACKETS / 10 * 5);
 	memory = look(&peer[0]).source.bytes_memory;
-	/* At a pace that leaves disks time for it. */
+	/* Memory holds the newest BLOCKS / 4 blocks: slow down until the peer
+	 * gets there, however busy the machine is. */
+	f = look(&peer[0]);
 	do {
+		was = f.source.bytes_memory;
 		record(1, EASY);
-		usleep(5000);
+		usleep(pause);
 		f = look(&peer[0]);
+		if (f.source.bytes_memory == was)
+			pause += pause / 64;
+		ck_assert_msg(pause < 10000000,
+			      "at %" PRIu64 " of %" PRIu64 " packets",
+			      (uint64_t)atomic_load(&peer[0].next), packets);
 	} while (f.source.bytes_memory < memory + 50 * SLOTS * SLOT);
 	ck_assert_uint_gt(f.source.bytes_disk, 0);
 	record_end();
