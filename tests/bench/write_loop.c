@@ -51,7 +51,7 @@ struct loop {
 	struct queue *queue;
 	struct output *output;
 	struct format_shape shape;
-	struct writer_way way;
+	struct write_plugin way;
 	uint64_t made; /* bytes */
 };
 
@@ -91,8 +91,8 @@ way_open(struct loop *l)
 		ops = write_dying(ops, l->disk[l->disks - 1].path, l->kill);
 	if (!ops)
 		die("the last folder", -errno);
-	l->way =
-	    (struct writer_way){ ops, calloc(1, ops->head.options_bytes + 1) };
+	l->way = (struct write_plugin){ ops, calloc(1, ops->head.options_bytes +
+							   1) };
 }
 
 static void
@@ -158,8 +158,8 @@ static void
 writers_start(struct loop *l)
 {
 	struct writer_args args = { .queue = l->queue,
-				    .way = &l->way,
-				    .ways = 1,
+				    .plugin = &l->way,
+				    .plugins = 1,
 				    .files = FILES / l->disks,
 				    .changed = changed };
 	uint64_t arena_bytes;
@@ -256,7 +256,7 @@ disks_tell(struct loop *l)
 		writer_facts(l->w[i], &f);
 		printf("%s{\"path\":\"%s\",\"way\":\"%s\",\"written\":%llu,"
 		       "\"state\":\"%s\",\"p99_s\":%.4f}",
-		       i ? "," : "", l->disk[i].path, f.way ? f.way : "",
+		       i ? "," : "", l->disk[i].path, f.plugin ? f.plugin : "",
 		       (unsigned long long)f.written, state[f.state],
 		       (double)f.latency_p99 / 1e9);
 	}

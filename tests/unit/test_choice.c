@@ -14,7 +14,7 @@
 enum { DISKS = 6, MS = 1000000, MIB = 1 << 20, BLOCKS = 1 << 14 };
 
 struct sim_disk {
-	struct choice choice;
+	struct disk_choice choice;
 	uint64_t device;
 	uint64_t *free; /* of its account */
 	double speed;
@@ -24,7 +24,7 @@ struct sim_disk {
 };
 
 static struct sim {
-	struct choices all;
+	struct disk_choices all;
 	struct sim_disk disk[DISKS];
 	unsigned n;
 	uint64_t space[DISKS];
@@ -38,15 +38,15 @@ static struct sim {
 static void
 rank(struct sim_disk *d, int64_t took)
 {
-	struct choice_rank r = { .device = d->device,
-				 .free = *d->free,
-				 .speed = took ? (double)sim.bytes * 1e9 /
-						     (double)took
-					       : d->choice.rank.speed,
-				 .bytes = sim.bytes,
-				 .took = took };
+	struct disk_figures r = { .device = d->device,
+				  .free = *d->free,
+				  .speed = took ? (double)sim.bytes * 1e9 /
+						      (double)took
+						: d->choice.figures.speed,
+				  .bytes = sim.bytes,
+				  .took = took };
 
-	choice_rank(&sim.all, &d->choice, &r, sim.now);
+	disk_choice_report(&sim.all, &d->choice, &r, sim.now);
 }
 
 /* In MiB, and MiB/s; on the same account as disk `same`, or -1. */
@@ -59,7 +59,7 @@ add_disk(uint64_t size, double speed, int same)
 	d->device = same < 0 ? sim.n + 1 : sim.disk[same].device;
 	d->free = &sim.space[same < 0 ? sim.n : (unsigned)same];
 	d->speed = speed * MIB;
-	choice_join(&sim.all, &d->choice);
+	disk_choice_join(&sim.all, &d->choice);
 	rank(d, 0);
 	sim.n++;
 }
@@ -87,7 +87,7 @@ finish_blocks(void)
 }
 
 static struct sim_disk *
-best(const struct choice_block *b)
+best(const struct disk_choice_block *b)
 {
 	struct sim_disk *found = NULL;
 
@@ -95,10 +95,11 @@ best(const struct choice_block *b)
 		struct sim_disk *d = &sim.disk[i];
 
 		if (d->until || *d->free < sim.bytes ||
-		    !choice_fit(&sim.all, &d->choice, b))
+		    !disk_choice_fit(&sim.all, &d->choice, b))
 			continue;
-		if (!found || choice_better(&d->choice, &found->choice, b) ||
-		    (!choice_better(&found->choice, &d->choice, b) &&
+		if (!found ||
+		    disk_choice_better(&d->choice, &found->choice, b) ||
+		    (!disk_choice_better(&found->choice, &d->choice, b) &&
 		     d->idle < found->idle))
 			found = d;
 	}
@@ -109,15 +110,15 @@ static void
 deal(void)
 {
 	while (sim.waiting) {
-		struct choice_block b = { sim.bytes,
-					  sim.waiting * 4 >
-					      sim.blocks_of_memory * 3,
-					  sim.now };
+		struct disk_choice_block b = { sim.bytes,
+					       sim.waiting * 4 >
+						   sim.blocks_of_memory * 3,
+					       sim.now };
 		struct sim_disk *d = best(&b);
 
 		if (!d)
 			return;
-		choice_serve(&sim.all, &d->choice, &b);
+		disk_choice_serve(&sim.all, &d->choice, &b);
 		*d->free -= sim.bytes;
 		d->since = sim.now;
 		d->until =
@@ -317,7 +318,7 @@ END_TEST
 /* The others left: a slow disk is better than none. */
 START_TEST(the_bench_plays_when_all_others_left)
 {
-	struct choice_block tight = { 64 * MIB, true, 0 };
+	struct disk_choice_block tight = { 64 * MIB, true, 0 };
 	unsigned was;
 
 	open_sim(64);
@@ -325,13 +326,13 @@ START_TEST(the_bench_plays_when_all_others_left)
 		add_disk(1000000, 200, -1);
 	sim.disk[2].speed = 20 * MIB;
 	run(200, 30);
-	ck_assert(!choice_fit(&sim.all, &sim.disk[2].choice, &tight));
+	ck_assert(!disk_choice_fit(&sim.all, &sim.disk[2].choice, &tight));
 	ck_assert(sim.disk[2].choice.benched);
 	was = sim.disk[2].blocks;
-	choice_leave(&sim.all, &sim.disk[0].choice);
-	choice_leave(&sim.all, &sim.disk[1].choice);
+	disk_choice_leave(&sim.all, &sim.disk[0].choice);
+	disk_choice_leave(&sim.all, &sim.disk[1].choice);
 	sim.disk[0].until = sim.disk[1].until = INT64_MAX;
-	ck_assert(choice_fit(&sim.all, &sim.disk[2].choice, &tight));
+	ck_assert(disk_choice_fit(&sim.all, &sim.disk[2].choice, &tight));
 	sim.blocks_of_memory = 0; /* and it is short */
 	run(15, 40);
 	ck_assert_uint_ge(sim.disk[2].blocks, was + 8);
@@ -370,43 +371,43 @@ END_TEST
 /* And while memory is short, it goes first. */
 START_TEST(the_fast_one_goes_first_when_memory_is_short)
 {
-	struct choice_block b = { 64 * MIB, false, 0 };
-	struct choice *fast, *other;
+	struct disk_choice_block b = { 64 * MIB, false, 0 };
+	struct disk_choice *fast, *other;
 
 	open_sim(64);
 	add_disk(1000, 100, -1);
 	add_disk(1000, 100, -1);
 	fast = &sim.disk[0].choice;
 	other = &sim.disk[1].choice;
-	fast->rank.speed = 300;
-	other->rank.speed = 100;
-	fast->pass = 1;
-	ck_assert(choice_better(other, fast, &b));
+	fast->figures.speed = 300;
+	other->figures.speed = 100;
+	fast->spent = 1;
+	ck_assert(disk_choice_better(other, fast, &b));
 	b.tight = true;
-	ck_assert(choice_better(fast, other, &b));
-	ck_assert(!choice_better(other, fast, &b));
+	ck_assert(disk_choice_better(fast, other, &b));
+	ck_assert(!disk_choice_better(other, fast, &b));
 	/* A little faster is as fast. */
-	fast->rank.speed = 150;
-	ck_assert(choice_better(other, fast, &b));
+	fast->figures.speed = 150;
+	ck_assert(disk_choice_better(other, fast, &b));
 }
 END_TEST
 
 /* With a block on its way, it leaves the next to others that are faster. */
 START_TEST(no_second_block_for_the_slow)
 {
-	struct choice_block b = { 64 * MIB, false, 0 };
+	struct disk_choice_block b = { 64 * MIB, false, 0 };
 
 	open_sim(64);
 	add_disk(1000, 100, -1);
 	add_disk(1000, 100, -1);
 	add_disk(1000, 100, -1);
 	for (int i = 0; i < 3; i++)
-		sim.disk[i].choice.rank.speed = i ? 100 : 49;
-	ck_assert(choice_fit(&sim.all, &sim.disk[0].choice, &b));
+		sim.disk[i].choice.figures.speed = i ? 100 : 49;
+	ck_assert(disk_choice_fit(&sim.all, &sim.disk[0].choice, &b));
 	for (int i = 0; i < 3; i++)
-		sim.disk[i].choice.rank.flight = 1;
-	ck_assert(!choice_fit(&sim.all, &sim.disk[0].choice, &b));
-	ck_assert(choice_fit(&sim.all, &sim.disk[1].choice, &b));
+		sim.disk[i].choice.figures.in_flight = 1;
+	ck_assert(!disk_choice_fit(&sim.all, &sim.disk[0].choice, &b));
+	ck_assert(disk_choice_fit(&sim.all, &sim.disk[1].choice, &b));
 }
 END_TEST
 

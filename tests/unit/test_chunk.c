@@ -11,24 +11,25 @@ static const struct write_ops direct = FAKE_WRITE_OPS("direct", WRITE_DIRECT);
 static const struct write_ops nothing = FAKE_WRITE_OPS("none", WRITE_NOTHING);
 
 static struct disk_bench bench;
-static struct ways ways;
-static struct leaf *leaf;
+static struct disk_plugins plugins;
+static struct disk_recording *leaf;
 
 static void
 open_with(const struct write_ops *ops, struct fake_whim *whim)
 {
-	static struct writer_way way;
+	static struct write_plugin way;
 	struct fake_whim kept = *whim;
 
-	way = (struct writer_way){ ops, whim };
+	way = (struct write_plugin){ ops, whim };
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
-	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], bench.output, NULL),
-			 0);
-	ways_init(&ways, &(struct ways_args){
-			     .disk = bench.disk[0].path, .way = &way, .n = 1 });
+	ck_assert_int_eq(
+	    disk_recording_open(&leaf, &bench.disk[0], bench.output, NULL), 0);
+	disk_plugins_init(
+	    &plugins, &(struct disk_plugins_args){
+			  .disk = bench.disk[0].path, .plugin = &way, .n = 1 });
 	/* The probe is another matter; its page is let pass. */
 	*whim = (struct fake_whim){ .opens = 0 };
-	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
+	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
 	*whim = kept;
 }
 
@@ -36,13 +37,13 @@ open_with(const struct write_ops *ops, struct fake_whim *whim)
 static int
 land(void)
 {
-	struct flight *f = &ways.main.flight;
-	struct flight_job *job;
+	struct writes_in_flight *f = &plugins.main.writes;
+	struct file_write *job;
 	struct chunk *c;
 	int err;
 
-	while (flight_push(f), !(job = flight_done(f)))
-		flight_wait(f);
+	while (writes_push(f), !(job = writes_done(f)))
+		writes_wait(f);
 	c = chunk_of(job);
 	err = chunk_end(c);
 	if (err)
@@ -60,8 +61,8 @@ begin(struct chunk *c, uint64_t number, uint32_t used)
 	int err;
 
 	block_seal(b);
-	*c = (struct chunk){ .leaf = leaf, .b = b };
-	err = chunk_begin(c, &ways, &bench.disk[0]);
+	*c = (struct chunk){ .rec = leaf, .b = b };
+	err = chunk_begin(c, &plugins, &bench.disk[0]);
 	if (err)
 		block_drop(b);
 	return err;
@@ -79,8 +80,8 @@ chunk(uint64_t number, uint32_t used)
 static void
 close_all(void)
 {
-	ck_assert_int_eq(leaf_close(leaf, NULL, NULL), 0);
-	ways_finish(&ways);
+	ck_assert_int_eq(disk_recording_close(leaf, NULL, NULL), 0);
+	disk_plugins_finish(&plugins);
 	disk_bench_close(&bench);
 }
 
@@ -209,28 +210,30 @@ START_TEST(ways_are_tried_in_order)
 {
 	struct fake_whim bad = { .fail_at = 1, .fail = -EINVAL };
 	struct fake_whim good = { .most = 0 };
-	struct writer_way list[] = { { &direct, &bad }, { &buffered, &good } };
+	struct write_plugin list[] = { { &direct, &bad },
+				       { &buffered, &good } };
 
 	disk_bench_open(&bench, 1, SLOT, 1);
-	ways_init(&ways, &(struct ways_args){
-			     .disk = bench.disk[0].path, .way = list, .n = 2 });
-	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
-	ck_assert_ptr_eq(ways.main.is, &list[1]);
-	ck_assert_uint_eq(ways.main.flight.align, 1);
+	disk_plugins_init(
+	    &plugins, &(struct disk_plugins_args){
+			  .disk = bench.disk[0].path, .plugin = list, .n = 2 });
+	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
+	ck_assert_ptr_eq(plugins.main.is, &list[1]);
+	ck_assert_uint_eq(plugins.main.writes.align, 1);
 	ck_assert_uint_eq(bad.closes, 1);
-	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
+	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
 	ck_assert_uint_eq(good.opens, 1);
 	good.fail_at = good.submits + 1;
 	good.fail = -ENOMEM;
 	good.lasting = true;
 	bad.fail_at = 0;
-	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
-	ck_assert_ptr_eq(ways.main.is, &list[0]);
+	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
+	ck_assert_ptr_eq(plugins.main.is, &list[0]);
 	bad.fail_at = 1;
 	bad.fail = -EINVAL;
 	bad.lasting = true;
-	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), -ENOMEM);
-	ways_finish(&ways);
+	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), -ENOMEM);
+	disk_plugins_finish(&plugins);
 	ck_assert_uint_eq(bad.opens, bad.closes);
 	ck_assert_uint_eq(good.opens, good.closes);
 	disk_bench_close(&bench);
@@ -243,17 +246,19 @@ START_TEST(no_other_way_heals_a_disk)
 {
 	struct fake_whim ill = { .fail_at = 1, .fail = -EIO };
 	struct fake_whim good = { .most = 0 };
-	struct writer_way list[] = { { &direct, &ill }, { &buffered, &good } };
+	struct write_plugin list[] = { { &direct, &ill },
+				       { &buffered, &good } };
 
 	disk_bench_open(&bench, 1, SLOT, 1);
-	ways_init(&ways, &(struct ways_args){
-			     .disk = bench.disk[0].path, .way = list, .n = 2 });
-	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), -EIO);
-	ck_assert_ptr_null(ways.main.is);
+	disk_plugins_init(
+	    &plugins, &(struct disk_plugins_args){
+			  .disk = bench.disk[0].path, .plugin = list, .n = 2 });
+	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), -EIO);
+	ck_assert_ptr_null(plugins.main.is);
 	ck_assert_uint_eq(good.opens, 0);
-	ck_assert_int_eq(ways_probe(&ways, &bench.disk[0]), 0);
-	ck_assert_ptr_eq(ways.main.is, &list[0]);
-	ways_finish(&ways);
+	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
+	ck_assert_ptr_eq(plugins.main.is, &list[0]);
+	disk_plugins_finish(&plugins);
 	ck_assert_uint_eq(ill.opens, ill.closes);
 	disk_bench_close(&bench);
 }

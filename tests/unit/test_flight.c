@@ -23,9 +23,9 @@ static const struct write_ops single = {
 };
 
 static struct fake_whim whim;
-static struct flight flight;
-static struct flight_job job[FLIGHT_JOBS];
-static uint8_t *data[FLIGHT_JOBS];
+static struct writes_in_flight flight;
+static struct file_write job[WRITES_FILES];
+static uint8_t *data[WRITES_FILES];
 
 static void
 open_with(const struct write_ops *with, struct fake_whim w)
@@ -35,12 +35,12 @@ open_with(const struct write_ops *with, struct fake_whim w)
 
 	whim = w;
 	ck_assert_int_eq(with->open(&state, &args), 0);
-	flight_init(&flight, with, state, 1, NULL);
-	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+	writes_init(&flight, with, state, 1, NULL);
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		data[i] = malloc(BYTES);
 		for (size_t k = 0; k < BYTES; k++)
 			data[i][k] = (uint8_t)(k * 7 + (k >> 12) + i);
-		job[i] = (struct flight_job){ .fd = memfd_create("t", 0),
+		job[i] = (struct file_write){ .fd = memfd_create("t", 0),
 					      .data = data[i],
 					      .offset = i * 4096,
 					      .bytes = BYTES };
@@ -52,8 +52,8 @@ close_all(void)
 {
 	ck_assert_uint_eq(flight.jobs, 0);
 	ck_assert_uint_eq(flight.queued, 0);
-	ck_assert_uint_eq(flight.idles, FLIGHT_REQUESTS);
-	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+	ck_assert_uint_eq(flight.idles, WRITES_REQUESTS);
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		close(job[i].fd);
 		free(data[i]);
 	}
@@ -61,18 +61,18 @@ close_all(void)
 	flight.ops->close(flight.state);
 }
 
-static struct flight_job *
+static struct file_write *
 next_done(void)
 {
-	struct flight_job *done;
+	struct file_write *done;
 
-	while (flight_push(&flight), !(done = flight_done(&flight)))
-		flight_wait(&flight);
+	while (writes_push(&flight), !(done = writes_done(&flight)))
+		writes_wait(&flight);
 	return done;
 }
 
 static void
-check(const struct flight_job *j)
+check(const struct file_write *j)
 {
 	uint8_t *read = malloc(BYTES);
 
@@ -86,10 +86,10 @@ static void
 both(const struct write_ops *with, struct fake_whim w)
 {
 	open_with(with, w);
-	flight_add(&flight, &job[0]);
-	flight_add(&flight, &job[1]);
+	writes_add(&flight, &job[0]);
+	writes_add(&flight, &job[1]);
 	ck_assert_ptr_ne(next_done(), next_done());
-	ck_assert_ptr_null(flight_done(&flight));
+	ck_assert_ptr_null(writes_done(&flight));
 	check(&job[0]);
 	check(&job[1]);
 	close_all();
@@ -111,18 +111,18 @@ END_TEST
 START_TEST(hungry_in_time)
 {
 	open_with(&ops, (struct fake_whim){ .depth = FAKE_QUEUE });
-	ck_assert(flight_hungry(&flight));
-	flight_add(&flight, &job[0]);
-	ck_assert(!flight_hungry(&flight));
-	flight_push(&flight);
-	ck_assert(flight_hungry(&flight));
-	flight_add(&flight, &job[1]);
-	ck_assert(!flight_hungry(&flight));
+	ck_assert(writes_hungry(&flight));
+	writes_add(&flight, &job[0]);
+	ck_assert(!writes_hungry(&flight));
+	writes_push(&flight);
+	ck_assert(writes_hungry(&flight));
+	writes_add(&flight, &job[1]);
+	ck_assert(!writes_hungry(&flight));
 	next_done();
 	next_done();
 	close_all();
 	open_with(&single, (struct fake_whim){ .most = 0 });
-	ck_assert(!flight_hungry(&flight)); /* nothing to gain */
+	ck_assert(!writes_hungry(&flight)); /* nothing to gain */
 	close_all();
 }
 END_TEST
@@ -134,10 +134,10 @@ START_TEST(an_error_is_one_jobs_own)
 
 		open_with(&ops, (struct fake_whim){
 				    .depth = 4, .fail_at = n, .fail = -EIO });
-		flight_add(&flight, &job[0]);
-		flight_add(&flight, &job[1]);
-		for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
-			struct flight_job *done = next_done();
+		writes_add(&flight, &job[0]);
+		writes_add(&flight, &job[1]);
+		for (unsigned i = 0; i < WRITES_FILES; i++) {
+			struct file_write *done = next_done();
 
 			if (done->err)
 				failed++;
@@ -157,13 +157,13 @@ START_TEST(no_more_of_what_is_away)
 	struct fake_whim w = { .depth = 0 };
 
 	for (; w.depth < 4; w.depth += 3) {
-		struct flight_job *done[2];
+		struct file_write *done[2];
 
 		atomic_store(&away, true);
 		open_with(w.depth ? &ops : &single, w);
 		job[0].away = &away;
-		flight_add(&flight, &job[0]);
-		flight_add(&flight, &job[1]);
+		writes_add(&flight, &job[0]);
+		writes_add(&flight, &job[1]);
 		done[0] = next_done();
 		done[1] = next_done();
 		ck_assert_ptr_ne(done[0], done[1]);

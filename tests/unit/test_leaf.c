@@ -9,20 +9,20 @@
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 4 };
 
 static struct disk_bench bench;
-static struct leaf *leaf;
+static struct disk_recording *leaf;
 
 static void
 open_leaf(void)
 {
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
-	ck_assert_int_eq(leaf_open(&leaf, &bench.disk[0], bench.output, NULL),
-			 0);
+	ck_assert_int_eq(
+	    disk_recording_open(&leaf, &bench.disk[0], bench.output, NULL), 0);
 }
 
 static void
 close_leaf(void)
 {
-	ck_assert_int_eq(leaf_close(leaf, NULL, NULL), 0);
+	ck_assert_int_eq(disk_recording_close(leaf, NULL, NULL), 0);
 	disk_bench_close(&bench);
 }
 
@@ -54,8 +54,8 @@ add(uint64_t number, uint64_t gap, bool time, int fd)
 	b->filled = 8;
 	quanta_seal(b);
 	block_seal(b);
-	leaf_note(leaf, b);
-	leaf_add(leaf, b, fd);
+	disk_recording_note(leaf, b);
+	disk_recording_add(leaf, b, fd);
 	block_drop(b);
 }
 
@@ -77,16 +77,16 @@ START_TEST(only_a_round_names_chunks)
 	struct index_record *record;
 
 	open_leaf();
-	ck_assert_int_eq(leaf_due(leaf), INT64_MAX);
-	ck_assert_int_eq(leaf_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_due(leaf), INT64_MAX);
+	ck_assert_int_eq(disk_recording_sync(leaf), 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		add(2 * i + 1, i == 3 ? 64 : 0, false, chunk_fd(2 * i + 1));
 		ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 0);
 	}
-	ck_assert_int_lt(leaf_due(leaf), INT64_MAX);
-	ck_assert_int_eq(leaf_sync(leaf), 0);
+	ck_assert_int_lt(disk_recording_due(leaf), INT64_MAX);
+	ck_assert_int_eq(disk_recording_sync(leaf), 0);
 	ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 6 * INDEX_BYTES);
-	ck_assert_int_eq(leaf_due(leaf), INT64_MAX);
+	ck_assert_int_eq(disk_recording_due(leaf), INT64_MAX);
 	ck_assert_uint_eq(records_read(&record), 6);
 	ck_assert_uint_eq(record[2].number, 5);
 	ck_assert_uint_eq(record[3].kind, INDEX_GAP);
@@ -114,7 +114,7 @@ START_TEST(sums_are_there_before_the_index_says_so)
 	fd = open(disk_bench_file(&bench, 0, "sums"), O_RDONLY);
 	ck_assert_int_eq(sums_read(fd, &sums), 0);
 	close(fd);
-	ck_assert_int_eq(leaf_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_sync(leaf), 0);
 	ck_assert_uint_eq(records_read(&record), 2);
 	for (uint64_t i = 0; i < sizeof data; i++)
 		data[i] = disk_bench_byte(3, i);
@@ -153,12 +153,12 @@ START_TEST(chunks_are_announced)
 	open_leaf();
 	b = disk_bench_block(&bench, 4, 10);
 	block_seal(b);
-	leaf_announce(leaf, b);
+	disk_recording_announce(leaf, b);
 	ck_assert(!has_line("{\"chunk\":"));
 	shape = *bench.output->shape;
 	shape.store = HEAP_CUBE;
 	bench.output->shape = &shape;
-	leaf_announce(leaf, b);
+	disk_recording_announce(leaf, b);
 	ck_assert(has_line("{\"run\":0,\"base\":"));
 	ck_assert(
 	    has_line("{\"chunk\":4,\"run\":0,\"first\":\"256\",\"bytes\":640,"
@@ -177,7 +177,7 @@ START_TEST(times_of_arrival)
 	open_leaf();
 	add(0, 0, false, chunk_fd(0));
 	add(1, 0, false, chunk_fd(1));
-	ck_assert_int_eq(leaf_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_sync(leaf), 0);
 	ck_assert_uint_eq(records_read(&record), 2);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(record[i].first_ns, 1000 + i);
@@ -195,7 +195,7 @@ START_TEST(times_of_the_data)
 
 	open_leaf();
 	add(0, 0, true, chunk_fd(0));
-	ck_assert_int_eq(leaf_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_sync(leaf), 0);
 	ck_assert_uint_eq(records_read(&record), 1);
 	ck_assert_int_eq(record[0].first_ns, 5000001000000);
 	ck_assert_int_eq(record[0].last_ns, 5000009000000);
@@ -211,13 +211,13 @@ START_TEST(a_full_round_is_due)
 	struct index_record *record;
 
 	open_leaf();
-	for (uint64_t i = 0; i < LEAF_ROUND; i++) {
-		ck_assert_int_ne(leaf_due(leaf), 0);
+	for (uint64_t i = 0; i < DISK_RECORDING_ROUND; i++) {
+		ck_assert_int_ne(disk_recording_due(leaf), 0);
 		add(2 * i + 1, 64, false, chunk_fd(2 * i + 1));
 	}
-	ck_assert_int_eq(leaf_due(leaf), 0);
-	ck_assert_int_eq(leaf_sync(leaf), 0);
-	ck_assert_uint_eq(records_read(&record), 2 * LEAF_ROUND);
+	ck_assert_int_eq(disk_recording_due(leaf), 0);
+	ck_assert_int_eq(disk_recording_sync(leaf), 0);
+	ck_assert_uint_eq(records_read(&record), 2 * DISK_RECORDING_ROUND);
 	free(record);
 	close_leaf();
 }
@@ -227,19 +227,19 @@ END_TEST
  * due: none of them may touch what is not its own. */
 START_TEST(a_round_has_room_for_what_is_on_its_way)
 {
-	const unsigned most = LEAF_ROUND - 1 + FLIGHT_JOBS;
+	const unsigned most = DISK_RECORDING_ROUND - 1 + WRITES_FILES;
 	struct index_record *record;
 
 	open_leaf();
 	for (uint64_t i = 0; i < most; i++) {
-		if (i == LEAF_ROUND - 1)
-			ck_assert_int_ne(leaf_due(leaf), 0);
+		if (i == DISK_RECORDING_ROUND - 1)
+			ck_assert_int_ne(disk_recording_due(leaf), 0);
 		add(2 * i + 1, 64, false, chunk_fd(2 * i + 1));
 	}
 	ck_assert_uint_eq(leaf->fds, most);
 	ck_assert_uint_eq(leaf->records, 2 * most);
-	ck_assert_int_eq(leaf_due(leaf), 0);
-	ck_assert_int_eq(leaf_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_due(leaf), 0);
+	ck_assert_int_eq(disk_recording_sync(leaf), 0);
 	ck_assert_uint_eq(records_read(&record), 2 * most);
 	free(record);
 	close_leaf();
@@ -251,9 +251,9 @@ START_TEST(blocks_are_due_at_once_or_by_time)
 	open_leaf();
 	bench.output->durable = 0;
 	add(0, 0, false, chunk_fd(0));
-	ck_assert_int_eq(leaf_due(leaf), leaf->since);
+	ck_assert_int_eq(disk_recording_due(leaf), leaf->since);
 	bench.output->durable = 5000000000;
-	ck_assert_int_eq(leaf_due(leaf), leaf->since + 5000000000);
+	ck_assert_int_eq(disk_recording_due(leaf), leaf->since + 5000000000);
 	close_leaf();
 }
 END_TEST
@@ -279,7 +279,7 @@ START_TEST(a_failed_round_is_counted)
 	add(0, 0, false, chunk_fd(0));
 	add(1, 0, false, pipes[1]); /* fdatasync of a pipe fails */
 	add(2, 0, false, chunk_fd(2));
-	ck_assert_int_eq(leaf_sync(leaf), -EINVAL);
+	ck_assert_int_eq(disk_recording_sync(leaf), -EINVAL);
 	ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 0);
 	ck_assert_uint_eq(bench.output->packets, 0);
 	ck_assert_uint_eq(bench.output->bytes, 0);
@@ -304,7 +304,7 @@ START_TEST(what_is_removed_is_not_at_risk)
 	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "sums")), 0);
 	ck_assert_int_eq(unlinkat(bench.disk[0].fd, bench_name, AT_REMOVEDIR),
 			 0);
-	ck_assert_int_eq(leaf_sync(leaf), -ENOENT);
+	ck_assert_int_eq(disk_recording_sync(leaf), -ENOENT);
 	ck_assert_uint_eq(bench.output->lost_packets, 8);
 	ck_assert_uint_eq(bench.output->risk_packets, 0);
 	close_leaf();
@@ -319,7 +319,7 @@ START_TEST(an_end_is_the_last_record)
 
 	open_leaf();
 	add(0, 0, false, chunk_fd(0));
-	ck_assert_int_eq(leaf_close(leaf, &end, tail), 0);
+	ck_assert_int_eq(disk_recording_close(leaf, &end, tail), 0);
 	ck_assert_uint_eq(records_read(&record), 2);
 	ck_assert_uint_eq(record[1].kind, INDEX_END);
 	free(record);
@@ -330,11 +330,12 @@ END_TEST
 
 START_TEST(a_taken_name_is_refused)
 {
-	struct leaf *other;
+	struct disk_recording *other;
 
 	open_leaf();
-	ck_assert_int_eq(leaf_open(&other, &bench.disk[0], bench.output, NULL),
-			 -EBUSY);
+	ck_assert_int_eq(
+	    disk_recording_open(&other, &bench.disk[0], bench.output, NULL),
+	    -EBUSY);
 	ck_assert_uint_eq(bench.output->folders, 1);
 	close_leaf();
 }

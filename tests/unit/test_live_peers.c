@@ -42,7 +42,7 @@ static struct scratch scratch;
 static struct option_texts patterns;
 static struct disks disks;
 static struct fake_whim whim[DISKS];
-static struct writer_way way[DISKS];
+static struct write_plugin way[DISKS];
 static struct writer *writer[DISKS];
 static struct pool *pool;
 static struct stock *stock;
@@ -253,13 +253,13 @@ writers_open(void)
 		struct writer_args args = { .number = i,
 					    .disk = &disks.disk[i],
 					    .queue = queue,
-					    .way = &way[i],
-					    .ways = 1,
+					    .plugin = &way[i],
+					    .plugins = 1,
 					    .files = 64,
 					    .changed = nothing };
 
 		whim[i] = (struct fake_whim){ .look = disk_is_slow };
-		way[i] = (struct writer_way){ &write_ops, &whim[i] };
+		way[i] = (struct write_plugin){ &write_ops, &whim[i] };
 		ck_assert_int_eq(writer_start(&writer[i], &args), 0);
 	}
 }

@@ -5,26 +5,26 @@
 
 enum { MS = 1000000 };
 
-static struct pace pace;
+static struct disk_speed pace;
 
 START_TEST(nothing_is_known_at_first)
 {
-	pace = (struct pace){ 0 };
-	ck_assert_int_eq(pace_p99(&pace), 0);
-	pace_add(&pace, 1000, 0, 0);
-	ck_assert_int_eq(pace_p99(&pace), 1);
+	pace = (struct disk_speed){ 0 };
+	ck_assert_int_eq(disk_speed_p99(&pace), 0);
+	disk_speed_add(&pace, 1000, 0, 0);
+	ck_assert_int_eq(disk_speed_p99(&pace), 1);
 }
 END_TEST
 
 START_TEST(the_speed_follows)
 {
-	pace = (struct pace){ 0 };
-	pace_add(&pace, 1000, 1000000000, 1000000000);
+	pace = (struct disk_speed){ 0 };
+	disk_speed_add(&pace, 1000, 1000000000, 1000000000);
 	ck_assert_double_eq(pace.speed, 1000);
 	ck_assert_int_eq(pace.took, 1000000000);
 	ck_assert_uint_eq(pace.bytes, 1000);
 	for (int i = 0; i < 20; i++)
-		pace_add(&pace, 2000, 1000000000, 1000000000);
+		disk_speed_add(&pace, 2000, 1000000000, 1000000000);
 	ck_assert_double_ge(pace.speed, 1990);
 	ck_assert_double_le(pace.speed, 2000);
 }
@@ -32,24 +32,25 @@ END_TEST
 
 START_TEST(one_of_a_hundred_is_left_out)
 {
-	pace = (struct pace){ 0 };
+	pace = (struct disk_speed){ 0 };
 	for (int i = 0; i < 100; i++)
-		pace_add(&pace, 1, i == 50 ? 500 * MS : (1 + i % 7) * MS, MS);
-	ck_assert_int_eq(pace_p99(&pace), 7 * MS);
-	pace_add(&pace, 1, 600 * MS, 600 * MS);
-	ck_assert_int_eq(pace_p99(&pace), 500 * MS);
+		disk_speed_add(&pace, 1, i == 50 ? 500 * MS : (1 + i % 7) * MS,
+			       MS);
+	ck_assert_int_eq(disk_speed_p99(&pace), 7 * MS);
+	disk_speed_add(&pace, 1, 600 * MS, 600 * MS);
+	ck_assert_int_eq(disk_speed_p99(&pace), 500 * MS);
 }
 END_TEST
 
 START_TEST(what_is_long_ago_is_forgotten)
 {
-	pace = (struct pace){ 0 };
+	pace = (struct disk_speed){ 0 };
 	for (int i = 0; i < 1000; i++)
-		pace_add(&pace, 1, 900 * MS, 900 * MS);
-	for (int i = 0; i < PACE_BLOCKS; i++)
-		pace_add(&pace, 1, MS, MS);
-	ck_assert_int_eq(pace_p99(&pace), MS);
-	ck_assert_uint_ge(pace.n, PACE_BLOCKS);
+		disk_speed_add(&pace, 1, 900 * MS, 900 * MS);
+	for (int i = 0; i < DISK_SPEED_BLOCKS; i++)
+		disk_speed_add(&pace, 1, MS, MS);
+	ck_assert_int_eq(disk_speed_p99(&pace), MS);
+	ck_assert_uint_ge(pace.n, DISK_SPEED_BLOCKS);
 }
 END_TEST
 

@@ -207,15 +207,17 @@ END_TEST
  * until there are none. */
 START_TEST(the_slow_leave_it_to_others)
 {
-	struct choice_rank slow = { .free = 1 << 30, .speed = 1, .flight = 1 };
-	struct choice_rank fast = { .free = 1 << 30, .speed = 4 };
+	struct disk_figures slow = { .free = 1 << 30,
+				     .speed = 1,
+				     .in_flight = 1 };
+	struct disk_figures fast = { .free = 1 << 30, .speed = 4 };
 	struct taker *a, *b;
 
 	open_queue(4);
 	a = join();
 	b = join();
-	ck_assert(!taker_rank(a, &slow));
-	ck_assert(!taker_rank(b, &fast));
+	ck_assert(!taker_report(a, &slow));
+	ck_assert(!taker_report(b, &fast));
 	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
 	ck_assert_int_eq(queue_put(queue, &block[1], false), 0);
 	takes_nothing(a, -ETIMEDOUT);
@@ -230,23 +232,23 @@ END_TEST
 /* What nobody else is there for is not left to lie in the queue. */
 START_TEST(who_sits_on_the_bench_is_told)
 {
-	struct choice_rank slow = {
+	struct disk_figures slow = {
 		.free = 1 << 30, .speed = 1, .bytes = 2, .took = 2000000000
 	};
-	struct choice_rank fast = { .free = 1 << 30, .speed = 100 };
+	struct disk_figures fast = { .free = 1 << 30, .speed = 100 };
 	struct taker *a, *b;
 
 	open_queue(4);
 	a = join();
 	b = join();
-	ck_assert(!taker_rank(b, &fast));
-	ck_assert(taker_rank(a, &slow));
+	ck_assert(!taker_report(b, &fast));
+	ck_assert(taker_report(a, &slow));
 	slow.took = 0;
-	ck_assert(taker_rank(a, &slow));
+	ck_assert(taker_report(a, &slow));
 	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
 	takes(a, 0); /* nobody else waits */
 	slow.took = 1;
-	ck_assert(!taker_rank(a, &slow));
+	ck_assert(!taker_report(a, &slow));
 	taker_leave(a);
 	taker_leave(b);
 	queue_free(queue);
@@ -326,7 +328,7 @@ END_TEST
 /* And before that, who got less of what it has room for. */
 START_TEST(the_best_is_served)
 {
-	struct choice_rank rank = { .free = 1 << 20 };
+	struct disk_figures figures = { .free = 1 << 20 };
 
 	open_queue(BLOCKS);
 	for (int i = 0; i < TAKERS; i++) {
@@ -334,10 +336,10 @@ START_TEST(the_best_is_served)
 		block[i].slot_bytes = 4096;
 		start(&disk[i], take_one);
 		until_waiting(&disk[i]);
-		taker_rank(disk[i].taker, &rank);
+		taker_report(disk[i].taker, &figures);
 	}
 	pthread_mutex_lock(&queue->lock);
-	disk[0].taker->choice.pass = 1;
+	disk[0].taker->choice.spent = 1;
 	pthread_mutex_unlock(&queue->lock);
 	for (int i = 0; i < TAKERS; i++)
 		ck_assert_int_eq(queue_put(queue, &block[i], false), 0);

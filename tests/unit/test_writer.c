@@ -21,7 +21,7 @@ static const struct write_ops ops = FAKE_WRITE_OPS("fake", 0);
 
 static struct disk_bench bench;
 static struct fake_whim whim[BENCH_DISKS];
-static struct writer_way way[BENCH_DISKS];
+static struct write_plugin way[BENCH_DISKS];
 static struct writer *writer[BENCH_DISKS];
 static uint64_t packets;    /* that were put */
 static int put_at[4 * PUT]; /* filled slots, by number; 0: a gap */
@@ -70,13 +70,13 @@ open_writers(void)
 		struct writer_args args = { .number = i,
 					    .disk = &bench.disk[i],
 					    .queue = bench.queue,
-					    .way = &way[i],
-					    .ways = 1,
+					    .plugin = &way[i],
+					    .plugins = 1,
 					    .files = 64,
 					    .changed = disk_bench_changed,
 					    .arg = &bench };
 
-		way[i] = (struct writer_way){ &ops, &whim[i] };
+		way[i] = (struct write_plugin){ &ops, &whim[i] };
 		ck_assert_int_eq(writer_start(&writer[i], &args), 0);
 	}
 }
@@ -300,7 +300,7 @@ START_TEST(disks_share_the_work)
 	ck_assert_uint_eq(bench.output->folders, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++) {
 		ck_assert_int_eq(facts(i).state, WRITER_IDLE);
-		ck_assert_str_eq(facts(i).way, "fake");
+		ck_assert_str_eq(facts(i).plugin, "fake");
 		ck_assert_uint_eq(facts(i).errors, 0);
 	}
 	close_writers();

@@ -14,7 +14,7 @@ enum { SLOT = 64, SLOTS = 64, BLOCKS = 12, PUT = 30 };
 static const struct write_ops ops = FAKE_WRITE_OPS("fake", 0);
 static struct disk_bench bench;
 static struct fake_whim whim[BENCH_DISKS];
-static struct writer_way way[BENCH_DISKS];
+static struct write_plugin way[BENCH_DISKS];
 static struct writer *writer[BENCH_DISKS];
 
 static void
@@ -23,12 +23,12 @@ start(unsigned i)
 	struct writer_args args = { .number = i,
 				    .disk = &bench.disk[i],
 				    .queue = bench.queue,
-				    .way = &way[i],
-				    .ways = 1,
+				    .plugin = &way[i],
+				    .plugins = 1,
 				    .changed = disk_bench_changed,
 				    .arg = &bench };
 
-	way[i] = (struct writer_way){ &ops, &whim[i] };
+	way[i] = (struct write_plugin){ &ops, &whim[i] };
 	ck_assert_int_eq(writer_start(&writer[i], &args), 0);
 }
 

@@ -156,8 +156,8 @@ way_add(struct setup *c, const char *name, struct fault *fault)
 	options = calloc(1, ops->head.options_bytes + 1);
 	if (!options)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	c->way_options[c->ways] = options;
-	c->way[c->ways++] = (struct writer_way){ ops, options };
+	c->plugin_options[c->plugins] = options;
+	c->plugin[c->plugins++] = (struct write_plugin){ ops, options };
 	return 0;
 }
 
@@ -197,7 +197,7 @@ ways_load(struct setup *c, struct fault *fault)
 static int
 root_read(struct setup *c, struct fault *fault)
 {
-	struct conf_part part[2 + WRITER_WAYS] = {
+	struct conf_part part[2 + WRITER_PLUGINS] = {
 		{ setup_options, &c->o },
 		{ setup_send_options, &c->send_options },
 	};
@@ -206,9 +206,9 @@ root_read(struct setup *c, struct fault *fault)
 
 	if (err)
 		return err;
-	for (unsigned i = 0; i < c->ways; i++)
-		part[n++] = (struct conf_part){ c->way[i].ops->head.options,
-						c->way_options[i] };
+	for (unsigned i = 0; i < c->plugins; i++)
+		part[n++] = (struct conf_part){ c->plugin[i].ops->head.options,
+						c->plugin_options[i] };
 	return conf_fill(c->conf, conf_root(c->conf), part, n, groups, fault);
 }
 
@@ -387,8 +387,8 @@ setup_unload(struct setup *c)
 	for (unsigned i = 0; i < c->streams; i++)
 		stream_drop(c->stream[i]);
 	free(c->stream);
-	for (unsigned i = 0; i < c->ways; i++)
-		free(c->way_options[i]);
+	for (unsigned i = 0; i < c->plugins; i++)
+		free(c->plugin_options[i]);
 	disks_clear(&c->disks);
 	setup_send_drop(c->send);
 	conf_close(c->conf);

@@ -72,9 +72,9 @@ struct setup {
 	/* ns between two syncs; 0: each block at once; INT64_MAX / 2: at the
 	 * end */
 	int64_t durable;
-	struct writer_way way[WRITER_WAYS];
-	void *way_options[WRITER_WAYS];
-	unsigned ways;
+	struct write_plugin plugin[WRITER_PLUGINS];
+	void *plugin_options[WRITER_PLUGINS];
+	unsigned plugins;
 	struct stream **stream; /* counted references */
 	unsigned streams;
 };

@@ -132,9 +132,9 @@ setup_print(const struct setup *c)
 	memory_print(c);
 	receivers_print(c);
 	printf("writer  ");
-	for (unsigned i = 0; i < c->ways; i++)
-		printf(" %s", c->way[i].ops->head.name);
-	printf("%s\n", c->ways > 1 ? " (the first that works)" : "");
+	for (unsigned i = 0; i < c->plugins; i++)
+		printf(" %s", c->plugin[i].ops->head.name);
+	printf("%s\n", c->plugins > 1 ? " (the first that works)" : "");
 	send_print(c->send);
 	printf("disks    %u\n", c->disks.n);
 	for (unsigned i = 0; i < c->disks.n; i++)

@@ -28,8 +28,8 @@ enum { FLEET_MOST = 256, FLEET_MINUTE = 60 };
 /* Arguments of fleet_start; all that they point to outlives the fleet. */
 struct fleet_args {
 	struct queue *queue;
-	const struct writer_way *way;
-	unsigned ways;
+	const struct write_plugin *plugin;
+	unsigned plugins;
 	const void *arena; /* the memory of all blocks, or NULL */
 	uint64_t arena_bytes;
 	unsigned files; /* chunk files that all disks together may hold open */

@@ -185,7 +185,7 @@ signals_open(struct daemon *d)
 }
 
 /* Returns how many chunk files all disks may hold open together, and raises
- * the soft limit to the hard one.  A recording keeps up to LEAF_ROUND chunks
+ * the soft limit to the hard one.  A recording keeps up to DISK_RECORDING_ROUND chunks
  * per disk open until its next sync, more than the customary 1024 files per
  * process.  Half of the limit is for chunks, half for sockets and other
  * files. */
@@ -195,7 +195,7 @@ files_allow(void)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return LEAF_ROUND;
+		return DISK_RECORDING_ROUND;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	return limit.rlim_max < INT_MAX ? (unsigned)limit.rlim_max / 2
@@ -205,8 +205,8 @@ files_allow(void)
 static int
 threads_start(struct daemon *d, struct fault *fault)
 {
-	struct fleet_args args = { .way = d->r.setup.way,
-				   .ways = d->r.setup.ways,
+	struct fleet_args args = { .plugin = d->r.setup.plugin,
+				   .plugins = d->r.setup.plugins,
 				   .files = files_allow(),
 				   .reserve = d->r.setup.o.reserve,
 				   .patterns = &d->r.setup.o.disks,

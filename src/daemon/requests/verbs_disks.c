@@ -133,7 +133,7 @@ add_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
 
 	if (of)
 		writer_facts(of, &f);
-	if (of && !f.way && f.state < WRITER_FULL && now < w->until)
+	if (of && !f.plugin && f.state < WRITER_FULL && now < w->until)
 		return false;
 	if (!of || f.state >= WRITER_FULL)
 		add_refuse(d, w, &f);

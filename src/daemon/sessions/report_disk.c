@@ -58,7 +58,7 @@ report_disk(const struct fleet *fleet, unsigned i)
 	    "path", d->disk.path, "state", state_name(d, &f), "why",
 	    f.why[0] ? f.why : NULL, "total", (json_int_t)f.space.total, "free",
 	    (json_int_t)f.space.free, "written", (json_int_t)f.written,
-	    "chunks", (json_int_t)f.chunks, "writer", f.way, "errors",
+	    "chunks", (json_int_t)f.chunks, "writer", f.plugin, "errors",
 	    (json_int_t)f.errors, "device", f.device ? device : NULL, "full_s",
 	    known(fleet_forecast(fleet, i)));
 	if (disk)

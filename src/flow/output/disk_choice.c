@@ -23,16 +23,16 @@
 enum { CREDIT = 4 };
 
 void
-choice_join(struct choices *all, struct choice *c)
+disk_choice_join(struct disk_choices *all, struct disk_choice *c)
 {
-	*c = (struct choice){ .pass = all->now, .next = all->all };
+	*c = (struct disk_choice){ .spent = all->most_spent, .next = all->all };
 	all->all = c;
 }
 
 void
-choice_leave(struct choices *all, struct choice *c)
+disk_choice_leave(struct disk_choices *all, struct disk_choice *c)
 {
-	struct choice **at = &all->all;
+	struct disk_choice **at = &all->all;
 
 	while (*at != c)
 		at = &(*at)->next;
@@ -41,14 +41,14 @@ choice_leave(struct choices *all, struct choice *c)
 
 /* Free bytes of a disk, divided by the number of disks that share them. */
 static double
-space(const struct choices *all, const struct choice *c)
+space(const struct disk_choices *all, const struct disk_choice *c)
 {
 	unsigned sharers = 1;
 
-	for (const struct choice *o = all->all; o; o = o->next)
-		sharers += o != c && o->known && o->rank.device &&
-			   o->rank.device == c->rank.device;
-	return (double)c->rank.free / sharers;
+	for (const struct disk_choice *o = all->all; o; o = o->next)
+		sharers += o != c && o->known && o->figures.device &&
+			   o->figures.device == c->figures.device;
+	return (double)c->figures.free / sharers;
 }
 
 /* ---- the bench ------------------------------------------------------- */
@@ -56,64 +56,64 @@ space(const struct choices *all, const struct choice *c)
 /* Returns a speed that about half of the other disks reach; 0: none is
  * known. */
 static double
-median(const struct choices *all, const struct choice *of)
+median(const struct disk_choices *all, const struct disk_choice *of)
 {
 	unsigned n = 0, below;
 	double best = 0;
 
-	for (const struct choice *c = all->all; c; c = c->next)
-		n += c != of && c->rank.speed > 0;
-	for (const struct choice *c = all->all; c; c = c->next) {
-		if (c == of || c->rank.speed <= 0)
+	for (const struct disk_choice *c = all->all; c; c = c->next)
+		n += c != of && c->figures.speed > 0;
+	for (const struct disk_choice *c = all->all; c; c = c->next) {
+		if (c == of || c->figures.speed <= 0)
 			continue;
 		below = 0;
-		for (const struct choice *o = all->all; o; o = o->next)
-			below += o != of && o->rank.speed > 0 &&
-				 o->rank.speed < c->rank.speed;
-		if (below <= n / 2 && c->rank.speed > best)
-			best = c->rank.speed;
+		for (const struct disk_choice *o = all->all; o; o = o->next)
+			below += o != of && o->figures.speed > 0 &&
+				 o->figures.speed < c->figures.speed;
+		if (below <= n / 2 && c->figures.speed > best)
+			best = c->figures.speed;
 	}
 	return best;
 }
 
 static bool
-is_slow(const struct choices *all, const struct choice *c)
+is_slow(const struct disk_choices *all, const struct disk_choice *c)
 {
-	double speed = (double)c->rank.bytes * 1e9 / (double)c->rank.took;
+	double speed = (double)c->figures.bytes * 1e9 / (double)c->figures.took;
 
 	/* A benched disk stays slow after a short block, which takes under a
 	 * second on any disk. */
-	return (c->benched || c->rank.took > NS_SECOND) &&
-	       speed * CHOICE_SLOW < median(all, c);
+	return (c->benched || c->figures.took > NS_SECOND) &&
+	       speed * DISK_SLOW < median(all, c);
 }
 
 bool
-choice_rank(struct choices *all, struct choice *c,
-	    const struct choice_rank *rank, int64_t now)
+disk_choice_report(struct disk_choices *all, struct disk_choice *c,
+		   const struct disk_figures *figures, int64_t now)
 {
 	bool was = c->benched;
 
-	c->rank = *rank;
+	c->figures = *figures;
 	c->known = true;
-	if (!rank->took)
+	if (!figures->took)
 		return false;
 	c->benched = is_slow(all, c);
 	if (c->benched)
-		c->retry = now + CHOICE_RETRY;
+		c->retry = now + DISK_RETRY;
 	return c->benched != was;
 }
 
 /* True if the disk rests on the bench until `retry`. */
 static bool
-sits(const struct choice *c, int64_t now)
+sits(const struct disk_choice *c, int64_t now)
 {
 	return c->benched && now < c->retry;
 }
 
 static bool
-all_sit(const struct choices *all)
+all_sit(const struct disk_choices *all)
 {
-	for (const struct choice *c = all->all; c; c = c->next) {
+	for (const struct disk_choice *c = all->all; c; c = c->next) {
 		if (!c->benched)
 			return false;
 	}
@@ -123,25 +123,25 @@ all_sit(const struct choices *all)
 /* ---- the choice ------------------------------------------------------ */
 
 bool
-choice_fit(const struct choices *all, const struct choice *c,
-	   const struct choice_block *b)
+disk_choice_fit(const struct disk_choices *all, const struct disk_choice *c,
+		const struct disk_choice_block *b)
 {
 	if (c->benched && !all_sit(all))
-		return !b->tight && !c->rank.flight;
+		return !b->tight && !c->figures.in_flight;
 	/* A slow disk leaves its second block to the others: they will be idle
 	 * before it could begin with it. */
-	return !c->rank.flight || c->rank.speed * 2 > median(all, c);
+	return !c->figures.in_flight || c->figures.speed * 2 > median(all, c);
 }
 
 static bool
-much_faster(const struct choice *a, const struct choice *b)
+much_faster(const struct disk_choice *a, const struct disk_choice *b)
 {
-	return b->rank.speed > 0 && a->rank.speed > 2 * b->rank.speed;
+	return b->figures.speed > 0 && a->figures.speed > 2 * b->figures.speed;
 }
 
 bool
-choice_better(const struct choice *a, const struct choice *b,
-	      const struct choice_block *block)
+disk_choice_better(const struct disk_choice *a, const struct disk_choice *b,
+		   const struct disk_choice_block *block)
 {
 	bool sits_a = sits(a, block->now), sits_b = sits(b, block->now);
 
@@ -149,12 +149,12 @@ choice_better(const struct choice *a, const struct choice *b,
 		return sits_b;
 	if (block->tight && much_faster(a, b) != much_faster(b, a))
 		return much_faster(a, b);
-	return a->pass < b->pass;
+	return a->spent < b->spent;
 }
 
 void
-choice_serve(struct choices *all, struct choice *c,
-	     const struct choice_block *b)
+disk_choice_serve(struct disk_choices *all, struct disk_choice *c,
+		  const struct disk_choice_block *b)
 {
 	double left = space(all, c);
 	double stride = c->known && left >= 1 ? (double)b->bytes / left : 0;
@@ -162,10 +162,10 @@ choice_serve(struct choices *all, struct choice *c,
 	/* A benched disk gets one block per rest; how long that takes
 	 * decides. */
 	if (c->benched)
-		c->retry = b->now + CHOICE_RETRY;
-	if (c->pass < all->now - CREDIT * stride)
-		c->pass = all->now - CREDIT * stride;
-	if (c->pass > all->now)
-		all->now = c->pass;
-	c->pass += stride;
+		c->retry = b->now + DISK_RETRY;
+	if (c->spent < all->most_spent - CREDIT * stride)
+		c->spent = all->most_spent - CREDIT * stride;
+	if (c->spent > all->most_spent)
+		all->most_spent = c->spent;
+	c->spent += stride;
 }

@@ -15,20 +15,20 @@
 enum { ROOM = 1024, ROOM_MOST = 1 << 26, LOST_MOST = 1 << 30 };
 
 void
-settled_init(struct settled *s, uint64_t floor)
+durable_set_init(struct durable_set *s, uint64_t floor)
 {
-	*s = (struct settled){ .floor = floor };
+	*s = (struct durable_set){ .floor = floor };
 }
 
 void
-settled_finish(struct settled *s)
+durable_set_finish(struct durable_set *s)
 {
 	free(s->bits);
 	free(s->lost);
 }
 
 static bool
-has(const struct settled *s, uint64_t number)
+has(const struct durable_set *s, uint64_t number)
 {
 	uint64_t at = number & (s->room - 1);
 
@@ -37,7 +37,7 @@ has(const struct settled *s, uint64_t number)
 }
 
 static void
-flip(struct settled *s, uint64_t number)
+flip(struct durable_set *s, uint64_t number)
 {
 	uint64_t at = number & (s->room - 1);
 
@@ -45,9 +45,9 @@ flip(struct settled *s, uint64_t number)
 }
 
 static bool
-grow(struct settled *s, uint64_t least)
+grow(struct durable_set *s, uint64_t least)
 {
-	struct settled more = { .floor = s->floor, .room = ROOM };
+	struct durable_set more = { .floor = s->floor, .room = ROOM };
 
 	while (more.room < least && more.room < ROOM_MOST)
 		more.room *= 2;
@@ -66,7 +66,7 @@ grow(struct settled *s, uint64_t least)
 }
 
 void
-settled_add(struct settled *s, uint64_t number)
+durable_set_add(struct durable_set *s, uint64_t number)
 {
 	uint64_t least = number - s->floor + 1;
 
@@ -82,7 +82,7 @@ settled_add(struct settled *s, uint64_t number)
 }
 
 static bool
-lost_grow(struct settled *s, uint64_t least)
+lost_grow(struct durable_set *s, uint64_t least)
 {
 	uint64_t room = s->lost_room ? s->lost_room : ROOM;
 	uint64_t *more = NULL;
@@ -100,22 +100,22 @@ lost_grow(struct settled *s, uint64_t least)
 }
 
 void
-settled_lose(struct settled *s, uint64_t number)
+durable_set_lose(struct durable_set *s, uint64_t number)
 {
-	settled_add(s, number);
+	durable_set_add(s, number);
 	if (number >= s->lost_room && !lost_grow(s, number + 1))
 		return;
 	s->lost[number / 64] |= 1ull << number % 64;
 }
 
 bool
-settled_is_lost(const struct settled *s, uint64_t number)
+durable_set_is_lost(const struct durable_set *s, uint64_t number)
 {
 	return number < s->lost_room && s->lost[number / 64] >> number % 64 & 1;
 }
 
 uint64_t
-settled_next(const struct settled *s, uint64_t from, bool lost)
+durable_set_next(const struct durable_set *s, uint64_t from, bool lost)
 {
 	while (from < s->lost_room) {
 		uint64_t word = s->lost[from / 64];
@@ -129,7 +129,7 @@ settled_next(const struct settled *s, uint64_t from, bool lost)
 }
 
 uint64_t
-settled_end(const struct settled *s, uint64_t from)
+durable_set_end(const struct durable_set *s, uint64_t from)
 {
 	if (from < s->floor)
 		from = s->floor;

@@ -14,7 +14,7 @@
  *
  * The owner's lock protects it (output::tapping).
  */
-struct settled {
+struct durable_set {
 	uint64_t floor;
 	/* For numbers floor to floor + room, at number % room. */
 	uint64_t *bits;
@@ -24,24 +24,25 @@ struct settled {
 	uint64_t lost_room;
 };
 
-void settled_init(struct settled *s, uint64_t floor);
-void settled_finish(struct settled *s);
+void durable_set_init(struct durable_set *s, uint64_t floor);
+void durable_set_finish(struct durable_set *s);
 
 /* Adds a number that is settled.  Without memory for it the number is
  * forgotten, and the floor stays below it for good. */
-void settled_add(struct settled *s, uint64_t number);
+void durable_set_add(struct durable_set *s, uint64_t number);
 
 /* Adds a number that is settled because it is lost: it is on no disk. */
-void settled_lose(struct settled *s, uint64_t number);
-bool settled_is_lost(const struct settled *s, uint64_t number);
+void durable_set_lose(struct durable_set *s, uint64_t number);
+bool durable_set_is_lost(const struct durable_set *s, uint64_t number);
 
 /* Returns the first number from `from` on that is lost, or with lost false,
  * that is not lost.  UINT64_MAX: none is lost. */
-uint64_t settled_next(const struct settled *s, uint64_t from, bool lost);
+uint64_t durable_set_next(const struct durable_set *s, uint64_t from,
+			  bool lost);
 
 /* Returns one more than the last of the consecutive settled numbers that start
  * at `from`; `from` itself, or the floor if that is higher, where that one is
  * not settled. */
-uint64_t settled_end(const struct settled *s, uint64_t from);
+uint64_t durable_set_end(const struct durable_set *s, uint64_t from);
 
 #endif

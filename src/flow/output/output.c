@@ -29,7 +29,7 @@ output_free(struct output *o)
 	}
 	pthread_mutex_destroy(&o->lock);
 	pthread_mutex_destroy(&o->tapping);
-	settled_finish(&o->settled);
+	durable_set_finish(&o->settled);
 	if (o->freed)
 		o->freed(o->fate_arg);
 	free(o->closing);
@@ -103,7 +103,7 @@ output_make(struct output **output, const struct output_args *a)
 	err = parts_make(o, a);
 	if (!err && a->resume)
 		err = output_resume(o, a);
-	settled_init(&o->settled, o->first_number);
+	durable_set_init(&o->settled, o->first_number);
 	if (err) {
 		output_free(o);
 		return err;
@@ -330,7 +330,7 @@ record_bytes(const struct output *o, const struct index_record *r)
 }
 
 /*
- * Adds a record to all totals that output_written and leaf_add changed, or with
+ * Adds a record to all totals that output_written and disk_recording_add changed, or with
  * sign -1 takes it off again; lost packets change the other way, with `risk`
  * packets at risk too.  All under the lock, so that output_counts never sees
  * half of it.

@@ -200,11 +200,11 @@ struct output {
 	/* Runs listed, and those of them beyond each substream's first. */
 	unsigned runs, more;
 	/* Item descriptions that the metadata has on some disk. */
-	struct output_told {
+	struct output_described {
 		uint64_t hash; /* FNV-1a of the description; 0: free entry */
 		uint64_t number;
 		/* Only compared, never dereferenced. */
-		const void *leaf;
+		const void *disk;
 	} described[2 * OUTPUT_DESCRIBED]; /* open addressing by hash */
 	unsigned described_n;
 	unsigned controls;
@@ -212,7 +212,8 @@ struct output {
 	/* Protects the fields below.  Never held together with `lock`. */
 	pthread_mutex_t tapping;
 	struct tap *taps;
-	struct settled settled; /* numbers that are durable, or lost for good */
+	struct durable_set
+	    settled; /* numbers that are durable, or lost for good */
 	bool over;
 };
 
@@ -258,12 +259,12 @@ void output_fate(struct output *o, const struct index_record *r, int err);
 
 /*
  * True if this description of an item should be written to the metadata by this
- * disk: no disk has it yet, or the disk (`leaf`) that wrote it had the same
+ * disk: no disk has it yet, or the disk (`disk`) that wrote it had the same
  * block `number` and gave it away, so that its metadata may be lost.  Any
  * writer.
  */
 bool output_described(struct output *o, const uint8_t *descriptor,
-		      uint32_t bytes, uint64_t number, const void *leaf);
+		      uint32_t bytes, uint64_t number, const void *disk);
 
 /* True if one more control heap should be written to the metadata; counts it.
  * Any writer. */

@@ -18,7 +18,7 @@ output_settle(struct output *o, const struct index_record *r, size_t n)
 {
 	pthread_mutex_lock(&o->tapping);
 	for (size_t i = 0; i < n; i++)
-		settled_add(&o->settled, r[i].number);
+		durable_set_add(&o->settled, r[i].number);
 	taps_poke(o);
 	pthread_mutex_unlock(&o->tapping);
 }
@@ -27,9 +27,9 @@ void
 output_settle_lost(struct output *o, uint64_t number, bool gap)
 {
 	pthread_mutex_lock(&o->tapping);
-	settled_lose(&o->settled, number);
+	durable_set_lose(&o->settled, number);
 	if (gap)
-		settled_lose(&o->settled, number - 1);
+		durable_set_lose(&o->settled, number - 1);
 	taps_poke(o);
 	pthread_mutex_unlock(&o->tapping);
 }
@@ -40,7 +40,7 @@ output_is_lost(struct output *o, uint64_t number)
 	bool lost;
 
 	pthread_mutex_lock(&o->tapping);
-	lost = settled_is_lost(&o->settled, number);
+	lost = durable_set_is_lost(&o->settled, number);
 	pthread_mutex_unlock(&o->tapping);
 	return lost || number < o->first_number;
 }
@@ -51,7 +51,7 @@ output_settled(struct output *o, uint64_t from)
 	uint64_t end;
 
 	pthread_mutex_lock(&o->tapping);
-	end = settled_end(&o->settled, from);
+	end = durable_set_end(&o->settled, from);
 	pthread_mutex_unlock(&o->tapping);
 	return end;
 }
@@ -60,18 +60,18 @@ unsigned
 output_floor(struct output *o, uint64_t from, uint64_t *floor,
 	     struct output_stretch *lost, unsigned room)
 {
-	const struct settled *s = &o->settled;
+	const struct durable_set *s = &o->settled;
 	unsigned n = 0;
 
 	pthread_mutex_lock(&o->tapping);
-	*floor = settled_end(s, 0);
-	from = settled_next(s, from, true);
+	*floor = durable_set_end(s, 0);
+	from = durable_set_next(s, from, true);
 	for (; from < *floor && n < room; n++) {
 		lost[n].from = from;
-		lost[n].to = settled_next(s, from, false);
+		lost[n].to = durable_set_next(s, from, false);
 		if (lost[n].to > *floor)
 			lost[n].to = *floor;
-		from = settled_next(s, lost[n].to, true);
+		from = durable_set_next(s, lost[n].to, true);
 	}
 	if (from < *floor)
 		*floor = from;

@@ -30,18 +30,18 @@ described_at(const struct output *o, uint64_t h)
 
 bool
 output_described(struct output *o, const uint8_t *descriptor, uint32_t bytes,
-		 uint64_t number, const void *leaf)
+		 uint64_t number, const void *disk)
 {
 	uint64_t h = hash(descriptor, bytes);
-	struct output_told *told;
+	struct output_described *entry;
 	bool added, again;
 
 	pthread_mutex_lock(&o->lock);
-	told = &o->described[described_at(o, h)];
-	added = !told->hash && o->described_n < OUTPUT_DESCRIBED;
-	again = told->hash && told->number == number && told->leaf != leaf;
+	entry = &o->described[described_at(o, h)];
+	added = !entry->hash && o->described_n < OUTPUT_DESCRIBED;
+	again = entry->hash && entry->number == number && entry->disk != disk;
 	if (added || again)
-		*told = (struct output_told){ h, number, leaf };
+		*entry = (struct output_described){ h, number, disk };
 	o->described_n += added;
 	pthread_mutex_unlock(&o->lock);
 	return added || again;

@@ -22,7 +22,7 @@ struct taker {
 	pthread_cond_t wake;
 
 	/* Under queue::lock. */
-	struct choice choice;
+	struct disk_choice choice;
 	/* Handed to this disk, not yet fetched by its thread. */
 	struct block *got;
 	bool waiting;	    /* linked in queue::free */
@@ -37,7 +37,7 @@ struct queue {
 	struct block *head, **tail;
 	/* Disks that wait for a block, longest wait first. */
 	struct taker *free, **last;
-	struct choices choices;
+	struct disk_choices choices;
 	unsigned length, most;
 	bool ended; /* by drain or abort */
 	bool aborted;
@@ -81,7 +81,7 @@ taker_join(struct taker **taker, struct queue *q)
 	pthread_condattr_destroy(&attr);
 	t->queue = q;
 	pthread_mutex_lock(&q->lock);
-	choice_join(&q->choices, &t->choice);
+	disk_choice_join(&q->choices, &t->choice);
 	pthread_mutex_unlock(&q->lock);
 	*taker = t;
 	return 0;
@@ -141,10 +141,10 @@ taker_unlink(struct queue *q, struct taker *t)
 
 /* ---- the choice ------------------------------------------------------ */
 
-static struct choice_block
+static struct disk_choice_block
 as_choice(const struct block *b)
 {
-	struct choice_block c = { .now = clock_steady() };
+	struct disk_choice_block c = { .now = clock_steady() };
 
 	/* A block of heaps knows its bytes only once it is sealed; this is the
 	 * most. */
@@ -156,14 +156,14 @@ as_choice(const struct block *b)
 /* Returns the waiting disk that gets block `b`; NULL: none is fit.  Once the
  * queue is closed, every disk is fit. */
 static struct taker *
-taker_best(struct queue *q, const struct choice_block *b)
+taker_best(struct queue *q, const struct disk_choice_block *b)
 {
 	struct taker *best = NULL;
 
 	for (struct taker *t = q->free; t; t = t->next) {
-		if (!q->ended && !choice_fit(&q->choices, &t->choice, b))
+		if (!q->ended && !disk_choice_fit(&q->choices, &t->choice, b))
 			continue;
-		if (!best || choice_better(&t->choice, &best->choice, b))
+		if (!best || disk_choice_better(&t->choice, &best->choice, b))
 			best = t;
 	}
 	return best;
@@ -175,12 +175,12 @@ static void
 blocks_deal(struct queue *q)
 {
 	while (q->head && q->free) {
-		struct choice_block b = as_choice(q->head);
+		struct disk_choice_block b = as_choice(q->head);
 		struct taker *t = taker_best(q, &b);
 
 		if (!t)
 			return;
-		choice_serve(&q->choices, &t->choice, &b);
+		disk_choice_serve(&q->choices, &t->choice, &b);
 		taker_unlink(q, t);
 		t->got = block_pop(q);
 		pthread_cond_signal(&t->wake);
@@ -192,14 +192,14 @@ blocks_deal(struct queue *q)
 static struct block *
 block_for(struct queue *q, struct taker *t)
 {
-	struct choice_block b;
+	struct disk_choice_block b;
 
 	if (!q->head)
 		return NULL;
 	b = as_choice(q->head);
-	if (!q->ended && !choice_fit(&q->choices, &t->choice, &b))
+	if (!q->ended && !disk_choice_fit(&q->choices, &t->choice, &b))
 		return NULL;
-	choice_serve(&q->choices, &t->choice, &b);
+	disk_choice_serve(&q->choices, &t->choice, &b);
 	return block_pop(q);
 }
 
@@ -209,7 +209,7 @@ taker_leave(struct taker *t)
 	struct queue *q = t->queue;
 
 	pthread_mutex_lock(&q->lock);
-	choice_leave(&q->choices, &t->choice);
+	disk_choice_leave(&q->choices, &t->choice);
 	blocks_deal(q); /* a benched disk may be needed now */
 	pthread_mutex_unlock(&q->lock);
 	pthread_cond_destroy(&t->wake);
@@ -217,14 +217,14 @@ taker_leave(struct taker *t)
 }
 
 bool
-taker_rank(struct taker *t, const struct choice_rank *rank)
+taker_report(struct taker *t, const struct disk_figures *figures)
 {
 	struct queue *q = t->queue;
 	int64_t now = clock_steady();
 	bool benched;
 
 	pthread_mutex_lock(&q->lock);
-	if (choice_rank(&q->choices, &t->choice, rank, now))
+	if (disk_choice_report(&q->choices, &t->choice, figures, now))
 		blocks_deal(q); /* another disk may be fit now */
 	benched = t->choice.benched;
 	pthread_mutex_unlock(&q->lock);

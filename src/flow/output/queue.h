@@ -40,7 +40,7 @@ void taker_leave(struct taker *taker);
 
 /* Reports the disk's figures for the choice.  True if the disk is benched as
  * slow. */
-bool taker_rank(struct taker *taker, const struct choice_rank *rank);
+bool taker_report(struct taker *taker, const struct disk_figures *figures);
 
 /*
  * Puts a CLOSED block behind the waiting ones, or with `first` before them (a

@@ -10,7 +10,7 @@
  *                       too, and cut off again
  *   notes               missing packets and heaps, in the metadata
  *
- * Durability comes seconds later, with the leaf's sync.
+ * Durability comes seconds later, with the sync of its disk recording.
  */
 #include "flow/write/chunk.h"
 
@@ -24,7 +24,7 @@
 static uint64_t
 padded(const struct chunk *c)
 {
-	uint64_t align = c->place.direct ? c->way->flight.align : 1;
+	uint64_t align = c->place.direct ? c->plugin->writes.align : 1;
 
 	return (c->place.bytes + align - 1) / align * align;
 }
@@ -43,39 +43,40 @@ space_check(const struct disk *disk, uint64_t bytes)
 static void
 fly(struct chunk *c)
 {
-	c->job = (struct flight_job){ .fd = c->nowhere ? -1 : c->place.fd,
+	c->job = (struct file_write){ .fd = c->nowhere ? -1 : c->place.fd,
 				      .data = c->b->data,
 				      .offset = c->place.offset,
 				      .away = c->away,
 				      .bytes = c->nowhere ? block_bytes(c->b)
 							  : padded(c) };
-	flight_add(&c->way->flight, &c->job);
+	writes_add(&c->plugin->writes, &c->job);
 }
 
 int
-chunk_begin(struct chunk *c, struct ways *ways, const struct disk *disk)
+chunk_begin(struct chunk *c, struct disk_plugins *plugins,
+	    const struct disk *disk)
 {
 	uint64_t bytes = block_bytes(c->b);
 	int err;
 
-	c->way = &ways->main;
-	c->nowhere = ways->main.is->ops->head.flags & WRITE_NOTHING;
+	c->plugin = &plugins->main;
+	c->nowhere = plugins->main.is->ops->head.flags & WRITE_NOTHING;
 	if (c->nowhere) {
 		fly(c);
 		return 0;
 	}
 	err = space_check(disk, bytes);
 	if (!err)
-		err = folder_place(c->leaf->folder, c->b->number, bytes,
-				   ways_flags(ways), &c->place);
+		err = folder_place(c->rec->folder, c->b->number, bytes,
+				   disk_plugins_flags(plugins), &c->place);
 	if (err)
 		return err;
-	err = ways_for(ways, c->place.direct, &c->way);
+	err = disk_plugins_for(plugins, c->place.direct, &c->plugin);
 	if (err) {
 		chunk_remove(c);
 		return err;
 	}
-	leaf_announce(c->leaf, c->b);
+	disk_recording_announce(c->rec, c->b);
 	fly(c);
 	return 0;
 }
@@ -95,7 +96,7 @@ data_end(struct chunk *c)
 int
 chunk_end(struct chunk *c)
 {
-	const struct write_ops *ops = c->way->is->ops;
+	const struct write_ops *ops = c->plugin->is->ops;
 	int err, finished = 0;
 
 	if (c->nowhere)
@@ -104,10 +105,10 @@ chunk_end(struct chunk *c)
 	/* Called after an error too: the next file may get the same descriptor
 	 * number. */
 	if (ops->finish)
-		finished = ops->finish(c->way->state, c->place.fd);
+		finished = ops->finish(c->plugin->state, c->place.fd);
 	err = err ? err : finished;
 	if (!err)
-		leaf_note(c->leaf, c->b);
+		disk_recording_note(c->rec, c->b);
 	return err;
 }
 
@@ -115,17 +116,18 @@ void
 chunk_keep(struct chunk *c)
 {
 	if (!c->nowhere)
-		leaf_add(c->leaf, c->b, c->place.own ? c->place.fd : -1);
+		disk_recording_add(c->rec, c->b,
+				   c->place.own ? c->place.fd : -1);
 }
 
 int
 chunk_remove(struct chunk *c)
 {
-	return c->nowhere ? 0 : folder_unplace(c->leaf->folder, &c->place);
+	return c->nowhere ? 0 : folder_unplace(c->rec->folder, &c->place);
 }
 
 struct chunk *
-chunk_of(struct flight_job *job)
+chunk_of(struct file_write *job)
 {
 	return (struct chunk *)((char *)job - offsetof(struct chunk, job));
 }

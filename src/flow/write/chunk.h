@@ -18,38 +18,39 @@
  *        |                                        |
  *        +-- -errno: nothing is there             +-------> chunk_remove
  *
- * Only the disk's thread calls these functions.  A flight
- * (flow/write/writes_in_flight.h) writes the data.
+ * Only the disk's thread calls these functions.  The data is
+ * written by writes_in_flight.h.
  */
 struct chunk {
-	struct leaf *leaf;
+	struct disk_recording *rec;
 	const struct block *b;
-	const atomic_bool *away; /* see flight_job::away */
+	const atomic_bool *away; /* see file_write::away */
 
 	/* Set by chunk_begin. */
-	struct way *way;
+	struct disk_plugin *plugin;
 	struct folder_place place;
 	bool nowhere; /* the plugin stores nothing: no file is made */
-	struct flight_job job;
+	struct file_write job;
 };
 
-/* Makes the place of a block on the disk and adds its data to a flight.  0;
+/* Makes the place of a block on the disk and adds its data to the writes in flight.  0;
  * -ENOSPC when the block would touch the reserve; or -errno.  Nothing is left
  * on the disk after an error. */
-int chunk_begin(struct chunk *c, struct ways *ways, const struct disk *disk);
+int chunk_begin(struct chunk *c, struct disk_plugins *plugins,
+		const struct disk *disk);
 
-/* Ends a chunk whose job the flight has returned: cuts padding off and writes
+/* Ends a chunk whose write is done: cuts padding off and writes
  * its notes.  0 or -errno; either way the file stays until chunk_keep or
  * chunk_remove. */
 int chunk_end(struct chunk *c);
 
-/* Hands the chunk to the leaf, for the next sync.  Asks nothing of the disk. */
+/* Hands the chunk to the disk recording, for the next sync.  Asks nothing of the disk. */
 void chunk_keep(struct chunk *c);
 
 /* Removes the chunk.  0; -errno: some of it may be left on the disk. */
 int chunk_remove(struct chunk *c);
 
-/* Returns the chunk that a job of flight_done belongs to. */
-struct chunk *chunk_of(struct flight_job *job);
+/* Returns the chunk that a job of writes_done belongs to. */
+struct chunk *chunk_of(struct file_write *job);
 
 #endif

@@ -22,39 +22,40 @@
 #include "store/record/geometry.h"
 
 void
-ways_init(struct ways *w, const struct ways_args *args)
+disk_plugins_init(struct disk_plugins *w, const struct disk_plugins_args *args)
 {
-	*w = (struct ways){ .a = *args, .host = log_host(args->disk) };
+	*w = (struct disk_plugins){ .a = *args, .host = log_host(args->disk) };
 }
 
 static void
-way_close(struct way *way)
+plugin_close(struct disk_plugin *plugin)
 {
-	if (way->is)
-		way->is->ops->close(way->state);
-	*way = (struct way){ .is = NULL };
+	if (plugin->is)
+		plugin->is->ops->close(plugin->state);
+	*plugin = (struct disk_plugin){ .is = NULL };
 }
 
 void
-ways_finish(struct ways *w)
+disk_plugins_finish(struct disk_plugins *w)
 {
-	way_close(&w->beside);
-	way_close(&w->main);
+	plugin_close(&w->beside);
+	plugin_close(&w->main);
 }
 
 static int
-way_open(struct ways *w, struct way *way, const struct writer_way *is)
+plugin_open(struct disk_plugins *w, struct disk_plugin *plugin,
+	    const struct write_plugin *is)
 {
 	struct write_args args = { .host = &w->host,
 				   .options = is->options,
 				   .arena = w->a.arena,
 				   .arena_bytes = w->a.arena_bytes };
-	int err = is->ops->open(&way->state, &args);
+	int err = is->ops->open(&plugin->state, &args);
 
 	if (err)
 		return err;
-	way->is = is;
-	flight_init(&way->flight, is->ops, way->state, 1, w->a.beat);
+	plugin->is = is;
+	writes_init(&plugin->writes, is->ops, plugin->state, 1, w->a.beat);
 	return 0;
 }
 
@@ -89,46 +90,46 @@ probe_open(const struct disk *disk, int flags)
 }
 
 static int
-page_write(struct flight *f, int fd)
+page_write(struct writes_in_flight *f, int fd)
 {
-	struct flight_job job = { .fd = fd, .bytes = GEOMETRY_PAGE };
+	struct file_write job = { .fd = fd, .bytes = GEOMETRY_PAGE };
 	void *page;
 
 	if (posix_memalign(&page, GEOMETRY_PAGE, GEOMETRY_PAGE))
 		return -ENOMEM;
 	memset(page, 0, GEOMETRY_PAGE);
 	job.data = page;
-	flight_add(f, &job);
-	while (flight_push(f), !flight_done(f))
-		flight_wait(f);
+	writes_add(f, &job);
+	while (writes_push(f), !writes_done(f))
+		writes_wait(f);
 	free(page);
 	return job.err;
 }
 
 static int
-way_flags(const struct way *way)
+plugin_flags(const struct disk_plugin *plugin)
 {
-	return way->is->ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
+	return plugin->is->ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
 }
 
 static int
-way_try(struct way *way, const struct disk *disk)
+plugin_try(struct disk_plugin *plugin, const struct disk *disk)
 {
-	const struct write_ops *ops = way->is->ops;
-	int flags = way_flags(way), err = 0, fd;
+	const struct write_ops *ops = plugin->is->ops;
+	int flags = plugin_flags(plugin), err = 0, fd;
 
 	if (ops->head.flags & WRITE_NOTHING)
 		return 0;
 	fd = probe_open(disk, flags);
 	if (fd < 0)
 		return fd;
-	way->flight.align = flags ? direct_align(fd) : 1;
-	if (way->flight.align > GEOMETRY_PAGE)
+	plugin->writes.align = flags ? direct_align(fd) : 1;
+	if (plugin->writes.align > GEOMETRY_PAGE)
 		err = -EINVAL; /* blocks are aligned to a page, no more */
 	if (!err)
-		err = page_write(&way->flight, fd);
+		err = page_write(&plugin->writes, fd);
 	if (ops->finish)
-		ops->finish(way->state, fd);
+		ops->finish(plugin->state, fd);
 	close(fd);
 	return err;
 }
@@ -136,14 +137,14 @@ way_try(struct way *way, const struct disk *disk)
 /* Logs which plugin is used, if that changed, and why (`why`, -errno) the one
  * before it in the list is not. */
 static void
-tell(struct ways *w, int why)
+tell(struct disk_plugins *w, int why)
 {
-	const struct writer_way *is = w->main.is;
+	const struct write_plugin *is = w->main.is;
 
 	if (w->told == is)
 		return;
 	w->told = is;
-	if (is == w->a.way)
+	if (is == w->a.plugin)
 		log_line(LEVEL_INFO, w->a.disk, "writes with %s",
 			 is->ops->head.name);
 	else
@@ -164,42 +165,43 @@ is_ill(int err)
 }
 
 int
-ways_probe(struct ways *w, const struct disk *disk)
+disk_plugins_probe(struct disk_plugins *w, const struct disk *disk)
 {
-	int err = w->main.is ? way_try(&w->main, disk) : -EINVAL, why = 0;
+	int err = w->main.is ? plugin_try(&w->main, disk) : -EINVAL, why = 0;
 
 	for (unsigned i = 0; err && !is_ill(err) && i < w->a.n; i++) {
-		way_close(&w->main);
+		plugin_close(&w->main);
 		why = err;
-		err = way_open(w, &w->main, &w->a.way[i]);
+		err = plugin_open(w, &w->main, &w->a.plugin[i]);
 		if (!err)
-			err = way_try(&w->main, disk);
+			err = plugin_try(&w->main, disk);
 	}
 	if (err)
-		ways_finish(w);
+		disk_plugins_finish(w);
 	else
 		tell(w, why);
 	return err;
 }
 
 int
-ways_flags(const struct ways *w)
+disk_plugins_flags(const struct disk_plugins *w)
 {
-	return way_flags(&w->main);
+	return plugin_flags(&w->main);
 }
 
 int
-ways_for(struct ways *w, bool direct, struct way **way)
+disk_plugins_for(struct disk_plugins *w, bool direct,
+		 struct disk_plugin **plugin)
 {
-	*way = &w->main;
-	if (direct || !ways_flags(w))
+	*plugin = &w->main;
+	if (direct || !disk_plugins_flags(w))
 		return 0;
-	*way = &w->beside;
+	*plugin = &w->beside;
 	for (unsigned i = 0; !w->beside.is && i < w->a.n; i++) {
-		const struct writer_way *is = &w->a.way[i];
+		const struct write_plugin *is = &w->a.plugin[i];
 
 		if (!(is->ops->head.flags & (WRITE_DIRECT | WRITE_NOTHING)))
-			return way_open(w, &w->beside, is);
+			return plugin_open(w, &w->beside, is);
 	}
-	return w->beside.is ? 0 : way_open(w, &w->beside, w->main.is);
+	return w->beside.is ? 0 : plugin_open(w, &w->beside, w->main.is);
 }

@@ -55,114 +55,114 @@ folder_open(struct folder **folder, const struct disk *disk,
 /* Logs once that a line of the metadata was lost.  The recording is as good
  * without it, except for what the line says. */
 static void
-note_failed(struct leaf *l, int err)
+note_failed(struct disk_recording *rec, int err)
 {
-	if (!l->unnoted)
-		log_line(LEVEL_WARN, l->output->name,
+	if (!rec->unnoted)
+		log_line(LEVEL_WARN, rec->output->name,
 			 "the metadata cannot be written to: %s; runs and "
 			 "holes will be missing there",
 			 strerror(-err));
-	l->unnoted = true;
+	rec->unnoted = true;
 }
 
 /* Writes a line that the caller keeps; NULL: memory ran out. */
 static void
-note_shared(struct leaf *l, const json_t *line)
+note_shared(struct disk_recording *rec, const json_t *line)
 {
-	int err = line ? folder_note(l->folder, line) : -ENOMEM;
+	int err = line ? folder_note(rec->folder, line) : -ENOMEM;
 
 	if (err)
-		note_failed(l, err);
+		note_failed(rec, err);
 }
 
 /* Writes a line and drops it. */
 static void
-note(struct leaf *l, json_t *line)
+note(struct disk_recording *rec, json_t *line)
 {
-	note_shared(l, line);
+	note_shared(rec, line);
 	json_decref(line);
 }
 
 /* Counts the records of earlier processes that are on this disk, and writes the
  * line which tells readers that the recording was continued. */
 static void
-resumed(struct leaf *l, const struct disk *disk)
+resumed(struct disk_recording *rec, const struct disk *disk)
 {
 	struct index_record *record;
-	size_t n = folder_found(l->folder, &record);
+	size_t n = folder_found(rec->folder, &record);
 
-	output_found(l->output, disk->path, record, n);
+	output_found(rec->output, disk->path, record, n);
 	free(record);
-	note_shared(l, l->output->resumed);
+	note_shared(rec, rec->output->resumed);
 }
 
 static int
-leaf_make(struct leaf **leaf, const struct disk *disk, struct output *o,
-	  struct beat *beat, bool again)
+disk_recording_make(struct disk_recording **made, const struct disk *disk,
+		    struct output *o, struct beat *beat, bool again)
 {
-	struct leaf *l = calloc(1, sizeof *l);
+	struct disk_recording *rec = calloc(1, sizeof *rec);
 	int err;
 
-	if (!l)
+	if (!rec)
 		return -ENOMEM;
-	l->output = o;
-	l->beat = beat;
-	l->told = calloc(o->subs, sizeof *l->told);
-	err = l->told ? folder_open(&l->folder, disk, o, again) : -ENOMEM;
+	rec->output = o;
+	rec->beat = beat;
+	rec->told = calloc(o->subs, sizeof *rec->told);
+	err = rec->told ? folder_open(&rec->folder, disk, o, again) : -ENOMEM;
 	if (err) {
-		free(l->told);
-		free(l);
+		free(rec->told);
+		free(rec);
 		return err;
 	}
-	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_init(&rec->lock, NULL);
 	output_hold(o);
 	atomic_fetch_add_explicit(&o->folders, 1, memory_order_relaxed);
 	if (o->resumed)
-		resumed(l, disk);
-	*leaf = l;
+		resumed(rec, disk);
+	*made = rec;
 	return 0;
 }
 
 int
-leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
-	  struct beat *beat)
+disk_recording_open(struct disk_recording **rec, const struct disk *disk,
+		    struct output *o, struct beat *beat)
 {
-	return leaf_make(leaf, disk, o, beat, false);
+	return disk_recording_make(rec, disk, o, beat, false);
 }
 
 int
-leaf_again(struct leaf **leaf, const struct disk *disk, struct output *o,
-	   struct beat *beat)
+disk_recording_again(struct disk_recording **rec, const struct disk *disk,
+		     struct output *o, struct beat *beat)
 {
-	return leaf_make(leaf, disk, o, beat, true);
+	return disk_recording_make(rec, disk, o, beat, true);
 }
 
 void
-leaf_suspend(struct leaf *l)
+disk_recording_suspend(struct disk_recording *rec)
 {
-	if (l->folder)
-		folder_close(l->folder, NULL, NULL);
-	l->folder = NULL;
+	if (rec->folder)
+		folder_close(rec->folder, NULL, NULL);
+	rec->folder = NULL;
 }
 
 int
-leaf_resume(struct leaf *l, const struct disk *disk)
+disk_recording_resume(struct disk_recording *rec, const struct disk *disk)
 {
-	struct output *o = l->output;
-	int err = folder_again(&l->folder, disk, o);
+	struct output *o = rec->output;
+	int err = folder_again(&rec->folder, disk, o);
 
 	if (err != -ENOENT)
 		return err;
-	memset(l->told, 0, o->subs * sizeof *l->told);
-	err = folder_create(&l->folder, disk, o->name, o->head);
+	memset(rec->told, 0, o->subs * sizeof *rec->told);
+	err = folder_create(&rec->folder, disk, o->name, o->head);
 	if (!err && o->resumed)
-		note_shared(l, o->resumed);
+		note_shared(rec, o->resumed);
 	return err;
 }
 
 /* Arguments of heap_tell. */
 struct heap_teller {
-	struct leaf *leaf;
+	struct disk_recording *rec;
 	const struct block *b;
 };
 
@@ -170,228 +170,234 @@ static void
 heap_tell(void *arg, const struct notes_event *e)
 {
 	struct heap_teller *t = arg;
-	struct output *o = t->leaf->output;
+	struct output *o = t->rec->output;
 	bool tell;
 
 	if (e->control != PIECE_DATA)
 		tell = output_controlled(o);
 	else
 		tell = output_described(o, e->descriptor, e->bytes,
-					t->b->number, t->leaf);
+					t->b->number, t->rec);
 	if (tell)
-		note(t->leaf, meta_heap_event(t->b, o->subs, e));
+		note(t->rec, meta_heap_event(t->b, o->subs, e));
 }
 
 static void
-heaps_add(struct leaf *l, const struct block *b)
+heaps_add(struct disk_recording *rec, const struct block *b)
 {
-	struct heap_teller t = { .leaf = l, .b = b };
+	struct heap_teller t = { .rec = rec, .b = b };
 	json_t *holes = NULL;
 
-	if (l->output->shape->store == HEAP_CUBE)
+	if (rec->output->shape->store == HEAP_CUBE)
 		holes = meta_heap_holes(b);
 	if (holes)
-		note(l, holes);
-	notes_tell(b, l->output->format, heap_tell, &t);
+		note(rec, holes);
+	notes_tell(b, rec->output->format, heap_tell, &t);
 }
 
 /* Writes the run's line if this disk does not have it yet, and again once the
  * frames per second are known. */
 static void
-note_run(struct leaf *l, const struct block *b)
+note_run(struct disk_recording *rec, const struct block *b)
 {
-	uint64_t run = 2 * (b->run + 1ull), *told = &l->told[b->sub];
+	uint64_t run = 2 * (b->run + 1ull), *told = &rec->told[b->sub];
 
 	if (*told == run + 1 || (*told == run && !b->fps))
 		return;
-	note(l, meta_run(b, l->output->subs, l->output->shape));
+	note(rec, meta_run(b, rec->output->subs, rec->output->shape));
 	*told = run + (b->fps != 0);
 }
 
 void
-leaf_announce(struct leaf *l, const struct block *b)
+disk_recording_announce(struct disk_recording *rec, const struct block *b)
 {
-	unsigned subs = l->output->subs;
+	unsigned subs = rec->output->subs;
 
-	if (subs < 2 && l->output->shape->store == HEAP_NONE &&
-	    !folder_serial(l->folder))
+	if (subs < 2 && rec->output->shape->store == HEAP_NONE &&
+	    !folder_serial(rec->folder))
 		return;
-	note_run(l, b);
-	note(l, meta_chunk(b, subs));
+	note_run(rec, b);
+	note(rec, meta_chunk(b, subs));
 }
 
 /* A block whose checksums cannot be written can still be verified as a
  * whole. */
 static void
-sums_add(struct leaf *l, const struct block *b)
+sums_add(struct disk_recording *rec, const struct block *b)
 {
-	int err = folder_sum(l->folder, b);
+	int err = folder_sum(rec->folder, b);
 
-	if (err && !l->unsummed)
-		log_line(LEVEL_WARN, l->output->name,
+	if (err && !rec->unsummed)
+		log_line(LEVEL_WARN, rec->output->name,
 			 "the checksums cannot be written: %s; damage will be "
 			 "known by whole chunks there",
 			 disk_why(err));
-	l->unsummed |= err != 0;
+	rec->unsummed |= err != 0;
 }
 
 static void
-lines_add(struct leaf *l, const struct brought *from)
+lines_add(struct disk_recording *rec, const struct brought *from)
 {
-	int err = folder_note_lines(l->folder, from->lines, from->lines_bytes);
+	int err =
+	    folder_note_lines(rec->folder, from->lines, from->lines_bytes);
 
 	if (err)
-		note_failed(l, err);
+		note_failed(rec, err);
+}
+
+static struct index_record
+record_of(const struct disk_recording *rec, const struct block *b)
+{
+	return block_record(rec->output->format, rec->output->shape, b);
 }
 
 void
-leaf_note(struct leaf *l, const struct block *b)
+disk_recording_note(struct disk_recording *rec, const struct block *b)
 {
-	struct index_record r =
-	    block_record(l->output->format, l->output->shape, b);
+	struct index_record r = record_of(rec, b);
 
-	sums_add(l, b);
-	note_run(l, b);
+	sums_add(rec, b);
+	note_run(rec, b);
 	if (b->brought)
-		lines_add(l, b->brought);
+		lines_add(rec, b->brought);
 	else if (b->notes)
-		heaps_add(l, b);
+		heaps_add(rec, b);
 	else if (b->filled < b->used)
-		note(l, meta_holes(b));
-	note(l, meta_written(&r, b->gap));
+		note(rec, meta_holes(b));
+	note(rec, meta_written(&r, b->gap));
 }
 
 static void
-records_add(struct leaf *l, const struct block *b)
+records_add(struct disk_recording *rec, const struct block *b)
 {
-	struct index_record r = block_record(l->output->format,
-					     l->output->shape, b),
-			    gap;
+	struct index_record r = record_of(rec, b), gap;
 
 	if (r.flags & INDEX_DATA_TIME)
-		output_timed(l->output, &r);
+		output_timed(rec->output, &r);
 	if (b->gap) {
 		gap = index_gap(&r, (uint32_t)b->gap);
-		l->record[l->records++] = gap;
+		rec->record[rec->records++] = gap;
 	}
-	l->record[l->records++] = r;
+	rec->record[rec->records++] = r;
 }
 
 void
-leaf_add(struct leaf *l, const struct block *b, int fd)
+disk_recording_add(struct disk_recording *rec, const struct block *b, int fd)
 {
-	if (l->records == 0)
-		l->since = clock_steady();
+	if (rec->records == 0)
+		rec->since = clock_steady();
 	if (fd >= 0)
-		l->fd[l->fds++] = fd;
-	pthread_mutex_lock(&l->lock);
-	records_add(l, b);
-	pthread_mutex_unlock(&l->lock);
-	atomic_fetch_add_explicit(&l->output->records, b->gap ? 2 : 1,
+		rec->fd[rec->fds++] = fd;
+	pthread_mutex_lock(&rec->lock);
+	records_add(rec, b);
+	pthread_mutex_unlock(&rec->lock);
+	atomic_fetch_add_explicit(&rec->output->records, b->gap ? 2 : 1,
 				  memory_order_relaxed);
 }
 
 int64_t
-leaf_due(const struct leaf *l)
+disk_recording_due(const struct disk_recording *rec)
 {
-	struct output *o = l->output;
+	struct output *o = rec->output;
 
-	if (l->records == 0)
+	if (rec->records == 0)
 		return INT64_MAX;
-	if (l->since < atomic_load_explicit(&o->hurry, memory_order_relaxed))
+	if (rec->since < atomic_load_explicit(&o->hurry, memory_order_relaxed))
 		return 0;
-	if (l->fds >= LEAF_ROUND || l->records >= 2 * LEAF_ROUND - 1)
+	if (rec->fds >= DISK_RECORDING_ROUND ||
+	    rec->records >= 2 * DISK_RECORDING_ROUND - 1)
 		return 0;
-	return l->since + o->durable;
+	return rec->since + o->durable;
 }
 
 static void
-round_say(const struct leaf *l, int err)
+round_say(const struct disk_recording *rec, int err)
 {
 	uint64_t packets = 0;
 
-	for (unsigned i = 0; i < l->records; i++)
-		packets += l->record[i].present;
-	log_line(LEVEL_ERROR, l->output->name,
+	for (unsigned i = 0; i < rec->records; i++)
+		packets += rec->record[i].present;
+	log_line(LEVEL_ERROR, rec->output->name,
 		 "%llu packets in %u chunks could not be made durable: %s",
-		 (unsigned long long)packets, l->fds, strerror(-err));
+		 (unsigned long long)packets, rec->fds, strerror(-err));
 }
 
 /* Accounts for one record after a sync that returned `err`.  -ENOENT: the
  * folder was removed, so its data is gone; after any other error nobody knows
  * whether the data is on the disk. */
 static void
-record_settle(struct leaf *l, unsigned i, int err)
+record_settle(struct disk_recording *rec, unsigned i, int err)
 {
-	const struct index_record *r = &l->record[i];
-	bool risked = i < l->risked, risk = err && err != -ENOENT;
+	const struct index_record *r = &rec->record[i];
+	bool risked = i < rec->risked, risk = err && err != -ENOENT;
 
 	if (risked && !risk)
-		output_unrisk(l->output, r);
+		output_unrisk(rec->output, r);
 	if (!risked && risk)
-		output_risk(l->output, r);
+		output_risk(rec->output, r);
 	if (err == -ENOENT)
-		output_unwrite(l->output, r);
-	output_fate(l->output, r, err);
+		output_unwrite(rec->output, r);
+	output_fate(rec->output, r, err);
 }
 
 /* Accounts for all records after a sync, failed or not. */
 static void
-round_settle(struct leaf *l, int err)
+round_settle(struct disk_recording *rec, int err)
 {
-	pthread_mutex_lock(&l->lock);
-	for (unsigned i = 0; i < l->records; i++)
-		record_settle(l, i, err);
-	if (!err && l->records)
-		output_settle(l->output, l->record, l->records);
-	l->records = l->risked = 0;
-	pthread_mutex_unlock(&l->lock);
-	l->fds = 0;
+	pthread_mutex_lock(&rec->lock);
+	for (unsigned i = 0; i < rec->records; i++)
+		record_settle(rec, i, err);
+	if (!err && rec->records)
+		output_settle(rec->output, rec->record, rec->records);
+	rec->records = rec->risked = 0;
+	pthread_mutex_unlock(&rec->lock);
+	rec->fds = 0;
 }
 
 void
-leaf_risk(struct leaf *l)
+disk_recording_risk(struct disk_recording *rec)
 {
-	pthread_mutex_lock(&l->lock);
-	for (; l->risked < l->records; l->risked++)
-		output_risk(l->output, &l->record[l->risked]);
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_lock(&rec->lock);
+	for (; rec->risked < rec->records; rec->risked++)
+		output_risk(rec->output, &rec->record[rec->risked]);
+	pthread_mutex_unlock(&rec->lock);
 }
 
 int
-leaf_sync(struct leaf *l)
+disk_recording_sync(struct disk_recording *rec)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < l->fds; i++) {
-		if (fdatasync(l->fd[i]) < 0 && !err)
+	for (unsigned i = 0; i < rec->fds; i++) {
+		if (fdatasync(rec->fd[i]) < 0 && !err)
 			err = -errno;
-		close(l->fd[i]);
-		beat_now(l->beat);
+		close(rec->fd[i]);
+		beat_now(rec->beat);
 	}
-	if (!err && l->records)
-		err = folder_sync(l->folder, l->record, l->records);
-	beat_now(l->beat);
+	if (!err && rec->records)
+		err = folder_sync(rec->folder, rec->record, rec->records);
+	beat_now(rec->beat);
 	if (err)
-		round_say(l, err);
-	round_settle(l, err);
+		round_say(rec, err);
+	round_settle(rec, err);
 	return err;
 }
 
 int
-leaf_close(struct leaf *l, const struct index_record *end, const json_t *tail)
+disk_recording_close(struct disk_recording *rec, const struct index_record *end,
+		     const json_t *tail)
 {
-	int err = leaf_sync(l), closed = 0, closing = 0;
+	int err = disk_recording_sync(rec), closed = 0, closing = 0;
 
-	if (l->folder && l->output->closing && end)
-		closing = folder_note_lines(l->folder, l->output->closing,
-					    strlen(l->output->closing));
-	if (l->folder)
-		closed = folder_close(l->folder, end, tail);
+	if (rec->folder && rec->output->closing && end)
+		closing = folder_note_lines(rec->folder, rec->output->closing,
+					    strlen(rec->output->closing));
+	if (rec->folder)
+		closed = folder_close(rec->folder, end, tail);
 	closed = closing ? closing : closed;
-	pthread_mutex_destroy(&l->lock);
-	output_drop(l->output);
-	free(l->told);
-	free(l);
+	pthread_mutex_destroy(&rec->lock);
+	output_drop(rec->output);
+	free(rec->told);
+	free(rec);
 	return err ? err : closed;
 }

@@ -14,43 +14,44 @@
 #include "store/write/folder.h"
 
 /*
- * A leaf is one recording on one disk while it is written: its folder, and the
+ * A disk recording is one recording on one disk while it is written: its folder, and the
  * chunks that are written but not yet durable.  A sync (in the code a "round")
  * makes them durable and names them in the index.
  *
- *   leaf_open -> { leaf_announce, leaf_note, leaf_add ... leaf_sync }*
- *       ^                                 |           -> leaf_close
- *       +-- leaf_resume <- leaf_suspend <-+  the disk was away meanwhile
+ *   open -> { announce, note, add ... sync }* -> close
+ *                 ^                    |
+ *                 +-- resume <- suspend <-+  the disk was away meanwhile
  *
- * Only the disk's thread calls these functions, except leaf_risk: the event
+ * Only the disk's thread calls these functions, except disk_recording_risk: the event
  * loop calls that for a disk which does not answer and so keeps its thread
  * inside one of the others.
  */
 enum {
-	LEAF_ROUND = 128, /* chunks that make a sync due at once */
+	DISK_RECORDING_ROUND = 128, /* chunks that make a sync due at once */
 	/* Most chunks without a sync: all that are under way may still arrive
 	 * before the next look at what is due. */
-	LEAF_MOST = LEAF_ROUND + FLIGHT_JOBS - 1,
+	DISK_RECORDING_MOST = DISK_RECORDING_ROUND + WRITES_FILES - 1,
 };
 
-struct leaf {
+struct disk_recording {
 	struct output *output; /* a reference is held */
-	struct folder *folder; /* NULL: leaf_suspend closed it */
-	struct leaf *next;     /* linked in writer::leaves */
-	struct beat *beat;     /* the disk's heartbeat, or NULL */
+	struct folder *folder; /* NULL: disk_recording_suspend closed it */
+	struct disk_recording *next; /* linked in writer::recordings */
+	struct beat *beat;	     /* the disk's heartbeat, or NULL */
 
-	int fd[LEAF_MOST]; /* open files of chunks that are not yet durable */
+	int fd
+	    [DISK_RECORDING_MOST]; /* open files of chunks that are not yet durable */
 	unsigned fds;
 	/* Steady ns: when the first chunk since the last sync was added. */
 	int64_t since;
 
 	/* Protects the three fields below.  The disk's thread alone changes
 	 * records, and so reads them without it; `risked` is also changed by
-	 * leaf_risk. */
+	 * disk_recording_risk. */
 	pthread_mutex_t lock;
 	/* Records of chunks that are not yet durable; the record of a gap may
 	 * stand before a chunk's. */
-	struct index_record record[2 * LEAF_MOST];
+	struct index_record record[2 * DISK_RECORDING_MOST];
 	unsigned records;
 	/* How many of them, from the first on, were counted as at risk. */
 	unsigned risked;
@@ -65,20 +66,20 @@ struct leaf {
 
 /* Makes the recording's folder on the disk, or opens it where it is there.
  * Holds the output.  0 or -errno. */
-int leaf_open(struct leaf **leaf, const struct disk *disk, struct output *o,
-	      struct beat *beat);
+int disk_recording_open(struct disk_recording **rec, const struct disk *disk,
+			struct output *o, struct beat *beat);
 
 /* Opens a folder that is there; -ENOENT where there is none. */
-int leaf_again(struct leaf **leaf, const struct disk *disk, struct output *o,
-	       struct beat *beat);
+int disk_recording_again(struct disk_recording **rec, const struct disk *disk,
+			 struct output *o, struct beat *beat);
 
 /* Closes all files so that the disk can be unmounted; the folder gets no end
- * record.  Call leaf_sync first. */
-void leaf_suspend(struct leaf *leaf);
+ * record.  Call disk_recording_sync first. */
+void disk_recording_suspend(struct disk_recording *rec);
 
 /* Opens the folder again and continues at its end, or makes a new folder where
  * there is none (another disk is mounted there now).  0 or -errno. */
-int leaf_resume(struct leaf *leaf, const struct disk *disk);
+int disk_recording_resume(struct disk_recording *rec, const struct disk *disk);
 
 /*
  * Writes a block's substream, run and place to the metadata before its chunk is
@@ -86,35 +87,37 @@ int leaf_resume(struct leaf *leaf, const struct disk *disk);
  * recordings of several substreams or of heaps, and where all blocks share a
  * file.
  */
-void leaf_announce(struct leaf *leaf, const struct block *b);
+void disk_recording_announce(struct disk_recording *rec, const struct block *b);
 
 /* Writes a chunk's checksums, and the lines of the metadata about its run,
  * missing packets and heaps, after its data is written. */
-void leaf_note(struct leaf *leaf, const struct block *b);
+void disk_recording_note(struct disk_recording *rec, const struct block *b);
 
 /* Adds a written block's index records to those of the next sync, and takes
  * over the chunk's open file (fd -1: the chunk has no file of its own).  Never
  * asks anything of the disk. */
-void leaf_add(struct leaf *leaf, const struct block *b, int fd);
+void disk_recording_add(struct disk_recording *rec, const struct block *b,
+			int fd);
 
 /* Steady ns when the next sync is due; 0: now; INT64_MAX: nothing waits for
  * one. */
-int64_t leaf_due(const struct leaf *leaf);
+int64_t disk_recording_due(const struct disk_recording *rec);
 
 /* Makes all added chunks durable, then names them in the index.  0 or -errno;
  * chunks that could not be made durable are counted as at risk, or as lost if
  * the folder was removed. */
-int leaf_sync(struct leaf *leaf);
+int disk_recording_sync(struct disk_recording *rec);
 
 /* Counts all chunks that wait for a sync as at risk, because the disk does
  * not answer.  The sync takes that back should it succeed after all.  Any
  * thread. */
-void leaf_risk(struct leaf *leaf);
+void disk_recording_risk(struct disk_recording *rec);
 
-/* Syncs, writes the end record and the metadata's last line, and frees the leaf
+/* Syncs, writes the end record and the metadata's last line, and frees the
+ * disk recording
  * and its hold of the output.  `end` NULL: no end is written.  Nothing is
- * written to a suspended leaf.  0 or -errno. */
-int leaf_close(struct leaf *leaf, const struct index_record *end,
-	       const json_t *tail);
+ * written to a suspended one.  0 or -errno. */
+int disk_recording_close(struct disk_recording *rec,
+			 const struct index_record *end, const json_t *tail);
 
 #endif

@@ -8,7 +8,8 @@
 #include <string.h>
 
 void
-pace_add(struct pace *p, uint64_t bytes, int64_t took, int64_t behind)
+disk_speed_add(struct disk_speed *p, uint64_t bytes, int64_t took,
+	       int64_t behind)
 {
 	double speed;
 
@@ -18,10 +19,10 @@ pace_add(struct pace *p, uint64_t bytes, int64_t took, int64_t behind)
 	p->speed = p->n ? 0.75 * p->speed + 0.25 * speed : speed;
 	p->bytes = bytes;
 	p->took = took;
-	p->recent[p->n++ % PACE_BLOCKS] = took;
+	p->recent[p->n++ % DISK_SPEED_BLOCKS] = took;
 	/* n never returns to 0, which would say that there were no blocks. */
-	if (p->n == 2 * PACE_BLOCKS)
-		p->n = PACE_BLOCKS;
+	if (p->n == 2 * DISK_SPEED_BLOCKS)
+		p->n = DISK_SPEED_BLOCKS;
 }
 
 static int
@@ -33,10 +34,10 @@ by_value(const void *a, const void *b)
 }
 
 int64_t
-pace_p99(const struct pace *p)
+disk_speed_p99(const struct disk_speed *p)
 {
-	unsigned n = p->n < PACE_BLOCKS ? p->n : PACE_BLOCKS;
-	int64_t sorted[PACE_BLOCKS];
+	unsigned n = p->n < DISK_SPEED_BLOCKS ? p->n : DISK_SPEED_BLOCKS;
+	int64_t sorted[DISK_SPEED_BLOCKS];
 
 	if (!n)
 		return 0;

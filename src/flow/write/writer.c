@@ -24,9 +24,9 @@
 /* ---- rounds ---------------------------------------------------------- */
 
 static void
-round_do(struct writer *w, struct leaf *leaf)
+round_do(struct writer *w, struct disk_recording *rec)
 {
-	int err = leaf_sync(leaf);
+	int err = disk_recording_sync(rec);
 
 	if (err)
 		writer_disk_leave(w, err, "make it durable");
@@ -39,7 +39,7 @@ files_used_up(const struct writer *w)
 {
 	unsigned files = 0;
 
-	for (const struct leaf *l = w->leaves; l; l = l->next)
+	for (const struct disk_recording *l = w->recordings; l; l = l->next)
 		files += l->fds;
 	return files >= w->a.files;
 }
@@ -51,8 +51,8 @@ writer_rounds(struct writer *w, int64_t now)
 
 	if (files_used_up(w))
 		now = INT64_MAX;
-	for (struct leaf *l = w->leaves; l; l = l->next) {
-		int64_t due = leaf_due(l);
+	for (struct disk_recording *l = w->recordings; l; l = l->next) {
+		int64_t due = disk_recording_due(l);
 
 		if (due <= now)
 			round_do(w, l);
@@ -111,7 +111,7 @@ block_wait(struct writer *w, int64_t until)
 
 	if (!t)
 		return;
-	writer_rank(w);
+	writer_report(w);
 	err = queue_take(t, &b, until);
 	if (err == 0)
 		load_take(w, b);
@@ -126,7 +126,7 @@ static void
 look(struct writer *w)
 {
 	writer_disk_try(w);
-	if (!w->leaves)
+	if (!w->recordings)
 		disk_close(&w->disk);
 }
 
@@ -145,7 +145,7 @@ retry_do(struct writer *w)
 	retry = w->retry;
 	w->retry = false;
 	pthread_mutex_unlock(&w->lock);
-	if (!retry || (w->leaves && !writer_disk_left(w)))
+	if (!retry || (w->recordings && !writer_disk_left(w)))
 		return;
 	w->tries = 0;
 	look(w);
@@ -185,9 +185,9 @@ leave(struct writer *w)
 	pthread_mutex_lock(&w->lock);
 	full = w->facts.state == WRITER_FULL;
 	pthread_mutex_unlock(&w->lock);
-	for (struct leaf *l = w->leaves; l && !full; l = l->next)
-		leaf_suspend(l);
-	if (!full || !w->leaves)
+	for (struct disk_recording *l = w->recordings; l && !full; l = l->next)
+		disk_recording_suspend(l);
+	if (!full || !w->recordings)
 		disk_close(&w->disk);
 	w->leaving = false;
 }
@@ -233,19 +233,19 @@ over(struct writer *w)
 static void
 finish(struct writer *w)
 {
-	struct leaf *l;
+	struct disk_recording *l;
 
 	writer_rounds(w, INT64_MAX);
-	while ((l = w->leaves)) {
+	while ((l = w->recordings)) {
 		pthread_mutex_lock(&w->lock);
-		w->leaves = l->next;
+		w->recordings = l->next;
 		pthread_mutex_unlock(&w->lock);
-		leaf_close(l, NULL, NULL);
+		disk_recording_close(l, NULL, NULL);
 	}
 	dooms_forget(w);
 	writer_queue_leave(w);
 	disk_close(&w->disk);
-	ways_finish(&w->ways);
+	disk_plugins_finish(&w->plugins);
 	pthread_mutex_lock(&w->lock);
 	w->finished = true;
 	pthread_cond_signal(&w->wake);
@@ -271,12 +271,12 @@ writer_run(void *arg)
 static void
 writer_init(struct writer *w, const struct writer_args *args)
 {
-	struct ways_args ways = { .disk = args->disk->path,
-				  .way = args->way,
-				  .n = args->ways,
-				  .arena = args->arena,
-				  .arena_bytes = args->arena_bytes,
-				  .beat = &w->beat };
+	struct disk_plugins_args plugins = { .disk = args->disk->path,
+					     .plugin = args->plugin,
+					     .n = args->plugins,
+					     .arena = args->arena,
+					     .arena_bytes = args->arena_bytes,
+					     .beat = &w->beat };
 	pthread_condattr_t attr;
 
 	w->a = *args;
@@ -290,7 +290,7 @@ writer_init(struct writer *w, const struct writer_args *args)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	ways_init(&w->ways, &ways);
+	disk_plugins_init(&w->plugins, &plugins);
 }
 
 static void

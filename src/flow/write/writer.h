@@ -57,14 +57,15 @@ enum writer_state {
 	WRITER_HUNG, /* the disk does not answer */
 };
 
-enum { WRITER_WAYS = 4 };
+enum { WRITER_PLUGINS = 4 };
 
 struct writer_facts {
 	enum writer_state state;
 	/* A sentence, in states FULL, FAILED, MISSING and HUNG. */
 	char why[160];
-	int64_t hung_ns;  /* ns since it last answered, in state HUNG */
-	const char *way;  /* name of the write plugin in use; NULL: none yet */
+	int64_t hung_ns; /* ns since it last answered, in state HUNG */
+	const char
+	    *plugin;	  /* name of the write plugin in use; NULL: none yet */
 	uint64_t written; /* bytes of data */
 	uint64_t chunks;
 	uint64_t errors;
@@ -83,8 +84,8 @@ struct writer_args {
 	unsigned number;	 /* position among the writers, from 0 */
 	const struct disk *disk; /* the writer opens a copy of its own */
 	struct queue *queue;
-	const struct writer_way *way;
-	unsigned ways;
+	const struct write_plugin *plugin;
+	unsigned plugins;
 	const void *arena; /* memory of all blocks, see write_args; or NULL */
 	size_t arena_bytes;
 	unsigned files; /* most chunks that may be open files at a time */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The disk leaves use, and comes back.
+ * The disk recordings use, and comes back.
  *
  * A disk that fails takes no more blocks: it gives up its place in the queue,
  * and the other disks take its share.  It is probed after RETRY, then after
@@ -26,7 +26,7 @@ writer_facts(struct writer *w, struct writer_facts *facts)
 {
 	pthread_mutex_lock(&w->lock);
 	*facts = w->facts;
-	for (unsigned i = 0; i < FLIGHT_JOBS; i++)
+	for (unsigned i = 0; i < WRITES_FILES; i++)
 		facts->queued += w->load[i].b && !w->load[i].away;
 	if (facts->state == WRITER_HUNG)
 		facts->hung_ns = clock_steady() - w->hung_since;
@@ -218,7 +218,7 @@ probe(struct writer *w, const char **doing)
 
 	*doing = "open the folder";
 	/* The disk stays open while it has open folders. */
-	if (w->disk.fd < 0 || !w->leaves)
+	if (w->disk.fd < 0 || !w->recordings)
 		err = disk_open(&w->disk);
 	beat_now(&w->beat);
 	if (err)
@@ -228,7 +228,7 @@ probe(struct writer *w, const char **doing)
 	if (!err)
 		err = dooms_try(w);
 	if (!err)
-		err = ways_probe(&w->ways, &w->disk);
+		err = disk_plugins_probe(&w->plugins, &w->disk);
 	beat_now(&w->beat);
 	return err ? err : queue_join(w);
 }
@@ -252,7 +252,7 @@ writer_disk_try(struct writer *w)
 	if (w->facts.state != WRITER_HUNG)
 		w->facts.state = WRITER_IDLE;
 	w->facts.why[0] = 0;
-	w->facts.way = w->ways.main.is->ops->head.name;
+	w->facts.plugin = w->plugins.main.is->ops->head.name;
 	pthread_mutex_unlock(&w->lock);
 	writer_space_look(w);
 	return 0;

@@ -26,7 +26,7 @@ void
 doom_add(struct writer *w, const struct chunk *c)
 {
 	char dir[LAYOUT_FILE], file[LAYOUT_FILE];
-	const char *name = c->leaf->output->name;
+	const char *name = c->rec->output->name;
 	struct doom *d = calloc(1, sizeof *d);
 
 	layout_dir(dir, name, LAYOUT_VBS);

@@ -15,10 +15,10 @@
 
 /* ---- folders --------------------------------------------------------- */
 
-static struct leaf *
-leaf_find(struct writer *w, const struct output *o)
+static struct disk_recording *
+part_find(struct writer *w, const struct output *o)
 {
-	struct leaf *l = w->leaves;
+	struct disk_recording *l = w->recordings;
 
 	while (l && l->output != o)
 		l = l->next;
@@ -26,43 +26,44 @@ leaf_find(struct writer *w, const struct output *o)
 }
 
 static void
-leaf_link(struct writer *w, struct leaf *leaf)
+part_link(struct writer *w, struct disk_recording *rec)
 {
 	pthread_mutex_lock(&w->lock);
-	leaf->next = w->leaves;
-	w->leaves = leaf;
+	rec->next = w->recordings;
+	w->recordings = rec;
 	pthread_mutex_unlock(&w->lock);
 }
 
 static void
-leaf_unlink(struct writer *w, struct leaf *leaf)
+part_unlink(struct writer *w, struct disk_recording *rec)
 {
-	struct leaf **at;
+	struct disk_recording **at;
 
 	pthread_mutex_lock(&w->lock);
-	for (at = &w->leaves; *at != leaf; at = &(*at)->next)
+	for (at = &w->recordings; *at != rec; at = &(*at)->next)
 		;
-	*at = leaf->next;
+	*at = rec->next;
 	pthread_mutex_unlock(&w->lock);
 }
 
 int
-writer_leaf(struct writer *w, struct output *o, struct leaf **leaf)
+writer_recording(struct writer *w, struct output *o,
+		 struct disk_recording **rec)
 {
 	int err = 0;
 
-	*leaf = leaf_find(w, o);
-	if (*leaf && (*leaf)->folder)
+	*rec = part_find(w, o);
+	if (*rec && (*rec)->folder)
 		return 0;
 	if (w->disk.fd < 0)
 		err = disk_open(&w->disk);
 	if (err)
 		return err;
-	if (*leaf)
-		return leaf_resume(*leaf, &w->disk);
-	err = leaf_open(leaf, &w->disk, o, &w->beat);
+	if (*rec)
+		return disk_recording_resume(*rec, &w->disk);
+	err = disk_recording_open(rec, &w->disk, o, &w->beat);
 	if (!err)
-		leaf_link(w, *leaf);
+		part_link(w, *rec);
 	return err;
 }
 
@@ -70,7 +71,7 @@ static void
 folder_begin(struct writer *w, struct output *o)
 {
 	bool good = !writer_disk_left(w) && w->disk.fd >= 0;
-	struct leaf *leaf;
+	struct disk_recording *rec;
 	int err;
 
 	if (atomic_load_explicit(&o->ended, memory_order_acquire))
@@ -78,7 +79,7 @@ folder_begin(struct writer *w, struct output *o)
 	if (!good && writer_disk_try(w) < 0)
 		return;
 	/* A block may have made the folder before this job. */
-	err = writer_leaf(w, o, &leaf);
+	err = writer_recording(w, o, &rec);
 	if (err)
 		writer_disk_leave(w, err, "make the recording's folder");
 }
@@ -86,57 +87,57 @@ folder_begin(struct writer *w, struct output *o)
 static void
 output_round(struct writer *w, struct output *o)
 {
-	struct leaf *leaf = leaf_find(w, o);
-	int err = leaf ? leaf_sync(leaf) : 0;
+	struct disk_recording *rec = part_find(w, o);
+	int err = rec ? disk_recording_sync(rec) : 0;
 
 	if (err)
 		writer_disk_leave(w, err, "make it durable");
 }
 
-/* Opens the folder of a recording that this writer has no leaf of: a disk that
+/* Opens the folder of a recording that this writer has no disk recording of: a disk that
  * was dropped and added again may have had no block since, and its folder needs
  * an end record all the same.  NULL: there is no such folder. */
-static struct leaf *
-leaf_seek(struct writer *w, struct output *o)
+static struct disk_recording *
+part_seek(struct writer *w, struct output *o)
 {
-	struct leaf *leaf = NULL;
+	struct disk_recording *rec = NULL;
 
 	if (writer_disk_left(w) || (w->disk.fd < 0 && disk_open(&w->disk) < 0))
 		return NULL;
-	if (leaf_again(&leaf, &w->disk, o, &w->beat) < 0)
+	if (disk_recording_again(&rec, &w->disk, o, &w->beat) < 0)
 		return NULL;
-	leaf_link(w, leaf);
-	return leaf;
+	part_link(w, rec);
+	return rec;
 }
 
 static void
 folder_end(struct writer *w, struct errand *e)
 {
-	struct leaf *leaf = leaf_find(w, e->output);
+	struct disk_recording *rec = part_find(w, e->output);
 	int err = 0, closed;
 
-	if (!leaf)
-		leaf = leaf_seek(w, e->output);
-	if (!leaf)
+	if (!rec)
+		rec = part_seek(w, e->output);
+	if (!rec)
 		goto out;
 	/* The disk came back and had no block of this recording since. */
-	if (!leaf->folder && !writer_disk_left(w))
-		err = writer_leaf(w, e->output, &leaf);
+	if (!rec->folder && !writer_disk_left(w))
+		err = writer_recording(w, e->output, &rec);
 	/* Synced while it is linked: should the disk hang now, the event loop
 	 * can count its chunks as at risk. */
 	if (!err)
-		err = leaf_sync(leaf);
-	leaf_unlink(w, leaf);
-	if (leaf->folder)
-		closed =
-		    leaf_close(leaf, e->endless ? NULL : &e->record, e->tail);
+		err = disk_recording_sync(rec);
+	part_unlink(w, rec);
+	if (rec->folder)
+		closed = disk_recording_close(
+		    rec, e->endless ? NULL : &e->record, e->tail);
 	else
-		closed = leaf_close(leaf, NULL, NULL);
+		closed = disk_recording_close(rec, NULL, NULL);
 	err = err ? err : closed;
 	if (err)
 		writer_disk_leave(w, err, "close the recording");
 out:
-	if (!w->leaves)
+	if (!w->recordings)
 		disk_close(&w->disk); /* so that it can be unmounted */
 }
 

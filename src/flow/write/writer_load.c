@@ -36,8 +36,8 @@ enum claim { CLAIM_MINE, CLAIM_AWAY, CLAIM_GIVEN_UP };
 /*
  * Empties the load and says what its block has become.  MINE: this thread
  * accounts for it; AWAY: another disk has it; GIVEN_UP: it was counted as lost.
- * A written chunk that is not AWAY is added to the leaf under the same lock, so
- * that the event loop sees the block either in the load or in the leaf, and can
+ * A written chunk that is not AWAY is added to the disk recording under the same lock, so
+ * that the event loop sees the block either in the load or in the disk recording, and can
  * no longer give it away.
  */
 static enum claim
@@ -146,15 +146,15 @@ load_empty(struct writer *w)
 	return l;
 }
 
-/* Begins the chunk.  The leaf may be missing: the block came before the begin
+/* Begins the chunk.  The disk recording may be missing: the block came before the begin
  * job, or the disk came back after the recording had begun. */
 static int
 load_begin(struct writer *w, struct load *l)
 {
-	int err = writer_leaf(w, l->output, &l->chunk.leaf);
+	int err = writer_recording(w, l->output, &l->chunk.rec);
 
 	if (!err)
-		err = chunk_begin(&l->chunk, &w->ways, &w->disk);
+		err = chunk_begin(&l->chunk, &w->plugins, &w->disk);
 	l->begun = !err;
 	return err;
 }
@@ -194,14 +194,14 @@ load_take(struct writer *w, struct block *b)
 static bool
 has_room(struct writer *w)
 {
-	if (w->ended || w->leaving || !flight_hungry(&w->ways.main.flight))
+	if (w->ended || w->leaving || !writes_hungry(&w->plugins.main.writes))
 		return false;
-	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		const struct load *l = &w->load[i];
 
 		if (l->b && (!l->output->durable || !l->begun ||
-			     l->chunk.way != &w->ways.main ||
-			     folder_serial(l->chunk.leaf->folder)))
+			     l->chunk.plugin != &w->plugins.main ||
+			     folder_serial(l->chunk.rec->folder)))
 			return false;
 	}
 	return true;
@@ -225,7 +225,7 @@ second_take(struct writer *w)
 	pthread_mutex_unlock(&w->lock);
 	if (!t)
 		return;
-	writer_rank(w);
+	writer_report(w);
 	err = queue_take(t, &b, 0);
 	if (err == 0)
 		load_take(w, b);
@@ -235,7 +235,7 @@ second_take(struct writer *w)
 }
 
 static struct load *
-load_of(struct flight_job *job)
+load_of(struct file_write *job)
 {
 	struct chunk *c = chunk_of(job);
 
@@ -243,15 +243,15 @@ load_of(struct flight_job *job)
 }
 
 static bool
-ends(struct writer *w, struct way *way)
+ends(struct writer *w, struct disk_plugin *plugin)
 {
-	struct flight_job *job;
+	struct file_write *job;
 	bool any = false;
 
-	if (!way->is)
+	if (!plugin->is)
 		return false;
-	flight_push(&way->flight);
-	while ((job = flight_done(&way->flight))) {
+	writes_push(&plugin->writes);
+	while ((job = writes_done(&plugin->writes))) {
 		struct load *l = load_of(job);
 		int err = chunk_end(&l->chunk);
 
@@ -269,10 +269,10 @@ loads_step(struct writer *w)
 
 	if (has_room(w))
 		second_take(w);
-	any = ends(w, &w->ways.beside);
-	any |= ends(w, &w->ways.main);
+	any = ends(w, &w->plugins.beside);
+	any |= ends(w, &w->plugins.main);
 	if (any || !w->loads)
 		return;
-	flight_wait(&w->ways.beside.flight);
-	flight_wait(&w->ways.main.flight);
+	writes_wait(&w->plugins.beside.writes);
+	writes_wait(&w->plugins.main.writes);
 }

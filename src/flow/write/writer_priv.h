@@ -23,7 +23,7 @@
  *   writer_drop.c    orders to end, or to probe; on the event loop
  *   writer_watch.c   a disk that hangs; on the event loop
  *
- * Lock order: writer::lock, leaf::lock, output::lock; the queue's and the
+ * Lock order: writer::lock, disk_recording::lock, output::lock; the queue's and the
  * pool's locks are taken last.  No lock is held during a call that may wait for
  * the disk.
  */
@@ -62,7 +62,7 @@ struct load {
 	/* Under writer::lock. */
 	/* Sealed; the load owns it.  NULL: the load is empty. */
 	struct block *b;
-	/* The block was given to another disk.  Atomic because the flight reads
+	/* The block was given to another disk.  Atomic because writes_in_flight.c reads
 	 * it without the lock, to write no more than it must. */
 	atomic_bool away;
 	bool given_up;
@@ -78,14 +78,14 @@ struct writer {
 
 	/* Only the writer's thread uses these fields. */
 	struct disk disk; /* open while something is recorded, or probed */
-	struct ways ways;
+	struct disk_plugins plugins;
 	unsigned loads; /* loads that are not empty */
 	bool ended;	/* the queue is closed and has no block left */
 	/* The disk has failed or is full; its folders are still open. */
 	bool leaving;
 	unsigned tries; /* errors and hangs since it last wrote a chunk */
 	int64_t try_at; /* steady ns: when it is probed again */
-	struct pace pace;
+	struct disk_speed speed;
 	bool told;	  /* the queue has the figures of the last block */
 	int64_t ended_ns; /* steady ns: when the last block was written */
 	/* Bytes of the block that found no space; 0: there was none. */
@@ -98,10 +98,10 @@ struct writer {
 	/* NULL: no place in the queue.  Changed by the thread alone, except
 	 * that writer_relieve takes it away in state HUNG. */
 	struct taker *taker;
-	struct leaf *leaves; /* changed by the thread alone */
+	struct disk_recording *recordings; /* changed by the thread alone */
 	/* Jobs that wait, and the one being done. */
 	struct errand *errands, **errands_end, *errand;
-	struct load load[FLIGHT_JOBS];
+	struct load load[WRITES_FILES];
 	/* The thread asks something of the disk that may take long. */
 	bool busy;
 	bool stop, finished;
@@ -137,9 +137,10 @@ void errands_do(struct writer *w);
  * waits for them.  Caller holds writer::lock. */
 void errands_count(struct writer *w);
 
-/* Returns the recording's leaf on this disk, made or opened again if needed.  0
+/* Returns the recording on this disk, made or opened again if needed.  0
  * or -errno. */
-int writer_leaf(struct writer *w, struct output *o, struct leaf **leaf);
+int writer_recording(struct writer *w, struct output *o,
+		     struct disk_recording **rec);
 
 /* ---- writer_disk.c --------------------------------------------------- */
 
@@ -151,7 +152,7 @@ void writer_space_look(struct writer *w);
  * it is in state MISSING, FAILED or FULL. */
 int writer_disk_try(struct writer *w);
 
-/* Takes the disk out of use after an error: leaves the queue, logs one line,
+/* Takes the disk out of use after an error: recordings the queue, logs one line,
  * sets when to probe it again.  `doing` completes "cannot ...".  No effect if
  * it is out of use already. */
 void writer_disk_leave(struct writer *w, int err, const char *doing);
@@ -173,7 +174,7 @@ void writer_took(struct writer *w, uint64_t bytes, int64_t took,
 
 /* Reports the disk's figures to the queue; called just before a block is
  * taken. */
-void writer_rank(struct writer *w);
+void writer_report(struct writer *w);
 
 /* ---- writer_doom.c --------------------------------------------------- */
 

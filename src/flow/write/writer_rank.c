@@ -10,12 +10,12 @@ writer_took(struct writer *w, uint64_t bytes, int64_t took, int64_t behind)
 {
 	int64_t p99;
 
-	pace_add(&w->pace, bytes, took, behind);
+	disk_speed_add(&w->speed, bytes, took, behind);
 	w->told = false;
-	p99 = pace_p99(&w->pace);
+	p99 = disk_speed_p99(&w->speed);
 	pthread_mutex_lock(&w->lock);
-	w->facts.speed = w->pace.speed;
-	w->facts.latency = w->pace.took;
+	w->facts.speed = w->speed.speed;
+	w->facts.latency = w->speed.took;
 	w->facts.latency_p99 = p99;
 	pthread_mutex_unlock(&w->lock);
 }
@@ -25,8 +25,8 @@ bench_log(const struct writer *w, bool benched)
 {
 	char bytes[UNITS_TEXT], span[UNITS_TEXT];
 
-	units_show_bytes(bytes, w->pace.bytes);
-	units_show_span(span, w->pace.took);
+	units_show_bytes(bytes, w->speed.bytes);
+	units_show_span(span, w->speed.took);
 	if (benched)
 		log_line(LEVEL_WARN, w->disk.path,
 			 "slow: %s took %s, much longer than on the other "
@@ -38,18 +38,18 @@ bench_log(const struct writer *w, bool benched)
 }
 
 void
-writer_rank(struct writer *w)
+writer_report(struct writer *w)
 {
-	struct choice_rank rank = { .device = w->disk.id.device,
-				    .free = w->facts.space.free,
-				    .speed = w->pace.speed,
-				    .bytes = w->pace.bytes,
-				    .took = w->told ? 0 : w->pace.took,
-				    .flight = w->loads };
+	struct disk_figures figures = { .device = w->disk.id.device,
+					.free = w->facts.space.free,
+					.speed = w->speed.speed,
+					.bytes = w->speed.bytes,
+					.took = w->told ? 0 : w->speed.took,
+					.in_flight = w->loads };
 	bool benched;
 
 	w->told = true;
-	benched = taker_rank(w->taker, &rank);
+	benched = taker_report(w->taker, &figures);
 	if (benched == w->facts.benched)
 		return;
 	pthread_mutex_lock(&w->lock);

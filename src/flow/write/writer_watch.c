@@ -35,8 +35,8 @@ hang(struct writer *w, int64_t since)
 	snprintf(w->facts.why, sizeof w->facts.why,
 		 "no answer for %d s; it may come back",
 		 (int)(WRITER_PATIENCE / NS_SECOND));
-	for (struct leaf *l = w->leaves; l; l = l->next)
-		leaf_risk(l);
+	for (struct disk_recording *l = w->recordings; l; l = l->next)
+		disk_recording_risk(l);
 	errands_count(w);
 }
 
@@ -86,7 +86,7 @@ loads_take(struct writer *w, struct block **b)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		struct load *l = &w->load[i];
 
 		if (!is_claimed(l))
@@ -101,7 +101,7 @@ loads_take(struct writer *w, struct block **b)
 void
 writer_relieve(struct writer *w)
 {
-	struct block *b[FLIGHT_JOBS];
+	struct block *b[WRITES_FILES];
 	struct taker *t = NULL;
 	unsigned n = 0;
 
@@ -124,11 +124,11 @@ writer_relieve(struct writer *w)
 void
 writer_abandon(struct writer *w, const struct output *o)
 {
-	struct block *b[FLIGHT_JOBS];
+	struct block *b[WRITES_FILES];
 	unsigned n = 0;
 
 	pthread_mutex_lock(&w->lock);
-	for (unsigned i = 0; i < FLIGHT_JOBS; i++) {
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		struct load *l = &w->load[i];
 
 		if (w->facts.state != WRITER_HUNG || !is_claimed(l) ||

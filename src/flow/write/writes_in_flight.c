@@ -21,21 +21,21 @@
 enum { SINGLE = 8 << 20, QUEUED = 4 << 20 };
 
 void
-flight_init(struct flight *f, const struct write_ops *ops,
+writes_init(struct writes_in_flight *f, const struct write_ops *ops,
 	    struct write_state *state, uint64_t align, struct beat *beat)
 {
-	*f = (struct flight){ .ops = ops,
-			      .state = state,
-			      .align = align,
-			      .bytes = ops->reap ? QUEUED : SINGLE,
-			      .beat = beat,
-			      .idles = FLIGHT_REQUESTS };
-	for (unsigned i = 0; i < FLIGHT_REQUESTS; i++)
+	*f = (struct writes_in_flight){ .ops = ops,
+					.state = state,
+					.align = align,
+					.bytes = ops->reap ? QUEUED : SINGLE,
+					.beat = beat,
+					.idles = WRITES_REQUESTS };
+	for (unsigned i = 0; i < WRITES_REQUESTS; i++)
 		f->idle[i] = &f->request[i];
 }
 
 void
-flight_add(struct flight *f, struct flight_job *job)
+writes_add(struct writes_in_flight *f, struct file_write *job)
 {
 	job->err = 0;
 	job->sent = 0;
@@ -44,20 +44,20 @@ flight_add(struct flight *f, struct flight_job *job)
 }
 
 bool
-flight_hungry(const struct flight *f)
+writes_hungry(const struct writes_in_flight *f)
 {
-	const struct flight_job *newest;
+	const struct file_write *newest;
 
-	if (!f->ops->reap || f->jobs == FLIGHT_JOBS || f->readies)
+	if (!f->ops->reap || f->jobs == WRITES_FILES || f->readies)
 		return false;
 	newest = f->jobs ? f->job[f->jobs - 1] : NULL;
 	return !newest || newest->sent == newest->bytes;
 }
 
 static void
-request_free(struct flight *f, struct write_request *r)
+request_free(struct writes_in_flight *f, struct write_request *r)
 {
-	struct flight_job *job = r->tag;
+	struct file_write *job = r->tag;
 
 	job->parts--;
 	f->idle[f->idles++] = r;
@@ -67,9 +67,9 @@ request_free(struct flight *f, struct write_request *r)
  * With O_DIRECT that rest has to begin at an aligned offset, so a few bytes are
  * written twice. */
 static void
-request_done(struct flight *f, struct write_request *r)
+request_done(struct writes_in_flight *f, struct write_request *r)
 {
-	struct flight_job *job = r->tag;
+	struct file_write *job = r->tag;
 	uint64_t got = r->result < 0 ? 0 : (uint64_t)r->result;
 
 	beat_now(f->beat);
@@ -88,7 +88,7 @@ request_done(struct flight *f, struct write_request *r)
 
 /* True if more of the job's data should be written. */
 static bool
-wanted(struct flight_job *job)
+wanted(struct file_write *job)
 {
 	if (!job->err && job->away &&
 	    atomic_load_explicit(job->away, memory_order_relaxed))
@@ -99,10 +99,10 @@ wanted(struct flight_job *job)
 /* Makes a request of the next piece of the oldest job that has one left; NULL:
  * there is none, or no request is idle. */
 static struct write_request *
-request_cut(struct flight *f)
+request_cut(struct writes_in_flight *f)
 {
 	for (unsigned i = 0; i < f->jobs && f->idles; i++) {
-		struct flight_job *job = f->job[i];
+		struct file_write *job = f->job[i];
 		uint64_t left = job->bytes - job->sent;
 		struct write_request *r;
 
@@ -122,7 +122,7 @@ request_cut(struct flight *f)
 }
 
 static struct write_request *
-request_next(struct flight *f)
+request_next(struct writes_in_flight *f)
 {
 	while (f->readies) {
 		struct write_request *r = f->ready[--f->readies];
@@ -136,9 +136,9 @@ request_next(struct flight *f)
 
 /* False when the plugin is busy: it has to finish a request first. */
 static bool
-submit(struct flight *f, struct write_request *r)
+submit(struct writes_in_flight *f, struct write_request *r)
 {
-	struct flight_job *job = r->tag;
+	struct file_write *job = r->tag;
 
 	switch (f->ops->submit(f->state, r)) {
 	case WRITE_QUEUED: f->queued++; return true;
@@ -153,7 +153,7 @@ submit(struct flight *f, struct write_request *r)
 }
 
 void
-flight_push(struct flight *f)
+writes_push(struct writes_in_flight *f)
 {
 	struct write_request *r;
 
@@ -164,13 +164,13 @@ flight_push(struct flight *f)
 }
 
 void
-flight_wait(struct flight *f)
+writes_wait(struct writes_in_flight *f)
 {
-	struct write_request *got[FLIGHT_REQUESTS];
+	struct write_request *got[WRITES_REQUESTS];
 	unsigned n = 0;
 
 	if (f->queued)
-		n = f->ops->reap(f->state, got, FLIGHT_REQUESTS);
+		n = f->ops->reap(f->state, got, WRITES_REQUESTS);
 	f->queued -= n;
 	for (unsigned i = 0; i < n; i++)
 		request_done(f, got[i]);
@@ -179,7 +179,7 @@ flight_wait(struct flight *f)
 /* True if the job is finished.  Requests of a failed job that wait to be
  * submitted again are freed first. */
 static bool
-over(struct flight *f, struct flight_job *job)
+over(struct writes_in_flight *f, struct file_write *job)
 {
 	unsigned kept = 0;
 
@@ -194,11 +194,11 @@ over(struct flight *f, struct flight_job *job)
 	return !job->parts && (job->err || job->sent == job->bytes);
 }
 
-struct flight_job *
-flight_done(struct flight *f)
+struct file_write *
+writes_done(struct writes_in_flight *f)
 {
 	for (unsigned i = 0; i < f->jobs; i++) {
-		struct flight_job *job = f->job[i];
+		struct file_write *job = f->job[i];
 
 		if (!over(f, job))
 			continue;

@@ -2,7 +2,7 @@
 /*
  * The metadata of each disk is read once, and afterwards what was added.  A
  * line of holes names its block.  A descriptor or control heap belongs to the
- * block whose "written" line comes next on that disk: leaf_note() writes them
+ * block whose "written" line comes next on that disk: disk_recording_note() writes them
  * together.
  */
 #include "config.h"
