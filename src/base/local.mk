@@ -3,7 +3,7 @@ libbase_a_SOURCES = \
 	%D%/clock.c %D%/clock.h \
 	%D%/conf.c %D%/conf.h \
 	%D%/conf_fill.c %D%/conf_priv.h %D%/conf_same.c %D%/conf_value.c \
-	src/control/control.c src/control/control.h src/control/control_lines.c \
+	src/control/control.c src/control/control.h \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/ease.c %D%/ease.h \
 	%D%/fault.c %D%/fault.h \

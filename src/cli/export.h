@@ -3,7 +3,7 @@
 #define SPATE_CLI_EXPORT_H
 
 #include "cli/show/cli.h"
-#include "cli/show/progress.h"
+#include "cli/show/terminal.h"
 #include "store/read/reader.h"
 #include "store/recording/recording.h"
 

@@ -12,19 +12,197 @@
  * --times-per-file.  A span that is not the first (see store/read/cube.h) has
  * its number in the name, as <name>_r1_t0002-....
  *
- * Missing items are holes in the file and read as zeros; the map, which
- * export_map.c writes, tells them from zeros that were sent.
+ * Missing items are holes in the file and read as zeros; the map tells them
+ * from zeros that were sent.  The map is written while the file is written;
+ * memory holds one number for each channel, however long the recording is.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/export.h"
-#include "cli/export_map.h"
-#include "store/read/cube.h"
 #include "store/disk/file.h"
+#include "store/read/cube.h"
+
+/*
+ * A presence map tells which items of an exported cube file are data.  It is
+ * one JSON object:
+ *
+ *   {"missing":[
+ *    {"channel":3,"times":[2,5]},
+ *    {"channel":1,"times":[7,7],"bytes":[[1432,2864]]},
+ *    {"channel":2,"times":[8,8],"unknown":true}],
+ *    "spate":1,"recording":NAME,"file":FILE,"times":[2,9],"channels":[0,3],
+ *    "item_bytes":4465152,"whole":26,"part":2,"absent":4}
+ *
+ * An entry without "bytes" lacks the whole item; "bytes" lists offsets and
+ * lengths within the item; "unknown" means that something is missing and it is
+ * not known what.  Items that are not listed are complete.
+ */
+struct export_map {
+	unsigned first, channels;
+	uint64_t item_bytes;
+
+	/* Used by the functions below; the counts may be read. */
+	FILE *to;
+	/*
+	 * for each channel: the first time of the present stretch of absent
+	 * items
+	 */
+	uint64_t *since;
+	const char *between;
+	uint64_t whole, part, absent; /* counts of items */
+};
+
+#define NONE UINT64_MAX
+
+/* Closes an unfinished map and frees its memory. */
+static void
+map_drop(struct export_map *m)
+{
+	if (m->to)
+		fclose(m->to);
+	free(m->since);
+	m->to = NULL;
+	m->since = NULL;
+}
+
+/*
+ * Begins a map; the fields down to item_bytes must be set.  The descriptor
+ * stays the caller's.  Returns 0 or -ENOMEM.
+ */
+static int
+map_begin(struct export_map *m, int fd)
+{
+	int own = dup(fd);
+
+	m->since = malloc(m->channels * sizeof *m->since);
+	m->to = own < 0 ? NULL : fdopen(own, "w");
+	if (!m->to && own >= 0)
+		close(own);
+	if (!m->to || !m->since) {
+		map_drop(m);
+		return -ENOMEM;
+	}
+	for (unsigned c = 0; c < m->channels; c++)
+		m->since[c] = NONE;
+	m->between = "\n ";
+	m->whole = m->part = m->absent = 0;
+	fputs("{\"missing\":[", m->to);
+	return 0;
+}
+
+static void
+entry(struct export_map *m, unsigned channel, uint64_t first, uint64_t last)
+{
+	fprintf(m->to, "%s{\"channel\":%u,\"times\":[%" PRIu64 ",%" PRIu64 "]",
+		m->between, channel, first, last);
+	m->between = ",\n ";
+}
+
+/* Writes the stretch of absent items that ended before `time`. */
+static void
+present(struct export_map *m, unsigned channel, uint64_t time)
+{
+	uint64_t *since = &m->since[channel - m->first];
+
+	if (*since == NONE)
+		return;
+	entry(m, channel, *since, time - 1);
+	putc('}', m->to);
+	*since = NONE;
+}
+
+/*
+ * Notes an absent item. map_absent() and map_item() are called once for each
+ * item, for each channel in order of time.
+ */
+static void
+map_absent(struct export_map *m, unsigned channel, uint64_t time)
+{
+	uint64_t *since = &m->since[channel - m->first];
+
+	m->absent++;
+	if (*since == NONE)
+		*since = time;
+}
+
+/*
+ * Writes the missing ranges of an item; `lacking` bytes at its end are one
+ * more.
+ */
+static void
+ranges(struct export_map *m, const struct cube_item *item, uint64_t lacking)
+{
+	uint64_t there = m->item_bytes - lacking;
+	const char *between = "";
+
+	fputs(",\"bytes\":[", m->to);
+	for (size_t i = 0; i < item->n; i++) {
+		if (item->missing[i].at >= there)
+			continue;
+		fprintf(m->to, "%s[%" PRIu64 ",%" PRIu64 "]", between,
+			item->missing[i].at, item->missing[i].bytes);
+		between = ",";
+	}
+	if (lacking)
+		fprintf(m->to, "%s[%" PRIu64 ",%" PRIu64 "]", between, there,
+			lacking);
+	putc(']', m->to);
+}
+
+/* Notes an item that is there; `lacking` bytes at its end could not be read. */
+static void
+map_item(struct export_map *m, unsigned channel, uint64_t time,
+	 const struct cube_item *item, uint64_t lacking)
+{
+	present(m, channel, time);
+	if (item->state == CUBE_WHOLE && !lacking) {
+		m->whole++;
+		return;
+	}
+	m->part++;
+	entry(m, channel, time, time);
+	if (item->state == CUBE_UNKNOWN)
+		fputs(",\"unknown\":true", m->to);
+	else
+		ranges(m, item, lacking);
+	putc('}', m->to);
+}
+
+/*
+ * Ends the map, with `last` as its last time.  Adds the keys of `head`, and
+ * takes it over.  Returns 0 or -errno.
+ */
+static int
+map_end(struct export_map *m, uint64_t last, json_t *head)
+{
+	char *text;
+	int err = 0;
+
+	for (unsigned c = m->first; c < m->first + m->channels; c++)
+		present(m, c, last + 1);
+	text = json_dumps(head, JSON_COMPACT);
+	json_decref(head);
+	if (!text) {
+		map_drop(m);
+		return -ENOMEM;
+	}
+	fprintf(m->to, "],\n %s\n", text + 1); /* without the opening brace */
+	free(text);
+	if (ferror(m->to))
+		err = -EIO;
+	if (fclose(m->to) != 0 && !err)
+		err = -errno;
+	m->to = NULL;
+	map_drop(m);
+	return err;
+}
 
 /* One file and its map. */
 struct part {

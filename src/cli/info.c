@@ -12,7 +12,6 @@
 
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
-#include "cli/info.h"
 #include "cli/show/site.h"
 #include "cli/show/show.h"
 #include "store/recording/loss.h"
@@ -143,23 +142,6 @@ info_running(const struct cli *cli, const char *name, json_t *infos)
 	return json_array_size(infos) ? 0 : -ENOENT;
 }
 
-void
-info_print(const struct cli *cli, const char *name, const json_t *infos,
-	   bool all)
-{
-	const json_t *info;
-	size_t i;
-
-	json_array_foreach(infos, i, info) {
-		if (cli->json)
-			cli_print_json(info);
-		else
-			show_info(info, all);
-	}
-	if (!cli->json && json_array_size(infos) > 1)
-		show_sum(name, infos);
-}
-
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
@@ -171,7 +153,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	if (err)
 		err = info_stored(cli, *operand, infos, &fault);
 	if (!err)
-		info_print(cli, *operand, infos, args->all);
+		show_infos(cli, *operand, infos, args->all);
 	json_decref(infos);
 	return err ? cli_fail(&fault) : CLI_DONE;
 }

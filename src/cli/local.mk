@@ -1,24 +1,32 @@
 # libcli.a is everything but main(), for the unit tests.
 noinst_LIBRARIES += libcli.a
 libcli_a_SOURCES = \
-	%D%/show/args.c %D%/show/args.h \
-	%D%/show/await.c %D%/show/await.h \
-	%D%/check.c %D%/check.h %D%/check_show.c \
-	%D%/disks/disk_try.c %D%/disks/disk_try.h \
-	%D%/disks/disks.c %D%/disks/disks.h %D%/disks/disks_order.c \
-	%D%/disks/disks_test.c %D%/disks/disks_test_show.c %D%/disks/disks_test.h \
+	%D%/check.c \
 	%D%/export.c %D%/export.h \
 	%D%/export_cube.c \
-	%D%/export_file.c \
-	%D%/export_map.c %D%/export_map.h \
-	%D%/show/follow.c %D%/show/follow.h \
-	%D%/gen/gen.c %D%/gen/gen_priv.h \
+	%D%/info.c \
+	%D%/ls.c \
+	%D%/mount.c \
+	%D%/probe.c \
+	%D%/record.c \
+	%D%/recover.c \
+	%D%/reload.c \
+	%D%/rm.c \
+	%D%/status.c \
+	%D%/stop.c \
+	%D%/streams.c \
+	%D%/verify.c \
+	%D%/disks/disk_try.c %D%/disks/disk_try.h \
+	%D%/disks/disks.c %D%/disks/disks.h \
+	%D%/disks/disks_test.c \
+	%D%/gen/gen.c \
 	%D%/gen/gen_dump.c \
 	%D%/gen/gen_format.c %D%/gen/gen_format.h \
 	%D%/gen/gen_frames.c %D%/gen/gen_frames.h \
 	%D%/gen/gen_heaps.c %D%/gen/gen_heaps.h \
 	%D%/gen/gen_open.c \
-	%D%/gen/gen_plan.c %D%/gen/gen_plan.h %D%/gen/mix.h \
+	%D%/gen/gen_plan.c %D%/gen/gen_plan.h \
+	%D%/gen/gen_priv.h \
 	%D%/gen/gen_report.c \
 	%D%/gen/gen_sender.c %D%/gen/gen_sender.h \
 	%D%/gen/gen_socket.c %D%/gen/gen_socket.h \
@@ -27,45 +35,26 @@ libcli_a_SOURCES = \
 	%D%/gen/gen_tcp.c %D%/gen/gen_tcp.h \
 	%D%/gen/gen_train.h \
 	%D%/gen/gen_url.c %D%/gen/gen_url.h \
-	%D%/info.c %D%/info.h \
-	%D%/schedule/import.c %D%/schedule/import.h \
-	%D%/schedule/import_conf.c \
-	%D%/schedule/import_file.c \
+	%D%/gen/mix.h \
+	%D%/schedule/import.c \
 	%D%/schedule/import_scans.c %D%/schedule/import_scans.h \
-	%D%/schedule/import_snap.c %D%/schedule/import_snap.h \
 	%D%/schedule/import_snp.c \
-	%D%/schedule/import_time.c %D%/schedule/import_time.h \
+	%D%/schedule/import_time.c \
 	%D%/schedule/import_vex.c \
-	%D%/schedule/import_words.c %D%/schedule/import_words.h \
-	%D%/show/live.c %D%/show/live.h \
-	%D%/show/loss_show.c %D%/show/loss_show.h \
-	%D%/show/losses.c %D%/show/losses.h \
-	%D%/show/listing.c %D%/show/listing.h \
-	%D%/show/listing_show.c %D%/show/listing_show.h \
-	%D%/ls.c \
-	%D%/show/cli.h \
-	%D%/show/site.c %D%/show/site.h \
-	%D%/mount.c \
-	%D%/probe.c \
-	%D%/show/progress.c %D%/show/progress.h \
-	%D%/protect.c \
-	%D%/record.c \
-	%D%/recover.c \
-	%D%/reload.c \
-	%D%/rm.c %D%/rm_each.c %D%/rm_each.h \
-	%D%/schedule/schedule.c %D%/schedule/schedule_add.c %D%/schedule/schedule.h \
-	%D%/schedule/schedule_show.c %D%/schedule/schedule_show.h \
+	%D%/schedule/schedule.c %D%/schedule/schedule.h \
+	%D%/schedule/schedule_show.c \
 	%D%/send/send.c \
-	%D%/send/sends.c %D%/send/sends_follow.c %D%/send/sends_show.c %D%/send/sends.h \
-	%D%/show/show.c %D%/show_disks.c %D%/show/show.h %D%/show/field.h \
-	%D%/status.c \
-	%D%/stop.c \
-	%D%/streams.c \
-	%D%/show/subs.c %D%/show/subs.h \
-	%D%/show/suggest.c %D%/show/suggest.h \
+	%D%/send/sends.c %D%/send/sends.h \
+	%D%/show/args.c %D%/show/args.h \
+	%D%/show/cli.h \
+	%D%/show/field.h \
+	%D%/show/follow.c %D%/show/follow.h \
+	%D%/show/listing.c %D%/show/listing.h \
+	%D%/show/losses.c %D%/show/losses.h \
+	%D%/show/show.c %D%/show/show.h \
+	%D%/show/site.c %D%/show/site.h \
 	%D%/show/table.c %D%/show/table.h \
-	%D%/show/terminal.c %D%/show/terminal.h \
-	%D%/verify.c
+	%D%/show/terminal.c %D%/show/terminal.h
 # Schedules in XML need expat; without it they are refused by name.
 if HAVE_EXPAT
 libcli_a_SOURCES += %D%/schedule/import_xml.c

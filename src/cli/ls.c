@@ -11,7 +11,6 @@
 
 #include "cli/show/cli.h"
 #include "cli/show/listing.h"
-#include "cli/show/listing_show.h"
 
 struct ls_args {
 	bool more, reverse;

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/ease.h"
+#include "cli/show/args.h"
 #include "cli/show/cli.h"
-#include "cli/show/suggest.h"
 #include "cli/show/terminal.h"
 
 static const struct command *const commands[] = {
@@ -44,24 +44,6 @@ static const struct args_option globals[] = {
 	  "print the version" },
 	{ .name = NULL },
 };
-
-int
-cli_fail(const struct fault *fault)
-{
-	char line[1024];
-
-	fault_line(fault, line, sizeof line);
-	fprintf(stderr, "spate: %s\n", line);
-	return fault->code && strcmp(fault->code, "usage") == 0 ? CLI_USAGE
-								: CLI_FAILED;
-}
-
-void
-cli_print_json(const json_t *object)
-{
-	json_dumpf(object, stdout, JSON_COMPACT);
-	putchar('\n');
-}
 
 static void
 help_all(void)

@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
-#include "cli/info.h"
 #include "cli/show/show.h"
 #include "cli/show/site.h"
 #include "cli/show/table.h"
@@ -282,7 +281,7 @@ print(const struct cli *cli, const json_t *seen)
 		       field_text(seen, "stream"),
 		       field_text(seen, "recording"));
 		show_running(recordings, 2);
-		info_print(cli, field_text(seen, "recording"), recordings,
+		show_infos(cli, field_text(seen, "recording"), recordings,
 			   false);
 	} else {
 		show(seen);

@@ -9,11 +9,10 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "cli/show/await.h"
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
 #include "cli/show/follow.h"
-#include "cli/info.h"
+#include "cli/show/show.h"
 #include "cli/show/site.h"
 #include "store/disk/layout.h"
 
@@ -196,7 +195,7 @@ follow_to_end(struct follow *f, struct fault *fault)
 
 	if (err)
 		return err;
-	info_print(f->cli, f->name, ended, false);
+	show_infos(f->cli, f->name, ended, false);
 	err = ended_check(ended, fault);
 	json_decref(ended);
 	return err;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "cli/show/cli.h"
-#include "cli/show/progress.h"
 #include "cli/show/site.h"
+#include "cli/show/terminal.h"
 #include "store/recording/recording.h"
 #include "store/repair/recover.h"
 

@@ -5,10 +5,10 @@
  */
 #include <stdio.h>
 
+#include "cli/send/sends.h"
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
-#include "cli/info.h"
-#include "cli/send/sends.h"
+#include "cli/show/show.h"
 #include "cli/show/site.h"
 
 static void
@@ -59,7 +59,7 @@ run(const struct cli *cli, const void *values, char **operand)
 		return cli_fail(&fault);
 	print_cancelled(cli, json_object_get(result, "scans"));
 	print_sends(cli, json_object_get(result, "sends"));
-	info_print(cli, *operand, json_object_get(result, "recordings"), false);
+	show_infos(cli, *operand, json_object_get(result, "recordings"), false);
 	json_decref(result);
 	return CLI_DONE;
 }

@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "cli/show/cli.h"
 #include "cli/show/site.h"
-#include "cli/show/progress.h"
+#include "cli/show/terminal.h"
 #include "store/repair/recover.h"
 #include "store/repair/verify.h"
 

@@ -105,9 +105,9 @@ tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
 	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
 	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
-	src/cli/schedule/import_conf.c src/cli/schedule/import_file.c src/cli/schedule/import_scans.c \
-	src/cli/schedule/import_snap.c src/cli/schedule/import_snp.c src/cli/schedule/import_time.c \
-	src/cli/schedule/import_vex.c src/cli/schedule/import_words.c src/cli/show/suggest.c \
+	src/cli/schedule/import_scans.c \
+	src/cli/schedule/import_snp.c src/cli/schedule/import_time.c \
+	src/cli/schedule/import_vex.c src/cli/show/args.c src/base/clock.c \
 	src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c
 noinst_PROGRAMS += tests/fuzz/fuzz_snp tests/fuzz/fuzz_vex
 tests_fuzz_fuzz_snp_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/schedule/import_noxml.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../src/cli/disks/disks_test_show.c"
+#include "../../src/cli/disks/disks_test.c"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +7,6 @@
 #include "suite.h"
 
 enum { DISKS = 5 };
-
-void
-cli_print_json(const json_t *object)
-{
-	(void)object;
-}
 
 static struct tested disk[DISKS];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "cli/show/live.h"
+#include "cli/show/follow.h"
 #include "unit/suite.h"
 
 static char line[256];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "cli/show/progress.h"
 #include "cli/show/terminal.h"
 #include "unit/suite.h"
 

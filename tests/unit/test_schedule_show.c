@@ -3,17 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/schedule/schedule_show.h"
+#include "cli/schedule/schedule.h"
 #include "unit/suite.h"
 
 static struct cli cli;
-
-void
-cli_print_json(const json_t *object)
-{
-	json_dumpf(object, stdout, JSON_COMPACT);
-	putchar('\n');
-}
 
 enum what { STATE, CHECK, NEXT, SUM };
 

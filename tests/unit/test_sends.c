@@ -5,12 +5,6 @@
 #include "cli/send/sends.h"
 #include "unit/suite.h"
 
-void
-cli_print_json(const json_t *object)
-{
-	(void)object;
-}
-
 static char line[256];
 
 static const char *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/show/suggest.h"
+#include "cli/show/args.h"
 #include "unit/suite.h"
 
 static const char *const names[] = { "record", "stop",	  "ls",	    "info",

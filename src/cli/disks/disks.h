@@ -14,11 +14,6 @@ struct disks_args {
 	const char *writer; /* NULL: the first plugin that works */
 };
 
-/* Add or drop all disks named in `path` (disks_order.c).  Return CLI_... */
-int disks_add(const struct cli *cli, const struct disks_args *args,
-	      char **path);
-int disks_drop(const struct cli *cli, char **path);
-
 /*
  * Tests the disks named in `path`, or all (disks_test.c).  Returns CLI_FAILED
  * if one of them fails.

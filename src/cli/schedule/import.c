@@ -11,9 +11,8 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "cli/schedule/import.h"
 #include "cli/schedule/import_scans.h"
-#include "cli/schedule/schedule_show.h"
+#include "cli/schedule/schedule.h"
 #include "cli/show/site.h"
 
 static int

@@ -1,19 +1,305 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * A schedule of another program is recognised by its content, because
+ * users change extensions; its scans are checked and named, and written as a
+ * file of the schedule folder, one line each, so that a user can remove or
+ * change one.
+ *
  * Names of scans are made as the Field System makes them,
  * <experiment>_<station>_<scan> in lower case, so that a recording has the same
  * name whichever file its schedule came from.
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/schedule/import_scans.h"
-#include "cli/show/suggest.h"
+#include "cli/show/args.h"
+
+enum { LOOK = 1 << 20, STEP = 1 << 20 };
+
+static const char what_works[] =
+    "a Field System .snp, a VEX file, or the XML of a Mark6";
+
+static bool
+holds(const char *text, size_t bytes, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (size_t i = 0; i + length <= bytes; i++)
+		if (strncasecmp(text + i, word, length) == 0)
+			return true;
+	return false;
+}
+
+/* Returns the first text that is neither blank nor a comment of VEX. */
+static const char *
+vex_first(const char *text)
+{
+	for (;;) {
+		text += strspn(text, " \t\r\n");
+		if (*text != '*')
+			return text;
+		text += strcspn(text, "\n");
+	}
+}
+
+static int
+no_schedule(const struct import *im, const char *why, const char *hint,
+	    struct fault *fault)
+{
+	import_fault(im, 0, fault, "%s", why);
+	fault_hint(fault, "%s", hint);
+	return -EINVAL;
+}
+
+static int
+unknown(const struct import *im, const char *text, size_t look,
+	struct fault *fault)
+{
+	if (strncmp(text, "\x1f\x8b", 2) == 0)
+		return no_schedule(im, "it is compressed", "gunzip it first",
+				   fault);
+	if (memchr(text, 0, look))
+		return no_schedule(im, "it is no text", what_works, fault);
+	if (holds(text, look, "enddef") && holds(text, look, "define "))
+		return no_schedule(im, "it is a library of procedures",
+				   "import the .snp beside it", fault);
+	if (holds(text, look, "$EXPER") || holds(text, look, "$SKED"))
+		return no_schedule(im, "it looks like a .skd file",
+				   "let drudg make a .snp of it", fault);
+	return no_schedule(im, "it is no schedule that spate knows", what_works,
+			   fault);
+}
+
+int
+import_text(struct import *im, const char *text, size_t bytes,
+	    struct fault *fault)
+{
+	size_t look = bytes < LOOK ? bytes : LOOK;
+	const char *first;
+	int err;
+
+	if (look >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		text += 3; /* byte order mark that some editors write */
+		bytes -= 3;
+		look -= 3;
+	}
+	first = vex_first(text);
+	if (strncasecmp(first, "VEX_rev", 7) == 0)
+		err = import_vex(im, text, bytes, fault);
+	else if (text[strspn(text, " \t\r\n")] == '<')
+		err = import_xml(im, text, bytes, fault);
+	else if (!memchr(text, 0, look) &&
+		 (holds(text, look, "scan_name") ||
+		  holds(text, look, "data_valid") ||
+		  holds(text, look, "disk_record")) &&
+		 !holds(text, look, "enddef"))
+		err = import_snp(im, text, bytes, fault);
+	else
+		return unknown(im, text, look, fault);
+	return err ? err : import_finish(im, fault);
+}
+
+/* Reads the whole file, and puts a 0 behind it; at most IMPORT_BYTES. */
+static int
+read_whole(int fd, char **text, size_t *bytes)
+{
+	size_t room = STEP;
+	ssize_t got = 1;
+	char *grown;
+
+	*bytes = 0;
+	*text = malloc(room + 1);
+	while (*text && got && *bytes <= IMPORT_BYTES) {
+		got = read(fd, *text + *bytes, room - *bytes);
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		*bytes += got > 0 ? (size_t)got : 0;
+		if (*bytes < room)
+			continue;
+		room *= 2;
+		grown = realloc(*text, room + 1);
+		if (!grown)
+			return -ENOMEM;
+		*text = grown;
+	}
+	if (!*text)
+		return -ENOMEM;
+	(*text)[*bytes] = '\0';
+	return *bytes > IMPORT_BYTES ? -EFBIG : 0;
+}
+
+int
+import_file(struct import *im, const char *path, struct fault *fault)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC)
+				   : dup(STDIN_FILENO);
+	char *text = NULL;
+	size_t bytes = 0;
+	int err = fd < 0 ? -errno : read_whole(fd, &text, &bytes);
+
+	if (fd >= 0)
+		close(fd);
+	if (!err && text) {
+		err = import_text(im, text, bytes, fault);
+	} else {
+		fault_set(fault, err, "io", "cannot read %.250s", path);
+		fault_why(fault, "%s", strerror(-err));
+		if (err == -EFBIG)
+			fault_hint(fault, "no schedule is larger than %d MiB",
+				   IMPORT_BYTES >> 20);
+	}
+	free(text);
+	return err;
+}
+
+static void
+string_print(FILE *f, const char *text, size_t length)
+{
+	putc('"', f);
+	for (; length; length--, text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < ' ' || c == 0x7f)
+			fprintf(f, "\\x%02x", c);
+		else if (c == '"' || c == '\\')
+			fprintf(f, "\\%c", c);
+		else
+			putc(c, f);
+	}
+	putc('"', f);
+}
+
+/* Prints text for a comment: no character of it may end the line. */
+static void
+comment_print(FILE *f, const char *text)
+{
+	for (; *text; text++)
+		putc((unsigned char)*text < ' ' ? ' ' : *text, f);
+}
+
+static void
+streams_print(FILE *f, const char *list)
+{
+	unsigned n = 0;
+
+	fputs("streams = [ ", f);
+	while (*list) {
+		size_t length = strcspn(list, ",");
+
+		if (length) {
+			fputs(n++ ? ", " : "", f);
+			string_print(f, list, length);
+		}
+		list += length + (list[length] == ',');
+	}
+	fputs(" ];", f);
+}
+
+/* Prints a time; whole seconds, the usual case, without a fraction. */
+static void
+time_print(FILE *f, int64_t ns)
+{
+	char text[UNITS_TEXT], *end;
+
+	units_show_time_ns(text, ns);
+	end = text + strlen(text) - 1; /* the Z at the end */
+	while (end[-1] == '0')
+		end--;
+	if (end[-1] == '.')
+		end--;
+	fprintf(f, "\"%.*sZ\"", (int)(end - text), text);
+}
+
+static void
+scan_print(FILE *f, const struct import_scan *scan,
+	   const struct import_order *order, bool last)
+{
+	int64_t length = scan->stop - scan->start;
+
+	fprintf(f, "  { name = \"%s\"; ", scan->name);
+	streams_print(f, order->streams);
+	fputs(" start = ", f);
+	time_print(f, scan->start);
+	if (length % NS_SECOND)
+		fprintf(f, "; duration = \"%lldns\";", (long long)length);
+	else
+		fprintf(f, "; duration = \"%llds\";",
+			(long long)(length / NS_SECOND));
+	if (order->priority)
+		fprintf(f, " priority = %d;", order->priority);
+	if (order->send) {
+		fputs(" send = ", f);
+		string_print(f, order->send, strlen(order->send));
+		putc(';', f);
+	}
+	fprintf(f, " }%s\n", last ? "" : ",");
+}
+
+char *
+import_conf(const struct import *im, const struct import_order *order)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	if (!f)
+		return NULL;
+	fputs("# Imported from ", f);
+	comment_print(f, im->file);
+	fprintf(f, ": %u scan%s", im->n, im->n == 1 ? "" : "s");
+	if (*im->experiment) {
+		fputs(" of experiment ", f);
+		comment_print(f, im->experiment);
+	}
+	if (*im->code) {
+		fputs(", station ", f);
+		comment_print(f, im->code);
+	}
+	fputs("\nscans = (\n", f);
+	for (unsigned i = 0; i < im->n; i++)
+		scan_print(f, &im->scan[i], order, i + 1 == im->n);
+	fputs(");\n", f);
+	if (ferror(f) | fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/*
+ * Makes the file's name: "/a/r4123wz.snp" becomes "r4123wz.conf".  The name
+ * never begins with '.' or '#', which the folder ignores.
+ */
+char *
+import_conf_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot;
+	char *name;
+
+	path = slash ? slash + 1 : path;
+	path += strspn(path, ".#");
+	dot = strrchr(path, '.');
+	if (asprintf(&name, "%.*s.conf",
+		     (int)(dot && dot > path ? dot - path : 100), path) < 0)
+		return NULL;
+	for (char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._+-", *c))
+			*c = '-';
+	if (*name == '.')
+		*name = '-';
+	return name;
+}
 
 enum { NOTE = 512, RAW = 3 * IMPORT_WORD, ROUNDS = 8 };
 

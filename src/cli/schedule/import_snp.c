@@ -20,23 +20,119 @@
  * follow each other without a gap, so that nothing is lost and a scan is found
  * by its name.
  *
- * The length in scan_name= is used only if nothing is waited for.
+ * The length in scan_name= is used only if nothing is waited for.  Commands are
+ * compared without case, as the Field System does.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "cli/schedule/import_snap.h"
-#include "cli/schedule/import_time.h"
+#include "cli/schedule/import_scans.h"
+
+/* ---- lines of SNAP, the language of .snp files -------------------------- */
+
+enum { SNAP_LINE = 512 };
+
+/*
+ * Kinds of commands that switch a recorder, from the weakest evidence to the
+ * strongest.
+ */
+enum snap_kind { SNAP_NONE, SNAP_PROCEDURE, SNAP_VALID, SNAP_RECORDER };
+
+/*
+ * Copies a line into SNAP_LINE bytes, as far as it fits, without blanks, which
+ * mean nothing in SNAP; those in a comment stay.
+ */
+static void
+snap_line(char *line, const char *text, size_t length)
+{
+	size_t n = 0;
+	bool comment;
+
+	while (length && isspace((unsigned char)*text)) {
+		text++;
+		length--;
+	}
+	comment = length && *text == '"';
+	for (; length && n < SNAP_LINE - 1; text++, length--)
+		if (comment || !isspace((unsigned char)*text))
+			line[n++] = *text;
+	line[n] = '\0';
+}
+
+/* Returns which kind of switch a line is; *on: it switches on. */
+static enum snap_kind
+snap_switch(const char *line, bool *on)
+{
+	static const struct {
+		const char *text;
+		enum snap_kind kind;
+		bool on;
+	} all[] = {
+		{ "disk_record=on", SNAP_RECORDER, true },
+		{ "disk_record=off", SNAP_RECORDER, false },
+		{ "mk5=record=on", SNAP_RECORDER, true },
+		{ "mk5=record=off", SNAP_RECORDER, false },
+		{ "mk6=record=on", SNAP_RECORDER, true },
+		{ "mk6=record=off", SNAP_RECORDER, false },
+		{ "fb=record=on", SNAP_RECORDER, true },
+		{ "fb=record=off", SNAP_RECORDER, false },
+		{ "in2net=on", SNAP_RECORDER, true },
+		{ "in2net=off", SNAP_RECORDER, false },
+		{ "data_valid=on", SNAP_VALID, true },
+		{ "data_valid=off", SNAP_VALID, false },
+		{ "data_valid1=on", SNAP_VALID, true },
+		{ "data_valid1=off", SNAP_VALID, false },
+		{ "data_valid2=on", SNAP_VALID, true },
+		{ "data_valid2=off", SNAP_VALID, false },
+		{ "midob", SNAP_PROCEDURE, true },
+		{ "postob", SNAP_PROCEDURE, false },
+	};
+
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+		size_t length = strlen(all[i].text);
+
+		if (strncasecmp(line, all[i].text, length) != 0 ||
+		    (line[length] && !strchr(":;,@", line[length])))
+			continue;
+		*on = all[i].on;
+		return all[i].kind;
+	}
+	return SNAP_NONE;
+}
+
+/*
+ * Splits the list behind '=' into at most n fields; returns how many there
+ * were.
+ */
+static int
+snap_split(const char *list, char field[][IMPORT_WORD], int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		size_t length = strcspn(list, ",");
+
+		snprintf(field[i], IMPORT_WORD, "%.*s", (int)length, list);
+		list += length;
+		if (!*list++)
+			return i + 1;
+	}
+	return i;
+}
 
 enum { FIELDS = 5 };
 
 /* Latest time to which any length of scan_name= can be added. */
 #define LATEST (INT64_MAX - NS_SECOND * NS_SECOND)
 
-struct scan {
+struct snap_scan {
 	char name[IMPORT_WORD], experiment[IMPORT_WORD], station[IMPORT_WORD];
 	int64_t length; /* ns, as scan_name= says; 0: none */
 	unsigned line;
@@ -51,11 +147,11 @@ struct snp {
 	/*
 	 * From the comment at the top, used where scan_name= leaves things out.
 	 */
-	struct scan header;
+	struct snap_scan header;
 	struct import_now now;
 	int64_t waited; /* ns of the last absolute wait; 0: none */
 	int64_t mark;	/* ns that "!*" remembered */
-	struct scan scan;
+	struct snap_scan scan;
 	bool running;
 	bool inherited; /* the recorder runs since before this scan */
 	bool on_known;	/* `on` is valid */

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
-#include "cli/schedule/import_time.h"
+#include "cli/schedule/import_scans.h"
 
 enum { YEAR_FIRST = 1970, YEAR_LAST = 2199, HALF_A_YEAR = 183 };
 

@@ -18,15 +18,210 @@
  * Blocks come in any order, so the file is read twice: the first round finds
  * the stations and chooses the wanted one, the second adds its scans.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cli/schedule/import_scans.h"
-#include "cli/schedule/import_time.h"
-#include "cli/schedule/import_words.h"
+
+/*
+ * Reads the statements of a VEX file, one after the other:
+ *
+ *   $SCHED;   def Ef;   start=2013y080d05h00m00s;   station=Ap: 0 sec: 1 min;
+ *
+ * A statement is a head and, behind '=', fields between ':'.  Comments, from
+ * '*' to the end of the line, and literal text are skipped.  A field that
+ * begins with '"' is a string, in which these characters have no meaning.  A
+ * '"' further on does not begin a string: a declination has seconds of arc.
+ *
+ * A statement is copied once, into the buffer `text`, where each field ends
+ * with a 0.  A statement that is too long is an error, and takes no more
+ * memory.
+ */
+enum { STATEMENT_FIELDS = 16, STATEMENT_BYTES = 1 << 16 };
+
+struct vex_statement {
+	const char *at, *end; /* text still to be read */
+	unsigned line;
+	/* The statement; its parts have no blanks around them. */
+	char *head, *field[STATEMENT_FIELDS];
+	unsigned fields;   /* fields kept */
+	unsigned first;	   /* first line of the statement */
+	const char *wrong; /* why there is no statement */
+	char text[STATEMENT_BYTES];
+};
+
+/* Begins with a text, which must outlive `w`. */
+static void
+statement_begin(struct vex_statement *w, const char *text, size_t bytes)
+{
+	w->at = text;
+	w->end = text + bytes;
+	w->line = w->first = 1;
+	w->fields = 0;
+	w->wrong = NULL;
+}
+
+static int
+wrong(struct vex_statement *w, unsigned line, const char *why)
+{
+	w->first = line;
+	w->wrong = why;
+	return -EINVAL;
+}
+
+/* Returns the next character outside of comments; -1: the end. */
+static int
+next(struct vex_statement *w)
+{
+	if (w->at < w->end && *w->at == '*')
+		while (w->at < w->end && *w->at != '\n')
+			w->at++;
+	if (w->at == w->end)
+		return -1;
+	if (*w->at == '\n')
+		w->line++;
+	return (unsigned char)*w->at++;
+}
+
+/*
+ * Copies a string up to its closing quote behind text[*n]; -EINVAL if there is
+ * none.
+ */
+static int
+string_copy(struct vex_statement *w, size_t *n)
+{
+	unsigned line = w->line;
+
+	while (w->at < w->end && *w->at != '\n' && *w->at != '"') {
+		if (*w->at == '\\' && w->at + 1 < w->end && w->at[1] == '"')
+			w->at++;
+		if (*n == STATEMENT_BYTES - 2)
+			return wrong(w, line, "this string is too long");
+		w->text[(*n)++] = *w->at++;
+	}
+	if (w->at == w->end || *w->at == '\n')
+		return wrong(w, line, "the string is not ended by '\"'");
+	w->at++;
+	return 0;
+}
+
+static char *
+trimmed(char *from, char *to)
+{
+	while (from < to && isspace((unsigned char)*from))
+		from++;
+	while (to > from && isspace((unsigned char)to[-1]))
+		to--;
+	*to = '\0';
+	return from;
+}
+
+/* Takes text[from..n] as the head, or as the next field. */
+static void
+part_end(struct vex_statement *w, size_t from, size_t n)
+{
+	char *part = trimmed(w->text + from, w->text + n);
+
+	if (!w->head)
+		w->head = part;
+	else if (w->fields < STATEMENT_FIELDS)
+		w->field[w->fields++] = part;
+}
+
+/*
+ * Tells whether a blank is at the beginning of a part, or follows another one.
+ */
+static bool
+is_idle(const struct vex_statement *w, size_t from, size_t n, int c)
+{
+	return isspace(c) &&
+	       (n == from || isspace((unsigned char)w->text[n - 1]));
+}
+
+static int
+statement_copy(struct vex_statement *w)
+{
+	size_t n = 0, from = 0;
+	int c, err;
+
+	while ((c = next(w)) != ';') {
+		if (c < 0)
+			return wrong(w, w->first, "this is not ended by ';'");
+		if (n == STATEMENT_BYTES - 2)
+			return wrong(w, w->first,
+				     "this is too long without a ';'");
+		if (is_idle(w, from, n, c))
+			continue;
+		if (c == '"' && w->head && n == from) {
+			err = string_copy(w, &n);
+			if (err)
+				return err;
+		} else if ((c == '=' && !w->head) || (c == ':' && w->head)) {
+			part_end(w, from, n);
+			from = ++n;
+		} else {
+			w->text[n++] = isspace(c) ? ' ' : (char)c;
+		}
+	}
+	part_end(w, from, n);
+	return 0;
+}
+
+/* Skips literal text up to "end_literal"; it may contain anything. */
+static int
+literal_skip(struct vex_statement *w)
+{
+	static const char end[] = "end_literal";
+	const char *found =
+	    memmem(w->at, (size_t)(w->end - w->at), end, sizeof end - 1);
+
+	if (!found)
+		return wrong(w, w->first,
+			     "this text is not ended by end_literal");
+	for (; w->at < found; w->at++)
+		w->line += *w->at == '\n';
+	return 0;
+}
+
+/* Skips blanks and comments; 0: the end. */
+static int
+first_find(struct vex_statement *w)
+{
+	while (w->at < w->end) {
+		if (*w->at != '*' && !isspace((unsigned char)*w->at))
+			return 1;
+		next(w);
+	}
+	return 0;
+}
+
+/*
+ * Reads a statement.  Returns 1; 0 at the end; -EINVAL with `wrong` and
+ * `first`.
+ */
+static int
+statement_next(struct vex_statement *w)
+{
+	int err;
+
+	if (!first_find(w))
+		return 0;
+	w->head = NULL;
+	w->fields = 0;
+	w->first = w->line;
+	err = statement_copy(w);
+	if (err)
+		return err;
+	if (strncasecmp(w->head, "start_literal", 13) == 0)
+		err = literal_skip(w);
+	return err ? err : 1;
+}
 
 enum { STATIONS = 256, PARTS = 8, FIRST_DRIVE = 6 };
 
@@ -38,22 +233,22 @@ struct station {
 };
 
 /* One station= of a scan; start= may follow it. */
-struct part {
+struct vex_part {
 	int64_t good, stop;
 	unsigned line;
 };
 
-struct scan {
+struct vex_scan {
 	bool open, started;
 	char name[IMPORT_WORD];
 	unsigned line;
 	int64_t start;
-	struct part part[PARTS];
+	struct vex_part part[PARTS];
 	unsigned parts;
 };
 
 struct vex {
-	struct words words;
+	struct vex_statement words;
 	struct import *im;
 	struct fault *fault;
 	bool looking; /* first round */
@@ -64,7 +259,7 @@ struct vex {
 	struct station station[STATIONS], site[STATIONS];
 	unsigned stations, sites;
 	const char *wanted; /* the station's code in $SCHED */
-	struct scan scan;
+	struct vex_scan scan;
 	bool in_sched, any_scan; /* a $SCHED block, or a scan, was seen */
 };
 
@@ -120,7 +315,7 @@ station_of(struct vex *v, const char *code)
 static void
 on_define(struct vex *v)
 {
-	const struct words *w = &v->words;
+	const struct vex_statement *w = &v->words;
 	const char *value = w->fields ? w->field[0] : "";
 	struct station *s;
 
@@ -183,9 +378,9 @@ station_choose(struct vex *v)
 /* ---- the schedule ------------------------------------------------------ */
 
 static int
-part_add(struct vex *v, const struct part *part)
+part_add(struct vex *v, const struct vex_part *part)
 {
-	struct scan *scan = &v->scan;
+	struct vex_scan *scan = &v->scan;
 	struct import_found found = {
 		.experiment = *v->experiment ? v->experiment : v->reference,
 		.station = v->wanted,
@@ -207,7 +402,7 @@ part_add(struct vex *v, const struct part *part)
 static int
 scan_end(struct vex *v)
 {
-	struct scan *scan = &v->scan;
+	struct vex_scan *scan = &v->scan;
 	int err = 0;
 
 	scan->open = false;
@@ -229,7 +424,7 @@ scan_end(struct vex *v)
 static void
 on_start(struct vex *v)
 {
-	const struct words *w = &v->words;
+	const struct vex_statement *w = &v->words;
 
 	v->scan.started =
 	    w->fields && !import_vex_time(w->field[0], &v->scan.start);
@@ -240,7 +435,7 @@ on_start(struct vex *v)
  * the same.
  */
 static bool
-records(const struct words *w)
+records(const struct vex_statement *w)
 {
 	bool named = false;
 
@@ -255,9 +450,9 @@ records(const struct words *w)
 static int
 on_station(struct vex *v)
 {
-	const struct words *w = &v->words;
-	struct scan *scan = &v->scan;
-	struct part part = { .line = w->first };
+	const struct vex_statement *w = &v->words;
+	struct vex_scan *scan = &v->scan;
+	struct vex_part part = { .line = w->first };
 	struct station *s;
 	int64_t unit = 0;
 
@@ -292,7 +487,7 @@ on_station(struct vex *v)
 static int
 on_sched(struct vex *v)
 {
-	const struct words *w = &v->words;
+	const struct vex_statement *w = &v->words;
 	const char *name = behind(w->head, "scan");
 
 	if (name) {
@@ -342,7 +537,7 @@ on_block(struct vex *v)
 static int
 on_statement(struct vex *v)
 {
-	const struct words *w = &v->words;
+	const struct vex_statement *w = &v->words;
 	const char *name;
 
 	if (*w->head == '$' && !w->fields)
@@ -364,8 +559,8 @@ round_read(struct vex *v, const char *text, size_t bytes)
 
 	v->block = OTHER;
 	memset(&v->scan, 0, sizeof v->scan);
-	words_begin(&v->words, text, bytes);
-	while ((got = words_next(&v->words)) > 0) {
+	statement_begin(&v->words, text, bytes);
+	while ((got = statement_next(&v->words)) > 0) {
 		got = on_statement(v);
 		if (got)
 			return got;

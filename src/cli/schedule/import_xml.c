@@ -16,7 +16,6 @@
 #include <strings.h>
 
 #include "cli/schedule/import_scans.h"
-#include "cli/schedule/import_time.h"
 
 enum { DEPTH = 32, STEP = 1 << 20, STATIONS = 32 };
 

@@ -21,22 +21,42 @@ struct schedule_args {
 };
 
 /*
- * Reads a schedule file (schedule_add.c); refuses one that is too long or no
- * text.  The caller frees *text.  Returns 0, or -errno with a fault.
- */
-int schedule_read(const char *path, char **text, struct fault *fault);
-
-/*
  * Has the daemon add a text under a file name, and prints the scans.  Returns
  * CLI_...
  */
 int schedule_send(const struct cli *cli, const struct schedule_args *args,
 		  const char *file, const char *text);
 
-/* The subcommands; each returns CLI_... */
-int schedule_add(const struct cli *cli, const struct schedule_args *args,
-		 char **path);
-int schedule_rm(const struct cli *cli, char **which);
-int schedule_check(const struct cli *cli, char **path);
+/*
+ * Imports the scans of another program's schedule file into the schedule
+ * folder.  Returns CLI_...
+ */
+int cli_import(const struct cli *cli, const struct schedule_args *args,
+	       const char *path);
+
+/*
+ * Prints scans as a table on stdout, or with --json as one object per line.
+ * SCAN and CHECK are objects as daemon/requests/verbs.h lists them.  Missing
+ * values stay empty, and a column without any value is left out.
+ */
+enum schedule_columns {
+	SCHEDULE_STATE, /* the state of each scan, and when it comes */
+	SCHEDULE_CHECK, /* needs of each scan, and whether they are met */
+};
+
+void schedule_show(const struct cli *cli, const json_t *scans,
+		   enum schedule_columns columns);
+
+/*
+ * Prints a line below the table of schedule-ls: how many scans there are and
+ * which is next.
+ */
+void schedule_show_next(const json_t *result);
+
+/*
+ * Prints lines below the table of schedule-check, or the last object with
+ * --json: the whole schedule compared with disks and memory.
+ */
+void schedule_show_sum(const struct cli *cli, const json_t *result);
 
 #endif

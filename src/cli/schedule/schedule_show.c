@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "base/text.h"
 #include "cli/show/field.h"
-#include "cli/schedule/schedule_show.h"
+#include "cli/schedule/schedule.h"
 #include "cli/show/table.h"
 
 #define DAY (24 * 3600 * NS_SECOND)

@@ -10,9 +10,6 @@
 /* Prints a table of transfers. */
 void sends_show(const json_t *sends, unsigned indent);
 
-/* Prints transfers: a JSON line each with --json, else the table. */
-void sends_print(const struct cli *cli, const json_t *sends);
-
 /*
  * Writes the progress of a transfer in one line; `bytes` is the size of `line`:
  *
@@ -21,9 +18,6 @@ void sends_print(const struct cli *cli, const json_t *sends);
  *   r4123  1.2 GiB  connecting: correlator does not answer
  */
 void sends_line(const json_t *send, char *line, size_t bytes);
-
-/* Tells whether a transfer has ended. */
-bool sends_ended(const json_t *send);
 
 /*
  * Prints the result of an ended transfer: "r4123: 1.2 GiB sent to tcp://c:2630

@@ -71,4 +71,10 @@ int args_parse(const struct args_set *sets, enum args_mode mode, int argc,
 /* Prints a table as --help shows it. */
 void args_help(const struct args_option *options, FILE *to);
 
+/*
+ * Returns which of n names a mistyped word was probably meant to be; NULL: none
+ * is near enough.
+ */
+const char *suggest(const char *word, const char *const *names, unsigned n);
+
 #endif

@@ -1,24 +1,139 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asks the daemon twice a second and waits for a signal in between: SIGINT and
- * SIGTERM are blocked and taken by sigtimedwait, so there is no signal handler,
- * and no signal can be missed.
+ * Both wait the same way: they ask the daemon twice a second and wait for a
+ * signal in between.  SIGINT and SIGTERM are blocked and taken by sigtimedwait,
+ * so there is no signal handler, and no signal can be missed.
  *
  * SIGHUP is left alone: a lost terminal ends this program, not the recording,
- * which is the daemon's.
+ * which is the daemon's, and leaves a scan in the schedule.
+ *
+ * The most important numbers of a line come first, because a narrow terminal
+ * cuts the end off.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/show/cli.h"
 #include "cli/show/field.h"
 #include "cli/show/follow.h"
-#include "cli/show/live.h"
-#include "cli/show/progress.h"
+#include "cli/show/show.h"
 #include "cli/show/terminal.h"
+#include "control/control.h"
+
+struct sum {
+	double left_s; /* the longest of all; negative: no end is set */
+	double elapsed_s;
+	double rate;
+	uint64_t packets, lost, heaps, blocks, free;
+	size_t subs, silent;
+};
+
+static void
+sum_make(struct sum *s, const json_t *infos)
+{
+	const json_t *info, *blocks;
+	size_t i, n;
+
+	*s = (struct sum){ .left_s = -1 };
+	json_array_foreach(infos, i, info) {
+		double left = field_real(info, "left_s");
+		double elapsed = field_real(info, "elapsed_s");
+
+		if (field_known(info, "left_s") && left > s->left_s)
+			s->left_s = left;
+		if (elapsed > s->elapsed_s)
+			s->elapsed_s = elapsed;
+		blocks = json_object_get(info, "blocks");
+		s->rate += field_real(info, "rate");
+		s->packets += field_number(info, "packets");
+		s->lost += field_number(info, "packets_lost");
+		s->heaps += field_number(info, "heaps");
+		s->silent += subs_silent(info, &n);
+		s->subs += n;
+		s->blocks += field_number(blocks, "total");
+		s->free += field_number(blocks, "free");
+	}
+}
+
+/* Writes whole seconds, down to "0s". */
+static const char *
+span(char text[UNITS_TEXT], double seconds)
+{
+	if (seconds < 0.5)
+		return strcpy(text, "0s");
+	return units_show_span(text, (int64_t)(seconds + 0.5) * 1000000000);
+}
+
+static const char *
+last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void
+disks_add(const json_t *disks, char *line, size_t bytes, size_t at)
+{
+	char text[UNITS_TEXT];
+	const json_t *disk;
+	size_t i;
+
+	json_array_foreach(disks, i, disk) {
+		if (at >= bytes)
+			return;
+		units_show_bytes(text, field_number(disk, "rate"));
+		at +=
+		    (size_t)snprintf(line + at, bytes - at, "  %s %s/s",
+				     last_part(field_text(disk, "path")), text);
+	}
+}
+
+/* Adds what only some streams have: heaps, and silent substreams. */
+static size_t
+rest_add(const struct sum *s, char *line, size_t bytes, size_t at)
+{
+	if (s->heaps && at < bytes)
+		at += (size_t)snprintf(line + at, bytes - at,
+				       "  %" PRIu64 " heaps", s->heaps);
+	if (s->subs > 1 && s->silent && at < bytes)
+		at +=
+		    (size_t)snprintf(line + at, bytes - at,
+				     "  %zu of %zu silent", s->silent, s->subs);
+	return at;
+}
+
+void
+live_line(const json_t *infos, const json_t *disks, char *line, size_t bytes)
+{
+	char time[UNITS_TEXT], rate[UNITS_TEXT];
+	struct sum s;
+	size_t at;
+
+	sum_make(&s, infos);
+	if (s.left_s >= 0)
+		span(time, s.left_s);
+	else
+		span(time, s.elapsed_s);
+	at = (size_t)snprintf(
+	    line, bytes, "%s %s  %s  %" PRIu64 " packets  %" PRIu64 " lost",
+	    time, s.left_s >= 0 ? "left" : "so far",
+	    units_show_rate(rate, s.rate), s.packets, s.lost);
+	at = rest_add(&s, line, bytes, at);
+	if (at < bytes)
+		at += (size_t)snprintf(line + at, bytes - at,
+				       "  buffers %" PRIu64 "/%" PRIu64,
+				       s.blocks - s.free, s.blocks);
+	disks_add(disks, line, bytes, at);
+}
 
 enum { LINE = 512 };
 
@@ -206,5 +321,137 @@ follow_run(struct follow *f, json_t **ended, struct fault *fault)
 		terminal_do(stdout, ERASE_LINE);
 	if (!err)
 		*ended = infos;
+	return err;
+}
+
+static bool
+is_cancelled(void)
+{
+	const struct timespec half = { .tv_nsec = NS_SECOND / 2 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	return sigtimedwait(&set, NULL, &half) > 0;
+}
+
+static void
+scan_show(struct await *a, const json_t *scan)
+{
+	int64_t now = clock_steady();
+	double s = field_real(scan, "next_s");
+	char text[UNITS_TEXT];
+
+	if (a->cli->json ||
+	    (!a->terminal && (a->cli->quiet || now < a->next_ns)))
+		return;
+	a->next_ns = now + 60 * NS_SECOND;
+	if (a->terminal)
+		terminal_do(stdout, ERASE_LINE);
+	printf("%s %s for %s, in %s%s%s", field_text(scan, "name"),
+	       !strcmp(field_text(scan, "state"), "armed") ? "is armed"
+							   : "waits",
+	       field_text(scan, "start"),
+	       units_show_span(text, s > 0 ? (int64_t)(s * 1e9) : 0),
+	       *field_text(scan, "why") ? ": " : "", field_text(scan, "why"));
+	if (!a->terminal)
+		putchar('\n');
+	fflush(stdout);
+}
+
+static int
+scan_cancel(struct await *a, const json_t *scan, struct fault *fault)
+{
+	json_t *result;
+	int err =
+	    control_ask(a->control, "stop",
+			json_pack("{s:s}", "name", field_text(scan, "name")),
+			&result, fault);
+
+	if (err)
+		return err;
+	json_decref(result);
+	return fault_set(fault, -ECANCELED, "cancelled", "%s was cancelled",
+			 field_text(scan, "name"));
+}
+
+/* Gets the scan as it is now; the caller drops it. */
+static int
+scan_ask(struct await *a, json_int_t id, json_t **scan, struct fault *fault)
+{
+	json_t *result;
+	int err = control_ask(a->control, "scan",
+			      json_pack("{s:I}", "scan", id), &result, fault);
+
+	if (err)
+		return err;
+	*scan = json_incref(json_object_get(result, "scan"));
+	json_decref(result);
+	return *scan ? 0 : -EPROTO;
+}
+
+static bool
+is_ahead(const json_t *scan)
+{
+	const char *state = field_text(scan, "state");
+
+	return !strcmp(state, "waiting") || !strcmp(state, "armed");
+}
+
+/*
+ * Gets the recordings of a scan that has begun, or the reason why there are
+ * none.
+ */
+static int
+begun(struct await *a, const json_t *scan, struct fault *fault)
+{
+	const char *name = field_text(scan, "recording");
+	const char *state = field_text(scan, "state");
+	json_t *result;
+	int err;
+
+	if (!*name || (strcmp(state, "running") && strcmp(state, "done"))) {
+		fault_set(fault, -EIO, "io", "%s was not recorded: it is %s",
+			  field_text(scan, "name"), state);
+		fault_why(fault, "%s", field_text(scan, "why"));
+		return -EIO;
+	}
+	snprintf(a->recording, sizeof a->recording, "%s", name);
+	err = control_ask(a->control, "info",
+			  json_pack("{s:s}", "name", a->recording), &result,
+			  fault);
+	if (err)
+		return err;
+	a->started = json_incref(json_object_get(result, "recordings"));
+	json_decref(result);
+	return 0;
+}
+
+int
+await_run(struct await *a, const json_t *scan, struct fault *fault)
+{
+	json_int_t id = (json_int_t)field_number(scan, "id");
+	json_t *is = NULL;
+	int err;
+
+	a->terminal = isatty(STDOUT_FILENO);
+	for (;;) {
+		json_decref(is);
+		is = NULL;
+		err = scan_ask(a, id, &is, fault);
+		if (err || !is_ahead(is))
+			break;
+		scan_show(a, is);
+		if (is_cancelled())
+			err = scan_cancel(a, is, fault);
+		if (err)
+			break;
+	}
+	if (a->terminal && !a->cli->json)
+		terminal_do(stdout, ERASE_LINE);
+	if (!err)
+		err = begun(a, is, fault);
+	json_decref(is);
 	return err;
 }

@@ -2,8 +2,11 @@
 #ifndef SPATE_CLI_SHOW_FOLLOW_H
 #define SPATE_CLI_SHOW_FOLLOW_H
 
-#include "control/control.h"
+#include <jansson.h>
+#include <stddef.h>
+
 #include "cli/show/cli.h"
+#include "control/control.h"
 
 /*
  * Shows the progress of recordings until all have ended.  The first SIGINT or
@@ -32,5 +35,40 @@ void follow_prepare(void);
  * each recording, owned by the caller.  Returns 0 or -errno with a fault.
  */
 int follow_run(struct follow *f, json_t **ended, struct fault *fault);
+
+/*
+ * Writes the progress of recordings in one line:
+ *
+ *   8s left  1.00 Gb/s  31250 packets  0 lost  buffers 3/12  disk0 31.2 MiB/s
+ *
+ * infos and disks are arrays of INFO and DISK (daemon/requests/verbs.h);
+ * several recordings are added up.  `bytes` is the size of `line`.
+ */
+void live_line(const json_t *infos, const json_t *disks, char *line,
+	       size_t bytes);
+
+/*
+ * Waits until a scan of the schedule has begun, and shows how long that will
+ * take.  SIGINT or SIGTERM cancels the scan.
+ */
+struct await {
+	const struct cli *cli;
+	struct control *control;
+
+	/* Filled when the scan has begun; the caller drops `started`. */
+	char recording[80];
+	json_t *started; /* [{id, name, stream}...] of the scan's recordings */
+
+	/* Used by await_run() alone. */
+	bool terminal;
+	/* steady ns of the next line when stdout is no terminal */
+	int64_t next_ns;
+};
+
+/*
+ * Runs; follow_prepare() must have been called.  Returns 0, or -errno with a
+ * fault: the scan will not begin.
+ */
+int await_run(struct await *a, const json_t *scan, struct fault *fault);
 
 #endif

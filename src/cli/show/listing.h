@@ -32,4 +32,13 @@ void listing_clear(struct listing *l);
 /* Prints a line on stderr if the daemon has not read everything yet. */
 void listing_warn(const struct listing *l, const struct cli *cli);
 
+/* Prints the entries as a table on stdout; nothing if there are none. */
+void listing_table(const struct listing *l, bool more);
+
+/*
+ * Prints one line: number and size of all, free space, and time until the disks
+ * are full.
+ */
+void listing_total(const struct listing *l);
+
 #endif

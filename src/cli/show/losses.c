@@ -4,20 +4,22 @@
  * for the card, a larger buffer or more receivers for the socket.
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 
 #include "cli/show/field.h"
 #include "cli/show/losses.h"
+#include "cli/show/table.h"
 
 enum { SAID = 240 };
 
-struct place {
+struct loss {
 	char where[80], what[SAID];
 };
 
 /* Writes "12 rx_missed_errors, 3 rx_dropped"; false: no losses. */
 static bool
-card_say(struct place *p, const json_t *card)
+card_say(struct loss *p, const json_t *card)
 {
 	static const char *const key[] = {
 		"rx_dropped",	  "rx_missed_errors", "rx_fifo_errors",
@@ -39,7 +41,7 @@ card_say(struct place *p, const json_t *card)
 }
 
 static bool
-socket_say(struct place *p, const json_t *source)
+socket_say(struct loss *p, const json_t *source)
 {
 	const char *address = field_text(source, "address");
 	const char *device = field_text(source, "device");
@@ -56,7 +58,7 @@ socket_say(struct place *p, const json_t *source)
 }
 
 static bool
-udp_say(struct place *p, const json_t *udp)
+udp_say(struct loss *p, const json_t *udp)
 {
 	uint64_t buffer = field_number(udp, "rcvbuf_errors");
 	uint64_t all = field_number(udp, "in_errors");
@@ -70,11 +72,11 @@ udp_say(struct place *p, const json_t *udp)
 }
 
 static void
-losses_tell(const json_t *info, void (*tell)(void *to, const struct place *p),
+losses_tell(const json_t *info, void (*tell)(void *to, const struct loss *p),
 	    void *to)
 {
 	const json_t *kernel = json_object_get(info, "kernel"), *one;
-	struct place p = { .what = "" };
+	struct loss p = { .what = "" };
 	size_t i;
 
 	json_array_foreach(json_object_get(kernel, "interfaces"), i, one) {
@@ -90,7 +92,7 @@ losses_tell(const json_t *info, void (*tell)(void *to, const struct place *p),
 }
 
 static void
-tell_row(void *to, const struct place *p)
+tell_row(void *to, const struct loss *p)
 {
 	table_cell(to, "%s", p->where);
 	table_cell(to, "%s", p->what);
@@ -102,24 +104,124 @@ losses_rows(struct table *t, const json_t *info)
 	losses_tell(info, tell_row, t);
 }
 
-struct line {
+struct line_form {
 	const char *name;
 	unsigned indent;
 };
 
 static void
-tell_line(void *to, const struct place *p)
+tell_line(void *to, const struct loss *p)
 {
-	const struct line *line = to;
+	const struct line_form *line_form = to;
 
-	printf("%*s%s: %s: %s\n", (int)line->indent, "", line->name, p->where,
-	       p->what);
+	printf("%*s%s: %s: %s\n", (int)line_form->indent, "", line_form->name,
+	       p->where, p->what);
 }
 
 void
 losses_lines(const json_t *info, unsigned indent)
 {
-	struct line line = { field_text(info, "name"), indent };
+	struct line_form line_form = { field_text(info, "name"), indent };
 
-	losses_tell(info, tell_line, &line);
+	losses_tell(info, tell_line, &line_form);
+}
+
+enum { COLUMNS = 60, WORST = 5 };
+
+static char
+mark(const json_t *column)
+{
+	uint64_t lost = field_number(column, "packets_lost");
+	uint64_t all = field_number(column, "packets") + lost;
+
+	if (field_number(column, "packets_absent"))
+		return 'x';
+	if (!all)
+		return ' ';
+	if (!lost)
+		return '.';
+	if (lost * 1000 <= all)
+		return '-';
+	return lost * 100 <= all ? '+' : '#';
+}
+
+static bool
+is_lossy(const json_t *map)
+{
+	const json_t *column;
+	size_t i;
+
+	json_array_foreach(map, i, column) {
+		if (field_number(column, "packets_lost") ||
+		    field_number(column, "packets_absent"))
+			return true;
+	}
+	return false;
+}
+
+static void
+show_bar(const json_t *map)
+{
+	const json_t *column = json_array_get(map, 0);
+	int64_t span = field_time(column, "to") - field_time(column, "from");
+	char bar[COLUMNS + 1] = "", text[UNITS_TEXT];
+	size_t i;
+
+	json_array_foreach(map, i, column) {
+		if (i < COLUMNS)
+			bar[i] = mark(column);
+	}
+	units_show_span(text, span);
+	printf("  lost over time, each %s:  . nothing  - up to 0.1 %%  "
+	       "+ up to 1 %%  # more  x not on the disks\n  |%s|\n",
+	       text, bar);
+}
+
+static void
+show_worst(const json_t *worst, bool subs)
+{
+	static const struct table_column columns[] = {
+		{ "most lost from", false },
+		{ "in", true },
+		{ "packets", true },
+		{ "", false },
+	};
+	struct table *t = table_open(columns, 4);
+	char text[UNITS_TEXT];
+	const json_t *s;
+	size_t i;
+
+	json_array_foreach(worst, i, s) {
+		int64_t from = field_time(s, "from");
+
+		if (i == WORST)
+			break;
+		table_cell(t, "%s", units_show_time(text, from));
+		table_cell(t, "%s",
+			   units_show_span(text, field_time(s, "to") - from));
+		table_cell(t, "%" PRIu64, field_number(s, "packets_lost"));
+		if (json_is_true(json_object_get(s, "absent")))
+			table_cell(t, "not on the disks");
+		else if (subs)
+			table_cell(t, "substream %" PRIu64,
+				   field_number(s, "sub"));
+		else
+			table_cell(t, "%s", "");
+	}
+	if (json_array_size(worst))
+		table_print(t, 2, stdout);
+	table_close(t);
+}
+
+void
+loss_show(const json_t *info)
+{
+	const json_t *map = json_object_get(info, "loss_map");
+	const json_t *subs = json_object_get(info, "subs");
+
+	if (!is_lossy(map))
+		return;
+	show_bar(map);
+	show_worst(json_object_get(info, "loss_worst"),
+		   json_array_size(subs) > 1);
 }

@@ -21,4 +21,10 @@ void losses_rows(struct table *t, const json_t *info);
 /* Prints the same as lines on stdout, for a running recording. */
 void losses_lines(const json_t *info, unsigned indent);
 
+/*
+ * Prints when packets of a recording were lost, in at most eight lines: a bar
+ * over its length and the worst parts.  Prints nothing if none were lost.
+ */
+void loss_show(const json_t *info);
+
 #endif

@@ -1,19 +1,385 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Numbers that are 0 are left out, except the packets lost, which everybody
- * looks for.
+ * looks for.  Unknown values leave their cells empty; without a daemon that is
+ * most of the table of disks.
+ *
+ * Hundreds of substreams would fill a page, so only those that lost most are
+ * shown, silent ones first.  One substream with one run is the usual case, and
+ * nothing is printed of it.
  */
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/show/cli.h"
 #include "cli/show/field.h"
-#include "cli/show/loss_show.h"
 #include "cli/show/losses.h"
 #include "cli/show/show.h"
-#include "cli/show/subs.h"
 #include "cli/show/table.h"
+
+static void
+bytes_cell(struct table *t, const json_t *object, const char *key,
+	   const char *unit)
+{
+	char text[UNITS_TEXT] = "";
+
+	if (field_known(object, key))
+		units_show_bytes(text, field_number(object, key));
+	table_cell(t, "%s%s", text, *text ? unit : "");
+}
+
+static void
+number_cell(struct table *t, const json_t *disk, const char *key)
+{
+	if (field_known(disk, key))
+		table_cell(t, "%" PRIu64, field_number(disk, key));
+	else
+		table_cell(t, "%s", "");
+}
+
+static void
+ms_cell(struct table *t, const json_t *disk, const char *key)
+{
+	char text[UNITS_TEXT] = "";
+
+	if (field_known(disk, key))
+		units_show_span(text, (int64_t)(field_real(disk, key) * 1e6));
+	table_cell(t, "%s", text);
+}
+
+static void
+full_cell(struct table *t, const json_t *disk)
+{
+	char text[UNITS_TEXT] = "";
+
+	if (field_known(disk, "full_s"))
+		units_show_span(text, (int64_t)field_real(disk, "full_s") *
+					  1000000000);
+	table_cell(t, "%s", text);
+}
+
+static void
+disk_row(struct table *t, const json_t *disk, bool all)
+{
+	table_cell(t, "%s", field_text(disk, "path"));
+	table_cell(t, "%s", field_text(disk, "state"));
+	bytes_cell(t, disk, "free", "");
+	bytes_cell(t, disk, "total", "");
+	full_cell(t, disk);
+	bytes_cell(t, disk, "written", "");
+	bytes_cell(t, disk, "rate", "/s");
+	number_cell(t, disk, "errors");
+	if (all) {
+		number_cell(t, disk, "queued");
+		ms_cell(t, disk, "latency_ms");
+		ms_cell(t, disk, "latency_p99_ms");
+		bytes_cell(t, disk, "speed", "/s");
+	}
+	table_cell(t, "%s", field_text(disk, "writer"));
+	table_cell(t, "%s", field_text(disk, "why"));
+}
+
+void
+show_disks(const json_t *disks, unsigned indent, bool all)
+{
+	static const struct table_column few[] = {
+		{ "disk", false }, { "state", false },	{ "free", true },
+		{ "total", true }, { "full in", true }, { "written", true },
+		{ "rate", true },  { "errors", true },	{ "writer", false },
+		{ "", false },
+	};
+	static const struct table_column many[] = {
+		{ "disk", false },   { "state", false },  { "free", true },
+		{ "total", true },   { "full in", true }, { "written", true },
+		{ "rate", true },    { "errors", true },  { "blocks", true },
+		{ "latency", true }, { "p99", true },	  { "speed", true },
+		{ "writer", false }, { "", false },
+	};
+	struct table *t = all ? table_open(many, sizeof many / sizeof *many)
+			      : table_open(few, sizeof few / sizeof *few);
+	const json_t *disk;
+	size_t i;
+
+	json_array_foreach(disks, i, disk)
+		disk_row(t, disk, all);
+	table_print(t, indent, stdout);
+	table_close(t);
+}
+
+void
+show_space(const json_t *space)
+{
+	char left[UNITS_TEXT], span[UNITS_TEXT], rate[UNITS_TEXT];
+
+	if (!json_is_object(space))
+		return;
+	printf("%s free", units_show_bytes(left, field_number(space, "free")));
+	if (field_known(space, "full_s"))
+		printf(
+		    ", full in %s at %s",
+		    units_show_span(span, (int64_t)field_real(space, "full_s") *
+					      1000000000),
+		    units_show_rate(rate, field_real(space, "rate") * 8));
+	putchar('\n');
+}
+
+enum { WORST = 10, NAMED = 12 };
+
+/* The daemon's list is preferred: it also has substreams that fell silent. */
+size_t
+subs_silent(const json_t *info, size_t *n)
+{
+	const json_t *subs = json_object_get(info, "subs"), *sub;
+	const json_t *list = json_object_get(info, "silent");
+	size_t i, silent = 0;
+
+	*n = json_array_size(subs);
+	if (json_is_array(list))
+		return json_array_size(list);
+	json_array_foreach(subs, i, sub)
+		silent += !field_number(sub, "packets");
+	return silent;
+}
+
+/* Writes ": 41007, 41012 ...". */
+static const char *
+silent_names(char *text, size_t bytes, const json_t *info)
+{
+	const json_t *list = json_object_get(info, "silent"), *name;
+	size_t i, at = 0;
+
+	*text = '\0';
+	json_array_foreach(list, i, name) {
+		if (at < bytes && i < NAMED)
+			at += (size_t)snprintf(text + at, bytes - at, "%s%s",
+					       i ? ", " : ": ",
+					       json_string_value(name));
+	}
+	if (i > NAMED && at < bytes)
+		snprintf(text + at, bytes - at, " ...");
+	return text;
+}
+
+/*
+ * Prints a line that names the silent substreams of a running recording by
+ * their ports; nothing if there are none.
+ */
+static void
+subs_silent_line(const json_t *info, unsigned indent)
+{
+	size_t n, silent = json_array_size(json_object_get(info, "silent"));
+	char names[200];
+
+	if (!silent)
+		return;
+	subs_silent(info, &n);
+	printf("%*s%s: %zu of %zu substreams silent%s\n", (int)indent, "",
+	       field_text(info, "name"), silent, n,
+	       silent_names(names, sizeof names, info));
+}
+
+static size_t
+began_anew(const json_t *subs)
+{
+	const json_t *sub;
+	size_t i, n = 0;
+
+	json_array_foreach(subs, i, sub)
+		n += field_number(sub, "runs") > 1;
+	return n;
+}
+
+static bool
+resumed(const json_t *info)
+{
+	return json_array_size(json_object_get(info, "resumed"));
+}
+
+/*
+ * Adds rows of two cells to a table: how many substreams there are, how many
+ * are silent, how many began another run.
+ */
+static void
+subs_rows(struct table *t, const json_t *info)
+{
+	const json_t *subs = json_object_get(info, "subs");
+	size_t n, silent = subs_silent(info, &n);
+	size_t runs = json_array_size(json_object_get(info, "runs"));
+	char names[200];
+
+	if (n < 2 && runs > 1) {
+		table_cell(t, "runs");
+		table_cell(t, "%zu: %s", runs,
+			   resumed(info)
+			       ? "it was resumed, or the sender's counter "
+				 "began anew"
+			       : "the sender's counter began anew");
+	}
+	if (n < 2)
+		return;
+	table_cell(t, "substreams");
+	if (silent)
+		table_cell(t, "%zu, of which %zu silent%s", n, silent,
+			   silent_names(names, sizeof names, info));
+	else
+		table_cell(t, "%zu", n);
+	if (began_anew(subs)) {
+		table_cell(t, "runs");
+		table_cell(t,
+			   "%zu: %sthe counters of %zu substreams began anew",
+			   runs, resumed(info) ? "it was resumed, or " : "",
+			   began_anew(subs));
+	}
+}
+
+static double
+share_lost(const json_t *sub)
+{
+	uint64_t lost = field_number(sub, "packets_lost");
+	uint64_t packets = field_number(sub, "packets");
+
+	if (!packets)
+		return 2; /* above any share: nothing is worse */
+	return (double)lost / (double)(packets + lost);
+}
+
+static int
+by_share(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	double lost_x = share_lost(x), lost_y = share_lost(y);
+	uint64_t number_x = field_number(x, "sub");
+
+	if (lost_x != lost_y)
+		return lost_x > lost_y ? -1 : 1;
+	return number_x < field_number(y, "sub") ? -1 : 1;
+}
+
+static void
+sub_row(struct table *t, const json_t *sub, bool from)
+{
+	uint64_t lost = field_number(sub, "packets_lost");
+	uint64_t packets = field_number(sub, "packets");
+	int64_t start = field_time(sub, "start"), end = field_time(sub, "end");
+	char text[UNITS_TEXT], percent[SHOW_PERCENT];
+
+	table_cell(t, "%" PRIu64, field_number(sub, "sub"));
+	if (from) {
+		table_cell(t, "%s", field_text(sub, "address"));
+		table_cell(t, "%s", field_text(sub, "sender"));
+	}
+	table_cell(t, "%" PRIu64, packets);
+	table_cell(t, "%" PRIu64, lost);
+	table_cell(t, "%s", show_percent(percent, lost, packets + lost));
+	table_cell(t, "%s", units_show_bytes(text, field_number(sub, "bytes")));
+	table_cell(t, "%" PRIu64, field_number(sub, "runs"));
+	table_cell(t, "%s", start ? units_show_time(text, start) : "");
+	table_cell(t, "%s", end ? units_show_time(text, end) : "");
+}
+
+/* Addresses are known only while a recording runs, and just after. */
+static struct table *
+subs_table(bool from)
+{
+	static const struct table_column columns[] = {
+		{ "substream", true }, { "address", false },
+		{ "sender", false },   { "packets", true },
+		{ "lost", true },      { "share", true },
+		{ "size", true },      { "runs", true },
+		{ "start", false },    { "end", false },
+	};
+	static const struct table_column without[] = {
+		{ "substream", true }, { "packets", true }, { "lost", true },
+		{ "share", true },     { "size", true },    { "runs", true },
+		{ "start", false },    { "end", false },
+	};
+
+	return from ? table_open(columns, sizeof columns / sizeof *columns)
+		    : table_open(without, sizeof without / sizeof *without);
+}
+
+static void
+show_subs(const json_t *subs, bool all)
+{
+	bool from = field_known(json_array_get(subs, 0), "address");
+	size_t n = json_array_size(subs), shown = n, i;
+	json_t **sorted = calloc(n + 1, sizeof(json_t *)), *sub;
+	struct table *t = subs_table(from);
+
+	if (!sorted || !t)
+		goto out;
+	json_array_foreach(subs, i, sub)
+		sorted[i] = sub;
+	if (!all) {
+		qsort(sorted, n, sizeof(json_t *), by_share);
+		shown = n < WORST ? n : WORST;
+	}
+	for (i = 0; i < shown; i++)
+		sub_row(t, sorted[i], from);
+	table_print(t, 2, stdout);
+	if (shown < n)
+		printf("  and %zu that are no worse: --all shows them\n",
+		       n - shown);
+out:
+	table_close(t);
+	free(sorted);
+}
+
+static void
+run_row(struct table *t, const json_t *run)
+{
+	char text[UNITS_TEXT];
+
+	if (field_known(run, "sub"))
+		table_cell(t, "%" PRIu64, field_number(run, "sub"));
+	table_cell(t, "%" PRIu64, field_number(run, "run"));
+	table_cell(t, "%" PRIu64,
+		   field_number(run, "base") + field_number(run, "first"));
+	table_cell(t, "%" PRIu64, field_number(run, "packets"));
+	table_cell(t, "%" PRIu64, field_number(run, "packets_lost"));
+	table_cell(t, "%s", units_show_time(text, field_time(run, "start")));
+}
+
+static void
+show_runs(const json_t *runs)
+{
+	static const struct table_column columns[] = {
+		{ "substream", true },	    { "run", true },
+		{ "first sequence", true }, { "packets", true },
+		{ "lost", true },	    { "start", false },
+	};
+	bool of_subs = field_known(json_array_get(runs, 0), "sub");
+	struct table *t = table_open(columns + !of_subs, 5 + of_subs);
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+		run_row(t, run);
+	table_print(t, 2, stdout);
+	table_close(t);
+}
+
+/*
+ * Prints a table of substreams on stdout, sorted by loss and only the worst,
+ * unless `all`; and one of runs.
+ */
+static void
+subs_show(const json_t *info, bool all)
+{
+	const json_t *subs = json_object_get(info, "subs");
+	const json_t *runs = json_object_get(info, "runs");
+	bool several = json_array_size(subs) > 1;
+
+	if (several ? all && began_anew(subs) : json_array_size(runs) > 1)
+		show_runs(runs);
+	if (several)
+		show_subs(subs, all);
+}
 
 #define BEFORE_START "before_start" /* a key of `drops` */
 
@@ -40,17 +406,6 @@ show_station(char name[SHOW_STATION], uint64_t station)
 	else
 		snprintf(name, SHOW_STATION, "%" PRIu64, station);
 	return name;
-}
-
-static void
-bytes_cell(struct table *t, const json_t *object, const char *key,
-	   const char *unit)
-{
-	char text[UNITS_TEXT] = "";
-
-	if (field_known(object, key))
-		units_show_bytes(text, field_number(object, key));
-	table_cell(t, "%s%s", text, *text ? unit : "");
 }
 
 static void
@@ -339,7 +694,8 @@ show_info(const json_t *info, bool all)
 	show_parts(json_object_get(info, "disks"));
 }
 
-void
+/* Prints the sum of several streams that were recorded together. */
+static void
 show_sum(const char *name, const json_t *infos)
 {
 	uint64_t bytes = 0, lost = 0, packets = 0;
@@ -434,4 +790,21 @@ show_running(const json_t *infos, unsigned indent)
 		subs_silent_line(info, indent);
 		losses_lines(info, indent);
 	}
+}
+
+void
+show_infos(const struct cli *cli, const char *name, const json_t *infos,
+	   bool all)
+{
+	const json_t *info;
+	size_t i;
+
+	json_array_foreach(infos, i, info) {
+		if (cli->json)
+			cli_print_json(info);
+		else
+			show_info(info, all);
+	}
+	if (!cli->json && json_array_size(infos) > 1)
+		show_sum(name, infos);
 }

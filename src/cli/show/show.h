@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cli;
+
 /*
  * Prints JSON of the daemon or the store as text on stdout.  INFO and DISK are
  * objects as daemon/requests/verbs.h lists them.
@@ -17,8 +19,12 @@
  */
 void show_info(const json_t *info, bool all);
 
-/* Prints the sum of several streams that were recorded together. */
-void show_sum(const char *name, const json_t *infos);
+/*
+ * Prints an array of INFO as `spate info NAME` does: everything about each, and
+ * their sum; JSON lines with --json.
+ */
+void show_infos(const struct cli *cli, const char *name, const json_t *infos,
+		bool all);
 
 /*
  * Prints a table with one row for each INFO of an array, indented by `indent`
@@ -52,5 +58,8 @@ enum { SHOW_STATION = 16 };
 
 /* Writes a VDIF station: two letters if it is printable, else a number. */
 const char *show_station(char name[SHOW_STATION], uint64_t station);
+
+/* Returns the number of silent substreams; *n gets the number of all. */
+size_t subs_silent(const json_t *info, size_t *n);
 
 #endif

@@ -2,6 +2,9 @@
 #ifndef SPATE_CLI_SHOW_TERMINAL_H
 #define SPATE_CLI_SHOW_TERMINAL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /*
@@ -25,5 +28,34 @@ void terminal_do(FILE *to, const char *sequence);
 
 /* Returns the width of the terminal at fd; 80 if it is unknown. */
 unsigned terminal_width(int fd);
+
+/*
+ * Shows on stderr how far long work is: a bar that is redrawn on a terminal,
+ * else a line every ten seconds.
+ */
+struct progress {
+	const char *what; /* "export r4123" */
+	uint64_t total;
+	bool bytes; /* `total` counts bytes, not things */
+	bool quiet; /* shows nothing */
+
+	/* Used by the functions below alone. */
+	bool terminal;
+	bool drawn; /* a bar stands in the terminal's current line */
+	int64_t start_ns, next_ns;
+};
+
+/* Starts; the fields down to `quiet` must be set. */
+void progress_start(struct progress *p);
+
+/* Draws if it is time to; cheap otherwise. */
+void progress_show(struct progress *p, uint64_t done);
+
+/* Clears the bar, so that another line may be printed. */
+void progress_hide(struct progress *p);
+
+/* Writes the text of a bar: at most `width` characters and a 0. */
+void progress_line(const struct progress *p, uint64_t done, int64_t elapsed_ns,
+		   char *line, size_t width);
 
 #endif
