@@ -1,17 +1,477 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks choices, and makes and frees views.
- *
- * The combination of one thread and VIEW_SKIP is refused: the length of such a
- * file depends on the holes of every block, so missing packets of one thread
- * are filled.  Rows and cubes are shown as they are stored: a row has no
- * packets of one length, and in a cube the place of an item tells its time.
+ * Makes views, and finds what lies at an offset of one: the holes of the block
+ * there, the span, and fill where nothing was recorded.  What a view shows of
+ * which block was laid out before (view_lay.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/view/view_priv.h"
+
+/* ---- holes of a block ---------------------------------------------------- */
+
+/*
+ * Keeps the holes of one block, the one that was read last, because sequential
+ * readers ask for the same block again and again.  The metadata must agree with
+ * the block's record, from which the length of the view was computed; if it
+ * does not, the holes count as unknown.
+ */
+
+static struct view_hole *
+hole_add(struct view *v)
+{
+	struct view_hole *grown;
+
+	if (v->holes == v->holes_room) {
+		grown =
+		    realloc(v->hole, (2 * v->holes_room + 16) * sizeof *grown);
+		if (!grown)
+			return NULL;
+		v->hole = grown;
+		v->holes_room = 2 * v->holes_room + 16;
+	}
+	return &v->hole[v->holes++];
+}
+
+static void
+hole_take(void *arg, uint64_t slot, uint64_t count)
+{
+	struct view *v = arg;
+	const struct view_hole *last = v->holes ? &v->hole[v->holes - 1] : NULL;
+	uint64_t from = last ? last->slot + last->count : 0;
+	uint64_t before = (last ? last->before : 0) + (slot - from);
+	struct view_hole *hole;
+
+	if (!count || v->holes_err)
+		return;
+	if (slot < from || slot + count > UINT32_MAX) {
+		v->holes_err = -ENODATA; /* the metadata contradicts itself */
+		return;
+	}
+	hole = hole_add(v);
+	if (!hole) {
+		v->holes_err = -ENOMEM;
+		return;
+	}
+	*hole = (struct view_hole){ .slot = (uint32_t)slot,
+				    .count = (uint32_t)count,
+				    .before = (uint32_t)before };
+}
+
+int
+view_holes(struct view *v, const struct recording_block *b)
+{
+	uint64_t slots = b->bytes / v->payload;
+	uint64_t missing = slots - view_present(v, b);
+	const struct view_hole *last;
+	int err = 0;
+
+	if (v->holed && v->holes_number == b->record.number)
+		return 0;
+	v->holed = false;
+	v->holes = 0;
+	v->holes_err = 0;
+	if (missing)
+		err = recording_holes(v->rec, b->record.number, hole_take, v);
+	if (!err)
+		err = v->holes_err;
+	if (err)
+		return err == -ENOMEM || err == -EAGAIN ? err : -ENODATA;
+	last = v->holes ? &v->hole[v->holes - 1] : NULL;
+	if ((last && last->slot + (uint64_t)last->count > slots) ||
+	    view_holes_before(v, slots) != slots - missing)
+		return -ENODATA;
+	v->holed = true;
+	v->holes_number = b->record.number;
+	return 0;
+}
+
+/* Returns the last hole whose slot (or `before` count, if `before` is set) is
+ * at most `key`; NULL if there is none. */
+static const struct view_hole *
+hole_find(const struct view *v, uint64_t key, bool before)
+{
+	size_t low = 0, high = v->holes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct view_hole *h = &v->hole[middle];
+
+		if ((before ? h->before : h->slot) <= key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &v->hole[low - 1] : NULL;
+}
+
+/* Returns the first slot of the hole behind h, or `slots` if there is none. */
+static uint64_t
+next_hole(const struct view *v, const struct view_hole *h, uint64_t slots)
+{
+	const struct view_hole *next = h ? h + 1 : v->hole;
+
+	return next < v->hole + v->holes ? next->slot : slots;
+}
+
+uint64_t
+view_holes_before(const struct view *v, uint64_t slot)
+{
+	const struct view_hole *h = hole_find(v, slot, false);
+
+	if (!h)
+		return slot;
+	if (slot < (uint64_t)h->slot + h->count)
+		return h->before;
+	return h->before + (slot - h->slot - h->count);
+}
+
+uint64_t
+view_holes_slot(const struct view *v, uint64_t n, uint64_t slots, uint64_t *end)
+{
+	/* Holes that touch have the same `before`: hole_find() gives the last of
+	 * them. */
+	const struct view_hole *h = hole_find(v, n, true);
+
+	*end = next_hole(v, h, slots);
+	return h ? (uint64_t)h->slot + h->count + (n - h->before) : n;
+}
+
+bool
+view_holes_at(const struct view *v, uint64_t slot, uint64_t slots,
+	      uint64_t *end)
+{
+	const struct view_hole *h = hole_find(v, slot, false);
+
+	if (h && slot < (uint64_t)h->slot + h->count) {
+		*end = (uint64_t)h->slot + h->count;
+		return true;
+	}
+	*end = next_hole(v, h, slots);
+	return false;
+}
+
+/* ---- from an offset to a span -------------------------------------------- */
+
+/*
+ * Finds the span of an offset in two steps: its piece by bisection, then its
+ * packet within the piece by division.  If holes are left out or filled in
+ * another way than on disk, a span ends where a hole begins or ends.
+ */
+
+/* Returns the last piece that begins at or before `offset`. */
+static const struct view_piece *
+find_piece(const struct view *v, uint64_t offset)
+{
+	size_t low = 0, high = v->pieces;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (v->piece[middle].offset <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &v->piece[low];
+}
+
+static uint64_t
+piece_end(const struct view *v, const struct view_piece *p)
+{
+	return p + 1 < v->piece + v->pieces ? p[1].offset : v->bytes;
+}
+
+/* True if the block still lies where it was when the piece was laid out.
+ * Offsets never move, but a disk that comes back may tell other lengths. */
+static bool
+is_there(const struct view *v, const struct view_piece *p,
+	 const struct recording_block *b)
+{
+	if (v->ranged || view_threaded(v) || p->at)
+		return false;
+	if (v->whole)
+		return p->offset == b->offset;
+	return p->offset / v->take * v->payload == b->offset;
+}
+
+/* Returns the kind of a piece now: fill may have become data. */
+static enum view_kind
+piece_kind(const struct view *v, const struct view_piece *p,
+	   const struct recording_block *b, uint64_t at)
+{
+	if (p->kind != VIEW_FILLED || b->record.kind != INDEX_BLOCK ||
+	    at >= b->bytes)
+		return p->kind;
+	return is_there(v, p, b) ? VIEW_DATA : VIEW_LOST;
+}
+
+/* Working state of view_find(): the first packet, and how many packets of the
+ * same kind follow, the first included. */
+struct span_start {
+	uint64_t slot, packets;
+	uint32_t passed; /* bytes of the first packet that lie before the
+			    offset */
+	enum view_kind kind;
+};
+
+static void
+start_cut(struct span_start *a, uint64_t packets)
+{
+	if (a->packets > packets)
+		a->packets = packets;
+}
+
+/* VIEW_SKIP: finds packet `skip` of a piece among those present. */
+static int
+start_skip(struct view *v, const struct view_piece *p,
+	   const struct recording_block *b, uint64_t skip, struct span_start *a)
+{
+	uint64_t slots = b->bytes / v->payload, end = slots;
+	int err;
+
+	if (view_present(v, b) == slots)
+		return 0;
+	err = view_holes(v, b);
+	if (err && err != -ENODATA)
+		return err;
+	if (!err)
+		a->slot = view_holes_slot(
+		    v, view_holes_before(v, p->at / v->payload) + skip, slots,
+		    &end);
+	if (err || a->slot >= end) {
+		a->kind = VIEW_LOST;
+		return 0;
+	}
+	start_cut(a, end - a->slot);
+	return 0;
+}
+
+/* Fill: cuts the span where a hole begins or ends.  If the holes are unknown,
+ * the block's bytes are shown as stored. */
+static int
+start_fill(struct view *v, const struct view_piece *p,
+	   const struct recording_block *b, struct span_start *a)
+{
+	uint64_t slots = b->bytes / v->payload, end;
+	int err;
+
+	if (view_present(v, b) == slots)
+		return 0;
+	err = view_holes(v, b);
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	if (view_holes_at(v, a->slot, slots, &end))
+		a->kind = VIEW_FILLED;
+	start_cut(a, (end - a->slot + p->every - 1) / p->every);
+	return 0;
+}
+
+static int
+find_start(struct view *v, const struct view_piece *p, uint64_t in,
+	   struct span_start *a)
+{
+	const struct recording_block *b = &v->rec->block[p->number];
+	uint64_t n = in / v->take;
+
+	*a = (struct span_start){
+		.slot = p->at / v->payload + n * p->every,
+		.packets = (piece_end(v, p) - p->offset) / v->take - n,
+		.passed = (uint32_t)(in % v->take),
+	};
+	a->kind = piece_kind(v, p, b, a->slot * v->payload);
+	if (a->kind != VIEW_DATA)
+		return 0;
+	if (p->kind == VIEW_FILLED)
+		start_cut(a, b->bytes / v->payload - a->slot);
+	if (!v->picks)
+		return 0;
+	return v->choice.fill == VIEW_SKIP ? start_skip(v, p, b, n, a)
+					   : start_fill(v, p, b, a);
+}
+
+/* Whole packets in a row make one span without steps. */
+static int
+span_packets(struct view *v, const struct view_piece *p, uint64_t in,
+	     struct view_span *s)
+{
+	struct span_start a;
+	int err = find_start(v, p, in, &a);
+
+	if (err)
+		return err;
+	s->kind = a.kind;
+	s->lead = v->choice.strip + a.passed;
+	s->at = a.slot * v->payload + s->lead;
+	s->bytes = a.packets * v->take - a.passed;
+	s->take = v->take;
+	s->passed = a.passed;
+	if (p->every > 1 || v->choice.strip)
+		s->step = (uint64_t)p->every * v->payload;
+	return 0;
+}
+
+static void
+span_bytes(const struct view *v, const struct view_piece *p, uint64_t in,
+	   struct view_span *s)
+{
+	const struct recording_block *b = &v->rec->block[p->number];
+
+	s->at = p->at + in;
+	s->kind = piece_kind(v, p, b, s->at);
+	s->bytes = piece_end(v, p) - p->offset - in;
+	if (p->kind == VIEW_FILLED && s->kind == VIEW_DATA &&
+	    s->bytes > b->bytes - s->at)
+		s->bytes = b->bytes - s->at;
+}
+
+int
+view_find(struct view *v, uint64_t offset, struct view_span *s)
+{
+	const struct view_piece *p;
+	int err = 0;
+
+	if (offset >= v->bytes)
+		return -ENODATA;
+	p = find_piece(v, offset);
+	*s = (struct view_span){
+		.kind = VIEW_LOST,
+		.number = p->number,
+		.bytes = piece_end(v, p) - offset,
+	};
+	if (p->number >= v->rec->blocks)
+		return 0;
+	if (v->whole)
+		span_bytes(v, p, offset - p->offset, s);
+	else
+		err = span_packets(v, p, offset - p->offset, s);
+	s->offset = v->rec->block[p->number].offset + s->at;
+	return err;
+}
+
+/* ---- spans ------------------------------------------------------------ */
+
+uint64_t
+view_reach(const struct view_span *s, uint64_t bytes)
+{
+	uint64_t end = s->passed + bytes, packets;
+
+	if (!s->step || !bytes)
+		return bytes;
+	packets = (end - 1) / s->take;
+	return packets * s->step + (end - packets * s->take) - s->passed;
+}
+
+void
+view_pass(struct view_span *s, uint64_t bytes)
+{
+	uint64_t end = s->passed + bytes, moved = bytes;
+	uint32_t passed;
+
+	s->bytes -= bytes;
+	if (s->take) {
+		passed = (uint32_t)(end % s->take);
+		if (s->step)
+			moved = end / s->take * s->step + passed - s->passed;
+		s->lead = s->lead - s->passed + passed;
+		s->passed = passed;
+	}
+	s->at += moved;
+	s->offset += moved;
+}
+
+/* Copies the rest of the first packet, whole packets, and the beginning of the
+ * last. */
+static size_t
+gather(const struct view_span *s, const uint8_t *from, uint64_t n, uint8_t *to,
+       size_t most)
+{
+	uint64_t at = 0;
+	size_t part = s->take - s->passed, done = 0;
+
+	while (at < n && done < most) {
+		if (part > most - done)
+			part = most - done;
+		if (part > n - at)
+			part = n - at;
+		memcpy(to + done, from + at, part);
+		at += done ? s->step : s->step - s->passed;
+		done += part;
+		part = s->take;
+	}
+	return done;
+}
+
+size_t
+view_gather(const struct view_span *s, const void *data, uint64_t n, void *to,
+	    size_t most)
+{
+	if (most > s->bytes)
+		most = s->bytes;
+	if (s->step)
+		return gather(s, data, n, to, most);
+	if (most > n)
+		most = n;
+	memcpy(to, data, most);
+	return most;
+}
+
+/* ---- fill ---------------------------------------------------------------- */
+
+/* Makes fill for a span.  The recording makes fill by position within a block,
+ * so fill for stripped packets is made whole and then stripped. */
+
+static enum fill_kind
+fill_of(const struct view *v)
+{
+	switch (v->choice.fill) {
+	case VIEW_INVALID: return FILL_INVALID;
+	case VIEW_ZERO: return FILL_ZERO;
+	default: return v->stored;
+	}
+}
+
+int
+view_fill_bytes(struct view *v, const struct view_span *s, void *to,
+		size_t bytes)
+{
+	struct recording *rec = v->rec;
+	struct view_span left = *s;
+	uint8_t *at = to;
+	int err = 0;
+	size_t place;
+
+	if (rec->shape.store == HEAP_ROW || s->number >= rec->blocks ||
+	    bytes > s->bytes)
+		return -EINVAL;
+	place = view_place(v, s->number);
+	if (place == rec->from[v->choice.sub + 1] ||
+	    recording_at(rec, place)->record.number != s->number)
+		return -EINVAL;
+	while (bytes && !err) {
+		size_t part = left.step ? left.take - left.passed : bytes;
+
+		if (part > bytes)
+			part = bytes;
+		err = recording_fill_as(rec, place, fill_of(v), at, part,
+					left.at);
+		view_pass(&left, part);
+		at += part;
+		bytes -= part;
+	}
+	return err;
+}
+
+/* ---- choices ------------------------------------------------------------- */
+
+/*
+ * The combination of one thread and VIEW_SKIP is refused: the length of such a
+ * file depends on the holes of every block, so missing packets of one thread
+ * are filled.  Rows and cubes are shown as they are stored: a row has no
+ * packets of one length, and in a cube the place of an item tells its time.
+ */
 
 const char *
 view_settle(struct view_choice *c, enum heap_store store)
@@ -58,7 +518,7 @@ check_thread(const struct view *v, struct fault *fault)
 }
 
 static int
-check(const struct view *v, struct fault *fault)
+check_choice(const struct view *v, struct fault *fault)
 {
 	struct view_choice fits = v->choice;
 	const char *why = view_settle(&fits, v->rec->shape.store);
@@ -81,7 +541,7 @@ check(const struct view *v, struct fault *fault)
 
 /* Derives the view's flags from the choice. */
 static void
-settle(struct view *v)
+derive(struct view *v)
 {
 	enum view_fill as = v->choice.fill;
 
@@ -141,6 +601,8 @@ check_turn(const struct view *v, struct fault *fault)
 	return -EIO;
 }
 
+/* ---- making and freeing ---------------------------------------------------- */
+
 int
 view_make(struct view **view, struct recording *rec,
 	  const struct view_choice *choice, struct fault *fault)
@@ -154,9 +616,9 @@ view_make(struct view **view, struct recording *rec,
 	v->rec = rec;
 	v->choice = *choice;
 	v->payload = rec->shape.payload;
-	err = check(v, fault);
+	err = check_choice(v, fault);
 	if (!err) {
-		settle(v);
+		derive(v);
 		err = find_format(v, fault);
 	}
 	if (!err) {

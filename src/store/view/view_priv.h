@@ -9,14 +9,11 @@
 /*
  * Declarations shared by the files of a view.
  *
- *   view.c         choices, sizes, making and freeing a view
- *   view_lay.c     lays out pieces, one per block that has a part in the view
- *   view_time.c    which slots of a stretch are in the range of time
- *   view_turn.c    which slots belong to the thread
- *   view_thread.c  checks that packets belong to the thread
- *   view_holes.c   which slots of a block have a packet
- *   view_find.c    spans
- *   view_fill.c    fill for spans
+ *   view.c         choices, making and freeing a view; spans, fill, and which
+ *                  slots of a block have a packet
+ *   view_lay.c     lays out pieces, one per block that has a part in the view;
+ *                  which slots of a stretch are in the range of time
+ *   view_thread.c  which slots belong to the thread, and whether packets do
  */
 
 /* A stretch of the recording's file, in file order: the data of one block, or
@@ -138,10 +135,6 @@ int view_lay(struct view *v);
 
 /* Finds the sequences of the range's ends. */
 void view_range_begin(struct view *v);
-/* Narrows slots [*lo, *hi) of a stretch to those in the range.  Returns 0 or
- * -ENOMEM. */
-int view_range(struct view *v, const struct view_stretch *s, uint64_t *lo,
-	       uint64_t *hi);
 
 /* Sets v->turn for the run of the block at this position. */
 void view_turn(struct view *v, size_t place);
