@@ -34,7 +34,7 @@
 #include "fuse/tree/source.h"
 #include "fuse/tree/tree.h"
 #include "fuse/user.h"
-#include "store/read/opened.h"
+#include "store/read/open_recordings.h"
 
 enum { DONE = 0, FAILED = 1, USAGE = 2 };
 

@@ -36,8 +36,8 @@
 #include "fuse/tree/measure.h"
 #include "fuse/ops.h"
 #include "fuse/tree/tree.h"
-#include "store/read/opened.h"
-#include "store/read/reading.h"
+#include "store/read/open_recordings.h"
+#include "store/read/open_file.h"
 
 enum { TELL_AGAIN_S = 10 };
 

@@ -2,7 +2,7 @@
 #ifndef SPATE_FUSE_LIVE_LIVE_H
 #define SPATE_FUSE_LIVE_LIVE_H
 
-#include "store/read/opened.h"
+#include "store/read/open_recordings.h"
 
 /*
  * Follows recordings that spated is making: which blocks they have, and the
@@ -31,7 +31,7 @@ int live_open(struct live **live, const char *socket);
  */
 void live_close(struct live *l); /* may be NULL */
 
-/* Hooks for open recordings (store/read/opened.h); valid until live_close(). */
+/* Hooks for open recordings (store/read/open_recordings.h); valid until live_close(). */
 struct opened_hooks live_hooks(struct live *l);
 
 struct live_facts {

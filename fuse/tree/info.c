@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "fuse/tree/names.h"
 #include "store/recording/loss.h"
-#include "store/read/opened.h"
+#include "store/read/open_recordings.h"
 #include "store/view/view.h"
 
 void

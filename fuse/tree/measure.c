@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/read/reading.h"
+#include "store/read/open_file.h"
 
 enum { THREADS_MOST = 1024 };
 

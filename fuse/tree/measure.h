@@ -3,7 +3,7 @@
 #define SPATE_FUSE_TREE_MEASURE_H
 
 #include "fuse/tree/tree.h"
-#include "store/read/opened.h"
+#include "store/read/open_recordings.h"
 #include "store/view/view.h"
 
 /*

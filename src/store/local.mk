@@ -1,55 +1,82 @@
 noinst_LIBRARIES += libstore.a
 libstore_a_SOURCES = \
-	%D%/disk/disk.c %D%/disk/disk.h %D%/disk/layout.c %D%/disk/layout.h \
-	%D%/disk/sg.c %D%/disk/sg.h %D%/disk/file.c %D%/disk/file.h \
-	%D%/disk/where.c %D%/disk/where.h \
-	%D%/record/fill.c %D%/record/fill.h %D%/record/foreign_form.c \
-	%D%/record/foreign_form.h %D%/record/geometry.c %D%/record/geometry.h \
-	%D%/record/index.c %D%/record/index.h %D%/record/map_page.c \
-	%D%/record/map_page.h %D%/record/meta.c %D%/record/meta.h \
-	%D%/record/notes.c %D%/record/notes.h %D%/record/row.c %D%/record/row.h \
-	%D%/record/sums.c %D%/record/sums.h \
-	%D%/recording/foreign.c %D%/recording/foreign.h \
-	%D%/recording/foreign_priv.h %D%/recording/foreign_bytes.c \
-	%D%/recording/foreign_cfg.c %D%/recording/foreign_fill.c \
-	%D%/recording/foreign_find.c %D%/recording/foreign_learn.c \
-	%D%/recording/foreign_rate.c %D%/recording/foreign_sg.c \
-	%D%/recording/foreign_single.c %D%/recording/foreign_time.c \
-	%D%/recording/loss.c %D%/recording/loss.h %D%/recording/recording.c \
-	%D%/recording/recording.h %D%/recording/recording_chunk.c \
-	%D%/recording/recording_count.c %D%/recording/recording_describe.c \
-	%D%/recording/recording_fault.c %D%/recording/recording_fill.c \
-	%D%/recording/recording_hold.c %D%/recording/recording_info.c \
-	%D%/recording/recording_list.c %D%/recording/recording_merge.c \
-	%D%/recording/recording_priv.h %D%/recording/recording_meta.c \
-	%D%/recording/recording_place.c %D%/recording/recording_range.c \
-	%D%/recording/recording_read.c %D%/recording/recording_remember.c \
+	%D%/list/catalogue.c %D%/list/catalogue.h \
+	%D%/list/catalogue_page.c \
+	%D%/list/catalogue_pass.c %D%/list/catalogue_priv.h \
+	%D%/disk/disk.c %D%/disk/disk.h \
+	%D%/list/entry.c %D%/list/entry.h %D%/list/entry_json.c %D%/list/entry_row.c \
+	%D%/list/entry_line.c %D%/list/entry_line.h \
+	%D%/list/entry_stamp.c %D%/list/entry_stamp.h \
+	%D%/record/fill.c %D%/record/fill.h \
+	%D%/recording/foreign.c %D%/recording/foreign.h %D%/recording/foreign_priv.h \
+	%D%/recording/foreign_bytes.c \
+	%D%/recording/foreign_cfg.c \
+	%D%/recording/foreign_fill.c \
+	%D%/recording/foreign_find.c \
+	%D%/record/foreign_form.c %D%/record/foreign_form.h \
+	%D%/recording/foreign_learn.c \
+	%D%/recording/foreign_rate.c \
+	%D%/recording/foreign_sg.c \
+	%D%/recording/foreign_single.c \
+	%D%/recording/foreign_time.c \
+	%D%/record/geometry.c %D%/record/geometry.h \
+	%D%/list/glance.c %D%/list/glance.h %D%/list/glance_priv.h \
+	%D%/list/glance_read.c %D%/list/glance_second.c %D%/list/glance_time.c \
+	%D%/record/index.c %D%/record/index.h \
+	%D%/disk/layout.c %D%/disk/layout.h \
+	%D%/recording/loss.c %D%/recording/loss.h \
+	%D%/record/map_page.c %D%/record/map_page.h \
+	%D%/record/meta.c %D%/record/meta.h \
+	%D%/record/notes.c %D%/record/notes.h \
+	%D%/recording/recording.c %D%/recording/recording.h \
+	%D%/recording/recording_chunk.c \
+	%D%/recording/recording_count.c \
+	%D%/recording/recording_describe.c \
+	%D%/recording/recording_fault.c \
+	%D%/recording/recording_fill.c \
+	%D%/recording/recording_hold.c \
+	%D%/recording/recording_info.c \
+	%D%/recording/recording_list.c \
+	%D%/recording/recording_merge.c %D%/recording/recording_priv.h \
+	%D%/recording/recording_meta.c \
+	%D%/recording/recording_place.c \
+	%D%/recording/recording_range.c \
+	%D%/recording/recording_read.c \
+	%D%/recording/recording_remember.c \
 	%D%/recording/recording_resumed.c \
-	%D%/list/catalogue.c %D%/list/catalogue.h %D%/list/catalogue_page.c \
-	%D%/list/catalogue_pass.c %D%/list/catalogue_priv.h %D%/list/entry.c \
-	%D%/list/entry.h %D%/list/entry_json.c %D%/list/entry_row.c \
-	%D%/list/entry_line.c %D%/list/entry_line.h %D%/list/entry_stamp.c \
-	%D%/list/entry_stamp.h %D%/list/glance.c %D%/list/glance.h \
-	%D%/list/glance_priv.h %D%/list/glance_read.c %D%/list/glance_second.c \
-	%D%/list/glance_time.c \
+	%D%/record/row.c %D%/record/row.h \
+	%D%/disk/sg.c %D%/disk/sg.h \
+	%D%/record/sums.c %D%/record/sums.h \
+	%D%/disk/file.c %D%/disk/file.h \
+	%D%/disk/where.c %D%/disk/where.h
+
+# store/view
+libstore_a_SOURCES += \
 	%D%/view/view.c %D%/view/view.h %D%/view/view_lay.c \
-	%D%/view/view_priv.h %D%/view/view_thread.c \
-	%D%/read/cube.c %D%/read/cube.h %D%/read/opened.c %D%/read/opened.h \
-	%D%/read/opened_desk.c %D%/read/opened_get.c %D%/read/opened_look.c \
-	%D%/read/opened_priv.h %D%/read/reader.c %D%/read/reader.h \
-	%D%/read/reader_chunk.c %D%/read/reader_lane.c %D%/read/reader_piece.c \
-	%D%/read/reader_pool.c %D%/read/reader_priv.h %D%/read/reader_sums.c \
-	%D%/read/reader_way.c %D%/read/reader_wish.c %D%/read/reading.c \
-	%D%/read/reading.h %D%/read/reading_answer.c %D%/read/reading_desk.c \
-	%D%/read/reading_give.c %D%/read/reading_priv.h %D%/read/trail.c \
-	%D%/read/trail.h \
+	%D%/view/view_priv.h %D%/view/view_thread.c
+
+# store/read
+libstore_a_SOURCES += \
+	%D%/read/cube.c %D%/read/cube.h %D%/read/open_file.c \
+	%D%/read/open_file.h %D%/read/open_recordings.c \
+	%D%/read/open_recordings.h %D%/read/open_recordings_priv.h \
+	%D%/read/open_recordings_refresh.c %D%/read/readahead.c \
+	%D%/read/readahead.h %D%/read/reader.c %D%/read/reader.h \
+	%D%/read/reader_cache.c %D%/read/reader_disk.c \
+	%D%/read/reader_priv.h
+
+# store/write
+libstore_a_SOURCES += \
 	%D%/write/adopt.c %D%/write/adopt.h %D%/write/copied.c \
 	%D%/write/copied.h %D%/write/folder.c %D%/write/folder.h \
 	%D%/write/folder_data.c %D%/write/folder_place.c \
 	%D%/write/folder_priv.h %D%/write/folder_reopen.c \
-	%D%/write/folder_resume.c %D%/write/folder_sums.c %D%/write/resume.c \
-	%D%/write/resume.h %D%/write/resume_fits.c %D%/write/telling.c \
-	%D%/write/telling.h \
+	%D%/write/folder_resume.c %D%/write/folder_sums.c \
+	%D%/write/resume.c %D%/write/resume.h %D%/write/resume_fits.c \
+	%D%/write/telling.c %D%/write/telling.h
+
+# store/repair
+libstore_a_SOURCES += \
 	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/recover.c \
 	%D%/repair/recover.h %D%/repair/recover_chunk.c \
 	%D%/repair/recover_data.c %D%/repair/recover_find.c \
@@ -58,10 +85,12 @@ libstore_a_SOURCES = \
 	%D%/repair/recover_place.c %D%/repair/recover_priv.h \
 	%D%/repair/recover_sums.c %D%/repair/recover_twins.c \
 	%D%/repair/removal.c %D%/repair/removal.h %D%/repair/removal_lock.c \
-	%D%/repair/removal_priv.h %D%/repair/removal_run.c %D%/repair/verify.c \
-	%D%/repair/verify.h %D%/repair/verify_chunk.c %D%/repair/verify_data.c \
-	%D%/repair/verify_item.c %D%/repair/verify_priv.h \
-	%D%/repair/verify_read.c %D%/repair/verify_tell.c
+	%D%/repair/removal_priv.h %D%/repair/removal_run.c \
+	%D%/repair/verify.c %D%/repair/verify.h %D%/repair/verify_chunk.c \
+	%D%/repair/verify_data.c %D%/repair/verify_item.c \
+	%D%/repair/verify_priv.h %D%/repair/verify_read.c \
+	%D%/repair/verify_tell.c
+
 # How a reader's threads read.
 if HAVE_LIBURING
 libstore_a_SOURCES += %D%/read/reader_ring.c

@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/read/opened.h"
-#include "store/read/reading.h"
+#include "store/read/open_recordings.h"
+#include "store/read/open_file.h"
 
 struct file {
 	struct reading *rd;

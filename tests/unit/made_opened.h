@@ -2,8 +2,8 @@
 #ifndef SPATE_TESTS_MADE_OPENED_H
 #define SPATE_TESTS_MADE_OPENED_H
 
-#include "store/read/opened.h"
-#include "store/read/reading.h"
+#include "store/read/open_recordings.h"
+#include "store/read/open_file.h"
 #include "unit/made.h"
 
 /* A made recording, opened as many threads read it. */

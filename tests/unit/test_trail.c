@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/read/trail.h"
+#include "store/read/readahead.h"
 #include "unit/dice.h"
 #include "unit/suite.h"
 

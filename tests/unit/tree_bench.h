@@ -6,7 +6,7 @@
 
 #include "fuse/tree/measure.h"
 #include "fuse/tree/tree.h"
-#include "store/read/opened.h"
+#include "store/read/open_recordings.h"
 #include "unit/made_list.h"
 
 /* A tree over the disks of a made recording, as it would be mounted. */

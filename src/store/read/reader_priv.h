@@ -12,14 +12,9 @@
 /*
  * Declarations shared by the files of a reader.
  *
- *   reader.c        a reader: open and close
- *   reader_pool.c   memory, threads, and how they end
- *   reader_way.c    cursors: what to read ahead
- *   reader_wish.c   reader_get(): what is wanted now
- *   reader_piece.c  pieces and their buffers
- *   reader_chunk.c  the file of a block, as a disk's threads see it
- *   reader_sums.c   checksums
- *   reader_lane.c   a disk's queues and threads
+ *   reader.c        the pool, its readers, and reader_get()
+ *   reader_cache.c  pieces in buffers, and cursors: what to read ahead
+ *   reader_disk.c   a disk's queues and threads; the files of blocks, checksums
  *   reader_ring.c   ... those threads with io_uring
  *
  * Only callers look at recordings, each at its own.  A disk's threads see
@@ -219,7 +214,7 @@ reader_up(uint64_t n, uint64_t to)
 	return reader_down(n + to - 1, to);
 }
 
-/* ---- pieces; under the lock ------------------------------------------- */
+/* ---- pieces; under the lock ---------------------------------------------- */
 
 /* Returns the piece that holds this byte of a block, or NULL. */
 struct reader_piece *reader_piece_find(struct reader *r, uint64_t number,
@@ -253,12 +248,9 @@ int reader_piece_stretch(const struct reader_piece *p, uint64_t at,
 /* Ends a request that was read and checked. */
 void reader_request_end(struct reader_request *q);
 
-/* ---- cursors; under the lock -------------------------------------------- */
+/* ---- cursors; under the lock --------------------------------------------- */
 
-/* True if a cursor was not used for a while: its read-ahead may be taken. */
-bool reader_way_idles(const struct reader_way *w, int64_t now);
 void reader_way_look(struct reader_way *w);
-void reader_way_drop(struct reader_way *w);
 /* Notes that a caller reads at this place.  True if that is a jump. */
 bool reader_way_follow(struct reader_way *w, uint64_t number, uint64_t at);
 /* Returns where the cell of the grid ends that holds byte `at`: pieces never
@@ -272,15 +264,13 @@ uint64_t reader_grid_end(const struct reader *r,
 void reader_pool_news(struct reader_pool *pool);
 /* Wakes calls that wait for this piece. */
 void reader_piece_news(const struct reader_piece *p);
-/* Gives the memory back to the kernel, unless a disk still uses some of it. */
-void reader_pool_rest(struct reader_pool *pool);
 /* Drops a reference, and unlocks the pool.  The last one frees it. */
 void reader_pool_drop(struct reader_pool *pool);
 /* Drops a reference of a reader.  The last one frees it.  Leaves the pool
  * locked. */
 void reader_leave(struct reader *r);
 
-/* ---- disks; under the lock ---------------------------------------------- */
+/* ---- disks; under the lock ----------------------------------------------- */
 
 /* Starts a disk's threads.  Returns 0 or -errno. */
 int reader_lane_start(struct reader_lane *l);
@@ -295,19 +285,11 @@ bool reader_lane_waits(const struct reader_lane *l);
  * is found first. */
 bool reader_lane_hangs(struct reader_lane *l, int64_t now);
 
-/* ---- disk threads, without the lock --------------------------------- */
+/* ---- disk threads, without the lock -------------------------------------- */
 
 /* Opens the file of a piece, unless it is open.  Returns a descriptor to read
- * whole pages from, or -1: only reader_chunk_rest() can read it. */
+ * whole pages from, or -1: only read_rest() can read it. */
 int reader_chunk_open(struct reader_piece *p);
-/*
- * Reads what is missing of a request of which `got` bytes were read, or -errno.
- */
-void reader_chunk_rest(struct reader_request *q, int64_t got);
-/* Checks a piece whose requests have all been read. */
-void reader_sums_check(struct reader_piece *p);
-/* Finds the checksums of a chunk. */
-void reader_sums_find(struct reader *r, struct reader_chunk *c);
 /* Serves a disk's requests by io_uring until the pool stops.  False: io_uring
  * cannot be used. */
 bool reader_ring_run(struct reader_lane *l);

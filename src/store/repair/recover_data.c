@@ -58,7 +58,7 @@ add(struct tail *t, uint64_t number, const struct layout_spot *spot,
 	};
 }
 
-/* ---- Mark6: blocks with headers ----------------------------------------- */
+/* ---- Mark6: blocks with headers ------------------------------------------ */
 
 static void
 find_told(struct tail *t)
@@ -173,7 +173,7 @@ find_noted(struct tail *t)
 		close(fd);
 }
 
-/* ---- the file ----------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------ */
 
 int
 rescue_chunk_open(const struct rescue *r, unsigned disk, uint64_t number,

@@ -87,7 +87,7 @@ prepare(struct rescue *r, struct fault *fault)
 	return err ? rescue_explain(fault, r->rec->name, err) : 0;
 }
 
-/* ---- metadata ----------------------------------------------------------- */
+/* ---- metadata ------------------------------------------------------------ */
 
 static json_t *
 make_run(const struct recording *rec)
@@ -122,7 +122,7 @@ note(const struct rescue *r, unsigned disk, json_t *line)
 	return err;
 }
 
-/* ---- one disk ----------------------------------------------------------- */
+/* ---- one disk ------------------------------------------------------------ */
 
 static int
 move_doubles(struct rescue *r)

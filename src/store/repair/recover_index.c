@@ -143,7 +143,7 @@ rescue_add(struct rescue *r, unsigned disk, const struct index_record *record)
 	return err;
 }
 
-/* ---- writing an index anew ---------------------------------------------- */
+/* ---- writing an index anew ----------------------------------------------- */
 
 static int
 write_records(int fd, const struct recording_part *part)

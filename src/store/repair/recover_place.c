@@ -27,7 +27,7 @@
 
 #include "store/repair/recover_priv.h"
 
-/* ---- notes -------------------------------------------------------------- */
+/* ---- notes --------------------------------------------------------------- */
 
 uint64_t
 rescue_number(const json_t *line, const char *key)
@@ -141,7 +141,7 @@ rescue_noted(const struct rescue *r, uint64_t number)
 	return bsearch(&key, r->note, r->notes, sizeof key, by_number);
 }
 
-/* ---- neighbours --------------------------------------------------------- */
+/* ---- neighbours ---------------------------------------------------------- */
 
 /* The blocks of one substream next to a number, known or noted. */
 struct neighbours {

@@ -152,7 +152,7 @@ bool rescue_place(const struct rescue *r, struct index_record *record);
 int rescue_chunk(struct rescue *r, const struct orphan *o,
 		 struct index_record *record);
 
-/* ---- kinds of chunks; `fd` is their open file -------------------------- */
+/* ---- kinds of chunks; `fd` is their open file ---------------------------- */
 
 int rescue_slots(struct rescue *r, const struct orphan *o, int fd,
 		 struct index_record *record);

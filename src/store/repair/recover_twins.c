@@ -86,7 +86,7 @@ list_twins(const struct rescue *r, size_t *n)
 	return list;
 }
 
-/* ---- which is better ---------------------------------------------------- */
+/* ---- which is better ----------------------------------------------------- */
 
 static int64_t
 length_of(const struct rescue *r, const struct twin *t)
@@ -160,7 +160,7 @@ choose(const struct rescue *r, struct twin *t, size_t n)
 	return best;
 }
 
-/* ---- renaming the others ----------------------------------------------- */
+/* ---- renaming the others ------------------------------------------------- */
 
 int
 rescue_aside(struct rescue *r, unsigned disk, uint64_t number, unsigned kept)

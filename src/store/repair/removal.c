@@ -18,7 +18,7 @@
 
 enum { BLOCK = 512 /* bytes of one unit of st_blocks */ };
 
-/* ---- what is there --------------------------------------------------- */
+/* ---- what is there ------------------------------------------------------- */
 
 /* True if this is the file that blocks share in some layouts. */
 static bool
@@ -147,7 +147,7 @@ has_file(int dir, const char *file)
 	return !faccessat(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-/* ---- disks ----------------------------------------------------------- */
+/* ---- disks --------------------------------------------------------------- */
 
 /* Opens the recording's folder on a disk, under either form of its name. */
 static int
@@ -348,7 +348,7 @@ removal_facts(const struct removal *r)
 	return &r->facts;
 }
 
-/* ---- is it allowed? -------------------------------------------------- */
+/* ---- is it allowed? ------------------------------------------------------ */
 
 static int
 refuse(const struct removal *r, struct fault *fault, int err, const char *why)

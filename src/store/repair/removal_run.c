@@ -41,7 +41,7 @@ struct sweep {
 	bool force;
 };
 
-/* ---- pace ------------------------------------------------------------ */
+/* ---- pace ---------------------------------------------------------------- */
 
 static bool
 is_stopped(const struct removal_pace *pace)
@@ -127,7 +127,7 @@ sweep(struct sweep *s, unsigned disk, enum removal_kind kind)
 	return err;
 }
 
-/* ---- marks ----------------------------------------------------------- */
+/* ---- marks --------------------------------------------------------------- */
 
 static int
 mark(struct removal *r, unsigned disk)

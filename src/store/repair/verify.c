@@ -28,7 +28,7 @@ part_none(struct check *c)
 	return &c->part[c->disks->n];
 }
 
-/* ---- names and indexes ----------------------------------------------- */
+/* ---- names and indexes --------------------------------------------------- */
 
 /* Reports a stretch of numbers that no disk has; returns its last. */
 static size_t
@@ -241,7 +241,7 @@ check_duplicates(struct verify_part *p)
 	several_set(&s, item);
 }
 
-/* ---- disks ----------------------------------------------------------- */
+/* ---- disks --------------------------------------------------------------- */
 
 static void
 block_check(struct verify_part *p, const struct recording_block *b,

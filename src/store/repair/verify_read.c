@@ -156,7 +156,7 @@ quanta_read(struct reading *r)
 	}
 }
 
-/* ---- judging --------------------------------------------------------- */
+/* ---- judging ------------------------------------------------------------- */
 
 /* Returns another block with this checksum and length, or NULL. */
 static const struct recording_block *
@@ -232,7 +232,7 @@ judge(struct reading *r)
 		judge_wrong(r);
 }
 
-/* ---- one disk -------------------------------------------------------- */
+/* ---- one disk ------------------------------------------------------------ */
 
 void
 verify_sums(struct verify_part *p)

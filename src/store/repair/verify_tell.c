@@ -41,7 +41,7 @@ verify_word(enum verify_kind kind)
 	return word[kind];
 }
 
-/* ---- adjacent items -------------------------------------------------- */
+/* ---- adjacent items ------------------------------------------------------ */
 
 static int
 by_kind(const void *a, const void *b)
@@ -67,7 +67,7 @@ is_next(const struct verify_item *x, const struct verify_item *y)
 	       x->at + x->bytes >= x->b->record.bytes;
 }
 
-/* ---- where ----------------------------------------------------------- */
+/* ---- where --------------------------------------------------------------- */
 
 static uint64_t
 item_end(const struct verify_item *i)
@@ -125,7 +125,7 @@ place_set(const struct check *c, struct verify_finding *f,
 		packets_set(c, f, first, last);
 }
 
-/* ---- words ----------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------- */
 
 enum { TEXT = 1024 };
 
@@ -236,7 +236,7 @@ words_make(struct words *w, const struct check *c,
 	words_place(w, c, f);
 }
 
-/* ---- reporting ------------------------------------------------------- */
+/* ---- reporting ----------------------------------------------------------- */
 
 static void
 tell(struct check *c, const struct verify_finding *f)

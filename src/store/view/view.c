@@ -351,7 +351,7 @@ view_find(struct view *v, uint64_t offset, struct view_span *s)
 	return err;
 }
 
-/* ---- spans ------------------------------------------------------------ */
+/* ---- spans --------------------------------------------------------------- */
 
 uint64_t
 view_reach(const struct view_span *s, uint64_t bytes)
@@ -601,7 +601,7 @@ check_turn(const struct view *v, struct fault *fault)
 	return -EIO;
 }
 
-/* ---- making and freeing ---------------------------------------------------- */
+/* ---- making and freeing -------------------------------------------------- */
 
 int
 view_make(struct view **view, struct recording *rec,

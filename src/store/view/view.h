@@ -113,7 +113,7 @@ struct view_span {
  */
 int view_find(struct view *v, uint64_t offset, struct view_span *s);
 
-/* ---- spans: any thread ------------------------------------------------ */
+/* ---- spans: any thread --------------------------------------------------- */
 
 /* Returns how many bytes of the block, from `at` on, hold the next `bytes`
  * bytes of the span. */
@@ -127,7 +127,7 @@ void view_pass(struct view_span *s, uint64_t bytes);
 size_t view_gather(const struct view_span *s, const void *data, uint64_t n,
 		   void *to, size_t most);
 
-/* ---- spans of a view: view_check() and view_want() by any thread ------ */
+/* ---- spans of a view: view_check() and view_want() by any thread --------- */
 
 /*
  * Checks that packets are of the view's thread.  `data` is `n` bytes of the
@@ -152,7 +152,7 @@ uint64_t view_want(const struct view *v, const struct view_span *s,
 int view_fill_bytes(struct view *v, const struct view_span *s, void *to,
 		    size_t bytes);
 
-/* ---- without a view --------------------------------------------------- */
+/* ---- without a view ------------------------------------------------------ */
 
 struct view_counts {
 	enum heap_store store;

@@ -90,7 +90,7 @@ heads_block(struct heads *h, const struct recording *rec,
 	};
 }
 
-/* ---- one run ---------------------------------------------------------- */
+/* ---- one run ------------------------------------------------------------- */
 
 /* State of learning one run. */
 struct turn_search {
@@ -289,7 +289,7 @@ view_turn(struct view *v, size_t place)
 		turn_learn(v, place, turn);
 }
 
-/* ---- list of threads -------------------------------------------------- */
+/* ---- list of threads ----------------------------------------------------- */
 
 static int
 by_value(const void *a, const void *b)

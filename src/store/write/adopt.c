@@ -39,7 +39,7 @@ struct look {
 	uint64_t next;
 };
 
-/* ---- the index ---------------------------------------------------------- */
+/* ---- the index ----------------------------------------------------------- */
 
 static int
 by_value(const void *a, const void *b)
@@ -80,7 +80,7 @@ is_known(const struct look *l, uint64_t number)
 		       by_value);
 }
 
-/* ---- the metadata ------------------------------------------------------- */
+/* ---- the metadata -------------------------------------------------------- */
 
 static struct begun *
 find(struct look *l, uint64_t number)
@@ -225,7 +225,7 @@ take_lines(struct look *l)
 	return err;
 }
 
-/* ---- the data ----------------------------------------------------------- */
+/* ---- the data ------------------------------------------------------------ */
 
 /* True if the file has all these bytes, and no hole among them. */
 static bool

@@ -24,7 +24,7 @@
 #include "store/disk/file.h"
 #include "store/recording/recording.h"
 
-/* ---- the first line of the metadata ------------------------------------- */
+/* ---- the first line of the metadata -------------------------------------- */
 
 uint64_t
 copied_identity(const json_t *head)
@@ -70,7 +70,7 @@ copied_head(const json_t *head, const struct copied *c)
 	return NULL;
 }
 
-/* ---- other names -------------------------------------------------------- */
+/* ---- other names --------------------------------------------------------- */
 
 enum { HEAD_MOST = 1 << 20 };
 
@@ -125,7 +125,7 @@ copied_find(const struct disks *disks, uint64_t identity,
 	return found ? 0 : -ENOENT;
 }
 
-/* ---- one disk ----------------------------------------------------------- */
+/* ---- one disk ------------------------------------------------------------ */
 
 struct mend {
 	const char *name;

@@ -124,7 +124,7 @@ folder_data_reopen(struct folder *f, const struct index_record *records,
 	return err ? err : cut(f, f->end);
 }
 
-/* ---- places ----------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------- */
 
 /* Returns the offset up to which to reserve. */
 static uint64_t
@@ -244,7 +244,7 @@ folder_data_unplace(struct folder *f, const struct folder_place *place)
 	return err;
 }
 
-/* ---- rounds ----------------------------------------------------------- */
+/* ---- rounds -------------------------------------------------------------- */
 
 int
 folder_data_sync(struct folder *f)
@@ -299,7 +299,7 @@ folder_data_rewind(struct folder *f, const struct index_record *records,
 	}
 }
 
-/* ---- the end ---------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------- */
 
 /* Mark6: the header of the last block tells its real length. */
 static int

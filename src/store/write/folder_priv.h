@@ -69,9 +69,7 @@ int folder_aside(struct folder *f, uint64_t end, uint64_t number);
 /* Closes everything and frees the folder. */
 void folder_free(struct folder *f);
 
-/*
- * ---- the shared file; these do nothing if blocks have files of their own ---
- */
+/* ---- the shared file; these do nothing if blocks have files of their own ---- */
 
 /* Makes the shared file, durably, which must not exist; and removes it. */
 int folder_data_create(struct folder *f);

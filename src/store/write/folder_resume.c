@@ -20,7 +20,7 @@
 #include "store/write/folder_priv.h"
 #include "store/disk/file.h"
 
-/* ---- blocks without a record -------------------------------------------- */
+/* ---- blocks without a record --------------------------------------------- */
 
 /* Cuts a chunk to the length in its record, and makes it durable. */
 static int
@@ -75,7 +75,7 @@ folder_adopt(struct folder *f, const struct index_record *records, size_t n)
 	return err ? err : folder_append_records(f, records, (unsigned)n);
 }
 
-/* ---- half a block ------------------------------------------------------- */
+/* ---- half a block -------------------------------------------------------- */
 
 static int
 aside_open(struct folder *f, uint64_t number)
@@ -133,7 +133,7 @@ folder_aside(struct folder *f, uint64_t end, uint64_t number)
 	return err;
 }
 
-/* ---- half a folder ------------------------------------------------------ */
+/* ---- half a folder ------------------------------------------------------- */
 
 /* True if the entry is one that a folder has before it has an index. */
 static bool

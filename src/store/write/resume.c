@@ -34,7 +34,7 @@ refuse(struct fault *fault, int err, const char *name, const char *why)
 	return err;
 }
 
-/* ---- may it be resumed? ------------------------------------------------- */
+/* ---- may it be resumed? -------------------------------------------------- */
 
 static int
 check_state(const struct resume *r, struct fault *fault)
@@ -65,7 +65,7 @@ is_protected(const struct recording *rec, const struct recording_part *part)
 			  AT_SYMLINK_NOFOLLOW);
 }
 
-/* ---- one disk ----------------------------------------------------------- */
+/* ---- one disk ------------------------------------------------------------ */
 
 /* A disk's folder as it is read. */
 struct part_look {
@@ -232,7 +232,7 @@ look_part(struct resume *r, unsigned disk, struct fault *fault)
 	return err;
 }
 
-/* ---- totals ------------------------------------------------------------- */
+/* ---- totals -------------------------------------------------------------- */
 
 static bool
 is_here(const struct recording *rec, const char *path)

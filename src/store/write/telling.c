@@ -62,7 +62,7 @@ telling_free(struct telling *t)
 	free(t);
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------- */
 
 static int
 add(struct telling *t, const struct span *s)
@@ -211,7 +211,7 @@ telling_refresh(struct telling *t)
 	return err;
 }
 
-/* ---- a block ------------------------------------------------------------ */
+/* ---- a block ------------------------------------------------------------- */
 
 static size_t
 first_of(const struct telling *t, uint64_t number)
@@ -289,7 +289,7 @@ telling_block(struct telling *t, const struct index_record *r,
 	return err;
 }
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------- */
 
 /* Appends a line to a text, which it takes over.  Returns the new text; NULL
  * without memory. */

@@ -14,7 +14,7 @@
  * so a reader of many disks has to be far ahead before all of them work.  A
  * program that stops after some MiB has cost little more than that.
  */
-#include "store/read/trail.h"
+#include "store/read/readahead.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_READ_OPENED_PRIV_H
-#define SPATE_STORE_READ_OPENED_PRIV_H
+#ifndef SPATE_STORE_READ_OPEN_RECORDINGS_PRIV_H
+#define SPATE_STORE_READ_OPEN_RECORDINGS_PRIV_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "store/read/opened.h"
+#include "store/read/open_recordings.h"
 #include "store/read/reader.h"
 #include "store/view/view.h"
 
 /*
  * Declarations shared by open recordings and the files read from them.
  *
- *   opened.c       the set
- *   opened_get.c   get and put: how long a recording stays open
- *   opened_desk.c  the recording's thread and its queue of jobs
- *   opened_look.c  jobs of that thread: open, refresh
- *   reading.c      an open file and its requests
- *   reading_desk.c the file's views
- *   reading_give.c answers a request piece by piece
- *   reading_answer.c  ... and the memory of the answer
+ *   open_recordings.c          the set, each recording's thread, get and put
+ *   open_recordings_refresh.c  jobs of that thread: open, refresh
+ *   open_file.c                files read from them
  *
  * A recording that grows is held twice: `rec`, which everyone reads, and
  * `fresh`, which its thread refreshes from disk.  Afterwards the two structs
@@ -103,9 +98,7 @@ struct opened {
 	bool *told;	      /* by disk: trouble was logged */
 };
 
-/*
- * ---- jobs of a recording's thread -----------------------------------------
- */
+/* ---- jobs of a recording's thread ---------------------------------------- */
 
 /* A job belongs to the caller and to the thread; the last one frees it. */
 struct opened_job {
@@ -118,9 +111,6 @@ struct opened_job {
 	int err;
 };
 
-int opened_start(struct opened *op);
-/* Wakes the recording's thread, so that it checks whether to close. */
-void opened_stir(struct opened *op);
 /*
  * Has the thread run a job.  Waits at most `patience`.  Returns what the job
  * returned; or -ETIMEDOUT, and the job may still be run.  Takes over the
@@ -134,13 +124,7 @@ int opened_do(struct opened *op, struct opened_job *job);
 int opened_await(struct opened *op, struct opened_job *job);
 void opened_job_put(struct opened *op, struct opened_job *job);
 
-/*
- * ---- called by its thread ---------------------------------------------------
- */
-
-/* True if a disk has another file system mounted by now, or if one that was
- * missing has this recording now.  May wait for the disk. */
-bool opened_came(const struct opened *op, unsigned disk);
+/* ---- called by its thread ------------------------------------------------ */
 
 /*
  * Opens the recording, or checks that an open one is still current; holds it
@@ -155,26 +139,13 @@ int opened_look(struct opened *op);
 void opened_leave(struct opened *op);
 /* Closes the reader and both copies of the recording. */
 void opened_finish(struct opened *op);
+/* Refreshes the views of all open files. */
+void reading_refresh(struct opened *op);
 
-/* ---- any thread
- * -------------------------------------------------------------- */
+/* ---- any thread ---------------------------------------------------------- */
 
 /* Logs that a disk is in trouble, once for each recording. */
 void opened_tell(struct opened *op, int disk, int err);
 void opened_drop(struct opened *op);
-
-/* ---- under the set's lock
- * ------------------------------------------------------ */
-
-/*
- * Makes a recording and starts its thread.  It has two references: the thread's
- * and the caller's.  NULL: no memory, or too many recordings are stuck on disks
- * that hang.
- */
-struct opened *opened_create(struct opened_set *set, const char *name);
-struct opened *opened_find(struct opened_set *set, const char *name);
-
-/* Refreshes the views of all open files.  Called by the recording's thread. */
-void reading_refresh(struct opened *op);
 
 #endif

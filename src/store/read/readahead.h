@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_READ_TRAIL_H
-#define SPATE_STORE_READ_TRAIL_H
+#ifndef SPATE_STORE_READ_READAHEAD_H
+#define SPATE_STORE_READ_READAHEAD_H
 
 #include <stdint.h>
 

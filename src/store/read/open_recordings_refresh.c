@@ -7,8 +7,6 @@
  * A folder that was removed or made anew is told from the open one by its
  * inode.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +18,7 @@
 #include "base/log.h"
 #include "store/list/entry.h"
 #include "store/disk/layout.h"
-#include "store/read/opened_priv.h"
+#include "store/read/open_recordings_priv.h"
 #include "store/recording/recording_priv.h"
 
 #define FOREIGN_NS                                                             \
@@ -49,8 +47,7 @@ take_facts(struct opened *op)
 	snprintf(f->extension, sizeof f->extension, "%s", from->extension);
 }
 
-/* ---- disks
- * -------------------------------------------------------------------- */
+/* ---- disks --------------------------------------------------------------- */
 
 /* Reads the first byte of a file.  Returns 0 or -errno. */
 static int
@@ -154,8 +151,7 @@ try_disks(struct opened *op)
 	}
 }
 
-/* ---- opening
- * ------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------- */
 
 static int
 call_look(struct opened *op, struct recording *rec)
@@ -218,8 +214,28 @@ open_it(struct opened *op, struct fault *fault)
 	return err;
 }
 
-/* ---- is it still the same?
- * -------------------------------------------------------- */
+/* True if a disk has another file system mounted by now, or if one that was
+ * missing has this recording now.  May wait for the disk. */
+static bool
+came(const struct opened *op, unsigned i)
+{
+	const struct disk *was = &op->disks.disk[i];
+	struct disk is = { .path = was->path, .fd = -1, .mount = was->mount };
+	int dir = -1;
+
+	if (disk_look(is.path, is.mount, &is.id))
+		return false;
+	if (was->fd >= 0 && op->rec->part[i].dir >= 0)
+		return !disk_same(&is.id, &was->id);
+	if (!disk_open(&is))
+		dir = layout_dir_open(is.fd, op->name, DISK_LINKS);
+	if (dir >= 0)
+		close(dir);
+	disk_close(&is);
+	return dir >= 0;
+}
+
+/* ---- is it still the same? ----------------------------------------------- */
 
 /*
  * Returns 1 if the folder on a disk is the open one, 0 if not, -1 if unknown.
@@ -236,7 +252,7 @@ is_same_on(struct opened *op, unsigned i)
 	if (part->hangs || is_hung(op->set, i))
 		return -1;
 	try_begin(op, i);
-	new = opened_came(op, i);
+	new = came(op, i);
 	if (new || part->dir < 0 || op->disks.disk[i].fd < 0) {
 		try_end(op, i);
 		return new ? 0 : -1;
@@ -313,8 +329,7 @@ opened_finish(struct opened *op)
 		recording_close(op->fresh);
 }
 
-/* ---- refreshing
- * --------------------------------------------------------------------- */
+/* ---- refreshing ---------------------------------------------------------- */
 
 static int
 look_at_disks(struct opened *op)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_READ_OPENED_H
-#define SPATE_STORE_READ_OPENED_H
+#ifndef SPATE_STORE_READ_OPEN_RECORDINGS_H
+#define SPATE_STORE_READ_OPEN_RECORDINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_READ_READING_H
-#define SPATE_STORE_READ_READING_H
+#ifndef SPATE_STORE_READ_OPEN_FILE_H
+#define SPATE_STORE_READ_OPEN_FILE_H
 
 #include <stdint.h>
 #include <sys/uio.h>

@@ -1,0 +1,1004 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A request finds its trail, which says how far to read ahead, and then span
+ * after span of the view: where its bytes are in the recording, and how to give
+ * them.  The last span is remembered, because a span within a chunk serves many
+ * requests.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/read/open_file.h"
+#include "store/read/open_recordings_priv.h"
+#include "store/read/readahead.h"
+#include "store/recording/recording_priv.h"
+
+#define LOOK (NS_SECOND / 5) /* between refreshes of a recording that grows */
+
+/*
+ * A view is used by one thread at a time, and only for as long as arithmetic
+ * takes.  A view that may have to read metadata is used by the recording's
+ * thread only.  Fill is always made by that thread, from a view of its own: so
+ * a caller that waits for fill delays no reader.
+ */
+struct reading {
+	struct opened *op;
+	bool by_desk;	  /* the view may wait for a disk: used by the
+			     recording's thread only */
+	bool fills;	  /* fill what a disk refuses to read */
+	atomic_bool told; /* logged: packets of another thread */
+	struct reader_way way[TRAILS];
+	struct view *view;
+	struct view *filler; /* owned by the recording's thread; made when
+				needed */
+
+	/* ---- under opened::lock */
+	struct reading *next; /* opened::reading */
+	uint64_t turn;	      /* opened::turn at its last refresh */
+	unsigned refs;	      /* the opener, and jobs */
+	bool busy;	      /* a thread uses its view */
+	uint64_t bytes;	      /* length of the view */
+	struct trails trails;
+	uint64_t ahead[TRAILS]; /* read-ahead in bytes, as set for each
+				   cursor */
+	struct view_span span;	/* span found last, */
+	uint64_t span_at;	/* offset of that span in the view */
+};
+
+/* A request: one call of reading_read(). */
+struct reading_request {
+	struct reading *rd;
+	struct reading_answer *a;
+	struct reader_way *way;
+	uint64_t offset;
+	size_t left, most; /* bytes: still to give; asked for */
+	bool live, row;
+	int64_t until; /* steady ns until which to wait for blocks that are not
+			  on disk yet; 0: not waited yet */
+	uint64_t gone; /* number + 1 of the block that was tried again and did
+			  not come */
+	uint8_t *raw;  /* scratch for packets of which parts are wanted */
+	uint64_t raw_bytes;
+	struct opened_counts counts;
+};
+
+static void
+drop(struct reading *rd)
+{
+	struct opened *op = rd->op;
+	bool last;
+
+	pthread_mutex_lock(&op->lock);
+	last = --rd->refs == 0;
+	pthread_mutex_unlock(&op->lock);
+	if (!last)
+		return;
+	view_free(rd->view);
+	view_free(rd->filler);
+	free(rd);
+	opened_drop(op);
+}
+
+/* ---- the answer ---------------------------------------------------------- */
+
+/*
+ * The answer to a request: bytes in the reader's buffers, and bytes in memory
+ * of its own.  The latter has room for the whole answer, with each byte in its
+ * place, so what is in buffers can be copied there at any time.  That is done
+ * before the request waits for a disk or for another buffer: a waiting request
+ * holds no buffer, or else several that wait for one more might hold them all.
+ */
+
+/* Appends bytes to the answer. */
+static void
+answer_add(struct reading_request *q, const uint8_t *data, size_t bytes)
+{
+	struct reading_answer *a = q->a;
+	struct iovec *last = a->parts ? &a->iov[a->parts - 1] : NULL;
+
+	if (last && (uint8_t *)last->iov_base + last->iov_len == data)
+		last->iov_len += bytes;
+	else
+		a->iov[a->parts++] =
+		    (struct iovec){ (void *)(uintptr_t)data, bytes };
+	a->bytes += bytes;
+	q->offset += bytes;
+	q->left -= bytes;
+}
+
+/*
+ * Returns where the next bytes go in the answer's own memory; NULL: no memory.
+ */
+static uint8_t *
+answer_own(struct reading_request *q)
+{
+	if (!q->a->own)
+		q->a->own = malloc(q->most);
+	return q->a->own ? q->a->own + q->a->bytes : NULL;
+}
+
+/* Copies what the answer has in cache buffers to its own memory, and puts the
+ * buffers.  Returns 0 or -ENOMEM. */
+static int
+answer_let_go(struct reading_request *q)
+{
+	struct reading_answer *a = q->a;
+	size_t at = 0;
+
+	if (!a->views)
+		return 0;
+	if (!answer_own(q))
+		return -ENOMEM;
+	for (unsigned i = 0; i < a->parts; i++) {
+		if (a->iov[i].iov_base != a->own + at)
+			memcpy(a->own + at, a->iov[i].iov_base,
+			       a->iov[i].iov_len);
+		at += a->iov[i].iov_len;
+	}
+	for (unsigned i = 0; i < a->views; i++)
+		reader_put(q->rd->op->reader, &a->view[i]);
+	a->iov[0] = (struct iovec){ a->own, at };
+	a->parts = 1;
+	a->views = 0;
+	return 0;
+}
+
+/*
+ * As reader_get(), but holds none of the answer's buffers while it waits, and
+ * waits as long as the patience.  Bytes that are not there come back as a bad
+ * stretch.
+ */
+static int
+get_stretch(struct reading_request *q, uint64_t number, uint64_t at,
+	    uint64_t bytes, struct reader_view *v)
+{
+	int64_t until = clock_steady() + q->rd->op->set->patience + NS_SECOND;
+	int err =
+	    reader_get(q->way, number, at, bytes, v, q->a->views ? 0 : until);
+
+	if (err == -ETIMEDOUT && q->a->views) {
+		err = answer_let_go(q);
+		if (!err)
+			err = reader_get(q->way, number, at, bytes, v, until);
+	}
+	if (err != -ENODATA && err != -ETIMEDOUT)
+		return err;
+	/* The chunk ends before this, or is missing, or its disk hangs. */
+	*v = (struct reader_view){ .at = at, .bytes = bytes, .err = err };
+	return 0;
+}
+
+void
+reading_done(struct reading *rd, struct reading_answer *a)
+{
+	for (unsigned i = 0; i < a->views; i++)
+		reader_put(rd->op->reader, &a->view[i]);
+	free(a->own);
+	a->own = NULL;
+	a->parts = a->views = 0;
+	a->bytes = 0;
+}
+
+/* ---- the views ----------------------------------------------------------- */
+
+/*
+ * The views of an open file, and who may use them when: the recording's thread,
+ * or a reader while the recording is not being exchanged.  Jobs of that thread
+ * hold a reference of the file, because the thread may come back long after its
+ * caller has given up.
+ */
+
+struct reading_job {
+	struct opened_job job;
+	struct reading *rd;
+	struct view_choice choice;
+	struct fault fault;
+	struct view_span span;
+	uint64_t offset;
+	size_t bytes;
+	uint8_t data[];
+};
+
+static void
+clear_job(struct opened_job *job)
+{
+	drop(((struct reading_job *)job)->rd);
+	free(job);
+}
+
+static struct reading_job *
+make_job(struct reading *rd, int (*run)(struct opened *, struct opened_job *),
+	 size_t bytes)
+{
+	struct reading_job *j = calloc(1, sizeof *j + bytes);
+
+	if (!j)
+		return NULL;
+	j->job.run = run;
+	j->job.clear = clear_job;
+	j->job.refs = 1;
+	j->rd = rd;
+	j->bytes = bytes;
+	pthread_mutex_lock(&rd->op->lock);
+	rd->refs++;
+	pthread_mutex_unlock(&rd->op->lock);
+	return j;
+}
+
+/* Waits until the view is free.  `desk`: called by the recording's thread.
+ * Under opened::lock.  Returns 0 or -ETIMEDOUT. */
+static int
+take_view(struct reading *rd, bool desk)
+{
+	struct opened *op = rd->op;
+	int64_t until = clock_steady() + op->set->patience;
+	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
+	int err = 0;
+
+	while (!err && (rd->busy || (op->exchanging && !desk)))
+		err = -pthread_cond_timedwait(&op->done, &op->lock, &at);
+	if (err)
+		return err;
+	rd->busy = true;
+	op->lookers += !desk;
+	return 0;
+}
+
+static void
+put_view(struct reading *rd, bool desk)
+{
+	rd->busy = false;
+	rd->op->lookers -= !desk;
+	pthread_cond_broadcast(&rd->op->done);
+}
+
+static int
+run_make(struct opened *op, struct opened_job *job)
+{
+	struct reading_job *j = (struct reading_job *)job;
+
+	return view_make(&j->rd->view, op->rec, &j->choice, &j->fault);
+}
+
+/* Makes its view.  Returns as reading_open(). */
+static int
+make_view(struct reading *rd, const struct view_choice *choice,
+	  struct fault *fault)
+{
+	struct reading_job *j = make_job(rd, run_make, 0);
+	int err = -ENOMEM;
+
+	if (j) {
+		j->choice = *choice;
+		err = opened_await(rd->op, &j->job);
+	}
+	if (err == -ETIMEDOUT || !j) {
+		fault_set(fault, err, "io", "cannot read recording %s",
+			  rd->op->name);
+		fault_why(fault, j ? "a disk does not answer" : "no memory");
+	} else if (err) {
+		*fault = j->fault;
+	}
+	if (j)
+		opened_job_put(rd->op, &j->job);
+	return err;
+}
+
+static void
+refresh_one(struct reading *rd)
+{
+	struct opened *op = rd->op;
+	int err;
+
+	pthread_mutex_lock(&op->lock);
+	err = take_view(rd, true);
+	pthread_mutex_unlock(&op->lock);
+	if (err)
+		return;
+	err = view_refresh(rd->view);
+	if (rd->filler && !err)
+		err = view_refresh(rd->filler);
+	pthread_mutex_lock(&op->lock);
+	if (!err)
+		rd->bytes = view_bytes(rd->view);
+	put_view(rd, true);
+	pthread_mutex_unlock(&op->lock);
+}
+
+/* Returns the next file that was not refreshed in this turn, with a reference:
+ * it may be closed meanwhile. */
+static struct reading *
+next_of(struct opened *op, uint64_t turn)
+{
+	struct reading *rd;
+
+	pthread_mutex_lock(&op->lock);
+	rd = op->reading;
+	while (rd && rd->turn == turn)
+		rd = rd->next;
+	if (rd) {
+		rd->turn = turn;
+		rd->refs++;
+	}
+	pthread_mutex_unlock(&op->lock);
+	return rd;
+}
+
+void
+reading_refresh(struct opened *op)
+{
+	uint64_t turn = ++op->turn;
+	struct reading *rd;
+
+	while ((rd = next_of(op, turn))) {
+		refresh_one(rd);
+		drop(rd);
+	}
+}
+
+static int
+run_find(struct opened *op, struct opened_job *job)
+{
+	struct reading_job *j = (struct reading_job *)job;
+	int err;
+
+	pthread_mutex_lock(&op->lock);
+	err = take_view(j->rd, true);
+	pthread_mutex_unlock(&op->lock);
+	if (err)
+		return err;
+	err = view_find(j->rd->view, j->offset, &j->span);
+	pthread_mutex_lock(&op->lock);
+	put_view(j->rd, true);
+	pthread_mutex_unlock(&op->lock);
+	return err;
+}
+
+static int
+find_by_desk(struct reading *rd, uint64_t offset, struct view_span *s)
+{
+	struct reading_job *j = make_job(rd, run_find, 0);
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	j->offset = offset;
+	err = opened_await(rd->op, &j->job);
+	if (!err)
+		*s = j->span;
+	opened_job_put(rd->op, &j->job);
+	return err;
+}
+
+static int
+find_here(struct reading *rd, uint64_t offset, struct view_span *s)
+{
+	struct opened *op = rd->op;
+	int err;
+
+	pthread_mutex_lock(&op->lock);
+	err = take_view(rd, false);
+	pthread_mutex_unlock(&op->lock);
+	if (err)
+		return err;
+	err = view_find(rd->view, offset, s);
+	pthread_mutex_lock(&op->lock);
+	put_view(rd, false);
+	pthread_mutex_unlock(&op->lock);
+	return err;
+}
+
+static bool
+find_again(struct reading *rd, uint64_t offset, struct view_span *s)
+{
+	bool found;
+
+	pthread_mutex_lock(&rd->op->lock);
+	found = offset >= rd->span_at && offset - rd->span_at < rd->span.bytes;
+	if (found) {
+		*s = rd->span;
+		view_pass(s, offset - rd->span_at);
+	}
+	pthread_mutex_unlock(&rd->op->lock);
+	return found;
+}
+
+/* As view_find(); -ETIMEDOUT if a disk does not answer. */
+static int
+find_span(struct reading *rd, uint64_t offset, struct view_span *s)
+{
+	int err;
+
+	if (find_again(rd, offset, s))
+		return 0;
+	err = rd->by_desk ? find_by_desk(rd, offset, s)
+			  : find_here(rd, offset, s);
+	if (err)
+		return err;
+	pthread_mutex_lock(&rd->op->lock);
+	rd->span = *s;
+	rd->span_at = offset;
+	pthread_mutex_unlock(&rd->op->lock);
+	return 0;
+}
+
+/* Keeps the recording from being exchanged while a span is used.  The view
+ * itself does not change. */
+static void
+look_begin(struct opened *op)
+{
+	pthread_mutex_lock(&op->lock);
+	while (op->exchanging)
+		pthread_cond_wait(&op->done, &op->lock);
+	op->lookers++;
+	pthread_mutex_unlock(&op->lock);
+}
+
+static void
+look_end(struct opened *op)
+{
+	pthread_mutex_lock(&op->lock);
+	if (!--op->lookers)
+		pthread_cond_broadcast(&op->done);
+	pthread_mutex_unlock(&op->lock);
+}
+
+/* As view_want() and view_check(); any thread. */
+static uint64_t
+span_want(struct reading *rd, const struct view_span *s, uint64_t bytes)
+{
+	uint64_t want;
+
+	look_begin(rd->op);
+	want = view_want(rd->view, s, bytes);
+	look_end(rd->op);
+	return want;
+}
+
+static int64_t
+span_check(struct reading *rd, const struct view_span *s, const void *data,
+	   uint64_t n)
+{
+	int64_t good;
+
+	look_begin(rd->op);
+	good = view_check(rd->view, s, data, n);
+	look_end(rd->op);
+	return good;
+}
+
+static int
+run_fill(struct opened *op, struct opened_job *job)
+{
+	struct reading_job *j = (struct reading_job *)job;
+	struct reading *rd = j->rd;
+	int err = 0;
+
+	reader_watch(op->reader); /* keeps fill from being learned from disks
+				     that hang */
+	if (!rd->filler)
+		err = view_make(&rd->filler, op->rec, view_choice(rd->view),
+				&j->fault);
+	if (!err)
+		err = view_fill_bytes(rd->filler, &j->span, j->data, j->bytes);
+	return err;
+}
+
+/* As view_fill_bytes(); -ETIMEDOUT if a disk does not answer. */
+static int
+make_fill(struct reading *rd, const struct view_span *s, void *to, size_t bytes)
+{
+	struct reading_job *j = make_job(rd, run_fill, bytes);
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	j->span = *s;
+	err = opened_await(rd->op, &j->job);
+	if (!err)
+		memcpy(to, j->data, bytes);
+	opened_job_put(rd->op, &j->job);
+	return err;
+}
+
+/* ---- giving bytes -------------------------------------------------------- */
+
+/*
+ * Gives the bytes of a request, piece by piece:
+ *
+ *   in one piece in a chunk   the reader's buffer, uncopied
+ *   parts of packets          copied out of that buffer
+ *   in the daemon's memory    copied first: they may vanish at any time
+ *   fill                      made in memory of the answer
+ */
+
+enum { RAW = 1 << 20 };
+
+static int
+give_fill(struct reading_request *q, const struct view_span *s, size_t bytes)
+{
+	uint8_t *to = answer_own(q);
+	int err = to ? answer_let_go(q) : -ENOMEM;
+
+	if (!err)
+		err = make_fill(q->rd, s, to, bytes);
+	if (!err)
+		answer_add(q, to, bytes);
+	return err;
+}
+
+/* True if the error means that there is no chunk.  A pipe or a link to nowhere
+ * in its place counts as none. */
+static bool
+is_none(int err)
+{
+	return err == -ENOENT || err == -ENODATA || err == -ENOTDIR ||
+	       err == -ELOOP || err == -ESPIPE;
+}
+
+/* True if the chunk never existed or exists no more.  In a recording that grows
+ * it may still come, until one more refresh has not brought it. */
+static bool
+is_gone(const struct reading_request *q, uint64_t number, int err)
+{
+	return is_none(err) && !q->row && (!q->live || q->gone == number + 1);
+}
+
+/* Returns the disk of a block, or -1. */
+static int
+disk_of(struct reading_request *q, uint64_t number)
+{
+	struct opened *op = q->rd->op;
+	int disk = -1;
+
+	pthread_mutex_lock(&op->lock);
+	if (!op->exchanging && number < op->rec->blocks)
+		disk = op->rec->block[number].disk;
+	pthread_mutex_unlock(&op->lock);
+	return disk;
+}
+
+static bool
+is_awaited(struct reading_request *q, uint64_t number)
+{
+	struct opened *op = q->rd->op;
+	bool awaited;
+
+	pthread_mutex_lock(&op->lock);
+	awaited = op->exchanging || recording_is_awaited(op->rec, number);
+	pthread_mutex_unlock(&op->lock);
+	return awaited;
+}
+
+/*
+ * Waits for a block that was in memory a moment ago and is being written.  A
+ * block that was not announced may just have been written: it is tried once
+ * more.  True: try again.
+ */
+static bool
+comes_soon(struct reading_request *q, uint64_t number, int err)
+{
+	enum { WAIT_NS = 20000000 };
+	int64_t now = clock_steady();
+
+	if (!q->live || (err != -ENOENT && err != -ENODATA && err != -EAGAIN) ||
+	    (err != -EAGAIN && q->gone == number + 1))
+		return false;
+	if (!q->until)
+		q->until = now + q->rd->op->set->patience;
+	if (now > q->until || answer_let_go(q))
+		return false;
+	if (err == -EAGAIN || is_awaited(q, number))
+		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+	else
+		q->gone = number + 1;
+	opened_refresh(q->rd->op, 0);
+	return true;
+}
+
+/* Handles bytes that cannot be read.  Returns 0 if they were filled or shall be
+ * tried again; else the error. */
+static int
+give_bad(struct reading_request *q, const struct view_span *s, uint64_t bytes,
+	 int err)
+{
+	size_t n = bytes < q->left ? (size_t)bytes : q->left;
+	int disk = disk_of(q, s->number);
+
+	if (comes_soon(q, s->number, err))
+		return 0;
+	if (!is_gone(q, s->number, err)) {
+		q->counts.unreadable_bytes += n;
+		if (disk >= 0)
+			opened_tell(q->rd->op, disk, err);
+	}
+	if (!is_gone(q, s->number, err) && (!q->rd->fills || q->row))
+		return err;
+	q->counts.filled_bytes += n;
+	q->a->passing = true;
+	return give_fill(q, s, n);
+}
+
+/* True if the span is filled only because a disk that hangs is left out. */
+static bool
+is_unknown(struct reading_request *q, const struct view_span *s)
+{
+	struct opened *op = q->rd->op;
+	bool unknown = false;
+
+	pthread_mutex_lock(&op->lock);
+	if (op->lame && !op->exchanging && s->number < op->rec->blocks)
+		unknown =
+		    op->rec->block[s->number].record.kind == RECORDING_ABSENT;
+	pthread_mutex_unlock(&op->lock);
+	return unknown;
+}
+
+static bool
+copy_live(struct reading_request *q, uint64_t number, uint64_t at,
+	  uint64_t bytes, void *to)
+{
+	const struct opened_hooks *h = &q->rd->op->set->hooks;
+
+	if (!q->live || !h->copy ||
+	    !h->copy(h->arg, q->rd->op->name, number, at, bytes, to))
+		return false;
+	q->counts.live_bytes += bytes;
+	return true;
+}
+
+static int
+give_view(struct reading_request *q, struct reader_view *v)
+{
+	struct reading_answer *a = q->a;
+	uint8_t *to;
+
+	/* Keep one part for the answer's own memory. */
+	if (a->views < READING_PARTS && a->parts < READING_PARTS - 1) {
+		a->view[a->views++] = *v;
+		answer_add(q, v->data, v->bytes);
+		return 0;
+	}
+	to = answer_own(q);
+	if (to) {
+		memcpy(to, v->data, v->bytes);
+		answer_add(q, to, v->bytes);
+	}
+	reader_put(q->rd->op->reader, v);
+	return to ? 0 : -ENOMEM;
+}
+
+static int
+give_plain(struct reading_request *q, const struct view_span *s, size_t bytes)
+{
+	uint8_t *to = q->live ? answer_own(q) : NULL;
+	struct reader_view v;
+	int err;
+
+	if (to && copy_live(q, s->number, s->at, bytes, to)) {
+		answer_add(q, to, bytes);
+		return 0;
+	}
+	err = get_stretch(q, s->number, s->at, bytes, &v);
+	if (err)
+		return err;
+	if (!v.err)
+		return give_view(q, &v);
+	reader_put(q->rd->op->reader, &v);
+	return give_bad(q, s, v.bytes < bytes ? v.bytes : bytes, v.err);
+}
+
+/* Returns the largest n such that n bytes of the view lie within the first
+ * `raw` bytes of the block; at least 1. */
+static uint64_t
+part_of(const struct view_span *s, uint64_t raw)
+{
+	uint64_t low = 1, high = raw + 1;
+
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (view_reach(s, middle) <= raw)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int
+give_copied(struct reading_request *q, const struct view_span *s,
+	    const uint8_t *data, uint64_t raw, size_t bytes)
+{
+	uint8_t *to = answer_own(q);
+
+	if (!to)
+		return -ENOMEM;
+	answer_add(q, to, view_gather(s, data, raw, to, bytes));
+	return 0;
+}
+
+/* Copies parts of packets straight from the reader's buffers. */
+static int
+give_parts(struct reading_request *q, const struct view_span *s, size_t bytes)
+{
+	uint64_t raw = view_reach(s, bytes);
+	struct reader_view v;
+	int err = get_stretch(q, s->number, s->at, raw, &v);
+
+	if (err)
+		return err;
+	if (!v.err)
+		err = give_copied(q, s, v.data, v.bytes, bytes);
+	reader_put(q->rd->op->reader, &v);
+	return v.err ? give_bad(q, s, part_of(s, v.bytes), v.err) : err;
+}
+
+/* Collects whole packets in q->raw, from the beginning of the span's first
+ * packet.  Returns how many bytes; *bad: the error behind them. */
+static int64_t
+collect(struct reading_request *q, const struct view_span *s, uint64_t want,
+	int *bad)
+{
+	uint64_t from = s->at - s->lead, have = 0;
+	struct reader_view v;
+	int err = 0;
+
+	*bad = 0;
+	if (copy_live(q, s->number, from, want, q->raw))
+		return (int64_t)want;
+	while (have < want && !*bad && !err) {
+		err = get_stretch(q, s->number, from + have, want - have, &v);
+		if (err)
+			return err;
+		*bad = v.err;
+		if (!v.err)
+			memcpy(q->raw + have, v.data, v.bytes);
+		if (!v.err)
+			have += v.bytes;
+		reader_put(q->rd->op->reader, &v);
+	}
+	return (int64_t)have;
+}
+
+/*
+ * Gives parts of packets by way of a copy of whole packets: with a view of one
+ * thread, to check their headers; while recording, as they may be in memory or
+ * on disk.
+ */
+static int
+give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
+{
+	uint64_t want = span_want(q->rd, s, bytes);
+	int64_t have, good;
+	int bad;
+
+	if (want > (uint64_t)RAW + s->lead)
+		want = (uint64_t)RAW + s->lead;
+	if (q->raw_bytes < want) {
+		free(q->raw);
+		q->raw = malloc(want);
+		q->raw_bytes = q->raw ? want : 0;
+	}
+	if (!q->raw)
+		return -ENOMEM;
+	have = collect(q, s, want, &bad);
+	if (have < 0)
+		return (int)have;
+	good = span_check(q->rd, s, q->raw, (uint64_t)have);
+	if (good == -EBADMSG) {
+		if (!atomic_exchange(&q->rd->told, true))
+			log_line(LEVEL_WARN, q->rd->op->name,
+				 "block %llu has packets of another thread "
+				 "where those of this one should be: such are "
+				 "not shown",
+				 (unsigned long long)s->number);
+		q->counts.unreadable_bytes += bytes;
+		return -EIO;
+	}
+	if (good <= (int64_t)s->lead)
+		return give_bad(q, s, s->take - s->passed, bad ? bad : -EIO);
+	return give_copied(q, s, q->raw + s->lead, (uint64_t)good - s->lead,
+			   bytes);
+}
+
+static int
+give_data(struct reading_request *q, const struct view_span *s, size_t bytes)
+{
+	bool thread = view_choice(q->rd->view)->thread >= 0;
+
+	if (thread || (s->step && q->live))
+		return give_packets(q, s, bytes);
+	return s->step ? give_parts(q, s, bytes) : give_plain(q, s, bytes);
+}
+
+/* Gives the next bytes of the answer.  Returns 0 if there may be more; -ENODATA
+ * at the end. */
+static int
+give(struct reading_request *q)
+{
+	struct view_span s;
+	int err = find_span(q->rd, q->offset, &s);
+	size_t bytes;
+
+	if (err == -EAGAIN && comes_soon(q, 0, err))
+		return 0;
+	if (err)
+		return err;
+	bytes = s.bytes < q->left ? (size_t)s.bytes : q->left;
+	if (s.kind == VIEW_DATA)
+		return give_data(q, &s, bytes);
+	if (s.kind == VIEW_LOST || is_unknown(q, &s))
+		return give_bad(q, &s, bytes, -ETIMEDOUT);
+	return give_fill(q, &s, bytes);
+}
+
+/* ---- opening and closing ------------------------------------------------- */
+
+static struct reading *
+make(struct opened *op, const struct view_choice *choice)
+{
+	struct reading *rd = calloc(1, sizeof *rd);
+
+	if (!rd)
+		return NULL;
+	rd->op = op;
+	rd->refs = 1;
+	rd->fills = choice->fill == VIEW_INVALID || choice->fill == VIEW_ZERO;
+	rd->by_desk = choice->fill != VIEW_STORED || choice->thread >= 0;
+	pthread_mutex_lock(&op->lock);
+	op->refs++;
+	pthread_mutex_unlock(&op->lock);
+	return rd;
+}
+
+int
+reading_open(struct reading **reading, struct opened *op,
+	     const struct view_choice *choice, struct fault *fault)
+{
+	struct view_choice fits = *choice;
+	struct opened_facts facts;
+	struct reading *rd;
+	int err;
+
+	opened_facts(op, &facts);
+	view_settle(&fits, facts.store);
+	rd = make(op, &fits);
+	if (!rd)
+		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	err = make_view(rd, &fits, fault);
+	if (err) {
+		drop(rd);
+		return err;
+	}
+	for (unsigned i = 0; i < TRAILS; i++) {
+		reader_way_begin(&rd->way[i], op->reader, (int)fits.sub);
+		rd->way[i].told = true;
+	}
+	pthread_mutex_lock(&op->lock);
+	rd->bytes = view_bytes(rd->view);
+	rd->next = op->reading;
+	op->reading = rd;
+	pthread_mutex_unlock(&op->lock);
+	*reading = rd;
+	return 0;
+}
+
+void
+reading_close(struct reading *rd)
+{
+	struct reading **link;
+
+	if (!rd)
+		return;
+	pthread_mutex_lock(&rd->op->lock);
+	for (link = &rd->op->reading; *link != rd;)
+		link = &(*link)->next;
+	*link = rd->next;
+	pthread_mutex_unlock(&rd->op->lock);
+	for (unsigned i = 0; i < TRAILS; i++)
+		reader_way_end(&rd->way[i]);
+	drop(rd);
+}
+
+uint64_t
+reading_bytes(struct reading *rd)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&rd->op->lock);
+	bytes = rd->bytes;
+	pthread_mutex_unlock(&rd->op->lock);
+	return bytes;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+/* Chooses the cursor of the request's trail, and sets its read-ahead. */
+static void
+follow(struct reading_request *q)
+{
+	struct reading *rd = q->rd;
+	uint64_t ahead;
+	unsigned i;
+	bool news;
+
+	pthread_mutex_lock(&rd->op->lock);
+	i = trails_step(&rd->trails, q->offset, q->left);
+	ahead = trail_ahead(&rd->trails.trail[i]);
+	/* The parts of packets that the view leaves out are read, too. */
+	if (rd->span.step)
+		ahead = ahead / rd->span.take * rd->span.step;
+	news = ahead != rd->ahead[i];
+	rd->ahead[i] = ahead;
+	q->live = rd->op->facts.state == RECORDING_LIVE;
+	q->row = rd->op->facts.store == HEAP_ROW;
+	pthread_mutex_unlock(&rd->op->lock);
+	q->way = &rd->way[i];
+	if (news)
+		reader_way_ahead(q->way, ahead);
+}
+
+static void
+count(struct reading_request *q)
+{
+	struct opened_counts *c = &q->rd->op->counts;
+
+	pthread_mutex_lock(&q->rd->op->lock);
+	c->bytes += q->a->bytes;
+	c->live_bytes += q->counts.live_bytes;
+	c->unreadable_bytes += q->counts.unreadable_bytes;
+	c->filled_bytes += q->counts.filled_bytes;
+	pthread_mutex_unlock(&q->rd->op->lock);
+}
+
+/* Returns how many of these bytes exist; refreshes a recording that grows
+ * before it says that some do not. */
+static size_t
+clip(struct reading *rd, uint64_t offset, size_t bytes)
+{
+	uint64_t end = reading_bytes(rd);
+
+	if (end < offset || end - offset < bytes) {
+		opened_refresh(rd->op, LOOK); /* on failure, what was seen
+						 before stays */
+		end = reading_bytes(rd);
+	}
+	if (end <= offset)
+		return 0;
+	return end - offset < bytes ? (size_t)(end - offset) : bytes;
+}
+
+int
+reading_read(struct reading *rd, uint64_t offset, size_t bytes,
+	     struct reading_answer *a)
+{
+	struct reading_request q = {
+		.rd = rd,
+		.a = a,
+		.offset = offset,
+	};
+	int err = 0;
+
+	a->parts = a->views = 0;
+	a->bytes = 0;
+	a->own = NULL;
+	a->passing = false;
+	q.most = q.left = clip(rd, offset, bytes);
+	if (!q.left)
+		return 0;
+	follow(&q);
+	while (q.left && !err)
+		err = give(&q);
+	free(q.raw);
+	if (err == -ENODATA)
+		err = 0;
+	count(&q);
+	if (err)
+		reading_done(rd, a);
+	return !err || err == -ENOMEM ? err : -EIO;
+}

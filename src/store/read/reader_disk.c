@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A disk's threads take requests from its two queues: `now` before `soon`, each
+ * in order.  With io_uring it is one thread with many requests in flight;
+ * without, several threads with one each.  They do everything that may wait for
+ * the disk, also opening files.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/ease.h"
+#include "store/read/reader_priv.h"
+#include "store/recording/recording_priv.h"
+
+/* ---- checksums ----------------------------------------------------------- */
+
+/*
+ * Checks what was read, in the thread that read it.  The checksums of quanta
+ * (parts of a chunk, in the .sums file) are used if the index has the same
+ * checksum of the whole block, or none.  Without them only the checksum of the
+ * whole block is left: the whole chunk is read once before any of it is given.
+ * That is rare: the .sums file was lost.
+ */
+
+/* Reads the .sums file if it has changed size: it grows while recording. */
+static void
+load(struct reader *r, struct reader_part *part)
+{
+	char file[LAYOUT_FILE];
+	struct sums_list list;
+	struct stat st;
+	int fd;
+
+	fd = disk_open_at(part->dir, layout_sums(file, r->name), O_RDONLY,
+			  DISK_NO_LINKS);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && st.st_size != part->sums_bytes &&
+	    !sums_read(fd, &list)) {
+		sums_clear(&part->sums);
+		part->sums = list;
+		part->sums_bytes = st.st_size;
+	}
+	close(fd);
+}
+
+static void
+copy(struct reader_chunk *c, const struct sums *s)
+{
+	uint32_t *sum = malloc(s->count * sizeof *sum + 1);
+
+	if (!sum)
+		return;
+	for (uint32_t i = 0; i < s->count; i++)
+		sum[i] = sums_at(s, i);
+	c->sum = sum;
+	c->quanta = s->count;
+	c->quantum = s->quantum;
+}
+
+static bool
+is_usable(const struct reader *r, const struct reader_chunk *c,
+	  const struct sums *s)
+{
+	const struct index_record *k = &c->record;
+
+	if (s->bytes != k->bytes || r->pool->piece_bytes % s->quantum)
+		return false;
+	return !(k->flags & INDEX_SUMMED) || s->crc == k->crc;
+}
+
+/* True if the checksum of the whole chunk is wrong.  A chunk that cannot be
+ * read is not damaged; that error shows when the data is read. */
+static bool
+is_damaged(const struct reader_chunk *c)
+{
+	struct stride stride = { c->offset, c->prefix, c->payload };
+	uint8_t *buffer = malloc(READER_REQUEST);
+	uint32_t crc = 0;
+	uint64_t at = 0;
+	ssize_t got = 1;
+
+	while (buffer && at < c->record.bytes) {
+		uint64_t left = c->record.bytes - at;
+
+		got = stride_read(c->fd, &stride, buffer,
+				  left < READER_REQUEST ? left : READER_REQUEST,
+				  at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		crc = crc32c(crc, buffer, (uint64_t)got);
+		at += (uint64_t)got;
+	}
+	free(buffer);
+	return at == c->record.bytes && crc != c->record.crc;
+}
+
+/* Finds the checksums of a chunk. */
+static void
+find_sums(struct reader *r, struct reader_chunk *c)
+{
+	struct reader_part *part = &r->part[c->disk];
+	const struct sums *s;
+
+	pthread_mutex_lock(&part->sums_lock);
+	s = sums_find(&part->sums, c->record.number);
+	if (!s) {
+		load(r, part);
+		s = sums_find(&part->sums, c->record.number);
+	}
+	if (s && is_usable(r, c, s))
+		copy(c, s);
+	pthread_mutex_unlock(&part->sums_lock);
+	if (!c->sum && c->record.flags & INDEX_SUMMED)
+		c->damaged = is_damaged(c);
+}
+
+/* True if all these bytes of the piece were read. */
+static bool
+is_whole(const struct reader_piece *p, uint64_t at, uint64_t bytes)
+{
+	uint64_t end;
+
+	return !reader_piece_stretch(p, at, &end) && end >= at + bytes;
+}
+
+/* Checks a piece whose requests have all been read. */
+static void
+check_sums(struct reader_piece *p)
+{
+	const struct reader_chunk *c = p->chunk;
+	struct reader_pool *pool = p->lane->pool;
+	uint64_t at;
+
+	if (!c->sum)
+		return;
+	at = reader_up(p->at, c->quantum);
+	for (; at < p->at + p->bytes; at += c->quantum) {
+		uint64_t left = c->record.bytes - at;
+		uint64_t bytes = left < c->quantum ? left : c->quantum;
+
+		if (at + bytes > p->at + p->bytes || !is_whole(p, at, bytes) ||
+		    crc32c(0, p->data + (at - p->at), bytes) ==
+			c->sum[at / c->quantum])
+			continue;
+		pthread_mutex_lock(&pool->lock);
+		reader_piece_bad(p, at, bytes, -EBADMSG);
+		pthread_mutex_unlock(&pool->lock);
+	}
+}
+
+/* ---- chunks -------------------------------------------------------------- */
+
+/*
+ * The file of a block, opened by the first disk thread that needs it: once to
+ * be read past the page cache (O_DIRECT), and once through it.  Reads go
+ * through the page cache if O_DIRECT cannot: on file systems without it, at the
+ * end of a file of odd length, for packets that do not lie back to back, and
+ * around a broken sector, of which the kernel tells only that there is one.  A
+ * file that is mostly in the page cache already is read from there.
+ */
+
+static struct reader_chunk *
+make(struct reader *r, const struct recording_block *b)
+{
+	struct reader_chunk *c = calloc(1, sizeof *c);
+	struct recording_where where;
+
+	if (!c || recording_where(r->rec, b, &where)) {
+		free(c);
+		return NULL;
+	}
+	c->record = b->record;
+	c->disk = b->disk;
+	memcpy(c->file, where.file, sizeof c->file);
+	c->offset = where.offset;
+	c->links = where.links;
+	c->prefix = r->rec->before;
+	c->payload = r->rec->shape.payload;
+	c->fd = c->direct = -1;
+	pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+struct reader_chunk *
+reader_chunk_get(struct reader *r, const struct recording_block *b)
+{
+	struct reader_chunk *c = r->chunk;
+
+	while (c &&
+	       (c->record.number != b->record.number || c->disk != b->disk))
+		c = c->next;
+	if (!c) {
+		c = make(r, b);
+		if (!c)
+			return NULL;
+		c->next = r->chunk;
+		r->chunk = c;
+	} else if (!c->users) {
+		r->pool->spare--;
+	}
+	c->users++;
+	return c;
+}
+
+static void
+take_away(struct reader *r, struct reader_chunk *c)
+{
+	struct reader_chunk **link = &r->chunk;
+
+	while (*link != c)
+		link = &(*link)->next;
+	*link = c->next;
+	if (c->fd >= 0)
+		close(c->fd);
+	if (c->direct >= 0)
+		close(c->direct);
+	pthread_mutex_destroy(&c->lock);
+	free(c->sum);
+	free(c);
+}
+
+/* Returns the chunk that was opened first among those that no piece uses. */
+static struct reader_chunk *
+oldest(const struct reader *r)
+{
+	struct reader_chunk *found = NULL;
+
+	for (struct reader_chunk *c = r->chunk; c; c = c->next) {
+		if (!c->users)
+			found = c;
+	}
+	return found;
+}
+
+/* Keeps a shared pool's chunk open for readers that jump; but not one with
+ * trouble, which may be over at the next opening. */
+void
+reader_chunk_put(struct reader *r, struct reader_chunk *c)
+{
+	if (--c->users)
+		return;
+	if (!r->pool->shared || r->closed || c->fd < 0 || c->damaged)
+		take_away(r, c);
+	else if (r->pool->spare < READER_SPARE)
+		r->pool->spare++;
+	else
+		take_away(r, oldest(r));
+}
+
+void
+reader_chunk_close(struct reader *r)
+{
+	struct reader_chunk *c = r->chunk, *next;
+
+	for (; c; c = next) {
+		next = c->next;
+		if (c->users)
+			continue;
+		r->pool->spare--;
+		take_away(r, c);
+	}
+}
+
+/* As in linux/mman.h; older headers lack it. */
+struct cache_range {
+	uint64_t at, bytes;
+};
+struct cache_pages {
+	uint64_t cached, dirty, writeback, evicted, recently_evicted;
+};
+enum { SYS_CACHESTAT = 451 };
+
+/* True if half of the chunk or more is in the page cache.  Needs cachestat() of
+ * Linux 6.5. */
+static bool
+is_cached(const struct reader_chunk *c)
+{
+	struct cache_range range = { c->offset, c->record.bytes };
+	struct cache_pages pages = { 0 };
+
+	return !syscall(SYS_CACHESTAT, c->fd, &range, &pages, 0) &&
+	       pages.cached * READER_PAGE >= c->record.bytes / 2;
+}
+
+static void
+open_file(struct reader_piece *p, struct reader_chunk *c)
+{
+	int dir = p->reader->part[c->disk].dir;
+	struct reader_pool *pool = p->reader->pool;
+	bool eased;
+
+	c->fd = disk_open_at(dir, c->file, O_RDONLY, c->links);
+	/* Something else lies in the chunk's place. */
+	if (c->fd == -EISDIR || c->fd == -ESPIPE || c->fd == -EXDEV)
+		c->fd = -ENOENT;
+	if (c->fd < 0)
+		return;
+	eased = ease_file(c->fd);
+	pthread_mutex_lock(&pool->lock);
+	p->lane->eased = eased;
+	pthread_mutex_unlock(&pool->lock);
+	if (!c->prefix && !is_cached(c))
+		c->direct =
+		    disk_open_at(dir, c->file, O_RDONLY | O_DIRECT, c->links);
+}
+
+int
+reader_chunk_open(struct reader_piece *p)
+{
+	struct reader_chunk *c = p->chunk;
+	int fd;
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->opened)
+		open_file(p, c);
+	c->opened = true;
+	if (!c->checked && p->reader->verify && c->fd >= 0)
+		find_sums(p->reader, c);
+	c->checked = true;
+	fd = c->direct >= 0 ? c->direct : c->fd;
+	if (c->prefix || c->fd < 0 || c->damaged)
+		fd = -1;
+	pthread_mutex_unlock(&c->lock);
+	return fd;
+}
+
+/* Reads bytes of a request from byte `at` of it on.  Returns how many, 0 at the
+ * end of the file, or -errno. */
+static ssize_t
+read_some(const struct reader_request *q, uint32_t at, uint32_t bytes)
+{
+	const struct reader_chunk *c = q->piece->chunk;
+	struct stride stride = { c->offset, c->prefix, c->payload };
+	uint64_t from = q->offset + at;
+	ssize_t got;
+
+	if (!c->prefix) /* then q->offset counts from the file's beginning */
+		stride.offset = 0;
+	do
+		got = stride_read(c->fd, &stride, q->to + at, bytes, from);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+static void
+tell_bad(struct reader_request *q, uint32_t at, uint32_t bytes, int err)
+{
+	struct reader_piece *p = q->piece;
+	struct reader_pool *pool = p->lane->pool;
+	uint64_t place = (uint64_t)(q->to + at - p->data) + p->at;
+
+	pthread_mutex_lock(&pool->lock);
+	reader_piece_bad(p, place, bytes, err);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+/*
+ * Reads in small steps around what cannot be read.  It gives up after
+ * READER_FAILS steps that fail, because a disk may take half a minute for each.
+ */
+static void
+read_around(struct reader_request *q, uint32_t at, uint32_t end, int err)
+{
+	unsigned fails = 0;
+	ssize_t got;
+
+	while (at < end && fails < READER_FAILS) {
+		uint32_t step = READER_STEP - (q->offset + at) % READER_STEP;
+
+		if (step > end - at)
+			step = end - at;
+		got = read_some(q, at, step);
+		if (got < 0) {
+			err = (int)got;
+			fails++;
+			tell_bad(q, at, step, err);
+			got = step;
+		}
+		if (!got)
+			err = -ENODATA;
+		if (!got)
+			break;
+		at += (uint32_t)got;
+	}
+	tell_bad(q, at, end - at, err);
+}
+
+/* Reads what is missing of a request of which `got` bytes were read, or -errno. */
+static void
+read_rest(struct reader_request *q, int64_t got)
+{
+	const struct reader_chunk *c = q->piece->chunk;
+	uint32_t end = q->skip + q->want;
+	uint32_t at = got > (int64_t)q->skip ? (uint32_t)got : q->skip;
+
+	if (c->fd < 0 || c->damaged) {
+		tell_bad(q, q->skip, q->want, c->damaged ? -EBADMSG : c->fd);
+		return;
+	}
+	while (at < end) {
+		got = read_some(q, at, end - at);
+		if (got < 0)
+			read_around(q, at, end, (int)got);
+		else if (!got)
+			tell_bad(q, at, end - at, -ENODATA);
+		if (got <= 0)
+			return;
+		at += (uint32_t)got;
+	}
+}
+
+/* ---- the queues ---------------------------------------------------------- */
+
+static void
+put_in(struct reader_queue *queue, struct reader_request *q)
+{
+	q->next = NULL;
+	*queue->tail = q;
+	queue->tail = &q->next;
+}
+
+static struct reader_request *
+take_from(struct reader_queue *queue)
+{
+	struct reader_request *q = queue->first;
+
+	if (!q)
+		return NULL;
+	queue->first = q->next;
+	if (!queue->first)
+		queue->tail = &queue->first;
+	return q;
+}
+
+void
+reader_lane_ask(struct reader_lane *l, struct reader_request *q, bool now)
+{
+	put_in(now ? &l->now : &l->soon, q);
+	pthread_cond_signal(&l->work);
+}
+
+static unsigned
+take_out(struct reader_queue *queue, const struct reader_piece *p)
+{
+	struct reader_request **link = &queue->first;
+	unsigned n = 0;
+
+	while (*link) {
+		if ((*link)->piece == p) {
+			*link = (*link)->next;
+			n++;
+		} else {
+			link = &(*link)->next;
+		}
+	}
+	queue->tail = link;
+	return n;
+}
+
+unsigned
+reader_lane_unask(struct reader_lane *l, const struct reader_piece *p)
+{
+	return take_out(&l->now, p) + take_out(&l->soon, p);
+}
+
+bool
+reader_lane_waits(const struct reader_lane *l)
+{
+	return l->now.first || l->soon.first;
+}
+
+struct reader_request *
+reader_lane_take(struct reader_lane *l)
+{
+	unsigned depth = l->depth;
+	struct reader_request *q;
+
+	if (l->eased && depth > READER_EASED)
+		depth = READER_EASED;
+	if (l->flying >= depth || l->pool->stop)
+		return NULL;
+	q = take_from(&l->now);
+	if (!q)
+		q = take_from(&l->soon);
+	if (q && !l->flying++)
+		l->beat = clock_steady();
+	return q;
+}
+
+/* Frees the buffers of requests that no thread has begun: other disks can use
+ * them. */
+static void
+drop_waiting(struct reader_lane *l)
+{
+	struct reader_pool *pool = l->pool;
+
+	for (unsigned i = 0; i < pool->pieces; i++) {
+		struct reader_piece *p = &pool->piece[i];
+
+		if (p->reader && p->lane == l && p->known && p->left &&
+		    !p->users)
+			reader_piece_drop(p);
+	}
+}
+
+bool
+reader_lane_hangs(struct reader_lane *l, int64_t now)
+{
+	if (l->flying && now - l->beat > l->pool->patience && !l->hangs) {
+		l->hangs = true;
+		drop_waiting(l);
+	}
+	return l->hangs;
+}
+
+/* ---- the threads --------------------------------------------------------- */
+
+static void
+wake(struct reader *r)
+{
+	const struct itimerspec now = { .it_value = { .tv_nsec = 1 } };
+
+	if (r->asked && r->timer)
+		timerfd_settime(r->timer, 0, &now, NULL);
+	r->asked = false;
+}
+
+void
+reader_request_done(struct reader_request *q, int64_t got)
+{
+	struct reader_piece *p = q->piece;
+	struct reader_lane *l = p->lane;
+	struct reader_pool *pool = l->pool;
+	bool last;
+
+	if (got < (int64_t)q->skip + q->want)
+		read_rest(q, got);
+	pthread_mutex_lock(&pool->lock);
+	last = --p->unread == 0 && p->known;
+	pthread_mutex_unlock(&pool->lock);
+	if (last)
+		check_sums(p);
+	pthread_mutex_lock(&pool->lock);
+	l->flying--;
+	l->beat = clock_steady();
+	l->hangs = false;
+	wake(p->reader);
+	reader_request_end(q); /* may free the piece and its reader */
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void
+run_pread(struct reader_lane *l)
+{
+	struct reader_pool *pool = l->pool;
+	struct reader_request *q;
+	ssize_t got;
+	int fd;
+
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->stop) {
+		q = reader_lane_take(l);
+		if (!q) {
+			pthread_cond_wait(&l->work, &pool->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&pool->lock);
+		fd = reader_chunk_open(q->piece);
+		got = fd < 0 ? 0 : pread(fd, q->to, q->bytes, (off_t)q->offset);
+		reader_request_done(q, got);
+		pthread_mutex_lock(&pool->lock);
+		/* Another thread may have waited because `flying` was at its
+		 * limit. */
+		pthread_cond_signal(&l->work);
+	}
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void *
+run(void *arg)
+{
+	struct reader_lane *l = arg;
+	struct reader_pool *pool = l->pool;
+
+	ease_process();
+	if (!pool->ring || !reader_ring_run(l))
+		run_pread(l);
+	pthread_mutex_lock(&pool->lock);
+	pool->threads--;
+	pthread_cond_broadcast(&pool->ended);
+	reader_pool_drop(pool);
+	return NULL;
+}
+
+static int
+start_one(struct reader_lane *l, const pthread_attr_t *how)
+{
+	pthread_t thread;
+	int err = -pthread_create(&thread, how, run, l);
+
+	if (err)
+		return err;
+	l->pool->threads++;
+	l->pool->refs++;
+	l->threads++;
+	return 0;
+}
+
+int
+reader_lane_start(struct reader_lane *l)
+{
+	unsigned n = l->pool->ring ? 1 : READER_THREADS;
+	pthread_attr_t how;
+	int err = 0;
+
+	if (n > l->depth)
+		n = l->depth;
+	pthread_attr_init(&how);
+	pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+	while (l->threads < n && !err)
+		err = start_one(l, &how);
+	pthread_attr_destroy(&how);
+	return l->threads ? 0 : err;
+}
