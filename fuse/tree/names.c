@@ -12,6 +12,7 @@
  */
 #include "config.h"
 
+#include "contract/bytes.h"
 #include "fuse/tree/names.h"
 
 #include <errno.h>
@@ -105,10 +106,8 @@ record_same(const struct record *a, const struct record *b)
 static uint64_t
 hash(const char *text)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = bytes_hash(BYTES_HASH, text, strlen(text));
 
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
 	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
 	return h ^ h >> 33;
 }

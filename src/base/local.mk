@@ -2,17 +2,14 @@ noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
 	%D%/clock.c %D%/clock.h \
 	%D%/conf.c %D%/conf.h \
-	%D%/conf_fill.c %D%/conf_priv.h %D%/conf_same.c %D%/conf_value.c \
 	src/control/control.c src/control/control.h \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/ease.c %D%/ease.h \
 	%D%/fault.c %D%/fault.h \
-	%D%/log.c %D%/log.h %D%/log_queue.c \
+	%D%/log.c %D%/log.h \
 	%D%/module.c %D%/module.h \
-	%D%/module_path.c %D%/module_priv.h \
 	%D%/secret.c %D%/secret.h \
 	%D%/shape.c %D%/shape.h \
-	%D%/system_log.c %D%/system_log.h \
 	%D%/text.c %D%/text.h \
 	%D%/units.c %D%/units.h
 BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \

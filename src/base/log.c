@@ -10,25 +10,48 @@
  * Whether stderr is the journal is checked for every line: it costs a
  * microsecond where lines are rare, and stays right after a redirection.
  *
- * A program that must not wait for the log's reader starts a thread that does
- * (log_queue.c); in other programs, and before that thread starts, the caller
- * writes.
+ * After log_queue_start() one thread writes the log, so that no other thread
+ * waits for its reader: a receiver or the event loop that stops because a pager
+ * at the other end of stderr was stopped loses an observation.  In a program
+ * without that thread, and before it starts, the caller writes.
+ *
+ *   log_line -> queue of LINES -> this thread -> write(2) or syslog(3)
+ *
+ * Nothing but a thread protects the callers for every kind of stderr.
+ * O_NONBLOCK belongs to the open file, which the shell that started us shares:
+ * its terminal would become non-blocking too.  poll(POLLOUT) before a write
+ * says nothing about a file on a server that is away, about syslog(3), or about
+ * a terminal that was stopped; and another process that writes to the same pipe
+ * may fill it between the two calls.
+ *
+ * A line is queued under a mutex that is held for the copy of one line.  The
+ * thread writes without the mutex, straight from the queue: no other thread
+ * touches the entry at its head.  When the queue is full a line is dropped and
+ * counted in the newest entry, so the log says how many lines are missing, and
+ * where.
+ *
+ * A process that is killed may lose what it logged in its last moment: some ten
+ * microseconds' worth while the reader keeps up.
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "base/system_log.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -36,17 +59,27 @@ static const struct {
 	const char *word;
 	int priority; /* priority of syslog(3) */
 } levels[] = {
-	[LEVEL_ERROR] = { "error", 3 },
-	[LEVEL_WARN] = { "warn", 4 },
-	[LEVEL_INFO] = { "info", 6 },
-	[LEVEL_DEBUG] = { "debug", 7 },
+	[LEVEL_ERROR] = { "error", LOG_ERR },
+	[LEVEL_WARN] = { "warn", LOG_WARNING },
+	[LEVEL_INFO] = { "info", LOG_INFO },
+	[LEVEL_DEBUG] = { "debug", LOG_DEBUG },
 };
 
 static enum log_level most = LEVEL_INFO; /* constant once threads run */
 static _Atomic bool by_syslog;		 /* set once; threads may see it a
 					* little later */
-static _Atomic(log_sink *) sink;	 /* set once, release pairs with
-					* acquire; NULL: the caller writes */
+/* Set once: release in log_queue_start, acquire in put_line. */
+static _Atomic bool queued; /* the thread writes; else the caller does */
+
+enum { LINE_MOST = 1024 };
+
+/* A formatted line: ends with a newline, or with a NUL if it goes to syslog. */
+struct line {
+	enum log_level level;
+	bool to_system;
+	unsigned length;
+	char text[LINE_MOST + 1];
+};
 
 void
 log_level_set(enum log_level level)
@@ -57,7 +90,7 @@ log_level_set(enum log_level level)
 void
 log_to_syslog(const char *name)
 {
-	system_log_open(name);
+	openlog(name, LOG_PID | LOG_NDELAY, LOG_DAEMON);
 	by_syslog = true;
 }
 
@@ -85,18 +118,18 @@ put_head(char *line, enum log_level level, const char *subject)
 
 	subject = subject ? subject : "";
 	if (by_syslog)
-		return snprintf(line, LOG_LINE / 2, "%s%s", subject, colon);
+		return snprintf(line, LINE_MOST / 2, "%s%s", subject, colon);
 	if (to_journal())
-		return snprintf(line, LOG_LINE / 2, "<%d>%s%s",
+		return snprintf(line, LINE_MOST / 2, "<%d>%s%s",
 				levels[level].priority, subject, colon);
 	units_show_time(time, clock_now());
-	return snprintf(line, LOG_LINE / 2, "%s %-5s %s%s", time,
+	return snprintf(line, LINE_MOST / 2, "%s %-5s %s%s", time,
 			levels[level].word, subject, colon);
 }
 
-void
-log_compose(struct log_text *t, enum log_level level, const char *subject,
-	    const char *format, va_list args)
+static void
+compose(struct line *t, enum log_level level, const char *subject,
+	const char *format, va_list args)
 {
 	int saved = errno;
 	int head, length;
@@ -104,13 +137,13 @@ log_compose(struct log_text *t, enum log_level level, const char *subject,
 	t->level = level;
 	t->to_system = by_syslog;
 	head = put_head(t->text, level, subject);
-	if (head >= LOG_LINE / 2)
-		head = LOG_LINE / 2 - 1;
+	if (head >= LINE_MOST / 2)
+		head = LINE_MOST / 2 - 1;
 	errno = saved; /* %m needs errno */
 	length =
-	    head + vsnprintf(t->text + head, LOG_LINE - head, format, args);
-	if (length >= LOG_LINE)
-		length = LOG_LINE - 1;
+	    head + vsnprintf(t->text + head, LINE_MOST - head, format, args);
+	if (length >= LINE_MOST)
+		length = LINE_MOST - 1;
 	/*
 	 * Foreign text must not look like a log line of its own, nor contain
 	 * control sequences that a terminal obeys.
@@ -132,13 +165,14 @@ may_try_again(void)
 	return errno == EINTR || (errno == EAGAIN && poll(&p, 1, -1) >= 0);
 }
 
-int
-log_write(const struct log_text *t)
+/* Writes a line; blocks as long as the reader does.  0, or -errno. */
+static int
+write_line(const struct line *t)
 {
 	unsigned done = 0;
 
 	if (t->to_system) {
-		system_log_line(levels[t->level].priority, t->text);
+		syslog(levels[t->level].priority, "%s", t->text);
 		return 0;
 	}
 	while (done < t->length) {
@@ -152,26 +186,179 @@ log_write(const struct log_text *t)
 	return 0;
 }
 
-void
-log_sink_set(log_sink *to)
+/* ---- the queue ------------------------------------------------------- */
+
+enum {
+	LINES = 512,
+	FLUSH_S = 2,
+};
+
+struct entry {
+	struct line text;
+	unsigned missing; /* lines dropped right behind this one */
+};
+
+static struct {
+	pthread_mutex_t lock; /* protects all fields below */
+	pthread_cond_t come;  /* signalled when a line is queued */
+	pthread_cond_t done;  /* broadcast when the queue is empty */
+	struct entry *entry;
+	unsigned head, n;
+} queue = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.come = PTHREAD_COND_INITIALIZER,
+	.done = PTHREAD_COND_INITIALIZER,
+};
+
+static void
+enqueue(const struct line *t)
 {
-	atomic_store_explicit(&sink, to, memory_order_release);
+	pthread_mutex_lock(&queue.lock);
+	if (queue.n == LINES) {
+		queue.entry[(queue.head + LINES - 1) % LINES].missing++;
+	} else {
+		struct entry *e = &queue.entry[(queue.head + queue.n) % LINES];
+
+		e->text.level = t->level;
+		e->text.to_system = t->to_system;
+		e->text.length = t->length;
+		memcpy(e->text.text, t->text, t->length);
+		e->missing = 0;
+		queue.n++;
+		pthread_cond_signal(&queue.come);
+	}
+	pthread_mutex_unlock(&queue.lock);
 }
+
+static int __attribute__((format(printf, 1, 2))) warn(const char *format, ...)
+{
+	struct line t;
+	va_list args;
+
+	va_start(args, format);
+	compose(&t, LEVEL_WARN, NULL, format, args);
+	va_end(args);
+	return write_line(&t);
+}
+
+/* Waits for an entry at the head of the queue and returns it. */
+static const struct entry *
+wait_for_one(void)
+{
+	const struct entry *e;
+
+	pthread_mutex_lock(&queue.lock);
+	while (!queue.n)
+		pthread_cond_wait(&queue.come, &queue.lock);
+	e = &queue.entry[queue.head];
+	pthread_mutex_unlock(&queue.lock);
+	return e;
+}
+
+/* Removes the head; returns how many lines are missing behind it. */
+static unsigned
+drop_head(void)
+{
+	unsigned missing;
+
+	pthread_mutex_lock(&queue.lock);
+	missing = queue.entry[queue.head].missing;
+	queue.head = (queue.head + 1) % LINES;
+	queue.n--;
+	pthread_mutex_unlock(&queue.lock);
+	return missing;
+}
+
+static void
+note_empty(void)
+{
+	pthread_mutex_lock(&queue.lock);
+	if (!queue.n)
+		pthread_cond_broadcast(&queue.done);
+	pthread_mutex_unlock(&queue.lock);
+}
+
+static void *
+run(void *arg)
+{
+	unsigned missing = 0; /* lines that were dropped or could not be
+			       * written, as on a full disk */
+
+	(void)arg;
+	pthread_setname_np(pthread_self(), "spate-log");
+	for (;;) {
+		const struct entry *e = wait_for_one();
+
+		if (write_line(&e->text))
+			missing++;
+		missing += drop_head();
+		if (missing &&
+		    !warn(
+			"%u lines of the log are missing here: they could not "
+			"be written",
+			missing))
+			missing = 0;
+		note_empty();
+	}
+	return NULL;
+}
+
+int
+log_queue_start(void)
+{
+	pthread_t thread;
+	sigset_t all, before;
+	int err;
+
+	queue.entry = calloc(LINES, sizeof *queue.entry);
+	if (!queue.entry)
+		return -ENOMEM;
+	/*
+	 * The thread takes no signals: they are for threads that expect them.
+	 */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
+		free(queue.entry);
+		queue.entry = NULL;
+		return -err;
+	}
+	pthread_detach(thread);
+	atomic_store_explicit(&queued, true, memory_order_release);
+	return 0;
+}
+
+void
+log_queue_flush(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += FLUSH_S;
+	pthread_mutex_lock(&queue.lock);
+	while (queue.n &&
+	       !pthread_cond_timedwait(&queue.done, &queue.lock, &until))
+		;
+	pthread_mutex_unlock(&queue.lock);
+}
+
+/* ---- one line -------------------------------------------------------- */
 
 static void
 put_line(enum log_level level, const char *subject, const char *format,
 	 va_list args)
 {
-	log_sink *to = atomic_load_explicit(&sink, memory_order_acquire);
 	int saved = errno;
-	struct log_text t;
+	struct line t;
 
-	log_compose(&t, level, subject, format, args);
+	compose(&t, level, subject, format, args);
 	/* A failure of stderr cannot be reported anywhere. */
-	if (to)
-		to(&t);
+	if (atomic_load_explicit(&queued, memory_order_acquire))
+		enqueue(&t);
 	else
-		log_write(&t);
+		write_line(&t);
 	errno = saved;
 }
 

@@ -2,9 +2,6 @@
 #ifndef SPATE_BASE_LOG_H
 #define SPATE_BASE_LOG_H
 
-#include <stdarg.h>
-#include <stdbool.h>
-
 #include "contract/log.h"
 
 /*
@@ -23,7 +20,7 @@ void log_to_syslog(const char *name);
 
 /*
  * Starts a thread that writes the log, so that from then on no caller of
- * log_line() waits for a slow reader of the log (log_queue.c).  Lines that
+ * log_line() waits for a slow reader of the log.  Lines that
  * could not be written are counted, and the log says how many where they are
  * missing.  Call it once, after the last fork.  0, or -errno, and then callers
  * go on writing themselves.
@@ -48,26 +45,5 @@ void log_line(enum log_level level, const char *subject, const char *format,
  * is not copied.
  */
 struct host log_host(const char *subject);
-
-/* ---- between log.c and log_queue.c ------------------------------------ */
-
-enum { LOG_LINE = 1024 };
-
-/* A formatted line: ends with a newline, or with a NUL if it goes to syslog. */
-struct log_text {
-	enum log_level level;
-	bool to_system;
-	unsigned length;
-	char text[LOG_LINE + 1];
-};
-
-void log_compose(struct log_text *t, enum log_level level, const char *subject,
-		 const char *format, va_list args);
-/* Writes a line; blocks as long as the reader does.  0, or -errno. */
-int log_write(const struct log_text *t);
-
-/* Routes every line to a function that must not block; NULL is the default. */
-typedef void log_sink(const struct log_text *t);
-void log_sink_set(log_sink *to);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads plugins.  What a plugin exports is checked as a whole before it is
- * used: its ABI number, its name, its callbacks, and that no option would be
+ * Finds and loads plugins.  A program in a build tree uses the plugins that were
+ * built with it, an installed one those of its installation, so that two trees
+ * and an installation never mix on one machine.
+ *
+ * The struct that a plugin exports is checked as a whole before it is used: its ABI number, its name, its callbacks, and that no option would be
  * written past the end of the struct that it declares.  Then its ops are
  * copied, so that a plugin built when the struct was shorter has zeroes in the
  * members it did not know.
@@ -11,15 +14,142 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/module.h"
-#include "base/module_priv.h"
+
+/*
+ * Returns the first existing folder of these, relative to the program's own,
+ * malloc'ed; NULL if there is none.
+ */
+static char *
+folder_of_build(void)
+{
+	static const char *const places[] = { "plugins/.libs",
+					      "../../plugins/.libs" };
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *folder, *slash;
+
+	if (length < 0)
+		return NULL;
+	self[length] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+		if (asprintf(&folder, "%s/%s", self, places[i]) < 0)
+			return NULL;
+		if (access(folder, X_OK) == 0)
+			return folder;
+		free(folder);
+	}
+	return NULL;
+}
+
+/*
+ * Returns the folders that are searched, separated by ':'; malloc'ed, or NULL
+ * without memory.
+ */
+static char *
+folders(void)
+{
+	const char *told = getenv("SPATE_PLUGINS");
+	char *build;
+
+	if (told)
+		return strdup(told);
+	build = folder_of_build();
+	return build ? build : strdup(SPATE_PLUGIN_DIR);
+}
+
+/* Returns the next non-empty folder and advances *path; NULL after the last. */
+static const char *
+next_folder(char **path)
+{
+	const char *folder;
+
+	do
+		folder = strsep(path, ":");
+	while (folder && !*folder);
+	return folder;
+}
+
+/*
+ * Appends to `names` the plugins of a kind that a folder has: "direct, null".
+ */
+static void
+list_names(const char *kind, const char *folder, char *names, size_t bytes)
+{
+	char pattern[PATH_MAX];
+	size_t used = strlen(names);
+	glob_t found;
+
+	snprintf(pattern, sizeof pattern, "%s/%s-*.so", folder, kind);
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc && used < bytes; i++) {
+		const char *name =
+		    strrchr(found.gl_pathv[i], '/') + 1 + strlen(kind) + 1;
+
+		used += snprintf(names + used, bytes - used, "%s%.*s",
+				 used ? ", " : "", (int)strlen(name) - 3, name);
+	}
+	globfree(&found);
+}
+
+/*
+ * Tells whether a name can only be part of a file name, and not lead to another
+ * folder.
+ */
+static bool
+name_good(const char *name)
+{
+	return *name && !strchr(name, '/') && strlen(name) < 64;
+}
+
+/* Returns the file of a plugin, malloc'ed; NULL if no folder has it. */
+static char *
+find_file(const char *kind, const char *name)
+{
+	char *path, *at, *file = NULL;
+	const char *folder;
+
+	if (!name_good(name))
+		return NULL;
+	path = at = folders();
+	while (!file && (folder = next_folder(&at))) {
+		if (asprintf(&file, "%s/%s-%s.so", folder, kind, name) < 0)
+			file = NULL;
+		else if (access(file, F_OK) != 0) {
+			free(file);
+			file = NULL;
+		}
+	}
+	free(path);
+	return file;
+}
+
+void
+module_names(const char *kind, char *names, size_t bytes)
+{
+	char *path = folders(), *at = path;
+	const char *folder;
+
+	names[0] = '\0';
+	while ((folder = next_folder(&at)))
+		list_names(kind, folder, names, bytes);
+	free(path);
+}
 
 struct callback { /* A callback, or another pointer, that must not be NULL. */
 	const char *name;
@@ -115,14 +245,14 @@ static int
 not_found(const struct kind *kind, const char *name, struct fault *fault)
 {
 	char names[sizeof fault->hint];
-	char *path = module_path();
+	char *path = folders();
 
 	fault_set(fault, -ENOENT, "not-found", "there is no %s plugin '%s'",
 		  kind->name, name);
 	if (path)
 		fault_why(fault, "looked in %s", path);
 	free(path);
-	module_path_names(kind->name, names, sizeof names);
+	module_names(kind->name, names, sizeof names);
 	if (names[0])
 		fault_hint(fault, "there are %s", names);
 	else
@@ -268,7 +398,7 @@ static int
 load(const struct kind *kind, const char *name, struct module **module,
      struct fault *fault)
 {
-	char *file = module_path_find(kind->name, name);
+	char *file = find_file(kind->name, name);
 	const struct plugin *head;
 	void *handle;
 	int err = -EINVAL;
@@ -345,10 +475,4 @@ module_format(const char *name, const struct format_ops **ops,
 	      struct fault *fault)
 {
 	return get(&format_kind, name, (const void **)ops, fault);
-}
-
-void
-module_names(const char *kind, char *names, size_t bytes)
-{
-	module_path_names(kind, names, bytes);
 }

@@ -3,12 +3,13 @@
 #define SPATE_CONTRACT_BYTES_H
 
 #include <endian.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 /*
- * Read and write numbers at any address, aligned or not, in the byte order that
- * the function's name says.
+ * Reads and writes numbers at any address, aligned or not, in the byte order
+ * that the function's name says.
  */
 
 #define BYTES_READ(name, type, swap)                                           \
@@ -40,5 +41,18 @@ BYTES_WRITE(write_be64, uint64_t, htobe64)
 
 #undef BYTES_READ
 #undef BYTES_WRITE
+
+/* Returns FNV-1a of 64 bits, continued from `hash`; begin with BYTES_HASH. */
+#define BYTES_HASH UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t
+bytes_hash(uint64_t hash, const void *data, size_t bytes)
+{
+	const uint8_t *at = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "contract/bytes.h"
 #include "wire/wire.h"
 
 /*
@@ -275,9 +276,8 @@ copy_digest_add(struct copy_digest *d, uint64_t number, uint64_t bytes,
 	write_le64(raw + 8, bytes);
 	write_le32(raw + 16, crc);
 	if (!d->blocks++)
-		d->hash = 0xcbf29ce484222325;
-	for (unsigned i = 0; i < sizeof raw; i++) /* FNV-1a hash */
-		d->hash = (d->hash ^ raw[i]) * 0x100000001b3;
+		d->hash = BYTES_HASH;
+	d->hash = bytes_hash(d->hash, raw, sizeof raw);
 	d->crc = crc32c(d->crc, raw, sizeof raw);
 	d->bytes += bytes;
 }

@@ -87,24 +87,21 @@ tests_fuzz_fuzz_sums_LDADD = $(ISAL_LIBS)
 # The configuration and units: with their sources, so that they are watched.
 noinst_PROGRAMS += tests/fuzz/fuzz_conf
 tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \
-	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
-	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c
+	src/base/conf.c src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c
 tests_fuzz_fuzz_conf_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_conf_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
 # Files of the schedule.
 noinst_PROGRAMS += tests/fuzz/fuzz_scan
 tests_fuzz_fuzz_scan_SOURCES = %D%/fuzz_scan.c \
-	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
-	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
+	src/base/conf.c src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
 	src/daemon/schedule/scan.c src/daemon/schedule/scan_read.c src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c
 tests_fuzz_fuzz_scan_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
 # Schedules of other programs: with what reads them.
 FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
-	src/base/conf.c src/base/conf_fill.c src/base/conf_value.c \
-	src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
+	src/base/conf.c src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
 	src/cli/schedule/import_scans.c \
 	src/cli/schedule/import_snp.c src/cli/schedule/import_time.c \
 	src/cli/schedule/import_vex.c src/cli/show/args.c src/base/clock.c \

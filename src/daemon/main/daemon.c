@@ -36,7 +36,7 @@
  *   probes          look at a stream for seconds, with sockets of their own;
  *                   probe_end by an eventfd
  *   log             writes log lines, and waits for the reader of stderr
- *                   (base/log_queue.c); told by log_line; never ends
+ *                   (base/log.c); told by log_line; never ends
  *
  * Threads share blocks (through the queue, and back to their pool), jobs and
  * messages, and atomic counters.  An eventfd wakes the event loop, which then

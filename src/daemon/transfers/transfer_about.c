@@ -4,6 +4,7 @@
  * recognises the transfer: both depend only on the recording, so a transfer
  * that is started again, even by another daemon, continues where the peer says.
  */
+#include "contract/bytes.h"
 #include "daemon/transfers/transfer.h"
 
 #include <string.h>
@@ -48,29 +49,18 @@ identify(struct transfers *all, const struct transfer_order *o,
 	}
 }
 
-/* FNV-1a hash. */
-static uint64_t
-mix(uint64_t hash, const void *data, size_t bytes)
-{
-	const uint8_t *at = data;
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 uint64_t
 transfer_number(struct transfers *all, const struct transfer_order *o)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = BYTES_HASH;
 	struct identity i;
 
 	identify(all, o, &i);
 	if (!i.start_ns)
 		return 0;
-	hash = mix(hash, o->name, strlen(o->name) + 1);
-	hash = mix(hash, i.stream, strlen(i.stream) + 1);
-	hash = mix(hash, &i.start_ns, sizeof i.start_ns);
+	hash = bytes_hash(hash, o->name, strlen(o->name) + 1);
+	hash = bytes_hash(hash, i.stream, strlen(i.stream) + 1);
+	hash = bytes_hash(hash, &i.start_ns, sizeof i.start_ns);
 	return hash ? hash : 1;
 }
 

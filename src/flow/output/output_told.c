@@ -2,6 +2,7 @@
 /* Decides which facts about a stream of heaps are written to the metadata, on
  * whichever disk: each description of an item once, and control heaps until
  * there are OUTPUT_CONTROLS of them. */
+#include "contract/bytes.h"
 #include "flow/output/output.h"
 
 /* FNV-1a, 64 bits: two descriptions that differ have the same hash only by a
@@ -9,10 +10,8 @@
 static uint64_t
 hash(const uint8_t *data, uint32_t bytes)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = bytes_hash(BYTES_HASH, data, bytes);
 
-	for (uint32_t i = 0; i < bytes; i++)
-		h = (h ^ data[i]) * 0x100000001b3;
 	return h ? h : 1;
 }
 

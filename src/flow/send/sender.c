@@ -25,6 +25,7 @@
  * while it holds the lock would stop the stream), and a queue of orders (each
  * order is a state, and only the last one counts).
  */
+#include "contract/bytes.h"
 #include "flow/send/sender_priv.h"
 
 #include <errno.h>
@@ -33,17 +34,6 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
-
-/* FNV-1a: a hash that is the same for the same choice. */
-static uint64_t
-mix(uint64_t hash, const void *data, size_t bytes)
-{
-	const uint8_t *at = data;
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
 
 /* Makes the ID of the transfer.  The choice is a part of it: packets of another
  * choice have other numbers, and the peer must not take them for these. */
@@ -63,9 +53,10 @@ transfer_of(const struct sender_args *a)
 		if (getrandom(&hash, sizeof hash, 0) < 0)
 			hash = (uint64_t)clock_now();
 	if (plain || c->threads_n || c->sub > 0) {
-		hash = mix(hash, numbers, sizeof numbers);
-		hash = mix(hash, c->threads, c->threads_n * sizeof *c->threads);
-		hash = mix(hash, &c->sub, sizeof c->sub);
+		hash = bytes_hash(hash, numbers, sizeof numbers);
+		hash = bytes_hash(hash, c->threads,
+				  c->threads_n * sizeof *c->threads);
+		hash = bytes_hash(hash, &c->sub, sizeof c->sub);
 	}
 	return hash ? hash : 1;
 }

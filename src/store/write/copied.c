@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include "contract/bytes.h"
 #include "store/write/copied.h"
 
 #include <dirent.h>
@@ -30,15 +31,15 @@ uint64_t
 copied_identity(const json_t *head)
 {
 	json_t *bare = json_copy((json_t *)head);
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = BYTES_HASH;
 	char *text;
 
 	json_object_del(bare, "name");
 	json_object_del(bare, "disks");
 	json_object_del(bare, "copied");
 	text = json_dumps(bare, JSON_COMPACT | JSON_SORT_KEYS);
-	for (const char *c = text; c && *c; c++) /* FNV-1a */
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+	if (text)
+		hash = bytes_hash(hash, text, strlen(text));
 	free(text);
 	json_decref(bare);
 	return hash;
