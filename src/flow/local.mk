@@ -18,10 +18,9 @@ libflow_a_SOURCES = \
 	%D%/place/counts.h \
 	%D%/place/gate.c %D%/place/gate.h \
 	%D%/place/learn.c %D%/place/learn.h \
-	%D%/place/moves.c %D%/place/moves.h \
-	%D%/place/place.c %D%/place/place.h \
-	%D%/place/shifts.c %D%/place/shifts.h \
-	%D%/place/spare.c %D%/place/spare.h \
+	%D%/place/place.h \
+	%D%/place/relocate.c %D%/place/relocate.h \
+	%D%/place/scratch.c %D%/place/scratch.h \
 	%D%/place/window.c %D%/place/window.h \
 	%D%/slots/candidate.c %D%/slots/candidate.h \
 	%D%/slots/parking.c %D%/slots/parking.h \

@@ -54,17 +54,17 @@ bench_make(struct bench *b, unsigned blocks)
 				    .slot_bytes = b->shape.payload,
 				    .subs = 2,
 				    .extra =
-					place_extra(&b->shape, &b->geometry),
+					heaps_extra(&b->shape, &b->geometry),
 				    .quantum = 1000 };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR + 1);
 	ck_assert_int_eq(pool_make(&b->pool, pool_need(&stock), &fault), 0);
 	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &stock, &fault), 0);
-	ck_assert_int_eq(place_spare(&b->spare, &args), 0);
+	ck_assert_int_eq(heaps_scratch_make(&b->scratch), 0);
 	args.stock = b->stock;
-	args.spare = b->spare;
-	ck_assert_int_eq(place_make(&b->place, &args), 0);
+	args.scratch = b->scratch;
+	ck_assert_int_eq(heaps_make(&b->place, &args), 0);
 	b->elsewhere = malloc(RECEIVE_BATCH * 65536);
 	b->now = 1000;
 	b->step = 1;
@@ -135,7 +135,7 @@ bench_close(struct bench *b)
 	bench_feed(b);
 	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
 	place_free(b->place);
-	spare_free(b->spare);
+	scratch_free(b->scratch);
 	stock_return(b->stock);
 	pool_free(b->pool);
 	for (unsigned i = 0; i < b->sents; i++) {
@@ -181,7 +181,7 @@ bench_aim(struct bench *b, unsigned pairs)
 	b->pairs = pairs;
 	b->packets = 0;
 	b->elsewhere_used = 0;
-	b->spare->used = 0;
+	b->scratch->used = 0;
 	b->room = place_aim(b->place, &b->aim, b->pair, pairs);
 	BENCH_MUST(b->room <= pairs);
 	for (unsigned i = 0; i < pairs; i++) {

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "flow/heaps/heaps_priv.h"
 #include "flow/place/place.h"
-#include "flow/place/spare.h"
+#include "flow/place/scratch.h"
 #include "suite.h"
 
 /*
@@ -57,7 +57,7 @@ struct sent {
 struct bench {
 	struct pool *pool;
 	struct stock *stock;
-	struct spare *spare;
+	struct scratch *scratch;
 	struct place *place;
 	struct geometry geometry;
 	struct format_shape shape;

@@ -765,11 +765,11 @@ tests_unit_test_recover_chunk_SOURCES = %D%/test_recover_chunk.c %D%/suite.h \
 tests_unit_test_recover_chunk_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_recover_chunk_LDADD = $(UNIT_STORE)
 
-check_PROGRAMS += tests/unit/test_moves
-TESTS += tests/unit/test_moves
-tests_unit_test_moves_SOURCES = %D%/test_moves.c %D%/suite.h %D%/dice.h
-tests_unit_test_moves_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_moves_LDADD = $(UNIT_FLOW)
+check_PROGRAMS += tests/unit/test_relocate
+TESTS += tests/unit/test_relocate
+tests_unit_test_relocate_SOURCES = %D%/test_relocate.c %D%/suite.h %D%/dice.h
+tests_unit_test_relocate_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_relocate_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_candidate
 TESTS += tests/unit/test_candidate
@@ -987,12 +987,6 @@ TESTS += tests/unit/test_ranges
 tests_unit_test_ranges_SOURCES = %D%/test_ranges.c %D%/suite.h %D%/dice.h
 tests_unit_test_ranges_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_ranges_LDADD = $(UNIT_FLOW)
-
-check_PROGRAMS += tests/unit/test_shifts
-TESTS += tests/unit/test_shifts
-tests_unit_test_shifts_SOURCES = %D%/test_shifts.c %D%/suite.h %D%/dice.h
-tests_unit_test_shifts_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_shifts_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_steps
 TESTS += tests/unit/test_steps

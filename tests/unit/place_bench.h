@@ -4,12 +4,11 @@
 
 #include <string.h>
 
-#include "../../src/flow/slots/slots.c"
-#include "../../src/flow/slots/slots_held.c"
-#include "../../src/flow/place/place.c"
-
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "flow/memory/quanta.h"
+#include "flow/place/learn.h"
+#include "flow/slots/slots_priv.h"
 #include "suite.h"
 
 /*
@@ -35,7 +34,7 @@ enum { BENCH_SHELF = 64, BENCH_PREFIX = 8, BENCH_GUARD = 16 };
 struct bench {
 	struct pool *pool;
 	struct stock *stock;
-	struct spare *spare;
+	struct scratch *scratch;
 	struct place *place;
 	struct geometry geometry;
 	struct format_shape shape;
@@ -302,9 +301,9 @@ bench_open(struct bench *b, const struct bench_args *a)
 				 .quantum = a->quantum ? a->quantum : 1000 };
 	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &blocks, &fault), 0);
 	args.stock = b->stock;
-	ck_assert_int_eq(place_spare(&b->spare, &args), 0);
-	args.spare = b->spare;
-	ck_assert_int_eq(place_make(&b->place, &args), 0);
+	ck_assert_int_eq(slots_scratch_make(&b->scratch, &args), 0);
+	args.scratch = b->scratch;
+	ck_assert_int_eq(slots_make(&b->place, &args), 0);
 	b->elsewhere = calloc(RECEIVE_BATCH, BENCH_PREFIX + a->payload);
 	b->now = 1000;
 }
@@ -337,7 +336,7 @@ bench_close(struct bench *b)
 	bench_feed(b);
 	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
 	place_free(b->place);
-	spare_free(b->spare);
+	scratch_free(b->scratch);
 	stock_return(b->stock);
 	pool_free(b->pool);
 	free(b->elsewhere);
@@ -376,7 +375,7 @@ bench_aim(struct bench *b, unsigned pairs)
 
 	b->pairs = pairs;
 	b->packets = 0;
-	b->spare->used = 0;
+	b->scratch->used = 0;
 	room = place_aim(b->place, &b->aim[b->source], b->pair, pairs);
 	for (unsigned i = 0; i < pairs; i++) {
 		bench_pair_check(b, b->pair[i].payload);

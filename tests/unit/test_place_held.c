@@ -205,9 +205,9 @@ START_TEST(it_may_take_too_long)
 	open_with(40);
 	((struct slots *)bench.place)->a.out = arrival_out;
 	send(0, 120, 0, 0, 0);
-	place_age(bench.place, bench.now + HELD_LONGEST / 2);
+	place_age(bench.place, bench.now + SLOTS_HELD_LONGEST / 2);
 	ck_assert_uint_eq(counts()->placed, 0);
-	bench.now += HELD_LONGEST;
+	bench.now += SLOTS_HELD_LONGEST;
 	place_age(bench.place, bench.now);
 	ck_assert_uint_eq(counts()->placed, 120);
 	write_out(0);
@@ -324,7 +324,7 @@ START_TEST(they_do_not_wait_for_ever)
 {
 	open_counted(40);
 	send_counted(0, 200);
-	bench.now += WAITS;
+	bench.now += SLOTS_WAITS;
 	send_counted(200, 210);
 	ck_assert_uint_ge(bench.outs, 3);
 	told(0);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "dice.h"
 #include "flow/memory/quanta.h"
+#include "flow/slots/slots.h"
 #include "suite.h"
 
 enum {
@@ -25,7 +26,7 @@ enum {
 
 static struct pool *pool;
 static struct stock *stock;
-static struct spare *spare;
+static struct scratch *scratch;
 static struct place *place[MOST];
 static unsigned places;
 static struct split *split;
@@ -113,24 +114,24 @@ split_open(unsigned n, bool station)
 	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &blocks, &fault), 0);
-	ck_assert_int_eq(spare_make(&spare, PAYLOAD, PREFIX), 0);
+	ck_assert_int_eq(scratch_make(&scratch, PAYLOAD, PREFIX), 0);
 	for (uintptr_t i = 0; i < n; i++) {
 		struct place_args a = { .format = &format,
 					.shape = &shape,
 					.geometry = &geometry,
 					.stock = stock,
-					.spare = spare,
+					.scratch = scratch,
 					.sub = (uint16_t)i,
 					.max_gap = 1000 * PAYLOAD,
 					.max_age = 1000,
 					.out = out,
 					.arg = (void *)i };
 
-		ck_assert_int_eq(place_make(&place[i], &a), 0);
+		ck_assert_int_eq(slots_make(&place[i], &a), 0);
 		came[i] = 0;
 	}
 	places = n;
-	args.spare = spare;
+	args.scratch = scratch;
 	ck_assert_int_eq(split_make(&split, &args), 0);
 }
 
@@ -144,7 +145,7 @@ keys_set(unsigned n)
 static void
 turn_begin(unsigned pairs)
 {
-	spare->used = 0;
+	scratch->used = 0;
 	batch.pairs = pairs;
 	batch.packets = 0;
 	split_aim(split, 0, pair, pairs);
@@ -229,7 +230,7 @@ split_close(void)
 	split_free(split);
 	for (unsigned i = 0; i < places; i++)
 		place_free(place[i]);
-	spare_free(spare);
+	scratch_free(scratch);
 	ck_assert_uint_eq(stock_home(stock), BLOCKS);
 	stock_return(stock);
 	pool_free(pool);

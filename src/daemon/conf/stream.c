@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/module.h"
-#include "flow/place/place.h"
+#include "flow/heaps/heaps.h"
 
 #define AT(member) offsetof(struct stream_options, member)
 
@@ -285,7 +285,7 @@ stream_stock(const struct stream *s)
 	    struct stock_args){ .blocks = s->blocks,
 				.slots = s->geometry.slots,
 				.slot_bytes = s->geometry.payload,
-				.extra = place_extra(&s->shape, &s->geometry),
+				.extra = heaps_extra(&s->shape, &s->geometry),
 				.subs = s->plan.subs * s->keys,
 				.quantum = s->o.checksum ? BLOCK_QUANTUM : 0 };
 }

@@ -42,7 +42,7 @@ cubes_head(struct heaps *p, const struct format_piece *piece,
 {
 	const struct format_shape *shape = p->a.shape;
 	const struct format_ops *f = p->a.format;
-	uint64_t *item = p->spare->item;
+	uint64_t *item = p->scratch->item;
 	struct format_item one;
 	uint32_t n = 0, at = 0;
 
@@ -104,8 +104,8 @@ item_wrong(struct heaps *p, const struct format_piece *piece, uint64_t bytes)
 {
 	const struct format_shape *shape = p->a.shape;
 
-	if (!p->spare->told_item) {
-		p->spare->told_item = true;
+	if (!p->scratch->told_item) {
+		p->scratch->told_item = true;
 		log_line(
 		    LEVEL_ERROR, p->a.name,
 		    "item 0x%X of heap %llu has %llu bytes, and a slot of "

@@ -14,7 +14,7 @@
  * A batch is sorted in two passes.  The first reads headers in the order of
  * arrival, finds or makes the heap of each piece, accounts for its bytes, and
  * notes down what has to move.  It writes to no memory that the kernel was
- * given.  The second pass moves (shifts.c): of a packet whose header was longer
+ * given.  The second pass moves (place/relocate.c): of a packet whose header was longer
  * or shorter than expected, all that is not in place; of a packet out of order,
  * everything.  Only then do blocks leave.
  *
@@ -39,29 +39,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-int
-heaps_spare_make(struct heaps_spare **spare)
-{
-	struct heaps_spare *s = calloc(1, sizeof *s);
+/* Sizes of scratch memory, for packets that differ in length: a discard slot
+ * holds a jumbo frame, a prefix more than the usual header.  A packet that
+ * exceeds them arrives in memory of the receive plugin instead.  A batch is never
+ * longer than ASIDE, which is touched only as it is used. */
+enum { SLOT = 9216, PREFIX = 256, ASIDE = RECEIVE_BATCH << 16 };
 
-	if (!s)
-		return -ENOMEM;
-	s->shifts.aside = malloc(SHIFTS_ASIDE);
-	if (!s->shifts.aside) {
-		free(s);
+int
+heaps_scratch_make(struct scratch **scratch)
+{
+	struct scratch *s;
+	struct heaps_scratch *h;
+	int err = scratch_make(&s, SLOT, PREFIX);
+
+	if (err)
+		return err;
+	s->heaps = h = calloc(1, sizeof *h + ASIDE);
+	if (!h) {
+		scratch_free(s);
 		return -ENOMEM;
 	}
-	*spare = s;
+	s->relocate.aside = h->aside;
+	s->relocate.aside_bytes = ASIDE;
+	*scratch = s;
 	return 0;
 }
 
-void
-heaps_spare_free(struct heaps_spare *s)
+uint32_t
+heaps_extra(const struct format_shape *shape, const struct geometry *g)
 {
-	if (!s)
-		return;
-	free(s->shifts.aside);
-	free(s);
+	if (shape->store != HEAP_CUBE)
+		return 0;
+	return notes_cube_bytes(g->slots, g->payload);
 }
 
 /* ---- a piece --------------------------------------------------------- */
@@ -71,7 +80,7 @@ heaps_spare_free(struct heaps_spare *s)
 static const void *
 head_gather(struct heaps *p, const struct receive_packet *k, uint32_t bytes)
 {
-	uint8_t *head = p->spare->head;
+	uint8_t *head = p->scratch->head;
 
 	memcpy(head, k->prefix, k->prefix_bytes);
 	memcpy(head + k->prefix_bytes, k->payload, bytes - k->prefix_bytes);
@@ -115,7 +124,7 @@ bytes_put(struct heaps *p, const struct heap *h, uint8_t *from, uint64_t off,
 	to = h->at + (off - h->skip);
 	if (to == from)
 		return 0;
-	shifts_add(&p->spare->shifts, from, to, (uint32_t)(end - off));
+	relocate_add(&p->a.scratch->relocate, from, to, (uint32_t)(end - off));
 	return (uint32_t)(end - off);
 }
 
@@ -267,17 +276,17 @@ packet_take(struct heaps *p)
 static void
 packet_aside(struct heaps *p, struct receive_packet *k)
 {
-	struct shifts *s = &p->spare->shifts;
+	struct relocate *s = &p->a.scratch->relocate;
 	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
 
-	k->prefix = shifts_aside(s, k->prefix, have);
-	k->payload = shifts_aside(s, k->payload, k->bytes - have);
+	k->prefix = relocate_aside(s, k->prefix, have);
+	k->payload = relocate_aside(s, k->payload, k->bytes - have);
 }
 
 void
 heaps_cut(struct heaps *p)
 {
-	struct receive_packet *rest = p->spare->rest;
+	struct receive_packet *rest = p->scratch->rest;
 
 	if (!p->cut && p->at < p->packets) {
 		unsigned n = p->packets - p->at;
@@ -289,13 +298,13 @@ heaps_cut(struct heaps *p)
 	}
 	p->cut = true;
 	p->batch++;
-	shifts_settle(&p->spare->shifts);
+	relocate_settle(&p->a.scratch->relocate);
 }
 
 static void
 batch_start(struct heaps *p, const struct receive_packet *packet, unsigned n)
 {
-	shifts_start(&p->spare->shifts);
+	relocate_start(&p->a.scratch->relocate);
 	p->packet = packet;
 	p->packets = n;
 	p->at = 0;
@@ -318,7 +327,7 @@ heaps_again(struct heaps *p, const struct receive_packet *k)
 	p->packets = 1;
 	p->now_ns = k->arrived;
 	packet_take(p);
-	shifts_settle(&p->spare->shifts);
+	relocate_settle(&p->a.scratch->relocate);
 	p->packet = packet;
 	p->at = at;
 	p->packets = packets;
@@ -330,7 +339,7 @@ heaps_again(struct heaps *p, const struct receive_packet *k)
 static void
 batch_finish(struct heaps *p)
 {
-	shifts_settle(&p->spare->shifts);
+	relocate_settle(&p->a.scratch->relocate);
 	p->kind->release(p);
 }
 
@@ -413,7 +422,7 @@ heaps_make(struct place **place, const struct place_args *args)
 		return -ENOMEM;
 	p->base.ops = &heaps_ops;
 	p->a = *args;
-	p->spare = args->spare->heaps;
+	p->scratch = args->scratch->heaps;
 	p->kind = args->shape->store == HEAP_CUBE ? &cubes_kind : &rows_kind;
 	p->kind->make(p);
 	*place = &p->base;

@@ -23,10 +23,12 @@
  */
 int heaps_make(struct place **place, const struct place_args *args);
 
-/* Scratch memory for sorting a batch of heaps, beside struct spare.  Returns 0
- * or -ENOMEM. */
-struct heaps_spare;
-int heaps_spare_make(struct heaps_spare **spare);
-void heaps_spare_free(struct heaps_spare *spare);
+/* Makes scratch memory for places of heaps.  Returns 0 or -ENOMEM. */
+int heaps_scratch_make(struct scratch **scratch);
+
+/* Bytes that a block of such a place needs behind its slots, for notes; also
+ * valid for slots, which need none. */
+uint32_t heaps_extra(const struct format_shape *shape,
+		     const struct geometry *geometry);
 
 #endif

@@ -25,12 +25,12 @@ heaps_aim_can(const struct heaps *p)
 			    (g->datagram > g->later && g->datagram > g->first));
 }
 
-/* Aims pair i at spare memory, for a packet of `bytes`. */
+/* Aims pair i at scratch memory, for a packet of `bytes`. */
 static void
 pair_away(struct heaps *p, struct receive_pair *pair, unsigned i,
 	  uint64_t bytes)
 {
-	struct spare *s = p->a.spare;
+	struct scratch *s = p->a.scratch;
 	uint32_t header = s->prefix_bytes;
 
 	if (p->guess.later && p->guess.later < header)
@@ -38,9 +38,9 @@ pair_away(struct heaps *p, struct receive_pair *pair, unsigned i,
 	if (bytes < header)
 		header = (uint32_t)bytes;
 	bytes -= header;
-	pair[i].prefix = spare_prefix(s, i);
+	pair[i].prefix = scratch_prefix(s, i);
 	pair[i].prefix_bytes = header;
-	pair[i].payload = spare_slot(s, i);
+	pair[i].payload = scratch_slot(s, i);
 	pair[i].payload_bytes =
 	    bytes < s->slot_bytes ? (uint32_t)bytes : s->slot_bytes;
 }
@@ -56,12 +56,12 @@ heaps_aim_away(struct heaps *p, struct receive_pair *pair, unsigned i,
 }
 
 /* Aims pair i at its final place, for a packet with bytes off .. off + bytes of
- * a heap; at spare memory if it cannot land there whole. */
+ * a heap; at scratch memory if it cannot land there whole. */
 static void
 pair_set(struct heaps *p, const struct spot *spot, struct receive_pair *pair,
 	 unsigned i, uint32_t header, uint64_t off, uint64_t bytes)
 {
-	struct spare *s = p->a.spare;
+	struct scratch *s = p->a.scratch;
 	uint64_t lead = off < spot->skip ? spot->skip - off : 0;
 	uint8_t *scratch;
 
@@ -71,8 +71,8 @@ pair_set(struct heaps *p, const struct spot *spot, struct receive_pair *pair,
 		return;
 	}
 	header += (uint32_t)lead;
-	scratch =
-	    header <= s->prefix_bytes ? spare_prefix(s, i) : spare_slot(s, i);
+	scratch = header <= s->prefix_bytes ? scratch_prefix(s, i)
+					    : scratch_slot(s, i);
 	pair[i].prefix = scratch;
 	pair[i].prefix_bytes = header;
 	pair[i].payload = spot->at + (off + lead - spot->skip);

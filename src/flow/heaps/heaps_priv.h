@@ -6,8 +6,8 @@
 #include "flow/heaps/heaps.h"
 #include "flow/heaps/ranges.h"
 #include "flow/heaps/recent.h"
-#include "flow/place/shifts.h"
-#include "flow/place/spare.h"
+#include "flow/place/relocate.h"
+#include "flow/place/scratch.h"
 #include "flow/heaps/steps.h"
 #include "flow/place/window.h"
 
@@ -233,7 +233,7 @@ struct heaps {
 	struct recent recent;
 
 	/* State of one batch. */
-	struct heaps_spare *spare;
+	struct heaps_scratch *scratch;
 	const struct receive_packet *packet;
 	unsigned at, packets;
 	const void *head; /* header of the packet that is looked at, in one
@@ -252,12 +252,12 @@ struct heaps {
 };
 
 /* Scratch memory of the places of an intake, valid for one batch. */
-struct heaps_spare {
-	struct shifts shifts;
+struct heaps_scratch {
 	struct receive_packet rest[RECEIVE_BATCH];
 	uint64_t item[NOTES_ITEMS], kept[NOTES_ITEMS];
 	uint8_t head[UINT16_MAX + 1];
 	bool told_large, told_item;
+	uint8_t aside[]; /* relocate::aside */
 };
 
 extern const struct heaps_kind rows_kind, cubes_kind;
@@ -364,7 +364,7 @@ unsigned heaps_aim_at(struct heaps *p, const struct spot *spot, uint64_t from,
 /* True if enough is known about datagrams to aim. */
 bool heaps_aim_can(const struct heaps *p);
 
-/* Aims pairs i to n-1 at spare memory. */
+/* Aims pairs i to n-1 at scratch memory. */
 void heaps_aim_away(struct heaps *p, struct receive_pair *pair, unsigned i,
 		    unsigned n);
 

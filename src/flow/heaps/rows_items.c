@@ -38,13 +38,14 @@ items_room(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n,
 {
 	uint8_t *to = room_of(h) + h->items * sizeof *item;
 	uint32_t bytes = (uint32_t)(n * sizeof *item);
-	struct shifts *s = &p->spare->shifts;
+	struct relocate *s = &p->a.scratch->relocate;
 
 	if (p->cut || (in_place && !s->n)) {
 		memcpy(to, item, bytes);
 		return;
 	}
-	shifts_add(s, shifts_aside(s, (const uint8_t *)item, bytes), to, bytes);
+	relocate_add(s, relocate_aside(s, (const uint8_t *)item, bytes), to,
+		     bytes);
 	h->items_late = p->batch;
 }
 
@@ -87,7 +88,7 @@ bool
 rows_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	   bool in_place)
 {
-	uint64_t *item = p->spare->item;
+	uint64_t *item = p->scratch->item;
 	uint32_t n, fit;
 
 	n = p->a.format->items(p->head, piece, item, NOTES_ITEMS);

@@ -94,9 +94,9 @@ rows_large(struct heaps *p, const struct format_piece *piece,
 {
 	char heap[UNITS_TEXT], is[UNITS_TEXT], would[LARGE_TEXT];
 
-	if (p->spare->told_large)
+	if (p->scratch->told_large)
 		return;
-	p->spare->told_large = true;
+	p->scratch->told_large = true;
 	would_do(would, bay_bytes(want));
 	units_show_bytes(heap, want->length);
 	units_show_bytes(is, p->a.geometry->block_bytes);

@@ -104,14 +104,14 @@ rows_move(struct heaps *p, struct heap *h, const struct format_piece *piece,
 		return false;
 	heaps_cut(p);
 	old.note->items = h->items;
-	notes_items(old.bay->b, old.note, p->spare->kept);
+	notes_items(old.bay->b, old.note, p->scratch->kept);
 	to = bay_elsewhere(p, h, &want);
 	if (!to)
 		return false;
 	h->moves++;
 	heap_leave(h);
 	rows_lay(p, h, to, &want, piece);
-	heap_copy(h, &old, p->spare->kept);
+	heap_copy(h, &old, p->scratch->kept);
 	block_gain(p, h);
 	rows_done(p, old.bay);
 	return true;

@@ -26,14 +26,14 @@
  * Only the receiver thread may call.
  */
 struct place;
-struct spare;
+struct scratch;
 
 struct place_args {
 	const struct format_ops *format;
 	const struct format_shape *shape;
 	const struct geometry *geometry;
 	struct stock *stock;
-	struct spare *spare; /* scratch memory, shared with the other places of
+	struct scratch *scratch; /* shared with the other places of
 				the intake; outlives the place */
 	/* Frames per second, learned while packets are placed: 0, LEARN_WAIT or
 	 * the value, see struct intake.  NULL: the shape has the value, or
@@ -66,22 +66,7 @@ struct place_ops {
 struct place { /* first member of each kind's own struct */
 	const struct place_ops *ops;
 	struct counts counts;
-	/* NULL: packet i of a batch landed in pair i, if in any.  Else the
-	 * index of the pair that each packet of the batch landed in, -1 for
-	 * none; set by the receiver (feed_take.c, split.c) around each
-	 * batch. */
-	const int16_t *landing;
 };
-
-/* Bytes that a block of such a place needs behind its slots, for notes. */
-uint32_t place_extra(const struct format_shape *shape,
-		     const struct geometry *geometry);
-
-/* Makes the scratch memory for places of this kind.  Returns 0 or -ENOMEM. */
-int place_spare(struct spare **spare, const struct place_args *args);
-
-/* Makes a place of the kind that the shape asks for.  Returns 0 or -ENOMEM. */
-int place_make(struct place **place, const struct place_args *args);
 
 /* Frees a place, after place_flush.  NULL is allowed. */
 static inline void

@@ -8,16 +8,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/heaps/heaps.h"
 #include "flow/receive/intake.h"
+#include "flow/slots/slots.h"
 
 /* ---- making ----------------------------------------------------------- */
+
+/* Makes the scratch memory for places of the kind that the shape asks for. */
+static int
+scratch_for(struct scratch **scratch, const struct place_args *args)
+{
+	if (args->shape->store != HEAP_NONE)
+		return heaps_scratch_make(scratch);
+	return slots_scratch_make(scratch, args);
+}
+
+static int
+place_make(struct place **place, const struct place_args *args)
+{
+	if (args->shape->store != HEAP_NONE)
+		return heaps_make(place, args);
+	return slots_make(place, args);
+}
 
 static int
 places_make(struct feed *f)
 {
 	const struct feed_args *a = &f->a;
 	unsigned places = f->in->a.places;
-	int err = place_spare(&f->spare, &a->place[0]);
+	int err = scratch_for(&f->scratch, &a->place[0]);
 
 	f->place = calloc(places, sizeof(struct place *));
 	f->shown = calloc(places, sizeof *f->shown);
@@ -26,7 +45,7 @@ places_make(struct feed *f)
 	for (unsigned i = 0; i < places && !a->ready && !err; i++) {
 		struct place_args args = a->place[i];
 
-		args.spare = f->spare;
+		args.scratch = f->scratch;
 		err = place_make(&f->place[i], &args);
 	}
 	return err;
@@ -59,7 +78,7 @@ split_open(struct feed *f)
 				   .place = f->place,
 				   .places = a->places,
 				   .sources = f->in->sources,
-				   .spare = f->spare };
+				   .scratch = f->scratch };
 
 	return a->by == INTAKE_SOURCE ? 0 : split_make(&f->split, &args);
 }
@@ -101,7 +120,7 @@ feed_free(struct feed *f)
 	for (unsigned i = 0; f->place && i < f->in->a.places; i++)
 		place_free(f->place[i]);
 	split_free(f->split);
-	spare_free(f->spare);
+	scratch_free(f->scratch);
 	free(f->place);
 	free(f->shown);
 	free(f->source);

@@ -11,7 +11,7 @@
 #include "flow/place/counts.h"
 #include "flow/place/gate.h"
 #include "flow/place/place.h"
-#include "flow/place/spare.h"
+#include "flow/place/scratch.h"
 #include "flow/receive/split.h"
 
 /*
@@ -59,7 +59,7 @@ struct feed_args {
 	const char *name; /* name of the recording, for the log; not copied */
 	/* One per place of the intake; read only by feed_make.  They differ in
 	 * sub, or, by thread or station, in out, arg, stock and shape.  The
-	 * feed sets `spare` itself. */
+	 * feed sets `scratch` itself. */
 	const struct place_args *place;
 	struct place **ready; /* NULL; or all places, made already: taken over
 				 if feed_make succeeds */
@@ -82,7 +82,7 @@ struct feed {
 	struct feed_args a;
 	struct intake *in;
 	struct place **place; /* intake_args::places of them */
-	struct spare *spare;
+	struct scratch *scratch;
 	struct split *split; /* NULL: all packets of a source go to one place */
 	struct feed_source *source;
 	struct gate gate;

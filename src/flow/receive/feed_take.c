@@ -2,9 +2,9 @@
 /*
  * Decides which packets of a batch a feed takes.  Mostly that is all of them,
  * as they came: the gate is open, and no edge is near.  Else its own packets
- * are picked, and the places are told in which pairs they landed, or that they
- * landed in none; then places copy, and write to no memory that another feed
- * still has to read.  A packet that landed in slots of the leading feed but is
+ * are picked.  Only the leading feed moves packets within the memory in which
+ * they landed; the others copy, and write to no memory that another feed still
+ * has to read.  A packet that landed in slots of the leading feed but is
  * not its own is simply not placed: the slot's bit stays clear, and the next
  * packet may land there.
  *
@@ -36,7 +36,7 @@
 enum { BELIEVED = 8 };		       /* packets in a row behind the gate */
 #define UNDISPUTED INT64_C(2000000000) /* ns */
 
-/* Landings of packets that are in none of the places' pairs. */
+/* Landings, for a split, of packets that are in none of its pairs. */
 static const int16_t feed_nowhere[RECEIVE_BATCH] = { [0 ... RECEIVE_BATCH - 1] =
 							 -1 };
 
@@ -178,7 +178,7 @@ feed_aim(struct feed *f, struct intake_source *s, struct receive_pair *pair,
 {
 	unsigned room;
 
-	f->spare->used = 0;
+	f->scratch->used = 0;
 	if (f->split)
 		room = split_aim(f->split, s->number, pair, n);
 	else
@@ -222,23 +222,19 @@ split_put(struct feed *f, struct intake_source *s,
 		feed_show(f, place[places]);
 }
 
-/* landing: the pair of each packet, -1 for none; NULL: packet i is in pair
- * i. */
+/* Hands packets to their places.  `landing`, for a split: the pair of each
+ * packet, -1 for none; NULL: packet i is in pair i. */
 static void
 packets_put(struct feed *f, struct intake_source *s,
 	    const struct receive_packet *packet, unsigned n,
 	    const int16_t *landing, const struct feed_time *t)
 {
-	struct place *p;
-
 	if (f->split) {
 		split_put(f, s, packet, n, landing, t);
 		return;
 	}
-	p = f->place[s->place];
-	p->landing = landing;
-	place_batch(p, &f->source[s->number].aim, packet, n, t->utc, t->now);
-	p->landing = NULL;
+	place_batch(f->place[s->place], &f->source[s->number].aim, packet, n,
+		    t->utc, t->now);
 }
 
 static void

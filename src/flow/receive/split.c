@@ -67,7 +67,6 @@ struct split {
 	unsigned pairs;
 	struct receive_pair own[RECEIVE_BATCH];
 	struct receive_packet packet[RECEIVE_BATCH];
-	int16_t landing[RECEIVE_BATCH];
 	uint16_t taking[RECEIVE_BATCH];
 	unsigned takings;
 };
@@ -105,7 +104,7 @@ int
 split_make(struct split **split, const struct split_args *args)
 {
 	struct split *s = calloc(1, sizeof *s);
-	uint64_t scratch = (uint64_t)RECEIVE_BATCH * args->spare->slot_bytes;
+	uint64_t scratch = (uint64_t)RECEIVE_BATCH * args->scratch->slot_bytes;
 
 	if (!s)
 		return -ENOMEM;
@@ -282,31 +281,22 @@ packet_hand(struct split *s, const struct split_batch *b, unsigned i,
 	int at = b->landing ? b->landing[i] : (int)i;
 	bool landed =
 	    at >= 0 && (unsigned)at < s->pairs && k->payload == s->payload[at];
-	uint8_t *aside = s->scratch + (uint64_t)i * s->a.spare->slot_bytes;
+	uint8_t *aside = s->scratch + (uint64_t)i * s->a.scratch->slot_bytes;
 
 	s->packet[to] = *k;
-	s->landing[to] = -1;
-	if (landed && s->of[at] == place) {
-		s->landing[to] = (int16_t)s->nth[at];
-	} else if (landed) {
+	if (landed && s->of[at] != place) {
 		memcpy(aside, k->payload, s->a.shape->payload);
 		s->packet[to].payload = aside;
 	}
 }
 
-/* Gives a place its packets.  If it was not asked for pairs in this call it
- * still has those of an earlier one, but no packet is said to have landed
- * there. */
 static void
 part_give(struct split *s, const struct split_batch *b, uint16_t number)
 {
-	struct part *part = &s->part[number];
-	struct place *place = s->a.place[number];
+	const struct part *part = &s->part[number];
 
-	place->landing = s->landing + part->first;
-	place_batch(place, aim_of(s, b->source, number),
+	place_batch(s->a.place[number], aim_of(s, b->source, number),
 		    s->packet + part->first, part->n, b->now_ns, b->now);
-	place->landing = NULL;
 }
 
 const uint16_t *

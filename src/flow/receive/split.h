@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "flow/place/place.h"
-#include "flow/place/spare.h"
+#include "flow/place/scratch.h"
 
 /*
  * A split deals the packets of one source out to places by what their headers
@@ -28,7 +28,7 @@ struct split_args {
 	const uint32_t *key;		  /* station or thread of each place */
 	struct place *const *place;
 	unsigned places, sources;
-	struct spare *spare; /* scratch memory that the places share */
+	struct scratch *scratch; /* scratch memory that the places share */
 };
 
 /* Makes a split; the arrays belong to the caller, and must outlive it.  Returns
@@ -40,11 +40,13 @@ void split_free(struct split *s); /* NULL is allowed */
 unsigned split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 		   unsigned n);
 
-/* A batch of one source; `landing` as in struct place. */
+/* A batch of one source. */
 struct split_batch {
 	unsigned source;
 	const struct receive_packet *packet;
 	unsigned packets;
+	/* The pair of the last split_aim in which each packet landed, -1 for
+	 * none.  NULL: packet i landed in pair i, if in any. */
 	const int16_t *landing;
 	int64_t now_ns, now;
 };

@@ -65,10 +65,10 @@ shared_aim(struct place *place, const struct aim *aim,
 
 	(void)aim;
 	for (unsigned i = 0; i < n; i++) {
-		pair[i].prefix = spare_prefix(h->spare, i);
-		pair[i].payload = spare_slot(h->spare, i);
-		pair[i].prefix_bytes = h->spare->prefix_bytes;
-		pair[i].payload_bytes = h->spare->slot_bytes;
+		pair[i].prefix = scratch_prefix(h->scratch, i);
+		pair[i].payload = scratch_slot(h->scratch, i);
+		pair[i].prefix_bytes = h->scratch->prefix_bytes;
+		pair[i].payload_bytes = h->scratch->slot_bytes;
 	}
 	return n;
 }
@@ -155,10 +155,10 @@ static void
 all_free(struct shared *s)
 {
 	for (unsigned i = 0; i < s->threads; i++)
-		spare_free(s->handle[i].spare);
+		scratch_free(s->handle[i].scratch);
 	if (s->slots)
 		place_free(&s->slots->base);
-	spare_free(s->spare);
+	scratch_free(s->scratch);
 	pthread_cond_destroy(&s->progress);
 	pthread_mutex_destroy(&s->lock);
 	pthread_rwlock_destroy(&s->gate);
@@ -214,7 +214,7 @@ handles_make(struct shared *s, const struct place_args *args)
 		h->base.ops = &shared_ops;
 		h->shared = s;
 		h->passed = INT64_MIN;
-		err = place_spare(&h->spare, args);
+		err = slots_scratch_make(&h->scratch, args);
 	}
 	return err;
 }
@@ -237,8 +237,8 @@ shared_make(struct place **handle, unsigned threads,
 	locks_make(s);
 	err = handles_make(s, args);
 	if (!err)
-		err = place_spare(&s->spare, args);
-	inner.spare = s->spare;
+		err = slots_scratch_make(&s->scratch, args);
+	inner.scratch = s->scratch;
 	if (!err)
 		err = slots_make(&place, &inner);
 	if (err) {

@@ -30,7 +30,7 @@ struct tally {
 struct handle {
 	struct place base;
 	struct shared *shared;
-	struct spare *spare;
+	struct scratch *scratch;
 
 	/* State of one batch; the thread's own. */
 	struct aim *aim; /* aim of the batch's source */
@@ -60,7 +60,7 @@ struct handle {
 
 struct shared {
 	struct slots *slots;
-	struct spare *spare;
+	struct scratch *scratch;
 	unsigned threads;
 
 	/* Guards the window and its blocks.  Held for reading, a thread may set

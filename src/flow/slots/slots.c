@@ -14,11 +14,11 @@
  * bits and counts, slides the window and closes blocks, but moves no payload,
  * because a slot that a packet belongs in may hold another packet of the same
  * batch that was not looked at yet.  The second pass moves the packets that are
- * not where they belong (moves.c).  Only then do closed blocks leave, and do
+ * not where they belong (place/relocate.c).  Only then do closed blocks leave, and do
  * unused blocks go back: until then everything that landed stays in place.
  *
  * The kernel is never given a slot whose bit is set, so no packet in place is
- * ever overwritten.  If no block is free, packets land in spare memory: the
+ * ever overwritten.  If no block is free, packets land in scratch memory: the
  * socket is drained, late packets among them still find their slots in the open
  * blocks, and the others are counted as `no_buffer`.
  *
@@ -27,7 +27,7 @@
  * slot that a packet of this batch may lie in.
  *
  * A place has some 15 KiB of its own, so hundreds cost little; the rest is the
- * intake's (spare.h) or borrowed from the stock.
+ * intake's (scratch.h) or borrowed from the stock.
  */
 #include "flow/slots/slots_priv.h"
 
@@ -37,10 +37,6 @@
 
 #include "flow/place/learn.h"
 #include "flow/memory/quanta.h"
-
-#define WAITS                                                                  \
-	INT64_C(4000000000) /* ns; the format may need two seconds of data to
-			       learn */
 
 /* Packets that a candidate needs ahead of the head: fewer for small blocks,
  * since a stream may begin with losses. */
@@ -103,20 +99,6 @@ slots_read(const struct slots *p, const struct receive_packet *k,
 	return f->has & FORMAT_SEQUENCE ? DROP_KINDS : DROP_UNREADABLE;
 }
 
-/* Index of the pair that packet i of the batch landed in; MOVES_NOWHERE if it
- * landed outside of the blocks. */
-static int
-packet_landing(const struct slots *p, unsigned i,
-	       const struct receive_packet *k)
-{
-	int at = p->base.landing ? p->base.landing[i] : (int)i;
-
-	if (at < 0 || (unsigned)at >= p->keys ||
-	    k->payload != p->pair[at].payload)
-		return MOVES_NOWHERE;
-	return at;
-}
-
 /* Teaches the source's aim that this packet came. */
 static void
 packet_saw(const struct slots *p, uint64_t rel)
@@ -130,7 +112,7 @@ packet_saw(const struct slots *p, uint64_t rel)
 }
 
 static void
-packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
+packet_place(struct slots *p, const struct receive_packet *k)
 {
 	struct format_packet f;
 	enum drop why = slots_read(p, k, &f);
@@ -154,13 +136,8 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 		p->reached = rel + 1;
 	packet_saw(p, rel);
 	if (to && to != k->payload) {
-		int at = packet_landing(p, i, k);
-
 		p->base.counts.moved++;
-		if (p->moved_on)
-			moves_add_outside(p->moves, k->payload, at, to);
-		else
-			moves_add(p->moves, k->payload, at, to, rel);
+		relocate_add(p->relocate, k->payload, to, p->payload);
 	}
 }
 
@@ -169,8 +146,7 @@ packet_place(struct slots *p, unsigned i, const struct receive_packet *k)
 static void
 batch_start(struct slots *p, int64_t now_ns, int64_t now)
 {
-	moves_start(p->moves, p->key, p->keys);
-	p->moved_on = false;
+	relocate_start(p->relocate);
 	p->echoed = false;
 	p->reached = 0;
 	p->now_ns = p->pass_ns = now_ns;
@@ -211,7 +187,7 @@ blocks_sum(struct slots *p)
  * True if closed blocks should wait for the frames per second.  The index
  * stores the time span of each block, and a frame number becomes a time only
  * with the frames per second.  While those are being learned, blocks wait, for
- * WAITS ns at most and only while half of the stock is free, since disks may be
+ * SLOTS_WAITS at most and only while half of the stock is free, since disks may be
  * slow just then.
  */
 static bool
@@ -224,7 +200,7 @@ is_waiting(struct slots *p, uint32_t fps)
 		return false;
 	if (!p->waits_since)
 		p->waits_since = p->now;
-	return p->now - p->waits_since < WAITS;
+	return p->now - p->waits_since < SLOTS_WAITS;
 }
 
 void
@@ -248,7 +224,7 @@ slots_release(struct slots *p)
 static void
 batch_finish(struct slots *p)
 {
-	moves_settle(p->moves);
+	relocate_settle(p->relocate);
 	if (!p->unsummed)
 		blocks_sum(p);
 	window_pass_on(&p->window, is_pressed(p));
@@ -269,7 +245,7 @@ slots_sort(struct slots *p, struct aim *aim,
 	p->aim = aim;
 	for (unsigned i = 0; i < n; i++) {
 		p->now_ns = packet[i].arrived ? packet[i].arrived : now_ns;
-		packet_place(p, i, &packet[i]);
+		packet_place(p, &packet[i]);
 	}
 	p->aim = NULL;
 	p->now_ns = now_ns;
@@ -300,7 +276,6 @@ slots_batch(struct place *place, struct aim *aim,
 void
 slots_rivals(struct slots *p, unsigned n, int64_t ahead, int64_t now)
 {
-	p->keys = 0;
 	batch_start(p, p->pass_ns, now);
 	slots_oppose(p, n, ahead);
 	batch_finish(p);
@@ -319,7 +294,6 @@ slots_age(struct place *place, int64_t now)
 {
 	struct slots *p = (struct slots *)place;
 
-	p->keys = 0;
 	p->now = now;
 	slots_held_age(p);
 	batch_start(p, p->pass_ns, now);
@@ -336,7 +310,6 @@ slots_flush(struct place *place)
 {
 	struct slots *p = (struct slots *)place;
 
-	p->keys = 0;
 	p->waits_since = INT64_MIN / 2; /* wait no longer */
 	slots_held_flush(p);
 	batch_start(p, p->pass_ns, p->now);
@@ -372,7 +345,7 @@ slots_make(struct place **place, const struct place_args *args)
 		return -ENOMEM;
 	p->base.ops = &slots_ops;
 	p->a = *args;
-	p->moves = &args->spare->moves;
+	p->relocate = &args->scratch->relocate;
 	p->slots = args->geometry->slots;
 	p->payload = args->geometry->payload;
 	p->parts = args->geometry->parts;

@@ -3,6 +3,7 @@
 #define SPATE_FLOW_SLOTS_SLOTS_H
 
 #include "flow/place/place.h"
+#include "flow/place/scratch.h"
 
 /*
  * A place for packets of equal size.  Each packet has a slot of its own, which
@@ -25,5 +26,13 @@
  * Returns 0 or -ENOMEM.
  */
 int slots_make(struct place **place, const struct place_args *args);
+
+/* Makes scratch memory for such places.  Returns 0 or -ENOMEM. */
+static inline int
+slots_scratch_make(struct scratch **scratch, const struct place_args *args)
+{
+	return scratch_make(scratch, args->geometry->payload,
+			    args->shape->prefix);
+}
 
 #endif

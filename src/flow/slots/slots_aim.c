@@ -2,35 +2,36 @@
 /*
  * Predicts where the next packets of a source should land: in free slots of the
  * sequences that its aim expects (aim.h), ascending through the whole window,
- * and behind that in spare memory.
+ * and behind that in scratch memory.
  */
 #include "flow/slots/slots_priv.h"
 
-/* Writes the pairs that point into blocks; p->keys is their number. */
-static void
+/* Writes the pairs that point into blocks, and returns their number. */
+static unsigned
 blocks_aim(struct slots *p, const struct aim *aim, struct receive_pair *pair,
 	   unsigned n, uint64_t rel)
 {
 	struct window *w = &p->window;
 	uint64_t first = w->origin + (w->gone ? p->slots : 0), slot;
+	unsigned landing = 0;
 	struct block *b;
 	uint32_t at;
 
 	rel = aim_from(aim, rel > first ? rel : first, &at);
 	slot = rel - w->origin;
-	for (unsigned i = 0; p->keys < n; slot += aim_step(aim, &at)) {
+	for (unsigned i = 0; landing < n; slot += aim_step(aim, &at)) {
 		if (slot >= p->slots) {
 			i += (unsigned)(slot / p->slots);
 			slot %= p->slots;
 		}
 		b = i < WINDOW_BLOCKS ? window_block(w, i) : NULL;
 		if (!b)
-			return;
+			break;
 		if (block_has(b, (uint32_t)slot))
 			continue;
-		pair[p->keys].payload = block_slot(b, (uint32_t)slot);
-		p->key[p->keys++] = w->origin + i * (uint64_t)p->slots + slot;
+		pair[landing++].payload = block_slot(b, (uint32_t)slot);
 	}
+	return landing;
 }
 
 /* Number of blocks that parked packets will take before a run has its first
@@ -75,27 +76,25 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 	uint64_t off = rel > w->origin ? rel - w->origin : 0;
 	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
 	bool inside = w->running && !aim->away && off < end;
-	struct spare *spare = p->a.spare;
+	struct scratch *scratch = p->a.scratch;
 	bool holds = slots_holds(p);
-	unsigned landing;
+	unsigned landing = 0;
 
-	p->pair = pair;
-	p->key = spare->key + spare->used;
-	p->keys = 0;
-	if (inside && !holds)
-		blocks_aim(p, aim, pair, n, rel);
-	landing = holds ? slots_held_aim(p, pair, n) : p->keys;
-	for (unsigned i = 0; i < n; i++, spare->used++) {
+	if (holds)
+		landing = slots_held_aim(p, pair, n);
+	else if (inside)
+		landing = blocks_aim(p, aim, pair, n, rel);
+	for (unsigned i = 0; i < n; i++, scratch->used++) {
 		if (i >= landing)
-			pair[i].payload = spare_slot(spare, spare->used);
-		pair[i].prefix = spare_prefix(spare, spare->used);
+			pair[i].payload = scratch_slot(scratch, scratch->used);
+		pair[i].prefix = scratch_prefix(scratch, scratch->used);
 		pair[i].prefix_bytes = p->a.shape->prefix;
 		pair[i].payload_bytes = p->payload;
 	}
 	if (holds)
 		return stock_room(p->a.stock, p->a.sub) ? n : landing;
 	if (inside)
-		return p->keys;
+		return landing;
 	return room_ahead(p, n, w->running && !aim->away, off);
 }
 

@@ -16,7 +16,7 @@
  *
  * Held packets take no more than one guaranteed block and what is left over in
  * the stock (stock_plenty), up to three quarters of it: disks may be slow just
- * then.  If no block can be had, or nothing was learned within HELD_LONGEST,
+ * then.  If no block can be had, or nothing was learned within SLOTS_HELD_LONGEST,
  * the oldest block leaves unsorted: a run of its own, in the order of arrival,
  * in which losses are invisible.  The end of a recording does the same with all
  * held blocks.  A log line says so, and no packet is lost.
@@ -33,21 +33,9 @@
 #include "base/log.h"
 #include "flow/place/learn.h"
 
-#define HELD_LONGEST INT64_C(4000000000) /* ns */
-
 enum {
 	CATCH_UP = 4,
 	FIRST = 64, /* packets that are read to find where the run begins */
-};
-
-/* A block of packets in the order of arrival. */
-struct held {
-	struct held *next;
-	struct block *b;   /* OPEN; a bit for each slot with a packet */
-	uint32_t at, end;  /* first slot not sorted yet; one more than the last
-			      used slot */
-	int64_t since;	   /* steady ns, arrival of the first packet */
-	int64_t arrived[]; /* UTC ns, per slot */
 };
 
 static bool
@@ -367,17 +355,13 @@ oldest_place(struct slots *p, uint64_t most)
 void
 slots_held_place(struct slots *p, uint64_t most)
 {
-	const int16_t *landing = p->base.landing;
 	uint64_t n;
 
 	if (!has_learned(p))
 		return;
-	p->base.landing = NULL;
-	p->keys = 0;
 	p->held_out = 0;
 	for (; p->held && most; most -= n < most ? n : most)
 		n = oldest_place(p, most);
-	p->base.landing = landing;
 }
 
 /* With memory short, a whole block's worth is sorted at once: held packets are
@@ -399,7 +383,7 @@ slots_held_age(struct slots *p)
 {
 	p->held_aimed = 0;
 	slots_held_place(p, p->slots);
-	while (p->held && p->now - p->held->since >= HELD_LONGEST) {
+	while (p->held && p->now - p->held->since >= SLOTS_HELD_LONGEST) {
 		if (p->held->end)
 			out_say(p, "that took more than 4 s");
 		oldest_out(p);

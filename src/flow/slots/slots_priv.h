@@ -3,10 +3,9 @@
 #define SPATE_FLOW_SLOTS_SLOTS_PRIV_H
 
 #include "flow/slots/candidate.h"
-#include "flow/place/moves.h"
 #include "flow/slots/parking.h"
 #include "flow/slots/slots.h"
-#include "flow/place/spare.h"
+#include "flow/place/scratch.h"
 #include "flow/place/window.h"
 
 /*
@@ -15,7 +14,20 @@
  * run begins, slots_held.c holds packets that have no sequence until their
  * stream is learned.
  */
-struct held;
+/* ns that packets are held for learning, and that closed blocks wait for the
+ * frames per second: the format may need two seconds of data to learn. */
+#define SLOTS_HELD_LONGEST INT64_C(4000000000)
+#define SLOTS_WAITS	   INT64_C(4000000000)
+
+/* A block of packets in the order of arrival. */
+struct held {
+	struct held *next;
+	struct block *b;   /* OPEN; a bit for each slot with a packet */
+	uint32_t at, end;  /* first slot not sorted yet; one more than the last
+			      used slot */
+	int64_t since;	   /* steady ns, arrival of the first packet */
+	int64_t arrived[]; /* UTC ns, per slot */
+};
 
 struct slots {
 	struct place base;
@@ -28,17 +40,12 @@ struct slots {
 	struct window window; /* the open blocks and their run */
 
 	/* State of one batch. */
-	struct aim *aim; /* aim of the batch's source; NULL: not in a batch */
-	const struct receive_pair *pair;
-	uint64_t *key; /* sequences of the landings; lies in the spare memory */
-	unsigned keys;
-	bool moved_on;	      /* a run began in this batch: keys are of the old
-				 run */
-	uint64_t reached;     /* one more than the highest sequence of this
+	struct aim *aim;  /* aim of the batch's source; NULL: not in a batch */
+	uint64_t reached; /* one more than the highest sequence of this
 				 batch */
 	int64_t pass_ns, now; /* time of the batch: UTC ns; steady ns */
 	int64_t now_ns;	      /* UTC ns of the packet that is being sorted */
-	struct moves *moves;  /* lies in the spare memory */
+	struct relocate *relocate; /* lies in the scratch memory */
 
 	unsigned agree, behind; /* packets that a candidate needs: ahead of the
 				   head; behind it */

@@ -170,10 +170,7 @@ echo_dissolve(struct slots *p)
 		p->echoed = true;
 		from = parking_slot(&p->parking, k->at);
 		p->base.counts.moved++;
-		if (p->moved_on)
-			moves_add_outside(p->moves, from, MOVES_NOWHERE, to);
-		else
-			moves_add(p->moves, from, MOVES_NOWHERE, to, rel);
+		relocate_add(p->relocate, from, to, p->payload);
 	}
 	c->n = 0;
 }
@@ -230,7 +227,6 @@ run_begin(struct slots *p, struct candidate *c)
 	if (c != &p->echo)
 		echo_dissolve(p);
 	window_end(&p->window);
-	p->moved_on = true;
 	p->reached = 0;
 	any = candidate_base(c, p->parts, &base);
 	if (any) {
@@ -460,7 +456,6 @@ void
 slots_run_from(struct slots *p, uint64_t base)
 {
 	window_begin(&p->window, (uint32_t)p->base.counts.runs++, base);
-	p->moved_on = true;
 }
 
 void
