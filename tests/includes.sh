@@ -75,7 +75,7 @@ part src/control 'contract base' .
 part src/store 'contract wire net base control' \
 	disk record recording list view read write repair
 store=$listed
-tangle src/flow "$store" \
+part src/flow "$store" \
 	memory place slots heaps receive output write source send copy
 part src/daemon "$listed" \
 	loop conf disks sessions transfers schedule requests vsi main
