@@ -11,6 +11,7 @@ libbase_a_SOURCES = \
 	%D%/secret.c %D%/secret.h \
 	%D%/shape.c %D%/shape.h \
 	%D%/text.c %D%/text.h \
-	%D%/units.c %D%/units.h
+	%D%/units.c %D%/units.h \
+	%D%/worker.c %D%/worker.h
 BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \
 	-ldl -lm -lpthread

@@ -1278,3 +1278,9 @@ tests_unit_test_server_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_server_LDADD = $(UNIT_BASE)
 
 endif
+
+check_PROGRAMS += tests/unit/test_worker
+TESTS += tests/unit/test_worker
+tests_unit_test_worker_SOURCES = %D%/test_worker.c %D%/suite.h
+tests_unit_test_worker_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_worker_LDADD = $(UNIT_BASE)
