@@ -74,11 +74,6 @@ libflow_a_SOURCES = \
 	%D%/output/disk_choice.c %D%/output/disk_choice.h \
 	%D%/output/durable_set.c %D%/output/durable_set.h \
 	%D%/output/output.c %D%/output/output.h \
-	%D%/output/output_priv.h \
-	%D%/output/output_resume.c \
-	%D%/output/output_runs.c \
-	%D%/output/output_tap.c \
-	%D%/output/output_told.c \
 	%D%/output/queue.c %D%/output/queue.h \
 	%D%/write/chunk.c %D%/write/chunk.h \
 	%D%/write/disk_plugin.c %D%/write/disk_plugin.h \
@@ -86,13 +81,7 @@ libflow_a_SOURCES = \
 	%D%/write/disk_speed.c %D%/write/disk_speed.h \
 	%D%/write/writer.c %D%/write/writer.h \
 	%D%/write/writer_disk.c \
-	%D%/write/writer_doom.c \
-	%D%/write/writer_drop.c \
-	%D%/write/writer_errand.c \
-	%D%/write/writer_load.c \
 	%D%/write/writer_priv.h \
-	%D%/write/writer_rank.c \
-	%D%/write/writer_watch.c \
 	%D%/write/writes_in_flight.c %D%/write/writes_in_flight.h \
 	%D%/source/source.h \
 	%D%/source/source_disk.c %D%/source/source_disk.h \

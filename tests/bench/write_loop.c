@@ -150,7 +150,7 @@ output_open(struct loop *l, const struct geometry *g)
 static void
 errands_wait(struct loop *l)
 {
-	while (atomic_load_explicit(&l->output->errands, memory_order_acquire))
+	while (atomic_load_explicit(&l->output->jobs, memory_order_acquire))
 		usleep(1000);
 }
 
@@ -166,7 +166,7 @@ writers_start(struct loop *l)
 
 	args.arena = pool_arena(l->pool, &arena_bytes);
 	args.arena_bytes = arena_bytes;
-	atomic_store(&l->output->errands, l->disks);
+	atomic_store(&l->output->jobs, l->disks);
 	for (args.number = 0; args.number < l->disks; args.number++) {
 		args.disk = &l->disk[args.number];
 		check("writer", writer_start(&l->w[args.number], &args));
@@ -216,7 +216,7 @@ writers_end(struct loop *l)
 		.kind = INDEX_END,
 	};
 
-	atomic_store(&l->output->errands, l->disks);
+	atomic_store(&l->output->jobs, l->disks);
 	for (unsigned i = 0; i < l->disks; i++)
 		check("end", writer_end(l->w[i], l->output, &end,
 					json_pack("{s:{s:s}}", "end", "reason",

@@ -50,7 +50,7 @@ open_with(const struct write_ops *with, struct fake_whim w)
 static void
 close_all(void)
 {
-	ck_assert_uint_eq(flight.jobs, 0);
+	ck_assert_uint_eq(flight.files, 0);
 	ck_assert_uint_eq(flight.queued, 0);
 	ck_assert_uint_eq(flight.idles, WRITES_REQUESTS);
 	for (unsigned i = 0; i < WRITES_FILES; i++) {

@@ -292,7 +292,7 @@ output_open(int64_t durable)
 	args.head = line;
 	ck_assert_int_eq(output_make(&output, &args), 0);
 	json_decref(line);
-	atomic_store(&output->errands, DISKS);
+	atomic_store(&output->jobs, DISKS);
 	for (unsigned i = 0; i < DISKS; i++)
 		ck_assert_int_eq(writer_begin(writer[i], output), 0);
 }
@@ -386,12 +386,12 @@ record_end(void)
 	output_end(output);
 	record.number = atomic_load(&output->records);
 	record.first = atomic_load(&output->packets);
-	atomic_store(&output->errands, DISKS);
+	atomic_store(&output->jobs, DISKS);
 	for (unsigned i = 0; i < DISKS; i++)
 		ck_assert_int_eq(writer_end(writer[i], output, &record,
 					    json_pack("{s:i}", "end", 1)),
 				 0);
-	while (atomic_load(&output->errands))
+	while (atomic_load(&output->jobs))
 		turn(since, "the ends on disks");
 }
 

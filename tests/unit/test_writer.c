@@ -82,19 +82,19 @@ open_writers(void)
 }
 
 static void
-errands_wait(void)
+jobs_wait(void)
 {
-	while (atomic_load(&bench.output->errands))
+	while (atomic_load(&bench.output->jobs))
 		loop();
 }
 
 static void
 begin(void)
 {
-	atomic_store(&bench.output->errands, BENCH_DISKS);
+	atomic_store(&bench.output->jobs, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_int_eq(writer_begin(writer[i], bench.output), 0);
-	errands_wait();
+	jobs_wait();
 }
 
 /* One block, where there is memory for it. */
@@ -188,12 +188,12 @@ end(void)
 {
 	struct index_record record = { .kind = INDEX_END };
 
-	atomic_store(&bench.output->errands, BENCH_DISKS);
+	atomic_store(&bench.output->jobs, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_int_eq(writer_end(writer[i], bench.output, &record,
 					    json_pack("{s:i}", "end", 1)),
 				 0);
-	errands_wait();
+	jobs_wait();
 }
 
 /* Records of blocks in a disk's index; each has its chunk, as it was put. */
@@ -433,8 +433,8 @@ START_TEST(every_block_durable_at_once)
 }
 END_TEST
 
-/* Nothing orders the receiver's first block behind the writers' errands. */
-START_TEST(blocks_may_come_before_the_errand)
+/* Nothing orders the receiver's first block behind the writers' jobs. */
+START_TEST(blocks_may_come_before_the_job)
 {
 	whims(GOOD, GOOD, GOOD);
 	open_writers();
@@ -572,7 +572,7 @@ START_TEST(one_hangs_and_is_back)
 }
 END_TEST
 
-/* Nobody waits for its errands; they are done all the same. */
+/* Nobody waits for its jobs; they are done all the same. */
 START_TEST(the_end_waits_for_nobody)
 {
 	whims(GOOD, GOOD, GOOD);
@@ -905,10 +905,10 @@ story_ends(void)
 		watch_all();
 		abandon();
 	}
-	atomic_store(&o->errands, BENCH_DISKS);
+	atomic_store(&o->jobs, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_int_eq(writer_sync(writer[i], o), 0);
-	while (atomic_load(&o->errands))
+	while (atomic_load(&o->jobs))
 		watch_all();
 	books_agree();
 	output_counts(o, &c);
@@ -918,11 +918,11 @@ story_ends(void)
 			 "packets_at_risk", (json_int_t)c.risk, "drops",
 			 "unwritten", (json_int_t)c.lost);
 	atomic_store(&o->ended, true);
-	atomic_store(&o->errands, BENCH_DISKS);
+	atomic_store(&o->jobs, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_int_eq(
 		    writer_end(writer[i], o, &record, json_deep_copy(tail)), 0);
-	while (atomic_load(&o->errands))
+	while (atomic_load(&o->jobs))
 		watch_all();
 	json_decref(tail);
 }
@@ -1006,7 +1006,7 @@ START_TEST(stop_needs_no_recording)
 }
 END_TEST
 
-SUITE("writer", stop_needs_no_recording, blocks_may_come_before_the_errand,
+SUITE("writer", stop_needs_no_recording, blocks_may_come_before_the_job,
       disks_share_the_work, whims_are_borne, a_disk_that_fails_is_replaced,
       all_disks_fail, all_disks_come_back, no_disk_works_at_all,
       a_disk_comes_back, every_block_durable_at_once, two_are_on_their_way,

@@ -3,7 +3,7 @@
  * A disk is taken away in mid-recording, and added again: what it has is
  * durable and named, and no block is lost or on two disks.
  */
-#include "../../src/flow/write/writer_drop.c"
+#include "flow/write/writer.h"
 
 #include <sched.h>
 
@@ -33,9 +33,9 @@ start(unsigned i)
 }
 
 static void
-errands_wait(void)
+jobs_wait(void)
 {
-	while (atomic_load(&bench.output->errands))
+	while (atomic_load(&bench.output->jobs))
 		sched_yield();
 }
 
@@ -46,10 +46,10 @@ open_writers(void)
 
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		start(i);
-	atomic_store(&bench.output->errands, BENCH_DISKS);
+	atomic_store(&bench.output->jobs, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_int_eq(writer_begin(writer[i], bench.output), 0);
-	errands_wait();
+	jobs_wait();
 }
 
 static void
@@ -57,11 +57,11 @@ close_writers(void)
 {
 	struct index_record record = { .kind = INDEX_END };
 
-	atomic_store(&bench.output->errands, BENCH_DISKS);
+	atomic_store(&bench.output->jobs, BENCH_DISKS);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_int_eq(
 		    writer_end(writer[i], bench.output, &record, NULL), 0);
-	errands_wait();
+	jobs_wait();
 	queue_drain(bench.queue);
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		writer_stop(writer[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Disks that do not answer, as the event loop sees them; writer_watch.c handles
+ * Disks that do not answer, as the event loop sees them; writer_disk.c handles
  * a single one.  This file looks at all disks together: the blocks of a hung
  * disk go to others only when another disk takes blocks, and are given up only
  * when none does and a recording is to end.

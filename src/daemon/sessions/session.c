@@ -75,10 +75,10 @@ session_start_at(struct session *s, int64_t at)
 /* True if all writers have done their job.  The acquire pairs with the writers'
  * release (output.h). */
 static bool
-errands_done(struct session *s)
+jobs_done(struct session *s)
 {
-	return atomic_load_explicit(&s->output->errands,
-				    memory_order_acquire) == 0;
+	return atomic_load_explicit(&s->output->jobs, memory_order_acquire) ==
+	       0;
 }
 
 static void
@@ -86,7 +86,7 @@ folders_sync(struct session *s)
 {
 	struct fleet *fleet = s->host->fleet;
 
-	atomic_store(&s->output->errands, fleet_writers(fleet));
+	atomic_store(&s->output->jobs, fleet_writers(fleet));
 	for (unsigned i = 0; i < fleet->n; i++) {
 		struct writer *w = fleet_writer(fleet, i);
 
@@ -117,7 +117,7 @@ folders_end(struct session *s)
 	/* A copy for each writer: the reference count of a JSON value orders
 	 * nothing between threads, so the last owner might free it while
 	 * another still reads. */
-	atomic_store(&s->output->errands, fleet_writers(fleet));
+	atomic_store(&s->output->jobs, fleet_writers(fleet));
 	for (unsigned i = 0; i < fleet->n; i++) {
 		struct writer *w = fleet_writer(fleet, i);
 
@@ -157,7 +157,7 @@ static void
 begin_look(struct session *s)
 {
 	/* the folders of these disks are counted */
-	bool done = errands_done(s);
+	bool done = jobs_done(s);
 
 	if (atomic_load(&s->output->folders) || (done && s->scan)) {
 		s->state = SESSION_RECORDING;
@@ -294,19 +294,19 @@ session_step(struct session *s, int64_t now)
 		armed_look(s, now);
 	if (s->state == SESSION_BEGINNING)
 		begin_look(s);
-	if (s->state == SESSION_RECORDING && errands_done(s))
+	if (s->state == SESSION_RECORDING && jobs_done(s))
 		disks_look(s);
 	end_look(s, now);
-	if (s->state == SESSION_STOPPING && errands_done(s) &&
+	if (s->state == SESSION_STOPPING && jobs_done(s) &&
 	    supply_flushed(s->supply))
 		s->state = s->cancelled ? SESSION_ENDED : SESSION_WRITING;
 	if (s->state == SESSION_WRITING)
 		writing_look(s, now);
-	if (s->state == SESSION_SYNCING && errands_done(s) &&
+	if (s->state == SESSION_SYNCING && jobs_done(s) &&
 	    !fleet_leaves(s->host->fleet)) {
 		s->state = SESSION_CLOSING;
 		folders_end(s);
 	}
-	if (s->state == SESSION_CLOSING && errands_done(s))
+	if (s->state == SESSION_CLOSING && jobs_done(s))
 		ended(s);
 }

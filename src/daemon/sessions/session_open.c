@@ -306,7 +306,7 @@ folders_begin(struct session *s)
 {
 	struct fleet *fleet = s->host->fleet;
 
-	atomic_store(&s->output->errands, fleet_writers(fleet));
+	atomic_store(&s->output->jobs, fleet_writers(fleet));
 	for (unsigned i = 0; i < fleet->n; i++) {
 		struct writer *w = fleet_writer(fleet, i);
 

@@ -93,7 +93,7 @@ folders_begin(struct inbox *in, struct copy_in *c)
 	struct fleet *fleet = &in->r->fleet;
 
 	copy_in_move(c, COPY_IN_BEGINNING);
-	atomic_store(&c->output->errands, fleet_writers(fleet));
+	atomic_store(&c->output->jobs, fleet_writers(fleet));
 	for (unsigned i = 0; i < fleet->n; i++) {
 		struct writer *w = fleet_writer(fleet, i);
 
@@ -104,16 +104,16 @@ folders_begin(struct inbox *in, struct copy_in *c)
 }
 
 static bool
-errands_done(const struct copy_in *c)
+jobs_done(const struct copy_in *c)
 {
-	return atomic_load_explicit(&c->output->errands,
-				    memory_order_acquire) == 0;
+	return atomic_load_explicit(&c->output->jobs, memory_order_acquire) ==
+	       0;
 }
 
 static void
 begin_look(struct inbox *in, struct copy_in *c)
 {
-	bool done = errands_done(c); /* read before `folders`: all writers
+	bool done = jobs_done(c); /* read before `folders`: all writers
 				      * are counted then */
 	struct fault fault = { 0 };
 
@@ -137,7 +137,7 @@ folders_end(struct inbox *in, struct copy_in *c)
 	struct fleet *fleet = &in->r->fleet;
 
 	atomic_store_explicit(&c->output->ended, true, memory_order_release);
-	atomic_store(&c->output->errands, fleet_writers(fleet));
+	atomic_store(&c->output->jobs, fleet_writers(fleet));
 	for (unsigned i = 0; i < fleet->n; i++) {
 		struct writer *w = fleet_writer(fleet, i);
 
@@ -154,11 +154,11 @@ closing_look(struct inbox *in, struct copy_in *c)
 
 	if (!ended && fleet_takers(&in->r->fleet) == 0)
 		fleet_abandon(&in->r->fleet, c->output);
-	if (!ended && errands_done(c) &&
+	if (!ended && jobs_done(c) &&
 	    atomic_load_explicit(&c->output->in_flight, memory_order_acquire) ==
 		0)
 		folders_end(in, c);
-	else if (ended && errands_done(c))
+	else if (ended && jobs_done(c))
 		copy_in_move(c, COPY_IN_CLOSED);
 }
 

@@ -10,7 +10,7 @@
 /*
  * A beat (heartbeat) is the steady time, in ns, at which a thread last finished
  * a step.  A disk's writer thread sets it after each call that might have hung;
- * writer_watch.c reads it to find disks that hang.  A receiver thread sets its
+ * writer_disk.c reads it to find disks that hang.  A receiver thread sets its
  * own with each pass.  Relaxed: the value is only a time, and decisions about
  * it are made under the writer's lock.
  */

@@ -7,18 +7,556 @@
  * a receiver never waits for it: a block of 64 MiB that lost half its packets
  * takes ten milliseconds.
  */
-#include "flow/output/output_priv.h"
+#include "flow/output/output.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "contract/bytes.h"
 #include "flow/memory/brought.h"
 #include "flow/memory/pool.h"
 #include "flow/memory/quanta.h"
 #include "flow/memory/shelf.h"
+#include "flow/memory/tap.h"
 #include "store/record/geometry.h"
+#include "store/record/meta.h"
 #include "store/record/notes.h"
+#include "store/recording/recording.h"
+
+static void
+add(_Atomic uint64_t *to, uint64_t n)
+{
+	atomic_fetch_add_explicit(to, n, memory_order_relaxed);
+}
+
+/* ---- runs -------------------------------------------------------------- */
+
+/*
+ * The runs of an output's substreams.  Receivers extend them as blocks are put,
+ * and writers correct them when a block was lost or its data gave a time.  Done
+ * once per block, under output::lock.
+ *
+ * Runs are numbered per substream; the list has them in the order in which they
+ * began.
+ */
+
+static uint64_t
+last_present(const struct block *b)
+{
+	uint32_t slot = b->used;
+
+	if (b->notes)
+		return notes_span(b);
+	while (slot && !block_has(b, slot - 1))
+		slot--;
+	return slot ? slot - 1 : 0;
+}
+
+static uint32_t
+first_present(const struct block *b)
+{
+	uint32_t slot = 0;
+
+	if (b->notes)
+		return 0;
+	while (slot < b->used && !block_has(b, slot))
+		slot++;
+	return slot;
+}
+
+/* Starts a new run with its first block; NULL: the list is full. */
+static struct output_run *
+run_add(struct output *o, const struct block *b)
+{
+	struct output_run *r = &o->run[o->runs];
+	struct output_sub *sub = &o->sub[b->sub];
+	bool more = sub->run;
+
+	if (more && o->more == OUTPUT_RUNS)
+		return NULL;
+	*r = (struct output_run){ .run = b->run,
+				  .sub = b->sub,
+				  .base = b->base,
+				  .told = b->notes != 0,
+				  .first = b->first + first_present(b),
+				  .first_ns = b->first_ns };
+	sub->run = r;
+	o->runs++;
+	o->more += more;
+	return r;
+}
+
+/* Adds a block that is being queued to its run, or starts a new run.  Caller
+ * holds output::lock. */
+static void
+run_extend(struct output *o, const struct block *b)
+{
+	struct output_run *r = o->sub[b->sub].run;
+
+	if (!r || r->run != b->run)
+		r = run_add(o, b);
+	if (!r)
+		return;
+	r->last = b->first + last_present(b);
+	r->last_ns = b->last_ns;
+	r->packets += b->filled;
+}
+
+/* Finds a run in the list; NULL: the run is not listed.  Caller holds
+ * output::lock. */
+static struct output_run *
+run_find(struct output *o, unsigned sub, uint32_t run)
+{
+	for (unsigned i = o->runs; i--;) {
+		struct output_run *r = &o->run[i];
+
+		if (r->run == run && r->sub == sub)
+			return r;
+	}
+	return NULL;
+}
+
+/* Corrects a run's totals: `gone` packets were lost (negative: found again),
+ * `missing` more were never received.  No effect on a run that is not listed.
+ * Caller holds output::lock. */
+static void
+run_change(struct output *o, unsigned sub, uint32_t run, uint64_t gone,
+	   uint64_t missing)
+{
+	struct output_run *r = run_find(o, sub, run);
+
+	if (!r)
+		return;
+	r->packets -= gone;
+	r->missing += gone + missing;
+}
+
+/* Chunks reach the disks in any order, so both ends may move. */
+void
+output_timed(struct output *o, const struct index_record *r)
+{
+	struct output_run *run;
+
+	pthread_mutex_lock(&o->lock);
+	run = run_find(o, r->sub, r->run);
+	if (run && (!run->data_first_ns || r->first_ns < run->data_first_ns))
+		run->data_first_ns = r->first_ns;
+	if (run && r->last_ns > run->data_last_ns)
+		run->data_last_ns = r->last_ns;
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* Sealing finds out what a block of heaps misses.  A gap in a recording of
+ * cubes counts as many packets per heap as the block behind it has. */
+static void
+run_miss(struct output *o, const struct block *b)
+{
+	uint64_t pieces = (uint64_t)b->filled + b->missing;
+	uint64_t gap = b->gap ? b->gap * pieces / b->used : 0;
+
+	pthread_mutex_lock(&o->lock);
+	run_change(o, b->sub, b->run, 0, b->missing + gap);
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* ---- what transfers ask ------------------------------------------------ */
+
+/* Answers to transfers that follow a recording while it is made: which numbers
+ * are durable or lost, whether more will come, and a wake-up when that changes.
+ * A writer reports a whole sync at once. */
+
+/* Wakes every tap; caller holds output::tapping. */
+static void
+taps_poke(struct output *o)
+{
+	for (struct tap *t = o->taps; t; t = *tap_peer(t))
+		tap_poke(t);
+}
+
+void
+output_settle(struct output *o, const struct index_record *r, size_t n)
+{
+	pthread_mutex_lock(&o->tapping);
+	for (size_t i = 0; i < n; i++)
+		durable_set_add(&o->settled, r[i].number);
+	taps_poke(o);
+	pthread_mutex_unlock(&o->tapping);
+}
+
+/* Marks a block's number as lost for good, with `gap` also the number before
+ * it, and wakes the taps. */
+static void
+settle_lost(struct output *o, uint64_t number, bool gap)
+{
+	pthread_mutex_lock(&o->tapping);
+	durable_set_lose(&o->settled, number);
+	if (gap)
+		durable_set_lose(&o->settled, number - 1);
+	taps_poke(o);
+	pthread_mutex_unlock(&o->tapping);
+}
+
+bool
+output_is_lost(struct output *o, uint64_t number)
+{
+	bool lost;
+
+	pthread_mutex_lock(&o->tapping);
+	lost = durable_set_is_lost(&o->settled, number);
+	pthread_mutex_unlock(&o->tapping);
+	return lost || number < o->first_number;
+}
+
+uint64_t
+output_settled(struct output *o, uint64_t from)
+{
+	uint64_t end;
+
+	pthread_mutex_lock(&o->tapping);
+	end = durable_set_end(&o->settled, from);
+	pthread_mutex_unlock(&o->tapping);
+	return end;
+}
+
+unsigned
+output_floor(struct output *o, uint64_t from, uint64_t *floor,
+	     struct output_stretch *lost, unsigned room)
+{
+	const struct durable_set *s = &o->settled;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&o->tapping);
+	*floor = durable_set_end(s, 0);
+	from = durable_set_next(s, from, true);
+	for (; from < *floor && n < room; n++) {
+		lost[n].from = from;
+		lost[n].to = durable_set_next(s, from, false);
+		if (lost[n].to > *floor)
+			lost[n].to = *floor;
+		from = durable_set_next(s, lost[n].to, true);
+	}
+	if (from < *floor)
+		*floor = from;
+	pthread_mutex_unlock(&o->tapping);
+	return n;
+}
+
+void
+output_end(struct output *o)
+{
+	pthread_mutex_lock(&o->tapping);
+	o->over = true;
+	taps_poke(o);
+	pthread_mutex_unlock(&o->tapping);
+}
+
+/* Reads `over` before next_number: after the end no number is added, so *end is
+ * final if `over` is true. */
+bool
+output_over(struct output *o, uint64_t *end)
+{
+	bool over;
+
+	pthread_mutex_lock(&o->tapping);
+	over = o->over;
+	pthread_mutex_unlock(&o->tapping);
+	pthread_mutex_lock(&o->lock);
+	*end = o->next_number;
+	pthread_mutex_unlock(&o->lock);
+	return over;
+}
+
+void
+output_hurry(struct output *o, int64_t before)
+{
+	atomic_store_explicit(&o->hurry, before, memory_order_relaxed);
+}
+
+bool
+output_learned(struct output *o, struct format_shape *shape)
+{
+	bool learned;
+
+	pthread_mutex_lock(&o->lock);
+	learned = !o->learning;
+	if (learned)
+		*shape = o->own;
+	if (learned && !shape->fps)
+		shape->fps = o->fps;
+	pthread_mutex_unlock(&o->lock);
+	return learned;
+}
+
+int
+output_tap_open(struct output *o, struct stock *stock, struct tap **tap)
+{
+	const struct tap_of of = { .session = o,
+				   .format = o->format,
+				   .shape = o->shape };
+	struct tap *t;
+	int err = tap_make(&t, &of, stock);
+
+	if (err)
+		return err;
+	output_hold(o);
+	pthread_mutex_lock(&o->tapping);
+	*tap_peer(t) = o->taps;
+	o->taps = t;
+	pthread_mutex_unlock(&o->tapping);
+	*tap = t;
+	return 0;
+}
+
+void
+output_tap_close(struct output *o, struct tap *t)
+{
+	struct tap **at;
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&o->tapping);
+	for (at = &o->taps; *at != t; at = tap_peer(*at))
+		;
+	*at = *tap_peer(t);
+	pthread_mutex_unlock(&o->tapping);
+	tap_free(t);
+	output_drop(o);
+}
+
+/* ---- lines about heaps ------------------------------------------------- */
+
+/* Decides which facts about a stream of heaps are written to the metadata, on
+ * whichever disk: each description of an item once, and control heaps until
+ * there are OUTPUT_CONTROLS of them. */
+
+/* FNV-1a, 64 bits: two descriptions that differ have the same hash only by a
+ * rare accident, which costs one line of metadata. */
+static uint64_t
+hash(const uint8_t *data, uint32_t bytes)
+{
+	uint64_t h = bytes_hash(BYTES_HASH, data, bytes);
+
+	return h ? h : 1;
+}
+
+/* Returns the entry that has the hash, or the free one where it belongs.  Half
+ * of the table is always free, so the search ends. */
+static unsigned
+described_at(const struct output *o, uint64_t h)
+{
+	unsigned mask = 2 * OUTPUT_DESCRIBED - 1, i = (unsigned)h & mask;
+
+	while (o->described[i].hash && o->described[i].hash != h)
+		i = (i + 1) & mask;
+	return i;
+}
+
+bool
+output_described(struct output *o, const uint8_t *descriptor, uint32_t bytes,
+		 uint64_t number, const void *disk)
+{
+	uint64_t h = hash(descriptor, bytes);
+	struct output_described *entry;
+	bool added, again;
+
+	pthread_mutex_lock(&o->lock);
+	entry = &o->described[described_at(o, h)];
+	added = !entry->hash && o->described_n < OUTPUT_DESCRIBED;
+	again = entry->hash && entry->number == number && entry->disk != disk;
+	if (added || again)
+		*entry = (struct output_described){ h, number, disk };
+	o->described_n += added;
+	pthread_mutex_unlock(&o->lock);
+	return added || again;
+}
+
+bool
+output_controlled(struct output *o)
+{
+	bool told;
+
+	pthread_mutex_lock(&o->lock);
+	told = o->controls < OUTPUT_CONTROLS;
+	o->controls += told;
+	pthread_mutex_unlock(&o->lock);
+	return told;
+}
+
+/* ---- a recording that is continued ------------------------------------- */
+
+/*
+ * A continued recording has the totals of its earlier part in all its own, so
+ * that its last lines are true of the whole; its numbers and runs begin above
+ * the old ones.  Packets that the earlier process dropped or had only in
+ * memory, and did not write down, are unknown.
+ */
+
+static void
+take_run(struct output *o, const struct recording_run *r)
+{
+	o->run[o->runs++] = (struct output_run){
+		.run = r->run,
+		.sub = r->sub,
+		.base = r->base,
+		.first = r->first,
+		.last = r->last,
+		.packets = r->packets,
+		.told = true,
+		.missing = r->missing,
+		.first_ns = r->first_ns,
+		.last_ns = r->last_ns,
+		.data_first_ns = r->first_ns,
+		.data_last_ns = r->last_ns,
+	};
+}
+
+static void
+take_subs(struct output *o, const struct resume *r)
+{
+	const struct recording_facts *f = r->facts;
+
+	for (unsigned i = 0; i < o->subs && i < f->subs; i++) {
+		struct output_sub *sub = &o->sub[i];
+
+		sub->first_run = r->run[i];
+		atomic_store(&sub->before, f->sub[i].packets);
+		atomic_store(&sub->bytes, f->sub[i].bytes);
+	}
+}
+
+static void
+take_disks(struct output *o, const struct output_args *a)
+{
+	const struct recording_block *b;
+	size_t n;
+
+	b = recording_blocks(a->resume->rec, &n);
+	for (size_t i = 0; i < n; i++) {
+		struct output_disk *d;
+
+		if (b[i].disk < 0 || b[i].record.kind != INDEX_BLOCK ||
+		    a->resume_disk[b[i].disk] >= o->disks)
+			continue;
+		d = &o->disk[a->resume_disk[b[i].disk]];
+		atomic_fetch_add(&d->chunks, 1);
+		atomic_fetch_add(&d->bytes, b[i].record.bytes);
+	}
+}
+
+/* Marks the item descriptions that the metadata has, so that they are not
+ * written again. */
+static void
+take_described(struct output *o, const json_t *described)
+{
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach(described, i, text) {
+		uint32_t bytes;
+		uint8_t *raw;
+
+		if (meta_read_descriptor(json_string_value(text), &raw, &bytes))
+			continue;
+		output_described(o, raw, bytes, UINT64_MAX, o);
+		free(raw);
+	}
+}
+
+/* Paths of the disks that were looked at when the recording was continued. */
+static json_t *
+paths_here(const struct resume *r)
+{
+	json_t *here = json_object();
+
+	for (unsigned i = 0; here && i < r->disks->n; i++)
+		json_object_set_new(here, r->disks->disk[i].path, json_true());
+	return here;
+}
+
+/* Loads the totals of a recording that is being continued into an output whose
+ * other fields are set.  0 or -ENOMEM. */
+static int
+totals_resume(struct output *o, const struct output_args *a)
+{
+	const struct resume *r = a->resume;
+	const struct recording_facts *f = r->facts;
+
+	o->resumed = json_deep_copy(a->resume_line);
+	o->resumes = f->resumed ? json_deep_copy(f->resumed) : json_array();
+	o->here = paths_here(r);
+	if (!o->resumed || !o->resumes || !o->here ||
+	    json_array_append(o->resumes, o->resumed))
+		return -ENOMEM;
+	o->first_number = o->next_number = r->next;
+	o->seen = r->seen;
+	atomic_store(&o->before, f->packets);
+	atomic_store(&o->absent, r->absent);
+	o->controls = (unsigned)f->controls;
+	atomic_store(&o->packets, f->packets);
+	atomic_store(&o->bytes, r->bytes);
+	atomic_store(&o->chunks, f->chunks);
+	atomic_store(&o->records, r->records);
+	for (unsigned i = 0; i < f->runs; i++) {
+		if (f->run[i].sub < o->subs)
+			take_run(o, &f->run[i]);
+	}
+	take_described(o, f->described);
+	take_subs(o, r);
+	take_disks(o, a);
+	return 0;
+}
+
+/* ---- a disk that comes later -------------------------------------------- */
+
+/* Adds a record on a disk that appeared late to the totals.  An absent number
+ * was counted as absent until now, and where the recording is one file, as a
+ * block of fill. */
+static void
+found(struct output *o, const struct index_record *r)
+{
+	struct output_sub *sub = &o->sub[r->sub];
+	bool absent = r->number < o->seen;
+
+	add(&o->records, 1);
+	add(&o->chunks, r->kind == INDEX_BLOCK);
+	add(&o->packets, r->present);
+	add(&o->before, r->present);
+	add(&sub->before, r->present);
+	if (absent)
+		add(&o->absent, (uint64_t)-1);
+	if (o->subs > 1 || !absent || o->shape->store == HEAP_ROW) {
+		add(&o->bytes, r->bytes);
+		add(&sub->bytes, r->bytes);
+	}
+	/* The run's totals lack this record.  Passing its packets as negative
+	 * losses adds them to `packets`; the sum added to `missing` is
+	 * r->missing. */
+	pthread_mutex_lock(&o->lock);
+	run_change(o, r->sub, r->run, -(uint64_t)r->present,
+		   (uint64_t)r->present + r->missing);
+	pthread_mutex_unlock(&o->lock);
+}
+
+void
+output_found(struct output *o, const char *path,
+	     const struct index_record *record, size_t n)
+{
+	bool known;
+
+	pthread_mutex_lock(&o->lock);
+	known = json_object_get(o->here, path);
+	if (o->here && !known)
+		json_object_set_new(o->here, path, json_true());
+	pthread_mutex_unlock(&o->lock);
+	for (size_t i = 0; o->here && !known && i < n; i++) {
+		if (record[i].number < o->first_number &&
+		    record[i].sub < o->subs)
+			found(o, &record[i]);
+	}
+}
+
+/* ---- the blocks -------------------------------------------------------  */
 
 static void
 output_free(struct output *o)
@@ -102,7 +640,7 @@ output_make(struct output **output, const struct output_args *a)
 	pthread_mutex_init(&o->tapping, NULL);
 	err = parts_make(o, a);
 	if (!err && a->resume)
-		err = output_resume(o, a);
+		err = totals_resume(o, a);
 	durable_set_init(&o->settled, o->first_number);
 	if (err) {
 		output_free(o);
@@ -151,7 +689,7 @@ number(struct output *o, struct block *b)
 		o->next_number++;
 	b->number = o->next_number++;
 	b->run += o->sub[b->sub].first_run;
-	output_run_extend(o, b);
+	run_extend(o, b);
 }
 
 void
@@ -220,7 +758,7 @@ output_seal(struct output *o, struct block *b)
 			rest_clear(b);
 	} else if (b->notes) {
 		notes_seal(b, o->format);
-		output_run_miss(o, b);
+		run_miss(o, b);
 	} else {
 		pthread_mutex_lock(&sub->lock);
 		if (o->whole)
@@ -244,12 +782,6 @@ account(struct output *o, struct block *b)
 	if (atomic_fetch_sub_explicit(&o->in_flight, 1, memory_order_release) ==
 	    1)
 		o->changed(o->arg);
-}
-
-static void
-add(_Atomic uint64_t *to, uint64_t n)
-{
-	atomic_fetch_add_explicit(to, n, memory_order_relaxed);
 }
 
 /* Bytes that the gap before a block takes in its substream's file. */
@@ -288,7 +820,7 @@ lost_count(struct output *o, const struct block *b, int64_t sign)
 
 	add(&o->lost_packets, packets);
 	add(&o->sub[b->sub].lost_packets, packets);
-	output_run_change(o, b->sub, b->run, packets, 0);
+	run_change(o, b->sub, b->run, packets, 0);
 }
 
 void
@@ -307,7 +839,7 @@ output_lost(struct output *o, struct block *b)
 	pthread_mutex_lock(&o->lock);
 	lost_count(o, b, 1);
 	pthread_mutex_unlock(&o->lock);
-	output_settle_lost(o, b->number, b->gap > 0);
+	settle_lost(o, b->number, b->gap > 0);
 	if (b->brought)
 		output_fate(o, &b->brought->record, -EIO);
 	account(o, b);
@@ -350,7 +882,7 @@ record_count(struct output *o, const struct index_record *r, int64_t sign,
 	add(&o->chunks, (uint64_t)sign * (r->kind == INDEX_BLOCK));
 	add(&o->lost_packets, -packets);
 	add(&o->sub[r->sub].lost_packets, -packets);
-	output_run_change(o, r->sub, r->run, -packets, 0);
+	run_change(o, r->sub, r->run, -packets, 0);
 	add(&o->risk_packets, risk ? -packets : 0);
 	pthread_mutex_unlock(&o->lock);
 }
@@ -359,7 +891,7 @@ void
 output_unwrite(struct output *o, const struct index_record *r)
 {
 	record_count(o, r, -1, false);
-	output_settle_lost(o, r->number, false);
+	settle_lost(o, r->number, false);
 }
 
 void

@@ -154,7 +154,7 @@ struct output {
 	 * sees all totals. */
 	atomic_uint in_flight;
 	/* Jobs of writers not yet done; paired like in_flight. */
-	atomic_uint errands;
+	atomic_uint jobs;
 	atomic_uint folders; /* folders made on disks so far */
 	/* Set (release) before the jobs that end the recording are posted;
 	 * pairs with the writers' acquire: a begin that comes late makes no

@@ -43,13 +43,13 @@ space_check(const struct disk *disk, uint64_t bytes)
 static void
 fly(struct chunk *c)
 {
-	c->job = (struct file_write){ .fd = c->nowhere ? -1 : c->place.fd,
-				      .data = c->b->data,
-				      .offset = c->place.offset,
-				      .away = c->away,
-				      .bytes = c->nowhere ? block_bytes(c->b)
-							  : padded(c) };
-	writes_add(&c->plugin->writes, &c->job);
+	c->file = (struct file_write){ .fd = c->nowhere ? -1 : c->place.fd,
+				       .data = c->b->data,
+				       .offset = c->place.offset,
+				       .away = c->away,
+				       .bytes = c->nowhere ? block_bytes(c->b)
+							   : padded(c) };
+	writes_add(&c->plugin->writes, &c->file);
 }
 
 int
@@ -85,9 +85,9 @@ static int
 data_end(struct chunk *c)
 {
 	const struct folder_place *p = &c->place;
-	int err = c->job.err;
+	int err = c->file.err;
 
-	if (!err && c->job.bytes != p->bytes &&
+	if (!err && c->file.bytes != p->bytes &&
 	    ftruncate(p->fd, (off_t)(p->offset + p->bytes)) < 0)
 		err = -errno;
 	return err;
@@ -100,7 +100,7 @@ chunk_end(struct chunk *c)
 	int err, finished = 0;
 
 	if (c->nowhere)
-		return c->job.err;
+		return c->file.err;
 	err = data_end(c);
 	/* Called after an error too: the next file may get the same descriptor
 	 * number. */
@@ -127,7 +127,7 @@ chunk_remove(struct chunk *c)
 }
 
 struct chunk *
-chunk_of(struct file_write *job)
+chunk_of(struct file_write *file)
 {
-	return (struct chunk *)((char *)job - offsetof(struct chunk, job));
+	return (struct chunk *)((char *)file - offsetof(struct chunk, file));
 }

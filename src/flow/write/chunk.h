@@ -30,7 +30,7 @@ struct chunk {
 	struct disk_plugin *plugin;
 	struct folder_place place;
 	bool nowhere; /* the plugin stores nothing: no file is made */
-	struct file_write job;
+	struct file_write file;
 };
 
 /* Makes the place of a block on the disk and adds its data to the writes in flight.  0;
@@ -50,7 +50,7 @@ void chunk_keep(struct chunk *c);
 /* Removes the chunk.  0; -errno: some of it may be left on the disk. */
 int chunk_remove(struct chunk *c);
 
-/* Returns the chunk that a job of writes_done belongs to. */
-struct chunk *chunk_of(struct file_write *job);
+/* Returns the chunk that a write of writes_done belongs to. */
+struct chunk *chunk_of(struct file_write *file);
 
 #endif

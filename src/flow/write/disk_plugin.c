@@ -92,18 +92,18 @@ probe_open(const struct disk *disk, int flags)
 static int
 page_write(struct writes_in_flight *f, int fd)
 {
-	struct file_write job = { .fd = fd, .bytes = GEOMETRY_PAGE };
+	struct file_write file = { .fd = fd, .bytes = GEOMETRY_PAGE };
 	void *page;
 
 	if (posix_memalign(&page, GEOMETRY_PAGE, GEOMETRY_PAGE))
 		return -ENOMEM;
 	memset(page, 0, GEOMETRY_PAGE);
-	job.data = page;
-	writes_add(f, &job);
+	file.data = page;
+	writes_add(f, &file);
 	while (writes_push(f), !writes_done(f))
 		writes_wait(f);
 	free(page);
-	return job.err;
+	return file.err;
 }
 
 static int

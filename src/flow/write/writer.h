@@ -41,8 +41,7 @@
  * of its jobs.  When the thread comes back it removes the chunks of blocks that
  * were given away.
  *
- * Jobs are posted with writer_begin, writer_sync and writer_end; the code calls
- * them errands.  The event loop calls all functions of this header, unless said
+ * Jobs are posted with writer_begin, writer_sync and writer_end.  The event loop calls all functions of this header, unless said
  * otherwise.
  */
 struct writer;
@@ -121,7 +120,7 @@ void writer_retry(struct writer *w);
 
 /*
  * Post a job for the writer's thread, which does it before it takes another
- * block.  They never wait.  0 or -ENOMEM.  Each decrements output->errands when
+ * block.  They never wait.  0 or -ENOMEM.  Each decrements output->jobs when
  * the job is done, or when the disk turns out to hang.  Every writer gets a
  * begin and an end for each output.
  */

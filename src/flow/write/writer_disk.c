@@ -12,11 +12,80 @@
 #include "flow/write/writer_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/disk/layout.h"
+
+/* ---- chunks that could not be removed yet ------------------------------ */
+
+/*
+ * Chunks that have to go because their blocks are on other disks, but which
+ * their own disk failed to remove.  They are removed before the disk takes
+ * blocks again.  Only for recordings with a file per chunk: a file that all
+ * blocks share is cut back to what its index names when it is opened again.
+ */
+
+struct stray_chunk {
+	char path[2 * LAYOUT_FILE]; /* relative to the disk's folder */
+	struct stray_chunk *next;   /* linked in writer::strays */
+};
+
+void
+stray_add(struct writer *w, const struct chunk *c)
+{
+	char dir[LAYOUT_FILE], file[LAYOUT_FILE];
+	const char *name = c->rec->output->name;
+	struct stray_chunk *d = calloc(1, sizeof *d);
+
+	layout_dir(dir, name, LAYOUT_VBS);
+	layout_chunk(file, name, c->place.number);
+	log_line(LEVEL_WARN, w->disk.path,
+		 "%s/%s cannot be removed now; it will be before the disk "
+		 "takes blocks again",
+		 dir, file);
+	if (!d)
+		return;
+	snprintf(d->path, sizeof d->path, "%s/%s", dir, file);
+	d->next = w->strays;
+	w->strays = d;
+}
+
+/* Removes all remembered chunks.  0 or -errno. */
+static int
+strays_try(struct writer *w)
+{
+	struct stray_chunk *d;
+
+	while ((d = w->strays)) {
+		if (unlinkat(w->disk.fd, d->path, 0) < 0 && errno != ENOENT &&
+		    errno != ENOTDIR)
+			return -errno;
+		w->strays = d->next;
+		free(d);
+	}
+	return 0;
+}
+
+void
+strays_forget(struct writer *w)
+{
+	struct stray_chunk *d;
+
+	while ((d = w->strays)) {
+		log_line(LEVEL_ERROR, w->disk.path,
+			 "%s is on another disk as well, and could not be "
+			 "removed; remove it by hand",
+			 d->path);
+		w->strays = d->next;
+		free(d);
+	}
+}
 
 #define RETRY	   (5 * NS_SECOND)
 #define RETRY_MOST (60 * NS_SECOND)
@@ -226,7 +295,7 @@ probe(struct writer *w, const char **doing)
 	*doing = "write to it";
 	err = room_check(w);
 	if (!err)
-		err = dooms_try(w);
+		err = strays_try(w);
 	if (!err)
 		err = disk_plugins_probe(&w->plugins, &w->disk);
 	beat_now(&w->beat);
@@ -282,6 +351,189 @@ writer_disk_return(struct writer *w)
 		return;
 	if (w->tries++)
 		disk_leave(w, -ETIMEDOUT, "rely on it", false);
-	else if (!w->taker || w->doom)
+	else if (!w->taker || w->strays)
 		writer_disk_try(w);
+}
+
+/* ---- a disk that hangs; on the event loop ------------------------------ */
+
+/*
+ * A disk that does not answer, seen from outside.  This code runs on the event
+ * loop, never on the disk's thread, which is stuck in some system call, be it a
+ * write, an open, an fsync or an unlink.
+ *
+ * Decisions here are made under the writer's lock, and so are those of its
+ * thread about its blocks (claim() in writer.c): a block is either given
+ * away before the thread claims it, or not at all.
+ *
+ *   - A block that is given away gets another hold, for the disk that takes
+ *     it; so its memory is free only when the old call has ended too, and is
+ *     not reused while a device may still read from it.
+ *   - The disk's place in the queue is taken away only while other disks take
+ *     blocks: else new blocks wait in memory, and the disk may come back in
+ *     time.
+ *   - Its chunks since the last sync count as at risk.
+ *   - Nobody waits for its jobs.
+ */
+
+/* Puts the writer in state HUNG; `since`: steady ns of its last sign of life.
+ * Caller holds the lock. */
+static void
+hang(struct writer *w, int64_t since)
+{
+	w->hung_since = since;
+	w->facts.state = WRITER_HUNG;
+	w->facts.errors++;
+	snprintf(w->facts.why, sizeof w->facts.why,
+		 "no answer for %d s; it may come back",
+		 (int)(WRITER_PATIENCE / NS_SECOND));
+	for (struct disk_recording *l = w->recordings; l; l = l->next)
+		disk_recording_risk(l);
+	jobs_count(w);
+}
+
+void
+writer_watch(struct writer *w, int64_t now)
+{
+	int64_t beat;
+	bool hangs;
+
+	pthread_mutex_lock(&w->lock);
+	beat = atomic_load_explicit(&w->beat.at, memory_order_relaxed);
+	hangs = w->busy && w->facts.state != WRITER_HUNG &&
+		now - beat > WRITER_PATIENCE;
+	if (hangs)
+		hang(w, beat);
+	pthread_mutex_unlock(&w->lock);
+	if (!hangs)
+		return;
+	log_line(LEVEL_ERROR, writer_path(w),
+		 "the disk does not answer; what it has is given to others");
+	w->a.changed(w->a.arg);
+}
+
+bool
+writer_takes(struct writer *w)
+{
+	bool takes;
+
+	pthread_mutex_lock(&w->lock);
+	takes = w->taker && w->facts.state != WRITER_HUNG;
+	pthread_mutex_unlock(&w->lock);
+	return takes;
+}
+
+/* True if nobody has decided about the load's block yet, so that it can be
+ * given away or up. */
+static bool
+is_claimed(const struct load *l)
+{
+	return l->b && !l->away && !l->given_up;
+}
+
+/* Marks all undecided blocks as given away and holds each once more for the
+ * caller; returns how many.  Caller holds the lock. */
+static unsigned
+loads_take(struct writer *w, struct block **b)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
+		struct load *l = &w->load[i];
+
+		if (!is_claimed(l))
+			continue;
+		l->away = true;
+		block_hold(l->b);
+		b[n++] = l->b;
+	}
+	return n;
+}
+
+void
+writer_relieve(struct writer *w)
+{
+	struct block *b[WRITES_FILES];
+	struct taker *t = NULL;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->facts.state == WRITER_HUNG) {
+		n = loads_take(w, b);
+		t = w->taker;
+		w->taker = NULL;
+		w->facts.benched = false;
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (t)
+		taker_leave(t);
+	for (unsigned i = 0; i < n; i++) {
+		if (queue_put(w->queue, b[i], true) < 0)
+			output_lost(b[i]->session, b[i]);
+	}
+}
+
+void
+writer_abandon(struct writer *w, const struct output *o)
+{
+	struct block *b[WRITES_FILES];
+	unsigned n = 0;
+
+	pthread_mutex_lock(&w->lock);
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
+		struct load *l = &w->load[i];
+
+		if (w->facts.state != WRITER_HUNG || !is_claimed(l) ||
+		    l->b->session != o)
+			continue;
+		l->given_up = true;
+		block_hold(l->b);
+		b[n++] = l->b;
+	}
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < n; i++)
+		output_lost(b[i]->session, b[i]);
+}
+
+/* ---- orders; on the event loop ----------------------------------------- */
+
+/* Orders to the writer that follow from plugging disks: end, since the disk is
+ * to be taken away, or probe, since it may be there again.  Called on the event
+ * loop; nothing here waits. */
+
+static void
+poke(struct writer *w)
+{
+	pthread_cond_signal(&w->wake);
+	if (w->taker)
+		taker_poke(w->taker);
+}
+
+void
+writer_drop(struct writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	poke(w);
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool
+writer_dropped(struct writer *w)
+{
+	bool finished;
+
+	pthread_mutex_lock(&w->lock);
+	finished = w->finished;
+	pthread_mutex_unlock(&w->lock);
+	return finished;
+}
+
+void
+writer_retry(struct writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->retry = true;
+	poke(w);
+	pthread_mutex_unlock(&w->lock);
 }

@@ -14,14 +14,8 @@
 /*
  * The files of a writer:
  *
- *   writer.c         the thread, and the order of what it does
- *   writer_load.c    blocks that are being written
- *   writer_errand.c  jobs: begin, sync and end of recordings here
- *   writer_disk.c    the disk fails, and comes back
- *   writer_doom.c    chunks that could not be removed yet
- *   writer_rank.c    its figures, for the queue and for the status
- *   writer_drop.c    orders to end, or to probe; on the event loop
- *   writer_watch.c   a disk that hangs; on the event loop
+ *   writer.c       the thread: jobs, blocks that are being written, syncs
+ *   writer_disk.c  the disk fails, hangs, leaves and comes back
  *
  * Lock order: writer::lock, disk_recording::lock, output::lock; the queue's and the
  * pool's locks are taken last.  No lock is held during a call that may wait for
@@ -33,17 +27,17 @@
 #define WRITER_PATIENCE INT64_C(5000000000)
 #define WRITER_GONE	INT64_C(60000000000)
 
-enum errand_kind { ERRAND_BEGIN, ERRAND_SYNC, ERRAND_END };
+enum folder_job_kind { JOB_BEGIN, JOB_SYNC, JOB_END };
 
-struct errand {
+struct folder_job {
 	struct output *output; /* a reference is held */
-	enum errand_kind kind;
-	/* output->errands was decremented for it; under writer::lock. */
+	enum folder_job_kind kind;
+	/* output->jobs was decremented for it; under writer::lock. */
 	bool counted;
 	struct index_record record;
 	bool endless; /* no end record is to be written */
 	json_t *tail;
-	struct errand *next; /* linked in writer::errands */
+	struct folder_job *next; /* linked in writer::jobs */
 };
 
 /*
@@ -68,7 +62,7 @@ struct load {
 	bool given_up;
 };
 
-struct doom;
+struct stray_chunk;
 
 struct writer {
 	struct writer_args a;
@@ -90,7 +84,7 @@ struct writer {
 	int64_t ended_ns; /* steady ns: when the last block was written */
 	/* Bytes of the block that found no space; 0: there was none. */
 	uint64_t need;
-	struct doom *doom;
+	struct stray_chunk *strays;
 
 	pthread_mutex_t lock; /* protects the fields below */
 	/* Waited on while the writer has no place in the queue. */
@@ -100,7 +94,7 @@ struct writer {
 	struct taker *taker;
 	struct disk_recording *recordings; /* changed by the thread alone */
 	/* Jobs that wait, and the one being done. */
-	struct errand *errands, **errands_end, *errand;
+	struct folder_job *jobs, **jobs_end, *job;
 	struct load load[WRITES_FILES];
 	/* The thread asks something of the disk that may take long. */
 	bool busy;
@@ -112,35 +106,15 @@ struct writer {
 
 /* ---- writer.c -------------------------------------------------------- */
 
-/* Declares that the disk may be asked for something from here on, so that the
- * event loop watches the heartbeat. */
-void writer_busy(struct writer *w);
 bool writer_hangs(struct writer *w);
 
 /* Syncs each recording that is due by `now` (steady ns; INT64_MAX: all).
  * Returns when to call it again, at most a second from now. */
 int64_t writer_rounds(struct writer *w, int64_t now);
 
-/* ---- writer_load.c --------------------------------------------------- */
-
-/* Takes a block from the queue and begins to write it; there is room for it. */
-void load_take(struct writer *w, struct block *b);
-
-/* Moves the writes under way one step on: takes a second block if that helps,
- * ends those that are finished, or waits for the disk. */
-void loads_step(struct writer *w);
-
-/* ---- writer_errand.c ------------------------------------------------- */
-
-void errands_do(struct writer *w);
 /* Decrements the outputs' count for all jobs that are posted, so that nobody
  * waits for them.  Caller holds writer::lock. */
-void errands_count(struct writer *w);
-
-/* Returns the recording on this disk, made or opened again if needed.  0
- * or -errno. */
-int writer_recording(struct writer *w, struct output *o,
-		     struct disk_recording **rec);
+void jobs_count(struct writer *w);
 
 /* ---- writer_disk.c --------------------------------------------------- */
 
@@ -152,7 +126,7 @@ void writer_space_look(struct writer *w);
  * it is in state MISSING, FAILED or FULL. */
 int writer_disk_try(struct writer *w);
 
-/* Takes the disk out of use after an error: recordings the queue, logs one line,
+/* Takes the disk out of use after an error: leaves the queue, logs one line,
  * sets when to probe it again.  `doing` completes "cannot ...".  No effect if
  * it is out of use already. */
 void writer_disk_leave(struct writer *w, int err, const char *doing);
@@ -165,24 +139,9 @@ void writer_disk_return(struct writer *w);
 /* Gives up the disk's place in the queue, so that it takes no more blocks. */
 void writer_queue_leave(struct writer *w);
 
-/* ---- writer_rank.c --------------------------------------------------- */
-
-/* Takes the figures of a written block: it took `took` ns, and ended `behind`
- * ns after the one before it if that was under way at the same time. */
-void writer_took(struct writer *w, uint64_t bytes, int64_t took,
-		 int64_t behind);
-
-/* Reports the disk's figures to the queue; called just before a block is
- * taken. */
-void writer_report(struct writer *w);
-
-/* ---- writer_doom.c --------------------------------------------------- */
-
 /* Remembers a chunk that could not be removed although its block is on another
  * disk. */
-void doom_add(struct writer *w, const struct chunk *c);
-/* Removes all remembered chunks.  0 or -errno. */
-int dooms_try(struct writer *w);
-void dooms_forget(struct writer *w);
+void stray_add(struct writer *w, const struct chunk *c);
+void strays_forget(struct writer *w);
 
 #endif

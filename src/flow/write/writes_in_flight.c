@@ -2,7 +2,7 @@
 /*
  * A request is idle, with the plugin, or ready.  Ready requests were written
  * short or refused by a busy plugin, and are submitted again before new ones
- * are cut.  Two jobs share the requests, the older one first: the second begins
+ * are cut.  Two files share the requests, the older one first: the second begins
  * when all of the first is with the plugin, so that a disk with a queue never
  * runs dry between two files and a block is still written as fast as the disk
  * can.
@@ -35,12 +35,12 @@ writes_init(struct writes_in_flight *f, const struct write_ops *ops,
 }
 
 void
-writes_add(struct writes_in_flight *f, struct file_write *job)
+writes_add(struct writes_in_flight *f, struct file_write *file)
 {
-	job->err = 0;
-	job->sent = 0;
-	job->parts = 0;
-	f->job[f->jobs++] = job;
+	file->err = 0;
+	file->sent = 0;
+	file->parts = 0;
+	f->file[f->files++] = file;
 }
 
 bool
@@ -48,18 +48,18 @@ writes_hungry(const struct writes_in_flight *f)
 {
 	const struct file_write *newest;
 
-	if (!f->ops->reap || f->jobs == WRITES_FILES || f->readies)
+	if (!f->ops->reap || f->files == WRITES_FILES || f->readies)
 		return false;
-	newest = f->jobs ? f->job[f->jobs - 1] : NULL;
+	newest = f->files ? f->file[f->files - 1] : NULL;
 	return !newest || newest->sent == newest->bytes;
 }
 
 static void
 request_free(struct writes_in_flight *f, struct write_request *r)
 {
-	struct file_write *job = r->tag;
+	struct file_write *file = r->tag;
 
-	job->parts--;
+	file->parts--;
 	f->idle[f->idles++] = r;
 }
 
@@ -69,53 +69,53 @@ request_free(struct writes_in_flight *f, struct write_request *r)
 static void
 request_done(struct writes_in_flight *f, struct write_request *r)
 {
-	struct file_write *job = r->tag;
+	struct file_write *file = r->tag;
 	uint64_t got = r->result < 0 ? 0 : (uint64_t)r->result;
 
 	beat_now(f->beat);
 	if (got < r->bytes)
 		got = got / f->align * f->align;
-	if (!got && !job->err)
-		job->err = r->result < 0 ? (int)r->result : -EIO;
+	if (!got && !file->err)
+		file->err = r->result < 0 ? (int)r->result : -EIO;
 	r->data = (const uint8_t *)r->data + got;
 	r->offset += got;
 	r->bytes -= got;
-	if (r->bytes && !job->err)
+	if (r->bytes && !file->err)
 		f->ready[f->readies++] = r;
 	else
 		request_free(f, r);
 }
 
-/* True if more of the job's data should be written. */
+/* True if more of the file's data should be written. */
 static bool
-wanted(struct file_write *job)
+wanted(struct file_write *file)
 {
-	if (!job->err && job->away &&
-	    atomic_load_explicit(job->away, memory_order_relaxed))
-		job->err = -ECANCELED;
-	return !job->err;
+	if (!file->err && file->away &&
+	    atomic_load_explicit(file->away, memory_order_relaxed))
+		file->err = -ECANCELED;
+	return !file->err;
 }
 
-/* Makes a request of the next piece of the oldest job that has one left; NULL:
+/* Makes a request of the next piece of the oldest file that has one left; NULL:
  * there is none, or no request is idle. */
 static struct write_request *
 request_cut(struct writes_in_flight *f)
 {
-	for (unsigned i = 0; i < f->jobs && f->idles; i++) {
-		struct file_write *job = f->job[i];
-		uint64_t left = job->bytes - job->sent;
+	for (unsigned i = 0; i < f->files && f->idles; i++) {
+		struct file_write *file = f->file[i];
+		uint64_t left = file->bytes - file->sent;
 		struct write_request *r;
 
-		if (!left || !wanted(job))
+		if (!left || !wanted(file))
 			continue;
 		r = f->idle[--f->idles];
-		r->tag = job;
-		r->fd = job->fd;
-		r->data = (const uint8_t *)job->data + job->sent;
+		r->tag = file;
+		r->fd = file->fd;
+		r->data = (const uint8_t *)file->data + file->sent;
 		r->bytes = left < f->bytes ? left : f->bytes;
-		r->offset = job->offset + job->sent;
-		job->sent += r->bytes;
-		job->parts++;
+		r->offset = file->offset + file->sent;
+		file->sent += r->bytes;
+		file->parts++;
 		return r;
 	}
 	return NULL;
@@ -138,7 +138,7 @@ request_next(struct writes_in_flight *f)
 static bool
 submit(struct writes_in_flight *f, struct write_request *r)
 {
-	struct file_write *job = r->tag;
+	struct file_write *file = r->tag;
 
 	switch (f->ops->submit(f->state, r)) {
 	case WRITE_QUEUED: f->queued++; return true;
@@ -148,7 +148,7 @@ submit(struct writes_in_flight *f, struct write_request *r)
 	f->ready[f->readies++] = r;
 	/* Busy without a request queued: a bug of the plugin. */
 	if (!f->queued)
-		job->err = -EIO;
+		file->err = -EIO;
 	return !f->queued;
 }
 
@@ -176,36 +176,36 @@ writes_wait(struct writes_in_flight *f)
 		request_done(f, got[i]);
 }
 
-/* True if the job is finished.  Requests of a failed job that wait to be
+/* True if the file is finished.  Requests of a failed file that wait to be
  * submitted again are freed first. */
 static bool
-over(struct writes_in_flight *f, struct file_write *job)
+over(struct writes_in_flight *f, struct file_write *file)
 {
 	unsigned kept = 0;
 
-	for (unsigned i = 0; job->err && i < f->readies; i++) {
-		if (f->ready[i]->tag == job)
+	for (unsigned i = 0; file->err && i < f->readies; i++) {
+		if (f->ready[i]->tag == file)
 			request_free(f, f->ready[i]);
 		else
 			f->ready[kept++] = f->ready[i];
 	}
-	if (job->err)
+	if (file->err)
 		f->readies = kept;
-	return !job->parts && (job->err || job->sent == job->bytes);
+	return !file->parts && (file->err || file->sent == file->bytes);
 }
 
 struct file_write *
 writes_done(struct writes_in_flight *f)
 {
-	for (unsigned i = 0; i < f->jobs; i++) {
-		struct file_write *job = f->job[i];
+	for (unsigned i = 0; i < f->files; i++) {
+		struct file_write *file = f->file[i];
 
-		if (!over(f, job))
+		if (!over(f, file))
 			continue;
-		f->jobs--;
-		for (; i < f->jobs; i++)
-			f->job[i] = f->job[i + 1];
-		return job;
+		f->files--;
+		for (; i < f->files; i++)
+			f->file[i] = f->file[i + 1];
+		return file;
 	}
 	return NULL;
 }

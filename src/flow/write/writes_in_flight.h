@@ -9,13 +9,13 @@
 #include "flow/memory/beat.h"
 
 /*
- * The writes in flight are the set of writes that one write plugin has under way for one
+ * The writes in flight are those that one write plugin has under way for one
  * disk: up to WRITES_FILES pieces of memory, each going to one place in one
  * file, cut into requests that may all be with the plugin at the same time.
  *
  *   writes_add -> { writes_push ... writes_wait }* -> writes_done
  *
- * With a plugin that does not queue, writes_push returns when all of a job is
+ * With a plugin that does not queue, writes_push returns when all of a write is
  * done.  Only the disk's thread calls these functions.
  */
 enum { WRITES_FILES = 2, WRITES_REQUESTS = 16 };
@@ -26,14 +26,14 @@ struct file_write {
 	uint64_t offset; /* in the file, bytes */
 	uint64_t bytes;
 	/* NULL, or a flag that any thread may set: the data is not wanted any
-	 * more, and the job ends with -ECANCELED before its next request.
+	 * more, and the write ends with -ECANCELED before its next request.
 	 * Relaxed: only a hint. */
 	const atomic_bool *away;
 	int err;
 
 	/* Private to writes_in_flight.c. */
 	uint64_t sent;	/* bytes that are in requests, or written */
-	unsigned parts; /* requests of this job that are in use */
+	unsigned parts; /* requests of this write that are in use */
 };
 
 struct writes_in_flight {
@@ -43,8 +43,8 @@ struct writes_in_flight {
 	uint32_t bytes; /* most bytes of one request */
 	struct beat *beat;
 
-	struct file_write *job[WRITES_FILES]; /* oldest first */
-	unsigned jobs;
+	struct file_write *file[WRITES_FILES]; /* oldest first */
+	unsigned files;
 	unsigned queued; /* requests that the plugin has */
 	struct write_request request[WRITES_REQUESTS];
 	struct write_request *idle[WRITES_REQUESTS];
@@ -60,11 +60,11 @@ struct writes_in_flight {
 void writes_init(struct writes_in_flight *f, const struct write_ops *ops,
 		 struct write_state *state, uint64_t align, struct beat *beat);
 
-/* Adds a job, which the caller keeps alive until writes_done returns it.  Only
- * while writes_in_flight::jobs < WRITES_FILES. */
-void writes_add(struct writes_in_flight *f, struct file_write *job);
+/* Adds a write, which the caller keeps alive until writes_done returns it.  Only
+ * while writes_in_flight::files < WRITES_FILES. */
+void writes_add(struct writes_in_flight *f, struct file_write *file);
 
-/* True if there is room for another job, and all data of the newest one was
+/* True if there is room for another write, and all data of the newest one was
  * given to the plugin: one more keeps the disk busy.  Always false with a
  * plugin that does not queue. */
 bool writes_hungry(const struct writes_in_flight *f);
@@ -77,7 +77,7 @@ void writes_push(struct writes_in_flight *f);
  * queued. */
 void writes_wait(struct writes_in_flight *f);
 
-/* Returns a finished job to the caller, who owns it again: job->err is set or
+/* Returns a finished write to the caller, who owns it again: file->err is set or
  * all bytes are written, and the plugin has no request of it.  NULL: none is
  * finished. */
 struct file_write *writes_done(struct writes_in_flight *f);
