@@ -51,22 +51,6 @@ part()
 	listed=$below
 }
 
-# tangle NAME BELOW ROOM...: the same of rooms that have no floors yet.
-tangle()
-{
-	local name=$1 below=$2 one
-	shift 2
-
-	for one; do
-		below+=" ${name#src/}/$one"
-	done
-	for one; do
-		# shellcheck disable=SC2086
-		room "$name/$one" $below
-	done
-	listed=$below
-}
-
 part src/contract '' .
 part src/wire 'contract' .
 part src/net 'contract wire' .

@@ -58,18 +58,9 @@ libflow_a_SOURCES = \
 	%D%/heaps/steps.c %D%/heaps/steps.h \
 	%D%/receive/backlog.c %D%/receive/backlog.h \
 	%D%/receive/feed.c %D%/receive/feed.h \
-	%D%/receive/feed_take.c \
 	%D%/receive/intake.c %D%/receive/intake.h \
-	%D%/receive/intake_feed.c \
-	%D%/receive/intake_learn.c \
-	%D%/receive/intake_priv.h \
 	%D%/receive/receiver.c %D%/receive/receiver.h \
-	%D%/receive/receiver_priv.h \
-	%D%/receive/receiver_thread.c \
 	%D%/receive/sample.c %D%/receive/sample.h \
-	%D%/receive/sample_heaps.c %D%/receive/sample_heaps.h \
-	%D%/receive/sample_hint.c \
-	%D%/receive/sample_priv.h \
 	%D%/receive/split.c %D%/receive/split.h \
 	%D%/output/disk_choice.c %D%/output/disk_choice.h \
 	%D%/output/durable_set.c %D%/output/durable_set.h \

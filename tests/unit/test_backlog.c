@@ -107,10 +107,10 @@ START_TEST(what_is_old_goes_home)
 	begin(32, 1, 10 * S);
 	for (int i = 0; i < 20; i++)
 		put(0, (uint64_t)i, 3, i * S);
-	ck_assert_uint_eq(backlog_length(kept), 10);
+	ck_assert_uint_eq(kept->length, 10);
 	ck_assert_uint_eq(before_start(), 30);
 	backlog_age(kept, 22 * S);
-	ck_assert_uint_eq(backlog_length(kept), 7);
+	ck_assert_uint_eq(kept->length, 7);
 	ck_assert_uint_eq(before_start(), 39);
 	ck_assert_uint_eq(outs, 0);
 	end();
@@ -142,7 +142,7 @@ START_TEST(nothing_is_kept_for_no_time)
 {
 	begin(8, 1, 0);
 	put(0, 0, 7, S);
-	ck_assert_uint_eq(backlog_length(kept), 0);
+	ck_assert_uint_eq(kept->length, 0);
 	ck_assert_uint_eq(before_start(), 7);
 	end();
 }
@@ -157,7 +157,7 @@ START_TEST(what_is_held_does_not_age)
 	backlog_hold(kept);
 	put(0, 2, 1, 100 * S);
 	backlog_age(kept, 200 * S);
-	ck_assert_uint_eq(backlog_length(kept), 3);
+	ck_assert_uint_eq(kept->length, 3);
 	backlog_open(kept);
 	backlog_hold(kept);
 	ck_assert_uint_eq(outs, 3);
@@ -191,7 +191,7 @@ START_TEST(a_short_stock_keeps_less)
 		put(0, (uint64_t)i, 1, i);
 		ck_assert_uint_ge(stock_room(stock, 0), ROOM);
 	}
-	ck_assert_uint_eq(backlog_length(kept), 8 - ROOM);
+	ck_assert_uint_eq(kept->length, 8 - ROOM);
 	ck_assert_uint_eq(before_start(), 100 - (8 - ROOM));
 	ck_assert_int_eq(backlog_kept(kept), 1000 * S);
 	backlog_hold(kept);
@@ -214,8 +214,8 @@ START_TEST(substreams_share_what_is_kept)
 		put(sub, i, 1, i);
 		ck_assert_uint_ge(stock_room(stock, sub), ROOM);
 	}
-	ck_assert_uint_gt(backlog_length(kept), 3);
-	ck_assert_uint_eq(before_start(), 200 - backlog_length(kept));
+	ck_assert_uint_gt(kept->length, 3);
+	ck_assert_uint_eq(before_start(), 200 - kept->length);
 	end();
 }
 END_TEST

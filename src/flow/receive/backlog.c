@@ -229,17 +229,6 @@ backlog_kept(struct backlog *l)
 	return kept;
 }
 
-unsigned
-backlog_length(struct backlog *l)
-{
-	unsigned length;
-
-	pthread_mutex_lock(&l->lock);
-	length = l->length;
-	pthread_mutex_unlock(&l->lock);
-	return length;
-}
-
 void
 backlog_counts(struct backlog *l, struct counts *c)
 {

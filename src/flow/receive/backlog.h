@@ -65,9 +65,6 @@ void backlog_drop(struct backlog *backlog);
  * the stock was too small for that.  Before that: `keep`. */
 int64_t backlog_kept(struct backlog *backlog);
 
-/* Number of waiting blocks; for tests. */
-unsigned backlog_length(struct backlog *backlog);
-
 /* Corrects the sum of the counts of the feed's places. */
 void backlog_counts(struct backlog *backlog, struct counts *counts);
 

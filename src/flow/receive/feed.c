@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes feeds and shows their counters; feed_take.c has what a feed takes of
- * each batch. */
+/*
+ * A feed takes mostly all packets of a batch, as they came: the gate is open, and no edge is near.  Else its own packets
+ * are picked.  Only the leading feed moves packets within the memory in which
+ * they landed; the others copy, and write to no memory that another feed still
+ * has to read.  A packet that landed in slots of the leading feed but is
+ * not its own is simply not placed: the slot's bit stays clear, and the next
+ * packet may land there.
+ *
+ * A packet without a stamp counts as if it came when the pass began.  Those
+ * that were in a socket when the recording was stopped still belong to it,
+ * unless another feed is open to take them.
+ *
+ * The data time of a single packet may be wrong, and must not end a recording:
+ * a gate by data time closes only after BELIEVED packets in a row, or after
+ * UNDISPUTED without a contradiction.
+ */
 #include "flow/receive/feed.h"
 
 #include <errno.h>
@@ -8,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "flow/heaps/heaps.h"
 #include "flow/receive/intake.h"
 #include "flow/slots/slots.h"
@@ -201,4 +216,297 @@ feed_flush(struct feed *f, int64_t now)
 	for (unsigned i = 0; i < f->in->a.places; i++)
 		place_flush(f->place[i]);
 	feed_age(f, now);
+}
+
+/* ---- packets of a batch ------------------------------------------------ */
+
+/*
+ * Times in ns.  AHEAD: longer than a pass takes.  SETTLE: from a packet's stamp
+ * until it is in its socket.  GRACE: between two queues of a network card.
+ * GRACE_DATA: between two packets of a stream, by data time.  FLUSH: from the
+ * end of a feed until packets that are left are given up.
+ */
+#define AHEAD	   INT64_C(50000000)
+#define SETTLE	   INT64_C(1000000)
+#define GRACE	   INT64_C(10000000)
+#define GRACE_DATA INT64_C(100000000)
+#define FLUSH	   NS_SECOND
+
+enum { BELIEVED = 8 };		       /* packets in a row behind the gate */
+#define UNDISPUTED INT64_C(2000000000) /* ns */
+
+/* Landings, for a split, of packets that are in none of its pairs. */
+static const int16_t feed_nowhere[RECEIVE_BATCH] = { [0 ... RECEIVE_BATCH - 1] =
+							 -1 };
+
+/* ---- the gate --------------------------------------------------------- */
+
+static bool
+is_void(const struct gate *g)
+{
+	return g->close <= g->open;
+}
+
+int64_t
+feed_ahead(const struct feed *f, int64_t now)
+{
+	const struct gate *g = &f->gate;
+
+	if (f->until || is_void(g))
+		return INT64_MAX;
+	if (g->data)
+		return f->opened ? 0 : INT64_MAX - 1;
+	if (now >= g->close)
+		return INT64_MAX;
+	return now >= g->open ? 0 : g->open - now;
+}
+
+static bool
+is_near(int64_t edge, int64_t now)
+{
+	return edge > now - ARRIVAL_OLD && edge < now + AHEAD;
+}
+
+bool
+feed_near(const struct feed *f, int64_t now)
+{
+	const struct gate *g = &f->gate;
+
+	if (g->data)
+		return false;
+	return f->until || is_near(g->open, now) || is_near(g->close, now);
+}
+
+bool
+feed_closes(const struct feed *f, int64_t now)
+{
+	if (is_void(&f->gate))
+		return true;
+	if (!f->gate.data)
+		return now >= f->gate.close;
+	for (unsigned i = 0; i < f->in->sources; i++) {
+		const struct feed_source *of = &f->source[i];
+
+		if (of->passed ||
+		    (of->after && now - of->after_at > UNDISPUTED))
+			return true;
+	}
+	return false;
+}
+
+/* How much later, in ns, a packet may come that is from before the edge. */
+static int64_t
+grace(const struct feed *f)
+{
+	return f->gate.data ? GRACE_DATA : GRACE;
+}
+
+void
+feed_close(struct feed *f, int64_t now)
+{
+	f->settled = now;
+	if (!f->gate.data && f->gate.close > 0)
+		f->settled = f->gate.close;
+	f->settled += f->in->a.late + (f->gate.data ? GRACE_DATA : SETTLE);
+	f->until = now + f->in->a.late + FLUSH;
+}
+
+/* A source that can make its sender wait may itself wait for a source behind
+ * it: it counts as empty only when a whole round brought nothing. */
+bool
+feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came)
+{
+	struct feed_source *of = &f->source[s->number];
+
+	if (of->passed && now >= of->passed + grace(f) + f->in->a.late)
+		of->drained = true;
+	if (s->waits)
+		return came > 0 && !of->drained;
+	if (came != INTAKE_MORE && now >= f->settled)
+		of->drained = true;
+	return !of->drained;
+}
+
+/* True if packets without a stamp that waited at the end belong to this feed.
+ * They do not if a packet before them came after the gate closed. */
+static bool
+takes_rest(const struct feed *f, const struct feed_source *of,
+	   const struct receive_packet *packet, const struct feed_time *t)
+{
+	return t->alone && !of->passed && !of->drained && !f->gate.data &&
+	       !is_void(&f->gate) && !packet->arrived;
+}
+
+static void
+after_count(struct feed_source *of, unsigned n, int64_t now)
+{
+	if (!of->after)
+		of->after_at = now;
+	of->after += n;
+	if (of->after >= BELIEVED && !of->passed)
+		of->passed = now;
+}
+
+static enum gate_side
+sides_look(struct feed *f, struct intake_source *s,
+	   const struct receive_packet *packet, unsigned n,
+	   const struct feed_time *t, uint8_t *side)
+{
+	struct feed_source *of = &f->source[s->number];
+	enum gate_side all;
+
+	of->eye.arrival = f->in->arrival;
+	of->eye.now = t->at;
+	all = gate_split(&f->gate, &of->eye, packet, n, side);
+	if (all == GATE_AFTER && takes_rest(f, of, packet, t))
+		return GATE_IN;
+	if (all != GATE_AFTER)
+		of->after = 0;
+	else if (f->gate.data)
+		after_count(of, n, t->now);
+	else if (!of->passed)
+		of->passed = t->now;
+	return all;
+}
+
+/* ---- packets ---------------------------------------------------------- */
+
+unsigned
+feed_aim(struct feed *f, struct intake_source *s, struct receive_pair *pair,
+	 unsigned n)
+{
+	unsigned room;
+
+	f->scratch->used = 0;
+	if (f->split)
+		room = split_aim(f->split, s->number, pair, n);
+	else
+		room = place_aim(f->place[s->place], &f->source[s->number].aim,
+				 pair, n);
+	/* packets that will not be placed need no room */
+	return f->opened || f->a.early ? room : n;
+}
+
+unsigned
+feed_room(struct feed *f, struct intake_source *s, unsigned n)
+{
+	struct receive_pair pair[RECEIVE_BATCH];
+
+	return f->opened ? feed_aim(f, s, pair, n) : n;
+}
+
+/* The place whose counts get packets that have no place. */
+static struct place *
+place_any(const struct feed *f, const struct intake_source *s)
+{
+	return f->place[f->split ? 0 : s->place];
+}
+
+static void
+split_put(struct feed *f, struct intake_source *s,
+	  const struct receive_packet *packet, unsigned n,
+	  const int16_t *landing, const struct feed_time *t)
+{
+	const struct split_batch b = { .source = s->number,
+				       .packet = packet,
+				       .packets = n,
+				       .landing = landing,
+				       .now_ns = t->utc,
+				       .now = t->now };
+	const uint16_t *place;
+	unsigned places;
+
+	place = split_batch(f->split, &b, &places);
+	while (places--)
+		feed_show(f, place[places]);
+}
+
+/* Hands packets to their places.  `landing`, for a split: the pair of each
+ * packet, -1 for none; NULL: packet i is in pair i. */
+static void
+packets_put(struct feed *f, struct intake_source *s,
+	    const struct receive_packet *packet, unsigned n,
+	    const int16_t *landing, const struct feed_time *t)
+{
+	if (f->split) {
+		split_put(f, s, packet, n, landing, t);
+		return;
+	}
+	place_batch(f->place[s->place], &f->source[s->number].aim, packet, n,
+		    t->utc, t->now);
+}
+
+static void
+gate_opened(struct feed *f)
+{
+	f->opened = true;
+	if (f->a.opened)
+		f->a.opened(f->a.arg);
+}
+
+/* Takes its own packets of a batch with an edge in it. */
+static void
+packets_pick(struct feed *f, struct intake_source *s,
+	     const struct receive_batch *b, const struct feed_time *t,
+	     uint8_t *side, bool leads)
+{
+	unsigned count[GATE_MIXED] = { 0 };
+	struct gate_picked own;
+
+	for (unsigned i = 0; i < b->packets; i++) {
+		count[side[i]]++;
+		if (f->a.early && side[i] == GATE_BEFORE)
+			side[i] = GATE_IN;
+	}
+	if (!f->a.early && count[GATE_BEFORE])
+		place_drop(place_any(f, s), DROP_BEFORE_START,
+			   count[GATE_BEFORE]);
+	if (count[GATE_IN] && !f->opened)
+		gate_opened(f);
+	gate_pick(&own, b->packet, side, b->packets, GATE_IN);
+	packets_put(f, s, own.packet, own.n, leads ? own.from : feed_nowhere,
+		    t);
+}
+
+/* Tells the places of an empty batch.  Threads that share places wait for each
+ * other, so a thread without packets must show that it passed, too. */
+static void
+nothing_put(struct feed *f, struct intake_source *s, const struct feed_time *t,
+	    bool leads)
+{
+	if (leads || f->in->a.rings)
+		packets_put(f, s, NULL, 0, NULL, t);
+}
+
+void
+feed_take(struct feed *f, struct intake_source *s,
+	  const struct receive_batch *b, const struct feed_time *t, bool leads)
+{
+	const int16_t *landing = leads ? NULL : feed_nowhere;
+	uint8_t side[RECEIVE_BATCH];
+	enum gate_side all;
+
+	if (!b->packets) {
+		nothing_put(f, s, t, leads);
+		return;
+	}
+	all = sides_look(f, s, b->packet, b->packets, t, side);
+	if (all == GATE_IN && !f->opened)
+		gate_opened(f);
+	if (all == GATE_IN || (all == GATE_BEFORE && f->a.early)) {
+		packets_put(f, s, b->packet, b->packets, landing, t);
+	} else if (all == GATE_MIXED) {
+		packets_pick(f, s, b, t, side, leads);
+	} else {
+		if (all == GATE_BEFORE)
+			place_drop(place_any(f, s), DROP_BEFORE_START,
+				   b->packets);
+		nothing_put(f, s, t, leads);
+	}
+}
+
+void
+feed_expect(struct feed *f, struct intake_source *s, uint64_t sequence)
+{
+	place_expect(f->place[s->place], &f->source[s->number].aim, sequence);
 }

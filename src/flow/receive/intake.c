@@ -12,10 +12,11 @@
  * to twice a packet's bytes and several hundred more, and a visit may come
  * late.  Waiting for more than HOLD is never worth it.
  */
-#include "flow/receive/intake_priv.h"
+#include "flow/receive/intake.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -27,6 +28,117 @@ enum {
 	HOLD = 128 << 10,
 	OVERHEAD = 512, /* bytes of kernel memory per packet beside its data */
 };
+
+/* ---- learning ---------------------------------------------------------- */
+
+/*
+ * Learns from the packets of a stream before an intake can place them, once for
+ * all of its places; learn.h says what, and how.
+ */
+
+/* Nothing but a missing sequence is learned if threads share the packets of one
+ * stream: each would see only a part. */
+static int
+intake_learn_make(struct intake *in)
+{
+	const struct format_shape *shape = in->a.shape;
+	bool needed = learn_needed(shape);
+
+	if (!needed && (in->a.rings || !learn_wanted(shape)))
+		return 0;
+	in->learn = malloc(sizeof *in->learn);
+	if (!in->learn)
+		return -ENOMEM;
+	learn_start(in->learn, shape);
+	in->learns = true;
+	atomic_store_explicit(&in->learning, needed, memory_order_relaxed);
+	if (!needed)
+		atomic_store_explicit(&in->fps, LEARN_WAIT,
+				      memory_order_relaxed);
+	return 0;
+}
+
+static void
+intake_learn_free(struct intake *in)
+{
+	if (in->learn && in->a.shape->threads == in->learn->thread)
+		in->a.shape->threads = NULL;
+	free(in->learn);
+}
+
+/* Writes what was learned into the shapes.  The list of threads stays in
+ * `learn`, which lives as long as the intake. */
+static void
+shape_learned(struct intake *in)
+{
+	struct learn *l = in->learn;
+	struct format_shape *shape = in->a.shape;
+
+	shape->fps = l->fps;
+	if (!shape->threads_n) {
+		shape->threads = l->thread;
+		shape->threads_n = l->threads;
+	}
+	for (unsigned i = 0; in->a.own && i < in->a.places; i++)
+		in->a.own[i]->fps = l->fps;
+	atomic_store_explicit(&in->learning, false, memory_order_release);
+	log_line(LEVEL_INFO, in->a.name,
+		 "learned %u frames per second and %u thread%s", shape->fps,
+		 shape->threads_n, shape->threads_n == 1 ? "" : "s");
+}
+
+/* Ends learning.  If a counter gives the sequence, the shape stays as it is,
+ * because other threads read it, and blocks carry the frames per second instead
+ * (slots_release). */
+static void
+learned(struct intake *in)
+{
+	in->learns = false;
+	if (learn_needed(in->a.shape))
+		shape_learned(in);
+	else
+		log_line(LEVEL_INFO, in->a.name, "learned %u frames per second",
+			 in->learn->fps);
+	atomic_store_explicit(&in->fps, in->learn->fps, memory_order_relaxed);
+}
+
+/* Stops learning; not for packets that have no sequence without it. */
+static void
+give_up(struct intake *in)
+{
+	if (learn_needed(in->a.shape))
+		return;
+	in->learns = false;
+	atomic_store_explicit(&in->fps, 0, memory_order_relaxed);
+}
+
+/* True if this packet was the last one needed. */
+static bool
+packet_learn(struct intake *in, const struct receive_packet *k)
+{
+	uint32_t whole = in->a.shape->prefix + in->a.shape->payload;
+	struct format_packet p;
+
+	if (k->flags & (RECEIVE_FOREIGN | RECEIVE_CUT) || k->bytes != whole)
+		return false;
+	in->a.format->parse(in->a.shape, k->prefix, k->payload, &p);
+	return learn_packet(in->learn, &p);
+}
+
+static void
+intake_learn(struct intake *in, const struct receive_batch *b)
+{
+	unsigned i = 0;
+
+	while (i < b->packets && !packet_learn(in, &b->packet[i]))
+		i++;
+	if (i < b->packets)
+		learned(in);
+	else if (learn_hopeless(in->learn))
+		give_up(in);
+}
+
+/* ---- making, and a pass ------------------------------------------------ */
 
 /* Sets the place that a source feeds.  -EINVAL: there is none, which is a
  * bug. */
@@ -294,7 +406,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
 }
 
-void
+static void
 intake_look(struct intake *in, unsigned n)
 {
 	while (n--) {
@@ -317,4 +429,121 @@ intake_tick(struct intake *in, int64_t now)
 		feed_age(f, now);
 	intake_look(in, looked(in, in->tick + 1) - looked(in, in->tick));
 	in->tick = (in->tick + 1) % LOOKS;
+}
+
+/* ---- feeds ------------------------------------------------------------- */
+
+/*
+ * Lets feeds join an intake and leave it.  Packets that the sources counted
+ * before a feed joined are not the feed's; packets that came before its gate
+ * closed are.
+ */
+
+/* Batches that a socket may still hold when a recording stops; see
+ * intake_drain. */
+enum { FLUSH_BATCHES = 4096 };
+
+/* Appends a feed.  For the first one, sources count from zero: what they
+ * counted before it was for nobody else. */
+void
+intake_join(struct intake *in, struct feed *f)
+{
+	struct feed **at = &in->feeds;
+
+	if (in->used)
+		intake_look(in, in->sources);
+	pthread_mutex_lock(&in->lock);
+	for (unsigned i = 0; in->used && i < in->sources; i++) {
+		f->source[i].datagrams = in->source[i].counts.datagrams;
+		f->source[i].overruns = in->source[i].counts.overruns;
+	}
+	f->state = FEED_JOINED;
+	f->gate = f->wanted;
+	pthread_mutex_unlock(&in->lock);
+	in->used = true;
+	while (*at)
+		at = &(*at)->next;
+	*at = f;
+}
+
+void
+intake_leave(struct intake *in, struct feed *f)
+{
+	struct feed **at = &in->feeds;
+
+	pthread_mutex_lock(&in->lock);
+	for (unsigned i = 0; i < in->sources; i++) {
+		f->source[i].datagrams_end = in->source[i].counts.datagrams;
+		f->source[i].overruns_end = in->source[i].counts.overruns;
+	}
+	f->state = FEED_LEFT;
+	pthread_mutex_unlock(&in->lock);
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+}
+
+/* Takes packets from a source at the end of a feed.  True if more may be
+ * left. */
+static bool
+source_drain(struct intake_source *s, struct feed *f, unsigned batches,
+	     int64_t now_ns, int64_t now)
+{
+	struct feed_source *of = &f->source[s->number];
+	int came;
+
+	if (s->ended || (of->drained && !s->waits) ||
+	    of->drainings >= FLUSH_BATCHES)
+		return false;
+	came = intake_pass(s, batches, now_ns, now);
+	of->drainings += came ? batches : 0;
+	return feed_waits(f, s, now, came);
+}
+
+/* Marks the sources of all feeds that end with this one, or ended before, as
+ * drained, so that two feeds that end at the same time get the same packets.  A
+ * feed that ends later may have more waiting. */
+static void
+feeds_drained(struct intake *in, const struct feed *by, int64_t now)
+{
+	for (struct feed *f = in->feeds; f; f = f->next) {
+		if (!f->until || now < f->settled ||
+		    f->gate.data != by->gate.data ||
+		    f->gate.close > by->gate.close)
+			continue;
+		for (unsigned i = 0; i < in->sources; i++)
+			f->source[i].drained = true;
+	}
+}
+
+/*
+ * Packets that came before the gate closed belong to the recording, and the
+ * kernel may still have them.  A sender that goes on could keep us here
+ * forever, so the end is limited to what a socket can hold, and to a second.
+ */
+bool
+intake_drain(struct intake *in, struct feed *f, unsigned batches,
+	     int64_t now_ns, int64_t now)
+{
+	bool more = false;
+
+	if (f->gate.close <= f->gate.open)
+		return true;
+	for (unsigned i = 0; i < in->sources; i++)
+		more |= source_drain(&in->source[i], f, batches, now_ns, now);
+	if (!more)
+		feeds_drained(in, f, now);
+	if (more && now >= f->until)
+		log_line(LEVEL_WARN, f->a.name,
+			 "the end came faster than its sockets could be "
+			 "emptied: what they still hold is not recorded, and "
+			 "not counted");
+	return !more || now >= f->until;
+}
+
+void
+intake_flush(struct intake *in, struct feed *f, int64_t now)
+{
+	feed_flush(f, now);
+	intake_look(in, in->sources);
 }

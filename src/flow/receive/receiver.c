@@ -35,18 +35,50 @@
  * A gate's edge is compared with the stamps of packets; only near an edge is
  * the clock read for each batch, because a pass may last beyond it.
  */
-#include "flow/receive/receiver_priv.h"
+#include "flow/receive/receiver.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "flow/memory/beat.h"
+
+enum { RECEIVER_EVENTS = 512 }; /* of one epoll_wait */
+
+struct receiver_order {
+	struct feed *feed;
+	struct receiver_order *next; /* receiver::orders */
+};
+
+struct receiver {
+	pthread_t thread;
+	int epoll, wake;
+
+	/* Used by the thread alone. */
+	struct intake *intakes; /* intakes that have feeds */
+	struct feed *closing;	/* feeds that are ending */
+	int64_t next_close;	/* steady ns, when the next gate closes */
+	struct arrival arrival;
+	int64_t next_tick;
+	int64_t passed; /* steady ns, start of the last pass */
+	int64_t rest;	/* ns of the last rest */
+	struct epoll_event event[RECEIVER_EVENTS];
+
+	struct beat beat; /* set by the thread, read by the event loop */
+
+	pthread_mutex_t lock; /* guards the fields below */
+	struct receiver_order *orders, **orders_end;
+	bool stop;
+};
 
 enum {
 	BATCHES = 64,	   /* batches of one pass, if there are that many
@@ -189,7 +221,7 @@ gates_take(struct receiver *r)
 static bool
 orders_do(struct receiver *r, int64_t now)
 {
-	struct order *o, *next;
+	struct receiver_order *o, *next;
 	eventfd_t n;
 	bool stop;
 
@@ -324,7 +356,7 @@ feeds_pass(struct receiver *r, int n, int64_t now)
 	return !has_orders(r->event, n) || orders_do(r, now);
 }
 
-void *
+static void *
 receiver_run(void *arg)
 {
 	struct receiver *r = arg;
@@ -352,4 +384,139 @@ receiver_run(void *arg)
 		r->passed = now;
 	}
 	return NULL;
+}
+
+/* ---- other threads ----------------------------------------------------- */
+
+/*
+ * Starts, tells and stops a receiver's thread, and sets its CPUs and priority.
+ * If the system refuses one of these, a log line says so, and the thread runs
+ * without.
+ */
+
+int
+receiver_feed(struct receiver *r, struct feed *f)
+{
+	struct receiver_order *o = calloc(1, sizeof *o);
+
+	if (!o)
+		return -ENOMEM;
+	o->feed = f;
+	pthread_mutex_lock(&r->lock);
+	*r->orders_end = o;
+	r->orders_end = &o->next;
+	pthread_mutex_unlock(&r->lock);
+	receiver_look(r);
+	return 0;
+}
+
+void
+receiver_look(struct receiver *r)
+{
+	eventfd_write(r->wake, 1);
+}
+
+int64_t
+receiver_beat(const struct receiver *r)
+{
+	return atomic_load_explicit(&r->beat.at, memory_order_relaxed);
+}
+
+/* Logs a refusal of the system, once for all receivers; *said is its own.  Event
+ * loop. */
+static void
+refused(bool *said, const char *what, int err, const char *help)
+{
+	if (*said)
+		return;
+	*said = true;
+	log_line(LEVEL_WARN, NULL,
+		 "receivers cannot %s: %s; %s; going on without", what,
+		 strerror(err), help);
+}
+
+static void
+thread_place(pthread_t thread, const struct receiver_args *args)
+{
+	static bool said;
+	cpu_set_t set;
+	int err;
+
+	if (!args->cpus)
+		return;
+	CPU_ZERO(&set);
+	for (unsigned i = 0; i < args->cpus; i++) {
+		if (args->cpu[i] < CPU_SETSIZE)
+			CPU_SET(args->cpu[i], &set);
+	}
+	err = pthread_setaffinity_np(thread, sizeof set, &set);
+	if (err)
+		refused(&said, "run on the CPUs of `receiver_cpus`", err,
+			"'lscpu' shows which there are, and a cpuset of the "
+			"service may leave fewer");
+}
+
+static void
+thread_raise(pthread_t thread, const struct receiver_args *args)
+{
+	static bool said;
+	struct sched_param param = { .sched_priority = args->priority };
+	int err;
+
+	if (!args->priority)
+		return;
+	err = pthread_setschedparam(thread, SCHED_FIFO, &param);
+	if (err)
+		refused(&said, "have a real-time priority", err,
+			"it takes CAP_SYS_NICE, or a limit RLIMIT_RTPRIO "
+			"(LimitRTPRIO= of the service) as high as "
+			"`receiver_priority`");
+}
+
+int
+receiver_start(struct receiver **receiver, const struct receiver_args *args)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = NULL };
+	struct receiver *r = calloc(1, sizeof *r);
+	int err = -ENOMEM;
+
+	if (!r)
+		return err;
+	r->orders_end = &r->orders;
+	pthread_mutex_init(&r->lock, NULL);
+	r->epoll = epoll_create1(EPOLL_CLOEXEC);
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = r->epoll < 0 || r->wake < 0 ||
+		      epoll_ctl(r->epoll, EPOLL_CTL_ADD, r->wake, &e) < 0
+		  ? -errno
+		  : 0;
+	if (!err)
+		err = -pthread_create(&r->thread, NULL, receiver_run, r);
+	if (err) {
+		close(r->wake);
+		close(r->epoll);
+		pthread_mutex_destroy(&r->lock);
+		free(r);
+		return err;
+	}
+	if (args) {
+		thread_place(r->thread, args);
+		thread_raise(r->thread, args);
+	}
+	*receiver = r;
+	return 0;
+}
+
+void
+receiver_stop(struct receiver *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->stop = true;
+	pthread_mutex_unlock(&r->lock);
+	eventfd_write(r->wake, 1);
+	pthread_join(r->thread, NULL);
+	close(r->wake);
+	close(r->epoll);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
 }
