@@ -67,13 +67,11 @@ libstore_a_SOURCES += \
 
 # store/write
 libstore_a_SOURCES += \
-	%D%/write/adopt.c %D%/write/adopt.h %D%/write/copied.c \
-	%D%/write/copied.h %D%/write/folder.c %D%/write/folder.h \
-	%D%/write/folder_data.c %D%/write/folder_place.c \
-	%D%/write/folder_priv.h %D%/write/folder_reopen.c \
-	%D%/write/folder_resume.c %D%/write/folder_sums.c \
-	%D%/write/resume.c %D%/write/resume.h %D%/write/resume_fits.c \
-	%D%/write/telling.c %D%/write/telling.h
+	%D%/write/copy_lines.c %D%/write/copy_lines.h \
+	%D%/write/copy_origin.c %D%/write/copy_origin.h %D%/write/folder.c \
+	%D%/write/folder.h %D%/write/folder_priv.h \
+	%D%/write/folder_resume.c %D%/write/index_orphans.c \
+	%D%/write/index_orphans.h %D%/write/resume.c %D%/write/resume.h
 
 # store/repair
 libstore_a_SOURCES += \

@@ -223,7 +223,7 @@ START_TEST(comes_back_while_it_is_looked_at)
 	ck_assert_int_eq(flock(fd, LOCK_SH | LOCK_NB), 0);
 	ck_assert_int_eq(pthread_create(&reader, NULL, look_for_a_moment, &fd),
 			 0);
-	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), 0);
+	ck_assert_int_eq(folder_resume(&f, &disk, "rec", head, 0), 0);
 	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
 	pthread_join(reader, NULL);
 	end();
@@ -241,14 +241,14 @@ START_TEST(comes_back)
 	int fd;
 
 	begin();
-	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), -ENOENT);
+	ck_assert_int_eq(folder_resume(&f, &disk, "rec", head, 0), -ENOENT);
 	ck_assert_int_eq(folder_create(&f, &disk, "rec", head), 0);
 	ck_assert_int_eq(folder_sync(f, &r, 1), 0);
-	ck_assert_int_eq(folder_reopen(&again, &disk, "rec", head), -EBUSY);
+	ck_assert_int_eq(folder_resume(&again, &disk, "rec", head, 0), -EBUSY);
 	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
 	tear("rec/rec.index", "half");
 	tear("rec/rec.meta.jsonl", "{\"half\":");
-	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), 0);
+	ck_assert_int_eq(folder_resume(&f, &disk, "rec", head, 0), 0);
 	ck_assert_int_eq(folder_place(f, 4, 4, 0, &place), 0);
 	ck_assert_int_eq(pwrite(place.fd, "data", 4, (off_t)place.offset), 4);
 	close(place.fd);
@@ -261,7 +261,7 @@ START_TEST(comes_back)
 	ck_assert(!exists("rec/rec.00000005"));
 	r = (struct index_record){ .kind = INDEX_END };
 	ck_assert_int_eq(folder_close(f, &r, NULL), 0);
-	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), -EALREADY);
+	ck_assert_int_eq(folder_resume(&f, &disk, "rec", head, 0), -EALREADY);
 	text_is("rec/rec.meta.jsonl", "{\"spate\":1}\n{\"run\":0}\n");
 	fd = open(scratch_path(&s, "rec/rec.index"), O_RDONLY);
 	ck_assert_int_eq(index_read(fd, &back, &n, &torn), 0);
@@ -286,10 +286,10 @@ START_TEST(comes_back_as_another)
 	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
 	tear("rec/rec.index", "half");
 	tear("rec/rec.meta.jsonl", "{\"half\":");
-	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), -EEXIST);
+	ck_assert_int_eq(folder_resume(&f, &disk, "rec", head, 0), -EEXIST);
 	text_is("rec/rec.index", "half");
 	text_is("rec/rec.meta.jsonl", "{\"spate\":2}\n{\"half\":");
-	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", other), 0);
+	ck_assert_int_eq(folder_resume(&f, &disk, "rec", other, 0), 0);
 	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
 	json_decref(other);
 	end();

@@ -294,7 +294,7 @@ static void
 again(int err)
 {
 	ck_assert_int_eq(folder_close(folder, NULL, NULL), 0);
-	ck_assert_int_eq(folder_reopen(&folder, &disk, "rec", head), err);
+	ck_assert_int_eq(folder_resume(&folder, &disk, "rec", head, 0), err);
 }
 
 START_TEST(comes_back)
@@ -325,7 +325,8 @@ START_TEST(comes_back_short)
 	ck_assert_int_eq(truncate(scratch_path(&s, "rec/rec.vdif"), PACKET), 0);
 	again(-EIO);
 	ck_assert_int_eq(unlink(scratch_path(&s, "rec/rec.vdif")), 0);
-	ck_assert_int_eq(folder_reopen(&folder, &disk, "rec", head), -ENOENT);
+	ck_assert_int_eq(folder_resume(&folder, &disk, "rec", head, 0),
+			 -ENOENT);
 	end();
 }
 END_TEST

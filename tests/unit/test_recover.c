@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "store/write/copied.h"
+#include "store/write/copy_origin.h"
 #include "unit/made_recover.h"
 #include "unit/suite.h"
 

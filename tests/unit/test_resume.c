@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "store/write/adopt.h"
+#include "store/write/index_orphans.h"
 #include "store/record/index.h"
 #include "store/repair/protect.h"
 #include "store/recording/recording_priv.h"

@@ -227,7 +227,7 @@ START_TEST(a_folder_keeps_them)
 	fd = open(scratch_path(&s, "rec/rec.sums"), O_WRONLY | O_APPEND);
 	ck_assert_int_eq(write(fd, "SUMS\2\0\0\0\7", 9), 9);
 	close(fd);
-	ck_assert_int_eq(folder_reopen(&f, &disk, "rec", head), 0);
+	ck_assert_int_eq(folder_resume(&f, &disk, "rec", head, 0), 0);
 	ck_assert_int_eq(folder_sum(f, &b), 0);
 	ck_assert_int_eq(file_bytes(), 2 * one);
 	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "flow/copy/copy_in.h"
-#include "store/write/copied.h"
+#include "store/write/copy_origin.h"
 #include "store/recording/recording.h"
 #include "store/repair/verify.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/module.h"
 #include "base/shape.h"
-#include "store/write/copied.h"
+#include "store/write/copy_origin.h"
 #include "store/record/geometry.h"
 #include "store/disk/layout.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/crc32c.h"
-#include "store/write/copied.h"
+#include "store/write/copy_origin.h"
 
 enum { KICK_TRIES = 500, KICK_MS = 10 };
 

@@ -9,7 +9,7 @@
 #include "flow/copy/copy_link.h"
 #include "flow/copy/copy_out.h"
 #include "store/recording/recording.h"
-#include "store/write/telling.h"
+#include "store/write/copy_lines.h"
 
 /*
  * The files of a copy that goes out:

@@ -31,25 +31,20 @@ int folder_create(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);
 
 /*
- * Opens the folder of a recording of this process whose disk was away.  A torn
- * index record or line of metadata is cut off, and writing goes on behind it.
- * `head` must equal the first line there: else it is another recording of the
- * same name.  Blocks on the disk that no index record names stay if they have a
- * file of their own, and are cut off otherwise.
+ * Opens the folder of a recording whose disk was away (`below` 0) or whose
+ * daemon was killed.  A torn index record or line of metadata is cut off, and
+ * writing goes on behind it.  `head` must equal the first line there: else it
+ * is another recording of the same name.
  *
- * Returns 0; -ENOENT: no such folder, so call folder_create(); -EEXIST: another
+ * Blocks with numbers below `below` that are whole but not in the index get
+ * their records (index_orphans.h).  Other blocks that no index record names
+ * stay if they have a file of their own; in a shared file they are cut off, and
+ * copied to a file aside before if `below` is set.
+ *
+ * Returns 0; -ENOENT: no such folder, or it had no index and nothing in it but
+ * beginnings, and was removed: call folder_create(); -EEXIST: another
  * recording; -EALREADY: it has an end record; -EBUSY: another process, or an
  * older struct folder of this one, kept it locked for half a second; or -errno.
- */
-int folder_reopen(struct folder **folder, const struct disk *disk,
-		  const char *name, const json_t *head);
-
-/*
- * Opens the folder of a recording whose daemon was killed, as folder_reopen().
- * Blocks with numbers below `below` that are whole but not in the index get
- * their records (adopt.h).  A block that was being written stays if it has a
- * file of its own, and is copied to a file aside otherwise.  A folder without
- * an index, and with nothing in it but beginnings, is removed: -ENOENT.
  */
 int folder_resume(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head, uint64_t below);

@@ -18,7 +18,7 @@
  *                  reads no data, however much there is
  *   resume_fits    would the stream record the same?
  *   folder_resume  each disk's writer opens its folder again, and gives whole
- *                  blocks the records that they lack (adopt.h)
+ *                  blocks the records that they lack (index_orphans.h)
  *   resume_line    made once, and appended to the metadata of each disk
  *
  * A disk that was there before and is missing now may hold numbers that no

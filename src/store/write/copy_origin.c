@@ -9,7 +9,7 @@
 #include "config.h"
 
 #include "contract/bytes.h"
-#include "store/write/copied.h"
+#include "store/write/copy_origin.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include "store/write/adopt.h"
+#include "store/write/index_orphans.h"
 
 #include <errno.h>
 #include <fcntl.h>

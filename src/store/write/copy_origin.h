@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_WRITE_COPIED_H
-#define SPATE_STORE_WRITE_COPIED_H
+#ifndef SPATE_STORE_WRITE_COPY_ORIGIN_H
+#define SPATE_STORE_WRITE_COPY_ORIGIN_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "store/write/telling.h"
+#include "store/write/copy_lines.h"
 
 #include <errno.h>
 #include <fcntl.h>

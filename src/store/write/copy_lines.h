@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_WRITE_TELLING_H
-#define SPATE_STORE_WRITE_TELLING_H
+#ifndef SPATE_STORE_WRITE_COPY_LINES_H
+#define SPATE_STORE_WRITE_COPY_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
