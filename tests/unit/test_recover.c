@@ -158,17 +158,20 @@ START_TEST(a_copy_with_links)
 	ck_assert_int_eq(
 	    symlink(outside, made_path(&m, 0, MADE_NAME ".index.new")), 0);
 	ck_assert_int_eq(
-	    copied_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1), -ELOOP);
+	    copy_origin_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1),
+	    -ELOOP);
 	ck_assert_int_eq(unlink(made_path(&m, 0, MADE_NAME ".index.new")), 0);
 	ck_assert_int_eq(
 	    link(outside, made_path(&m, 0, MADE_NAME ".index.new")), 0);
 	ck_assert_int_eq(
-	    copied_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1), -EMLINK);
+	    copy_origin_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1),
+	    -EMLINK);
 	index = strdup(made_path(&m, 0, MADE_NAME ".index"));
 	ck_assert_int_eq(rename(index, made_path(&m, 0, "aside")), 0);
 	ck_assert_int_eq(symlink("aside", index), 0);
 	ck_assert_int_eq(
-	    copied_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1), -ELOOP);
+	    copy_origin_mend(&m.disks.disk[0], MADE_NAME, m.head, &bad, 1),
+	    -ELOOP);
 	ck_assert_int_eq(stat(outside, &st), 0);
 	ck_assert_int_eq(st.st_size, 8);
 	free(outside);

@@ -92,7 +92,7 @@ open_check(struct look *l, struct fault *fault)
 	if (strcmp(f->made_by, "spate") != 0)
 		return taken(c, "another program's recording has that name",
 			     fault);
-	if (copied_identity(f->head) != c->identity)
+	if (copy_origin_identity(f->head) != c->identity)
 		return taken(c, "another recording has that name", fault);
 	if (f->state == RECORDING_LIVE) {
 		fault_set(fault, -EBUSY, "busy", "%.80s is being written here",
@@ -216,7 +216,7 @@ look_elsewhere(struct look *l)
 	struct fault none = { 0 };
 	char name[LAYOUT_FILE];
 
-	if (copied_find(disks, l->c->identity, name) ||
+	if (copy_origin_find(disks, l->c->identity, name) ||
 	    recording_open(&l->rec, disks, name, &none)) {
 		l->rec = NULL;
 		return;
@@ -248,8 +248,8 @@ look_mend(struct look *l, struct fault *fault)
 	recording_close(l->rec);
 	l->rec = NULL;
 	for (unsigned i = 0; i < disks->n && !err; i++) {
-		err = copied_mend(&disks->disk[i], l->c->name, head, l->bad,
-				  l->bads);
+		err = copy_origin_mend(&disks->disk[i], l->c->name, head,
+				       l->bad, l->bads);
 		if (err == -ENOENT)
 			err = 0;
 		else if (err)

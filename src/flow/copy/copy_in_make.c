@@ -126,15 +126,15 @@ static json_t *
 head_make(const struct copy_in *c)
 {
 	const char *path[COPY_IN_DISKS];
-	struct copied how = { .name = c->name,
-			      .from = c->from,
-			      .time_ns = c->start_ns,
-			      .disks = path,
-			      .disks_n = c->here->disks.n };
+	struct copy_origin how = { .name = c->name,
+				   .from = c->from,
+				   .time_ns = c->start_ns,
+				   .disks = path,
+				   .disks_n = c->here->disks.n };
 
 	for (unsigned i = 0; i < how.disks_n; i++)
 		path[i] = c->here->disk[i].path;
-	return copied_head(c->told_head, &how);
+	return copy_origin_head(c->told_head, &how);
 }
 
 int

@@ -305,7 +305,7 @@ head_take(struct copy_in *c, struct copy_in_link *l, const struct wire_frame *f,
 		json_decref(head);
 		return copy_in_lie(fault, "a head that is no JSON");
 	}
-	identity = copied_identity(head);
+	identity = copy_origin_identity(head);
 	pthread_mutex_lock(&c->lock);
 	first = c->state == COPY_IN_GREETED;
 	other = !first && c->identity != identity;

@@ -91,7 +91,7 @@ recording_take(struct copy_out *c)
 				     "%s is being recorded: --follow copies "
 				     "it to its end",
 				     c->a.name);
-	err = telling_make(&c->telling, c->rec);
+	err = copy_lines_make(&c->lines, c->rec);
 	return err ? copy_out_fail(c, "%s", strerror(-err)) : 0;
 }
 
@@ -160,7 +160,7 @@ failed(struct copy_out *c, int err)
 static void
 finish(struct copy_out *c)
 {
-	telling_free(c->telling);
+	copy_lines_free(c->lines);
 	if (c->rec)
 		recording_close(c->rec);
 	for (unsigned i = 0; i < COPY_OUT_LANES; i++)

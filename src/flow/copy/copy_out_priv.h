@@ -52,7 +52,7 @@ struct copy_out {
 
 	/* Only the thread uses these fields. */
 	struct recording *rec;
-	struct telling *telling;
+	struct copy_lines *lines;
 	uint64_t transfer, attempt;
 	unsigned rounds; /* rounds of agreeing so far */
 	struct copy_lane lane[COPY_OUT_LANES];

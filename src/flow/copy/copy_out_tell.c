@@ -159,10 +159,10 @@ block_tell(struct copy_out *c, struct index_frame *to,
 	   const struct index_record *r)
 {
 	uint8_t raw[INDEX_BYTES];
-	struct telling_block b;
+	struct copy_lines_block b;
 	struct copy_told t;
 	uint32_t n;
-	int err = telling_block(c->telling, r, &b);
+	int err = copy_lines_block(c->lines, r, &b);
 
 	/* The block is copied even if its lines of metadata cannot be read. */
 	if (err)
@@ -421,7 +421,7 @@ copy_out_close(struct copy_out *c)
 	char *lines;
 	int err;
 
-	f.packets = telling_end(c->telling, &end, &lines);
+	f.packets = copy_lines_end(c->lines, &end, &lines);
 	n = lines ? strlen(lines) : 0;
 	if (!lines || n > WIRE_PAYLOAD_MOST - COPY_RECORD) {
 		free(lines);

@@ -38,7 +38,7 @@ grow(struct copy_out *c)
 	if (!err)
 		err = recording_hold(c->rec, NULL);
 	if (!err)
-		err = telling_refresh(c->telling);
+		err = copy_lines_refresh(c->lines);
 	return err ? copy_out_fail(c, "%s: %s", c->a.name, strerror(-err)) : 0;
 }
 

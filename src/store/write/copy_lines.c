@@ -20,26 +20,26 @@
 #include "store/recording/recording_priv.h"
 
 /* Position of a line, and its block. */
-struct span {
+struct copy_line {
 	uint64_t number, offset;
 	size_t bytes;
 	unsigned disk;
 };
 
-#define OPEN UINT64_MAX /* span::number: block not known yet */
+#define OPEN UINT64_MAX /* copy_line::number: block not known yet */
 
-struct telling {
+struct copy_lines {
 	struct recording *rec;
 	uint64_t *seen; /* bytes read of each disk's metadata */
-	struct span *span;
+	struct copy_line *line;
 	size_t n, room;
 	size_t sorted; /* the first `sorted` of these n are in order */
 };
 
 int
-telling_make(struct telling **telling, struct recording *rec)
+copy_lines_make(struct copy_lines **lines, struct recording *rec)
 {
-	struct telling *t = calloc(1, sizeof *t);
+	struct copy_lines *t = calloc(1, sizeof *t);
 
 	if (t)
 		t->seen = calloc(rec->disks->n + 1, sizeof *t->seen);
@@ -48,26 +48,26 @@ telling_make(struct telling **telling, struct recording *rec)
 		return -ENOMEM;
 	}
 	t->rec = rec;
-	*telling = t;
-	return telling_refresh(t);
+	*lines = t;
+	return copy_lines_refresh(t);
 }
 
 void
-telling_free(struct telling *t)
+copy_lines_free(struct copy_lines *t)
 {
 	if (!t)
 		return;
 	free(t->seen);
-	free(t->span);
+	free(t->line);
 	free(t);
 }
 
 /* ---- reading ------------------------------------------------------------- */
 
 static int
-add(struct telling *t, const struct span *s)
+add(struct copy_lines *t, const struct copy_line *s)
 {
-	struct span *grown = t->span;
+	struct copy_line *grown = t->line;
 
 	if (t->n == t->room) {
 		size_t room = t->room ? 2 * t->room : 64;
@@ -75,7 +75,7 @@ add(struct telling *t, const struct span *s)
 		grown = realloc(grown, room * sizeof *grown);
 		if (!grown)
 			return -ENOMEM;
-		t->span = grown;
+		t->line = grown;
 		t->room = room;
 	}
 	grown[t->n++] = *s;
@@ -96,16 +96,16 @@ begins(const char *line, size_t bytes, const char *with, uint64_t *number)
 
 /* Assigns a disk's lines that wait for their block to this one. */
 static void
-settle(struct telling *t, unsigned disk, uint64_t number)
+settle(struct copy_lines *t, unsigned disk, uint64_t number)
 {
 	for (size_t i = t->n; i-- > t->sorted;) {
-		if (t->span[i].number == OPEN && t->span[i].disk == disk)
-			t->span[i].number = number;
+		if (t->line[i].number == OPEN && t->line[i].disk == disk)
+			t->line[i].number = number;
 	}
 }
 
 static int
-take_line(struct telling *t, const char *line, struct span *s)
+take_line(struct copy_lines *t, const char *line, struct copy_line *s)
 {
 	uint64_t number;
 
@@ -123,16 +123,16 @@ take_line(struct telling *t, const char *line, struct span *s)
 }
 
 static int
-take_lines(struct telling *t, unsigned disk, const char *text, size_t bytes)
+take_lines(struct copy_lines *t, unsigned disk, const char *text, size_t bytes)
 {
 	const char *at = text, *end = text + bytes, *newline;
 	uint64_t from = t->seen[disk];
 	int err = 0;
 
 	while (!err && (newline = memchr(at, '\n', (size_t)(end - at)))) {
-		struct span s = { .offset = from + (uint64_t)(at - text),
-				  .bytes = (size_t)(newline - at) + 1,
-				  .disk = disk };
+		struct copy_line s = { .offset = from + (uint64_t)(at - text),
+				       .bytes = (size_t)(newline - at) + 1,
+				       .disk = disk };
 
 		err = take_line(t, at, &s);
 		at = newline + 1;
@@ -142,7 +142,7 @@ take_lines(struct telling *t, unsigned disk, const char *text, size_t bytes)
 }
 
 static int
-meta_open(const struct telling *t, unsigned disk)
+meta_open(const struct copy_lines *t, unsigned disk)
 {
 	char file[LAYOUT_FILE];
 
@@ -154,7 +154,7 @@ meta_open(const struct telling *t, unsigned disk)
 /* A disk that is missing contributes no lines, and none of its blocks is
  * copied. */
 static int
-read_disk(struct telling *t, unsigned disk)
+read_disk(struct copy_lines *t, unsigned disk)
 {
 	int fd = meta_open(t, disk), err = 0;
 	struct stat st;
@@ -184,7 +184,7 @@ read_disk(struct telling *t, unsigned disk)
 static int
 by_place(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
+	const struct copy_line *x = a, *y = b;
 
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
@@ -194,7 +194,7 @@ by_place(const void *a, const void *b)
 }
 
 int
-telling_refresh(struct telling *t)
+copy_lines_refresh(struct copy_lines *t)
 {
 	int err = 0;
 
@@ -203,10 +203,10 @@ telling_refresh(struct telling *t)
 			err = read_disk(t, i);
 	}
 	if (t->n)
-		qsort(t->span, t->n, sizeof *t->span, by_place);
+		qsort(t->line, t->n, sizeof *t->line, by_place);
 	/* Lines that wait for their block are sorted last. */
 	for (t->sorted = t->n;
-	     t->sorted && t->span[t->sorted - 1].number == OPEN;)
+	     t->sorted && t->line[t->sorted - 1].number == OPEN;)
 		t->sorted--;
 	return err;
 }
@@ -214,14 +214,14 @@ telling_refresh(struct telling *t)
 /* ---- a block ------------------------------------------------------------- */
 
 static size_t
-first_of(const struct telling *t, uint64_t number)
+first_of(const struct copy_lines *t, uint64_t number)
 {
 	size_t from = 0, to = t->sorted;
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
-		if (t->span[mid].number < number)
+		if (t->line[mid].number < number)
 			from = mid + 1;
 		else
 			to = mid;
@@ -230,7 +230,8 @@ first_of(const struct telling *t, uint64_t number)
 }
 
 static int
-load(const struct telling *t, const struct span *s, struct telling_block *b)
+load(const struct copy_lines *t, const struct copy_line *s,
+     struct copy_lines_block *b)
 {
 	char *grown = realloc(b->lines, b->bytes + s->bytes);
 	int fd, err = 0;
@@ -252,29 +253,29 @@ load(const struct telling *t, const struct span *s, struct telling_block *b)
 /* Takes only lines from the disk that has the block: another disk may have had
  * it first and failed to write it. */
 static int
-lines_of(struct telling *t, const struct recording_block *at,
-	 struct telling_block *b)
+lines_of(struct copy_lines *t, const struct recording_block *at,
+	 struct copy_lines_block *b)
 {
 	uint64_t number = at->record.number;
 	int err = 0;
 
 	for (size_t i = first_of(t, number);
-	     !err && i < t->sorted && t->span[i].number == number; i++) {
-		if ((int)t->span[i].disk == at->disk)
-			err = load(t, &t->span[i], b);
+	     !err && i < t->sorted && t->line[i].number == number; i++) {
+		if ((int)t->line[i].disk == at->disk)
+			err = load(t, &t->line[i], b);
 	}
 	return err;
 }
 
 int
-telling_block(struct telling *t, const struct index_record *r,
-	      struct telling_block *b)
+copy_lines_block(struct copy_lines *t, const struct index_record *r,
+		 struct copy_lines_block *b)
 {
 	const struct recording *rec = t->rec;
 	const struct recording_block *at = &rec->block[r->number];
 	int err;
 
-	*b = (struct telling_block){
+	*b = (struct copy_lines_block){
 		.base = recording_base(rec, r->sub, r->run),
 		.arrival_ns = recording_arrival(rec, r->sub, r->run),
 	};
@@ -312,7 +313,8 @@ line_add(char *text, const json_t *line)
 }
 
 bool
-telling_end(const struct telling *t, struct index_record *end, char **lines)
+copy_lines_end(const struct copy_lines *t, struct index_record *end,
+	       char **lines)
 {
 	const struct recording *rec = t->rec;
 	const json_t *line;

@@ -18,20 +18,20 @@
  * Lines are indexed by offset and read when asked for.  Used by the recording's
  * thread only.
  */
-struct telling;
+struct copy_lines;
 
 /*
  * Reads the metadata of all disks.  Free the result before the recording is
- * closed.  Returns 0 or -errno; after an error *telling may be set, and must be
+ * closed.  Returns 0 or -errno; after an error *lines may be set, and must be
  * freed then.
  */
-int telling_make(struct telling **telling, struct recording *rec);
-void telling_free(struct telling *t); /* NULL is allowed */
+int copy_lines_make(struct copy_lines **lines, struct recording *rec);
+void copy_lines_free(struct copy_lines *t); /* NULL is allowed */
 
 /* Reads what was added, after recording_refresh().  Returns 0 or -errno. */
-int telling_refresh(struct telling *t);
+int copy_lines_refresh(struct copy_lines *t);
 
-struct telling_block {
+struct copy_lines_block {
 	uint64_t base;	    /* absolute sequence of its run's slot 0 */
 	int64_t arrival_ns; /* arrival of the first packet of its run; 0:
 			       unknown */
@@ -42,15 +42,15 @@ struct telling_block {
 
 /* Gives what belongs to a block of the recording.  The caller frees b->lines.
  * Returns 0 or -errno. */
-int telling_block(struct telling *t, const struct index_record *r,
-		  struct telling_block *b);
+int copy_lines_block(struct copy_lines *t, const struct index_record *r,
+		     struct copy_lines_block *b);
 
 /*
  * Gives the end of the recording: its end record (false: none yet), and *lines,
  * malloc'ed: the lines that every disk repeats, which say who resumed it and
  * how it ended; NULL without memory.
  */
-bool telling_end(const struct telling *t, struct index_record *end,
-		 char **lines);
+bool copy_lines_end(const struct copy_lines *t, struct index_record *end,
+		    char **lines);
 
 #endif

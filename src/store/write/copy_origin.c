@@ -28,7 +28,7 @@
 /* ---- the first line of the metadata -------------------------------------- */
 
 uint64_t
-copied_identity(const json_t *head)
+copy_origin_identity(const json_t *head)
 {
 	json_t *bare = json_copy((json_t *)head);
 	uint64_t hash = BYTES_HASH;
@@ -46,7 +46,7 @@ copied_identity(const json_t *head)
 }
 
 json_t *
-copied_head(const json_t *head, const struct copied *c)
+copy_origin_head(const json_t *head, const struct copy_origin *c)
 {
 	json_t *made = json_deep_copy(head), *disks = json_array();
 	const char *name = json_string_value(json_object_get(head, "name"));
@@ -93,7 +93,7 @@ is_it(const struct disk *disk, const char *name, uint64_t identity, char *text)
 		head =
 		    json_loadb(text, (size_t)got, JSON_DISABLE_EOF_CHECK, NULL);
 	same = json_is_object(json_object_get(head, "shape")) &&
-	       copied_identity(head) == identity;
+	       copy_origin_identity(head) == identity;
 	json_decref(head);
 	if (fd >= 0)
 		close(fd);
@@ -103,8 +103,8 @@ is_it(const struct disk *disk, const char *name, uint64_t identity, char *text)
 }
 
 int
-copied_find(const struct disks *disks, uint64_t identity,
-	    char name[LAYOUT_FILE])
+copy_origin_find(const struct disks *disks, uint64_t identity,
+		 char name[LAYOUT_FILE])
 {
 	char **names = NULL, *text = malloc(HEAD_MOST);
 	bool found = false;
@@ -128,7 +128,7 @@ copied_find(const struct disks *disks, uint64_t identity,
 
 /* ---- one disk ------------------------------------------------------------ */
 
-struct mend {
+struct copy_mend {
 	const char *name;
 	struct layout_map map;
 	int dir, index;
@@ -148,7 +148,7 @@ by_value(const void *a, const void *b)
 }
 
 static bool
-is_bad(const struct mend *m, const struct index_record *r)
+is_bad(const struct copy_mend *m, const struct index_record *r)
 {
 	return r->kind == INDEX_BLOCK && m->bads &&
 	       bsearch(&r->number, m->bad, m->bads, sizeof *m->bad, by_value);
@@ -156,7 +156,7 @@ is_bad(const struct mend *m, const struct index_record *r)
 
 /* True if record i is a gap that directly precedes its block. */
 static bool
-has_block(const struct mend *m, size_t i)
+has_block(const struct copy_mend *m, size_t i)
 {
 	const struct index_record *r = &m->record[i];
 
@@ -167,7 +167,7 @@ has_block(const struct mend *m, size_t i)
 /* True if record i is kept.  A gap is dropped with its block, which brings it
  * again. */
 static bool
-is_kept(const struct mend *m, size_t i)
+is_kept(const struct copy_mend *m, size_t i)
 {
 	const struct index_record *r = &m->record[i];
 
@@ -177,7 +177,7 @@ is_kept(const struct mend *m, size_t i)
 }
 
 static void
-records_drop(struct mend *m)
+records_drop(struct copy_mend *m)
 {
 	bool shared = layout_map_shared(&m->map);
 	size_t kept = 0;
@@ -195,7 +195,7 @@ records_drop(struct mend *m)
 }
 
 static int
-index_write(const struct mend *m)
+index_write(const struct copy_mend *m)
 {
 	char made[LAYOUT_FILE], file[LAYOUT_FILE];
 	uint8_t raw[INDEX_BYTES];
@@ -225,7 +225,7 @@ index_write(const struct mend *m)
 
 /* Returns the numbers of its blocks, sorted; malloc'ed. */
 static uint64_t *
-numbers_of(const struct mend *m, size_t *n)
+numbers_of(const struct copy_mend *m, size_t *n)
 {
 	uint64_t *number = malloc(m->n * sizeof *number + 1);
 
@@ -240,7 +240,7 @@ numbers_of(const struct mend *m, size_t *n)
 }
 
 static int
-chunks_drop(const struct mend *m)
+chunks_drop(const struct copy_mend *m)
 {
 	size_t n;
 	uint64_t *known = numbers_of(m, &n), number;
@@ -264,7 +264,7 @@ chunks_drop(const struct mend *m)
 }
 
 static int
-mend(struct mend *m)
+mend(struct copy_mend *m)
 {
 	char file[LAYOUT_FILE];
 	uint64_t torn;
@@ -288,10 +288,10 @@ mend(struct mend *m)
 }
 
 int
-copied_mend(const struct disk *disk, const char *name, const json_t *head,
-	    const uint64_t *bad, size_t n)
+copy_origin_mend(const struct disk *disk, const char *name, const json_t *head,
+		 const uint64_t *bad, size_t n)
 {
-	struct mend m = {
+	struct copy_mend m = {
 		.name = name, .bad = bad, .bads = n, .dir = -1, .index = -1
 	};
 	int err = layout_map_make(&m.map, name, head);

@@ -21,9 +21,9 @@
 
 /* Returns a hash that is the same for a recording and for all its copies, and
  * copies of copies. */
-uint64_t copied_identity(const json_t *head);
+uint64_t copy_origin_identity(const json_t *head);
 
-struct copied {
+struct copy_origin {
 	const char *name, *from;
 	int64_t time_ns;
 	const char *const *disks; /* paths of the copy's disks */
@@ -32,12 +32,12 @@ struct copied {
 
 /* Makes the first line of a copy's metadata.  Returns a new reference, or NULL
  * without memory. */
-json_t *copied_head(const json_t *head, const struct copied *copied);
+json_t *copy_origin_head(const json_t *head, const struct copy_origin *origin);
 
 /* Finds a recording with this identity under any name.  Returns 0; -ENOENT; or
  * -errno. */
-int copied_find(const struct disks *disks, uint64_t identity,
-		char name[LAYOUT_FILE]);
+int copy_origin_find(const struct disks *disks, uint64_t identity,
+		     char name[LAYOUT_FILE]);
 
 /*
  * Prepares what an interrupted copy left on a disk for going on.  It removes
@@ -45,7 +45,7 @@ int copied_find(const struct disks *disks, uint64_t identity,
  * record names; all of them will be sent again.  Nobody may have the recording
  * open.  Returns 0; -ENOENT: the disk has nothing of it; -EBUSY; or -errno.
  */
-int copied_mend(const struct disk *disk, const char *name, const json_t *head,
-		const uint64_t *bad, size_t n);
+int copy_origin_mend(const struct disk *disk, const char *name,
+		     const json_t *head, const uint64_t *bad, size_t n);
 
 #endif

@@ -284,7 +284,7 @@ struct reopening {
 
 /* Appends adopted records to the index on disk and to the list in memory. */
 static int
-append(struct reopening *o, const struct adopted *more)
+append(struct reopening *o, const struct index_orphans *more)
 {
 	struct index_record *grown;
 	int err;
@@ -303,22 +303,22 @@ append(struct reopening *o, const struct adopted *more)
 static int
 adopt(struct reopening *o)
 {
-	const struct adopt_args args = { .dir = o->f->dir,
-					 .map = &o->f->map,
-					 .text = o->text,
-					 .bytes = o->bytes,
-					 .record = o->record,
-					 .records = o->records,
-					 .below = o->below };
-	struct adopted more;
-	int err = adopt_find(&args, &more);
+	const struct index_orphans_args args = { .dir = o->f->dir,
+						 .map = &o->f->map,
+						 .text = o->text,
+						 .bytes = o->bytes,
+						 .record = o->record,
+						 .records = o->records,
+						 .below = o->below };
+	struct index_orphans more;
+	int err = index_orphans_find(&args, &more);
 
 	if (!err && more.n)
 		err = append(o, &more);
 	if (!err)
 		err =
 		    folder_data_reopen(o->f, o->record, o->records, &more.torn);
-	adopt_clear(&more);
+	index_orphans_clear(&more);
 	return err;
 }
 

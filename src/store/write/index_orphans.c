@@ -23,17 +23,17 @@
 #include "store/record/meta.h"
 
 /* A block whose writing was begun, and maybe ended. */
-struct begun {
+struct begun_block {
 	struct index_record record;
 	uint32_t gap;
 	bool written;
 	uint64_t end; /* offset behind it in the shared file */
 };
 
-struct look {
-	const struct adopt_args *a;
+struct orphan_scan {
+	const struct index_orphans_args *a;
 	uint64_t *known; /* numbers in the index, sorted */
-	struct begun *begun;
+	struct begun_block *begun;
 	size_t n;
 	uint64_t from; /* offset behind the index's blocks in the shared file */
 	uint64_t next;
@@ -50,9 +50,9 @@ by_value(const void *a, const void *b)
 }
 
 static int
-know(struct look *l)
+know(struct orphan_scan *l)
 {
-	const struct adopt_args *a = l->a;
+	const struct index_orphans_args *a = l->a;
 	struct layout_spot spot;
 
 	l->known = malloc((a->records + 1) * sizeof *l->known);
@@ -74,7 +74,7 @@ know(struct look *l)
 }
 
 static bool
-is_known(const struct look *l, uint64_t number)
+is_known(const struct orphan_scan *l, uint64_t number)
 {
 	return bsearch(&number, l->known, l->a->records, sizeof number,
 		       by_value);
@@ -82,8 +82,8 @@ is_known(const struct look *l, uint64_t number)
 
 /* ---- the metadata -------------------------------------------------------- */
 
-static struct begun *
-find(struct look *l, uint64_t number)
+static struct begun_block *
+find(struct orphan_scan *l, uint64_t number)
 {
 	for (size_t i = l->n; i--;) {
 		if (l->begun[i].record.number == number)
@@ -92,10 +92,10 @@ find(struct look *l, uint64_t number)
 	return NULL;
 }
 
-static struct begun *
-add(struct look *l, uint64_t number)
+static struct begun_block *
+add(struct orphan_scan *l, uint64_t number)
 {
-	struct begun *grown = l->begun;
+	struct begun_block *grown = l->begun;
 
 	/* The array doubles when its length is a power of two. */
 	if (!(l->n & (l->n - 1)))
@@ -103,24 +103,24 @@ add(struct look *l, uint64_t number)
 	if (!grown)
 		return NULL;
 	l->begun = grown;
-	l->begun[l->n] = (struct begun){ .record.number = number };
+	l->begun[l->n] = (struct begun_block){ .record.number = number };
 	return &l->begun[l->n++];
 }
 
 static uint64_t
-end_of(const struct look *l)
+end_of(const struct orphan_scan *l)
 {
 	return l->n ? l->begun[l->n - 1].end : l->from;
 }
 
 /* Notes a {"chunk":..} line, which matters only in a shared file. */
 static int
-take_begun(struct look *l, const json_t *line, uint64_t number)
+take_begun(struct orphan_scan *l, const json_t *line, uint64_t number)
 {
 	json_int_t bytes = json_integer_value(json_object_get(line, "bytes"));
 	struct layout_spot spot;
 	uint64_t end = end_of(l);
-	struct begun *b;
+	struct begun_block *b;
 
 	if (!layout_map_shared(l->a->map))
 		return 0;
@@ -134,10 +134,10 @@ take_begun(struct look *l, const json_t *line, uint64_t number)
 }
 
 static int
-take_written(struct look *l, const json_t *line)
+take_written(struct orphan_scan *l, const json_t *line)
 {
 	struct index_record r;
-	struct begun *b;
+	struct begun_block *b;
 	uint32_t gap;
 
 	if (meta_read_written(line, &r, &gap))
@@ -157,7 +157,7 @@ take_written(struct look *l, const json_t *line)
 }
 
 static void
-take_cut(struct look *l, const json_t *line)
+take_cut(struct orphan_scan *l, const json_t *line)
 {
 	const char *text = json_string_value(json_object_get(line, "cut"));
 	uint64_t bytes = text ? strtoull(text, NULL, 10) : 0;
@@ -177,7 +177,7 @@ behind(const char *line, size_t bytes, const char *key)
 }
 
 static int
-take_line(struct look *l, const char *text, size_t bytes)
+take_line(struct orphan_scan *l, const char *text, size_t bytes)
 {
 	const char *chunk = behind(text, bytes, "{\"chunk\":");
 	const char *written = behind(text, bytes, "{\"written\":");
@@ -212,7 +212,7 @@ take_line(struct look *l, const char *text, size_t bytes)
 }
 
 static int
-take_lines(struct look *l)
+take_lines(struct orphan_scan *l)
 {
 	const char *at = l->a->text, *end = at + l->a->bytes, *newline;
 	int err = 0;
@@ -248,8 +248,8 @@ is_there(int dir, const char *file, uint64_t from, uint64_t bytes)
 }
 
 static bool
-is_whole(const struct look *l, const struct begun *b, uint64_t start,
-	 struct layout_spot *spot)
+is_whole(const struct orphan_scan *l, const struct begun_block *b,
+	 uint64_t start, struct layout_spot *spot)
 {
 	const struct index_record *r = &b->record;
 
@@ -262,14 +262,14 @@ is_whole(const struct look *l, const struct begun *b, uint64_t start,
 }
 
 static void
-see_torn(struct adopted *to, const struct begun *b)
+see_torn(struct index_orphans *to, const struct begun_block *b)
 {
 	if (b->record.number < to->torn)
 		to->torn = b->record.number;
 }
 
 static int
-take_whole(struct look *l, struct adopted *to)
+take_whole(struct orphan_scan *l, struct index_orphans *to)
 {
 	bool shared = layout_map_shared(l->a->map);
 	uint64_t start = l->from;
@@ -278,7 +278,7 @@ take_whole(struct look *l, struct adopted *to)
 	if (!to->record)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->n; i++) {
-		const struct begun *b = &l->begun[i];
+		const struct begun_block *b = &l->begun[i];
 		struct layout_spot spot;
 
 		if (!is_whole(l, b, start, &spot)) {
@@ -297,24 +297,25 @@ take_whole(struct look *l, struct adopted *to)
 }
 
 int
-adopt_find(const struct adopt_args *args, struct adopted *adopted)
+index_orphans_find(const struct index_orphans_args *args,
+		   struct index_orphans *orphans)
 {
-	struct look l = { .a = args };
+	struct orphan_scan l = { .a = args };
 	int err = know(&l);
 
-	*adopted = (struct adopted){ 0 };
+	*orphans = (struct index_orphans){ 0 };
 	if (!err)
 		err = take_lines(&l);
-	adopted->next = adopted->torn = l.next;
+	orphans->next = orphans->torn = l.next;
 	if (!err)
-		err = take_whole(&l, adopted);
+		err = take_whole(&l, orphans);
 	free(l.known);
 	free(l.begun);
 	return err;
 }
 
 void
-adopt_clear(struct adopted *adopted)
+index_orphans_clear(struct index_orphans *orphans)
 {
-	free(adopted->record);
+	free(orphans->record);
 }

@@ -15,7 +15,7 @@
  * read.  A block that was still being written is not whole and is left alone;
  * `spate recover` may make something of it.
  */
-struct adopt_args {
+struct index_orphans_args {
 	int dir; /* the recording's folder */
 	const struct layout_map *map;
 	const char *text; /* the metadata, its lines */
@@ -25,7 +25,7 @@ struct adopt_args {
 	uint64_t below; /* blocks with this number or above are not adopted */
 };
 
-struct adopted {
+struct index_orphans {
 	struct index_record *record; /* malloc'ed; gaps too, to be appended in
 					this order */
 	size_t n;
@@ -35,9 +35,10 @@ struct adopted {
 		     else next */
 };
 
-/* Finds the blocks to adopt; the caller ends with adopt_clear().  Returns 0 or
+/* Finds the blocks to adopt; the caller ends with index_orphans_clear().  Returns 0 or
  * -ENOMEM. */
-int adopt_find(const struct adopt_args *args, struct adopted *adopted);
-void adopt_clear(struct adopted *adopted);
+int index_orphans_find(const struct index_orphans_args *args,
+		       struct index_orphans *orphans);
+void index_orphans_clear(struct index_orphans *orphans);
 
 #endif

@@ -254,16 +254,16 @@ static int
 take_adopted(struct part_look *l)
 {
 	struct recording_part *part = l->part;
-	const struct adopt_args args = { .dir = part->dir,
-					 .map = &l->r->rec->map,
-					 .text = l->text,
-					 .bytes = l->bytes,
-					 .record = part->record,
-					 .records = part->records,
-					 .below = LAYOUT_CHUNKS };
+	const struct index_orphans_args args = { .dir = part->dir,
+						 .map = &l->r->rec->map,
+						 .text = l->text,
+						 .bytes = l->bytes,
+						 .record = part->record,
+						 .records = part->records,
+						 .below = LAYOUT_CHUNKS };
 	struct index_record *grown;
-	struct adopted more;
-	int err = adopt_find(&args, &more);
+	struct index_orphans more;
+	int err = index_orphans_find(&args, &more);
 
 	if (err)
 		return err;
@@ -276,7 +276,7 @@ take_adopted(struct part_look *l)
 		       more.n * sizeof *grown);
 		part->records += more.n;
 	}
-	adopt_clear(&more);
+	index_orphans_clear(&more);
 	return grown ? 0 : -ENOMEM;
 }
 
