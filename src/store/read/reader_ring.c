@@ -5,8 +5,6 @@
  * the first that is done.  It takes no further requests while it waits.  That
  * costs nothing: either one is done soon, or the disk hangs.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <liburing.h>
 #include <time.h>

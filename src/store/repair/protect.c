@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks a recording as protected.  The mark is an empty file. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -16,8 +16,6 @@
  * block elsewhere, recover_twins.c keeps the better one and renames the other.
  * In a file that all blocks of a disk share, both stay.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

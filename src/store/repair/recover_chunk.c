@@ -18,8 +18,6 @@
  * write, and the padding to whole pages of a block that closed early.  Chunks
  * of heaps are handled by recover_heaps.c.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

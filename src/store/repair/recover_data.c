@@ -10,8 +10,6 @@
  * last.  But if the notes are lost, a plain file may have data that nobody can
  * place: that is not cut off.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -4,8 +4,6 @@
  * record of each index, counts the chunks that indexes name, and lists those
  * that they do not name.
  */
-#include "config.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

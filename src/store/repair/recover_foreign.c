@@ -8,8 +8,6 @@
  * renamed: jive5ab reads no recording that has such.  The index is written last
  * and renamed when it is durable: until then the recording reads as before.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

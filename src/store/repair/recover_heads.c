@@ -5,8 +5,6 @@
  * line of each metadata has the start time to a nanosecond, which tells them
  * apart.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

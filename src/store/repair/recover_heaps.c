@@ -11,8 +11,6 @@
  * missing, and such slots at the end are cut off, unless the note says that the
  * block was that long.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

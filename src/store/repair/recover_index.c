@@ -5,8 +5,6 @@
  * written anew beside the old one, and replaces it once it is durable and
  * locked.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

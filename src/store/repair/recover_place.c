@@ -16,8 +16,6 @@
  * Notes are lines of the metadata, {"chunk":12,"sub":3,...}.  Only recovery
  * needs them, so readers do not parse them.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

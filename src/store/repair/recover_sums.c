@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The writer stores the checksums of a block before its record.  If a crash
  * came in between, a chunk without a record can be checked against them. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -10,8 +10,6 @@
  *
  * The other is renamed to <chunk>.aside, and dropped from its index.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

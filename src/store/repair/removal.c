@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks what there is to remove, and whether that is allowed. */
-#include "config.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,6 @@
  * a shared lock that succeeds shows that nobody writes, and an exclusive one
  * that nobody reads.
  */
-#include "config.h"
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>

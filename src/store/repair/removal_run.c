@@ -20,8 +20,6 @@
  * recording's writes wait: so it is truncated in steps of 1 GiB first.  Not if
  * the file has another name elsewhere, whose data would be lost.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -7,8 +7,6 @@
  * cannot be there yet: chunks on their way to the index, and the end.  Findings
  * are reported at the end, when it is known which of them are adjacent.
  */
-#include "config.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,6 @@
  * ends, and the last must end with the chunk.  A cube has no headers, but its
  * length must be whole items and its holes must lie within it.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -4,8 +4,6 @@
  * The headers of blocks must say what the index says, because other programs
  * read the file without the index; and the file must end where the index ends.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Keeps what was found, disk by disk, until it is reported. */
-#include "config.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -18,8 +18,6 @@
  * disk is to be read.  Holes are not read: they are known to be zeros, and the
  * longest takes no time.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

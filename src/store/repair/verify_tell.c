@@ -7,8 +7,6 @@
  * The packets and times of bytes follow from their block's record: the packets
  * of a block are equal in size and taken to come at an even pace.
  */
-#include "config.h"
-
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>

@@ -5,8 +5,6 @@
  * block whose "written" line comes next on that disk: disk_recording_note() writes them
  * together.
  */
-#include "config.h"
-
 #include "store/write/copy_lines.h"
 
 #include <errno.h>

@@ -6,11 +6,6 @@
  * it is cut before the first bad block, because the place of a block follows
  * from those before it.
  */
-#include "config.h"
-
-#include "contract/bytes.h"
-#include "store/write/copy_origin.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +16,11 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "contract/bytes.h"
 #include "store/disk/layout.h"
 #include "store/disk/file.h"
 #include "store/recording/recording.h"
+#include "store/write/copy_origin.h"
 
 /* ---- the first line of the metadata -------------------------------------- */
 

@@ -8,8 +8,6 @@
  * "chunk" (begun) and "cut" (cut off again) are read as recover reads them
  * (recover_data.c).
  */
-#include "config.h"
-
 #include "store/write/index_orphans.h"
 
 #include <errno.h>
