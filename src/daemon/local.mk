@@ -1,58 +1,55 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
-	%D%/schedule/admission.c %D%/schedule/admission_json.c %D%/schedule/admission.h \
+	%D%/schedule/admission.c %D%/schedule/admission.h \
 	%D%/disks/chores.c %D%/disks/chores.h \
 	%D%/sessions/crew.c %D%/sessions/crew.h \
 	%D%/loop/fds.c %D%/loop/fds.h \
-	%D%/disks/fleet.c %D%/disks/fleet_order.c %D%/disks/fleet_space.c %D%/disks/fleet_watch.c %D%/disks/fleet.h \
-	%D%/main/daemon.c %D%/main/daemon_run.c %D%/main/daemon.h %D%/requests/daemon.h %D%/sessions/recorder.h \
-	%D%/schedule/forecast.c %D%/schedule/forecast_sum.c %D%/schedule/forecast_why.c \
-	%D%/schedule/forecast.h %D%/schedule/forecast_priv.h %D%/schedule/forecast_why.h \
-	%D%/transfers/inbox.c %D%/transfers/inbox_greet.c %D%/transfers/inbox_show.c %D%/transfers/inbox_step.c %D%/transfers/inbox.h %D%/transfers/inbox_priv.h \
+	%D%/disks/fleet.c %D%/disks/fleet.h \
+	%D%/main/daemon.c %D%/main/daemon.h %D%/requests/daemon.h %D%/sessions/recorder.h \
+	%D%/schedule/forecast.c %D%/schedule/forecast_sum.c \
+	%D%/schedule/forecast.h %D%/schedule/forecast_priv.h \
+	%D%/transfers/inbox.c %D%/transfers/inbox.h \
 	%D%/disks/keeper.c %D%/disks/keeper.h \
 	%D%/sessions/kernel.c %D%/sessions/kernel.h \
 	%D%/loop/listener.c %D%/loop/listener.h \
 	%D%/main/main.c \
 	%D%/sessions/mapping.c %D%/sessions/mapping.h \
 	%D%/conf/node.c %D%/conf/node.h \
-	%D%/main/options.c %D%/main/options.h \
+	%D%/main/main.h \
 	%D%/requests/notify.h \
-	%D%/sessions/order.c %D%/sessions/order.h %D%/sessions/order_name.c %D%/sessions/order_name.h \
+	%D%/sessions/order.c %D%/sessions/order.h \
 	%D%/sessions/probe.c %D%/sessions/probe.h \
 	%D%/transfers/relay.c %D%/transfers/relay.h \
 	%D%/sessions/reception.c %D%/sessions/reception.h \
 	%D%/requests/reload.c \
-	%D%/sessions/report.c %D%/sessions/report_disk.c %D%/sessions/report_from.c %D%/sessions/report.h \
-	%D%/schedule/scan.c %D%/schedule/scan.h %D%/schedule/scan_read.c %D%/schedule/scan_read.h \
-	%D%/schedule/schedule.c %D%/schedule/schedule_edit.c %D%/schedule/schedule_folder.c %D%/schedule/schedule_merge.c \
-	%D%/schedule/schedule_state.c %D%/schedule/schedule_step.c %D%/schedule/schedule_vet.c \
+	%D%/sessions/report.c %D%/sessions/report.h \
+	%D%/schedule/scan.c %D%/schedule/scan.h \
+	%D%/schedule/schedule.c %D%/schedule/schedule_folder.c \
+	%D%/schedule/schedule_state.c %D%/schedule/schedule_step.c \
 	%D%/schedule/schedule.h %D%/schedule/schedule_priv.h \
 	%D%/schedule/schedule_host.c %D%/schedule/schedule_host.h \
 	%D%/disks/scout.c %D%/disks/scout.h \
 	%D%/schedule/scribe.c %D%/schedule/scribe.h \
 	%D%/disks/seek.c %D%/disks/seek.h \
-	%D%/loop/server.c %D%/loop/server_out.c %D%/loop/server_out.h \
-	%D%/loop/server_socket.c %D%/loop/server.h %D%/loop/server_socket.h \
+	%D%/loop/server.c \
+	%D%/loop/server.h \
 	%D%/requests/service.c %D%/requests/service.h \
-	%D%/sessions/session.c %D%/sessions/session_open.c %D%/sessions/session_resume.c %D%/sessions/session.h \
-	%D%/conf/setup.c %D%/conf/setup_disks.c %D%/conf/setup_print.c %D%/conf/setup_reload.c \
+	%D%/sessions/session.c %D%/sessions/session.h \
+	%D%/conf/setup.c %D%/conf/setup_print.c %D%/conf/setup_reload.c \
 	%D%/conf/setup_send.c %D%/conf/setup_send.h \
-	%D%/conf/setup_inbox.c %D%/conf/setup_vsi.c %D%/conf/setup.h \
+	%D%/conf/setup.h \
 	%D%/conf/stream.c %D%/conf/stream.h \
-	%D%/transfers/transfer.c %D%/transfers/transfer_about.c %D%/transfers/transfer_check.c %D%/transfers/transfer_copy.c %D%/transfers/transfer_file.c %D%/transfers/transfer_json.c %D%/transfers/transfer_order.c \
-	%D%/transfers/transfer_run.c %D%/transfers/transfer_wait.c %D%/transfers/transfer.h %D%/transfers/transfer_order.h \
-	%D%/sessions/supply.c %D%/sessions/supply_feed.c %D%/sessions/supply_look.c %D%/sessions/supply.h \
-	%D%/conf/stream_layout.c %D%/conf/stream_plan.c %D%/conf/stream_print.c \
+	%D%/transfers/transfer.c %D%/transfers/transfer_check.c %D%/transfers/transfer_order.c \
+	%D%/transfers/transfer_run.c %D%/transfers/transfer.h \
+	%D%/sessions/supply.c %D%/sessions/supply.h \
+	%D%/conf/stream_plan.c \
 	%D%/conf/stream_vary.c %D%/conf/stream_vary.h \
-	%D%/requests/verbs.c %D%/requests/verbs_at.c %D%/requests/verbs_chores.c %D%/requests/verbs_disks.c %D%/requests/verbs_list.c %D%/requests/verbs_map.c %D%/requests/verbs_probe.c \
+	%D%/requests/verbs.c %D%/requests/verbs_disks.c \
 	%D%/requests/verbs_schedule.c %D%/requests/verbs_send.c %D%/requests/verbs.h \
-	%D%/vsi/vsi.c %D%/vsi/vsi_about.c %D%/vsi/vsi_copy.c %D%/vsi/vsi_kept.c %D%/vsi/vsi_net.c %D%/vsi/vsi_record.c %D%/vsi/vsi_scan.c %D%/vsi/vsi.h \
+	%D%/vsi/vsi.c %D%/vsi/vsi_copy.c %D%/vsi/vsi_net.c %D%/vsi/vsi_record.c %D%/vsi/vsi.h \
 	%D%/loop/vsi_allow.c %D%/loop/vsi_allow.h \
-	%D%/vsi/vsi_client.c %D%/vsi/vsi_client.h \
 	%D%/vsi/vsi_daemon.c %D%/vsi/vsi_daemon.h \
 	%D%/vsi/vsi_file.c %D%/vsi/vsi_file.h \
-	%D%/vsi/vsi_facts.c %D%/vsi/vsi_facts.h \
-	%D%/vsi/vsi_label.c %D%/vsi/vsi_label.h \
 	%D%/vsi/vsi_line.c %D%/vsi/vsi_line.h \
 	%D%/vsi/vsi_mode.c %D%/vsi/vsi_mode.h \
 	%D%/vsi/vsi_server.c %D%/vsi/vsi_server.h \

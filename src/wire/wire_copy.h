@@ -268,7 +268,7 @@ copy_digest_unpack(struct copy_digest *d, const uint8_t *at)
  */
 static inline void
 copy_digest_add(struct copy_digest *d, uint64_t number, uint64_t bytes,
-		uint32_t crc, wire_crc32c *crc32c)
+		uint32_t crc, wire_crc32c *sum)
 {
 	uint8_t raw[20];
 
@@ -278,7 +278,7 @@ copy_digest_add(struct copy_digest *d, uint64_t number, uint64_t bytes,
 	if (!d->blocks++)
 		d->hash = BYTES_HASH;
 	d->hash = bytes_hash(d->hash, raw, sizeof raw);
-	d->crc = crc32c(d->crc, raw, sizeof raw);
+	d->crc = sum(d->crc, raw, sizeof raw);
 	d->bytes += bytes;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/scan_read.h"
+#include "daemon/schedule/scan.h"
 #include "store/disk/layout.h"
 
 static void

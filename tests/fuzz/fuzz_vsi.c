@@ -10,14 +10,10 @@
 #include <stdlib.h>
 
 #include "../../src/daemon/vsi/vsi_copy.c"
-#include "../../src/daemon/vsi/vsi_kept.c"
-#include "../../src/daemon/vsi/vsi_label.c"
-#include "../../src/daemon/vsi/vsi_line.c"
-#include "../../src/daemon/vsi/vsi_mode.c"
 #include "../../src/daemon/vsi/vsi_record.c"
-#include "../../src/daemon/vsi/vsi_scan.c"
+#include "../../src/daemon/vsi/vsi_mode.c"
+#include "../../src/daemon/vsi/vsi_line.c"
 #include "../../src/daemon/vsi/vsi.c"
-#include "../../src/daemon/vsi/vsi_about.c"
 #include "../../src/daemon/vsi/vsi_net.c"
 #include "store/disk/layout.h"
 

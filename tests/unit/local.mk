@@ -274,7 +274,7 @@ tests_unit_test_sends_LDADD = $(UNIT_CLI)
 check_PROGRAMS += tests/unit/test_transfer_order
 TESTS += tests/unit/test_transfer_order
 tests_unit_test_transfer_order_SOURCES = %D%/test_transfer_order.c \
-	%D%/suite.h src/daemon/transfers/transfer_order.c src/daemon/transfers/transfer_file.c \
+	%D%/suite.h src/daemon/transfers/transfer_order.c \
 	src/daemon/conf/setup_send.c
 tests_unit_test_transfer_order_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_transfer_order_LDADD = $(UNIT_STORE)
@@ -282,7 +282,7 @@ tests_unit_test_transfer_order_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_transfer
 TESTS += tests/unit/test_transfer
 tests_unit_test_transfer_SOURCES = %D%/test_transfer.c %D%/suite.h \
-	src/daemon/transfers/transfer.c src/daemon/transfers/transfer_wait.c
+	src/daemon/transfers/transfer.c
 tests_unit_test_transfer_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_transfer_LDADD = $(UNIT_STORE)
 
@@ -312,11 +312,11 @@ tests_unit_test_fds_LDADD = $(CHECK_LIBS)
 
 # The schedule is a part of the daemon that needs none of the others.
 SCHEDULE_SOURCES = \
-	src/daemon/schedule/scan.c src/daemon/schedule/scan_read.c \
-	src/daemon/schedule/schedule.c src/daemon/schedule/schedule_edit.c \
-	src/daemon/schedule/schedule_folder.c src/daemon/schedule/schedule_merge.c \
+	src/daemon/schedule/scan.c \
+	src/daemon/schedule/schedule.c \
+	src/daemon/schedule/schedule_folder.c \
 	src/daemon/schedule/schedule_state.c src/daemon/schedule/schedule_step.c \
-	src/daemon/schedule/schedule_vet.c src/daemon/schedule/scribe.c
+ src/daemon/schedule/scribe.c
 
 check_PROGRAMS += tests/unit/test_schedule
 TESTS += tests/unit/test_schedule
@@ -362,7 +362,7 @@ tests_unit_test_seek_LDADD = $(UNIT_STORE)
 check_PROGRAMS += tests/unit/test_scan_read
 TESTS += tests/unit/test_scan_read
 tests_unit_test_scan_read_SOURCES = %D%/test_scan_read.c %D%/suite.h \
-	src/daemon/schedule/scan.c src/daemon/schedule/scan_read.c
+	src/daemon/schedule/scan.c
 tests_unit_test_scan_read_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_scan_read_LDADD = $(UNIT_STORE)
 
@@ -1194,7 +1194,7 @@ tests_unit_test_receiver_many_LDADD = $(UNIT_FLOW)
 check_PROGRAMS += tests/unit/test_forecast
 TESTS += tests/unit/test_forecast
 tests_unit_test_forecast_SOURCES = %D%/test_forecast.c %D%/suite.h %D%/dice.h \
-	src/daemon/schedule/forecast_sum.c src/daemon/schedule/forecast_why.c
+	src/daemon/schedule/forecast_sum.c
 tests_unit_test_forecast_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_forecast_LDADD = $(UNIT_BASE)
 

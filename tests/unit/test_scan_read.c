@@ -2,7 +2,7 @@
 /* What files of the schedule say, and what of that cannot be. */
 #include <errno.h>
 
-#include "daemon/schedule/scan_read.h"
+#include "daemon/schedule/scan.h"
 #include "store/disk/layout.h"
 #include "unit/suite.h"
 

@@ -7,8 +7,6 @@
 
 #include "daemon/loop/listener.c"
 #include "daemon/loop/server.c"
-#include "daemon/loop/server_out.c"
-#include "daemon/loop/server_socket.c"
 #include "daemon/loop/vsi_allow.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "daemon/transfers/transfer.h"
-#include "daemon/transfers/transfer_order.h"
 #include "unit/suite.h"
 
 #define SECOND INT64_C(1000000000)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "daemon/transfers/transfer_order.h"
+#include "daemon/transfers/transfer.h"
 #include "unit/suite.h"
 
 static const struct setup_send setup = { .rate = 77, .o = { .patience = 60 } };

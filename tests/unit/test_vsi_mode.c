@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 
 #include "daemon/loop/vsi_allow.c"
-#include "daemon/vsi/vsi_label.c"
 #include "daemon/vsi/vsi_mode.c"
 #include "unit/suite.h"
 

@@ -5,9 +5,8 @@
 
 #include "daemon/loop/listener.c"
 #include "daemon/loop/vsi_allow.c"
-#include "daemon/vsi/vsi_client.c"
-#include "daemon/vsi/vsi_line.c"
 #include "daemon/vsi/vsi_server.c"
+#include "daemon/vsi/vsi_line.c"
 #include "unit/suite.h"
 
 static struct vsi_server *server;

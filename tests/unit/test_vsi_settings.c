@@ -3,15 +3,11 @@
 #include "unit/vsi_bench.h"
 
 #include "daemon/vsi/vsi.c"
-#include "daemon/vsi/vsi_about.c"
 #include "daemon/vsi/vsi_copy.c"
-#include "daemon/vsi/vsi_kept.c"
-#include "daemon/vsi/vsi_label.c"
-#include "daemon/vsi/vsi_line.c"
-#include "daemon/vsi/vsi_mode.c"
-#include "daemon/vsi/vsi_net.c"
 #include "daemon/vsi/vsi_record.c"
-#include "daemon/vsi/vsi_scan.c"
+#include "daemon/vsi/vsi_mode.c"
+#include "daemon/vsi/vsi_line.c"
+#include "daemon/vsi/vsi_net.c"
 
 START_TEST(modes)
 {

@@ -4,19 +4,412 @@
  * packet: unknown plugins, shapes that cannot be, blocks that do not fit into
  * the memory.  Only what may change while the daemon runs is checked later:
  * whether disks are mounted, and ports free.
+ *
+ * The disks of the configuration.  A missing disk is no error, because it may
+ * be mounted later.  A path that can never be a disk is an error.
+ *
+ * Reads the group `vsi`: who may order recordings as a Field System does, at
+ * which addresses, and of which streams.
+ *
+ * Reads the group `inbox`: where copies of recordings come in, and from
+ * whom.
  */
 #include "daemon/conf/setup.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/control.h"
 #include "base/log.h"
 #include "base/module.h"
 #include "base/units.h"
+#include "control/control.h"
+#include "daemon/loop/vsi_allow.h"
+
+/* Refuses relative paths: the scout would wait for them for ever. */
+static int
+paths_check(const struct setup *c, struct fault *fault)
+{
+	const config_setting_t *disks =
+	    config_setting_get_member(conf_root(c->conf), "disks");
+
+	for (unsigned i = 0; i < c->o.disks.n; i++) {
+		if (c->o.disks.text[i][0] == '/')
+			continue;
+		fault_set(fault, -EINVAL, "conf",
+			  "%s: \"%s\" in `disks` is no absolute path",
+			  conf_where(c->conf, disks), c->o.disks.text[i]);
+		fault_hint(fault, "disks = [ \"/mnt/disk*\" ];");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Parts of setup_load (setup.c): setup_disks_check checks the paths in
+ * `disks`, setup_disks_read finds the disks that are there.  They return 0, or
+ * -errno with a fault. */
+static int
+setup_disks_check(const struct setup *c, struct fault *fault)
+{
+	if (c->o.disks.n)
+		return paths_check(c, fault);
+	fault_set(fault, -EINVAL, "conf", "%s: `disks` is missing", c->path);
+	fault_hint(fault, "disks = [ \"/mnt/disk*\" ];");
+	return -EINVAL;
+}
+
+/* Refuses files.  A path that does not exist is accepted, because a folder may
+ * appear there. */
+static int
+folders_check(const struct setup *c, struct fault *fault)
+{
+	const config_setting_t *disks =
+	    config_setting_get_member(conf_root(c->conf), "disks");
+
+	for (unsigned i = 0; i < c->disks.n; i++) {
+		const char *path = c->disks.disk[i].path;
+		struct stat st;
+
+		if (c->disks.disk[i].fd >= 0 || stat(path, &st) < 0 ||
+		    S_ISDIR(st.st_mode))
+			continue;
+		fault_set(fault, -ENOTDIR, "conf",
+			  "%s: \"%s\" in `disks` is a file, and no folder",
+			  conf_where(c->conf, disks), path);
+		fault_hint(fault, "name the folder that a disk is mounted at");
+		return -ENOTDIR;
+	}
+	return 0;
+}
+
+static int
+setup_disks_read(struct setup *c, struct fault *fault)
+{
+	int err = disks_find(&c->disks, &c->o.disks, &c->no_disk);
+
+	if (err) {
+		*fault = c->no_disk;
+		return err;
+	}
+	for (unsigned i = 0; c->o.reserve && i < c->disks.n; i++) {
+		c->disks.disk[i].reserve = c->o.reserve;
+		c->disks.disk[i].reserve_asked = c->o.reserve;
+	}
+	return folders_check(c, fault);
+}
+
+/* ---- the group vsi ------------------------------------------------------- */
+
+#define AT_VSI(member) offsetof(struct setup_vsi, member)
+
+const struct option_key setup_vsi_options[] = {
+	{ .name = "listen",
+	  .type = OPTION_TEXTS,
+	  .offset = AT_VSI(listen),
+	  .help = "addresses and ports where VSI-S commands come in; none: "
+		  "nowhere" },
+	{ .name = "streams",
+	  .type = OPTION_TEXTS,
+	  .offset = AT_VSI(streams),
+	  .help = "streams that record=on records; none: the only one" },
+	{ .name = "allow",
+	  .type = OPTION_TEXTS,
+	  .offset = AT_VSI(allow),
+	  .fallback = "[ \"127.0.0.0/8\", \"::1\" ]",
+	  .help = "networks that commands may come from" },
+	{ .name = "files",
+	  .type = OPTION_TEXTS,
+	  .offset = AT_VSI(files),
+	  .help = "folders below which files may be read and written by "
+		  "disk2file, net2file, file2net and file_check; none: no "
+		  "files" },
+	{ .name = "version",
+	  .type = OPTION_TEXT,
+	  .offset = AT_VSI(version),
+	  .help = "program and version that version? tells, as \"jive5ab "
+		  "3.1.0\", for programs that ask for that; none: spate's" },
+	{ .name = NULL },
+};
+
+static int
+blame(struct setup *c, const config_setting_t *group, const char *key,
+      struct fault *fault)
+{
+	const config_setting_t *s =
+	    config_setting_get_member((config_setting_t *)group, key);
+
+	return conf_blame(c->conf, s ? s : group, -EINVAL, fault);
+}
+
+static int
+networks_check(struct setup *c, const config_setting_t *group,
+	       struct fault *fault)
+{
+	struct sockaddr_storage address;
+	struct vsi_network network;
+
+	for (unsigned i = 0; i < c->vsi.listen.n; i++) {
+		if (vsi_address_parse(&address, c->vsi.listen.text[i]) > 0)
+			continue;
+		fault_set(fault, -EINVAL, "conf",
+			  "vsi: '%s' is no address to listen on",
+			  c->vsi.listen.text[i]);
+		fault_hint(fault, "listen = [ \"127.0.0.1:2620\", "
+				  "\"[::1]:2620\" ];");
+		return blame(c, group, "listen", fault);
+	}
+	for (unsigned i = 0; i < c->vsi.allow.n; i++) {
+		if (vsi_network_parse(&network, c->vsi.allow.text[i]) == 0)
+			continue;
+		fault_set(fault, -EINVAL, "conf", "vsi: '%s' is no network",
+			  c->vsi.allow.text[i]);
+		fault_hint(fault, "allow = [ \"10.0.0.0/8\", \"fd00::/8\" ];");
+		return blame(c, group, "allow", fault);
+	}
+	return 0;
+}
+
+static int
+files_check(struct setup *c, const config_setting_t *group, struct fault *fault)
+{
+	for (unsigned i = 0; i < c->vsi.files.n; i++) {
+		const char *folder = c->vsi.files.text[i];
+
+		if (*folder == '/' && folder[1] && strlen(folder) < 512)
+			continue;
+		fault_set(fault, -EINVAL, "conf",
+			  "vsi: files = \"%.80s\" is no folder", folder);
+		fault_hint(fault, "files = \"/data/fringe\"; with its whole "
+				  "path, and not /");
+		return blame(c, group, "files", fault);
+	}
+	return 0;
+}
+
+static int
+version_check(struct setup *c, const config_setting_t *group,
+	      struct fault *fault)
+{
+	const char *text = c->vsi.version;
+	size_t program, rest;
+
+	if (!text)
+		return 0;
+	program = strcspn(text, " ");
+	rest = strcspn(text, ":;");
+	if (program && text[program] && strlen(text) < 64 && !text[rest])
+		return 0;
+	fault_set(fault, -EINVAL, "conf",
+		  "vsi: version = \"%s\" is no program and version", text);
+	fault_hint(fault, "version = \"jive5ab 3.1.0\";");
+	return blame(c, group, "version", fault);
+}
+
+static int
+streams_check(struct setup *c, const config_setting_t *group,
+	      struct fault *fault)
+{
+	struct option_texts *names = &c->vsi.streams;
+
+	if (!names->n && c->streams == 1) {
+		c->vsi.only = c->stream[0]->name;
+		*names = (struct option_texts){ &c->vsi.only, 1 };
+		return 0;
+	}
+	if (!names->n || names->n > SETUP_VSI_STREAMS) {
+		fault_set(fault, -EINVAL, "conf",
+			  "vsi: which of the %u streams does record=on record?",
+			  c->streams);
+		fault_hint(fault, "streams = [ \"%s\" ]; up to %d of them",
+			   c->stream[0]->name, SETUP_VSI_STREAMS);
+		return blame(c, group, "streams", fault);
+	}
+	for (unsigned i = 0; i < names->n; i++) {
+		if (setup_stream(c, names->text[i]))
+			continue;
+		fault_set(fault, -ENOENT, "conf",
+			  "vsi: there is no stream '%s'", names->text[i]);
+		return blame(c, group, "streams", fault);
+	}
+	return 0;
+}
+
+/* Refuses streams that do not fit into `memory` together, because record=on
+ * records all of them at once. */
+static int
+memory_check(struct setup *c, const config_setting_t *group,
+	     struct fault *fault)
+{
+	char is[UNITS_TEXT], need[UNITS_TEXT];
+	uint64_t memory = 0;
+
+	for (unsigned i = 0; i < c->vsi.streams.n; i++)
+		memory +=
+		    stream_memory(setup_stream(c, c->vsi.streams.text[i]));
+	if (memory <= c->o.memory)
+		return 0;
+	fault_set(fault, -ENOMEM, "no-memory",
+		  "vsi: memory = %s is too small for its streams, which need "
+		  "%s together",
+		  units_show_bytes(is, c->o.memory),
+		  units_show_bytes(need, memory));
+	fault_hint(fault, "set memory to at least %lluM, or name fewer streams",
+		   (unsigned long long)((memory >> 20) + 1));
+	blame(c, group, "streams", fault);
+	return -ENOMEM;
+}
+
+/* Reads the group `vsi` (setup.c), after the streams.  Returns 0, or -errno
+ * with a fault. */
+static int
+setup_vsi_read(struct setup *c, struct fault *fault)
+{
+	config_setting_t *group =
+	    config_setting_get_member(conf_root(c->conf), "vsi");
+	struct conf_part part = { setup_vsi_options, &c->vsi };
+	int err;
+
+	if (!group)
+		return 0;
+	err = conf_fill(c->conf, group, &part, 1, NULL, fault);
+	if (err)
+		return err;
+	if (!c->vsi.listen.n) {
+		fault_set(fault, -EINVAL, "conf",
+			  "vsi: `listen` is missing: where do commands come "
+			  "in?");
+		fault_hint(fault, "listen = \"127.0.0.1:2620\";");
+		return blame(c, group, "listen", fault);
+	}
+	err = networks_check(c, group, fault);
+	if (!err)
+		err = streams_check(c, group, fault);
+	if (!err)
+		err = files_check(c, group, fault);
+	if (!err)
+		err = version_check(c, group, fault);
+	return err ? err : memory_check(c, group, fault);
+}
+
+/* ---- the group inbox ----------------------------------------------------- */
+
+#define AT_INBOX(member) offsetof(struct setup_inbox, member)
+
+const struct option_key setup_inbox_options[] = {
+	{ .name = "listen",
+	  .type = OPTION_TEXTS,
+	  .offset = AT_INBOX(listen),
+	  .help = "addresses and ports where copies come in; none: nowhere" },
+	{ .name = "secret_file",
+	  .type = OPTION_TEXT,
+	  .offset = AT_INBOX(secret_file),
+	  .help = "file with the secret that a sender has to know; none: "
+		  "loopback alone" },
+	{ .name = "allow",
+	  .type = OPTION_TEXTS,
+	  .offset = AT_INBOX(allow),
+	  .help = "networks that copies may come from; none: any" },
+	{ .name = "connections",
+	  .type = OPTION_COUNT,
+	  .offset = AT_INBOX(connections),
+	  .fallback = "64",
+	  .min = 1,
+	  .max = 1024,
+	  .help = "most connections at a time, of all copies together" },
+	{ .name = NULL },
+};
+
+static bool
+is_loopback(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+
+	if (address->ss_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+	return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+static int
+listen_check(struct setup *c, const config_setting_t *group, const char *text,
+	     struct fault *fault)
+{
+	struct sockaddr_storage address;
+
+	if (vsi_address_parse(&address, text) < 0) {
+		fault_set(fault, -EINVAL, "conf",
+			  "inbox: '%s' is no address to listen on", text);
+		fault_hint(fault, "listen = [ \"127.0.0.1:2631\", "
+				  "\"[::1]:2631\" ];");
+		return blame(c, group, "listen", fault);
+	}
+	if (c->inbox.secret_file || is_loopback(&address))
+		return 0;
+	fault_set(fault, -EINVAL, "conf",
+		  "inbox: without a secret it listens on loopback alone, "
+		  "which %s is not",
+		  text);
+	fault_hint(fault, "secret_file = \"/etc/spate/secret\";");
+	return blame(c, group, "listen", fault);
+}
+
+static int
+allow_check(struct setup *c, const config_setting_t *group, struct fault *fault)
+{
+	struct vsi_network network;
+
+	for (unsigned i = 0; i < c->inbox.allow.n; i++) {
+		if (vsi_network_parse(&network, c->inbox.allow.text[i]) == 0)
+			continue;
+		fault_set(fault, -EINVAL, "conf", "inbox: '%s' is no network",
+			  c->inbox.allow.text[i]);
+		fault_hint(fault, "allow = [ \"10.0.0.0/8\", \"fd00::/8\" ];");
+		return blame(c, group, "allow", fault);
+	}
+	return 0;
+}
+
+/* Reads the group `inbox` (setup.c).  Returns 0, or -errno with a
+ * fault. */
+static int
+setup_inbox_read(struct setup *c, struct fault *fault)
+{
+	config_setting_t *group =
+	    config_setting_get_member(conf_root(c->conf), "inbox");
+	struct conf_part part = { setup_inbox_options, &c->inbox };
+	int err;
+
+	if (!group)
+		return 0;
+	err = conf_fill(c->conf, group, &part, 1, NULL, fault);
+	if (err)
+		return err;
+	if (!c->inbox.listen.n) {
+		fault_set(fault, -EINVAL, "conf",
+			  "inbox: `listen` is missing: where do copies come "
+			  "in?");
+		fault_hint(fault, "listen = [ \"127.0.0.1:2631\" ];");
+		return blame(c, group, "listen", fault);
+	}
+	for (unsigned i = 0; i < c->inbox.listen.n && !err; i++)
+		err = listen_check(c, group, c->inbox.listen.text[i], fault);
+	if (!err)
+		err = allow_check(c, group, fault);
+	if (!err && c->inbox.secret_file)
+		err =
+		    secret_read(&c->inbox.secret, c->inbox.secret_file, fault);
+	if (err && c->inbox.secret_file && err != -EINVAL)
+		blame(c, group, "secret_file", fault);
+	return err;
+}
+
+/* ---- the whole ----------------------------------------------------------- */
 
 #define AT(member) offsetof(struct setup_options, member)
 

@@ -115,21 +115,7 @@ int setup_stream_unknown(const struct setup *c, const char *name,
  * was asked for and cannot be found. */
 int setup_node(const struct setup *c);
 
-/* Reads the group `vsi` (setup_vsi.c), after the streams.  Returns 0, or -errno
- * with a fault. */
-int setup_vsi_read(struct setup *c, struct fault *fault);
-
-/* Reads the group `inbox` (setup_inbox.c).  Returns 0, or -errno with a
- * fault. */
-int setup_inbox_read(struct setup *c, struct fault *fault);
-
 /* Prints the setup for `spated -n`. */
 void setup_print(const struct setup *c);
-
-/* Parts of setup_load (setup_disks.c): setup_disks_check checks the paths in
- * `disks`, setup_disks_read finds the disks that are there.  They return 0, or
- * -errno with a fault. */
-int setup_disks_check(const struct setup *c, struct fault *fault);
-int setup_disks_read(struct setup *c, struct fault *fault);
 
 #endif

@@ -99,13 +99,6 @@ void stream_drop(struct stream *s); /* frees with the last reference */
 int stream_plan(struct stream *s, const char *where, unsigned disks,
 		struct fault *fault);
 
-/* Checks that the stream can be recorded in its layout; a part of
- * stream_plan. */
-int stream_layout(struct stream *s, const char *where, struct fault *fault);
-/* Sets the geometry for LAYOUT_MARK6, whose blocks are all of one length.
- * Returns 0, or -errno with a fault. */
-int stream_layout_fit(struct stream *s, const char *where, struct fault *fault);
-
 /* Returns the number and size of the blocks that a recording borrows. */
 struct stock_args stream_stock(const struct stream *s);
 
@@ -128,9 +121,6 @@ void stream_shrink(struct stream *s, uint64_t room);
 enum { STREAM_BLOCKS_TEXT = 96 };
 const char *stream_blocks_show(const struct stream *s,
 			       char text[STREAM_BLOCKS_TEXT]);
-
-/* Prints the stream for `spated -n`. */
-void stream_print(const struct stream *s);
 
 /* Keeps the frames per second and the threads that a recording learned. */
 void stream_learned(struct stream *s, const struct format_shape *shape);

@@ -6,10 +6,32 @@
  * News from the scout is compared with its earlier news, not with the writers'
  * state.  A disk that fails while it is there is its writer's business, and a
  * disk that was dropped by hand stays dropped until it is taken out.
+ *
+ * Disks that do not answer, as the event loop sees them; writer_disk.c handles
+ * a single one.  This file looks at all disks together: the blocks of a hung
+ * disk go to others only when another disk takes blocks, and are given up only
+ * when none does and a recording is to end.
+ *
+ * While blocks wait and no disk takes any, memory lasts for seconds.  So all
+ * failed disks are probed together, at once, after 1 s, and then every 2 s,
+ * whatever the writers' own timers say.  If the cause lay outside the disks (no
+ * descriptors were left), they all come back.
+ *
+ * Disks added and dropped by hand.  Two mistakes are refused because they would
+ * fill the system's disk: a mount point with nothing mounted, and a folder on
+ * the system's own disk.
+ *
+ * Folders on one file system share its space, which is counted once, and all of
+ * them fill it.
+ *
+ * All disks get full at the same time, because blocks go to disks in proportion
+ * to their free space (flow/output/disk_choice.h).  So one forecast serves for all
+ * together.
  */
 #include "daemon/disks/fleet.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +42,9 @@
  * leave some for disks that come later. */
 enum { FLEET_SHARES = 16 };
 
-int
+/* Starts the writer of disk `i`, or of a new disk if i is fleet->n.  For
+ * fleet.c and fleet.c.  Returns 0 or -errno. */
+static int
 fleet_enlist(struct fleet *f, unsigned i, const struct disk *disk)
 {
 	struct fleet_disk *d = &f->disk[i];
@@ -112,7 +136,8 @@ fleet_path(const struct fleet *f, unsigned i)
 	return f->disk[i].disk.path;
 }
 
-int
+/* Returns the number of the disk with this path, or -1. */
+static int
 fleet_find(const struct fleet *f, const char *path)
 {
 	for (unsigned i = 0; i < f->n; i++) {
@@ -201,6 +226,148 @@ scouted(struct fleet *f)
 	scout_clear(&list);
 }
 
+/* ---- disks that do not answer -------------------------------------------- */
+
+#define PROBE_MOST (2 * NS_SECOND)
+
+unsigned
+fleet_takers(const struct fleet *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->n; i++)
+		n += f->disk[i].writer && writer_takes(f->disk[i].writer);
+	return n;
+}
+
+bool
+fleet_leaves(const struct fleet *f)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		struct writer_facts facts = { 0 };
+
+		if (!f->disk[i].leaving || !f->disk[i].writer)
+			continue;
+		writer_facts(f->disk[i].writer, &facts);
+		if (facts.state != WRITER_HUNG)
+			return true;
+	}
+	return false;
+}
+
+static void
+left_probe(struct fleet *f, int64_t now)
+{
+	if (!queue_length(f->a.queue) || now < f->probe_at)
+		return;
+	for (unsigned i = 0; i < f->n; i++) {
+		if (fleet_writer(f, i))
+			writer_retry(fleet_writer(f, i));
+	}
+	f->probe_gap = f->probe_gap ? 2 * f->probe_gap : NS_SECOND;
+	if (f->probe_gap > PROBE_MOST)
+		f->probe_gap = PROBE_MOST;
+	f->probe_at = now + f->probe_gap;
+}
+
+/* Looks at all disks, gives away the blocks of hung ones, and probes failed
+ * ones while no disk takes blocks.  fleet_step calls it once a second. */
+static void
+fleet_watch(struct fleet *f, int64_t now)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		if (f->disk[i].writer)
+			writer_watch(f->disk[i].writer, now);
+	}
+	if (!fleet_takers(f)) {
+		left_probe(f, now);
+		return;
+	}
+	f->probe_at = f->probe_gap = 0;
+	for (unsigned i = 0; i < f->n; i++) {
+		if (f->disk[i].writer)
+			writer_relieve(f->disk[i].writer);
+	}
+}
+
+bool
+fleet_works(const struct fleet *f)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		struct writer_facts facts;
+
+		if (!fleet_writer(f, i))
+			continue;
+		writer_facts(fleet_writer(f, i), &facts);
+		if (writer_works(&facts))
+			return true;
+	}
+	return false;
+}
+
+/* Counts the queue's blocks of output `o` as lost, and puts blocks of other
+ * recordings back.  Looks at each block once: blocks put meanwhile are behind
+ * them. */
+static void
+waiting_lose(struct queue *queue, struct output *o)
+{
+	for (unsigned n = queue_length(queue); n; n--) {
+		struct block *b = queue_rest(queue);
+
+		if (!b)
+			return;
+		if (b->session != o && queue_put(queue, b, false) == 0)
+			continue;
+		output_seal(b->session, b);
+		output_lost(b->session, b);
+	}
+}
+
+void
+fleet_abandon(struct fleet *f, struct output *o)
+{
+	waiting_lose(f->a.queue, o);
+	for (unsigned i = 0; i < f->n; i++) {
+		if (f->disk[i].writer)
+			writer_abandon(f->disk[i].writer, o);
+	}
+}
+
+/* True if the disk takes part and does not hang. */
+static bool
+is_usable(const struct fleet *fleet, unsigned i)
+{
+	struct writer_facts f;
+
+	if (!fleet_writer(fleet, i))
+		return false;
+	writer_facts(fleet_writer(fleet, i), &f);
+	return f.state != WRITER_HUNG;
+}
+
+int
+fleet_disks(const struct fleet *fleet, struct disks *disks)
+{
+	disks->disk = calloc(fleet->n + 1, sizeof *disks->disk);
+	if (!disks->disk)
+		return -ENOMEM;
+	for (unsigned i = 0; i < fleet->n; i++) {
+		const struct disk *from = &fleet->disk[i].disk;
+
+		if (!is_usable(fleet, i))
+			continue;
+		disks->disk[disks->n] = (struct disk){
+			.path = strdup(from->path),
+			.mount = from->mount,
+			.fd = -1,
+		};
+		if (!disks->disk[disks->n].path)
+			return -ENOMEM;
+		disks->n++;
+	}
+	return 0;
+}
+
 /* ---- once a second --------------------------------------------------- */
 
 static void
@@ -255,4 +422,327 @@ fleet_step(struct fleet *f, int64_t now)
 	for (unsigned i = 0; i < f->n; i++)
 		leave(&f->disk[i]);
 	sample(f, now);
+}
+
+/* ---- adding and removing disks ------------------------------------------- */
+
+static int
+refuse(struct fault *fault, int err, const char *path, const char *why)
+{
+	fault_set(fault, err, "bad-disk", "cannot add %s", path);
+	fault_why(fault, "%s", why);
+	return err;
+}
+
+bool
+fleet_configured(const struct fleet *f, const char *path)
+{
+	for (unsigned i = 0; i < f->a.patterns->n; i++) {
+		if (disk_matches(f->a.patterns->text[i], path))
+			return true;
+	}
+	return false;
+}
+
+/* Returns a configured wildcard that would match `path` if something were
+ * mounted there, or NULL. */
+static const char *
+pattern_of(const struct fleet *f, const char *path)
+{
+	for (unsigned i = 0; i < f->a.patterns->n; i++) {
+		const char *pattern = f->a.patterns->text[i];
+
+		if (disk_is_pattern(pattern) && disk_matches(pattern, path))
+			return pattern;
+	}
+	return NULL;
+}
+
+/* Returns the path of a disk that is the same folder, or NULL. */
+static const char *
+twin_of(const struct fleet *f, const struct disk *disk)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		const struct fleet_disk *d = &f->disk[i];
+
+		if (d->writer && d->there && disk_same(&d->disk.id, &disk->id))
+			return d->disk.path;
+	}
+	return NULL;
+}
+
+static int
+look(const struct fleet *f, struct disk *disk, bool force, struct fault *fault)
+{
+	const char *pattern = pattern_of(f, disk->path);
+	struct disk_id root = { 0 };
+	const char *twin;
+	int err;
+
+	disk->mount = pattern != NULL;
+	err = disk_look(disk->path, disk->mount, &disk->id);
+	twin = err ? NULL : twin_of(f, disk);
+	if (err == -ENODEV) {
+		refuse(fault, err, disk->path, "");
+		fault_why(fault,
+			  "nothing is mounted there, and \"%s\" of the "
+			  "configuration takes mount points",
+			  pattern);
+		fault_hint(fault, "mount it: then it takes part by itself");
+	} else if (err) {
+		refuse(fault, err, disk->path, strerror(-err));
+		fault_hint(fault, "name a folder that exists");
+	} else if (twin) {
+		refuse(fault, -EEXIST, disk->path, "");
+		fault_why(fault, "it is the folder of %s, which takes part",
+			  twin);
+		err = -EEXIST;
+	} else if (!force && !fleet_configured(f, disk->path) &&
+		   !disk_look("/", false, &root) &&
+		   root.device == disk->id.device) {
+		err = refuse(fault, -EPERM, disk->path,
+			     "it is on the system's own disk");
+		fault_hint(fault, "mount a disk there, or add it with --force");
+	}
+	return err;
+}
+
+static int
+known(const struct fleet *f, unsigned i, struct fault *fault)
+{
+	const struct fleet_disk *d = &f->disk[i];
+
+	if (d->leaving) {
+		refuse(fault, -EBUSY, d->disk.path, "it is just being dropped");
+		fault_hint(fault, "'spate disks' shows when that is done");
+		return -EBUSY;
+	}
+	refuse(fault, -EEXIST, d->disk.path, "it takes part already");
+	fault_hint(fault, "'spate disks' shows it");
+	return -EEXIST;
+}
+
+/* Copies `path` without slashes at its end. */
+static int
+path_take(char out[4096], const char *path, struct fault *fault)
+{
+	size_t length = path ? strlen(path) : 0;
+
+	if (!length || path[0] != '/' || length >= 4096) {
+		fault_set(fault, -EINVAL, "usage",
+			  "'%.80s' is no absolute path", path ? path : "");
+		fault_hint(fault, "as in /mnt/disk3");
+		return -EINVAL;
+	}
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	memcpy(out, path, length);
+	out[length] = '\0';
+	return 0;
+}
+
+int
+fleet_add(struct fleet *f, const char *named, bool force, struct fault *fault)
+{
+	char path[4096];
+	struct disk disk = { .path = path, .reserve_asked = f->a.reserve };
+	int err = path_take(path, named, fault);
+	int i = err ? -1 : fleet_find(f, path);
+
+	if (i >= 0 && f->disk[i].writer)
+		return known(f, (unsigned)i, fault);
+	if (!err)
+		err = look(f, &disk, force, fault);
+	if (err)
+		return err;
+	if (i < 0)
+		i = (int)f->n;
+	err = fleet_enlist(f, (unsigned)i, &disk);
+	if (err == -ENOSPC)
+		return refuse(fault, err, path, "there were 256 already");
+	if (err)
+		return refuse(fault, err, path, strerror(-err));
+	if (!fleet_configured(f, path)) {
+		f->disk[i].by_hand = true;
+		scout_add(f->scout, path);
+	}
+	log_line(LEVEL_INFO, path, "added");
+	return i;
+}
+
+/* True if a disk other than `but` works. */
+static bool
+others_work(const struct fleet *f, unsigned but)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		struct writer *w = fleet_writer(f, i);
+		struct writer_facts facts;
+
+		if (!w || i == but)
+			continue;
+		writer_facts(w, &facts);
+		if (writer_works(&facts))
+			return true;
+	}
+	return false;
+}
+
+int
+fleet_drop(struct fleet *f, const char *named, bool recording,
+	   struct fault *fault)
+{
+	char path[4096];
+	int err = path_take(path, named, fault);
+	int i = err ? -1 : fleet_find(f, path);
+
+	if (err)
+		return err;
+	if (i < 0 || !f->disk[i].writer) {
+		fault_set(fault, -ENOENT, "not-found",
+			  "cannot drop %s: it is none of the disks", path);
+		fault_hint(fault, "'spate disks' lists them");
+		return -ENOENT;
+	}
+	if (recording && !others_work(f, (unsigned)i)) {
+		fault_set(fault, -EBUSY, "busy",
+			  "cannot drop %s: no other disk takes what is being "
+			  "recorded",
+			  path);
+		fault_hint(fault, "add another one, or stop the recordings");
+		return -EBUSY;
+	}
+	if (!f->disk[i].leaving)
+		writer_drop(f->disk[i].writer);
+	f->disk[i].leaving = true;
+	return i;
+}
+
+/* ---- new patterns ---------------------------------------------------- */
+
+int
+fleet_patterns(struct fleet *f)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		struct fleet_disk *d = &f->disk[i];
+		bool wanted = d->by_hand || fleet_configured(f, d->disk.path);
+
+		d->unwanted = d->writer && !wanted;
+	}
+	return scout_patterns(f->scout, f->a.patterns);
+}
+
+void
+fleet_tidy(struct fleet *f, bool recording)
+{
+	struct fault fault;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		struct fleet_disk *d = &f->disk[i];
+
+		if (!d->unwanted)
+			continue;
+		d->unwanted =
+		    d->writer && !d->leaving &&
+		    fleet_drop(f, d->disk.path, recording, &fault) < 0;
+	}
+}
+
+void
+fleet_reserve(struct fleet *f, uint64_t reserve)
+{
+	f->a.reserve = reserve;
+	for (unsigned i = 0; i < f->n; i++)
+		atomic_store_explicit(&f->disk[i].disk.reserve_asked, reserve,
+				      memory_order_relaxed);
+}
+
+/* ---- space and speed ----------------------------------------------------- */
+
+static void
+facts_of(const struct fleet *f, unsigned i, struct writer_facts *facts)
+{
+	*facts = (struct writer_facts){ .state = WRITER_MISSING };
+	if (fleet_writer(f, i))
+		writer_facts(f->disk[i].writer, facts);
+}
+
+/* True if the disk's free space counts. */
+static bool
+counts(const struct writer_facts *facts)
+{
+	return facts->state <= WRITER_FULL;
+}
+
+/* True if a disk before `i` is on the same file system and counts. */
+static bool
+is_counted(const struct fleet *f, unsigned i, dev_t device)
+{
+	struct writer_facts facts;
+
+	for (unsigned k = 0; k < i && device; k++) {
+		facts_of(f, k, &facts);
+		if (counts(&facts) && facts.device == device)
+			return true;
+	}
+	return false;
+}
+
+void
+fleet_space(const struct fleet *f, struct fleet_space *s)
+{
+	*s = (struct fleet_space){ .forecast = -1 };
+	for (unsigned i = 0; i < f->n; i++) {
+		struct writer_facts facts;
+
+		facts_of(f, i, &facts);
+		s->written += facts.written;
+		if (!fleet_writer(f, i) || !counts(&facts))
+			continue;
+		s->disks++;
+		s->untried += !facts.space.total;
+		s->rate += f->disk[i].minute;
+		if (is_counted(f, i, facts.device))
+			continue;
+		s->total += facts.space.total;
+		s->free += facts.space.free;
+	}
+	if (s->rate > 0)
+		s->forecast = (double)s->free / s->rate;
+}
+
+/* The best speed each disk has shown, because an average is less than the disk
+ * can do: it had little to write, or small blocks.  Folders that share a disk
+ * count as if each had its own, since no recording should be refused by a
+ * guess. */
+double
+fleet_speed(const struct fleet *f)
+{
+	double speed = 0;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		struct writer_facts facts;
+
+		facts_of(f, i, &facts);
+		if (!fleet_writer(f, i) || !counts(&facts))
+			continue;
+		if (facts.written < FLEET_SHOWN || !f->disk[i].fastest)
+			return 0;
+		speed += f->disk[i].fastest;
+	}
+	return speed;
+}
+
+double
+fleet_forecast(const struct fleet *f, unsigned i)
+{
+	struct writer_facts of, facts;
+	double rate = 0;
+
+	facts_of(f, i, &of);
+	for (unsigned k = 0; k < f->n; k++) {
+		facts_of(f, k, &facts);
+		if (k == i || (of.device && facts.device == of.device))
+			rate += f->disk[k].minute;
+	}
+	return rate > 0 && counts(&of) ? (double)of.space.free / rate : -1;
 }

@@ -91,11 +91,7 @@ struct writer *fleet_writer(const struct fleet *fleet, unsigned i);
 /* Returns the path of disk `i`, also of a dropped one. */
 const char *fleet_path(const struct fleet *fleet, unsigned i);
 
-/* ---- fleet_watch.c: disks that do not answer -------------------------- */
-
-/* Looks at all disks, gives away the blocks of hung ones, and probes failed
- * ones while no disk takes blocks.  fleet_step calls it once a second. */
-void fleet_watch(struct fleet *fleet, int64_t now);
+/* ---- fleet.c: disks that do not answer -------------------------- */
 
 /* Returns how many disks take blocks and answer.  With none, blocks wait in
  * memory. */
@@ -117,14 +113,11 @@ bool fleet_works(const struct fleet *fleet);
  * count as lost. */
 void fleet_abandon(struct fleet *fleet, struct output *output);
 
-/* Returns the number of the disk with this path, or -1. */
-int fleet_find(const struct fleet *fleet, const char *path);
-
 /* Takes news from the scout, finishes drops, and once a second samples and
  * watches the disks.  The event loop calls it every turn. */
 void fleet_step(struct fleet *fleet, int64_t now);
 
-/* ---- fleet_order.c --------------------------------------------------- */
+/* ---- fleet.c --------------------------------------------------- */
 
 /*
  * Adds a disk by hand.  It takes blocks as soon as its writer has tried it.
@@ -160,11 +153,7 @@ void fleet_tidy(struct fleet *fleet, bool recording);
  * opened. */
 void fleet_reserve(struct fleet *fleet, uint64_t reserve);
 
-/* Starts the writer of disk `i`, or of a new disk if i is fleet->n.  For
- * fleet.c and fleet_order.c.  Returns 0 or -errno. */
-int fleet_enlist(struct fleet *fleet, unsigned i, const struct disk *disk);
-
-/* ---- fleet_space.c --------------------------------------------------- */
+/* ---- fleet.c --------------------------------------------------- */
 
 /* Space of all disks together; a file system that several share counts once. */
 struct fleet_space {

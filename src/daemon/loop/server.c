@@ -1,31 +1,304 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All sockets are non-blocking.  Output that a client does not read waits
- * (server_out.h) up to a limit, and then the client is disconnected.  Long
+ * (struct unsent) up to a limit, and then the client is disconnected.  Long
  * before that, no more requests are read from it.
  *
  * Clients take turns: a request beyond a client's share of a step waits for the
  * next step, which `again` (an eventfd) causes at once.  So a script that asks
  * without end does not keep the event loop busy.
+ *
+ * A lock on <socket>.lock decides who owns the socket.  The socket file itself
+ * survives a kill -9, and a connection to find out would race.
+ *
+ * A stream socket keeps descriptors with the byte they were sent with; the read
+ * that takes this byte gets them.  So earlier bytes are sent first, and a line
+ * with descriptors begins a call of its own.
  */
 #include "config.h"
 
 #include "daemon/loop/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
 #include "control/control.h"
 #include "daemon/loop/listener.h"
-#include "daemon/loop/server_out.h"
-#include "daemon/loop/server_socket.h"
+
+/* The file of the control socket, and the lock that says which daemon owns
+ * it. */
+struct socket_file {
+	char path[sizeof((struct sockaddr_un *)0)->sun_path];
+	int lock, listen; /* descriptors; -1: none */
+};
+
+/*
+ * Output for a client of the control socket that was not sent yet: lines, and
+ * at most once descriptors, which go with the first byte of the line after
+ * them.
+ */
+struct unsent {
+	char *data;
+	size_t bytes, sent, room;
+	int fd[SERVER_FDS]; /* borrowed */
+	unsigned fds;	    /* number of descriptors to send, */
+	size_t fds_at;	    /* with the byte at this offset */
+};
+
+/* ---- the socket ---------------------------------------------------------- */
+
+/* Says what to do if the lock file belongs to another user, or cannot be
+ * made. */
+static const char *
+lock_hint(const char *lock)
+{
+	if (access(lock, F_OK) == 0)
+		return "a spated of another user left that file; remove it, "
+		       "or set control.socket to another path";
+	return "make its folder, writable for this user, or set "
+	       "control.socket to another path";
+}
+
+static int
+lock_take(struct socket_file *s, struct fault *fault)
+{
+	char lock[sizeof s->path + 8];
+	int err;
+
+	snprintf(lock, sizeof lock, "%s.lock", s->path);
+	s->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	err = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+	fault_set(fault, err, "busy", "cannot listen on %s", s->path);
+	if (err == -EADDRINUSE) {
+		fault_why(fault, "another spated has it");
+		fault_hint(fault, "stop that one, or set control.socket to "
+				  "another path");
+	} else {
+		fault_why(fault, "%s: %s", lock, strerror(-err));
+		fault_hint(fault, "%s", lock_hint(lock));
+	}
+	return err;
+}
+
+static void
+group_allow(const struct socket_file *s, const char *group)
+{
+	struct group *g = group ? getgrnam(group) : NULL;
+
+	if (!group)
+		return;
+	if (g && chown(s->path, (uid_t)-1, g->gr_gid) == 0 &&
+	    chmod(s->path, 0660) == 0)
+		return;
+	log_line(LEVEL_WARN, NULL, "%s is for this user alone: %s", s->path,
+		 g ? "only root or a member can give it to its group"
+		   : "there is no group of that name");
+}
+
+static int
+socket_bind(struct socket_file *s)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	mode_t mask;
+	int err = 0;
+
+	memcpy(a.sun_path, s->path, sizeof a.sun_path);
+	s->listen =
+	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->listen < 0)
+		return -errno;
+	unlink(s->path); /* left by a daemon that is gone: we hold the lock */
+	mask = umask(0177);
+	if (bind(s->listen, (struct sockaddr *)&a, sizeof a) < 0)
+		err = -errno;
+	umask(mask);
+	return err;
+}
+
+static void
+socket_close(struct socket_file *s)
+{
+	if (s->path[0])
+		unlink(s->path);
+	if (s->listen >= 0)
+		close(s->listen);
+	if (s->lock >= 0)
+		close(s->lock);
+	*s = (struct socket_file){ .lock = -1, .listen = -1 };
+}
+
+/* Takes the lock and binds the socket; `group` (NULL: none) may use it.
+ * Returns 0, or -errno with a fault and nothing to close; -EADDRINUSE if
+ * another daemon has it. */
+static int
+socket_open(struct socket_file *s, const char *path, const char *group,
+	    struct fault *fault)
+{
+	int err;
+
+	*s = (struct socket_file){ .lock = -1, .listen = -1 };
+	if (strlen(path) >= sizeof s->path)
+		return fault_set(fault, -ENAMETOOLONG, "conf",
+				 "%s is too long for a socket's path", path);
+	memcpy(s->path, path, strlen(path));
+	err = lock_take(s, fault);
+	if (!err) {
+		err = socket_bind(s);
+		if (err) {
+			fault_set(fault, err, "io", "cannot listen on %s",
+				  path);
+			fault_why(fault, "%s", strerror(-err));
+		}
+	}
+	if (err) {
+		s->path[0] = '\0'; /* not ours to remove */
+		socket_close(s);
+		return err;
+	}
+	group_allow(s, group);
+	return 0;
+}
+
+/* ---- output that waits --------------------------------------------------- */
+
+enum {
+	OUT_MOST = 16 << 20,
+	OUT_KEPT = 64 << 10, /* a larger buffer is freed when it is empty */
+};
+
+static void
+unsent_init(struct unsent *o)
+{
+	*o = (struct unsent){ 0 };
+}
+
+static void
+unsent_clear(struct unsent *o)
+{
+	free(o->data);
+	unsent_init(o);
+}
+
+/* Makes room for `bytes` more, at least doubling.  Returns 0 or -errno. */
+static int
+grow(struct unsent *o, size_t bytes)
+{
+	size_t need = o->bytes + bytes, room = o->room;
+	char *data;
+
+	if (need > OUT_MOST)
+		return -EMSGSIZE;
+	if (need <= room)
+		return 0;
+	room = 2 * room > need ? 2 * room : need;
+	data = realloc(o->data, room);
+	if (!data)
+		return -ENOMEM;
+	o->data = data;
+	o->room = room;
+	return 0;
+}
+
+/* Appends a text and a newline.  Returns 0; -ENOMEM; or -EMSGSIZE if the client
+ * does not read and 16 MiB wait already: a stopped terminal must not use up the
+ * daemon's memory. */
+static int
+unsent_line(struct unsent *o, const char *text)
+{
+	size_t length = strlen(text);
+	int err = grow(o, length + 1);
+
+	if (err)
+		return err;
+	memcpy(o->data + o->bytes, text, length);
+	o->data[o->bytes + length] = '\n';
+	o->bytes += length + 1;
+	return 0;
+}
+
+/* Sends the descriptors with the next line that is added. */
+static void
+unsent_fds(struct unsent *o, const int *fd, unsigned n)
+{
+	memcpy(o->fd, fd, n * sizeof *fd);
+	o->fds = n;
+	o->fds_at = o->bytes;
+}
+
+static ssize_t
+send_fds(const struct unsent *o, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof o->fd)];
+	} control = { 0 };
+	struct iovec data = { o->data + o->sent, o->bytes - o->sent };
+	struct msghdr m = { .msg_iov = &data,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen =
+				CMSG_SPACE(o->fds * sizeof(int)) };
+
+	control.head =
+	    (struct cmsghdr){ .cmsg_len = CMSG_LEN(o->fds * sizeof(int)),
+			      .cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.head), o->fd, o->fds * sizeof(int));
+	return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static ssize_t
+send_some(struct unsent *o, int fd)
+{
+	size_t end = o->fds ? o->fds_at : o->bytes;
+	ssize_t n;
+
+	if (o->sent < end)
+		return send(fd, o->data + o->sent, end - o->sent,
+			    MSG_NOSIGNAL | MSG_DONTWAIT);
+	n = send_fds(o, fd);
+	if (n > 0)
+		o->fds = 0;
+	return n;
+}
+
+/* Sends as much as the socket takes.  Returns 0 if all is sent, -EAGAIN if not,
+ * or -errno. */
+static int
+unsent_flush(struct unsent *o, int fd)
+{
+	while (o->sent < o->bytes) {
+		ssize_t n = send_some(o, fd);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			o->sent += (size_t)n;
+	}
+	o->bytes = o->sent = 0;
+	if (o->room > OUT_KEPT)
+		unsent_clear(o);
+	return 0;
+}
+
+/* ---- clients ------------------------------------------------------------- */
 
 enum {
 	CLIENTS = 256,
@@ -46,14 +319,14 @@ struct client {
 	bool again;	/* has more requests than its share */
 	unsigned round; /* step of its last turn */
 	struct control_lines in;
-	struct server_out out;
+	struct unsent out;
 	bool gave;	     /* descriptors were sent; only once */
 	unsigned open;	     /* unanswered requests */
 	struct client *next; /* server::clients */
 };
 
 struct server {
-	struct server_socket socket;
+	struct socket_file socket;
 	struct listener listener;
 	struct server_hooks hooks;
 	int epoll, again;
@@ -95,7 +368,7 @@ client_close(struct server *s, struct client *c)
 	listener_leave(&s->listener, &c->place);
 	close(c->fd);
 	control_lines_clear(&c->in);
-	server_out_clear(&c->out);
+	unsent_clear(&c->out);
 	free(c);
 }
 
@@ -109,7 +382,7 @@ is_slow(const struct client *c)
 static bool
 client_flush(struct server *s, struct client *c)
 {
-	int err = server_out_flush(&c->out, c->fd);
+	int err = unsent_flush(&c->out, c->fd);
 
 	if (err && err != -EAGAIN) {
 		client_close(s, c);
@@ -127,7 +400,7 @@ client_flush(struct server *s, struct client *c)
 static bool
 client_put(struct server *s, struct client *c, char *text)
 {
-	int err = text ? server_out_line(&c->out, text) : -ENOMEM;
+	int err = text ? unsent_line(&c->out, text) : -ENOMEM;
 
 	free(text);
 	if (err) {
@@ -188,7 +461,7 @@ server_answer_fds(struct server *s, struct server_ticket t, json_t *result,
 	}
 	json_object_set_new(result, "fds", json_boolean(n && !c->gave));
 	if (n && !c->gave)
-		server_out_fds(&c->out, fd, n);
+		unsent_fds(&c->out, fd, n);
 	c->gave |= n > 0;
 	server_answer(s, t, result);
 }
@@ -344,7 +617,7 @@ client_add(struct server *s, int fd, const struct listener_peer *from)
 		return;
 	}
 	c->fd = fd;
-	server_out_init(&c->out);
+	unsent_init(&c->out);
 	c->number = ++s->numbers;
 	c->next = s->clients;
 	s->clients = c;
@@ -438,7 +711,7 @@ server_open(struct server **server, const char *path, const char *group,
 	s->hooks = *hooks;
 	s->numbers = AGAIN;
 	s->epoll = s->again = -1;
-	err = server_socket_open(&s->socket, path, group, fault);
+	err = socket_open(&s->socket, path, group, fault);
 	if (!err) {
 		err = listener_open(&s->listener, &rules);
 		if (!err)
@@ -465,7 +738,7 @@ server_close(struct server *s)
 	while (s->clients)
 		client_close(s, s->clients);
 	listener_close(&s->listener);
-	server_socket_close(&s->socket);
+	socket_close(&s->socket);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	if (s->again >= 0)

@@ -60,7 +60,7 @@ int daemon_reload(struct daemon *d, json_t **result, struct fault *fault);
 /* Answers clients whose disk has been tried or has left (verbs_disks.c). */
 void daemon_disks(struct daemon *d, int64_t now);
 
-/* Answers clients whose chore is done (verbs_chores.c). */
+/* Answers clients whose chore is done (verbs_disks.c). */
 void daemon_chores(struct daemon *d);
 
 /* Answers clients that wait for recordings of `group` when their condition

@@ -6,10 +6,23 @@
  * that "yes" means that it is being written, and `stop` when everything is
  * durable.  Both add a waiter, which daemon_tell checks whenever a session
  * changes state.
+ *
+ * `ls` is answered from memory, one page at a time, so that neither a disk nor
+ * a client with 10 000 recordings holds up the event loop.
+ *
+ * Answers clients that read a recording while it is made (`map`).  A client
+ * asks again and again, so the answer is cheap: no disk, no list of blocks, and
+ * only those losses that the client does not know yet.
+ *
+ * `probe` is answered when the probe is over: after its time, when the stream
+ * is to be recorded, or when the daemon ends.  If the client leaves, the probe
+ * ends and the port is free.
+ *
+ * For a stream that is being recorded, the answer is what its session counts.
  */
-#include "daemon/requests/verbs.h"
-
 #include "config.h"
+
+#include "daemon/requests/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +33,316 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "daemon/requests/daemon.h"
+#include "daemon/sessions/mapping.h"
 #include "daemon/sessions/order.h"
 #include "daemon/sessions/report.h"
+#include "flow/memory/map.h"
+#include "flow/output/output.h"
+
+enum { PATTERNS = 64, PAGE = 1000 };
+
+/* Updates the catalogue with the counts of the sessions that run. */
+static void
+count_running(struct daemon *d)
+{
+	struct entry e;
+
+	for (struct session *s = d->r.sessions; s; s = s->next) {
+		report_entry(s, &e);
+		catalogue_live(keeper_catalogue(d->r.keeper), &e);
+	}
+}
+
+static int
+patterns_read(const json_t *request, const char *pattern[PATTERNS], unsigned *n,
+	      struct fault *fault)
+{
+	const json_t *list = json_object_get(request, "patterns"), *item;
+	size_t i;
+
+	*n = 0;
+	json_array_foreach(list, i, item) {
+		if (!json_is_string(item) || i == PATTERNS)
+			return fault_set(fault, -EINVAL, "usage",
+					 "`patterns` has to be a list of up "
+					 "to %d texts",
+					 PATTERNS);
+		pattern[(*n)++] = json_string_value(item);
+	}
+	return 0;
+}
+
+/* Returns the other keys of the answer: totals, and the name where the next
+ * page begins. */
+static json_t *
+rest_json(struct daemon *d, const char *last)
+{
+	struct catalogue *c = keeper_catalogue(d->r.keeper);
+	json_t *paths = json_array();
+	struct catalogue_facts f;
+
+	catalogue_facts(c, &f);
+	for (unsigned i = 0; i < f.disks; i++)
+		json_array_append_new(paths, json_string(catalogue_path(c, i)));
+	return json_pack(
+	    "{s:s?, s:o, s:i, s:I, s:I, s:o}", "more", *last ? last : NULL,
+	    "disks", paths, "listed", (int)f.listed, "recordings_n",
+	    (json_int_t)f.recordings, "unread", (json_int_t)f.unread, "space",
+	    report_space(&d->r.fleet));
+}
+
+static void
+page_answer(struct daemon *d, struct server_ticket ticket, const char *page,
+	    const char *last)
+{
+	json_t *rest = rest_json(d, last);
+	char *tail = rest ? json_dumps(rest, JSON_COMPACT) : NULL;
+	char *text = NULL;
+
+	if (!page || !tail ||
+	    asprintf(&text, "{\"rows\":%s,%s", page, tail + 1) < 0)
+		text = NULL;
+	server_answer_text(d->r.server, ticket, text);
+	json_decref(rest);
+	free(tail);
+	free(text);
+}
+
+/* verbs.c */
+static json_t *
+verb_ls_facts(struct daemon *d)
+{
+	struct catalogue_facts f;
+
+	catalogue_facts(keeper_catalogue(d->r.keeper), &f);
+	return json_pack(
+	    "{s:i, s:i, s:I, s:I, s:I, s:I}", "disks", (int)f.disks, "listed",
+	    (int)f.listed, "recordings", (json_int_t)f.recordings, "unread",
+	    (json_int_t)f.unread, "read", (json_int_t)f.work.entries, "whole",
+	    (json_int_t)f.work.whole);
+}
+
+static int
+verb_ls(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	struct fault *fault)
+{
+	const char *pattern[PATTERNS];
+	char last[LAYOUT_FILE];
+	struct catalogue_query q = {
+		.after = json_string_value(json_object_get(request, "after")),
+		.pattern = pattern,
+		.most = PAGE,
+	};
+	int err = patterns_read(request, pattern, &q.patterns, fault);
+	char *page;
+
+	if (err)
+		return err;
+	count_running(d);
+	page = catalogue_page(keeper_catalogue(d->r.keeper), &q, last);
+	page_answer(d, ticket, page, last);
+	free(page);
+	return 0;
+}
+
+/* ---- map ----------------------------------------------------------------- */
+
+enum { LOST_MOST = 1024 };
+
+/* Finds the session or the incoming copy of that name. */
+static bool
+of_name(struct daemon *d, const char *name, struct mapping_of *of)
+{
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
+		if (strcmp(s->name, name) != 0 || s->state == SESSION_ARMED ||
+		    s->state == SESSION_ENDED || s->cancelled)
+			continue;
+		*of = (struct mapping_of){ .id = s->id,
+					   .output = s->output,
+					   .stock = s->supply->stock };
+		return true;
+	}
+	return inbox_find(d->inbox, name, of);
+}
+
+static json_t *
+facts(const struct mapping_of *of, uint64_t from)
+{
+	struct output *o = of->output;
+	struct output_stretch lost[LOST_MOST];
+	uint64_t floor, end;
+	unsigned n = output_floor(o, from, &floor, lost, LOST_MOST);
+	bool over = output_over(o, &end);
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("[I, I]",
+						      (json_int_t)lost[i].from,
+						      (json_int_t)lost[i].to));
+	return json_pack(
+	    "{s:I, s:I, s:o, s:b, s:o}", "first", (json_int_t)o->first_number,
+	    "floor", (json_int_t)floor, "end",
+	    of->copied ? json_null() : json_integer((json_int_t)end), "over",
+	    (int)over, "lost", list);
+}
+
+static void
+answer(struct daemon *d, struct server_ticket ticket,
+       const struct mapping_of *of, json_t *result)
+{
+	const struct map *map = d->r.mappings.map;
+	int fd[2] = { -1, -1 };
+	uint64_t bytes;
+
+	json_object_set_new(result, "recording", json_integer(of->id));
+	if (map) {
+		pool_arena(d->r.pool, &bytes);
+		fd[0] = pool_arena_fd(d->r.pool);
+		fd[1] = map_fd(map);
+		json_object_set_new(result, "arena_bytes",
+				    json_integer((json_int_t)bytes));
+		json_object_set_new(result, "page_bytes",
+				    json_integer((json_int_t)map_bytes(map)));
+	}
+	server_answer_fds(d->r.server, ticket, result, fd, map ? 2 : 0);
+}
+
+/* verbs.c */
+static int
+verb_map(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	 struct fault *fault)
+{
+	const char *name = json_string_value(json_object_get(request, "name"));
+	const json_t *from = json_object_get(request, "from");
+	struct mapping_of of;
+	int err;
+
+	if (!name || (from && !json_is_integer(from)) ||
+	    json_integer_value(from) < 0)
+		return fault_set(fault, -EINVAL, "usage",
+				 "map takes a name, and a number to begin "
+				 "from");
+	if (!of_name(d, name, &of))
+		return fault_set(fault, -ENOENT, "not-found",
+				 "'%.80s' is not being recorded", name);
+	err = mapping_ask(&d->r, &of, ticket, clock_steady());
+	if (err)
+		return fault_set(fault, err, "no-memory",
+				 "cannot follow '%.80s': %s", name,
+				 strerror(-err));
+	answer(d, ticket, &of, facts(&of, (uint64_t)json_integer_value(from)));
+	return 0;
+}
+
+/* ---- probe --------------------------------------------------------------- */
+
+#define SPAN_DEFAULT INT64_C(3000000000)
+#define SPAN_MOST    INT64_C(600000000000)
+
+/* Returns the counts of the stream's sessions. */
+static json_t *
+recorded_json(struct daemon *d, const struct stream *stream, const char *name)
+{
+	json_t *list = json_array();
+
+	for (struct session *s = d->r.sessions; s; s = s->next) {
+		if (!strcmp(s->stream->name, stream->name))
+			json_array_append_new(list, report_info(s));
+	}
+	return json_pack("{s:s, s:s, s:s, s:o}", "stream", stream->name,
+			 "format", stream->o.format, "recording", name,
+			 "recordings", list);
+}
+
+/* Returns the name of the stream's recording that runs, else of one that is
+ * armed, or NULL.  Compares names: after a reload the stream may be another
+ * object. */
+static const char *
+recording_of(const struct daemon *d, const struct stream *stream)
+{
+	const char *armed = NULL;
+
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
+		if (strcmp(s->stream->name, stream->name))
+			continue;
+		if (s->state != SESSION_ARMED)
+			return s->supply->name;
+		armed = s->supply->name;
+	}
+	return armed;
+}
+
+static int
+span_read(const json_t *request, int64_t *span, struct fault *fault)
+{
+	const json_t *value = json_object_get(request, "for");
+	const char *text = json_string_value(value);
+
+	*span = SPAN_DEFAULT;
+	if (!value || json_is_null(value))
+		return 0;
+	if (!text || units_span(text, span) < 0 || *span <= 0 ||
+	    *span > SPAN_MOST) {
+		fault_set(fault, -EINVAL, "usage",
+			  "`for` has to be a span of time, up to 10m");
+		fault_hint(fault, "write it as 3s or 1m");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+probed_already(const struct daemon *d, const struct stream *stream,
+	       struct fault *fault)
+{
+	for (const struct probe *p = d->r.probes; p; p = p->next) {
+		if (strcmp(p->stream->name, stream->name))
+			continue;
+		fault_set(fault, -EBUSY, "busy",
+			  "stream %s is being probed already", stream->name);
+		fault_hint(fault, "try again in a few seconds");
+		return -EBUSY;
+	}
+	return 0;
+}
+
+/* verbs.c */
+static int
+verb_probe(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	   struct fault *fault)
+{
+	const char *name =
+	    json_string_value(json_object_get(request, "stream"));
+	struct stream *stream = name ? setup_stream(&d->r.setup, name) : NULL;
+	const char *recording;
+	struct probe *p;
+	int64_t span;
+	int err = span_read(request, &span, fault);
+
+	if (err)
+		return err;
+	if (!stream)
+		return setup_stream_unknown(&d->r.setup, name ? name : "?",
+					    fault);
+	recording = recording_of(d, stream);
+	if (recording) {
+		server_answer(d->r.server, ticket,
+			      recorded_json(d, stream, recording));
+		return 0;
+	}
+	err = probed_already(d, stream, fault);
+	if (!err)
+		err = probe_begin(&p, stream, span, d->r.host.wake,
+				  d->r.host.arg, fault);
+	if (err)
+		return err;
+	p->ticket = ticket;
+	p->next = d->r.probes;
+	d->r.probes = p;
+	return 0;
+}
+
+/* ---- the rest ------------------------------------------------------------ */
 
 /* ---- waiting --------------------------------------------------------- */
 

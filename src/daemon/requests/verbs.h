@@ -166,7 +166,7 @@
  * ROW      a recording, as entry_row() makes it (store/list/entry.h)
  */
 
-/* verbs_at.c */
+/* verbs_schedule.c */
 int verb_record_at(struct daemon *d, struct server_ticket ticket,
 		   const json_t *request, struct fault *fault);
 int verb_scan(struct daemon *d, struct server_ticket ticket,
@@ -176,7 +176,7 @@ int verb_scan(struct daemon *d, struct server_ticket ticket,
 int verb_stop_waiting(struct daemon *d, struct server_ticket ticket,
 		      const char *which);
 
-/* verbs_chores.c */
+/* verbs_disks.c */
 int verb_rm(struct daemon *d, struct server_ticket ticket,
 	    const json_t *request, struct fault *fault);
 int verb_protect(struct daemon *d, struct server_ticket ticket,
@@ -192,22 +192,9 @@ int verb_disks_add(struct daemon *d, struct server_ticket ticket,
 int verb_disks_drop(struct daemon *d, struct server_ticket ticket,
 		    const json_t *request, struct fault *fault);
 
-/* verbs_list.c */
-json_t *verb_ls_facts(struct daemon *d);
-int verb_ls(struct daemon *d, struct server_ticket ticket,
-	    const json_t *request, struct fault *fault);
-
-/* verbs_map.c */
-int verb_map(struct daemon *d, struct server_ticket ticket,
-	     const json_t *request, struct fault *fault);
-
 /* reload.c */
 int verb_reload(struct daemon *d, struct server_ticket ticket,
 		const json_t *request, struct fault *fault);
-
-/* verbs_probe.c */
-int verb_probe(struct daemon *d, struct server_ticket ticket,
-	       const json_t *request, struct fault *fault);
 
 /* verbs_send.c */
 int verb_send(struct daemon *d, struct server_ticket ticket,

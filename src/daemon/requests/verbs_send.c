@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/transfers/transfer_order.h"
+#include "daemon/transfers/transfer.h"
 #include "daemon/requests/verbs.h"
 
 static int

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/forecast_why.h"
-
 /* ---- edges ----------------------------------------------------------- */
 
 static int

@@ -29,7 +29,7 @@
 #include "base/log.h"
 #include "daemon/schedule/admission.h"
 #include "daemon/sessions/order.h"
-#include "daemon/transfers/transfer_order.h"
+#include "daemon/transfers/transfer.h"
 
 enum { NEAR_NS = 50000, TRIES = 8 };
 

@@ -13,10 +13,10 @@
  *
  *   schedule.c         opens, closes, lists; state changes
  *   schedule_step.c    what is due: a scan's states
- *   schedule_vet.c     which scans cannot be done
- *   schedule_merge.c   merges a file's new version with known scans
+ *   schedule_step.c     which scans cannot be done
+ *   schedule_folder.c   merges a file's new version with known scans
  *   schedule_folder.c  the folder and its files
- *   schedule_edit.c    what is added and removed by hand
+ *   schedule.c    what is added and removed by hand
  *   schedule_state.c   the state file
  */
 enum { SCHEDULE_FAULT = 640, SCHEDULE_TOLD = 5 };
@@ -85,7 +85,7 @@ void schedule_many_end(struct schedule *s, bool begun);
 void schedule_halt(struct schedule *s, struct scan *scan, const char *why);
 
 /*
- * schedule_vet.c: refuses a scan that cannot be done for reasons of its own;
+ * schedule_step.c: refuses a scan that cannot be done for reasons of its own;
  * returns true then.
  */
 bool schedule_bar(const struct schedule *s, struct scan *scan);
@@ -94,13 +94,6 @@ void schedule_vet(struct schedule *s, int64_t utc);
 /* schedule_step.c */
 void schedule_due(struct schedule *s, struct schedule_now now);
 
-/* schedule_merge.c: merges a file whose scans are `list`; empties the list. */
-void schedule_merge(struct schedule *s, const char *file,
-		    struct scan_list *list, struct schedule_now now);
-/*
- * Handles the removal of a file: its waiting scans go, running ones continue.
- */
-void schedule_lose(struct schedule *s, const char *file, int64_t utc);
 /*
  * Hands an armed or running scan over to the same entry of another file, which
  * was refused as its duplicate; false if there is none.

@@ -7,7 +7,6 @@
  * The file may be a little behind: a scan that is `armed` there may have begun,
  * and is then found to be late, with a recording that can be continued.
  */
-#include "base/clock.h"
 #include "daemon/schedule/schedule_priv.h"
 
 #include <limits.h>
@@ -16,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #define FILE_NAME "schedule.json"

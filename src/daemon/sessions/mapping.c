@@ -9,13 +9,13 @@
  * one a second, however often clients ask, and none while the recording is
  * short of memory and its disks are busy enough.
  */
-#include "base/clock.h"
 #include "daemon/sessions/mapping.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/sessions/recorder.h"
 #include "flow/memory/map.h"

@@ -48,4 +48,10 @@ int order_check(struct order *o, struct recorder *r, struct fault *fault);
  * fault. */
 int order_begin(struct recorder *r, const struct order *o, struct fault *fault);
 
+/* Names of the recordings of an order.  The event loop's thread. */
+
+/* Returns the path of the first disk that has anything of this name, or
+ * NULL. */
+const char *order_name_disk(struct recorder *r, const char *name);
+
 #endif

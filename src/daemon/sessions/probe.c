@@ -232,7 +232,8 @@ probe_begin(struct probe **probe, struct stream *stream, int64_t span,
 	return 0;
 }
 
-bool
+/* True if the thread has finished; any thread. */
+static bool
 probe_over(const struct probe *p)
 {
 	return atomic_load_explicit(&p->look->over, memory_order_acquire);

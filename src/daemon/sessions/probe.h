@@ -33,9 +33,6 @@ struct probe {
 int probe_begin(struct probe **probe, struct stream *stream, int64_t span,
 		void (*wake)(void *arg), void *arg, struct fault *fault);
 
-/* True if the thread has finished; any thread. */
-bool probe_over(const struct probe *p);
-
 /* Ends the probe, early if need be, and frees it.  Returns the result as
  * verbs.h describes PROBE; NULL without memory. */
 json_t *probe_end(struct probe *p);

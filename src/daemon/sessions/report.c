@@ -9,6 +9,20 @@
  *                                             that no block accounts for
  *
  * Once the session has ended, datagrams = packets + sum of drops.
+ *
+ * Reports of disks; verbs.h has the keys.
+ *
+ * Reports where a recording's packets came from, to show the one silent port of
+ * hundreds, or the one interface of two that loses packets.
+ *
+ *   kernel    losses before any socket; see kernel.h
+ *   sources   one entry per socket; with several substreams one entry per
+ *             interface, because every port is in `subs`
+ *   subs      one entry per substream
+ *   silent    substreams that bring nothing, by port
+ *
+ * A sender may pause between packets, so a substream is silent if it has
+ * brought nothing at all, or nothing for QUIET.
  */
 #include "daemon/sessions/report.h"
 
@@ -16,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -23,6 +38,364 @@
 #include "base/units.h"
 #include "store/record/meta.h"
 #include "store/recording/loss.h"
+
+static const char *
+disk_state_name(const struct fleet_disk *d, const struct writer_facts *f)
+{
+	static const char *const state[] = {
+		[WRITER_IDLE] = "idle",	      [WRITER_WRITING] = "writing",
+		[WRITER_FULL] = "full",	      [WRITER_FAILED] = "failed",
+		[WRITER_MISSING] = "missing", [WRITER_HUNG] = "hung",
+	};
+
+	if (d->leaving)
+		return "leaving";
+	return f->benched && f->state < WRITER_FULL ? "slow" : state[f->state];
+}
+
+static json_t *
+known(double n)
+{
+	return n < 0 ? json_null() : json_real(n);
+}
+
+static json_t *
+ms(int64_t ns)
+{
+	return ns ? json_real((double)ns / 1e6) : json_null();
+}
+
+static void
+load_set(json_t *to, const struct fleet_disk *d, const struct writer_facts *f)
+{
+	json_object_set_new(to, "rate", json_real(d->rate));
+	json_object_set_new(to, "queued", json_integer(f->queued));
+	json_object_set_new(to, "latency_ms", ms(f->latency));
+	json_object_set_new(to, "latency_p99_ms", ms(f->latency_p99));
+	json_object_set_new(to, "speed",
+			    f->speed > 0 ? json_real(f->speed) : json_null());
+}
+
+json_t *
+report_disk(const struct fleet *fleet, unsigned i)
+{
+	const struct fleet_disk *d = &fleet->disk[i];
+	struct writer_facts f;
+	char device[32];
+	json_t *disk;
+
+	writer_facts(d->writer, &f);
+	snprintf(device, sizeof device, "%u:%u", major(f.device),
+		 minor(f.device));
+	disk = json_pack(
+	    "{s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:s?, s:I, s:s?, s:o}",
+	    "path", d->disk.path, "state", disk_state_name(d, &f), "why",
+	    f.why[0] ? f.why : NULL, "total", (json_int_t)f.space.total, "free",
+	    (json_int_t)f.space.free, "written", (json_int_t)f.written,
+	    "chunks", (json_int_t)f.chunks, "writer", f.plugin, "errors",
+	    (json_int_t)f.errors, "device", f.device ? device : NULL, "full_s",
+	    known(fleet_forecast(fleet, i)));
+	if (disk)
+		load_set(disk, d, &f);
+	return disk;
+}
+
+json_t *
+report_disks(const struct fleet *fleet)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < fleet->n; i++) {
+		if (fleet->disk[i].writer)
+			json_array_append_new(list, report_disk(fleet, i));
+	}
+	return list;
+}
+
+json_t *
+report_space(const struct fleet *fleet)
+{
+	struct fleet_space s;
+
+	fleet_space(fleet, &s);
+	return json_pack("{s:i, s:I, s:I, s:I, s:f, s:o}", "disks",
+			 (int)s.disks, "total", (json_int_t)s.total, "free",
+			 (json_int_t)s.free, "written", (json_int_t)s.written,
+			 "rate", s.rate, "full_s", known(s.forecast));
+}
+
+/* Returns how many packets of a run were lost, by the numbers in its blocks;
+ * see store/recording/loss.h. */
+static uint64_t
+report_run_lost(const struct output_run *r)
+{
+	if (r->told)
+		return r->missing;
+	return loss_between(r->first, r->last, r->packets);
+}
+
+/* Return the UTC ns of a run's first and last packet: the data's own time if it
+ * has one, else the time of arrival. */
+static int64_t
+report_run_first(const struct output_run *r)
+{
+	return r->data_first_ns ? r->data_first_ns : r->first_ns;
+}
+
+static int64_t
+report_run_last(const struct output_run *r)
+{
+	return r->data_last_ns ? r->data_last_ns : r->last_ns;
+}
+
+/* ---- where packets came from --------------------------------------------- */
+
+enum { BOUND = 64 /* interfaces of a stream, at most */ };
+
+#define QUIET INT64_C(5000000000) /* ns */
+
+/* Sums over all sources that feed one substream, and all of its runs. */
+struct origin {
+	char name[72]; /* address of the first source */
+	uint64_t overruns;
+	char sender[RECEIVE_SENDER];
+	uint64_t lost;
+	unsigned runs;
+	int64_t first_ns, last_ns;
+	int64_t arrived_ns; /* UTC ns of the last packet's arrival */
+};
+
+static json_t *
+integer(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+/* ---- sources --------------------------------------------------------- */
+
+static bool
+same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Returns the entry of the list that counts this source, and adds one if there
+ * is none. */
+static json_t *
+source_entry(json_t *list, const struct receive_counts *c, bool by_device)
+{
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(list, i, entry) {
+		const char *device =
+		    json_string_value(json_object_get(entry, "device"));
+
+		if (by_device && same(device, c->device))
+			return entry;
+	}
+	entry = json_pack("{s:s?, s:s?, s:i, s:i, s:s?}", "address",
+			  by_device ? NULL : c->address, "device", c->device,
+			  "datagrams", 0, "overruns", 0, "sender",
+			  c->sender[0] ? c->sender : NULL);
+	json_array_append_new(list, entry);
+	return entry;
+}
+
+static void
+entry_add(json_t *entry, const char *key, uint64_t n)
+{
+	json_int_t is = json_integer_value(json_object_get(entry, key));
+
+	json_object_set_new(entry, key, integer((uint64_t)is + n));
+}
+
+static json_t *
+sources_json(struct supply *from)
+{
+	bool by_device = from->in->stream->plan.subs > 1;
+	unsigned n = reception_sources(from->in), sub;
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++) {
+		struct receive_counts c;
+		json_t *entry;
+
+		supply_look(from, i, &c, &sub);
+		entry = source_entry(list, &c, by_device);
+		entry_add(entry, "datagrams", c.datagrams);
+		entry_add(entry, "overruns", c.overruns);
+	}
+	return list;
+}
+
+/* Returns the kernel's losses on the interfaces that the sources are bound to;
+ * without any, on all interfaces. */
+static json_t *
+kernel_json(struct session *s)
+{
+	const char *bound[BOUND];
+	unsigned n = reception_sources(s->in), devices = 0, sub;
+
+	for (unsigned i = 0; i < n && devices < BOUND; i++) {
+		struct receive_counts c;
+		unsigned k = 0;
+
+		supply_look(s->supply, i, &c, &sub);
+		while (k < devices && !same(bound[k], c.device))
+			k++;
+		if (c.device && k == devices)
+			bound[devices++] = c.device;
+	}
+	return kernel_lost(&s->kernel, bound, devices);
+}
+
+/* Sets the kernel's losses.  The machine's counters go on, so a recording's are
+ * kept when it ends, and every later report is the same. */
+static void
+kernel_set(struct session *s, json_t *to)
+{
+	if (s->state < SESSION_CLOSING) {
+		json_object_set_new(to, "kernel", kernel_json(s));
+		return;
+	}
+	if (!s->kernel_lost)
+		s->kernel_lost = kernel_json(s);
+	json_object_set(to, "kernel", s->kernel_lost);
+}
+
+/* ---- substreams ------------------------------------------------------ */
+
+static struct origin *
+origins_find(struct supply *from)
+{
+	struct origin *list = calloc(from->in->stream->plan.subs, sizeof *list);
+	unsigned n = reception_sources(from->in), sub;
+
+	for (unsigned i = 0; list && i < n; i++) {
+		struct receive_counts c;
+		struct origin *o;
+
+		supply_look(from, i, &c, &sub);
+		o = &list[sub];
+		o->overruns += c.overruns;
+		if (!o->name[0] && c.address)
+			snprintf(o->name, sizeof o->name, "%s", c.address);
+		if (!o->sender[0])
+			memcpy(o->sender, c.sender, sizeof o->sender);
+	}
+	return list;
+}
+
+static void
+runs_find(struct output *o, struct origin *list)
+{
+	pthread_mutex_lock(&o->lock);
+	for (unsigned i = 0; i < o->runs; i++) {
+		const struct output_run *r = &o->run[i];
+		struct origin *to = &list[r->sub];
+
+		to->lost += report_run_lost(r);
+		if (!to->runs++)
+			to->first_ns = report_run_first(r);
+		to->last_ns = report_run_last(r);
+		to->arrived_ns = r->last_ns;
+	}
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* Returns one substream, with the keys of recording_info and those that only
+ * the daemon knows. */
+static json_t *
+sub_json(struct session *s, unsigned i, const struct origin *o)
+{
+	struct output_sub *sub = &s->output->sub[i];
+	struct counts c;
+
+	if (s->sub)
+		supply_sub_counts(s->supply, i, &c);
+	else
+		supply_counts(s->supply, s->part, &c);
+	c.datagrams += sub->before;
+	c.placed += sub->before;
+	return json_pack(
+	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:I, s:i, s:I, "
+	    "s:o, s:o, s:o}",
+	    "sub", (int)i, "address", o->name[0] ? o->name : NULL, "sender",
+	    o->sender[0] ? o->sender : NULL, "datagrams",
+	    (json_int_t)c.datagrams, "packets",
+	    (json_int_t)(c.placed - atomic_load(&sub->lost_packets)),
+	    "packets_lost", (json_int_t)(o->lost + c.outside), "bytes",
+	    (json_int_t)atomic_load(&sub->bytes), "runs", (int)o->runs,
+	    "overruns", (json_int_t)o->overruns, "start",
+	    report_time(o->first_ns), "end", report_time(o->last_ns),
+	    "arrived_end", report_time(o->arrived_ns));
+}
+
+/* Returns the port of a substream's address, "41007" of "0.0.0.0:41007", or its
+ * number. */
+static json_t *
+sub_name(const struct origin *o, unsigned i)
+{
+	const char *colon = strrchr(o->name, ':');
+	char number[16];
+
+	if (colon && colon[1])
+		return json_string(colon + 1);
+	snprintf(number, sizeof number, "%u", i);
+	return json_string(number);
+}
+
+static bool
+sub_silent(const struct session *s, unsigned i, int64_t now)
+{
+	const struct session_sub *sub = &s->sub[i];
+
+	if (!sub->datagrams)
+		return true;
+	return s->state <= SESSION_RECORDING && now - sub->last > QUIET;
+}
+
+/* Lists the silent substreams; none if there is only one. */
+static json_t *
+silent_json(struct session *s, const struct origin *list, int64_t now)
+{
+	json_t *silent = json_array();
+
+	if (!s->sub)
+		return silent;
+	for (unsigned i = 0; i < s->stream->plan.subs; i++) {
+		if (sub_silent(s, i, now))
+			json_array_append_new(silent, sub_name(&list[i], i));
+	}
+	return silent;
+}
+
+/* Adds to `to` (INFO, or the end of the metadata) where packets came from and
+ * were lost: `sources`, `kernel`, `subs` and `silent`. */
+static void
+report_from(struct session *s, json_t *to)
+{
+	int64_t now = clock_steady();
+	struct origin *list;
+	json_t *subs;
+
+	json_object_set_new(to, "sources", sources_json(s->supply));
+	kernel_set(s, to);
+	list = origins_find(s->supply);
+	if (!list)
+		return;
+	runs_find(s->output, list);
+	session_subs_sample(s, now);
+	subs = json_array();
+	for (unsigned i = 0; i < s->stream->plan.subs; i++)
+		json_array_append_new(subs, sub_json(s, i, &list[i]));
+	json_object_set_new(to, "subs", subs);
+	json_object_set_new(to, "silent", silent_json(s, list, now));
+	free(list);
+}
+
+/* ---- recordings ---------------------------------------------------------- */
 
 /* Totals that all reports of a session share. */
 struct totals {
@@ -38,21 +411,9 @@ report_time(int64_t ns)
 	return ns ? json_string(units_show_time_ns(text, ns)) : json_null();
 }
 
-static json_t *
-integer(uint64_t n)
-{
-	return json_integer((json_int_t)n);
-}
-
-uint64_t
-report_run_lost(const struct output_run *r)
-{
-	if (r->told)
-		return r->missing;
-	return loss_between(r->first, r->last, r->packets);
-}
-
-uint64_t
+/* Returns how many lost packets of a substream no block accounts for; they
+ * count with its newest run.  Call it without output::lock. */
+static uint64_t
 report_outside(struct session *s, unsigned sub)
 {
 	struct counts c;
@@ -62,18 +423,6 @@ report_outside(struct session *s, unsigned sub)
 	else
 		supply_counts(s->supply, s->part, &c);
 	return c.outside;
-}
-
-int64_t
-report_run_first(const struct output_run *r)
-{
-	return r->data_first_ns ? r->data_first_ns : r->first_ns;
-}
-
-int64_t
-report_run_last(const struct output_run *r)
-{
-	return r->data_last_ns ? r->data_last_ns : r->last_ns;
 }
 
 static void

@@ -176,18 +176,6 @@ void session_step(struct session *s, int64_t now);
  * second. */
 void session_subs_sample(struct session *s, int64_t now);
 
-/* Has the folders made when the start is due; called by session_step
- * (session_open.c). */
-void session_start(struct session *s);
-
-/*
- * Makes the output of a recording that goes on from what the disks have
- * (session_resume.c); s->head and s->start_ns become those of that recording.
- * Returns 0; -ENOENT: no disk has it; or -errno; each with a fault.
- */
-int session_resume(struct session *s, struct output_args *args,
-		   struct fault *fault);
-
 /* Frees a session that is ENDED or never began. */
 void session_free(struct session *s);
 

@@ -8,22 +8,309 @@
  * A connection is admitted in two steps: WELCOME says that copies are taken
  * here, which is all that a sender of packets wants to know; only the next
  * frame of the sender makes the connection part of a copy.
+ *
+ * The event loop knows the disks and their writer threads.  It never waits for
+ * a connection's thread: a copy that has to wait is looked at again in the next
+ * turn.
+ *
+ * A copy whose sender does not come back for a minute is closed as interrupted,
+ * without an end record; it continues when the sender does.
+ * Only the event loop's thread takes copies out of the list.
  */
-#include "daemon/transfers/inbox_priv.h"
+#include "daemon/transfers/inbox.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/log.h"
-#include "daemon/sessions/recorder.h"
+#include "base/secret.h"
+#include "base/units.h"
+#include "daemon/loop/listener.h"
 #include "daemon/loop/vsi_allow.h"
+#include "daemon/sessions/recorder.h"
+#include "flow/copy/copy_in.h"
+#include "wire/handshake.h"
+#include "wire/refuse.h"
+
+enum { INBOX_COPIES = 64 };
+
+/* A connection and its thread. */
+struct inbox_caller {
+	struct listener_place
+	    place; /* under inbox::lock; proved: its HELLO is good */
+	struct inbox *inbox;
+	struct copy_in_link link;
+	char from[LINK_PEER];
+	pthread_t thread;
+	bool let_in;		   /* private to its thread: it has joined a
+				    * copy */
+	bool done;		   /* under inbox::lock: its thread is about
+				    * to end */
+	struct inbox_caller *next; /* links inbox::callers */
+};
+
+struct inbox {
+	struct recorder *r;
+	struct copy_in_host host;
+	struct secret secret;
+	struct listener listener;     /* the list of places is under the lock */
+	struct inbox_caller *callers; /* private to the event loop */
+	unsigned callers_n;
+	bool stopping;
+	int64_t stop_by; /* steady ns: threads that still run then are left
+			  * behind */
+
+	pthread_mutex_t lock;	/* protects the fields below, and
+				 * inbox_caller::done */
+	struct copy_in *copies; /* added by connections' threads; freed by
+				 * the event loop when a copy has no links
+				 * and `users` is 0 */
+	unsigned users;		/* connections between copy_find() and
+				 * copy_in_attach() */
+	int64_t said;		/* steady ns, when a refusal was last logged */
+	unsigned unsaid;	/* refusals since then that were not logged */
+};
+
+/* The connection's own words in its HELLO. */
+struct inbox_greeting {
+	struct copy_in_hello hello;
+	char name[LAYOUT_FILE];
+	bool copy, as;
+};
+
+/* ---- greeting ------------------------------------------------------------ */
+
+/*
+ * Counts a connection that has proved itself among `connections`.  0,
+ * or -EBUSY with a fault.
+ */
+static int
+inbox_prove(struct inbox_caller *c, struct fault *fault)
+{
+	int err;
+
+	pthread_mutex_lock(&c->inbox->lock);
+	err = listener_prove(&c->inbox->listener, &c->place);
+	c->place.busy = !err;
+	pthread_mutex_unlock(&c->inbox->lock);
+	return err ? fault_set(fault, err, "busy",
+			       "all of the inbox's `connections` are taken")
+		   : 0;
+}
+
+enum { LINGER_S = 2, HELLO_MOST = 64 << 10 };
+
+/* ---- refusing -------------------------------------------------------- */
+
+/*
+ * Reads and drops what the peer still sends: closing a socket with unread data
+ * would make the kernel discard our REFUSE.
+ */
+static void
+linger(const struct copy_link *l)
+{
+	uint8_t dust[4096];
+
+	shutdown(l->fd, SHUT_WR);
+	while (clock_steady() < l->by &&
+	       !link_read(l, dust, sizeof dust, l->by))
+		;
+}
+
+/*
+ * Sends REFUSE with the fault, and waits up to two seconds until the peer has
+ * read it.
+ */
+static void
+inbox_refuse(struct inbox_caller *c, const struct fault *fault)
+{
+	const struct wire_frame f = { .type = WIRE_REFUSE };
+	uint8_t text[REFUSE_MOST];
+	struct refuse r;
+
+	snprintf(r.code, sizeof r.code, "%s", fault->code);
+	snprintf(r.what, sizeof r.what, "%.*s", (int)sizeof r.what - 1,
+		 fault->what);
+	snprintf(r.why, sizeof r.why, "%.*s%s%.*s", 160, fault->why,
+		 *fault->why && *fault->hint ? "; " : "", 60, fault->hint);
+	c->link.link.by = clock_steady() + LINGER_S * NS_SECOND;
+	if (!link_send(&c->link.link, &f, text, refuse_pack(&r, text)))
+		linger(&c->link.link);
+}
+
+/* ---- greeting -------------------------------------------------------- */
+
+static int
+hello_read(struct inbox_greeting *g, const uint8_t *payload, uint32_t bytes,
+	   struct fault *fault)
+{
+	struct wire_hello h;
+	const char *why = wire_hello_unpack(&h, payload, bytes), *name, *as;
+	json_t *about;
+
+	if (why)
+		return copy_in_lie(fault, why);
+	about = json_loadb((const char *)payload + WIRE_HELLO_BYTES,
+			   bytes - WIRE_HELLO_BYTES, 0, NULL);
+	name = json_string_value(json_object_get(about, "name"));
+	as = json_string_value(json_object_get(about, "as"));
+	g->copy = json_is_true(json_object_get(about, "copy"));
+	g->hello = (struct copy_in_hello){
+		.transfer = h.transfer,
+		.attempt = (uint64_t)json_integer_value(
+		    json_object_get(about, "attempt")),
+		.connections = h.connections,
+		.connection = h.connection,
+	};
+	g->as = as;
+	name = as ? as : name;
+	if (name && layout_folder_good(name))
+		snprintf(g->name, sizeof g->name, "%s", name);
+	json_decref(about);
+	if (!g->copy)
+		return fault_set(fault, -EPROTO, "copies",
+				 "copies of whole recordings come in here, "
+				 "and nothing else");
+	if (!*g->name)
+		return fault_set(fault, -EINVAL, "bad",
+				 "no recording can have that name");
+	return h.connections > COPY_IN_LINKS
+		   ? fault_set(fault, -E2BIG, "bad",
+			       "%d connections are the most of a copy",
+			       COPY_IN_LINKS)
+		   : 0;
+}
+
+static int
+handshake_send(const struct inbox_caller *c, struct handshake *h)
+{
+	struct wire_frame f;
+	const char *why;
+
+	if (!h->out_bytes)
+		return 0;
+	why = wire_copy_unpack(&f, h->out, crc32c);
+	if (why)
+		return -EINVAL; /* cannot happen: handshake.h made the frame */
+	return link_send(&c->link.link, &f, h->out + WIRE_HEADER,
+			 h->out_bytes - WIRE_HEADER);
+}
+
+static int
+prove(const struct inbox_caller *c, const uint8_t *hello, struct fault *fault)
+{
+	struct handshake_args args = { .secret = c->inbox->secret.bytes,
+				       .secret_bytes = c->inbox->secret.n,
+				       .hmac = hmac_sha256,
+				       .crc32c = crc32c };
+	uint8_t payload[WIRE_PROOF_BYTES];
+	struct wire_frame f;
+	struct handshake h;
+	const char *why;
+	int err;
+
+	if (getrandom(args.nonce, sizeof args.nonce, 0) != sizeof args.nonce)
+		return -EIO;
+	handshake_begin(&h, &args);
+	handshake_hello(&h, hello);
+	err = handshake_send(c, &h);
+	if (err || h.state == HANDSHAKE_DONE)
+		return err;
+	err = link_frame(&c->link.link, &f, INT64_MAX, &why);
+	if (!err && f.payload_bytes > sizeof payload)
+		why = "no proof that it knows the secret";
+	if (!err && !why)
+		err = link_payload(&c->link.link, &f, payload);
+	if (!err && !why) {
+		handshake_take(&h, &f, payload);
+		why = h.state == HANDSHAKE_DONE ? NULL : h.why;
+	}
+	if (err && err != -EBADMSG)
+		return err;
+	if (err || why)
+		return fault_set(fault, -EACCES, "secret", "the sender sent %s",
+				 why ? why : "no proof");
+	return handshake_send(c, &h);
+}
+
+/* Reads the HELLO, checks the proof, and sends WELCOME. */
+static int
+inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
+	    struct fault *fault)
+{
+	const struct wire_frame welcome = { .type = WIRE_WELCOME };
+	const char *why;
+	struct wire_frame f;
+	uint8_t *payload;
+	int err = link_frame(&c->link.link, &f, INT64_MAX, &why);
+
+	if (err)
+		return err == -EBADMSG ? copy_in_lie(fault, why) : err;
+	if (f.type != WIRE_HELLO || f.payload_bytes > HELLO_MOST)
+		return copy_in_lie(fault, "no hello");
+	payload = malloc(HELLO_MOST);
+	if (!payload)
+		return -ENOMEM;
+	err = link_read(&c->link.link, payload, f.payload_bytes, INT64_MAX);
+	if (!err && crc32c(0, payload, f.payload_bytes) != f.payload_crc)
+		err = copy_in_lie(fault, "a hello with a wrong checksum");
+	/*
+	 * Check the proof before the rest of the HELLO: a stranger learns
+	 * nothing about it.
+	 */
+	if (!err && f.payload_bytes < WIRE_HELLO_BYTES)
+		err = copy_in_lie(fault, "a hello that is too short");
+	if (!err)
+		err = prove(c, payload, fault);
+	if (!err)
+		err = hello_read(g, payload, f.payload_bytes, fault);
+	if (!err)
+		err = inbox_prove(c, fault);
+	free(payload);
+	return err ? err : link_send(&c->link.link, &welcome, "{}", 2);
+}
+
+/* ---- the log ------------------------------------------------------------ */
+
+/*
+ * inbox.c: logs a refused connection, once a second at most, so that
+ * strangers cannot fill the log.
+ */
+static void
+inbox_refused(struct inbox *in, const char *from, const char *why)
+{
+	int64_t now = clock_steady();
+	unsigned unsaid = 0;
+	bool say;
+
+	pthread_mutex_lock(&in->lock);
+	say = now - in->said >= NS_SECOND;
+	if (say) {
+		unsaid = in->unsaid;
+		in->said = now;
+	}
+	in->unsaid = say ? 0 : in->unsaid + 1;
+	pthread_mutex_unlock(&in->lock);
+	if (unsaid)
+		log_line(LEVEL_WARN, NULL,
+			 "inbox: %u more connections were refused", unsaid);
+	if (say)
+		log_line(LEVEL_WARN, NULL,
+			 "inbox: a connection of %s is refused: %s", from, why);
+}
+
+/* ---- connections --------------------------------------------------------- */
 
 enum { GREET_S = 10, END_S = 2 };
 
@@ -184,20 +471,6 @@ caller_make(struct inbox *in, int fd, const char *from,
 	return 0;
 }
 
-int
-inbox_prove(struct inbox_caller *c, struct fault *fault)
-{
-	int err;
-
-	pthread_mutex_lock(&c->inbox->lock);
-	err = listener_prove(&c->inbox->listener, &c->place);
-	c->place.busy = !err;
-	pthread_mutex_unlock(&c->inbox->lock);
-	return err ? fault_set(fault, err, "busy",
-			       "all of the inbox's `connections` are taken")
-		   : 0;
-}
-
 /*
  * Makes a connection's thread end; it is then reaped like any other.  Called by
  * the listener, under the lock.
@@ -288,7 +561,8 @@ ready(void *arg, short revents)
 	}
 }
 
-void
+/* inbox.c: joins and frees connections whose threads have ended. */
+static void
 inbox_callers_step(struct inbox *in)
 {
 	callers_reap(in);
@@ -403,4 +677,485 @@ inbox_close(struct inbox *in)
 	pthread_mutex_destroy(&in->lock);
 	free(in);
 	return true;
+}
+
+/* ---- copies -------------------------------------------------------------- */
+
+#define PATIENCE (60 * NS_SECOND)
+
+/* ---- disks ----------------------------------------------------------- */
+
+/*
+ * Lists the disks for a copy.  The connection's thread opens them, since that
+ * may take long.
+ */
+static struct copy_in_disks *
+here_find(const struct fleet *fleet)
+{
+	struct copy_in_disks *h = calloc(1, sizeof *h);
+
+	for (unsigned i = 0; h && i < fleet->n; i++) {
+		struct writer *w = fleet_writer(fleet, i);
+		struct disk *disk = &h->disk[h->disks.n];
+		struct writer_facts f;
+
+		if (!w)
+			continue;
+		writer_facts(w, &f);
+		if (f.state == WRITER_HUNG)
+			continue;
+		*disk = fleet->disk[i].disk; /* the path is borrowed from the
+					      * fleet */
+		disk->fd = -1;
+		h->disks.n++;
+	}
+	if (h)
+		h->disks.disk = h->disk;
+	return h;
+}
+
+static bool
+is_recorded(const struct recorder *r, const char *name)
+{
+	for (const struct session *s = r->sessions; s; s = s->next) {
+		if (!strcmp(s->name, name))
+			return true;
+	}
+	return false;
+}
+
+static void
+asked(struct inbox *in, struct copy_in *c)
+{
+	struct fault fault = { 0 };
+
+	if (is_recorded(in->r, c->name)) {
+		fault_set(&fault, -EEXIST, "exists", "cannot copy to %.80s",
+			  c->name);
+		fault_why(&fault, "a recording of that name is being made");
+		fault_hint(&fault, "give the copy another name (--as)");
+		copy_in_fail(c, &fault);
+		return;
+	}
+	c->here = here_find(&in->r->fleet);
+	if (!c->here || !c->here->disks.n) {
+		fault_set(&fault, -ENODEV, "no-disk",
+			  "there is no disk to copy to");
+		copy_in_fail(c, &fault);
+		return;
+	}
+	if (!c->id)
+		c->id = ++in->r->last_id;
+	copy_in_move(c, COPY_IN_LOOKING);
+}
+
+/* ---- folders --------------------------------------------------------- */
+
+static void
+folders_begin(struct inbox *in, struct copy_in *c)
+{
+	struct fleet *fleet = &in->r->fleet;
+
+	copy_in_move(c, COPY_IN_BEGINNING);
+	atomic_store(&c->output->jobs, fleet_writers(fleet));
+	for (unsigned i = 0; i < fleet->n; i++) {
+		struct writer *w = fleet_writer(fleet, i);
+
+		if (w && writer_begin(w, c->output) < 0)
+			abort(); /* out of a few bytes of memory, while other
+				  * disks have begun */
+	}
+}
+
+static bool
+jobs_done(const struct copy_in *c)
+{
+	return atomic_load_explicit(&c->output->jobs, memory_order_acquire) ==
+	       0;
+}
+
+static void
+begin_look(struct inbox *in, struct copy_in *c)
+{
+	bool done = jobs_done(c); /* read before `folders`: all writers
+				      * are counted then */
+	struct fault fault = { 0 };
+
+	if (atomic_load(&c->output->folders)) {
+		log_line(LEVEL_INFO, c->name, "a copy comes in from %s",
+			 c->from);
+		copy_in_move(c, COPY_IN_TAKING);
+		keeper_poke(in->r->keeper);
+	} else if (done) {
+		fault_set(&fault, -ENODEV, "no-disk",
+			  "no disk could take %.80s", c->name);
+		copy_in_fail(c, &fault);
+	}
+}
+
+/* ---- the end of a copy ------------------------------------------------ */
+
+static void
+folders_end(struct inbox *in, struct copy_in *c)
+{
+	struct fleet *fleet = &in->r->fleet;
+
+	atomic_store_explicit(&c->output->ended, true, memory_order_release);
+	atomic_store(&c->output->jobs, fleet_writers(fleet));
+	for (unsigned i = 0; i < fleet->n; i++) {
+		struct writer *w = fleet_writer(fleet, i);
+
+		if (w && writer_end(w, c->output, c->ended ? &c->end : NULL,
+				    NULL) < 0)
+			abort();
+	}
+}
+
+static void
+closing_look(struct inbox *in, struct copy_in *c)
+{
+	bool ended = atomic_load(&c->output->ended);
+
+	if (!ended && fleet_takers(&in->r->fleet) == 0)
+		fleet_abandon(&in->r->fleet, c->output);
+	if (!ended && jobs_done(c) &&
+	    atomic_load_explicit(&c->output->in_flight, memory_order_acquire) ==
+		0)
+		folders_end(in, c);
+	else if (ended && jobs_done(c))
+		copy_in_move(c, COPY_IN_CLOSED);
+}
+
+/*
+ * Tells whether a copy has ended: no connection is left, and none is to be
+ * expected.
+ */
+static bool
+is_over(const struct copy_in *c, int64_t now)
+{
+	bool there = c->state >= COPY_IN_THERE;
+
+	/* The disks' writers are making folders: wait for them. */
+	if (c->links || c->state == COPY_IN_LOOKED ||
+	    c->state == COPY_IN_BEGINNING)
+		return false;
+	return c->stopping || there || now - c->idle > PATIENCE;
+}
+
+/* Closes a copy whose folders were made; drops any other. */
+static void
+give_up(struct copy_in *c, bool stopped)
+{
+	bool wrote = c->state == COPY_IN_TAKING;
+
+	if (wrote)
+		log_line(LEVEL_WARN, c->name,
+			 stopped ? "the copy was stopped: it is interrupted"
+				 : "the sender does not come back: the "
+				   "copy is interrupted");
+	copy_in_move(c, wrote ? COPY_IN_CLOSING : COPY_IN_CLOSED);
+}
+
+static void
+over(struct inbox *in, struct copy_in *c)
+{
+	char bytes[UNITS_TEXT];
+	struct ledger_facts f;
+
+	if (c->ledger && c->whole) {
+		ledger_facts(c->ledger, &f);
+		log_line(f.left ? LEVEL_WARN : LEVEL_INFO, c->name,
+			 "%s: %llu chunks, %s, from %s; %llu were here%s",
+			 c->ended ? "copied" : "as far as it goes",
+			 (unsigned long long)f.durable,
+			 units_show_bytes(bytes, f.durable_bytes), c->from,
+			 (unsigned long long)f.there,
+			 f.left ? "; some could not be read there" : "");
+	}
+	if (c->output) {
+		keeper_touch(in->r->keeper, c->name);
+		keeper_poke(in->r->keeper);
+	}
+}
+
+/* ---- a turn of the event loop ----------------------------------------- */
+
+static void
+full_look(struct inbox *in, struct copy_in *c)
+{
+	bool full = fleet_takers(&in->r->fleet) == 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (full != c->full)
+		log_line(LEVEL_WARN, c->name,
+			 full ? "no disk takes any more: the sender waits"
+			      : "the copy goes on");
+	c->full = full;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void
+rate_sample(struct copy_in *c, int64_t now)
+{
+	double seconds = (double)(now - c->sampled) / 1e9;
+	struct ledger_facts f;
+
+	if (seconds < 1 || !c->ledger)
+		return;
+	ledger_facts(c->ledger, &f);
+	if (c->sampled)
+		c->rate =
+		    (double)(f.came_bytes - c->sampled_bytes) * 8 / seconds;
+	c->sampled = now;
+	c->sampled_bytes = f.came_bytes;
+}
+
+static void
+copy_step(struct inbox *in, struct copy_in *c, int64_t now)
+{
+	enum copy_in_state state = copy_in_is(c);
+	bool stopped, end;
+
+	if (state == COPY_IN_ASKED)
+		asked(in, c);
+	else if (state == COPY_IN_LOOKED)
+		folders_begin(in, c);
+	else if (state == COPY_IN_BEGINNING)
+		begin_look(in, c);
+	else if (state == COPY_IN_CLOSING)
+		closing_look(in, c);
+	if (state == COPY_IN_TAKING) {
+		full_look(in, c);
+		rate_sample(c, now);
+	}
+	pthread_mutex_lock(&c->lock);
+	stopped = c->stopping;
+	end = state < COPY_IN_CLOSING && c->state == state && is_over(c, now);
+	c->stopping |= end; /* no connection may join any more */
+	pthread_mutex_unlock(&c->lock);
+	if (end)
+		give_up(c, stopped);
+}
+
+static bool
+is_gone(struct inbox *in, struct copy_in *c)
+{
+	bool gone;
+
+	pthread_mutex_lock(&c->lock);
+	gone = c->state >= COPY_IN_CLOSED && !c->links && !in->users;
+	pthread_mutex_unlock(&c->lock);
+	return gone;
+}
+
+static void
+copies_free(struct inbox *in)
+{
+	struct copy_in **at, *c, *ended = NULL;
+
+	pthread_mutex_lock(&in->lock);
+	for (at = &in->copies; (c = *at);) {
+		if (!is_gone(in, c)) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->next = ended;
+		ended = c;
+	}
+	pthread_mutex_unlock(&in->lock);
+	while ((c = ended)) {
+		ended = c->next;
+		mapping_end(in->r, c->id);
+		over(in, c);
+		copy_in_free(c);
+	}
+}
+
+void
+inbox_step(struct inbox *in, int64_t now)
+{
+	struct copy_in *c;
+
+	if (!in)
+		return;
+	inbox_callers_step(in);
+	/*
+	 * The list may be walked without the lock: connections add in front
+	 * only, and only this thread removes.
+	 */
+	pthread_mutex_lock(&in->lock);
+	c = in->copies;
+	pthread_mutex_unlock(&in->lock);
+	for (; c; c = c->next)
+		copy_step(in, c, now);
+	copies_free(in);
+}
+
+bool
+inbox_find(struct inbox *in, const char *name, struct mapping_of *of)
+{
+	struct copy_in *c;
+	bool comes = false;
+
+	if (!in)
+		return false;
+	pthread_mutex_lock(&in->lock);
+	for (c = in->copies; c && strcmp(c->name, name) != 0; c = c->next)
+		;
+	pthread_mutex_unlock(&in->lock);
+	if (c) {
+		enum copy_in_state state = copy_in_is(c);
+
+		comes = state == COPY_IN_TAKING || state == COPY_IN_CLOSING;
+	}
+	if (comes)
+		*of = (struct mapping_of){ .id = c->id,
+					   .output = c->output,
+					   .stock = c->stock,
+					   .copied = true };
+	return comes;
+}
+
+int
+inbox_end(struct inbox *in, const char *name)
+{
+	/*
+	 * A recording's name has at least one character that is no digit, so
+	 * digits alone are a number.
+	 */
+	bool number = !name[strspn(name, "0123456789")];
+	unsigned long id = number ? strtoul(name, NULL, 10) : 0;
+	struct copy_in *c;
+
+	if (!in)
+		return -ENOENT;
+	pthread_mutex_lock(&in->lock);
+	for (c = in->copies; c; c = c->next) {
+		if ((id && c->id == id) || !strcmp(c->name, name))
+			break;
+	}
+	pthread_mutex_unlock(&in->lock);
+	if (!c)
+		return -ENOENT;
+	copy_in_cut(c);
+	return 0;
+}
+
+/* ---- questions ----------------------------------------------------------- */
+
+/*
+ * Tells whether shutdown waits for a copy: yes if its folders are on these
+ * disks; no while its thread only looks at what is there, since reading all of
+ * it again may take hours.
+ */
+static bool
+is_awaited(struct copy_in *c)
+{
+	enum copy_in_state state = copy_in_is(c);
+
+	return state >= COPY_IN_LOOKED && state <= COPY_IN_CLOSING &&
+	       state != COPY_IN_THERE;
+}
+
+bool
+inbox_busy(const struct inbox *inbox)
+{
+	struct inbox *in = (struct inbox *)inbox;
+	bool waits, busy;
+
+	if (!in)
+		return false;
+	waits = !in->stopping || clock_steady() < in->stop_by;
+	busy = in->callers && waits;
+	pthread_mutex_lock(&in->lock);
+	for (struct copy_in *c = in->copies; c && !busy; c = c->next)
+		busy = waits || is_awaited(c);
+	pthread_mutex_unlock(&in->lock);
+	return busy;
+}
+
+bool
+inbox_has(const struct inbox *inbox, const char *name)
+{
+	struct inbox *in = (struct inbox *)inbox;
+	bool has = false;
+
+	if (!in)
+		return false;
+	pthread_mutex_lock(&in->lock);
+	for (const struct copy_in *c = in->copies; c && !has; c = c->next)
+		has = !strcmp(c->name, name);
+	pthread_mutex_unlock(&in->lock);
+	return has;
+}
+
+static const char *
+word(const struct copy_in *c)
+{
+	switch (c->state) {
+	case COPY_IN_GREETED:
+	case COPY_IN_ASKED:
+	case COPY_IN_LOOKING: return "looking";
+	case COPY_IN_LOOKED:
+	case COPY_IN_BEGINNING: return "beginning";
+	case COPY_IN_TAKING:
+		return c->full ? "waiting" : c->links ? "copying" : "broken";
+	case COPY_IN_THERE: return "there";
+	case COPY_IN_FAILED: return "failed";
+	default: return "closing";
+	}
+}
+
+static const char *
+head_text(const struct copy_in *c, const char *key)
+{
+	const char *text =
+	    json_string_value(json_object_get(c->told_head, key));
+
+	return text ? text : "";
+}
+
+static json_t *
+copy_json(struct copy_in *c)
+{
+	struct ledger_facts f = { 0 };
+	char start[UNITS_TEXT];
+	json_t *o;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->state >= COPY_IN_LOOKED && c->ledger)
+		ledger_facts(c->ledger, &f);
+	o = json_pack(
+	    "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
+	    "s:f, s:I, s:s}",
+	    "id", (json_int_t)c->id, "name", c->name, "from", c->from, "state",
+	    word(c), "why",
+	    c->state == COPY_IN_FAILED ? c->fault.what
+	    : c->full		       ? "no disk takes any more"
+	    : c->links		       ? ""
+				       : "the sender is away",
+	    "stream", head_text(c, "stream"), "format", head_text(c, "format"),
+	    "bytes", (json_int_t)f.durable_bytes, "total", (json_int_t)f.bytes,
+	    "there", (json_int_t)f.there_bytes, "chunks", (json_int_t)f.durable,
+	    "told", (json_int_t)f.told, "packets", (json_int_t)f.packets,
+	    "rate", c->rate, "connections", (json_int_t)c->links, "start",
+	    units_show_time_ns(start, c->start_ns));
+	pthread_mutex_unlock(&c->lock);
+	return o;
+}
+
+json_t *
+inbox_json(const struct inbox *inbox)
+{
+	struct inbox *in = (struct inbox *)inbox;
+	json_t *list = json_array();
+
+	if (!in)
+		return list;
+	pthread_mutex_lock(&in->lock);
+	for (struct copy_in *c = in->copies; c; c = c->next)
+		json_array_append_new(list, copy_json(c));
+	pthread_mutex_unlock(&in->lock);
+	return list;
 }

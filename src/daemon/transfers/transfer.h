@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/fault.h"
-#include "daemon/transfers/relay.h"
 #include "daemon/sessions/recorder.h"
+#include "daemon/transfers/relay.h"
 #include "flow/send/sender.h"
 
 /*
@@ -185,7 +185,7 @@ bool transfers_wait(const struct transfers *all, int64_t now);
  */
 bool transfers_finish(struct transfers *all);
 
-/* ---- transfer_wait.c --------------------------------------------------- */
+/* ---- transfer.c --------------------------------------------------- */
 
 /*
  * Answers the client of `ticket` when all these transfers have ended.  0 or
@@ -193,10 +193,6 @@ bool transfers_finish(struct transfers *all);
  */
 int transfer_wait(struct transfers *all, struct server_ticket ticket,
 		  const unsigned *id, unsigned n);
-
-/* Tells all waiters that a transfer has ended. */
-void transfer_waiters_tell(struct transfers *all, struct transfer *t);
-void transfer_waiters_clear(struct transfers *all);
 
 /* ---- transfer_check.c ------------------------------------------------- */
 
@@ -223,7 +219,7 @@ bool transfer_is_whole(const struct transfer_order *o);
 /* Returns the session that makes this recording; NULL: none. */
 struct session *transfer_session(const struct transfers *all, const char *name);
 
-/* ---- transfer_about.c -------------------------------------------------- */
+/* ---- transfer_check.c -------------------------------------------------- */
 
 /*
  * Returns a number that identifies the recording to a peer, the same whenever
@@ -244,24 +240,16 @@ int transfer_begin(struct transfers *all, struct transfer *t,
  */
 bool transfer_run_drop(struct transfer *t);
 
-/*
- * For transfer_copy.c: makes the source of a recording's data.  0, or -errno
- * with a fault.
- */
-int transfer_source(struct transfers *all, struct transfer *t,
-		    struct source **source, struct fault *fault);
-
-/* ---- transfer_file.c --------------------------------------------------- */
+/* ---- transfer_order.c --------------------------------------------------- */
 
 /*
  * Takes over the descriptor, to be closed with the order.  NULL without memory,
  * and the descriptor stays the caller's.
  */
 struct transfer_file *transfer_file_make(int fd);
-void transfer_file_free(struct transfer_file *file); /* NULL is allowed */
-extern const struct send_ops transfer_file_ops;	     /* options: the file */
+extern const struct send_ops transfer_file_ops; /* options: the file */
 
-/* ---- transfer_copy.c -------------------------------------------------- */
+/* ---- transfer_run.c -------------------------------------------------- */
 
 /*
  * Continues as a copy, when the sender has ended because its peer is an inbox.
@@ -271,11 +259,27 @@ extern const struct send_ops transfer_file_ops;	     /* options: the file */
 int transfer_copy(struct transfers *all, struct transfer *t,
 		  struct fault *fault);
 
-/* ---- transfer_json.c -------------------------------------------------- */
+/* ---- transfer_check.c -------------------------------------------------- */
 
 /* Returns SEND of verbs.h, with present numbers. */
 json_t *transfer_json(const struct transfers *all, struct transfer *t);
 /* Returns the transfers that wait or run. */
 json_t *transfers_json(const struct transfers *all);
+
+/*
+ * Reads the arguments of `send` or `relay` (verbs.h), as far as they can be
+ * checked by themselves; the caller sets o->relay before.  Missing keys get the
+ * configuration's values.  0; or -errno with a fault, and `o` holds nothing to
+ * free.
+ */
+int transfer_order_read(struct transfer_order *o, const json_t *request,
+			const struct setup_send *send, struct fault *fault);
+
+/* Sets all members to what an empty request means. */
+void transfer_order_init(struct transfer_order *o,
+			 const struct setup_send *send);
+
+/* Frees the members, not `o`. */
+void transfer_order_clear(struct transfer_order *o);
 
 #endif

@@ -8,6 +8,10 @@
  *   a stream                      relay         --+-- sender
  *
  * Nothing here touches a disk: sources do, in their sender's thread.
+ *
+ * A transfer to an inbox is a copy.  Only the peer's answer tells what listens
+ * there, so a copy begins as an ordinary transfer and is turned into a copy
+ * here.
  */
 #include "daemon/transfers/transfer.h"
 
@@ -16,6 +20,7 @@
 #include <string.h>
 
 #include "daemon/sessions/order.h"
+#include "flow/copy/copy_out.h"
 #include "flow/source/source_disk.h"
 #include "flow/source/source_live.h"
 
@@ -120,7 +125,11 @@ live_make(struct session *s, const struct transfer *t, struct source **source,
 	return source_live_make(source, &args, fault);
 }
 
-int
+/*
+ * For transfer_run.c: makes the source of a recording's data.  0, or -errno
+ * with a fault.
+ */
+static int
 transfer_source(struct transfers *all, struct transfer *t,
 		struct source **source, struct fault *fault)
 {
@@ -223,5 +232,105 @@ transfer_begin(struct transfers *all, struct transfer *t, struct fault *fault)
 		relay_free(t->relay);
 		t->relay = NULL;
 	}
+	return err;
+}
+
+/* ---- a copy -------------------------------------------------------------- */
+
+static void
+copy_rate(void *run, uint64_t rate)
+{
+	copy_out_rate(run, rate);
+}
+
+static void
+copy_pause(void *run, bool pause)
+{
+	copy_out_pause(run, pause);
+}
+
+static void
+copy_stop(void *run)
+{
+	copy_out_stop(run);
+}
+
+static void
+copy_facts(void *run, struct sender_facts *facts)
+{
+	copy_out_facts(run, facts);
+}
+
+static bool
+copy_ended(void *run)
+{
+	return copy_out_ended(run);
+}
+
+static bool
+copy_free(void *run)
+{
+	return copy_out_free(run);
+}
+
+static const struct transfer_ops copy_ops = {
+	.rate = copy_rate,
+	.pause = copy_pause,
+	.stop = copy_stop,
+	.facts = copy_facts,
+	.ended = copy_ended,
+	.free = copy_free,
+};
+
+static int
+copy_begin(struct transfers *all, struct transfer *t, struct source *source,
+	   struct fault *fault)
+{
+	const struct secret *secret = &t->send->secret;
+	const struct copy_out_args args = {
+		.name = t->o.name,
+		.to = t->o.to,
+		.as = t->o.as,
+		.disks = &t->disks,
+		.source = source,
+		.rate = t->o.rate,
+		.connections = t->o.connections,
+		.follow = t->o.follow,
+		.secret = secret->n ? secret->bytes : NULL,
+		.secret_bytes = secret->n,
+		.patience = t->o.patience,
+		.changed = all->r->host.wake,
+		.arg = all->r->host.arg,
+	};
+	struct copy_out *copy;
+	int err = copy_out_start(&copy, &args, fault);
+
+	if (err)
+		return err;
+	t->kind = TRANSFER_COPY;
+	t->ops = &copy_ops;
+	t->run = copy;
+	return 0;
+}
+
+int
+transfer_copy(struct transfers *all, struct transfer *t, struct fault *fault)
+{
+	struct source *source = NULL;
+	int err;
+
+	if (!transfer_is_whole(&t->o)) {
+		fault_set(fault, -ENOTSUP, "refused",
+			  "cannot send %s to %.200s", t->o.name, t->o.to);
+		fault_why(fault, "that is an inbox, which takes whole "
+				 "recordings alone");
+		return -ENOTSUP;
+	}
+	transfer_run_drop(t);
+	err = transfer_source(all, t, &source, fault);
+	if (!err)
+		err = copy_begin(all, t, source, fault);
+	if (!err && t->paused)
+		t->ops->pause(t->run, true);
 	return err;
 }

@@ -7,9 +7,8 @@
 
 #include "base/fault.h"
 #include "contract/option.h"
-#include "daemon/vsi/vsi_label.h"
-#include "daemon/vsi/vsi_line.h"
 #include "daemon/vsi/vsi_mode.h"
+#include "daemon/vsi/vsi_line.h"
 
 /*
  * A vsi is one recorder as a Field System sees it: what jive5ab is on a
@@ -281,9 +280,6 @@ bool vsi_bytes(const char *text, uint64_t most, uint64_t *bytes);
  */
 const char *vsi_listed(const struct vsi *v, uint64_t n);
 
-/* Returns the MHz (Mb/s) of one track, from `mode=`; 0: unknown. */
-double vsi_track_mhz(const struct vsi *v);
-
 /* vsi_copy.c: copies */
 vsi_act vsi_do_disk2file, vsi_do_disk2net, vsi_do_file2net, vsi_do_file_check,
     vsi_do_net2disk, vsi_do_net2file, vsi_do_net2vbs, vsi_do_reset,
@@ -292,11 +288,11 @@ vsi_act vsi_do_disk2file, vsi_do_disk2net, vsi_do_file2net, vsi_do_file_check,
  * Returns the name of the copy that runs or failed, as "disk2net"; NULL: none.
  */
 const char *vsi_copy_runs(struct vsi *v, struct vsi_sent *now);
-/* vsi_kept.c: commands without effect */
+/* vsi_record.c: commands without effect */
 vsi_act vsi_do_ack, vsi_do_bufsize, vsi_do_clock_set, vsi_do_constraints,
     vsi_do_echo, vsi_do_group_def, vsi_do_ipd, vsi_do_itcp_id, vsi_do_memstat,
     vsi_do_protect, vsi_do_task_id, vsi_do_trackmask, vsi_do_transfermode;
-/* vsi_about.c: the recorder and its disks */
+/* vsi.c: the recorder and its disks */
 vsi_act vsi_do_version, vsi_do_dts_id, vsi_do_os_rev, vsi_do_runtime,
     vsi_do_error, vsi_do_status, vsi_do_set_disks, vsi_do_dir_info,
     vsi_do_rtime;
@@ -305,7 +301,7 @@ vsi_act vsi_do_mode, vsi_do_net_protocol, vsi_do_net_port, vsi_do_mtu,
     vsi_do_datastream;
 /* vsi_record.c: recording */
 vsi_act vsi_do_record, vsi_do_evlbi, vsi_do_tstat;
-/* vsi_scan.c: the chosen scan */
+/* vsi_record.c: the chosen scan */
 vsi_act vsi_do_scan_set, vsi_do_scan_check;
 
 #endif

@@ -2,11 +2,15 @@
 /*
  * A Field System composes modes by rule, so nothing is guessed here: a mode has
  * one of the forms, to its last character, or it is refused.
+ *
+ * A name must be one that every reader of FlexBuff recordings accepts: '.'
+ * breaks jive5ab's own, and "_ds" begins the name of a datastream there.
  */
 #include "daemon/vsi/vsi_mode.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,4 +181,40 @@ vsi_mode_name(const struct vsi_mode *m)
 	if (m->format == VSI_VDIF)
 		return vdif[m->legacy + 2 * m->complex];
 	return "";
+}
+
+/* ---- labels -------------------------------------------------------------- */
+
+/* Compares with ASCII ranges, independent of the locale. */
+static int
+is_good(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || (c && strchr("_+-", c));
+}
+
+const char *
+vsi_label_name(char *name, const char *label)
+{
+	size_t length = strlen(label);
+	char *ds;
+
+	if (!length)
+		return "must provide a scan name";
+	if (length > VSI_LABEL)
+		return "a scan label has at most 50 characters";
+	/* A name begins with a letter or digit, and is not digits only. */
+	snprintf(name, VSI_LABEL + 3, "%s%s",
+		 strspn(label, "0123456789") == length || !is_good(*label) ||
+			 strchr("_+-", *label)
+		     ? "s"
+		     : "",
+		 label);
+	for (char *c = name; *c; c++) {
+		if (!is_good(*c))
+			*c = '-';
+	}
+	while ((ds = strstr(name, "_ds")))
+		*ds = '-';
+	return NULL;
 }

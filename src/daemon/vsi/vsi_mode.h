@@ -48,4 +48,17 @@ double vsi_mode_rate(const struct vsi_mode *m);
 /* Returns "VDIF", "Mark5B", "VDIF (legacy)", ... as replies show it. */
 const char *vsi_mode_name(const struct vsi_mode *m);
 
+/*
+ * A scan label is the name in `record=on:`: <experiment>_<station>_<scan>, at
+ * most 50 characters.  Characters that the name of a recording cannot have,
+ * such as '.', become '-'.  Pure.
+ */
+enum { VSI_LABEL = 50 };
+
+/*
+ * Writes the name for a label into VSI_LABEL + 3 bytes.  Returns NULL, or what
+ * is wrong with the label.
+ */
+const char *vsi_label_name(char *name, const char *label);
+
 #endif

@@ -2,9 +2,23 @@
 #ifndef SPATE_DAEMON_VSI_VSI_SERVER_H
 #define SPATE_DAEMON_VSI_VSI_SERVER_H
 
+#include <stdint.h>
+
 #include "base/fault.h"
 #include "contract/option.h"
-#include "daemon/vsi/vsi_client.h"
+#include "daemon/vsi/vsi_line.h"
+
+enum {
+	VSI_OUT = 4 * VSI_REPLY,
+	VSI_TURN = 8, /* most commands in one turn */
+};
+
+/*
+ * Answers a command: fills in the reply, which is begun and not ended.  False:
+ * the command is put off, and asked again later with c->tries incremented.
+ */
+typedef bool vsi_answer(void *arg, const struct vsi_command *c,
+			struct vsi_reply *r);
 
 /*
  * The sockets for commands of VSI-S, and the clients.  It runs on the event
