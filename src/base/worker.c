@@ -159,11 +159,12 @@ worker_start(struct worker **worker, const struct worker_args *args)
 	pthread_cond_init(&w->ended, &attr);
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&w->lock, NULL);
+	*worker = w; /* before the first round, which may use it */
 	err = -pthread_create(&w->thread, NULL, run, w);
-	if (err)
+	if (err) {
 		worker_free(w);
-	else
-		*worker = w;
+		*worker = NULL;
+	}
 	return err;
 }
 

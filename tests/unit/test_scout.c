@@ -51,7 +51,7 @@ news(void)
 {
 	scout_clear(&list);
 	while (!scout_take(scout, &list)) {
-		eventfd_write(scout->wake, 1);
+		worker_poke(scout->worker);
 		sched_yield();
 	}
 }
@@ -132,7 +132,7 @@ START_TEST(nothing_new_is_not_told)
 	open_scout(scratch.path, NULL);
 	news();
 	for (int i = 0; i < 100; i++) {
-		eventfd_write(scout->wake, 1);
+		worker_poke(scout->worker);
 		sched_yield();
 	}
 	ck_assert_uint_eq(atomic_load(&changes), 1);

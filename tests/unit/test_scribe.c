@@ -79,4 +79,24 @@ START_TEST(test_again)
 }
 END_TEST
 
-SUITE("scribe", test_last, test_again)
+/* At the end a text is tried once more that waits for its next turn. */
+START_TEST(test_end)
+{
+	struct scratch dir;
+	struct scribe *s;
+	char folder[128];
+
+	scratch_make(&dir);
+	snprintf(folder, sizeof folder, "%s/made", dir.path);
+	close(open(folder, O_WRONLY | O_CREAT, 0644));
+	ck_assert_int_eq(scribe_start(&s, folder, "x"), 0);
+	scribe_write(s, strdup("one"));
+	usleep(100000);
+	ck_assert_int_eq(unlink(folder), 0);
+	ck_assert(scribe_stop(s));
+	ck_assert_str_eq(file_text(scratch_path(&dir, "made/x")), "one");
+	scratch_remove(&dir);
+}
+END_TEST
+
+SUITE("scribe", test_last, test_again, test_end)

@@ -7,8 +7,6 @@
  * is also written.  Unlinking a 64M chunk takes 1-3 ms on ext4 and XFS, so 100
  * GB are still gone in seconds.
  */
-#include "config.h"
-
 #include "daemon/disks/chores.h"
 
 #include <errno.h>
@@ -16,22 +14,21 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/worker.h"
 #include "store/repair/protect.h"
 #include "store/repair/removal.h"
 
-enum { REST = 1, END_S = 2, NICE = 19 };
+enum { REST = 1 };
+#define END (2 * NS_SECOND)
 
 struct chores {
 	void (*done)(void *arg);
 	void *arg;
-	atomic_bool stop;
-	pthread_t thread;
-	pthread_cond_t added;
+	atomic_bool stop; /* cuts a removal short */
+	struct worker *worker;
 	pthread_mutex_t lock;	      /* over the two lists */
 	struct chore *todo, *results; /* oldest first */
 };
@@ -78,21 +75,6 @@ do_chore(struct chores *all, struct chore *c)
 		disk_close(&c->disks.disk[i]);
 }
 
-/* Waits for the next chore, which stays in the list while it is done.  Returns
- * NULL at the end. */
-static struct chore *
-wait_next(struct chores *all)
-{
-	struct chore *c;
-
-	pthread_mutex_lock(&all->lock);
-	while (!all->todo && !atomic_load(&all->stop))
-		pthread_cond_wait(&all->added, &all->lock);
-	c = atomic_load(&all->stop) ? NULL : all->todo;
-	pthread_mutex_unlock(&all->lock);
-	return c;
-}
-
 static void
 append(struct chore **list, struct chore *c)
 {
@@ -102,25 +84,29 @@ append(struct chore **list, struct chore *c)
 	*list = c;
 }
 
-static void *
-run(void *arg)
+/* Does the first chore, which stays in its list meanwhile. */
+static int64_t
+do_first(void *arg)
 {
 	struct chores *all = arg;
 	struct chore *c;
+	bool more;
 
-	pthread_setname_np(pthread_self(), "spate-chores");
-	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-	while ((c = wait_next(all))) {
-		do_chore(all, c);
-		pthread_mutex_lock(&all->lock);
-		all->todo = c->next;
-		append(&all->results, c);
-		pthread_mutex_unlock(&all->lock);
-		/* after a stop the caller's `arg` may be gone */
-		if (!atomic_load(&all->stop))
-			all->done(all->arg);
-	}
-	return NULL;
+	pthread_mutex_lock(&all->lock);
+	c = all->todo;
+	pthread_mutex_unlock(&all->lock);
+	if (!c)
+		return WORKER_RESTS;
+	do_chore(all, c);
+	pthread_mutex_lock(&all->lock);
+	all->todo = c->next;
+	more = all->todo;
+	append(&all->results, c);
+	pthread_mutex_unlock(&all->lock);
+	/* after a stop the caller's `arg` may be gone */
+	if (!atomic_load(&all->stop))
+		all->done(all->arg);
+	return more ? 0 : WORKER_RESTS;
 }
 
 /* ---- the event loop -------------------------------------------------- */
@@ -142,7 +128,6 @@ free_chores(struct chores *all)
 	free_list(all->todo);
 	free_list(all->results);
 	pthread_mutex_destroy(&all->lock);
-	pthread_cond_destroy(&all->added);
 	free(all);
 }
 
@@ -150,6 +135,11 @@ int
 chores_start(struct chores **chores, void (*done)(void *arg), void *arg)
 {
 	struct chores *all = calloc(1, sizeof *all);
+	struct worker_args worker = { .name = "spate-chores",
+				      .round = do_first,
+				      .arg = all,
+				      .first = WORKER_RESTS,
+				      .nice = true };
 	int err;
 
 	if (!all)
@@ -157,8 +147,7 @@ chores_start(struct chores **chores, void (*done)(void *arg), void *arg)
 	all->done = done;
 	all->arg = arg;
 	pthread_mutex_init(&all->lock, NULL);
-	pthread_cond_init(&all->added, NULL);
-	err = -pthread_create(&all->thread, NULL, run, all);
+	err = worker_start(&all->worker, &worker);
 	if (err)
 		free_chores(all);
 	else
@@ -169,23 +158,15 @@ chores_start(struct chores **chores, void (*done)(void *arg), void *arg)
 void
 chores_stop(struct chores *all)
 {
-	struct timespec until;
-
 	if (!all)
 		return;
-	pthread_mutex_lock(&all->lock);
 	atomic_store(&all->stop, true);
-	pthread_cond_signal(&all->added);
-	pthread_mutex_unlock(&all->lock);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += END_S;
-	if (!pthread_timedjoin_np(all->thread, NULL, &until)) {
+	if (worker_stop(all->worker, END))
 		free_chores(all);
-		return;
-	}
-	log_line(LEVEL_WARN, NULL,
-		 "a disk hangs: what removes recordings is left behind");
-	pthread_detach(all->thread);
+	else
+		log_line(LEVEL_WARN, NULL,
+			 "a disk hangs: what removes recordings is left "
+			 "behind");
 }
 
 int
@@ -204,8 +185,8 @@ chores_add(struct chores *all, const struct chore *chore,
 	}
 	pthread_mutex_lock(&all->lock);
 	append(&all->todo, c);
-	pthread_cond_signal(&all->added);
 	pthread_mutex_unlock(&all->lock);
+	worker_poke(all->worker);
 	return 0;
 }
 

@@ -1,92 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread and the event loop share the catalogue, which has its own lock,
- * and two flags under the lock here.
- *
  * A hung disk holds the thread in the kernel for any length of time.  The
- * catalogue still answers with what it knows, and the daemon ends without
- * waiting: thread and catalogue are left to the end of the process.
+ * catalogue, which has its own lock, still answers with what it knows, and the
+ * daemon ends without waiting: thread and catalogue are left to the end of the
+ * process.
  */
-#include "config.h"
-
 #include "daemon/disks/keeper.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/ease.h"
 #include "base/log.h"
+#include "base/worker.h"
 
-enum { PAUSE_S = 10, END_S = 2, NICE = 19 };
+#define PAUSE (10 * NS_SECOND)
+#define END   (2 * NS_SECOND)
 
 struct keeper {
 	struct catalogue *catalogue;
+	struct worker *worker;
 	bool joined[FLEET_MOST]; /* by disk number: the catalogue knows it */
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t poke;
-	bool poked, stop; /* under `lock` */
 };
 
-/* ---- the thread ------------------------------------------------------ */
-
-/* Waits for a poke or the end of the pause.  Returns false if the thread is to
- * end. */
-static bool
-pause_over(struct keeper *k)
-{
-	struct timespec until;
-	bool stop;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += PAUSE_S;
-	pthread_mutex_lock(&k->lock);
-	while (!k->poked && !k->stop) {
-		if (pthread_cond_timedwait(&k->poke, &k->lock, &until))
-			break;
-	}
-	k->poked = false;
-	stop = k->stop;
-	pthread_mutex_unlock(&k->lock);
-	return !stop;
-}
-
-static void *
-keep(void *arg)
+static int64_t
+pass(void *arg)
 {
 	struct keeper *k = arg;
 
-	pthread_setname_np(pthread_self(), "spate-keeper");
 	ease_process();
-	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-	do
-		catalogue_pass(k->catalogue);
-	while (pause_over(k));
-	return NULL;
-}
-
-/* ---- the event loop -------------------------------------------------- */
-
-static void
-poke(struct keeper *k, bool stop)
-{
-	pthread_mutex_lock(&k->lock);
-	k->poked = true;
-	k->stop |= stop;
-	pthread_cond_signal(&k->poke);
-	pthread_mutex_unlock(&k->lock);
+	catalogue_pass(k->catalogue);
+	return PAUSE;
 }
 
 static void
 free_keeper(struct keeper *k)
 {
 	catalogue_free(k->catalogue);
-	pthread_mutex_destroy(&k->lock);
-	pthread_cond_destroy(&k->poke);
 	free(k);
 }
 
@@ -94,19 +45,16 @@ int
 keeper_start(struct keeper **keeper)
 {
 	struct keeper *k = calloc(1, sizeof *k);
-	pthread_condattr_t attr;
+	struct worker_args worker = {
+		.name = "spate-keeper", .round = pass, .arg = k, .nice = true
+	};
 	int err;
 
 	if (!k)
 		return -ENOMEM;
-	pthread_mutex_init(&k->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&k->poke, &attr);
-	pthread_condattr_destroy(&attr);
 	err = catalogue_make(&k->catalogue);
 	if (!err)
-		err = -pthread_create(&k->thread, NULL, keep, k);
+		err = worker_start(&k->worker, &worker);
 	if (err)
 		free_keeper(k);
 	else
@@ -117,21 +65,14 @@ keeper_start(struct keeper **keeper)
 void
 keeper_stop(struct keeper *k)
 {
-	struct timespec until;
-
 	if (!k)
 		return;
 	catalogue_stop(k->catalogue);
-	poke(k, true);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += END_S;
-	if (!pthread_timedjoin_np(k->thread, NULL, &until)) {
+	if (worker_stop(k->worker, END))
 		free_keeper(k);
-		return;
-	}
-	log_line(LEVEL_WARN, NULL,
-		 "a disk hangs: what reads recordings is left behind");
-	pthread_detach(k->thread);
+	else
+		log_line(LEVEL_WARN, NULL,
+			 "a disk hangs: what reads recordings is left behind");
 }
 
 struct catalogue *
@@ -159,18 +100,18 @@ keeper_step(struct keeper *k, const struct fleet *fleet)
 		changed = true;
 	}
 	if (changed)
-		poke(k, false);
+		worker_poke(k->worker);
 }
 
 void
 keeper_poke(struct keeper *k)
 {
-	poke(k, false);
+	worker_poke(k->worker);
 }
 
 void
 keeper_touch(struct keeper *k, const char *name)
 {
 	catalogue_touch(k->catalogue, name);
-	poke(k, false);
+	worker_poke(k->worker);
 }

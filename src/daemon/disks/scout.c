@@ -9,14 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/worker.h"
 #include "store/disk/disk.h"
 
 /* Reference-counted list of patterns, under the scout's lock.  A look in
@@ -30,8 +29,8 @@ struct patterns {
 struct scout {
 	void (*changed)(void *arg);
 	void *arg;
-	pthread_t thread;
-	int mounts, wake; /* descriptor of mountinfo; eventfd */
+	struct worker *worker;
+	int mounts; /* descriptor of mountinfo; -1: none */
 	/* the thread's own: the list it last published */
 	struct scout_list seen;
 
@@ -40,7 +39,7 @@ struct scout {
 	char *extra[SCOUT_EXTRA];
 	unsigned extras;
 	struct scout_list told; /* published list that was not taken yet */
-	bool news, stop;
+	bool news;
 };
 
 void
@@ -93,7 +92,7 @@ scout_patterns(struct scout *s, const struct option_texts *patterns)
 	patterns_drop(s->patterns);
 	s->patterns = new;
 	pthread_mutex_unlock(&s->lock);
-	eventfd_write(s->wake, 1);
+	worker_poke(s->worker);
 	return 0;
 }
 
@@ -202,9 +201,10 @@ copy(struct scout_list *to, const struct scout_list *from)
 	return false;
 }
 
-static void
-look(struct scout *s)
+static int64_t
+look(void *arg)
 {
+	struct scout *s = arg;
 	struct scout_list now = { 0 }, told;
 	struct patterns *patterns;
 	char *extra[SCOUT_EXTRA];
@@ -225,7 +225,7 @@ look(struct scout *s)
 	pthread_mutex_unlock(&s->lock);
 	if (same(&now, &s->seen) || !copy(&told, &now)) {
 		scout_clear(&now);
-		return;
+		return SCOUT_SECONDS * NS_SECOND;
 	}
 	scout_clear(&s->seen);
 	s->seen = now;
@@ -235,44 +235,14 @@ look(struct scout *s)
 	s->news = true;
 	pthread_mutex_unlock(&s->lock);
 	s->changed(s->arg);
+	return SCOUT_SECONDS * NS_SECOND;
 }
 
-/* ---- the thread ------------------------------------------------------ */
-
-static bool
-stopped(struct scout *s)
-{
-	bool stop;
-
-	pthread_mutex_lock(&s->lock);
-	stop = s->stop;
-	pthread_mutex_unlock(&s->lock);
-	return stop;
-}
-
-static void *
-run(void *arg)
-{
-	struct scout *s = arg;
-	struct pollfd fd[] = { { s->wake, POLLIN, 0 },
-			       { s->mounts, POLLPRI, 0 } };
-
-	pthread_setname_np(pthread_self(), "spate-scout");
-	while (!stopped(s)) {
-		eventfd_t n;
-
-		look(s);
-		poll(fd, 2, SCOUT_SECONDS * 1000);
-		eventfd_read(s->wake, &n);
-	}
-	return NULL;
-}
+/* ---- starting and stopping ------------------------------------------- */
 
 static void
 scout_free(struct scout *s)
 {
-	if (s->wake >= 0)
-		close(s->wake);
 	if (s->mounts >= 0)
 		close(s->mounts);
 	for (unsigned i = 0; i < s->extras; i++)
@@ -289,6 +259,9 @@ scout_start(struct scout **scout, const struct option_texts *patterns,
 	    void (*changed)(void *arg), void *arg)
 {
 	struct scout *s = calloc(1, sizeof *s);
+	struct worker_args worker = { .name = "spate-scout",
+				      .round = look,
+				      .arg = s };
 	int err;
 
 	if (!s)
@@ -296,13 +269,11 @@ scout_start(struct scout **scout, const struct option_texts *patterns,
 	s->changed = changed;
 	s->arg = arg;
 	pthread_mutex_init(&s->lock, NULL);
-	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	/* Without mountinfo the timeout of poll still applies. */
+	/* Without mountinfo the pause between two rounds still ends. */
 	s->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	s->patterns = patterns_copy(patterns);
-	err = s->wake < 0 ? -errno : s->patterns ? 0 : -ENOMEM;
-	if (!err)
-		err = -pthread_create(&s->thread, NULL, run, s);
+	worker.watch = s->mounts < 0 ? 0 : s->mounts;
+	err = s->patterns ? worker_start(&s->worker, &worker) : -ENOMEM;
 	if (err)
 		scout_free(s);
 	else
@@ -313,20 +284,9 @@ scout_start(struct scout **scout, const struct option_texts *patterns,
 void
 scout_stop(struct scout *s)
 {
-	struct timespec until;
-
-	if (!s)
-		return;
-	pthread_mutex_lock(&s->lock);
-	s->stop = true;
-	pthread_mutex_unlock(&s->lock);
-	eventfd_write(s->wake, 1);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	if (pthread_timedjoin_np(s->thread, NULL, &until) == 0)
+	/* One that hangs is left behind: the process is ending. */
+	if (s && worker_stop(s->worker, NS_SECOND))
 		scout_free(s);
-	else
-		pthread_detach(s->thread); /* the process is ending */
 }
 
 void
@@ -343,7 +303,7 @@ scout_add(struct scout *s, const char *path)
 	else
 		free(copy_of);
 	pthread_mutex_unlock(&s->lock);
-	eventfd_write(s->wake, 1);
+	worker_poke(s->worker);
 }
 
 bool

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One lookup at a time.  The thread owns the question while `busy`, so that
- * nothing must be freed or copied when the caller has given up waiting.  While
- * the thread is stuck no other lookup starts, so that hung threads do not pile
- * up.
+ * One lookup at a time, by a worker.  Its thread owns the question while
+ * `busy`, so that nothing must be freed or copied when the caller has given up
+ * waiting.  While the thread is stuck no other lookup starts.
  */
 #include "daemon/disks/seek.h"
 
@@ -13,21 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/worker.h"
 #include "store/disk/layout.h"
 
-enum { PATIENCE_MS = 500, END_MS = 2000 };
+#define PATIENCE (NS_SECOND / 2)
+#define END	 (2 * NS_SECOND)
 
 struct seek {
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* signals a change of any field below */
-
-	/* Under `lock`; the thread owns the question while `busy`. */
-	bool busy, stop, ended;
+	struct worker *worker;
+	pthread_mutex_t lock; /* over the fields below */
+	bool busy;
 	char name[LAYOUT_FILE];
 	char *path[FLEET_MOST];
 	unsigned n;
@@ -56,11 +54,13 @@ is_on_disk(const char *disk, const char *name)
 	return is;
 }
 
-/* Called with the lock held, which is released during each lookup. */
-static void
-look(struct seek *s)
+static int64_t
+look(void *arg)
 {
-	while (s->looked < s->n && !s->stop) {
+	struct seek *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->looked < s->n && !worker_stops(s->worker)) {
 		unsigned i = s->looked;
 		bool has;
 
@@ -71,44 +71,11 @@ look(struct seek *s)
 		s->looked++;
 	}
 	s->busy = false;
-	pthread_cond_broadcast(&s->changed);
-}
-
-static void *
-seek_run(void *arg)
-{
-	struct seek *s = arg;
-
-	pthread_setname_np(pthread_self(), "spate-seek");
-	pthread_mutex_lock(&s->lock);
-	while (!s->stop) {
-		if (s->busy)
-			look(s);
-		else
-			pthread_cond_wait(&s->changed, &s->lock);
-	}
-	s->ended = true;
-	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
-	return NULL;
+	return WORKER_RESTS;
 }
 
 /* ---- the caller ------------------------------------------------------ */
-
-static struct timespec
-in_ms(long ms)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += ms % 1000 * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000;
-	}
-	return t;
-}
 
 /* Sets the question; call with the lock held, while the thread is idle. */
 static void
@@ -125,31 +92,30 @@ ask(struct seek *s, const struct seek_disks *disks, const char *name)
 	}
 	snprintf(s->name, sizeof s->name, "%s", name);
 	s->busy = true;
-	pthread_cond_broadcast(&s->changed);
 }
 
 unsigned
 seek_name(struct seek *s, const struct seek_disks *disks, const char *name,
 	  bool has[FLEET_MOST])
 {
-	struct timespec until = in_ms(PATIENCE_MS);
-	unsigned looked = 0;
+	unsigned looked;
+	bool busy;
 
 	pthread_mutex_lock(&s->lock);
-	if (!s->busy) {
+	busy = s->busy;
+	if (!busy)
 		ask(s, disks, name);
-		while (s->busy) {
-			if (pthread_cond_timedwait(&s->changed, &s->lock,
-						   &until))
-				break;
-		}
-		looked = s->looked;
-		memcpy(has, s->has, looked * sizeof *has);
-		if (s->busy)
-			log_line(LEVEL_WARN, s->path[looked],
-				 "the disk does not answer; what was known of "
-				 "it has to do");
-	}
+	pthread_mutex_unlock(&s->lock);
+	if (busy)
+		return 0;
+	worker_wait(s->worker, PATIENCE);
+	pthread_mutex_lock(&s->lock);
+	looked = s->looked;
+	memcpy(has, s->has, looked * sizeof *has);
+	if (s->busy)
+		log_line(LEVEL_WARN, s->path[looked],
+			 "the disk does not answer; what was known of it has "
+			 "to do");
 	pthread_mutex_unlock(&s->lock);
 	return looked;
 }
@@ -170,7 +136,6 @@ seek_free(struct seek *s)
 {
 	for (unsigned i = 0; i < s->n; i++)
 		free(s->path[i]);
-	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -179,17 +144,16 @@ int
 seek_start(struct seek **seek)
 {
 	struct seek *s = calloc(1, sizeof *s);
-	pthread_condattr_t attr;
+	struct worker_args worker = { .name = "spate-seek",
+				      .round = look,
+				      .arg = s,
+				      .first = WORKER_RESTS };
 	int err;
 
 	if (!s)
 		return -ENOMEM;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->changed, &attr);
-	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&s->lock, NULL);
-	err = -pthread_create(&s->thread, NULL, seek_run, s);
+	err = worker_start(&s->worker, &worker);
 	if (err)
 		seek_free(s);
 	else
@@ -200,24 +164,6 @@ seek_start(struct seek **seek)
 void
 seek_stop(struct seek *s)
 {
-	struct timespec until = in_ms(END_MS);
-	bool ended;
-
-	if (!s)
-		return;
-	pthread_mutex_lock(&s->lock);
-	s->stop = true;
-	pthread_cond_broadcast(&s->changed);
-	while (!s->ended) {
-		if (pthread_cond_timedwait(&s->changed, &s->lock, &until))
-			break;
-	}
-	ended = s->ended;
-	pthread_mutex_unlock(&s->lock);
-	if (!ended) {
-		pthread_detach(s->thread);
-		return;
-	}
-	pthread_join(s->thread, NULL);
-	seek_free(s);
+	if (s && worker_stop(s->worker, END))
+		seek_free(s);
 }

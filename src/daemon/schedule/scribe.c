@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One text waits while one is being written.  If the disk is full or the folder
- * may not be written, it is tried again every 10 seconds and logged once.
+ * may not be written, it is tried again every 10 seconds and at the end, and
+ * logged once.
  */
 #include "daemon/schedule/scribe.h"
 
@@ -12,22 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/worker.h"
 #include "store/disk/file.h"
 
-enum { AGAIN_S = 10, END_S = 10 };
+#define AGAIN (10 * NS_SECOND)
+#define END   (10 * NS_SECOND)
 
 struct scribe {
 	char *folder, *file, *beside;
 	int said; /* private to the thread: the last error, which is logged */
-	pthread_t thread;
+	struct worker *worker;
 	pthread_mutex_t lock;
-	pthread_cond_t poke;
-	char *text;	  /* under lock: the text that waits; NULL: none */
-	bool stop, ended; /* under lock */
+	char *text; /* under lock: the text that waits; NULL: none */
 };
 
 /* ---- the file -------------------------------------------------------- */
@@ -89,39 +90,13 @@ say(struct scribe *s, int err)
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* Waits for a text; NULL with *stop true at the end. */
-static char *
-take(struct scribe *s, bool *stop)
-{
-	char *text;
-
-	pthread_mutex_lock(&s->lock);
-	while (!s->text && !s->stop)
-		pthread_cond_wait(&s->poke, &s->lock);
-	text = s->text;
-	s->text = NULL;
-	*stop = s->stop;
-	pthread_mutex_unlock(&s->lock);
-	return text;
-}
-
-/*
- * Waits, then queues the text again, unless a newer one has come or the thread
- * has to stop.
- */
+/* Sets the text that waits, unless a newer one does; frees the one that is not
+ * needed. */
 static void
 put_back(struct scribe *s, char *text)
 {
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += AGAIN_S;
 	pthread_mutex_lock(&s->lock);
-	while (!s->text && !s->stop) {
-		if (pthread_cond_timedwait(&s->poke, &s->lock, &until))
-			break;
-	}
-	if (!s->text && !s->stop) {
+	if (!s->text) {
 		s->text = text;
 		text = NULL;
 	}
@@ -129,29 +104,27 @@ put_back(struct scribe *s, char *text)
 	free(text);
 }
 
-static void *
-scribe_run(void *arg)
+static int64_t
+write_text(void *arg)
 {
 	struct scribe *s = arg;
-	bool stop = false;
+	char *text;
+	int err;
 
-	pthread_setname_np(pthread_self(), "spate-scribe");
-	while (!stop) {
-		char *text = take(s, &stop);
-		int err = text ? put(s, text) : 0;
-
-		if (text)
-			say(s, err);
-		if (err && !stop)
-			put_back(s, text);
-		else
-			free(text);
-	}
 	pthread_mutex_lock(&s->lock);
-	s->ended = true;
-	pthread_cond_signal(&s->poke);
+	text = s->text;
+	s->text = NULL;
 	pthread_mutex_unlock(&s->lock);
-	return NULL;
+	if (!text)
+		return WORKER_RESTS;
+	err = put(s, text);
+	say(s, err);
+	if (!err) {
+		free(text);
+		return WORKER_RESTS;
+	}
+	put_back(s, text);
+	return AGAIN;
 }
 
 /* ---- the caller's side ------------------------------------------------- */
@@ -166,15 +139,14 @@ scribe_write(struct scribe *s, char *text)
 	pthread_mutex_lock(&s->lock);
 	old = s->text;
 	s->text = text;
-	pthread_cond_signal(&s->poke);
 	pthread_mutex_unlock(&s->lock);
 	free(old);
+	worker_poke(s->worker);
 }
 
 static void
 scribe_free(struct scribe *s)
 {
-	pthread_cond_destroy(&s->poke);
 	pthread_mutex_destroy(&s->lock);
 	free(s->text);
 	free(s->folder);
@@ -183,38 +155,16 @@ scribe_free(struct scribe *s)
 	free(s);
 }
 
-/* Tells the thread to stop, and waits; false if it has not ended in time. */
-static bool
-has_ended(struct scribe *s)
-{
-	struct timespec until;
-	bool ended;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += END_S;
-	pthread_mutex_lock(&s->lock);
-	s->stop = true;
-	pthread_cond_signal(&s->poke);
-	while (!s->ended) {
-		if (pthread_cond_timedwait(&s->poke, &s->lock, &until))
-			break;
-	}
-	ended = s->ended;
-	pthread_mutex_unlock(&s->lock);
-	return ended;
-}
-
 bool
 scribe_stop(struct scribe *s)
 {
 	if (!s)
 		return true;
-	if (!has_ended(s)) {
+	if (!worker_stop(s->worker, END)) {
 		log_line(LEVEL_WARN, NULL, "%s/%s: its disk does not answer",
 			 s->folder, s->file);
 		return false;
 	}
-	pthread_join(s->thread, NULL);
 	scribe_free(s);
 	return true;
 }
@@ -223,22 +173,22 @@ int
 scribe_start(struct scribe **scribe, const char *folder, const char *file)
 {
 	struct scribe *s = calloc(1, sizeof *s);
-	pthread_condattr_t attr;
+	struct worker_args worker = { .name = "spate-scribe",
+				      .round = write_text,
+				      .arg = s,
+				      .first = WORKER_RESTS,
+				      .finishes = true };
 	int err;
 
 	if (!s)
 		return -ENOMEM;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->poke, &attr);
-	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&s->lock, NULL);
 	s->folder = strdup(folder);
 	s->file = strdup(file);
 	if (!s->folder || !s->file || asprintf(&s->beside, "%s.new", file) < 0)
 		err = -ENOMEM;
 	else
-		err = -pthread_create(&s->thread, NULL, scribe_run, s);
+		err = worker_start(&s->worker, &worker);
 	if (err) {
 		scribe_free(s);
 		return err;
