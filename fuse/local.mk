@@ -3,18 +3,13 @@ FUSE_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 noinst_LIBRARIES += libfusetree.a
 libfusetree_a_CPPFLAGS = $(FUSE_CPPFLAGS)
 libfusetree_a_SOURCES = \
-	%D%/tree/info.c %D%/tree/info.h \
-	%D%/live/live.c %D%/live/live.h %D%/live/live_priv.h \
-	%D%/live/live_memory.c \
-	%D%/live/live_talk.c \
 	%D%/tree/measure.c %D%/tree/measure.h \
+	%D%/live/live.c %D%/live/live.h \
 	%D%/tree/names.c %D%/tree/names.h \
 	%D%/tree/nodes.c %D%/tree/nodes.h \
 	%D%/tree/span.c %D%/tree/span.h \
 	%D%/tree/tree.c %D%/tree/tree.h %D%/tree/tree_priv.h \
 	%D%/tree/tree_attr.c \
-	%D%/tree/tree_child.c \
-	%D%/tree/tree_dir.c \
 	%D%/tree/tree_keep.c
 FUSE_TREE_LIBS = libfusetree.a $(STORE_LIBS)
 
@@ -23,16 +18,11 @@ bin_PROGRAMS += spatefs
 SPATEFS_CPPFLAGS = $(FUSE_CPPFLAGS) $(FUSE_CFLAGS) -DFUSE_USE_VERSION=312
 spatefs_CPPFLAGS = $(SPATEFS_CPPFLAGS)
 spatefs_SOURCES = \
-	%D%/detach.c %D%/detach.h \
-	%D%/interrupt.c %D%/interrupt.h \
 	%D%/main.c \
-	%D%/ops.c %D%/ops_file.c %D%/ops.h \
-	%D%/tree/options.c %D%/tree/options.h \
+	%D%/ops.c %D%/ops.h \
 	%D%/point.c %D%/point.h \
 	%D%/session.c %D%/session.h \
-	%D%/tree/source.c %D%/tree/source.h \
-	%D%/uring.h \
-	%D%/user.c %D%/user.h
+	%D%/tree/options.c %D%/tree/options.h
 if HAVE_FUSE_URING
 spatefs_SOURCES += %D%/uring.c
 else

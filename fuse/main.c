@@ -16,25 +16,112 @@
  * recordings looked at.
  */
 #include <config.h>
-
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/ease.h"
 #include "base/log.h"
-#include "fuse/detach.h"
 #include "fuse/live/live.h"
 #include "fuse/ops.h"
-#include "fuse/tree/options.h"
 #include "fuse/point.h"
 #include "fuse/session.h"
-#include "fuse/tree/source.h"
+#include "fuse/tree/options.h"
 #include "fuse/tree/tree.h"
-#include "fuse/user.h"
 #include "store/read/open_recordings.h"
+
+/* ---- going to the background ---------------------------------------------- */
+
+/*
+ * Puts the program into the background.  The process that the user started
+ * waits until the mount is ready, or prints on their terminal why it is not,
+ * and ends with that status.
+ */
+struct detach {
+	int fd; /* pipe to the waiting process; -1: not in the background */
+};
+
+/*
+ * Waits in the old process: a byte on the pipe means ready; its end means that
+ * the new process failed, whose exit status is taken over.
+ */
+static void __attribute__((noreturn)) wait_until_ready(int fd, pid_t pid)
+{
+	int status;
+	ssize_t n;
+	char byte;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		_exit(0);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			_exit(1);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+/*
+ * Forks; called before any thread exists.  Returns 0 in the new process, which
+ * has to call detach_ready() or end.  The old process ends with it.
+ */
+static int
+detach_begin(struct detach *d)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid > 0) {
+		close(ends[1]);
+		wait_until_ready(ends[0], pid);
+	}
+	close(ends[0]);
+	d->fd = ends[1];
+	if (pid < 0) {
+		pid = -errno;
+		close(d->fd);
+		d->fd = -1;
+		return pid;
+	}
+	return 0;
+}
+
+/*
+ * Ends the waiting process with success, leaves terminal and working directory,
+ * and sends the log to syslog.  Returns 0 or -errno.  Does nothing in the
+ * foreground.
+ */
+static int
+detach_ready(struct detach *d, const char *name)
+{
+	int null, err = 0;
+
+	if (d->fd < 0)
+		return 0;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (setsid() < 0 || null < 0 || chdir("/") < 0)
+		err = -errno;
+	log_to_syslog(name);
+	for (int fd = 0; fd <= STDERR_FILENO && !err; fd++)
+		if (dup2(null, fd) < 0)
+			err = -errno;
+	if (null > STDERR_FILENO)
+		close(null);
+	if (!err && write(d->fd, "", 1) != 1)
+		err = -errno;
+	close(d->fd);
+	d->fd = -1;
+	return err;
+}
 
 enum { DONE = 0, FAILED = 1, USAGE = 2 };
 

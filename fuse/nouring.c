@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fuse/uring.h"
+#include "fuse/session.h"
 
 #include <stddef.h>
 

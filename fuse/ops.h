@@ -57,18 +57,4 @@ void ops_finish(struct ops *ops);
 
 extern const struct fuse_lowlevel_ops ops_table;
 
-/* Add a handle to the list of open ones, or remove it.  Any thread. */
-void ops_handle_add(struct ops *ops, struct ops_handle *h);
-void ops_handle_remove(struct ops *ops, struct ops_handle *h);
-
-/* ---- open files, in ops_file.c ----------------------------------------- */
-
-void ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi);
-void ops_read(fuse_req_t req, fuse_ino_t id, size_t bytes, off_t offset,
-	      struct fuse_file_info *fi);
-void ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi);
-
-/* Returns the size of an open file; 0: empty, or the tree knows better. */
-uint64_t ops_file_bytes(const struct fuse_file_info *fi);
-
 #endif

@@ -2,12 +2,33 @@
 #ifndef SPATE_FUSE_SESSION_H
 #define SPATE_FUSE_SESSION_H
 
+#include <sys/types.h>
+
 #include "base/fault.h"
-#include "fuse/tree/options.h"
 #include "fuse/point.h"
-#include "fuse/user.h"
+#include "fuse/tree/options.h"
 
 struct ops;
+
+/*
+ * The user who owns a mount.  Root may mount for another user and become that
+ * user afterwards, so that no code that reads recordings has root's rights.
+ */
+struct user {
+	/* NULL: the user who started the program; nothing changes */
+	const char *name;
+	uid_t uid;
+	gid_t gid;
+};
+
+/*
+ * Looks a user up; name NULL: the user who started the program.  Returns 0;
+ * -ENOENT; -EPERM: only root can become another user; with a fault.
+ */
+int user_find(struct user *u, const char *name, struct fault *fault);
+
+/* Becomes the user for good, in all threads.  Returns 0 or -errno. */
+int user_become(const struct user *u);
 
 /*
  * A session is the connection to the kernel for one mount.  Requests come by
@@ -43,5 +64,18 @@ int session_run(struct session *s, unsigned threads);
 
 /* Unmounts; lazily, if the mount is in use. */
 void session_close(struct session *s); /* may be NULL */
+
+struct fuse_args;
+
+/*
+ * Asks libfuse to take requests from io_uring rings shared with the kernel, one
+ * for each processor.  If that is not possible, it logs why, and requests come
+ * by /dev/fuse.
+ *
+ * This is off by default: a ring has one thread, and while it waits for a disk,
+ * other requests of its processor wait behind it.  With /dev/fuse another
+ * thread takes them.
+ */
+void uring_want(struct fuse_args *args);
 
 #endif

@@ -3,7 +3,7 @@
  * For a libfuse that can do it.  Linux can since 6.14, if root has switched it
  * on.
  */
-#include "fuse/uring.h"
+#include "fuse/session.h"
 
 #include <errno.h>
 #include <fuse_opt.h>

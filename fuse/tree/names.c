@@ -10,8 +10,6 @@
  * recordings collide in one of 1400 collections; the later one by name then
  * gets the next free number, so that numbers are the same after every mount.
  */
-#include "config.h"
-
 #include "contract/bytes.h"
 #include "fuse/tree/names.h"
 

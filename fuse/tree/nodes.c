@@ -3,8 +3,6 @@
  * Two hash tables with chains, by id and by key; every node has a link for
  * each.  The tables double when there are as many nodes as slots.
  */
-#include "config.h"
-
 #include "fuse/tree/nodes.h"
 
 #include <stdlib.h>
@@ -190,10 +188,4 @@ nodes_forget(struct nodes *n, struct node *node, uint64_t count)
 	*key = node->next_key;
 	n->n--;
 	free_node(node);
-}
-
-size_t
-nodes_count(const struct nodes *n)
-{
-	return n->n;
 }

@@ -2,7 +2,7 @@
 #ifndef SPATE_FUSE_TREE_NODES_H
 #define SPATE_FUSE_TREE_NODES_H
 
-#include "fuse/tree/info.h"
+#include "fuse/tree/measure.h"
 #include "fuse/tree/names.h"
 
 /*
@@ -63,7 +63,5 @@ struct node *nodes_get(struct nodes *n, const struct node_key *key,
 
 /* Lowers the count by `count`, and frees the node at 0. */
 void nodes_forget(struct nodes *n, struct node *node, uint64_t count);
-
-size_t nodes_count(const struct nodes *n);
 
 #endif

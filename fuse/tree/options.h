@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/fault.h"
+#include "store/disk/where.h"
 #include "store/view/view.h"
 
 /*
@@ -38,5 +39,29 @@ void options_clear(struct options *o);
 
 /* Prints the keys of -o, a line or two for each. */
 void options_help(FILE *to);
+
+/*
+ * A source is where a mount has its recordings from: the disks, and the socket
+ * of the daemon that may be writing to them.
+ *
+ *   disks    -o disks=; else SOURCE, if that is a list of folders; else as a
+ *            configuration says: -o conf=, SOURCE, or the usual one
+ *   socket   -o socket=; else as that configuration says
+ *
+ * A SOURCE of "none" or "spate" counts as not given, for fstab.
+ */
+struct source {
+	struct disks disks; /* with absolute paths */
+	char socket[WHERE_SOCKET];
+};
+
+/*
+ * Finds disks and socket.  At least one disk has to be there; missing ones are
+ * logged.  Returns 0, or -errno with a fault.  The caller calls source_clear()
+ * in any case.
+ */
+int source_find(struct source *s, const struct options *o, struct fault *fault);
+
+void source_clear(struct source *s);
 
 #endif

@@ -3,8 +3,6 @@
  * A time contains no '@' and a recording's name may, so the last '@' counts.
  * "now" is not accepted, because a name should mean the same bytes tomorrow.
  */
-#include "config.h"
-
 #include "fuse/tree/span.h"
 
 #include <errno.h>

@@ -9,14 +9,12 @@
  * An .info text is made anew when its content may have changed, and its size is
  * that of the text that the next open gets.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "fuse/tree/info.h"
+#include "fuse/tree/measure.h"
 #include "fuse/tree/tree_priv.h"
 
 enum {

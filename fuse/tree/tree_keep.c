@@ -9,8 +9,6 @@
  * Names are made from the catalogue by the first thread that needs them after a
  * change, which works while the first pass is still under way.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

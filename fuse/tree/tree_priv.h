@@ -13,15 +13,16 @@
 /*
  * Declarations that the files of the tree share.
  *
- *   tree.c         ids: lookup, get, open, forget
+ *   tree.c         ids, which node a name is, and lists
  *   tree_attr.c    what a node's attributes are
- *   tree_child.c   which node a name is, and what names a folder has
- *   tree_dir.c     lists
  *   tree_keep.c    what is there: the thread that looks at disks
  *
  * `keeper` is that thread.
  */
-enum { TREE_TEXTS = 64 };
+enum {
+	TREE_TEXTS = 64,
+	TREE_NAME = 256, /* bytes of a file's name, with its 0 */
+};
 
 struct tree {
 	struct disks disks; /* used by the keeper alone */
@@ -102,32 +103,5 @@ bool tree_renew(struct tree *t, struct node *node);
 void tree_file_of(const struct node *node, struct tree_file *f);
 
 bool node_is_folder(enum node_kind kind);
-
-/* ---- tree_child.c ---------------------------------------------------- */
-
-/*
- * Finds a name in a folder; *key is the node's, *child its record, which
- * belongs to the names.  Returns 0, -ENOENT, -ENOTDIR or -EINVAL.
- */
-int tree_child(const struct names *names, const struct node_key *folder,
-	       struct record *record, const char *name, struct node_key *key,
-	       struct record **child);
-
-/*
- * Guesses of which recordings an unknown name may be; returns how many of two.
- */
-unsigned tree_guess(enum node_kind folder, const char *name,
-		    char guess[2][LAYOUT_FILE]);
-
-/* Returns the inode number of a file or folder of a recording. */
-uint64_t tree_ino(const struct names *names, const struct node_key *key,
-		  const struct record *record);
-
-/* Make the names of files into TREE_NAME bytes. */
-enum { TREE_NAME = 256 };
-void tree_name_sub(char name[TREE_NAME], const struct record *r, unsigned sub);
-void tree_name_thread(char name[TREE_NAME], const struct record *r,
-		      unsigned sub, unsigned thread);
-void tree_name_info(char name[TREE_NAME], const struct record *r);
 
 #endif

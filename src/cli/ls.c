@@ -3,8 +3,6 @@
  * spate ls: lists the recordings on the disks.  Recordings that cannot be read
  * are listed, too, because users look for them.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

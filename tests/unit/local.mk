@@ -248,7 +248,7 @@ if HAVE_FUSE
 check_PROGRAMS += tests/unit/test_spatefs_options
 TESTS += tests/unit/test_spatefs_options
 tests_unit_test_spatefs_options_SOURCES = %D%/test_spatefs_options.c \
-	%D%/suite.h fuse/tree/options.c fuse/tree/source.c
+	%D%/suite.h fuse/tree/options.c
 tests_unit_test_spatefs_options_CPPFLAGS = $(UNIT_CPPFLAGS) $(SPATEFS_CPPFLAGS)
 tests_unit_test_spatefs_options_LDADD = $(STORE_LIBS) $(FUSE_LIBS) $(UNIT_BASE)
 endif

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "fuse/tree/options.h"
-#include "fuse/tree/source.h"
 #include "unit/suite.h"
 
 static struct options o;

@@ -8,8 +8,6 @@
  * Each page begins with its own offset, which is checked when it is read: a
  * disk that loses or swaps data is found here, and not in an observation.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
