@@ -78,16 +78,10 @@ libstore_a_SOURCES += \
 	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/recover.c \
 	%D%/repair/recover.h %D%/repair/recover_chunk.c \
 	%D%/repair/recover_data.c %D%/repair/recover_find.c \
-	%D%/repair/recover_foreign.c %D%/repair/recover_heads.c \
-	%D%/repair/recover_heaps.c %D%/repair/recover_index.c \
-	%D%/repair/recover_place.c %D%/repair/recover_priv.h \
-	%D%/repair/recover_sums.c %D%/repair/recover_twins.c \
-	%D%/repair/removal.c %D%/repair/removal.h %D%/repair/removal_lock.c \
-	%D%/repair/removal_priv.h %D%/repair/removal_run.c \
-	%D%/repair/verify.c %D%/repair/verify.h %D%/repair/verify_chunk.c \
-	%D%/repair/verify_data.c %D%/repair/verify_item.c \
-	%D%/repair/verify_priv.h %D%/repair/verify_read.c \
-	%D%/repair/verify_tell.c
+	%D%/repair/recover_foreign.c %D%/repair/recover_priv.h \
+	%D%/repair/removal.c %D%/repair/removal.h %D%/repair/verify.c \
+	%D%/repair/verify.h %D%/repair/verify_items.c \
+	%D%/repair/verify_items.h
 
 # How a reader's threads read.
 if HAVE_LIBURING

@@ -7,13 +7,12 @@
  *   lock     every index (a disk that lost its own gets an empty one)
  *   cut      what is behind the last good record of each
  *   find     chunks that no index names
- *   rebuild  their records, in the order of numbers (recover_place.c,
- *            recover_chunk.c, recover_heaps.c)
+ *   rebuild  their records, in the order of numbers (recover_chunk.c)
  *   close    every index, and every metadata
  *
  * A chunk with a packet in it is never removed.  If two disks have a chunk file
  * of the same number, because the writer gave up on one disk and wrote the
- * block elsewhere, recover_twins.c keeps the better one and renames the other.
+ * block elsewhere, recover_find.c keeps the better one and renames the other.
  * In a file that all blocks of a disk share, both stay.
  */
 #include <errno.h>
@@ -28,11 +27,269 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "store/disk/file.h"
 #include "store/record/foreign_form.h"
 #include "store/repair/recover_priv.h"
 
+/* ---- is it one recording? ------------------------------------------------ */
+
+/*
+ * Disks may come from two machines, each with a recording of the same name.  A
+ * chunk found twice is then no copy, and neither may be touched.  The first
+ * line of each metadata has the start time to a nanosecond, which tells them
+ * apart.
+ */
+
+static json_t *
+read_head(const struct recovery *r, unsigned disk)
+{
+	char file[LAYOUT_FILE], *line = NULL;
+	json_t *head = NULL;
+	size_t room = 0;
+	ssize_t length;
+	FILE *from;
+	int fd;
+
+	fd = recover_open(r, disk, layout_meta(file, r->rec->name), O_RDONLY);
+	from = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!from)
+		return NULL;
+	length = getline(&line, &room, from);
+	if (length > 0)
+		head = json_loadb(line, (size_t)length, 0, NULL);
+	free(line);
+	fclose(from);
+	return head;
+}
+
+/* True if a disk has another recording.  Unknown without a readable first line,
+ * which counts as the same. */
+static bool
+is_other(const struct recovery *r, unsigned disk)
+{
+	json_t *head = read_head(r, disk);
+	json_t *start = json_object_get(head, "start");
+	bool other = json_is_string(start) &&
+		     !json_equal(start, json_object_get(r->rec->head, "start"));
+
+	json_decref(head);
+	return other;
+}
+
+/* Checks that all disks hold the same recording.  Returns 0, or -EBADMSG with a
+ * fault. */
+static int
+check_heads(const struct recovery *r, struct fault *fault)
+{
+	const char *name = r->rec->name;
+
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		if (r->rec->part[i].dir < 0 || !is_other(r, i))
+			continue;
+		fault_set(fault, -EBADMSG, "refused", "cannot recover %s",
+			  name);
+		fault_why(fault,
+			  "%s holds another recording of that name: it began "
+			  "at another time",
+			  r->disks->disk[i].path);
+		fault_hint(fault, "leave that disk out, with --disks");
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+/* ---- lines of metadata, records ------------------------------------------ */
+
+/*
+ * Writes lines of metadata and indexes.  In a dry run nothing is written, and
+ * the index's own state in memory is used.  An index that loses records is
+ * written anew beside the old one, and replaces it once it is durable and
+ * locked.
+ */
+
+static int
+put_line(int fd, const json_t *line, uint64_t *offset)
+{
+	char *text = json_dumps(line, JSON_COMPACT);
+	size_t length;
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	length = strlen(text);
+	text[length++] = '\n'; /* replaces the terminating 0 */
+	err = write_whole(fd, text, length, *offset);
+	*offset += length;
+	free(text);
+	return err;
+}
+
+/* meta_bytes ends at the last whole line; a torn one behind it is cut off. */
+int
+recover_note(const struct recovery *r, unsigned disk, const json_t *line)
+{
+	struct recording_part *part = &r->rec->part[disk];
+	char file[LAYOUT_FILE];
+	int fd, err = 0;
+
+	if (r->dry)
+		return 0;
+	fd = recover_open(r, disk, layout_meta(file, r->rec->name),
+			  O_WRONLY | O_CREAT);
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, (off_t)part->meta_bytes) < 0)
+		err = -errno;
+	if (!err && !part->meta_bytes)
+		err = put_line(fd, r->rec->head, &part->meta_bytes);
+	if (!err)
+		err = put_line(fd, line, &part->meta_bytes);
+	if (!err && fdatasync(fd) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Locks an index.  Tries for 200 ms, as readers hold the lock only for a
+ * moment. */
+static int
+lock(int fd)
+{
+	enum { TRIES = 20, WAIT_US = 10000 };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		usleep(WAIT_US);
+	}
+	return -EBUSY;
+}
+
+/* True if a writer is just creating its folder: only the index's temporary name
+ * exists, and it is locked. */
+static bool
+is_begun(const struct recovery *r, unsigned disk)
+{
+	char file[LAYOUT_FILE];
+	int fd = recover_open(r, disk, layout_index_new(file, r->rec->name),
+			      O_RDONLY);
+	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+/*
+ * Opens and locks the index of a disk; makes an empty one if it has none.  In a
+ * dry run the folder stands in for a missing one.  With args->look nothing is
+ * locked: the lock state was seen when the recording was opened.  Returns 0,
+ * -EBUSY or -errno.
+ */
+static int
+lock_index(struct recovery *r, unsigned disk)
+{
+	char file[LAYOUT_FILE];
+	int fd;
+
+	if ((r->args->look && r->rec->part[disk].locked) || is_begun(r, disk))
+		return -EBUSY;
+	fd = recover_open(r, disk, layout_index(file, r->rec->name),
+			  r->dry ? O_RDONLY : O_RDWR | O_CREAT);
+	if (fd == -ENOENT && r->dry)
+		fd = recover_open(r, disk, ".", O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		return fd;
+	r->index[disk] = fd;
+	return r->args->look ? 0 : lock(fd);
+}
+
+/* Overwrites an end record, which is written again at the end. */
+int
+recover_add(struct recovery *r, unsigned disk,
+	    const struct index_record *record)
+{
+	struct recording_part *part = &r->rec->part[disk];
+	uint64_t end = part->index_bytes;
+	uint8_t raw[INDEX_BYTES];
+	int err;
+
+	if (r->dry)
+		return 0;
+	if (part->ended) {
+		end -= INDEX_BYTES;
+		if (ftruncate(r->index[disk], (off_t)end) < 0)
+			return -errno;
+		part->ended = false;
+	}
+	index_pack(raw, record);
+	err = write_whole(r->index[disk], raw, sizeof raw, end);
+	if (!err && fdatasync(r->index[disk]) < 0)
+		err = -errno;
+	if (!err)
+		part->index_bytes = end + sizeof raw;
+	return err;
+}
+
+static int
+write_records(int fd, const struct recording_part *part)
+{
+	uint8_t raw[INDEX_BYTES];
+	int err = 0;
+
+	for (size_t i = 0; i < part->records && !err; i++) {
+		index_pack(raw, &part->record[i]);
+		err = write_whole(fd, raw, sizeof raw, i * INDEX_BYTES);
+	}
+	if (!err && fdatasync(fd) < 0)
+		err = -errno;
+	return err ? err : lock(fd);
+}
+
+static int
+replace(struct recovery *r, unsigned disk)
+{
+	struct recording_part *part = &r->rec->part[disk];
+	char file[LAYOUT_FILE], fresh[LAYOUT_FILE];
+	int fd, err;
+
+	layout_index(file, r->rec->name);
+	layout_index_new(fresh, r->rec->name);
+	fd = recover_open(r, disk, fresh, O_RDWR | O_CREAT | O_TRUNC);
+	if (fd < 0)
+		return fd;
+	err = write_records(fd, part);
+	if (!err && (renameat(part->dir, fresh, part->dir, file) < 0 ||
+		     fsync(part->dir) < 0))
+		err = -errno;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	close(r->index[disk]);
+	r->index[disk] = fd;
+	return 0;
+}
+
+int
+recover_rewrite(struct recovery *r, unsigned disk)
+{
+	struct recording_part *part = &r->rec->part[disk];
+	int err = r->dry ? 0 : replace(r, disk);
+
+	if (err)
+		return err;
+	part->index_bytes = part->records * INDEX_BYTES;
+	part->ended = false;
+	return 0;
+}
+
+/* ---- recovering ---------------------------------------------------------- */
+
 void
-rescue_say(const struct rescue *r, const char *format, ...)
+recover_say(const struct recovery *r, const char *format, ...)
 {
 	char sentence[512];
 	va_list args;
@@ -46,19 +303,20 @@ rescue_say(const struct rescue *r, const char *format, ...)
 }
 
 int
-rescue_open(const struct rescue *r, unsigned disk, const char *file, int flags)
+recover_open(const struct recovery *r, unsigned disk, const char *file,
+	     int flags)
 {
 	int fd =
 	    disk_open_at(r->rec->part[disk].dir, file, flags, DISK_NO_LINKS);
 
 	if (fd < 0 && disk_hint(fd))
-		snprintf(r->refused, RESCUE_PATH, "%s/%s/%s",
+		snprintf(r->refused, RECOVER_PATH, "%s/%s/%s",
 			 r->disks->disk[disk].path, r->rec->name, file);
 	return fd;
 }
 
 int
-rescue_folders(struct rescue *r)
+recover_folders(struct recovery *r)
 {
 	for (unsigned i = 0; i < r->disks->n; i++) {
 		struct recording_part *part = &r->rec->part[i];
@@ -69,7 +327,7 @@ rescue_folders(struct rescue *r)
 			continue;
 		dir = layout_dir_open(disk->fd, r->rec->name, DISK_NO_LINKS);
 		if (dir < 0) {
-			snprintf(r->refused, RESCUE_PATH, "%s/%s", disk->path,
+			snprintf(r->refused, RECOVER_PATH, "%s/%s", disk->path,
 				 r->rec->name);
 			return dir;
 		}
@@ -80,32 +338,32 @@ rescue_folders(struct rescue *r)
 }
 
 static int
-rebuild(struct rescue *r, struct orphan *o)
+rebuild(struct recovery *r, struct orphan *o)
 {
 	struct index_record record;
-	int err = rescue_chunk(r, o, &record);
+	int err = recover_chunk(r, o, &record);
 
 	if (err)
 		return err < 0 ? err : 0;
-	rescue_add_sum(r, o, &record);
-	err = rescue_add(r, o->disk, &record);
+	recover_add_sum(r, o, &record);
+	err = recover_add(r, o->disk, &record);
 	if (!err)
-		err = rescue_know(r, &record);
+		err = recover_know(r, &record);
 	if (err)
 		return err;
 	o->taken = true;
 	o->kept = record.bytes;
 	r->report->rebuilt++;
-	rescue_say(r,
-		   "chunk %" PRIu64 " on %s is indexed again: %" PRIu32
-		   " packets, %" PRIu32 " missing",
-		   o->number, r->disks->disk[o->disk].path, record.present,
-		   record.missing);
+	recover_say(r,
+		    "chunk %" PRIu64 " on %s is indexed again: %" PRIu32
+		    " packets, %" PRIu32 " missing",
+		    o->number, r->disks->disk[o->disk].path, record.present,
+		    record.missing);
 	return 0;
 }
 
 static int
-rebuild_all(struct rescue *r)
+rebuild_all(struct recovery *r)
 {
 	const struct recover_args *args = r->args;
 	uint64_t done = 0, all = 0;
@@ -124,7 +382,7 @@ rebuild_all(struct rescue *r)
 
 /* Cuts the files that blocks share behind their last block. */
 static int
-end_all(struct rescue *r)
+end_all(struct recovery *r)
 {
 	int err = 0;
 
@@ -132,14 +390,14 @@ end_all(struct rescue *r)
 		return 0;
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->index[i] >= 0)
-			err = rescue_data_end(r, i);
+			err = recover_data_end(r, i);
 	}
 	return err;
 }
 
 /* Makes the end record, or takes that of another disk if one has its end. */
 static struct index_record
-make_end(const struct rescue *r)
+make_end(const struct recovery *r)
 {
 	struct index_record end = { .first_ns = r->rec->facts.start_ns };
 
@@ -165,7 +423,7 @@ make_end(const struct rescue *r)
 }
 
 static json_t *
-make_tail(const struct rescue *r, const struct index_record *end)
+make_tail(const struct recovery *r, const struct index_record *end)
 {
 	char start[UNITS_TEXT], stop[UNITS_TEXT];
 
@@ -180,7 +438,8 @@ make_tail(const struct rescue *r, const struct index_record *end)
 
 /* Writes VLBI-streamer's .cfg file, if the recording has one. */
 static int
-write_cfg(const struct rescue *r, unsigned disk, const struct index_record *end)
+write_cfg(const struct recovery *r, unsigned disk,
+	  const struct index_record *end)
 {
 	struct foreign_cfg cfg = { .packet = r->rec->map.cfg_packet,
 				   .files = end->number };
@@ -195,26 +454,26 @@ write_cfg(const struct rescue *r, unsigned disk, const struct index_record *end)
 }
 
 static int
-close_disk(struct rescue *r, unsigned disk, const struct index_record *end,
+close_disk(struct recovery *r, unsigned disk, const struct index_record *end,
 	   const json_t *tail)
 {
-	int err = rescue_note(r, disk, tail);
+	int err = recover_note(r, disk, tail);
 
 	if (!err)
 		err = write_cfg(r, disk, end);
 	if (!err && fsync(r->rec->part[disk].dir) < 0)
 		err = -errno;
 	if (!err)
-		err = rescue_add(r, disk, end);
+		err = recover_add(r, disk, end);
 	if (err)
 		return err;
 	r->report->closed = true;
-	rescue_say(r, "closed the index on %s", r->disks->disk[disk].path);
+	recover_say(r, "closed the index on %s", r->disks->disk[disk].path);
 	return 0;
 }
 
 static int
-close_all(struct rescue *r)
+close_all(struct recovery *r)
 {
 	struct index_record end = make_end(r);
 	json_t *tail = make_tail(r, &end);
@@ -229,7 +488,7 @@ close_all(struct rescue *r)
 }
 
 int
-rescue_explain(struct fault *fault, const char *name, int err)
+recover_explain(struct fault *fault, const char *name, int err)
 {
 	if (err == -EBUSY) {
 		fault_set(fault, err, "busy",
@@ -256,7 +515,7 @@ rescue_explain(struct fault *fault, const char *name, int err)
 
 /* Explains an error about something that lies in place of a file to write. */
 static int
-explain_refused(const struct rescue *r, struct fault *fault, int err)
+explain_refused(const struct recovery *r, struct fault *fault, int err)
 {
 	fault_set(fault, err, "refused", "cannot recover %s", r->rec->name);
 	fault_why(fault, "%s: %s", r->refused, disk_why(err));
@@ -265,21 +524,21 @@ explain_refused(const struct rescue *r, struct fault *fault, int err)
 }
 
 static int
-lock_all(struct rescue *r)
+lock_all(struct recovery *r)
 {
-	int err = rescue_folders(r);
+	int err = recover_folders(r);
 
 	for (unsigned i = 0; i < r->disks->n; i++)
 		r->index[i] = -1;
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->rec->part[i].dir >= 0)
-			err = rescue_lock(r, i);
+			err = lock_index(r, i);
 	}
 	return err;
 }
 
 static void
-unlock_all(struct rescue *r)
+unlock_all(struct recovery *r)
 {
 	for (unsigned i = 0; r->index && i < r->disks->n; i++) {
 		if (r->index[i] >= 0)
@@ -305,7 +564,7 @@ is_among(const struct disks *disks, const char *path)
  * the recording goes on elsewhere: the metadata names the other disks.
  */
 static bool
-is_written_elsewhere(const struct rescue *r)
+is_written_elsewhere(const struct recovery *r)
 {
 	char dir[LAYOUT_FILE], index[LAYOUT_FILE], file[2 * LAYOUT_FILE];
 	const json_t *path;
@@ -334,7 +593,7 @@ is_written_elsewhere(const struct rescue *r)
 }
 
 static int
-rescue(struct rescue *r)
+run(struct recovery *r)
 {
 	int err;
 
@@ -348,9 +607,9 @@ rescue(struct rescue *r)
 		err = recording_refresh(r->rec);
 	r->subs = r->rec->facts.subs;
 	if (!err)
-		err = rescue_notes(r);
+		err = recover_notes(r);
 	if (!err)
-		err = rescue_find(r);
+		err = recover_find(r);
 	if (r->args->look)
 		r->report->rebuilt = (unsigned)r->orphans;
 	else if (!err)
@@ -368,8 +627,8 @@ recover(const struct disks *disks, const char *name,
 	struct fault *fault)
 {
 	static const struct recover_args usual = { .dry_run = false };
-	char refused[RESCUE_PATH] = "";
-	struct rescue r = {
+	char refused[RECOVER_PATH] = "";
+	struct recovery r = {
 		.disks = disks,
 		.report = report,
 		.refused = refused,
@@ -382,10 +641,11 @@ recover(const struct disks *disks, const char *name,
 	err = (r.args->look ? recording_open_by_index
 			    : recording_open)(&r.rec, disks, name, fault);
 	if (err)
-		return err == -ENODATA ? rescue_explain(fault, name, err) : err;
+		return err == -ENODATA ? recover_explain(fault, name, err)
+				       : err;
 	if (strcmp(r.rec->facts.made_by, "spate") != 0) {
 		if (!r.args->look)
-			err = rescue_foreign(&r, fault);
+			err = recover_foreign(&r, fault);
 		goto out;
 	}
 	if (*r.rec->refused) {
@@ -395,19 +655,19 @@ recover(const struct disks *disks, const char *name,
 		fault_hint(fault, "move it away, and recover again");
 		goto out;
 	}
-	err = rescue_heads(&r, fault);
+	err = check_heads(&r, fault);
 	if (!err)
 		err = recording_format(r.rec, &r.format, fault);
 	if (err)
 		goto out;
-	err = rescue(&r);
+	err = run(&r);
 	if (err)
-		rescue_explain(fault, name, err);
+		recover_explain(fault, name, err);
 out:
 	if (err && *refused && disk_hint(err))
 		explain_refused(&r, fault, err);
 	unlock_all(&r);
-	rescue_sums_clear(&r);
+	recover_sums_clear(&r);
 	free(r.orphan);
 	free(r.known);
 	free(r.note);

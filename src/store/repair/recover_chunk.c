@@ -11,16 +11,16 @@
  *           invalid, with other data, counts as present.  Fill "zero" is
  *           recognised only in formats with a header.
  * first     The packets' own counter if the format has one, else as
- *           recover_place.c finds it.
+ *           find_place() finds it.
  * times     The data's own, else those of the file.
  *
  * Everything behind the last slot with a packet is cut off: the torn end of a
- * write, and the padding to whole pages of a block that closed early.  Chunks
- * of heaps are handled by recover_heaps.c.
+ * write, and the padding to whole pages of a block that closed early.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,12 +28,246 @@
 
 #include "base/clock.h"
 #include "base/ease.h"
+#include "store/disk/file.h"
 #include "store/record/meta.h"
+#include "store/record/row.h"
 #include "store/repair/recover_priv.h"
 
+/* ---- where a chunk belongs ----------------------------------------------- */
+
+/*
+ * Finds where a chunk without a record belongs.
+ *
+ *   sub     from the writer's note; else, of several substreams, the one that
+ *           lacks slots between its blocks before and behind the number, if
+ *           there is only one such
+ *   run     from the note; else that of the substream's block before, or run 0
+ *           if there is none
+ *   first   from the note; else the end of the block before, as chunks of a
+ *           substream are numbered in the order of time.  With a single
+ *           substream, numbers in between that no disk has are taken for full
+ *           blocks.  A gap that is not in an index yet is missed, but the
+ *           times in the frames are right all the same.
+ *
+ * Notes are lines of the metadata, {"chunk":12,"sub":3,...}.  Only recovery
+ * needs them, so readers do not parse them.
+ */
+
+uint64_t
+recover_number(const json_t *line, const char *key)
+{
+	const json_t *value = json_object_get(line, key);
+
+	if (json_is_string(value))
+		return strtoull(json_string_value(value), NULL, 10);
+	return (uint64_t)json_integer_value(value);
+}
+
+static int
+add_note(struct recovery *r, const json_t *line)
+{
+	struct index_record *grown = r->note;
+
+	/* The array doubles when its length is a power of two. */
+	if (!(r->notes & (r->notes - 1)))
+		grown = realloc(grown, (2 * r->notes + 1) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	r->note = grown;
+	r->note[r->notes++] = (struct index_record){
+		.number = recover_number(line, "chunk"),
+		.first = recover_number(line, "first"),
+		.bytes = recover_number(line, "bytes"),
+		.run = (uint32_t)recover_number(line, "run"),
+		.present = (uint32_t)recover_number(line, "present"),
+		.missing = (uint32_t)recover_number(line, "missing"),
+		.sub = (uint16_t)recover_number(line, "sub"),
+		.kind = INDEX_BLOCK,
+	};
+	if (r->note[r->notes - 1].sub >= r->subs)
+		r->subs = r->note[r->notes - 1].sub + 1u;
+	return 0;
+}
+
+static int
+read_notes(struct recovery *r, unsigned disk)
+{
+	char file[LAYOUT_FILE], *text = NULL;
+	size_t room = 0;
+	int fd, err = 0;
+	ssize_t length;
+	FILE *from;
+
+	fd = recover_open(r, disk, layout_meta(file, r->rec->name), O_RDONLY);
+	from = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!from)
+		return 0;
+	while (!err && (length = getline(&text, &room, from)) > 0) {
+		json_t *line;
+
+		if (strncmp(text, "{\"chunk\":", 9) != 0)
+			continue;
+		line = json_loadb(text, (size_t)length, 0, NULL);
+		if (line)
+			err = add_note(r, line);
+		json_decref(line);
+	}
+	free(text);
+	fclose(from);
+	return err;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const struct index_record *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+int
+recover_notes(struct recovery *r)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		if (r->index[i] >= 0)
+			err = read_notes(r, i);
+	}
+	if (r->notes)
+		qsort(r->note, r->notes, sizeof *r->note, by_number);
+	return err;
+}
+
+int
+recover_remember(struct recovery *r, const struct index_record *record)
+{
+	struct index_record *grown =
+	    realloc(r->note, (r->notes + 1) * sizeof *grown);
+
+	if (!grown)
+		return -ENOMEM;
+	r->note = grown;
+	r->note[r->notes++] = *record;
+	if (record->sub >= r->subs)
+		r->subs = record->sub + 1u;
+	qsort(r->note, r->notes, sizeof *r->note, by_number);
+	return 0;
+}
+
+const struct index_record *
+recover_noted(const struct recovery *r, uint64_t number)
+{
+	const struct index_record key = { .number = number };
+
+	if (!r->notes)
+		return NULL;
+	return bsearch(&key, r->note, r->notes, sizeof key, by_number);
+}
+
+/* The blocks of one substream next to a number, known or noted. */
+struct neighbours {
+	const struct index_record *before, *behind;
+};
+
+static void
+take(struct neighbours *n, const struct index_record *k, uint64_t number)
+{
+	if (k->number < number && (!n->before || k->number > n->before->number))
+		n->before = k;
+	if (k->number > number && (!n->behind || k->number < n->behind->number))
+		n->behind = k;
+}
+
+static uint64_t
+end_of(const struct recovery *r, const struct index_record *k)
+{
+	uint64_t bytes = k->bytes;
+
+	if (k->kind == INDEX_GAP)
+		return k->first + k->missing;
+	return k->first + bytes / r->rec->shape.payload;
+}
+
+/* True if slots are missing between them: a chunk may fit there. */
+static bool
+has_hole(const struct recovery *r, const struct neighbours *n)
+{
+	return n->before && n->behind && n->before->run == n->behind->run &&
+	       end_of(r, n->before) < n->behind->first;
+}
+
+/* Returns the only substream with a hole at a number; else -1. */
+static int
+find_hole(const struct recovery *r, const struct neighbours *n)
+{
+	int found = -1;
+
+	for (unsigned i = 0; i < r->subs; i++) {
+		if (!has_hole(r, &n[i]))
+			continue;
+		if (found >= 0)
+			return -1;
+		found = (int)i;
+	}
+	return found;
+}
+
+static void
+follow(const struct recovery *r, const struct index_record *before,
+       struct index_record *record)
+{
+	uint64_t number = 0;
+
+	if (before) {
+		record->run = before->run;
+		record->first = end_of(r, before);
+		number = before->number + 1;
+	}
+	if (r->subs == 1)
+		record->first += (record->number - number) * r->rec->slots;
+}
+
+/* Sets the substream, run and first sequence of a record from notes or from
+ * neighbouring blocks.  False if its substream is unknown. */
+static bool
+find_place(const struct recovery *r, struct index_record *record)
+{
+	const struct index_record *note = recover_noted(r, record->number);
+	struct neighbours *n;
+	int sub = 0;
+
+	if (note) {
+		record->sub = note->sub;
+		record->run = note->run;
+		record->first = note->first;
+		return true;
+	}
+	n = calloc(r->subs, sizeof *n);
+	if (!n)
+		return false;
+	for (size_t i = 0; i < r->knowns; i++)
+		take(&n[r->known[i].sub], &r->known[i], record->number);
+	for (size_t i = 0; i < r->notes; i++)
+		take(&n[r->note[i].sub], &r->note[i], record->number);
+	/*
+	 * Heaps of rows have counters with unknown steps: holes cannot be seen.
+	 */
+	if (r->subs > 1)
+		sub = r->rec->shape.store == HEAP_ROW ? -1 : find_hole(r, n);
+	if (sub >= 0) {
+		record->sub = (uint16_t)sub;
+		follow(r, n[sub].before, record);
+	}
+	free(n);
+	return sub >= 0;
+}
+
+/* ---- chunks of slots ----------------------------------------------------- */
+
 /* State of looking through a chunk. */
-struct look {
-	struct rescue *r;
+struct slots_scan {
+	struct recovery *r;
 	int fd;
 	uint64_t at;	/* offset of slot 0 in the file */
 	uint32_t slots; /* whole ones in the file */
@@ -47,8 +281,9 @@ struct look {
 	uint64_t sequence; /* absolute, of slot 0, if counted */
 };
 
-bool
-rescue_is_all(const uint8_t *data, size_t bytes, uint32_t word)
+/* True if the data is one 32-bit word repeated. */
+static bool
+is_all(const uint8_t *data, size_t bytes, uint32_t word)
 {
 	uint32_t value;
 
@@ -60,8 +295,13 @@ rescue_is_all(const uint8_t *data, size_t bytes, uint32_t word)
 	return true;
 }
 
-bool
-rescue_is_written(int fd, uint64_t at, uint64_t bytes)
+/*
+ * True if all these bytes of a file were written, not a hole.  Ask before
+ * anything reads the file: reading may fill holes with cached pages, after
+ * which SEEK_HOLE no longer shows them.
+ */
+static bool
+is_written(int fd, uint64_t at, uint64_t bytes)
 {
 	off_t hole = lseek(fd, (off_t)at, SEEK_HOLE);
 
@@ -69,7 +309,7 @@ rescue_is_written(int fd, uint64_t at, uint64_t bytes)
 }
 
 static bool
-is_present(const struct look *l, uint32_t slot, struct format_packet *p)
+is_present(const struct slots_scan *l, uint32_t slot, struct format_packet *p)
 {
 	const struct format_shape *shape = &l->r->rec->shape;
 	bool headed = slot % shape->parts == 0;
@@ -80,16 +320,16 @@ is_present(const struct look *l, uint32_t slot, struct format_packet *p)
 		l->r->format->parse(shape, NULL, l->payload, p);
 		if (!(p->has & FORMAT_READABLE))
 			return false;
-	} else if (rescue_is_all(l->payload, shape->payload, 0)) {
+	} else if (is_all(l->payload, shape->payload, 0)) {
 		return false;
 	}
 	return header + sizeof(uint32_t) > shape->payload ||
-	       !rescue_is_all(l->payload + header, shape->payload - header,
-			      htole32(FILL_PATTERN));
+	       !is_all(l->payload + header, shape->payload - header,
+		       htole32(FILL_PATTERN));
 }
 
 static void
-take_packet(struct look *l, uint32_t slot, const struct format_packet *p)
+take_packet(struct slots_scan *l, uint32_t slot, const struct format_packet *p)
 {
 	const struct format_shape *shape = &l->r->rec->shape;
 
@@ -108,21 +348,21 @@ take_packet(struct look *l, uint32_t slot, const struct format_packet *p)
 }
 
 /* Finds the holes of all slots before any slot is read: see
- * rescue_is_written(). */
+ * is_written(). */
 static void
-look_for_holes(struct look *l)
+look_for_holes(struct slots_scan *l)
 {
 	uint32_t payload = l->r->rec->shape.payload;
 
 	for (uint32_t slot = 0; slot < l->slots; slot++) {
-		if (rescue_is_written(l->fd, l->at + (uint64_t)slot * payload,
-				      payload))
+		if (is_written(l->fd, l->at + (uint64_t)slot * payload,
+			       payload))
 			l->present[slot / 64] |= UINT64_C(1) << slot % 64;
 	}
 }
 
 static int
-look_through(struct look *l)
+look_through(struct slots_scan *l)
 {
 	uint32_t payload = l->r->rec->shape.payload;
 
@@ -149,7 +389,7 @@ look_through(struct look *l)
 /* Sets the first sequence from the packets, which know it better than the
  * neighbouring blocks. */
 static void
-count(const struct look *l, struct index_record *record)
+count(const struct slots_scan *l, struct index_record *record)
 {
 	const struct recording *rec = l->r->rec;
 	uint64_t base = recording_base(rec, record->sub, record->run);
@@ -169,7 +409,7 @@ count(const struct look *l, struct index_record *record)
 
 /* Returns the end of the block in slots, rounded up to whole frames. */
 static uint32_t
-whole_frames(const struct look *l)
+whole_frames(const struct slots_scan *l)
 {
 	uint32_t parts = l->r->rec->shape.parts;
 	uint32_t end = (l->used + parts - 1) / parts * parts;
@@ -178,7 +418,7 @@ whole_frames(const struct look *l)
 }
 
 static int
-note_holes(const struct look *l, const struct orphan *o)
+note_holes(const struct slots_scan *l, const struct orphan *o)
 {
 	struct block b = {
 		.present = l->present,
@@ -187,15 +427,16 @@ note_holes(const struct look *l, const struct orphan *o)
 		.number = o->number,
 	};
 	json_t *line = meta_holes(&b);
-	int err = line ? rescue_note(l->r, o->disk, line) : 0;
+	int err = line ? recover_note(l->r, o->disk, line) : 0;
 
 	json_decref(line);
 	return err;
 }
 
-int
-rescue_cut(struct rescue *r, const struct orphan *o, int fd,
-	   struct index_record *record)
+/* Cuts a chunk to the length in its record, durably. */
+static int
+cut_chunk(struct recovery *r, const struct orphan *o, int fd,
+	  struct index_record *record)
 {
 	struct stat st;
 	int64_t mtime;
@@ -218,8 +459,9 @@ rescue_cut(struct rescue *r, const struct orphan *o, int fd,
 	return 0;
 }
 
-int
-rescue_remove(struct rescue *r, const struct orphan *o)
+/* Removes a chunk without a packet.  Returns 1 or -errno. */
+static int
+remove_chunk(struct recovery *r, const struct orphan *o)
 {
 	char file[LAYOUT_FILE];
 
@@ -228,13 +470,14 @@ rescue_remove(struct rescue *r, const struct orphan *o)
 		     layout_chunk(file, r->rec->name, o->number), 0) < 0)
 		return -errno;
 	r->report->empty++;
-	rescue_say(r, "chunk %" PRIu64 " on %s had no packet in it: removed",
-		   o->number, r->disks->disk[o->disk].path);
+	recover_say(r, "chunk %" PRIu64 " on %s had no packet in it: removed",
+		    o->number, r->disks->disk[o->disk].path);
 	return 1;
 }
 
 static int
-make_record(struct look *l, const struct orphan *o, struct index_record *record)
+make_record(struct slots_scan *l, const struct orphan *o,
+	    struct index_record *record)
 {
 	int err;
 
@@ -248,16 +491,16 @@ make_record(struct look *l, const struct orphan *o, struct index_record *record)
 		record->flags |= INDEX_DATA_TIME;
 	}
 	count(l, record);
-	err = rescue_cut(l->r, o, l->fd, record);
+	err = cut_chunk(l->r, o, l->fd, record);
 	return err ? err : note_holes(l, o);
 }
 
-int
-rescue_slots(struct rescue *r, const struct orphan *o, int fd,
+static int
+slots_record(struct recovery *r, const struct orphan *o, int fd,
 	     struct index_record *record)
 {
 	uint32_t payload = r->rec->shape.payload;
-	struct look l = { .r = r, .fd = fd, .at = o->at };
+	struct slots_scan l = { .r = r, .fd = fd, .at = o->at };
 	int err = -ENOMEM;
 
 	if (o->bytes / payload > UINT32_MAX)
@@ -271,45 +514,244 @@ rescue_slots(struct rescue *r, const struct orphan *o, int fd,
 	if (!err && (l.used || o->whole))
 		err = make_record(&l, o, record);
 	else if (!err)
-		err = rescue_remove(r, o);
+		err = remove_chunk(r, o);
 out:
 	free(l.present);
 	free(l.payload);
 	return err;
 }
 
+/* ---- chunks of heaps ----------------------------------------------------- */
+
+/*
+ * Makes records of chunks of heaps that no index names.
+ *
+ * A row is packets one behind the other: it ends with the last whole packet
+ * before anything that was never written.  The number of pieces of its heaps is
+ * known only from the writer's note; without one, a packet counts as one piece,
+ * and an incomplete heap lacks one.
+ *
+ * A cube is slots without a header.  A slot that is all zeros counts as
+ * missing, and such slots at the end are cut off, unless the note says that the
+ * block was that long.
+ */
+
 static int
-leave(struct rescue *r, const struct orphan *o)
+row_record(struct recovery *r, const struct orphan *o, int fd,
+	   struct index_record *record)
+{
+	const struct index_record *note = recover_noted(r, o->number);
+	off_t hole = lseek(fd, 0, SEEK_HOLE);
+	uint64_t bytes = o->bytes;
+	struct row row;
+	int err;
+
+	if (hole >= 0 && (uint64_t)hole < bytes)
+		bytes = (uint64_t)hole;
+	err = row_look(r->format, fd, bytes, &row);
+	if (err)
+		return err;
+	if (!row.packets)
+		return remove_chunk(r, o);
+	record->first = row.first;
+	record->bytes = row.bytes;
+	record->present = (uint32_t)row.packets;
+	record->missing = (uint32_t)row.incomplete;
+	if (note && note->bytes == row.bytes) {
+		record->present = note->present;
+		record->missing = note->missing;
+	}
+	return cut_chunk(r, o, fd, record);
+}
+
+/* State of looking through a chunk of a cube. */
+struct cube_scan {
+	int fd;
+	uint32_t payload, slots;
+	uint32_t used;	/* slots up to the last that is not zero */
+	uint32_t zeros; /* zero slots before that */
+	json_t *holes;
+	uint8_t *slot;
+	bool *written; /* by slot: wholly written */
+};
+
+static bool
+is_zero(const uint8_t *data, size_t bytes)
+{
+	return !bytes || (!*data && !memcmp(data, data + 1, bytes - 1));
+}
+
+static int
+cube_add_hole(struct cube_scan *l, uint32_t from, uint32_t to)
+{
+	l->zeros += to - from;
+	return json_array_append_new(
+	    l->holes, json_pack("[I, I]", (json_int_t)from * l->payload,
+				(json_int_t)(to - from) * l->payload));
+}
+
+/* Finds holes before anything is read: see is_written(). */
+static int
+cube_look_for_holes(struct cube_scan *l)
+{
+	l->written = calloc(l->slots + 1, sizeof *l->written);
+	if (!l->written)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->slots; i++)
+		l->written[i] =
+		    is_written(l->fd, (uint64_t)i * l->payload, l->payload);
+	return 0;
+}
+
+static int
+cube_look_through(struct cube_scan *l, uint32_t until)
+{
+	for (uint32_t i = 0; i < l->slots; i++) {
+		ssize_t got = read_whole(l->fd, l->slot, l->payload,
+					 (uint64_t)i * l->payload);
+
+		if (got < 0)
+			return (int)got;
+		if (got < (ssize_t)l->payload || is_zero(l->slot, l->payload) ||
+		    !l->written[i])
+			continue;
+		if (i > l->used && cube_add_hole(l, l->used, i))
+			return -ENOMEM;
+		l->used = i + 1;
+	}
+	if (l->used && until > l->used && until <= l->slots) {
+		if (cube_add_hole(l, l->used, until))
+			return -ENOMEM;
+		l->used = until;
+	}
+	return 0;
+}
+
+/* Returns the pieces per heap, as in another block of the substream. */
+static uint32_t
+pieces_of(const struct recovery *r, const struct index_record *record)
+{
+	uint32_t payload = r->rec->shape.payload;
+
+	for (size_t i = r->knowns; i; i--) {
+		const struct index_record *k = &r->known[i - 1];
+		uint64_t slots = k->bytes / payload;
+
+		if (k->sub == record->sub && k->kind == INDEX_BLOCK && slots)
+			return (uint32_t)(((uint64_t)k->present + k->missing +
+					   slots / 2) /
+					  slots);
+	}
+	return 1;
+}
+
+/*
+ * Notes the missing items, unless the writer's line with them is there already.
+ */
+static int
+cube_note_holes(struct recovery *r, const struct orphan *o,
+		const struct cube_scan *l)
+{
+	json_t *line;
+	int err;
+
+	if (!json_array_size(l->holes))
+		return 0;
+	for (size_t i = 0; i < r->rec->lines; i++) {
+		if (r->rec->line[i].number == o->number &&
+		    r->rec->line[i].disk == o->disk)
+			return 0;
+	}
+	line = json_pack("{s:I, s:O, s:s}", "block", (json_int_t)o->number,
+			 "holes", l->holes, "unit", "byte");
+	err = line ? recover_note(r, o->disk, line) : -ENOMEM;
+	json_decref(line);
+	return err;
+}
+
+static int
+cube_make_record(struct recovery *r, const struct orphan *o,
+		 const struct cube_scan *l, struct index_record *record)
+{
+	const struct index_record *note = recover_noted(r, o->number);
+	uint32_t pieces = pieces_of(r, record);
+	int err;
+
+	record->bytes = (uint64_t)l->used * l->payload;
+	record->present = (l->used - l->zeros) * pieces;
+	record->missing = l->zeros * pieces;
+	if (note && note->bytes == record->bytes) {
+		record->present = note->present;
+		record->missing = note->missing;
+	}
+	err = cut_chunk(r, o, l->fd, record);
+	return err ? err : cube_note_holes(r, o, l);
+}
+
+static int
+cube_record(struct recovery *r, const struct orphan *o, int fd,
+	    struct index_record *record)
+{
+	const struct index_record *note = recover_noted(r, o->number);
+	struct cube_scan l = { .fd = fd, .payload = r->rec->shape.payload };
+	uint64_t until = note ? note->bytes / l.payload : 0;
+	int err = -ENOMEM;
+
+	if (o->bytes / l.payload > UINT32_MAX)
+		return -EFBIG;
+	l.slots = (uint32_t)(o->bytes / l.payload);
+	l.slot = malloc(l.payload);
+	l.holes = json_array();
+	if (l.slot && l.holes)
+		err = cube_look_for_holes(&l);
+	if (!err)
+		err = cube_look_through(&l, until < l.slots ? (uint32_t)until
+							    : l.slots);
+	if (!err && l.used)
+		err = cube_make_record(r, o, &l, record);
+	else if (!err)
+		err = remove_chunk(r, o);
+	json_decref(l.holes);
+	free(l.slot);
+	free(l.written);
+	return err;
+}
+
+/* ---- a chunk ------------------------------------------------------------- */
+
+static int
+leave(struct recovery *r, const struct orphan *o)
 {
 	r->report->unplaced++;
-	rescue_say(r,
-		   "chunk %" PRIu64 " on %s is left alone: nothing tells which "
-		   "of %u substreams it is of",
-		   o->number, r->disks->disk[o->disk].path, r->rec->facts.subs);
+	recover_say(
+	    r,
+	    "chunk %" PRIu64 " on %s is left alone: nothing tells which "
+	    "of %u substreams it is of",
+	    o->number, r->disks->disk[o->disk].path, r->rec->facts.subs);
 	return 1;
 }
 
 int
-rescue_chunk(struct rescue *r, const struct orphan *o,
-	     struct index_record *record)
+recover_chunk(struct recovery *r, const struct orphan *o,
+	      struct index_record *record)
 {
 	int fd, err;
 
 	*record = (struct index_record){ .number = o->number,
 					 .kind = INDEX_BLOCK,
 					 .flags = INDEX_RECOVERED };
-	if (!rescue_place(r, record))
+	if (!find_place(r, record))
 		return leave(r, o);
-	fd = rescue_chunk_open(r, o->disk, o->number,
-			       r->dry ? O_RDONLY : O_RDWR);
+	fd = recover_chunk_open(r, o->disk, o->number,
+				r->dry ? O_RDONLY : O_RDWR);
 	if (fd < 0)
 		return fd;
 	ease_file(fd);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	switch (r->rec->shape.store) {
-	case HEAP_ROW: err = rescue_row(r, o, fd, record); break;
-	case HEAP_CUBE: err = rescue_cube(r, o, fd, record); break;
-	default: err = rescue_slots(r, o, fd, record); break;
+	case HEAP_ROW: err = row_record(r, o, fd, record); break;
+	case HEAP_CUBE: err = cube_record(r, o, fd, record); break;
+	default: err = slots_record(r, o, fd, record); break;
 	}
 	close(fd);
 	return err;

@@ -23,8 +23,8 @@
 #include "store/repair/recover_priv.h"
 
 /* The end of one disk's file. */
-struct tail {
-	struct rescue *r;
+struct data_tail {
+	struct recovery *r;
 	unsigned disk;
 	uint64_t bytes; /* length of the file */
 	uint64_t from;	/* end of the indexed blocks */
@@ -33,10 +33,10 @@ struct tail {
 };
 
 static void
-add(struct tail *t, uint64_t number, const struct layout_spot *spot,
+add(struct data_tail *t, uint64_t number, const struct layout_spot *spot,
     uint64_t bytes)
 {
-	struct rescue *r = t->r;
+	struct recovery *r = t->r;
 	struct orphan *grown;
 	uint64_t left = t->bytes > spot->offset ? t->bytes - spot->offset : 0;
 
@@ -56,13 +56,29 @@ add(struct tail *t, uint64_t number, const struct layout_spot *spot,
 	};
 }
 
+int
+recover_chunk_open(const struct recovery *r, unsigned disk, uint64_t number,
+		   int flags)
+{
+	struct layout_spot spot;
+
+	layout_map_spot(&r->rec->map, 0, number, 0, &spot);
+	return recover_open(r, disk, spot.file, flags | O_NOFOLLOW);
+}
+
+static int
+open_data(const struct recovery *r, unsigned disk, int flags)
+{
+	return recover_chunk_open(r, disk, 0, flags);
+}
+
 /* ---- Mark6: blocks with headers ------------------------------------------ */
 
 static void
-find_told(struct tail *t)
+find_told(struct data_tail *t)
 {
 	const struct recording *rec = t->r->rec;
-	int fd = rescue_data_open(t->r, t->disk, O_RDONLY);
+	int fd = open_data(t->r, t->disk, O_RDONLY);
 	uint64_t at = t->from, number, bytes;
 	uint8_t raw[SG_BLOCK];
 
@@ -70,7 +86,7 @@ find_told(struct tail *t)
 	    !t->err && fd >= 0 && at < t->bytes &&
 	    read_whole(fd, raw, sizeof raw, at) == sizeof raw &&
 	    !layout_map_back(&rec->map, raw, t->bytes - at, &number, &bytes)) {
-		const struct index_record *note = rescue_noted(t->r, number);
+		const struct index_record *note = recover_noted(t->r, number);
 		struct layout_spot spot;
 
 		layout_map_spot(&rec->map, at, number, 0, &spot);
@@ -85,7 +101,7 @@ find_told(struct tail *t)
 /* ---- a plain file: the writer's notes ------------------------------------ */
 
 static uint64_t
-tail_end(const struct tail *t)
+tail_end(const struct data_tail *t)
 {
 	const struct orphan *last;
 
@@ -96,7 +112,7 @@ tail_end(const struct tail *t)
 }
 
 static bool
-is_indexed(const struct tail *t, uint64_t number)
+is_indexed(const struct data_tail *t, uint64_t number)
 {
 	const struct recording_part *part = &t->r->rec->part[t->disk];
 
@@ -109,10 +125,10 @@ is_indexed(const struct tail *t, uint64_t number)
 
 /* Takes a note that the writer began a block. */
 static void
-take_chunk(struct tail *t, const json_t *line)
+take_chunk(struct data_tail *t, const json_t *line)
 {
-	uint64_t number = rescue_number(line, "chunk");
-	uint64_t bytes = rescue_number(line, "bytes");
+	uint64_t number = recover_number(line, "chunk");
+	uint64_t bytes = recover_number(line, "bytes");
 	struct layout_spot spot;
 
 	if (is_indexed(t, number)) {
@@ -127,16 +143,16 @@ take_chunk(struct tail *t, const json_t *line)
 
 /* Takes a note that the writer cut the file. */
 static void
-take_cut(struct tail *t, const json_t *line)
+take_cut(struct data_tail *t, const json_t *line)
 {
-	uint64_t bytes = rescue_number(line, "cut");
+	uint64_t bytes = recover_number(line, "cut");
 
 	while (t->r->orphans > t->first && tail_end(t) > bytes)
 		t->r->orphans--;
 }
 
 static void
-take_line(struct tail *t, const char *text, size_t length)
+take_line(struct data_tail *t, const char *text, size_t length)
 {
 	bool cut = !strncmp(text, "{\"cut\":", 7);
 	json_t *line = NULL;
@@ -151,7 +167,7 @@ take_line(struct tail *t, const char *text, size_t length)
 }
 
 static void
-find_noted(struct tail *t)
+find_noted(struct data_tail *t)
 {
 	char file[LAYOUT_FILE], *text = NULL;
 	size_t room = 0;
@@ -159,8 +175,8 @@ find_noted(struct tail *t)
 	FILE *from;
 	int fd;
 
-	fd = rescue_open(t->r, t->disk, layout_meta(file, t->r->rec->name),
-			 O_RDONLY);
+	fd = recover_open(t->r, t->disk, layout_meta(file, t->r->rec->name),
+			  O_RDONLY);
 	from = fd < 0 ? NULL : fdopen(fd, "r");
 	while (from && !t->err && (length = getline(&text, &room, from)) > 0)
 		take_line(t, text, (size_t)length);
@@ -173,25 +189,9 @@ find_noted(struct tail *t)
 
 /* ---- the file ------------------------------------------------------------ */
 
-int
-rescue_chunk_open(const struct rescue *r, unsigned disk, uint64_t number,
-		  int flags)
-{
-	struct layout_spot spot;
-
-	layout_map_spot(&r->rec->map, 0, number, 0, &spot);
-	return rescue_open(r, disk, spot.file, flags | O_NOFOLLOW);
-}
-
-int
-rescue_data_open(const struct rescue *r, unsigned disk, int flags)
-{
-	return rescue_chunk_open(r, disk, 0, flags);
-}
-
 /* Returns the offset behind the indexed blocks. */
 static uint64_t
-known_end(const struct rescue *r, unsigned disk)
+known_end(const struct recovery *r, unsigned disk)
 {
 	const struct recording_part *part = &r->rec->part[disk];
 	uint64_t end = layout_map_begin(&r->rec->map, NULL);
@@ -206,10 +206,10 @@ known_end(const struct rescue *r, unsigned disk)
 }
 
 int
-rescue_data_find(struct rescue *r, unsigned disk)
+recover_data_find(struct recovery *r, unsigned disk)
 {
-	struct tail t = { .r = r, .disk = disk, .first = r->orphans };
-	int fd = rescue_data_open(r, disk, O_RDONLY);
+	struct data_tail t = { .r = r, .disk = disk, .first = r->orphans };
+	int fd = open_data(r, disk, O_RDONLY);
 	struct stat st;
 
 	if (fd < 0)
@@ -230,7 +230,7 @@ rescue_data_find(struct rescue *r, unsigned disk)
 /* Returns the offset behind the blocks with a record now, found ones included.
  * *last: the last one found. */
 static uint64_t
-taken_end(const struct rescue *r, unsigned disk, const struct orphan **last)
+taken_end(const struct recovery *r, unsigned disk, const struct orphan **last)
 {
 	uint64_t end = known_end(r, disk);
 	struct layout_spot spot;
@@ -249,7 +249,7 @@ taken_end(const struct rescue *r, unsigned disk, const struct orphan **last)
 
 /* Mark6: has the header of the last block state its real length. */
 static int
-shorten(const struct rescue *r, int fd, const struct orphan *last,
+shorten(const struct recovery *r, int fd, const struct orphan *last,
 	uint64_t *end)
 {
 	struct layout_spot spot;
@@ -266,7 +266,7 @@ shorten(const struct rescue *r, int fd, const struct orphan *last,
 
 /* Returns the offset behind everything that index or notes name. */
 static uint64_t
-told_end(const struct rescue *r, unsigned disk, uint64_t end)
+told_end(const struct recovery *r, unsigned disk, uint64_t end)
 {
 	for (size_t i = 0; i < r->orphans; i++) {
 		const struct orphan *o = &r->orphan[i];
@@ -295,7 +295,7 @@ has_data(int fd, uint64_t from)
 /* True if the file has data of a packet or more that nobody can place.  Never
  * so for Mark6, whose blocks have headers. */
 static bool
-is_untold(const struct rescue *r, unsigned disk, int fd, uint64_t end)
+is_untold(const struct recovery *r, unsigned disk, int fd, uint64_t end)
 {
 	uint64_t told = told_end(r, disk, end);
 	struct stat st;
@@ -304,10 +304,10 @@ is_untold(const struct rescue *r, unsigned disk, int fd, uint64_t end)
 	    (uint64_t)st.st_size < told + r->rec->shape.payload ||
 	    !has_data(fd, told))
 		return false;
-	rescue_say(r,
-		   "%" PRIu64 " bytes on %s stay behind the last block: the "
-		   "notes of them are lost, so they are in no export",
-		   (uint64_t)st.st_size - told, r->disks->disk[disk].path);
+	recover_say(r,
+		    "%" PRIu64 " bytes on %s stay behind the last block: the "
+		    "notes of them are lost, so they are in no export",
+		    (uint64_t)st.st_size - told, r->disks->disk[disk].path);
 	return true;
 }
 
@@ -317,7 +317,7 @@ is_untold(const struct rescue *r, unsigned disk, int fd, uint64_t end)
  * reserved behind.
  */
 static int
-cut(struct rescue *r, unsigned disk, int fd, uint64_t end)
+cut(struct recovery *r, unsigned disk, int fd, uint64_t end)
 {
 	struct stat st;
 
@@ -327,11 +327,11 @@ cut(struct rescue *r, unsigned disk, int fd, uint64_t end)
 		return 0;
 	if ((uint64_t)st.st_size > end) {
 		r->report->cut += (uint64_t)st.st_size - end;
-		rescue_say(r,
-			   "cut %" PRIu64 " bytes on %s that are behind the "
-			   "last block",
-			   (uint64_t)st.st_size - end,
-			   r->disks->disk[disk].path);
+		recover_say(r,
+			    "cut %" PRIu64 " bytes on %s that are behind the "
+			    "last block",
+			    (uint64_t)st.st_size - end,
+			    r->disks->disk[disk].path);
 	}
 	if (r->dry)
 		return 0;
@@ -341,13 +341,13 @@ cut(struct rescue *r, unsigned disk, int fd, uint64_t end)
 }
 
 int
-rescue_data_end(struct rescue *r, unsigned disk)
+recover_data_end(struct recovery *r, unsigned disk)
 {
 	const struct orphan *last = NULL;
 	uint64_t end = taken_end(r, disk, &last);
 	int fd, err = 0;
 
-	fd = rescue_data_open(r, disk, r->dry ? O_RDONLY : O_RDWR);
+	fd = open_data(r, disk, r->dry ? O_RDONLY : O_RDWR);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (last && !r->dry)

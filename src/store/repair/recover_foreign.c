@@ -23,7 +23,7 @@
 #include "store/repair/recover_priv.h"
 
 static int
-cannot(const struct rescue *r, struct fault *fault, const char *why)
+cannot(const struct recovery *r, struct fault *fault, const char *why)
 {
 	const char *name = r->rec->name;
 
@@ -36,7 +36,7 @@ cannot(const struct rescue *r, struct fault *fault, const char *why)
 
 /* Makes a folder of ours beside Mark6's scatter/gather files. */
 static int
-make_folders(struct rescue *r)
+make_folders(struct recovery *r)
 {
 	char dir[LAYOUT_FILE];
 
@@ -52,7 +52,7 @@ make_folders(struct rescue *r)
 		fd = disk_open_at(disk, dir, O_RDONLY | O_DIRECTORY,
 				  DISK_NO_LINKS);
 		if (fd < 0) {
-			snprintf(r->refused, RESCUE_PATH, "%s/%s",
+			snprintf(r->refused, RECOVER_PATH, "%s/%s",
 				 r->disks->disk[i].path, dir);
 			return fd;
 		}
@@ -63,7 +63,7 @@ make_folders(struct rescue *r)
 }
 
 static int
-prepare(struct rescue *r, struct fault *fault)
+prepare(struct recovery *r, struct fault *fault)
 {
 	enum layout layout;
 	int err = 0;
@@ -81,8 +81,8 @@ prepare(struct rescue *r, struct fault *fault)
 			      "most of its chunks are there twice: these may "
 			      "be two recordings of one name; leave disks out "
 			      "with --disks");
-	err = layout == LAYOUT_MARK6 ? make_folders(r) : rescue_folders(r);
-	return err ? rescue_explain(fault, r->rec->name, err) : 0;
+	err = layout == LAYOUT_MARK6 ? make_folders(r) : recover_folders(r);
+	return err ? recover_explain(fault, r->rec->name, err) : 0;
 }
 
 /* ---- metadata ------------------------------------------------------------ */
@@ -112,9 +112,9 @@ make_tail(const struct recording *rec)
 }
 
 static int
-note(const struct rescue *r, unsigned disk, json_t *line)
+note(const struct recovery *r, unsigned disk, json_t *line)
 {
-	int err = line ? rescue_note(r, disk, line) : -ENOMEM;
+	int err = line ? recover_note(r, disk, line) : -ENOMEM;
 
 	json_decref(line);
 	return err;
@@ -123,14 +123,14 @@ note(const struct rescue *r, unsigned disk, json_t *line)
 /* ---- one disk ------------------------------------------------------------ */
 
 static int
-move_doubles(struct rescue *r)
+move_doubles(struct recovery *r)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < foreign_doubles(r->rec->foreign) && !err; i++) {
 		struct foreign_double d = foreign_double(r->rec->foreign, i);
 
-		err = rescue_aside(r, d.disk, d.number, d.kept);
+		err = recover_aside(r, d.disk, d.number, d.kept);
 	}
 	return err;
 }
@@ -146,7 +146,7 @@ hole_set(void *arg, uint64_t at, uint64_t count)
 
 /* Notes which slots of a block are fill. */
 static int
-note_holes(const struct rescue *r, unsigned disk, struct index_record *record)
+note_holes(const struct recovery *r, unsigned disk, struct index_record *record)
 {
 	uint32_t slots = (uint32_t)(record->bytes / r->rec->shape.payload);
 	struct block b = { .number = record->number, .used = slots };
@@ -172,7 +172,7 @@ note_holes(const struct rescue *r, unsigned disk, struct index_record *record)
 }
 
 static int
-index_disk(struct rescue *r, unsigned disk)
+index_disk(struct recovery *r, unsigned disk)
 {
 	struct recording_part *part = &r->rec->part[disk];
 	struct index_record end = part->end;
@@ -185,21 +185,21 @@ index_disk(struct rescue *r, unsigned disk)
 	if (!err)
 		err = note(r, disk, make_tail(r->rec));
 	if (!err)
-		err = rescue_rewrite(r, disk);
+		err = recover_rewrite(r, disk);
 	if (!err)
-		err = rescue_add(r, disk, &end);
+		err = recover_add(r, disk, &end);
 	if (err)
 		return err;
 	r->report->rebuilt += (unsigned)part->records;
 	r->report->closed = true;
-	rescue_say(r, "made an index of %zu chunks on %s", part->records,
-		   r->disks->disk[disk].path);
+	recover_say(r, "made an index of %zu chunks on %s", part->records,
+		    r->disks->disk[disk].path);
 	return 0;
 }
 
 /* True if every disk has a complete index of ours. */
 static bool
-is_indexed(const struct rescue *r)
+is_indexed(const struct recovery *r)
 {
 	for (unsigned i = 0; i < r->disks->n; i++) {
 		const struct recording_part *part = &r->rec->part[i];
@@ -216,20 +216,20 @@ is_indexed(const struct rescue *r)
  * are indexed anew.
  */
 static int
-open_again(struct rescue *r, struct fault *fault)
+open_again(struct recovery *r, struct fault *fault)
 {
 	struct recording *again;
 	int err = recording_open_foreign(&again, r->disks, r->rec->name);
 
 	if (err)
-		return rescue_explain(fault, r->rec->name, err);
+		return recover_explain(fault, r->rec->name, err);
 	recording_close(r->rec);
 	r->rec = again;
 	return 0;
 }
 
 int
-rescue_foreign(struct rescue *r, struct fault *fault)
+recover_foreign(struct recovery *r, struct fault *fault)
 {
 	const struct recording *rec;
 	int err = 0;
@@ -248,7 +248,7 @@ rescue_foreign(struct rescue *r, struct fault *fault)
 	rec = r->rec;
 	r->index = malloc((r->disks->n + 1) * sizeof *r->index);
 	if (!r->index)
-		return rescue_explain(fault, rec->name, -ENOMEM);
+		return recover_explain(fault, rec->name, -ENOMEM);
 	memset(r->index, 0xff, r->disks->n * sizeof *r->index);
 	r->report->packets = rec->facts.packets;
 	err = move_doubles(r);
@@ -258,5 +258,5 @@ rescue_foreign(struct rescue *r, struct fault *fault)
 		if (r->args->progress)
 			r->args->progress(r->args->arg, i + 1, r->disks->n);
 	}
-	return err ? rescue_explain(fault, rec->name, err) : 0;
+	return err ? recover_explain(fault, rec->name, err) : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks what there is to remove, and whether that is allowed. */
+/* Looks what there is to remove, whether that is allowed, and removes it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,16 +7,124 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "store/disk/layout.h"
 #include "store/list/entry_line.h"
 #include "store/recording/foreign.h"
-#include "store/repair/removal_priv.h"
+#include "store/repair/removal.h"
+
+/* Kinds of files, in the order in which they are deleted. */
+enum removal_kind {
+	REMOVAL_INDEX,
+	REMOVAL_DATA, /* chunks, checksums */
+	REMOVAL_META, /* metadata, and marks other than that of the removal */
+	REMOVAL_EXTRA,
+	REMOVAL_OTHER, /* a folder, for example: never deleted */
+	REMOVAL_MARK,
+};
+
+struct removal_part {
+	int dir;	      /* descriptor of its folder; -1: not on this
+				 disk */
+	char at[LAYOUT_FILE]; /* name of that folder */
+	enum layout layout;   /* MARK6 if the folder has Mark6's form of the
+				 name */
+	bool marked;	      /* by this removal */
+	int lock[2];	      /* descriptors of its index and a new index,
+				 locked; 0: none */
+};
+
+struct removal {
+	const struct disks *disks;
+	char name[LAYOUT_FILE];
+	struct removal_part *part; /* one per disk */
+	struct removal_facts facts;
+	json_t *away;	       /* paths */
+	struct layout_map map; /* from its metadata, if that can be read */
+	char extra[64];	       /* name of one file that is not ours */
+	uint64_t gone;	       /* bytes freed so far */
+};
+
+/* ---- locks --------------------------------------------------------------- */
+
+/*
+ * A writer holds an exclusive lock on the index; readers hold shared ones.  So
+ * a shared lock that succeeds shows that nobody writes, and an exclusive one
+ * that nobody reads.
+ */
+
+/* Tries for 100 ms: programs that list recordings hold the lock briefly. */
+static bool
+lock(int fd, int how)
+{
+	enum { TRIES = 20, WAIT_US = 5000 };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!flock(fd, how | LOCK_NB))
+			return true;
+		usleep(WAIT_US);
+	}
+	return false;
+}
+
+/* Returns the locked descriptor if `keep` is set; else 0. */
+static int
+lock_file(struct removal *r, int dir, const char *index, bool keep)
+{
+	int fd = disk_open_at(dir, index, O_RDONLY, DISK_NO_LINKS);
+
+	if (fd < 0)
+		return 0;
+	if (!lock(fd, LOCK_SH))
+		r->facts.live = true;
+	else if (!lock(fd, LOCK_EX))
+		r->facts.read = true;
+	else if (keep)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/* Tries to lock the indexes, and sets facts.live or facts.read if another
+ * process holds a lock.  `keep`: the locks are held until unlock_all(). */
+static void
+lock_all(struct removal *r, bool keep)
+{
+	char file[LAYOUT_FILE];
+
+	r->facts.live = r->facts.read = false;
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		struct removal_part *p = &r->part[i];
+
+		if (p->dir < 0)
+			continue;
+		layout_index(file, r->name);
+		p->lock[0] = lock_file(r, p->dir, file, keep);
+		layout_index_new(file, r->name);
+		p->lock[1] = lock_file(r, p->dir, file, keep);
+	}
+}
+
+static void
+unlock_all(struct removal *r)
+{
+	for (unsigned i = 0; i < 2 * r->disks->n; i++) {
+		int *fd = &r->part[i / 2].lock[i % 2];
+
+		if (*fd)
+			close(*fd);
+		*fd = 0;
+	}
+}
+
+/* ---- looking ------------------------------------------------------------- */
 
 enum { BLOCK = 512 /* bytes of one unit of st_blocks */ };
-
-/* ---- what is there ------------------------------------------------------- */
 
 /* True if this is the file that blocks share in some layouts. */
 static bool
@@ -59,8 +167,8 @@ kind_of_name(const struct removal *r, const char *file)
 	return REMOVAL_EXTRA;
 }
 
-enum removal_kind
-removal_kind(const struct removal *r, int dir, const char *file)
+static enum removal_kind
+kind_of_file(const struct removal *r, int dir, const char *file)
 {
 	struct stat st;
 
@@ -92,9 +200,11 @@ each_in(int dir, int (*act)(void *arg, int dir, const char *file), void *arg)
 	return err;
 }
 
-int
-removal_each(const struct removal *r, unsigned disk,
-	     int (*act)(void *arg, int dir, const char *file), void *arg)
+/* Calls act() for each file of the recording on a disk, named relative to its
+ * folder.  Stops at and returns the first result that is not 0. */
+static int
+each_file(const struct removal *r, unsigned disk,
+	  int (*act)(void *arg, int dir, const char *file), void *arg)
 {
 	const struct removal_part *part = &r->part[disk];
 	char data[LAYOUT_FILE];
@@ -125,7 +235,7 @@ count_file(void *arg, int dir, const char *file)
 {
 	struct removal *r = arg;
 	struct removal_facts *f = &r->facts;
-	enum removal_kind kind = removal_kind(r, dir, file);
+	enum removal_kind kind = kind_of_file(r, dir, file);
 
 	if (kind == REMOVAL_OTHER || kind == REMOVAL_EXTRA)
 		snprintf(r->extra, sizeof r->extra, "%.60s", file);
@@ -144,8 +254,6 @@ has_file(int dir, const char *file)
 {
 	return !faccessat(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
 }
-
-/* ---- disks --------------------------------------------------------------- */
 
 /* Opens the recording's folder on a disk, under either form of its name. */
 static int
@@ -246,7 +354,7 @@ look(struct removal *r, struct fault *fault)
 
 		if (dir < 0)
 			continue;
-		err = removal_each(r, i, count_file, r);
+		err = each_file(r, i, count_file, r);
 		if (err)
 			return cannot_look(r, i, err, fault);
 		r->facts.disks++;
@@ -321,7 +429,7 @@ removal_open(struct removal **removal, const struct disks *disks,
 		removal_close(r);
 		return err;
 	}
-	removal_lock(r, false);
+	lock_all(r, false);
 	*removal = r;
 	return 0;
 }
@@ -330,7 +438,7 @@ void
 removal_close(struct removal *r)
 {
 	if (r->part)
-		removal_unlock(r);
+		unlock_all(r);
 	for (unsigned i = 0; r->part && i < r->disks->n; i++) {
 		if (r->part[i].dir >= 0)
 			close(r->part[i].dir);
@@ -385,8 +493,6 @@ removal_allowed(const struct removal *r, bool force, struct fault *fault)
 	return err;
 }
 
-/* ---------------------------------------------------------------------- */
-
 json_t *
 removal_json(const struct removal *r)
 {
@@ -405,4 +511,235 @@ removal_json(const struct removal *r)
 			 (int)f->protected, "live", (int)f->live, "read",
 			 (int)f->read, "begun", (int)f->begun, "disks", list,
 			 "away", r->away);
+}
+
+/* ---- removing ------------------------------------------------------------ */
+
+/*
+ * Why this order.  To us, a folder is a recording if it has no mark; to a
+ * program that does not know the mark, if it has an index.  Marks and indexes
+ * are settled on all disks before the first data is deleted, so there is no
+ * moment in which data is missing and the rest still looks like a recording.
+ * If it is stopped
+ *
+ *   while marking       all data is there; it says "removing".  A user who
+ *                       changes his mind removes the marks by hand
+ *   while indexes go    a disk without a mark has no index either; the others
+ *                       have theirs, and the mark
+ *   later               the mark goes last, after the rest is durably gone;
+ *                       then an empty folder is left at most
+ *
+ * One disk may lose its mark while others still have theirs, and data: the
+ * marks there say what they are, and the disk without one has nothing.
+ *
+ * Deleting a file of terabytes keeps a file system busy for seconds, in which a
+ * recording's writes wait: so it is truncated in steps of 1 GiB first.  Not if
+ * the file has another name elsewhere, whose data would be lost.
+ */
+
+#define CUT_BYTES (INT64_C(1) << 30)
+
+struct deletion {
+	struct removal *r;
+	const struct removal_pace *pace;
+	enum removal_kind kind; /* kind being deleted now */
+	bool force;
+};
+
+static bool
+is_stopped(const struct removal_pace *pace)
+{
+	return pace && pace->stop && atomic_load(pace->stop);
+}
+
+/* Sleeps `rest` times as long as the work since `began` took. */
+static void
+rest(const struct removal_pace *pace, int64_t began)
+{
+	int64_t ns = pace ? (clock_steady() - began) * pace->rest : 0;
+	const struct timespec pause = { ns / 1000000000, ns % 1000000000 };
+
+	if (ns > 0)
+		nanosleep(&pause, NULL);
+}
+
+static int
+shorten(const struct deletion *s, int dir, const char *file)
+{
+	int fd = disk_open_at(dir, file, O_WRONLY, DISK_NO_LINKS);
+	struct stat st;
+	int err = 0;
+
+	if (fd == -EMLINK)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		err = fd < 0 ? fd : -errno;
+	while (!err && st.st_size > CUT_BYTES) {
+		int64_t began = clock_steady();
+
+		st.st_size -= CUT_BYTES;
+		if (is_stopped(s->pace))
+			err = -ECANCELED;
+		else if (ftruncate(fd, st.st_size) < 0)
+			err = -errno;
+		rest(s->pace, began);
+	}
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int
+sweep_file(void *arg, int dir, const char *file)
+{
+	struct deletion *s = arg;
+	struct removal *r = s->r;
+	int64_t began = clock_steady();
+	struct stat st;
+	int err = 0;
+
+	if (kind_of_file(r, dir, file) != s->kind)
+		return 0;
+	if (is_stopped(s->pace))
+		return -ECANCELED;
+	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISREG(st.st_mode) && st.st_size > CUT_BYTES)
+		err = shorten(s, dir, file);
+	if (err)
+		return err;
+	if (unlinkat(dir, file, 0) < 0 && errno != ENOENT)
+		return -errno;
+	r->gone += st.st_nlink == 1 ? (uint64_t)st.st_blocks * 512 : 0;
+	if (s->pace && s->pace->say)
+		s->pace->say(s->pace->arg, r->gone, r->facts.bytes);
+	rest(s->pace, began);
+	return 0;
+}
+
+/* Deletes the files of one kind on a disk, durably. */
+static int
+sweep(struct deletion *s, unsigned disk, enum removal_kind kind)
+{
+	int dir = s->r->part[disk].dir, err;
+
+	s->kind = kind;
+	err = each_file(s->r, disk, sweep_file, s);
+	if (!err && fsync(dir) < 0)
+		err = -errno;
+	return err;
+}
+
+static int
+mark(struct removal *r, unsigned disk)
+{
+	int dir = r->part[disk].dir, fd, err = 0;
+	char file[LAYOUT_FILE];
+
+	fd = disk_open_at(dir, layout_removing(file, r->name),
+			  O_CREAT | O_EXCL | O_WRONLY, DISK_NO_LINKS);
+	if (fd < 0)
+		return fd == -EEXIST ? 0 : fd;
+	r->part[disk].marked = true;
+	if (fsync(fd) < 0 || fsync(dir) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static void
+unmark(struct removal *r)
+{
+	char file[LAYOUT_FILE];
+
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		if (!r->part[i].marked)
+			continue;
+		unlinkat(r->part[i].dir, layout_removing(file, r->name), 0);
+		fsync(r->part[i].dir);
+	}
+}
+
+static int
+mark_all(struct removal *r, struct fault *fault)
+{
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		int err = r->part[i].dir < 0 ? 0 : mark(r, i);
+
+		if (!err)
+			continue;
+		unmark(r);
+		fault_set(fault, err, "io", "%s is not removed", r->name);
+		fault_why(fault, "nothing can be changed on %s: %s",
+			  r->disks->disk[i].path, strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+/* Deletes what is left on a disk after its index. */
+static int
+clear_disk(struct deletion *s, unsigned i)
+{
+	struct removal *r = s->r;
+	int err = sweep(s, i, REMOVAL_DATA);
+
+	if (!err && s->force)
+		err = sweep(s, i, REMOVAL_EXTRA);
+	if (!err)
+		err = sweep(s, i, REMOVAL_META);
+	if (!err)
+		err = sweep(s, i, REMOVAL_MARK);
+	if (err)
+		return err;
+	if (unlinkat(r->disks->disk[i].fd, r->part[i].at, AT_REMOVEDIR) < 0 &&
+	    errno != ENOENT)
+		return -errno;
+	return fsync(r->disks->disk[i].fd) < 0 ? -errno : 0;
+}
+
+/* Runs act() on all disks, even if one fails.  Returns the first error. */
+static int
+on_each(struct deletion *s, int (*act)(struct deletion *s, unsigned disk),
+	struct fault *fault)
+{
+	struct removal *r = s->r;
+	int first = 0;
+
+	for (unsigned i = 0; i < r->disks->n; i++) {
+		int err = r->part[i].dir < 0 ? 0 : act(s, i);
+
+		if (!err || first)
+			continue;
+		first = err;
+		fault_set(fault, err, "io", "cannot remove all of %s", r->name);
+		fault_why(fault, "%s: %s", r->disks->disk[i].path,
+			  strerror(-err));
+		fault_hint(fault, "spate rm %s goes on with it", r->name);
+	}
+	return first;
+}
+
+static int
+clear_index(struct deletion *s, unsigned disk)
+{
+	return sweep(s, disk, REMOVAL_INDEX);
+}
+
+int
+removal_run(struct removal *r, bool force, const struct removal_pace *pace,
+	    struct fault *fault)
+{
+	struct deletion s = { .r = r, .pace = pace, .force = force };
+	int err;
+
+	lock_all(r, true);
+	err = removal_allowed(r, force, fault);
+	if (!err)
+		err = mark_all(r, fault);
+	unlock_all(r);
+	if (err)
+		return err;
+	err = on_each(&s, clear_index, fault);
+	return err ? err : on_each(&s, clear_disk, fault);
 }

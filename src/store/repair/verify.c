@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Verify looks at lengths and names first: one stat per chunk, one listing per
- * disk.  It reads contents if they have headers that can be followed
- * (verify_chunk.c), and if there are checksums (verify_read.c), with one thread
- * per disk.  Of a recording that is being written it does not demand what
- * cannot be there yet: chunks on their way to the index, and the end.  Findings
- * are reported at the end, when it is known which of them are adjacent.
+ * disk.  It reads contents if they have headers that can be followed, and if
+ * there are checksums, with one thread per disk.  Of a recording that is being
+ * written it does not demand what cannot be there yet: chunks on their way to
+ * the index, and the end.  Findings are reported at the end, when it is known
+ * which of them are adjacent.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,24 +13,680 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/repair/verify_priv.h"
+#include "base/crc32c.h"
+#include "base/ease.h"
+#include "base/units.h"
+#include "store/disk/file.h"
+#include "store/record/row.h"
+#include "store/repair/verify_items.h"
 
-/* Returns the part for items that concern the whole recording. */
-static struct verify_part *
-part_none(struct check *c)
+/* ---- the file that blocks share ------------------------------------------ */
+
+/*
+ * Checks the file that all blocks of a disk share, in layouts that have one.
+ * The headers of blocks must say what the index says, because other programs
+ * read the file without the index; and the file must end where the index ends.
+ */
+
+/* State of checking one disk's file. */
+struct data_look {
+	struct verify_part *p;
+	const struct recording *rec;
+	int fd;
+	uint64_t bytes; /* length of the file */
+};
+
+/* Compares the header of a block, if it has one, with its record.  A block that
+ * is cut short is reported by its length instead. */
+static void
+hold_header(const struct data_look *l, const struct recording_block *b,
+	    uint64_t start, uint64_t end)
 {
-	return &c->part[c->disks->n];
+	uint64_t left = l->bytes > start ? l->bytes - start : 0;
+	uint64_t number = 0, bytes = 0;
+	uint8_t raw[SG_BLOCK] = { 0 };
+	ssize_t got = read_whole(l->fd, raw, sizeof raw, start);
+	int err;
+
+	err = got < 0
+		  ? (int)got
+		  : layout_map_back(&l->rec->map, raw, left, &number, &bytes);
+	if (err == -ENOTSUP || err == -ENODATA)
+		return;
+	if (err)
+		verify_say(l->p, VERIFY_CONTENTS,
+			   "block %" PRIu64 " on %s has no header that can "
+			   "be read: %s",
+			   b->record.number, verify_path(l->p),
+			   err == -EBADMSG ? "it makes no sense"
+					   : strerror(-err));
+	else if (number != b->record.number ||
+		 (bytes != end - b->at && start + SG_BLOCK + bytes != l->bytes))
+		verify_say(l->p, VERIFY_CONTENTS,
+			   "block %" PRIu64 " on %s says in its header that "
+			   "it is block %" PRIu64 " of %" PRIu64 " bytes",
+			   b->record.number, verify_path(l->p), number, bytes);
+}
+
+/* Goes through the index; returns the offset behind its last block. */
+static uint64_t
+walk(const struct data_look *l)
+{
+	const struct recording *rec = l->rec;
+	const struct recording_part *part = &rec->part[l->p->disk];
+	uint64_t start = layout_map_begin(&rec->map, NULL), end;
+
+	for (size_t i = 0; i < part->records; i++) {
+		struct recording_block b = { .record = part->record[i],
+					     .disk = (int)l->p->disk };
+
+		if (b.record.kind != INDEX_BLOCK)
+			continue;
+		end = recording_block_at(rec, &b, start);
+		hold_header(l, &b, start, end);
+		start = end;
+	}
+	return start;
+}
+
+/* Checks the file that all blocks of a disk share, if the layout has one. */
+static void
+check_data(struct verify_part *p)
+{
+	struct data_look l = { .p = p, .rec = p->check->rec };
+	const struct recording_block any = { .disk = (int)p->disk };
+	struct stat st;
+	uint64_t end;
+
+	if (!layout_map_shared(&l.rec->map))
+		return;
+	l.fd = recording_chunk_open(l.rec, &any);
+	if (l.fd < 0)
+		return; /* reported for each of its blocks, if it has any */
+	if (fstat(l.fd, &st) == 0)
+		l.bytes = (uint64_t)st.st_size;
+	end = walk(&l);
+	if (l.bytes > end && l.rec->facts.state != RECORDING_LIVE)
+		verify_say(p, VERIFY_UNINDEXED,
+			   "%" PRIu64 " bytes on %s are behind the last block "
+			   "that the index names; spate recover %s looks at "
+			   "them",
+			   l.bytes - end, verify_path(p), l.rec->name);
+	close(l.fd);
+}
+
+/* ---- reading back -------------------------------------------------------- */
+
+/*
+ * Reads blocks back.  There are up to three witnesses of a block: its data, the
+ * checksums of its quanta in the disk's .sums, and the checksum of the whole
+ * block in the index.  (sums.c has checked that a record of .sums is consistent
+ * in itself.)
+ *
+ *   quanta = index     data that differs is damaged: those quanta
+ *   quanta = data      the index is wrong
+ *   index = data       the quanta are wrong
+ *   none agree         the data is damaged, and one of the others wrong
+ *   no quanta          the data is as the index says, or damaged somewhere
+ *
+ * If all of the data is wrong, and is that of another block, two chunks were
+ * exchanged.
+ *
+ * Cached pages of a chunk are dropped first, as far as the kernel allows: the
+ * disk is to be read.  Holes are not read: they are known to be zeros, and the
+ * longest takes no time.
+ */
+
+/* State of reading a block back. */
+struct readback {
+	struct verify_part *p;
+	const struct recording_block *b;
+	const struct sums *sums; /* NULL: none */
+	size_t place, items;	 /* place among its disk's blocks; items before
+				    it */
+	uint64_t bytes;		 /* bytes that should be there */
+	uint64_t there;
+	uint32_t quantum, crc; /* crc: of the data read so far */
+	bool broken;	       /* some of it could not be read */
+	bool damaged;	       /* a quantum has a wrong checksum */
+	bool right;	       /* a quantum has the right checksum */
+	uint64_t data;	       /* next byte that is no hole, */
+	uint64_t looked;       /* as searched from here on */
+	int fd;
+};
+
+/* Returns how many bytes from `at` on are a hole; 0: there is data. */
+static uint64_t
+hole_at(struct readback *r, uint64_t at)
+{
+	off_t found;
+
+	if (at < r->looked || at >= r->data) {
+		found = lseek(r->fd, (off_t)(r->b->at + at), SEEK_DATA);
+		if (found >= 0)
+			r->data = (uint64_t)found - r->b->at;
+		else /* ENXIO: a hole to the end; else SEEK_DATA is not
+			supported */
+			r->data = errno == ENXIO ? UINT64_MAX : at;
+		r->looked = at;
+	}
+	return r->data - at;
+}
+
+static ssize_t
+piece_sum(struct readback *r, uint64_t at, uint64_t bytes, uint32_t *crc)
+{
+	uint64_t done = 0;
+
+	*crc = 0;
+	if (hole_at(r, at) >= bytes) {
+		*crc = crc32c_zeros(bytes);
+		done = bytes;
+		atomic_fetch_add_explicit(&r->p->check->done, bytes,
+					  memory_order_relaxed);
+	}
+	while (done < bytes) {
+		uint64_t left = bytes - done;
+		size_t ask = left < VERIFY_BUFFER ? left : VERIFY_BUFFER;
+		ssize_t got =
+		    read_whole(r->fd, r->p->buffer, ask, r->b->at + at + done);
+
+		if (got < 0)
+			return got;
+		*crc = crc32c(*crc, r->p->buffer, (uint64_t)got);
+		done += (uint64_t)got;
+		atomic_fetch_add_explicit(&r->p->check->done, (uint64_t)got,
+					  memory_order_relaxed);
+		if ((size_t)got < ask)
+			break;
+	}
+	r->p->report.bytes += done;
+	return (ssize_t)done;
+}
+
+static void
+item_add(struct readback *r, enum verify_kind kind, uint64_t at, uint64_t bytes,
+	 int err)
+{
+	struct verify_item *i = verify_add(r->p, kind, r->b, r->place);
+
+	i->at = at;
+	i->bytes = bytes;
+	i->err = err;
+}
+
+static void
+quantum_read(struct readback *r, uint32_t number, uint64_t at, uint64_t bytes)
+{
+	uint32_t crc;
+	ssize_t got = piece_sum(r, at, bytes, &crc);
+
+	if (got < 0) {
+		item_add(r, VERIFY_UNREADABLE, at, bytes, (int)got);
+		r->broken = true;
+		return;
+	}
+	r->crc = crc32c_join(crc32c_shift(bytes), r->crc, crc);
+	if (!r->sums)
+		return;
+	if (crc == sums_at(r->sums, number)) {
+		r->right = true;
+	} else {
+		item_add(r, VERIFY_DAMAGED, at, bytes, 0);
+		r->damaged = true;
+	}
+}
+
+/* Reads all quanta that are whole; a wrong length was reported before. */
+static void
+quanta_read(struct readback *r)
+{
+	uint64_t at = 0, step;
+
+	for (uint32_t i = 0; at < r->bytes; i++, at += step) {
+		uint64_t left = r->bytes - at;
+
+		step = r->quantum;
+		/* Without checksums of quanta, a whole hole is taken in one
+		 * step. */
+		if (!r->sums && hole_at(r, at) > step)
+			step = hole_at(r, at);
+		if (step > left)
+			step = left;
+		if (step > r->there - at) {
+			r->broken = true;
+			return;
+		}
+		quantum_read(r, i, at, step);
+	}
+}
+
+/* Returns another block with this checksum and length, or NULL. */
+static const struct recording_block *
+find_owner(const struct readback *r)
+{
+	const struct recording *rec = r->p->check->rec;
+
+	for (size_t i = 0; i < rec->blocks; i++) {
+		const struct index_record *o = &rec->block[i].record;
+
+		if (o->kind == INDEX_BLOCK && o->flags & INDEX_SUMMED &&
+		    o->crc == r->crc && o->bytes == r->bytes &&
+		    &rec->block[i] != r->b)
+			return &rec->block[i];
+	}
+	return NULL;
+}
+
+/* Judges a block none of whose data is right. */
+static void
+judge_wrong(struct readback *r)
+{
+	const struct recording_block *owner = r->broken ? NULL : find_owner(r);
+
+	if (owner) {
+		verify_take_back(r->p, VERIFY_DAMAGED, r->items);
+		verify_say(r->p, VERIFY_MISPLACED,
+			   "chunk %" PRIu64 " on %s holds the data of block "
+			   "%" PRIu64 ": they were mixed up",
+			   r->b->record.number, verify_path(r->p),
+			   owner->record.number);
+	} else if (!r->sums) {
+		item_add(r, VERIFY_DAMAGED, 0, r->bytes, 0);
+	}
+}
+
+static void
+judge_index(struct readback *r)
+{
+	const struct index_record *k = &r->b->record;
+
+	if (r->broken || (r->damaged && r->crc != k->crc)) {
+		verify_say(r->p, VERIFY_INDEX,
+			   "index and checksums on %s contradict each other "
+			   "about chunk %" PRIu64,
+			   verify_path(r->p), k->number);
+	} else if (r->damaged) {
+		verify_take_back(r->p, VERIFY_DAMAGED, r->items);
+		r->damaged = false;
+		verify_say(r->p, VERIFY_SUMS,
+			   "the checksums on %s are wrong about chunk %" PRIu64
+			   ": its data is as the index says",
+			   verify_path(r->p), k->number);
+	} else {
+		verify_say(r->p, VERIFY_INDEX,
+			   "the index on %s is wrong about chunk %" PRIu64
+			   ": its data is as the checksums say",
+			   verify_path(r->p), k->number);
+	}
+}
+
+static void
+judge(struct readback *r)
+{
+	const struct index_record *k = &r->b->record;
+	bool summed = k->flags & INDEX_SUMMED;
+
+	if (r->sums && summed &&
+	    (r->sums->crc != k->crc || r->sums->bytes != k->bytes))
+		judge_index(r);
+	if (r->sums ? r->damaged && !r->right
+		    : summed && !r->broken && r->crc != k->crc)
+		judge_wrong(r);
+}
+
+/* Reads the checksums of a disk. */
+static void
+read_sums(struct verify_part *p)
+{
+	const struct recording *rec = p->check->rec;
+	char file[LAYOUT_FILE];
+	int fd, err;
+
+	fd = disk_open_at(rec->part[p->disk].dir, layout_sums(file, rec->name),
+			  O_RDONLY, DISK_NO_LINKS);
+	if (fd == -ENOENT)
+		return;
+	err = fd < 0 ? fd : sums_read(fd, &p->sums);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		verify_say(p, VERIFY_SUMS,
+			   "the checksums on %s cannot be read: %s",
+			   verify_path(p),
+			   err == -EFBIG ? "there are more than can be right"
+					 : disk_why(err));
+	if (p->sums.torn && rec->facts.state != RECORDING_LIVE)
+		verify_say(p, VERIFY_SUMS,
+			   "the checksums on %s end in %" PRIu64
+			   " bytes that are no record; spate recover %s cuts "
+			   "them off",
+			   verify_path(p), p->sums.torn, rec->name);
+	if (p->sums.damaged)
+		verify_say(p, VERIFY_SUMS,
+			   "%" PRIu64 " bytes of the checksums on %s are "
+			   "damaged",
+			   p->sums.damaged, verify_path(p));
+}
+
+static bool
+readback_begin(struct readback *r)
+{
+	const struct index_record *k = &r->b->record;
+	bool summed = k->flags & INDEX_SUMMED;
+
+	r->sums = sums_find(&r->p->sums, k->number);
+	r->quantum = r->sums ? r->sums->quantum : BLOCK_QUANTUM;
+	r->bytes = r->sums ? r->sums->bytes : k->bytes;
+	if (!r->sums && !summed)
+		r->p->report.unsummed++;
+	else
+		r->p->report.summed++;
+	if (!r->sums && summed)
+		verify_add(r->p, VERIFY_UNSUMMED, r->b, r->place);
+	return r->sums || summed;
+}
+
+/* Reads a block back, whose chunk has `there` bytes. */
+static void
+read_back(struct verify_part *p, const struct recording_block *b, size_t place,
+	  uint64_t there)
+{
+	struct readback r = { .p = p,
+			      .b = b,
+			      .place = place,
+			      .items = p->items,
+			      .there = there };
+
+	if (!readback_begin(&r))
+		return;
+	r.fd = recording_chunk_open(p->check->rec, b);
+	if (r.fd < 0) {
+		item_add(&r, VERIFY_UNREADABLE, 0, r.bytes, r.fd);
+		return;
+	}
+	ease_file(r.fd);
+	posix_fadvise(r.fd, (off_t)b->at, (off_t)r.bytes, POSIX_FADV_DONTNEED);
+	quanta_read(&r);
+	posix_fadvise(r.fd, (off_t)b->at, (off_t)r.bytes, POSIX_FADV_DONTNEED);
+	close(r.fd);
+	judge(&r);
+}
+
+/* ---- contents of a chunk ------------------------------------------------- */
+
+/*
+ * Checks of a chunk beyond its length.  A row tells where each of its packets
+ * ends, and the last must end with the chunk.  A cube has no headers, but its
+ * length must be whole items and its holes must lie within it.
+ */
+
+/* Finds the format plugin that is needed to look into chunks. */
+static void
+find_format(struct verification *c)
+{
+	struct verify_part *none = &c->part[c->disks->n];
+	struct fault fault;
+
+	if (!recording_format(c->rec, &c->format, &fault))
+		return;
+	c->format = NULL;
+	if (c->rec->shape.store != HEAP_ROW)
+		return;
+	verify_say(none, VERIFY_CONTENTS,
+		   "its heaps cannot be looked at: %s: %s", fault.what,
+		   fault.why);
+}
+
+/* Compares a row with its record. */
+static void
+hold_row(struct verify_part *p, const struct index_record *r,
+	 const struct row *row)
+{
+	const char *path = verify_path(p);
+
+	if (row->bytes != r->bytes)
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s: what is at byte %" PRIu64
+			   " is no whole packet of a heap",
+			   r->number, path, row->bytes);
+	else if (row->first != r->first)
+		verify_say(p, VERIFY_INDEX,
+			   "chunk %" PRIu64 " on %s begins with heap %" PRIu64
+			   ", the index says %" PRIu64,
+			   r->number, path, row->first, r->first);
+	if (row->contradicted)
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s: %" PRIu64 " packets "
+			   "contradict others of their heap",
+			   r->number, path, row->contradicted);
+	if (row->packets > r->present)
+		verify_say(p, VERIFY_INDEX,
+			   "chunk %" PRIu64 " on %s has %" PRIu64
+			   " packets of heaps, the index says that %" PRIu32
+			   " pieces came",
+			   r->number, path, row->packets, r->present);
+}
+
+static void
+check_row(struct verify_part *p, const struct recording_block *b)
+{
+	const struct verification *c = p->check;
+	struct row row = { 0 };
+	int fd, err;
+
+	if (!c->format)
+		return;
+	fd = recording_chunk_open(c->rec, b);
+	err = fd < 0 ? fd : row_look(c->format, fd, b->record.bytes, &row);
+	if (fd >= 0)
+		close(fd);
+	if (err) {
+		verify_say(p, VERIFY_UNREADABLE,
+			   "chunk %" PRIu64 " on %s cannot be read: %s",
+			   b->record.number, verify_path(p), strerror(-err));
+		return;
+	}
+	p->report.heaps += row.heaps;
+	p->report.incomplete += row.incomplete;
+	hold_row(p, &b->record, &row);
+}
+
+struct hole_check {
+	uint64_t bytes; /* length of the block */
+	bool outside;
+};
+
+static void
+take_hole(void *arg, uint64_t at, uint64_t count)
+{
+	struct hole_check *h = arg;
+
+	h->outside |= at > h->bytes || count > h->bytes - at;
+}
+
+static void
+check_cube(struct verify_part *p, const struct recording_block *b)
+{
+	const struct verification *c = p->check;
+	const struct index_record *r = &b->record;
+	const char *path = verify_path(p);
+	struct hole_check holes = { .bytes = r->bytes };
+
+	if (r->bytes % c->rec->shape.payload)
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s is not whole items of "
+			   "%" PRIu32 " bytes",
+			   r->number, path, c->rec->shape.payload);
+	if (!r->missing)
+		return;
+	if (recording_holes(c->rec, r->number, take_hole, &holes))
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s lacks %" PRIu32
+			   " pieces, and the metadata there does not say "
+			   "where",
+			   r->number, path, r->missing);
+	else if (holes.outside)
+		verify_say(p, VERIFY_CONTENTS,
+			   "chunk %" PRIu64 " on %s lacks pieces, and the "
+			   "metadata there says that it is at bytes which it "
+			   "does not have",
+			   r->number, path);
+}
+
+static void
+look_into(struct verify_part *p, const struct recording_block *b)
+{
+	switch (p->check->rec->shape.store) {
+	case HEAP_ROW: check_row(p, b); break;
+	case HEAP_CUBE: check_cube(p, b); break;
+	default: break;
+	}
+}
+
+/*
+ * Compares a packet's own sequence and time with the record.  Times are
+ * compared to the second, because the frames per second may have been unknown
+ * when the record was made.
+ */
+static void
+hold_packet(struct verify_part *p, const struct recording_block *b,
+	    const struct format_packet *f)
+{
+	const struct recording *rec = p->check->rec;
+	const struct index_record *r = &b->record;
+	uint64_t base = recording_base(rec, r->sub, r->run);
+	uint64_t away = f->sequence - base - r->first;
+	char is[UNITS_TEXT], says[UNITS_TEXT];
+	int64_t ns;
+
+	if (rec->shape.sequence_bits == 32)
+		away = (uint32_t)away;
+	if (f->has & FORMAT_SEQUENCE && base && away &&
+	    rec->shape.sequence != SEQUENCE_TIME)
+		verify_say(p, VERIFY_INDEX,
+			   "the index on %s says that chunk %" PRIu64
+			   " begins with packet %" PRIu64 ", its data says "
+			   "%" PRIu64,
+			   verify_path(p), r->number, r->first,
+			   r->first + away);
+	if (!(f->has & FORMAT_TIME) || !(r->flags & INDEX_DATA_TIME))
+		return;
+	ns = format_time_ns(&rec->shape, f);
+	if (ns > r->first_ns + NS_SECOND || ns < r->first_ns - NS_SECOND)
+		verify_say(p, VERIFY_INDEX,
+			   "the index on %s says that chunk %" PRIu64
+			   " begins at %s, its data says %s",
+			   verify_path(p), r->number,
+			   units_show_time_ns(says, r->first_ns),
+			   units_show_time_ns(is, ns));
+}
+
+/* Checks the first packet, if no packet of the block is missing. */
+static void
+check_first(struct verify_part *p, const struct recording_block *b)
+{
+	const struct verification *c = p->check;
+	const struct format_shape *shape = &c->rec->shape;
+	struct format_packet f = { 0 };
+	ssize_t got = -1;
+	int fd;
+
+	if (!c->format || c->rec->foreign || shape->store != HEAP_NONE ||
+	    b->record.missing || shape->payload > VERIFY_BUFFER)
+		return;
+	fd = recording_chunk_open(c->rec, b);
+	if (fd >= 0) {
+		got = read_whole(fd, p->buffer, shape->payload, b->at);
+		close(fd);
+	}
+	if (got != (ssize_t)shape->payload)
+		return;
+	c->format->parse(shape, NULL, p->buffer, &f);
+	hold_packet(p, b, &f);
+}
+
+/* Reports a wrong length: the bytes that are missing, if any. */
+static void
+length_say(struct verify_part *p, const struct recording_block *b, size_t place,
+	   uint64_t there)
+{
+	struct verify_item *i = verify_add(p, VERIFY_LENGTH, b, place);
+
+	i->at = there < b->record.bytes ? there : b->record.bytes;
+	i->bytes = b->record.bytes - i->at;
+	i->there = there;
+}
+
+/* Checks a chunk: length, contents, checksums. */
+static void
+check_chunk(struct verify_part *p, const struct recording_block *b,
+	    size_t place)
+{
+	int64_t there = recording_chunk_bytes(p->check->rec, b);
+	size_t items = p->items;
+
+	if (there == -ENOENT) {
+		verify_add(p, VERIFY_MISSING, b, place);
+		return;
+	}
+	if (there < 0) {
+		verify_add(p, VERIFY_UNREADABLE, b, place)->err = (int)there;
+		return;
+	}
+	if ((uint64_t)there == b->record.bytes)
+		look_into(p, b);
+	else
+		length_say(p, b, place, (uint64_t)there);
+	read_back(p, b, place, (uint64_t)there);
+	if (p->items == items)
+		check_first(p, b);
+}
+
+/* Checks that the sequences of all blocks ascend.  Rows are skipped: their heaps
+ * count in steps that are unknown here. */
+static void
+check_order(struct verification *c)
+{
+	const struct recording *rec = c->rec;
+	struct verify_part *none = &c->part[c->disks->n];
+	size_t placed = rec->from[rec->facts.subs];
+
+	for (size_t i = 1; i < placed && rec->shape.store != HEAP_ROW; i++) {
+		const struct recording_block *b = recording_at(rec, i);
+		const struct recording_block *last = recording_at(rec, i - 1);
+
+		if (b->record.kind == RECORDING_ABSENT ||
+		    last->record.kind == RECORDING_ABSENT ||
+		    b->record.sub != last->record.sub ||
+		    b->record.run != last->record.run ||
+		    b->record.first >=
+			last->record.first + last->bytes / rec->shape.payload)
+			continue;
+		verify_say(none, VERIFY_INDEX,
+			   "block %" PRIu64 " begins before block %" PRIu64
+			   " ends",
+			   b->record.number, last->record.number);
+	}
 }
 
 /* ---- names and indexes --------------------------------------------------- */
 
+/* Returns the part for items that concern the whole recording. */
+static struct verify_part *
+part_none(struct verification *c)
+{
+	return &c->part[c->disks->n];
+}
+
 /* Reports a stretch of numbers that no disk has; returns its last. */
 static size_t
-absent_say(struct check *c, size_t from)
+absent_say(struct verification *c, size_t from)
 {
 	const struct recording *rec = c->rec;
 	struct verify_part *none = part_none(c);
@@ -50,7 +706,7 @@ absent_say(struct check *c, size_t from)
 }
 
 static void
-check_absent(struct check *c)
+check_absent(struct verification *c)
 {
 	const struct recording *rec = c->rec;
 
@@ -62,7 +718,7 @@ check_absent(struct check *c)
 
 /* Reports what was noticed when another program's recording was opened. */
 static void
-check_notes(struct check *c)
+check_notes(struct verification *c)
 {
 	const json_t *note;
 	size_t i;
@@ -74,7 +730,7 @@ check_notes(struct check *c)
 
 /* Reports disks whose folder is not read, because a link is in its place. */
 static void
-check_links(struct check *c)
+check_links(struct verification *c)
 {
 	for (unsigned i = 0; i < c->disks->n; i++) {
 		const struct disk *disk = &c->disks->disk[i];
@@ -247,7 +903,7 @@ block_check(struct verify_part *p, const struct recording_block *b,
 {
 	uint64_t read = p->report.bytes;
 
-	verify_chunk(p, b, place);
+	check_chunk(p, b, place);
 	read = p->report.bytes - read;
 	if (read < b->record.bytes)
 		atomic_fetch_add_explicit(&p->check->done,
@@ -259,7 +915,7 @@ static void *
 part_run(void *arg)
 {
 	struct verify_part *p = arg;
-	struct check *c = p->check;
+	struct verification *c = p->check;
 	size_t place = 0;
 
 	for (size_t i = 0; i < c->rec->blocks && !p->err; i++) {
@@ -281,7 +937,7 @@ part_run(void *arg)
 static int
 part_start(struct verify_part *p)
 {
-	struct check *c = p->check;
+	struct verification *c = p->check;
 	int err = 0;
 
 	if (c->rec->part[p->disk].dir < 0)
@@ -291,8 +947,8 @@ part_start(struct verify_part *p)
 		return -ENOMEM;
 	if (!c->rec->foreign) {
 		check_index(p);
-		verify_sums(p);
-		verify_data(p);
+		read_sums(p);
+		check_data(p);
 		check_duplicates(p);
 	}
 	if (!c->rec->foreign && c->rec->facts.state != RECORDING_LIVE)
@@ -309,7 +965,7 @@ part_start(struct verify_part *p)
 
 /* Reports progress until all threads have ended. */
 static void
-parts_wait(struct check *c)
+parts_wait(struct verification *c)
 {
 	enum { TURN = 200000000 };
 	struct timespec t;
@@ -329,7 +985,7 @@ parts_wait(struct check *c)
 }
 
 static int
-parts_end(struct check *c, struct verify_report *sum)
+parts_end(struct verification *c, struct verify_report *sum)
 {
 	int err = 0;
 
@@ -350,12 +1006,12 @@ parts_end(struct check *c, struct verify_report *sum)
 }
 
 static int
-look(struct check *c, struct verify_report *report)
+look(struct verification *c, struct verify_report *report)
 {
 	enum recording_state state = c->rec->facts.state;
 	int err = 0, worse;
 
-	verify_begin(c);
+	find_format(c);
 	check_notes(c);
 	if (!c->rec->foreign)
 		check_links(c);
@@ -366,7 +1022,7 @@ look(struct check *c, struct verify_report *report)
 	parts_wait(c);
 	worse = parts_end(c, report);
 	check_absent(c);
-	verify_order(c);
+	check_order(c);
 	if (state == RECORDING_INTERRUPTED)
 		verify_say(part_none(c), VERIFY_END,
 			   "it has no end: its recorder died; spate recover "
@@ -379,7 +1035,7 @@ int
 verify(struct recording *rec, const struct disks *disks,
        const struct verify_hooks *hooks, struct verify_report *report)
 {
-	struct check c = { .rec = rec, .disks = disks, .hooks = hooks };
+	struct verification c = { .rec = rec, .disks = disks, .hooks = hooks };
 	int err;
 
 	*report = (struct verify_report){ 0 };

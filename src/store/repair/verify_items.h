@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_REPAIR_VERIFY_PRIV_H
-#define SPATE_STORE_REPAIR_VERIFY_PRIV_H
+#ifndef SPATE_STORE_REPAIR_VERIFY_ITEMS_H
+#define SPATE_STORE_REPAIR_VERIFY_ITEMS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,14 +10,9 @@
 #include "store/repair/verify.h"
 
 /*
- * Declarations shared by the files of verify.
- *
- *   verify.c        names and indexes; starts a thread for each disk
- *   verify_chunk.c  checks one chunk
- *   verify_data.c   checks the file that blocks share
- *   verify_read.c   reads a chunk back against its checksums
- *   verify_item.c   keeps what was found
- *   verify_tell.c   turns that into findings
+ * A verification while it runs: one part for each disk, with the items that
+ * were found there.  verify.c adds items, on a thread for each disk; at the end
+ * verify_items.c turns them into findings.
  */
 
 /* One thing wrong. */
@@ -37,7 +32,7 @@ struct verify_item {
 
 /* State of one disk's check, used by one thread at a time. */
 struct verify_part {
-	struct check *check;
+	struct verification *check;
 	unsigned disk;
 	pthread_t thread;
 	bool started;
@@ -51,7 +46,7 @@ struct verify_part {
 	int err; /* -ENOMEM */
 };
 
-struct check {
+struct verification {
 	struct recording *rec;
 	const struct disks *disks;
 	const struct verify_hooks *hooks;
@@ -85,27 +80,11 @@ struct verify_item *verify_add(struct verify_part *p, enum verify_kind kind,
 /* Removes all items of a kind from the n-th on. */
 void verify_take_back(struct verify_part *p, enum verify_kind kind, size_t n);
 
-void verify_items_free(struct check *c);
+void verify_items_free(struct verification *c);
 
 const char *verify_path(const struct verify_part *p);
 
-/* Finds the format plugin that is needed to look into chunks. */
-void verify_begin(struct check *c);
-/* Checks a chunk: length, contents, checksums. */
-void verify_chunk(struct verify_part *p, const struct recording_block *b,
-		  size_t place);
-/* Checks the file that all blocks of a disk share, if the layout has one. */
-void verify_data(struct verify_part *p);
-/* Checks that the sequences of all blocks ascend. */
-void verify_order(struct check *c);
-
-/* Reads the checksums of a disk. */
-void verify_sums(struct verify_part *p);
-/* Reads a block back, whose chunk has `there` bytes. */
-void verify_read(struct verify_part *p, const struct recording_block *b,
-		 size_t place, uint64_t there);
-
 /* Hands all items on as findings. */
-void verify_tell(struct check *c);
+void verify_tell(struct verification *c);
 
 #endif

@@ -7,6 +7,7 @@
  * The packets and times of bytes follow from their block's record: the packets
  * of a block are equal in size and taken to come at an even pace.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -15,7 +16,104 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "store/repair/verify_priv.h"
+#include "store/repair/verify_items.h"
+
+/* ---- items --------------------------------------------------------------- */
+
+/* Keeps what was found, disk by disk, until it is reported. */
+
+const char *
+verify_path(const struct verify_part *p)
+{
+	return p->check->disks->disk[p->disk].path;
+}
+
+static struct verify_item *
+item_new(struct verify_part *p, enum verify_kind kind)
+{
+	struct verify_item *grown;
+	size_t room = p->room ? 2 * p->room : 16;
+
+	if (p->items == p->room) {
+		grown = realloc(p->item, room * sizeof *grown);
+		if (!grown) {
+			p->err = -ENOMEM;
+			p->spare = (struct verify_item){ .kind = kind };
+			return &p->spare;
+		}
+		p->item = grown;
+		p->room = room;
+	}
+	p->item[p->items] =
+	    (struct verify_item){ .kind = kind, .place = p->items };
+	return &p->item[p->items++];
+}
+
+struct verify_item *
+verify_say(struct verify_part *p, enum verify_kind kind, const char *format,
+	   ...)
+{
+	struct verify_item *i;
+	char *text;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		p->err = -ENOMEM;
+	}
+	va_end(args);
+	i = item_new(p, kind);
+	if (i == &p->spare)
+		free(text);
+	else
+		i->text = text;
+	return i;
+}
+
+struct verify_item *
+verify_add(struct verify_part *p, enum verify_kind kind,
+	   const struct recording_block *b, size_t place)
+{
+	struct verify_item *i = item_new(p, kind);
+
+	i->b = b;
+	i->place = place;
+	i->number = i->last = b->record.number;
+	i->chunks = 1;
+	i->bytes = b->record.bytes;
+	return i;
+}
+
+void
+verify_take_back(struct verify_part *p, enum verify_kind kind, size_t n)
+{
+	size_t kept = n;
+
+	for (size_t i = n; i < p->items; i++) {
+		if (p->item[i].kind == kind)
+			free(p->item[i].text);
+		else
+			p->item[kept++] = p->item[i];
+	}
+	p->items = kept;
+}
+
+void
+verify_items_free(struct verification *c)
+{
+	for (unsigned i = 0; i <= c->disks->n; i++) {
+		struct verify_part *p = &c->part[i];
+
+		for (size_t k = 0; k < p->items; k++)
+			free(p->item[k].text);
+		free(p->item);
+		free(p->buffer);
+		sums_clear(&p->sums);
+	}
+}
+
+/* ---- findings ------------------------------------------------------------ */
 
 const char *
 verify_word(enum verify_kind kind)
@@ -38,8 +136,6 @@ verify_word(enum verify_kind kind)
 
 	return word[kind];
 }
-
-/* ---- adjacent items ------------------------------------------------------ */
 
 static int
 by_kind(const void *a, const void *b)
@@ -65,8 +161,6 @@ is_next(const struct verify_item *x, const struct verify_item *y)
 	       x->at + x->bytes >= x->b->record.bytes;
 }
 
-/* ---- where --------------------------------------------------------------- */
-
 static uint64_t
 item_end(const struct verify_item *i)
 {
@@ -86,7 +180,7 @@ slot_time(const struct index_record *r, uint64_t slot, uint64_t slots)
 }
 
 static void
-packets_set(const struct check *c, struct verify_finding *f,
+packets_set(const struct verification *c, struct verify_finding *f,
 	    const struct verify_item *first, const struct verify_item *last)
 {
 	const struct index_record *a = &first->b->record, *b = &last->b->record;
@@ -104,7 +198,7 @@ packets_set(const struct check *c, struct verify_finding *f,
 
 /* Sets the place of a finding that covers items `first` to `last`. */
 static void
-place_set(const struct check *c, struct verify_finding *f,
+place_set(const struct verification *c, struct verify_finding *f,
 	  const struct verify_item *first, const struct verify_item *last)
 {
 	const struct recording_block *a = first->b, *b = last->b;
@@ -123,17 +217,15 @@ place_set(const struct check *c, struct verify_finding *f,
 		packets_set(c, f, first, last);
 }
 
-/* ---- words --------------------------------------------------------------- */
-
 enum { TEXT = 1024 };
 
-struct words {
+struct verify_text {
 	char text[TEXT];
 	size_t n;
 };
 
 __attribute__((format(printf, 2, 3))) static void
-words_add(struct words *w, const char *format, ...)
+words_add(struct verify_text *w, const char *format, ...)
 {
 	va_list args;
 
@@ -147,7 +239,7 @@ words_add(struct words *w, const char *format, ...)
 /* Adds ": bytes 0 to 99 of the recording, packets 0 to 7 of run 0, data time
  * ... to ...". */
 static void
-words_place(struct words *w, const struct check *c,
+words_place(struct verify_text *w, const struct verification *c,
 	    const struct verify_finding *f)
 {
 	char from[UNITS_TEXT], to[UNITS_TEXT];
@@ -172,7 +264,7 @@ words_place(struct words *w, const struct check *c,
 
 /* Adds "chunk 3 on /mnt/disk0" or "7 chunks on /mnt/disk0, from 3 to 30,". */
 static void
-words_chunks(struct words *w, const struct verify_finding *f)
+words_chunks(struct verify_text *w, const struct verify_finding *f)
 {
 	if (f->chunks == 1)
 		words_add(w, "chunk %" PRIu64 " on %s", f->number, f->disk);
@@ -183,7 +275,7 @@ words_chunks(struct words *w, const struct verify_finding *f)
 }
 
 static void
-words_bytes(struct words *w, const struct verify_finding *f)
+words_bytes(struct verify_text *w, const struct verify_finding *f)
 {
 	if (f->chunks == 1)
 		words_add(w, ", %" PRIu64 " bytes from byte %" PRIu64 " on,",
@@ -196,14 +288,14 @@ words_bytes(struct words *w, const struct verify_finding *f)
 }
 
 static void
-words_length(struct words *w, const struct verify_item *i)
+words_length(struct verify_text *w, const struct verify_item *i)
 {
 	words_add(w, " has %" PRIu64 " bytes, the index says %" PRIu64,
 		  i->there, i->b->record.bytes);
 }
 
 static void
-words_make(struct words *w, const struct check *c,
+words_make(struct verify_text *w, const struct verification *c,
 	   const struct verify_finding *f, const struct verify_item *i)
 {
 	const char *are = f->chunks == 1 ? "is" : "are";
@@ -234,10 +326,8 @@ words_make(struct words *w, const struct check *c,
 	words_place(w, c, f);
 }
 
-/* ---- reporting ----------------------------------------------------------- */
-
 static void
-tell(struct check *c, const struct verify_finding *f)
+tell(struct verification *c, const struct verify_finding *f)
 {
 	if (c->hooks->found)
 		c->hooks->found(c->hooks->arg, f);
@@ -251,12 +341,12 @@ items_tell(struct verify_part *p, const struct verify_item *from,
 	   const struct verify_item *to)
 {
 	const struct verify_item *last = to - 1;
-	struct check *c = p->check;
+	struct verification *c = p->check;
 	struct verify_finding f = { .kind = from->kind,
 				    .chunks = from->chunks,
 				    .number = from->number,
 				    .last_number = last->last };
-	struct words w = { .n = 0 };
+	struct verify_text w = { .n = 0 };
 
 	if (p->disk < c->disks->n)
 		f.disk = verify_path(p);
@@ -275,7 +365,7 @@ items_tell(struct verify_part *p, const struct verify_item *from,
 }
 
 void
-verify_tell(struct check *c)
+verify_tell(struct verification *c)
 {
 	for (unsigned i = 0; i <= c->disks->n; i++) {
 		struct verify_part *p = &c->part[i];
