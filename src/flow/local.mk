@@ -76,17 +76,8 @@ libflow_a_SOURCES = \
 	%D%/write/writes_in_flight.c %D%/write/writes_in_flight.h \
 	%D%/source/source.h \
 	%D%/source/source_disk.c %D%/source/source_disk.h \
-	%D%/source/source_disk_give.c \
-	%D%/source/source_disk_open.c \
-	%D%/source/source_disk_priv.h \
-	%D%/source/source_disk_seek.c \
 	%D%/source/source_live.c %D%/source/source_live.h \
-	%D%/source/source_live_give.c \
-	%D%/source/source_live_ops.c \
-	%D%/source/source_live_priv.h \
 	%D%/source/source_relay.c %D%/source/source_relay.h \
-	%D%/source/source_relay_give.c \
-	%D%/source/source_relay_priv.h \
 	%D%/send/cut.c %D%/send/cut.h \
 	%D%/send/cut_fill.c \
 	%D%/send/cut_heaps.c %D%/send/cut_heaps.h \

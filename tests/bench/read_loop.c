@@ -58,7 +58,7 @@ read_all(struct source *s)
 	}
 	if (err != -ENODATA) {
 		fprintf(stderr, "read_loop: %s: %s (%s)\n",
-			source_disk_fault(s)->what, source_disk_fault(s)->why,
+			s->ops->fault(s)->what, s->ops->fault(s)->why,
 			strerror(-err));
 		return 1;
 	}

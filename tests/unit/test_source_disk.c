@@ -465,7 +465,7 @@ START_TEST(test_removed)
 			source_put(&p);
 	}
 	ck_assert_int_eq(err, -ENOENT);
-	ck_assert_str_eq(source_disk_fault(source)->code, "not-found");
+	ck_assert_str_eq(source->ops->fault(source)->code, "not-found");
 	ck_assert_int_eq(next(&p), -ENOENT);
 	source_close(source);
 	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault),
@@ -484,7 +484,7 @@ START_TEST(test_not_there)
 	args.name = "nothing";
 	ck_assert_int_eq(source_disk_make(&source, &args), 0);
 	ck_assert_int_eq(next(&p), -ENOENT);
-	ck_assert_ptr_nonnull(source_disk_fault(source)->code);
+	ck_assert_ptr_nonnull(source->ops->fault(source)->code);
 	source_close(source);
 	made_finish(&m);
 }

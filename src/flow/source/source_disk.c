@@ -8,7 +8,7 @@
  * A transfer that waits sleeps on a timer, which goes off for the reader's
  * data, or for the next look.
  */
-#include "config.h"
+#include "flow/source/source_disk.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,8 +18,59 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "flow/source/source_disk_priv.h"
+#include "store/read/reader.h"
 #include "store/recording/recording_priv.h"
+
+/* The bits of a block, kept as long as a parcel of it is out. */
+struct source_bits {
+	unsigned users; /* references: the source's and those of parcels */
+	uint64_t number;
+	uint32_t slots;
+	uint64_t present[];
+};
+
+struct source_disk {
+	struct source source;
+	struct disks disks; /* a copy of its own */
+	char name[LAYOUT_FILE];
+	struct source_disk_args a;
+	int timer; /* timerfd that goes off when there may be news */
+	struct fault fault;
+	bool opened;
+	int err; /* the error that the source ended with; 0: none */
+
+	struct recording *rec;
+	const struct format_ops *format;
+	struct reader *reader;
+	struct reader_way way;
+	struct recording_range range;
+	/* Blocks it knows: all that are indexed now, or were when it was
+	 * opened. */
+	uint64_t end;
+	bool growing;	  /* more blocks may come */
+	uint64_t settled; /* see source_ops::settled */
+	/* The disks were looked at since `settled` was set. */
+	bool looked;
+	int64_t next_look; /* steady ns: no look at the disks before then */
+
+	/* The position. */
+	uint64_t number;
+	uint64_t at;   /* bytes of the block's data given so far */
+	uint64_t have; /* bytes of an incomplete slot that are in `tail` */
+	/* The stretch that is missing before this block was given. */
+	bool stretch_told;
+	bool gone;	    /* a chunk of the block is not there */
+	bool removed_asked; /* for this block: was the recording removed? */
+	uint8_t *tail;
+	struct source_bits *bits; /* bits of the current block, or NULL */
+	struct source_facts facts;
+};
+
+static struct source_disk *
+source_disk_of(struct source *s)
+{
+	return (struct source_disk *)s;
+}
 
 #define LOOK (NS_SECOND / 5) /* least ns between two looks */
 
@@ -38,8 +89,8 @@ removed(struct source_disk *d)
 
 /* Takes over what was found, and protects the recording from removal; while it
  * grows its writer's lock does that, and recording_hold does nothing. */
-int
-source_disk_looked(struct source_disk *d)
+static int
+looked_at(struct source_disk *d)
 {
 	int err = recording_hold(d->rec, &d->fault);
 
@@ -66,7 +117,7 @@ look(struct source_disk *d)
 	if (err == -EIDRM || (!err && recording_is_removed(d->rec)))
 		return removed(d);
 	if (!err)
-		err = source_disk_looked(d);
+		err = looked_at(d);
 	took = clock_steady() - begun;
 	d->next_look =
 	    begun + took + (took * LOOK_COST > LOOK ? took * LOOK_COST : LOOK);
@@ -116,10 +167,539 @@ wait_look(struct source_disk *d, int64_t until)
 	return look(d);
 }
 
-/* ---- next -------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------- */
 
-void
-source_disk_step(struct source_disk *d)
+/*
+ * Opening a source on disks touches all of them, so the sender's thread does it
+ * at its first read.
+ *
+ * The reader's pieces become parcels.  A piece is some MiB, so that it has many
+ * packets and several pieces of each disk fit in memory; for rows it is the
+ * longest block that can come.
+ */
+
+enum { PIECE = 4 << 20, SLOTS = 8 /* least slots in a piece */ };
+
+static uint64_t
+row_bytes(const struct recording *rec)
+{
+	json_t *geometry = json_object_get(rec->head, "geometry");
+	json_int_t block =
+	    json_integer_value(json_object_get(geometry, "block_bytes"));
+	uint64_t most = block > 0 ? (uint64_t)block : PIECE;
+
+	for (size_t i = 0; i < rec->blocks; i++) {
+		if (rec->block[i].record.bytes > most)
+			most = rec->block[i].record.bytes;
+	}
+	return most;
+}
+
+static int
+open_reader(struct source_disk *d)
+{
+	const struct recording *rec = d->rec;
+	uint64_t slots = (uint64_t)rec->shape.payload * SLOTS;
+	struct reader_args a = {
+		.memory = d->a.memory,
+		.verify = d->a.verify,
+		.patience = d->a.patience,
+		.head = rec->shape.payload,
+		.piece = slots > PIECE ? slots : PIECE,
+		.timer = d->timer,
+	};
+	int err;
+
+	if (rec->shape.store == HEAP_ROW) {
+		a.piece = row_bytes(rec);
+		a.head = 0;
+	}
+	d->tail = malloc(rec->shape.payload);
+	if (!d->tail)
+		return -ENOMEM;
+	err = reader_open(&d->reader, d->rec, &a);
+	if (err)
+		return err;
+	reader_way_begin(&d->way, d->reader, d->a.sub);
+	d->way.sure = true;
+	return 0;
+}
+
+static int
+check_sub(struct source_disk *d)
+{
+	const struct recording_facts *f = &d->rec->facts;
+
+	if (d->a.sub < (int)f->subs)
+		return 0;
+	fault_set(&d->fault, -EINVAL, "usage", "%s has no substream %d",
+		  d->name, d->a.sub);
+	fault_why(&d->fault, "it has %u, numbered from 0", f->subs);
+	return -EINVAL;
+}
+
+static int
+open_all(struct source_disk *d)
+{
+	int err;
+
+	for (unsigned i = 0; i < d->disks.n; i++)
+		disk_open(&d->disks.disk[i]);
+	err = recording_open(&d->rec, &d->disks, d->name, &d->fault);
+	if (!err)
+		err = check_sub(d);
+	if (!err)
+		err = recording_format(d->rec, &d->format, &d->fault);
+	if (err)
+		return err;
+	d->range = (struct recording_range){ .from_ns = d->a.from_ns,
+					     .to_ns = d->a.to_ns,
+					     .from_byte = d->a.from_byte,
+					     .to_byte = d->a.to_byte,
+					     .sub = d->a.sub };
+	err = looked_at(d);
+	return err ? err : open_reader(d);
+}
+
+static int
+open_once(struct source_disk *d)
+{
+	if (!d->opened)
+		d->err = open_all(d);
+	d->opened = !d->err;
+	return d->err;
+}
+
+/* ---- parcels ----------------------------------------------------------- */
+
+/*
+ * Makes parcels of a block.  The reader gives pieces of bytes, and a slot may
+ * begin in one piece and end in the next: its beginning is copied to `tail`,
+ * and from there into the head that the reader leaves free in front of the next
+ * piece.
+ *
+ *   piece      |  slot  |  slot  |  sl|
+ *                                  tail
+ *                                   |
+ *   next piece                    |sl||ot  |  slot  |  slot  | ..
+ *                                  head
+ *   parcels    `------ one -----' `-------- the next -------'
+ *
+ * A block of rows is one piece and one parcel.
+ */
+
+/* The buffers that a parcel uses until it is put. */
+struct parcel_buffers {
+	struct reader_view view;
+	struct source_bits *bits;
+};
+
+static const struct recording_block *
+block_of(const struct source_disk *d)
+{
+	return &d->rec->block[d->number];
+}
+
+/* ---- bits --------------------------------------------------------------- */
+
+static void
+bits_put(struct source_bits *b)
+{
+	if (b && !--b->users)
+		free(b);
+}
+
+/* Context of take_hole.  Holes are counted in bytes for cubes, else in slots; a
+ * slot that lacks any byte counts as missing. */
+struct hole_marker {
+	struct source_bits *bits;
+	uint32_t unit; /* bytes per slot in a cube, else 1 */
+};
+
+static void
+take_hole(void *arg, uint64_t at, uint64_t count)
+{
+	struct hole_marker *h = arg;
+	uint64_t end = at + count;
+
+	if (!count || end < at)
+		return;
+	end = (end - 1) / h->unit + 1;
+	for (uint64_t i = at / h->unit; i < end && i < h->bits->slots; i++)
+		h->bits->present[i / 64] &= ~(UINT64_C(1) << i % 64);
+}
+
+static struct source_bits *
+make_bits(struct source_disk *d, const struct recording_block *b)
+{
+	uint32_t payload = d->rec->shape.payload;
+	uint32_t slots = (uint32_t)(b->record.bytes / payload);
+	size_t bytes = ((size_t)slots + 63) / 64 * sizeof(uint64_t);
+	struct source_bits *bits = malloc(sizeof *bits + bytes);
+	struct hole_marker h = { bits, d->rec->shape.store == HEAP_CUBE
+					   ? payload
+					   : 1 };
+
+	if (!bits)
+		return NULL;
+	bits->users = 1;
+	bits->number = b->record.number;
+	bits->slots = slots;
+	memset(bits->present, 0xff, bytes);
+	/* If the recording does not know which packets are missing, no bit is
+	 * cleared: the slots hold fill, which marks itself as invalid. */
+	recording_holes(d->rec, b->record.number, take_hole, &h);
+	return bits;
+}
+
+/* Loads the bits of the block.  Called when its first data have been read: its
+ * disk answers then. */
+static int
+ready_bits(struct source_disk *d, const struct recording_block *b)
+{
+	enum heap_store store = d->rec->shape.store;
+
+	if (d->bits && d->bits->number == b->record.number)
+		return 0;
+	bits_put(d->bits);
+	d->bits = NULL;
+	if (store == HEAP_ROW || (!b->record.missing && store == HEAP_NONE))
+		return 0;
+	d->bits = make_bits(d, b);
+	return d->bits ? 0 : -ENOMEM;
+}
+
+/* Error of a view.  A chunk that ends too soon is an I/O error, not a lack of
+ * packets. */
+static int
+err_of(const struct reader_view *v)
+{
+	return v->err == -ENODATA ? -EIO : v->err;
+}
+
+/* ---- parcels ----------------------------------------------------------- */
+
+static void
+fill_in(struct source_disk *d, const struct recording_block *b,
+	struct parcel *p, uint64_t end)
+{
+	*p = (struct parcel){
+		.record = b->record,
+		.base = recording_base(d->rec, b->record.sub, b->record.run),
+		.at = d->at,
+		.bytes = end - d->at,
+		.offset = b->offset + d->at,
+		.source = &d->source,
+	};
+	d->at = end;
+}
+
+static void
+give_lost(struct source_disk *d, struct parcel *p, uint64_t end, int err)
+{
+	const struct recording_block *b = block_of(d);
+	uint32_t unit = d->rec->shape.payload;
+
+	fill_in(d, b, p, end);
+	d->gone |= err == -ENOENT;
+	p->err = err == -EBADMSG || err == -ENODATA ? err : -EIO;
+	d->have = 0;
+	if (err != -ENODATA)
+		d->facts.unreadable += d->rec->shape.store == HEAP_ROW
+					   ? b->record.present
+					   : p->bytes / unit;
+}
+
+static int
+give_view(struct source_disk *d, struct parcel *p, struct reader_view *v,
+	  uint64_t end)
+{
+	struct parcel_buffers *g = malloc(sizeof *g);
+	const struct recording_block *b = block_of(d);
+	int err = g ? ready_bits(d, b) : -ENOMEM;
+
+	if (err) {
+		free(g);
+		return err;
+	}
+	g->view = *v;
+	g->bits = d->bits;
+	if (g->bits)
+		g->bits->users++;
+	fill_in(d, b, p, end);
+	p->data = v->data - d->have;
+	p->present = g->bits ? g->bits->present : NULL;
+	p->own = g;
+	d->facts.bytes_disk += p->bytes;
+	return 0;
+}
+
+static void
+disk_put(struct source *s, struct parcel *p)
+{
+	struct source_disk *d = source_disk_of(s);
+	struct parcel_buffers *g = p->own;
+
+	if (!g)
+		return;
+	reader_put(d->reader, &g->view);
+	bits_put(g->bits);
+	free(g);
+	p->own = NULL;
+}
+
+/* ---- rows -------------------------------------------------------------- */
+
+/* Finds why a block of rows could not be read as a whole. */
+static int
+row_err(struct source_disk *d, const struct reader_view *v)
+{
+	struct reader_view next;
+	int err;
+
+	if (v->err)
+		return err_of(v);
+	if (reader_get(&d->way, d->number, v->bytes, 0, &next, 0))
+		return -EIO;
+	err = next.err ? err_of(&next) : -EIO;
+	reader_put(d->reader, &next);
+	return err;
+}
+
+static int
+give_row(struct source_disk *d, struct parcel *p, int64_t until)
+{
+	const struct recording_block *b = block_of(d);
+	struct reader_view v;
+	int err;
+
+	if (d->at >= b->record.bytes)
+		return -EAGAIN;
+	if (d->at >= b->bytes) { /* bytes behind its last whole packet */
+		give_lost(d, p, b->record.bytes, -EIO);
+		return 0;
+	}
+	err = reader_get(&d->way, d->number, 0, b->bytes, &v, until);
+	if (err)
+		return err == -ENODATA ? -EAGAIN : err;
+	if (!v.err && v.bytes == b->bytes) {
+		err = give_view(d, p, &v, b->bytes);
+		if (err)
+			reader_put(d->reader, &v);
+		return err;
+	}
+	/* Nothing of the block is given: only one packet's header tells where
+	 * the next begins. */
+	give_lost(d, p, b->bytes, row_err(d, &v));
+	reader_put(d->reader, &v);
+	return 0;
+}
+
+/* ---- slots ------------------------------------------------------------- */
+
+/* Makes a parcel of the whole slots of a good view.  0; -EINTR: no slot ends in
+ * it; or another -errno. */
+static int
+give_slots(struct source_disk *d, struct parcel *p, struct reader_view *v)
+{
+	uint32_t payload = d->rec->shape.payload;
+	uint64_t total = d->have + v->bytes, rest = total % payload;
+	uint8_t *from = (uint8_t *)v->data - d->have;
+	int err = -EINTR;
+
+	if (total == rest) {
+		memcpy(d->tail + d->have, v->data, v->bytes);
+		d->have = total;
+		return err;
+	}
+	memcpy(from, d->tail, d->have);
+	err = give_view(d, p, v, d->at + total - rest);
+	if (err)
+		return err;
+	memcpy(d->tail, from + total - rest, rest);
+	d->have = rest;
+	return 0;
+}
+
+static int
+give_data(struct source_disk *d, struct parcel *p, int64_t until)
+{
+	const struct recording_block *b = block_of(d);
+	uint32_t payload = d->rec->shape.payload;
+	uint64_t bytes = b->record.bytes - b->record.bytes % payload, end;
+	struct reader_view v;
+	int err;
+
+	do {
+		if (d->at >= bytes)
+			return -EAGAIN;
+		err = reader_get(&d->way, d->number, d->at + d->have, 0, &v,
+				 until);
+		if (err)
+			return err == -ENODATA ? -EAGAIN : err;
+		if (v.err) {
+			end = v.at + v.bytes + payload - 1;
+			end -= end % payload;
+			give_lost(d, p, end < bytes ? end : bytes, err_of(&v));
+		} else {
+			err = give_slots(d, p, &v);
+		}
+		if (err || v.err)
+			reader_put(d->reader, &v);
+	} while (err == -EINTR);
+	return err;
+}
+
+/* ---- what is in no chunk ----------------------------------------------- */
+
+/* Returns the block before this one in its substream's file if there is a
+ * stretch without a number between them, *bytes long; else NULL. */
+static const struct recording_block *
+lost_before(const struct source_disk *d, uint64_t *bytes)
+{
+	const struct recording *rec = d->rec;
+	const struct recording_block *b = block_of(d), *last;
+
+	for (uint64_t i = d->number; i-- > 0;) {
+		last = &rec->block[i];
+		if (last->record.sub != b->record.sub ||
+		    last->record.kind == RECORDING_ABSENT ||
+		    last->record.kind == RECORDING_UNUSED)
+			continue;
+		*bytes = b->offset - (last->offset + last->bytes);
+		return *bytes ? last : NULL;
+	}
+	return NULL;
+}
+
+/* Gives the stretch before the block as a parcel that continues the block
+ * before. */
+static bool
+give_stretch(struct source_disk *d, struct parcel *p)
+{
+	const struct recording_block *last;
+	uint64_t bytes;
+
+	if (d->stretch_told || d->rec->facts.subs == 1 || d->a.sub < 0 ||
+	    d->number == d->range.first)
+		return false;
+	d->stretch_told = true;
+	last = lost_before(d, &bytes);
+	if (!last)
+		return false;
+	d->at = last->bytes;
+	fill_in(d, last, p, last->bytes + bytes);
+	p->err = -ENODATA;
+	d->at = 0;
+	return true;
+}
+
+/* Gives one parcel for a number without data: a gap, or a block that is on no
+ * disk. */
+static int
+give_nothing(struct source_disk *d, struct parcel *p)
+{
+	const struct recording_block *b = block_of(d);
+
+	if (d->at || (b->record.kind == INDEX_BLOCK))
+		return -EAGAIN;
+	give_lost(d, p, b->bytes, -ENODATA);
+	d->at = UINT64_MAX;
+	return 0;
+}
+
+static int
+give(struct source_disk *d, struct parcel *p, int64_t until)
+{
+	const struct recording_block *b = block_of(d);
+
+	if (!d->at && !d->have && b->record.kind != RECORDING_ABSENT &&
+	    give_stretch(d, p))
+		return 0;
+	if (b->record.kind != INDEX_BLOCK)
+		return give_nothing(d, p);
+	if (d->rec->shape.store == HEAP_ROW)
+		return give_row(d, p, until);
+	return give_data(d, p, until);
+}
+
+/* ---- seeking ----------------------------------------------------------- */
+
+/*
+ * Seeking in a source on disks.  The blocks are searched from the first one on:
+ * runs follow each other, but within a run each substream has its own
+ * sequences, so there is nothing to bisect by.  A seek happens after a broken
+ * connection, not for each packet.
+ */
+
+static void
+go(struct source_disk *d, uint64_t number, uint64_t at)
+{
+	d->number = number < d->range.first ? d->range.first : number;
+	d->at = d->number == number ? at : 0;
+	d->have = 0;
+	d->stretch_told = d->at != 0;
+	d->removed_asked = false;
+}
+
+static int
+disk_seek_number(struct source *s, uint64_t number)
+{
+	struct source_disk *d = source_disk_of(s);
+	int err = d->err ? d->err : open_once(d);
+
+	if (!err)
+		go(d, number, 0);
+	return err;
+}
+
+/* True if the block has the packet, at *at, or lies behind it; false: it lies
+ * before it.  A block of rows is one parcel, and only its first packet's
+ * sequence is known, so the next block decides. */
+static bool
+has_packet(const struct source_disk *d, const struct recording_block *b,
+	   uint32_t run, uint64_t first, uint64_t *at)
+{
+	const struct recording_block *next = b + 1;
+	bool last = b->record.number + 1 >= d->end;
+
+	*at = 0;
+	if (b->record.run != run || b->record.first >= first)
+		return b->record.run >= run;
+	if (d->rec->shape.store == HEAP_ROW)
+		return last || next->record.run != run ||
+		       next->record.first > first;
+	*at = (first - b->record.first) * d->rec->shape.payload;
+	return *at < b->record.bytes;
+}
+
+static int
+disk_seek(struct source *s, uint32_t run, uint64_t first)
+{
+	struct source_disk *d = source_disk_of(s);
+	int err = d->err ? d->err : open_once(d);
+	uint64_t at = 0, passed = 0, i;
+
+	if (err)
+		return err;
+	for (i = 0; i < d->end; i++) {
+		const struct recording_block *b = &d->rec->block[i];
+
+		if (b->record.kind != INDEX_BLOCK ||
+		    (d->a.sub >= 0 && b->record.sub != d->a.sub))
+			continue;
+		if (has_packet(d, b, run, first, &at))
+			break;
+		passed += i < d->range.first ? 0 : b->record.bytes;
+	}
+	go(d, i, i < d->end ? at : 0);
+	if (!d->facts.bytes_disk)
+		d->facts.passed = passed + d->at;
+	return 0;
+}
+
+static void
+step(struct source_disk *d)
 {
 	d->number++;
 	d->at = d->have = 0;
@@ -154,7 +734,7 @@ give_settled(struct source_disk *d, struct parcel *p)
 	*p = (struct parcel){ .record = { .number = d->number },
 			      .err = -ENODATA,
 			      .source = &d->source };
-	source_disk_step(d);
+	step(d);
 }
 
 /* True if a chunk is missing because the whole recording was removed. */
@@ -170,10 +750,10 @@ is_removed(struct source_disk *d, const struct parcel *p)
 static int
 next_block(struct source_disk *d, struct parcel *p, int64_t until)
 {
-	int err = source_disk_give(d, p, until);
+	int err = give(d, p, until);
 
 	if (err == -EAGAIN)
-		source_disk_step(d);
+		step(d);
 	if (!err && is_removed(d, p))
 		return removed(d);
 	return err;
@@ -202,7 +782,7 @@ static int
 disk_next(struct source *s, struct parcel *p, int64_t until)
 {
 	struct source_disk *d = source_disk_of(s);
-	int err = d->err ? d->err : source_disk_open(d);
+	int err = d->err ? d->err : open_once(d);
 
 	clear_timer(d);
 	while (!err) {
@@ -212,7 +792,7 @@ disk_next(struct source *s, struct parcel *p, int64_t until)
 		}
 		if (d->number < d->end && d->number < d->range.end &&
 		    is_skipped(d)) {
-			source_disk_step(d);
+			step(d);
 			continue;
 		}
 		err = d->number < d->end && d->number < d->range.end
@@ -303,8 +883,8 @@ disk_settled(struct source *s, uint64_t end)
 		d->settled = end;
 }
 
-const struct fault *
-source_disk_fault(const struct source *s)
+static const struct fault *
+disk_fault(const struct source *s)
 {
 	return &((const struct source_disk *)s)->fault;
 }
@@ -317,7 +897,7 @@ finish(struct source *s)
 	if (d->reader)
 		reader_way_end(&d->way);
 	reader_close(d->reader);
-	source_disk_bits_put(d->bits);
+	bits_put(d->bits);
 	if (d->rec)
 		recording_close(d->rec);
 	disks_clear(&d->disks);
@@ -329,10 +909,10 @@ finish(struct source *s)
 
 static const struct source_ops ops = {
 	.next = disk_next,
-	.put = source_disk_put,
-	.seek = source_disk_seek,
-	.seek_number = source_disk_seek_number,
-	.fault = source_disk_fault,
+	.put = disk_put,
+	.seek = disk_seek,
+	.seek_number = disk_seek_number,
+	.fault = disk_fault,
 	.wanted = disk_wanted,
 	.fd = disk_fd,
 	.facts = disk_facts,

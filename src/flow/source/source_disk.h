@@ -34,8 +34,4 @@ struct source_disk_args {
 int source_disk_make(struct source **source,
 		     const struct source_disk_args *args);
 
-/* Explains an error that next() returned; code 0: no more is known than the
- * error. */
-const struct fault *source_disk_fault(const struct source *s);
-
 #endif

@@ -25,26 +25,310 @@
  * When the recorder is short of memory, its disks are busy, and a transfer that
  * reads from them makes that worse: then it reads one block a second.
  */
-#include "flow/source/source_live_priv.h"
+#include "flow/source/source_live.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "flow/memory/block_record.h"
+#include "flow/memory/tap.h"
+#include "store/recording/recording.h"
 
-#define PATIENCE (50 * NS_MS)	  /* wait before the first sync is asked for */
-#define AGAIN	 (2 * NS_MS)	  /* wait before the next one */
-#define REST	 (10 * NS_SECOND) /* from one catching up to the next */
-enum { HURRIES = 8 };
+/* Last blocks that a seek finds without asking a disk. */
+enum { LIVE_PAST = 1024 };
+
+struct live_block {
+	uint64_t number, first, offset;
+	uint32_t run;
+	uint16_t sub;
+};
+
+/* How far a substream was given, and where in its file that is. */
+struct live_sub {
+	bool known;
+	uint32_t run;
+	uint64_t next;	 /* relative sequence behind the last slot given */
+	uint64_t offset; /* bytes, in the substream's file */
+};
+
+struct source_live {
+	struct source head;
+	struct output *output; /* a reference is held */
+	struct tap *tap;
+	struct source *disk;
+	int64_t start_ns;
+	int sub;
+	int epoll, timer;
+	int watched; /* the descriptor of `disk` that is in epoll; -1: none */
+
+	struct format_shape shape;
+	bool shaped, about_told;
+
+	uint64_t number; /* number of the next block */
+	/* The block is read from disk, and a part of it was given. */
+	bool inside;
+	unsigned reads; /* blocks taken from the tap and not yet put */
+	/* Blocks of the tap must be put before a disk is read. */
+	bool wants_back;
+	uint64_t last; /* number of the last parcel that came from memory */
+	bool fresh;    /* no other parcel was asked for since `last` */
+	/* Since `last`, a block was put that the recorder wants back. */
+	bool gives_back;
+	/* Number that `disk` gives next; UINT64_MAX: not known. */
+	uint64_t disk_at;
+	uint64_t told; /* what source_ops::settled of `disk` was told last */
+
+	/* A parcel from disk that waits until the hole before it was given. */
+	struct parcel held;
+	bool holds;
+
+	/* Steady ns since when it waits for `number`; 0: it does not wait. */
+	int64_t waits;
+	unsigned hurries; /* syncs asked for while catching up this time */
+	int64_t hurried;  /* steady ns: the last of these */
+	/* Steady ns: reads no block from disk before then while the recorder is
+	 * short of memory. */
+	int64_t yields;
+
+	/* A number without a block was recorded, but its disk is gone.  Its
+	 * substream is not known, so the next hole is taken for it. */
+	bool away;
+
+	struct live_sub *of;
+	/* Given last, in ascending order; pasts of them in all. */
+	struct live_block past[LIVE_PAST];
+	uint64_t pasts;
+
+	uint64_t from_memory, from_disk;
+	uint64_t passed; /* see source_facts */
+};
 
 static struct source_live *
 live_of(struct source *source)
 {
 	return (struct source_live *)source;
 }
+
+/* ---- parcels ----------------------------------------------------------- */
+
+/*
+ * The facts in a parcel besides its data.
+ *
+ * A block's offset in its substream's file depends on everything before it,
+ * recorded or not.  A number that the recorder lost is known only by the next
+ * block of the run, since slots are missing between the two.  They are sent as
+ * they would be read (recording.h): as a parcel without data, with the number
+ * just before that block.  If the recorder did not lose them but the disk that
+ * has them is away, they are packets that cannot be read.
+ */
+
+/* ---- what was given --------------------------------------------------- */
+
+static struct live_block *
+past(struct source_live *s, uint64_t back)
+{
+	return &s->past[(s->pasts - 1 - back) % LIVE_PAST];
+}
+
+static uint64_t
+pasts_known(const struct source_live *s)
+{
+	return s->pasts < LIVE_PAST ? s->pasts : LIVE_PAST;
+}
+
+static void
+past_add(struct source_live *s, const struct parcel *p)
+{
+	const struct index_record *r = &p->record;
+
+	if (s->pasts && past(s, 0)->number == r->number)
+		return;
+	s->past[s->pasts++ % LIVE_PAST] =
+	    (struct live_block){ .number = r->number,
+				 .first = r->first,
+				 .offset = p->offset,
+				 .run = r->run,
+				 .sub = r->sub };
+}
+
+static void
+live_goto(struct source_live *s, uint64_t number)
+{
+	while (pasts_known(s) && past(s, 0)->number >= number) {
+		struct live_block *b = past(s, 0);
+
+		s->of[b->sub].offset = b->offset;
+		s->of[b->sub].next = b->first;
+		s->of[b->sub].run = b->run;
+		s->pasts--;
+	}
+	if (s->holds)
+		source_put(&s->held);
+	s->holds = s->inside = s->fresh = false;
+	s->number = number;
+	s->waits = 0;
+	tap_pass(s->tap, number);
+}
+
+static bool
+live_seek(struct source_live *s, uint32_t run, uint64_t first)
+{
+	for (uint64_t i = 0; i < pasts_known(s); i++) {
+		const struct live_block *b = past(s, i);
+
+		if (b->run > run || (b->run == run && b->first > first))
+			continue;
+		live_goto(s, b->number);
+		return true;
+	}
+	return false;
+}
+
+/* ---- where it lies ---------------------------------------------------- */
+
+/* Bytes of a slot in the file; 0 for rows, which have no slots. */
+static uint32_t
+slot_bytes(const struct source_live *s)
+{
+	const struct format_shape *shape = s->output->shape;
+
+	return shape->store == HEAP_ROW ? 0 : shape->payload;
+}
+
+static uint64_t
+slots_of(const struct source_live *s, const struct parcel *p)
+{
+	if (p->err && !p->bytes)
+		return p->record.missing;
+	return slot_bytes(s) ? (p->at + p->bytes) / slot_bytes(s) : 0;
+}
+
+/* Turns a parcel of missing packets into one of packets that were recorded and
+ * cannot be read. */
+static void
+unreadable(struct parcel *p)
+{
+	p->err = -EIO;
+	p->record.present += p->record.missing;
+	p->record.missing = 0;
+}
+
+/* Looks for slots of the run that were not given before this record.  False:
+ * there are none; true: *p is a parcel for them. */
+static bool
+hole(struct source_live *s, const struct index_record *r, uint64_t at,
+     struct parcel *p)
+{
+	struct live_sub *sub = &s->of[r->sub];
+	uint64_t slots = r->first - sub->next;
+
+	if (!sub->known || sub->run != r->run || at || !slot_bytes(s) ||
+	    r->first <= sub->next || slots > UINT32_MAX)
+		return false;
+	*p = (struct parcel){ .record = index_gap(r, (uint32_t)slots),
+			      .bytes = slots * slot_bytes(s),
+			      .offset = sub->offset,
+			      .err = -ENODATA,
+			      .source = &s->head };
+	if (s->away)
+		unreadable(p);
+	s->away = false;
+	past_add(s, p);
+	sub->next = r->first;
+	sub->offset += p->bytes;
+	return true;
+}
+
+static void
+given(struct source_live *s, const struct parcel *p)
+{
+	const struct index_record *r = &p->record;
+	struct live_sub *sub = &s->of[r->sub];
+
+	/* The substream of such a number is not known. */
+	if (p->err && !p->bytes && r->kind != INDEX_GAP)
+		return;
+	past_add(s, p);
+	sub->known = true;
+	sub->run = r->run;
+	sub->next = r->first + slots_of(s, p);
+	sub->offset = p->offset + p->bytes;
+}
+
+/* ---- parcels ---------------------------------------------------------- */
+
+static bool
+live_give_block(struct source_live *s, const struct block *b, uint64_t number,
+		struct parcel *p)
+{
+	struct index_record r =
+	    block_record(s->output->format, s->output->shape, b);
+	bool gap = number < b->number;
+
+	if (gap)
+		r = index_gap(&r, (uint32_t)b->gap);
+	if (hole(s, &r, 0, p)) {
+		p->base = b->base;
+		return false;
+	}
+	*p = (struct parcel){ .record = r,
+			      .base = b->base,
+			      .offset = s->of[r.sub].offset,
+			      .source = &s->head };
+	if (gap) {
+		p->err = -ENODATA;
+		p->bytes = b->gap * slot_bytes(s);
+	} else {
+		p->data = b->data;
+		p->bytes = block_bytes(b);
+		p->block = b;
+		p->own = (void *)b;
+		if (slot_bytes(s))
+			p->present = b->present;
+		s->from_memory += p->bytes;
+	}
+	given(s, p);
+	s->number = number + 1;
+	return !gap;
+}
+
+static bool
+live_give_disk(struct source_live *s, struct parcel *p)
+{
+	const struct index_record *r = &p->record;
+	struct parcel before;
+
+	/* No disk has the block: it was lost, or its disk is gone. */
+	if (p->err == -ENODATA && r->kind == RECORDING_ABSENT &&
+	    !output_is_lost(s->output, r->number)) {
+		s->away = true;
+		if (p->bytes)
+			unreadable(p);
+	}
+	if (p->record.sub >= s->output->subs)
+		return false;
+	if (hole(s, &p->record, p->at, &before)) {
+		before.base = p->base;
+		s->held = *p;
+		s->holds = true;
+		*p = before;
+		return true;
+	}
+	if (!p->err)
+		s->from_disk += p->bytes;
+	given(s, p);
+	return false;
+}
+
+#define PATIENCE (50 * NS_MS)	  /* wait before the first sync is asked for */
+#define AGAIN	 (2 * NS_MS)	  /* wait before the next one */
+#define REST	 (10 * NS_SECOND) /* from one catching up to the next */
+enum { HURRIES = 8 };
 
 /* ---- waiting ---------------------------------------------------------- */
 
@@ -305,7 +589,7 @@ is_news(struct source_live *s)
 	return true;
 }
 
-int
+static int
 live_next(struct source *source, struct parcel *p, int64_t until)
 {
 	struct source_live *s = live_of(source);
@@ -333,7 +617,7 @@ live_next(struct source *source, struct parcel *p, int64_t until)
 
 /* Puts a parcel.  When the recorder wanted memory back, the last parcel may be
  * put before it was used up; the source then gives that block again. */
-void
+static void
 live_put(struct source *source, struct parcel *p)
 {
 	struct source_live *s = live_of(source);
@@ -348,10 +632,203 @@ live_put(struct source *source, struct parcel *p)
 		live_goto(s, number);
 }
 
-bool
+static bool
 live_wanted(struct source *source)
 {
 	struct source_live *s = live_of(source);
 
 	return tap_wanted(s->tap) || (s->wants_back && s->reads);
+}
+
+/* ---- making, describing, moving and closing it ------------------------- */
+
+/* The functions of a live source that do not give data: how it is made,
+ * described, moved and closed. */
+
+static int
+live_fd(struct source *source)
+{
+	return live_of(source)->epoll;
+}
+
+static int
+live_seek_number(struct source *source, uint64_t number)
+{
+	live_goto(live_of(source), number);
+	return 0;
+}
+
+/* Goes to a packet.  One that was given long ago is found by the disk
+ * source. */
+static int
+live_seek_packet(struct source *source, uint32_t run, uint64_t first)
+{
+	struct source_live *s = live_of(source);
+	struct source_facts f;
+	int err;
+
+	if (live_seek(s, run, first))
+		return 0;
+	err = s->disk->ops->seek(s->disk, run, first);
+	if (err)
+		return err;
+	s->disk->ops->facts(s->disk, &f);
+	if (!s->from_memory && !s->from_disk)
+		s->passed = f.passed;
+	live_goto(s, f.number);
+	s->disk_at = UINT64_MAX;
+	return 0;
+}
+
+static void
+live_facts(struct source *source, struct source_facts *f)
+{
+	struct source_live *s = live_of(source);
+	struct source_facts disk = { 0 };
+	struct tap_facts tap;
+
+	s->disk->ops->facts(s->disk, &disk);
+	tap_facts(s->tap, &tap);
+	*f = (struct source_facts){ .bytes_memory = s->from_memory,
+				    .bytes_disk = s->from_disk,
+				    .number = s->number,
+				    .total = atomic_load(&s->output->bytes),
+				    .revoked = tap.revoked + tap.skipped,
+				    .unreadable = disk.unreadable,
+				    .passed = s->passed };
+	f->live = !output_over(s->output, &f->end);
+}
+
+static const struct fault *
+live_fault(const struct source *source)
+{
+	const struct source *disk = ((const struct source_live *)source)->disk;
+
+	return disk->ops->fault ? disk->ops->fault(disk) : NULL;
+}
+
+/* Asks the disk source.  If the recording ended without a single block, its
+ * disks have to be looked at first to know what its data would have been. */
+static int
+disk_about(struct source_live *s, struct source_about *about)
+{
+	struct source *disk = s->disk;
+	int err = disk->ops->about(disk, about);
+	uint64_t end;
+
+	if (err != -EAGAIN || !output_over(s->output, &end))
+		return err;
+	err = disk->ops->seek_number(disk, 0);
+	return err ? err : disk->ops->about(disk, about);
+}
+
+static int
+live_about(struct source *source, struct source_about *about)
+{
+	struct source_live *s = live_of(source);
+	struct output *o = s->output;
+	int err = 0;
+
+	*about = (struct source_about){ 0 };
+	if (!s->shaped)
+		s->shaped = output_learned(o, &s->shape);
+	if (!s->shaped) {
+		err = disk_about(s, about);
+	} else {
+		about->format = o->format;
+		about->shape = &s->shape;
+		about->extension = o->format->extension;
+	}
+	about->subs = o->subs;
+	about->start_ns = s->start_ns;
+	about->zero_fill = o->sub[0].fill.kind == FILL_ZERO;
+	about->live = true;
+	s->about_told = !err;
+	return err;
+}
+
+static void
+live_close(struct source *source)
+{
+	struct source_live *s = live_of(source);
+
+	if (s->holds)
+		source_put(&s->held);
+	source_close(s->disk);
+	output_tap_close(s->output, s->tap);
+	output_drop(s->output);
+	if (s->timer >= 0)
+		close(s->timer);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	free(s->of);
+	free(s);
+}
+
+static const struct source_ops live_ops = {
+	.next = live_next,
+	.put = live_put,
+	.seek = live_seek_packet,
+	.seek_number = live_seek_number,
+	.wanted = live_wanted,
+	.fd = live_fd,
+	.facts = live_facts,
+	.close = live_close,
+	.fault = live_fault,
+	.about = live_about,
+};
+
+static int
+fds_make(struct source_live *s)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->epoll < 0 || s->timer < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->timer, &e) < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, tap_fd(s->tap), &e) < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+refused(int err, struct fault *fault)
+{
+	if (err == -EMFILE)
+		return fault_set(fault, err, "busy",
+				 "no file descriptor is left");
+	return fault_set(fault, err, "no-memory", "out of memory");
+}
+
+int
+source_live_make(struct source **source, const struct source_live_args *a,
+		 struct fault *fault)
+{
+	struct source_live *s = calloc(1, sizeof *s);
+	int err;
+
+	if (!s) {
+		source_close(a->disk);
+		return refused(-ENOMEM, fault);
+	}
+	s->head.ops = &live_ops;
+	s->output = a->output;
+	output_hold(s->output);
+	s->disk = a->disk;
+	s->start_ns = a->start_ns;
+	s->sub = a->sub;
+	s->epoll = s->timer = s->watched = -1;
+	s->disk_at = UINT64_MAX;
+	s->of = calloc(s->output->subs, sizeof *s->of);
+	err = s->of ? output_tap_open(s->output, a->stock, &s->tap) : -ENOMEM;
+	if (!err)
+		err = fds_make(s);
+	if (err) {
+		live_close(&s->head);
+		return refused(err, fault);
+	}
+	tap_pass(s->tap, 0);
+	*source = &s->head;
+	return 0;
 }
