@@ -23,37 +23,19 @@ libflow_a_SOURCES = \
 	%D%/place/scratch.c %D%/place/scratch.h \
 	%D%/place/window.c %D%/place/window.h \
 	%D%/slots/candidate.c %D%/slots/candidate.h \
-	%D%/slots/parking.c %D%/slots/parking.h \
 	%D%/slots/shared.c %D%/slots/shared.h \
-	%D%/slots/shared_give.c \
-	%D%/slots/shared_order.c \
-	%D%/slots/shared_priv.h \
-	%D%/slots/shared_put.c \
 	%D%/slots/slots.c %D%/slots/slots.h \
-	%D%/slots/slots_aim.c \
 	%D%/slots/slots_held.c \
 	%D%/slots/slots_priv.h \
 	%D%/slots/slots_run.c \
 	%D%/heaps/bay.c %D%/heaps/bay.h \
 	%D%/heaps/cubes.c %D%/heaps/cubes.h \
-	%D%/heaps/cubes_aim.c \
-	%D%/heaps/cubes_early.c \
 	%D%/heaps/cubes_head.c \
-	%D%/heaps/cubes_place.c \
 	%D%/heaps/cubes_run.c \
-	%D%/heaps/cubes_side.c \
-	%D%/heaps/cubes_time.c \
 	%D%/heaps/heaps.c %D%/heaps/heaps.h \
-	%D%/heaps/heaps_aim.c \
-	%D%/heaps/heaps_live.c \
 	%D%/heaps/heaps_priv.h \
 	%D%/heaps/ranges.c %D%/heaps/ranges.h \
-	%D%/heaps/recent.h \
 	%D%/heaps/rows.c %D%/heaps/rows.h \
-	%D%/heaps/rows_aim.c \
-	%D%/heaps/rows_items.c \
-	%D%/heaps/rows_lay.c \
-	%D%/heaps/rows_move.c \
 	%D%/heaps/rows_run.c \
 	%D%/heaps/steps.c %D%/heaps/steps.h \
 	%D%/receive/backlog.c %D%/receive/backlog.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/slots/parking.h"
+#include "flow/slots/candidate.h"
 
 #include <string.h>
 

@@ -16,7 +16,11 @@
  */
 #include "flow/heaps/cubes.h"
 
-struct block *
+#include <string.h>
+
+/* Returns block i of the window, prepared for notes.  NULL: no block is
+ * free. */
+static struct block *
 cubes_block(struct heaps *p, unsigned i)
 {
 	struct block *b = window_block(&p->cubes.window, i);
@@ -47,7 +51,8 @@ heaps_finish_before(struct heaps *p, uint64_t rel)
 	}
 }
 
-void
+/* Moves the window so that the slot `off` behind its origin is in it. */
+static void
 cubes_reach_out(struct heaps *p, uint64_t off)
 {
 	struct window *w = &p->cubes.window;
@@ -79,6 +84,402 @@ cubes_lay(struct heaps *p, const struct receive_packet *k,
 	h->ranges.length = h->length;
 	return h;
 }
+
+/* ---- times that become known ------------------------------------------- */
+
+/*
+ * If the time of a heap is one of its items, pieces that come before it are
+ * laid by a guess, and are counted when the time is known: if the guess was
+ * right, or a copy can correct it.  Else, or if the time never comes, they are
+ * `untimed` and their slot is free again.
+ */
+
+/* Takes the newest heap as the one that times are measured from. */
+static void
+cubes_ticks(struct heaps *p, const struct format_piece *piece, uint64_t value,
+	    uint64_t rel)
+{
+	struct cubes *c = &p->cubes;
+
+	if (rel < c->ticks.slot)
+		return;
+	if (rel == c->ticks.slot + 1)
+		c->count_step = piece->heap - c->count;
+	c->count = piece->heap;
+	c->ticks.value = value;
+	c->ticks.slot = rel;
+	c->window.base = ticks_base(&c->ticks);
+}
+
+/* Forgets a heap and counts all of its pieces as dropped. */
+static void
+cubes_undo(struct heaps *p, struct heap *h, enum drop why)
+{
+	heaps_cut(p); /* before another heap gets the slot */
+	cubes_slot_clear(h);
+	if (h->parked) {
+		struct heaps_candidate *c = &p->cubes.candidate;
+
+		c->pieces -= h->pieces;
+		c->drop[h->why] -= h->pieces;
+		c->bytes -= h->bytes;
+	} else if (!h->held) {
+		p->base.counts.placed -= h->pieces;
+		p->base.counts.bytes -= h->bytes;
+	}
+	p->base.counts.drop[why] += h->pieces;
+	heaps_remove(p, h);
+}
+
+/* Counts the pieces of a heap whose time became known. */
+static void
+heap_timed(struct heaps *p, struct heap *h, const struct format_piece *piece,
+	   uint64_t value)
+{
+	h->held = false;
+	p->cubes.early.news = true;
+	p->base.counts.placed += h->pieces;
+	p->base.counts.bytes += h->bytes;
+	cubes_ticks(p, piece, value, h->rel);
+}
+
+/* Moves a heap that was laid in a wrong slot into the right one.  False: that
+ * is taken or outside of the window. */
+static bool
+heap_move(struct heaps *p, struct heap *h, uint64_t rel)
+{
+	struct window *w = &p->cubes.window;
+	uint64_t off = rel - w->origin;
+	struct block *b;
+	struct card *card;
+	uint32_t slot = (uint32_t)(off % w->slots);
+
+	if (rel < w->origin || off >= (uint64_t)WINDOW_OPEN * w->slots)
+		return false;
+	b = cubes_block(p, (unsigned)(off / w->slots));
+	if (!b || cubes_slot_taken(p, b, slot))
+		return false;
+	heaps_cut(p);
+	card = notes_card(b, slot);
+	*card = (struct card){ 0 };
+	memcpy(card->range, h->ranges.at, h->ranges.n * sizeof(struct range));
+	memcpy(block_slot(b, slot), h->at, b->slot_bytes);
+	cubes_slot_clear(h);
+	if (b->filled == 0) {
+		b->first_ns = b->last_ns = p->now_ns;
+		w->born[off / w->slots] = p->now;
+	}
+	b->filled += h->pieces;
+	if (b->last_ns < p->now_ns)
+		b->last_ns = p->now_ns;
+	if (b->used <= slot)
+		b->used = slot + 1;
+	h->b = b;
+	h->slot = slot;
+	h->rel = rel;
+	h->at = block_slot(b, slot);
+	h->ranges.at = card->range;
+	if (rel >= w->highest)
+		w->highest = rel + 1;
+	return true;
+}
+
+static bool
+time_check(struct heaps *p, struct heap *h, const struct format_piece *piece,
+	   const struct cube_head *head)
+{
+	int64_t rel;
+
+	if (!h->held || h->parked || !head->timed)
+		return true;
+	if (!ticks_slot(&p->cubes.ticks, p->a.shape, head->value, &rel) ||
+	    rel < 0 ||
+	    ((uint64_t)rel != h->rel && !heap_move(p, h, (uint64_t)rel)))
+		return false;
+	heap_timed(p, h, piece, head->value);
+	return true;
+}
+
+/* heaps_kind::items */
+static bool
+cubes_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
+	    bool in_place)
+{
+	struct cube_head head;
+	bool first = !h->pieces;
+
+	(void)in_place;
+	if (first)
+		return true; /* cubes_begin looked at the first packet */
+	cubes_head(p, piece, &head);
+	if (head.item && !cubes_item_check(p, piece, &head))
+		return false;
+	if (head.item && head.skip != h->skip) {
+		cubes_undo(p, h, DROP_MALFORMED);
+		heaps_drop(p, DROP_MALFORMED);
+		return false;
+	}
+	if (time_check(p, h, piece, &head))
+		return true;
+	cubes_undo(p, h, DROP_UNTIMED);
+	p->again = true; /* its time is known now */
+	return false;
+}
+
+/* ---- the slot of a heap ------------------------------------------------ */
+
+/*
+ * A heap whose slot is behind the window moves the window on, by up to max_gap.
+ * A heap whose slot is farther away, before the window, between two slots or
+ * taken is parked with a candidate for another run (cubes_run.c).
+ *
+ * The second heap of a run sets the step.  If that was a single packet, and the
+ * next heap lies between its slots, it was a stray one: it is taken back.
+ */
+
+/* True if the window reaches this slot. */
+static bool
+near(const struct heaps *p, int64_t rel)
+{
+	const struct window *w = &p->cubes.window;
+	uint64_t far = p->a.max_gap / p->a.shape->payload +
+		       WINDOW_OPEN * (uint64_t)w->slots;
+
+	if (rel < 0 || (uint64_t)rel < w->origin)
+		return false;
+	return (uint64_t)rel - w->origin < far;
+}
+
+/* Why a heap without a slot of the run is dropped.  A time that is a guess, and
+ * lies before the first of the run, is of a heap whose first packets, with its
+ * time, came before the recording began. */
+static enum drop
+why_outside(const struct heaps *p, const struct cube_head *head, bool known,
+	    int64_t rel)
+{
+	const struct window *w = &p->cubes.window;
+
+	if (w->running && !head->timed && (!known || rel < 0))
+		return DROP_UNTIMED;
+	if (!w->running || !known || rel < 0 || (uint64_t)rel >= w->origin)
+		return DROP_OUT_OF_WINDOW;
+	return DROP_LATE;
+}
+
+/* Lays a heap in slot `rel` of the run, and moves the window if needed. */
+static struct heap *
+slot_give(struct heaps *p, const struct receive_packet *k,
+	  const struct format_piece *piece, const struct cube_head *head,
+	  uint64_t rel)
+{
+	struct window *w = &p->cubes.window;
+	uint64_t off = rel - w->origin;
+	struct block *b;
+	struct heap *h;
+
+	if (off >= (uint64_t)WINDOW_OPEN * w->slots) {
+		cubes_reach_out(p, off);
+		off = rel - w->origin;
+	}
+	if (rel >= w->highest)
+		w->highest = rel + 1;
+	b = cubes_block(p, (unsigned)(off / w->slots));
+	if (!b) {
+		heaps_drop(p, DROP_NO_BUFFER);
+		return NULL;
+	}
+	h = cubes_lay(p, k, piece, head, b, (uint32_t)(off % w->slots));
+	h->rel = rel;
+	if (head->timed)
+		cubes_ticks(p, piece, head->value, rel);
+	p->newest = h;
+	return h;
+}
+
+/* Takes back the heap that set the step of the run, because another heap lies
+ * between its slots.  False: it has more than one packet, and so is no stray
+ * one. */
+static bool
+step_unlearn(struct heaps *p)
+{
+	struct cubes *c = &p->cubes;
+	struct heap *h = c->learner;
+
+	c->learner = NULL;
+	if (!h || !h->live || h->parked || h->pieces != 1)
+		return false;
+	cubes_undo(p, h, DROP_OUT_OF_WINDOW);
+	c->ticks.step = 0;
+	c->ticks.slot = 0;
+	c->ticks.value = c->ticks.first;
+	return true;
+}
+
+/* Lays a heap as slot_give does, if it may be the one that sets the step. */
+static struct heap *
+step_give(struct heaps *p, const struct receive_packet *k,
+	  const struct format_piece *piece, const struct cube_head *head,
+	  const struct ticks *ticks, uint64_t rel)
+{
+	struct cubes *c = &p->cubes;
+	bool learned = !c->ticks.step && ticks->step;
+	struct heap *h;
+
+	c->ticks.step = ticks->step;
+	h = slot_give(p, k, piece, head, rel);
+	if (h && (learned || c->ticks.slot == rel))
+		c->learner = learned ? h : NULL;
+	return h;
+}
+
+/* Finds the slot of a heap in the current run, or parks it. */
+static struct heap *
+heap_place(struct heaps *p, const struct receive_packet *k,
+	   const struct format_piece *piece, const struct cube_head *head)
+{
+	const struct window *w = &p->cubes.window;
+	bool known = false, again = true;
+	struct heap *h = NULL;
+
+	while (!h && again) {
+		const struct block *b = NULL;
+		struct ticks ticks;
+		int64_t rel = 0;
+		enum drop why;
+
+		ticks = p->cubes.ticks;
+		if (w->running)
+			known =
+			    ticks_slot(&ticks, p->a.shape, head->value, &rel);
+		why = why_outside(p, head, known, rel);
+		if (!known && step_unlearn(p))
+			continue;
+		if (known && near(p, rel)) {
+			uint64_t off = (uint64_t)rel - w->origin;
+
+			if (off < (uint64_t)WINDOW_OPEN * w->slots)
+				b = w->open[off / w->slots];
+			if (!b || !cubes_slot_taken(
+				      p, b, (uint32_t)(off % w->slots))) {
+				return step_give(p, k, piece, head, &ticks,
+						 (uint64_t)rel);
+			}
+			why = DROP_DUPLICATE;
+		}
+		again = false;
+		if (!head->timed)
+			heaps_drop(p, why);
+		else
+			h = cubes_park(p, k, piece, head, why, &again);
+	}
+	return h;
+}
+
+static struct heap *
+cubes_begin(struct heaps *p, const struct receive_packet *k,
+	    const struct format_piece *piece)
+{
+	struct cube_head head;
+
+	if (piece->control != PIECE_DATA) {
+		cubes_side_control(p, piece);
+		heaps_drop(p, DROP_UNSTORED);
+		return NULL;
+	}
+	if (cubes_begin_wait(p, piece))
+		return NULL;
+	cubes_head(p, piece, &head);
+	if (!head.item && !cubes_guess_item(p, piece, &head)) {
+		if (!piece->items && cubes_wait(p, piece))
+			return NULL;
+		cubes_side_piece(p, piece);
+		heaps_drop(p, piece->items ? DROP_UNSTORED : DROP_UNTIMED);
+		return NULL;
+	}
+	if (!cubes_item_check(p, piece, &head))
+		return NULL;
+	if (!head.timed && !cubes_guess_time(p, piece, &head)) {
+		if (cubes_wait(p, piece))
+			return NULL;
+		heaps_drop(p, DROP_UNTIMED);
+		return NULL;
+	}
+	return heap_place(p, k, piece, &head);
+}
+
+/* ---- where pieces should land ------------------------------------------ */
+
+/*
+ * Predicts where the next pieces of a cube will land: in the rest of the newest
+ * heap's slot, and in the slots behind it.
+ */
+
+/* Address of the slot `off` behind the window's origin.  NULL: it is taken, or
+ * there is no memory. */
+static uint8_t *
+slot_at(struct heaps *p, uint64_t off)
+{
+	uint32_t slots = p->cubes.window.slots;
+	struct block *b;
+
+	if (off >= (uint64_t)WINDOW_BLOCKS * slots)
+		return NULL;
+	b = cubes_block(p, (unsigned)(off / slots));
+	if (!b || cubes_slot_taken(p, b, (uint32_t)(off % slots)))
+		return NULL;
+	return block_slot(b, (uint32_t)(off % slots));
+}
+
+static bool
+skip_find(const struct heaps *p, uint64_t length, uint64_t *skip)
+{
+	for (int i = 0; i < CUBES_KNOWN; i++) {
+		if (p->cubes.known[i].any &&
+		    p->cubes.known[i].length == length) {
+			*skip = p->cubes.known[i].skip;
+			return true;
+		}
+	}
+	return false;
+}
+
+static unsigned
+aim_next(struct heaps *p, struct receive_pair *pair, unsigned i, unsigned n)
+{
+	const struct window *w = &p->cubes.window;
+	struct spot spot = { .keep = p->a.shape->payload };
+	uint64_t off = w->highest - w->origin;
+	unsigned begin = i;
+
+	if (!w->running || !skip_find(p, p->guess.length, &spot.skip))
+		return 0;
+	for (; i < n; off++) {
+		spot.at = slot_at(p, off);
+		if (!spot.at)
+			break;
+		i += heaps_aim_at(p, &spot, 0, p->guess.length, pair, i, n);
+	}
+	return i - begin;
+}
+
+static unsigned
+cubes_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
+{
+	const struct heap *h = p->newest;
+	unsigned i = 0;
+
+	if (!p->guess.length)
+		return 0;
+	if (h && h->ranges.n) {
+		struct spot spot = { h->at, h->skip, h->keep };
+
+		i = heaps_aim_at(p, &spot, ranges_end(&h->ranges), h->length,
+				 pair, 0, n);
+	}
+	return i + aim_next(p, pair, i, n);
+}
+
+/* ---- the kind of store ------------------------------------------------- */
 
 static bool
 cubes_reach(struct heaps *p, struct heap *h, const struct format_piece *piece)

@@ -7,14 +7,11 @@
 /*
  * Functions that the parts of a cube share.
  *
- *   cubes.c       slots of the window, and the heaps that have them
- *   cubes_place.c finds the slot of a heap
- *   cubes_time.c  corrects it when the heap's time becomes known
- *   cubes_head.c  reads the items of a packet: the bytes to store, and the time
- *   cubes_early.c keeps packets until these are known
- *   cubes_aim.c   predicts where the next pieces will land
+ *   cubes.c       slots of the window and the heaps that have them, times that
+ *                 become known, where the next pieces should land
+ *   cubes_head.c  reads the items of a packet: the bytes to store, the time, what
+ *                 is kept beside the data; keeps packets until these are known
  *   cubes_run.c   decides when a run begins
- *   cubes_side.c  keeps what is stored beside the data: controls, descriptors
  */
 
 /* Facts about a heap, read from one of its packets. */
@@ -58,10 +55,6 @@ uint64_t ticks_base(const struct ticks *t);
 
 /* ---- cubes.c --------------------------------------------------------- */
 
-/* Returns block i of the window, prepared for notes.  NULL: no block is
- * free. */
-struct block *cubes_block(struct heaps *p, unsigned i);
-
 bool cubes_slot_taken(const struct heaps *p, const struct block *b,
 		      uint32_t slot);
 
@@ -79,28 +72,7 @@ struct heap *cubes_lay(struct heaps *p, const struct receive_packet *k,
 		       const struct cube_head *head, struct block *b,
 		       uint32_t slot);
 
-/* Moves the window so that the slot `off` behind its origin is in it. */
-void cubes_reach_out(struct heaps *p, uint64_t off);
-
-/* ---- cubes_place.c: heaps_kind::begin -------------------------------- */
-
-struct heap *cubes_begin(struct heaps *p, const struct receive_packet *k,
-			 const struct format_piece *piece);
-
-/* ---- cubes_time.c ---------------------------------------------------- */
-
-/* Takes the newest heap as the one that times are measured from. */
-void cubes_ticks(struct heaps *p, const struct format_piece *piece,
-		 uint64_t value, uint64_t rel);
-
-/* Forgets a heap and counts all of its pieces as dropped. */
-void cubes_undo(struct heaps *p, struct heap *h, enum drop why);
-
-/* heaps_kind::items */
-bool cubes_items(struct heaps *p, struct heap *h,
-		 const struct format_piece *piece, bool in_place);
-
-/* ---- cubes_early.c --------------------------------------------------- */
+/* ---- cubes_head.c, packets that wait ----------------------------------- */
 
 /* Makes the current packet wait.  False: it cannot wait, or has waited long
  * enough. */
@@ -113,10 +85,6 @@ bool cubes_begin_wait(struct heaps *p, const struct format_piece *piece);
 /* Tries the waiting packets again if more is known now, or if it is the last
  * time. */
 void cubes_early_try(struct heaps *p, bool last);
-
-/* ---- cubes_aim.c: heaps_kind::aim ------------------------------------ */
-
-unsigned cubes_aim(struct heaps *p, struct receive_pair *pair, unsigned n);
 
 /* ---- cubes_run.c ----------------------------------------------------- */
 
@@ -138,11 +106,7 @@ void cubes_oppose(struct heaps *p);
  * `end`: the recording ends. */
 void cubes_park_settle(struct heaps *p, int64_t since, bool end);
 
-/* ---- cubes_side.c ---------------------------------------------------- */
-
-/* Looks among a packet's items for descriptors to collect. */
-void cubes_side_items(struct heaps *p, const struct format_piece *piece,
-		      const uint64_t *item, uint32_t n);
+/* ---- cubes_head.c, beside the data ------------------------------------- */
 
 /* Collects descriptors from a piece, whether its heap is stored or not. */
 void cubes_side_piece(struct heaps *p, const struct format_piece *piece);

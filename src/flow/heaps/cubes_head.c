@@ -19,9 +19,154 @@
  */
 #include "flow/heaps/cubes.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/log.h"
 
-/* ---- items ----------------------------------------------------------- */
+/* ---- beside the data --------------------------------------------------- */
+
+/*
+ * Records what a cube tells beside its data: the control heaps of the stream,
+ * and the descriptors of the first heap that has any and of which they all
+ * came.
+ *
+ * Descriptors are bytes of a heap like others, and may come in several packets,
+ * of heaps that are stored or not.  They are collected in a buffer of the
+ * substream, and go into the side records of the next block that got a piece.
+ * A heap that lost one of those packets is given up for the next one that has
+ * descriptors.  Once written, descriptors are not collected again until a
+ * control heap announces new ones.
+ */
+
+enum { ITEM_DESCRIPTOR = 0x5 };
+
+static void
+collect_begin(struct cube_side *s, const struct format_piece *piece,
+	      uint32_t sender)
+{
+	s->busy = true;
+	s->count = piece->heap;
+	s->sender = sender;
+	s->from = UINT64_MAX;
+	s->to = 0;
+	s->came = (struct ranges){ .at = s->range, .most = CUBES_RANGES };
+	s->n = 0;
+}
+
+static void
+collect_add(struct cube_side *s, const struct format_item *one)
+{
+	if (!one->bytes || one->bytes > CUBES_SIDE)
+		return;
+	s->at[s->n] = one->value;
+	s->bytes[s->n++] = (uint32_t)one->bytes;
+	if (one->value < s->from)
+		s->from = one->value;
+	if (one->value + one->bytes > s->to)
+		s->to = one->value + one->bytes;
+}
+
+/* Looks among a packet's items for descriptors to collect. */
+static void
+cubes_side_items(struct heaps *p, const struct format_piece *piece,
+		 const uint64_t *item, uint32_t n)
+{
+	struct cube_side *s = &p->cubes.side;
+	struct format_item one;
+	/* descriptors; finding each walks through all items. */
+	unsigned looks = 0;
+
+	if (s->done || s->ready)
+		return;
+	for (uint32_t i = 0; i < n && looks < CUBES_DESCRIPTORS; i++) {
+		p->a.format->item(piece, item + i, 1, 0, &one);
+		if (one.id != ITEM_DESCRIPTOR || one.immediate)
+			continue;
+		if (!looks++)
+			collect_begin(s, piece, heaps_packet(p)->sender);
+		p->a.format->item(piece, item, n, i, &one);
+		collect_add(s, &one);
+	}
+	if (looks && (!s->n || s->to - s->from > CUBES_SIDE))
+		s->busy = false;
+}
+
+/* Collects bytes off .. off + bytes of the heap, which lie at `from`. */
+static void
+collect(struct cube_side *s, const uint8_t *from, uint64_t off, uint32_t bytes)
+{
+	uint64_t end = off + bytes < s->to ? off + bytes : s->to;
+	uint64_t begin = off > s->from ? off : s->from;
+
+	if (begin >= end || ranges_add(&s->came, (uint32_t)(begin - s->from),
+				       (uint32_t)(end - s->from)) != RANGES_NEW)
+		return;
+	memcpy(s->data + (begin - s->from), from + (begin - off), end - begin);
+}
+
+void
+cubes_side_piece(struct heaps *p, const struct format_piece *piece)
+{
+	const struct receive_packet *k = heaps_packet(p);
+	struct cube_side *s = &p->cubes.side;
+	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
+	uint32_t head = piece->header, lead = 0;
+
+	if (!s->busy || s->count != piece->heap || s->sender != k->sender)
+		return;
+	if (head < have) {
+		lead = have - head;
+		collect(s, k->prefix + head, piece->offset, lead);
+		head = have;
+	}
+	collect(s, k->payload + (head - have), piece->offset + lead,
+		piece->bytes - lead);
+	if (s->came.bytes < s->to - s->from)
+		return;
+	s->busy = false;
+	s->ready = true;
+}
+
+void
+cubes_side_control(struct heaps *p, const struct format_piece *piece)
+{
+	struct cube_side *s = &p->cubes.side;
+
+	if (piece->control == PIECE_REISSUE || piece->control == PIECE_UPDATE)
+		s->done = false;
+	if (s->controls < CUBES_CONTROLS)
+		s->control[s->controls++] =
+		    (struct side){ .heap = piece->heap,
+				   .flavour = piece->flavour,
+				   .control = piece->control };
+}
+
+static void
+descriptors_tell(struct cube_side *s, struct block *b)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct side side = { .heap = s->count, .bytes = s->bytes[i] };
+
+		notes_side(b, &side, s->data + (s->at[i] - s->from));
+	}
+	s->ready = false;
+	s->done = true;
+}
+
+void
+cubes_side_tell(struct heaps *p, struct block *b)
+{
+	struct cube_side *s = &p->cubes.side;
+
+	for (unsigned i = 0; i < s->controls; i++)
+		notes_side(b, &s->control[i], NULL);
+	s->controls = 0;
+	if (s->ready)
+		descriptors_tell(s, b);
+}
+
+/* ---- items ------------------------------------------------------------- */
 
 static void
 known_note(struct cubes *c, uint64_t length, uint64_t skip)
@@ -202,4 +347,170 @@ ticks_slot(struct ticks *t, const struct format_shape *shape, uint64_t value,
 				: slot_exact(t, by, &slots);
 	*rel = (int64_t)t->slot + slots;
 	return good;
+}
+
+/* ---- packets that wait ------------------------------------------------- */
+
+/*
+ * Packets that come before their slot is known wait, unchanged, in a block that
+ * is borrowed for them.
+ *
+ * At the beginning all packets wait, until there are enough to make a run.
+ * They are then sorted by heap and offset, as they were sent, so that neither
+ * the first slot nor the step of time depends on the order of arrival.  Later,
+ * a packet waits if it overtook the one with its heap's time, or if it does not
+ * tell which bytes of the heap are stored and nothing is known to guess that
+ * by.  Waiting packets are tried again whenever the time of a heap became
+ * known; and a last time, when they waited for max_age or at the end, without
+ * waiting any more.
+ *
+ * If blocks are short, or the block is full, no packet waits.  A piece that
+ * waits already and comes again may be from a sender that restarted; it ends
+ * the waiting.
+ */
+
+enum {
+	EARLY_MOST = 2 * HEAPS_AGREE, /* packets that may wait */
+	FREE_BLOCKS =
+	    3, /* free blocks required: one for them, two for the window */
+};
+
+struct cube_wait {
+	struct receive_packet packet;
+	uint64_t heap, offset;
+	bool stays; /* it was tried, and waits on */
+};
+
+static bool
+memory_take(struct heaps *p)
+{
+	struct cube_early *e = &p->cubes.early;
+
+	if (stock_room(p->a.stock, p->a.sub) < FREE_BLOCKS)
+		return false;
+	e->b = stock_take(p->a.stock, p->a.sub);
+	e->used = EARLY_MOST * sizeof(struct cube_wait);
+	e->since = p->now;
+	return e->b;
+}
+
+static void
+early_copy(struct heaps *p, struct cube_wait *w,
+	   const struct format_piece *piece)
+{
+	const struct receive_packet *k = heaps_packet(p);
+	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
+	uint8_t *at = p->cubes.early.b->data + p->cubes.early.used;
+
+	memcpy(at, k->prefix, have);
+	memcpy(at + have, k->payload, k->bytes - have);
+	*w = (struct cube_wait){ .packet = *k,
+				 .heap = piece->heap,
+				 .offset = piece->offset };
+	w->packet.prefix = at;
+	w->packet.payload = at + have;
+	w->packet.prefix_bytes = have;
+	w->packet.arrived = p->now_ns;
+	p->cubes.early.used += k->bytes;
+}
+
+bool
+cubes_wait(struct heaps *p, const struct format_piece *piece)
+{
+	struct cube_early *e = &p->cubes.early;
+	uint64_t bytes = (uint64_t)p->a.geometry->slots * p->a.shape->payload;
+
+	if (e->tried) {
+		e->tried->stays = !e->last;
+		return !e->last;
+	}
+	if (!e->b && !memory_take(p))
+		return false;
+	if (e->n == EARLY_MOST || e->used > bytes ||
+	    bytes - e->used < heaps_packet(p)->bytes)
+		return false;
+	early_copy(p, (struct cube_wait *)e->b->data + e->n++, piece);
+	return true;
+}
+
+/* Order by heap, then by offset, then by arrival. */
+static int
+by_place(const void *a, const void *b)
+{
+	const struct cube_wait *x = a, *y = b;
+
+	if (x->heap != y->heap)
+		return x->heap < y->heap ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->packet.prefix < y->packet.prefix ? -1 : 1;
+}
+
+static void
+try_all(struct heaps *p, bool last)
+{
+	struct cube_early *e = &p->cubes.early;
+	struct cube_wait *wait = (struct cube_wait *)e->b->data;
+	unsigned kept = 0;
+
+	qsort(wait, e->n, sizeof *wait, by_place);
+	e->last = last;
+	e->news = false;
+	for (unsigned i = 0; i < e->n; i++) {
+		e->tried = &wait[i];
+		e->tried->stays = false;
+		heaps_again(p, &wait[i].packet);
+		if (wait[i].stays)
+			wait[kept++] = wait[i];
+	}
+	e->tried = NULL;
+	e->n = kept;
+	if (kept)
+		return;
+	stock_put(e->b);
+	e->b = NULL;
+}
+
+void
+cubes_early_try(struct heaps *p, bool last)
+{
+	if (p->cubes.early.b && (last || p->cubes.early.news))
+		try_all(p, last);
+}
+
+static bool
+is_there(const struct cube_early *e, const struct receive_packet *k,
+	 const struct format_piece *piece)
+{
+	const struct cube_wait *wait = e->b ? (void *)e->b->data : NULL;
+
+	for (unsigned i = 0; i < e->n; i++) {
+		if (wait[i].heap == piece->heap &&
+		    wait[i].offset == piece->offset &&
+		    wait[i].packet.sender == k->sender)
+			return true;
+	}
+	return false;
+}
+
+bool
+cubes_begin_wait(struct heaps *p, const struct format_piece *piece)
+{
+	const struct cubes *c = &p->cubes;
+	unsigned n = c->early.n;
+
+	if (c->window.running || c->parked || c->early.tried)
+		return false;
+	if (!is_there(&c->early, heaps_packet(p), piece) &&
+	    cubes_wait(p, piece)) {
+		cubes_item_learn(p, piece);
+		if (c->early.n >= HEAPS_AGREE)
+			try_all(p, false);
+		return true;
+	}
+	if (!n)
+		return false;
+	try_all(p, false);
+	p->again = c->early.n < n;
+	return p->again;
 }

@@ -73,6 +73,293 @@ heaps_extra(const struct format_shape *shape, const struct geometry *g)
 	return notes_cube_bytes(g->slots, g->payload);
 }
 
+/* ---- live heaps -------------------------------------------------------- */
+
+/*
+ * The table of live heaps is short, and is searched from the heap that got the
+ * last piece: if heaps come one after the other, that is one comparison.  A
+ * heap is identified by its count *and* its sender, so that two senders that
+ * count alike do not mix.
+ *
+ * Complete heaps leave at once; the others make room for newer ones, oldest
+ * first.
+ */
+
+static bool
+is_heap(const struct heap *h, const struct format_piece *piece, uint32_t sender)
+{
+	return h->live && h->count == piece->heap && h->sender == sender;
+}
+
+static struct heap *
+heaps_find(struct heaps *p, const struct format_piece *piece, uint32_t sender)
+{
+	if (p->current && is_heap(p->current, piece, sender))
+		return p->current;
+	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
+		if (is_heap(h, piece, sender))
+			return p->current = h;
+	}
+	return NULL;
+}
+
+bool
+heap_complete(const struct heap *h)
+{
+	const struct ranges *r = &h->ranges;
+
+	if (r->n > 1)
+		return false;
+	return h->length ? r->bytes == h->length : !r->n || !r->at[0].from;
+}
+
+void
+heaps_remove(struct heaps *p, struct heap *h)
+{
+	h->live = false;
+	if (p->current == h)
+		p->current = NULL;
+	if (p->newest == h)
+		p->newest = NULL;
+}
+
+static void
+learn_whole(struct heaps *p, const struct heap *h)
+{
+	if (h->control != PIECE_DATA || h->parked)
+		return;
+	p->guess.items = h->items;
+	p->guess.pieces = h->pieces;
+	if (!h->length)
+		p->guess.length = ranges_end(&h->ranges);
+}
+
+void
+heaps_finish(struct heaps *p, struct heap *h)
+{
+	bool complete = heap_complete(h);
+
+	heaps_remove(p, h);
+	if (complete)
+		learn_whole(p, h);
+	p->kind->finish(p, h, complete);
+}
+
+static struct heap *
+live_find_slot(struct heaps *p)
+{
+	struct heap *oldest = p->live;
+
+	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
+		if (!h->live)
+			return h;
+		if (h->order < oldest->order)
+			oldest = h;
+	}
+	heaps_finish(p, oldest);
+	return oldest;
+}
+
+struct heap *
+heaps_add(struct heaps *p, const struct format_piece *piece, uint32_t sender)
+{
+	struct heap *h = live_find_slot(p);
+
+	*h = (struct heap){ .live = true,
+			    .flavour = piece->flavour,
+			    .control = piece->control,
+			    .sender = sender,
+			    .count = piece->heap,
+			    .length = piece->length,
+			    .order = ++p->order };
+	p->current = h;
+	return h;
+}
+
+/* Learns from a piece what the next ones will look like.  `datagram`: its bytes
+ * with the header. */
+static void
+heaps_learn(struct heaps *p, const struct heap *h,
+	    const struct format_piece *piece, uint32_t datagram)
+{
+	struct guess *g = &p->guess;
+
+	if (h->control != PIECE_DATA || h->parked)
+		return;
+	if (piece->offset + piece->bytes < piece->length ||
+	    (!piece->length && !piece->offset))
+		g->datagram = datagram;
+	if (piece->offset) {
+		g->later = piece->header;
+		return;
+	}
+	g->length = piece->length;
+	g->first = piece->header;
+	g->first_items = piece->items;
+	if (!g->later)
+		g->later = p->a.format->wrap_bytes(piece, 0);
+	if (g->items < piece->items)
+		g->items = piece->items;
+}
+
+/* Finishes heaps that got no piece for max_age. */
+static void
+heaps_age(struct heaps *p)
+{
+	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
+		if (h->live && !h->parked && p->now - h->last >= p->a.max_age)
+			heaps_finish(p, h);
+	}
+}
+
+/* ---- candidates ------------------------------------------------------ */
+
+void
+heaps_parked_taken(struct heaps_candidate *c, const struct heap *h,
+		   uint32_t bytes)
+{
+	c->pieces++;
+	c->drop[h->why]++;
+	c->bytes += bytes;
+}
+
+void
+heaps_parked_finish(struct heaps_candidate *c, const struct heap *h,
+		    bool complete)
+{
+	if (!complete)
+		return;
+	c->whole |= h->pieces > 1;
+	c->sure |= h->pieces >= HEAPS_WHOLE;
+}
+
+void
+heaps_parked_drop(struct heaps *p, const struct heaps_candidate *c)
+{
+	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
+		if (h->live && h->parked)
+			heaps_remove(p, h);
+	}
+	for (int i = 0; i < DROP_KINDS; i++)
+		p->base.counts.drop[i] += c->drop[i];
+}
+
+void
+heaps_parked_take(struct heaps *p, const struct heaps_candidate *c)
+{
+	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
+		if (!h->live || !h->parked)
+			continue;
+		h->parked = h->held = false;
+		if (!p->newest || p->newest->order < h->order)
+			p->newest = h;
+	}
+	p->base.counts.placed += c->pieces;
+	p->base.counts.bytes += c->bytes;
+}
+
+/* ---- where pieces should land ------------------------------------------ */
+
+/*
+ * Aiming at heaps.  All packets of a heap but the last have one size; only the
+ * length of the header differs within a heap, in the same way from heap to
+ * heap.  So a pair is scratch memory as long as the header will be, and the
+ * address in the block where the bytes behind it belong:
+ *
+ *   first of a heap    | header and items    | bytes 0 ...
+ *   the others         | header | bytes ...
+ *   of a cube, first   | header and items, other items' bytes | the item ...
+ *
+ * The last packet is shorter, as long as the rest of the heap, and behind it
+ * comes the first packet of the next heap.  A packet whose bytes would end in
+ * the middle of its pair's memory, because another item follows the stored one,
+ * is not aimed at: the kernel would write beyond.
+ */
+
+/* True if enough is known about datagrams to aim. */
+static bool
+heaps_aim_can(const struct heaps *p)
+{
+	const struct guess *g = &p->guess;
+
+	return g->first && (!g->datagram ||
+			    (g->datagram > g->later && g->datagram > g->first));
+}
+
+/* Aims pair i at scratch memory, for a packet of `bytes`. */
+static void
+pair_away(struct heaps *p, struct receive_pair *pair, unsigned i,
+	  uint64_t bytes)
+{
+	struct scratch *s = p->a.scratch;
+	uint32_t header = s->prefix_bytes;
+
+	if (p->guess.later && p->guess.later < header)
+		header = p->guess.later;
+	if (bytes < header)
+		header = (uint32_t)bytes;
+	bytes -= header;
+	pair[i].prefix = scratch_prefix(s, i);
+	pair[i].prefix_bytes = header;
+	pair[i].payload = scratch_slot(s, i);
+	pair[i].payload_bytes =
+	    bytes < s->slot_bytes ? (uint32_t)bytes : s->slot_bytes;
+}
+
+/* Aims pairs i to n-1 at scratch memory. */
+static void
+heaps_aim_away(struct heaps *p, struct receive_pair *pair, unsigned i,
+	       unsigned n)
+{
+	uint64_t bytes = p->guess.datagram ? p->guess.datagram : UINT32_MAX;
+
+	while (i < n)
+		pair_away(p, pair, i++, bytes);
+}
+
+/* Aims pair i at its final place, for a packet with bytes off .. off + bytes of
+ * a heap; at scratch memory if it cannot land there whole. */
+static void
+pair_set(struct heaps *p, const struct spot *spot, struct receive_pair *pair,
+	 unsigned i, uint32_t header, uint64_t off, uint64_t bytes)
+{
+	struct scratch *s = p->a.scratch;
+	uint64_t lead = off < spot->skip ? spot->skip - off : 0;
+	uint8_t *scratch;
+
+	if (lead >= bytes || off + bytes > spot->skip + spot->keep ||
+	    header + lead > s->slot_bytes) {
+		pair_away(p, pair, i, header + bytes);
+		return;
+	}
+	header += (uint32_t)lead;
+	scratch = header <= s->prefix_bytes ? scratch_prefix(s, i)
+					    : scratch_slot(s, i);
+	pair[i].prefix = scratch;
+	pair[i].prefix_bytes = header;
+	pair[i].payload = spot->at + (off + lead - spot->skip);
+	pair[i].payload_bytes = (uint32_t)(bytes - lead);
+}
+
+unsigned
+heaps_aim_at(struct heaps *p, const struct spot *spot, uint64_t from,
+	     uint64_t length, struct receive_pair *pair, unsigned i, unsigned n)
+{
+	const struct guess *g = &p->guess;
+	unsigned begin = i;
+
+	while (i < n && from < length) {
+		uint32_t header = from ? g->later : g->first;
+		uint64_t bytes = length - from;
+
+		if (g->datagram && bytes > g->datagram - header)
+			bytes = g->datagram - header;
+		pair_set(p, spot, pair, i++, header, from, bytes);
+		from += bytes;
+	}
+	return i - begin;
+}
+
 /* ---- a piece --------------------------------------------------------- */
 
 /* Copies the first `bytes` of a packet together, from its prefix and payload

@@ -5,17 +5,15 @@
 #include "flow/heaps/bay.h"
 #include "flow/heaps/heaps.h"
 #include "flow/heaps/ranges.h"
-#include "flow/heaps/recent.h"
 #include "flow/place/relocate.h"
 #include "flow/place/scratch.h"
 #include "flow/heaps/steps.h"
 #include "flow/place/window.h"
 
 /*
- * State and functions that the parts of heaps share: heaps.c sorts batches,
- * heaps_live.c has the table of live heaps, heaps_aim.c predicts where the next
- * pieces should land, and each kind of store (rows.c, cubes.c) gives heaps
- * their memory.
+ * State and functions that the parts of heaps share: heaps.c sorts batches, has
+ * the table of live heaps and predicts where the next pieces should land, and
+ * each kind of store (rows.c, cubes.c) gives heaps their memory.
  */
 enum {
 	HEAPS_LIVE = 8,
@@ -24,6 +22,61 @@ enum {
 	HEAPS_WHOLE = 8,    /* or pieces of one complete heap */
 	HEAPS_BEHIND = 256, /* pieces a candidate needs behind the run's head */
 };
+
+/*
+ * Recent are the heaps that were finished last, so that a piece that comes too
+ * late is not taken for a new heap.  Exactly the last RECENT heaps are
+ * remembered: each new heap replaces the oldest, so a counter that restarts
+ * finds old heaps forgotten by the time it reaches their counts.
+ */
+enum { RECENT = 256 };
+
+struct recent {
+	uint64_t count[RECENT];
+	uint32_t sender[RECENT];
+	bool complete[RECENT];
+	uint64_t most; /* largest count since recent_forget */
+	unsigned n, next;
+};
+
+enum recent_answer { RECENT_NOT, RECENT_INCOMPLETE, RECENT_COMPLETE };
+
+static inline void
+recent_forget(struct recent *r)
+{
+	r->n = r->next = 0;
+	r->most = 0;
+}
+
+static inline void
+recent_add(struct recent *r, uint64_t count, uint32_t sender, bool complete)
+{
+	unsigned i = r->next;
+
+	r->count[i] = count;
+	r->sender[i] = sender;
+	r->complete[i] = complete;
+	r->next = (i + 1) % RECENT;
+	if (r->n < RECENT)
+		r->n++;
+	if (count > r->most)
+		r->most = count;
+}
+
+/* Looks a heap up.  A count above all others, as from a counter that only
+ * grows, needs no search. */
+static inline enum recent_answer
+recent_find(const struct recent *r, uint64_t count, uint32_t sender)
+{
+	if (count > r->most)
+		return RECENT_NOT;
+	for (unsigned i = 0; i < r->n; i++) {
+		if (r->count[i] == count && r->sender[i] == sender)
+			return r->complete[i] ? RECENT_COMPLETE
+					      : RECENT_INCOMPLETE;
+	}
+	return RECENT_NOT;
+}
 
 /* A live heap: it may still get pieces. */
 struct heap {
@@ -288,11 +341,6 @@ heaps_packet(const struct heaps *p)
 	return &p->packet[p->at];
 }
 
-/* ---- heaps_live.c ---------------------------------------------------- */
-
-struct heap *heaps_find(struct heaps *p, const struct format_piece *piece,
-			uint32_t sender);
-
 /* Makes a live heap without memory; the oldest may have to be finished for
  * it. */
 struct heap *heaps_add(struct heaps *p, const struct format_piece *piece,
@@ -303,14 +351,6 @@ bool heap_complete(const struct heap *h);
 
 /* Forgets a heap of which nothing is kept. */
 void heaps_remove(struct heaps *p, struct heap *h);
-
-/* Learns from a piece what the next ones will look like.  `datagram`: its bytes
- * with the header. */
-void heaps_learn(struct heaps *p, const struct heap *h,
-		 const struct format_piece *piece, uint32_t datagram);
-
-/* Finishes heaps that got no piece for max_age. */
-void heaps_age(struct heaps *p);
 
 static inline bool
 candidate_sure(const struct heaps_candidate *c)
@@ -346,8 +386,6 @@ void heaps_parked_finish(struct heaps_candidate *c, const struct heap *h,
 void heaps_parked_drop(struct heaps *p, const struct heaps_candidate *c);
 void heaps_parked_take(struct heaps *p, const struct heaps_candidate *c);
 
-/* ---- heaps_aim.c ----------------------------------------------------- */
-
 /* Memory for the stored part of a heap: `keep` bytes after the first `skip` of
  * the heap. */
 struct spot {
@@ -360,12 +398,5 @@ struct spot {
 unsigned heaps_aim_at(struct heaps *p, const struct spot *spot, uint64_t from,
 		      uint64_t length, struct receive_pair *pair, unsigned i,
 		      unsigned n);
-
-/* True if enough is known about datagrams to aim. */
-bool heaps_aim_can(const struct heaps *p);
-
-/* Aims pairs i to n-1 at scratch memory. */
-void heaps_aim_away(struct heaps *p, struct receive_pair *pair, unsigned i,
-		    unsigned n);
 
 #endif

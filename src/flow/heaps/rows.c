@@ -20,7 +20,13 @@
  */
 #include "flow/heaps/rows.h"
 
-/* ---- bays ------------------------------------------------------------ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/units.h"
+
+/* ---- blocks ------------------------------------------------------------ */
 
 struct bay *
 rows_bay_new(struct heaps *p, struct block *b)
@@ -40,7 +46,9 @@ rows_unused(struct heaps *p, struct block *b)
 	p->rows.unused = b;
 }
 
-struct bay *
+/* Returns the bay where the next heap goes, if it has room.  NULL: none is
+ * open. */
+static struct bay *
 rows_newest(const struct heaps *p)
 {
 	return p->rows.opens ? p->rows.open[p->rows.opens - 1] : NULL;
@@ -119,14 +127,17 @@ rows_outside(struct heaps *p)
 	p->base.counts.outside = p->rows.outside;
 }
 
-void
+/* Closes a full bay if all of its heaps are finished. */
+static void
 rows_done(struct heaps *p, struct bay *bay)
 {
 	if (bay->full && !bay->live && !bay->closing)
 		bay_close(p, bay);
 }
 
-struct block *
+/* Returns the block to open next, and takes it from the stock if needed.  NULL:
+ * none is free. */
+static struct block *
 rows_ahead(struct heaps *p)
 {
 	struct rows *r = &p->rows;
@@ -138,7 +149,9 @@ rows_ahead(struct heaps *p)
 	return r->ahead;
 }
 
-struct bay *
+/* Opens the next bay; if two are open, the older one closes.  NULL: no block is
+ * free. */
+static struct bay *
 rows_open(struct heaps *p)
 {
 	struct rows *r = &p->rows;
@@ -153,6 +166,550 @@ rows_open(struct heaps *p)
 	r->ahead = NULL;
 	r->open[r->opens++] = bay;
 	return bay;
+}
+
+/* ---- memory for heaps -------------------------------------------------- */
+
+/*
+ * Chooses the memory of a heap, and how much it gets.
+ *
+ * Every packet tells the heap's length.  The length of its header when stored
+ * is known from its first packet; if another packet comes first, the previous
+ * heap is the guide.
+ *
+ * A heap of unknown length has the rest of its block.  When the next heap
+ * begins, it is cut to what came plus SLACK packets, for late ones.  When it
+ * reaches the end of the block, and other heaps lie before it, it moves to the
+ * next block (rows_move).
+ */
+
+enum { LARGE_TEXT = 64 };
+
+enum {
+	PIECE_BYTES =
+	    1024,  /* bytes of a heap per range, if the size of pieces is not
+			 known */
+	SLACK = 4, /* packets */
+	MORE_ITEMS =
+	    3, /* items expected per item of a packet with little else */
+	ENDLESS = 64 << 10, /* bytes assumed for a heap of unknown length */
+};
+
+/* Number of ranges that a heap of so many bytes may have. */
+static uint32_t
+rows_ranges(const struct heaps *p, uint64_t length)
+{
+	uint32_t size = PIECE_BYTES;
+	uint64_t n;
+
+	if (p->guess.datagram > p->guess.later && p->guess.later)
+		size = p->guess.datagram - p->guess.later;
+	n = length / size / 2 + 3;
+	return n < NOTES_RANGES ? (uint32_t)n : NOTES_RANGES;
+}
+
+/* Until an item of a heap is known, the previous heap is the guide. */
+static struct bay_want
+rows_want(const struct heaps *p, const struct format_piece *piece)
+{
+	const struct guess *g = &p->guess;
+	struct bay_want w = { .items = piece->items };
+	uint64_t length = piece->length;
+
+	if (piece->control == PIECE_DATA &&
+	    (piece->offset || piece->items == g->first_items) &&
+	    g->items > w.items)
+		w.items = g->items;
+	if (piece->bytes < piece->header && piece->bytes < piece->length)
+		w.items +=
+		    MORE_ITEMS * piece->items; /* the next packet has other
+						   items */
+	if (w.items > NOTES_ITEMS)
+		w.items = NOTES_ITEMS;
+	w.room = p->a.format->wrap_bytes(piece, w.items);
+	w.length = length;
+	if (!length) {
+		w.length = piece->offset + piece->bytes;
+		length = ENDLESS;
+	}
+	w.ranges = rows_ranges(p, length);
+	return w;
+}
+
+/* Bytes that a heap may need, with header and notes, to fit into a block. */
+static uint64_t
+rows_most(const struct heaps *p)
+{
+	return p->a.geometry->block_bytes - NOTES_PAGE -
+	       sizeof(struct notes_head);
+}
+
+/* Names, for people, a `block` that is large enough, in whole MiB. */
+static void
+would_do(char text[LARGE_TEXT], uint64_t bytes)
+{
+	uint64_t mib = UINT64_C(1) << 20;
+
+	bytes += NOTES_PAGE + sizeof(struct notes_head);
+	if (bytes > UINT32_MAX)
+		snprintf(text, LARGE_TEXT, "no block can be that large");
+	else
+		snprintf(text, LARGE_TEXT, "block = \"%lluM\" would do",
+			 (unsigned long long)((bytes + mib - 1) / mib));
+}
+
+/* Logs, once per feed, that a heap does not fit into any block. */
+static void
+rows_large(struct heaps *p, const struct format_piece *piece,
+	   const struct bay_want *want)
+{
+	char heap[UNITS_TEXT], is[UNITS_TEXT], would[LARGE_TEXT];
+
+	if (p->scratch->told_large)
+		return;
+	p->scratch->told_large = true;
+	would_do(would, bay_bytes(want));
+	units_show_bytes(heap, want->length);
+	units_show_bytes(is, p->a.geometry->block_bytes);
+	log_line(LEVEL_ERROR, p->a.name,
+		 "heap %llu has %s and does not fit in a block of %s: its "
+		 "packets are dropped, as those of all such heaps; %s",
+		 (unsigned long long)piece->heap, heap, is, would);
+}
+
+/* Call it before notes grow by so many bytes: packets of the batch may have
+ * landed there. */
+static void
+rows_guard(struct heaps *p, const struct bay *bay, uint64_t bytes)
+{
+	if (bay->floor - bytes < bay->aimed)
+		heaps_cut(p);
+}
+
+/* Gives a heap its memory; the caller has checked that it fits. */
+static void
+rows_lay(struct heaps *p, struct heap *h, struct bay *bay,
+	 const struct bay_want *want, const struct format_piece *piece)
+{
+	struct note *note;
+
+	rows_guard(p, bay, bay_bytes(want) - want->room - want->length);
+	note = bay_put(bay, want);
+	note->heap = h->count;
+	note->length = h->length;
+	note->flavour = h->flavour;
+	note->control = h->control;
+	h->note = note;
+	h->bay = bay;
+	h->at = bay->b->data + note->at;
+	h->keep = want->length;
+	h->ranges.at = note->range;
+	h->ranges.most = want->ranges;
+	h->ranges.header = p->a.format->wrap_bytes(piece, 0);
+	h->ranges.length = h->length;
+	bay->live++;
+	if (!h->length)
+		bay->endless = h;
+	if (!h->parked && h->control == PIECE_DATA && !piece->offset)
+		p->guess.room = want->room;
+}
+
+/* ---- heaps without length -------------------------------------------- */
+
+void
+rows_endless_cut(struct heaps *p, struct bay *bay)
+{
+	struct heap *h = bay->endless;
+	uint64_t slack = (uint64_t)SLACK * p->guess.datagram;
+
+	if (!h)
+		return;
+	if (slack > bay_free(bay))
+		slack = bay_free(bay);
+	h->keep = ranges_end(&h->ranges) + slack;
+	bay->front += slack;
+	bay->endless = NULL;
+}
+
+static bool
+endless_fits(const struct heap *h, uint64_t end)
+{
+	return end <= h->keep || end - h->keep <= bay_free(h->bay);
+}
+
+static void
+endless_grow(struct heap *h, uint64_t end)
+{
+	if (end <= h->keep)
+		return;
+	h->bay->front += end - h->keep;
+	h->keep = end;
+}
+
+/* ---- heaps that move --------------------------------------------------- */
+
+/*
+ * Moves a heap that turned out to need more room than it was given: one of
+ * unknown length at the end of a block, or one with more items than its first
+ * packet showed.  It is laid anew, with everything that came, in a block that
+ * has room; its old note is void, and nothing of it is stored.  This costs a
+ * copy, which ordinary heaps never need, and at most MOVES_MOST times per heap.
+ */
+
+enum { MOVES_MOST = 3 };
+
+/* Memory that the heap needs now, with `more` items. */
+static struct bay_want
+want_now(const struct heaps *p, const struct heap *h,
+	 const struct format_piece *piece, uint32_t more)
+{
+	uint64_t end = piece->offset + piece->bytes;
+	struct bay_want w = { .items = h->items + more,
+			      .ranges = h->ranges.most };
+
+	w.room = p->a.format->wrap_bytes(piece, w.items) + h->ranges.beside;
+	w.length = h->length;
+	if (!w.length)
+		w.length = h->keep > end ? h->keep : end;
+	return w;
+}
+
+/* Finds another bay with room, or opens one if that does not close the heap's
+ * own.  NULL: there is none. */
+static struct bay *
+bay_elsewhere(struct heaps *p, const struct heap *h,
+	      const struct bay_want *want)
+{
+	struct rows *r = &p->rows;
+	struct bay *newest = rows_newest(p);
+
+	if (newest != h->bay) {
+		rows_endless_cut(p, newest);
+		if (!newest->full && bay_fits(newest, want))
+			return newest;
+	}
+	if (r->opens == HEAPS_OPEN && h->bay == r->open[0])
+		return NULL;
+	return rows_open(p);
+}
+
+/* Takes a heap out of its bay, as if it had never been there. */
+static void
+heap_leave(struct heap *h)
+{
+	struct bay *bay = h->bay;
+
+	if (!h->note->next)
+		bay->front = h->note->at - h->note->room;
+	if (bay->endless == h)
+		bay->endless = NULL;
+	bay->live--;
+	bay->full = true;
+	bay->b->filled -= h->pieces;
+	h->note->pieces = 0;
+}
+
+static void
+heap_copy(struct heap *h, const struct heap *old, const uint64_t *item)
+{
+	const struct range *r = old->ranges.at;
+
+	memcpy(h->at - h->note->items_room * sizeof *item, item,
+	       h->items * sizeof *item);
+	memcpy(h->ranges.at, r, h->ranges.n * sizeof *r);
+	for (uint32_t i = 0; i < h->ranges.n; i++)
+		memcpy(h->at + r[i].from, old->at + r[i].from,
+		       r[i].to - r[i].from);
+}
+
+static void
+block_gain(struct heaps *p, const struct heap *h)
+{
+	struct bay *bay = h->bay;
+
+	if (bay->b->filled == 0) {
+		bay->b->first_ns = bay->b->last_ns = p->now_ns;
+		bay->born = p->now;
+	}
+	bay->b->filled += h->pieces;
+	if (bay->b->last_ns < p->now_ns)
+		bay->b->last_ns = p->now_ns;
+	bay->last = p->now;
+}
+
+/* Lays a heap elsewhere, with room for this piece and `more` items.  False:
+ * there is no room, and the heap stays where it is. */
+static bool
+rows_move(struct heaps *p, struct heap *h, const struct format_piece *piece,
+	  uint32_t more)
+{
+	struct bay_want want = want_now(p, h, piece, more);
+	struct heap old = *h;
+	struct bay *to;
+
+	if (h->parked || h->moves == MOVES_MOST ||
+	    bay_bytes(&want) > rows_most(p) || h->items + more > NOTES_ITEMS)
+		return false;
+	heaps_cut(p);
+	old.note->items = h->items;
+	notes_items(old.bay->b, old.note, p->scratch->kept);
+	to = bay_elsewhere(p, h, &want);
+	if (!to)
+		return false;
+	h->moves++;
+	heap_leave(h);
+	rows_lay(p, h, to, &want, piece);
+	heap_copy(h, &old, p->scratch->kept);
+	block_gain(p, h);
+	rows_done(p, old.bay);
+	return true;
+}
+
+/* ---- items ------------------------------------------------------------- */
+
+/*
+ * Items of a heap are kept until it is stored, when all of them go into its
+ * header.  Items of the first packet fit into the room for that header, and
+ * wait there; items of later packets are noted down beside the heap's note.  A
+ * sender may repeat all items in every packet: repeated ones are recognized.
+ */
+
+static uint8_t *
+room_of(const struct heap *h)
+{
+	return h->at - (uint64_t)h->note->items_room * sizeof(uint64_t);
+}
+
+/* True if those n items are the heap's first items already: a sender may repeat
+ * them. */
+static bool
+items_known(struct heaps *p, const struct heap *h, const uint64_t *item,
+	    uint32_t n)
+{
+	uint64_t bytes = n * sizeof *item;
+
+	if (n > h->items || n > h->note->items_room)
+		return false;
+	if (h->items_late == p->batch)
+		heaps_cut(p);
+	return memcmp(room_of(h), item, bytes) == 0;
+}
+
+/* Puts items into the room: now, or, if a packet may lie there that is neither
+ * in place nor copied aside, at the end of the batch. */
+static void
+items_room(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n,
+	   bool in_place)
+{
+	uint8_t *to = room_of(h) + h->items * sizeof *item;
+	uint32_t bytes = (uint32_t)(n * sizeof *item);
+	struct relocate *s = &p->a.scratch->relocate;
+
+	if (p->cut || (in_place && !s->n)) {
+		memcpy(to, item, bytes);
+		return;
+	}
+	relocate_add(s, relocate_aside(s, (const uint8_t *)item, bytes), to,
+		     bytes);
+	h->items_late = p->batch;
+}
+
+/* Bytes by which a header with n items outgrows its room. */
+static uint64_t
+outgrown(const struct heap *h, uint32_t n)
+{
+	uint32_t room = h->note->items_room;
+
+	return n > room ? (uint64_t)(n - room) * sizeof(uint64_t) : 0;
+}
+
+static bool
+items_more(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n)
+{
+	struct bay *bay = h->bay;
+	uint64_t owed = outgrown(h, h->items + n) - outgrown(h, h->items);
+
+	if (h->items + n > NOTES_ITEMS ||
+	    owed + bay_more_bytes(n) > bay_free(bay))
+		return false;
+	rows_guard(p, bay, bay_more_bytes(n));
+	bay_more(bay, h->note, item, n);
+	bay->owed += owed;
+	return true;
+}
+
+/* Number of these items that fit into the room. */
+static uint32_t
+items_fit(const struct heap *h, uint32_t n)
+{
+	uint32_t fit = 0;
+
+	if (h->items < h->note->items_room && !h->note->more)
+		fit = h->note->items_room - h->items;
+	return fit < n ? fit : n;
+}
+
+static bool
+rows_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
+	   bool in_place)
+{
+	uint64_t *item = p->scratch->item;
+	uint32_t n, fit;
+
+	n = p->a.format->items(p->head, piece, item, NOTES_ITEMS);
+	if (items_known(p, h, item, n))
+		return true;
+	fit = items_fit(h, n);
+	if (n > fit && !items_more(p, h, item + fit, n - fit)) {
+		if (!rows_move(p, h, piece, n)) {
+			heaps_drop(p, DROP_TOO_LARGE);
+			return false;
+		}
+		fit = n;
+		in_place = false;
+	}
+	if (fit)
+		items_room(p, h, item, fit, in_place);
+	h->items += n;
+	return true;
+}
+
+/* heaps_kind::reach */
+static bool
+rows_reach(struct heaps *p, struct heap *h, const struct format_piece *piece)
+{
+	uint64_t end = piece->offset + piece->bytes;
+
+	if (h->length || end <= h->keep)
+		return true;
+	if (h->bay->endless != h) {
+		heaps_drop(p, DROP_LATE);
+		return false;
+	}
+	if (!endless_fits(h, end) &&
+	    (end > rows_most(p) || !rows_move(p, h, piece, 0))) {
+		heaps_drop(p, DROP_TOO_LARGE);
+		return false;
+	}
+	endless_grow(h, end);
+	return true;
+}
+
+/* ---- where pieces should land ------------------------------------------ */
+
+/*
+ * Predicts where the next pieces of a row will land: in the rest of the newest
+ * heap, and behind it in heaps like it, each at the address that it would get
+ * if it came next.
+ */
+
+/* Memory where the next heaps would be laid. */
+struct outlook {
+	struct block *b;
+	uint64_t front, floor; /* limits of the free bytes */
+	bool last;	       /* no further block follows */
+};
+
+static bool
+outlook_block(struct heaps *p, struct outlook *o)
+{
+	if (o->last || !rows_ahead(p))
+		return false;
+	*o = (struct outlook){ .b = p->rows.ahead,
+			       .floor = bay_most(p->rows.ahead),
+			       .last = true };
+	return true;
+}
+
+static bool
+outlook_begin(struct heaps *p, struct outlook *o)
+{
+	const struct bay *bay = rows_newest(p);
+
+	*o = (struct outlook){ 0 };
+	if (!bay || bay->full)
+		return outlook_block(p, o);
+	o->b = bay->b;
+	o->front = bay->front;
+	o->floor = bay->front + bay_free(bay);
+	return true;
+}
+
+/* Remembers how far the memory given to the kernel reaches. */
+static void
+aimed_note(struct heaps *p, const struct outlook *o)
+{
+	struct bay *bay = rows_newest(p);
+
+	if (bay && bay->b == o->b)
+		bay->aimed = o->front;
+	else
+		p->rows.ahead_aimed = o->front;
+}
+
+/* Aims at the next heaps, each like the one before. */
+static unsigned
+aim_next(struct heaps *p, const struct bay_want *want,
+	 struct receive_pair *pair, unsigned i, unsigned n)
+{
+	uint64_t notes = bay_bytes(want) - want->room - want->length;
+	unsigned begin = i;
+	struct outlook o;
+
+	if (!want->length || !outlook_begin(p, &o))
+		return 0;
+	while (i < n) {
+		struct spot spot = { .keep = want->length };
+
+		if (bay_bytes(want) > o.floor - o.front &&
+		    (!outlook_block(p, &o) ||
+		     bay_bytes(want) > o.floor - o.front))
+			break;
+		spot.at = o.b->data + o.front + want->room;
+		i += heaps_aim_at(p, &spot, 0, want->length, pair, i, n);
+		o.front += want->room + want->length;
+		o.floor -= notes;
+		aimed_note(p, &o);
+	}
+	return i - begin;
+}
+
+/* Aims at the rest of the newest heap. */
+static unsigned
+aim_newest(struct heaps *p, const struct heap *h, struct receive_pair *pair,
+	   unsigned n)
+{
+	uint64_t from = ranges_end(&h->ranges), length = h->length;
+	struct spot spot = { .at = h->at };
+
+	if (!length)
+		length =
+		    h->bay->endless == h ? h->keep + bay_free(h->bay) : h->keep;
+	spot.keep = length;
+	if (!h->length && h->bay->aimed < h->note->at + length)
+		h->bay->aimed = h->note->at + length;
+	return heaps_aim_at(p, &spot, from, length, pair, 0, n);
+}
+
+static unsigned
+rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
+{
+	const struct guess *g = &p->guess;
+	struct heap *h = p->newest;
+	struct bay_want want = { .length = g->length,
+				 .items = g->items,
+				 .room = g->room };
+	unsigned i = 0;
+
+	for (unsigned b = 0; b < p->rows.opens; b++)
+		p->rows.open[b]->aimed = 0;
+	p->rows.ahead_aimed = 0;
+	if (h && h->ranges.n)
+		i = aim_newest(p, h, pair, n);
+	if ((h && !h->length) || !g->room)
+		return i;
+	want.ranges = rows_ranges(p, want.length);
+	return i + aim_next(p, &want, pair, i, n);
 }
 
 /* ---- heaps ----------------------------------------------------------- */

@@ -125,6 +125,7 @@ packet_learn(struct intake *in, const struct receive_packet *k)
 	return learn_packet(in->learn, &p);
 }
 
+/* Learns from the packets of a batch. */
 static void
 intake_learn(struct intake *in, const struct receive_batch *b)
 {
@@ -406,6 +407,9 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
 }
 
+/* Reads the counts of the next n sources.  Each costs a system call, so
+ * hundreds of sources take turns: each is read once a second.  Receiver
+ * thread. */
 static void
 intake_look(struct intake *in, unsigned n)
 {

@@ -171,6 +171,7 @@ heap_find(struct sample_heaps *h, unsigned sub, const struct format_piece *p)
 	return heap;
 }
 
+/* Takes in a datagram of `bytes` bytes, of which head_bytes are at `head`. */
 static void
 sample_heaps_piece(struct sample_heaps *h, unsigned sub, const uint8_t *head,
 		   uint32_t head_bytes, uint32_t bytes)
@@ -195,12 +196,15 @@ sample_heaps_piece(struct sample_heaps *h, unsigned sub, const uint8_t *head,
 		items_look(h, head, &p);
 }
 
+/* Number of pieces that came, and of packets that are not a piece. */
 static uint64_t
 sample_heaps_pieces(const struct sample_heaps *h)
 {
 	return h->pieces;
 }
 
+/* Length of an item, in bytes, in the heaps that came.  0: it was not seen, or
+ * is immediate. */
 static uint64_t
 sample_heaps_item(const struct sample_heaps *h, uint32_t id)
 {
@@ -245,6 +249,8 @@ items_json(const struct sample_heaps *h)
 	return list;
 }
 
+/* Makes the JSON object `heaps`.  *lost: bytes missing in heaps that others
+ * followed. */
 static json_t *
 sample_heaps_json(const struct sample_heaps *h, uint64_t *lost)
 {
@@ -661,6 +667,7 @@ heaps_hint(const struct sample *s, json_t *list)
 		     (unsigned long long)bytes);
 }
 
+/* Makes hints for users who wonder why nothing is recorded. */
 static json_t *
 sample_hints(const struct sample *s)
 {

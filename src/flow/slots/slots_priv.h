@@ -3,17 +3,17 @@
 #define SPATE_FLOW_SLOTS_SLOTS_PRIV_H
 
 #include "flow/slots/candidate.h"
-#include "flow/slots/parking.h"
 #include "flow/slots/slots.h"
 #include "flow/place/scratch.h"
 #include "flow/place/window.h"
 
 /*
- * The state of a slots place, shared by its four parts: slots_aim.c predicts
- * where packets should land, slots.c sorts batches, slots_run.c decides when a
- * run begins, slots_held.c holds packets that have no sequence until their
- * stream is learned.
+ * The state of a slots place, shared by its parts: slots.c predicts where packets
+ * should land and sorts batches, slots_run.c decides when a run begins,
+ * slots_held.c holds packets that have no sequence until their stream is
+ * learned.  shared.c lets several threads feed it.
  */
+
 /* ns that packets are held for learning, and that closed blocks wait for the
  * frames per second: the format may need two seconds of data to learn. */
 #define SLOTS_HELD_LONGEST INT64_C(4000000000)
@@ -75,10 +75,6 @@ struct slots {
 	int64_t waits_since; /* steady ns since closed blocks wait for the
 				frames per second; 0: none waited yet */
 };
-
-unsigned slots_aim(struct place *place, const struct aim *aim,
-		   struct receive_pair *pair, unsigned n);
-void slots_expect(struct place *place, struct aim *aim, uint64_t sequence);
 
 /* Computes the sequence relative to the run, whose packets have reached
  * `highest`.  False if it is before the window or more than max_gap ahead. */
