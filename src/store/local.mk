@@ -1,54 +1,42 @@
 noinst_LIBRARIES += libstore.a
+# store/disk
 libstore_a_SOURCES = \
-	%D%/list/catalogue.c %D%/list/catalogue.h \
-	%D%/list/catalogue_page.c \
-	%D%/list/catalogue_pass.c %D%/list/catalogue_priv.h \
-	%D%/disk/disk.c %D%/disk/disk.h \
-	%D%/list/entry.c %D%/list/entry.h %D%/list/entry_json.c %D%/list/entry_row.c \
-	%D%/list/entry_line.c %D%/list/entry_line.h \
-	%D%/list/entry_stamp.c %D%/list/entry_stamp.h \
-	%D%/record/fill.c %D%/record/fill.h \
-	%D%/recording/foreign.c %D%/recording/foreign.h %D%/recording/foreign_priv.h \
-	%D%/recording/foreign_bytes.c \
-	%D%/recording/foreign_cfg.c \
-	%D%/recording/foreign_fill.c \
-	%D%/recording/foreign_find.c \
-	%D%/record/foreign_form.c %D%/record/foreign_form.h \
-	%D%/recording/foreign_learn.c \
-	%D%/recording/foreign_rate.c \
-	%D%/recording/foreign_sg.c \
-	%D%/recording/foreign_single.c \
-	%D%/recording/foreign_time.c \
-	%D%/record/geometry.c %D%/record/geometry.h \
-	%D%/list/glance.c %D%/list/glance.h %D%/list/glance_priv.h \
-	%D%/list/glance_read.c %D%/list/glance_second.c %D%/list/glance_time.c \
-	%D%/record/index.c %D%/record/index.h \
-	%D%/disk/layout.c %D%/disk/layout.h \
-	%D%/recording/loss.c %D%/recording/loss.h \
-	%D%/record/map_page.c %D%/record/map_page.h \
-	%D%/record/meta.c %D%/record/meta.h \
-	%D%/record/notes.c %D%/record/notes.h \
-	%D%/recording/recording.c %D%/recording/recording.h \
-	%D%/recording/recording_chunk.c \
-	%D%/recording/recording_count.c \
-	%D%/recording/recording_describe.c \
-	%D%/recording/recording_fault.c \
-	%D%/recording/recording_fill.c \
-	%D%/recording/recording_hold.c \
-	%D%/recording/recording_info.c \
-	%D%/recording/recording_list.c \
-	%D%/recording/recording_merge.c %D%/recording/recording_priv.h \
-	%D%/recording/recording_meta.c \
-	%D%/recording/recording_place.c \
-	%D%/recording/recording_range.c \
-	%D%/recording/recording_read.c \
-	%D%/recording/recording_remember.c \
-	%D%/recording/recording_resumed.c \
-	%D%/record/row.c %D%/record/row.h \
-	%D%/disk/sg.c %D%/disk/sg.h \
-	%D%/record/sums.c %D%/record/sums.h \
-	%D%/disk/file.c %D%/disk/file.h \
+	%D%/disk/disk.c %D%/disk/disk.h %D%/disk/file.c %D%/disk/file.h \
+	%D%/disk/layout.c %D%/disk/layout.h %D%/disk/sg.c %D%/disk/sg.h \
 	%D%/disk/where.c %D%/disk/where.h
+
+# store/record
+libstore_a_SOURCES += \
+	%D%/record/fill.c %D%/record/fill.h %D%/record/foreign_form.c \
+	%D%/record/foreign_form.h %D%/record/geometry.c %D%/record/geometry.h \
+	%D%/record/index.c %D%/record/index.h %D%/record/map_page.c \
+	%D%/record/map_page.h %D%/record/meta.c %D%/record/meta.h \
+	%D%/record/notes.c %D%/record/notes.h %D%/record/row.c \
+	%D%/record/row.h %D%/record/sums.c %D%/record/sums.h
+
+# store/recording
+libstore_a_SOURCES += \
+	%D%/recording/foreign.c %D%/recording/foreign.h \
+	%D%/recording/foreign_bytes.c %D%/recording/foreign_cfg.c \
+	%D%/recording/foreign_fill.c %D%/recording/foreign_find.c \
+	%D%/recording/foreign_learn.c %D%/recording/foreign_priv.h \
+	%D%/recording/foreign_rate.c %D%/recording/foreign_sg.c \
+	%D%/recording/foreign_single.c %D%/recording/foreign_time.c \
+	%D%/recording/loss.c %D%/recording/loss.h %D%/recording/recording.c \
+	%D%/recording/recording.h %D%/recording/recording_info.c \
+	%D%/recording/recording_list.c %D%/recording/recording_merge.c \
+	%D%/recording/recording_meta.c %D%/recording/recording_place.c \
+	%D%/recording/recording_priv.h %D%/recording/recording_read.c
+
+# store/list
+libstore_a_SOURCES += \
+	%D%/list/catalogue.c %D%/list/catalogue.h %D%/list/catalogue_page.c \
+	%D%/list/catalogue_pass.c %D%/list/catalogue_priv.h %D%/list/entry.c \
+	%D%/list/entry.h %D%/list/entry_json.c %D%/list/entry_line.c \
+	%D%/list/entry_line.h %D%/list/entry_row.c %D%/list/entry_stamp.c \
+	%D%/list/entry_stamp.h %D%/list/glance.c %D%/list/glance.h \
+	%D%/list/glance_priv.h %D%/list/glance_read.c %D%/list/glance_second.c \
+	%D%/list/glance_time.c
 
 # store/view
 libstore_a_SOURCES += \

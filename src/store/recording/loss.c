@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Losses are found run by run, in the way they are counted (recording_count.c):
+ * Losses are found run by run, in the way they are counted (recording_place.c):
  * holes in blocks, gaps between blocks, and blocks that no disk has.  Each is a
  * stretch of slots, and stretches that touch are joined: what a dead cable cost
  * is reported as one loss and not as a hole, three gaps and a hole.
@@ -79,7 +79,7 @@ loss_missed(const json_t *drops, uint64_t lost)
 /* ---- when ------------------------------------------------------------ */
 
 /* A stretch that grows while the next one touches it. */
-struct growing {
+struct growing_stretch {
 	struct loss_stretch s;
 	uint64_t end; /* first slot behind it */
 };
@@ -91,7 +91,7 @@ struct find {
 	/* lost packets from which on a block's holes are read */
 	uint32_t least;
 	unsigned left; /* blocks whose holes may still be read */
-	struct growing growing;
+	struct growing_stretch growing;
 	/* packets of this substream in stretches so far */
 	uint64_t told, absent;
 	/* First and last block with data of the current run. */
@@ -172,7 +172,7 @@ static void
 stretch_add(struct find *f, uint64_t from, uint64_t to,
 	    const struct loss_stretch *s)
 {
-	struct growing *g = &f->growing;
+	struct growing_stretch *g = &f->growing;
 
 	if (!s->lost)
 		return;

@@ -29,7 +29,7 @@
  * The daemon counts in this way while it records, and writes the result into
  * the last line of the metadata.  Readers use that line (loss_told()): it knows
  * what no index shows, blocks that no disk took and packets behind the last
- * block.  Without it the indexes are counted (recording_count.c), from the
+ * block.  Without it the indexes are counted (recording_place.c), from the
  * first to the last packet of each run.
  */
 

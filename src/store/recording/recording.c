@@ -4,8 +4,7 @@
  * catalogue that could be wrong.  Each disk gives a part, which is its index
  * and its metadata.  recording_meta.c reads the metadata, recording_merge.c
  * merges the indexes into one list of blocks, recording_place.c lays these out
- * in files, recording_count.c counts what was lost, and recording_read.c reads
- * bytes.
+ * in files and counts what was lost, and recording_read.c reads bytes.
  *
  * If a disk is lost while a recording is open, the records that were read from
  * it stay, so the visible end never goes back; the disk's bytes are filled.
@@ -14,9 +13,18 @@
  * lets go of it) before it reads the index: so it sees an end record that is
  * written in between, and a recording that was closed just now never looks
  * interrupted.
+ *
+ * Holding a recording is a flock() on its indexes: the kernel releases it when
+ * the process ends, in whatever way.  A removal takes the exclusive lock, sets
+ * its mark, and releases the lock.  A reader takes the shared lock and then
+ * looks for the mark: so one of the two sees the other.  The index of a live
+ * recording needs no lock of a reader: a live recording is not removed.  A
+ * reader that asks again after each refresh gets the lock when the recording
+ * has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -25,9 +33,111 @@
 
 #include "base/module.h"
 #include "base/shape.h"
+#include "base/units.h"
 #include "contract/defaults.h"
 #include "store/recording/foreign.h"
 #include "store/recording/recording_priv.h"
+
+/* ---- errors ------------------------------------------------------------ */
+
+void
+recording_refuse(struct recording *rec, unsigned disk, const char *file,
+		 uint64_t bytes)
+{
+	char size[UNITS_TEXT];
+
+	snprintf(rec->refused, sizeof rec->refused,
+		 "%s/%s/%s has %s, more than can be right, and is not read",
+		 rec->disks->disk[disk].path, rec->name, file,
+		 units_show_bytes(size, bytes));
+}
+
+/* Sets the fault for an error of opening a recording; returns err. */
+static int
+set_fault(struct fault *fault, const char *name, int err)
+{
+	switch (err) {
+	case -ENOENT:
+		fault_set(fault, err, "not-found", "no recording %s", name);
+		fault_why(fault, "no disk has a folder of that name");
+		fault_hint(fault, "spate ls shows the recordings there are");
+		break;
+	case -ENODATA:
+		fault_set(fault, err, "io", "cannot read recording %s", name);
+		fault_why(fault, "no disk has readable metadata of it");
+		fault_hint(fault, "another disk of it may have: mount that, or "
+				  "name it among the disks");
+		break;
+	case -EIDRM:
+		fault_set(fault, err, "io", "cannot read recording %s", name);
+		fault_why(fault, "it is being removed, or its removal was cut "
+				 "short");
+		fault_hint(fault, "spate rm %s ends what was begun", name);
+		break;
+	case -ENOTSUP:
+		fault_set(fault, err, "io", "cannot read recording %s", name);
+		fault_why(fault, "it is one file on each of several disks, and "
+				 "nothing in them tells their order");
+		fault_hint(fault, "one disk alone can be read: --disks PATH");
+		break;
+	case -EFBIG:
+		fault_set(fault, err, "refused", "cannot read recording %s",
+			  name);
+		break;
+	case -ENOMEM:
+		fault_set(fault, err, "no-memory",
+			  "cannot open recording %s: no memory", name);
+		break;
+	case -EBADMSG:
+		fault_set(fault, err, "io", "cannot read recording %s", name);
+		fault_why(fault, "its indexes contradict each other, or its "
+				 "files have not one whole packet");
+		fault_hint(fault, "a disk may hold another recording of the "
+				  "same name: leave that disk out");
+		break;
+	case -ELOOP:
+	case -EXDEV:
+		fault_set(fault, err, "refused", "cannot read recording %s",
+			  name);
+		fault_why(fault, "%s", disk_why(err));
+		fault_hint(fault, "%s", disk_hint(err));
+		break;
+	default:
+		fault_set(fault, err, "io", "cannot read recording %s: %s",
+			  name, strerror(-err));
+	}
+	return err;
+}
+
+/* Sets the fault, with the file that was refused, or the folder that is a link
+ * which is not followed.  Returns err. */
+static int
+explain(struct fault *fault, const struct disks *disks, const char *name,
+	int err, const char *refused)
+{
+	struct stat st;
+
+	set_fault(fault, name, err);
+	if (err == -EFBIG) {
+		fault_why(fault, "%s", refused);
+		fault_hint(fault, "move it away: spate recover makes it anew "
+				  "from what another disk has");
+	}
+	for (unsigned i = 0; (err == -ELOOP || err == -EXDEV) && i < disks->n;
+	     i++) {
+		if (disks->disk[i].fd < 0 ||
+		    fstatat(disks->disk[i].fd, name, &st, AT_SYMLINK_NOFOLLOW) <
+			0 ||
+		    !S_ISLNK(st.st_mode))
+			continue;
+		fault_why(fault, "%s/%s: %s", disks->disk[i].path, name,
+			  disk_why(err));
+		break;
+	}
+	return err;
+}
+
+/* ---- reading the parts ------------------------------------------------- */
 
 /* Takes the records before the end record; nobody may write behind that. */
 static void
@@ -125,6 +235,8 @@ find_parts(struct recording *rec)
 	return found ? 0 : err;
 }
 
+/* ---- the head ---------------------------------------------------------- */
+
 /* Checks the numbers of a shape.  Metadata may be damaged and still parse, and
  * must not make anybody read or write outside of a payload. */
 static bool
@@ -200,6 +312,8 @@ read_head(struct recording *rec)
 	return 0;
 }
 
+/* ---- opening ----------------------------------------------------------- */
+
 /* Makes the lists of blocks, files and runs from what was read. */
 static int
 compose(struct recording *rec)
@@ -209,16 +323,6 @@ compose(struct recording *rec)
 	if (!err && shape_learned(&rec->shape, rec->learned) == -ENOMEM)
 		err = -ENOMEM; /* other errors leave it unknown */
 	return err ? err : recording_merge(rec);
-}
-
-bool
-recording_hangs(const struct recording *rec)
-{
-	for (unsigned i = 0; i < rec->disks->n; i++) {
-		if (rec->part[i].hangs)
-			return true;
-	}
-	return false;
 }
 
 static bool
@@ -286,34 +390,6 @@ is_foreign(const struct recording *rec, int err)
 	       err == -EXDEV;
 }
 
-/* Sets the fault, with the file that was refused, or the folder that is a link
- * which is not followed.  Returns err. */
-static int
-explain(struct fault *fault, const struct disks *disks, const char *name,
-	int err, const char *refused)
-{
-	struct stat st;
-
-	recording_fault(fault, name, err);
-	if (err == -EFBIG) {
-		fault_why(fault, "%s", refused);
-		fault_hint(fault, "move it away: spate recover makes it anew "
-				  "from what another disk has");
-	}
-	for (unsigned i = 0; (err == -ELOOP || err == -EXDEV) && i < disks->n;
-	     i++) {
-		if (disks->disk[i].fd < 0 ||
-		    fstatat(disks->disk[i].fd, name, &st, AT_SYMLINK_NOFOLLOW) <
-			0 ||
-		    !S_ISLNK(st.st_mode))
-			continue;
-		fault_why(fault, "%s/%s: %s", disks->disk[i].path, name,
-			  disk_why(err));
-		break;
-	}
-	return err;
-}
-
 int
 recording_open_foreign(struct recording **rec, const struct disks *disks,
 		       const char *name)
@@ -339,10 +415,10 @@ open_as(struct recording **rec, const struct disks *disks, const char *name,
 	int err = -ENOENT;
 
 	if (!ours && !foreign_name_good(name))
-		return recording_fault(fault, name, err);
+		return set_fault(fault, name, err);
 	r = make(disks, name);
 	if (!r)
-		return recording_fault(fault, name, -ENOMEM);
+		return set_fault(fault, name, -ENOMEM);
 	r->by_index = by_index;
 	if (ours)
 		err = recording_refresh(r);
@@ -440,4 +516,123 @@ recording_blocks(const struct recording *rec, size_t *n)
 {
 	*n = rec->blocks;
 	return rec->block;
+}
+
+/* ---- holding ----------------------------------------------------------- */
+
+/* Takes a shared lock_shared.  A removal has the exclusive lock_shared for a moment only, so
+ * try for a while (0.2 s), unless the recording is live. */
+static bool
+lock_shared(int fd, bool live)
+{
+	enum { TRIES = 20, WAIT_US = 10000 };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!flock(fd, LOCK_SH | LOCK_NB))
+			return true;
+		if (live)
+			return false;
+		usleep(WAIT_US);
+	}
+	return false;
+}
+
+static int
+hold_part(struct recording *rec, struct recording_part *part)
+{
+	bool live = rec->facts.state == RECORDING_LIVE;
+	char file[LAYOUT_FILE];
+	int fd;
+
+	if (part->dir < 0 || part->held || part->hangs)
+		return 0;
+	fd = disk_open_at(part->dir, layout_index(file, rec->name), O_RDONLY,
+			  DISK_NO_LINKS);
+	if (fd < 0)
+		return 0; /* there is no index, or the disk is gone */
+	if (lock_shared(fd, live)) {
+		part->held = fd;
+		return 0;
+	}
+	close(fd);
+	return live ? 0 : -EBUSY;
+}
+
+static bool
+is_being_removed(const struct recording *rec)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].dir >= 0 && !rec->part[i].hangs &&
+		    is_removed(rec, rec->part[i].dir))
+			return true;
+	}
+	return false;
+}
+
+/* True if all disks that had an index have lost it. */
+static bool
+is_lost(const struct recording *rec)
+{
+	char file[LAYOUT_FILE];
+	bool lost = false;
+
+	layout_index(file, rec->name);
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		const struct recording_part *part = &rec->part[i];
+
+		if (part->dir < 0 || !part->indexed)
+			continue;
+		if (part->hangs)
+			return false;
+		if (!faccessat(part->dir, file, F_OK, AT_SYMLINK_NOFOLLOW) ||
+		    errno != ENOENT)
+			return false;
+		lost = true;
+	}
+	return lost;
+}
+
+bool
+recording_is_removed(const struct recording *rec)
+{
+	return !rec->foreign && (is_being_removed(rec) || is_lost(rec));
+}
+
+int
+recording_hold(struct recording *rec, struct fault *fault)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < rec->disks->n && !err; i++)
+		err = hold_part(rec, &rec->part[i]);
+	if (!err && is_being_removed(rec))
+		err = -EIDRM;
+	if (err && fault) {
+		fault_set(fault, err, "busy", "cannot read recording %s",
+			  rec->name);
+		fault_why(fault, err == -EIDRM
+				     ? "it is being removed"
+				     : "it is being mended, or removed");
+	}
+	return err;
+}
+
+void
+recording_release(struct recording *rec)
+{
+	for (unsigned i = 0; rec->part && i < rec->disks->n; i++) {
+		if (rec->part[i].held)
+			close(rec->part[i].held);
+		rec->part[i].held = 0;
+	}
+}
+
+bool
+recording_hangs(const struct recording *rec)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].hangs)
+			return true;
+	}
+	return false;
 }

@@ -18,13 +18,13 @@
 #include "store/recording/recording_priv.h"
 
 /* Names that were found. */
-struct names {
+struct name_list {
 	char *text; /* names, each with its terminating 0 */
 	size_t bytes, room, n;
 };
 
 static int
-add_name(struct names *names, const char *name)
+add_name(struct name_list *names, const char *name)
 {
 	size_t length = strlen(name) + 1;
 	char *grown;
@@ -65,7 +65,7 @@ is_recording(int disk, const char *dir, char name[LAYOUT_FILE])
 
 /* Adds the names in a folder; none if it cannot be listed.  0 or -ENOMEM. */
 static int
-list_folder(struct names *names, int disk, const char *folder)
+list_folder(struct name_list *names, int disk, const char *folder)
 {
 	int fd = disk_open_at(disk, folder, O_RDONLY | O_DIRECTORY, DISK_LINKS);
 	char name[LAYOUT_FILE];
@@ -91,7 +91,7 @@ list_folder(struct names *names, int disk, const char *folder)
 }
 
 static int
-list_disk(struct names *names, int disk)
+list_disk(struct name_list *names, int disk)
 {
 	int err = list_folder(names, disk, ".");
 
@@ -107,7 +107,7 @@ by_text(const void *a, const void *b)
 /* An array and its texts in one piece of memory, each name once; NULL without
  * memory. */
 static char **
-pack(const struct names *names, size_t *n)
+pack(const struct name_list *names, size_t *n)
 {
 	char **list = malloc((names->n + 1) * sizeof *list + names->bytes);
 	char *text = list ? (char *)(list + names->n + 1) : NULL;
@@ -134,7 +134,7 @@ pack(const struct names *names, size_t *n)
 int
 recording_list(const struct disks *disks, char ***names, size_t *n)
 {
-	struct names all = { 0 };
+	struct name_list all = { 0 };
 	int err = 0;
 
 	for (unsigned i = 0; i < disks->n && !err; i++) {

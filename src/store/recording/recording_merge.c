@@ -7,18 +7,24 @@
  *   settle   one record per number; the others are duplicates
  *   spread   to their positions, up to the visible end; the rest is pending
  *
- * Remembered records (recording_remember.c) are one more list, used where no
- * index has the number.  Once a remembered block is visible, somebody may have
- * read it: if an index then says something else, the index is ignored.
+ * recording_place.c then lays the blocks out in files, and counts runs and
+ * losses.
  *
- * recording_place.c then lays the blocks out in files, and recording_count.c
- * counts runs and losses.
+ * A block is in an index some seconds after it is in memory.  A reader of a
+ * live recording need not wait for that: it remembers the record that the index
+ * will have.  Remembered records are kept among the blocks, and those that are
+ * not visible yet among the pending ones.  The merge treats them like one more
+ * index, the last one to be believed, used where no index has the number.  Once
+ * a remembered block is visible, somebody may have read it: if an index then
+ * says something else, the index is ignored.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/recording/recording_priv.h"
+
+/* ---- gather ------------------------------------------------------------ */
 
 static int
 by_number(const void *a, const void *b)
@@ -131,6 +137,8 @@ gather(const struct recording *rec, struct recording_block **list, size_t *n)
 	return 0;
 }
 
+/* ---- settle ------------------------------------------------------------ */
+
 static bool
 is_whole(const struct recording *rec, const struct recording_block *b)
 {
@@ -193,6 +201,8 @@ settle(struct recording *rec, struct recording_block *list, size_t *n)
 	*n = kept;
 	return err;
 }
+
+/* ---- spread ------------------------------------------------------------ */
 
 /*
  * End of the longest prefix in which every number is known, or will never come.
@@ -323,9 +333,133 @@ recording_merge(struct recording *rec)
 	rec->filled = NULL;
 	err = recording_place(rec);
 	if (!err)
-		err = recording_count(rec);
-	if (!err)
 		recording_date(rec);
 	rec->stale = err != 0;
 	return err;
+}
+
+/* ---- remember ---------------------------------------------------------- */
+
+/* Position of a number in the pending list, or where it would be inserted. */
+static size_t
+pending_at(const struct recording *rec, uint64_t number)
+{
+	size_t low = 0, high = rec->pendings;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (rec->pending[middle].record.number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool
+is_known(const struct recording *rec, const struct index_record *r,
+	 size_t place)
+{
+	return r->number < rec->blocks ||
+	       (place < rec->pendings &&
+		rec->pending[place].record.number == r->number);
+}
+
+static bool
+is_rememberable(const struct index_record *r)
+{
+	return r->number < LAYOUT_CHUNKS &&
+	       (r->kind == INDEX_BLOCK || r->kind == INDEX_GAP);
+}
+
+static int
+add_pending(struct recording *rec, const struct index_record *r, size_t place)
+{
+	struct recording_block *grown;
+
+	grown = realloc(rec->pending, (rec->pendings + 2) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	rec->pending = grown;
+	memmove(grown + place + 1, grown + place,
+		(rec->pendings - place) * sizeof *grown);
+	grown[place] = (struct recording_block){ .record = *r,
+						 .disk = -1,
+						 .remembered = true };
+	rec->pendings++;
+	rec->stale = true;
+	return 1;
+}
+
+/* Remembers one record.  1 if it is new, 0 if not, or -ENOMEM. */
+static int
+remember(struct recording *rec, const struct index_record *r)
+{
+	size_t place = pending_at(rec, r->number);
+
+	return is_rememberable(r) && !is_known(rec, r, place)
+		   ? add_pending(rec, r, place)
+		   : 0;
+}
+
+int
+recording_remember(struct recording *rec, const struct index_record *r,
+		   size_t n)
+{
+	int new = 0, err = 0;
+
+	if (rec->facts.state != RECORDING_LIVE)
+		return 0;
+	for (size_t i = 0; i < n && err >= 0; i++) {
+		err = remember(rec, &r[i]);
+		new += err;
+	}
+	return err < 0 ? err : new;
+}
+
+static int
+remember_of(struct recording *rec, const struct recording_block *b,
+	    const struct recording_block *end)
+{
+	int new = 0, err;
+
+	for (; b < end; b++) {
+		err = remember(rec, &b->record);
+		if (err < 0)
+			return err;
+		new += err;
+	}
+	return new;
+}
+
+/* Takes from `other` also the visible blocks that it has from indexes, since
+ * their disk may hang by now, and whether or not the recording is still
+ * live. */
+int
+recording_remember_all(struct recording *rec, const struct recording *other)
+{
+	int new = 0, err = 0;
+
+	if (other->blocks > rec->blocks)
+		new = remember_of(rec, other->block + rec->blocks,
+				  other->block + other->blocks);
+	for (size_t i = 0; i < other->pendings && err >= 0 && new >= 0; i++) {
+		const struct recording_block *b = &other->pending[i];
+
+		err =
+		    b->remembered ? recording_remember(rec, &b->record, 1) : 0;
+		new += err;
+	}
+	if (other->blocks > rec->shown)
+		rec->shown = other->blocks;
+	return err < 0 ? err : new;
+}
+
+bool
+recording_is_awaited(const struct recording *rec, uint64_t number)
+{
+	return number < rec->blocks && rec->block[number].remembered &&
+	       rec->facts.state == RECORDING_LIVE &&
+	       number >= recording_settled(rec);
 }

@@ -6,6 +6,13 @@
  * Most lines are holes, and few of those are ever needed.  So their positions
  * are remembered, and they are parsed on demand.  They are recognised by their
  * first bytes, which meta.c guarantees (it writes "block" first).
+ *
+ * A daemon that resumes a recording after another one was killed writes a line
+ * on every disk that takes part from then on, when the disk has records of all
+ * that it will ever have of earlier numbers.  So in a live recording a number
+ * below may be missing for good: a block that was in flight.  That is certain
+ * when every disk here has the line and no disk was missing at the time; else
+ * readers wait, since bytes below the visible end never change.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +22,9 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "store/recording/foreign.h"
-#include "store/record/meta.h"
 #include "store/disk/file.h"
+#include "store/record/meta.h"
+#include "store/recording/foreign.h"
 #include "store/recording/recording_priv.h"
 
 /* A piece of one disk's metadata while it is read. */
@@ -30,8 +37,10 @@ struct piece {
 };
 
 static const char holes_begin[] = "{\"block\":";
+
 /* used by `recover` only */
 static const char chunk_begin[] = "{\"chunk\":";
+
 /* used after a crash only (adopt.c) */
 static const char written_begin[] = "{\"written\":";
 
@@ -164,6 +173,99 @@ recording_arrival(const struct recording *rec, unsigned sub, uint32_t run)
 	return found ? found->arrival_ns : 0;
 }
 
+/* ---- resumed ----------------------------------------------------------- */
+
+static uint64_t
+number_of(const json_t *line, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(line, key));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+/* Adds a line in the order of the numbers, once: many disks have it. */
+static int
+add_resumed(struct recording *rec, json_t *line, uint64_t number)
+{
+	size_t at = 0, n = json_array_size(rec->resumed);
+
+	while (at < n &&
+	       number_of(json_array_get(rec->resumed, at), "number") < number)
+		at++;
+	if (at < n &&
+	    number_of(json_array_get(rec->resumed, at), "number") == number)
+		return 0;
+	return json_array_insert(rec->resumed, at, line) ? -ENOMEM : 0;
+}
+
+static int
+take_resumed(struct recording *rec, unsigned disk, json_t *line)
+{
+	struct recording_part *part = &rec->part[disk];
+	uint64_t number = number_of(line, "number");
+
+	if (!json_is_string(json_object_get(line, "resumed")))
+		return 0;
+	if (!rec->resumed)
+		rec->resumed = json_array();
+	if (!rec->resumed)
+		return -ENOMEM;
+	if (number > part->resumed)
+		part->resumed = number;
+	return add_resumed(rec, line, number);
+}
+
+/* The number from which on a daemon last resumed with all disks.  0 if none
+ * did, a disk was missing then, or a disk lacks its line. */
+static uint64_t
+settled_before(const struct recording *rec)
+{
+	size_t n = json_array_size(rec->resumed);
+	const json_t *last = n ? json_array_get(rec->resumed, n - 1) : NULL;
+	uint64_t number = number_of(last, "number");
+
+	if (!last || number_of(last, "missing"))
+		return 0;
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].dir >= 0 && rec->part[i].resumed != number)
+			return 0;
+	}
+	return number;
+}
+
+void
+recording_settle(struct recording *rec, uint64_t end)
+{
+	if (end <= rec->settled)
+		return;
+	rec->settled = end;
+	rec->stale = true;
+}
+
+uint64_t
+recording_settled(const struct recording *rec)
+{
+	uint64_t resumed = settled_before(rec);
+
+	return resumed > rec->settled ? resumed : rec->settled;
+}
+
+bool
+recording_unused(const struct recording *rec, uint64_t number)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(rec->resumed, i, line) {
+		if (number >= number_of(line, "seen") &&
+		    number < number_of(line, "number"))
+			return true;
+	}
+	return false;
+}
+
+/* ---- lines ------------------------------------------------------------- */
+
 static bool
 is_head(const json_t *object)
 {
@@ -219,7 +321,7 @@ take_object(struct piece *p, json_t *object, bool first)
 	if (!rec->learned)
 		rec->learned = find_learned(object);
 	if (!err)
-		err = recording_resumed_line(rec, p->disk, object);
+		err = take_resumed(rec, p->disk, object);
 	return err ? err : add_base(rec, object);
 }
 

@@ -11,7 +11,8 @@
 #include "store/record/row.h"
 #include "store/disk/file.h"
 
-/* Shared by the files of this room, and by verify and recover. */
+/* The inside of a recording, for this room and for the rooms of store that read
+ * it block by block. */
 
 /* The part of a recording on one disk. */
 struct recording_part {
@@ -149,9 +150,6 @@ recording_at(const struct recording *rec, size_t place)
  * anew. */
 void recording_exchange(struct recording *a, struct recording *b);
 
-/* Sets the fault for an error of opening a recording; returns err. */
-int recording_fault(struct fault *fault, const char *name, int err);
-
 /* Opens what another program recorded, even if files of ours are beside it.  0,
  * -ENOENT or another -errno. */
 int recording_open_foreign(struct recording **rec, const struct disks *disks,
@@ -160,9 +158,6 @@ int recording_open_foreign(struct recording **rec, const struct disks *disks,
 /* Reads what is new in the metadata of all disks.  0 or -ENOMEM. */
 int recording_meta(struct recording *rec);
 
-/* Takes a line of a disk's metadata if it says that a daemon resumed the
- * recording.  0 or -ENOMEM. */
-int recording_resumed_line(struct recording *rec, unsigned disk, json_t *line);
 /* The number below which everything is settled: what no disk has of it will not
  * come any more, even while the recording is live. */
 uint64_t recording_settled(const struct recording *rec);
@@ -177,16 +172,13 @@ void recording_date(struct recording *rec);
  * one. */
 bool recording_end(const struct recording *rec, struct index_record *end);
 
-/* Merges the parts into blocks, and calls the two below.  0, -EBADMSG or
- * -ENOMEM. */
+/* Merges the parts into blocks, and lays these out.  0, -EBADMSG or -ENOMEM. */
 int recording_merge(struct recording *rec);
 
-/* Lays the blocks out in files, one per substream.  0; -EBADMSG if a file would
- * be too long; -ENOMEM. */
+/* Lays the blocks out in files, one per substream, and counts the runs of each
+ * file and what each lost.  0; -EBADMSG if a file would be too long;
+ * -ENOMEM. */
 int recording_place(struct recording *rec);
-
-/* Counts the runs of each file and what each lost.  0 or -ENOMEM. */
-int recording_count(struct recording *rec);
 
 /* The end line's object for a substream; NULL if there is none. */
 const json_t *recording_said(const struct recording *rec, unsigned sub);
@@ -252,11 +244,7 @@ ssize_t recording_chunk_read(struct recording *rec,
 			     size_t bytes, uint64_t at);
 
 /* Fills bytes from `at` on of the block at a position of the order, or of the
- * stretch behind it.  0 or -errno. */
-int recording_fill(struct recording *rec, size_t place, void *data,
-		   size_t bytes, uint64_t at);
-
-/* The same with another kind of fill than was recorded; not for heaps. */
+ * stretch behind it; heaps take FILL_ZERO alone.  0 or -errno. */
 int recording_fill_as(struct recording *rec, size_t place, enum fill_kind kind,
 		      void *data, size_t bytes, uint64_t at);
 /* The kind of fill that the recording has on disk. */

@@ -1,18 +1,101 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading is arithmetic: the block at an offset by bisection, then pread from
- * its chunk, and fill for what the chunk does not give.
+ * its chunk, and fill for what the chunk does not give.  Where the data of a
+ * block is, the recording's layout map says; in another program's recording,
+ * what foreign_open() found.
  *
  * Open chunks are kept in a table by number modulo RECORDING_OPEN: sequential
  * readers hit it, a jump opens a file, and there is no list to maintain.
+ *
+ * Fill for a block is made from headers that are close to it: from the end of
+ * the last readable chunk before it in its run, else from the beginning of the
+ * next one.  These few packets are read once per filled block, not once per
+ * slot.  A stretch behind a block that belongs to no block (recording_place.c)
+ * is filled as if the block went on.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/ease.h"
 #include "store/recording/foreign.h"
 #include "store/recording/recording_priv.h"
+
+/* ---- chunks ------------------------------------------------------------ */
+
+uint64_t
+recording_block_at(const struct recording *rec, struct recording_block *b,
+		   uint64_t start)
+{
+	struct layout_spot spot;
+
+	if (!layout_map_shared(&rec->map))
+		return 0;
+	layout_map_spot(&rec->map, start, b->record.number, b->record.bytes,
+			&spot);
+	b->at = spot.offset;
+	return spot.end;
+}
+
+int
+recording_where(const struct recording *rec, const struct recording_block *b,
+		struct recording_where *w)
+{
+	struct layout_spot spot;
+
+	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+		return -ENOENT;
+	w->links = rec->foreign ? DISK_LINKS : DISK_NO_LINKS;
+	if (rec->foreign)
+		return foreign_where(rec, b->record.number, w->file,
+				     &w->offset);
+	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	memcpy(w->file, spot.file, sizeof spot.file);
+	w->offset = b->at;
+	return 0;
+}
+
+int
+recording_chunk_open(const struct recording *rec,
+		     const struct recording_block *b)
+{
+	struct layout_spot spot;
+
+	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+		return -ENOENT;
+	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	return disk_open_at(rec->part[b->disk].dir, spot.file, O_RDONLY,
+			    DISK_NO_LINKS);
+}
+
+int64_t
+recording_chunk_bytes(const struct recording *rec,
+		      const struct recording_block *b)
+{
+	struct layout_spot spot;
+	uint64_t bytes;
+	struct stat st;
+
+	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+		return -ENOENT;
+	if (rec->foreign)
+		return foreign_chunk_bytes(rec, b->record.number);
+	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
+		    AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!layout_map_shared(&rec->map) && !rec->stored)
+		return st.st_size;
+	bytes = (uint64_t)st.st_size > b->at ? (uint64_t)st.st_size - b->at : 0;
+	if (rec->stored) /* the bytes behind may be packets, too */
+		bytes = bytes / rec->stored * rec->shape.payload;
+	return (int64_t)(bytes < b->record.bytes ? bytes : b->record.bytes);
+}
 
 bool
 recording_lost_chunk(int err)
@@ -110,6 +193,235 @@ recording_row(struct recording *rec, const struct recording_block *b,
 	return fd < 0 ? fd : row_look_some(format, fd, b->bytes, most, row);
 }
 
+/* ---- fill -------------------------------------------------------------- */
+
+enum {
+	LEARN_SLOTS = 256, /* slots that are read to learn from */
+	LEARN_BLOCKS = 64, /* blocks that are tried to find such a chunk */
+};
+
+/* Stands in if the format's plugin is not installed: fill is then the
+ * pattern. */
+static void
+unknown_parse(const struct format_shape *shape, const void *prefix,
+	      const void *payload, struct format_packet *packet)
+{
+	(void)shape;
+	(void)prefix;
+	(void)payload;
+	*packet = (struct format_packet){ 0 };
+}
+
+static const struct format_ops unknown_format = { .parse = unknown_parse };
+
+static int
+fill_ready(struct recording *rec)
+{
+	const struct format_ops *format = &unknown_format;
+	struct fault fault;
+
+	if (rec->filling)
+		return 0;
+	if (recording_format(rec, &format, &fault))
+		format = &unknown_format;
+	rec->slot = malloc(rec->shape.payload);
+	if (!rec->slot)
+		return -ENOMEM;
+	fill_init(&rec->fill, FILL_INVALID, format, &rec->shape);
+	rec->filling = true;
+	return 0;
+}
+
+/* A few slots of a chunk, as a block to learn from. */
+struct some {
+	struct block *b;
+	uint64_t slot; /* number of its first slot in the chunk */
+};
+
+/* Clears the bits of packets that another recorder made up: they teach
+ * nothing. */
+static void
+take_hole(void *arg, uint64_t at, uint64_t count)
+{
+	const struct some *s = arg;
+
+	for (; count; at++, count--) {
+		uint64_t i = at - s->slot;
+
+		if (at >= s->slot && i < s->b->slots)
+			s->b->present[i / 64] &= ~(UINT64_C(1) << i % 64);
+	}
+}
+
+/* Learns from the slots of a block from `slot` on.  False if there were
+ * none. */
+static bool
+learn(struct recording *rec, const struct recording_block *b, uint64_t slot)
+{
+	uint64_t present[LEARN_SLOTS / 64];
+	struct block some = {
+		.present = present,
+		.slots = LEARN_SLOTS,
+		.slot_bytes = rec->shape.payload,
+		.run = b->record.run,
+		.first = b->record.first + slot,
+		.base = recording_base(rec, b->record.sub, b->record.run),
+	};
+	ssize_t got;
+
+	some.data = malloc((size_t)LEARN_SLOTS * some.slot_bytes);
+	if (!some.data)
+		return false;
+	memset(present, 0xff, sizeof present);
+	if (rec->foreign)
+		recording_holes(rec, b->record.number, take_hole,
+				&(struct some){ &some, slot });
+	got = recording_chunk_read(rec, b, some.data,
+				   (size_t)LEARN_SLOTS * some.slot_bytes,
+				   slot * some.slot_bytes);
+	if (got > 0)
+		some.used = some.filled = (uint32_t)got / some.slot_bytes;
+	if (some.used)
+		fill_learn(&rec->fill, &some);
+	free(some.data);
+	return some.used > 0;
+}
+
+static bool
+learn_end(struct recording *rec, const struct recording_block *b)
+{
+	uint64_t slots = b->bytes / rec->shape.payload;
+	uint64_t from = slots > LEARN_SLOTS ? slots - LEARN_SLOTS : 0;
+
+	return learn(rec, b, from - from % rec->shape.parts);
+}
+
+/* Looks for a chunk of the block's run to learn from, in its file before (way
+ * -1) or behind it (way 1). */
+static bool
+learn_near(struct recording *rec, size_t place, int way)
+{
+	const struct recording_block *b = recording_at(rec, place), *at;
+
+	for (unsigned i = 0; i < LEARN_BLOCKS; i++) {
+		if (place ==
+		    rec->from[way < 0 ? b->record.sub : b->record.sub + 1] -
+			(way > 0))
+			return false;
+		place += (size_t)way;
+		at = recording_at(rec, place);
+		if (at->record.run != b->record.run)
+			return false;
+		if (at->disk >= 0 && way < 0 && learn_end(rec, at))
+			return true;
+		if (at->disk >= 0 && way > 0 && learn(rec, at, 0))
+			return true;
+	}
+	return false;
+}
+
+/* Learns the frames per second, which takes packets of two seconds.  Tried
+ * once. */
+static void
+learn_fps(struct recording *rec, const struct recording_block *b)
+{
+	unsigned sub = b->record.sub, looks = 0;
+
+	rec->fps_sought = true;
+	for (size_t i = rec->from[sub];
+	     i < rec->from[sub + 1] && looks < LEARN_BLOCKS; i++) {
+		const struct recording_block *at = recording_at(rec, i);
+
+		if (at->disk < 0 || at->record.run != b->record.run)
+			continue;
+		learn(rec, at, 0);
+		learn_end(rec, at);
+		if (rec->fill.fps)
+			return;
+		looks++;
+	}
+}
+
+static int
+fill_prepare(struct recording *rec, size_t place)
+{
+	const struct recording_block *b = recording_at(rec, place);
+	uint32_t run = b->record.run;
+	int err = fill_ready(rec);
+
+	if (err || rec->filled == b)
+		return err;
+	fill_begin(&rec->fill, run, recording_base(rec, b->record.sub, run));
+	/* If the block's chunk is only short, its own beginning is nearest. */
+	if (!learn(rec, b, 0) && !learn_near(rec, place, -1))
+		learn_near(rec, place, 1);
+	if (!rec->fill.fps && rec->fill.timed && !rec->fps_sought)
+		learn_fps(rec, b);
+	rec->filled = b;
+	return 0;
+}
+
+enum fill_kind
+recording_fill_kind(const struct recording *rec)
+{
+	const char *text =
+	    json_string_value(json_object_get(rec->head, "fill"));
+
+	if (rec->shape.store != HEAP_NONE)
+		return FILL_ZERO;
+	return text && !strcmp(text, "zero") ? FILL_ZERO : FILL_INVALID;
+}
+
+int
+recording_fill_as(struct recording *rec, size_t place, enum fill_kind kind,
+		  void *data, size_t bytes, uint64_t at)
+{
+	const struct recording_block *b = recording_at(rec, place);
+	uint32_t payload = rec->shape.payload;
+	uint8_t *to = data;
+	int err;
+
+	if (kind == FILL_ZERO) {
+		memset(data, 0, bytes);
+		return 0;
+	}
+	err = fill_prepare(rec, place);
+	while (bytes && !err) {
+		uint64_t slot = at / payload;
+		uint32_t in = (uint32_t)(at % payload);
+		size_t part = payload - in < bytes ? payload - in : bytes;
+
+		fill_model(&rec->fill, rec->slot, b->record.first + slot);
+		memcpy(to, rec->slot + in, part);
+		to += part;
+		bytes -= part;
+		at += part;
+	}
+	return err;
+}
+
+/* Fills bytes from `at` on of the block at a position of the order, or of the
+ * stretch behind it, as it was recorded.  0 or -errno. */
+static int
+fill_at(struct recording *rec, size_t place, void *data, size_t bytes,
+	uint64_t at)
+{
+	return recording_fill_as(rec, place, recording_fill_kind(rec), data,
+				 bytes, at);
+}
+
+void
+recording_fill_finish(struct recording *rec)
+{
+	if (rec->filling)
+		fill_finish(&rec->fill);
+	free(rec->slot);
+	rec->slot = NULL;
+	rec->filling = false;
+}
+
+/* ---- bytes ------------------------------------------------------------- */
+
 /* Position in the order of the block at an offset below the file's end. */
 static size_t
 find_place(const struct recording *rec, uint64_t offset)
@@ -144,12 +456,12 @@ read_block(struct recording *rec, size_t place, uint8_t *data, size_t bytes,
 		return -EIO;
 	if (filled)
 		*filled += bytes - (size_t)got;
-	return recording_fill(rec, place, data + got, bytes - (size_t)got,
-			      at + (uint64_t)got);
+	return fill_at(rec, place, data + got, bytes - (size_t)got,
+		       at + (uint64_t)got);
 }
 
 /* The block, or stretch behind a block, at an offset of the file. */
-struct part {
+struct segment {
 	size_t place;
 	/* bytes from the block's beginning; bytes to the end of block or
 	 * stretch */
@@ -157,8 +469,8 @@ struct part {
 	bool block; /* the offset is in the block, not behind it */
 };
 
-static struct part
-find_part(const struct recording *rec, uint64_t offset)
+static struct segment
+find_segment(const struct recording *rec, uint64_t offset)
 {
 	size_t place = find_place(rec, offset);
 	const struct recording_block *b = recording_at(rec, place);
@@ -168,24 +480,24 @@ find_part(const struct recording *rec, uint64_t offset)
 		end = place + 1 < rec->from[rec->selected + 1]
 			  ? recording_at(rec, place + 1)->offset - b->offset
 			  : rec->sub[rec->selected].bytes - b->offset;
-	return (struct part){ place, at, end - at, at < b->bytes };
+	return (struct segment){ place, at, end - at, at < b->bytes };
 }
 
 /* Reads as much as is in one block or stretch.  Returns its length, or
  * -errno. */
 static ssize_t
-read_part(struct recording *rec, void *data, size_t bytes, uint64_t offset,
-	  uint64_t *filled)
+read_segment(struct recording *rec, void *data, size_t bytes, uint64_t offset,
+	     uint64_t *filled)
 {
-	struct part part = find_part(rec, offset);
+	struct segment seg = find_segment(rec, offset);
 	int err;
 
-	if (bytes > part.left)
-		bytes = (size_t)part.left;
-	if (part.block) {
-		err = read_block(rec, part.place, data, bytes, part.at, filled);
+	if (bytes > seg.left)
+		bytes = (size_t)seg.left;
+	if (seg.block) {
+		err = read_block(rec, seg.place, data, bytes, seg.at, filled);
 	} else {
-		err = recording_fill(rec, part.place, data, bytes, part.at);
+		err = fill_at(rec, seg.place, data, bytes, seg.at);
 		if (filled && !err)
 			*filled += bytes;
 	}
@@ -196,18 +508,18 @@ int
 recording_find(const struct recording *rec, uint64_t offset,
 	       struct recording_spot *spot)
 {
-	struct part part;
+	struct segment seg;
 
 	if (rec->selected >= rec->facts.subs ||
 	    offset >= rec->sub[rec->selected].bytes)
 		return -ENODATA;
-	part = find_part(rec, offset);
+	seg = find_segment(rec, offset);
 	*spot = (struct recording_spot){
-		.block = recording_at(rec, part.place),
-		.at = part.at,
-		.left = part.left,
+		.block = recording_at(rec, seg.place),
+		.at = seg.at,
+		.left = seg.left,
 	};
-	spot->chunk = part.block && spot->block->record.kind == INDEX_BLOCK;
+	spot->chunk = seg.block && spot->block->record.kind == INDEX_BLOCK;
 	return 0;
 }
 
@@ -221,12 +533,12 @@ recording_fill_bytes(struct recording *rec, void *data, size_t bytes,
 	if (rec->shape.store == HEAP_ROW || rec->selected >= rec->facts.subs)
 		return -ENOTSUP;
 	while (bytes && !err) {
-		struct part part = find_part(rec, offset);
-		size_t n = bytes < part.left ? bytes : (size_t)part.left;
+		struct segment seg = find_segment(rec, offset);
+		size_t n = bytes < seg.left ? bytes : (size_t)seg.left;
 
 		if (!n)
 			return -EINVAL;
-		err = recording_fill(rec, part.place, to, n, part.at);
+		err = fill_at(rec, seg.place, to, n, seg.at);
 		to += n;
 		bytes -= n;
 		offset += n;
@@ -251,8 +563,8 @@ recording_read(struct recording *rec, void *data, size_t bytes, uint64_t offset,
 	if (rec->selected < rec->facts.subs)
 		end = rec->sub[rec->selected].bytes;
 	while (done < bytes && offset < end) {
-		got = read_part(rec, (uint8_t *)data + done, bytes - done,
-				offset, filled);
+		got = read_segment(rec, (uint8_t *)data + done, bytes - done,
+				   offset, filled);
 		if (got < 0)
 			return done ? (ssize_t)done : got;
 		done += (size_t)got;
@@ -270,4 +582,70 @@ recording_read_finish(struct recording *rec)
 		rec->chunk[i].fd = -1;
 	}
 	recording_fill_finish(rec);
+}
+
+/* ---- ranges ------------------------------------------------------------ */
+
+enum { APART_S = 10 }; /* substreams are at most so far apart */
+
+static bool
+is_before(const struct recording_block *b, const struct recording_range *r)
+{
+	const struct index_record *k = &b->record;
+
+	return (k->last_ns && k->last_ns < r->from_ns) ||
+	       b->offset + b->bytes <= r->from_byte;
+}
+
+static bool
+is_behind(const struct recording_block *b, const struct recording_range *r)
+{
+	return (r->to_ns && b->record.first_ns >= r->to_ns) ||
+	       (r->to_byte && b->offset >= r->to_byte);
+}
+
+/* True if the block is so far behind the range that nothing more of it will
+ * come. */
+static bool
+is_over(const struct recording *rec, const struct recording_block *b,
+	const struct recording_range *r)
+{
+	int64_t apart = rec->facts.subs > 1 ? APART_S * NS_SECOND : 0;
+
+	return (r->to_ns && b->record.first_ns >= r->to_ns + apart) ||
+	       (r->to_byte && rec->facts.subs == 1 && b->offset >= r->to_byte);
+}
+
+/* All blocks are looked at: there are few of them for the data they have, and
+ * their times need not ascend.  Substreams have clocks of their own, absent
+ * blocks have no time, and a run may begin before the one before it has
+ * ended. */
+void
+recording_range(const struct recording *rec, struct recording_range *r)
+{
+	bool begun = false;
+
+	r->first = 0;
+	r->end = rec->blocks;
+	r->over = false;
+	if (!r->from_ns && !r->to_ns && !r->from_byte && !r->to_byte)
+		return;
+	r->first = r->end;
+	for (size_t i = 0; i < rec->blocks; i++) {
+		const struct recording_block *b = &rec->block[i];
+
+		if ((b->record.kind != INDEX_BLOCK &&
+		     b->record.kind != INDEX_GAP) ||
+		    (r->sub >= 0 && b->record.sub != r->sub) || is_before(b, r))
+			continue;
+		r->over |= is_over(rec, b, r);
+		if (is_behind(b, r))
+			continue;
+		if (!begun)
+			r->first = i;
+		begun = true;
+		r->end = i + 1;
+	}
+	if (!begun)
+		r->first = r->end;
 }
