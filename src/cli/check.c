@@ -19,7 +19,7 @@
 #include "cli/show/show.h"
 #include "cli/show/site.h"
 #include "cli/show/table.h"
-#include "store/list/glance.h"
+#include "store/list/quick_check.h"
 #include "store/recording/loss.h"
 
 static json_t *
@@ -37,18 +37,18 @@ time_of(int64_t ns)
 }
 
 static json_t *
-threads_of(const struct glance_second *s)
+threads_of(const struct quick_check_second *s)
 {
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < GLANCE_THREADS; i++)
-		if (glance_has_thread(s, i))
+	for (unsigned i = 0; i < QUICK_CHECK_THREADS; i++)
+		if (quick_check_has_thread(s, i))
 			json_array_append_new(list, json_integer(i));
 	return list;
 }
 
 static json_t *
-stations_of(const struct glance_second *s)
+stations_of(const struct quick_check_second *s)
 {
 	json_t *list = json_array();
 	char name[SHOW_STATION];
@@ -60,7 +60,7 @@ stations_of(const struct glance_second *s)
 }
 
 static json_t *
-second_of(const struct glance_second *s, const char *name)
+second_of(const struct quick_check_second *s, const char *name)
 {
 	json_t *line = json_pack(
 	    "{s:s s:o s:o s:o s:o s:o s:o s:o s:o s:o s:o}", "second", name,
@@ -81,12 +81,12 @@ second_of(const struct glance_second *s, const char *name)
 }
 
 static json_t *
-seconds_of(const struct glance *g)
+seconds_of(const struct quick_check *g)
 {
 	static const char *const names[] = { "first", "middle", "last" };
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < GLANCE_SECONDS; i++)
+	for (unsigned i = 0; i < QUICK_CHECK_SECONDS; i++)
 		if (g->second[i].to_ns)
 			json_array_append_new(
 			    list, second_of(&g->second[i], names[i]));
@@ -107,7 +107,7 @@ seconds_of(const struct glance *g)
  * Unknown values are null.
  */
 static json_t *
-check_json(const struct recording *rec, const struct glance *g)
+check_json(const struct recording *rec, const struct quick_check *g)
 {
 	static const char *const keys[] = {
 		"name", "state", "why",	    "stream",	    "format", "start",
@@ -377,7 +377,8 @@ judge_repeats(struct look *l, const struct recording_facts *f,
 
 /* Makes the line of a recording; takes l->wrong and l->remarks over. */
 static json_t *
-verdict(struct look *l, const struct recording *rec, const struct glance *g)
+verdict(struct look *l, const struct recording *rec,
+	const struct quick_check *g)
 {
 	const struct recording_facts *f = recording_facts(rec);
 	const char *first;
@@ -427,9 +428,9 @@ judge_disks(struct look *l, const struct recording_facts *f)
 static int
 check_one(struct look *l, const char *name, struct fault *fault)
 {
-	struct glance_hooks hooks = { wrong, remark, l };
+	struct quick_check_hooks hooks = { wrong, remark, l };
 	struct recording *rec;
-	struct glance g;
+	struct quick_check g;
 	json_t *line;
 	int err = recording_open_by_index(&rec, l->disks, name, fault);
 
@@ -437,7 +438,7 @@ check_one(struct look *l, const char *name, struct fault *fault)
 		return err;
 	l->wrong = json_array();
 	l->remarks = json_array();
-	err = glance(rec, &hooks, &g);
+	err = quick_check(rec, &hooks, &g);
 	judge_disks(l, recording_facts(rec));
 	line = verdict(l, rec, &g);
 	recording_close(rec);

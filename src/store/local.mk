@@ -30,13 +30,9 @@ libstore_a_SOURCES += \
 
 # store/list
 libstore_a_SOURCES += \
-	%D%/list/catalogue.c %D%/list/catalogue.h %D%/list/catalogue_page.c \
-	%D%/list/catalogue_pass.c %D%/list/catalogue_priv.h %D%/list/entry.c \
-	%D%/list/entry.h %D%/list/entry_json.c %D%/list/entry_line.c \
-	%D%/list/entry_line.h %D%/list/entry_row.c %D%/list/entry_stamp.c \
-	%D%/list/entry_stamp.h %D%/list/glance.c %D%/list/glance.h \
-	%D%/list/glance_priv.h %D%/list/glance_read.c %D%/list/glance_second.c \
-	%D%/list/glance_time.c
+	%D%/list/catalogue.c %D%/list/catalogue.h %D%/list/entry.c \
+	%D%/list/entry.h %D%/list/entry_json.c %D%/list/quick_check.c \
+	%D%/list/quick_check.h
 
 # store/view
 libstore_a_SOURCES += \

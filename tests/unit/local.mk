@@ -634,12 +634,12 @@ tests_unit_test_verify_SOURCES = %D%/test_verify.c %D%/suite.h \
 tests_unit_test_verify_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_verify_LDADD = $(UNIT_STORE)
 
-check_PROGRAMS += tests/unit/test_glance
-TESTS += tests/unit/test_glance
-tests_unit_test_glance_SOURCES = %D%/test_glance.c %D%/suite.h \
+check_PROGRAMS += tests/unit/test_quick_check
+TESTS += tests/unit/test_quick_check
+tests_unit_test_quick_check_SOURCES = %D%/test_quick_check.c %D%/suite.h \
 	%D%/made.h %D%/made_row.h %D%/scratch.h
-tests_unit_test_glance_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_glance_LDADD = $(UNIT_STORE)
+tests_unit_test_quick_check_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_quick_check_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_loss
 TESTS += tests/unit/test_loss

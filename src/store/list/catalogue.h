@@ -20,7 +20,7 @@
  * not seen.  Nothing relies on a catalogue being right: opening or removing a
  * recording looks at the disks.
  *
- * One thread, the catalogue's keeper, calls catalogue_pass(), reads the disks
+ * One thread, the catalogue thread, calls catalogue_pass(), reads the disks
  * and may have to wait for them.  All other threads get at once what is known.
  */
 struct catalogue;
@@ -47,7 +47,7 @@ struct catalogue_query {
 
 /* Makes an empty catalogue.  0 or -ENOMEM. */
 int catalogue_make(struct catalogue **c);
-/* Call it after the keeper has ended.  NULL is allowed. */
+/* Call it after the catalogue thread has ended.  NULL is allowed. */
 void catalogue_free(struct catalogue *c);
 
 /* ---- any thread ------------------------------------------------------ */
@@ -55,7 +55,7 @@ void catalogue_free(struct catalogue *c);
 /* Adds a disk, or takes it back; `mount` as in struct disk.  0, -ENOMEM or
  * -ENOSPC. */
 int catalogue_join(struct catalogue *c, const char *path, bool mount);
-/* Takes a disk away.  The keeper closes it after the entry that it is reading,
+/* Takes a disk away.  The catalogue thread closes it after the entry that it is reading,
  * and forgets what is on it in its next pass. */
 void catalogue_leave(struct catalogue *c, const char *path);
 
@@ -98,7 +98,7 @@ void catalogue_facts(struct catalogue *c, struct catalogue_facts *f);
 char *catalogue_page(struct catalogue *c, const struct catalogue_query *q,
 		     char *last);
 
-/* ---- the keeper's thread ---------------------------------------------- */
+/* ---- the catalogue thread ---------------------------------------------- */
 
 /* Makes one pass: looks at all disks, and reads every entry that has to be
  * read.  The disks are open only during the pass, so that they can be

@@ -120,6 +120,10 @@ int entry_from_row(struct entry *e, const json_t *row);
 /* The state as text: "complete", "recording", ... */
 const char *entry_state_show(enum entry_state state);
 
+/* Parses the first line of an open metadata file.  A new reference; NULL if the
+ * line is missing or torn. */
+json_t *entry_head(int fd);
+
 /* When a recording began, from the first line of its metadata; 0: not said. */
 int64_t entry_begun(const json_t *head);
 

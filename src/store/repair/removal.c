@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "store/disk/layout.h"
-#include "store/list/entry_line.h"
+#include "store/list/entry.h"
 #include "store/recording/foreign.h"
 #include "store/repair/removal.h"
 

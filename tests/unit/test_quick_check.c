@@ -7,14 +7,14 @@
 
 #include <fcntl.h>
 
-#include "store/list/glance.h"
+#include "store/list/quick_check.h"
 #include "unit/made_row.h"
 #include "unit/suite.h"
 
 static struct made m;
 static struct made_row row;
 static struct made_block mb;
-static struct glance g;
+static struct quick_check g;
 static char wrong[4096], remarks[4096];
 
 static void
@@ -36,14 +36,15 @@ hear_remark(void *arg, const char *sentence)
 static void
 look(void)
 {
-	const struct glance_hooks hooks = { hear_wrong, hear_remark, NULL };
+	const struct quick_check_hooks hooks = { hear_wrong, hear_remark,
+						 NULL };
 	struct recording *rec;
 	struct fault fault;
 
 	wrong[0] = remarks[0] = '\0';
 	ck_assert_int_eq(
 	    recording_open_by_index(&rec, &m.disks, MADE_NAME, &fault), 0);
-	ck_assert_int_eq(glance(rec, &hooks, &g), 0);
+	ck_assert_int_eq(quick_check(rec, &hooks, &g), 0);
 	recording_close(rec);
 }
 
@@ -82,14 +83,14 @@ START_TEST(sound)
 	ck_assert_int_eq(g.second[2].to_ns,
 			 begin +
 			     INT64_C(1000000000) * ((5 * MADE_SLOTS - 1) / 10));
-	for (unsigned i = 0; i < GLANCE_SECONDS; i++) {
+	for (unsigned i = 0; i < QUICK_CHECK_SECONDS; i++) {
 		ck_assert_uint_ge(g.second[i].packets, 9);
 		ck_assert_uint_le(g.second[i].packets, 11);
 		ck_assert_uint_eq(g.second[i].missing, 0);
 		ck_assert_uint_ge(g.second[i].looked, 10);
 		ck_assert(g.second[i].threaded);
-		ck_assert(glance_has_thread(&g.second[i], 0));
-		ck_assert(!glance_has_thread(&g.second[i], 1));
+		ck_assert(quick_check_has_thread(&g.second[i], 0));
+		ck_assert(!quick_check_has_thread(&g.second[i], 1));
 		ck_assert(!g.second[i].timed);
 	}
 	ck_assert_double_eq_tol(g.rate, 8.0 * MADE_PAYLOAD * MADE_FPS, 0.01);
@@ -339,5 +340,5 @@ START_TEST(cubes)
 }
 END_TEST
 
-SUITE("glance", sound, lost, packets, thread_that_stops, chunks, states,
+SUITE("quick_check", sound, lost, packets, thread_that_stops, chunks, states,
       time_that_leaps, time_that_is_off, rows, cubes)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_LIST_GLANCE_H
-#define SPATE_STORE_LIST_GLANCE_H
+#ifndef SPATE_STORE_LIST_QUICK_CHECK_H
+#define SPATE_STORE_LIST_QUICK_CHECK_H
 
 #include "store/recording/recording.h"
 
 /*
- * A glance checks within a second whether a recording came out well, however
+ * A quick check looks within a second whether a recording came out well, however
  * large it is.  The indexes say what was lost.  Of the first, the middle and
  * the last second some packets are read: are they of the recording's format, in
  * their places, from all threads, and of the right time?
@@ -17,14 +17,14 @@
  * looks at what is durable.  `spate verify` reads everything.
  */
 enum {
-	GLANCE_SECONDS = 3, /* first, middle, last */
-	GLANCE_THREADS = 1024,
-	GLANCE_STATIONS = 16, /* most stations that are reported */
-	GLANCE_SUBS = 16,     /* most substreams that are read from */
+	QUICK_CHECK_SECONDS = 3, /* first, middle, last */
+	QUICK_CHECK_THREADS = 1024,
+	QUICK_CHECK_STATIONS = 16, /* most stations that are reported */
+	QUICK_CHECK_SUBS = 16,	   /* most substreams that are read from */
 };
 
 /* Counts and findings of one second. */
-struct glance_second {
+struct quick_check_second {
 	/* begin and end, by the times in the indexes */
 	int64_t from_ns, to_ns;
 	/* counts of this second, over all substreams */
@@ -37,8 +37,8 @@ struct glance_second {
 	uint64_t backwards;
 	uint64_t invalid;    /* marked invalid by the sender */
 	uint64_t incomplete; /* heaps that lack packets */
-	uint64_t thread[GLANCE_THREADS / 64];
-	uint32_t station[GLANCE_STATIONS];
+	uint64_t thread[QUICK_CHECK_THREADS / 64];
+	uint32_t station[QUICK_CHECK_STATIONS];
 	unsigned stations;
 	bool threaded; /* thread and station are set */
 	/* offset_ns is set: the data's time less the time of arrival. */
@@ -46,9 +46,9 @@ struct glance_second {
 	int64_t offset_ns;
 };
 
-/* The result of a glance. */
-struct glance {
-	struct glance_second second[GLANCE_SECONDS];
+/* The result of a quick check. */
+struct quick_check {
+	struct quick_check_second second[QUICK_CHECK_SECONDS];
 	bool data_time;	    /* the indexes have the data's own times */
 	unsigned looked;    /* substreams that were read from */
 	unsigned silent;    /* substreams without any data */
@@ -57,20 +57,20 @@ struct glance {
 };
 
 /* Callbacks for sentences; each may be NULL. */
-struct glance_hooks {
+struct quick_check_hooks {
 	void (*wrong)(void *arg, const char *sentence);
 	void (*remark)(void *arg, const char *sentence);
 	void *arg;
 };
 
 static inline bool
-glance_has_thread(const struct glance_second *s, unsigned thread)
+quick_check_has_thread(const struct quick_check_second *s, unsigned thread)
 {
 	return s->thread[thread / 64] >> (thread % 64) & 1;
 }
 
 /* Looks at a recording.  0 or -ENOMEM. */
-int glance(struct recording *rec, const struct glance_hooks *hooks,
-	   struct glance *out);
+int quick_check(struct recording *rec, const struct quick_check_hooks *hooks,
+		struct quick_check *out);
 
 #endif
