@@ -61,24 +61,9 @@ libflow_a_SOURCES = \
 	%D%/source/source_live.c %D%/source/source_live.h \
 	%D%/source/source_relay.c %D%/source/source_relay.h \
 	%D%/send/cut.c %D%/send/cut.h \
-	%D%/send/cut_fill.c \
 	%D%/send/cut_heaps.c %D%/send/cut_heaps.h \
-	%D%/send/cut_make.c \
-	%D%/send/cut_priv.h \
-	%D%/send/cut_range.c \
-	%D%/send/cut_rows.c \
-	%D%/send/cut_slots.c \
-	%D%/send/cut_threads.c \
 	%D%/send/pacer.c %D%/send/pacer.h \
 	%D%/send/sender.c %D%/send/sender.h \
-	%D%/send/sender_give.c \
-	%D%/send/sender_hold.c \
-	%D%/send/sender_open.c \
-	%D%/send/sender_peer.c \
-	%D%/send/sender_priv.h \
-	%D%/send/sender_run.c \
-	%D%/send/sender_show.c \
-	%D%/send/sender_wait.c \
 	%D%/copy/copy_in.c %D%/copy/copy_in.h \
 	%D%/copy/copy_in_agree.c \
 	%D%/copy/copy_in_look.c \
