@@ -292,23 +292,8 @@ free_tree(struct tree *t)
 	names_drop(t->names);
 	catalogue_free(t->catalogue);
 	disks_clear(&t->disks);
-	pthread_cond_destroy(&t->passed);
-	pthread_cond_destroy(&t->poke);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
-}
-
-static void
-make_locks(struct tree *t)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->poke, &attr);
-	pthread_cond_init(&t->passed, &attr);
-	pthread_condattr_destroy(&attr);
 }
 
 int
@@ -319,7 +304,7 @@ tree_make(struct tree **tree, const struct tree_args *args)
 
 	if (!t)
 		return -ENOMEM;
-	make_locks(t);
+	pthread_mutex_init(&t->lock, NULL);
 	t->opened = args->opened;
 	t->choice = *args->choice;
 	t->patience_ns = args->patience_ns;

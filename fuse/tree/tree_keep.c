@@ -12,13 +12,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/worker.h"
 #include "fuse/tree/tree_priv.h"
 
-enum { PAUSE_S = 1, END_S = 2 };
+#define PAUSE NS_SECOND
+#define END   (2 * NS_SECOND)
 
 static const int64_t ms = 1000000;
 /* ns, least time between two makings */
@@ -78,22 +80,6 @@ find_space(struct disks *disks)
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* Waits until the thread is poked or PAUSE_S are over; false: it has to end. */
-static bool
-pause_over(struct tree *t)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += PAUSE_S;
-	while (!t->poked && !t->stop) {
-		if (pthread_cond_timedwait(&t->poke, &t->lock, &until))
-			break;
-	}
-	t->poked = false;
-	return !t->stop;
-}
-
 /* Logs once that there are folders which are not shown. */
 static void
 tell_unnamed(struct tree *t)
@@ -109,55 +95,44 @@ tell_unnamed(struct tree *t)
 	t->unnamed = facts.unnamed;
 }
 
-static void *
-keep(void *arg)
+static int64_t
+pass(void *arg)
 {
 	struct tree *t = arg;
-	struct statvfs space;
+	struct statvfs space = find_space(&t->disks);
 
-	pthread_setname_np(pthread_self(), "spate-keeper");
 	pthread_mutex_lock(&t->lock);
-	do {
-		t->pass_ns = clock_steady();
-		pthread_mutex_unlock(&t->lock);
-		space = find_space(&t->disks);
-		pthread_mutex_lock(&t->lock);
-		t->space = space;
-		pthread_mutex_unlock(&t->lock);
-		catalogue_pass(t->catalogue);
-		pthread_mutex_lock(&t->lock);
-		t->pass_ns = 0;
-		t->passes++;
-		pthread_cond_broadcast(&t->passed);
-		tell_unnamed(t);
-	} while (pause_over(t));
+	t->space = space;
 	pthread_mutex_unlock(&t->lock);
-	return NULL;
+	catalogue_pass(t->catalogue);
+	pthread_mutex_lock(&t->lock);
+	tell_unnamed(t);
+	pthread_mutex_unlock(&t->lock);
+	return PAUSE;
 }
 
 int
 tree_keep_start(struct tree *t)
 {
-	return -pthread_create(&t->keeper, NULL, keep, t);
+	const struct worker_args args = { .name = "spate-keeper",
+					  .round = pass,
+					  .arg = t,
+					  .first = WORKER_RESTS };
+	int err = worker_start(&t->keeper, &args);
+
+	if (!err)
+		t->first = worker_poke(t->keeper);
+	return err;
 }
 
 bool
 tree_keep_stop(struct tree *t)
 {
-	struct timespec until;
-
 	catalogue_stop(t->catalogue);
-	pthread_mutex_lock(&t->lock);
-	t->stop = true;
-	pthread_cond_signal(&t->poke);
-	pthread_mutex_unlock(&t->lock);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += END_S;
-	if (!pthread_timedjoin_np(t->keeper, NULL, &until))
+	if (worker_stop(t->keeper, END))
 		return true;
 	log_line(LEVEL_WARN, NULL,
 		 "a disk hangs: what looks for recordings is left behind");
-	pthread_detach(t->keeper);
 	return false;
 }
 
@@ -248,38 +223,21 @@ tree_names(struct tree *t, bool sure)
 
 /* ---- waiting --------------------------------------------------------- */
 
-static struct timespec
-time_of(int64_t ns)
-{
-	return (struct timespec){ ns / 1000000000, ns % 1000000000 };
-}
-
 void
 tree_wait_first(struct tree *t)
 {
-	struct timespec until = time_of(clock_steady() + t->patience_ns);
-
-	pthread_mutex_lock(&t->lock);
-	while (!t->passes && !t->stop) {
-		if (pthread_cond_timedwait(&t->passed, &t->lock, &until))
-			break;
-	}
-	pthread_mutex_unlock(&t->lock);
+	worker_wait(t->keeper, t->first, t->patience_ns);
 }
 
 /*
  * Tells whether a pass takes longer than patience_ns: a disk does not answer.
+ * The first one may take as long as it likes.
  */
 static bool
 hangs(struct tree *t)
 {
-	bool is;
-
-	pthread_mutex_lock(&t->lock);
-	is = t->passes && t->pass_ns &&
-	     clock_steady() - t->pass_ns > t->patience_ns;
-	pthread_mutex_unlock(&t->lock);
-	return is;
+	return worker_wait(t->keeper, t->first, 0) &&
+	       worker_hangs(t->keeper, t->patience_ns);
 }
 
 static bool
@@ -316,14 +274,9 @@ tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n, bool again)
 
 	if (hangs(t) || !touch(t, name, n, again))
 		return;
-	pthread_mutex_lock(&t->lock);
-	t->poked = true;
-	pthread_cond_signal(&t->poke);
-	pthread_mutex_unlock(&t->lock);
+	worker_poke(t->keeper);
 	while (are_pending(t, name, n) && clock_steady() < until) {
-		struct timespec rest = time_of(nap);
-
-		nanosleep(&rest, NULL);
+		usleep((useconds_t)(nap / 1000));
 		nap = nap < 16 * ms ? 2 * nap : nap;
 	}
 }

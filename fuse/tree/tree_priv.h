@@ -32,19 +32,15 @@ struct tree {
 	uid_t uid;
 	gid_t gid;
 	struct catalogue *catalogue; /* has a lock of its own */
-	pthread_t keeper;
+	struct worker *keeper;
+	uint64_t first; /* the poke of the first pass over the disks */
 
 	/*
 	 * guards the fields below; never held while waiting for a disk.  The
 	 * catalogue's lock is taken inside it
 	 */
 	pthread_mutex_t lock;
-	pthread_cond_t poke, passed;
-	bool stop, poked;
-	size_t unnamed;	 /* folders that are not shown, as last logged */
-	uint64_t passes; /* passes over the disks that have ended */
-	/* steady ns: when the present pass began; 0: none is under way */
-	int64_t pass_ns;
+	size_t unnamed; /* folders that are not shown, as last logged */
 	struct statvfs space;
 	struct names *names; /* recordings, as of `changes` of the catalogue */
 	uint64_t changes;

@@ -168,14 +168,7 @@ worker_start(struct worker **worker, const struct worker_args *args)
 	return err;
 }
 
-/* Both are called under the lock. */
-static uint64_t
-poke(struct worker *w)
-{
-	eventfd_write(w->wake, 1);
-	return ++w->pokes;
-}
-
+/* Called under the lock. */
 static bool
 wait_once(struct worker *w, int64_t until)
 {
@@ -184,26 +177,28 @@ wait_once(struct worker *w, int64_t until)
 	return !pthread_cond_timedwait(&w->ended, &w->lock, &at);
 }
 
-void
+uint64_t
 worker_poke(struct worker *w)
 {
+	uint64_t mine;
+
 	pthread_mutex_lock(&w->lock);
-	poke(w);
+	mine = ++w->pokes;
+	eventfd_write(w->wake, 1);
 	pthread_mutex_unlock(&w->lock);
+	return mine;
 }
 
 bool
-worker_wait(struct worker *w, int64_t patience)
+worker_wait(struct worker *w, uint64_t poke, int64_t patience)
 {
 	int64_t until = later(patience);
-	uint64_t mine;
 	bool is;
 
 	pthread_mutex_lock(&w->lock);
-	mine = poke(w);
-	while (w->served < mine && !w->over && wait_once(w, until))
+	while (w->served < poke && !w->over && wait_once(w, until))
 		;
-	is = w->served >= mine;
+	is = w->served >= poke;
 	pthread_mutex_unlock(&w->lock);
 	return is;
 }
@@ -240,7 +235,7 @@ worker_stop(struct worker *w, int64_t patience)
 		return true;
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
-	poke(w);
+	eventfd_write(w->wake, 1);
 	while (!w->over && wait_once(w, until))
 		;
 	over = w->over;

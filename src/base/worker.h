@@ -33,13 +33,13 @@ struct worker_args {
 /* Starts the thread.  Returns 0 or -errno. */
 int worker_start(struct worker **worker, const struct worker_args *args);
 
-/* Asks for a round that begins after this call.  Several pokes before it begins
- * make one round. */
-void worker_poke(struct worker *w);
+/* Asks for a round that begins after this call, and returns the number of the
+ * poke, from 1.  Several pokes before it begins make one round. */
+uint64_t worker_poke(struct worker *w);
 
-/* Pokes, and waits for the end of that round.  Returns false if it has not
- * ended after `patience` ns. */
-bool worker_wait(struct worker *w, int64_t patience);
+/* Waits for the end of the round that this poke asked for.  Returns false if it
+ * has not ended after `patience` ns. */
+bool worker_wait(struct worker *w, uint64_t poke, int64_t patience);
 
 /* True if a round has lasted longer than `patience` ns by now. */
 bool worker_hangs(struct worker *w, int64_t patience);

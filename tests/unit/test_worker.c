@@ -56,7 +56,7 @@ START_TEST(rounds_begin_behind_pokes)
 
 	ck_assert_int_eq(worker_start(&w.worker, &args), 0);
 	for (unsigned i = 1; i <= 1000; i++) {
-		ck_assert(worker_wait(w.worker, LONG));
+		ck_assert(worker_wait(w.worker, worker_poke(w.worker), LONG));
 		ck_assert_uint_eq(atomic_load(&w.ended), i);
 	}
 	ck_assert(worker_stop(w.worker, LONG));
@@ -138,7 +138,8 @@ START_TEST(one_that_hangs_is_left)
 
 	atomic_store(&w.hangs, true);
 	ck_assert_int_eq(worker_start(&w.worker, &args), 0);
-	ck_assert(!worker_wait(w.worker, NS_SECOND / 100));
+	ck_assert(
+	    !worker_wait(w.worker, worker_poke(w.worker), NS_SECOND / 100));
 	ck_assert(!worker_stops(w.worker));
 	ck_assert(!worker_stop(w.worker, NS_SECOND / 100));
 	wait_rounds(&w, 1);

@@ -108,7 +108,7 @@ seek_name(struct seek *s, const struct seek_disks *disks, const char *name,
 	pthread_mutex_unlock(&s->lock);
 	if (busy)
 		return 0;
-	worker_wait(s->worker, PATIENCE);
+	worker_wait(s->worker, worker_poke(s->worker), PATIENCE);
 	pthread_mutex_lock(&s->lock);
 	looked = s->looked;
 	memcpy(has, s->has, looked * sizeof *has);
