@@ -1,15 +1,15 @@
 sbin_PROGRAMS += spated
 spated_SOURCES = \
 	%D%/schedule/admission.c %D%/schedule/admission.h \
-	%D%/disks/chores.c %D%/disks/chores.h \
-	%D%/sessions/crew.c %D%/sessions/crew.h \
+	%D%/disks/housekeeping.c %D%/disks/housekeeping.h \
+	%D%/sessions/receivers.c %D%/sessions/receivers.h \
 	%D%/loop/fds.c %D%/loop/fds.h \
-	%D%/disks/fleet.c %D%/disks/fleet.h \
+	%D%/disks/disk_set.c %D%/disks/disk_set.h \
 	%D%/main/daemon.c %D%/main/daemon.h %D%/requests/daemon.h %D%/sessions/recorder.h \
 	%D%/schedule/forecast.c %D%/schedule/forecast_sum.c \
 	%D%/schedule/forecast.h %D%/schedule/forecast_priv.h \
 	%D%/transfers/inbox.c %D%/transfers/inbox.h \
-	%D%/disks/keeper.c %D%/disks/keeper.h \
+	%D%/disks/catalogue_thread.c %D%/disks/catalogue_thread.h \
 	%D%/sessions/kernel.c %D%/sessions/kernel.h \
 	%D%/loop/listener.c %D%/loop/listener.h \
 	%D%/main/main.c \
@@ -28,9 +28,9 @@ spated_SOURCES = \
 	%D%/schedule/schedule_state.c %D%/schedule/schedule_step.c \
 	%D%/schedule/schedule.h %D%/schedule/schedule_priv.h \
 	%D%/schedule/schedule_host.c %D%/schedule/schedule_host.h \
-	%D%/disks/scout.c %D%/disks/scout.h \
-	%D%/schedule/scribe.c %D%/schedule/scribe.h \
-	%D%/disks/seek.c %D%/disks/seek.h \
+	%D%/disks/disk_watch.c %D%/disks/disk_watch.h \
+	%D%/schedule/state_file.c %D%/schedule/state_file.h \
+	%D%/disks/name_lookup.c %D%/disks/name_lookup.h \
 	%D%/loop/server.c \
 	%D%/loop/server.h \
 	%D%/requests/service.c %D%/requests/service.h \

@@ -292,11 +292,11 @@ tests_unit_test_live_SOURCES = %D%/test_live.c %D%/suite.h
 tests_unit_test_live_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_live_LDADD = $(UNIT_CLI)
 
-check_PROGRAMS += tests/unit/test_crew
-TESTS += tests/unit/test_crew
-tests_unit_test_crew_SOURCES = %D%/test_crew.c %D%/suite.h
-tests_unit_test_crew_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_crew_LDADD = $(CHECK_LIBS)
+check_PROGRAMS += tests/unit/test_receivers
+TESTS += tests/unit/test_receivers
+tests_unit_test_receivers_SOURCES = %D%/test_receivers.c %D%/suite.h
+tests_unit_test_receivers_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_receivers_LDADD = $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/test_clock
 TESTS += tests/unit/test_clock
@@ -316,7 +316,7 @@ SCHEDULE_SOURCES = \
 	src/daemon/schedule/schedule.c \
 	src/daemon/schedule/schedule_folder.c \
 	src/daemon/schedule/schedule_state.c src/daemon/schedule/schedule_step.c \
- src/daemon/schedule/scribe.c
+ src/daemon/schedule/state_file.c
 
 check_PROGRAMS += tests/unit/test_schedule
 TESTS += tests/unit/test_schedule
@@ -347,17 +347,17 @@ tests_unit_test_schedule_twice_SOURCES = %D%/test_schedule_twice.c \
 tests_unit_test_schedule_twice_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_schedule_twice_LDADD = $(UNIT_STORE)
 
-check_PROGRAMS += tests/unit/test_scribe
-TESTS += tests/unit/test_scribe
-tests_unit_test_scribe_SOURCES = %D%/test_scribe.c %D%/suite.h %D%/scratch.h
-tests_unit_test_scribe_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_scribe_LDADD = $(UNIT_BASE)
+check_PROGRAMS += tests/unit/test_state_file
+TESTS += tests/unit/test_state_file
+tests_unit_test_state_file_SOURCES = %D%/test_state_file.c %D%/suite.h %D%/scratch.h
+tests_unit_test_state_file_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_state_file_LDADD = $(UNIT_BASE)
 
-check_PROGRAMS += tests/unit/test_seek
-TESTS += tests/unit/test_seek
-tests_unit_test_seek_SOURCES = %D%/test_seek.c %D%/suite.h
-tests_unit_test_seek_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_seek_LDADD = $(UNIT_STORE)
+check_PROGRAMS += tests/unit/test_name_lookup
+TESTS += tests/unit/test_name_lookup
+tests_unit_test_name_lookup_SOURCES = %D%/test_name_lookup.c %D%/suite.h
+tests_unit_test_name_lookup_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_name_lookup_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_scan_read
 TESTS += tests/unit/test_scan_read
@@ -1107,11 +1107,11 @@ tests_unit_test_disks_test_SOURCES = %D%/test_disks_test.c %D%/suite.h
 tests_unit_test_disks_test_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_disks_test_LDADD = $(UNIT_CLI)
 
-check_PROGRAMS += tests/unit/test_scout
-TESTS += tests/unit/test_scout
-tests_unit_test_scout_SOURCES = %D%/test_scout.c %D%/suite.h %D%/scratch.h
-tests_unit_test_scout_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_scout_LDADD = $(UNIT_STORE)
+check_PROGRAMS += tests/unit/test_disk_watch
+TESTS += tests/unit/test_disk_watch
+tests_unit_test_disk_watch_SOURCES = %D%/test_disk_watch.c %D%/suite.h %D%/scratch.h
+tests_unit_test_disk_watch_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_disk_watch_LDADD = $(UNIT_STORE)
 
 check_PROGRAMS += tests/unit/test_queue
 TESTS += tests/unit/test_queue

@@ -32,7 +32,7 @@
 #include "control/control.h"
 #include "daemon/loop/vsi_allow.h"
 
-/* Refuses relative paths: the scout would wait for them for ever. */
+/* Refuses relative paths: the disk watch would wait for them for ever. */
 static int
 paths_check(const struct setup *c, struct fault *fault)
 {

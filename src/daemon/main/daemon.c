@@ -14,17 +14,16 @@
  *                   when woken: writer_begin, writer_end, writer_stop.
  *                   A writer whose disk does not answer is left alone, also
  *                   at the end: then _exit ends the process
- *   scout           looks which disks are there; woken by an eventfd
- *
- *   keeper          the catalogue; reads disks at the lowest priority, and
- *                   hangs with them; keeper_touch, keeper_stop
- *   chores          removes recordings for clients; hangs with disks;
- *                   chores_add, chores_stop
- *   seek (2)        one looks up names on disks, the other whether the
- *                   schedule's folder answers; hang with them; seek_name,
- *                   seek_folder, seek_stop
- *   scribe          writes the state file of the schedule; hangs with its
- *                   disk; scribe_write, scribe_stop
+ *   disk watch      looks which disks are there; woken by an eventfd
+ *   catalogue       reads disks at the lowest priority, and hangs with them;
+ *                   catalogue_thread_touch, catalogue_thread_stop
+ *   housekeeping    removes recordings for clients; hangs with disks;
+ *                   housekeeping_add, housekeeping_stop
+ *   lookup (2)      one looks up names on disks, the other whether the
+ *                   schedule's folder answers; hang with them;
+ *                   name_lookup_find, name_lookup_answers, name_lookup_stop
+ *   state           writes the state file of the schedule; hangs with its
+ *                   disk; state_file_write, state_file_stop
  *   senders (one    sockets, disks that are read, and blocks that are lent
  *   per transfer)   to the transfer; told by messages and an eventfd:
  *                   sender_rate, sender_pause, sender_stop; outgoing copies
@@ -72,7 +71,7 @@
 #include "flow/write/disk_recording.h"
 
 /* Adds the ended recording to the catalogue with the counts of the session; the
- * keeper replaces them when it has read the disks. */
+ * catalogue thread replaces them when it has read the disks. */
 static void
 catalogue_ended(struct daemon *d, struct session *s)
 {
@@ -82,8 +81,8 @@ catalogue_ended(struct daemon *d, struct session *s)
 	e.state = s->failed ? ENTRY_FAILED : ENTRY_COMPLETE;
 	if (s->failed)
 		snprintf(e.why, sizeof e.why, "%s", s->reason);
-	catalogue_live(keeper_catalogue(d->r.keeper), &e);
-	keeper_touch(d->r.keeper, s->name);
+	catalogue_live(catalogue_thread_get(d->r.catalogue), &e);
+	catalogue_thread_touch(d->r.catalogue, s->name);
 }
 
 static void
@@ -124,7 +123,7 @@ sessions_step(struct daemon *d, int64_t now)
 			schedule_host_began(&d->host, s);
 		}
 		if (s->state != before && s->state == SESSION_RECORDING)
-			keeper_poke(d->r.keeper);
+			catalogue_thread_poke(d->r.catalogue);
 		if (s->state == SESSION_ENDED)
 			session_end(d, s);
 		else if (s->state != before)
@@ -158,7 +157,7 @@ int
 daemon_run(struct daemon *d)
 {
 	log_line(LEVEL_INFO, NULL, "ready on %s: %u disks, %u streams",
-		 d->r.setup.control.socket, fleet_writers(&d->r.fleet),
+		 d->r.setup.control.socket, disk_set_writers(&d->r.disks),
 		 d->r.setup.streams);
 	service_ready(d);
 	while (!d->r.stopping || d->r.sessions || d->r.probes ||
@@ -179,14 +178,14 @@ daemon_run(struct daemon *d)
 		transfers_step(&d->transfers, now);
 		inbox_step(d->inbox, now);
 		mappings_step(&d->r, now);
-		fleet_tidy(&d->r.fleet,
-			   d->r.sessions != NULL || inbox_busy(d->inbox));
-		fleet_step(&d->r.fleet, now);
+		disk_set_tidy(&d->r.disks,
+			      d->r.sessions != NULL || inbox_busy(d->inbox));
+		disk_set_step(&d->r.disks, now);
 		admission_watch(&d->host, now);
 		daemon_disks(d, now);
-		keeper_step(d->r.keeper, &d->r.fleet);
+		catalogue_thread_step(d->r.catalogue, &d->r.disks);
 		probes_step(&d->r, NULL);
-		daemon_chores(d);
+		daemon_housekeeping(d);
 	}
 	return 0;
 }
@@ -286,7 +285,7 @@ began(void *arg, struct session *s)
 	struct entry e;
 
 	report_entry(s, &e);
-	catalogue_live(keeper_catalogue(d->r.keeper), &e);
+	catalogue_live(catalogue_thread_get(d->r.catalogue), &e);
 	log_line(LEVEL_INFO, s->name, "recording stream %s", s->stream->name);
 	if (s->send)
 		transfer_follow(&d->transfers, s, s->send);
@@ -333,38 +332,38 @@ files_allow(void)
 static int
 threads_start(struct daemon *d, struct fault *fault)
 {
-	struct fleet_args args = { .plugin = d->r.setup.plugin,
-				   .plugins = d->r.setup.plugins,
-				   .files = files_allow(),
-				   .reserve = d->r.setup.o.reserve,
-				   .patterns = &d->r.setup.o.disks,
-				   .changed = wake,
-				   .arg = d };
+	struct disk_set_args args = { .plugin = d->r.setup.plugin,
+				      .plugins = d->r.setup.plugins,
+				      .files = files_allow(),
+				      .reserve = d->r.setup.o.reserve,
+				      .patterns = &d->r.setup.o.disks,
+				      .changed = wake,
+				      .arg = d };
 	int err = queue_make(&d->r.queue, BLOCKS_QUEUED);
 
 	args.queue = d->r.queue;
 	args.arena = pool_arena(d->r.pool, &args.arena_bytes);
 	if (!err)
-		err = fleet_start(&d->r.fleet, &d->r.setup.disks, &args);
+		err = disk_set_start(&d->r.disks, &d->r.setup.disks, &args);
 	if (!err)
-		err = crew_start(&d->r.crew, &d->r.setup.o);
+		err = receivers_start(&d->r.receivers, &d->r.setup.o);
 	if (!err)
-		err = keeper_start(&d->r.keeper);
+		err = catalogue_thread_start(&d->r.catalogue);
 	if (!err)
-		err = chores_start(&d->chores, wake, d);
+		err = housekeeping_start(&d->housekeeping, wake, d);
 	if (!err)
-		err = seek_start(&d->r.seek);
+		err = name_lookup_start(&d->r.lookup);
 	if (!err)
-		err = seek_start(&d->host.folder);
+		err = name_lookup_start(&d->host.folder);
 	if (err) {
 		fault_set(fault, err, "internal", "cannot start its threads");
 		fault_why(fault, "%s", strerror(-err));
 		return err;
 	}
 	d->r.host = (struct session_host){ .pool = d->r.pool,
-					   .crew = &d->r.crew,
+					   .receivers = &d->r.receivers,
 					   .queue = d->r.queue,
-					   .fleet = &d->r.fleet,
+					   .disks = &d->r.disks,
 					   .durable = d->r.setup.durable,
 					   .wake = wake,
 					   .arg = d };
@@ -467,15 +466,15 @@ daemon_finish(struct daemon *d)
 		free(dw);
 	}
 	sent = transfers_finish(&d->transfers);
-	crew_stop(&d->r.crew);
+	receivers_stop(&d->r.receivers);
 	left = !inbox_close(d->inbox);
-	chores_stop(d->chores);
-	seek_stop(d->r.seek);
-	seek_stop(d->host.folder);
-	keeper_stop(d->r.keeper);
+	housekeeping_stop(d->housekeeping);
+	name_lookup_stop(d->r.lookup);
+	name_lookup_stop(d->host.folder);
+	catalogue_thread_stop(d->r.catalogue);
 	if (d->r.queue)
 		queue_drain(d->r.queue);
-	if (!fleet_stop(&d->r.fleet) || !sent || left)
+	if (!disk_set_stop(&d->r.disks) || !sent || left)
 		return false;
 	queue_free(d->r.queue);
 	map_free(d->r.mappings.map);

@@ -2,7 +2,7 @@
 #ifndef SPATE_DAEMON_REQUESTS_DAEMON_H
 #define SPATE_DAEMON_REQUESTS_DAEMON_H
 
-#include "daemon/disks/chores.h"
+#include "daemon/disks/housekeeping.h"
 #include "daemon/requests/service.h"
 #include "daemon/schedule/schedule_host.h"
 #include "daemon/sessions/recorder.h"
@@ -36,7 +36,7 @@ struct daemon {
 	struct transfers transfers;
 	struct inbox *inbox; /* NULL: not configured */
 	struct schedule_host host;
-	struct chores *chores;
+	struct housekeeping *housekeeping;
 	struct vsi_daemon *vsi; /* NULL: not configured */
 	struct service service; /* state told to systemd */
 
@@ -60,8 +60,8 @@ int daemon_reload(struct daemon *d, json_t **result, struct fault *fault);
 /* Answers clients whose disk has been tried or has left (verbs_disks.c). */
 void daemon_disks(struct daemon *d, int64_t now);
 
-/* Answers clients whose chore is done (verbs_disks.c). */
-void daemon_chores(struct daemon *d);
+/* Answers clients whose job is done (verbs_disks.c). */
+void daemon_housekeeping(struct daemon *d);
 
 /* Answers clients that wait for recordings of `group` when their condition
  * holds (verbs.c). */

@@ -24,8 +24,8 @@ static void
 spread(struct daemon *d)
 {
 	d->r.host.durable = d->r.setup.durable;
-	fleet_reserve(&d->r.fleet, d->r.setup.o.reserve);
-	if (fleet_patterns(&d->r.fleet) < 0)
+	disk_set_reserve(&d->r.disks, d->r.setup.o.reserve);
+	if (disk_set_patterns(&d->r.disks) < 0)
 		log_line(LEVEL_ERROR, NULL,
 			 "there is no memory to look for "
 			 "other disks");
@@ -35,8 +35,8 @@ spread(struct daemon *d)
 static int
 reload(struct daemon *d, json_t *changes, json_t *restart, struct fault *fault)
 {
-	int err = setup_reload(&d->r.setup, fleet_writers(&d->r.fleet), changes,
-			       restart, fault);
+	int err = setup_reload(&d->r.setup, disk_set_writers(&d->r.disks),
+			       changes, restart, fault);
 	char line[1024];
 
 	if (err) {

@@ -96,18 +96,18 @@ line_make(const struct daemon *d, char *line, size_t bytes)
 {
 	unsigned n = recordings(d);
 	const char *what = n == 1 ? "recording" : "recordings";
-	struct fleet_space space;
+	struct disk_set_space space;
 	char text[UNITS_TEXT], next[SCAN_NAME + UNITS_TEXT];
 
 	if (d->service.stopping) {
 		snprintf(line, bytes, "stopping: %u %s to be flushed", n, what);
 		return;
 	}
-	fleet_space(&d->r.fleet, &space);
+	disk_set_space(&d->r.disks, &space);
 	next_make(d, next, sizeof next);
 	snprintf(line, bytes, "%u %s, %s free on %u of %u disks%s", n, what,
 		 units_show_bytes(text, space.free), space.disks,
-		 fleet_writers(&d->r.fleet), next);
+		 disk_set_writers(&d->r.disks), next);
 }
 
 static void
@@ -179,7 +179,7 @@ look(struct daemon *d)
 {
 	struct service *s = &d->service;
 
-	if (crew_moves(&d->r.crew)) {
+	if (receivers_move(&d->r.receivers)) {
 		s->still = 0;
 		if (s->watched)
 			notify_say("WATCHDOG=1");

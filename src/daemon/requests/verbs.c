@@ -49,7 +49,7 @@ count_running(struct daemon *d)
 
 	for (struct session *s = d->r.sessions; s; s = s->next) {
 		report_entry(s, &e);
-		catalogue_live(keeper_catalogue(d->r.keeper), &e);
+		catalogue_live(catalogue_thread_get(d->r.catalogue), &e);
 	}
 }
 
@@ -77,7 +77,7 @@ patterns_read(const json_t *request, const char *pattern[PATTERNS], unsigned *n,
 static json_t *
 rest_json(struct daemon *d, const char *last)
 {
-	struct catalogue *c = keeper_catalogue(d->r.keeper);
+	struct catalogue *c = catalogue_thread_get(d->r.catalogue);
 	json_t *paths = json_array();
 	struct catalogue_facts f;
 
@@ -88,7 +88,7 @@ rest_json(struct daemon *d, const char *last)
 	    "{s:s?, s:o, s:i, s:I, s:I, s:o}", "more", *last ? last : NULL,
 	    "disks", paths, "listed", (int)f.listed, "recordings_n",
 	    (json_int_t)f.recordings, "unread", (json_int_t)f.unread, "space",
-	    report_space(&d->r.fleet));
+	    report_space(&d->r.disks));
 }
 
 static void
@@ -114,7 +114,7 @@ verb_ls_facts(struct daemon *d)
 {
 	struct catalogue_facts f;
 
-	catalogue_facts(keeper_catalogue(d->r.keeper), &f);
+	catalogue_facts(catalogue_thread_get(d->r.catalogue), &f);
 	return json_pack(
 	    "{s:i, s:i, s:I, s:I, s:I, s:I}", "disks", (int)f.disks, "listed",
 	    (int)f.listed, "recordings", (json_int_t)f.recordings, "unread",
@@ -139,7 +139,7 @@ verb_ls(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (err)
 		return err;
 	count_running(d);
-	page = catalogue_page(keeper_catalogue(d->r.keeper), &q, last);
+	page = catalogue_page(catalogue_thread_get(d->r.catalogue), &q, last);
 	page_answer(d, ticket, page, last);
 	free(page);
 	return 0;
@@ -416,8 +416,8 @@ refuse_failed(struct daemon *d, const struct waiter *w)
 
 	fault_set(&fault, -EIO, "no-disk",
 		  "cannot record %s: no disk could take it", w->group);
-	for (unsigned i = 0; i < d->r.fleet.n && at < sizeof why; i++) {
-		struct writer *of = fleet_writer(&d->r.fleet, i);
+	for (unsigned i = 0; i < d->r.disks.n && at < sizeof why; i++) {
+		struct writer *of = disk_set_writer(&d->r.disks, i);
 		struct writer_facts f;
 
 		if (!of)
@@ -616,9 +616,9 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		      "started", units_show_time_ns(text, d->started_ns),
 		      "uptime_s", (double)(clock_steady() - d->started) / 1e9,
 		      "memory", report_memory(d->r.pool), "recordings", list,
-		      "disks", report_disks(&d->r.fleet), "streams_n",
+		      "disks", report_disks(&d->r.disks), "streams_n",
 		      (int)d->r.setup.streams, "space",
-		      report_space(&d->r.fleet), "catalogue", verb_ls_facts(d),
+		      report_space(&d->r.disks), "catalogue", verb_ls_facts(d),
 		      "sends", transfers_json(&d->transfers), "sends_n",
 		      (int)transfers_running(&d->transfers), "inbox",
 		      inbox_json(d->inbox)));

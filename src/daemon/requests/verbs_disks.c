@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/disks/chores.h"
+#include "daemon/disks/housekeeping.h"
 #include "daemon/sessions/report.h"
 #include "store/recording/foreign.h"
 
@@ -35,8 +35,8 @@ verb_disks(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		json_array_append_new(list, json_string(patterns->text[i]));
 	server_answer(d->r.server, ticket,
 		      json_pack("{s:o, s:o, s:o, s:i}", "disks",
-				report_disks(&d->r.fleet), "space",
-				report_space(&d->r.fleet), "patterns", list,
+				report_disks(&d->r.disks), "space",
+				report_space(&d->r.disks), "patterns", list,
 				"skipped", (int)d->r.setup.disks.skipped));
 	return 0;
 }
@@ -63,7 +63,7 @@ verb_disks_add(struct daemon *d, struct server_ticket ticket,
 {
 	const char *path = json_string_value(json_object_get(request, "path"));
 	bool force = json_is_true(json_object_get(request, "force"));
-	int number = fleet_add(&d->r.fleet, path, force, fault);
+	int number = disk_set_add(&d->r.disks, path, force, fault);
 
 	return number < 0 ? number : waiter_add(d, ticket, number, false);
 }
@@ -74,7 +74,7 @@ verb_disks_drop(struct daemon *d, struct server_ticket ticket,
 {
 	const char *path = json_string_value(json_object_get(request, "path"));
 	int number =
-	    fleet_drop(&d->r.fleet, path, d->r.sessions != NULL, fault);
+	    disk_set_drop(&d->r.disks, path, d->r.sessions != NULL, fault);
 
 	return number < 0 ? number : waiter_add(d, ticket, number, true);
 }
@@ -85,7 +85,7 @@ drop_refuse(struct daemon *d, const struct disk_waiter *w, bool hangs)
 	struct fault fault = { 0 };
 
 	fault_set(&fault, -ETIMEDOUT, "busy", "%s is still leaving",
-		  fleet_path(&d->r.fleet, w->number));
+		  disk_set_path(&d->r.disks, w->number));
 	fault_why(&fault, "%s",
 		  hangs ? "it does not answer"
 			: "it has not finished what it was given");
@@ -97,15 +97,15 @@ drop_refuse(struct daemon *d, const struct disk_waiter *w, bool hangs)
 static bool
 drop_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
 {
-	const char *path = fleet_path(&d->r.fleet, w->number);
-	struct writer *of = d->r.fleet.disk[w->number].writer;
+	const char *path = disk_set_path(&d->r.disks, w->number);
+	struct writer *of = d->r.disks.disk[w->number].writer;
 	struct writer_facts f;
 
 	if (!of) {
-		server_answer(d->r.server, w->ticket,
-			      json_pack("{s:s, s:b}", "path", path,
-					"configured",
-					fleet_configured(&d->r.fleet, path)));
+		server_answer(
+		    d->r.server, w->ticket,
+		    json_pack("{s:s, s:b}", "path", path, "configured",
+			      disk_set_configured(&d->r.disks, path)));
 		return true;
 	}
 	writer_facts(of, &f);
@@ -119,7 +119,7 @@ static void
 add_refuse(struct daemon *d, const struct disk_waiter *w,
 	   const struct writer_facts *f)
 {
-	const char *path = fleet_path(&d->r.fleet, w->number);
+	const char *path = disk_set_path(&d->r.disks, w->number);
 	struct fault fault = { 0 };
 
 	fault_set(&fault, -EIO, "bad-disk", "%s was added, but does not work",
@@ -135,8 +135,8 @@ add_refuse(struct daemon *d, const struct disk_waiter *w,
 static bool
 add_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
 {
-	const char *path = fleet_path(&d->r.fleet, w->number);
-	struct writer *of = fleet_writer(&d->r.fleet, w->number);
+	const char *path = disk_set_path(&d->r.disks, w->number);
+	struct writer *of = disk_set_writer(&d->r.disks, w->number);
 	struct writer_facts f = { .why = "it was dropped meanwhile" };
 
 	if (of)
@@ -149,8 +149,8 @@ add_answer(struct daemon *d, const struct disk_waiter *w, int64_t now)
 		server_answer(
 		    d->r.server, w->ticket,
 		    json_pack("{s:s, s:b, s:o}", "path", path, "configured",
-			      fleet_configured(&d->r.fleet, path), "disk",
-			      report_disk(&d->r.fleet, w->number)));
+			      disk_set_configured(&d->r.disks, path), "disk",
+			      report_disk(&d->r.disks, w->number)));
 	return true;
 }
 
@@ -175,7 +175,8 @@ daemon_disks(struct daemon *d, int64_t now)
 /* ---- rm and protect ------------------------------------------------------ */
 
 static int
-refuse_live(const struct daemon *d, const struct chore *c, struct fault *fault)
+refuse_live(const struct daemon *d, const struct housekeeping_job *c,
+	    struct fault *fault)
 {
 	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (strcmp(s->name, c->name))
@@ -191,7 +192,8 @@ refuse_live(const struct daemon *d, const struct chore *c, struct fault *fault)
 /* Refuses to remove a recording that is being sent, or with `force` stops the
  * transfer.  The transfer would end with its data, but only with an error. */
 static int
-refuse_sent(struct daemon *d, const struct chore *c, struct fault *fault)
+refuse_sent(struct daemon *d, const struct housekeeping_job *c,
+	    struct fault *fault)
 {
 	struct transfer *t = NULL;
 
@@ -214,8 +216,8 @@ refuse_sent(struct daemon *d, const struct chore *c, struct fault *fault)
 }
 
 static int
-chore_begin(struct daemon *d, struct chore *c, const json_t *request,
-	    struct fault *fault)
+job_begin(struct daemon *d, struct housekeeping_job *c, const json_t *request,
+	  struct fault *fault)
 {
 	const char *name = json_string_value(json_object_get(request, "name"));
 
@@ -223,10 +225,10 @@ chore_begin(struct daemon *d, struct chore *c, const json_t *request,
 		return fault_set(fault, -EINVAL, "usage",
 				 "`name` is missing, or too long");
 	strcpy(c->name, name);
-	if (c->kind == CHORE_REMOVE &&
+	if (c->kind == HOUSEKEEPING_REMOVE &&
 	    (refuse_live(d, c, fault) || refuse_sent(d, c, fault)))
 		return -EBUSY;
-	if (chores_add(d->chores, c, &d->r.fleet))
+	if (housekeeping_add(d->housekeeping, c, &d->r.disks))
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	return 0;
 }
@@ -235,29 +237,29 @@ int
 verb_rm(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	struct fault *fault)
 {
-	struct chore c = {
+	struct housekeeping_job c = {
 		.kind = json_is_true(json_object_get(request, "look"))
-			    ? CHORE_LOOK
-			    : CHORE_REMOVE,
+			    ? HOUSEKEEPING_LOOK
+			    : HOUSEKEEPING_REMOVE,
 		.force = json_is_true(json_object_get(request, "force")),
 		.ticket = ticket,
 	};
 
-	return chore_begin(d, &c, request, fault);
+	return job_begin(d, &c, request, fault);
 }
 
 int
 verb_protect(struct daemon *d, struct server_ticket ticket,
 	     const json_t *request, struct fault *fault)
 {
-	struct chore c = {
+	struct housekeeping_job c = {
 		.kind = json_is_true(json_object_get(request, "off"))
-			    ? CHORE_UNPROTECT
-			    : CHORE_PROTECT,
+			    ? HOUSEKEEPING_UNPROTECT
+			    : HOUSEKEEPING_PROTECT,
 		.ticket = ticket,
 	};
 
-	return chore_begin(d, &c, request, fault);
+	return job_begin(d, &c, request, fault);
 }
 
 /* Handles `look`: another program changed the recording, so the catalogue reads
@@ -275,35 +277,35 @@ verb_look(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		if (!strcmp(s->name, name))
 			goto out; /* it is read at its end anyway */
 	}
-	keeper_touch(d->r.keeper, name);
+	catalogue_thread_touch(d->r.catalogue, name);
 out:
 	server_answer(d->r.server, ticket, json_object());
 	return 0;
 }
 
 static void
-chore_end(struct daemon *d, struct chore *c)
+job_end(struct daemon *d, struct housekeeping_job *c)
 {
-	if (!c->err && c->kind == CHORE_REMOVE) {
+	if (!c->err && c->kind == HOUSEKEEPING_REMOVE) {
 		log_line(LEVEL_INFO, c->name, "removed, as was asked for");
-		catalogue_forget(keeper_catalogue(d->r.keeper), c->name);
+		catalogue_forget(catalogue_thread_get(d->r.catalogue), c->name);
 		recorder_forget(&d->r, c->name);
-		keeper_poke(d->r.keeper);
-	} else if (c->kind != CHORE_LOOK) {
-		keeper_touch(d->r.keeper, c->name);
+		catalogue_thread_poke(d->r.catalogue);
+	} else if (c->kind != HOUSEKEEPING_LOOK) {
+		catalogue_thread_touch(d->r.catalogue, c->name);
 	}
 	if (c->err)
 		server_refuse(d->r.server, c->ticket, &c->fault);
 	else
 		server_answer(d->r.server, c->ticket, json_incref(c->result));
-	chore_free(c);
+	housekeeping_free(c);
 }
 
 void
-daemon_chores(struct daemon *d)
+daemon_housekeeping(struct daemon *d)
 {
-	struct chore *c;
+	struct housekeeping_job *c;
 
-	while ((c = chores_take(d->chores)))
-		chore_end(d, c);
+	while ((c = housekeeping_take(d->housekeeping)))
+		job_end(d, c);
 }

@@ -347,7 +347,8 @@ dry_run(struct daemon *d, const struct schedule_text *text,
 
 	snprintf(path, sizeof path, "%s/%s", folder ? folder : "", text->file);
 	if (err || !folder || text->replace ||
-	    !seek_folder(d->host.folder, folder) || access(path, F_OK) < 0)
+	    !name_lookup_answers(d->host.folder, folder) ||
+	    access(path, F_OK) < 0)
 		return err;
 	fault_set(fault, -EEXIST, "exists", "%s would not be added",
 		  text->file);

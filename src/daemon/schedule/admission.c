@@ -41,15 +41,15 @@ static void
 args_make(struct forecast_args *args, const struct schedule_host *h,
 	  int64_t utc)
 {
-	struct fleet_space space;
+	struct disk_set_space space;
 
-	fleet_space(&h->r->fleet, &space);
+	disk_set_space(&h->r->disks, &space);
 	*args = (struct forecast_args){
 		.now = utc,
 		.memory = pool_facts(h->r->pool).bytes,
 		.space = space.disks && !space.untried ? space.free
 						       : FORECAST_ANY_SPACE,
-		.speed = (uint64_t)(fleet_speed(&h->r->fleet) * 8),
+		.speed = (uint64_t)(disk_set_speed(&h->r->disks) * 8),
 	};
 }
 
@@ -324,11 +324,11 @@ void
 admission_watch(struct schedule_host *h, int64_t now)
 {
 	struct schedule_seen seen = { .looked = now, .told = h->seen.told };
-	struct fleet_space space;
+	struct disk_set_space space;
 
 	if (now - h->seen.looked < NS_SECOND)
 		return;
-	fleet_space(&h->r->fleet, &space);
+	disk_set_space(&h->r->disks, &space);
 	seen.disks = space.disks;
 	seen.untried = space.untried;
 	for (const struct session *s = h->r->sessions; s; s = s->next)
@@ -472,5 +472,5 @@ admission_sum(const struct admission *a, const struct schedule_host *h)
 	    (json_int_t)s->memory, "peak_at", report_time(s->memory_at), "rate",
 	    "speed", bytes(a->args.speed, a->args.speed), "peak",
 	    (json_int_t)s->rate, "peak_at", report_time(s->rate_at), "disks",
-	    report_space(&h->r->fleet));
+	    report_space(&h->r->disks));
 }

@@ -338,7 +338,7 @@ schedule_close(struct schedule *s)
 		return;
 	if (s->dirty)
 		schedule_state_write(s);
-	scribe_stop(s->scribe);
+	state_file_stop(s->state_file);
 	schedule_folder_close(s);
 	scan_list_clear(&s->scans);
 	free(s->folder);

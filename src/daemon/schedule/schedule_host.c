@@ -320,7 +320,7 @@ answers(void *arg, const char *folder)
 {
 	const struct schedule_host *h = arg;
 
-	return seek_folder(h->folder, folder);
+	return name_lookup_answers(h->folder, folder);
 }
 
 /* ---- reports from sessions ------------------------------------------- */

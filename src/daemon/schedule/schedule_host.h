@@ -2,7 +2,7 @@
 #ifndef SPATE_DAEMON_SCHEDULE_SCHEDULE_HOST_H
 #define SPATE_DAEMON_SCHEDULE_SCHEDULE_HOST_H
 
-#include "daemon/disks/seek.h"
+#include "daemon/disks/name_lookup.h"
 #include "daemon/schedule/schedule.h"
 #include "daemon/transfers/transfer.h"
 
@@ -24,8 +24,9 @@ struct schedule_host {
 	struct recorder *r;
 	struct transfers *transfers;
 	struct schedule *schedule;
-	struct seek *folder; /* looks whether the schedule's folder answers */
-	int clock;	     /* timerfd that fires when UTC is set */
+	struct name_lookup
+	    *folder; /* looks whether the schedule's folder answers */
+	int clock;   /* timerfd that fires when UTC is set */
 	struct schedule_seen seen;
 };
 

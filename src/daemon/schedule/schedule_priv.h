@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "daemon/schedule/schedule.h"
-#include "daemon/schedule/scribe.h"
+#include "daemon/schedule/state_file.h"
 
 /*
  * Structs and functions that the files of the schedule share:
@@ -43,10 +43,11 @@ struct schedule_file {
 struct schedule {
 	struct schedule_hooks hooks;
 	char *folder, *state;
-	struct scribe *scribe; /* writes the state file; NULL: no state is
+	struct state_file
+	    *state_file;    /* writes the state file; NULL: no state is
 				* kept */
-	int inotify, watch;    /* descriptors; -1: none */
-	bool no_folder;	       /* the folder is missing, and that is logged */
+	int inotify, watch; /* descriptors; -1: none */
+	bool no_folder;	    /* the folder is missing, and that is logged */
 	struct schedule_file *file;
 	unsigned files;
 	struct scan_list scans; /* sorted by start if `sorted`; includes

@@ -119,8 +119,8 @@ state_text(const struct schedule *s)
 void
 schedule_state_write(struct schedule *s)
 {
-	if (s->scribe)
-		scribe_write(s->scribe, state_text(s));
+	if (s->state_file)
+		state_file_write(s->state_file, state_text(s));
 	s->dirty = false;
 }
 
@@ -304,7 +304,7 @@ schedule_state_read(struct schedule *s, int64_t utc)
 
 	if (!s->state)
 		return 0;
-	err = scribe_start(&s->scribe, s->state, FILE_NAME);
+	err = state_file_start(&s->state_file, s->state, FILE_NAME);
 	if (err)
 		return err;
 	snprintf(path, sizeof path, "%s/" FILE_NAME, s->state);

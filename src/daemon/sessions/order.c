@@ -5,7 +5,7 @@
  * After that nothing can fail.
  *
  * A name must be free on every disk, and a disk may hang just when it is asked.
- * So a thread looks at the disks (seek.h), with a time limit.  For disks that
+ * So a thread looks at the disks (lookup.h), with a time limit.  For disks that
  * do not answer, the catalogue decides: it is a few seconds old at most, and
  * knows what was recorded here.  Should it be wrong, that disk refuses to make
  * a second folder of the name and takes no part.
@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "daemon/disks/seek.h"
+#include "daemon/disks/name_lookup.h"
 #include "daemon/sessions/report.h"
 #include "store/disk/layout.h"
 
@@ -61,22 +61,24 @@ is_recorded(const struct recorder *r, const char *name)
 /* Lists the disks that do not hang.  Returns the path of a hung disk that has
  * the name according to the catalogue, or NULL. */
 static const char *
-disks_split(struct recorder *r, const char *name, struct seek_disks *disks)
+disks_split(struct recorder *r, const char *name,
+	    struct name_lookup_disks *disks)
 {
-	struct catalogue *known = keeper_catalogue(r->keeper);
+	struct catalogue *known = catalogue_thread_get(r->catalogue);
 
 	disks->n = 0;
-	for (unsigned i = 0; i < r->fleet.n; i++) {
-		struct writer *w = fleet_writer(&r->fleet, i);
+	for (unsigned i = 0; i < r->disks.n; i++) {
+		struct writer *w = disk_set_writer(&r->disks, i);
 		struct writer_facts f;
 
 		if (!w)
 			continue;
 		writer_facts(w, &f);
 		if (f.state != WRITER_HUNG)
-			disks->path[disks->n++] = fleet_path(&r->fleet, i);
-		else if (catalogue_has(known, name, fleet_path(&r->fleet, i)))
-			return fleet_path(&r->fleet, i);
+			disks->path[disks->n++] = disk_set_path(&r->disks, i);
+		else if (catalogue_has(known, name,
+				       disk_set_path(&r->disks, i)))
+			return disk_set_path(&r->disks, i);
 	}
 	return NULL;
 }
@@ -84,11 +86,12 @@ disks_split(struct recorder *r, const char *name, struct seek_disks *disks)
 const char *
 order_name_disk(struct recorder *r, const char *name)
 {
-	struct catalogue *known = keeper_catalogue(r->keeper);
-	struct seek_disks disks;
-	bool has[FLEET_MOST];
+	struct catalogue *known = catalogue_thread_get(r->catalogue);
+	struct name_lookup_disks disks;
+	bool has[DISK_SET_MOST];
 	const char *hung = disks_split(r, name, &disks);
-	unsigned looked = hung ? 0 : seek_name(r->seek, &disks, name, has);
+	unsigned looked =
+	    hung ? 0 : name_lookup_find(r->lookup, &disks, name, has);
 
 	for (unsigned i = 0; i < disks.n && !hung; i++) {
 		if (i >= looked)
@@ -322,7 +325,7 @@ stream_free(struct recorder *r, const struct order *o,
 static int
 disks_there(struct recorder *r, struct fault *fault)
 {
-	if (fleet_writers(&r->fleet))
+	if (disk_set_writers(&r->disks))
 		return 0;
 	fault_set(fault, -ENODEV, "no-disk", "there is no disk to record on");
 	fault_why(fault, "%s",

@@ -158,7 +158,7 @@ reception_close(struct reception *in)
 		struct reception_share *share = &in->share[k];
 
 		if (share->member)
-			crew_remove(share->member, share->intake->sources);
+			receivers_remove(share->member, share->intake->sources);
 		intake_free(share->intake);
 		if (share->state)
 			in->stream->receive->close(share->state);
@@ -213,7 +213,7 @@ reception_put(struct reception *in)
 }
 
 void
-reception_begin(struct reception *in, struct crew *crew)
+reception_begin(struct reception *in, struct receivers *receivers)
 {
 	/* Threads that share the packets of one sequence must be different
 	 * threads. */
@@ -223,8 +223,8 @@ reception_begin(struct reception *in, struct crew *crew)
 		return;
 	in->begun = true;
 	for (unsigned k = 0; k < in->shares; k++)
-		in->share[k].member =
-		    crew_add(crew, group, in->share[k].intake->sources);
+		in->share[k].member = receivers_add(
+		    receivers, group, in->share[k].intake->sources);
 }
 
 struct format_shape *

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/fault.h"
-#include "daemon/sessions/crew.h"
+#include "daemon/sessions/receivers.h"
 #include "daemon/conf/stream.h"
 #include "flow/receive/intake.h"
 
@@ -34,7 +34,7 @@ struct reception_share {
 	struct format_shape shape;
 	struct intake *intake;
 	/* the receiver that reads it; NULL: not begun */
-	struct crew_member *member;
+	struct receivers_member *member;
 };
 
 struct reception {
@@ -59,7 +59,7 @@ int reception_open(struct reception **reception, struct stream *stream,
 		   const char *name, unsigned receivers, struct fault *fault);
 
 /* Gives each share to a receiver; a second call does nothing. */
-void reception_begin(struct reception *in, struct crew *crew);
+void reception_begin(struct reception *in, struct receivers *receivers);
 
 /* Count references.  The last reception_put closes the sockets. */
 void reception_hold(struct reception *in);

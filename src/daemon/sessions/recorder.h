@@ -5,12 +5,12 @@
 #include <stdbool.h>
 
 #include "daemon/conf/setup.h"
-#include "daemon/disks/fleet.h"
-#include "daemon/disks/keeper.h"
-#include "daemon/disks/seek.h"
+#include "daemon/disks/disk_set.h"
+#include "daemon/disks/catalogue_thread.h"
+#include "daemon/disks/name_lookup.h"
 #include "daemon/loop/fds.h"
 #include "daemon/loop/server.h"
-#include "daemon/sessions/crew.h"
+#include "daemon/sessions/receivers.h"
 #include "daemon/sessions/mapping.h"
 #include "daemon/sessions/probe.h"
 #include "daemon/sessions/session.h"
@@ -42,10 +42,11 @@ struct recorder {
 	struct setup setup;
 	struct pool *pool;
 	struct queue *queue;
-	struct fleet fleet;    /* the disks */
-	struct crew crew;      /* the receivers */
-	struct keeper *keeper; /* thread that keeps the catalogue */
-	struct seek *seek;     /* looks up names on disks */
+	struct disk_set disks;	    /* the disks */
+	struct receivers receivers; /* the receivers */
+	struct catalogue_thread
+	    *catalogue;		    /* thread that keeps the catalogue */
+	struct name_lookup *lookup; /* looks up names on disks */
 	struct session_host host;
 	struct server *server; /* control socket */
 	struct daemon_fds fds; /* descriptors that the loop polls */

@@ -40,7 +40,7 @@
 #include "store/recording/loss.h"
 
 static const char *
-disk_state_name(const struct fleet_disk *d, const struct writer_facts *f)
+disk_state_name(const struct disk_set_disk *d, const struct writer_facts *f)
 {
 	static const char *const state[] = {
 		[WRITER_IDLE] = "idle",	      [WRITER_WRITING] = "writing",
@@ -66,7 +66,8 @@ ms(int64_t ns)
 }
 
 static void
-load_set(json_t *to, const struct fleet_disk *d, const struct writer_facts *f)
+load_set(json_t *to, const struct disk_set_disk *d,
+	 const struct writer_facts *f)
 {
 	json_object_set_new(to, "rate", json_real(d->rate));
 	json_object_set_new(to, "queued", json_integer(f->queued));
@@ -77,9 +78,9 @@ load_set(json_t *to, const struct fleet_disk *d, const struct writer_facts *f)
 }
 
 json_t *
-report_disk(const struct fleet *fleet, unsigned i)
+report_disk(const struct disk_set *set, unsigned i)
 {
-	const struct fleet_disk *d = &fleet->disk[i];
+	const struct disk_set_disk *d = &set->disk[i];
 	struct writer_facts f;
 	char device[32];
 	json_t *disk;
@@ -94,30 +95,30 @@ report_disk(const struct fleet *fleet, unsigned i)
 	    (json_int_t)f.space.free, "written", (json_int_t)f.written,
 	    "chunks", (json_int_t)f.chunks, "writer", f.plugin, "errors",
 	    (json_int_t)f.errors, "device", f.device ? device : NULL, "full_s",
-	    known(fleet_forecast(fleet, i)));
+	    known(disk_set_forecast(set, i)));
 	if (disk)
 		load_set(disk, d, &f);
 	return disk;
 }
 
 json_t *
-report_disks(const struct fleet *fleet)
+report_disks(const struct disk_set *set)
 {
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < fleet->n; i++) {
-		if (fleet->disk[i].writer)
-			json_array_append_new(list, report_disk(fleet, i));
+	for (unsigned i = 0; i < set->n; i++) {
+		if (set->disk[i].writer)
+			json_array_append_new(list, report_disk(set, i));
 	}
 	return list;
 }
 
 json_t *
-report_space(const struct fleet *fleet)
+report_space(const struct disk_set *set)
 {
-	struct fleet_space s;
+	struct disk_set_space s;
 
-	fleet_space(fleet, &s);
+	disk_set_space(set, &s);
 	return json_pack("{s:i, s:I, s:I, s:I, s:f, s:o}", "disks",
 			 (int)s.disks, "total", (json_int_t)s.total, "free",
 			 (json_int_t)s.free, "written", (json_int_t)s.written,
@@ -511,16 +512,16 @@ disks_json(struct session *s)
 {
 	json_t *disks = json_array();
 
-	const struct fleet *fleet = s->host->fleet;
+	const struct disk_set *set = s->host->disks;
 
-	for (unsigned i = 0; i < fleet->n; i++) {
+	for (unsigned i = 0; i < set->n; i++) {
 		struct output_disk *d = &s->output->disk[i];
 
-		if (!fleet_writer(fleet, i) && !atomic_load(&d->chunks))
+		if (!disk_set_writer(set, i) && !atomic_load(&d->chunks))
 			continue;
 		json_array_append_new(
 		    disks,
-		    json_pack("{s:s, s:I, s:I}", "path", fleet_path(fleet, i),
+		    json_pack("{s:s, s:I, s:I}", "path", disk_set_path(set, i),
 			      "chunks", (json_int_t)atomic_load(&d->chunks),
 			      "bytes", (json_int_t)atomic_load(&d->bytes)));
 	}

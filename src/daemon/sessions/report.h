@@ -16,10 +16,10 @@ json_t *report_info(struct session *s);
 /* {"end":{..}}, the last line of the metadata */
 json_t *report_tail(struct session *s);
 /* Return one disk (DISK in verbs.h) and all disks. */
-json_t *report_disk(const struct fleet *fleet, unsigned i);
-json_t *report_disks(const struct fleet *fleet);
+json_t *report_disk(const struct disk_set *set, unsigned i);
+json_t *report_disks(const struct disk_set *set);
 /* All disks together; a file system that several share counts once. */
-json_t *report_space(const struct fleet *fleet);
+json_t *report_space(const struct disk_set *set);
 /* Return a stream, as `streams` lists it, and `memory` of `status`. */
 json_t *report_stream(const struct stream *s);
 json_t *report_memory(struct pool *pool);

@@ -36,20 +36,20 @@
 #include "store/record/meta.h"
 #include "store/write/resume.h"
 
-/* The disks that answer, with their numbers in the fleet. */
+/* The disks that answer, with their numbers in the disk set. */
 struct here {
-	struct disk disk[FLEET_MOST];
-	unsigned writer[FLEET_MOST];
+	struct disk disk[DISK_SET_MOST];
+	unsigned writer[DISK_SET_MOST];
 	struct disks disks;
 };
 
 static struct here *
-here_find(const struct fleet *fleet)
+here_find(const struct disk_set *set)
 {
 	struct here *h = calloc(1, sizeof *h);
 
-	for (unsigned i = 0; h && i < fleet->n; i++) {
-		struct writer *w = fleet_writer(fleet, i);
+	for (unsigned i = 0; h && i < set->n; i++) {
+		struct writer *w = disk_set_writer(set, i);
 		struct writer_facts f;
 		struct disk *disk = &h->disk[h->disks.n];
 
@@ -58,8 +58,8 @@ here_find(const struct fleet *fleet)
 		writer_facts(w, &f);
 		if (f.state == WRITER_HUNG)
 			continue;
-		/* the path is borrowed from the fleet */
-		*disk = fleet->disk[i].disk;
+		/* the path is borrowed from the disk set */
+		*disk = set->disk[i].disk;
 		disk->fd = -1;
 		if (disk_open(disk))
 			continue;
@@ -79,14 +79,14 @@ here_free(struct here *h)
 }
 
 static json_t *
-paths_json(const struct fleet *fleet)
+paths_json(const struct disk_set *set)
 {
 	json_t *paths = json_array();
 
-	for (unsigned i = 0; i < fleet->n; i++) {
-		if (fleet_writer(fleet, i))
+	for (unsigned i = 0; i < set->n; i++) {
+		if (disk_set_writer(set, i))
 			json_array_append_new(
-			    paths, json_string(fleet_path(fleet, i)));
+			    paths, json_string(disk_set_path(set, i)));
 	}
 	return paths;
 }
@@ -118,7 +118,7 @@ static int
 output_resume(struct session *s, const struct resume *r,
 	      struct output_args *args)
 {
-	json_t *paths = paths_json(s->host->fleet);
+	json_t *paths = paths_json(s->host->disks);
 	json_t *line = paths ? resume_line(r, paths) : NULL;
 	json_t *head = json_deep_copy(r->facts->head);
 	int err = line && head ? 0 : -ENOMEM;
@@ -151,7 +151,7 @@ output_resume(struct session *s, const struct resume *r,
 static int
 session_resume(struct session *s, struct output_args *args, struct fault *fault)
 {
-	struct here *h = here_find(s->host->fleet);
+	struct here *h = here_find(s->host->disks);
 	struct resume *r = NULL;
 	int err = -ENOMEM;
 
@@ -215,12 +215,12 @@ head_make(struct session *s)
 				      stream->o.channels_per_file,
 				  .max_loss = stream->o.max_loss,
 				  .vbs_cfg = stream->o.vbs_cfg };
-	const struct fleet *fleet = s->host->fleet;
-	const char *path[FLEET_MOST];
+	const struct disk_set *set = s->host->disks;
+	const char *path[DISK_SET_MOST];
 
-	for (unsigned i = 0; i < fleet->n; i++) {
-		if (fleet_writer(fleet, i))
-			path[head.disks_n++] = fleet_path(fleet, i);
+	for (unsigned i = 0; i < set->n; i++) {
+		if (disk_set_writer(set, i))
+			path[head.disks_n++] = disk_set_path(set, i);
 	}
 	head.disks = path;
 	s->head = meta_head(&head);
@@ -233,7 +233,7 @@ output_open(struct session *s, bool resume, struct fault *fault)
 	struct output_args args = { .name = s->name,
 				    .head = s->head,
 				    .queue = s->host->queue,
-				    .disks = FLEET_MOST,
+				    .disks = DISK_SET_MOST,
 				    .durable = s->host->durable,
 				    .changed = changed,
 				    .arg = (void *)s->host,
@@ -379,7 +379,7 @@ static void
 disks_count(struct stream *stream, const struct session_host *host)
 {
 	struct pool_facts f = pool_facts(host->pool);
-	unsigned disks = fleet_writers(host->fleet);
+	unsigned disks = disk_set_writers(host->disks);
 
 	stream_disks(stream, disks, f.bytes - f.borrowed);
 	if (!stream->o.blocks && stream->disks < disks)
@@ -416,7 +416,7 @@ reception_take(struct reception **in, const struct session_host *host,
 	*in = args->stream->reception;
 	if (!*in)
 		return reception_open(in, args->stream, args->name,
-				      host->crew->n, fault);
+				      host->receivers->n, fault);
 	reception_hold(*in);
 	return 0;
 }
@@ -455,11 +455,11 @@ session_open(struct session **list, const struct session_host *host,
 static void
 folders_begin(struct session *s)
 {
-	struct fleet *fleet = s->host->fleet;
+	struct disk_set *set = s->host->disks;
 
-	atomic_store(&s->output->jobs, fleet_writers(fleet));
-	for (unsigned i = 0; i < fleet->n; i++) {
-		struct writer *w = fleet_writer(fleet, i);
+	atomic_store(&s->output->jobs, disk_set_writers(set));
+	for (unsigned i = 0; i < set->n; i++) {
+		struct writer *w = disk_set_writer(set, i);
 
 		if (w && writer_begin(w, s->output) < 0)
 			/* no memory for a few bytes, and other writers have
@@ -513,7 +513,7 @@ session_begin(struct session *list)
 		if (s->state == SESSION_BEGINNING)
 			folders_begin(s);
 	}
-	supply_begin(supply, list->host->crew);
+	supply_begin(supply, list->host->receivers);
 }
 
 void
@@ -613,11 +613,11 @@ jobs_done(struct session *s)
 static void
 folders_sync(struct session *s)
 {
-	struct fleet *fleet = s->host->fleet;
+	struct disk_set *set = s->host->disks;
 
-	atomic_store(&s->output->jobs, fleet_writers(fleet));
-	for (unsigned i = 0; i < fleet->n; i++) {
-		struct writer *w = fleet_writer(fleet, i);
+	atomic_store(&s->output->jobs, disk_set_writers(set));
+	for (unsigned i = 0; i < set->n; i++) {
+		struct writer *w = disk_set_writer(set, i);
 
 		if (w && writer_sync(w, s->output) < 0)
 			/* no memory for a few bytes, and no way back */
@@ -635,7 +635,7 @@ folders_end(struct session *s)
 		.last_ns = s->end_ns,
 		.kind = INDEX_END,
 	};
-	struct fleet *fleet = s->host->fleet;
+	struct disk_set *set = s->host->disks;
 	json_t *tail = report_tail(s);
 
 	output_end(s->output);
@@ -646,9 +646,9 @@ folders_end(struct session *s)
 	/* A copy for each writer: the reference count of a JSON value orders
 	 * nothing between threads, so the last owner might free it while
 	 * another still reads. */
-	atomic_store(&s->output->jobs, fleet_writers(fleet));
-	for (unsigned i = 0; i < fleet->n; i++) {
-		struct writer *w = fleet_writer(fleet, i);
+	atomic_store(&s->output->jobs, disk_set_writers(set));
+	for (unsigned i = 0; i < set->n; i++) {
+		struct writer *w = disk_set_writer(set, i);
 
 		if (w &&
 		    writer_end(w, s->output, &end, json_deep_copy(tail)) < 0)
@@ -664,7 +664,7 @@ static void
 disks_look(struct session *s)
 {
 	const struct stock *stock = s->supply->stock;
-	bool none = fleet_takers(s->host->fleet) == 0;
+	bool none = disk_set_takers(s->host->disks) == 0;
 
 	if (none && !s->diskless)
 		log_line(LEVEL_ERROR, s->name,
@@ -708,16 +708,16 @@ writing_look(struct session *s, int64_t now)
 		s->left = left;
 		s->left_since = now;
 	}
-	if (left && !fleet_takers(s->host->fleet) &&
+	if (left && !disk_set_takers(s->host->disks) &&
 	    now - s->left_since >= SESSION_PATIENCE) {
 		log_line(LEVEL_ERROR, s->name,
 			 "no disk takes its last %u blocks: they are lost",
 			 left);
-		if (!fleet_works(s->host->fleet)) {
+		if (!disk_set_works(s->host->disks)) {
 			s->failed = true;
 			s->reason = "no disk is left";
 		}
-		fleet_abandon(s->host->fleet, s->output);
+		disk_set_abandon(s->host->disks, s->output);
 		left = atomic_load_explicit(&s->output->in_flight,
 					    memory_order_acquire);
 	}
@@ -832,7 +832,7 @@ session_step(struct session *s, int64_t now)
 	if (s->state == SESSION_WRITING)
 		writing_look(s, now);
 	if (s->state == SESSION_SYNCING && jobs_done(s) &&
-	    !fleet_leaves(s->host->fleet)) {
+	    !disk_set_leaves(s->host->disks)) {
 		s->state = SESSION_CLOSING;
 		folders_end(s);
 	}

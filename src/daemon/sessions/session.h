@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
-#include "daemon/disks/fleet.h"
+#include "daemon/disks/disk_set.h"
 #include "daemon/sessions/kernel.h"
 #include "daemon/sessions/supply.h"
 #include "flow/output/output.h"
@@ -56,9 +56,9 @@ enum session_state {
 /* Parts of the daemon that a session uses; they outlive it. */
 struct session_host {
 	struct pool *pool;
-	struct crew *crew;
+	struct receivers *receivers;
 	struct queue *queue;
-	struct fleet *fleet;
+	struct disk_set *disks;
 	int64_t durable;
 	void (*wake)(void *arg); /* wakes the event loop; any thread */
 	void *arg;

@@ -174,7 +174,7 @@ supply_armed(const struct stream *stream)
 /* ---- running ---------------------------------------------------------- */
 
 void
-supply_begin(struct supply *s, struct crew *crew)
+supply_begin(struct supply *s, struct receivers *receivers)
 {
 	struct reception *in = s->in;
 
@@ -182,7 +182,7 @@ supply_begin(struct supply *s, struct crew *crew)
 		return;
 	s->begun = true;
 	atomic_store(&s->left, in->shares);
-	reception_begin(in, crew);
+	reception_begin(in, receivers);
 	for (unsigned k = 0; k < in->shares; k++) {
 		if (receiver_feed(in->share[k].member->receiver,
 				  s->share[k].feed) < 0)

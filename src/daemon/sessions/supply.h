@@ -105,7 +105,7 @@ int supply_feed(struct supply *s, const struct supply_args *args,
 /* Joins the feeds to their receivers: packets are taken in from now on.
  * Allocates a few bytes; if that fails the daemon aborts.  A second call does
  * nothing. */
-void supply_begin(struct supply *s, struct crew *crew);
+void supply_begin(struct supply *s, struct receivers *receivers);
 
 /* Sets another time window; not after it has ended. */
 void supply_gate(struct supply *s, const struct gate *gate);

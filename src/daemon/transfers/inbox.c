@@ -635,7 +635,7 @@ inbox_open(struct inbox **inbox, struct recorder *r, struct fault *fault)
 	in->host = (struct copy_in_host){ .pool = r->pool,
 					  .queue = r->queue,
 					  .durable = r->setup.durable,
-					  .disks = FLEET_MOST,
+					  .disks = DISK_SET_MOST,
 					  .wake = in_wake,
 					  .arg = r };
 	pthread_mutex_init(&in->lock, NULL);
@@ -690,12 +690,12 @@ inbox_close(struct inbox *in)
  * may take long.
  */
 static struct copy_in_disks *
-here_find(const struct fleet *fleet)
+here_find(const struct disk_set *set)
 {
 	struct copy_in_disks *h = calloc(1, sizeof *h);
 
-	for (unsigned i = 0; h && i < fleet->n; i++) {
-		struct writer *w = fleet_writer(fleet, i);
+	for (unsigned i = 0; h && i < set->n; i++) {
+		struct writer *w = disk_set_writer(set, i);
 		struct disk *disk = &h->disk[h->disks.n];
 		struct writer_facts f;
 
@@ -704,8 +704,8 @@ here_find(const struct fleet *fleet)
 		writer_facts(w, &f);
 		if (f.state == WRITER_HUNG)
 			continue;
-		*disk = fleet->disk[i].disk; /* the path is borrowed from the
-					      * fleet */
+		*disk = set->disk[i].disk; /* the path is borrowed from the
+					      * set */
 		disk->fd = -1;
 		h->disks.n++;
 	}
@@ -737,7 +737,7 @@ asked(struct inbox *in, struct copy_in *c)
 		copy_in_fail(c, &fault);
 		return;
 	}
-	c->here = here_find(&in->r->fleet);
+	c->here = here_find(&in->r->disks);
 	if (!c->here || !c->here->disks.n) {
 		fault_set(&fault, -ENODEV, "no-disk",
 			  "there is no disk to copy to");
@@ -754,12 +754,12 @@ asked(struct inbox *in, struct copy_in *c)
 static void
 folders_begin(struct inbox *in, struct copy_in *c)
 {
-	struct fleet *fleet = &in->r->fleet;
+	struct disk_set *set = &in->r->disks;
 
 	copy_in_move(c, COPY_IN_BEGINNING);
-	atomic_store(&c->output->jobs, fleet_writers(fleet));
-	for (unsigned i = 0; i < fleet->n; i++) {
-		struct writer *w = fleet_writer(fleet, i);
+	atomic_store(&c->output->jobs, disk_set_writers(set));
+	for (unsigned i = 0; i < set->n; i++) {
+		struct writer *w = disk_set_writer(set, i);
 
 		if (w && writer_begin(w, c->output) < 0)
 			abort(); /* out of a few bytes of memory, while other
@@ -785,7 +785,7 @@ begin_look(struct inbox *in, struct copy_in *c)
 		log_line(LEVEL_INFO, c->name, "a copy comes in from %s",
 			 c->from);
 		copy_in_move(c, COPY_IN_TAKING);
-		keeper_poke(in->r->keeper);
+		catalogue_thread_poke(in->r->catalogue);
 	} else if (done) {
 		fault_set(&fault, -ENODEV, "no-disk",
 			  "no disk could take %.80s", c->name);
@@ -798,12 +798,12 @@ begin_look(struct inbox *in, struct copy_in *c)
 static void
 folders_end(struct inbox *in, struct copy_in *c)
 {
-	struct fleet *fleet = &in->r->fleet;
+	struct disk_set *set = &in->r->disks;
 
 	atomic_store_explicit(&c->output->ended, true, memory_order_release);
-	atomic_store(&c->output->jobs, fleet_writers(fleet));
-	for (unsigned i = 0; i < fleet->n; i++) {
-		struct writer *w = fleet_writer(fleet, i);
+	atomic_store(&c->output->jobs, disk_set_writers(set));
+	for (unsigned i = 0; i < set->n; i++) {
+		struct writer *w = disk_set_writer(set, i);
 
 		if (w && writer_end(w, c->output, c->ended ? &c->end : NULL,
 				    NULL) < 0)
@@ -816,8 +816,8 @@ closing_look(struct inbox *in, struct copy_in *c)
 {
 	bool ended = atomic_load(&c->output->ended);
 
-	if (!ended && fleet_takers(&in->r->fleet) == 0)
-		fleet_abandon(&in->r->fleet, c->output);
+	if (!ended && disk_set_takers(&in->r->disks) == 0)
+		disk_set_abandon(&in->r->disks, c->output);
 	if (!ended && jobs_done(c) &&
 	    atomic_load_explicit(&c->output->in_flight, memory_order_acquire) ==
 		0)
@@ -873,8 +873,8 @@ over(struct inbox *in, struct copy_in *c)
 			 f.left ? "; some could not be read there" : "");
 	}
 	if (c->output) {
-		keeper_touch(in->r->keeper, c->name);
-		keeper_poke(in->r->keeper);
+		catalogue_thread_touch(in->r->catalogue, c->name);
+		catalogue_thread_poke(in->r->catalogue);
 	}
 }
 
@@ -883,7 +883,7 @@ over(struct inbox *in, struct copy_in *c)
 static void
 full_look(struct inbox *in, struct copy_in *c)
 {
-	bool full = fleet_takers(&in->r->fleet) == 0;
+	bool full = disk_set_takers(&in->r->disks) == 0;
 
 	pthread_mutex_lock(&c->lock);
 	if (full != c->full)

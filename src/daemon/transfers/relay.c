@@ -83,8 +83,8 @@ supply_make(struct relay *r, const struct relay_args *a, struct fault *fault)
 	if (in)
 		reception_hold(in);
 	else
-		err = reception_open(&in, a->stream, a->name, host->crew->n,
-				     fault);
+		err = reception_open(&in, a->stream, a->name,
+				     host->receivers->n, fault);
 	if (err)
 		return err;
 	err = supply_open_passing(&r->supply, in, host->pool, a->name, fault);
@@ -167,7 +167,7 @@ relay_source(struct relay *r)
 void
 relay_begin(struct relay *r)
 {
-	supply_begin(r->supply, r->host->crew);
+	supply_begin(r->supply, r->host->receivers);
 }
 
 void

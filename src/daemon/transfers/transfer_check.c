@@ -2,7 +2,7 @@
 /*
  * Checks a request.  The sessions are asked first whether the recording exists,
  * then the catalogue, and only if that does not know it the disks, by the
- * thread that looks up names (seek.h): so a recording that was copied there a
+ * thread that looks up names (lookup.h): so a recording that was copied there a
  * second ago is found.
  *
  * The text about a recording that its peer is told, and the number by which it
@@ -101,7 +101,8 @@ part_find(struct transfers *all, const char *name, char part[LAYOUT_FILE])
 	const char *first;
 
 	snprintf(pattern, sizeof pattern, "%.200s_ds*", name);
-	text = catalogue_page(keeper_catalogue(all->r->keeper), &query, part);
+	text = catalogue_page(catalogue_thread_get(all->r->catalogue), &query,
+			      part);
 	rows = text ? json_loads(text, 0, NULL) : NULL;
 	first = json_string_value(json_array_get(json_array_get(rows, 0), 0));
 	snprintf(part, LAYOUT_FILE, "%s", first ? first : "");
@@ -124,7 +125,8 @@ recording_check(struct transfers *all, const struct transfer_order *o,
 			   : recorded_now(o, fault);
 	if (!layout_folder_good(o->name) && !foreign_name_good(o->name))
 		return not_there(all, o, fault);
-	if (!catalogue_find(keeper_catalogue(all->r->keeper), o->name, &e)) {
+	if (!catalogue_find(catalogue_thread_get(all->r->catalogue), o->name,
+			    &e)) {
 		if (order_name_disk(all->r, o->name))
 			return 0;
 		return part_find(all, o->name, part)
@@ -259,8 +261,8 @@ identify(struct transfers *all, const struct transfer_order *o,
 		snprintf(i->stream, sizeof i->stream, "%.79s", stream->name);
 		snprintf(i->format, sizeof i->format, "%.79s",
 			 stream->o.format);
-	} else if (catalogue_find(keeper_catalogue(all->r->keeper), o->name,
-				  &e)) {
+	} else if (catalogue_find(catalogue_thread_get(all->r->catalogue),
+				  o->name, &e)) {
 		memcpy(i->stream, e.stream, sizeof i->stream);
 		memcpy(i->format, e.format, sizeof i->format);
 		i->start_ns = e.start_ns;

@@ -157,7 +157,7 @@ entry_add(struct vsi_facts *f, const struct entry *e)
 static void
 catalogue_add(struct vsi_facts *f, struct daemon *d, const char *name)
 {
-	struct catalogue *c = keeper_catalogue(d->r.keeper);
+	struct catalogue *c = catalogue_thread_get(d->r.catalogue);
 	const struct option_texts *streams = &d->r.setup.vsi.streams;
 	char part[SESSION_NAME];
 	struct entry e;
@@ -247,7 +247,7 @@ host_settle(void *arg, const struct vsi_settings *set, struct fault *fault)
 	struct daemon *d = t->of->d;
 	struct vsi_streams made;
 	int err = vsi_streams_make(&made, &t->made, &d->r.setup, set,
-				   fleet_writers(&d->r.fleet), fault);
+				   disk_set_writers(&d->r.disks), fault);
 
 	if (err)
 		return err;
@@ -359,10 +359,10 @@ host_space(void *arg, struct vsi_space *s)
 	const struct runtime *t = arg;
 	struct daemon *d = t->of->d;
 	struct catalogue_facts facts;
-	struct fleet_space space;
+	struct disk_set_space space;
 
-	fleet_space(&d->r.fleet, &space);
-	catalogue_facts(keeper_catalogue(d->r.keeper), &facts);
+	disk_set_space(&d->r.disks, &space);
+	catalogue_facts(catalogue_thread_get(d->r.catalogue), &facts);
 	*s = (struct vsi_space){ .total = space.total,
 				 .free = space.free,
 				 .disks = space.disks,
@@ -376,11 +376,11 @@ host_space(void *arg, struct vsi_space *s)
 static const char *
 host_disk(void *arg, unsigned n)
 {
-	const struct fleet *f = &((struct runtime *)arg)->of->d->r.fleet;
+	const struct disk_set *f = &((struct runtime *)arg)->of->d->r.disks;
 
 	for (unsigned i = 0; i < f->n; i++) {
-		if (fleet_writer(f, i) && n-- == 0)
-			return fleet_path(f, i);
+		if (disk_set_writer(f, i) && n-- == 0)
+			return disk_set_path(f, i);
 	}
 	return NULL;
 }

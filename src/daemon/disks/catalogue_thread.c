@@ -5,7 +5,7 @@
  * daemon ends without waiting: thread and catalogue are left to the end of the
  * process.
  */
-#include "daemon/disks/keeper.h"
+#include "daemon/disks/catalogue_thread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,16 +18,16 @@
 #define PAUSE (10 * NS_SECOND)
 #define END   (2 * NS_SECOND)
 
-struct keeper {
+struct catalogue_thread {
 	struct catalogue *catalogue;
 	struct worker *worker;
-	bool joined[FLEET_MOST]; /* by disk number: the catalogue knows it */
+	bool joined[DISK_SET_MOST]; /* by disk number: the catalogue knows it */
 };
 
 static int64_t
 pass(void *arg)
 {
-	struct keeper *k = arg;
+	struct catalogue_thread *k = arg;
 
 	ease_process();
 	catalogue_pass(k->catalogue);
@@ -35,18 +35,18 @@ pass(void *arg)
 }
 
 static void
-free_keeper(struct keeper *k)
+free_thread(struct catalogue_thread *k)
 {
 	catalogue_free(k->catalogue);
 	free(k);
 }
 
 int
-keeper_start(struct keeper **keeper)
+catalogue_thread_start(struct catalogue_thread **catalogue)
 {
-	struct keeper *k = calloc(1, sizeof *k);
+	struct catalogue_thread *k = calloc(1, sizeof *k);
 	struct worker_args worker = {
-		.name = "spate-keeper", .round = pass, .arg = k, .nice = true
+		.name = "spate-catalogue", .round = pass, .arg = k, .nice = true
 	};
 	int err;
 
@@ -56,39 +56,39 @@ keeper_start(struct keeper **keeper)
 	if (!err)
 		err = worker_start(&k->worker, &worker);
 	if (err)
-		free_keeper(k);
+		free_thread(k);
 	else
-		*keeper = k;
+		*catalogue = k;
 	return err;
 }
 
 void
-keeper_stop(struct keeper *k)
+catalogue_thread_stop(struct catalogue_thread *k)
 {
 	if (!k)
 		return;
 	catalogue_stop(k->catalogue);
 	if (worker_stop(k->worker, END))
-		free_keeper(k);
+		free_thread(k);
 	else
 		log_line(LEVEL_WARN, NULL,
 			 "a disk hangs: what reads recordings is left behind");
 }
 
 struct catalogue *
-keeper_catalogue(struct keeper *k)
+catalogue_thread_get(struct catalogue_thread *k)
 {
 	return k->catalogue;
 }
 
 void
-keeper_step(struct keeper *k, const struct fleet *fleet)
+catalogue_thread_step(struct catalogue_thread *k, const struct disk_set *set)
 {
 	bool changed = false;
 
-	for (unsigned i = 0; i < fleet->n; i++) {
-		const struct disk *disk = &fleet->disk[i].disk;
-		bool there = fleet_writer(fleet, i) != NULL;
+	for (unsigned i = 0; i < set->n; i++) {
+		const struct disk *disk = &set->disk[i].disk;
+		bool there = disk_set_writer(set, i) != NULL;
 
 		if (there == k->joined[i])
 			continue;
@@ -104,13 +104,13 @@ keeper_step(struct keeper *k, const struct fleet *fleet)
 }
 
 void
-keeper_poke(struct keeper *k)
+catalogue_thread_poke(struct catalogue_thread *k)
 {
 	worker_poke(k->worker);
 }
 
 void
-keeper_touch(struct keeper *k, const char *name)
+catalogue_thread_touch(struct catalogue_thread *k, const char *name)
 {
 	catalogue_touch(k->catalogue, name);
 	worker_poke(k->worker);

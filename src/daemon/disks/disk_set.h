@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_DISKS_FLEET_H
-#define SPATE_DAEMON_DISKS_FLEET_H
+#ifndef SPATE_DAEMON_DISKS_DISK_SET_H
+#define SPATE_DAEMON_DISKS_DISK_SET_H
 
 #include <stdbool.h>
 
 #include "base/fault.h"
-#include "daemon/disks/scout.h"
+#include "daemon/disks/disk_watch.h"
 #include "flow/write/writer.h"
 #include "store/disk/disk.h"
 
 /*
- * The fleet is all disks, each with its writer thread.  A disk's number belongs
- * to its path for as long as the daemon runs, so that recordings can count per
- * disk by number; hence an array of FLEET_MOST from the start.  The event
- * loop's thread.
+ * The disk set is all disks, each with its writer thread.  A disk's number
+ * belongs to its path for as long as the daemon runs, so that recordings can
+ * count per disk by number; hence an array of DISK_SET_MOST from the start.  The
+ * event loop's thread.
  *
- *             fleet_add, or              fleet_drop
- *             the scout saw it   +---------------------------+
+ *             disk_set_add, or          disk_set_drop
+ *             the watch saw it   +---------------------------+
  *   no number -----------------> TAKING PART                 v
  *                                    ^                    LEAVING
- *      fleet_add, or the scout saw   |                       |
- *      it go away and come back      +------- DROPPED <------+
+ *   disk_set_add, or the watch saw   |                       |
+ *   it go away and come back         +------- DROPPED <------+
  *                                                 its writer ended
  */
-enum { FLEET_MOST = 256, FLEET_MINUTE = 60 };
+enum { DISK_SET_MOST = 256, DISK_SET_MINUTE = 60 };
 
-/* Arguments of fleet_start; all that they point to outlives the fleet. */
-struct fleet_args {
+/* Arguments of disk_set_start; all that they point to outlives the disk set. */
+struct disk_set_args {
 	struct queue *queue;
 	const struct write_plugin *plugin;
 	unsigned plugins;
@@ -40,123 +40,123 @@ struct fleet_args {
 	void *arg;
 };
 
-/* One disk; its number is its index in fleet::disk. */
-struct fleet_disk {
+/* One disk; its number is its index in disk_set::disk. */
+struct disk_set_disk {
 	struct disk disk;
 	struct writer *writer; /* NULL: dropped */
 	bool leaving;
-	bool there; /* the scout sees the disk */
-	/* added by hand: the scout does not bring it back after a drop */
+	bool there; /* the disk watch sees the disk */
+	/* added by hand: the disk watch does not bring it back after a drop */
 	bool by_hand;
 	/* no longer configured: leaves as soon as another disk takes blocks */
 	bool unwanted;
 
 	/* Bytes written so far, at each of the last 61 samples; a ring. */
-	uint64_t written[FLEET_MINUTE + 1];
+	uint64_t written[DISK_SET_MINUTE + 1];
 	/* bytes per second, over the last second and the last minute */
 	double rate, minute;
 	/* highest speed ever seen, bytes per second; 0: not known */
 	double fastest;
 };
 
-struct fleet {
-	struct fleet_args a;
-	struct fleet_disk disk[FLEET_MOST];
+struct disk_set {
+	struct disk_set_args a;
+	struct disk_set_disk disk[DISK_SET_MOST];
 	unsigned n;
 	unsigned files; /* chunk files that each disk may hold open */
-	struct scout *scout;
+	struct disk_watch *watch;
 	/* next probe and its distance while no disk takes blocks; steady, ns */
 	int64_t probe_at, probe_gap;
 	/* steady ns of each sample; a ring */
-	int64_t sampled[FLEET_MINUTE + 1];
+	int64_t sampled[DISK_SET_MINUTE + 1];
 	unsigned samples;
 };
 
-/* Starts the scout and a writer for each of `disks`, and closes their
- * descriptors (writers open their own).  Returns 0 or -errno; call fleet_stop
+/* Starts the disk watch and a writer for each of `disks`, and closes their
+ * descriptors (writers open their own).  Returns 0 or -errno; call disk_set_stop
  * in either case. */
-int fleet_start(struct fleet *fleet, struct disks *disks,
-		const struct fleet_args *args);
+int disk_set_start(struct disk_set *set, struct disks *disks,
+		   const struct disk_set_args *args);
 
-/* Stops scout and writers, after every output has ended and the queue was
+/* Stops watch and writers, after every output has ended and the queue was
  * drained.  Returns false if a disk does not answer: its thread uses the queue,
  * the pool and the arguments of its writer for as long as the process lives. */
-bool fleet_stop(struct fleet *fleet);
+bool disk_set_stop(struct disk_set *set);
 
 /* Returns how many disks take part. */
-unsigned fleet_writers(const struct fleet *fleet);
+unsigned disk_set_writers(const struct disk_set *set);
 
 /* Returns the writer of disk `i`, or NULL if it was dropped or is leaving. */
-struct writer *fleet_writer(const struct fleet *fleet, unsigned i);
+struct writer *disk_set_writer(const struct disk_set *set, unsigned i);
 /* Returns the path of disk `i`, also of a dropped one. */
-const char *fleet_path(const struct fleet *fleet, unsigned i);
+const char *disk_set_path(const struct disk_set *set, unsigned i);
 
-/* ---- fleet.c: disks that do not answer -------------------------- */
+/* ---- disk_set.c: disks that do not answer -------------------------- */
 
 /* Returns how many disks take blocks and answer.  With none, blocks wait in
  * memory. */
-unsigned fleet_takers(const struct fleet *fleet);
+unsigned disk_set_takers(const struct disk_set *set);
 
 /* True if a disk that is leaving still answers: it will finish its last sync by
  * itself. */
-bool fleet_leaves(const struct fleet *fleet);
+bool disk_set_leaves(const struct disk_set *set);
 
 /* Fills `disks` with copies of the disks that answer, not opened, for use by
  * another thread.  Returns 0 or -ENOMEM; in either case the caller clears
  * it. */
-int fleet_disks(const struct fleet *fleet, struct disks *disks);
+int disk_set_copy(const struct disk_set *set, struct disks *disks);
 
 /* True if at least one disk works or may work again. */
-bool fleet_works(const struct fleet *fleet);
+bool disk_set_works(const struct disk_set *set);
 
 /* Gives up the blocks of an output that is ending while no disk takes any: they
  * count as lost. */
-void fleet_abandon(struct fleet *fleet, struct output *output);
+void disk_set_abandon(struct disk_set *set, struct output *output);
 
-/* Takes news from the scout, finishes drops, and once a second samples and
+/* Takes news from the disk watch, finishes drops, and once a second samples and
  * watches the disks.  The event loop calls it every turn. */
-void fleet_step(struct fleet *fleet, int64_t now);
+void disk_set_step(struct disk_set *set, int64_t now);
 
-/* ---- fleet.c --------------------------------------------------- */
+/* ---- disk_set.c --------------------------------------------------- */
 
 /*
  * Adds a disk by hand.  It takes blocks as soon as its writer has tried it.
  * `force` accepts a folder on the system's own file system.  Returns the disk's
  * number, or -errno with a fault.
  */
-int fleet_add(struct fleet *fleet, const char *path, bool force,
-	      struct fault *fault);
+int disk_set_add(struct disk_set *set, const char *path, bool force,
+		 struct fault *fault);
 
 /*
  * Begins to remove a disk; it is done when the writer is NULL.  With
  * `recording`, the last disk that takes blocks is refused.  Returns the disk's
  * number, or -errno with a fault.
  */
-int fleet_drop(struct fleet *fleet, const char *path, bool recording,
-	       struct fault *fault);
+int disk_set_drop(struct disk_set *set, const char *path, bool recording,
+		  struct fault *fault);
 
 /* True if the configured patterns match `path`, so that a restart finds the
  * disk again. */
-bool fleet_configured(const struct fleet *fleet, const char *path);
+bool disk_set_configured(const struct disk_set *set, const char *path);
 
 /*
  * Uses the configuration's new patterns, which stand where the old ones stood
- * (fleet_args::patterns).  Disks that match join by themselves; disks that
+ * (disk_set_args::patterns).  Disks that match join by themselves; disks that
  * match no more leave, unless added by hand.  Returns 0 or -ENOMEM.
  */
-int fleet_patterns(struct fleet *fleet);
+int disk_set_patterns(struct disk_set *set);
 
 /* Drops unwanted disks where possible.  The event loop calls it every turn. */
-void fleet_tidy(struct fleet *fleet, bool recording);
+void disk_set_tidy(struct disk_set *set, bool recording);
 
 /* Sets the bytes kept free on each disk; used from the next time a disk is
  * opened. */
-void fleet_reserve(struct fleet *fleet, uint64_t reserve);
+void disk_set_reserve(struct disk_set *set, uint64_t reserve);
 
-/* ---- fleet.c --------------------------------------------------- */
+/* ---- disk_set.c --------------------------------------------------- */
 
 /* Space of all disks together; a file system that several share counts once. */
-struct fleet_space {
+struct disk_set_space {
 	unsigned disks;	  /* disks that take part */
 	unsigned untried; /* of these, disks whose space is not known yet */
 	uint64_t total, free, written;
@@ -164,18 +164,18 @@ struct fleet_space {
 	double forecast; /* seconds until all are full; < 0: not known */
 };
 
-void fleet_space(const struct fleet *fleet, struct fleet_space *space);
+void disk_set_space(const struct disk_set *set, struct disk_set_space *space);
 
 /*
  * Returns the bytes per second that all disks together can write, by the best
- * that each has shown; 0 if one of them has written less than FLEET_SHOWN
+ * that each has shown; 0 if one of them has written less than DISK_SET_SHOWN
  * bytes.
  */
-#define FLEET_SHOWN (UINT64_C(1) << 30)
-double fleet_speed(const struct fleet *fleet);
+#define DISK_SET_SHOWN (UINT64_C(1) << 30)
+double disk_set_speed(const struct disk_set *set);
 
 /* Returns the seconds until disk `i` is full, counting all disks that share its
  * space; < 0: nothing was written lately. */
-double fleet_forecast(const struct fleet *fleet, unsigned i);
+double disk_set_forecast(const struct disk_set *set, unsigned i);
 
 #endif

@@ -4,7 +4,7 @@
  * is made, nor a mount that is seen only through a link.  Hence also a look
  * every few seconds.  mountinfo itself is not read; store/disk/disk.c says why.
  */
-#include "daemon/disks/scout.h"
+#include "daemon/disks/disk_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "base/worker.h"
 #include "store/disk/disk.h"
 
-/* Reference-counted list of patterns, under the scout's lock.  A look in
+/* Reference-counted list of patterns, under the disk watch's lock.  A look in
  * progress keeps its own reference, because it may hang for ever. */
 struct patterns {
 	unsigned refs;
@@ -26,29 +26,29 @@ struct patterns {
 	char *text[];
 };
 
-struct scout {
+struct disk_watch {
 	void (*changed)(void *arg);
 	void *arg;
 	struct worker *worker;
 	int mounts; /* descriptor of mountinfo; -1: none */
 	/* the thread's own: the list it last published */
-	struct scout_list seen;
+	struct disk_watch_list seen;
 
 	pthread_mutex_t lock; /* over the fields below */
 	struct patterns *patterns;
-	char *extra[SCOUT_EXTRA];
+	char *extra[DISK_WATCH_EXTRA];
 	unsigned extras;
-	struct scout_list told; /* published list that was not taken yet */
+	struct disk_watch_list told; /* published list that was not taken yet */
 	bool news;
 };
 
 void
-scout_clear(struct scout_list *l)
+disk_watch_clear(struct disk_watch_list *l)
 {
 	for (unsigned i = 0; i < l->n; i++)
 		free(l->disk[i].path);
 	free(l->disk);
-	*l = (struct scout_list){ 0 };
+	*l = (struct disk_watch_list){ 0 };
 }
 
 /* ---- patterns -------------------------------------------------------- */
@@ -82,7 +82,7 @@ patterns_copy(const struct option_texts *from)
 }
 
 int
-scout_patterns(struct scout *s, const struct option_texts *patterns)
+disk_watch_patterns(struct disk_watch *s, const struct option_texts *patterns)
 {
 	struct patterns *new = patterns_copy(patterns);
 
@@ -99,7 +99,7 @@ scout_patterns(struct scout *s, const struct option_texts *patterns)
 /* ---- looking --------------------------------------------------------- */
 
 static bool
-is_known(const struct scout_list *l, const char *path)
+is_known(const struct disk_watch_list *l, const char *path)
 {
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!strcmp(l->disk[i].path, path))
@@ -109,7 +109,7 @@ is_known(const struct scout_list *l, const char *path)
 }
 
 static bool
-has_twin(const struct scout_list *l, const struct disk_id *id)
+has_twin(const struct disk_watch_list *l, const struct disk_id *id)
 {
 	for (unsigned i = 0; i < l->n; i++) {
 		if (l->disk[i].there && disk_same(&l->disk[i].id, id))
@@ -120,9 +120,10 @@ has_twin(const struct scout_list *l, const struct disk_id *id)
 
 /* Appends `d` and takes over its path.  Returns 0 or -ENOMEM. */
 static int
-list_push(struct scout_list *l, const struct scout_disk *d)
+list_push(struct disk_watch_list *l, const struct disk_watch_disk *d)
 {
-	struct scout_disk *grown = realloc(l->disk, (l->n + 1) * sizeof *grown);
+	struct disk_watch_disk *grown =
+	    realloc(l->disk, (l->n + 1) * sizeof *grown);
 
 	if (!grown)
 		return -ENOMEM;
@@ -134,9 +135,9 @@ list_push(struct scout_list *l, const struct scout_disk *d)
 /* Looks at `path` and appends it.  A path found by a wildcard is skipped unless
  * it is a mount point.  Without memory the path is missing this time. */
 static void
-list_add(struct scout_list *l, const char *path, bool mount)
+list_add(struct disk_watch_list *l, const char *path, bool mount)
 {
-	struct scout_disk d = { .mount = mount };
+	struct disk_watch_disk d = { .mount = mount };
 	size_t length = strlen(path);
 	char *copy = strdup(path);
 
@@ -154,7 +155,7 @@ list_add(struct scout_list *l, const char *path, bool mount)
 }
 
 static void
-list_match(struct scout_list *l, const char *pattern)
+list_match(struct disk_watch_list *l, const char *pattern)
 {
 	glob_t found;
 
@@ -170,12 +171,12 @@ list_match(struct scout_list *l, const char *pattern)
 }
 
 static bool
-same(const struct scout_list *a, const struct scout_list *b)
+same(const struct disk_watch_list *a, const struct disk_watch_list *b)
 {
 	if (a->n != b->n)
 		return false;
 	for (unsigned i = 0; i < a->n; i++) {
-		const struct scout_disk *x = &a->disk[i], *y = &b->disk[i];
+		const struct disk_watch_disk *x = &a->disk[i], *y = &b->disk[i];
 
 		if (strcmp(x->path, y->path) || x->there != y->there ||
 		    x->twin != y->twin || !disk_same(&x->id, &y->id))
@@ -185,9 +186,10 @@ same(const struct scout_list *a, const struct scout_list *b)
 }
 
 static bool
-copy(struct scout_list *to, const struct scout_list *from)
+copy(struct disk_watch_list *to, const struct disk_watch_list *from)
 {
-	*to = (struct scout_list){ calloc(from->n + 1, sizeof *to->disk), 0 };
+	*to = (struct disk_watch_list){ calloc(from->n + 1, sizeof *to->disk),
+					0 };
 	for (unsigned i = 0; to->disk && i < from->n; i++) {
 		to->disk[i] = from->disk[i];
 		to->disk[i].path = strdup(from->disk[i].path);
@@ -197,17 +199,17 @@ copy(struct scout_list *to, const struct scout_list *from)
 	}
 	if (to->n == from->n)
 		return true;
-	scout_clear(to);
+	disk_watch_clear(to);
 	return false;
 }
 
 static int64_t
 look(void *arg)
 {
-	struct scout *s = arg;
-	struct scout_list now = { 0 }, told;
+	struct disk_watch *s = arg;
+	struct disk_watch_list now = { 0 }, told;
 	struct patterns *patterns;
-	char *extra[SCOUT_EXTRA];
+	char *extra[DISK_WATCH_EXTRA];
 	unsigned extras;
 
 	pthread_mutex_lock(&s->lock);
@@ -224,42 +226,42 @@ look(void *arg)
 	patterns_drop(patterns);
 	pthread_mutex_unlock(&s->lock);
 	if (same(&now, &s->seen) || !copy(&told, &now)) {
-		scout_clear(&now);
-		return SCOUT_SECONDS * NS_SECOND;
+		disk_watch_clear(&now);
+		return DISK_WATCH_SECONDS * NS_SECOND;
 	}
-	scout_clear(&s->seen);
+	disk_watch_clear(&s->seen);
 	s->seen = now;
 	pthread_mutex_lock(&s->lock);
-	scout_clear(&s->told);
+	disk_watch_clear(&s->told);
 	s->told = told;
 	s->news = true;
 	pthread_mutex_unlock(&s->lock);
 	s->changed(s->arg);
-	return SCOUT_SECONDS * NS_SECOND;
+	return DISK_WATCH_SECONDS * NS_SECOND;
 }
 
 /* ---- starting and stopping ------------------------------------------- */
 
 static void
-scout_free(struct scout *s)
+disk_watch_free(struct disk_watch *s)
 {
 	if (s->mounts >= 0)
 		close(s->mounts);
 	for (unsigned i = 0; i < s->extras; i++)
 		free(s->extra[i]);
 	patterns_drop(s->patterns);
-	scout_clear(&s->seen);
-	scout_clear(&s->told);
+	disk_watch_clear(&s->seen);
+	disk_watch_clear(&s->told);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
 int
-scout_start(struct scout **scout, const struct option_texts *patterns,
-	    void (*changed)(void *arg), void *arg)
+disk_watch_start(struct disk_watch **watch, const struct option_texts *patterns,
+		 void (*changed)(void *arg), void *arg)
 {
-	struct scout *s = calloc(1, sizeof *s);
-	struct worker_args worker = { .name = "spate-scout",
+	struct disk_watch *s = calloc(1, sizeof *s);
+	struct worker_args worker = { .name = "spate-watch",
 				      .round = look,
 				      .arg = s };
 	int err;
@@ -275,22 +277,22 @@ scout_start(struct scout **scout, const struct option_texts *patterns,
 	worker.watch = s->mounts < 0 ? 0 : s->mounts;
 	err = s->patterns ? worker_start(&s->worker, &worker) : -ENOMEM;
 	if (err)
-		scout_free(s);
+		disk_watch_free(s);
 	else
-		*scout = s;
+		*watch = s;
 	return err;
 }
 
 void
-scout_stop(struct scout *s)
+disk_watch_stop(struct disk_watch *s)
 {
 	/* One that hangs is left behind: the process is ending. */
 	if (s && worker_stop(s->worker, NS_SECOND))
-		scout_free(s);
+		disk_watch_free(s);
 }
 
 void
-scout_add(struct scout *s, const char *path)
+disk_watch_add(struct disk_watch *s, const char *path)
 {
 	char *copy_of = strdup(path);
 	bool known = !copy_of;
@@ -298,7 +300,7 @@ scout_add(struct scout *s, const char *path)
 	pthread_mutex_lock(&s->lock);
 	for (unsigned i = 0; i < s->extras && !known; i++)
 		known = !strcmp(s->extra[i], path);
-	if (!known && s->extras < SCOUT_EXTRA)
+	if (!known && s->extras < DISK_WATCH_EXTRA)
 		s->extra[s->extras++] = copy_of;
 	else
 		free(copy_of);
@@ -307,7 +309,7 @@ scout_add(struct scout *s, const char *path)
 }
 
 bool
-scout_take(struct scout *s, struct scout_list *list)
+disk_watch_take(struct disk_watch *s, struct disk_watch_list *list)
 {
 	bool news;
 
@@ -315,7 +317,7 @@ scout_take(struct scout *s, struct scout_list *list)
 	news = s->news;
 	if (news) {
 		*list = s->told;
-		s->told = (struct scout_list){ 0 };
+		s->told = (struct disk_watch_list){ 0 };
 		s->news = false;
 	}
 	pthread_mutex_unlock(&s->lock);

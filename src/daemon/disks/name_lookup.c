@@ -4,7 +4,7 @@
  * `busy`, so that nothing must be freed or copied when the caller has given up
  * waiting.  While the thread is stuck no other lookup starts.
  */
-#include "daemon/disks/seek.h"
+#include "daemon/disks/name_lookup.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,14 +22,14 @@
 #define PATIENCE (NS_SECOND / 2)
 #define END	 (2 * NS_SECOND)
 
-struct seek {
+struct name_lookup {
 	struct worker *worker;
 	pthread_mutex_t lock; /* over the fields below */
 	bool busy;
 	char name[LAYOUT_FILE];
-	char *path[FLEET_MOST];
+	char *path[DISK_SET_MOST];
 	unsigned n;
-	bool has[FLEET_MOST];
+	bool has[DISK_SET_MOST];
 	unsigned looked;
 };
 
@@ -57,7 +57,7 @@ is_on_disk(const char *disk, const char *name)
 static int64_t
 look(void *arg)
 {
-	struct seek *s = arg;
+	struct name_lookup *s = arg;
 
 	pthread_mutex_lock(&s->lock);
 	while (s->looked < s->n && !worker_stops(s->worker)) {
@@ -79,7 +79,8 @@ look(void *arg)
 
 /* Sets the question; call with the lock held, while the thread is idle. */
 static void
-ask(struct seek *s, const struct seek_disks *disks, const char *name)
+ask(struct name_lookup *s, const struct name_lookup_disks *disks,
+    const char *name)
 {
 	for (unsigned i = 0; i < s->n; i++)
 		free(s->path[i]);
@@ -95,8 +96,8 @@ ask(struct seek *s, const struct seek_disks *disks, const char *name)
 }
 
 unsigned
-seek_name(struct seek *s, const struct seek_disks *disks, const char *name,
-	  bool has[FLEET_MOST])
+name_lookup_find(struct name_lookup *s, const struct name_lookup_disks *disks,
+		 const char *name, bool has[DISK_SET_MOST])
 {
 	unsigned looked;
 	bool busy;
@@ -121,18 +122,18 @@ seek_name(struct seek *s, const struct seek_disks *disks, const char *name,
 }
 
 bool
-seek_folder(struct seek *s, const char *path)
+name_lookup_answers(struct name_lookup *s, const char *path)
 {
-	const struct seek_disks one = { .path = { path }, .n = 1 };
-	bool has[FLEET_MOST];
+	const struct name_lookup_disks one = { .path = { path }, .n = 1 };
+	bool has[DISK_SET_MOST];
 
-	return seek_name(s, &one, "", has) == 1;
+	return name_lookup_find(s, &one, "", has) == 1;
 }
 
 /* ---- starting and stopping ------------------------------------------- */
 
 static void
-seek_free(struct seek *s)
+name_lookup_free(struct name_lookup *s)
 {
 	for (unsigned i = 0; i < s->n; i++)
 		free(s->path[i]);
@@ -141,10 +142,10 @@ seek_free(struct seek *s)
 }
 
 int
-seek_start(struct seek **seek)
+name_lookup_start(struct name_lookup **lookup)
 {
-	struct seek *s = calloc(1, sizeof *s);
-	struct worker_args worker = { .name = "spate-seek",
+	struct name_lookup *s = calloc(1, sizeof *s);
+	struct worker_args worker = { .name = "spate-lookup",
 				      .round = look,
 				      .arg = s,
 				      .first = WORKER_RESTS };
@@ -155,15 +156,15 @@ seek_start(struct seek **seek)
 	pthread_mutex_init(&s->lock, NULL);
 	err = worker_start(&s->worker, &worker);
 	if (err)
-		seek_free(s);
+		name_lookup_free(s);
 	else
-		*seek = s;
+		*lookup = s;
 	return err;
 }
 
 void
-seek_stop(struct seek *s)
+name_lookup_stop(struct name_lookup *s)
 {
 	if (s && worker_stop(s->worker, END))
-		seek_free(s);
+		name_lookup_free(s);
 }

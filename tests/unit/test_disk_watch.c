@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is there, what comes and what goes; mounts are left to the flow
  * tests. */
-#include "../../src/daemon/disks/scout.c"
+#include "../../src/daemon/disks/disk_watch.c"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -11,8 +11,8 @@
 #include "suite.h"
 
 static struct scratch scratch;
-static struct scout *scout;
-static struct scout_list list;
+static struct disk_watch *watch;
+static struct disk_watch_list list;
 static atomic_uint changes;
 
 static void
@@ -32,15 +32,15 @@ open_scout(const char *one, const char *two)
 	text[1] = two;
 	patterns = (struct option_texts){ text, two ? 2 : 1 };
 	atomic_store(&changes, 0);
-	list = (struct scout_list){ 0 };
-	ck_assert_int_eq(scout_start(&scout, &patterns, changed, NULL), 0);
+	list = (struct disk_watch_list){ 0 };
+	ck_assert_int_eq(disk_watch_start(&watch, &patterns, changed, NULL), 0);
 }
 
 static void
 close_scout(void)
 {
-	scout_stop(scout);
-	scout_clear(&list);
+	disk_watch_stop(watch);
+	disk_watch_clear(&list);
 	scratch_remove(&scratch);
 }
 
@@ -49,9 +49,9 @@ close_scout(void)
 static void
 news(void)
 {
-	scout_clear(&list);
-	while (!scout_take(scout, &list)) {
-		worker_poke(scout->worker);
+	disk_watch_clear(&list);
+	while (!disk_watch_take(watch, &list)) {
+		worker_poke(watch->worker);
 		sched_yield();
 	}
 }
@@ -98,9 +98,9 @@ START_TEST(what_is_told)
 	ck_assert_str_eq(list.disk[0].path, "/proc");
 	ck_assert(list.disk[0].there);
 
-	scout_add(scout, scratch_path(&scratch, "b"));
-	scout_add(scout, scratch_path(&scratch, "b"));
-	scout_add(scout, "/proc");
+	disk_watch_add(watch, scratch_path(&scratch, "b"));
+	disk_watch_add(watch, scratch_path(&scratch, "b"));
+	disk_watch_add(watch, "/proc");
 	news();
 	ck_assert_uint_eq(list.n, 2);
 	ck_assert_str_eq(list.disk[1].path, scratch_path(&scratch, "b"));
@@ -132,11 +132,11 @@ START_TEST(nothing_new_is_not_told)
 	open_scout(scratch.path, NULL);
 	news();
 	for (int i = 0; i < 100; i++) {
-		worker_poke(scout->worker);
+		worker_poke(watch->worker);
 		sched_yield();
 	}
 	ck_assert_uint_eq(atomic_load(&changes), 1);
-	ck_assert(!scout_take(scout, &list));
+	ck_assert(!disk_watch_take(watch, &list));
 	close_scout();
 }
 END_TEST
@@ -170,5 +170,5 @@ START_TEST(one_folder_by_two_names)
 }
 END_TEST
 
-SUITE("scout", folders_come_and_go, one_folder_by_two_names, what_is_told,
+SUITE("disk_watch", folders_come_and_go, one_folder_by_two_names, what_is_told,
       mount_points_are_told, nothing_new_is_not_told)

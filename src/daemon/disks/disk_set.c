@@ -3,8 +3,8 @@
  * A fixed array instead of one that grows: writers and recordings keep their
  * own arrays by disk number, which then never move.
  *
- * News from the scout is compared with its earlier news, not with the writers'
- * state.  A disk that fails while it is there is its writer's business, and a
+ * News from the disk watch is compared with its earlier news, not with the
+ * writers' state.  A disk that fails while it is there is its writer's business, and a
  * disk that was dropped by hand stays dropped until it is taken out.
  *
  * Disks that do not answer, as the event loop sees them; writer_disk.c handles
@@ -28,7 +28,7 @@
  * to their free space (flow/output/disk_choice.h).  So one forecast serves for all
  * together.
  */
-#include "daemon/disks/fleet.h"
+#include "daemon/disks/disk_set.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -38,16 +38,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* FLEET_SHARES: files are divided by at least 16 disks, so that the first disks
+/* DISK_SET_SHARES: files are divided by at least 16 disks, so that the first disks
  * leave some for disks that come later. */
-enum { FLEET_SHARES = 16 };
+enum { DISK_SET_SHARES = 16 };
 
-/* Starts the writer of disk `i`, or of a new disk if i is fleet->n.  For
- * fleet.c and fleet.c.  Returns 0 or -errno. */
+/* Starts the writer of disk `i`, or of a new disk if i is set->n.  For
+ * disk_set.c and disk_set.c.  Returns 0 or -errno. */
 static int
-fleet_enlist(struct fleet *f, unsigned i, const struct disk *disk)
+disk_set_enlist(struct disk_set *f, unsigned i, const struct disk *disk)
 {
-	struct fleet_disk *d = &f->disk[i];
+	struct disk_set_disk *d = &f->disk[i];
 	struct writer_args args = { .number = i,
 				    .disk = &d->disk,
 				    .queue = f->a.queue,
@@ -61,12 +61,12 @@ fleet_enlist(struct fleet *f, unsigned i, const struct disk *disk)
 	char *path;
 	int err;
 
-	if (i == FLEET_MOST)
+	if (i == DISK_SET_MOST)
 		return -ENOSPC;
 	path = i < f->n ? d->disk.path : strdup(disk->path);
 	if (!path)
 		return -ENOMEM;
-	*d = (struct fleet_disk){ .disk = *disk, .there = disk->id.device };
+	*d = (struct disk_set_disk){ .disk = *disk, .there = disk->id.device };
 	d->disk.path = path;
 	d->disk.fd = -1;
 	err = writer_start(&d->writer, &args);
@@ -78,32 +78,34 @@ fleet_enlist(struct fleet *f, unsigned i, const struct disk *disk)
 }
 
 int
-fleet_start(struct fleet *f, struct disks *disks, const struct fleet_args *args)
+disk_set_start(struct disk_set *f, struct disks *disks,
+	       const struct disk_set_args *args)
 {
-	unsigned shares = disks->n > FLEET_SHARES ? disks->n : FLEET_SHARES;
+	unsigned shares =
+	    disks->n > DISK_SET_SHARES ? disks->n : DISK_SET_SHARES;
 	int err = 0;
 
-	*f = (struct fleet){ .a = *args, .files = args->files / shares };
+	*f = (struct disk_set){ .a = *args, .files = args->files / shares };
 	f->sampled[0] = clock_steady();
 	f->samples = 1;
 	for (unsigned i = 0; i < disks->n && !err; i++) {
 		/* The writer opens the disk while it needs it, because an open
 		 * disk cannot be unmounted. */
 		disk_close(&disks->disk[i]);
-		err = fleet_enlist(f, i, &disks->disk[i]);
+		err = disk_set_enlist(f, i, &disks->disk[i]);
 	}
 	if (!err)
-		err = scout_start(&f->scout, args->patterns, args->changed,
-				  args->arg);
+		err = disk_watch_start(&f->watch, args->patterns, args->changed,
+				       args->arg);
 	return err;
 }
 
 bool
-fleet_stop(struct fleet *f)
+disk_set_stop(struct disk_set *f)
 {
 	bool all = true;
 
-	scout_stop(f->scout);
+	disk_watch_stop(f->watch);
 	for (unsigned i = 0; i < f->n; i++) {
 		if (f->disk[i].writer && !writer_stop(f->disk[i].writer))
 			all = false;
@@ -115,30 +117,30 @@ fleet_stop(struct fleet *f)
 }
 
 unsigned
-fleet_writers(const struct fleet *f)
+disk_set_writers(const struct disk_set *f)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->n; i++)
-		n += fleet_writer(f, i) != NULL;
+		n += disk_set_writer(f, i) != NULL;
 	return n;
 }
 
 struct writer *
-fleet_writer(const struct fleet *f, unsigned i)
+disk_set_writer(const struct disk_set *f, unsigned i)
 {
 	return f->disk[i].leaving ? NULL : f->disk[i].writer;
 }
 
 const char *
-fleet_path(const struct fleet *f, unsigned i)
+disk_set_path(const struct disk_set *f, unsigned i)
 {
 	return f->disk[i].disk.path;
 }
 
 /* Returns the number of the disk with this path, or -1. */
 static int
-fleet_find(const struct fleet *f, const char *path)
+disk_set_find(const struct disk_set *f, const char *path)
 {
 	for (unsigned i = 0; i < f->n; i++) {
 		if (!strcmp(f->disk[i].disk.path, path))
@@ -147,16 +149,16 @@ fleet_find(const struct fleet *f, const char *path)
 	return -1;
 }
 
-/* ---- news from the scout --------------------------------------------- */
+/* ---- news from the disk watch ---------------------------------------- */
 
 static void
-join(struct fleet *f, unsigned i, const struct scout_disk *seen)
+join(struct disk_set *f, unsigned i, const struct disk_watch_disk *seen)
 {
 	struct disk disk = { .path = seen->path,
 			     .id = seen->id,
 			     .mount = seen->mount,
 			     .reserve_asked = f->a.reserve };
-	int err = fleet_enlist(f, i, &disk);
+	int err = disk_set_enlist(f, i, &disk);
 
 	if (err)
 		log_line(LEVEL_ERROR, seen->path, "cannot take part: %s",
@@ -168,7 +170,7 @@ join(struct fleet *f, unsigned i, const struct scout_disk *seen)
 /* Drops a disk that came back as another disk's folder, by a link or a second
  * mount. */
 static void
-twin_leave(struct fleet_disk *d)
+twin_leave(struct disk_set_disk *d)
 {
 	log_line(LEVEL_WARN, d->disk.path,
 		 "it is the folder of another disk: it counts once");
@@ -177,9 +179,9 @@ twin_leave(struct fleet_disk *d)
 }
 
 static void
-seen_again(struct fleet *f, unsigned i, const struct scout_disk *seen)
+seen_again(struct disk_set *f, unsigned i, const struct disk_watch_disk *seen)
 {
-	struct fleet_disk *d = &f->disk[i];
+	struct disk_set_disk *d = &f->disk[i];
 	bool changed = d->there != seen->there ||
 		       (seen->there && !disk_same(&d->disk.id, &seen->id));
 
@@ -195,8 +197,8 @@ seen_again(struct fleet *f, unsigned i, const struct scout_disk *seen)
 		join(f, i, seen);
 }
 
-static const struct scout_disk *
-list_find(const struct scout_list *list, const char *path)
+static const struct disk_watch_disk *
+list_find(const struct disk_watch_list *list, const char *path)
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		if (!strcmp(list->disk[i].path, path))
@@ -206,24 +208,25 @@ list_find(const struct scout_list *list, const char *path)
 }
 
 static void
-scouted(struct fleet *f)
+watched(struct disk_set *f)
 {
-	struct scout_list list;
+	struct disk_watch_list list;
 	unsigned known = f->n;
 
-	if (!scout_take(f->scout, &list))
+	if (!disk_watch_take(f->watch, &list))
 		return;
 	for (unsigned i = 0; i < known; i++) {
-		const struct scout_disk *seen =
-		    list_find(&list, fleet_path(f, i));
+		const struct disk_watch_disk *seen =
+		    list_find(&list, disk_set_path(f, i));
 
-		seen_again(f, i, seen ? seen : &(struct scout_disk){ 0 });
+		seen_again(f, i, seen ? seen : &(struct disk_watch_disk){ 0 });
 	}
 	for (unsigned i = 0; i < list.n; i++) {
-		if (!list.disk[i].twin && fleet_find(f, list.disk[i].path) < 0)
+		if (!list.disk[i].twin &&
+		    disk_set_find(f, list.disk[i].path) < 0)
 			join(f, f->n, &list.disk[i]);
 	}
-	scout_clear(&list);
+	disk_watch_clear(&list);
 }
 
 /* ---- disks that do not answer -------------------------------------------- */
@@ -231,7 +234,7 @@ scouted(struct fleet *f)
 #define PROBE_MOST (2 * NS_SECOND)
 
 unsigned
-fleet_takers(const struct fleet *f)
+disk_set_takers(const struct disk_set *f)
 {
 	unsigned n = 0;
 
@@ -241,7 +244,7 @@ fleet_takers(const struct fleet *f)
 }
 
 bool
-fleet_leaves(const struct fleet *f)
+disk_set_leaves(const struct disk_set *f)
 {
 	for (unsigned i = 0; i < f->n; i++) {
 		struct writer_facts facts = { 0 };
@@ -256,13 +259,13 @@ fleet_leaves(const struct fleet *f)
 }
 
 static void
-left_probe(struct fleet *f, int64_t now)
+left_probe(struct disk_set *f, int64_t now)
 {
 	if (!queue_length(f->a.queue) || now < f->probe_at)
 		return;
 	for (unsigned i = 0; i < f->n; i++) {
-		if (fleet_writer(f, i))
-			writer_retry(fleet_writer(f, i));
+		if (disk_set_writer(f, i))
+			writer_retry(disk_set_writer(f, i));
 	}
 	f->probe_gap = f->probe_gap ? 2 * f->probe_gap : NS_SECOND;
 	if (f->probe_gap > PROBE_MOST)
@@ -271,15 +274,15 @@ left_probe(struct fleet *f, int64_t now)
 }
 
 /* Looks at all disks, gives away the blocks of hung ones, and probes failed
- * ones while no disk takes blocks.  fleet_step calls it once a second. */
+ * ones while no disk takes blocks.  disk_set_step calls it once a second. */
 static void
-fleet_watch(struct fleet *f, int64_t now)
+disk_set_watch(struct disk_set *f, int64_t now)
 {
 	for (unsigned i = 0; i < f->n; i++) {
 		if (f->disk[i].writer)
 			writer_watch(f->disk[i].writer, now);
 	}
-	if (!fleet_takers(f)) {
+	if (!disk_set_takers(f)) {
 		left_probe(f, now);
 		return;
 	}
@@ -291,14 +294,14 @@ fleet_watch(struct fleet *f, int64_t now)
 }
 
 bool
-fleet_works(const struct fleet *f)
+disk_set_works(const struct disk_set *f)
 {
 	for (unsigned i = 0; i < f->n; i++) {
 		struct writer_facts facts;
 
-		if (!fleet_writer(f, i))
+		if (!disk_set_writer(f, i))
 			continue;
-		writer_facts(fleet_writer(f, i), &facts);
+		writer_facts(disk_set_writer(f, i), &facts);
 		if (writer_works(&facts))
 			return true;
 	}
@@ -324,7 +327,7 @@ waiting_lose(struct queue *queue, struct output *o)
 }
 
 void
-fleet_abandon(struct fleet *f, struct output *o)
+disk_set_abandon(struct disk_set *f, struct output *o)
 {
 	waiting_lose(f->a.queue, o);
 	for (unsigned i = 0; i < f->n; i++) {
@@ -335,26 +338,26 @@ fleet_abandon(struct fleet *f, struct output *o)
 
 /* True if the disk takes part and does not hang. */
 static bool
-is_usable(const struct fleet *fleet, unsigned i)
+is_usable(const struct disk_set *set, unsigned i)
 {
 	struct writer_facts f;
 
-	if (!fleet_writer(fleet, i))
+	if (!disk_set_writer(set, i))
 		return false;
-	writer_facts(fleet_writer(fleet, i), &f);
+	writer_facts(disk_set_writer(set, i), &f);
 	return f.state != WRITER_HUNG;
 }
 
 int
-fleet_disks(const struct fleet *fleet, struct disks *disks)
+disk_set_copy(const struct disk_set *set, struct disks *disks)
 {
-	disks->disk = calloc(fleet->n + 1, sizeof *disks->disk);
+	disks->disk = calloc(set->n + 1, sizeof *disks->disk);
 	if (!disks->disk)
 		return -ENOMEM;
-	for (unsigned i = 0; i < fleet->n; i++) {
-		const struct disk *from = &fleet->disk[i].disk;
+	for (unsigned i = 0; i < set->n; i++) {
+		const struct disk *from = &set->disk[i].disk;
 
-		if (!is_usable(fleet, i))
+		if (!is_usable(set, i))
 			continue;
 		disks->disk[disks->n] = (struct disk){
 			.path = strdup(from->path),
@@ -371,12 +374,12 @@ fleet_disks(const struct fleet *fleet, struct disks *disks)
 /* ---- once a second --------------------------------------------------- */
 
 static void
-disk_sample(struct fleet *f, struct fleet_disk *d)
+disk_sample(struct disk_set *f, struct disk_set_disk *d)
 {
-	unsigned last = f->samples % (FLEET_MINUTE + 1);
-	unsigned before = (f->samples - 1) % (FLEET_MINUTE + 1);
-	unsigned first = f->samples > FLEET_MINUTE
-			     ? (f->samples + 1) % (FLEET_MINUTE + 1)
+	unsigned last = f->samples % (DISK_SET_MINUTE + 1);
+	unsigned before = (f->samples - 1) % (DISK_SET_MINUTE + 1);
+	unsigned first = f->samples > DISK_SET_MINUTE
+			     ? (f->samples + 1) % (DISK_SET_MINUTE + 1)
 			     : 0;
 	struct writer_facts facts;
 
@@ -391,12 +394,13 @@ disk_sample(struct fleet *f, struct fleet_disk *d)
 }
 
 static void
-sample(struct fleet *f, int64_t now)
+sample(struct disk_set *f, int64_t now)
 {
-	if (now - f->sampled[(f->samples - 1) % (FLEET_MINUTE + 1)] < NS_SECOND)
+	if (now - f->sampled[(f->samples - 1) % (DISK_SET_MINUTE + 1)] <
+	    NS_SECOND)
 		return;
-	fleet_watch(f, now);
-	f->sampled[f->samples % (FLEET_MINUTE + 1)] = now;
+	disk_set_watch(f, now);
+	f->sampled[f->samples % (DISK_SET_MINUTE + 1)] = now;
 	for (unsigned i = 0; i < f->n; i++) {
 		if (f->disk[i].writer)
 			disk_sample(f, &f->disk[i]);
@@ -405,7 +409,7 @@ sample(struct fleet *f, int64_t now)
 }
 
 static void
-leave(struct fleet_disk *d)
+leave(struct disk_set_disk *d)
 {
 	if (!d->leaving || !writer_dropped(d->writer))
 		return;
@@ -416,9 +420,9 @@ leave(struct fleet_disk *d)
 }
 
 void
-fleet_step(struct fleet *f, int64_t now)
+disk_set_step(struct disk_set *f, int64_t now)
 {
-	scouted(f);
+	watched(f);
 	for (unsigned i = 0; i < f->n; i++)
 		leave(&f->disk[i]);
 	sample(f, now);
@@ -435,7 +439,7 @@ refuse(struct fault *fault, int err, const char *path, const char *why)
 }
 
 bool
-fleet_configured(const struct fleet *f, const char *path)
+disk_set_configured(const struct disk_set *f, const char *path)
 {
 	for (unsigned i = 0; i < f->a.patterns->n; i++) {
 		if (disk_matches(f->a.patterns->text[i], path))
@@ -447,7 +451,7 @@ fleet_configured(const struct fleet *f, const char *path)
 /* Returns a configured wildcard that would match `path` if something were
  * mounted there, or NULL. */
 static const char *
-pattern_of(const struct fleet *f, const char *path)
+pattern_of(const struct disk_set *f, const char *path)
 {
 	for (unsigned i = 0; i < f->a.patterns->n; i++) {
 		const char *pattern = f->a.patterns->text[i];
@@ -460,10 +464,10 @@ pattern_of(const struct fleet *f, const char *path)
 
 /* Returns the path of a disk that is the same folder, or NULL. */
 static const char *
-twin_of(const struct fleet *f, const struct disk *disk)
+twin_of(const struct disk_set *f, const struct disk *disk)
 {
 	for (unsigned i = 0; i < f->n; i++) {
-		const struct fleet_disk *d = &f->disk[i];
+		const struct disk_set_disk *d = &f->disk[i];
 
 		if (d->writer && d->there && disk_same(&d->disk.id, &disk->id))
 			return d->disk.path;
@@ -472,7 +476,8 @@ twin_of(const struct fleet *f, const struct disk *disk)
 }
 
 static int
-look(const struct fleet *f, struct disk *disk, bool force, struct fault *fault)
+look(const struct disk_set *f, struct disk *disk, bool force,
+     struct fault *fault)
 {
 	const char *pattern = pattern_of(f, disk->path);
 	struct disk_id root = { 0 };
@@ -497,7 +502,7 @@ look(const struct fleet *f, struct disk *disk, bool force, struct fault *fault)
 		fault_why(fault, "it is the folder of %s, which takes part",
 			  twin);
 		err = -EEXIST;
-	} else if (!force && !fleet_configured(f, disk->path) &&
+	} else if (!force && !disk_set_configured(f, disk->path) &&
 		   !disk_look("/", false, &root) &&
 		   root.device == disk->id.device) {
 		err = refuse(fault, -EPERM, disk->path,
@@ -508,9 +513,9 @@ look(const struct fleet *f, struct disk *disk, bool force, struct fault *fault)
 }
 
 static int
-known(const struct fleet *f, unsigned i, struct fault *fault)
+known(const struct disk_set *f, unsigned i, struct fault *fault)
 {
-	const struct fleet_disk *d = &f->disk[i];
+	const struct disk_set_disk *d = &f->disk[i];
 
 	if (d->leaving) {
 		refuse(fault, -EBUSY, d->disk.path, "it is just being dropped");
@@ -542,12 +547,13 @@ path_take(char out[4096], const char *path, struct fault *fault)
 }
 
 int
-fleet_add(struct fleet *f, const char *named, bool force, struct fault *fault)
+disk_set_add(struct disk_set *f, const char *named, bool force,
+	     struct fault *fault)
 {
 	char path[4096];
 	struct disk disk = { .path = path, .reserve_asked = f->a.reserve };
 	int err = path_take(path, named, fault);
-	int i = err ? -1 : fleet_find(f, path);
+	int i = err ? -1 : disk_set_find(f, path);
 
 	if (i >= 0 && f->disk[i].writer)
 		return known(f, (unsigned)i, fault);
@@ -557,14 +563,14 @@ fleet_add(struct fleet *f, const char *named, bool force, struct fault *fault)
 		return err;
 	if (i < 0)
 		i = (int)f->n;
-	err = fleet_enlist(f, (unsigned)i, &disk);
+	err = disk_set_enlist(f, (unsigned)i, &disk);
 	if (err == -ENOSPC)
 		return refuse(fault, err, path, "there were 256 already");
 	if (err)
 		return refuse(fault, err, path, strerror(-err));
-	if (!fleet_configured(f, path)) {
+	if (!disk_set_configured(f, path)) {
 		f->disk[i].by_hand = true;
-		scout_add(f->scout, path);
+		disk_watch_add(f->watch, path);
 	}
 	log_line(LEVEL_INFO, path, "added");
 	return i;
@@ -572,10 +578,10 @@ fleet_add(struct fleet *f, const char *named, bool force, struct fault *fault)
 
 /* True if a disk other than `but` works. */
 static bool
-others_work(const struct fleet *f, unsigned but)
+others_work(const struct disk_set *f, unsigned but)
 {
 	for (unsigned i = 0; i < f->n; i++) {
-		struct writer *w = fleet_writer(f, i);
+		struct writer *w = disk_set_writer(f, i);
 		struct writer_facts facts;
 
 		if (!w || i == but)
@@ -588,12 +594,12 @@ others_work(const struct fleet *f, unsigned but)
 }
 
 int
-fleet_drop(struct fleet *f, const char *named, bool recording,
-	   struct fault *fault)
+disk_set_drop(struct disk_set *f, const char *named, bool recording,
+	      struct fault *fault)
 {
 	char path[4096];
 	int err = path_take(path, named, fault);
-	int i = err ? -1 : fleet_find(f, path);
+	int i = err ? -1 : disk_set_find(f, path);
 
 	if (err)
 		return err;
@@ -620,35 +626,36 @@ fleet_drop(struct fleet *f, const char *named, bool recording,
 /* ---- new patterns ---------------------------------------------------- */
 
 int
-fleet_patterns(struct fleet *f)
+disk_set_patterns(struct disk_set *f)
 {
 	for (unsigned i = 0; i < f->n; i++) {
-		struct fleet_disk *d = &f->disk[i];
-		bool wanted = d->by_hand || fleet_configured(f, d->disk.path);
+		struct disk_set_disk *d = &f->disk[i];
+		bool wanted =
+		    d->by_hand || disk_set_configured(f, d->disk.path);
 
 		d->unwanted = d->writer && !wanted;
 	}
-	return scout_patterns(f->scout, f->a.patterns);
+	return disk_watch_patterns(f->watch, f->a.patterns);
 }
 
 void
-fleet_tidy(struct fleet *f, bool recording)
+disk_set_tidy(struct disk_set *f, bool recording)
 {
 	struct fault fault;
 
 	for (unsigned i = 0; i < f->n; i++) {
-		struct fleet_disk *d = &f->disk[i];
+		struct disk_set_disk *d = &f->disk[i];
 
 		if (!d->unwanted)
 			continue;
 		d->unwanted =
 		    d->writer && !d->leaving &&
-		    fleet_drop(f, d->disk.path, recording, &fault) < 0;
+		    disk_set_drop(f, d->disk.path, recording, &fault) < 0;
 	}
 }
 
 void
-fleet_reserve(struct fleet *f, uint64_t reserve)
+disk_set_reserve(struct disk_set *f, uint64_t reserve)
 {
 	f->a.reserve = reserve;
 	for (unsigned i = 0; i < f->n; i++)
@@ -659,10 +666,10 @@ fleet_reserve(struct fleet *f, uint64_t reserve)
 /* ---- space and speed ----------------------------------------------------- */
 
 static void
-facts_of(const struct fleet *f, unsigned i, struct writer_facts *facts)
+facts_of(const struct disk_set *f, unsigned i, struct writer_facts *facts)
 {
 	*facts = (struct writer_facts){ .state = WRITER_MISSING };
-	if (fleet_writer(f, i))
+	if (disk_set_writer(f, i))
 		writer_facts(f->disk[i].writer, facts);
 }
 
@@ -675,7 +682,7 @@ counts(const struct writer_facts *facts)
 
 /* True if a disk before `i` is on the same file system and counts. */
 static bool
-is_counted(const struct fleet *f, unsigned i, dev_t device)
+is_counted(const struct disk_set *f, unsigned i, dev_t device)
 {
 	struct writer_facts facts;
 
@@ -688,15 +695,15 @@ is_counted(const struct fleet *f, unsigned i, dev_t device)
 }
 
 void
-fleet_space(const struct fleet *f, struct fleet_space *s)
+disk_set_space(const struct disk_set *f, struct disk_set_space *s)
 {
-	*s = (struct fleet_space){ .forecast = -1 };
+	*s = (struct disk_set_space){ .forecast = -1 };
 	for (unsigned i = 0; i < f->n; i++) {
 		struct writer_facts facts;
 
 		facts_of(f, i, &facts);
 		s->written += facts.written;
-		if (!fleet_writer(f, i) || !counts(&facts))
+		if (!disk_set_writer(f, i) || !counts(&facts))
 			continue;
 		s->disks++;
 		s->untried += !facts.space.total;
@@ -715,7 +722,7 @@ fleet_space(const struct fleet *f, struct fleet_space *s)
  * count as if each had its own, since no recording should be refused by a
  * guess. */
 double
-fleet_speed(const struct fleet *f)
+disk_set_speed(const struct disk_set *f)
 {
 	double speed = 0;
 
@@ -723,9 +730,9 @@ fleet_speed(const struct fleet *f)
 		struct writer_facts facts;
 
 		facts_of(f, i, &facts);
-		if (!fleet_writer(f, i) || !counts(&facts))
+		if (!disk_set_writer(f, i) || !counts(&facts))
 			continue;
-		if (facts.written < FLEET_SHOWN || !f->disk[i].fastest)
+		if (facts.written < DISK_SET_SHOWN || !f->disk[i].fastest)
 			return 0;
 		speed += f->disk[i].fastest;
 	}
@@ -733,7 +740,7 @@ fleet_speed(const struct fleet *f)
 }
 
 double
-fleet_forecast(const struct fleet *f, unsigned i)
+disk_set_forecast(const struct disk_set *f, unsigned i)
 {
 	struct writer_facts of, facts;
 	double rate = 0;

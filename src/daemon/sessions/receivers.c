@@ -4,7 +4,7 @@
  * same rate.  Ports of different streams need not, but nothing better is known
  * when a stream begins, and intakes do not move afterwards.
  */
-#include "daemon/sessions/crew.h"
+#include "daemon/sessions/receivers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,14 +30,14 @@ cpus_deal(const struct option_counts *all, unsigned i, unsigned n,
 }
 
 int
-crew_start(struct crew *crew, const struct setup_options *o)
+receivers_start(struct receivers *receivers, const struct setup_options *o)
 {
 	uint32_t *cpu = calloc(o->receiver_cpus.n + 1, sizeof *cpu);
 	unsigned n = o->receivers;
 	int err = cpu ? 0 : -ENOMEM;
 
-	crew->member = calloc(n, sizeof *crew->member);
-	if (!crew->member)
+	receivers->member = calloc(n, sizeof *receivers->member);
+	if (!receivers->member)
 		err = -ENOMEM;
 	for (unsigned i = 0; i < n && !err; i++) {
 		struct receiver_args args = {
@@ -46,24 +46,24 @@ crew_start(struct crew *crew, const struct setup_options *o)
 			.cpus = cpus_deal(&o->receiver_cpus, i, n, cpu)
 		};
 
-		err = receiver_start(&crew->member[i].receiver, &args);
-		crew->n += !err;
+		err = receiver_start(&receivers->member[i].receiver, &args);
+		receivers->n += !err;
 	}
 	free(cpu);
 	return err;
 }
 
 void
-crew_stop(struct crew *crew)
+receivers_stop(struct receivers *receivers)
 {
-	for (unsigned i = 0; i < crew->n; i++)
-		receiver_stop(crew->member[i].receiver);
-	free(crew->member);
-	*crew = (struct crew){ 0 };
+	for (unsigned i = 0; i < receivers->n; i++)
+		receiver_stop(receivers->member[i].receiver);
+	free(receivers->member);
+	*receivers = (struct receivers){ 0 };
 }
 
 static bool
-is_better(const struct crew_member *a, const struct crew_member *b,
+is_better(const struct receivers_member *a, const struct receivers_member *b,
 	  const void *group)
 {
 	if (group && (a->group == group) != (b->group == group))
@@ -71,19 +71,21 @@ is_better(const struct crew_member *a, const struct crew_member *b,
 	return a->sources < b->sources;
 }
 
-struct crew_member *
-crew_add(struct crew *crew, const void *group, unsigned sources)
+struct receivers_member *
+receivers_add(struct receivers *receivers, const void *group, unsigned sources)
 {
-	struct crew_member *least = &crew->member[crew->turn % crew->n];
+	struct receivers_member *least =
+	    &receivers->member[receivers->turn % receivers->n];
 
-	for (unsigned i = 0; i < crew->n; i++) {
-		struct crew_member *m =
-		    &crew->member[(crew->turn + i) % crew->n];
+	for (unsigned i = 0; i < receivers->n; i++) {
+		struct receivers_member *m =
+		    &receivers->member[(receivers->turn + i) % receivers->n];
 
 		if (is_better(m, least, group))
 			least = m;
 	}
-	crew->turn = (unsigned)(least - crew->member + 1) % crew->n;
+	receivers->turn =
+	    (unsigned)(least - receivers->member + 1) % receivers->n;
 	least->sources += sources;
 	if (group)
 		least->group = group;
@@ -91,18 +93,18 @@ crew_add(struct crew *crew, const void *group, unsigned sources)
 }
 
 void
-crew_remove(struct crew_member *member, unsigned sources)
+receivers_remove(struct receivers_member *member, unsigned sources)
 {
 	member->sources -= sources;
 }
 
 bool
-crew_moves(struct crew *crew)
+receivers_move(struct receivers *receivers)
 {
 	bool all = true;
 
-	for (unsigned i = 0; i < crew->n; i++) {
-		struct crew_member *m = &crew->member[i];
+	for (unsigned i = 0; i < receivers->n; i++) {
+		struct receivers_member *m = &receivers->member[i];
 		int64_t beat = receiver_beat(m->receiver);
 
 		all &= beat != m->beat;

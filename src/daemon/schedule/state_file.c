@@ -4,7 +4,7 @@
  * may not be written, it is tried again every 10 seconds and at the end, and
  * logged once.
  */
-#include "daemon/schedule/scribe.h"
+#include "daemon/schedule/state_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #define AGAIN (10 * NS_SECOND)
 #define END   (10 * NS_SECOND)
 
-struct scribe {
+struct state_file {
 	char *folder, *file, *beside;
 	int said; /* private to the thread: the last error, which is logged */
 	struct worker *worker;
@@ -60,7 +60,7 @@ folder_open(const char *path)
 }
 
 static int
-put(struct scribe *s, const char *text)
+put(struct state_file *s, const char *text)
 {
 	int dir = folder_open(s->folder), err;
 
@@ -76,7 +76,7 @@ put(struct scribe *s, const char *text)
 }
 
 static void
-say(struct scribe *s, int err)
+say(struct state_file *s, int err)
 {
 	if (err && err != s->said)
 		log_line(LEVEL_ERROR, NULL,
@@ -93,7 +93,7 @@ say(struct scribe *s, int err)
 /* Sets the text that waits, unless a newer one does; frees the one that is not
  * needed. */
 static void
-put_back(struct scribe *s, char *text)
+put_back(struct state_file *s, char *text)
 {
 	pthread_mutex_lock(&s->lock);
 	if (!s->text) {
@@ -107,7 +107,7 @@ put_back(struct scribe *s, char *text)
 static int64_t
 write_text(void *arg)
 {
-	struct scribe *s = arg;
+	struct state_file *s = arg;
 	char *text;
 	int err;
 
@@ -130,7 +130,7 @@ write_text(void *arg)
 /* ---- the caller's side ------------------------------------------------- */
 
 void
-scribe_write(struct scribe *s, char *text)
+state_file_write(struct state_file *s, char *text)
 {
 	char *old;
 
@@ -145,7 +145,7 @@ scribe_write(struct scribe *s, char *text)
 }
 
 static void
-scribe_free(struct scribe *s)
+state_file_free(struct state_file *s)
 {
 	pthread_mutex_destroy(&s->lock);
 	free(s->text);
@@ -156,7 +156,7 @@ scribe_free(struct scribe *s)
 }
 
 bool
-scribe_stop(struct scribe *s)
+state_file_stop(struct state_file *s)
 {
 	if (!s)
 		return true;
@@ -165,15 +165,16 @@ scribe_stop(struct scribe *s)
 			 s->folder, s->file);
 		return false;
 	}
-	scribe_free(s);
+	state_file_free(s);
 	return true;
 }
 
 int
-scribe_start(struct scribe **scribe, const char *folder, const char *file)
+state_file_start(struct state_file **state, const char *folder,
+		 const char *file)
 {
-	struct scribe *s = calloc(1, sizeof *s);
-	struct worker_args worker = { .name = "spate-scribe",
+	struct state_file *s = calloc(1, sizeof *s);
+	struct worker_args worker = { .name = "spate-state",
 				      .round = write_text,
 				      .arg = s,
 				      .first = WORKER_RESTS,
@@ -190,9 +191,9 @@ scribe_start(struct scribe **scribe, const char *folder, const char *file)
 	else
 		err = worker_start(&s->worker, &worker);
 	if (err) {
-		scribe_free(s);
+		state_file_free(s);
 		return err;
 	}
-	*scribe = s;
+	*state = s;
 	return 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two lists, both under one lock: chores to do, the first of which is running,
- * and finished chores that wait for the event loop.
+ * Two lists, both under one lock: jobs to do, the first of which is running,
+ * and finished jobs that wait for the event loop.
  *
  * A rest as long as the work halves the load that a removal puts on a disk that
  * is also written.  Unlinking a 64M chunk takes 1-3 ms on ext4 and XFS, so 100
  * GB are still gone in seconds.
  */
-#include "daemon/disks/chores.h"
+#include "daemon/disks/housekeeping.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,17 +24,17 @@
 enum { REST = 1 };
 #define END (2 * NS_SECOND)
 
-struct chores {
+struct housekeeping {
 	void (*done)(void *arg);
 	void *arg;
 	atomic_bool stop; /* cuts a removal short */
 	struct worker *worker;
-	pthread_mutex_t lock;	      /* over the two lists */
-	struct chore *todo, *results; /* oldest first */
+	pthread_mutex_t lock;			 /* over the two lists */
+	struct housekeeping_job *todo, *results; /* oldest first */
 };
 
 void
-chore_free(struct chore *c)
+housekeeping_free(struct housekeeping_job *c)
 {
 	json_decref(c->result);
 	disks_clear(&c->disks);
@@ -44,7 +44,7 @@ chore_free(struct chore *c)
 /* ---- the thread ------------------------------------------------------ */
 
 static int
-remove_it(struct chores *all, struct chore *c)
+remove_it(struct housekeeping *all, struct housekeeping_job *c)
 {
 	const struct removal_pace pace = { .rest = REST, .stop = &all->stop };
 	struct removal *r;
@@ -52,7 +52,7 @@ remove_it(struct chores *all, struct chore *c)
 
 	if (err)
 		return err;
-	if (c->kind == CHORE_REMOVE)
+	if (c->kind == HOUSEKEEPING_REMOVE)
 		err = removal_run(r, c->force, &pace, &c->fault);
 	if (!err)
 		c->result = removal_json(r);
@@ -61,22 +61,22 @@ remove_it(struct chores *all, struct chore *c)
 }
 
 static void
-do_chore(struct chores *all, struct chore *c)
+do_job(struct housekeeping *all, struct housekeeping_job *c)
 {
 	for (unsigned i = 0; i < c->disks.n; i++)
 		disk_open(&c->disks.disk[i]);
-	if (c->kind == CHORE_LOOK || c->kind == CHORE_REMOVE)
+	if (c->kind == HOUSEKEEPING_LOOK || c->kind == HOUSEKEEPING_REMOVE)
 		c->err = remove_it(all, c);
 	else
-		c->err =
-		    protect_set(&c->disks, c->name, c->kind == CHORE_PROTECT,
-				&c->result, &c->fault);
+		c->err = protect_set(&c->disks, c->name,
+				     c->kind == HOUSEKEEPING_PROTECT,
+				     &c->result, &c->fault);
 	for (unsigned i = 0; i < c->disks.n; i++)
 		disk_close(&c->disks.disk[i]);
 }
 
 static void
-append(struct chore **list, struct chore *c)
+append(struct housekeeping_job **list, struct housekeeping_job *c)
 {
 	while (*list)
 		list = &(*list)->next;
@@ -84,12 +84,12 @@ append(struct chore **list, struct chore *c)
 	*list = c;
 }
 
-/* Does the first chore, which stays in its list meanwhile. */
+/* Does the first job, which stays in its list meanwhile. */
 static int64_t
 do_first(void *arg)
 {
-	struct chores *all = arg;
-	struct chore *c;
+	struct housekeeping *all = arg;
+	struct housekeeping_job *c;
 	bool more;
 
 	pthread_mutex_lock(&all->lock);
@@ -97,7 +97,7 @@ do_first(void *arg)
 	pthread_mutex_unlock(&all->lock);
 	if (!c)
 		return WORKER_RESTS;
-	do_chore(all, c);
+	do_job(all, c);
 	pthread_mutex_lock(&all->lock);
 	all->todo = c->next;
 	more = all->todo;
@@ -112,18 +112,18 @@ do_first(void *arg)
 /* ---- the event loop -------------------------------------------------- */
 
 static void
-free_list(struct chore *list)
+free_list(struct housekeeping_job *list)
 {
-	struct chore *next;
+	struct housekeeping_job *next;
 
 	for (; list; list = next) {
 		next = list->next;
-		chore_free(list);
+		housekeeping_free(list);
 	}
 }
 
 static void
-free_chores(struct chores *all)
+free_all(struct housekeeping *all)
 {
 	free_list(all->todo);
 	free_list(all->results);
@@ -132,10 +132,10 @@ free_chores(struct chores *all)
 }
 
 int
-chores_start(struct chores **chores, void (*done)(void *arg), void *arg)
+housekeeping_start(struct housekeeping **h, void (*done)(void *arg), void *arg)
 {
-	struct chores *all = calloc(1, sizeof *all);
-	struct worker_args worker = { .name = "spate-chores",
+	struct housekeeping *all = calloc(1, sizeof *all);
+	struct worker_args worker = { .name = "spate-removals",
 				      .round = do_first,
 				      .arg = all,
 				      .first = WORKER_RESTS,
@@ -149,20 +149,20 @@ chores_start(struct chores **chores, void (*done)(void *arg), void *arg)
 	pthread_mutex_init(&all->lock, NULL);
 	err = worker_start(&all->worker, &worker);
 	if (err)
-		free_chores(all);
+		free_all(all);
 	else
-		*chores = all;
+		*h = all;
 	return err;
 }
 
 void
-chores_stop(struct chores *all)
+housekeeping_stop(struct housekeeping *all)
 {
 	if (!all)
 		return;
 	atomic_store(&all->stop, true);
 	if (worker_stop(all->worker, END))
-		free_chores(all);
+		free_all(all);
 	else
 		log_line(LEVEL_WARN, NULL,
 			 "a disk hangs: what removes recordings is left "
@@ -170,17 +170,17 @@ chores_stop(struct chores *all)
 }
 
 int
-chores_add(struct chores *all, const struct chore *chore,
-	   const struct fleet *fleet)
+housekeeping_add(struct housekeeping *all, const struct housekeeping_job *job,
+		 const struct disk_set *set)
 {
-	struct chore *c = malloc(sizeof *c);
+	struct housekeeping_job *c = malloc(sizeof *c);
 
 	if (!c)
 		return -ENOMEM;
-	*c = *chore;
+	*c = *job;
 	c->disks = (struct disks){ 0 };
-	if (fleet_disks(fleet, &c->disks)) {
-		chore_free(c);
+	if (disk_set_copy(set, &c->disks)) {
+		housekeeping_free(c);
 		return -ENOMEM;
 	}
 	pthread_mutex_lock(&all->lock);
@@ -190,10 +190,10 @@ chores_add(struct chores *all, const struct chore *chore,
 	return 0;
 }
 
-struct chore *
-chores_take(struct chores *all)
+struct housekeeping_job *
+housekeeping_take(struct housekeeping *all)
 {
-	struct chore *c;
+	struct housekeeping_job *c;
 
 	pthread_mutex_lock(&all->lock);
 	c = all->results;
