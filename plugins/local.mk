@@ -44,9 +44,6 @@ endif
 %C%_format_vdif_la_LDFLAGS = $(PLUGIN_FLAGS)
 # Files shared by plugins that read datagram sockets.
 RECEIVE_SOCKETS = \
-	src/net/address.c src/net/address.h \
-	src/net/allow.c src/net/allow.h \
-	src/net/endpoint.c src/net/endpoint.h \
 	%D%/receive/packet.h \
 	%D%/receive/udp/socket.c %D%/receive/udp/socket.h \
 	%D%/receive/udp/sockets.c %D%/receive/udp/sockets.h \
@@ -57,14 +54,12 @@ RECEIVE_SOCKETS = \
 	%D%/receive/udp/datagram.c %D%/receive/udp/datagram.h \
 	%D%/receive/udp/ring.c %D%/receive/udp/ring.h %D%/receive/udp/ring_open.c \
 	%D%/receive/udp/rings.c %D%/receive/udp/rings.h
+%C%_receive_fanout_la_LIBADD = libnet.la
 %C%_receive_fanout_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_gen_la_SOURCES = %D%/receive/gen.c
 %C%_receive_gen_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_tcp_la_SOURCES = %D%/receive/tcp/tcp.c \
-	src/net/address.c src/net/address.h \
-	src/net/allow.c src/net/allow.h \
 	%D%/receive/tcp/door.c %D%/receive/tcp/door.h \
-	src/net/endpoint.c src/net/endpoint.h \
 	%D%/receive/tcp/framed.c %D%/receive/tcp/framed.h \
 	%D%/receive/tcp/framed_greet.c \
 	%D%/receive/tcp/inlet.c %D%/receive/tcp/inlet.h \
@@ -73,12 +68,10 @@ RECEIVE_SOCKETS = \
 	%D%/receive/tcp/plain.c %D%/receive/tcp/plain.h \
 	%D%/receive/tcp/told.c %D%/receive/tcp/told.h \
 	%D%/receive/tcp/transfer.c %D%/receive/tcp/transfer.h
+%C%_receive_tcp_la_LIBADD = libnet.la libwire.la
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_ucx_la_SOURCES = %D%/ucx/receive.c \
-	src/net/address.c src/net/address.h \
-	src/net/allow.c src/net/allow.h \
 	%D%/receive/tcp/door.c %D%/receive/tcp/door.h \
-	src/net/endpoint.c src/net/endpoint.h \
 	%D%/receive/tcp/framed.c %D%/receive/tcp/framed.h \
 	%D%/receive/tcp/framed_greet.c \
 	%D%/receive/tcp/inlet.c %D%/receive/tcp/inlet.h \
@@ -88,15 +81,12 @@ RECEIVE_SOCKETS = \
 	%D%/receive/tcp/transfer.c %D%/receive/tcp/transfer.h \
 	%D%/ucx/fetch.c %D%/ucx/fetch.h \
 	%D%/ucx/worker.c %D%/ucx/worker.h
+%C%_receive_ucx_la_LIBADD = libnet.la libwire.la
 %C%_receive_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_udp_la_SOURCES = %D%/receive/udp/udp.c $(RECEIVE_SOCKETS)
+%C%_receive_udp_la_LIBADD = libnet.la
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
-# Files shared by plugins that send to a host.
-SEND_URL = \
-	src/net/endpoint.c src/net/endpoint.h \
-	src/net/resolve.c src/net/resolve.h \
-	src/net/url.c src/net/url.h
-%C%_send_etd_la_SOURCES = %D%/send/etd/etd.c %D%/send/etd/etd.h $(SEND_URL) \
+%C%_send_etd_la_SOURCES = %D%/send/etd/etd.c %D%/send/etd/etd.h \
 	%D%/send/etd/etd_push.c \
 	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
 	%D%/send/tcp/zerocopy.c %D%/send/tcp/zerocopy.h \
@@ -104,28 +94,32 @@ SEND_URL = \
 	%D%/send/tcp/given.c %D%/send/tcp/given.h \
 	%D%/send/tcp/line.c %D%/send/tcp/line.h \
 	%D%/send/tcp/talk.c %D%/send/tcp/talk.h
+%C%_send_etd_la_LIBADD = libnet.la
 %C%_send_etd_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_null_la_SOURCES = %D%/send/null.c
 %C%_send_null_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_send_ucx_la_SOURCES = %D%/ucx/send.c $(SEND_URL) \
+%C%_send_ucx_la_SOURCES = %D%/ucx/send.c \
 	%D%/send/tcp/channel.c %D%/send/tcp/channel.h \
 	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
 	%D%/send/tcp/line.c %D%/send/tcp/line.h \
 	%D%/ucx/frame.c \
 	%D%/ucx/way.c %D%/ucx/way.h \
 	%D%/ucx/worker.c %D%/ucx/worker.h
+%C%_send_ucx_la_LIBADD = libnet.la libwire.la
 %C%_send_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_send_udp_la_SOURCES = $(SEND_URL) \
+%C%_send_udp_la_SOURCES = \
 	%D%/send/udp/udp.c %D%/send/udp/udp.h %D%/send/udp/udp_go.c %D%/send/udp/udp_ports.c \
 	%D%/send/udp/udp_qdisc.c %D%/send/udp/udp_train.c
+%C%_send_udp_la_LIBADD = libnet.la
 %C%_send_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_send_tcp_la_SOURCES = %D%/send/tcp/tcp.c $(SEND_URL) \
+%C%_send_tcp_la_SOURCES = %D%/send/tcp/tcp.c \
 	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
 	%D%/send/tcp/zerocopy.c %D%/send/tcp/zerocopy.h \
 	%D%/send/tcp/channel.c %D%/send/tcp/channel_frame.c %D%/send/tcp/channel.h \
 	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
 	%D%/send/tcp/line.c %D%/send/tcp/line.h \
 	%D%/send/tcp/plain.c %D%/send/tcp/plain.h
+%C%_send_tcp_la_LIBADD = libnet.la libwire.la
 %C%_send_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_aio_la_SOURCES = %D%/write/aio.c
 %C%_write_aio_la_LIBADD = -laio

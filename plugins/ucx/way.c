@@ -10,7 +10,7 @@
  * Memory that can wait for any time, a block read from disk, is sent from where
  * it lies.  If it is wanted back all the same, the connection is closed first.
  * The receiver then sees the close behind whatever it fetched too late, throws
- * that away, and asks for it again (wire.h); a checksum would show it, too.
+ * that away, and asks for it again (wire/frame.h); a checksum would show it, too.
  */
 #include "way.h"
 

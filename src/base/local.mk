@@ -13,5 +13,5 @@ libbase_a_SOURCES = \
 	%D%/text.c %D%/text.h \
 	%D%/units.c %D%/units.h \
 	%D%/worker.c %D%/worker.h
-BASE_LIBS = libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \
+BASE_LIBS = libnet.a libwire.a libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \
 	-ldl -lm -lpthread

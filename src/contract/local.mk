@@ -3,6 +3,3 @@ contractdir = $(includedir)/spate/contract
 contract_HEADERS = %D%/block.h %D%/bytes.h %D%/defaults.h %D%/format.h \
 	%D%/log.h %D%/option.h %D%/plugin.h %D%/receive.h %D%/send.h \
 	%D%/write.h
-# The frames of spate's own TCP: its plugins, and nobody else's, include them.
-noinst_HEADERS += src/wire/handshake.h src/wire/refuse.h src/wire/wire.h \
-	src/wire/wire_copy.h

@@ -153,7 +153,7 @@ struct send_ops {
 	 * (again); it makes one attempt in each later call, and the core waits
 	 * longer and longer between calls; -ERESTART: some packets that were
 	 * taken did not arrive, and back() says from which on they are wanted;
-	 * -EXDEV: the peer wants the recording as a copy (wire.h), not as
+	 * -EXDEV: the peer wants the recording as a copy (wire/frame.h), not as
 	 * packets; any other -errno, with facts.why: the instance is of no
 	 * further use.
 	 */

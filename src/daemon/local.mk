@@ -47,7 +47,6 @@ spated_SOURCES = \
 	%D%/requests/verbs.c %D%/requests/verbs_disks.c \
 	%D%/requests/verbs_schedule.c %D%/requests/verbs_send.c %D%/requests/verbs.h \
 	%D%/vsi/vsi.c %D%/vsi/vsi_copy.c %D%/vsi/vsi_net.c %D%/vsi/vsi_record.c %D%/vsi/vsi.h \
-	%D%/loop/vsi_allow.c %D%/loop/vsi_allow.h \
 	%D%/vsi/vsi_daemon.c %D%/vsi/vsi_daemon.h \
 	%D%/vsi/vsi_file.c %D%/vsi/vsi_file.h \
 	%D%/vsi/vsi_line.c %D%/vsi/vsi_line.h \

@@ -5,9 +5,8 @@
  * name; its characters decide which, so that 10.0.0.256 is an error and not a
  * host name to look up.
  */
-#include "address.h"
+#include "net/address.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdarg.h>
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PORT_MAX = 65535, SUBS_MAX = 65535 };
+enum { SUBS_MAX = 65535 };
 
 static const char *const letters = "abcdefghijklmnopqrstuvwxyz"
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -47,21 +46,6 @@ refuse(const struct reading *r, const char *what, ...)
 }
 
 /*
- * Reads a decimal number of at most 5 digits; false if `text` is none or it is
- * larger than `most`.
- */
-static bool
-number_read(const char *text, uint32_t most, uint32_t *number)
-{
-	size_t digits = strspn(text, "0123456789");
-
-	if (!digits || digits > 5 || text[digits])
-		return false;
-	*number = (uint32_t)strtoul(text, NULL, 10);
-	return *number <= most;
-}
-
-/*
  * Cuts everything up to `mark` off `left` and copies it to `front`, without the
  * mark.  NULL if there is no mark or no room.
  */
@@ -90,21 +74,6 @@ brackets_drop(char *text)
 	text[n - 2] = 0;
 }
 
-static bool
-number_to_endpoint(const char *text, union endpoint *e)
-{
-	*e = (union endpoint){ 0 };
-	if (inet_pton(AF_INET, text, &e->v4.sin_addr) == 1) {
-		e->any.sa_family = AF_INET;
-		return true;
-	}
-	if (inet_pton(AF_INET6, text, &e->v6.sin6_addr) == 1) {
-		e->any.sa_family = AF_INET6;
-		return true;
-	}
-	return false;
-}
-
 /* ---- the parts of the text ------------------------------------------ */
 
 static int
@@ -129,8 +98,7 @@ sender_read(struct address *a, struct reading *r)
 	if (!front_cut(r->left, '>', name, sizeof name))
 		return 0;
 	brackets_drop(name);
-	if (!number_to_endpoint(name, &a->sender) ||
-	    endpoint_is_group(&a->sender))
+	if (!endpoint_host(&a->sender, name) || endpoint_is_group(&a->sender))
 		return refuse(
 		    r, "'%.60s' before the '>' is no sender's address", name);
 	return 0;
@@ -140,21 +108,14 @@ static int
 ports_read(struct address *a, struct reading *r, uint16_t *port)
 {
 	char *colon = strrchr(r->left, ':');
-	char text[16];
 	uint32_t first, last;
-	char *dash;
 
 	if (!colon || strchr(colon, ']'))
 		return refuse(r, "it has no port");
 	*colon++ = 0;
-	snprintf(text, sizeof text, "%s", colon);
-	dash = strchr(text, '-');
-	if (dash)
-		*dash++ = 0;
-	if (!number_read(text, PORT_MAX, &first) ||
-	    !number_read(dash ? dash : text, PORT_MAX, &last))
+	if (!endpoint_ports(colon, &first, &last))
 		return refuse(r, "'%.40s' is no port", colon);
-	if (last < first || (dash && !first))
+	if (last < first || (strchr(colon, '-') && !first))
 		return refuse(r, "ports %u to %u are no range", first, last);
 	*port = (uint16_t)first;
 	a->ports = last - first + 1;
@@ -171,7 +132,7 @@ groups_read(struct address *a, struct reading *r)
 	if (!plus)
 		return 0;
 	*plus = 0;
-	if (!number_read(plus + 1, SUBS_MAX - 1, &more))
+	if (!endpoint_number(plus + 1, SUBS_MAX - 1, &more))
 		return refuse(r, "'+%.40s' is no number of further groups",
 			      plus + 1);
 	if (a->ports > 1)
@@ -213,7 +174,7 @@ host_read(struct address *a, struct reading *r, uint16_t port)
 		return err;
 	if (!host[0] && !bracketed)
 		host = "0.0.0.0";
-	if (!number_to_endpoint(host, &a->first)) {
+	if (!endpoint_host(&a->first, host)) {
 		if (bracketed || strspn(host, "0123456789.") == strlen(host) ||
 		    strspn(host, letters) != strlen(host) ||
 		    strlen(host) >= sizeof a->name)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "contract/option.h"
-#include "endpoint.h"
+#include "net/endpoint.h"
 
 /*
  * An address is one entry of `listen`: where packets come in.

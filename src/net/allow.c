@@ -4,7 +4,7 @@
  * families, and ::ffff:10.1.2.3, as a dual-stack socket sees it, is in
  * 10.0.0.0/8.
  */
-#include "allow.h"
+#include "net/allow.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,8 +21,8 @@ map_v4(uint8_t to[16], const struct in_addr *from)
 	memcpy(to + 12, from, 4);
 }
 
-static int
-network_parse(struct allow_network *n, const char *text)
+int
+allow_network_read(struct allow_network *n, const char *text)
 {
 	const char *slash = strchr(text, '/');
 	size_t length = slash ? (size_t)(slash - text) : strlen(text);
@@ -55,7 +55,8 @@ allow_parse(struct allow *allow, const struct option_texts *texts, char *why,
 	if (!allow->network)
 		return -ENOMEM;
 	for (unsigned i = 0; i < texts->n; i++) {
-		if (network_parse(&allow->network[i], texts->text[i]) < 0) {
+		if (allow_network_read(&allow->network[i], texts->text[i]) <
+		    0) {
 			snprintf(why, why_bytes,
 				 "allow: '%s' is no network; write it as "
 				 "10.0.0.0/8 or fd00::/8",
@@ -83,6 +84,41 @@ network_has(const struct allow_network *n, const uint8_t address[16])
 	return !rest || (n->address[whole] ^ address[whole]) >> (8 - rest) == 0;
 }
 
+/* Writes the 16 bytes to compare; false if the address is of no IP family. */
+static bool
+address_of(const struct sockaddr *from, uint8_t address[16])
+{
+	if (from->sa_family == AF_INET)
+		map_v4(address, &((const struct sockaddr_in *)from)->sin_addr);
+	else if (from->sa_family == AF_INET6)
+		memcpy(address, &((const struct sockaddr_in6 *)from)->sin6_addr,
+		       16);
+	else
+		return false;
+	return true;
+}
+
+bool
+allow_network_has(const struct allow_network *n, const struct sockaddr *from)
+{
+	uint8_t address[16];
+
+	return address_of(from, address) && network_has(n, address);
+}
+
+bool
+allow_texts_have(const struct option_texts *texts, const struct sockaddr *from)
+{
+	struct allow_network n;
+
+	for (unsigned i = 0; i < texts->n; i++) {
+		if (allow_network_read(&n, texts->text[i]) == 0 &&
+		    allow_network_has(&n, from))
+			return true;
+	}
+	return false;
+}
+
 bool
 allow_has(const struct allow *allow, const union endpoint *from)
 {
@@ -90,10 +126,8 @@ allow_has(const struct allow *allow, const union endpoint *from)
 
 	if (!allow->n)
 		return true;
-	if (from->any.sa_family == AF_INET)
-		map_v4(address, &from->v4.sin_addr);
-	else
-		memcpy(address, &from->v6.sin6_addr, sizeof address);
+	if (!address_of(&from->any, address))
+		return false;
 	for (unsigned i = 0; i < allow->n; i++) {
 		if (network_has(&allow->network[i], address))
 			return true;

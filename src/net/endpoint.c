@@ -1,12 +1,79 @@
 /* SPDX-License-Identifier: MIT */
-#include "endpoint.h"
+#include "net/endpoint.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "contract/bytes.h"
+
+enum { PORT_MOST = 65535 };
+
+bool
+endpoint_number(const char *text, uint32_t most, uint32_t *number)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits > 5 || text[digits])
+		return false;
+	*number = (uint32_t)strtoul(text, NULL, 10);
+	return *number <= most;
+}
+
+bool
+endpoint_ports(const char *text, uint32_t *first, uint32_t *last)
+{
+	char copy[sizeof "65535-65535"], *dash;
+
+	if (strlen(text) >= sizeof copy)
+		return false;
+	strcpy(copy, text);
+	dash = strchr(copy, '-');
+	if (dash)
+		*dash++ = 0;
+	return endpoint_number(copy, PORT_MOST, first) &&
+	       endpoint_number(dash ? dash : copy, PORT_MOST, last);
+}
+
+bool
+endpoint_host(union endpoint *e, const char *host)
+{
+	*e = (union endpoint){ 0 };
+	if (inet_pton(AF_INET, host, &e->v4.sin_addr) == 1)
+		e->any.sa_family = AF_INET;
+	else if (inet_pton(AF_INET6, host, &e->v6.sin6_addr) == 1)
+		e->any.sa_family = AF_INET6;
+	return e->any.sa_family != AF_UNSPEC;
+}
+
+int
+endpoint_read(union endpoint *e, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	char host[INET6_ADDRSTRLEN + 2];
+	size_t length = colon ? (size_t)(colon - text) : 0;
+	bool bracketed = text[0] == '[';
+	uint32_t port;
+
+	if (!length || length >= sizeof host)
+		return -EINVAL;
+	memcpy(host, text, length);
+	host[length] = 0;
+	if (bracketed) {
+		if (host[length - 1] != ']')
+			return -EINVAL;
+		host[length - 1] = 0;
+	}
+	if (!endpoint_host(e, host + bracketed) ||
+	    bracketed != (e->any.sa_family == AF_INET6) ||
+	    !endpoint_number(colon + 1, PORT_MOST, &port) || !port)
+		return -EINVAL;
+	endpoint_port_set(e, (uint16_t)port);
+	return 0;
+}
 
 bool
 endpoint_is_group(const union endpoint *e)
@@ -61,7 +128,7 @@ endpoint_step(union endpoint *e, uint32_t n)
 	end[-1] = (uint8_t)low;
 }
 
-void
+const char *
 endpoint_show(const union endpoint *e, char text[ENDPOINT_TEXT])
 {
 	char address[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1] = "";
@@ -87,6 +154,7 @@ endpoint_show(const union endpoint *e, char text[ENDPOINT_TEXT])
 		snprintf(text, ENDPOINT_TEXT, "[%.39s%.16s]:%u", address, scope,
 			 endpoint_port(e));
 	}
+	return text;
 }
 
 /*

@@ -28,6 +28,29 @@ endpoint_bytes(const union endpoint *e)
 	return e->any.sa_family == AF_INET ? sizeof e->v4 : sizeof e->v6;
 }
 
+/*
+ * Reads a decimal number of at most 5 digits, such as a port; false if `text`
+ * is none or it is larger than `most`.
+ */
+bool endpoint_number(const char *text, uint32_t most, uint32_t *number);
+
+/*
+ * Reads "FIRST" or "FIRST-LAST", each at most 65535; false if `text` is neither.
+ * The caller checks the order and whether 0 is allowed.
+ */
+bool endpoint_ports(const char *text, uint32_t *first, uint32_t *last);
+
+/*
+ * Reads an IPv4 or IPv6 address without brackets; the port becomes 0.  False,
+ * and an empty endpoint, if `host` is no number.
+ */
+bool endpoint_host(union endpoint *e, const char *host);
+
+/*
+ * Reads "10.0.0.7:2620" or "[fd00::7]:2620", with a port from 1.  0 or -EINVAL.
+ */
+int endpoint_read(union endpoint *e, const char *text);
+
 /* Tells whether the address is a multicast group. */
 bool endpoint_is_group(const union endpoint *e);
 
@@ -45,9 +68,9 @@ void endpoint_step(union endpoint *e, uint32_t n);
 
 /*
  * Formats an endpoint as "10.0.0.7:46227" or "[fd00::7]:46227".  An IPv4-mapped
- * IPv6 address is shown as IPv4, an empty endpoint as "".
+ * IPv6 address is shown as IPv4, an empty endpoint as "".  Returns `text`.
  */
-void endpoint_show(const union endpoint *e, char text[ENDPOINT_TEXT]);
+const char *endpoint_show(const union endpoint *e, char text[ENDPOINT_TEXT]);
 
 /* Returns a 32-bit hash of address and port; never 0. */
 uint32_t endpoint_mix(const union endpoint *e);

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parses from both ends: the scheme and the interface at the front, then path,
- * port and groups at the back.  resolve.c looks up the host.
+ * port and groups at the back.
+ *
+ * Numeric addresses are never looked up: a machine without a name server can
+ * send, and a mistyped number is refused at once.  Whether the address can be
+ * reached shows when it is connected to.
  */
-#include "url.h"
-
 #include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/wire.h"
+#include "net/url.h"
+#include "wire/frame.h"
 
-enum { PORT_MAX = 65535, GROUPS_MAX = 65535 };
+enum { GROUPS_MAX = 65535 };
 
 static const char *const letters = "abcdefghijklmnopqrstuvwxyz"
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -66,21 +71,6 @@ refuse(const struct reading *r, const char *what, ...)
 		 "'%.100s' is nowhere to send to: %s; write it as %s", r->text,
 		 text, r->example);
 	return -EINVAL;
-}
-
-/*
- * Reads a decimal number of at most 5 digits; false if `text` is none or it is
- * larger than `most`.
- */
-static bool
-number_read(const char *text, uint32_t most, uint32_t *number)
-{
-	size_t digits = strspn(text, "0123456789");
-
-	if (!digits || digits > 5 || text[digits])
-		return false;
-	*number = (uint32_t)strtoul(text, NULL, 10);
-	return *number <= most;
 }
 
 static int
@@ -141,20 +131,14 @@ static int
 ports_read(struct url *u, struct reading *r)
 {
 	char *bracket = strrchr(r->left, ']');
-	char *colon = strrchr(bracket ? bracket : r->left, ':'), *dash;
+	char *colon = strrchr(bracket ? bracket : r->left, ':');
 	uint32_t first, last;
-	char text[16];
 
 	u->first = u->last = schemes[u->scheme].port;
 	if (!colon)
 		return 0;
 	*colon++ = 0;
-	snprintf(text, sizeof text, "%s", colon);
-	dash = strchr(text, '-');
-	if (dash)
-		*dash++ = 0;
-	if (!number_read(text, PORT_MAX, &first) ||
-	    !number_read(dash ? dash : text, PORT_MAX, &last) || !first)
+	if (!endpoint_ports(colon, &first, &last) || !first)
 		return refuse(r, "'%.40s' is no port", colon);
 	if (last < first)
 		return refuse(r, "ports %u to %u are no range", first, last);
@@ -176,7 +160,8 @@ groups_read(struct url *u, struct reading *r)
 	if (!plus)
 		return 0;
 	*plus++ = 0;
-	if (!schemes[u->scheme].range || !number_read(plus, GROUPS_MAX, &more))
+	if (!schemes[u->scheme].range ||
+	    !endpoint_number(plus, GROUPS_MAX, &more))
 		return refuse(r, "'+%.40s' is no number of further groups",
 			      plus);
 	if (u->first != u->last)
@@ -232,4 +217,105 @@ url_read(struct url *u, const char *text, char *why, uint32_t why_bytes)
 	if (!err)
 		err = groups_read(u, &r);
 	return err ? err : host_read(u, &r);
+}
+
+/* Tells whether the host is numeric: only digits and dots, or with a colon. */
+static bool
+is_number(const char *host)
+{
+	return strchr(host, ':') || host[strspn(host, "0123456789.")] == 0;
+}
+
+static const char *
+what_said(int err)
+{
+	return err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err);
+}
+
+static int
+unknown(const struct url *u, int err, char *why, uint32_t why_bytes)
+{
+	const char *said = what_said(err);
+
+	if (is_number(u->host)) {
+		snprintf(why, why_bytes,
+			 "'%.80s' is no address (%s): an IPv4 one has four "
+			 "numbers up to 255, as 10.0.0.7, an IPv6 one stands "
+			 "in brackets, as [fd00::7]",
+			 u->host, said);
+		return -EHOSTUNREACH;
+	}
+	if (err == EAI_AGAIN) {
+		snprintf(why, why_bytes,
+			 "the name '%.80s' cannot be looked up now (%s): no "
+			 "name server answers; later it may, and its address "
+			 "as a number needs none",
+			 u->host, said);
+		return -EAGAIN;
+	}
+	snprintf(why, why_bytes,
+		 "no host is known by the name '%.80s' (%s): look how it is "
+		 "spelled, or give its address as a number",
+		 u->host, said);
+	return -EHOSTUNREACH;
+}
+
+/*
+ * Completes a link-local IPv6 address, which is valid on one interface only,
+ * with the number of that interface.
+ */
+static void
+scope_set(union endpoint *e, unsigned device)
+{
+	const struct in6_addr *v6 = &e->v6.sin6_addr;
+
+	if (e->any.sa_family == AF_INET6 && !e->v6.sin6_scope_id &&
+	    (IN6_IS_ADDR_LINKLOCAL(v6) || IN6_IS_ADDR_MC_LINKLOCAL(v6)))
+		e->v6.sin6_scope_id = device;
+}
+
+static void
+keep(struct resolved *found, const struct addrinfo *a, const struct url *u,
+     unsigned device)
+{
+	for (found->n = 0; a && found->n < RESOLVED; a = a->ai_next) {
+		union endpoint *e = &found->at[found->n];
+
+		if (a->ai_addrlen > sizeof *e ||
+		    (a->ai_family != AF_INET && a->ai_family != AF_INET6))
+			continue;
+		*e = (union endpoint){ 0 };
+		memcpy(e, a->ai_addr, a->ai_addrlen);
+		endpoint_port_set(e, u->first);
+		scope_set(e, device);
+		found->n++;
+	}
+}
+
+int
+resolve(struct resolved *found, const struct url *u, char *why,
+	uint32_t why_bytes)
+{
+	const struct addrinfo hints = {
+		.ai_socktype = SOCK_DGRAM, /* any type: one answer per
+					    * address is enough */
+		.ai_flags = is_number(u->host) ? AI_NUMERICHOST : 0,
+	};
+	unsigned device = 0;
+	struct addrinfo *list;
+	int err;
+
+	if (u->device[0] && !(device = if_nametoindex(u->device))) {
+		snprintf(why, why_bytes,
+			 "there is no interface '%s' to send by; `ip link` "
+			 "lists those that there are",
+			 u->device);
+		return -ENODEV;
+	}
+	err = getaddrinfo(u->host, NULL, &hints, &list);
+	if (err)
+		return unknown(u, err, why, why_bytes);
+	keep(found, list, u, device);
+	freeaddrinfo(list);
+	return found->n ? 0 : unknown(u, EAI_FAMILY, why, why_bytes);
 }

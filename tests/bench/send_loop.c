@@ -28,7 +28,7 @@
 
 #include "base/clock.h"
 #include "base/crc32c.h"
-#include "wire/wire.h"
+#include "wire/frame.h"
 
 enum { MEMORY = 256 << 20, CHUNK = 512 << 10, LINES = 64 };
 

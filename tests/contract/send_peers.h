@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
-#include "wire/wire.h"
+#include "wire/frame.h"
 #include "unit/suite.h"
 
 /*

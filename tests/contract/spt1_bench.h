@@ -3,7 +3,7 @@
 #define SPATE_TESTS_SPT1_BENCH_H
 
 #include "contract/tcp_bench.h"
-#include "wire/wire.h"
+#include "wire/frame.h"
 
 /*
  * A sender with several connections, each with a text that is sent bit by

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "wire/wire_copy.h"
+#include "wire/copy.h"
 #include "flow/memory/brought.h"
 #include "flow/copy/ledger.h"
 #include "flow/memory/pool.h"

@@ -44,7 +44,7 @@ tests_fuzz_fuzz_cut_heaps_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
 # URLs to send to.
 noinst_PROGRAMS += tests/fuzz/fuzz_url
-tests_fuzz_fuzz_url_SOURCES = %D%/fuzz_url.c
+tests_fuzz_fuzz_url_SOURCES = %D%/fuzz_url.c src/net/endpoint.c
 tests_fuzz_fuzz_url_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
 # Packets as they lie in a ring.
@@ -63,19 +63,24 @@ tests_fuzz_fuzz_foreign_LDADD = $(JANSSON_LIBS)
 
 # Wire frames: with what reads them, and a world of its own around.
 noinst_PROGRAMS += tests/fuzz/fuzz_wire
-tests_fuzz_fuzz_wire_SOURCES = %D%/fuzz_wire.c
+tests_fuzz_fuzz_wire_SOURCES = %D%/fuzz_wire.c \
+	src/wire/frame.c src/wire/handshake.c src/wire/refuse.c
+tests_fuzz_fuzz_wire_LDADD = $(JANSSON_LIBS)
 tests_fuzz_fuzz_wire_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
 # Frames of copies: with the ledger that they are held against.
 noinst_PROGRAMS += tests/fuzz/fuzz_copy
 tests_fuzz_fuzz_copy_SOURCES = %D%/fuzz_copy.c \
-	src/flow/copy/ledger.c src/flow/copy/ledger_piece.c src/store/record/index.c
+	src/flow/copy/ledger.c src/flow/copy/ledger_piece.c src/store/record/index.c \
+	src/wire/copy.c src/wire/frame.c
 tests_fuzz_fuzz_copy_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_copy_LDADD = $(JANSSON_LIBS)
 
 # Either end of a handshake.
 noinst_PROGRAMS += tests/fuzz/fuzz_handshake
-tests_fuzz_fuzz_handshake_SOURCES = %D%/fuzz_handshake.c
+tests_fuzz_fuzz_handshake_SOURCES = %D%/fuzz_handshake.c \
+	src/wire/frame.c src/wire/handshake.c src/wire/refuse.c
+tests_fuzz_fuzz_handshake_LDADD = $(JANSSON_LIBS)
 tests_fuzz_fuzz_handshake_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
 # Checksums of blocks, as they lie beside an index.

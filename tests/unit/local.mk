@@ -841,11 +841,11 @@ tests_unit_test_url_LDADD = $(CHECK_LIBS)
 check_PROGRAMS += tests/unit/test_udp_timed
 TESTS += tests/unit/test_udp_timed
 tests_unit_test_udp_timed_SOURCES = %D%/test_udp_timed.c %D%/suite.h \
-	src/net/endpoint.c src/net/resolve.c plugins/send/udp/udp.c \
+	plugins/send/udp/udp.c \
 	plugins/send/udp/udp_go.c plugins/send/udp/udp_ports.c \
-	plugins/send/udp/udp_train.c src/net/url.c
+	plugins/send/udp/udp_train.c
 tests_unit_test_udp_timed_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_udp_timed_LDADD = $(CHECK_LIBS)
+tests_unit_test_udp_timed_LDADD = libnet.a $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/test_allow
 TESTS += tests/unit/test_allow
@@ -1250,7 +1250,7 @@ check_PROGRAMS += tests/unit/test_vsi_mode
 TESTS += tests/unit/test_vsi_mode
 tests_unit_test_vsi_mode_SOURCES = %D%/test_vsi_mode.c %D%/suite.h
 tests_unit_test_vsi_mode_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_vsi_mode_LDADD = $(CHECK_LIBS)
+tests_unit_test_vsi_mode_LDADD = libnet.a $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/test_vsi
 TESTS += tests/unit/test_vsi

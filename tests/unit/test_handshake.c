@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
 #include "wire/handshake.h"
 
 #include "base/crc32c.h"

@@ -7,7 +7,6 @@
 
 #include "daemon/loop/listener.c"
 #include "daemon/loop/server.c"
-#include "daemon/loop/vsi_allow.c"
 #include "unit/scratch.h"
 #include "unit/suite.h"
 

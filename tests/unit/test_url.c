@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "../../src/net/endpoint.c"
-#include "../../src/net/resolve.c"
 #include "../../src/net/url.c"
 
 #include "suite.h"

@@ -2,8 +2,8 @@
 /* Modes, labels and networks: what is taken, and what is not. */
 #include <arpa/inet.h>
 
-#include "daemon/loop/vsi_allow.c"
 #include "daemon/vsi/vsi_mode.c"
+#include "net/allow.h"
 #include "unit/suite.h"
 
 static struct vsi_mode m;
@@ -147,16 +147,16 @@ lets_in(const char *network, const char *address)
 	struct sockaddr_storage from = { 0 };
 	struct sockaddr_in *four = (struct sockaddr_in *)&from;
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&from;
-	struct vsi_network n;
+	struct allow_network n;
 
-	ck_assert_int_eq(vsi_network_parse(&n, network), 0);
+	ck_assert_int_eq(allow_network_read(&n, network), 0);
 	if (inet_pton(AF_INET, address, &four->sin_addr) == 1)
 		four->sin_family = AF_INET;
 	else if (inet_pton(AF_INET6, address, &six->sin6_addr) == 1)
 		six->sin6_family = AF_INET6;
 	else
 		ck_abort();
-	return vsi_network_has(&n, (struct sockaddr *)&from);
+	return allow_network_has(&n, (struct sockaddr *)&from);
 }
 
 START_TEST(networks)
@@ -170,7 +170,7 @@ START_TEST(networks)
 					     "10.0.0.0/8x",
 					     "name",
 					     "10.0.0.0/0x8" };
-	struct vsi_network n;
+	struct allow_network n;
 
 	ck_assert(lets_in("10.0.0.0/8", "10.255.1.2"));
 	ck_assert(!lets_in("10.0.0.0/8", "11.0.0.1"));
@@ -185,7 +185,7 @@ START_TEST(networks)
 	ck_assert(lets_in("10.0.0.0/8", "::ffff:10.1.1.1"));
 	ck_assert(lets_in("::/0", "1.2.3.4"));
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		ck_assert_msg(vsi_network_parse(&n, wrong[i]) < 0, "%s",
+		ck_assert_msg(allow_network_read(&n, wrong[i]) < 0, "%s",
 			      wrong[i]);
 }
 END_TEST
@@ -202,17 +202,15 @@ START_TEST(addresses)
 					     "::1:2620x",
 					     "[::1:2620",
 					     "host:2620" };
-	struct sockaddr_storage address;
-	char text[VSI_PEER];
+	union endpoint address;
+	char text[ENDPOINT_TEXT];
 
-	ck_assert_int_gt(vsi_address_parse(&address, "127.0.0.1:2620"), 0);
-	ck_assert_str_eq(vsi_peer(text, (struct sockaddr *)&address),
-			 "127.0.0.1:2620");
-	ck_assert_int_gt(vsi_address_parse(&address, "[::]:2620"), 0);
-	ck_assert_str_eq(vsi_peer(text, (struct sockaddr *)&address),
-			 "[::]:2620");
+	ck_assert_int_eq(endpoint_read(&address, "127.0.0.1:2620"), 0);
+	ck_assert_str_eq(endpoint_show(&address, text), "127.0.0.1:2620");
+	ck_assert_int_eq(endpoint_read(&address, "[::]:2620"), 0);
+	ck_assert_str_eq(endpoint_show(&address, text), "[::]:2620");
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		ck_assert_msg(vsi_address_parse(&address, wrong[i]) < 0, "%s",
+		ck_assert_msg(endpoint_read(&address, wrong[i]) < 0, "%s",
 			      wrong[i]);
 }
 END_TEST

@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include "daemon/loop/listener.c"
-#include "daemon/loop/vsi_allow.c"
 #include "daemon/vsi/vsi_server.c"
 #include "daemon/vsi/vsi_line.c"
 #include "unit/suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "wire/wire.h"
+#include "wire/frame.h"
 
 #include "base/crc32c.h"
 #include "suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "wire/wire_copy.h"
+#include "wire/copy.h"
 
 #include <string.h>
 

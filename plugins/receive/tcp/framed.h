@@ -13,7 +13,7 @@
 #include "transfer.h"
 
 /*
- * The receiving end of a transfer in wire frames (wire.h) over several
+ * The receiving end of a transfer in wire frames (wire/frame.h) over several
  * connections, each at a source of its own.  All connections carry one
  * sequence, and the core gets its packets nearly in order.  All functions but
  * framed_make(), framed_secret() and framed_free() belong to the receiver

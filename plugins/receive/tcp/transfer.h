@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire/wire.h"
+#include "wire/frame.h"
 #include "told.h"
 
 /*

@@ -140,7 +140,7 @@ static bool
 address_read(const char *text, union endpoint *e)
 {
 	const char *tcp = strstr(text, "tcp"), *colon = strrchr(text, ':');
-	union endpoint found = { 0 };
+	union endpoint found;
 	char host[INET6_ADDRSTRLEN];
 	size_t n = 0;
 	long port;
@@ -155,11 +155,7 @@ address_read(const char *text, union endpoint *e)
 		if (*tcp != ']' && n + 1 < sizeof host)
 			host[n++] = *tcp;
 	host[n] = '\0';
-	if (inet_pton(AF_INET, host, &found.v4.sin_addr) == 1)
-		found.any.sa_family = AF_INET;
-	else if (inet_pton(AF_INET6, host, &found.v6.sin6_addr) == 1)
-		found.any.sa_family = AF_INET6;
-	if (found.any.sa_family && !is_any(&found))
+	if (endpoint_host(&found, host) && !is_any(&found))
 		*e = found;
 	endpoint_port_set(e, (uint16_t)port);
 	return true;

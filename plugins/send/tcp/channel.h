@@ -10,7 +10,7 @@
 #include "line.h"
 
 /*
- * A channel is one connection of a transfer (wire.h), at the sender's end.  It
+ * A channel is one connection of a transfer (wire/frame.h), at the sender's end.  It
  * says HELLO, proves that it knows the secret, learns what the receiver has
  * already, and then carries one frame after the other.
  *

@@ -6,11 +6,11 @@
 #include "framed.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "wire/refuse.h"
+#include <string.h>
 
 /* a receiver closes a connection that is silent for long */
 #define LIVES (5 * NS_SECOND)
@@ -24,16 +24,17 @@ enum { CHANNELS = 4 }; /* if no number is asked for */
 static void
 json_make(struct framed *f, const struct send_args *args)
 {
-	char name[256], *end = f->json;
+	json_t *about;
+	size_t n;
 
 	if (args->about && strlen(args->about) < sizeof f->json) {
 		strcpy(f->json, args->about);
 		return;
 	}
-	snprintf(name, sizeof name, "%s", args->name ? args->name : "");
-	*end++ = '{';
-	end = refuse_text(end, "name", name);
-	strcpy(end, "}");
+	about = json_pack("{s:s}", "name", args->name ? args->name : "");
+	n = json_dumpb(about, f->json, sizeof f->json - 1, JSON_COMPACT);
+	f->json[n < sizeof f->json ? n : 0] = 0;
+	json_decref(about);
 }
 
 /*

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "net/resolve.h"
+#include "net/url.h"
 
 struct pollfd;
 

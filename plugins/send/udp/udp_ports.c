@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "net/resolve.h"
+#include "net/url.h"
 #include "udp.h"
 
 int

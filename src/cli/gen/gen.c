@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/gen/gen_priv.h"
-#include "wire/wire.h"
+#include "wire/frame.h"
 
 /* ns for a sender that was held up to catch up */
 #define GRACE NS_SECOND

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/crc32c.h"
-#include "wire/wire.h"
+#include "wire/frame.h"
 
 enum { ANSWER = 10 }; /* seconds for the receiver's first answer */
 

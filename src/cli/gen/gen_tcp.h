@@ -10,7 +10,7 @@
 #include "cli/gen/gen_url.h"
 
 /*
- * Sends trains over TCP: as plain bytes, or as wire frames (wire/wire.h), which
+ * Sends trains over TCP: as plain bytes, or as wire frames (wire/frame.h), which
  * its connections carry in turn.  A connection that breaks is left out from
  * then on, and its data is lost.
  */

@@ -30,7 +30,7 @@
 #include "base/module.h"
 #include "base/units.h"
 #include "control/control.h"
-#include "daemon/loop/vsi_allow.h"
+#include "net/allow.h"
 
 /* Refuses relative paths: the disk watch would wait for them for ever. */
 static int
@@ -151,11 +151,11 @@ static int
 networks_check(struct setup *c, const config_setting_t *group,
 	       struct fault *fault)
 {
-	struct sockaddr_storage address;
-	struct vsi_network network;
+	union endpoint address;
+	struct allow_network network;
 
 	for (unsigned i = 0; i < c->vsi.listen.n; i++) {
-		if (vsi_address_parse(&address, c->vsi.listen.text[i]) > 0)
+		if (endpoint_read(&address, c->vsi.listen.text[i]) == 0)
 			continue;
 		fault_set(fault, -EINVAL, "conf",
 			  "vsi: '%s' is no address to listen on",
@@ -165,7 +165,7 @@ networks_check(struct setup *c, const config_setting_t *group,
 		return blame(c, group, "listen", fault);
 	}
 	for (unsigned i = 0; i < c->vsi.allow.n; i++) {
-		if (vsi_network_parse(&network, c->vsi.allow.text[i]) == 0)
+		if (allow_network_read(&network, c->vsi.allow.text[i]) == 0)
 			continue;
 		fault_set(fault, -EINVAL, "conf", "vsi: '%s' is no network",
 			  c->vsi.allow.text[i]);
@@ -326,23 +326,20 @@ const struct option_key setup_inbox_options[] = {
 };
 
 static bool
-is_loopback(const struct sockaddr_storage *address)
+is_loopback(const union endpoint *e)
 {
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-
-	if (address->ss_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
-	return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	if (e->any.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
+	return ntohl(e->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 static int
 listen_check(struct setup *c, const config_setting_t *group, const char *text,
 	     struct fault *fault)
 {
-	struct sockaddr_storage address;
+	union endpoint address;
 
-	if (vsi_address_parse(&address, text) < 0) {
+	if (endpoint_read(&address, text) < 0) {
 		fault_set(fault, -EINVAL, "conf",
 			  "inbox: '%s' is no address to listen on", text);
 		fault_hint(fault, "listen = [ \"127.0.0.1:2631\", "
@@ -362,10 +359,10 @@ listen_check(struct setup *c, const config_setting_t *group, const char *text,
 static int
 allow_check(struct setup *c, const config_setting_t *group, struct fault *fault)
 {
-	struct vsi_network network;
+	struct allow_network network;
 
 	for (unsigned i = 0; i < c->inbox.allow.n; i++) {
-		if (vsi_network_parse(&network, c->inbox.allow.text[i]) == 0)
+		if (allow_network_read(&network, c->inbox.allow.text[i]) == 0)
 			continue;
 		fault_set(fault, -EINVAL, "conf", "inbox: '%s' is no network",
 			  c->inbox.allow.text[i]);

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/loop/vsi_allow.h"
+#include "net/endpoint.h"
 
 enum {
 	BACKLOG = 1024, /* room for a burst, so that the kernel drops none */
@@ -297,20 +297,20 @@ int
 listener_add_tcp(struct listener *l, const char *text)
 {
 	static const int one = 1;
-	struct sockaddr_storage address;
-	int length = vsi_address_parse(&address, text), fd, err;
+	union endpoint address;
+	int fd, err = endpoint_read(&address, text);
 
-	if (length < 0)
-		return length;
-	fd = socket(address.ss_family,
+	if (err)
+		return err;
+	fd = socket(address.any.sa_family,
 		    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
 	setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof one);
-	if (address.ss_family == AF_INET6)
+	if (address.any.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-	if (bind(fd, (struct sockaddr *)&address, (socklen_t)length) == 0)
+	if (bind(fd, &address.any, endpoint_bytes(&address)) == 0)
 		return listener_add(l, fd);
 	err = -errno;
 	close(fd);

@@ -37,7 +37,7 @@
 #include "base/secret.h"
 #include "base/units.h"
 #include "daemon/loop/listener.h"
-#include "daemon/loop/vsi_allow.h"
+#include "net/allow.h"
 #include "daemon/sessions/recorder.h"
 #include "flow/copy/copy_in.h"
 #include "wire/handshake.h"
@@ -515,7 +515,7 @@ why_not(const struct inbox *in, const struct sockaddr *from)
 
 	if (in->stopping)
 		return "the inbox is being closed";
-	if (conf->allow.n && !vsi_allowed(&conf->allow, from))
+	if (conf->allow.n && !allow_texts_have(&conf->allow, from))
 		return "it is not in `allow`";
 	/* callers_n includes threads that were told to end and have not yet. */
 	return in->callers_n >= conf->connections + 2 * LISTENER_NEWCOMERS

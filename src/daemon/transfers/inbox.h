@@ -9,7 +9,7 @@
 #include "base/fault.h"
 
 /*
- * The inbox receives copies of recordings from other spates (wire/wire_copy.h):
+ * The inbox receives copies of recordings from other spates (wire/copy.h):
  * it listens, and runs one thread per connection.  Only the event loop's thread
  * calls these functions.
  */

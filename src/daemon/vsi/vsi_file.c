@@ -33,7 +33,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/module.h"
-#include "daemon/loop/vsi_allow.h"
+#include "net/allow.h"
 #include "store/disk/disk.h"
 #include "store/record/foreign_form.h"
 
@@ -303,23 +303,22 @@ listen_open(struct vsi_file *f)
 static int
 peer_accept(struct vsi_file *f)
 {
-	struct sockaddr_storage from = { 0 };
-	char text[VSI_PEER];
+	union endpoint from = { 0 };
+	char text[ENDPOINT_TEXT];
 
 	while (f->peer < 0) {
 		socklen_t length = sizeof from;
 
 		if (!wait_for(f, f->listen, POLLIN, 0))
 			return fail(f, "stopped");
-		f->peer = accept4(f->listen, (struct sockaddr *)&from, &length,
+		f->peer = accept4(f->listen, &from.any, &length,
 				  SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (f->peer < 0 ||
-		    vsi_allowed(&f->allow, (struct sockaddr *)&from))
+		if (f->peer < 0 || allow_texts_have(&f->allow, &from.any))
 			continue;
 		log_line(LEVEL_WARN, "vsi",
 			 "refused the data of %s for %s: it is in no network "
 			 "of `allow`",
-			 vsi_peer(text, (struct sockaddr *)&from), f->name);
+			 endpoint_show(&from, text), f->name);
 		close(f->peer);
 		f->peer = -1;
 	}

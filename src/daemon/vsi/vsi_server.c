@@ -28,7 +28,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/loop/listener.h"
-#include "daemon/loop/vsi_allow.h"
+#include "net/allow.h"
 
 /*
  * A client's connection: it sends commands and gets their replies in the same
@@ -310,13 +310,13 @@ say_refused(struct vsi_server *s, const struct sockaddr_storage *from,
 	    const char *why)
 {
 	int64_t now = clock_steady();
-	char peer[VSI_PEER];
+	char peer[ENDPOINT_TEXT];
 
 	if (s->refused && now - s->refused <= 1000000000)
 		return;
 	s->refused = now;
 	log_line(LEVEL_WARN, "vsi", "refused %s: %s",
-		 vsi_peer(peer, (const struct sockaddr *)from), why);
+		 endpoint_show((const union endpoint *)from, peer), why);
 }
 
 static void
@@ -463,8 +463,8 @@ clients_accept(struct vsi_server *s)
 		fd = listener_accept(&s->listener, &from);
 		if (fd < 0)
 			return;
-		if (vsi_allowed(&s->args.allow,
-				(struct sockaddr *)&from.address)) {
+		if (allow_texts_have(&s->args.allow,
+				     (struct sockaddr *)&from.address)) {
 			client_add(s, fd, &from);
 			continue;
 		}

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "wire/wire_copy.h"
+#include "wire/copy.h"
 
 /*
  * A link is one connection of a copy.  The calls below block their thread until

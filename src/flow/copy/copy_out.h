@@ -12,7 +12,7 @@
 
 /*
  * A copy that goes out is the thread of one transfer of a whole recording to
- * another spate, whose inbox takes it (wire/wire_copy.h).  It reads the
+ * another spate, whose inbox takes it (wire/copy.h).  It reads the
  * recording's index itself, and gets the bytes of blocks from a source.
  *
  * States, facts and orders are those of a sender (sender.h): `packets` counts

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "wire/wire_copy.h"
+#include "wire/copy.h"
 #include "flow/copy/copy_link.h"
 #include "flow/copy/copy_out.h"
 #include "store/recording/recording.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "contract/block.h"
-#include "wire/wire_copy.h"
+#include "wire/copy.h"
 #include "store/record/index.h"
 
 /*
