@@ -20,22 +20,11 @@ libcli_a_SOURCES = \
 	%D%/disks/disks.c %D%/disks/disks.h \
 	%D%/disks/disks_test.c \
 	%D%/gen/gen.c \
-	%D%/gen/gen_dump.c \
-	%D%/gen/gen_format.c %D%/gen/gen_format.h \
 	%D%/gen/gen_frames.c %D%/gen/gen_frames.h \
 	%D%/gen/gen_heaps.c %D%/gen/gen_heaps.h \
-	%D%/gen/gen_open.c \
-	%D%/gen/gen_plan.c %D%/gen/gen_plan.h \
-	%D%/gen/gen_priv.h \
-	%D%/gen/gen_report.c \
 	%D%/gen/gen_sender.c %D%/gen/gen_sender.h \
 	%D%/gen/gen_socket.c %D%/gen/gen_socket.h \
 	%D%/gen/gen_source.h \
-	%D%/gen/gen_spead.c %D%/gen/gen_spead.h \
-	%D%/gen/gen_tcp.c %D%/gen/gen_tcp.h \
-	%D%/gen/gen_train.h \
-	%D%/gen/gen_url.c %D%/gen/gen_url.h \
-	%D%/gen/mix.h \
 	%D%/schedule/import.c \
 	%D%/schedule/import_scans.c %D%/schedule/import_scans.h \
 	%D%/schedule/import_snp.c \

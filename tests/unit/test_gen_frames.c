@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "base/module.h"
-#include "cli/show/args.h"
-#include "cli/gen/gen_format.h"
 #include "cli/gen/gen_frames.h"
+#include "cli/show/args.h"
 #include "unit/suite.h"
 
 #define NOON INT64_C(1795168800) /* 2026-11-20 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "cli/gen/gen_plan.h"
+#include "cli/gen/gen_sender.h"
 #include "unit/suite.h"
 
 enum { PACKETS = 20000 };

@@ -2,16 +2,544 @@
 /*
  * spate gen: sends test traffic with known losses.
  *
+ *   plan -> frames or heaps -> train -> socket         one plan for each port
+ *
  * The plan of each port says which packet is next, frames or heaps make it, and
  * a train of packets goes to the kernel with one call.  The plans count what
  * was sent and what was left out on purpose; the sums are printed at the end.
+ *
+ * Which options have a meaning depends on whether the format has heaps, which
+ * is known when its plugin is loaded.  The rate is that of all ports together;
+ * packets and heaps are counted for each port.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/gen/gen_priv.h"
+#include "base/units.h"
+#include "cli/gen/gen_frames.h"
+#include "cli/gen/gen_heaps.h"
+#include "cli/gen/gen_sender.h"
+#include "cli/show/cli.h"
 #include "wire/frame.h"
+
+struct gen_args {
+	const char *to, *format, *sequence, *threads, *dump;
+	uint64_t rate, packets, fps, prefix, payload, first, displace, seed;
+	uint64_t segment, connections;
+	const char *frames;
+	int64_t run_ns, start_ns;
+	double loss, reorder, duplicate;
+	struct args_texts options;
+
+	/* Options of formats with heaps. */
+	uint64_t heaps, heap_bytes, packet, flavour, step, time, time_step;
+	const char *descriptors, *control, *turn;
+};
+
+struct gen {
+	const struct gen_args *args;
+	struct gen_format format;
+	bool of_heaps;
+	struct gen_frames frames; /* used if the format has no heaps */
+	struct gen_heaps heaps;
+	struct gen_source *source; /* one of the two above */
+	struct gen_socket socket;
+	struct gen_port *port;
+	struct gen_sender sender;
+};
+
+/* Makes a fault about the command line; returns -EINVAL. */
+static int
+gen_refuse(struct fault *fault, const char *what, const char *hint)
+{
+	fault_set(fault, -EINVAL, "usage", "%s", what);
+	fault_hint(fault, "%s", hint);
+	return -EINVAL;
+}
+
+static int
+no_memory(struct fault *fault)
+{
+	return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+}
+
+/* ---- plans ------------------------------------------------------------- */
+
+/* Returns how many packets of `bytes` fit in the time; UINT64_MAX: no limit. */
+static uint64_t
+fitting(const struct gen *g, double bytes)
+{
+	const struct gen_args *a = g->args;
+	double n;
+
+	if (!a->run_ns || !a->rate)
+		return UINT64_MAX;
+	n = (double)a->rate * (double)a->run_ns / NS_SECOND / 8 / bytes /
+	    g->socket.ports;
+	return n < 1 ? 1 : n < 0x1p63 ? (uint64_t)n : UINT64_MAX;
+}
+
+/*
+ * Returns the packets of each port: limited by a number, by rate and time, or
+ * not at all.
+ */
+static uint64_t
+packets_planned(const struct gen *g)
+{
+	const struct gen_heaps *h = &g->heaps;
+	double bytes = g->source->mean;
+	uint64_t asked = g->of_heaps ? g->args->heaps : g->args->packets;
+	uint64_t n;
+
+	if (g->of_heaps)
+		bytes *= (double)h->plain.packets;
+	n = fitting(g, bytes);
+	if (asked && asked < n)
+		n = asked;
+	if (g->of_heaps && n != UINT64_MAX)
+		n = gen_heaps_packets(h, n);
+	return n;
+}
+
+static int
+plans_make(struct gen *g, struct fault *fault)
+{
+	struct gen_chances chances = {
+		.loss = g->args->loss,
+		.reorder = g->args->reorder,
+		.duplicate = g->args->duplicate,
+		.displace = (uint32_t)g->args->displace,
+	};
+	uint64_t packets = packets_planned(g);
+
+	g->port = calloc(g->socket.ports, sizeof *g->port);
+	if (!g->port)
+		return no_memory(fault);
+	for (unsigned i = 0; i < g->socket.ports; i++) {
+		chances.seed = g->args->seed + i * UINT64_C(0x10000);
+		gen_plan_init(&g->port[i].plan, &chances, packets);
+		if (g->of_heaps)
+			gen_heaps_plan(&g->heaps, i, packets);
+	}
+	return 0;
+}
+
+/* ---- sources ----------------------------------------------------------- */
+
+static int64_t
+start_ns(const struct gen_args *a)
+{
+	if (a->start_ns)
+		return a->start_ns;
+	return (clock_now() / NS_SECOND + 1) * NS_SECOND;
+}
+
+static int
+frames_make(struct gen *g, int64_t start, struct fault *fault)
+{
+	const struct format_shape *s = &g->format.shape;
+
+	if (g->args->heaps)
+		return gen_refuse(fault, "this format has no heaps",
+				  "say how many with --packets, or how long "
+				  "with --for");
+	g->frames = (struct gen_frames){
+		.format = g->format.ops,
+		.shape = s,
+		.seed = g->args->seed,
+		.first = g->args->first,
+		.second = start / NS_SECOND,
+		.frame = (uint32_t)((double)(start % NS_SECOND) * s->fps /
+				    NS_SECOND),
+	};
+	g->source = &g->frames.source;
+	return gen_frames_init(&g->frames) < 0 ? no_memory(fault) : 0;
+}
+
+static bool
+is_one_of(const char *word, const char *a, const char *b)
+{
+	return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static enum gen_describe
+describe_read(const char *word)
+{
+	if (strcmp(word, "none") == 0)
+		return DESCRIBE_NONE;
+	return strcmp(word, "all") == 0 ? DESCRIBE_ALL : DESCRIBE_FIRST;
+}
+
+static int
+heaps_make(struct gen *g, unsigned ports, struct fault *fault)
+{
+	const struct gen_args *a = g->args;
+	int err;
+
+	g->heaps = (struct gen_heaps){
+		.bits = (unsigned)a->flavour,
+		/* rounded down, as spead2 does */
+		.packet = (uint32_t)a->packet / 8 * 8,
+		.bytes = a->heap_bytes,
+		.describe = describe_read(a->descriptors),
+		.start = is_one_of(a->control, "start", "both"),
+		.stop = is_one_of(a->control, "stop", "both"),
+		.seed = a->seed,
+		.count = a->first ? a->first : 1,
+		.count_step = a->step,
+		.time = a->time,
+		.time_step = a->time_step,
+		.ports = ports,
+	};
+	g->source = &g->heaps.source;
+	err = gen_heaps_init(&g->heaps);
+	if (err == -EMSGSIZE)
+		return gen_refuse(fault, "this is no size of a packet",
+				  "--packet is from 88 to 65507 bytes, as 1472 "
+				  "or 8968");
+	return err ? no_memory(fault) : 0;
+}
+
+/* ---- opening and closing ----------------------------------------------- */
+
+static int
+format_open(struct gen *g, int64_t start, struct fault *fault)
+{
+	const struct gen_args *a = g->args;
+	const struct gen_wish wish = {
+		.format = a->format,
+		.sequence = a->sequence,
+		.threads = a->threads,
+		.options = &a->options,
+		.prefix = (uint32_t)a->prefix,
+		.payload = (uint32_t)a->payload,
+		.heap = (uint32_t)a->heap_bytes,
+		.fps = (uint32_t)a->fps,
+		.rate = a->rate,
+		.around = start / NS_SECOND,
+	};
+	int err = gen_format_open(&g->format, &wish, fault);
+
+	if (err)
+		return err;
+	g->of_heaps = g->format.ops->piece;
+	if (!g->of_heaps || !a->packets)
+		return 0;
+	gen_format_close(&g->format);
+	return gen_refuse(fault, "this format counts heaps, not packets",
+			  "say how many with --heaps, or how long with --for");
+}
+
+static uint32_t
+datagram_bytes(const struct gen *g)
+{
+	if (g->of_heaps)
+		return (uint32_t)g->args->packet / 8 * 8;
+	return g->format.shape.prefix + g->format.shape.payload;
+}
+
+static int
+source_make(struct gen *g, int64_t start, struct fault *fault)
+{
+	int err;
+
+	if (g->of_heaps && g->socket.tcp)
+		err = gen_refuse(fault, "heaps come in datagrams",
+				 "spate gen --to udp://...");
+	else if (g->of_heaps)
+		err = heaps_make(g, g->socket.ports, fault);
+	else
+		err = frames_make(g, start, fault);
+	if (!err)
+		err = plans_make(g, fault);
+	return err;
+}
+
+static void
+gen_close(struct gen *g)
+{
+	free(g->port);
+	if (g->of_heaps)
+		gen_heaps_finish(&g->heaps);
+	else
+		gen_frames_finish(&g->frames);
+	gen_socket_close(&g->socket);
+	gen_format_close(&g->format);
+}
+
+/*
+ * Makes everything that is needed to send.  Returns 0, or -errno with a fault.
+ */
+static int
+gen_open(struct gen *g, struct fault *fault)
+{
+	struct gen_to to = { .url = g->args->to,
+			     .segment = (unsigned)g->args->segment };
+	int64_t start = start_ns(g->args);
+	int err = format_open(g, start, fault);
+
+	if (err)
+		return err;
+	to.bytes = datagram_bytes(g);
+	to.tcp = (struct gen_tcp_args){
+		.framed = strcmp(g->args->frames, "spt1") == 0,
+		.connections = (unsigned)g->args->connections,
+		.prefix = g->format.shape.prefix,
+		.payload = g->format.shape.payload,
+	};
+	err = gen_socket_open(&g->socket, &to, fault);
+	if (err)
+		goto close_format;
+	err = source_make(g, start, fault);
+	if (err)
+		gen_close(g);
+	return err;
+
+close_format:
+	gen_format_close(&g->format);
+	return err;
+}
+
+/* ---- the dump ---------------------------------------------------------- */
+
+/*
+ * A dump is what a recording should contain: all packets that a port's plan
+ * numbered, as if none had been lost.
+ *
+ *   frames         their payloads
+ *   heaps          each as one packet with all its items
+ *   heaps, a cube  the data of each
+ */
+
+static bool
+put(FILE *to, const void *data, size_t bytes)
+{
+	return !bytes || fwrite(data, bytes, 1, to) == 1;
+}
+
+static bool
+frame_dump(struct gen *g, unsigned port, uint64_t packet, FILE *to)
+{
+	const struct format_shape *s = &g->format.shape;
+	const uint8_t *datagram = gen_frames_make(&g->frames, port, packet);
+
+	return put(to, datagram + s->prefix, s->payload);
+}
+
+/* Writes a packet without its first `skip` bytes. */
+static bool
+rest_dump(struct gen *g, unsigned port, uint64_t packet, size_t skip, FILE *to)
+{
+	struct iovec piece[GEN_PIECES];
+	unsigned n = g->source->ops->make(g->source, port, packet, piece);
+	bool good = true;
+
+	for (unsigned i = 0; i < n && good; i++) {
+		size_t less = skip < piece[i].iov_len ? skip : piece[i].iov_len;
+
+		good = put(to, (uint8_t *)piece[i].iov_base + less,
+			   piece[i].iov_len - less);
+		skip -= less;
+	}
+	return good;
+}
+
+static bool
+heap_dump(struct gen *g, unsigned port, uint64_t packet, FILE *to)
+{
+	bool cube = g->format.shape.store == HEAP_CUBE;
+	uint8_t header[GEN_HEAD];
+	struct gen_piece p;
+	uint64_t skip = 0;
+
+	gen_heaps_find(&g->heaps, port, packet, &p);
+	if (cube && !p.data)
+		return true;
+	if (cube && p.offset < p.kind->front_bytes)
+		skip = p.kind->front_bytes - p.offset;
+	if (!cube && p.packet == 0 &&
+	    !put(to, header, gen_heaps_header(&g->heaps, &p, header)))
+		return false;
+	if (skip > p.bytes)
+		skip = p.bytes;
+	return rest_dump(g, port, packet, p.header + skip, to);
+}
+
+static int
+port_dump(struct gen *g, unsigned port, const char *file)
+{
+	FILE *to = fopen(file, "we");
+	int err = to ? 0 : -errno;
+	bool good;
+
+	for (uint64_t i = 0; !err && i < g->port[port].plan.next; i++) {
+		if (g->of_heaps)
+			good = heap_dump(g, port, i, to);
+		else
+			good = frame_dump(g, port, i, to);
+		if (!good)
+			err = -errno;
+	}
+	if (to && fclose(to) != 0 && !err)
+		err = -errno;
+	return err;
+}
+
+/*
+ * Writes what a recording of each port should contain: `file` for a single
+ * port; file.0, file.1 ... for a range.  Returns 0, or -errno with a fault.
+ */
+static int
+gen_dump(struct gen *g, struct fault *fault)
+{
+	char *file = NULL;
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < g->socket.ports; i++) {
+		free(file);
+		if (asprintf(&file, g->socket.ports > 1 ? "%s.%u" : "%s",
+			     g->args->dump, i) < 0)
+			return fault_set(fault, -ENOMEM, "no-memory",
+					 "no memory");
+		err = port_dump(g, i, file);
+	}
+	if (err) {
+		fault_set(fault, err, "io", "cannot write %s", file);
+		fault_why(fault, "%s", strerror(-err));
+	}
+	free(file);
+	return err;
+}
+
+/* ---- the report -------------------------------------------------------- */
+
+struct gen_sums {
+	uint64_t packets, sent, lost, swapped, duplicated, heaps;
+	uint64_t first, last; /* sequences, or counts of heaps, of port 0 */
+};
+
+/* Returns how many heaps with data a port has sent, as far as its plan got. */
+static uint64_t
+heaps_of(const struct gen *g, unsigned port, uint64_t packets)
+{
+	struct gen_piece p;
+
+	gen_heaps_find(&g->heaps, port, packets - 1, &p);
+	return p.heap + p.data - g->heaps.start;
+}
+
+static uint64_t
+number(struct gen *g, uint64_t packet)
+{
+	struct gen_piece p;
+
+	if (!g->of_heaps)
+		return gen_frames_sequence(&g->frames, packet);
+	gen_heaps_find(&g->heaps, 0, packet, &p);
+	return g->heaps.count + p.heap * g->heaps.count_step;
+}
+
+static void
+sum(struct gen *g, struct gen_sums *s)
+{
+	const struct gen_plan *p = &g->port[0].plan;
+
+	*s = (struct gen_sums){ .first = number(g, 0) };
+	s->last = number(g, p->next ? p->next - 1 : 0);
+	for (unsigned i = 0; i < g->socket.ports; i++) {
+		p = &g->port[i].plan;
+		s->packets += p->next;
+		s->sent += p->sent;
+		s->lost += p->lost;
+		s->swapped += p->swapped;
+		s->duplicated += p->duplicated;
+		if (g->of_heaps && p->next)
+			s->heaps += heaps_of(g, i, p->next);
+	}
+}
+
+static double
+seconds(const struct gen *g)
+{
+	return (double)g->sender.elapsed_ns / NS_SECOND;
+}
+
+static double
+rate(const struct gen *g)
+{
+	return g->sender.elapsed_ns ? 8.0 * (double)g->sender.bytes / seconds(g)
+				    : 0;
+}
+
+/* Sequences are printed as text: they may be too large for readers of JSON. */
+static void
+print_json(const struct gen *g, const struct gen_sums *s)
+{
+	char from[24], to[24];
+	json_t *line;
+
+	snprintf(from, sizeof from, "%" PRIu64, s->first);
+	snprintf(to, sizeof to, "%" PRIu64, s->last);
+	line = json_pack(
+	    "{s:I s:I s:I s:I s:I s:I s:f s:f s:s s:s s:I}", "packets",
+	    (json_int_t)s->packets, "sent", (json_int_t)s->sent, "lost",
+	    (json_int_t)s->lost, "swapped", (json_int_t)s->swapped,
+	    "duplicated", (json_int_t)s->duplicated, "bytes",
+	    (json_int_t)g->sender.bytes, "seconds", seconds(g), "rate", rate(g),
+	    "first", from, "last", to, "ports", (json_int_t)g->socket.ports);
+	if (g->of_heaps)
+		json_object_set_new(line, "heaps",
+				    json_integer((json_int_t)s->heaps));
+	cli_print_json(line);
+	json_decref(line);
+}
+
+static void
+print_text(const struct gen *g, const struct gen_sums *s)
+{
+	char text[UNITS_TEXT];
+
+	printf("sent        %" PRIu64 " packets, %s in %.2f s", s->sent,
+	       units_show_bytes(text, g->sender.bytes), seconds(g));
+	printf(", %s\n", units_show_rate(text, rate(g)));
+	if (g->socket.ports > 1)
+		printf("ports       %u\n", g->socket.ports);
+	if (g->of_heaps)
+		printf("heaps       %" PRIu64 "\n", s->heaps);
+	printf("lost        %" PRIu64 " on purpose\n", s->lost);
+	printf("swapped     %" PRIu64 "\n", s->swapped);
+	printf("duplicated  %" PRIu64 "\n", s->duplicated);
+	printf("%s    %" PRIu64 " to %" PRIu64 "\n",
+	       g->of_heaps ? "counts  " : "sequence", s->first, s->last);
+}
+
+/* Prints what was sent, or one JSON line with --json. */
+static void
+gen_report(const struct cli *cli, struct gen *g)
+{
+	struct gen_sums s;
+
+	sum(g, &s);
+	if (g->socket.refused && !cli->quiet)
+		fprintf(stderr,
+			"spate: nobody was listening at %s for some of the "
+			"time\n",
+			g->args->to);
+	if (g->socket.tcp && gen_tcp_broken(g->socket.tcp) && !cli->quiet)
+		fprintf(stderr, "spate: %u of %u connections broke\n",
+			gen_tcp_broken(g->socket.tcp),
+			(unsigned)g->args->connections);
+	if (cli->json)
+		print_json(g, &s);
+	else
+		print_text(g, &s);
+}
+
+/* ---- the command -------------------------------------------------------- */
 
 /* ns for a sender that was held up to catch up */
 #define GRACE NS_SECOND

@@ -9,14 +9,166 @@
  * The mark, the first 8 bytes of noise in each packet, makes the packet unique;
  * it is shorter if the packet ends earlier.
  */
-#include "cli/gen/gen_heaps.h"
-
 #include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/gen/gen_spead.h"
-#include "cli/gen/mix.h"
+#include "cli/gen/gen_heaps.h"
+#include "cli/gen/gen_source.h"
+#include "contract/bytes.h"
+
+/*
+ * Writes SPEAD packets without the format plugin on purpose: an error in one of
+ * the two shows in the other.
+ */
+enum {
+	/* bytes of a packet header without heap items */
+	SPEAD_HEADER = 8 + 4 * 8,
+	/* bytes: longer than any descriptor made here */
+	SPEAD_DESCRIPTOR = 512,
+	SPEAD_DESCRIBE = 5, /* item id of a descriptor */
+	/* item id of stream control; start: 0, stop: 2 */
+	SPEAD_CONTROL = 6,
+};
+
+struct spead_packet {
+	unsigned bits; /* bits of an address: 40 or 48 */
+	uint64_t heap, length, offset, bytes;
+};
+
+/* Return an item as on the wire, but in the machine's byte order. */
+static inline uint64_t
+spead_value(unsigned bits, uint32_t id, uint64_t value)
+{
+	return UINT64_C(1) << 63 | (uint64_t)id << bits |
+	       (value & ((UINT64_C(1) << bits) - 1));
+}
+
+static inline uint64_t
+spead_address(unsigned bits, uint32_t id, uint64_t address)
+{
+	return (uint64_t)id << bits | address;
+}
+
+/* Writes again the fields of a header in which packets of a heap differ. */
+static inline void
+spead_header_move(uint8_t *header, const struct spead_packet *p)
+{
+	write_be64(header + 8, spead_value(p->bits, 1, p->heap));
+	write_be64(header + 24, spead_value(p->bits, 3, p->offset));
+	write_be64(header + 32, spead_value(p->bits, 4, p->bytes));
+}
+
+/*
+ * A SPEAD descriptor has name, text, shape and type of an item.  Each
+ * dimension of the shape is a byte (0: fixed) and an address; each field of the
+ * type is a letter and a number of bits, in 9 bytes minus those of an address.
+ * Items of bytes have the description of numpy, too, as spead2 does; their type
+ * is empty.
+ */
+struct spead_descriptor {
+	uint32_t id;
+	const char *name, *text;
+	uint64_t length; /* bytes of the item; 0: one number of `bits` */
+};
+
+enum { ID_NAME = 0x10, ID_TEXT, ID_SHAPE, ID_TYPE, ID_ID, ID_NUMPY };
+
+/* Writes a header with n items; returns its length, SPEAD_HEADER + 8 n. */
+static uint32_t
+spead_header(uint8_t *to, const struct spead_packet *p, const uint64_t *item,
+	     unsigned n)
+{
+	uint64_t widths = (uint64_t)(8 - p->bits / 8) << 8 | p->bits / 8;
+
+	write_be64(to, UINT64_C(0x5304) << 48 | widths << 32 | (4 + n));
+	write_be64(to + 16, spead_value(p->bits, 2, p->length));
+	spead_header_move(to, p);
+	for (unsigned i = 0; i < n; i++)
+		write_be64(to + SPEAD_HEADER + 8ul * i, item[i]);
+	return SPEAD_HEADER + 8 * n;
+}
+
+/* A descriptor that is being made. */
+struct draft {
+	unsigned bits;
+	uint8_t data[SPEAD_DESCRIPTOR];
+	uint32_t bytes;
+	uint64_t item[8];
+	unsigned items;
+};
+
+static void
+add(struct draft *d, uint32_t id, const void *data, size_t bytes)
+{
+	d->item[d->items++] = spead_address(d->bits, id, d->bytes);
+	memcpy(d->data + d->bytes, data, bytes);
+	d->bytes += (uint32_t)bytes;
+}
+
+/*
+ * Writes one byte and the last `width` bytes of a number; returns the length.
+ */
+static uint32_t
+element(uint8_t *to, uint8_t first, uint64_t value, unsigned width)
+{
+	uint8_t all[8];
+
+	write_be64(all, value);
+	*to = first;
+	memcpy(to + 1, all + 8 - width, width);
+	return 1 + width;
+}
+
+static void
+add_bytes(struct draft *d, uint64_t length)
+{
+	uint8_t shape[9];
+	char numpy[96];
+	int n;
+
+	add(d, ID_TYPE, "", 0);
+	add(d, ID_SHAPE, shape, element(shape, 0, length, d->bits / 8));
+	n = snprintf(numpy, sizeof numpy,
+		     "{'descr': '|u1', 'fortran_order': False, "
+		     "'shape': (%" PRIu64 ",)}",
+		     length);
+	add(d, ID_NUMPY, numpy, (size_t)n);
+}
+
+static void
+add_number(struct draft *d)
+{
+	uint8_t type[9];
+
+	add(d, ID_TYPE, type, element(type, 'u', d->bits, 8 - d->bits / 8));
+	add(d, ID_SHAPE, "", 0);
+}
+
+/* Writes a descriptor, which is a whole packet; returns its length. */
+static uint32_t
+spead_descriptor(uint8_t *to, unsigned bits, const struct spead_descriptor *o)
+{
+	struct draft d = { .bits = bits };
+	struct spead_packet packet = { .bits = bits, .heap = 1 };
+	uint32_t header;
+
+	d.item[d.items++] = spead_value(bits, ID_ID, o->id);
+	add(&d, ID_NAME, o->name, strlen(o->name));
+	add(&d, ID_TEXT, o->text, strlen(o->text));
+	if (o->length)
+		add_bytes(&d, o->length);
+	else
+		add_number(&d);
+	packet.length = packet.bytes = d.bytes;
+	header = spead_header(to, &packet, d.item, d.items);
+	memcpy(to + header, d.data, d.bytes);
+	return header + d.bytes;
+}
 
 enum {
 	READY = 64,

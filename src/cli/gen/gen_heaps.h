@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cli/gen/gen_source.h"
+#include "contract/bytes.h"
 
 /*
  * Makes datagrams of SPEAD streams, cut as spead2 does: all packets of a heap
