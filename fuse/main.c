@@ -138,13 +138,13 @@ static const char usage[] =
     "  -V, --version            the version\n";
 
 struct mount {
-	struct options o;
-	struct source source;
+	struct mount_options o;
+	struct mount_source source;
 	struct point point;
-	struct user user;
+	struct mount_user user;
 	struct detach detach;
 	struct ops ops;
-	struct session *session;
+	struct mount_session *session;
 	struct live *live;
 };
 

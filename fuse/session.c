@@ -36,11 +36,11 @@
  */
 
 int
-user_find(struct user *u, const char *name, struct fault *fault)
+user_find(struct mount_user *u, const char *name, struct fault *fault)
 {
 	const struct passwd *p;
 
-	*u = (struct user){ .uid = getuid(), .gid = getgid() };
+	*u = (struct mount_user){ .uid = getuid(), .gid = getgid() };
 	if (!name)
 		return 0;
 	p = getpwnam(name);
@@ -57,7 +57,7 @@ user_find(struct user *u, const char *name, struct fault *fault)
 		fault_hint(fault, "leave it out, or let root mount it");
 		return -EPERM;
 	}
-	*u = (struct user){ name, p->pw_uid, p->pw_gid };
+	*u = (struct mount_user){ name, p->pw_uid, p->pw_gid };
 	return 0;
 }
 
@@ -66,7 +66,7 @@ user_find(struct user *u, const char *name, struct fault *fault)
  * keeps root's rights.  Returns 0 or -errno.
  */
 static int
-user_mounts(const struct user *u)
+user_mounts(const struct mount_user *u)
 {
 	if (!u->name)
 		return 0;
@@ -77,7 +77,7 @@ user_mounts(const struct user *u)
 }
 
 int
-user_become(const struct user *u)
+user_become(const struct mount_user *u)
 {
 	if (!u->name)
 		return 0;
@@ -88,7 +88,7 @@ user_become(const struct user *u)
 	return 0;
 }
 
-struct session {
+struct mount_session {
 	struct fuse_session *fuse;
 	sigset_t outside; /* signals that were blocked before session_open() */
 	bool handles, mounted;
@@ -144,7 +144,7 @@ signals_block(sigset_t *outside)
  * modes, and refuses all changes.
  */
 static int
-arguments(struct fuse_args *args, const struct options *o)
+arguments(struct fuse_args *args, const struct mount_options *o)
 {
 	char *list = strdup("ro,nosuid,nodev,default_permissions,"
 			    "subtype=spatefs");
@@ -169,10 +169,10 @@ arguments(struct fuse_args *args, const struct options *o)
 }
 
 int
-session_open(struct session **out, const struct options *o, struct ops *ops,
-	     struct fault *fault)
+session_open(struct mount_session **out, const struct mount_options *o,
+	     struct ops *ops, struct fault *fault)
 {
-	struct session *s = calloc(1, sizeof *s);
+	struct mount_session *s = calloc(1, sizeof *s);
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	int err = s ? arguments(&args, o) : -ENOMEM;
 
@@ -215,8 +215,8 @@ mount_fault(const struct point *p, int err, struct fault *fault)
 }
 
 int
-session_mount(struct session *s, struct point *p, const struct user *u,
-	      struct fault *fault)
+session_mount(struct mount_session *s, struct point *p,
+	      const struct mount_user *u, struct fault *fault)
 {
 	int err = user_mounts(u);
 
@@ -237,7 +237,7 @@ session_mount(struct session *s, struct point *p, const struct user *u,
 }
 
 int
-session_run(struct session *s, unsigned threads)
+session_run(struct mount_session *s, unsigned threads)
 {
 	struct fuse_loop_config *config = fuse_loop_cfg_create();
 	int status;
@@ -256,7 +256,7 @@ session_run(struct session *s, unsigned threads)
 }
 
 void
-session_close(struct session *s)
+session_close(struct mount_session *s)
 {
 	if (!s)
 		return;

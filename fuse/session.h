@@ -14,7 +14,7 @@ struct ops;
  * The user who owns a mount.  Root may mount for another user and become that
  * user afterwards, so that no code that reads recordings has root's rights.
  */
-struct user {
+struct mount_user {
 	/* NULL: the user who started the program; nothing changes */
 	const char *name;
 	uid_t uid;
@@ -25,10 +25,10 @@ struct user {
  * Looks a user up; name NULL: the user who started the program.  Returns 0;
  * -ENOENT; -EPERM: only root can become another user; with a fault.
  */
-int user_find(struct user *u, const char *name, struct fault *fault);
+int user_find(struct mount_user *u, const char *name, struct fault *fault);
 
 /* Becomes the user for good, in all threads.  Returns 0 or -errno. */
-int user_become(const struct user *u);
+int user_become(const struct mount_user *u);
 
 /*
  * A session is the connection to the kernel for one mount.  Requests come by
@@ -40,30 +40,30 @@ int user_become(const struct user *u);
  * The main thread calls all functions.  No other thread may exist before mount,
  * because it would take the signals.
  */
-struct session;
+struct mount_session;
 
 /*
  * Makes a session; `ops` must outlive it. libfuse's messages go to the log from
  * now on.  Returns 0; -EINVAL or -ENOMEM with a fault.
  */
-int session_open(struct session **s, const struct options *o, struct ops *ops,
-		 struct fault *fault);
+int session_open(struct mount_session **s, const struct mount_options *o,
+		 struct ops *ops, struct fault *fault);
 
 /*
  * Mounts for a user, and keeps the rights of the program.  Returns 0, or -errno
  * with a fault.
  */
-int session_mount(struct session *s, struct point *p, const struct user *u,
-		  struct fault *fault);
+int session_mount(struct mount_session *s, struct point *p,
+		  const struct mount_user *u, struct fault *fault);
 
 /*
  * Answers requests until the session ends, with as many threads as requests
  * need, at most `threads`.  Returns 0 or -errno.
  */
-int session_run(struct session *s, unsigned threads);
+int session_run(struct mount_session *s, unsigned threads);
 
 /* Unmounts; lazily, if the mount is in use. */
-void session_close(struct session *s); /* may be NULL */
+void session_close(struct mount_session *s); /* may be NULL */
 
 struct fuse_args;
 

@@ -115,7 +115,7 @@ measure_file(struct opened_set *set, const struct view_choice *mounted,
  * Shared by the caller and the recording's thread; the last of the two frees
  * it.
  */
-struct search {
+struct thread_list {
 	atomic_uint holders;
 	struct measured_thread *thread;
 	size_t n;
@@ -124,7 +124,7 @@ struct search {
 static void
 drop(void *arg)
 {
-	struct search *s = arg;
+	struct thread_list *s = arg;
 
 	/* acq_rel: the last holder frees what the other one made. */
 	if (atomic_fetch_sub_explicit(&s->holders, 1, memory_order_acq_rel) !=
@@ -135,7 +135,7 @@ drop(void *arg)
 }
 
 static int
-add(struct search *s, unsigned sub, const uint32_t *thread, size_t n)
+add(struct thread_list *s, unsigned sub, const uint32_t *thread, size_t n)
 {
 	struct measured_thread *grown =
 	    realloc(s->thread, (s->n + n + 1) * sizeof *grown);
@@ -153,7 +153,7 @@ search(void *arg, struct recording *rec)
 {
 	unsigned subs = recording_facts(rec)->subs;
 	uint32_t thread[THREADS_MOST];
-	struct search *s = arg;
+	struct thread_list *s = arg;
 	int n, err = 0;
 
 	for (unsigned sub = 0; sub < subs && !err; sub++) {
@@ -167,7 +167,7 @@ int
 measure_threads(struct opened_set *set, const struct tree_file *f,
 		struct measured_thread **list, size_t *n)
 {
-	struct search *s = calloc(1, sizeof *s);
+	struct thread_list *s = calloc(1, sizeof *s);
 	struct opened_facts facts;
 	struct opened *op;
 	int err;

@@ -112,7 +112,7 @@ hash(const char *text)
 
 /* Returns the slot of a file's name, or the free slot where it belongs. */
 static size_t
-slot_of(const struct names *n, const char *file)
+slot_of(const struct mount_names *n, const char *file)
 {
 	size_t at = hash(file) & (n->slots - 1);
 
@@ -122,7 +122,7 @@ slot_of(const struct names *n, const char *file)
 }
 
 static bool
-is_free(const struct names *n, const char *file)
+is_free(const struct mount_names *n, const char *file)
 {
 	return strcmp(file, NAMES_INFOS) && strcmp(file, NAMES_THREADS) &&
 	       !n->slot[slot_of(n, file)];
@@ -130,7 +130,7 @@ is_free(const struct names *n, const char *file)
 
 /* ---- choosing names ---------------------------------------------------- */
 
-enum rule { RULE_FILE, RULE_ITSELF, RULE_FOLDER, RULES };
+enum name_rule { RULE_FILE, RULE_ITSELF, RULE_FOLDER, RULES };
 
 static bool
 has_extension(const struct record *r)
@@ -141,7 +141,7 @@ has_extension(const struct record *r)
 	       !strcmp(r->name + length - tail + 1, r->extension);
 }
 
-static enum rule
+static enum name_rule
 rule_of(const struct record *r)
 {
 	if (r->subs > 1)
@@ -157,7 +157,8 @@ is_shown(const struct record *r)
 }
 
 static void
-choose(const struct names *n, const struct record *r, char file[FILE_ROOM])
+choose(const struct mount_names *n, const struct record *r,
+       char file[FILE_ROOM])
 {
 	bool folder = r->subs > 1;
 	unsigned again = 2;
@@ -179,7 +180,7 @@ choose(const struct names *n, const struct record *r, char file[FILE_ROOM])
 }
 
 static int
-call_all(struct names *n, enum rule rule)
+call_all(struct mount_names *n, enum name_rule rule)
 {
 	char file[FILE_ROOM];
 
@@ -228,7 +229,7 @@ take(struct taken *t, uint64_t number)
 }
 
 static int
-number_all(struct names *n)
+number_all(struct mount_names *n)
 {
 	const uint64_t mask = (UINT64_C(1) << INO_BITS) - 1;
 	struct taken t = { calloc(n->slots, sizeof *t.number), n->slots };
@@ -250,7 +251,7 @@ number_all(struct names *n)
 /* ---- making and freeing ------------------------------------------------ */
 
 static void
-free_names(struct names *n)
+free_names(struct mount_names *n)
 {
 	for (size_t i = 0; i < n->n; i++) {
 		record_drop(n->item[i].record);
@@ -262,9 +263,9 @@ free_names(struct names *n)
 }
 
 int
-names_make(struct names **names, struct names_item *item, size_t items)
+names_make(struct mount_names **names, struct names_item *item, size_t items)
 {
-	struct names *n = calloc(1, sizeof *n);
+	struct mount_names *n = calloc(1, sizeof *n);
 	int err = 0;
 
 	if (!n) {
@@ -273,7 +274,7 @@ names_make(struct names **names, struct names_item *item, size_t items)
 		free(item);
 		return -ENOMEM;
 	}
-	*n = (struct names){ .holders = 1, .item = item, .n = items };
+	*n = (struct mount_names){ .holders = 1, .item = item, .n = items };
 	n->made_ns = clock_now();
 	for (n->slots = 16; n->slots < 2 * items;)
 		n->slots *= 2;
@@ -281,7 +282,7 @@ names_make(struct names **names, struct names_item *item, size_t items)
 	if (!n->slot)
 		err = -ENOMEM;
 	for (int rule = 0; rule < RULES && !err; rule++)
-		err = call_all(n, (enum rule)rule);
+		err = call_all(n, (enum name_rule)rule);
 	if (!err)
 		err = number_all(n);
 	if (err)
@@ -291,15 +292,15 @@ names_make(struct names **names, struct names_item *item, size_t items)
 	return err;
 }
 
-struct names *
-names_hold(struct names *n)
+struct mount_names *
+names_hold(struct mount_names *n)
 {
 	atomic_fetch_add_explicit(&n->holders, 1, memory_order_relaxed);
 	return n;
 }
 
 void
-names_drop(struct names *n)
+names_drop(struct mount_names *n)
 {
 	if (n && atomic_fetch_sub_explicit(&n->holders, 1,
 					   memory_order_acq_rel) == 1)
@@ -307,7 +308,7 @@ names_drop(struct names *n)
 }
 
 const struct names_item *
-names_find(const struct names *n, const char *name)
+names_find(const struct mount_names *n, const char *name)
 {
 	size_t low = 0, high = n->n;
 
@@ -326,7 +327,7 @@ names_find(const struct names *n, const char *name)
 }
 
 const struct names_item *
-names_find_file(const struct names *n, const char *file)
+names_find_file(const struct mount_names *n, const char *file)
 {
 	size_t at = n->slot[slot_of(n, file)];
 

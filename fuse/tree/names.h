@@ -58,7 +58,7 @@ struct names_item {
 	uint64_t ino;
 };
 
-struct names {
+struct mount_names {
 	atomic_uint holders;
 	struct names_item *item; /* sorted by the recording's name */
 	size_t n;
@@ -76,16 +76,17 @@ struct names {
  * Makes names of `item`, which is sorted by name.  Takes over the array and its
  * records, also on failure.  Returns 0 or -ENOMEM.
  */
-int names_make(struct names **names, struct names_item *item, size_t n);
-struct names *names_hold(struct names *n);
-void names_drop(struct names *n); /* may be NULL */
+int names_make(struct mount_names **names, struct names_item *item, size_t n);
+struct mount_names *names_hold(struct mount_names *n);
+void names_drop(struct mount_names *n); /* may be NULL */
 
 /*
  * Find an item by the recording's name, or by its name in the root; NULL: there
  * is none.  The item belongs to the names.
  */
-const struct names_item *names_find(const struct names *n, const char *name);
-const struct names_item *names_find_file(const struct names *n,
+const struct names_item *names_find(const struct mount_names *n,
+				    const char *name);
+const struct names_item *names_find_file(const struct mount_names *n,
 					 const char *file);
 
 /*

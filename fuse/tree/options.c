@@ -38,7 +38,7 @@ enum type {
 	MEANT,	/* accepted and ignored */
 };
 
-#define AT(field) offsetof(struct options, field)
+#define AT(field) offsetof(struct mount_options, field)
 
 static const struct word {
 	const char *name;
@@ -97,7 +97,7 @@ static const char *const meant[] = {
 };
 
 struct reading_of {
-	struct options *o;
+	struct mount_options *o;
 	struct fault *fault;
 };
 
@@ -155,7 +155,7 @@ text_set(char **to, const char *value, struct fault *fault)
 }
 
 static int
-pass(struct options *o, const char *arg, struct fault *fault)
+pass(struct mount_options *o, const char *arg, struct fault *fault)
 {
 	return fuse_opt_add_opt_escaped(&o->passed, arg) ? no_memory(fault) : 0;
 }
@@ -190,7 +190,7 @@ fill_set(enum view_fill *to, const char *value)
 }
 
 static int
-value_set(struct options *o, const struct word *w, const char *value)
+value_set(struct mount_options *o, const struct word *w, const char *value)
 {
 	void *to = (char *)o + w->at;
 
@@ -204,7 +204,7 @@ value_set(struct options *o, const struct word *w, const char *value)
 }
 
 static int
-word_take(struct options *o, const struct word *w, const char *arg,
+word_take(struct mount_options *o, const struct word *w, const char *arg,
 	  struct fault *fault)
 {
 	const char *value = strchr(arg, '=');
@@ -237,7 +237,7 @@ word_take(struct options *o, const struct word *w, const char *arg,
 
 /* Reads an option that does not follow -o. */
 static int
-letter_take(struct options *o, const char *arg, struct fault *fault)
+letter_take(struct mount_options *o, const char *arg, struct fault *fault)
 {
 	if (strcmp(arg, "-f") == 0)
 		o->foreground = true;
@@ -258,7 +258,7 @@ letter_take(struct options *o, const char *arg, struct fault *fault)
  * mount it.
  */
 static int
-option_take(struct options *o, const char *arg, struct fault *fault)
+option_take(struct mount_options *o, const char *arg, struct fault *fault)
 {
 	const struct word *w = word_find(arg);
 
@@ -273,7 +273,7 @@ option_take(struct options *o, const char *arg, struct fault *fault)
 }
 
 static int
-operand_take(struct options *o, const char *arg, struct fault *fault)
+operand_take(struct mount_options *o, const char *arg, struct fault *fault)
 {
 	if (o->source)
 		return usage(fault, "%s: that is too much", arg,
@@ -295,7 +295,7 @@ take(void *data, const char *arg, int key, struct fuse_args *args)
 }
 
 static int
-check(const struct options *o, struct fault *fault)
+check(const struct mount_options *o, struct fault *fault)
 {
 	if (!o->point)
 		return usage(fault, "%s is missing", "MOUNT",
@@ -327,13 +327,14 @@ silent(enum fuse_log_level level, const char *format, va_list args)
 }
 
 int
-options_read(struct options *o, int argc, char **argv, struct fault *fault)
+options_read(struct mount_options *o, int argc, char **argv,
+	     struct fault *fault)
 {
 	struct reading_of r = { o, fault };
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
 	int err = 0;
 
-	*o = (struct options){
+	*o = (struct mount_options){
 		.cache = 512 << 20,
 		.threads = 64,
 		.timeout = 10 * NS_SECOND,
@@ -352,14 +353,14 @@ options_read(struct options *o, int argc, char **argv, struct fault *fault)
 }
 
 void
-options_clear(struct options *o)
+options_clear(struct mount_options *o)
 {
 	char *text[] = { o->source, o->point, o->disks, o->conf,
 			 o->socket, o->user,  o->passed };
 
 	for (unsigned i = 0; i < sizeof text / sizeof *text; i++)
 		free(text[i]);
-	*o = (struct options){ .source = NULL };
+	*o = (struct mount_options){ .source = NULL };
 }
 
 void
@@ -377,7 +378,7 @@ options_help(FILE *to)
 }
 
 /* Disks and configuration as the command line names them. */
-struct said {
+struct source_words {
 	const char *disks, *conf;
 };
 
@@ -393,7 +394,7 @@ source_fault(const char *text, int err, struct fault *fault)
 }
 
 static int
-read_source(struct said *s, const char *text, struct fault *fault)
+read_source(struct source_words *s, const char *text, struct fault *fault)
 {
 	struct stat st;
 
@@ -495,7 +496,7 @@ any(const struct disks *disks, struct fault *fault)
 }
 
 static int
-socket_set(struct source *s, const char *path, struct fault *fault)
+socket_set(struct mount_source *s, const char *path, struct fault *fault)
 {
 	char here[PATH_MAX] = "";
 	int n;
@@ -516,8 +517,8 @@ socket_set(struct source *s, const char *path, struct fault *fault)
  * configuration.
  */
 static int
-socket_find(struct source *s, const struct options *o, const struct said *said,
-	    struct fault *fault)
+socket_find(struct mount_source *s, const struct mount_options *o,
+	    const struct source_words *said, struct fault *fault)
 {
 	char path[WHERE_SOCKET];
 	int err = 0;
@@ -528,12 +529,13 @@ socket_find(struct source *s, const struct options *o, const struct said *said,
 }
 
 int
-source_find(struct source *s, const struct options *o, struct fault *fault)
+source_find(struct mount_source *s, const struct mount_options *o,
+	    struct fault *fault)
 {
-	struct said said = { NULL, NULL };
+	struct source_words said = { NULL, NULL };
 	int err;
 
-	*s = (struct source){ .disks = { .n = 0 } };
+	*s = (struct mount_source){ .disks = { .n = 0 } };
 	err = read_source(&said, o->source, fault);
 	if (err)
 		return err;
@@ -551,7 +553,7 @@ source_find(struct source *s, const struct options *o, struct fault *fault)
 }
 
 void
-source_clear(struct source *s)
+source_clear(struct mount_source *s)
 {
 	disks_clear(&s->disks);
 }

@@ -19,7 +19,7 @@
  * fstab for other programs (nofail, _netdev, x-...) are ignored; unknown words
  * are an error.
  */
-struct options {
+struct mount_options {
 	char *source, *point; /* NULL: not given */
 	char *disks, *conf, *socket, *user;
 	enum view_fill fill;
@@ -34,8 +34,9 @@ struct options {
  * Reads the command line.  Returns 0; -EINVAL or -ENOMEM with a fault.  The
  * caller calls options_clear() in any case.
  */
-int options_read(struct options *o, int argc, char **argv, struct fault *fault);
-void options_clear(struct options *o);
+int options_read(struct mount_options *o, int argc, char **argv,
+		 struct fault *fault);
+void options_clear(struct mount_options *o);
 
 /* Prints the keys of -o, a line or two for each. */
 void options_help(FILE *to);
@@ -50,7 +51,7 @@ void options_help(FILE *to);
  *
  * A SOURCE of "none" or "spate" counts as not given, for fstab.
  */
-struct source {
+struct mount_source {
 	struct disks disks; /* with absolute paths */
 	char socket[WHERE_SOCKET];
 };
@@ -60,8 +61,9 @@ struct source {
  * logged.  Returns 0, or -errno with a fault.  The caller calls source_clear()
  * in any case.
  */
-int source_find(struct source *s, const struct options *o, struct fault *fault);
+int source_find(struct mount_source *s, const struct mount_options *o,
+		struct fault *fault);
 
-void source_clear(struct source *s);
+void source_clear(struct mount_source *s);
 
 #endif

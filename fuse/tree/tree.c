@@ -63,7 +63,7 @@ tree_name_info(char name[TREE_NAME], const struct record *r)
 
 /* Returns the inode number of a file or folder of a recording. */
 static uint64_t
-tree_ino(const struct names *names, const struct node_key *key,
+tree_ino(const struct mount_names *names, const struct node_key *key,
 	 const struct record *record)
 {
 	const struct names_item *item =
@@ -93,7 +93,7 @@ tree_ino(const struct names *names, const struct node_key *key,
 /* ---- reading names ----------------------------------------------------- */
 
 static int
-in_root(const struct names *names, const char *name, struct node_key *key,
+in_root(const struct mount_names *names, const char *name, struct node_key *key,
 	struct record **child)
 {
 	const struct names_item *item;
@@ -111,8 +111,8 @@ in_root(const struct names *names, const char *name, struct node_key *key,
 }
 
 static int
-in_infos(const struct names *names, const char *name, struct node_key *key,
-	 struct record **child)
+in_infos(const struct mount_names *names, const char *name,
+	 struct node_key *key, struct record **child)
 {
 	size_t length = strlen(name), tail = strlen(".json");
 	const struct names_item *item;
@@ -130,8 +130,8 @@ in_infos(const struct names *names, const char *name, struct node_key *key,
 }
 
 static int
-in_threads(const struct names *names, const char *name, struct node_key *key,
-	   struct record **child)
+in_threads(const struct mount_names *names, const char *name,
+	   struct node_key *key, struct record **child)
 {
 	const struct names_item *item = names_find(names, name);
 
@@ -176,7 +176,7 @@ in_by(struct record *r, const char *name, struct node_key *key)
 }
 
 static int
-whole_child(const struct names *names, const struct node_key *folder,
+whole_child(const struct mount_names *names, const struct node_key *folder,
 	    struct record *record, const char *name, struct node_key *key,
 	    struct record **child)
 {
@@ -198,7 +198,7 @@ whole_child(const struct names *names, const struct node_key *folder,
  * 0, -ENOENT, -ENOTDIR or -EINVAL.
  */
 static int
-tree_child(const struct names *names, const struct node_key *folder,
+tree_child(const struct mount_names *names, const struct node_key *folder,
 	   struct record *record, const char *name, struct node_key *key,
 	   struct record **child)
 {
@@ -344,7 +344,7 @@ find_child(struct tree *t, uint64_t parent, const char *name, bool sure,
 	   struct node **child)
 {
 	struct node *folder = nodes_find(t->nodes, parent);
-	const struct names *names;
+	const struct mount_names *names;
 	struct record *record;
 	struct node_key key;
 	int err;
@@ -537,7 +537,7 @@ struct tree_dir {
 	struct tree *t;
 	uint64_t ino;
 	enum node_kind kind;
-	struct names *names;
+	struct mount_names *names;
 	struct record *record; /* NULL: the folder is not of a recording */
 	struct measured_thread *thread;
 	size_t threads;

@@ -177,7 +177,7 @@ gather(void *arg, const struct entry *e)
 }
 
 static bool
-are_same(const struct names *a, const struct names *b)
+are_same(const struct mount_names *a, const struct mount_names *b)
 {
 	for (size_t i = 0; a->n == b->n && i < a->n; i++) {
 		if (!record_same(a->item[i].record, b->item[i].record))
@@ -191,7 +191,7 @@ static void
 make_names(struct tree *t, uint64_t changes)
 {
 	struct gather g = { 0 };
-	struct names *made;
+	struct mount_names *made;
 
 	catalogue_each(t->catalogue, gather, &g);
 	t->names_ns = clock_steady();
@@ -208,7 +208,7 @@ make_names(struct tree *t, uint64_t changes)
 	t->changes = changes;
 }
 
-const struct names *
+const struct mount_names *
 tree_names(struct tree *t, bool sure)
 {
 	struct catalogue_facts facts;

@@ -42,7 +42,8 @@ struct tree {
 	pthread_mutex_t lock;
 	size_t unnamed; /* folders that are not shown, as last logged */
 	struct statvfs space;
-	struct names *names; /* recordings, as of `changes` of the catalogue */
+	struct mount_names
+	    *names; /* recordings, as of `changes` of the catalogue */
 	uint64_t changes;
 	int64_t names_ns; /* steady ns: when names were made */
 	struct nodes *nodes;
@@ -66,7 +67,7 @@ bool tree_keep_stop(struct tree *t);
  * caller holds the lock.  `sure`: make them anew even if they are under 100 ms
  * old.
  */
-const struct names *tree_names(struct tree *t, bool sure);
+const struct mount_names *tree_names(struct tree *t, bool sure);
 
 /*
  * Waits for the first pass over the disks, at most patience_ns.  Called without

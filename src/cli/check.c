@@ -266,7 +266,7 @@ struct check_args {
 	double max_loss; /* negative: as the recording says */
 };
 
-struct look {
+struct check_run {
 	const struct cli *cli;
 	const struct check_args *args;
 	const struct disks *disks;
@@ -278,7 +278,7 @@ struct look {
 static void
 wrong(void *arg, const char *sentence)
 {
-	struct look *l = arg;
+	struct check_run *l = arg;
 
 	json_array_append_new(l->wrong, json_string(sentence));
 }
@@ -286,13 +286,13 @@ wrong(void *arg, const char *sentence)
 static void
 remark(void *arg, const char *sentence)
 {
-	struct look *l = arg;
+	struct check_run *l = arg;
 
 	json_array_append_new(l->remarks, json_string(sentence));
 }
 
 static double
-limit(const struct look *l, const struct recording_facts *f)
+limit(const struct check_run *l, const struct recording_facts *f)
 {
 	const json_t *told = json_object_get(f->head, "max_loss");
 
@@ -307,7 +307,7 @@ limit(const struct look *l, const struct recording_facts *f)
  * daemon does not say.
  */
 static json_t *
-ask_counts(const struct look *l, const struct recording_facts *f)
+ask_counts(const struct check_run *l, const struct recording_facts *f)
 {
 	json_t *answer, *info, *counts = NULL;
 	struct fault none;
@@ -327,7 +327,7 @@ ask_counts(const struct look *l, const struct recording_facts *f)
 
 /* Compares lost and dropped packets with max_loss, wherever they were lost. */
 static void
-judge_loss(struct look *l, const struct recording_facts *f, json_t *line)
+judge_loss(struct check_run *l, const struct recording_facts *f, json_t *line)
 {
 	json_t *counts = ask_counts(l, f);
 	const json_t *from = counts ? counts : line;
@@ -359,7 +359,7 @@ judge_loss(struct look *l, const struct recording_facts *f, json_t *line)
  * numbers.
  */
 static void
-judge_repeats(struct look *l, const struct recording_facts *f,
+judge_repeats(struct check_run *l, const struct recording_facts *f,
 	      const json_t *line)
 {
 	const json_t *drops = json_object_get(line, "drops");
@@ -377,7 +377,7 @@ judge_repeats(struct look *l, const struct recording_facts *f,
 
 /* Makes the line of a recording; takes l->wrong and l->remarks over. */
 static json_t *
-verdict(struct look *l, const struct recording *rec,
+verdict(struct check_run *l, const struct recording *rec,
 	const struct quick_check *g)
 {
 	const struct recording_facts *f = recording_facts(rec);
@@ -403,7 +403,7 @@ verdict(struct look *l, const struct recording *rec,
  * such a disk has, so what can be read is good, and nothing follows behind it.
  */
 static void
-judge_disks(struct look *l, const struct recording_facts *f)
+judge_disks(struct check_run *l, const struct recording_facts *f)
 {
 	json_t *answer, *disk;
 	struct fault none;
@@ -426,7 +426,7 @@ judge_disks(struct look *l, const struct recording_facts *f)
 }
 
 static int
-check_one(struct look *l, const char *name, struct fault *fault)
+check_one(struct check_run *l, const char *name, struct fault *fault)
 {
 	struct quick_check_hooks hooks = { wrong, remark, l };
 	struct recording *rec;
@@ -454,7 +454,7 @@ check_one(struct look *l, const char *name, struct fault *fault)
 
 /* Checks the recordings <name>_ds<stream> of several streams. */
 static int
-check_streams(struct look *l, const char *name, struct fault *fault)
+check_streams(struct check_run *l, const char *name, struct fault *fault)
 {
 	size_t n = 0, length = strlen(name);
 	struct fault missing = *fault;
@@ -479,7 +479,7 @@ check_streams(struct look *l, const char *name, struct fault *fault)
 
 /* Checks the last recording, with those that were recorded together with it. */
 static int
-check_last(struct look *l, struct fault *fault)
+check_last(struct check_run *l, struct fault *fault)
 {
 	char name[LAYOUT_FILE], *part;
 	int err = recording_last(l->disks, name);
@@ -503,7 +503,7 @@ check_last(struct look *l, struct fault *fault)
 }
 
 static int
-check_named(struct look *l, const char *name, struct fault *fault)
+check_named(struct check_run *l, const char *name, struct fault *fault)
 {
 	int err = check_one(l, name, fault);
 
@@ -514,7 +514,7 @@ static int
 run(const struct cli *cli, const void *values, char **operand)
 {
 	struct disks disks;
-	struct look l = { .cli = cli, .args = values, .disks = &disks };
+	struct check_run l = { .cli = cli, .args = values, .disks = &disks };
 	struct fault fault;
 	int err = site_disks(cli, &disks, &fault);
 

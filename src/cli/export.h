@@ -32,7 +32,7 @@ struct exporter {
 	 */
 	uint64_t filled;
 	unsigned files;
-	struct progress progress;
+	struct progress_bar progress;
 };
 
 /* A file that is written, or standard output. */

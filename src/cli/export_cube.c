@@ -205,7 +205,7 @@ map_end(struct export_map *m, uint64_t last, json_t *head)
 }
 
 /* One file and its map. */
-struct part {
+struct cube_file {
 	struct exporter *e;
 	struct cube *cube;
 	size_t span;
@@ -218,7 +218,7 @@ struct part {
 };
 
 static uint32_t
-item_bytes(const struct part *p)
+item_bytes(const struct cube_file *p)
 {
 	return recording_facts(p->e->rec)->payload;
 }
@@ -230,7 +230,7 @@ item_bytes(const struct part *p)
  * not be read.
  */
 static int
-copy_item(struct part *p, uint64_t from, uint64_t to, uint64_t *lacking,
+copy_item(struct cube_file *p, uint64_t from, uint64_t to, uint64_t *lacking,
 	  struct fault *fault)
 {
 	struct exporter *e = p->e;
@@ -262,7 +262,7 @@ copy_item(struct part *p, uint64_t from, uint64_t to, uint64_t *lacking,
 }
 
 static int
-part_item(struct part *p, unsigned c, uint64_t time, struct fault *fault)
+part_item(struct cube_file *p, unsigned c, uint64_t time, struct fault *fault)
 {
 	uint64_t channels = p->c1 - p->c0 + 1, lacking = 0;
 	uint64_t place = (time - p->t0) * channels + (c - p->c0);
@@ -297,7 +297,7 @@ digits(uint64_t n)
 }
 
 static int
-part_name(struct part *p, uint64_t last_time)
+part_name(struct cube_file *p, uint64_t last_time)
 {
 	const struct recording_facts *facts = recording_facts(p->e->rec);
 	int tw = digits(last_time), cw = digits(facts->subs - 1), n;
@@ -317,7 +317,7 @@ part_name(struct part *p, uint64_t last_time)
 }
 
 static int
-part_open(struct part *p, struct fault *fault)
+part_open(struct cube_file *p, struct fault *fault)
 {
 	bool force = p->e->args->force;
 	int err = export_open(&p->file, p->path, force, fault);
@@ -342,7 +342,7 @@ part_open(struct part *p, struct fault *fault)
 
 /* Returns the facts that both the map and the --json line have. */
 static json_t *
-part_json(const struct part *p)
+part_json(const struct cube_file *p)
 {
 	return json_pack(
 	    "{s:[I,I] s:[i,i] s:I s:I s:I}", "times", (json_int_t)p->t0,
@@ -352,7 +352,7 @@ part_json(const struct part *p)
 }
 
 static json_t *
-map_json(const struct part *p)
+map_json(const struct cube_file *p)
 {
 	json_t *head = part_json(p);
 
@@ -366,7 +366,7 @@ map_json(const struct part *p)
 }
 
 static int
-part_close(struct part *p, struct fault *fault)
+part_close(struct cube_file *p, struct fault *fault)
 {
 	uint64_t items = (p->t1 - p->t0 + 1) * (p->c1 - p->c0 + 1);
 	int err = map_end(&p->map, p->t1, map_json(p));
@@ -383,7 +383,7 @@ part_close(struct part *p, struct fault *fault)
 }
 
 static void
-part_tell(const struct part *p)
+part_tell(const struct cube_file *p)
 {
 	json_t *line = part_json(p);
 	uint64_t items = (p->t1 - p->t0 + 1) * (p->c1 - p->c0 + 1);
@@ -398,7 +398,7 @@ part_tell(const struct part *p)
 }
 
 static int
-part_write(struct part *p, struct fault *fault)
+part_write(struct cube_file *p, struct fault *fault)
 {
 	int err = part_open(p, fault);
 
@@ -422,7 +422,7 @@ part_write(struct part *p, struct fault *fault)
 
 /* Writes the files of all channels for times t0 to t1. */
 static int
-write_times(struct part *p, unsigned channels, uint64_t last_time,
+write_times(struct cube_file *p, unsigned channels, uint64_t last_time,
 	    struct fault *fault)
 {
 	unsigned subs = recording_facts(p->e->rec)->subs;
@@ -446,7 +446,7 @@ write_times(struct part *p, unsigned channels, uint64_t last_time,
  * file without any data is left out.
  */
 static int
-write_span(struct part *p, const struct cube_span *span, unsigned channels,
+write_span(struct cube_file *p, const struct cube_span *span, unsigned channels,
 	   struct fault *fault)
 {
 	uint64_t step = p->e->args->times_per_file;
@@ -478,7 +478,7 @@ channels_of(const struct exporter *e)
 int
 export_cube(struct exporter *e, struct fault *fault)
 {
-	struct part p = { .e = e };
+	struct cube_file p = { .e = e };
 	const struct cube_span *span;
 	size_t spans;
 	int err = cube_open(&p.cube, e->rec);

@@ -21,7 +21,7 @@ struct mount_args {
 };
 
 /* The command line of spatefs, and the texts made for it. */
-struct words {
+struct mount_command {
 	/* spatefs -f -o DISKS -o SOCKET ... -- FOLDER, and NULL */
 	const char *word[2 * ARGS_REPEATED + 9];
 	unsigned n;
@@ -72,7 +72,7 @@ no_memory(struct fault *fault)
 }
 
 static int
-disks_word(const struct cli *cli, struct words *w, struct fault *fault)
+disks_word(const struct cli *cli, struct mount_command *w, struct fault *fault)
 {
 	struct disks disks;
 	char *list;
@@ -97,7 +97,7 @@ disks_word(const struct cli *cli, struct words *w, struct fault *fault)
 }
 
 static int
-socket_word(const struct cli *cli, struct words *w, struct fault *fault)
+socket_word(const struct cli *cli, struct mount_command *w, struct fault *fault)
 {
 	char path[WHERE_SOCKET];
 	int err;
@@ -112,7 +112,7 @@ socket_word(const struct cli *cli, struct words *w, struct fault *fault)
 }
 
 static void
-option_word(struct words *w, const char *text)
+option_word(struct mount_command *w, const char *text)
 {
 	w->word[w->n++] = "-o";
 	w->word[w->n++] = text;
@@ -120,8 +120,8 @@ option_word(struct words *w, const char *text)
 
 /* Makes the command line; the user's options come last, and win. */
 static int
-words_make(struct words *w, const struct cli *cli, const struct mount_args *a,
-	   const char *folder, struct fault *fault)
+words_make(struct mount_command *w, const struct cli *cli,
+	   const struct mount_args *a, const char *folder, struct fault *fault)
 {
 	int err = disks_word(cli, w, fault);
 
@@ -146,7 +146,7 @@ words_make(struct words *w, const struct cli *cli, const struct mount_args *a,
  * on failure, with errno.
  */
 static void
-become(const struct words *w)
+become(const struct mount_command *w)
 {
 	char path[PATH_MAX + 16];
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
@@ -166,7 +166,7 @@ become(const struct words *w)
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
-	struct words w = { .n = 0 };
+	struct mount_command w = { .n = 0 };
 	struct fault fault;
 	int err = words_make(&w, cli, values, operand[0], &fault);
 

@@ -19,17 +19,17 @@ struct recover_options {
 	bool dry_run;
 };
 
-struct mend {
+struct recover_run {
 	const struct cli *cli;
 	const struct recover_options *options;
-	struct progress progress;
+	struct progress_bar progress;
 	const char *name;
 };
 
 static void
 say(void *arg, const char *sentence)
 {
-	struct mend *m = arg;
+	struct recover_run *m = arg;
 
 	if (m->cli->json || m->cli->quiet)
 		return;
@@ -40,14 +40,14 @@ say(void *arg, const char *sentence)
 static void
 progress(void *arg, uint64_t done, uint64_t of)
 {
-	struct mend *m = arg;
+	struct recover_run *m = arg;
 
 	m->progress.total = of;
 	progress_show(&m->progress, done);
 }
 
 static void
-print_json(const struct mend *m, const struct recover_report *r)
+print_json(const struct recover_run *m, const struct recover_report *r)
 {
 	json_t *line = json_pack(
 	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:I s:I s:I s:b}", "name",
@@ -98,7 +98,7 @@ tell_daemon(const struct cli *cli, const char *name)
 }
 
 static int
-mend(struct mend *m, const struct disks *disks, const char *name)
+mend(struct recover_run *m, const struct disks *disks, const char *name)
 {
 	struct recover_args args = { .dry_run = m->options->dry_run,
 				     .say = say,
@@ -109,9 +109,9 @@ mend(struct mend *m, const struct disks *disks, const char *name)
 	int err;
 
 	m->name = name;
-	m->progress = (struct progress){ .what = "recover",
-					 .bytes = true,
-					 .quiet = m->cli->quiet };
+	m->progress = (struct progress_bar){ .what = "recover",
+					     .bytes = true,
+					     .quiet = m->cli->quiet };
 	progress_start(&m->progress);
 	err = recover(disks, name, &args, &report, &fault);
 	progress_hide(&m->progress);
@@ -127,7 +127,7 @@ mend(struct mend *m, const struct disks *disks, const char *name)
 }
 
 static int
-mend_all(struct mend *m, const struct disks *disks)
+mend_all(struct recover_run *m, const struct disks *disks)
 {
 	int status = CLI_DONE, err;
 	char **names = NULL;
@@ -156,7 +156,7 @@ mend_all(struct mend *m, const struct disks *disks)
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
-	struct mend m = { .cli = cli, .options = values };
+	struct recover_run m = { .cli = cli, .options = values };
 	struct disks disks;
 	struct fault fault;
 	int status;

@@ -17,12 +17,12 @@
 #include "store/repair/recover.h"
 #include "store/repair/verify.h"
 
-struct check {
+struct verify_run {
 	const struct cli *cli;
 	const struct disks *disks;
 	const char *name; /* recording being read */
 	bool part;	  /* one of several recordings */
-	struct progress progress;
+	struct progress_bar progress;
 	unsigned parts, broken;
 	uint64_t wrong;
 	/*
@@ -63,7 +63,7 @@ set_place(json_t *line, const struct verify_finding *f)
 }
 
 static void
-print_json(const struct check *c, const struct verify_finding *f)
+print_json(const struct verify_run *c, const struct verify_finding *f)
 {
 	json_t *line = json_pack("{s:s, s:s, s:s, s:s?}", "name", c->name,
 				 "found", verify_word(f->kind), "what",
@@ -87,7 +87,7 @@ print_json(const struct check *c, const struct verify_finding *f)
 static void
 found(void *arg, const struct verify_finding *f)
 {
-	struct check *c = arg;
+	struct verify_run *c = arg;
 
 	progress_hide(&c->progress);
 	if (c->cli->json)
@@ -101,7 +101,7 @@ found(void *arg, const struct verify_finding *f)
 static void
 progress(void *arg, uint64_t done, uint64_t of)
 {
-	struct check *c = arg;
+	struct verify_run *c = arg;
 
 	c->progress.total = of;
 	progress_show(&c->progress, done);
@@ -172,7 +172,7 @@ sum_text(const struct recording *rec, const struct verify_report *r, int wrong)
 /* ---- recordings ------------------------------------------------------ */
 
 static int
-check_one(struct check *c, const char *name, struct fault *fault)
+check_one(struct verify_run *c, const char *name, struct fault *fault)
 {
 	const struct verify_hooks hooks = { found, progress, c };
 	struct verify_report report;
@@ -225,7 +225,7 @@ is_part(const char *name, const char *base)
  * what it said before.
  */
 static int
-check_parts(struct check *c, const char *base, struct fault *fault)
+check_parts(struct verify_run *c, const char *base, struct fault *fault)
 {
 	struct fault missing = *fault;
 	char **names = NULL;
@@ -254,7 +254,7 @@ check_parts(struct check *c, const char *base, struct fault *fault)
 }
 
 static int
-conclude(const struct check *c, const char *name, struct fault *fault)
+conclude(const struct verify_run *c, const char *name, struct fault *fault)
 {
 	if (!c->wrong)
 		return 0;
@@ -279,10 +279,10 @@ conclude(const struct check *c, const char *name, struct fault *fault)
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
-	struct check c = { .cli = cli,
-			   .progress = { .what = "verify",
-					 .bytes = true,
-					 .quiet = cli->quiet } };
+	struct verify_run c = { .cli = cli,
+				.progress = { .what = "verify",
+					      .bytes = true,
+					      .quiet = cli->quiet } };
 	struct disks disks;
 	struct fault fault;
 	int err = site_disks(cli, &disks, &fault);

@@ -54,7 +54,7 @@ static void
 options_check(char *text)
 {
 	char *argv[] = { "spatefs", "/mnt", "-o", text, NULL };
-	struct options o;
+	struct mount_options o;
 	struct fault fault;
 
 	if (options_read(&o, 4, argv, &fault) < 0) {

@@ -9,7 +9,8 @@
 static char line[256];
 
 static const char *
-shown(const struct progress *p, uint64_t done, int64_t elapsed_ns, size_t width)
+shown(const struct progress_bar *p, uint64_t done, int64_t elapsed_ns,
+      size_t width)
 {
 	progress_line(p, done, elapsed_ns, line, width);
 	ck_assert_uint_le(strlen(line), width);
@@ -18,9 +19,9 @@ shown(const struct progress *p, uint64_t done, int64_t elapsed_ns, size_t width)
 
 START_TEST(words_and_bar)
 {
-	const struct progress p = { .what = "t1",
-				    .total = 100 << 20,
-				    .bytes = true };
+	const struct progress_bar p = { .what = "t1",
+					.total = 100 << 20,
+					.bytes = true };
 
 	ck_assert_str_eq(shown(&p, 50 << 20, 5 * SECOND, 60),
 			 "t1  [=============>            ]   50 %  10.0 MiB/s  "
@@ -30,7 +31,7 @@ END_TEST
 
 START_TEST(ends)
 {
-	const struct progress p = { .what = "t1", .total = 10 };
+	const struct progress_bar p = { .what = "t1", .total = 10 };
 
 	shown(&p, 0, 0, 40);
 	ck_assert_ptr_nonnull(strstr(line, "[>"));
@@ -48,7 +49,7 @@ END_TEST
 
 START_TEST(nothing_to_do_is_done)
 {
-	const struct progress p = { .what = "t1", .total = 0 };
+	const struct progress_bar p = { .what = "t1", .total = 0 };
 
 	ck_assert_ptr_nonnull(strstr(shown(&p, 0, 0, 60), "100 %"));
 }
@@ -56,7 +57,7 @@ END_TEST
 
 START_TEST(things_have_no_rate_in_bytes)
 {
-	const struct progress p = { .what = "t1", .total = 10 };
+	const struct progress_bar p = { .what = "t1", .total = 10 };
 
 	ck_assert_ptr_null(strstr(shown(&p, 5, SECOND, 80), "/s"));
 	ck_assert_ptr_nonnull(strstr(line, "left"));
@@ -65,9 +66,9 @@ END_TEST
 
 START_TEST(narrow)
 {
-	const struct progress p = { .what = "a-rather-long-name",
-				    .total = 1u << 30,
-				    .bytes = true };
+	const struct progress_bar p = { .what = "a-rather-long-name",
+					.total = 1u << 30,
+					.bytes = true };
 
 	for (size_t width = 0; width < sizeof line; width++) {
 		shown(&p, 1000, SECOND, width);
@@ -79,9 +80,9 @@ END_TEST
 
 START_TEST(ages_are_not_told)
 {
-	const struct progress p = { .what = "t1",
-				    .total = UINT64_MAX,
-				    .bytes = true };
+	const struct progress_bar p = { .what = "t1",
+					.total = UINT64_MAX,
+					.bytes = true };
 
 	ck_assert_ptr_null(strstr(shown(&p, 1, SECOND, 80), "left"));
 }

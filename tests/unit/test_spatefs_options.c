@@ -7,7 +7,7 @@
 #include "fuse/tree/options.h"
 #include "unit/suite.h"
 
-static struct options o;
+static struct mount_options o;
 static struct fault fault;
 
 /* argv is words split at blanks. */
@@ -152,7 +152,7 @@ END_TEST
 /* It goes into the background, and leaves the folder where it was started. */
 START_TEST(socket_is_absolute)
 {
-	struct source s;
+	struct mount_source s;
 
 	ck_assert_int_eq(chdir("/usr"), 0);
 	ck_assert_int_eq(parse("spatefs mnt -o disks=/usr,socket=a/b"), 0);

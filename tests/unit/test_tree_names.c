@@ -11,7 +11,7 @@
 #include "fuse/tree/span.h"
 #include "unit/suite.h"
 
-static struct names *n;
+static struct mount_names *n;
 
 /* Of "name:extension:substreams", sorted by name. */
 static void

@@ -241,7 +241,7 @@ struct test {
 	struct conf *conf[TRY_WAYS]; /* own the texts of the options */
 	unsigned ways;
 	_Atomic uint64_t done;
-	struct progress progress;
+	struct progress_bar progress;
 };
 
 /* ---- write plugins ----------------------------------------------------- */
@@ -452,10 +452,11 @@ measure(struct test *t)
 	t->runner = calloc(t->n, sizeof *t->runner);
 	if (!t->runner)
 		return -ENOMEM;
-	t->progress = (struct progress){ .what = "disks test",
-					 .total = 2 * rounds * good * t->bytes,
-					 .bytes = true,
-					 .quiet = t->cli->quiet };
+	t->progress =
+	    (struct progress_bar){ .what = "disks test",
+				   .total = 2 * rounds * good * t->bytes,
+				   .bytes = true,
+				   .quiet = t->cli->quiet };
 	progress_start(&t->progress);
 	for (unsigned i = 0; i < t->n; i++) {
 		if (*t->disk[i].error)

@@ -16,7 +16,7 @@
 #include "cli/show/site.h"
 
 static int
-args_check(const struct schedule_args *args, const char *path,
+args_check(const struct schedule_options *args, const char *path,
 	   struct fault *fault)
 {
 	if (!args->streams || !*args->streams ||
@@ -77,7 +77,7 @@ left_out_fail(const struct cli *cli, const struct import *im)
  * knows.
  */
 static json_t *
-scan_json(const struct import_scan *scan, const struct schedule_args *args)
+scan_json(const struct import_scan *scan, const struct schedule_options *args)
 {
 	char start[UNITS_TEXT], stop[UNITS_TEXT];
 	json_t *streams = json_array(), *json;
@@ -103,7 +103,7 @@ scan_json(const struct import_scan *scan, const struct schedule_args *args)
 }
 
 static void
-show(const struct cli *cli, const struct schedule_args *args,
+show(const struct cli *cli, const struct schedule_options *args,
      const struct import *im)
 {
 	json_t *scans = json_array();
@@ -147,7 +147,7 @@ length_check(const struct import *im, const char *text, struct fault *fault)
 }
 
 static int
-send(const struct cli *cli, const struct schedule_args *args,
+send(const struct cli *cli, const struct schedule_options *args,
      const struct import *im, const char *path)
 {
 	const struct import_order order = { args->streams, args->send,
@@ -168,7 +168,7 @@ send(const struct cli *cli, const struct schedule_args *args,
 }
 
 static int
-import_or_show(const struct cli *cli, const struct schedule_args *args,
+import_or_show(const struct cli *cli, const struct schedule_options *args,
 	       const struct import *im, const char *path)
 {
 	struct fault fault;
@@ -183,7 +183,7 @@ import_or_show(const struct cli *cli, const struct schedule_args *args,
 }
 
 int
-cli_import(const struct cli *cli, const struct schedule_args *args,
+cli_import(const struct cli *cli, const struct schedule_options *args,
 	   const char *path)
 {
 	const char *slash = strrchr(path, '/');

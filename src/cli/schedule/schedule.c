@@ -109,7 +109,8 @@ name_missing(const char *path, struct fault *fault)
 
 /* Returns the file's name in the folder; NULL with a fault. */
 static const char *
-name_of(const struct schedule_args *args, const char *path, struct fault *fault)
+name_of(const struct schedule_options *args, const char *path,
+	struct fault *fault)
 {
 	const char *name = strrchr(path, '/'), *end;
 
@@ -158,7 +159,7 @@ not_utf8(const char *file, struct fault *fault)
 }
 
 int
-schedule_send(const struct cli *cli, const struct schedule_args *args,
+schedule_send(const struct cli *cli, const struct schedule_options *args,
 	      const char *file, const char *text)
 {
 	json_t *result,
@@ -188,7 +189,7 @@ schedule_send(const struct cli *cli, const struct schedule_args *args,
 }
 
 static int
-add_one(const struct cli *cli, const struct schedule_args *args,
+add_one(const struct cli *cli, const struct schedule_options *args,
 	const char *path)
 {
 	struct fault fault;
@@ -205,7 +206,7 @@ add_one(const struct cli *cli, const struct schedule_args *args,
 
 /* The subcommands; each returns CLI_... */
 static int
-schedule_add(const struct cli *cli, const struct schedule_args *args,
+schedule_add(const struct cli *cli, const struct schedule_options *args,
 	     char **path)
 {
 	int status = CLI_DONE;
@@ -339,7 +340,7 @@ files_warn(const json_t *files)
 }
 
 static int
-list(const struct cli *cli, const struct schedule_args *args)
+list(const struct cli *cli, const struct schedule_options *args)
 {
 	struct fault fault;
 	json_t *result;
@@ -381,7 +382,7 @@ usage(const char *what)
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
-	const struct schedule_args *args = values;
+	const struct schedule_options *args = values;
 	const char *what = operand[0] ? operand[0] : "ls";
 	char **rest = operand[0] ? operand + 1 : operand;
 
@@ -398,7 +399,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	return usage(what);
 }
 
-#define AT(field) offsetof(struct schedule_args, field)
+#define AT(field) offsetof(struct schedule_options, field)
 
 static const struct args_option options[] = {
 	{ "all", 'a', ARGS_FLAG, AT(all), NULL, "ls: what is over, too" },
@@ -426,6 +427,6 @@ const struct command command_schedule = {
 	.help = "List what is to be recorded, add to it, or check it",
 	.most = 257,
 	.options = options,
-	.bytes = sizeof(struct schedule_args),
+	.bytes = sizeof(struct schedule_options),
 	.run = run,
 };

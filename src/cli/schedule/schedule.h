@@ -9,7 +9,7 @@
 #include "cli/show/cli.h"
 
 /* Declarations that `spate schedule` and its subcommands share. */
-struct schedule_args {
+struct schedule_options {
 	bool all;	/* ls: also scans that are over */
 	bool dry;	/* add, import: only show what would happen */
 	bool replace;	/* add, import: replace a file of the same name */
@@ -24,14 +24,14 @@ struct schedule_args {
  * Has the daemon add a text under a file name, and prints the scans.  Returns
  * CLI_...
  */
-int schedule_send(const struct cli *cli, const struct schedule_args *args,
+int schedule_send(const struct cli *cli, const struct schedule_options *args,
 		  const char *file, const char *text);
 
 /*
  * Imports the scans of another program's schedule file into the schedule
  * folder.  Returns CLI_...
  */
-int cli_import(const struct cli *cli, const struct schedule_args *args,
+int cli_import(const struct cli *cli, const struct schedule_options *args,
 	       const char *path);
 
 /*

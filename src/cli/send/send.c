@@ -14,7 +14,7 @@
 #include "cli/send/sends.h"
 #include "cli/show/site.h"
 
-struct send_args {
+struct send_options {
 	const char *to, *stream, *rate, *range, *bytes, *threads, *strip, *sub,
 	    *as;
 	uint64_t connections, priority, packet;
@@ -82,7 +82,7 @@ words_put(json_t *request, const char *key, const char *list)
 }
 
 static json_t *
-request_of(const struct send_args *a, const char *name)
+request_of(const struct send_options *a, const char *name)
 {
 	json_t *request = json_object();
 
@@ -162,7 +162,7 @@ follow_all(const struct cli *cli, struct control *control, const json_t *sends,
 }
 
 static int
-ask(const struct cli *cli, const char *verb, const struct send_args *a,
+ask(const struct cli *cli, const char *verb, const struct send_options *a,
     const char *name)
 {
 	struct control *control;
@@ -201,7 +201,7 @@ to_missing(const char *example, const char *to)
 static int
 run_send(const struct cli *cli, const void *values, char **operand)
 {
-	const struct send_args *a = values;
+	const struct send_options *a = values;
 
 	return a->to ? ask(cli, "send", a, *operand)
 		     : to_missing("send NAME", "tcp://correlator:2631");
@@ -210,7 +210,7 @@ run_send(const struct cli *cli, const void *values, char **operand)
 static int
 run_relay(const struct cli *cli, const void *values, char **operand)
 {
-	const struct send_args *a = values;
+	const struct send_options *a = values;
 	struct fault fault;
 
 	(void)operand;
@@ -225,7 +225,7 @@ run_relay(const struct cli *cli, const void *values, char **operand)
 
 /* ---- options --------------------------------------------------------- */
 
-#define AT(field) offsetof(struct send_args, field)
+#define AT(field) offsetof(struct send_options, field)
 
 #define TO                                                                     \
 	{                                                                      \
@@ -296,7 +296,7 @@ const struct command command_send = {
 	.least = 1,
 	.most = 1,
 	.options = send_options,
-	.bytes = sizeof(struct send_args),
+	.bytes = sizeof(struct send_options),
 	.run = run_send,
 };
 
@@ -305,6 +305,6 @@ const struct command command_relay = {
 	.operands = "",
 	.help = "Pass a stream on, without recording it",
 	.options = relay_options,
-	.bytes = sizeof(struct send_args),
+	.bytes = sizeof(struct send_options),
 	.run = run_relay,
 };

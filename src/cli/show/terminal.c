@@ -117,7 +117,7 @@ enum {
 };
 
 void
-progress_start(struct progress *p)
+progress_start(struct progress_bar *p)
 {
 	p->terminal = isatty(STDERR_FILENO);
 	p->drawn = false;
@@ -127,7 +127,7 @@ progress_start(struct progress *p)
 }
 
 static double
-share(const struct progress *p, uint64_t done)
+share(const struct progress_bar *p, uint64_t done)
 {
 	if (!p->total || done >= p->total)
 		return 1;
@@ -136,7 +136,7 @@ share(const struct progress *p, uint64_t done)
 
 /* Writes " 47 %  1.2 GiB/s  12s left". */
 static void
-words(const struct progress *p, uint64_t done, int64_t elapsed_ns,
+words(const struct progress_bar *p, uint64_t done, int64_t elapsed_ns,
       char text[WORDS])
 {
 	double rate =
@@ -174,7 +174,7 @@ bar(char *to, size_t n, double filled)
 }
 
 void
-progress_line(const struct progress *p, uint64_t done, int64_t elapsed_ns,
+progress_line(const struct progress_bar *p, uint64_t done, int64_t elapsed_ns,
 	      char *line, size_t width)
 {
 	char text[WORDS], drawing[BAR_MOST + 1] = "";
@@ -190,7 +190,7 @@ progress_line(const struct progress *p, uint64_t done, int64_t elapsed_ns,
 }
 
 static void
-draw(const struct progress *p, uint64_t done, int64_t elapsed_ns)
+draw(const struct progress_bar *p, uint64_t done, int64_t elapsed_ns)
 {
 	char line[BAR_MOST + 2 * WORDS];
 	size_t width = terminal_width(STDERR_FILENO) - 1;
@@ -203,7 +203,7 @@ draw(const struct progress *p, uint64_t done, int64_t elapsed_ns)
 }
 
 void
-progress_show(struct progress *p, uint64_t done)
+progress_show(struct progress_bar *p, uint64_t done)
 {
 	int64_t now = p->quiet ? 0 : clock_steady();
 	char text[WORDS];
@@ -222,7 +222,7 @@ progress_show(struct progress *p, uint64_t done)
 }
 
 void
-progress_hide(struct progress *p)
+progress_hide(struct progress_bar *p)
 {
 	if (p->drawn)
 		terminal_do(stderr, ERASE_LINE);

@@ -33,7 +33,7 @@ unsigned terminal_width(int fd);
  * Shows on stderr how far long work is: a bar that is redrawn on a terminal,
  * else a line every ten seconds.
  */
-struct progress {
+struct progress_bar {
 	const char *what; /* "export r4123" */
 	uint64_t total;
 	bool bytes; /* `total` counts bytes, not things */
@@ -46,16 +46,16 @@ struct progress {
 };
 
 /* Starts; the fields down to `quiet` must be set. */
-void progress_start(struct progress *p);
+void progress_start(struct progress_bar *p);
 
 /* Draws if it is time to; cheap otherwise. */
-void progress_show(struct progress *p, uint64_t done);
+void progress_show(struct progress_bar *p, uint64_t done);
 
 /* Clears the bar, so that another line may be printed. */
-void progress_hide(struct progress *p);
+void progress_hide(struct progress_bar *p);
 
 /* Writes the text of a bar: at most `width` characters and a 0. */
-void progress_line(const struct progress *p, uint64_t done, int64_t elapsed_ns,
-		   char *line, size_t width);
+void progress_line(const struct progress_bar *p, uint64_t done,
+		   int64_t elapsed_ns, char *line, size_t width);
 
 #endif
