@@ -65,18 +65,10 @@ libflow_a_SOURCES = \
 	%D%/send/pacer.c %D%/send/pacer.h \
 	%D%/send/sender.c %D%/send/sender.h \
 	%D%/copy/copy_in.c %D%/copy/copy_in.h \
-	%D%/copy/copy_in_agree.c \
-	%D%/copy/copy_in_look.c \
-	%D%/copy/copy_in_make.c \
 	%D%/copy/copy_in_serve.c \
 	%D%/copy/copy_link.c %D%/copy/copy_link.h \
 	%D%/copy/copy_out.c %D%/copy/copy_out.h \
-	%D%/copy/copy_out_link.c \
 	%D%/copy/copy_out_priv.h \
 	%D%/copy/copy_out_send.c \
-	%D%/copy/copy_out_tell.c \
-	%D%/copy/copy_out_try.c \
-	%D%/copy/ledger.c %D%/copy/ledger.h \
-	%D%/copy/ledger_piece.c \
-	%D%/copy/ledger_priv.h
+	%D%/copy/copy_blocks.c %D%/copy/copy_blocks.h
 FLOW_LIBS = libflow.a $(STORE_LIBS)

@@ -15,7 +15,7 @@
 #include "base/crc32c.h"
 #include "wire/copy.h"
 #include "flow/memory/brought.h"
-#include "flow/copy/ledger.h"
+#include "flow/copy/copy_blocks.h"
 #include "flow/memory/pool.h"
 
 enum { BLOCKS = 4, MOST = 2 * COPY_PIECE + 100, QUANTA = 4 };
@@ -27,7 +27,7 @@ static struct {
 	bool out;
 } lot[BLOCKS];
 
-static struct ledger *ledger;
+static struct copy_blocks *blocks;
 static struct index_record whole[64];
 static unsigned wholes;
 
@@ -38,7 +38,7 @@ require(bool truth)
 		abort();
 }
 
-/* ---- what the ledger has around it ----------------------------------- */
+/* ---- what the blocks have around them ----------------------------------- */
 
 uint32_t
 crc32c(uint32_t crc, const void *data, uint64_t bytes)
@@ -112,7 +112,7 @@ index_take(const struct wire_frame *f, const uint8_t *payload)
 		if (!n)
 			return;
 		require(n <= f->payload_bytes - at);
-		if (ledger_tell(ledger, &t))
+		if (copy_blocks_tell(blocks, &t))
 			return;
 		at += n;
 	}
@@ -132,26 +132,26 @@ whole_take(struct block *b)
 static void
 piece_take(const struct wire_frame *f, const uint8_t *payload)
 {
-	struct ledger_piece p = { .number = f->first,
-				  .piece = (uint32_t)f->run,
-				  .bytes = f->payload_bytes };
+	struct copy_piece p = { .number = f->first,
+				.piece = (uint32_t)f->run,
+				.bytes = f->payload_bytes };
 	const char *why;
 	struct block *b;
 	uint32_t crc;
-	int err = ledger_piece(ledger, &p, &why);
+	int err = copy_blocks_piece(blocks, &p, &why);
 
 	if (err == -EAGAIN) {
 		b = take();
 		if (!b)
 			return;
-		require(ledger_lend(ledger, p.number, b));
-		err = ledger_piece(ledger, &p, &why);
+		require(copy_blocks_lend(blocks, p.number, b));
+		err = copy_blocks_piece(blocks, &p, &why);
 	}
 	if (err)
 		return;
 	memcpy(p.to, payload, p.bytes); /* the sanitizer looks */
 	crc = crc32c(0, payload, p.bytes);
-	ledger_landed(ledger, &p, crc & 1 ? &crc : NULL, &b);
+	copy_blocks_landed(blocks, &p, crc & 1 ? &crc : NULL, &b);
 	if (b)
 		whole_take(b);
 }
@@ -160,12 +160,12 @@ static void
 wants_look(void)
 {
 	struct copy_want w[4];
-	struct ledger_facts f;
+	struct copy_blocks_facts f;
 	size_t at = 0;
 	uint64_t next = 0, seen = 0;
 	unsigned n;
 
-	while ((n = ledger_wants(ledger, &at, w, 4))) {
+	while ((n = copy_blocks_wants(blocks, &at, w, 4))) {
 		require(n <= 4);
 		for (unsigned i = 0; i < n; i++) {
 			require(w[i].number >= next && w[i].pieces);
@@ -174,7 +174,7 @@ wants_look(void)
 			next = w[i].number;
 		}
 	}
-	ledger_facts(ledger, &f);
+	copy_blocks_facts(blocks, &f);
 	require(seen <= f.told);
 }
 
@@ -187,10 +187,10 @@ frame_take(const struct wire_frame *f, const uint8_t *payload)
 	case WIRE_INDEX: index_take(f, payload); break;
 	case WIRE_PIECE: piece_take(f, payload); break;
 	case WIRE_ASK: wants_look(); break;
-	case WIRE_LEFT: ledger_leave(ledger, f->first); break;
+	case WIRE_LEFT: copy_blocks_leave(blocks, f->first); break;
 	case WIRE_AGREE:
-		ledger_left(ledger);
-		ledger_digest(ledger, &d);
+		copy_blocks_left(blocks);
+		copy_blocks_digest(blocks, &d);
 		require(d.bytes <= d.blocks * MOST);
 		break;
 	default: break;
@@ -205,8 +205,8 @@ step(const uint8_t *data, size_t size)
 
 	if (size >= 2 && data[0] == 0xfe) {
 		while (wholes)
-			ledger_settled(ledger, &whole[--wholes],
-				       data[1] & 1 ? -EIO : 0);
+			copy_blocks_settled(blocks, &whole[--wholes],
+					    data[1] & 1 ? -EIO : 0);
 		return 2;
 	}
 	if (size < WIRE_HEADER || wire_copy_unpack(&f, data, crc32c) ||
@@ -221,15 +221,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct ledger_args args = { .subs = 2, .block_most = MOST };
+	const struct copy_blocks_args args = { .subs = 2, .block_most = MOST };
 	size_t at = 0;
 
-	require(ledger_make(&ledger, &args) == 0);
+	require(copy_blocks_make(&blocks, &args) == 0);
 	wholes = 0;
 	while (at < size)
 		at += step(data + at, size - at);
 	wants_look();
-	ledger_drop(ledger);
+	copy_blocks_drop(blocks);
 	for (unsigned i = 0; i < BLOCKS; i++)
 		require(!lot[i].out);
 	return 0;

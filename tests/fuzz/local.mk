@@ -68,10 +68,10 @@ tests_fuzz_fuzz_wire_SOURCES = %D%/fuzz_wire.c \
 tests_fuzz_fuzz_wire_LDADD = $(JANSSON_LIBS)
 tests_fuzz_fuzz_wire_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
-# Frames of copies: with the ledger that they are held against.
+# Frames of copies: with the list of blocks that they are held against.
 noinst_PROGRAMS += tests/fuzz/fuzz_copy
 tests_fuzz_fuzz_copy_SOURCES = %D%/fuzz_copy.c \
-	src/flow/copy/ledger.c src/flow/copy/ledger_piece.c src/store/record/index.c \
+	src/flow/copy/copy_blocks.c src/store/record/index.c \
 	src/wire/copy.c src/wire/frame.c
 tests_fuzz_fuzz_copy_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_copy_LDADD = $(JANSSON_LIBS)

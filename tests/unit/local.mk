@@ -795,11 +795,11 @@ tests_unit_test_handshake_SOURCES = %D%/test_handshake.c %D%/suite.h
 tests_unit_test_handshake_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_handshake_LDADD = $(UNIT_BASE)
 
-check_PROGRAMS += tests/unit/test_ledger
-TESTS += tests/unit/test_ledger
-tests_unit_test_ledger_SOURCES = %D%/test_ledger.c %D%/suite.h
-tests_unit_test_ledger_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_ledger_LDADD = $(UNIT_FLOW)
+check_PROGRAMS += tests/unit/test_copy_blocks
+TESTS += tests/unit/test_copy_blocks
+tests_unit_test_copy_blocks_SOURCES = %D%/test_copy_blocks.c %D%/suite.h
+tests_unit_test_copy_blocks_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_copy_blocks_LDADD = $(UNIT_FLOW)
 
 check_PROGRAMS += tests/unit/test_wire_copy
 TESTS += tests/unit/test_wire_copy

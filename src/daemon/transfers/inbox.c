@@ -860,10 +860,10 @@ static void
 over(struct inbox *in, struct copy_in *c)
 {
 	char bytes[UNITS_TEXT];
-	struct ledger_facts f;
+	struct copy_blocks_facts f;
 
-	if (c->ledger && c->whole) {
-		ledger_facts(c->ledger, &f);
+	if (c->blocks && c->whole) {
+		copy_blocks_facts(c->blocks, &f);
 		log_line(f.left ? LEVEL_WARN : LEVEL_INFO, c->name,
 			 "%s: %llu chunks, %s, from %s; %llu were here%s",
 			 c->ended ? "copied" : "as far as it goes",
@@ -898,11 +898,11 @@ static void
 rate_sample(struct copy_in *c, int64_t now)
 {
 	double seconds = (double)(now - c->sampled) / 1e9;
-	struct ledger_facts f;
+	struct copy_blocks_facts f;
 
-	if (seconds < 1 || !c->ledger)
+	if (seconds < 1 || !c->blocks)
 		return;
-	ledger_facts(c->ledger, &f);
+	copy_blocks_facts(c->blocks, &f);
 	if (c->sampled)
 		c->rate =
 		    (double)(f.came_bytes - c->sampled_bytes) * 8 / seconds;
@@ -1119,13 +1119,13 @@ head_text(const struct copy_in *c, const char *key)
 static json_t *
 copy_json(struct copy_in *c)
 {
-	struct ledger_facts f = { 0 };
+	struct copy_blocks_facts f = { 0 };
 	char start[UNITS_TEXT];
 	json_t *o;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->state >= COPY_IN_LOOKED && c->ledger)
-		ledger_facts(c->ledger, &f);
+	if (c->state >= COPY_IN_LOOKED && c->blocks)
+		copy_blocks_facts(c->blocks, &f);
 	o = json_pack(
 	    "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
 	    "s:f, s:I, s:s}",

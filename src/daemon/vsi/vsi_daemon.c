@@ -209,7 +209,7 @@ vsi_facts_take(struct vsi_facts_kept *kept, struct daemon *d, const char *name,
 enum { RUNTIMES = 32, RUNTIME_NAME = 32 };
 #define PATIENCE (10 * NS_SECOND) /* for m5copy to connect */
 #define NOTHING_LEFT                                                           \
-	"has nothing of what was chosen" /* a text of flow/send/sender_run.c */
+	"has nothing of what was chosen" /* a text of flow/send/sender.c */
 
 /*
  * A runtime, as in jive5ab: settings and the jobs made with them, shared by all

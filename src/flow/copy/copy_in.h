@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "flow/copy/copy_link.h"
-#include "flow/copy/ledger.h"
+#include "flow/copy/copy_blocks.h"
 #include "flow/output/output.h"
 #include "flow/memory/pool.h"
 #include "store/disk/disk.h"
@@ -118,7 +118,7 @@ struct copy_in {
 
 	/* Made in LOOKING and constant then; stock and output stay NULL in
 	 * THERE. */
-	struct ledger *ledger;
+	struct copy_blocks *blocks;
 	struct stock *stock;
 	struct output *output;
 	struct format_shape shape; /* shape of the data, for the output */
@@ -170,23 +170,6 @@ void copy_in_detach(struct copy_in *c, struct copy_in_link *l);
 int copy_in_serve(struct copy_in *c, struct copy_in_link *l,
 		  struct fault *fault);
 
-/* For copy_in_serve.c: handle ASK, AGREE and CLOSE, by which both ends come to
- * an end; the payload is in l->buffer.  In copy_in_agree.c. */
-int copy_in_want(struct copy_in *c, struct copy_in_link *l);
-int copy_in_agree(struct copy_in *c, struct copy_in_link *l,
-		  const struct wire_frame *f, struct fault *fault);
-int copy_in_close(struct copy_in *c, struct copy_in_link *l,
-		  const struct wire_frame *f, struct fault *fault);
-
-/* Waits until the state is `least` or a later one.  0; -ECANCELED or
- * -ECONNRESET; or in state FAILED -EIO with the fault. */
-int copy_in_await(struct copy_in *c, struct copy_in_link *l,
-		  enum copy_in_state least, struct fault *fault);
-
-/* Tells the sender when disks have become full, or take blocks again;
- * connection 0 only. */
-int copy_in_state(struct copy_in *c, struct copy_in_link *l);
-
 /* Makes a fault of a frame that is wrong, by intent or damage; returns
  * -EBADMSG. */
 int copy_in_lie(struct fault *fault, const char *why);
@@ -195,13 +178,5 @@ int copy_in_lie(struct fault *fault, const char *why);
  * to LOOKED or THERE.  Calls `told` now and then.  0 or -errno with a fault. */
 int copy_in_look(struct copy_in *c, void (*told)(void *arg), void *arg,
 		 struct fault *fault);
-
-/* Make an empty ledger for what the sender told, and the output with its
- * memory; `head`: first line of what is here, or NULL.  0 or -errno with a
- * fault. */
-int copy_in_ledger(struct copy_in *c, struct ledger_args *args,
-		   struct fault *fault);
-int copy_in_output(struct copy_in *c, const struct ledger_args *args,
-		   const json_t *head, struct fault *fault);
 
 #endif

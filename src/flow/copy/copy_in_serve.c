@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/crc32c.h"
+#include "store/recording/recording.h"
 #include "store/write/copy_origin.h"
 
 enum { KICK_TRIES = 500, KICK_MS = 10 };
@@ -135,9 +136,11 @@ copy_in_detach(struct copy_in *c, struct copy_in_link *l)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-int
-copy_in_await(struct copy_in *c, struct copy_in_link *l,
-	      enum copy_in_state least, struct fault *fault)
+/* Waits until the state is `least` or a later one.  0; -ECANCELED or
+ * -ECONNRESET; or in state FAILED -EIO with the fault. */
+static int
+state_await(struct copy_in *c, struct copy_in_link *l, enum copy_in_state least,
+	    struct fault *fault)
 {
 	enum copy_in_state state;
 	int err = 0;
@@ -168,8 +171,10 @@ say(const struct copy_in_link *l, const char *state, const char *why)
 	return err;
 }
 
-int
-copy_in_state(struct copy_in *c, struct copy_in_link *l)
+/* Tells the sender when disks have become full, or take blocks again;
+ * connection 0 only. */
+static int
+state_tell(struct copy_in *c, struct copy_in_link *l)
 {
 	bool full;
 
@@ -208,7 +213,7 @@ block_wait(struct copy_in *c, struct copy_in_link *l, struct block **b)
 		if (!full)
 			*b = stock_take(c->stock, 0);
 		if (!*b)
-			err = copy_in_state(c, l);
+			err = state_tell(c, l);
 		if (!err && !*b)
 			err = link_pause(&l->link, full ? 100 : 1);
 	}
@@ -216,18 +221,18 @@ block_wait(struct copy_in *c, struct copy_in_link *l, struct block **b)
 }
 
 static int
-piece_place(struct copy_in *c, struct copy_in_link *l, struct ledger_piece *p,
+piece_place(struct copy_in *c, struct copy_in_link *l, struct copy_piece *p,
 	    struct fault *fault)
 {
 	const char *why;
 	struct block *b;
 	int err;
 
-	while ((err = ledger_piece(c->ledger, p, &why)) == -EAGAIN) {
+	while ((err = copy_blocks_piece(c->blocks, p, &why)) == -EAGAIN) {
 		err = block_wait(c, l, &b);
 		if (err)
 			return err;
-		if (!ledger_lend(c->ledger, p->number, b))
+		if (!copy_blocks_lend(c->blocks, p->number, b))
 			stock_put(b);
 	}
 	return err ? copy_in_lie(fault, why) : 0;
@@ -237,9 +242,9 @@ static int
 piece_take(struct copy_in *c, struct copy_in_link *l,
 	   const struct wire_frame *f, struct fault *fault)
 {
-	struct ledger_piece p = { .number = f->first,
-				  .piece = (uint32_t)f->run,
-				  .bytes = f->payload_bytes };
+	struct copy_piece p = { .number = f->first,
+				.piece = (uint32_t)f->run,
+				.bytes = f->payload_bytes };
 	struct block *whole;
 	uint32_t crc;
 	int err, made;
@@ -253,7 +258,7 @@ piece_take(struct copy_in *c, struct copy_in_link *l,
 	crc = err ? 0 : crc32c(0, p.to, p.bytes);
 	if (!err && crc != f->payload_crc)
 		err = copy_in_lie(fault, "a piece with a wrong checksum");
-	made = ledger_landed(c->ledger, &p, err ? NULL : &crc, &whole);
+	made = copy_blocks_landed(c->blocks, &p, err ? NULL : &crc, &whole);
 	if (whole)
 		output_put(c->output, whole);
 	if (made == -EBADMSG)
@@ -282,7 +287,7 @@ head_first(struct copy_in *c, struct copy_in_link *l, struct fault *fault)
 	int err;
 
 	c->host->wake(c->host->arg);
-	err = copy_in_await(c, l, COPY_IN_LOOKING, fault);
+	err = state_await(c, l, COPY_IN_LOOKING, fault);
 	if (err)
 		return err;
 	looks(l);
@@ -325,7 +330,7 @@ head_take(struct copy_in *c, struct copy_in_link *l, const struct wire_frame *f,
 	}
 	if (first)
 		err = head_first(c, l, fault);
-	return err ? err : copy_in_await(c, l, COPY_IN_TAKING, fault);
+	return err ? err : state_await(c, l, COPY_IN_TAKING, fault);
 }
 
 static int
@@ -338,7 +343,7 @@ index_take(struct copy_in *c, const struct copy_in_link *l,
 
 	for (uint32_t i = 0; i < f->packets && !why; i++) {
 		n = copy_told_unpack(&t, l->buffer + at, f->payload_bytes - at);
-		why = n ? ledger_tell(c->ledger, &t)
+		why = n ? copy_blocks_tell(c->blocks, &t)
 			: "an index that ends before its records";
 		at += n;
 	}
@@ -347,7 +352,261 @@ index_take(struct copy_in *c, const struct copy_in_link *l,
 	return why ? copy_in_lie(fault, why) : 0;
 }
 
-/* ---- frames ------------------------------------------------------------- */
+/* ---- agreeing, and the end --------------------------------------------- */
+
+/*
+ * The end of a copy.  The receiver says what it wants until it has the same
+ * blocks as the sender, durable, and then ends the recording here.  It looks at
+ * the disks once more before it says that all is there: that is the only way to
+ * learn of a folder that could not be closed.
+ */
+
+enum { WANTS = 4096, LOOK_MS = 5 };
+
+/* ---- what is wanted ----------------------------------------------------- */
+
+static int
+wants_send(struct copy_in_link *l, const struct copy_want *w, unsigned n,
+	   uint64_t there)
+{
+	const struct wire_frame f = { .type = WIRE_WANT,
+				      .packets = n,
+				      .first = there };
+
+	for (unsigned i = 0; i < n; i++)
+		copy_want_pack(&w[i], l->buffer + i * COPY_WANT_BYTES);
+	return link_send(&l->link, &f, l->buffer, n * COPY_WANT_BYTES);
+}
+
+static int
+wants_tell(struct copy_in *c, struct copy_in_link *l)
+{
+	struct copy_want w[WANTS];
+	struct copy_blocks_facts facts;
+	size_t at = 0;
+	unsigned n;
+	int err = 0;
+
+	copy_blocks_facts(c->blocks, &facts);
+	/* Nothing is taken in state THERE, so nothing is wanted. */
+	while (!err && copy_in_is(c) == COPY_IN_TAKING &&
+	       (n = copy_blocks_wants(c->blocks, &at, w, WANTS)))
+		err = wants_send(l, w, n, facts.there_bytes);
+	return err ? err : wants_send(l, w, 0, facts.there_bytes);
+}
+
+/* ---- agreeing ----------------------------------------------------------- */
+
+/* 0: on all connections, everything that was sent before this AGREE has come;
+ * -EAGAIN: not yet; -ECONNRESET: a connection has ended. */
+static int
+flushed(struct copy_in *c, unsigned round)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->gone)
+		err = -ECONNRESET;
+	else if (c->links < c->connections)
+		err = -EAGAIN;
+	for (unsigned i = 1; i < COPY_IN_LINKS && !err; i++) {
+		if (c->link[i] && c->link[i]->flushed != round)
+			err = -EAGAIN;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+/* 0: in addition no block is on its way to a disk any more; each is durable, or
+ * on no disk. */
+static int
+settled(struct copy_in *c, unsigned round)
+{
+	struct copy_blocks_facts facts;
+	int err = flushed(c, round);
+
+	if (err)
+		return err;
+	copy_blocks_left(c->blocks);
+	copy_blocks_facts(c->blocks, &facts);
+	return facts.writing ? -EAGAIN : 0;
+}
+
+static int
+await_settled(struct copy_in *c, struct copy_in_link *l, unsigned round)
+{
+	int err;
+
+	while ((err = settled(c, round)) == -EAGAIN) {
+		err = state_tell(c, l);
+		if (!err)
+			err = link_pause(&l->link, LOOK_MS);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+static int
+lacks(const struct copy_in *c, const struct copy_digest *own,
+      const struct copy_digest *theirs, struct fault *fault)
+{
+	fault_set(fault, -EEXIST, "exists", "cannot copy to %.80s", c->name);
+	fault_why(fault,
+		  "it is there, is not to be changed, and has %llu good chunks "
+		  "where there are %llu",
+		  (unsigned long long)own->blocks,
+		  (unsigned long long)theirs->blocks);
+	fault_hint(fault, "give the copy another name (--as)");
+	return -EEXIST;
+}
+
+static int
+agree(struct copy_in *c, struct copy_in_link *l, const struct wire_frame *f,
+      struct fault *fault)
+{
+	const struct wire_frame answer = { .type = WIRE_AGREE, .run = f->run };
+	struct copy_digest own, theirs;
+	uint8_t raw[COPY_DIGEST_BYTES];
+	int err;
+
+	copy_digest_unpack(&theirs, l->buffer);
+	err = await_settled(c, l, (unsigned)f->run);
+	if (err)
+		return err;
+	copy_blocks_digest(c->blocks, &own);
+	if (!copy_digest_same(&own, &theirs)) {
+		if (copy_in_is(c) == COPY_IN_THERE)
+			return lacks(c, &own, &theirs, fault);
+		err = wants_tell(c, l);
+	}
+	copy_digest_pack(&own, raw);
+	return err ? err : link_send(&l->link, &answer, raw, sizeof raw);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+/* True if these are lines that every disk repeats: how the recording ended, and
+ * who resumed it. */
+static bool
+closing_good(const char *at, size_t bytes)
+{
+	const char *end = at + bytes, *newline;
+	bool good = true;
+	json_t *line;
+
+	while (good && at < end) {
+		newline = memchr(at, '\n', (size_t)(end - at));
+		if (!newline)
+			return false;
+		line = json_loadb(at, (size_t)(newline - at), 0, NULL);
+		good = json_is_object(json_object_get(line, "end")) ||
+		       json_is_string(json_object_get(line, "resumed"));
+		good = good && !json_object_get(line, "shape");
+		json_decref(line);
+		at = newline + 1;
+	}
+	return good;
+}
+
+static int
+close_check(struct copy_in *c, const struct copy_in_link *l,
+	    const struct wire_frame *f, struct fault *fault)
+{
+	uint32_t skip = f->packets * COPY_RECORD;
+	struct copy_blocks_facts facts;
+
+	copy_blocks_facts(c->blocks, &facts);
+	if (facts.durable + facts.left != facts.told)
+		return copy_in_lie(fault, "an end before all of it came");
+	if (skip &&
+	    (index_unpack(&c->end, l->buffer) || c->end.kind != INDEX_END))
+		return copy_in_lie(fault, "an end that is none");
+	if (!closing_good((char *)l->buffer + skip, f->payload_bytes - skip))
+		return copy_in_lie(fault, "an end with other lines");
+	return 0;
+}
+
+/* Compares what the disks have, when all folders are closed, with the
+ * list of blocks. */
+static int
+look_back(struct copy_in *c, struct fault *fault)
+{
+	struct copy_digest own, there = { 0 };
+	const struct recording_block *b;
+	struct recording *rec;
+	bool complete;
+	size_t n;
+	int err =
+	    recording_open_by_index(&rec, &c->here->disks, c->name, fault);
+
+	if (err)
+		return err;
+	b = recording_blocks(rec, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (b[i].record.kind == INDEX_BLOCK && b[i].disk >= 0)
+			copy_digest_add(&there, b[i].record.number,
+					b[i].record.bytes, b[i].record.crc,
+					crc32c);
+	}
+	complete = recording_facts(rec)->state == RECORDING_COMPLETE;
+	recording_close(rec);
+	copy_blocks_digest(c->blocks, &own);
+	if (copy_digest_same(&own, &there) && complete == c->ended)
+		return 0;
+	fault_set(fault, -EIO, "io", "%.80s could not be closed on every disk",
+		  c->name);
+	return -EIO;
+}
+
+static int
+end_make(struct copy_in *c, struct copy_in_link *l, const struct wire_frame *f,
+	 struct fault *fault)
+{
+	uint32_t skip = f->packets * COPY_RECORD;
+	int err;
+
+	c->output->closing =
+	    strndup((char *)l->buffer + skip, f->payload_bytes - skip);
+	pthread_mutex_lock(&c->lock);
+	c->ended = f->packets;
+	pthread_mutex_unlock(&c->lock);
+	copy_in_move(c, COPY_IN_CLOSING);
+	err = state_await(c, l, COPY_IN_CLOSED, fault);
+	if (!err)
+		err = look_back(c, fault);
+	if (err)
+		return err;
+	pthread_mutex_lock(&c->lock);
+	c->whole = true;
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+/* Ends a copy in state THERE: nothing was written, and nothing is to be. */
+static void
+there_end(struct copy_in *c, const struct wire_frame *f)
+{
+	pthread_mutex_lock(&c->lock);
+	c->ended = f->packets;
+	c->whole = true;
+	pthread_mutex_unlock(&c->lock);
+	copy_in_move(c, COPY_IN_CLOSED);
+}
+
+static int
+close_copy(struct copy_in *c, struct copy_in_link *l,
+	   const struct wire_frame *f, struct fault *fault)
+{
+	const struct wire_frame answer = { .type = WIRE_CLOSE };
+	int err = close_check(c, l, f, fault);
+
+	if (!err && copy_in_is(c) == COPY_IN_TAKING)
+		err = end_make(c, l, f, fault);
+	else if (!err)
+		there_end(c, f);
+	return err ? err : link_send(&l->link, &answer, NULL, 0);
+}
 
 /* Handles a control frame, which only connection 0 has. */
 static int
@@ -363,10 +622,10 @@ control_take(struct copy_in *c, struct copy_in_link *l,
 		return copy_in_lie(fault, "a frame before the head");
 	switch (f->type) {
 	case WIRE_INDEX: return index_take(c, l, f, fault);
-	case WIRE_ASK: return copy_in_want(c, l);
-	case WIRE_LEFT: why = ledger_leave(c->ledger, f->first); break;
-	case WIRE_AGREE: return copy_in_agree(c, l, f, fault);
-	case WIRE_CLOSE: return copy_in_close(c, l, f, fault);
+	case WIRE_ASK: return wants_tell(c, l);
+	case WIRE_LEFT: why = copy_blocks_leave(c->blocks, f->first); break;
+	case WIRE_AGREE: return agree(c, l, f, fault);
+	case WIRE_CLOSE: return close_copy(c, l, f, fault);
 	default: why = "a frame that is out of place";
 	}
 	if (why)
@@ -408,7 +667,7 @@ copy_in_serve(struct copy_in *c, struct copy_in_link *l, struct fault *fault)
 		err =
 		    link_frame(&l->link, &f, clock_steady() + NS_SECOND, &why);
 		if (err == -ETIMEDOUT)
-			err = copy_in_state(c, l);
+			err = state_tell(c, l);
 		else if (err == -EBADMSG)
 			err = copy_in_lie(fault, why);
 		else if (!err)

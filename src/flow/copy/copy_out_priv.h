@@ -14,11 +14,8 @@
 /*
  * The files of a copy that goes out:
  *
- *   copy_out.c       the thread and its orders
- *   copy_out_try.c   one attempt, from its first connection to the end
- *   copy_out_link.c  makes connections
- *   copy_out_tell.c  frames of connection 0: head, index, wants, agreeing
- *   copy_out_send.c  sends blocks
+ *   copy_out.c       the thread, its orders, connections and attempts
+ *   copy_out_send.c  one attempt's frames: head, index, wants, blocks, the end
  */
 enum { COPY_OUT_LANES = 16, COPY_OUT_PATIENCE_S = 60 };
 
@@ -97,17 +94,6 @@ int copy_out_fail(struct copy_out *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void copy_out_sample(struct copy_out *c);
 
-/* ---- copy_out_link.c ------------------------------------------------- */
-
-/* Splits a URL into host and port.  0, or -EINVAL with a sentence. */
-int copy_url_read(const char *to, char host[256], char port[8], char *why,
-		  size_t why_bytes);
-
-/* Makes connection i, up to the peer's WELCOME.  0; -EAGAIN: a later attempt
- * may succeed, and the state says why; -ECANCELED; -EPROTO. */
-int copy_out_connect(struct copy_out *c, unsigned i);
-void copy_out_hang_up(struct copy_out *c);
-
 /* Takes a REFUSE: sets the state, and returns -EAGAIN or -EPROTO. */
 int copy_out_refused(struct copy_out *c, const uint8_t *payload,
 		     uint32_t bytes);
@@ -116,36 +102,20 @@ int copy_out_refused(struct copy_out *c, const uint8_t *payload,
  * -ECANCELED. */
 int copy_out_broke(struct copy_out *c, int err);
 
-/* ---- copy_out_tell.c ------------------------------------------------- */
+/* ---- copy_out_send.c ------------------------------------------------- */
 
 int copy_out_head(struct copy_out *c);
 /* Sends the index records that were not told yet, and asks for the list of
  * wanted pieces, c->want. */
 int copy_out_ask(struct copy_out *c);
+/* Sends all pieces in c->want.  0; -EAGAIN, -ECANCELED or -EPROTO. */
+int copy_out_send(struct copy_out *c);
 /* Compares digests.  *same: both ends have the same blocks; else c->want has
  * what the peer lacks. */
 int copy_out_agree(struct copy_out *c, bool *same);
 int copy_out_close(struct copy_out *c);
-
-/* Reads frames of connection 0 up to one that is not STATE, and handles those;
- * the payload is in c->buffer. */
-int copy_out_hear(struct copy_out *c, struct wire_frame *f);
 /* Handles the STATE frames that have arrived, without waiting. */
 int copy_out_listen(struct copy_out *c);
-
-/* ---- copy_out_send.c ------------------------------------------------- */
-
-/* Sends all pieces in c->want.  0; -EAGAIN, -ECANCELED or -EPROTO. */
-int copy_out_send(struct copy_out *c);
 void copy_out_parcel_put(struct copy_out *c);
-
-/* Marks a block as left out, since it cannot be read. */
-int copy_out_leave(struct copy_out *c, uint64_t number, int err);
-
-/* ---- copy_out_try.c -------------------------------------------------- */
-
-/* Makes one attempt.  0: the copy is done; -EAGAIN: a connection broke;
- * -ECANCELED; -EPROTO. */
-int copy_out_try(struct copy_out *c);
 
 #endif

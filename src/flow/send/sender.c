@@ -13,7 +13,7 @@
  * is true, the owner lets go, and the thread frees everything when the call
  * returns.
  *
- * Threads and fields (sender_priv.h):
+ * Threads and fields:
  *
  *   the event loop   makes it; writes rate, pause and stop, then wake; reads
  *                    what is shown.  It owns nothing else.
@@ -83,7 +83,7 @@ struct sender {
 	_Atomic uint64_t rate;
 	atomic_bool pause, stop;
 
-	/* Facts: written by the sender's thread, see sender_show.c.  `turn` is
+	/* Facts: written by the sender's thread.  `turn` is
 	 * odd while `shown` is being written. */
 	_Atomic uint64_t turn;
 	_Atomic uint64_t shown[SENDER_WORDS];
@@ -341,8 +341,7 @@ wake_read(struct sender *s, const struct pollfd *fd)
 }
 
 /* Sleeps until `until` (steady ns; 0: as long as possible), an order, or news
- * from the source, or with `plugin` from the plugin.  In sender_wait.c, like
- * the next two. */
+ * from the source, or with `plugin` from the plugin. */
 static void
 sender_wait(struct sender *s, int64_t until, bool plugin)
 {

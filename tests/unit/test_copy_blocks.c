@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/copy/ledger.h"
+#include "flow/copy/copy_blocks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,13 +15,13 @@ enum { PIECES = 3, BYTES = 2 * COPY_PIECE + 5000, SUBS = 2 };
 
 static struct pool *pool;
 static struct stock *stock;
-static struct ledger *ledger;
+static struct copy_blocks *blocks;
 static uint8_t data[PIECES * COPY_PIECE];
 
 static void
 begin(void)
 {
-	const struct ledger_args args = { .subs = SUBS, .block_most = BYTES };
+	const struct copy_blocks_args args = { .subs = SUBS, .block_most = BYTES };
 	const struct stock_args a = { .blocks = 4,
 				      .slots = BYTES / 4096 + 1,
 				      .slot_bytes = 4096,
@@ -30,13 +30,13 @@ begin(void)
 
 	ck_assert_int_eq(pool_make(&pool, 32 << 20, &fault), 0);
 	ck_assert_int_eq(pool_borrow(pool, &stock, &a, &fault), 0);
-	ck_assert_int_eq(ledger_make(&ledger, &args), 0);
+	ck_assert_int_eq(copy_blocks_make(&blocks, &args), 0);
 }
 
 static void
 end(void)
 {
-	ledger_drop(ledger);
+	copy_blocks_drop(blocks);
 	ck_assert_uint_eq(stock_home(stock), 4);
 	stock_return(stock);
 	pool_free(pool);
@@ -73,7 +73,7 @@ tell_with(const struct index_record *r, uint32_t gap, const char *lines)
 			       .lines = lines };
 
 	index_pack(raw, r);
-	return ledger_tell(ledger, &t);
+	return copy_blocks_tell(blocks, &t);
 }
 
 static const char *
@@ -94,7 +94,7 @@ piece_bytes(uint32_t piece)
 static int
 bring(uint64_t number, uint32_t piece, struct block **whole)
 {
-	struct ledger_piece p = { .number = number,
+	struct copy_piece p = { .number = number,
 				  .piece = piece,
 				  .bytes = piece_bytes(piece) };
 	const char *why;
@@ -102,19 +102,19 @@ bring(uint64_t number, uint32_t piece, struct block **whole)
 	int err;
 
 	*whole = NULL;
-	err = ledger_piece(ledger, &p, &why);
+	err = copy_blocks_piece(blocks, &p, &why);
 	if (err == -EAGAIN) {
 		struct block *b = stock_take(stock, 0);
 
 		ck_assert_ptr_nonnull(b);
-		ck_assert(ledger_lend(ledger, number, b));
-		err = ledger_piece(ledger, &p, &why);
+		ck_assert(copy_blocks_lend(blocks, number, b));
+		err = copy_blocks_piece(blocks, &p, &why);
 	}
 	if (err)
 		return err;
 	memcpy(p.to, data + (uint64_t)piece * COPY_PIECE, p.bytes);
 	crc = crc32c(0, p.to, p.bytes);
-	return ledger_landed(ledger, &p, &crc, whole);
+	return copy_blocks_landed(blocks, &p, &crc, whole);
 }
 
 static unsigned
@@ -122,7 +122,7 @@ wants(struct copy_want *w, unsigned most)
 {
 	size_t at = 0;
 
-	return ledger_wants(ledger, &at, w, most);
+	return copy_blocks_wants(blocks, &at, w, most);
 }
 
 START_TEST(what_is_told_is_wanted_until_it_is_durable)
@@ -154,20 +154,20 @@ START_TEST(what_is_told_is_wanted_until_it_is_durable)
 	ck_assert_uint_eq(b->brought->record.number, 4);
 	ck_assert_uint_eq(b->brought->lines_bytes, 23);
 	ck_assert_mem_eq(b->data, data, BYTES);
-	ledger_digest(ledger, &d);
+	copy_blocks_digest(blocks, &d);
 	ck_assert_uint_eq(d.blocks, 0);
 
 	/* No disk took it: it is wanted again, with its lines. */
 	stock_put(b);
-	ledger_settled(ledger, &r, -EIO);
+	copy_blocks_settled(blocks, &r, -EIO);
 	ck_assert_uint_eq(wants(w, 8), 1);
 	for (uint32_t i = 0; i < PIECES; i++)
 		ck_assert_int_eq(bring(4, i, &b), 0);
 	ck_assert_uint_eq(b->brought->lines_bytes, 23);
 	stock_put(b);
-	ledger_settled(ledger, &r, 0);
+	copy_blocks_settled(blocks, &r, 0);
 	ck_assert_uint_eq(wants(w, 8), 0);
-	ledger_digest(ledger, &d);
+	copy_blocks_digest(blocks, &d);
 	copy_digest_add(&due, 4, BYTES, r.crc, crc32c);
 	ck_assert(copy_digest_same(&d, &due));
 	end();
@@ -200,7 +200,7 @@ START_TEST(lies_about_records_are_refused)
 	r = record(1);
 	index_pack(raw, &r);
 	raw[9] ^= 1;
-	ck_assert_ptr_nonnull(ledger_tell(ledger, &t));
+	ck_assert_ptr_nonnull(copy_blocks_tell(blocks, &t));
 	ck_assert_ptr_null(tell(1));
 	ck_assert_ptr_null(tell(1));
 	r = record(1), r.crc++;
@@ -238,46 +238,46 @@ END_TEST
 
 START_TEST(lies_about_pieces_are_refused)
 {
-	struct ledger_piece p;
+	struct copy_piece p;
 	struct block *b;
 	const char *why;
 
 	begin();
 	ck_assert_ptr_null(tell(1));
-	p = (struct ledger_piece){ .number = 2, .bytes = COPY_PIECE };
-	ck_assert_int_eq(ledger_piece(ledger, &p, &why), -EBADMSG);
-	p = (struct ledger_piece){ .number = 1, .bytes = COPY_PIECE - 1 };
-	ck_assert_int_eq(ledger_piece(ledger, &p, &why), -EBADMSG);
-	p = (struct ledger_piece){ .number = 1,
+	p = (struct copy_piece){ .number = 2, .bytes = COPY_PIECE };
+	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
+	p = (struct copy_piece){ .number = 1, .bytes = COPY_PIECE - 1 };
+	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
+	p = (struct copy_piece){ .number = 1,
 				   .piece = PIECES - 1,
 				   .bytes = COPY_PIECE };
-	ck_assert_int_eq(ledger_piece(ledger, &p, &why), -EBADMSG);
-	p = (struct ledger_piece){ .number = 1,
+	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
+	p = (struct copy_piece){ .number = 1,
 				   .piece = PIECES,
 				   .bytes = COPY_PIECE };
-	ck_assert_int_eq(ledger_piece(ledger, &p, &why), -EBADMSG);
-	p = (struct ledger_piece){ .number = 1,
+	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
+	p = (struct copy_piece){ .number = 1,
 				   .piece = UINT32_MAX,
 				   .bytes = COPY_PIECE };
-	ck_assert_int_eq(ledger_piece(ledger, &p, &why), -EBADMSG);
+	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
 
 	/* Once, and not by two at a time. */
 	ck_assert_int_eq(bring(1, 0, &b), 0);
 	ck_assert_int_eq(bring(1, 0, &b), -EBADMSG);
-	p = (struct ledger_piece){ .number = 1,
+	p = (struct copy_piece){ .number = 1,
 				   .piece = 1,
 				   .bytes = COPY_PIECE };
-	ck_assert_int_eq(ledger_piece(ledger, &p, &why), 0);
+	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), 0);
 	ck_assert_int_eq(bring(1, 1, &b), -EBADMSG);
 
 	/* It did not come after all. */
-	ck_assert_int_eq(ledger_landed(ledger, &p, NULL, &b), 0);
+	ck_assert_int_eq(copy_blocks_landed(blocks, &p, NULL, &b), 0);
 	ck_assert_int_eq(bring(1, 1, &b), 0);
 	ck_assert_int_eq(bring(1, 2, &b), 0);
 	ck_assert_ptr_nonnull(b);
 	stock_put(b);
 	ck_assert_int_eq(bring(1, 2, &b), -EBADMSG);
-	ledger_forget(ledger);
+	copy_blocks_forget(blocks);
 	end();
 }
 END_TEST
@@ -304,19 +304,19 @@ END_TEST
 START_TEST(what_is_there_is_not_wanted_and_has_to_be_the_same)
 {
 	struct index_record r = record(1), other = record(2);
-	struct ledger_facts f;
+	struct copy_blocks_facts f;
 	struct copy_want w[4];
 
 	begin();
 	other.crc++;
-	ck_assert_int_eq(ledger_there(ledger, &r), 0);
-	ck_assert_int_eq(ledger_there(ledger, &other), 0);
+	ck_assert_int_eq(copy_blocks_there(blocks, &r), 0);
+	ck_assert_int_eq(copy_blocks_there(blocks, &other), 0);
 	ck_assert_ptr_null(tell(1));
 	ck_assert_ptr_nonnull(tell(2));
 	ck_assert_ptr_null(tell(3));
 	ck_assert_uint_eq(wants(w, 4), 1);
 	ck_assert_uint_eq(w[0].number, 3);
-	ledger_facts(ledger, &f);
+	copy_blocks_facts(blocks, &f);
 	ck_assert_uint_eq(f.there, 1);
 	ck_assert_uint_eq(f.there_bytes, BYTES);
 	ck_assert_uint_eq(f.durable, 1);
@@ -326,7 +326,7 @@ END_TEST
 
 START_TEST(what_the_sender_leaves_is_waited_for_no_more)
 {
-	struct ledger_facts f;
+	struct copy_blocks_facts f;
 	struct copy_want w[4];
 	struct block *b;
 
@@ -334,15 +334,15 @@ START_TEST(what_the_sender_leaves_is_waited_for_no_more)
 	ck_assert_ptr_null(tell(1));
 	ck_assert_ptr_null(tell(5));
 	ck_assert_int_eq(bring(1, 0, &b), 0);
-	ck_assert_ptr_nonnull(ledger_leave(ledger, 2));
-	ck_assert_ptr_null(ledger_leave(ledger, 1));
+	ck_assert_ptr_nonnull(copy_blocks_leave(blocks, 2));
+	ck_assert_ptr_null(copy_blocks_leave(blocks, 1));
 	ck_assert_uint_eq(wants(w, 4), 1);
 	ck_assert_uint_eq(w[0].number, 5);
 
 	/* What was on its way may still come. */
 	ck_assert_int_eq(bring(1, 1, &b), 0);
-	ledger_left(ledger);
-	ledger_facts(ledger, &f);
+	copy_blocks_left(blocks);
+	copy_blocks_facts(blocks, &f);
 	ck_assert_uint_eq(f.left, 1);
 	ck_assert_uint_eq(stock_home(stock), 4);
 	ck_assert_int_eq(bring(1, 2, &b), -EBADMSG);
@@ -361,7 +361,7 @@ START_TEST(wants_come_in_their_order_and_none_twice)
 	begin();
 	for (uint64_t i = 0; i < 50; i++)
 		ck_assert_ptr_null(tell(i * 37 % 50));
-	while ((n = ledger_wants(ledger, &at, w, 2))) {
+	while ((n = copy_blocks_wants(blocks, &at, w, 2))) {
 		for (unsigned i = 0; i < n; i++)
 			ck_assert_uint_eq(w[i].number, next++);
 	}
@@ -370,7 +370,7 @@ START_TEST(wants_come_in_their_order_and_none_twice)
 }
 END_TEST
 
-SUITE("ledger", what_is_told_is_wanted_until_it_is_durable,
+SUITE("blocks", what_is_told_is_wanted_until_it_is_durable,
       lies_about_records_are_refused, only_lines_of_the_block_are_taken,
       lies_about_pieces_are_refused, pieces_that_make_another_block_are_none,
       what_is_there_is_not_wanted_and_has_to_be_the_same,

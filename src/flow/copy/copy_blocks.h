@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_COPY_COPY_BLOCKS_H
+#define SPATE_FLOW_COPY_COPY_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "contract/block.h"
+#include "wire/copy.h"
+#include "store/record/index.h"
+
+/*
+ * The list of copy blocks is what the receiver of a copy knows of each block:
+ * what the sender told about it, and where it is.
+ *
+ *               lend       last piece       sync
+ *   WANTED ------------> COMING ----> WRITING ----> DURABLE
+ *     ^                                  |             ^
+ *     +---- no disk has it (settled) ----+             |
+ *   LEFT: the sender cannot read it     there already -+
+ *
+ * Nothing that the sender tells is believed: numbers, lengths and checksums are
+ * checked, and each piece is taken once.  This code touches no sockets and no
+ * disks; any thread may call it.
+ */
+struct copy_blocks;
+
+struct copy_blocks_args {
+	unsigned subs;	     /* substreams of the recording */
+	uint64_t block_most; /* most bytes of a block */
+};
+
+/* Makes the list, empty, with one reference.  0 or -ENOMEM. */
+int copy_blocks_make(struct copy_blocks **blocks,
+		     const struct copy_blocks_args *args);
+void copy_blocks_hold(struct copy_blocks *l);
+void copy_blocks_drop(struct copy_blocks *l);
+
+/* Adds a block that is on the disks here, and was read and found good; in
+ * ascending order of numbers, before the sender tells anything.  0 or
+ * -ENOMEM. */
+int copy_blocks_there(struct copy_blocks *l, const struct index_record *r);
+
+/* Adds a block as the sender told it; the same block may be told again.  NULL,
+ * or a sentence that says what is wrong with it. */
+const char *copy_blocks_tell(struct copy_blocks *l,
+			     const struct copy_told *told);
+
+/* Lists stretches of wanted pieces, at most `most`, from place *at on; moves
+ * the place on and returns how many.  Start with *at 0; a return of 0 is the
+ * end. */
+unsigned copy_blocks_wants(struct copy_blocks *l, size_t *at,
+			   struct copy_want *want, unsigned most);
+
+/* A piece that is about to be received. */
+struct copy_piece {
+	uint64_t number;
+	uint32_t piece, bytes;
+	uint8_t *to; /* set by copy_blocks_piece: memory for its bytes */
+};
+
+/* Asks where a piece goes.  0, and then copy_blocks_landed() has to follow; -EAGAIN:
+ * its block has no memory yet (copy_blocks_lend); -EBADMSG with a sentence: the
+ * piece is not wanted, or wrong. */
+int copy_blocks_piece(struct copy_blocks *l, struct copy_piece *p,
+		      const char **why);
+
+/* Gives memory to a wanted block; false: it needs none any more, and the caller
+ * keeps `b`. */
+bool copy_blocks_lend(struct copy_blocks *l, uint64_t number, struct block *b);
+
+/*
+ * Ends a piece: it came with this checksum, or (crc NULL) did not.  *whole: the
+ * block, if this was its last piece; CLOSED, owned by the caller, to be put
+ * into the output.  -EBADMSG: the pieces do not make the block that was told;
+ * -ENOMEM.  The block is wanted again then.
+ */
+int copy_blocks_landed(struct copy_blocks *l, const struct copy_piece *p,
+		       const uint32_t *crc, struct block **whole);
+
+/* Frees the memory of all blocks that are COMING; they are WANTED again. */
+void copy_blocks_forget(struct copy_blocks *l);
+
+/* Marks a block that the sender cannot read.  Pieces of it may still be coming;
+ * copy_blocks_left() makes it LEFT when none is.  NULL, or what is wrong. */
+const char *copy_blocks_leave(struct copy_blocks *l, uint64_t number);
+void copy_blocks_left(struct copy_blocks *l);
+
+/* Takes what became of a block that was put into the output; see
+ * output_args::fate.  `arg` is the list. */
+void copy_blocks_settled(void *arg, const struct index_record *r, int err);
+
+/* Computes the digest of all durable blocks. */
+void copy_blocks_digest(struct copy_blocks *l, struct copy_digest *digest);
+
+struct copy_blocks_facts {
+	uint64_t told, left, durable; /* numbers of blocks */
+	uint64_t writing;	      /* blocks on their way to a disk */
+	uint64_t there;		      /* blocks that were here before */
+	/* Times that a block was on no disk after all. */
+	uint64_t lost;
+	uint64_t bytes, durable_bytes;
+	uint64_t there_bytes, came_bytes;
+	uint64_t packets; /* in durable blocks */
+};
+
+void copy_blocks_facts(struct copy_blocks *l, struct copy_blocks_facts *facts);
+
+#endif
