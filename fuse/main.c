@@ -4,7 +4,7 @@
  *
  *   kernel <--> session --> ops --> tree      names, sizes      a keeper's
  *                (its        |                                  thread
- *                 threads)   `----> reading   data              one for each
+ *                 threads)   `----> open file data              one for each
  *                                     |                         disk, and for
  *                                     |                         what waits
  *                                    live     what spated has   one
@@ -200,7 +200,7 @@ mount_begin(struct mount *m, struct fault *fault)
 static int
 look_begin(struct mount *m)
 {
-	struct opened_args opened = {
+	struct open_recordings_args opened = {
 		.disks = &m->source.disks,
 		.cache = m->o.cache,
 		.patience = m->o.timeout,
@@ -223,7 +223,7 @@ look_begin(struct mount *m)
 	if (err)
 		return err;
 	opened.hooks = live_hooks(m->live);
-	err = opened_make(&m->ops.opened, &opened);
+	err = open_recordings_make(&m->ops.opened, &opened);
 	if (err)
 		return err;
 	tree.opened = m->ops.opened;
@@ -235,7 +235,7 @@ look_end(struct mount *m)
 {
 	if (m->ops.tree)
 		tree_free(m->ops.tree);
-	opened_free(m->ops.opened);
+	open_recordings_free(m->ops.opened);
 	live_close(m->live);
 }
 

@@ -211,7 +211,7 @@ ops_handle_remove(struct ops *ops, struct ops_handle *h)
  */
 
 /*
- * An open file: either text (.info) or a reading of data.  A program that got
+ * An open file: either text (.info) or data of a recording.  A program that got
  * its answer may close the file while the request is still being finished, so
  * each request counts as a holder.
  */
@@ -220,8 +220,8 @@ struct file {
 	atomic_uint holders;
 	char *text;
 	size_t bytes;
-	struct opened *op;
-	struct reading *rd;
+	struct open_recording *op;
+	struct open_file *rd;
 };
 
 static struct file *
@@ -240,9 +240,9 @@ file_drop(struct file *file)
 	if (atomic_fetch_sub_explicit(&file->holders, 1, memory_order_acq_rel) >
 	    1)
 		return;
-	reading_close(file->rd);
+	open_file_free(file->rd);
 	if (file->op)
-		opened_put(file->op);
+		open_recording_put(file->op);
 	free(file->text);
 	free(file);
 }
@@ -297,19 +297,20 @@ data_open(struct ops *ops, struct file *file, const struct tree_file *what)
 {
 	struct fault fault = { .code = NULL };
 	struct view_choice choice;
-	struct opened_facts facts;
-	int err = opened_get(ops->opened, what->name, &file->op, &fault);
+	struct open_recording_facts facts;
+	int err =
+	    open_recording_get(ops->opened, what->name, &file->op, &fault);
 
 	/*
 	 * A later recording of the same name must not be opened in its place.
 	 */
 	if (!err) {
-		opened_facts(file->op, &facts);
+		open_recording_facts(file->op, &facts);
 		err = facts.begun_ns == what->begun_ns ? 0 : -ESTALE;
 	}
 	if (!err) {
 		choice = measure_choice(&ops->choice, what, facts.store);
-		err = reading_open(&file->rd, file->op, &choice, &fault);
+		err = open_file_make(&file->rd, file->op, &choice, &fault);
 	}
 	if (err && err != -ENOENT && err != -EIDRM && err != -ESTALE)
 		refusal_tell(ops, what->name, err, &fault);
@@ -432,7 +433,7 @@ ops_file_bytes(const struct fuse_file_info *fi)
 {
 	struct file *file = file_of(fi);
 
-	return file->rd ? reading_bytes(file->rd) : file->bytes;
+	return file->rd ? open_file_bytes(file->rd) : file->bytes;
 }
 
 static void
@@ -449,14 +450,14 @@ static void
 data_read(fuse_req_t req, fuse_ino_t id, struct file *file, size_t bytes,
 	  uint64_t offset)
 {
-	struct reading_answer answer;
+	struct open_file_answer answer;
 	struct interrupt interrupt;
 	bool ours;
 	int err;
 
 	if (!interrupt_watch(&interrupt, req))
 		return;
-	err = reading_read(file->rd, offset, bytes, &answer);
+	err = open_file_read(file->rd, offset, bytes, &answer);
 	if (!err && answer.passing)
 		stamp_forget(ops_of(req), id);
 	ours = interrupt_settle(&interrupt);
@@ -465,7 +466,7 @@ data_read(fuse_req_t req, fuse_ino_t id, struct file *file, size_t bytes,
 	else if (ours)
 		fuse_reply_iov(req, answer.iov, (int)answer.parts);
 	if (!err)
-		reading_done(file->rd, &answer);
+		open_file_done(file->rd, &answer);
 }
 
 static void

@@ -9,7 +9,7 @@
 
 #include "store/view/view.h"
 
-struct opened_set;
+struct open_recordings;
 struct tree;
 
 /*
@@ -29,10 +29,10 @@ struct ops_handle {
 };
 
 struct ops {
-	struct tree *tree;	   /* the caller's */
-	struct opened_set *opened; /* the caller's */
-	struct view_choice choice; /* strip and fill, as mounted */
-	bool direct_io;		   /* set for all files */
+	struct tree *tree;		/* the caller's */
+	struct open_recordings *opened; /* the caller's */
+	struct view_choice choice;	/* strip and fill, as mounted */
+	bool direct_io;			/* set for all files */
 
 	pthread_mutex_t lock;
 	struct ops_handle *handles; /* all open ones; guarded by lock */

@@ -25,11 +25,11 @@
  * that is mapped and was touched.
  *
  * One thread talks to the daemon.  It may wait for an answer for any time: no
- * other thread waits for it, and it holds no lock meanwhile.  Each name is asked
- * for every ASK while it is read, which keeps the daemon's side alive
+ * other thread waits for it, and it holds no lock meanwhile.  Each name is
+ * asked for every ASK while it is read, which keeps the daemon's side alive
  * (MAPPING_PATIENCE in daemon/sessions/mapping.h), and at once when a reader
- * misses a block.  A name that no reader wanted for FORGET is forgotten; without
- * names there is no connection.
+ * misses a block.  A name that no reader wanted for FORGET is forgotten;
+ * without names there is no connection.
  *
  * A new daemon may want the huge pages of one that ended.  So the thread
  * notices at once when the connection is closed, and unmaps the memory.
@@ -756,10 +756,12 @@ copy(void *arg, const char *name, uint64_t number, uint64_t at, uint64_t bytes,
 	return done;
 }
 
-struct opened_hooks
+struct open_recordings_hooks
 live_hooks(struct live *l)
 {
-	return (struct opened_hooks){ .arg = l, .copy = copy, .look = look };
+	return (struct open_recordings_hooks){ .arg = l,
+					       .copy = copy,
+					       .look = look };
 }
 
 /* ---- opening and closing ----------------------------------------------- */

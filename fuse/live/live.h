@@ -31,8 +31,9 @@ int live_open(struct live **live, const char *socket);
  */
 void live_close(struct live *l); /* may be NULL */
 
-/* Hooks for open recordings (store/read/open_recordings.h); valid until live_close(). */
-struct opened_hooks live_hooks(struct live *l);
+/* Hooks for open recordings (store/read/open_recordings.h); valid until
+ * live_close(). */
+struct open_recordings_hooks live_hooks(struct live *l);
 
 struct live_facts {
 	bool connected, shares; /* to a daemon; its memory is mapped */

@@ -65,47 +65,47 @@ say(int err, const struct tree_file *f)
  * 100 ms.
  */
 static int
-get(struct opened_set *set, const struct tree_file *f, struct opened **op,
-    struct opened_facts *facts)
+get(struct open_recordings *set, const struct tree_file *f,
+    struct open_recording **op, struct open_recording_facts *facts)
 {
 	struct fault fault;
-	int err = opened_get(set, f->name, op, &fault);
+	int err = open_recording_get(set, f->name, op, &fault);
 
 	if (err)
 		return err;
-	opened_facts(*op, facts);
+	open_recording_facts(*op, facts);
 	if (facts->begun_ns != f->begun_ns) {
-		opened_put(*op);
+		open_recording_put(*op);
 		return -ESTALE;
 	}
 	if (facts->state != RECORDING_LIVE)
 		return 0;
-	opened_refresh(*op, fresh);
-	opened_facts(*op, facts);
+	open_recording_refresh(*op, fresh);
+	open_recording_facts(*op, facts);
 	return 0;
 }
 
 int
-measure_file(struct opened_set *set, const struct view_choice *mounted,
+measure_file(struct open_recordings *set, const struct view_choice *mounted,
 	     const struct tree_file *f, struct measured *m)
 {
-	struct opened_facts facts;
+	struct open_recording_facts facts;
 	struct view_choice choice;
-	struct reading *reading;
-	struct opened *op;
+	struct open_file *file;
+	struct open_recording *op;
 	struct fault fault;
 	int err = get(set, f, &op, &facts);
 
 	if (err)
 		return say(err, f);
 	choice = measure_choice(mounted, f, facts.store);
-	err = reading_open(&reading, op, &choice, &fault);
+	err = open_file_make(&file, op, &choice, &fault);
 	if (!err) {
-		m->bytes = reading_bytes(reading);
+		m->bytes = open_file_bytes(file);
 		m->end_ns = facts.end_ns;
-		reading_close(reading);
+		open_file_free(file);
 	}
-	opened_put(op);
+	open_recording_put(op);
 	return say(err, f);
 }
 
@@ -164,12 +164,12 @@ search(void *arg, struct recording *rec)
 }
 
 int
-measure_threads(struct opened_set *set, const struct tree_file *f,
+measure_threads(struct open_recordings *set, const struct tree_file *f,
 		struct measured_thread **list, size_t *n)
 {
 	struct thread_list *s = calloc(1, sizeof *s);
-	struct opened_facts facts;
-	struct opened *op;
+	struct open_recording_facts facts;
+	struct open_recording *op;
 	int err;
 
 	if (!s)
@@ -178,8 +178,8 @@ measure_threads(struct opened_set *set, const struct tree_file *f,
 	err = get(set, f, &op, &facts);
 	if (!err) {
 		atomic_fetch_add(&s->holders, 1);
-		err = opened_run(op, search, drop, s);
-		opened_put(op);
+		err = open_recording_run(op, search, drop, s);
+		open_recording_put(op);
 	}
 	if (!err) {
 		*list = s->thread;
@@ -193,12 +193,13 @@ measure_threads(struct opened_set *set, const struct tree_file *f,
 /* ---- the text of .info files -------------------------------------------- */
 
 void
-info_counts(struct opened_set *set, const char *name, struct info_counts *c)
+info_counts(struct open_recordings *set, const char *name,
+	    struct info_counts *c)
 {
-	struct opened_counts counts;
+	struct open_recording_counts counts;
 
 	*c = (struct info_counts){ 0 };
-	if (!opened_counts(set, name, &counts))
+	if (!open_recording_counts(set, name, &counts))
 		return;
 	c->disks = counts.disk_bytes;
 	c->memory = counts.live_bytes;
@@ -245,30 +246,30 @@ tell(void *arg, struct recording *rec)
 }
 
 static int
-ask(struct opened_set *set, const char *name, json_t **info,
+ask(struct open_recordings *set, const char *name, json_t **info,
     struct fault *fault)
 {
 	struct telling_job *job = calloc(1, sizeof *job);
-	struct opened *op;
+	struct open_recording *op;
 	int err;
 
 	if (!job)
 		return -ENOMEM;
 	job->holders = 1;
-	err = opened_get(set, name, &op, fault);
+	err = open_recording_get(set, name, &op, fault);
 	if (!err) {
-		opened_refresh(op, 0);
+		open_recording_refresh(op, 0);
 		atomic_fetch_add(&job->holders, 1);
-		err = opened_run(op, tell, job_drop, job);
-		opened_put(op);
+		err = open_recording_run(op, tell, job_drop, job);
+		open_recording_put(op);
 		if (err)
 			fault_set(fault, err, "io", "cannot read %s", name);
 		if (err)
 			fault_why(fault, "%s", strerror(-err));
 	}
 	/*
-	 * After opened_run() the thread only drops the job, so the result can
-	 * be taken.
+	 * After open_recording_run() the thread only drops the job, so the
+	 * result can be taken.
 	 */
 	if (!err) {
 		*info = job->info;
@@ -364,7 +365,7 @@ is_passing(const struct record *r, int err)
 }
 
 int
-info_text(struct opened_set *set, const struct info_about *about,
+info_text(struct open_recordings *set, const struct info_about *about,
 	  const struct info_counts *c, char **text, uint64_t *bytes)
 {
 	struct fault fault = { 0 };

@@ -32,7 +32,7 @@ struct view_choice measure_choice(const struct view_choice *mounted,
  * there; -ESTALE: another recording has its name by now; -EINVAL: it has no
  * such thread or time; -EIO.
  */
-int measure_file(struct opened_set *set, const struct view_choice *mounted,
+int measure_file(struct open_recordings *set, const struct view_choice *mounted,
 		 const struct tree_file *f, struct measured *m);
 
 /*
@@ -42,10 +42,10 @@ int measure_file(struct opened_set *set, const struct view_choice *mounted,
 struct measured_thread {
 	unsigned sub, thread;
 };
-int measure_threads(struct opened_set *set, const struct tree_file *f,
+int measure_threads(struct open_recordings *set, const struct tree_file *f,
 		    struct measured_thread **list, size_t *n);
 
-struct opened_set;
+struct open_recordings;
 
 struct record;
 
@@ -71,7 +71,7 @@ struct info_counts {
  * Gets the counts of bytes that readers got since the recording was opened; all
  * 0 if no reader had it open lately.
  */
-void info_counts(struct opened_set *set, const char *name,
+void info_counts(struct open_recordings *set, const char *name,
 		 struct info_counts *c);
 
 struct info_about {
@@ -84,7 +84,7 @@ struct info_about {
  * Opens the recording and makes the text; the caller frees *text.  Returns 0;
  * -ENOENT; -EIO: its disks do not answer; -ENOMEM.
  */
-int info_text(struct opened_set *set, const struct info_about *about,
+int info_text(struct open_recordings *set, const struct info_about *about,
 	      const struct info_counts *c, char **text, uint64_t *bytes);
 
 #endif

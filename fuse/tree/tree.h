@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 
 struct disks;
-struct opened_set;
+struct open_recordings;
 struct view_choice;
 
 /*
@@ -43,7 +43,7 @@ enum { TREE_ROOT = 1 };
 
 struct tree_args {
 	const struct disks *disks;	  /* copied */
-	struct opened_set *opened;	  /* the caller's */
+	struct open_recordings *opened;	  /* the caller's */
 	const struct view_choice *choice; /* strip and fill, as mounted */
 	int64_t patience_ns;
 	uid_t uid; /* owner of all files */

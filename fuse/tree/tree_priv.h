@@ -26,7 +26,7 @@ enum {
 
 struct tree {
 	struct disks disks; /* used by the keeper alone */
-	struct opened_set *opened;
+	struct open_recordings *opened;
 	struct view_choice choice;
 	int64_t patience_ns;
 	uid_t uid;

@@ -158,7 +158,7 @@ export_folder(const char *path, bool force, struct fault *fault)
 struct copy {
 	struct exporter *e;
 	struct export_file *file;
-	struct reader_way way;
+	struct reader_cursor cursor;
 	unsigned sub;
 	uint64_t at; /* bytes of the substream that were read */
 	/* bytes written; fewer than `at` if heaps were left out */
@@ -235,7 +235,7 @@ copy_chunk(struct copy *c, const struct recording_spot *spot,
 	   struct fault *fault)
 {
 	struct reader_view v;
-	int err = reader_get(&c->way, spot->block->record.number, spot->at,
+	int err = reader_get(&c->cursor, spot->block->record.number, spot->at,
 			     spot->left, &v, INT64_MAX);
 
 	if (err)
@@ -306,11 +306,11 @@ export_sub(struct exporter *e, unsigned sub, const char *path,
 	if (err)
 		return err;
 	recording_select(e->rec, sub);
-	reader_way_begin(&c.way, e->reader, (int)sub);
-	c.way.sure = true;
+	reader_cursor_begin(&c.cursor, e->reader, (int)sub);
+	c.cursor.sequential = true;
 	while (!err && !over)
 		err = copy_piece(&c, &over, fault);
-	reader_way_end(&c.way);
+	reader_cursor_end(&c.cursor);
 	progress_hide(&e->progress);
 	if (!err)
 		err = export_close(&file, fault);

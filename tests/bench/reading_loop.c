@@ -31,7 +31,7 @@
 #include "store/read/open_file.h"
 
 struct file {
-	struct reading *rd;
+	struct open_file *rd;
 	_Atomic uint64_t next;
 };
 
@@ -80,18 +80,18 @@ find(struct disks *disks, char **folder, int n)
 }
 
 static bool
-read_one(struct reading *rd, uint64_t at)
+read_one(struct open_file *rd, uint64_t at)
 {
-	struct reading_answer a;
+	struct open_file_answer a;
 
-	if (reading_read(rd, at, request, &a)) {
+	if (open_file_read(rd, at, request, &a)) {
 		bad++;
 		return true;
 	}
 	bytes += a.bytes;
 	if (!a.bytes)
 		return false;
-	reading_done(rd, &a);
+	open_file_done(rd, &a);
 	return true;
 }
 
@@ -99,7 +99,7 @@ static void *
 run(void *arg)
 {
 	struct job *j = arg;
-	uint64_t end = reading_bytes(j->file->rd) / request;
+	uint64_t end = open_file_bytes(j->file->rd) / request;
 
 	for (unsigned i = 0; i < requests; i++) {
 		j->seed = j->seed * 6364136223846793005 + 1442695040888963407;
@@ -134,20 +134,20 @@ fail(const struct fault *fault)
 }
 
 static int
-measure(struct opened_set *set, const char *name,
+measure(struct open_recordings *set, const char *name,
 	const struct view_choice *choice, struct file *file, unsigned files,
 	unsigned threads)
 {
 	int64_t begun = clock_steady(), opened, first, end;
-	struct opened_counts counts;
+	struct open_recording_counts counts;
 	struct fault fault;
-	struct opened *op;
+	struct open_recording *op;
 	double cpu = cpu_s();
 
-	if (opened_get(set, name, &op, &fault))
+	if (open_recording_get(set, name, &op, &fault))
 		return fail(&fault);
 	for (unsigned i = 0; i < files; i++) {
-		if (reading_open(&file[i].rd, op, choice, &fault))
+		if (open_file_make(&file[i].rd, op, choice, &fault))
 			return fail(&fault);
 	}
 	opened = clock_steady();
@@ -155,7 +155,7 @@ measure(struct opened_set *set, const char *name,
 	first = clock_steady();
 	run_all(file, files, threads);
 	end = clock_steady();
-	opened_counts(set, name, &counts);
+	open_recording_counts(set, name, &counts);
 	printf("{\"bytes\":%llu,\"seconds\":%.6f,\"cpu_s\":%.6f,"
 	       "\"disk_bytes\":%llu,\"open_ms\":%.3f,\"first_ms\":%.3f,"
 	       "\"rss_mib\":%.1f,\"bad\":%llu}\n",
@@ -165,8 +165,8 @@ measure(struct opened_set *set, const char *name,
 	       (double)(opened - begun) / 1e6, (double)(first - begun) / 1e6,
 	       rss_mib(), (unsigned long long)atomic_load(&bad));
 	for (unsigned i = 0; i < files; i++)
-		reading_close(file[i].rd);
-	opened_put(op);
+		open_file_free(file[i].rd);
+	open_recording_put(op);
 	return 0;
 }
 
@@ -174,9 +174,9 @@ int
 main(int n, char **word)
 {
 	struct view_choice choice = { .thread = -1 };
-	struct opened_args a = { 0 };
+	struct open_recordings_args a = { 0 };
 	unsigned threads = 1, files = 1;
-	struct opened_set *set;
+	struct open_recordings *set;
 	struct disks disks = { 0 };
 	struct file *file;
 	int option, result;
@@ -199,14 +199,14 @@ main(int n, char **word)
 	    find(&disks, word + optind + 1, n - optind - 1))
 		return 2;
 	a.disks = &disks;
-	if (opened_make(&set, &a))
+	if (open_recordings_make(&set, &a))
 		return 1;
 	file = calloc(files, sizeof *file);
 	result = file
 		     ? measure(set, word[optind], &choice, file, files, threads)
 		     : 1;
 	free(file);
-	opened_free(set);
+	open_recordings_free(set);
 	disks_clear(&disks);
 	return result;
 }

@@ -9,36 +9,36 @@
 /* A made recording, opened as many threads read it. */
 
 static struct made m;
-static struct opened_set *set;
-static struct opened *op;
+static struct open_recordings *set;
+static struct open_recording *op;
 static struct fault fault;
 
 static const struct view_choice whole = { .thread = -1 };
 
 static inline void
-set_opens(const struct opened_args *a)
+set_opens(const struct open_recordings_args *a)
 {
-	struct opened_args args = *a;
+	struct open_recordings_args args = *a;
 
 	args.disks = &m.disks;
-	ck_assert_int_eq(opened_make(&set, &args), 0);
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
+	ck_assert_int_eq(open_recordings_make(&set, &args), 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
 }
 
 static inline void
 set_done(void)
 {
-	opened_put(op);
-	opened_free(set);
+	open_recording_put(op);
+	open_recordings_free(set);
 	made_finish(&m);
 }
 
-static inline struct reading *
+static inline struct open_file *
 reading(const struct view_choice *choice)
 {
-	struct reading *rd;
+	struct open_file *rd;
 
-	ck_assert_int_eq(reading_open(&rd, op, choice, &fault), 0);
+	ck_assert_int_eq(open_file_make(&rd, op, choice, &fault), 0);
 	return rd;
 }
 
@@ -63,11 +63,11 @@ made_bytes(uint64_t offset, uint8_t *to, size_t bytes)
 
 /* Reads it whole into memory: how many bytes, or -errno. */
 static inline ssize_t
-read_bytes(struct reading *rd, uint64_t offset, uint8_t *to, size_t bytes)
+read_bytes(struct open_file *rd, uint64_t offset, uint8_t *to, size_t bytes)
 {
-	struct reading_answer a;
+	struct open_file_answer a;
 	size_t at = 0;
-	int err = reading_read(rd, offset, bytes, &a);
+	int err = open_file_read(rd, offset, bytes, &a);
 
 	if (err)
 		return err;
@@ -77,13 +77,13 @@ read_bytes(struct reading *rd, uint64_t offset, uint8_t *to, size_t bytes)
 	}
 	if (at != a.bytes)
 		return -EPROTO;
-	reading_done(rd, &a);
+	open_file_done(rd, &a);
 	return (ssize_t)at;
 }
 
 /* Is what is read what was sent? */
 static inline bool
-is_sent(struct reading *rd, uint64_t offset, size_t bytes)
+is_sent(struct open_file *rd, uint64_t offset, size_t bytes)
 {
 	uint8_t *is = malloc(bytes), *sent = malloc(bytes);
 	ssize_t got = read_bytes(rd, offset, is, bytes);

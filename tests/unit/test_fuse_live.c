@@ -19,7 +19,7 @@
 
 static struct fake_spated spated;
 static struct live *live;
-static struct opened_hooks hooks;
+static struct open_recordings_hooks hooks;
 static const struct recording_facts *f;
 static struct made_block mb;
 

@@ -10,7 +10,7 @@
 enum { BLOCKS = 9 };
 
 static void
-begin(unsigned blocks, bool ended, const struct opened_args *a)
+begin(unsigned blocks, bool ended, const struct open_recordings_args *a)
 {
 	made_begin(&m);
 	made_blocks(&m, blocks);
@@ -19,57 +19,59 @@ begin(unsigned blocks, bool ended, const struct opened_args *a)
 	set_opens(a);
 }
 
-static struct opened_use
+static struct open_recordings_use
 use(void)
 {
-	struct opened_use u;
+	struct open_recordings_use u;
 
-	opened_use(set, &u);
+	open_recordings_use(set, &u);
 	return u;
 }
 
 /* All by one name have the same, until nobody has it any more. */
 START_TEST(test_found_again)
 {
-	struct opened *other;
-	struct reading *rd;
+	struct open_recording *other;
+	struct open_file *rd;
 
-	begin(BLOCKS, true, &(struct opened_args){ 0 });
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &other, &fault), 0);
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &other, &fault), 0);
 	ck_assert_ptr_eq(op, other);
-	opened_put(other);
+	open_recording_put(other);
 	ck_assert_uint_eq(use().open, 1);
 	ck_assert_uint_eq(use().idle, 0);
 	rd = reading(&whole);
 	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
 	ck_assert_uint_gt(use().cache_bytes, 0);
-	reading_close(rd);
-	opened_put(op);
+	open_file_free(rd);
+	open_recording_put(op);
 	ck_assert_uint_eq(use().idle, 1);
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
 	ck_assert_uint_eq(use().open, 1);
 	ck_assert_uint_eq(use().idle, 0);
-	opened_put(op);
+	open_recording_put(op);
 	/* In the end it is closed, and no memory is left to it. */
 	while (use().open)
 		usleep(10000);
 	ck_assert_uint_eq(use().cache_bytes, 0);
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
 	rd = reading(&whole);
 	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST
 
 START_TEST(test_not_there)
 {
-	struct opened *other;
+	struct open_recording *other;
 
-	begin(BLOCKS, true, &(struct opened_args){ 0 });
-	ck_assert_int_eq(opened_get(set, "none", &other, &fault), -ENOENT);
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
+	ck_assert_int_eq(open_recording_get(set, "none", &other, &fault),
+			 -ENOENT);
 	ck_assert_str_eq(fault.code, "not-found");
-	ck_assert_int_eq(opened_get(set, "../rec", &other, &fault), -ENOENT);
+	ck_assert_int_eq(open_recording_get(set, "../rec", &other, &fault),
+			 -ENOENT);
 	while (use().open > 1)
 		usleep(1000);
 	set_done();
@@ -80,9 +82,9 @@ END_TEST
 START_TEST(test_few_idle)
 {
 	char from[300], to[300], name[64];
-	struct opened *other;
+	struct open_recording *other;
 
-	begin(BLOCKS, true, &(struct opened_args){ 0 });
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
 	for (unsigned i = 0; i < 40; i++) {
 		snprintf(name, sizeof name, "copy%u", i);
 		snprintf(from, sizeof from, "%s/" MADE_NAME,
@@ -99,8 +101,9 @@ START_TEST(test_few_idle)
 				 m.disks.disk[0].path, name, name, end);
 			ck_assert_int_eq(link(from, to), 0);
 		}
-		ck_assert_int_eq(opened_get(set, name, &other, &fault), 0);
-		opened_put(other);
+		ck_assert_int_eq(open_recording_get(set, name, &other, &fault),
+				 0);
+		open_recording_put(other);
 	}
 	while (use().open > 17)
 		usleep(1000);
@@ -113,11 +116,11 @@ END_TEST
 START_TEST(test_made_anew)
 {
 	char path[300], old[300];
-	struct opened_facts facts;
-	struct opened *again;
-	struct reading *rd;
+	struct open_recording_facts facts;
+	struct open_recording *again;
+	struct open_file *rd;
 
-	begin(BLOCKS, true, &(struct opened_args){ 0 });
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
 	rd = reading(&whole);
 	ck_assert(is_sent(rd, 0, 3 * MADE_BLOCK));
 	for (unsigned i = 0; i < MADE_DISKS; i++) {
@@ -126,10 +129,11 @@ START_TEST(test_made_anew)
 		snprintf(old, sizeof old, "%s/old", m.disks.disk[i].path);
 		ck_assert_int_eq(rename(path, old), 0);
 	}
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &again, &fault), -ENOENT);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &again, &fault),
+			 -ENOENT);
 	/* What is read by way of its folder is there. */
 	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
-	opened_facts(op, &facts);
+	open_recording_facts(op, &facts);
 	ck_assert(facts.removed);
 	for (unsigned i = 0; i < MADE_DISKS; i++)
 		ck_assert_int_eq(folder_create(&m.folder[i], &m.disks.disk[i],
@@ -137,14 +141,14 @@ START_TEST(test_made_anew)
 				 0);
 	made_blocks(&m, 3);
 	made_end(&m, 3);
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &again, &fault), 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &again, &fault), 0);
 	ck_assert_ptr_ne(op, again);
-	opened_facts(again, &facts);
+	open_recording_facts(again, &facts);
 	ck_assert_uint_eq(facts.bytes, 3 * MADE_BLOCK);
 	ck_assert(!facts.removed);
-	opened_put(again);
+	open_recording_put(again);
 	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST
@@ -154,10 +158,10 @@ END_TEST
 START_TEST(test_deleted)
 {
 	static uint8_t is[BLOCKS * MADE_BLOCK];
-	struct reading *rd;
+	struct open_file *rd;
 	char file[64];
 
-	begin(BLOCKS, true, &(struct opened_args){ 0 });
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
 	rd = reading(&whole);
 	ck_assert(is_sent(rd, 3 * MADE_BLOCK, 100));
 	for (unsigned i = 0; i < BLOCKS; i++) {
@@ -167,7 +171,7 @@ START_TEST(test_deleted)
 	}
 	ck_assert(is_sent(rd, 3 * MADE_BLOCK, MADE_BLOCK));
 	ck_assert_int_eq(read_bytes(rd, 0, is, sizeof is), sizeof is);
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST
@@ -177,33 +181,33 @@ END_TEST
 START_TEST(test_grows)
 {
 	static struct made_block mb;
-	struct opened_facts facts;
-	struct reading *rd;
+	struct open_recording_facts facts;
+	struct open_file *rd;
 	uint8_t byte;
 
-	begin(BLOCKS, false, &(struct opened_args){ .cache = 1 });
+	begin(BLOCKS, false, &(struct open_recordings_args){ .cache = 1 });
 	rd = reading(&whole);
-	opened_facts(op, &facts);
+	open_recording_facts(op, &facts);
 	ck_assert_int_eq(facts.state, RECORDING_LIVE);
-	ck_assert_uint_eq(reading_bytes(rd), BLOCKS * MADE_BLOCK);
+	ck_assert_uint_eq(open_file_bytes(rd), BLOCKS * MADE_BLOCK);
 	ck_assert_int_eq(read_bytes(rd, BLOCKS * MADE_BLOCK, &byte, 1), 0);
 	for (unsigned i = BLOCKS; i < BLOCKS + 20; i++) {
 		made_block(&m, &mb, i, (uint64_t)i * MADE_SLOTS, MADE_SLOTS);
 		made_write(&m, i % MADE_DISKS, &mb);
-		ck_assert_int_eq(opened_refresh(op, 0), 0);
-		while (reading_bytes(rd) < (i + 1) * MADE_BLOCK) {
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		while (open_file_bytes(rd) < (i + 1) * MADE_BLOCK) {
 			usleep(1000);
-			ck_assert_int_eq(opened_refresh(op, 0), 0);
+			ck_assert_int_eq(open_recording_refresh(op, 0), 0);
 		}
 		ck_assert(is_sent(rd, (i - 1) * MADE_BLOCK, 2 * MADE_BLOCK));
 	}
 	made_end(&m, BLOCKS + 20);
 	do {
-		ck_assert_int_eq(opened_refresh(op, 0), 0);
-		opened_facts(op, &facts);
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		open_recording_facts(op, &facts);
 	} while (facts.state != RECORDING_COMPLETE);
 	ck_assert(is_sent(rd, 0, (BLOCKS + 20) * MADE_BLOCK));
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST
@@ -216,17 +220,17 @@ static atomic_uint wrong;
 static void *
 follow(void *arg)
 {
-	struct reading *rd = arg;
+	struct open_file *rd = arg;
 	uint64_t at = 0, end = (BLOCKS + GROWS) * MADE_BLOCK;
 
 	while (at < end) {
-		uint64_t there = reading_bytes(rd);
+		uint64_t there = open_file_bytes(rd);
 		size_t n = there - at < 30000 ? (size_t)(there - at) : 30000;
 
 		if (n)
 			wrong += !is_sent(rd, at, n);
 		else
-			opened_refresh(op, 1000000);
+			open_recording_refresh(op, 1000000);
 		at += n;
 	}
 	return NULL;
@@ -236,9 +240,9 @@ START_TEST(test_followed)
 {
 	static struct made_block mb;
 	pthread_t thread[READERS];
-	struct reading *rd[READERS];
+	struct open_file *rd[READERS];
 
-	begin(BLOCKS, false, &(struct opened_args){ .cache = 1 });
+	begin(BLOCKS, false, &(struct open_recordings_args){ .cache = 1 });
 	for (unsigned i = 0; i < READERS; i++) {
 		rd[i] = reading(&whole);
 		ck_assert_int_eq(
@@ -253,7 +257,7 @@ START_TEST(test_followed)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	for (unsigned i = 0; i < READERS; i++)
-		reading_close(rd[i]);
+		open_file_free(rd[i]);
 	set_done();
 }
 END_TEST
@@ -284,12 +288,13 @@ START_TEST(test_from_memory)
 {
 	const struct view_choice strip = { .thread = -1, .strip = 8 };
 	atomic_uint asked = 0;
-	struct opened_counts counts;
-	struct reading *rd;
+	struct open_recording_counts counts;
+	struct open_file *rd;
 	uint8_t is[56], frame[MADE_PAYLOAD];
 
-	begin(BLOCKS, false,
-	      &(struct opened_args){ .hooks = { &asked, copy, look } });
+	begin(
+	    BLOCKS, false,
+	    &(struct open_recordings_args){ .hooks = { &asked, copy, look } });
 	for (unsigned i = 0; i < BLOCKS; i += 2) {
 		char file[64];
 
@@ -299,15 +304,15 @@ START_TEST(test_from_memory)
 	}
 	rd = reading(&whole);
 	ck_assert(is_sent(rd, 100, BLOCKS * MADE_BLOCK - 100));
-	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.live_bytes, 5 * MADE_BLOCK - 100);
 	ck_assert_uint_gt(atomic_load(&asked), 0);
-	reading_close(rd);
+	open_file_free(rd);
 	rd = reading(&strip);
 	ck_assert_int_eq(read_bytes(rd, 2 * 56, is, 56), 56);
 	made_frame(&m, 2, frame);
 	ck_assert_mem_eq(is, frame + 8, 56);
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST
@@ -350,24 +355,24 @@ read_coming(void *arg)
 START_TEST(test_awaited)
 {
 	atomic_bool asked = false;
-	struct reading *rd;
+	struct open_file *rd;
 	pthread_t thread;
 
 	made_begin(&m);
 	made_blocks(&m, BLOCKS);
 	made_block(&m, &coming, BLOCKS, (uint64_t)BLOCKS * MADE_SLOTS,
 		   MADE_SLOTS);
-	set_opens(&(struct opened_args){
+	set_opens(&(struct open_recordings_args){
 	    .hooks = { &asked, copy_none, look_ahead } });
 	rd = reading(&whole);
-	ck_assert_uint_eq(reading_bytes(rd), (BLOCKS + 1) * MADE_BLOCK);
+	ck_assert_uint_eq(open_file_bytes(rd), (BLOCKS + 1) * MADE_BLOCK);
 	ck_assert_int_eq(pthread_create(&thread, NULL, read_coming, rd), 0);
 	while (!atomic_load(&asked))
 		usleep(1000);
 	made_write(&m, 0, &coming);
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST

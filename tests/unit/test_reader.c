@@ -16,7 +16,7 @@
 #define SECOND INT64_C(1000000000)
 
 static struct reader *reader;
-static struct reader_way way;
+static struct reader_cursor cursor;
 
 static void
 reader_opens(bool verify, uint64_t memory)
@@ -25,13 +25,13 @@ reader_opens(bool verify, uint64_t memory)
 
 	opened();
 	ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
-	reader_way_begin(&way, reader, -1);
+	reader_cursor_begin(&cursor, reader, -1);
 }
 
 static void
 reader_done(void)
 {
-	reader_way_end(&way);
+	reader_cursor_end(&cursor);
 	reader_close(reader);
 	done();
 }
@@ -41,7 +41,7 @@ get(uint64_t number, uint64_t at, uint64_t bytes)
 {
 	struct reader_view v;
 
-	ck_assert_int_eq(reader_get(&way, number, at, bytes, &v,
+	ck_assert_int_eq(reader_get(&cursor, number, at, bytes, &v,
 				    clock_steady() + 60 * SECOND),
 			 0);
 	ck_assert_uint_eq(v.at, at);
@@ -81,16 +81,16 @@ START_TEST(test_all_in_turn)
 
 	make(BLOCKS);
 	reader_opens(false, 1);
-	way.sure = true;
+	cursor.sequential = true;
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		v = get(i, 0, 0);
 		ck_assert_uint_eq(v.bytes, MADE_BLOCK);
 		view_is(&v, i);
 		reader_put(reader, &v);
-		ck_assert_int_eq(reader_get(&way, i, MADE_BLOCK, 0, &v, 0),
+		ck_assert_int_eq(reader_get(&cursor, i, MADE_BLOCK, 0, &v, 0),
 				 -ENODATA);
 	}
-	ck_assert_int_eq(reader_get(&way, BLOCKS, 0, 0, &v, 0), -ENODATA);
+	ck_assert_int_eq(reader_get(&cursor, BLOCKS, 0, 0, &v, 0), -ENODATA);
 	/* Nothing was read twice. */
 	reader_facts(reader, &facts);
 	ck_assert_uint_eq(facts.bytes, BLOCKS * MADE_BLOCK);
@@ -129,13 +129,13 @@ END_TEST
 START_TEST(test_many_ways)
 {
 	enum { WAYS = 7 };
-	struct reader_way w[WAYS];
+	struct reader_cursor w[WAYS];
 	struct reader_view v;
 
 	make(30);
 	reader_opens(false, 1);
 	for (unsigned i = 0; i < WAYS; i++)
-		reader_way_begin(&w[i], reader, -1);
+		reader_cursor_begin(&w[i], reader, -1);
 	for (unsigned i = 0; i < 24; i++) {
 		for (unsigned k = 0; k < WAYS; k++) {
 			ck_assert_int_eq(
@@ -147,7 +147,7 @@ START_TEST(test_many_ways)
 		}
 	}
 	for (unsigned i = 0; i < WAYS; i++)
-		reader_way_end(&w[i]);
+		reader_cursor_end(&w[i]);
 	reader_done();
 }
 END_TEST
@@ -159,10 +159,10 @@ START_TEST(test_buffers_are_bounded)
 
 	make(20);
 	reader_opens(false, 1);
-	way.sure = true;
+	cursor.sequential = true;
 	for (unsigned i = 0; i < READER_LEAST; i++)
 		v[i] = get(i, 0, 0);
-	ck_assert_int_eq(reader_get(&way, READER_LEAST, 0, 0, &more,
+	ck_assert_int_eq(reader_get(&cursor, READER_LEAST, 0, 0, &more,
 				    clock_steady() + SECOND / 20),
 			 -ETIMEDOUT);
 	for (unsigned i = 0; i < READER_LEAST; i++)
@@ -191,9 +191,10 @@ START_TEST(test_told)
 	opened();
 	a.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
-	reader_way_begin(&way, reader, -1);
+	reader_cursor_begin(&cursor, reader, -1);
 	for (unsigned i = 0; i < 9; i++) {
-		while ((err = reader_get(&way, i, 0, 0, &v, 0)) == -ETIMEDOUT) {
+		while ((err = reader_get(&cursor, i, 0, 0, &v, 0)) ==
+		       -ETIMEDOUT) {
 			ck_assert_int_eq(read(a.timer, &times, sizeof times),
 					 sizeof times);
 			waits++;
@@ -234,7 +235,7 @@ START_TEST(test_damage)
 	ck_assert_int_eq(mkfifo(made_path(&m, 2, MADE_NAME ".00000005"), 0600),
 			 0);
 	reader_opens(false, 0);
-	way.sure = true;
+	cursor.sequential = true;
 	for (unsigned i = 0; i < 9; i++) {
 		v = get(i, 0, 0);
 		if (i == 3 || i == 5) {
@@ -334,15 +335,15 @@ START_TEST(test_closed_early)
 
 		opened();
 		ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
-		reader_way_begin(&way, reader, -1);
-		way.sure = true;
+		reader_cursor_begin(&cursor, reader, -1);
+		cursor.sequential = true;
 		if (i % 3)
-			reader_get(&way, i, 0, 0, &v, 0);
+			reader_get(&cursor, i, 0, 0, &v, 0);
 		else
 			v = get(i, 0, 0);
 		if (i % 3 == 0)
 			reader_put(reader, &v);
-		reader_way_end(&way);
+		reader_cursor_end(&cursor);
 		reader_close(reader);
 		recording_close(rec);
 	}
@@ -366,7 +367,7 @@ half(uint64_t number, uint64_t at)
 	}
 }
 
-/* Of a way that is told, small requests that overtake each other find what they
+/* With a managed cursor, small requests that overtake each other find what they
  * need, however far it looks ahead; and nothing is read twice. */
 START_TEST(test_told_how_far)
 {
@@ -376,10 +377,10 @@ START_TEST(test_told_how_far)
 
 	make(BLOCKS);
 	reader_opens(false, 1);
-	way.told = true;
-	way.sub = 0;
+	cursor.managed = true;
+	cursor.sub = 0;
 	half(0, 0);
-	reader_way_ahead(&way, 1 << 30);
+	reader_cursor_set_ahead(&cursor, 1 << 30);
 	for (unsigned i = 1; i < BLOCKS; i++) {
 		half(i, 0);
 		half(i - 1, MADE_BLOCK / 2);
@@ -387,7 +388,7 @@ START_TEST(test_told_how_far)
 	reader_facts(reader, &facts);
 	ck_assert_uint_le(facts.bytes, BLOCKS * MADE_BLOCK);
 	/* Who jumps gets what he asks for, in pages. */
-	reader_way_ahead(&way, 0);
+	reader_cursor_set_ahead(&cursor, 0);
 	v = get(3, 100, 50);
 	view_is(&v, 3);
 	reader_put(reader, &v);
@@ -403,7 +404,7 @@ static atomic_uint wrong;
 
 struct one {
 	pthread_t thread;
-	struct reader_way *way;
+	struct reader_cursor *cursor;
 	struct dice dice;
 };
 
@@ -436,27 +437,28 @@ read_some(void *arg)
 				      ? dice_roll(&o->dice, MANY)
 				      : i % MANY;
 
-		if (reader_get(o->way, number, dice_roll(&o->dice, MADE_BLOCK),
+		if (reader_get(o->cursor, number,
+			       dice_roll(&o->dice, MADE_BLOCK),
 			       1 + dice_roll(&o->dice, MADE_BLOCK), &v,
 			       clock_steady() + 60 * SECOND)) {
 			wrong++;
 			continue;
 		}
 		wrong += !is_sent(&v, number);
-		reader_put(o->way->reader, &v);
+		reader_put(o->cursor->reader, &v);
 	}
 	return NULL;
 }
 
-/* Readers of a pool, ways of a reader, threads of a way: all at once, with the
- * fewest buffers that there can be. */
+/* Readers of a pool, cursors of a reader, threads of a cursor: all at once,
+ * with the fewest buffers that there can be. */
 START_TEST(test_threads)
 {
 	enum { READERS = 3, WAYS = 2 };
 	struct reader_pool_args a = { .disks = MADE_DISKS, .memory = 1 };
 	const struct reader_args args = { 0 };
 	struct reader_args shared = args;
-	struct reader_way w[READERS][WAYS];
+	struct reader_cursor w[READERS][WAYS];
 	struct reader *r[READERS];
 	struct one one[THREADS];
 
@@ -466,10 +468,10 @@ START_TEST(test_threads)
 	for (unsigned i = 0; i < READERS; i++) {
 		ck_assert_int_eq(reader_open(&r[i], rec, &shared), 0);
 		for (unsigned k = 0; k < WAYS; k++)
-			reader_way_begin(&w[i][k], r[i], 0);
+			reader_cursor_begin(&w[i][k], r[i], 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
-		one[i].way = &w[i % READERS][i / READERS % WAYS];
+		one[i].cursor = &w[i % READERS][i / READERS % WAYS];
 		one[i].dice.state = i;
 		ck_assert_int_eq(
 		    pthread_create(&one[i].thread, NULL, read_some, &one[i]),
@@ -478,7 +480,7 @@ START_TEST(test_threads)
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(one[i].thread, NULL);
 	for (unsigned i = 0; i < READERS * WAYS; i++)
-		reader_way_end(&w[i / WAYS][i % WAYS]);
+		reader_cursor_end(&w[i / WAYS][i % WAYS]);
 	for (unsigned i = 0; i < READERS; i++)
 		reader_close(r[i]);
 	reader_pool_leave(shared.pool);

@@ -15,7 +15,7 @@ enum { BLOCKS = 60 };
 
 static struct hang_fs fs;
 static struct reader *reader;
-static struct reader_way way;
+static struct reader_cursor cursor;
 static char under[256], path[256];
 
 /* As made_begin() made it, but seen through the file system. */
@@ -35,8 +35,8 @@ begin(const struct reader_args *a)
 	ck_assert_int_ge(m.disks.disk[1].fd, 0);
 	opened();
 	ck_assert_int_eq(reader_open(&reader, rec, a), 0);
-	reader_way_begin(&way, reader, -1);
-	way.sure = true;
+	reader_cursor_begin(&cursor, reader, -1);
+	cursor.sequential = true;
 }
 
 static void
@@ -52,7 +52,7 @@ finish(void)
 static int
 get(uint64_t number, struct reader_view *v)
 {
-	return reader_get(&way, number, 0, 0, v, INT64_MAX);
+	return reader_get(&cursor, number, 0, 0, v, INT64_MAX);
 }
 
 static void
@@ -113,7 +113,7 @@ START_TEST(test_hangs_and_answers)
 		view_is(&v, i);
 		reader_put(reader, &v);
 	}
-	reader_way_end(&way);
+	reader_cursor_end(&cursor);
 	reader_close(reader);
 	finish();
 }
@@ -132,7 +132,7 @@ START_TEST(test_closed_while_it_hangs)
 	reader_put(reader, &v);
 	while (!atomic_load(&fs.told->held))
 		usleep(1000);
-	reader_way_end(&way);
+	reader_cursor_end(&cursor);
 	reader_close(reader);
 	recording_close(rec);
 	ck_assert_uint_gt(atomic_load(&fs.told->held), 0);
@@ -161,7 +161,7 @@ START_TEST(test_errors)
 		ck_assert_uint_eq(v.bytes, MADE_BLOCK);
 		reader_put(reader, &v);
 	}
-	reader_way_end(&way);
+	reader_cursor_end(&cursor);
 	reader_close(reader);
 	finish();
 }

@@ -12,7 +12,7 @@
 enum { BLOCKS = 120, FILE_BYTES = BLOCKS * MADE_BLOCK };
 
 static void
-begin(unsigned blocks, const struct opened_args *a)
+begin(unsigned blocks, const struct open_recordings_args *a)
 {
 	made_begin(&m);
 	made_blocks(&m, blocks);
@@ -22,13 +22,13 @@ begin(unsigned blocks, const struct opened_args *a)
 
 START_TEST(test_whole)
 {
-	struct opened_facts facts;
-	struct reading *rd;
+	struct open_recording_facts facts;
+	struct open_file *rd;
 	uint8_t byte;
 
-	begin(BLOCKS, &(struct opened_args){ .cache = 1 });
+	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	rd = reading(&whole);
-	ck_assert_uint_eq(reading_bytes(rd), FILE_BYTES);
+	ck_assert_uint_eq(open_file_bytes(rd), FILE_BYTES);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 100000)
 		ck_assert(is_sent(rd, at,
 				  FILE_BYTES - at < 100000
@@ -38,12 +38,12 @@ START_TEST(test_whole)
 	ck_assert_int_eq(read_bytes(rd, FILE_BYTES - 1, &byte, 1), 1);
 	ck_assert_int_eq(read_bytes(rd, FILE_BYTES, &byte, 1), 0);
 	ck_assert_int_eq(read_bytes(rd, UINT64_MAX - 5, &byte, 1), 0);
-	opened_facts(op, &facts);
+	open_recording_facts(op, &facts);
 	ck_assert_str_eq(facts.name, MADE_NAME);
 	ck_assert_str_eq(facts.extension, "vdif");
 	ck_assert_uint_eq(facts.bytes, FILE_BYTES);
 	ck_assert_int_eq(facts.state, RECORDING_COMPLETE);
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST
@@ -51,30 +51,30 @@ END_TEST
 /* What is asked for once is read once, and jumps read nothing else. */
 START_TEST(test_costs)
 {
-	struct opened_counts counts;
+	struct open_recording_counts counts;
 	struct dice d = { 7 };
-	struct reading *rd;
+	struct open_file *rd;
 
-	begin(BLOCKS, &(struct opened_args){ 0 });
+	begin(BLOCKS, &(struct open_recordings_args){ 0 });
 	rd = reading(&whole);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 4 * MADE_BLOCK)
 		ck_assert(is_sent(rd, at, 4 * MADE_BLOCK));
-	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.bytes, FILE_BYTES);
 	ck_assert_uint_eq(counts.disk_bytes, FILE_BYTES);
 	ck_assert_uint_eq(counts.filled_bytes + counts.unreadable_bytes, 0);
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 
 	/* There is nothing that could be read ahead of one request. */
-	begin(BLOCKS, &(struct opened_args){ 0 });
+	begin(BLOCKS, &(struct open_recordings_args){ 0 });
 	for (unsigned i = 1; i <= 50; i++) {
 		rd = reading(&whole);
 		ck_assert(is_sent(rd,
 				  dice_roll(&d, BLOCKS) * (uint64_t)MADE_BLOCK,
 				  MADE_BLOCK));
-		reading_close(rd);
-		ck_assert(opened_counts(set, MADE_NAME, &counts));
+		open_file_free(rd);
+		ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 		ck_assert_uint_le(counts.disk_bytes, i * MADE_BLOCK);
 	}
 	set_done();
@@ -90,7 +90,7 @@ static pthread_barrier_t together;
 
 struct one {
 	pthread_t thread;
-	struct reading *rd;
+	struct open_file *rd;
 	uint64_t seed;
 };
 
@@ -145,7 +145,7 @@ all(bool one_reading, void *(*read)(void *))
 		pthread_join(one[i].thread, NULL);
 	for (unsigned i = 0; i < READERS; i++) {
 		if (!i || !one_reading)
-			reading_close(one[i].rd);
+			open_file_free(one[i].rd);
 	}
 	pthread_barrier_destroy(&together);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
@@ -155,7 +155,7 @@ all(bool one_reading, void *(*read)(void *))
  * while he has another, and nobody is passed over. */
 START_TEST(test_many_of_their_own)
 {
-	begin(BLOCKS, &(struct opened_args){ .cache = 1 });
+	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	all(false, read_anywhere);
 	all(false, read_on);
 	set_done();
@@ -164,7 +164,7 @@ END_TEST
 
 START_TEST(test_many_of_one)
 {
-	begin(BLOCKS, &(struct opened_args){ .cache = 1 });
+	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	all(true, read_anywhere);
 	all(true, read_on);
 	set_done();
@@ -174,11 +174,11 @@ END_TEST
 /* Those who read the same find it read. */
 START_TEST(test_shared)
 {
-	struct opened_counts counts;
+	struct open_recording_counts counts;
 
-	begin(BLOCKS, &(struct opened_args){ .cache = 1 << 30 });
+	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 << 30 });
 	all(false, read_on);
-	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.bytes, READERS * (uint64_t)FILE_BYTES);
 	ck_assert_uint_lt(counts.disk_bytes, 2 * FILE_BYTES);
 	set_done();
@@ -190,14 +190,14 @@ END_TEST
 START_TEST(test_gone)
 {
 	uint8_t is[3 * MADE_BLOCK], want[MADE_BLOCK];
-	struct opened_counts counts;
-	struct reading *rd;
+	struct open_recording_counts counts;
+	struct open_file *rd;
 
 	made_begin(&m);
 	made_blocks(&m, 9);
 	made_end(&m, 9);
 	ck_assert_int_eq(unlink(made_path(&m, 1, MADE_NAME ".00000004")), 0);
-	set_opens(&(struct opened_args){ .cache = 1 });
+	set_opens(&(struct open_recordings_args){ .cache = 1 });
 	rd = reading(&whole);
 	ck_assert_int_eq(read_bytes(rd, 3 * MADE_BLOCK, is, sizeof is),
 			 sizeof is);
@@ -208,10 +208,10 @@ START_TEST(test_gone)
 	ck_assert_mem_eq(is + MADE_BLOCK, want, MADE_BLOCK);
 	made_bytes(5 * MADE_BLOCK, want, MADE_BLOCK);
 	ck_assert_mem_eq(is + 2 * MADE_BLOCK, want, MADE_BLOCK);
-	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.filled_bytes, MADE_BLOCK);
 	ck_assert_uint_eq(counts.unreadable_bytes, 0);
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST
@@ -233,8 +233,8 @@ flip(unsigned disk, const char *file, off_t at)
 START_TEST(test_flipped)
 {
 	const struct view_choice filled = { .thread = -1, .fill = VIEW_ZERO };
-	struct opened_counts counts;
-	struct reading *rd, *zero;
+	struct open_recording_counts counts;
+	struct open_file *rd, *zero;
 	uint8_t is[MADE_BLOCK], none[512] = { 0 };
 
 	made_begin(&m);
@@ -242,21 +242,21 @@ START_TEST(test_flipped)
 	made_blocks(&m, 6);
 	made_end(&m, 6);
 	flip(1, MADE_NAME ".00000004", 1030);
-	set_opens(&(struct opened_args){ .verify = true });
+	set_opens(&(struct open_recordings_args){ .verify = true });
 	rd = reading(&whole);
 	ck_assert(is_sent(rd, 4 * MADE_BLOCK, 1024));
 	ck_assert_int_eq(read_bytes(rd, 4 * MADE_BLOCK, is, MADE_BLOCK), -EIO);
 	ck_assert(is_sent(rd, 4 * MADE_BLOCK + 1536, 1000));
-	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.unreadable_bytes, 512);
 	zero = reading(&filled);
 	ck_assert_int_eq(read_bytes(zero, 4 * MADE_BLOCK, is, MADE_BLOCK),
 			 MADE_BLOCK);
 	ck_assert_mem_eq(is + 1024, none, 512);
-	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.filled_bytes, 512);
-	reading_close(rd);
-	reading_close(zero);
+	open_file_free(rd);
+	open_file_free(zero);
 	set_done();
 }
 END_TEST
@@ -269,11 +269,12 @@ START_TEST(test_strip)
 	const struct view_choice strip = { .thread = -1, .strip = STRIP };
 	static uint8_t is[SLOTS * LEFT], want[SLOTS * LEFT];
 	uint8_t frame[MADE_PAYLOAD];
-	struct reading *rd;
+	struct open_file *rd;
 
-	begin(BLOCKS, &(struct opened_args){ .cache = 1 });
+	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	rd = reading(&strip);
-	ck_assert_uint_eq(reading_bytes(rd), FILE_BYTES / MADE_PAYLOAD * LEFT);
+	ck_assert_uint_eq(open_file_bytes(rd),
+			  FILE_BYTES / MADE_PAYLOAD * LEFT);
 	for (unsigned i = 0; i < SLOTS; i++) {
 		made_frame(&m, i, frame);
 		memcpy(want + i * LEFT, frame + STRIP, LEFT);
@@ -284,7 +285,7 @@ START_TEST(test_strip)
 		ck_assert_int_eq(read_bytes(rd, at, is, n), (ssize_t)n);
 		ck_assert_mem_eq(is, want + at, n);
 	}
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST
@@ -292,17 +293,17 @@ END_TEST
 START_TEST(test_thread)
 {
 	const struct view_choice none = { .thread = 0 };
-	struct reading *rd;
+	struct open_file *rd;
 
-	begin(BLOCKS, &(struct opened_args){ .cache = 1 });
+	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	rd = reading(&none); /* the only one there is */
-	ck_assert_uint_eq(reading_bytes(rd), FILE_BYTES);
+	ck_assert_uint_eq(open_file_bytes(rd), FILE_BYTES);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 99999)
 		ck_assert(is_sent(rd, at,
 				  FILE_BYTES - at < 99999
 				      ? (size_t)(FILE_BYTES - at)
 				      : 99999));
-	reading_close(rd);
+	open_file_free(rd);
 	set_done();
 }
 END_TEST

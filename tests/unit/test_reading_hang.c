@@ -15,7 +15,7 @@ static struct hang_fs fs;
 static char under[256], path[256];
 
 static void
-begin(const struct opened_args *a)
+begin(const struct open_recordings_args *a)
 {
 	made_begin(&m);
 	made_blocks(&m, BLOCKS);
@@ -32,7 +32,7 @@ begin(const struct opened_args *a)
 static void
 finish(void)
 {
-	opened_free(set);
+	open_recordings_free(set);
 	hang_fs_unmount(&fs);
 	ck_assert_int_eq(rmdir(path), 0);
 	made_finish(&m);
@@ -46,11 +46,12 @@ is_on(uint64_t number)
 
 START_TEST(test_hangs_and_answers)
 {
-	const struct opened_args a = { .cache = 1, .patience = SECOND / 4 };
-	struct opened_counts counts;
-	struct opened_use use;
+	const struct open_recordings_args a = { .cache = 1,
+						.patience = SECOND / 4 };
+	struct open_recording_counts counts;
+	struct open_recordings_use use;
 	uint8_t is[MADE_BLOCK];
-	struct reading *rd;
+	struct open_file *rd;
 	unsigned bad = 0;
 
 	begin(&a);
@@ -68,18 +69,18 @@ START_TEST(test_hangs_and_answers)
 	}
 	/* Some may have been read before it hung. */
 	ck_assert_uint_ge(bad, 7);
-	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.unreadable_bytes, bad * MADE_BLOCK);
-	opened_use(set, &use);
+	open_recordings_use(set, &use);
 	ck_assert_uint_eq(use.hang, 1);
 	atomic_store(&fs.told->hang, false);
 	do {
 		usleep(1000);
-		opened_use(set, &use);
+		open_recordings_use(set, &use);
 	} while (use.hang);
 	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
-	reading_close(rd);
-	opened_put(op);
+	open_file_free(rd);
+	open_recording_put(op);
 	finish();
 }
 END_TEST
@@ -88,14 +89,14 @@ END_TEST
  * not filled; it is opened again when the disk answers. */
 START_TEST(test_opened_while_it_hangs)
 {
-	const struct opened_args a = { .patience = SECOND / 4 };
+	const struct open_recordings_args a = { .patience = SECOND / 4 };
 	uint8_t is[MADE_BLOCK];
-	struct reading *rd;
+	struct open_file *rd;
 	int err;
 
 	begin(&a);
-	opened_put(op);
-	opened_free(set);
+	open_recording_put(op);
+	open_recordings_free(set);
 	atomic_store(&fs.told->hang, true);
 	set_opens(&a);
 	rd = reading(&whole);
@@ -107,17 +108,17 @@ START_TEST(test_opened_while_it_hangs)
 		else
 			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
 	}
-	reading_close(rd);
-	opened_put(op);
+	open_file_free(rd);
+	open_recording_put(op);
 	atomic_store(&fs.told->hang, false);
 	do {
 		usleep(10000);
-		err = opened_get(set, MADE_NAME, &op, &fault);
+		err = open_recording_get(set, MADE_NAME, &op, &fault);
 		ck_assert_int_eq(err, 0);
 		rd = reading(&whole);
 		err = !is_sent(rd, 0, BLOCKS * MADE_BLOCK);
-		reading_close(rd);
-		opened_put(op);
+		open_file_free(rd);
+		open_recording_put(op);
 	} while (err);
 	finish();
 }
@@ -126,13 +127,13 @@ END_TEST
 /* The same of one that has errors: what nobody could look at is not filled. */
 START_TEST(test_opened_while_it_fails)
 {
-	const struct opened_args a = { .patience = SECOND };
+	const struct open_recordings_args a = { .patience = SECOND };
 	uint8_t is[MADE_BLOCK];
-	struct reading *rd;
+	struct open_file *rd;
 
 	begin(&a);
-	opened_put(op);
-	opened_free(set);
+	open_recording_put(op);
+	open_recordings_free(set);
 	atomic_store(&fs.told->fail_to, UINT64_MAX);
 	set_opens(&a);
 	rd = reading(&whole);
@@ -144,14 +145,14 @@ START_TEST(test_opened_while_it_fails)
 		else
 			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
 	}
-	reading_close(rd);
-	opened_put(op);
+	open_file_free(rd);
+	open_recording_put(op);
 	atomic_store(&fs.told->fail_to, 0);
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
 	rd = reading(&whole);
 	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
-	reading_close(rd);
-	opened_put(op);
+	open_file_free(rd);
+	open_recording_put(op);
 	finish();
 }
 END_TEST
@@ -181,23 +182,24 @@ static void
 open_often(void)
 {
 	for (unsigned i = 0; i < 40; i++) {
-		ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
-		opened_put(op);
+		ck_assert_int_eq(
+		    open_recording_get(set, MADE_NAME, &op, &fault), 0);
+		open_recording_put(op);
 	}
 }
 
 /* Who opens it again and again, or all that are on the disk, has some lines. */
 START_TEST(test_told_seldom)
 {
-	const struct opened_args a = { .patience = SECOND };
+	const struct open_recordings_args a = { .patience = SECOND };
 	unsigned lines;
 
 	begin(&a);
-	opened_put(op);
+	open_recording_put(op);
 	atomic_store(&fs.told->fail_to, UINT64_MAX);
-	opened_free(set);
+	open_recordings_free(set);
 	set_opens(&a);
-	opened_put(op);
+	open_recording_put(op);
 	lines = lines_with("cannot be read", open_often);
 	ck_assert_uint_ge(lines, 1);
 	ck_assert_uint_le(lines, 8);
@@ -209,18 +211,18 @@ END_TEST
 /* One that is open is got again: without the disk, as it is known by then. */
 START_TEST(test_got_again_while_it_hangs)
 {
-	const struct opened_args a = { .patience = SECOND / 4 };
-	struct opened *first, *again;
-	struct reading *rd, *other;
+	const struct open_recordings_args a = { .patience = SECOND / 4 };
+	struct open_recording *first, *again;
+	struct open_file *rd, *other;
 
 	begin(&a);
 	first = op;
 	rd = reading(&whole);
 	atomic_store(&fs.told->hang, true);
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &op, &fault), 0);
-	ck_assert_int_eq(opened_get(set, MADE_NAME, &again, &fault), 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &again, &fault), 0);
 	ck_assert_ptr_eq(op, again);
-	opened_put(again);
+	open_recording_put(again);
 	other = reading(&whole);
 	for (unsigned i = 0; i < BLOCKS - 3; i++) {
 		if (is_on(i))
@@ -228,10 +230,10 @@ START_TEST(test_got_again_while_it_hangs)
 		ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
 		ck_assert(is_sent(other, i * MADE_BLOCK, MADE_BLOCK));
 	}
-	reading_close(other);
-	opened_put(op);
-	reading_close(rd);
-	opened_put(first);
+	open_file_free(other);
+	open_recording_put(op);
+	open_file_free(rd);
+	open_recording_put(first);
 	atomic_store(&fs.told->hang, false);
 	finish();
 }
@@ -240,24 +242,24 @@ END_TEST
 /* Closed while it hangs, all of it; it answers later. */
 START_TEST(test_closed_while_it_hangs)
 {
-	const struct opened_args a = { .patience = SECOND / 4 };
+	const struct open_recordings_args a = { .patience = SECOND / 4 };
 	uint8_t is[MADE_BLOCK];
-	struct reading *rd;
+	struct open_file *rd;
 
 	begin(&a);
 	rd = reading(&whole);
 	atomic_store(&fs.told->hang, true);
 	ck_assert_int_eq(read_bytes(rd, MADE_BLOCK, is, sizeof is), -EIO);
-	reading_close(rd);
-	opened_put(op);
-	opened_free(set);
+	open_file_free(rd);
+	open_recording_put(op);
+	open_recordings_free(set);
 	ck_assert_uint_gt(atomic_load(&fs.told->held), 0);
 	atomic_store(&fs.told->hang, false);
 	while (atomic_load(&fs.told->held))
 		usleep(1000);
 	usleep(100000);
 	set_opens(&a);
-	opened_put(op);
+	open_recording_put(op);
 	finish();
 }
 END_TEST
@@ -266,10 +268,10 @@ END_TEST
 START_TEST(test_errors)
 {
 	const struct view_choice zero = { .thread = -1, .fill = VIEW_ZERO };
-	const struct opened_args a = { .cache = 1 };
+	const struct open_recordings_args a = { .cache = 1 };
 	uint8_t is[MADE_BLOCK], none[MADE_BLOCK] = { 0 };
-	struct opened_counts counts;
-	struct reading *rd, *filled;
+	struct open_recording_counts counts;
+	struct open_file *rd, *filled;
 	unsigned bad = 0;
 
 	begin(&a);
@@ -290,12 +292,12 @@ START_TEST(test_errors)
 		    MADE_BLOCK);
 		ck_assert_mem_eq(is, none, MADE_BLOCK);
 	}
-	ck_assert(opened_counts(set, MADE_NAME, &counts));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.unreadable_bytes, 2 * bad * MADE_BLOCK);
 	ck_assert_uint_eq(counts.filled_bytes, bad * MADE_BLOCK);
-	reading_close(rd);
-	reading_close(filled);
-	opened_put(op);
+	open_file_free(rd);
+	open_file_free(filled);
+	open_recording_put(op);
 	finish();
 }
 END_TEST

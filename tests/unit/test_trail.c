@@ -8,20 +8,20 @@
 enum { K = 1 << 10, M = 1 << 20 };
 #define G (UINT64_C(1) << 30)
 
-static struct trails t;
+static struct readahead t;
 static struct dice d;
 
 static uint64_t
 step(uint64_t offset, uint64_t bytes)
 {
-	return trail_ahead(&t.trail[trails_step(&t, offset, bytes)]);
+	return readahead_bytes(&t.stretch[readahead_step(&t, offset, bytes)]);
 }
 
 START_TEST(test_reads_on)
 {
 	uint64_t last = 0, ahead;
 
-	t = (struct trails){ 0 };
+	t = (struct readahead){ 0 };
 	ck_assert_uint_eq(step(0, 128 * K), 0);
 	for (uint64_t at = 128 * K; at < 2 * G; at += 128 * K) {
 		ahead = step(at, 128 * K);
@@ -40,7 +40,7 @@ START_TEST(test_overtaken)
 	enum { SOME = 32 };
 	unsigned without = 0;
 
-	t = (struct trails){ 0 };
+	t = (struct readahead){ 0 };
 	for (uint64_t at = 0; at < G; at += SOME * 128 * K) {
 		unsigned order[SOME];
 
@@ -67,7 +67,7 @@ START_TEST(test_jumps)
 {
 	unsigned ahead = 0;
 
-	t = (struct trails){ 0 };
+	t = (struct readahead){ 0 };
 	for (uint64_t at = 0; at < 64 * M; at += M)
 		step(at, M);
 	for (unsigned i = 0; i < 10000; i++)
@@ -83,9 +83,9 @@ END_TEST
 /* As many at once as there are trails. */
 START_TEST(test_in_turn)
 {
-	t = (struct trails){ 0 };
+	t = (struct readahead){ 0 };
 	for (unsigned i = 0; i < 100; i++) {
-		for (unsigned k = 0; k < TRAILS; k++) {
+		for (unsigned k = 0; k < READAHEAD_STRETCHES; k++) {
 			uint64_t ahead = step(k * G + i * (uint64_t)M, M);
 
 			ck_assert_int_eq(ahead > 0, i > 0);
@@ -97,7 +97,7 @@ END_TEST
 /* Of each MiB a bit: that is not reading on. */
 START_TEST(test_here_and_there)
 {
-	t = (struct trails){ 0 };
+	t = (struct readahead){ 0 };
 	for (unsigned i = 0; i < 1000; i++)
 		ck_assert_uint_eq(step(i * (uint64_t)M, 64 * K), 0);
 }

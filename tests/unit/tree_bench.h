@@ -12,7 +12,7 @@
 /* A tree over the disks of a made recording, as it would be mounted. */
 struct tree_bench {
 	struct made m;
-	struct opened_set *opened;
+	struct open_recordings *opened;
 	struct view_choice choice;
 	struct tree *t;
 };
@@ -20,15 +20,15 @@ struct tree_bench {
 static inline void
 bench_mount(struct tree_bench *b)
 {
-	const struct opened_args opened = { .disks = &b->m.disks,
-					    .cache = 16 << 20 };
+	const struct open_recordings_args opened = { .disks = &b->m.disks,
+						     .cache = 16 << 20 };
 	struct tree_args args = { .disks = &b->m.disks,
 				  .choice = &b->choice,
 				  .patience_ns = 10 * INT64_C(1000000000),
 				  .uid = 12,
 				  .gid = 34 };
 
-	ck_assert_int_eq(opened_make(&b->opened, &opened), 0);
+	ck_assert_int_eq(open_recordings_make(&b->opened, &opened), 0);
 	args.opened = b->opened;
 	ck_assert_int_eq(tree_make(&b->t, &args), 0);
 }
@@ -37,7 +37,7 @@ static inline void
 bench_unmount(struct tree_bench *b)
 {
 	tree_free(b->t);
-	opened_free(b->opened);
+	open_recordings_free(b->opened);
 }
 
 static inline void
@@ -150,9 +150,9 @@ bench_list(struct tree_bench *b, const char *path, bool count,
 static inline unsigned
 bench_open(struct tree_bench *b)
 {
-	struct opened_use use;
+	struct open_recordings_use use;
 
-	opened_use(b->opened, &use);
+	open_recordings_use(b->opened, &use);
 	return use.open;
 }
 

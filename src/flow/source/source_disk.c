@@ -42,7 +42,7 @@ struct source_disk {
 	struct recording *rec;
 	const struct format_ops *format;
 	struct reader *reader;
-	struct reader_way way;
+	struct reader_cursor cursor;
 	struct recording_range range;
 	/* Blocks it knows: all that are indexed now, or were when it was
 	 * opened. */
@@ -220,8 +220,8 @@ open_reader(struct source_disk *d)
 	err = reader_open(&d->reader, d->rec, &a);
 	if (err)
 		return err;
-	reader_way_begin(&d->way, d->reader, d->a.sub);
-	d->way.sure = true;
+	reader_cursor_begin(&d->cursor, d->reader, d->a.sub);
+	d->cursor.sequential = true;
 	return 0;
 }
 
@@ -459,7 +459,7 @@ row_err(struct source_disk *d, const struct reader_view *v)
 
 	if (v->err)
 		return err_of(v);
-	if (reader_get(&d->way, d->number, v->bytes, 0, &next, 0))
+	if (reader_get(&d->cursor, d->number, v->bytes, 0, &next, 0))
 		return -EIO;
 	err = next.err ? err_of(&next) : -EIO;
 	reader_put(d->reader, &next);
@@ -479,7 +479,7 @@ give_row(struct source_disk *d, struct parcel *p, int64_t until)
 		give_lost(d, p, b->record.bytes, -EIO);
 		return 0;
 	}
-	err = reader_get(&d->way, d->number, 0, b->bytes, &v, until);
+	err = reader_get(&d->cursor, d->number, 0, b->bytes, &v, until);
 	if (err)
 		return err == -ENODATA ? -EAGAIN : err;
 	if (!v.err && v.bytes == b->bytes) {
@@ -533,7 +533,7 @@ give_data(struct source_disk *d, struct parcel *p, int64_t until)
 	do {
 		if (d->at >= bytes)
 			return -EAGAIN;
-		err = reader_get(&d->way, d->number, d->at + d->have, 0, &v,
+		err = reader_get(&d->cursor, d->number, d->at + d->have, 0, &v,
 				 until);
 		if (err)
 			return err == -ENODATA ? -EAGAIN : err;
@@ -895,7 +895,7 @@ finish(struct source *s)
 	struct source_disk *d = source_disk_of(s);
 
 	if (d->reader)
-		reader_way_end(&d->way);
+		reader_cursor_end(&d->cursor);
 	reader_close(d->reader);
 	bits_put(d->bits);
 	if (d->rec)

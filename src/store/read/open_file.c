@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request finds its trail, which says how far to read ahead, and then span
- * after span of the view: where its bytes are in the recording, and how to give
- * them.  The last span is remembered, because a span within a chunk serves many
- * requests.
+ * A request belongs to a stretch of readahead, which says how far to read
+ * ahead, and then span after span of the view: where its bytes are in the
+ * recording, and how to give them.  The last span is remembered, because a span
+ * within a chunk serves many requests.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,35 +25,36 @@
  * thread only.  Fill is always made by that thread, from a view of its own: so
  * a caller that waits for fill delays no reader.
  */
-struct reading {
-	struct opened *op;
-	bool by_desk;	  /* the view may wait for a disk: used by the
+struct open_file {
+	struct open_recording *op;
+	bool by_thread;	  /* the view may wait for a disk: used by the
 			     recording's thread only */
 	bool fills;	  /* fill what a disk refuses to read */
 	atomic_bool told; /* logged: packets of another thread */
-	struct reader_way way[TRAILS];
+	struct reader_cursor cursor[READAHEAD_STRETCHES];
 	struct view *view;
 	struct view *filler; /* owned by the recording's thread; made when
 				needed */
 
-	/* ---- under opened::lock */
-	struct reading *next; /* opened::reading */
-	uint64_t turn;	      /* opened::turn at its last refresh */
-	unsigned refs;	      /* the opener, and jobs */
-	bool busy;	      /* a thread uses its view */
-	uint64_t bytes;	      /* length of the view */
-	struct trails trails;
-	uint64_t ahead[TRAILS]; /* read-ahead in bytes, as set for each
+	/* ---- under open_recording::lock */
+	struct open_file *next; /* open_recording::file */
+	uint64_t turn;		/* open_recording::turn at its last refresh */
+	unsigned refs;		/* the opener, and jobs */
+	bool busy;		/* a thread uses its view */
+	uint64_t bytes;		/* length of the view */
+	struct readahead readahead;
+	uint64_t
+	    ahead[READAHEAD_STRETCHES]; /* read-ahead in bytes, as set for each
 				   cursor */
-	struct view_span span;	/* span found last, */
-	uint64_t span_at;	/* offset of that span in the view */
+	struct view_span span;		/* span found last, */
+	uint64_t span_at;		/* offset of that span in the view */
 };
 
-/* A request: one call of reading_read(). */
-struct reading_request {
-	struct reading *rd;
-	struct reading_answer *a;
-	struct reader_way *way;
+/* A request: one call of open_file_read(). */
+struct file_request {
+	struct open_file *rd;
+	struct open_file_answer *a;
+	struct reader_cursor *cursor;
 	uint64_t offset;
 	size_t left, most; /* bytes: still to give; asked for */
 	bool live, row;
@@ -63,13 +64,13 @@ struct reading_request {
 			  not come */
 	uint8_t *raw;  /* scratch for packets of which parts are wanted */
 	uint64_t raw_bytes;
-	struct opened_counts counts;
+	struct open_recording_counts counts;
 };
 
 static void
-drop(struct reading *rd)
+drop(struct open_file *rd)
 {
-	struct opened *op = rd->op;
+	struct open_recording *op = rd->op;
 	bool last;
 
 	pthread_mutex_lock(&op->lock);
@@ -80,7 +81,7 @@ drop(struct reading *rd)
 	view_free(rd->view);
 	view_free(rd->filler);
 	free(rd);
-	opened_drop(op);
+	open_recording_drop(op);
 }
 
 /* ---- the answer ---------------------------------------------------------- */
@@ -95,9 +96,9 @@ drop(struct reading *rd)
 
 /* Appends bytes to the answer. */
 static void
-answer_add(struct reading_request *q, const uint8_t *data, size_t bytes)
+answer_add(struct file_request *q, const uint8_t *data, size_t bytes)
 {
-	struct reading_answer *a = q->a;
+	struct open_file_answer *a = q->a;
 	struct iovec *last = a->parts ? &a->iov[a->parts - 1] : NULL;
 
 	if (last && (uint8_t *)last->iov_base + last->iov_len == data)
@@ -114,7 +115,7 @@ answer_add(struct reading_request *q, const uint8_t *data, size_t bytes)
  * Returns where the next bytes go in the answer's own memory; NULL: no memory.
  */
 static uint8_t *
-answer_own(struct reading_request *q)
+answer_own(struct file_request *q)
 {
 	if (!q->a->own)
 		q->a->own = malloc(q->most);
@@ -124,9 +125,9 @@ answer_own(struct reading_request *q)
 /* Copies what the answer has in cache buffers to its own memory, and puts the
  * buffers.  Returns 0 or -ENOMEM. */
 static int
-answer_let_go(struct reading_request *q)
+answer_let_go(struct file_request *q)
 {
-	struct reading_answer *a = q->a;
+	struct open_file_answer *a = q->a;
 	size_t at = 0;
 
 	if (!a->views)
@@ -153,17 +154,18 @@ answer_let_go(struct reading_request *q)
  * stretch.
  */
 static int
-get_stretch(struct reading_request *q, uint64_t number, uint64_t at,
+get_stretch(struct file_request *q, uint64_t number, uint64_t at,
 	    uint64_t bytes, struct reader_view *v)
 {
 	int64_t until = clock_steady() + q->rd->op->set->patience + NS_SECOND;
-	int err =
-	    reader_get(q->way, number, at, bytes, v, q->a->views ? 0 : until);
+	int err = reader_get(q->cursor, number, at, bytes, v,
+			     q->a->views ? 0 : until);
 
 	if (err == -ETIMEDOUT && q->a->views) {
 		err = answer_let_go(q);
 		if (!err)
-			err = reader_get(q->way, number, at, bytes, v, until);
+			err =
+			    reader_get(q->cursor, number, at, bytes, v, until);
 	}
 	if (err != -ENODATA && err != -ETIMEDOUT)
 		return err;
@@ -173,7 +175,7 @@ get_stretch(struct reading_request *q, uint64_t number, uint64_t at,
 }
 
 void
-reading_done(struct reading *rd, struct reading_answer *a)
+open_file_done(struct open_file *rd, struct open_file_answer *a)
 {
 	for (unsigned i = 0; i < a->views; i++)
 		reader_put(rd->op->reader, &a->view[i]);
@@ -192,9 +194,9 @@ reading_done(struct reading *rd, struct reading_answer *a)
  * caller has given up.
  */
 
-struct reading_job {
-	struct opened_job job;
-	struct reading *rd;
+struct file_job {
+	struct open_recording_job job;
+	struct open_file *rd;
 	struct view_choice choice;
 	struct fault fault;
 	struct view_span span;
@@ -204,17 +206,18 @@ struct reading_job {
 };
 
 static void
-clear_job(struct opened_job *job)
+clear_job(struct open_recording_job *job)
 {
-	drop(((struct reading_job *)job)->rd);
+	drop(((struct file_job *)job)->rd);
 	free(job);
 }
 
-static struct reading_job *
-make_job(struct reading *rd, int (*run)(struct opened *, struct opened_job *),
+static struct file_job *
+make_job(struct open_file *rd,
+	 int (*run)(struct open_recording *, struct open_recording_job *),
 	 size_t bytes)
 {
-	struct reading_job *j = calloc(1, sizeof *j + bytes);
+	struct file_job *j = calloc(1, sizeof *j + bytes);
 
 	if (!j)
 		return NULL;
@@ -229,52 +232,52 @@ make_job(struct reading *rd, int (*run)(struct opened *, struct opened_job *),
 	return j;
 }
 
-/* Waits until the view is free.  `desk`: called by the recording's thread.
- * Under opened::lock.  Returns 0 or -ETIMEDOUT. */
+/* Waits until the view is free.  `own`: called by the recording's thread.
+ * Under open_recording::lock.  Returns 0 or -ETIMEDOUT. */
 static int
-take_view(struct reading *rd, bool desk)
+take_view(struct open_file *rd, bool own)
 {
-	struct opened *op = rd->op;
+	struct open_recording *op = rd->op;
 	int64_t until = clock_steady() + op->set->patience;
 	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
 	int err = 0;
 
-	while (!err && (rd->busy || (op->exchanging && !desk)))
+	while (!err && (rd->busy || (op->exchanging && !own)))
 		err = -pthread_cond_timedwait(&op->done, &op->lock, &at);
 	if (err)
 		return err;
 	rd->busy = true;
-	op->lookers += !desk;
+	op->lookers += !own;
 	return 0;
 }
 
 static void
-put_view(struct reading *rd, bool desk)
+put_view(struct open_file *rd, bool own)
 {
 	rd->busy = false;
-	rd->op->lookers -= !desk;
+	rd->op->lookers -= !own;
 	pthread_cond_broadcast(&rd->op->done);
 }
 
 static int
-run_make(struct opened *op, struct opened_job *job)
+run_make(struct open_recording *op, struct open_recording_job *job)
 {
-	struct reading_job *j = (struct reading_job *)job;
+	struct file_job *j = (struct file_job *)job;
 
 	return view_make(&j->rd->view, op->rec, &j->choice, &j->fault);
 }
 
-/* Makes its view.  Returns as reading_open(). */
+/* Makes its view.  Returns as open_file_make(). */
 static int
-make_view(struct reading *rd, const struct view_choice *choice,
+make_view(struct open_file *rd, const struct view_choice *choice,
 	  struct fault *fault)
 {
-	struct reading_job *j = make_job(rd, run_make, 0);
+	struct file_job *j = make_job(rd, run_make, 0);
 	int err = -ENOMEM;
 
 	if (j) {
 		j->choice = *choice;
-		err = opened_await(rd->op, &j->job);
+		err = open_recording_await(rd->op, &j->job);
 	}
 	if (err == -ETIMEDOUT || !j) {
 		fault_set(fault, err, "io", "cannot read recording %s",
@@ -284,14 +287,14 @@ make_view(struct reading *rd, const struct view_choice *choice,
 		*fault = j->fault;
 	}
 	if (j)
-		opened_job_put(rd->op, &j->job);
+		open_recording_job_put(rd->op, &j->job);
 	return err;
 }
 
 static void
-refresh_one(struct reading *rd)
+refresh_one(struct open_file *rd)
 {
-	struct opened *op = rd->op;
+	struct open_recording *op = rd->op;
 	int err;
 
 	pthread_mutex_lock(&op->lock);
@@ -311,13 +314,13 @@ refresh_one(struct reading *rd)
 
 /* Returns the next file that was not refreshed in this turn, with a reference:
  * it may be closed meanwhile. */
-static struct reading *
-next_of(struct opened *op, uint64_t turn)
+static struct open_file *
+next_of(struct open_recording *op, uint64_t turn)
 {
-	struct reading *rd;
+	struct open_file *rd;
 
 	pthread_mutex_lock(&op->lock);
-	rd = op->reading;
+	rd = op->file;
 	while (rd && rd->turn == turn)
 		rd = rd->next;
 	if (rd) {
@@ -329,10 +332,10 @@ next_of(struct opened *op, uint64_t turn)
 }
 
 void
-reading_refresh(struct opened *op)
+open_files_refresh(struct open_recording *op)
 {
 	uint64_t turn = ++op->turn;
-	struct reading *rd;
+	struct open_file *rd;
 
 	while ((rd = next_of(op, turn))) {
 		refresh_one(rd);
@@ -341,9 +344,9 @@ reading_refresh(struct opened *op)
 }
 
 static int
-run_find(struct opened *op, struct opened_job *job)
+run_find(struct open_recording *op, struct open_recording_job *job)
 {
-	struct reading_job *j = (struct reading_job *)job;
+	struct file_job *j = (struct file_job *)job;
 	int err;
 
 	pthread_mutex_lock(&op->lock);
@@ -359,25 +362,25 @@ run_find(struct opened *op, struct opened_job *job)
 }
 
 static int
-find_by_desk(struct reading *rd, uint64_t offset, struct view_span *s)
+find_by_thread(struct open_file *rd, uint64_t offset, struct view_span *s)
 {
-	struct reading_job *j = make_job(rd, run_find, 0);
+	struct file_job *j = make_job(rd, run_find, 0);
 	int err;
 
 	if (!j)
 		return -ENOMEM;
 	j->offset = offset;
-	err = opened_await(rd->op, &j->job);
+	err = open_recording_await(rd->op, &j->job);
 	if (!err)
 		*s = j->span;
-	opened_job_put(rd->op, &j->job);
+	open_recording_job_put(rd->op, &j->job);
 	return err;
 }
 
 static int
-find_here(struct reading *rd, uint64_t offset, struct view_span *s)
+find_here(struct open_file *rd, uint64_t offset, struct view_span *s)
 {
-	struct opened *op = rd->op;
+	struct open_recording *op = rd->op;
 	int err;
 
 	pthread_mutex_lock(&op->lock);
@@ -393,7 +396,7 @@ find_here(struct reading *rd, uint64_t offset, struct view_span *s)
 }
 
 static bool
-find_again(struct reading *rd, uint64_t offset, struct view_span *s)
+find_again(struct open_file *rd, uint64_t offset, struct view_span *s)
 {
 	bool found;
 
@@ -409,14 +412,14 @@ find_again(struct reading *rd, uint64_t offset, struct view_span *s)
 
 /* As view_find(); -ETIMEDOUT if a disk does not answer. */
 static int
-find_span(struct reading *rd, uint64_t offset, struct view_span *s)
+find_span(struct open_file *rd, uint64_t offset, struct view_span *s)
 {
 	int err;
 
 	if (find_again(rd, offset, s))
 		return 0;
-	err = rd->by_desk ? find_by_desk(rd, offset, s)
-			  : find_here(rd, offset, s);
+	err = rd->by_thread ? find_by_thread(rd, offset, s)
+			    : find_here(rd, offset, s);
 	if (err)
 		return err;
 	pthread_mutex_lock(&rd->op->lock);
@@ -429,7 +432,7 @@ find_span(struct reading *rd, uint64_t offset, struct view_span *s)
 /* Keeps the recording from being exchanged while a span is used.  The view
  * itself does not change. */
 static void
-look_begin(struct opened *op)
+look_begin(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
 	while (op->exchanging)
@@ -439,7 +442,7 @@ look_begin(struct opened *op)
 }
 
 static void
-look_end(struct opened *op)
+look_end(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
 	if (!--op->lookers)
@@ -449,7 +452,7 @@ look_end(struct opened *op)
 
 /* As view_want() and view_check(); any thread. */
 static uint64_t
-span_want(struct reading *rd, const struct view_span *s, uint64_t bytes)
+span_want(struct open_file *rd, const struct view_span *s, uint64_t bytes)
 {
 	uint64_t want;
 
@@ -460,7 +463,7 @@ span_want(struct reading *rd, const struct view_span *s, uint64_t bytes)
 }
 
 static int64_t
-span_check(struct reading *rd, const struct view_span *s, const void *data,
+span_check(struct open_file *rd, const struct view_span *s, const void *data,
 	   uint64_t n)
 {
 	int64_t good;
@@ -472,10 +475,10 @@ span_check(struct reading *rd, const struct view_span *s, const void *data,
 }
 
 static int
-run_fill(struct opened *op, struct opened_job *job)
+run_fill(struct open_recording *op, struct open_recording_job *job)
 {
-	struct reading_job *j = (struct reading_job *)job;
-	struct reading *rd = j->rd;
+	struct file_job *j = (struct file_job *)job;
+	struct open_file *rd = j->rd;
 	int err = 0;
 
 	reader_watch(op->reader); /* keeps fill from being learned from disks
@@ -490,18 +493,19 @@ run_fill(struct opened *op, struct opened_job *job)
 
 /* As view_fill_bytes(); -ETIMEDOUT if a disk does not answer. */
 static int
-make_fill(struct reading *rd, const struct view_span *s, void *to, size_t bytes)
+make_fill(struct open_file *rd, const struct view_span *s, void *to,
+	  size_t bytes)
 {
-	struct reading_job *j = make_job(rd, run_fill, bytes);
+	struct file_job *j = make_job(rd, run_fill, bytes);
 	int err;
 
 	if (!j)
 		return -ENOMEM;
 	j->span = *s;
-	err = opened_await(rd->op, &j->job);
+	err = open_recording_await(rd->op, &j->job);
 	if (!err)
 		memcpy(to, j->data, bytes);
-	opened_job_put(rd->op, &j->job);
+	open_recording_job_put(rd->op, &j->job);
 	return err;
 }
 
@@ -519,7 +523,7 @@ make_fill(struct reading *rd, const struct view_span *s, void *to, size_t bytes)
 enum { RAW = 1 << 20 };
 
 static int
-give_fill(struct reading_request *q, const struct view_span *s, size_t bytes)
+give_fill(struct file_request *q, const struct view_span *s, size_t bytes)
 {
 	uint8_t *to = answer_own(q);
 	int err = to ? answer_let_go(q) : -ENOMEM;
@@ -543,16 +547,16 @@ is_none(int err)
 /* True if the chunk never existed or exists no more.  In a recording that grows
  * it may still come, until one more refresh has not brought it. */
 static bool
-is_gone(const struct reading_request *q, uint64_t number, int err)
+is_gone(const struct file_request *q, uint64_t number, int err)
 {
 	return is_none(err) && !q->row && (!q->live || q->gone == number + 1);
 }
 
 /* Returns the disk of a block, or -1. */
 static int
-disk_of(struct reading_request *q, uint64_t number)
+disk_of(struct file_request *q, uint64_t number)
 {
-	struct opened *op = q->rd->op;
+	struct open_recording *op = q->rd->op;
 	int disk = -1;
 
 	pthread_mutex_lock(&op->lock);
@@ -563,9 +567,9 @@ disk_of(struct reading_request *q, uint64_t number)
 }
 
 static bool
-is_awaited(struct reading_request *q, uint64_t number)
+is_awaited(struct file_request *q, uint64_t number)
 {
-	struct opened *op = q->rd->op;
+	struct open_recording *op = q->rd->op;
 	bool awaited;
 
 	pthread_mutex_lock(&op->lock);
@@ -580,7 +584,7 @@ is_awaited(struct reading_request *q, uint64_t number)
  * more.  True: try again.
  */
 static bool
-comes_soon(struct reading_request *q, uint64_t number, int err)
+comes_soon(struct file_request *q, uint64_t number, int err)
 {
 	enum { WAIT_NS = 20000000 };
 	int64_t now = clock_steady();
@@ -596,14 +600,14 @@ comes_soon(struct reading_request *q, uint64_t number, int err)
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
 	else
 		q->gone = number + 1;
-	opened_refresh(q->rd->op, 0);
+	open_recording_refresh(q->rd->op, 0);
 	return true;
 }
 
 /* Handles bytes that cannot be read.  Returns 0 if they were filled or shall be
  * tried again; else the error. */
 static int
-give_bad(struct reading_request *q, const struct view_span *s, uint64_t bytes,
+give_bad(struct file_request *q, const struct view_span *s, uint64_t bytes,
 	 int err)
 {
 	size_t n = bytes < q->left ? (size_t)bytes : q->left;
@@ -614,7 +618,7 @@ give_bad(struct reading_request *q, const struct view_span *s, uint64_t bytes,
 	if (!is_gone(q, s->number, err)) {
 		q->counts.unreadable_bytes += n;
 		if (disk >= 0)
-			opened_tell(q->rd->op, disk, err);
+			open_recording_tell(q->rd->op, disk, err);
 	}
 	if (!is_gone(q, s->number, err) && (!q->rd->fills || q->row))
 		return err;
@@ -625,9 +629,9 @@ give_bad(struct reading_request *q, const struct view_span *s, uint64_t bytes,
 
 /* True if the span is filled only because a disk that hangs is left out. */
 static bool
-is_unknown(struct reading_request *q, const struct view_span *s)
+is_unknown(struct file_request *q, const struct view_span *s)
 {
-	struct opened *op = q->rd->op;
+	struct open_recording *op = q->rd->op;
 	bool unknown = false;
 
 	pthread_mutex_lock(&op->lock);
@@ -639,10 +643,10 @@ is_unknown(struct reading_request *q, const struct view_span *s)
 }
 
 static bool
-copy_live(struct reading_request *q, uint64_t number, uint64_t at,
-	  uint64_t bytes, void *to)
+copy_live(struct file_request *q, uint64_t number, uint64_t at, uint64_t bytes,
+	  void *to)
 {
-	const struct opened_hooks *h = &q->rd->op->set->hooks;
+	const struct open_recordings_hooks *h = &q->rd->op->set->hooks;
 
 	if (!q->live || !h->copy ||
 	    !h->copy(h->arg, q->rd->op->name, number, at, bytes, to))
@@ -652,13 +656,13 @@ copy_live(struct reading_request *q, uint64_t number, uint64_t at,
 }
 
 static int
-give_view(struct reading_request *q, struct reader_view *v)
+give_view(struct file_request *q, struct reader_view *v)
 {
-	struct reading_answer *a = q->a;
+	struct open_file_answer *a = q->a;
 	uint8_t *to;
 
 	/* Keep one part for the answer's own memory. */
-	if (a->views < READING_PARTS && a->parts < READING_PARTS - 1) {
+	if (a->views < OPEN_FILE_PARTS && a->parts < OPEN_FILE_PARTS - 1) {
 		a->view[a->views++] = *v;
 		answer_add(q, v->data, v->bytes);
 		return 0;
@@ -673,7 +677,7 @@ give_view(struct reading_request *q, struct reader_view *v)
 }
 
 static int
-give_plain(struct reading_request *q, const struct view_span *s, size_t bytes)
+give_plain(struct file_request *q, const struct view_span *s, size_t bytes)
 {
 	uint8_t *to = q->live ? answer_own(q) : NULL;
 	struct reader_view v;
@@ -711,7 +715,7 @@ part_of(const struct view_span *s, uint64_t raw)
 }
 
 static int
-give_copied(struct reading_request *q, const struct view_span *s,
+give_copied(struct file_request *q, const struct view_span *s,
 	    const uint8_t *data, uint64_t raw, size_t bytes)
 {
 	uint8_t *to = answer_own(q);
@@ -724,7 +728,7 @@ give_copied(struct reading_request *q, const struct view_span *s,
 
 /* Copies parts of packets straight from the reader's buffers. */
 static int
-give_parts(struct reading_request *q, const struct view_span *s, size_t bytes)
+give_parts(struct file_request *q, const struct view_span *s, size_t bytes)
 {
 	uint64_t raw = view_reach(s, bytes);
 	struct reader_view v;
@@ -741,7 +745,7 @@ give_parts(struct reading_request *q, const struct view_span *s, size_t bytes)
 /* Collects whole packets in q->raw, from the beginning of the span's first
  * packet.  Returns how many bytes; *bad: the error behind them. */
 static int64_t
-collect(struct reading_request *q, const struct view_span *s, uint64_t want,
+collect(struct file_request *q, const struct view_span *s, uint64_t want,
 	int *bad)
 {
 	uint64_t from = s->at - s->lead, have = 0;
@@ -771,7 +775,7 @@ collect(struct reading_request *q, const struct view_span *s, uint64_t want,
  * on disk.
  */
 static int
-give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
+give_packets(struct file_request *q, const struct view_span *s, size_t bytes)
 {
 	uint64_t want = span_want(q->rd, s, bytes);
 	int64_t have, good;
@@ -807,7 +811,7 @@ give_packets(struct reading_request *q, const struct view_span *s, size_t bytes)
 }
 
 static int
-give_data(struct reading_request *q, const struct view_span *s, size_t bytes)
+give_data(struct file_request *q, const struct view_span *s, size_t bytes)
 {
 	bool thread = view_choice(q->rd->view)->thread >= 0;
 
@@ -819,7 +823,7 @@ give_data(struct reading_request *q, const struct view_span *s, size_t bytes)
 /* Gives the next bytes of the answer.  Returns 0 if there may be more; -ENODATA
  * at the end. */
 static int
-give(struct reading_request *q)
+give(struct file_request *q)
 {
 	struct view_span s;
 	int err = find_span(q->rd, q->offset, &s);
@@ -839,17 +843,17 @@ give(struct reading_request *q)
 
 /* ---- opening and closing ------------------------------------------------- */
 
-static struct reading *
-make(struct opened *op, const struct view_choice *choice)
+static struct open_file *
+make(struct open_recording *op, const struct view_choice *choice)
 {
-	struct reading *rd = calloc(1, sizeof *rd);
+	struct open_file *rd = calloc(1, sizeof *rd);
 
 	if (!rd)
 		return NULL;
 	rd->op = op;
 	rd->refs = 1;
 	rd->fills = choice->fill == VIEW_INVALID || choice->fill == VIEW_ZERO;
-	rd->by_desk = choice->fill != VIEW_STORED || choice->thread >= 0;
+	rd->by_thread = choice->fill != VIEW_STORED || choice->thread >= 0;
 	pthread_mutex_lock(&op->lock);
 	op->refs++;
 	pthread_mutex_unlock(&op->lock);
@@ -857,15 +861,15 @@ make(struct opened *op, const struct view_choice *choice)
 }
 
 int
-reading_open(struct reading **reading, struct opened *op,
-	     const struct view_choice *choice, struct fault *fault)
+open_file_make(struct open_file **file, struct open_recording *op,
+	       const struct view_choice *choice, struct fault *fault)
 {
 	struct view_choice fits = *choice;
-	struct opened_facts facts;
-	struct reading *rd;
+	struct open_recording_facts facts;
+	struct open_file *rd;
 	int err;
 
-	opened_facts(op, &facts);
+	open_recording_facts(op, &facts);
 	view_settle(&fits, facts.store);
 	rd = make(op, &fits);
 	if (!rd)
@@ -875,38 +879,38 @@ reading_open(struct reading **reading, struct opened *op,
 		drop(rd);
 		return err;
 	}
-	for (unsigned i = 0; i < TRAILS; i++) {
-		reader_way_begin(&rd->way[i], op->reader, (int)fits.sub);
-		rd->way[i].told = true;
+	for (unsigned i = 0; i < READAHEAD_STRETCHES; i++) {
+		reader_cursor_begin(&rd->cursor[i], op->reader, (int)fits.sub);
+		rd->cursor[i].managed = true;
 	}
 	pthread_mutex_lock(&op->lock);
 	rd->bytes = view_bytes(rd->view);
-	rd->next = op->reading;
-	op->reading = rd;
+	rd->next = op->file;
+	op->file = rd;
 	pthread_mutex_unlock(&op->lock);
-	*reading = rd;
+	*file = rd;
 	return 0;
 }
 
 void
-reading_close(struct reading *rd)
+open_file_free(struct open_file *rd)
 {
-	struct reading **link;
+	struct open_file **link;
 
 	if (!rd)
 		return;
 	pthread_mutex_lock(&rd->op->lock);
-	for (link = &rd->op->reading; *link != rd;)
+	for (link = &rd->op->file; *link != rd;)
 		link = &(*link)->next;
 	*link = rd->next;
 	pthread_mutex_unlock(&rd->op->lock);
-	for (unsigned i = 0; i < TRAILS; i++)
-		reader_way_end(&rd->way[i]);
+	for (unsigned i = 0; i < READAHEAD_STRETCHES; i++)
+		reader_cursor_end(&rd->cursor[i]);
 	drop(rd);
 }
 
 uint64_t
-reading_bytes(struct reading *rd)
+open_file_bytes(struct open_file *rd)
 {
 	uint64_t bytes;
 
@@ -918,18 +922,18 @@ reading_bytes(struct reading *rd)
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* Chooses the cursor of the request's trail, and sets its read-ahead. */
+/* Chooses the cursor of the request's stretch, and sets its read-ahead. */
 static void
-follow(struct reading_request *q)
+follow(struct file_request *q)
 {
-	struct reading *rd = q->rd;
+	struct open_file *rd = q->rd;
 	uint64_t ahead;
 	unsigned i;
 	bool news;
 
 	pthread_mutex_lock(&rd->op->lock);
-	i = trails_step(&rd->trails, q->offset, q->left);
-	ahead = trail_ahead(&rd->trails.trail[i]);
+	i = readahead_step(&rd->readahead, q->offset, q->left);
+	ahead = readahead_bytes(&rd->readahead.stretch[i]);
 	/* The parts of packets that the view leaves out are read, too. */
 	if (rd->span.step)
 		ahead = ahead / rd->span.take * rd->span.step;
@@ -938,15 +942,15 @@ follow(struct reading_request *q)
 	q->live = rd->op->facts.state == RECORDING_LIVE;
 	q->row = rd->op->facts.store == HEAP_ROW;
 	pthread_mutex_unlock(&rd->op->lock);
-	q->way = &rd->way[i];
+	q->cursor = &rd->cursor[i];
 	if (news)
-		reader_way_ahead(q->way, ahead);
+		reader_cursor_set_ahead(q->cursor, ahead);
 }
 
 static void
-count(struct reading_request *q)
+count(struct file_request *q)
 {
-	struct opened_counts *c = &q->rd->op->counts;
+	struct open_recording_counts *c = &q->rd->op->counts;
 
 	pthread_mutex_lock(&q->rd->op->lock);
 	c->bytes += q->a->bytes;
@@ -959,14 +963,15 @@ count(struct reading_request *q)
 /* Returns how many of these bytes exist; refreshes a recording that grows
  * before it says that some do not. */
 static size_t
-clip(struct reading *rd, uint64_t offset, size_t bytes)
+clip(struct open_file *rd, uint64_t offset, size_t bytes)
 {
-	uint64_t end = reading_bytes(rd);
+	uint64_t end = open_file_bytes(rd);
 
 	if (end < offset || end - offset < bytes) {
-		opened_refresh(rd->op, LOOK); /* on failure, what was seen
+		open_recording_refresh(rd->op,
+				       LOOK); /* on failure, what was seen
 						 before stays */
-		end = reading_bytes(rd);
+		end = open_file_bytes(rd);
 	}
 	if (end <= offset)
 		return 0;
@@ -974,10 +979,10 @@ clip(struct reading *rd, uint64_t offset, size_t bytes)
 }
 
 int
-reading_read(struct reading *rd, uint64_t offset, size_t bytes,
-	     struct reading_answer *a)
+open_file_read(struct open_file *rd, uint64_t offset, size_t bytes,
+	       struct open_file_answer *a)
 {
-	struct reading_request q = {
+	struct file_request q = {
 		.rd = rd,
 		.a = a,
 		.offset = offset,
@@ -999,6 +1004,6 @@ reading_read(struct reading *rd, uint64_t offset, size_t bytes,
 		err = 0;
 	count(&q);
 	if (err)
-		reading_done(rd, a);
+		open_file_done(rd, a);
 	return !err || err == -ENOMEM ? err : -EIO;
 }

@@ -8,46 +8,47 @@
 #include "store/read/reader.h"
 #include "store/view/view.h"
 
-struct opened;
+struct open_recording;
 
 /*
- * A reading is an open file: a view of a recording that any number of threads
+ * An open file is a view of a recording that any number of threads
  * read at any offset at the same time.  Sequential readers get read-ahead, also
  * if their requests arrive a little out of order, or in several sequences at
  * once.  Random readers get what they ask for, and no more.
  */
-struct reading;
+struct open_file;
 
 /*
  * Opens a file.  Parts of `choice` that do not apply to recordings of this kind
  * are ignored, as by view_settle().  Returns 0; as view_make(); or -ETIMEDOUT
  * if a disk does not answer; with a fault.  The caller puts `op` after
- * reading_close().
+ * open_file_free().
  */
-int reading_open(struct reading **rd, struct opened *op,
-		 const struct view_choice *choice, struct fault *fault);
-void reading_close(struct reading *rd); /* NULL is allowed */
+int open_file_make(struct open_file **rd, struct open_recording *op,
+		   const struct view_choice *choice, struct fault *fault);
+void open_file_free(struct open_file *rd); /* NULL is allowed */
 
 /*
- * Returns the length up to the visible end, as last seen; see opened_refresh().
+ * Returns the length up to the visible end, as last seen; see
+ * open_recording_refresh().
  */
-uint64_t reading_bytes(struct reading *rd);
+uint64_t open_file_bytes(struct open_file *rd);
 
 /*
  * The bytes of an answer, in pieces one after the other: in cache buffers,
- * which are reserved until reading_done(), or in memory of its own.  Send them
- * soon.
+ * which are reserved until open_file_done(), or in memory of its own.  Send
+ * them soon.
  */
-enum { READING_PARTS = 32 };
+enum { OPEN_FILE_PARTS = 32 };
 
-struct reading_answer {
-	struct iovec iov[READING_PARTS];
+struct open_file_answer {
+	struct iovec iov[OPEN_FILE_PARTS];
 	unsigned parts;
 	size_t bytes;
 	bool passing; /* some of it is fill for a chunk that the index names */
 
-	/* Private to the reading. */
-	struct reader_view view[READING_PARTS];
+	/* Private to the open file. */
+	struct reader_view view[OPEN_FILE_PARTS];
 	unsigned views;
 	uint8_t *own;
 };
@@ -55,7 +56,7 @@ struct reading_answer {
 /*
  * Reads up to `bytes` bytes at an offset; fewer only at the visible end, none
  * behind it.  A growing recording is refreshed before its end is believed.
- * Returns 0, and the caller passes the answer to reading_done(); or an error,
+ * Returns 0, and the caller passes the answer to open_file_done(); or an error,
  * and it need not:
  *
  * -EIO      some of it cannot be read: a disk refuses it, does not answer
@@ -65,10 +66,10 @@ struct reading_answer {
  * Data that is gone for good is filled, as `spate export` does; with
  * VIEW_INVALID or VIEW_ZERO, data that a disk refuses is filled, too.
  */
-int reading_read(struct reading *rd, uint64_t offset, size_t bytes,
-		 struct reading_answer *a);
+int open_file_read(struct open_file *rd, uint64_t offset, size_t bytes,
+		   struct open_file_answer *a);
 
 /* Frees an answer: its bytes must not be used any more. */
-void reading_done(struct reading *rd, struct reading_answer *a);
+void open_file_done(struct open_file *rd, struct open_file_answer *a);
 
 #endif

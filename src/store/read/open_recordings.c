@@ -19,7 +19,7 @@
 /* ---- the thread of a recording ------------------------------------------- */
 
 /*
- * The recording's own thread and its queue of jobs (its "desk"): everything
+ * The recording's own thread and its queue of jobs: everything
  * that may wait for a disk.  Callers wait no longer than `patience`.  A job
  * belongs to both, so a thread that comes back after an hour finds its memory
  * intact.  A thread that is known to be stuck gets no further jobs.
@@ -38,7 +38,8 @@ timespec_of(int64_t ns)
 }
 
 void
-opened_job_put(struct opened *op, struct opened_job *job)
+open_recording_job_put(struct open_recording *op,
+		       struct open_recording_job *job)
 {
 	bool last;
 
@@ -53,7 +54,7 @@ opened_job_put(struct opened *op, struct opened_job *job)
 
 /* Under the lock. */
 static void
-put_in(struct opened *op, struct opened_job *job)
+put_in(struct open_recording *op, struct open_recording_job *job)
 {
 	job->refs++;
 	job->next = NULL;
@@ -63,13 +64,13 @@ put_in(struct opened *op, struct opened_job *job)
 }
 
 static bool
-is_stuck(const struct opened *op, int64_t now)
+is_stuck(const struct open_recording *op, int64_t now)
 {
 	return op->busy && now - op->busy > op->set->patience;
 }
 
 int
-opened_await(struct opened *op, struct opened_job *job)
+open_recording_await(struct open_recording *op, struct open_recording_job *job)
 {
 	int64_t until = clock_steady() + op->set->patience;
 	const struct timespec at = timespec_of(until);
@@ -89,25 +90,25 @@ opened_await(struct opened *op, struct opened_job *job)
 }
 
 int
-opened_do(struct opened *op, struct opened_job *job)
+open_recording_do(struct open_recording *op, struct open_recording_job *job)
 {
 	int err;
 
 	job->refs = 1;
-	err = opened_await(op, job);
-	opened_job_put(op, job);
+	err = open_recording_await(op, job);
+	open_recording_job_put(op, job);
 	return err;
 }
 
 struct run_job {
-	struct opened_job job;
+	struct open_recording_job job;
 	int (*run)(void *arg, struct recording *rec);
 	void (*clear)(void *arg);
 	void *arg;
 };
 
 static int
-run_run(struct opened *op, struct opened_job *job)
+run_run(struct open_recording *op, struct open_recording_job *job)
 {
 	struct run_job *j = (struct run_job *)job;
 
@@ -115,7 +116,7 @@ run_run(struct opened *op, struct opened_job *job)
 }
 
 static void
-clear_run(struct opened_job *job)
+clear_run(struct open_recording_job *job)
 {
 	struct run_job *j = (struct run_job *)job;
 
@@ -124,8 +125,9 @@ clear_run(struct opened_job *job)
 }
 
 int
-opened_run(struct opened *op, int (*run)(void *arg, struct recording *rec),
-	   void (*clear)(void *arg), void *arg)
+open_recording_run(struct open_recording *op,
+		   int (*run)(void *arg, struct recording *rec),
+		   void (*clear)(void *arg), void *arg)
 {
 	struct run_job *j = calloc(1, sizeof *j);
 
@@ -138,16 +140,16 @@ opened_run(struct opened *op, int (*run)(void *arg, struct recording *rec),
 	j->run = run;
 	j->clear = clear;
 	j->arg = arg;
-	return opened_do(op, &j->job);
+	return open_recording_do(op, &j->job);
 }
 
 enum state { HAD, IDLE, OVER };
 
 /* Takes the recording out of the set.  Under the set's lock. */
 static void
-unlink_it(struct opened *op)
+unlink_it(struct open_recording *op)
 {
-	struct opened **link = &op->set->op;
+	struct open_recording **link = &op->set->op;
 
 	while (*link != op)
 		link = &(*link)->next;
@@ -159,9 +161,9 @@ unlink_it(struct opened *op)
 /* Decides whether to close the recording.  If so (OVER), it is taken out of the
  * set. */
 static enum state
-state_of(struct opened *op)
+state_of(struct open_recording *op)
 {
-	struct opened_set *set = op->set;
+	struct open_recordings *set = op->set;
 	int64_t now = clock_steady();
 	enum state state = HAD;
 
@@ -178,10 +180,10 @@ state_of(struct opened *op)
 }
 
 /* Takes the first job.  Under the lock. */
-static struct opened_job *
-take(struct opened *op)
+static struct open_recording_job *
+take(struct open_recording *op)
 {
-	struct opened_job *job = op->job;
+	struct open_recording_job *job = op->job;
 
 	if (!job)
 		return NULL;
@@ -193,7 +195,7 @@ take(struct opened *op)
 }
 
 static void
-do_job(struct opened *op, struct opened_job *job)
+do_job(struct open_recording *op, struct open_recording_job *job)
 {
 	int err = job->run(op, job);
 
@@ -203,16 +205,16 @@ do_job(struct opened *op, struct opened_job *job)
 	job->done = true;
 	pthread_cond_broadcast(&op->done);
 	pthread_mutex_unlock(&op->lock);
-	opened_job_put(op, job);
+	open_recording_job_put(op, job);
 }
 
 /* Waits for the next job.  NULL: there was none for a while. */
-static struct opened_job *
-next_job(struct opened *op)
+static struct open_recording_job *
+next_job(struct open_recording *op)
 {
 	const struct timespec at =
 	    timespec_of(clock_steady() + IDLE_S * NS_SECOND);
-	struct opened_job *job;
+	struct open_recording_job *job;
 	int err = 0;
 
 	pthread_mutex_lock(&op->lock);
@@ -227,8 +229,8 @@ next_job(struct opened *op)
 static void *
 run(void *arg)
 {
-	struct opened *op = arg;
-	struct opened_job *job;
+	struct open_recording *op = arg;
+	struct open_recording_job *job;
 	enum state state;
 
 	ease_process();
@@ -237,20 +239,20 @@ run(void *arg)
 			do_job(op, job);
 		state = state_of(op);
 		if (state == IDLE)
-			opened_leave(op);
+			open_recording_leave(op);
 	} while (state != OVER);
 	/* Jobs still queued: their callers gave up waiting. */
 	while ((job = op->job)) {
 		op->job = job->next;
-		opened_job_put(op, job);
+		open_recording_job_put(op, job);
 	}
-	opened_finish(op);
-	opened_drop(op);
+	open_recording_finish(op);
+	open_recording_drop(op);
 	return NULL;
 }
 
 static int
-start(struct opened *op)
+start(struct open_recording *op)
 {
 	pthread_attr_t how;
 	pthread_t thread;
@@ -265,7 +267,7 @@ start(struct opened *op)
 
 /* Wakes the recording's thread, so that it checks whether to close. */
 static void
-stir(struct opened *op)
+stir(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
 	op->stir = true;
@@ -273,10 +275,10 @@ stir(struct opened *op)
 	pthread_mutex_unlock(&op->lock);
 }
 
-static struct opened *
-find(struct opened_set *set, const char *name)
+static struct open_recording *
+find(struct open_recordings *set, const char *name)
 {
-	struct opened *op = set->op;
+	struct open_recording *op = set->op;
 
 	while (op && strcmp(op->name, name) != 0)
 		op = op->next;
@@ -291,7 +293,7 @@ enum { SAY_MOST = 8 };		   /* log lines about a disk, at most, */
 /* ---- the set ------------------------------------------------------------- */
 
 static void
-set_free(struct opened_set *set)
+set_free(struct open_recordings *set)
 {
 	if (set->pool)
 		reader_pool_leave(set->pool);
@@ -305,7 +307,7 @@ set_free(struct opened_set *set)
 
 /* Drops a reference.  Called under the set's lock, which it unlocks. */
 static void
-set_drop(struct opened_set *set)
+set_drop(struct open_recordings *set)
 {
 	bool last = --set->refs == 0;
 
@@ -327,9 +329,10 @@ init_cond(pthread_cond_t *cond)
 }
 
 int
-opened_make(struct opened_set **set, const struct opened_args *a)
+open_recordings_make(struct open_recordings **set,
+		     const struct open_recordings_args *a)
 {
-	struct opened_set *s = calloc(1, sizeof *s);
+	struct open_recordings *s = calloc(1, sizeof *s);
 	struct reader_pool_args pool = {
 		.disks = a->disks->n,
 		.memory = a->cache ? a->cache : CACHE,
@@ -359,7 +362,7 @@ opened_make(struct opened_set **set, const struct opened_args *a)
 
 /* Waits up to half a second for threads that no disk holds. */
 void
-opened_free(struct opened_set *set)
+open_recordings_free(struct open_recordings *set)
 {
 	int64_t until = clock_steady() + NS_SECOND / 2;
 	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
@@ -369,7 +372,7 @@ opened_free(struct opened_set *set)
 		return;
 	pthread_mutex_lock(&set->lock);
 	set->closed = true;
-	for (struct opened *op = set->op; op; op = op->next)
+	for (struct open_recording *op = set->op; op; op = op->next)
 		stir(op);
 	while (set->refs > 1 && !err)
 		err = pthread_cond_timedwait(&set->ended, &set->lock, &at);
@@ -379,9 +382,9 @@ opened_free(struct opened_set *set)
 /* ---- one recording ------------------------------------------------------- */
 
 static void
-op_free(struct opened *op)
+op_free(struct open_recording *op)
 {
-	struct opened_set *set = op->set;
+	struct open_recordings *set = op->set;
 
 	disks_clear(&op->disks);
 	pthread_mutex_destroy(&op->lock);
@@ -395,7 +398,7 @@ op_free(struct opened *op)
 }
 
 void
-opened_drop(struct opened *op)
+open_recording_drop(struct open_recording *op)
 {
 	bool last;
 
@@ -411,10 +414,10 @@ opened_drop(struct opened *op)
  * and the caller's.  NULL: no memory, or too many recordings are stuck on disks
  * that hang.
  */
-static struct opened *
-create(struct opened_set *set, const char *name)
+static struct open_recording *
+create(struct open_recordings *set, const char *name)
 {
-	struct opened *op = calloc(1, sizeof *op);
+	struct open_recording *op = calloc(1, sizeof *op);
 
 	if (!op ||
 	    set->open >= OPEN_MOST) { /* each stuck on a disk that hangs */
@@ -437,29 +440,29 @@ create(struct opened_set *set, const char *name)
 		return op;
 	op->refs = 1;
 	pthread_mutex_unlock(&set->lock);
-	opened_drop(op);
+	open_recording_drop(op);
 	pthread_mutex_lock(&set->lock);
 	return NULL;
 }
 
 /* Counts a log line about a disk.  Returns how many there are now. */
 static unsigned
-say(struct opened_set *set, int disk)
+say(struct open_recordings *set, int disk)
 {
-	struct opened_said *said = &set->said[disk];
+	struct open_recording_said *said = &set->said[disk];
 	int64_t now = clock_steady();
 	unsigned lines;
 
 	pthread_mutex_lock(&set->lock);
 	if (!said->since || now - said->since > SAY_AGAIN)
-		*said = (struct opened_said){ .since = now };
+		*said = (struct open_recording_said){ .since = now };
 	lines = ++said->lines;
 	pthread_mutex_unlock(&set->lock);
 	return lines;
 }
 
 void
-opened_tell(struct opened *op, int disk, int err)
+open_recording_tell(struct open_recording *op, int disk, int err)
 {
 	unsigned lines;
 	bool told;
@@ -481,7 +484,7 @@ opened_tell(struct opened *op, int disk, int err)
 /* ---- facts --------------------------------------------------------------- */
 
 void
-opened_facts(struct opened *op, struct opened_facts *f)
+open_recording_facts(struct open_recording *op, struct open_recording_facts *f)
 {
 	pthread_mutex_lock(&op->lock);
 	*f = op->facts;
@@ -489,11 +492,12 @@ opened_facts(struct opened *op, struct opened_facts *f)
 }
 
 bool
-opened_counts(struct opened_set *set, const char *name, struct opened_counts *c)
+open_recording_counts(struct open_recordings *set, const char *name,
+		      struct open_recording_counts *c)
 {
 	struct reader *r = NULL;
 	struct reader_facts f;
-	struct opened *op;
+	struct open_recording *op;
 
 	pthread_mutex_lock(&set->lock);
 	op = find(set, name);
@@ -512,10 +516,12 @@ opened_counts(struct opened_set *set, const char *name, struct opened_counts *c)
 }
 
 void
-opened_use(struct opened_set *set, struct opened_use *use)
+open_recordings_use(struct open_recordings *set,
+		    struct open_recordings_use *use)
 {
 	pthread_mutex_lock(&set->lock);
-	*use = (struct opened_use){ .open = set->open, .idle = set->idle };
+	*use = (struct open_recordings_use){ .open = set->open,
+					     .idle = set->idle };
 	pthread_mutex_unlock(&set->lock);
 	reader_pool_facts(set->pool, &use->cache_bytes, &use->hang);
 }
@@ -533,10 +539,10 @@ opened_use(struct opened_set *set, struct opened_use *use)
 
 enum { IDLE_MOST = 16, TRIES = 3 };
 
-static struct opened *
-find_or_make(struct opened_set *set, const char *name)
+static struct open_recording *
+find_or_make(struct open_recordings *set, const char *name)
 {
-	struct opened *op;
+	struct open_recording *op;
 
 	pthread_mutex_lock(&set->lock);
 	op = find(set, name);
@@ -559,10 +565,10 @@ find_or_make(struct opened_set *set, const char *name)
 
 /* Takes the recording out of the set: its name is free for another. */
 static void
-forget(struct opened *op, bool removed)
+forget(struct open_recording *op, bool removed)
 {
-	struct opened_set *set = op->set;
-	struct opened **link = &set->op;
+	struct open_recordings *set = op->set;
+	struct open_recording **link = &set->op;
 
 	pthread_mutex_lock(&set->lock);
 	if (op->linked) {
@@ -578,22 +584,22 @@ forget(struct opened *op, bool removed)
 }
 
 struct enter_job {
-	struct opened_job job;
+	struct open_recording_job job;
 	struct fault fault;
 };
 
 static int
-run_enter(struct opened *op, struct opened_job *job)
+run_enter(struct open_recording *op, struct open_recording_job *job)
 {
-	return opened_enter(op, &((struct enter_job *)job)->fault);
+	return open_recording_enter(op, &((struct enter_job *)job)->fault);
 }
 
 /* Marks the disk that the recording's thread waits for as hanging.  True if it
  * was not marked before. */
 static bool
-note_hang(struct opened *op)
+note_hang(struct open_recording *op)
 {
-	struct opened_set *set = op->set;
+	struct open_recordings *set = op->set;
 	int disk = atomic_load_explicit(&op->trying, memory_order_relaxed);
 	bool news = false;
 
@@ -604,12 +610,12 @@ note_hang(struct opened *op)
 		set->hangs[disk] = true;
 	pthread_mutex_unlock(&set->lock);
 	if (news)
-		opened_tell(op, disk, -ETIMEDOUT);
+		open_recording_tell(op, disk, -ETIMEDOUT);
 	return news;
 }
 
 static int
-enter(struct opened *op, struct fault *fault)
+enter(struct open_recording *op, struct fault *fault)
 {
 	struct enter_job *e = calloc(1, sizeof *e);
 	int err;
@@ -618,7 +624,7 @@ enter(struct opened *op, struct fault *fault)
 		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
 	e->job.run = run_enter;
 	e->job.refs = 1;
-	err = opened_await(op, &e->job);
+	err = open_recording_await(op, &e->job);
 	if (err && err != -ETIMEDOUT) {
 		*fault = e->fault;
 	} else if (err) {
@@ -626,7 +632,7 @@ enter(struct opened *op, struct fault *fault)
 			  op->name);
 		fault_why(fault, "a disk does not answer");
 	}
-	opened_job_put(op, &e->job);
+	open_recording_job_put(op, &e->job);
 	if (err == -ETIMEDOUT && note_hang(op))
 		err = -EAGAIN; /* try again without that disk */
 	return err;
@@ -635,17 +641,17 @@ enter(struct opened *op, struct fault *fault)
 /* Drops a recording that failed to open.  One whose thread is stuck is useless
  * to the next caller, who shall try the disks anew. */
 static void
-let_go(struct opened *op, int err)
+let_go(struct open_recording *op, int err)
 {
 	forget(op, err == -ESTALE || err == -EIDRM);
-	opened_put(op);
+	open_recording_put(op);
 }
 
 int
-opened_get(struct opened_set *set, const char *name, struct opened **op,
-	   struct fault *fault)
+open_recording_get(struct open_recordings *set, const char *name,
+		   struct open_recording **op, struct fault *fault)
 {
-	struct opened *o;
+	struct open_recording *o;
 	int err = -EAGAIN;
 
 	if (strlen(name) >= sizeof o->name)
@@ -667,11 +673,11 @@ opened_get(struct opened_set *set, const char *name, struct opened **op,
 
 /* Has the recording closed that was put longest ago. */
 static void
-close_oldest(struct opened_set *set)
+close_oldest(struct open_recordings *set)
 {
-	struct opened *oldest = NULL;
+	struct open_recording *oldest = NULL;
 
-	for (struct opened *op = set->op; op; op = op->next) {
+	for (struct open_recording *op = set->op; op; op = op->next) {
 		if (!op->users && op->idle_since &&
 		    (!oldest || op->idle_since < oldest->idle_since))
 			oldest = op;
@@ -683,9 +689,9 @@ close_oldest(struct opened_set *set)
 }
 
 void
-opened_put(struct opened *op)
+open_recording_put(struct open_recording *op)
 {
-	struct opened_set *set = op->set;
+	struct open_recordings *set = op->set;
 
 	pthread_mutex_lock(&set->lock);
 	if (!--op->users) {
@@ -696,5 +702,5 @@ opened_put(struct opened *op)
 	}
 	pthread_mutex_unlock(&set->lock);
 	stir(op);
-	opened_drop(op);
+	open_recording_drop(op);
 }

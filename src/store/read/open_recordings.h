@@ -11,25 +11,26 @@
  * The set of open recordings, for any number of threads that read them.  All
  * share one pool of buffers and disk threads (reader.h).
  *
- *    opened_get -> reading_open .. reading_close -> opened_put -> idle, closed
- *                                                   after some seconds
+ *    open_recording_get -> open_file_make .. open_file_free
+ *                       -> open_recording_put -> idle, closed after some seconds
  *
  * Each recording has a thread of its own.  That thread does everything that may
  * wait for a disk, except reading chunks: opening, refreshing, making fill.
  * Callers wait for it, but no longer than `patience`.
  *
  * A recording that is removed, or recorded anew under the same name, stays
- * readable for those who hold it; the next opened_get() of the name gives what
- * is there now.
+ * readable for those who hold it; the next open_recording_get() of the name
+ * gives what is there now.
  *
- * Any thread may call any function, except opened_make() and opened_free().
+ * Any thread may call any function, except open_recordings_make() and
+ * open_recordings_free().
  */
-struct opened_set;
-struct opened;
+struct open_recordings;
+struct open_recording;
 
 /* Hooks of the daemon, for recordings that are still being written.  Any may be
  * NULL. */
-struct opened_hooks {
+struct open_recordings_hooks {
 	void *arg;
 	/*
 	 * Copies bytes of a block from memory to `to`.  False: they are not in
@@ -48,40 +49,41 @@ struct opened_hooks {
 	int (*look)(void *arg, struct recording *rec);
 };
 
-struct opened_args {
+struct open_recordings_args {
 	const struct disks *disks; /* copied */
 	uint64_t cache;		   /* bytes of buffers; 0: 512 MiB */
 	int64_t patience;	   /* ns; 0: ten seconds */
 	bool verify;		   /* check checksums of all data read */
-	struct opened_hooks hooks;
+	struct open_recordings_hooks hooks;
 };
 
 /* Makes a set.  Returns 0 or -errno. */
-int opened_make(struct opened_set **set, const struct opened_args *args);
+int open_recordings_make(struct open_recordings **set,
+			 const struct open_recordings_args *args);
 /* Frees the set.  All recordings have been put before.  Never waits for a disk:
  * memory that a stuck thread needs is freed by that thread. */
-void opened_free(struct opened_set *set); /* NULL is allowed */
+void open_recordings_free(struct open_recordings *set); /* NULL is allowed */
 
 /*
  * Finds an open recording, or opens it.  Returns 0; -ETIMEDOUT if a disk does
  * not answer; or as recording_open() and recording_hold(); with a fault.  The
- * caller calls opened_put() when done.
+ * caller calls open_recording_put() when done.
  */
-int opened_get(struct opened_set *set, const char *name, struct opened **op,
-	       struct fault *fault);
+int open_recording_get(struct open_recordings *set, const char *name,
+		       struct open_recording **op, struct fault *fault);
 
 /* Gives a recording back.  Files opened on it are closed before. */
-void opened_put(struct opened *op);
+void open_recording_put(struct open_recording *op);
 
 /*
  * Refreshes a recording that is still growing, if its last refresh is older
  * than `max_age_ns`.  Returns 0; -ETIMEDOUT if a disk does not answer: then
  * what was seen before stays.
  */
-int opened_refresh(struct opened *op, int64_t max_age_ns);
+int open_recording_refresh(struct open_recording *op, int64_t max_age_ns);
 
-struct opened_facts {
-	const char *name; /* valid until opened_put() */
+struct open_recording_facts {
+	const char *name; /* valid until open_recording_put() */
 	char extension[16];
 	enum recording_state state;
 	enum heap_store store;
@@ -97,7 +99,8 @@ struct opened_facts {
 };
 
 /* Copies what was known at the last refresh. */
-void opened_facts(struct opened *op, struct opened_facts *f);
+void open_recording_facts(struct open_recording *op,
+			  struct open_recording_facts *f);
 
 /*
  * Calls run() on the recording's own thread, where it may wait for disks.
@@ -105,11 +108,12 @@ void opened_facts(struct opened *op, struct opened_facts *f);
  * later.  clear() is called with `arg` once the set no longer uses it, before
  * or after this returns, whether or not run() was called.
  */
-int opened_run(struct opened *op, int (*run)(void *arg, struct recording *rec),
-	       void (*clear)(void *arg), void *arg);
+int open_recording_run(struct open_recording *op,
+		       int (*run)(void *arg, struct recording *rec),
+		       void (*clear)(void *arg), void *arg);
 
 /* Bytes read from a recording by all readers since it was opened. */
-struct opened_counts {
+struct open_recording_counts {
 	uint64_t bytes;		   /* given to readers */
 	uint64_t disk_bytes;	   /* requested from disks */
 	uint64_t live_bytes;	   /* from the daemon's memory */
@@ -119,15 +123,16 @@ struct opened_counts {
 };
 /* Copies the counts of a recording that is open, or idle and not closed yet.
  * False if it is neither. */
-bool opened_counts(struct opened_set *set, const char *name,
-		   struct opened_counts *c);
+bool open_recording_counts(struct open_recordings *set, const char *name,
+			   struct open_recording_counts *c);
 
 /* Open recordings and memory in use. */
-struct opened_use {
+struct open_recordings_use {
 	unsigned open, idle;
 	uint64_t cache_bytes; /* buffers that hold data */
 	unsigned hang;	      /* disks that do not answer */
 };
-void opened_use(struct opened_set *set, struct opened_use *use);
+void open_recordings_use(struct open_recordings *set,
+			 struct open_recordings_use *use);
 
 #endif

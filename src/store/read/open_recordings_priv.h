@@ -21,38 +21,38 @@
  * exchange their contents, which takes as long as copying a struct.  So readers
  * never wait for a refresh, nor a refresh for readers.
  *
- * Order of locks: opened_set::lock, opened::lock, the pool's lock.  No thread
- * waits for a disk while it holds one of them.
+ * Order of locks: open_recordings::lock, open_recording::lock, the pool's lock.
+ * No thread waits for a disk while it holds one of them.
  */
-struct opened_job;
-struct reading;
+struct open_recording_job;
+struct open_file;
 
-struct opened_set {
+struct open_recordings {
 	struct disks disks; /* paths only; nothing of it is open */
 	struct reader_pool *pool;
 	int64_t patience;
 	bool verify;
-	struct opened_hooks hooks;
+	struct open_recordings_hooks hooks;
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* signalled when a recording was freed */
 	/* ---- under the lock */
 	unsigned refs; /* one per recording, and one of the maker */
 	bool closed;
-	struct opened *op;
+	struct open_recording *op;
 	unsigned open, idle;
 	bool *hangs; /* by disk: a thread that opens a recording hangs there */
-	struct opened_said *said; /* log lines by disk */
+	struct open_recording_said *said; /* log lines by disk */
 };
 
 /* How many log lines were written about a disk lately.  Many recordings may lie
  * on a disk that fails. */
-struct opened_said {
+struct open_recording_said {
 	int64_t since; /* steady ns */
 	unsigned lines;
 };
 
-struct opened {
-	struct opened_set *set;
+struct open_recording {
+	struct open_recordings *set;
 	char name[256];
 	struct disks disks; /* copy of the set's disks, opened by its thread */
 
@@ -74,7 +74,7 @@ struct opened {
 			      timeout */
 
 	/* ---- under the set's lock */
-	struct opened *next; /* opened_set::op */
+	struct open_recording *next; /* open_recordings::op */
 	unsigned users;
 	bool linked;
 	int64_t idle_since; /* steady ns; 0: close it now */
@@ -86,13 +86,13 @@ struct opened {
 	/* ---- under its lock */
 	unsigned refs; /* users, open files, and its thread */
 	bool stir;     /* asks its thread to check whether to close */
-	struct opened_job *job, **tail;
+	struct open_recording_job *job, **tail;
 	int64_t busy; /* steady ns when the running job began; 0: none */
 	unsigned lookers;
 	bool exchanging;
-	struct reading *reading; /* list of its open files */
-	struct opened_facts facts;
-	struct opened_counts counts;
+	struct open_file *file; /* list of its open files */
+	struct open_recording_facts facts;
+	struct open_recording_counts counts;
 	int64_t looked, cost; /* steady ns when the last refresh began; ns it
 				 took */
 	bool *told;	      /* by disk: trouble was logged */
@@ -101,10 +101,11 @@ struct opened {
 /* ---- jobs of a recording's thread ---------------------------------------- */
 
 /* A job belongs to the caller and to the thread; the last one frees it. */
-struct opened_job {
-	struct opened_job *next; /* opened::job */
-	int (*run)(struct opened *op, struct opened_job *job);
-	void (*clear)(struct opened_job *job); /* frees the job too; NULL:
+struct open_recording_job {
+	struct open_recording_job *next; /* open_recording::job */
+	int (*run)(struct open_recording *op, struct open_recording_job *job);
+	void (*clear)(
+	    struct open_recording_job *job); /* frees the job too; NULL:
 						  free() */
 	unsigned refs;
 	bool done;
@@ -116,13 +117,17 @@ struct opened_job {
  * returned; or -ETIMEDOUT, and the job may still be run.  Takes over the
  * caller's reference.
  */
-int opened_do(struct opened *op, struct opened_job *job);
+int open_recording_do(struct open_recording *op,
+		      struct open_recording_job *job);
 /*
- * Has the thread run a job, and waits, as opened_do(); but the caller keeps its
- * reference: it sets refs to 1 before, and calls opened_job_put() afterwards.
+ * Has the thread run a job, and waits, as open_recording_do(); but the caller
+ * keeps its reference: it sets refs to 1 before, and calls
+ * open_recording_job_put() afterwards.
  */
-int opened_await(struct opened *op, struct opened_job *job);
-void opened_job_put(struct opened *op, struct opened_job *job);
+int open_recording_await(struct open_recording *op,
+			 struct open_recording_job *job);
+void open_recording_job_put(struct open_recording *op,
+			    struct open_recording_job *job);
 
 /* ---- called by its thread ------------------------------------------------ */
 
@@ -132,20 +137,20 @@ void opened_job_put(struct opened *op, struct opened_job *job);
  * is gone or is another recording now; or nobody else uses it and it was opened
  * without a disk, or is another recorder's and was opened some time ago.
  */
-int opened_enter(struct opened *op, struct fault *fault);
-int opened_look(struct opened *op);
-/* Releases the hold that opened_enter() took, once nobody uses the recording: a
- * removal need not wait. */
-void opened_leave(struct opened *op);
+int open_recording_enter(struct open_recording *op, struct fault *fault);
+int open_recording_look(struct open_recording *op);
+/* Releases the hold that open_recording_enter() took, once nobody uses the
+ * recording: a removal need not wait. */
+void open_recording_leave(struct open_recording *op);
 /* Closes the reader and both copies of the recording. */
-void opened_finish(struct opened *op);
+void open_recording_finish(struct open_recording *op);
 /* Refreshes the views of all open files. */
-void reading_refresh(struct opened *op);
+void open_files_refresh(struct open_recording *op);
 
 /* ---- any thread ---------------------------------------------------------- */
 
 /* Logs that a disk is in trouble, once for each recording. */
-void opened_tell(struct opened *op, int disk, int err);
-void opened_drop(struct opened *op);
+void open_recording_tell(struct open_recording *op, int disk, int err);
+void open_recording_drop(struct open_recording *op);
 
 #endif

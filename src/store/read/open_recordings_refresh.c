@@ -26,12 +26,12 @@
 					  recording is taken as unchanged */
 
 static void
-take_facts(struct opened *op)
+take_facts(struct open_recording *op)
 {
 	const struct recording_facts *from = recording_facts(op->rec);
-	struct opened_facts *f = &op->facts;
+	struct open_recording_facts *f = &op->facts;
 
-	*f = (struct opened_facts){
+	*f = (struct open_recording_facts){
 		.name = op->name,
 		.state = from->state,
 		.store = from->store,
@@ -78,7 +78,7 @@ is_refused(int err)
 /* Reads from a folder what opening the recording will read.  Returns 0 or
  * -errno. */
 static int
-try_folder(const struct opened *op, int disk)
+try_folder(const struct open_recording *op, int disk)
 {
 	int dir = layout_dir_open(disk, op->name, DISK_LINKS), index, meta;
 	char file[LAYOUT_FILE];
@@ -92,7 +92,7 @@ try_folder(const struct opened *op, int disk)
 }
 
 static void
-try_begin(struct opened *op, unsigned disk)
+try_begin(struct open_recording *op, unsigned disk)
 {
 	atomic_store_explicit(&op->trying, (int)disk, memory_order_relaxed);
 }
@@ -100,9 +100,9 @@ try_begin(struct opened *op, unsigned disk)
 /* Marks the disk as answering.  This may be an hour later, when no caller waits
  * any more. */
 static void
-try_end(struct opened *op, unsigned disk)
+try_end(struct open_recording *op, unsigned disk)
 {
-	struct opened_set *set = op->set;
+	struct open_recordings *set = op->set;
 
 	atomic_store_explicit(&op->trying, -1, memory_order_relaxed);
 	pthread_mutex_lock(&set->lock);
@@ -111,7 +111,7 @@ try_end(struct opened *op, unsigned disk)
 }
 
 static void
-try_disk(struct opened *op, unsigned i)
+try_disk(struct open_recording *op, unsigned i)
 {
 	struct disk *disk = &op->disks.disk[i];
 	int err;
@@ -124,11 +124,11 @@ try_disk(struct opened *op, unsigned i)
 	if (!is_refused(err))
 		return;
 	op->lame = true;
-	opened_tell(op, (int)i, err);
+	open_recording_tell(op, (int)i, err);
 }
 
 static bool
-is_hung(struct opened_set *set, unsigned disk)
+is_hung(struct open_recordings *set, unsigned disk)
 {
 	bool hangs;
 
@@ -139,9 +139,9 @@ is_hung(struct opened_set *set, unsigned disk)
 }
 
 static void
-try_disks(struct opened *op)
+try_disks(struct open_recording *op)
 {
-	struct opened_set *set = op->set;
+	struct open_recordings *set = op->set;
 
 	for (unsigned i = 0; i < op->disks.n; i++) {
 		if (is_hung(set, i))
@@ -154,9 +154,9 @@ try_disks(struct opened *op)
 /* ---- opening ------------------------------------------------------------- */
 
 static int
-call_look(struct opened *op, struct recording *rec)
+call_look(struct open_recording *op, struct recording *rec)
 {
-	const struct opened_hooks *h = &op->set->hooks;
+	const struct open_recordings_hooks *h = &op->set->hooks;
 	bool closed;
 
 	pthread_mutex_lock(&op->set->lock);
@@ -168,7 +168,8 @@ call_look(struct opened *op, struct recording *rec)
 }
 
 static int
-make_reader(struct opened *op, struct recording *rec, struct fault *fault)
+make_reader(struct open_recording *op, struct recording *rec,
+	    struct fault *fault)
 {
 	const struct reader_args a = { .pool = op->set->pool,
 				       .verify = op->set->verify };
@@ -186,7 +187,7 @@ make_reader(struct opened *op, struct recording *rec, struct fault *fault)
 }
 
 static int
-open_it(struct opened *op, struct fault *fault)
+open_it(struct open_recording *op, struct fault *fault)
 {
 	int64_t begun = clock_steady();
 	struct recording *rec;
@@ -217,7 +218,7 @@ open_it(struct opened *op, struct fault *fault)
 /* True if a disk has another file system mounted by now, or if one that was
  * missing has this recording now.  May wait for the disk. */
 static bool
-came(const struct opened *op, unsigned i)
+came(const struct open_recording *op, unsigned i)
 {
 	const struct disk *was = &op->disks.disk[i];
 	struct disk is = { .path = was->path, .fd = -1, .mount = was->mount };
@@ -241,7 +242,7 @@ came(const struct opened *op, unsigned i)
  * Returns 1 if the folder on a disk is the open one, 0 if not, -1 if unknown.
  */
 static int
-is_same_on(struct opened *op, unsigned i)
+is_same_on(struct open_recording *op, unsigned i)
 {
 	const struct recording_part *part = &op->rec->part[i];
 	char file[LAYOUT_FILE];
@@ -269,7 +270,7 @@ is_same_on(struct opened *op, unsigned i)
 }
 
 static bool
-is_same(struct opened *op)
+is_same(struct open_recording *op)
 {
 	reader_watch(op->reader);
 	for (unsigned i = 0; i < op->disks.n; i++) {
@@ -280,7 +281,7 @@ is_same(struct opened *op)
 }
 
 static bool
-is_alone(struct opened *op)
+is_alone(struct open_recording *op)
 {
 	bool alone;
 
@@ -291,7 +292,7 @@ is_alone(struct opened *op)
 }
 
 int
-opened_enter(struct opened *op, struct fault *fault)
+open_recording_enter(struct open_recording *op, struct fault *fault)
 {
 	if (!op->rec)
 		return open_it(op, fault);
@@ -306,12 +307,13 @@ opened_enter(struct opened *op, struct fault *fault)
 		return -ESTALE;
 	if (!op->rec->foreign &&
 	    recording_facts(op->rec)->state != RECORDING_COMPLETE)
-		opened_look(op); /* on failure, what was seen before stays */
+		open_recording_look(
+		    op); /* on failure, what was seen before stays */
 	return recording_hold(op->rec, fault);
 }
 
 void
-opened_leave(struct opened *op)
+open_recording_leave(struct open_recording *op)
 {
 	if (op->rec)
 		recording_release(op->rec);
@@ -320,7 +322,7 @@ opened_leave(struct opened *op)
 }
 
 void
-opened_finish(struct opened *op)
+open_recording_finish(struct open_recording *op)
 {
 	reader_close(op->reader);
 	if (op->rec)
@@ -332,7 +334,7 @@ opened_finish(struct opened *op)
 /* ---- refreshing ---------------------------------------------------------- */
 
 static int
-look_at_disks(struct opened *op)
+look_at_disks(struct open_recording *op)
 {
 	struct fault fault;
 	int err = 0;
@@ -352,7 +354,7 @@ look_at_disks(struct opened *op)
 }
 
 static void
-exchange(struct opened *op)
+exchange(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
 	op->exchanging = true;
@@ -366,7 +368,7 @@ exchange(struct opened *op)
 }
 
 int
-opened_look(struct opened *op)
+open_recording_look(struct open_recording *op)
 {
 	int64_t begun = clock_steady();
 	int err = look_at_disks(op);
@@ -375,7 +377,7 @@ opened_look(struct opened *op)
 	if (!err) {
 		exchange(op);
 		recording_hold(op->rec, NULL);
-		reading_refresh(op);
+		open_files_refresh(op);
 	}
 	pthread_mutex_lock(&op->lock);
 	op->facts.removed |= removed;
@@ -386,21 +388,22 @@ opened_look(struct opened *op)
 }
 
 struct look_job {
-	struct opened_job job;
+	struct open_recording_job job;
 	int64_t asked;
 };
 
 static int
-run_look(struct opened *op, struct opened_job *job)
+run_look(struct open_recording *op, struct open_recording_job *job)
 {
 	/* Skip it if another caller's refresh began after this one was asked
 	 * for. */
-	return op->looked >= ((struct look_job *)job)->asked ? 0
-							     : opened_look(op);
+	return op->looked >= ((struct look_job *)job)->asked
+		   ? 0
+		   : open_recording_look(op);
 }
 
 int
-opened_refresh(struct opened *op, int64_t max_age_ns)
+open_recording_refresh(struct open_recording *op, int64_t max_age_ns)
 {
 	enum { COST = 4 }; /* refreshing takes at most 1/COST of the time */
 	int64_t now = clock_steady(), age;
@@ -419,5 +422,5 @@ opened_refresh(struct opened *op, int64_t max_age_ns)
 		return -ENOMEM;
 	l->job.run = run_look;
 	l->asked = now;
-	return opened_do(op, &l->job);
+	return open_recording_do(op, &l->job);
 }

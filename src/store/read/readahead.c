@@ -22,15 +22,15 @@
 enum { AHEAD = 8, DENSE_3 = 4, ONWARD_1 = 8 };
 
 static uint64_t
-apart(const struct trail *t, uint64_t offset)
+apart(const struct readahead_stretch *t, uint64_t offset)
 {
 	return offset > t->high ? offset - t->high : t->high - offset;
 }
 
-/* Forgets the older half of a long trail, so that it follows a change of
+/* Forgets the older half of a long stretch, so that it follows a change of
  * pattern. */
 static void
-forget(struct trail *t)
+forget(struct readahead_stretch *t)
 {
 	t->low += (t->high - t->low) / 2;
 	t->got /= 2;
@@ -39,7 +39,7 @@ forget(struct trail *t)
 }
 
 static void
-join(struct trail *t, uint64_t offset, uint64_t end)
+join(struct readahead_stretch *t, uint64_t offset, uint64_t end)
 {
 	t->onward += end > t->high;
 	t->requests++;
@@ -50,34 +50,35 @@ join(struct trail *t, uint64_t offset, uint64_t end)
 	t->got += end - offset;
 	if (t->got > t->high - t->low)
 		t->got = t->high - t->low; /* bytes read again do not count */
-	if (t->high - t->low > TRAIL_MEMORY)
+	if (t->high - t->low > READAHEAD_MEMORY)
 		forget(t);
 }
 
 unsigned
-trails_step(struct trails *t, uint64_t offset, uint64_t bytes)
+readahead_step(struct readahead *t, uint64_t offset, uint64_t bytes)
 {
-	struct trail *oldest = &t->trail[0], *best = NULL, *to;
+	struct readahead_stretch *oldest = &t->stretch[0], *best = NULL, *to;
 
-	for (unsigned i = 0; i < TRAILS; i++) {
-		to = &t->trail[i];
+	for (unsigned i = 0; i < READAHEAD_STRETCHES; i++) {
+		to = &t->stretch[i];
 		if (to->used < oldest->used)
 			oldest = to;
-		if (to->requests && apart(to, offset) <= TRAIL_SLACK &&
+		if (to->requests && apart(to, offset) <= READAHEAD_SLACK &&
 		    (!best || apart(to, offset) < apart(best, offset)))
 			best = to;
 	}
 	if (!best) {
 		best = oldest;
-		*best = (struct trail){ .low = offset, .high = offset };
+		*best =
+		    (struct readahead_stretch){ .low = offset, .high = offset };
 	}
 	join(best, offset, offset + bytes);
 	best->used = ++t->turn;
-	return (unsigned)(best - t->trail);
+	return (unsigned)(best - t->stretch);
 }
 
 uint64_t
-trail_ahead(const struct trail *t)
+readahead_bytes(const struct readahead_stretch *t)
 {
 	bool dense = t->got >= (t->high - t->low) / DENSE_3 * 3;
 

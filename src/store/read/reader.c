@@ -474,10 +474,10 @@ is_stuck(struct reader_pool *pool, int64_t now)
 static struct reader_piece *
 ask_now(struct wish *h)
 {
-	struct reader_way *w = h->place.w;
+	struct reader_cursor *w = h->place.w;
 	struct reader *r = w->reader;
 	uint64_t end = reader_grid_end(r, h->b, h->at), from;
-	uint64_t unit = w->told ? READER_PAGE : READER_ALIGN;
+	uint64_t unit = w->managed ? READER_PAGE : READER_ALIGN;
 	struct reader_piece *p;
 
 	if (r->verify)
@@ -551,7 +551,7 @@ give_up(struct wish *h, struct reader_piece *p)
 	if (p && !p->users)
 		reader_piece_drop(p);
 	give_bad(h, -ETIMEDOUT);
-	reader_way_look(h->place.w);
+	reader_cursor_read_ahead(h->place.w);
 	return 0;
 }
 
@@ -575,7 +575,7 @@ get_piece(struct wish *h, int64_t now)
 	if (p)
 		p->users++; /* keeps read-ahead from taking its buffer */
 	if (!hangs)
-		reader_way_look(h->place.w);
+		reader_cursor_read_ahead(h->place.w);
 	if (p)
 		p->users--;
 	if (p && !p->left)
@@ -686,8 +686,8 @@ wait(struct wish *h)
 }
 
 int
-reader_get(struct reader_way *w, uint64_t number, uint64_t at, uint64_t bytes,
-	   struct reader_view *v, int64_t until)
+reader_get(struct reader_cursor *w, uint64_t number, uint64_t at,
+	   uint64_t bytes, struct reader_view *v, int64_t until)
 {
 	struct reader *r = w->reader;
 	struct wish h = {
@@ -705,7 +705,7 @@ reader_get(struct reader_way *w, uint64_t number, uint64_t at, uint64_t bytes,
 	err = find_block(&h);
 	if (!err) {
 		if (h.b->disk >= 0)
-			h.jumped = reader_way_follow(w, number, at);
+			h.jumped = reader_cursor_follow(w, number, at);
 		err = wait(&h);
 		step_out(&h);
 	}
@@ -722,7 +722,7 @@ reader_get(struct reader_way *w, uint64_t number, uint64_t at, uint64_t bytes,
 static bool
 is_done(const struct reader_pool *pool, const struct reader_piece *p)
 {
-	bool alone = !pool->way || !pool->way->next;
+	bool alone = !pool->cursors || !pool->cursors->next;
 
 	return !p->known || p->bads || (alone && p->given >= p->bytes);
 }

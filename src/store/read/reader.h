@@ -12,7 +12,7 @@
  * together can.  It reads ahead, past the page cache if the disk allows that,
  * into buffers allocated once.  A block is read in pieces, one buffer each.
  *
- * A way is a cursor: one sequence of reads.  A cursor marked `sure` reads ahead
+ * A cursor is one sequence of reads.  A cursor marked `sequential` reads ahead
  * into every free buffer.  Any other starts without read-ahead: each request
  * that continues the last one doubles it, a jump resets it to nothing.
  *
@@ -84,16 +84,16 @@ int reader_open(struct reader **reader, struct recording *rec,
 		const struct reader_args *args);
 void reader_close(struct reader *r); /* NULL is allowed */
 
-struct reader_way {
+struct reader_cursor {
 	struct reader *reader;
-	int sub;      /* substream to read ahead in; -1: all */
-	uint64_t end; /* first block number not to read ahead; UINT64_MAX:
+	int sub;	 /* substream to read ahead in; -1: all */
+	uint64_t end;	 /* first block number not to read ahead; UINT64_MAX:
 			 none */
-	bool sure;    /* the caller reads from beginning to end */
-	bool told;    /* reader_way_ahead() sets the read-ahead */
+	bool sequential; /* the caller reads from beginning to end */
+	bool managed;	 /* reader_cursor_set_ahead() sets the read-ahead */
 
 	/* Owned by the reader, under its lock. */
-	struct reader_way *next;       /* reader_pool::way */
+	struct reader_cursor *next;    /* reader_pool::cursors */
 	uint64_t number, at;	       /* place behind what was read last */
 	uint64_t next_number, next_at; /* next place to read ahead */
 	unsigned window, ahead;	       /* pieces: allowed ahead, and read
@@ -102,12 +102,12 @@ struct reader_way {
 };
 
 /* Begins a cursor over a substream (-1: all).  The caller owns *w. */
-void reader_way_begin(struct reader_way *w, struct reader *r, int sub);
+void reader_cursor_begin(struct reader_cursor *w, struct reader *r, int sub);
 /* Drops what was read ahead.  The caller has put all views of this cursor. */
-void reader_way_end(struct reader_way *w);
-/* Sets the read-ahead of a `told` cursor to this many bytes, buffers
+void reader_cursor_end(struct reader_cursor *w);
+/* Sets the read-ahead of a `managed` cursor to this many bytes, buffers
  * permitting.  0: the caller jumped; what was read ahead is dropped. */
-void reader_way_ahead(struct reader_way *w, uint64_t bytes);
+void reader_cursor_set_ahead(struct reader_cursor *w, uint64_t bytes);
 
 /* A stretch of a block, lent to the caller until reader_put().  It is good as a
  * whole or bad as a whole. */
@@ -130,7 +130,7 @@ struct reader_view {
  * `at` on.  The stretch is the caller's until reader_put().  If it begins a
  * piece, the caller may write the `head` bytes before it.
  */
-int reader_get(struct reader_way *w, uint64_t number, uint64_t at,
+int reader_get(struct reader_cursor *w, uint64_t number, uint64_t at,
 	       uint64_t bytes, struct reader_view *v, int64_t until);
 
 /* Gives a stretch back; its data must not be used any more. */

@@ -108,7 +108,7 @@ enum { IDLE_MS = 2000 };
 
 /* True if a cursor was not used for a while: its read-ahead may be taken. */
 static bool
-is_idle(const struct reader_way *w, int64_t now)
+is_idle(const struct reader_cursor *w, int64_t now)
 {
 	return now - w->used > IDLE_MS * NS_MS;
 }
@@ -370,9 +370,9 @@ enum {
 };
 
 static bool
-looks_ahead(const struct reader_way *w, int64_t now)
+looks_ahead(const struct reader_cursor *w, int64_t now)
 {
-	return (w->window || w->sure) && !is_idle(w, now);
+	return (w->window || w->sequential) && !is_idle(w, now);
 }
 
 /* Returns how many pieces each cursor may read ahead. */
@@ -384,7 +384,7 @@ share(struct reader_pool *pool)
 
 	if (pool->share && now - pool->shared_at < SHARE_MS * NS_MS)
 		return pool->share;
-	for (struct reader_way *w = pool->way; w; w = w->next)
+	for (struct reader_cursor *w = pool->cursors; w; w = w->next)
 		n += looks_ahead(w, now);
 	pool->share = pool->pieces / (n ? n : 1);
 	pool->shared_at = now;
@@ -392,19 +392,19 @@ share(struct reader_pool *pool)
 }
 
 static unsigned
-window(const struct reader_way *w)
+window(const struct reader_cursor *w)
 {
 	unsigned most = share(w->reader->pool);
 
 	/* Keep a quarter for other threads that read the same file a little
 	 * behind this one. */
-	if (w->told)
+	if (w->managed)
 		most -= most / 4;
-	return w->sure || w->window > most ? most : w->window;
+	return w->sequential || w->window > most ? most : w->window;
 }
 
 static bool
-is_on_way(const struct reader_way *w, const struct recording_block *b)
+is_on_way(const struct reader_cursor *w, const struct recording_block *b)
 {
 	return b->record.kind == INDEX_BLOCK && b->disk >= 0 &&
 	       (w->sub < 0 || b->record.sub == w->sub);
@@ -413,7 +413,7 @@ is_on_way(const struct reader_way *w, const struct recording_block *b)
 /* Moves the next place to read ahead to a block that has data there.  NULL: the
  * end. */
 static const struct recording_block *
-next_block(struct reader_way *w)
+next_block(struct reader_cursor *w)
 {
 	const struct recording *rec = w->reader->rec;
 
@@ -439,7 +439,8 @@ reader_grid_end(const struct reader *r, const struct recording_block *b,
 }
 
 static bool
-ask_ahead(struct reader_way *w, const struct recording_block *b, uint64_t *end)
+ask_ahead(struct reader_cursor *w, const struct recording_block *b,
+	  uint64_t *end)
 {
 	struct reader *r = w->reader;
 	struct reader_pool *pool = r->pool;
@@ -467,13 +468,13 @@ ask_ahead(struct reader_way *w, const struct recording_block *b, uint64_t *end)
  * on beyond it.
  */
 static bool
-is_far(const struct reader_way *w, const struct recording_block *b,
+is_far(const struct reader_cursor *w, const struct recording_block *b,
        unsigned most)
 {
 	const struct recording *rec = w->reader->rec;
 	uint64_t from;
 
-	if (!w->told || w->sub < 0 || w->number >= rec->blocks)
+	if (!w->managed || w->sub < 0 || w->number >= rec->blocks)
 		return false;
 	from = rec->block[w->number].offset + w->at;
 	return b->offset + w->next_at >
@@ -481,7 +482,7 @@ is_far(const struct reader_way *w, const struct recording_block *b,
 }
 
 void
-reader_way_look(struct reader_way *w)
+reader_cursor_read_ahead(struct reader_cursor *w)
 {
 	unsigned most = window(w);
 	const struct recording_block *b;
@@ -496,7 +497,7 @@ reader_way_look(struct reader_way *w)
 }
 
 static void
-drop_ahead(struct reader_way *w)
+drop_ahead(struct reader_cursor *w)
 {
 	struct reader_pool *pool = w->reader->pool;
 
@@ -512,7 +513,7 @@ drop_ahead(struct reader_way *w)
 
 /* True if this place directly follows what was read last. */
 static bool
-is_next(const struct reader_way *w, uint64_t number, uint64_t at)
+is_next(const struct reader_cursor *w, uint64_t number, uint64_t at)
 {
 	const struct recording *rec = w->reader->rec;
 
@@ -531,7 +532,7 @@ is_next(const struct reader_way *w, uint64_t number, uint64_t at)
 /* Has read-ahead begin at the caller's place, if it was behind that or not
  * begun. */
 static bool
-follow_told(struct reader_way *w, uint64_t number, uint64_t at)
+follow_told(struct reader_cursor *w, uint64_t number, uint64_t at)
 {
 	if (!w->window)
 		return true;
@@ -544,18 +545,19 @@ follow_told(struct reader_way *w, uint64_t number, uint64_t at)
 }
 
 bool
-reader_way_follow(struct reader_way *w, uint64_t number, uint64_t at)
+reader_cursor_follow(struct reader_cursor *w, uint64_t number, uint64_t at)
 {
 	struct reader *r = w->reader;
 	struct reader_piece *p = reader_piece_find(r, number, at);
 	bool jumped;
 
 	w->used = clock_steady();
-	if (w->told)
+	if (w->managed)
 		return follow_told(w, number, at);
-	/* A `sure` cursor asks again for what it waits for; that is no jump. */
+	/* A `sequential` cursor asks again for what it waits for; that is no
+	 * jump. */
 	jumped = !is_next(w, number, at);
-	if (!jumped && !w->sure)
+	if (!jumped && !w->sequential)
 		w->window = w->window ? 2 * w->window : 1;
 	if (jumped && (!p || p->ahead != w)) {
 		drop_ahead(w);
@@ -565,30 +567,30 @@ reader_way_follow(struct reader_way *w, uint64_t number, uint64_t at)
 	}
 	if (w->window > r->pool->pieces)
 		w->window = r->pool->pieces;
-	return jumped && !w->sure;
+	return jumped && !w->sequential;
 }
 
 /* ---- called from outside ------------------------------------------------- */
 
 void
-reader_way_begin(struct reader_way *w, struct reader *r, int sub)
+reader_cursor_begin(struct reader_cursor *w, struct reader *r, int sub)
 {
 	struct reader_pool *pool = r->pool;
 
-	*w = (struct reader_way){
+	*w = (struct reader_cursor){
 		.reader = r, .sub = sub, .end = UINT64_MAX, .number = UINT64_MAX
 	};
 	pthread_mutex_lock(&pool->lock);
-	w->next = pool->way;
-	pool->way = w;
+	w->next = pool->cursors;
+	pool->cursors = w;
 	pthread_mutex_unlock(&pool->lock);
 }
 
 void
-reader_way_end(struct reader_way *w)
+reader_cursor_end(struct reader_cursor *w)
 {
 	struct reader_pool *pool = w->reader->pool;
-	struct reader_way **link = &pool->way;
+	struct reader_cursor **link = &pool->cursors;
 
 	pthread_mutex_lock(&pool->lock);
 	drop_ahead(w);
@@ -600,7 +602,7 @@ reader_way_end(struct reader_way *w)
 }
 
 void
-reader_way_ahead(struct reader_way *w, uint64_t bytes)
+reader_cursor_set_ahead(struct reader_cursor *w, uint64_t bytes)
 {
 	struct reader_pool *pool = w->reader->pool;
 	uint64_t pieces = (bytes + pool->piece_bytes - 1) / pool->piece_bytes;

@@ -99,17 +99,17 @@ struct reader_piece {
 					   piece */
 	unsigned requests;
 	/* ---- under the lock */
-	struct reader_way *ahead; /* cursor that read it ahead and has not
+	struct reader_cursor *ahead; /* cursor that read it ahead and has not
 				     reached it yet */
-	unsigned unread;	  /* requests not read yet */
-	unsigned left;		  /* requests not read and checked yet */
-	unsigned users;		  /* views lent, and calls that use it */
-	bool now;		  /* a caller waits for it */
-	bool known;		  /* listed in its bucket */
-	uint64_t given;		  /* bytes given to callers, repeats included */
-	uint64_t used;		  /* value of reader_pool::turn at its last
+	unsigned unread;	     /* requests not read yet */
+	unsigned left;		     /* requests not read and checked yet */
+	unsigned users;		     /* views lent, and calls that use it */
+	bool now;		     /* a caller waits for it */
+	bool known;		     /* listed in its bucket */
+	uint64_t given;	 /* bytes given to callers, repeats included */
+	uint64_t used;	 /* value of reader_pool::turn at its last
 				     use */
-	int64_t used_at;	  /* steady ns */
+	int64_t used_at; /* steady ns */
 	struct reader_bad bad[READER_BADS];
 	unsigned bads;
 };
@@ -166,9 +166,9 @@ struct reader_pool {
 	bool stop;
 	uint64_t turn;
 	struct reader_piece *free;
-	unsigned used;		  /* pieces that are not free */
-	unsigned spare;		  /* open chunks that no piece uses */
-	struct reader_way *way;	  /* list of all cursors */
+	unsigned used;		       /* pieces that are not free */
+	unsigned spare;		       /* open chunks that no piece uses */
+	struct reader_cursor *cursors; /* list of all cursors */
 	unsigned share;		  /* pieces that each cursor may read ahead */
 	int64_t shared_at;	  /* steady ns when `share` was computed */
 	struct reader_wish *wish; /* calls that lack a buffer, oldest first */
@@ -193,7 +193,7 @@ struct reader {
 
 /* One call of reader_get() that waits. */
 struct reader_wish {
-	struct reader_way *w;
+	struct reader_cursor *w;
 	struct reader_wish *next; /* reader_pool::wish */
 	bool queued;		  /* listed in reader_pool::wish */
 	struct reader_wish *next_waiting;
@@ -250,9 +250,10 @@ void reader_request_end(struct reader_request *q);
 
 /* ---- cursors; under the lock --------------------------------------------- */
 
-void reader_way_look(struct reader_way *w);
+void reader_cursor_read_ahead(struct reader_cursor *w);
 /* Notes that a caller reads at this place.  True if that is a jump. */
-bool reader_way_follow(struct reader_way *w, uint64_t number, uint64_t at);
+bool reader_cursor_follow(struct reader_cursor *w, uint64_t number,
+			  uint64_t at);
 /* Returns where the cell of the grid ends that holds byte `at`: pieces never
  * cross cells. */
 uint64_t reader_grid_end(const struct reader *r,
