@@ -299,13 +299,13 @@ by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-struct thread_list {
+struct found_threads {
 	uint32_t *thread;
 	unsigned n, most;
 };
 
 static void
-list_add(struct thread_list *l, uint32_t thread)
+list_add(struct found_threads *l, uint32_t thread)
 {
 	for (unsigned i = 0; i < l->n; i++) {
 		if (l->thread[i] == thread)
@@ -318,7 +318,7 @@ list_add(struct thread_list *l, uint32_t thread)
 /* Lists the threads in the first block whose packets can be read. */
 static int
 list_read(struct recording *rec, unsigned sub, const struct format_ops *format,
-	  struct thread_list *l)
+	  struct found_threads *l)
 {
 	struct fill fill = { .format = format, .shape = &rec->shape };
 	struct format_packet p;
@@ -350,7 +350,7 @@ view_threads(struct recording *rec, unsigned sub, uint32_t *threads,
 	     unsigned most)
 {
 	const struct format_shape *s = &rec->shape;
-	struct thread_list l = { .thread = threads, .most = most };
+	struct found_threads l = { .thread = threads, .most = most };
 	const struct format_ops *format;
 	struct fault fault;
 	int err;
