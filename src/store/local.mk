@@ -12,16 +12,15 @@ libstore_a_SOURCES += \
 	%D%/record/index.c %D%/record/index.h %D%/record/map_page.c \
 	%D%/record/map_page.h %D%/record/meta.c %D%/record/meta.h \
 	%D%/record/notes.c %D%/record/notes.h %D%/record/row.c \
-	%D%/record/row.h %D%/record/sums.c %D%/record/sums.h
+	%D%/record/row.h %D%/record/sums.c %D%/record/sums.h \
+	%D%/record/vbs_cfg.h
 
 # store/recording
 libstore_a_SOURCES += \
 	%D%/recording/foreign.c %D%/recording/foreign.h \
-	%D%/recording/foreign_bytes.c %D%/recording/foreign_cfg.c \
-	%D%/recording/foreign_fill.c %D%/recording/foreign_find.c \
-	%D%/recording/foreign_learn.c %D%/recording/foreign_priv.h \
-	%D%/recording/foreign_rate.c %D%/recording/foreign_sg.c \
-	%D%/recording/foreign_single.c %D%/recording/foreign_time.c \
+	%D%/recording/foreign_cfg.c %D%/recording/foreign_fill.c \
+	%D%/recording/foreign_find.c %D%/recording/foreign_learn.c \
+	%D%/recording/foreign_priv.h %D%/recording/foreign_time.c \
 	%D%/recording/loss.c %D%/recording/loss.h %D%/recording/recording.c \
 	%D%/recording/recording.h %D%/recording/recording_info.c \
 	%D%/recording/recording_list.c %D%/recording/recording_merge.c \

@@ -23,22 +23,22 @@ require(bool truth)
 static void
 fuzz_form(const uint8_t *data, size_t bytes, uint32_t packet)
 {
-	struct foreign_form form;
+	struct packet_form form;
 
-	if (!foreign_form_find(&form, data, bytes, packet))
+	if (!packet_form_find(&form, data, bytes, packet))
 		return;
 	require(!packet || form.packet == packet);
-	require(form.packet <= bytes && form.prefix <= FOREIGN_PREFIX);
+	require(form.packet <= bytes && form.prefix <= PACKET_PREFIX);
 	require(form.packet > form.prefix + VDIF_HEADER);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	struct foreign_cfg cfg;
+	struct vbs_cfg cfg;
 	uint8_t *copy;
 
-	if (foreign_cfg_read(&cfg, (const char *)data, bytes))
+	if (vbs_cfg_read(&cfg, (const char *)data, bytes))
 		require(cfg.there && cfg.packet <= 1 << 20);
 	if (bytes < 2)
 		return 0;

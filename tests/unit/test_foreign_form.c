@@ -9,6 +9,7 @@
 
 #include "contract/bytes.h"
 #include "store/record/foreign_form.h"
+#include "store/record/vbs_cfg.h"
 #include "store/disk/file.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"
@@ -51,9 +52,9 @@ static void
 is_form(size_t bytes, uint32_t said, const char *format, uint32_t packet,
 	uint32_t prefix)
 {
-	struct foreign_form form;
+	struct packet_form form;
 
-	ck_assert(foreign_form_find(&form, data, bytes, said));
+	ck_assert(packet_form_find(&form, data, bytes, said));
 	ck_assert_str_eq(form.format, format);
 	ck_assert_uint_eq(form.packet, packet);
 	ck_assert_uint_eq(form.prefix, prefix);
@@ -62,9 +63,9 @@ is_form(size_t bytes, uint32_t said, const char *format, uint32_t packet,
 static void
 is_nothing(size_t bytes, uint32_t said)
 {
-	struct foreign_form form;
+	struct packet_form form;
 
-	ck_assert(!foreign_form_find(&form, data, bytes, said));
+	ck_assert(!packet_form_find(&form, data, bytes, said));
 }
 
 START_TEST(vdif)
@@ -122,14 +123,14 @@ START_TEST(not_all)
 END_TEST
 
 static bool
-cfg(struct foreign_cfg *c, const char *text)
+cfg(struct vbs_cfg *c, const char *text)
 {
-	return foreign_cfg_read(c, text, strlen(text));
+	return vbs_cfg_read(c, text, strlen(text));
 }
 
 START_TEST(configuration)
 {
-	struct foreign_cfg c;
+	struct vbs_cfg c;
 
 	ck_assert(cfg(&c, "packet_size = 5016L;\nbuf_division = 8;\n"
 			  "  cumul\t= 1234L;\ntotal_packets : 33018138L;"));
@@ -140,8 +141,8 @@ START_TEST(configuration)
 	ck_assert(!cfg(&c, "packet_size = ;\ncumul = -3;\npacket_sizes = 7;"));
 	ck_assert(!cfg(&c, "packet_size = 99999999999999999999L;"));
 	ck_assert(!cfg(&c, "packet_size = 2000000;"));
-	ck_assert(!foreign_cfg_read(&c, "packet_size = 5016", 14));
-	ck_assert(!foreign_cfg_read(&c, "packet\0size = 5016", 18));
+	ck_assert(!vbs_cfg_read(&c, "packet_size = 5016", 14));
+	ck_assert(!vbs_cfg_read(&c, "packet\0size = 5016", 18));
 }
 END_TEST
 

@@ -237,13 +237,13 @@ static int
 file_look(struct vsi_file *f)
 {
 	uint8_t *data = malloc(PIECE);
-	struct foreign_form form;
+	struct packet_form form;
 	ssize_t got;
 
 	if (!data)
 		return fail(f, "out of memory");
 	got = pread(f->fd, data, PIECE, 0);
-	if (got > 0 && foreign_form_find(&form, data, (size_t)got, 0) &&
+	if (got > 0 && packet_form_find(&form, data, (size_t)got, 0) &&
 	    !form.prefix && form.packet && form.packet <= PIECE &&
 	    strcmp(form.format, "raw")) {
 		snprintf(f->data.format, sizeof f->data.format, "%s",

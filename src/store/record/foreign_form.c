@@ -27,7 +27,7 @@ enum {
 #define LOW24	    0xffffffu
 
 /* Data that is walked in steps of `packet` bytes. */
-struct look {
+struct form_look {
 	const uint8_t *data;
 	size_t bytes;
 	uint32_t packet;
@@ -36,7 +36,7 @@ struct look {
 /* Number of whole packets to look at, at most HEADERS.  A single packet counts
  * only if what follows it is no more than padding to a page; else 0. */
 static unsigned
-packets(const struct look *l)
+packets(const struct form_look *l)
 {
 	size_t n = l->bytes / l->packet;
 
@@ -52,7 +52,7 @@ vdif_bytes(const uint8_t *header)
 }
 
 static bool
-is_vdif(const struct look *l, uint32_t prefix)
+is_vdif(const struct form_look *l, uint32_t prefix)
 {
 	const uint8_t *header = l->data + prefix, *first = header;
 	unsigned n = packets(l);
@@ -67,16 +67,16 @@ is_vdif(const struct look *l, uint32_t prefix)
 }
 
 static bool
-find_vdif(struct foreign_form *form, struct look *l, uint32_t packet)
+find_vdif(struct packet_form *form, struct form_look *l, uint32_t packet)
 {
-	for (uint32_t k = 0; k <= FOREIGN_PREFIX; k += STEP) {
+	for (uint32_t k = 0; k <= PACKET_PREFIX; k += STEP) {
 		uint32_t frame = vdif_bytes(l->data + k);
 
 		l->packet = frame + k;
 		if (frame <= VDIF_HEADER || frame > VDIF_LONGEST ||
 		    (packet && l->packet != packet) || !is_vdif(l, k))
 			continue;
-		*form = (struct foreign_form){ "vdif", l->packet, k };
+		*form = (struct packet_form){ "vdif", l->packet, k };
 		return true;
 	}
 	return false;
@@ -96,7 +96,8 @@ is_filler(const uint8_t *at)
 /* True if Mark5B frames begin at `from` and then every `step` bytes, with
  * `part` bytes of the frame stored at each place.  Fill is passed over. */
 static bool
-is_mark5b(const struct look *l, uint32_t from, uint32_t step, uint32_t part)
+is_mark5b(const struct form_look *l, uint32_t from, uint32_t step,
+	  uint32_t part)
 {
 	unsigned n = 0;
 
@@ -112,12 +113,13 @@ is_mark5b(const struct look *l, uint32_t from, uint32_t step, uint32_t part)
 }
 
 static bool
-find_mark5b(struct foreign_form *form, const struct look *l, uint32_t packet)
+find_mark5b(struct packet_form *form, const struct form_look *l,
+	    uint32_t packet)
 {
-	for (uint32_t k = 0; k <= FOREIGN_PREFIX; k += STEP) {
+	for (uint32_t k = 0; k <= PACKET_PREFIX; k += STEP) {
 		uint32_t half = HALF + k, whole = MARK5B + k;
 
-		*form = (struct foreign_form){ "mark5b", whole, k };
+		*form = (struct packet_form){ "mark5b", whole, k };
 		if ((!packet || packet == whole) &&
 		    is_mark5b(l, k, whole, MARK5B))
 			return true;
@@ -131,12 +133,12 @@ find_mark5b(struct foreign_form *form, const struct look *l, uint32_t packet)
 }
 
 bool
-foreign_form_find(struct foreign_form *form, const uint8_t *data, size_t bytes,
-		  uint32_t packet)
+packet_form_find(struct packet_form *form, const uint8_t *data, size_t bytes,
+		 uint32_t packet)
 {
-	struct look l = { data, bytes, 0 };
+	struct form_look l = { data, bytes, 0 };
 
-	if (bytes < FOREIGN_PREFIX + VDIF_HEADER)
+	if (bytes < PACKET_PREFIX + VDIF_HEADER)
 		return false;
 	return find_vdif(form, &l, packet) || find_mark5b(form, &l, packet);
 }

@@ -2,16 +2,18 @@
 /*
  * A foreign recording is turned into one of ours in memory:
  *
- *   find     its files, and the blocks in them (foreign_find.c, foreign_sg.c,
- *            foreign_single.c)
+ *   find     its files, and the blocks in them (foreign_find.c)
  *   settle   one block per number
  *   learn    format and lengths from the bytes (foreign_learn.c)
+ *   single   the order of packets in one file per disk (foreign_time.c)
  *   time     sequences and times from the packets (foreign_time.c)
  *   fill     the packets that another recorder made up (foreign_fill.c)
- *   make     index records and the first line of metadata, in memory
+ *   make     the first line of metadata, and index records
  *
  * Readers know records and that line only, so they work unchanged.  They ask
  * this code only where in a file a block's bytes are.
+ *
+ * Pieces are sorted by the number of the block that they became.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +59,7 @@ foreign_add(struct foreign *f, const struct foreign_piece *piece)
 	return 0;
 }
 
-/* ---- one block per number ------------------------------------------------ */
+/* ---- one block per number ---------------------------------------------- */
 
 static int
 by_number(const void *a, const void *b)
@@ -88,7 +90,7 @@ add_double(struct foreign *f, const struct foreign_piece *out,
 
 /* Keeps one piece of each number: the longest one, or the first of equals. */
 static int
-drop_doubles(const struct recording *rec, struct foreign *f)
+drop_doubles(struct foreign *f)
 {
 	size_t kept = 0;
 	int err = 0;
@@ -104,8 +106,8 @@ drop_doubles(const struct recording *rec, struct foreign *f)
 		foreign_note(f,
 			     "block %" PRIu64 " is there twice, on %s and %s; "
 			     "the %s one is used",
-			     p->number, rec->disks->disk[last->disk].path,
-			     rec->disks->disk[p->disk].path,
+			     p->number, f->disks->disk[last->disk].path,
+			     f->disks->disk[p->disk].path,
 			     p->stored > last->stored ? "second, longer"
 						      : "first");
 		if (p->stored > last->stored) {
@@ -140,19 +142,21 @@ correct_numbers(struct foreign *f)
 	}
 }
 
-int
-foreign_settle(const struct recording *rec, struct foreign *f)
+/* Sorts the pieces by number, keeps one of each number, and replaces impossible
+ * numbers.  0 or -ENOMEM. */
+static int
+settle(struct foreign *f)
 {
 	int err;
 
 	if (f->pieces)
 		qsort(f->piece, f->pieces, sizeof *f->piece, by_number);
-	err = drop_doubles(rec, f);
+	err = drop_doubles(f);
 	correct_numbers(f);
 	return err;
 }
 
-/* ---- records and head --------------------------------------------------- */
+/* ---- records and head -------------------------------------------------- */
 
 static uint32_t
 count_of(uint64_t n)
@@ -168,7 +172,7 @@ packets_of(const struct foreign *f, const struct foreign_piece *p)
 }
 
 static struct index_record
-make_record(const struct foreign *f, const struct foreign_piece *p)
+record_of(const struct foreign *f, const struct foreign_piece *p)
 {
 	return (struct index_record){
 		.number = p->number,
@@ -181,39 +185,6 @@ make_record(const struct foreign *f, const struct foreign_piece *p)
 		.kind = INDEX_BLOCK,
 		.flags = INDEX_RECOVERED | (p->timed ? INDEX_DATA_TIME : 0),
 	};
-}
-
-static int
-make_parts(struct recording *rec, const struct foreign *f)
-{
-	const struct foreign_piece *last = &f->piece[f->pieces - 1];
-	struct index_record end = { .kind = INDEX_END,
-				    .number = last->number + 1,
-				    .first_ns = f->piece[0].first_ns,
-				    .last_ns = last->last_ns };
-	struct recording_part *part;
-
-	for (size_t i = 0; i < f->pieces; i++) {
-		end.first += packets_of(f, &f->piece[i]);
-		rec->part[f->piece[i].disk].records++;
-	}
-	for (unsigned i = 0; i < rec->disks->n; i++) {
-		part = &rec->part[i];
-		if (part->dir < 0)
-			continue;
-		part->record =
-		    malloc((part->records + 1) * sizeof *part->record);
-		if (!part->record)
-			return -ENOMEM;
-		part->records = 0;
-		part->ended = true;
-		part->end = end;
-	}
-	for (size_t i = 0; i < f->pieces; i++) {
-		part = &rec->part[f->piece[i].disk];
-		part->record[part->records++] = make_record(f, &f->piece[i]);
-	}
-	return 0;
 }
 
 /* Adds to the head how packets are stored and which program stored them, as
@@ -233,9 +204,9 @@ add_origin(json_t *head, const struct foreign *f)
 	return err ? -ENOMEM : 0;
 }
 
+/* Makes the first line of metadata.  `disks` has room for a path per disk. */
 static json_t *
-make_head(const struct recording *rec, const struct foreign *f,
-	  const char **disks)
+head_of(const struct foreign *f, const char **disks)
 {
 	static const enum layout layout[] = {
 		[FOREIGN_CHUNKS] = LAYOUT_VBS,
@@ -249,7 +220,7 @@ make_head(const struct recording *rec, const struct foreign *f,
 		.quantum = f->parts,
 		.slots = slots ? slots : 1,
 	};
-	json_t *name = text_json(rec->name), *made;
+	json_t *name = text_json(f->name), *made;
 	struct meta_head head = {
 		.name = name ? json_string_value(name) : "",
 		.stream = "",
@@ -264,9 +235,9 @@ make_head(const struct recording *rec, const struct foreign *f,
 	};
 
 	g.block_bytes = (uint64_t)g.slots * g.payload;
-	for (unsigned i = 0; i < rec->disks->n; i++) {
-		if (rec->part[i].dir >= 0)
-			disks[head.disks_n++] = rec->disks->disk[i].path;
+	for (unsigned i = 0; i < f->disks->n; i++) {
+		if (f->part[i].dir >= 0)
+			disks[head.disks_n++] = f->disks->disk[i].path;
 	}
 	made = meta_head(&head);
 	json_decref(name);
@@ -274,46 +245,48 @@ make_head(const struct recording *rec, const struct foreign *f,
 }
 
 static int
-make(struct recording *rec, const struct foreign *f)
+make_head(struct foreign *f)
 {
-	const char **disks = calloc(rec->disks->n + 1, sizeof *disks);
-	int err = -ENOMEM;
+	const char **disks = calloc(f->disks->n + 1, sizeof *disks);
 
-	rec->base = malloc(sizeof *rec->base);
-	if (disks && rec->base) {
-		rec->base[0] = (struct recording_base){ .base = f->base };
-		rec->bases = 1;
-		rec->head = make_head(rec, f, disks);
-	}
-	if (rec->head)
-		err = add_origin(rec->head, f);
+	if (disks)
+		f->head = head_of(f, disks);
 	free(disks);
-	return err ? err : make_parts(rec, f);
+	return f->head ? add_origin(f->head, f) : -ENOMEM;
 }
 
+/* ---- opening ----------------------------------------------------------- */
+
 int
-foreign_open(struct recording *rec)
+foreign_open(struct foreign **foreign, const struct disks *disks,
+	     const char *name)
 {
 	struct foreign *f = calloc(1, sizeof *f);
 	int err = -ENOMEM;
 
-	rec->foreign = f;
-	if (f)
-		f->notes = json_array();
-	if (f && f->notes)
-		err = foreign_find(rec, f);
-	if (err)
-		return err;
-	err = foreign_settle(rec, f);
+	*foreign = f;
+	if (!f)
+		return -ENOMEM;
+	f->disks = disks;
+	snprintf(f->name, sizeof f->name, "%s", name);
+	f->notes = json_array();
+	f->part = calloc(disks->n + 1, sizeof *f->part);
+	if (!f->part || !f->notes)
+		return -ENOMEM;
+	for (unsigned i = 0; i < disks->n; i++)
+		f->part[i].dir = -1;
+	err = foreign_find(f);
 	if (!err)
-		err = foreign_learn(rec, f);
+		err = settle(f);
+	if (!err)
+		err = foreign_learn(f);
 	if (!err && f->kind == FOREIGN_SINGLE)
-		err = foreign_single(rec, f);
+		err = foreign_single(f);
 	if (!err)
-		err = foreign_time(rec, f);
+		err = foreign_time(f);
 	if (!err)
-		err = foreign_fill(rec, f);
-	return err ? err : make(rec, f);
+		err = foreign_fill(f);
+	return err ? err : make_head(f);
 }
 
 void
@@ -321,11 +294,79 @@ foreign_close(struct foreign *f)
 {
 	if (!f)
 		return;
+	for (unsigned i = 0; f->part && i < f->disks->n; i++) {
+		if (f->part[i].dir >= 0)
+			close(f->part[i].dir);
+	}
+	free(f->part);
+	json_decref(f->head);
 	json_decref(f->notes);
 	free(f->filler);
 	free(f->twin);
 	free(f->piece);
 	free(f);
+}
+
+const char *
+foreign_name(const struct foreign *f)
+{
+	return f->name;
+}
+
+json_t *
+foreign_head(const struct foreign *f)
+{
+	return f->head;
+}
+
+uint64_t
+foreign_base(const struct foreign *f)
+{
+	return f->base;
+}
+
+struct index_record
+foreign_end(const struct foreign *f)
+{
+	const struct foreign_piece *last = &f->piece[f->pieces - 1];
+	struct index_record end = { .kind = INDEX_END,
+				    .number = last->number + 1,
+				    .first_ns = f->piece[0].first_ns,
+				    .last_ns = last->last_ns };
+
+	for (size_t i = 0; i < f->pieces; i++)
+		end.first += packets_of(f, &f->piece[i]);
+	return end;
+}
+
+int
+foreign_take_dir(struct foreign *f, unsigned disk)
+{
+	int dir = f->part[disk].dir;
+
+	f->part[disk].dir = -1;
+	return dir;
+}
+
+int
+foreign_records(const struct foreign *f, unsigned disk,
+		struct index_record **records, size_t *n)
+{
+	struct index_record *list;
+	size_t most = 0;
+
+	for (size_t i = 0; i < f->pieces; i++)
+		most += f->piece[i].disk == disk;
+	list = malloc((most + 1) * sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	*n = 0;
+	for (size_t i = 0; i < f->pieces; i++) {
+		if (f->piece[i].disk == disk)
+			list[(*n)++] = record_of(f, &f->piece[i]);
+	}
+	*records = list;
+	return 0;
 }
 
 size_t
@@ -344,4 +385,161 @@ const json_t *
 foreign_notes(const struct foreign *f)
 {
 	return f->notes;
+}
+
+/* ---- the bytes of a block ---------------------------------------------- */
+
+const struct foreign_piece *
+foreign_piece_find(const struct foreign *f, uint64_t number)
+{
+	size_t low = 0, high = f->pieces;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->piece[middle].number == number)
+			return &f->piece[middle];
+		if (f->piece[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* Path of a piece's file, relative to its disk. */
+static const char *
+path_of(const struct foreign *f, const struct foreign_piece *p,
+	char path[FOREIGN_PATH])
+{
+	const char *folder = f->name, *file = f->name;
+	char chunk[LAYOUT_FILE];
+
+	if (f->kind == FOREIGN_SG)
+		folder = f->part[p->disk].folder;
+	if (f->kind == FOREIGN_CHUNKS)
+		file = layout_chunk(chunk, f->name, p->file);
+	snprintf(path, FOREIGN_PATH, "%s/%s", folder, file);
+	return path;
+}
+
+int
+foreign_piece_open(const struct foreign *f, const struct foreign_piece *p)
+{
+	char path[FOREIGN_PATH];
+
+	return disk_open_at(f->disks->disk[p->disk].fd, path_of(f, p, path),
+			    O_RDONLY, DISK_LINKS);
+}
+
+int
+foreign_chunk(const struct foreign *f, uint64_t number, uint64_t *offset)
+{
+	const struct foreign_piece *p = foreign_piece_find(f, number);
+
+	if (!p)
+		return -ENOENT;
+	*offset = p->offset;
+	return foreign_piece_open(f, p);
+}
+
+int
+foreign_where(const struct foreign *f, uint64_t number, char *file,
+	      uint64_t *offset)
+{
+	const struct foreign_piece *p = foreign_piece_find(f, number);
+
+	if (!p)
+		return -ENOENT;
+	*offset = p->offset;
+	path_of(f, p, file);
+	return 0;
+}
+
+int64_t
+foreign_chunk_bytes(const struct foreign *f, uint64_t number)
+{
+	const struct foreign_piece *p = foreign_piece_find(f, number);
+	char path[FOREIGN_PATH];
+	uint64_t there;
+	struct stat st;
+
+	if (!p)
+		return -ENOENT;
+	if (fstatat(f->disks->disk[p->disk].fd, path_of(f, p, path), &st, 0) <
+	    0)
+		return -errno;
+	there = (uint64_t)st.st_size;
+	there = there > p->offset ? there - p->offset : 0;
+	if (there >= p->stored)
+		return (int64_t)p->bytes;
+	there = there / f->form.packet * foreign_payload(f);
+	return (int64_t)(there < p->bytes ? there : p->bytes);
+}
+
+/* True if the blocks of a disk's file lie back to back under their own numbers,
+ * all of them full but the last, and the file is in the disk's own folder. */
+static bool
+is_regular(const struct foreign *f, unsigned disk)
+{
+	uint64_t step = f->full_bytes + SG_BLOCK, at = SG_HEADER + SG_BLOCK;
+	bool last = false;
+	char dir[LAYOUT_FILE];
+	struct stat here, there;
+
+	for (size_t i = 0; i < f->pieces; i++) {
+		const struct foreign_piece *p = &f->piece[i];
+
+		if (p->disk != disk)
+			continue;
+		if (last || p->offset != at || p->number != p->file)
+			return false;
+		last = p->stored != f->full_bytes;
+		at += step;
+	}
+	/* Our folder goes beside the file, in the disk's own folder. */
+	return !fstatat(f->disks->disk[disk].fd, f->part[disk].folder, &here,
+			0) &&
+	       !fstatat(f->disks->disk[disk].fd, ".", &there, 0) &&
+	       here.st_ino == there.st_ino && here.st_dev == there.st_dev &&
+	       layout_dir(dir, f->name, LAYOUT_MARK6);
+}
+
+/* True if a file of the recording is a symbolic link.  An index of ours cannot
+ * describe it: our own data files are opened without following links. */
+static bool
+has_links(const struct foreign *f)
+{
+	char path[FOREIGN_PATH];
+	struct stat st;
+
+	for (size_t i = 0; i < f->pieces; i++) {
+		const struct foreign_piece *p = &f->piece[i];
+
+		if (!fstatat(f->disks->disk[p->disk].fd, path_of(f, p, path),
+			     &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISLNK(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
+bool
+foreign_layout(const struct foreign *f, enum layout *layout)
+{
+	struct layout_map map;
+
+	if (!layout_folder_good(f->name) || f->kind == FOREIGN_SINGLE ||
+	    has_links(f))
+		return false;
+	*layout = f->kind == FOREIGN_SG ? LAYOUT_MARK6 : LAYOUT_VBS;
+	if (*layout == LAYOUT_VBS)
+		return true;
+	for (unsigned i = 0; i < f->disks->n; i++) {
+		if (f->part[i].folder && !is_regular(f, i))
+			return false;
+	}
+	return !f->twins && !f->form.prefix &&
+	       f->full_bytes % (f->form.packet * f->parts) == 0 &&
+	       !layout_map_make(&map, f->name, f->head);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_RECORDING_FOREIGN_H
-#define SPATE_STORE_RECORDING_FOREIGN_H
+#ifndef SPATE_STORE_FOREIGN_FOREIGN_H
+#define SPATE_STORE_FOREIGN_FOREIGN_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "store/disk/layout.h"
-
-struct recording;
+#include "store/record/index.h"
 
 /*
  * A foreign recording was made by another program and has no index.  All that
@@ -46,26 +45,46 @@ bool foreign_on(int disk, const char *name);
 struct stat;
 bool foreign_stat(int disk, const char *name, struct stat *st);
 
+enum { FOREIGN_PATH = 2 * LAYOUT_FILE }; /* room for a path on a disk */
+
 /*
- * Makes parts, head and base of a recording that has neither index nor
- * metadata.  0; -ENOENT if there is no known kind of recording; -EBADMSG if
- * there is one without a single whole packet; -ENOTSUP if several files of one
- * recording cannot be put in order; or another -errno.
+ * Finds a recording that has neither index nor metadata, and makes up what such
+ * files would say.  `disks` must outlive it.  0; -ENOENT if there is no known
+ * kind of recording; -EBADMSG if there is one without a single whole packet;
+ * -ENOTSUP if several files of one recording cannot be put in order; or another
+ * -errno.  Call foreign_close(*f) in either case.
  */
-int foreign_open(struct recording *rec);
+int foreign_open(struct foreign **f, const struct disks *disks,
+		 const char *name);
 void foreign_close(struct foreign *f); /* NULL is allowed */
+
+/* The name of its files: the name that was opened, maybe with an extension
+ * (.vdif, .m5b ...). */
+const char *foreign_name(const struct foreign *f);
+/* The first line of metadata, made up; a borrowed reference. */
+json_t *foreign_head(const struct foreign *f);
+/* The absolute sequence of slot 0 of its only run. */
+uint64_t foreign_base(const struct foreign *f);
+/* The end record that all disks would have. */
+struct index_record foreign_end(const struct foreign *f);
+/* Hands over the descriptor of the folder on a disk, which the caller closes;
+ * negative if the recording is not on this disk. */
+int foreign_take_dir(struct foreign *f, unsigned disk);
+/* Makes the index records of a disk's blocks, in the order of their numbers;
+ * malloc'ed.  0 or -ENOMEM. */
+int foreign_records(const struct foreign *f, unsigned disk,
+		    struct index_record **records, size_t *n);
 
 /* Opens the file that a block is in.  Returns the descriptor, which the
  * caller closes, or -errno; *offset is where the block's first packet is in
  * the file. */
-int foreign_chunk(const struct recording *rec, uint64_t number,
-		  uint64_t *offset);
+int foreign_chunk(const struct foreign *f, uint64_t number, uint64_t *offset);
 /* The same without opening: `file` gets the path relative to the disk
- * (RECORDING_PATH bytes).  0 or -errno. */
-int foreign_where(const struct recording *rec, uint64_t number, char *file,
+ * (FOREIGN_PATH bytes).  0 or -errno. */
+int foreign_where(const struct foreign *f, uint64_t number, char *file,
 		  uint64_t *offset);
 /* True if foreign_holes() can say which slots of the block have no packet. */
-bool foreign_knows_holes(const struct recording *rec, uint64_t number);
+bool foreign_knows_holes(const struct foreign *f, uint64_t number);
 /* True if the number of lost packets is an estimate, from a part of the
  * packets. */
 bool foreign_estimates(const struct foreign *f);
@@ -73,20 +92,20 @@ bool foreign_estimates(const struct foreign *f);
  * packet came, like recording_holes().  -ENOENT if there is no such block;
  * -ENODATA if the slots are not known, or some lost packets have no slot in the
  * file. */
-int foreign_holes(const struct recording *rec, uint64_t number,
+int foreign_holes(const struct foreign *f, uint64_t number,
 		  void (*hole)(void *arg, uint64_t at, uint64_t count),
 		  void *arg);
 
 /* Bytes of the block's data that can be in its file as long as that is now; or
  * -errno. */
-int64_t foreign_chunk_bytes(const struct recording *rec, uint64_t number);
+int64_t foreign_chunk_bytes(const struct foreign *f, uint64_t number);
 
 /*
  * The layout with which an index of ours can describe this recording: vbs if
  * each block is a file of its own, mark6 if all blocks are where our layout map
  * expects them.  False if there is none.
  */
-bool foreign_layout(const struct recording *rec, enum layout *layout);
+bool foreign_layout(const struct foreign *f, enum layout *layout);
 
 /* A chunk that is not used, because there is another one with its number. */
 struct foreign_double {

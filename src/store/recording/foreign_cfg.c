@@ -19,26 +19,26 @@
 #include <unistd.h>
 
 #include "store/disk/disk.h"
-#include "store/record/foreign_form.h"
+#include "store/record/vbs_cfg.h"
 #include "store/disk/layout.h"
 #include "store/disk/file.h"
 
 #define BLANK " \t\r"
 
 /* A piece of text that does not end with a 0. */
-struct line {
+struct cfg_line {
 	const char *at, *end;
 };
 
 static void
-skip(struct line *l, const char *letters)
+skip(struct cfg_line *l, const char *letters)
 {
 	while (l->at < l->end && *l->at && strchr(letters, *l->at))
 		l->at++;
 }
 
 static bool
-take(struct line *l, const char *word)
+take(struct cfg_line *l, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -50,7 +50,7 @@ take(struct line *l, const char *word)
 }
 
 static bool
-take_number(struct line *l, uint64_t *number)
+take_number(struct cfg_line *l, uint64_t *number)
 {
 	enum { DIGITS = 18 }; /* cannot overflow 64 bits */
 	const char *from = l->at;
@@ -63,7 +63,7 @@ take_number(struct line *l, uint64_t *number)
 
 /* Reads "key = number" or "key : number"; the rest of the line is ignored. */
 static void
-read_line(struct line l, const char *key, uint64_t *number)
+read_line(struct cfg_line l, const char *key, uint64_t *number)
 {
 	uint64_t value;
 
@@ -79,13 +79,13 @@ read_line(struct line l, const char *key, uint64_t *number)
 }
 
 bool
-foreign_cfg_read(struct foreign_cfg *cfg, const char *text, size_t bytes)
+vbs_cfg_read(struct vbs_cfg *cfg, const char *text, size_t bytes)
 {
 	enum { PACKET_MOST = 1 << 20 };
-	struct line l = { text, text }, all = { text, text + bytes };
+	struct cfg_line l = { text, text }, all = { text, text + bytes };
 	uint64_t packet = 0;
 
-	*cfg = (struct foreign_cfg){ .there = false };
+	*cfg = (struct vbs_cfg){ .there = false };
 	while (l.at < all.end) {
 		l.end = memchr(l.at, '\n', (size_t)(all.end - l.at));
 		if (!l.end)
@@ -102,7 +102,7 @@ foreign_cfg_read(struct foreign_cfg *cfg, const char *text, size_t bytes)
 }
 
 int
-foreign_cfg_write(int dir, const char *name, const struct foreign_cfg *cfg)
+vbs_cfg_write(int dir, const char *name, const struct vbs_cfg *cfg)
 {
 	char file[LAYOUT_FILE], text[200];
 	int fd, err;

@@ -81,15 +81,8 @@ is_filler(const struct foreign *f, int fd, const struct foreign_piece *p,
 		is_filler_at(f, fd, at + HALF, false));
 }
 
-static uint64_t
-slots_of(const struct foreign *f, const struct foreign_piece *p)
-{
-	return p->stored / f->form.packet;
-}
-
 /* State of the search. */
-struct search {
-	const struct recording *rec;
+struct fill_search {
 	struct foreign *f;
 	int fd; /* descriptor of the file of `piece`; -1: no file is open */
 	size_t piece;
@@ -114,7 +107,7 @@ piece_of(const struct foreign *f, uint64_t n)
 }
 
 static void
-look_at(struct search *s, uint64_t n)
+look_at(struct fill_search *s, uint64_t n)
 {
 	struct foreign *f = s->f;
 	size_t i = piece_of(f, n);
@@ -123,7 +116,7 @@ look_at(struct search *s, uint64_t n)
 	if (s->fd < 0 || i != s->piece) {
 		if (s->fd >= 0)
 			close(s->fd);
-		s->fd = foreign_piece_open(s->rec, f, p);
+		s->fd = foreign_piece_open(f, p);
 		s->piece = i;
 	}
 	s->looked++;
@@ -136,13 +129,13 @@ look_at(struct search *s, uint64_t n)
 
 /* Asks the kernel to read a whole stretch at once. */
 static void
-stretch_fetch(const struct search *s, uint64_t from)
+stretch_fetch(const struct fill_search *s, uint64_t from)
 {
 	const struct foreign *f = s->f;
 	const struct foreign_piece *p = &f->piece[s->piece];
 	uint64_t slot = from - p->before;
 
-	if (s->fd >= 0 && from >= p->before && slot < slots_of(f, p))
+	if (s->fd >= 0 && from >= p->before && slot < foreign_slots(f, p))
 		posix_fadvise(s->fd, (off_t)(p->offset + slot * f->form.packet),
 			      (off_t)STRETCH * f->form.packet,
 			      POSIX_FADV_WILLNEED);
@@ -152,7 +145,7 @@ stretch_fetch(const struct search *s, uint64_t from)
  * over.  The step is the golden ratio of the number of stretches, made coprime
  * to it. */
 static void
-look_all(struct search *s, uint64_t packets)
+look_all(struct fill_search *s, uint64_t packets)
 {
 	uint64_t n = (packets + STRETCH - 1) / STRETCH, at = 0;
 	uint64_t step = (uint64_t)((double)n * 0.618) + 1;
@@ -177,7 +170,7 @@ look_all(struct search *s, uint64_t packets)
 /* Estimates the fill of each piece where not all packets were looked at: the
  * same fraction in each. */
 static void
-guess(struct foreign *f, const struct search *s)
+guess(struct foreign *f, const struct fill_search *s)
 {
 	double part = s->looked ? (double)s->found / (double)s->looked : 0;
 	uint64_t all = 0;
@@ -187,23 +180,24 @@ guess(struct foreign *f, const struct search *s)
 	for (size_t i = 0; i < f->pieces; i++) {
 		struct foreign_piece *p = &f->piece[i];
 
-		p->filled = (uint64_t)(part * (double)slots_of(f, p) + 0.5);
+		p->filled =
+		    (uint64_t)(part * (double)foreign_slots(f, p) + 0.5);
 		all += p->filled;
 	}
 	f->estimated = all > 0;
 }
 
 int
-foreign_fill(const struct recording *rec, struct foreign *f)
+foreign_fill(struct foreign *f)
 {
-	struct search s = { .rec = rec, .f = f, .fd = -1 };
+	struct fill_search s = { .f = f, .fd = -1 };
 	uint64_t packets = 0;
 
 	if (f->form.prefix || !f->format || !f->shape.header)
 		return 0;
 	for (size_t i = 0; i < f->pieces; i++) {
 		f->piece[i].before = packets;
-		packets += slots_of(f, &f->piece[i]);
+		packets += foreign_slots(f, &f->piece[i]);
 	}
 	f->filler = calloc(packets / 64 + 1, sizeof *f->filler);
 	if (!f->filler)
@@ -221,9 +215,8 @@ is_known(const struct foreign *f, const struct foreign_piece *p)
 }
 
 bool
-foreign_knows_holes(const struct recording *rec, uint64_t number)
+foreign_knows_holes(const struct foreign *f, uint64_t number)
 {
-	const struct foreign *f = rec->foreign;
 	const struct foreign_piece *p = foreign_piece_find(f, number);
 
 	return p && is_known(f, p);
@@ -236,10 +229,9 @@ foreign_estimates(const struct foreign *f)
 }
 
 int
-foreign_holes(const struct recording *rec, uint64_t number,
+foreign_holes(const struct foreign *f, uint64_t number,
 	      void (*hole)(void *arg, uint64_t at, uint64_t count), void *arg)
 {
-	const struct foreign *f = rec->foreign;
 	const struct foreign_piece *p = foreign_piece_find(f, number);
 	uint64_t slots, count = 0;
 
@@ -249,7 +241,7 @@ foreign_holes(const struct recording *rec, uint64_t number,
 		return -ENODATA;
 	if (!p->filled)
 		return 0;
-	slots = slots_of(f, p);
+	slots = foreign_slots(f, p);
 	for (uint64_t i = 0; i <= slots; i++) {
 		uint64_t n = p->before + i;
 

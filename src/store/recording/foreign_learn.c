@@ -6,6 +6,15 @@
  *
  * If no form is found, the data is treated as plain bytes: a length that
  * divides all chunks is taken for a packet, so that all of it is read.
+ *
+ * Sequences that are computed from times need the frames per second and the
+ * threads.
+ *
+ * The threads are those of the first packets; more and more packets are looked
+ * at, until each thread came four times on average.  The frames per second show
+ * at the end of a second: that place is found by bisection, and the highest
+ * frame number around it is the last one of its second.  Two such places are
+ * looked at, because the last frame may be missing at one of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,21 +23,56 @@
 #include <unistd.h>
 
 #include "base/module.h"
+#include "contract/defaults.h"
+#include "store/disk/file.h"
 #include "store/recording/foreign_priv.h"
 #include "store/record/geometry.h"
-#include "store/disk/file.h"
 
 enum { PAGE = 4096, MEGA = 1 << 20 };
 
-/* ---- form --------------------------------------------------------------- */
+void
+packet_cursor_close(struct packet_cursor *g)
+{
+	if (g->fd >= 0)
+		close(g->fd);
+	g->fd = -1;
+}
+
+bool
+packet_read(struct packet_cursor *g, size_t piece, uint64_t slot,
+	    struct format_packet *p)
+{
+	enum { HEADER = 64 };
+	uint8_t raw[PACKET_PREFIX + HEADER] = { 0 };
+	const struct foreign *f = g->f;
+	const struct foreign_piece *at = &f->piece[piece];
+	uint32_t prefix = f->form.prefix, bytes = f->form.packet;
+
+	if (!f->format || slot >= at->stored / bytes)
+		return false;
+	if (g->fd >= 0 && g->piece != piece)
+		packet_cursor_close(g);
+	if (g->fd < 0)
+		g->fd = foreign_piece_open(f, at);
+	g->piece = piece;
+	if (bytes > sizeof raw)
+		bytes = sizeof raw;
+	if (g->fd < 0 ||
+	    pread(g->fd, raw, bytes,
+		  (off_t)(at->offset + slot * f->form.packet)) != bytes)
+		return false;
+	f->format->parse(&f->shape, prefix ? raw : NULL, raw + prefix, p);
+	return true;
+}
+
+/* ---- form -------------------------------------------------------------- */
 
 static bool
-look(const struct recording *rec, struct foreign *f, size_t piece,
-     uint32_t packet, uint8_t *data)
+look(struct foreign *f, size_t piece, uint32_t packet, uint8_t *data)
 {
 	const struct foreign_piece *p = &f->piece[piece];
-	int fd = foreign_piece_open(rec, f, p);
-	struct foreign_form form;
+	int fd = foreign_piece_open(f, p);
+	struct packet_form form;
 	ssize_t got;
 	bool found;
 
@@ -36,7 +80,7 @@ look(const struct recording *rec, struct foreign *f, size_t piece,
 		return false;
 	got = read_whole(fd, data, p->stored < MEGA ? p->stored : MEGA,
 			 p->offset);
-	found = got > 0 && foreign_form_find(&form, data, (size_t)got, packet);
+	found = got > 0 && packet_form_find(&form, data, (size_t)got, packet);
 	close(fd);
 	if (found)
 		f->form = form;
@@ -44,7 +88,7 @@ look(const struct recording *rec, struct foreign *f, size_t piece,
 }
 
 static bool
-look_all(const struct recording *rec, struct foreign *f, uint32_t packet)
+look_all(struct foreign *f, uint32_t packet)
 {
 	enum { LOOKS = 8 };
 	size_t step = (f->pieces + LOOKS - 1) / LOOKS;
@@ -52,7 +96,7 @@ look_all(const struct recording *rec, struct foreign *f, uint32_t packet)
 	bool found = false;
 
 	for (size_t i = 0; data && i < f->pieces && !found; i += step)
-		found = look(rec, f, i, packet, data);
+		found = look(f, i, packet, data);
 	free(data);
 	return found;
 }
@@ -68,17 +112,17 @@ take_bytes(struct foreign *f, uint32_t packet)
 		unit /= 2;
 	if (!packet)
 		packet = unit && unit <= MEGA ? (uint32_t)unit : 1;
-	f->form = (struct foreign_form){ "raw", packet, 0 };
+	f->form = (struct packet_form){ "raw", packet, 0 };
 }
 
 static void
-find_form(const struct recording *rec, struct foreign *f)
+find_form(struct foreign *f)
 {
 	uint32_t packet = f->cfg.packet ? f->cfg.packet : f->form.packet;
 
-	if (look_all(rec, f, packet))
+	if (look_all(f, packet))
 		return;
-	if (!packet || !look_all(rec, f, 0))
+	if (!packet || !look_all(f, 0))
 		take_bytes(f, packet);
 	else
 		foreign_note(f,
@@ -87,7 +131,7 @@ find_form(const struct recording *rec, struct foreign *f)
 			     packet, f->form.packet);
 }
 
-/* ---- lengths ------------------------------------------------------------ */
+/* ---- lengths ----------------------------------------------------------- */
 
 /*
  * Number of packets in a chunk without its padding.  VLBI-streamer pads a chunk
@@ -171,8 +215,7 @@ measure(struct foreign *f)
 	f->pieces = kept;
 }
 
-/* ---- chunks whose end was never written
- * ----------------------------------- */
+/* ---- chunks whose end was never written -------------------------------- */
 
 /* True if a packet begins with zeros only. */
 static bool
@@ -180,7 +223,7 @@ is_blank(int fd, const struct foreign *f, const struct foreign_piece *p,
 	 uint64_t slot)
 {
 	enum { HEADER = 32 };
-	static const uint8_t blank[FOREIGN_PREFIX + HEADER];
+	static const uint8_t blank[PACKET_PREFIX + HEADER];
 	uint8_t raw[sizeof blank];
 	size_t bytes = f->form.prefix + HEADER;
 
@@ -190,11 +233,10 @@ is_blank(int fd, const struct foreign *f, const struct foreign_piece *p,
 }
 
 static void
-cut_blank(const struct recording *rec, struct foreign *f,
-	  struct foreign_piece *p)
+cut_blank(struct foreign *f, struct foreign_piece *p)
 {
 	uint64_t low = 0, high = p->stored / f->form.packet;
-	int fd = foreign_piece_open(rec, f, p);
+	int fd = foreign_piece_open(f, p);
 
 	if (fd < 0)
 		return;
@@ -223,7 +265,7 @@ cut_blank(const struct recording *rec, struct foreign *f,
  * any order, so after a power failure a chunk may have its length but end in
  * zeros. */
 static void
-cut_blanks(const struct recording *rec, struct foreign *f)
+cut_blanks(struct foreign *f)
 {
 	enum { LAST = 256 };
 	size_t kept = f->pieces > LAST ? f->pieces - LAST : 0;
@@ -231,19 +273,19 @@ cut_blanks(const struct recording *rec, struct foreign *f)
 	if (f->kind != FOREIGN_CHUNKS || !f->shape.header)
 		return;
 	for (size_t i = kept; i < f->pieces; i++) {
-		cut_blank(rec, f, &f->piece[i]);
+		cut_blank(f, &f->piece[i]);
 		if (f->piece[i].stored)
 			f->piece[kept++] = f->piece[i];
 	}
 	f->pieces = kept;
 }
 
-/* ---- shape -------------------------------------------------------------- */
+/* ---- shape ------------------------------------------------------------- */
 
 /* True if the counters of the first packets count: at least half of their steps
  * must be positive and small. */
 static bool
-is_counting(struct glance *g)
+is_counting(struct packet_cursor *g)
 {
 	enum { PACKETS = 17, STEP_MOST = 64 };
 	struct format_packet p;
@@ -251,7 +293,7 @@ is_counting(struct glance *g)
 	unsigned seen = 0, small = 0;
 
 	for (uint64_t i = 0; i < PACKETS; i++) {
-		if (!foreign_glance(g, 0, i, &p) || !(p.has & FORMAT_SEQUENCE))
+		if (!packet_read(g, 0, i, &p) || !(p.has & FORMAT_SEQUENCE))
 			break;
 		small +=
 		    seen && p.sequence > last && p.sequence - last <= STEP_MOST;
@@ -262,7 +304,7 @@ is_counting(struct glance *g)
 }
 
 static bool
-try_shape(struct glance *g, enum sequence_kind sequence, uint32_t at)
+try_shape(struct packet_cursor *g, enum sequence_kind sequence, uint32_t at)
 {
 	struct foreign *f = g->f;
 	uint32_t prefix = f->form.prefix;
@@ -283,7 +325,7 @@ try_shape(struct glance *g, enum sequence_kind sequence, uint32_t at)
 }
 
 static bool
-find_counter(struct glance *g)
+find_counter(struct packet_cursor *g)
 {
 	static const struct {
 		enum sequence_kind kind;
@@ -304,7 +346,7 @@ find_counter(struct glance *g)
 /* Finds format and shape.  0; -ENOENT if the format's module is not installed
  * or accepts no shape: packets are then plain bytes. */
 static int
-find_shape(struct glance *g)
+find_shape(struct packet_cursor *g)
 {
 	struct foreign *f = g->f;
 	struct fault fault;
@@ -336,19 +378,216 @@ shape_bytes(struct foreign *f)
 	};
 }
 
-int
-foreign_learn(const struct recording *rec, struct foreign *f)
-{
-	struct glance g = { .rec = rec, .f = f, .fd = -1 };
+/* ---- threads ----------------------------------------------------------- */
 
-	find_form(rec, f);
+/* True if the packet begins a frame with a time, and is not fill. */
+static bool
+is_timed(const struct format_packet *p)
+{
+	const uint32_t all = FORMAT_TIME | FORMAT_VALID;
+
+	return (p->has & all) == all;
+}
+
+/* The first such packet of a piece among the LOOKS from `slot` on. */
+static bool
+timed_near(struct packet_cursor *g, size_t piece, uint64_t slot,
+	   struct format_packet *p)
+{
+	enum { LOOKS = 64 };
+
+	for (unsigned i = 0; i < LOOKS; i++) {
+		if (!packet_read(g, piece, slot + i, p))
+			return false;
+		if (is_timed(p))
+			return true;
+	}
+	return false;
+}
+
+static void
+add_thread(struct foreign *f, uint32_t thread)
+{
+	for (uint32_t i = 0; i < f->shape.threads_n; i++) {
+		if (f->thread[i] == thread)
+			return;
+	}
+	if (f->shape.threads_n < FOREIGN_THREADS)
+		f->thread[f->shape.threads_n++] = thread;
+}
+
+static void
+find_threads(struct packet_cursor *g)
+{
+	enum { FIRST = 32, MOST = 4 * FOREIGN_THREADS, TIMES = 4 };
+	struct foreign *f = g->f;
+	struct format_packet p;
+
+	f->shape.threads = f->thread;
+	for (uint64_t i = 0, n = FIRST; i < n && n <= MOST; i++) {
+		if (!packet_read(g, 0, i, &p))
+			break;
+		if (is_timed(&p))
+			add_thread(f, p.thread);
+		if (i + 1 == n && TIMES * f->shape.threads_n > n)
+			n *= 2;
+	}
+}
+
+/* ---- frames per second ------------------------------------------------- */
+
+static bool
+is_after(struct packet_cursor *g, size_t piece, uint64_t slot, int64_t second)
+{
+	struct format_packet p;
+
+	return timed_near(g, piece, slot, &p) && p.second > second;
+}
+
+/* The first piece, from index 1 on, that begins after a second; or the number
+ * of pieces. */
+static size_t
+piece_after(struct packet_cursor *g, int64_t second)
+{
+	size_t low = 1, high = g->f->pieces;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_after(g, middle, 0, second))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* The first packet of a piece that is after a second. */
+static uint64_t
+slot_after(struct packet_cursor *g, size_t piece, int64_t second)
+{
+	uint64_t low = 0;
+	uint64_t high = g->f->piece[piece].stored / g->f->form.packet;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (is_after(g, piece, middle, second))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* The highest frame number among the packets of a piece around a slot. */
+static uint32_t
+highest_near(struct packet_cursor *g, size_t piece, uint64_t slot)
+{
+	uint64_t around = 4ull * g->f->shape.threads_n * g->f->parts + 16;
+	uint64_t from = slot > around ? slot - around : 0;
+	struct format_packet p;
+	uint32_t highest = 0;
+
+	for (uint64_t i = from; i < slot + around; i++) {
+		if (!packet_read(g, piece, i, &p))
+			break;
+		if (is_timed(&p) && p.frame > highest)
+			highest = p.frame;
+	}
+	return highest;
+}
+
+/* The frames per second, from the highest frame number at the end of a second;
+ * 0 if the recording ends within that second. */
+static uint32_t
+rate_at_end(struct packet_cursor *g, int64_t second)
+{
+	size_t piece = piece_after(g, second);
+	uint64_t slot = slot_after(g, piece - 1, second), slots;
+	uint32_t highest;
+
+	slots = g->f->piece[piece - 1].stored / g->f->form.packet;
+	if (slot == slots && piece == g->f->pieces)
+		return 0;
+	highest = highest_near(g, piece - 1, slot);
+	if (slot == slots) {
+		uint32_t next = highest_near(g, piece, 0);
+
+		highest = next > highest ? next : highest;
+	}
+	return highest + 1;
+}
+
+/* Finds the threads and the frames per second, as far as the packets say. */
+static void
+find_rate(struct packet_cursor *g)
+{
+	struct foreign *f = g->f;
+	struct format_packet p;
+	uint32_t first, second;
+	size_t piece = 0;
+
+	while (piece < f->pieces && !timed_near(g, piece, 0, &p))
+		piece++;
+	if (piece == f->pieces)
+		return;
+	find_threads(g);
+	if (!f->shape.threads_n)
+		return;
+	first = rate_at_end(g, p.second);
+	second = first ? rate_at_end(g, p.second + 1) : 0;
+	f->shape.fps = first > second ? first : second;
+}
+
+/* ---- sequences --------------------------------------------------------- */
+
+static bool
+thread_place(const struct foreign *f, uint32_t thread, uint32_t *place)
+{
+	for (*place = 0; *place < f->shape.threads_n; (*place)++) {
+		if (f->thread[*place] == thread)
+			return true;
+	}
+	return false;
+}
+
+bool
+foreign_sequence(const struct foreign *f, const struct format_packet *p,
+		 uint64_t slot, uint64_t *sequence)
+{
+	uint64_t frames;
+	uint32_t place;
+
+	if (f->counted) {
+		*sequence = p->sequence - slot;
+		return p->has & FORMAT_SEQUENCE;
+	}
+	if (!is_timed(p) || !f->shape.fps || p->frame >= f->shape.fps ||
+	    !thread_place(f, p->thread, &place))
+		return false;
+	/* The same arithmetic as in the format plugins. */
+	frames = (uint64_t)(p->second - FORMAT_Y2000) * f->shape.fps + p->frame;
+	*sequence =
+	    (frames * f->shape.threads_n + place) * f->parts + p->part - slot;
+	return true;
+}
+
+/* ---- all --------------------------------------------------------------- */
+
+int
+foreign_learn(struct foreign *f)
+{
+	struct packet_cursor g = { .f = f, .fd = -1 };
+
+	find_form(f);
 	measure(f);
 	if (!f->pieces)
 		return -EBADMSG;
 	if (find_shape(&g))
 		shape_bytes(f);
 	f->parts = f->shape.parts;
-	cut_blanks(rec, f);
+	cut_blanks(f);
 	if (!f->pieces)
 		return -EBADMSG;
 	/* Without a .cfg, packets stored with their header show that it was
@@ -356,7 +595,7 @@ foreign_learn(const struct recording *rec, struct foreign *f)
 	if (f->kind == FOREIGN_CHUNKS && f->form.prefix)
 		f->made_by = "VLBI-streamer";
 	if (f->shape.header)
-		foreign_rate(&g);
-	foreign_glance_end(&g);
+		find_rate(&g);
+	packet_cursor_close(&g);
 	return 0;
 }

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_RECORDING_FOREIGN_PRIV_H
-#define SPATE_STORE_RECORDING_FOREIGN_PRIV_H
+#ifndef SPATE_STORE_FOREIGN_FOREIGN_PIECE_H
+#define SPATE_STORE_FOREIGN_FOREIGN_PIECE_H
 
+#include "contract/format.h"
+#include "store/disk/layout.h"
 #include "store/recording/foreign.h"
 #include "store/record/foreign_form.h"
-#include "store/recording/recording_priv.h"
-#include "store/disk/sg.h"
+#include "store/record/vbs_cfg.h"
+
+/*
+ * The inside of a foreign recording, for the files of this room.  Its pieces
+ * become blocks; each file adds what it finds out about them.
+ */
 
 /* most threads of a VDIF stream */
 enum { FOREIGN_THREADS = 1024 };
@@ -34,12 +40,23 @@ struct foreign_piece {
 	uint64_t filled; /* packets of it that are fill */
 };
 
+/* The part of a foreign recording on one disk. */
+struct foreign_part {
+	int dir; /* descriptor of its folder; negative: not on this disk */
+	/* folder of the scatter/gather file, relative to the disk; NULL: none */
+	const char *folder;
+};
+
 /* Everything found of a foreign recording; freed when that is closed. */
 struct foreign {
+	const struct disks *disks;
+	char name[LAYOUT_FILE];	   /* name of its files, with their extension */
+	struct foreign_part *part; /* one per disk */
+	json_t *head;		   /* first line of metadata, made up */
 	enum foreign_kind kind;
 	const char *made_by;
-	struct foreign_cfg cfg;
-	struct foreign_form form;
+	struct vbs_cfg cfg;
+	struct packet_form form;
 	uint32_t parts;	     /* packets of a frame */
 	uint64_t full_bytes; /* bytes stored in a full block */
 	struct foreign_piece *piece;
@@ -60,18 +77,17 @@ struct foreign {
 
 /* A cursor over packets anywhere in the recording, which keeps the last file
  * open. */
-struct glance {
-	const struct recording *rec;
+struct packet_cursor {
 	struct foreign *f;
 	size_t piece; /* whose file is open */
 	int fd;	      /* -1: no file is open */
 };
 
 /* Reads and parses the header of a packet.  False if it cannot be read. */
-bool foreign_glance(struct glance *g, size_t piece, uint64_t slot,
-		    struct format_packet *p);
+bool packet_read(struct packet_cursor *g, size_t piece, uint64_t slot,
+		 struct format_packet *p);
 /* Closes the cursor's file. */
-void foreign_glance_end(struct glance *g);
+void packet_cursor_close(struct packet_cursor *g);
 
 /* Computes from packet `slot` of a piece the absolute sequence of the piece's
  * first packet.  False if the packet does not say. */
@@ -87,28 +103,17 @@ int foreign_add(struct foreign *f, const struct foreign_piece *piece);
 
 /* Lists the recording's files; sets kind, made_by and the folders of the parts.
  * 0, -ENOENT or another -errno. */
-int foreign_find(struct recording *rec, struct foreign *f);
-
-/* Adds the blocks of the scatter/gather file in each part's folder.  0 or
- * -ENOMEM. */
-int foreign_sg(struct recording *rec, struct foreign *f);
-
-/* Sorts the pieces by number, keeps one of each number, and replaces impossible
- * numbers.  0 or -ENOMEM. */
-int foreign_settle(const struct recording *rec, struct foreign *f);
+int foreign_find(struct foreign *f);
 
 /* Learns the format, and the bytes of each piece; removes pieces without a
  * packet.  0; -EBADMSG if none is left. */
-int foreign_learn(const struct recording *rec, struct foreign *f);
-
-/* Finds the threads and the frames per second, as far as the packets say. */
-void foreign_rate(struct glance *g);
+int foreign_learn(struct foreign *f);
 
 /* Sets sequences and times of the pieces.  Always 0. */
-int foreign_time(const struct recording *rec, struct foreign *f);
+int foreign_time(struct foreign *f);
 
 /* Counts the packets that jive5ab made up where none came.  0 or -ENOMEM. */
-int foreign_fill(const struct recording *rec, struct foreign *f);
+int foreign_fill(struct foreign *f);
 
 /* The piece that became the block with this number; NULL if there is none. */
 const struct foreign_piece *foreign_piece_find(const struct foreign *f,
@@ -116,12 +121,19 @@ const struct foreign_piece *foreign_piece_find(const struct foreign *f,
 
 /* Cuts the one file of each disk into numbered pieces.  0; -ENOTSUP if the
  * packets of several files do not say their order; or another -errno. */
-int foreign_single(const struct recording *rec, struct foreign *f);
+int foreign_single(struct foreign *f);
 
 /* Opens the file of a piece, also through links within its disk.  Returns the
  * descriptor or -errno. */
-int foreign_piece_open(const struct recording *rec, const struct foreign *f,
+int foreign_piece_open(const struct foreign *f,
 		       const struct foreign_piece *piece);
+
+/* Packets of a piece, as they are stored. */
+static inline uint64_t
+foreign_slots(const struct foreign *f, const struct foreign_piece *p)
+{
+	return p->stored / f->form.packet;
+}
 
 /* Bytes of data in a packet, without its prefix. */
 static inline uint32_t

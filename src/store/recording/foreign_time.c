@@ -11,27 +11,169 @@
  *
  * A sequence that goes backwards, or so far ahead that it cannot be a loss,
  * means that the sender started anew: counting goes on from there.
+ *
+ * VLBI-streamer can write one file on each disk.  Which parts of the stream are
+ * in which file shows only in the packets: their sequences jump where the
+ * following packets went to another disk.  Since sequences only grow, the end
+ * of a stretch without a jump is found by bisection.  The stretches are cut
+ * into pieces of a usual size and sorted by sequence.  With one disk nothing
+ * has to be sorted.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "store/recording/foreign_priv.h"
 
+/* ---- one file on each disk --------------------------------------------- */
+
+enum { PIECE = 64 << 20, STRETCHES = 1 << 20 };
+
+/* State of cutting. */
+struct cutter {
+	struct packet_cursor g;
+	struct foreign *f; /* before the cut, its pieces are whole files */
+	struct foreign_piece *to;
+	size_t n, room;
+};
+
+static int
+add(struct cutter *c, const struct foreign_piece *p)
+{
+	struct foreign_piece *grown = c->to;
+
+	if (c->n == c->room) {
+		c->room = 2 * c->room + 64;
+		grown = realloc(grown, c->room * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		c->to = grown;
+	}
+	c->to[c->n++] = *p;
+	return c->n <= STRETCHES ? 0 : -EFBIG;
+}
+
+/* Adds packets [from, to) of a file, as pieces.  `first` is the sequence that
+ * the file's packet 0 would have without jumps; pieces are sorted by it. */
+static int
+cut(struct cutter *c, const struct foreign_piece *file, uint64_t from,
+    uint64_t to, uint64_t first)
+{
+	uint64_t packet = c->f->form.packet, most = PIECE / packet;
+	int err = 0;
+
+	most -= most % c->f->shape.parts;
+	most = most ? most : c->f->shape.parts;
+	for (uint64_t n; from < to && !err; from += n) {
+		struct foreign_piece p = *file;
+
+		n = to - from < most ? to - from : most;
+		p.offset = from * packet;
+		p.stored = n * packet;
+		p.bytes = n * foreign_payload(c->f);
+		p.first = first + from;
+		err = add(c, &p);
+	}
+	return err;
+}
+
+static bool
+first_at(struct cutter *c, size_t file, uint64_t slot, uint64_t *first)
+{
+	struct format_packet p;
+
+	return packet_read(&c->g, file, slot, &p) &&
+	       foreign_sequence(c->f, &p, slot, first);
+}
+
+/* End of the stretch without a jump that begins at `from`. */
+static uint64_t
+stretch_end(struct cutter *c, size_t file, uint64_t from, uint64_t end,
+	    uint64_t first)
+{
+	uint64_t low = from, step = 1, is;
+
+	while (low + step < end && first_at(c, file, low + step, &is) &&
+	       is == first) {
+		low += step;
+		step *= 2;
+	}
+	for (end = low + step < end ? low + step : end; low + 1 < end;) {
+		uint64_t middle = low + (end - low) / 2;
+
+		if (first_at(c, file, middle, &is) && is == first)
+			low = middle;
+		else
+			end = middle;
+	}
+	return end;
+}
+
+static int
+cut_stretches(struct cutter *c, size_t file)
+{
+	const struct foreign_piece *whole = &c->f->piece[file];
+	uint64_t end = whole->stored / c->f->form.packet, first = 0, to;
+	int err = 0;
+
+	for (uint64_t from = 0; from < end && !err; from = to) {
+		if (!first_at(c, file, from, &first) && !from)
+			return -ENOTSUP;
+		to = stretch_end(c, file, from, end, first);
+		err = cut(c, whole, from, to, first);
+	}
+	return err;
+}
+
+static int
+by_first(const void *a, const void *b)
+{
+	const struct foreign_piece *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->disk < y->disk ? -1 : x->disk > y->disk;
+}
+
+int
+foreign_single(struct foreign *f)
+{
+	struct cutter c = { .g = { .f = f, .fd = -1 }, .f = f };
+	int err = 0;
+
+	if (f->pieces == 1) {
+		err = cut(&c, &f->piece[0], 0,
+			  f->piece[0].stored / f->form.packet, 0);
+	} else {
+		for (size_t i = 0; i < f->pieces && !err; i++)
+			err = f->format ? cut_stretches(&c, i) : -ENOTSUP;
+	}
+	packet_cursor_close(&c.g);
+	if (!err) {
+		qsort(c.to, c.n, sizeof *c.to, by_first);
+		for (size_t i = 0; i < c.n; i++)
+			c.to[i].number = c.to[i].file = i;
+		f->full_bytes = c.to[0].stored;
+		free(f->piece);
+		f->piece = c.to;
+		f->pieces = c.n;
+	} else {
+		free(c.to);
+	}
+	return err;
+}
+
+/* ---- sequences --------------------------------------------------------- */
+
 enum { FAR = 1 << 28 };
 
 struct timing {
-	struct glance g;
+	struct packet_cursor g;
 	struct foreign *f;
 	bool based;
 	/* expected sequence (relative) and block number of the next piece */
 	uint64_t next, number;
 	uint64_t full; /* packets of a full block */
 };
-
-static uint64_t
-slots_of(const struct foreign *f, const struct foreign_piece *p)
-{
-	return p->stored / f->form.packet;
-}
 
 static int
 by_value(const void *a, const void *b)
@@ -59,7 +201,7 @@ sequence_at(struct timing *t, size_t piece, uint64_t *sequence)
 	if (!t->f->counted && !t->f->shape.fps)
 		return false;
 	for (uint64_t i = 0; i < want + FILL_MOST && n < want; i++) {
-		if (!foreign_glance(&t->g, piece, i, &p))
+		if (!packet_read(&t->g, piece, i, &p))
 			break;
 		n += foreign_sequence(t->f, &p, i, &seen[n]);
 	}
@@ -117,7 +259,7 @@ place(struct timing *t, size_t piece)
 	if (piece && !absent)
 		p[-1].lost = ahead;
 	p->first = t->next + ahead;
-	t->next = p->first + slots_of(t->f, p);
+	t->next = p->first + foreign_slots(t->f, p);
 	t->number = p->number + 1;
 }
 
@@ -127,11 +269,10 @@ static bool
 ahead_at_end(struct timing *t, uint64_t *ahead)
 {
 	const struct foreign_piece *p = &t->f->piece[t->f->pieces - 1];
-	uint64_t last = slots_of(t->f, p) - 1, sequence;
+	uint64_t last = foreign_slots(t->f, p) - 1, sequence;
 	struct format_packet packet;
 
-	if (!t->based ||
-	    !foreign_glance(&t->g, t->f->pieces - 1, last, &packet) ||
+	if (!t->based || !packet_read(&t->g, t->f->pieces - 1, last, &packet) ||
 	    !foreign_sequence(t->f, &packet, last, &sequence))
 		return false;
 	*ahead = unwrapped(t, sequence) - t->f->base - p->first;
@@ -155,7 +296,7 @@ look_at_end(struct timing *t)
 	for (unsigned i = 0; i <= PAGE / f->form.packet; i++) {
 		if (!ahead_at_end(t, &ahead))
 			return;
-		if (ahead < FAR || !padded || slots_of(f, p) < 2)
+		if (ahead < FAR || !padded || foreign_slots(f, p) < 2)
 			break;
 		p->stored -= f->form.packet;
 		p->bytes -= foreign_payload(f);
@@ -164,7 +305,7 @@ look_at_end(struct timing *t)
 		p->lost = ahead;
 }
 
-/* ---- times -------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------- */
 
 /* Nanoseconds that so many packets last; 0 if the rate is unknown. */
 static int64_t
@@ -183,7 +324,7 @@ time_at(struct timing *t, size_t piece, uint64_t slot, int64_t *ns)
 	struct format_packet p;
 
 	for (uint64_t i = 0; i < LOOKS; i++) {
-		if (!foreign_glance(&t->g, piece, slot + i, &p))
+		if (!packet_read(&t->g, piece, slot + i, &p))
 			return false;
 		if ((p.has & all) != all)
 			continue;
@@ -197,7 +338,7 @@ static void
 date(struct timing *t, size_t piece)
 {
 	struct foreign_piece *p = &t->f->piece[piece];
-	uint64_t last = slots_of(t->f, p) - 1;
+	uint64_t last = foreign_slots(t->f, p) - 1;
 
 	p->first_ns = p->last_ns = p->changed_ns;
 	p->timed = t->f->shape.header && time_at(t, piece, 0, &p->first_ns);
@@ -209,10 +350,10 @@ date(struct timing *t, size_t piece)
 }
 
 int
-foreign_time(const struct recording *rec, struct foreign *f)
+foreign_time(struct foreign *f)
 {
 	struct timing t = {
-		.g = { .rec = rec, .f = f, .fd = -1 },
+		.g = { .f = f, .fd = -1 },
 		.f = f,
 		.full = f->full_bytes / f->form.packet,
 	};
@@ -222,6 +363,6 @@ foreign_time(const struct recording *rec, struct foreign *f)
 	look_at_end(&t);
 	for (size_t i = 0; i < f->pieces; i++)
 		date(&t, i);
-	foreign_glance_end(&t.g);
+	packet_cursor_close(&t.g);
 	return 0;
 }

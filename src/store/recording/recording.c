@@ -390,13 +390,43 @@ is_foreign(const struct recording *rec, int err)
 	       err == -EXDEV;
 }
 
+/* Takes what the indexes and the metadata of another program's recording would
+ * say, if it had any. */
+static int
+take_foreign(struct recording *rec)
+{
+	struct foreign *f = rec->foreign;
+	int err = 0;
+
+	strcpy(rec->name, foreign_name(f));
+	rec->head = json_incref(foreign_head(f));
+	rec->base = malloc(sizeof *rec->base);
+	if (!rec->base)
+		return -ENOMEM;
+	rec->base[0] = (struct recording_base){ .base = foreign_base(f) };
+	rec->bases = 1;
+	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
+		struct recording_part *part = &rec->part[i];
+
+		part->dir = foreign_take_dir(f, i);
+		if (part->dir < 0)
+			continue;
+		err = foreign_records(f, i, &part->record, &part->records);
+		part->ended = true;
+		part->end = foreign_end(f);
+	}
+	return err;
+}
+
 int
 recording_open_foreign(struct recording **rec, const struct disks *disks,
 		       const char *name)
 {
 	struct recording *r = make(disks, name);
-	int err = r ? foreign_open(r) : -ENOMEM;
+	int err = r ? foreign_open(&r->foreign, disks, name) : -ENOMEM;
 
+	if (!err)
+		err = take_foreign(r);
 	if (!err)
 		err = compose(r);
 	if (!err)

@@ -510,7 +510,7 @@ recording_holes(struct recording *rec, uint64_t number,
 		return 0;
 	}
 	if (rec->foreign)
-		return foreign_holes(rec, number, hole, arg);
+		return foreign_holes(rec->foreign, number, hole, arg);
 	line = find_line(rec, b);
 	if (!line && recording_is_awaited(rec, number))
 		return -EAGAIN;

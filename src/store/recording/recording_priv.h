@@ -7,6 +7,7 @@
 #include "contract/format.h"
 #include "store/record/fill.h"
 #include "store/disk/layout.h"
+#include "store/recording/foreign.h"
 #include "store/recording/recording.h"
 #include "store/record/row.h"
 #include "store/disk/file.h"
@@ -35,8 +36,6 @@ struct recording_part {
 	 * recording; no ordering is needed, a late look only costs a delay. */
 	atomic_bool hangs;
 	int held; /* descriptor of the index with our lock on it; 0: none */
-	/* Mark6: folder of the scatter/gather file, relative to the disk. */
-	const char *folder;
 	struct index_record end;
 };
 
@@ -61,7 +60,7 @@ struct recording_duplicate {
 };
 
 enum { RECORDING_SUBS = 65536 }; /* most substreams */
-enum { RECORDING_PATH = 2 * LAYOUT_FILE };
+enum { RECORDING_PATH = FOREIGN_PATH };
 
 /* Notes in rec->refused that a file on a disk is implausibly long, and was not
  * read. */

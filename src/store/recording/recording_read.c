@@ -52,7 +52,7 @@ recording_where(const struct recording *rec, const struct recording_block *b,
 		return -ENOENT;
 	w->links = rec->foreign ? DISK_LINKS : DISK_NO_LINKS;
 	if (rec->foreign)
-		return foreign_where(rec, b->record.number, w->file,
+		return foreign_where(rec->foreign, b->record.number, w->file,
 				     &w->offset);
 	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
 	memcpy(w->file, spot.file, sizeof spot.file);
@@ -84,7 +84,7 @@ recording_chunk_bytes(const struct recording *rec,
 	if (b->disk < 0 || rec->part[b->disk].dir < 0)
 		return -ENOENT;
 	if (rec->foreign)
-		return foreign_chunk_bytes(rec, b->record.number);
+		return foreign_chunk_bytes(rec->foreign, b->record.number);
 	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
 	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
 		    AT_SYMLINK_NOFOLLOW) < 0)
@@ -142,7 +142,7 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	chunk->number = number;
 	chunk->offset = 0;
 	if (rec->foreign)
-		chunk->fd = foreign_chunk(rec, number, &chunk->offset);
+		chunk->fd = foreign_chunk(rec->foreign, number, &chunk->offset);
 	else
 		chunk->fd = recording_chunk_open(rec, b);
 	if (chunk->fd < 0)

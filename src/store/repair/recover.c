@@ -28,7 +28,7 @@
 
 #include "base/units.h"
 #include "store/disk/file.h"
-#include "store/record/foreign_form.h"
+#include "store/record/vbs_cfg.h"
 #include "store/repair/recover_priv.h"
 
 /* ---- is it one recording? ------------------------------------------------ */
@@ -441,8 +441,8 @@ static int
 write_cfg(const struct recovery *r, unsigned disk,
 	  const struct index_record *end)
 {
-	struct foreign_cfg cfg = { .packet = r->rec->map.cfg_packet,
-				   .files = end->number };
+	struct vbs_cfg cfg = { .packet = r->rec->map.cfg_packet,
+			       .files = end->number };
 
 	if (!cfg.packet || r->dry)
 		return 0;
@@ -450,7 +450,7 @@ write_cfg(const struct recovery *r, unsigned disk,
 		cfg.packets += r->known[i].kind == INDEX_BLOCK
 				   ? r->known[i].bytes / cfg.packet
 				   : 0;
-	return foreign_cfg_write(r->rec->part[disk].dir, r->rec->name, &cfg);
+	return vbs_cfg_write(r->rec->part[disk].dir, r->rec->name, &cfg);
 }
 
 static int

@@ -72,7 +72,7 @@ prepare(struct recovery *r, struct fault *fault)
 		return cannot(r, fault,
 			      "its name is none of ours, which jive5ab can "
 			      "read, too");
-	if (!foreign_layout(r->rec, &layout))
+	if (!foreign_layout(r->rec->foreign, &layout))
 		return cannot(r, fault,
 			      "its blocks do not lie as an index of ours could "
 			      "say");
@@ -155,7 +155,7 @@ note_holes(const struct recovery *r, unsigned disk, struct index_record *record)
 
 	if (record->present == slots)
 		return 0;
-	if (!foreign_knows_holes(r->rec, record->number)) {
+	if (!foreign_knows_holes(r->rec->foreign, record->number)) {
 		record->present = slots; /* readers take all slots as packets */
 		return 0;
 	}
@@ -163,7 +163,7 @@ note_holes(const struct recovery *r, unsigned disk, struct index_record *record)
 	if (!b.present)
 		return -ENOMEM;
 	memset(b.present, 0xff, ((size_t)slots / 64 + 1) * sizeof *b.present);
-	if (!foreign_holes(r->rec, record->number, hole_set, &b))
+	if (!foreign_holes(r->rec->foreign, record->number, hole_set, &b))
 		line = meta_holes(&b);
 	free(b.present);
 	if (line)

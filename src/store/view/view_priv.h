@@ -125,7 +125,8 @@ view_present(const struct view *v, const struct recording_block *b)
 {
 	uint64_t slots = b->bytes / v->payload;
 
-	if (v->rec->foreign && !foreign_knows_holes(v->rec, b->record.number))
+	if (v->rec->foreign &&
+	    !foreign_knows_holes(v->rec->foreign, b->record.number))
 		return slots;
 	return b->record.present < slots ? b->record.present : slots;
 }

@@ -25,7 +25,7 @@
 
 #include "store/disk/file.h"
 #include "store/disk/layout.h"
-#include "store/record/foreign_form.h"
+#include "store/record/vbs_cfg.h"
 #include "store/record/geometry.h"
 #include "store/record/meta.h"
 #include "store/record/sums.h"
@@ -817,14 +817,14 @@ write_cfg(const struct folder *f, const struct index_record *end,
 {
 	const json_t *bytes =
 	    json_object_get(json_object_get(tail, "end"), "bytes");
-	struct foreign_cfg cfg = { .packet = f->map.cfg_packet,
-				   .files = end->number };
+	struct vbs_cfg cfg = { .packet = f->map.cfg_packet,
+			       .files = end->number };
 	int err;
 
 	if (!cfg.packet)
 		return 0;
 	cfg.packets = (uint64_t)json_integer_value(bytes) / cfg.packet;
-	err = foreign_cfg_write(f->dir, f->map.name, &cfg);
+	err = vbs_cfg_write(f->dir, f->map.name, &cfg);
 	if (!err && fsync(f->dir) < 0)
 		err = -errno;
 	return err;
