@@ -25,7 +25,7 @@
 #include "fuse/tree/span.h"
 #include "fuse/tree/tree.h"
 #include "fuse/tree/tree_priv.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 
 enum { THREADS_MOST = 1024 };
 

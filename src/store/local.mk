@@ -7,20 +7,22 @@ libstore_a_SOURCES = \
 
 # store/record
 libstore_a_SOURCES += \
-	%D%/record/fill.c %D%/record/fill.h %D%/record/foreign_form.c \
-	%D%/record/foreign_form.h %D%/record/geometry.c %D%/record/geometry.h \
-	%D%/record/index.c %D%/record/index.h %D%/record/map_page.c \
-	%D%/record/map_page.h %D%/record/meta.c %D%/record/meta.h \
-	%D%/record/notes.c %D%/record/notes.h %D%/record/row.c \
-	%D%/record/row.h %D%/record/sums.c %D%/record/sums.h \
-	%D%/record/vbs_cfg.h
+	%D%/record/fill.c %D%/record/fill.h %D%/record/geometry.c \
+	%D%/record/geometry.h %D%/record/index.c %D%/record/index.h \
+	%D%/record/map_page.c %D%/record/map_page.h %D%/record/meta.c \
+	%D%/record/meta.h %D%/record/notes.c %D%/record/notes.h \
+	%D%/record/row.c %D%/record/row.h %D%/record/sums.c %D%/record/sums.h
+
+# store/foreign
+libstore_a_SOURCES += \
+	%D%/foreign/foreign.c %D%/foreign/foreign.h %D%/foreign/foreign_fill.c \
+	%D%/foreign/foreign_find.c %D%/foreign/foreign_learn.c \
+	%D%/foreign/foreign_piece.h %D%/foreign/foreign_time.c \
+	%D%/foreign/packet_form.c %D%/foreign/packet_form.h \
+	%D%/foreign/vbs_cfg.c %D%/foreign/vbs_cfg.h
 
 # store/recording
 libstore_a_SOURCES += \
-	%D%/recording/foreign.c %D%/recording/foreign.h \
-	%D%/recording/foreign_cfg.c %D%/recording/foreign_fill.c \
-	%D%/recording/foreign_find.c %D%/recording/foreign_learn.c \
-	%D%/recording/foreign_priv.h %D%/recording/foreign_time.c \
 	%D%/recording/loss.c %D%/recording/loss.h %D%/recording/recording.c \
 	%D%/recording/recording.h %D%/recording/recording_info.c \
 	%D%/recording/recording_list.c %D%/recording/recording_merge.c \

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "contract/bytes.h"
-#include "store/record/foreign_form.h"
-#include "store/record/vbs_cfg.h"
+#include "store/foreign/packet_form.h"
+#include "store/foreign/vbs_cfg.h"
 #include "store/disk/file.h"
 #include "unit/scratch.h"
 #include "unit/suite.h"

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "daemon/disks/housekeeping.h"
 #include "daemon/sessions/report.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 
 #define PATIENCE INT64_C(30000000000)
 

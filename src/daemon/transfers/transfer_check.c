@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "daemon/sessions/order.h"
 #include "daemon/sessions/report.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 
 struct session *
 transfer_session(const struct transfers *all, const char *name)

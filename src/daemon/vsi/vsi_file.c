@@ -35,7 +35,7 @@
 #include "base/module.h"
 #include "net/allow.h"
 #include "store/disk/disk.h"
-#include "store/record/foreign_form.h"
+#include "store/foreign/packet_form.h"
 
 enum {
 	ALLOW_MOST = 64,

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "store/list/catalogue.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/recording.h"
 
 enum {

@@ -31,7 +31,7 @@
 #include "store/disk/file.h"
 #include "store/list/entry.h"
 #include "store/record/index.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/loss.h"
 #include "store/recording/recording.h"
 

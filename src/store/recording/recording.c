@@ -35,7 +35,7 @@
 #include "base/shape.h"
 #include "base/units.h"
 #include "contract/defaults.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
 
 /* ---- errors ------------------------------------------------------------ */

@@ -14,7 +14,7 @@
 #include "base/shape.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
 
 /* ---- facts ------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
 
 /* Names that were found. */

@@ -24,7 +24,7 @@
 #include "base/units.h"
 #include "store/disk/file.h"
 #include "store/record/meta.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
 
 /* A piece of one disk's metadata while it is read. */

@@ -7,7 +7,7 @@
 #include "contract/format.h"
 #include "store/record/fill.h"
 #include "store/disk/layout.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/recording.h"
 #include "store/record/row.h"
 #include "store/disk/file.h"

@@ -23,7 +23,7 @@
 
 #include "base/clock.h"
 #include "base/ease.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
 
 /* ---- chunks ------------------------------------------------------------ */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/disk/layout.h"
 #include "store/repair/protect.h"
 

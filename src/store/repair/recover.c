@@ -28,7 +28,7 @@
 
 #include "base/units.h"
 #include "store/disk/file.h"
-#include "store/record/vbs_cfg.h"
+#include "store/foreign/vbs_cfg.h"
 #include "store/repair/recover_priv.h"
 
 /* ---- is it one recording? ------------------------------------------------ */

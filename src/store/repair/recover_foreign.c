@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/record/meta.h"
 #include "store/repair/recover_priv.h"
 

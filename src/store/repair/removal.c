@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "store/disk/layout.h"
 #include "store/list/entry.h"
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/repair/removal.h"
 
 /* Kinds of files, in the order in which they are deleted. */

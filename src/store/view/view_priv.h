@@ -2,7 +2,7 @@
 #ifndef SPATE_STORE_VIEW_VIEW_PRIV_H
 #define SPATE_STORE_VIEW_VIEW_PRIV_H
 
-#include "store/recording/foreign.h"
+#include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
 #include "store/view/view.h"
 

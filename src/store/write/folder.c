@@ -25,7 +25,7 @@
 
 #include "store/disk/file.h"
 #include "store/disk/layout.h"
-#include "store/record/vbs_cfg.h"
+#include "store/foreign/vbs_cfg.h"
 #include "store/record/geometry.h"
 #include "store/record/meta.h"
 #include "store/record/sums.h"

@@ -4,9 +4,9 @@
 
 #include "contract/format.h"
 #include "store/disk/layout.h"
-#include "store/recording/foreign.h"
-#include "store/record/foreign_form.h"
-#include "store/record/vbs_cfg.h"
+#include "store/foreign/foreign.h"
+#include "store/foreign/packet_form.h"
+#include "store/foreign/vbs_cfg.h"
 
 /*
  * The inside of a foreign recording, for the files of this room.  Its pieces

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "store/recording/foreign_priv.h"
+#include "store/foreign/foreign_piece.h"
 #include "store/record/meta.h"
 
 void

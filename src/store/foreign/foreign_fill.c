@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "contract/bytes.h"
 #include "store/record/fill.h"
-#include "store/recording/foreign_priv.h"
+#include "store/foreign/foreign_piece.h"
 #include "store/record/geometry.h"
 
 #define LOOK_NS NS_SECOND

@@ -26,7 +26,7 @@
 
 #include "base/clock.h"
 #include "store/disk/file.h"
-#include "store/recording/foreign_priv.h"
+#include "store/foreign/foreign_piece.h"
 
 enum { NAME_LONGEST = 128 };
 

@@ -9,7 +9,7 @@
  */
 #include "contract/bytes.h"
 #include "store/record/fill.h"
-#include "store/record/foreign_form.h"
+#include "store/foreign/packet_form.h"
 
 enum {
 	HEADERS = 16, /* packets that are looked at */

@@ -25,7 +25,7 @@
 #include "base/module.h"
 #include "contract/defaults.h"
 #include "store/disk/file.h"
-#include "store/recording/foreign_priv.h"
+#include "store/foreign/foreign_piece.h"
 #include "store/record/geometry.h"
 
 enum { PAGE = 4096, MEGA = 1 << 20 };

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "store/disk/disk.h"
-#include "store/record/vbs_cfg.h"
+#include "store/foreign/vbs_cfg.h"
 #include "store/disk/layout.h"
 #include "store/disk/file.h"
 

@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/recording/foreign_priv.h"
+#include "store/foreign/foreign_piece.h"
 
 /* ---- one file on each disk --------------------------------------------- */
 
