@@ -44,15 +44,15 @@ enum { MEMORY = 64 << 20, PATIENCE_S = 10, HUGE = 2 << 20 };
 static void
 pool_free(struct reader_pool *pool)
 {
-	for (unsigned i = 0; i < pool->lanes; i++)
-		pthread_cond_destroy(&pool->lane[i].work);
+	for (unsigned i = 0; i < pool->disks; i++)
+		pthread_cond_destroy(&pool->disk[i].work);
 	if (pool->memory)
 		munmap(pool->memory, pool->memory_bytes);
 	pthread_mutex_destroy(&pool->lock);
 	pthread_cond_destroy(&pool->ended);
 	free(pool->request);
 	free(pool->piece);
-	free(pool->lane);
+	free(pool->disk);
 	free(pool);
 }
 
@@ -84,8 +84,8 @@ reader_pool_leave(struct reader_pool *pool)
 
 	pthread_mutex_lock(&pool->lock);
 	pool->stop = true;
-	for (unsigned i = 0; i < pool->lanes; i++)
-		pthread_cond_broadcast(&pool->lane[i].work);
+	for (unsigned i = 0; i < pool->disks; i++)
+		pthread_cond_broadcast(&pool->disk[i].work);
 	while (pool->threads && !err)
 		err = pthread_cond_timedwait(&pool->ended, &pool->lock, &at);
 	reader_pool_drop(pool);
@@ -143,26 +143,26 @@ make_pieces(struct reader_pool *pool)
 }
 
 static int
-make_lanes(struct reader_pool *pool, unsigned n)
+make_disks(struct reader_pool *pool, unsigned n)
 {
 	uint64_t requests =
 	    pool->pieces * (pool->piece_bytes / pool->request_bytes);
 
-	pool->lane = calloc(n + 1, sizeof *pool->lane);
-	if (!pool->lane)
+	pool->disk = calloc(n + 1, sizeof *pool->disk);
+	if (!pool->disk)
 		return -ENOMEM;
-	for (; pool->lanes < n; pool->lanes++) {
-		struct reader_lane *l = &pool->lane[pool->lanes];
+	for (; pool->disks < n; pool->disks++) {
+		struct reader_disk *d = &pool->disk[pool->disks];
 
-		l->pool = pool;
-		l->now.tail = &l->now.first;
-		l->soon.tail = &l->soon.first;
-		pthread_cond_init(&l->work, NULL);
-		l->depth = READER_DEPTH;
+		d->pool = pool;
+		d->now.tail = &d->now.first;
+		d->soon.tail = &d->soon.first;
+		pthread_cond_init(&d->work, NULL);
+		d->depth = READER_DEPTH;
 		if (requests / (2 * n) < READER_DEPTH)
-			l->depth = (unsigned)(requests / (2 * n));
-		if (!l->depth)
-			l->depth = 1;
+			d->depth = (unsigned)(requests / (2 * n));
+		if (!d->depth)
+			d->depth = 1;
 	}
 	return 0;
 }
@@ -190,7 +190,7 @@ reader_pool_make(struct reader_pool **pool, const struct reader_pool_args *a)
 	if (!err)
 		err = make_pieces(p);
 	if (!err)
-		err = make_lanes(p, a->disks);
+		err = make_disks(p, a->disks);
 	if (err)
 		pool_free(p);
 	else
@@ -199,10 +199,10 @@ reader_pool_make(struct reader_pool **pool, const struct reader_pool_args *a)
 }
 
 void
-reader_pool_news(struct reader_pool *pool)
+reader_pool_wake(struct reader_pool *pool)
 {
-	if (pool->wish)
-		pthread_cond_signal(&pool->wish->news);
+	if (pool->call)
+		pthread_cond_signal(&pool->call->news);
 }
 
 void
@@ -213,8 +213,8 @@ reader_pool_facts(struct reader_pool *pool, uint64_t *bytes, unsigned *hang)
 	*hang = 0;
 	pthread_mutex_lock(&pool->lock);
 	*bytes = pool->used * pool->piece_bytes;
-	for (unsigned i = 0; i < pool->lanes; i++)
-		*hang += reader_lane_hangs(&pool->lane[i], now);
+	for (unsigned i = 0; i < pool->disks; i++)
+		*hang += reader_disk_hangs(&pool->disk[i], now);
 	pthread_mutex_unlock(&pool->lock);
 }
 
@@ -224,7 +224,7 @@ reader_pool_hangs(struct reader_pool *pool, unsigned disk)
 	bool hangs;
 
 	pthread_mutex_lock(&pool->lock);
-	hangs = reader_lane_hangs(&pool->lane[disk], clock_steady());
+	hangs = reader_disk_hangs(&pool->disk[disk], clock_steady());
 	pthread_mutex_unlock(&pool->lock);
 	return hangs;
 }
@@ -234,7 +234,7 @@ reader_pool_hangs(struct reader_pool *pool, unsigned disk)
 static void
 reader_free(struct reader *r)
 {
-	for (unsigned i = 0; r->part && i < r->pool->lanes; i++) {
+	for (unsigned i = 0; r->part && i < r->pool->disks; i++) {
 		if (r->part[i].dir >= 0)
 			close(r->part[i].dir);
 		sums_clear(&r->part[i].sums);
@@ -293,10 +293,10 @@ reader_close(struct reader *r)
 static int
 make_parts(struct reader *r)
 {
-	r->part = calloc(r->pool->lanes + 1, sizeof *r->part);
+	r->part = calloc(r->pool->disks + 1, sizeof *r->part);
 	if (!r->part)
 		return -ENOMEM;
-	for (unsigned i = 0; i < r->pool->lanes; i++) {
+	for (unsigned i = 0; i < r->pool->disks; i++) {
 		r->part[i].dir = -1;
 		pthread_mutex_init(&r->part[i].sums_lock, NULL);
 	}
@@ -366,8 +366,8 @@ reader_watch(struct reader *r)
 	int64_t now = clock_steady();
 
 	pthread_mutex_lock(&pool->lock);
-	for (unsigned i = 0; i < pool->lanes; i++)
-		r->rec->part[i].hangs = reader_lane_hangs(&pool->lane[i], now);
+	for (unsigned i = 0; i < pool->disks; i++)
+		r->rec->part[i].hangs = reader_disk_hangs(&pool->disk[i], now);
 	pthread_mutex_unlock(&pool->lock);
 }
 
@@ -387,8 +387,8 @@ reader_facts(struct reader *r, struct reader_facts *f)
 
 	pthread_mutex_lock(&pool->lock);
 	*f = (struct reader_facts){ .bytes = r->bytes };
-	for (unsigned i = 0; i < pool->lanes; i++)
-		f->hang += reader_lane_hangs(&pool->lane[i], now);
+	for (unsigned i = 0; i < pool->disks; i++)
+		f->hang += reader_disk_hangs(&pool->disk[i], now);
 	pthread_mutex_unlock(&pool->lock);
 }
 
@@ -402,54 +402,44 @@ reader_facts(struct reader *r, struct reader_facts *f)
  * queue, and only the first of the queue may take a buffer that becomes free.
  */
 
-/* One call of reader_get(). */
-struct wish {
-	struct reader_wish place; /* queue entry; the first member */
-	const struct recording_block *b;
-	uint64_t number, at, bytes;
-	bool jumped;
-	struct reader_view *v;
-	int64_t until;
-};
-
 static void
-queue_up(struct wish *h)
+queue_up(struct reader_call *h)
 {
-	struct reader_wish **link = &h->place.w->reader->pool->wish;
+	struct reader_call **link = &h->cursor->reader->pool->call;
 
-	if (h->place.queued)
+	if (h->queued)
 		return;
 	while (*link)
 		link = &(*link)->next;
-	h->place.next = NULL;
-	h->place.queued = true;
-	*link = &h->place;
+	h->next = NULL;
+	h->queued = true;
+	*link = h;
 }
 
 static void
-step_out(struct wish *h)
+step_out(struct reader_call *h)
 {
-	struct reader_pool *pool = h->place.w->reader->pool;
-	struct reader_wish **link = &pool->wish;
+	struct reader_pool *pool = h->cursor->reader->pool;
+	struct reader_call **link = &pool->call;
 
-	if (!h->place.queued)
+	if (!h->queued)
 		return;
-	while (*link != &h->place)
+	while (*link != h)
 		link = &(*link)->next;
-	*link = h->place.next;
-	h->place.queued = false;
-	reader_pool_news(pool); /* there may be a buffer for the next one,
+	*link = h->next;
+	h->queued = false;
+	reader_pool_wake(pool); /* there may be a buffer for the next one,
 				   too */
 }
 
 /* True if a buffer is free for this call; else it joins the queue. */
 static bool
-find_buffer(struct wish *h)
+find_buffer(struct reader_call *h)
 {
-	struct reader_pool *pool = h->place.w->reader->pool;
+	struct reader_pool *pool = h->cursor->reader->pool;
 
-	if ((!pool->wish || pool->wish == &h->place) &&
-	    (pool->free || reader_piece_miss(pool, true)))
+	if ((!pool->call || pool->call == h) &&
+	    (pool->free || reader_piece_evict(pool, true)))
 		return true;
 	queue_up(h);
 	return false;
@@ -463,7 +453,7 @@ is_stuck(struct reader_pool *pool, int64_t now)
 		struct reader_piece *p = &pool->piece[i];
 
 		if (!p->reader || p->users || !p->left ||
-		    !reader_lane_hangs(p->lane, now))
+		    !reader_disk_hangs(p->disk, now))
 			return false;
 	}
 	return true;
@@ -472,12 +462,12 @@ is_stuck(struct reader_pool *pool, int64_t now)
 /* Requests a piece from its disk.  After a jump it is no longer than needed,
  * rounded to pages or, with verify, to quanta of checksums. */
 static struct reader_piece *
-ask_now(struct wish *h)
+ask_now(struct reader_call *h)
 {
-	struct reader_cursor *w = h->place.w;
-	struct reader *r = w->reader;
+	struct reader_cursor *cursor = h->cursor;
+	struct reader *r = cursor->reader;
 	uint64_t end = reader_grid_end(r, h->b, h->at), from;
-	uint64_t unit = w->managed ? READER_PAGE : READER_ALIGN;
+	uint64_t unit = cursor->managed ? READER_PAGE : READER_ALIGN;
 	struct reader_piece *p;
 
 	if (r->verify)
@@ -490,21 +480,21 @@ ask_now(struct wish *h)
 	p = reader_piece_ask(r, h->b, from, end, true);
 	if (!p)
 		return NULL;
-	p->ahead = w; /* until it is given */
-	w->ahead++;
-	if (w->next_number == p->number && w->next_at < end)
-		w->next_at = end;
+	p->ahead = cursor; /* until it is given */
+	cursor->ahead++;
+	if (cursor->next_number == p->number && cursor->next_at < end)
+		cursor->next_at = end;
 	return p;
 }
 
 /* Gives a bad stretch: up to the end of the piece, or of the block if it has no
  * disk. */
 static int
-give_bad(struct wish *h, int err)
+give_bad(struct reader_call *h, int err)
 {
 	uint64_t end = h->b->disk < 0
 			   ? h->b->record.bytes
-			   : reader_grid_end(h->place.w->reader, h->b, h->at);
+			   : reader_grid_end(h->cursor->reader, h->b, h->at);
 
 	*h->v = (struct reader_view){ .at = h->at,
 				      .bytes = end - h->at,
@@ -513,21 +503,21 @@ give_bad(struct wish *h, int err)
 }
 
 static void
-note_hang(struct wish *h, bool hangs)
+note_hang(struct reader_call *h, bool hangs)
 {
-	struct recording *rec = h->place.w->reader->rec;
+	struct recording *rec = h->cursor->reader->rec;
 
 	rec->part[h->b->disk].hangs = hangs;
 }
 
 static int
-give(struct wish *h, struct reader_piece *p)
+give(struct reader_call *h, struct reader_piece *p)
 {
-	struct reader *r = h->place.w->reader;
+	struct reader *r = h->cursor->reader;
 	struct reader_view *v = h->v;
 	uint64_t end;
 
-	note_hang(h, p->lane->hangs);
+	note_hang(h, p->disk->hangs);
 	*v = (struct reader_view){ .at = h->at, .piece = p };
 	v->err = reader_piece_stretch(p, h->at, &end);
 	v->bytes = end - h->at;
@@ -537,7 +527,7 @@ give(struct wish *h, struct reader_piece *p)
 		v->data = p->data + (h->at - p->at);
 	p->users++;
 	p->used = ++r->pool->turn;
-	p->used_at = h->place.w->used;
+	p->used_at = h->cursor->used;
 	if (p->ahead)
 		p->ahead->ahead--;
 	p->ahead = NULL;
@@ -546,22 +536,22 @@ give(struct wish *h, struct reader_piece *p)
 
 /* Gives up: the disk hangs, or all buffers are held by disks that do. */
 static int
-give_up(struct wish *h, struct reader_piece *p)
+give_up(struct reader_call *h, struct reader_piece *p)
 {
 	if (p && !p->users)
 		reader_piece_drop(p);
 	give_bad(h, -ETIMEDOUT);
-	reader_cursor_read_ahead(h->place.w);
+	reader_cursor_read_ahead(h->cursor);
 	return 0;
 }
 
 /* Returns 0, or -EAGAIN: not there yet. */
 static int
-get_piece(struct wish *h, int64_t now)
+get_piece(struct reader_call *h, int64_t now)
 {
-	struct reader *r = h->place.w->reader;
+	struct reader *r = h->cursor->reader;
 	struct reader_pool *pool = r->pool;
-	bool hangs = reader_lane_hangs(&pool->lane[h->b->disk], now);
+	bool hangs = reader_disk_hangs(&pool->disk[h->b->disk], now);
 	struct reader_piece *p = reader_piece_find(r, h->number, h->at);
 
 	if (p)
@@ -575,7 +565,7 @@ get_piece(struct wish *h, int64_t now)
 	if (p)
 		p->users++; /* keeps read-ahead from taking its buffer */
 	if (!hangs)
-		reader_cursor_read_ahead(h->place.w);
+		reader_cursor_read_ahead(h->cursor);
 	if (p)
 		p->users--;
 	if (p && !p->left)
@@ -589,12 +579,13 @@ get_piece(struct wish *h, int64_t now)
 
 /* Returns the steady time at which to look again without any news. */
 static int64_t
-patience_end(const struct wish *h)
+patience_end(const struct reader_call *h)
 {
-	const struct reader_pool *pool = h->place.w->reader->pool;
-	const struct reader_lane *l = &pool->lane[h->b->disk];
+	const struct reader_pool *pool = h->cursor->reader->pool;
+	const struct reader_disk *d = &pool->disk[h->b->disk];
 
-	return (l->flying ? l->beat : clock_steady()) + pool->patience + 1;
+	return (d->in_flight ? d->progress_at : clock_steady()) +
+	       pool->patience + 1;
 }
 
 static struct timespec
@@ -605,9 +596,9 @@ timespec_of(int64_t ns)
 }
 
 static void
-set_timer(const struct wish *h)
+set_timer(const struct reader_call *h)
 {
-	struct reader *r = h->place.w->reader;
+	struct reader *r = h->cursor->reader;
 	const struct itimerspec at = { .it_value =
 					   timespec_of(patience_end(h)) };
 
@@ -619,9 +610,9 @@ set_timer(const struct wish *h)
 /* Looks the block up in the recording as it is now.  Returns 0, or -ENODATA: it
  * has no such data. */
 static int
-find_block(struct wish *h)
+find_block(struct reader_call *h)
 {
-	const struct recording *rec = h->place.w->reader->rec;
+	const struct recording *rec = h->cursor->reader->rec;
 
 	if (h->number >= rec->blocks)
 		return -ENODATA;
@@ -633,7 +624,7 @@ find_block(struct wish *h)
 
 /* Returns 0, -EAGAIN or -ENODATA. */
 static int
-try(struct wish *h, int64_t now)
+try(struct reader_call *h, int64_t now)
 {
 	int err = find_block(h);
 
@@ -645,32 +636,32 @@ try(struct wish *h, int64_t now)
 /* Waits for news of piece `p` (or of a buffer, if NULL), or until it is time to
  * look again. */
 static void
-wait_for(struct wish *h, const struct reader_piece *p)
+wait_for(struct reader_call *h, const struct reader_piece *p)
 {
-	struct reader *r = h->place.w->reader;
-	struct reader_wish **link = &r->waiting;
+	struct reader *r = h->cursor->reader;
+	struct reader_call **link = &r->waiting;
 	int64_t end = patience_end(h);
 	struct timespec at = timespec_of(end < h->until ? end : h->until);
 	pthread_condattr_t steady;
 
 	pthread_condattr_init(&steady);
 	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->place.news, &steady);
+	pthread_cond_init(&h->news, &steady);
 	pthread_condattr_destroy(&steady);
-	h->place.piece = p;
-	h->place.next_waiting = r->waiting;
-	r->waiting = &h->place;
-	pthread_cond_timedwait(&h->place.news, &r->pool->lock, &at);
-	while (*link != &h->place)
+	h->piece = p;
+	h->next_waiting = r->waiting;
+	r->waiting = h;
+	pthread_cond_timedwait(&h->news, &r->pool->lock, &at);
+	while (*link != h)
 		link = &(*link)->next_waiting;
-	*link = h->place.next_waiting;
-	pthread_cond_destroy(&h->place.news);
+	*link = h->next_waiting;
+	pthread_cond_destroy(&h->news);
 }
 
 static int
-wait(struct wish *h)
+wait(struct reader_call *h)
 {
-	struct reader *r = h->place.w->reader;
+	struct reader *r = h->cursor->reader;
 	int64_t now = clock_steady();
 	int err;
 
@@ -686,12 +677,12 @@ wait(struct wish *h)
 }
 
 int
-reader_get(struct reader_cursor *w, uint64_t number, uint64_t at,
+reader_get(struct reader_cursor *cursor, uint64_t number, uint64_t at,
 	   uint64_t bytes, struct reader_view *v, int64_t until)
 {
-	struct reader *r = w->reader;
-	struct wish h = {
-		.place = { .w = w },
+	struct reader *r = cursor->reader;
+	struct reader_call h = {
+		.cursor = cursor,
 		.number = number,
 		.at = at,
 		.bytes = bytes,
@@ -705,13 +696,13 @@ reader_get(struct reader_cursor *w, uint64_t number, uint64_t at,
 	err = find_block(&h);
 	if (!err) {
 		if (h.b->disk >= 0)
-			h.jumped = reader_cursor_follow(w, number, at);
+			h.jumped = reader_cursor_follow(cursor, number, at);
 		err = wait(&h);
 		step_out(&h);
 	}
 	if (!err) {
-		w->number = number;
-		w->at = v->at + v->bytes;
+		cursor->number = number;
+		cursor->at = v->at + v->bytes;
 	}
 	pthread_mutex_unlock(&r->pool->lock);
 	return err;
@@ -741,7 +732,7 @@ reader_put(struct reader *r, struct reader_view *v)
 	else if (is_done(r->pool, p))
 		reader_piece_drop(p);
 	else
-		reader_pool_news(r->pool);
+		reader_pool_wake(r->pool);
 	pthread_mutex_unlock(&r->pool->lock);
 	v->piece = NULL;
 }

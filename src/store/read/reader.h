@@ -101,13 +101,14 @@ struct reader_cursor {
 	int64_t used;		       /* steady ns of the last read */
 };
 
-/* Begins a cursor over a substream (-1: all).  The caller owns *w. */
-void reader_cursor_begin(struct reader_cursor *w, struct reader *r, int sub);
+/* Begins a cursor over a substream (-1: all).  The caller owns it. */
+void reader_cursor_begin(struct reader_cursor *cursor, struct reader *r,
+			 int sub);
 /* Drops what was read ahead.  The caller has put all views of this cursor. */
-void reader_cursor_end(struct reader_cursor *w);
+void reader_cursor_end(struct reader_cursor *cursor);
 /* Sets the read-ahead of a `managed` cursor to this many bytes, buffers
  * permitting.  0: the caller jumped; what was read ahead is dropped. */
-void reader_cursor_set_ahead(struct reader_cursor *w, uint64_t bytes);
+void reader_cursor_set_ahead(struct reader_cursor *cursor, uint64_t bytes);
 
 /* A stretch of a block, lent to the caller until reader_put().  It is good as a
  * whole or bad as a whole. */
@@ -130,7 +131,7 @@ struct reader_view {
  * `at` on.  The stretch is the caller's until reader_put().  If it begins a
  * piece, the caller may write the `head` bytes before it.
  */
-int reader_get(struct reader_cursor *w, uint64_t number, uint64_t at,
+int reader_get(struct reader_cursor *cursor, uint64_t number, uint64_t at,
 	       uint64_t bytes, struct reader_view *v, int64_t until);
 
 /* Gives a stretch back; its data must not be used any more. */

@@ -48,13 +48,13 @@ reader_piece_next(struct reader *r, uint64_t number, uint64_t at, uint64_t end)
 }
 
 void
-reader_piece_news(const struct reader_piece *p)
+reader_piece_wake(const struct reader_piece *p)
 {
-	struct reader_wish *wish = p->reader->waiting;
+	struct reader_call *call = p->reader->waiting;
 
-	for (; wish; wish = wish->next_waiting) {
-		if (wish->piece == p)
-			pthread_cond_signal(&wish->news);
+	for (; call; call = call->next_waiting) {
+		if (call->piece == p)
+			pthread_cond_signal(&call->news);
 	}
 }
 
@@ -70,7 +70,7 @@ forget(struct reader_piece *p)
 		link = &(*link)->next;
 	*link = p->next;
 	p->known = false;
-	reader_piece_news(p);
+	reader_piece_wake(p);
 	if (p->ahead)
 		p->ahead->ahead--;
 	p->ahead = NULL;
@@ -89,7 +89,7 @@ give_back(struct reader_piece *p)
 	pool->free = p;
 	pool->used--;
 	reader_leave(r);
-	reader_pool_news(pool);
+	reader_pool_wake(pool);
 }
 
 void
@@ -97,7 +97,7 @@ reader_piece_drop(struct reader_piece *p)
 {
 	forget(p);
 	if (p->left)
-		p->left -= reader_lane_unask(p->lane, p);
+		p->left -= reader_disk_unask(p->disk, p);
 	if (!p->left && !p->users)
 		give_back(p);
 }
@@ -108,9 +108,9 @@ enum { IDLE_MS = 2000 };
 
 /* True if a cursor was not used for a while: its read-ahead may be taken. */
 static bool
-is_idle(const struct reader_cursor *w, int64_t now)
+is_idle(const struct reader_cursor *cursor, int64_t now)
 {
-	return now - w->used > IDLE_MS * NS_MS;
+	return now - cursor->used > IDLE_MS * NS_MS;
 }
 
 /*
@@ -133,7 +133,7 @@ worth(const struct reader_piece *p, int64_t now)
 }
 
 static bool
-is_missed_less(const struct reader_piece *p, const struct reader_piece *q,
+is_needed_less(const struct reader_piece *p, const struct reader_piece *q,
 	       int64_t now)
 {
 	unsigned a = worth(p, now), b = worth(q, now);
@@ -144,7 +144,7 @@ is_missed_less(const struct reader_piece *p, const struct reader_piece *q,
 }
 
 bool
-reader_piece_miss(struct reader_pool *pool, bool ahead)
+reader_piece_evict(struct reader_pool *pool, bool ahead)
 {
 	struct reader_piece *least = NULL;
 	int64_t now = clock_steady();
@@ -153,7 +153,7 @@ reader_piece_miss(struct reader_pool *pool, bool ahead)
 		struct reader_piece *p = &pool->piece[i];
 
 		if (p->reader && p->known && !p->left && !p->users &&
-		    (!least || is_missed_less(p, least, now)))
+		    (!least || is_needed_less(p, least, now)))
 			least = p;
 	}
 	if (!least || (worth(least, now) >= HALF && !ahead))
@@ -168,7 +168,7 @@ cut_pages(struct reader_piece *p, uint64_t from)
 {
 	uint64_t first = reader_down(from, READER_PAGE), at = first;
 	uint64_t end = from + p->bytes, last = reader_up(end, READER_PAGE);
-	uint64_t most = p->lane->pool->request_bytes;
+	uint64_t most = p->disk->pool->request_bytes;
 
 	p->data = p->buffer + (from - first);
 	for (p->requests = 0; at < last; at += most) {
@@ -192,7 +192,7 @@ cut_pages(struct reader_piece *p, uint64_t from)
 static void
 cut_stride(struct reader_piece *p)
 {
-	uint64_t most = p->lane->pool->request_bytes;
+	uint64_t most = p->disk->pool->request_bytes;
 
 	p->data = p->buffer;
 	p->requests = 0;
@@ -211,7 +211,7 @@ cut_stride(struct reader_piece *p)
 }
 
 static void
-ask_lane(struct reader_piece *p, bool now)
+ask_disk(struct reader_piece *p, bool now)
 {
 	if (p->chunk->prefix)
 		cut_stride(p);
@@ -219,7 +219,7 @@ ask_lane(struct reader_piece *p, bool now)
 		cut_pages(p, p->chunk->offset + p->at);
 	p->left = p->unread = p->requests;
 	for (unsigned i = 0; i < p->requests; i++)
-		reader_lane_ask(p->lane, &p->request[i], now);
+		reader_disk_ask(p->disk, &p->request[i], now);
 }
 
 void
@@ -230,10 +230,10 @@ reader_piece_hurry(struct reader_piece *p)
 	if (p->now || !p->left)
 		return;
 	p->now = true;
-	waiting = reader_lane_unask(p->lane, p);
+	waiting = reader_disk_unask(p->disk, p);
 	/* Threads have taken the first ones already. */
 	for (unsigned i = p->requests - waiting; i < p->requests; i++)
-		reader_lane_ask(p->lane, &p->request[i], true);
+		reader_disk_ask(p->disk, &p->request[i], true);
 }
 
 /* Duplicates the descriptor of a recording's folder on a disk for the disk's
@@ -268,15 +268,15 @@ reader_piece_ask(struct reader *r, const struct recording_block *b, uint64_t at,
 	struct reader_pool *pool = r->pool;
 	struct reader_piece *p = pool->free;
 	unsigned i = bucket(r, b->record.number, at);
-	struct reader_lane *l = &pool->lane[b->disk];
+	struct reader_disk *d = &pool->disk[b->disk];
 
-	if (!open_part(r, b->disk) || (!l->threads && reader_lane_start(l)))
+	if (!open_part(r, b->disk) || (!d->threads && reader_disk_start(d)))
 		return NULL;
 	p->chunk = reader_chunk_get(r, b);
 	if (!p->chunk)
 		return NULL;
 	take_buffer(r, p);
-	p->lane = l;
+	p->disk = d;
 	p->number = b->record.number;
 	p->at = at;
 	p->bytes = end - at;
@@ -290,7 +290,7 @@ reader_piece_ask(struct reader *r, const struct recording_block *b, uint64_t at,
 	p->known = true;
 	p->next = r->bucket[i];
 	r->bucket[i] = p;
-	ask_lane(p, now);
+	ask_disk(p, now);
 	return p;
 }
 
@@ -339,11 +339,11 @@ reader_request_end(struct reader_request *q)
 
 	if (--p->left)
 		return;
-	reader_piece_news(p);
+	reader_piece_wake(p);
 	if (!p->known && !p->users)
 		give_back(p);
 	else
-		reader_pool_news(p->reader->pool);
+		reader_pool_wake(p->reader->pool);
 }
 
 /* ---- cursors ------------------------------------------------------------- */
@@ -370,9 +370,9 @@ enum {
 };
 
 static bool
-looks_ahead(const struct reader_cursor *w, int64_t now)
+looks_ahead(const struct reader_cursor *cursor, int64_t now)
 {
-	return (w->window || w->sequential) && !is_idle(w, now);
+	return (cursor->window || cursor->sequential) && !is_idle(cursor, now);
 }
 
 /* Returns how many pieces each cursor may read ahead. */
@@ -384,46 +384,50 @@ share(struct reader_pool *pool)
 
 	if (pool->share && now - pool->shared_at < SHARE_MS * NS_MS)
 		return pool->share;
-	for (struct reader_cursor *w = pool->cursors; w; w = w->next)
-		n += looks_ahead(w, now);
+	for (struct reader_cursor *cursor = pool->cursors; cursor;
+	     cursor = cursor->next)
+		n += looks_ahead(cursor, now);
 	pool->share = pool->pieces / (n ? n : 1);
 	pool->shared_at = now;
 	return pool->share;
 }
 
 static unsigned
-window(const struct reader_cursor *w)
+window(const struct reader_cursor *cursor)
 {
-	unsigned most = share(w->reader->pool);
+	unsigned most = share(cursor->reader->pool);
 
 	/* Keep a quarter for other threads that read the same file a little
 	 * behind this one. */
-	if (w->managed)
+	if (cursor->managed)
 		most -= most / 4;
-	return w->sequential || w->window > most ? most : w->window;
+	return cursor->sequential || cursor->window > most ? most
+							   : cursor->window;
 }
 
 static bool
-is_on_way(const struct reader_cursor *w, const struct recording_block *b)
+is_on_way(const struct reader_cursor *cursor, const struct recording_block *b)
 {
 	return b->record.kind == INDEX_BLOCK && b->disk >= 0 &&
-	       (w->sub < 0 || b->record.sub == w->sub);
+	       (cursor->sub < 0 || b->record.sub == cursor->sub);
 }
 
 /* Moves the next place to read ahead to a block that has data there.  NULL: the
  * end. */
 static const struct recording_block *
-next_block(struct reader_cursor *w)
+next_block(struct reader_cursor *cursor)
 {
-	const struct recording *rec = w->reader->rec;
+	const struct recording *rec = cursor->reader->rec;
 
-	while (w->next_number < w->end && w->next_number < rec->blocks) {
-		const struct recording_block *b = &rec->block[w->next_number];
+	while (cursor->next_number < cursor->end &&
+	       cursor->next_number < rec->blocks) {
+		const struct recording_block *b =
+		    &rec->block[cursor->next_number];
 
-		if (is_on_way(w, b) && w->next_at < b->record.bytes)
+		if (is_on_way(cursor, b) && cursor->next_at < b->record.bytes)
 			return b;
-		w->next_number++;
-		w->next_at = 0;
+		cursor->next_number++;
+		cursor->next_at = 0;
 	}
 	return NULL;
 }
@@ -439,26 +443,26 @@ reader_grid_end(const struct reader *r, const struct recording_block *b,
 }
 
 static bool
-ask_ahead(struct reader_cursor *w, const struct recording_block *b,
+ask_ahead(struct reader_cursor *cursor, const struct recording_block *b,
 	  uint64_t *end)
 {
-	struct reader *r = w->reader;
+	struct reader *r = cursor->reader;
 	struct reader_pool *pool = r->pool;
 	struct reader_piece *p =
-	    reader_piece_find(r, b->record.number, w->next_at);
+	    reader_piece_find(r, b->record.number, cursor->next_at);
 
 	if (p)
 		*end = p->at + p->bytes;
-	if (p || reader_lane_hangs(&pool->lane[b->disk], clock_steady()))
+	if (p || reader_disk_hangs(&pool->disk[b->disk], clock_steady()))
 		return true;
-	if (pool->wish || (!pool->free && !reader_piece_miss(pool, false)))
+	if (pool->call || (!pool->free && !reader_piece_evict(pool, false)))
 		return false;
-	*end = reader_piece_next(r, b->record.number, w->next_at, *end);
-	p = reader_piece_ask(r, b, w->next_at, *end, false);
+	*end = reader_piece_next(r, b->record.number, cursor->next_at, *end);
+	p = reader_piece_ask(r, b, cursor->next_at, *end, false);
 	if (!p)
 		return false;
-	p->ahead = w;
-	w->ahead++;
+	p->ahead = cursor;
+	cursor->ahead++;
 	return true;
 }
 
@@ -468,43 +472,46 @@ ask_ahead(struct reader_cursor *w, const struct recording_block *b,
  * on beyond it.
  */
 static bool
-is_far(const struct reader_cursor *w, const struct recording_block *b,
+is_far(const struct reader_cursor *cursor, const struct recording_block *b,
        unsigned most)
 {
-	const struct recording *rec = w->reader->rec;
+	const struct recording *rec = cursor->reader->rec;
 	uint64_t from;
 
-	if (!w->managed || w->sub < 0 || w->number >= rec->blocks)
+	if (!cursor->managed || cursor->sub < 0 ||
+	    cursor->number >= rec->blocks)
 		return false;
-	from = rec->block[w->number].offset + w->at;
-	return b->offset + w->next_at >
-	       from + most * w->reader->pool->piece_bytes;
+	from = rec->block[cursor->number].offset + cursor->at;
+	return b->offset + cursor->next_at >
+	       from + most * cursor->reader->pool->piece_bytes;
 }
 
 void
-reader_cursor_read_ahead(struct reader_cursor *w)
+reader_cursor_read_ahead(struct reader_cursor *cursor)
 {
-	unsigned most = window(w);
+	unsigned most = window(cursor);
 	const struct recording_block *b;
 
-	while (w->ahead < most && (b = next_block(w)) && !is_far(w, b, most)) {
-		uint64_t end = reader_grid_end(w->reader, b, w->next_at);
+	while (cursor->ahead < most && (b = next_block(cursor)) &&
+	       !is_far(cursor, b, most)) {
+		uint64_t end =
+		    reader_grid_end(cursor->reader, b, cursor->next_at);
 
-		if (!ask_ahead(w, b, &end))
+		if (!ask_ahead(cursor, b, &end))
 			return;
-		w->next_at = end;
+		cursor->next_at = end;
 	}
 }
 
 static void
-drop_ahead(struct reader_cursor *w)
+drop_ahead(struct reader_cursor *cursor)
 {
-	struct reader_pool *pool = w->reader->pool;
+	struct reader_pool *pool = cursor->reader->pool;
 
-	for (unsigned i = 0; i < pool->pieces && w->ahead; i++) {
+	for (unsigned i = 0; i < pool->pieces && cursor->ahead; i++) {
 		struct reader_piece *p = &pool->piece[i];
 
-		if (p->reader && p->known && p->ahead == w)
+		if (p->reader && p->known && p->ahead == cursor)
 			reader_piece_drop(p);
 	}
 }
@@ -513,17 +520,17 @@ drop_ahead(struct reader_cursor *w)
 
 /* True if this place directly follows what was read last. */
 static bool
-is_next(const struct reader_cursor *w, uint64_t number, uint64_t at)
+is_next(const struct reader_cursor *cursor, uint64_t number, uint64_t at)
 {
-	const struct recording *rec = w->reader->rec;
+	const struct recording *rec = cursor->reader->rec;
 
-	if (number == w->number)
-		return at == w->at;
-	if (at || w->number >= rec->blocks || number < w->number ||
-	    w->at < rec->block[w->number].record.bytes)
+	if (number == cursor->number)
+		return at == cursor->at;
+	if (at || cursor->number >= rec->blocks || number < cursor->number ||
+	    cursor->at < rec->block[cursor->number].record.bytes)
 		return false;
-	for (uint64_t i = w->number + 1; i < number; i++) {
-		if (is_on_way(w, &rec->block[i]))
+	for (uint64_t i = cursor->number + 1; i < number; i++) {
+		if (is_on_way(cursor, &rec->block[i]))
 			return false;
 	}
 	return true;
@@ -532,91 +539,92 @@ is_next(const struct reader_cursor *w, uint64_t number, uint64_t at)
 /* Has read-ahead begin at the caller's place, if it was behind that or not
  * begun. */
 static bool
-follow_told(struct reader_cursor *w, uint64_t number, uint64_t at)
+follow_managed(struct reader_cursor *cursor, uint64_t number, uint64_t at)
 {
-	if (!w->window)
+	if (!cursor->window)
 		return true;
-	if (w->next_number == UINT64_MAX || w->next_number < number ||
-	    (w->next_number == number && w->next_at < at)) {
-		w->next_number = number;
-		w->next_at = at;
+	if (cursor->next_number == UINT64_MAX || cursor->next_number < number ||
+	    (cursor->next_number == number && cursor->next_at < at)) {
+		cursor->next_number = number;
+		cursor->next_at = at;
 	}
 	return false;
 }
 
 bool
-reader_cursor_follow(struct reader_cursor *w, uint64_t number, uint64_t at)
+reader_cursor_follow(struct reader_cursor *cursor, uint64_t number, uint64_t at)
 {
-	struct reader *r = w->reader;
+	struct reader *r = cursor->reader;
 	struct reader_piece *p = reader_piece_find(r, number, at);
 	bool jumped;
 
-	w->used = clock_steady();
-	if (w->managed)
-		return follow_told(w, number, at);
+	cursor->used = clock_steady();
+	if (cursor->managed)
+		return follow_managed(cursor, number, at);
 	/* A `sequential` cursor asks again for what it waits for; that is no
 	 * jump. */
-	jumped = !is_next(w, number, at);
-	if (!jumped && !w->sequential)
-		w->window = w->window ? 2 * w->window : 1;
-	if (jumped && (!p || p->ahead != w)) {
-		drop_ahead(w);
-		w->window = 0;
-		w->next_number = number;
-		w->next_at = at;
+	jumped = !is_next(cursor, number, at);
+	if (!jumped && !cursor->sequential)
+		cursor->window = cursor->window ? 2 * cursor->window : 1;
+	if (jumped && (!p || p->ahead != cursor)) {
+		drop_ahead(cursor);
+		cursor->window = 0;
+		cursor->next_number = number;
+		cursor->next_at = at;
 	}
-	if (w->window > r->pool->pieces)
-		w->window = r->pool->pieces;
-	return jumped && !w->sequential;
+	if (cursor->window > r->pool->pieces)
+		cursor->window = r->pool->pieces;
+	return jumped && !cursor->sequential;
 }
 
 /* ---- called from outside ------------------------------------------------- */
 
 void
-reader_cursor_begin(struct reader_cursor *w, struct reader *r, int sub)
+reader_cursor_begin(struct reader_cursor *cursor, struct reader *r, int sub)
 {
 	struct reader_pool *pool = r->pool;
 
-	*w = (struct reader_cursor){
+	*cursor = (struct reader_cursor){
 		.reader = r, .sub = sub, .end = UINT64_MAX, .number = UINT64_MAX
 	};
 	pthread_mutex_lock(&pool->lock);
-	w->next = pool->cursors;
-	pool->cursors = w;
+	cursor->next = pool->cursors;
+	pool->cursors = cursor;
 	pthread_mutex_unlock(&pool->lock);
 }
 
 void
-reader_cursor_end(struct reader_cursor *w)
+reader_cursor_end(struct reader_cursor *cursor)
 {
-	struct reader_pool *pool = w->reader->pool;
+	struct reader_pool *pool = cursor->reader->pool;
 	struct reader_cursor **link = &pool->cursors;
 
 	pthread_mutex_lock(&pool->lock);
-	drop_ahead(w);
-	while (*link != w)
+	drop_ahead(cursor);
+	while (*link != cursor)
 		link = &(*link)->next;
-	*link = w->next;
+	*link = cursor->next;
 	pool->share = 0;
 	pthread_mutex_unlock(&pool->lock);
 }
 
 void
-reader_cursor_set_ahead(struct reader_cursor *w, uint64_t bytes)
+reader_cursor_set_ahead(struct reader_cursor *cursor, uint64_t bytes)
 {
-	struct reader_pool *pool = w->reader->pool;
+	struct reader_pool *pool = cursor->reader->pool;
 	uint64_t pieces = (bytes + pool->piece_bytes - 1) / pool->piece_bytes;
 	bool looked;
 
 	pthread_mutex_lock(&pool->lock);
-	looked = w->window > 0;
-	w->window = pieces < pool->pieces ? (unsigned)pieces : pool->pieces;
-	w->used = clock_steady();
+	looked = cursor->window > 0;
+	cursor->window =
+	    pieces < pool->pieces ? (unsigned)pieces : pool->pieces;
+	cursor->used = clock_steady();
 	if (!pieces)
-		drop_ahead(w);
+		drop_ahead(cursor);
 	if (!pieces)
-		w->next_number = UINT64_MAX;
-	if (looked != (w->window > 0))
+		cursor->next_number = UINT64_MAX;
+	if (looked != (cursor->window > 0))
 		pool->share = 0;
 	pthread_mutex_unlock(&pool->lock);
 }

@@ -139,7 +139,7 @@ static void
 check_sums(struct reader_piece *p)
 {
 	const struct reader_chunk *c = p->chunk;
-	struct reader_pool *pool = p->lane->pool;
+	struct reader_pool *pool = p->disk->pool;
 	uint64_t at;
 
 	if (!c->sum)
@@ -308,7 +308,7 @@ open_file(struct reader_piece *p, struct reader_chunk *c)
 		return;
 	eased = ease_file(c->fd);
 	pthread_mutex_lock(&pool->lock);
-	p->lane->eased = eased;
+	p->disk->eased = eased;
 	pthread_mutex_unlock(&pool->lock);
 	if (!c->prefix && !is_cached(c))
 		c->direct =
@@ -357,7 +357,7 @@ static void
 tell_bad(struct reader_request *q, uint32_t at, uint32_t bytes, int err)
 {
 	struct reader_piece *p = q->piece;
-	struct reader_pool *pool = p->lane->pool;
+	struct reader_pool *pool = p->disk->pool;
 	uint64_t place = (uint64_t)(q->to + at - p->data) + p->at;
 
 	pthread_mutex_lock(&pool->lock);
@@ -396,7 +396,9 @@ read_around(struct reader_request *q, uint32_t at, uint32_t end, int err)
 	tell_bad(q, at, end - at, err);
 }
 
-/* Reads what is missing of a request of which `got` bytes were read, or -errno. */
+/*
+ * Reads what is missing of a request of which `got` bytes were read, or -errno.
+ */
 static void
 read_rest(struct reader_request *q, int64_t got)
 {
@@ -444,10 +446,10 @@ take_from(struct reader_queue *queue)
 }
 
 void
-reader_lane_ask(struct reader_lane *l, struct reader_request *q, bool now)
+reader_disk_ask(struct reader_disk *d, struct reader_request *q, bool now)
 {
-	put_in(now ? &l->now : &l->soon, q);
-	pthread_cond_signal(&l->work);
+	put_in(now ? &d->now : &d->soon, q);
+	pthread_cond_signal(&d->work);
 }
 
 static unsigned
@@ -469,59 +471,60 @@ take_out(struct reader_queue *queue, const struct reader_piece *p)
 }
 
 unsigned
-reader_lane_unask(struct reader_lane *l, const struct reader_piece *p)
+reader_disk_unask(struct reader_disk *d, const struct reader_piece *p)
 {
-	return take_out(&l->now, p) + take_out(&l->soon, p);
+	return take_out(&d->now, p) + take_out(&d->soon, p);
 }
 
 bool
-reader_lane_waits(const struct reader_lane *l)
+reader_disk_waits(const struct reader_disk *d)
 {
-	return l->now.first || l->soon.first;
+	return d->now.first || d->soon.first;
 }
 
 struct reader_request *
-reader_lane_take(struct reader_lane *l)
+reader_disk_take(struct reader_disk *d)
 {
-	unsigned depth = l->depth;
+	unsigned depth = d->depth;
 	struct reader_request *q;
 
-	if (l->eased && depth > READER_EASED)
+	if (d->eased && depth > READER_EASED)
 		depth = READER_EASED;
-	if (l->flying >= depth || l->pool->stop)
+	if (d->in_flight >= depth || d->pool->stop)
 		return NULL;
-	q = take_from(&l->now);
+	q = take_from(&d->now);
 	if (!q)
-		q = take_from(&l->soon);
-	if (q && !l->flying++)
-		l->beat = clock_steady();
+		q = take_from(&d->soon);
+	if (q && !d->in_flight++)
+		d->progress_at = clock_steady();
 	return q;
 }
 
 /* Frees the buffers of requests that no thread has begun: other disks can use
  * them. */
 static void
-drop_waiting(struct reader_lane *l)
+drop_waiting(struct reader_disk *d)
 {
-	struct reader_pool *pool = l->pool;
+	struct reader_pool *pool = d->pool;
 
 	for (unsigned i = 0; i < pool->pieces; i++) {
 		struct reader_piece *p = &pool->piece[i];
 
-		if (p->reader && p->lane == l && p->known && p->left &&
+		if (p->reader && p->disk == d && p->known && p->left &&
 		    !p->users)
 			reader_piece_drop(p);
 	}
 }
 
 bool
-reader_lane_hangs(struct reader_lane *l, int64_t now)
+reader_disk_hangs(struct reader_disk *d, int64_t now)
 {
-	if (l->flying && now - l->beat > l->pool->patience && !l->hangs) {
-		l->hangs = true;
-		drop_waiting(l);
+	if (d->in_flight && now - d->progress_at > d->pool->patience &&
+	    !d->hangs) {
+		d->hangs = true;
+		drop_waiting(d);
 	}
-	return l->hangs;
+	return d->hangs;
 }
 
 /* ---- the threads --------------------------------------------------------- */
@@ -540,8 +543,8 @@ void
 reader_request_done(struct reader_request *q, int64_t got)
 {
 	struct reader_piece *p = q->piece;
-	struct reader_lane *l = p->lane;
-	struct reader_pool *pool = l->pool;
+	struct reader_disk *d = p->disk;
+	struct reader_pool *pool = d->pool;
 	bool last;
 
 	if (got < (int64_t)q->skip + q->want)
@@ -552,27 +555,27 @@ reader_request_done(struct reader_request *q, int64_t got)
 	if (last)
 		check_sums(p);
 	pthread_mutex_lock(&pool->lock);
-	l->flying--;
-	l->beat = clock_steady();
-	l->hangs = false;
+	d->in_flight--;
+	d->progress_at = clock_steady();
+	d->hangs = false;
 	wake(p->reader);
 	reader_request_end(q); /* may free the piece and its reader */
 	pthread_mutex_unlock(&pool->lock);
 }
 
 static void
-run_pread(struct reader_lane *l)
+run_pread(struct reader_disk *d)
 {
-	struct reader_pool *pool = l->pool;
+	struct reader_pool *pool = d->pool;
 	struct reader_request *q;
 	ssize_t got;
 	int fd;
 
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->stop) {
-		q = reader_lane_take(l);
+		q = reader_disk_take(d);
 		if (!q) {
-			pthread_cond_wait(&l->work, &pool->lock);
+			pthread_cond_wait(&d->work, &pool->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&pool->lock);
@@ -580,9 +583,9 @@ run_pread(struct reader_lane *l)
 		got = fd < 0 ? 0 : pread(fd, q->to, q->bytes, (off_t)q->offset);
 		reader_request_done(q, got);
 		pthread_mutex_lock(&pool->lock);
-		/* Another thread may have waited because `flying` was at its
+		/* Another thread may have waited because `in_flight` was at its
 		 * limit. */
-		pthread_cond_signal(&l->work);
+		pthread_cond_signal(&d->work);
 	}
 	pthread_mutex_unlock(&pool->lock);
 }
@@ -590,12 +593,12 @@ run_pread(struct reader_lane *l)
 static void *
 run(void *arg)
 {
-	struct reader_lane *l = arg;
-	struct reader_pool *pool = l->pool;
+	struct reader_disk *d = arg;
+	struct reader_pool *pool = d->pool;
 
 	ease_process();
-	if (!pool->ring || !reader_ring_run(l))
-		run_pread(l);
+	if (!pool->ring || !reader_ring_run(d))
+		run_pread(d);
 	pthread_mutex_lock(&pool->lock);
 	pool->threads--;
 	pthread_cond_broadcast(&pool->ended);
@@ -604,32 +607,32 @@ run(void *arg)
 }
 
 static int
-start_one(struct reader_lane *l, const pthread_attr_t *how)
+start_one(struct reader_disk *d, const pthread_attr_t *how)
 {
 	pthread_t thread;
-	int err = -pthread_create(&thread, how, run, l);
+	int err = -pthread_create(&thread, how, run, d);
 
 	if (err)
 		return err;
-	l->pool->threads++;
-	l->pool->refs++;
-	l->threads++;
+	d->pool->threads++;
+	d->pool->refs++;
+	d->threads++;
 	return 0;
 }
 
 int
-reader_lane_start(struct reader_lane *l)
+reader_disk_start(struct reader_disk *d)
 {
-	unsigned n = l->pool->ring ? 1 : READER_THREADS;
+	unsigned n = d->pool->ring ? 1 : READER_THREADS;
 	pthread_attr_t how;
 	int err = 0;
 
-	if (n > l->depth)
-		n = l->depth;
+	if (n > d->depth)
+		n = d->depth;
 	pthread_attr_init(&how);
 	pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
-	while (l->threads < n && !err)
-		err = start_one(l, &how);
+	while (d->threads < n && !err)
+		err = start_one(d, &how);
 	pthread_attr_destroy(&how);
-	return l->threads ? 0 : err;
+	return d->threads ? 0 : err;
 }

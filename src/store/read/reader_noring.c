@@ -9,8 +9,8 @@ reader_ring_can(void)
 }
 
 bool
-reader_ring_run(struct reader_lane *l)
+reader_ring_run(struct reader_disk *d)
 {
-	(void)l;
+	(void)d;
 	return false;
 }

@@ -20,10 +20,10 @@
  * Only callers look at recordings, each at its own.  A disk's threads see
  * requests, each for a part of its piece's buffer, and chunks.
  *
- *            reader_get                 a thread takes it
- *   piece  ------------> request in lane::now ----------> in flight
- *     ^                    or lane::soon                     |
- *     +------- view <------- piece::left is 0 <--------------+
+ *            reader_get                        a thread takes it
+ *   piece  ------------> request in reader_disk::now ----------> in flight
+ *     ^                     or reader_disk::soon                     |
+ *     +------- view <---------- piece::left is 0 <-------------------+
  *
  * One lock covers the whole pool, because a call that lacks a buffer may take
  * one from another reader.  No thread waits for a disk under it.  It is taken a
@@ -76,7 +76,7 @@ struct reader_chunk {
 
 /* A read of some bytes of a file into a part of a buffer. */
 struct reader_request {
-	struct reader_request *next; /* lane::now, lane::soon */
+	struct reader_request *next; /* reader_disk::now, reader_disk::soon */
 	struct reader_piece *piece;
 	uint64_t offset;     /* offset in the file; of strided data: in the
 				data */
@@ -90,7 +90,7 @@ struct reader_piece {
 	struct reader_piece *next; /* next in its bucket, or
 				      reader_pool::free */
 	struct reader *reader;	   /* owner; NULL: free */
-	struct reader_lane *lane;
+	struct reader_disk *disk;
 	struct reader_chunk *chunk;
 	uint64_t number, at, bytes; /* block number; position and length in its
 				       data */
@@ -119,17 +119,18 @@ struct reader_queue {
 };
 
 /* A disk: its queues and threads. */
-struct reader_lane {
+struct reader_disk {
 	struct reader_pool *pool;
 	pthread_cond_t work;
 	/* ---- under the lock */
 	struct reader_queue now, soon;
 	unsigned threads;
-	unsigned flying; /* requests taken by threads */
-	unsigned depth;	 /* most requests that threads may have taken */
-	bool eased;	 /* the disk is being written */
-	bool hangs;	 /* until a request is done */
-	int64_t beat;	 /* steady ns of last progress: a request was done, or
+	unsigned in_flight; /* requests taken by threads */
+	unsigned depth;	    /* most requests that threads may have taken */
+	bool eased;	    /* the disk is being written */
+	bool hangs;	    /* until a request is done */
+	int64_t
+	    progress_at; /* steady ns of last progress: a request was done, or
 			    taken when none was in flight */
 };
 
@@ -143,7 +144,7 @@ struct reader_part {
 	int64_t sums_bytes; /* size of the .sums file when it was read */
 };
 
-struct reader_wish;
+struct reader_call;
 
 struct reader_pool {
 	bool shared;
@@ -155,8 +156,8 @@ struct reader_pool {
 	struct reader_piece *piece;
 	unsigned pieces;
 	struct reader_request *request;
-	struct reader_lane *lane; /* one per disk */
-	unsigned lanes;
+	struct reader_disk *disk; /* one per disk */
+	unsigned disks;
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* signalled when a thread ended */
 	/* ---- under the lock */
@@ -171,7 +172,7 @@ struct reader_pool {
 	struct reader_cursor *cursors; /* list of all cursors */
 	unsigned share;		  /* pieces that each cursor may read ahead */
 	int64_t shared_at;	  /* steady ns when `share` was computed */
-	struct reader_wish *wish; /* calls that lack a buffer, oldest first */
+	struct reader_call *call; /* calls that lack a buffer, oldest first */
 };
 
 struct reader {
@@ -188,17 +189,23 @@ struct reader {
 	uint64_t bytes; /* requested from disks */
 	struct reader_piece *bucket[READER_BUCKETS];
 	struct reader_chunk *chunk;
-	struct reader_wish *waiting; /* calls that wait for pieces or buffers */
+	struct reader_call *waiting; /* calls that wait for pieces or buffers */
 };
 
-/* One call of reader_get() that waits. */
-struct reader_wish {
-	struct reader_cursor *w;
-	struct reader_wish *next; /* reader_pool::wish */
-	bool queued;		  /* listed in reader_pool::wish */
-	struct reader_wish *next_waiting;
-	const struct reader_piece *piece; /* piece that it waits for; NULL:
-					     none */
+/* One call of reader_get(), on its caller's stack. */
+struct reader_call {
+	struct reader_cursor *cursor;
+	const struct recording_block *b; /* looked up again after each wait */
+	uint64_t number, at, bytes;
+	bool jumped;
+	struct reader_view *v;
+	int64_t until; /* steady ns */
+
+	struct reader_call *next; /* reader_pool::call */
+	bool queued;		  /* listed in reader_pool::call */
+	struct reader_call *next_waiting;
+	const struct reader_piece *piece; /* piece that it waits for; NULL: a
+					     buffer */
 	pthread_cond_t news;
 };
 
@@ -232,14 +239,14 @@ struct reader_piece *reader_piece_ask(struct reader *r,
 				      const struct recording_block *b,
 				      uint64_t at, uint64_t end, bool now);
 /* Moves the waiting requests of a piece that was read ahead to the queue
- * lane::now: a caller waits for it. */
+ * reader_disk::now: a caller waits for it. */
 void reader_piece_hurry(struct reader_piece *p);
 /* Makes a piece unfindable.  Its buffer is freed when the disk and its users
  * let go of it. */
 void reader_piece_drop(struct reader_piece *p);
 /* Frees the buffer of the piece least needed.  `ahead`: also one that was read
  * ahead and is about to be used.  False if there is none. */
-bool reader_piece_miss(struct reader_pool *pool, bool ahead);
+bool reader_piece_evict(struct reader_pool *pool, bool ahead);
 void reader_piece_bad(struct reader_piece *p, uint64_t at, uint64_t bytes,
 		      int err);
 /* Returns 0 or the error at byte `at` of a piece; *end: where that changes. */
@@ -250,9 +257,9 @@ void reader_request_end(struct reader_request *q);
 
 /* ---- cursors; under the lock --------------------------------------------- */
 
-void reader_cursor_read_ahead(struct reader_cursor *w);
+void reader_cursor_read_ahead(struct reader_cursor *cursor);
 /* Notes that a caller reads at this place.  True if that is a jump. */
-bool reader_cursor_follow(struct reader_cursor *w, uint64_t number,
+bool reader_cursor_follow(struct reader_cursor *cursor, uint64_t number,
 			  uint64_t at);
 /* Returns where the cell of the grid ends that holds byte `at`: pieces never
  * cross cells. */
@@ -262,9 +269,9 @@ uint64_t reader_grid_end(const struct reader *r,
 /* ---- the pool; under the lock -------------------------------------------- */
 
 /* Wakes the first call that waits for a buffer. */
-void reader_pool_news(struct reader_pool *pool);
+void reader_pool_wake(struct reader_pool *pool);
 /* Wakes calls that wait for this piece. */
-void reader_piece_news(const struct reader_piece *p);
+void reader_piece_wake(const struct reader_piece *p);
 /* Drops a reference, and unlocks the pool.  The last one frees it. */
 void reader_pool_drop(struct reader_pool *pool);
 /* Drops a reference of a reader.  The last one frees it.  Leaves the pool
@@ -274,17 +281,17 @@ void reader_leave(struct reader *r);
 /* ---- disks; under the lock ----------------------------------------------- */
 
 /* Starts a disk's threads.  Returns 0 or -errno. */
-int reader_lane_start(struct reader_lane *l);
-void reader_lane_ask(struct reader_lane *l, struct reader_request *q, bool now);
+int reader_disk_start(struct reader_disk *d);
+void reader_disk_ask(struct reader_disk *d, struct reader_request *q, bool now);
 /* Removes the requests of a piece from the disk's queues.  Returns how many
  * were removed; those that a thread has taken stay. */
-unsigned reader_lane_unask(struct reader_lane *l, const struct reader_piece *p);
+unsigned reader_disk_unask(struct reader_disk *d, const struct reader_piece *p);
 /* Returns the next request that a thread may begin, or NULL. */
-struct reader_request *reader_lane_take(struct reader_lane *l);
-bool reader_lane_waits(const struct reader_lane *l);
+struct reader_request *reader_disk_take(struct reader_disk *d);
+bool reader_disk_waits(const struct reader_disk *d);
 /* True if a disk does not answer.  Its waiting requests are dropped when that
  * is found first. */
-bool reader_lane_hangs(struct reader_lane *l, int64_t now);
+bool reader_disk_hangs(struct reader_disk *d, int64_t now);
 
 /* ---- disk threads, without the lock -------------------------------------- */
 
@@ -293,7 +300,7 @@ bool reader_lane_hangs(struct reader_lane *l, int64_t now);
 int reader_chunk_open(struct reader_piece *p);
 /* Serves a disk's requests by io_uring until the pool stops.  False: io_uring
  * cannot be used. */
-bool reader_ring_run(struct reader_lane *l);
+bool reader_ring_run(struct reader_disk *d);
 bool reader_ring_can(void);
 void reader_request_done(struct reader_request *q, int64_t got);
 

@@ -11,10 +11,10 @@
 
 #include "store/read/reader_priv.h"
 
-struct ring {
+struct disk_ring {
 	struct io_uring u;
-	struct reader_lane *lane;
-	unsigned flying; /* requests that the kernel has */
+	struct reader_disk *disk;
+	unsigned in_flight; /* requests that the kernel has */
 };
 
 bool
@@ -46,7 +46,7 @@ ring_open(struct io_uring *u)
 
 /* Submits a request.  One that io_uring cannot do is read here at once. */
 static void
-begin(struct ring *g, struct reader_request *q)
+begin(struct disk_ring *g, struct reader_request *q)
 {
 	int fd = reader_chunk_open(q->piece);
 	struct io_uring_sqe *sqe;
@@ -60,13 +60,13 @@ begin(struct ring *g, struct reader_request *q)
 	sqe = io_uring_get_sqe(&g->u);
 	io_uring_prep_read(sqe, fd, q->to, q->bytes, q->offset);
 	io_uring_sqe_set_data(sqe, q);
-	g->flying++;
+	g->in_flight++;
 }
 
 /* Submits and waits until a request is done.  Sleeps 1 ms if the kernel lacks
  * memory for the moment. */
 static void
-collect(struct ring *g)
+collect(struct disk_ring *g)
 {
 	struct io_uring_cqe *cqe;
 	int err = io_uring_submit_and_wait(&g->u, 1);
@@ -78,7 +78,7 @@ collect(struct ring *g)
 		int got = cqe->res;
 
 		io_uring_cqe_seen(&g->u, cqe);
-		g->flying--;
+		g->in_flight--;
 		reader_request_done(q, got);
 	}
 }
@@ -86,34 +86,34 @@ collect(struct ring *g)
 /* Takes requests that may begin; waits for one if none is in flight.  Returns
  * their number; 0 with none in flight: the pool stops. */
 static unsigned
-take(struct ring *g, struct reader_request **q)
+take(struct disk_ring *g, struct reader_request **q)
 {
-	struct reader_lane *l = g->lane;
-	struct reader_pool *pool = l->pool;
+	struct reader_disk *d = g->disk;
+	struct reader_pool *pool = d->pool;
 	unsigned n = 0;
 
 	pthread_mutex_lock(&pool->lock);
-	while (!g->flying && !reader_lane_waits(l) && !pool->stop)
-		pthread_cond_wait(&l->work, &pool->lock);
-	while (n < READER_DEPTH && (q[n] = reader_lane_take(l)))
+	while (!g->in_flight && !reader_disk_waits(d) && !pool->stop)
+		pthread_cond_wait(&d->work, &pool->lock);
+	while (n < READER_DEPTH && (q[n] = reader_disk_take(d)))
 		n++;
 	pthread_mutex_unlock(&pool->lock);
 	return n;
 }
 
 bool
-reader_ring_run(struct reader_lane *l)
+reader_ring_run(struct reader_disk *d)
 {
 	struct reader_request *q[READER_DEPTH];
-	struct ring g = { .lane = l };
+	struct disk_ring g = { .disk = d };
 	unsigned n;
 
 	if (ring_open(&g.u))
 		return false;
-	while ((n = take(&g, q)) || g.flying) {
+	while ((n = take(&g, q)) || g.in_flight) {
 		for (unsigned i = 0; i < n; i++)
 			begin(&g, q[i]);
-		if (g.flying)
+		if (g.in_flight)
 			collect(&g);
 	}
 	io_uring_queue_exit(&g.u);
