@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct brought;
+struct copied_record;
 struct map_entry;
-struct stock;
+struct block_pool;
 
 /*
  * A block is the piece of memory in which packets travel from the network to a
@@ -16,18 +16,18 @@ struct stock;
  * one bit per slot that says whether its packet came.  A slot without its bit
  * holds undefined bytes until the disk's writer thread fills it.
  *
- *          stock_take           block_close         block_seal
+ *          block_pool_take           block_close         block_seal
  *   FREE ------------> OPEN ----------------> CLOSED ----------> SEALED
  *    ^                  |                                           |
  *    |   never used     |           last block_drop                 |
  *    +------------------+-------------------------------------------+
  *
- *   FREE    in its stock, the pool of blocks; nobody may look at it.
+ *   FREE    in its pool, the arena of blocks; nobody may look at it.
  *   OPEN    the receiver owns it: the kernel and the receiver write slots.
  *   CLOSED  the thread it was handed to owns it: a disk's writer, which
  *           fills the slots without a packet.
  *   SEALED  never written again.  Any thread that holds it may read it; it
- *           returns to the pool, and is FREE, when its last holder drops it.
+ *           returns to the arena, and is FREE, when its last holder drops it.
  *
  * A block has one owner at any moment until it is sealed; handing it on
  * (queue_put) ends the right to touch it.
@@ -78,9 +78,10 @@ struct block {
 	int64_t first_ns; /* arrival of the first packet, UTC ns */
 	int64_t last_ns;  /* arrival of the last packet, UTC ns */
 	void *session;	  /* the recording session that owns this block */
-	struct brought *brought; /* set if the block is part of a copy: its
+	struct copied_record
+	    *brought; /* set if the block is part of a copy: its
 				  * index record and metadata lines
-				  * (flow/memory/brought.h), from which
+				  * (flow/memory/block_record.h), from which
 				  * `bytes` and `missing` come; freed with
 				  * the block */
 
@@ -89,7 +90,7 @@ struct block {
 				* the data */
 	uint64_t summed;       /* bytes that have their checksum; the
 				* receiver continues here
-				* (flow/memory/quanta.h) */
+				* (flow/memory/checksums.h) */
 	struct block_sum *sum; /* one per quantum */
 
 	enum block_state state;	 /* written by the block's owner alone */
@@ -99,10 +100,10 @@ struct block {
 	struct map_entry *shown; /* the block's entry in the map that other
 				  * processes read (flow/memory/map.h); NULL:
 				  * not shown to them */
-	struct stock *home;
-	uint16_t taker;	    /* private to the stock: the substream that the
+	struct block_pool *pool;
+	uint16_t taker;	    /* private to the pool: the substream that the
 			     * block is counted for */
-	struct block *next; /* links stock::free or queue::head */
+	struct block *next; /* links pool::free or queue::head */
 };
 
 static inline bool
@@ -151,7 +152,7 @@ block_missing(const struct block *b)
 void block_hold(struct block *b);
 
 /*
- * Drops one holder; the last drop returns the block to its pool.  Any thread
+ * Drops one holder; the last drop returns the block to its arena.  Any thread
  * may call.
  */
 void block_drop(struct block *b);

@@ -1,17 +1,12 @@
 noinst_LIBRARIES += libflow.a
 libflow_a_SOURCES = \
 	%D%/memory/arena.c %D%/memory/arena.h \
-	%D%/memory/beat.h \
+	%D%/memory/block_pool.c %D%/memory/block_pool.h \
 	%D%/memory/block_record.c %D%/memory/block_record.h \
-	%D%/memory/brought.h \
-	%D%/memory/extents.c %D%/memory/extents.h \
+	%D%/memory/checksums.c %D%/memory/checksums.h \
+	%D%/memory/heartbeat.h \
 	%D%/memory/map.c %D%/memory/map.h \
 	%D%/memory/memfile.c %D%/memory/memfile.h \
-	%D%/memory/pool.c %D%/memory/pool.h \
-	%D%/memory/pool_priv.h \
-	%D%/memory/quanta.c %D%/memory/quanta.h \
-	%D%/memory/shelf.c %D%/memory/shelf.h \
-	%D%/memory/stock.c \
 	%D%/memory/tap.c %D%/memory/tap.h \
 	%D%/place/aim.c %D%/place/aim.h \
 	%D%/place/arrival.c %D%/place/arrival.h \
@@ -64,11 +59,11 @@ libflow_a_SOURCES = \
 	%D%/send/cut_heaps.c %D%/send/cut_heaps.h \
 	%D%/send/pacer.c %D%/send/pacer.h \
 	%D%/send/sender.c %D%/send/sender.h \
+	%D%/copy/copy_blocks.c %D%/copy/copy_blocks.h \
 	%D%/copy/copy_in.c %D%/copy/copy_in.h \
 	%D%/copy/copy_in_serve.c \
 	%D%/copy/copy_link.c %D%/copy/copy_link.h \
 	%D%/copy/copy_out.c %D%/copy/copy_out.h \
 	%D%/copy/copy_out_priv.h \
-	%D%/copy/copy_out_send.c \
-	%D%/copy/copy_blocks.c %D%/copy/copy_blocks.h
+	%D%/copy/copy_out_send.c
 FLOW_LIBS = libflow.a $(STORE_LIBS)

@@ -5,7 +5,7 @@
  * socket's buffer; and CPU seconds per GB are compared:
  *
  *   copy    without checksums
- *   batch   each train is summed up when it is there (quanta_extend)
+ *   batch   each train is summed up when it is there (checksums_extend)
  *   seal    the whole block at its end, by the same thread, from memory
  *
  *   sum_cost [PACKET_BYTES [PACKETS_A_TRAIN [BLOCK_MIB [GB]]]]
@@ -16,8 +16,9 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "flow/memory/pool.h"
-#include "flow/memory/quanta.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
+#include "flow/memory/checksums.h"
 
 enum { SOURCE = 32 << 20, BLOCKS = 8 };
 enum mode { MODE_COPY, MODE_BATCH, MODE_SEAL };
@@ -27,8 +28,8 @@ struct bench {
 	uint64_t bytes;
 	uint8_t *source;
 	uint64_t at; /* in the source */
-	struct pool *pool;
-	struct stock *stock;
+	struct arena *arena;
+	struct block_pool *pool;
 };
 
 static double
@@ -62,10 +63,10 @@ block_do(struct bench *b, struct block *k, enum mode mode)
 
 		train_land(b, k, slot, left < b->train ? left : b->train);
 		if (mode == MODE_BATCH)
-			quanta_extend(k);
+			checksums_extend(k);
 	}
 	if (mode != MODE_COPY)
-		quanta_seal(k);
+		checksums_seal(k);
 }
 
 /* All blocks in turn, as if the disks were just fast enough. */
@@ -77,17 +78,17 @@ run(struct bench *b, enum mode mode)
 	double begin;
 
 	for (int i = 0; i < BLOCKS; i++)
-		k[i] = stock_take(b->stock, 0);
+		k[i] = block_pool_take(b->pool, 0);
 	begin = cpu();
 	for (unsigned i = 0; done < b->bytes; i = (i + 1) % BLOCKS) {
-		stock_put(k[i]);
-		k[i] = stock_take(b->stock, 0);
+		block_pool_put(k[i]);
+		k[i] = block_pool_take(b->pool, 0);
 		block_do(b, k[i], mode);
 		done += block_bytes(k[i]);
 	}
 	begin = cpu() - begin;
 	for (int i = 0; i < BLOCKS; i++)
-		stock_put(k[i]);
+		block_pool_put(k[i]);
 	return begin / ((double)done / 1e9);
 }
 
@@ -103,9 +104,9 @@ main(int argc, char **argv)
 	struct bench b = { .packet = (uint32_t)argument(argc, argv, 1, 8032),
 			   .train = (uint32_t)argument(argc, argv, 2, 8) };
 	uint64_t block = argument(argc, argv, 3, 64) << 20;
-	struct stock_args args = { .blocks = BLOCKS,
-				   .slot_bytes = b.packet,
-				   .quantum = BLOCK_QUANTUM };
+	struct block_pool_args args = { .blocks = BLOCKS,
+					.slot_bytes = b.packet,
+					.quantum = BLOCK_QUANTUM };
 	struct fault fault;
 	double best[3] = { 1e9, 1e9, 1e9 };
 
@@ -113,8 +114,9 @@ main(int argc, char **argv)
 	b.bytes = argument(argc, argv, 4, 4) * 1000000000;
 	args.slots = b.slots = (uint32_t)(block / b.packet);
 	b.source = malloc(SOURCE);
-	if (!b.source || pool_make(&b.pool, pool_need(&args), &fault) ||
-	    pool_borrow(b.pool, &b.stock, &args, &fault))
+	if (!b.source ||
+	    arena_make(&b.arena, block_pool_need(&args), NULL, &fault) ||
+	    block_pool_borrow(b.arena, &b.pool, &args, &fault))
 		return 1;
 	memset(b.source, 0x5a, SOURCE);
 	for (int turn = 0; turn < 5; turn++) {
@@ -128,8 +130,8 @@ main(int argc, char **argv)
 	       "+%.4f, at the seal +%.4f\n",
 	       best[MODE_COPY], best[MODE_BATCH] - best[MODE_COPY],
 	       best[MODE_SEAL] - best[MODE_COPY]);
-	stock_return(b.stock);
-	pool_free(b.pool);
+	block_pool_return(b.pool);
+	arena_free(b.arena);
 	free(b.source);
 	return 0;
 }

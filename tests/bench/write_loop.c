@@ -29,7 +29,8 @@
 #include "base/log.h"
 #include "base/module.h"
 #include "flow/output/output.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
 #include "flow/write/writer.h"
 #include "store/record/meta.h"
 #include "write_disks.h"
@@ -46,8 +47,8 @@ struct loop {
 	struct writer *w[MOST];
 	unsigned disks;
 
-	struct pool *pool;
-	struct stock *stock;
+	struct arena *arena;
+	struct block_pool *pool;
 	struct queue *queue;
 	struct output *output;
 	struct format_shape shape;
@@ -98,15 +99,15 @@ way_open(struct loop *l)
 static void
 blocks_open(struct loop *l, struct geometry *g)
 {
-	struct stock_args args = { .blocks = 2 * l->disks + 4,
-				   .slot_bytes = PAYLOAD };
+	struct block_pool_args args = { .blocks = 2 * l->disks + 4,
+					.slot_bytes = PAYLOAD };
 	struct fault fault;
 
 	check("geometry", geometry_make(g, PAYLOAD, 1, l->block_bytes));
 	args.slots = g->slots;
 	args.quantum = l->sums ? BLOCK_QUANTUM : 0;
-	if (pool_make(&l->pool, pool_need(&args), &fault) < 0 ||
-	    pool_borrow(l->pool, &l->stock, &args, &fault) < 0) {
+	if (arena_make(&l->arena, block_pool_need(&args), NULL, &fault) < 0 ||
+	    block_pool_borrow(l->arena, &l->pool, &args, &fault) < 0) {
 		fprintf(stderr, "write_loop: %s\n", fault.what);
 		exit(1);
 	}
@@ -164,7 +165,7 @@ writers_start(struct loop *l)
 				    .changed = changed };
 	uint64_t arena_bytes;
 
-	args.arena = pool_arena(l->pool, &arena_bytes);
+	args.arena = arena_memory(l->arena, &arena_bytes);
 	args.arena_bytes = arena_bytes;
 	atomic_store(&l->output->jobs, l->disks);
 	for (args.number = 0; args.number < l->disks; args.number++) {
@@ -195,7 +196,7 @@ static void
 blocks_make(struct loop *l)
 {
 	while (l->made < l->total) {
-		struct block *b = stock_take(l->stock, 0);
+		struct block *b = block_pool_take(l->pool, 0);
 
 		if (b)
 			block_put(l, b);
@@ -291,8 +292,8 @@ finish(struct loop *l)
 	}
 	output_drop(l->output);
 	queue_free(l->queue);
-	stock_return(l->stock);
-	pool_free(l->pool);
+	block_pool_return(l->pool);
+	arena_free(l->arena);
 	free((void *)l->way.options);
 }
 

@@ -14,9 +14,9 @@
 
 #include "base/crc32c.h"
 #include "wire/copy.h"
-#include "flow/memory/brought.h"
+#include "flow/memory/block_record.h"
 #include "flow/copy/copy_blocks.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 
 enum { BLOCKS = 4, MOST = 2 * COPY_PIECE + 100, QUANTA = 4 };
 
@@ -64,7 +64,7 @@ crc32c_join(uint32_t shift, uint32_t first, uint32_t second)
 }
 
 void
-stock_put(struct block *b)
+block_pool_put(struct block *b)
 {
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		if (b != &lot[i].b)
@@ -126,7 +126,7 @@ whole_take(struct block *b)
 	require(block_bytes(b) <= MOST);
 	if (wholes < 64)
 		whole[wholes++] = b->brought->record;
-	stock_put(b);
+	block_pool_put(b);
 }
 
 static void

@@ -10,7 +10,8 @@
 #include "fake_format.h"
 #include "fake_write.h"
 #include "flow/output/output.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
 #include "flow/write/writer.h"
 #include "scratch.h"
 #include "suite.h"
@@ -26,8 +27,8 @@ static const char bench_name[] = "exp1";
 struct disk_bench {
 	struct scratch scratch;
 	struct disk disk[BENCH_DISKS];
-	struct pool *pool;
-	struct stock *stock;
+	struct arena *arena;
+	struct block_pool *pool;
 	struct queue *queue;
 	struct format_shape shape;
 	struct output *output;
@@ -63,10 +64,10 @@ static inline void
 disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 		unsigned blocks)
 {
-	struct stock_args args = { .blocks = blocks,
-				   .slots = slots,
-				   .slot_bytes = slot_bytes,
-				   .quantum = 4096 };
+	struct block_pool_args args = { .blocks = blocks,
+					.slots = slots,
+					.slot_bytes = slot_bytes,
+					.quantum = 4096 };
 	struct output_args output;
 	struct fault fault;
 
@@ -74,8 +75,10 @@ disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 	memset(b, 0, sizeof *b);
 	scratch_make(&b->scratch);
 	disk_bench_disks(b);
-	ck_assert_int_eq(pool_make(&b->pool, pool_need(&args), &fault), 0);
-	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &args, &fault), 0);
+	ck_assert_int_eq(
+	    arena_make(&b->arena, block_pool_need(&args), NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(b->arena, &b->pool, &args, &fault),
+			 0);
 	ck_assert_int_eq(queue_make(&b->queue, blocks), 0);
 	b->shape = (struct format_shape){ .payload = slot_bytes,
 					  .parts = 1,
@@ -101,12 +104,13 @@ disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 static inline void
 disk_bench_close(struct disk_bench *b)
 {
-	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
+	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
+			  block_pool_blocks(b->pool));
 	output_drop(b->output);
 	json_decref(b->head);
 	queue_free(b->queue);
-	stock_return(b->stock);
-	pool_free(b->pool);
+	block_pool_return(b->pool);
+	arena_free(b->arena);
 	for (unsigned i = 0; i < BENCH_DISKS; i++) {
 		disk_close(&b->disk[i]);
 		free(b->disk[i].path);
@@ -125,7 +129,7 @@ disk_bench_byte(uint64_t number, uint64_t i)
 static inline struct block *
 disk_bench_block(struct disk_bench *b, uint64_t number, uint32_t used)
 {
-	struct block *k = stock_take(b->stock, 0);
+	struct block *k = block_pool_take(b->pool, 0);
 
 	if (!k)
 		return NULL;

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "flow/memory/arena.h"
 #include "store/record/map_page.h"
 #include "unit/suite.h"
 

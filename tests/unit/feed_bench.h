@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/memory/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "dice.h"
@@ -58,7 +59,7 @@ struct receive_state {
 /* One user, and what came out for it. */
 struct user {
 	struct feed *feed;
-	struct stock *stock;
+	struct block_pool *pool;
 	unsigned got[SOURCES][MOST];
 	uint64_t packets;
 	unsigned opened, ended;
@@ -67,7 +68,7 @@ struct user {
 
 static struct receive_state net;
 static struct format_shape shape, own[KEYS], *own_of[KEYS];
-static struct pool *pool;
+static struct arena *arena;
 static struct intake *intake;
 static struct user user[FEEDS];
 static unsigned users;
@@ -82,7 +83,7 @@ static const struct geometry geometry = { .payload = PAYLOAD,
 					  .quantum = 1,
 					  .slots = SLOTS,
 					  .block_bytes = SLOTS * PAYLOAD };
-static const struct stock_args blocks = {
+static const struct block_pool_args blocks = {
 	.blocks = 100, .slots = SLOTS, .slot_bytes = PAYLOAD, .subs = SOURCES
 };
 
@@ -310,8 +311,9 @@ net_open(enum kind kind, unsigned subs)
 		args.key = key;
 		args.own = own_of;
 	}
-	ck_assert_int_eq(pool_make(&pool, FEEDS * pool_need(&blocks), &fault),
-			 0);
+	ck_assert_int_eq(
+	    arena_make(&arena, FEEDS * block_pool_need(&blocks), NULL, &fault),
+	    0);
 	users = 0;
 	intake_args = args;
 	intake_again();
@@ -333,13 +335,14 @@ user_come(int64_t open, int64_t close, bool early)
 	struct fault fault;
 
 	*u = (struct user){ 0 };
-	ck_assert_int_eq(pool_borrow(pool, &u->stock, &blocks, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &u->pool, &blocks, &fault),
+			 0);
 	for (unsigned i = 0; i < intake->a.places; i++)
 		place[i] = (struct place_args){ .format = &format,
 						.shape = own_of[0] ? own_of[i]
 								   : &shape,
 						.geometry = &geometry,
-						.stock = u->stock,
+						.pool = u->pool,
 						.sub = (uint16_t)i,
 						.max_gap = 1 << 20,
 						.max_age = 10 * SECOND,
@@ -422,13 +425,14 @@ net_close(void)
 			dropped += c.drop[i];
 		ck_assert_uint_eq(c.datagrams, c.placed + dropped);
 		ck_assert_uint_eq(c.placed, u->packets);
-		ck_assert_uint_eq(stock_home(u->stock), blocks.blocks);
+		ck_assert_uint_eq(block_pool_free_blocks(u->pool),
+				  blocks.blocks);
 		feed_free(u->feed);
-		stock_return(u->stock);
+		block_pool_return(u->pool);
 	}
 	ck_assert_ptr_null(intake->feeds);
 	intake_free(intake);
-	pool_free(pool);
+	arena_free(arena);
 	clock_replace(NULL);
 }
 

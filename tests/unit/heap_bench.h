@@ -2,6 +2,7 @@
 #ifndef SPATE_TESTS_HEAP_BENCH_H
 #define SPATE_TESTS_HEAP_BENCH_H
 
+#include "flow/memory/arena.h"
 #include "heap_check.h"
 
 /* The bench itself, and the network: see heap_sent.h. */
@@ -24,8 +25,8 @@ bench_starve(struct bench *b, unsigned n)
 	struct block *k;
 
 	for (unsigned sub = 2; sub--;) {
-		while (stock_home(b->stock) > n &&
-		       (k = stock_take(b->stock, sub)))
+		while (block_pool_free_blocks(b->pool) > n &&
+		       (k = block_pool_take(b->pool, sub)))
 			b->taken[b->takens++] = k;
 	}
 }
@@ -34,7 +35,7 @@ static inline void
 bench_feed(struct bench *b)
 {
 	while (b->takens)
-		stock_put(b->taken[--b->takens]);
+		block_pool_put(b->taken[--b->takens]);
 }
 
 /* ---- the whole ------------------------------------------------------- */
@@ -49,20 +50,22 @@ bench_make(struct bench *b, unsigned blocks)
 				   .max_age = 2000,
 				   .out = bench_out,
 				   .arg = b };
-	struct stock_args stock = { .blocks = blocks,
-				    .slots = b->geometry.slots,
-				    .slot_bytes = b->shape.payload,
-				    .subs = 2,
-				    .extra =
-					heaps_extra(&b->shape, &b->geometry),
-				    .quantum = 1000 };
+	struct block_pool_args pool = { .blocks = blocks,
+					.slots = b->geometry.slots,
+					.slot_bytes = b->shape.payload,
+					.subs = 2,
+					.extra = heaps_extra(&b->shape,
+							     &b->geometry),
+					.quantum = 1000 };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR + 1);
-	ck_assert_int_eq(pool_make(&b->pool, pool_need(&stock), &fault), 0);
-	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &stock, &fault), 0);
+	ck_assert_int_eq(
+	    arena_make(&b->arena, block_pool_need(&pool), NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(b->arena, &b->pool, &pool, &fault),
+			 0);
 	ck_assert_int_eq(heaps_scratch_make(&b->scratch), 0);
-	args.stock = b->stock;
+	args.pool = b->pool;
 	args.scratch = b->scratch;
 	ck_assert_int_eq(heaps_make(&b->place, &args), 0);
 	b->elsewhere = malloc(RECEIVE_BATCH * 65536);
@@ -133,11 +136,12 @@ bench_close(struct bench *b)
 	while (b->outs)
 		bench_home(b);
 	bench_feed(b);
-	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
+	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
+			  block_pool_blocks(b->pool));
 	place_free(b->place);
 	scratch_free(b->scratch);
-	stock_return(b->stock);
-	pool_free(b->pool);
+	block_pool_return(b->pool);
+	arena_free(b->arena);
 	for (unsigned i = 0; i < b->sents; i++) {
 		free(b->sent[i].byte);
 		free(b->sent[i].item);

@@ -3,7 +3,7 @@
 #define SPATE_TESTS_HEAP_CHECK_H
 
 #include "base/crc32c.h"
-#include "flow/memory/quanta.h"
+#include "flow/memory/checksums.h"
 #include "heap_sent.h"
 
 /* What comes out, compared with what was sent, byte by byte. */
@@ -262,7 +262,7 @@ bench_out(void *arg, struct block *k)
 	BENCH_MUST(k->run + 1 >= b->runs);
 	b->runs = k->run + 1;
 	notes_seal(k, &bench_format);
-	quanta_seal(k);
+	checksums_seal(k);
 	BENCH_MUST(k->crc == crc32c(0, k->data, k->bytes));
 	BENCH_MUST(k->bytes <= (uint64_t)k->slots * k->slot_bytes);
 	if (b->shape.store == HEAP_CUBE)

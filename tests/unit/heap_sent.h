@@ -55,8 +55,8 @@ struct sent {
 };
 
 struct bench {
-	struct pool *pool;
-	struct stock *stock;
+	struct arena *arena;
+	struct block_pool *pool;
 	struct scratch *scratch;
 	struct place *place;
 	struct geometry geometry;

@@ -4,15 +4,16 @@
 
 #include <string.h>
 
+#include "flow/memory/arena.h"
 #include "base/crc32c.h"
 #include "base/log.h"
-#include "flow/memory/quanta.h"
+#include "flow/memory/checksums.h"
 #include "flow/place/learn.h"
 #include "flow/slots/slots_priv.h"
 #include "suite.h"
 
 /*
- * A bench is a place with everything around it: a pool, a format, a network
+ * A bench is a place with everything around it: a arena, a format, a network
  * that lands packets in the pairs or elsewhere, and a shelf of the blocks
  * that came out.
  *
@@ -32,8 +33,8 @@ enum { BENCH_SHELF = 64, BENCH_PREFIX = 8, BENCH_GUARD = 16 };
 #define BENCH_NONE UINT64_MAX /* a packet in which no sequence is */
 
 struct bench {
-	struct pool *pool;
-	struct stock *stock;
+	struct arena *arena;
+	struct block_pool *pool;
 	struct scratch *scratch;
 	struct place *place;
 	struct geometry geometry;
@@ -216,7 +217,7 @@ bench_seal(struct bench *b, struct block *k)
 	}
 	for (uint64_t at = 0; at < bytes; at += k->quantum)
 		b->summed += k->sum[at / k->quantum].bytes;
-	quanta_seal(k);
+	checksums_seal(k);
 	for (uint64_t at = 0; at < bytes; at += k->quantum) {
 		uint64_t left = bytes - at;
 
@@ -242,15 +243,15 @@ bench_home(struct bench *b)
 static inline void
 bench_starve(struct bench *b, unsigned n)
 {
-	while (stock_home(b->stock) > n)
-		b->taken[b->takens++] = stock_take(b->stock, 0);
+	while (block_pool_free_blocks(b->pool) > n)
+		b->taken[b->takens++] = block_pool_take(b->pool, 0);
 }
 
 static inline void
 bench_feed(struct bench *b)
 {
 	while (b->takens)
-		stock_put(b->taken[--b->takens]);
+		block_pool_put(b->taken[--b->takens]);
 }
 
 /* ---- the whole ------------------------------------------------------- */
@@ -274,7 +275,7 @@ bench_open(struct bench *b, const struct bench_args *a)
 				   .max_age = a->max_age,
 				   .out = bench_out,
 				   .arg = b };
-	struct stock_args blocks;
+	struct block_pool_args blocks;
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
@@ -293,14 +294,15 @@ bench_open(struct bench *b, const struct bench_args *a)
 							       : SEQUENCE_LE64,
 				   .sequence_bits = a->bits,
 				   .parts = a->parts };
-	ck_assert_int_eq(pool_make(&b->pool, 1 << 20, &fault), 0);
-	blocks =
-	    (struct stock_args){ .blocks = a->blocks,
-				 .slots = a->slots,
-				 .slot_bytes = a->payload,
-				 .quantum = a->quantum ? a->quantum : 1000 };
-	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &blocks, &fault), 0);
-	args.stock = b->stock;
+	ck_assert_int_eq(arena_make(&b->arena, 1 << 20, NULL, &fault), 0);
+	blocks = (struct block_pool_args){ .blocks = a->blocks,
+					   .slots = a->slots,
+					   .slot_bytes = a->payload,
+					   .quantum =
+					       a->quantum ? a->quantum : 1000 };
+	ck_assert_int_eq(block_pool_borrow(b->arena, &b->pool, &blocks, &fault),
+			 0);
+	args.pool = b->pool;
 	ck_assert_int_eq(slots_scratch_make(&b->scratch, &args), 0);
 	args.scratch = b->scratch;
 	ck_assert_int_eq(slots_make(&b->place, &args), 0);
@@ -334,11 +336,12 @@ bench_close(struct bench *b)
 	while (b->outs)
 		bench_home(b);
 	bench_feed(b);
-	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
+	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
+			  block_pool_blocks(b->pool));
 	place_free(b->place);
 	scratch_free(b->scratch);
-	stock_return(b->stock);
-	pool_free(b->pool);
+	block_pool_return(b->pool);
+	arena_free(b->arena);
 	free(b->elsewhere);
 }
 

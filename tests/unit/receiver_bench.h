@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "flow/memory/arena.h"
 #include "base/clock.h"
 #include "base/conf.h"
 #include "base/log.h"
@@ -38,7 +39,7 @@ struct stream {
 	struct conf *conf;
 	void *options;
 	struct format_shape shape;
-	struct stock *stock;
+	struct block_pool *pool;
 	struct intake *intake;
 	struct feed *feed;
 	uint64_t base, packets, blocks;
@@ -46,7 +47,7 @@ struct stream {
 	atomic_bool done;
 };
 
-static struct pool *pool;
+static struct arena *arena;
 static struct stream stream[MOST];
 
 static inline int64_t
@@ -87,9 +88,9 @@ stamp(const struct format_shape *s, const struct format_packet *p, void *prefix,
 
 static const struct format_ops format = { .parse = parse, .stamp = stamp };
 
-static const struct stock_args blocks = { .blocks = BLOCKS,
-					  .slots = SLOTS,
-					  .slot_bytes = PAYLOAD };
+static const struct block_pool_args blocks = { .blocks = BLOCKS,
+					       .slots = SLOTS,
+					       .slot_bytes = PAYLOAD };
 
 /* ---- a stream -------------------------------------------------------- */
 
@@ -176,14 +177,15 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 					 .sequence_bits = 64,
 					 .parts = 1 } };
 	plugin_open(s, plugin, text);
-	ck_assert_int_eq(pool_borrow(pool, &s->stock, &blocks, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &s->pool, &blocks, &fault),
+			 0);
 	args.ops = s->ops;
 	args.state = s->state;
 	args.shape = &s->shape;
 	place = (struct place_args){ .format = &format,
 				     .shape = &s->shape,
 				     .geometry = &geometry,
-				     .stock = s->stock,
+				     .pool = s->pool,
 				     .max_gap = 256 << 20,
 				     .max_age = 2000000000,
 				     .out = out,
@@ -199,8 +201,8 @@ stream_close(struct stream *s)
 	feed_free(s->feed);
 	intake_free(s->intake);
 	s->ops->close(s->state);
-	ck_assert_uint_eq(stock_home(s->stock), BLOCKS);
-	stock_return(s->stock);
+	ck_assert_uint_eq(block_pool_free_blocks(s->pool), BLOCKS);
+	block_pool_return(s->pool);
 	free(s->options);
 	conf_close(s->conf);
 }
@@ -211,8 +213,9 @@ pool_open(void)
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, MOST * pool_need(&blocks), &fault),
-			 0);
+	ck_assert_int_eq(
+	    arena_make(&arena, MOST * block_pool_need(&blocks), NULL, &fault),
+	    0);
 }
 
 /* Its gate is closed: drained, flushed, and done. */

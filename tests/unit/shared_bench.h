@@ -5,15 +5,16 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "flow/memory/arena.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "dice.h"
-#include "flow/memory/quanta.h"
+#include "flow/memory/checksums.h"
 #include "flow/slots/shared.h"
 #include "suite.h"
 
 /*
- * A shared place with a pool, a format, packets whose bytes follow from their
+ * A shared place with a arena, a format, packets whose bytes follow from their
  * sequence, and a look at every block that comes out.
  */
 enum { PREFIX = 8, PAYLOAD = 40, THREADS_MOST = 4, EVENTS = 40000 };
@@ -35,8 +36,8 @@ struct event {
 };
 
 struct bench {
-	struct pool *pool;
-	struct stock *stock;
+	struct arena *arena;
+	struct block_pool *pool;
 	struct geometry geometry;
 	struct format_shape shape;
 	struct place *handle[THREADS_MOST];
@@ -119,7 +120,7 @@ static void
 bench_out(void *arg, struct block *k)
 {
 	block_check(arg, k);
-	quanta_seal(k);
+	checksums_seal(k);
 	MUST(k->crc == crc32c(0, k->data, block_bytes(k)));
 	memset(k->data, 0xee, (size_t)k->slots * k->slot_bytes);
 	block_seal(k);
@@ -132,10 +133,10 @@ static void
 bench_open(unsigned threads, uint32_t slots, uint32_t parts)
 {
 	struct bench *b = &bench;
-	struct stock_args blocks = { .blocks = 16,
-				     .slots = slots,
-				     .slot_bytes = PAYLOAD,
-				     .quantum = 1000 };
+	struct block_pool_args blocks = { .blocks = 16,
+					  .slots = slots,
+					  .slot_bytes = PAYLOAD,
+					  .quantum = 1000 };
 	struct place_args args = { .format = &bench_format,
 				   .shape = &b->shape,
 				   .geometry = &b->geometry,
@@ -157,9 +158,10 @@ bench_open(unsigned threads, uint32_t slots, uint32_t parts)
 					  .sequence_bits = 64,
 					  .parts = parts };
 	b->threads = threads;
-	ck_assert_int_eq(pool_make(&b->pool, 1 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(b->pool, &b->stock, &blocks, &fault), 0);
-	args.stock = b->stock;
+	ck_assert_int_eq(arena_make(&b->arena, 1 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(b->arena, &b->pool, &blocks, &fault),
+			 0);
+	args.pool = b->pool;
 	ck_assert_int_eq(shared_make(b->handle, threads, &args), 0);
 	if (b->stamped)
 		shared_patience(b->handle[0], FOREVER);
@@ -194,11 +196,12 @@ bench_close(void)
 	ck_assert_uint_eq(c.datagrams, c.placed + dropped);
 	ck_assert_uint_eq(c.placed, b->filled);
 	ck_assert_uint_eq(c.bytes, c.placed * PAYLOAD);
-	ck_assert_uint_eq(stock_home(b->stock), stock_blocks(b->stock));
+	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
+			  block_pool_blocks(b->pool));
 	for (unsigned i = 0; i < b->threads; i++)
 		place_free(b->handle[i]);
-	stock_return(b->stock);
-	pool_free(b->pool);
+	block_pool_return(b->pool);
+	arena_free(b->arena);
 	return c;
 }
 

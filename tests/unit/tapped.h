@@ -8,7 +8,8 @@
 #include "base/log.h"
 #include "fake_format.h"
 #include "flow/output/output.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
 #include "suite.h"
 
 /*
@@ -17,8 +18,8 @@
  */
 enum { BLOCKS = 16, QUARTER = BLOCKS / 4, SLOTS = 8, BYTES = 512 };
 
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct queue *queue;
 static struct taker *taker;
 static struct output *output;
@@ -53,15 +54,15 @@ output_new(void)
 static inline void
 all_open(void)
 {
-	struct stock_args args = { .blocks = BLOCKS,
-				   .slots = SLOTS,
-				   .slot_bytes = BYTES,
-				   .quantum = BLOCK_QUANTUM };
+	struct block_pool_args args = { .blocks = BLOCKS,
+					.slots = SLOTS,
+					.slot_bytes = BYTES,
+					.quantum = BLOCK_QUANTUM };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
+	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
 	ck_assert_int_eq(taker_join(&taker, queue), 0);
 	shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
@@ -78,12 +79,12 @@ queue_close(void)
 static inline void
 all_close(void)
 {
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	output_drop(output);
 	queue_close();
-	stock_return(stock);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
-	pool_free(pool);
+	block_pool_return(pool);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	arena_free(arena);
 }
 
 /* Of a packet, all of its bytes. */
@@ -107,7 +108,7 @@ data_is(const uint8_t *data, uint64_t first, uint64_t slots)
 static inline struct block *
 block_new(uint64_t gap)
 {
-	struct block *b = stock_take(stock, 0);
+	struct block *b = block_pool_take(pool, 0);
 
 	if (!b)
 		return NULL;

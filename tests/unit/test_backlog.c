@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "flow/memory/arena.h"
 #include "suite.h"
 
 enum { MIB = 1 << 20, SLOTS = 64, SLOT = 1024, MOST = 64, ROUNDS = 20000 };
 #define S INT64_C(1000000000)
 
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct backlog *kept;
 static struct fault fault;
 
@@ -40,19 +41,19 @@ out(void *arg, struct block *b)
 static void
 begin(unsigned blocks, unsigned subs, int64_t keep)
 {
-	const struct stock_args s = { .blocks = blocks,
-				      .slots = SLOTS,
-				      .slot_bytes = SLOT,
-				      .subs = subs };
+	const struct block_pool_args s = { .blocks = blocks,
+					   .slots = SLOTS,
+					   .slot_bytes = SLOT,
+					   .subs = subs };
 	const struct backlog_args b = {
 		.keep = keep, .subs = subs, .out = out, .arg = &outs
 	};
 	struct backlog_args args = b;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, 16 * MIB, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &s, &fault), 0);
-	args.stock = stock;
+	ck_assert_int_eq(arena_make(&arena, 16 * MIB, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &s, &fault), 0);
+	args.pool = pool;
 	ck_assert_int_eq(backlog_make(&kept, &args), 0);
 	outs = 0;
 }
@@ -62,15 +63,16 @@ static void
 end(void)
 {
 	backlog_free(kept);
-	ck_assert_uint_eq(stock_home(stock), stock_blocks(stock));
-	stock_return(stock);
-	pool_free(pool);
+	ck_assert_uint_eq(block_pool_free_blocks(pool),
+			  block_pool_blocks(pool));
+	block_pool_return(pool);
+	arena_free(arena);
 }
 
 static struct block *
 closed(unsigned sub, uint64_t first, unsigned filled)
 {
-	struct block *b = stock_take(stock, sub);
+	struct block *b = block_pool_take(pool, sub);
 
 	if (!b)
 		return NULL;
@@ -177,7 +179,7 @@ START_TEST(what_was_cancelled_goes_home)
 	put(0, 2, 5, 2 * S);
 	backlog_open(kept);
 	ck_assert_uint_eq(outs, 0);
-	ck_assert_uint_eq(stock_home(stock), 16);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), 16);
 	ck_assert_uint_eq(before_start(), 15);
 	end();
 }
@@ -189,7 +191,7 @@ START_TEST(a_short_stock_keeps_less)
 	begin(8, 1, 1000 * S);
 	for (int i = 0; i < 100; i++) {
 		put(0, (uint64_t)i, 1, i);
-		ck_assert_uint_ge(stock_room(stock, 0), ROOM);
+		ck_assert_uint_ge(block_pool_room(pool, 0), ROOM);
 	}
 	ck_assert_uint_eq(kept->length, 8 - ROOM);
 	ck_assert_uint_eq(before_start(), 100 - (8 - ROOM));
@@ -212,7 +214,7 @@ START_TEST(substreams_share_what_is_kept)
 		unsigned sub = i < 100 ? i % SUBS : i % 2;
 
 		put(sub, i, 1, i);
-		ck_assert_uint_ge(stock_room(stock, sub), ROOM);
+		ck_assert_uint_ge(block_pool_room(pool, sub), ROOM);
 	}
 	ck_assert_uint_gt(kept->length, 3);
 	ck_assert_uint_eq(before_start(), 200 - kept->length);

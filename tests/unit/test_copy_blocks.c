@@ -6,30 +6,32 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "flow/memory/brought.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_record.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
 #include "suite.h"
 
-/* A block of two pieces and a bit, in a pool that has four of them. */
+/* A block of two pieces and a bit, in a arena that has four of them. */
 enum { PIECES = 3, BYTES = 2 * COPY_PIECE + 5000, SUBS = 2 };
 
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct copy_blocks *blocks;
 static uint8_t data[PIECES * COPY_PIECE];
 
 static void
 begin(void)
 {
-	const struct copy_blocks_args args = { .subs = SUBS, .block_most = BYTES };
-	const struct stock_args a = { .blocks = 4,
-				      .slots = BYTES / 4096 + 1,
-				      .slot_bytes = 4096,
-				      .quantum = BLOCK_QUANTUM };
+	const struct copy_blocks_args args = { .subs = SUBS,
+					       .block_most = BYTES };
+	const struct block_pool_args a = { .blocks = 4,
+					   .slots = BYTES / 4096 + 1,
+					   .slot_bytes = 4096,
+					   .quantum = BLOCK_QUANTUM };
 	struct fault fault;
 
-	ck_assert_int_eq(pool_make(&pool, 32 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &a, &fault), 0);
+	ck_assert_int_eq(arena_make(&arena, 32 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &a, &fault), 0);
 	ck_assert_int_eq(copy_blocks_make(&blocks, &args), 0);
 }
 
@@ -37,9 +39,9 @@ static void
 end(void)
 {
 	copy_blocks_drop(blocks);
-	ck_assert_uint_eq(stock_home(stock), 4);
-	stock_return(stock);
-	pool_free(pool);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), 4);
+	block_pool_return(pool);
+	arena_free(arena);
 }
 
 static struct index_record
@@ -95,8 +97,8 @@ static int
 bring(uint64_t number, uint32_t piece, struct block **whole)
 {
 	struct copy_piece p = { .number = number,
-				  .piece = piece,
-				  .bytes = piece_bytes(piece) };
+				.piece = piece,
+				.bytes = piece_bytes(piece) };
 	const char *why;
 	uint32_t crc;
 	int err;
@@ -104,7 +106,7 @@ bring(uint64_t number, uint32_t piece, struct block **whole)
 	*whole = NULL;
 	err = copy_blocks_piece(blocks, &p, &why);
 	if (err == -EAGAIN) {
-		struct block *b = stock_take(stock, 0);
+		struct block *b = block_pool_take(pool, 0);
 
 		ck_assert_ptr_nonnull(b);
 		ck_assert(copy_blocks_lend(blocks, number, b));
@@ -158,13 +160,13 @@ START_TEST(what_is_told_is_wanted_until_it_is_durable)
 	ck_assert_uint_eq(d.blocks, 0);
 
 	/* No disk took it: it is wanted again, with its lines. */
-	stock_put(b);
+	block_pool_put(b);
 	copy_blocks_settled(blocks, &r, -EIO);
 	ck_assert_uint_eq(wants(w, 8), 1);
 	for (uint32_t i = 0; i < PIECES; i++)
 		ck_assert_int_eq(bring(4, i, &b), 0);
 	ck_assert_uint_eq(b->brought->lines_bytes, 23);
-	stock_put(b);
+	block_pool_put(b);
 	copy_blocks_settled(blocks, &r, 0);
 	ck_assert_uint_eq(wants(w, 8), 0);
 	copy_blocks_digest(blocks, &d);
@@ -249,24 +251,22 @@ START_TEST(lies_about_pieces_are_refused)
 	p = (struct copy_piece){ .number = 1, .bytes = COPY_PIECE - 1 };
 	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
 	p = (struct copy_piece){ .number = 1,
-				   .piece = PIECES - 1,
-				   .bytes = COPY_PIECE };
+				 .piece = PIECES - 1,
+				 .bytes = COPY_PIECE };
 	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
 	p = (struct copy_piece){ .number = 1,
-				   .piece = PIECES,
-				   .bytes = COPY_PIECE };
+				 .piece = PIECES,
+				 .bytes = COPY_PIECE };
 	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
 	p = (struct copy_piece){ .number = 1,
-				   .piece = UINT32_MAX,
-				   .bytes = COPY_PIECE };
+				 .piece = UINT32_MAX,
+				 .bytes = COPY_PIECE };
 	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
 
 	/* Once, and not by two at a time. */
 	ck_assert_int_eq(bring(1, 0, &b), 0);
 	ck_assert_int_eq(bring(1, 0, &b), -EBADMSG);
-	p = (struct copy_piece){ .number = 1,
-				   .piece = 1,
-				   .bytes = COPY_PIECE };
+	p = (struct copy_piece){ .number = 1, .piece = 1, .bytes = COPY_PIECE };
 	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), 0);
 	ck_assert_int_eq(bring(1, 1, &b), -EBADMSG);
 
@@ -275,7 +275,7 @@ START_TEST(lies_about_pieces_are_refused)
 	ck_assert_int_eq(bring(1, 1, &b), 0);
 	ck_assert_int_eq(bring(1, 2, &b), 0);
 	ck_assert_ptr_nonnull(b);
-	stock_put(b);
+	block_pool_put(b);
 	ck_assert_int_eq(bring(1, 2, &b), -EBADMSG);
 	copy_blocks_forget(blocks);
 	end();
@@ -344,7 +344,7 @@ START_TEST(what_the_sender_leaves_is_waited_for_no_more)
 	copy_blocks_left(blocks);
 	copy_blocks_facts(blocks, &f);
 	ck_assert_uint_eq(f.left, 1);
-	ck_assert_uint_eq(stock_home(stock), 4);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), 4);
 	ck_assert_int_eq(bring(1, 2, &b), -EBADMSG);
 	end();
 }

@@ -147,13 +147,13 @@ with_a_lesser(bool recorded)
 		rec = user_come(INT64_MIN, INT64_MAX, false);
 	send_all(0, 2000, 10 * US, 1);
 	run_until(BEGIN + 400 * US, 400 * US);
-	while ((taken[n] = stock_take(relay->stock, 0)))
+	while ((taken[n] = block_pool_take(relay->pool, 0)))
 		n++;
 	run_until(BEGIN + SECOND / 10, 400 * US);
 	ck_assert_int_eq(net.room > 0, recorded);
 	ck_assert_int_eq(net.source[0].next == 2000, recorded);
 	while (n--)
-		stock_put(taken[n]);
+		block_pool_put(taken[n]);
 	run_until(now + SECOND / 10, 400 * US);
 	ck_assert_uint_eq(net.source[0].next, 2000);
 	net_close();

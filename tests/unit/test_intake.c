@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "flow/memory/arena.h"
 #include "suite.h"
 
 #ifdef __has_feature
@@ -52,8 +53,8 @@ struct receive_state {
 static const struct arrival arrival = { .known = true };
 static struct receive_state net;
 static struct format_shape shape;
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct intake *intake;
 static struct feed *feed;
 static struct block *shelf[SHELF]; /* waiting for slow disks */
@@ -178,15 +179,16 @@ done(void *arg)
 static void
 pool_open(unsigned subs, unsigned blocks)
 {
-	struct stock_args args = { .blocks = blocks,
-				   .slots = SLOTS,
-				   .slot_bytes = PAYLOAD,
-				   .subs = subs };
+	struct block_pool_args args = { .blocks = blocks,
+					.slots = SLOTS,
+					.slot_bytes = PAYLOAD,
+					.subs = subs };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, pool_need(&args), &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
+	ck_assert_int_eq(
+	    arena_make(&arena, block_pool_need(&args), NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	slow = false;
 	shelved = 0;
 	net = (struct receive_state){ .sources = subs, .subs = subs };
@@ -220,7 +222,7 @@ intake_open(unsigned shares, unsigned share)
 		    (struct place_args){ .format = &format,
 					 .shape = &shape,
 					 .geometry = &geometry,
-					 .stock = stock,
+					 .pool = pool,
 					 .sub = (uint16_t)sub,
 					 .max_gap = 256 << 20,
 					 .max_age = 1000,
@@ -238,11 +240,12 @@ close_all(void)
 	intake_leave(intake, feed);
 	while (shelved)
 		home(shelf[--shelved]);
-	ck_assert_uint_eq(stock_home(stock), stock_blocks(stock));
+	ck_assert_uint_eq(block_pool_free_blocks(pool),
+			  block_pool_blocks(pool));
 	feed_free(feed);
 	intake_free(intake);
-	stock_return(stock);
-	pool_free(pool);
+	block_pool_return(pool);
+	arena_free(arena);
 }
 
 /* Each source brings n more, and they are taken. */

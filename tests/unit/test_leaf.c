@@ -3,7 +3,7 @@
 
 #include "base/crc32c.h"
 #include "disk_bench.h"
-#include "flow/memory/quanta.h"
+#include "flow/memory/checksums.h"
 #include "store/record/sums.h"
 
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 4 };
@@ -52,7 +52,7 @@ add(uint64_t number, uint64_t gap, bool time, int fd)
 	}
 	b->present[0] &= ~0x9ull; /* the first and fourth are missing */
 	b->filled = 8;
-	quanta_seal(b);
+	checksums_seal(b);
 	block_seal(b);
 	disk_recording_note(leaf, b);
 	disk_recording_add(leaf, b, fd);

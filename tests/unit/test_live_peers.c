@@ -23,6 +23,7 @@
 #include "flow/write/writer.h"
 #include "scratch.h"
 #include "store/record/meta.h"
+#include "flow/memory/arena.h"
 #include "suite.h"
 
 enum {
@@ -44,8 +45,8 @@ static struct disks disks;
 static struct fake_whim whim[DISKS];
 static struct write_plugin way[DISKS];
 static struct writer *writer[DISKS];
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct queue *queue;
 static struct output *output;
 static const struct format_ops *format;
@@ -300,17 +301,18 @@ output_open(int64_t durable)
 static void
 begin(int64_t durable)
 {
-	struct stock_args args = { .blocks = BLOCKS,
-				   .slots = SLOTS,
-				   .slot_bytes = SLOT,
-				   .quantum = BLOCK_QUANTUM };
+	struct block_pool_args args = { .blocks = BLOCKS,
+					.slots = SLOTS,
+					.slot_bytes = SLOT,
+					.quantum = BLOCK_QUANTUM };
 	struct fault fault;
 	char why[256];
 
 	log_level_set(LEVEL_ERROR);
 	disks_open();
-	ck_assert_int_eq(pool_make(&pool, pool_need(&args), &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
+	ck_assert_int_eq(
+	    arena_make(&arena, block_pool_need(&args), NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
 	ck_assert_int_eq(module_format("raw", &format, &fault), 0);
 	shape = (struct format_shape){ .payload = SLOT };
@@ -335,13 +337,13 @@ turn(int64_t since, const char *what)
 		     "flight, %u at home; the first peer has %llu, state %d, "
 		     "%" PRIu64 " bytes from memory, %" PRIu64 " from disks",
 		     what, packets, atomic_load(&output->in_flight),
-		     stock_home(stock), atomic_load(&peer[0].next), f.state,
-		     f.source.bytes_memory, f.source.bytes_disk);
+		     block_pool_free_blocks(pool), atomic_load(&peer[0].next),
+		     f.state, f.source.bytes_memory, f.source.bytes_disk);
 }
 
 /*
  * So many more blocks of whole packets.  The recorder itself has no more than
- * `own` of the stock at a time, so there is always one for it.
+ * `own` of the pool at a time, so there is always one for it.
  */
 static void
 record(unsigned n, unsigned own)
@@ -355,11 +357,11 @@ record(unsigned n, unsigned own)
 		while (atomic_load_explicit(&output->in_flight,
 					    memory_order_acquire) >= own)
 			turn(since, "disks");
-		b = stock_take(stock, 0);
+		b = block_pool_take(pool, 0);
 		while (!b) {
 			missed++;
 			turn(since, "a block");
-			b = stock_take(stock, 0);
+			b = block_pool_take(pool, 0);
 		}
 		for (unsigned i = 0; i < SLOTS; i++)
 			memset(block_slot(b, i), byte_of(next + i), SLOT);
@@ -404,7 +406,7 @@ send_begin(struct peer *p)
 		.disks = &disks, .name = "rec", .follow = true, .sub = -1
 	};
 	struct source_live_args live = {
-		.output = output, .stock = stock, .start_ns = 5, .sub = -1
+		.output = output, .pool = pool, .start_ns = 5, .sub = -1
 	};
 	struct sender_args args = { .name = "rec",
 				    .to = "peer://",
@@ -484,12 +486,12 @@ finish(void)
 		ck_assert(writer_stop(writer[i]));
 	while (atomic_load(&output->holders) > 1)
 		usleep(1000); /* a sender's thread */
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	output_drop(output);
 	queue_free(queue);
-	stock_return(stock);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
-	pool_free(pool);
+	block_pool_return(pool);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	arena_free(arena);
 	disks_clear(&disks);
 	scratch_remove(&scratch);
 }
@@ -500,7 +502,7 @@ enum {
 	/* With a quarter for transfers all have enough, */
 	EASY = BLOCKS / 2,
 	/* and here they have to give it back: but for what is read. */
-	HARD = BLOCKS - STOCK_EACH - 1,
+	HARD = BLOCKS - BLOCK_POOL_EACH - 1,
 };
 
 START_TEST(a_peer_that_reads)

@@ -23,7 +23,7 @@ enum { ID = 7, ROUNDS = 4000, WRITERS = 2 };
 
 static struct map *map;
 static const struct map_page *page; /* as others see it */
-static const uint8_t *arena;
+static const uint8_t *memory;
 
 static const void *
 map_in(int fd, uint64_t bytes)
@@ -37,26 +37,26 @@ map_in(int fd, uint64_t bytes)
 static void
 begin(void)
 {
-	const struct arena_way way = { .node = -1, .share = true };
-	struct stock_args args = { .blocks = BLOCKS,
-				   .slots = SLOTS,
-				   .slot_bytes = BYTES,
-				   .quantum = BLOCK_QUANTUM };
+	const struct arena_wishes way = { .node = -1, .share = true };
+	struct block_pool_args args = { .blocks = BLOCKS,
+					.slots = SLOTS,
+					.slot_bytes = BYTES,
+					.quantum = BLOCK_QUANTUM };
 	struct fault fault;
 	uint64_t bytes;
 	const void *own;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make_way(&pool, 2 << 20, &way, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
+	ck_assert_int_eq(arena_make(&arena, 2 << 20, &way, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
 	ck_assert_int_eq(taker_join(&taker, queue), 0);
 	shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
 	output = output_new();
-	own = pool_arena(pool, &bytes);
+	own = arena_memory(arena, &bytes);
 	ck_assert_int_eq(map_make(&map, own, bytes), 0);
 	page = map_in(map_fd(map), map_bytes(map));
-	arena = map_in(pool_arena_fd(pool), bytes);
+	memory = map_in(arena_fd(arena), bytes);
 	ck_assert(map_page_good(page, map_bytes(map), bytes));
 }
 
@@ -90,12 +90,12 @@ is_there(uint64_t number, uint64_t first, uint32_t gap)
 	ck_assert_uint_eq(b.record.first, first);
 	ck_assert_uint_eq(b.record.bytes, sizeof copy);
 	ck_assert_uint_eq(b.gap, gap);
-	ck_assert(map_page_copy(&b, arena, 0, sizeof copy, copy));
+	ck_assert(map_page_copy(&b, memory, 0, sizeof copy, copy));
 	ck_assert(data_is(copy, first, SLOTS));
-	ck_assert(map_page_copy(&b, arena, BYTES, BYTES, copy));
+	ck_assert(map_page_copy(&b, memory, BYTES, BYTES, copy));
 	ck_assert(data_is(copy, first + 1, 1));
-	ck_assert(!map_page_copy(&b, arena, 1, sizeof copy, copy));
-	ck_assert(!map_page_copy(&b, arena, UINT64_MAX, 2, copy));
+	ck_assert(!map_page_copy(&b, memory, 1, sizeof copy, copy));
+	ck_assert(!map_page_copy(&b, memory, UINT64_MAX, 2, copy));
 }
 
 START_TEST(what_is_tapped_is_seen)
@@ -108,8 +108,8 @@ START_TEST(what_is_tapped_is_seen)
 	ck_assert(put(output, 0));
 	output_written(output, seal(), 0);
 	ck_assert_uint_eq(shown(), 0);
-	ck_assert_int_eq(output_tap_open(output, stock, &tap), 0);
-	ck_assert_int_eq(output_tap_open(output, stock, &again), 0);
+	ck_assert_int_eq(output_tap_open(output, pool, &tap), 0);
+	ck_assert_int_eq(output_tap_open(output, pool, &again), 0);
 	ck_assert(put(output, 0));
 	block = seal();
 	/* Also what it has already, and what others show as well. */
@@ -147,7 +147,7 @@ START_TEST(also_what_no_tap_can_keep)
 	unsigned n = 0;
 
 	begin();
-	ck_assert_int_eq(output_tap_open(output, stock, &tap), 0);
+	ck_assert_int_eq(output_tap_open(output, pool, &tap), 0);
 	tap_show(tap, map, ID);
 	while (put(output, 0))
 		b[n++] = seal();
@@ -216,7 +216,7 @@ look(struct found *f, uint64_t number)
 
 	if (!map_page_find(page, ID, number, &b))
 		return;
-	if (!map_page_copy(&b, arena, 0, sizeof copy, copy))
+	if (!map_page_copy(&b, memory, 0, sizeof copy, copy))
 		f->torn++;
 	else if (b.record.number == number &&
 		 data_is(copy, b.record.first, SLOTS))
@@ -297,7 +297,7 @@ START_TEST(a_torn_copy_is_found_out)
 
 	ck_assert(f != MAP_FAILED);
 	begin();
-	ck_assert_int_eq(output_tap_open(output, stock, &tap), 0);
+	ck_assert_int_eq(output_tap_open(output, pool, &tap), 0);
 	tap_show(tap, map, ID);
 	pid = fork();
 	if (!pid) {

@@ -12,13 +12,14 @@
 
 #include "base/log.h"
 #include "fake_format.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
 #include "suite.h"
 
 enum { SUBS = 12, SLOTS = 8, BLOCKS = 64, THREADS = 4, ROUNDS = 2000 };
 
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct queue *queue;
 static struct taker *taker;
 static struct output *output;
@@ -34,15 +35,15 @@ nothing(void *arg)
 static void
 output_open(unsigned subs)
 {
-	struct stock_args args = {
+	struct block_pool_args args = {
 		.blocks = BLOCKS, .slots = SLOTS, .slot_bytes = 32, .subs = subs
 	};
 	struct fault fault;
 	json_t *head;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
+	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
 	ck_assert_int_eq(taker_join(&taker, queue), 0);
 	shape = (struct format_shape){ .payload = 32, .parts = 1 };
@@ -65,20 +66,20 @@ output_open(unsigned subs)
 static void
 output_close(void)
 {
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	ck_assert_uint_eq(output->in_flight, 0);
 	output_drop(output);
 	taker_leave(taker);
 	queue_free(queue);
-	stock_return(stock);
-	pool_free(pool);
+	block_pool_return(pool);
+	arena_free(arena);
 }
 
 /* A block of `filled` packets, from slot 1 on. */
 static void
 put(unsigned sub, uint32_t run, uint64_t first, uint32_t filled)
 {
-	struct block *b = stock_take(stock, sub);
+	struct block *b = block_pool_take(pool, sub);
 
 	ck_assert_ptr_nonnull(b);
 	b->run = run;
@@ -182,7 +183,7 @@ receiver(void *arg)
 		for (unsigned sub = first; sub < SUBS; sub += THREADS) {
 			struct block *b;
 
-			while (!(b = stock_take(stock, sub)))
+			while (!(b = block_pool_take(pool, sub)))
 				sched_yield();
 			b->run = (uint32_t)(i / 500);
 			b->first = i % 500 * SLOTS;
@@ -336,7 +337,7 @@ START_TEST(blocks_of_one_length)
 
 	whole = true;
 	output_open(1);
-	b = stock_take(stock, 0);
+	b = block_pool_take(pool, 0);
 	ck_assert_ptr_nonnull(b);
 	memset(b->data, 0xee, (size_t)SLOTS * 32);
 	b->base = 1000;

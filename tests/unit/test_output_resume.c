@@ -6,14 +6,15 @@
 #include "config.h"
 
 #include "flow/output/output.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
 #include "unit/made.h"
 #include "unit/suite.h"
 
 static struct made m;
 static struct resume *r;
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct queue *queue;
 static struct taker *taker;
 static struct output *output;
@@ -28,14 +29,14 @@ static void
 output_open(void)
 {
 	const unsigned writers[MADE_DISKS] = { 4, 2, 0 };
-	struct stock_args args = { .blocks = 4,
-				   .slots = MADE_SLOTS,
-				   .slot_bytes = MADE_PAYLOAD };
+	struct block_pool_args args = { .blocks = 4,
+					.slots = MADE_SLOTS,
+					.slot_bytes = MADE_PAYLOAD };
 	struct fault fault;
 	json_t *paths = json_array(), *line;
 
-	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
+	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, 4), 0);
 	ck_assert_int_eq(taker_join(&taker, queue), 0);
 	ck_assert_int_eq(resume_look(&r, &m.disks, MADE_NAME, &fault), 0);
@@ -64,8 +65,8 @@ output_close(void)
 	resume_free(r);
 	taker_leave(taker);
 	queue_free(queue);
-	stock_return(stock);
-	pool_free(pool);
+	block_pool_return(pool);
+	arena_free(arena);
 	made_finish(&m);
 }
 
@@ -73,7 +74,7 @@ output_close(void)
 static uint64_t
 put(uint32_t run)
 {
-	struct block *b = stock_take(stock, 0);
+	struct block *b = block_pool_take(pool, 0);
 	uint64_t number;
 
 	b->run = run;

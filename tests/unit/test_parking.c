@@ -4,26 +4,27 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "flow/memory/arena.h"
 #include "suite.h"
 
 enum { BLOCKS = 10, SUBS = 2 };
 
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct parking parking;
 
 static void
 parking_open(uint32_t slots)
 {
-	struct stock_args args = {
+	struct block_pool_args args = {
 		.blocks = BLOCKS, .slots = slots, .slot_bytes = 16, .subs = SUBS
 	};
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
-	ck_assert_int_eq(parking_init(&parking, stock, 1, slots), 0);
+	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
+	ck_assert_int_eq(parking_init(&parking, pool, 1, slots), 0);
 }
 
 static void
@@ -31,15 +32,15 @@ parking_close(void)
 {
 	parking_release(&parking);
 	parking_finish(&parking);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
-	stock_return(stock);
-	pool_free(pool);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
+	block_pool_return(pool);
+	arena_free(arena);
 }
 
 static unsigned
 away(void)
 {
-	return BLOCKS - stock_home(stock);
+	return BLOCKS - block_pool_free_blocks(pool);
 }
 
 /* Every place is memory of its own. */
@@ -127,9 +128,9 @@ START_TEST(what_others_need_stays)
 	unsigned n = 0;
 
 	parking_open(100);
-	while ((b[n] = stock_take(stock, 0)))
+	while ((b[n] = block_pool_take(pool, 0)))
 		n++;
-	ck_assert_uint_eq(n, BLOCKS - STOCK_EACH);
+	ck_assert_uint_eq(n, BLOCKS - BLOCK_POOL_EACH);
 	ck_assert_int_eq(parking_take(&parking, false), -1);
 	ck_assert_int_eq(parking_take(&parking, true), 0);
 	for (unsigned i = 1; i < 100; i++)
@@ -138,7 +139,7 @@ START_TEST(what_others_need_stays)
 	for (unsigned i = 0; i < 100; i++)
 		parking_put(&parking, i);
 	while (n)
-		stock_put(b[--n]);
+		block_pool_put(b[--n]);
 	parking_close();
 }
 END_TEST

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,86 +13,86 @@
 
 enum { MIB = 1 << 20, THREADS = 4, ROUNDS = 3000 };
 
-static struct pool *pool;
+static struct arena *arena;
 static struct fault fault;
 
 static void
 open_pool(uint64_t bytes)
 {
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, bytes, &fault), 0);
+	ck_assert_int_eq(arena_make(&arena, bytes, NULL, &fault), 0);
 }
 
-static struct stock *
+static struct block_pool *
 borrow(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
 {
-	struct stock *s;
+	struct block_pool *s;
 
 	ck_assert_int_eq(
-	    pool_borrow(pool, &s,
-			&(struct stock_args){ blocks, slots, slot_bytes, 1, 0,
-					      0, NULL },
-			&fault),
+	    block_pool_borrow(arena, &s,
+			      &(struct block_pool_args){
+				  blocks, slots, slot_bytes, 1, 0, 0, NULL },
+			      &fault),
 	    0);
 	return s;
 }
 
 START_TEST(says_what_it_has)
 {
-	struct pool_facts f;
-	struct stock *s;
+	struct arena_facts f;
+	struct block_pool *s;
 
 	open_pool(3 * MIB);
-	f = pool_facts(pool);
+	f = arena_facts(arena);
 	ck_assert_uint_eq(f.bytes, 3 * MIB);
 	ck_assert_uint_eq(f.borrowed, 0);
 	ck_assert_ptr_nonnull(f.pages);
 	s = borrow(3, 100, 1000);
-	ck_assert_uint_eq(
-	    pool_need(&(struct stock_args){ 3, 100, 1000, 1, 0, 0, NULL }),
-	    3 * 102400);
+	ck_assert_uint_eq(block_pool_need(&(struct block_pool_args){
+			      3, 100, 1000, 1, 0, 0, NULL }),
+			  3 * 102400);
 	/* Notes are in pages of their own. */
-	ck_assert_uint_eq(
-	    pool_need(&(struct stock_args){ 3, 100, 1000, 1, 1, 0, NULL }),
-	    3 * 106496);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * 102400);
-	stock_return(s);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
-	pool_free(pool);
+	ck_assert_uint_eq(block_pool_need(&(struct block_pool_args){
+			      3, 100, 1000, 1, 1, 0, NULL }),
+			  3 * 106496);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 3 * 102400);
+	block_pool_return(s);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	arena_free(arena);
 }
 END_TEST
 
 /* Also where there are no huge pages. */
 START_TEST(is_shared_when_asked)
 {
-	const struct arena_way way = { .node = -1, .share = true };
+	const struct arena_wishes way = { .node = -1, .share = true };
 	uint64_t bytes;
 	uint8_t *at;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make_way(&pool, 3 * MIB, &way, &fault), 0);
-	ck_assert(pool_facts(pool).shared);
-	pool_arena(pool, &bytes);
-	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, pool_arena_fd(pool), 0);
+	ck_assert_int_eq(arena_make(&arena, 3 * MIB, &way, &fault), 0);
+	ck_assert(arena_facts(arena).shared);
+	arena_memory(arena, &bytes);
+	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, arena_fd(arena), 0);
 	ck_assert(at != MAP_FAILED);
-	memcpy((uint8_t *)(uintptr_t)pool_arena(pool, &bytes) + 3 * MIB - 5,
+	memcpy((uint8_t *)(uintptr_t)arena_memory(arena, &bytes) + 3 * MIB - 5,
 	       "here", 5);
 	ck_assert_str_eq((char *)at + 3 * MIB - 5, "here");
 	munmap(at, bytes);
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 
 START_TEST(blocks_are_pages_of_their_own)
 {
-	struct stock *s;
+	struct block_pool *s;
 	struct block *b[5], *again;
 
 	open_pool(2 * MIB);
 	s = borrow(5, 65, 70);
-	ck_assert_uint_eq(stock_blocks(s), 5);
+	ck_assert_uint_eq(block_pool_blocks(s), 5);
 	for (int i = 0; i < 5; i++) {
-		b[i] = stock_take(s, 0);
+		b[i] = block_pool_take(s, 0);
 		ck_assert_ptr_nonnull(b[i]);
 		ck_assert_int_eq(b[i]->state, BLOCK_OPEN);
 		ck_assert_uint_eq((uintptr_t)b[i]->data % 4096, 0);
@@ -103,32 +103,32 @@ START_TEST(blocks_are_pages_of_their_own)
 		b[i]->present[0] = b[i]->present[1] = ~0ull;
 		b[i]->used = b[i]->filled = 65;
 		b[i]->gap = 9;
-		ck_assert_uint_eq(stock_home(s), 4 - i);
+		ck_assert_uint_eq(block_pool_free_blocks(s), 4 - i);
 	}
-	ck_assert_ptr_null(stock_take(s, 0));
+	ck_assert_ptr_null(block_pool_take(s, 0));
 	for (int i = 0; i < 5; i++) {
 		ck_assert_uint_eq(b[i]->data[0], i);
 		ck_assert_uint_eq(b[i]->data[65 * 70 - 1], i);
 	}
 	/* Last out first, and without what it had. */
-	stock_put(b[1]);
-	stock_put(b[3]);
-	again = stock_take(s, 0);
+	block_pool_put(b[1]);
+	block_pool_put(b[3]);
+	again = block_pool_take(s, 0);
 	ck_assert_ptr_eq(again, b[3]);
 	for (uint32_t i = 0; i < 65; i++)
 		ck_assert(!block_has(again, i));
 	ck_assert_uint_eq(again->used + again->filled + again->gap, 0);
-	ck_assert_ptr_eq(stock_take(s, 0), b[1]);
+	ck_assert_ptr_eq(block_pool_take(s, 0), b[1]);
 	for (int i = 0; i < 5; i++)
-		stock_put(b[i]);
-	stock_return(s);
-	pool_free(pool);
+		block_pool_put(b[i]);
+	block_pool_return(s);
+	arena_free(arena);
 }
 END_TEST
 
 START_TEST(the_first_that_fits)
 {
-	struct stock *a, *b, *c, *d;
+	struct block_pool *a, *b, *c, *d;
 	struct block *k, *other;
 	uint8_t *from;
 
@@ -136,80 +136,80 @@ START_TEST(the_first_that_fits)
 	a = borrow(1, 256, 4096);
 	b = borrow(1, 256, 4096);
 	c = borrow(1, 256, 4096);
-	k = stock_take(a, 0);
+	k = block_pool_take(a, 0);
 	from = k->data;
-	stock_put(k);
-	stock_return(b);
+	block_pool_put(k);
+	block_pool_return(b);
 	d = borrow(2, 256, 4096); /* in two pieces */
-	k = stock_take(d, 0);
-	other = stock_take(d, 0);
+	k = block_pool_take(d, 0);
+	other = block_pool_take(d, 0);
 	ck_assert_ptr_eq(k->data, from + 3 * MIB);
 	ck_assert_ptr_eq(other->data, from + MIB);
-	stock_put(k);
-	stock_put(other);
-	stock_return(d);
+	block_pool_put(k);
+	block_pool_put(other);
+	block_pool_return(d);
 	d = borrow(2, 64, 4096); /* half of the hole */
-	k = stock_take(d, 0);
+	k = block_pool_take(d, 0);
 	ck_assert(k->data >= from + MIB && k->data < from + 2 * MIB);
-	stock_put(k);
+	block_pool_put(k);
 	b = borrow(1, 256, 4096); /* the other half is too small */
-	k = stock_take(b, 0);
+	k = block_pool_take(b, 0);
 	ck_assert_ptr_eq(k->data, from + 3 * MIB);
-	stock_put(k);
-	stock_return(a);
-	stock_return(d);
+	block_pool_put(k);
+	block_pool_return(a);
+	block_pool_return(d);
 	d = borrow(2, 256, 4096); /* what was given back is one again */
-	stock_return(d);
-	stock_return(b);
-	stock_return(c);
+	block_pool_return(d);
+	block_pool_return(b);
+	block_pool_return(c);
 	d = borrow(4, 256, 4096);
-	stock_return(d);
-	pool_free(pool);
+	block_pool_return(d);
+	arena_free(arena);
 }
 END_TEST
 
 /* The arena is whole huge pages; what was asked for may be less. */
 START_TEST(the_limit_is_hard)
 {
-	struct stock *s, *other;
+	struct block_pool *s, *other;
 
 	open_pool(3 * MIB);
 	s = borrow(2, 256, 4096);
-	ck_assert_int_eq(
-	    pool_borrow(pool, &other,
-			&(struct stock_args){ 2, 256, 4096, 1, 0, 0, "r2" },
-			&fault),
-	    -ENOMEM);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 2 * MIB);
+	ck_assert_int_eq(block_pool_borrow(arena, &other,
+					   &(struct block_pool_args){
+					       2, 256, 4096, 1, 0, 0, "r2" },
+					   &fault),
+			 -ENOMEM);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 2 * MIB);
 	other = borrow(1, 256, 4096);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 3 * MIB);
-	stock_return(other);
-	stock_return(s);
-	pool_free(pool);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 3 * MIB);
+	block_pool_return(other);
+	block_pool_return(s);
+	arena_free(arena);
 }
 END_TEST
 
 START_TEST(says_who_has_it)
 {
-	struct stock *a, *b, *c;
+	struct block_pool *a, *b, *c;
 	char line[1024];
 
 	open_pool(16 * MIB);
-	ck_assert_int_eq(
-	    pool_borrow(pool, &a,
-			&(struct stock_args){ 4, 256, 4096, 1, 0, 0, "r1" },
-			&fault),
-	    0);
-	ck_assert_int_eq(
-	    pool_borrow(pool, &b,
-			&(struct stock_args){ 2, 256, 4096, 1, 0, 0, "r2" },
-			&fault),
-	    0);
-	ck_assert_int_eq(
-	    pool_borrow(pool, &c,
-			&(struct stock_args){ 11, 256, 4096, 1, 0, 0, "r3" },
-			&fault),
-	    -ENOMEM);
+	ck_assert_int_eq(block_pool_borrow(arena, &a,
+					   &(struct block_pool_args){
+					       4, 256, 4096, 1, 0, 0, "r1" },
+					   &fault),
+			 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &b,
+					   &(struct block_pool_args){
+					       2, 256, 4096, 1, 0, 0, "r2" },
+					   &fault),
+			 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &c,
+					   &(struct block_pool_args){
+					       11, 256, 4096, 1, 0, 0, "r3" },
+					   &fault),
+			 -ENOMEM);
 	fault_line(&fault, line, sizeof line);
 	ck_assert_msg(strstr(line, "11 blocks of r3"), "%s", line);
 	ck_assert_msg(strstr(line, "r1 has 4.0 MiB"), "%s", line);
@@ -217,24 +217,24 @@ START_TEST(says_who_has_it)
 	ck_assert_msg(strstr(line, "10.0 MiB are free"), "%s", line);
 	ck_assert_msg(strstr(line, "`blocks` = 10 of the stream would fit"),
 		      "%s", line);
-	stock_return(a);
-	stock_return(b);
-	pool_free(pool);
+	block_pool_return(a);
+	block_pool_return(b);
+	arena_free(arena);
 }
 END_TEST
 
 START_TEST(too_much_is_explained)
 {
-	struct stock *s, *other;
+	struct block_pool *s, *other;
 	char line[1024];
 
 	open_pool(4 * MIB);
 	s = borrow(1, 256, 4096);
-	ck_assert_int_eq(
-	    pool_borrow(pool, &other,
-			&(struct stock_args){ 5, 256, 4096, 1, 0, 0, NULL },
-			&fault),
-	    -ENOMEM);
+	ck_assert_int_eq(block_pool_borrow(arena, &other,
+					   &(struct block_pool_args){
+					       5, 256, 4096, 1, 0, 0, NULL },
+					   &fault),
+			 -ENOMEM);
 	fault_line(&fault, line, sizeof line);
 	ck_assert_str_eq(fault.code, "no-memory");
 	ck_assert_msg(strstr(line, "5 blocks"), "%s", line);
@@ -242,10 +242,10 @@ START_TEST(too_much_is_explained)
 	ck_assert_msg(strstr(line, "4.0 MiB"), "%s", line);
 	ck_assert_msg(strstr(line, "3.0 MiB"), "%s", line);
 	ck_assert_msg(strstr(line, "`memory`"), "%s", line);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, MIB);
-	stock_return(s);
-	pool_free(pool);
-	ck_assert_int_eq(pool_make(&pool, 1ull << 60, &fault), -ENOMEM);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, MIB);
+	block_pool_return(s);
+	arena_free(arena);
+	ck_assert_int_eq(arena_make(&arena, 1ull << 60, NULL, &fault), -ENOMEM);
 	fault_line(&fault, line, sizeof line);
 	ck_assert_msg(strstr(line, "`memory`"), "%s", line);
 }
@@ -254,50 +254,53 @@ END_TEST
 /* Others have its memory yet: nothing can be taken until it is filled. */
 START_TEST(memory_may_come_later)
 {
-	const struct stock_args args = { 4, 256, 4096, 2, 0, 0, "late" };
-	struct stock *s, *late;
+	const struct block_pool_args args = { 4, 256, 4096, 2, 0, 0, "late" };
+	struct block_pool *s, *late;
 	struct block *b;
 
 	open_pool(4 * MIB);
 	s = borrow(2, 256, 4096);
-	ck_assert_int_eq(pool_borrow_later(pool, &late, &args, &fault), 0);
-	ck_assert(!stock_filled(late));
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 2 * MIB);
-	ck_assert_ptr_null(stock_take(late, 0));
-	ck_assert_uint_eq(stock_room(late, 1), 0);
-	ck_assert(stock_tight(late));
-	ck_assert_int_eq(pool_fill(late), -ENOMEM);
-	stock_return(s);
-	ck_assert_int_eq(pool_fill(late), 0);
-	ck_assert_int_eq(pool_fill(late), 0);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 4 * MIB);
-	ck_assert_uint_eq(stock_room(late, 1), 2);
-	b = stock_take(late, 0);
+	ck_assert_int_eq(block_pool_borrow_later(arena, &late, &args, &fault),
+			 0);
+	ck_assert(!block_pool_filled(late));
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 2 * MIB);
+	ck_assert_ptr_null(block_pool_take(late, 0));
+	ck_assert_uint_eq(block_pool_room(late, 1), 0);
+	ck_assert(block_pool_tight(late));
+	ck_assert_int_eq(block_pool_fill(late), -ENOMEM);
+	block_pool_return(s);
+	ck_assert_int_eq(block_pool_fill(late), 0);
+	ck_assert_int_eq(block_pool_fill(late), 0);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 4 * MIB);
+	ck_assert_uint_eq(block_pool_room(late, 1), 2);
+	b = block_pool_take(late, 0);
 	ck_assert_ptr_nonnull(b);
-	stock_put(b);
-	stock_return(late);
+	block_pool_put(b);
+	block_pool_return(late);
 	/* One that never gets any; and one that never could. */
-	ck_assert_int_eq(pool_borrow_later(pool, &late, &args, &fault), 0);
-	stock_return(late);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
+	ck_assert_int_eq(block_pool_borrow_later(arena, &late, &args, &fault),
+			 0);
+	block_pool_return(late);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
 	ck_assert_int_eq(
-	    pool_borrow_later(
-		pool, &late,
-		&(struct stock_args){ 5, 256, 4096, 1, 0, 0, "never" }, &fault),
+	    block_pool_borrow_later(
+		arena, &late,
+		&(struct block_pool_args){ 5, 256, 4096, 1, 0, 0, "never" },
+		&fault),
 	    -ENOMEM);
 	ck_assert_str_eq(fault.code, "no-memory");
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 
 START_TEST(home_when_the_last_lets_go)
 {
-	struct stock *s;
+	struct block_pool *s;
 	struct block *b;
 
 	open_pool(2 * MIB);
 	s = borrow(1, 4, 100);
-	b = stock_take(s, 0);
+	b = block_pool_take(s, 0);
 	block_close(b);
 	ck_assert_int_eq(b->state, BLOCK_CLOSED);
 	block_seal(b);
@@ -306,12 +309,12 @@ START_TEST(home_when_the_last_lets_go)
 	block_hold(b);
 	block_drop(b);
 	block_drop(b);
-	ck_assert_uint_eq(stock_home(s), 0);
+	ck_assert_uint_eq(block_pool_free_blocks(s), 0);
 	block_drop(b);
-	ck_assert_uint_eq(stock_home(s), 1);
+	ck_assert_uint_eq(block_pool_free_blocks(s), 1);
 	ck_assert_int_eq(b->state, BLOCK_FREE);
-	stock_return(s);
-	pool_free(pool);
+	block_pool_return(s);
+	arena_free(arena);
 }
 END_TEST
 
@@ -343,9 +346,9 @@ reader(void *arg)
 }
 
 static void
-hand_round(struct stock *s, uint8_t byte)
+hand_round(struct block_pool *s, uint8_t byte)
 {
-	struct block *b = stock_take(s, 0);
+	struct block *b = block_pool_take(s, 0);
 
 	if (!b) {
 		sched_yield();
@@ -364,7 +367,7 @@ hand_round(struct stock *s, uint8_t byte)
 	block_drop(b);
 }
 
-/* What holders read is never written meanwhile; and the stock may go as
+/* What holders read is never written meanwhile; and the pool may go as
  * soon as it says that all are home. */
 /* All but the block that a hung disk has can be borrowed again, wherever it
  * lies. */
@@ -372,13 +375,13 @@ START_TEST(what_is_home_is_free_at_once)
 {
 	enum { N = 512 };
 	struct block *b[N];
-	struct stock *s, *t;
+	struct block_pool *s, *t;
 
 	open_pool(2 * MIB);
 	for (unsigned kept = 0; kept < N; kept += 73) {
 		s = borrow(N, 64, 64);
 		for (unsigned i = 0; i < N; i++)
-			b[i] = stock_take(s, 0);
+			b[i] = block_pool_take(s, 0);
 		for (unsigned i = 0; i < N; i++) {
 			memset(b[i]->data, 1, 4096);
 			block_close(b[i]);
@@ -388,42 +391,42 @@ START_TEST(what_is_home_is_free_at_once)
 			if (i != kept)
 				block_drop(b[i]);
 		}
-		stock_return(s);
+		block_pool_return(s);
 		t = borrow(N - 1, 64, 64);
 		for (unsigned i = 0; i < N - 1; i++) {
-			struct block *other = stock_take(t, 0);
+			struct block *other = block_pool_take(t, 0);
 
 			ck_assert_ptr_ne(other->data, b[kept]->data);
-			stock_put(other);
+			block_pool_put(other);
 		}
 		block_drop(b[kept]);
-		ck_assert_uint_eq(pool_facts(pool).borrowed, (N - 1) * 4096);
-		stock_return(t);
-		ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
+		ck_assert_uint_eq(arena_facts(arena).borrowed, (N - 1) * 4096);
+		block_pool_return(t);
+		ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
 	}
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 
 /* A disk that hangs keeps its block, and nobody waits for it. */
 START_TEST(a_stock_goes_with_its_last_block)
 {
-	struct stock *s;
+	struct block_pool *s;
 	struct block *b;
 
 	open_pool(2 * MIB);
 	s = borrow(3, 64, 64);
-	b = stock_take(s, 0);
+	b = block_pool_take(s, 0);
 	block_close(b);
 	block_seal(b);
 	block_hold(b);
-	stock_return(s);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 4096);
+	block_pool_return(s);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 4096);
 	block_drop(b);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 4096);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 4096);
 	block_drop(b);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
-	pool_free(pool);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	arena_free(arena);
 }
 END_TEST
 
@@ -433,7 +436,7 @@ START_TEST(holders_on_many_threads)
 
 	open_pool(2 * MIB);
 	for (int round = 0; round < 20; round++) {
-		struct stock *s = borrow(3, 1, 100);
+		struct block_pool *s = borrow(3, 1, 100);
 
 		atomic_store(&over, false);
 		for (int i = 0; i < THREADS; i++)
@@ -441,14 +444,14 @@ START_TEST(holders_on_many_threads)
 				       (void *)&handed[i]);
 		for (int i = 0; i < ROUNDS / 20; i++)
 			hand_round(s, (uint8_t)i);
-		while (stock_home(s) < stock_blocks(s))
+		while (block_pool_free_blocks(s) < block_pool_blocks(s))
 			sched_yield();
-		stock_return(s);
+		block_pool_return(s);
 		atomic_store(&over, true);
 		for (int i = 0; i < THREADS; i++)
 			pthread_join(thread[i], NULL);
 	}
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 

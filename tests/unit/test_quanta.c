@@ -4,30 +4,31 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "dice.h"
-#include "flow/memory/pool.h"
-#include "flow/memory/quanta.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
+#include "flow/memory/checksums.h"
 #include "suite.h"
 
 enum { SLOTS = 200, SLOT = 100, QUANTUM = 1024 };
 
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct block *b;
 
 static void
 begin(uint32_t quantum)
 {
-	struct stock_args args = { .blocks = 1,
-				   .slots = SLOTS,
-				   .slot_bytes = SLOT,
-				   .quantum = quantum };
+	struct block_pool_args args = { .blocks = 1,
+					.slots = SLOTS,
+					.slot_bytes = SLOT,
+					.quantum = quantum };
 	struct dice dice = { 3 };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, 1 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
-	b = stock_take(stock, 0);
+	ck_assert_int_eq(arena_make(&arena, 1 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
+	b = block_pool_take(pool, 0);
 	for (uint32_t i = 0; i < SLOTS * SLOT; i++)
 		b->data[i] = (uint8_t)dice_bits(&dice);
 }
@@ -38,8 +39,8 @@ end(void)
 	block_close(b);
 	block_seal(b);
 	block_drop(b);
-	stock_return(stock);
-	pool_free(pool);
+	block_pool_return(pool);
+	arena_free(arena);
 }
 
 static void
@@ -51,13 +52,13 @@ arrive(uint32_t from, uint32_t to)
 		if (b->used <= from)
 			b->used = from + 1;
 	}
-	quanta_extend(b);
+	checksums_extend(b);
 }
 
 static void
 check(uint64_t bytes)
 {
-	quanta_seal(b);
+	checksums_seal(b);
 	ck_assert_uint_eq(block_quanta(b), (bytes + QUANTUM - 1) / QUANTUM);
 	ck_assert_uint_eq(b->crc, crc32c(0, b->data, bytes));
 	for (uint32_t i = 0; i < block_quanta(b); i++) {
@@ -77,7 +78,7 @@ START_TEST(what_comes_in_order_is_summed_at_once)
 		ck_assert_uint_eq(b->summed, (i + 8) * SLOT);
 	}
 	memset(b->data, 0, SLOT * SLOTS); /* nobody looks again */
-	quanta_seal(b);
+	checksums_seal(b);
 	ck_assert_uint_ne(b->crc, crc32c(0, b->data, SLOT * SLOTS));
 	end();
 }
@@ -134,7 +135,7 @@ START_TEST(a_block_begins_without_sums_of_the_last_time)
 	block_close(b);
 	block_seal(b);
 	block_drop(b);
-	b = stock_take(stock, 0);
+	b = block_pool_take(pool, 0);
 	b->data[0] ^= 1;
 	arrive(0, 20);
 	check(20 * SLOT);
@@ -147,7 +148,7 @@ START_TEST(without_checksums_nothing_is_done)
 	begin(0);
 	arrive(0, 50);
 	ck_assert_uint_eq(b->summed, 0);
-	quanta_seal(b);
+	checksums_seal(b);
 	ck_assert_uint_eq(block_quanta(b), 0);
 	end();
 }

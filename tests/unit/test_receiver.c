@@ -3,6 +3,7 @@
  * A receiver with real sockets: a thread sends, the receiver takes, places
  * and hands blocks on; at the end each packet is accounted for.
  */
+#include "flow/memory/arena.h"
 #include "receiver_bench.h"
 
 static void
@@ -28,7 +29,7 @@ sent_and_recorded(unsigned train, const char *options)
 	ck_assert_uint_eq(c.placed, c.datagrams);
 	close(sender.fd);
 	stream_close(&stream[0]);
-	pool_free(pool);
+	arena_free(arena);
 }
 
 START_TEST(trains_are_recorded)
@@ -66,7 +67,7 @@ START_TEST(a_stop_takes_what_has_arrived)
 		ck_assert_uint_eq(c.placed, 256);
 		close(sender.fd);
 		stream_close(&stream[0]);
-		pool_free(pool);
+		arena_free(arena);
 	}
 }
 END_TEST
@@ -103,7 +104,7 @@ START_TEST(streams_do_not_mix)
 		stream_close(&stream[i]);
 	}
 	receiver_stop(r);
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 
@@ -128,7 +129,7 @@ START_TEST(a_source_ends)
 	ck_assert_uint_eq(c.runs, 1);
 	receiver_stop(r);
 	stream_close(&stream[0]);
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 
@@ -157,7 +158,7 @@ START_TEST(nothing_comes)
 	ck_assert_uint_eq(stream[0].blocks, 0);
 	receiver_stop(r);
 	stream_close(&stream[0]);
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "flow/memory/arena.h"
 #include "receiver_bench.h"
 
 enum {
@@ -79,7 +80,7 @@ START_TEST(a_flood_starves_nobody)
 		stream_close(&stream[i]);
 	}
 	receiver_stop(r);
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 

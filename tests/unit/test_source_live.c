@@ -198,7 +198,7 @@ static void
 live_open(void)
 {
 	struct source_live_args args = { .output = output,
-					 .stock = stock,
+					 .pool = pool,
 					 .disk = &disks.head,
 					 .start_ns = 77,
 					 .sub = -1 };
@@ -376,7 +376,7 @@ START_TEST(what_is_revoked_comes_from_disk)
 	ck_assert_ptr_nonnull(p.block);
 	ck_assert(!live->ops->wanted(live));
 	while (!is_readable())
-		taken[n++] = stock_take(stock, 0);
+		taken[n++] = block_pool_take(pool, 0);
 	ck_assert(live->ops->wanted(live));
 	expect_none(-ETIMEDOUT);
 	done(&p);
@@ -387,9 +387,9 @@ START_TEST(what_is_revoked_comes_from_disk)
 	expect(0, HALF, false);
 	expect(HALF, HALF, false);
 	while (n--)
-		stock_put(taken[n]);
-	ck_assert_ptr_nonnull(taken[0] = stock_take(stock, 0));
-	stock_put(taken[0]);
+		block_pool_put(taken[n]);
+	ck_assert_ptr_nonnull(taken[0] = block_pool_take(pool, 0));
+	block_pool_put(taken[0]);
 	expect_none(-ETIMEDOUT); /* that was revoked, too */
 	disks_sync(1, 1);
 	record(1, 0, false);
@@ -589,11 +589,11 @@ START_TEST(all_that_was_given_comes_again)
 	ck_assert_int_eq(next(&hole), 0);
 	ck_assert_int_eq(hole.err, -ENODATA);
 	while (!live->ops->wanted(live))
-		taken[n++] = stock_take(stock, 0);
+		taken[n++] = block_pool_take(pool, 0);
 	done(&p);
 	done(&hole);
 	while (n--)
-		stock_put(taken[n]);
+		block_pool_put(taken[n]);
 	expect_hole(SLOTS, 5);
 	expect(SLOTS + 5, HALF, false);
 	close_all();
@@ -633,15 +633,15 @@ START_TEST(it_yields_while_memory_is_short)
 	all_open();
 	record(3, 0, true);
 	live_open();
-	while (stock_plenty(stock))
-		taken[n++] = stock_take(stock, 0);
+	while (block_pool_plenty(pool))
+		taken[n++] = block_pool_take(pool, 0);
 	begin = clock_steady();
 	for (uint64_t i = 0; i < 3; i++)
 		while (source_next(live, &p, clock_steady() + 1000000000))
 			;
 	ck_assert_int_ge(clock_steady() - begin, 500000000);
 	while (n--)
-		stock_put(taken[n]);
+		block_pool_put(taken[n]);
 	expect(3 * HALF, HALF, false);
 	close_all();
 }
@@ -726,7 +726,7 @@ START_TEST(many_threads)
 	pthread_create(&reader, NULL, read_all, NULL);
 	for (unsigned i = 0; i < MANY;) {
 		/* At times it is all in memory. */
-		if (i % 16 == 0 && stock_home(stock) < BLOCKS / 2)
+		if (i % 16 == 0 && block_pool_free_blocks(pool) < BLOCKS / 2)
 			sched_yield();
 		else if (put(output, 0))
 			i++;

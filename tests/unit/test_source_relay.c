@@ -2,6 +2,7 @@
 /* What receivers put comes out again in its order, and no memory stays behind,
  * whichever end goes first. */
 #include "flow/source/source_relay.h"
+#include "flow/memory/arena.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -158,7 +159,7 @@ START_TEST(no_more_than_there_is)
 	p = next();
 	source_put(&p);
 	p = next();
-	ck_assert_uint_eq(stock_home(stock), 1);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), 1);
 	source_put(&p);
 	source_relay_drop(relay);
 	lost = 7; /* nobody asks any more */
@@ -176,9 +177,9 @@ START_TEST(the_sender_goes_first)
 	relay_put(0);
 	relay_put(0);
 	source_close(source);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	relay_put(0);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	source_relay_facts(relay, &f);
 	ck_assert_uint_eq(f.unsent, 3 * SLOTS);
 	ck_assert_uint_eq(f.waits, 0);
@@ -200,7 +201,7 @@ START_TEST(the_stream_goes_first)
 	source_relay_drop(relay);
 	output_drop(output);
 	queue_close();
-	stock_return(stock);
+	block_pool_return(pool);
 	for (unsigned i = 0; i < 2; i++) {
 		p = next();
 		ck_assert(data_is(p.data, p.record.first, SLOTS));
@@ -208,8 +209,8 @@ START_TEST(the_stream_goes_first)
 	}
 	expect_none(-ENODATA);
 	source_close(source);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
-	pool_free(pool);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	arena_free(arena);
 }
 END_TEST
 

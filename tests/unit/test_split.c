@@ -10,8 +10,9 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "dice.h"
-#include "flow/memory/quanta.h"
+#include "flow/memory/checksums.h"
 #include "flow/slots/slots.h"
+#include "flow/memory/arena.h"
 #include "suite.h"
 
 enum {
@@ -24,8 +25,8 @@ enum {
 	BAD = 0x7fffffff, /* a thread in a header that is none */
 };
 
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 static struct scratch *scratch;
 static struct place *place[MOST];
 static unsigned places;
@@ -88,7 +89,7 @@ out(void *arg, struct block *b)
 				     i);
 		came[i]++;
 	}
-	quanta_seal(b);
+	checksums_seal(b);
 	ck_assert_uint_eq(b->crc, crc32c(0, b->data, block_bytes(b)));
 	block_seal(b);
 	block_drop(b);
@@ -97,11 +98,11 @@ out(void *arg, struct block *b)
 static void
 split_open(unsigned n, bool station)
 {
-	struct stock_args blocks = { .blocks = BLOCKS,
-				     .slots = SLOTS,
-				     .slot_bytes = PAYLOAD,
-				     .subs = n,
-				     .quantum = 1000 };
+	struct block_pool_args blocks = { .blocks = BLOCKS,
+					  .slots = SLOTS,
+					  .slot_bytes = PAYLOAD,
+					  .subs = n,
+					  .quantum = 1000 };
 	struct split_args args = { .format = &format,
 				   .shape = &shape,
 				   .station = station,
@@ -112,14 +113,14 @@ split_open(unsigned n, bool station)
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &blocks, &fault), 0);
+	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &blocks, &fault), 0);
 	ck_assert_int_eq(scratch_make(&scratch, PAYLOAD, PREFIX), 0);
 	for (uintptr_t i = 0; i < n; i++) {
 		struct place_args a = { .format = &format,
 					.shape = &shape,
 					.geometry = &geometry,
-					.stock = stock,
+					.pool = pool,
 					.scratch = scratch,
 					.sub = (uint16_t)i,
 					.max_gap = 1000 * PAYLOAD,
@@ -231,9 +232,9 @@ split_close(void)
 	for (unsigned i = 0; i < places; i++)
 		place_free(place[i]);
 	scratch_free(scratch);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
-	stock_return(stock);
-	pool_free(pool);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
+	block_pool_return(pool);
+	arena_free(arena);
 }
 
 /* Bursts of each place in turn; n batches. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stock that many substreams share: whatever some of them do, each of the
+ * A pool that many substreams share: whatever some of them do, each of the
  * others can have its blocks.
  */
 #include <pthread.h>
@@ -8,48 +8,50 @@
 
 #include "base/log.h"
 #include "dice.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
 #include "suite.h"
 
 enum { SUBS = 7, MOST = 40, ROUNDS = 20000 };
 
-static struct pool *pool;
-static struct stock *stock;
+static struct arena *arena;
+static struct block_pool *pool;
 
 static void
-stock_open(unsigned blocks, unsigned subs)
+pool_open(unsigned blocks, unsigned subs)
 {
-	struct stock_args args = { blocks, 4, 64, subs, 0, 0, NULL };
+	struct block_pool_args args = { blocks, 4, 64, subs, 0, 0, NULL };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(pool_make(&pool, 2 << 20, &fault), 0);
-	ck_assert_int_eq(pool_borrow(pool, &stock, &args, &fault), 0);
+	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 }
 
 static void
-stock_close(void)
+pool_close(void)
 {
-	ck_assert_uint_eq(stock_home(stock), stock_blocks(stock));
-	stock_return(stock);
-	pool_free(pool);
+	ck_assert_uint_eq(block_pool_free_blocks(pool),
+			  block_pool_blocks(pool));
+	block_pool_return(pool);
+	arena_free(arena);
 }
 
 START_TEST(one_alone_has_all)
 {
 	struct block *b[5];
 
-	stock_open(5, 1);
+	pool_open(5, 1);
 	for (int i = 0; i < 5; i++) {
-		ck_assert(i < 2 || !stock_tight(stock));
-		b[i] = stock_take(stock, 0);
+		ck_assert(i < 2 || !block_pool_tight(pool));
+		b[i] = block_pool_take(pool, 0);
 		ck_assert_ptr_nonnull(b[i]);
 	}
-	ck_assert(stock_tight(stock));
-	ck_assert_ptr_null(stock_take(stock, 0));
+	ck_assert(block_pool_tight(pool));
+	ck_assert_ptr_null(block_pool_take(pool, 0));
 	for (int i = 0; i < 5; i++)
-		stock_put(b[i]);
-	stock_close();
+		block_pool_put(b[i]);
+	pool_close();
 }
 END_TEST
 
@@ -59,27 +61,28 @@ START_TEST(a_greedy_one_leaves_the_others_theirs)
 	struct block *b[MOST];
 	unsigned n = 0;
 
-	stock_open(2 * SUBS + 3, SUBS);
-	while ((b[n] = stock_take(stock, 3))) {
+	pool_open(2 * SUBS + 3, SUBS);
+	while ((b[n] = block_pool_take(pool, 3))) {
 		ck_assert_uint_eq(b[n]->sub, 3);
 		block_close(b[n]);
 		block_seal(b[n++]);
 	}
 	ck_assert_uint_eq(n, 2 + 3);
-	ck_assert(stock_tight(stock));
+	ck_assert(block_pool_tight(pool));
 	for (unsigned sub = 0; sub < SUBS; sub++) {
 		for (unsigned i = 0; i < 2 && sub != 3; i++) {
-			b[n] = stock_take(stock, sub);
+			b[n] = block_pool_take(pool, sub);
 			ck_assert_ptr_nonnull(b[n++]);
 		}
-		ck_assert_ptr_null(stock_take(stock, sub));
+		ck_assert_ptr_null(block_pool_take(pool, sub));
 	}
 	block_drop(b[0]);
-	ck_assert_ptr_nonnull(b[0] = stock_take(stock, 0)); /* now anyone's */
-	stock_put(b[0]);
+	ck_assert_ptr_nonnull(b[0] =
+				  block_pool_take(pool, 0)); /* now anyone's */
+	block_pool_put(b[0]);
 	for (unsigned i = 1; i < n; i++)
-		stock_put(b[i]);
-	stock_close();
+		block_pool_put(b[i]);
+	pool_close();
 }
 END_TEST
 
@@ -89,22 +92,22 @@ START_TEST(too_few_are_shared_too)
 	struct block *b[MOST];
 	unsigned n = 0;
 
-	stock_open(SUBS + 2, SUBS);
+	pool_open(SUBS + 2, SUBS);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_ptr_nonnull(b[n++] = stock_take(stock, 0));
-	ck_assert_ptr_null(stock_take(stock, 0));
+		ck_assert_ptr_nonnull(b[n++] = block_pool_take(pool, 0));
+	ck_assert_ptr_null(block_pool_take(pool, 0));
 	for (unsigned sub = 1; sub < SUBS; sub++)
-		ck_assert_ptr_nonnull(b[n++] = stock_take(stock, sub));
+		ck_assert_ptr_nonnull(b[n++] = block_pool_take(pool, sub));
 	while (n)
-		stock_put(b[--n]);
-	stock_close();
-	stock_open(SUBS - 2, SUBS);
-	while ((b[n] = stock_take(stock, 0)))
+		block_pool_put(b[--n]);
+	pool_close();
+	pool_open(SUBS - 2, SUBS);
+	while ((b[n] = block_pool_take(pool, 0)))
 		n++;
 	ck_assert_uint_eq(n, SUBS - 2);
 	while (n)
-		stock_put(b[--n]);
-	stock_close();
+		block_pool_put(b[--n]);
+	pool_close();
 }
 END_TEST
 
@@ -115,7 +118,7 @@ START_TEST(a_right_is_never_refused)
 	struct block *b[MOST];
 	unsigned held[SUBS] = { 0 }, n = 0, blocks = 2 * SUBS + 5;
 
-	stock_open(blocks, SUBS);
+	pool_open(blocks, SUBS);
 	for (int i = 0; i < ROUNDS; i++) {
 		unsigned sub = dice_roll(&dice, SUBS), need = 0;
 		bool take = dice_chance(&dice, i / 1000 % 2 ? 70 : 45);
@@ -124,22 +127,22 @@ START_TEST(a_right_is_never_refused)
 			unsigned which = dice_roll(&dice, n);
 
 			held[b[which]->sub]--;
-			stock_put(b[which]);
+			block_pool_put(b[which]);
 			b[which] = b[--n];
 		}
 		if (!take)
 			continue;
 		for (unsigned s = 0; s < SUBS; s++)
 			need += held[s] < 2 ? 2 - held[s] : 0;
-		b[n] = stock_take(stock, sub);
+		b[n] = block_pool_take(pool, sub);
 		ck_assert_int_eq(b[n] != NULL,
 				 held[sub] < 2 || blocks - n > need);
 		held[sub] += b[n] != NULL;
 		n += b[n] != NULL;
 	}
 	while (n)
-		stock_put(b[--n]);
-	stock_close();
+		block_pool_put(b[--n]);
+	pool_close();
 }
 END_TEST
 
@@ -151,15 +154,15 @@ modest(void *arg)
 	unsigned sub = (unsigned)(uintptr_t)arg;
 
 	for (int i = 0; i < ROUNDS / 4; i++) {
-		struct block *a = stock_take(stock, sub);
-		struct block *b = stock_take(stock, sub);
+		struct block *a = block_pool_take(pool, sub);
+		struct block *b = block_pool_take(pool, sub);
 
 		if (!a || !b)
 			atomic_store(&refused, true);
 		if (a)
-			stock_put(a);
+			block_pool_put(a);
 		if (b)
-			stock_put(b);
+			block_pool_put(b);
 	}
 	return NULL;
 }
@@ -173,10 +176,10 @@ greedy(void *arg)
 		struct block *b[MOST];
 		unsigned n = 0;
 
-		while (n < MOST && (b[n] = stock_take(stock, sub)))
+		while (n < MOST && (b[n] = block_pool_take(pool, sub)))
 			n++;
 		while (n)
-			stock_put(b[--n]);
+			block_pool_put(b[--n]);
 	}
 	return NULL;
 }
@@ -185,14 +188,14 @@ START_TEST(nor_on_many_threads)
 {
 	pthread_t thread[SUBS];
 
-	stock_open(2 * SUBS + 1, SUBS);
+	pool_open(2 * SUBS + 1, SUBS);
 	for (uintptr_t i = 0; i < SUBS; i++)
 		pthread_create(&thread[i], NULL, i < 3 ? modest : greedy,
 			       (void *)i);
 	for (int i = 0; i < SUBS; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert(!atomic_load(&refused));
-	stock_close();
+	pool_close();
 }
 END_TEST
 

@@ -4,6 +4,7 @@
  * never what somebody writes.
  */
 #include "flow/memory/tap.h"
+#include "flow/memory/arena.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -50,7 +51,7 @@ tap_new(struct output *o)
 {
 	struct tap *t;
 
-	ck_assert_int_eq(output_tap_open(o, stock, &t), 0);
+	ck_assert_int_eq(output_tap_open(o, pool, &t), 0);
 	return t;
 }
 
@@ -69,12 +70,12 @@ START_TEST(a_block_is_read_and_written_at_once)
 	ck_assert_ptr_eq(tap_take(t, 0), b);
 	ck_assert_ptr_null(tap_take(t, 1));
 	output_written(output, b, 0);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS - 1);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - 1);
 	ck_assert_int_eq(b->state, BLOCK_SEALED);
 	tap_pass(t, 1);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS - 1);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - 1);
 	tap_put(t, b);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 
 	/* The other way round. */
 	ck_assert(put(output, 0));
@@ -85,7 +86,7 @@ START_TEST(a_block_is_read_and_written_at_once)
 	ck_assert_int_eq(b->state, BLOCK_SEALED);
 	ck_assert_uint_eq(facts(t).held, 0);
 	output_written(output, b, 0);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	output_tap_close(output, t);
 	all_close();
 }
@@ -121,10 +122,10 @@ START_TEST(taps_have_a_quarter)
 	t = tap_new(output);
 	u = tap_new(output);
 	pass(output, QUARTER);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS - QUARTER);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - QUARTER);
 	b[0] = tap_take(t, 0);
 	pass(output, 2);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS - QUARTER);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - QUARTER);
 	/* The oldest went, but for what is read. */
 	ck_assert(!tap_wanted(t));
 	ck_assert_ptr_null(tap_take(u, 1));
@@ -136,7 +137,7 @@ START_TEST(taps_have_a_quarter)
 	}
 	/* Nothing can go: the new one is not kept. */
 	pass(output, 1);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS - QUARTER);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - QUARTER);
 	ck_assert_uint_eq(facts(t).skipped, 1);
 	tap_put(t, b[0]);
 	output_tap_close(output, t);
@@ -160,21 +161,22 @@ START_TEST(the_recorder_gets_all_but_what_is_read)
 	r = tap_take(t, 0);
 	rings(t);
 	ck_assert(!tap_wanted(t));
-	while ((taken[n] = stock_take(stock, 0))) {
+	while ((taken[n] = block_pool_take(pool, 0))) {
 		n++;
 		/* In good time. */
 		if (!tap_wanted(t))
-			ck_assert_uint_gt(stock_home(stock), STOCK_EACH);
+			ck_assert_uint_gt(block_pool_free_blocks(pool),
+					  BLOCK_POOL_EACH);
 	}
 	ck_assert_uint_eq(n, BLOCKS - 1);
 	ck_assert(tap_wanted(t));
 	ck_assert(rings(t));
 	tap_put(t, r);
 	ck_assert(!tap_wanted(t));
-	taken[n] = stock_take(stock, 0);
+	taken[n] = block_pool_take(pool, 0);
 	ck_assert_ptr_nonnull(taken[n++]);
 	while (n--)
-		stock_put(taken[n]);
+		block_pool_put(taken[n]);
 	output_tap_close(output, t);
 	all_close();
 }
@@ -190,14 +192,14 @@ START_TEST(nothing_is_kept_while_it_is_short)
 	all_open();
 	t = tap_new(output);
 	ck_assert(put(output, 0));
-	while (stock_plenty(stock))
-		taken[n++] = stock_take(stock, 0);
+	while (block_pool_plenty(pool))
+		taken[n++] = block_pool_take(pool, 0);
 	b = seal();
 	ck_assert_uint_eq(facts(t).held, 0);
 	ck_assert_uint_eq(facts(t).skipped, 1);
 	output_written(output, b, 0);
 	while (n--)
-		stock_put(taken[n]);
+		block_pool_put(taken[n]);
 	output_tap_close(output, t);
 	all_close();
 }
@@ -222,14 +224,14 @@ START_TEST(a_block_is_given_to_another_disk)
 	output_written(output, again, 0);
 	tap_pass(t, 1);
 	tap_put(t, b);
-	ck_assert_uint_eq(stock_home(stock), BLOCKS - 1);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - 1);
 	block_drop(b); /* the first is back */
 	output_tap_close(output, t);
 	all_close();
 }
 END_TEST
 
-/* Recording, stock and receiver are gone; the tap is not. */
+/* Recording, pool and receiver are gone; the tap is not. */
 START_TEST(a_tap_outlives_the_rest)
 {
 	struct tap *t;
@@ -243,17 +245,17 @@ START_TEST(a_tap_outlives_the_rest)
 	output_end(output);
 	output_drop(output);
 	queue_close();
-	stock_return(stock);
+	block_pool_return(pool);
 	ck_assert(data_is(b->data, b->first, SLOTS));
 	tap_put(t, b);
 	tap_pass(t, 1);
-	ck_assert_uint_eq(pool_facts(pool).borrowed, 0);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
 	output_tap_close(output, t);
-	pool_free(pool);
+	arena_free(arena);
 }
 END_TEST
 
-/* Two parts of a stream have their blocks of one stock. */
+/* Two parts of a stream have their blocks of one pool. */
 START_TEST(outputs_are_told_apart)
 {
 	struct output *other;
@@ -265,7 +267,7 @@ START_TEST(outputs_are_told_apart)
 	pass(other, 1);
 	ck_assert_ptr_null(tap_take(t, 0));
 	ck_assert(!rings(t));
-	ck_assert_uint_eq(stock_home(stock), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	output_tap_close(output, t);
 	output_drop(other);
 	all_close();

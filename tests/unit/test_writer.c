@@ -14,6 +14,7 @@
 #include "store/record/meta.h"
 #include "store/recording/recording.h"
 #include "store/repair/recover.h"
+#include "flow/memory/arena.h"
 
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 12, PUT = 90 };
 
@@ -553,7 +554,7 @@ one_hangs(unsigned depth)
 	ck_assert_uint_eq(bench.output->risk_packets,
 			  bench.output->lost_packets);
 	ck_assert_uint_eq(facts(0).queued, 0);
-	ck_assert_uint_lt(stock_home(bench.stock), BLOCKS);
+	ck_assert_uint_lt(block_pool_free_blocks(bench.pool), BLOCKS);
 	put(PUT / 3); /* the others go on */
 	answer(0, WRITER_IDLE);
 	put(PUT / 3);
@@ -691,9 +692,9 @@ START_TEST(a_hung_disk_keeps_its_output)
 	stop_writers();
 	json_decref(bench.head);
 	queue_free(bench.queue);
-	ck_assert_uint_eq(stock_home(bench.stock), BLOCKS);
-	stock_return(bench.stock);
-	pool_free(bench.pool);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS);
+	block_pool_return(bench.pool);
+	arena_free(bench.arena);
 	for (unsigned i = 0; i < BENCH_DISKS; i++) {
 		disk_close(&bench.disk[i]);
 		free(bench.disk[i].path);

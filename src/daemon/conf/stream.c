@@ -278,24 +278,25 @@ stream_drop(struct stream *s)
 	free(s);
 }
 
-struct stock_args
-stream_stock(const struct stream *s)
+struct block_pool_args
+stream_pool_args(const struct stream *s)
 {
-	return (
-	    struct stock_args){ .blocks = s->blocks,
-				.slots = s->geometry.slots,
-				.slot_bytes = s->geometry.payload,
-				.extra = heaps_extra(&s->shape, &s->geometry),
-				.subs = s->plan.subs * s->keys,
-				.quantum = s->o.checksum ? BLOCK_QUANTUM : 0 };
+	return (struct block_pool_args){
+		.blocks = s->blocks,
+		.slots = s->geometry.slots,
+		.slot_bytes = s->geometry.payload,
+		.extra = heaps_extra(&s->shape, &s->geometry),
+		.subs = s->plan.subs * s->keys,
+		.quantum = s->o.checksum ? BLOCK_QUANTUM : 0
+	};
 }
 
 uint64_t
 stream_memory(const struct stream *s)
 {
-	struct stock_args blocks = stream_stock(s);
+	struct block_pool_args blocks = stream_pool_args(s);
 
-	return pool_need(&blocks);
+	return block_pool_need(&blocks);
 }
 
 uint32_t

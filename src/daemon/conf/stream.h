@@ -5,7 +5,7 @@
 #include "base/conf.h"
 #include "contract/format.h"
 #include "contract/receive.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 #include "store/record/fill.h"
 #include "store/record/geometry.h"
 #include "store/disk/layout.h"
@@ -100,7 +100,7 @@ int stream_plan(struct stream *s, const char *where, unsigned disks,
 		struct fault *fault);
 
 /* Returns the number and size of the blocks that a recording borrows. */
-struct stock_args stream_stock(const struct stream *s);
+struct block_pool_args stream_pool_args(const struct stream *s);
 
 /* Returns the bytes of memory that a recording borrows. */
 uint64_t stream_memory(const struct stream *s);

@@ -342,7 +342,7 @@ threads_start(struct daemon *d, struct fault *fault)
 	int err = queue_make(&d->r.queue, BLOCKS_QUEUED);
 
 	args.queue = d->r.queue;
-	args.arena = pool_arena(d->r.pool, &args.arena_bytes);
+	args.arena = arena_memory(d->r.arena, &args.arena_bytes);
 	if (!err)
 		err = disk_set_start(&d->r.disks, &d->r.setup.disks, &args);
 	if (!err)
@@ -360,7 +360,7 @@ threads_start(struct daemon *d, struct fault *fault)
 		fault_why(fault, "%s", strerror(-err));
 		return err;
 	}
-	d->r.host = (struct session_host){ .pool = d->r.pool,
+	d->r.host = (struct session_host){ .arena = d->r.arena,
 					   .receivers = &d->r.receivers,
 					   .queue = d->r.queue,
 					   .disks = &d->r.disks,
@@ -391,10 +391,10 @@ fds_add(struct daemon *d, struct fault *fault)
 static int
 memory_make(struct daemon *d, struct fault *fault)
 {
-	const struct arena_way way = { .node = setup_node(&d->r.setup),
-				       .share = d->r.setup.o.share };
+	const struct arena_wishes way = { .node = setup_node(&d->r.setup),
+					  .share = d->r.setup.o.share };
 
-	return pool_make_way(&d->r.pool, d->r.setup.o.memory, &way, fault);
+	return arena_make(&d->r.arena, d->r.setup.o.memory, &way, fault);
 }
 
 int
@@ -478,7 +478,7 @@ daemon_finish(struct daemon *d)
 		return false;
 	queue_free(d->r.queue);
 	map_free(d->r.mappings.map);
-	pool_free(d->r.pool);
+	arena_free(d->r.arena);
 	setup_unload(&d->r.setup);
 	json_decref(d->r.ended);
 	daemon_fds_clear(&d->r.fds);

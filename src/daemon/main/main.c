@@ -24,7 +24,8 @@
 #include "daemon/conf/setup.h"
 #include "daemon/main/daemon.h"
 #include "daemon/schedule/scan.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
 
 /* ---- --options ----------------------------------------------------------- */
 
@@ -157,7 +158,7 @@ check(const char *conf)
 	int err = setup_load(&setup, conf, &fault);
 
 	if (!err)
-		err = pool_fits(setup.o.memory, &fault);
+		err = arena_fits(setup.o.memory, &fault);
 	if (err)
 		fault_print(&fault);
 	else

@@ -38,6 +38,7 @@
 #include "daemon/sessions/report.h"
 #include "flow/memory/map.h"
 #include "flow/output/output.h"
+#include "flow/memory/arena.h"
 
 enum { PATTERNS = 64, PAGE = 1000 };
 
@@ -159,7 +160,7 @@ of_name(struct daemon *d, const char *name, struct mapping_of *of)
 			continue;
 		*of = (struct mapping_of){ .id = s->id,
 					   .output = s->output,
-					   .stock = s->supply->stock };
+					   .pool = s->supply->pool };
 		return true;
 	}
 	return inbox_find(d->inbox, name, of);
@@ -196,8 +197,8 @@ answer(struct daemon *d, struct server_ticket ticket,
 
 	json_object_set_new(result, "recording", json_integer(of->id));
 	if (map) {
-		pool_arena(d->r.pool, &bytes);
-		fd[0] = pool_arena_fd(d->r.pool);
+		arena_memory(d->r.arena, &bytes);
+		fd[0] = arena_fd(d->r.arena);
 		fd[1] = map_fd(map);
 		json_object_set_new(result, "arena_bytes",
 				    json_integer((json_int_t)bytes));
@@ -615,7 +616,7 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		      "version", PACKAGE_VERSION, "pid", (int)getpid(),
 		      "started", units_show_time_ns(text, d->started_ns),
 		      "uptime_s", (double)(clock_steady() - d->started) / 1e9,
-		      "memory", report_memory(d->r.pool), "recordings", list,
+		      "memory", report_memory(d->r.arena), "recordings", list,
 		      "disks", report_disks(&d->r.disks), "streams_n",
 		      (int)d->r.setup.streams, "space",
 		      report_space(&d->r.disks), "catalogue", verb_ls_facts(d),

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "daemon/sessions/report.h"
+#include "flow/memory/arena.h"
 
 /* ---- what the daemon has ------------------------------------------- */
 
@@ -46,7 +47,7 @@ args_make(struct forecast_args *args, const struct schedule_host *h,
 	disk_set_space(&h->r->disks, &space);
 	*args = (struct forecast_args){
 		.now = utc,
-		.memory = pool_facts(h->r->pool).bytes,
+		.memory = arena_facts(h->r->arena).bytes,
 		.space = space.disks && !space.untried ? space.free
 						       : FORECAST_ANY_SPACE,
 		.speed = (uint64_t)(disk_set_speed(&h->r->disks) * 8),
@@ -78,7 +79,7 @@ add(struct admission *a, struct scan *of)
 
 /*
  * Tells whether a session was started by command.  The parts of a split stream
- * share one pool of blocks, so only the first counts.
+ * share one block pool, so only the first counts.
  */
 static bool
 is_typed(const struct schedule_host *h, const struct session *s)

@@ -20,6 +20,7 @@
 #include "daemon/sessions/recorder.h"
 #include "flow/memory/map.h"
 #include "flow/memory/tap.h"
+#include "flow/memory/arena.h"
 
 /* A client connection that asked for the mapping. */
 struct user {
@@ -41,8 +42,8 @@ void
 mappings_open(struct recorder *r)
 {
 	uint64_t bytes;
-	const void *arena = pool_arena(r->pool, &bytes);
-	int err = pool_arena_fd(r->pool) < 0
+	const void *arena = arena_memory(r->arena, &bytes);
+	int err = arena_fd(r->arena) < 0
 		      ? 0
 		      : map_make(&r->mappings.map, arena, bytes);
 
@@ -96,7 +97,7 @@ mapping_end(struct recorder *r, unsigned id)
 }
 
 /* Keeps the map: daemon_finish frees it when every block is back in its
- * pool. */
+ * arena. */
 void
 mappings_close(struct recorder *r)
 {
@@ -148,7 +149,7 @@ mapping_make(struct recorder *r, const struct mapping_of *of)
 	if (!m)
 		return -ENOMEM;
 	if (r->mappings.map)
-		err = output_tap_open(of->output, of->stock, &m->tap);
+		err = output_tap_open(of->output, of->pool, &m->tap);
 	if (err) {
 		free(m);
 		return err;
@@ -183,9 +184,9 @@ user_add(struct mapping *m, uint64_t client, int64_t until)
 }
 
 static void
-hurry(struct mapping *m, const struct stock *stock, int64_t now)
+hurry(struct mapping *m, const struct block_pool *pool, int64_t now)
 {
-	if (now - m->hurried < NS_SECOND || !stock_plenty(stock))
+	if (now - m->hurried < NS_SECOND || !block_pool_plenty(pool))
 		return;
 	m->hurried = now;
 	output_hurry(m->output, now);
@@ -203,6 +204,6 @@ mapping_ask(struct recorder *r, const struct mapping_of *of,
 	at = find(r, of->id);
 	err = user_add(*at, ticket.client, now + MAPPING_PATIENCE);
 	if (!err)
-		hurry(*at, of->stock, now);
+		hurry(*at, of->pool, now);
 	return err;
 }

@@ -22,7 +22,7 @@
  */
 struct recorder;
 struct output;
-struct stock;
+struct block_pool;
 struct mapping;
 
 #define MAPPING_PATIENCE (10 * NS_SECOND)
@@ -39,7 +39,7 @@ struct mappings {
 struct mapping_of {
 	unsigned id;
 	struct output *output; /* the caller holds it until mapping_end */
-	struct stock *stock;
+	struct block_pool *pool;
 	bool copied; /* an incoming copy: packet numbers are the sender's */
 };
 

@@ -40,7 +40,7 @@ struct recorder_hooks {
 struct recorder {
 	struct recorder_hooks hooks;
 	struct setup setup;
-	struct pool *pool;
+	struct arena *arena;
 	struct queue *queue;
 	struct disk_set disks;	    /* the disks */
 	struct receivers receivers; /* the receivers */

@@ -38,6 +38,7 @@
 #include "base/units.h"
 #include "store/record/meta.h"
 #include "store/recording/loss.h"
+#include "flow/memory/arena.h"
 
 static const char *
 disk_state_name(const struct disk_set_disk *d, const struct writer_facts *f)
@@ -606,11 +607,11 @@ live_set(json_t *to, struct session *s)
 	json_object_set_new(to, "rate", json_real(s->rate));
 	json_object_set_new(to, "learning",
 			    json_boolean(reception_learning(s->in)));
-	json_object_set_new(to, "blocks",
-			    json_pack("{s:i, s:i}", "total",
-				      (int)stock_blocks(s->supply->stock),
-				      "free",
-				      (int)stock_home(s->supply->stock)));
+	json_object_set_new(
+	    to, "blocks",
+	    json_pack("{s:i, s:i}", "total",
+		      (int)block_pool_blocks(s->supply->pool), "free",
+		      (int)block_pool_free_blocks(s->supply->pool)));
 }
 
 static json_t *
@@ -744,9 +745,9 @@ report_stream(const struct stream *s)
 }
 
 json_t *
-report_memory(struct pool *pool)
+report_memory(struct arena *arena)
 {
-	struct pool_facts f = pool_facts(pool);
+	struct arena_facts f = arena_facts(arena);
 
 	return json_pack("{s:I, s:I, s:s, s:b, s:b}", "bytes",
 			 (json_int_t)f.bytes, "borrowed",

@@ -22,7 +22,7 @@ json_t *report_disks(const struct disk_set *set);
 json_t *report_space(const struct disk_set *set);
 /* Return a stream, as `streams` lists it, and `memory` of `status`. */
 json_t *report_stream(const struct stream *s);
-json_t *report_memory(struct pool *pool);
+json_t *report_memory(struct arena *arena);
 
 /* Fills the catalogue's entry for a session that runs or has just ended. */
 void report_entry(struct session *s, struct entry *e);

@@ -35,6 +35,7 @@
 #include "daemon/sessions/report.h"
 #include "store/record/meta.h"
 #include "store/write/resume.h"
+#include "flow/memory/arena.h"
 
 /* The disks that answer, with their numbers in the disk set. */
 struct here {
@@ -378,7 +379,7 @@ sessions_make(struct session **list, const struct session_host *host,
 static void
 disks_count(struct stream *stream, const struct session_host *host)
 {
-	struct pool_facts f = pool_facts(host->pool);
+	struct arena_facts f = arena_facts(host->arena);
 	unsigned disks = disk_set_writers(host->disks);
 
 	stream_disks(stream, disks, f.bytes - f.borrowed);
@@ -436,7 +437,7 @@ session_open(struct session **list, const struct session_host *host,
 	err = reception_take(&in, host, args, fault);
 	if (err)
 		return err;
-	err = supply_open(&supply, in, host->pool, args->name, args->later,
+	err = supply_open(&supply, in, host->arena, args->name, args->later,
 			  fault);
 	reception_put(in); /* the supply holds its own reference */
 	if (err)
@@ -663,14 +664,14 @@ folders_end(struct session *s)
 static void
 disks_look(struct session *s)
 {
-	const struct stock *stock = s->supply->stock;
+	const struct block_pool *pool = s->supply->pool;
 	bool none = disk_set_takers(s->host->disks) == 0;
 
 	if (none && !s->diskless)
 		log_line(LEVEL_ERROR, s->name,
 			 "no disk takes blocks: they wait in memory, which has "
 			 "room for %u more of %u",
-			 stock_home(stock), stock_blocks(stock));
+			 block_pool_free_blocks(pool), block_pool_blocks(pool));
 	if (!none && s->diskless)
 		log_line(LEVEL_WARN, s->name, "disks take blocks again");
 	s->diskless = none;
@@ -740,8 +741,8 @@ no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
 		 "%" PRIu64 " packets were dropped (no_buffer), %" PRIu64
 		 " in all: %u of its %u blocks are free; disks are too slow, "
 		 "or do not answer, or another recording has the memory",
-		 n - s->no_buffer, n, stock_home(s->supply->stock),
-		 stock_blocks(s->supply->stock));
+		 n - s->no_buffer, n, block_pool_free_blocks(s->supply->pool),
+		 block_pool_blocks(s->supply->pool));
 	s->no_buffer = n;
 	s->no_buffer_at = now;
 }

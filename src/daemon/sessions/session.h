@@ -55,7 +55,7 @@ enum session_state {
 
 /* Parts of the daemon that a session uses; they outlive it. */
 struct session_host {
-	struct pool *pool;
+	struct arena *arena;
 	struct receivers *receivers;
 	struct queue *queue;
 	struct disk_set *disks;

@@ -49,8 +49,8 @@ supply_close(struct supply *s)
 		feed_free(s->share[k].feed);
 	for (unsigned i = 0; s->part && i < s->in->stream->keys; i++)
 		backlog_free(s->part[i].backlog);
-	if (s->stock)
-		stock_return(s->stock);
+	if (s->pool)
+		block_pool_return(s->pool);
 	if (s->changed) /* another recording may wait for that memory */
 		s->changed(s->arg);
 	free(s->part);
@@ -60,8 +60,8 @@ supply_close(struct supply *s)
 }
 
 static int
-open_with(struct supply **supply, struct reception *in, struct pool *pool,
-	  struct stock_args blocks, bool later, struct fault *fault)
+open_with(struct supply **supply, struct reception *in, struct arena *arena,
+	  struct block_pool_args blocks, bool later, struct fault *fault)
 {
 	struct supply *s = calloc(1, sizeof *s);
 	int err;
@@ -78,9 +78,9 @@ open_with(struct supply **supply, struct reception *in, struct pool *pool,
 	if (!s->share || !s->part)
 		err = fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	else
-		err = pool_borrow(pool, &s->stock, &blocks, fault);
+		err = block_pool_borrow(arena, &s->pool, &blocks, fault);
 	if (err && later && s->share && s->part)
-		err = pool_borrow_later(pool, &s->stock, &blocks, fault);
+		err = block_pool_borrow_later(arena, &s->pool, &blocks, fault);
 	if (err) {
 		supply_close(s);
 		return err;
@@ -92,15 +92,15 @@ open_with(struct supply **supply, struct reception *in, struct pool *pool,
 }
 
 int
-supply_open(struct supply **supply, struct reception *in, struct pool *pool,
+supply_open(struct supply **supply, struct reception *in, struct arena *arena,
 	    const char *name, bool later, struct fault *fault)
 {
-	struct stock_args blocks = stream_stock(in->stream);
+	struct block_pool_args blocks = stream_pool_args(in->stream);
 	int err;
 
 	blocks.who = name;
-	err = open_with(supply, in, pool, blocks, later, fault);
-	if (!err && !stock_filled((*supply)->stock))
+	err = open_with(supply, in, arena, blocks, later, fault);
+	if (!err && !block_pool_filled((*supply)->pool))
 		log_line(LEVEL_WARN, name,
 			 "another recording still has the memory for it: what "
 			 "arrives after its start, and before that one has "
@@ -111,21 +111,21 @@ supply_open(struct supply **supply, struct reception *in, struct pool *pool,
 void
 supply_fill(struct supply *s)
 {
-	if (stock_filled(s->stock) || pool_fill(s->stock) < 0)
+	if (block_pool_filled(s->pool) || block_pool_fill(s->pool) < 0)
 		return;
 	log_line(LEVEL_INFO, s->name, "has its memory now");
 }
 
 int
 supply_open_passing(struct supply **supply, struct reception *in,
-		    struct pool *pool, const char *name, struct fault *fault)
+		    struct arena *arena, const char *name, struct fault *fault)
 {
-	struct stock_args blocks = stream_stock(in->stream);
+	struct block_pool_args blocks = stream_pool_args(in->stream);
 	int err;
 
 	blocks.who = name;
 	blocks.quantum = 0;
-	err = open_with(supply, in, pool, blocks, false, fault);
+	err = open_with(supply, in, arena, blocks, false, fault);
 	if (!err)
 		(*supply)->passing = true;
 	return err;
@@ -321,8 +321,8 @@ static int
 part_wait(struct supply *s, struct supply_part *part, int64_t keep)
 {
 	struct backlog_args args = { .keep = keep,
-				     .stock = s->stock,
-				     .subs = stock_subs(s->stock),
+				     .pool = s->pool,
+				     .subs = block_pool_subs(s->pool),
 				     .out = part->out.out,
 				     .arg = part->out.arg };
 	int err = backlog_make(&part->backlog, &args);
@@ -335,7 +335,7 @@ part_wait(struct supply *s, struct supply_part *part, int64_t keep)
 }
 
 /* Returns the arguments of place `i` of share `k`.  The parts of a split stream
- * count as substreams in the stock, so that each gets its fair number of
+ * count as substreams in the pool, so that each gets its fair number of
  * blocks. */
 static struct place_args
 place_of(struct supply *s, unsigned k, unsigned i)
@@ -345,7 +345,7 @@ place_of(struct supply *s, unsigned k, unsigned i)
 	struct place_args place = { .format = stream->format,
 				    .shape = &s->in->share[k].shape,
 				    .geometry = &stream->geometry,
-				    .stock = s->stock,
+				    .pool = s->pool,
 				    .fps = &s->in->share[k].intake->fps,
 				    .sub = (uint16_t)i,
 				    .max_gap = stream->o.max_gap,

@@ -9,7 +9,7 @@
 #include "daemon/sessions/reception.h"
 #include "flow/receive/backlog.h"
 #include "flow/receive/feed.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 
 /*
  * A supply is one recording's share of a stream's open input (reception.h):
@@ -18,7 +18,7 @@
  * part.  Overlapping recordings of a stream have one reception, and a supply
  * each.
  *
- *   reception --+-- supply: stock, gate, feeds --> session(s)
+ *   reception --+-- supply: pool, gate, feeds --> session(s)
  *               +-- supply                     --> session(s)
  *
  * It ends by itself when its gate (time window) has closed and all of its
@@ -51,7 +51,7 @@ struct supply_part {
 struct supply {
 	struct reception *in;
 	char name[160]; /* of the recording */
-	struct stock *stock;
+	struct block_pool *pool;
 	struct gate gate;
 	int64_t keep; /* ns of data to keep from before the gate opens */
 	struct supply_share *share; /* one per share of the reception */
@@ -87,14 +87,15 @@ struct supply_args {
  * another recording still has that memory: packets are then dropped and counted
  * until supply_fill gets it.  Returns 0, or -errno with a fault and nothing
  * left behind. */
-int supply_open(struct supply **supply, struct reception *in, struct pool *pool,
-		const char *name, bool later, struct fault *fault);
+int supply_open(struct supply **supply, struct reception *in,
+		struct arena *arena, const char *name, bool later,
+		struct fault *fault);
 /* gets memory that was late; else does nothing */
 void supply_fill(struct supply *s);
 /* As supply_open for a stream that is only relayed: takes no checksums, and
  * supply_recording and supply_armed ignore it. */
 int supply_open_passing(struct supply **supply, struct reception *in,
-			struct pool *pool, const char *name,
+			struct arena *arena, const char *name,
 			struct fault *fault);
 
 /* Makes the feeds, which give blocks to `out`, one entry per part.  Returns 0

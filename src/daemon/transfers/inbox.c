@@ -632,7 +632,7 @@ inbox_open(struct inbox **inbox, struct recorder *r, struct fault *fault)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	in->r = r;
 	in->secret = conf->secret;
-	in->host = (struct copy_in_host){ .pool = r->pool,
+	in->host = (struct copy_in_host){ .arena = r->arena,
 					  .queue = r->queue,
 					  .durable = r->setup.durable,
 					  .disks = DISK_SET_MOST,
@@ -1012,7 +1012,7 @@ inbox_find(struct inbox *in, const char *name, struct mapping_of *of)
 	if (comes)
 		*of = (struct mapping_of){ .id = c->id,
 					   .output = c->output,
-					   .stock = c->stock,
+					   .pool = c->pool,
 					   .copied = true };
 	return comes;
 }

@@ -87,7 +87,7 @@ supply_make(struct relay *r, const struct relay_args *a, struct fault *fault)
 				     host->receivers->n, fault);
 	if (err)
 		return err;
-	err = supply_open_passing(&r->supply, in, host->pool, a->name, fault);
+	err = supply_open_passing(&r->supply, in, host->arena, a->name, fault);
 	reception_put(in); /* the supply holds it now */
 	return err;
 }

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "flow/memory/brought.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_record.h"
+#include "flow/memory/block_pool.h"
 #include "store/disk/layout.h"
 
 enum entry_is { IS_WANTED, IS_COMING, IS_WRITING, IS_DURABLE, IS_LEFT };
@@ -77,7 +77,7 @@ static void
 unlend(struct block_entry *e)
 {
 	if (e->b)
-		stock_put(e->b);
+		block_pool_put(e->b);
 	free(e->piece);
 	e->b = NULL;
 	e->piece = NULL;
@@ -512,10 +512,10 @@ sum(const struct block_entry *e)
 	return crc;
 }
 
-static struct brought *
+static struct copied_record *
 bring(const struct block_entry *e)
 {
-	struct brought *to = malloc(sizeof *to + e->lines_bytes);
+	struct copied_record *to = malloc(sizeof *to + e->lines_bytes);
 
 	if (!to)
 		return NULL;

@@ -18,6 +18,7 @@
 #include "store/recording/recording.h"
 #include "store/repair/verify.h"
 #include "store/write/copy_origin.h"
+#include "flow/memory/arena.h"
 
 int
 copy_in_make(struct copy_in **copy, const struct copy_in_host *host,
@@ -46,7 +47,7 @@ here_free(struct copy_in_disks *h)
 	free(h);
 }
 
-/* Blocks that writers still hold keep the pool's memory until they are
+/* Blocks that writers still hold keep the arena's memory until they are
  * dropped. */
 void
 copy_in_free(struct copy_in *c)
@@ -57,8 +58,8 @@ copy_in_free(struct copy_in *c)
 	}
 	if (c->output)
 		output_drop(c->output);
-	if (c->stock)
-		stock_return(c->stock);
+	if (c->pool)
+		block_pool_return(c->pool);
 	here_free(c->here);
 	json_decref(c->head);
 	json_decref(c->told_head);
@@ -166,11 +167,11 @@ head_take(struct copy_in *c, struct copy_blocks_args *args, struct fault *fault)
 /* Borrows at most a quarter of the free memory, so that recordings have the
  * rest; but never less than BLOCKS_LEAST blocks. */
 static int
-stock_borrow(struct copy_in *c, uint64_t block, struct fault *fault)
+pool_borrow(struct copy_in *c, uint64_t block, struct fault *fault)
 {
-	struct pool_facts f = pool_facts(c->host->pool);
+	struct arena_facts f = arena_facts(c->host->arena);
 	char who[80];
-	struct stock_args a = {
+	struct block_pool_args a = {
 		.blocks = 2 * c->here->disks.n + c->connections + 4,
 		.slots =
 		    (uint32_t)((block + GEOMETRY_PAGE - 1) / GEOMETRY_PAGE),
@@ -181,9 +182,9 @@ stock_borrow(struct copy_in *c, uint64_t block, struct fault *fault)
 
 	snprintf(who, sizeof who, "the copy of %.60s", c->name);
 	while (a.blocks > BLOCKS_LEAST &&
-	       pool_need(&a) > (f.bytes - f.borrowed) / 4)
+	       block_pool_need(&a) > (f.bytes - f.borrowed) / 4)
 		a.blocks--;
-	return pool_borrow(c->host->pool, &c->stock, &a, fault);
+	return block_pool_borrow(c->host->arena, &c->pool, &a, fault);
 }
 
 static void
@@ -267,7 +268,7 @@ writing_begin(struct copy_in *c, const struct copy_blocks_args *args,
 	c->head = head ? json_deep_copy(head) : head_make(c);
 	if (!c->head)
 		return no_memory(fault);
-	err = stock_borrow(c, args->block_most, fault);
+	err = pool_borrow(c, args->block_most, fault);
 	return err ? err : output_open(c, args->subs, fault);
 }
 

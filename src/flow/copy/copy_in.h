@@ -11,7 +11,7 @@
 #include "flow/copy/copy_link.h"
 #include "flow/copy/copy_blocks.h"
 #include "flow/output/output.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 #include "store/disk/disk.h"
 #include "store/disk/layout.h"
 
@@ -56,7 +56,7 @@ enum { COPY_IN_LINKS = 16, COPY_IN_DISKS = 256 };
 
 /* Services of the daemon; they outlive the copy. */
 struct copy_in_host {
-	struct pool *pool;
+	struct arena *arena;
 	struct queue *queue;
 	int64_t durable;	 /* ns between syncs, see output_args */
 	unsigned disks;		 /* most writers there can be */
@@ -116,10 +116,10 @@ struct copy_in {
 	struct copy_in_disks *here;
 	uint64_t looked, look_of; /* bytes read and to be read, in LOOKING */
 
-	/* Made in LOOKING and constant then; stock and output stay NULL in
+	/* Made in LOOKING and constant then; pool and output stay NULL in
 	 * THERE. */
 	struct copy_blocks *blocks;
-	struct stock *stock;
+	struct block_pool *pool;
 	struct output *output;
 	struct format_shape shape; /* shape of the data, for the output */
 	uint32_t *threads;	   /* thread list of the shape */

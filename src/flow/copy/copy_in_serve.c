@@ -211,7 +211,7 @@ block_wait(struct copy_in *c, struct copy_in_link *l, struct block **b)
 		bool full = is_full(c);
 
 		if (!full)
-			*b = stock_take(c->stock, 0);
+			*b = block_pool_take(c->pool, 0);
 		if (!*b)
 			err = state_tell(c, l);
 		if (!err && !*b)
@@ -233,7 +233,7 @@ piece_place(struct copy_in *c, struct copy_in_link *l, struct copy_piece *p,
 		if (err)
 			return err;
 		if (!copy_blocks_lend(c->blocks, p->number, b))
-			stock_put(b);
+			block_pool_put(b);
 	}
 	return err ? copy_in_lie(fault, why) : 0;
 }

@@ -673,7 +673,7 @@ cubes_release(struct heaps *p)
 static void
 cubes_make(struct heaps *p)
 {
-	struct window set = { .stock = p->a.stock,
+	struct window set = { .pool = p->a.pool,
 			      .sub = p->a.sub,
 			      .slots = p->a.geometry->slots,
 			      .parts = 1 };

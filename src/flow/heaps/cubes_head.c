@@ -386,9 +386,9 @@ memory_take(struct heaps *p)
 {
 	struct cube_early *e = &p->cubes.early;
 
-	if (stock_room(p->a.stock, p->a.sub) < FREE_BLOCKS)
+	if (block_pool_room(p->a.pool, p->a.sub) < FREE_BLOCKS)
 		return false;
-	e->b = stock_take(p->a.stock, p->a.sub);
+	e->b = block_pool_take(p->a.pool, p->a.sub);
 	e->used = EARLY_MOST * sizeof(struct cube_wait);
 	e->since = p->now;
 	return e->b;
@@ -467,7 +467,7 @@ try_all(struct heaps *p, bool last)
 	e->n = kept;
 	if (kept)
 		return;
-	stock_put(e->b);
+	block_pool_put(e->b);
 	e->b = NULL;
 }
 

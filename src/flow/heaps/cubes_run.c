@@ -191,7 +191,7 @@ candidate_begin(struct heaps *p, uint32_t sender, uint64_t value, enum drop why)
 	struct cubes *c = &p->cubes;
 	bool behind = why == DROP_LATE || why == DROP_DUPLICATE;
 
-	c->parked = stock_take(p->a.stock, p->a.sub);
+	c->parked = block_pool_take(p->a.pool, p->a.sub);
 	if (!c->parked)
 		return false;
 	notes_begin(c->parked, HEAP_CUBE);

@@ -135,7 +135,7 @@ rows_done(struct heaps *p, struct bay *bay)
 		bay_close(p, bay);
 }
 
-/* Returns the block to open next, and takes it from the stock if needed.  NULL:
+/* Returns the block to open next, and takes it from the pool if needed.  NULL:
  * none is free. */
 static struct block *
 rows_ahead(struct heaps *p)
@@ -143,7 +143,7 @@ rows_ahead(struct heaps *p)
 	struct rows *r = &p->rows;
 
 	if (!r->ahead) {
-		r->ahead = stock_take(p->a.stock, p->a.sub);
+		r->ahead = block_pool_take(p->a.pool, p->a.sub);
 		r->ahead_aimed = 0;
 	}
 	return r->ahead;
@@ -909,7 +909,7 @@ rows_release(struct heaps *p)
 
 	while ((b = r->unused)) {
 		r->unused = b->next;
-		stock_put(b);
+		block_pool_put(b);
 	}
 	while ((b = r->closed)) {
 		r->closed = b->next;

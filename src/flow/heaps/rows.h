@@ -24,7 +24,7 @@ void rows_close_all(struct heaps *p);
  * the last block is closed. */
 void rows_outside(struct heaps *p);
 
-/* Puts an unused block aside; it returns to the stock with the batch. */
+/* Puts an unused block aside; it returns to the pool with the batch. */
 void rows_unused(struct heaps *p, struct block *b);
 
 /* Ends the growth of the bay's last heap, if its length is unknown: another

@@ -85,7 +85,7 @@ candidate_win(struct heaps *p)
 static void
 candidate_begin(struct heaps *p, uint32_t sender)
 {
-	struct block *b = stock_take(p->a.stock, p->a.sub);
+	struct block *b = block_pool_take(p->a.pool, p->a.sub);
 
 	if (!b)
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "flow/memory/block_record.h"
 
-#include "flow/memory/brought.h"
+#include "flow/memory/block_record.h"
 
 /* The format that parses the packets, and the shape of their stream. */
 struct maker {

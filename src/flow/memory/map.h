@@ -15,7 +15,7 @@
  *   SEALED ---- map_show ----> shown ---- it goes home: map_hide ----> FREE
  *
  * A block is shown if a tap of its recording asks for it (tap_show), and stays
- * shown until it returns to its stock, whether or not the tap keeps it.  The
+ * shown until it returns to its pool, whether or not the tap keeps it.  The
  * recorder never waits for live readers.
  */
 struct map;
@@ -24,7 +24,7 @@ struct map;
  * be shared. */
 int map_make(struct map **map, const void *arena, uint64_t bytes);
 
-/* Frees the map.  Every block must be back in its stock. */
+/* Frees the map.  Every block must be back in its pool. */
 void map_free(struct map *m);
 
 /* Read-only descriptor of the page, to give to a live reader; the map owns
@@ -41,7 +41,7 @@ void map_show(struct map *m, uint64_t recording, struct block *b,
 	      const struct index_record *r);
 
 /* Hides a block; a reader that copies it just now notices afterwards.  The last
- * holder calls it, before the block returns to its stock. */
+ * holder calls it, before the block returns to its pool. */
 void map_hide(struct block *b);
 
 #endif

@@ -3,37 +3,37 @@
  * The recording always wins: a reader gets memory of a recording only while the
  * recorder does not need it.
  *
- *   receiver   stock_take: a block that is wanted and few are left
- *                 |                                  +-> shelf_revoke
- *   writer     output_seal --> shelf_offer ----> [ shelf: at most a quarter ]
+ *   receiver   block_pool_take: a block that is wanted and few are left
+ *                 |                                  +-> lent_blocks_revoke
+ *   writer     output_seal --> lent_blocks_offer ----> [ lent: at most a quarter ]
  *                 |                                  ^ tap_take, tap_put
  *              writes it, drops it                   sender's thread
  *
  *
  * Ownership.  A sealed block is never written again, and has one hold for the
  * writer that has it (two, if a hung disk's block was also given to another
- * disk) and one for the shelf.  Taps count reads of a slot of the shelf and
+ * disk) and one for the lent blocks.  Taps count reads of a slot of the lent blocks and
  * have no holds of their own; so a block is held by readers once, however many
  * there are, and counts once against the quarter.  Readers change nothing in
  * the block itself: `next` is the queue's, for a block that a disk gave back,
- * and `state` the last holder's.  The last to drop it, writer or shelf, returns
- * it to its stock.
+ * and `state` the last holder's.  The last to drop it, writer or tap, returns
+ * it to its pool.
  *
  * The writer drops its hold as ever when its write is done; what becomes of the
  * chunk (a failed disk, a failed sync, an unwrite) changes nothing in memory.
  * A block that a disk gave back is sealed already, and so is not offered again
  * by the next writer.
  *
- * Memory order.  The writer that sealed a block offers it under shelf::lock,
+ * Memory order.  The writer that sealed a block offers it under lent_blocks::lock,
  * and tap_take finds it under the same lock; so a reader sees all of it.  A
  * reader is done before it puts, under the lock again; then come the drop,
- * which is acq_rel (block.h), and the stock's own lock; so the next user of the
+ * which is acq_rel (block.h), and the pool's own lock; so the next user of the
  * block writes after that.  `held` and `wanted` are hints that are read without
  * the lock: seeing one late costs one block more.
  *
- * Locks.  Order: output::tapping, then shelf::lock, then the stock's and the
- * pool's inside block_drop.  None is held while its thread waits for anything;
- * a reader that the recorder waits for inherits its priority (shelf.c).
+ * Locks.  Order: output::tapping, then lent_blocks::lock, then the pool's and the
+ * arena's inside block_drop.  None is held while its thread waits for anything;
+ * a reader that the recorder waits for inherits its priority (below).
  *
  * Only sealed blocks are offered, and so none that waits in the queue for a
  * slow disk.  Sealing earlier is not worth it: while disks keep up, a block is
@@ -46,17 +46,322 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "flow/memory/pool.h"
-#include "flow/memory/shelf.h"
+#include "flow/memory/block_pool.h"
+#include "flow/memory/block_record.h"
+#include "flow/memory/map.h"
+
+struct lent_slot {
+	struct block *b; /* the one hold for all taps on it; NULL: empty slot */
+	uint64_t since; /* lent_blocks::turn when it was offered: a lower one is
+			    older */
+	unsigned reads; /* tap_take calls that were not put yet */
+	bool revoked;	/* wanted back: dropped with the last put */
+};
+
+struct lent_blocks {
+	atomic_uint holders;
+	atomic_uint held; /* slots neither empty nor revoked; read without the
+			     lock */
+
+	atomic_bool is_short; /* the pool was short of blocks at the last take
+				 or return; a hint, read without the lock */
+
+	/* Guards the fields below, and fields in each tap. */
+	pthread_mutex_t lock;
+	struct tap *taps;
+	uint64_t turn;
+	unsigned most;
+	struct lent_slot slot[];
+};
+
+struct tap {
+	struct lent_blocks *lent; /* counted reference */
+	struct tap_of of;
+	int fd;
+	struct tap *peer; /* output::taps */
+
+	/* guarded by lent_blocks::lock */
+	struct tap *next;   /* lent_blocks::taps */
+	uint64_t from;	    /* blocks with lower numbers are not wanted */
+	uint64_t end;	    /* see tap_facts */
+	unsigned reads;	    /* sum of read[] */
+	uint64_t revoked;   /* wanted blocks that were taken back */
+	uint64_t skipped;   /* wanted blocks that were not kept */
+	struct map *map;    /* shows its blocks to live readers; NULL: none */
+	uint64_t shown_as;  /* the recording's ID in that map */
+	atomic_uint wanted; /* reads of revoked slots; written under the lock */
+	uint16_t read[];    /* per slot of the lent: takes not yet put */
+};
+
+enum { PART = 4 }; /* they are at most a quarter of the pool */
+
+/* Priority inheritance: a receiver may have a real-time priority, and lends it
+ * to the thread that has the lock while it waits for it. */
+static void
+lock_make(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+int
+lent_blocks_make(struct lent_blocks **lent, unsigned blocks)
+{
+	unsigned most = blocks / PART;
+	struct lent_blocks *s = calloc(1, sizeof *s + most * sizeof s->slot[0]);
+
+	if (!s)
+		return -ENOMEM;
+	lock_make(&s->lock);
+	s->most = most;
+	atomic_init(&s->holders, 1);
+	*lent = s;
+	return 0;
+}
+
+void
+lent_blocks_hold(struct lent_blocks *s)
+{
+	atomic_fetch_add_explicit(&s->holders, 1, memory_order_relaxed);
+}
+
+void
+lent_blocks_drop(struct lent_blocks *s)
+{
+	if (!s || atomic_fetch_sub_explicit(&s->holders, 1,
+					    memory_order_acq_rel) != 1)
+		return;
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+bool
+lent_blocks_any(const struct lent_blocks *s)
+{
+	return atomic_load_explicit(&s->held, memory_order_relaxed) > 0;
+}
+
+void
+lent_blocks_hint(struct lent_blocks *s, bool is_short)
+{
+	atomic_store_explicit(&s->is_short, is_short, memory_order_relaxed);
+}
+
+/* Fails only when the counter is full, and then the descriptor is readable
+ * anyway. */
+void
+tap_poke(struct tap *t)
+{
+	while (eventfd_write(t->fd, 1) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- under the lock --------------------------------------------------- */
+
+static void
+held_add(struct lent_blocks *s, int n)
+{
+	atomic_fetch_add_explicit(&s->held, (unsigned)n, memory_order_relaxed);
+}
+
+static uint64_t
+lowest(const struct block *b)
+{
+	return b->number - (b->gap > 0);
+}
+
+static bool
+is_wanted(const struct tap *t, const struct block *b)
+{
+	return t->of.session == b->session && b->number >= t->from;
+}
+
+/* Finds the slot whose block has this number, or brings the gap with it.  NULL:
+ * none, or it was revoked. */
+static struct lent_slot *
+lent_find(struct lent_blocks *s, const void *session, uint64_t number)
+{
+	for (unsigned i = 0; i < s->most; i++) {
+		struct lent_slot *slot = &s->slot[i];
+
+		if (slot->b && !slot->revoked && slot->b->session == session &&
+		    lowest(slot->b) <= number && number <= slot->b->number)
+			return slot;
+	}
+	return NULL;
+}
+
+/* Drops the block of a slot.  The slot is emptied before the drop: after it another thread may own the
+ * block already. */
+static void
+lent_empty(struct lent_blocks *s, struct lent_slot *slot)
+{
+	struct block *b = slot->b;
+
+	if (!slot->revoked)
+		held_add(s, -1);
+	slot->b = NULL;
+	block_drop(b);
+}
+
+static bool
+has_use(const struct lent_blocks *s, const struct block *b)
+{
+	for (const struct tap *t = s->taps; t; t = t->next) {
+		if (is_wanted(t, b))
+			return true;
+	}
+	return false;
+}
+
+/* Drops all blocks that no tap wants any more. */
+static void
+lent_sweep(struct lent_blocks *s)
+{
+	for (unsigned i = 0; i < s->most; i++) {
+		struct lent_slot *slot = &s->slot[i];
+
+		if (slot->b && !slot->reads && !has_use(s, slot->b))
+			lent_empty(s, slot);
+	}
+}
+
+/* Revokes a block that is being read.  Its readers are told, and keep it until
+ * they put it. */
+static void
+read_revoke(struct lent_blocks *s, struct lent_slot *slot)
+{
+	size_t i = (size_t)(slot - s->slot);
+
+	slot->revoked = true;
+	held_add(s, -1);
+	for (struct tap *t = s->taps; t; t = t->next) {
+		if (!t->read[i])
+			continue;
+		t->revoked++;
+		atomic_fetch_add_explicit(&t->wanted, t->read[i],
+					  memory_order_relaxed);
+		tap_poke(t);
+	}
+}
+
+static void
+slot_revoke(struct lent_blocks *s, struct lent_slot *slot)
+{
+	if (slot->reads) {
+		read_revoke(s, slot);
+		return;
+	}
+	for (struct tap *t = s->taps; t; t = t->next)
+		t->revoked += is_wanted(t, slot->b);
+	lent_empty(s, slot);
+}
+
+/* Finds an empty slot, or frees that of the oldest block that nobody reads.
+ * NULL: all are being read. */
+static struct lent_slot *
+slot_get(struct lent_blocks *s)
+{
+	struct lent_slot *oldest = NULL;
+
+	for (unsigned i = 0; i < s->most; i++) {
+		struct lent_slot *slot = &s->slot[i];
+
+		if (!slot->b)
+			return slot;
+		if (!slot->reads && (!oldest || slot->since < oldest->since))
+			oldest = slot;
+	}
+	if (oldest)
+		slot_revoke(s, oldest);
+	return oldest;
+}
+
+/* Shows a block of the tap's recording to live readers. */
+static void
+lent_show(const struct tap *t, struct block *b)
+{
+	struct index_record r;
+
+	if (b->shown)
+		return;
+	r = block_record(t->of.format, t->of.shape, b);
+	map_show(t->map, t->shown_as, b, &r);
+}
+
+/* Shows the block to live readers, also where there is no room for it: the
+ * writer still holds it for a while. */
+static void
+show(const struct lent_blocks *s, struct block *b)
+{
+	for (const struct tap *t = s->taps; t; t = t->next) {
+		if (t->map && is_wanted(t, b))
+			lent_show(t, b);
+	}
+}
+
+static void
+block_keep(struct lent_blocks *s, struct block *b)
+{
+	struct lent_slot *slot =
+	    b->pool && !block_pool_plenty(b->pool) ? NULL : slot_get(s);
+
+	for (struct tap *t = s->taps; t; t = t->next) {
+		if (!is_wanted(t, b))
+			continue;
+		t->skipped += !slot;
+		if (t->end <= b->number)
+			t->end = b->number + 1;
+		if (slot)
+			tap_poke(t);
+	}
+	if (!slot)
+		return;
+	block_hold(b);
+	*slot = (struct lent_slot){ .b = b, .since = s->turn++ };
+	held_add(s, 1);
+}
+
+/* ---- for all ---------------------------------------------------------- */
+
+void
+lent_blocks_revoke(struct lent_blocks *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->most; i++) {
+		if (s->slot[i].b && !s->slot[i].revoked)
+			slot_revoke(s, &s->slot[i]);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+void
+lent_blocks_offer(struct lent_blocks *s, struct block *b)
+{
+	pthread_mutex_lock(&s->lock);
+	if (has_use(s, b)) {
+		show(s, b);
+		block_keep(s, b);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- taps -------------------------------------------------------------- */
 
 static void
 link_in(struct tap *t)
 {
-	struct shelf *s = t->shelf;
+	struct lent_blocks *s = t->lent;
 
 	pthread_mutex_lock(&s->lock);
 	t->next = s->taps;
@@ -67,7 +372,7 @@ link_in(struct tap *t)
 static void
 link_out(struct tap *t)
 {
-	struct shelf *s = t->shelf;
+	struct lent_blocks *s = t->lent;
 	struct tap **at;
 
 	pthread_mutex_lock(&s->lock);
@@ -75,14 +380,14 @@ link_out(struct tap *t)
 	for (at = &s->taps; *at != t; at = &(*at)->next)
 		;
 	*at = t->next;
-	shelf_sweep(s);
+	lent_sweep(s);
 	pthread_mutex_unlock(&s->lock);
 }
 
 int
-tap_make(struct tap **tap, const struct tap_of *of, struct stock *stock)
+tap_make(struct tap **tap, const struct tap_of *of, struct block_pool *pool)
 {
-	struct shelf *s = stock_shelf(stock);
+	struct lent_blocks *s = block_pool_lent(pool);
 	struct tap *t = calloc(1, sizeof *t + s->most * sizeof t->read[0]);
 
 	if (!t)
@@ -92,9 +397,9 @@ tap_make(struct tap **tap, const struct tap_of *of, struct stock *stock)
 		free(t);
 		return -errno;
 	}
-	t->shelf = s;
+	t->lent = s;
 	t->of = *of;
-	shelf_hold(s);
+	lent_blocks_hold(s);
 	link_in(t);
 	*tap = t;
 	return 0;
@@ -106,7 +411,7 @@ tap_free(struct tap *t)
 	if (!t)
 		return;
 	link_out(t);
-	shelf_drop(t->shelf);
+	lent_blocks_drop(t->lent);
 	close(t->fd);
 	free(t);
 }
@@ -120,12 +425,12 @@ tap_peer(struct tap *t)
 struct block *
 tap_take(struct tap *t, uint64_t number)
 {
-	struct shelf *s = t->shelf;
-	struct shelf_slot *slot;
+	struct lent_blocks *s = t->lent;
+	struct lent_slot *slot;
 	struct block *b = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	slot = shelf_find(s, t->of.session, number);
+	slot = lent_find(s, t->of.session, number);
 	if (slot) {
 		b = slot->b;
 		slot->reads++;
@@ -139,9 +444,9 @@ tap_take(struct tap *t, uint64_t number)
 /* Ends one read of a slot.  True if the slot was revoked.  Call under the
  * lock. */
 static bool
-put(struct tap *t, struct shelf_slot *slot)
+put(struct tap *t, struct lent_slot *slot)
 {
-	struct shelf *s = t->shelf;
+	struct lent_blocks *s = t->lent;
 	bool revoked = slot->revoked;
 
 	assert(t->read[slot - s->slot] > 0);
@@ -150,14 +455,14 @@ put(struct tap *t, struct shelf_slot *slot)
 	if (revoked)
 		atomic_fetch_sub_explicit(&t->wanted, 1, memory_order_relaxed);
 	if (--slot->reads == 0 && revoked)
-		shelf_empty(s, slot);
+		lent_empty(s, slot);
 	return revoked;
 }
 
 bool
 tap_put(struct tap *t, struct block *b)
 {
-	struct shelf *s = t->shelf;
+	struct lent_blocks *s = t->lent;
 	bool revoked = false;
 
 	pthread_mutex_lock(&s->lock);
@@ -167,7 +472,7 @@ tap_put(struct tap *t, struct block *b)
 			break;
 		}
 	}
-	shelf_sweep(s);
+	lent_sweep(s);
 	pthread_mutex_unlock(&s->lock);
 	return revoked;
 }
@@ -175,23 +480,23 @@ tap_put(struct tap *t, struct block *b)
 void
 tap_pass(struct tap *t, uint64_t number)
 {
-	pthread_mutex_lock(&t->shelf->lock);
+	pthread_mutex_lock(&t->lent->lock);
 	t->from = number;
-	shelf_sweep(t->shelf);
-	pthread_mutex_unlock(&t->shelf->lock);
+	lent_sweep(t->lent);
+	pthread_mutex_unlock(&t->lent->lock);
 }
 
 void
 tap_show(struct tap *t, struct map *map, uint64_t recording)
 {
-	struct shelf *s = t->shelf;
+	struct lent_blocks *s = t->lent;
 
 	pthread_mutex_lock(&s->lock);
 	t->map = map;
 	t->shown_as = recording;
 	for (unsigned i = 0; i < s->most; i++) {
 		if (s->slot[i].b && s->slot[i].b->session == t->of.session)
-			shelf_show(t, s->slot[i].b);
+			lent_show(t, s->slot[i].b);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -205,7 +510,7 @@ tap_wanted(const struct tap *t)
 bool
 tap_short(const struct tap *t)
 {
-	return atomic_load_explicit(&t->shelf->is_short, memory_order_relaxed);
+	return atomic_load_explicit(&t->lent->is_short, memory_order_relaxed);
 }
 
 int
@@ -223,19 +528,10 @@ tap_clear(struct tap *t)
 		;
 }
 
-/* Fails only when the counter is full, and then the descriptor is readable
- * anyway. */
-void
-tap_poke(struct tap *t)
-{
-	while (eventfd_write(t->fd, 1) < 0 && errno == EINTR)
-		;
-}
-
 void
 tap_facts(struct tap *t, struct tap_facts *f)
 {
-	struct shelf *s = t->shelf;
+	struct lent_blocks *s = t->lent;
 
 	pthread_mutex_lock(&s->lock);
 	*f = (struct tap_facts){ .read = t->reads,

@@ -20,8 +20,8 @@
  *               v                     v its fd readable, until it is put
  *             dropped               READ
  *
- * All taps of a stock together have at most a quarter of its blocks; to make
- * room for one more, the oldest that nobody reads is revoked.  When the stock
+ * All taps of a pool together have at most a quarter of its blocks; to make
+ * room for one more, the oldest that nobody reads is revoked.  When the pool
  * is about to run short, all are.  A revoked block is on a disk already, or
  * soon.
  *
@@ -30,9 +30,9 @@
  */
 struct tap;
 
-struct stock;
+struct block_pool;
 
-/* The recording whose blocks a tap gives; all of them come from `stock`.  Format
+/* The recording whose blocks a tap gives; all of them come from `pool`.  Format
  * and shape make the blocks' index records, and outlive the tap. */
 struct tap_of {
 	const void *session; /* as block::session */
@@ -42,7 +42,8 @@ struct tap_of {
 
 /* Makes a tap; output_tap_open() makes those of an output.  Returns 0 or
  * -errno. */
-int tap_make(struct tap **tap, const struct tap_of *of, struct stock *stock);
+int tap_make(struct tap **tap, const struct tap_of *of,
+	     struct block_pool *pool);
 
 /* Frees a tap.  Every block was put. */
 void tap_free(struct tap *t);
@@ -93,5 +94,34 @@ struct tap_facts {
 	uint64_t skipped; /* total of wanted blocks not kept for lack of room */
 };
 void tap_facts(struct tap *t, struct tap_facts *f);
+
+/* ---- blocks that are lent ---------------------------------------------- */
+
+/*
+ * The blocks of one pool that are lent to taps, for all taps together.  The pool
+ * and each tap hold a reference.
+ */
+struct lent_blocks;
+
+/* Makes them for a pool of `blocks` blocks; the caller has the first reference.
+ * Returns 0 or -ENOMEM. */
+int lent_blocks_make(struct lent_blocks **lent, unsigned blocks);
+void lent_blocks_hold(struct lent_blocks *s);
+void lent_blocks_drop(struct lent_blocks *s); /* NULL is allowed */
+
+/* True if lent_blocks_revoke would free anything. */
+bool lent_blocks_any(const struct lent_blocks *s);
+
+/* Says whether the pool is short of blocks, for tap_short. */
+void lent_blocks_hint(struct lent_blocks *s, bool is_short);
+
+/* Takes all lent blocks back, because the recorder is short: blocks that nobody
+ * reads are dropped now, the others as soon as their readers put them.  Any
+ * thread that keeps the pool alive. */
+void lent_blocks_revoke(struct lent_blocks *s);
+
+/* Offers a sealed block that the caller holds to the taps of its recording.  It
+ * is kept only if that does not make the recorder short. */
+void lent_blocks_offer(struct lent_blocks *s, struct block *b);
 
 #endif

@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "contract/bytes.h"
-#include "flow/memory/brought.h"
-#include "flow/memory/pool.h"
-#include "flow/memory/quanta.h"
-#include "flow/memory/shelf.h"
+#include "flow/memory/block_record.h"
+#include "flow/memory/block_pool.h"
+#include "flow/memory/checksums.h"
+#include "flow/memory/tap.h"
 #include "flow/memory/tap.h"
 #include "store/record/geometry.h"
 #include "store/record/meta.h"
@@ -289,13 +289,13 @@ output_learned(struct output *o, struct format_shape *shape)
 }
 
 int
-output_tap_open(struct output *o, struct stock *stock, struct tap **tap)
+output_tap_open(struct output *o, struct block_pool *pool, struct tap **tap)
 {
 	const struct tap_of of = { .session = o,
 				   .format = o->format,
 				   .shape = o->shape };
 	struct tap *t;
-	int err = tap_make(&t, &of, stock);
+	int err = tap_make(&t, &of, pool);
 
 	if (err)
 		return err;
@@ -767,12 +767,12 @@ output_seal(struct output *o, struct block *b)
 			fill_block(&sub->fill, b);
 		pthread_mutex_unlock(&sub->lock);
 	}
-	quanta_seal(b);
+	checksums_seal(b);
 	if (!o->whole)
 		page_clear(b);
 	block_seal(b);
-	if (b->home)
-		shelf_offer(stock_shelf(b->home), b);
+	if (b->pool)
+		lent_blocks_offer(block_pool_lent(b->pool), b);
 }
 
 static void

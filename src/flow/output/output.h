@@ -292,12 +292,13 @@ void output_counts(struct output *o, struct output_counts *c);
  * writer. */
 void output_settle(struct output *o, const struct index_record *r, size_t n);
 
-/* Opens a tap (tap.h) for the blocks of an output, which all come from `stock`,
+/* Opens a tap (tap.h) for the blocks of an output, which all come from `pool`,
  * and closes it (NULL is allowed).  An open tap holds the output, which pokes
  * it.  0 or -errno.  Any thread. */
-struct stock;
+struct block_pool;
 struct tap;
-int output_tap_open(struct output *o, struct stock *stock, struct tap **tap);
+int output_tap_open(struct output *o, struct block_pool *pool,
+		    struct tap **tap);
 void output_tap_close(struct output *o, struct tap *t);
 
 /* Declares that nothing more will be put, since every receiver is done or none

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 
 struct taker {
 	struct queue *queue;
@@ -149,7 +149,8 @@ as_choice(const struct block *b)
 	/* A block of heaps knows its bytes only once it is sealed; this is the
 	 * most. */
 	c.bytes = (uint64_t)(b->notes ? b->slots : b->used) * b->slot_bytes;
-	c.tight = b->home && stock_home(b->home) < stock_blocks(b->home) / 4;
+	c.tight = b->pool && block_pool_free_blocks(b->pool) <
+				 block_pool_blocks(b->pool) / 4;
 	return c;
 }
 

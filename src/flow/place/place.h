@@ -10,7 +10,7 @@
 #include "contract/receive.h"
 #include "flow/place/aim.h"
 #include "flow/place/counts.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 #include "store/record/geometry.h"
 
 /*
@@ -32,7 +32,7 @@ struct place_args {
 	const struct format_ops *format;
 	const struct format_shape *shape;
 	const struct geometry *geometry;
-	struct stock *stock;
+	struct block_pool *pool;
 	struct scratch *scratch; /* shared with the other places of
 				the intake; outlives the place */
 	/* Frames per second, learned while packets are placed: 0, LEARN_WAIT or

@@ -20,7 +20,7 @@
 void
 window_init(struct window *w, const struct window *set)
 {
-	*w = (struct window){ .stock = set->stock,
+	*w = (struct window){ .pool = set->pool,
 			      .sub = set->sub,
 			      .slots = set->slots,
 			      .parts = set->parts };
@@ -42,7 +42,7 @@ struct block *
 window_block(struct window *w, unsigned i)
 {
 	if (!w->open[i] && !(i == 0 && w->gone))
-		w->open[i] = stock_take(w->stock, w->sub);
+		w->open[i] = block_pool_take(w->pool, w->sub);
 	return w->open[i];
 }
 
@@ -163,7 +163,7 @@ window_forward(struct window *w, uint64_t off)
 static struct block *
 tail_take(struct window *w, struct block *b, uint32_t from)
 {
-	struct block *next = stock_take(w->stock, w->sub);
+	struct block *next = block_pool_take(w->pool, w->sub);
 
 	for (uint32_t slot = from; next && slot < b->used; slot++) {
 		uint32_t to = slot - from;
@@ -280,7 +280,7 @@ window_put_unused(struct window *w)
 
 	while ((b = w->unused)) {
 		w->unused = b->next;
-		stock_put(b);
+		block_pool_put(b);
 	}
 }
 

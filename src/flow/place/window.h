@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "contract/block.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 
 /*
  * A run is a stretch of a sequence in which the sender's counter did not
@@ -31,7 +31,7 @@
 enum { WINDOW_OPEN = 2, WINDOW_BLOCKS = 3 };
 
 struct window {
-	struct stock *stock; /* window_init takes these four from `set` */
+	struct block_pool *pool; /* window_init takes these four from `set` */
 	unsigned sub;
 	uint32_t slots, parts;
 	bool running; /* a run has begun and not ended */
@@ -104,10 +104,10 @@ void window_pass_on(struct window *w, bool early);
  * there is none. */
 bool window_oldest(const struct window *w, int64_t *born);
 
-/* Returns unused blocks to the stock; closed ones stay. */
+/* Returns unused blocks to the pool; closed ones stay. */
 void window_put_unused(struct window *w);
 
-/* Returns unused blocks to the stock and hands closed ones to `out`, in
+/* Returns unused blocks to the pool and hands closed ones to `out`, in
  * order. */
 void window_release(struct window *w, void (*out)(void *arg, struct block *b),
 		    void *arg);

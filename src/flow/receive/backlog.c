@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waiting blocks are linked by `next`; the time when each was put stands in a
- * ring beside them.  The ring has as many entries as the stock has blocks, so
+ * ring beside them.  The ring has as many entries as the pool has blocks, so
  * it is never full.
  *
  * A block's age counts from the moment it was put, which is not before its last
  * packet: rather too much is kept than too little.
  *
- * The stock is for packets that come now.  A substream that has put a block
+ * The pool is for packets that come now.  A substream that has put a block
  * needs one for the next in its window, and one to aim at; while it could not
  * take that many, the oldest blocks go back, whichever substream they are from.
  * So the memory that the stream was given is the limit, whatever `keep` says.
@@ -27,7 +27,7 @@ enum backlog_state { WAITING, HELD, OPEN, DROPPED };
 
 struct backlog {
 	struct backlog_args a;
-	unsigned most; /* blocks of the stock */
+	unsigned most; /* blocks of the pool */
 
 	pthread_mutex_t lock; /* guards the fields below */
 	enum backlog_state state;
@@ -53,7 +53,7 @@ backlog_make(struct backlog **backlog, const struct backlog_args *args)
 		return -ENOMEM;
 	l->a = *args;
 	l->kept = args->keep;
-	l->most = stock_blocks(args->stock);
+	l->most = block_pool_blocks(args->pool);
 	l->end = &l->oldest;
 	pthread_mutex_init(&l->lock, NULL);
 	l->since = calloc(l->most, sizeof *l->since);
@@ -130,7 +130,7 @@ static void
 room_make(struct backlog *l, unsigned sub)
 {
 	while (l->state == WAITING && l->length &&
-	       stock_room(l->a.stock, sub) < ROOM) {
+	       block_pool_room(l->a.pool, sub) < ROOM) {
 		l->crowded = l->since[l->first];
 		l->crowds = true;
 		go_home(l, oldest_take(l));

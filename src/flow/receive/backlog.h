@@ -6,7 +6,7 @@
 
 #include "contract/block.h"
 #include "flow/place/counts.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 
 /*
  * A backlog keeps what came before a recording began.  The closed blocks of an
@@ -15,15 +15,15 @@
  *
  *   WAITING   put -> [ oldest ... newest ]
  *                        |
- *                        +--> back to the stock: older than `keep`, or the
- *                             stock gets short
+ *                        +--> back to the pool: older than `keep`, or the
+ *                             pool gets short
  *   HELD      the gate has opened: no block goes back any more
  *   OPEN      the recording has folders: waiting blocks go out, in order, and
  *             blocks that are put pass straight through
- *   DROPPED   there will be no recording: all blocks go back to the stock
+ *   DROPPED   there will be no recording: all blocks go back to the pool
  *
  * Only whole blocks are kept, so a recording begins with up to a block more
- * than it asked for, and with less if the stock is too small.
+ * than it asked for, and with less if the pool is too small.
  *
  * Packets of a block that went back were counted as placed, but in fact came
  * before the start: backlog_counts() corrects that.
@@ -33,10 +33,10 @@
 struct backlog;
 
 struct backlog_args {
-	int64_t keep;	     /* ns to keep a block while WAITING; 0: none is
+	int64_t keep;		 /* ns to keep a block while WAITING; 0: none is
 				kept */
-	struct stock *stock; /* stock of all its blocks */
-	unsigned subs;	     /* substreams; 0 is 1 */
+	struct block_pool *pool; /* pool of all its blocks */
+	unsigned subs;		 /* substreams; 0 is 1 */
 	/* Takes over a CLOSED block, as place_args::out does; called with the
 	 * backlog's lock held. */
 	void (*out)(void *arg, struct block *b);
@@ -46,7 +46,7 @@ struct backlog_args {
 /* Makes a backlog in state WAITING.  Returns 0 or -ENOMEM. */
 int backlog_make(struct backlog **backlog, const struct backlog_args *args);
 
-/* Returns waiting blocks to the stock and frees the backlog.  NULL is
+/* Returns waiting blocks to the pool and frees the backlog.  NULL is
  * allowed. */
 void backlog_free(struct backlog *backlog);
 
@@ -62,7 +62,7 @@ void backlog_open(struct backlog *backlog);
 void backlog_drop(struct backlog *backlog);
 
 /* Time in ns for which blocks were kept when they were held: `keep`, or less if
- * the stock was too small for that.  Before that: `keep`. */
+ * the pool was too small for that.  Before that: `keep`. */
 int64_t backlog_kept(struct backlog *backlog);
 
 /* Corrects the sum of the counts of the feed's places. */

@@ -58,7 +58,7 @@ struct feed_source {
 struct feed_args {
 	const char *name; /* name of the recording, for the log; not copied */
 	/* One per place of the intake; read only by feed_make.  They differ in
-	 * sub, or, by thread or station, in out, arg, stock and shape.  The
+	 * sub, or, by thread or station, in out, arg, pool and shape.  The
 	 * feed sets `scratch` itself. */
 	const struct place_args *place;
 	struct place **ready; /* NULL; or all places, made already: taken over

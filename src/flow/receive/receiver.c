@@ -50,7 +50,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "flow/memory/beat.h"
+#include "flow/memory/heartbeat.h"
 
 enum { RECEIVER_EVENTS = 512 }; /* of one epoll_wait */
 
@@ -73,7 +73,7 @@ struct receiver {
 	int64_t rest;	/* ns of the last rest */
 	struct epoll_event event[RECEIVER_EVENTS];
 
-	struct beat beat; /* set by the thread, read by the event loop */
+	struct heartbeat beat; /* set by the thread, read by the event loop */
 
 	pthread_mutex_t lock; /* guards the fields below */
 	struct receiver_order *orders, **orders_end;
@@ -373,7 +373,7 @@ receiver_run(void *arg)
 		int most;
 
 		now = arrival_look(&r->arrival);
-		beat_at(&r->beat, now);
+		heartbeat_at(&r->beat, now);
 		most = sources_pass(r, n, now);
 		on = feeds_pass(r, n, now);
 		if (most == INTAKE_MORE || r->closing ||

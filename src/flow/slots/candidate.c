@@ -151,14 +151,14 @@ candidate_base(struct candidate *c, uint32_t parts, uint64_t *base)
 
 /*
  * A block's presence bits say which of its slots are taken, and `filled` how
- * many; no other code looks at them before the block returns to the stock.
+ * many; no other code looks at them before the block returns to the pool.
  *
- * A block beyond the guaranteed ones (stock.c) is borrowed only while the stock
+ * A block beyond the guaranteed ones (pool.c) is borrowed only while the pool
  * has plenty: packets of the current run need it more.
  */
 
 int
-parking_init(struct parking *p, struct stock *stock, unsigned sub,
+parking_init(struct parking *p, struct block_pool *pool, unsigned sub,
 	     uint32_t slots)
 {
 	uint32_t places = slots;
@@ -167,7 +167,7 @@ parking_init(struct parking *p, struct stock *stock, unsigned sub,
 		places = PARKING_LEAST;
 	if (places > PARKING_MOST)
 		places = PARKING_MOST;
-	*p = (struct parking){ .stock = stock, .sub = sub };
+	*p = (struct parking){ .pool = pool, .sub = sub };
 	p->slots = slots < places ? slots : places;
 	p->n = (places + p->slots - 1) / p->slots;
 	p->block = calloc(p->n, sizeof(struct block *));
@@ -203,8 +203,8 @@ slot_take(struct block *b, uint32_t slots)
 static struct block *
 block_borrow(const struct parking *p, bool eager)
 {
-	if (eager || stock_plenty(p->stock))
-		return stock_take(p->stock, p->sub);
+	if (eager || block_pool_plenty(p->pool))
+		return block_pool_take(p->pool, p->sub);
 	return NULL;
 }
 
@@ -267,7 +267,7 @@ parking_release(struct parking *p)
 	for (unsigned i = 0; i < p->n; i++) {
 		if (!p->block[i] || p->block[i]->filled)
 			continue;
-		stock_put(p->block[i]);
+		block_pool_put(p->block[i]);
 		p->block[i] = NULL;
 	}
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 
 /*
  * A candidate is a run that may be about to begin.  Packets whose sequence is
@@ -114,7 +114,7 @@ bool candidate_base(struct candidate *c, uint32_t parts, uint64_t *base);
 
 /*
  * A parking keeps the packets of candidates: slots of blocks that are borrowed
- * from the stock for as long as a packet waits there.  So a substream without
+ * from the pool for as long as a packet waits there.  So a substream without
  * candidates pays nothing, and hundreds that begin at once use only blocks they
  * are guaranteed anyway.
  *
@@ -127,7 +127,7 @@ enum {
 };
 
 struct parking {
-	struct stock *stock;
+	struct block_pool *pool;
 	unsigned sub;
 	uint32_t slots;	      /* slots used per block */
 	unsigned n;	      /* blocks at most */
@@ -138,7 +138,7 @@ struct parking {
 };
 
 /* Prepares a parking; no block is borrowed yet.  Returns 0 or -ENOMEM. */
-int parking_init(struct parking *p, struct stock *stock, unsigned sub,
+int parking_init(struct parking *p, struct block_pool *pool, unsigned sub,
 		 uint32_t slots);
 void parking_finish(struct parking *p); /* every place must be free */
 

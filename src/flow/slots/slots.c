@@ -23,11 +23,11 @@
  * blocks, and the others are counted as `no_buffer`.
  *
  * Candidates are parked by copy at once, in a block of their own (candidate.h),
- * and a new run starts in fresh blocks from the stock; neither ever touches a
+ * and a new run starts in fresh blocks from the pool; neither ever touches a
  * slot that a packet of this batch may lie in.
  *
  * A place has some 15 KiB of its own, so hundreds cost little; the rest is the
- * intake's (scratch.h) or borrowed from the stock.
+ * intake's (scratch.h) or borrowed from the pool.
  */
 #include "flow/slots/slots_priv.h"
 
@@ -36,7 +36,7 @@
 #include <string.h>
 
 #include "flow/place/learn.h"
-#include "flow/memory/quanta.h"
+#include "flow/memory/checksums.h"
 
 /* Packets that a candidate needs ahead of the head: fewer for small blocks,
  * since a stream may begin with losses. */
@@ -122,13 +122,13 @@ parking_needs(const struct slots *p)
 static unsigned
 room_ahead(const struct slots *p, unsigned n, bool gap, uint64_t off)
 {
-	unsigned blocks = stock_room(p->a.stock, p->a.sub), less = 0;
+	unsigned blocks = block_pool_room(p->a.pool, p->a.sub), less = 0;
 	uint64_t room, taken = gap ? off % p->slots : p->slots;
 
 	if (!gap)
 		less = parking_needs(p);
 	if (blocks <= less ||
-	    (less && p->window.running && !stock_plenty(p->a.stock)))
+	    (less && p->window.running && !block_pool_plenty(p->a.pool)))
 		return 0;
 	room = (uint64_t)(blocks - less) * p->slots;
 	if (room <= taken)
@@ -162,7 +162,7 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 		pair[i].payload_bytes = p->payload;
 	}
 	if (holds)
-		return stock_room(p->a.stock, p->a.sub) ? n : landing;
+		return block_pool_room(p->a.pool, p->a.sub) ? n : landing;
 	if (inside)
 		return landing;
 	return room_ahead(p, n, w->running && !aim->away, off);
@@ -274,7 +274,7 @@ is_pressed(const struct slots *p)
 	const struct window *w = &p->window;
 
 	return w->highest - w->origin >= w->slots + w->slots / 2 &&
-	       stock_subs(w->stock) > 1 && stock_tight(w->stock);
+	       block_pool_subs(w->pool) > 1 && block_pool_tight(w->pool);
 }
 
 /* Computes checksums for the packets of this batch, in the blocks it closed and
@@ -285,10 +285,10 @@ blocks_sum(struct slots *p)
 	struct window *w = &p->window;
 
 	for (struct block *b = w->closed; b; b = b->next)
-		quanta_extend(b);
+		checksums_extend(b);
 	for (unsigned i = 0; i < WINDOW_OPEN; i++) {
 		if (w->open[i])
-			quanta_extend(w->open[i]);
+			checksums_extend(w->open[i]);
 	}
 }
 
@@ -296,16 +296,16 @@ blocks_sum(struct slots *p)
  * True if closed blocks should wait for the frames per second.  The index
  * stores the time span of each block, and a frame number becomes a time only
  * with the frames per second.  While those are being learned, blocks wait, for
- * SLOTS_WAITS at most and only while half of the stock is free, since disks may be
+ * SLOTS_WAITS at most and only while half of the pool is free, since disks may be
  * slow just then.
  */
 static bool
 is_waiting(struct slots *p, uint32_t fps)
 {
-	const struct stock *stock = p->a.stock;
+	const struct block_pool *pool = p->a.pool;
 
-	if (fps != LEARN_WAIT || !stock_plenty(stock) ||
-	    2 * stock_home(stock) < stock_blocks(stock))
+	if (fps != LEARN_WAIT || !block_pool_plenty(pool) ||
+	    2 * block_pool_free_blocks(pool) < block_pool_blocks(pool))
 		return false;
 	if (!p->waits_since)
 		p->waits_since = p->now;
@@ -460,14 +460,14 @@ slots_make(struct place **place, const struct place_args *args)
 	p->parts = args->geometry->parts;
 	p->datagram = args->shape->prefix + p->payload;
 	p->max_gap = args->max_gap / p->payload;
-	window_init(&p->window, &(struct window){ .stock = args->stock,
+	window_init(&p->window, &(struct window){ .pool = args->pool,
 						  .sub = args->sub,
 						  .slots = p->slots,
 						  .parts = p->parts });
 	for (int i = 0; i < CANDIDATES; i++)
 		candidate_set(p, &p->candidate[i]);
 	candidate_set(p, &p->echo);
-	if (parking_init(&p->parking, args->stock, args->sub, p->slots) < 0) {
+	if (parking_init(&p->parking, args->pool, args->sub, p->slots) < 0) {
 		free(p);
 		return -ENOMEM;
 	}

@@ -4,7 +4,7 @@
  * frames per second and threads they have no sequence, so their slots are
  * unknown.
  *
- * Packets land in blocks of the stock, in the order of arrival, and stay there.
+ * Packets land in blocks of the pool, in the order of arrival, and stay there.
  * When all is learned they are sorted as if they came just now, oldest first,
  * four times as many per batch as arrive, each by one copy, while new packets
  * are held behind them.  So a second of packets is caught up with in a third of
@@ -15,7 +15,7 @@
  *            ^ sorting into slots goes on here
  *
  * Held packets take no more than one guaranteed block and what is left over in
- * the stock (stock_plenty), up to three quarters of it: disks may be slow just
+ * the pool (block_pool_plenty), up to three quarters of it: disks may be slow just
  * then.  If no block can be had, or nothing was learned within SLOTS_HELD_LONGEST,
  * the oldest block leaves unsorted: a run of its own, in the order of arrival,
  * in which losses are invisible.  The end of a recording does the same with all
@@ -51,18 +51,19 @@ has_learned(const struct slots *p)
 static struct held *
 held_add(struct slots *p)
 {
-	struct stock *stock = p->a.stock;
+	struct block_pool *pool = p->a.pool;
 	struct held *h = NULL;
 	struct block *b = NULL;
 
-	if (!p->held || (stock_plenty(stock) &&
-			 4 * stock_home(stock) > stock_blocks(stock)))
-		b = stock_take(stock, p->a.sub);
+	if (!p->held ||
+	    (block_pool_plenty(pool) &&
+	     4 * block_pool_free_blocks(pool) > block_pool_blocks(pool)))
+		b = block_pool_take(pool, p->a.sub);
 	if (b)
 		h = malloc(sizeof *h + p->slots * sizeof h->arrived[0]);
 	if (!h) {
 		if (b)
-			stock_put(b);
+			block_pool_put(b);
 		return NULL;
 	}
 	*h = (struct held){ .b = b, .since = p->now };
@@ -121,7 +122,7 @@ oldest_out(struct slots *p)
 	compact(p, p->held);
 	b = held_remove(p);
 	if (!b->filled) {
-		stock_put(b);
+		block_pool_put(b);
 		return;
 	}
 	if (!p->held_out)
@@ -348,7 +349,7 @@ oldest_place(struct slots *p, uint64_t most)
 	}
 	slots_sort(p, &p->held_aim, packet, n);
 	if (h->at == h->end)
-		stock_put(held_remove(p));
+		block_pool_put(held_remove(p));
 	return n;
 }
 
@@ -371,7 +372,7 @@ slots_held_batch(struct slots *p, const struct receive_packet *packet,
 		 unsigned n)
 {
 	packets_hold(p, packet, n);
-	if (stock_plenty(p->a.stock))
+	if (block_pool_plenty(p->a.pool))
 		slots_held_place(p, (uint64_t)CATCH_UP * n);
 	else
 		slots_held_place(p, p->slots);

@@ -120,7 +120,7 @@ uint8_t *slots_give(struct slots *p, uint64_t rel, bool readable);
 void slots_sort(struct slots *p, struct aim *aim,
 		const struct receive_packet *packet, unsigned n);
 
-/* Hands closed blocks on and returns unused ones to the stock, unless closed
+/* Hands closed blocks on and returns unused ones to the pool, unless closed
  * ones wait for the frames per second. */
 void slots_release(struct slots *p);
 

@@ -821,7 +821,7 @@ source_live_make(struct source **source, const struct source_live_args *a,
 	s->epoll = s->timer = s->watched = -1;
 	s->disk_at = UINT64_MAX;
 	s->of = calloc(s->output->subs, sizeof *s->of);
-	err = s->of ? output_tap_open(s->output, a->stock, &s->tap) : -ENOMEM;
+	err = s->of ? output_tap_open(s->output, a->pool, &s->tap) : -ENOMEM;
 	if (!err)
 		err = fds_make(s);
 	if (err) {

@@ -6,7 +6,7 @@
 
 #include "base/fault.h"
 #include "flow/output/output.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 #include "flow/source/source.h"
 
 /*
@@ -22,7 +22,7 @@
 struct source_live_args {
 	struct output *output; /* held as long as the source exists */
 	/* Pool of its blocks; used during the call only. */
-	struct stock *stock;
+	struct block_pool *pool;
 	/* Reads the same recording from disks, and has source_ops::settled
 	 * (source_disk.h, with `follow`).  Taken over, also on an error. */
 	struct source *disk;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "flow/output/output.h"
-#include "flow/memory/pool.h"
+#include "flow/memory/block_pool.h"
 #include "flow/source/source.h"
 
 /*

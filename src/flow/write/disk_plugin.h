@@ -35,7 +35,7 @@ struct disk_plugins_args {
 	unsigned n;
 	const void *arena; /* memory of all blocks, see write_args */
 	size_t arena_bytes;
-	struct beat *beat; /* heartbeat of the disk, or NULL */
+	struct heartbeat *beat; /* heartbeat of the disk, or NULL */
 };
 
 struct disk_plugins {

@@ -15,7 +15,7 @@
 #include "flow/memory/block_record.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "flow/memory/brought.h"
+#include "flow/memory/block_record.h"
 #include "store/record/meta.h"
 
 /* Opens the recording's folder that is on the disk, and logs why if it cannot
@@ -98,7 +98,7 @@ resumed(struct disk_recording *rec, const struct disk *disk)
 
 static int
 disk_recording_make(struct disk_recording **made, const struct disk *disk,
-		    struct output *o, struct beat *beat, bool again)
+		    struct output *o, struct heartbeat *beat, bool again)
 {
 	struct disk_recording *rec = calloc(1, sizeof *rec);
 	int err;
@@ -125,14 +125,14 @@ disk_recording_make(struct disk_recording **made, const struct disk *disk,
 
 int
 disk_recording_open(struct disk_recording **rec, const struct disk *disk,
-		    struct output *o, struct beat *beat)
+		    struct output *o, struct heartbeat *beat)
 {
 	return disk_recording_make(rec, disk, o, beat, false);
 }
 
 int
 disk_recording_again(struct disk_recording **rec, const struct disk *disk,
-		     struct output *o, struct beat *beat)
+		     struct output *o, struct heartbeat *beat)
 {
 	return disk_recording_make(rec, disk, o, beat, true);
 }
@@ -236,7 +236,7 @@ sums_add(struct disk_recording *rec, const struct block *b)
 }
 
 static void
-lines_add(struct disk_recording *rec, const struct brought *from)
+lines_add(struct disk_recording *rec, const struct copied_record *from)
 {
 	int err =
 	    folder_note_lines(rec->folder, from->lines, from->lines_bytes);
@@ -372,11 +372,11 @@ disk_recording_sync(struct disk_recording *rec)
 		if (fdatasync(rec->fd[i]) < 0 && !err)
 			err = -errno;
 		close(rec->fd[i]);
-		beat_now(rec->beat);
+		heartbeat_now(rec->beat);
 	}
 	if (!err && rec->records)
 		err = folder_sync(rec->folder, rec->record, rec->records);
-	beat_now(rec->beat);
+	heartbeat_now(rec->beat);
 	if (err)
 		round_say(rec, err);
 	round_settle(rec, err);

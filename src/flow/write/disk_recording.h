@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "contract/block.h"
-#include "flow/memory/beat.h"
+#include "flow/memory/heartbeat.h"
 #include "flow/write/writes_in_flight.h"
 #include "flow/output/output.h"
 #include "store/disk/disk.h"
@@ -37,7 +37,7 @@ struct disk_recording {
 	struct output *output; /* a reference is held */
 	struct folder *folder; /* NULL: disk_recording_suspend closed it */
 	struct disk_recording *next; /* linked in writer::recordings */
-	struct beat *beat;	     /* the disk's heartbeat, or NULL */
+	struct heartbeat *beat;	     /* the disk's heartbeat, or NULL */
 
 	int fd
 	    [DISK_RECORDING_MOST]; /* open files of chunks that are not yet durable */
@@ -67,11 +67,11 @@ struct disk_recording {
 /* Makes the recording's folder on the disk, or opens it where it is there.
  * Holds the output.  0 or -errno. */
 int disk_recording_open(struct disk_recording **rec, const struct disk *disk,
-			struct output *o, struct beat *beat);
+			struct output *o, struct heartbeat *beat);
 
 /* Opens a folder that is there; -ENOENT where there is none. */
 int disk_recording_again(struct disk_recording **rec, const struct disk *disk,
-			 struct output *o, struct beat *beat);
+			 struct output *o, struct heartbeat *beat);
 
 /* Closes all files so that the disk can be unmounted; the folder gets no end
  * record.  Call disk_recording_sync first. */

@@ -71,7 +71,7 @@ static void
 writer_busy(struct writer *w)
 {
 	pthread_mutex_lock(&w->lock);
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 	w->busy = true;
 	pthread_mutex_unlock(&w->lock);
 }
@@ -341,7 +341,7 @@ job_done(struct writer *w, struct folder_job *e)
 	output_drop(e->output);
 	json_decref(e->tail);
 	free(e);
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 }
 
 static void
@@ -592,12 +592,12 @@ load_take(struct writer *w, struct block *b)
 	l->b = b;
 	l->away = false;
 	w->busy = true;
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 	if (w->facts.state == WRITER_IDLE)
 		w->facts.state = WRITER_WRITING;
 	pthread_mutex_unlock(&w->lock);
 	err = load_begin(w, l);
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 	if (err)
 		load_end(w, l, err);
 }
@@ -671,7 +671,7 @@ ends(struct writer *w, struct disk_plugin *plugin)
 		struct load *l = load_of(file);
 		int err = chunk_end(&l->chunk);
 
-		beat_now(&w->beat);
+		heartbeat_now(&w->beat);
 		load_end(w, l, err);
 		any = true;
 	}
@@ -895,7 +895,7 @@ writer_init(struct writer *w, const struct writer_args *args)
 	w->disk.fd = -1;
 	w->queue = args->queue;
 	w->jobs_end = &w->jobs;
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -126,7 +126,7 @@ writer_space_look(struct writer *w)
 	disk_space(&w->disk, &space);
 	if (closed)
 		disk_close(&w->disk);
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 	pthread_mutex_lock(&w->lock);
 	w->facts.space = space;
 	w->facts.device = w->disk.id.device;
@@ -289,7 +289,7 @@ probe(struct writer *w, const char **doing)
 	/* The disk stays open while it has open folders. */
 	if (w->disk.fd < 0 || !w->recordings)
 		err = disk_open(&w->disk);
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 	if (err)
 		return err;
 	*doing = "write to it";
@@ -298,7 +298,7 @@ probe(struct writer *w, const char **doing)
 		err = strays_try(w);
 	if (!err)
 		err = disk_plugins_probe(&w->plugins, &w->disk);
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 	return err ? err : queue_join(w);
 }
 
@@ -342,7 +342,7 @@ writer_disk_return(struct writer *w)
 	hung = clock_steady() - w->hung_since;
 	w->facts.state = WRITER_IDLE;
 	w->facts.why[0] = 0;
-	beat_now(&w->beat);
+	heartbeat_now(&w->beat);
 	pthread_mutex_unlock(&w->lock);
 	log_line(LEVEL_WARN, w->disk.path, "the disk answers again, after %d s",
 		 (int)(hung / NS_SECOND));

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "flow/memory/beat.h"
+#include "flow/memory/heartbeat.h"
 #include "flow/write/chunk.h"
 #include "flow/write/disk_recording.h"
 #include "flow/write/disk_speed.h"
@@ -68,7 +68,8 @@ struct writer {
 	struct writer_args a;
 	struct queue *queue;
 	pthread_t thread;
-	struct beat beat; /* when the disk last answered; see beat.h */
+	struct heartbeat
+	    beat; /* when the disk last answered; see heartbeat.h */
 
 	/* Only the writer's thread uses these fields. */
 	struct disk disk; /* open while something is recorded, or probed */

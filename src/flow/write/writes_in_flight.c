@@ -22,7 +22,7 @@ enum { SINGLE = 8 << 20, QUEUED = 4 << 20 };
 
 void
 writes_init(struct writes_in_flight *f, const struct write_ops *ops,
-	    struct write_state *state, uint64_t align, struct beat *beat)
+	    struct write_state *state, uint64_t align, struct heartbeat *beat)
 {
 	*f = (struct writes_in_flight){ .ops = ops,
 					.state = state,
@@ -72,7 +72,7 @@ request_done(struct writes_in_flight *f, struct write_request *r)
 	struct file_write *file = r->tag;
 	uint64_t got = r->result < 0 ? 0 : (uint64_t)r->result;
 
-	beat_now(f->beat);
+	heartbeat_now(f->beat);
 	if (got < r->bytes)
 		got = got / f->align * f->align;
 	if (!got && !file->err)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "contract/write.h"
-#include "flow/memory/beat.h"
+#include "flow/memory/heartbeat.h"
 
 /*
  * The writes in flight are those that one write plugin has under way for one
@@ -41,7 +41,7 @@ struct writes_in_flight {
 	struct write_state *state;
 	uint64_t align; /* alignment of offsets and lengths in bytes; 1: none */
 	uint32_t bytes; /* most bytes of one request */
-	struct beat *beat;
+	struct heartbeat *beat;
 
 	struct file_write *file[WRITES_FILES]; /* oldest first */
 	unsigned files;
@@ -58,7 +58,8 @@ struct writes_in_flight {
 /* Sets up a flight for an opened plugin instance `state`.  `beat` may be
  * NULL. */
 void writes_init(struct writes_in_flight *f, const struct write_ops *ops,
-		 struct write_state *state, uint64_t align, struct beat *beat);
+		 struct write_state *state, uint64_t align,
+		 struct heartbeat *beat);
 
 /* Adds a write, which the caller keeps alive until writes_done returns it.  Only
  * while writes_in_flight::files < WRITES_FILES. */

@@ -14,21 +14,21 @@
  * own with each pass.  Relaxed: the value is only a time, and decisions about
  * it are made under the writer's lock.
  */
-struct beat {
+struct heartbeat {
 	_Atomic int64_t at;
 };
 
 static inline void
-beat_at(struct beat *b, int64_t now)
+heartbeat_at(struct heartbeat *b, int64_t now)
 {
 	atomic_store_explicit(&b->at, now, memory_order_relaxed);
 }
 
 static inline void
-beat_now(struct beat *b)
+heartbeat_now(struct heartbeat *b)
 {
 	if (b)
-		beat_at(b, clock_steady());
+		heartbeat_at(b, clock_steady());
 }
 
 #endif

@@ -18,10 +18,10 @@
 
 /* Sums the packets that follow block::summed without a gap.  Only the owner of
  * the block may call, while it is OPEN or just CLOSED. */
-void quanta_extend(struct block *b);
+void checksums_extend(struct block *b);
 
 /* Sums all the rest, and makes the checksum of the whole block.  Its data must
  * be complete. */
-void quanta_seal(struct block *b);
+void checksums_seal(struct block *b);
 
 #endif

@@ -12,7 +12,7 @@
  * the packets of an incomplete frame to the next block): quantum_finish starts
  * that quantum again.
  */
-#include "flow/memory/quanta.h"
+#include "flow/memory/checksums.h"
 
 #include "base/crc32c.h"
 
@@ -59,7 +59,7 @@ run_take(struct block *b)
 /* A quarter of a quantum still fits in a second-level cache: only then is the
  * quantum with the missing packet left behind. */
 void
-quanta_extend(struct block *b)
+checksums_extend(struct block *b)
 {
 	uint64_t top = (uint64_t)b->used * b->slot_bytes, next;
 
@@ -87,7 +87,7 @@ quantum_finish(struct block *b, uint32_t i, uint64_t end)
 }
 
 void
-quanta_seal(struct block *b)
+checksums_seal(struct block *b)
 {
 	uint64_t bytes = block_bytes(b);
 	uint32_t shift = crc32c_shift(b->quantum);

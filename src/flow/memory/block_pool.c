@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The blocks of one pool: which substream may take one, and how they return.
+ *
+ * Substreams that share a pool must not starve each other when one is flooded
+ * or the disks are slow.  So each is guaranteed BLOCK_POOL_EACH blocks (fewer in a
+ * small pool), and `need` is how many of the guaranteed ones are not taken
+ * now; `free_blocks` is how many are free:
+ *
+ *   need = sum over substreams of max(0, BLOCK_POOL_EACH - held)
+ *   free_blocks >= need, always
+ *
+ * A substream below its guarantee takes a block: free_blocks and need both fall by
+ * one.  A substream at its guarantee takes one only while free_blocks > need.  A block
+ * that returns raises free_blocks by one, and need by at most one.  So a guaranteed
+ * block is never refused, and finding out needs no search.  `held` counts all
+ * blocks that are not free: a substream whose blocks wait for slow disks has
+ * used up its guarantee, and what is left is for the others.
+ */
+#include "flow/memory/block_pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/memory/arena.h"
+#include "flow/memory/map.h"
+#include "flow/memory/tap.h"
+
+enum { PAGE = 4096 };
+
+struct block_pool {
+	struct arena_borrower borrower;
+	struct block_pool_args a;
+	bool filled; /* has its memory; event loop only */
+
+	pthread_mutex_t lock; /* guards the fields below */
+	struct block *free;
+	atomic_uint free_blocks; /* length of `free`; read without the lock */
+	atomic_uint need; /* free blocks that are promised to substreams; read
+			     without the lock */
+	unsigned each;	  /* guaranteed blocks per substream */
+	uint32_t *held;	  /* per substream: blocks that are not free */
+	bool leaving;	  /* returned by its owner; freed with its last block */
+
+	struct lent_blocks *lent; /* counted reference */
+	uint64_t *bits;
+	struct block_sum *sum;
+	uint32_t quanta; /* checksums per block */
+	struct block block[];
+};
+
+static uint64_t
+round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static uint64_t
+block_bytes_of(const struct block_pool_args *args)
+{
+	return round_up((uint64_t)args->slots * args->slot_bytes, PAGE) +
+	       round_up(args->extra, PAGE);
+}
+
+uint64_t
+block_pool_need(const struct block_pool_args *args)
+{
+	return args->blocks * block_bytes_of(args);
+}
+
+/* Number of checksums that a block needs, for all of its memory. */
+static uint32_t
+quanta(const struct block_pool_args *args)
+{
+	if (!args->quantum)
+		return 0;
+	return (uint32_t)((block_bytes_of(args) + args->quantum - 1) /
+			  args->quantum);
+}
+
+static void
+pool_free(struct block_pool *p)
+{
+	pthread_mutex_destroy(&p->lock);
+	lent_blocks_drop(p->lent);
+	free(p->held);
+	free(p->bits);
+	free(p->sum);
+	free(p);
+}
+
+static void
+block_place(struct arena_borrower *b, unsigned i, uint8_t *at)
+{
+	((struct block_pool *)b)->block[i].data = at;
+}
+
+/* Makes a pool without memory for its data.  Returns 0 or -ENOMEM. */
+static int
+pool_new(struct block_pool **pool, struct arena *arena,
+	 const struct block_pool_args *args)
+{
+	uint64_t words = (args->slots + 63) / 64;
+	struct block_pool *p =
+	    calloc(1, sizeof *p + args->blocks * sizeof p->block[0]);
+
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_init(&p->lock, NULL);
+	p->a = *args;
+	p->a.subs = args->subs ? args->subs : 1;
+	p->borrower = (struct arena_borrower){ .arena = arena,
+					       .pieces = args->blocks,
+					       .piece = block_bytes_of(args),
+					       .bytes = block_pool_need(args),
+					       .least = 2 * p->a.subs + 2,
+					       .place = block_place };
+	snprintf(p->borrower.who, sizeof p->borrower.who, "%.79s",
+		 args->who ? args->who : "a stream");
+	p->a.who = NULL;
+	p->bits = calloc(args->blocks * words, sizeof *p->bits);
+	p->held = calloc(p->a.subs, sizeof *p->held);
+	p->quanta = quanta(args);
+	p->sum = calloc((size_t)args->blocks * p->quanta + 1, sizeof *p->sum);
+	if (!p->bits || !p->held || !p->sum ||
+	    lent_blocks_make(&p->lent, args->blocks) < 0) {
+		pool_free(p);
+		return -ENOMEM;
+	}
+	*pool = p;
+	return 0;
+}
+
+/* Makes the blocks free to be taken, once all have their memory.  Until then
+ * the pool counts as one of no blocks, with nothing guaranteed. */
+static void
+blocks_free_all(struct block_pool *p)
+{
+	uint64_t words = (p->a.slots + 63) / 64;
+	unsigned each = p->a.blocks / p->a.subs;
+
+	pthread_mutex_lock(&p->lock);
+	for (unsigned i = 0; i < p->a.blocks; i++) {
+		struct block *b = &p->block[i];
+
+		b->present = p->bits + i * words;
+		b->sum = p->sum + (size_t)i * p->quanta;
+		b->quantum = p->a.quantum;
+		b->slots = p->a.slots;
+		b->extra = p->a.extra;
+		b->slot_bytes = p->a.slot_bytes;
+		b->pool = p;
+		b->next = p->free;
+		p->free = b;
+	}
+	p->each = each < BLOCK_POOL_EACH ? each : BLOCK_POOL_EACH;
+	atomic_store_explicit(&p->need, p->a.subs * p->each,
+			      memory_order_relaxed);
+	atomic_store_explicit(&p->free_blocks, p->a.blocks,
+			      memory_order_relaxed);
+	pthread_mutex_unlock(&p->lock);
+	p->filled = true;
+}
+
+int
+block_pool_borrow(struct arena *arena, struct block_pool **pool,
+		  const struct block_pool_args *args, struct fault *fault)
+{
+	struct block_pool *p;
+	int err = pool_new(&p, arena, args);
+
+	if (err)
+		return fault_set(fault, err, "no-memory", "out of memory");
+	err = arena_borrow(&p->borrower, fault);
+	if (err) {
+		pool_free(p);
+		return err;
+	}
+	blocks_free_all(p);
+	*pool = p;
+	return 0;
+}
+
+int
+block_pool_borrow_later(struct arena *arena, struct block_pool **pool,
+			const struct block_pool_args *args, struct fault *fault)
+{
+	struct block_pool *p;
+	int err = pool_new(&p, arena, args);
+
+	if (err)
+		return fault_set(fault, err, "no-memory", "out of memory");
+	err = arena_could_lend(&p->borrower, fault);
+	if (err) {
+		pool_free(p);
+		return err;
+	}
+	*pool = p;
+	return 0;
+}
+
+int
+block_pool_fill(struct block_pool *p)
+{
+	int err;
+
+	if (p->filled)
+		return 0;
+	err = arena_borrow(&p->borrower, NULL);
+	if (!err)
+		blocks_free_all(p);
+	return err;
+}
+
+bool
+block_pool_filled(const struct block_pool *p)
+{
+	return p->filled;
+}
+
+struct lent_blocks *
+block_pool_lent(const struct block_pool *p)
+{
+	return p->lent;
+}
+
+unsigned
+block_pool_subs(const struct block_pool *p)
+{
+	return p->a.subs;
+}
+
+unsigned
+block_pool_blocks(const struct block_pool *p)
+{
+	return p->a.blocks;
+}
+
+unsigned
+block_pool_free_blocks(const struct block_pool *p)
+{
+	return atomic_load_explicit(&p->free_blocks, memory_order_relaxed);
+}
+
+/* Number of free blocks that are not guaranteed to a substream.  Both atomics
+ * may be a moment old. */
+static unsigned
+left_over(const struct block_pool *p)
+{
+	unsigned free_blocks =
+	    atomic_load_explicit(&p->free_blocks, memory_order_relaxed);
+	unsigned need = atomic_load_explicit(&p->need, memory_order_relaxed);
+
+	return free_blocks > need ? free_blocks - need : 0;
+}
+
+bool
+block_pool_tight(const struct block_pool *p)
+{
+	return left_over(p) == 0;
+}
+
+bool
+block_pool_plenty(const struct block_pool *p)
+{
+	return left_over(p) > BLOCK_POOL_EACH;
+}
+
+unsigned
+block_pool_room(struct block_pool *p, unsigned sub)
+{
+	unsigned held, room;
+
+	pthread_mutex_lock(&p->lock);
+	held = p->held[sub];
+	room = left_over(p);
+	pthread_mutex_unlock(&p->lock);
+	return held < p->each ? room + p->each - held : room;
+}
+
+/* Takes a block off the free list.  NULL: none is free, or none that this
+ * substream may have.  Call under the lock. */
+static struct block *
+block_out(struct block_pool *p, unsigned sub)
+{
+	struct block *b = p->free;
+	bool right = p->held[sub] < p->each;
+
+	if (!b || (!right && block_pool_tight(p)))
+		return NULL;
+	p->free = b->next;
+	p->held[sub]++;
+	atomic_fetch_sub_explicit(&p->free_blocks, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&p->need, right, memory_order_relaxed);
+	return b;
+}
+
+static struct block *
+block_get(struct block_pool *p, unsigned sub)
+{
+	struct block *b;
+
+	pthread_mutex_lock(&p->lock);
+	b = block_out(p, sub);
+	pthread_mutex_unlock(&p->lock);
+	return b;
+}
+
+/* Takes a block, and takes lent blocks back before they are missed, since their
+ * readers need a moment to put them. */
+static struct block *
+block_or_lent(struct block_pool *p, unsigned sub)
+{
+	struct block *b = block_get(p, sub);
+	bool plenty = block_pool_plenty(p);
+
+	lent_blocks_hint(p->lent, !plenty);
+	if (plenty || !lent_blocks_any(p->lent))
+		return b;
+	lent_blocks_revoke(p->lent);
+	return b ? b : block_get(p, sub);
+}
+
+struct block *
+block_pool_take(struct block_pool *p, unsigned sub)
+{
+	struct block *b;
+
+	assert(sub < p->a.subs);
+	b = block_or_lent(p, sub);
+	if (!b)
+		return NULL;
+	/* Release fence: a live reader that sees anything written from here on
+	 * also sees the odd generation that map_hide stored (map.c). */
+	atomic_thread_fence(memory_order_release);
+	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
+	memset(b->sum, 0, p->quanta * sizeof *b->sum);
+	b->summed = 0;
+	b->next = NULL;
+	b->used = b->filled = b->notes = b->missing = 0;
+	b->bytes = 0;
+	b->sub = b->taker = (uint16_t)sub;
+	b->gap = 0;
+	b->fps = 0;
+	b->brought = NULL;
+	b->quantum = p->a.quantum;
+	b->state = BLOCK_OPEN;
+	return b;
+}
+
+static void
+pool_take_back(struct block_pool *p)
+{
+	arena_return(&p->borrower);
+	pool_free(p);
+}
+
+/* Returns a block to its pool.  The lock orders all earlier use of the block
+ * before the next taker's. */
+static void
+block_free(struct block *b)
+{
+	struct block_pool *p = b->pool;
+	bool last;
+
+	map_hide(b);
+	free(b->brought);
+	b->brought = NULL;
+	b->state = BLOCK_FREE;
+	pthread_mutex_lock(&p->lock);
+	b->next = p->free;
+	p->free = b;
+	if (p->held[b->taker]-- <= p->each)
+		atomic_fetch_add_explicit(&p->need, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&p->free_blocks, 1, memory_order_relaxed);
+	lent_blocks_hint(p->lent, !block_pool_plenty(p));
+	last = p->leaving && block_pool_free_blocks(p) == p->a.blocks;
+	pthread_mutex_unlock(&p->lock);
+	if (last)
+		pool_take_back(p);
+}
+
+/* Takes the free blocks out of a pool that is leaving; NULL if all blocks are
+ * free, when pool_take_back frees everything at once. */
+static struct block *
+leftovers(struct block_pool *p)
+{
+	struct block *free_ones = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	if (block_pool_free_blocks(p) < p->a.blocks) {
+		free_ones = p->free;
+		p->free = NULL;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return free_ones;
+}
+
+void
+block_pool_return(struct block_pool *p)
+{
+	struct block *b;
+	bool all;
+
+	if (!p->filled) {
+		pool_free(p);
+		return;
+	}
+	for (b = leftovers(p); b; b = b->next)
+		arena_return_piece(&p->borrower, b->data);
+	/* Waits also for a thread that returns the last block: it may still
+	 * have the lock when we see all blocks free. */
+	pthread_mutex_lock(&p->lock);
+	p->leaving = true;
+	all = block_pool_free_blocks(p) == p->a.blocks;
+	pthread_mutex_unlock(&p->lock);
+	if (all)
+		pool_take_back(p);
+}
+
+void
+block_pool_put(struct block *b)
+{
+	block_free(b);
+}
+
+void
+block_close(struct block *b)
+{
+	b->state = BLOCK_CLOSED;
+}
+
+void
+block_seal(struct block *b)
+{
+	atomic_store_explicit(&b->holders, 1, memory_order_relaxed);
+	b->state = BLOCK_SEALED;
+}
+
+/* Relaxed: the caller holds the block, so it cannot return to its pool
+ * meanwhile. */
+void
+block_hold(struct block *b)
+{
+	atomic_fetch_add_explicit(&b->holders, 1, memory_order_relaxed);
+}
+
+/* acq_rel: pairs with the drops of the other holders, see block.h. */
+void
+block_drop(struct block *b)
+{
+	if (atomic_fetch_sub_explicit(&b->holders, 1, memory_order_acq_rel) ==
+	    1)
+		block_free(b);
+}
