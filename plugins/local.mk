@@ -47,13 +47,10 @@ RECEIVE_SOCKETS = \
 	%D%/receive/packet.h \
 	%D%/receive/udp/socket.c %D%/receive/udp/socket.h \
 	%D%/receive/udp/sockets.c %D%/receive/udp/sockets.h \
-	%D%/receive/udp/source.c %D%/receive/udp/source.h \
-	%D%/receive/udp/stamp.h \
 	%D%/receive/udp/train.c %D%/receive/udp/train.h
 %C%_receive_fanout_la_SOURCES = %D%/receive/udp/fanout.c $(RECEIVE_SOCKETS) \
 	%D%/receive/udp/datagram.c %D%/receive/udp/datagram.h \
-	%D%/receive/udp/ring.c %D%/receive/udp/ring.h %D%/receive/udp/ring_open.c \
-	%D%/receive/udp/rings.c %D%/receive/udp/rings.h
+	%D%/receive/udp/ring.c %D%/receive/udp/ring.h
 %C%_receive_fanout_la_LIBADD = libnet.la
 %C%_receive_fanout_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_gen_la_SOURCES = %D%/receive/gen.c

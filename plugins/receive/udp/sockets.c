@@ -15,18 +15,18 @@
 #include "net/address.h"
 #include "net/allow.h"
 #include "socket.h"
-#include "source.h"
+#include "socket.h"
 
 struct sockets {
 	int64_t keepalive; /* ns between keepalives; 0: none */
 	struct allow allow;
 	struct address *address; /* one for each entry of `listen` */
 	unsigned addresses;
-	struct source *source;
+	struct udp_socket *source;
 	unsigned sources;
 	/* a socket that asks for stamps, see stamps_keep(); negative: none */
 	int stamper;
-	struct reader reader;
+	struct socket_reader reader;
 };
 
 /* ---- planning -------------------------------------------------------- */
@@ -54,9 +54,10 @@ entry_check(const struct address *a, unsigned i, char *why, uint32_t why_bytes)
 }
 
 int
-sockets_plan(const struct sockets_options *o, struct receive_plan *plan,
-	     char *why, uint32_t why_bytes)
+sockets_plan(const void *options, struct receive_plan *plan, char *why,
+	     uint32_t why_bytes)
 {
+	const struct sockets_options *o = options;
 	struct address *address = NULL;
 	struct allow allow = { 0 };
 	int err =
@@ -79,14 +80,14 @@ static int
 source_open(struct sockets *s, const struct address *a, unsigned sub,
 	    const struct sockets_options *o, const struct receive_args *args)
 {
-	struct source *src = &s->source[s->sources];
+	struct udp_socket *src = &s->source[s->sources];
 	union endpoint at = address_at(a, sub);
 	int fd = socket_listen(a, sub, o->socket_buffer, args);
 
 	if (fd < 0)
 		return fd;
 	s->sources++;
-	source_begin(src, fd, o->gro);
+	socket_begin(src, fd, o->gro);
 	src->sub = sub;
 	src->device = a->device[0] ? a->device : NULL;
 	src->address = a->text;
@@ -148,10 +149,17 @@ sources_open(struct sockets *s, const struct sockets_options *o,
 	return 0;
 }
 
-int
-sockets_open(struct sockets **sockets, const struct sockets_options *o,
-	     const struct receive_args *args)
+/* The instance, as the core knows it. */
+static struct sockets *
+sockets_of(const struct receive_state *state)
 {
+	return (struct sockets *)state;
+}
+
+int
+sockets_open(struct receive_state **state, const struct receive_args *args)
+{
+	const struct sockets_options *o = args->options;
 	struct sockets *s = calloc(1, sizeof *s);
 	int err;
 
@@ -166,20 +174,21 @@ sockets_open(struct sockets **sockets, const struct sockets_options *o,
 		err = allow_parse(&s->allow, &o->allow, args->why,
 				  args->why_bytes);
 	if (!err)
-		err = reader_make(&s->reader, args, &s->allow);
+		err = socket_reader_make(&s->reader, args, &s->allow);
 	if (!err)
 		err = sources_open(s, o, args);
-	if (err) {
-		sockets_close(s);
-		return err;
-	}
-	*sockets = s;
-	return 0;
+	if (err)
+		sockets_close((struct receive_state *)s);
+	else
+		*state = (struct receive_state *)s;
+	return err;
 }
 
 void
-sockets_close(struct sockets *s)
+sockets_close(struct receive_state *state)
 {
+	struct sockets *s = sockets_of(state);
+
 	for (unsigned i = 0; i < s->sources; i++)
 		close(s->source[i].fd);
 	if (s->stamper >= 0)
@@ -187,34 +196,37 @@ sockets_close(struct sockets *s)
 	free(s->source);
 	free(s->address);
 	allow_clear(&s->allow);
-	reader_clear(&s->reader);
+	socket_reader_clear(&s->reader);
 	free(s);
 }
 
 /* ---- running --------------------------------------------------------- */
 
 unsigned
-sockets_sources(const struct sockets *s)
+sockets_sources(const struct receive_state *state)
 {
-	return s->sources;
+	return sockets_of(state)->sources;
 }
 
 int
-sockets_fd(const struct sockets *s, unsigned source)
+sockets_fd(const struct receive_state *state, unsigned source)
 {
-	return s->source[source].fd;
+	return sockets_of(state)->source[source].fd;
 }
 
 unsigned
-sockets_sub(const struct sockets *s, unsigned source)
+sockets_sub(const struct receive_state *state, unsigned source)
 {
-	return s->source[source].sub;
+	return sockets_of(state)->source[source].sub;
 }
 
 int
-sockets_receive(struct sockets *s, unsigned source, struct receive_batch *b)
+sockets_receive(struct receive_state *state, unsigned source,
+		struct receive_batch *b)
 {
-	return source_receive(&s->source[source], &s->reader, b);
+	struct sockets *s = sockets_of(state);
+
+	return socket_receive(&s->source[source], &s->reader, b);
 }
 
 /*
@@ -223,7 +235,7 @@ sockets_receive(struct sockets *s, unsigned source, struct receive_batch *b)
  * flood its packets to every port.  Neither the text nor its arrival matters.
  */
 static void
-keep_alive(const struct sockets *s, struct source *src)
+keep_alive(const struct sockets *s, struct udp_socket *src)
 {
 	static const char text[] = "spate is listening\n";
 	int64_t now;
@@ -244,16 +256,17 @@ keep_alive(const struct sockets *s, struct source *src)
  * packet.
  */
 void
-sockets_counts(struct sockets *s, unsigned source,
+sockets_counts(struct receive_state *state, unsigned source,
 	       struct receive_counts *counts)
 {
-	struct source *src = &s->source[source];
+	struct sockets *s = sockets_of(state);
+	struct udp_socket *src = &s->source[source];
 
 	keep_alive(s, src);
 	src->ask = true;
 	*counts = (struct receive_counts){ .datagrams = src->datagrams,
 					   .calls = src->reads,
-					   .overruns = source_overruns(src),
+					   .overruns = socket_overruns(src),
 					   .address = src->address,
 					   .device = src->device };
 	_Static_assert((int)ENDPOINT_TEXT <= (int)RECEIVE_SENDER, "it fits");

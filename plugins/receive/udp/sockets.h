@@ -9,15 +9,15 @@
 #include "contract/receive.h"
 
 /*
- * struct sockets is the set of UDP sockets of one plugin instance: one for each
- * substream of each entry of `listen`, or the instance's share of them.  All
- * entries of a list bring the same substreams: packets through the second NIC
- * belong to the same sequence as those through the first.
+ * A struct sockets is the set of UDP sockets of one plugin instance: one for
+ * each substream of each entry of `listen`, or the instance's share of them.
+ * All entries of a list bring the same substreams: packets through the second
+ * NIC belong to the same sequence as those through the first.
  *
- * The functions are the callbacks of receive_ops with the same names.
+ * The functions are the callbacks of receive_ops with the same names.  The
+ * plugin's options begin with a struct sockets_options, and its table with
+ * SOCKETS_TABLE.
  */
-struct sockets;
-
 struct sockets_options {
 	struct option_texts listen, allow;
 	uint64_t socket_buffer;
@@ -25,54 +25,47 @@ struct sockets_options {
 	bool gro;
 };
 
-/*
- * Option table of struct sockets_options, for a plugin whose own options struct
- * `owner` has it as `member`.
- */
-#define SOCKETS_AT(owner, member, word)                                        \
-	(offsetof(owner, member) + offsetof(struct sockets_options, word))
-#define SOCKETS_TABLE(owner, member)                                           \
+#define SOCKETS_TABLE                                                          \
 	{ .name = "listen",                                                    \
 	  .type = OPTION_TEXTS,                                                \
-	  .offset = SOCKETS_AT(owner, member, listen),                         \
+	  .offset = offsetof(struct sockets_options, listen),                  \
 	  .help = "addresses to receive on: \"0.0.0.0:46227\", "               \
 		  "\"[::]:46227\", a multicast group; "                        \
 		  "\"eth2@0.0.0.0:46227\" through one interface, "             \
 		  "\"0.0.0.0:41000-41431\" for 432 substreams" },              \
 	    { .name = "allow",                                                 \
 	      .type = OPTION_TEXTS,                                            \
-	      .offset = SOCKETS_AT(owner, member, allow),                      \
+	      .offset = offsetof(struct sockets_options, allow),               \
 	      .help = "networks whose packets are taken: \"10.0.0.0/8\"; "     \
 		      "none: everyone's" },                                    \
 	    { .name = "socket_buffer",                                         \
 	      .type = OPTION_BYTES,                                            \
 	      .fallback = "32M",                                               \
-	      .offset = SOCKETS_AT(owner, member, socket_buffer),              \
+	      .offset = offsetof(struct sockets_options, socket_buffer),       \
 	      .min = 4096,                                                     \
 	      .max = 1u << 30,                                                 \
 	      .help = "kernel memory for packets that wait, per socket" },     \
 	    { .name = "keepalive",                                             \
 	      .type = OPTION_SPAN,                                             \
-	      .offset = SOCKETS_AT(owner, member, keepalive),                  \
+	      .offset = offsetof(struct sockets_options, keepalive),           \
 	      .help = "send the sender a short datagram this often, so that "  \
 		      "switches remember the way; none: never" },              \
 	{                                                                      \
 		.name = "gro", .type = OPTION_FLAG, .fallback = "true",        \
-		.offset = SOCKETS_AT(owner, member, gro),                      \
+		.offset = offsetof(struct sockets_options, gro),               \
 		.help = "let the kernel hand over trains of packets"           \
 	}
 
-int sockets_plan(const struct sockets_options *o, struct receive_plan *plan,
-		 char *why, uint32_t why_bytes);
-int sockets_open(struct sockets **sockets, const struct sockets_options *o,
-		 const struct receive_args *args);
-unsigned sockets_sources(const struct sockets *s);
-int sockets_fd(const struct sockets *s, unsigned source);
-unsigned sockets_sub(const struct sockets *s, unsigned source);
-int sockets_receive(struct sockets *s, unsigned source,
+int sockets_plan(const void *options, struct receive_plan *plan, char *why,
+		 uint32_t why_bytes);
+int sockets_open(struct receive_state **state, const struct receive_args *args);
+unsigned sockets_sources(const struct receive_state *state);
+int sockets_fd(const struct receive_state *state, unsigned source);
+unsigned sockets_sub(const struct receive_state *state, unsigned source);
+int sockets_receive(struct receive_state *state, unsigned source,
 		    struct receive_batch *batch);
-void sockets_counts(struct sockets *s, unsigned source,
+void sockets_counts(struct receive_state *state, unsigned source,
 		    struct receive_counts *counts);
-void sockets_close(struct sockets *s);
+void sockets_close(struct receive_state *state);
 
 #endif
