@@ -1,8 +1,10 @@
 # Tests are listed in the order in which a failure says most.
+TEST_EXTENSIONS = .sh .c
 AM_TESTS_ENVIRONMENT = SPATE_PLUGINS='$(abs_top_builddir)/plugins/.libs'; \
 	export SPATE_PLUGINS; top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER;
+include %D%/lib/local.mk
 include %D%/unit/local.mk
 include %D%/modules/local.mk
 include %D%/contract/local.mk

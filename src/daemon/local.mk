@@ -1,5 +1,5 @@
-sbin_PROGRAMS += spated
-spated_SOURCES = \
+noinst_LIBRARIES += libdaemon.a
+libdaemon_a_SOURCES = \
 	%D%/schedule/admission.c %D%/schedule/admission.h \
 	%D%/disks/housekeeping.c %D%/disks/housekeeping.h \
 	%D%/sessions/receivers.c %D%/sessions/receivers.h \
@@ -12,7 +12,7 @@ spated_SOURCES = \
 	%D%/disks/catalogue_thread.c %D%/disks/catalogue_thread.h \
 	%D%/sessions/kernel.c %D%/sessions/kernel.h \
 	%D%/loop/listener.c %D%/loop/listener.h \
-	%D%/main/main.c \
+ \
 	%D%/sessions/mapping.c %D%/sessions/mapping.h \
 	%D%/conf/node.c %D%/conf/node.h \
 	%D%/main/main.h \
@@ -53,11 +53,13 @@ spated_SOURCES = \
 	%D%/vsi/vsi_mode.c %D%/vsi/vsi_mode.h \
 	%D%/vsi/vsi_server.c %D%/vsi/vsi_server.h \
 	%D%/vsi/vsi_streams.c %D%/vsi/vsi_streams.h
-spated_LDADD = $(FLOW_LIBS)
+sbin_PROGRAMS += spated
+spated_SOURCES = %D%/main/main.c
+spated_LDADD = libdaemon.a $(FLOW_LIBS)
 if HAVE_SYSTEMD
-spated_SOURCES += %D%/requests/notify.c
+libdaemon_a_SOURCES += %D%/requests/notify.c
 spated_LDADD += $(SYSTEMD_LIBS)
 else
-spated_SOURCES += %D%/requests/notify_none.c
+libdaemon_a_SOURCES += %D%/requests/notify_none.c
 endif
 EXTRA_DIST += %D%/requests/notify.c %D%/requests/notify_none.c

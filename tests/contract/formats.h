@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "contract/format.h"
-#include "unit/suite.h"
+#include "lib/suite.h"
 
 /* Calls back with every plugin in the folders of $SPATE_PLUGINS. */
 static inline void

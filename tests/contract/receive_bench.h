@@ -19,7 +19,7 @@
 #include "base/secret.h"
 #include "contract/format.h"
 #include "contract/receive.h"
-#include "unit/suite.h"
+#include "lib/suite.h"
 
 /*
  * A bench is a receive plugin, open, and what stands around it: pairs that

@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "contract/send.h"
 #include "contract/send_peers.h"
-#include "unit/dice.h"
-#include "unit/suite.h"
+#include "lib/dice.h"
+#include "lib/suite.h"
 
 /*
  * A bench is an open send plugin and what was given to it.  The memory of each

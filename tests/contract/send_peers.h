@@ -14,7 +14,7 @@
 
 #include "base/crc32c.h"
 #include "wire/frame.h"
-#include "unit/suite.h"
+#include "lib/suite.h"
 
 /*
  * A peer is what a send plugin talks to in the contract test: the smallest

@@ -15,7 +15,7 @@
 #include "base/conf.h"
 #include "base/module.h"
 #include "contract/send.h"
-#include "unit/suite.h"
+#include "lib/suite.h"
 
 /*
  * A bench is an open udp plugin, and sockets that hear what it sends.

@@ -5,7 +5,7 @@
  * would be late.
  */
 #include "contract/spt1_bench.h"
-#include "unit/dice.h"
+#include "lib/dice.h"
 
 /* ---- what is good ---------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  * little room there is; and what a peer that misbehaves costs.
  */
 #include "contract/tcp_bench.h"
-#include "unit/dice.h"
+#include "lib/dice.h"
 
 enum { STREAM = 1 << 20 };
 

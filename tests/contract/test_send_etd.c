@@ -10,7 +10,7 @@
 #include "base/conf.h"
 #include "base/log.h"
 #include "contract/send.h"
-#include "unit/suite.h"
+#include "lib/suite.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 
 #include "contract/write.h"
-#include "unit/dice.h"
-#include "unit/scratch.h"
-#include "unit/suite.h"
+#include "lib/dice.h"
+#include "lib/scratch.h"
+#include "lib/suite.h"
 
 /*
  * A bench is an open write plugin and its requests, each of which has to come

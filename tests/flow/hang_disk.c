@@ -16,7 +16,7 @@
 #include <err.h>
 #include <inttypes.h>
 
-#include "unit/hang_fs.h"
+#include "lib/hang_fs.h"
 
 static struct hang_fs fs;
 

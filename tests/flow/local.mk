@@ -1,5 +1,4 @@
 # Flow: a real daemon, real sockets, real files.  They are plain bash.
-TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = bash
 
 # `make check` runs FLOWS: one test for each promise.  `make check-long` runs

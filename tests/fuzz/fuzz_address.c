@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/net/address.c"
-#include "../../src/net/allow.c"
-#include "../../src/net/endpoint.c"
+#include "net/address.c"
+#include "net/allow.c"
+#include "net/endpoint.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/format/spead.c"
-#include "../../plugins/format/spead_packet.c"
+#include "format/spead.c"
+#include "format/spead_packet.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

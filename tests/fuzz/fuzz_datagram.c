@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "../../plugins/receive/udp/datagram.c"
+#include "receive/udp/datagram.c"
 
 static void
 require(bool truth)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/store/foreign/vbs_cfg.c"
-#include "../../src/store/foreign/packet_form.c"
+#include "store/foreign/vbs_cfg.c"
+#include "store/foreign/packet_form.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

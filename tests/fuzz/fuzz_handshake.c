@@ -9,8 +9,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/wire/handshake.h"
-#include "../../src/wire/refuse.h"
+#include "wire/handshake.h"
+#include "wire/refuse.h"
 
 static void
 require(bool truth)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/store/disk/sg.c"
+#include "store/disk/sg.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/format/spead_packet.c"
+#include "format/spead_packet.c"
 
 enum { MOST = 200 }; /* items that are looked at one by one */
 

@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "../../src/base/crc32c.c"
-#include "../../src/store/record/sums.c"
+#include "base/crc32c.c"
+#include "store/record/sums.c"
 
 static void
 require(int truth)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/net/url.c"
+#include "net/url.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -9,12 +9,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "../../src/daemon/vsi/vsi_copy.c"
-#include "../../src/daemon/vsi/vsi_record.c"
-#include "../../src/daemon/vsi/vsi_mode.c"
-#include "../../src/daemon/vsi/vsi_line.c"
-#include "../../src/daemon/vsi/vsi.c"
-#include "../../src/daemon/vsi/vsi_net.c"
+#include "daemon/vsi/vsi_copy.c"
+#include "daemon/vsi/vsi_record.c"
+#include "daemon/vsi/vsi_mode.c"
+#include "daemon/vsi/vsi_line.c"
+#include "daemon/vsi/vsi.c"
+#include "daemon/vsi/vsi_net.c"
 #include "store/disk/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

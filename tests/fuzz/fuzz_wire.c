@@ -25,11 +25,11 @@
 #include <poll.h>
 static int hung_up(void);
 #define poll(p, n, ms) ((void)(p), hung_up())
-#include "../../plugins/receive/tcp/framed.c"
-#include "../../plugins/receive/tcp/framed_greet.c"
-#include "../../plugins/receive/tcp/inlet.c"
-#include "../../plugins/receive/tcp/told.c"
-#include "../../plugins/receive/tcp/transfer.c"
+#include "receive/tcp/framed.c"
+#include "receive/tcp/framed_greet.c"
+#include "receive/tcp/inlet.c"
+#include "receive/tcp/told.c"
+#include "receive/tcp/transfer.c"
 
 enum { LINES = 4, PACKET = 16 };
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_TESTS_HEAP_SENT_H
+#define SPATE_TESTS_HEAP_SENT_H
+
+#include <string.h>
+
+#include "format/spead_packet.c"
+
+#include "base/log.h"
+#include "flow/heaps/heaps_priv.h"
+#include "flow/place/place.h"
+#include "flow/place/scratch.h"
+#include "lib/suite.h"
+
+/*
+ * A bench is a place of heaps with everything around it: senders of SPEAD
+ * packets, a network that lands them in pairs or elsewhere, and a shelf of
+ * the blocks that came out.
+ *
+ * What was sent is remembered byte by byte, and what comes out is compared
+ * with that, knowing nothing of how it got there.  The kernel may write to
+ * every pair, and here it does: all of each is overwritten before packets
+ * land, so that a pair in the wrong place shows.
+ */
+enum {
+	BENCH_SHELF = 256,
+	BENCH_SENT = 8192,
+	BENCH_ITEMS = 1024,
+	BENCH_BITS = 48,
+	BENCH_LONGEST = 65507,
+	BENCH_GARBAGE = 0xab, /* bytes of packets that nobody meant */
+};
+
+#define BENCH_MUST(what)                                                       \
+	do {                                                                   \
+		if (!(what))                                                   \
+			ck_abort_msg("not so: %s", #what);                     \
+	} while (0)
+
+enum { BYTE_SENT = 1, BYTE_STORED = 2 };
+
+/* A heap that is sent. */
+struct sent {
+	uint64_t count;
+	uint32_t sender, tag, length;
+	bool sized;
+	uint32_t items;
+	uint64_t *item;
+	uint8_t *byte;	/* BYTE_ of each */
+	uint8_t *data;	/* NULL: they follow from the tag */
+	unsigned times; /* packets that it came out as */
+	uint32_t items_out;
+	uint32_t skip;	    /* of cubes: bytes before the item, */
+	uint64_t count_out; /* and the index of its slot, if not by count */
+};
+
+struct bench {
+	struct arena *arena;
+	struct block_pool *pool;
+	struct scratch *scratch;
+	struct place *place;
+	struct geometry geometry;
+	struct format_shape shape;
+	struct aim aim;
+	int64_t now;
+	bool again;    /* a byte may come out twice */
+	bool any_time; /* slots may be of any time */
+	uint64_t step; /* of counts */
+	uint64_t time; /* of times, for a count of one more */
+	uint64_t gap;
+
+	struct receive_pair pair[RECEIVE_BATCH];
+	struct receive_packet packet[RECEIVE_BATCH];
+	unsigned pairs, packets, room;
+	uint8_t *elsewhere;
+	uint32_t elsewhere_used;
+
+	struct sent sent[BENCH_SENT];
+	unsigned sents;
+
+	struct block *out[BENCH_SHELF];
+	unsigned outs;
+	struct block *taken[BENCH_SHELF]; /* away, as if being written */
+	unsigned takens;
+	uint64_t blocks, filled, bytes, missing, runs, block_bytes;
+};
+
+static const struct format_ops bench_format = {
+	.piece = spead_piece,
+	.items = spead_items,
+	.wrap = spead_wrap,
+	.wrap_bytes = spead_wrap_bytes,
+	.item = spead_item,
+};
+
+/* ---- heaps ----------------------------------------------------------- */
+
+static inline uint8_t
+bench_byte(const struct sent *s, uint64_t at)
+{
+	if (s->data)
+		return s->data[at];
+	uint64_t v =
+	    (s->tag + 1) * 0x9e3779b97f4a7c15 + at * 0xd1342543de82ef95;
+
+	return (uint8_t)(v >> 56 ^ v >> 24);
+}
+
+/* An item that is in no packet by itself: immediate, of id 0x1000 and up. */
+static inline uint64_t
+bench_item(unsigned id, uint64_t value)
+{
+	return htobe64(UINT64_C(1) << 63 |
+		       (uint64_t)(0x1000 + id) << BENCH_BITS | value);
+}
+
+static inline struct sent *
+bench_heap(struct bench *b, uint64_t count, uint32_t length, uint32_t items)
+{
+	struct sent *s = &b->sent[b->sents];
+
+	BENCH_MUST(b->sents < BENCH_SENT);
+	*s = (struct sent){ .count = count,
+			    .length = length,
+			    .tag = b->sents++,
+			    .sized = true,
+			    .items = items };
+	s->byte = calloc(length + 1, 1);
+	s->item = calloc(items + 1, sizeof *s->item);
+	for (uint32_t i = 0; i < items; i++)
+		s->item[i] = bench_item(i, s->tag);
+	return s;
+}
+
+/* A heap that begins or ends a stream. */
+static inline struct sent *
+bench_control(struct bench *b, uint64_t count, uint16_t control)
+{
+	struct sent *s = bench_heap(b, count, 1, 1);
+
+	s->item[0] = htobe64(UINT64_C(1) << 63 | UINT64_C(6) << BENCH_BITS |
+			     (control - PIECE_START));
+	return s;
+}
+
+#endif

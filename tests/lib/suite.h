@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_TESTS_SUITE_H
+#define SPATE_TESTS_SUITE_H
+
+#include <check.h>
+#include <stdlib.h>
+
+/*
+ * Check notes each assertion that holds in a file, so that it can tell behind
+ * which one a test crashed: that was most of the time of tests with loops.
+ * With a sanitizer, what crashes tells more.
+ */
+#define _mark_point(file, line) ((void)0)
+
+/*
+ * A suite of one source file.  can, where there is one, returns NULL, or why
+ * the suite cannot run on this machine.
+ */
+struct suite {
+	const char *name;
+	const TTest *const *tests;
+	size_t n;
+	const char *(*can)(void);
+	struct suite *next;
+};
+
+/* Adds s to what main() of tests/lib/suite.c runs. */
+void suite_add(struct suite *s);
+
+/*
+ * SUITE(name, test_a, test_b, ...) makes a suite with one case of START_TEST
+ * functions: name is that of the file, test_NAME.c.  SUITE_IF has also a
+ * function that says whether it can run.  CK_FORK=no eases debugging.
+ */
+#define SUITE(name, ...) SUITE_IF(name, NULL, __VA_ARGS__)
+#define SUITE_IF(name, can, ...)                                               \
+	__attribute__((constructor)) static void suite_of_file(void)           \
+	{                                                                      \
+		const TTest *const suite_all[] = { __VA_ARGS__ };              \
+		static const TTest *suite_tests[64];                           \
+		static struct suite suite_this = { name, suite_tests, 0, can,  \
+						   NULL };                     \
+                                                                               \
+		_Static_assert(sizeof suite_all <= sizeof suite_tests,         \
+			       "too many tests");                              \
+		for (size_t suite_i = 0;                                       \
+		     suite_i < sizeof suite_all / sizeof *suite_all;           \
+		     suite_i++)                                                \
+			suite_tests[suite_i] = suite_all[suite_i];             \
+		suite_this.n = sizeof suite_all / sizeof *suite_all;           \
+		suite_add(&suite_this);                                        \
+	}
+
+#endif

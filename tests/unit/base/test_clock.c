@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Clocks that are put in the place of the kernel's, and taken away again. */
+#include "base/clock.h"
+#include "lib/suite.h"
+
+static int64_t
+seven(void *arg)
+{
+	return *(int64_t *)arg + 7;
+}
+
+static int64_t
+one(void *arg)
+{
+	return *(int64_t *)arg + 1;
+}
+
+START_TEST(test_replace)
+{
+	int64_t base = 1000;
+	const struct clock_source source = { seven, one, &base };
+	int64_t before = clock_steady();
+
+	clock_replace(&source);
+	ck_assert_int_eq(clock_now(), 1007);
+	ck_assert_int_eq(clock_steady(), 1001);
+	base = 5000;
+	ck_assert_int_eq(clock_now(), 5007);
+	clock_replace(NULL);
+	ck_assert_int_ge(clock_steady(), before);
+	ck_assert_int_gt(clock_now(), 1000000000000000000);
+}
+END_TEST
+
+SUITE("clock", test_replace)

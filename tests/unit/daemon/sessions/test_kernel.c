@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The counters of a machine that a scratch folder pretends to be. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/sessions/kernel.c"
+#include "lib/scratch.h"
+#include "lib/suite.h"
+
+static struct scratch scratch;
+
+static void
+text_write(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void
+counter_write(const char *device, const char *name, const char *text)
+{
+	char path[400];
+
+	snprintf(path, sizeof path, "%s/%s", scratch.path, device);
+	mkdir(path, 0700);
+	strcat(path, "/statistics");
+	mkdir(path, 0700);
+	snprintf(path + strlen(path), 64, "/%s", name);
+	text_write(path, text);
+}
+
+static void
+udp_write(const char *in, const char *buffer, const char *in6)
+{
+	char text[400];
+
+	snprintf(text, sizeof text,
+		 "Ip: Forwarding DefaultTTL\nIp: 1 64\n"
+		 "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors\n"
+		 "Udp: 1000 2 %s 4 %s\n"
+		 "UdpLite: InDatagrams InErrors\nUdpLite: 77 88\n",
+		 in, buffer);
+	text_write(snmp, text);
+	snprintf(text, sizeof text,
+		 "Ip6InReceives\t55\nUdp6InErrors                  \t%s\n"
+		 "Udp6RcvbufErrors 1\n",
+		 in6);
+	text_write(snmp6, text);
+}
+
+static void
+machine_make(void)
+{
+	scratch_make(&scratch);
+	net = scratch.path;
+	snmp = scratch_path(&scratch, "snmp");
+	snmp6 = scratch_path(&scratch, "snmp6");
+	counter_write("lo", "rx_dropped", "5\n");
+	counter_write("eth2", "rx_dropped", "10\n");
+	counter_write("eth2", "rx_missed_errors", "18446744073709551600\n");
+	counter_write("eth3", "rx_dropped", "1\n");
+	udp_write("7", "5", "3");
+}
+
+static void
+is(json_t *json, const char *text)
+{
+	char *got = json_dumps(json, JSON_COMPACT);
+
+	ck_assert_str_eq(got, text);
+	free(got);
+	json_decref(json);
+}
+
+#define ETH2(dropped, missed)                                                  \
+	"{\"device\":\"eth2\",\"rx_dropped\":" dropped                         \
+	",\"rx_missed_errors\":" missed                                        \
+	",\"rx_fifo_errors\":0,\"rx_over_errors\":0,\"rx_errors\":0}"
+#define UDP(in, buffer)                                                        \
+	"\"udp\":{\"in_errors\":" in ",\"rcvbuf_errors\":" buffer "}"
+
+START_TEST(since_then)
+{
+	static const char *const bound[] = { "eth2" };
+	struct kernel then;
+
+	machine_make();
+	kernel_look(&then);
+	ck_assert_uint_eq(then.in_errors, 10);
+	ck_assert_uint_eq(then.rcvbuf_errors, 6);
+	is(kernel_lost(&then, NULL, 0),
+	   "{\"interfaces\":[]," UDP("0", "0") "}");
+	is(kernel_lost(&then, bound, 1),
+	   "{\"interfaces\":[" ETH2("0", "0") "]," UDP("0", "0") "}");
+
+	counter_write("lo", "rx_dropped", "50\n");
+	counter_write("eth2", "rx_dropped", "14\n");
+	counter_write("eth2", "rx_missed_errors", "18446744073709551615\n");
+	udp_write("9", "6", "4");
+	is(kernel_lost(&then, NULL, 0),
+	   "{\"interfaces\":[" ETH2("4", "15") "]," UDP("3", "1") "}");
+	kernel_clear(&then);
+	scratch_remove(&scratch);
+}
+END_TEST
+
+/* An interface that is made anew counts from nothing, one that is new too,
+ * and one that is gone says nothing. */
+START_TEST(cards_come_and_go)
+{
+	static const char *const bound[] = { "eth3" };
+	struct kernel then;
+
+	machine_make();
+	kernel_look(&then);
+	counter_write("eth2", "rx_dropped", "3\n");
+	counter_write("eth2", "rx_missed_errors", "0\n");
+	is(kernel_lost(&then, NULL, 0),
+	   "{\"interfaces\":[" ETH2("3", "0") "]," UDP("0", "0") "}");
+	is(kernel_lost(&then, bound, 1),
+	   "{\"interfaces\":[{\"device\":\"eth3\",\"rx_dropped\":0,"
+	   "\"rx_missed_errors\":0,\"rx_fifo_errors\":0,"
+	   "\"rx_over_errors\":0,\"rx_errors\":0}]," UDP("0", "0") "}");
+	then.devices = 0;
+	is(kernel_lost(&then, bound, 1),
+	   "{\"interfaces\":[{\"device\":\"eth3\",\"rx_dropped\":1,"
+	   "\"rx_missed_errors\":0,\"rx_fifo_errors\":0,"
+	   "\"rx_over_errors\":0,\"rx_errors\":0}]," UDP("0", "0") "}");
+	kernel_clear(&then);
+	scratch_remove(&scratch);
+}
+END_TEST
+
+START_TEST(nothing_to_read)
+{
+	struct kernel then;
+
+	machine_make();
+	scratch_remove(&scratch);
+	kernel_look(&then);
+	is(kernel_lost(&then, NULL, 0),
+	   "{\"interfaces\":[]," UDP("0", "0") "}");
+	kernel_clear(&then);
+}
+END_TEST
+
+SUITE("kernel", since_then, cards_come_and_go, nothing_to_read)

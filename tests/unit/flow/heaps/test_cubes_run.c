@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When a run of a cube begins, what no sender should do, and what is told
+ * beside the data.
+ */
+#include "lib/dice.h"
+#include "lib/cube_bench.h"
+
+/* ---- runs ------------------------------------------------------------ */
+
+static uint64_t
+restart(unsigned heaps, uint64_t second, unsigned batch)
+{
+	uint64_t runs;
+
+	cube_open(&by_count, batch);
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < heaps; i++) {
+			flow_heap(
+			    &bench,
+			    bench_cube(&bench, (pass ? second : 2) + i, 884, 0),
+			    MTU, batch);
+			while (bench.outs)
+				bench_home(&bench);
+		}
+	}
+	cube_end();
+	ck_assert_uint_eq(lost(), 0);
+	ck_assert_uint_eq(bench_dropped(&bench), 0);
+	runs = place_counts(bench.place)->runs;
+	bench_close(&bench);
+	return runs;
+}
+
+START_TEST(a_sender_begins_anew)
+{
+	ck_assert_uint_eq(restart(2, 2, 16), 2);  /* all taken */
+	ck_assert_uint_eq(restart(10, 2, 16), 2); /* in the window */
+	ck_assert_uint_eq(restart(5, 2, 16), 2);  /* soon */
+	ck_assert_uint_eq(restart(40, 2, 16), 2); /* before it */
+	ck_assert_uint_eq(restart(80, 30, 16), 2);
+	ck_assert_uint_eq(restart(40, 1 << 20, 1), 2); /* far ahead */
+	ck_assert_uint_eq(restart(40, UINT64_C(1) << 40, 1), 2);
+	ck_assert_uint_eq(restart(20, 22, 16), 1); /* on it goes */
+	ck_assert_uint_eq(restart(20, 40, 16), 1); /* after a gap */
+}
+END_TEST
+
+/* Whole heaps in a row that are late, or were there, and then the stream goes
+ * on: they begin no run. */
+START_TEST(a_burst_of_late_heaps_is_no_run)
+{
+	uint64_t late = 0;
+
+	cube_open(&by_count, 16);
+	for (unsigned count = 2; count <= 60; count++) {
+		if (count >= 10 && count < 14)
+			continue;
+		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
+		for (unsigned i = 10; i < 14 && count % 30 == 0; i++) {
+			struct sent *s = bench_cube(&bench, i, 884, 0);
+
+			flow_heap(&bench, s, MTU, 16);
+			late += bench_cuts(s, MTU);
+		}
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	flow_heap(&bench, bench_cube(&bench, 61, 884, 0), MTU, 16);
+	cube_end();
+	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(bench_drop(&bench, DROP_LATE), late);
+	ck_assert_uint_eq(bench_dropped(&bench), late);
+	bench_close(&bench);
+}
+END_TEST
+
+/* A heap of which one packet comes now and then, from anywhere. */
+START_TEST(garbage_begins_no_run)
+{
+	unsigned stray = 0;
+	struct dice dice = { 4 };
+
+	cube_open(&by_count, 16);
+	for (unsigned i = 0; i < 5; i++, stray++)
+		flow(&bench, bench_cube(&bench, dice_bits(&dice) >> 20, 884, 0),
+		     MTU, 0, 16);
+	for (unsigned count = 1000; count < 1040; count++) {
+		struct sent *s = bench_cube(&bench, count, 884, 0);
+
+		flow_heap(&bench, s, MTU, 16);
+		flow(&bench, bench_cube(&bench, dice_bits(&dice) >> 20, 884, 0),
+		     MTU, 0, 16);
+		stray++;
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	cube_end();
+	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(bench_drop(&bench, DROP_OUT_OF_WINDOW), stray);
+	ck_assert_uint_eq(bench_dropped(&bench), stray);
+	bench_close(&bench);
+}
+END_TEST
+
+/* A step that was learned of two heaps between which one was lost. */
+START_TEST(a_wrong_step_is_left)
+{
+	cube_open(&by_count, 16);
+	bench.any_time = true;
+	for (unsigned count = 2; count < 40; count++) {
+		struct sent *s = bench_cube(&bench, count, 884, 0);
+
+		if (count != 3)
+			flow_heap(&bench, s, MTU, 16);
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	cube_end();
+	ck_assert_uint_eq(place_counts(bench.place)->runs, 2);
+	ck_assert_uint_eq(lost(), 0);
+	bench_close(&bench);
+}
+END_TEST
+
+/* Some heaps, and no more: that is the recording, however short. */
+START_TEST(little_is_something)
+{
+	struct sent *s;
+
+	for (unsigned pieces = 1; pieces < 20; pieces++) {
+		cube_open(&by_count, 16);
+		s = bench_cube(&bench, 2, 884, 0);
+		for (unsigned i = 0; i < pieces; i++)
+			flow(&bench, s, MTU, i % 15, 16);
+		cube_end();
+		ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+		ck_assert_uint_gt(bench.filled, 0);
+		bench_close(&bench);
+	}
+}
+END_TEST
+
+/* ---- what no sender should do ---------------------------------------- */
+
+START_TEST(items_of_another_length)
+{
+	struct sent *s;
+
+	cube_open(&by_count, 16);
+	for (unsigned count = 2; count < 10; count++)
+		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
+	s = bench_heap(&bench, 10, 884 + VISIBILITIES + 1, 1);
+	s->skip = 884;
+	s->item[0] = htobe64((uint64_t)BENCH_ITEM << BENCH_BITS | 884);
+	flow(&bench, s, MTU, 0, 16);
+	s = bench_heap(&bench, 11, 884 + VISIBILITIES - 1, 1);
+	s->skip = 884;
+	s->item[0] = htobe64((uint64_t)BENCH_ITEM << BENCH_BITS | 884);
+	flow(&bench, s, MTU, 0, 16);
+	s = bench_heap(&bench, 12, 884 + VISIBILITIES, 1);
+	s->skip = 884; /* beyond the heap */
+	s->item[0] = htobe64((uint64_t)BENCH_ITEM << BENCH_BITS |
+			     UINT64_C(0xfffffffffff0));
+	flow(&bench, s, MTU, 0, 16);
+	cube_end();
+	ck_assert_uint_eq(bench_drop(&bench, DROP_TOO_LARGE), 1);
+	ck_assert_uint_eq(bench_drop(&bench, DROP_MALFORMED), 2);
+	ck_assert_uint_eq(lost(), (MTU - 48 - 884) * 3);
+	bench_close(&bench);
+}
+END_TEST
+
+START_TEST(no_block_and_on_again)
+{
+	cube_open(&by_count, 16);
+	for (unsigned count = 2; count < 10; count++)
+		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
+	cube_next(16);
+	bench_starve(&bench, 0);
+	for (unsigned count = 10; count < 40; count++)
+		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
+	cube_next(16);
+	ck_assert_uint_gt(bench_drop(&bench, DROP_NO_BUFFER), 0);
+	bench_feed(&bench);
+	bench_aim(&bench, 16);
+	for (unsigned count = 40; count < 70; count++) {
+		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	cube_end();
+	ck_assert_uint_eq(bench_dropped(&bench),
+			  bench_drop(&bench, DROP_NO_BUFFER));
+	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	bench_close(&bench);
+}
+END_TEST
+
+/* ---- telling --------------------------------------------------------- */
+
+struct told {
+	unsigned descriptors, starts, stops;
+};
+
+static void
+hear(void *arg, const struct notes_event *e)
+{
+	struct told *t = arg;
+	struct format_piece p;
+
+	t->starts += e->control == PIECE_START;
+	t->stops += e->control == PIECE_STOP;
+	if (e->control != PIECE_DATA)
+		return;
+	ck_assert_int_eq(spead_piece(e->descriptor, e->bytes, e->bytes, &p), 0);
+	ck_assert_uint_eq(e->id, 0x6000 + t->descriptors % 11);
+	t->descriptors++;
+}
+
+/* With descriptors in front, of 176 bytes each. */
+static struct sent *
+described(uint64_t count, bool item)
+{
+	enum { N = 11, EACH = 176 };
+	struct sent *s = bench_heap(
+	    &bench, count, N * EACH + (item ? VISIBILITIES : 0), N + item);
+
+	s->data = malloc(s->length + 1);
+	for (uint32_t i = 0; i < s->length; i++)
+		s->data[i] = (uint8_t)(i * 7 + count);
+	for (unsigned i = 0; i < N; i++) {
+		struct format_piece p = { .heap = 1,
+					  .length = 120,
+					  .bytes = 120,
+					  .flavour = BENCH_BITS };
+		uint64_t id[2] = { htobe64(UINT64_C(1) << 63 |
+					   UINT64_C(0x14) << BENCH_BITS |
+					   (0x6000 + i)),
+				   htobe64(UINT64_C(0x10) << BENCH_BITS) };
+
+		spead_wrap(&p, id, 2, s->data + i * EACH);
+		s->item[i] = htobe64(UINT64_C(5) << BENCH_BITS | i * EACH);
+	}
+	if (item)
+		s->item[N] =
+		    htobe64((uint64_t)BENCH_ITEM << BENCH_BITS | N * EACH);
+	s->skip = N * EACH;
+	return s;
+}
+
+static void
+tell(bool apart, uint32_t longest, unsigned descriptors)
+{
+	struct told told = { 0 };
+
+	cube_open(&by_count, 16);
+	flow_heap(&bench, bench_control(&bench, 1, PIECE_START), longest, 16);
+	if (apart)
+		flow_heap(&bench, described(2, false), longest, 16);
+	for (unsigned count = 3; count < 10; count++)
+		flow_heap(&bench, described(count, !apart || count > 3),
+			  longest, 16);
+	flow_heap(&bench, bench_control(&bench, 10, PIECE_STOP), longest, 16);
+	cube_end();
+	for (unsigned i = 0; i < bench.outs; i++)
+		notes_tell(bench.out[i], &bench_format, hear, &told);
+	ck_assert_uint_eq(told.starts, 1);
+	ck_assert_uint_eq(told.stops, 1);
+	ck_assert_uint_eq(told.descriptors, descriptors);
+	ck_assert_uint_eq(lost(), 0);
+	ck_assert_uint_gt(bench_drop(&bench, DROP_UNSTORED), 1);
+	bench_close(&bench);
+}
+
+START_TEST(descriptors_and_controls_are_told)
+{
+	tell(false, MTU, 11);
+	tell(false, JUMBO, 11);
+	tell(true, MTU, 11);
+	tell(true, JUMBO, 11);
+}
+END_TEST
+
+/* Of a heap that is not stored nobody else sees that a piece came twice. */
+START_TEST(descriptors_that_come_twice)
+{
+	struct told told = { 0 };
+	struct sent *s;
+
+	cube_open(&by_count, 16);
+	s = described(2, false);
+	flow(&bench, s, 800, 0, 16);
+	flow(&bench, s, 800, 1, 16);
+	flow(&bench, s, 800, 1, 16);
+	for (unsigned count = 3; count < 5; count++)
+		flow_heap(&bench, bench_cube(&bench, count, 0, 0), MTU, 16);
+	flow(&bench, s, 800, 2, 16);
+	for (unsigned count = 5; count < 10; count++)
+		flow_heap(&bench, bench_cube(&bench, count, 0, 0), MTU, 16);
+	cube_end();
+	for (unsigned i = 0; i < bench.outs; i++)
+		notes_tell(bench.out[i], &bench_format, hear, &told);
+	ck_assert_uint_eq(told.descriptors, 11);
+	bench_close(&bench);
+}
+END_TEST
+
+static uint64_t looks;
+
+static void
+item_counted(const struct format_piece *p, const uint64_t *item, uint32_t items,
+	     uint32_t i, struct format_item *out)
+{
+	looks += items;
+	spead_item(p, item, items, i, out);
+}
+
+/* However many items a packet has, of whatever ids: the time it takes, twice
+ * where it waits for its run, goes with their number. */
+static void
+items_alike(uint64_t id, uint32_t items)
+{
+	struct format_ops format = bench_format;
+	struct sent *s;
+
+	format.item = item_counted;
+	cube_open(&by_count, 16);
+	((struct heaps *)bench.place)->a.format = &format;
+	s = bench_heap(&bench, 2, 1000, items);
+	for (uint32_t i = 0; i < items; i++)
+		s->item[i] = htobe64(id << BENCH_BITS);
+	looks = 0;
+	bench_piece(&bench, s, 0, 1000, 0, items, true);
+	cube_end();
+	ck_assert_uint_le(looks, 80 * items);
+	ck_assert_uint_eq(bench_dropped(&bench), 1);
+	bench_close(&bench);
+}
+
+START_TEST(many_items_alike)
+{
+	items_alike(BENCH_ITEM, 8000);
+	items_alike(5, 8000);
+}
+END_TEST
+
+SUITE("cubes_run", a_sender_begins_anew, a_burst_of_late_heaps_is_no_run,
+      garbage_begins_no_run, a_wrong_step_is_left, little_is_something,
+      items_of_another_length, no_block_and_on_again,
+      descriptors_and_controls_are_told, descriptors_that_come_twice,
+      many_items_alike)

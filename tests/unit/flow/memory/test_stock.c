@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A pool that many substreams share: whatever some of them do, each of the
+ * others can have its blocks.
+ */
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/log.h"
+#include "lib/dice.h"
+#include "flow/memory/arena.h"
+#include "flow/memory/block_pool.h"
+#include "lib/suite.h"
+
+enum { SUBS = 7, MOST = 40, ROUNDS = 20000 };
+
+static struct arena *arena;
+static struct block_pool *pool;
+
+static void
+pool_open(unsigned blocks, unsigned subs)
+{
+	struct block_pool_args args = { blocks, 4, 64, subs, 0, 0, NULL };
+	struct fault fault;
+
+	log_level_set(LEVEL_ERROR);
+	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
+}
+
+static void
+pool_close(void)
+{
+	ck_assert_uint_eq(block_pool_free_blocks(pool),
+			  block_pool_blocks(pool));
+	block_pool_return(pool);
+	arena_free(arena);
+}
+
+START_TEST(one_alone_has_all)
+{
+	struct block *b[5];
+
+	pool_open(5, 1);
+	for (int i = 0; i < 5; i++) {
+		ck_assert(i < 2 || !block_pool_tight(pool));
+		b[i] = block_pool_take(pool, 0);
+		ck_assert_ptr_nonnull(b[i]);
+	}
+	ck_assert(block_pool_tight(pool));
+	ck_assert_ptr_null(block_pool_take(pool, 0));
+	for (int i = 0; i < 5; i++)
+		block_pool_put(b[i]);
+	pool_close();
+}
+END_TEST
+
+/* Blocks that wait for a slow disk count as those of their substream. */
+START_TEST(a_greedy_one_leaves_the_others_theirs)
+{
+	struct block *b[MOST];
+	unsigned n = 0;
+
+	pool_open(2 * SUBS + 3, SUBS);
+	while ((b[n] = block_pool_take(pool, 3))) {
+		ck_assert_uint_eq(b[n]->sub, 3);
+		block_close(b[n]);
+		block_seal(b[n++]);
+	}
+	ck_assert_uint_eq(n, 2 + 3);
+	ck_assert(block_pool_tight(pool));
+	for (unsigned sub = 0; sub < SUBS; sub++) {
+		for (unsigned i = 0; i < 2 && sub != 3; i++) {
+			b[n] = block_pool_take(pool, sub);
+			ck_assert_ptr_nonnull(b[n++]);
+		}
+		ck_assert_ptr_null(block_pool_take(pool, sub));
+	}
+	block_drop(b[0]);
+	ck_assert_ptr_nonnull(b[0] =
+				  block_pool_take(pool, 0)); /* now anyone's */
+	block_pool_put(b[0]);
+	for (unsigned i = 1; i < n; i++)
+		block_pool_put(b[i]);
+	pool_close();
+}
+END_TEST
+
+/* Fewer than two each: one each; fewer than that: first come. */
+START_TEST(too_few_are_shared_too)
+{
+	struct block *b[MOST];
+	unsigned n = 0;
+
+	pool_open(SUBS + 2, SUBS);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_ptr_nonnull(b[n++] = block_pool_take(pool, 0));
+	ck_assert_ptr_null(block_pool_take(pool, 0));
+	for (unsigned sub = 1; sub < SUBS; sub++)
+		ck_assert_ptr_nonnull(b[n++] = block_pool_take(pool, sub));
+	while (n)
+		block_pool_put(b[--n]);
+	pool_close();
+	pool_open(SUBS - 2, SUBS);
+	while ((b[n] = block_pool_take(pool, 0)))
+		n++;
+	ck_assert_uint_eq(n, SUBS - 2);
+	while (n)
+		block_pool_put(b[--n]);
+	pool_close();
+}
+END_TEST
+
+/* Takes and returns at random, beside a model of what has to come of it. */
+START_TEST(a_right_is_never_refused)
+{
+	struct dice dice = { 5 };
+	struct block *b[MOST];
+	unsigned held[SUBS] = { 0 }, n = 0, blocks = 2 * SUBS + 5;
+
+	pool_open(blocks, SUBS);
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned sub = dice_roll(&dice, SUBS), need = 0;
+		bool take = dice_chance(&dice, i / 1000 % 2 ? 70 : 45);
+
+		if (!take && n) {
+			unsigned which = dice_roll(&dice, n);
+
+			held[b[which]->sub]--;
+			block_pool_put(b[which]);
+			b[which] = b[--n];
+		}
+		if (!take)
+			continue;
+		for (unsigned s = 0; s < SUBS; s++)
+			need += held[s] < 2 ? 2 - held[s] : 0;
+		b[n] = block_pool_take(pool, sub);
+		ck_assert_int_eq(b[n] != NULL,
+				 held[sub] < 2 || blocks - n > need);
+		held[sub] += b[n] != NULL;
+		n += b[n] != NULL;
+	}
+	while (n)
+		block_pool_put(b[--n]);
+	pool_close();
+}
+END_TEST
+
+static atomic_bool refused;
+
+static void *
+modest(void *arg)
+{
+	unsigned sub = (unsigned)(uintptr_t)arg;
+
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		struct block *a = block_pool_take(pool, sub);
+		struct block *b = block_pool_take(pool, sub);
+
+		if (!a || !b)
+			atomic_store(&refused, true);
+		if (a)
+			block_pool_put(a);
+		if (b)
+			block_pool_put(b);
+	}
+	return NULL;
+}
+
+static void *
+greedy(void *arg)
+{
+	unsigned sub = (unsigned)(uintptr_t)arg;
+
+	for (int i = 0; i < ROUNDS / 40; i++) {
+		struct block *b[MOST];
+		unsigned n = 0;
+
+		while (n < MOST && (b[n] = block_pool_take(pool, sub)))
+			n++;
+		while (n)
+			block_pool_put(b[--n]);
+	}
+	return NULL;
+}
+
+START_TEST(nor_on_many_threads)
+{
+	pthread_t thread[SUBS];
+
+	pool_open(2 * SUBS + 1, SUBS);
+	for (uintptr_t i = 0; i < SUBS; i++)
+		pthread_create(&thread[i], NULL, i < 3 ? modest : greedy,
+			       (void *)i);
+	for (int i = 0; i < SUBS; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert(!atomic_load(&refused));
+	pool_close();
+}
+END_TEST
+
+SUITE("stock", one_alone_has_all, a_greedy_one_leaves_the_others_theirs,
+      too_few_are_shared_too, a_right_is_never_refused, nor_on_many_threads)

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Several feeds of one intake: each has exactly the packets that its gate lets
+ * through, whoever they land with.
+ *
+ *   stamps  ----1----2----3----4----5----6----7---->
+ *   feed A  |..................)
+ *   feed B                     [...................
+ *   feed C            [.................)
+ */
+#include "lib/feed_bench.h"
+
+/* ---- tests ------------------------------------------------------------- */
+
+/* The boundary is in the middle of a batch, of a train, between two; passes
+ * are long or short; packets land where they should, or not. */
+static void
+back_to_back(enum kind kind, unsigned subs, unsigned train, int64_t boundary)
+{
+	for (unsigned beside = 0; beside <= 100; beside += 50) {
+		struct user *a, *b;
+		uint64_t before;
+
+		net_open(kind, subs);
+		net.beside = beside;
+		net.delay = beside * 10 * US;
+		a = user_come(INT64_MIN, BEGIN + boundary, false);
+		b = user_come(BEGIN + boundary, INT64_MAX, false);
+		for (unsigned i = 0; i < subs; i++)
+			send_all(i, 3000, 10 * US, train);
+		run_until(BEGIN + SECOND / 10, 700 * US);
+		ck_assert(a->closed);
+		ck_assert_uint_eq(a->opened, 1);
+		ck_assert_uint_eq(b->opened, 1);
+		before = counts_of(b).drop[DROP_BEFORE_START];
+		ck_assert_uint_eq(counts_of(a).datagrams, a->packets);
+		ck_assert_uint_eq(before, a->packets);
+		net_close();
+		for (unsigned i = 0; i < subs; i++) {
+			has_exactly(a, i, INT64_MIN, BEGIN + boundary);
+			has_exactly(b, i, BEGIN + boundary, INT64_MAX);
+		}
+		ck_assert_uint_eq(a->packets + b->packets, 3000 * subs);
+	}
+}
+
+START_TEST(one_follows_another)
+{
+	back_to_back(PLAIN, 1, 1, 15000 * US);
+	back_to_back(PLAIN, 1, 1, 15003 * US);
+	back_to_back(PLAIN, 1, 64, 15360 * US);
+	back_to_back(PLAIN, 1, 100, 15003 * US);
+	back_to_back(PLAIN, SOURCES, 1, 12345 * US);
+	back_to_back(SPLIT, 1, 1, 15003 * US);
+	back_to_back(SPLIT, 1, 100, 15003 * US);
+}
+END_TEST
+
+/* Two come in another order, as stamped, or out of the order of stamps. */
+static void
+swap(struct sent *s, bool stamps)
+{
+	struct sent was = s[0];
+
+	s[0].sequence = s[1].sequence;
+	s[1].sequence = was.sequence;
+	if (!stamps)
+		return;
+	s[0].at = s[1].at;
+	s[1].at = was.at;
+}
+
+/* Each packet of the overlap is in both, and whoever has the slots, the other
+ * has what was sent; also where some are lost, and come in another order. */
+static void
+overlap(enum kind kind, unsigned subs, struct dice *dice)
+{
+	int64_t from = BEGIN + (int64_t)dice_roll(dice, 15000) * US;
+	int64_t to = from + (int64_t)dice_roll(dice, 15000) * US;
+	struct user *a, *b, *c;
+
+	net_open(kind, subs);
+	net.beside = dice_roll(dice, 30);
+	net.most = 1 + dice_roll(dice, RECEIVE_BATCH);
+	if (dice_chance(dice, 50)) {
+		a = user_come(INT64_MIN, to, false);
+		b = user_come(from, INT64_MAX, false);
+	} else {
+		b = user_come(from, INT64_MAX, false);
+		a = user_come(INT64_MIN, to, false);
+	}
+	c = user_come(BEGIN + SECOND, INT64_MAX, false);
+	for (unsigned i = 0; i < subs; i++) {
+		struct source *s = &net.source[i];
+		unsigned kept = 0;
+
+		send_all(i, 3000, 10 * US, 1 + dice_roll(dice, 20));
+		for (unsigned k = 0; k < 3000; k++) {
+			if (dice_chance(dice, 2))
+				continue;
+			s->sent[kept++] = s->sent[k];
+			if (kept > 1 && dice_chance(dice, 20))
+				swap(&s->sent[kept - 2], dice_chance(dice, 50));
+		}
+		s->n = kept;
+	}
+	run_until(BEGIN + SECOND / 10, 400 * US);
+	ck_assert_uint_eq(c->opened, 0);
+	ck_assert_uint_eq(counts_of(c).datagrams,
+			  counts_of(c).drop[DROP_BEFORE_START]);
+	ck_assert_uint_eq(c->packets, 0);
+	net_close();
+	for (unsigned i = 0; i < subs; i++) {
+		has_exactly(a, i, INT64_MIN, to);
+		has_exactly(b, i, from, INT64_MAX);
+	}
+}
+
+START_TEST(two_overlap)
+{
+	struct dice dice = { 5 };
+
+	for (unsigned i = 0; i < 60; i++) {
+		overlap(PLAIN, 1, &dice);
+		overlap(PLAIN, SOURCES, &dice);
+		overlap(SPLIT, 1, &dice);
+	}
+}
+END_TEST
+
+/* A relay whose peer does not read has no block left.  It does not make the
+ * sender of a recording wait, nor the recording copy; alone it does. */
+static void
+with_a_lesser(bool recorded)
+{
+	struct block *taken[100];
+	struct user *relay, *rec = NULL;
+	unsigned n = 0;
+
+	net_open(PLAIN, 1);
+	net.patient = true;
+	net.room = UINT32_MAX;
+	lesser = true;
+	relay = user_come(INT64_MIN, INT64_MAX, false);
+	lesser = false;
+	if (recorded)
+		rec = user_come(INT64_MIN, INT64_MAX, false);
+	send_all(0, 2000, 10 * US, 1);
+	run_until(BEGIN + 400 * US, 400 * US);
+	while ((taken[n] = block_pool_take(relay->pool, 0)))
+		n++;
+	run_until(BEGIN + SECOND / 10, 400 * US);
+	ck_assert_int_eq(net.room > 0, recorded);
+	ck_assert_int_eq(net.source[0].next == 2000, recorded);
+	while (n--)
+		block_pool_put(taken[n]);
+	run_until(now + SECOND / 10, 400 * US);
+	ck_assert_uint_eq(net.source[0].next, 2000);
+	net_close();
+	if (recorded)
+		has_exactly(rec, 0, INT64_MIN, INT64_MAX);
+	else
+		has_exactly(relay, 0, INT64_MIN, INT64_MAX);
+}
+
+START_TEST(a_lesser_one_makes_nobody_wait)
+{
+	with_a_lesser(false);
+	with_a_lesser(true);
+}
+END_TEST
+
+/* Two queues of a card are apart by far more than packets are: what is of one
+ * recording and of the other comes in turn, for a while. */
+static void
+queues(enum kind kind)
+{
+	struct dice dice = { 3 };
+
+	for (unsigned i = 0; i < 40; i++) {
+		struct source *s = &net.source[0];
+		struct user *a, *b;
+
+		net_open(kind, 1);
+		net.most = 16 + dice_roll(&dice, 100);
+		a = user_come(INT64_MIN, BEGIN + 8003 * US, false);
+		b = user_come(BEGIN + 8003 * US, INT64_MAX, false);
+		send_all(0, 2000, 10 * US, 1);
+		for (unsigned k = 0; k < 2000; k++) {
+			s->sent[k].at += k % 2 * 1000 * US;
+			if (k % 2 && dice_chance(&dice, 30))
+				swap(&s->sent[k - 1], dice_chance(&dice, 50));
+		}
+		run_until(BEGIN + SECOND / 10, 400 * US);
+		net_close();
+		has_exactly(a, 0, INT64_MIN, BEGIN + 8003 * US);
+		has_exactly(b, 0, BEGIN + 8003 * US, INT64_MAX);
+	}
+}
+
+START_TEST(queues_of_a_card)
+{
+	queues(PLAIN);
+	queues(SPLIT);
+}
+END_TEST
+
+/* Only seconds of data tell how many frames there are in one: until then all
+ * packets are held, of each feed those that are its own. */
+START_TEST(while_it_learns)
+{
+	struct user *a, *b, *c;
+	struct counts n;
+
+	net_open(PLAIN, 1);
+	shape.sequence = SEQUENCE_TIME;
+	intake_free(intake);
+	intake_again();
+	a = user_come(INT64_MIN, BEGIN + 1000 * US, false);
+	b = user_come(BEGIN + 1000 * US, INT64_MAX, false);
+	c = user_come(BEGIN + SECOND, INT64_MAX, false);
+	send_all(0, 250, 10 * US, 1);
+	ck_assert(atomic_load(&intake->learning));
+	run_until(BEGIN + 50000 * US, 500 * US);
+	ck_assert(!atomic_load(&intake->learning));
+	ck_assert_uint_eq(shape.fps, 60);
+	ck_assert_uint_eq(shape.threads_n, 1);
+	n = counts_of(a);
+	ck_assert_uint_eq(n.datagrams, 100);
+	ck_assert_uint_eq(n.placed, 100);
+	n = counts_of(b);
+	ck_assert_uint_eq(n.datagrams, 250);
+	ck_assert_uint_eq(n.drop[DROP_BEFORE_START], 100);
+	ck_assert_uint_eq(counts_of(c).drop[DROP_BEFORE_START], 250);
+	gate_order(b, b->feed->gate.open, now);
+	run_until(now + SECOND / 10, 500 * US);
+	ck_assert_uint_eq(counts_of(b).placed, 150);
+	has_exactly(a, 0, INT64_MIN, BEGIN + 1000 * US);
+	has_exactly(b, 0, BEGIN + 1000 * US, INT64_MAX);
+	net_close();
+}
+END_TEST
+
+/* One comes and goes while another runs, which notices nothing. */
+START_TEST(others_come_and_go)
+{
+	struct user *a, *b, *c;
+	struct feed_view view;
+
+	net_open(PLAIN, 1);
+	send_all(0, 5000, 10 * US, 8);
+	a = user_come(INT64_MIN, INT64_MAX, false);
+	run_until(BEGIN + 10000 * US, 500 * US);
+	b = user_come(now, INT64_MAX, false);
+	run_until(BEGIN + 20000 * US, 500 * US);
+	gate_order(b, b->feed->gate.open, now);
+	run_until(BEGIN + 40000 * US, 500 * US);
+	ck_assert(b->closed && !a->closed);
+	/* What its sources told is told of that time. */
+	feed_look(b->feed, 0, &view);
+	ck_assert_uint_ge(view.counts.datagrams, 1000);
+	ck_assert_uint_le(view.counts.datagrams, 1500);
+	ck_assert_uint_eq(b->feed->overruns, view.counts.overruns);
+	c = user_come(now, INT64_MAX, false);
+	gate_order(a, INT64_MIN, now);
+	run_until(BEGIN + SECOND / 10, 500 * US);
+	has_exactly(a, 0, INT64_MIN, BEGIN + 40000 * US);
+	has_exactly(b, 0, BEGIN + 10000 * US, BEGIN + 20000 * US);
+	net_close();
+	has_exactly(c, 0, BEGIN + 40000 * US, INT64_MAX);
+}
+END_TEST
+
+/* It was armed, and is not wanted: no block comes out, at once. */
+START_TEST(one_is_cancelled)
+{
+	struct user *a, *b;
+
+	net_open(PLAIN, 1);
+	send_all(0, 2000, 10 * US, 1);
+	a = user_come(INT64_MIN, INT64_MAX, false);
+	b = user_come(BEGIN + 5000 * US, INT64_MAX, false);
+	run_until(BEGIN + 4000 * US, 500 * US);
+	gate_order(b, INT64_MAX, INT64_MIN);
+	run_until(now + 1, 500 * US);
+	ck_assert(b->closed);
+	ck_assert_uint_eq(b->packets, 0);
+	ck_assert_uint_eq(b->opened, 0);
+	run_until(BEGIN + 30000 * US, 500 * US);
+	net_close();
+	has_exactly(a, 0, INT64_MIN, INT64_MAX);
+}
+END_TEST
+
+/* What came before its gate opens is placed as well, and nothing after. */
+START_TEST(early_ones_are_placed)
+{
+	struct user *a;
+
+	net_open(PLAIN, 1);
+	send_all(0, 2000, 10 * US, 16);
+	a = user_come(BEGIN + 10200 * US, BEGIN + 15000 * US, true);
+	run_until(BEGIN + 9000 * US, 500 * US);
+	ck_assert_uint_gt(a->packets, 500);
+	ck_assert_uint_eq(a->opened, 0);
+	run_until(BEGIN + 30000 * US, 500 * US);
+	ck_assert_uint_eq(a->opened, 1);
+	net_close();
+	has_exactly(a, 0, INT64_MIN, BEGIN + 15000 * US);
+}
+END_TEST
+
+/* Without stamps it is the pass that counts: in exactly one of two; and what
+ * waits when a recording is ended is its own, if it is nobody else's. */
+START_TEST(without_stamps)
+{
+	struct user *a, *b;
+
+	net_open(PLAIN, 1);
+	net.stamps = false;
+	send_all(0, 2000, 10 * US, 1);
+	a = user_come(INT64_MIN, BEGIN + 10000 * US, false);
+	b = user_come(BEGIN + 10000 * US, INT64_MAX, false);
+	run_until(BEGIN + 30000 * US, 300 * US);
+	ck_assert(a->closed);
+	net_close();
+	for (unsigned i = 0; i < 2000; i++)
+		ck_assert_uint_eq(a->got[0][i] + b->got[0][i], 1);
+
+	net_open(PLAIN, 1);
+	net.stamps = false;
+	send_all(0, 2000, 0, 1);
+	a = user_come(INT64_MIN, INT64_MAX, false);
+	b = user_come(BEGIN + SECOND, INT64_MAX, false);
+	gate_order(a, INT64_MIN, now);
+	run_until(BEGIN + 50000 * US, 300 * US);
+	ck_assert(a->closed);
+	ck_assert_uint_eq(a->packets, 2000);
+	net_close();
+}
+END_TEST
+
+/* Two that end at one time while more comes: the same for both, and no hole
+ * before the last of it. */
+static void
+two_end(int64_t takes)
+{
+	struct user *a, *b;
+	unsigned last = 0;
+
+	net_open(PLAIN, 1);
+	net.stamps = false;
+	net.most = 3;
+	net.takes = takes;
+	send_all(0, 3000, 10 * US, 1);
+	a = user_come(INT64_MIN, BEGIN + 10000 * US, false);
+	b = user_come(BEGIN + 5000 * US, BEGIN + 10000 * US, false);
+	run_until(BEGIN + 40000 * US, 20 * US);
+	ck_assert(a->closed && b->closed);
+	net_close();
+	for (unsigned i = 0; i < 3000; i++)
+		last = a->got[0][i] ? i : last;
+	for (unsigned i = 0; i <= last; i++)
+		ck_assert_uint_eq(a->got[0][i], 1);
+	for (unsigned i = 700; i < 3000; i++)
+		ck_assert_uint_eq(b->got[0][i], a->got[0][i]);
+}
+
+START_TEST(without_stamps_two_end)
+{
+	for (int64_t takes = 0; takes < 31 * US; takes += US)
+		two_end(takes);
+}
+END_TEST
+
+/* So many wait that the first is over while what is of the other is still to
+ * be received. */
+START_TEST(one_ends_before_the_other)
+{
+	struct user *a, *b;
+
+	net_open(PLAIN, 1);
+	net.most = 1;
+	send_all(0, 3000, 10 * US, 1);
+	a = user_come(INT64_MIN, BEGIN + 10000 * US, false);
+	b = user_come(INT64_MIN, BEGIN + 15000 * US, false);
+	run_until(BEGIN + 100000 * US, 200 * US);
+	ck_assert(a->closed && b->closed);
+	net_close();
+	has_exactly(a, 0, INT64_MIN, BEGIN + 10000 * US);
+	has_exactly(b, 0, INT64_MIN, BEGIN + 15000 * US);
+}
+END_TEST
+
+/* A source that nothing comes from does not keep a feed from its end, nor does
+ * one that never gets empty. */
+START_TEST(an_end_waits_for_nobody)
+{
+	struct user *a, *b;
+
+	net_open(PLAIN, 2);
+	send_all(0, 3000, 1, 1);
+	net.most = 1;
+	a = user_come(INT64_MIN, BEGIN + 100, false);
+	b = user_come(BEGIN + 100, INT64_MAX, false);
+	run_until(BEGIN + 30000 * US, 100 * US);
+	ck_assert(a->closed);
+	ck_assert_uint_eq(a->packets, 100);
+	ck_assert(!b->closed);
+	run_until(BEGIN + SECOND, 100 * US);
+	net_close();
+	has_exactly(b, 0, BEGIN + 100, INT64_MAX);
+}
+END_TEST
+
+/* A daemon that stood for some seconds at an edge needs stamps yet: what waits
+ * in its sockets is of before and after. */
+START_TEST(edges_are_near_for_long)
+{
+	struct feed f = { .gate = { .open = BEGIN, .close = INT64_MAX } };
+
+	ck_assert(!feed_near(&f, BEGIN - SECOND));
+	ck_assert(feed_near(&f, BEGIN));
+	ck_assert(feed_near(&f, BEGIN + ARRIVAL_OLD - SECOND));
+	ck_assert(!feed_near(&f, BEGIN + ARRIVAL_OLD + SECOND));
+}
+END_TEST
+
+SUITE("feed", one_follows_another, two_overlap, a_lesser_one_makes_nobody_wait,
+      queues_of_a_card, while_it_learns, others_come_and_go, one_is_cancelled,
+      early_ones_are_placed, without_stamps, without_stamps_two_end,
+      one_ends_before_the_other, an_end_waits_for_nobody,
+      edges_are_near_for_long)

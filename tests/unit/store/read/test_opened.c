@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/made_opened.h"
+
+/* Recordings that are open: found again, made anew, growing. */
+
+enum { BLOCKS = 9 };
+
+static void
+begin(unsigned blocks, bool ended, const struct open_recordings_args *a)
+{
+	made_begin(&m);
+	made_blocks(&m, blocks);
+	if (ended)
+		made_end(&m, blocks);
+	set_opens(a);
+}
+
+static struct open_recordings_use
+use(void)
+{
+	struct open_recordings_use u;
+
+	open_recordings_use(set, &u);
+	return u;
+}
+
+/* All by one name have the same, until nobody has it any more. */
+START_TEST(test_found_again)
+{
+	struct open_recording *other;
+	struct open_file *rd;
+
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &other, &fault), 0);
+	ck_assert_ptr_eq(op, other);
+	open_recording_put(other);
+	ck_assert_uint_eq(use().open, 1);
+	ck_assert_uint_eq(use().idle, 0);
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	ck_assert_uint_gt(use().cache_bytes, 0);
+	open_file_free(rd);
+	open_recording_put(op);
+	ck_assert_uint_eq(use().idle, 1);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
+	ck_assert_uint_eq(use().open, 1);
+	ck_assert_uint_eq(use().idle, 0);
+	open_recording_put(op);
+	/* In the end it is closed, and no memory is left to it. */
+	while (use().open)
+		usleep(10000);
+	ck_assert_uint_eq(use().cache_bytes, 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	open_file_free(rd);
+	set_done();
+}
+END_TEST
+
+START_TEST(test_not_there)
+{
+	struct open_recording *other;
+
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
+	ck_assert_int_eq(open_recording_get(set, "none", &other, &fault),
+			 -ENOENT);
+	ck_assert_str_eq(fault.code, "not-found");
+	ck_assert_int_eq(open_recording_get(set, "../rec", &other, &fault),
+			 -ENOENT);
+	while (use().open > 1)
+		usleep(1000);
+	set_done();
+}
+END_TEST
+
+/* Those that nobody has are few, however many were opened. */
+START_TEST(test_few_idle)
+{
+	char from[300], to[300], name[64];
+	struct open_recording *other;
+
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(name, sizeof name, "copy%u", i);
+		snprintf(from, sizeof from, "%s/" MADE_NAME,
+			 m.disks.disk[0].path);
+		snprintf(to, sizeof to, "%s/%s", m.disks.disk[0].path, name);
+		ck_assert_int_eq(mkdir(to, 0755), 0);
+		for (unsigned k = 0; k < 2; k++) {
+			const char *end = k ? "index" : "meta.jsonl";
+
+			snprintf(from, sizeof from,
+				 "%s/" MADE_NAME "/" MADE_NAME ".%s",
+				 m.disks.disk[0].path, end);
+			snprintf(to, sizeof to, "%s/%s/%s.%s",
+				 m.disks.disk[0].path, name, name, end);
+			ck_assert_int_eq(link(from, to), 0);
+		}
+		ck_assert_int_eq(open_recording_get(set, name, &other, &fault),
+				 0);
+		open_recording_put(other);
+	}
+	while (use().open > 17)
+		usleep(1000);
+	ck_assert_uint_le(use().idle, 16);
+	set_done();
+}
+END_TEST
+
+/* What was open stays so, and the name is another's. */
+START_TEST(test_made_anew)
+{
+	char path[300], old[300];
+	struct open_recording_facts facts;
+	struct open_recording *again;
+	struct open_file *rd;
+
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, 3 * MADE_BLOCK));
+	for (unsigned i = 0; i < MADE_DISKS; i++) {
+		snprintf(path, sizeof path, "%s/" MADE_NAME,
+			 m.disks.disk[i].path);
+		snprintf(old, sizeof old, "%s/old", m.disks.disk[i].path);
+		ck_assert_int_eq(rename(path, old), 0);
+	}
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &again, &fault),
+			 -ENOENT);
+	/* What is read by way of its folder is there. */
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	open_recording_facts(op, &facts);
+	ck_assert(facts.removed);
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		ck_assert_int_eq(folder_create(&m.folder[i], &m.disks.disk[i],
+					       MADE_NAME, m.head),
+				 0);
+	made_blocks(&m, 3);
+	made_end(&m, 3);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &again, &fault), 0);
+	ck_assert_ptr_ne(op, again);
+	open_recording_facts(again, &facts);
+	ck_assert_uint_eq(facts.bytes, 3 * MADE_BLOCK);
+	ck_assert(!facts.removed);
+	open_recording_put(again);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	open_file_free(rd);
+	set_done();
+}
+END_TEST
+
+/* Its chunks are deleted, one by one, while somebody reads: what is open goes
+ * on, and the rest is filled. */
+START_TEST(test_deleted)
+{
+	static uint8_t is[BLOCKS * MADE_BLOCK];
+	struct open_file *rd;
+	char file[64];
+
+	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 3 * MADE_BLOCK, 100));
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		snprintf(file, sizeof file, MADE_NAME ".%08u", i);
+		ck_assert_int_eq(unlink(made_path(&m, i % MADE_DISKS, file)),
+				 0);
+	}
+	ck_assert(is_sent(rd, 3 * MADE_BLOCK, MADE_BLOCK));
+	ck_assert_int_eq(read_bytes(rd, 0, is, sizeof is), sizeof is);
+	open_file_free(rd);
+	set_done();
+}
+END_TEST
+
+/* ---- growing ------------------------------------------------------------------ */
+
+START_TEST(test_grows)
+{
+	static struct made_block mb;
+	struct open_recording_facts facts;
+	struct open_file *rd;
+	uint8_t byte;
+
+	begin(BLOCKS, false, &(struct open_recordings_args){ .cache = 1 });
+	rd = reading(&whole);
+	open_recording_facts(op, &facts);
+	ck_assert_int_eq(facts.state, RECORDING_LIVE);
+	ck_assert_uint_eq(open_file_bytes(rd), BLOCKS * MADE_BLOCK);
+	ck_assert_int_eq(read_bytes(rd, BLOCKS * MADE_BLOCK, &byte, 1), 0);
+	for (unsigned i = BLOCKS; i < BLOCKS + 20; i++) {
+		made_block(&m, &mb, i, (uint64_t)i * MADE_SLOTS, MADE_SLOTS);
+		made_write(&m, i % MADE_DISKS, &mb);
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		while (open_file_bytes(rd) < (i + 1) * MADE_BLOCK) {
+			usleep(1000);
+			ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		}
+		ck_assert(is_sent(rd, (i - 1) * MADE_BLOCK, 2 * MADE_BLOCK));
+	}
+	made_end(&m, BLOCKS + 20);
+	do {
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		open_recording_facts(op, &facts);
+	} while (facts.state != RECORDING_COMPLETE);
+	ck_assert(is_sent(rd, 0, (BLOCKS + 20) * MADE_BLOCK));
+	open_file_free(rd);
+	set_done();
+}
+END_TEST
+
+/* Many read, and look again, while it grows. */
+enum { READERS = 8, GROWS = 60 };
+
+static atomic_uint wrong;
+
+static void *
+follow(void *arg)
+{
+	struct open_file *rd = arg;
+	uint64_t at = 0, end = (BLOCKS + GROWS) * MADE_BLOCK;
+
+	while (at < end) {
+		uint64_t there = open_file_bytes(rd);
+		size_t n = there - at < 30000 ? (size_t)(there - at) : 30000;
+
+		if (n)
+			wrong += !is_sent(rd, at, n);
+		else
+			open_recording_refresh(op, 1000000);
+		at += n;
+	}
+	return NULL;
+}
+
+START_TEST(test_followed)
+{
+	static struct made_block mb;
+	pthread_t thread[READERS];
+	struct open_file *rd[READERS];
+
+	begin(BLOCKS, false, &(struct open_recordings_args){ .cache = 1 });
+	for (unsigned i = 0; i < READERS; i++) {
+		rd[i] = reading(&whole);
+		ck_assert_int_eq(
+		    pthread_create(&thread[i], NULL, follow, rd[i]), 0);
+	}
+	for (unsigned i = BLOCKS; i < BLOCKS + GROWS; i++) {
+		made_block(&m, &mb, i, (uint64_t)i * MADE_SLOTS, MADE_SLOTS);
+		made_write(&m, i % MADE_DISKS, &mb);
+		usleep(2000);
+	}
+	for (unsigned i = 0; i < READERS; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_uint_eq(atomic_load(&wrong), 0);
+	for (unsigned i = 0; i < READERS; i++)
+		open_file_free(rd[i]);
+	set_done();
+}
+END_TEST
+
+/* ---- from memory ------------------------------------------------------------------ */
+
+static bool
+copy(void *arg, const char *name, uint64_t number, uint64_t at, uint64_t bytes,
+     void *to)
+{
+	atomic_uint *asked = arg;
+
+	++*asked;
+	if (strcmp(name, MADE_NAME) != 0 || number % 2)
+		return false;
+	made_bytes(number * MADE_BLOCK + at, to, bytes);
+	return true;
+}
+
+static int
+look(void *arg, struct recording *rec)
+{
+	(void)arg;
+	return recording_facts(rec)->state == RECORDING_LIVE ? 0 : -EINVAL;
+}
+
+START_TEST(test_from_memory)
+{
+	const struct view_choice strip = { .thread = -1, .strip = 8 };
+	atomic_uint asked = 0;
+	struct open_recording_counts counts;
+	struct open_file *rd;
+	uint8_t is[56], frame[MADE_PAYLOAD];
+
+	begin(
+	    BLOCKS, false,
+	    &(struct open_recordings_args){ .hooks = { &asked, copy, look } });
+	for (unsigned i = 0; i < BLOCKS; i += 2) {
+		char file[64];
+
+		snprintf(file, sizeof file, MADE_NAME ".%08u", i);
+		ck_assert_int_eq(unlink(made_path(&m, i % MADE_DISKS, file)),
+				 0);
+	}
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 100, BLOCKS * MADE_BLOCK - 100));
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
+	ck_assert_uint_eq(counts.live_bytes, 5 * MADE_BLOCK - 100);
+	ck_assert_uint_gt(atomic_load(&asked), 0);
+	open_file_free(rd);
+	rd = reading(&strip);
+	ck_assert_int_eq(read_bytes(rd, 2 * 56, is, 56), 56);
+	made_frame(&m, 2, frame);
+	ck_assert_mem_eq(is, frame + 8, 56);
+	open_file_free(rd);
+	set_done();
+}
+END_TEST
+
+/* ---- on its way to a disk ---------------------------------------------------------- */
+
+static struct made_block coming;
+
+static int
+look_ahead(void *arg, struct recording *rec)
+{
+	const struct index_record r = made_record(&coming.b);
+	int n = recording_remember(rec, &r, 1);
+
+	(void)arg;
+	return n > 0 ? recording_refresh(rec) : n;
+}
+
+static bool
+copy_none(void *arg, const char *name, uint64_t number, uint64_t at,
+	  uint64_t bytes, void *to)
+{
+	(void)name;
+	(void)at;
+	(void)bytes;
+	(void)to;
+	if (number == BLOCKS)
+		atomic_store((atomic_bool *)arg, true);
+	return false;
+}
+
+static void *
+read_coming(void *arg)
+{
+	wrong += !is_sent(arg, 0, (BLOCKS + 1) * MADE_BLOCK);
+	return NULL;
+}
+
+/* A block that was in memory, and is on no disk yet, is waited for. */
+START_TEST(test_awaited)
+{
+	atomic_bool asked = false;
+	struct open_file *rd;
+	pthread_t thread;
+
+	made_begin(&m);
+	made_blocks(&m, BLOCKS);
+	made_block(&m, &coming, BLOCKS, (uint64_t)BLOCKS * MADE_SLOTS,
+		   MADE_SLOTS);
+	set_opens(&(struct open_recordings_args){
+	    .hooks = { &asked, copy_none, look_ahead } });
+	rd = reading(&whole);
+	ck_assert_uint_eq(open_file_bytes(rd), (BLOCKS + 1) * MADE_BLOCK);
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_coming, rd), 0);
+	while (!atomic_load(&asked))
+		usleep(1000);
+	made_write(&m, 0, &coming);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(atomic_load(&wrong), 0);
+	open_file_free(rd);
+	set_done();
+}
+END_TEST
+
+SUITE("opened", test_found_again, test_not_there, test_few_idle, test_made_anew,
+      test_deleted, test_grows, test_followed, test_from_memory, test_awaited)

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "store/read/reader.h"
+#include "lib/made_read.h"
+#include "lib/hang_fs.h"
+#include "lib/suite.h"
+
+/*
+ * Disks that hang, and disks with errors: the second of three is a file system
+ * of ours.  Nothing here is told by how long it takes; a reader that waits for
+ * such a disk waits for ever.
+ */
+#define SECOND INT64_C(1000000000)
+
+enum { BLOCKS = 60 };
+
+static struct hang_fs fs;
+static struct reader *reader;
+static struct reader_cursor cursor;
+static char under[256], path[256];
+
+/* As made_begin() made it, but seen through the file system. */
+static void
+begin(const struct reader_args *a)
+{
+	made_begin(&m);
+	made_blocks(&m, BLOCKS);
+	made_end(&m, BLOCKS);
+	snprintf(path, sizeof path, "%s", m.disks.disk[1].path);
+	snprintf(under, sizeof under, "%s", scratch_path(&m.scratch, "under"));
+	made_hide(&m, 1);
+	ck_assert_int_eq(rename(path, under), 0);
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	ck_assert_int_eq(hang_fs_mount(&fs, under, path), 0);
+	m.disks.disk[1].fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(m.disks.disk[1].fd, 0);
+	opened();
+	ck_assert_int_eq(reader_open(&reader, rec, a), 0);
+	reader_cursor_begin(&cursor, reader, -1);
+	cursor.sequential = true;
+}
+
+static void
+finish(void)
+{
+	recording_close(rec);
+	made_hide(&m, 1);
+	hang_fs_unmount(&fs);
+	ck_assert_int_eq(rmdir(path), 0);
+	made_finish(&m);
+}
+
+static int
+get(uint64_t number, struct reader_view *v)
+{
+	return reader_get(&cursor, number, 0, 0, v, INT64_MAX);
+}
+
+static void
+view_is(const struct reader_view *v, uint64_t number)
+{
+	uint8_t frame[MADE_PAYLOAD];
+
+	ck_assert_int_eq(v->err, 0);
+	ck_assert_uint_eq(v->bytes, MADE_BLOCK);
+	for (unsigned i = 0; i < MADE_SLOTS; i++) {
+		made_frame(&m, number * MADE_SLOTS + i, frame);
+		ck_assert_mem_eq(v->data + i * MADE_PAYLOAD, frame,
+				 MADE_PAYLOAD);
+	}
+}
+
+START_TEST(test_hangs_and_answers)
+{
+	const struct reader_args a = { .memory = 1, .patience = SECOND / 5 };
+	struct reader_facts facts;
+	struct reader_view v;
+	unsigned hung = 0;
+
+	begin(&a);
+	for (unsigned i = 0; i < 10; i++) {
+		ck_assert_int_eq(get(i, &v), 0);
+		view_is(&v, i);
+		reader_put(reader, &v);
+	}
+	atomic_store(&fs.told->hang, true);
+	for (unsigned i = 10; i < 40; i++) {
+		ck_assert_int_eq(get(i, &v), 0);
+		/* One of it may be there already. */
+		if (v.err)
+			ck_assert_int_eq(v.err, -ETIMEDOUT);
+		if (v.err || i % 3 != 1)
+			ck_assert_int_eq(!v.err, i % 3 != 1);
+		if (v.err)
+			hung++;
+		else
+			view_is(&v, i);
+		reader_put(reader, &v);
+	}
+	ck_assert_uint_ge(hung, 7);
+	reader_facts(reader, &facts);
+	ck_assert_uint_eq(facts.hang, 1);
+	/* Nor does anybody else wait for it. */
+	ck_assert_int_eq(recording_refresh(rec), 0);
+	ck_assert(!recording_is_removed(rec));
+	ck_assert_uint_eq(recording_facts(rec)->chunks, BLOCKS);
+	atomic_store(&fs.told->hang, false);
+	do {
+		usleep(1000);
+		reader_facts(reader, &facts);
+	} while (facts.hang);
+	for (unsigned i = 40; i < BLOCKS; i++) {
+		ck_assert_int_eq(get(i, &v), 0);
+		view_is(&v, i);
+		reader_put(reader, &v);
+	}
+	reader_cursor_end(&cursor);
+	reader_close(reader);
+	finish();
+}
+END_TEST
+
+/* Closed while it hangs, and so is the recording; then it answers, and what
+ * was left behind goes. */
+START_TEST(test_closed_while_it_hangs)
+{
+	const struct reader_args a = { .patience = SECOND / 5 };
+	struct reader_view v;
+
+	begin(&a);
+	atomic_store(&fs.told->hang, true);
+	ck_assert_int_eq(get(0, &v), 0);
+	reader_put(reader, &v);
+	while (!atomic_load(&fs.told->held))
+		usleep(1000);
+	reader_cursor_end(&cursor);
+	reader_close(reader);
+	recording_close(rec);
+	ck_assert_uint_gt(atomic_load(&fs.told->held), 0);
+	atomic_store(&fs.told->hang, false);
+	while (atomic_load(&fs.told->held))
+		usleep(1000);
+	usleep(100000);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	finish();
+}
+END_TEST
+
+START_TEST(test_errors)
+{
+	const struct reader_args a = { .memory = 1 };
+	struct reader_view v;
+
+	begin(&a);
+	atomic_store(&fs.told->fail_to, UINT64_MAX);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		ck_assert_int_eq(get(i, &v), 0);
+		if (i % 3 == 1)
+			ck_assert_int_eq(v.err, -EIO);
+		else
+			view_is(&v, i);
+		ck_assert_uint_eq(v.bytes, MADE_BLOCK);
+		reader_put(reader, &v);
+	}
+	reader_cursor_end(&cursor);
+	reader_close(reader);
+	finish();
+}
+END_TEST
+
+static const char *
+can(void)
+{
+	return hang_fs_can(&fs) ? NULL
+				: "a file system in user space needs root, and "
+				  "/dev/fuse";
+}
+
+SUITE_IF("reader_hang", can, test_hangs_and_answers, test_closed_while_it_hangs,
+	 test_errors)

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "lib/hang_fs.h"
+#include "lib/made_opened.h"
+#include "lib/suite.h"
+
+/*
+ * The second of three disks hangs, or has errors: it stops who needs it, for
+ * as long as there is patience, and nobody else.
+ */
+#define SECOND INT64_C(1000000000)
+
+enum { BLOCKS = 60 };
+
+static struct hang_fs fs;
+static char under[256], path[256];
+
+static void
+begin(const struct open_recordings_args *a)
+{
+	made_begin(&m);
+	made_blocks(&m, BLOCKS);
+	made_end(&m, BLOCKS);
+	snprintf(path, sizeof path, "%s", m.disks.disk[1].path);
+	snprintf(under, sizeof under, "%s", scratch_path(&m.scratch, "under"));
+	made_hide(&m, 1);
+	ck_assert_int_eq(rename(path, under), 0);
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	ck_assert_int_eq(hang_fs_mount(&fs, under, path), 0);
+	set_opens(a);
+}
+
+static void
+finish(void)
+{
+	open_recordings_free(set);
+	hang_fs_unmount(&fs);
+	ck_assert_int_eq(rmdir(path), 0);
+	made_finish(&m);
+}
+
+static bool
+is_on(uint64_t number)
+{
+	return number % MADE_DISKS == 1;
+}
+
+START_TEST(test_hangs_and_answers)
+{
+	const struct open_recordings_args a = { .cache = 1,
+						.patience = SECOND / 4 };
+	struct open_recording_counts counts;
+	struct open_recordings_use use;
+	uint8_t is[MADE_BLOCK];
+	struct open_file *rd;
+	unsigned bad = 0;
+
+	begin(&a);
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, 10 * MADE_BLOCK));
+	atomic_store(&fs.told->hang, true);
+	for (unsigned i = 20; i < 50; i++) {
+		ssize_t got = read_bytes(rd, i * MADE_BLOCK, is, sizeof is);
+
+		if (!is_on(i))
+			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+		else if (got < 0)
+			ck_assert_int_eq(got, -EIO);
+		bad += got < 0;
+	}
+	/* Some may have been read before it hung. */
+	ck_assert_uint_ge(bad, 7);
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
+	ck_assert_uint_eq(counts.unreadable_bytes, bad * MADE_BLOCK);
+	open_recordings_use(set, &use);
+	ck_assert_uint_eq(use.hang, 1);
+	atomic_store(&fs.told->hang, false);
+	do {
+		usleep(1000);
+		open_recordings_use(set, &use);
+	} while (use.hang);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	open_file_free(rd);
+	open_recording_put(op);
+	finish();
+}
+END_TEST
+
+/* A recording is opened without the disk, and what it has there is refused,
+ * not filled; it is opened again when the disk answers. */
+START_TEST(test_opened_while_it_hangs)
+{
+	const struct open_recordings_args a = { .patience = SECOND / 4 };
+	uint8_t is[MADE_BLOCK];
+	struct open_file *rd;
+	int err;
+
+	begin(&a);
+	open_recording_put(op);
+	open_recordings_free(set);
+	atomic_store(&fs.told->hang, true);
+	set_opens(&a);
+	rd = reading(&whole);
+	for (unsigned i = 0; i < BLOCKS - 3; i++) {
+		if (is_on(i))
+			ck_assert_int_eq(
+			    read_bytes(rd, i * MADE_BLOCK, is, sizeof is),
+			    -EIO);
+		else
+			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+	}
+	open_file_free(rd);
+	open_recording_put(op);
+	atomic_store(&fs.told->hang, false);
+	do {
+		usleep(10000);
+		err = open_recording_get(set, MADE_NAME, &op, &fault);
+		ck_assert_int_eq(err, 0);
+		rd = reading(&whole);
+		err = !is_sent(rd, 0, BLOCKS * MADE_BLOCK);
+		open_file_free(rd);
+		open_recording_put(op);
+	} while (err);
+	finish();
+}
+END_TEST
+
+/* The same of one that has errors: what nobody could look at is not filled. */
+START_TEST(test_opened_while_it_fails)
+{
+	const struct open_recordings_args a = { .patience = SECOND };
+	uint8_t is[MADE_BLOCK];
+	struct open_file *rd;
+
+	begin(&a);
+	open_recording_put(op);
+	open_recordings_free(set);
+	atomic_store(&fs.told->fail_to, UINT64_MAX);
+	set_opens(&a);
+	rd = reading(&whole);
+	for (unsigned i = 0; i < BLOCKS - 3; i++) {
+		if (is_on(i))
+			ck_assert_int_eq(
+			    read_bytes(rd, i * MADE_BLOCK, is, sizeof is),
+			    -EIO);
+		else
+			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+	}
+	open_file_free(rd);
+	open_recording_put(op);
+	atomic_store(&fs.told->fail_to, 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
+	rd = reading(&whole);
+	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	open_file_free(rd);
+	open_recording_put(op);
+	finish();
+}
+END_TEST
+
+/* Lines on stderr with some text, of what is done meanwhile. */
+static unsigned
+lines_with(const char *text, void (*meanwhile)(void))
+{
+	FILE *log = tmpfile();
+	int stderr_is = dup(STDERR_FILENO);
+	char line[1024];
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(log);
+	ck_assert_int_ge(dup2(fileno(log), STDERR_FILENO), 0);
+	meanwhile();
+	ck_assert_int_ge(dup2(stderr_is, STDERR_FILENO), 0);
+	close(stderr_is);
+	rewind(log);
+	while (fgets(line, sizeof line, log))
+		n += strstr(line, text) != NULL;
+	fclose(log);
+	return n;
+}
+
+static void
+open_often(void)
+{
+	for (unsigned i = 0; i < 40; i++) {
+		ck_assert_int_eq(
+		    open_recording_get(set, MADE_NAME, &op, &fault), 0);
+		open_recording_put(op);
+	}
+}
+
+/* Who opens it again and again, or all that are on the disk, has some lines. */
+START_TEST(test_told_seldom)
+{
+	const struct open_recordings_args a = { .patience = SECOND };
+	unsigned lines;
+
+	begin(&a);
+	open_recording_put(op);
+	atomic_store(&fs.told->fail_to, UINT64_MAX);
+	open_recordings_free(set);
+	set_opens(&a);
+	open_recording_put(op);
+	lines = lines_with("cannot be read", open_often);
+	ck_assert_uint_ge(lines, 1);
+	ck_assert_uint_le(lines, 8);
+	atomic_store(&fs.told->fail_to, 0);
+	finish();
+}
+END_TEST
+
+/* One that is open is got again: without the disk, as it is known by then. */
+START_TEST(test_got_again_while_it_hangs)
+{
+	const struct open_recordings_args a = { .patience = SECOND / 4 };
+	struct open_recording *first, *again;
+	struct open_file *rd, *other;
+
+	begin(&a);
+	first = op;
+	rd = reading(&whole);
+	atomic_store(&fs.told->hang, true);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &again, &fault), 0);
+	ck_assert_ptr_eq(op, again);
+	open_recording_put(again);
+	other = reading(&whole);
+	for (unsigned i = 0; i < BLOCKS - 3; i++) {
+		if (is_on(i))
+			continue;
+		ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+		ck_assert(is_sent(other, i * MADE_BLOCK, MADE_BLOCK));
+	}
+	open_file_free(other);
+	open_recording_put(op);
+	open_file_free(rd);
+	open_recording_put(first);
+	atomic_store(&fs.told->hang, false);
+	finish();
+}
+END_TEST
+
+/* Closed while it hangs, all of it; it answers later. */
+START_TEST(test_closed_while_it_hangs)
+{
+	const struct open_recordings_args a = { .patience = SECOND / 4 };
+	uint8_t is[MADE_BLOCK];
+	struct open_file *rd;
+
+	begin(&a);
+	rd = reading(&whole);
+	atomic_store(&fs.told->hang, true);
+	ck_assert_int_eq(read_bytes(rd, MADE_BLOCK, is, sizeof is), -EIO);
+	open_file_free(rd);
+	open_recording_put(op);
+	open_recordings_free(set);
+	ck_assert_uint_gt(atomic_load(&fs.told->held), 0);
+	atomic_store(&fs.told->hang, false);
+	while (atomic_load(&fs.told->held))
+		usleep(1000);
+	usleep(100000);
+	set_opens(&a);
+	open_recording_put(op);
+	finish();
+}
+END_TEST
+
+/* Where that was asked for, what a disk refuses is filled. */
+START_TEST(test_errors)
+{
+	const struct view_choice zero = { .thread = -1, .fill = VIEW_ZERO };
+	const struct open_recordings_args a = { .cache = 1 };
+	uint8_t is[MADE_BLOCK], none[MADE_BLOCK] = { 0 };
+	struct open_recording_counts counts;
+	struct open_file *rd, *filled;
+	unsigned bad = 0;
+
+	begin(&a);
+	rd = reading(&whole);
+	filled = reading(&zero);
+	atomic_store(&fs.told->fail_to, UINT64_MAX);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		if (!is_on(i)) {
+			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+			ck_assert(is_sent(filled, i * MADE_BLOCK, MADE_BLOCK));
+			continue;
+		}
+		bad++;
+		ck_assert_int_eq(read_bytes(rd, i * MADE_BLOCK, is, sizeof is),
+				 -EIO);
+		ck_assert_int_eq(
+		    read_bytes(filled, i * MADE_BLOCK, is, sizeof is),
+		    MADE_BLOCK);
+		ck_assert_mem_eq(is, none, MADE_BLOCK);
+	}
+	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
+	ck_assert_uint_eq(counts.unreadable_bytes, 2 * bad * MADE_BLOCK);
+	ck_assert_uint_eq(counts.filled_bytes, bad * MADE_BLOCK);
+	open_file_free(rd);
+	open_file_free(filled);
+	open_recording_put(op);
+	finish();
+}
+END_TEST
+
+static const char *
+can(void)
+{
+	return hang_fs_can(&fs) ? NULL
+				: "a file system in user space needs root, and "
+				  "/dev/fuse";
+}
+
+SUITE_IF("reading_hang", can, test_hangs_and_answers,
+	 test_opened_while_it_hangs, test_opened_while_it_fails,
+	 test_told_seldom, test_got_again_while_it_hangs,
+	 test_closed_while_it_hangs, test_errors)
