@@ -21,6 +21,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store/disk/file.h"
@@ -426,6 +427,22 @@ create_meta(struct folder *f, const json_t *head)
 	return err;
 }
 
+int
+folder_lock(int fd)
+{
+	const struct timespec moment = { .tv_nsec = 5000000 };
+	unsigned tries = 100;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (!--tries)
+			return -EBUSY;
+		nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
 static int
 create_index(struct folder *f)
 {
@@ -434,7 +451,7 @@ create_index(struct folder *f)
 	f->index.fd = create(f->dir, layout_index_new(made, f->map.name));
 	if (f->index.fd < 0)
 		return f->index.fd;
-	return flock(f->index.fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	return folder_lock(f->index.fd);
 }
 
 static int

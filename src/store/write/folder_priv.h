@@ -50,6 +50,10 @@ struct folder {
  * -EBADMSG: bad layout in the head; -ENOMEM. */
 int folder_make(struct folder **folder, const struct disk *disk,
 		const char *name, const json_t *head);
+/* Locks an index for its writer.  Tries for half a second, because programs that
+ * list recordings lock it for a moment to see whether it is being written.
+ * Returns 0, -EBUSY or -errno. */
+int folder_lock(int fd);
 /* Appends records to the index, durably.  Returns 0 or -errno. */
 int folder_append_records(struct folder *f, const struct index_record *records,
 			  unsigned n);

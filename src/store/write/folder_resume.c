@@ -14,9 +14,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "store/disk/file.h"
@@ -244,31 +242,13 @@ look_at(const struct index_record *records, size_t n)
 	return 0;
 }
 
-/* Locks the index.  It tries for half a second, because programs that list
- * recordings lock it for a moment to see whether it is being written. */
-static int
-lock_soon(int fd)
-{
-	const struct timespec moment = { .tv_nsec = 5000000 };
-	unsigned tries = 100;
-
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return -errno;
-		if (!--tries)
-			return -EBUSY;
-		nanosleep(&moment, NULL);
-	}
-	return 0;
-}
-
 static int
 lock_index(struct folder *f)
 {
 	char file[LAYOUT_FILE];
 	int err = open_tail(f, &f->index, layout_index(file, f->map.name));
 
-	return err ? err : lock_soon(f->index.fd);
+	return err ? err : folder_lock(f->index.fd);
 }
 
 /* State of opening a folder. */

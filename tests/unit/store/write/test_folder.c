@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -230,6 +231,43 @@ START_TEST(comes_back_while_it_is_looked_at)
 }
 END_TEST
 
+static pthread_t looker;
+static int looked_at;
+static bool looks;
+
+/* Replaces the library's.  While `looks` is set, a program that lists
+ * recordings gets its shared lock a moment before the writer asks for its own. */
+int
+flock(int fd, int how)
+{
+	char path[64];
+
+	if (looks && how & LOCK_EX) {
+		looks = false;
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		looked_at = open(path, O_RDONLY);
+		ck_assert_int_eq(syscall(SYS_flock, looked_at, LOCK_SH), 0);
+		ck_assert_int_eq(pthread_create(&looker, NULL,
+						look_for_a_moment, &looked_at),
+				 0);
+	}
+	return (int)syscall(SYS_flock, fd, how);
+}
+
+START_TEST(begins_while_it_is_looked_at)
+{
+	struct folder *f;
+
+	begin();
+	looks = true;
+	ck_assert_int_eq(folder_create(&f, &disk, "rec", head), 0);
+	ck_assert(!looks);
+	pthread_join(looker, NULL);
+	ck_assert_int_eq(folder_close(f, NULL, NULL), 0);
+	end();
+}
+END_TEST
+
 START_TEST(comes_back)
 {
 	struct index_record r = { .number = 3, .kind = INDEX_BLOCK }, *back;
@@ -296,6 +334,7 @@ START_TEST(comes_back_as_another)
 }
 END_TEST
 
-SUITE("folder", comes_back, comes_back_while_it_is_looked_at,
-      comes_back_as_another, a_life, many_records, locked_while_it_lives,
-      taken_and_bad_names, leaves_nothing_behind, disk_gone)
+SUITE("folder", begins_while_it_is_looked_at, comes_back,
+      comes_back_while_it_is_looked_at, comes_back_as_another, a_life,
+      many_records, locked_while_it_lives, taken_and_bad_names,
+      leaves_nothing_behind, disk_gone)
