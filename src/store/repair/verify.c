@@ -967,16 +967,13 @@ part_start(struct verify_part *p)
 static void
 parts_wait(struct verification *c)
 {
-	enum { TURN = 200000000 };
-	struct timespec t;
-
 	pthread_mutex_lock(&c->lock);
 	while (c->running) {
-		clock_gettime(CLOCK_REALTIME, &t);
-		t.tv_nsec += TURN;
-		t.tv_sec += t.tv_nsec / NS_SECOND;
-		t.tv_nsec %= NS_SECOND;
-		pthread_cond_timedwait(&c->ended, &c->lock, &t);
+		int64_t until = clock_steady() + NS_SECOND / 5;
+		const struct timespec at = { until / NS_SECOND,
+					     until % NS_SECOND };
+
+		pthread_cond_timedwait(&c->ended, &c->lock, &at);
 		if (c->hooks->progress)
 			c->hooks->progress(c->hooks->arg, atomic_load(&c->done),
 					   c->total);
@@ -1036,6 +1033,7 @@ verify(struct recording *rec, const struct disks *disks,
        const struct verify_hooks *hooks, struct verify_report *report)
 {
 	struct verification c = { .rec = rec, .disks = disks, .hooks = hooks };
+	pthread_condattr_t steady;
 	int err;
 
 	*report = (struct verify_report){ 0 };
@@ -1051,7 +1049,10 @@ verify(struct recording *rec, const struct disks *disks,
 			c.total += rec->block[i].record.bytes;
 	}
 	pthread_mutex_init(&c.lock, NULL);
-	pthread_cond_init(&c.ended, NULL);
+	pthread_condattr_init(&steady);
+	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	pthread_cond_init(&c.ended, &steady);
+	pthread_condattr_destroy(&steady);
 	err = look(&c, report);
 	if (!err)
 		verify_tell(&c);
