@@ -20,7 +20,7 @@ libdaemon_a_SOURCES = \
 	%D%/sessions/order.c %D%/sessions/order.h \
 	%D%/sessions/probe.c %D%/sessions/probe.h \
 	%D%/transfers/relay.c %D%/transfers/relay.h \
-	%D%/sessions/reception.c %D%/sessions/reception.h \
+	%D%/sessions/stream_input.c %D%/sessions/stream_input.h \
 	%D%/requests/reload.c \
 	%D%/sessions/report.c %D%/sessions/report.h \
 	%D%/schedule/scan.c %D%/schedule/scan.h \
@@ -41,7 +41,7 @@ libdaemon_a_SOURCES = \
 	%D%/conf/stream.c %D%/conf/stream.h \
 	%D%/transfers/transfer.c %D%/transfers/transfer_check.c %D%/transfers/transfer_order.c \
 	%D%/transfers/transfer_run.c %D%/transfers/transfer.h \
-	%D%/sessions/supply.c %D%/sessions/supply.h \
+	%D%/sessions/recording_input.c %D%/sessions/recording_input.h \
 	%D%/conf/stream_plan.c \
 	%D%/conf/stream_vary.c %D%/conf/stream_vary.h \
 	%D%/requests/verbs.c %D%/requests/verbs_disks.c \

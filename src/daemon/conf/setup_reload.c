@@ -107,9 +107,9 @@ stream_take(struct setup *c, struct stream **new, json_t *changes)
 		*new = stream_hold(was);
 	} else {
 		tell(changes, "stream %s is another%s", was->name,
-		     was->reception ? "; what is recorded or armed keeps the "
-				      "old one"
-				    : "");
+		     was->input ? "; what is recorded or armed keeps the "
+				  "old one"
+				: "");
 	}
 }
 
@@ -124,8 +124,7 @@ streams_take(struct setup *c, struct setup *new, json_t *changes)
 	for (unsigned i = 0; i < n; i++) {
 		if (!setup_stream(new, list[i]->name))
 			tell(changes, "stream %s is gone%s", list[i]->name,
-			     list[i]->reception ? " when its recordings end"
-						: "");
+			     list[i]->input ? " when its recordings end" : "");
 	}
 	c->stream = new->stream;
 	c->streams = new->streams;

@@ -50,7 +50,7 @@ enum {
 	STREAM_DATAGRAM = 65507, /* bytes of a datagram, at most */
 };
 
-struct reception;
+struct stream_input;
 
 struct stream {
 	unsigned refs;
@@ -79,7 +79,7 @@ struct stream {
 	enum fill_kind fill;
 	uint32_t blocks;
 	/* open input of its recordings now, or NULL */
-	struct reception *reception;
+	struct stream_input *input;
 };
 
 /* The keys of a stream that belong to no plugin. */

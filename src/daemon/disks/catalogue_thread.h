@@ -6,9 +6,10 @@
 #include "store/list/catalogue.h"
 
 /*
- * The catalogue thread keeps the catalogue of recordings up to date: one pass at the start, then one every ten seconds and when poked.  It reads
- * disks at the lowest priority, and nobody waits for it.  The event loop's
- * thread calls these functions.
+ * The catalogue thread keeps the catalogue of recordings up to date: one pass
+ * at the start, then one every ten seconds and when poked.  It reads disks at
+ * the lowest priority, and nobody waits for it.  The event loop's thread calls
+ * these functions.
  */
 struct catalogue_thread;
 

@@ -4,8 +4,9 @@
  * own arrays by disk number, which then never move.
  *
  * News from the disk watch is compared with its earlier news, not with the
- * writers' state.  A disk that fails while it is there is its writer's business, and a
- * disk that was dropped by hand stays dropped until it is taken out.
+ * writers' state.  A disk that fails while it is there is its writer's
+ * business, and a disk that was dropped by hand stays dropped until it is taken
+ * out.
  *
  * Disks that do not answer, as the event loop sees them; writer_disk.c handles
  * a single one.  This file looks at all disks together: the blocks of a hung
@@ -25,8 +26,8 @@
  * them fill it.
  *
  * All disks get full at the same time, because blocks go to disks in proportion
- * to their free space (flow/output/disk_choice.h).  So one forecast serves for all
- * together.
+ * to their free space (flow/output/disk_choice.h).  So one forecast serves for
+ * all together.
  */
 #include "daemon/disks/disk_set.h"
 
@@ -38,8 +39,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* DISK_SET_SHARES: files are divided by at least 16 disks, so that the first disks
- * leave some for disks that come later. */
+/* DISK_SET_SHARES: files are divided by at least 16 disks, so that the first
+ * disks leave some for disks that come later. */
 enum { DISK_SET_SHARES = 16 };
 
 /* Starts the writer of disk `i`, or of a new disk if i is set->n.  For

@@ -12,8 +12,8 @@
 /*
  * The disk set is all disks, each with its writer thread.  A disk's number
  * belongs to its path for as long as the daemon runs, so that recordings can
- * count per disk by number; hence an array of DISK_SET_MOST from the start.  The
- * event loop's thread.
+ * count per disk by number; hence an array of DISK_SET_MOST from the start.
+ * The event loop's thread.
  *
  *             disk_set_add, or          disk_set_drop
  *             the watch saw it   +---------------------------+
@@ -73,8 +73,8 @@ struct disk_set {
 };
 
 /* Starts the disk watch and a writer for each of `disks`, and closes their
- * descriptors (writers open their own).  Returns 0 or -errno; call disk_set_stop
- * in either case. */
+ * descriptors (writers open their own).  Returns 0 or -errno; call
+ * disk_set_stop in either case. */
 int disk_set_start(struct disk_set *set, struct disks *disks,
 		   const struct disk_set_args *args);
 

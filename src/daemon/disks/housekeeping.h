@@ -10,11 +10,10 @@
 #include "store/disk/layout.h"
 
 /*
- * Housekeeping does jobs on finished recordings that clients asked for: removal,
- * and setting or clearing protection.  One thread does them one after the other,
- * at nice 19 and with a rest after each file, so that a recording does not
- * notice.
- * A job continues after its client disconnects.
+ * Housekeeping does jobs on finished recordings that clients asked for:
+ * removal, and setting or clearing protection.  One thread does them one after
+ * the other, at nice 19 and with a rest after each file, so that a recording
+ * does not notice.  A job continues after its client disconnects.
  *
  * The event loop's thread calls these functions.
  */
@@ -51,8 +50,8 @@ int housekeeping_start(struct housekeeping **h, void (*done)(void *arg),
  * that hangs on a disk is left behind after 2 s. */
 void housekeeping_stop(struct housekeeping *h);
 
-/* Queues a copy of `job`, with the disks of the disk set that answer.  Returns 0
- * or -ENOMEM. */
+/* Queues a copy of `job`, with the disks of the disk set that answer.  Returns
+ * 0 or -ENOMEM. */
 int housekeeping_add(struct housekeeping *h, const struct housekeeping_job *job,
 		     const struct disk_set *set);
 

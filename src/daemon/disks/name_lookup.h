@@ -9,8 +9,8 @@
 /*
  * A name lookup finds out which disks have a recording of a name, or whether a
  * folder answers at all, on a thread of its own that may hang with a disk.  The
- * caller waits half a second at most.  One thread, the event loop's, calls these
- * functions.
+ * caller waits half a second at most.  One thread, the event loop's, calls
+ * these functions.
  */
 struct name_lookup;
 

@@ -311,10 +311,10 @@ signals_open(struct daemon *d)
 	return d->signals < 0 ? -errno : 0;
 }
 
-/* Returns how many chunk files all disks may hold open together, and raises
- * the soft limit to the hard one.  A recording keeps up to DISK_RECORDING_ROUND chunks
- * per disk open until its next sync, more than the customary 1024 files per
- * process.  Half of the limit is for chunks, half for sockets and other
+/* Returns how many chunk files all disks may hold open together, and raises the
+ * soft limit to the hard one.  A recording keeps up to DISK_RECORDING_ROUND
+ * chunks per disk open until its next sync, more than the customary 1024 files
+ * per process.  Half of the limit is for chunks, half for sockets and other
  * files. */
 static unsigned
 files_allow(void)

@@ -160,7 +160,7 @@ of_name(struct daemon *d, const char *name, struct mapping_of *of)
 			continue;
 		*of = (struct mapping_of){ .id = s->id,
 					   .output = s->output,
-					   .pool = s->supply->pool };
+					   .pool = s->input->pool };
 		return true;
 	}
 	return inbox_find(d->inbox, name, of);
@@ -267,8 +267,8 @@ recording_of(const struct daemon *d, const struct stream *stream)
 		if (strcmp(s->stream->name, stream->name))
 			continue;
 		if (s->state != SESSION_ARMED)
-			return s->supply->name;
-		armed = s->supply->name;
+			return s->input->name;
+		armed = s->input->name;
 	}
 	return armed;
 }
@@ -374,8 +374,7 @@ session_is(const struct session *s, const char *name)
 	unsigned long id = strtoul(name, &end, 10);
 
 	return !strcmp(s->name, name) || !strcmp(s->group, name) ||
-	       !strcmp(s->supply->name, name) ||
-	       (*name && !*end && s->id == id);
+	       !strcmp(s->input->name, name) || (*name && !*end && s->id == id);
 }
 
 static bool

@@ -315,8 +315,8 @@ stream_free(struct recorder *r, const struct order *o,
 			continue;
 		fault_set(fault, -EBUSY, "busy",
 			  "stream %s is being recorded already", stream->name);
-		fault_why(fault, "as %s", s->supply->name);
-		fault_hint(fault, "'spate stop %s' ends that", s->supply->name);
+		fault_why(fault, "as %s", s->input->name);
+		fault_hint(fault, "'spate stop %s' ends that", s->input->name);
 		return -EBUSY;
 	}
 	return 0;
@@ -350,9 +350,9 @@ memory_comes(const struct recorder *r, const struct order *o)
 	if (o->when.start > begins && !o->when.data)
 		begins = o->when.start;
 	for (const struct session *s = r->sessions; s; s = s->next) {
-		const struct gate *g = &s->supply->gate;
+		const struct gate *g = &s->input->gate;
 
-		if (s->supply->stopped ||
+		if (s->input->stopped ||
 		    (!g->data && g->close <= begins + NS_SECOND))
 			return true;
 	}
@@ -424,7 +424,7 @@ int
 order_begin(struct recorder *r, const struct order *o, struct fault *fault)
 {
 	struct session *new = NULL, **end = &new;
-	const struct supply *supply = NULL;
+	const struct recording_input *input = NULL;
 	int err = 0;
 
 	for (unsigned i = 0; i < o->streams; i++)
@@ -442,9 +442,9 @@ order_begin(struct recorder *r, const struct order *o, struct fault *fault)
 	}
 	ids_give(r, new);
 	for (; *end; end = &(*end)->next) {
-		if ((*end)->supply != supply)
+		if ((*end)->input != input)
 			session_begin(*end);
-		supply = (*end)->supply;
+		input = (*end)->input;
 	}
 	*end = r->sessions;
 	r->sessions = new;

@@ -8,9 +8,9 @@
 #include "flow/receive/receiver.h"
 
 /*
- * The receivers are all receiver threads, with the load of each.  A new intake (the
- * sockets that one thread reads) goes to the thread with the fewest sources.
- * The event loop's thread.
+ * The receivers are all receiver threads, with the load of each.  A new intake
+ * (the sockets that one thread reads) goes to the thread with the fewest
+ * sources.  The event loop's thread.
  */
 struct receivers_member {
 	struct receiver *receiver;
@@ -26,8 +26,8 @@ struct receivers {
 	unsigned turn;
 };
 
-/* Starts the receiver threads.  Returns 0 or -errno; call receivers_stop in either
- * case. */
+/* Starts the receiver threads.  Returns 0 or -errno; call receivers_stop in
+ * either case. */
 int receivers_start(struct receivers *receivers,
 		    const struct setup_options *options);
 void

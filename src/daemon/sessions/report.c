@@ -213,17 +213,17 @@ entry_add(json_t *entry, const char *key, uint64_t n)
 }
 
 static json_t *
-sources_json(struct supply *from)
+sources_json(struct recording_input *from)
 {
 	bool by_device = from->in->stream->plan.subs > 1;
-	unsigned n = reception_sources(from->in), sub;
+	unsigned n = stream_input_sources(from->in), sub;
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n; i++) {
 		struct receive_counts c;
 		json_t *entry;
 
-		supply_look(from, i, &c, &sub);
+		recording_input_look(from, i, &c, &sub);
 		entry = source_entry(list, &c, by_device);
 		entry_add(entry, "datagrams", c.datagrams);
 		entry_add(entry, "overruns", c.overruns);
@@ -237,13 +237,13 @@ static json_t *
 kernel_json(struct session *s)
 {
 	const char *bound[BOUND];
-	unsigned n = reception_sources(s->in), devices = 0, sub;
+	unsigned n = stream_input_sources(s->in), devices = 0, sub;
 
 	for (unsigned i = 0; i < n && devices < BOUND; i++) {
 		struct receive_counts c;
 		unsigned k = 0;
 
-		supply_look(s->supply, i, &c, &sub);
+		recording_input_look(s->input, i, &c, &sub);
 		while (k < devices && !same(bound[k], c.device))
 			k++;
 		if (c.device && k == devices)
@@ -269,16 +269,16 @@ kernel_set(struct session *s, json_t *to)
 /* ---- substreams ------------------------------------------------------ */
 
 static struct origin *
-origins_find(struct supply *from)
+origins_find(struct recording_input *from)
 {
 	struct origin *list = calloc(from->in->stream->plan.subs, sizeof *list);
-	unsigned n = reception_sources(from->in), sub;
+	unsigned n = stream_input_sources(from->in), sub;
 
 	for (unsigned i = 0; list && i < n; i++) {
 		struct receive_counts c;
 		struct origin *o;
 
-		supply_look(from, i, &c, &sub);
+		recording_input_look(from, i, &c, &sub);
 		o = &list[sub];
 		o->overruns += c.overruns;
 		if (!o->name[0] && c.address)
@@ -315,9 +315,9 @@ sub_json(struct session *s, unsigned i, const struct origin *o)
 	struct counts c;
 
 	if (s->sub)
-		supply_sub_counts(s->supply, i, &c);
+		recording_input_sub_counts(s->input, i, &c);
 	else
-		supply_counts(s->supply, s->part, &c);
+		recording_input_counts(s->input, s->part, &c);
 	c.datagrams += sub->before;
 	c.placed += sub->before;
 	return json_pack(
@@ -382,9 +382,9 @@ report_from(struct session *s, json_t *to)
 	struct origin *list;
 	json_t *subs;
 
-	json_object_set_new(to, "sources", sources_json(s->supply));
+	json_object_set_new(to, "sources", sources_json(s->input));
 	kernel_set(s, to);
-	list = origins_find(s->supply);
+	list = origins_find(s->input);
 	if (!list)
 		return;
 	runs_find(s->output, list);
@@ -421,9 +421,9 @@ report_outside(struct session *s, unsigned sub)
 	struct counts c;
 
 	if (s->sub)
-		supply_sub_counts(s->supply, sub, &c);
+		recording_input_sub_counts(s->input, sub, &c);
 	else
-		supply_counts(s->supply, s->part, &c);
+		recording_input_counts(s->input, s->part, &c);
 	return c.outside;
 }
 
@@ -433,7 +433,7 @@ totals_take(struct session *s, struct totals *t)
 	struct output *o = s->output;
 	struct output_counts out;
 
-	supply_counts(s->supply, s->part, &t->c);
+	recording_input_counts(s->input, s->part, &t->c);
 	output_counts(o, &out);
 	t->c.drop[DROP_UNWRITTEN] += out.lost;
 	t->packets = s->state >= SESSION_CLOSING
@@ -443,7 +443,7 @@ totals_take(struct session *s, struct totals *t)
 	t->c.datagrams += o->before;
 	t->bytes = atomic_load(&o->bytes);
 	t->risk = out.risk;
-	t->overruns = supply_overruns(s->supply);
+	t->overruns = recording_input_overruns(s->input);
 	t->lost = t->c.outside;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < o->runs; i++)
@@ -606,12 +606,12 @@ live_set(json_t *to, struct session *s)
 				: json_null());
 	json_object_set_new(to, "rate", json_real(s->rate));
 	json_object_set_new(to, "learning",
-			    json_boolean(reception_learning(s->in)));
+			    json_boolean(stream_input_learning(s->in)));
 	json_object_set_new(
 	    to, "blocks",
 	    json_pack("{s:i, s:i}", "total",
-		      (int)block_pool_blocks(s->supply->pool), "free",
-		      (int)block_pool_free_blocks(s->supply->pool)));
+		      (int)block_pool_blocks(s->input->pool), "free",
+		      (int)block_pool_free_blocks(s->input->pool)));
 }
 
 static json_t *
@@ -740,8 +740,8 @@ report_stream(const struct stream *s)
 	    (int)s->geometry.slots, "blocks", (int)s->blocks, "memory",
 	    (json_int_t)stream_memory(s), "layout", s->o.layout, "fill",
 	    s->o.fill, "subs", (int)s->plan.subs, "parts", (int)s->keys,
-	    "recording", supply_recording(s), "armed", supply_armed(s), "store",
-	    store_json(&s->shape));
+	    "recording", recording_input_recording(s), "armed",
+	    recording_input_armed(s), "store", store_json(&s->shape));
 }
 
 json_t *

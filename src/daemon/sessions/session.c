@@ -20,7 +20,8 @@
  *
  * An armed recording is received already, but its blocks wait until it begins.
  *
- * A split stream makes one session per part, all fed by the same supply.
+ * A split stream makes one session per part, all fed by the same recording
+ * input.
  */
 #include "daemon/sessions/session.h"
 
@@ -177,9 +178,9 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* Takes a finished block of a part; see supply_out for the threads.  `sub`
- * tells parts apart only in the memory they share: in its recording a part is
- * substream 0. */
+/* Takes a finished block of a part; see recording_input_out for the threads.
+ * `sub` tells parts apart only in the memory they share: in its recording a
+ * part is substream 0. */
 static void
 block_out(void *arg, struct block *b)
 {
@@ -304,9 +305,9 @@ times_set(struct session *s, int64_t now)
 	}
 }
 
-/* Makes a session, with one more user of the supply. */
+/* Makes a session, with one more user of the recording input. */
 static struct session *
-session_new(const struct session_host *host, struct supply *supply,
+session_new(const struct session_host *host, struct recording_input *input,
 	    const struct session_args *args, unsigned part)
 {
 	struct session *s = calloc(1, sizeof *s);
@@ -314,13 +315,13 @@ session_new(const struct session_host *host, struct supply *supply,
 	if (!s)
 		return NULL;
 	s->host = host;
-	s->stream = supply->in->stream;
-	s->in = supply->in;
-	s->supply = supply;
-	supply->users++;
+	s->stream = input->in->stream;
+	s->in = input->in;
+	s->input = input;
+	input->users++;
 	s->part = part;
-	s->shape = reception_shape(s->in, part);
-	session_name(s->name, supply->name, s->stream, part);
+	s->shape = stream_input_shape(s->in, part);
+	session_name(s->name, input->name, s->stream, part);
 	s->scan = args->scan;
 	s->when = args->when;
 	times_set(s, clock_steady());
@@ -346,32 +347,32 @@ gate_of(const struct session_when *when, bool joins)
 
 static int
 sessions_make(struct session **list, const struct session_host *host,
-	      struct supply *supply, const struct session_args *args,
+	      struct recording_input *input, const struct session_args *args,
 	      struct fault *fault)
 {
-	struct supply_out out[STREAM_KEYS];
-	struct supply_args from = {
-		.gate = gate_of(&args->when, supply->in->begun),
+	struct recording_input_out out[STREAM_KEYS];
+	struct recording_input_args from = {
+		.gate = gate_of(&args->when, input->in->begun),
 		.backlog = args->when.backlog,
 		.changed = changed,
 		.arg = (void *)host,
 	};
 	int err = 0;
 
-	for (unsigned i = supply->in->stream->keys; i-- && !err;) {
-		struct session *s = session_new(host, supply, args, i);
+	for (unsigned i = input->in->stream->keys; i-- && !err;) {
+		struct session *s = session_new(host, input, args, i);
 
 		if (!s)
 			return no_memory(fault);
 		s->next = *list;
 		*list = s;
 		from.waits = s->state == SESSION_ARMED;
-		out[i] = (struct supply_out){ block_out, s };
+		out[i] = (struct recording_input_out){ block_out, s };
 		err = session_make(s, args->resume, fault);
 	}
 	if (err)
 		return err;
-	err = supply_feed(supply, &from, out);
+	err = recording_input_feed(input, &from, out);
 	return err ? no_memory(fault) : 0;
 }
 
@@ -411,14 +412,14 @@ when_check(const struct session_args *args, struct fault *fault)
 /* Returns a reference to the stream's open input; opens it if this is the only
  * recording. */
 static int
-reception_take(struct reception **in, const struct session_host *host,
-	       const struct session_args *args, struct fault *fault)
+stream_input_take(struct stream_input **in, const struct session_host *host,
+		  const struct session_args *args, struct fault *fault)
 {
-	*in = args->stream->reception;
+	*in = args->stream->input;
 	if (!*in)
-		return reception_open(in, args->stream, args->name,
-				      host->receivers->n, fault);
-	reception_hold(*in);
+		return stream_input_open(in, args->stream, args->name,
+					 host->receivers->n, fault);
+	stream_input_hold(*in);
 	return 0;
 }
 
@@ -426,27 +427,27 @@ int
 session_open(struct session **list, const struct session_host *host,
 	     const struct session_args *args, struct fault *fault)
 {
-	struct reception *in;
-	struct supply *supply;
+	struct stream_input *in;
+	struct recording_input *input;
 	int err = when_check(args, fault);
 
 	*list = NULL;
 	if (err)
 		return err;
 	disks_count(args->stream, host);
-	err = reception_take(&in, host, args, fault);
+	err = stream_input_take(&in, host, args, fault);
 	if (err)
 		return err;
-	err = supply_open(&supply, in, host->arena, args->name, args->later,
-			  fault);
-	reception_put(in); /* the supply holds its own reference */
+	err = recording_input_open(&input, in, host->arena, args->name,
+				   args->later, fault);
+	stream_input_put(in); /* the recording input holds its own reference */
 	if (err)
 		return err;
-	err = sessions_make(list, host, supply, args, fault);
+	err = sessions_make(list, host, input, args, fault);
 	if (!err)
 		return 0;
 	if (!*list)
-		supply_put(supply);
+		recording_input_put(input);
 	session_drop(*list);
 	*list = NULL;
 	return err;
@@ -502,19 +503,19 @@ session_start(struct session *s)
 	kernel_clear(&s->kernel);
 	kernel_look(&s->kernel);
 	folders_begin(s);
-	supply_release(s->supply, s->part);
+	recording_input_release(s->input, s->part);
 }
 
 void
 session_begin(struct session *list)
 {
-	struct supply *supply = list->supply;
+	struct recording_input *input = list->input;
 
-	for (struct session *s = list; s && s->supply == supply; s = s->next) {
+	for (struct session *s = list; s && s->input == input; s = s->next) {
 		if (s->state == SESSION_BEGINNING)
 			folders_begin(s);
 	}
-	supply_begin(supply, list->host->receivers);
+	recording_input_begin(input, list->host->receivers);
 }
 
 void
@@ -541,7 +542,7 @@ session_free(struct session *s)
 	kernel_clear(&s->kernel);
 	json_decref(s->kernel_lost);
 	json_decref(s->head);
-	supply_put(s->supply);
+	recording_input_put(s->input);
 	free(s);
 }
 
@@ -554,7 +555,7 @@ session_cancel(struct session *s, const char *reason)
 	s->reason = reason;
 	s->state = SESSION_STOPPING;
 	s->cancelled = true;
-	supply_cancel(s->supply, reason);
+	recording_input_cancel(s->input, reason);
 	s->end_ns = clock_now();
 	log_line(LEVEL_INFO, s->name, "cancelled (%s) before it began", reason);
 }
@@ -573,33 +574,33 @@ session_stop(struct session *s, const char *reason)
 	s->end_ns = clock_now();
 	if (s->stop_at && s->stop_at < clock_steady())
 		s->end_ns -= clock_steady() - s->stop_at;
-	supply_stop(s->supply, reason);
+	recording_input_stop(s->input, reason);
 }
 
 void
 session_stop_at(struct session *s, int64_t at)
 {
-	struct gate gate = s->supply->gate;
+	struct gate gate = s->input->gate;
 
-	if (s->state > SESSION_RECORDING || s->supply->stopped)
+	if (s->state > SESSION_RECORDING || s->input->stopped)
 		return;
 	s->when.stop = at;
 	if (!gate.data)
 		s->stop_at = at;
 	gate.close = at ? at : INT64_MAX;
-	supply_gate(s->supply, &gate);
+	recording_input_gate(s->input, &gate);
 }
 
 void
 session_start_at(struct session *s, int64_t at)
 {
-	struct gate gate = s->supply->gate;
+	struct gate gate = s->input->gate;
 
 	if (s->state != SESSION_ARMED || gate.data)
 		return;
 	s->when.start = s->started = gate.open = at;
 	s->start_ns = clock_now() + at - clock_steady();
-	supply_gate(s->supply, &gate);
+	recording_input_gate(s->input, &gate);
 }
 
 /* True if all writers have done their job.  The acquire pairs with the writers'
@@ -664,7 +665,7 @@ folders_end(struct session *s)
 static void
 disks_look(struct session *s)
 {
-	const struct block_pool *pool = s->supply->pool;
+	const struct block_pool *pool = s->input->pool;
 	bool none = disk_set_takers(s->host->disks) == 0;
 
 	if (none && !s->diskless)
@@ -741,8 +742,8 @@ no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
 		 "%" PRIu64 " packets were dropped (no_buffer), %" PRIu64
 		 " in all: %u of its %u blocks are free; disks are too slow, "
 		 "or do not answer, or another recording has the memory",
-		 n - s->no_buffer, n, block_pool_free_blocks(s->supply->pool),
-		 block_pool_blocks(s->supply->pool));
+		 n - s->no_buffer, n, block_pool_free_blocks(s->input->pool),
+		 block_pool_blocks(s->input->pool));
 	s->no_buffer = n;
 	s->no_buffer_at = now;
 }
@@ -753,7 +754,7 @@ ended(struct session *s)
 	struct counts c;
 
 	s->state = SESSION_ENDED;
-	supply_counts(s->supply, s->part, &c);
+	recording_input_counts(s->input, s->part, &c);
 	if (!s->cancelled)
 		no_buffer_tell(s, &c, clock_steady());
 	if (!s->in->own)
@@ -768,7 +769,7 @@ session_subs_sample(struct session *s, int64_t now)
 		struct session_sub *sub = &s->sub[i];
 		struct counts c;
 
-		supply_sub_counts(s->supply, i, &c);
+		recording_input_sub_counts(s->input, i, &c);
 		if (c.datagrams != sub->datagrams)
 			sub->last = now;
 		sub->datagrams = c.datagrams;
@@ -784,7 +785,7 @@ rate_sample(struct session *s, int64_t now)
 
 	if (seconds < 1)
 		return;
-	supply_counts(s->supply, s->part, &c);
+	recording_input_counts(s->input, s->part, &c);
 	bytes = c.bytes - s->sampled_bytes;
 	s->rate = (double)bytes * 8 / seconds;
 	s->sampled = now;
@@ -797,29 +798,29 @@ rate_sample(struct session *s, int64_t now)
 static void
 armed_look(struct session *s, int64_t now)
 {
-	supply_age(s->supply, s->part, now);
-	if (s->when.data ? atomic_load(&s->supply->opened)
+	recording_input_age(s->input, s->part, now);
+	if (s->when.data ? atomic_load(&s->input->opened)
 			 : now >= s->when.start)
 		session_start(s);
 }
 
-/* Ends when its time is over, or when its supply has ended: the gate closed by
- * itself, or another part was stopped. */
+/* Ends when its time is over, or when its recording input has ended: the gate
+ * closed by itself, or another part was stopped. */
 static void
 end_look(struct session *s, int64_t now)
 {
-	if ((s->stop_at && now >= s->stop_at) || supply_flushed(s->supply))
-		session_stop(s,
-			     s->supply->stopped ? s->supply->stopped : "time");
-	if (s->supply->stopped)
-		session_stop(s, s->supply->stopped);
+	if ((s->stop_at && now >= s->stop_at) ||
+	    recording_input_flushed(s->input))
+		session_stop(s, s->input->stopped ? s->input->stopped : "time");
+	if (s->input->stopped)
+		session_stop(s, s->input->stopped);
 }
 
 void
 session_step(struct session *s, int64_t now)
 {
 	rate_sample(s, now);
-	supply_fill(s->supply);
+	recording_input_fill(s->input);
 	if (s->state == SESSION_ARMED)
 		armed_look(s, now);
 	if (s->state == SESSION_BEGINNING)
@@ -828,7 +829,7 @@ session_step(struct session *s, int64_t now)
 		disks_look(s);
 	end_look(s, now);
 	if (s->state == SESSION_STOPPING && jobs_done(s) &&
-	    supply_flushed(s->supply))
+	    recording_input_flushed(s->input))
 		s->state = s->cancelled ? SESSION_ENDED : SESSION_WRITING;
 	if (s->state == SESSION_WRITING)
 		writing_look(s, now);

@@ -11,7 +11,7 @@
 #include "base/fault.h"
 #include "daemon/disks/disk_set.h"
 #include "daemon/sessions/kernel.h"
-#include "daemon/sessions/supply.h"
+#include "daemon/sessions/recording_input.h"
 #include "flow/output/output.h"
 #include "flow/write/writer.h"
 
@@ -39,8 +39,8 @@
  *   CLOSING    writers put the totals at the end of their indexes
  *   ENDED      everything is durable; session_free may be called
  *
- * The event loop's thread owns it.  Receivers and writers use parts of supply
- * and output, as those headers say.
+ * The event loop's thread owns it.  Receivers and writers use parts of their
+ * inputs and output, as those headers say.
  */
 enum session_state {
 	SESSION_ARMED,
@@ -84,9 +84,9 @@ enum { SESSION_NAME = 160 };
 
 struct session {
 	const struct session_host *host;
-	struct stream *stream; /* borrowed from `in` */
-	struct reception *in;  /* borrowed from `supply` */
-	struct supply *supply;
+	struct stream *stream;	 /* borrowed from `in` */
+	struct stream_input *in; /* borrowed from `input` */
+	struct recording_input *input;
 	unsigned part; /* number of the part of a split stream */
 	unsigned id;
 	unsigned scan; /* number of the schedule's scan; 0: a client's order */
@@ -101,7 +101,7 @@ struct session {
 	unsigned left;	    /* WRITING: blocks in flight at the last look */
 	int64_t left_since; /* ns, steady: when `left` last changed */
 
-	struct format_shape *shape; /* owned by the reception */
+	struct format_shape *shape; /* owned by the stream input */
 	json_t *head;
 	/* counted reference; writers may hold it longer */
 	struct output *output;
@@ -140,7 +140,7 @@ struct session_args {
 	const char *name;
 	struct session_when when;
 	unsigned scan;
-	bool later; /* see supply_open */
+	bool later; /* see recording_input_open */
 	/* an interrupted recording of the name goes on; parts that are on no
 	 * disk begin anew */
 	bool resume;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A relay is what a session is for a recording, without the part for disks: the
- * supply hands its blocks to the source of a sender, and neither waits for the
- * other.
+ * recording input hands its blocks to the source of a sender, and neither waits
+ * for the other.
  */
 #include "daemon/transfers/relay.h"
 
@@ -13,7 +13,7 @@
 
 struct relay {
 	const struct session_host *host;
-	struct supply *supply;
+	struct recording_input *input;
 	struct source_relay *source;
 	bool given; /* the source was given to a sender */
 	bool ended; /* no more blocks will come */
@@ -46,7 +46,7 @@ dropped(void *arg)
 {
 	struct counts c;
 
-	supply_counts(arg, 0, &c);
+	recording_input_counts(arg, 0, &c);
 	return c.drop[DROP_NO_BUFFER];
 }
 
@@ -74,21 +74,23 @@ refused(const struct relay_args *a, struct fault *fault)
 }
 
 static int
-supply_make(struct relay *r, const struct relay_args *a, struct fault *fault)
+recording_input_make(struct relay *r, const struct relay_args *a,
+		     struct fault *fault)
 {
 	const struct session_host *host = r->host;
-	struct reception *in = a->stream->reception;
+	struct stream_input *in = a->stream->input;
 	int err = 0;
 
 	if (in)
-		reception_hold(in);
+		stream_input_hold(in);
 	else
-		err = reception_open(&in, a->stream, a->name,
-				     host->receivers->n, fault);
+		err = stream_input_open(&in, a->stream, a->name,
+					host->receivers->n, fault);
 	if (err)
 		return err;
-	err = supply_open_passing(&r->supply, in, host->arena, a->name, fault);
-	reception_put(in); /* the supply holds it now */
+	err = recording_input_open_passing(&r->input, in, host->arena, a->name,
+					   fault);
+	stream_input_put(in); /* the recording input holds it now */
 	return err;
 }
 
@@ -98,12 +100,12 @@ source_make(struct relay *r, const struct relay_args *a, struct fault *fault)
 	const struct stream *stream = a->stream;
 	struct source_relay_args args = {
 		.format = stream->format,
-		.shape = reception_shape(r->supply->in, 0),
+		.shape = stream_input_shape(r->input->in, 0),
 		.subs = stream->plan.subs,
 		.fill = stream->fill,
 		.start_ns = clock_now(),
 		.dropped = dropped,
-		.arg = r->supply,
+		.arg = r->input,
 	};
 
 	if (a->when.start)
@@ -119,16 +121,18 @@ static int
 feed_make_of(struct relay *r, const struct relay_args *a, struct fault *fault)
 {
 	int64_t now = clock_steady();
-	struct supply_args from = {
+	struct recording_input_args from = {
 		.gate = { .open = a->when.start ? a->when.start : now,
 			  .close = a->when.stop ? a->when.stop : INT64_MAX },
 		.lesser = true,
 		.changed = changed,
 		.arg = (void *)r->host,
 	};
-	struct supply_out out = { block_out, r->source };
+	struct recording_input_out out = { block_out, r->source };
 
-	return supply_feed(r->supply, &from, &out) < 0 ? no_memory(fault) : 0;
+	return recording_input_feed(r->input, &from, &out) < 0
+		   ? no_memory(fault)
+		   : 0;
 }
 
 int
@@ -144,7 +148,7 @@ relay_open(struct relay **relay, const struct session_host *host,
 	if (!r)
 		return no_memory(fault);
 	r->host = host;
-	err = supply_make(r, args, fault);
+	err = recording_input_make(r, args, fault);
 	if (!err)
 		err = source_make(r, args, fault);
 	if (!err)
@@ -167,42 +171,42 @@ relay_source(struct relay *r)
 void
 relay_begin(struct relay *r)
 {
-	supply_begin(r->supply, r->host->receivers);
+	recording_input_begin(r->input, r->host->receivers);
 }
 
 void
 relay_stop(struct relay *r, const char *why)
 {
-	supply_stop(r->supply, why);
+	recording_input_stop(r->input, why);
 }
 
 void
 relay_stop_at(struct relay *r, int64_t at)
 {
-	struct gate gate = r->supply->gate;
+	struct gate gate = r->input->gate;
 
-	if (r->supply->stopped)
+	if (r->input->stopped)
 		return;
 	gate.close = at ? at : INT64_MAX;
-	supply_gate(r->supply, &gate);
+	recording_input_gate(r->input, &gate);
 }
 
 /*
- * Ends the source once all blocks are in it: supply_flushed() reads with
- * acquire what the receivers released.
+ * Ends the source once all blocks are in it: recording_input_flushed() reads
+ * with acquire what the receivers released.
  */
 bool
 relay_step(struct relay *r, int64_t now)
 {
 	(void)now;
-	if (r->ended || !r->supply->begun || !supply_flushed(r->supply))
+	if (r->ended || !r->input->begun || !recording_input_flushed(r->input))
 		return r->ended;
 	r->ended = true;
 	source_relay_end(r->source);
 	return true;
 }
 
-/* Drop the source first: its counters are in the supply. */
+/* Drop the source first: its counters are in the recording input. */
 void
 relay_free(struct relay *r)
 {
@@ -214,7 +218,7 @@ relay_free(struct relay *r)
 		source_relay_drop(r->source);
 	}
 	source_close(unused);
-	if (r->supply)
-		supply_put(r->supply);
+	if (r->input)
+		recording_input_put(r->input);
 	free(r);
 }

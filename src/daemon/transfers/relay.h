@@ -10,10 +10,10 @@
 #include "flow/source/source_relay.h"
 
 /*
- * A relay passes a stream on without recording it: a supply (daemon/sessions:
- * the packets of a stream for one user) whose blocks go to the source of a
- * sender instead of to an output on disks.  It has memory of its own, and
- * shares the stream's sockets with recordings.
+ * A relay passes a stream on without recording it: a recording input
+ * (daemon/sessions: the packets of a stream for one user) whose blocks go to
+ * the source of a sender instead of to an output on disks.  It has memory of
+ * its own, and shares the stream's sockets with recordings.
  *
  *   relay_open -> relay_source -> relay_begin -> ... relay_stop, or its time
  *   -> relay_step returns true -> relay_free

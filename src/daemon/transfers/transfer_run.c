@@ -115,7 +115,7 @@ live_make(struct session *s, const struct transfer *t, struct source **source,
 {
 	const struct source_live_args args = {
 		.output = s->output,
-		.pool = s->supply->pool,
+		.pool = s->input->pool,
 		.disk = *source,
 		.start_ns = s->start_ns,
 		.sub = t->o.choice.sub,

@@ -3,14 +3,14 @@
  * Memory can be refused, so it is borrowed first.  Feeds are made when their
  * sessions exist, and joined to their receivers last, when nothing can fail.
  *
- * Makes the feeds of a supply, with the places of each (reception_places).  A
- * place that several threads feed is shared (flow/slots/shared.h); each thread
- * has a handle of it.
+ * Makes the feeds of a recording input, with the places of each
+ * (stream_input_places).  A place that several threads feed is shared
+ * (flow/slots/shared.h); each thread has a handle of it.
  *
- * Counters of a supply, summed over its receiver threads.  While packets arrive
- * the numbers may be one batch apart.
+ * Counters of a recording input, summed over its receiver threads.  While
+ * packets arrive the numbers may be one batch apart.
  */
-#include "daemon/sessions/supply.h"
+#include "daemon/sessions/recording_input.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@
 #include "flow/slots/shared.h"
 
 static void
-list_add(struct supply *s)
+list_add(struct recording_input *s)
 {
-	struct supply **at = &s->in->supplies;
+	struct recording_input **at = &s->in->recordings;
 
 	while (*at)
 		at = &(*at)->next;
@@ -32,9 +32,9 @@ list_add(struct supply *s)
 }
 
 static void
-list_remove(struct supply *s)
+list_remove(struct recording_input *s)
 {
-	struct supply **at = &s->in->supplies;
+	struct recording_input **at = &s->in->recordings;
 
 	while (*at != s)
 		at = &(*at)->next;
@@ -42,7 +42,7 @@ list_remove(struct supply *s)
 }
 
 static void
-supply_close(struct supply *s)
+recording_input_close(struct recording_input *s)
 {
 	list_remove(s);
 	for (unsigned k = 0; s->share && k < s->in->shares; k++)
@@ -55,20 +55,21 @@ supply_close(struct supply *s)
 		s->changed(s->arg);
 	free(s->part);
 	free(s->share);
-	reception_put(s->in);
+	stream_input_put(s->in);
 	free(s);
 }
 
 static int
-open_with(struct supply **supply, struct reception *in, struct arena *arena,
-	  struct block_pool_args blocks, bool later, struct fault *fault)
+open_with(struct recording_input **input, struct stream_input *in,
+	  struct arena *arena, struct block_pool_args blocks, bool later,
+	  struct fault *fault)
 {
-	struct supply *s = calloc(1, sizeof *s);
+	struct recording_input *s = calloc(1, sizeof *s);
 	int err;
 
 	if (!s)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	reception_hold(in);
+	stream_input_hold(in);
 	s->in = in;
 	list_add(s);
 	snprintf(s->name, sizeof s->name, "%s", blocks.who);
@@ -82,25 +83,26 @@ open_with(struct supply **supply, struct reception *in, struct arena *arena,
 	if (err && later && s->share && s->part)
 		err = block_pool_borrow_later(arena, &s->pool, &blocks, fault);
 	if (err) {
-		supply_close(s);
+		recording_input_close(s);
 		return err;
 	}
 	for (unsigned k = 0; k < in->shares; k++)
-		s->share[k].supply = s;
-	*supply = s;
+		s->share[k].input = s;
+	*input = s;
 	return 0;
 }
 
 int
-supply_open(struct supply **supply, struct reception *in, struct arena *arena,
-	    const char *name, bool later, struct fault *fault)
+recording_input_open(struct recording_input **input, struct stream_input *in,
+		     struct arena *arena, const char *name, bool later,
+		     struct fault *fault)
 {
 	struct block_pool_args blocks = stream_pool_args(in->stream);
 	int err;
 
 	blocks.who = name;
-	err = open_with(supply, in, arena, blocks, later, fault);
-	if (!err && !block_pool_filled((*supply)->pool))
+	err = open_with(input, in, arena, blocks, later, fault);
+	if (!err && !block_pool_filled((*input)->pool))
 		log_line(LEVEL_WARN, name,
 			 "another recording still has the memory for it: what "
 			 "arrives after its start, and before that one has "
@@ -109,7 +111,7 @@ supply_open(struct supply **supply, struct reception *in, struct arena *arena,
 }
 
 void
-supply_fill(struct supply *s)
+recording_input_fill(struct recording_input *s)
 {
 	if (block_pool_filled(s->pool) || block_pool_fill(s->pool) < 0)
 		return;
@@ -117,30 +119,31 @@ supply_fill(struct supply *s)
 }
 
 int
-supply_open_passing(struct supply **supply, struct reception *in,
-		    struct arena *arena, const char *name, struct fault *fault)
+recording_input_open_passing(struct recording_input **input,
+			     struct stream_input *in, struct arena *arena,
+			     const char *name, struct fault *fault)
 {
 	struct block_pool_args blocks = stream_pool_args(in->stream);
 	int err;
 
 	blocks.who = name;
 	blocks.quantum = 0;
-	err = open_with(supply, in, arena, blocks, false, fault);
+	err = open_with(input, in, arena, blocks, false, fault);
 	if (!err)
-		(*supply)->passing = true;
+		(*input)->passing = true;
 	return err;
 }
 
 void
-supply_put(struct supply *s)
+recording_input_put(struct recording_input *s)
 {
 	if (s->users && --s->users)
 		return;
-	supply_close(s);
+	recording_input_close(s);
 }
 
 static bool
-is_open(const struct supply *s)
+is_open(const struct recording_input *s)
 {
 	return s->gate.data ? atomic_load(&s->opened)
 			    : s->gate.open <= clock_steady();
@@ -149,9 +152,9 @@ is_open(const struct supply *s)
 static const char *
 name_of(const struct stream *stream, bool open)
 {
-	const struct reception *in = stream->reception;
+	const struct stream_input *in = stream->input;
 
-	for (const struct supply *s = in ? in->supplies : NULL; s;
+	for (const struct recording_input *s = in ? in->recordings : NULL; s;
 	     s = s->next) {
 		if (!s->passing && is_open(s) == open)
 			return s->name;
@@ -160,13 +163,13 @@ name_of(const struct stream *stream, bool open)
 }
 
 const char *
-supply_recording(const struct stream *stream)
+recording_input_recording(const struct stream *stream)
 {
 	return name_of(stream, true);
 }
 
 const char *
-supply_armed(const struct stream *stream)
+recording_input_armed(const struct stream *stream)
 {
 	return name_of(stream, false);
 }
@@ -174,15 +177,15 @@ supply_armed(const struct stream *stream)
 /* ---- running ---------------------------------------------------------- */
 
 void
-supply_begin(struct supply *s, struct receivers *receivers)
+recording_input_begin(struct recording_input *s, struct receivers *receivers)
 {
-	struct reception *in = s->in;
+	struct stream_input *in = s->in;
 
 	if (s->begun)
 		return;
 	s->begun = true;
 	atomic_store(&s->left, in->shares);
-	reception_begin(in, receivers);
+	stream_input_begin(in, receivers);
 	for (unsigned k = 0; k < in->shares; k++) {
 		if (receiver_feed(in->share[k].member->receiver,
 				  s->share[k].feed) < 0)
@@ -193,7 +196,7 @@ supply_begin(struct supply *s, struct receivers *receivers)
 }
 
 void
-supply_gate(struct supply *s, const struct gate *gate)
+recording_input_gate(struct recording_input *s, const struct gate *gate)
 {
 	s->gate = *gate;
 	for (unsigned k = 0; k < s->in->shares; k++)
@@ -205,7 +208,7 @@ supply_gate(struct supply *s, const struct gate *gate)
 /* Closes the gate now.  A gate by data time becomes one by arrival, since
  * nobody knows which time the data have reached. */
 void
-supply_stop(struct supply *s, const char *why)
+recording_input_stop(struct recording_input *s, const char *why)
 {
 	struct gate gate = s->gate;
 	int64_t now = clock_steady();
@@ -218,11 +221,11 @@ supply_stop(struct supply *s, const char *why)
 	if (gate.close < now)
 		return;
 	gate.close = now;
-	supply_gate(s, &gate);
+	recording_input_gate(s, &gate);
 }
 
 void
-supply_cancel(struct supply *s, const char *why)
+recording_input_cancel(struct recording_input *s, const char *why)
 {
 	struct gate gate = { .open = INT64_MAX, .close = INT64_MIN };
 
@@ -231,13 +234,13 @@ supply_cancel(struct supply *s, const char *why)
 		if (s->part[i].backlog)
 			backlog_drop(s->part[i].backlog);
 	}
-	supply_gate(s, &gate);
+	recording_input_gate(s, &gate);
 }
 
 /* Warns if less was kept from before the start than asked for; that is no
  * error. */
 static void
-backlog_tell(const struct supply *s, struct backlog *b)
+backlog_tell(const struct recording_input *s, struct backlog *b)
 {
 	char kept[UNITS_TEXT], keep[UNITS_TEXT];
 	int64_t ns = backlog_kept(b);
@@ -252,7 +255,7 @@ backlog_tell(const struct supply *s, struct backlog *b)
 }
 
 void
-supply_release(struct supply *s, unsigned part)
+recording_input_release(struct recording_input *s, unsigned part)
 {
 	struct backlog *b = s->part[part].backlog;
 
@@ -263,14 +266,14 @@ supply_release(struct supply *s, unsigned part)
 }
 
 void
-supply_age(struct supply *s, unsigned part, int64_t now)
+recording_input_age(struct recording_input *s, unsigned part, int64_t now)
 {
 	if (s->part[part].backlog)
 		backlog_age(s->part[part].backlog, now);
 }
 
 bool
-supply_flushed(struct supply *s)
+recording_input_flushed(struct recording_input *s)
 {
 	return atomic_load_explicit(&s->left, memory_order_acquire) == 0;
 }
@@ -281,13 +284,13 @@ supply_flushed(struct supply *s)
 static void
 share_done(void *arg)
 {
-	const struct supply_share *share = arg;
-	struct supply *s = share->supply;
+	const struct recording_input_share *share = arg;
+	struct recording_input *s = share->input;
 	void (*changed)(void *arg) = s->changed;
 	void *to = s->arg;
 
-	/* The event loop may free the supply as soon as the last share is done,
-	 * so copy first what is used after. */
+	/* The event loop may free the recording input as soon as the last share
+	 * is done, so copy first what is used after. */
 	if (atomic_fetch_sub_explicit(&s->left, 1, memory_order_acq_rel) == 1)
 		changed(to);
 }
@@ -297,8 +300,8 @@ share_done(void *arg)
 static void
 share_opened(void *arg)
 {
-	const struct supply_share *share = arg;
-	struct supply *s = share->supply;
+	const struct recording_input_share *share = arg;
+	struct recording_input *s = share->input;
 
 	for (unsigned i = 0; i < s->in->stream->keys; i++) {
 		if (s->part[i].backlog)
@@ -312,13 +315,14 @@ share_opened(void *arg)
 static void
 block_wait(void *arg, struct block *b)
 {
-	const struct supply_part *part = arg;
+	const struct recording_input_part *part = arg;
 
 	backlog_put(part->backlog, b, clock_steady());
 }
 
 static int
-part_wait(struct supply *s, struct supply_part *part, int64_t keep)
+part_wait(struct recording_input *s, struct recording_input_part *part,
+	  int64_t keep)
 {
 	struct backlog_args args = { .keep = keep,
 				     .pool = s->pool,
@@ -338,10 +342,10 @@ part_wait(struct supply *s, struct supply_part *part, int64_t keep)
  * count as substreams in the pool, so that each gets its fair number of
  * blocks. */
 static struct place_args
-place_of(struct supply *s, unsigned k, unsigned i)
+place_of(struct recording_input *s, unsigned k, unsigned i)
 {
 	const struct stream *stream = s->in->stream;
-	struct supply_part *part = &s->part[stream->split ? i : 0];
+	struct recording_input_part *part = &s->part[stream->split ? i : 0];
 	struct place_args place = { .format = stream->format,
 				    .shape = &s->in->share[k].shape,
 				    .geometry = &stream->geometry,
@@ -368,7 +372,7 @@ place_of(struct supply *s, unsigned k, unsigned i)
 /* Makes the handles of all substreams for all shares: handle[k * subs + i] is
  * share k's handle of substream i. */
 static int
-handles_make(struct supply *s, struct place **handle)
+handles_make(struct recording_input *s, struct place **handle)
 {
 	unsigned subs = s->in->stream->plan.subs, threads = s->in->shares;
 	struct place **one = calloc(threads, sizeof(struct place *));
@@ -386,10 +390,10 @@ handles_make(struct supply *s, struct place **handle)
 }
 
 static int
-share_feed(struct supply *s, unsigned k, const struct supply_args *from,
-	   struct place **ready)
+share_feed(struct recording_input *s, unsigned k,
+	   const struct recording_input_args *from, struct place **ready)
 {
-	unsigned n = reception_places(s->in, k);
+	unsigned n = stream_input_places(s->in, k);
 	struct place_args *place = calloc(n, sizeof *place);
 	struct feed_args args = { .name = s->name,
 				  .place = place,
@@ -414,7 +418,7 @@ share_feed(struct supply *s, unsigned k, const struct supply_args *from,
 /* Makes the feeds of packet rings: every thread brings packets of every
  * substream, so they share the places. */
 static int
-shared_feed(struct supply *s, const struct supply_args *args)
+shared_feed(struct recording_input *s, const struct recording_input_args *args)
 {
 	unsigned subs = s->in->stream->plan.subs, shares = s->in->shares, k = 0;
 	struct place **handle =
@@ -436,8 +440,9 @@ shared_feed(struct supply *s, const struct supply_args *args)
 }
 
 int
-supply_feed(struct supply *s, const struct supply_args *args,
-	    const struct supply_out *out)
+recording_input_feed(struct recording_input *s,
+		     const struct recording_input_args *args,
+		     const struct recording_input_out *out)
 {
 	int err = 0;
 
@@ -471,20 +476,22 @@ counts_add(struct counts *to, struct counts_shown *from)
 }
 
 void
-supply_counts(struct supply *s, unsigned part, struct counts *c)
+recording_input_counts(struct recording_input *s, unsigned part,
+		       struct counts *c)
 {
 	*c = (struct counts){ 0 };
 	if (s->in->own)
 		counts_add(c, &s->share[0].feed->shown[part]);
 	for (unsigned k = 0; k < s->in->shares && !s->in->own; k++)
-		for (unsigned i = 0; i < reception_places(s->in, k); i++)
+		for (unsigned i = 0; i < stream_input_places(s->in, k); i++)
 			counts_add(c, &s->share[k].feed->shown[i]);
 	if (s->part[part].backlog)
 		backlog_counts(s->part[part].backlog, c);
 }
 
 void
-supply_sub_counts(struct supply *s, unsigned sub, struct counts *c)
+recording_input_sub_counts(struct recording_input *s, unsigned sub,
+			   struct counts *c)
 {
 	unsigned shares = s->in->shares;
 
@@ -499,7 +506,7 @@ supply_sub_counts(struct supply *s, unsigned sub, struct counts *c)
 }
 
 uint64_t
-supply_overruns(struct supply *s)
+recording_input_overruns(struct recording_input *s)
 {
 	uint64_t n = 0;
 
@@ -509,10 +516,10 @@ supply_overruns(struct supply *s)
 }
 
 void
-supply_look(struct supply *s, unsigned source, struct receive_counts *counts,
-	    unsigned *sub)
+recording_input_look(struct recording_input *s, unsigned source,
+		     struct receive_counts *counts, unsigned *sub)
 {
-	struct reception *in = s->in;
+	struct stream_input *in = s->in;
 	struct feed_view view;
 	unsigned k = 0;
 

@@ -3,7 +3,7 @@
  * Opening can be refused, so all sockets are opened first, share by share.  The
  * receiver threads are chosen when the first recording begins.
  */
-#include "daemon/sessions/reception.h"
+#include "daemon/sessions/stream_input.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ shares_of(const struct stream *stream, unsigned receivers)
 /* Makes a shape for each part: of its one VDIF thread, or of its station with
  * all threads. */
 static int
-own_make(struct reception *in, int64_t around)
+own_make(struct stream_input *in, int64_t around)
 {
 	const struct stream *stream = in->stream;
 
@@ -63,7 +63,7 @@ own_make(struct reception *in, int64_t around)
 }
 
 static int
-shares_make(struct reception *in, unsigned receivers)
+shares_make(struct stream_input *in, unsigned receivers)
 {
 	int64_t around = clock_now() / 1000000000;
 
@@ -79,10 +79,10 @@ shares_make(struct reception *in, unsigned receivers)
 }
 
 static int
-share_open(struct reception *in, unsigned k, struct fault *fault)
+share_open(struct stream_input *in, unsigned k, struct fault *fault)
 {
 	const struct stream *stream = in->stream;
-	struct reception_share *share = &in->share[k];
+	struct stream_input_share *share = &in->share[k];
 	char why[320] = "";
 	struct receive_args args = { .host = &in->log,
 				     .options = stream->receive_options,
@@ -111,7 +111,7 @@ share_open(struct reception *in, unsigned k, struct fault *fault)
 }
 
 unsigned
-reception_places(const struct reception *in, unsigned k)
+stream_input_places(const struct stream_input *in, unsigned k)
 {
 	const struct stream *stream = in->stream;
 
@@ -123,7 +123,7 @@ reception_places(const struct reception *in, unsigned k)
 }
 
 static int
-share_take(struct reception *in, unsigned k, struct fault *fault)
+share_take(struct stream_input *in, unsigned k, struct fault *fault)
 {
 	static const enum intake_by by[] = {
 		[SPLIT_NONE] = INTAKE_SOURCE,
@@ -138,7 +138,7 @@ share_take(struct reception *in, unsigned k, struct fault *fault)
 				    .format = stream->format,
 				    .shape = &in->share[k].shape,
 				    .slots = stream->geometry.slots,
-				    .places = reception_places(in, k),
+				    .places = stream_input_places(in, k),
 				    .rings = rings,
 				    .shares = rings ? 1 : in->shares,
 				    .late = stream->plan.late,
@@ -152,10 +152,10 @@ share_take(struct reception *in, unsigned k, struct fault *fault)
 }
 
 static void
-reception_close(struct reception *in)
+stream_input_close(struct stream_input *in)
 {
 	for (unsigned k = 0; in->share && k < in->shares; k++) {
-		struct reception_share *share = &in->share[k];
+		struct stream_input_share *share = &in->share[k];
 
 		if (share->member)
 			receivers_remove(share->member, share->intake->sources);
@@ -171,10 +171,10 @@ reception_close(struct reception *in)
 }
 
 int
-reception_open(struct reception **reception, struct stream *stream,
-	       const char *name, unsigned receivers, struct fault *fault)
+stream_input_open(struct stream_input **input, struct stream *stream,
+		  const char *name, unsigned receivers, struct fault *fault)
 {
-	struct reception *in = calloc(1, sizeof *in);
+	struct stream_input *in = calloc(1, sizeof *in);
 	int err;
 
 	if (!in)
@@ -189,31 +189,31 @@ reception_open(struct reception **reception, struct stream *stream,
 	for (unsigned k = 0; k < in->shares && !err; k++)
 		err = share_take(in, k, fault);
 	if (err) {
-		reception_close(in);
+		stream_input_close(in);
 		return err;
 	}
-	stream->reception = in;
-	*reception = in;
+	stream->input = in;
+	*input = in;
 	return 0;
 }
 
 void
-reception_hold(struct reception *in)
+stream_input_hold(struct stream_input *in)
 {
 	in->users++;
 }
 
 void
-reception_put(struct reception *in)
+stream_input_put(struct stream_input *in)
 {
 	if (--in->users)
 		return;
-	in->stream->reception = NULL;
-	reception_close(in);
+	in->stream->input = NULL;
+	stream_input_close(in);
 }
 
 void
-reception_begin(struct reception *in, struct receivers *receivers)
+stream_input_begin(struct stream_input *in, struct receivers *receivers)
 {
 	/* Threads that share the packets of one sequence must be different
 	 * threads. */
@@ -228,19 +228,19 @@ reception_begin(struct reception *in, struct receivers *receivers)
 }
 
 struct format_shape *
-reception_shape(struct reception *in, unsigned part)
+stream_input_shape(struct stream_input *in, unsigned part)
 {
 	return in->own ? &in->own[part] : &in->share[0].shape;
 }
 
 bool
-reception_learning(struct reception *in)
+stream_input_learning(struct stream_input *in)
 {
 	return atomic_load(&in->share[0].intake->learning);
 }
 
 unsigned
-reception_sources(const struct reception *in)
+stream_input_sources(const struct stream_input *in)
 {
 	unsigned n = 0;
 
