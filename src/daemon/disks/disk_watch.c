@@ -286,7 +286,7 @@ disk_watch_start(struct disk_watch **watch, const struct option_texts *patterns,
 void
 disk_watch_stop(struct disk_watch *s)
 {
-	/* One that hangs is left behind: the process is ending. */
+	/* A thread that hangs is left behind: the process is ending. */
 	if (s && worker_stop(s->worker, NS_SECOND))
 		disk_watch_free(s);
 }

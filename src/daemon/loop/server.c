@@ -15,8 +15,6 @@
  * that takes this byte gets them.  So earlier bytes are sent first, and a line
  * with descriptors begins a call of its own.
  */
-#include "config.h"
-
 #include "daemon/loop/server.h"
 
 #include <errno.h>

@@ -135,7 +135,7 @@ static const char help[] =
     "SIGTERM or SIGINT stops what is being recorded, makes it durable, and\n"
     "ends the daemon.  See spated(8) and spate.conf(5).\n";
 
-struct options {
+struct command_line {
 	const char *conf;
 	bool check;
 	bool verbose;
@@ -208,7 +208,7 @@ is(const char *word, const char *brief, const char *full)
 /* Returns -1 to go on, else the exit status.  Read by hand, because the `struct
  * option` of getopt_long clashes with the contract's. */
 static int
-options_read(struct options *o, int argc, char **argv)
+options_read(struct command_line *o, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		if (is(argv[i], "-c", "--conf") && i + 1 < argc) {
@@ -239,7 +239,7 @@ options_read(struct options *o, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct options o = { .conf = SPATE_CONF };
+	struct command_line o = { .conf = SPATE_CONF };
 	int status = options_read(&o, argc, argv);
 
 	if (status >= 0)

@@ -65,10 +65,10 @@ sweep_edge(const struct sweep *w, int64_t time)
 	return (unsigned)(at - w->edge);
 }
 
-struct range
+struct stretches
 sweep_range(const struct sweep *w, int64_t from, int64_t to)
 {
-	return (struct range){ sweep_edge(w, from), sweep_edge(w, to) };
+	return (struct stretches){ sweep_edge(w, from), sweep_edge(w, to) };
 }
 
 /* ---- the order of precedence ---------------------------------------- */
@@ -122,15 +122,15 @@ rivals_find(struct sweep *w, unsigned place, const struct takers *t)
 /* ---- taking ----------------------------------------------------------- */
 
 void
-sweep_add(uint64_t *to, struct range r, uint64_t more)
+sweep_add(uint64_t *to, struct stretches r, uint64_t more)
 {
 	for (unsigned i = r.first; i < r.end; i++)
 		to[i] += more;
 }
 
 static void
-take_stretches(uint64_t *to, struct takers *by, struct range r, uint64_t more,
-	       unsigned place)
+take_stretches(uint64_t *to, struct takers *by, struct stretches r,
+	       uint64_t more, unsigned place)
 {
 	sweep_add(to, r, more);
 	for (unsigned i = r.first; i < r.end && more; i++)
@@ -144,7 +144,8 @@ take_stretches(uint64_t *to, struct takers *by, struct range r, uint64_t more,
  * there is none.
  */
 static unsigned
-first_full(const uint64_t *used, struct range r, uint64_t more, uint64_t most)
+first_full(const uint64_t *used, struct stretches r, uint64_t more,
+	   uint64_t most)
 {
 	unsigned i = r.first;
 
@@ -177,7 +178,7 @@ fits_in(struct sweep *w, unsigned place, enum forecast_lack lack)
 	const uint64_t *used = memory ? w->memory : w->rate;
 	uint64_t more = memory ? s->memory : s->rate;
 	uint64_t most = memory ? w->a->memory : w->a->speed;
-	struct range r = sweep_range(w, begin_of(w, s), stop_of(w, s));
+	struct stretches r = sweep_range(w, begin_of(w, s), stop_of(w, s));
 	unsigned at = first_full(used, r, more, most), end = at, worst = at;
 	struct forecast_want want = { .has = most, .own = more, .most = most };
 
@@ -220,13 +221,13 @@ static void
 arm(struct sweep *w, unsigned place)
 {
 	struct forecast_scan *s = &w->scan[w->order[place]];
-	struct range r = sweep_range(w, arm_of(w, s), begin_of(w, s));
+	struct stretches r = sweep_range(w, arm_of(w, s), begin_of(w, s));
 	unsigned i = r.end;
 
 	while (i > r.first && w->memory[i - 1] + s->memory <= w->a->memory)
 		i--;
 	s->armed = w->edge[i];
-	take_stretches(w->memory, w->memory_by, (struct range){ i, r.end },
+	take_stretches(w->memory, w->memory_by, (struct stretches){ i, r.end },
 		       s->memory, place);
 	if (i == r.first || s->runs)
 		return;
@@ -248,7 +249,7 @@ static void
 take(struct sweep *w, unsigned place)
 {
 	const struct forecast_scan *s = &w->scan[w->order[place]];
-	struct range r = sweep_range(w, begin_of(w, s), stop_of(w, s));
+	struct stretches r = sweep_range(w, begin_of(w, s), stop_of(w, s));
 
 	take_stretches(w->memory, w->memory_by, r, s->memory, place);
 	take_stretches(w->rate, w->rate_by, r, s->rate, place);

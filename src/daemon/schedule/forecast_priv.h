@@ -33,7 +33,7 @@ struct sweep {
 };
 
 /* Stretches from `first` up to, not including, `end`. */
-struct range {
+struct stretches {
 	unsigned first, end;
 };
 
@@ -63,8 +63,8 @@ is_taken(const struct forecast_scan *s)
 
 /* forecast.c.  `time` must be an edge. */
 unsigned sweep_edge(const struct sweep *w, int64_t time);
-struct range sweep_range(const struct sweep *w, int64_t from, int64_t to);
-void sweep_add(uint64_t *to, struct range r, uint64_t more);
+struct stretches sweep_range(const struct sweep *w, int64_t from, int64_t to);
+void sweep_add(uint64_t *to, struct stretches r, uint64_t more);
 
 /*
  * forecast_sum.c: computes what only all scans together say; `by` has room for

@@ -325,7 +325,7 @@ const struct option_key scan_options[] = {
 };
 
 /* One group while it is read. */
-struct reading {
+struct scan_reading {
 	struct conf *conf;
 	config_setting_t *group;
 	struct said said;
@@ -343,7 +343,7 @@ no_memory(struct fault *fault)
 
 /* Finds a name to show for a scan that could not be read. */
 static void
-name_guess(struct reading *r)
+name_guess(struct scan_reading *r)
 {
 	const char *group = config_setting_name(r->group), *name = NULL;
 
@@ -357,7 +357,7 @@ name_guess(struct reading *r)
 }
 
 static int
-name_take(struct reading *r)
+name_take(struct scan_reading *r)
 {
 	const char *group = config_setting_name(r->group);
 	const char *name = r->said.name ? r->said.name : group;
@@ -381,8 +381,8 @@ name_take(struct reading *r)
 /* ---- times ----------------------------------------------------------- */
 
 static int
-time_take(struct reading *r, const char *key, const char *text, int64_t *ns,
-	  bool *data)
+time_take(struct scan_reading *r, const char *key, const char *text,
+	  int64_t *ns, bool *data)
 {
 	const char *plain = text + (*text == '@');
 	int err = *plain == '+' || !strcmp(plain, "now")
@@ -401,13 +401,13 @@ time_take(struct reading *r, const char *key, const char *text, int64_t *ns,
 }
 
 static int
-wrong(struct reading *r, const char *what)
+wrong(struct scan_reading *r, const char *what)
 {
 	return fault_set(r->fault, -EINVAL, "conf", "%s", what);
 }
 
 static int
-stop_take(struct reading *r)
+stop_take(struct scan_reading *r)
 {
 	struct scan *s = r->scan;
 	bool data;
@@ -441,7 +441,7 @@ stop_take(struct reading *r)
 }
 
 static int
-times_take(struct reading *r)
+times_take(struct scan_reading *r)
 {
 	int err;
 
@@ -466,7 +466,7 @@ times_take(struct reading *r)
 /* ---- streams and actions --------------------------------------------- */
 
 static int
-stream_take(struct reading *r, const char *stream)
+stream_take(struct scan_reading *r, const char *stream)
 {
 	struct scan *s = r->scan;
 
@@ -481,7 +481,7 @@ stream_take(struct reading *r, const char *stream)
 }
 
 static int
-streams_take(struct reading *r)
+streams_take(struct scan_reading *r)
 {
 	const struct scan_kind *kind = &scan_kinds[r->scan->action];
 	const struct said *said = &r->said;
@@ -503,7 +503,7 @@ streams_take(struct reading *r)
 }
 
 static int
-action_take(struct reading *r)
+action_take(struct scan_reading *r)
 {
 	struct scan *s = r->scan;
 	const struct scan_kind *kind;
@@ -531,7 +531,7 @@ action_take(struct reading *r)
 /* ---- a file ---------------------------------------------------------- */
 
 static int
-group_fill(struct reading *r)
+group_fill(struct scan_reading *r)
 {
 	struct conf_part part = { scan_options, &r->said };
 	int err;
@@ -551,7 +551,7 @@ group_fill(struct reading *r)
 }
 
 static int
-group_read(struct reading *r, const char *file)
+group_read(struct scan_reading *r, const char *file)
 {
 	char line[sizeof *r->fault];
 	int err;
@@ -576,7 +576,7 @@ group_add(struct scan_list *list, struct conf *conf, config_setting_t *group,
 	  const char *file, struct fault *fault)
 {
 	struct fault own = { 0 };
-	struct reading r = {
+	struct scan_reading r = {
 		.conf = conf, .group = group, .scan = scan_new(), .fault = &own
 	};
 	int err = r.scan ? group_read(&r, file) : -ENOMEM;

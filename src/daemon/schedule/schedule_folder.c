@@ -126,7 +126,7 @@ is_of(const struct scan *scan, const char *file)
  * A known scan with the name and start that it is found by: a merge may change
  * the scan's own start before later comparisons.
  */
-struct known {
+struct known_scan {
 	const char *name;
 	int64_t start;
 	struct scan *scan;
@@ -135,14 +135,14 @@ struct known {
 };
 
 struct known_list {
-	struct known *known;
+	struct known_scan *known;
 	unsigned n;
 };
 
 static int
 by_name(const void *a, const void *b)
 {
-	const struct known *x = a, *y = b;
+	const struct known_scan *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
 
 	if (order)
@@ -163,9 +163,9 @@ known_make(struct known_list *k, struct schedule *s)
 		struct scan *scan = s->scans.scan[i];
 
 		scan->kept = false;
-		k->known[i] = (struct known){ .name = scan->name,
-					      .start = scan->start,
-					      .scan = scan };
+		k->known[i] = (struct known_scan){ .name = scan->name,
+						   .start = scan->start,
+						   .scan = scan };
 	}
 	qsort(k->known, k->n, sizeof *k->known, by_name);
 	for (unsigned i = 0; i < k->n; i++)

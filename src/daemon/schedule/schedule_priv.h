@@ -31,7 +31,6 @@ struct schedule_file {
 			   * state file */
 	bool told;	  /* inotify reported that it is completely written */
 	bool seen;	  /* present in the current look at the folder */
-	bool gone;	  /* unused */
 	int64_t modified; /* steady ns of the last write to a file that is
 			   * still open; 0: none */
 	int64_t missing;  /* steady ns since when it is missing; 0: it is

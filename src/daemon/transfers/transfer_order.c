@@ -226,7 +226,7 @@ usage(struct fault *fault, const char *what, ...)
 /* ---- values ---------------------------------------------------------- */
 
 /* A request while it is read. */
-struct reading {
+struct order_reading {
 	const json_t *request;
 	struct transfer_order *o;
 	struct fault *fault;
@@ -234,7 +234,7 @@ struct reading {
 
 /* Returns the value of a key; NULL if it is missing or null. */
 static const json_t *
-value_of(const struct reading *r, const char *key)
+value_of(const struct order_reading *r, const char *key)
 {
 	const json_t *value = json_object_get(r->request, key);
 
@@ -242,7 +242,7 @@ value_of(const struct reading *r, const char *key)
 }
 
 static int
-text_read(const struct reading *r, const char *key, const char **text)
+text_read(const struct order_reading *r, const char *key, const char **text)
 {
 	const json_t *value = value_of(r, key);
 
@@ -252,7 +252,7 @@ text_read(const struct reading *r, const char *key, const char **text)
 }
 
 static int
-flag_read(const struct reading *r, const char *key, bool *flag)
+flag_read(const struct order_reading *r, const char *key, bool *flag)
 {
 	const json_t *value = value_of(r, key);
 
@@ -270,7 +270,7 @@ struct bounds {
 
 /* Reads a whole number; leaves `n` as it is if the key is missing. */
 static int
-number_read(const struct reading *r, const char *key, struct bounds b,
+number_read(const struct order_reading *r, const char *key, struct bounds b,
 	    long long *n)
 {
 	const json_t *value = value_of(r, key);
@@ -286,7 +286,7 @@ number_read(const struct reading *r, const char *key, struct bounds b,
 }
 
 static int
-span_read(const struct reading *r, const char *key, int64_t *ns)
+span_read(const struct order_reading *r, const char *key, int64_t *ns)
 {
 	const char *text;
 	int err = text_read(r, key, &text);
@@ -307,7 +307,7 @@ span_read(const struct reading *r, const char *key, int64_t *ns)
  * -EINVAL.
  */
 static int
-range_split(const struct reading *r, const char *key, char half[2][80])
+range_split(const struct order_reading *r, const char *key, char half[2][80])
 {
 	const char *text, *dots;
 	int err = text_read(r, key, &text);
@@ -331,7 +331,7 @@ range_split(const struct reading *r, const char *key, char half[2][80])
 
 /* Reads an absolute time of the data; "now" and "+30s" are refused. */
 static int
-time_read(const struct reading *r, const char *text, int64_t *ns)
+time_read(const struct order_reading *r, const char *text, int64_t *ns)
 {
 	if (!*text)
 		return 0;
@@ -345,7 +345,7 @@ time_read(const struct reading *r, const char *text, int64_t *ns)
 }
 
 static int
-range_read(const struct reading *r)
+range_read(const struct order_reading *r)
 {
 	struct send_choice *c = &r->o->choice;
 	char half[2][80];
@@ -362,7 +362,7 @@ range_read(const struct reading *r)
 }
 
 static int
-bytes_read(const struct reading *r)
+bytes_read(const struct order_reading *r)
 {
 	struct send_choice *c = &r->o->choice;
 	char half[2][80];
@@ -387,7 +387,7 @@ bytes_read(const struct reading *r)
 /* ---- choices --------------------------------------------------------- */
 
 static int
-threads_read(const struct reading *r)
+threads_read(const struct order_reading *r)
 {
 	const json_t *list = value_of(r, "threads"), *one;
 	size_t i, n = json_array_size(list);
@@ -413,7 +413,7 @@ threads_read(const struct reading *r)
 }
 
 static int
-strip_read(const struct reading *r)
+strip_read(const struct order_reading *r)
 {
 	const char *word = json_string_value(value_of(r, "strip"));
 	long long n = 0;
@@ -431,7 +431,7 @@ strip_read(const struct reading *r)
 }
 
 static int
-choice_read(const struct reading *r)
+choice_read(const struct order_reading *r)
 {
 	struct send_choice *c = &r->o->choice;
 	long long sub = -1, packet = 0;
@@ -462,7 +462,7 @@ choice_read(const struct reading *r)
 /* ---- how ------------------------------------------------------------- */
 
 static int
-rate_read(const struct reading *r)
+rate_read(const struct order_reading *r)
 {
 	const char *text;
 	int err = text_read(r, "rate", &text);
@@ -477,7 +477,7 @@ rate_read(const struct reading *r)
 }
 
 static int
-how_read(const struct reading *r)
+how_read(const struct order_reading *r)
 {
 	struct transfer_order *o = r->o;
 	long long connections = 0, priority = 0;
@@ -507,7 +507,7 @@ how_read(const struct reading *r)
 /* ---- what and where to ----------------------------------------------- */
 
 static int
-name_read(const struct reading *r)
+name_read(const struct order_reading *r)
 {
 	const char *key = r->o->relay ? "stream" : "name", *name;
 	int err = text_read(r, key, &name);
@@ -525,7 +525,7 @@ name_read(const struct reading *r)
 }
 
 static int
-to_read(const struct reading *r)
+to_read(const struct order_reading *r)
 {
 	const char *to;
 	int err = text_read(r, "to", &to);
@@ -545,7 +545,7 @@ to_read(const struct reading *r)
 
 /* Reads the name that a copy gets at the receiver. */
 static int
-as_read(const struct reading *r)
+as_read(const struct order_reading *r)
 {
 	const char *as;
 	int err = text_read(r, "as", &as);
@@ -575,7 +575,7 @@ int
 transfer_order_read(struct transfer_order *o, const json_t *request,
 		    const struct setup_send *send, struct fault *fault)
 {
-	const struct reading r = { request, o, fault };
+	const struct order_reading r = { request, o, fault };
 	bool relay = o->relay;
 	int err;
 

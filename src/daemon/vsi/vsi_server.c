@@ -493,12 +493,6 @@ vsi_server_fd(const struct vsi_server *s)
 }
 
 void
-vsi_server_allow(struct vsi_server *s, const struct option_texts *allow)
-{
-	s->args.allow = *allow;
-}
-
-void
 vsi_server_step(struct vsi_server *s)
 {
 	struct epoll_event event[EVENTS];

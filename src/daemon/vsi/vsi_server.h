@@ -59,11 +59,6 @@ int vsi_server_open(struct vsi_server **server,
 void vsi_server_close(struct vsi_server *s); /* NULL is allowed */
 
 /*
- * Replaces the allow list for new clients; its texts must outlive the server.
- */
-void vsi_server_allow(struct vsi_server *s, const struct option_texts *allow);
-
-/*
  * Returns an epoll descriptor: readable when vsi_server_step() has something to
  * do.
  */
