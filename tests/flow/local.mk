@@ -6,7 +6,7 @@ SH_LOG_COMPILER = bash
 FLOWS = $(FLOW_SHORT)
 
 FLOW_SHORT = \
-	%D%/record_vdif.sh \
+	%D%/record_formats.sh \
 	%D%/record_spead.sh \
 	%D%/record_cube.sh \
 	%D%/ports.sh \
@@ -49,11 +49,7 @@ FLOW_SHORT = \
 	%D%/conf_example.sh
 
 FLOW_LONG = \
-	%D%/record_raw.sh \
 	%D%/record_ways.sh \
-	%D%/record_edv2.sh \
-	%D%/record_mark5b.sh \
-	%D%/record_udpmon.sh \
 	%D%/gen_heaps.sh \
 	%D%/info_agrees.sh \
 	%D%/check.sh \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash source=tests/flow/functions.sh
 #
-# As record_vdif.sh, but four threads, and at the end of it stands a reader
+# As record_formats.sh, but four threads, and at the end of it stands a reader
 # that is not ours, and has never heard of spate:
 #
 #   gen --(VDIF, some lost)--> spated -> disks -> export -> baseband
