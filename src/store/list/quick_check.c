@@ -78,7 +78,7 @@ struct timed_packet {
 	uint16_t sub;
 	uint64_t sequence; /* relative to the run */
 	int64_t second;
-	uint32_t frame;
+	uint32_t frame, thread;
 };
 
 /* State of a quick check. */
@@ -362,16 +362,30 @@ is_backwards(struct clocks *c, const struct format_packet *p)
 	return back;
 }
 
+/*
+ * Keeps the first packet of a second, or better, the first of the same thread
+ * as in the first second: frames of all threads have one time, so packets
+ * counted from one thread's to another's would be too many or too few.
+ */
 static void
-take_mark(struct timed_packet *m, const struct packet_run *at, uint64_t slot,
+take_mark(struct timed_packet *m, const struct timed_packet *first,
+	  const struct packet_run *at, uint64_t slot,
 	  const struct format_packet *p)
 {
 	const struct index_record *r = &at->b->record;
 
-	if (m->there)
+	if (m->there &&
+	    (m->thread == first->thread || p->thread != first->thread))
 		return;
-	*m = (struct timed_packet){ true,      r->run,	r->sub, r->first + slot,
-				    p->second, p->frame };
+	*m = (struct timed_packet){
+		.there = true,
+		.run = r->run,
+		.sub = r->sub,
+		.sequence = r->first + slot,
+		.second = p->second,
+		.frame = p->frame,
+		.thread = p->thread,
+	};
 }
 
 static void
@@ -399,7 +413,7 @@ take_packet(struct check_state *l, unsigned i, const struct packet_run *at,
 							  << p.thread % 64;
 	take_station(s, p.station);
 	s->backwards += is_backwards(clocks, &p);
-	take_mark(&l->mark[i], at, slot, &p);
+	take_mark(&l->mark[i], &l->mark[0], at, slot, &p);
 }
 
 static void
