@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/export.h"
 #include "cli/show/site.h"
@@ -284,9 +285,9 @@ static void
 tell_sub(const struct copy *c)
 {
 	struct exporter *e = c->e;
-	json_t *line =
-	    json_pack("{s:s s:I s:I}", "file", c->file->path, "bytes",
-		      (json_int_t)c->written, "filled", (json_int_t)c->filled);
+	json_t *line = json_pack(
+	    "{s:o s:I s:I}", "file", text_json(c->file->path), "bytes",
+	    (json_int_t)c->written, "filled", (json_int_t)c->filled);
 
 	if (recording_facts(e->rec)->subs > 1)
 		json_object_set_new(line, "sub", json_integer(c->sub));

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/export.h"
 #include "store/disk/file.h"
 #include "store/read/cube.h"
@@ -359,8 +360,7 @@ map_json(const struct cube_file *p)
 	json_object_set_new(head, "spate", json_integer(1));
 	json_object_set_new(head, "recording",
 			    json_string(recording_facts(p->e->rec)->name));
-	json_object_set_new(head, "file",
-			    json_string(strrchr(p->path, '/') + 1));
+	json_object_set_new(head, "file", text_json(strrchr(p->path, '/') + 1));
 	json_object_set_new(head, "item_bytes", json_integer(item_bytes(p)));
 	return head;
 }
@@ -388,8 +388,8 @@ part_tell(const struct cube_file *p)
 	json_t *line = part_json(p);
 	uint64_t items = (p->t1 - p->t0 + 1) * (p->c1 - p->c0 + 1);
 
-	json_object_set_new(line, "file", json_string(p->path));
-	json_object_set_new(line, "presence", json_string(p->map_path));
+	json_object_set_new(line, "file", text_json(p->path));
+	json_object_set_new(line, "presence", text_json(p->map_path));
 	json_object_set_new(line, "bytes",
 			    json_integer((json_int_t)(items * item_bytes(p))));
 	json_object_set_new(line, "filled",

@@ -83,6 +83,11 @@ sums twice
 ideal "$work/ideal" good:0:600
 exported here "$work/ideal"
 
+# A file name that is not UTF-8 is told as well as JSON can.
+spate export here "$work"/odd$'\377' --json >"$work/line"
+same "bytes of a file of an odd name" "$(jq .bytes "$work/line")" \
+	"$(stat -c %s "$work"/odd$'\377')"
+
 # ---- two streams at once, and a port that is taken ------------------------
 
 spate record both --stream s,t --quiet
