@@ -320,7 +320,7 @@ waiting_lose(struct queue *queue, struct output *o)
 
 		if (!b)
 			return;
-		if (b->session != o && queue_put(queue, b, false) == 0)
+		if (b->session != o && queue_put(queue, b) == 0)
 			continue;
 		output_seal(b->session, b);
 		output_lost(b->session, b);

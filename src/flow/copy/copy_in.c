@@ -282,7 +282,7 @@ writing_begin(struct copy_in *c, const struct copy_blocks_args *args,
  */
 
 /* State of the search. */
-struct look {
+struct here_search {
 	struct copy_in *c;
 	struct recording *rec; /* NULL: no recording has the name */
 	bool keeps;	       /* the recording here must stay as it is */
@@ -343,7 +343,7 @@ disk_check(const struct copy_in *c, unsigned i, const json_t *head,
 }
 
 static int
-open_check(struct look *l, struct fault *fault)
+open_check(struct here_search *l, struct fault *fault)
 {
 	const struct recording_facts *f = recording_facts(l->rec);
 	struct copy_in *c = l->c;
@@ -367,7 +367,7 @@ open_check(struct look *l, struct fault *fault)
 }
 
 static int
-look_open(struct look *l, struct fault *fault)
+look_open(struct here_search *l, struct fault *fault)
 {
 	struct fault none = { 0 };
 	int err =
@@ -390,7 +390,7 @@ look_open(struct look *l, struct fault *fault)
 /* ---- is it good --------------------------------------------------------- */
 
 static void
-bad_add(struct look *l, uint64_t number)
+bad_add(struct here_search *l, uint64_t number)
 {
 	uint64_t *grown = l->bad;
 
@@ -410,7 +410,7 @@ bad_add(struct look *l, uint64_t number)
 static void
 found(void *arg, const struct verify_finding *f)
 {
-	struct look *l = arg;
+	struct here_search *l = arg;
 
 	switch (f->kind) {
 	case VERIFY_DAMAGED:
@@ -431,12 +431,10 @@ found(void *arg, const struct verify_finding *f)
 static void
 progress(void *arg, uint64_t done, uint64_t of)
 {
-	struct look *l = arg;
+	struct here_search *l = arg;
 
-	pthread_mutex_lock(&l->c->lock);
-	l->c->looked = done;
-	l->c->look_of = of;
-	pthread_mutex_unlock(&l->c->lock);
+	(void)done;
+	(void)of;
 	l->told(l->arg);
 }
 
@@ -449,7 +447,7 @@ by_value(const void *a, const void *b)
 }
 
 static int
-look_verify(struct look *l, struct fault *fault)
+look_verify(struct here_search *l, struct fault *fault)
 {
 	const struct verify_hooks hooks = { found, progress, l };
 	struct verify_report report = { 0 };
@@ -469,7 +467,7 @@ look_verify(struct look *l, struct fault *fault)
 /* Looks for the recording under another name.  There it counts only if it is
  * complete and all of it is good. */
 static void
-look_elsewhere(struct look *l)
+look_elsewhere(struct here_search *l)
 {
 	const struct disks *disks = &l->c->here->disks;
 	const struct recording_facts *f;
@@ -498,7 +496,7 @@ look_elsewhere(struct look *l)
 /* ---- going on ----------------------------------------------------------- */
 
 static int
-look_mend(struct look *l, struct fault *fault)
+look_mend(struct here_search *l, struct fault *fault)
 {
 	const struct disks *disks = &l->c->here->disks;
 	json_t *head = json_deep_copy(recording_facts(l->rec)->head);
@@ -531,14 +529,14 @@ look_mend(struct look *l, struct fault *fault)
 
 /* True if the block is damaged. */
 static bool
-is_bad(const struct look *l, uint64_t number)
+is_bad(const struct here_search *l, uint64_t number)
 {
 	return l->bads &&
 	       bsearch(&number, l->bad, l->bads, sizeof number, by_value);
 }
 
 static int
-look_list(struct look *l)
+look_list(struct here_search *l)
 {
 	const struct recording_block *b;
 	size_t n = 0;
@@ -554,7 +552,7 @@ look_list(struct look *l)
 }
 
 static int
-look_make(struct look *l, struct fault *fault)
+look_make(struct here_search *l, struct fault *fault)
 {
 	struct copy_blocks_args args;
 	struct copy_in *c = l->c;
@@ -572,7 +570,7 @@ int
 copy_in_look(struct copy_in *c, void (*told)(void *arg), void *arg,
 	     struct fault *fault)
 {
-	struct look l = { .c = c, .told = told, .arg = arg };
+	struct here_search l = { .c = c, .told = told, .arg = arg };
 	int err = disks_open(c->here, fault);
 
 	if (!err)

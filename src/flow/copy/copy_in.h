@@ -90,7 +90,7 @@ struct copy_in {
 	bool as;	  /* the sender asked for that name (--as) */
 	int64_t start_ns; /* UTC ns, when its first connection came */
 
-	pthread_mutex_t lock; /* protects the fields down to look_of */
+	pthread_mutex_t lock; /* protects the fields down to here */
 	pthread_cond_t moved; /* signalled on changes; no thread waits on it */
 	enum copy_in_state state;
 	struct fault fault; /* why, in state FAILED */
@@ -114,7 +114,6 @@ struct copy_in {
 	json_t *told_head; /* the same line as the sender told it */
 	uint64_t identity;
 	struct copy_in_disks *here;
-	uint64_t looked, look_of; /* bytes read and to be read, in LOOKING */
 
 	/* Made in LOOKING and constant then; pool and output stay NULL in
 	 * THERE. */

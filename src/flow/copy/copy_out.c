@@ -666,7 +666,7 @@ copy_out_start(struct copy_out **copy, const struct copy_out_args *a,
 	for (unsigned i = 0; i < COPY_OUT_LANES; i++)
 		c->lane[i].link.fd = -1;
 	c->sought = UINT64_MAX;
-	c->started = c->sampled = clock_steady();
+	c->sampled = clock_steady();
 	c->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = c->stop < 0 ? -errno : args_take(c, a);
 	if (!err)

@@ -39,8 +39,7 @@ struct copy_out {
 	uint8_t secret[1024];
 	struct disks disks; /* a copy, opened by the thread */
 	pthread_t thread;
-	int stop;	 /* eventfd */
-	int64_t started; /* steady ns */
+	int stop; /* eventfd */
 
 	pthread_mutex_t lock; /* protects the fields down to `ended` */
 	struct sender_facts facts;

@@ -708,7 +708,7 @@ output_put(struct output *o, struct block *b)
 		number(o, b);
 	pthread_mutex_unlock(&o->lock);
 	atomic_fetch_add_explicit(&o->in_flight, 1, memory_order_relaxed);
-	if (queue_put(o->queue, b, false) < 0) {
+	if (queue_put(o->queue, b) < 0) {
 		block_seal(b);
 		output_lost(o, b);
 	}

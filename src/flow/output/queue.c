@@ -39,8 +39,7 @@ struct queue {
 	struct taker *free, **last;
 	struct disk_choices choices;
 	unsigned length, most;
-	bool ended; /* by drain or abort */
-	bool aborted;
+	bool ended; /* by queue_drain */
 };
 
 int
@@ -235,21 +234,30 @@ taker_report(struct taker *t, const struct disk_figures *figures)
 /* ---- blocks ---------------------------------------------------------- */
 
 int
-queue_put(struct queue *q, struct block *b, bool first)
+queue_put(struct queue *q, struct block *b)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->aborted || (q->ended && !first)) {
+	if (q->ended) {
 		err = -EPIPE;
-	} else if (q->length == q->most && !first) {
+	} else if (q->length == q->most) {
 		err = -ENOBUFS;
 	} else {
-		block_push(q, b, first);
+		block_push(q, b, false);
 		blocks_deal(q);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return err;
+}
+
+void
+queue_return(struct queue *q, struct block *b)
+{
+	pthread_mutex_lock(&q->lock);
+	block_push(q, b, true);
+	blocks_deal(q);
+	pthread_mutex_unlock(&q->lock);
 }
 
 static int
@@ -318,36 +326,14 @@ queue_rest(struct queue *q)
 	return b;
 }
 
-static void
-queue_end(struct queue *q)
-{
-	q->ended = true;
-	for (struct taker *t = q->free; t; t = t->next)
-		pthread_cond_signal(&t->wake);
-}
-
 void
 queue_drain(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	queue_end(q);
+	q->ended = true;
+	for (struct taker *t = q->free; t; t = t->next)
+		pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&q->lock);
-}
-
-struct block *
-queue_abort(struct queue *q)
-{
-	struct block *left;
-
-	pthread_mutex_lock(&q->lock);
-	left = q->head;
-	q->head = NULL;
-	q->tail = &q->head;
-	q->length = 0;
-	q->aborted = true;
-	queue_end(q);
-	pthread_mutex_unlock(&q->lock);
-	return left;
 }
 
 unsigned

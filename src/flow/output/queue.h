@@ -17,12 +17,9 @@
  *
  * Blocks for which no disk is left wait until a disk comes back.
  *
- * At most `most` blocks wait.  Many producers; each disk's writer is one taker.
- * A queue closes in one of two ways:
- *
- *   drain   nothing more may be put; takers get what is left, then the end
- *   abort   nothing more may be put; takers get the end at once; what was
- *           left is given back to the caller of abort
+ * At most `most` blocks wait, beside those that are returned.  Many producers;
+ * each disk's writer is one taker.  After queue_drain nothing more may be put;
+ * takers get what is left, then the end.
  */
 struct queue;
 
@@ -42,14 +39,14 @@ void taker_leave(struct taker *taker);
  * slow. */
 bool taker_report(struct taker *taker, const struct disk_figures *figures);
 
-/*
- * Puts a CLOSED block behind the waiting ones, or with `first` before them (a
- * block that another disk failed to write; it may be SEALED).  Never waits, any
- * thread.  0, and the queue or a disk owns the block; -ENOBUFS when `most`
- * blocks wait already; -EPIPE after drain or abort.  With `first` a block is
- * never refused except after abort.
- */
-int queue_put(struct queue *queue, struct block *b, bool first);
+/* Puts a CLOSED block behind the waiting ones.  Never waits, any thread.  0, and
+ * the queue or a disk owns the block; -ENOBUFS when `most` blocks wait already;
+ * -EPIPE after queue_drain. */
+int queue_put(struct queue *queue, struct block *b);
+
+/* Puts a block that another disk failed to write before the waiting ones; it
+ * may be SEALED.  Never refused, also after queue_drain.  Any thread. */
+void queue_return(struct queue *queue, struct block *b);
 
 /*
  * Waits for a block until the time `until` (clock_steady).  With `until` 0 it
@@ -67,8 +64,6 @@ void taker_poke(struct taker *taker);
 struct block *queue_rest(struct queue *queue);
 
 void queue_drain(struct queue *queue);
-/* The blocks left, linked by block::next. */
-struct block *queue_abort(struct queue *queue);
 
 unsigned queue_length(struct queue *queue);
 

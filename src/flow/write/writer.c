@@ -489,15 +489,6 @@ count(struct writer *w, const struct load *l, uint64_t bytes)
 	w->tries = 0;
 }
 
-/* Returns the block to the queue: another disk may take it, or this one when it
- * is back.  Lost if the queue was aborted. */
-static void
-give_back(struct writer *w, struct output *o, struct block *b)
-{
-	if (queue_put(w->queue, b, true) < 0)
-		output_lost(o, b);
-}
-
 static void
 load_written(struct writer *w, struct load *l, struct block *b)
 {
@@ -528,8 +519,9 @@ load_failed(struct writer *w, struct load *l, struct block *b, int err)
 	/* -ECANCELED: the block was given away; the disk did nothing wrong. */
 	if (err != -ECANCELED)
 		writer_disk_leave(w, err, "write a chunk");
+	/* Another disk may take it, or this one when it is back. */
 	if (is == CLAIM_MINE)
-		give_back(w, l->output, b);
+		queue_return(w->queue, b);
 	else
 		block_drop(b);
 }

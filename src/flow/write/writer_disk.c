@@ -467,10 +467,8 @@ writer_relieve(struct writer *w)
 	pthread_mutex_unlock(&w->lock);
 	if (t)
 		taker_leave(t);
-	for (unsigned i = 0; i < n; i++) {
-		if (queue_put(w->queue, b[i], true) < 0)
-			output_lost(b[i]->session, b[i]);
-	}
+	for (unsigned i = 0; i < n; i++)
+		queue_return(w->queue, b[i]);
 }
 
 void

@@ -57,7 +57,7 @@ START_TEST(first_in_first_out)
 	for (int round = 0; round < 3; round++) {
 		takes_nothing(t, -ETIMEDOUT);
 		for (int i = 0; i < 9; i++)
-			ck_assert_int_eq(queue_put(queue, &block[i], false), 0);
+			ck_assert_int_eq(queue_put(queue, &block[i]), 0);
 		ck_assert_uint_eq(queue_length(queue), 9);
 		for (int i = 0; i < 9; i++)
 			takes(t, i);
@@ -74,20 +74,20 @@ START_TEST(bounded)
 
 	open_queue(2);
 	t = join();
-	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
-	ck_assert_int_eq(queue_put(queue, &block[1], false), 0);
-	ck_assert_int_eq(queue_put(queue, &block[2], false), -ENOBUFS);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
+	ck_assert_int_eq(queue_put(queue, &block[1]), 0);
+	ck_assert_int_eq(queue_put(queue, &block[2]), -ENOBUFS);
 	/* One that a disk gives back has room in any case, and goes first. */
-	ck_assert_int_eq(queue_put(queue, &block[3], true), 0);
+	queue_return(queue, &block[3]);
 	ck_assert_uint_eq(queue_length(queue), 3);
 	takes(t, 3);
 	takes(t, 0);
-	ck_assert_int_eq(queue_put(queue, &block[2], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[2]), 0);
 	takes(t, 1);
 	takes(t, 2);
 	/* First into an empty queue, then one behind it. */
-	ck_assert_int_eq(queue_put(queue, &block[4], true), 0);
-	ck_assert_int_eq(queue_put(queue, &block[5], false), 0);
+	queue_return(queue, &block[4]);
+	ck_assert_int_eq(queue_put(queue, &block[5]), 0);
 	takes(t, 4);
 	takes(t, 5);
 	taker_leave(t);
@@ -101,37 +101,14 @@ START_TEST(drain_gives_what_is_left)
 
 	open_queue(4);
 	t = join();
-	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
 	queue_drain(queue);
-	ck_assert_int_eq(queue_put(queue, &block[1], false), -EPIPE);
-	ck_assert_int_eq(queue_put(queue, &block[2], true), 0);
+	ck_assert_int_eq(queue_put(queue, &block[1]), -EPIPE);
+	queue_return(queue, &block[2]);
 	takes(t, 2);
 	takes(t, 0);
 	takes_nothing(t, -EPIPE);
 	takes_nothing(t, -EPIPE);
-	taker_leave(t);
-	queue_free(queue);
-}
-END_TEST
-
-START_TEST(abort_gives_nothing)
-{
-	struct taker *t;
-	struct block *left;
-
-	open_queue(4);
-	t = join();
-	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(queue_put(queue, &block[i], false), 0);
-	left = queue_abort(queue);
-	for (int i = 0; i < 3; i++, left = left->next)
-		ck_assert_ptr_eq(left, &block[i]);
-	ck_assert_ptr_null(left);
-	ck_assert_uint_eq(queue_length(queue), 0);
-	ck_assert_int_eq(queue_put(queue, &block[3], false), -EPIPE);
-	ck_assert_int_eq(queue_put(queue, &block[3], true), -EPIPE);
-	takes_nothing(t, -EPIPE);
-	ck_assert_ptr_null(queue_abort(queue));
 	taker_leave(t);
 	queue_free(queue);
 }
@@ -150,7 +127,7 @@ START_TEST(poked_once)
 	/* A block comes first, and the poke is not forgotten. */
 	taker_poke(t);
 	taker_poke(t);
-	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
 	takes(t, 0);
 	takes_nothing(t, -EINTR);
 	takes_nothing(t, -ETIMEDOUT);
@@ -170,7 +147,7 @@ START_TEST(time_runs_out)
 	ck_assert_int_eq(queue_take(t, &b, until), -ETIMEDOUT);
 	ck_assert_int_ge(clock_steady(), until);
 	/* It does not wait any more: a block stays in the queue. */
-	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
 	ck_assert_uint_eq(queue_length(queue), 1);
 	takes(t, 0);
 	taker_leave(t);
@@ -184,15 +161,15 @@ START_TEST(blocks_wait_for_a_disk)
 	struct taker *a, *b;
 
 	open_queue(4);
-	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
 	a = join();
 	b = join();
-	ck_assert_int_eq(queue_put(queue, &block[1], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[1]), 0);
 	takes(a, 0);
 	taker_leave(a);
 	taker_leave(b);
-	ck_assert_int_eq(queue_put(queue, &block[0], true), 0);
-	ck_assert_int_eq(queue_put(queue, &block[2], false), 0);
+	queue_return(queue, &block[0]);
+	ck_assert_int_eq(queue_put(queue, &block[2]), 0);
 	b = join();
 	takes(b, 0);
 	takes(b, 1);
@@ -218,8 +195,8 @@ START_TEST(the_slow_leave_it_to_others)
 	b = join();
 	ck_assert(!taker_report(a, &slow));
 	ck_assert(!taker_report(b, &fast));
-	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
-	ck_assert_int_eq(queue_put(queue, &block[1], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
+	ck_assert_int_eq(queue_put(queue, &block[1]), 0);
 	takes_nothing(a, -ETIMEDOUT);
 	takes(b, 0);
 	taker_leave(b);
@@ -245,7 +222,7 @@ START_TEST(who_sits_on_the_bench_is_told)
 	ck_assert(taker_report(a, &slow));
 	slow.took = 0;
 	ck_assert(taker_report(a, &slow));
-	ck_assert_int_eq(queue_put(queue, &block[0], false), 0);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
 	takes(a, 0); /* nobody else waits */
 	slow.took = 1;
 	ck_assert(!taker_report(a, &slow));
@@ -314,7 +291,7 @@ START_TEST(the_longest_waiting_is_served)
 		until_waiting(&disk[i]);
 	}
 	for (int i = 0; i < TAKERS; i++)
-		ck_assert_int_eq(queue_put(queue, &block[i], false), 0);
+		ck_assert_int_eq(queue_put(queue, &block[i]), 0);
 	ck_assert_uint_eq(queue_length(queue), 0);
 	for (int i = 0; i < TAKERS; i++) {
 		finish(&disk[i]);
@@ -342,7 +319,7 @@ START_TEST(the_best_is_served)
 	disk[0].taker->choice.spent = 1;
 	pthread_mutex_unlock(&queue->lock);
 	for (int i = 0; i < TAKERS; i++)
-		ck_assert_int_eq(queue_put(queue, &block[i], false), 0);
+		ck_assert_int_eq(queue_put(queue, &block[i]), 0);
 	for (int i = 0; i < TAKERS; i++)
 		finish(&disk[i]);
 	for (int i = 0; i < TAKERS; i++)
@@ -373,11 +350,6 @@ drain(void)
 	queue_drain(queue);
 }
 static void
-abort_all(void)
-{
-	ck_assert_ptr_null(queue_abort(queue));
-}
-static void
 poke_all(void)
 {
 	for (int i = 0; i < TAKERS; i++)
@@ -387,7 +359,6 @@ poke_all(void)
 START_TEST(who_waits_is_woken)
 {
 	waiting_ones_end(drain, -EPIPE);
-	waiting_ones_end(abort_all, -EPIPE);
 	waiting_ones_end(poke_all, -EINTR);
 }
 END_TEST
@@ -408,8 +379,10 @@ take_all(void *arg)
 			d->poked++;
 		if (err)
 			continue;
-		if (++d->taken % 7 == 0 && queue_put(queue, b, true) == 0)
+		if (++d->taken % 7 == 0) {
+			queue_return(queue, b);
 			continue;
+		}
 		b->used++; /* whose it is alone */
 		atomic_fetch_sub(&bodies[b - block], 1);
 	}
@@ -433,7 +406,7 @@ START_TEST(many_takers_lose_nothing)
 			sched_yield();
 			continue;
 		}
-		if (queue_put(queue, b, false) == 0)
+		if (queue_put(queue, b) == 0)
 			put++;
 		else
 			atomic_store(&bodies[b - block], 0);
@@ -453,7 +426,7 @@ START_TEST(many_takers_lose_nothing)
 END_TEST
 
 SUITE("queue", first_in_first_out, bounded, drain_gives_what_is_left,
-      abort_gives_nothing, poked_once, time_runs_out, blocks_wait_for_a_disk,
+      poked_once, time_runs_out, blocks_wait_for_a_disk,
       the_slow_leave_it_to_others, who_sits_on_the_bench_is_told,
       the_best_is_served, the_longest_waiting_is_served, who_waits_is_woken,
       many_takers_lose_nothing)
