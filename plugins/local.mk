@@ -58,23 +58,15 @@ RECEIVE_SOCKETS = \
 %C%_receive_tcp_la_SOURCES = %D%/receive/tcp/tcp.c \
 	%D%/receive/tcp/door.c %D%/receive/tcp/door.h \
 	%D%/receive/tcp/framed.c %D%/receive/tcp/framed.h \
-	%D%/receive/tcp/framed_greet.c \
-	%D%/receive/tcp/inlet.c %D%/receive/tcp/inlet.h \
 	%D%/receive/packet.h \
-	%D%/receive/tcp/peer.c %D%/receive/tcp/peer.h \
 	%D%/receive/tcp/plain.c %D%/receive/tcp/plain.h \
-	%D%/receive/tcp/told.c %D%/receive/tcp/told.h \
 	%D%/receive/tcp/transfer.c %D%/receive/tcp/transfer.h
 %C%_receive_tcp_la_LIBADD = libnet.la libwire.la
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_receive_ucx_la_SOURCES = %D%/ucx/receive.c \
 	%D%/receive/tcp/door.c %D%/receive/tcp/door.h \
 	%D%/receive/tcp/framed.c %D%/receive/tcp/framed.h \
-	%D%/receive/tcp/framed_greet.c \
-	%D%/receive/tcp/inlet.c %D%/receive/tcp/inlet.h \
 	%D%/receive/packet.h \
-	%D%/receive/tcp/peer.c %D%/receive/tcp/peer.h \
-	%D%/receive/tcp/told.c %D%/receive/tcp/told.h \
 	%D%/receive/tcp/transfer.c %D%/receive/tcp/transfer.h \
 	%D%/ucx/fetch.c %D%/ucx/fetch.h \
 	%D%/ucx/worker.c %D%/ucx/worker.h
@@ -83,14 +75,11 @@ RECEIVE_SOCKETS = \
 %C%_receive_udp_la_SOURCES = %D%/receive/udp/udp.c $(RECEIVE_SOCKETS)
 %C%_receive_udp_la_LIBADD = libnet.la
 %C%_receive_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
-%C%_send_etd_la_SOURCES = %D%/send/etd/etd.c %D%/send/etd/etd.h \
-	%D%/send/etd/etd_push.c \
+%C%_send_etd_la_SOURCES = %D%/send/etd/etd.c \
 	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
-	%D%/send/tcp/zerocopy.c %D%/send/tcp/zerocopy.h \
 	%D%/send/etd/etd_file.c %D%/send/etd/etd_file.h \
-	%D%/send/tcp/given.c %D%/send/tcp/given.h \
-	%D%/send/tcp/line.c %D%/send/tcp/line.h \
-	%D%/send/tcp/talk.c %D%/send/tcp/talk.h
+	%D%/send/etd/given.c %D%/send/etd/given.h \
+	%D%/send/tcp/line.c %D%/send/tcp/line.h
 %C%_send_etd_la_LIBADD = libnet.la
 %C%_send_etd_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_null_la_SOURCES = %D%/send/null.c
@@ -99,19 +88,16 @@ RECEIVE_SOCKETS = \
 	%D%/send/tcp/channel.c %D%/send/tcp/channel.h \
 	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
 	%D%/send/tcp/line.c %D%/send/tcp/line.h \
-	%D%/ucx/frame.c \
 	%D%/ucx/way.c %D%/ucx/way.h \
 	%D%/ucx/worker.c %D%/ucx/worker.h
 %C%_send_ucx_la_LIBADD = libnet.la libwire.la
 %C%_send_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_udp_la_SOURCES = \
-	%D%/send/udp/udp.c %D%/send/udp/udp.h %D%/send/udp/udp_go.c %D%/send/udp/udp_ports.c \
-	%D%/send/udp/udp_qdisc.c %D%/send/udp/udp_train.c
+	%D%/send/udp/udp.c %D%/send/udp/qdisc.c %D%/send/udp/qdisc.h
 %C%_send_udp_la_LIBADD = libnet.la
 %C%_send_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_tcp_la_SOURCES = %D%/send/tcp/tcp.c \
 	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
-	%D%/send/tcp/zerocopy.c %D%/send/tcp/zerocopy.h \
 	%D%/send/tcp/channel.c %D%/send/tcp/channel_frame.c %D%/send/tcp/channel.h \
 	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
 	%D%/send/tcp/line.c %D%/send/tcp/line.h \

@@ -12,7 +12,7 @@ over UDP and TCP, by the loopback interface and, as root, through a veth pair
 between two network namespaces.  Records are joined in one datagram; and, as
 `trains`, they are packets with a prefix of 8 bytes each, 64 KiB at most or 64
 of them, which the kernel cuts (UDP_SEGMENT): what the sender's own threshold
-is made of (COPY_MOST in plugins/send/udp/udp_train.c).
+is made of (COPY_MOST in plugins/send/udp/udp.c).
 
 The memory is as large as a pool, so records are in no cache.  Of each point
 all ways take turns; every figure is a median of the runs.  Cycles are counted

@@ -26,9 +26,6 @@
 static int hung_up(void);
 #define poll(p, n, ms) ((void)(p), hung_up())
 #include "receive/tcp/framed.c"
-#include "receive/tcp/framed_greet.c"
-#include "receive/tcp/inlet.c"
-#include "receive/tcp/told.c"
 #include "receive/tcp/transfer.c"
 
 enum { LINES = 4, PACKET = 16 };

@@ -1,5 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Large frames are read to their end and no further than the next header, so
+ * that each lies where the one before it lay, in memory that is in the cache.
+ * Small frames are read many at once.  Bytes left over, a header or part of a
+ * small frame, move to the front.
+ *
+ *   start                                end
+ *     | header | payload ... | header ... |
+ *
+ * The checksum is computed as bytes come, right after the kernel wrote them.
+ *
+ * Accepts or refuses a sender that says HELLO.  The secret is asked for first,
+ * so that a stranger learns nothing and disturbs no transfer.
+ *
+ * A refused sender is told why.  Unread bytes in the socket would make the
+ * kernel reset the connection and throw that answer away, so they are read
+ * before the connection is closed.
+ *
  * A frame is handed over when it is whole and its checksum is right, from where
  * it was read: the core copies its packets to their slots while they are in the
  * cache.  Reading frames into slots directly was considered and rejected: a
@@ -17,9 +34,342 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 
 #include "contract/format.h"
 #include "receive/packet.h"
+
+enum { LARGE = 64 << 10 };
+
+int
+inlet_make(struct inlet *in, wire_crc32c *crc32c)
+{
+	*in = (struct inlet){ .crc32c = crc32c };
+	in->data = malloc(INLET_BYTES);
+	return in->data ? 0 : -ENOMEM;
+}
+
+void
+inlet_free(struct inlet *in)
+{
+	free(in->data);
+}
+
+void
+inlet_clear(struct inlet *in)
+{
+	*in = (struct inlet){ .crc32c = in->crc32c,
+			      .data = in->data,
+			      .beside = in->beside };
+}
+
+static bool
+is_beside(const struct inlet *in)
+{
+	return in->beside && in->frame.type == WIRE_DATA;
+}
+
+/* Returns the bytes of the first frame that come in the connection. */
+static uint32_t
+frame_bytes(const struct inlet *in)
+{
+	return in->frame.header_bytes +
+	       (is_beside(in) ? 0 : in->frame.payload_bytes);
+}
+
+uint8_t *
+inlet_room(struct inlet *in, uint32_t *bytes)
+{
+	uint32_t have = in->end - in->start;
+	uint32_t whole = in->headed ? frame_bytes(in) : 0;
+	uint32_t need = whole > have ? whole - have : 0;
+
+	if (in->start)
+		memmove(in->data, in->data + in->start, have);
+	in->start = 0;
+	in->end = have;
+	*bytes = need >= LARGE ? need + WIRE_HEADER : INLET_WINDOW;
+	return in->data + have;
+}
+
+void
+inlet_came(struct inlet *in, uint32_t bytes)
+{
+	in->end += bytes;
+}
+
+static void
+header_read(struct inlet *in)
+{
+	const uint8_t *at = in->data + in->start;
+	uint32_t have = in->end - in->start;
+
+	/*
+	 * The magic is checked before the header is whole: a sender of another
+	 * protocol may send less than a header and wait for an answer.
+	 */
+	if (have >= sizeof(uint32_t) && read_le32(at) != WIRE_MAGIC)
+		in->why = "something that is no frame of spate's";
+	else if (have >= WIRE_HEADER)
+		in->why = wire_unpack(&in->frame, at, in->crc32c);
+	in->headed = have >= WIRE_HEADER && !in->why;
+	in->checked = in->crc = 0;
+}
+
+/* Continues the checksum over the part of the payload that is here. */
+static void
+payload_check(struct inlet *in)
+{
+	uint32_t have = in->end - in->start, came;
+
+	if (is_beside(in)) {
+		if (in->payload && !in->checked && !in->trusted)
+			in->crc =
+			    in->crc32c(0, in->payload, in->frame.payload_bytes);
+		in->checked = in->payload ? in->frame.payload_bytes : 0;
+		return;
+	}
+	if (have <= in->frame.header_bytes)
+		return;
+	came = have - in->frame.header_bytes;
+	if (came > in->frame.payload_bytes)
+		came = in->frame.payload_bytes;
+	in->crc = in->crc32c(in->crc, inlet_payload(in) + in->checked,
+			     came - in->checked);
+	in->checked = came;
+}
+
+enum inlet_state
+inlet_frame(struct inlet *in)
+{
+	if (!in->headed && !in->why)
+		header_read(in);
+	if (!in->headed)
+		return in->why ? INLET_BROKEN : INLET_PARTIAL;
+	payload_check(in);
+	if (in->end - in->start < frame_bytes(in) || inlet_waits(in))
+		return INLET_PARTIAL;
+	if (in->trusted || in->crc == in->frame.payload_crc)
+		return INLET_WHOLE;
+	in->headed = false;
+	in->why = "a frame whose payload has a wrong checksum";
+	return INLET_BROKEN;
+}
+
+void
+inlet_next(struct inlet *in)
+{
+	in->start += frame_bytes(in);
+	in->taken += in->payload != NULL;
+	in->payload = NULL;
+	in->trusted = false;
+	in->headed = false;
+}
+
+enum {
+	UNREAD = 1 << 20, /* bytes, at most, that are read and thrown away */
+	BESIDE_MOST = 3072,
+};
+
+int
+framed_secret(struct framed *f, const char *file,
+	      const struct receive_args *args)
+{
+	f->secret_bytes = sizeof f->secret;
+	return args->host->secret(file, f->secret, &f->secret_bytes, args->why,
+				  args->why_bytes);
+}
+
+/*
+ * Sends an answer.  It is small and fits into the socket's buffer; a sender
+ * that does not read it fails by itself.
+ */
+static void
+answer(int fd, const void *bytes, uint32_t n)
+{
+	ssize_t sent = send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	(void)sent;
+}
+
+void
+framed_have(const struct framed *f, unsigned source, uint64_t run,
+	    uint64_t first)
+{
+	const struct wire_frame have = { .type = WIRE_HAVE,
+					 .run = run,
+					 .first = first };
+	uint8_t bytes[WIRE_HEADER];
+
+	wire_pack(&have, bytes, f->line[0].inlet.crc32c);
+	answer(f->peer[source].fd, bytes, sizeof bytes);
+}
+
+/*
+ * Sends BESIDE if payloads come another way: where the sender has to put them.
+ * Returns NULL, or a sentence why not.
+ */
+static const char *
+beside_tell(struct framed *f, unsigned source)
+{
+	wire_crc32c *crc = f->line[0].inlet.crc32c;
+	uint8_t bytes[WIRE_HEADER + BESIDE_MOST];
+	struct wire_frame k = { .type = WIRE_BESIDE,
+				.payload_bytes = BESIDE_MOST };
+	const char *why;
+
+	if (!f->beside)
+		return NULL;
+	why = f->beside->join(f->beside_arg, source, bytes + WIRE_HEADER,
+			      &k.payload_bytes);
+	if (why)
+		return why;
+	k.payload_crc = crc(0, bytes + WIRE_HEADER, k.payload_bytes);
+	wire_pack(&k, bytes, crc);
+	answer(f->peer[source].fd, bytes, WIRE_HEADER + k.payload_bytes);
+	return NULL;
+}
+
+/* ---- refusing ---------------------------------------------------------- */
+
+void
+framed_tell_why(const struct framed *f, int fd, const char *code,
+		const char *why)
+{
+	wire_crc32c *crc = f->line[0].inlet.crc32c;
+	uint8_t bytes[WIRE_HEADER + REFUSE_MOST];
+	struct wire_frame k = { .type = WIRE_REFUSE };
+	struct refuse r = { .why = "" };
+	char rubbish[4096];
+	ssize_t got = 1;
+
+	snprintf(r.code, sizeof r.code, "%s", code);
+	snprintf(r.what, sizeof r.what, "%s", why);
+	k.payload_bytes = refuse_pack(&r, bytes + WIRE_HEADER);
+	k.payload_crc = crc(0, bytes + WIRE_HEADER, k.payload_bytes);
+	wire_pack(&k, bytes, crc);
+	answer(fd, bytes, WIRE_HEADER + k.payload_bytes);
+	for (unsigned n = 0; got > 0 && n < UNREAD; n += sizeof rubbish)
+		got = recv(fd, rubbish, sizeof rubbish, MSG_DONTWAIT);
+}
+
+void
+framed_refuse(struct framed *f, unsigned source, const char *code,
+	      const char *why)
+{
+	/*
+	 * This refusal is no warning: the sender may come back with fewer
+	 * connections.
+	 */
+	bool usual = strcmp(code, "connections") == 0;
+	char line[160];
+
+	framed_tell_why(f, f->peer[source].fd, code, why);
+	snprintf(line, sizeof line, "is refused: %s", why);
+	framed_drop(f, source, usual ? LEVEL_INFO : LEVEL_WARN, line);
+}
+
+void
+framed_broken(struct framed *f, unsigned source, const char *what)
+{
+	char why[160];
+
+	snprintf(why, sizeof why, "sent %s, and is cut off", what);
+	if (f->line[source].greeted)
+		framed_tell_why(f, f->peer[source].fd, "broken", what);
+	framed_drop(f, source, LEVEL_WARN, why);
+}
+
+/* ---- accepting --------------------------------------------------------- */
+
+static void
+join(struct framed *f, unsigned source)
+{
+	struct framed_line *l = &f->line[source];
+	struct peer *peer = &f->peer[source];
+	struct transfer_answer a;
+	uint64_t run, first;
+
+	l->proves = false;
+	a = transfer_join(&f->transfer, source, &l->hello);
+	if (a.why) {
+		framed_refuse(f, source, a.code, a.why);
+		return;
+	}
+	l->greeted = true;
+	if (a.gone >= 0)
+		framed_drop(f, (unsigned)a.gone, LEVEL_WARN,
+			    "is cut off: it has connected again");
+	a.why = beside_tell(f, source);
+	if (a.why) {
+		framed_refuse(f, source, "busy", a.why);
+		return;
+	}
+	transfer_have(&f->transfer, &run, &first);
+	framed_have(f, source, run, first);
+	peer->host->log(peer->host->ctx, LEVEL_INFO,
+			"%s is connected, %u of %u", peer->name,
+			l->hello.wire.connection + 1,
+			l->hello.wire.connections);
+	inlet_next(&l->inlet);
+}
+
+static void
+challenge(struct framed *f, unsigned source)
+{
+	struct framed_line *l = &f->line[source];
+	struct handshake_args h = {
+		.secret = f->secret,
+		.secret_bytes = f->secret_bytes,
+		.hmac = f->peer[source].host->hmac_sha256,
+		.crc32c = l->inlet.crc32c,
+	};
+
+	if (getrandom(h.nonce, sizeof h.nonce, GRND_NONBLOCK) !=
+	    sizeof h.nonce) {
+		framed_refuse(f, source, "busy", "no random numbers");
+		return;
+	}
+	handshake_begin(&l->handshake, &h);
+	handshake_hello(&l->handshake, inlet_payload(&l->inlet));
+	answer(f->peer[source].fd, l->handshake.out, l->handshake.out_bytes);
+	l->proves = true;
+	inlet_next(&l->inlet);
+}
+
+void
+framed_greet(struct framed *f, unsigned source)
+{
+	struct framed_line *l = &f->line[source];
+	const char *why;
+
+	why = wire_hello_unpack(&l->hello.wire, inlet_payload(&l->inlet),
+				l->inlet.frame.payload_bytes);
+	l->hello.born = l->inlet.frame.time_ns;
+	if (why || l->greeted)
+		framed_broken(f, source, why ? why : "a second hello");
+	else if (f->secret_bytes)
+		challenge(f, source);
+	else
+		join(f, source);
+}
+
+void
+framed_proof(struct framed *f, unsigned source)
+{
+	struct framed_line *l = &f->line[source];
+	struct handshake *h = &l->handshake;
+
+	handshake_take(h, &l->inlet.frame, inlet_payload(&l->inlet));
+	if (h->state != HANDSHAKE_DONE) {
+		framed_refuse(f, source, "secret",
+			      "it does not know the secret (secret_file)");
+		return;
+	}
+	answer(f->peer[source].fd, h->out, h->out_bytes);
+	join(f, source);
+}
 
 #define GREETING INT64_C(5000000000) /* ns in which a HELLO has to come */
 

@@ -6,7 +6,6 @@
 #include <sys/uio.h>
 
 #include "door.h"
-#include "peer.h"
 
 /*
  * Receives plain bytes from one sender at a time.  The bytes are cut into

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What was told, against a bit for each packet. */
-#include "receive/tcp/told.c"
+#include "receive/tcp/transfer.c"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which packet has which byte, of runs that differ. */
-#include "send/tcp/given.c"
+#include "send/etd/given.c"
 
 #include "lib/dice.h"
 #include "lib/suite.h"

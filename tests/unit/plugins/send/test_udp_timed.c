@@ -8,14 +8,15 @@
 #include <stdio.h>
 #include <time.h>
 
-#define udp_qdisc_timed qdisc_timed
-#include "send/udp/udp_qdisc.c"
-#undef udp_qdisc_timed
+#define qdisc_timed kernel_qdisc_timed
+#include "send/udp/qdisc.c"
+#undef qdisc_timed
+bool qdisc_timed(const union endpoint *to, unsigned device);
 
 static bool is_fq;
 
-static bool
-udp_qdisc_timed(const union endpoint *to, unsigned device)
+bool
+qdisc_timed(const union endpoint *to, unsigned device)
 {
 	(void)to;
 	(void)device;
@@ -23,9 +24,6 @@ udp_qdisc_timed(const union endpoint *to, unsigned device)
 }
 
 #include "send/udp/udp.c"
-#include "send/udp/udp_go.c"
-#include "send/udp/udp_ports.c"
-#include "send/udp/udp_train.c"
 
 #include "lib/suite.h"
 
@@ -96,8 +94,8 @@ START_TEST(the_kernel_answers)
 
 	e.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	ck_assert_uint_eq(route_device(&e), if_nametoindex("lo"));
-	ck_assert(!qdisc_timed(&e, 0));
-	ck_assert(!qdisc_timed(&e, 4711));
+	ck_assert(!kernel_qdisc_timed(&e, 0));
+	ck_assert(!kernel_qdisc_timed(&e, 4711));
 	e = (union endpoint){ .v6 = { .sin6_family = AF_INET6,
 				      .sin6_addr = in6addr_loopback } };
 	ck_assert_uint_eq(route_device(&e), if_nametoindex("lo"));

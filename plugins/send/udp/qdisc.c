@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "udp.h"
+#include "qdisc.h"
 
 struct question {
 	struct nlmsghdr h;
@@ -142,7 +142,7 @@ queues_read(struct queues *q, const uint8_t *answer, size_t bytes,
 }
 
 bool
-udp_qdisc_timed(const union endpoint *to, unsigned device)
+qdisc_timed(const union endpoint *to, unsigned device)
 {
 	struct question q = {
 		.h = { .nlmsg_len = NLMSG_LENGTH(sizeof q.qdisc),
