@@ -35,7 +35,8 @@ UNIT_APART = \
 	%D%/cli/send/test_sends.c \
 	%D%/daemon/schedule/test_schedule_folder.c \
 	%D%/daemon/transfers/test_transfer.c \
-	%D%/flow/write/test_writer.c
+	%D%/flow/write/test_writer.c \
+	%D%/store/write/test_folder.c
 %D%/daemon/schedule/test_schedule_folder: UNIT_LDFLAGS = -Wl,--wrap=strcmp
 
 # The programs of the tests that are asked for.

@@ -235,8 +235,9 @@ static pthread_t looker;
 static int looked_at;
 static bool looks;
 
-/* Replaces the library's.  While `looks` is set, a program that lists
- * recordings gets its shared lock a moment before the writer asks for its own. */
+/* Takes the place of the C library's.  While `looks` is set, a program that
+ * lists recordings gets its shared lock a moment before the writer asks for its
+ * own. */
 int
 flock(int fd, int how)
 {
