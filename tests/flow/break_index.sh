@@ -115,7 +115,7 @@ file=$(printf 'r.%08d' "$twin")
 cp "${disks[0]}/r/$file" "${disks[1]}/r/"
 lie 1 from "$(index 0)" "$twin"
 refused "" "$SPATE" verify r --disks "$(disks_list)"
-grep -rq "block $twin is on .* too" "$work/refused" ||
+grep -rq "block $twin is also on " "$work/refused" ||
 	grep -q "$twin" "$work/refused"
 ours export "$work/exported" --quiet --force
 cmp "$work/exported" "$work/ideal"
@@ -204,7 +204,7 @@ for value in 99999998 4000000; do
 	for command in info check; do
 		limited $command r
 	done
-	refused "cannot be, and are not believed" \
+	refused "cannot exist, and are ignored" \
 		"$SPATE" verify r --disks "$(disks_list)"
 done
 # Times that are farther apart than 64 bits can tell.

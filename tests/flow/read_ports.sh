@@ -134,7 +134,7 @@ killed()
 	spated_kill
 	same "bytes of indexes" "$(cat "$work"/disk?/"$taken"/*.index | wc -c)" 0
 	spate --disks "$(disks_list)" recover "$taken" >"$work/said"
-	! grep -q "left alone" "$work/said" || fail "$(cat "$work/said")"
+	! grep -q "stays as it is" "$work/said" || fail "$(cat "$work/said")"
 	spate --disks "$(disks_list)" verify "$taken"
 	for ((i = 0; i < ports; i++)); do
 		spate --disks "$(disks_list)" export "$taken" "$work/one" \

@@ -797,10 +797,11 @@ give_packets(struct file_request *q, const struct view_span *s, size_t bytes)
 	if (good == -EBADMSG) {
 		if (!atomic_exchange(&q->rd->told, true))
 			log_line(LEVEL_WARN, q->rd->op->name,
-				 "block %llu has packets of another thread "
-				 "where those of this one should be: such are "
-				 "not shown",
-				 (unsigned long long)s->number);
+				 "block %llu has packets of other threads "
+				 "among those of thread %d: reading them is an "
+				 "I/O error",
+				 (unsigned long long)s->number,
+				 view_choice(q->rd->view)->thread);
 		q->counts.unreadable_bytes += bytes;
 		return -EIO;
 	}

@@ -474,11 +474,14 @@ open_recording_tell(struct open_recording *op, int disk, int err)
 	lines = told ? SAY_MOST + 1 : say(op->set, disk);
 	if (lines > SAY_MOST)
 		return;
-	log_line(
-	    LEVEL_WARN, op->name, "%s: %s; what it has there cannot be read%s",
-	    op->disks.disk[disk].path,
-	    err == -ETIMEDOUT ? "the disk does not answer" : strerror(-err),
-	    lines == SAY_MOST ? "; of others the same is not said now" : "");
+	log_line(LEVEL_WARN, op->name,
+		 "%s: %s; its chunks on that disk cannot be read%s",
+		 op->disks.disk[disk].path,
+		 err == -ETIMEDOUT ? "the disk does not answer"
+				   : strerror(-err),
+		 lines == SAY_MOST
+		     ? "; the same of further recordings is not logged now"
+		     : "");
 }
 
 /* ---- facts --------------------------------------------------------------- */

@@ -55,7 +55,7 @@ set(int dir, const char *name, bool on)
 static int
 explain(struct fault *fault, const char *name, const char *path, int err)
 {
-	fault_set(fault, err, "io", "cannot change what protects %s", name);
+	fault_set(fault, err, "io", "cannot change the protection of %s", name);
 	if (err == -EIDRM)
 		fault_why(fault, "it is being removed");
 	else
@@ -75,8 +75,8 @@ nothing(const struct disks *disks, const char *name, struct fault *fault)
 			continue;
 		fault_set(fault, -ENOTSUP, "refused", "%s cannot be protected",
 			  name);
-		fault_why(fault, "it is Mark6's: a file on each disk, in no "
-				 "folder of its own");
+		fault_why(fault, "it consists of Mark6 files, which have no "
+				 "folder for a mark");
 		return -ENOTSUP;
 	}
 	fault_set(fault, -ENOENT, "not-found", "no recording %.80s", name);

@@ -470,7 +470,7 @@ remove_chunk(struct recovery *r, const struct orphan *o)
 		     layout_chunk(file, r->rec->name, o->number), 0) < 0)
 		return -errno;
 	r->report->empty++;
-	recover_say(r, "chunk %" PRIu64 " on %s had no packet in it: removed",
+	recover_say(r, "chunk %" PRIu64 " on %s had no packet, and is removed",
 		    o->number, r->disks->disk[o->disk].path);
 	return 1;
 }
@@ -723,11 +723,11 @@ static int
 leave(struct recovery *r, const struct orphan *o)
 {
 	r->report->unplaced++;
-	recover_say(
-	    r,
-	    "chunk %" PRIu64 " on %s is left alone: nothing tells which "
-	    "of %u substreams it is of",
-	    o->number, r->disks->disk[o->disk].path, r->rec->facts.subs);
+	recover_say(r,
+		    "chunk %" PRIu64 " on %s stays as it is: it is unknown "
+		    "to which of %u substreams it belongs",
+		    o->number, r->disks->disk[o->disk].path,
+		    r->rec->facts.subs);
 	return 1;
 }
 

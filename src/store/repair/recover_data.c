@@ -305,8 +305,9 @@ is_untold(const struct recovery *r, unsigned disk, int fd, uint64_t end)
 	    !has_data(fd, told))
 		return false;
 	recover_say(r,
-		    "%" PRIu64 " bytes on %s stay behind the last block: the "
-		    "notes of them are lost, so they are in no export",
+		    "%" PRIu64
+		    " bytes behind the last block on %s stay, but are "
+		    "in no export: the metadata no longer names their blocks",
 		    (uint64_t)st.st_size - told, r->disks->disk[disk].path);
 	return true;
 }
@@ -327,11 +328,9 @@ cut(struct recovery *r, unsigned disk, int fd, uint64_t end)
 		return 0;
 	if ((uint64_t)st.st_size > end) {
 		r->report->cut += (uint64_t)st.st_size - end;
-		recover_say(r,
-			    "cut %" PRIu64 " bytes on %s that are behind the "
-			    "last block",
-			    (uint64_t)st.st_size - end,
-			    r->disks->disk[disk].path);
+		recover_say(
+		    r, "cut %" PRIu64 " bytes behind the last block on %s",
+		    (uint64_t)st.st_size - end, r->disks->disk[disk].path);
 	}
 	if (r->dry)
 		return 0;

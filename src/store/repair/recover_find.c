@@ -399,8 +399,8 @@ recover_aside(struct recovery *r, unsigned disk, uint64_t number, unsigned kept)
 		return -errno;
 	r->report->aside++;
 	recover_say(r,
-		    "chunk %" PRIu64 " on %s is set aside as %s: %s has a "
-		    "better one",
+		    "chunk %" PRIu64 " on %s is renamed to %s: %s has a "
+		    "better chunk of this number",
 		    number, r->disks->disk[disk].path, aside,
 		    r->disks->disk[kept].path);
 	return 0;
@@ -621,8 +621,8 @@ add_orphan(struct recovery *r, unsigned disk, uint64_t number)
 		return (int)bytes;
 	if (is_gap(r, number)) {
 		recover_say(r,
-			    "chunk %" PRIu64 " on %s is left alone: an index "
-			    "says that nothing came there",
+			    "chunk %" PRIu64 " on %s stays as it is: an index "
+			    "says that no packet arrived under this number",
 			    number, r->disks->disk[disk].path);
 		return 0;
 	}

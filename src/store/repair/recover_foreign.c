@@ -70,8 +70,8 @@ prepare(struct recovery *r, struct fault *fault)
 
 	if (!layout_folder_good(r->rec->name))
 		return cannot(r, fault,
-			      "its name is none of ours, which jive5ab can "
-			      "read, too");
+			      "spate could not use its name for a "
+			      "recording of its own");
 	if (!foreign_layout(r->rec->foreign, &layout))
 		return cannot(r, fault,
 			      "its blocks do not lie as an index of ours could "

@@ -389,13 +389,14 @@ check_there(const struct removal *r, struct fault *fault)
 	if (foreign) {
 		fault_set(fault, -ENOTSUP, "refused", "%s is not removed",
 			  r->name);
-		fault_why(fault, "it is Mark6's: a file on each disk, in no "
-				 "folder of its own");
+		fault_why(fault,
+			  "it consists of Mark6 files, one on each disk, "
+			  "which spate did not write");
 		fault_hint(fault, "remove these files by hand");
 		return -ENOTSUP;
 	}
 	fault_why(fault, r->facts.disks
-			     ? "what is in the folder of that name is none"
+			     ? "the folder of that name holds no recording"
 			     : "no disk has a folder of that name");
 	fault_hint(fault, "spate ls shows the recordings there are");
 	return -ENOENT;
@@ -481,10 +482,11 @@ removal_allowed(const struct removal *r, bool force, struct fault *fault)
 		err = refuse(r, fault, -EBUSY, "it is being read");
 		fault_hint(fault, "wait for that, or use --force");
 	} else if (f->others || (f->extras && !force)) {
-		snprintf(why, sizeof why,
-			 "%s in its folder is none of its files, and %" PRIu64
-			 " more",
-			 r->extra, f->others + f->extras - 1);
+		snprintf(
+		    why, sizeof why,
+		    "%s in its folder is none of its files, nor are %" PRIu64
+		    " others",
+		    r->extra, f->others + f->extras - 1);
 		err = refuse(r, fault, -EPERM, why);
 		fault_hint(fault, "%s",
 			   f->others ? "move that away"

@@ -438,9 +438,8 @@ find_format(struct verification *c)
 	c->format = NULL;
 	if (c->rec->shape.store != HEAP_ROW)
 		return;
-	verify_say(none, VERIFY_CONTENTS,
-		   "its heaps cannot be looked at: %s: %s", fault.what,
-		   fault.why);
+	verify_say(none, VERIFY_CONTENTS, "its heaps cannot be checked: %s: %s",
+		   fault.what, fault.why);
 }
 
 /* Compares a row with its record. */
@@ -452,8 +451,8 @@ hold_row(struct verify_part *p, const struct index_record *r,
 
 	if (row->bytes != r->bytes)
 		verify_say(p, VERIFY_CONTENTS,
-			   "chunk %" PRIu64 " on %s: what is at byte %" PRIu64
-			   " is no whole packet of a heap",
+			   "chunk %" PRIu64 " on %s: at byte %" PRIu64
+			   " there is no whole packet of a heap",
 			   r->number, path, row->bytes);
 	else if (row->first != r->first)
 		verify_say(p, VERIFY_INDEX,
@@ -768,7 +767,7 @@ check_index(struct verify_part *p)
 	if (part->beyond)
 		verify_say(p, VERIFY_INDEX,
 			   "%zu records of the index on %s name blocks that "
-			   "cannot be, and are not believed",
+			   "cannot exist, and are ignored",
 			   part->beyond, verify_path(p));
 	if (!part->ended && state == RECORDING_COMPLETE)
 		verify_say(
@@ -885,12 +884,12 @@ check_duplicates(struct verify_part *p)
 	if (s.n == 1)
 		item = verify_say(p, VERIFY_DUPLICATE,
 				  "block %" PRIu64
-				  " is on %s too; that chunk is not used",
+				  " is also on %s; that chunk is not used",
 				  s.first, verify_path(p));
 	else
 		item = verify_say(p, VERIFY_DUPLICATE,
 				  "%u blocks, from %" PRIu64 " to %" PRIu64
-				  ", are on %s too; those chunks are not used",
+				  ", are also on %s; those chunks are not used",
 				  s.n, s.first, s.last, verify_path(p));
 	several_set(&s, item);
 }

@@ -478,8 +478,8 @@ view_settle(struct view_choice *c, enum heap_store store)
 {
 	if (store == HEAP_NONE && c->thread >= 0 && c->fill == VIEW_SKIP) {
 		c->fill = VIEW_STORED;
-		return "how many packets of one thread are missing is in no "
-		       "index: they are filled, not left out";
+		return "missing packets of a single thread are filled, not "
+		       "left out, because no index counts them";
 	}
 	if (store == HEAP_NONE || (!c->strip && c->fill == VIEW_STORED))
 		return NULL;
@@ -501,7 +501,7 @@ is_ranged(const struct view_choice *c)
 static int
 refuse(const struct view *v, struct fault *fault)
 {
-	return fault_set(fault, -EINVAL, "usage", "cannot show %s so",
+	return fault_set(fault, -EINVAL, "usage", "cannot show %s in this form",
 			 v->rec->name);
 }
 
@@ -513,7 +513,7 @@ check_thread(const struct view *v, struct fault *fault)
 	if (s->store == HEAP_NONE && s->header && s->parts == 1)
 		return 0;
 	refuse(v, fault);
-	fault_why(fault, "its packets do not say which thread they are of");
+	fault_why(fault, "its packets carry no number of a thread");
 	return -EINVAL;
 }
 

@@ -93,7 +93,7 @@ START_TEST(duplicate)
 	made_write(&m, 1, &mb);
 	made_end(&m, 3);
 	ck_assert_int_eq(verified(), 1);
-	says("block 0 is on");
+	says("block 0 is also on");
 	made_finish(&m);
 }
 END_TEST
@@ -198,8 +198,8 @@ START_TEST(rows_that_lie)
 	says("begins with heap 5, the index says 4");
 	says("1 packets contradict others");
 	says("has 2 packets of heaps, the index says that 1 pieces");
-	says("what is at byte 1048 is no whole packet");
-	says("what is at byte 0 is no whole packet");
+	says("at byte 1048 there is no whole packet");
+	says("at byte 0 there is no whole packet");
 	made_finish(&m);
 	row = (struct made_row){ 0 };
 }

@@ -396,7 +396,7 @@ START_TEST(a_number_that_is_a_lie)
 	says("block 6 is on none of the disks");
 	says("chunk 6 on ");
 	says("is in no index");
-	says("block 5 is on ");
+	says("block 5 is also on ");
 	made_finish(&m);
 }
 END_TEST
