@@ -8,14 +8,12 @@ libflow_a_SOURCES = \
 	%D%/memory/map.c %D%/memory/map.h \
 	%D%/memory/memfile.c %D%/memory/memfile.h \
 	%D%/memory/tap.c %D%/memory/tap.h \
-	%D%/place/aim.c %D%/place/aim.h \
-	%D%/place/arrival.c %D%/place/arrival.h \
 	%D%/place/counts.h \
-	%D%/place/gate.c %D%/place/gate.h \
 	%D%/place/learn.c %D%/place/learn.h \
-	%D%/place/place.h \
+	%D%/place/placement.c %D%/place/placement.h \
+	%D%/place/prediction.c %D%/place/prediction.h \
 	%D%/place/relocate.c %D%/place/relocate.h \
-	%D%/place/scratch.c %D%/place/scratch.h \
+	%D%/place/time_window.c %D%/place/time_window.h \
 	%D%/place/window.c %D%/place/window.h \
 	%D%/slots/candidate.c %D%/slots/candidate.h \
 	%D%/slots/shared.c %D%/slots/shared.h \
@@ -23,16 +21,16 @@ libflow_a_SOURCES = \
 	%D%/slots/slots_held.c \
 	%D%/slots/slots_priv.h \
 	%D%/slots/slots_run.c \
-	%D%/heaps/bay.c %D%/heaps/bay.h \
 	%D%/heaps/cubes.c %D%/heaps/cubes.h \
 	%D%/heaps/cubes_head.c \
 	%D%/heaps/cubes_run.c \
+	%D%/heaps/heap_counter.c %D%/heaps/heap_counter.h \
 	%D%/heaps/heaps.c %D%/heaps/heaps.h \
 	%D%/heaps/heaps_priv.h \
 	%D%/heaps/ranges.c %D%/heaps/ranges.h \
+	%D%/heaps/row_block.c %D%/heaps/row_block.h \
 	%D%/heaps/rows.c %D%/heaps/rows.h \
 	%D%/heaps/rows_run.c \
-	%D%/heaps/steps.c %D%/heaps/steps.h \
 	%D%/receive/backlog.c %D%/receive/backlog.h \
 	%D%/receive/feed.c %D%/receive/feed.h \
 	%D%/receive/intake.c %D%/receive/intake.h \

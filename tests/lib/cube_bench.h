@@ -50,13 +50,13 @@ cube_end(void)
 {
 	bench_batch(&bench);
 	bench_flush(&bench);
-	return place_counts(bench.place);
+	return placement_counts(bench.place);
 }
 
 static inline void
 all_there(unsigned heaps)
 {
-	const struct counts *c = place_counts(bench.place);
+	const struct counts *c = placement_counts(bench.place);
 
 	ck_assert_uint_eq(lost(), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);

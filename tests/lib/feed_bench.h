@@ -323,10 +323,10 @@ static inline struct user *
 user_come(int64_t open, int64_t close, bool early)
 {
 	struct user *u = &user[users++];
-	struct place_args place[SOURCES + KEYS];
+	struct placement_args place[SOURCES + KEYS];
 	struct feed_args args = { .name = "test",
 				  .place = place,
-				  .gate = { open, close, false },
+				  .time_window = { open, close, false },
 				  .early = early,
 				  .lesser = lesser,
 				  .opened = opened,
@@ -338,16 +338,17 @@ user_come(int64_t open, int64_t close, bool early)
 	ck_assert_int_eq(block_pool_borrow(arena, &u->pool, &blocks, &fault),
 			 0);
 	for (unsigned i = 0; i < intake->a.places; i++)
-		place[i] = (struct place_args){ .format = &format,
-						.shape = own_of[0] ? own_of[i]
-								   : &shape,
-						.geometry = &geometry,
-						.pool = u->pool,
-						.sub = (uint16_t)i,
-						.max_gap = 1 << 20,
-						.max_age = 10 * SECOND,
-						.out = out,
-						.arg = u };
+		place[i] =
+		    (struct placement_args){ .format = &format,
+					     .shape =
+						 own_of[0] ? own_of[i] : &shape,
+					     .geometry = &geometry,
+					     .pool = u->pool,
+					     .sub = (uint16_t)i,
+					     .max_gap = 1 << 20,
+					     .max_age = 10 * SECOND,
+					     .out = out,
+					     .arg = u };
 	ck_assert_int_eq(feed_make(&u->feed, intake, &args), 0);
 	intake_join(intake, u->feed);
 	return u;
@@ -389,7 +390,7 @@ run_until(int64_t end, int64_t step)
 static inline void
 gate_order(struct user *u, int64_t open, int64_t close)
 {
-	u->feed->gate = (struct gate){ open, close, false };
+	u->feed->time_window = (struct time_window){ open, close, false };
 }
 
 static inline struct counts
@@ -410,10 +411,11 @@ static inline void
 net_close(void)
 {
 	for (struct user *u = user; u < user + users; u++)
-		gate_order(u, u->feed->gate.open,
-			   u->closed		       ? 0
-			   : now < u->feed->gate.close ? now
-						       : u->feed->gate.close);
+		gate_order(u, u->feed->time_window.open,
+			   u->closed ? 0
+			   : now < u->feed->time_window.close
+			       ? now
+			       : u->feed->time_window.close);
 	run_until(now + SECOND / 10, SECOND / 1000);
 	for (struct user *u = user; u < user + users; u++) {
 		struct counts c = counts_of(u);

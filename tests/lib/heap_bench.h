@@ -43,13 +43,13 @@ bench_feed(struct bench *b)
 static inline void
 bench_make(struct bench *b, unsigned blocks)
 {
-	struct place_args args = { .format = &bench_format,
-				   .shape = &b->shape,
-				   .geometry = &b->geometry,
-				   .max_gap = 100 * b->geometry.block_bytes,
-				   .max_age = 2000,
-				   .out = bench_out,
-				   .arg = b };
+	struct placement_args args = { .format = &bench_format,
+				       .shape = &b->shape,
+				       .geometry = &b->geometry,
+				       .max_gap = 100 * b->geometry.block_bytes,
+				       .max_age = 2000,
+				       .out = bench_out,
+				       .arg = b };
 	struct block_pool_args pool = { .blocks = blocks,
 					.slots = b->geometry.slots,
 					.slot_bytes = b->shape.payload,
@@ -110,7 +110,7 @@ bench_open_cube(struct bench *b, uint32_t payload, uint32_t slots,
 static inline uint64_t
 bench_dropped(const struct bench *b)
 {
-	const struct counts *c = place_counts(b->place);
+	const struct counts *c = placement_counts(b->place);
 	uint64_t n = 0;
 
 	for (int i = 0; i < DROP_KINDS; i++)
@@ -121,9 +121,9 @@ bench_dropped(const struct bench *b)
 static inline void
 bench_flush(struct bench *b)
 {
-	const struct counts *c = place_counts(b->place);
+	const struct counts *c = placement_counts(b->place);
 
-	place_flush(b->place);
+	placement_flush(b->place);
 	ck_assert_uint_eq(c->datagrams, c->placed + bench_dropped(b));
 	ck_assert_uint_eq(c->placed, b->filled);
 	ck_assert_uint_eq(c->bytes, b->bytes);
@@ -138,7 +138,7 @@ bench_close(struct bench *b)
 	bench_feed(b);
 	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
 			  block_pool_blocks(b->pool));
-	place_free(b->place);
+	placement_free(b->place);
 	scratch_free(b->scratch);
 	block_pool_return(b->pool);
 	arena_free(b->arena);
@@ -153,7 +153,7 @@ bench_close(struct bench *b)
 static inline uint64_t
 bench_drop(const struct bench *b, enum drop why)
 {
-	return place_counts(b->place)->drop[why];
+	return placement_counts(b->place)->drop[why];
 }
 
 /* Bytes of a heap that were sent and did not come out. */
@@ -186,7 +186,7 @@ bench_aim(struct bench *b, unsigned pairs)
 	b->packets = 0;
 	b->elsewhere_used = 0;
 	b->scratch->used = 0;
-	b->room = place_aim(b->place, &b->aim, b->pair, pairs);
+	b->room = placement_aim(b->place, &b->aim, b->pair, pairs);
 	BENCH_MUST(b->room <= pairs);
 	for (unsigned i = 0; i < pairs; i++) {
 		memset(b->pair[i].prefix, 0xee, b->pair[i].prefix_bytes);
@@ -256,7 +256,8 @@ bench_packet_flags(struct bench *b, uint32_t flags)
 static inline void
 bench_batch(struct bench *b)
 {
-	place_batch(b->place, &b->aim, b->packet, b->packets, b->now, b->now);
+	placement_batch(b->place, &b->aim, b->packet, b->packets, b->now,
+			b->now);
 	b->packets = 0;
 }
 
@@ -346,7 +347,7 @@ flow_end(struct bench *b)
 {
 	bench_batch(b);
 	bench_flush(b);
-	return place_counts(b->place);
+	return placement_counts(b->place);
 }
 
 enum { MTU = 1472, JUMBO = 8968 };

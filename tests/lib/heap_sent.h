@@ -8,8 +8,7 @@
 
 #include "base/log.h"
 #include "flow/heaps/heaps_priv.h"
-#include "flow/place/place.h"
-#include "flow/place/scratch.h"
+#include "flow/place/placement.h"
 #include "lib/suite.h"
 
 /*
@@ -58,10 +57,10 @@ struct bench {
 	struct arena *arena;
 	struct block_pool *pool;
 	struct scratch *scratch;
-	struct place *place;
+	struct placement *place;
 	struct geometry geometry;
 	struct format_shape shape;
-	struct aim aim;
+	struct prediction aim;
 	int64_t now;
 	bool again;    /* a byte may come out twice */
 	bool any_time; /* slots may be of any time */

@@ -36,11 +36,11 @@ struct bench {
 	struct arena *arena;
 	struct block_pool *pool;
 	struct scratch *scratch;
-	struct place *place;
+	struct placement *place;
 	struct geometry geometry;
 	struct format_shape shape;
-	struct aim aim[2]; /* two sources */
-	unsigned source;   /* the one whose turn it is */
+	struct prediction aim[2]; /* two sources */
+	unsigned source;	  /* the one whose turn it is */
 	int64_t now;
 
 	struct receive_pair pair[RECEIVE_BATCH];
@@ -268,13 +268,13 @@ struct bench_args {
 static void
 bench_open(struct bench *b, const struct bench_args *a)
 {
-	struct place_args args = { .format = &bench_format,
-				   .shape = &b->shape,
-				   .geometry = &b->geometry,
-				   .max_gap = a->max_gap * a->payload,
-				   .max_age = a->max_age,
-				   .out = bench_out,
-				   .arg = b };
+	struct placement_args args = { .format = &bench_format,
+				       .shape = &b->shape,
+				       .geometry = &b->geometry,
+				       .max_gap = a->max_gap * a->payload,
+				       .max_age = a->max_age,
+				       .out = bench_out,
+				       .arg = b };
 	struct block_pool_args blocks;
 	struct fault fault;
 
@@ -313,7 +313,7 @@ bench_open(struct bench *b, const struct bench_args *a)
 static uint64_t
 bench_dropped(const struct bench *b)
 {
-	const struct counts *c = place_counts(b->place);
+	const struct counts *c = placement_counts(b->place);
 	uint64_t n = 0;
 
 	for (int i = 0; i < DROP_KINDS; i++)
@@ -325,9 +325,9 @@ bench_dropped(const struct bench *b)
 static void
 bench_close(struct bench *b)
 {
-	const struct counts *c = place_counts(b->place);
+	const struct counts *c = placement_counts(b->place);
 
-	place_flush(b->place);
+	placement_flush(b->place);
 	ck_assert_uint_eq(c->datagrams, c->placed + bench_dropped(b));
 	ck_assert_uint_eq(c->placed, b->filled);
 	/* More where a run had no memory for any of its packets. */
@@ -338,7 +338,7 @@ bench_close(struct bench *b)
 	bench_feed(b);
 	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
 			  block_pool_blocks(b->pool));
-	place_free(b->place);
+	placement_free(b->place);
 	scratch_free(b->scratch);
 	block_pool_return(b->pool);
 	arena_free(b->arena);
@@ -379,7 +379,7 @@ bench_aim(struct bench *b, unsigned pairs)
 	b->pairs = pairs;
 	b->packets = 0;
 	b->scratch->used = 0;
-	room = place_aim(b->place, &b->aim[b->source], b->pair, pairs);
+	room = placement_aim(b->place, &b->aim[b->source], b->pair, pairs);
 	for (unsigned i = 0; i < pairs; i++) {
 		bench_pair_check(b, b->pair[i].payload);
 		for (unsigned j = 0; j < i; j++) {
@@ -438,17 +438,17 @@ bench_open_check(struct bench *b)
 	}
 	for (const struct block *k = p->window.closed; k; k = k->next)
 		filled += k->filled;
-	BENCH_MUST(filled == place_counts(&p->base)->placed);
+	BENCH_MUST(filled == placement_counts(&p->base)->placed);
 }
 
 static void
 bench_batch(struct bench *b)
 {
-	const struct counts *c = place_counts(b->place);
+	const struct counts *c = placement_counts(b->place);
 	uint64_t parked;
 
-	place_batch(b->place, &b->aim[b->source], b->packet, b->packets, b->now,
-		    b->now);
+	placement_batch(b->place, &b->aim[b->source], b->packet, b->packets,
+			b->now, b->now);
 	b->packets = 0;
 	bench_open_check(b);
 	parked = bench_slots(b)->echo.n;

@@ -66,7 +66,7 @@ step(char kind, uint64_t n)
 	case 't':
 		batch();
 		bench.now += (int64_t)n;
-		place_age(bench.place, bench.now);
+		placement_age(bench.place, bench.now);
 		bench_open_check(&bench);
 		bench_aim(&bench, BATCH);
 		break;
@@ -141,7 +141,7 @@ counts_tell(char *text)
 		DROPS(X)
 #undef X
 	};
-	const struct counts *c = place_counts(bench.place);
+	const struct counts *c = placement_counts(bench.place);
 
 	*text = 0;
 	told(text, "%llu", (unsigned long long)c->placed);
@@ -166,7 +166,7 @@ script_with(const struct bench_args *args, const char *script,
 	bench_aim(&bench, BATCH);
 	play(script);
 	bench_batch(&bench);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	blocks_tell(text);
 	ck_assert_msg(!strcmp(text, blocks), "%s\n  made  %s\n  not   %s",
 		      script, text, blocks);

@@ -165,10 +165,11 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 		.name = "test", .format = &format, .slots = SLOTS, .places = 1
 	};
 	struct feed_args feed = { .name = "test",
-				  .gate = { INT64_MIN, INT64_MAX, false },
+				  .time_window = { INT64_MIN, INT64_MAX,
+						   false },
 				  .done = done,
 				  .arg = s };
-	struct place_args place;
+	struct placement_args place;
 	struct fault fault;
 
 	*s = (struct stream){ .shape = { .prefix = PREFIX,
@@ -182,14 +183,14 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 	args.ops = s->ops;
 	args.state = s->state;
 	args.shape = &s->shape;
-	place = (struct place_args){ .format = &format,
-				     .shape = &s->shape,
-				     .geometry = &geometry,
-				     .pool = s->pool,
-				     .max_gap = 256 << 20,
-				     .max_age = 2000000000,
-				     .out = out,
-				     .arg = s };
+	place = (struct placement_args){ .format = &format,
+					 .shape = &s->shape,
+					 .geometry = &geometry,
+					 .pool = s->pool,
+					 .max_gap = 256 << 20,
+					 .max_age = 2000000000,
+					 .out = out,
+					 .arg = s };
 	feed.place = &place;
 	ck_assert_int_eq(intake_make(&s->intake, &args), 0);
 	ck_assert_int_eq(feed_make(&s->feed, s->intake, &feed), 0);
@@ -218,13 +219,14 @@ pool_open(void)
 	    0);
 }
 
-/* Its gate is closed: drained, flushed, and done. */
+/* Its time window is closed: drained, flushed, and done. */
 static inline void
 stream_stop(struct receiver *r, struct stream *s)
 {
-	const struct gate gate = { INT64_MIN, clock_steady(), false };
+	const struct time_window time_window = { INT64_MIN, clock_steady(),
+						 false };
 
-	feed_order(s->feed, &gate);
+	feed_order(s->feed, &time_window);
 	receiver_look(r);
 	while (!atomic_load(&s->done))
 		sched_yield();

@@ -40,7 +40,7 @@ struct bench {
 	struct block_pool *pool;
 	struct geometry geometry;
 	struct format_shape shape;
-	struct place *handle[THREADS_MOST];
+	struct placement *handle[THREADS_MOST];
 	unsigned threads;
 	bool stamped, ages;
 	struct event event[EVENTS];
@@ -137,13 +137,13 @@ bench_open(unsigned threads, uint32_t slots, uint32_t parts)
 					  .slots = slots,
 					  .slot_bytes = PAYLOAD,
 					  .quantum = 1000 };
-	struct place_args args = { .format = &bench_format,
-				   .shape = &b->shape,
-				   .geometry = &b->geometry,
-				   .max_gap = 1000 * PAYLOAD,
-				   .max_age = b->ages ? 20000 : FOREVER,
-				   .out = bench_out,
-				   .arg = b };
+	struct placement_args args = { .format = &bench_format,
+				       .shape = &b->shape,
+				       .geometry = &b->geometry,
+				       .max_gap = 1000 * PAYLOAD,
+				       .max_age = b->ages ? 20000 : FOREVER,
+				       .out = bench_out,
+				       .arg = b };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
@@ -174,7 +174,7 @@ bench_counts(const struct bench *b)
 
 	for (unsigned i = 0; i < b->threads; i++) {
 		const uint64_t *from =
-		    (const uint64_t *)place_counts(b->handle[i]);
+		    (const uint64_t *)placement_counts(b->handle[i]);
 
 		for (unsigned j = 0; j < COUNTS; j++)
 			((uint64_t *)&sum)[j] += from[j];
@@ -199,7 +199,7 @@ bench_close(void)
 	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
 			  block_pool_blocks(b->pool));
 	for (unsigned i = 0; i < b->threads; i++)
-		place_free(b->handle[i]);
+		placement_free(b->handle[i]);
 	block_pool_return(b->pool);
 	arena_free(b->arena);
 	return c;

@@ -350,7 +350,7 @@ memory_comes(const struct recorder *r, const struct order *o)
 	if (o->when.start > begins && !o->when.data)
 		begins = o->when.start;
 	for (const struct session *s = r->sessions; s; s = s->next) {
-		const struct gate *g = &s->input->gate;
+		const struct time_window *g = &s->input->time_window;
 
 		if (s->input->stopped ||
 		    (!g->data && g->close <= begins + NS_SECOND))

@@ -145,8 +145,8 @@ recording_input_put(struct recording_input *s)
 static bool
 is_open(const struct recording_input *s)
 {
-	return s->gate.data ? atomic_load(&s->opened)
-			    : s->gate.open <= clock_steady();
+	return s->time_window.data ? atomic_load(&s->opened)
+				   : s->time_window.open <= clock_steady();
 }
 
 static const char *
@@ -196,45 +196,48 @@ recording_input_begin(struct recording_input *s, struct receivers *receivers)
 }
 
 void
-recording_input_gate(struct recording_input *s, const struct gate *gate)
+recording_input_gate(struct recording_input *s,
+		     const struct time_window *time_window)
 {
-	s->gate = *gate;
+	s->time_window = *time_window;
 	for (unsigned k = 0; k < s->in->shares; k++)
-		feed_order(s->share[k].feed, gate);
+		feed_order(s->share[k].feed, time_window);
 	for (unsigned k = 0; k < s->in->shares && s->begun; k++)
 		receiver_look(s->in->share[k].member->receiver);
 }
 
-/* Closes the gate now.  A gate by data time becomes one by arrival, since
+/* Closes the time window now.  A time window by data time becomes one by arrival, since
  * nobody knows which time the data have reached. */
 void
 recording_input_stop(struct recording_input *s, const char *why)
 {
-	struct gate gate = s->gate;
+	struct time_window time_window = s->time_window;
 	int64_t now = clock_steady();
 
 	if (s->stopped)
 		return;
 	s->stopped = why;
-	if (gate.data)
-		gate = (struct gate){ .open = INT64_MIN, .close = now };
-	if (gate.close < now)
+	if (time_window.data)
+		time_window =
+		    (struct time_window){ .open = INT64_MIN, .close = now };
+	if (time_window.close < now)
 		return;
-	gate.close = now;
-	recording_input_gate(s, &gate);
+	time_window.close = now;
+	recording_input_gate(s, &time_window);
 }
 
 void
 recording_input_cancel(struct recording_input *s, const char *why)
 {
-	struct gate gate = { .open = INT64_MAX, .close = INT64_MIN };
+	struct time_window time_window = { .open = INT64_MAX,
+					   .close = INT64_MIN };
 
 	s->stopped = why;
 	for (unsigned i = 0; i < s->in->stream->keys; i++) {
 		if (s->part[i].backlog)
 			backlog_drop(s->part[i].backlog);
 	}
-	recording_input_gate(s, &gate);
+	recording_input_gate(s, &time_window);
 }
 
 /* Warns if less was kept from before the start than asked for; that is no
@@ -295,7 +298,7 @@ share_done(void *arg)
 		changed(to);
 }
 
-/* Called by a receiver thread when the gate has opened: the backlog keeps what
+/* Called by a receiver thread when the time window has opened: the backlog keeps what
  * it has from now on. */
 static void
 share_opened(void *arg)
@@ -331,7 +334,7 @@ part_wait(struct recording_input *s, struct recording_input_part *part,
 				     .arg = part->out.arg };
 	int err = backlog_make(&part->backlog, &args);
 
-	/* Without a backlog nothing arrives before the gate opens, so keep
+	/* Without a backlog nothing arrives before the time window opens, so keep
 	 * everything. */
 	if (!err && !keep)
 		backlog_hold(part->backlog);
@@ -341,22 +344,22 @@ part_wait(struct recording_input *s, struct recording_input_part *part,
 /* Returns the arguments of place `i` of share `k`.  The parts of a split stream
  * count as substreams in the pool, so that each gets its fair number of
  * blocks. */
-static struct place_args
+static struct placement_args
 place_of(struct recording_input *s, unsigned k, unsigned i)
 {
 	const struct stream *stream = s->in->stream;
 	struct recording_input_part *part = &s->part[stream->split ? i : 0];
-	struct place_args place = { .format = stream->format,
-				    .shape = &s->in->share[k].shape,
-				    .geometry = &stream->geometry,
-				    .pool = s->pool,
-				    .fps = &s->in->share[k].intake->fps,
-				    .sub = (uint16_t)i,
-				    .max_gap = stream->o.max_gap,
-				    .max_age = stream->o.max_age,
-				    .name = s->name,
-				    .out = part->out.out,
-				    .arg = part->out.arg };
+	struct placement_args place = { .format = stream->format,
+					.shape = &s->in->share[k].shape,
+					.geometry = &stream->geometry,
+					.pool = s->pool,
+					.fps = &s->in->share[k].intake->fps,
+					.sub = (uint16_t)i,
+					.max_gap = stream->o.max_gap,
+					.max_age = stream->o.max_age,
+					.name = s->name,
+					.out = part->out.out,
+					.arg = part->out.arg };
 
 	if (part->backlog) {
 		place.out = block_wait;
@@ -372,14 +375,14 @@ place_of(struct recording_input *s, unsigned k, unsigned i)
 /* Makes the handles of all substreams for all shares: handle[k * subs + i] is
  * share k's handle of substream i. */
 static int
-handles_make(struct recording_input *s, struct place **handle)
+handles_make(struct recording_input *s, struct placement **handle)
 {
 	unsigned subs = s->in->stream->plan.subs, threads = s->in->shares;
-	struct place **one = calloc(threads, sizeof(struct place *));
+	struct placement **one = calloc(threads, sizeof(struct placement *));
 	int err = one ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; i < subs && !err; i++) {
-		struct place_args args = place_of(s, 0, i);
+		struct placement_args args = place_of(s, 0, i);
 
 		err = shared_make(one, threads, &args);
 		for (unsigned k = 0; k < threads && !err; k++)
@@ -391,14 +394,14 @@ handles_make(struct recording_input *s, struct place **handle)
 
 static int
 share_feed(struct recording_input *s, unsigned k,
-	   const struct recording_input_args *from, struct place **ready)
+	   const struct recording_input_args *from, struct placement **ready)
 {
 	unsigned n = stream_input_places(s->in, k);
-	struct place_args *place = calloc(n, sizeof *place);
+	struct placement_args *place = calloc(n, sizeof *place);
 	struct feed_args args = { .name = s->name,
 				  .place = place,
 				  .ready = ready,
-				  .gate = from->gate,
+				  .time_window = from->time_window,
 				  .early = from->backlog > 0,
 				  .lesser = from->lesser,
 				  .opened = share_opened,
@@ -421,8 +424,8 @@ static int
 shared_feed(struct recording_input *s, const struct recording_input_args *args)
 {
 	unsigned subs = s->in->stream->plan.subs, shares = s->in->shares, k = 0;
-	struct place **handle =
-	    calloc((size_t)shares * subs, sizeof(struct place *));
+	struct placement **handle =
+	    calloc((size_t)shares * subs, sizeof(struct placement *));
 	int err;
 
 	if (!handle)
@@ -434,7 +437,7 @@ shared_feed(struct recording_input *s, const struct recording_input_args *args)
 	}
 	/* Feeds before k own their handles; free the rest. */
 	for (size_t i = (size_t)k * subs; i < (size_t)shares * subs; i++)
-		place_free(handle[i]);
+		placement_free(handle[i]);
 	free(handle);
 	return err;
 }
@@ -446,7 +449,7 @@ recording_input_feed(struct recording_input *s,
 {
 	int err = 0;
 
-	s->gate = args->gate;
+	s->time_window = args->time_window;
 	s->keep = args->backlog;
 	s->changed = args->changed;
 	s->arg = args->arg;

@@ -18,10 +18,10 @@
  * one session per part.  Overlapping recordings of a stream have one stream
  * input, and a recording input each.
  *
- *   stream input --+-- recording input: pool, gate, feeds --> session(s)
+ *   stream input --+-- recording input: pool, time window, feeds --> session(s)
  *                  +-- recording input                    --> session(s)
  *
- * It ends by itself when its gate (time window) has closed and all of its
+ * It ends by itself when its time window has closed and all of its
  * blocks are out.
  *
  * The event loop's thread, but for the inside of a feed.
@@ -52,8 +52,8 @@ struct recording_input {
 	struct stream_input *in;
 	char name[160]; /* of the recording */
 	struct block_pool *pool;
-	struct gate gate;
-	int64_t keep; /* ns of data to keep from before the gate opens */
+	struct time_window time_window;
+	int64_t keep; /* ns of data to keep from before the time window opens */
 	struct recording_input_share
 	    *share; /* one per share of the stream input */
 	struct recording_input_part *part; /* one per key of the stream */
@@ -63,7 +63,7 @@ struct recording_input {
 	const char *stopped;	      /* why it was stopped; NULL: it runs */
 	struct recording_input *next; /* stream_input::recordings */
 
-	/* set by a receiver thread when the gate has opened */
+	/* set by a receiver thread when the time window has opened */
 	atomic_bool opened;
 	/* shares that are not flushed; the last share's decrement (release)
 	 * pairs with recording_input_flushed */
@@ -75,10 +75,10 @@ struct recording_input {
 
 /* Arguments of recording_input_feed. */
 struct recording_input_args {
-	struct gate gate;
+	struct time_window time_window;
 	bool waits;  /* blocks wait for recording_input_release */
 	bool lesser; /* not recorded: gives way to recordings, see feed_args */
-	/* ns of data from before the gate opens that wait, too */
+	/* ns of data from before the time window opens that wait, too */
 	int64_t backlog;
 	void (*changed)(void *arg);
 	void *arg;
@@ -113,14 +113,15 @@ void recording_input_begin(struct recording_input *s,
 			   struct receivers *receivers);
 
 /* Sets another time window; not after it has ended. */
-void recording_input_gate(struct recording_input *s, const struct gate *gate);
+void recording_input_gate(struct recording_input *s,
+			  const struct time_window *time_window);
 
 /* Lets a part's blocks go out, those that waited first. */
 void recording_input_release(struct recording_input *s, unsigned part);
 /* Frees waiting blocks of a part that are older than `keep`. */
 void recording_input_age(struct recording_input *s, unsigned part, int64_t now);
 
-/* recording_input_stop closes the gate now: takes what has arrived, and closes
+/* recording_input_stop closes the time window now: takes what has arrived, and closes
  * every block; a second call does nothing.  recording_input_cancel takes
  * nothing more and drops blocks that wait.  `why` is static text. */
 void recording_input_stop(struct recording_input *s, const char *why);

@@ -331,12 +331,12 @@ session_new(const struct session_host *host, struct recording_input *input,
 
 /* Returns the time window of a recording.  A recording that joins others on an
  * open stream takes only packets that arrive from now on. */
-static struct gate
-gate_of(const struct session_when *when, bool joins)
+static struct time_window
+window_of(const struct session_when *when, bool joins)
 {
-	struct gate g = { .open = INT64_MIN,
-			  .close = when->stop ? when->stop : INT64_MAX,
-			  .data = when->data };
+	struct time_window g = { .open = INT64_MIN,
+				 .close = when->stop ? when->stop : INT64_MAX,
+				 .data = when->data };
 
 	if (when->start)
 		g.open = when->start;
@@ -352,7 +352,7 @@ sessions_make(struct session **list, const struct session_host *host,
 {
 	struct recording_input_out out[STREAM_KEYS];
 	struct recording_input_args from = {
-		.gate = gate_of(&args->when, input->in->begun),
+		.time_window = window_of(&args->when, input->in->begun),
 		.backlog = args->when.backlog,
 		.changed = changed,
 		.arg = (void *)host,
@@ -580,27 +580,27 @@ session_stop(struct session *s, const char *reason)
 void
 session_stop_at(struct session *s, int64_t at)
 {
-	struct gate gate = s->input->gate;
+	struct time_window time_window = s->input->time_window;
 
 	if (s->state > SESSION_RECORDING || s->input->stopped)
 		return;
 	s->when.stop = at;
-	if (!gate.data)
+	if (!time_window.data)
 		s->stop_at = at;
-	gate.close = at ? at : INT64_MAX;
-	recording_input_gate(s->input, &gate);
+	time_window.close = at ? at : INT64_MAX;
+	recording_input_gate(s->input, &time_window);
 }
 
 void
 session_start_at(struct session *s, int64_t at)
 {
-	struct gate gate = s->input->gate;
+	struct time_window time_window = s->input->time_window;
 
-	if (s->state != SESSION_ARMED || gate.data)
+	if (s->state != SESSION_ARMED || time_window.data)
 		return;
-	s->when.start = s->started = gate.open = at;
+	s->when.start = s->started = time_window.open = at;
 	s->start_ns = clock_now() + at - clock_steady();
-	recording_input_gate(s->input, &gate);
+	recording_input_gate(s->input, &time_window);
 }
 
 /* True if all writers have done their job.  The acquire pairs with the writers'
@@ -804,7 +804,7 @@ armed_look(struct session *s, int64_t now)
 		session_start(s);
 }
 
-/* Ends when its time is over, or when its recording input has ended: the gate
+/* Ends when its time is over, or when its recording input has ended: the time window
  * closed by itself, or another part was stopped. */
 static void
 end_look(struct session *s, int64_t now)

@@ -122,8 +122,9 @@ feed_make_of(struct relay *r, const struct relay_args *a, struct fault *fault)
 {
 	int64_t now = clock_steady();
 	struct recording_input_args from = {
-		.gate = { .open = a->when.start ? a->when.start : now,
-			  .close = a->when.stop ? a->when.stop : INT64_MAX },
+		.time_window = { .open = a->when.start ? a->when.start : now,
+				 .close =
+				     a->when.stop ? a->when.stop : INT64_MAX },
 		.lesser = true,
 		.changed = changed,
 		.arg = (void *)r->host,
@@ -183,12 +184,12 @@ relay_stop(struct relay *r, const char *why)
 void
 relay_stop_at(struct relay *r, int64_t at)
 {
-	struct gate gate = r->input->gate;
+	struct time_window time_window = r->input->time_window;
 
 	if (r->input->stopped)
 		return;
-	gate.close = at ? at : INT64_MAX;
-	recording_input_gate(r->input, &gate);
+	time_window.close = at ? at : INT64_MAX;
+	recording_input_gate(r->input, &time_window);
 }
 
 /*

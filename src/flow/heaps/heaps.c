@@ -631,7 +631,7 @@ batch_finish(struct heaps *p)
 }
 
 static void
-heaps_batch(struct place *place, struct aim *aim,
+heaps_batch(struct placement *place, struct prediction *aim,
 	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	    int64_t now)
 {
@@ -651,8 +651,8 @@ heaps_batch(struct place *place, struct aim *aim,
 }
 
 static unsigned
-heaps_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
-	  unsigned n)
+heaps_aim(struct placement *place, const struct prediction *aim,
+	  struct receive_pair *pair, unsigned n)
 {
 	struct heaps *p = (struct heaps *)place;
 	unsigned aimed = 0;
@@ -665,7 +665,7 @@ heaps_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 }
 
 static void
-heaps_place_age(struct place *place, int64_t now)
+heaps_place_age(struct placement *place, int64_t now)
 {
 	struct heaps *p = (struct heaps *)place;
 
@@ -677,7 +677,7 @@ heaps_place_age(struct place *place, int64_t now)
 }
 
 static void
-heaps_flush(struct place *place)
+heaps_flush(struct placement *place)
 {
 	struct heaps *p = (struct heaps *)place;
 
@@ -687,12 +687,12 @@ heaps_flush(struct place *place)
 }
 
 static void
-heaps_free(struct place *place)
+heaps_free(struct placement *place)
 {
 	free(place);
 }
 
-static const struct place_ops heaps_ops = {
+static const struct placement_ops heaps_ops = {
 	.aim = heaps_aim,
 	.batch = heaps_batch,
 	.age = heaps_place_age,
@@ -701,7 +701,7 @@ static const struct place_ops heaps_ops = {
 };
 
 int
-heaps_make(struct place **place, const struct place_args *args)
+heaps_make(struct placement **place, const struct placement_args *args)
 {
 	struct heaps *p = calloc(1, sizeof *p);
 

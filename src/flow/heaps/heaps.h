@@ -2,7 +2,7 @@
 #ifndef SPATE_FLOW_HEAPS_HEAPS_H
 #define SPATE_FLOW_HEAPS_HEAPS_H
 
-#include "flow/place/place.h"
+#include "flow/place/placement.h"
 
 /*
  * A place for packets that are pieces of heaps: each packet says where in its
@@ -10,7 +10,7 @@
  * are stored depends on the stream's shape:
  *
  *   row    heaps lie one after the other as they come, in two open blocks
- *          (bay.h); a block closes when it is full and its heaps are finished
+ *          (row_block.h); a block closes when it is full and its heaps are finished
  *   cube   a slot holds one item of a heap; the heap's count (the number that
  *          its sender gave it) or time decides which slot, in the two open
  *          blocks of a window (window.h)
@@ -21,7 +21,7 @@
  *
  * Returns 0 or -ENOMEM.
  */
-int heaps_make(struct place **place, const struct place_args *args);
+int heaps_make(struct placement **place, const struct placement_args *args);
 
 /* Makes scratch memory for places of heaps.  Returns 0 or -ENOMEM. */
 int heaps_scratch_make(struct scratch **scratch);

@@ -2,12 +2,12 @@
 #ifndef SPATE_FLOW_HEAPS_HEAPS_PRIV_H
 #define SPATE_FLOW_HEAPS_HEAPS_PRIV_H
 
-#include "flow/heaps/bay.h"
+#include "flow/heaps/row_block.h"
 #include "flow/heaps/heaps.h"
 #include "flow/heaps/ranges.h"
 #include "flow/place/relocate.h"
-#include "flow/place/scratch.h"
-#include "flow/heaps/steps.h"
+#include "flow/place/placement.h"
+#include "flow/heaps/heap_counter.h"
 #include "flow/place/window.h"
 
 /*
@@ -24,40 +24,41 @@ enum {
 };
 
 /*
- * Recent are the heaps that were finished last, so that a piece that comes too
- * late is not taken for a new heap.  Exactly the last RECENT heaps are
+ * Finished heaps are those that were finished last, so that a piece that comes too
+ * late is not taken for a new heap.  Exactly the last FINISHED_MOST heaps are
  * remembered: each new heap replaces the oldest, so a counter that restarts
  * finds old heaps forgotten by the time it reaches their counts.
  */
-enum { RECENT = 256 };
+enum { FINISHED_MOST = 256 };
 
-struct recent {
-	uint64_t count[RECENT];
-	uint32_t sender[RECENT];
-	bool complete[RECENT];
-	uint64_t most; /* largest count since recent_forget */
+struct finished_heaps {
+	uint64_t count[FINISHED_MOST];
+	uint32_t sender[FINISHED_MOST];
+	bool complete[FINISHED_MOST];
+	uint64_t most; /* largest count since finished_forget */
 	unsigned n, next;
 };
 
-enum recent_answer { RECENT_NOT, RECENT_INCOMPLETE, RECENT_COMPLETE };
+enum finished_answer { FINISHED_NOT, FINISHED_INCOMPLETE, FINISHED_COMPLETE };
 
 static inline void
-recent_forget(struct recent *r)
+finished_forget(struct finished_heaps *r)
 {
 	r->n = r->next = 0;
 	r->most = 0;
 }
 
 static inline void
-recent_add(struct recent *r, uint64_t count, uint32_t sender, bool complete)
+finished_add(struct finished_heaps *r, uint64_t count, uint32_t sender,
+	     bool complete)
 {
 	unsigned i = r->next;
 
 	r->count[i] = count;
 	r->sender[i] = sender;
 	r->complete[i] = complete;
-	r->next = (i + 1) % RECENT;
-	if (r->n < RECENT)
+	r->next = (i + 1) % FINISHED_MOST;
+	if (r->n < FINISHED_MOST)
 		r->n++;
 	if (count > r->most)
 		r->most = count;
@@ -65,17 +66,17 @@ recent_add(struct recent *r, uint64_t count, uint32_t sender, bool complete)
 
 /* Looks a heap up.  A count above all others, as from a counter that only
  * grows, needs no search. */
-static inline enum recent_answer
-recent_find(const struct recent *r, uint64_t count, uint32_t sender)
+static inline enum finished_answer
+finished_find(const struct finished_heaps *r, uint64_t count, uint32_t sender)
 {
 	if (count > r->most)
-		return RECENT_NOT;
+		return FINISHED_NOT;
 	for (unsigned i = 0; i < r->n; i++) {
 		if (r->count[i] == count && r->sender[i] == sender)
-			return r->complete[i] ? RECENT_COMPLETE
-					      : RECENT_INCOMPLETE;
+			return r->complete[i] ? FINISHED_COMPLETE
+					      : FINISHED_INCOMPLETE;
 	}
-	return RECENT_NOT;
+	return FINISHED_NOT;
 }
 
 /* A live heap: it may still get pieces. */
@@ -99,9 +100,9 @@ struct heap {
 	uint64_t order; /* rank by age: higher began later */
 
 	/* Rows only. */
-	struct bay *bay;
+	struct row_block *bay;
 	struct note *note;
-	uint32_t moves;	     /* times it was moved to another bay */
+	uint32_t moves;	     /* times it was moved to another block */
 	uint64_t items_late; /* heaps::batch in which items were noted down that
 				are written at its end */
 
@@ -141,15 +142,15 @@ struct heaps_candidate {
 };
 
 struct rows {
-	struct bay bay[HEAPS_OPEN + 1];
-	struct bay *open[HEAPS_OPEN];
+	struct row_block bay[HEAPS_OPEN + 1];
+	struct row_block *open[HEAPS_OPEN];
 	unsigned opens;
 	struct block *ahead; /* block that was aimed at, to be opened next */
 	uint64_t ahead_aimed;
 	struct heaps_candidate candidate;
 	/* Holds the candidate's heaps; NULL: no candidate. */
-	struct bay *parked;
-	struct steps steps;
+	struct row_block *parked;
+	struct heap_counter counter;
 	uint64_t outside; /* lost pieces that no block accounts for, as in
 			     struct counts */
 	/* The newest control heap that began a stream: count, sender, and
@@ -275,15 +276,15 @@ struct heaps_kind {
 };
 
 struct heaps {
-	struct place base;
-	struct place_args a;
+	struct placement base;
+	struct placement_args a;
 	const struct heaps_kind *kind;
 	struct heap live[HEAPS_LIVE];
 	struct heap *current; /* heap that got the last piece */
 	struct heap *newest;  /* newest heap of the run */
 	uint64_t order;
 	struct guess guess;
-	struct recent recent;
+	struct finished_heaps finished;
 
 	/* State of one batch. */
 	struct heaps_scratch *scratch;

@@ -28,14 +28,14 @@
 
 /* ---- blocks ------------------------------------------------------------ */
 
-struct bay *
-rows_bay_new(struct heaps *p, struct block *b)
+struct row_block *
+rows_block_new(struct heaps *p, struct block *b)
 {
-	struct bay *bay = p->rows.bay;
+	struct row_block *bay = p->rows.bay;
 
 	while (bay->b)
 		bay++;
-	bay_begin(bay, b);
+	row_block_begin(bay, b);
 	return bay;
 }
 
@@ -46,9 +46,9 @@ rows_unused(struct heaps *p, struct block *b)
 	p->rows.unused = b;
 }
 
-/* Returns the bay where the next heap goes, if it has room.  NULL: none is
+/* Returns the block where the next heap goes, if it has room.  NULL: none is
  * open. */
-static struct bay *
+static struct row_block *
 rows_newest(const struct heaps *p)
 {
 	return p->rows.opens ? p->rows.open[p->rows.opens - 1] : NULL;
@@ -58,7 +58,7 @@ rows_newest(const struct heaps *p)
 static void
 skipped_note(struct heaps *p, struct block *b)
 {
-	uint64_t n = steps_missing(&p->rows.steps) * p->guess.pieces;
+	uint64_t n = heap_counter_missing(&p->rows.counter) * p->guess.pieces;
 
 	notes_head(b)->skipped = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
@@ -74,7 +74,7 @@ first_heap(const struct block *b)
 }
 
 static void
-block_out(struct heaps *p, struct bay *bay)
+block_out(struct heaps *p, struct row_block *bay)
 {
 	struct block *b = bay->b;
 	struct rows *r = &p->rows;
@@ -96,9 +96,9 @@ block_out(struct heaps *p, struct bay *bay)
 	r->closed_end = &b->next;
 }
 
-/* Finishes all heaps of a bay, and closes it. */
+/* Finishes all heaps of a block, and closes it. */
 static void
-bay_close(struct heaps *p, struct bay *bay)
+bay_close(struct heaps *p, struct row_block *bay)
 {
 	struct rows *r = &p->rows;
 
@@ -123,13 +123,14 @@ rows_close_all(struct heaps *p)
 void
 rows_outside(struct heaps *p)
 {
-	p->rows.outside += steps_missing(&p->rows.steps) * p->guess.pieces;
+	p->rows.outside +=
+	    heap_counter_missing(&p->rows.counter) * p->guess.pieces;
 	p->base.counts.outside = p->rows.outside;
 }
 
-/* Closes a full bay if all of its heaps are finished. */
+/* Closes a full block if all of its heaps are finished. */
 static void
-rows_done(struct heaps *p, struct bay *bay)
+rows_done(struct heaps *p, struct row_block *bay)
 {
 	if (bay->full && !bay->live && !bay->closing)
 		bay_close(p, bay);
@@ -149,19 +150,19 @@ rows_ahead(struct heaps *p)
 	return r->ahead;
 }
 
-/* Opens the next bay; if two are open, the older one closes.  NULL: no block is
+/* Opens the next block; if two are open, the older one closes.  NULL: no block is
  * free. */
-static struct bay *
+static struct row_block *
 rows_open(struct heaps *p)
 {
 	struct rows *r = &p->rows;
-	struct bay *bay;
+	struct row_block *bay;
 
 	if (!rows_ahead(p))
 		return NULL;
 	if (r->opens == HEAPS_OPEN)
 		bay_close(p, r->open[0]);
-	bay = rows_bay_new(p, r->ahead);
+	bay = rows_block_new(p, r->ahead);
 	bay->aimed = r->ahead_aimed;
 	r->ahead = NULL;
 	r->open[r->opens++] = bay;
@@ -209,11 +210,11 @@ rows_ranges(const struct heaps *p, uint64_t length)
 }
 
 /* Until an item of a heap is known, the previous heap is the guide. */
-static struct bay_want
+static struct row_block_want
 rows_want(const struct heaps *p, const struct format_piece *piece)
 {
 	const struct guess *g = &p->guess;
-	struct bay_want w = { .items = piece->items };
+	struct row_block_want w = { .items = piece->items };
 	uint64_t length = piece->length;
 
 	if (piece->control == PIECE_DATA &&
@@ -261,14 +262,14 @@ would_do(char text[LARGE_TEXT], uint64_t bytes)
 /* Logs, once per feed, that a heap does not fit into any block. */
 static void
 rows_large(struct heaps *p, const struct format_piece *piece,
-	   const struct bay_want *want)
+	   const struct row_block_want *want)
 {
 	char heap[UNITS_TEXT], is[UNITS_TEXT], would[LARGE_TEXT];
 
 	if (p->scratch->told_large)
 		return;
 	p->scratch->told_large = true;
-	would_do(would, bay_bytes(want));
+	would_do(would, row_block_bytes(want));
 	units_show_bytes(heap, want->length);
 	units_show_bytes(is, p->a.geometry->block_bytes);
 	log_line(LEVEL_ERROR, p->a.name,
@@ -280,7 +281,7 @@ rows_large(struct heaps *p, const struct format_piece *piece,
 /* Call it before notes grow by so many bytes: packets of the batch may have
  * landed there. */
 static void
-rows_guard(struct heaps *p, const struct bay *bay, uint64_t bytes)
+rows_guard(struct heaps *p, const struct row_block *bay, uint64_t bytes)
 {
 	if (bay->floor - bytes < bay->aimed)
 		heaps_cut(p);
@@ -288,13 +289,13 @@ rows_guard(struct heaps *p, const struct bay *bay, uint64_t bytes)
 
 /* Gives a heap its memory; the caller has checked that it fits. */
 static void
-rows_lay(struct heaps *p, struct heap *h, struct bay *bay,
-	 const struct bay_want *want, const struct format_piece *piece)
+rows_lay(struct heaps *p, struct heap *h, struct row_block *bay,
+	 const struct row_block_want *want, const struct format_piece *piece)
 {
 	struct note *note;
 
-	rows_guard(p, bay, bay_bytes(want) - want->room - want->length);
-	note = bay_put(bay, want);
+	rows_guard(p, bay, row_block_bytes(want) - want->room - want->length);
+	note = row_block_put(bay, want);
 	note->heap = h->count;
 	note->length = h->length;
 	note->flavour = h->flavour;
@@ -317,15 +318,15 @@ rows_lay(struct heaps *p, struct heap *h, struct bay *bay,
 /* ---- heaps without length -------------------------------------------- */
 
 void
-rows_endless_cut(struct heaps *p, struct bay *bay)
+rows_endless_cut(struct heaps *p, struct row_block *bay)
 {
 	struct heap *h = bay->endless;
 	uint64_t slack = (uint64_t)SLACK * p->guess.datagram;
 
 	if (!h)
 		return;
-	if (slack > bay_free(bay))
-		slack = bay_free(bay);
+	if (slack > row_block_free(bay))
+		slack = row_block_free(bay);
 	h->keep = ranges_end(&h->ranges) + slack;
 	bay->front += slack;
 	bay->endless = NULL;
@@ -334,7 +335,7 @@ rows_endless_cut(struct heaps *p, struct bay *bay)
 static bool
 endless_fits(const struct heap *h, uint64_t end)
 {
-	return end <= h->keep || end - h->keep <= bay_free(h->bay);
+	return end <= h->keep || end - h->keep <= row_block_free(h->bay);
 }
 
 static void
@@ -359,13 +360,13 @@ endless_grow(struct heap *h, uint64_t end)
 enum { MOVES_MOST = 3 };
 
 /* Memory that the heap needs now, with `more` items. */
-static struct bay_want
+static struct row_block_want
 want_now(const struct heaps *p, const struct heap *h,
 	 const struct format_piece *piece, uint32_t more)
 {
 	uint64_t end = piece->offset + piece->bytes;
-	struct bay_want w = { .items = h->items + more,
-			      .ranges = h->ranges.most };
+	struct row_block_want w = { .items = h->items + more,
+				    .ranges = h->ranges.most };
 
 	w.room = p->a.format->wrap_bytes(piece, w.items) + h->ranges.beside;
 	w.length = h->length;
@@ -374,18 +375,18 @@ want_now(const struct heaps *p, const struct heap *h,
 	return w;
 }
 
-/* Finds another bay with room, or opens one if that does not close the heap's
+/* Finds another block with room, or opens one if that does not close the heap's
  * own.  NULL: there is none. */
-static struct bay *
+static struct row_block *
 bay_elsewhere(struct heaps *p, const struct heap *h,
-	      const struct bay_want *want)
+	      const struct row_block_want *want)
 {
 	struct rows *r = &p->rows;
-	struct bay *newest = rows_newest(p);
+	struct row_block *newest = rows_newest(p);
 
 	if (newest != h->bay) {
 		rows_endless_cut(p, newest);
-		if (!newest->full && bay_fits(newest, want))
+		if (!newest->full && row_block_fits(newest, want))
 			return newest;
 	}
 	if (r->opens == HEAPS_OPEN && h->bay == r->open[0])
@@ -393,11 +394,11 @@ bay_elsewhere(struct heaps *p, const struct heap *h,
 	return rows_open(p);
 }
 
-/* Takes a heap out of its bay, as if it had never been there. */
+/* Takes a heap out of its block, as if it had never been there. */
 static void
 heap_leave(struct heap *h)
 {
-	struct bay *bay = h->bay;
+	struct row_block *bay = h->bay;
 
 	if (!h->note->next)
 		bay->front = h->note->at - h->note->room;
@@ -425,7 +426,7 @@ heap_copy(struct heap *h, const struct heap *old, const uint64_t *item)
 static void
 block_gain(struct heaps *p, const struct heap *h)
 {
-	struct bay *bay = h->bay;
+	struct row_block *bay = h->bay;
 
 	if (bay->b->filled == 0) {
 		bay->b->first_ns = bay->b->last_ns = p->now_ns;
@@ -443,12 +444,13 @@ static bool
 rows_move(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	  uint32_t more)
 {
-	struct bay_want want = want_now(p, h, piece, more);
+	struct row_block_want want = want_now(p, h, piece, more);
 	struct heap old = *h;
-	struct bay *to;
+	struct row_block *to;
 
 	if (h->parked || h->moves == MOVES_MOST ||
-	    bay_bytes(&want) > rows_most(p) || h->items + more > NOTES_ITEMS)
+	    row_block_bytes(&want) > rows_most(p) ||
+	    h->items + more > NOTES_ITEMS)
 		return false;
 	heaps_cut(p);
 	old.note->items = h->items;
@@ -526,14 +528,14 @@ outgrown(const struct heap *h, uint32_t n)
 static bool
 items_more(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n)
 {
-	struct bay *bay = h->bay;
+	struct row_block *bay = h->bay;
 	uint64_t owed = outgrown(h, h->items + n) - outgrown(h, h->items);
 
 	if (h->items + n > NOTES_ITEMS ||
-	    owed + bay_more_bytes(n) > bay_free(bay))
+	    owed + row_block_more_bytes(n) > row_block_free(bay))
 		return false;
-	rows_guard(p, bay, bay_more_bytes(n));
-	bay_more(bay, h->note, item, n);
+	rows_guard(p, bay, row_block_more_bytes(n));
+	row_block_more(bay, h->note, item, n);
 	bay->owed += owed;
 	return true;
 }
@@ -616,7 +618,7 @@ outlook_block(struct heaps *p, struct outlook *o)
 	if (o->last || !rows_ahead(p))
 		return false;
 	*o = (struct outlook){ .b = p->rows.ahead,
-			       .floor = bay_most(p->rows.ahead),
+			       .floor = row_block_most(p->rows.ahead),
 			       .last = true };
 	return true;
 }
@@ -624,14 +626,14 @@ outlook_block(struct heaps *p, struct outlook *o)
 static bool
 outlook_begin(struct heaps *p, struct outlook *o)
 {
-	const struct bay *bay = rows_newest(p);
+	const struct row_block *bay = rows_newest(p);
 
 	*o = (struct outlook){ 0 };
 	if (!bay || bay->full)
 		return outlook_block(p, o);
 	o->b = bay->b;
 	o->front = bay->front;
-	o->floor = bay->front + bay_free(bay);
+	o->floor = bay->front + row_block_free(bay);
 	return true;
 }
 
@@ -639,7 +641,7 @@ outlook_begin(struct heaps *p, struct outlook *o)
 static void
 aimed_note(struct heaps *p, const struct outlook *o)
 {
-	struct bay *bay = rows_newest(p);
+	struct row_block *bay = rows_newest(p);
 
 	if (bay && bay->b == o->b)
 		bay->aimed = o->front;
@@ -649,10 +651,10 @@ aimed_note(struct heaps *p, const struct outlook *o)
 
 /* Aims at the next heaps, each like the one before. */
 static unsigned
-aim_next(struct heaps *p, const struct bay_want *want,
+aim_next(struct heaps *p, const struct row_block_want *want,
 	 struct receive_pair *pair, unsigned i, unsigned n)
 {
-	uint64_t notes = bay_bytes(want) - want->room - want->length;
+	uint64_t notes = row_block_bytes(want) - want->room - want->length;
 	unsigned begin = i;
 	struct outlook o;
 
@@ -661,9 +663,9 @@ aim_next(struct heaps *p, const struct bay_want *want,
 	while (i < n) {
 		struct spot spot = { .keep = want->length };
 
-		if (bay_bytes(want) > o.floor - o.front &&
+		if (row_block_bytes(want) > o.floor - o.front &&
 		    (!outlook_block(p, &o) ||
-		     bay_bytes(want) > o.floor - o.front))
+		     row_block_bytes(want) > o.floor - o.front))
 			break;
 		spot.at = o.b->data + o.front + want->room;
 		i += heaps_aim_at(p, &spot, 0, want->length, pair, i, n);
@@ -683,8 +685,8 @@ aim_newest(struct heaps *p, const struct heap *h, struct receive_pair *pair,
 	struct spot spot = { .at = h->at };
 
 	if (!length)
-		length =
-		    h->bay->endless == h ? h->keep + bay_free(h->bay) : h->keep;
+		length = h->bay->endless == h ? h->keep + row_block_free(h->bay)
+					      : h->keep;
 	spot.keep = length;
 	if (!h->length && h->bay->aimed < h->note->at + length)
 		h->bay->aimed = h->note->at + length;
@@ -696,9 +698,9 @@ rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
 {
 	const struct guess *g = &p->guess;
 	struct heap *h = p->newest;
-	struct bay_want want = { .length = g->length,
-				 .items = g->items,
-				 .room = g->room };
+	struct row_block_want want = { .length = g->length,
+				       .items = g->items,
+				       .room = g->room };
 	unsigned i = 0;
 
 	for (unsigned b = 0; b < p->rows.opens; b++)
@@ -714,14 +716,14 @@ rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
 
 /* ---- heaps ----------------------------------------------------------- */
 
-static struct bay *
-bay_for(struct heaps *p, const struct bay_want *want)
+static struct row_block *
+bay_for(struct heaps *p, const struct row_block_want *want)
 {
-	struct bay *bay = rows_newest(p);
+	struct row_block *bay = rows_newest(p);
 
 	if (bay) {
 		rows_endless_cut(p, bay);
-		if (!bay->full && bay_fits(bay, want))
+		if (!bay->full && row_block_fits(bay, want))
 			return bay;
 		bay->full = true;
 		rows_done(p, bay);
@@ -738,32 +740,32 @@ heap_unplaced(struct heaps *p, const struct format_piece *piece,
 {
 	heaps_drop(p, DROP_NO_BUFFER);
 	if (piece->control != PIECE_DATA ||
-	    !steps_pass(&p->rows.steps, piece->heap, sender))
+	    !heap_counter_pass(&p->rows.counter, piece->heap, sender))
 		p->rows.outside++;
 }
 
 static struct heap *
 heap_begin(struct heaps *p, const struct receive_packet *k,
-	   const struct format_piece *piece, enum recent_answer known)
+	   const struct format_piece *piece, enum finished_answer known)
 {
-	struct bay_want want = rows_want(p, piece);
-	struct bay *bay;
+	struct row_block_want want = rows_want(p, piece);
+	struct row_block *bay;
 	struct heap *h;
 
-	bay = known == RECENT_NOT ? bay_for(p, &want)
-				  : rows_echo(p, k, &want, known);
+	bay = known == FINISHED_NOT ? bay_for(p, &want)
+				    : rows_echo(p, k, &want, known);
 	if (!bay) {
-		if (known == RECENT_NOT)
+		if (known == FINISHED_NOT)
 			heap_unplaced(p, piece, k->sender);
 		return NULL;
 	}
 	h = heaps_add(p, piece, k->sender);
-	h->parked = h->held = known != RECENT_NOT;
-	h->why = known == RECENT_COMPLETE ? DROP_DUPLICATE : DROP_LATE;
+	h->parked = h->held = known != FINISHED_NOT;
+	h->why = known == FINISHED_COMPLETE ? DROP_DUPLICATE : DROP_LATE;
 	rows_lay(p, h, bay, &want, piece);
 	if (!h->parked) {
 		p->newest = h;
-		steps_see(&p->rows.steps, piece->heap, k->sender);
+		heap_counter_see(&p->rows.counter, piece->heap, k->sender);
 	}
 	return h;
 }
@@ -772,18 +774,18 @@ static struct heap *
 rows_begin(struct heaps *p, const struct receive_packet *k,
 	   const struct format_piece *piece)
 {
-	struct bay_want want = rows_want(p, piece);
+	struct row_block_want want = rows_want(p, piece);
 	uint64_t most = rows_most(p);
-	enum recent_answer known;
+	enum finished_answer known;
 
-	if (want.length > most || bay_bytes(&want) > most) {
+	if (want.length > most || row_block_bytes(&want) > most) {
 		rows_large(p, piece, &want);
 		heaps_drop(p, DROP_TOO_LARGE);
 		return NULL;
 	}
 	if (piece->control == PIECE_START)
 		rows_start(p, piece, k->sender);
-	known = recent_find(&p->recent, piece->heap, k->sender);
+	known = finished_find(&p->finished, piece->heap, k->sender);
 	if (!p->base.counts.runs)
 		p->base.counts.runs = 1;
 	return heap_begin(p, k, piece, known);
@@ -795,7 +797,7 @@ rows_widen(struct heaps *p, struct heap *h)
 	struct ranges *r = &h->ranges;
 
 	(void)p;
-	if (r->n == r->most || bay_free(h->bay) < r->header)
+	if (r->n == r->most || row_block_free(h->bay) < r->header)
 		return false;
 	h->bay->owed += r->header;
 	r->beside += r->header;
@@ -806,7 +808,7 @@ static void
 rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	   uint32_t kept)
 {
-	struct bay *bay = h->bay;
+	struct row_block *bay = h->bay;
 	struct block *b = bay->b;
 
 	if (!h->control && piece->control)
@@ -846,7 +848,7 @@ note_finish(struct heaps *p, const struct heap *h)
 static void
 rows_finish(struct heaps *p, struct heap *h, bool complete)
 {
-	struct bay *bay = h->bay;
+	struct row_block *bay = h->bay;
 
 	if (bay->endless == h)
 		rows_endless_cut(p, bay);
@@ -862,7 +864,7 @@ rows_finish(struct heaps *p, struct heap *h, bool complete)
 	}
 	p->base.counts.heaps++;
 	p->base.counts.heaps_incomplete += !complete;
-	recent_add(&p->recent, h->count, h->sender, complete);
+	finished_add(&p->finished, h->count, h->sender, complete);
 	rows_done(p, bay);
 }
 
@@ -874,7 +876,7 @@ rows_age(struct heaps *p)
 
 	rows_echo_settle(p, since);
 	for (unsigned i = r->opens; i--;) {
-		struct bay *bay = r->open[i];
+		struct row_block *bay = r->open[i];
 
 		if (bay->b->filled && bay->born <= since) {
 			bay->full = true;
@@ -883,7 +885,8 @@ rows_age(struct heaps *p)
 	}
 	if (!r->opens)
 		p->base.counts.outside =
-		    r->outside + steps_untold(&r->steps) * p->guess.pieces;
+		    r->outside +
+		    heap_counter_untold(&r->counter) * p->guess.pieces;
 	if (r->ahead && !r->opens) {
 		rows_unused(p, r->ahead);
 		r->ahead = NULL;
@@ -923,7 +926,7 @@ static void
 rows_make(struct heaps *p)
 {
 	p->rows.closed_end = &p->rows.closed;
-	p->rows.steps.far = p->a.max_gap / NOTES_PAGE;
+	p->rows.counter.far = p->a.max_gap / NOTES_PAGE;
 }
 
 const struct heaps_kind rows_kind = {

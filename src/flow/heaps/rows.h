@@ -14,10 +14,10 @@
 
 /* ---- rows.c ---------------------------------------------------------- */
 
-/* Begins an unused bay with this block. */
-struct bay *rows_bay_new(struct heaps *p, struct block *b);
+/* Begins an unused block with this block. */
+struct row_block *rows_block_new(struct heaps *p, struct block *b);
 
-/* Closes all open bays. */
+/* Closes all open blocks. */
 void rows_close_all(struct heaps *p);
 
 /* Counts the missing heaps that no further block accounts for.  Call it when
@@ -27,17 +27,18 @@ void rows_outside(struct heaps *p);
 /* Puts an unused block aside; it returns to the pool with the batch. */
 void rows_unused(struct heaps *p, struct block *b);
 
-/* Ends the growth of the bay's last heap, if its length is unknown: another
+/* Ends the growth of the block's last heap, if its length is unknown: another
  * heap follows. */
-void rows_endless_cut(struct heaps *p, struct bay *bay);
+void rows_endless_cut(struct heaps *p, struct row_block *bay);
 
 /* ---- rows_run.c ------------------------------------------------------ */
 
-/* Returns the candidate's bay, for a heap that was finished recently and comes
+/* Returns the candidate's block, for a heap that was finished recently and comes
  * again.  NULL: there is no memory, and the piece was counted as dropped; or
  * heaps::again is set. */
-struct bay *rows_echo(struct heaps *p, const struct receive_packet *k,
-		      const struct bay_want *want, enum recent_answer known);
+struct row_block *rows_echo(struct heaps *p, const struct receive_packet *k,
+			    const struct row_block_want *want,
+			    enum finished_answer known);
 
 /* Turns the candidate into a run if it has enough pieces. */
 void rows_echo_judge(struct heaps *p);

@@ -34,8 +34,8 @@ run_begin(struct heaps *p)
 {
 	rows_close_all(p);
 	rows_outside(p);
-	recent_forget(&p->recent);
-	p->rows.steps = (struct steps){ .far = p->rows.steps.far };
+	finished_forget(&p->finished);
+	p->rows.counter = (struct heap_counter){ .far = p->rows.counter.far };
 	p->run++;
 	p->base.counts.runs++;
 }
@@ -58,12 +58,12 @@ finished_take(struct heaps *p, const struct block *b, uint32_t sender)
 	for (; n; n = notes_at(b, n->next)) {
 		bool complete = note_complete(n);
 
-		steps_see(&p->rows.steps, n->heap, sender);
+		heap_counter_see(&p->rows.counter, n->heap, sender);
 		if (!n->pieces)
 			continue;
 		p->base.counts.heaps++;
 		p->base.counts.heaps_incomplete += !complete;
-		recent_add(&p->recent, n->heap, sender, complete);
+		finished_add(&p->finished, n->heap, sender, complete);
 	}
 }
 
@@ -89,16 +89,16 @@ candidate_begin(struct heaps *p, uint32_t sender)
 
 	if (!b)
 		return;
-	p->rows.parked = rows_bay_new(p, b);
+	p->rows.parked = rows_block_new(p, b);
 	p->rows.candidate = (struct heaps_candidate){ .sender = sender,
 						      .since = p->now,
 						      .need = candidate_behind(
-							  p, p->recent.n) };
+							  p, p->finished.n) };
 }
 
-struct bay *
+struct row_block *
 rows_echo(struct heaps *p, const struct receive_packet *k,
-	  const struct bay_want *want, enum recent_answer known)
+	  const struct row_block_want *want, enum finished_answer known)
 {
 	struct rows *r = &p->rows;
 
@@ -106,7 +106,7 @@ rows_echo(struct heaps *p, const struct receive_packet *k,
 		candidate_begin(p, k->sender);
 	if (r->parked && r->candidate.sender == k->sender) {
 		rows_endless_cut(p, r->parked);
-		if (bay_fits(r->parked, want))
+		if (row_block_fits(r->parked, want))
 			return r->parked;
 		/* The candidate's block is full, and nothing contradicted
 		 * it. */
@@ -116,7 +116,7 @@ rows_echo(struct heaps *p, const struct receive_packet *k,
 			return NULL;
 		}
 	}
-	heaps_drop(p, known == RECENT_COMPLETE ? DROP_DUPLICATE : DROP_LATE);
+	heaps_drop(p, known == FINISHED_COMPLETE ? DROP_DUPLICATE : DROP_LATE);
 	return NULL;
 }
 
@@ -157,7 +157,7 @@ rows_start(struct heaps *p, const struct format_piece *piece, uint32_t sender)
 	struct rows *r = &p->rows;
 	bool same = r->start == piece->heap && r->start_sender == sender;
 
-	if (recent_find(&p->recent, piece->heap, sender) == RECENT_NOT) {
+	if (finished_find(&p->finished, piece->heap, sender) == FINISHED_NOT) {
 		r->start = piece->heap;
 		r->start_sender = sender;
 		r->started = p->now;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "flow/memory/block_record.h"
 
-#include "flow/memory/block_record.h"
-
 /* The format that parses the packets, and the shape of their stream. */
 struct maker {
 	const struct format_ops *format;

@@ -18,7 +18,6 @@
 #include "flow/memory/block_pool.h"
 #include "flow/memory/checksums.h"
 #include "flow/memory/tap.h"
-#include "flow/memory/tap.h"
 #include "store/record/geometry.h"
 #include "store/record/meta.h"
 #include "store/record/notes.h"

@@ -17,7 +17,7 @@
  *                        |
  *                        +--> back to the pool: older than `keep`, or the
  *                             pool gets short
- *   HELD      the gate has opened: no block goes back any more
+ *   HELD      the time window has opened: no block goes back any more
  *   OPEN      the recording has folders: waiting blocks go out, in order, and
  *             blocks that are put pass straight through
  *   DROPPED   there will be no recording: all blocks go back to the pool
@@ -37,7 +37,7 @@ struct backlog_args {
 				kept */
 	struct block_pool *pool; /* pool of all its blocks */
 	unsigned subs;		 /* substreams; 0 is 1 */
-	/* Takes over a CLOSED block, as place_args::out does; called with the
+	/* Takes over a CLOSED block, as placement_args::out does; called with the
 	 * backlog's lock held. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A feed takes mostly all packets of a batch, as they came: the gate is open, and no edge is near.  Else its own packets
+ * A feed takes mostly all packets of a batch, as they came: the time window is open, and no edge is near.  Else its own packets
  * are picked.  Only the leading feed moves packets within the memory in which
  * they landed; the others copy, and write to no memory that another feed still
  * has to read.  A packet that landed in slots of the leading feed but is
@@ -12,7 +12,7 @@
  * unless another feed is open to take them.
  *
  * The data time of a single packet may be wrong, and must not end a recording:
- * a gate by data time closes only after BELIEVED packets in a row, or after
+ * a time window by data time closes only after BELIEVED packets in a row, or after
  * UNDISPUTED without a contradiction.
  */
 #include "flow/receive/feed.h"
@@ -31,7 +31,7 @@
 
 /* Makes the scratch memory for places of the kind that the shape asks for. */
 static int
-scratch_for(struct scratch **scratch, const struct place_args *args)
+scratch_for(struct scratch **scratch, const struct placement_args *args)
 {
 	if (args->shape->store != HEAP_NONE)
 		return heaps_scratch_make(scratch);
@@ -39,7 +39,7 @@ scratch_for(struct scratch **scratch, const struct place_args *args)
 }
 
 static int
-place_make(struct place **place, const struct place_args *args)
+placement_make(struct placement **place, const struct placement_args *args)
 {
 	if (args->shape->store != HEAP_NONE)
 		return heaps_make(place, args);
@@ -53,15 +53,15 @@ places_make(struct feed *f)
 	unsigned places = f->in->a.places;
 	int err = scratch_for(&f->scratch, &a->place[0]);
 
-	f->place = calloc(places, sizeof(struct place *));
+	f->place = calloc(places, sizeof(struct placement *));
 	f->shown = calloc(places, sizeof *f->shown);
 	if (err || !f->place || !f->shown)
 		return -ENOMEM;
 	for (unsigned i = 0; i < places && !a->ready && !err; i++) {
-		struct place_args args = a->place[i];
+		struct placement_args args = a->place[i];
 
 		args.scratch = f->scratch;
-		err = place_make(&f->place[i], &args);
+		err = placement_make(&f->place[i], &args);
 	}
 	return err;
 }
@@ -75,10 +75,11 @@ sources_make(struct feed *f)
 	if (!f->source)
 		return -ENOMEM;
 	for (unsigned i = 0; i < in->sources; i++)
-		f->source[i].eye = (struct gate_eye){ .format = in->a.format,
-						      .shape = in->a.shape,
-						      .fps = &in->fps,
-						      .last = GATE_BEFORE };
+		f->source[i].eye =
+		    (struct time_window_state){ .format = in->a.format,
+						.shape = in->a.shape,
+						.fps = &in->fps,
+						.last = TIME_BEFORE };
 	return 0;
 }
 
@@ -108,7 +109,7 @@ feed_make(struct feed **feed, struct intake *in, const struct feed_args *args)
 		return -ENOMEM;
 	f->in = in;
 	f->a = *args;
-	f->gate = f->wanted = args->gate;
+	f->time_window = f->wanted = args->time_window;
 	err = sources_make(f);
 	if (!err)
 		err = places_make(f);
@@ -120,7 +121,7 @@ feed_make(struct feed **feed, struct intake *in, const struct feed_args *args)
 	}
 	if (args->ready)
 		memcpy(f->place, args->ready,
-		       in->a.places * sizeof(struct place *));
+		       in->a.places * sizeof(struct placement *));
 	f->a.place = NULL; /* belonged to the caller */
 	f->a.ready = NULL;
 	*feed = f;
@@ -133,7 +134,7 @@ feed_free(struct feed *f)
 	if (!f)
 		return;
 	for (unsigned i = 0; f->place && i < f->in->a.places; i++)
-		place_free(f->place[i]);
+		placement_free(f->place[i]);
 	split_free(f->split);
 	scratch_free(f->scratch);
 	free(f->place);
@@ -145,10 +146,10 @@ feed_free(struct feed *f)
 /* ---- the event loop --------------------------------------------------- */
 
 void
-feed_order(struct feed *f, const struct gate *gate)
+feed_order(struct feed *f, const struct time_window *time_window)
 {
 	pthread_mutex_lock(&f->in->lock);
-	f->wanted = *gate;
+	f->wanted = *time_window;
 	pthread_mutex_unlock(&f->in->lock);
 }
 
@@ -179,7 +180,7 @@ feed_look(struct feed *f, unsigned source, struct feed_view *view)
 void
 feed_show(struct feed *f, unsigned place)
 {
-	counts_show(&f->shown[place], place_counts(f->place[place]));
+	counts_show(&f->shown[place], placement_counts(f->place[place]));
 }
 
 /* True if nothing was placed yet: hundreds of armed feeds should cost
@@ -196,7 +197,7 @@ is_shown(struct feed *f, unsigned place)
 	_Static_assert(offsetof(struct counts, datagrams) == 0, "the first");
 	return atomic_load_explicit(&f->shown[place].n[0],
 				    memory_order_relaxed) ==
-	       place_counts(f->place[place])->datagrams;
+	       placement_counts(f->place[place])->datagrams;
 }
 
 void
@@ -205,7 +206,7 @@ feed_age(struct feed *f, int64_t now)
 	for (unsigned i = 0; i < f->in->a.places; i++) {
 		if (is_empty(f) && is_shown(f, i))
 			continue;
-		place_age(f->place[i], now);
+		placement_age(f->place[i], now);
 		feed_show(f, i);
 	}
 }
@@ -214,7 +215,7 @@ void
 feed_flush(struct feed *f, int64_t now)
 {
 	for (unsigned i = 0; i < f->in->a.places; i++)
-		place_flush(f->place[i]);
+		placement_flush(f->place[i]);
 	feed_age(f, now);
 }
 
@@ -232,17 +233,17 @@ feed_flush(struct feed *f, int64_t now)
 #define GRACE_DATA INT64_C(100000000)
 #define FLUSH	   NS_SECOND
 
-enum { BELIEVED = 8 };		       /* packets in a row behind the gate */
+enum { BELIEVED = 8 }; /* packets in a row behind the time window */
 #define UNDISPUTED INT64_C(2000000000) /* ns */
 
 /* Landings, for a split, of packets that are in none of its pairs. */
 static const int16_t feed_nowhere[RECEIVE_BATCH] = { [0 ... RECEIVE_BATCH - 1] =
 							 -1 };
 
-/* ---- the gate --------------------------------------------------------- */
+/* ---- the time window --------------------------------------------------------- */
 
 static bool
-is_void(const struct gate *g)
+is_void(const struct time_window *g)
 {
 	return g->close <= g->open;
 }
@@ -250,7 +251,7 @@ is_void(const struct gate *g)
 int64_t
 feed_ahead(const struct feed *f, int64_t now)
 {
-	const struct gate *g = &f->gate;
+	const struct time_window *g = &f->time_window;
 
 	if (f->until || is_void(g))
 		return INT64_MAX;
@@ -270,7 +271,7 @@ is_near(int64_t edge, int64_t now)
 bool
 feed_near(const struct feed *f, int64_t now)
 {
-	const struct gate *g = &f->gate;
+	const struct time_window *g = &f->time_window;
 
 	if (g->data)
 		return false;
@@ -280,10 +281,10 @@ feed_near(const struct feed *f, int64_t now)
 bool
 feed_closes(const struct feed *f, int64_t now)
 {
-	if (is_void(&f->gate))
+	if (is_void(&f->time_window))
 		return true;
-	if (!f->gate.data)
-		return now >= f->gate.close;
+	if (!f->time_window.data)
+		return now >= f->time_window.close;
 	for (unsigned i = 0; i < f->in->sources; i++) {
 		const struct feed_source *of = &f->source[i];
 
@@ -298,16 +299,17 @@ feed_closes(const struct feed *f, int64_t now)
 static int64_t
 grace(const struct feed *f)
 {
-	return f->gate.data ? GRACE_DATA : GRACE;
+	return f->time_window.data ? GRACE_DATA : GRACE;
 }
 
 void
 feed_close(struct feed *f, int64_t now)
 {
 	f->settled = now;
-	if (!f->gate.data && f->gate.close > 0)
-		f->settled = f->gate.close;
-	f->settled += f->in->a.late + (f->gate.data ? GRACE_DATA : SETTLE);
+	if (!f->time_window.data && f->time_window.close > 0)
+		f->settled = f->time_window.close;
+	f->settled +=
+	    f->in->a.late + (f->time_window.data ? GRACE_DATA : SETTLE);
 	f->until = now + f->in->a.late + FLUSH;
 }
 
@@ -328,13 +330,14 @@ feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came)
 }
 
 /* True if packets without a stamp that waited at the end belong to this feed.
- * They do not if a packet before them came after the gate closed. */
+ * They do not if a packet before them came after the time window closed. */
 static bool
 takes_rest(const struct feed *f, const struct feed_source *of,
 	   const struct receive_packet *packet, const struct feed_time *t)
 {
-	return t->alone && !of->passed && !of->drained && !f->gate.data &&
-	       !is_void(&f->gate) && !packet->arrived;
+	return t->alone && !of->passed && !of->drained &&
+	       !f->time_window.data && !is_void(&f->time_window) &&
+	       !packet->arrived;
 }
 
 static void
@@ -347,22 +350,22 @@ after_count(struct feed_source *of, unsigned n, int64_t now)
 		of->passed = now;
 }
 
-static enum gate_side
+static enum time_side
 sides_look(struct feed *f, struct intake_source *s,
 	   const struct receive_packet *packet, unsigned n,
 	   const struct feed_time *t, uint8_t *side)
 {
 	struct feed_source *of = &f->source[s->number];
-	enum gate_side all;
+	enum time_side all;
 
 	of->eye.arrival = f->in->arrival;
 	of->eye.now = t->at;
-	all = gate_split(&f->gate, &of->eye, packet, n, side);
-	if (all == GATE_AFTER && takes_rest(f, of, packet, t))
-		return GATE_IN;
-	if (all != GATE_AFTER)
+	all = time_window_split(&f->time_window, &of->eye, packet, n, side);
+	if (all == TIME_AFTER && takes_rest(f, of, packet, t))
+		return TIME_IN;
+	if (all != TIME_AFTER)
 		of->after = 0;
-	else if (f->gate.data)
+	else if (f->time_window.data)
 		after_count(of, n, t->now);
 	else if (!of->passed)
 		of->passed = t->now;
@@ -381,8 +384,8 @@ feed_aim(struct feed *f, struct intake_source *s, struct receive_pair *pair,
 	if (f->split)
 		room = split_aim(f->split, s->number, pair, n);
 	else
-		room = place_aim(f->place[s->place], &f->source[s->number].aim,
-				 pair, n);
+		room = placement_aim(f->place[s->place],
+				     &f->source[s->number].aim, pair, n);
 	/* packets that will not be placed need no room */
 	return f->opened || f->a.early ? room : n;
 }
@@ -396,7 +399,7 @@ feed_room(struct feed *f, struct intake_source *s, unsigned n)
 }
 
 /* The place whose counts get packets that have no place. */
-static struct place *
+static struct placement *
 place_any(const struct feed *f, const struct intake_source *s)
 {
 	return f->place[f->split ? 0 : s->place];
@@ -432,12 +435,12 @@ packets_put(struct feed *f, struct intake_source *s,
 		split_put(f, s, packet, n, landing, t);
 		return;
 	}
-	place_batch(f->place[s->place], &f->source[s->number].aim, packet, n,
-		    t->utc, t->now);
+	placement_batch(f->place[s->place], &f->source[s->number].aim, packet,
+			n, t->utc, t->now);
 }
 
 static void
-gate_opened(struct feed *f)
+time_window_opened(struct feed *f)
 {
 	f->opened = true;
 	if (f->a.opened)
@@ -450,20 +453,20 @@ packets_pick(struct feed *f, struct intake_source *s,
 	     const struct receive_batch *b, const struct feed_time *t,
 	     uint8_t *side, bool leads)
 {
-	unsigned count[GATE_MIXED] = { 0 };
-	struct gate_picked own;
+	unsigned count[TIME_MIXED] = { 0 };
+	struct time_window_picked own;
 
 	for (unsigned i = 0; i < b->packets; i++) {
 		count[side[i]]++;
-		if (f->a.early && side[i] == GATE_BEFORE)
-			side[i] = GATE_IN;
+		if (f->a.early && side[i] == TIME_BEFORE)
+			side[i] = TIME_IN;
 	}
-	if (!f->a.early && count[GATE_BEFORE])
-		place_drop(place_any(f, s), DROP_BEFORE_START,
-			   count[GATE_BEFORE]);
-	if (count[GATE_IN] && !f->opened)
-		gate_opened(f);
-	gate_pick(&own, b->packet, side, b->packets, GATE_IN);
+	if (!f->a.early && count[TIME_BEFORE])
+		placement_drop(place_any(f, s), DROP_BEFORE_START,
+			       count[TIME_BEFORE]);
+	if (count[TIME_IN] && !f->opened)
+		time_window_opened(f);
+	time_window_pick(&own, b->packet, side, b->packets, TIME_IN);
 	packets_put(f, s, own.packet, own.n, leads ? own.from : feed_nowhere,
 		    t);
 }
@@ -484,23 +487,23 @@ feed_take(struct feed *f, struct intake_source *s,
 {
 	const int16_t *landing = leads ? NULL : feed_nowhere;
 	uint8_t side[RECEIVE_BATCH];
-	enum gate_side all;
+	enum time_side all;
 
 	if (!b->packets) {
 		nothing_put(f, s, t, leads);
 		return;
 	}
 	all = sides_look(f, s, b->packet, b->packets, t, side);
-	if (all == GATE_IN && !f->opened)
-		gate_opened(f);
-	if (all == GATE_IN || (all == GATE_BEFORE && f->a.early)) {
+	if (all == TIME_IN && !f->opened)
+		time_window_opened(f);
+	if (all == TIME_IN || (all == TIME_BEFORE && f->a.early)) {
 		packets_put(f, s, b->packet, b->packets, landing, t);
-	} else if (all == GATE_MIXED) {
+	} else if (all == TIME_MIXED) {
 		packets_pick(f, s, b, t, side, leads);
 	} else {
-		if (all == GATE_BEFORE)
-			place_drop(place_any(f, s), DROP_BEFORE_START,
-				   b->packets);
+		if (all == TIME_BEFORE)
+			placement_drop(place_any(f, s), DROP_BEFORE_START,
+				       b->packets);
 		nothing_put(f, s, t, leads);
 	}
 }
@@ -508,5 +511,6 @@ feed_take(struct feed *f, struct intake_source *s,
 void
 feed_expect(struct feed *f, struct intake_source *s, uint64_t sequence)
 {
-	place_expect(f->place[s->place], &f->source[s->number].aim, sequence);
+	placement_expect(f->place[s->place], &f->source[s->number].aim,
+			 sequence);
 }

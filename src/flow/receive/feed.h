@@ -7,27 +7,26 @@
 #include <stdint.h>
 
 #include "contract/receive.h"
-#include "flow/place/aim.h"
+#include "flow/place/prediction.h"
 #include "flow/place/counts.h"
-#include "flow/place/gate.h"
-#include "flow/place/place.h"
-#include "flow/place/scratch.h"
+#include "flow/place/time_window.h"
+#include "flow/place/placement.h"
 #include "flow/receive/split.h"
 
 /*
  * A feed is a subscriber to an intake: the places where its packets go, and the
- * gate that decides which packets are its own.  Several feeds of one intake
- * each get all packets that their gates take, from the same sockets:
+ * time window that decides which packets are its own.  Several feeds of one intake
+ * each get all packets that their time windows take, from the same sockets:
  *
  *
  *                      +-- leading feed: packets land in its slots
  *   source -> intake --+-- feed: copies them into its own
  *                      +-- feed: not open yet, counts them before_start
  *
- *   feed_make -> receiver_feed -> its gate opens ... closes -> done ->
+ *   feed_make -> receiver_feed -> its time window opens ... closes -> done ->
  *   feed_free
  *
- * A feed ends by itself when its gate has closed and each source was emptied of
+ * A feed ends by itself when its time window has closed and each source was emptied of
  * what came before that; the intake goes on for the other feeds.
  *
  * The event loop makes and frees a feed.  Between receiver_feed and the call of
@@ -38,14 +37,14 @@ struct intake_source;
 
 /* State that a feed keeps for each source. */
 struct feed_source {
-	struct aim aim;
-	struct gate_eye eye;
+	struct prediction aim;
+	struct time_window_state eye;
 	int64_t passed;	    /* steady ns when a batch came that was all behind
-			       the gate; 0: never */
+			       the time window; 0: never */
 	unsigned drainings; /* batches taken at the end */
 	/* At the end: nothing that it should take is left. */
 	bool drained;
-	/* Packets in a row whose data time is behind the gate. */
+	/* Packets in a row whose data time is behind the time window. */
 	unsigned after;
 	int64_t after_at; /* steady ns when the first of these came */
 
@@ -60,14 +59,15 @@ struct feed_args {
 	/* One per place of the intake; read only by feed_make.  They differ in
 	 * sub, or, by thread or station, in out, arg, pool and shape.  The
 	 * feed sets `scratch` itself. */
-	const struct place_args *place;
-	struct place **ready; /* NULL; or all places, made already: taken over
+	const struct placement_args *place;
+	struct placement *
+	    *ready; /* NULL; or all places, made already: taken over
 				 if feed_make succeeds */
-	struct gate gate;
-	bool early;  /* also place packets from before the gate opens */
+	struct time_window time_window;
+	bool early;  /* also place packets from before the time window opens */
 	bool lesser; /* a relay, not a recording: packets land in another feed's
 			slots, and no sender waits for its room */
-	/* Tells that the gate has opened: called at most once, before the first
+	/* Tells that the time window has opened: called at most once, before the first
 	 * packet is in any block.  NULL: not needed. */
 	void (*opened)(void *arg);
 	/* Tells that everything is handed on; the last call on the receiver
@@ -81,11 +81,11 @@ enum feed_state { FEED_MADE, FEED_JOINED, FEED_LEFT };
 struct feed {
 	struct feed_args a;
 	struct intake *in;
-	struct place **place; /* intake_args::places of them */
+	struct placement **place; /* intake_args::places of them */
 	struct scratch *scratch;
 	struct split *split; /* NULL: all packets of a source go to one place */
 	struct feed_source *source;
-	struct gate gate;
+	struct time_window time_window;
 	bool opened;
 	int64_t until;	   /* steady ns, deadline of the end; 0: not ending */
 	int64_t settled;   /* steady ns when all that came before can be
@@ -95,7 +95,7 @@ struct feed {
 
 	/* Guarded by intake::lock. */
 	enum feed_state state;
-	struct gate wanted; /* the gate last ordered */
+	struct time_window wanted; /* the time window last ordered */
 
 	/* Any thread may read these; see counts.h. */
 	struct counts_shown *shown; /* per place */
@@ -108,10 +108,10 @@ int feed_make(struct feed **feed, struct intake *in,
 	      const struct feed_args *args);
 void feed_free(struct feed *f); /* NULL is allowed */
 
-/* Orders another gate, which counts from now on as far as it is not too late;
- * call receiver_look afterwards.  A gate that closes before it opens takes
+/* Orders another time window, which counts from now on as far as it is not too late;
+ * call receiver_look afterwards.  A time window that closes before it opens takes
  * nothing more, and ends the feed at once.  Event loop. */
-void feed_order(struct feed *f, const struct gate *gate);
+void feed_order(struct feed *f, const struct time_window *time_window);
 
 /* Counts of a source since the feed joined, up to a second old.  Any thread. */
 struct feed_view {
@@ -123,14 +123,14 @@ void feed_look(struct feed *f, unsigned source, struct feed_view *view);
 /* ---- the receiver thread ---------------------------------------------- */
 
 /* Returns how long, in ns, until packets should land in this feed's slots: 0 if
- * its gate is open, INT64_MAX if it has closed. */
+ * its time window is open, INT64_MAX if it has closed. */
 int64_t feed_ahead(const struct feed *f, int64_t now);
 
-/* True if a packet that comes now could be near an edge of the gate. */
+/* True if a packet that comes now could be near an edge of the time window. */
 bool feed_near(const struct feed *f, int64_t now);
 
 /* Aims the pairs of the next call, for the feed that leads.  Returns the number
- * of pairs with room, see place_aim. */
+ * of pairs with room, see placement_aim. */
 unsigned feed_aim(struct feed *f, struct intake_source *s,
 		  struct receive_pair *pair, unsigned n);
 
@@ -139,7 +139,7 @@ struct feed_time {
 	int64_t utc; /* UTC ns of the pass */
 	int64_t now; /* steady ns of the pass */
 	int64_t at;  /* steady ns; every packet of the batch came by then */
-	bool near;   /* near an edge of some feed's gate */
+	bool near;   /* near an edge of some feed's time window */
 	bool alone;  /* no other feed is open */
 };
 
@@ -164,7 +164,7 @@ unsigned feed_room(struct feed *f, struct intake_source *s, unsigned n);
 void feed_age(struct feed *f, int64_t now);
 void feed_show(struct feed *f, unsigned place);
 
-/* True if the gate has closed: then feed_close begins the end. */
+/* True if the time window has closed: then feed_close begins the end. */
 bool feed_closes(const struct feed *f, int64_t now);
 void feed_close(struct feed *f, int64_t now);
 

@@ -309,7 +309,7 @@ feed_leads(const struct intake *in, struct feed_time *t)
 	return lead;
 }
 
-/* Reads the clock again: a gate may close in the middle of a pass. */
+/* Reads the clock again: a time window may close in the middle of a pass. */
 static void
 time_look(const struct intake *in, struct feed_time *t)
 {
@@ -439,7 +439,7 @@ intake_tick(struct intake *in, int64_t now)
 
 /*
  * Lets feeds join an intake and leave it.  Packets that the sources counted
- * before a feed joined are not the feed's; packets that came before its gate
+ * before a feed joined are not the feed's; packets that came before its time window
  * closed are.
  */
 
@@ -462,7 +462,7 @@ intake_join(struct intake *in, struct feed *f)
 		f->source[i].overruns = in->source[i].counts.overruns;
 	}
 	f->state = FEED_JOINED;
-	f->gate = f->wanted;
+	f->time_window = f->wanted;
 	pthread_mutex_unlock(&in->lock);
 	in->used = true;
 	while (*at)
@@ -512,8 +512,8 @@ feeds_drained(struct intake *in, const struct feed *by, int64_t now)
 {
 	for (struct feed *f = in->feeds; f; f = f->next) {
 		if (!f->until || now < f->settled ||
-		    f->gate.data != by->gate.data ||
-		    f->gate.close > by->gate.close)
+		    f->time_window.data != by->time_window.data ||
+		    f->time_window.close > by->time_window.close)
 			continue;
 		for (unsigned i = 0; i < in->sources; i++)
 			f->source[i].drained = true;
@@ -521,7 +521,7 @@ feeds_drained(struct intake *in, const struct feed *by, int64_t now)
 }
 
 /*
- * Packets that came before the gate closed belong to the recording, and the
+ * Packets that came before the time window closed belong to the recording, and the
  * kernel may still have them.  A sender that goes on could keep us here
  * forever, so the end is limited to what a socket can hold, and to a second.
  */
@@ -531,7 +531,7 @@ intake_drain(struct intake *in, struct feed *f, unsigned batches,
 {
 	bool more = false;
 
-	if (f->gate.close <= f->gate.open)
+	if (f->time_window.close <= f->time_window.open)
 		return true;
 	for (unsigned i = 0; i < in->sources; i++)
 		more |= source_drain(&in->source[i], f, batches, now_ns, now);

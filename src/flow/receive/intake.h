@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "contract/receive.h"
-#include "flow/place/arrival.h"
+#include "flow/place/time_window.h"
 #include "flow/receive/feed.h"
 #include "flow/place/learn.h"
 
@@ -94,7 +94,7 @@ struct intake {
 				      data depend on it */
 
 	pthread_mutex_t lock; /* guards counts of sources, and state and ordered
-				 gates of feeds */
+				 time windows of feeds */
 };
 
 /* Makes an intake; the plugin instance must outlive it.  Returns 0 or
@@ -123,7 +123,7 @@ void intake_leave(struct intake *in, struct feed *f);
 /*
  * Ends a feed without making other feeds wait: takes at most `batches` more of
  * each source, for all feeds.  True when everything was taken that came before
- * its gate closed, or time is up.
+ * its time window closed, or time is up.
  */
 bool intake_drain(struct intake *in, struct feed *f, unsigned batches,
 		  int64_t now_ns, int64_t now);

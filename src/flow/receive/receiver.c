@@ -31,8 +31,8 @@
  * packets instead of one or two, which saves half of the system calls.  Rests
  * below REST_LEAST are not worth the two system calls and the timer.
  *
- * Both clocks are read once per pass (arrival.h), and one again before a rest.
- * A gate's edge is compared with the stamps of packets; only near an edge is
+ * Both clocks are read once per pass (time_window.h), and one again before a rest.
+ * A time window's edge is compared with the stamps of packets; only near an edge is
  * the clock read for each batch, because a pass may last beyond it.
  */
 #include "flow/receive/receiver.h"
@@ -66,7 +66,7 @@ struct receiver {
 	/* Used by the thread alone. */
 	struct intake *intakes; /* intakes that have feeds */
 	struct feed *closing;	/* feeds that are ending */
-	int64_t next_close;	/* steady ns, when the next gate closes */
+	int64_t next_close; /* steady ns, when the next time window closes */
 	struct arrival arrival;
 	int64_t next_tick;
 	int64_t passed; /* steady ns, start of the last pass */
@@ -184,7 +184,7 @@ closing_add(struct receiver *r, struct feed *f, int64_t now)
 	r->closing = f;
 }
 
-/* Begins the end of feeds whose gates have closed, and finds when the next gate
+/* Begins the end of feeds whose time windows have closed, and finds when the next time window
  * closes.  Gates by data time are checked with every tick. */
 static void
 closing_find(struct receiver *r, int64_t now)
@@ -194,30 +194,30 @@ closing_find(struct receiver *r, int64_t now)
 		for (struct feed *f = in->feeds; f; f = f->next) {
 			if (!f->until && feed_closes(f, now))
 				closing_add(r, f, now);
-			else if (!f->until && !f->gate.data &&
-				 f->gate.close < r->next_close)
-				r->next_close = f->gate.close;
+			else if (!f->until && !f->time_window.data &&
+				 f->time_window.close < r->next_close)
+				r->next_close = f->time_window.close;
 		}
 	}
 }
 
 /* ---- orders ------------------------------------------------------------ */
 
-/* Applies ordered gates, but not to feeds that are ending. */
+/* Applies ordered time windows, but not to feeds that are ending. */
 static void
-gates_take(struct receiver *r)
+time_windows_take(struct receiver *r)
 {
 	for (struct intake *in = r->intakes; in; in = in->next) {
 		pthread_mutex_lock(&in->lock);
 		for (struct feed *f = in->feeds; f; f = f->next) {
 			if (!f->until)
-				f->gate = f->wanted;
+				f->time_window = f->wanted;
 		}
 		pthread_mutex_unlock(&in->lock);
 	}
 }
 
-/* Takes new feeds and gates.  False: the thread has to stop. */
+/* Takes new feeds and time windows.  False: the thread has to stop. */
 static bool
 orders_do(struct receiver *r, int64_t now)
 {
@@ -237,7 +237,7 @@ orders_do(struct receiver *r, int64_t now)
 		feed_add(r, o->feed);
 		free(o);
 	}
-	gates_take(r);
+	time_windows_take(r);
 	closing_find(r, now);
 	return !stop;
 }

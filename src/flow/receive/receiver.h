@@ -30,13 +30,13 @@ void receiver_stop(struct receiver *r); /* every feed must be done */
 /*
  * Gives a feed to the thread, and does not wait.  The sources of its intake are
  * polled from the first feed to the last; all feeds of one intake go to one
- * receiver.  After the feed's gate has closed, packets that had come are still
+ * receiver.  After the feed's time window has closed, packets that had come are still
  * taken in, while other feeds go on; then the feed is flushed, and `done` is
  * called.  Returns 0 or -ENOMEM.
  */
 int receiver_feed(struct receiver *r, struct feed *f);
 
-/* Tells the thread that gates were ordered, see feed_order. */
+/* Tells the thread that time windows were ordered, see feed_order. */
 void receiver_look(struct receiver *r);
 
 /* Returns when its last pass began, steady ns: at most a tenth of a second ago,

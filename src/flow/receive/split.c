@@ -48,7 +48,7 @@ struct part {
 struct split {
 	struct split_args a;
 	struct part *part;
-	struct aim *aim; /* sources x places */
+	struct prediction *aim; /* sources x places */
 	uint8_t *scratch;
 
 	/* Hash table of places by key, with open addressing. */
@@ -192,7 +192,7 @@ parts_forget(struct split *s)
 	s->takings = 0;
 }
 
-static struct aim *
+static struct prediction *
 aim_of(struct split *s, unsigned source, uint16_t place)
 {
 	return &s->aim[(size_t)source * s->a.places + place];
@@ -213,7 +213,8 @@ split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 		uint16_t place = s->taking[i];
 		const struct part *part = &s->part[place];
 
-		room += place_aim(s->a.place[place], aim_of(s, source, place),
+		room +=
+		    placement_aim(s->a.place[place], aim_of(s, source, place),
 				  s->own + part->first, part->n);
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -253,7 +254,7 @@ place_of(struct split *s, const struct receive_packet *k)
 				return place;
 		}
 	}
-	place_drop(s->a.place[0], why, 1);
+	placement_drop(s->a.place[0], why, 1);
 	return NOWHERE;
 }
 
@@ -295,8 +296,8 @@ part_give(struct split *s, const struct split_batch *b, uint16_t number)
 {
 	const struct part *part = &s->part[number];
 
-	place_batch(s->a.place[number], aim_of(s, b->source, number),
-		    s->packet + part->first, part->n, b->now_ns, b->now);
+	placement_batch(s->a.place[number], aim_of(s, b->source, number),
+			s->packet + part->first, part->n, b->now_ns, b->now);
 }
 
 const uint16_t *

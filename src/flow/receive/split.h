@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "flow/place/place.h"
-#include "flow/place/scratch.h"
+#include "flow/place/placement.h"
 
 /*
  * A split deals the packets of one source out to places by what their headers
@@ -26,7 +25,7 @@ struct split_args {
 	const struct format_shape *shape; /* shape of all packets */
 	bool station;			  /* by station; else by thread */
 	const uint32_t *key;		  /* station or thread of each place */
-	struct place *const *place;
+	struct placement *const *place;
 	unsigned places, sources;
 	struct scratch *scratch; /* scratch memory that the places share */
 };
@@ -36,7 +35,7 @@ struct split_args {
 int split_make(struct split **split, const struct split_args *args);
 void split_free(struct split *s); /* NULL is allowed */
 
-/* Aims pairs for a source, as place_aim does. */
+/* Aims pairs for a source, as placement_aim does. */
 unsigned split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 		   unsigned n);
 
@@ -51,7 +50,7 @@ struct split_batch {
 	int64_t now_ns, now;
 };
 
-/* Sorts a batch, as place_batch does.  Returns an array of the places that got
+/* Sorts a batch, as placement_batch does.  Returns an array of the places that got
  * packets, and its length in *places. */
 const uint16_t *split_batch(struct split *s, const struct split_batch *b,
 			    unsigned *places);

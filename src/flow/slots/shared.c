@@ -4,14 +4,14 @@
  *
  * Nearly every packet has a slot in a block that is open already.  For those,
  * threads need nothing from each other: the thread that sets the presence bit
- * of a slot owns its bytes, and copies its packet there.  It holds the gate for
+ * of a slot owns its bytes, and copies its packet there.  It holds the window lock for
  * reading meanwhile: while any reader is inside, the window stays where it is
  * and no block leaves it.  A thread adds its sums to the blocks when it leaves
- * the gate, once per batch.
+ * the window lock, once per batch.
  *
  * All else is rare: the first packet of a block, one that moves the window, a
  * run that may begin, a duplicate that may be an echo, age, the end.  It is
- * left to slots.c, which knows nothing of threads, and is called with the gate
+ * left to slots.c, which knows nothing of threads, and is called with the window lock
  * held for writing, when no other thread is inside.  So slots.c finds all sums
  * complete, and may close any block.
  *
@@ -19,7 +19,7 @@
  *
  * Adding up by atomics was rejected: a block that is closed while other threads
  * copy into it is neither full nor empty, and all that slots.c knows about its
- * blocks would become a guess.  The wait at the gate is one batch of the other
+ * blocks would become a guess.  The wait at the window lock is one batch of the other
  * threads, once per block.
  */
 #include "flow/slots/shared.h"
@@ -31,7 +31,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "flow/place/arrival.h"
+#include "flow/place/time_window.h"
 #include "flow/place/learn.h"
 #include "flow/slots/slots_priv.h"
 
@@ -49,12 +49,12 @@ struct tally {
 };
 
 struct handle {
-	struct place base;
+	struct placement base;
 	struct shared *shared;
 	struct scratch *scratch;
 
 	/* State of one batch; the thread's own. */
-	struct aim *aim; /* aim of the batch's source */
+	struct prediction *aim; /* aim of the batch's source */
 	int64_t now_ns, now;
 	struct arrival arrival; /* copy of shared::arrival for this batch */
 	/* Packets for slots.c. */
@@ -87,14 +87,14 @@ struct shared {
 	/* Guards the window and its blocks.  Held for reading, a thread may set
 	 * presence bits and fill slots; held for writing, it may do anything.
 	 * The fields below it are used by its writers only. */
-	pthread_rwlock_t gate;
+	pthread_rwlock_t window_lock;
 	struct counts taken; /* the part of slots' counts that handles have */
 	int64_t turned;	     /* steady ns of the packet that last moved the
 				window */
 	int64_t began;	     /* steady ns of the packet that began the run */
 
 	/* Guards the sums of open blocks, window::highest and `newest` among
-	 * threads that hold the gate for reading, and for all threads the
+	 * threads that hold the window lock for reading, and for all threads the
 	 * fields below. */
 	pthread_mutex_t lock;
 	int64_t newest; /* steady ns of the newest packet in a slot */
@@ -247,10 +247,10 @@ shared_turned(struct shared *s)
 /* ---- packets with an open slot ----------------------------------------- */
 
 /*
- * Packets that have an open slot: nearly all of them.  While the gate is held
+ * Packets that have an open slot: nearly all of them.  While the window lock is held
  * for reading, the window and its blocks stay as they are, but for presence
  * bits, and each packet takes a parse, an atomic bit and a copy.  The sums of a
- * batch are added to each block once, before the gate is left.
+ * batch are added to each block once, before the window lock is left.
  */
 
 enum verdict {
@@ -260,7 +260,7 @@ enum verdict {
 };
 
 /* Sets a presence bit; true: the caller set it, and owns the slot.  Relaxed,
- * because only the owner touches the bytes until a thread has held the gate for
+ * because only the owner touches the bytes until a thread has held the window lock for
  * writing, which orders them. */
 static bool
 bit_take(struct block *b, uint32_t slot)
@@ -296,7 +296,7 @@ packet_ahead(struct handle *h, uint64_t rel, int64_t at)
 	if (rel < shared_top(h))
 		return false;
 	if (h->aim->run != run)
-		aim_begin(h->aim, run, rel);
+		prediction_begin(h->aim, run, rel);
 	h->aim->top = rel;
 	h->ahead_at = at;
 	h->sure = h->lefts;
@@ -325,7 +325,7 @@ packet_count(struct handle *h, uint64_t rel, const struct receive_packet *k)
 static enum verdict
 packet_drop(struct handle *h, enum drop why)
 {
-	place_drop(&h->base, why, 1);
+	placement_drop(&h->base, why, 1);
 	return VERDICT_DONE;
 }
 
@@ -399,12 +399,12 @@ packet_put(struct handle *h, const struct receive_packet *k, bool sure)
 }
 
 static void
-gate_enter(struct handle *h)
+lock_enter(struct handle *h)
 {
 	struct shared *s = h->shared;
 	const struct window *w = &s->slots->window;
 
-	pthread_rwlock_rdlock(&s->gate);
+	pthread_rwlock_rdlock(&s->window_lock);
 	pthread_mutex_lock(&s->lock);
 	h->highest = w->highest;
 	pthread_mutex_unlock(&s->lock);
@@ -437,7 +437,7 @@ tally_add(struct handle *h, unsigned i)
 }
 
 static void
-gate_leave(struct handle *h)
+lock_leave(struct handle *h)
 {
 	struct shared *s = h->shared;
 	struct window *w = &s->slots->window;
@@ -455,7 +455,7 @@ gate_leave(struct handle *h)
 	 * packets. */
 	if (!s->slots->parked && !s->slots->echo.n)
 		h->placed = 0;
-	pthread_rwlock_unlock(&s->gate);
+	pthread_rwlock_unlock(&s->window_lock);
 }
 
 /* Places the left packets after which this thread went on ahead: they are no
@@ -475,7 +475,7 @@ left_settle(struct handle *h)
 }
 
 /*
- * Puts packets into open slots, with the gate held for reading.  Returns how
+ * Puts packets into open slots, with the window lock held for reading.  Returns how
  * many it went through; packets it could not place are in `left`, and go to
  * slots.c before the next call.
  */
@@ -485,7 +485,7 @@ shared_put(struct handle *h, const struct receive_packet *packet, unsigned n)
 	enum verdict verdict = VERDICT_DONE;
 	unsigned i = 0;
 
-	gate_enter(h);
+	lock_enter(h);
 	while (i < n && verdict != VERDICT_FIRST) {
 		verdict = packet_put(h, &packet[i], false);
 		if (verdict != VERDICT_DONE)
@@ -493,7 +493,7 @@ shared_put(struct handle *h, const struct receive_packet *packet, unsigned n)
 		i++;
 	}
 	left_settle(h);
-	gate_leave(h);
+	lock_leave(h);
 	return i;
 }
 
@@ -502,7 +502,7 @@ shared_put(struct handle *h, const struct receive_packet *packet, unsigned n)
 /*
  * Packets without an open slot: the first of a block, one that moves the
  * window, one of a run that may begin, a duplicate that may be an echo.
- * slots.c decides about them as if there were one thread, with the gate held
+ * slots.c decides about them as if there were one thread, with the window lock held
  * for writing.
  *
  * A decision that depends on the order of arrival waits for the other threads
@@ -600,7 +600,7 @@ run_begun(struct handle *h, const struct packet_facts *l)
 	uint64_t rel;
 
 	if (slots_near(p, l->sequence, &rel))
-		aim_begin(h->aim, p->window.run + 1ull, rel);
+		prediction_begin(h->aim, p->window.run + 1ull, rel);
 	if (l->since != SHARED_NEVER)
 		h->shared->began = l->since;
 }
@@ -617,8 +617,8 @@ packet_give(struct handle *h, const struct receive_packet *k,
 
 	echo_end(h, l);
 	was = *c;
-	place_batch(&s->slots->base, h->aim, k, 1, h->now_ns,
-		    l->at == SHARED_NEVER ? h->now : l->at);
+	placement_batch(&s->slots->base, h->aim, k, 1, h->now_ns,
+			l->at == SHARED_NEVER ? h->now : l->at);
 	rivals_recall(s, l);
 	h->starved |= c->drop[DROP_NO_BUFFER] != was.drop[DROP_NO_BUFFER];
 	/* A packet behind those of other threads is not out of order by
@@ -659,7 +659,7 @@ shared_counts(struct handle *h)
 	}
 }
 
-/* Passes the packets in `left` to slots.c, with the gate held for writing. */
+/* Passes the packets in `left` to slots.c, with the window lock held for writing. */
 static void
 shared_give(struct handle *h)
 {
@@ -667,25 +667,25 @@ shared_give(struct handle *h)
 	struct packet_facts l;
 	unsigned i = 0;
 
-	pthread_rwlock_wrlock(&s->gate);
+	pthread_rwlock_wrlock(&s->window_lock);
 	rivals_give(h);
 	while (i < h->lefts) {
 		packet_look(h, h->left[i], &l);
 		if (packet_turns(s->slots, &l) && !packet_late(s, &l) &&
 		    shared_behind(h, l.since)) {
-			pthread_rwlock_unlock(&s->gate);
+			pthread_rwlock_unlock(&s->window_lock);
 			shared_wait(h, l.at, l.since);
-			pthread_rwlock_wrlock(&s->gate);
+			pthread_rwlock_wrlock(&s->window_lock);
 			continue;
 		}
 		if (packet_late(s, &l))
-			place_drop(&h->base, DROP_LATE, 1);
+			placement_drop(&h->base, DROP_LATE, 1);
 		else
 			packet_give(h, h->left[i], &l);
 		i++;
 	}
 	shared_counts(h);
-	pthread_rwlock_unlock(&s->gate);
+	pthread_rwlock_unlock(&s->window_lock);
 	h->lefts = 0;
 }
 
@@ -715,7 +715,7 @@ shared_check(const struct format_shape *shape, uint32_t slots, unsigned threads,
 }
 
 static unsigned
-shared_aim(struct place *place, const struct aim *aim,
+shared_aim(struct placement *place, const struct prediction *aim,
 	   struct receive_pair *pair, unsigned n)
 {
 	struct handle *h = (struct handle *)place;
@@ -760,7 +760,7 @@ batch_start(struct handle *h, int64_t now_ns, int64_t now)
 }
 
 static void
-shared_batch(struct place *place, struct aim *aim,
+shared_batch(struct placement *place, struct prediction *aim,
 	     const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	     int64_t now)
 {
@@ -778,19 +778,19 @@ shared_batch(struct place *place, struct aim *aim,
 }
 
 static void
-shared_age(struct place *place, int64_t now)
+shared_age(struct placement *place, int64_t now)
 {
 	struct handle *h = (struct handle *)place;
 	struct shared *s = h->shared;
 
-	pthread_rwlock_wrlock(&s->gate);
-	place_age(&s->slots->base, now);
+	pthread_rwlock_wrlock(&s->window_lock);
+	placement_age(&s->slots->base, now);
 	shared_counts(h);
-	pthread_rwlock_unlock(&s->gate);
+	pthread_rwlock_unlock(&s->window_lock);
 }
 
 static void
-shared_flush(struct place *place)
+shared_flush(struct placement *place)
 {
 	struct handle *h = (struct handle *)place;
 	struct shared *s = h->shared;
@@ -802,10 +802,10 @@ shared_flush(struct place *place)
 	shared_pass(h, SHARED_NEVER);
 	if (!last)
 		return;
-	pthread_rwlock_wrlock(&s->gate);
-	place_flush(&s->slots->base);
+	pthread_rwlock_wrlock(&s->window_lock);
+	placement_flush(&s->slots->base);
 	shared_counts(h);
-	pthread_rwlock_unlock(&s->gate);
+	pthread_rwlock_unlock(&s->window_lock);
 }
 
 static void
@@ -814,17 +814,17 @@ all_free(struct shared *s)
 	for (unsigned i = 0; i < s->threads; i++)
 		scratch_free(s->handle[i].scratch);
 	if (s->slots)
-		place_free(&s->slots->base);
+		placement_free(&s->slots->base);
 	scratch_free(s->scratch);
 	pthread_cond_destroy(&s->progress);
 	pthread_mutex_destroy(&s->lock);
-	pthread_rwlock_destroy(&s->gate);
+	pthread_rwlock_destroy(&s->window_lock);
 	free(s);
 }
 
 /* The event loop frees all handles; the last one frees the rest. */
 static void
-shared_free(struct place *place)
+shared_free(struct placement *place)
 {
 	struct shared *s = ((struct handle *)place)->shared;
 
@@ -832,7 +832,7 @@ shared_free(struct place *place)
 		all_free(s);
 }
 
-static const struct place_ops shared_ops = {
+static const struct placement_ops shared_ops = {
 	.aim = shared_aim,
 	.batch = shared_batch,
 	.age = shared_age,
@@ -845,14 +845,14 @@ static const struct place_ops shared_ops = {
 static void
 locks_make(struct shared *s)
 {
-	pthread_rwlockattr_t gate;
+	pthread_rwlockattr_t window_lock;
 	pthread_condattr_t progress;
 
-	pthread_rwlockattr_init(&gate);
+	pthread_rwlockattr_init(&window_lock);
 	pthread_rwlockattr_setkind_np(
-	    &gate, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(&s->gate, &gate);
-	pthread_rwlockattr_destroy(&gate);
+	    &window_lock, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&s->window_lock, &window_lock);
+	pthread_rwlockattr_destroy(&window_lock);
 	pthread_condattr_init(&progress);
 	pthread_condattr_setclock(&progress, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->progress, &progress);
@@ -861,7 +861,7 @@ locks_make(struct shared *s)
 }
 
 static int
-handles_make(struct shared *s, const struct place_args *args)
+handles_make(struct shared *s, const struct placement_args *args)
 {
 	int err = 0;
 
@@ -877,13 +877,13 @@ handles_make(struct shared *s, const struct place_args *args)
 }
 
 int
-shared_make(struct place **handle, unsigned threads,
-	    const struct place_args *args)
+shared_make(struct placement **handle, unsigned threads,
+	    const struct placement_args *args)
 {
 	struct shared *s =
 	    calloc(1, sizeof *s + threads * sizeof(struct handle));
-	struct place_args inner = *args;
-	struct place *place;
+	struct placement_args inner = *args;
+	struct placement *place;
 	int err;
 
 	if (!s)
@@ -903,7 +903,7 @@ shared_make(struct place **handle, unsigned threads,
 		return err;
 	}
 	s->slots = (struct slots *)place;
-	/* A checksum under the gate would keep all other threads waiting. */
+	/* A checksum under the window lock would keep all other threads waiting. */
 	s->slots->unsummed = true;
 	for (unsigned i = 0; i < threads; i++)
 		handle[i] = &s->handle[i].base;
@@ -911,7 +911,7 @@ shared_make(struct place **handle, unsigned threads,
 }
 
 void
-shared_patience(struct place *handle, int64_t ns)
+shared_patience(struct placement *handle, int64_t ns)
 {
 	((struct handle *)handle)->shared->patience = ns;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "flow/place/place.h"
+#include "flow/place/placement.h"
 
 /*
  * A shared place is one place that several receiver threads feed at once.  Each
@@ -30,12 +30,12 @@ enum { SHARED_SLOTS = 64 }; /* least slots in a block, per thread */
 int shared_check(const struct format_shape *shape, uint32_t slots,
 		 unsigned threads, char *why, uint32_t why_bytes);
 
-/* Fills handle[0..threads-1]; place_free each.  Returns 0 or -ENOMEM. */
-int shared_make(struct place **handle, unsigned threads,
-		const struct place_args *args);
+/* Fills handle[0..threads-1]; placement_free each.  Returns 0 or -ENOMEM. */
+int shared_make(struct placement **handle, unsigned threads,
+		const struct placement_args *args);
 
 /* Sets how long, in ns, a thread waits for the other threads before a block is
  * closed or a run begun; for tests. */
-void shared_patience(struct place *handle, int64_t ns);
+void shared_patience(struct placement *handle, int64_t ns);
 
 #endif

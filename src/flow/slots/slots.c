@@ -27,7 +27,7 @@
  * slot that a packet of this batch may lie in.
  *
  * A place has some 15 KiB of its own, so hundreds cost little; the rest is the
- * intake's (scratch.h) or borrowed from the pool.
+ * intake's (placement.h) or borrowed from the pool.
  */
 #include "flow/slots/slots_priv.h"
 
@@ -72,14 +72,14 @@ candidate_set(const struct slots *p, struct candidate *c)
 
 /*
  * Predicts where the next packets of a source should land: in free slots of the
- * sequences that its aim expects (aim.h), ascending through the whole window,
+ * sequences that its aim expects (prediction.h), ascending through the whole window,
  * and behind that in scratch memory.
  */
 
 /* Writes the pairs that point into blocks, and returns their number. */
 static unsigned
-blocks_aim(struct slots *p, const struct aim *aim, struct receive_pair *pair,
-	   unsigned n, uint64_t rel)
+blocks_aim(struct slots *p, const struct prediction *aim,
+	   struct receive_pair *pair, unsigned n, uint64_t rel)
 {
 	struct window *w = &p->window;
 	uint64_t first = w->origin + (w->gone ? p->slots : 0), slot;
@@ -87,9 +87,9 @@ blocks_aim(struct slots *p, const struct aim *aim, struct receive_pair *pair,
 	struct block *b;
 	uint32_t at;
 
-	rel = aim_from(aim, rel > first ? rel : first, &at);
+	rel = prediction_from(aim, rel > first ? rel : first, &at);
 	slot = rel - w->origin;
-	for (unsigned i = 0; landing < n; slot += aim_step(aim, &at)) {
+	for (unsigned i = 0; landing < n; slot += prediction_step(aim, &at)) {
 		if (slot >= p->slots) {
 			i += (unsigned)(slot / p->slots);
 			slot %= p->slots;
@@ -137,8 +137,8 @@ room_ahead(const struct slots *p, unsigned n, bool gap, uint64_t off)
 }
 
 static unsigned
-slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
-	  unsigned n)
+slots_aim(struct placement *place, const struct prediction *aim,
+	  struct receive_pair *pair, unsigned n)
 {
 	struct slots *p = (struct slots *)place;
 	const struct window *w = &p->window;
@@ -169,7 +169,7 @@ slots_aim(struct place *place, const struct aim *aim, struct receive_pair *pair,
 }
 
 static void
-slots_expect(struct place *place, struct aim *aim, uint64_t sequence)
+slots_expect(struct placement *place, struct prediction *aim, uint64_t sequence)
 {
 	struct slots *p = (struct slots *)place;
 
@@ -215,9 +215,9 @@ packet_saw(const struct slots *p, uint64_t rel)
 	uint64_t run = p->window.run + 1ull;
 
 	if (p->aim->run != run)
-		aim_begin(p->aim, run, rel);
+		prediction_begin(p->aim, run, rel);
 	else
-		aim_saw(p->aim, rel);
+		prediction_saw(p->aim, rel);
 }
 
 static void
@@ -345,7 +345,7 @@ batch_finish(struct slots *p)
 }
 
 void
-slots_sort(struct slots *p, struct aim *aim,
+slots_sort(struct slots *p, struct prediction *aim,
 	   const struct receive_packet *packet, unsigned n)
 {
 	int64_t now_ns = p->pass_ns;
@@ -367,7 +367,7 @@ slots_sort(struct slots *p, struct aim *aim,
 }
 
 static void
-slots_batch(struct place *place, struct aim *aim,
+slots_batch(struct placement *place, struct prediction *aim,
 	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	    int64_t now)
 {
@@ -399,7 +399,7 @@ oldest_aged(const struct slots *p, int64_t now)
 }
 
 static void
-slots_age(struct place *place, int64_t now)
+slots_age(struct placement *place, int64_t now)
 {
 	struct slots *p = (struct slots *)place;
 
@@ -415,7 +415,7 @@ slots_age(struct place *place, int64_t now)
 }
 
 static void
-slots_flush(struct place *place)
+slots_flush(struct placement *place)
 {
 	struct slots *p = (struct slots *)place;
 
@@ -428,7 +428,7 @@ slots_flush(struct place *place)
 }
 
 static void
-slots_free(struct place *place)
+slots_free(struct placement *place)
 {
 	struct slots *p = (struct slots *)place;
 
@@ -436,7 +436,7 @@ slots_free(struct place *place)
 	free(p);
 }
 
-static const struct place_ops slots_ops = {
+static const struct placement_ops slots_ops = {
 	.aim = slots_aim,
 	.batch = slots_batch,
 	.age = slots_age,
@@ -446,7 +446,7 @@ static const struct place_ops slots_ops = {
 };
 
 int
-slots_make(struct place **place, const struct place_args *args)
+slots_make(struct placement **place, const struct placement_args *args)
 {
 	struct slots *p = calloc(1, sizeof *p);
 

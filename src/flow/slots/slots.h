@@ -2,8 +2,7 @@
 #ifndef SPATE_FLOW_SLOTS_SLOTS_H
 #define SPATE_FLOW_SLOTS_SLOTS_H
 
-#include "flow/place/place.h"
-#include "flow/place/scratch.h"
+#include "flow/place/placement.h"
 
 /*
  * A place for packets of equal size.  Each packet has a slot of its own, which
@@ -25,11 +24,11 @@
  *
  * Returns 0 or -ENOMEM.
  */
-int slots_make(struct place **place, const struct place_args *args);
+int slots_make(struct placement **place, const struct placement_args *args);
 
 /* Makes scratch memory for such places.  Returns 0 or -ENOMEM. */
 static inline int
-slots_scratch_make(struct scratch **scratch, const struct place_args *args)
+slots_scratch_make(struct scratch **scratch, const struct placement_args *args)
 {
 	return scratch_make(scratch, args->geometry->payload,
 			    args->shape->prefix);

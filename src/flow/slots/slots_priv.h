@@ -4,7 +4,7 @@
 
 #include "flow/slots/candidate.h"
 #include "flow/slots/slots.h"
-#include "flow/place/scratch.h"
+#include "flow/place/placement.h"
 #include "flow/place/window.h"
 
 /*
@@ -30,8 +30,8 @@ struct held {
 };
 
 struct slots {
-	struct place base;
-	struct place_args a;
+	struct placement base;
+	struct placement_args a;
 	uint32_t slots, payload, parts; /* slots per block; payload bytes;
 					   packets per frame */
 	uint32_t datagram;		/* bytes of prefix and payload */
@@ -40,7 +40,8 @@ struct slots {
 	struct window window; /* the open blocks and their run */
 
 	/* State of one batch. */
-	struct aim *aim;  /* aim of the batch's source; NULL: not in a batch */
+	struct prediction
+	    *aim;	  /* aim of the batch's source; NULL: not in a batch */
 	uint64_t reached; /* one more than the highest sequence of this
 				 batch */
 	int64_t pass_ns, now; /* time of the batch: UTC ns; steady ns */
@@ -66,10 +67,11 @@ struct slots {
 	struct held *held, *held_last; /* oldest and newest; NULL: none */
 	unsigned held_aimed; /* slots that this batch was aimed at, behind
 				held_last->end */
-	struct aim held_aim; /* aim for packets that are taken out of held
+	struct prediction
+	    held_aim;	   /* aim for packets that are taken out of held
 				blocks */
-	uint64_t held_out;   /* packets that left unsorted, in run held_run */
-	uint32_t held_run;   /* valid if held_out is not 0 */
+	uint64_t held_out; /* packets that left unsorted, in run held_run */
+	uint32_t held_run; /* valid if held_out is not 0 */
 	bool held_told;
 
 	int64_t waits_since; /* steady ns since closed blocks wait for the
@@ -117,7 +119,7 @@ uint8_t *slots_give(struct slots *p, uint64_t rel, bool readable);
 
 /* Sorts packets of one source as one batch.  The caller has counted them as
  * datagrams. */
-void slots_sort(struct slots *p, struct aim *aim,
+void slots_sort(struct slots *p, struct prediction *aim,
 		const struct receive_packet *packet, unsigned n);
 
 /* Hands closed blocks on and returns unused ones to the pool, unless closed

@@ -249,7 +249,7 @@ run_begin(struct slots *p, struct candidate *c)
 		return;
 	p->reached = p->window.highest;
 	if (p->aim)
-		aim_begin(p->aim, p->window.run + 1ull, p->reached - 1);
+		prediction_begin(p->aim, p->window.run + 1ull, p->reached - 1);
 }
 
 void
@@ -363,7 +363,7 @@ park(struct slots *p, struct candidate *c, unsigned at,
 static bool
 source_lags(struct slots *p, uint64_t sequence)
 {
-	struct aim *aim = p->aim;
+	struct prediction *aim = p->aim;
 	uint64_t rel = relative(p, sequence);
 
 	if (!aim || aim->run != p->window.run + 1ull || rel <= aim->top ||

@@ -19,7 +19,7 @@ in_order(const struct format_shape *shape, uint32_t longest, unsigned batch,
 		flow_heap(&bench, bench_cube(&bench, count, skip, tail),
 			  longest, batch);
 	cube_next(batch);
-	learned = place_counts(bench.place)->moved;
+	learned = placement_counts(bench.place)->moved;
 	for (unsigned count = 16; count < 50; count++) {
 		flow_heap(&bench, bench_cube(&bench, count, skip, tail),
 			  longest, batch);
@@ -28,7 +28,7 @@ in_order(const struct format_shape *shape, uint32_t longest, unsigned batch,
 	cube_end();
 	all_there(48);
 	/* Nothing is copied but what has two items in it. */
-	ck_assert_uint_le(place_counts(bench.place)->moved,
+	ck_assert_uint_le(placement_counts(bench.place)->moved,
 			  learned + (tail ? 34 : 0));
 	bench_close(&bench);
 }
@@ -235,7 +235,7 @@ START_TEST(a_wrong_guess_is_put_right)
 	cube_end();
 	ck_assert_uint_eq(lost(), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
-	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	bench_close(&bench);
 }
 END_TEST
@@ -263,7 +263,7 @@ START_TEST(a_guess_that_is_too_wrong_costs_what_was_guessed)
 	cube_end();
 	ck_assert_uint_eq(bench_drop(&bench, DROP_UNTIMED), 4);
 	ck_assert_uint_eq(bench_dropped(&bench), 4);
-	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	bench_close(&bench);
 }
 END_TEST

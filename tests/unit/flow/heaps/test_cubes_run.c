@@ -27,7 +27,7 @@ restart(unsigned heaps, uint64_t second, unsigned batch)
 	cube_end();
 	ck_assert_uint_eq(lost(), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
-	runs = place_counts(bench.place)->runs;
+	runs = placement_counts(bench.place)->runs;
 	bench_close(&bench);
 	return runs;
 }
@@ -68,7 +68,7 @@ START_TEST(a_burst_of_late_heaps_is_no_run)
 	}
 	flow_heap(&bench, bench_cube(&bench, 61, 884, 0), MTU, 16);
 	cube_end();
-	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_LATE), late);
 	ck_assert_uint_eq(bench_dropped(&bench), late);
 	bench_close(&bench);
@@ -96,7 +96,7 @@ START_TEST(garbage_begins_no_run)
 			bench_home(&bench);
 	}
 	cube_end();
-	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_OUT_OF_WINDOW), stray);
 	ck_assert_uint_eq(bench_dropped(&bench), stray);
 	bench_close(&bench);
@@ -117,7 +117,7 @@ START_TEST(a_wrong_step_is_left)
 			bench_home(&bench);
 	}
 	cube_end();
-	ck_assert_uint_eq(place_counts(bench.place)->runs, 2);
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 2);
 	ck_assert_uint_eq(lost(), 0);
 	bench_close(&bench);
 }
@@ -134,7 +134,7 @@ START_TEST(little_is_something)
 		for (unsigned i = 0; i < pieces; i++)
 			flow(&bench, s, MTU, i % 15, 16);
 		cube_end();
-		ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+		ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 		ck_assert_uint_gt(bench.filled, 0);
 		bench_close(&bench);
 	}
@@ -192,7 +192,7 @@ START_TEST(no_block_and_on_again)
 	cube_end();
 	ck_assert_uint_eq(bench_dropped(&bench),
 			  bench_drop(&bench, DROP_NO_BUFFER));
-	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	bench_close(&bench);
 }
 END_TEST

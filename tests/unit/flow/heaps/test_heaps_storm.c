@@ -206,7 +206,7 @@ disks_turn(struct storm *s)
 static void
 blow(struct storm *s)
 {
-	const struct counts *c = place_counts(bench.place);
+	const struct counts *c = placement_counts(bench.place);
 
 	for (unsigned i = 0; i < BATCHES && bench.sents < BENCH_SENT - 256;
 	     i++) {
@@ -225,7 +225,7 @@ blow(struct storm *s)
 		disks_turn(s);
 		bench.now += dice_roll(&s->dice, s->garbage ? 300 : 3);
 		if (dice_chance(&s->dice, 20))
-			place_age(bench.place, bench.now);
+			placement_age(bench.place, bench.now);
 	}
 }
 
@@ -299,7 +299,7 @@ START_TEST(rough_weather_loses_nothing)
 		ck_assert_uint_eq(bench_lost_all(&bench), 0);
 		ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE),
 				  bench_dropped(&bench));
-		ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+		ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 		bench_close(&bench);
 	}
 }
@@ -350,7 +350,7 @@ START_TEST(cubes_lose_nothing_in_rough_weather)
 		ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE),
 				  bench_dropped(&bench));
 		ck_assert_uint_eq(cube_lost(), 0);
-		ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
+		ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 		bench_close(&bench);
 	}
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Heaps that did not come, by the counts of those that did. */
-#include "flow/heaps/steps.h"
+#include "flow/heaps/heap_counter.h"
 
 #include "lib/dice.h"
 #include "lib/suite.h"
 
 enum { HEAPS = 1000 };
 
-static struct steps
+static struct heap_counter
 steps_of(uint64_t far)
 {
-	return (struct steps){ .far = far };
+	return (struct heap_counter){ .far = far };
 }
 
 START_TEST(those_left_out_are_missing)
@@ -18,7 +18,7 @@ START_TEST(those_left_out_are_missing)
 	static const uint64_t step[] = { 1, 2, 8, 1000003 };
 
 	for (unsigned k = 0; k < 4; k++) {
-		struct steps s = steps_of(100);
+		struct heap_counter s = steps_of(100);
 		struct dice dice = { k + 1 };
 		uint64_t lost = 0, told = 0;
 
@@ -26,11 +26,11 @@ START_TEST(those_left_out_are_missing)
 			if (i > 10 && i < HEAPS - 1 && dice_chance(&dice, 10))
 				lost++;
 			else
-				steps_see(&s, 77 + i * step[k], 0);
+				heap_counter_see(&s, 77 + i * step[k], 0);
 			if (dice_chance(&dice, 5))
-				told += steps_missing(&s);
+				told += heap_counter_missing(&s);
 		}
-		ck_assert_uint_eq(told + steps_missing(&s), lost);
+		ck_assert_uint_eq(told + heap_counter_missing(&s), lost);
 	}
 }
 END_TEST
@@ -38,67 +38,67 @@ END_TEST
 /* Heaps may begin in another order than they were sent. */
 START_TEST(those_that_are_late_are_not)
 {
-	struct steps s = steps_of(100);
+	struct heap_counter s = steps_of(100);
 	uint64_t told = 0;
 
 	for (uint64_t i = 0; i < HEAPS; i += 2) {
-		steps_see(&s, i + 1, 0);
+		heap_counter_see(&s, i + 1, 0);
 		if (i % 50 == 0)
-			told += steps_missing(&s);
-		steps_see(&s, i, 0);
+			told += heap_counter_missing(&s);
+		heap_counter_see(&s, i, 0);
 	}
 	ck_assert_uint_le(told, 1);
-	ck_assert_uint_eq(steps_missing(&s), 0);
+	ck_assert_uint_eq(heap_counter_missing(&s), 0);
 }
 END_TEST
 
 START_TEST(a_step_that_was_wrong)
 {
-	struct steps s = steps_of(100);
+	struct heap_counter s = steps_of(100);
 
-	steps_see(&s, 1, 0);
+	heap_counter_see(&s, 1, 0);
 	for (uint64_t i = 3; i < 20; i++) /* the second was lost */
-		steps_see(&s, i, 0);
-	ck_assert_uint_eq(steps_missing(&s), 1);
+		heap_counter_see(&s, i, 0);
+	ck_assert_uint_eq(heap_counter_missing(&s), 1);
 }
 END_TEST
 
 START_TEST(counts_that_mean_nothing)
 {
-	struct steps s = steps_of(100);
+	struct heap_counter s = steps_of(100);
 	struct dice dice = { 9 };
 
 	for (unsigned i = 0; i < HEAPS; i++)
-		steps_see(&s, dice_bits(&dice) >> 20, 0);
-	ck_assert_uint_eq(steps_missing(&s), 0);
+		heap_counter_see(&s, dice_bits(&dice) >> 20, 0);
+	ck_assert_uint_eq(heap_counter_missing(&s), 0);
 }
 END_TEST
 
 START_TEST(a_leap_is_no_loss)
 {
-	struct steps s = steps_of(100);
+	struct heap_counter s = steps_of(100);
 
 	for (uint64_t i = 0; i < 20; i++)
-		steps_see(&s, i, 0);
+		heap_counter_see(&s, i, 0);
 	for (uint64_t i = 1000000; i < 1000020; i++)
-		steps_see(&s, i, 0);
+		heap_counter_see(&s, i, 0);
 	for (uint64_t i = 0; i < 20; i++)
-		steps_see(&s, i, 0);
-	ck_assert_uint_eq(steps_missing(&s), 0);
+		heap_counter_see(&s, i, 0);
+	ck_assert_uint_eq(heap_counter_missing(&s), 0);
 }
 END_TEST
 
 START_TEST(each_sender_counts_for_itself)
 {
-	struct steps s = steps_of(100);
+	struct heap_counter s = steps_of(100);
 
 	for (uint64_t i = 0; i < 50; i++) {
-		for (uint32_t k = 0; k < STEPS_SENDERS; k++) {
+		for (uint32_t k = 0; k < HEAP_COUNTER_SENDERS; k++) {
 			if (i != 20 + k)
-				steps_see(&s, i * (k + 1), k);
+				heap_counter_see(&s, i * (k + 1), k);
 		}
 	}
-	ck_assert_uint_eq(steps_missing(&s), STEPS_SENDERS);
+	ck_assert_uint_eq(heap_counter_missing(&s), HEAP_COUNTER_SENDERS);
 }
 END_TEST
 
@@ -106,25 +106,25 @@ END_TEST
  * after all. */
 START_TEST(those_without_memory_are_missing)
 {
-	struct steps s = steps_of(100);
+	struct heap_counter s = steps_of(100);
 
-	steps_pass(&s, 5, 0);
+	heap_counter_pass(&s, 5, 0);
 	for (uint64_t i = 0; i < 20; i++)
-		steps_see(&s, 2 * i, 0);
+		heap_counter_see(&s, 2 * i, 0);
 	for (uint64_t i = 20; i < 25; i++) {
 		for (unsigned pieces = 0; pieces < 10; pieces++)
-			steps_pass(&s, 2 * i, 0);
+			heap_counter_pass(&s, 2 * i, 0);
 	}
-	steps_pass(&s, 3, 0);
-	steps_pass(&s, 1000, 0);
-	steps_pass(&s, 49, 0);
-	steps_pass(&s, 50, 1);
-	ck_assert_uint_eq(steps_missing(&s), 5);
-	steps_pass(&s, 50, 0);
-	steps_see(&s, 50, 0);
-	ck_assert_uint_eq(steps_missing(&s), 0);
-	steps_see(&s, 54, 0);
-	ck_assert_uint_eq(steps_missing(&s), 1);
+	heap_counter_pass(&s, 3, 0);
+	heap_counter_pass(&s, 1000, 0);
+	heap_counter_pass(&s, 49, 0);
+	heap_counter_pass(&s, 50, 1);
+	ck_assert_uint_eq(heap_counter_missing(&s), 5);
+	heap_counter_pass(&s, 50, 0);
+	heap_counter_see(&s, 50, 0);
+	ck_assert_uint_eq(heap_counter_missing(&s), 0);
+	heap_counter_see(&s, 54, 0);
+	ck_assert_uint_eq(heap_counter_missing(&s), 1);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/place/arrival.c"
+#include "flow/place/time_window.c"
 
 #include "lib/suite.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/place/gate.c"
+#include "flow/place/time_window.c"
 
 #include <string.h>
 
@@ -42,15 +42,15 @@ static struct arrival arrival = { .offset = UTC0, .known = true };
 static int64_t data[RECEIVE_BATCH];
 static struct receive_packet packet[RECEIVE_BATCH];
 static uint8_t side[RECEIVE_BATCH];
-static struct gate_eye eye;
+static struct time_window_state eye;
 
 static void
 eye_open(void)
 {
-	eye = (struct gate_eye){ .arrival = &arrival,
-				 .now = 1012 * S,
-				 .format = &fake,
-				 .shape = &shape };
+	eye = (struct time_window_state){ .arrival = &arrival,
+					  .now = 1012 * S,
+					  .format = &fake,
+					  .shape = &shape };
 	looks = 0;
 	memset(side, GARBAGE, sizeof side);
 }
@@ -69,11 +69,11 @@ packets_make(unsigned n, const int64_t *ns, bool of_data)
 	}
 }
 
-static enum gate_side
-split(const struct gate *g, unsigned n, const int64_t *ns)
+static enum time_side
+split(const struct time_window *g, unsigned n, const int64_t *ns)
 {
 	packets_make(n, ns, g->data);
-	return gate_split(g, &eye, packet, n, side);
+	return time_window_split(g, &eye, packet, n, side);
 }
 
 static void
@@ -87,24 +87,25 @@ sides_are(const char *want)
 
 START_TEST(an_edge_is_of_one_side)
 {
-	const struct gate g = { .open = 10, .close = 20 };
+	const struct time_window g = { .open = 10, .close = 20 };
 
-	ck_assert_int_eq(gate_side(&g, 9), GATE_BEFORE);
-	ck_assert_int_eq(gate_side(&g, 10), GATE_IN);
-	ck_assert_int_eq(gate_side(&g, 19), GATE_IN);
-	ck_assert_int_eq(gate_side(&g, 20), GATE_AFTER);
+	ck_assert_int_eq(time_window_side(&g, 9), TIME_BEFORE);
+	ck_assert_int_eq(time_window_side(&g, 10), TIME_IN);
+	ck_assert_int_eq(time_window_side(&g, 19), TIME_IN);
+	ck_assert_int_eq(time_window_side(&g, 20), TIME_AFTER);
 }
 END_TEST
 
 START_TEST(a_gate_without_edges_takes_all)
 {
-	const struct gate g = { .open = INT64_MIN, .close = INT64_MAX };
+	const struct time_window g = { .open = INT64_MIN, .close = INT64_MAX };
 	const int64_t ns[] = { 0, INT64_MIN, INT64_MAX };
 
 	eye_open();
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(gate_side(&g, ns[i] - (i == 2)), GATE_IN);
-	ck_assert_int_eq(split(&g, 1, ns), GATE_IN);
+		ck_assert_int_eq(time_window_side(&g, ns[i] - (i == 2)),
+				 TIME_IN);
+	ck_assert_int_eq(split(&g, 1, ns), TIME_IN);
 	ck_assert_uint_eq(looks, 0);
 }
 END_TEST
@@ -113,16 +114,16 @@ END_TEST
 
 START_TEST(a_boundary_is_to_the_nanosecond)
 {
-	const struct gate a = { .open = 1000 * S, .close = 1010 * S };
-	const struct gate b = { .open = 1010 * S, .close = 1020 * S };
+	const struct time_window a = { .open = 1000 * S, .close = 1010 * S };
+	const struct time_window b = { .open = 1010 * S, .close = 1020 * S };
 	const int64_t ns[] = { 1010 * S - 2, 1010 * S - 1, 1010 * S,
 			       1010 * S + 1 };
 
 	eye_open();
-	ck_assert_int_eq(split(&a, 4, ns), GATE_MIXED);
+	ck_assert_int_eq(split(&a, 4, ns), TIME_MIXED);
 	sides_are("==>>");
 	eye_open();
-	ck_assert_int_eq(split(&b, 4, ns), GATE_MIXED);
+	ck_assert_int_eq(split(&b, 4, ns), TIME_MIXED);
 	sides_are("<<==");
 }
 END_TEST
@@ -130,13 +131,13 @@ END_TEST
 /* Two that follow each other: each packet is of one, in whatever batches. */
 START_TEST(each_packet_is_of_exactly_one)
 {
-	const struct gate a = { .open = INT64_MIN, .close = 1010 * S };
-	const struct gate b = { .open = 1010 * S, .close = INT64_MAX };
+	const struct time_window a = { .open = INT64_MIN, .close = 1010 * S };
+	const struct time_window b = { .open = 1010 * S, .close = INT64_MAX };
 	int64_t ns[RECEIVE_BATCH], at = 1009 * S;
 	unsigned in[2] = { 0 }, all = 0;
 
 	for (unsigned n = 1; at < 1011 * S; n = n % 100 + 7, all += n) {
-		enum gate_side s[2];
+		enum time_side s[2];
 		uint8_t first[RECEIVE_BATCH];
 
 		for (unsigned i = 0; i < n; i++, at += 300000)
@@ -147,10 +148,10 @@ START_TEST(each_packet_is_of_exactly_one)
 		eye_open();
 		s[1] = split(&b, n, ns);
 		for (unsigned i = 0; i < n; i++) {
-			bool of_a = s[0] == GATE_MIXED ? first[i] == GATE_IN
-						       : s[0] == GATE_IN;
-			bool of_b = s[1] == GATE_MIXED ? side[i] == GATE_IN
-						       : s[1] == GATE_IN;
+			bool of_a = s[0] == TIME_MIXED ? first[i] == TIME_IN
+						       : s[0] == TIME_IN;
+			bool of_b = s[1] == TIME_MIXED ? side[i] == TIME_IN
+						       : s[1] == TIME_IN;
 
 			ck_assert_int_eq(of_a, ns[i] < 1010 * S);
 			ck_assert_int_eq(of_b, !of_a);
@@ -164,22 +165,23 @@ END_TEST
 
 START_TEST(without_a_stamp_the_pass_counts)
 {
-	struct gate g = { .open = 1012 * S, .close = INT64_MAX };
+	struct time_window g = { .open = 1012 * S, .close = INT64_MAX };
 	const int64_t ns[2] = { 0 };
 
 	eye_open();
 	packets_make(2, ns, true); /* no stamps */
-	ck_assert_int_eq(gate_split(&g, &eye, packet, 2, side), GATE_IN);
+	ck_assert_int_eq(time_window_split(&g, &eye, packet, 2, side), TIME_IN);
 	eye.now--;
-	ck_assert_int_eq(gate_split(&g, &eye, packet, 2, side), GATE_BEFORE);
+	ck_assert_int_eq(time_window_split(&g, &eye, packet, 2, side),
+			 TIME_BEFORE);
 }
 END_TEST
 
 /* ---- data time -------------------------------------------------------- */
 
-static const struct gate by_data = { .open = 1000 * S,
-				     .close = 1060 * S,
-				     .data = true };
+static const struct time_window by_data = { .open = 1000 * S,
+					    .close = 1060 * S,
+					    .data = true };
 
 /* However many packets it has, a batch far from both edges costs two looks,
  * and one near an edge one more for each packet. */
@@ -190,18 +192,18 @@ START_TEST(far_from_the_edges_two_looks_do)
 	for (unsigned i = 0; i < RECEIVE_BATCH; i++)
 		ns[i] = 1030 * S + i * MS;
 	eye_open();
-	ck_assert_int_eq(split(&by_data, RECEIVE_BATCH, ns), GATE_IN);
+	ck_assert_int_eq(split(&by_data, RECEIVE_BATCH, ns), TIME_IN);
 	ck_assert_uint_eq(looks, 2);
 	for (unsigned i = 0; i < RECEIVE_BATCH; i++)
 		ns[i] += 100 * S;
 	eye_open();
-	eye.last = GATE_AFTER;
-	ck_assert_int_eq(split(&by_data, RECEIVE_BATCH, ns), GATE_AFTER);
+	eye.last = TIME_AFTER;
+	ck_assert_int_eq(split(&by_data, RECEIVE_BATCH, ns), TIME_AFTER);
 	ck_assert_uint_eq(looks, 2);
 	for (unsigned i = 0; i < RECEIVE_BATCH; i++)
 		ns[i] = 1000 * S + i * MS;
 	eye_open();
-	ck_assert_int_eq(split(&by_data, RECEIVE_BATCH, ns), GATE_IN);
+	ck_assert_int_eq(split(&by_data, RECEIVE_BATCH, ns), TIME_IN);
 	ck_assert_uint_gt(looks, RECEIVE_BATCH);
 }
 END_TEST
@@ -213,7 +215,7 @@ START_TEST(each_goes_by_its_own_time)
 			       1000 * S + MS };
 
 	eye_open();
-	ck_assert_int_eq(split(&by_data, 4, ns), GATE_MIXED);
+	ck_assert_int_eq(split(&by_data, 4, ns), TIME_MIXED);
 	sides_are("<=<=");
 }
 END_TEST
@@ -226,14 +228,14 @@ START_TEST(parts_go_with_their_frame)
 	const int64_t in[] = { -1, 1030 * S };
 
 	eye_open();
-	ck_assert_int_eq(split(&by_data, 2, two), GATE_BEFORE);
-	ck_assert_int_eq(split(&by_data, 2, before), GATE_MIXED);
+	ck_assert_int_eq(split(&by_data, 2, two), TIME_BEFORE);
+	ck_assert_int_eq(split(&by_data, 2, before), TIME_MIXED);
 	sides_are("<=");
-	ck_assert_int_eq(split(&by_data, 5, one), GATE_MIXED);
+	ck_assert_int_eq(split(&by_data, 5, one), TIME_MIXED);
 	sides_are("===>>");
-	ck_assert_int_eq(split(&by_data, 2, two), GATE_AFTER);
+	ck_assert_int_eq(split(&by_data, 2, two), TIME_AFTER);
 	/* Far from the edges, too, if the frame before was elsewhere. */
-	ck_assert_int_eq(split(&by_data, 2, in), GATE_MIXED);
+	ck_assert_int_eq(split(&by_data, 2, in), TIME_MIXED);
 	sides_are(">=");
 }
 END_TEST
@@ -243,9 +245,9 @@ END_TEST
 START_TEST(frames_per_second_may_be_learned)
 {
 	const struct format_shape bare = { .payload = sizeof(int64_t) };
-	const struct gate half = { .open = 1000 * S + S / 2,
-				   .close = 1060 * S,
-				   .data = true };
+	const struct time_window half = { .open = 1000 * S + S / 2,
+					  .close = 1060 * S,
+					  .data = true };
 	const int64_t ns[] = { 1000 * S + 499 * MS, 1000 * S + 500 * MS,
 			       1000 * S + 750 * MS };
 	_Atomic uint32_t fps = LEARN_WAIT;
@@ -254,9 +256,9 @@ START_TEST(frames_per_second_may_be_learned)
 	eye.shape = &bare;
 	eye.fps = &fps;
 	split(&half, 3, ns);
-	ck_assert_int_eq(split(&half, 3, ns), GATE_BEFORE);
+	ck_assert_int_eq(split(&half, 3, ns), TIME_BEFORE);
 	atomic_store(&fps, FPS);
-	ck_assert_int_eq(split(&half, 3, ns), GATE_MIXED);
+	ck_assert_int_eq(split(&half, 3, ns), TIME_MIXED);
 	sides_are("<==");
 }
 END_TEST
@@ -271,12 +273,13 @@ START_TEST(what_is_no_packet_is_not_read)
 	packet[1].payload = NULL;
 	packet[2].flags = RECEIVE_CUT;
 	packet[3].flags = RECEIVE_FOREIGN;
-	ck_assert_int_eq(gate_split(&by_data, &eye, packet + 1, 3, side),
-			 GATE_BEFORE);
+	ck_assert_int_eq(time_window_split(&by_data, &eye, packet + 1, 3, side),
+			 TIME_BEFORE);
 	ck_assert_uint_eq(looks, 0);
-	ck_assert_int_eq(gate_split(&by_data, &eye, packet, 4, side), GATE_IN);
-	ck_assert_int_eq(gate_split(&by_data, &eye, packet + 1, 4, side),
-			 GATE_IN);
+	ck_assert_int_eq(time_window_split(&by_data, &eye, packet, 4, side),
+			 TIME_IN);
+	ck_assert_int_eq(time_window_split(&by_data, &eye, packet + 1, 4, side),
+			 TIME_IN);
 }
 END_TEST
 
@@ -287,10 +290,10 @@ START_TEST(a_slow_stream_may_pass_an_edge_in_one_batch)
 	const int64_t all[] = { 900 * S, 1010 * S, 1200 * S };
 
 	eye_open();
-	ck_assert_int_eq(split(&by_data, 4, ns), GATE_MIXED);
+	ck_assert_int_eq(split(&by_data, 4, ns), TIME_MIXED);
 	sides_are("<<==");
 	eye_open();
-	ck_assert_int_eq(split(&by_data, 3, all), GATE_MIXED);
+	ck_assert_int_eq(split(&by_data, 3, all), TIME_MIXED);
 	sides_are("<=>");
 }
 END_TEST
@@ -301,16 +304,16 @@ START_TEST(those_of_one_side_are_picked)
 {
 	const int64_t ns[] = { 1000 * S - 2 * MS, 1000 * S, 1000 * S - 1 * MS,
 			       1000 * S + MS };
-	struct gate_picked picked;
+	struct time_window_picked picked;
 
 	eye_open();
 	split(&by_data, 4, ns);
-	gate_pick(&picked, packet, side, 4, GATE_IN);
+	time_window_pick(&picked, packet, side, 4, TIME_IN);
 	ck_assert_uint_eq(picked.n, 2);
 	ck_assert_int_eq(picked.from[0], 1);
 	ck_assert_int_eq(picked.from[1], 3);
 	ck_assert_ptr_eq(picked.packet[1].payload, &data[3]);
-	gate_pick(&picked, packet, side, 4, GATE_AFTER);
+	time_window_pick(&picked, packet, side, 4, TIME_AFTER);
 	ck_assert_uint_eq(picked.n, 0);
 }
 END_TEST

@@ -369,7 +369,7 @@ START_TEST(a_burst_of_late_packets_begins_no_run)
 	uint64_t late = 0, next = 2000;
 
 	wide_open(400);
-	c = place_counts(bench.place);
+	c = placement_counts(bench.place);
 	come(0, 100);
 	come(400, 1600);
 	for (unsigned i = 0; i < 6; i++) {
@@ -382,7 +382,7 @@ START_TEST(a_burst_of_late_packets_begins_no_run)
 	}
 	/* Nor where it ends with some. */
 	come(100, 20);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(c->drop[DROP_LATE], late + 20);
 	bench_close(&bench);
@@ -395,14 +395,14 @@ START_TEST(late_packets_in_turn_with_the_stream_begin_no_run)
 	const struct counts *c;
 
 	wide_open(400);
-	c = place_counts(bench.place);
+	c = placement_counts(bench.place);
 	come(0, 2000);
 	for (unsigned i = 0; i < 50; i++) {
 		come(40 * i, 40);
 		come(2000 + i, 1);
 	}
 	ck_assert_uint_eq(c->runs, 1);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(c->placed, 2050);
 	ck_assert_uint_eq(c->drop[DROP_LATE] + c->drop[DROP_DUPLICATE], 2000);
@@ -419,12 +419,12 @@ START_TEST(a_restart_far_back_loses_nothing)
 
 	for (unsigned i = 0; i < 4; i++) {
 		wide_open(400);
-		c = place_counts(bench.place);
+		c = placement_counts(bench.place);
 		come(1000, 2000);
 		come(from[i], 5);
 		come(3000, 2);
 		come(from[i] + 5, 1000);
-		place_flush(bench.place);
+		placement_flush(bench.place);
 		ck_assert_uint_eq(c->runs, 2);
 		ck_assert_uint_eq(c->placed, 3007);
 		bench_close(&bench);
@@ -441,10 +441,10 @@ START_TEST(a_restart_soon_loses_nothing)
 
 	for (unsigned i = 0; i < 4; i++) {
 		wide_open(400);
-		c = place_counts(bench.place);
+		c = placement_counts(bench.place);
 		come(0, first[i]);
 		come(0, 1000);
-		place_flush(bench.place);
+		placement_flush(bench.place);
 		ck_assert_uint_eq(c->runs, 2);
 		ck_assert_uint_eq(c->placed, first[i] + 1000);
 		bench_close(&bench);
@@ -458,11 +458,11 @@ START_TEST(a_restart_that_stops_is_a_run)
 	const struct counts *c;
 
 	wide_open(400);
-	c = place_counts(bench.place);
+	c = placement_counts(bench.place);
 	come(1000, 2000);
 	come(0, 40);
 	bench.now += 3;
-	place_age(bench.place, bench.now);
+	placement_age(bench.place, bench.now);
 	ck_assert_uint_eq(c->runs, 2);
 	ck_assert_uint_eq(c->placed, 2040);
 	bench_close(&bench);
@@ -476,7 +476,7 @@ START_TEST(a_source_that_lags_begins_no_run)
 	const struct counts *c;
 
 	wide_open(400);
-	c = place_counts(bench.place);
+	c = placement_counts(bench.place);
 	come(0, 40);
 	bench.source = 1;
 	come(40, 40);
@@ -490,7 +490,7 @@ START_TEST(a_source_that_lags_begins_no_run)
 	come(0, 300);
 	bench.source = 0;
 	come(300, 100);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(c->runs, 2);
 	ck_assert_uint_eq(c->placed, 2480);
 	bench_close(&bench);
@@ -511,7 +511,7 @@ START_TEST(packets_without_a_sequence_follow_each_other)
 		bench_packet(&bench, 7, false)->bytes = 3;
 		bench_batch(&bench);
 	}
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	blocks_tell(text);
 	ck_assert_str_eq(text, "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 x");
 	counts_tell(text);

@@ -110,7 +110,7 @@ send(unsigned from, unsigned to, unsigned lost, unsigned swapped, unsigned away)
 static const struct counts *
 counts(void)
 {
-	return place_counts(bench.place);
+	return placement_counts(bench.place);
 }
 
 START_TEST(all_are_kept)
@@ -121,7 +121,7 @@ START_TEST(all_are_kept)
 	bench.shape.fps = FPS;
 	send(507, 1007, 0, 0, 0);
 	ck_assert_ptr_null(bench_slots(&bench)->held);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(counts()->placed, 1000);
 	ck_assert_uint_eq(counts()->runs, 1);
 	ck_assert_uint_eq(bench.next, 1000);
@@ -142,7 +142,7 @@ START_TEST(losses_are_holes)
 		sent = send(0, 600, 5, 0, away);
 		bench.shape.fps = FPS;
 		sent += send(600, 900, 5, 0, away);
-		place_flush(bench.place);
+		placement_flush(bench.place);
 		ck_assert_uint_eq(counts()->placed, sent);
 		ck_assert_uint_eq(counts()->runs, 1);
 		ck_assert_uint_ge(bench.next, 890);
@@ -160,7 +160,7 @@ START_TEST(duplicates_are_dropped_once)
 	sent = send(0, 700, 0, 60, 20);
 	bench.shape.fps = FPS;
 	sent += send(700, 900, 0, 60, 20);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(counts()->placed + counts()->drop[DROP_DUPLICATE],
 			  sent);
 	ck_assert_uint_gt(counts()->drop[DROP_DUPLICATE], 30);
@@ -192,7 +192,7 @@ START_TEST(the_end_may_come_first)
 	((struct slots *)bench.place)->a.out = arrival_out;
 	send(0, 320, 0, 0, 0);
 	send(320, 640, 0, 0, 100);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(counts()->placed, 640);
 	ck_assert_uint_eq(bench.filled, 640);
 	ck_assert_uint_eq(counts()->runs, 1);
@@ -205,14 +205,14 @@ START_TEST(it_may_take_too_long)
 	open_with(40);
 	((struct slots *)bench.place)->a.out = arrival_out;
 	send(0, 120, 0, 0, 0);
-	place_age(bench.place, bench.now + SLOTS_HELD_LONGEST / 2);
+	placement_age(bench.place, bench.now + SLOTS_HELD_LONGEST / 2);
 	ck_assert_uint_eq(counts()->placed, 0);
 	bench.now += SLOTS_HELD_LONGEST;
-	place_age(bench.place, bench.now);
+	placement_age(bench.place, bench.now);
 	ck_assert_uint_eq(counts()->placed, 120);
 	write_out(0);
 	send(120, 200, 0, 0, 0);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(counts()->placed, 200);
 	ck_assert_uint_eq(counts()->runs, 1);
 	bench_close(&bench);
@@ -226,7 +226,7 @@ START_TEST(memory_may_be_short)
 		open_with(blocks);
 		((struct slots *)bench.place)->a.out = arrival_out;
 		send(0, 1000, 0, 0, blocks % 2 * 100);
-		place_flush(bench.place);
+		placement_flush(bench.place);
 		ck_assert_uint_eq(counts()->placed, 1000);
 		bench_close(&bench);
 	}
@@ -243,7 +243,7 @@ START_TEST(memory_may_be_short_until_it_is_learned)
 		((struct slots *)bench.place)->a.out = bench_out;
 		bench.shape.fps = FPS;
 		send(1000, 2000, 0, 0, 0);
-		place_flush(bench.place);
+		placement_flush(bench.place);
 		ck_assert_uint_eq(counts()->placed, 2000);
 		ck_assert_uint_eq(counts()->runs, 2);
 		bench_close(&bench);
@@ -265,7 +265,7 @@ START_TEST(what_is_no_packet_is_not_held)
 	ck_assert_uint_eq(counts()->drop[DROP_FOREIGN], 1);
 	bench.shape.fps = FPS;
 	send(2, 200, 0, 0, 0);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(counts()->placed, 199);
 	bench_close(&bench);
 }
@@ -350,7 +350,7 @@ START_TEST(they_do_not_wait_at_the_end)
 	open_counted(40);
 	send_counted(0, 200);
 	ck_assert_uint_eq(bench.outs, 0);
-	place_flush(bench.place);
+	placement_flush(bench.place);
 	ck_assert_uint_eq(bench.outs, 4);
 	told(0);
 	bench_close(&bench);

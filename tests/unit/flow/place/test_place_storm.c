@@ -157,7 +157,7 @@ time_turn(struct storm *s)
 {
 	bench.now += dice_roll(&s->dice, 20);
 	if (dice_chance(&s->dice, 20))
-		place_age(bench.place, bench.now);
+		placement_age(bench.place, bench.now);
 	bench_open_check(&bench);
 }
 
@@ -177,7 +177,7 @@ blow(struct storm *s, const struct bench_args *args, bool time)
 		if (time)
 			time_turn(s);
 	}
-	place_flush(bench.place);
+	placement_flush(bench.place);
 }
 
 static const uint32_t shapes[][2] = {
@@ -220,7 +220,7 @@ rough(unsigned shape, uint64_t seed)
 		s.reach = 0;
 	args.quantum = (uint32_t)(1 + seed * seed * 50);
 	blow(&s, &args, false);
-	c = place_counts(bench.place);
+	c = placement_counts(bench.place);
 	ck_assert_uint_eq(c->drop[DROP_NO_BUFFER], 0);
 	ck_assert_uint_eq(c->drop[DROP_OUT_OF_WINDOW], 0);
 	ck_assert_uint_eq(c->drop[DROP_LATE], 0);
@@ -279,7 +279,7 @@ starved(unsigned shape, uint64_t seed)
 	s.next = s.top = 600 * args.parts;
 	args.max_gap = 1 << 20;
 	blow(&s, &args, seed % 2);
-	c = place_counts(bench.place);
+	c = placement_counts(bench.place);
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(s.top - bench_slots(&bench)->window.base,
 			  c->placed + bench.lost + c->outside);

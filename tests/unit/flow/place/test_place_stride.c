@@ -9,7 +9,7 @@
 enum { SOURCES = 3, BATCH = 64, ROUNDS = 60 };
 
 static struct bench bench;
-static struct aim aims[SOURCES];
+static struct prediction aims[SOURCES];
 
 static void
 open_slots(uint32_t slots)
@@ -69,8 +69,8 @@ in_turn(unsigned sources, unsigned burst, unsigned loss)
 			source_done(s);
 		}
 	}
-	place_flush(bench.place);
-	return *place_counts(bench.place);
+	placement_flush(bench.place);
+	return *placement_counts(bench.place);
 }
 
 START_TEST(sources_in_turn_move_nothing)
@@ -134,8 +134,8 @@ START_TEST(no_pattern_is_no_harm)
 			source_done(s);
 		}
 	}
-	place_flush(bench.place);
-	ck_assert_uint_eq(place_counts(bench.place)->placed, next);
+	placement_flush(bench.place);
+	ck_assert_uint_eq(placement_counts(bench.place)->placed, next);
 	bench_close(&bench);
 }
 END_TEST
@@ -152,10 +152,11 @@ START_TEST(two_cables_are_no_echo)
 			source_done(s);
 		}
 	}
-	place_flush(bench.place);
-	ck_assert_uint_eq(place_counts(bench.place)->placed, BATCH * ROUNDS);
-	ck_assert_uint_eq(place_counts(bench.place)->runs, 1);
-	ck_assert_uint_eq(place_counts(bench.place)->drop[DROP_DUPLICATE],
+	placement_flush(bench.place);
+	ck_assert_uint_eq(placement_counts(bench.place)->placed,
+			  BATCH * ROUNDS);
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.place)->drop[DROP_DUPLICATE],
 			  BATCH * ROUNDS);
 	bench_close(&bench);
 }
@@ -177,7 +178,7 @@ START_TEST(full_blocks_leave_at_once)
 		bench_packet(&bench, n * BATCH + 7, false);
 		bench_batch(&bench);
 		ck_assert_uint_eq(
-		    place_counts(bench.place)->drop[DROP_DUPLICATE], n + 1);
+		    placement_counts(bench.place)->drop[DROP_DUPLICATE], n + 1);
 	}
 	bench_close(&bench);
 }

@@ -150,7 +150,7 @@ START_TEST(nothing_is_kept_for_no_time)
 }
 END_TEST
 
-/* Its gate is open, its folders are not made yet. */
+/* Its time window is open, its folders are not made yet. */
 START_TEST(what_is_held_does_not_age)
 {
 	begin(16, 1, 2 * S);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several feeds of one intake: each has exactly the packets that its gate lets
+ * Several feeds of one intake: each has exactly the packets that its time window lets
  * through, whoever they land with.
  *
  *   stamps  ----1----2----3----4----5----6----7---->
@@ -232,7 +232,7 @@ START_TEST(while_it_learns)
 	ck_assert_uint_eq(n.datagrams, 250);
 	ck_assert_uint_eq(n.drop[DROP_BEFORE_START], 100);
 	ck_assert_uint_eq(counts_of(c).drop[DROP_BEFORE_START], 250);
-	gate_order(b, b->feed->gate.open, now);
+	gate_order(b, b->feed->time_window.open, now);
 	run_until(now + SECOND / 10, 500 * US);
 	ck_assert_uint_eq(counts_of(b).placed, 150);
 	has_exactly(a, 0, INT64_MIN, BEGIN + 1000 * US);
@@ -253,7 +253,7 @@ START_TEST(others_come_and_go)
 	run_until(BEGIN + 10000 * US, 500 * US);
 	b = user_come(now, INT64_MAX, false);
 	run_until(BEGIN + 20000 * US, 500 * US);
-	gate_order(b, b->feed->gate.open, now);
+	gate_order(b, b->feed->time_window.open, now);
 	run_until(BEGIN + 40000 * US, 500 * US);
 	ck_assert(b->closed && !a->closed);
 	/* What its sources told is told of that time. */
@@ -292,7 +292,7 @@ START_TEST(one_is_cancelled)
 }
 END_TEST
 
-/* What came before its gate opens is placed as well, and nothing after. */
+/* What came before its time window opens is placed as well, and nothing after. */
 START_TEST(early_ones_are_placed)
 {
 	struct user *a;
@@ -417,7 +417,8 @@ END_TEST
  * in its sockets is of before and after. */
 START_TEST(edges_are_near_for_long)
 {
-	struct feed f = { .gate = { .open = BEGIN, .close = INT64_MAX } };
+	struct feed f = { .time_window = { .open = BEGIN,
+					   .close = INT64_MAX } };
 
 	ck_assert(!feed_near(&f, BEGIN - SECOND));
 	ck_assert(feed_near(&f, BEGIN));

@@ -199,7 +199,7 @@ pool_open(unsigned subs, unsigned blocks)
 static void
 intake_open(unsigned shares, unsigned share)
 {
-	struct place_args place[MOST];
+	struct placement_args place[MOST];
 	struct intake_args args = { .name = "test",
 				    .ops = &ops,
 				    .state = &net,
@@ -209,7 +209,8 @@ intake_open(unsigned shares, unsigned share)
 				    .shares = shares };
 	struct feed_args user = { .name = "test",
 				  .place = place,
-				  .gate = { INT64_MIN, INT64_MAX, false },
+				  .time_window = { INT64_MIN, INT64_MAX,
+						   false },
 				  .done = done };
 
 	shape = (struct format_shape){ .prefix = PREFIX,
@@ -219,14 +220,14 @@ intake_open(unsigned shares, unsigned share)
 				       .parts = 1 };
 	for (unsigned sub = share; sub < net.subs; sub += shares)
 		place[args.places++] =
-		    (struct place_args){ .format = &format,
-					 .shape = &shape,
-					 .geometry = &geometry,
-					 .pool = pool,
-					 .sub = (uint16_t)sub,
-					 .max_gap = 256 << 20,
-					 .max_age = 1000,
-					 .out = out };
+		    (struct placement_args){ .format = &format,
+					     .shape = &shape,
+					     .geometry = &geometry,
+					     .pool = pool,
+					     .sub = (uint16_t)sub,
+					     .max_gap = 256 << 20,
+					     .max_age = 1000,
+					     .out = out };
 	ck_assert_int_eq(intake_make(&intake, &args), 0);
 	ck_assert_int_eq(feed_make(&feed, intake, &user), 0);
 	intake->arrival = &arrival;
@@ -476,7 +477,7 @@ END_TEST
 static void
 feed_end(void)
 {
-	feed->gate.close = 5;
+	feed->time_window.close = 5;
 	feed_close(feed, 5);
 }
 

@@ -28,7 +28,7 @@ enum {
 static struct arena *arena;
 static struct block_pool *pool;
 static struct scratch *scratch;
-static struct place *place[MOST];
+static struct placement *place[MOST];
 static unsigned places;
 static struct split *split;
 static uint32_t key[MOST];
@@ -117,16 +117,16 @@ split_open(unsigned n, bool station)
 	ck_assert_int_eq(block_pool_borrow(arena, &pool, &blocks, &fault), 0);
 	ck_assert_int_eq(scratch_make(&scratch, PAYLOAD, PREFIX), 0);
 	for (uintptr_t i = 0; i < n; i++) {
-		struct place_args a = { .format = &format,
-					.shape = &shape,
-					.geometry = &geometry,
-					.pool = pool,
-					.scratch = scratch,
-					.sub = (uint16_t)i,
-					.max_gap = 1000 * PAYLOAD,
-					.max_age = 1000,
-					.out = out,
-					.arg = (void *)i };
+		struct placement_args a = { .format = &format,
+					    .shape = &shape,
+					    .geometry = &geometry,
+					    .pool = pool,
+					    .scratch = scratch,
+					    .sub = (uint16_t)i,
+					    .max_gap = 1000 * PAYLOAD,
+					    .max_age = 1000,
+					    .out = out,
+					    .arg = (void *)i };
 
 		ck_assert_int_eq(slots_make(&place[i], &a), 0);
 		came[i] = 0;
@@ -195,7 +195,7 @@ sum(enum drop why)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < places; i++)
-		n += place_counts(place[i])->drop[why];
+		n += placement_counts(place[i])->drop[why];
 	return n;
 }
 
@@ -205,7 +205,7 @@ moved(void)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < places; i++)
-		n += place_counts(place[i])->moved;
+		n += placement_counts(place[i])->moved;
 	return n;
 }
 
@@ -214,10 +214,10 @@ static void
 flush(void)
 {
 	for (unsigned i = 0; i < places; i++) {
-		const struct counts *c = place_counts(place[i]);
+		const struct counts *c = placement_counts(place[i]);
 		uint64_t dropped = 0;
 
-		place_flush(place[i]);
+		placement_flush(place[i]);
 		for (int k = 0; k < DROP_KINDS; k++)
 			dropped += c->drop[k];
 		ck_assert_uint_eq(c->datagrams, c->placed + dropped);
@@ -230,7 +230,7 @@ split_close(void)
 {
 	split_free(split);
 	for (unsigned i = 0; i < places; i++)
-		place_free(place[i]);
+		placement_free(place[i]);
 	scratch_free(scratch);
 	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	block_pool_return(pool);
@@ -297,7 +297,7 @@ START_TEST(by_station)
 	for (unsigned i = 0; i < BATCH; i++)
 		packet(i % 4 * 16 + 3, 100 + i / 4, false);
 	turn_end();
-	ck_assert_uint_eq(place_counts(place[1])->datagrams, BATCH / 4);
+	ck_assert_uint_eq(placement_counts(place[1])->datagrams, BATCH / 4);
 	ck_assert_uint_eq(sum(DROP_UNSPLIT), BATCH / 4);
 	for (unsigned i = 0; i < 3; i++)
 		key[i] -= 1000; /* as the packets have it */
@@ -321,11 +321,11 @@ START_TEST(what_is_nobodys)
 	packet(1, 24, false);
 	packet(17, 25, false);
 	turn_end();
-	ck_assert_uint_eq(place_counts(place[0])->drop[DROP_WRONG_SIZE], 2);
-	ck_assert_uint_eq(place_counts(place[0])->drop[DROP_FOREIGN], 1);
-	ck_assert_uint_eq(place_counts(place[0])->drop[DROP_UNREADABLE], 1);
-	ck_assert_uint_eq(place_counts(place[0])->drop[DROP_UNSPLIT], 2);
-	ck_assert_uint_eq(place_counts(place[1])->datagrams, 20);
+	ck_assert_uint_eq(placement_counts(place[0])->drop[DROP_WRONG_SIZE], 2);
+	ck_assert_uint_eq(placement_counts(place[0])->drop[DROP_FOREIGN], 1);
+	ck_assert_uint_eq(placement_counts(place[0])->drop[DROP_UNREADABLE], 1);
+	ck_assert_uint_eq(placement_counts(place[0])->drop[DROP_UNSPLIT], 2);
+	ck_assert_uint_eq(placement_counts(place[1])->datagrams, 20);
 	flush();
 	ck_assert_uint_eq(came[0] + came[1], 40);
 	split_close();
@@ -363,7 +363,7 @@ storm(unsigned n, uint64_t seed)
 	}
 	flush();
 	for (unsigned i = 0; i < n; i++)
-		datagrams += place_counts(place[i])->datagrams;
+		datagrams += placement_counts(place[i])->datagrams;
 	ck_assert_uint_eq(datagrams, told);
 	split_close();
 }

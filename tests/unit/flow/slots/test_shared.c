@@ -6,7 +6,7 @@
  * others when patience has ended, but in an order that is known.
  */
 static struct thread script;
-static struct aim aim[THREADS_MOST];
+static struct prediction aim[THREADS_MOST];
 
 /* n packets from there on, the first of which came at `at`, in us. */
 static void
@@ -24,9 +24,9 @@ hand(unsigned handle)
 	struct receive_pair pair[RECEIVE_BATCH];
 	int64_t now = 1000000;
 
-	place_aim(bench.handle[handle], &aim[handle], pair, RECEIVE_BATCH);
-	place_batch(bench.handle[handle], &aim[handle], script.batch,
-		    script.next, UTC + now, now);
+	placement_aim(bench.handle[handle], &aim[handle], pair, RECEIVE_BATCH);
+	placement_batch(bench.handle[handle], &aim[handle], script.batch,
+			script.next, UTC + now, now);
 	bench.events += script.next;
 	script.next = 0;
 }
@@ -52,7 +52,7 @@ static struct counts
 script_close(void)
 {
 	for (unsigned i = 0; i < bench.threads; i++)
-		place_flush(bench.handle[i]);
+		placement_flush(bench.handle[i]);
 	return bench_close();
 }
 
@@ -241,9 +241,9 @@ bring_by(unsigned handle, uint64_t first, int64_t now, int64_t step)
 	pack(first, 60, 0);
 	for (unsigned i = 0; i < script.next; i++)
 		script.batch[i].arrived = UTC + now - 100000 + i + step;
-	place_aim(bench.handle[handle], &aim[handle], pair, RECEIVE_BATCH);
-	place_batch(bench.handle[handle], &aim[handle], script.batch,
-		    script.next, UTC + now + step, now);
+	placement_aim(bench.handle[handle], &aim[handle], pair, RECEIVE_BATCH);
+	placement_batch(bench.handle[handle], &aim[handle], script.batch,
+			script.next, UTC + now + step, now);
 	bench.events += script.next;
 	script.next = 0;
 }

@@ -26,24 +26,24 @@ static void *
 thread_run(void *arg)
 {
 	struct thread *t = arg;
-	struct place *handle = bench.handle[t->number];
+	struct placement *handle = bench.handle[t->number];
 	struct receive_pair pair[RECEIVE_BATCH];
-	struct aim aim = { 0 };
+	struct prediction aim = { 0 };
 
 	pthread_barrier_wait(&bench.start);
 	while (t->next < bench.events) {
 		unsigned n = batch_make(t);
 		int64_t now = t->next * 1000ll;
 
-		place_aim(handle, &aim, pair, RECEIVE_BATCH);
-		place_batch(handle, &aim, t->batch, n, UTC + now, now);
+		placement_aim(handle, &aim, pair, RECEIVE_BATCH);
+		placement_batch(handle, &aim, t->batch, n, UTC + now, now);
 		memset(t->packet, 0xaa, sizeof t->packet);
 		if (bench.ages && dice_chance(&t->dice, 5))
-			place_age(handle, now);
+			placement_age(handle, now);
 		if (dice_chance(&t->dice, 10))
 			sched_yield();
 	}
-	place_flush(handle);
+	placement_flush(handle);
 	return NULL;
 }
 
@@ -256,7 +256,7 @@ START_TEST(a_silent_thread_holds_up_nobody)
 	bench.threads = 1;
 	threads_run(1);
 	bench.threads = 2;
-	place_flush(bench.handle[1]);
+	placement_flush(bench.handle[1]);
 	c = bench_close();
 	ck_assert_uint_eq(c.placed, w.sent);
 }

@@ -3,7 +3,7 @@
  * One allocation, touched when it is made: no page of it is missing when the
  * first packet comes.
  */
-#include "flow/place/scratch.h"
+#include "flow/place/placement.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_PLACE_AIM_H
-#define SPATE_FLOW_PLACE_AIM_H
+#ifndef SPATE_FLOW_PLACE_PREDICTION_H
+#define SPATE_FLOW_PLACE_PREDICTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * An aim is the prediction which packets one source will bring next to one
- * place.  A source that is the only one of its stream brings every packet.
- * Where several sources share a stream, each has a pattern: bursts of `burst`
- * packets in a row, which repeat every `cycle` packets.
+ * A prediction says which packets one source will bring next to one placement.  A
+ * source that is the only one of its stream brings every packet.  Where several
+ * sources share a stream, each has a pattern: bursts of `burst` packets in a row,
+ * which repeat every `cycle` packets.
  *
  *   two sockets in turn     0 . 2 . 4 . 6 .      burst 1, cycle 2
  *   bursts of two of three  0 1 . . . . 6 7      burst 2, cycle 6
  *
- * A zeroed aim is valid.  Sequences are relative to a run.  Only the receiver
- * thread may use an aim.
+ * A zeroed prediction is valid.  Sequences are relative to a run.  Only the
+ * receiver thread may use it.
  */
-enum { AIM_SURE = 3 }; /* repetitions in a row that prove a pattern */
+enum { PREDICTION_SURE = 3 }; /* repetitions in a row that prove a pattern */
 
-struct aim {
-	uint64_t next; /* first sequence to aim at */
+struct prediction {
+	uint64_t next; /* first sequence that is expected */
 	uint64_t run;  /* number of the run plus 1; 0: no run yet */
 	/* Highest sequence that this source brought in the run. */
 	uint64_t top;
@@ -40,19 +40,20 @@ struct aim {
 };
 
 /* Starts again for another run, in which the source brought `top` so far. */
-void aim_begin(struct aim *a, uint64_t run, uint64_t top);
+void prediction_begin(struct prediction *a, uint64_t run, uint64_t top);
 
 /* Learns from a packet of the run: `rel` is its sequence. */
-void aim_saw(struct aim *a, uint64_t rel);
+void prediction_saw(struct prediction *a, uint64_t rel);
 
 /* Returns the first sequence from `rel` on that the source is expected to
  * bring; *at is how many packets of its burst precede that one. */
-uint64_t aim_from(const struct aim *a, uint64_t rel, uint32_t *at);
+uint64_t prediction_from(const struct prediction *a, uint64_t rel,
+			 uint32_t *at);
 
 /* Returns the distance from there to the next expected sequence, and moves
  * *at. */
 static inline uint32_t
-aim_step(const struct aim *a, uint32_t *at)
+prediction_step(const struct prediction *a, uint32_t *at)
 {
 	if (!a->burst || ++*at < a->burst)
 		return 1;

@@ -3,8 +3,8 @@
  * A pattern is learned from its seams: a number of packets in a row, then a
  * step.  A lost packet makes a seam too, but hardly three equal ones in a row,
  * and a wrong pattern costs no more than copies.  So a pattern is believed when
- * the same seam came AIM_SURE times, until another seam did so, or until far
- * more packets in a row came than it allows (the other sockets went silent).
+ * the same seam came PREDICTION_SURE times, until another seam did so, or until
+ * far more packets in a row came than it allows (the other sockets went silent).
  *
  * The position in the pattern follows from the phase, not from the newest
  * packet, so a loss shifts nothing.
@@ -13,7 +13,7 @@
  * lose it soon.  They are then expected to bring every packet; most of those
  * land beside their slots and are copied, as they would be without predictions.
  */
-#include "flow/place/aim.h"
+#include "flow/place/prediction.h"
 
 enum {
 	NEAR = 256,	/* a smaller step back is reordering, a larger one a new
@@ -24,22 +24,22 @@ enum {
 };
 
 void
-aim_begin(struct aim *a, uint64_t run, uint64_t top)
+prediction_begin(struct prediction *a, uint64_t run, uint64_t top)
 {
-	*a = (struct aim){
+	*a = (struct prediction){
 		.next = top + 1, .run = run, .top = top, .last = top, .at = 1
 	};
 }
 
 /* Ends a burst: after `step`, another one begins at `rel`. */
 static void
-seam(struct aim *a, uint64_t rel, uint32_t step)
+seam(struct prediction *a, uint64_t rel, uint32_t step)
 {
 	if (a->at != a->was_at || step != a->was_step)
 		a->sure = 0;
 	a->was_at = a->at;
 	a->was_step = step;
-	if (++a->sure < AIM_SURE)
+	if (++a->sure < PREDICTION_SURE)
 		return;
 	a->burst = a->at;
 	a->cycle = a->at + step - 1;
@@ -47,7 +47,7 @@ seam(struct aim *a, uint64_t rel, uint32_t step)
 }
 
 void
-aim_saw(struct aim *a, uint64_t rel)
+prediction_saw(struct prediction *a, uint64_t rel)
 {
 	uint64_t step = rel - a->last;
 
@@ -67,7 +67,7 @@ aim_saw(struct aim *a, uint64_t rel)
 }
 
 uint64_t
-aim_from(const struct aim *a, uint64_t rel, uint32_t *at)
+prediction_from(const struct prediction *a, uint64_t rel, uint32_t *at)
 {
 	uint64_t behind;
 

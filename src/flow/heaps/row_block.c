@@ -3,46 +3,46 @@
  * Invariant: once the block is sealed, heaps fit into it back to back, each
  * behind a header with all its items.  A header that outgrows its room moves
  * everything behind it to the right, so those bytes are owed by the free space:
- * bay_free() subtracts them before a heap or a note may take any.
+ * row_block_free() subtracts them before a heap or a note may take any.
  */
-#include "flow/heaps/bay.h"
+#include "flow/heaps/row_block.h"
 
 #include <string.h>
 
 void
-bay_begin(struct bay *bay, struct block *b)
+row_block_begin(struct row_block *bay, struct block *b)
 {
 	notes_begin(b, HEAP_ROW);
-	*bay = (struct bay){ .b = b, .floor = notes_end(b) - b->notes };
+	*bay = (struct row_block){ .b = b, .floor = notes_end(b) - b->notes };
 }
 
 uint64_t
-bay_most(const struct block *b)
+row_block_most(const struct block *b)
 {
 	return notes_end(b) - sizeof(struct notes_head) - NOTES_PAGE;
 }
 
 static uint64_t
-note_bytes(const struct bay_want *want)
+note_bytes(const struct row_block_want *want)
 {
 	return sizeof(struct note) + want->ranges * sizeof(struct range);
 }
 
 uint64_t
-bay_bytes(const struct bay_want *want)
+row_block_bytes(const struct row_block_want *want)
 {
 	return want->room + want->length + note_bytes(want);
 }
 
 static void
-floor_lower(struct bay *bay, uint64_t bytes)
+floor_lower(struct row_block *bay, uint64_t bytes)
 {
 	bay->floor -= bytes;
 	bay->b->notes += (uint32_t)bytes;
 }
 
 struct note *
-bay_put(struct bay *bay, const struct bay_want *want)
+row_block_put(struct row_block *bay, const struct row_block_want *want)
 {
 	struct notes_head *h = notes_head(bay->b);
 	struct note *note;
@@ -64,17 +64,18 @@ bay_put(struct bay *bay, const struct bay_want *want)
 }
 
 uint64_t
-bay_more_bytes(uint32_t n)
+row_block_more_bytes(uint32_t n)
 {
 	return sizeof(struct note_items) + n * sizeof(uint64_t);
 }
 
 void
-bay_more(struct bay *bay, struct note *note, const uint64_t *item, uint32_t n)
+row_block_more(struct row_block *bay, struct note *note, const uint64_t *item,
+	       uint32_t n)
 {
 	struct note_items *m;
 
-	floor_lower(bay, bay_more_bytes(n));
+	floor_lower(bay, row_block_more_bytes(n));
 	m = (struct note_items *)(bay->b->data + bay->floor);
 	m->next = note->more;
 	m->n = n;

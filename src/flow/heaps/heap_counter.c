@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A step is certain when it was seen STEPS_CERTAIN times without a count
+ * A step is certain when it was seen HEAP_COUNTER_CERTAIN times without a count
  * between.  Before that, a lost heap can mislead: the first difference of 1 3 4
  * 5 looks like a step of two, and the second corrects it.
  *
  * Heaps that begin out of order are missing for a while; if too many were
  * reported, fewer are reported the next time.
  */
-#include "flow/heaps/steps.h"
+#include "flow/heaps/heap_counter.h"
 
 #include <stddef.h>
 
-enum { STEPS_CERTAIN = 4 };
+enum { HEAP_COUNTER_CERTAIN = 4 };
 
 static void
-restart(struct steps_sender *s, uint64_t count)
+restart(struct counted_sender *s, uint64_t count)
 {
 	s->first = s->highest = count;
 	s->came = 1;
@@ -23,7 +23,7 @@ restart(struct steps_sender *s, uint64_t count)
 }
 
 static void
-learn(struct steps_sender *s, uint64_t by)
+learn(struct counted_sender *s, uint64_t by)
 {
 	if (!s->step || (by < s->step && s->step % by == 0)) {
 		s->step = by;
@@ -38,7 +38,7 @@ learn(struct steps_sender *s, uint64_t by)
 }
 
 static void
-forward(struct steps_sender *s, uint64_t count, uint64_t far)
+forward(struct counted_sender *s, uint64_t count, uint64_t far)
 {
 	uint64_t by = count - s->highest;
 
@@ -55,7 +55,7 @@ forward(struct steps_sender *s, uint64_t count, uint64_t far)
 /* Records a count below the highest: a late heap, or a counter that was set
  * back. */
 static void
-backward(struct steps_sender *s, uint64_t count, uint64_t far)
+backward(struct counted_sender *s, uint64_t count, uint64_t far)
 {
 	uint64_t by = s->highest - count;
 
@@ -68,10 +68,10 @@ backward(struct steps_sender *s, uint64_t count, uint64_t far)
 	s->came++;
 }
 
-static struct steps_sender *
-sender_find(struct steps *s, uint32_t sender)
+static struct counted_sender *
+sender_find(struct heap_counter *s, uint32_t sender)
 {
-	struct steps_sender *oldest = &s->of[0];
+	struct counted_sender *oldest = &s->of[0];
 
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->of[i].sender == sender)
@@ -79,16 +79,16 @@ sender_find(struct steps *s, uint32_t sender)
 		if (s->of[i].seen < oldest->seen)
 			oldest = &s->of[i];
 	}
-	if (s->n < STEPS_SENDERS)
+	if (s->n < HEAP_COUNTER_SENDERS)
 		oldest = &s->of[s->n++];
-	*oldest = (struct steps_sender){ .sender = sender };
+	*oldest = (struct counted_sender){ .sender = sender };
 	return oldest;
 }
 
 void
-steps_see(struct steps *s, uint64_t count, uint32_t sender)
+heap_counter_see(struct heap_counter *s, uint64_t count, uint32_t sender)
 {
-	struct steps_sender *of = sender_find(s, sender);
+	struct counted_sender *of = sender_find(s, sender);
 
 	of->seen = ++s->seen;
 	if (!of->came)
@@ -104,14 +104,14 @@ steps_see(struct steps *s, uint64_t count, uint32_t sender)
 }
 
 bool
-steps_pass(struct steps *s, uint64_t count, uint32_t sender)
+heap_counter_pass(struct heap_counter *s, uint64_t count, uint32_t sender)
 {
-	struct steps_sender *of = s->of;
+	struct counted_sender *of = s->of;
 	uint64_t by;
 
 	while (of < s->of + s->n && of->sender != sender)
 		of++;
-	if (of == s->of + s->n || of->agree < STEPS_CERTAIN)
+	if (of == s->of + s->n || of->agree < HEAP_COUNTER_CERTAIN)
 		return false;
 	by = count - of->highest;
 	if (count > of->highest && by % of->step == 0 &&
@@ -123,11 +123,11 @@ steps_pass(struct steps *s, uint64_t count, uint32_t sender)
 }
 
 static uint64_t
-sender_untold(const struct steps_sender *s)
+sender_untold(const struct counted_sender *s)
 {
 	uint64_t all, missing;
 
-	if (s->agree < STEPS_CERTAIN)
+	if (s->agree < HEAP_COUNTER_CERTAIN)
 		return 0;
 	all = (s->highest - s->first) / s->step + 1;
 	missing = all > s->came ? all - s->came : 0;
@@ -135,7 +135,7 @@ sender_untold(const struct steps_sender *s)
 }
 
 uint64_t
-steps_untold(const struct steps *s)
+heap_counter_untold(const struct heap_counter *s)
 {
 	uint64_t n = 0;
 
@@ -145,9 +145,9 @@ steps_untold(const struct steps *s)
 }
 
 uint64_t
-steps_missing(struct steps *s)
+heap_counter_missing(struct heap_counter *s)
 {
-	uint64_t n = steps_untold(s);
+	uint64_t n = heap_counter_untold(s);
 
 	for (unsigned i = 0; i < s->n; i++)
 		s->of[i].told += sender_untold(&s->of[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_HEAPS_BAY_H
-#define SPATE_FLOW_HEAPS_BAY_H
+#ifndef SPATE_FLOW_HEAPS_ROW_BLOCK_H
+#define SPATE_FLOW_HEAPS_ROW_BLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,14 +8,14 @@
 #include "store/record/notes.h"
 
 /*
- * A bay is an open block of a row.  Heaps are laid into it one after the other,
- * each with room before it for the header it will need; their notes grow
+ * A row block is an open block of a row.  Heaps are laid into it one after the
+ * other, each with room before it for the header it will need; their notes grow
  * towards them from the end of the block's memory (store/record/notes.h).
  */
 struct heap;
 
-struct bay {
-	struct block *b; /* NULL: the bay is not in use */
+struct row_block {
+	struct block *b; /* NULL: not in use */
 	uint64_t front;	 /* offset behind the last heap */
 	uint64_t floor;	 /* offset where the notes begin */
 	uint64_t owed;	 /* bytes by which headers will outgrow their rooms */
@@ -30,24 +30,24 @@ struct bay {
 };
 
 /* Memory that a heap needs. */
-struct bay_want {
+struct row_block_want {
 	uint64_t length;
 	uint32_t room;	/* bytes for the header */
 	uint32_t items; /* item pointers that this header has room for */
 	uint32_t ranges;
 };
 
-/* Makes a bay of an OPEN block. */
-void bay_begin(struct bay *bay, struct block *b);
+/* Makes a row block of an OPEN block. */
+void row_block_begin(struct row_block *bay, struct block *b);
 
 /* Bytes that one heap can have in an empty block, with header and notes. */
-uint64_t bay_most(const struct block *b);
+uint64_t row_block_most(const struct block *b);
 
-uint64_t bay_bytes(const struct bay_want *want);
+uint64_t row_block_bytes(const struct row_block_want *want);
 
 /* Free bytes between heaps and notes, less the bytes owed. */
 static inline uint64_t
-bay_free(const struct bay *bay)
+row_block_free(const struct row_block *bay)
 {
 	uint64_t taken = bay->front + bay->owed + NOTES_PAGE;
 
@@ -55,18 +55,19 @@ bay_free(const struct bay *bay)
 }
 
 static inline bool
-bay_fits(const struct bay *bay, const struct bay_want *want)
+row_block_fits(const struct row_block *bay, const struct row_block_want *want)
 {
-	return bay_bytes(want) <= bay_free(bay);
+	return row_block_bytes(want) <= row_block_free(bay);
 }
 
 /* Lays a heap behind the others.  The caller has checked that it fits. */
-struct note *bay_put(struct bay *bay, const struct bay_want *want);
+struct note *row_block_put(struct row_block *bay,
+			   const struct row_block_want *want);
 
-/* Notes down items that exceed the heap's room; they take bay_more_bytes(n),
+/* Notes down items that exceed the heap's room; they take row_block_more_bytes(n),
  * which the caller has checked. */
-void bay_more(struct bay *bay, struct note *note, const uint64_t *item,
-	      uint32_t n);
-uint64_t bay_more_bytes(uint32_t n);
+void row_block_more(struct row_block *bay, struct note *note,
+		    const uint64_t *item, uint32_t n);
+uint64_t row_block_more_bytes(uint32_t n);
 
 #endif
