@@ -20,7 +20,7 @@
  * Memory of another process is read with care.  It must not become shorter, or
  * reading it would kill this process: it has to be sealed against shrinking.
  * Entries of the page are believed as far as they lie in the arena
- * (store/record/map_page.c).  Reading it with pread(2), which needs no such
+ * (store/record/shm_blocks.c).  Reading it with pread(2), which needs no such
  * care, was tried: 3.3 GB/s out of small pages, against 12 GB/s from memory
  * that is mapped and was touched.
  *
@@ -52,14 +52,14 @@
 #include "base/log.h"
 #include "control/control.h"
 #include "fuse/live/live.h"
-#include "store/record/map_page.h"
+#include "store/record/shm_blocks.h"
 #include "store/recording/recording.h"
 
 /* The daemon's arena and its page (a table of blocks), mapped read-only. */
 struct live_memory {
 	/* the last holder unmaps; acq_rel, so that it sees all reads done */
 	atomic_uint refs;
-	const struct map_page *page;
+	const struct shm_blocks *page;
 	const uint8_t *arena;
 	uint64_t page_bytes, arena_bytes;
 };
@@ -148,7 +148,7 @@ live_memory_map(struct live_memory **memory, int arena, int page)
 	}
 	if (!err) {
 		m->page = at;
-		if (!map_page_good(m->page, m->page_bytes, m->arena_bytes))
+		if (!shm_blocks_good(m->page, m->page_bytes, m->arena_bytes))
 			err = -EPROTO;
 	}
 	close(arena);
@@ -637,7 +637,7 @@ batch_remember(struct batch *b)
 }
 
 static void
-batch_add(struct batch *b, const struct map_block *found)
+batch_add(struct batch *b, const struct shm_block *found)
 {
 	if (b->n + 2 > BATCH)
 		batch_remember(b);
@@ -654,20 +654,20 @@ batch_add(struct batch *b, const struct map_block *found)
 static void
 see(const struct glimpse *g, struct batch *b)
 {
-	const struct map_page *page = g->memory->page;
+	const struct shm_blocks *page = g->memory->page;
 	size_t blocks;
 
 	recording_blocks(b->rec, &blocks);
 	for (uint32_t i = 0; i < page->entries; i++) {
-		const struct map_entry *e = &page->entry[i];
-		struct map_block found;
+		const struct shm_entry *e = &page->entry[i];
+		struct shm_block found;
 
 		/*
-		 * The entry may be changing just now; map_page_find() checks
+		 * The entry may be changing just now; shm_blocks_find() checks
 		 * it.
 		 */
 		if (e->recording == g->id && e->number >= blocks &&
-		    map_page_find(page, g->id, e->number, &found) &&
+		    shm_blocks_find(page, g->id, e->number, &found) &&
 		    found.record.number >= blocks)
 			batch_add(b, &found);
 	}
@@ -708,11 +708,11 @@ static bool
 copy_block(const struct glimpse *g, uint64_t number, uint64_t at,
 	   uint64_t bytes, void *to)
 {
-	struct map_block b;
+	struct shm_block b;
 
-	return map_page_find(g->memory->page, g->id, number, &b) &&
+	return shm_blocks_find(g->memory->page, g->id, number, &b) &&
 	       b.record.number == number &&
-	       map_page_copy(&b, g->memory->arena, at, bytes, to);
+	       shm_blocks_copy(&b, g->memory->arena, at, bytes, to);
 }
 
 /*

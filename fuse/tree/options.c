@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "fuse/tree/options.h"
-#include "store/disk/where.h"
+#include "store/disk/configured.h"
 
 #define TIMEOUT_MOST (86400 * NS_SECOND)
 
@@ -453,7 +453,7 @@ listed(struct disks *disks, const char *list, struct fault *fault)
 	if (!paths)
 		return fault_set(fault, -EINVAL, "usage",
 				 "-o disks=%.200s names no disk", list);
-	err = where_listed(paths, disks, fault);
+	err = disks_listed(paths, disks, fault);
 	free(paths);
 	return err;
 }
@@ -464,7 +464,7 @@ configured(struct disks *disks, const char *conf, struct fault *fault)
 	int err;
 
 	*fault = (struct fault){ .code = NULL };
-	err = where_configured(conf, disks, fault);
+	err = disks_configured(conf, disks, fault);
 	if (err && !fault->code) {
 		fault_set(fault, err, "no-disk", "no disks to look on");
 		fault_why(fault, "there is no %s", SPATE_CONF);
@@ -520,11 +520,11 @@ static int
 socket_find(struct mount_source *s, const struct mount_options *o,
 	    const struct source_words *said, struct fault *fault)
 {
-	char path[WHERE_SOCKET];
+	char path[CONFIGURED_SOCKET];
 	int err = 0;
 
 	if (!o->socket)
-		err = where_socket(said->conf, path, fault);
+		err = configured_socket(said->conf, path, fault);
 	return err ? err : socket_set(s, o->socket ? o->socket : path, fault);
 }
 

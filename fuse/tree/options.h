@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/fault.h"
-#include "store/disk/where.h"
+#include "store/disk/configured.h"
 #include "store/view/view.h"
 
 /*
@@ -53,7 +53,7 @@ void options_help(FILE *to);
  */
 struct mount_source {
 	struct disks disks; /* with absolute paths */
-	char socket[WHERE_SOCKET];
+	char socket[CONFIGURED_SOCKET];
 };
 
 /*

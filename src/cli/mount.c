@@ -13,7 +13,7 @@
 
 #include "cli/show/cli.h"
 #include "cli/show/site.h"
-#include "store/disk/where.h"
+#include "store/disk/configured.h"
 
 struct mount_args {
 	struct args_texts options;
@@ -99,11 +99,11 @@ disks_word(const struct cli *cli, struct mount_command *w, struct fault *fault)
 static int
 socket_word(const struct cli *cli, struct mount_command *w, struct fault *fault)
 {
-	char path[WHERE_SOCKET];
+	char path[CONFIGURED_SOCKET];
 	int err;
 
 	if (!cli->socket) {
-		err = where_socket(cli->conf, path, fault);
+		err = configured_socket(cli->conf, path, fault);
 		if (err)
 			return err;
 	}

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct copied_record;
-struct map_entry;
+struct shm_entry;
 struct block_pool;
 
 /*
@@ -97,7 +97,7 @@ struct block {
 	atomic_uint holders;	 /* decremented with acq_rel: the thread that
 				  * takes it to zero sees that all other
 				  * holders have finished reading */
-	struct map_entry *shown; /* the block's entry in the map that other
+	struct shm_entry *shown; /* the block's entry in the map that other
 				  * processes read (flow/memory/map.h); NULL:
 				  * not shown to them */
 	struct block_pool *pool;

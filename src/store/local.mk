@@ -1,17 +1,18 @@
 noinst_LIBRARIES += libstore.a
 # store/disk
 libstore_a_SOURCES = \
-	%D%/disk/disk.c %D%/disk/disk.h %D%/disk/file.c %D%/disk/file.h \
-	%D%/disk/layout.c %D%/disk/layout.h %D%/disk/sg.c %D%/disk/sg.h \
-	%D%/disk/where.c %D%/disk/where.h
+	%D%/disk/configured.c %D%/disk/configured.h %D%/disk/disk.c \
+	%D%/disk/disk.h %D%/disk/file.c %D%/disk/file.h %D%/disk/layout.c \
+	%D%/disk/layout.h %D%/disk/sg.c %D%/disk/sg.h
 
 # store/record
 libstore_a_SOURCES += \
 	%D%/record/fill.c %D%/record/fill.h %D%/record/geometry.c \
-	%D%/record/geometry.h %D%/record/index.c %D%/record/index.h \
-	%D%/record/map_page.c %D%/record/map_page.h %D%/record/meta.c \
+	%D%/record/geometry.h %D%/record/heap_chunk.c %D%/record/heap_chunk.h \
+	%D%/record/index.c %D%/record/index.h %D%/record/meta.c \
 	%D%/record/meta.h %D%/record/notes.c %D%/record/notes.h \
-	%D%/record/row.c %D%/record/row.h %D%/record/sums.c %D%/record/sums.h
+	%D%/record/shm_blocks.c %D%/record/shm_blocks.h %D%/record/sums.c \
+	%D%/record/sums.h
 
 # store/foreign
 libstore_a_SOURCES += \

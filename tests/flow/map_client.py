@@ -76,7 +76,7 @@ class Client:
 
 
 class Memory:
-    """What stands in the page, by the rules of store/record/map_page.h."""
+    """What stands in the page, by the rules of store/record/shm_blocks.h."""
 
     def __init__(self, client, told):
         assert told["fds"] and len(client.fds) == 2, "no descriptors"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "flow/memory/arena.h"
-#include "store/record/map_page.h"
+#include "store/record/shm_blocks.h"
 #include "lib/suite.h"
 
 /*
@@ -43,7 +43,7 @@ struct fake_spated {
 	pthread_t thread;
 	int arena_fd, page_fd;
 	uint8_t *arena;
-	struct map_page *page;
+	struct shm_blocks *page;
 };
 
 static inline void *
@@ -64,8 +64,8 @@ fake_memory(int *fd, size_t bytes, bool sealed)
 static inline size_t
 fake_page_bytes(void)
 {
-	return sizeof(struct map_page) +
-	       FAKE_ENTRIES * sizeof(struct map_entry);
+	return sizeof(struct shm_blocks) +
+	       FAKE_ENTRIES * sizeof(struct shm_entry);
 }
 
 static inline void
@@ -75,8 +75,8 @@ fake_share(struct fake_spated *f)
 
 	f->arena = fake_memory(&f->arena_fd, FAKE_ARENA, sealed);
 	f->page = fake_memory(&f->page_fd, fake_page_bytes(), true);
-	memcpy(f->page->magic, MAP_PAGE_MAGIC, sizeof f->page->magic);
-	f->page->version = MAP_PAGE_VERSION;
+	memcpy(f->page->magic, SHM_BLOCKS_MAGIC, sizeof f->page->magic);
+	f->page->version = SHM_BLOCKS_VERSION;
 	f->page->entries = FAKE_ENTRIES;
 	f->page->arena_bytes = FAKE_ARENA;
 	for (unsigned i = 0; i < FAKE_ENTRIES; i++)
@@ -84,12 +84,12 @@ fake_share(struct fake_spated *f)
 }
 
 /* A block is in memory: its data at a place in the arena. */
-static inline struct map_entry *
+static inline struct shm_entry *
 fake_show(struct fake_spated *f, const struct index_record *r, const void *data,
 	  uint64_t at, uint32_t gap)
 {
-	uint32_t i = map_page_first(f->page, f->id, r->number);
-	struct map_entry *e = &f->page->entry[i];
+	uint32_t i = shm_blocks_first(f->page, f->id, r->number);
+	struct shm_entry *e = &f->page->entry[i];
 
 	while (!(e->generation & 1))
 		e = &f->page->entry[++i % FAKE_ENTRIES];
@@ -104,7 +104,7 @@ fake_show(struct fake_spated *f, const struct index_record *r, const void *data,
 }
 
 static inline void
-fake_hide(struct map_entry *e)
+fake_hide(struct shm_entry *e)
 {
 	e->generation++;
 }

@@ -8,7 +8,7 @@
 
 #include "cli/show/field.h"
 #include "cli/show/site.h"
-#include "store/disk/where.h"
+#include "store/disk/configured.h"
 
 enum { PATTERNS = 256 };
 
@@ -16,12 +16,12 @@ int
 site_connect(const struct cli *cli, struct control **control,
 	     struct fault *fault)
 {
-	char socket[WHERE_SOCKET];
+	char socket[CONFIGURED_SOCKET];
 	int err;
 
 	if (cli->socket)
 		return control_open(control, cli->socket, fault);
-	err = where_socket(cli->conf, socket, fault);
+	err = configured_socket(cli->conf, socket, fault);
 	return err ? err : control_open(control, socket, fault);
 }
 
@@ -55,7 +55,7 @@ daemon_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 	json_array_foreach(json_object_get(result, "disks"), i, disk)
 		if (n < PATTERNS)
 			pattern[n++] = field_text(disk, "path");
-	err = where_matched(pattern, n, disks, fault);
+	err = disks_matched(pattern, n, disks, fault);
 	json_decref(result);
 	return err;
 }
@@ -103,11 +103,11 @@ site_disks(const struct cli *cli, struct disks *disks, struct fault *fault)
 	int err;
 
 	if (cli->disks) {
-		err = where_listed(cli->disks, disks, fault);
+		err = disks_listed(cli->disks, disks, fault);
 	} else {
 		err = daemon_disks(cli, disks, &daemon);
 		if (err)
-			err = where_configured(cli->conf, disks, &conf);
+			err = disks_configured(cli->conf, disks, &conf);
 		*fault = conf.code ? conf : daemon;
 		if (err && !conf.code)
 			return nowhere(cli, fault);

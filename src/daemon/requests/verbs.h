@@ -60,7 +60,7 @@
  *
  * map      {name, [from:N]}  a recording that is made, or an incoming copy: its
  *          blocks can be read in shared memory for 10 s from now on, while this
- *          connection lasts (store/record/map_page.h)
+ *          connection lasts (store/record/shm_blocks.h)
  *          -> {recording (its ID in the page), first (smaller numbers are from
  *              before it was resumed), floor (all smaller numbers are durable,
  *              lost, or on a disk that does not answer), lost:[[A,B]...]

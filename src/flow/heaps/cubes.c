@@ -11,7 +11,7 @@
  *
  * Bytes of other items are accounted for, so that a complete heap is
  * recognized, but not stored.  A slot's bit is set when its item is complete;
- * for other slots the slot's card, in the notes of the block, says which bytes
+ * for other slots the slot's note, at the end of the block, says which bytes
  * came (store/record/notes.h), and the writer fills the rest with zeros.
  */
 #include "flow/heaps/cubes.h"
@@ -33,7 +33,7 @@ cubes_block(struct heaps *p, unsigned i)
 bool
 cubes_slot_taken(const struct heaps *p, const struct block *b, uint32_t slot)
 {
-	if (block_has(b, slot) || notes_card(b, slot)->ranges)
+	if (block_has(b, slot) || notes_slot(b, slot)->ranges)
 		return true;
 	for (const struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
 		if (h->live && h->b == b && h->slot == slot)
@@ -68,9 +68,9 @@ cubes_lay(struct heaps *p, const struct receive_packet *k,
 	  struct block *b, uint32_t slot)
 {
 	struct heap *h = heaps_add(p, piece, k->sender);
-	struct card *card = notes_card(b, slot);
+	struct slot_note *note = notes_slot(b, slot);
 
-	*card = (struct card){ 0 };
+	*note = (struct slot_note){ 0 };
 	h->b = b;
 	h->slot = slot;
 	h->at = block_slot(b, slot);
@@ -78,9 +78,9 @@ cubes_lay(struct heaps *p, const struct receive_packet *k,
 	h->keep = b->slot_bytes;
 	h->held = !head->timed;
 	p->cubes.early.news |= head->timed;
-	h->ranges.at = card->range;
+	h->ranges.at = note->range;
 	h->ranges.most =
-	    (notes_head(b)->card_bytes - sizeof *card) / sizeof(struct range);
+	    (notes_head(b)->note_bytes - sizeof *note) / sizeof(struct range);
 	h->ranges.length = h->length;
 	return h;
 }
@@ -151,7 +151,7 @@ heap_move(struct heaps *p, struct heap *h, uint64_t rel)
 	struct window *w = &p->cubes.window;
 	uint64_t off = rel - w->origin;
 	struct block *b;
-	struct card *card;
+	struct slot_note *note;
 	uint32_t slot = (uint32_t)(off % w->slots);
 
 	if (rel < w->origin || off >= (uint64_t)WINDOW_OPEN * w->slots)
@@ -160,9 +160,9 @@ heap_move(struct heaps *p, struct heap *h, uint64_t rel)
 	if (!b || cubes_slot_taken(p, b, slot))
 		return false;
 	heaps_cut(p);
-	card = notes_card(b, slot);
-	*card = (struct card){ 0 };
-	memcpy(card->range, h->ranges.at, h->ranges.n * sizeof(struct range));
+	note = notes_slot(b, slot);
+	*note = (struct slot_note){ 0 };
+	memcpy(note->range, h->ranges.at, h->ranges.n * sizeof(struct range));
 	memcpy(block_slot(b, slot), h->at, b->slot_bytes);
 	cubes_slot_clear(h);
 	if (b->filled == 0) {
@@ -178,7 +178,7 @@ heap_move(struct heaps *p, struct heap *h, uint64_t rel)
 	h->slot = slot;
 	h->rel = rel;
 	h->at = block_slot(b, slot);
-	h->ranges.at = card->range;
+	h->ranges.at = note->range;
 	if (rel >= w->highest)
 		w->highest = rel + 1;
 	return true;
@@ -496,7 +496,7 @@ cubes_widen(struct heaps *p, struct heap *h)
 {
 	(void)p;
 	(void)h;
-	return false; /* the size of a card is fixed */
+	return false; /* the size of a note is fixed */
 }
 
 static void
@@ -532,7 +532,7 @@ cubes_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 
 /* Converts the ranges of a heap into ranges of its slot. */
 static void
-card_finish(struct heap *h, struct card *card)
+note_finish(struct heap *h, struct slot_note *note)
 {
 	uint64_t end = h->skip + h->keep;
 	uint32_t n = 0;
@@ -544,25 +544,26 @@ card_finish(struct heap *h, struct card *card)
 			continue;
 		r.from = r.from > h->skip ? r.from - (uint32_t)h->skip : 0;
 		r.to = (uint32_t)((r.to < end ? r.to : end) - h->skip);
-		card->range[n++] = r;
+		note->range[n++] = r;
 	}
-	card->ranges = n;
+	note->ranges = n;
 }
 
 static void
-card_missing(const struct heaps *p, const struct heap *h, struct card *card)
+note_missing(const struct heaps *p, const struct heap *h,
+	     struct slot_note *note)
 {
 	const struct guess *g = &p->guess;
 	uint64_t n = ranges_missing(
 	    &h->ranges, g->datagram > g->later ? g->datagram - g->later : 0);
 
-	card->missing = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+	note->missing = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
 static void
 cubes_finish(struct heaps *p, struct heap *h, bool complete)
 {
-	struct card *card = notes_card(h->b, h->slot);
+	struct slot_note *note = notes_slot(h->b, h->slot);
 	bool whole;
 
 	if (!h->pieces)
@@ -572,10 +573,10 @@ cubes_finish(struct heaps *p, struct heap *h, bool complete)
 		p->base.counts.drop[DROP_UNTIMED] += h->pieces;
 		return;
 	}
-	card_missing(p, h, card);
-	card_finish(h, card);
-	whole = card->ranges == 1 && !card->range[0].from &&
-		card->range[0].to == h->keep;
+	note_missing(p, h, note);
+	note_finish(h, note);
+	whole = note->ranges == 1 && !note->range[0].from &&
+		note->range[0].to == h->keep;
 	if (whole)
 		h->b->present[h->slot / 64] |= 1ull << h->slot % 64;
 	if (h->parked) {
@@ -601,7 +602,7 @@ block_live(const struct heaps *p, const struct block *b)
 /* Writes controls and descriptors into the newest block, before it may
  * close. */
 static void
-side_tell(struct heaps *p)
+aux_tell(struct heaps *p)
 {
 	struct window *w = &p->cubes.window;
 
@@ -622,7 +623,7 @@ cubes_age(struct heaps *p)
 	if (p->now - p->cubes.early.since >= p->a.max_age)
 		cubes_early_try(p, true);
 	cubes_park_settle(p, p->now - p->a.max_age, false);
-	side_tell(p);
+	aux_tell(p);
 	while (window_oldest(w, &born) && p->now - born >= p->a.max_age) {
 		const struct block *b =
 		    w->open[0] && w->open[0]->filled ? w->open[0] : w->open[1];
@@ -637,7 +638,7 @@ cubes_flush(struct heaps *p)
 {
 	cubes_early_try(p, true);
 	cubes_park_settle(p, INT64_MAX, true);
-	side_tell(p);
+	aux_tell(p);
 	heaps_finish_before(p, UINT64_MAX);
 	window_end(&p->cubes.window);
 }
@@ -649,9 +650,9 @@ skipped_note(const struct heaps *p, struct block *b)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < b->used; i++) {
-		const struct card *card = notes_card(b, i);
+		const struct slot_note *note = notes_slot(b, i);
 
-		if (!block_has(b, i) && !card->ranges && !card->missing)
+		if (!block_has(b, i) && !note->ranges && !note->missing)
 			n += p->guess.pieces;
 	}
 	notes_head(b)->skipped = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;

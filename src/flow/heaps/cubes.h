@@ -62,7 +62,7 @@ bool cubes_slot_taken(const struct heaps *p, const struct block *b,
 static inline void
 cubes_slot_clear(struct heap *h)
 {
-	notes_card(h->b, h->slot)->ranges = 0;
+	notes_slot(h->b, h->slot)->ranges = 0;
 	h->b->filled -= h->pieces;
 }
 

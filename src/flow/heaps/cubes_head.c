@@ -33,7 +33,7 @@
  *
  * Descriptors are bytes of a heap like others, and may come in several packets,
  * of heaps that are stored or not.  They are collected in a buffer of the
- * substream, and go into the side records of the next block that got a piece.
+ * substream, and go into the aux items of the next block that got a piece.
  * A heap that lost one of those packets is given up for the next one that has
  * descriptors.  Once written, descriptors are not collected again until a
  * control heap announces new ones.
@@ -42,7 +42,7 @@
 enum { ITEM_DESCRIPTOR = 0x5 };
 
 static void
-collect_begin(struct cube_side *s, const struct format_piece *piece,
+collect_begin(struct cube_aux *s, const struct format_piece *piece,
 	      uint32_t sender)
 {
 	s->busy = true;
@@ -55,7 +55,7 @@ collect_begin(struct cube_side *s, const struct format_piece *piece,
 }
 
 static void
-collect_add(struct cube_side *s, const struct format_item *one)
+collect_add(struct cube_aux *s, const struct format_item *one)
 {
 	if (!one->bytes || one->bytes > CUBES_SIDE)
 		return;
@@ -72,7 +72,7 @@ static void
 cubes_side_items(struct heaps *p, const struct format_piece *piece,
 		 const uint64_t *item, uint32_t n)
 {
-	struct cube_side *s = &p->cubes.side;
+	struct cube_aux *s = &p->cubes.aux;
 	struct format_item one;
 	/* descriptors; finding each walks through all items. */
 	unsigned looks = 0;
@@ -94,7 +94,7 @@ cubes_side_items(struct heaps *p, const struct format_piece *piece,
 
 /* Collects bytes off .. off + bytes of the heap, which lie at `from`. */
 static void
-collect(struct cube_side *s, const uint8_t *from, uint64_t off, uint32_t bytes)
+collect(struct cube_aux *s, const uint8_t *from, uint64_t off, uint32_t bytes)
 {
 	uint64_t end = off + bytes < s->to ? off + bytes : s->to;
 	uint64_t begin = off > s->from ? off : s->from;
@@ -109,7 +109,7 @@ void
 cubes_side_piece(struct heaps *p, const struct format_piece *piece)
 {
 	const struct receive_packet *k = heaps_packet(p);
-	struct cube_side *s = &p->cubes.side;
+	struct cube_aux *s = &p->cubes.aux;
 	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
 	uint32_t head = piece->header, lead = 0;
 
@@ -131,24 +131,25 @@ cubes_side_piece(struct heaps *p, const struct format_piece *piece)
 void
 cubes_side_control(struct heaps *p, const struct format_piece *piece)
 {
-	struct cube_side *s = &p->cubes.side;
+	struct cube_aux *s = &p->cubes.aux;
 
 	if (piece->control == PIECE_REISSUE || piece->control == PIECE_UPDATE)
 		s->done = false;
 	if (s->controls < CUBES_CONTROLS)
 		s->control[s->controls++] =
-		    (struct side){ .heap = piece->heap,
-				   .flavour = piece->flavour,
-				   .control = piece->control };
+		    (struct aux_item){ .heap = piece->heap,
+				       .flavour = piece->flavour,
+				       .control = piece->control };
 }
 
 static void
-descriptors_tell(struct cube_side *s, struct block *b)
+descriptors_tell(struct cube_aux *s, struct block *b)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		struct side side = { .heap = s->count, .bytes = s->bytes[i] };
+		struct aux_item aux = { .heap = s->count,
+					.bytes = s->bytes[i] };
 
-		notes_side(b, &side, s->data + (s->at[i] - s->from));
+		notes_aux(b, &aux, s->data + (s->at[i] - s->from));
 	}
 	s->ready = false;
 	s->done = true;
@@ -157,10 +158,10 @@ descriptors_tell(struct cube_side *s, struct block *b)
 void
 cubes_side_tell(struct heaps *p, struct block *b)
 {
-	struct cube_side *s = &p->cubes.side;
+	struct cube_aux *s = &p->cubes.aux;
 
 	for (unsigned i = 0; i < s->controls; i++)
-		notes_side(b, &s->control[i], NULL);
+		notes_aux(b, &s->control[i], NULL);
 	s->controls = 0;
 	if (s->ready)
 		descriptors_tell(s, b);

@@ -79,7 +79,7 @@ weak_drop(struct heaps *p, struct heap *h)
 	c->pieces--;
 	c->bytes -= h->bytes;
 	heaps_drop(p, h->why);
-	notes_card(h->b, h->slot)->ranges = 0;
+	notes_slot(h->b, h->slot)->ranges = 0;
 	h->b->filled--;
 	heaps_remove(p, h);
 }
@@ -89,13 +89,13 @@ static void
 second_forward(struct heaps *p, struct heap *h)
 {
 	struct block *b = p->cubes.parked;
-	struct card *to = notes_card(b, 0), *from;
+	struct slot_note *to = notes_slot(b, 0), *from;
 
 	heaps_cut(p);
-	from = notes_card(b, p->cubes.second_slot);
+	from = notes_slot(b, p->cubes.second_slot);
 	memcpy(block_slot(b, 0), block_slot(b, p->cubes.second_slot),
 	       b->slot_bytes);
-	memcpy(to, from, notes_head(b)->card_bytes);
+	memcpy(to, from, notes_head(b)->note_bytes);
 	from->ranges = 0;
 	if (block_has(b, p->cubes.second_slot))
 		b->present[0] |= 1;

@@ -184,8 +184,8 @@ struct cube_known {
 };
 
 /* Descriptors and control heaps on their way into the notes of a block. */
-struct cube_side {
-	struct side control[CUBES_CONTROLS];
+struct cube_aux {
+	struct aux_item control[CUBES_CONTROLS];
 	unsigned controls;
 
 	bool busy, ready, done; /* being collected; all came; written */
@@ -239,7 +239,7 @@ struct cubes {
 	uint64_t starved;
 	int64_t parked_born;
 	uint64_t parked_count;
-	struct cube_side side;
+	struct cube_aux aux;
 };
 
 struct heaps;

@@ -6,7 +6,7 @@
  * in the newer of two open blocks, or at the beginning of a new one, with room
  * before it for the header it will have when it is stored.  So a block in which
  * everything came is already what is stored, but for the headers, which the
- * writer puts into the rooms (store/record/notes_row.c).
+ * writer puts into the rooms (store/record/notes.c).
  *
  *   open[0]  | heap | heap | heap ...  | notes |     full: no heap begins here
  *   open[1]  | heap | he ..                | n |     the newest

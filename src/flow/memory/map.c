@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page of a map: what is written into it, and when.
- * store/record/map_page.c argues why a reader can rely on it; this is the
+ * store/record/shm_blocks.c argues why a reader can rely on it; this is the
  * writer's half:
  *
  *   writer    map_show    fills the entry, then generation + 1
@@ -33,7 +33,7 @@
 #include <sys/mman.h>
 
 #include "flow/memory/memfile.h"
-#include "store/record/map_page.h"
+#include "store/record/shm_blocks.h"
 
 enum {
 	LEAST = 1 << 10,
@@ -43,7 +43,7 @@ enum {
 
 struct map {
 	struct memfile file;
-	struct map_page *page; /* file.at */
+	struct shm_blocks *page; /* file.at */
 	const uint8_t *arena;
 	pthread_mutex_t lock; /* serializes map_show; entries are emptied
 				 without it */
@@ -61,10 +61,10 @@ entries_of(uint64_t arena_bytes)
 
 /* Writes the head and all generations, which touches every page. */
 static void
-page_fill(struct map_page *p, uint32_t entries, uint64_t arena_bytes)
+page_fill(struct shm_blocks *p, uint32_t entries, uint64_t arena_bytes)
 {
-	memcpy(p->magic, MAP_PAGE_MAGIC, sizeof p->magic);
-	p->version = MAP_PAGE_VERSION;
+	memcpy(p->magic, SHM_BLOCKS_MAGIC, sizeof p->magic);
+	p->version = SHM_BLOCKS_VERSION;
 	p->entries = entries;
 	p->arena_bytes = arena_bytes;
 	for (uint32_t i = 0; i < entries; i++)
@@ -123,13 +123,13 @@ map_bytes(const struct map *m)
 
 /* Finds a free entry for this block.  NULL: all its probes are taken.  Call
  * under the lock. */
-static struct map_entry *
+static struct shm_entry *
 entry_take(struct map *m, uint64_t recording, uint64_t number)
 {
-	uint32_t first = map_page_first(m->page, recording, number);
+	uint32_t first = shm_blocks_first(m->page, recording, number);
 
-	for (uint32_t i = 0; i < MAP_PAGE_PROBES; i++) {
-		struct map_entry *e =
+	for (uint32_t i = 0; i < SHM_BLOCKS_PROBES; i++) {
+		struct shm_entry *e =
 		    &m->page->entry[(first + i) & (m->page->entries - 1)];
 
 		if (atomic_load_explicit(&e->generation, memory_order_acquire) &
@@ -143,7 +143,7 @@ void
 map_show(struct map *m, uint64_t recording, struct block *b,
 	 const struct index_record *r)
 {
-	struct map_entry *e;
+	struct shm_entry *e;
 
 	if (b->shown)
 		return;

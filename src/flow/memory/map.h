@@ -10,7 +10,7 @@
 /*
  * A map publishes which blocks are in the arena to other processes that read a
  * recording while it is made (live readers, such as spatefs).  They map the
- * arena read-only (memfile.h) and find blocks by store/record/map_page.h.
+ * arena read-only (memfile.h) and find blocks by store/record/shm_blocks.h.
  *
  *   SEALED ---- map_show ----> shown ---- it goes home: map_hide ----> FREE
  *

@@ -44,7 +44,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "store/list/quick_check.h"
-#include "store/record/row.h"
+#include "store/record/heap_chunk.h"
 #include "store/recording/recording_priv.h"
 
 enum {
@@ -513,7 +513,7 @@ read_row(struct check_state *l, unsigned i, unsigned sub)
 {
 	struct quick_check_second *s = &l->out->second[i];
 	const struct recording_block *b = NULL;
-	struct row row;
+	struct heap_chunk row;
 	int err;
 
 	for (size_t k = 0; k < l->parts && !b; k++)
@@ -521,7 +521,7 @@ read_row(struct check_state *l, unsigned i, unsigned sub)
 			b = l->part[k].b;
 	if (!b)
 		return false;
-	err = recording_row(l->rec, b, l->format, ROW_PACKETS, &row);
+	err = recording_heap_chunk(l->rec, b, l->format, ROW_PACKETS, &row);
 	if (err) {
 		wrong(l, "chunk %" PRIu64 " on %s cannot be read: %s",
 		      b->record.number, l->rec->disks->disk[b->disk].path,

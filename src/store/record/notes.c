@@ -39,9 +39,9 @@
 enum { ITEM_DESCRIPTOR = 0x5, ITEM_DESCRIBED = 0x14 };
 
 enum {
-	CARD_PIECE = 1024, /* bytes of a slot for each range of its card */
-	CARD_LEAST = 4,	   /* least ranges of a card */
-	SIDE_BYTES = 16 << 10,
+	NOTE_PIECE = 1024, /* bytes of a slot for each range of its note */
+	NOTE_LEAST = 4,	   /* least ranges of a note */
+	AUX_BYTES = 16 << 10,
 };
 
 uint64_t
@@ -56,7 +56,7 @@ notes_end(const struct block *b)
 static bool
 is_row(const struct block *b)
 {
-	return notes_head(b)->cards == 0;
+	return notes_head(b)->slot_notes == 0;
 }
 
 /* ---- rows -------------------------------------------------------------- */
@@ -262,19 +262,20 @@ row_seal(struct block *b, const struct format_ops *format)
 /* ---- cubes ------------------------------------------------------------- */
 
 static uint32_t
-card_bytes(uint32_t slot_bytes)
+note_bytes(uint32_t slot_bytes)
 {
-	uint32_t ranges = slot_bytes / CARD_PIECE + CARD_LEAST;
+	uint32_t ranges = slot_bytes / NOTE_PIECE + NOTE_LEAST;
 
 	if (ranges > NOTES_RANGES)
 		ranges = NOTES_RANGES;
-	return (uint32_t)(sizeof(struct card) + ranges * sizeof(struct range));
+	return (uint32_t)(sizeof(struct slot_note) +
+			  ranges * sizeof(struct range));
 }
 
 uint32_t
 notes_cube_bytes(uint32_t slots, uint32_t slot_bytes)
 {
-	uint64_t bytes = SIDE_BYTES + (uint64_t)slots * card_bytes(slot_bytes) +
+	uint64_t bytes = AUX_BYTES + (uint64_t)slots * note_bytes(slot_bytes) +
 			 sizeof(struct notes_head);
 
 	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
@@ -284,30 +285,30 @@ static void
 cube_begin(struct block *b)
 {
 	uint64_t slots = (uint64_t)b->slots * b->slot_bytes;
-	uint64_t side = (slots + NOTES_PAGE - 1) / NOTES_PAGE * NOTES_PAGE;
+	uint64_t aux = (slots + NOTES_PAGE - 1) / NOTES_PAGE * NOTES_PAGE;
 	struct notes_head *h = notes_head(b);
 
-	*h = (struct notes_head){ .side = side,
-				  .sides = side,
-				  .cards = side + SIDE_BYTES,
-				  .card_bytes = card_bytes(b->slot_bytes) };
-	b->notes = (uint32_t)(notes_end(b) - side);
+	*h = (struct notes_head){ .aux = aux,
+				  .aux_end = aux,
+				  .slot_notes = aux + AUX_BYTES,
+				  .note_bytes = note_bytes(b->slot_bytes) };
+	b->notes = (uint32_t)(notes_end(b) - aux);
 	for (uint32_t i = 0; i < b->slots; i++)
-		*notes_card(b, i) = (struct card){ 0 };
+		*notes_slot(b, i) = (struct slot_note){ 0 };
 }
 
 bool
-notes_side(struct block *b, const struct side *side, const void *data)
+notes_aux(struct block *b, const struct aux_item *aux, const void *data)
 {
 	struct notes_head *h = notes_head(b);
-	uint8_t *at = b->data + h->sides;
+	uint8_t *at = b->data + h->aux_end;
 
-	if (h->sides + sizeof *side + side->bytes > h->cards)
+	if (h->aux_end + sizeof *aux + aux->bytes > h->slot_notes)
 		return false;
-	memcpy(at, side, sizeof *side);
-	if (side->bytes)
-		memcpy(at + sizeof *side, data, side->bytes);
-	h->sides += sizeof *side + side->bytes;
+	memcpy(at, aux, sizeof *aux);
+	if (aux->bytes)
+		memcpy(at + sizeof *aux, data, aux->bytes);
+	h->aux_end += sizeof *aux + aux->bytes;
 	return true;
 }
 
@@ -316,16 +317,16 @@ static void
 slot_holes(const struct block *b, uint32_t slot,
 	   void (*hole)(void *arg, uint64_t at, uint64_t bytes), void *arg)
 {
-	const struct card *card = notes_card(b, slot);
+	const struct slot_note *note = notes_slot(b, slot);
 	uint64_t begin = (uint64_t)slot * b->slot_bytes;
 	uint32_t at = 0;
 
 	if (block_has(b, slot))
 		return;
-	for (uint32_t i = 0; i < card->ranges; i++) {
-		if (card->range[i].from > at)
-			hole(arg, begin + at, card->range[i].from - at);
-		at = card->range[i].to;
+	for (uint32_t i = 0; i < note->ranges; i++) {
+		if (note->range[i].from > at)
+			hole(arg, begin + at, note->range[i].from - at);
+		at = note->range[i].to;
 	}
 	if (at < b->slot_bytes)
 		hole(arg, begin + at, b->slot_bytes - at);
@@ -346,7 +347,7 @@ cube_seal(struct block *b)
 
 	for (uint32_t i = 0; i < b->used; i++) {
 		slot_holes(b, i, clear, b);
-		n += notes_card(b, i)->missing;
+		n += notes_slot(b, i)->missing;
 	}
 	b->missing = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 	b->bytes = (uint64_t)b->used * b->slot_bytes;
@@ -521,21 +522,21 @@ note_tell(struct teller *t, const struct block *b, const struct note *note)
 }
 
 static void
-side_tell(struct teller *t, const struct block *b)
+aux_tell(struct teller *t, const struct block *b)
 {
 	const struct notes_head *h = notes_head(b);
-	struct side side;
+	struct aux_item aux;
 
-	for (uint64_t at = h->side; at < h->sides;) {
-		const uint8_t *data = b->data + at + sizeof side;
+	for (uint64_t at = h->aux; at < h->aux_end;) {
+		const uint8_t *data = b->data + at + sizeof aux;
 
-		memcpy(&side, b->data + at, sizeof side);
-		t->e = (struct notes_event){ .heap = side.heap };
-		if (side.bytes)
-			descriptor_tell(t, data, side.bytes, side.bytes);
+		memcpy(&aux, b->data + at, sizeof aux);
+		t->e = (struct notes_event){ .heap = aux.heap };
+		if (aux.bytes)
+			descriptor_tell(t, data, aux.bytes, aux.bytes);
 		else
-			control_tell(t, side.control);
-		at += sizeof side + side.bytes;
+			control_tell(t, aux.control);
+		at += sizeof aux + aux.bytes;
 	}
 }
 
@@ -547,7 +548,7 @@ notes_tell(const struct block *b, const struct format_ops *format,
 	const struct note *note = NULL;
 
 	if (!is_row(b))
-		side_tell(&t, b);
+		aux_tell(&t, b);
 	else
 		note = notes_at(b, notes_head(b)->first);
 	for (; note; note = notes_at(b, note->next)) {

@@ -15,12 +15,12 @@
  *   row    | room, heap | room, heap | ... ->   free   <- ... note, note | head
  *          0                       front       floor                    end
  *
- *   cube   | slot | slot | ... | slot | to a page | side | card, card .. | head
+ *   cube   | slot | slot | ... | slot | to a page | aux | note, note .. | head
  *
  * A row is heaps as packets, one behind the other; the room before each heap is
  * for its header.  Heaps are added at the front and notes at the floor, until
  * the two meet.  A cube is one item of each heap, in slots of equal size, with
- * one card (the slot's note) for each, and side records for what the slots do
+ * one note (the slot's note) for each, and aux items for what the slots do
  * not store.
  *
  * block::notes is the number of bytes from the lowest note to the end.  A
@@ -46,9 +46,9 @@ struct notes_head {
 	uint64_t first, last;
 	/* missing packets of heaps of which nothing came */
 	uint32_t skipped;
-	uint64_t cards;	      /* cube: offset of the cards */
-	uint32_t card_bytes;  /* cube: bytes of a card */
-	uint64_t side, sides; /* offsets where the side records begin and end */
+	uint64_t slot_notes;   /* cube: offset of the slot notes */
+	uint32_t note_bytes;   /* cube: bytes of a note */
+	uint64_t aux, aux_end; /* offsets where the aux items begin and end */
 };
 
 /* Note of one heap of a row.  Its ranges stand behind it.  Its first items_room
@@ -80,7 +80,7 @@ struct note_items {
 };
 
 /* Note of one slot of a cube. */
-struct card {
+struct slot_note {
 	uint32_t missing; /* packets of its heap that did not come */
 	/* how many stretches of the slot's bytes came; not used if the slot's
 	 * bit of `present` is set: then all came */
@@ -88,9 +88,9 @@ struct card {
 	struct range range[];
 };
 
-/* Header of a side record of a cube: a descriptor, whose bytes follow, or a
+/* Header of a aux item of a cube: a descriptor, whose bytes follow, or a
  * control heap. */
-struct side {
+struct aux_item {
 	uint64_t heap;
 	/* length of the descriptor's packet; 0: a control heap */
 	uint32_t bytes;
@@ -117,23 +117,23 @@ notes_at(const struct block *b, uint64_t at)
 	return at ? (struct note *)(b->data + at) : NULL;
 }
 
-/* The card of a slot in a cube's block. */
-static inline struct card *
-notes_card(const struct block *b, uint32_t slot)
+/* The note of a slot in a cube's block. */
+static inline struct slot_note *
+notes_slot(const struct block *b, uint32_t slot)
 {
 	const struct notes_head *h = notes_head(b);
 
-	return (struct card *)(b->data + h->cards +
-			       (uint64_t)slot * h->card_bytes);
+	return (struct slot_note *)(b->data + h->slot_notes +
+				    (uint64_t)slot * h->note_bytes);
 }
 
 /* Begins the notes of an open block; b->notes is not 0 from then on.  For a
- * row only the head is written; for a cube all of the notes, with every card
+ * row only the head is written; for a cube all of the notes, with every note
  * empty. */
 void notes_begin(struct block *b, enum heap_store store);
 
-/* Adds a side record to a cube's block; false if there is no room. */
-bool notes_side(struct block *b, const struct side *side, const void *data);
+/* Adds a aux item to a cube's block; false if there is no room. */
+bool notes_aux(struct block *b, const struct aux_item *aux, const void *data);
 
 /* Collects all items of a heap, in the order in which they came, into `item`
  * (room for NOTES_ITEMS). */

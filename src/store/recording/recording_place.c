@@ -33,7 +33,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/record/row.h"
+#include "store/record/heap_chunk.h"
 #include "store/recording/loss.h"
 #include "store/recording/recording_priv.h"
 
@@ -69,7 +69,7 @@ row_bytes(const struct recording *rec, const struct recording_block *b)
 	int64_t there = recording_chunk_bytes(rec, b);
 	const struct format_ops *format;
 	struct fault fault;
-	struct row row = { 0 };
+	struct heap_chunk row = { 0 };
 	int fd;
 
 	if (there < 0)
@@ -81,7 +81,7 @@ row_bytes(const struct recording *rec, const struct recording_block *b)
 	fd = recording_chunk_open(rec, b);
 	if (fd < 0)
 		return 0;
-	if (row_look(format, fd, (uint64_t)there, &row))
+	if (heap_chunk_read(format, fd, (uint64_t)there, &row))
 		row.bytes = 0;
 	close(fd);
 	return row.bytes;

@@ -9,7 +9,7 @@
 #include "store/disk/layout.h"
 #include "store/foreign/foreign.h"
 #include "store/recording/recording.h"
-#include "store/record/row.h"
+#include "store/record/heap_chunk.h"
 #include "store/disk/file.h"
 
 /* The inside of a recording, for this room and for the rooms of store that read
@@ -201,9 +201,9 @@ int64_t recording_arrival(const struct recording *rec, unsigned sub,
 			  uint32_t run);
 
 /* Looks at the first `most` packets of a block of a row.  0 or -errno. */
-int recording_row(struct recording *rec, const struct recording_block *b,
-		  const struct format_ops *format, uint64_t most,
-		  struct row *row);
+int recording_heap_chunk(struct recording *rec, const struct recording_block *b,
+			 const struct format_ops *format, uint64_t most,
+			 struct heap_chunk *row);
 
 /* Sets b->at for a block that starts at `start` in its disk's file; returns
  * where the next block starts. */

@@ -185,12 +185,14 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 }
 
 int
-recording_row(struct recording *rec, const struct recording_block *b,
-	      const struct format_ops *format, uint64_t most, struct row *row)
+recording_heap_chunk(struct recording *rec, const struct recording_block *b,
+		     const struct format_ops *format, uint64_t most,
+		     struct heap_chunk *row)
 {
 	int fd = chunk_open(rec, b);
 
-	return fd < 0 ? fd : row_look_some(format, fd, b->bytes, most, row);
+	return fd < 0 ? fd
+		      : heap_chunk_read_some(format, fd, b->bytes, most, row);
 }
 
 /* ---- fill -------------------------------------------------------------- */

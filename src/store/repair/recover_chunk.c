@@ -30,7 +30,7 @@
 #include "base/ease.h"
 #include "store/disk/file.h"
 #include "store/record/meta.h"
-#include "store/record/row.h"
+#include "store/record/heap_chunk.h"
 #include "store/repair/recover_priv.h"
 
 /* ---- where a chunk belongs ----------------------------------------------- */
@@ -543,12 +543,12 @@ row_record(struct recovery *r, const struct orphan *o, int fd,
 	const struct index_record *note = recover_noted(r, o->number);
 	off_t hole = lseek(fd, 0, SEEK_HOLE);
 	uint64_t bytes = o->bytes;
-	struct row row;
+	struct heap_chunk row;
 	int err;
 
 	if (hole >= 0 && (uint64_t)hole < bytes)
 		bytes = (uint64_t)hole;
-	err = row_look(r->format, fd, bytes, &row);
+	err = heap_chunk_read(r->format, fd, bytes, &row);
 	if (err)
 		return err;
 	if (!row.packets)

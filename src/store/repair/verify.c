@@ -22,7 +22,7 @@
 #include "base/ease.h"
 #include "base/units.h"
 #include "store/disk/file.h"
-#include "store/record/row.h"
+#include "store/record/heap_chunk.h"
 #include "store/repair/verify_items.h"
 
 /* ---- the file that blocks share ------------------------------------------ */
@@ -445,7 +445,7 @@ find_format(struct verification *c)
 /* Compares a row with its record. */
 static void
 hold_row(struct verify_part *p, const struct index_record *r,
-	 const struct row *row)
+	 const struct heap_chunk *row)
 {
 	const char *path = verify_path(p);
 
@@ -476,13 +476,14 @@ static void
 check_row(struct verify_part *p, const struct recording_block *b)
 {
 	const struct verification *c = p->check;
-	struct row row = { 0 };
+	struct heap_chunk row = { 0 };
 	int fd, err;
 
 	if (!c->format)
 		return;
 	fd = recording_chunk_open(c->rec, b);
-	err = fd < 0 ? fd : row_look(c->format, fd, b->record.bytes, &row);
+	err =
+	    fd < 0 ? fd : heap_chunk_read(c->format, fd, b->record.bytes, &row);
 	if (fd >= 0)
 		close(fd);
 	if (err) {

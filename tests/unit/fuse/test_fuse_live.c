@@ -24,7 +24,7 @@ static const struct recording_facts *f;
 static struct made_block mb;
 
 /* What is in memory, and where. */
-static struct map_entry *
+static struct shm_entry *
 show(uint64_t number)
 {
 	struct index_record r;
@@ -116,7 +116,7 @@ finish(bool served)
 
 START_TEST(sees_memory)
 {
-	struct map_entry *e;
+	struct shm_entry *e;
 
 	begin(FAKE_ANSWERS);
 	show(2);
@@ -193,7 +193,7 @@ END_TEST
 
 START_TEST(rubbish)
 {
-	struct map_entry *e;
+	struct shm_entry *e;
 
 	begin(FAKE_ANSWERS);
 	e = show(2);
@@ -231,7 +231,7 @@ END_TEST
  * the daemon to be asked some time. */
 START_TEST(missed)
 {
-	struct map_entry *e;
+	struct shm_entry *e;
 	unsigned asked;
 
 	begin(FAKE_ANSWERS);

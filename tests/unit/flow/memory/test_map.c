@@ -16,13 +16,13 @@
 
 #include "flow/memory/arena.h"
 #include "flow/memory/tap.h"
-#include "store/record/map_page.h"
+#include "store/record/shm_blocks.h"
 #include "lib/tapped.h"
 
 enum { ID = 7, ROUNDS = 4000, WRITERS = 2 };
 
 static struct map *map;
-static const struct map_page *page; /* as others see it */
+static const struct shm_blocks *page; /* as others see it */
 static const uint8_t *memory;
 
 static const void *
@@ -57,7 +57,7 @@ begin(void)
 	ck_assert_int_eq(map_make(&map, own, bytes), 0);
 	page = map_in(map_fd(map), map_bytes(map));
 	memory = map_in(arena_fd(arena), bytes);
-	ck_assert(map_page_good(page, map_bytes(map), bytes));
+	ck_assert(shm_blocks_good(page, map_bytes(map), bytes));
 }
 
 static unsigned
@@ -83,24 +83,24 @@ static void
 is_there(uint64_t number, uint64_t first, uint32_t gap)
 {
 	uint8_t copy[SLOTS * BYTES];
-	struct map_block b;
+	struct shm_block b;
 
-	ck_assert(map_page_find(page, ID, number, &b));
+	ck_assert(shm_blocks_find(page, ID, number, &b));
 	ck_assert_uint_eq(b.record.number, number);
 	ck_assert_uint_eq(b.record.first, first);
 	ck_assert_uint_eq(b.record.bytes, sizeof copy);
 	ck_assert_uint_eq(b.gap, gap);
-	ck_assert(map_page_copy(&b, memory, 0, sizeof copy, copy));
+	ck_assert(shm_blocks_copy(&b, memory, 0, sizeof copy, copy));
 	ck_assert(data_is(copy, first, SLOTS));
-	ck_assert(map_page_copy(&b, memory, BYTES, BYTES, copy));
+	ck_assert(shm_blocks_copy(&b, memory, BYTES, BYTES, copy));
 	ck_assert(data_is(copy, first + 1, 1));
-	ck_assert(!map_page_copy(&b, memory, 1, sizeof copy, copy));
-	ck_assert(!map_page_copy(&b, memory, UINT64_MAX, 2, copy));
+	ck_assert(!shm_blocks_copy(&b, memory, 1, sizeof copy, copy));
+	ck_assert(!shm_blocks_copy(&b, memory, UINT64_MAX, 2, copy));
 }
 
 START_TEST(what_is_tapped_is_seen)
 {
-	struct map_block b;
+	struct shm_block b;
 	struct tap *tap, *again;
 	struct block *block;
 
@@ -123,18 +123,18 @@ START_TEST(what_is_tapped_is_seen)
 	is_there(3, 2 * SLOTS + 5, 5);
 	ck_assert_uint_eq(shown(), 2);
 	/* By the gap before it; others not. */
-	ck_assert(map_page_find(page, ID, 2, &b));
+	ck_assert(shm_blocks_find(page, ID, 2, &b));
 	ck_assert_uint_eq(b.record.number, 3);
-	ck_assert(!map_page_find(page, ID, 0, &b));
-	ck_assert(!map_page_find(page, ID, 4, &b));
-	ck_assert(!map_page_find(page, ID + 1, 3, &b));
+	ck_assert(!shm_blocks_find(page, ID, 0, &b));
+	ck_assert(!shm_blocks_find(page, ID, 4, &b));
+	ck_assert(!shm_blocks_find(page, ID + 1, 3, &b));
 	/* The recorder wants them back. */
-	ck_assert(map_page_find(page, ID, 3, &b));
+	ck_assert(shm_blocks_find(page, ID, 3, &b));
 	output_tap_close(output, tap);
-	ck_assert(map_page_is(&b));
+	ck_assert(shm_blocks_is(&b));
 	output_tap_close(output, again);
-	ck_assert(!map_page_is(&b));
-	ck_assert(!map_page_find(page, ID, 3, &b));
+	ck_assert(!shm_blocks_is(&b));
+	ck_assert(!shm_blocks_find(page, ID, 3, &b));
 	end();
 }
 END_TEST
@@ -212,11 +212,11 @@ static void
 look(struct found *f, uint64_t number)
 {
 	uint8_t copy[SLOTS * BYTES];
-	struct map_block b;
+	struct shm_block b;
 
-	if (!map_page_find(page, ID, number, &b))
+	if (!shm_blocks_find(page, ID, number, &b))
 		return;
-	if (!map_page_copy(&b, memory, 0, sizeof copy, copy))
+	if (!shm_blocks_copy(&b, memory, 0, sizeof copy, copy))
 		f->torn++;
 	else if (b.record.number == number &&
 		 data_is(copy, b.record.first, SLOTS))
@@ -321,38 +321,38 @@ END_TEST
 START_TEST(what_cannot_be_is_refused)
 {
 	union {
-		struct map_page head;
+		struct shm_blocks head;
 		uint8_t
-		    room[sizeof(struct map_page) + sizeof(struct map_entry)];
+		    room[sizeof(struct shm_blocks) + sizeof(struct shm_entry)];
 	} p;
-	struct map_entry *e = (struct map_entry *)(p.room + sizeof p.head);
+	struct shm_entry *e = (struct shm_entry *)(p.room + sizeof p.head);
 	struct index_record r = { .bytes = 101, .kind = INDEX_BLOCK };
-	struct map_block b;
+	struct shm_block b;
 
 	memset(&p, 0, sizeof p);
-	p.head.version = MAP_PAGE_VERSION;
+	p.head.version = SHM_BLOCKS_VERSION;
 	p.head.entries = 1;
 	p.head.arena_bytes = 100;
-	memcpy(p.head.magic, MAP_PAGE_MAGIC, 7);
-	ck_assert(!map_page_good(&p.head, sizeof p, 100));
+	memcpy(p.head.magic, SHM_BLOCKS_MAGIC, 7);
+	ck_assert(!shm_blocks_good(&p.head, sizeof p, 100));
 	p.head.magic[7] = 'p';
-	ck_assert(map_page_good(&p.head, sizeof p, 100));
-	ck_assert(!map_page_good(&p.head, sizeof p - 1, 100));
-	ck_assert(!map_page_good(&p.head, sizeof p.head - 1, 100));
-	ck_assert(!map_page_good(&p.head, sizeof p, 99));
+	ck_assert(shm_blocks_good(&p.head, sizeof p, 100));
+	ck_assert(!shm_blocks_good(&p.head, sizeof p - 1, 100));
+	ck_assert(!shm_blocks_good(&p.head, sizeof p.head - 1, 100));
+	ck_assert(!shm_blocks_good(&p.head, sizeof p, 99));
 	p.head.entries = 3;
-	ck_assert(!map_page_good(&p.head, UINT64_MAX, 100));
+	ck_assert(!shm_blocks_good(&p.head, UINT64_MAX, 100));
 	p.head.entries = 1;
 	index_pack(e->record, &r);
-	ck_assert(!map_page_find(&p.head, 0, 0, &b));
+	ck_assert(!shm_blocks_find(&p.head, 0, 0, &b));
 	r.bytes = 50;
 	index_pack(e->record, &r);
 	e->at = 51;
-	ck_assert(!map_page_find(&p.head, 0, 0, &b));
+	ck_assert(!shm_blocks_find(&p.head, 0, 0, &b));
 	e->at = 50;
-	ck_assert(map_page_find(&p.head, 0, 0, &b));
+	ck_assert(shm_blocks_find(&p.head, 0, 0, &b));
 	e->record[3] ^= 1;
-	ck_assert(!map_page_find(&p.head, 0, 0, &b));
+	ck_assert(!shm_blocks_find(&p.head, 0, 0, &b));
 }
 END_TEST
 

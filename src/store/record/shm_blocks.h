@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_RECORD_MAP_PAGE_H
-#define SPATE_STORE_RECORD_MAP_PAGE_H
+#ifndef SPATE_STORE_RECORD_SHM_BLOCKS_H
+#define SPATE_STORE_RECORD_SHM_BLOCKS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,16 +22,16 @@
  *
  * The generation of an entry is odd while the entry is empty or changes; no
  * value ever comes twice.  A copy made between two loads of the same even
- * generation is valid; map_page.c says why.
+ * generation is valid; shm_blocks.c says why.
  *
  * Integers are in the machine's own byte order: both sides run on it.
  */
-#define MAP_PAGE_MAGIC "spatemap"
-enum { MAP_PAGE_VERSION = 1, MAP_PAGE_PROBES = 16 };
+#define SHM_BLOCKS_MAGIC "spatemap"
+enum { SHM_BLOCKS_VERSION = 1, SHM_BLOCKS_PROBES = 16 };
 
 /* One published block, or none; 128 bytes, also for programs of other
  * versions. */
-struct map_entry {
+struct shm_entry {
 	_Atomic uint64_t generation;
 	uint64_t recording; /* ID of the recording, from the reply to `map` */
 	uint64_t number;    /* number of the block in its recording */
@@ -45,19 +45,19 @@ struct map_entry {
 	uint8_t rest[16];
 };
 
-struct map_page {
+struct shm_blocks {
 	char magic[8];
 	uint32_t version;
 	uint32_t entries; /* number of entries, a power of two */
 	uint64_t arena_bytes;
 	uint8_t rest[104];
-	struct map_entry entry[];
+	struct shm_entry entry[];
 };
 
-/* A block that was found in the page; valid as long as map_page_is() returns
+/* A block that was found in the page; valid as long as shm_blocks_is() returns
  * true. */
-struct map_block {
-	const struct map_entry *entry;
+struct shm_block {
+	const struct shm_entry *entry;
 	uint64_t generation;
 	struct index_record record;
 	uint64_t base, at;
@@ -65,30 +65,30 @@ struct map_block {
 };
 
 /*
- * The first of the MAP_PAGE_PROBES consecutive entries (modulo `entries`) in
+ * The first of the SHM_BLOCKS_PROBES consecutive entries (modulo `entries`) in
  * which a block may be, so that no reader has to search all.
  */
-uint32_t map_page_first(const struct map_page *p, uint64_t recording,
-			uint64_t number);
+uint32_t shm_blocks_first(const struct shm_blocks *p, uint64_t recording,
+			  uint64_t number);
 
 /* True if a mapped page is a map page of this version that fits into
  * page_bytes, and its arena into arena_bytes. */
-bool map_page_good(const struct map_page *p, uint64_t page_bytes,
-		   uint64_t arena_bytes);
+bool shm_blocks_good(const struct shm_blocks *p, uint64_t page_bytes,
+		     uint64_t arena_bytes);
 
 /* Finds a block by its number, or by the number of the gap before it: then
  * b->record.number is one more.  False if it is not in memory.  Any thread. */
-bool map_page_find(const struct map_page *p, uint64_t recording,
-		   uint64_t number, struct map_block *b);
+bool shm_blocks_find(const struct shm_blocks *p, uint64_t recording,
+		     uint64_t number, struct shm_block *b);
 
 /* True if the block is still the one that was found.  Call it after reading its
  * bytes. */
-bool map_page_is(const struct map_block *b);
+bool shm_blocks_is(const struct shm_block *b);
 
 /* Copies bytes `from` .. `from` + `bytes` of the block's data.  False if the
  * block has fewer, or was reused meanwhile: `to` then has rubbish, and the data
  * must be read from disk. */
-bool map_page_copy(const struct map_block *b, const void *arena, uint64_t from,
-		   uint64_t bytes, void *to);
+bool shm_blocks_copy(const struct shm_block *b, const void *arena,
+		     uint64_t from, uint64_t bytes, void *to);
 
 #endif

@@ -190,5 +190,5 @@ START_TEST(through_gaps)
 }
 END_TEST
 
-SUITE("foreign_form", vdif, mark5b, nothing, not_all, configuration,
+SUITE("packet_form", vdif, mark5b, nothing, not_all, configuration,
       through_gaps)

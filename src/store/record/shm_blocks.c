@@ -24,17 +24,18 @@
  * second load says that it is whole, and the position and length of a copy are
  * checked against the arena before it is made.
  */
-#include "store/record/map_page.h"
+#include "store/record/shm_blocks.h"
 
 #include <string.h>
 
-_Static_assert(sizeof(struct map_page) == 128, "as others have it");
-_Static_assert(sizeof(struct map_entry) == 128, "as others have it");
+_Static_assert(sizeof(struct shm_blocks) == 128, "as others have it");
+_Static_assert(sizeof(struct shm_entry) == 128, "as others have it");
 
 /* Neighbours in number are hashed far apart; else several recordings whose
  * numbers go up together would compete for the same entries. */
 uint32_t
-map_page_first(const struct map_page *p, uint64_t recording, uint64_t number)
+shm_blocks_first(const struct shm_blocks *p, uint64_t recording,
+		 uint64_t number)
 {
 	uint64_t h = (recording << 40 ^ number) * 0x9e3779b97f4a7c15;
 
@@ -42,16 +43,16 @@ map_page_first(const struct map_page *p, uint64_t recording, uint64_t number)
 }
 
 bool
-map_page_good(const struct map_page *p, uint64_t page_bytes,
-	      uint64_t arena_bytes)
+shm_blocks_good(const struct shm_blocks *p, uint64_t page_bytes,
+		uint64_t arena_bytes)
 {
 	uint64_t room;
 
 	if (page_bytes < sizeof *p ||
-	    memcmp(p->magic, MAP_PAGE_MAGIC, sizeof p->magic) != 0)
+	    memcmp(p->magic, SHM_BLOCKS_MAGIC, sizeof p->magic) != 0)
 		return false;
 	room = (page_bytes - sizeof *p) / sizeof p->entry[0];
-	return p->version == MAP_PAGE_VERSION && p->entries &&
+	return p->version == SHM_BLOCKS_VERSION && p->entries &&
 	       !(p->entries & (p->entries - 1)) && p->entries <= room &&
 	       p->arena_bytes <= arena_bytes;
 }
@@ -59,30 +60,30 @@ map_page_good(const struct map_page *p, uint64_t page_bytes,
 /* Reads an entry whose generation was even.  False if it changed meanwhile, or
  * says what cannot be. */
 static bool
-entry_read(const struct map_page *p, const struct map_entry *e,
-	   uint64_t generation, struct map_block *b)
+entry_read(const struct shm_blocks *p, const struct shm_entry *e,
+	   uint64_t generation, struct shm_block *b)
 {
 	uint8_t raw[INDEX_BYTES];
 
-	*b = (struct map_block){ .entry = e,
+	*b = (struct shm_block){ .entry = e,
 				 .generation = generation,
 				 .base = e->base,
 				 .at = e->at,
 				 .gap = e->gap };
 	memcpy(raw, e->record, sizeof raw);
-	return map_page_is(b) && index_unpack(&b->record, raw) == 0 &&
+	return shm_blocks_is(b) && index_unpack(&b->record, raw) == 0 &&
 	       b->record.bytes <= p->arena_bytes &&
 	       b->at <= p->arena_bytes - b->record.bytes;
 }
 
 static bool
-find(const struct map_page *p, uint64_t recording, uint64_t number,
-     struct map_block *b)
+find(const struct shm_blocks *p, uint64_t recording, uint64_t number,
+     struct shm_block *b)
 {
-	uint32_t first = map_page_first(p, recording, number);
+	uint32_t first = shm_blocks_first(p, recording, number);
 
-	for (uint32_t i = 0; i < MAP_PAGE_PROBES; i++) {
-		const struct map_entry *e =
+	for (uint32_t i = 0; i < SHM_BLOCKS_PROBES; i++) {
+		const struct shm_entry *e =
 		    &p->entry[(first + i) & (p->entries - 1)];
 		uint64_t g =
 		    atomic_load_explicit(&e->generation, memory_order_acquire);
@@ -95,15 +96,15 @@ find(const struct map_page *p, uint64_t recording, uint64_t number,
 }
 
 bool
-map_page_find(const struct map_page *p, uint64_t recording, uint64_t number,
-	      struct map_block *b)
+shm_blocks_find(const struct shm_blocks *p, uint64_t recording, uint64_t number,
+		struct shm_block *b)
 {
 	return find(p, recording, number, b) ||
 	       (find(p, recording, number + 1, b) && b->gap);
 }
 
 bool
-map_page_is(const struct map_block *b)
+shm_blocks_is(const struct shm_block *b)
 {
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&b->entry->generation,
@@ -111,11 +112,11 @@ map_page_is(const struct map_block *b)
 }
 
 bool
-map_page_copy(const struct map_block *b, const void *arena, uint64_t from,
-	      uint64_t bytes, void *to)
+shm_blocks_copy(const struct shm_block *b, const void *arena, uint64_t from,
+		uint64_t bytes, void *to)
 {
 	if (from > b->record.bytes || bytes > b->record.bytes - from)
 		return false;
 	memcpy(to, (const uint8_t *)arena + b->at + from, bytes);
-	return map_page_is(b);
+	return shm_blocks_is(b);
 }

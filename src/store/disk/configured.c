@@ -3,7 +3,7 @@
  * A configuration file that was named must be readable; the default one need
  * not exist.
  */
-#include "store/disk/where.h"
+#include "store/disk/configured.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ configuration(const char *path, struct conf **conf, struct fault *fault)
 }
 
 int
-where_socket(const char *path, char socket[WHERE_SOCKET], struct fault *fault)
+configured_socket(const char *path, char socket[CONFIGURED_SOCKET],
+		  struct fault *fault)
 {
 	const char *text = CONTROL_SOCKET;
 	config_setting_t *group;
@@ -42,7 +43,8 @@ where_socket(const char *path, char socket[WHERE_SOCKET], struct fault *fault)
 		if (group)
 			config_setting_lookup_string(group, "socket", &text);
 	}
-	if (snprintf(socket, WHERE_SOCKET, "%s", text) >= WHERE_SOCKET) {
+	if (snprintf(socket, CONFIGURED_SOCKET, "%s", text) >=
+	    CONFIGURED_SOCKET) {
 		err = -ENAMETOOLONG;
 		fault_set(fault, err, "conf",
 			  "the control socket's path is "
@@ -53,7 +55,7 @@ where_socket(const char *path, char socket[WHERE_SOCKET], struct fault *fault)
 }
 
 int
-where_matched(const char *const *pattern, unsigned n, struct disks *disks,
+disks_matched(const char *const *pattern, unsigned n, struct disks *disks,
 	      struct fault *fault)
 {
 	const struct option_texts patterns = { pattern, n };
@@ -63,7 +65,7 @@ where_matched(const char *const *pattern, unsigned n, struct disks *disks,
 }
 
 int
-where_listed(const char *list, struct disks *disks, struct fault *fault)
+disks_listed(const char *list, struct disks *disks, struct fault *fault)
 {
 	const char *pattern[PATTERNS];
 	char *text = strdup(list), *rest = text, *one;
@@ -75,7 +77,7 @@ where_listed(const char *list, struct disks *disks, struct fault *fault)
 	while (n < PATTERNS && (one = strsep(&rest, ":")))
 		if (*one)
 			pattern[n++] = one;
-	err = where_matched(pattern, n, disks, fault);
+	err = disks_matched(pattern, n, disks, fault);
 	free(text);
 	return err;
 }
@@ -98,7 +100,7 @@ configured_patterns(const config_setting_t *list, const char **pattern)
 }
 
 int
-where_configured(const char *path, struct disks *disks, struct fault *fault)
+disks_configured(const char *path, struct disks *disks, struct fault *fault)
 {
 	const char *pattern[PATTERNS];
 	struct conf *conf;
@@ -109,7 +111,7 @@ where_configured(const char *path, struct disks *disks, struct fault *fault)
 		return err ? err : -ENOENT;
 	n = configured_patterns(
 	    config_setting_get_member(conf_root(conf), "disks"), pattern);
-	err = where_matched(pattern, n, disks, fault);
+	err = disks_matched(pattern, n, disks, fault);
 	conf_close(conf);
 	return err;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "control/control.h"
-#include "store/disk/where.h"
+#include "store/disk/configured.h"
 #include "lib/suite.h"
 
 static char folder[64], conf[96];
@@ -59,13 +59,13 @@ START_TEST(a_list)
 	begin();
 	snprintf(list, sizeof list, "%s/disk1::%s/disk0:%s/gone", folder,
 		 folder, folder);
-	ck_assert_int_eq(where_listed(list, &disks, &fault), 0);
+	ck_assert_int_eq(disks_listed(list, &disks, &fault), 0);
 	ck_assert_uint_eq(disks.n, 3);
 	ck_assert_ptr_nonnull(strstr(disks.disk[0].path, "/disk1"));
 	ck_assert_int_ge(disks.disk[1].fd, 0);
 	ck_assert_int_eq(disks.disk[2].fd, -1);
 	disks_clear(&disks);
-	ck_assert_int_eq(where_listed(":", &disks, &fault), -ENOENT);
+	ck_assert_int_eq(disks_listed(":", &disks, &fault), -ENOENT);
 	disks_clear(&disks);
 	end();
 }
@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(a_configuration)
 {
-	char text[256], socket[WHERE_SOCKET];
+	char text[256], socket[CONFIGURED_SOCKET];
 	struct disks disks;
 
 	begin();
@@ -82,17 +82,17 @@ START_TEST(a_configuration)
 		 "control : { socket = \"/a/b\"; };\nnonsense = 3;\n",
 		 folder, folder);
 	conf_write(text);
-	ck_assert_int_eq(where_configured(conf, &disks, &fault), 0);
+	ck_assert_int_eq(disks_configured(conf, &disks, &fault), 0);
 	ck_assert_uint_eq(disks.n, 2);
 	disks_clear(&disks);
-	ck_assert_int_eq(where_socket(conf, socket, &fault), 0);
+	ck_assert_int_eq(configured_socket(conf, socket, &fault), 0);
 	ck_assert_str_eq(socket, "/a/b");
 	snprintf(text, sizeof text, "disks = \"%s/disk0\";\n", folder);
 	conf_write(text);
-	ck_assert_int_eq(where_configured(conf, &disks, &fault), 0);
+	ck_assert_int_eq(disks_configured(conf, &disks, &fault), 0);
 	ck_assert_uint_eq(disks.n, 1);
 	disks_clear(&disks);
-	ck_assert_int_eq(where_socket(conf, socket, &fault), 0);
+	ck_assert_int_eq(configured_socket(conf, socket, &fault), 0);
 	ck_assert_str_eq(socket, CONTROL_SOCKET);
 	end();
 }
@@ -100,20 +100,21 @@ END_TEST
 
 START_TEST(bad_ones)
 {
-	char text[512], socket[WHERE_SOCKET];
+	char text[512], socket[CONFIGURED_SOCKET];
 	struct disks disks = { .n = 0 };
 
 	begin();
-	ck_assert_int_lt(where_configured(conf, &disks, &fault), 0);
+	ck_assert_int_lt(disks_configured(conf, &disks, &fault), 0);
 	ck_assert_ptr_nonnull(fault.code);
 	conf_write("disks = [ ;");
-	ck_assert_int_lt(where_configured(conf, &disks, &fault), 0);
+	ck_assert_int_lt(disks_configured(conf, &disks, &fault), 0);
 	ck_assert_ptr_nonnull(strstr(fault.what, "conf"));
 	snprintf(text, sizeof text, "control : { socket = \"/%0300d\"; };", 1);
 	conf_write(text);
-	ck_assert_int_eq(where_socket(conf, socket, &fault), -ENAMETOOLONG);
+	ck_assert_int_eq(configured_socket(conf, socket, &fault),
+			 -ENAMETOOLONG);
 	end();
 }
 END_TEST
 
-SUITE("where", a_list, a_configuration, bad_ones)
+SUITE("configured", a_list, a_configuration, bad_ones)

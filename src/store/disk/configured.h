@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_DISK_WHERE_H
-#define SPATE_STORE_DISK_WHERE_H
+#ifndef SPATE_STORE_DISK_CONFIGURED_H
+#define SPATE_STORE_DISK_CONFIGURED_H
 
 #include "store/disk/disk.h"
 
@@ -12,25 +12,25 @@
  * exist.  Only the keys `disks` and `control.socket` are read: whether the rest
  * is right is for the daemon to say.
  */
-enum { WHERE_SOCKET = 256 };
+enum { CONFIGURED_SOCKET = 256 };
 
 /* The control socket's path; the default one if the configuration names none.
  * 0 or -errno with a fault. */
-int where_socket(const char *conf, char socket[WHERE_SOCKET],
-		 struct fault *fault);
+int configured_socket(const char *conf, char socket[CONFIGURED_SOCKET],
+		      struct fault *fault);
 
 /* The disks of a list like "/mnt/disk0:/mnt/disk1".  0; -ENOENT if there is
  * none; or another -errno, with a fault. */
-int where_listed(const char *list, struct disks *disks, struct fault *fault);
+int disks_listed(const char *list, struct disks *disks, struct fault *fault);
 
 /* The disks of the configuration.  0; -ENOENT without a fault if the default
  * configuration does not exist; else -errno with a fault. */
-int where_configured(const char *conf, struct disks *disks,
+int disks_configured(const char *conf, struct disks *disks,
 		     struct fault *fault);
 
 /* The disks that `n` patterns match.  0; -ENOENT if none does; or another
  * -errno, with a fault. */
-int where_matched(const char *const *pattern, unsigned n, struct disks *disks,
+int disks_matched(const char *const *pattern, unsigned n, struct disks *disks,
 		  struct fault *fault);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/record/row.h"
+#include "store/record/heap_chunk.h"
 #include "lib/scratch.h"
 #include "lib/suite.h"
 
@@ -42,7 +42,7 @@ static const struct format_ops fake = { .piece = fake_piece };
 
 static uint8_t chunk[1 << 20];
 static size_t size;
-static struct row row;
+static struct heap_chunk row;
 
 static void
 put(uint32_t heap, uint32_t length, uint32_t offset, uint32_t bytes)
@@ -72,7 +72,7 @@ look(void)
 	path = scratch_path(&scratch, "chunk");
 	fd = open(path, O_RDWR | O_CREAT, 0644);
 	ck_assert_int_eq(write(fd, chunk, size), (ssize_t)size);
-	ck_assert_int_eq(row_look(&fake, fd, size, &row), 0);
+	ck_assert_int_eq(heap_chunk_read(&fake, fd, size, &row), 0);
 	close(fd);
 	unlink(path);
 	scratch_remove(&scratch);
@@ -156,4 +156,4 @@ START_TEST(torn)
 }
 END_TEST
 
-SUITE("row", whole, incomplete, contradicted, torn)
+SUITE("heap_chunk", whole, incomplete, contradicted, torn)

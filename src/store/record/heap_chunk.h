@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_RECORD_ROW_H
-#define SPATE_STORE_RECORD_ROW_H
+#ifndef SPATE_STORE_RECORD_HEAP_CHUNK_H
+#define SPATE_STORE_RECORD_HEAP_CHUNK_H
 
 #include <stdint.h>
 
@@ -11,7 +11,7 @@
  * long as its own header says.  A whole heap is one packet.  An incomplete heap
  * is one packet for each stretch of it that came, in a row.
  */
-struct row {
+struct heap_chunk {
 	uint64_t packets;
 	uint64_t heaps, incomplete;
 	uint64_t first; /* number of the first heap, if there is one */
@@ -27,11 +27,11 @@ struct row {
  * first thing that is no whole packet; row->bytes says how far.  Reads headers
  * only.  0 or -errno.
  */
-int row_look(const struct format_ops *format, int fd, uint64_t bytes,
-	     struct row *row);
+int heap_chunk_read(const struct format_ops *format, int fd, uint64_t bytes,
+		    struct heap_chunk *row);
 
-/* Like row_look(), for the first `most` packets. */
-int row_look_some(const struct format_ops *format, int fd, uint64_t bytes,
-		  uint64_t most, struct row *row);
+/* Like heap_chunk_read(), for the first `most` packets. */
+int heap_chunk_read_some(const struct format_ops *format, int fd,
+			 uint64_t bytes, uint64_t most, struct heap_chunk *row);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "store/disk/file.h"
 #include "base/ease.h"
-#include "store/record/row.h"
+#include "store/record/heap_chunk.h"
 
 enum { HEAD = 512, HEAD_MOST = 1 << 20 };
 
@@ -88,7 +88,7 @@ goes_on(const struct format_piece *last, const struct format_piece *p)
 }
 
 static void
-begin_heap(struct row *row, const struct format_piece *p)
+begin_heap(struct heap_chunk *row, const struct format_piece *p)
 {
 	if (!row->heaps)
 		row->first = p->heap;
@@ -97,7 +97,7 @@ begin_heap(struct row *row, const struct format_piece *p)
 }
 
 static void
-count(struct row *row, const struct format_piece *last,
+count(struct heap_chunk *row, const struct format_piece *last,
       const struct format_piece *p)
 {
 	if (!row->packets++ || !goes_on(last, p)) {
@@ -110,15 +110,15 @@ count(struct row *row, const struct format_piece *last,
 }
 
 int
-row_look_some(const struct format_ops *format, int fd, uint64_t bytes,
-	      uint64_t most, struct row *row)
+heap_chunk_read_some(const struct format_ops *format, int fd, uint64_t bytes,
+		     uint64_t most, struct heap_chunk *row)
 {
 	struct walk w = { .format = format, .fd = fd, .bytes = bytes };
 	struct format_piece last = { 0 };
 	int err = grow(&w, HEAD);
 
 	ease_file(fd);
-	*row = (struct row){ 0 };
+	*row = (struct heap_chunk){ 0 };
 	while (!err && row->bytes < bytes && row->packets < most) {
 		err = look(&w, row->bytes);
 		if (err)
@@ -132,8 +132,8 @@ row_look_some(const struct format_ops *format, int fd, uint64_t bytes,
 }
 
 int
-row_look(const struct format_ops *format, int fd, uint64_t bytes,
-	 struct row *row)
+heap_chunk_read(const struct format_ops *format, int fd, uint64_t bytes,
+		struct heap_chunk *row)
 {
-	return row_look_some(format, fd, bytes, UINT64_MAX, row);
+	return heap_chunk_read_some(format, fd, bytes, UINT64_MAX, row);
 }
