@@ -33,7 +33,9 @@ enum layout { LAYOUT_VBS, LAYOUT_MARK6, LAYOUT_SINGLE };
 enum { LAYOUTS = 3 };
 
 enum {
-	LAYOUT_NAME = 64,  /* longest recording name, in bytes */
+	LAYOUT_NAME = 64, /* longest recording name, in bytes */
+	/* room for a recording's name, "_ds" and a stream, with its 0 */
+	LAYOUT_FULL = 2 * LAYOUT_NAME + 4,
 	LAYOUT_FILE = 160, /* room for any file name below, with its 0 */
 	LAYOUT_CHUNKS = 100000000, /* block numbers have eight digits */
 	LAYOUT_EXTENSION = 16,	   /* room for an extension, with its 0 */
@@ -126,7 +128,7 @@ enum { LAYOUT_SG_MOST = 10000000 };
  */
 struct layout_map {
 	enum layout layout;
-	char name[LAYOUT_FILE]; /* the recording's name */
+	char name[LAYOUT_FULL]; /* the recording's name */
 	char extension[LAYOUT_EXTENSION];
 	struct sg_header sg; /* mark6: the header of every file */
 	/* vbs: bytes of a packet if NAME.cfg is written at the end, else 0 */
