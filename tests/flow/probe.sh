@@ -110,6 +110,12 @@ look
 seen '.hints[0]' | grep -q 'prefix is 0 and payload 8032, configured 8 and' ||
 	fail "without prefix: $(seen .hints)"
 gen_off
+gen_on --format vdif --prefix 8 --fps 4000 --rate 50Mbps --sequence be64@0
+sleep 0.3
+look
+seen '.hints[0]' | grep -q 'other byte order: set sequence = "be64@0"' ||
+	fail "byte order: $(seen .hints)"
+gen_off
 gen_on --format raw --prefix 0 --payload 500 --rate 5Mbps
 sleep 0.3
 look

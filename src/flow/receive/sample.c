@@ -294,6 +294,8 @@ struct sample_line {
 	uint64_t first, last;	  /* sequences since the last restart */
 	uint64_t span;		  /* length of the sequences before that */
 	unsigned restarts;
+	uint64_t newest;  /* sequence of the newest packet */
+	uint64_t swapped; /* packets that follow it in the other byte order */
 };
 
 /* One thread of one station: frames that should grow by one. */
@@ -470,6 +472,44 @@ frame_add(struct sample *s, unsigned sub, const struct format_packet *p,
 	}
 }
 
+/* A counter as the other byte order of its configured kind reads it. */
+static uint64_t
+other_order(const struct format_shape *shape, uint64_t sequence)
+{
+	switch (shape->sequence) {
+	case SEQUENCE_LE32:
+	case SEQUENCE_BE32: return __builtin_bswap32((uint32_t)sequence);
+	case SEQUENCE_LE64:
+	case SEQUENCE_BE64: return __builtin_bswap64(sequence);
+	default: return sequence;
+	}
+}
+
+/*
+ * Counts packets whose counter leaps, and takes a small step in the other byte
+ * order: read in the wrong one, a step of 1 is one of 2^24 or 2^56.
+ */
+static void
+order_look(struct sample_line *l, const struct format_shape *shape,
+	   uint64_t sequence)
+{
+	enum { STEP = 1 << 10, LEAP = 1 << 16 };
+	uint64_t leap = sequence - l->newest;
+	uint64_t step =
+	    other_order(shape, sequence) - other_order(shape, l->newest);
+
+	if (l->seen && leap > LEAP && step - 1 < STEP)
+		l->swapped++;
+	l->newest = sequence;
+}
+
+static void
+sequence_look(struct sample *s, unsigned sub, uint64_t sequence)
+{
+	order_look(&s->line[sub], s->a.shape, sequence);
+	line_add(&s->line[sub], sequence);
+}
+
 static void
 frame_look(struct sample *s, unsigned sub, const struct receive_packet *k,
 	   int64_t now_ns)
@@ -478,10 +518,10 @@ frame_look(struct sample *s, unsigned sub, const struct receive_packet *k,
 
 	s->a.format->parse(s->a.shape, k->prefix, k->payload, &p);
 	if (k->flags & RECEIVE_SEQUENCE)
-		line_add(&s->line[sub], k->sequence);
+		sequence_look(s, sub, k->sequence);
 	else if (p.has & FORMAT_SEQUENCE &&
 		 s->a.shape->sequence != SEQUENCE_TIME)
-		line_add(&s->line[sub], p.sequence);
+		sequence_look(s, sub, p.sequence);
 	if (p.has & FORMAT_TIME && p.part == 0)
 		frame_add(s, sub, &p, now_ns);
 }
@@ -621,6 +661,30 @@ packets_hint(const struct sample *s, json_t *list)
 			   "`format` right, and `prefix`?");
 }
 
+/* Hints at a counter that is big-endian and configured little-endian, or the
+ * other way. */
+static void
+order_hint(const struct sample *s, json_t *list)
+{
+	static const char *const other[] = {
+		[SEQUENCE_LE32] = "be32",
+		[SEQUENCE_LE64] = "be64",
+		[SEQUENCE_BE32] = "le32",
+		[SEQUENCE_BE64] = "le64",
+	};
+	uint64_t seen = 0, swapped = 0;
+
+	for (unsigned i = 0; i < s->a.subs; i++) {
+		seen += s->line[i].seen;
+		swapped += s->line[i].swapped;
+	}
+	if (swapped * 2 > seen)
+		hint(list,
+		     "the packets' counter has the other byte order: set "
+		     "sequence = \"%s@%u\"",
+		     other[s->a.shape->sequence], s->a.shape->sequence_at);
+}
+
 static bool
 thread_known(const struct format_shape *shape, uint32_t thread)
 {
@@ -691,6 +755,7 @@ sample_hints(const struct sample *s)
 		heaps_hint(s, list);
 	else
 		packets_hint(s, list);
+	order_hint(s, list);
 	threads_hint(s, list);
 	return list;
 }
