@@ -12,6 +12,17 @@
  */
 #define _mark_point(file, line) ((void)0)
 
+/* Sanitizers make some tests ten times slower: those do less where it is set. */
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||           \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 /*
  * A suite of one source file.  can, where there is one, returns NULL, or why
  * the suite cannot run on this machine.
