@@ -100,8 +100,7 @@ RECEIVE_SOCKETS = \
 	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
 	%D%/send/tcp/channel.c %D%/send/tcp/channel_frame.c %D%/send/tcp/channel.h \
 	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
-	%D%/send/tcp/line.c %D%/send/tcp/line.h \
-	%D%/send/tcp/plain.c %D%/send/tcp/plain.h
+	%D%/send/tcp/line.c %D%/send/tcp/line.h
 %C%_send_tcp_la_LIBADD = libnet.la libwire.la
 %C%_send_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_aio_la_SOURCES = %D%/write/aio.c

@@ -23,7 +23,7 @@
 #include "way.h"
 #include "net/url.h"
 
-struct options {
+struct ucx_send_options {
 	int64_t vanish;
 	uint64_t message;
 	uint32_t messages;
@@ -33,28 +33,28 @@ struct options {
 static const struct option_key table[] = {
 	{ .name = "vanish",
 	  .type = OPTION_SPAN,
-	  .offset = offsetof(struct options, vanish),
+	  .offset = offsetof(struct ucx_send_options, vanish),
 	  .fallback = "20s",
 	  .min = NS_SECOND,
 	  .max = INT64_C(3600000000000),
 	  .help = "a peer that answers nothing for so long is gone" },
 	{ .name = "message",
 	  .type = OPTION_BYTES,
-	  .offset = offsetof(struct options, message),
+	  .offset = offsetof(struct ucx_send_options, message),
 	  .fallback = "512K",
 	  .min = 4096,
 	  .max = WIRE_PAYLOAD_MOST,
 	  .help = "bytes of a message, which carries whole packets" },
 	{ .name = "messages",
 	  .type = OPTION_COUNT,
-	  .offset = offsetof(struct options, messages),
+	  .offset = offsetof(struct ucx_send_options, messages),
 	  .fallback = "4",
 	  .min = 1,
 	  .max = WAY_MESSAGES,
 	  .help = "messages on their way at a time, per connection" },
 	{ .name = "checksum",
 	  .type = OPTION_FLAG,
-	  .offset = offsetof(struct options, checksum),
+	  .offset = offsetof(struct ucx_send_options, checksum),
 	  .fallback = "true",
 	  .help = "the receiver checks every message; false: it trusts what "
 		  "is between" },
@@ -62,7 +62,7 @@ static const struct option_key table[] = {
 };
 
 struct send_state {
-	struct framed framed;
+	struct framed_sender framed; /* must be first: framed.h */
 	struct way_args way;
 };
 
@@ -89,7 +89,7 @@ static int
 state_open(struct send_state *s, const struct send_args *args,
 	   const struct line_args *to)
 {
-	const struct options *o = args->options;
+	const struct ucx_send_options *o = args->options;
 	struct send_args with = *args;
 	const struct framed_options framed = { .frame = o->message,
 					       .beside = &ucx_way,
@@ -116,19 +116,15 @@ state_open(struct send_state *s, const struct send_args *args,
 static int
 ucx_open(struct send_state **state, const struct send_args *args)
 {
-	const struct options *o = args->options;
+	const struct ucx_send_options *o = args->options;
 	struct line_args to = { .vanish = o->vanish };
 	struct send_state *s;
-	struct url url;
 	int err = ucx_check(args);
 
 	if (!err)
-		err = url_read(&url, args->to, args->why, args->why_bytes);
-	if (!err)
-		err = resolve(&to.to, &url, args->why, args->why_bytes);
+		err = line_find(&to, args);
 	if (err)
 		return err;
-	memcpy(to.device, url.device, sizeof to.device);
 	s = calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;
@@ -139,56 +135,12 @@ ucx_open(struct send_state **state, const struct send_args *args)
 	return err;
 }
 
-static int
-ucx_send(struct send_state *s, const struct send_run *run, unsigned n,
-	 uint64_t *taken)
-{
-	return framed_send(&s->framed, run, n, taken);
-}
-
-static unsigned
-ucx_poll(struct send_state *s, struct pollfd *fd, unsigned most, int64_t *until)
-{
-	return framed_poll(&s->framed, fd, most, until);
-}
-
-static uint64_t
-ucx_release(struct send_state *s)
-{
-	return framed_release(&s->framed);
-}
-
-static void
-ucx_detach(struct send_state *s)
-{
-	framed_detach(&s->framed);
-}
-
-static int
-ucx_finish(struct send_state *s)
-{
-	return framed_finish(&s->framed);
-}
-
-static void
-ucx_facts(struct send_state *s, struct send_facts *facts)
-{
-	framed_facts(&s->framed, facts);
-}
-
 static void
 ucx_close(struct send_state *s)
 {
-	framed_close(&s->framed);
+	framed_close(s);
 	ucx_library_close(&s->way.library);
 	free(s);
-}
-
-static void
-ucx_back(struct send_state *s, uint32_t *run, uint64_t *first)
-{
-	*run = s->framed.next.run;
-	*first = s->framed.next.first;
 }
 
 SPATE_PLUGIN const struct send_ops spate_send = {
@@ -197,16 +149,16 @@ SPATE_PLUGIN const struct send_ops spate_send = {
 		  .name = "ucx",
 		  .help = "frames by libucx: RDMA, shared memory, or TCP",
 		  .options = table,
-		  .options_bytes = sizeof(struct options),
+		  .options_bytes = sizeof(struct ucx_send_options),
 		  .flags = SEND_BLOCKS | SEND_BARE },
 	.check = ucx_check,
 	.open = ucx_open,
-	.send = ucx_send,
-	.poll = ucx_poll,
-	.release = ucx_release,
-	.detach = ucx_detach,
-	.finish = ucx_finish,
-	.facts = ucx_facts,
+	.send = framed_send,
+	.poll = framed_poll,
+	.release = framed_release,
+	.detach = framed_detach,
+	.finish = framed_finish,
+	.facts = framed_facts,
 	.close = ucx_close,
-	.back = ucx_back,
+	.back = framed_back,
 };

@@ -170,8 +170,7 @@ etd_open(struct send_state **state, const struct send_args *a)
 	n = strlen(url.path);
 	snprintf(s->path, sizeof s->path, "%s%s", url.path,
 		 url.path[n - 1] == '/' ? a->name : "");
-	err = resolve(&s->to.to, &url, a->why, a->why_bytes);
-	memcpy(s->to.device, url.device, sizeof s->to.device);
+	err = line_find(&s->to, a);
 	if (!err)
 		err = state_make(s, a, a->options);
 	*state = s;

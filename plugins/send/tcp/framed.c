@@ -22,7 +22,7 @@ enum { CHANNELS = 4 }; /* if no number is asked for */
 /* ---- opening --------------------------------------------------------- */
 
 static void
-json_make(struct framed *f, const struct send_args *args)
+json_make(struct framed_sender *f, const struct send_args *args)
 {
 	json_t *about;
 	size_t n;
@@ -42,7 +42,7 @@ json_make(struct framed *f, const struct send_args *args)
  * says why.
  */
 static uint32_t
-packet_of(struct framed *f, const struct send_args *a)
+packet_of(struct framed_sender *f, const struct send_args *a)
 {
 	uint64_t bytes = (uint64_t)a->head_bytes + a->data_bytes;
 
@@ -64,7 +64,7 @@ packet_of(struct framed *f, const struct send_args *a)
 }
 
 static int
-channels_make(struct framed *f, unsigned n)
+channels_make(struct framed_sender *f, unsigned n)
 {
 	int err = 0;
 
@@ -81,7 +81,7 @@ channels_make(struct framed *f, unsigned n)
 }
 
 static void
-channels_free(struct framed *f)
+channels_free(struct framed_sender *f)
 {
 	while (f->channels)
 		channel_free(&f->channel[--f->channels]);
@@ -90,7 +90,7 @@ channels_free(struct framed *f)
 }
 
 int
-framed_open(struct framed *f, const struct send_args *a,
+framed_open(struct framed_sender *f, const struct send_args *a,
 	    const struct framed_options *o, const struct line_args *to)
 {
 	unsigned n = a->connections ? a->connections : CHANNELS;
@@ -99,7 +99,8 @@ framed_open(struct framed *f, const struct send_args *a,
 
 	if (n > FRAMED_CHANNELS)
 		n = FRAMED_CHANNELS;
-	*f = (struct framed){ .ordered = a->ordered, .any = !a->connections };
+	*f = (struct framed_sender){ .ordered = a->ordered,
+				     .any = !a->connections };
 	packet = packet_of(f, a);
 	f->args = (struct channel_args){
 		.host = a->host,
@@ -118,23 +119,31 @@ framed_open(struct framed *f, const struct send_args *a,
 	};
 	json_make(f, a);
 	err = channels_make(f, n);
-	if (err)
+	if (err) {
+		channels_free(f);
 		snprintf(a->why, a->why_bytes, "no memory for %u connections",
 			 n);
+	}
 	return err;
 }
 
-void
-framed_close(struct framed *f)
+static struct framed_sender *
+sender_of(struct send_state *state)
 {
-	channels_free(f);
+	return (struct framed_sender *)state;
+}
+
+void
+framed_close(struct send_state *state)
+{
+	channels_free(sender_of(state));
 }
 
 /* ---- broken channels --------------------------------------------------- */
 
 /* Handles a broken channel that carried packets which may not have arrived. */
 static void
-lose(struct framed *f, struct channel *broken)
+lose(struct framed_sender *f, struct channel *broken)
 {
 	broken->carried = false;
 	if (!f->ordered) {
@@ -150,7 +159,7 @@ lose(struct framed *f, struct channel *broken)
 
 /* Finds channels that broke, in whichever call it was. */
 static void
-losses_look(struct framed *f)
+losses_look(struct framed_sender *f)
 {
 	for (unsigned i = 0; i < f->channels; i++) {
 		struct channel *c = &f->channel[i];
@@ -165,7 +174,7 @@ losses_look(struct framed *f)
  * number.
  */
 static int
-fewer(struct framed *f)
+fewer(struct framed_sender *f)
 {
 	unsigned n = f->channels / 2;
 
@@ -178,7 +187,7 @@ fewer(struct framed *f)
  * has more, or less, than was taken, and f->next is where to go on.
  */
 static int
-opened(struct framed *f, struct channel *c, int64_t now)
+opened(struct framed_sender *f, struct channel *c, int64_t now)
 {
 	f->reconnects += c->opened++ > 0;
 	if (f->ordered && !f->begun) {
@@ -194,7 +203,7 @@ opened(struct framed *f, struct channel *c, int64_t now)
 }
 
 static int
-channel_look(struct framed *f, struct channel *c, int64_t now)
+channel_look(struct framed_sender *f, struct channel *c, int64_t now)
 {
 	enum channel_state was = c->state;
 	int err = channel_step(c, now);
@@ -214,7 +223,7 @@ channel_look(struct framed *f, struct channel *c, int64_t now)
 }
 
 static int
-framed_look(struct framed *f, int64_t now)
+framed_look(struct framed_sender *f, int64_t now)
 {
 	unsigned open = 0;
 	int err = 0;
@@ -238,7 +247,7 @@ framed_look(struct framed *f, int64_t now)
 /* ---- dealing --------------------------------------------------------- */
 
 static struct channel *
-turn_take(struct framed *f)
+turn_take(struct framed_sender *f)
 {
 	for (unsigned i = 0; i < f->channels; i++) {
 		f->turn = (f->turn + 1) % f->channels;
@@ -264,7 +273,8 @@ goes_on(const struct deal *d, struct place next)
 
 /* Fills one frame with as many packets as fit, and sends it. */
 static int
-frame_fill(struct framed *f, struct channel *c, struct deal *d, int64_t now)
+frame_fill(struct framed_sender *f, struct channel *c, struct deal *d,
+	   int64_t now)
 {
 	struct place next = { d->run->run, d->run->first + d->at };
 	uint32_t n = 1;
@@ -287,7 +297,7 @@ frame_fill(struct framed *f, struct channel *c, struct deal *d, int64_t now)
 }
 
 static bool
-fits(struct framed *f, const struct send_run *run, unsigned n)
+fits(struct framed_sender *f, const struct send_run *run, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (run[i].head_bytes + run[i].data_bytes ==
@@ -308,13 +318,13 @@ fits(struct framed *f, const struct send_run *run, unsigned n)
  * channel; after LIVES otherwise, so that the receiver keeps the connection.
  */
 static int64_t
-mark_due(const struct framed *f, const struct channel *c)
+mark_due(const struct framed_sender *f, const struct channel *c)
 {
 	return c->spoke + (place_is_before(c->told, f->next) ? MARK : LIVES);
 }
 
 static void
-marks_send(struct framed *f, int64_t now)
+marks_send(struct framed_sender *f, int64_t now)
 {
 	for (unsigned i = 0; i < f->channels; i++) {
 		struct channel *c = &f->channel[i];
@@ -325,9 +335,10 @@ marks_send(struct framed *f, int64_t now)
 }
 
 int
-framed_send(struct framed *f, const struct send_run *run, unsigned n,
+framed_send(struct send_state *state, const struct send_run *run, unsigned n,
 	    uint64_t *taken)
 {
+	struct framed_sender *f = sender_of(state);
 	struct deal d = { run, n, 0 };
 	uint64_t before = f->taken;
 	int64_t now = line_now();
@@ -349,8 +360,9 @@ framed_send(struct framed *f, const struct send_run *run, unsigned n,
 }
 
 int
-framed_finish(struct framed *f)
+framed_finish(struct send_state *state)
 {
+	struct framed_sender *f = sender_of(state);
 	int64_t now = line_now();
 	int err = framed_look(f, now);
 	unsigned left = 0, ended = 0;
@@ -369,9 +381,10 @@ framed_finish(struct framed *f)
 /* ---- polling, memory, counters ----------------------------------------- */
 
 unsigned
-framed_poll(const struct framed *f, struct pollfd *fd, unsigned most,
+framed_poll(struct send_state *state, struct pollfd *fd, unsigned most,
 	    int64_t *until)
 {
+	const struct framed_sender *f = sender_of(state);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->channels && n < most; i++) {
@@ -389,8 +402,9 @@ framed_poll(const struct framed *f, struct pollfd *fd, unsigned most,
 }
 
 uint64_t
-framed_release(const struct framed *f)
+framed_release(struct send_state *state)
 {
+	const struct framed_sender *f = sender_of(state);
 	uint64_t gone = f->taken;
 
 	for (unsigned i = 0; i < f->channels; i++) {
@@ -406,15 +420,18 @@ framed_release(const struct framed *f)
 }
 
 void
-framed_detach(struct framed *f)
+framed_detach(struct send_state *state)
 {
+	struct framed_sender *f = sender_of(state);
+
 	for (unsigned i = 0; i < f->channels; i++)
 		channel_detach(&f->channel[i]);
 }
 
 void
-framed_facts(const struct framed *f, struct send_facts *facts)
+framed_facts(struct send_state *state, struct send_facts *facts)
 {
+	const struct framed_sender *f = sender_of(state);
 	uint64_t waits = 0;
 
 	*facts = (struct send_facts){ .lost = f->lost,
@@ -436,6 +453,16 @@ framed_facts(const struct framed *f, struct send_facts *facts)
 	facts->bytes = facts->packets * f->args.packet_bytes;
 	if (facts->connections < f->channels)
 		memcpy(facts->why, f->why, sizeof facts->why);
-	snprintf(facts->peer, sizeof facts->peer, "%s",
-		 f->channel[0].line.peer);
+	if (f->channels) /* none: fewer() had no memory for them */
+		snprintf(facts->peer, sizeof facts->peer, "%s",
+			 f->channel[0].line.peer);
+}
+
+void
+framed_back(struct send_state *state, uint32_t *run, uint64_t *first)
+{
+	const struct framed_sender *f = sender_of(state);
+
+	*run = f->next.run;
+	*first = f->next.first;
 }

@@ -26,7 +26,7 @@ struct framed_options {
 	void *beside_args;
 };
 
-struct framed {
+struct framed_sender {
 	struct channel_args args;
 	struct channel *channel;
 	unsigned channels, turn;
@@ -50,19 +50,26 @@ struct framed {
 	char unfit[SEND_SENTENCE];
 };
 
-/* Makes the channels.  Returns 0, or -errno with args->why.  `to` is copied. */
-int framed_open(struct framed *f, const struct send_args *args,
+/*
+ * Makes the channels.  Returns 0, or -errno with args->why.  `to` is copied.
+ */
+int framed_open(struct framed_sender *f, const struct send_args *args,
 		const struct framed_options *o, const struct line_args *to);
-void framed_close(struct framed *f);
+/* Frees what framed_open() made, and not the state. */
+void framed_close(struct send_state *state);
 
-/* The callbacks of send_ops with these names. */
-int framed_send(struct framed *f, const struct send_run *run, unsigned n,
-		uint64_t *taken);
-unsigned framed_poll(const struct framed *f, struct pollfd *fd, unsigned most,
+/*
+ * The callbacks of send_ops with these names, for a state that begins with a
+ * struct framed_sender.
+ */
+int framed_send(struct send_state *state, const struct send_run *run,
+		unsigned n, uint64_t *taken);
+unsigned framed_poll(struct send_state *state, struct pollfd *fd, unsigned most,
 		     int64_t *until);
-uint64_t framed_release(const struct framed *f);
-void framed_detach(struct framed *f);
-int framed_finish(struct framed *f);
-void framed_facts(const struct framed *f, struct send_facts *facts);
+uint64_t framed_release(struct send_state *state);
+void framed_detach(struct send_state *state);
+int framed_finish(struct send_state *state);
+void framed_facts(struct send_state *state, struct send_facts *facts);
+void framed_back(struct send_state *state, uint32_t *run, uint64_t *first);
 
 #endif

@@ -37,6 +37,19 @@ line_now(void)
 	return t.tv_sec * NS_SECOND + t.tv_nsec;
 }
 
+int
+line_find(struct line_args *to, const struct send_args *a)
+{
+	struct url url;
+	int err = url_read(&url, a->to, a->why, a->why_bytes);
+
+	if (!err)
+		err = resolve(&to->to, &url, a->why, a->why_bytes);
+	if (!err)
+		memcpy(to->device, url.device, sizeof to->device);
+	return err;
+}
+
 void
 line_make(struct line *l, const struct line_args *args)
 {

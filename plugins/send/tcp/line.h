@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "contract/send.h"
 #include "net/url.h"
 
 struct pollfd;
@@ -53,6 +54,12 @@ struct line {
 };
 
 int64_t line_now(void); /* Returns the steady time (CLOCK_MONOTONIC) in ns. */
+
+/*
+ * Reads the URL of a->to, looks its host up (which may wait for a name server)
+ * and notes both in `to`.  0, or -errno with a sentence in a->why.
+ */
+int line_find(struct line_args *to, const struct send_args *a);
 
 /* Prepares an unconnected line; `args` must outlive it. */
 void line_make(struct line *l, const struct line_args *args);
