@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "cli/show/table.h"
@@ -77,16 +76,27 @@ table_cell(struct table *t, const char *format, ...)
 	va_end(args);
 }
 
+/* Returns how many characters a text of UTF-8 has: its bytes that begin one. */
+static int
+characters(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
 static int
 width_of(const struct table *t, unsigned column)
 {
 	const char *title = t->column[column].title;
-	size_t width = title ? strlen(title) : 0;
+	int width = title ? characters(title) : 0;
 
 	for (size_t i = column; i < t->n; i += t->columns)
-		if (strlen(t->cell[i]) > width)
-			width = strlen(t->cell[i]);
-	return (int)width;
+		if (characters(t->cell[i]) > width)
+			width = characters(t->cell[i]);
+	return width;
 }
 
 /*
@@ -99,7 +109,7 @@ put_row(const struct table *t, const int *width, const char *const *text,
 	int gap = 0;
 
 	for (unsigned i = 0; i < t->columns; i++) {
-		int length = (int)strlen(text[i]);
+		int length = characters(text[i]);
 		int spare = width[i] - length;
 
 		if (t->column[i].right)

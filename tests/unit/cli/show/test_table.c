@@ -53,6 +53,24 @@ START_TEST(lines_up)
 }
 END_TEST
 
+/* A column is as wide as it looks, not as many bytes as it has. */
+START_TEST(other_letters)
+{
+	struct table *t = table_open(columns, 3);
+
+	table_cell(t, "%s", "Wettzell");
+	table_cell(t, "%d", 1);
+	table_cell(t, "%s", "x");
+	table_cell(t, "%s", "Torún");
+	table_cell(t, "%d", 12345);
+	table_cell(t, "%s", "y");
+	check(t, 0,
+	      "name       size  note\n"
+	      "Wettzell      1  x\n"
+	      "Torún     12345  y\n");
+}
+END_TEST
+
 START_TEST(no_blanks_at_the_end)
 {
 	struct table *t = table_open(columns, 3);
@@ -131,5 +149,5 @@ START_TEST(no_memory_is_borne)
 }
 END_TEST
 
-SUITE("table", lines_up, no_blanks_at_the_end, no_titles, only_titles,
-      half_a_row_is_left_out, many_rows, no_memory_is_borne)
+SUITE("table", lines_up, other_letters, no_blanks_at_the_end, no_titles,
+      only_titles, half_a_row_is_left_out, many_rows, no_memory_is_borne)
