@@ -83,9 +83,11 @@ static const struct geometry geometry = { .payload = PAYLOAD,
 					  .quantum = 1,
 					  .slots = SLOTS,
 					  .block_bytes = SLOTS * PAYLOAD };
-static const struct block_pool_args blocks = {
-	.blocks = 100, .slots = SLOTS, .slot_bytes = PAYLOAD, .subs = SOURCES
-};
+static const struct block_pool_args blocks = { .blocks = 100,
+					       .slots = SLOTS,
+					       .slot_bytes = PAYLOAD,
+					       .subs = SOURCES,
+					       .side = 64 + 8 * SLOTS };
 
 static inline int64_t
 clock_test(void *arg)

@@ -298,6 +298,7 @@ bench_open(struct bench *b, const struct bench_args *a)
 	blocks = (struct block_pool_args){ .blocks = a->blocks,
 					   .slots = a->slots,
 					   .slot_bytes = a->payload,
+					   .side = 64 + 8 * a->slots,
 					   .quantum =
 					       a->quantum ? a->quantum : 1000 };
 	ck_assert_int_eq(block_pool_borrow(b->arena, &b->pool, &blocks, &fault),

@@ -13,6 +13,7 @@
 
 #include "base/module.h"
 #include "flow/heaps/heaps.h"
+#include "flow/slots/slots.h"
 
 #define AT(member) offsetof(struct stream_options, member)
 
@@ -286,6 +287,7 @@ stream_pool_args(const struct stream *s)
 		.slots = s->geometry.slots,
 		.slot_bytes = s->geometry.payload,
 		.extra = heaps_extra(&s->shape, &s->geometry),
+		.side = slots_side(&s->shape, s->geometry.slots),
 		.subs = s->plan.subs * s->keys,
 		.quantum = s->o.checksum ? BLOCK_QUANTUM : 0
 	};

@@ -48,6 +48,7 @@ struct block_pool {
 
 	struct lent_blocks *lent; /* counted reference */
 	uint64_t *bits;
+	uint8_t *side;
 	struct block_sum *sum;
 	uint32_t quanta; /* checksums per block */
 	struct block block[];
@@ -89,6 +90,7 @@ pool_free(struct block_pool *p)
 	lent_blocks_drop(p->lent);
 	free(p->held);
 	free(p->bits);
+	free(p->side);
 	free(p->sum);
 	free(p);
 }
@@ -126,11 +128,14 @@ pool_new(struct block_pool **pool, struct arena *arena,
 	p->held = calloc(p->a.subs, sizeof *p->held);
 	p->quanta = quanta(args);
 	p->sum = calloc((size_t)args->blocks * p->quanta + 1, sizeof *p->sum);
-	if (!p->bits || !p->held || !p->sum ||
+	p->side = malloc((size_t)args->blocks * args->side + 1);
+	if (!p->bits || !p->held || !p->sum || !p->side ||
 	    lent_blocks_make(&p->lent, args->blocks) < 0) {
 		pool_free(p);
 		return -ENOMEM;
 	}
+	/* Touches it: no page of it is missing when packets come. */
+	memset(p->side, 0xff, (size_t)args->blocks * args->side + 1);
 	*pool = p;
 	return 0;
 }
@@ -420,6 +425,16 @@ block_pool_return(struct block_pool *p)
 	pthread_mutex_unlock(&p->lock);
 	if (all)
 		pool_take_back(p);
+}
+
+void *
+block_pool_side(const struct block *b)
+{
+	const struct block_pool *p = b->pool;
+
+	if (!p->a.side)
+		return NULL;
+	return p->side + (size_t)(b - p->block) * p->a.side;
 }
 
 void

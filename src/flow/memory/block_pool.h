@@ -31,6 +31,8 @@ struct block_pool_args {
 	uint32_t quantum; /* bytes per checksum; 0: no checksums */
 	const char *who;  /* name of the borrower, for error texts; copied; or
 			     NULL */
+	uint32_t side;	  /* bytes per block for whoever has the block, see
+			     block_pool_side; not part of the arena */
 };
 
 /* Bytes of arena that such a pool takes. */
@@ -84,6 +86,10 @@ unsigned block_pool_room(struct block_pool *pool, unsigned sub);
  * optional uses, such as lending to taps. */
 bool block_pool_tight(const struct block_pool *pool);
 bool block_pool_plenty(const struct block_pool *pool);
+
+/* Working memory of a block beside its data, block_pool_args::side bytes, for
+ * whoever has the block.  NULL: there is none. */
+void *block_pool_side(const struct block *b);
 
 /* Returns an OPEN block that was never used to its pool. */
 void block_pool_put(struct block *b);

@@ -26,6 +26,10 @@
  */
 int slots_make(struct placement **place, const struct placement_args *args);
 
+/* Bytes that a block of `slots` slots needs beside its data
+ * (block_pool_args::side) to hold packets until the stream is learned. */
+uint32_t slots_side(const struct format_shape *shape, uint32_t slots);
+
 /* Makes scratch memory for such places.  Returns 0 or -ENOMEM. */
 static inline int
 slots_scratch_make(struct scratch **scratch, const struct placement_args *args)

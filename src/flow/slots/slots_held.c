@@ -27,7 +27,6 @@
  */
 #include "flow/slots/slots_priv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -37,6 +36,14 @@ enum {
 	CATCH_UP = 4,
 	FIRST = 64, /* packets that are read to find where the run begins */
 };
+
+uint32_t
+slots_side(const struct format_shape *shape, uint32_t slots)
+{
+	if (!learn_needed(shape))
+		return 0;
+	return (uint32_t)(sizeof(struct held) + slots * sizeof(int64_t));
+}
 
 static bool
 has_learned(const struct slots *p)
@@ -52,18 +59,18 @@ static struct held *
 held_add(struct slots *p)
 {
 	struct block_pool *pool = p->a.pool;
-	struct held *h = NULL;
 	struct block *b = NULL;
+	struct held *h;
 
 	if (!p->held ||
 	    (block_pool_plenty(pool) &&
 	     4 * block_pool_free_blocks(pool) > block_pool_blocks(pool)))
 		b = block_pool_take(pool, p->a.sub);
-	if (b)
-		h = malloc(sizeof *h + p->slots * sizeof h->arrived[0]);
+	if (!b)
+		return NULL;
+	h = block_pool_side(b);
 	if (!h) {
-		if (b)
-			block_pool_put(b);
+		block_pool_put(b);
 		return NULL;
 	}
 	*h = (struct held){ .b = b, .since = p->now };
@@ -82,7 +89,6 @@ held_remove(struct slots *p)
 	struct block *b = h->b;
 
 	p->held = h->next;
-	free(h);
 	return b;
 }
 

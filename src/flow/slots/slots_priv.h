@@ -19,7 +19,8 @@
 #define SLOTS_HELD_LONGEST INT64_C(4000000000)
 #define SLOTS_WAITS	   INT64_C(4000000000)
 
-/* A block of packets in the order of arrival. */
+/* A block of packets in the order of arrival.  Lies beside the block
+ * (block_pool_side), since the data path allocates nothing. */
 struct held {
 	struct held *next;
 	struct block *b;   /* OPEN; a bit for each slot with a packet */

@@ -31,7 +31,7 @@ borrow(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
 	ck_assert_int_eq(
 	    block_pool_borrow(arena, &s,
 			      &(struct block_pool_args){
-				  blocks, slots, slot_bytes, 1, 0, 0, NULL },
+				  blocks, slots, slot_bytes, 1, 0, 0, NULL, 0 },
 			      &fault),
 	    0);
 	return s;
@@ -49,11 +49,11 @@ START_TEST(says_what_it_has)
 	ck_assert_ptr_nonnull(f.pages);
 	s = borrow(3, 100, 1000);
 	ck_assert_uint_eq(block_pool_need(&(struct block_pool_args){
-			      3, 100, 1000, 1, 0, 0, NULL }),
+			      3, 100, 1000, 1, 0, 0, NULL, 0 }),
 			  3 * 102400);
 	/* Notes are in pages of their own. */
 	ck_assert_uint_eq(block_pool_need(&(struct block_pool_args){
-			      3, 100, 1000, 1, 1, 0, NULL }),
+			      3, 100, 1000, 1, 1, 0, NULL, 0 }),
 			  3 * 106496);
 	ck_assert_uint_eq(arena_facts(arena).borrowed, 3 * 102400);
 	block_pool_return(s);
@@ -177,7 +177,7 @@ START_TEST(the_limit_is_hard)
 	s = borrow(2, 256, 4096);
 	ck_assert_int_eq(block_pool_borrow(arena, &other,
 					   &(struct block_pool_args){
-					       2, 256, 4096, 1, 0, 0, "r2" },
+					       2, 256, 4096, 1, 0, 0, "r2", 0 },
 					   &fault),
 			 -ENOMEM);
 	ck_assert_uint_eq(arena_facts(arena).borrowed, 2 * MIB);
@@ -197,19 +197,20 @@ START_TEST(says_who_has_it)
 	open_pool(16 * MIB);
 	ck_assert_int_eq(block_pool_borrow(arena, &a,
 					   &(struct block_pool_args){
-					       4, 256, 4096, 1, 0, 0, "r1" },
+					       4, 256, 4096, 1, 0, 0, "r1", 0 },
 					   &fault),
 			 0);
 	ck_assert_int_eq(block_pool_borrow(arena, &b,
 					   &(struct block_pool_args){
-					       2, 256, 4096, 1, 0, 0, "r2" },
+					       2, 256, 4096, 1, 0, 0, "r2", 0 },
 					   &fault),
 			 0);
-	ck_assert_int_eq(block_pool_borrow(arena, &c,
-					   &(struct block_pool_args){
-					       11, 256, 4096, 1, 0, 0, "r3" },
-					   &fault),
-			 -ENOMEM);
+	ck_assert_int_eq(
+	    block_pool_borrow(
+		arena, &c,
+		&(struct block_pool_args){ 11, 256, 4096, 1, 0, 0, "r3", 0 },
+		&fault),
+	    -ENOMEM);
 	fault_line(&fault, line, sizeof line);
 	ck_assert_msg(strstr(line, "11 blocks of r3"), "%s", line);
 	ck_assert_msg(strstr(line, "r1 has 4.0 MiB"), "%s", line);
@@ -232,7 +233,7 @@ START_TEST(too_much_is_explained)
 	s = borrow(1, 256, 4096);
 	ck_assert_int_eq(block_pool_borrow(arena, &other,
 					   &(struct block_pool_args){
-					       5, 256, 4096, 1, 0, 0, NULL },
+					       5, 256, 4096, 1, 0, 0, NULL, 0 },
 					   &fault),
 			 -ENOMEM);
 	fault_line(&fault, line, sizeof line);
@@ -254,7 +255,9 @@ END_TEST
 /* Others have its memory yet: nothing can be taken until it is filled. */
 START_TEST(memory_may_come_later)
 {
-	const struct block_pool_args args = { 4, 256, 4096, 2, 0, 0, "late" };
+	const struct block_pool_args args = {
+		4, 256, 4096, 2, 0, 0, "late", 0
+	};
 	struct block_pool *s, *late;
 	struct block *b;
 
@@ -285,7 +288,7 @@ START_TEST(memory_may_come_later)
 	ck_assert_int_eq(
 	    block_pool_borrow_later(
 		arena, &late,
-		&(struct block_pool_args){ 5, 256, 4096, 1, 0, 0, "never" },
+		&(struct block_pool_args){ 5, 256, 4096, 1, 0, 0, "never", 0 },
 		&fault),
 	    -ENOMEM);
 	ck_assert_str_eq(fault.code, "no-memory");

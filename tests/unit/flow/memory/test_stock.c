@@ -20,7 +20,7 @@ static struct block_pool *pool;
 static void
 pool_open(unsigned blocks, unsigned subs)
 {
-	struct block_pool_args args = { blocks, 4, 64, subs, 0, 0, NULL };
+	struct block_pool_args args = { blocks, 4, 64, subs, 0, 0, NULL, 0 };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
