@@ -128,7 +128,7 @@ START_TEST(those_without_memory_are_missing)
 }
 END_TEST
 
-SUITE("steps", those_without_memory_are_missing, those_left_out_are_missing,
-      those_that_are_late_are_not, a_step_that_was_wrong,
-      counts_that_mean_nothing, a_leap_is_no_loss,
+SUITE("heap_counter", those_without_memory_are_missing,
+      those_left_out_are_missing, those_that_are_late_are_not,
+      a_step_that_was_wrong, counts_that_mean_nothing, a_leap_is_no_loss,
       each_sender_counts_for_itself)

@@ -136,6 +136,6 @@ START_TEST(far_back_is_another_beginning)
 }
 END_TEST
 
-SUITE("aim", one_source_brings_all, sources_in_turn, bursts,
+SUITE("prediction", one_source_brings_all, sources_in_turn, bursts,
       a_loss_shifts_nothing, losses_are_no_pattern, swaps_are_no_pattern,
       patterns_come_and_go, far_back_is_another_beginning)

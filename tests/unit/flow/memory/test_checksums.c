@@ -154,7 +154,7 @@ START_TEST(without_checksums_nothing_is_done)
 }
 END_TEST
 
-SUITE("quanta", what_comes_in_order_is_summed_at_once,
+SUITE("checksums", what_comes_in_order_is_summed_at_once,
       a_late_packet_is_waited_for, a_lost_one_costs_its_quantum_alone,
       a_block_may_end_before_what_was_summed,
       a_block_begins_without_sums_of_the_last_time,

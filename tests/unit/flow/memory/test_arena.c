@@ -458,7 +458,7 @@ START_TEST(holders_on_many_threads)
 }
 END_TEST
 
-SUITE("pool", says_what_it_has, is_shared_when_asked,
+SUITE("arena", says_what_it_has, is_shared_when_asked,
       blocks_are_pages_of_their_own, the_first_that_fits, the_limit_is_hard,
       says_who_has_it, too_much_is_explained, memory_may_come_later,
       home_when_the_last_lets_go, a_stock_goes_with_its_last_block,

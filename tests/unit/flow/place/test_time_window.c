@@ -318,7 +318,7 @@ START_TEST(those_of_one_side_are_picked)
 }
 END_TEST
 
-SUITE("gate", an_edge_is_of_one_side, a_gate_without_edges_takes_all,
+SUITE("time_window", an_edge_is_of_one_side, a_gate_without_edges_takes_all,
       a_boundary_is_to_the_nanosecond, each_packet_is_of_exactly_one,
       without_a_stamp_the_pass_counts, far_from_the_edges_two_looks_do,
       each_goes_by_its_own_time, parts_go_with_their_frame,

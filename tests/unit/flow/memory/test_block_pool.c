@@ -199,5 +199,5 @@ START_TEST(nor_on_many_threads)
 }
 END_TEST
 
-SUITE("stock", one_alone_has_all, a_greedy_one_leaves_the_others_theirs,
+SUITE("block_pool", one_alone_has_all, a_greedy_one_leaves_the_others_theirs,
       too_few_are_shared_too, a_right_is_never_refused, nor_on_many_threads)
