@@ -236,7 +236,7 @@ tell(void *arg, struct recording *rec)
 {
 	struct telling_job *job = arg;
 	json_t *info = recording_info(rec);
-	int err = info ? loss_tell(rec, info) : -ENOMEM;
+	int err = info ? loss_add_json(rec, info) : -ENOMEM;
 
 	if (err)
 		json_decref(info);

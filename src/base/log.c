@@ -193,7 +193,7 @@ enum {
 	FLUSH_S = 2,
 };
 
-struct entry {
+struct log_entry {
 	struct line text;
 	unsigned missing; /* lines dropped right behind this one */
 };
@@ -202,7 +202,7 @@ static struct {
 	pthread_mutex_t lock; /* protects all fields below */
 	pthread_cond_t come;  /* signalled when a line is queued */
 	pthread_cond_t done;  /* broadcast when the queue is empty */
-	struct entry *entry;
+	struct log_entry *entry;
 	unsigned head, n;
 } queue = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -217,7 +217,8 @@ enqueue(const struct line *t)
 	if (queue.n == LINES) {
 		queue.entry[(queue.head + LINES - 1) % LINES].missing++;
 	} else {
-		struct entry *e = &queue.entry[(queue.head + queue.n) % LINES];
+		struct log_entry *e =
+		    &queue.entry[(queue.head + queue.n) % LINES];
 
 		e->text.level = t->level;
 		e->text.to_system = t->to_system;
@@ -242,10 +243,10 @@ static int __attribute__((format(printf, 1, 2))) warn(const char *format, ...)
 }
 
 /* Waits for an entry at the head of the queue and returns it. */
-static const struct entry *
+static const struct log_entry *
 wait_for_one(void)
 {
-	const struct entry *e;
+	const struct log_entry *e;
 
 	pthread_mutex_lock(&queue.lock);
 	while (!queue.n)
@@ -287,7 +288,7 @@ run(void *arg)
 	(void)arg;
 	pthread_setname_np(pthread_self(), "spate-log");
 	for (;;) {
-		const struct entry *e = wait_for_one();
+		const struct log_entry *e = wait_for_one();
 
 		if (write_line(&e->text))
 			missing++;

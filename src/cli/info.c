@@ -31,7 +31,7 @@ add_stored(json_t *infos, const struct disks *disks, const char *name,
 	if (err)
 		return err;
 	info = recording_info(rec);
-	if (!info || loss_tell(rec, info) || json_array_append(infos, info))
+	if (!info || loss_add_json(rec, info) || json_array_append(infos, info))
 		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
 	json_decref(info);
 	recording_close(rec);
@@ -79,7 +79,7 @@ add_losses(const struct cli *cli, const json_t *infos)
 				   &fault))
 			continue;
 		take_newer(info, rec);
-		loss_tell(rec, info);
+		loss_add_json(rec, info);
 		recording_close(rec);
 	}
 	disks_clear(&disks);

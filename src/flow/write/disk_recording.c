@@ -191,7 +191,7 @@ heaps_add(struct disk_recording *rec, const struct block *b)
 		holes = meta_heap_holes(b);
 	if (holes)
 		note(rec, holes);
-	notes_tell(b, rec->output->format, heap_tell, &t);
+	notes_events(b, rec->output->format, heap_tell, &t);
 }
 
 /* Writes the run's line if this disk does not have it yet, and again once the

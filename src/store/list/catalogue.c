@@ -617,7 +617,7 @@ read_stale(struct catalogue *c, const struct disks *disks, bool urgent_alone)
 		enum entry_live live = c->no_live ? ENTRY_SKIP : ENTRY_COUNT;
 
 		if (r.live)
-			live = ENTRY_TOLD;
+			live = ENTRY_BY_SESSION;
 		err = entry_read(&e, disks, r.name, live, &work);
 		put_read(c, &r, &e, err);
 		pthread_mutex_lock(&c->lock);

@@ -85,8 +85,8 @@ entry_has(const struct entry *e, unsigned disk)
 
 /* Treatment of a live recording by entry_read(). */
 enum entry_live {
-	ENTRY_COUNT, /* count what is there */
-	ENTRY_TOLD,  /* mark it live, count nothing: its session does */
+	ENTRY_COUNT,	  /* count what is there */
+	ENTRY_BY_SESSION, /* mark it live, count nothing: its session does */
 	/* count nothing if a writer holds its lock; for callers that open live
 	 * recordings themselves */
 	ENTRY_SKIP,

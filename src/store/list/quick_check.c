@@ -636,7 +636,7 @@ check_threads(struct check_state *l)
 /* ---- verdicts on packets ----------------------------------------------- */
 
 static void
-hold_packets(struct check_state *l, unsigned i)
+check_packets(struct check_state *l, unsigned i)
 {
 	const struct quick_check_second *s = &l->out->second[i];
 	const char *what = l->rec->facts.format, *name = second_name(i);
@@ -772,7 +772,7 @@ rate_between(const struct check_state *l, const struct timed_packet *a,
 }
 
 static void
-hold_even(struct check_state *l, double rate, double fps)
+check_even(struct check_state *l, double rate, double fps)
 {
 	const struct timed_packet *m = l->mark;
 	char text[UNITS_TEXT];
@@ -794,7 +794,7 @@ hold_even(struct check_state *l, double rate, double fps)
 /* Compares the rate with the configured one, which may count whole frames or
  * only the data in them. */
 static void
-hold_rate(struct check_state *l)
+check_rate(struct check_state *l)
 {
 	const struct format_shape *s = &l->rec->shape;
 	double frame = (double)s->payload * s->parts;
@@ -833,7 +833,7 @@ check_times(struct check_state *l)
 	double rate, fps = 0;
 
 	for (unsigned i = 0; i < QUICK_CHECK_SECONDS; i++)
-		hold_packets(l, i);
+		check_packets(l, i);
 	offset_last(l);
 	offset_first(l);
 	if (!threads)
@@ -841,19 +841,19 @@ check_times(struct check_state *l)
 	rate = rate_between(l, &l->mark[0], &l->mark[2], threads ? threads : 1,
 			    &fps);
 	if (rate > 0)
-		hold_even(l, rate, fps);
+		check_even(l, rate, fps);
 	else
 		rate = l->out->data_time ? 0 : rate_arrived(l);
 	l->out->rate = rate * 8 * l->rec->shape.payload;
 	if (l->rec->facts.subs == 1)
 		l->out->rate_wanted = (double)l->rec->shape.rate;
-	hold_rate(l);
+	check_rate(l);
 }
 
 /* ---- lengths ----------------------------------------------------------- */
 
 static void
-hold_length(struct check_state *l, const struct recording_block *b)
+check_length(struct check_state *l, const struct recording_block *b)
 {
 	const char *path = l->rec->disks->disk[b->disk].path;
 	uint64_t number = b->record.number;
@@ -875,7 +875,7 @@ hold_length(struct check_state *l, const struct recording_block *b)
 }
 
 static void
-hold_disks(struct check_state *l)
+check_disks(struct check_state *l)
 {
 	const struct recording *rec = l->rec;
 	bool *seen = calloc(rec->disks->n + 1, sizeof *seen);
@@ -888,7 +888,7 @@ hold_disks(struct check_state *l)
 			continue;
 		seen[b->disk] = true;
 		left--;
-		hold_length(l, b);
+		check_length(l, b);
 	}
 	free(seen);
 }
@@ -1025,7 +1025,7 @@ quick_check(struct recording *rec, const struct quick_check_hooks *hooks,
 	look_state(&l);
 	look_subs(&l);
 	if (look_seconds(&l)) {
-		hold_disks(&l);
+		check_disks(&l);
 		check_threads(&l);
 		check_times(&l);
 	} else if (rec->facts.state == RECORDING_LIVE) {

@@ -422,7 +422,7 @@ notes_span(const struct block *b)
 /* ---- control heaps and descriptors ------------------------------------- */
 
 /* The callback, and the event that is being filled in for one heap. */
-struct teller {
+struct event_walk {
 	const struct format_ops *format;
 	void (*event)(void *arg, const struct notes_event *e);
 	void *arg;
@@ -457,8 +457,8 @@ described(const struct format_ops *f, const uint8_t *data, uint32_t *bytes,
 /* Calls back for a descriptor at the beginning of the `bytes` at `data`, unless
  * it is none or longer than `most`.  Returns its length, or 0. */
 static uint32_t
-descriptor_tell(struct teller *t, const uint8_t *data, uint32_t bytes,
-		uint32_t most)
+descriptor_event(struct event_walk *t, const uint8_t *data, uint32_t bytes,
+		 uint32_t most)
 {
 	if (!described(t->format, data, &bytes, &t->e.id) || bytes > most)
 		return 0;
@@ -470,7 +470,7 @@ descriptor_tell(struct teller *t, const uint8_t *data, uint32_t bytes,
 }
 
 static void
-control_tell(struct teller *t, uint16_t control)
+control_event(struct event_walk *t, uint16_t control)
 {
 	t->e.control = control;
 	t->event(t->arg, &t->e);
@@ -484,8 +484,8 @@ control_tell(struct teller *t, uint16_t control)
  * length of the heap.
  */
 static void
-items_tell(struct teller *t, const struct format_piece *p, const uint64_t *item,
-	   uint32_t n, const uint8_t *data)
+items_event(struct event_walk *t, const struct format_piece *p,
+	    const uint64_t *item, uint32_t n, const uint8_t *data)
 {
 	struct format_item one;
 	uint32_t left = p->bytes;
@@ -495,13 +495,13 @@ items_tell(struct teller *t, const struct format_piece *p, const uint64_t *item,
 		if (one.id != ITEM_DESCRIPTOR || one.immediate ||
 		    one.value >= p->bytes)
 			continue;
-		left -= descriptor_tell(t, data + one.value,
-					p->bytes - (uint32_t)one.value, left);
+		left -= descriptor_event(t, data + one.value,
+					 p->bytes - (uint32_t)one.value, left);
 	}
 }
 
 static void
-note_tell(struct teller *t, const struct block *b, const struct note *note)
+note_event(struct event_walk *t, const struct block *b, const struct note *note)
 {
 	uint64_t item[NOTES_ITEMS];
 	struct format_piece p;
@@ -511,18 +511,18 @@ note_tell(struct teller *t, const struct block *b, const struct note *note)
 	piece_of(note, 0, &p);
 	t->e = (struct notes_event){ .heap = note->heap };
 	if (note->control != PIECE_DATA)
-		control_tell(t, note->control);
+		control_event(t, note->control);
 	if (!note->items || p.offset)
 		return;
 	head = b->data + note->sealed - t->format->wrap_bytes(&p, note->items);
 	if (t->format->piece(head, UINT32_MAX, 0, &p))
 		return;
 	n = t->format->items(head, &p, item, NOTES_ITEMS);
-	items_tell(t, &p, item, n, b->data + note->sealed);
+	items_event(t, &p, item, n, b->data + note->sealed);
 }
 
 static void
-aux_tell(struct teller *t, const struct block *b)
+aux_event(struct event_walk *t, const struct block *b)
 {
 	const struct notes_head *h = notes_head(b);
 	struct aux_item aux;
@@ -533,26 +533,26 @@ aux_tell(struct teller *t, const struct block *b)
 		memcpy(&aux, b->data + at, sizeof aux);
 		t->e = (struct notes_event){ .heap = aux.heap };
 		if (aux.bytes)
-			descriptor_tell(t, data, aux.bytes, aux.bytes);
+			descriptor_event(t, data, aux.bytes, aux.bytes);
 		else
-			control_tell(t, aux.control);
+			control_event(t, aux.control);
 		at += sizeof aux + aux.bytes;
 	}
 }
 
 void
-notes_tell(const struct block *b, const struct format_ops *format,
-	   void (*event)(void *arg, const struct notes_event *e), void *arg)
+notes_events(const struct block *b, const struct format_ops *format,
+	     void (*event)(void *arg, const struct notes_event *e), void *arg)
 {
-	struct teller t = { .format = format, .event = event, .arg = arg };
+	struct event_walk t = { .format = format, .event = event, .arg = arg };
 	const struct note *note = NULL;
 
 	if (!is_row(b))
-		aux_tell(&t, b);
+		aux_event(&t, b);
 	else
 		note = notes_at(b, notes_head(b)->first);
 	for (; note; note = notes_at(b, note->next)) {
 		if (note->pieces && (note->items || note->control))
-			note_tell(&t, b, note);
+			note_event(&t, b, note);
 	}
 }

@@ -26,7 +26,7 @@
  * block::notes is the number of bytes from the lowest note to the end.  A
  * writer seals such a block with notes_seal() where it would fill another one.
  * Notes stay unchanged while the block is held, so notes_holes() and
- * notes_tell() can be called after the data was written.
+ * notes_events() can be called after the data was written.
  */
 struct range {
 	uint32_t from, to; /* bytes of a heap, `to` excluded */
@@ -169,8 +169,8 @@ struct notes_event {
 
 /* Calls back for the control heaps of a sealed block and the descriptors that
  * came whole; also for repeated ones. */
-void notes_tell(const struct block *b, const struct format_ops *format,
-		void (*event)(void *arg, const struct notes_event *e),
-		void *arg);
+void notes_events(const struct block *b, const struct format_ops *format,
+		  void (*event)(void *arg, const struct notes_event *e),
+		  void *arg);
 
 #endif

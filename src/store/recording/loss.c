@@ -26,13 +26,13 @@ number_of(const json_t *object, const char *key)
 }
 
 uint64_t
-loss_told(const json_t *said, uint64_t packets, uint64_t counted)
+loss_count(const json_t *end, uint64_t packets, uint64_t counted)
 {
-	uint64_t lost = number_of(said, "packets_lost");
-	uint64_t then = number_of(said, "packets");
+	uint64_t lost = number_of(end, "packets_lost");
+	uint64_t then = number_of(end, "packets");
 	uint64_t found = packets > then ? packets - then : 0;
 
-	if (!json_is_integer(json_object_get(said, "packets")))
+	if (!json_is_integer(json_object_get(end, "packets")))
 		return counted;
 	lost = lost > found ? lost - found : 0;
 	return lost > counted ? lost : counted;
@@ -93,7 +93,7 @@ struct find {
 	unsigned left; /* blocks whose holes may still be read */
 	struct growing_stretch growing;
 	/* packets of this substream in stretches so far */
-	uint64_t told, absent;
+	uint64_t found, absent;
 	/* First and last block with data of the current run. */
 	const struct recording_block *first, *last;
 	/* The block whose holes are being read. */
@@ -181,7 +181,7 @@ stretch_add(struct find *f, uint64_t from, uint64_t to,
 		f->absent += s->lost;
 	} else {
 		SPREAD(f->map, lost, s->lost, s->from_ns, s->to_ns);
-		f->told += s->lost;
+		f->found += s->lost;
 	}
 	if (g->s.lost && g->end == from && g->s.absent == s->absent) {
 		g->s.lost += s->lost;
@@ -316,17 +316,17 @@ find_rest(struct find *f, unsigned sub)
 {
 	const struct recording_facts *facts = &f->rec->facts;
 	const struct recording_sub *s = &facts->sub[sub];
-	uint64_t then = number_of(recording_said(f->rec, sub), "packets");
+	uint64_t then = number_of(recording_sub_end(f->rec, sub), "packets");
 	uint64_t away = then > s->packets ? then - s->packets : 0;
-	uint64_t told = f->told;
+	uint64_t found = f->found;
 	struct loss_stretch rest = { .from_ns = s->last_ns,
 				     .to_ns = s->last_ns,
 				     .sub = (uint16_t)sub };
 
-	told += f->absent > away ? f->absent - away : 0;
-	if (s->missing <= told)
+	found += f->absent > away ? f->absent - away : 0;
+	if (s->missing <= found)
 		return;
-	rest.lost = s->missing - told;
+	rest.lost = s->missing - found;
 	if (facts->end_ns > rest.to_ns)
 		rest.to_ns = facts->end_ns;
 	stretch_add(f, UINT64_MAX, UINT64_MAX, &rest);
@@ -339,7 +339,7 @@ find_sub(struct find *f, unsigned sub)
 	const struct recording *rec = f->rec;
 	size_t end = rec->from[sub + 1], to;
 
-	f->told = f->absent = 0;
+	f->found = f->absent = 0;
 	for (size_t from = rec->from[sub]; from < end; from = to) {
 		uint32_t run = recording_at(rec, from)->record.run;
 
@@ -463,7 +463,7 @@ worst_json(const struct loss_map *map)
 }
 
 int
-loss_tell(struct recording *rec, json_t *info)
+loss_add_json(struct recording *rec, json_t *info)
 {
 	struct loss_map *map = malloc(sizeof *map);
 	int err = map ? loss_find(rec, map) : -ENOMEM;

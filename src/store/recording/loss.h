@@ -27,7 +27,7 @@
  * others, or was dropped behind the last one.
  *
  * The daemon counts in this way while it records, and writes the result into
- * the last line of the metadata.  Readers use that line (loss_told()): it knows
+ * the last line of the metadata.  Readers use that line (loss_count()): it knows
  * what no index shows, blocks that no disk took and packets behind the last
  * block.  Without it the indexes are counted (recording_place.c), from the
  * first to the last packet of each run.
@@ -43,12 +43,12 @@ loss_between(uint64_t first, uint64_t last, uint64_t packets)
 }
 
 /*
- * Lost packets of a recording or a substream.  `said` is the end line or an
+ * Lost packets of a recording or a substream.  `end` is the end line or an
  * entry of its `subs`: its number counts, less the packets that were found
  * since and were not counted then; but never less than `counted`, as counted in
- * the indexes.  If `said` is NULL or has no numbers: `counted`.
+ * the indexes.  If `end` is NULL or has no numbers: `counted`.
  */
-uint64_t loss_told(const json_t *said, uint64_t packets, uint64_t counted);
+uint64_t loss_count(const json_t *end, uint64_t packets, uint64_t counted);
 
 /* Packets that were wanted and are not in the recording: `lost`, and the wanted
  * drops that are not part of `lost`.  `drops` is the object of the end line, or
@@ -98,6 +98,6 @@ int loss_find(struct recording *rec, struct loss_map *map);
 
 /* Sets "loss_map" and "loss_worst" in the JSON that recording_info() gave.  0
  * or -ENOMEM. */
-int loss_tell(struct recording *rec, json_t *info);
+int loss_add_json(struct recording *rec, json_t *info);
 
 #endif

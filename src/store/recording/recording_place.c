@@ -434,7 +434,7 @@ count_sub(struct recording *rec, unsigned sub)
 /* The end line of the only substream is that of the recording; also because old
  * recordings have no `subs`. */
 const json_t *
-recording_said(const struct recording *rec, unsigned sub)
+recording_sub_end(const struct recording *rec, unsigned sub)
 {
 	const json_t *end = json_object_get(rec->tail, "end");
 
@@ -447,12 +447,12 @@ static void
 correct(struct recording *rec, unsigned sub, struct recording_run *run)
 {
 	struct recording_sub *s = &rec->sub[sub];
-	uint64_t told =
-	    loss_told(recording_said(rec, sub), s->packets, s->missing);
+	uint64_t lost =
+	    loss_count(recording_sub_end(rec, sub), s->packets, s->missing);
 
 	if (s->runs)
-		run[s->runs - 1].missing += told - s->missing;
-	s->missing = told;
+		run[s->runs - 1].missing += lost - s->missing;
+	s->missing = lost;
 }
 
 /* Sums up the runs of a substream. */

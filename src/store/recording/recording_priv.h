@@ -180,7 +180,7 @@ int recording_merge(struct recording *rec);
 int recording_place(struct recording *rec);
 
 /* The end line's object for a substream; NULL if there is none. */
-const json_t *recording_said(const struct recording *rec, unsigned sub);
+const json_t *recording_sub_end(const struct recording *rec, unsigned sub);
 
 /* The number of packets that `gap` slots had, computed from the block behind
  * them. */

@@ -242,7 +242,7 @@ compare(const json_t *is)
 	ck_assert_int_eq(recording_open(&rec, &b.m.disks, MADE_NAME, &fault),
 			 0);
 	want = recording_info(rec);
-	ck_assert_int_eq(loss_tell(rec, want), 0);
+	ck_assert_int_eq(loss_add_json(rec, want), 0);
 	json_object_foreach(want, key, value)
 		ck_assert_msg(json_equal(value, json_object_get(is, key)), "%s",
 			      key);

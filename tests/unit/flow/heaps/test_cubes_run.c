@@ -264,7 +264,7 @@ tell(bool apart, uint32_t longest, unsigned descriptors)
 	flow_heap(&bench, bench_control(&bench, 10, PIECE_STOP), longest, 16);
 	cube_end();
 	for (unsigned i = 0; i < bench.outs; i++)
-		notes_tell(bench.out[i], &bench_format, hear, &told);
+		notes_events(bench.out[i], &bench_format, hear, &told);
 	ck_assert_uint_eq(told.starts, 1);
 	ck_assert_uint_eq(told.stops, 1);
 	ck_assert_uint_eq(told.descriptors, descriptors);
@@ -300,7 +300,7 @@ START_TEST(descriptors_that_come_twice)
 		flow_heap(&bench, bench_cube(&bench, count, 0, 0), MTU, 16);
 	cube_end();
 	for (unsigned i = 0; i < bench.outs; i++)
-		notes_tell(bench.out[i], &bench_format, hear, &told);
+		notes_events(bench.out[i], &bench_format, hear, &told);
 	ck_assert_uint_eq(told.descriptors, 11);
 	bench_close(&bench);
 }

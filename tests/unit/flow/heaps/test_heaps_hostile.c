@@ -157,7 +157,7 @@ START_TEST(telling_takes_no_longer_than_reading)
 	bench_piece(&bench, s, 0, 20000, 0, 5000, true);
 	bench_batch(&bench);
 	bench_flush(&bench);
-	notes_tell(bench.out[0], &format, hear, &told[0]);
+	notes_events(bench.out[0], &format, hear, &told[0]);
 	ck_assert_uint_le(looks, 5 * 5000);
 	ck_assert_uint_le(told_bytes, 20000);
 	/* One after the other they are all told. */
@@ -166,7 +166,7 @@ START_TEST(telling_takes_no_longer_than_reading)
 	bench_piece(&bench, s, 0, 20000, 0, 18, true);
 	bench_batch(&bench);
 	bench_flush(&bench);
-	notes_tell(bench.out[1], &format, hear, &told[1]);
+	notes_events(bench.out[1], &format, hear, &told[1]);
 	ck_assert_uint_eq(told[1], 18);
 	bench_close(&bench);
 }

@@ -276,7 +276,7 @@ START_TEST(descriptors_and_controls_are_told)
 	flow_end(&bench);
 	all_whole(&bench);
 	for (unsigned i = 0; i < bench.outs; i++)
-		notes_tell(bench.out[i], &bench_format, hear, &told);
+		notes_events(bench.out[i], &bench_format, hear, &told);
 	ck_assert_uint_eq(told.starts, 1);
 	ck_assert_uint_eq(told.stops, 1);
 	ck_assert_uint_eq(told.descriptors, 22);

@@ -161,7 +161,7 @@ START_TEST(told)
 	add(0, 0, 0, two);
 	made_end(&m, 1);
 	look();
-	ck_assert_int_eq(loss_tell(rec, info), 0);
+	ck_assert_int_eq(loss_add_json(rec, info), 0);
 	list = json_object_get(info, "loss_map");
 	ck_assert_uint_eq(json_array_size(list), LOSS_COLUMNS);
 	list = json_array_get(json_object_get(info, "loss_worst"), 0);
@@ -289,7 +289,7 @@ START_TEST(absurd_times)
 	}
 	made_end(&m, 3);
 	look();
-	ck_assert_int_eq(loss_tell(rec, info), 0);
+	ck_assert_int_eq(loss_add_json(rec, info), 0);
 	json_decref(info);
 	done();
 }
