@@ -139,7 +139,7 @@ untold()
 	same "what recover cuts" "$("$SPATE" recover $name --disks "$at" \
 		--json | jq .cut)" 0
 	"$SPATE" recover $name --disks "$at" >"$work/said"
-	grep -q "$(stat -c %s "$work/before") bytes on $work/disk0 stay" \
+	grep -q "$(stat -c %s "$work/before") bytes behind the last block on $work/disk0 stay" \
 		"$work/said" || fail "recover says: $(cat "$work/said")"
 	cmp "$work/before" "$work/disk0/$name/$name.vdif"
 }

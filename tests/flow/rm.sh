@@ -222,8 +222,8 @@ removed spate rm j.with.dots
 removed spate rm s.1
 removed alone rm s2
 removed alone rm s.one
-refused "it is Mark6's" spate rm --force g.vdif
-refused "it is Mark6's" spate protect g.vdif
+refused "it consists of Mark6 files" spate rm --force g.vdif
+refused "it consists of Mark6 files" spate protect g.vdif
 refused "no recording" spate rm --force www.site
 refused "no recording" spate protect www.site
 refused "no recording" alone rm --force ../disk0
