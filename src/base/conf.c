@@ -613,7 +613,7 @@ read_text(const struct conf_value *v, const config_setting_t *s,
 static int
 read_choice(const struct conf_value *v, const char **choice)
 {
-	const char *word = v->option->choices, *text = NULL;
+	const char *word = v->option->choices, *text = "";
 	int err = read_text(v, v->setting, &text);
 	size_t length;
 

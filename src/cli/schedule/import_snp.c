@@ -403,7 +403,7 @@ static int
 lines_read(struct snp *s, const char *text, size_t bytes)
 {
 	const char *end = text + bytes;
-	char line[SNAP_LINE];
+	char line[SNAP_LINE] = "";
 	int err = 0;
 
 	for (s->line = 1; text < end && !err; s->line++) {

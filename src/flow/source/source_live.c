@@ -65,36 +65,34 @@ struct source_live {
 	int sub;
 	int epoll, timer;
 	int watched; /* the descriptor of `disk` that is in epoll; -1: none */
-
 	struct format_shape shape;
-	bool shaped, about_told;
 
 	uint64_t number; /* number of the next block */
-	/* The block is read from disk, and a part of it was given. */
-	bool inside;
-	unsigned reads; /* blocks taken from the tap and not yet put */
-	/* Blocks of the tap must be put before a disk is read. */
-	bool wants_back;
-	uint64_t last; /* number of the last parcel that came from memory */
-	bool fresh;    /* no other parcel was asked for since `last` */
-	/* Since `last`, a block was put that the recorder wants back. */
-	bool gives_back;
+	uint64_t last;	 /* number of the last parcel that came from memory */
 	/* Number that `disk` gives next; UINT64_MAX: not known. */
 	uint64_t disk_at;
 	uint64_t told; /* what source_ops::settled of `disk` was told last */
 
 	/* A parcel from disk that waits until the hole before it was given. */
 	struct parcel held;
-	bool holds;
 
 	/* Steady ns since when it waits for `number`; 0: it does not wait. */
 	int64_t waits;
-	unsigned hurries; /* syncs asked for while catching up this time */
-	int64_t hurried;  /* steady ns: the last of these */
+	int64_t hurried; /* steady ns: when a sync was asked for last */
 	/* Steady ns: reads no block from disk before then while the recorder is
 	 * short of memory. */
 	int64_t yields;
+	unsigned hurries; /* syncs asked for while catching up this time */
+	unsigned reads;	  /* blocks taken from the tap and not yet put */
 
+	bool shaped, about_told;
+	bool holds;  /* `held` is one */
+	bool inside; /* the block is read from disk, and a part was given */
+	/* Blocks of the tap must be put before a disk is read. */
+	bool wants_back;
+	bool fresh; /* no other parcel was asked for since `last` */
+	/* Since `last`, a block was put that the recorder wants back. */
+	bool gives_back;
 	/* A number without a block was recorded, but its disk is gone.  Its
 	 * substream is not known, so the next hole is taken for it. */
 	bool away;
