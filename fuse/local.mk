@@ -10,7 +10,7 @@ libfusetree_a_SOURCES = \
 	%D%/tree/span.c %D%/tree/span.h \
 	%D%/tree/tree.c %D%/tree/tree.h %D%/tree/tree_priv.h \
 	%D%/tree/tree_attr.c \
-	%D%/tree/tree_keep.c
+	%D%/tree/tree_worker.c
 FUSE_TREE_LIBS = libfusetree.a $(STORE_LIBS)
 
 if HAVE_FUSE

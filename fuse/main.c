@@ -2,7 +2,7 @@
 /*
  * spatefs: every recording is one file.
  *
- *   kernel <--> session --> ops --> tree      names, sizes      a keeper's
+ *   kernel <--> session --> ops --> tree      names, sizes      a worker's
  *                (its        |                                  thread
  *                 threads)   `----> open file data              one for each
  *                                     |                         disk, and for

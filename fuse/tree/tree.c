@@ -2,7 +2,7 @@
 /*
  * A name becomes a node, and the kernel calls the node by its id from then on.
  * A node stands for the same file for ever; its record is updated at every request from the
- * names as the keeper saw them last.
+ * names as the worker saw them last.
  *
  * An id is a count, not an address or hash: if the kernel still has pages of a
  * removed recording and another one gets its name, both exist side by side.
@@ -321,7 +321,7 @@ tree_make(struct tree **tree, const struct tree_args *args)
 	if (!err)
 		err = make_folders(t);
 	if (!err)
-		err = tree_keep_start(t);
+		err = tree_worker_start(t);
 	if (err)
 		free_tree(t);
 	else
@@ -332,7 +332,7 @@ tree_make(struct tree **tree, const struct tree_args *args)
 void
 tree_free(struct tree *t)
 {
-	if (t && tree_keep_stop(t))
+	if (t && tree_worker_stop(t))
 		free_tree(t);
 }
 
@@ -367,7 +367,7 @@ find_child(struct tree *t, uint64_t parent, const char *name, bool sure,
 }
 
 /*
- * Finds a name; if it is unknown, the keeper looks whether a recording has
+ * Finds a name; if it is unknown, the worker looks whether a recording has
  * appeared since.  Called with the lock, which is released while it waits.
  */
 static int

@@ -15,9 +15,9 @@
  *
  *   tree.c         ids, which node a name is, and lists
  *   tree_attr.c    what a node's attributes are
- *   tree_keep.c    what is there: the thread that looks at disks
+ *   tree_worker.c  what is there: the thread that looks at disks
  *
- * `keeper` is that thread.
+ * `worker` is that thread (base/worker.h).
  */
 enum {
 	TREE_TEXTS = 64,
@@ -25,14 +25,14 @@ enum {
 };
 
 struct tree {
-	struct disks disks; /* used by the keeper alone */
+	struct disks disks; /* used by the worker alone */
 	struct open_recordings *opened;
 	struct view_choice choice;
 	int64_t patience_ns;
 	uid_t uid;
 	gid_t gid;
 	struct catalogue *catalogue; /* has a lock of its own */
-	struct worker *keeper;
+	struct worker *worker;
 	uint64_t first; /* the poke of the first pass over the disks */
 
 	/*
@@ -52,15 +52,15 @@ struct tree {
 	unsigned texts;
 };
 
-/* ---- tree_keep.c ----------------------------------------------------- */
+/* ---- tree_worker.c ----------------------------------------------------- */
 
-/* Starts the keeper.  Returns 0 or -errno. */
-int tree_keep_start(struct tree *t);
+/* Starts the worker.  Returns 0 or -errno. */
+int tree_worker_start(struct tree *t);
 /*
  * Stops the thread.  Returns false if it hangs: then all that it uses must
  * stay.
  */
-bool tree_keep_stop(struct tree *t);
+bool tree_worker_stop(struct tree *t);
 
 /*
  * Returns the present names; they belong to the tree, and are valid while the
@@ -75,7 +75,7 @@ const struct mount_names *tree_names(struct tree *t, bool sure);
  */
 void tree_wait_first(struct tree *t);
 /*
- * Has the keeper read recordings of these names now, if they are unknown or
+ * Has the worker read recordings of these names now, if they are unknown or
  * `again`, and waits for it, at most 3 s.  Called without the lock.
  */
 void tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n,

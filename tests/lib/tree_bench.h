@@ -156,7 +156,7 @@ bench_open(struct tree_bench *b)
 	return use.open;
 }
 
-/* Of what comes with a pass of the keeper. */
+/* Of what comes with a pass of the worker. */
 #define bench_await(condition)                                                 \
 	do {                                                                   \
 		for (int i_ = 0; i_ < 500 && !(condition); i_++)               \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper is the only thread here that waits for disks.  Every second the
+ * The worker is the only thread here that waits for disks.  Every second the
  * catalogue finds out which recordings have changed, and statvfs tells how much
- * space there is.  If a disk hangs, it holds up the keeper; the other threads
+ * space there is.  If a disk hangs, it holds up the worker; the other threads
  * go on with what is known and do not wait for it, and tree_free() leaves it
  * behind.
  *
@@ -112,24 +112,24 @@ pass(void *arg)
 }
 
 int
-tree_keep_start(struct tree *t)
+tree_worker_start(struct tree *t)
 {
-	const struct worker_args args = { .name = "spate-keeper",
+	const struct worker_args args = { .name = "spate-tree",
 					  .round = pass,
 					  .arg = t,
 					  .first = WORKER_RESTS };
-	int err = worker_start(&t->keeper, &args);
+	int err = worker_start(&t->worker, &args);
 
 	if (!err)
-		t->first = worker_poke(t->keeper);
+		t->first = worker_poke(t->worker);
 	return err;
 }
 
 bool
-tree_keep_stop(struct tree *t)
+tree_worker_stop(struct tree *t)
 {
 	catalogue_stop(t->catalogue);
-	if (worker_stop(t->keeper, END))
+	if (worker_stop(t->worker, END))
 		return true;
 	log_line(LEVEL_WARN, NULL,
 		 "a disk hangs: what looks for recordings is left behind");
@@ -226,7 +226,7 @@ tree_names(struct tree *t, bool sure)
 void
 tree_wait_first(struct tree *t)
 {
-	worker_wait(t->keeper, t->first, t->patience_ns);
+	worker_wait(t->worker, t->first, t->patience_ns);
 }
 
 /*
@@ -236,8 +236,8 @@ tree_wait_first(struct tree *t)
 static bool
 hangs(struct tree *t)
 {
-	return worker_wait(t->keeper, t->first, 0) &&
-	       worker_hangs(t->keeper, t->patience_ns);
+	return worker_wait(t->worker, t->first, 0) &&
+	       worker_hangs(t->worker, t->patience_ns);
 }
 
 static bool
@@ -274,7 +274,7 @@ tree_look(struct tree *t, char name[][LAYOUT_FILE], unsigned n, bool again)
 
 	if (hangs(t) || !touch(t, name, n, again))
 		return;
-	worker_poke(t->keeper);
+	worker_poke(t->worker);
 	while (are_pending(t, name, n) && clock_steady() < until) {
 		usleep((useconds_t)(nap / 1000));
 		nap = nap < 16 * ms ? 2 * nap : nap;
