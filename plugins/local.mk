@@ -59,7 +59,6 @@ RECEIVE_SOCKETS = \
 	%D%/receive/tcp/door.c %D%/receive/tcp/door.h \
 	%D%/receive/tcp/framed.c %D%/receive/tcp/framed.h \
 	%D%/receive/packet.h \
-	%D%/receive/tcp/plain.c %D%/receive/tcp/plain.h \
 	%D%/receive/tcp/transfer.c %D%/receive/tcp/transfer.h
 %C%_receive_tcp_la_LIBADD = libnet.la libwire.la
 %C%_receive_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)

@@ -57,7 +57,7 @@ struct fetch {
 
 struct fetch_args {
 	struct ucx_library *library;
-	struct framed *framed;
+	struct framed_receiver *framed;
 	unsigned source;
 };
 

@@ -26,132 +26,55 @@
 #include "receive/tcp/framed.h"
 #include "fetch.h"
 
-#define TICK (NS_SECOND / 20)
-
 enum { CONNECTIONS = 16 }; /* most of a transfer, because each has a worker */
-
-struct options {
-	struct door_options door;
-	const char *secret_file;
-	uint32_t connections;
-	int64_t stall;
-};
 
 static const struct option_key table[] = {
 	{ .name = "listen",
 	  .type = OPTION_TEXTS,
-	  .offset = offsetof(struct options, door.listen),
+	  .offset = offsetof(struct peers_options, door.listen),
 	  .help = "addresses to listen on: \"0.0.0.0:2632\", \"[::]:2632\"; "
 		  "\"eth2@0.0.0.0:2632\" through one interface" },
 	{ .name = "allow",
 	  .type = OPTION_TEXTS,
-	  .offset = offsetof(struct options, door.allow),
+	  .offset = offsetof(struct peers_options, door.allow),
 	  .help = "networks whose connections are taken: \"10.0.0.0/8\"; "
 		  "none: everyone's" },
 	{ .name = "secret_file",
 	  .type = OPTION_TEXT,
-	  .offset = offsetof(struct options, secret_file),
+	  .offset = offsetof(struct peers_options, secret_file),
 	  .help = "a file with a secret that senders have to know; none: "
 		  "everyone's" },
 	{ .name = "connections",
 	  .type = OPTION_COUNT,
-	  .offset = offsetof(struct options, connections),
+	  .offset = offsetof(struct peers_options, connections),
 	  .fallback = "1",
 	  .min = 1,
 	  .max = CONNECTIONS,
 	  .help = "connections that a sender may have at a time" },
 	{ .name = "stall",
 	  .type = OPTION_SPAN,
-	  .offset = offsetof(struct options, stall),
+	  .offset = offsetof(struct peers_options, stall),
 	  .fallback = "30s",
 	  .help = "cut off who has been silent for so long; 0: never" },
 	{ .name = NULL },
 };
 
 struct receive_state {
-	struct host host;
-	int64_t stall;
-	struct door door;
-	int wake; /* an eventfd that is always readable */
-	struct peer *peer;
-	unsigned peers;
-	struct framed framed;
+	struct peers peers; /* must be first: door.h */
+	struct framed_receiver framed;
 	struct ucx_library library;
 	struct fetch *fetch; /* one for each peer */
-	int64_t ticked;	     /* ns (host.now) of the last tick; 0: none yet */
 };
 
 static int
 ucx_plan(const void *options, struct receive_plan *plan, char *why,
 	 uint32_t why_bytes)
 {
-	const struct options *o = options;
+	const struct peers_options *o = options;
 
 	plan->subs = plan->threads = 1;
 	plan->sequence = true;
 	return door_check(&o->door, why, why_bytes);
-}
-
-/* ---- opening --------------------------------------------------------- */
-
-static int
-packets_check(const struct receive_args *args)
-{
-	const struct options *o = args->options;
-	struct receive_plan plan;
-	int err = ucx_plan(o, &plan, args->why, args->why_bytes);
-
-	if (err)
-		return err;
-	if (args->shape && args->shape->store != HEAP_NONE) {
-		snprintf(args->why, args->why_bytes,
-			 "heaps come in datagrams, which frames do not "
-			 "keep apart; receive = \"udp\" takes them");
-		return -EINVAL;
-	}
-	if (args->prefix) {
-		snprintf(args->why, args->why_bytes,
-			 "spate's frames carry payloads alone: prefix = 0");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int
-door_watch(struct receive_state *s)
-{
-	for (unsigned i = 0; i < s->door.n; i++) {
-		struct epoll_event e = { .events = EPOLLIN,
-					 .data.fd = s->door.fd[i] };
-
-		if (epoll_ctl(s->peer[0].set, EPOLL_CTL_ADD, s->door.fd[i],
-			      &e) < 0)
-			return -errno;
-	}
-	return 0;
-}
-
-static bool
-is_loopback(const union endpoint *e)
-{
-	return e->any.sa_family == AF_INET
-		   ? ntohl(e->v4.sin_addr.s_addr) >> 24 == 127
-		   : IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
-}
-
-/* Warns if any machine can connect and no secret is asked for. */
-static void
-warn_open(const struct receive_state *s, const struct options *o)
-{
-	for (unsigned i = 0; i < s->door.n && !o->door.allow.n; i++) {
-		if (is_loopback(&s->door.address[i].first))
-			continue;
-		s->host.log(s->host.ctx, LEVEL_WARN,
-			    "whoever reaches %s can send: secret_file or "
-			    "`allow` would ask who it is",
-			    s->door.address[i].text);
-		return;
-	}
 }
 
 /* ---- payloads by UCX --------------------------------------------------- */
@@ -195,167 +118,79 @@ static const struct framed_beside beside = {
 	.rest = beside_rest,
 };
 
+/* ---- receiving ---------------------------------------------------------- */
+
 static int
 frames_make(struct receive_state *s, const struct receive_args *args)
 {
-	const struct options *o = args->options;
-	int err = framed_make(&s->framed, &s->door, s->peer, s->peers, args);
+	const struct peers_options *o = args->options;
+	int err = ucx_library_open(&s->library, args->why, args->why_bytes);
 
+	if (err)
+		return err;
+	err = framed_make(&s->framed, &s->peers.door, s->peers.peer, s->peers.n,
+			  args);
 	s->framed.beside = &beside;
 	s->framed.beside_arg = s;
 	if (!err)
-		s->fetch = calloc(s->peers, sizeof *s->fetch);
+		s->fetch = calloc(s->peers.n, sizeof *s->fetch);
 	if (!err && !s->fetch)
 		err = -ENOMEM;
-	for (unsigned i = 0; i < s->peers && !err; i++)
+	for (unsigned i = 0; i < s->peers.n && !err; i++)
 		fetch_make(&s->fetch[i],
 			   &(struct fetch_args){ &s->library, &s->framed, i });
 	if (!err && o->secret_file)
 		return framed_secret(&s->framed, o->secret_file, args);
 	if (!err)
-		warn_open(s, o);
+		peers_warn_open(&s->peers, o);
 	return err;
 }
 
-static int
-peers_make(struct receive_state *s, unsigned n, const struct receive_args *args)
-{
-	int err = 0;
-
-	s->peer = calloc(n, sizeof *s->peer);
-	if (!s->peer)
-		return -ENOMEM;
-	for (unsigned i = 0; i < n && !err; i++) {
-		struct peer *p = &s->peer[i];
-
-		err = peer_make(p, &s->host, s->wake);
-		if (err)
-			break;
-		s->peers++;
-		p->counts.address = s->door.address[0].text;
-		if (s->door.address[0].device[0])
-			p->counts.device = s->door.address[0].device;
-	}
-	if (!err)
-		err = door_watch(s);
-	return err ? err : frames_make(s, args);
-}
-
 static void
-ucx_close(struct receive_state *s)
+frames_free(struct receive_state *s)
 {
-	for (unsigned i = 0; i < s->peers && s->fetch; i++)
+	for (unsigned i = 0; i < s->peers.n && s->fetch; i++)
 		fetch_free(&s->fetch[i]);
 	free(s->fetch);
 	framed_free(&s->framed);
-	for (unsigned i = 0; i < s->peers; i++)
-		peer_free(&s->peer[i]);
-	free(s->peer);
-	close(s->wake);
 	ucx_library_close(&s->library);
-	door_close(&s->door);
-	free(s);
+}
+
+static int
+frames_receive(struct receive_state *s, unsigned source,
+	       struct receive_batch *b)
+{
+	return framed_receive(&s->framed, source, b);
+}
+
+static void
+frames_drop(struct receive_state *s, unsigned source, const char *why)
+{
+	framed_drop(&s->framed, source, LEVEL_WARN, why);
+}
+
+static void
+frames_tick(struct receive_state *s, int64_t ns)
+{
+	framed_tick(&s->framed, ns);
 }
 
 static int
 ucx_open(struct receive_state **state, const struct receive_args *args)
 {
-	const struct options *o = args->options;
-	struct receive_state *s = calloc(1, sizeof *s);
-	int err;
+	static const struct peers_ops ops = {
+		.make = frames_make,
+		.free = frames_free,
+		.receive = frames_receive,
+		.drop = frames_drop,
+		.tick = frames_tick,
+	};
+	struct receive_plan plan;
+	int err = ucx_plan(args->options, &plan, args->why, args->why_bytes);
 
-	if (!s)
-		return -ENOMEM;
-	s->host = *args->host;
-	s->stall = o->stall;
-	s->wake = -1;
-	err = packets_check(args);
-	if (!err)
-		err = door_open(&s->door, &o->door, args);
-	if (!err) {
-		err = ucx_library_open(&s->library, args->why, args->why_bytes);
-		if (err)
-			door_close(&s->door);
-	}
-	if (err) {
-		ucx_library_close(&s->library);
-		free(s);
-		return err;
-	}
-	s->wake = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-	args->why[0] = '\0';
-	err = s->wake < 0 ? -errno : peers_make(s, o->connections, args);
-	if (err) {
-		if (!args->why[0])
-			snprintf(args->why, args->why_bytes,
-				 "%u connections cannot be made ready: %s",
-				 o->connections, strerror(-err));
-		ucx_close(s);
-		return err;
-	}
-	*state = s;
-	return 0;
-}
-
-/* ---- receiving ------------------------------------------------------- */
-
-static unsigned
-ucx_sources(const struct receive_state *s)
-{
-	return s->peers;
-}
-
-static int
-ucx_fd(const struct receive_state *s, unsigned source)
-{
-	return s->peer[source].set;
-}
-
-static int
-ucx_receive(struct receive_state *s, unsigned source, struct receive_batch *b)
-{
-	b->packets = 0;
-	return framed_receive(&s->framed, source, b);
-}
-
-static void
-drop(struct receive_state *s, unsigned source)
-{
-	char why[64];
-
-	snprintf(
-	    why, sizeof why, "has been silent for %lld s, and is cut off",
-	    (long long)((s->peer[source].quiet + NS_SECOND / 2) / NS_SECOND));
-	framed_drop(&s->framed, source, LEVEL_WARN, why);
-}
-
-/*
- * Passes the time on, at most every TICK.  A step counts for one second at
- * most, so that setting the clock cuts no sender off.
- */
-static void
-tick(struct receive_state *s)
-{
-	int64_t now = s->host.now(s->host.ctx), ns = now - s->ticked;
-
-	if (ns >= 0 && ns < TICK)
-		return;
-	s->ticked = now;
-	ns = ns < 0 ? 0 : ns > NS_SECOND ? NS_SECOND : ns;
-	door_tick(&s->door);
-	for (unsigned i = 0; i < s->peers; i++) {
-		if (peer_tick(&s->peer[i], ns, s->stall))
-			drop(s, i);
-	}
-	framed_tick(&s->framed, ns);
-}
-
-static void
-ucx_counts(struct receive_state *s, unsigned source,
-	   struct receive_counts *counts)
-{
-	tick(s);
-	*counts = s->peer[source].counts;
+	return err ? err
+		   : peers_open(state, sizeof(struct receive_state), &ops, true,
+				args);
 }
 
 SPATE_PLUGIN const struct receive_ops spate_receive = {
@@ -364,12 +199,12 @@ SPATE_PLUGIN const struct receive_ops spate_receive = {
 		  .name = "ucx",
 		  .help = "frames by libucx: RDMA, shared memory, or TCP",
 		  .options = table,
-		  .options_bytes = sizeof(struct options) },
+		  .options_bytes = sizeof(struct peers_options) },
 	.open = ucx_open,
-	.sources = ucx_sources,
-	.fd = ucx_fd,
-	.receive = ucx_receive,
-	.counts = ucx_counts,
-	.close = ucx_close,
+	.sources = peers_sources,
+	.fd = peers_fd,
+	.receive = peers_receive,
+	.counts = peers_counts,
+	.close = peers_close,
 	.plan = ucx_plan,
 };

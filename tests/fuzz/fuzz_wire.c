@@ -168,7 +168,7 @@ door_refuse(struct door *d, int fd, const union endpoint *from, const char *why)
 /* ---- steps ----------------------------------------------------------- */
 
 static void
-take(struct framed *f, unsigned i, unsigned room)
+take(struct framed_receiver *f, unsigned i, unsigned room)
 {
 	struct receive_batch b = { .room = room, .pairs = RECEIVE_BATCH };
 
@@ -193,7 +193,7 @@ take(struct framed *f, unsigned i, unsigned room)
 
 /* Returns how many bytes of the input it used up. */
 static size_t
-step(struct framed *f, const uint8_t *at, size_t left)
+step(struct framed_receiver *f, const uint8_t *at, size_t left)
 {
 	unsigned i = at[0] & 3, what = at[0] >> 2 & 7;
 	size_t used = 2;
@@ -228,7 +228,7 @@ step(struct framed *f, const uint8_t *at, size_t left)
 }
 
 /* Made once, because inlets are large, and cleared for each input. */
-static struct framed *
+static struct framed_receiver *
 fresh(void)
 {
 	const struct receive_args args = { .host = &host,
@@ -236,7 +236,7 @@ fresh(void)
 					   .reach = 32 };
 	static const struct transfer_args transfer = { LINES, PACKET, 32, 1 };
 	static struct door door;
-	static struct framed f;
+	static struct framed_receiver f;
 
 	if (!f.lines)
 		require(framed_make(&f, &door, peer, LINES, &args) == 0);
@@ -261,7 +261,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	struct framed *f = fresh();
+	struct framed_receiver *f = fresh();
 	size_t at = 0;
 
 	if (bytes && data[0] & 0x80)

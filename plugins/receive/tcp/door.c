@@ -12,10 +12,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "contract/format.h"
 
 enum {
 	BACKLOG = 64,
@@ -280,6 +284,8 @@ door_tick(struct door *d)
 	d->unsaid = 0;
 }
 
+/* ---- a peer ------------------------------------------------------------- */
+
 int
 peer_make(struct peer *p, const struct host *host, int wake)
 {
@@ -359,4 +365,205 @@ peer_tick(struct peer *p, int64_t ns, int64_t stall)
 	p->seen = p->bytes;
 	p->held = false;
 	return p->fd >= 0 && stall && p->quiet >= stall;
+}
+
+/* ---- all peers of an instance ------------------------------------------- */
+
+#define TICK (NS_SECOND / 20)
+
+static struct peers *
+peers_of(const struct receive_state *state)
+{
+	return (struct peers *)state;
+}
+
+static int
+packets_check(bool frames, const struct receive_args *args)
+{
+	if (args->shape && args->shape->store != HEAP_NONE) {
+		snprintf(args->why, args->why_bytes,
+			 "heaps come in datagrams, which a connection does not "
+			 "keep apart; receive = \"udp\" takes them");
+		return -EINVAL;
+	}
+	if (args->prefix && frames) {
+		snprintf(args->why, args->why_bytes,
+			 "spate's frames carry payloads alone: prefix = 0");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The set of source 0 also holds the listening sockets. */
+static int
+door_watch(const struct peers *p)
+{
+	for (unsigned i = 0; i < p->door.n; i++) {
+		struct epoll_event e = { .events = EPOLLIN,
+					 .data.fd = p->door.fd[i] };
+
+		if (epoll_ctl(p->peer[0].set, EPOLL_CTL_ADD, p->door.fd[i],
+			      &e) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int
+peers_make(struct peers *p, unsigned n)
+{
+	int err;
+
+	p->wake = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->wake < 0)
+		return -errno;
+	p->peer = calloc(n, sizeof *p->peer);
+	if (!p->peer)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		struct peer *peer = &p->peer[i];
+
+		err = peer_make(peer, &p->host, p->wake);
+		if (err)
+			return err;
+		p->n++;
+		peer->counts.address = p->door.address[0].text;
+		if (p->door.address[0].device[0])
+			peer->counts.device = p->door.address[0].device;
+	}
+	return door_watch(p);
+}
+
+int
+peers_open(struct receive_state **state, size_t bytes,
+	   const struct peers_ops *ops, bool frames,
+	   const struct receive_args *args)
+{
+	const struct peers_options *o = args->options;
+	int err = packets_check(frames, args);
+	struct peers *p;
+
+	if (err)
+		return err;
+	p = calloc(1, bytes);
+	if (!p)
+		return -ENOMEM;
+	p->ops = ops;
+	p->host = *args->host;
+	p->stall = o->stall;
+	p->wake = -1;
+	err = door_open(&p->door, &o->door, args);
+	if (err) {
+		free(p);
+		return err;
+	}
+	args->why[0] = '\0';
+	err = peers_make(p, o->connections);
+	if (!err) {
+		p->made = true;
+		err = ops->make((struct receive_state *)p, args);
+	}
+	if (err && !args->why[0])
+		snprintf(args->why, args->why_bytes,
+			 "%u connections cannot be made ready: %s",
+			 o->connections, strerror(-err));
+	if (err)
+		peers_close((struct receive_state *)p);
+	else
+		*state = (struct receive_state *)p;
+	return err;
+}
+
+void
+peers_close(struct receive_state *state)
+{
+	struct peers *p = peers_of(state);
+
+	if (p->made)
+		p->ops->free(state);
+	for (unsigned i = 0; i < p->n; i++)
+		peer_free(&p->peer[i]);
+	free(p->peer);
+	if (p->wake >= 0)
+		close(p->wake);
+	door_close(&p->door);
+	free(p);
+}
+
+static bool
+is_loopback(const union endpoint *e)
+{
+	return e->any.sa_family == AF_INET
+		   ? ntohl(e->v4.sin_addr.s_addr) >> 24 == 127
+		   : IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
+}
+
+void
+peers_warn_open(const struct peers *p, const struct peers_options *o)
+{
+	for (unsigned i = 0; i < p->door.n && !o->door.allow.n; i++) {
+		if (is_loopback(&p->door.address[i].first))
+			continue;
+		p->host.log(p->host.ctx, LEVEL_WARN,
+			    "whoever reaches %s can send: secret_file or "
+			    "`allow` would ask who it is",
+			    p->door.address[i].text);
+		return;
+	}
+}
+
+unsigned
+peers_sources(const struct receive_state *state)
+{
+	return peers_of(state)->n;
+}
+
+int
+peers_fd(const struct receive_state *state, unsigned source)
+{
+	return peers_of(state)->peer[source].set;
+}
+
+int
+peers_receive(struct receive_state *state, unsigned source,
+	      struct receive_batch *b)
+{
+	b->packets = 0;
+	return peers_of(state)->ops->receive(state, source, b);
+}
+
+/*
+ * Passes the time on, at most every TICK.  A step counts for one second at
+ * most, so that setting the clock cuts no sender off.
+ */
+static void
+tick(struct receive_state *state)
+{
+	struct peers *p = peers_of(state);
+	int64_t now = p->host.now(p->host.ctx), ns = now - p->ticked;
+	char why[64];
+
+	if (ns >= 0 && ns < TICK)
+		return;
+	p->ticked = now;
+	ns = ns < 0 ? 0 : ns > NS_SECOND ? NS_SECOND : ns;
+	door_tick(&p->door);
+	for (unsigned i = 0; i < p->n; i++) {
+		if (!peer_tick(&p->peer[i], ns, p->stall))
+			continue;
+		snprintf(why, sizeof why,
+			 "has been silent for %lld s, and is cut off",
+			 (long long)((p->peer[i].quiet + NS_SECOND / 2) /
+				     NS_SECOND));
+		p->ops->drop(state, i, why);
+	}
+	p->ops->tick(state, ns);
+}
+
+void
+peers_counts(struct receive_state *state, unsigned source,
+	     struct receive_counts *counts)
+{
+	tick(state);
+	*counts = peers_of(state)->peer[source].counts;
 }

@@ -3,6 +3,7 @@
 #define SPATE_RECEIVE_TCP_DOOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -112,5 +113,72 @@ void peer_wake(struct peer *p, bool left);
  * for `stall` ns (0: for ever) although it could have been read.
  */
 bool peer_tick(struct peer *p, int64_t ns, int64_t stall);
+
+/* ---- all peers of an instance ------------------------------------------- */
+
+/* Options of a plugin that has peers; `connections` is their number. */
+struct peers_options {
+	struct door_options door;
+	const char *secret_file; /* NULL: none */
+	uint32_t connections;
+	int64_t stall; /* ns; 0: for ever */
+};
+
+/* What differs between plain bytes, frames, and frames by UCX. */
+struct peers_ops {
+	/*
+	 * Prepares to receive; the peers are there.  0, or -errno, with a
+	 * sentence in args->why or without.
+	 */
+	int (*make)(struct receive_state *state,
+		    const struct receive_args *args);
+	void (*free)(struct receive_state *state); /* after make, also if it
+						    * failed */
+	int (*receive)(struct receive_state *state, unsigned source,
+		       struct receive_batch *b); /* as receive_ops::receive */
+	/* Closes a connection and logs why. */
+	void (*drop)(struct receive_state *state, unsigned source,
+		     const char *why);
+	/* Called every tick: `ns` have passed since the last one. */
+	void (*tick)(struct receive_state *state, int64_t ns);
+};
+
+/*
+ * The peers of an instance, one at each source, and the door that they come
+ * through.  The state of a plugin begins with this struct, and its options with
+ * a struct peers_options.
+ */
+struct peers {
+	const struct peers_ops *ops;
+	struct host host;
+	struct door door;
+	int wake; /* an eventfd that is always readable */
+	struct peer *peer;
+	unsigned n;
+	bool made;	/* ops->make was called */
+	int64_t stall;	/* ns */
+	int64_t ticked; /* ns (host.now) of the last tick; 0: none yet */
+};
+
+/*
+ * Makes a state of so many bytes, which begins with a struct peers.  `frames`:
+ * packets come without a prefix.  Returns 0, or -errno with a sentence in
+ * args->why.
+ */
+int peers_open(struct receive_state **state, size_t bytes,
+	       const struct peers_ops *ops, bool frames,
+	       const struct receive_args *args);
+
+/* Warns if any machine can connect and no secret is asked for. */
+void peers_warn_open(const struct peers *p, const struct peers_options *o);
+
+/* The callbacks of receive_ops with these names. */
+void peers_close(struct receive_state *state);
+unsigned peers_sources(const struct receive_state *state);
+int peers_fd(const struct receive_state *state, unsigned source);
+int peers_receive(struct receive_state *state, unsigned source,
+		  struct receive_batch *b);
+void peers_counts(struct receive_state *state, unsigned source,
+		  struct receive_counts *counts);
 
 #endif

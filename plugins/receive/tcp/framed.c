@@ -42,7 +42,8 @@
 
 enum { LARGE = 64 << 10 };
 
-int
+/* 0 or -ENOMEM */
+static int
 inlet_make(struct inlet *in, wire_crc32c *crc32c)
 {
 	*in = (struct inlet){ .crc32c = crc32c };
@@ -50,13 +51,14 @@ inlet_make(struct inlet *in, wire_crc32c *crc32c)
 	return in->data ? 0 : -ENOMEM;
 }
 
-void
+static void
 inlet_free(struct inlet *in)
 {
 	free(in->data);
 }
 
-void
+/* for the next connection */
+static void
 inlet_clear(struct inlet *in)
 {
 	*in = (struct inlet){ .crc32c = in->crc32c,
@@ -78,7 +80,11 @@ frame_bytes(const struct inlet *in)
 	       (is_beside(in) ? 0 : in->frame.payload_bytes);
 }
 
-uint8_t *
+/*
+ * Returns where the next bytes are to be read to, and how many fit.  Only in
+ * state INLET_PARTIAL.
+ */
+static uint8_t *
 inlet_room(struct inlet *in, uint32_t *bytes)
 {
 	uint32_t have = in->end - in->start;
@@ -93,7 +99,8 @@ inlet_room(struct inlet *in, uint32_t *bytes)
 	return in->data + have;
 }
 
-void
+/* Notes that the caller has read so many bytes to inlet_room(). */
+static void
 inlet_came(struct inlet *in, uint32_t bytes)
 {
 	in->end += bytes;
@@ -140,7 +147,8 @@ payload_check(struct inlet *in)
 	in->checked = came;
 }
 
-enum inlet_state
+/* Checks the first frame as far as it is here, and returns its state. */
+static enum inlet_state
 inlet_frame(struct inlet *in)
 {
 	if (!in->headed && !in->why)
@@ -157,7 +165,8 @@ inlet_frame(struct inlet *in)
 	return INLET_BROKEN;
 }
 
-void
+/* Removes the first frame. */
+static void
 inlet_next(struct inlet *in)
 {
 	in->start += frame_bytes(in);
@@ -173,7 +182,7 @@ enum {
 };
 
 int
-framed_secret(struct framed *f, const char *file,
+framed_secret(struct framed_receiver *f, const char *file,
 	      const struct receive_args *args)
 {
 	f->secret_bytes = sizeof f->secret;
@@ -193,8 +202,9 @@ answer(int fd, const void *bytes, uint32_t n)
 	(void)sent;
 }
 
-void
-framed_have(const struct framed *f, unsigned source, uint64_t run,
+/* Sends HAVE: the receiver has everything before `first` of `run`. */
+static void
+framed_have(const struct framed_receiver *f, unsigned source, uint64_t run,
 	    uint64_t first)
 {
 	const struct wire_frame have = { .type = WIRE_HAVE,
@@ -211,7 +221,7 @@ framed_have(const struct framed *f, unsigned source, uint64_t run,
  * Returns NULL, or a sentence why not.
  */
 static const char *
-beside_tell(struct framed *f, unsigned source)
+beside_tell(struct framed_receiver *f, unsigned source)
 {
 	wire_crc32c *crc = f->line[0].inlet.crc32c;
 	uint8_t bytes[WIRE_HEADER + BESIDE_MOST];
@@ -233,8 +243,11 @@ beside_tell(struct framed *f, unsigned source)
 
 /* ---- refusing ---------------------------------------------------------- */
 
-void
-framed_tell_why(const struct framed *f, int fd, const char *code,
+/*
+ * Sends REFUSE with a code of refuse.h and a sentence.  The caller closes fd.
+ */
+static void
+framed_tell_why(const struct framed_receiver *f, int fd, const char *code,
 		const char *why)
 {
 	wire_crc32c *crc = f->line[0].inlet.crc32c;
@@ -254,8 +267,9 @@ framed_tell_why(const struct framed *f, int fd, const char *code,
 		got = recv(fd, rubbish, sizeof rubbish, MSG_DONTWAIT);
 }
 
-void
-framed_refuse(struct framed *f, unsigned source, const char *code,
+/* Sends REFUSE to a sender and closes its connection. */
+static void
+framed_refuse(struct framed_receiver *f, unsigned source, const char *code,
 	      const char *why)
 {
 	/*
@@ -270,8 +284,11 @@ framed_refuse(struct framed *f, unsigned source, const char *code,
 	framed_drop(f, source, usual ? LEVEL_INFO : LEVEL_WARN, line);
 }
 
-void
-framed_broken(struct framed *f, unsigned source, const char *what)
+/*
+ * Closes the connection of a sender that broke the protocol; `what` says how.
+ */
+static void
+framed_broken(struct framed_receiver *f, unsigned source, const char *what)
 {
 	char why[160];
 
@@ -284,7 +301,7 @@ framed_broken(struct framed *f, unsigned source, const char *what)
 /* ---- accepting --------------------------------------------------------- */
 
 static void
-join(struct framed *f, unsigned source)
+join(struct framed_receiver *f, unsigned source)
 {
 	struct framed_line *l = &f->line[source];
 	struct peer *peer = &f->peer[source];
@@ -316,7 +333,7 @@ join(struct framed *f, unsigned source)
 }
 
 static void
-challenge(struct framed *f, unsigned source)
+challenge(struct framed_receiver *f, unsigned source)
 {
 	struct framed_line *l = &f->line[source];
 	struct handshake_args h = {
@@ -338,8 +355,9 @@ challenge(struct framed *f, unsigned source)
 	inlet_next(&l->inlet);
 }
 
-void
-framed_greet(struct framed *f, unsigned source)
+/* Handle a HELLO or a PROOF that is whole (framed_greet.c). */
+static void
+framed_greet(struct framed_receiver *f, unsigned source)
 {
 	struct framed_line *l = &f->line[source];
 	const char *why;
@@ -355,8 +373,8 @@ framed_greet(struct framed *f, unsigned source)
 		join(f, source);
 }
 
-void
-framed_proof(struct framed *f, unsigned source)
+static void
+framed_proof(struct framed_receiver *f, unsigned source)
 {
 	struct framed_line *l = &f->line[source];
 	struct handshake *h = &l->handshake;
@@ -374,7 +392,7 @@ framed_proof(struct framed *f, unsigned source)
 #define GREETING INT64_C(5000000000) /* ns in which a HELLO has to come */
 
 int
-framed_make(struct framed *f, struct door *door, struct peer *peer,
+framed_make(struct framed_receiver *f, struct door *door, struct peer *peer,
 	    unsigned lines, const struct receive_args *args)
 {
 	struct transfer_args transfer = {
@@ -385,9 +403,9 @@ framed_make(struct framed *f, struct door *door, struct peer *peer,
 	};
 	int err;
 
-	*f = (struct framed){ .door = door,
-			      .peer = peer,
-			      .packet_bytes = args->payload };
+	*f = (struct framed_receiver){ .door = door,
+				       .peer = peer,
+				       .packet_bytes = args->payload };
 	f->line = calloc(lines, sizeof *f->line);
 	err = transfer_make(&f->transfer, &transfer);
 	if (!f->line)
@@ -399,7 +417,7 @@ framed_make(struct framed *f, struct door *door, struct peer *peer,
 }
 
 void
-framed_free(struct framed *f)
+framed_free(struct framed_receiver *f)
 {
 	while (f->lines)
 		inlet_free(&f->line[--f->lines].inlet);
@@ -411,7 +429,8 @@ framed_free(struct framed *f)
 /* ---- connections ------------------------------------------------------- */
 
 static void
-line_seat(struct framed *f, unsigned i, int fd, const union endpoint *from)
+line_seat(struct framed_receiver *f, unsigned i, int fd,
+	  const union endpoint *from)
 {
 	struct framed_line *l = &f->line[i];
 
@@ -422,7 +441,7 @@ line_seat(struct framed *f, unsigned i, int fd, const union endpoint *from)
 }
 
 static void
-door_look(struct framed *f)
+door_look(struct framed_receiver *f)
 {
 	static const char taken[] =
 	    "all of the stream's `connections` are taken";
@@ -443,7 +462,7 @@ door_look(struct framed *f)
 }
 
 void
-framed_drop(struct framed *f, unsigned source, enum log_level level,
+framed_drop(struct framed_receiver *f, unsigned source, enum log_level level,
 	    const char *why)
 {
 	struct framed_line *l = &f->line[source];
@@ -461,7 +480,7 @@ framed_drop(struct framed *f, unsigned source, enum log_level level,
 /* ---- frames ---------------------------------------------------------- */
 
 static void
-line_end(struct framed *f, unsigned source, int err)
+line_end(struct framed_receiver *f, unsigned source, int err)
 {
 	struct framed_line *l = &f->line[source];
 	char why[160];
@@ -480,7 +499,7 @@ line_end(struct framed *f, unsigned source, int err)
 
 /* Reads once; returns true if there may be more to read. */
 static bool
-line_read(struct framed *f, unsigned source)
+line_read(struct framed_receiver *f, unsigned source)
 {
 	struct framed_line *l = &f->line[source];
 	struct iovec iov;
@@ -505,7 +524,7 @@ line_read(struct framed *f, unsigned source)
  * checks its type and moves the seat.  Returns NULL, or what is wrong.
  */
 static const char *
-frame_begin(struct framed *f, unsigned source, bool whole)
+frame_begin(struct framed_receiver *f, unsigned source, bool whole)
 {
 	struct framed_line *l = &f->line[source];
 	const struct wire_frame *k = &l->inlet.frame;
@@ -539,7 +558,7 @@ aim(struct framed_line *l, struct receive_batch *b)
 }
 
 static void
-packets_tell(struct framed *f, struct framed_line *l, unsigned n,
+packets_tell(struct framed_receiver *f, struct framed_line *l, unsigned n,
 	     struct receive_batch *b)
 {
 	uint8_t *at =
@@ -558,7 +577,7 @@ packets_tell(struct framed *f, struct framed_line *l, unsigned n,
 }
 
 static void
-frame_finish(struct framed *f, unsigned source)
+frame_finish(struct framed_receiver *f, unsigned source)
 {
 	struct framed_line *l = &f->line[source];
 
@@ -573,7 +592,7 @@ frame_finish(struct framed *f, unsigned source)
  * when the same transfer was sent before.  Returns how many of n are left.
  */
 static unsigned
-packets_skip(struct framed *f, unsigned source, unsigned n)
+packets_skip(struct framed_receiver *f, unsigned source, unsigned n)
 {
 	struct framed_line *l = &f->line[source];
 	unsigned skip = told_already(&f->transfer.told, l->next, n);
@@ -586,7 +605,7 @@ packets_skip(struct framed *f, unsigned source, unsigned n)
 }
 
 static void
-data_tell(struct framed *f, unsigned source, struct receive_batch *b)
+data_tell(struct framed_receiver *f, unsigned source, struct receive_batch *b)
 {
 	struct framed_line *l = &f->line[source];
 	unsigned n = l->inlet.frame.packets - l->told, may;
@@ -617,7 +636,7 @@ data_tell(struct framed *f, unsigned source, struct receive_batch *b)
 
 /* Acts on the frame at the front, as far as it is here. */
 static void
-frame_do(struct framed *f, unsigned source, struct receive_batch *b)
+frame_do(struct framed_receiver *f, unsigned source, struct receive_batch *b)
 {
 	struct framed_line *l = &f->line[source];
 	enum inlet_state state = inlet_frame(&l->inlet);
@@ -650,7 +669,7 @@ frame_do(struct framed *f, unsigned source, struct receive_batch *b)
  * handed over: another connection may have begun that packet's run.
  */
 static bool
-look_ahead(struct framed *f, unsigned source, struct receive_batch *b)
+look_ahead(struct framed_receiver *f, unsigned source, struct receive_batch *b)
 {
 	struct framed_line *l = &f->line[source];
 	enum inlet_state state = inlet_frame(&l->inlet);
@@ -665,7 +684,7 @@ look_ahead(struct framed *f, unsigned source, struct receive_batch *b)
 }
 
 static void
-beside_look(struct framed *f, unsigned source, struct receive_batch *b)
+beside_look(struct framed_receiver *f, unsigned source, struct receive_batch *b)
 {
 	const char *why;
 
@@ -677,7 +696,8 @@ beside_look(struct framed *f, unsigned source, struct receive_batch *b)
 }
 
 int
-framed_receive(struct framed *f, unsigned source, struct receive_batch *b)
+framed_receive(struct framed_receiver *f, unsigned source,
+	       struct receive_batch *b)
 {
 	struct framed_line *l = &f->line[source];
 	struct peer *peer = &f->peer[source];
@@ -708,7 +728,7 @@ framed_receive(struct framed *f, unsigned source, struct receive_batch *b)
  * this frame again when it comes back.
  */
 static bool
-has_hung_up(const struct framed *f, unsigned source)
+has_hung_up(const struct framed_receiver *f, unsigned source)
 {
 	struct pollfd p = { .fd = f->peer[source].fd, .events = POLLRDHUP };
 
@@ -717,7 +737,7 @@ has_hung_up(const struct framed *f, unsigned source)
 }
 
 void
-framed_tick(struct framed *f, int64_t ns)
+framed_tick(struct framed_receiver *f, int64_t ns)
 {
 	transfer_tick(&f->transfer, ns);
 	door_look(f);

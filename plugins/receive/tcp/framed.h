@@ -52,22 +52,6 @@ struct inlet {
 	uint64_t taken; /* frames with such a payload that are done */
 };
 
-int inlet_make(struct inlet *in, wire_crc32c *crc32c); /* 0 or -ENOMEM */
-void inlet_free(struct inlet *in);
-void inlet_clear(struct inlet *in); /* for the next connection */
-
-/*
- * Returns where the next bytes are to be read to, and how many fit.  Only in
- * state INLET_PARTIAL.
- */
-uint8_t *inlet_room(struct inlet *in, uint32_t *bytes);
-
-/* Notes that the caller has read so many bytes to inlet_room(). */
-void inlet_came(struct inlet *in, uint32_t bytes);
-
-/* Checks the first frame as far as it is here, and returns its state. */
-enum inlet_state inlet_frame(struct inlet *in);
-
 /* Returns the payload of a whole frame. */
 static inline uint8_t *
 inlet_payload(const struct inlet *in)
@@ -94,9 +78,6 @@ inlet_has_room(const struct inlet *in)
 {
 	return !inlet_waits(in) || in->end - in->start <= INLET_WINDOW;
 }
-
-/* Removes the first frame. */
-void inlet_next(struct inlet *in);
 
 /* Tells whether the connection is between two frames. */
 static inline bool
@@ -158,7 +139,7 @@ struct framed_beside {
 	bool (*rest)(void *arg, unsigned source, bool *again);
 };
 
-struct framed {
+struct framed_receiver {
 	/* NULL: payloads come in the connection */
 	const struct framed_beside *beside;
 	void *beside_arg;
@@ -176,50 +157,29 @@ struct framed {
  * Prepares `lines` connections.  Returns 0 or -ENOMEM; the caller calls
  * framed_free() in either case.  `door` and `peer` must outlive it.
  */
-int framed_make(struct framed *f, struct door *door, struct peer *peer,
+int framed_make(struct framed_receiver *f, struct door *door, struct peer *peer,
 		unsigned lines, const struct receive_args *args);
-void framed_free(struct framed *f);
+void framed_free(struct framed_receiver *f);
 
 /* Receives packets of a source, as receive_ops::receive. */
-int framed_receive(struct framed *f, unsigned source, struct receive_batch *b);
+int framed_receive(struct framed_receiver *f, unsigned source,
+		   struct receive_batch *b);
 
 /*
  * Reads the secret that senders have to know from a file.  Called before any
  * connection is accepted.  Returns 0, or -errno with a sentence in args->why.
  */
-int framed_secret(struct framed *f, const char *file,
+int framed_secret(struct framed_receiver *f, const char *file,
 		  const struct receive_args *args);
 
-/* Handle a HELLO or a PROOF that is whole (framed_greet.c). */
-void framed_greet(struct framed *f, unsigned source);
-void framed_proof(struct framed *f, unsigned source);
-
-/* Sends HAVE: the receiver has everything before `first` of `run`. */
-void framed_have(const struct framed *f, unsigned source, uint64_t run,
-		 uint64_t first);
-
-/*
- * Sends REFUSE with a code of refuse.h and a sentence.  The caller closes fd.
- */
-void framed_tell_why(const struct framed *f, int fd, const char *code,
-		     const char *why);
-
-/* Sends REFUSE to a sender and closes its connection. */
-void framed_refuse(struct framed *f, unsigned source, const char *code,
-		   const char *why);
-/*
- * Closes the connection of a sender that broke the protocol; `what` says how.
- */
-void framed_broken(struct framed *f, unsigned source, const char *what);
-
 /* Closes a connection and logs why. */
-void framed_drop(struct framed *f, unsigned source, enum log_level level,
-		 const char *why);
+void framed_drop(struct framed_receiver *f, unsigned source,
+		 enum log_level level, const char *why);
 
 /*
  * Called every tick: `ns` have passed since the last one.  Accepts connections
  * and closes those that sent no HELLO in time.
  */
-void framed_tick(struct framed *f, int64_t ns);
+void framed_tick(struct framed_receiver *f, int64_t ns);
 
 #endif

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tcp: plain bytes of one sender (plain.h), or wire frames of a sender with
- * several connections (framed.h).  A source has room for one connection.  Its
- * descriptor is an epoll set (peer.h); the set of source 0 also holds the
+ * tcp: plain bytes of one sender, or wire frames of a sender with several
+ * connections (framed.h).  A source has room for one connection.  Its
+ * descriptor is an epoll set (door.h); the set of source 0 also holds the
  * listening sockets.
+ *
+ * Plain bytes are cut into packets of prefix + payload bytes in the order of
+ * arrival.  One read fills pair after pair.  The last packet of a read is
+ * mostly not whole.  It cannot stay in its pair, which the plugin may use for
+ * one call only, so rest_keep() copies it away and rest_put() puts it before
+ * the bytes that come next.  That copies half a packet on average for each read
+ * of up to 128 packets.
+ *
+ *   rest | read ............................|
+ *   pair 0     | pair 1     | pair 2     | pair 3 -> rest
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -11,58 +21,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "contract/format.h"
 #include "contract/receive.h"
 #include "door.h"
 #include "framed.h"
-#include "plain.h"
+#include "receive/packet.h"
 
-#define TICK (NS_SECOND / 20)
-
-struct options {
-	struct door_options door;
+struct tcp_options {
+	struct peers_options peers; /* must be first: door.h */
 	const char *frames;
-	const char *secret_file;
-	uint32_t connections;
-	int64_t stall;
 };
 
 static const struct option_key table[] = {
 	{ .name = "listen",
 	  .type = OPTION_TEXTS,
-	  .offset = offsetof(struct options, door.listen),
+	  .offset = offsetof(struct tcp_options, peers.door.listen),
 	  .help = "addresses to listen on: \"0.0.0.0:2630\", \"[::]:2630\"; "
 		  "\"eth2@0.0.0.0:2630\" through one interface" },
 	{ .name = "allow",
 	  .type = OPTION_TEXTS,
-	  .offset = offsetof(struct options, door.allow),
+	  .offset = offsetof(struct tcp_options, peers.door.allow),
 	  .help = "networks whose connections are taken: \"10.0.0.0/8\"; "
 		  "none: everyone's" },
 	{ .name = "socket_buffer",
 	  .type = OPTION_BYTES,
-	  .offset = offsetof(struct options, door.socket_buffer),
+	  .offset = offsetof(struct tcp_options, peers.door.socket_buffer),
 	  .max = 1u << 30,
 	  .help = "kernel memory for bytes that wait, per connection; none: "
 		  "as the kernel thinks best" },
 	{ .name = "frames",
 	  .type = OPTION_CHOICE,
-	  .offset = offsetof(struct options, frames),
+	  .offset = offsetof(struct tcp_options, frames),
 	  .choices = "plain|spt1",
 	  .fallback = "plain",
 	  .help = "what the bytes are: packets and nothing else, or spate's "
 		  "own frames" },
 	{ .name = "secret_file",
 	  .type = OPTION_TEXT,
-	  .offset = offsetof(struct options, secret_file),
+	  .offset = offsetof(struct tcp_options, peers.secret_file),
 	  .help = "a file with a secret that senders have to know; only with "
 		  "spt1; none: everyone's" },
 	{ .name = "connections",
 	  .type = OPTION_COUNT,
-	  .offset = offsetof(struct options, connections),
+	  .offset = offsetof(struct tcp_options, peers.connections),
 	  .fallback = "1",
 	  .min = 1,
 	  .max = WIRE_CONNECTIONS,
@@ -70,27 +73,14 @@ static const struct option_key table[] = {
 		  "one only with spt1" },
 	{ .name = "stall",
 	  .type = OPTION_SPAN,
-	  .offset = offsetof(struct options, stall),
+	  .offset = offsetof(struct tcp_options, peers.stall),
 	  .fallback = "30s",
 	  .help = "cut off who has been silent for so long; 0: never" },
 	{ .name = NULL },
 };
 
-struct receive_state {
-	struct host host;
-	int64_t stall;
-	struct door door;
-	int wake; /* an eventfd that is always readable */
-	bool is_framed;
-	struct peer *peer;
-	unsigned peers;
-	struct plain plain;
-	struct framed framed;
-	int64_t ticked; /* ns (host.now) of the last tick; 0: none yet */
-};
-
 static bool
-wants_frames(const struct options *o)
+wants_frames(const struct tcp_options *o)
 {
 	return strcmp(o->frames, "spt1") == 0;
 }
@@ -99,246 +89,366 @@ static int
 tcp_plan(const void *options, struct receive_plan *plan, char *why,
 	 uint32_t why_bytes)
 {
-	const struct options *o = options;
+	const struct tcp_options *o = options;
 
 	plan->subs = plan->threads = 1;
 	plan->sequence = wants_frames(o);
-	if (o->connections > 1 && !wants_frames(o)) {
+	if (o->peers.connections > 1 && !wants_frames(o)) {
 		snprintf(why, why_bytes,
 			 "connections = %u: plain bytes come in one connection "
 			 "at a time; frames = \"spt1\" puts several in order",
-			 o->connections);
+			 o->peers.connections);
 		return -EINVAL;
 	}
-	if (o->secret_file && !wants_frames(o)) {
+	if (o->peers.secret_file && !wants_frames(o)) {
 		snprintf(why, why_bytes,
 			 "secret_file: who sends plain bytes cannot prove "
 			 "anything; frames = \"spt1\" can, and `allow` says "
 			 "whose connections are taken");
 		return -EINVAL;
 	}
-	return door_check(&o->door, why, why_bytes);
+	return door_check(&o->peers.door, why, why_bytes);
 }
 
-/* ---- opening --------------------------------------------------------- */
+/* ---- plain bytes -------------------------------------------------------- */
+
+/*
+ * Receives plain bytes from one sender at a time, read straight into their
+ * pairs.  No more is read than the core has room for, so that a full pool makes
+ * the sender wait.
+ */
+struct plain_receiver {
+	struct door *door;
+	struct peer *peer;
+	uint32_t prefix, size; /* size: bytes of a packet, prefix included */
+	/* first bytes of a packet that has come in part */
+	uint8_t *rest;
+	uint32_t rest_bytes;
+	/*
+	 * descriptor of a sender that came while the peer was connected; -1:
+	 * none
+	 */
+	int next;
+	union endpoint next_from;
+	struct iovec iov[2 * RECEIVE_BATCH];
+};
 
 static int
-packets_check(const struct receive_args *args)
+plain_make(struct plain_receiver *p, struct door *door, struct peer *peer,
+	   const struct receive_args *args)
 {
-	const struct options *o = args->options;
-	struct receive_plan plan;
-	int err = tcp_plan(o, &plan, args->why, args->why_bytes);
-
-	if (err)
-		return err;
-	if (args->shape && args->shape->store != HEAP_NONE) {
-		snprintf(args->why, args->why_bytes,
-			 "heaps come in datagrams, which TCP does not keep "
-			 "apart; receive = \"udp\" takes them");
-		return -EINVAL;
-	}
-	if (args->prefix && plan.sequence) {
-		snprintf(args->why, args->why_bytes,
-			 "spate's frames carry payloads alone: prefix = 0");
-		return -EINVAL;
-	}
-	return 0;
+	*p = (struct plain_receiver){ .door = door,
+				      .peer = peer,
+				      .prefix = args->prefix,
+				      .size = args->prefix + args->payload,
+				      .next = -1 };
+	p->rest = malloc(p->size);
+	return p->rest ? 0 : -ENOMEM;
 }
 
-static int
-door_watch(struct receive_state *s)
-{
-	for (unsigned i = 0; i < s->door.n; i++) {
-		struct epoll_event e = { .events = EPOLLIN,
-					 .data.fd = s->door.fd[i] };
-
-		if (epoll_ctl(s->peer[0].set, EPOLL_CTL_ADD, s->door.fd[i],
-			      &e) < 0)
-			return -errno;
-	}
-	return 0;
-}
-
-static bool
-is_loopback(const union endpoint *e)
-{
-	return e->any.sa_family == AF_INET
-		   ? ntohl(e->v4.sin_addr.s_addr) >> 24 == 127
-		   : IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
-}
-
-/* Warns if any machine can connect and no secret is asked for. */
 static void
-warn_open(const struct receive_state *s, const struct options *o)
+plain_free(struct plain_receiver *p)
 {
-	for (unsigned i = 0; i < s->door.n && !o->door.allow.n; i++) {
-		if (is_loopback(&s->door.address[i].first))
-			continue;
-		s->host.log(s->host.ctx, LEVEL_WARN,
-			    "whoever reaches %s can send: secret_file or "
-			    "`allow` would ask who it is",
-			    s->door.address[i].text);
+	if (p->next >= 0)
+		close(p->next);
+	free(p->rest);
+}
+
+/* ---- the connection ---------------------------------------------------- */
+
+static void
+next_seat(struct plain_receiver *p)
+{
+	peer_seat(p->peer, p->next, &p->next_from);
+	p->next = -1;
+	p->peer->host->log(p->peer->host->ctx, LEVEL_INFO, "%s is connected",
+			   p->peer->name);
+}
+
+/*
+ * Tells whether a sender is connected and nothing can be read, not even the end
+ * of its connection.
+ */
+static bool
+is_silent(const struct peer *peer)
+{
+	uint8_t byte;
+
+	return recv(peer->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN;
+}
+
+/*
+ * Looks for another sender.  The end of the present connection may still be
+ * unread; only when nothing is left to read are there really two senders, and
+ * the second is refused.
+ */
+static void
+door_look(struct plain_receiver *p)
+{
+	if (p->next < 0)
+		p->next = door_accept(p->door, &p->next_from);
+	if (p->next < 0)
+		return;
+	if (p->peer->fd < 0) {
+		next_seat(p);
+	} else if (is_silent(p->peer)) {
+		door_refuse(p->door, p->next, &p->next_from,
+			    "another sender is connected, and bytes come from "
+			    "one at a time");
+		p->next = -1;
+	}
+}
+
+static void
+plain_tick(struct plain_receiver *p)
+{
+	if (p->next < 0)
+		p->next = door_accept(p->door, &p->next_from);
+	if (p->next >= 0)
+		peer_wake(p->peer, true);
+}
+
+static void
+plain_drop(struct plain_receiver *p, const char *why)
+{
+	peer_leave(p->peer, LEVEL_WARN, why);
+	peer_wake(p->peer, true);
+}
+
+/* ---- packets ----------------------------------------------------------- */
+
+/*
+ * Fills p->iov with n pairs, from byte `rest_bytes` of the first on; returns
+ * the number of iovecs.
+ */
+static int
+pairs_aim(struct plain_receiver *p, const struct receive_pair *pair, unsigned n)
+{
+	struct iovec *iov = p->iov;
+	uint32_t skip = p->rest_bytes;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t first = skip < p->prefix ? skip : p->prefix;
+
+		if (first < p->prefix)
+			*iov++ = (struct iovec){ pair[i].prefix + first,
+						 p->prefix - first };
+		skip -= first;
+		*iov++ = (struct iovec){ pair[i].payload + skip,
+					 p->size - p->prefix - skip };
+		skip = 0;
+	}
+	return (int)(iov - p->iov);
+}
+
+static void
+rest_tell(struct plain_receiver *p, struct receive_batch *b)
+{
+	uint32_t prefix = p->rest_bytes < p->prefix ? p->rest_bytes : p->prefix;
+
+	if (!p->rest_bytes)
+		return;
+	packet_tell_row(b, p->rest, prefix, p->rest_bytes,
+			(struct packet_mark){ 0 });
+	p->rest_bytes = 0;
+}
+
+/* Copies the kept beginning of a packet into its pair. */
+static void
+rest_put(const struct plain_receiver *p, const struct receive_pair *pair)
+{
+	uint32_t prefix = p->rest_bytes < p->prefix ? p->rest_bytes : p->prefix;
+
+	memcpy(pair->prefix, p->rest, prefix);
+	memcpy(pair->payload, p->rest + prefix, p->rest_bytes - prefix);
+}
+
+static void
+rest_keep(struct plain_receiver *p, const struct receive_pair *pair,
+	  uint32_t bytes)
+{
+	uint32_t prefix = bytes < p->prefix ? bytes : p->prefix;
+
+	memcpy(p->rest, pair->prefix, prefix);
+	memcpy(p->rest + prefix, pair->payload, bytes - prefix);
+	p->rest_bytes = bytes;
+}
+
+static void
+packets_land(struct plain_receiver *p, struct receive_batch *b, uint32_t bytes)
+{
+	unsigned whole = bytes / p->size;
+
+	for (unsigned i = 0; i < whole; i++)
+		packet_tell(b, &b->pair[i], p->size, (struct packet_mark){ 0 });
+	p->rest_bytes = 0;
+	if (bytes % p->size)
+		rest_keep(p, &b->pair[whole], bytes % p->size);
+}
+
+static void
+peer_end(struct plain_receiver *p, int err, struct receive_batch *b)
+{
+	bool broke = err != -ENODATA, half = p->rest_bytes > 0;
+	char why[160], tail[64] = "";
+
+	if (half)
+		snprintf(tail, sizeof tail, ", with %u of a packet's %u bytes",
+			 p->rest_bytes, p->size);
+	snprintf(why, sizeof why, "has ended%s%s%s", broke ? ": " : "",
+		 broke ? strerror(-err) : "", tail);
+	peer_leave(p->peer, broke || half ? LEVEL_WARN : LEVEL_INFO, why);
+	rest_tell(p, b);
+	b->again = true; /* another sender may be waiting */
+}
+
+static void
+peer_take(struct plain_receiver *p, struct receive_batch *b)
+{
+	unsigned n = b->room < b->pairs ? b->room : b->pairs;
+	uint64_t most = (uint64_t)n * p->size - p->rest_bytes;
+	int got;
+
+	if (!n) {
+		p->peer->held = true;
 		return;
 	}
+	got = peer_read(p->peer, p->iov, pairs_aim(p, b->pair, n));
+	if (got > 0) {
+		rest_put(p, &b->pair[0]);
+		packets_land(p, b, p->rest_bytes + (uint32_t)got);
+		b->empty = (uint64_t)got < most;
+	} else if (got == 0) {
+		door_look(p);
+	} else {
+		peer_end(p, got, b);
+	}
+}
+
+static int
+plain_receive(struct plain_receiver *p, struct receive_batch *b)
+{
+	if (p->peer->fd < 0)
+		rest_tell(p, b); /* the rest of a connection that was dropped */
+	if (p->peer->fd < 0)
+		door_look(p);
+	if (p->peer->fd >= 0 && !b->packets)
+		peer_take(p, b);
+	peer_wake(p->peer, p->peer->fd < 0 && p->rest_bytes);
+	p->peer->counts.datagrams += b->packets;
+	b->want = RECEIVE_BATCH;
+	return 0;
+}
+
+/* ---- the choice --------------------------------------------------------- */
+
+struct receive_state {
+	struct peers peers; /* must be first: door.h */
+	union {
+		struct plain_receiver plain;
+		struct framed_receiver framed;
+	};
+};
+
+static int
+bytes_make(struct receive_state *s, const struct receive_args *args)
+{
+	return plain_make(&s->plain, &s->peers.door, &s->peers.peer[0], args);
+}
+
+static void
+bytes_free(struct receive_state *s)
+{
+	plain_free(&s->plain);
+}
+
+static int
+bytes_receive(struct receive_state *s, unsigned source, struct receive_batch *b)
+{
+	(void)source;
+	return plain_receive(&s->plain, b);
+}
+
+static void
+bytes_drop(struct receive_state *s, unsigned source, const char *why)
+{
+	(void)source;
+	plain_drop(&s->plain, why);
+}
+
+static void
+bytes_tick(struct receive_state *s, int64_t ns)
+{
+	(void)ns;
+	plain_tick(&s->plain);
 }
 
 static int
 frames_make(struct receive_state *s, const struct receive_args *args)
 {
-	const struct options *o = args->options;
-	int err = framed_make(&s->framed, &s->door, s->peer, s->peers, args);
+	const struct tcp_options *o = args->options;
+	int err = framed_make(&s->framed, &s->peers.door, s->peers.peer,
+			      s->peers.n, args);
 
-	if (!err && o->secret_file)
-		return framed_secret(&s->framed, o->secret_file, args);
+	if (!err && o->peers.secret_file)
+		return framed_secret(&s->framed, o->peers.secret_file, args);
 	if (!err)
-		warn_open(s, o);
+		peers_warn_open(&s->peers, &o->peers);
 	return err;
 }
 
-static int
-peers_make(struct receive_state *s, unsigned n, const struct receive_args *args)
+static void
+frames_free(struct receive_state *s)
 {
-	int err = 0;
+	framed_free(&s->framed);
+}
 
-	s->peer = calloc(n, sizeof *s->peer);
-	if (!s->peer)
-		return -ENOMEM;
-	for (unsigned i = 0; i < n && !err; i++) {
-		struct peer *p = &s->peer[i];
-
-		err = peer_make(p, &s->host, s->wake);
-		if (err)
-			break;
-		s->peers++;
-		p->counts.address = s->door.address[0].text;
-		if (s->door.address[0].device[0])
-			p->counts.device = s->door.address[0].device;
-	}
-	if (!err)
-		err = door_watch(s);
-	if (!err && s->is_framed)
-		return frames_make(s, args);
-	return err ? err : plain_make(&s->plain, &s->door, &s->peer[0], args);
+static int
+frames_receive(struct receive_state *s, unsigned source,
+	       struct receive_batch *b)
+{
+	return framed_receive(&s->framed, source, b);
 }
 
 static void
-tcp_close(struct receive_state *s)
+frames_drop(struct receive_state *s, unsigned source, const char *why)
 {
-	if (s->is_framed)
-		framed_free(&s->framed);
-	else
-		plain_free(&s->plain);
-	for (unsigned i = 0; i < s->peers; i++)
-		peer_free(&s->peer[i]);
-	free(s->peer);
-	close(s->wake);
-	door_close(&s->door);
-	free(s);
+	framed_drop(&s->framed, source, LEVEL_WARN, why);
 }
+
+static void
+frames_tick(struct receive_state *s, int64_t ns)
+{
+	framed_tick(&s->framed, ns);
+}
+
+static const struct peers_ops by_bytes = {
+	.make = bytes_make,
+	.free = bytes_free,
+	.receive = bytes_receive,
+	.drop = bytes_drop,
+	.tick = bytes_tick,
+};
+
+static const struct peers_ops by_frames = {
+	.make = frames_make,
+	.free = frames_free,
+	.receive = frames_receive,
+	.drop = frames_drop,
+	.tick = frames_tick,
+};
 
 static int
 tcp_open(struct receive_state **state, const struct receive_args *args)
 {
-	const struct options *o = args->options;
-	struct receive_state *s = calloc(1, sizeof *s);
-	int err;
+	bool frames = wants_frames(args->options);
+	struct receive_plan plan;
+	int err = tcp_plan(args->options, &plan, args->why, args->why_bytes);
 
-	if (!s)
-		return -ENOMEM;
-	s->host = *args->host;
-	s->stall = o->stall;
-	s->is_framed = wants_frames(o);
-	s->plain.next = -1;
-	s->wake = -1;
-	err = packets_check(args);
-	if (!err)
-		err = door_open(&s->door, &o->door, args);
-	if (err) {
-		free(s);
-		return err;
-	}
-	s->wake = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-	args->why[0] = '\0';
-	err = s->wake < 0 ? -errno : peers_make(s, o->connections, args);
-	if (err) {
-		if (!args->why[0])
-			snprintf(args->why, args->why_bytes,
-				 "%u connections cannot be made ready: %s",
-				 o->connections, strerror(-err));
-		tcp_close(s);
-		return err;
-	}
-	*state = s;
-	return 0;
-}
-
-/* ---- receiving ------------------------------------------------------- */
-
-static unsigned
-tcp_sources(const struct receive_state *s)
-{
-	return s->peers;
-}
-
-static int
-tcp_fd(const struct receive_state *s, unsigned source)
-{
-	return s->peer[source].set;
-}
-
-static int
-tcp_receive(struct receive_state *s, unsigned source, struct receive_batch *b)
-{
-	b->packets = 0;
-	if (s->is_framed)
-		return framed_receive(&s->framed, source, b);
-	return plain_receive(&s->plain, b);
-}
-
-static void
-drop(struct receive_state *s, unsigned source)
-{
-	char why[64];
-
-	snprintf(
-	    why, sizeof why, "has been silent for %lld s, and is cut off",
-	    (long long)((s->peer[source].quiet + NS_SECOND / 2) / NS_SECOND));
-	if (s->is_framed)
-		framed_drop(&s->framed, source, LEVEL_WARN, why);
-	else
-		plain_drop(&s->plain, why);
-}
-
-/*
- * Passes the time on, at most every TICK.  A step counts for one second at
- * most, so that setting the clock cuts no sender off.
- */
-static void
-tick(struct receive_state *s)
-{
-	int64_t now = s->host.now(s->host.ctx), ns = now - s->ticked;
-
-	if (ns >= 0 && ns < TICK)
-		return;
-	s->ticked = now;
-	ns = ns < 0 ? 0 : ns > NS_SECOND ? NS_SECOND : ns;
-	door_tick(&s->door);
-	for (unsigned i = 0; i < s->peers; i++) {
-		if (peer_tick(&s->peer[i], ns, s->stall))
-			drop(s, i);
-	}
-	if (s->is_framed)
-		framed_tick(&s->framed, ns);
-	else
-		plain_tick(&s->plain);
-}
-
-static void
-tcp_counts(struct receive_state *s, unsigned source,
-	   struct receive_counts *counts)
-{
-	tick(s);
-	*counts = s->peer[source].counts;
+	return err ? err
+		   : peers_open(state, sizeof(struct receive_state),
+				frames ? &by_frames : &by_bytes, frames, args);
 }
 
 SPATE_PLUGIN const struct receive_ops spate_receive = {
@@ -347,12 +457,12 @@ SPATE_PLUGIN const struct receive_ops spate_receive = {
 		  .name = "tcp",
 		  .help = "bytes or frames from TCP connections",
 		  .options = table,
-		  .options_bytes = sizeof(struct options) },
+		  .options_bytes = sizeof(struct tcp_options) },
 	.open = tcp_open,
-	.sources = tcp_sources,
-	.fd = tcp_fd,
-	.receive = tcp_receive,
-	.counts = tcp_counts,
-	.close = tcp_close,
+	.sources = peers_sources,
+	.fd = peers_fd,
+	.receive = peers_receive,
+	.counts = peers_counts,
+	.close = peers_close,
 	.plan = tcp_plan,
 };
